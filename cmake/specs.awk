@@ -1,6 +1,6 @@
 # The spec comments of the primitives, from the comment at the head of the file in which each one's record stands.
 #
-#   awk -v form=page -f cmake/specs.awk src/prim/prims.def src/ir/accuracy.def src/prim/*.c src/mesh/*.c src/kernel/*.c      docs/primitives.md
+#   awk -v form=page -f cmake/specs.awk src/prim/prims.def src/ir/accuracy.def src/ops/*.c src/collectives/*.c src/control/*.c src/mesh/*.c src/kernel/*.c src/kernels/*.c      docs/primitives.md
 #   awk -v form=c ..                                                                      what `axle help` is made of
 #
 # A record is `const ax_prim ax_prim_NAME = {`, or a line of a family's macro, `..RECORD(NAME, ..`. Fails when a primitive has no record, or
@@ -49,7 +49,7 @@ END {
   for (i = 1; i <= count; i++) {
     name = names[i]
     if (!(name in home))
-      fail(name, "no file in src/prim, src/mesh or src/kernel has its record")
+      fail(name, "no file in the rooms of primitives has its record")
     else if ((" " spec[home[name]]) !~ ("[^a-z0-9_]" name "[^a-z0-9_]"))
       fail(name, "the comment at the head of the file with its record does not name it")
     else {
@@ -81,7 +81,7 @@ function print_c() {
 }
 
 function print_page() {
-  print "<!-- Made of the comments in src/prim, src/mesh and src/kernel by cmake/specs.awk; tests/docs_test.sh says how. -->"
+  print "<!-- Made of the comments over the primitives' records by cmake/specs.awk; tests/docs_test.sh says how. -->"
   print "# Primitives\n"
   print "What programs are made of: each primitive's operands and results, parameters, errors, mathematics and derivatives. The functions"
   print "of the [reference](reference.md) make equations of these, one or several a call; printed programs name them. `axle help NAME`"

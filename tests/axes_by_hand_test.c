@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "axle/axle.h"
-#include "mesh/partition.h"
+#include "partition/partition.h"
 #include "support/cmocka.h"
 #include "support/host.h"
 #include "support/random.h"

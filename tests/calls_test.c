@@ -5,7 +5,7 @@
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "axle/transform.h"
-#include "mesh/partition.h"
+#include "partition/partition.h"
 #include "support/cmocka.h"
 #include "support/oom.h"
 #include "support/run.h"

@@ -7,7 +7,7 @@
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "ir/program.h"
-#include "loop/passes.h"
+#include "plan/passes.h"
 #include "support/cmocka.h"
 #include "support/random.h"
 

@@ -1,4 +1,4 @@
-/* Rows under outer dimensions, of groups (loop/rows.c): what a kernel reads moves with these in its own ways, backwards, crosswise, from a place known late,
+/* Rows under outer dimensions, of groups (plan/rows.c): what a kernel reads moves with these in its own ways, backwards, crosswise, from a place known late,
    or not at all, and what is outside of an array depends on them. And what is turned is added to what all rows have in common. */
 #include "axle/ops.h"
 #include "support/cmocka.h"

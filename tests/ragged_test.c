@@ -8,7 +8,7 @@
 #include "axle/ops.h"
 #include "axle/transform.h"
 #include "exec/exec.h"
-#include "prim/ragged.h"
+#include "collectives/ragged.h"
 #include "support/cmocka.h"
 #include "support/random.h"
 #include "support/run.h"

@@ -1,5 +1,5 @@
 /* Chains over rows made at random: reductions of rows, what is made of them and of rows, products, other rows and columns in between, in loops, and their gradients.
-   Values are large enough for rows to be done together (loop/rows.c); every policy must give the same bits, and reference evaluation's values. */
+   Values are large enough for rows to be done together (plan/rows.c); every policy must give the same bits, and reference evaluation's values. */
 #include "axle/ops.h"
 #include "axle/transform.h"
 #include "support/cmocka.h"

@@ -1,6 +1,6 @@
 /* Products that are added to carries and to arguments, made at random: what they are added to may be a factor of theirs, be read before or later, be overwritten
    in part, or change places with another carry, in loops within loops and in branches. Integers, so that each way of doing it gives the same numbers
-   (loop/accumulate.c adds in place what may be). */
+   (plan/accumulate.c adds in place what may be). */
 #include "axle/ops.h"
 #include "axle/transform.h"
 #include "support/cmocka.h"

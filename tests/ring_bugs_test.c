@@ -1,4 +1,4 @@
-/* A gather on a ring of devices, written as kernels are that do it (src/kernel/ring.h says how), with one fault at a time. The checker proves the one without, and finds
+/* A gather on a ring of devices, written as kernels are that do it (src/kernels/ring.h says how), with one fault at a time. The checker proves the one without, and finds
    each fault: of the kind that it has, with a schedule that can be gone again. Most of them do not show when the kernel is evaluated, as it is run in one order alone.
    AXLE_PROOFS=1 prints what is found. */
 #include "axle/axle.h"

@@ -10,7 +10,7 @@
 #include "axle/ops.h"
 #include "axle/stages.h"
 #include "axle/transform.h"
-#include "mesh/partition.h"
+#include "partition/partition.h"
 #include "prim/rules.h"
 #include "support/cmocka.h"
 #include "support/compare.h"

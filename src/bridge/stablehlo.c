@@ -1,4 +1,4 @@
-/* A program as a StableHLO module: that of one device. A whole program is partitioned first (mesh/partition.h); then each equation's
+/* A program as a StableHLO module: that of one device. A whole program is partitioned first (partition/partition.h); then each equation's
    hlo rule is called, and the module stands around what they write.
 
      whole program                          module: one device
@@ -14,7 +14,7 @@
 
 #include "hlo/hlo.h"
 #include "ir/memo.h"
-#include "mesh/partition.h"
+#include "partition/partition.h"
 
 typedef struct module {
   ax_hlo hlo;   /* first: rules hand it back */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "kernel/code.h"
+#include "kernel/machine/code.h"
 #include "check/finding.h"
 #include "check/prove.h"
 #include "check/watch.h"

@@ -2,7 +2,7 @@
 #ifndef AX_CHECK_FINDING_H
 #define AX_CHECK_FINDING_H
 
-#include "kernel/act.h"
+#include "kernel/machine/act.h"
 
 /* Which agent goes on, one a step. Zero-initialise to start. */
 typedef struct ax_schedule {

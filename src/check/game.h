@@ -7,7 +7,7 @@
 #ifndef AX_CHECK_GAME_H
 #define AX_CHECK_GAME_H
 
-#include "kernel/act.h"
+#include "kernel/machine/act.h"
 
 typedef struct ax_token { /* an act */
   ax_act_kind kind;

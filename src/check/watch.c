@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "kernel/state.h"
+#include "kernel/machine/state.h"
 
 /* --- What there is, with names for people --- */
 

@@ -3,7 +3,7 @@
 #define AX_CHECK_WATCH_H
 
 #include "check/explore.h"
-#include "kernel/machine.h"
+#include "kernel/machine/machine.h"
 
 typedef struct ax_watch {
   const ax_machine *machine;

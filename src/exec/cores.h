@@ -1,4 +1,4 @@
-/* CORES instructions: steps of kernels that users write (loop/cores.h). */
+/* CORES instructions: steps of kernels that users write (plan/cores.h). */
 #ifndef AX_EXEC_CORES_H
 #define AX_EXEC_CORES_H
 

@@ -21,8 +21,8 @@
 #include "exec/pool.h"
 #include "exec/workers.h"
 #include "jit/jit.h"
-#include "loop/passes.h"
-#include "mesh/partition.h"
+#include "plan/passes.h"
+#include "partition/partition.h"
 
 /* Address = part[first + place[device]] + offset + iteration[loop] * step: where a part lies is looked up, never computed from
    another's. */

@@ -7,7 +7,7 @@
 #include "exec/execution.h"
 #include "exec/timeline.h"
 #include "ir/path.h"
-#include "mesh/partition.h"
+#include "partition/partition.h"
 
 /* --- The object and its cache --- */
 

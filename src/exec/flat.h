@@ -2,7 +2,7 @@
 #ifndef AX_EXEC_FLAT_H
 #define AX_EXEC_FLAT_H
 
-#include "loop/kernel.h"
+#include "plan/kernel.h"
 
 /* The kernel whose code does what this one's does: itself, and *scale is 1; or one in the arena, of which *scale steps are one of this one's ranged
    dimension. That one's dimensions say nothing but which of a few classes of shapes this one is of: kernels that do the same over other shapes have the

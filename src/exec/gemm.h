@@ -4,7 +4,7 @@
 
 #include "exec/execution.h"
 #include "exec/pool.h"
-#include "loop/panels.h"
+#include "plan/panels.h"
 
 /* at[3]: the elements where the factors and the result of the index-th product of the batch begin. */
 void ax_gemm_begin(const ax_gemm *g, int64_t index, int64_t *at);

@@ -4,7 +4,7 @@
 #include "axle/transform.h"
 #include "exec/exec.h"
 #include "exec/float_mode.h"
-#include "mesh/partition.h"
+#include "partition/partition.h"
 
 struct ax_lowered {
   atomic_uint references;

@@ -11,7 +11,7 @@
 
 #include "exec/exec.h"
 #include "exec/pack.h"
-#include "loop/panels.h"
+#include "plan/panels.h"
 
 typedef struct placer {
   ax_assembly *a;

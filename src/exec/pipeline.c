@@ -345,7 +345,7 @@ static ax_status finish(ax_assembly *a) {
 static const char laid_out[] = "partition"; /* the last pass of ax_program_lower, */
 static const char placed[] = "memory";      /* and the one that says what memory it takes */
 
-/* One of the functions; none: the passes over plans (loop/passes.c) stand here. */
+/* One of the functions; none: the passes over plans (plan/passes.c) stand here. */
 typedef struct pass {
   const char *name;
   ax_status (*program)(const ax_program *program, ax_program **out); /* verified by ax_program_verify */

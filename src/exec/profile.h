@@ -3,7 +3,7 @@
 #define AX_EXEC_PROFILE_H
 
 #include "exec/exec.h"
-#include "loop/amount.h"
+#include "plan/amount.h"
 
 /* What a machine's threads do together, as measured. */
 enum { AX_SPEED_SIZES = 5 };

@@ -1,4 +1,4 @@
-/* RAGGED instructions: the steps of a ragged exchange (loop/ragged.h). */
+/* RAGGED instructions: the steps of a ragged exchange (plan/ragged.h). */
 #ifndef AX_EXEC_RAGGED_H
 #define AX_EXEC_RAGGED_H
 

@@ -1,4 +1,4 @@
-/* A ROWS instruction: kernels and products over the same rows, a block of rows at a time (ax_rows in loop/plan.h).
+/* A ROWS instruction: kernels and products over the same rows, a block of rows at a time (ax_rows in plan/plan.h).
 
    A slot of a local root is as if the root lay in memory whole: where row `first` of the block lies less so many rows. So its members know nothing of it.
 

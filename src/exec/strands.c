@@ -1,4 +1,4 @@
-/* Which loops become strands (jit/strand.h): those of small kernels alone, that nothing in them waits or is waited for, and that one device does
+/* Which loops become strands (jit/nest/strand.h): those of small kernels alone, that nothing in them waits or is waited for, and that one device does
    for all that share them or each does for itself. The instructions stay in the list behind the LOOP, which has the strand, and does all of them
    at once.
 

@@ -18,7 +18,7 @@ typedef struct ax_flow {
   /* For equations that hold no programs; NULL: their `differs`. */
   void (*rule)(const ax_differs_args *args);
   bool tangents;       /* it asks for derivatives: what has its own answers by that */
-  bool first_apart;    /* a scan's first step may be done by itself, so that its carries are what the second begins with (prim/scan.c) */
+  bool first_apart;    /* a scan's first step may be done by itself, so that its carries are what the second begins with (control/scan.c) */
   bool failed;         /* there was no memory */
 } ax_flow;
 

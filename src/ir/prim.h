@@ -184,7 +184,7 @@ enum {
   AX_EFFECT_STATE = 4,    /* reads or changes what is no operand: never dropped, doubled, or merged with an equal one */
   AX_EFFECT_MESSAGE = 8,  /* single-sided: between two devices, of which each comes to its own side alone */
   AX_EFFECT_BACKWARD = 16, /* none that can be had: of it only the transpose is known */
-  AX_EFFECT_TANGENT = 32  /* of an equation alone: a message with a tangent, which has an odd link (prim/psend.c) */
+  AX_EFFECT_TANGENT = 32  /* of an equation alone: a message with a tangent, which has an odd link (collectives/psend.c) */
 };
 
 /* What an operation makes of unreduced operands. Devices apply it to the parts they hold; that is right where combining what comes out
@@ -307,7 +307,7 @@ typedef struct ax_rename_args {
 
 enum { AX_AS_OPERANDS = -2 }; /* of out_count below */
 
-struct ax_lower;    /* loop/lower.h */
+struct ax_lower;    /* plan/lower.h */
 struct ax_hlo;      /* hlo/hlo.h */
 struct ax_hlo_form; /* hlo/hlo.h */
 

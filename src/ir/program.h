@@ -229,7 +229,7 @@ typedef struct ax_builder {
   ax_axis_set capture_varying; /* what it captures varies over these too */
   bool linear; /* some of its values are futures or tokens */
   bool keeps_numbers; /* equations keep those of what they stem from; inherited */
-  bool starts; /* it is the expression that ax_start takes (prim/start.c) */
+  bool starts; /* it is the expression that ax_start takes (collectives/start.c) */
   bool seals; /* values of enclosing traces may not be used */
   struct ax_memo *unified; /* of an outermost trace: the programs given to ax_unify_program; NULL: none */
   struct ax_loop_notes *notes; /* of the loop's body that is being traced, inherited likewise; NULL: none (prim/settle.h) */
@@ -309,7 +309,7 @@ bool ax_check_operands(const char *function, const ax_value *values, uint32_t co
 extern const ax_value ax_poison; /* trace 0 */
 extern const ax_value ax_zero;   /* the symbolic zero of transforms; never an operand */
 static inline bool ax_is_zero(ax_value value) { return value.trace == UINT64_MAX && value.id == 0; }
-/* Made by ax_real, ax_integer or ax_unsigned (prim/constant.c). */
+/* Made by ax_real, ax_integer or ax_unsigned (ops/constant.c). */
 bool ax_is_number(ax_value value);
 /* The id of a value in the current trace: captures it when it belongs to an enclosing one. AX_NONE for poison. */
 uint32_t ax_value_id(ax_value value);

@@ -1,4 +1,4 @@
-/* The scalar operations: what pointwise primitives apply to elements, and what kernels are made of (loop/kernel.h). */
+/* The scalar operations: what pointwise primitives apply to elements, and what kernels are made of (plan/kernel.h). */
 #ifndef AX_IR_SCALAR_H
 #define AX_IR_SCALAR_H
 

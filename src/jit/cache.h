@@ -2,7 +2,7 @@
 #ifndef AX_JIT_CACHE_H
 #define AX_JIT_CACHE_H
 
-#include "jit/strand.h"
+#include "jit/nest/strand.h"
 #include "jit/jit.h"
 
 typedef struct ax_cached { /* one of the two, the cache's own copy */

@@ -9,11 +9,11 @@
 #include <string.h>
 
 #include "jit/cache.h"
-#include "jit/codegen.h"
-#include "jit/generator.h"
+#include "jit/emit/codegen.h"
+#include "jit/emit/generator.h"
 #include "jit/kept.h"
-#include "jit/object.h"
-#include "jit/target.h"
+#include "jit/object/object.h"
+#include "jit/llvm/target.h"
 
 struct ax_compiler {
   pthread_mutex_t lock;
@@ -213,3 +213,5 @@ bool ax_jit_trouble(ax_compiler *jit, char *text, size_t bytes) {
   pthread_mutex_unlock(&jit->lock);
   return told;
 }
+
+const char *ax_jit_library(void) { return ax_llvm_library(); }

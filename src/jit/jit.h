@@ -2,7 +2,7 @@
 #ifndef AX_JIT_JIT_H
 #define AX_JIT_JIT_H
 
-#include "jit/strand.h"
+#include "jit/nest/strand.h"
 
 typedef struct ax_compiler ax_compiler;
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "jit/generator.h"
+#include "jit/emit/generator.h"
 
 enum { version = 1, name_bytes = 33, an_hour = 3600, most_of_a_batch = 1 << 30 };
 

@@ -12,7 +12,7 @@
 #include "jit/guarded_test.h"
 #include "jit/reference_test.h"
 #include "jit/widths_test.h"
-#include "loop/blocks.h"
+#include "plan/blocks.h"
 
 enum { max_slots = 12 };
 

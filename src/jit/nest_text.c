@@ -1,7 +1,7 @@
 /* How a kernel is walked, for `axle show --after schedule` and messages. */
 #include "jit/jit.h"
-#include "jit/schedule.h"
-#include "loop/amount.h"
+#include "jit/nest/schedule.h"
+#include "plan/amount.h"
 
 static const char *const shapes[] = {
     [AX_NEST_LANES] = "lanes: the vector loop is innermost",

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "jit/codegen.h"
-#include "jit/generator.h"
+#include "jit/emit/codegen.h"
+#include "jit/emit/generator.h"
 #include "jit/jit.h"
-#include "jit/object.h"
+#include "jit/object/object.h"
 #include "support/cmocka.h"
 
 enum { elems = 37, kernels = 2 };

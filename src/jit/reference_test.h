@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "ir/program.h"
-#include "loop/kernel.h"
+#include "plan/kernel.h"
 
 typedef union number {
   double f;

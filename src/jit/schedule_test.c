@@ -1,5 +1,5 @@
 /* Which shape sums over rows are made in: by what is added up and how much is read. And which short loops become longer, where squares are turned. */
-#include "jit/schedule.h"
+#include "jit/nest/schedule.h"
 
 #include "base/base.h"
 #include "support/cmocka.h"

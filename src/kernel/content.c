@@ -10,7 +10,7 @@
 
 #include "kernel/discharge.h"
 #include "prim/prims.h"
-#include "prim/while.h"
+#include "control/while.h"
 
 ax_value ax_discharge_spread(const ax_discharge *d, ax_value x) {
   return ax_failed() || ax_typeof(x).form != AX_ARRAY ? x : ax_spread_to(x, &d->spread);

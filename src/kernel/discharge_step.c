@@ -8,10 +8,10 @@
 
 #include <string.h>
 
-#include "prim/cond.h"
+#include "control/cond.h"
 #include "prim/prims.h"
-#include "prim/scan.h"
-#include "prim/while.h"
+#include "control/scan.h"
+#include "control/while.h"
 
 typedef ax_discharge_value slot;
 typedef void (*step)(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out);

@@ -12,8 +12,8 @@
 #include "kernel/discharge.h"
 #include "kernel/kernel_call.h"
 #include "kernel/rebody.h"
-#include "prim/collective.h"
-#include "prim/host_call.h"
+#include "collectives/collective.h"
+#include "control/host_call.h"
 #include "prim/prims.h"
 
 typedef struct batching {

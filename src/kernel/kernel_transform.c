@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kernel/discharge.h"
-#include "prim/closed_call.h"
+#include "control/closed_call.h"
 #include "prim/prims.h"
 
 /* --- Derivatives --- */

@@ -6,7 +6,7 @@
 #include "axle/ops.h"
 #include "hlo/hlo.h"
 #include "ir/program.h"
-#include "loop/lower.h"
+#include "plan/lower.h"
 
 /* --- Binding: how an equation is added. Casts the operands of all but a REGION first so that they spread alike. --- */
 void ax_bind(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count, ax_value *out,

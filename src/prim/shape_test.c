@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "ir/program.h"
-#include "loop/passes.h"
+#include "plan/passes.h"
 #include "prim/rules.h"
 #include "support/cmocka.h"
 #include "support/oom.h"

@@ -1,6 +1,6 @@
 /* Factors: what the partitioner knows of an operation. */
 #include "prim/prims.h"
-#include "prim/collective.h"
+#include "prim/rules.h"
 
 void ax_shard_whole(const ax_shard_args *args) { (void)args; }
 

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "ir/number.h"
-#include "kernel/timing.h"
+#include "kernel/machine/timing.h"
 #include "check/watch.h"
-#include "mesh/partition.h"
+#include "partition/partition.h"
 #include "xform/evaluate.h"
 
 typedef enum happening { LOOK, MEET, DO, SEEN } happening; /* an agent is looked at; it comes to its act; does it; a signal is seen */

@@ -1,4 +1,4 @@
-/* Kernels under the same clock. A kernel is run on the machine that the checker runs it on (kernel/machine.h), one act after the other, and the
+/* Kernels under the same clock. A kernel is run on the machine that the checker runs it on (kernel/machine/machine.h), one act after the other, and the
    order of acts is that of simulated time:
 
      computing between two acts    its flops; the cores of a device share what computes, one after the other

@@ -11,7 +11,7 @@
 #ifndef AX_SIM_PROCEDURE_H
 #define AX_SIM_PROCEDURE_H
 
-#include "loop/plan.h"
+#include "plan/plan.h"
 #include "sim/place.h"
 
 typedef enum ax_collective_kind {

@@ -1,8 +1,8 @@
 /* Operations of plans, counted. */
 #include "sim/work.h"
 
-#include "loop/amount.h"
-#include "mesh/partition.h"
+#include "plan/amount.h"
+#include "partition/partition.h"
 #include "prim/prims.h"
 
 typedef struct making {

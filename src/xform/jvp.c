@@ -5,7 +5,7 @@
    A tangent that is zero whatever the inputs' tangents are is symbolic (ax_zero): equations without any other tangent are
    copied as they are. Invariant: a tangent that is there has exactly the type ax_tangent says: its value's, axes included; that of a future
    is the array itself. */
-#include "prim/custom_linear.h"
+#include "control/custom_linear.h"
 #include "prim/prims.h"
 #include "prim/rules.h"
 #include "xform/xform.h"

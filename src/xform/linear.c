@@ -5,7 +5,7 @@
 
    The trace that a function was linearized in keeps the programs and the residuals, which are values of it like others: an inner trace that
    uses them captures them. A handle is the trace's serial and a number in it, so that a stale one is found out. */
-#include "prim/custom_linear.h"
+#include "control/custom_linear.h"
 #include "xform/in_trace.h"
 
 void ax_linearized_deinit(ax_linearized *map) {

@@ -7,7 +7,7 @@
    A residual is a known value that the tangent program uses, unless it is made again there: it depends on no input at all, or it
    only spreads a smaller value out (a broadcast, a widening conversion, a pvary), which is the better thing to keep. Where residuals are
    kept one by one (a scan stacks them), more is made again: residuals.c. Elsewhere both halves end up in one program, where equal
-   equations are merged and loop/recompute.c decides. Of a body that is to be made again, all is, but for inputs and what is saved.
+   equations are merged and plan/recompute.c decides. Of a body that is to be made again, all is, but for inputs and what is saved.
 
    A message with a tangent brings what depends on dx though no operand says so, and the one who sends it may have none that does: these
    equations, and regions that hold them, are tangent as such (AX_EFFECT_TANGENT), and so are the tokens made for them. */

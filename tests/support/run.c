@@ -7,7 +7,7 @@
 
 #include "axle/collectives.h"
 #include "exec/exec.h"
-#include "mesh/partition.h"
+#include "partition/partition.h"
 #include "support/cmocka.h"
 #include "support/random.h"
 

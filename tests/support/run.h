@@ -3,7 +3,7 @@
 #define AX_TESTS_SUPPORT_RUN_H
 
 #include "axle/exec.h"
-#include "loop/plan.h"
+#include "plan/plan.h"
 #include "support/tensor.h"
 
 /* A body on each device of a mesh: a shard_map, as a function to trace. One spec for each operand and result; NULL ends them. */

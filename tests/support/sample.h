@@ -17,7 +17,7 @@ typedef struct test_sample {
   bool sums;                  /* order may matter: results may be off by the rounding of a sum of absolute values */
   bool stops_gradients;       /* its derivative is zero by definition */
   bool forward_only;          /* no transpose */
-  bool own_derivative;        /* backwards alone, and its own (src/prim/custom_test.c) */
+  bool own_derivative;        /* backwards alone, and its own (src/control/custom_test.c) */
   bool two_sides;             /* a member of its axes is no member of a batch */
   bool no_batch;              /* there is no batch rule */
   bool kernel;                /* it is a kernel, or a step in one, whose axes are those of the text */

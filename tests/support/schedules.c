@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "kernel/state.h"
+#include "kernel/machine/state.h"
 #include "support/cmocka.h"
 
 typedef struct trial {

@@ -1,0 +1,123 @@
+/* pbroadcast: T[d..]{V: axes, v..} -> T[d..]{V: axes, v..}     y on every member = x of member `source`
+   Parameters: axes; source, a member's number.
+   Errors: an unknown axis or one named twice; an operand that does not vary over a checked axis; a source outside the group.
+   The result is typed varying, as jax.lax types it, and computed once for the group. Linear; the transpose: the source's x reaches every
+   member, so the cotangents of all of them, summed, are the source's; the others have zeros.
+   Batching over a named axis: one slice of the batch dimension, over the other axes from the source's number there. */
+#include "collectives/collective.h"
+#include "prim/composite.h"
+#include "prim/prims.h"
+
+typedef struct pbroadcast_params {
+  ax_axes axes;
+  int64_t source;
+} pbroadcast_params;
+
+static ax_status infer(const ax_infer_args *args) {
+  const pbroadcast_params *params = args->params;
+  int64_t size;
+  AX_TRY(ax_collective_size(args, &params->axes, &size));
+  if (params->source < 0 || params->source >= size)
+    return ax_error(AX_INVALID_ARGUMENT, "source is %lld: the group's members are 0 to %lld", (long long)params->source, (long long)size - 1);
+  args->out[0] = args->in[0];
+  return AX_OK;
+}
+
+static ax_status eval(const ax_eval_args *args) {
+  const pbroadcast_params *params = args->eqn->params;
+  for (uint32_t lane = 0; lane < args->lanes; lane++) ax_tensor_assign(args->out[lane], args->in[params->source]);
+  return AX_OK;
+}
+
+static void transpose(const ax_transpose_args *args) {
+  const pbroadcast_params *params = args->eqn->params;
+  ax_value sum = ax_bind1(&ax_prim_psum, &params->axes, args->cotangent, 1);
+  ax_value index = ax_bind1(&ax_prim_axis_index, &params->axes, NULL, 0);
+  if (ax_failed()) return;
+  ax_value mine = ax_eq(index, ax_full(AX_S32, 0, NULL, (double)params->source));
+  args->out[0] = ax_where(mine, sum, ax_full_like(sum, 0));
+}
+
+/* Members are numbered (major, batch, minor). */
+static void batch(const ax_batch_args *args) {
+  pbroadcast_params params = *(const pbroadcast_params *)args->eqn->params;
+  ax_axes major, minor, rest;
+  ax_value x = args->in[0];
+  int dim = args->in_dim[0];
+  if (ax_axes_around(&params.axes, args->axis, &major, &minor)) {
+    int64_t inside = ax_axes_members(&minor), own = params.source / inside % args->size;
+    ax_axes_without(&params.axes, args->axis, &rest);
+    params.axes = rest;
+    params.source = params.source / (inside * args->size) * inside + params.source % inside;
+    if (dim >= 0) x = ax_drop_dim(ax_slice_in_dim(x, own, own + 1, 1, dim), dim);
+    dim = -1;
+  }
+  args->out[0] = params.axes.count > 0 ? ax_bind1(&ax_prim_pbroadcast, &params, &x, 1) : x;
+  args->out_dim[0] = dim;
+}
+
+/* One result, which the source fills. */
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const pbroadcast_params *params = eqn->params;
+  ax_exchange exchange = {.names = params->axes, .peers = AX_PEERS_ONE, .alone = true, .source = params->source, .in = in[0]};
+  bool same;
+  AX_TRY(ax_lower_is_same(lower, &params->axes, in[0], &same));
+  out[0] = in[0];
+  if (same) return AX_OK;
+  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  exchange.out = out[0];
+  ax_exchange_whole(&exchange, ax_type_elems(&lower->program->types[eqn->out]));
+  return ax_lower_exchange(lower, &exchange);
+}
+
+/* The first of each group is the source. */
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const pbroadcast_params *params = eqn->params;
+  const ax_mesh *mesh = &hlo->axes;
+  ax_text attributes = {0};
+  ax_axis_set set;
+  AX_TRY(ax_axes_resolve(&params->axes, mesh, &set));
+  int64_t devices = ax_mesh_devices(mesh), members = ax_axis_set_size(set, mesh);
+  const char *comma = "";
+  ax_text_add(&attributes, "replica_groups = dense<[");
+  for (int64_t d = 0; d < devices; d++) {
+    if (ax_axes_index(&params->axes, mesh, d) != params->source) continue;
+    ax_text_add(&attributes, "%s[%lld", comma, (long long)d);
+    for (int64_t m = 0; m < members; m++)
+      if (m != params->source) ax_text_add(&attributes, ", %lld", (long long)ax_axes_device(&params->axes, mesh, d, m));
+    ax_text_add(&attributes, "]");
+    comma = ", ";
+  }
+  ax_text_add(&attributes, "]> : tensor<%lldx%lldxi64>, channel_handle = #stablehlo.channel_handle<handle = %u, type = 1>",
+              (long long)(devices / members), (long long)members, ++hlo->channel);
+  return ax_hlo_attributed(hlo, eqn, "stablehlo.collective_broadcast", in, &attributes, out);
+}
+
+static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(pbroadcast_params, axes)},
+                                  {"source", AX_PARAM_I64, offsetof(pbroadcast_params, source)}};
+
+const ax_prim ax_prim_pbroadcast = {
+    .name = "pbroadcast", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .traffic = AX_TRAFFIC_OPERAND, .in_count = 1, .out_count = 1,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(pbroadcast_params),
+    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
+    .infer = infer, .spread = ax_spread_keep, .eval = eval, .differs = ax_differs_drop, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
+    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = lower, .hlo = hlo,
+};
+
+ax_value ax_pbroadcast(ax_value x, const char *axes, int64_t source) {
+  pbroadcast_params params = {.source = source};
+  if (!ax_collective_operand(&ax_prim_pbroadcast, &x, axes, &params.axes)) return ax_poison;
+  return ax_bind1(&ax_prim_pbroadcast, &params, &x, 1);
+}
+
+ax_value ax_pbroadcast_dynamic(ax_value x, const char *axes, ax_value source) {
+  static const char name[] = "pbroadcast_dynamic";
+  ax_type from;
+  ax_axes names;
+  if (ax_is_number(source)) source = ax_as(name, source, AX_S32);
+  if (!ax_collective_operand(&ax_prim_pbroadcast, &x, axes, &names) || !ax_operand(name, source, &from)) return ax_poison;
+  if (from.dtype != AX_S32 || from.rank > 0) return ax_reject_as(name, "the source is %s; it must be s32[]", ax_operand_string(&from));
+  ax_type type = ax_typeof(x);
+  ax_value kept = ax_where(ax_eq(ax_axis_index(axes), source), x, ax_full_like(x, 0));
+  return ax_spread_to(type.dtype == AX_BOOL ? ax_pmax(kept, axes) : ax_psum(kept, axes), &type.spread);
+}

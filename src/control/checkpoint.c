@@ -1,0 +1,131 @@
+/* checkpoint: T0.., -> R0..         body on the operands: what its derivatives need of it is made again for them, not kept
+   Parameters: body, a program in the environment of the equation; differentiated: it is a derivative, which does again what is needed of
+   the body that it is of; save_dots: results of dot_general are kept; save_names: so is what name has given one of these.
+   Errors: operands that are not what the body takes; a body that sends or receives messages or calls the host, which would be done twice.
+   Linear in what its body is linear in; each transform is that of the body. What it leaves for the way back are the operands, and what is
+   saved: linearized it is itself for the results, and for the tangents a checkpoint of the operands, what is saved, and the tangents.
+   Equations are merged within a program only, so what is made again stays apart from what was made; and no operation of a
+   differentiated one is moved before what all its operands come after (plan/order.c; in StableHLO an optimization_barrier). */
+#include <string.h>
+
+#include "control/closed_call.h"
+#include "control/name.h"
+#include "prim/prims.h"
+
+typedef struct policy {
+  bool dots;
+  ax_axes names;
+} policy;
+
+typedef struct checkpoint_params {
+  ax_closed_call_params call;
+  bool differentiated;
+  policy saved;
+} checkpoint_params;
+
+static ax_program *body_of(const ax_eqn *eqn) { return ((const checkpoint_params *)eqn->params)->call.body; }
+
+/* --- infer --- */
+
+/* The first primitive with state in the program, or in those that it holds. */
+static const ax_prim *with_state(const ax_program *program) {
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    const ax_eqn *eqn = &program->eqns[i];
+    if ((eqn->prim->effects & AX_EFFECT_STATE) != 0) return eqn->prim;
+    const ax_program *held;
+    for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL; k++)
+      if ((held->effects & AX_EFFECT_STATE) != 0) return with_state(held);
+  }
+  return NULL;
+}
+
+static ax_status infer(const ax_infer_args *args) {
+  const ax_program *body = ((const checkpoint_params *)args->params)->call.body;
+  const ax_prim *state = (body->effects & AX_EFFECT_STATE) != 0 ? with_state(body) : NULL;
+  if (state != NULL)
+    return ax_error(AX_INVALID_ARGUMENT, "the body has a %s, but what stands in a checkpoint is done again for derivatives; messages and calls of the host are made once",
+                    state->name);
+  return ax_called_infer(args);
+}
+
+/* --- linearize --- */
+
+static bool saves(const void *by, const ax_eqn *eqn) {
+  const policy *saved = by;
+  if (eqn->prim == &ax_prim_dot_general) return saved->dots;
+  if (eqn->prim != &ax_prim_name) return false;
+  const ax_axes *own = &((const ax_name_params *)eqn->params)->names;
+  for (uint32_t i = 0; i < saved->names.count; i++)
+    if (strcmp(saved->names.name[i], own->name[0]) == 0) return true;
+  return false;
+}
+
+static void linearize(const ax_jvp_args *args) {
+  checkpoint_params params = *(const checkpoint_params *)args->eqn->params;
+  const ax_saved saved = {saves, &params.saved, sizeof params.saved};
+  ax_program *primal, *tangent;
+  uint32_t residuals;
+  ax_tangents t;
+  if (!ax_tangents_init(&t, args)) return;
+  ax_status status = ax_remat_program(body_of(args->eqn), t.in, t.want, &saved, &primal, &tangent, &residuals);
+  if (status != AX_OK) {
+    ax_fail(status);
+    return;
+  }
+  params.differentiated = true;
+  ax_called_halves(&t, primal, tangent, residuals, &params);
+  ax_program_release(primal);
+  ax_program_release(tangent);
+}
+
+/* --- prune --- */
+
+static ax_status prune(const ax_prune_args *args) {
+  checkpoint_params *made = args->params;
+  AX_TRY(ax_needs_program(args->memo, body_of(args->eqn), args->out, args->in));
+  if (made == NULL) return AX_OK;
+  *made = *(const checkpoint_params *)args->eqn->params;
+  return ax_prune_program(args->memo, body_of(args->eqn), args->out, args->in, &made->call.body);
+}
+
+/* --- lower, hlo --- */
+
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  bool late = ((const checkpoint_params *)eqn->params)->differentiated;
+  return late ? ax_lower_call_late(lower, body_of(eqn), in, out) : ax_lower_call(lower, body_of(eqn), in, out);
+}
+
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_program *body = body_of(eqn);
+  if (!((const checkpoint_params *)eqn->params)->differentiated || eqn->in_count == 0) return hlo->call_program(hlo, body, in, out);
+  uint32_t first = ax_hlo_op(hlo, "stablehlo.optimization_barrier", in, body->types, eqn->in_count, NULL, body->types, eqn->in_count);
+  uint32_t *held = ax_alloc(eqn->in_count * sizeof held[0]);
+  if (held == NULL) return ax_out_of_memory(eqn->in_count * sizeof held[0]);
+  for (uint32_t i = 0; i < eqn->in_count; i++) held[i] = first + i;
+  ax_status status = hlo->call_program(hlo, body, held, out);
+  ax_free(held);
+  return status;
+}
+
+/* --- The record --- */
+
+static const ax_param params[] = {{"body", AX_PARAM_PROGRAM, offsetof(checkpoint_params, call.body)},
+                                  {"differentiated", AX_PARAM_BOOL, offsetof(checkpoint_params, differentiated)},
+                                  {"save_dots", AX_PARAM_BOOL, offsetof(checkpoint_params, saved.dots)},
+                                  {"save_names", AX_PARAM_NAMES, offsetof(checkpoint_params, saved.names)}};
+
+const ax_prim ax_prim_checkpoint = {
+    .name = "checkpoint", .kind = AX_REGION, .unify = true, .in_count = -1, .out_count = -1, .count_outs = ax_called_outs,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(checkpoint_params),
+    .infer = infer, .spread = ax_spread_body, .eval = ax_called_eval, .differs = ax_called_differs, .jvp = ax_called_jvp,
+    .linearize = linearize, .transpose = ax_called_transpose, .batch = ax_called_batch, .simplify = ax_simplify_nothing,
+    .prune = prune, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
+};
+
+/* --- The function --- */
+
+void ax_checkpoint(const ax_checkpoint_options *options, ax_fn f, const ax_value *in, ax_value *out) {
+  checkpoint_params made = {.saved.dots = options != NULL && options->save_dots};
+  if (options != NULL && options->save_names != NULL && !ax_parse_words("checkpoint", options->save_names, &made.saved.names)) return;
+  ax_called_function(&ax_prim_checkpoint, &made, f, in, out);
+}

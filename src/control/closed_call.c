@@ -1,0 +1,170 @@
+/* closed_call: T0.., -> R0..         body on the operands: a function kept as one
+   Parameters: body, a program in the environment of the equation.
+   Errors: operands that are not what the body takes.
+   Linear in what its body is linear in; each transform is that of the body. Equations that share a body, as equal layers do, share what
+   is made of it: it is transformed once for each set of operands that take part, and lowered once (plan/fragment.c). */
+#include "control/closed_call.h"
+
+#include <string.h>
+
+#include "prim/prims.h"
+
+static ax_program *body_of(const ax_eqn *eqn) { return ((const ax_closed_call_params *)eqn->params)->body; }
+
+uint32_t ax_called_outs(const void *params) { return ((const ax_closed_call_params *)params)->body->out_count; }
+
+/* --- infer, eval, differs --- */
+
+ax_status ax_called_infer(const ax_infer_args *args) {
+  const ax_program *body = ((const ax_closed_call_params *)args->params)->body;
+  AX_TRY(ax_region_check_axes(body, args->axes, "the body"));
+  if (body->in_count != args->in_count || body->out_count != args->out_count)
+    return ax_error(AX_INVALID_ARGUMENT, "the body takes %u values and gives %u, not %u and %u", body->in_count, body->out_count,
+                    args->in_count, args->out_count);
+  for (uint32_t i = 0; i < args->in_count; i++)
+    AX_TRY(ax_region_check_type(&args->in[i], &body->types[i], args->axes, "operand", i, "is", "the body takes"));
+  for (uint32_t k = 0; k < args->out_count; k++) args->out[k] = body->types[body->outs[k]];
+  return AX_OK;
+}
+
+ax_status ax_called_eval(const ax_eval_args *args) {
+  return ax_evaluate_lanes(args->driver, body_of(args->eqn), args->lanes, args->device, args->in, args->out);
+}
+
+void ax_called_differs(const ax_differs_args *args) { (void)ax_region_differs(args, body_of(args->eqn), args->in, args->out); }
+
+/* --- jvp, linearize --- */
+
+/* The parameters of `prim` with another body; NULL: the trace has failed. */
+static const void *with_body(const ax_prim *prim, const void *params, ax_program *body) {
+  ax_closed_call_params *made = ax_trace_alloc(prim->params_bytes);
+  if (made == NULL) return NULL;
+  memcpy(made, params, prim->params_bytes);
+  made->body = body;
+  return made;
+}
+
+ax_value *ax_called_bind(const ax_prim *prim, const void *params, ax_program *body, const ax_value *in) {
+  const void *made = with_body(prim, params, body);
+  ax_value *out = ax_trace_alloc(body->out_count * sizeof out[0]);
+  if (made != NULL && out != NULL) ax_bind(prim, made, in, body->in_count, out, body->out_count);
+  return ax_failed() ? NULL : out;
+}
+
+/* The same of a body that is consumed, if there is one. */
+static ax_value *bind(ax_status status, const ax_eqn *eqn, ax_program *body, const ax_value *in) {
+  if (status != AX_OK) ax_fail(status);
+  ax_value *out = status == AX_OK ? ax_called_bind(eqn->prim, eqn->params, body, in) : NULL;
+  ax_program_release(body);
+  return out;
+}
+
+void ax_called_jvp(const ax_jvp_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  ax_program *body;
+  ax_tangents t;
+  if (!ax_tangents_init(&t, args)) return;
+  ax_value *in = ax_trace_alloc((eqn->in_count + (size_t)t.in_count) * sizeof in[0]);
+  if (in == NULL) return;
+  for (uint32_t i = 0; i < eqn->in_count; i++) in[i] = args->in[i];
+  ax_tangents_take(&t, in + eqn->in_count);
+  ax_status status = ax_jvp_program(body_of(eqn), t.in, t.want, &body);
+  ax_value *out = bind(status, eqn, body, in);
+  if (out != NULL) ax_tangents_give(&t, out, out + eqn->out_count);
+}
+
+void ax_called_halves(const ax_tangents *t, ax_program *primal, ax_program *tangent, uint32_t residuals, const void *tangent_params) {
+  const ax_eqn *eqn = t->args->eqn;
+  ax_value *in = ax_trace_alloc((residuals + (size_t)t->in_count) * sizeof in[0]);
+  ax_value *out = ax_called_bind(eqn->prim, eqn->params, primal, t->args->in);
+  if (in == NULL || out == NULL) return;
+  for (uint32_t r = 0; r < residuals; r++) {
+    uint32_t id = primal->outs[eqn->out_count + r];
+    in[r] = id < eqn->in_count ? t->args->in[id] : out[eqn->out_count + r];
+  }
+  ax_tangents_take(t, in + residuals);
+  ax_value *tangents = ax_called_bind(eqn->prim, tangent_params, tangent, in);
+  if (tangents != NULL) ax_tangents_give(t, out, tangents);
+}
+
+/* The halves as they are, so that all calls of the body share them: residuals that are operands leave the first one too, where pruning
+   finds that nobody uses them. */
+static void linearize(const ax_jvp_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  ax_program *primal, *tangent;
+  uint32_t residuals;
+  ax_tangents t;
+  if (!ax_tangents_init(&t, args)) return;
+  ax_status status = ax_linearize_program(body_of(eqn), t.in, t.want, NULL, &primal, &tangent, &residuals);
+  if (status != AX_OK) {
+    ax_fail(status);
+    return;
+  }
+  ax_called_halves(&t, primal, tangent, residuals, eqn->params);
+  ax_program_release(primal);
+  ax_program_release(tangent);
+}
+
+/* --- transpose, batch --- */
+
+static void bind_transposed(const ax_eqn *eqn, ax_program *transposed, const ax_value *in, ax_value *out) {
+  const void *params = with_body(eqn->prim, eqn->params, transposed);
+  if (params != NULL) ax_bind(eqn->prim, params, in, transposed->in_count, out, transposed->out_count);
+}
+void ax_called_transpose(const ax_transpose_args *args) { ax_transpose_by_body(args, body_of(args->eqn), bind_transposed); }
+
+void ax_called_batch(const ax_batch_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  ax_program *body;
+  ax_status status = ax_batch_program(body_of(eqn), args->in_dim, args->size, args->axis, NULL, args->out_dim, &body);
+  const ax_value *out = bind(status, eqn, body, args->in);
+  for (uint32_t k = 0; out != NULL && k < eqn->out_count; k++) args->out[k] = out[k];
+}
+
+/* --- lower, hlo --- */
+
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return ax_lower_call(lower, body_of(eqn), in, out);
+}
+
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return hlo->call_program(hlo, body_of(eqn), in, out);
+}
+
+/* --- The record --- */
+
+static const ax_param params[] = {{"body", AX_PARAM_PROGRAM, offsetof(ax_closed_call_params, body)}};
+
+const ax_prim ax_prim_closed_call = {
+    .name = "closed_call", .kind = AX_REGION, .tokens = true, .memory = true, .unify = true, .in_count = -1, .out_count = -1, .count_outs = ax_called_outs,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_closed_call_params),
+    .infer = ax_called_infer, .spread = ax_spread_body, .eval = ax_called_eval, .differs = ax_called_differs, .jvp = ax_called_jvp,
+    .linearize = linearize, .transpose = ax_called_transpose, .batch = ax_called_batch, .simplify = ax_simplify_nothing,
+    .prune = ax_prune_body, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
+};
+
+/* --- The function --- */
+
+void ax_called_function(const ax_prim *prim, const void *params, ax_fn function, const ax_value *in, ax_value *out) {
+  uint32_t in_count = function.in_count;
+  in = ax_take_operands(in, in_count, out, function.out_count);
+  const ax_type *types = ax_types_of(prim->name, in, in_count);
+  if (types == NULL) return;
+  ax_body body;
+  ax_status status = ax_body_trace(&(ax_body_options){.owner = prim->name, .part = "function", .function = function, .in = types}, &body);
+  if (status != AX_OK) {
+    ax_fail(ax_error_context(status, "%s: function: ", prim->name));
+    return;
+  }
+  uint32_t count = body.captured_count + in_count;
+  ax_value *all = ax_trace_alloc(count * sizeof all[0]);
+  for (uint32_t i = 0; all != NULL && i < count; i++) all[i] = i < body.captured_count ? body.captured[i] : in[i - body.captured_count];
+  body.program = ax_unify_program(body.program);
+  const void *made = all != NULL ? with_body(prim, params, body.program) : NULL;
+  if (made != NULL) ax_bind(prim, made, all, count, out, function.out_count);
+  ax_body_deinit(&body);
+}
+
+void ax_closed_call(ax_fn function, const ax_value *in, ax_value *out) {
+  ax_called_function(&ax_prim_closed_call, &(ax_closed_call_params){NULL}, function, in, out);
+}

@@ -1,0 +1,14 @@
+/* Values by name: for checkpoints that keep some (checkpoint.c). */
+#ifndef AX_CONTROL_NAME_H
+#define AX_CONTROL_NAME_H
+
+#include "prim/rules.h"
+
+typedef struct ax_name_params {
+  ax_axes names;
+} ax_name_params;
+
+/* "attention,ffn" as names. False: the trace has failed. */
+bool ax_parse_words(const char *function, const char *words, ax_axes *out);
+
+#endif

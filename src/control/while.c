@@ -1,0 +1,340 @@
+/* while: C0.., B0.., A0.. -> A0..         while cond(C.., carry): carry = body(B.., carry)
+   Parameters: cond, body; cond_nconsts, body_nconsts: how many operands are constants of each.
+   Errors: a condition that is no bool scalar; a carry that the body changes in type; communication over checked axes along which the
+   condition varies: devices that have left the loop would never come.
+   Varying: carries vary over what the condition varies over, and over what the body makes them vary over.
+   Derivatives: forward only. The number of iterations is not known before, so there is nothing of known size to keep for the way
+   back. jvp, linearize, transpose and batch stand in while_transform.c. */
+#include <string.h>
+
+#include "ir/flow.h"
+#include "ir/number.h"
+#include "prim/prims.h"
+#include "prim/region.h"
+#include "prim/settle.h"
+#include "control/while.h"
+
+static uint32_t count_outs(const void *params) { return ((const ax_while_params *)params)->body->out_count; }
+
+/* --- infer --- */
+
+static ax_status check_counts(const ax_infer_args *args) {
+  const ax_while_params *params = args->params;
+  int64_t carries = args->out_count, consts = (int64_t)args->in_count - carries;
+  if (params->cond_nconsts < 0 || params->body_nconsts < 0 || params->cond_nconsts > consts ||
+      params->body_nconsts != consts - params->cond_nconsts)
+    return ax_error(AX_INVALID_ARGUMENT, "%lld and %lld constants, of %u operands with %u carries",
+                    (long long)params->cond_nconsts, (long long)params->body_nconsts, args->in_count, args->out_count);
+  if (params->body->in_count != params->body_nconsts + carries || params->body->out_count != carries)
+    return ax_error(AX_INVALID_ARGUMENT, "the body takes %u values and gives %u, but there are %u carries",
+                    params->body->in_count, params->body->out_count, args->out_count);
+  if (params->cond->in_count != params->cond_nconsts + carries || params->cond->out_count != 1)
+    return ax_error(AX_INVALID_ARGUMENT, "the condition takes %u values and gives %u, but there are %u carries",
+                    params->cond->in_count, params->cond->out_count, args->out_count);
+  AX_TRY(ax_region_check_axes(params->cond, args->axes, "the condition"));
+  return ax_region_check_axes(params->body, args->axes, "the body");
+}
+
+static ax_status check_predicate(const ax_infer_args *args, ax_axis_set *varying) {
+  const ax_while_params *params = args->params;
+  const ax_type *predicate = &params->cond->types[params->cond->outs[0]];
+  if (predicate->dtype != AX_BOOL || predicate->rank != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "the condition gives %s, not bool[]", ax_type_string(predicate, args->axes));
+  if (predicate->spread.unreduced != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "the condition %s is unreduced over %s; %s", ax_type_string(predicate, args->axes),
+                    ax_axis_set_string(predicate->spread.unreduced, args->axes), ax_reduce_advice(predicate->spread.kind));
+  *varying = predicate->spread.varying;
+  AX_TRY(ax_region_check_silent(params->cond, *varying, args->axes, "the condition"));
+  return ax_region_check_silent(params->body, *varying, args->axes, "the body");
+}
+
+/* The body takes the carries after the condition has looked at them. */
+static ax_status check_test_tokens(const ax_program *cond) {
+  for (uint32_t i = 0; i < cond->eqn_count; i++)
+    for (uint32_t j = 0; j < cond->eqns[i].in_count; j++) {
+      uint32_t id = cond->eqns[i].in[j];
+      if (id < cond->in_count && cond->types[id].form == AX_TOKEN)
+        return ax_error(AX_INVALID_ARGUMENT, "the condition uses a token that is carried, which the body takes");
+    }
+  return AX_OK;
+}
+
+static ax_status infer(const ax_infer_args *args) {
+  const ax_while_params *params = args->params;
+  const ax_program *cond = params->cond, *body = params->body;
+  ax_axis_set varying = 0;
+  AX_TRY(check_counts(args));
+  AX_TRY(check_predicate(args, &varying));
+  uint32_t cond_consts = (uint32_t)params->cond_nconsts, body_consts = (uint32_t)params->body_nconsts;
+  AX_TRY(ax_region_check_tokens(cond, 0, cond_consts, "a while"));
+  AX_TRY(ax_region_check_tokens(body, 0, body_consts, "a while"));
+  AX_TRY(check_test_tokens(cond));
+  AX_TRY(ax_region_check_memory(args, cond_consts + body_consts, args->out_count, "while"));
+  for (uint32_t i = 0; i < cond_consts; i++)
+    AX_TRY(ax_region_check_type(&args->in[i], &cond->types[i], args->axes, "constant", i, "is", "the condition takes"));
+  for (uint32_t i = 0; i < body_consts; i++)
+    AX_TRY(ax_region_check_type(&args->in[cond_consts + i], &body->types[i], args->axes, "constant", cond_consts + i,
+                                "is", "the body takes"));
+  for (uint32_t k = 0; k < args->out_count; k++) {
+    const ax_type *start = &args->in[cond_consts + body_consts + k];
+    AX_TRY(ax_region_check_type(start, &cond->types[cond_consts + k], args->axes, "carry", k, "starts as",
+                                "the condition takes"));
+    AX_TRY(ax_region_check_type(start, &body->types[body_consts + k], args->axes, "carry", k, "starts as",
+                                "the body takes"));
+    AX_TRY(ax_region_check_type(start, &body->types[body->outs[k]], args->axes, "carry", k, "is", "the body returns"));
+    if ((varying & ~start->spread.varying) != 0)
+      return ax_error(AX_INVALID_ARGUMENT, "carry %u is %s, but the condition varies over %s", k,
+                      ax_type_string(start, args->axes), ax_axis_set_string(varying, args->axes));
+    args->out[k] = *start;
+  }
+  return AX_OK;
+}
+
+/* --- eval, differs --- */
+
+/* The lanes lane[0 .. *count) for which the condition still holds; the others leave. */
+static ax_status test(const ax_eval_args *args, ax_tensor *const *const *in, uint32_t *lane, uint32_t *count,
+                      ax_tensor **predicate) {
+  const ax_while_params *params = args->eqn->params;
+  AX_TRY(ax_region_eval(args, params->cond, lane, *count, in, &predicate));
+  uint32_t staying = 0;
+  for (uint32_t j = 0; j < *count; j++)
+    if (ax_number_load(AX_BOOL, predicate[lane[j]]->data, 0).u != 0) lane[staying++] = lane[j];
+  *count = staying;
+  return AX_OK;
+}
+
+static ax_status eval(const ax_eval_args *args) {
+  const ax_while_params *params = args->eqn->params;
+  uint32_t cond_consts = (uint32_t)params->cond_nconsts, body_consts = (uint32_t)params->body_nconsts;
+  uint32_t carries = args->eqn->out_count, lanes = args->lanes, active = lanes;
+  ax_arena arena = {0};
+  uint32_t *lane = ax_arena_alloc(&arena, lanes * sizeof lane[0]);
+  ax_tensor *const **cond_in = ax_arena_alloc(&arena, (cond_consts + carries) * sizeof cond_in[0]);
+  ax_tensor *const **body_in = ax_arena_alloc(&arena, (body_consts + carries) * sizeof body_in[0]);
+  ax_tensor ***out = ax_arena_alloc(&arena, carries * sizeof out[0]);
+  ax_tensor **predicate = ax_arena_alloc(&arena, lanes * sizeof predicate[0]);
+  if (lane == NULL || cond_in == NULL || body_in == NULL || out == NULL || predicate == NULL)
+    return ax_region_eval_end(args, &arena, ax_out_of_memory(0));
+  for (uint32_t l = 0; l < lanes; l++) lane[l] = l;
+  for (uint32_t i = 0; i < cond_consts; i++) cond_in[i] = args->in + i * lanes;
+  for (uint32_t i = 0; i < body_consts; i++) body_in[i] = args->in + (cond_consts + i) * lanes;
+  for (uint32_t k = 0; k < carries; k++)
+    cond_in[cond_consts + k] = body_in[body_consts + k] = out[k] = args->out + k * lanes;
+  ax_status status = AX_OK;
+  for (uint32_t i = 0; status == AX_OK && i < carries * lanes; i++)
+    status = ax_tensor_copy(args->in[(cond_consts + body_consts) * lanes + i], &args->out[i]);
+  if (status == AX_OK) status = test(args, cond_in, lane, &active, predicate);
+  while (status == AX_OK && active > 0) {
+    status = ax_region_eval(args, params->body, lane, active, body_in, out);
+    if (status == AX_OK) status = test(args, cond_in, lane, &active, predicate);
+  }
+  for (uint32_t l = 0; l < lanes; l++) ax_tensor_release(predicate[l]);
+  return ax_region_eval_end(args, &arena, status);
+}
+
+/* Carries vary wherever their start, what the body makes of them, or the number of iterations does. */
+static void differs(const ax_differs_args *args) {
+  const ax_while_params *params = args->eqn->params;
+  uint32_t cond_consts = (uint32_t)params->cond_nconsts, body_consts = (uint32_t)params->body_nconsts;
+  uint32_t carries = args->eqn->out_count;
+  ax_axis_set *in = ax_differs_alloc(args, body_consts + (size_t)carries);
+  ax_axis_set *cond_in = ax_differs_alloc(args, params->cond->in_count), predicate = 0;
+  if (in == NULL || cond_in == NULL) return;
+  for (uint32_t i = 0; i < body_consts + carries; i++) in[i] = args->in[cond_consts + i];
+  for (uint32_t i = 0; i < cond_consts; i++) cond_in[i] = args->in[i];
+  for (bool changed = true; changed;) { /* at most once for each axis there is */
+    changed = false;
+    const ax_axis_set *all = ax_flow_loop(args, params->body, in, body_consts, carries);
+    if (all == NULL) return;
+    for (uint32_t k = 0; k < carries; k++) args->out[k] = cond_in[cond_consts + k] = all[body_consts + k];
+    if (!ax_region_differs(args, params->cond, cond_in, &predicate)) return;
+    for (uint32_t k = 0; k < carries; k++) {
+      changed = changed || (predicate & ~args->out[k]) != 0;
+      in[body_consts + k] |= predicate;
+    }
+  }
+}
+
+/* --- lower, hlo --- */
+
+/* The axes along which devices may leave the loop at different times. */
+static ax_status test_axes(ax_lower *lower, const ax_while_params *params, const uint32_t *in, const uint32_t *carries,
+                           ax_axis_set *out) {
+  const ax_program *cond = params->cond;
+  ax_arena *arena = &lower->plan->arena;
+  ax_axis_set *differs = ax_arena_alloc(arena, cond->in_count * sizeof differs[0]);
+  const ax_axis_set *all = NULL;
+  for (uint32_t i = 0; differs != NULL && i < cond->in_count; i++) {
+    uint32_t consts = (uint32_t)params->cond_nconsts;
+    differs[i] = ax_lower_get(lower, i < consts ? in[i] : carries[i - consts])->axes;
+  }
+  if (differs != NULL) all = ax_flow_program(lower->flow, cond, differs);
+  if (all == NULL) return ax_out_of_memory(cond->value_count * sizeof differs[0]);
+  *out = all[cond->outs[0]];
+  return AX_OK;
+}
+
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_while_params *params = eqn->params;
+  uint32_t cond_consts = (uint32_t)params->cond_nconsts, body_consts = (uint32_t)params->body_nconsts;
+  uint32_t carries = eqn->out_count, holds, loop;
+  uint32_t *cond_in = ax_arena_alloc(&lower->plan->arena, (cond_consts + (size_t)carries) * sizeof cond_in[0]);
+  uint32_t *body_in = ax_arena_alloc(&lower->plan->arena, (body_consts + (size_t)carries) * sizeof body_in[0]);
+  uint32_t *results = ax_arena_alloc(&lower->plan->arena, carries * sizeof results[0]);
+  ax_block *outer;
+  ax_axis_set axes = 0;
+  if (cond_in == NULL || body_in == NULL || results == NULL) return ax_out_of_memory(0);
+  for (uint32_t i = 0; i < cond_consts; i++) cond_in[i] = in[i];
+  for (uint32_t i = 0; i < body_consts; i++) body_in[i] = in[cond_consts + i];
+  for (uint32_t k = 0; k < carries; k++) {
+    AX_TRY(ax_lower_result(lower, eqn, k, &out[k]));
+    AX_TRY(ax_lower_copy(lower, out[k], in[cond_consts + body_consts + k]));
+    cond_in[cond_consts + k] = body_in[body_consts + k] = out[k];
+  }
+  AX_TRY(test_axes(lower, params, in, out, &axes));
+  AX_TRY(ax_lower_loop_begin(lower, -1, axes, &outer, &loop));
+  AX_TRY(ax_lower_program(lower, params->cond, cond_in, &holds));
+  AX_TRY(ax_lower_loop_test(lower, outer, holds));
+  AX_TRY(ax_lower_program(lower, params->body, body_in, results));
+  AX_TRY(ax_region_lower_carries(lower, out, results, carries));
+  ax_lower_loop_end(lower, outer);
+  return AX_OK;
+}
+
+/* stablehlo.while over all operands; the constants pass through. `values`: room for as many ids and as many again. */
+static ax_status hlo_loop(ax_hlo *hlo, const ax_eqn *eqn, const ax_type *types, const uint32_t *in, uint32_t *values,
+                          uint32_t *out) {
+  const ax_while_params *params = eqn->params;
+  uint32_t cond_consts = (uint32_t)params->cond_nconsts, consts = cond_consts + (uint32_t)params->body_nconsts;
+  uint32_t count = eqn->in_count, *results = values + count, holds;
+  ax_type flag = ax_array_type(AX_BOOL, 0, NULL);
+  uint32_t first = ax_hlo_begin(hlo, "stablehlo.while", in, count, count);
+  uint32_t arg = ax_hlo_region_begin(hlo, types, count);
+  for (uint32_t i = 0; i < params->cond->in_count; i++)
+    values[i] = arg + (i < cond_consts ? i : consts + i - cond_consts);
+  AX_TRY(hlo->inline_program(hlo, params->cond, values, &holds));
+  ax_hlo_region_end(hlo, &holds, &flag, 1);
+  arg = ax_hlo_region_begin(hlo, types, count);
+  for (uint32_t i = 0; i < params->body->in_count; i++) values[i] = arg + cond_consts + i;
+  for (uint32_t i = 0; i < consts; i++) results[i] = arg + i;
+  AX_TRY(hlo->inline_program(hlo, params->body, values, results + consts));
+  ax_hlo_region_end(hlo, results, types, count);
+  ax_hlo_end(hlo, NULL, types, count, types, count);
+  for (uint32_t k = 0; k < eqn->out_count; k++) out[k] = first + consts + k;
+  return AX_OK;
+}
+
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  ax_arena arena = {0};
+  ax_type *types = ax_arena_alloc(&arena, eqn->in_count * sizeof types[0]);
+  uint32_t *values = ax_arena_alloc(&arena, 2 * (size_t)eqn->in_count * sizeof values[0]);
+  for (uint32_t i = 0; types != NULL && i < eqn->in_count; i++) types[i] = hlo->program->types[eqn->in[i]];
+  ax_status status = types == NULL || values == NULL ? ax_out_of_memory(eqn->in_count * sizeof types[0])
+                                                     : hlo_loop(hlo, eqn, types, in, values, out);
+  ax_arena_deinit(&arena);
+  return status;
+}
+
+/* --- The record --- */
+
+static const ax_param params[] = {
+    {"cond", AX_PARAM_PROGRAM, offsetof(ax_while_params, cond)},
+    {"cond_nconsts", AX_PARAM_I64, offsetof(ax_while_params, cond_nconsts)},
+    {"body", AX_PARAM_PROGRAM, offsetof(ax_while_params, body)},
+    {"body_nconsts", AX_PARAM_I64, offsetof(ax_while_params, body_nconsts)},
+};
+
+const ax_prim ax_prim_while = {
+    .name = "while", .kind = AX_REGION, .runs = AX_RUNS_UNTIL, .tokens = true, .memory = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_while_params),
+    .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_while_jvp,
+    .linearize = ax_while_linearize, .transpose = ax_while_transpose, .batch = ax_while_batch,
+    .simplify = ax_simplify_nothing, .prune = ax_while_prune, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
+};
+
+/* --- The function --- */
+
+typedef struct tracing {
+  ax_fn condition, function;
+  ax_type *types; /* of the carries; their sets grow until all is stable */
+  uint32_t count;
+  ax_body cond, body;
+  ax_settling settling;
+} tracing;
+
+static ax_while_params params_of(const tracing *t) {
+  return (ax_while_params){t->cond.program, t->cond.captured_count, t->body.program, t->body.captured_count};
+}
+
+/* What the carries come to, as traced once. */
+static ax_status settle_once(tracing *t) {
+  const ax_program *cond = t->cond.program, *body = t->body.program;
+  const ax_while_params params = params_of(t);
+  uint32_t cond_consts = t->cond.captured_count, first = cond_consts + t->body.captured_count;
+  ax_axis_set *in = ax_trace_alloc((first + (size_t)t->count) * sizeof in[0]);
+  ax_spread *made = ax_trace_alloc(t->count * sizeof made[0]);
+  if (in == NULL || made == NULL) return AX_OUT_OF_MEMORY;
+  for (uint32_t i = 0; i < first; i++)
+    in[i] = i < cond_consts ? cond->types[i].spread.varying : body->types[i - cond_consts].spread.varying;
+  for (uint32_t k = 0; k < t->count; k++) {
+    made[k] = body->types[body->outs[k]].spread;
+    ax_spread_vary(&made[k], cond->types[cond->outs[0]].spread.varying);
+  }
+  const ax_eqn eqn = {.prim = &ax_prim_while, .params = &params, .in_count = first + t->count, .out_count = t->count};
+  return ax_settle(&t->settling, &eqn, in, first, made);
+}
+
+static ax_status trace_once(tracing *t) {
+  ax_body_options options = {.owner = "while", .part = "condition", .function = t->condition, .in = t->types, .notes = &t->settling.notes};
+  ax_body_deinit(&t->cond);
+  ax_body_deinit(&t->body);
+  ax_settle_round(&t->settling);
+  ax_status status = ax_body_trace(&options, &t->cond);
+  if (status != AX_OK) return ax_error_context(status, "while: condition: ");
+  options.function = t->function;
+  options.part = "body";
+  options.out_spread = t->settling.spread;
+  status = ax_body_trace(&options, &t->body);
+  if (status != AX_OK) return ax_error_context(status, "while: body: ");
+  return settle_once(t);
+}
+
+static ax_status trace_all(tracing *t) {
+  if (!ax_settle_begin(&t->settling, t->function.function, t->types, t->count)) return AX_OUT_OF_MEMORY;
+  while (t->settling.changed) AX_TRY(trace_once(t));
+  ax_settle_end(&t->settling);
+  return AX_OK;
+}
+
+static void bind_traced(const tracing *t, const ax_value *in, ax_value *out) {
+  uint32_t cond_consts = t->cond.captured_count, body_consts = t->body.captured_count;
+  uint32_t count = cond_consts + body_consts + t->count;
+  ax_value *all = ax_trace_alloc(count * sizeof all[0]);
+  if (all == NULL) return;
+  for (uint32_t i = 0; i < cond_consts; i++) all[i] = t->cond.captured[i];
+  for (uint32_t i = 0; i < body_consts; i++) all[cond_consts + i] = t->body.captured[i];
+  for (uint32_t k = 0; k < t->count; k++) all[cond_consts + body_consts + k] = ax_spread_to(in[k], &t->settling.spread[k]);
+  const ax_while_params params = params_of(t);
+  ax_bind(&ax_prim_while, &params, all, count, out, t->count);
+}
+
+void ax_while(ax_fn condition, ax_fn body, const ax_value *in, ax_value *out) {
+  uint32_t count = body.out_count;
+  in = ax_take_operands(in, body.in_count, out, count);
+  if (body.in_count != count || condition.in_count != count || condition.out_count != 1) {
+    if (condition.out_count != 1)
+      (void)ax_reject(&ax_prim_while, "the condition gives %u results; it must give 1", condition.out_count);
+    else
+      (void)ax_reject(&ax_prim_while, "the body takes %u operands and gives %u results, the condition takes %u: all three are the carries",
+                      body.in_count, count, condition.in_count);
+    return;
+  }
+  tracing t = {.condition = condition, .function = body, .count = count, .types = ax_types_of("while", in, count)};
+  if (t.types == NULL) return;
+  ax_status status = trace_all(&t);
+  if (status != AX_OK) ax_fail(status);
+  if (!ax_failed()) bind_traced(&t, in, out);
+  ax_body_deinit(&t.cond);
+  ax_body_deinit(&t.body);
+}

@@ -1,0 +1,400 @@
+/* What stands inside the loops: nodes, plain stores, and the accumulators of reductions. */
+#include "jit/emit/nest.h"
+
+/* --- Nodes --- */
+
+static size_t place_of(const ax_nest *nest, ax_ex node, uint32_t instance) {
+  const ax_schedule *schedule = nest->schedule;
+  if ((schedule->deps[node] & nest->repeated) == 0) instance = 0;
+  return (size_t)instance * schedule->kernel->expr_count + node;
+}
+
+static LLVMValueRef *value_at(ax_nest *nest, ax_ex node, uint32_t instance) { return &nest->values[place_of(nest, node, instance)]; }
+
+static uint32_t lanes_of(const ax_nest *nest, ax_ex node) {
+  return (nest->schedule->deps[node] & nest->spread) != 0 ? nest->schedule->lanes : 1;
+}
+
+/* As a scalar (only where the node is one) or spread over the lanes. */
+LLVMValueRef ax_nest_value(ax_nest *nest, ax_ex node, uint32_t instance, uint32_t lanes) {
+  LLVMValueRef value = *value_at(nest, node, instance);
+  return lanes_of(nest, node) == lanes ? value : ax_cg_broadcast(&nest->cg, value, lanes);
+}
+
+LLVMValueRef ax_nest_mask(const ax_nest *nest, uint32_t instance) {
+  const ax_schedule *schedule = nest->schedule;
+  bool partial = schedule->unrolled != schedule->vector || instance == nest->instances - 1;
+  return partial ? nest->mask : NULL;
+}
+
+/* Of lane 0. */
+static LLVMValueRef first_index(ax_nest *nest, int dim, uint32_t instance) {
+  const ax_schedule *schedule = nest->schedule;
+  if (dim < 0 || schedule->loop_of_dim[dim] < 0) return ax_cg_i64(&nest->cg, 0);
+  uint32_t loop = (uint32_t)schedule->loop_of_dim[dim];
+  int64_t step = loop != schedule->unrolled ? 0 : loop == schedule->vector ? schedule->lanes : 1;
+  return LLVMBuildAdd(nest->cg.builder, nest->index[loop], ax_cg_i64(&nest->cg, step * instance), "");
+}
+
+static LLVMValueRef emit_index(ax_nest *nest, uint32_t dim, uint32_t instance) {
+  const ax_schedule *schedule = nest->schedule;
+  const ax_codegen *cg = &nest->cg;
+  if (schedule->loop_of_dim[dim] >= 0 && nest->narrow && (uint32_t)schedule->loop_of_dim[dim] >= schedule->outer)
+    return ax_nest_narrow_index(nest, (uint32_t)schedule->loop_of_dim[dim], instance);
+  LLVMValueRef index = first_index(nest, (int)dim, instance);
+  if (schedule->loop_of_dim[dim] != (int)schedule->vector) return index;
+  index = ax_cg_broadcast(cg, index, schedule->lanes);
+  return LLVMBuildAdd(cg->builder, index, ax_cg_iota(cg, 64, schedule->lanes, 1), "");
+}
+
+static LLVMValueRef emit_axis(ax_nest *nest, uint32_t axis) {
+  LLVMTypeRef i64 = LLVMInt64TypeInContext(nest->cg.context);
+  LLVMValueRef offset = ax_cg_i64(&nest->cg, axis);
+  LLVMValueRef pointer = LLVMBuildGEP2(nest->cg.builder, i64, nest->coordinates, &offset, 1, "");
+  return LLVMBuildLoad2(nest->cg.builder, i64, pointer, "");
+}
+
+/* --- One divisor for many --- */
+
+/* A quotient of two bf16, which have 8 digits, is at least 2^-17 of itself away from where rounding to bf16 changes, so that the product with the
+   reciprocal in f32 is rounded to the same; subnormal ones are as far away, or exact. What is divided is scaled, so that the reciprocal is normal. */
+static bool divides_many(const ax_schedule *schedule, ax_ex node) {
+  const ax_expr *expr = &schedule->kernel->exprs[node];
+  return expr->op == AX_SCALAR_DIV && expr->dtype == AX_BF16 && schedule->shape != AX_NEST_NARROW && ax_schedule_depends(schedule, node, schedule->vector) &&
+         !ax_schedule_depends(schedule, expr->arg[1], schedule->vector) && schedule->lanes > 1;
+}
+
+/* The scale and the reciprocal, in all lanes. */
+static void emit_reciprocal(ax_nest *nest, ax_ex divisor, uint32_t instance) {
+  LLVMBuilderRef b = nest->cg.builder;
+  const ax_codegen *cg = &nest->cg;
+  LLVMValueRef *out = &nest->reciprocals[2 * place_of(nest, divisor, instance)], x = ax_nest_value(nest, divisor, instance, 1);
+  LLVMTypeRef type = LLVMTypeOf(x);
+  LLVMValueRef size = ax_cg_intrinsic(cg, "llvm.fabs", &type, 1, &x, 1), one = ax_cg_number(cg, AX_F32, 1, 1);
+  LLVMValueRef small = LLVMBuildFCmp(b, LLVMRealOLT, size, ax_cg_number(cg, AX_F32, 1, 0x1p-100), "");
+  LLVMValueRef large = LLVMBuildFCmp(b, LLVMRealOGT, size, ax_cg_number(cg, AX_F32, 1, 0x1p100), "");
+  LLVMValueRef scale = LLVMBuildSelect(b, large, ax_cg_number(cg, AX_F32, 1, 0x1p-64), one, "");
+  scale = LLVMBuildSelect(b, small, ax_cg_number(cg, AX_F32, 1, 0x1p64), scale, "");
+  LLVMValueRef reciprocal = LLVMBuildFDiv(b, one, LLVMBuildFMul(b, x, scale, ""), "");
+  out[0] = ax_cg_broadcast(cg, scale, nest->schedule->lanes);
+  out[1] = ax_cg_broadcast(cg, reciprocal, nest->schedule->lanes);
+}
+
+void ax_nest_find_divisors(ax_nest *nest) {
+  const ax_loop_kernel *kernel = nest->schedule->kernel;
+  for (ax_ex node = 0; node < kernel->expr_count; node++)
+    if (nest->schedule->live[node] && divides_many(nest->schedule, node)) nest->is_divisor[kernel->exprs[node].arg[1]] = true;
+}
+
+static LLVMValueRef divide(ax_nest *nest, const ax_expr *expr, uint32_t instance) {
+  const LLVMValueRef *by = &nest->reciprocals[2 * place_of(nest, expr->arg[1], instance)];
+  const uint32_t lanes = nest->schedule->lanes;
+  LLVMValueRef scaled = LLVMBuildFMul(nest->cg.builder, ax_nest_value(nest, expr->arg[0], instance, lanes), by[0], "");
+  return ax_cg_round_arithmetic(&nest->cg, AX_BF16, LLVMBuildFMul(nest->cg.builder, scaled, by[1], ""), lanes);
+}
+
+/* --- Operations and leaves --- */
+
+static LLVMValueRef emit_op(ax_nest *nest, ax_ex node, uint32_t instance) {
+  const ax_expr *expr = &nest->schedule->kernel->exprs[node];
+  uint32_t lanes = lanes_of(nest, node);
+  LLVMValueRef args[3] = {NULL};
+  ax_known decided = expr->op == AX_SCALAR_SELECT ? ax_nest_known(nest, expr->arg[0]) : AX_KNOWN_NOT;
+  if (decided != AX_KNOWN_NOT) return ax_nest_value(nest, expr->arg[decided == AX_KNOWN_TRUE ? 1 : 2], instance, lanes);
+  if (divides_many(nest->schedule, node)) return divide(nest, expr, instance);
+  for (int i = 0; i < ax_scalar_arity(expr->op); i++) args[i] = ax_nest_value(nest, expr->arg[i], instance, lanes);
+  ax_ex operand = expr->arg[expr->op == AX_SCALAR_SELECT ? 1 : 0];
+  return ax_cg_scalar(&nest->cg, expr, nest->schedule->kernel->exprs[operand].dtype, args, lanes);
+}
+
+static LLVMValueRef emit_node(ax_nest *nest, ax_ex node, uint32_t instance) {
+  const ax_expr *expr = &nest->schedule->kernel->exprs[node];
+  switch ((int)expr->op) {
+    case AX_LEAF_CONST:
+      return ax_cg_bits(&nest->cg, expr->dtype, (uint64_t)expr->imm);
+    case AX_LEAF_INDEX:
+      return emit_index(nest, (uint32_t)expr->imm, instance);
+    case AX_LEAF_AXIS:
+      return emit_axis(nest, (uint32_t)expr->imm);
+    case AX_LEAF_LOAD:
+      return ax_nest_load(nest, node, expr->dtype, instance);
+    case AX_LEAF_INSIDE:
+      return ax_nest_guard(nest, node, first_index(nest, expr->at->dim, instance), lanes_of(nest, node));
+    default:
+      return emit_op(nest, node, instance);
+  }
+}
+
+static void emit_instances(ax_nest *nest, ax_ex node) {
+  bool unrolled = ax_schedule_depends(nest->schedule, node, nest->schedule->unrolled);
+  for (uint32_t i = 0; i < (unrolled ? nest->instances : 1); i++) {
+    *value_at(nest, node, i) = emit_node(nest, node, i);
+    if (nest->is_divisor[node]) emit_reciprocal(nest, node, i);
+  }
+}
+
+void ax_nest_emit_nodes(ax_nest *nest, uint64_t with, uint64_t without, uint32_t instance) {
+  const ax_schedule *schedule = nest->schedule;
+  for (ax_ex node = 0; node < schedule->kernel->expr_count; node++)
+    if (schedule->live[node] && (schedule->deps[node] & with) != 0 && (schedule->deps[node] & without) == 0)
+      *value_at(nest, node, instance) = emit_node(nest, node, instance);
+}
+
+/* --- Levels --- */
+
+static void emit_level_stores(ax_nest *nest) {
+  const ax_schedule *schedule = nest->schedule;
+  for (uint32_t i = 0; i < schedule->kernel->store_count; i++) {
+    const ax_store *store = &schedule->kernel->stores[i];
+    uint64_t deps = schedule->deps[store->expr] | ax_access_deps(schedule, ax_schedule_store(schedule, i));
+    if (store->reduce != AX_SCALAR_NONE || ax_schedule_level(deps) != nest->level) continue;
+    uint32_t lanes = lanes_of(nest, store->expr), instances = deps >> schedule->unrolled & 1 ? nest->instances : 1;
+    for (uint32_t k = 0; k < instances; k++)
+      ax_nest_store(nest, schedule->kernel->expr_count + i, ax_nest_value(nest, store->expr, k, lanes), lanes, k);
+  }
+}
+
+void ax_nest_enter(ax_nest *nest, uint32_t loop, LLVMValueRef index) {
+  const ax_schedule *schedule = nest->schedule;
+  nest->index[loop] = index;
+  ax_nest_step_pointers(nest, loop, index);
+  nest->level++;
+  for (ax_ex node = 0; node < schedule->kernel->expr_count; node++) {
+    if (schedule->accesses[node].live) ax_nest_move_pointer(nest, node);
+    if (schedule->live[node] && ax_schedule_level(schedule->deps[node]) == nest->level) emit_instances(nest, node);
+  }
+  emit_level_stores(nest);
+}
+
+/* Pointers need the dynamic starts, which are nodes, which may be loads: so both in the order of the nodes. */
+void ax_nest_entry(ax_nest *nest) {
+  const ax_schedule *schedule = nest->schedule;
+  for (ax_ex node = 0; node < schedule->kernel->expr_count; node++) {
+    if (schedule->accesses[node].live) ax_nest_base(nest, node);
+    if (schedule->live[node] && schedule->deps[node] == 0) emit_instances(nest, node);
+  }
+  for (uint32_t i = 0; i < schedule->kernel->store_count; i++) ax_nest_base(nest, schedule->kernel->expr_count + i);
+  emit_level_stores(nest);
+}
+
+/* --- Reductions --- */
+
+static const ax_store *reduction(const ax_nest *nest, uint32_t store) {
+  const ax_store *s = &nest->schedule->kernel->stores[store];
+  return s->reduce == AX_SCALAR_NONE ? NULL : s;
+}
+
+static ax_dtype store_dtype(const ax_nest *nest, uint32_t store) {
+  const ax_loop_kernel *kernel = nest->schedule->kernel;
+  return kernel->slots[kernel->stores[store].slot].dtype;
+}
+
+LLVMValueRef *ax_nest_accumulator(ax_nest *nest, uint32_t store, uint32_t instance) {
+  return &nest->accumulators[store * AX_MAX_UNROLL + instance];
+}
+
+/* The floats of which the largest or smallest is looked for in their order as integers (order.c); AX_NO_DTYPE: it is none of that. Registers of 16 bytes
+   have no such instructions for 32 and 64 bits. */
+static ax_dtype ordered(const ax_nest *nest, uint32_t store) {
+  ax_scalar reduce = nest->schedule->kernel->stores[store].reduce;
+  ax_dtype dtype = store_dtype(nest, store);
+  if (reduce != AX_SCALAR_MAX && reduce != AX_SCALAR_MIN) return AX_NO_DTYPE;
+  if (dtype == AX_U16) return nest->schedule->bits_of;
+  if (!ax_is_float(dtype) || nest->cg.vector_bytes < 32) return AX_NO_DTYPE;
+  return dtype == AX_F64 ? AX_F64 : AX_F32;
+}
+
+ax_dtype ax_nest_accumulator_dtype(const ax_nest *nest, uint32_t store) {
+  if (ordered(nest, store) != AX_NO_DTYPE) return ax_cg_order(ordered(nest, store));
+  bool is_sum = nest->schedule->kernel->stores[store].reduce == AX_SCALAR_ADD;
+  return ax_cg_accumulator(store_dtype(nest, store), is_sum && nest->schedule->wide);
+}
+
+/* The accumulator is wider than the elements: several of them are added up first, in pairs, and then widened once. */
+static bool widens(const ax_nest *nest, uint32_t store) {
+  return ax_nest_accumulator_dtype(nest, store) == AX_F64 && store_dtype(nest, store) != AX_F64;
+}
+
+uint32_t ax_nest_partial_sums(const ax_nest *nest, uint32_t store) {
+  return widens(nest, store) || nest->schedule->shape == AX_NEST_RUNS ? 1 : nest->schedule->unroll;
+}
+
+void ax_nest_init(ax_nest *nest) {
+  for (uint32_t s = 0; s < nest->schedule->kernel->store_count; s++) {
+    const ax_store *store = reduction(nest, s);
+    for (uint32_t i = 0; store != NULL && i < AX_MAX_UNROLL; i++)
+      *ax_nest_accumulator(nest, s, i) =
+          ax_cg_identity(&nest->cg, store->reduce, ax_nest_accumulator_dtype(nest, s), nest->schedule->lanes);
+  }
+  nest->accumulating = nest->schedule->reduces;
+}
+
+/* Of what goes into an accumulator, which may be wider. */
+static ax_dtype contribution_dtype(const ax_nest *nest, uint32_t store) {
+  return widens(nest, store) ? store_dtype(nest, store) : ax_nest_accumulator_dtype(nest, store);
+}
+
+/* Lanes that do not exist must not count when lanes are added up; elsewhere they are merely not stored. */
+static LLVMValueRef contribution(ax_nest *nest, uint32_t store, uint32_t instance) {
+  const ax_store *s = reduction(nest, store);
+  uint32_t lanes = nest->schedule->lanes;
+  LLVMValueRef value = ax_nest_value(nest, s->expr, instance, lanes), mask = ax_nest_mask(nest, instance);
+  ax_dtype order = ordered(nest, store);
+  if (order != AX_NO_DTYPE) value = ax_cg_to_order(&nest->cg, s->reduce, order, value, lanes);
+  if (mask == NULL || (nest->schedule->shape != AX_NEST_LANES && nest->schedule->shape != AX_NEST_RUNS)) return value;
+  LLVMValueRef identity = ax_cg_identity(&nest->cg, s->reduce, contribution_dtype(nest, store), lanes);
+  return LLVMBuildSelect(nest->cg.builder, mask, value, identity, "");
+}
+
+/* Of accumulators. */
+static LLVMValueRef combine(ax_nest *nest, uint32_t store, LLVMValueRef a, LLVMValueRef b, uint32_t lanes) {
+  ax_dtype dtype = ax_nest_accumulator_dtype(nest, store);
+  return ax_cg_combine(&nest->cg, reduction(nest, store)->reduce, dtype, a, b, lanes);
+}
+
+static LLVMValueRef widened(ax_nest *nest, uint32_t store, LLVMValueRef value) {
+  if (!widens(nest, store)) return value;
+  return LLVMBuildFPExt(nest->cg.builder, value, ax_cg_register(&nest->cg, AX_F64, nest->schedule->lanes), "");
+}
+
+/* Of all instances: ((0 1) (2 3)) ((4 5) 6), as an accumulator. */
+static LLVMValueRef contributions(ax_nest *nest, uint32_t store) {
+  LLVMValueRef values[AX_MAX_UNROLL];
+  const ax_store *s = reduction(nest, store);
+  for (uint32_t i = 0; i < nest->instances; i++) values[i] = contribution(nest, store, i);
+  for (uint32_t half = 1; half < nest->instances; half *= 2)
+    for (uint32_t i = 0; i + half < nest->instances; i += 2 * half)
+      values[i] = ax_cg_combine(&nest->cg, s->reduce, contribution_dtype(nest, store), values[i], values[i + half], nest->schedule->lanes);
+  return widened(nest, store, values[0]);
+}
+
+static LLVMValueRef tile_pointer(ax_nest *nest, uint32_t store) {
+  const ax_schedule *schedule = nest->schedule;
+  bool runs = schedule->shape == AX_NEST_RUNS; /* a vector for each of its rows */
+  LLVMValueRef offset = LLVMBuildSub(nest->cg.builder, nest->index[runs ? schedule->listed : schedule->vector], nest->tile_start, "");
+  if (runs) offset = LLVMBuildMul(nest->cg.builder, offset, ax_cg_i64(&nest->cg, schedule->lanes), "");
+  LLVMTypeRef element = ax_cg_memory(&nest->cg, ax_nest_accumulator_dtype(nest, store), 1);
+  return LLVMBuildGEP2(nest->cg.builder, element, nest->tiles[store], &offset, 1, "");
+}
+
+static LLVMValueRef load_tile(ax_nest *nest, uint32_t store) {
+  ax_dtype dtype = ax_nest_accumulator_dtype(nest, store);
+  LLVMValueRef memory = ax_nest_load_lanes(nest, ax_cg_memory(&nest->cg, dtype, 1), tile_pointer(nest, store), 1, NULL);
+  return ax_cg_to_register(&nest->cg, dtype, memory, nest->schedule->lanes);
+}
+
+static void store_tile(ax_nest *nest, uint32_t store, LLVMValueRef sum) {
+  ax_dtype dtype = ax_nest_accumulator_dtype(nest, store);
+  LLVMValueRef memory = ax_cg_to_memory(&nest->cg, dtype, sum, nest->schedule->lanes);
+  ax_nest_store_lanes(nest, ax_cg_memory(&nest->cg, dtype, 1), tile_pointer(nest, store), 1, NULL, memory);
+}
+
+static void accumulate_instance(ax_nest *nest, uint32_t store, uint32_t i) {
+  LLVMValueRef *sum = ax_nest_accumulator(nest, store, i), value = contribution(nest, store, i);
+  *sum = combine(nest, store, *sum, widened(nest, store, value), nest->schedule->lanes);
+}
+
+static void accumulate_store(ax_nest *nest, uint32_t store) {
+  uint32_t lanes = nest->schedule->lanes;
+  bool separate = nest->schedule->shape == AX_NEST_BLOCK || (nest->schedule->shape != AX_NEST_RUNS && !widens(nest, store));
+  if (nest->schedule->shape == AX_NEST_TILE) {
+    store_tile(nest, store, combine(nest, store, load_tile(nest, store), contributions(nest, store), lanes));
+  } else if (separate) {
+    for (uint32_t i = 0; i < nest->instances; i++) accumulate_instance(nest, store, i);
+  } else {
+    LLVMValueRef *sum = ax_nest_accumulator(nest, store, 0);
+    *sum = combine(nest, store, *sum, contributions(nest, store), lanes);
+  }
+}
+
+void ax_nest_accumulate(ax_nest *nest) {
+  for (uint32_t s = 0; s < nest->schedule->kernel->store_count; s++)
+    if (reduction(nest, s) != NULL) accumulate_store(nest, s);
+}
+
+void ax_nest_store_sum(ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t instance, uint32_t lanes) {
+  ax_dtype dtype = store_dtype(nest, store), order = ordered(nest, store);
+  if (order != AX_NO_DTYPE) sum = ax_cg_from_order(&nest->cg, reduction(nest, store)->reduce, order, sum, lanes);
+  sum = widens(nest, store) ? ax_cg_convert(&nest->cg, AX_F64, dtype, sum, lanes) : ax_cg_round(&nest->cg, dtype, sum, lanes);
+  ax_nest_store(nest, nest->schedule->kernel->expr_count + store, sum, lanes, instance);
+}
+
+/* ((0 1) (2 3)) ((4 5) (6 7)), whatever the machine. */
+static LLVMValueRef partial_sums(ax_nest *nest, uint32_t store) {
+  uint32_t count = ax_nest_partial_sums(nest, store);
+  for (uint32_t half = 1; half < count; half *= 2)
+    for (uint32_t i = 0; i + half < count; i += 2 * half) {
+      LLVMValueRef *sum = ax_nest_accumulator(nest, store, i);
+      *sum = combine(nest, store, *sum, *ax_nest_accumulator(nest, store, i + half), nest->schedule->lanes);
+    }
+  return *ax_nest_accumulator(nest, store, 0);
+}
+
+/* The upper half onto the lower half, until two lanes are left. */
+static LLVMValueRef two_lanes(ax_nest *nest, uint32_t store, LLVMValueRef sum) {
+  for (uint32_t half = nest->schedule->lanes / 2; half > 1; half /= 2)
+    sum = combine(nest, store, ax_cg_slice(&nest->cg, sum, 0, half), ax_cg_slice(&nest->cg, sum, half, half), half);
+  return sum;
+}
+
+static LLVMValueRef lane(ax_nest *nest, LLVMValueRef vector, int64_t which) {
+  return LLVMBuildExtractElement(nest->cg.builder, vector, ax_cg_i64(&nest->cg, which), "");
+}
+
+/* All lanes to one, which is stored. Floats that are compared as integers stay in vector registers until they are floats again: the way to the others
+   and back takes longer than all else here. */
+static void store_across(ax_nest *nest, uint32_t store, LLVMValueRef sum) {
+  const int64_t swapped[] = {1, 0};
+  const ax_dtype order = ordered(nest, store);
+  sum = two_lanes(nest, store, sum);
+  if (order == AX_NO_DTYPE) {
+    ax_nest_store_sum(nest, store, combine(nest, store, lane(nest, sum, 0), lane(nest, sum, 1), 1), 0, 1);
+    return;
+  }
+  sum = combine(nest, store, sum, ax_cg_shuffle(&nest->cg, sum, NULL, swapped, 2), 2);
+  sum = lane(nest, ax_cg_from_order(&nest->cg, reduction(nest, store)->reduce, order, sum, 2), 0);
+  ax_nest_store(nest, nest->schedule->kernel->expr_count + store, ax_cg_round(&nest->cg, store_dtype(nest, store), sum, 1), 1, 0);
+}
+
+static void finish_one(ax_nest *nest, uint32_t store) {
+  uint32_t lanes = nest->schedule->lanes;
+  switch (nest->schedule->shape) {
+    case AX_NEST_LANES:
+      store_across(nest, store, partial_sums(nest, store));
+      break;
+    case AX_NEST_RUNS:
+      store_across(nest, store, load_tile(nest, store));
+      break;
+    case AX_NEST_STRIP:
+      ax_nest_store_sum(nest, store, partial_sums(nest, store), 0, lanes);
+      break;
+    case AX_NEST_TILE:
+      ax_nest_store_sum(nest, store, load_tile(nest, store), 0, lanes);
+      break;
+    case AX_NEST_COLUMNS:
+    case AX_NEST_NARROW:
+    case AX_NEST_TRANSPOSE:
+      break; /* they have no reductions */
+    case AX_NEST_BLOCK:
+      for (uint32_t i = 0; i < nest->instances; i++)
+        ax_nest_store_sum(nest, store, *ax_nest_accumulator(nest, store, i), i, lanes);
+  }
+}
+
+void ax_nest_take_up(ax_nest *nest) {
+  ax_nest_init(nest);
+  for (uint32_t s = 0; s < nest->schedule->kernel->store_count; s++)
+    if (reduction(nest, s) != NULL) *ax_nest_accumulator(nest, s, 0) = load_tile(nest, s);
+}
+
+void ax_nest_put_down(ax_nest *nest) {
+  nest->accumulating = false;
+  for (uint32_t s = 0; s < nest->schedule->kernel->store_count; s++)
+    if (reduction(nest, s) != NULL) store_tile(nest, s, *ax_nest_accumulator(nest, s, 0));
+}
+
+void ax_nest_finish(ax_nest *nest) {
+  nest->accumulating = false;
+  for (uint32_t s = 0; s < nest->schedule->kernel->store_count; s++)
+    if (reduction(nest, s) != NULL) finish_one(nest, s);
+}

@@ -1,0 +1,94 @@
+/* Scalar operations as LLVM IR, on one element or on a vector of them (`lanes` 1: a plain scalar).
+
+   Registers hold bool as i1, and bf16 and f16 as f32 values that the narrow type can represent: each operation computes in f32
+   and rounds back, so conversions cost nothing until the store. Memory holds bool as a byte, bf16 and f16 as 16 bits. */
+#ifndef AX_JIT_EMIT_CODEGEN_H
+#define AX_JIT_EMIT_CODEGEN_H
+
+#include "ir/program.h"
+#include "jit/llvm/llvm.h"
+#include "jit/object/object.h"
+#include "plan/kernel.h"
+
+typedef struct ax_codegen {
+  uint32_t vector_bytes; /* of the target's registers: 64, 32 or 16 */
+  LLVMContextRef context;
+  LLVMModuleRef module;
+  LLVMBuilderRef builder;
+  LLVMValueRef function;
+  LLVMBasicBlockRef entry; /* of a function with loops around kernels: where memory on the stack is taken. NULL: where it is asked for */
+} ax_codegen;
+
+/* --- types.c: functions, types, constants, vectors --- */
+/* A function of the type of ax_kernel_code; the builder stands at its begin. */
+void ax_cg_begin_function(ax_codegen *cg, const char *name);
+LLVMValueRef ax_cg_stack(const ax_codegen *cg, LLVMTypeRef type); /* memory on the stack, aligned to a cache line */
+LLVMTypeRef ax_cg_int(const ax_codegen *cg, uint32_t bits, uint32_t lanes);
+LLVMTypeRef ax_cg_register(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes);
+LLVMTypeRef ax_cg_memory(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes);
+LLVMValueRef ax_cg_i64(const ax_codegen *cg, int64_t value);
+/* Constants of a register type. */
+LLVMValueRef ax_cg_splat(LLVMValueRef constant, uint32_t lanes);
+LLVMValueRef ax_cg_integer(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes, uint64_t value);
+LLVMValueRef ax_cg_number(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes, double value);
+LLVMValueRef ax_cg_bits(const ax_codegen *cg, ax_dtype dtype, uint64_t bits); /* an AX_LEAF_CONST */
+LLVMValueRef ax_cg_broadcast(const ax_codegen *cg, LLVMValueRef scalar, uint32_t lanes);
+LLVMValueRef ax_cg_iota(const ax_codegen *cg, uint32_t bits, uint32_t lanes, int64_t step); /* 0, step, 2 step, ... */
+/* Lane i is lane from[i] of a followed by b; b may be NULL; a negative one is poison. */
+LLVMValueRef ax_cg_shuffle(const ax_codegen *cg, LLVMValueRef a, LLVMValueRef b, const int64_t *from, uint32_t count);
+/* `count` lanes from `first`; lanes beyond the end are poison. */
+LLVMValueRef ax_cg_slice(const ax_codegen *cg, LLVMValueRef vector, uint32_t first, uint32_t count);
+LLVMValueRef ax_cg_concat(const ax_codegen *cg, LLVMValueRef low, LLVMValueRef high, uint32_t lanes_each);
+LLVMValueRef ax_cg_reverse(const ax_codegen *cg, LLVMValueRef vector, uint32_t lanes);
+/* The intrinsic overloaded on the given types. */
+LLVMValueRef ax_cg_intrinsic(const ax_codegen *cg, const char *name, LLVMTypeRef *types, uint32_t type_count,
+                             LLVMValueRef *arguments, uint32_t count);
+
+/* --- scalar.c --- */
+/* One node's operation; `operand` is the dtype of its first value operand (that of the second for SELECT). */
+LLVMValueRef ax_cg_scalar(const ax_codegen *cg, const ax_expr *expr, ax_dtype operand, LLVMValueRef *args,
+                          uint32_t lanes);
+/* The dtype of what a reduction to `dtype` adds up in: f32 for bf16 and f16, or f64 for all floats when it is to be `wide`. */
+ax_dtype ax_cg_accumulator(ax_dtype dtype, bool wide);
+/* What reducing nothing gives: 0, 1, the least or greatest value, all ones. */
+uint64_t ax_cg_identity_bits(ax_scalar reduce, ax_dtype dtype);
+/* Both of elements of `dtype`, narrow ones as their f32 registers: an accumulator, or what goes into it. */
+LLVMValueRef ax_cg_identity(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, uint32_t lanes);
+LLVMValueRef ax_cg_combine(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b,
+                           uint32_t lanes);
+
+/* --- order.c: the largest and the smallest --- */
+/* The integers that floats of `dtype` are compared as. Their registers are bits where they are of 16 bits, here alone. */
+ax_dtype ax_cg_order(ax_dtype dtype);
+LLVMValueRef ax_cg_to_order(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
+LLVMValueRef ax_cg_from_order(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
+
+/* --- integer.c: division and powers --- */
+LLVMValueRef ax_cg_integer_div(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b, uint32_t lanes);
+LLVMValueRef ax_cg_integer_pow(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef base, LLVMValueRef exponent,
+                               uint32_t lanes);
+
+/* --- convert.c --- */
+LLVMValueRef ax_cg_convert(const ax_codegen *cg, ax_dtype from, ax_dtype to, LLVMValueRef value, uint32_t lanes);
+/* Rounds an f32 to a value bf16 or f16 has; other dtypes: nothing to do. */
+LLVMValueRef ax_cg_round(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
+/* The same for what has no NaN with bits that a narrow type lacks, as results of arithmetic on values of it. */
+LLVMValueRef ax_cg_round_arithmetic(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
+LLVMValueRef ax_cg_to_register(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef memory, uint32_t lanes);
+/* Bits whose upper half is that of an f32; the lower one is anything, so that nobody clears what is dropped then. */
+LLVMValueRef ax_cg_upper_half(const ax_codegen *cg, LLVMValueRef value, uint32_t lanes);
+LLVMValueRef ax_cg_to_memory(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
+
+/* --- half_math.c --- */
+/* Whether a function of a narrow dtype is made in line. It has no NaN but its operands' and the processor's own. */
+bool ax_cg_has_half(const ax_codegen *cg, ax_scalar op, ax_dtype dtype);
+LLVMValueRef ax_cg_half(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, LLVMValueRef x); /* of a whole register of f32 */
+
+/* --- math.c --- */
+/* exp, log, ... and pow, in registers of f64, or of f32 for that and what is narrower: to be rounded. */
+LLVMValueRef ax_cg_math(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args, uint32_t lanes);
+ax_object_function ax_math_find(const char *name); /* what such code calls; NULL: nothing of this name */
+/* Whether that calls a function of ours (vector_math.h), which is right for all operands. */
+bool ax_cg_has_own(const ax_codegen *cg, ax_scalar op, ax_dtype dtype);
+
+#endif

@@ -1,0 +1,169 @@
+/* Conversions between dtypes, and between registers and memory. Every conversion rounds once: where it would go through a wider
+   type first (f64 -> f32 -> bf16), the first step leaves a sticky bit of what it drops, so that the second has its correct answer. */
+#include <math.h>
+
+#include "jit/emit/codegen.h"
+
+static LLVMValueRef cast(const ax_codegen *cg, LLVMOpcode op, LLVMValueRef value, LLVMTypeRef type) {
+  return LLVMBuildCast(cg->builder, op, value, type, "");
+}
+
+static LLVMValueRef constant(const ax_codegen *cg, uint32_t bits, uint32_t lanes, uint64_t value) {
+  return ax_cg_splat(LLVMConstInt(ax_cg_int(cg, bits, 1), value, false), lanes);
+}
+
+/* --- Narrow floats --- */
+
+/* Adds just below half of the last kept bit, and one more when that bit is odd: round to nearest even. */
+static LLVMValueRef round_bf16(const ax_codegen *cg, LLVMValueRef value, bool may_be_nan, uint32_t lanes) {
+  LLVMBuilderRef b = cg->builder;
+  LLVMTypeRef type = ax_cg_int(cg, 32, lanes);
+  LLVMValueRef bits = cast(cg, LLVMBitCast, value, type);
+  LLVMValueRef odd =
+      LLVMBuildAnd(b, LLVMBuildLShr(b, bits, constant(cg, 32, lanes, 16), ""), constant(cg, 32, lanes, 1), "");
+  LLVMValueRef up = LLVMBuildAdd(b, LLVMBuildAdd(b, bits, constant(cg, 32, lanes, 0x7fff), ""), odd, "");
+  if (may_be_nan) {
+    LLVMValueRef nan = LLVMBuildOr(b, bits, constant(cg, 32, lanes, 0x400000), "");
+    up = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealUNO, value, value, ""), nan, up, "");
+  }
+  return cast(cg, LLVMBitCast, LLVMBuildAnd(b, up, constant(cg, 32, lanes, 0xffff0000u), ""), LLVMTypeOf(value));
+}
+
+LLVMValueRef ax_cg_upper_half(const ax_codegen *cg, LLVMValueRef value, uint32_t lanes) {
+  LLVMValueRef from = LLVMIsABitCastInst(value) != NULL ? LLVMGetOperand(value, 0) : NULL;
+  if (from != NULL && LLVMIsABinaryOperator(from) != NULL && LLVMGetInstructionOpcode(from) == LLVMAnd &&
+      LLVMGetOperand(from, 1) == constant(cg, 32, lanes, 0xffff0000u))
+    return LLVMGetOperand(from, 0);
+  return cast(cg, LLVMBitCast, value, ax_cg_int(cg, 32, lanes));
+}
+
+static LLVMTypeRef half_type(const ax_codegen *cg, uint32_t lanes) {
+  LLVMTypeRef half = LLVMHalfTypeInContext(cg->context);
+  return lanes == 1 ? half : LLVMVectorType(half, lanes);
+}
+
+LLVMValueRef ax_cg_round(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes) {
+  if (dtype == AX_BF16) return round_bf16(cg, value, true, lanes);
+  if (dtype != AX_F16) return value;
+  return cast(cg, LLVMFPExt, cast(cg, LLVMFPTrunc, value, half_type(cg, lanes)), LLVMTypeOf(value));
+}
+
+LLVMValueRef ax_cg_round_arithmetic(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes) {
+  return dtype == AX_BF16 ? round_bf16(cg, value, false, lanes) : ax_cg_round(cg, dtype, value, lanes);
+}
+
+LLVMValueRef ax_cg_to_register(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef memory, uint32_t lanes) {
+  LLVMTypeRef type = ax_cg_register(cg, dtype, lanes);
+  if (dtype == AX_BOOL) return LLVMBuildICmp(cg->builder, LLVMIntNE, memory, LLVMConstNull(LLVMTypeOf(memory)), "");
+  if (dtype == AX_F16) return cast(cg, LLVMFPExt, cast(cg, LLVMBitCast, memory, half_type(cg, lanes)), type);
+  if (dtype != AX_BF16) return memory;
+  LLVMValueRef wide = cast(cg, LLVMZExt, memory, ax_cg_int(cg, 32, lanes));
+  return cast(cg, LLVMBitCast, LLVMBuildShl(cg->builder, wide, constant(cg, 32, lanes, 16), ""), type);
+}
+
+LLVMValueRef ax_cg_to_memory(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes) {
+  LLVMTypeRef type = ax_cg_memory(cg, dtype, lanes);
+  if (dtype == AX_BOOL) return cast(cg, LLVMZExt, value, type);
+  if (dtype == AX_F16) return cast(cg, LLVMBitCast, cast(cg, LLVMFPTrunc, value, half_type(cg, lanes)), type);
+  if (dtype != AX_BF16) return value;
+  LLVMValueRef bits = ax_cg_upper_half(cg, value, lanes);
+  return cast(cg, LLVMTrunc, LLVMBuildLShr(cg->builder, bits, constant(cg, 32, lanes, 16), ""), type);
+}
+
+/* --- Sticky bits --- */
+
+/* The bits below bit `count`, made one: bit `count` is set where any of them is, and they are cleared. What is rounded to a unit of at least four
+   times that bit is rounded alike, also where numbers are negative in two's complement. */
+static LLVMValueRef collapse(const ax_codegen *cg, LLVMValueRef bits, uint32_t width, uint32_t count, uint32_t lanes) {
+  LLVMBuilderRef b = cg->builder;
+  const uint64_t low = (1ull << count) - 1;
+  LLVMValueRef mask = constant(cg, width, lanes, low);
+  LLVMValueRef sticky = LLVMBuildAdd(b, LLVMBuildAnd(b, bits, mask, ""), mask, "");
+  return LLVMBuildAnd(b, LLVMBuildOr(b, bits, sticky, ""), constant(cg, width, lanes, ~low), "");
+}
+
+/* f64 to an f32 that rounds to the same bf16 or f16: of 15 digits, the last of them sticky, which f32 has down to where both are 0. */
+static LLVMValueRef to_sticky(const ax_codegen *cg, LLVMValueRef value, uint32_t lanes) {
+  LLVMValueRef bits = collapse(cg, cast(cg, LLVMBitCast, value, ax_cg_int(cg, 64, lanes)), 64, 38, lanes);
+  return cast(cg, LLVMFPTrunc, cast(cg, LLVMBitCast, bits, LLVMTypeOf(value)), ax_cg_register(cg, AX_F32, lanes));
+}
+
+/* An integer from 2^24 on has digits that bf16 has not; what is below its bit 8 (of 32 bits) or 15 (of 64) is only sticky there. Then f32 has all
+   others of 32 bits, f64 those of 64. */
+static LLVMValueRef int_to_sticky(const ax_codegen *cg, ax_dtype from, LLVMValueRef value, uint32_t lanes) {
+  LLVMBuilderRef b = cg->builder;
+  const bool is_signed = ax_dtype_get(from)->kind == AX_KIND_SIGNED;
+  const uint32_t width = 8 * (uint32_t)ax_dtype_bytes(from);
+  LLVMValueRef limit = constant(cg, width, lanes, 1u << 24), bound = is_signed ? constant(cg, width, lanes, 1u << 25) : limit;
+  LLVMValueRef biased = is_signed ? LLVMBuildAdd(b, value, limit, "") : value;
+  LLVMValueRef large = collapse(cg, value, width, width == 64 ? 15 : 8, lanes);
+  LLVMValueRef kept = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntULT, biased, bound, ""), value, large, "");
+  LLVMValueRef exact = cast(cg, is_signed ? LLVMSIToFP : LLVMUIToFP, kept, ax_cg_register(cg, width == 64 ? AX_F64 : AX_F32, lanes));
+  return width == 64 ? to_sticky(cg, exact, lanes) : exact;
+}
+
+/* --- By kind --- */
+
+static bool is_narrow(ax_dtype dtype) { return dtype == AX_BF16 || dtype == AX_F16; }
+
+static LLVMValueRef int_to_float(const ax_codegen *cg, ax_dtype from, ax_dtype to, LLVMValueRef value, uint32_t lanes) {
+  bool is_signed = ax_dtype_get(from)->kind == AX_KIND_SIGNED;
+  LLVMOpcode op = is_signed ? LLVMSIToFP : LLVMUIToFP;
+  size_t bytes = ax_dtype_bytes(from);
+  if (!is_narrow(to)) return cast(cg, op, value, ax_cg_register(cg, to, lanes));
+  const bool direct = bytes < 4 || to == AX_F16; /* from 2^24 on, f16 is infinite */
+  LLVMValueRef wide = direct ? cast(cg, op, value, ax_cg_register(cg, AX_F32, lanes)) : int_to_sticky(cg, from, value, lanes);
+  return ax_cg_round_arithmetic(cg, to, wide, lanes);
+}
+
+/* Clamped to what both types have, converted, and put right where there was nothing to clamp to: LLVM's own saturating conversion
+   is taken apart into scalars. Not a number becomes the least value on the way, then 0. */
+static LLVMValueRef float_to_int(const ax_codegen *cg, ax_dtype from, ax_dtype to, LLVMValueRef value, uint32_t lanes) {
+  LLVMBuilderRef b = cg->builder;
+  bool is_signed = ax_dtype_get(to)->kind == AX_KIND_SIGNED;
+  int bits = 8 * (int)ax_dtype_bytes(to), digits = is_signed ? bits - 1 : bits, held = from == AX_F64 ? 53 : 24;
+  double limit = ldexp(1, digits), last = limit - (digits <= held ? 1 : ldexp(1, digits - held));
+  ax_dtype dtype = from == AX_F64 ? AX_F64 : AX_F32;
+  LLVMValueRef least = ax_cg_number(cg, dtype, lanes, is_signed ? -limit : 0), most = ax_cg_number(cg, dtype, lanes, last);
+  LLVMValueRef inside = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOGT, value, least, ""), value, least, "");
+  inside = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOLT, inside, most, ""), inside, most, "");
+  LLVMValueRef whole = cast(cg, is_signed || bits < 32 ? LLVMFPToSI : LLVMFPToUI, inside, ax_cg_int(cg, bits < 32 ? 32 : (uint32_t)bits, lanes));
+  if (bits < 32) whole = cast(cg, LLVMTrunc, whole, ax_cg_register(cg, to, lanes));
+  LLVMTypeRef type = LLVMTypeOf(whole);
+  if (digits > held) {
+    LLVMValueRef top = constant(cg, (uint32_t)bits, lanes, UINT64_MAX >> (64 - digits));
+    whole = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOGT, value, most, ""), top, whole, "");
+  }
+  return LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealUNO, value, value, ""), LLVMConstNull(type), whole, "");
+}
+
+static LLVMValueRef int_to_int(const ax_codegen *cg, ax_dtype from, ax_dtype to, LLVMValueRef value, uint32_t lanes) {
+  size_t a = ax_dtype_bytes(from), b = ax_dtype_bytes(to);
+  LLVMTypeRef type = ax_cg_register(cg, to, lanes);
+  if (a == b && from != AX_BOOL) return value;
+  if (a > b) return cast(cg, LLVMTrunc, value, type);
+  return cast(cg, ax_dtype_get(from)->kind == AX_KIND_SIGNED ? LLVMSExt : LLVMZExt, value, type);
+}
+
+static LLVMValueRef float_to_float(const ax_codegen *cg, ax_dtype from, ax_dtype to, LLVMValueRef value,
+                                   uint32_t lanes) {
+  LLVMTypeRef type = ax_cg_register(cg, to, lanes);
+  if (to == AX_F64) return cast(cg, LLVMFPExt, value, type);
+  if (from == AX_F64) value = is_narrow(to) ? to_sticky(cg, value, lanes) : cast(cg, LLVMFPTrunc, value, type);
+  return ax_cg_round(cg, to, value, lanes);
+}
+
+static LLVMValueRef to_bool(const ax_codegen *cg, ax_dtype from, LLVMValueRef value) {
+  LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(value));
+  if (ax_is_float(from)) return LLVMBuildFCmp(cg->builder, LLVMRealUNE, value, zero, "");
+  return LLVMBuildICmp(cg->builder, LLVMIntNE, value, zero, "");
+}
+
+LLVMValueRef ax_cg_convert(const ax_codegen *cg, ax_dtype from, ax_dtype to, LLVMValueRef value, uint32_t lanes) {
+  if (from == to) return value;
+  if (to == AX_BOOL) return to_bool(cg, from, value);
+  if (ax_is_float(from) && ax_is_float(to)) return float_to_float(cg, from, to, value, lanes);
+  if (ax_is_float(to)) return int_to_float(cg, from, to, value, lanes);
+  if (ax_is_float(from)) return float_to_int(cg, from, to, value, lanes);
+  return int_to_int(cg, from, to, value, lanes);
+}

@@ -1,0 +1,134 @@
+/* LLVM starts with the first kernels and makes code for this very machine. What it makes refers to its own sections and to functions by
+   name (math.c, and what of the C library the code generator itself calls), so the small code model does, wherever it is loaded. */
+#include "jit/emit/generator.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "jit/emit/strand_emit.h"
+#include "jit/llvm/llvm.h"
+#include "jit/emit/nest.h"
+
+/* --- The machine --- */
+
+static bool has_feature(const char *features, const char *name) {
+  const char *found = strstr(features, name);
+  return found != NULL && (found[strlen(name)] == ',' || found[strlen(name)] == '\0');
+}
+
+static uint32_t widest_vector(const char *features) {
+  if (has_feature(features, "+avx512f") && has_feature(features, "+avx512vl") && has_feature(features, "+avx512bw") &&
+      has_feature(features, "+avx512dq"))
+    return 64;
+  return has_feature(features, "+avx2") && has_feature(features, "+fma") ? 32 : 16;
+}
+
+/* What LLVM says of the host. Each is a copy that malloc made, so it is NULL where there was no memory. */
+typedef struct host_names {
+  char *triple, *processor, *features;
+} host_names;
+
+/* Frees them; LLVM leaves NULL alone. */
+static void forget_host(host_names *host) {
+  LLVMDisposeMessage(host->triple);
+  LLVMDisposeMessage(host->processor);
+  LLVMDisposeMessage(host->features);
+}
+
+/* The host as it is, or an older one of its family when vectors are to be shorter. NULL: LLVM has no code generator for it. */
+static LLVMTargetMachineRef make_machine(ax_generator *generator, const host_names *host) {
+  char *error = NULL;
+  LLVMTargetRef target;
+  LLVMTargetMachineRef machine = NULL;
+  uint32_t widest = widest_vector(host->features);
+  bool as_it_is = generator->most_vector_bytes == 0 || widest <= generator->most_vector_bytes;
+  generator->vector_bytes = as_it_is ? widest : generator->most_vector_bytes;
+  const char *older = generator->vector_bytes == 32 ? "x86-64-v3" : "x86-64";
+  if (LLVMGetTargetFromTriple(host->triple, &target, &error) == 0)
+    machine = LLVMCreateTargetMachine(target, host->triple, as_it_is ? host->processor : older, as_it_is ? host->features : "", LLVMCodeGenLevelLess,
+                                      LLVMRelocPIC, LLVMCodeModelSmall);
+  LLVMDisposeMessage(error);
+  return machine;
+}
+
+static ax_status start(ax_generator *generator) {
+  if (generator->machine != NULL) return AX_OK;
+  AX_TRY(ax_llvm_load());
+  host_names host = {LLVMGetDefaultTargetTriple(), LLVMGetHostCPUName(), LLVMGetHostCPUFeatures()};
+  const bool known = host.triple != NULL && host.processor != NULL && host.features != NULL;
+  if (known) generator->machine = make_machine(generator, &host);
+  forget_host(&host);
+  if (!known) return ax_out_of_memory(0);
+  if (generator->machine == NULL) return ax_error(AX_INTERNAL, "LLVM has no code generator for this machine");
+  generator->context = LLVMContextCreate();
+  return AX_OK;
+}
+
+void ax_generator_deinit(ax_generator *generator) {
+  if (generator->machine == NULL) return;
+  LLVMDisposeTargetMachine(generator->machine);
+  LLVMContextDispose(generator->context);
+  *generator = (ax_generator){.most_vector_bytes = generator->most_vector_bytes};
+}
+
+/* --- Code --- */
+
+static ax_status verify(LLVMModuleRef module) {
+  char *message = NULL;
+  ax_status status = AX_OK;
+  if (LLVMVerifyModule(module, LLVMReturnStatusAction, &message)) {
+    char *text = LLVMPrintModuleToString(module);
+    const bool told = message != NULL && text != NULL;
+    status = told ? ax_error(AX_INTERNAL, "LLVM refuses a kernel: %s\n%s", message, text) : ax_out_of_memory(0);
+    LLVMDisposeMessage(text);
+  }
+  LLVMDisposeMessage(message);
+  return status;
+}
+
+static ax_status emit_all(const ax_generator *generator, LLVMModuleRef module, const ax_unit *units, uint32_t count) {
+  ax_codegen cg = {.vector_bytes = generator->vector_bytes, .context = generator->context, .module = module};
+  ax_status status = AX_OK;
+  cg.builder = LLVMCreateBuilderInContext(cg.context);
+  for (uint32_t i = 0; i < count && status == AX_OK; i++) {
+    ax_arena scratch = {0};
+    char name[32];
+    snprintf(name, sizeof name, AX_KERNEL_PREFIX "%u", i);
+    status = units[i].strand != NULL ? ax_strand_emit(&scratch, &cg, units[i].strand, name) : ax_nest_emit(&scratch, &cg, units[i].kernel, name);
+    ax_arena_deinit(&scratch);
+  }
+  LLVMDisposeBuilder(cg.builder);
+#ifndef NDEBUG
+  if (status == AX_OK) status = verify(module);
+#else
+  (void)verify;
+#endif
+  return status;
+}
+
+static ax_status write_object(const ax_generator *generator, LLVMModuleRef module, void **object, size_t *bytes) {
+  LLVMMemoryBufferRef buffer = NULL;
+  char *message = NULL;
+  if (LLVMTargetMachineEmitToMemoryBuffer(generator->machine, module, LLVMObjectFile, &message, &buffer)) {
+    ax_status status = message != NULL ? ax_error(AX_INTERNAL, "LLVM: %s", message) : ax_out_of_memory(0);
+    LLVMDisposeMessage(message);
+    return status;
+  }
+  *bytes = LLVMGetBufferSize(buffer);
+  *object = ax_alloc(*bytes);
+  if (*object != NULL) memcpy(*object, LLVMGetBufferStart(buffer), *bytes);
+  LLVMDisposeMemoryBuffer(buffer);
+  return *object != NULL ? AX_OK : ax_out_of_memory(*bytes);
+}
+
+ax_status ax_generator_emit(ax_generator *generator, const ax_unit *units, uint32_t count, void **object, size_t *bytes) {
+  enum { to_start = 16 << 20, a_kernel = 64 << 10, most_kernels = 4096 }; /* bytes. A look, no reservation: more than this is never asked for */
+  *object = NULL;
+  AX_TRY(ax_memory_for_library(to_start + (size_t)(count < most_kernels ? count : most_kernels) * a_kernel));
+  AX_TRY(start(generator));
+  LLVMModuleRef module = LLVMModuleCreateWithNameInContext("axle", generator->context);
+  ax_status status = emit_all(generator, module, units, count);
+  if (status == AX_OK) status = write_object(generator, module, object, bytes);
+  LLVMDisposeModule(module);
+  return status;
+}

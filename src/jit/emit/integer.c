@@ -1,0 +1,117 @@
+/* Integer division and powers, which vector units lack. */
+#include "jit/emit/codegen.h"
+
+static bool is_signed(ax_dtype dtype) { return ax_dtype_get(dtype)->kind == AX_KIND_SIGNED; }
+
+/* Truncating the float quotient of short integers is exact: a quotient that is no integer is at least 1/b away from the next
+   one, and that is more than the rounding error of f32 for 16 bits, of f64 for 32. */
+static LLVMValueRef divide_as_float(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b,
+                                    uint32_t lanes) {
+  LLVMBuilderRef builder = cg->builder;
+  LLVMTypeRef type = ax_cg_register(cg, ax_dtype_bytes(dtype) == 4 ? AX_F64 : AX_F32, lanes), integer = LLVMTypeOf(a);
+  LLVMOpcode widen = is_signed(dtype) ? LLVMSIToFP : LLVMUIToFP, narrow = is_signed(dtype) ? LLVMFPToSI : LLVMFPToUI;
+  LLVMValueRef x = LLVMBuildCast(builder, widen, a, type, ""), y = LLVMBuildCast(builder, widen, b, type, "");
+  return LLVMBuildCast(builder, narrow, LLVMBuildFDiv(builder, x, y, ""), integer, "");
+}
+
+static LLVMValueRef any_set(const ax_codegen *cg, LLVMValueRef value, uint32_t lanes) {
+  LLVMTypeRef type = LLVMTypeOf(value);
+  if (lanes > 1) value = ax_cg_intrinsic(cg, "llvm.vector.reduce.or", &type, 1, &value, 1);
+  return LLVMBuildICmp(cg->builder, LLVMIntNE, value, LLVMConstNull(LLVMTypeOf(value)), "");
+}
+
+/* Of 64 bits: by each lane's own instruction, unless all lanes are below 2^51. There floats are exact once more: a and b together stay
+   below 2^53, so that the next integer is further than half a unit of the quotient's last place. */
+static LLVMValueRef divide_long(const ax_codegen *cg, bool with_sign, LLVMValueRef a, LLVMValueRef b, uint32_t lanes) {
+  LLVMBuilderRef builder = cg->builder;
+  LLVMTypeRef type = LLVMTypeOf(a);
+  LLVMValueRef half = ax_cg_splat(LLVMConstInt(ax_cg_int(cg, 64, 1), 1ull << 51, false), lanes);
+  LLVMValueRef high = ax_cg_splat(LLVMConstInt(ax_cg_int(cg, 64, 1), with_sign ? ~0ull << 52 : ~0ull << 51, false), lanes);
+  LLVMValueRef x = with_sign ? LLVMBuildAdd(builder, a, half, "") : a, y = with_sign ? LLVMBuildAdd(builder, b, half, "") : b;
+  LLVMValueRef large = any_set(cg, LLVMBuildAnd(builder, LLVMBuildOr(builder, x, y, ""), high, ""), lanes);
+  LLVMBasicBlockRef blocks[] = {LLVMAppendBasicBlockInContext(cg->context, cg->function, "short"),
+                                LLVMAppendBasicBlockInContext(cg->context, cg->function, "long")};
+  LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(cg->context, cg->function, "divided");
+  LLVMBuildCondBr(builder, large, blocks[1], blocks[0]);
+  LLVMPositionBuilderAtEnd(builder, blocks[0]);
+  LLVMTypeRef f64 = ax_cg_register(cg, AX_F64, lanes);
+  LLVMValueRef dividend = LLVMBuildCast(builder, LLVMSIToFP, a, f64, ""), divisor = LLVMBuildCast(builder, LLVMSIToFP, b, f64, "");
+  LLVMValueRef ratio = LLVMBuildFDiv(builder, dividend, divisor, "");
+  LLVMValueRef quotients[] = {LLVMBuildCast(builder, LLVMFPToSI, ratio, type, ""), NULL};
+  LLVMBuildBr(builder, done);
+  LLVMPositionBuilderAtEnd(builder, blocks[1]);
+  quotients[1] = with_sign ? LLVMBuildSDiv(builder, a, b, "") : LLVMBuildUDiv(builder, a, b, "");
+  LLVMBuildBr(builder, done);
+  LLVMPositionBuilderAtEnd(builder, done);
+  LLVMValueRef quotient = LLVMBuildPhi(builder, type, "");
+  LLVMAddIncoming(quotient, quotients, blocks, 2);
+  return quotient;
+}
+
+/* Truncates; x/0 has all bits set; the most negative number by -1 is itself. */
+LLVMValueRef ax_cg_integer_div(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b, uint32_t lanes) {
+  LLVMBuilderRef builder = cg->builder;
+  uint32_t bits = (uint32_t)ax_dtype_bytes(dtype) * 8;
+  LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(a)), ones = LLVMConstAllOnes(LLVMTypeOf(a)), quotient;
+  LLVMValueRef by_zero = LLVMBuildICmp(builder, LLVMIntEQ, b, zero, ""), unsafe = by_zero;
+  if (is_signed(dtype)) {
+    LLVMValueRef least = LLVMBuildICmp(builder, LLVMIntEQ, a, ax_cg_integer(cg, dtype, lanes, 1ull << (bits - 1)), "");
+    LLVMValueRef minus = LLVMBuildICmp(builder, LLVMIntEQ, b, ones, "");
+    unsafe = LLVMBuildOr(builder, by_zero, LLVMBuildAnd(builder, least, minus, ""), "");
+  }
+  LLVMValueRef safe = LLVMBuildSelect(builder, unsafe, ax_cg_integer(cg, dtype, lanes, 1), b, "");
+  if (lanes > 1 && bits < 64 && !LLVMIsConstant(safe))
+    quotient = divide_as_float(cg, dtype, a, safe, lanes);
+  else if (lanes > 1 && bits == 64 && !LLVMIsConstant(safe))
+    quotient = divide_long(cg, is_signed(dtype), a, safe, lanes);
+  else if (is_signed(dtype))
+    quotient = LLVMBuildSDiv(builder, a, safe, "");
+  else
+    quotient = LLVMBuildUDiv(builder, a, safe, "");
+  return LLVMBuildSelect(builder, by_zero, ones, quotient, "");
+}
+
+static LLVMValueRef bit_set(const ax_codegen *cg, LLVMValueRef value, LLVMValueRef one) {
+  return LLVMBuildICmp(cg->builder, LLVMIntNE, LLVMBuildAnd(cg->builder, value, one, ""),
+                       LLVMConstNull(LLVMTypeOf(value)), "");
+}
+
+/* Repeated squaring, all lanes together, until no exponent has bits left. */
+static LLVMValueRef power_loop(const ax_codegen *cg, LLVMValueRef base, LLVMValueRef exponent, LLVMValueRef one,
+                               uint32_t lanes) {
+  LLVMBuilderRef b = cg->builder;
+  LLVMTypeRef type = LLVMTypeOf(base);
+  LLVMBasicBlockRef entry = LLVMGetInsertBlock(b);
+  LLVMBasicBlockRef head = LLVMAppendBasicBlockInContext(cg->context, cg->function, "pow");
+  LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(cg->context, cg->function, "powered");
+  LLVMBuildBr(b, head);
+  LLVMPositionBuilderAtEnd(b, head);
+  LLVMValueRef result = LLVMBuildPhi(b, type, ""), square = LLVMBuildPhi(b, type, ""), left = LLVMBuildPhi(b, type, "");
+  LLVMValueRef product = LLVMBuildMul(b, result, square, "");
+  LLVMValueRef next = LLVMBuildSelect(b, bit_set(cg, left, one), product, result, "");
+  LLVMValueRef next_square = LLVMBuildMul(b, square, square, ""), next_left = LLVMBuildLShr(b, left, one, "");
+  LLVMBuildCondBr(b, any_set(cg, next_left, lanes), head, done);
+  LLVMBasicBlockRef blocks[] = {entry, head};
+  LLVMAddIncoming(result, (LLVMValueRef[]){one, next}, blocks, 2);
+  LLVMAddIncoming(square, (LLVMValueRef[]){base, next_square}, blocks, 2);
+  LLVMAddIncoming(left, (LLVMValueRef[]){exponent, next_left}, blocks, 2);
+  LLVMPositionBuilderAtEnd(b, done);
+  return next;
+}
+
+/* Negative exponents: 0, except for the bases 1 and -1. */
+LLVMValueRef ax_cg_integer_pow(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef base, LLVMValueRef exponent,
+                               uint32_t lanes) {
+  LLVMBuilderRef b = cg->builder;
+  LLVMValueRef one = ax_cg_integer(cg, dtype, lanes, 1), zero = LLVMConstNull(LLVMTypeOf(base));
+  LLVMValueRef minus = LLVMConstAllOnes(LLVMTypeOf(base));
+  if (!is_signed(dtype)) return power_loop(cg, base, exponent, one, lanes);
+  LLVMValueRef negative = LLVMBuildICmp(b, LLVMIntSLT, exponent, zero, "");
+  LLVMValueRef odd = bit_set(cg, exponent, one);
+  LLVMValueRef power = power_loop(cg, base, LLVMBuildSelect(b, negative, zero, exponent, ""), one, lanes);
+  LLVMValueRef of_one = LLVMBuildICmp(b, LLVMIntEQ, base, one, ""),
+               of_minus = LLVMBuildICmp(b, LLVMIntEQ, base, minus, "");
+  LLVMValueRef sign = LLVMBuildSelect(b, odd, minus, one, "");
+  LLVMValueRef reciprocal = LLVMBuildSelect(b, of_one, one, LLVMBuildSelect(b, of_minus, sign, zero, ""), "");
+  return LLVMBuildSelect(b, negative, reciprocal, power, "");
+}

@@ -1,0 +1,106 @@
+/* Transcendental functions are calls on whole registers: scalars and short vectors are padded and long ones cut up, so that a result
+   never depends on where in a vector it was computed. What is called is found by accuracy: our own functions (vector_math.h), which are
+   within 4 units of the last place, or SLEEF's, which are within 1 and are slower; where a register has no function of ours, SLEEF's as
+   well. Code names them by what they are (operation, dtype, size of the registers, whether the most precise is asked for), and
+   ax_math_find has their addresses when the code is loaded: no address is part of it. */
+#include <stdio.h>
+
+#include "jit/emit/codegen.h"
+#include "jit/math/vector_math.h"
+
+#if defined(__x86_64__)
+#define AX_MATH_VARIANTS(name)                                                            \
+  {                                                                                       \
+    {Sleef_##name##f4_u10sse2, Sleef_##name##f8_u10avx2, Sleef_##name##f16_u10avx512f}, { \
+      Sleef_##name##d2_u10sse2, Sleef_##name##d4_u10avx2, Sleef_##name##d8_u10avx512f     \
+    }                                                                                     \
+  }
+#define AX_MATH_DECLARE(name)                                                                              \
+  void Sleef_##name##f4_u10sse2(void), Sleef_##name##f8_u10avx2(void), Sleef_##name##f16_u10avx512f(void); \
+  void Sleef_##name##d2_u10sse2(void), Sleef_##name##d4_u10avx2(void), Sleef_##name##d8_u10avx512f(void);
+#else
+#define AX_MATH_VARIANTS(name)                                               \
+  {                                                                          \
+    {Sleef_##name##f4_u10, NULL, NULL}, { Sleef_##name##d2_u10, NULL, NULL } \
+  }
+#define AX_MATH_DECLARE(name) void Sleef_##name##f4_u10(void), Sleef_##name##d2_u10(void);
+#endif
+
+/* Only their addresses are used; the true types have vectors of widths this file is not compiled for. */
+AX_MATH_DECLARE(exp)
+AX_MATH_DECLARE(log)
+AX_MATH_DECLARE(log1p)
+AX_MATH_DECLARE(expm1)
+AX_MATH_DECLARE(sin)
+AX_MATH_DECLARE(cos)
+AX_MATH_DECLARE(tanh)
+AX_MATH_DECLARE(erf)
+AX_MATH_DECLARE(pow)
+
+/* [f32, f64][16, 32, 64 byte registers] */
+static const ax_object_function sleef[AX_SCALAR_COUNT][2][3] = {
+    [AX_SCALAR_EXP] = AX_MATH_VARIANTS(exp),     [AX_SCALAR_LOG] = AX_MATH_VARIANTS(log),
+    [AX_SCALAR_LOG1P] = AX_MATH_VARIANTS(log1p), [AX_SCALAR_EXPM1] = AX_MATH_VARIANTS(expm1),
+    [AX_SCALAR_SIN] = AX_MATH_VARIANTS(sin),     [AX_SCALAR_COS] = AX_MATH_VARIANTS(cos),
+    [AX_SCALAR_TANH] = AX_MATH_VARIANTS(tanh),   [AX_SCALAR_ERF] = AX_MATH_VARIANTS(erf),
+    [AX_SCALAR_POW] = AX_MATH_VARIANTS(pow),
+};
+
+static ax_object_function own(ax_scalar op, bool is_f64, uint32_t size, bool precise) {
+  if (size == 0) return NULL;
+  const ax_vector_math *math = size == 2 ? &ax_vector_math_64 : &ax_vector_math_32;
+  if (precise) return is_f64 ? math->precise_f64[op] : NULL;
+  return is_f64 ? math->f64[op] : math->f32[op];
+}
+
+#define AX_MATH_PREFIX "axle_math"
+
+ax_object_function ax_math_find(const char *name) {
+  unsigned op, is_f64, size, precise;
+  char end;
+  if (sscanf(name, AX_MATH_PREFIX "_%2u_%1u_%1u_%1u%c", &op, &is_f64, &size, &precise, &end) != 4) return NULL;
+  if (op >= AX_SCALAR_COUNT || is_f64 > 1 || size > 2 || precise > 1) return NULL;
+  ax_object_function found = own(op, is_f64, size, precise);
+  return found != NULL ? found : sleef[op][is_f64][size];
+}
+
+static uint32_t register_size(const ax_codegen *cg) { return cg->vector_bytes == 64 ? 2 : cg->vector_bytes == 32 ? 1 : 0; }
+
+bool ax_cg_has_own(const ax_codegen *cg, ax_scalar op, ax_dtype dtype) { return own(op, dtype == AX_F64, register_size(cg), false) != NULL; }
+
+/* One call on a whole register. */
+static LLVMValueRef call(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args, uint32_t width) {
+  if (ax_cg_has_half(cg, op, dtype)) return ax_cg_half(cg, op, dtype, args[0]);
+  uint32_t count = (uint32_t)ax_scalar_arity(op);
+  LLVMTypeRef vector = ax_cg_register(cg, dtype, width), parameters[] = {vector, vector};
+  LLVMTypeRef type = LLVMFunctionType(vector, parameters, count, false);
+  char name[32];
+  snprintf(name, sizeof name, AX_MATH_PREFIX "_%u_%u_%u_%u", (unsigned)op, (unsigned)(dtype == AX_F64), (unsigned)register_size(cg),
+           (unsigned)precise);
+  LLVMValueRef function = LLVMGetNamedFunction(cg->module, name);
+  if (function == NULL) function = LLVMAddFunction(cg->module, name, type);
+  return LLVMBuildCall2(cg->builder, type, function, args, count, "");
+}
+
+static LLVMValueRef call_padded(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args, uint32_t lanes,
+                                uint32_t width) {
+  LLVMValueRef wide[2] = {NULL};
+  for (int i = 0; i < ax_scalar_arity(op); i++)
+    wide[i] = lanes == 1 ? ax_cg_broadcast(cg, args[i], width) : ax_cg_slice(cg, args[i], 0, width);
+  LLVMValueRef result = call(cg, op, dtype, precise, wide, width);
+  if (lanes > 1) return ax_cg_slice(cg, result, 0, lanes);
+  return LLVMBuildExtractElement(cg->builder, result, LLVMConstInt(LLVMInt32TypeInContext(cg->context), 0, false), "");
+}
+
+LLVMValueRef ax_cg_math(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args, uint32_t lanes) {
+  uint32_t width = cg->vector_bytes / (dtype == AX_F64 ? 8 : 4), half = lanes / 2;
+  if (lanes == width) return call(cg, op, dtype, precise, args, width);
+  if (lanes < width) return call_padded(cg, op, dtype, precise, args, lanes, width);
+  LLVMValueRef low[2] = {NULL}, high[2] = {NULL};
+  for (int i = 0; i < ax_scalar_arity(op); i++) {
+    low[i] = ax_cg_slice(cg, args[i], 0, half);
+    high[i] = ax_cg_slice(cg, args[i], half, half);
+  }
+  LLVMValueRef first = ax_cg_math(cg, op, dtype, precise, low, half);
+  return ax_cg_concat(cg, first, ax_cg_math(cg, op, dtype, precise, high, half), half);
+}

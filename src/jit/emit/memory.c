@@ -1,0 +1,397 @@
+/* Loads and stores. Each access keeps one pointer a level: a loop adds its own part when it is entered, and what an instance
+   is further on is a constant. Dynamic starts are added where they are known: those that no loop moves at level 0, those that a loop moves
+   at its level, and those that differ between lanes or instances by each load for itself. */
+#include "jit/emit/nest.h"
+
+static uint32_t access_count(const ax_nest *nest) {
+  return nest->schedule->kernel->expr_count + nest->schedule->kernel->store_count;
+}
+
+static LLVMValueRef *pointer_at(ax_nest *nest, uint32_t level, uint32_t access) {
+  return &nest->pointers[level * access_count(nest) + access];
+}
+
+LLVMTypeRef ax_nest_element(const ax_nest *nest, uint32_t access) {
+  const ax_schedule *schedule = nest->schedule;
+  return ax_cg_memory(&nest->cg, schedule->kernel->slots[schedule->accesses[access].slot].dtype, 1);
+}
+
+LLVMValueRef ax_nest_advance(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef count) {
+  if (LLVMIsConstant(count) && LLVMIsNull(count)) return pointer;
+  return LLVMBuildGEP2(nest->cg.builder, element, pointer, &count, 1, "");
+}
+
+static LLVMValueRef scaled(ax_nest *nest, LLVMValueRef index, int64_t by) {
+  return by == 1 ? index : LLVMBuildMul(nest->cg.builder, index, ax_cg_i64(&nest->cg, by), "");
+}
+
+static LLVMValueRef spread(const ax_nest *nest, int64_t value, uint32_t lanes) {
+  return ax_cg_broadcast(&nest->cg, ax_cg_i64(&nest->cg, value), lanes);
+}
+
+/* clamp(start, 0, limit) * by */
+static LLVMValueRef clamped(ax_nest *nest, LLVMValueRef start, int64_t limit, int64_t by, uint32_t lanes) {
+  LLVMTypeRef type = LLVMTypeOf(start);
+  LLVMValueRef low[] = {start, spread(nest, 0, lanes)};
+  LLVMValueRef high[] = {ax_cg_intrinsic(&nest->cg, "llvm.smax", &type, 1, low, 2), spread(nest, limit, lanes)};
+  start = ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, high, 2);
+  return by == 1 ? start : LLVMBuildMul(nest->cg.builder, start, spread(nest, by, lanes), "");
+}
+
+/* Of a start that these loops move: by each load for itself. */
+static bool is_own(const ax_schedule *schedule, uint64_t deps) {
+  return ((deps >> schedule->vector | deps >> schedule->unrolled) & 1) != 0;
+}
+
+/* `sum`, to which the starts are added that are known at `level`; AX_NONE: those that each load adds for itself, in `lanes` lanes. */
+static LLVMValueRef add_starts(ax_nest *nest, uint32_t access, uint32_t level, uint32_t instance, uint32_t lanes, LLVMValueRef sum) {
+  const ax_schedule *schedule = nest->schedule;
+  const ax_access *a = &schedule->accesses[access];
+  const ax_slot *slot = &schedule->kernel->slots[a->slot];
+  int64_t pitch = 1;
+  for (uint32_t d = slot->rank; d-- > 0; pitch *= slot->dims[d]) {
+    if (a->at[d].dynamic == AX_NONE) continue;
+    uint64_t deps = schedule->deps[a->at[d].dynamic];
+    if ((is_own(schedule, deps) ? AX_NONE : ax_schedule_level(deps)) != level) continue;
+    LLVMValueRef start = clamped(nest, ax_nest_value(nest, a->at[d].dynamic, instance, lanes), a->at[d].limit, pitch, lanes);
+    sum = sum == NULL ? start : LLVMBuildAdd(nest->cg.builder, sum, start, "");
+  }
+  return sum;
+}
+
+LLVMValueRef ax_nest_base(ax_nest *nest, uint32_t access) {
+  const ax_access *a = &nest->schedule->accesses[access];
+  LLVMValueRef offset = add_starts(nest, access, 0, 0, 1, ax_cg_i64(&nest->cg, a->offset));
+  return *pointer_at(nest, 0, access) =
+             ax_nest_advance(nest, ax_nest_element(nest, access), nest->slot_bases[a->slot], offset);
+}
+
+void ax_nest_move_pointer(ax_nest *nest, uint32_t access) {
+  if (nest->schedule->accesses[access].moved == 0) return;
+  LLVMValueRef *pointer = pointer_at(nest, nest->level, access), offset = add_starts(nest, access, nest->level, 0, 1, NULL);
+  if (offset != NULL) *pointer = ax_nest_advance(nest, ax_nest_element(nest, access), *pointer, offset);
+}
+
+/* Where an access is at an index of a loop, from where it is at 0. */
+LLVMValueRef ax_nest_offset(ax_nest *nest, uint32_t access, uint32_t loop, LLVMValueRef index) {
+  const ax_access *a = &nest->schedule->accesses[access];
+  LLVMValueRef even = scaled(nest, index, a->stride[loop]);
+  if (a->uneven[loop] == 0) return even;
+  LLVMValueRef rows = LLVMBuildUDiv(nest->cg.builder, index, ax_cg_i64(&nest->cg, nest->schedule->loops[loop].inner), "");
+  return LLVMBuildAdd(nest->cg.builder, even, scaled(nest, rows, a->uneven[loop]), "");
+}
+
+void ax_nest_step_pointers(ax_nest *nest, uint32_t loop, LLVMValueRef index) {
+  for (uint32_t a = 0; a < access_count(nest); a++) {
+    const ax_access *access = &nest->schedule->accesses[a];
+    if (!access->live) continue;
+    LLVMValueRef pointer = *pointer_at(nest, nest->level, a);
+    const bool by_row = access->transposed && access->uneven[loop] != 0; /* each row of a square finds its own place */
+    if ((access->stride[loop] != 0 || access->uneven[loop] != 0) && !by_row)
+      pointer = ax_nest_advance(nest, ax_nest_element(nest, a), pointer, ax_nest_offset(nest, a, loop, index));
+    *pointer_at(nest, nest->level + 1, a) = pointer;
+  }
+}
+
+LLVMValueRef ax_nest_pointer(ax_nest *nest, uint32_t access) { return *pointer_at(nest, nest->level, access); }
+
+static LLVMValueRef instance_pointer(ax_nest *nest, uint32_t access, uint32_t instance) {
+  const ax_schedule *schedule = nest->schedule;
+  int64_t step = schedule->unrolled == schedule->vector ? schedule->lanes : 1;
+  int64_t count = schedule->accesses[access].stride[schedule->unrolled] * step * instance;
+  return ax_nest_advance(nest, ax_nest_element(nest, access), *pointer_at(nest, nest->level, access),
+                         ax_cg_i64(&nest->cg, count));
+}
+
+/* --- Vectors --- */
+
+static uint32_t alignment(LLVMTypeRef element) {
+  LLVMTypeKind kind = LLVMGetTypeKind(element);
+  return kind == LLVMDoubleTypeKind ? 8 : kind == LLVMFloatTypeKind ? 4 : LLVMGetIntTypeWidth(element) / 8;
+}
+
+LLVMValueRef ax_nest_load_one(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer) {
+  LLVMValueRef value = LLVMBuildLoad2(nest->cg.builder, element, pointer, "");
+  LLVMSetAlignment(value, alignment(element));
+  return value;
+}
+
+/* The lanes in memory's order, for strides 1 and -1. */
+static LLVMValueRef lowest(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride) {
+  int64_t back = stride == 1 ? 0 : 1 - (int64_t)nest->schedule->lanes;
+  return ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, back));
+}
+
+static LLVMValueRef oriented(ax_nest *nest, LLVMValueRef vector, int64_t stride) {
+  return stride == 1 || vector == NULL ? vector : ax_cg_reverse(&nest->cg, vector, nest->schedule->lanes);
+}
+
+static LLVMValueRef lane_pointers(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride) {
+  uint32_t lanes = nest->schedule->lanes;
+  bool near = stride > INT32_MIN / 64 && stride < INT32_MAX / 64; /* 32-bit indices make the faster gather */
+  LLVMValueRef offsets = ax_cg_iota(&nest->cg, near ? 32 : 64, lanes, stride);
+  return LLVMBuildGEP2(nest->cg.builder, element, pointer, &offsets, 1, "");
+}
+
+static LLVMValueRef all_lanes(const ax_nest *nest) {
+  return LLVMConstAllOnes(ax_cg_int(&nest->cg, 1, nest->schedule->lanes));
+}
+
+static LLVMValueRef align_argument(const ax_nest *nest, LLVMTypeRef element) {
+  return LLVMConstInt(LLVMInt32TypeInContext(nest->cg.context), alignment(element), false);
+}
+
+static LLVMValueRef load_whole(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef mask) {
+  LLVMTypeRef vector = LLVMVectorType(element, nest->schedule->lanes);
+  if (mask == NULL) {
+    LLVMValueRef value = LLVMBuildLoad2(nest->cg.builder, vector, pointer, "");
+    LLVMSetAlignment(value, alignment(element));
+    return value;
+  }
+  LLVMTypeRef types[] = {vector, LLVMTypeOf(pointer)};
+  LLVMValueRef arguments[] = {pointer, align_argument(nest, element), mask, LLVMConstNull(vector)};
+  return ax_cg_intrinsic(&nest->cg, "llvm.masked.load", types, 2, arguments, 4);
+}
+
+static LLVMValueRef gather_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef lanes, LLVMValueRef mask) {
+  LLVMTypeRef types[] = {LLVMVectorType(element, nest->schedule->lanes), LLVMTypeOf(lanes)};
+  LLVMValueRef all = mask != NULL ? mask : all_lanes(nest);
+  LLVMValueRef arguments[] = {lanes, align_argument(nest, element), all, LLVMConstNull(types[0])};
+  return ax_cg_intrinsic(&nest->cg, "llvm.masked.gather", types, 2, arguments, 4);
+}
+
+/* Lanes that exist, where that is known now; else -1. */
+static int64_t known_lanes(const ax_nest *nest, LLVMValueRef mask) {
+  if (mask == NULL) return nest->schedule->lanes;
+  return mask == nest->mask ? nest->present_count : -1; /* another one has a guard in it */
+}
+
+static LLVMValueRef lane_place(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t offset) {
+  return ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, offset));
+}
+
+/* One by one: where data is not in a cache, what fetches ahead does not see the steps of gather instructions, which then take ten times as long. */
+static LLVMValueRef gather(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride,
+                           LLVMValueRef mask) {
+  int64_t count = known_lanes(nest, mask);
+  LLVMValueRef all = LLVMGetPoison(LLVMVectorType(element, nest->schedule->lanes));
+  for (int64_t l = 0; l < count; l++) {
+    LLVMValueRef one = ax_nest_load_one(nest, element, lane_place(nest, element, pointer, l * stride));
+    all = LLVMBuildInsertElement(nest->cg.builder, all, one, ax_cg_i64(&nest->cg, l), "");
+  }
+  if (count >= 0) return all;
+  return gather_lanes(nest, element, lane_pointers(nest, element, pointer, stride), mask);
+}
+
+/* The lanes of a piece that begins `start` elements on, as far as the last element that exists. */
+static LLVMValueRef piece_mask(ax_nest *nest, int64_t stride, int64_t start) {
+  LLVMBuilderRef b = nest->cg.builder;
+  LLVMTypeRef i32 = LLVMInt32TypeInContext(nest->cg.context);
+  LLVMValueRef steps = LLVMBuildSub(b, LLVMBuildTrunc(b, nest->present, i32, ""), LLVMConstInt(i32, 1, false), "");
+  LLVMValueRef last = LLVMBuildMul(b, steps, LLVMConstInt(i32, (uint64_t)stride, false), "");
+  last = LLVMBuildSub(b, last, LLVMConstInt(i32, (uint64_t)start, false), "");
+  LLVMValueRef iota = ax_cg_iota(&nest->cg, 32, nest->schedule->lanes, 1);
+  return LLVMBuildICmp(b, LLVMIntSLE, iota, ax_cg_broadcast(&nest->cg, last, nest->schedule->lanes), "");
+}
+
+/* Every stride-th element of `stride` whole vectors; the last vector ends at the last element, so nothing beyond is read. */
+static LLVMValueRef pick(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, bool partial) {
+  int64_t lanes = nest->schedule->lanes;
+  LLVMValueRef picked = NULL;
+  for (int64_t piece = 0; piece < stride; piece++) {
+    int64_t start = piece == stride - 1 ? (lanes - 1) * (stride - 1) : piece * lanes, from[64];
+    LLVMValueRef place = ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, start));
+    LLVMValueRef whole = load_whole(nest, element, place, partial ? piece_mask(nest, stride, start) : NULL);
+    for (int64_t l = 0; l < lanes; l++) {
+      bool here = l * stride / lanes == piece || piece == stride - 1;
+      from[l] = piece > 0 && l * stride / lanes < piece ? l : here ? lanes + l * stride - start : -1;
+    }
+    picked = ax_cg_shuffle(&nest->cg, picked != NULL ? picked : whole, whole, from, (uint32_t)lanes);
+  }
+  return picked;
+}
+
+LLVMValueRef ax_nest_load_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride,
+                                LLVMValueRef mask) {
+  if (ax_stride_picks(stride, nest->schedule->lanes)) return pick(nest, element, pointer, stride, mask != NULL);
+  if (stride != 1 && stride != -1) return gather(nest, element, pointer, stride, mask);
+  LLVMValueRef value = load_whole(nest, element, lowest(nest, element, pointer, stride), oriented(nest, mask, stride));
+  return oriented(nest, value, stride);
+}
+
+void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, LLVMValueRef mask,
+                         LLVMValueRef value) {
+  LLVMValueRef align = align_argument(nest, element);
+  for (int64_t l = 0; stride != 1 && stride != -1 && l < known_lanes(nest, mask); l++) {
+    LLVMValueRef one = LLVMBuildExtractElement(nest->cg.builder, value, ax_cg_i64(&nest->cg, l), "");
+    LLVMSetAlignment(LLVMBuildStore(nest->cg.builder, one, lane_place(nest, element, pointer, l * stride)), alignment(element));
+  }
+  if (stride != 1 && stride != -1 && known_lanes(nest, mask) >= 0) return;
+  if (stride != 1 && stride != -1) {
+    LLVMValueRef lanes = lane_pointers(nest, element, pointer, stride);
+    LLVMTypeRef types[] = {LLVMTypeOf(value), LLVMTypeOf(lanes)};
+    LLVMValueRef arguments[] = {value, lanes, align, mask != NULL ? mask : all_lanes(nest)};
+    ax_cg_intrinsic(&nest->cg, "llvm.masked.scatter", types, 2, arguments, 4);
+    return;
+  }
+  pointer = lowest(nest, element, pointer, stride);
+  value = oriented(nest, value, stride);
+  if (mask == NULL) {
+    LLVMSetAlignment(LLVMBuildStore(nest->cg.builder, value, pointer), alignment(element));
+    return;
+  }
+  LLVMTypeRef types[] = {LLVMTypeOf(value), LLVMTypeOf(pointer)};
+  LLVMValueRef arguments[] = {value, pointer, align, oriented(nest, mask, stride)};
+  ax_cg_intrinsic(&nest->cg, "llvm.masked.store", types, 2, arguments, 4);
+}
+
+/* --- By access --- */
+
+/* Each lane's element where its own start says; 32-bit indices, where they do, make the faster gather. */
+static LLVMValueRef load_looked_up(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance, LLVMValueRef mask) {
+  const ax_schedule *schedule = nest->schedule;
+  const ax_access *a = &schedule->accesses[access];
+  const ax_slot *slot = &schedule->kernel->slots[a->slot];
+  LLVMTypeRef element = ax_nest_element(nest, access);
+  int64_t stride = a->stride[schedule->vector];
+  LLVMValueRef offsets = stride == 0 ? NULL : ax_cg_iota(&nest->cg, 64, schedule->lanes, stride);
+  offsets = add_starts(nest, access, AX_NONE, instance, schedule->lanes, offsets);
+  if (ax_dims_elems(slot->rank, slot->dims) <= INT32_MAX)
+    offsets = LLVMBuildTrunc(nest->cg.builder, offsets, ax_cg_int(&nest->cg, 32, schedule->lanes), "");
+  LLVMValueRef lanes = LLVMBuildGEP2(nest->cg.builder, element, pointer, &offsets, 1, "");
+  return gather_lanes(nest, element, lanes, mask);
+}
+
+/* 0 in as many lanes as the load is asked for. */
+static LLVMValueRef nothing(ax_nest *nest, uint32_t access, ax_dtype dtype) {
+  const ax_schedule *schedule = nest->schedule;
+  return LLVMConstNull(ax_cg_register(&nest->cg, dtype, ax_schedule_depends(schedule, access, schedule->vector) ? schedule->lanes : 1));
+}
+
+/* Of one place, where a guard that does not differ between lanes may say that it is outside: then the slot's first element is read instead,
+   and 0 taken. */
+static LLVMValueRef load_one_guarded(ax_nest *nest, const ax_access *a, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef guard) {
+  LLVMBuilderRef b = nest->cg.builder;
+  uint32_t bits = 8 * alignment(element);
+  LLVMTypeRef word = ax_cg_int(&nest->cg, bits, 1);
+  pointer = LLVMBuildSelect(b, guard, pointer, nest->slot_bases[a->slot], "");
+  LLVMValueRef value = LLVMBuildLoad2(b, word, pointer, "");
+  LLVMSetAlignment(value, alignment(element));
+  return LLVMBuildCast(b, LLVMBitCast, LLVMBuildSelect(b, guard, value, LLVMConstNull(word), ""), element, "");
+}
+
+/* Lanes beyond a guard are not read, and 0. */
+static LLVMValueRef load_guarded(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance) {
+  const ax_schedule *schedule = nest->schedule;
+  const ax_access *a = &schedule->accesses[access];
+  int64_t stride = a->stride[schedule->vector];
+  LLVMTypeRef element = ax_nest_element(nest, access);
+  LLVMValueRef pointer = instance_pointer(nest, access, instance), mask = ax_nest_mask(nest, instance), value;
+  bool moved = ax_access_is_moved(a, schedule->vector), differs = ax_schedule_depends(schedule, a->guard, schedule->vector);
+  if (!moved && is_own(schedule, a->moved))
+    pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, NULL));
+  if (stride == 0 && !moved && !differs)
+    return ax_cg_to_register(&nest->cg, dtype, load_one_guarded(nest, a, element, pointer, ax_nest_value(nest, a->guard, instance, 1)), 1);
+  LLVMValueRef guard = ax_nest_value(nest, a->guard, instance, schedule->lanes);
+  mask = mask == NULL ? guard : LLVMBuildAnd(nest->cg.builder, mask, guard, "");
+  if (moved)
+    value = load_looked_up(nest, access, pointer, instance, mask);
+  else if (stride == 1 || stride == -1)
+    value = ax_nest_load_lanes(nest, element, pointer, stride, mask);
+  else
+    value = gather(nest, element, pointer, stride, mask);
+  return ax_cg_to_register(&nest->cg, dtype, value, schedule->lanes);
+}
+
+/* Whether loops around this kernel come to one long row after the other of an array that caches near the core do not hold. */
+static bool walks_far_rows(const ax_nest *nest, const ax_access *a) {
+  enum { least_row = 3 << 10 };
+  const ax_slot *slot = &nest->schedule->kernel->slots[a->slot];
+  const ax_loop *row = &nest->schedule->loops[nest->schedule->vector];
+  const int64_t bytes = (int64_t)ax_dtype_bytes(slot->dtype);
+  bool starts = false;
+  if (nest->inside == NULL || nest->inside->unrolled || row->extent < least_row / bytes) return false;
+  for (uint32_t d = 0; d < slot->rank; d++) starts = starts || a->at[d].dynamic != AX_NONE;
+  return nest->inside->far[a->slot] || (starts && ax_dims_elems(slot->rank, slot->dims) >= AX_FAR_BYTES / bytes);
+}
+
+/* RUNS, of such an array: bytes from here to where the next of the rows that are added up lies; 0: it is none of that. */
+static int64_t to_next_run(const ax_schedule *s, const ax_access *a) {
+  const ax_slot *slot = &s->kernel->slots[a->slot];
+  const int64_t bytes = (int64_t)ax_dtype_bytes(slot->dtype);
+  if (s->shape != AX_NEST_RUNS || s->listed == 0 || !s->loops[s->listed - 1].reduced || ax_dims_elems(slot->rank, slot->dims) < AX_FAR_BYTES / bytes) return 0;
+  return a->stride[s->listed - 1] * bytes;
+}
+
+/* What is stored meanwhile keeps the processor from reading ahead by itself as far as memory is away. */
+static void fetch_ahead(ax_nest *nest, const ax_access *a, LLVMValueRef pointer) {
+  enum { ahead = 4096 };
+  const int64_t bytes = walks_far_rows(nest, a) ? ahead : to_next_run(nest->schedule, a);
+  if (bytes == 0) return;
+  LLVMTypeRef type = LLVMTypeOf(pointer), i32 = LLVMInt32TypeInContext(nest->cg.context);
+  LLVMValueRef arguments[] = {ax_nest_advance(nest, ax_cg_int(&nest->cg, 8, 1), pointer, ax_cg_i64(&nest->cg, bytes)), LLVMConstInt(i32, 0, false), LLVMConstInt(i32, 3, false),
+                              LLVMConstInt(i32, 1, false)};
+  ax_cg_intrinsic(&nest->cg, "llvm.prefetch", &type, 1, arguments, 4);
+}
+
+LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance) {
+  const ax_access *a = &nest->schedule->accesses[access];
+  int64_t stride = a->stride[nest->schedule->vector];
+  LLVMValueRef *held = ax_nest_held_at(nest, a, instance);
+  ax_known guard = a->guard == AX_NONE ? AX_KNOWN_TRUE : ax_nest_known(nest, a->guard);
+  if (guard == AX_KNOWN_FALSE) return nothing(nest, access, dtype);
+  if (held != NULL) return ax_nest_load_held(nest, access, dtype, *held, guard == AX_KNOWN_NOT, instance);
+  if (guard == AX_KNOWN_NOT) return load_guarded(nest, access, dtype, instance);
+  if (a->transposed) return ax_nest_load_transposed(nest, access, dtype);
+  if (nest->narrow)
+    return ax_cg_to_register(&nest->cg, dtype, ax_nest_load_narrow(nest, access, instance), nest->schedule->lanes);
+  LLVMTypeRef element = ax_nest_element(nest, access);
+  LLVMValueRef pointer = instance_pointer(nest, access, instance), value;
+  if (ax_access_is_moved(a, nest->schedule->vector))
+    return ax_cg_to_register(&nest->cg, dtype, load_looked_up(nest, access, pointer, instance, ax_nest_mask(nest, instance)), nest->schedule->lanes);
+  if (is_own(nest->schedule, a->moved))
+    pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, NULL));
+  if (ax_nest_is_paired(nest, access, instance)) return ax_nest_load_paired(nest, access, pointer, instance);
+  uint32_t lanes = stride == 0 ? 1 : nest->schedule->lanes;
+  if (stride == 0) {
+    value = ax_nest_load_one(nest, element, pointer);
+  } else if (!ax_nest_load_columns(nest, access, pointer, instance, &value)) {
+    if (stride == 1) fetch_ahead(nest, a, pointer);
+    value = ax_nest_load_lanes(nest, element, pointer, stride, ax_nest_mask(nest, instance));
+  }
+  value = ax_cg_to_register(&nest->cg, dtype, value, lanes);
+  bool spread = lanes == 1 && ax_schedule_depends(nest->schedule, access, nest->schedule->vector); /* by a guard that is settled */
+  return spread ? ax_cg_broadcast(&nest->cg, value, nest->schedule->lanes) : value;
+}
+
+/* Where all lanes share one place, the store makes no sense unless they agree: the first one stands for all. */
+void ax_nest_store(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t lanes, uint32_t instance) {
+  const ax_access *a = &nest->schedule->accesses[access];
+  ax_dtype dtype = nest->schedule->kernel->slots[a->slot].dtype;
+  int64_t stride = a->stride[nest->schedule->vector];
+  LLVMTypeRef element = ax_nest_element(nest, access);
+  LLVMValueRef *held = ax_nest_held_at(nest, a, instance);
+  if (held != NULL) {
+    ax_nest_store_held(nest, dtype, held, value, lanes);
+    return;
+  }
+  LLVMValueRef pointer = instance_pointer(nest, access, instance);
+  if (stride == 0 && !nest->narrow) {
+    if (lanes > 1) value = LLVMBuildExtractElement(nest->cg.builder, value, ax_cg_i64(&nest->cg, 0), "");
+    value = LLVMBuildStore(nest->cg.builder, ax_cg_to_memory(&nest->cg, dtype, value, 1), pointer);
+    LLVMSetAlignment(value, alignment(element));
+    return;
+  }
+  if (lanes == 1) value = ax_cg_broadcast(&nest->cg, value, nest->schedule->lanes);
+  if (ax_nest_is_paired(nest, access, instance)) {
+    ax_nest_store_paired(nest, access, pointer, value, instance);
+    return;
+  }
+  value = ax_cg_to_memory(&nest->cg, dtype, value, nest->schedule->lanes);
+  if (nest->narrow)
+    ax_nest_store_narrow(nest, access, value, instance);
+  else if (nest->streaming && ax_nest_mask(nest, instance) == NULL)
+    ax_nest_mark_streamed(nest, LLVMBuildStore(nest->cg.builder, value, pointer), nest->schedule->lanes * alignment(element));
+  else
+    ax_nest_store_lanes(nest, element, pointer, stride, ax_nest_mask(nest, instance), value);
+}

@@ -1,0 +1,48 @@
+/* Floats as integers of the same order, for the largest or the smallest of many: one instruction each and one cycle, where floats take seven
+   that wait for each other, because of NaN and of -0, which is less than +0. The bits of negative numbers are inverted below the sign; then they
+   stand, as signed integers, as the numbers do:
+
+     -NaN   -inf ... -0   +0 ... +inf   +NaN
+
+   All are moved by as many places as there are NaNs of a sign: down and around for the largest, so that all NaNs come last, or up and
+   around for the smallest, so that they come first. What reducing nothing gives, -inf or +inf, is the least or the greatest integer then. */
+#include "jit/emit/codegen.h"
+
+/* Of bits of `dtype` in registers: bf16 and f16 as they are in memory, others as floats. */
+static const struct {
+  uint32_t bits;
+  uint64_t nans; /* of a sign */
+} forms[AX_DTYPE_COUNT] = {
+    [AX_BF16] = {16, 0x7f},
+    [AX_F16] = {16, 0x3ff},
+    [AX_F32] = {32, 0x7fffff},
+    [AX_F64] = {64, 0xfffffffffffff},
+};
+
+ax_dtype ax_cg_order(ax_dtype dtype) { return forms[dtype].bits == 16 ? AX_S16 : forms[dtype].bits == 32 ? AX_S32 : AX_S64; }
+
+static LLVMValueRef constant(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes, uint64_t value) {
+  return ax_cg_integer(cg, ax_cg_order(dtype), lanes, value);
+}
+
+/* Its own inverse. */
+static LLVMValueRef turned(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef bits, uint32_t lanes) {
+  LLVMBuilderRef b = cg->builder;
+  LLVMValueRef sign = LLVMBuildAShr(b, bits, constant(cg, dtype, lanes, forms[dtype].bits - 1), "");
+  LLVMValueRef below = LLVMBuildAnd(b, sign, constant(cg, dtype, lanes, UINT64_MAX >> (65 - forms[dtype].bits)), "");
+  return LLVMBuildBinOp(b, LLVMXor, bits, below, "");
+}
+
+static LLVMValueRef moved(const ax_codegen *cg, ax_dtype dtype, bool down, LLVMValueRef bits, uint32_t lanes) {
+  return LLVMBuildBinOp(cg->builder, down ? LLVMSub : LLVMAdd, bits, constant(cg, dtype, lanes, forms[dtype].nans), "");
+}
+
+LLVMValueRef ax_cg_to_order(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef value, uint32_t lanes) {
+  LLVMValueRef bits = LLVMBuildCast(cg->builder, LLVMBitCast, value, ax_cg_int(cg, forms[dtype].bits, lanes), "");
+  return moved(cg, dtype, reduce == AX_SCALAR_MAX, turned(cg, dtype, bits, lanes), lanes);
+}
+
+LLVMValueRef ax_cg_from_order(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef value, uint32_t lanes) {
+  LLVMValueRef bits = turned(cg, dtype, moved(cg, dtype, reduce != AX_SCALAR_MAX, value, lanes), lanes);
+  return forms[dtype].bits == 16 ? bits : LLVMBuildCast(cg->builder, LLVMBitCast, bits, ax_cg_register(cg, dtype, lanes), "");
+}

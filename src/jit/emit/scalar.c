@@ -1,0 +1,291 @@
+/* One scalar operation to IR. A table gives what each means on floats, signed and unsigned integers and bool; what takes more
+   than one instruction is a function of its own. No fast-math and no contraction anywhere: results equal those of the
+   reference evaluator, which rounds after every operation. */
+#include "jit/emit/codegen.h"
+
+typedef struct op { /* what an emitter sees */
+  const ax_codegen *cg;
+  const ax_expr *expr;
+  ax_dtype dtype; /* of the operands */
+  ax_dtype_kind kind;
+  LLVMValueRef *args;
+  LLVMTypeRef type; /* of the operands' registers */
+  uint32_t lanes;
+} op;
+
+typedef LLVMValueRef (*emitter)(const op *o);
+
+static LLVMValueRef number(const op *o, double value) { return ax_cg_number(o->cg, o->dtype, o->lanes, value); }
+static LLVMValueRef zero(const op *o) { return LLVMConstNull(o->type); }
+
+static LLVMValueRef unary(const op *o, const char *name, LLVMValueRef a) {
+  LLVMTypeRef type = o->type;
+  return ax_cg_intrinsic(o->cg, name, &type, 1, &a, 1);
+}
+
+/* --- Arithmetic --- */
+
+static LLVMValueRef binary(const op *o, LLVMOpcode on_float, LLVMOpcode on_int, LLVMOpcode on_bool) {
+  LLVMOpcode code = o->kind == AX_KIND_FLOAT ? on_float : o->kind == AX_KIND_BOOL ? on_bool : on_int;
+  return LLVMBuildBinOp(o->cg->builder, code, o->args[0], o->args[1], "");
+}
+
+static LLVMValueRef emit_add(const op *o) { return binary(o, LLVMFAdd, LLVMAdd, LLVMOr); }
+static LLVMValueRef emit_sub(const op *o) { return binary(o, LLVMFSub, LLVMSub, LLVMXor); }
+static LLVMValueRef emit_mul(const op *o) { return binary(o, LLVMFMul, LLVMMul, LLVMAnd); }
+static LLVMValueRef emit_and(const op *o) { return LLVMBuildAnd(o->cg->builder, o->args[0], o->args[1], ""); }
+static LLVMValueRef emit_or(const op *o) { return LLVMBuildOr(o->cg->builder, o->args[0], o->args[1], ""); }
+static LLVMValueRef emit_not(const op *o) { return LLVMBuildNot(o->cg->builder, o->args[0], ""); }
+
+static LLVMValueRef emit_div(const op *o) {
+  if (o->kind == AX_KIND_FLOAT) return LLVMBuildFDiv(o->cg->builder, o->args[0], o->args[1], "");
+  if (o->kind == AX_KIND_BOOL) return emit_or(o);
+  return ax_cg_integer_div(o->cg, o->dtype, o->args[0], o->args[1], o->lanes);
+}
+
+/* llvm.maximum: NaN if either is, and -0 is less than +0. */
+static LLVMValueRef extreme(const op *o, const char *on_float, const char *on_signed, const char *on_unsigned) {
+  const char *name = o->kind == AX_KIND_FLOAT ? on_float : o->kind == AX_KIND_SIGNED ? on_signed : on_unsigned;
+  LLVMTypeRef type = o->type;
+  return ax_cg_intrinsic(o->cg, name, &type, 1, o->args, 2);
+}
+
+static LLVMValueRef emit_max(const op *o) { return extreme(o, "llvm.maximum", "llvm.smax", "llvm.umax"); }
+static LLVMValueRef emit_min(const op *o) { return extreme(o, "llvm.minimum", "llvm.smin", "llvm.umin"); }
+
+static LLVMValueRef emit_pow(const op *o) {
+  if (o->kind == AX_KIND_FLOAT)
+    return ax_cg_math(o->cg, AX_SCALAR_POW, o->dtype == AX_F64 ? AX_F64 : AX_F32, false, o->args, o->lanes);
+  return ax_cg_integer_pow(o->cg, o->dtype, o->args[0], o->args[1], o->lanes);
+}
+
+static LLVMValueRef emit_neg(const op *o) {
+  if (o->kind == AX_KIND_FLOAT) return LLVMBuildFNeg(o->cg->builder, o->args[0], "");
+  return LLVMBuildNeg(o->cg->builder, o->args[0], "");
+}
+
+static LLVMValueRef emit_abs(const op *o) {
+  if (o->kind == AX_KIND_FLOAT) return unary(o, "llvm.fabs", o->args[0]);
+  if (o->kind != AX_KIND_SIGNED) return o->args[0];
+  LLVMValueRef with_flag[] = {o->args[0], LLVMConstInt(LLVMInt1TypeInContext(o->cg->context), 0, false)};
+  LLVMTypeRef type = o->type;
+  return ax_cg_intrinsic(o->cg, "llvm.abs", &type, 1, with_flag, 2);
+}
+
+static LLVMValueRef emit_sign(const op *o) {
+  LLVMBuilderRef b = o->cg->builder;
+  LLVMValueRef x = o->args[0];
+  if (o->kind == AX_KIND_FLOAT) { /* NaN and both zeros are their own sign */
+    LLVMValueRef above = LLVMBuildFCmp(b, LLVMRealOGT, x, zero(o), "");
+    LLVMValueRef below = LLVMBuildFCmp(b, LLVMRealOLT, x, zero(o), "");
+    return LLVMBuildSelect(b, above, number(o, 1), LLVMBuildSelect(b, below, number(o, -1), x, ""), "");
+  }
+  LLVMValueRef one = ax_cg_integer(o->cg, o->dtype, o->lanes, 1);
+  LLVMValueRef nonzero = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntNE, x, zero(o), ""), one, zero(o), "");
+  if (o->kind != AX_KIND_SIGNED) return nonzero;
+  return LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, x, zero(o), ""), LLVMConstAllOnes(o->type), nonzero, "");
+}
+
+/* --- Functions --- */
+
+static ax_dtype computed(const op *o) { return o->dtype == AX_F64 ? AX_F64 : AX_F32; }
+
+/* More accurate than by default: f32 in f64 and rounded, f64 by other functions. */
+static bool precise(const op *o) { return ax_scalar_precise(o->expr->op, o->dtype, o->expr->imm); }
+static LLVMValueRef in_f64(const op *o, emitter emit) {
+  LLVMTypeRef f64 = ax_cg_register(o->cg, AX_F64, o->lanes);
+  LLVMValueRef x = LLVMBuildCast(o->cg->builder, LLVMFPExt, o->args[0], f64, "");
+  const ax_expr wide = {.op = o->expr->op, .dtype = AX_F64};
+  const op inner = {.cg = o->cg, .expr = &wide, .dtype = AX_F64, .kind = o->kind, .args = &x, .type = f64, .lanes = o->lanes};
+  return LLVMBuildCast(o->cg->builder, LLVMFPTrunc, emit(&inner), o->type, "");
+}
+
+static LLVMValueRef emit_math(const op *o) {
+  if (precise(o) && o->dtype == AX_F32) return in_f64(o, emit_math);
+  return ax_cg_math(o->cg, o->expr->op, o->dtype, precise(o), o->args, o->lanes);
+}
+
+/* The tanh that is more precise is off by a little more than 1 unit of the last place where the result is the operand. */
+static LLVMValueRef emit_tanh(const op *o) {
+  LLVMValueRef result = emit_math(o), x = o->args[0];
+  if (!precise(o) || o->dtype != AX_F64) return result;
+  LLVMValueRef tiny = LLVMBuildFCmp(o->cg->builder, LLVMRealOLT, unary(o, "llvm.fabs", x), number(o, 0x1p-28), "");
+  return LLVMBuildSelect(o->cg->builder, tiny, x, result, "");
+}
+
+/* SLEEF's log1p loses subnormals and calls the largest numbers infinite: those are scaled down by 2^64 before, and up after. */
+static LLVMValueRef emit_log1p(const op *o) {
+  if (precise(o) && o->dtype == AX_F32) return in_f64(o, emit_log1p);
+  if (!precise(o) && ax_cg_has_own(o->cg, AX_SCALAR_LOG1P, computed(o))) return emit_math(o);
+  LLVMBuilderRef b = o->cg->builder;
+  LLVMValueRef x = o->args[0], size = unary(o, "llvm.fabs", x);
+  LLVMValueRef large = LLVMBuildFCmp(b, LLVMRealOGT, x, number(o, o->dtype == AX_F64 ? 1e306 : 1e37), "");
+  LLVMValueRef tiny = LLVMBuildFCmp(b, LLVMRealOLT, size, number(o, 0x1p-60), "");
+  LLVMValueRef scaled = LLVMBuildSelect(b, large, LLVMBuildFMul(b, x, number(o, 0x1p-64), ""), x, "");
+  LLVMValueRef log = ax_cg_math(o->cg, AX_SCALAR_LOG1P, computed(o), precise(o), &scaled, o->lanes);
+  LLVMValueRef back = LLVMBuildFAdd(b, log, number(o, 44.361419555836499802702855773323), ""); /* 64 log 2 */
+  return LLVMBuildSelect(b, tiny, x, LLVMBuildSelect(b, large, back, log, ""), "");
+}
+
+/* 1 / (1 + exp(-x)), as e / (1 + e) with e = exp(x) below 0, where exp(-x) would overflow. */
+static LLVMValueRef emit_logistic(const op *o) {
+  if (precise(o) && o->dtype == AX_F32) return in_f64(o, emit_logistic);
+  if (ax_cg_has_own(o->cg, AX_SCALAR_LOGISTIC, computed(o))) return emit_math(o);
+  LLVMBuilderRef b = o->cg->builder;
+  LLVMValueRef minus = LLVMBuildFNeg(b, unary(o, "llvm.fabs", o->args[0]), ""), one = number(o, 1);
+  LLVMValueRef e = ax_cg_math(o->cg, AX_SCALAR_EXP, computed(o), false, &minus, o->lanes);
+  LLVMValueRef below = LLVMBuildFCmp(b, LLVMRealOLT, o->args[0], zero(o), "");
+  return LLVMBuildFDiv(b, LLVMBuildSelect(b, below, e, one, ""), LLVMBuildFAdd(b, one, e, ""), "");
+}
+
+static LLVMValueRef emit_sqrt(const op *o) { return unary(o, "llvm.sqrt", o->args[0]); }
+static LLVMValueRef emit_rsqrt(const op *o) {
+  if (precise(o) && o->dtype == AX_F32) return in_f64(o, emit_rsqrt);
+  return LLVMBuildFDiv(o->cg->builder, number(o, 1), emit_sqrt(o), "");
+}
+
+static LLVMValueRef multiply(const op *o, LLVMValueRef a, LLVMValueRef b) {
+  return o->kind == AX_KIND_FLOAT ? LLVMBuildFMul(o->cg->builder, a, b, "") : LLVMBuildMul(o->cg->builder, a, b, "");
+}
+
+/* Squares, low bit of the exponent first; the reciprocal of it when the exponent is negative. */
+static LLVMValueRef emit_integer_pow(const op *o) {
+  int64_t exponent = o->expr->imm;
+  uint64_t left = exponent < 0 ? 0 - (uint64_t)exponent : (uint64_t)exponent;
+  bool is_float = o->kind == AX_KIND_FLOAT;
+  LLVMValueRef one = is_float ? number(o, 1) : ax_cg_integer(o->cg, o->dtype, o->lanes, 1);
+  LLVMValueRef square = o->args[0], result = NULL;
+  for (; left > 0; left >>= 1) {
+    if (left & 1) result = result == NULL ? square : multiply(o, result, square);
+    if (left > 1) square = multiply(o, square, square);
+  }
+  if (result == NULL) return one;
+  if (exponent > 0) return result;
+  return is_float ? LLVMBuildFDiv(o->cg->builder, one, result, "")
+                  : ax_cg_integer_div(o->cg, o->dtype, one, result, o->lanes);
+}
+
+/* --- Comparisons, select, convert --- */
+
+static LLVMValueRef compare(const op *o, LLVMRealPredicate on_float, LLVMIntPredicate on_signed,
+                            LLVMIntPredicate on_unsigned) {
+  if (o->kind == AX_KIND_FLOAT) return LLVMBuildFCmp(o->cg->builder, on_float, o->args[0], o->args[1], "");
+  LLVMIntPredicate predicate = o->kind == AX_KIND_SIGNED ? on_signed : on_unsigned;
+  return LLVMBuildICmp(o->cg->builder, predicate, o->args[0], o->args[1], "");
+}
+
+static LLVMValueRef emit_eq(const op *o) { return compare(o, LLVMRealOEQ, LLVMIntEQ, LLVMIntEQ); }
+static LLVMValueRef emit_ne(const op *o) { return compare(o, LLVMRealUNE, LLVMIntNE, LLVMIntNE); }
+static LLVMValueRef emit_lt(const op *o) { return compare(o, LLVMRealOLT, LLVMIntSLT, LLVMIntULT); }
+static LLVMValueRef emit_le(const op *o) { return compare(o, LLVMRealOLE, LLVMIntSLE, LLVMIntULE); }
+static LLVMValueRef emit_gt(const op *o) { return compare(o, LLVMRealOGT, LLVMIntSGT, LLVMIntUGT); }
+static LLVMValueRef emit_ge(const op *o) { return compare(o, LLVMRealOGE, LLVMIntSGE, LLVMIntUGE); }
+
+static LLVMValueRef emit_select(const op *o) {
+  return LLVMBuildSelect(o->cg->builder, o->args[0], o->args[1], o->args[2], "");
+}
+
+static LLVMValueRef emit_convert(const op *o) {
+  return ax_cg_convert(o->cg, o->dtype, o->expr->dtype, o->args[0], o->lanes);
+}
+
+/* Whether the f32 result of a narrow float operation may need rounding; of arithmetic, which has no NaN but its operands' and the processor's own. */
+typedef enum rounding { EXACT, ROUND, ARITHMETIC } rounding;
+
+static const struct {
+  emitter emit;
+  rounding narrow;
+} ops[AX_SCALAR_COUNT] = {
+    [AX_SCALAR_ADD] = {emit_add, ARITHMETIC},
+    [AX_SCALAR_SUB] = {emit_sub, ARITHMETIC},
+    [AX_SCALAR_MUL] = {emit_mul, ARITHMETIC},
+    [AX_SCALAR_DIV] = {emit_div, ARITHMETIC},
+    [AX_SCALAR_MAX] = {emit_max, EXACT},
+    [AX_SCALAR_MIN] = {emit_min, EXACT},
+    [AX_SCALAR_POW] = {emit_pow, ROUND},
+    [AX_SCALAR_NEG] = {emit_neg, EXACT},
+    [AX_SCALAR_ABS] = {emit_abs, EXACT},
+    [AX_SCALAR_SIGN] = {emit_sign, EXACT},
+    [AX_SCALAR_EXP] = {emit_math, ROUND},
+    [AX_SCALAR_LOG] = {emit_math, ROUND},
+    [AX_SCALAR_LOG1P] = {emit_log1p, ROUND},
+    [AX_SCALAR_EXPM1] = {emit_math, ROUND},
+    [AX_SCALAR_SIN] = {emit_math, ROUND},
+    [AX_SCALAR_COS] = {emit_math, ROUND},
+    [AX_SCALAR_TANH] = {emit_tanh, ROUND},
+    [AX_SCALAR_LOGISTIC] = {emit_logistic, ROUND},
+    [AX_SCALAR_SQRT] = {emit_sqrt, ARITHMETIC},
+    [AX_SCALAR_RSQRT] = {emit_rsqrt, ARITHMETIC},
+    [AX_SCALAR_ERF] = {emit_math, ROUND},
+    [AX_SCALAR_INTEGER_POW] = {emit_integer_pow, ARITHMETIC},
+    [AX_SCALAR_EQ] = {emit_eq, EXACT},
+    [AX_SCALAR_NE] = {emit_ne, EXACT},
+    [AX_SCALAR_LT] = {emit_lt, EXACT},
+    [AX_SCALAR_LE] = {emit_le, EXACT},
+    [AX_SCALAR_GT] = {emit_gt, EXACT},
+    [AX_SCALAR_GE] = {emit_ge, EXACT},
+    [AX_SCALAR_AND] = {emit_and, EXACT},
+    [AX_SCALAR_OR] = {emit_or, EXACT},
+    [AX_SCALAR_NOT] = {emit_not, EXACT},
+    [AX_SCALAR_SELECT] = {emit_select, EXACT},
+    [AX_SCALAR_CONVERT] = {emit_convert, EXACT},
+};
+
+LLVMValueRef ax_cg_scalar(const ax_codegen *cg, const ax_expr *expr, ax_dtype operand, LLVMValueRef *args,
+                          uint32_t lanes) {
+  op o = {.cg = cg, .expr = expr, .dtype = operand, .kind = ax_dtype_get(operand)->kind, .args = args, .lanes = lanes};
+  o.type = ax_cg_register(cg, operand, lanes);
+  LLVMValueRef value = ops[expr->op].emit(&o);
+  if (ops[expr->op].narrow == ARITHMETIC || ax_cg_has_half(cg, expr->op, operand)) return ax_cg_round_arithmetic(cg, expr->dtype, value, lanes);
+  return ops[expr->op].narrow == ROUND ? ax_cg_round(cg, expr->dtype, value, lanes) : value;
+}
+
+/* --- Reductions --- */
+
+ax_dtype ax_cg_accumulator(ax_dtype dtype, bool wide) {
+  if (wide && ax_is_float(dtype)) return AX_F64;
+  return dtype == AX_BF16 || dtype == AX_F16 ? AX_F32 : dtype;
+}
+
+/* The bits of 1 and of infinity, by float dtype. */
+static const struct {
+  uint64_t one, infinity, sign;
+} floats[AX_DTYPE_COUNT] = {
+    [AX_BF16] = {0x3f80, 0x7f80, 0x8000},
+    [AX_F16] = {0x3c00, 0x7c00, 0x8000},
+    [AX_F32] = {0x3f800000, 0x7f800000, 0x80000000},
+    [AX_F64] = {0x3ff0000000000000, 0x7ff0000000000000, 0x8000000000000000},
+};
+
+static uint64_t least_bits(ax_dtype dtype) {
+  if (ax_is_float(dtype)) return floats[dtype].infinity | floats[dtype].sign;
+  return ax_dtype_get(dtype)->kind == AX_KIND_SIGNED ? 1ull << (ax_dtype_bytes(dtype) * 8 - 1) : 0;
+}
+
+static uint64_t greatest_bits(ax_dtype dtype) {
+  if (ax_is_float(dtype)) return floats[dtype].infinity;
+  uint64_t all = dtype == AX_BOOL ? 1 : UINT64_MAX >> (64 - 8 * ax_dtype_bytes(dtype));
+  return ax_dtype_get(dtype)->kind == AX_KIND_SIGNED ? all >> 1 : all;
+}
+
+uint64_t ax_cg_identity_bits(ax_scalar reduce, ax_dtype dtype) {
+  switch (reduce) {
+    case AX_SCALAR_MUL: return ax_is_float(dtype) ? floats[dtype].one : 1;
+    case AX_SCALAR_MAX: return least_bits(dtype);
+    case AX_SCALAR_MIN: return greatest_bits(dtype);
+    case AX_SCALAR_AND: return dtype == AX_BOOL ? 1 : UINT64_MAX >> (64 - 8 * ax_dtype_bytes(dtype));
+    default: return 0;
+  }
+}
+
+LLVMValueRef ax_cg_identity(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, uint32_t lanes) {
+  dtype = ax_cg_accumulator(dtype, false);
+  return ax_cg_splat(ax_cg_bits(cg, dtype, ax_cg_identity_bits(reduce, dtype)), lanes);
+}
+
+LLVMValueRef ax_cg_combine(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b,
+                           uint32_t lanes) {
+  LLVMValueRef args[] = {a, b};
+  dtype = ax_cg_accumulator(dtype, false);
+  return ax_cg_scalar(cg, &(ax_expr){.op = reduce, .dtype = dtype}, dtype, args, lanes);
+}

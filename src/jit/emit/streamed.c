@@ -1,0 +1,56 @@
+/* Stores past the caches: whole lines, which need not be fetched to be overwritten. Along rows (LANES) they begin at the first line of each (walk.c), so
+   rows have to be long beside the two lines at their ends; squares that are turned are stored as lines, or not so (emit.c). The processor hands such
+   stores on when it likes: a function that has some ends with a fence. */
+#include "jit/emit/walk.h"
+
+#if defined(__x86_64__)
+enum { here = true, line = 64 };
+#else
+enum { here = false, line = 64 }; /* the fence is x86's */
+#endif
+
+/* Whether every vector that is stored is a line of the cache, where the first one is. */
+static bool stores_lines(const ax_schedule *s, const ax_access *to, int64_t bytes) {
+  if (bytes * s->lanes % line != 0) return false;
+  for (uint32_t l = 0; l < s->loop_count; l++)
+    if (l != s->vector && (bytes * to->stride[l] % line != 0 || bytes * to->uneven[l] % line != 0)) return false;
+  return true;
+}
+
+bool ax_schedule_can_stream(const ax_schedule *s) {
+  enum { least_run = 1024, least_vector = 16 };
+  const ax_access *to = ax_schedule_store(s, 0);
+  const int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[to->slot].dtype);
+  if (!here || !s->kernel->streams || to->stride[s->vector] != 1) return false;
+  if (s->shape == AX_NEST_TRANSPOSE) return stores_lines(s, to, bytes);
+  return s->shape == AX_NEST_LANES && bytes * s->lanes >= least_vector && bytes * s->loops[s->vector].extent >= least_run;
+}
+
+/* Where the first store goes at this index of the vector loop. */
+static LLVMValueRef place_of(ax_nest *nest, LLVMValueRef at) {
+  const uint32_t store = nest->schedule->kernel->expr_count;
+  LLVMValueRef place = ax_nest_advance(nest, ax_nest_element(nest, store), ax_nest_pointer(nest, store), at);
+  return LLVMBuildCast(nest->cg.builder, LLVMPtrToInt, place, LLVMInt64TypeInContext(nest->cg.context), "");
+}
+
+LLVMValueRef ax_nest_steps_to_line(ax_nest *nest, LLVMValueRef from) {
+  LLVMBuilderRef b = nest->cg.builder;
+  const ax_schedule *s = nest->schedule;
+  const uint32_t bytes = (uint32_t)ax_dtype_bytes(s->kernel->slots[ax_schedule_store(s, 0)->slot].dtype);
+  LLVMValueRef before = LLVMBuildAnd(b, LLVMBuildNeg(b, place_of(nest, from), ""), ax_nest_i64(nest, line - 1), "");
+  return LLVMBuildLShr(b, before, ax_nest_i64(nest, __builtin_ctz(bytes)), "");
+}
+
+LLVMValueRef ax_nest_begins_line(ax_nest *nest, LLVMValueRef at) {
+  LLVMValueRef after = LLVMBuildAnd(nest->cg.builder, place_of(nest, at), ax_nest_i64(nest, line - 1), "");
+  return LLVMBuildICmp(nest->cg.builder, LLVMIntEQ, after, ax_nest_i64(nest, 0), "");
+}
+
+void ax_nest_mark_streamed(ax_nest *nest, LLVMValueRef store, uint32_t bytes) {
+  static const char kind[] = "nontemporal";
+  LLVMContextRef context = nest->cg.context;
+  LLVMMetadataRef one = LLVMValueAsMetadata(LLVMConstInt(LLVMInt32TypeInContext(context), 1, false));
+  LLVMMetadataRef list = LLVMMDNodeInContext2(context, &one, 1);
+  LLVMSetAlignment(store, bytes);
+  LLVMSetMetadata(store, LLVMGetMDKindIDInContext(context, kind, sizeof kind - 1), LLVMMetadataAsValue(context, list));
+}

@@ -1,0 +1,12 @@
+/* What compiled code is made for and by, in one digest: what differs in any of it must not find the other's code. */
+#ifndef AX_JIT_LLVM_TARGET_H
+#define AX_JIT_LLVM_TARGET_H
+
+#include "base/base.h"
+#include "base/digest.h"
+
+/* The processor as the code generator sees it, LLVM's version, the sources of our own code generator, the size of registers (0: any), and what
+   a test says instead of the processor (NULL: nothing). False: this machine cannot tell what it is. */
+bool ax_jit_target(uint32_t most_vector_bytes, const char *instead, ax_digest *out);
+
+#endif

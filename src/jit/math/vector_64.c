@@ -1,0 +1,12 @@
+/* The functions of vector_f32.h and vector_f64.h for registers of 64 bytes. CMakeLists.txt has this file alone compiled for AVX-512. */
+#include "jit/math/vector_math.h"
+
+#if defined(__AVX512F__) && defined(__AVX512DQ__)
+#define AX_VECTOR_BYTES 64
+#include "jit/math/vector_f32.h"
+#include "jit/math/vector_f64.h"
+#define AX_VECTOR_TABLE ax_vector_math_64
+#include "jit/math/vector_table.h"
+#else
+const ax_vector_math ax_vector_math_64;
+#endif

@@ -1,0 +1,175 @@
+/* Functions of f32, in the operations of vector_lanes.h. Coefficients are those of the polynomials (or quotients of polynomials) of
+   least largest relative error over the range that is said with them, rounded to f32; math_errors.def has what comes of it. NaN goes
+   through each: f32_min and f32_max give their second operand then. */
+#include "jit/math/vector_lanes.h"
+
+/* --- Exponentials: e^x = 2^n e^r, |r| <= log(2)/2 --- */
+
+static inline f32s f32_exponent(f32s x) { return f32_round(x * f32_all(1.44269504f)); }
+/* x - n log 2, the logarithm in two parts: n times the first is exact */
+static inline f32s f32_remainder(f32s x, f32s n) {
+  return f32_fnma(n, f32_all(-0.000212194442f), f32_fnma(n, f32_all(0.693359375f), x));
+}
+
+/* (e^r - 1) / r */
+static inline f32s f32_exp_slope(f32s r) {
+  f32s p = f32_all(0.00138638774f);
+  p = f32_fma(p, r, f32_all(0.0083666835f));
+  p = f32_fma(p, r, f32_all(0.0416675098f));
+  p = f32_fma(p, r, f32_all(0.16666542f));
+  p = f32_fma(p, r, f32_all(0.49999997f));
+  return f32_fma(p, r, f32_all(1));
+}
+
+/* Beyond the bounds the result is 0 or infinite whatever x is. */
+static inline f32s f32_exp_bounded(f32s x) {
+  f32s n = f32_exponent(x), r = f32_remainder(x, n);
+  return f32_scale(f32_fma(f32_exp_slope(r), r, f32_all(1)), n);
+}
+
+static f32s f32_exp(f32s x) { return f32_exp_bounded(f32_max(f32_all(-105), f32_min(f32_all(90), x))); }
+
+/* 2^n (e^r - 1) + 2^n - 1. With 2^(n-1), as 2^128 is none, and doubled; not where n = 0, for the sake of the smallest numbers. */
+static f32s f32_expm1(f32s x) {
+  f32s inside = f32_max(f32_all(-20), f32_min(f32_all(89), x)), half = f32_all(0.5f);
+  f32s n = f32_exponent(inside), r = f32_remainder(inside, n), small = r * f32_exp_slope(r);
+  f32s scale = f32_scale(half, n), sum = f32_fma(scale, small, scale - half);
+  return f32_pick(f32_equal(n, f32_all(0)), f32_pick(f32_equal(x, f32_all(0)), x, small), sum + sum);
+}
+
+/* 1 / (1 + e^-x), as e / (1 + e) with e = e^x below 0, where e^-x would overflow */
+static f32s f32_logistic(f32s x) {
+  f32s one = f32_all(1), e = f32_exp_bounded(f32_max(f32_all(-105), (f32s)((u32s)x | 0x80000000u)));
+  return f32_pick(f32_less(x, f32_all(0)), e, one) / (one + e);
+}
+
+/* --- Logarithms: x = 2^k (1 + f), 1 + f between sqrt(1/2) and sqrt(2) --- */
+
+/* log(1 + f) + k log 2 */
+static inline f32s f32_log_sum(f32s f, f32s k) {
+  f32s p = f32_all(-0.0777307153f);
+  p = f32_fma(p, f, f32_all(0.127880737f));
+  p = f32_fma(p, f, f32_all(-0.131217867f));
+  p = f32_fma(p, f, f32_all(0.14194873f));
+  p = f32_fma(p, f, f32_all(-0.166259378f));
+  p = f32_fma(p, f, f32_all(0.200016692f));
+  p = f32_fma(p, f, f32_all(-0.250008315f));
+  p = f32_fma(p, f, f32_all(0.333333254f));
+  p = f32_fma(p, f, f32_all(-0.49999997f));
+  f32s low = f32_fma(k, f32_all(-0.000212194442f), f * f * p);
+  return f32_fma(k, f32_all(0.693359375f), f + low);
+}
+
+typedef struct f32_parts { /* of x > 0 and normal, its bits moved so that the exponent changes at sqrt(1/2) */
+  u32s moved;
+  f32s k; /* the exponent, plus `more` */
+} f32_parts;
+
+static inline f32_parts f32_split(f32s x, float more) {
+  u32s moved = (u32s)x + (0x3f800000u - 0x3f3504f3u);
+  return (f32_parts){moved, (f32s)(moved >> 23 | 0x4b000000u) - f32_all(8388608.0f + 127 - more)};
+}
+
+static inline f32s f32_log_normal(f32s x, float more) {
+  f32_parts parts = f32_split(x, more);
+  return f32_log_sum((f32s)((parts.moved & 0x007fffffu) + 0x3f3504f3u) - f32_all(1), parts.k);
+}
+
+static f32s f32_log(f32s x) {
+  f32s zero = f32_all(0), least = f32_all(0x1p-126f), result = f32_log_normal(x, 0);
+  if (!f32_any_not_inside(x, least, f32_all(0x1.fffffep127f))) return result;
+  result = f32_pick(f32_less(x, least), f32_log_normal(x * f32_all(0x1p32f), -32), result);
+  result = f32_pick(f32_equal(x, zero), f32_all(-__builtin_inff()), result);
+  result = f32_pick(f32_less(x, zero), f32_all(__builtin_nanf("")), result);
+  return f32_pick(f32_less(x, f32_all(__builtin_inff())), result, x + x);
+}
+
+/* 1 + f = 2^-k (1 + x) with one rounding: f = 2^-k x + (2^-k - 1). For large x what is lost of the 1 does not count. */
+static f32s f32_log1p(f32s x) {
+  f32s one = f32_all(1), u = one + x;
+  f32_parts parts = f32_split(u, 0);
+  f32s shrink = (f32s)(0x7f000000u - (parts.moved & 0x7f800000u)); /* 2^-k */
+  f32s result = f32_log_sum(f32_fma(shrink, x, shrink - one), parts.k);
+  result = (f32s)((u32s)result | ((u32s)x & 0x80000000u)); /* of -0 too */
+  if (!f32_any_not_inside(u, f32_all(0x1p-30f), f32_all(0x1p100f))) return result;
+  result = f32_pick(f32_less(f32_all(0x1p60f), x), f32_log_normal(x, 0), result); /* 2^-k may be subnormal */
+  result = f32_pick(f32_equal(u, f32_all(0)), f32_all(-__builtin_inff()), result);
+  result = f32_pick(f32_less(u, f32_all(0)), f32_all(__builtin_nanf("")), result);
+  return f32_pick(f32_less(x, f32_all(__builtin_inff())), result, x + x);
+}
+
+/* --- tanh and erf, by way of e^y - 1, which keeps the digits of what is small and of what is nearly 1 --- */
+
+/* y / (y + 2) with y = e^(2x) - 1. One constant will do for n log(2)/2: what it lacks counts for less as y grows. */
+static f32s f32_tanh(f32s x) {
+  f32s one = f32_all(1), inside = f32_max(f32_all(-9.1f), f32_min(f32_all(9.1f), x));
+  f32s n = f32_round(inside * f32_all(2.88539008f)), r = f32_fnma(n, f32_all(0.34657359f), inside);
+  f32s p = f32_all(0.0887288153f); /* (e^2r - 1) / r */
+  p = f32_fma(p, r, f32_all(0.267733872f));
+  p = f32_fma(p, r, f32_all(0.666680157f));
+  p = f32_fma(p, r, f32_all(1.33332336f));
+  p = f32_fma(p, r, f32_all(1.99999988f));
+  p = f32_fma(p, r, f32_all(2));
+  f32s scale = f32_scale(one, n), y = f32_fma(scale, p * r, scale - one);
+  f32s result = y / (y + f32_all(2));
+  return (f32s)((u32s)result | ((u32s)x & 0x80000000u)); /* of -0 too */
+}
+
+/* 1 - 2^-y where y = -log2(1 - erf(x)) is nearly a polynomial: x times one of degree 8 up to 3.93, where erf(x) rounds to 1 */
+static f32s f32_erf(f32s x) {
+  f32s one = f32_all(1), size = f32_min(f32_all(3.93f), f32_sized(x));
+  f32s y = f32_all(-1.33453495e-05f);
+  y = f32_fma(y, size, f32_all(0.00016964016f));
+  y = f32_fma(y, size, f32_all(-0.000912690302f));
+  y = f32_fma(y, size, f32_all(0.00240443251f));
+  y = f32_fma(y, size, f32_all(-0.000230782782f));
+  y = f32_fma(y, size, f32_all(-0.0276323948f));
+  y = f32_fma(y, size, f32_all(0.148277178f));
+  y = f32_fma(y, size, f32_all(0.918447614f));
+  y = f32_fma(y, size, f32_all(1.62790704f));
+  y = y * size;
+  f32s n = f32_round(y), r = n - y, scale = f32_scale(one, -n);
+  f32s p = f32_all(0.000153776724f); /* (2^r - 1) / r */
+  p = f32_fma(p, r, f32_all(0.00133880938f));
+  p = f32_fma(p, r, f32_all(0.00961832143f));
+  p = f32_fma(p, r, f32_all(0.055503659f));
+  p = f32_fma(p, r, f32_all(0.240226492f));
+  p = f32_fma(p, r, f32_all(0.693147182f));
+  return f32_signed(f32_fnma(scale, p * r, one - scale), x);
+}
+
+/* --- sin and cos: x = n pi + r, |r| <= pi/2, and half a pi on for cos. pi in three parts, of which the first leaves no rounding. --- */
+
+/* The sine of x - n pi, less its sign */
+static inline f32s f32_sine(f32s x, f32s n) {
+  f32s r = f32_fnma(n, f32_all(3.14159274f), x);
+  r = f32_fnma(n, f32_all(-3.43024902e-15f), f32_fnma(n, f32_all(-8.74227766e-08f), r));
+  f32s t = r * r;
+  f32s p = f32_all(2.63247102e-06f);
+  p = f32_fma(p, t, f32_all(-0.000198217967f));
+  p = f32_fma(p, t, f32_all(0.00833323132f));
+  p = f32_fma(p, t, f32_all(-0.166666657f));
+  return f32_max(f32_all(-1), f32_min(f32_all(1), f32_fma(r * t, p, r)));
+}
+
+/* x with the sign turned where n, a whole number, is odd */
+static inline f32s f32_turned(f32s x, f32s n) { return (f32s)((u32s)x ^ (u32s)(n + f32_all(12582912.0f)) << 31); }
+
+/* Lanes too large for that, one by one. Which they are does not depend on their neighbours. */
+static f32s f32_one_by_one(f32s x, f32s result, double (*function)(double)) {
+  for (int i = 0; i < (int)(sizeof x / sizeof x[0]); i++)
+    if (!(x[i] >= -131072.0f && x[i] <= 131072.0f)) result[i] = (float)function(x[i]);
+  return result;
+}
+
+static f32s f32_sin(f32s x) {
+  f32s n = f32_round(x * f32_all(0.318309873f)), result = f32_turned(f32_sine(x, n), n);
+  result = f32_pick(f32_equal(x, f32_all(0)), x, result); /* -0 */
+  return f32_any_not_inside(x, f32_all(-131072.0f), f32_all(131072.0f)) ? f32_one_by_one(x, result, sin) : result;
+}
+
+static f32s f32_cos(f32s x) {
+  f32s half = f32_all(0.5), n = f32_round(f32_fma(x, f32_all(0.318309873f), -half));
+  f32s result = -f32_turned(f32_sine(x, n + half), n);
+  return f32_any_not_inside(x, f32_all(-131072.0f), f32_all(131072.0f)) ? f32_one_by_one(x, result, cos) : result;
+}

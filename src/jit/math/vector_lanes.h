@@ -1,0 +1,109 @@
+/* What vector_f32.h and vector_f64.h are written in. AX_VECTOR_BYTES is defined before: 64 (AVX-512) or 32 (AVX2 with FMA).
+
+   + - * / and integer operations are the compiler's own on its vector types. What they lack stands here: fused multiply-add, least and
+   greatest, rounding, scaling by powers of two, choosing by lane. Fused operations are written out, so that both widths round alike. */
+#ifndef AX_JIT_MATH_VECTOR_LANES_H
+#define AX_JIT_MATH_VECTOR_LANES_H
+
+#include <immintrin.h>
+#include <math.h>
+#include <stdint.h>
+
+typedef float f32s __attribute__((vector_size(AX_VECTOR_BYTES)));
+typedef double f64s __attribute__((vector_size(AX_VECTOR_BYTES)));
+typedef uint32_t u32s __attribute__((vector_size(AX_VECTOR_BYTES)));
+typedef uint64_t u64s __attribute__((vector_size(AX_VECTOR_BYTES)));
+
+#if AX_VECTOR_BYTES == 64
+
+typedef __mmask16 f32_mask;
+typedef __mmask8 f64_mask;
+
+static inline f32s f32_all(float x) { return _mm512_set1_ps(x); }
+static inline f32s f32_fma(f32s a, f32s b, f32s c) { return _mm512_fmadd_ps(a, b, c); }    /* a b + c */
+static inline f32s f32_fnma(f32s a, f32s b, f32s c) { return _mm512_fnmadd_ps(a, b, c); }  /* c - a b */
+static inline f32s f32_min(f32s a, f32s b) { return _mm512_min_ps(a, b); } /* b where either is NaN */
+static inline f32s f32_max(f32s a, f32s b) { return _mm512_max_ps(a, b); } /* likewise */
+static inline f32s f32_round(f32s x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+static inline f32s f32_scale(f32s x, f32s n) { return _mm512_scalef_ps(x, n); } /* x 2^n, rounded once */
+static inline f32_mask f32_less(f32s a, f32s b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+static inline f32_mask f32_equal(f32s a, f32s b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
+static inline f32s f32_pick(f32_mask mask, f32s yes, f32s no) { return _mm512_mask_blend_ps(mask, no, yes); }
+/* Whether some lane is outside. */
+static inline int f32_any_not_inside(f32s x, f32s low, f32s high) {
+  return (_mm512_cmp_ps_mask(x, low, _CMP_GE_OQ) & _mm512_cmp_ps_mask(x, high, _CMP_LE_OQ)) != 0xffff;
+}
+
+static inline f64s f64_all(double x) { return _mm512_set1_pd(x); }
+static inline f64s f64_fma(f64s a, f64s b, f64s c) { return _mm512_fmadd_pd(a, b, c); }
+static inline f64s f64_fnma(f64s a, f64s b, f64s c) { return _mm512_fnmadd_pd(a, b, c); }
+static inline f64s f64_min(f64s a, f64s b) { return _mm512_min_pd(a, b); }
+static inline f64s f64_max(f64s a, f64s b) { return _mm512_max_pd(a, b); }
+static inline f64s f64_round(f64s x) { return _mm512_roundscale_pd(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+static inline f64s f64_scale(f64s x, f64s n) { return _mm512_scalef_pd(x, n); }
+static inline f64_mask f64_less(f64s a, f64s b) { return _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ); }
+static inline f64_mask f64_equal(f64s a, f64s b) { return _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ); }
+static inline f64s f64_pick(f64_mask mask, f64s yes, f64s no) { return _mm512_mask_blend_pd(mask, no, yes); }
+static inline int f64_any_not_inside(f64s x, f64s low, f64s high) {
+  return (_mm512_cmp_pd_mask(x, low, _CMP_GE_OQ) & _mm512_cmp_pd_mask(x, high, _CMP_LE_OQ)) != 0xff;
+}
+/* table[index], of 16 entries; the low bits of index count. */
+static inline f64s f64_look_up(const double *table, u64s index) {
+  return _mm512_permutex2var_pd(_mm512_load_pd(table), (__m512i)index, _mm512_load_pd(table + 8));
+}
+
+#else
+
+typedef __m256 f32_mask; /* all bits of a lane, or none */
+typedef __m256d f64_mask;
+
+static inline f32s f32_all(float x) { return _mm256_set1_ps(x); }
+static inline f32s f32_fma(f32s a, f32s b, f32s c) { return _mm256_fmadd_ps(a, b, c); }
+static inline f32s f32_fnma(f32s a, f32s b, f32s c) { return _mm256_fnmadd_ps(a, b, c); }
+static inline f32s f32_min(f32s a, f32s b) { return _mm256_min_ps(a, b); }
+static inline f32s f32_max(f32s a, f32s b) { return _mm256_max_ps(a, b); }
+static inline f32s f32_round(f32s x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+/* In two steps, each by a normal power of two: for normal x and n of -250 .. 250 the first is exact where the second rounds. */
+static inline f32s f32_scale(f32s x, f32s n) {
+  __m256i whole = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(whole, 1), bias = _mm256_set1_epi32(127);
+  __m256i a = _mm256_slli_epi32(_mm256_add_epi32(half, bias), 23);
+  __m256i b = _mm256_slli_epi32(_mm256_add_epi32(_mm256_sub_epi32(whole, half), bias), 23);
+  return x * (f32s)a * (f32s)b;
+}
+static inline f32_mask f32_less(f32s a, f32s b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
+static inline f32_mask f32_equal(f32s a, f32s b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
+static inline f32s f32_pick(f32_mask mask, f32s yes, f32s no) { return _mm256_blendv_ps(no, yes, mask); }
+static inline int f32_any_not_inside(f32s x, f32s low, f32s high) {
+  return _mm256_movemask_ps(_mm256_and_ps(_mm256_cmp_ps(x, low, _CMP_GE_OQ), _mm256_cmp_ps(x, high, _CMP_LE_OQ))) != 0xff;
+}
+
+static inline f64s f64_all(double x) { return _mm256_set1_pd(x); }
+static inline f64s f64_fma(f64s a, f64s b, f64s c) { return _mm256_fmadd_pd(a, b, c); }
+static inline f64s f64_fnma(f64s a, f64s b, f64s c) { return _mm256_fnmadd_pd(a, b, c); }
+static inline f64s f64_min(f64s a, f64s b) { return _mm256_min_pd(a, b); }
+static inline f64s f64_max(f64s a, f64s b) { return _mm256_max_pd(a, b); }
+static inline f64s f64_round(f64s x) { return _mm256_round_pd(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+static inline f64s f64_scale(f64s x, f64s n) {
+  __m128i whole = _mm256_cvtpd_epi32(n), half = _mm_srai_epi32(whole, 1), bias = _mm_set1_epi32(1023);
+  __m256i a = _mm256_slli_epi64(_mm256_cvtepi32_epi64(_mm_add_epi32(half, bias)), 52);
+  __m256i b = _mm256_slli_epi64(_mm256_cvtepi32_epi64(_mm_add_epi32(_mm_sub_epi32(whole, half), bias)), 52);
+  return x * (f64s)a * (f64s)b;
+}
+static inline f64_mask f64_less(f64s a, f64s b) { return _mm256_cmp_pd(a, b, _CMP_LT_OQ); }
+static inline f64_mask f64_equal(f64s a, f64s b) { return _mm256_cmp_pd(a, b, _CMP_EQ_OQ); }
+static inline f64s f64_pick(f64_mask mask, f64s yes, f64s no) { return _mm256_blendv_pd(no, yes, mask); }
+static inline int f64_any_not_inside(f64s x, f64s low, f64s high) {
+  return _mm256_movemask_pd(_mm256_and_pd(_mm256_cmp_pd(x, low, _CMP_GE_OQ), _mm256_cmp_pd(x, high, _CMP_LE_OQ))) != 0xf;
+}
+static inline f64s f64_look_up(const double *table, u64s index) {
+  return _mm256_i64gather_pd(table, (__m256i)(index & 15), 8);
+}
+
+#endif
+
+static inline f32s f32_sized(f32s x) { return (f32s)((u32s)x & 0x7fffffffu); } /* |x| */
+static inline f32s f32_signed(f32s size, f32s sign) { return (f32s)((u32s)size | ((u32s)sign & 0x80000000u)); } /* of a size >= 0 */
+static inline f64s f64_sized(f64s x) { return (f64s)((u64s)x & 0x7fffffffffffffffu); }
+static inline f64s f64_signed(f64s size, f64s sign) { return (f64s)((u64s)size | ((u64s)sign & 0x8000000000000000u)); }
+
+#endif

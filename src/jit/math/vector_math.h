@@ -1,0 +1,27 @@
+/* Vector mathematics of our own, compiled ahead: calls cost the code generator nothing. A function takes and gives one whole register.
+
+     vector_math.h     the functions there are, by width
+     vector_lanes.h    what the functions are written in: registers of f32 and f64, and the few operations on them
+     vector_f32.h, vector_f64.h    the functions, once
+     vector_64.c, vector_32.c      them, compiled for AVX-512 and for AVX2 with FMA
+
+   Both widths do the same operations in the same order, so they give the same bits. There is no form of 16 bytes a register, and none
+   for other processors: kernels call SLEEF there (math.c). */
+#ifndef AX_JIT_MATH_VECTOR_MATH_H
+#define AX_JIT_MATH_VECTOR_MATH_H
+
+#include "ir/scalar.h"
+
+/* Of the true type vector -> vector, in the registers that the platform's C passes vectors in. */
+typedef void (*ax_vector_function)(void);
+
+/* NULL: there is no such function. */
+typedef struct ax_vector_math {
+  ax_vector_function f32[AX_SCALAR_COUNT], f64[AX_SCALAR_COUNT];
+  ax_vector_function precise_f64[AX_SCALAR_COUNT]; /* where SLEEF's would depend on the neighbours */
+} ax_vector_math;
+
+/* By bytes a register. All are NULL where the compiler makes no code for such registers. */
+extern const ax_vector_math ax_vector_math_64, ax_vector_math_32;
+
+#endif

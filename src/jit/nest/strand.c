@@ -1,0 +1,77 @@
+/* Strands as data: equal ones are found again by their hash. */
+#include "jit/nest/strand.h"
+
+#include <string.h>
+
+void ax_strand_words(const ax_strand *strand, ax_take_word *take, void *context) {
+  take(context, (uint64_t)strand->step_count << 32 | strand->place_count);
+  for (uint32_t i = 0; i < strand->place_count; i++) {
+    const ax_strand_place *p = &strand->places[i];
+    take(context, (uint64_t)p->dtype << 32 | (uint64_t)p->elems << 2 | (uint64_t)p->needed << 1 | p->wanted);
+  }
+  for (uint32_t i = 0; i < strand->step_count; i++) {
+    const ax_strand_step *s = &strand->steps[i];
+    take(context, (uint64_t)s->kind << 32 | s->count);
+    take(context, (uint64_t)s->trips);
+    if (s->kind == AX_STRAND_KERNEL) ax_kernel_words(s->kernel, take, context);
+    for (uint32_t k = 0; k < ax_strand_operands(s); k++) {
+      take(context, (uint64_t)s->operands[k].place << 32 | s->operands[k].loop);
+      take(context, (uint64_t)s->operands[k].step);
+    }
+  }
+}
+
+static void take_hash(void *context, uint64_t word) {
+  uint64_t *hash = context;
+  *hash = ax_hash_word(*hash, word);
+}
+
+uint64_t ax_strand_hash(const ax_strand *strand) {
+  uint64_t hash = AX_HASH_SEED;
+  ax_strand_words(strand, take_hash, &hash);
+  return hash;
+}
+
+static bool same_place(const ax_strand_place *a, const ax_strand_place *b) {
+  return a->dtype == b->dtype && a->elems == b->elems && a->needed == b->needed && a->wanted == b->wanted;
+}
+
+static bool same_step(const ax_strand_step *a, const ax_strand_step *b) {
+  if (a->kind != b->kind || a->count != b->count || a->trips != b->trips) return false;
+  if (a->kind == AX_STRAND_KERNEL && !ax_kernel_equal(a->kernel, b->kernel)) return false;
+  for (uint32_t k = 0; k < ax_strand_operands(a); k++) {
+    const ax_strand_operand *x = &a->operands[k], *y = &b->operands[k];
+    if (x->place != y->place || x->loop != y->loop || x->step != y->step) return false;
+  }
+  return true;
+}
+
+bool ax_strand_equal(const ax_strand *a, const ax_strand *b) {
+  if (a->step_count != b->step_count || a->place_count != b->place_count) return false;
+  for (uint32_t i = 0; i < a->place_count; i++)
+    if (!same_place(&a->places[i], &b->places[i])) return false;
+  for (uint32_t i = 0; i < a->step_count; i++)
+    if (!same_step(&a->steps[i], &b->steps[i])) return false;
+  return true;
+}
+
+ax_strand *ax_strand_copy(ax_arena *arena, const ax_strand *strand) {
+  ax_strand *copy = ax_arena_copy(arena, strand, sizeof *copy);
+  ax_strand_step *steps = ax_arena_copy(arena, strand->steps, strand->step_count * sizeof steps[0]);
+  ax_strand_place *places = ax_arena_copy(arena, strand->places, strand->place_count * sizeof places[0]);
+  if (copy == NULL || steps == NULL || places == NULL) return NULL;
+  for (uint32_t i = 0; i < strand->step_count; i++) {
+    const uint32_t operands = ax_strand_operands(&strand->steps[i]);
+    if (operands > 0 && (steps[i].operands = ax_arena_copy(arena, steps[i].operands, operands * sizeof steps[i].operands[0])) == NULL) return NULL;
+    if (steps[i].kernel != NULL && (steps[i].kernel = ax_kernel_copy(arena, steps[i].kernel)) == NULL) return NULL;
+  }
+  copy->steps = steps;
+  copy->places = places;
+  return copy;
+}
+
+/* Beyond a microsecond a call is no matter; and code that is long is compiled once for all who call it. */
+bool ax_strand_takes(const ax_loop_kernel *kernel) {
+  enum { most_exprs = 64, most_time = 1000 };
+  return kernel->expr_count <= most_exprs && ax_kernel_time(kernel) <= most_time;
+}

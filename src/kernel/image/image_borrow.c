@@ -1,0 +1,154 @@
+/* Copies that need not be made. Scratch that is only ever filled by copies of what nobody writes need not hold anything: it *borrows* what it would be a
+   copy of. Blocks of a pipeline's operands are such, and what goes round a ring of devices.
+
+     copy x[block] -> v[slot]       v[slot] stands for x[block]
+     load v[slot]                   x[block] is loaded
+     copy v[slot] -> w[slot]        w[slot] stands for x[block] too, on whatever device it is
+
+   A ref that borrows is in units: those that copies fill, one at a time. Behind its memory is a table of where each unit is. It is so for a ref when
+     nobody stores to it;
+     each copy to it is of something that lies dense, and fills one unit, all of the same size;
+     each copy to it is from an operand that nobody writes, or from a ref that borrows;
+     what is loaded or copied from it lies within one unit.
+   Operands stay as they are until everybody is through (plan/cores.h). */
+#include "kernel/image/image.h"
+
+#include "prim/prims.h"
+
+typedef struct finding {
+  bool banned;
+  size_t unit, bytes; /* bytes: of all of it */
+} finding;
+
+typedef struct finder {
+  ax_image *image;
+  finding **of;       /* by body, then root; what all bodies have is the first's */
+  uint32_t **parent;  /* by body, then slot: the view that a view was made of; AX_NONE */
+  bool changed;
+} finder;
+
+static finding *find(const finder *f, uint32_t b, uint32_t root) { return &f->of[root < f->image->machine->ref_count ? 0 : b][root]; }
+
+/* What each view was made of, and of slices whether they are one index along the first dimensions and all of the rest. */
+static bool keeps_place(const ax_image_body *body, const ax_code_step *step) {
+  if (step->eqn->prim == &ax_prim_ref_reshape) return true;
+  if (step->eqn->prim != &ax_prim_ref_slice) return false;
+  const ax_type *from = &body->slots[step->in[0]].type;
+  const ax_ref_slice_params *params = step->eqn->params;
+  bool rest = false;
+  for (uint32_t d = 0; d < from->rank; d++) {
+    if (params->strides.count > 0 && params->strides.v[d] != 1) return false;
+    if (params->sizes.v[d] == from->dims[d]) rest = rest || from->dims[d] != 1;
+    else if (rest || params->sizes.v[d] != 1) return false;
+  }
+  return true;
+}
+
+/* The view, or one that it is of, is a unit. */
+static bool is_in_unit(const finder *f, uint32_t b, uint32_t slot, size_t unit, bool is_one) {
+  const ax_image_body *body = &f->image->bodies[b];
+  for (; slot != AX_NONE; slot = f->parent[b][slot]) {
+    if (body->slots[slot].bytes == unit && ax_slot_is_dense(&body->slots[slot])) break;
+    if (is_one) return false;
+  }
+  for (; slot != AX_NONE && ax_slot_is_dense(&body->slots[slot]); slot = f->parent[b][slot]) {
+    if (body->slots[slot].whole) return true;
+    if (!body->slots[slot].keeps_place) return false;
+  }
+  return false;
+}
+
+static void ban(finder *f, finding *one) {
+  f->changed = f->changed || !one->banned;
+  one->banned = true;
+}
+
+static bool is_scratch(const finder *f, uint32_t root) { return root >= f->image->machine->operand_count + f->image->machine->params->outs.count; }
+
+/* Who writes what; the units. */
+static void look_at_writes(finder *f, uint32_t b, const ax_code_step *step) {
+  const ax_image_body *body = &f->image->bodies[b];
+  const ax_prim *prim = step->eqn->prim;
+  if (prim == &ax_prim_ref_store || prim == &ax_prim_ref_add || prim == &ax_prim_ref_swap) ban(f, find(f, b, body->slots[step->in[0]].root));
+  if (prim != &ax_prim_copy_start) return;
+  const ax_image_slot *to = &body->slots[step->in[1]];
+  finding *one = find(f, b, to->root);
+  if (!is_scratch(f, to->root) || to->bytes == 0 || (one->unit != 0 && one->unit != to->bytes) || !ax_slot_is_dense(&body->slots[step->in[0]]) ||
+      !is_in_unit(f, b, step->in[1], to->bytes, true))
+    ban(f, one);
+  one->unit = to->bytes;
+}
+
+static void look_at_reads(finder *f, uint32_t b, const ax_code_step *step) {
+  const ax_image_body *body = &f->image->bodies[b];
+  const ax_prim *prim = step->eqn->prim;
+  if (prim != &ax_prim_ref_load && prim != &ax_prim_copy_start) return;
+  finding *from = find(f, b, body->slots[step->in[0]].root);
+  if (from->unit != 0 && !is_in_unit(f, b, step->in[0], from->unit, false)) ban(f, from);
+  if (prim != &ax_prim_copy_start) return;
+  bool of_scratch = is_scratch(f, body->slots[step->in[0]].root);
+  if (from->banned || (of_scratch && from->unit == 0)) ban(f, find(f, b, body->slots[step->in[1]].root));
+}
+
+static void each_act(finder *f, void (*look)(finder *f, uint32_t b, const ax_code_step *step)) {
+  for (uint32_t b = 0; b < f->image->machine->params->bodies.count; b++) {
+    const ax_code *code = f->image->bodies[b].code;
+    for (uint32_t i = 0; i < code->step_count; i++)
+      if (code->steps[i].kind == AX_STEP_ACT) look(f, b, &code->steps[i]);
+  }
+}
+
+static ax_status begin(finder *f) {
+  ax_image *image = f->image;
+  uint32_t bodies = image->machine->params->bodies.count;
+  f->of = ax_arena_alloc(&image->arena, bodies * sizeof f->of[0]);
+  f->parent = ax_arena_alloc(&image->arena, bodies * sizeof f->parent[0]);
+  if (f->of == NULL || f->parent == NULL) return ax_out_of_memory(bodies * sizeof f->of[0]);
+  for (uint32_t b = 0; b < bodies; b++) {
+    ax_image_body *body = &image->bodies[b];
+    f->of[b] = ax_arena_alloc(&image->arena, body->root_count * sizeof f->of[b][0]);
+    f->parent[b] = ax_arena_alloc(&image->arena, (body->code->slot_count + (size_t)1) * sizeof f->parent[b][0]);
+    if (f->of[b] == NULL || f->parent[b] == NULL) return ax_out_of_memory(body->root_count * sizeof f->of[b][0]);
+    for (uint32_t i = 0; i < body->code->slot_count; i++) f->parent[b][i] = AX_NONE;
+    for (uint32_t i = 0; i < body->code->step_count; i++) {
+      const ax_code_step *step = &body->code->steps[i];
+      if (step->kind != AX_STEP_VIEW || step->in_count == 0) continue;
+      f->parent[b][step->out[0]] = step->in[0];
+      body->slots[step->out[0]].keeps_place = keeps_place(body, step);
+    }
+  }
+  for (uint32_t k = 0; k < image->machine->params->outs.count; k++) f->of[0][image->machine->operand_count + k].banned = true;
+  for (uint32_t a = 0; a < image->machine->params->aliases.count; a++) f->of[0][image->machine->params->aliases.v[a][0]].banned = true; /* written as a result */
+  return AX_OK;
+}
+
+static ax_status note_units(finder *f, uint32_t b) {
+  ax_image_body *body = &f->image->bodies[b];
+  body->unit = ax_arena_alloc(&f->image->arena, body->root_count * sizeof body->unit[0]);
+  if (body->unit == NULL) return ax_out_of_memory(body->root_count * sizeof body->unit[0]);
+  for (uint32_t i = 0; i < body->code->slot_count; i++) {
+    const ax_image_slot *slot = &body->slots[i];
+    if (slot->source == AX_SLOT_VIEW && f->parent[b][i] == AX_NONE) find(f, b, slot->root)->bytes = slot->bytes;
+  }
+  for (uint32_t i = 0; i < body->code->slot_count; i++) {
+    ax_image_slot *slot = &body->slots[i];
+    if (slot->source != AX_SLOT_VIEW || slot->type.form != AX_REF || !is_scratch(f, slot->root)) continue;
+    const finding *of = find(f, b, slot->root);
+    if (of->banned || of->unit == 0) continue;
+    body->unit[slot->root] = slot->unit = of->unit;
+    slot->table_at = (of->bytes + 63) / 64 * 64;
+  }
+  return AX_OK;
+}
+
+ax_status ax_image_borrow(ax_image *image) {
+  finder f = {.image = image};
+  AX_TRY(begin(&f));
+  each_act(&f, look_at_writes);
+  do {
+    f.changed = false;
+    each_act(&f, look_at_reads);
+  } while (f.changed);
+  for (uint32_t b = 0; b < image->machine->params->bodies.count; b++) AX_TRY(note_units(&f, b));
+  return AX_OK;
+}

@@ -1,0 +1,181 @@
+/* kernel_call's lower rule: operands and results as a device's cores have them, and the steps of the kernel (plan/cores.h).
+
+     read alone                   its buffer
+     an alias                     the result's buffer, which is a copy of the operand; passes know when it need not be one
+     written, but no alias        a copy of it
+     result                       a buffer that nobody has written */
+#include <string.h>
+
+#include "kernel/image/image.h"
+#include "kernel/kernel_call.h"
+#include "kernel/image/run.h"
+#include "plan/lower.h"
+#include "collectives/collective.h"
+#include "prim/prims.h"
+
+static void release(void *kernel) { ax_image_release(kernel); }
+
+static const ax_cores_rules rules = {.release = release, .enter = ax_image_enter, .run = ax_image_run};
+
+typedef struct work {
+  ax_lower *lower;
+  const ax_eqn *eqn;
+  const ax_kernel_params *params;
+  ax_axis_set axes; /* that its devices differ along */
+  ax_cores cores;
+  ax_image_memory memory;
+  ax_type *types;   /* of operands */
+  bool *written;    /* of them without consts: whether a body writes it */
+} work;
+
+static bool is_alias(const work *w, uint32_t operand, uint32_t *result) {
+  for (uint32_t a = 0; a < w->params->aliases.count; a++)
+    if (w->params->aliases.v[a][0] == operand) {
+      *result = (uint32_t)w->params->aliases.v[a][1];
+      return true;
+    }
+  return false;
+}
+
+static bool result_is_alias(const work *w, uint32_t k) {
+  for (uint32_t a = 0; a < w->params->aliases.count; a++)
+    if (w->params->aliases.v[a][1] == k) return true;
+  return false;
+}
+
+static uint32_t list_read(work *w, uint32_t buffer) {
+  for (uint32_t i = 0; i < w->cores.in_count; i++)
+    if (w->cores.buffers[i] == buffer) return i;
+  w->cores.buffers[w->cores.in_count] = buffer;
+  return w->cores.in_count++;
+}
+
+static uint32_t list_written(work *w, uint32_t buffer) {
+  w->cores.buffers[w->cores.in_count + w->cores.out_count] = buffer;
+  return w->cores.in_count + w->cores.out_count++;
+}
+
+static ax_status list_operands(work *w, const uint32_t *in) {
+  uint32_t consts = (uint32_t)w->params->consts, result;
+  for (uint32_t i = 0; i < w->eqn->in_count; i++)
+    if (i < consts || (!w->written[i - consts] && !is_alias(w, i - consts, &result))) w->memory.of_operand[i] = list_read(w, in[i]);
+  return AX_OK;
+}
+
+/* Fresh ones first. */
+static ax_status list_results(work *w, const uint32_t *in, uint32_t *out) {
+  uint32_t consts = (uint32_t)w->params->consts, result;
+  ax_plan *plan = w->lower->plan;
+  for (uint32_t k = 0; k < w->eqn->out_count; k++) {
+    AX_TRY(ax_lower_result(w->lower, w->eqn, k, &out[k]));
+    plan->buffers[out[k]].axes = w->axes;
+    if (!result_is_alias(w, k)) w->memory.of_result[k] = list_written(w, out[k]);
+  }
+  w->cores.fresh_count = w->cores.out_count;
+  for (uint32_t i = consts; i < w->eqn->in_count; i++) {
+    uint32_t copy;
+    bool alias = is_alias(w, i - consts, &result);
+    if (!alias && !w->written[i - consts]) continue;
+    if (alias) copy = out[result];
+    else AX_TRY(ax_lower_buffer(w->lower, &w->lower->program->types[w->eqn->in[i]], w->axes, &copy));
+    AX_TRY(ax_lower_copy(w->lower, copy, in[i]));
+    w->memory.of_operand[i] = list_written(w, copy);
+    if (alias) w->memory.of_result[result] = w->memory.of_operand[i];
+  }
+  w->memory.count = w->cores.in_count + w->cores.out_count;
+  return AX_OK;
+}
+
+static ax_status byte_buffer(work *w, int64_t count, uint32_t *out) {
+  const ax_type type = ax_array_type(AX_U8, 1, &count);
+  return ax_lower_buffer(w->lower, &type, w->axes, out);
+}
+
+/* A byte of each member's goes to all: whoever reads them knows that all have come so far. */
+static ax_status meet(work *w, uint32_t mine, uint32_t all) {
+  ax_exchange exchange = {.names = w->cores.names, .peers = AX_PEERS_ONE, .in = mine, .out = all, .dst_step = 1};
+  ax_exchange_whole(&exchange, 1);
+  return ax_lower_exchange(w->lower, &exchange);
+}
+
+static ax_status lower_steps(work *w, ax_cores *cores, int64_t members) {
+  if (members == 1) return ax_lower_cores(w->lower, cores, AX_CORES_RUN);
+  AX_TRY(byte_buffer(w, 1, &cores->came));
+  AX_TRY(byte_buffer(w, members, &cores->all_came));
+  AX_TRY(byte_buffer(w, 1, &cores->done));
+  AX_TRY(byte_buffer(w, members, &cores->all_done));
+  AX_TRY(ax_lower_cores(w->lower, cores, AX_CORES_ENTER));
+  AX_TRY(meet(w, cores->came, cores->all_came));
+  AX_TRY(ax_lower_cores(w->lower, cores, AX_CORES_RUN));
+  AX_TRY(meet(w, cores->done, cores->all_done));
+  return ax_lower_cores(w->lower, cores, AX_CORES_LEAVE);
+}
+
+/* Along which axes devices run it together, and differ. */
+static ax_status find_axes(work *w) {
+  ax_lower *lower = w->lower;
+  const ax_mesh *mesh = &lower->plan->mesh;
+  ax_axis_set set = ax_kernel_exchanges(w->params);
+  for (uint32_t a = 0; a < lower->program->axes.count; a++) {
+    if ((set >> a & 1) == 0) continue;
+    memcpy(w->cores.names.name[w->cores.names.count++], lower->program->axes.axis[a].name, sizeof w->cores.names.name[0]);
+  }
+  AX_TRY(ax_axes_resolve(&w->cores.names, mesh, &w->cores.axes));
+  w->axes = w->cores.axes | ax_kernel_named(w->params);
+  for (uint32_t i = 0; i < w->eqn->in_count; i++) w->axes |= lower->differs[w->eqn->in[i]];
+  for (uint32_t k = 0; k < w->eqn->out_count; k++) w->axes |= lower->differs[w->eqn->out + k];
+  return AX_OK;
+}
+
+static ax_status make_lists(work *w) {
+  ax_arena *arena = &w->lower->plan->arena;
+  uint32_t in_count = w->eqn->in_count, out_count = w->eqn->out_count;
+  w->cores.buffers = ax_arena_alloc(arena, (2 * in_count + out_count + 1) * sizeof w->cores.buffers[0]);
+  w->memory.of_operand = ax_arena_alloc(arena, (in_count + 1) * sizeof w->memory.of_operand[0]);
+  w->memory.of_result = ax_arena_alloc(arena, (out_count + 1) * sizeof w->memory.of_result[0]);
+  w->written = ax_arena_alloc(arena, (in_count + 1) * sizeof w->written[0]);
+  w->types = ax_arena_alloc(arena, (in_count + 1) * sizeof w->types[0]);
+  bool made = w->types != NULL && w->cores.buffers != NULL && w->memory.of_operand != NULL && w->memory.of_result != NULL && w->written != NULL;
+  for (uint32_t i = 0; i < in_count && made; i++) w->types[i] = w->lower->program->types[w->eqn->in[i]];
+  return made ? AX_OK : ax_out_of_memory((in_count + out_count) * sizeof w->cores.buffers[0]);
+}
+
+/* The texts of the bodies, to whoever reads what programs print. */
+static ax_status tell(const ax_plan *plan, const ax_kernel_params *params) {
+  const ax_hooks *hooks = plan->options.hooks;
+  if (!params->debug || hooks == NULL || hooks->print == NULL) return AX_OK;
+  for (uint32_t b = 0; b < params->bodies.count; b++) {
+    char *body;
+    ax_text text = {0};
+    AX_TRY(ax_program_print(params->bodies.v[b], &body));
+    ax_text_add(&text, "kernel \"%s\" on %s:\n%s", params->name, params->cores.name[b], body);
+    ax_free(body);
+    if (!text.failed) hooks->print(text.data, hooks->print_context);
+    ax_status status = text.failed ? ax_out_of_memory(0) : AX_OK;
+    ax_text_deinit(&text);
+    AX_TRY(status);
+  }
+  return AX_OK;
+}
+
+ax_status ax_kernel_call_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  ax_plan *plan = lower->plan;
+  work w = {.lower = lower, .eqn = eqn, .params = eqn->params, .cores = {.rules = &rules, .came = AX_NONE, .all_came = AX_NONE, .done = AX_NONE, .all_done = AX_NONE}};
+  ax_image *image;
+  ax_cores *cores;
+  AX_TRY(tell(plan, w.params));
+  if (w.params->interpret) return ax_kernel_call_lower_plain(lower, eqn, in, out);
+  AX_TRY(find_axes(&w));
+  AX_TRY(make_lists(&w));
+  AX_TRY(ax_image_written(eqn, w.types, &plan->mesh, w.written));
+  AX_TRY(list_operands(&w, in));
+  AX_TRY(list_results(&w, in, out));
+  AX_TRY(ax_image_create(eqn, w.types, &plan->mesh, &w.cores.names, &w.memory, plan->options.hooks, plan->options.reference ? NULL : plan->options.runtime, &image));
+  const int64_t members = ax_axis_set_size(w.cores.axes, &plan->mesh), bytes = (int64_t)image->bytes;
+  w.cores.kernel = image;
+  w.cores.core_count = image->machine->core_count;
+  w.cores.time = ax_image_time(image);
+  AX_TRY(ax_plan_keep_cores(plan, &w.cores, &cores));
+  AX_TRY(byte_buffer(&w, bytes, &cores->state));
+  return lower_steps(&w, cores, members);
+}

@@ -1,0 +1,61 @@
+/* What runs a kernel's cores (run.c): what its files know of each other. */
+#ifndef AX_KERNEL_IMAGE_RUN_H
+#define AX_KERNEL_IMAGE_RUN_H
+
+#include "kernel/image/image.h"
+
+/* A core at one of its operations. */
+typedef struct ax_walk {
+  const ax_image *image;
+  const ax_cores_runner *runner;
+  ax_run_core *core;
+  const ax_image_body *body;
+  const ax_image_op *op;
+} ax_walk;
+
+static inline void *ax_core_value(const ax_run_core *core, const ax_image_slot *slot) {
+  return slot->source == AX_SLOT_OWN ? core->values + slot->at : slot->source == AX_SLOT_OPERAND ? core->device->memory[slot->at] : (void *)(uintptr_t)slot->constant;
+}
+/* Of memory that borrows: where it says that the unit is that is so many bytes into the root. */
+static inline char **ax_core_unit(const ax_run_core *core, const ax_image_slot *view, int64_t offset) {
+  return (char **)(void *)((char *)core->roots[view->root] + view->table_at) + (size_t)offset / view->unit;
+}
+/* Where a view of memory begins. */
+static inline char *ax_core_view(const ax_run_core *core, uint32_t slot) {
+  const ax_image_slot *view = &core->body->slots[slot];
+  int64_t offset = core->views[core->body->view_of[slot]];
+  if (view->unit == 0) return (char *)core->roots[view->root] + offset;
+  return *ax_core_unit(core, view, offset) + (size_t)offset % view->unit;
+}
+
+/* --- run.c --- */
+
+/* With the lock held: the cores of a list may go on. */
+void ax_group_ready(ax_run_group *group, const ax_cores_runner *runner, ax_run_core *core);
+void ax_core_text(ax_text *text, const ax_image *image, const ax_run_core *core); /* "device 3, core 0" */
+
+/* --- run_step.c --- */
+
+/* The core as far as it comes; the group's lock is held when it comes back. A failure is noted in the group. */
+typedef enum ax_walked { AX_WALKED_WAITS, AX_WALKED_THROUGH, AX_WALKED_FAILED } ax_walked;
+ax_walked ax_core_walk(const ax_image *image, const ax_cores_runner *runner, ax_run_core *core);
+/* "device 3, core 0: ..": AX_INVALID_ARGUMENT */
+ax_status ax_walk_fault(const ax_walk *walk, const char *format, ...) AX_PRINTF(2, 3);
+
+/* --- run_act.c: with the lock held, on entry and at the end --- */
+
+/* What others may notice. *waits: it is not done; the core stands in the list of what it waits for. */
+AX_MUST_USE ax_status ax_walk_act(ax_walk *walk, bool *waits);
+/* A core may make way to others before it does such a thing: it is ready, and comes again. Where a policy draws who is next; and before it looks at a
+   semaphore. */
+bool ax_core_makes_way(ax_walk *walk);
+
+/* --- run_rows.c: of views --- */
+
+/* The view's elements to dense memory, and from there. mask: a byte an element; NULL: all. */
+void ax_rows_take(const ax_type *type, const int64_t *strides, const void *view, const unsigned char *mask, void *to);
+void ax_rows_put(const ax_type *type, const int64_t *strides, void *view, const unsigned char *mask, const void *from);
+/* From one view to another of the same shape. far: nobody reads it soon. */
+void ax_rows_copy(const ax_type *type, const int64_t *from_strides, const void *from, const int64_t *to_strides, void *to, bool far);
+
+#endif

@@ -1,0 +1,236 @@
+/* What others may notice of a core: semaphores, barriers, copies, scopes. All of it is done with the group's lock held, but for the bytes of copies.
+
+   Memory of a scope is one for all times it is opened. So a scope that several cores have together is opened again only when all have left it. */
+#include <string.h>
+
+#include "kernel/image/run.h"
+
+static int64_t integer_in(const ax_walk *w, uint32_t operand) {
+  const ax_image_slot *slot = &w->body->slots[w->op->step->in[operand]];
+  return ax_integer_at(slot->type.dtype, ax_core_value(w->core, slot));
+}
+
+/* --- Objects --- */
+
+/* The object that a view of rank 0 is of, of this core's. */
+static ax_run_object *object_of(const ax_walk *w, const ax_run_core *core, uint32_t operand) {
+  uint32_t slot = w->op->step->in[operand];
+  return (ax_run_object *)core->roots[w->body->slots[slot].root] + w->core->views[w->body->view_of[slot]];
+}
+
+static bool is_given(const ax_run_core *core, const ax_run_object *object) {
+  return core->body->ops[core->pc].kind == AX_IMAGE_AWAIT ? object->phase >= core->amount : object->count >= core->amount;
+}
+
+/* Cores that have what they wait for come again, in the order they came: of several that want what one can have, the others wait once more. */
+static void let_go(const ax_walk *w, ax_run_object *object) {
+  ax_run_core **at = &object->waiting;
+  while (*at != NULL) {
+    ax_run_core *core = *at;
+    if (!is_given(core, object)) {
+      at = &core->next;
+      continue;
+    }
+    *at = core->next;
+    core->next = NULL;
+    core->awaited = NULL;
+    ax_group_ready(w->core->device->group, w->runner, core);
+  }
+}
+
+static void signal(const ax_walk *w, ax_run_object *object, int64_t amount) {
+  object->count += amount;
+  if (object->waiting != NULL) let_go(w, object);
+}
+
+static void arrive(const ax_walk *w, ax_run_object *object) {
+  if (++object->arrived < object->arrivals) return;
+  object->arrived = 0;
+  object->phase++;
+  if (object->waiting != NULL) let_go(w, object);
+}
+
+static void stand_in(ax_run_core **list, ax_run_core *core) {
+  while (*list != NULL) list = &(*list)->next;
+  core->next = NULL;
+  *list = core;
+}
+
+static bool wait_for(const ax_walk *w, ax_run_object *object, int64_t amount) {
+  w->core->amount = amount;
+  if (is_given(w->core, object)) return false;
+  w->core->awaited = object;
+  stand_in(&object->waiting, w->core);
+  return true;
+}
+
+static ax_status wait(const ax_walk *w, int64_t amount, bool *waits) {
+  ax_run_object *object = object_of(w, w->core, 0);
+  char text[160];
+  if (amount < 0) return ax_walk_fault(w, "%s: the amount is %lld", ax_step_text(w->op->step, text, sizeof text), (long long)amount);
+  *waits = wait_for(w, object, amount);
+  if (!*waits) object->count -= amount;
+  return AX_OK;
+}
+
+/* A core's n-th wait is for the n-th phase. */
+static void await(const ax_walk *w, bool *waits) {
+  ax_run_object *object = object_of(w, w->core, 0);
+  *waits = wait_for(w, object, w->core->waited[object->number] + 1);
+  if (!*waits) w->core->waited[object->number]++;
+}
+
+static void read_count(const ax_walk *w) {
+  int32_t count = (int32_t)object_of(w, w->core, 0)->count;
+  memcpy(ax_core_value(w->core, &w->body->slots[w->op->step->out[0]]), &count, sizeof count);
+}
+
+/* --- Elsewhere --- */
+
+/* The core of the same body that `to` means, by the last operands. */
+static ax_status core_meant(const ax_walk *w, const ax_core_params *to, ax_run_core **out) {
+  const ax_image *image = w->image;
+  const ax_run_core *core = w->core;
+  const ax_mesh *mesh = &w->op->step->program->axes;
+  uint32_t count = ax_core_operands(to), first = w->op->step->in_count - count, body = image->machine->cores[core->number].body;
+  int64_t per_device = ax_mesh_devices(mesh) / ax_mesh_devices(image->axes), devices = ax_mesh_devices(image->axes), place = core->place;
+  char text[160];
+  *out = w->core;
+  if (count == 0) return AX_OK;
+  for (uint32_t i = 0; i < count; i++) {
+    int64_t coordinate = integer_in(w, first + i), size = devices, stride = 1;
+    uint32_t axis = to->logical ? 0 : (uint32_t)ax_mesh_find(mesh, to->axes.name[i]);
+    if (!to->logical) size = mesh->axis[axis].size;
+    if (coordinate < 0 || coordinate >= size)
+      return to->logical ? ax_walk_fault(w, "%s: there is no device %lld: there are %lld", ax_step_text(w->op->step, text, sizeof text), (long long)coordinate, (long long)devices)
+                         : ax_walk_fault(w, "%s: coordinate %lld along \"%s\", which has %lld", ax_step_text(w->op->step, text, sizeof text), (long long)coordinate,
+                                         to->axes.name[i], (long long)size);
+    for (uint32_t a = axis + 1; a < mesh->count; a++) stride *= mesh->axis[a].size;
+    place = to->logical ? coordinate * per_device + place % per_device : place + (coordinate - ax_mesh_coordinate(mesh, place, axis)) * stride;
+  }
+  int64_t member = image->members > 1 ? ax_axes_index(&image->names, image->axes, place / per_device) : 0;
+  char *state = core->device->group->states[member];
+  *out = (ax_run_core *)(void *)(state + image->core_at[image->machine->first_core[body] + (uint32_t)(place % per_device)]);
+  return AX_OK;
+}
+
+static ax_status send_signal(const ax_walk *w) {
+  int64_t amount = integer_in(w, 1);
+  char text[160];
+  ax_run_core *there;
+  if (amount < 0) return ax_walk_fault(w, "%s: the amount is %lld", ax_step_text(w->op->step, text, sizeof text), (long long)amount);
+  AX_TRY(core_meant(w, w->op->step->eqn->params, &there));
+  signal(w, object_of(w, there, 0), amount);
+  return AX_OK;
+}
+
+/* --- Copies: through when they have been started --- */
+
+static ax_status copy(const ax_walk *w) {
+  const ax_code_step *step = w->op->step;
+  const ax_copy_params *params = step->eqn->params;
+  const ax_image_slot *from = &w->body->slots[step->in[0]], *to = &w->body->slots[step->in[1]];
+  uint32_t received = 2, sent = received + params->received, barrier = sent + params->sent, predicate = barrier + params->barrier;
+  ax_run_group *group = w->core->device->group;
+  ax_run_core *there;
+  if (params->predicate && integer_in(w, predicate) == 0) return AX_OK;
+  AX_TRY(core_meant(w, &params->to, &there));
+  int64_t offset = w->core->views[w->body->view_of[step->in[1]]];
+  bool far = w->image->roots[w->core->number][to->root].memory != AX_NONE; /* an operand's or a result's */
+  if (w->core->lent) w->core->lent = false;
+  else if (to->unit > 0) *ax_core_unit(there, to, offset) = ax_core_view(w->core, step->in[0]);
+  else {
+    pthread_mutex_unlock(&group->lock);
+    ax_rows_copy(&from->type, from->strides, ax_core_view(w->core, step->in[0]), to->strides, (char *)there->roots[to->root] + offset, far);
+    pthread_mutex_lock(&group->lock);
+  }
+  if (params->sent) signal(w, object_of(w, w->core, sent), (int64_t)from->bytes);
+  if (params->received) signal(w, object_of(w, there, received), (int64_t)from->bytes);
+  if (params->barrier) arrive(w, object_of(w, w->core, barrier));
+  return AX_OK;
+}
+
+/* --- Scopes --- */
+
+/* New objects: of one core alone, or by the first of those that have them together. */
+static void begin_objects(const ax_walk *w, const ax_image_scope *scope, bool mine) {
+  for (uint32_t k = 0; k < scope->params->scratch.count; k++) {
+    const ax_type *type = &scope->params->scratch.v[k];
+    if (type->form == AX_REF) continue;
+    ax_run_object *objects = w->core->roots[scope->first_root + k];
+    for (int64_t i = 0; i < ax_type_elems(type); i++) {
+      if (mine) objects[i].count = objects[i].arrived = objects[i].phase = 0;
+      if (type->form == AX_BARRIER) w->core->waited[objects[i].number] = 0;
+    }
+  }
+}
+
+static ax_run_scope *shared_scope(const ax_walk *w) {
+  return (void *)(w->core->device->state + w->image->shared_scopes[w->core->number][w->op->scope]);
+}
+
+static void open_scope(const ax_walk *w, bool *waits) {
+  const ax_image_scope *scope = &w->body->scopes[w->op->scope];
+  if (!scope->shared) {
+    begin_objects(w, scope, true);
+    return;
+  }
+  ax_run_scope *shared = shared_scope(w);
+  int64_t before = (int64_t)w->core->occurrences[w->op->scope] * scope->users;
+  *waits = shared->closed < before;
+  if (*waits) {
+    stand_in(&shared->waiting, w->core);
+    return;
+  }
+  begin_objects(w, scope, shared->opened == before);
+  shared->opened++;
+}
+
+static void close_scope(const ax_walk *w) {
+  const ax_image_scope *scope = &w->body->scopes[w->op->scope];
+  w->core->occurrences[w->op->scope]++;
+  if (!scope->shared) return;
+  ax_run_scope *shared = shared_scope(w);
+  if (++shared->closed % scope->users != 0) return;
+  ax_run_core *all = shared->waiting;
+  shared->waiting = NULL;
+  ax_group_ready(w->core->device->group, w->runner, all);
+}
+
+/* --- All --- */
+
+/* Who reads a semaphore may go on doing so until somebody else has signalled. */
+static bool reads_again(const ax_walk *w) {
+  bool first = w->op->kind == AX_IMAGE_READ && !w->core->made_way;
+  w->core->made_way = first;
+  return first;
+}
+
+bool ax_core_makes_way(ax_walk *w) {
+  ax_run_group *group = w->core->device->group;
+  if (group->ready == 0) return false;
+  if (reads_again(w)) {
+    ax_group_ready(group, w->runner, w->core);
+    return true;
+  }
+  if (w->runner->seed == 0) return false;
+  group->random = (group->random + w->runner->seed) * 6364136223846793005u + 1442695040888963407u;
+  if ((group->random >> 33) % 4 != 0) return false;
+  ax_group_ready(group, w->runner, w->core);
+  return true;
+}
+
+ax_status ax_walk_act(ax_walk *w, bool *waits) {
+  switch (w->op->kind) {
+    case AX_IMAGE_OPEN: open_scope(w, waits); return AX_OK;
+    case AX_IMAGE_CLOSE: close_scope(w); return AX_OK;
+    case AX_IMAGE_SIGNAL: return send_signal(w);
+    case AX_IMAGE_WAIT: return wait(w, integer_in(w, 1), waits);
+    case AX_IMAGE_READ: read_count(w); return AX_OK;
+    case AX_IMAGE_ARRIVE: arrive(w, object_of(w, w->core, 0)); return AX_OK;
+    case AX_IMAGE_AWAIT: await(w, waits); return AX_OK;
+    case AX_IMAGE_COPY: return copy(w);
+    case AX_IMAGE_COPY_WAIT: return wait(w, (int64_t)w->body->slots[w->op->step->in[1]].bytes, waits);
+    default: return AX_OK;
+  }
+}

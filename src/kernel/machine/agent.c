@@ -1,0 +1,529 @@
+/* Acts: what an agent does next, whether it can, and doing it.
+
+     core    load, store, swap, add   LOCAL      signal  SIGNAL     wait   WAIT     read   READ     arrive  ARRIVE    barrier wait  AWAIT
+             copy_start  START        copy_wait  WAIT of bytes      wait for groups: one JOIN for each copy of them
+     copy    0: LOCAL, reads the source     1: SIGNAL sent      2: LOCAL, writes the destination     3: SIGNAL received     4: ARRIVE
+             those that it was not asked for are left out
+     beginning   a LOCAL that has all memory of its device begin; cores of it JOIN that first
+     end     JOIN of each core of the device, then a LOCAL that reads the results */
+#include <stdio.h>
+#include <string.h>
+
+#include "kernel/machine/agent.h"
+#include "prim/prims.h"
+
+/* --- Operands --- */
+
+/* The same place of the core that the last operands mean. A core that there is not is a fault. */
+static ax_status away(ax_about *a, const ax_core_params *to, uint32_t *place) {
+  int64_t coordinates[AX_MAX_AXES];
+  uint32_t count = ax_core_operands(to);
+  char text[160];
+  for (uint32_t i = 0; i < count; i++) coordinates[i] = ax_about_integer(a, a->step->in_count - count + i);
+  ax_status status = ax_state_away(a->state, a->actor->core, to, coordinates, *place, place);
+  if (status != AX_INVALID_ARGUMENT) return status;
+  return ax_state_fault(a->state, a->fault, AX_FINDING_OUT_OF_BOUNDS, AX_NONE, "%s: %s", ax_step_text(a->step, text, sizeof text), ax_message());
+}
+
+/* The object that a view of rank 0 is of; elsewhere: of another core, as `to` says with the last operands. */
+static ax_status object_of(ax_about *a, const ax_view *at, const ax_core_params *to, uint32_t *out) {
+  uint32_t place = at->region;
+  if (to != NULL) AX_TRY(away(a, to, &place));
+  if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
+  ax_view there = *at;
+  there.region = place;
+  if (ax_about_usable(a, &there, "")) *out = a->state->places[place].first_object + (uint32_t)at->offset;
+  return AX_OK;
+}
+
+/* --- Cores: semaphores and barriers --- */
+
+/* Another core's scope may not have begun, or be over: its semaphores are touched as its memory is. The own ones need no more than the order of the program. */
+static ax_status touch_object(ax_about *a, const ax_core_params *to, uint32_t object) {
+  const ax_object *there = &a->state->objects[object];
+  if ((to->axes.count == 0 && !to->logical) || there->region < a->state->machine->place_count) return AX_OK;
+  const uint64_t at = object - a->state->places[there->region].first_object;
+  AX_TRY(ax_touches_add(&a->state->pool, there->region, false, false, 1, &(ax_bytes){at, at + 1}));
+  a->act.touch_count++;
+  return AX_OK;
+}
+
+static int64_t *waited(ax_frame *frame, uint32_t object) {
+  for (uint32_t i = 0; i < frame->waited_count; i++)
+    if (frame->waited[i].object == object) return &frame->waited[i].times;
+  return NULL;
+}
+
+static ax_status about_object(ax_about *a) {
+  const ax_prim *prim = a->step->eqn->prim;
+  bool signal = prim == &ax_prim_semaphore_signal;
+  char text[160];
+  AX_TRY(object_of(a, ax_about_view(a, 0), signal ? a->step->eqn->params : NULL, &a->act.object));
+  if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
+  a->act.amount = signal || prim == &ax_prim_semaphore_wait ? ax_about_integer(a, 1) : 1;
+  if (a->act.amount < 0) {
+    const int64_t amount = a->act.amount;
+    a->act.amount = 0;
+    return ax_state_fault(a->state, a->fault, AX_FINDING_OUT_OF_BOUNDS, AX_NONE, "%s: the amount is %lld", ax_step_text(a->step, text, sizeof text), (long long)amount);
+  }
+  a->act.kind = signal                              ? AX_ACT_SIGNAL
+                : prim == &ax_prim_semaphore_wait ? AX_ACT_WAIT
+                : prim == &ax_prim_semaphore_read ? AX_ACT_READ
+                : prim == &ax_prim_barrier_arrive ? AX_ACT_ARRIVE
+                                                  : AX_ACT_AWAIT;
+  if (a->act.kind == AX_ACT_AWAIT) {
+    const int64_t *times = waited(&a->actor->frame, a->act.object);
+    a->act.amount = (times != NULL ? *times : 0) + 1;
+  }
+  return signal ? touch_object(a, a->step->eqn->params, a->act.object) : AX_OK;
+}
+
+static void arrive(ax_object *object) {
+  if (++object->arrived < object->arrivals) return;
+  object->arrived = 0;
+  object->phase++;
+}
+
+static ax_status do_object(ax_about *a) {
+  ax_object *object = &a->state->objects[a->act.object];
+  ax_frame *frame = &a->actor->frame;
+  if (a->act.kind == AX_ACT_SIGNAL) object->count += a->act.amount;
+  if (a->act.kind == AX_ACT_WAIT) object->count -= a->act.amount;
+  if (a->act.kind == AX_ACT_ARRIVE) arrive(object);
+  if (a->act.kind == AX_ACT_AWAIT) {
+    int64_t *times = waited(frame, a->act.object);
+    if (times == NULL) {
+      AX_TRY(ax_grow(&frame->waited, sizeof frame->waited[0], frame->waited_count, 1, &frame->waited_capacity));
+      frame->waited[frame->waited_count] = (ax_wait_count){.object = a->act.object};
+      times = &frame->waited[frame->waited_count++].times;
+    }
+    ++*times;
+  }
+  if (a->act.kind != AX_ACT_READ) return AX_OK;
+  ax_cell **out = &frame->slot[a->step->out[0]];
+  ax_cell_release(*out);
+  *out = NULL;
+  ax_type type = ax_array_type(AX_S32, 0, NULL);
+  AX_TRY(ax_cell_tensor(&type, out));
+  ax_number_store(AX_S32, (*out)->tensor->data, 0, (ax_number){.i = object->count});
+  return AX_OK;
+}
+
+/* --- Cores: copies --- */
+
+/* Which operand is what; AX_NONE: there is none. */
+typedef struct copy_operands {
+  uint32_t received, sent, barrier, predicate;
+} copy_operands;
+
+static copy_operands operands_of(const ax_copy_params *params) {
+  copy_operands at = {AX_NONE, AX_NONE, AX_NONE, AX_NONE};
+  uint32_t next = 2;
+  if (params->received) at.received = next++;
+  if (params->sent) at.sent = next++;
+  if (params->barrier) at.barrier = next++;
+  if (params->predicate) at.predicate = next++;
+  return at;
+}
+
+static int64_t view_bytes(const ax_view *view) { return ax_type_elems(&view->type) * (int64_t)ax_dtype_bytes(view->type.dtype); }
+
+static ax_status copy_agent(const ax_about *a, uint32_t ordinal, uint32_t *out) {
+  const ax_machine *machine = a->state->machine;
+  const ax_name_key key = {.kind = AX_NAME_AGENT, .core = a->actor->core, .index = ordinal};
+  AX_TRY(ax_names_number(machine->names, &key, out));
+  *out += ax_machine_agents(machine);
+  return AX_OK;
+}
+
+static bool copy_happens(const ax_about *a) {
+  uint32_t predicate = operands_of(a->step->eqn->params).predicate;
+  return predicate == AX_NONE || ax_about_integer(a, predicate) != 0;
+}
+
+static ax_status about_copy(ax_about *a) {
+  if (!copy_happens(a)) return AX_OK;
+  a->act.kind = AX_ACT_START;
+  return copy_agent(a, a->actor->frame.copies, &a->act.object);
+}
+
+static uint32_t acts_of_copy(const ax_transfer *transfer) {
+  return 2u + (transfer->sent != AX_NONE) + (transfer->received != AX_NONE) + (transfer->barrier != AX_NONE);
+}
+
+static ax_status add_to_group(ax_frame *frame, uint32_t agent, const ax_transfer *transfer) {
+  AX_TRY(ax_grow(&frame->group, sizeof frame->group[0], frame->grouped, 1, &frame->grouped_capacity));
+  frame->group[frame->grouped++] = (struct ax_grouped){agent, acts_of_copy(transfer)};
+  return AX_OK;
+}
+
+static ax_status do_copy(ax_about *a) {
+  if (a->act.kind != AX_ACT_START) return AX_OK;
+  const ax_copy_params *params = a->step->eqn->params;
+  const copy_operands at = operands_of(params);
+  ax_transfer transfer = {.step = a->step, .from = *ax_about_view(a, 0), .to = *ax_about_view(a, 1), .by = a->actor->core, .received = AX_NONE, .sent = AX_NONE, .barrier = AX_NONE};
+  AX_TRY(away(a, &params->to, &transfer.to.region));
+  if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
+  if (at.received != AX_NONE) AX_TRY(object_of(a, ax_about_view(a, at.received), &params->to, &transfer.received));
+  if (at.sent != AX_NONE) AX_TRY(object_of(a, ax_about_view(a, at.sent), NULL, &transfer.sent));
+  if (at.barrier != AX_NONE) AX_TRY(object_of(a, ax_about_view(a, at.barrier), NULL, &transfer.barrier));
+  if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
+  uint32_t agent = a->act.object;
+  ax_actor *actor;
+  AX_TRY(ax_state_add_actor(a->state, agent, &actor));
+  *actor = (ax_actor){.references = 1, .kind = AX_AGENT_COPY, .started = true, .transfer = transfer};
+  a->actor->frame.copies++;
+  return params->grouped ? add_to_group(&a->actor->frame, agent, &transfer) : AX_OK;
+}
+
+/* The copies that a wait for groups is for, and that no wait has seen so far; the next of them, or NULL. */
+static const struct ax_grouped *next_to_join(const ax_about *a) {
+  const ax_frame *frame = &a->actor->frame;
+  const ax_copy_groups_params *params = a->step->eqn->params;
+  uint32_t next = params->read_only ? frame->joined_read : frame->joined;
+  if (frame->groups <= (uint64_t)params->pending) return NULL;
+  return next < frame->group_end[frame->groups - 1 - (uint32_t)params->pending] ? &frame->group[next] : NULL;
+}
+
+static void join(ax_frame *frame, const ax_copy_groups_params *params) {
+  if (!params->read_only) frame->joined++;
+  if (params->read_only || frame->joined_read < frame->joined) frame->joined_read++;
+}
+
+static void about_groups(ax_about *a) {
+  const struct ax_grouped *copy = next_to_join(a);
+  if (copy == NULL) return;
+  a->act.kind = AX_ACT_JOIN;
+  a->act.object = copy->agent;
+  a->act.amount = ((const ax_copy_groups_params *)a->step->eqn->params)->read_only ? 1 : copy->acts;
+}
+
+/* Groups that are through are forgotten when they have been waited for, so that frames stay small. */
+static void forget_groups(ax_frame *frame) {
+  uint32_t groups = 0;
+  while (groups < frame->groups && frame->group_end[groups] <= frame->joined) groups++;
+  uint32_t copies = groups > 0 ? frame->group_end[groups - 1] : 0;
+  if (groups == 0) return;
+  frame->grouped -= copies, frame->joined -= copies, frame->joined_read -= copies, frame->groups -= groups;
+  if (frame->grouped > 0) memmove(frame->group, frame->group + copies, frame->grouped * sizeof frame->group[0]); /* there may never have been any */
+  memmove(frame->group_end, frame->group_end + groups, frame->groups * sizeof frame->group_end[0]);
+  for (uint32_t i = 0; i < frame->groups; i++) frame->group_end[i] -= copies;
+}
+
+/* --- Cores: scopes --- */
+
+/* The place that element k of the scope has, this time. */
+static ax_status scope_place(const ax_about *a, uint32_t opened, uint32_t k, uint32_t *out) {
+  const ax_run_scoped_params *params = a->step->eqn->params;
+  const ax_machine *machine = a->state->machine;
+  int64_t users;
+  const uint32_t leader = ax_machine_leader(machine, a->actor->core, &params->along, &users);
+  const ax_name_key key = {.kind = AX_NAME_PLACE, .core = leader, .site = opened, .occurrence = a->actor->frame.occurrence[opened], .index = k};
+  AX_TRY(ax_names_number(machine->names, &key, out));
+  *out += machine->place_count;
+  return AX_OK;
+}
+
+/* The scope of cores that share it ends with the last of them: each one's leaving is a touch that writes nothing (act.h). */
+static ax_status about_scope(ax_about *a) {
+  const ax_run_scoped_params *params = a->step->eqn->params;
+  bool opens = a->step->kind == AX_STEP_OPEN, shared = params->along.count > 0;
+  uint32_t opened = opens ? a->actor->frame.pc : a->step->target;
+  for (uint32_t k = 0; k < params->scratch.count; k++) {
+    uint32_t place;
+    const ax_type *type = &params->scratch.v[k];
+    ax_bytes whole = {0, (uint64_t)ax_type_elems(type) * (type->form == AX_REF ? ax_dtype_bytes(type->dtype) : 1)};
+    if (shared && (opens || type->form != AX_REF)) continue;
+    AX_TRY(scope_place(a, opened, k, &place));
+    if (whole.end == 0) continue;
+    AX_TRY(ax_touches_add(&a->state->pool, place, !shared, true, 1, &whole));
+    a->act.touch_count++;
+  }
+  return AX_OK;
+}
+
+static ax_status open_scope(ax_about *a) {
+  const ax_run_scoped_params *params = a->step->eqn->params;
+  ax_state *state = a->state;
+  for (uint32_t k = 0; k < params->scratch.count; k++) {
+    uint32_t place;
+    AX_TRY(scope_place(a, a->actor->frame.pc, k, &place));
+    if (place >= state->place_count || !state->places[place].made)
+      AX_TRY(ax_state_make_place(state, place, &params->scratch.v[k], ax_arrivals_of(&params->arrivals, k), state->machine->cores[a->actor->core].device));
+    state->places[place].users++;
+    const ax_view whole = ax_dense_view(place, &params->scratch.v[k]);
+    ax_cell **slot = &a->actor->frame.slot[a->step->out[k]];
+    ax_cell_release(*slot);
+    *slot = NULL;
+    AX_TRY(ax_cell_view(&whole, slot));
+  }
+  return AX_OK;
+}
+
+static ax_status close_scope(ax_about *a) {
+  const ax_run_scoped_params *params = a->step->eqn->params;
+  int64_t users;
+  (void)ax_machine_leader(a->state->machine, a->actor->core, &params->along, &users);
+  for (uint32_t k = 0; k < params->scratch.count; k++) {
+    uint32_t number;
+    AX_TRY(scope_place(a, a->step->target, k, &number));
+    ax_place *place = &a->state->places[number];
+    if (place->users++ < 2 * users - 1) continue; /* as many come as go */
+    place->alive = false;
+    ax_bank_release(place->memory);
+    place->memory = NULL;
+  }
+  a->actor->frame.occurrence[a->step->target]++;
+  return AX_OK;
+}
+
+/* --- Cores --- */
+
+/* "load" of ref_load, "signal" of semaphore_signal: the object says the rest. */
+static const char *short_name(const char *name) {
+  static const char *const said[] = {"ref_", "semaphore_"};
+  for (size_t i = 0; i < AX_COUNT(said); i++)
+    if (strncmp(name, said[i], strlen(said[i])) == 0) return name + strlen(said[i]);
+  return name;
+}
+
+static ax_status about_core(ax_about *a) {
+  const ax_machine *machine = a->state->machine;
+  const ax_core *core = &machine->cores[a->actor->core];
+  if (!a->actor->frame.begun) {
+    a->act = (ax_act){.kind = AX_ACT_JOIN, .object = machine->core_count + machine->device_count + core->device, .amount = 1, .what = "the kernel begins"};
+    return AX_OK;
+  }
+  AX_TRY(ax_frame_advance(a->state, a->agent, a->fault));
+  a->act.kind = AX_ACT_LOCAL;
+  if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
+  a->step = &a->state->machine->codes[core->body]->steps[a->actor->frame.pc];
+  if (a->step->kind == AX_STEP_END) {
+    a->act.kind = AX_ACT_NONE;
+    a->actor->through = true;
+    a->actor->hash = 0;
+    return AX_OK;
+  }
+  a->act.what = short_name(a->step->eqn->prim->name);
+  a->act.location = a->step->location;
+  a->act.span = a->step->span;
+  if (a->step->kind != AX_STEP_ACT) return about_scope(a);
+  const ax_prim *prim = a->step->eqn->prim;
+  if (prim == &ax_prim_copy_start) return about_copy(a);
+  if (prim == &ax_prim_copy_wait_groups) about_groups(a);
+  if (prim == &ax_prim_copy_wait_groups) return AX_OK;
+  if (prim == &ax_prim_copy_wait) {
+    a->act.kind = AX_ACT_WAIT;
+    a->act.amount = view_bytes(ax_about_view(a, 1));
+    return object_of(a, ax_about_view(a, 0), NULL, &a->act.object);
+  }
+  bool memory = prim == &ax_prim_ref_load || prim == &ax_prim_ref_store || prim == &ax_prim_ref_swap || prim == &ax_prim_ref_add;
+  return memory ? ax_about_memory(a) : about_object(a);
+}
+
+static ax_status do_core(ax_about *a) {
+  if (!a->actor->frame.begun) {
+    a->actor->frame.begun = true;
+    return AX_OK;
+  }
+  const ax_prim *prim = a->step->eqn->prim;
+  bool more = false;
+  ax_status status;
+  if (a->step->kind == AX_STEP_OPEN)
+    status = open_scope(a);
+  else if (a->step->kind == AX_STEP_CLOSE)
+    status = close_scope(a);
+  else if (prim == &ax_prim_copy_start)
+    status = do_copy(a);
+  else if (prim == &ax_prim_copy_wait_groups) {
+    more = a->act.kind == AX_ACT_JOIN;
+    if (more) join(&a->actor->frame, a->step->eqn->params);
+    if (more) more = next_to_join(a) != NULL;
+    if (!more) forget_groups(&a->actor->frame);
+    status = AX_OK;
+  } else if (prim == &ax_prim_ref_load || prim == &ax_prim_ref_store || prim == &ax_prim_ref_swap || prim == &ax_prim_ref_add)
+    status = ax_do_memory(a);
+  else
+    status = do_object(a);
+  if (status == AX_OK && !more && a->fault->kind == AX_FINDING_NONE) a->actor->frame.pc++;
+  return status;
+}
+
+/* --- Copies --- */
+
+enum { copy_reads, copy_sent, copy_writes, copy_received, copy_arrives, copy_done };
+
+static uint32_t stage_from(const ax_transfer *t, uint32_t stage) {
+  if (stage == copy_sent && t->sent == AX_NONE) stage++;
+  if (stage == copy_received && t->received == AX_NONE) stage++;
+  if (stage == copy_arrives && t->barrier == AX_NONE) stage++;
+  return stage;
+}
+
+static ax_status about_transfer(ax_about *a) {
+  const ax_transfer *t = &a->actor->transfer;
+  a->act.kind = AX_ACT_LOCAL;
+  a->act.what = t->stage == copy_reads ? "copy reads" : t->stage == copy_writes ? "copy writes" : "copy signals";
+  a->act.location = t->step->location;
+  a->act.span = t->step->span;
+  if ((t->stage == copy_reads || t->stage == copy_writes) && view_bytes(&t->from) == 0) return AX_OK; /* of nothing: nobody can wait for it */
+  if (t->stage == copy_reads && ax_about_usable(a, &t->from, "its source ")) return ax_about_touch(a, &t->from, NULL, false);
+  if (t->stage == copy_writes && ax_about_usable(a, &t->to, "its destination ")) return ax_about_touch(a, &t->to, NULL, true);
+  if (t->stage == copy_reads || t->stage == copy_writes) return AX_OK;
+  a->act.kind = t->stage == copy_arrives ? AX_ACT_ARRIVE : AX_ACT_SIGNAL;
+  a->act.object = t->stage == copy_sent ? t->sent : t->stage == copy_received ? t->received : t->barrier;
+  a->act.amount = t->stage == copy_arrives ? 1 : view_bytes(&t->from);
+  const ax_copy_params *params = t->step->eqn->params;
+  return t->stage == copy_received ? touch_object(a, &params->to, a->act.object) : AX_OK;
+}
+
+static ax_status do_transfer(ax_about *a) {
+  ax_transfer *t = &a->actor->transfer;
+  ax_state *state = a->state;
+  size_t bytes = (size_t)view_bytes(&t->from);
+  if (t->stage == copy_reads) {
+    const ax_type type = ax_array_type(AX_U8, 1, (int64_t[]){(int64_t)bytes});
+    AX_TRY(ax_cell_tensor(&type, &t->data));
+    t->set = ax_alloc(bytes);
+    if (t->set == NULL) return ax_out_of_memory(bytes);
+    if (bytes > 0) ax_view_read(&t->from, state->places[t->from.region].memory, NULL, t->data->tensor->data, t->set);
+  } else if (t->stage == copy_writes && bytes > 0) {
+    AX_TRY(ax_bank_own(&state->places[t->to.region].memory));
+    ax_view_write(&t->to, state->places[t->to.region].memory, NULL, t->data->tensor->data, t->set);
+  } else if (a->act.kind == AX_ACT_ARRIVE)
+    arrive(&state->objects[a->act.object]);
+  else if (a->act.kind == AX_ACT_SIGNAL)
+    state->objects[a->act.object].count += a->act.amount;
+  t->stage = stage_from(t, t->stage + 1);
+  if (t->stage == copy_done) ax_state_end_copy(state, a->agent);
+  return AX_OK;
+}
+
+/* --- The beginning and the end of a device --- */
+
+/* Whether a core has nothing more to do: it is through when it stands at the end, looked at or not. */
+static ax_status settle(ax_state *state, uint32_t core) {
+  ax_actor *actor = state->actors[core];
+  if (actor->through || !actor->frame.begun) return AX_OK;
+  ax_act_fault fault = {.kind = AX_FINDING_NONE};
+  AX_TRY(ax_frame_advance(state, core, &fault));
+  const ax_code *code = state->machine->codes[state->machine->cores[core].body];
+  actor->through = fault.kind == AX_FINDING_NONE && code->steps[actor->frame.pc].kind == AX_STEP_END;
+  if (actor->through) actor->hash = 0;
+  return AX_OK;
+}
+
+/* All memory of its device begins, or scratch ends. */
+static ax_status touch_scopes(ax_about *a, uint32_t device, bool scratch_alone) {
+  const ax_machine *machine = a->state->machine;
+  for (uint32_t p = 0; p < machine->first_barrier; p++) {
+    const ax_place *place = &a->state->places[p];
+    bool scratch = machine->places[p].ref >= machine->operand_count + machine->params->outs.count;
+    if (machine->places[p].device != device || (scratch_alone && !scratch) || place->memory == NULL || place->memory->bytes == 0) continue;
+    AX_TRY(ax_touches_add(&a->state->pool, p, true, true, 1, &(ax_bytes){0, place->memory->bytes}));
+    a->act.touch_count++;
+  }
+  return AX_OK;
+}
+
+static ax_status about_begin(ax_about *a) {
+  a->act.kind = AX_ACT_LOCAL;
+  a->act.what = "the kernel begins";
+  return touch_scopes(a, a->actor->device, false);
+}
+
+
+/* All cores are through: a scope that is not over is one that they share, and that some of them never came to. */
+static ax_status check_scopes(ax_about *a, uint32_t device) {
+  const ax_state *state = a->state;
+  for (uint32_t p = state->machine->place_count; p < state->place_count && !state->failed; p++) {
+    if (!state->places[p].alive || state->places[p].device != device) continue;
+    return ax_state_fault(a->state, a->fault, AX_FINDING_AFTER_SCOPE, p, "not all cores that have %s together come to its scope", ax_type_string(&state->places[p].type, NULL));
+  }
+  return AX_OK;
+}
+
+static ax_status about_end(ax_about *a) {
+  const ax_machine *machine = a->state->machine;
+  uint32_t bodies = machine->params->bodies.count, device = a->actor->device;
+  uint32_t first = machine->first_core[device * bodies], end = device + 1 < machine->device_count ? machine->first_core[(device + 1) * bodies] : machine->core_count;
+  a->act.what = "the end";
+  if (first + a->actor->stage < end) {
+    const ax_actor *core = a->state->actors[first + a->actor->stage];
+    AX_TRY(settle(a->state, first + a->actor->stage));
+    a->act.kind = AX_ACT_JOIN;
+    a->act.object = first + a->actor->stage;
+    a->act.amount = core->through ? core->acts : INT64_MAX;
+    return AX_OK;
+  }
+  if (first + a->actor->stage > end) return AX_OK;
+  a->act.kind = AX_ACT_LOCAL;
+  for (uint32_t k = 0; k < machine->params->outs.count; k++) {
+    uint32_t region = machine->first_place[(size_t)device * bodies * machine->ref_count + machine->operand_count + k];
+    const ax_view whole = ax_dense_view(region, &a->state->places[region].type);
+    AX_TRY(ax_about_touch(a, &whole, NULL, false));
+    ax_bytes where;
+    if (!machine->strict || a->state->failed || !ax_view_unset(&whole, a->state->places[region].memory, NULL, &where)) continue;
+    AX_TRY(ax_state_fault(a->state, a->fault, AX_FINDING_UNSET_READ, region, "result %u has bytes that nobody has written", k));
+    a->fault->bytes = where;
+  }
+  if (a->fault->kind == AX_FINDING_NONE) AX_TRY(check_scopes(a, device));
+  return touch_scopes(a, device, true);
+}
+
+/* --- All --- */
+
+static ax_status look(ax_about *a) {
+  a->fault->kind = AX_FINDING_NONE;
+  a->state->pool.touch_count = a->state->pool.run_count = 0;
+  a->actor = ax_state_actor(a->state, a->agent);
+  a->act = (ax_act){.kind = AX_ACT_NONE};
+  if (a->actor == NULL || a->actor->through) return AX_OK;
+  if (a->actor->kind == AX_AGENT_CORE) return about_core(a);
+  if (a->actor->kind == AX_AGENT_BEGIN) return about_begin(a);
+  return a->actor->kind == AX_AGENT_COPY ? about_transfer(a) : about_end(a);
+}
+
+static bool is_enabled(const ax_about *a) {
+  const ax_object *object = a->act.kind == AX_ACT_WAIT || a->act.kind == AX_ACT_AWAIT ? &a->state->objects[a->act.object] : NULL;
+  if (a->act.kind == AX_ACT_NONE) return false;
+  if (a->act.kind == AX_ACT_WAIT) return object->count >= a->act.amount;
+  if (a->act.kind == AX_ACT_AWAIT) return object->phase >= a->act.amount;
+  if (a->act.kind != AX_ACT_JOIN) return true;
+  const ax_actor *other = ax_state_actor(a->state, a->act.object);
+  return other->through || other->acts >= a->act.amount;
+}
+
+ax_status ax_state_peek(ax_state *state, uint32_t agent, ax_act *act, bool *enabled, ax_act_fault *fault) {
+  ax_about a = {.state = state, .agent = agent, .fault = fault};
+  AX_TRY(look(&a));
+  *act = a.act;
+  *enabled = is_enabled(&a);
+  return AX_OK;
+}
+
+ax_status ax_state_step(ax_state *state, uint32_t agent, ax_act_fault *fault) {
+  ax_about a = {.state = state, .agent = agent, .fault = fault};
+  AX_TRY(ax_state_own_actor(state, agent));
+  AX_TRY(look(&a));
+  if (fault->kind != AX_FINDING_NONE && a.actor->kind != AX_AGENT_END) { /* it goes no further */
+    a.actor->through = state->failed = true;
+    a.actor->acts++; /* as it has been told of */
+    return AX_OK;
+  }
+  ax_act_fault unset = *fault;
+  if (a.act.kind == AX_ACT_NONE || !is_enabled(&a)) return ax_error(AX_INTERNAL, "agent %u cannot go on", agent);
+  a.actor->acts++;
+  ax_agent_kind kind = a.actor->kind;
+  ax_status status = kind == AX_AGENT_CORE ? do_core(&a) : kind == AX_AGENT_COPY ? do_transfer(&a) : AX_OK;
+  if (kind == AX_AGENT_BEGIN) a.actor->through = true;
+  if (kind == AX_AGENT_CORE && fault->kind != AX_FINDING_NONE) a.actor->through = state->failed = true;
+  if (kind == AX_AGENT_END) {
+    a.actor->stage++;
+    a.actor->through = a.act.kind == AX_ACT_LOCAL;
+    *fault = unset;
+  }
+  return status;
+}
+
+const ax_touches *ax_state_touched(const ax_state *state) { return &state->pool; }

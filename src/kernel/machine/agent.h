@@ -1,0 +1,38 @@
+/* What acts are made of, for agent.c and agent_memory.c. */
+#ifndef AX_KERNEL_MACHINE_AGENT_H
+#define AX_KERNEL_MACHINE_AGENT_H
+
+#include "ir/number.h"
+#include "kernel/machine/state.h"
+
+/* What an agent is about to do, with what peek and step both need of it. */
+typedef struct ax_about {
+  ax_state *state;
+  uint32_t agent;
+  ax_actor *actor;
+  const ax_code_step *step; /* of a core */
+  ax_act act;
+  ax_act_fault *fault;
+} ax_about;
+
+static inline ax_cell *ax_about_cell(const ax_about *a, uint32_t operand) { return a->actor->frame.slot[a->step->in[operand]]; }
+static inline const ax_view *ax_about_view(const ax_about *a, uint32_t operand) { return &ax_about_cell(a, operand)->view; }
+
+static inline int64_t ax_about_integer(const ax_about *a, uint32_t operand) {
+  const ax_tensor *tensor = ax_about_cell(a, operand)->tensor;
+  return ax_number_load(tensor->dtype, tensor->data, 0).i;
+}
+
+static inline const ax_place *ax_about_place_of(const ax_about *a, const ax_view *view) { return &a->state->places[view->region]; }
+
+/* Whether there is such memory now; a fault where there is not. */
+bool ax_about_usable(ax_about *a, const ax_view *view, const char *whose);
+AX_MUST_USE ax_status ax_about_touch(ax_about *a, const ax_view *view, const unsigned char *mask, bool write);
+/* What is read has been written; a fault where it has not. */
+AX_MUST_USE ax_status ax_about_check_set(ax_about *a, const ax_view *view, const unsigned char *mask);
+
+/* Loads, stores, swaps and sums. */
+AX_MUST_USE ax_status ax_about_memory(ax_about *a);
+AX_MUST_USE ax_status ax_do_memory(ax_about *a);
+
+#endif

@@ -1,0 +1,103 @@
+/* Acts of cores on memory. */
+#include "kernel/machine/agent.h"
+#include "prim/prims.h"
+
+/* --- Of all agents --- */
+
+bool ax_about_usable(ax_about *a, const ax_view *view, const char *whose) {
+  if (view->region < a->state->place_count && ax_about_place_of(a, view)->alive) return true;
+  char text[160];
+  (void)ax_state_fault(a->state, a->fault, AX_FINDING_AFTER_SCOPE, view->region, "%s uses %s%s after its scope",
+                       a->step != NULL ? ax_step_text(a->step, text, sizeof text) : "a copy", whose, ax_type_string(&view->type, NULL));
+  return false;
+}
+
+ax_status ax_about_touch(ax_about *a, const ax_view *view, const unsigned char *mask, bool write) {
+  ax_view whole = *view;
+  whole.region = view->region;
+  uint32_t before = a->state->pool.touch_count;
+  AX_TRY(ax_view_touch(&a->state->pool, &whole, mask, write));
+  a->act.touch_count += a->state->pool.touch_count - before;
+  return AX_OK;
+}
+
+ax_status ax_about_check_set(ax_about *a, const ax_view *view, const unsigned char *mask) {
+  ax_bytes where;
+  char text[160];
+  if (!a->state->machine->strict || !ax_view_unset(view, ax_about_place_of(a, view)->memory, mask, &where)) return AX_OK;
+  AX_TRY(ax_state_fault(a->state, a->fault, AX_FINDING_UNSET_READ, view->region, "%s reads what nobody has written", ax_step_text(a->step, text, sizeof text)));
+  a->fault->bytes = where;
+  return AX_OK;
+}
+
+/* --- Loads, stores, swaps, sums --- */
+
+/* A mask operand's bytes, or NULL. */
+static const unsigned char *mask_of(const ax_about *a, bool masked, uint32_t operand) { return masked ? ax_about_cell(a, operand)->tensor->data : NULL; }
+
+static bool is_masked(const ax_about *a) {
+  return a->step->eqn->prim != &ax_prim_ref_add && ((const ax_ref_masked_params *)a->step->eqn->params)->masked;
+}
+
+ax_status ax_about_memory(ax_about *a) {
+  const ax_prim *prim = a->step->eqn->prim;
+  bool reads = prim != &ax_prim_ref_store, writes = prim != &ax_prim_ref_load;
+  const unsigned char *mask = mask_of(a, is_masked(a), prim == &ax_prim_ref_load ? 1 : 2);
+  if (!ax_about_usable(a, ax_about_view(a, 0), "")) return AX_OK;
+  if (reads) AX_TRY(ax_about_check_set(a, ax_about_view(a, 0), mask));
+  if (reads && !writes) return ax_about_touch(a, ax_about_view(a, 0), mask, false);
+  return ax_about_touch(a, ax_about_view(a, 0), mask, true);
+}
+
+/* What is read, as a new cell; `other` (an operand, or none) where the mask is false. */
+static ax_status read_cell(ax_about *a, const unsigned char *mask, const ax_tensor *other, ax_cell **out) {
+  ax_type type = ax_array_type(ax_about_view(a, 0)->type.dtype, ax_about_view(a, 0)->type.rank, ax_about_view(a, 0)->type.dims);
+  AX_TRY(ax_cell_tensor(&type, out));
+  if (other != NULL) ax_tensor_assign((*out)->tensor, other);
+  ax_view_read(ax_about_view(a, 0), ax_about_place_of(a, ax_about_view(a, 0))->memory, mask, (*out)->tensor->data, NULL);
+  return AX_OK;
+}
+
+static ax_status write_tensor(ax_about *a, const unsigned char *mask, const ax_tensor *value) {
+  ax_place *place = &a->state->places[ax_about_view(a, 0)->region];
+  AX_TRY(ax_bank_own(&place->memory));
+  ax_view_write(ax_about_view(a, 0), place->memory, mask, value->data, NULL);
+  return AX_OK;
+}
+
+static ax_status add_to(ax_about *a, ax_cell *was) {
+  static const ax_mesh nowhere;
+  ax_cell *sum;
+  ax_type type = ax_array_type(was->tensor->dtype, was->tensor->rank, was->tensor->dims);
+  AX_TRY(ax_cell_tensor(&type, &sum));
+  ax_eqn eqn = *a->step->eqn;
+  eqn.prim = &ax_prim_add;
+  eqn.params = NULL;
+  ax_tensor *in[] = {was->tensor, ax_about_cell(a, 1)->tensor};
+  const int64_t device = 0;
+  const ax_eval_args args = {.eqn = &eqn, .axes = &nowhere, .lanes = 1, .device = &device, .in = in, .out = &sum->tensor};
+  ax_status status = ax_prim_add.eval(&args);
+  if (status == AX_OK) status = write_tensor(a, NULL, sum->tensor);
+  ax_cell_release(sum);
+  return status;
+}
+
+ax_status ax_do_memory(ax_about *a) {
+  const ax_prim *prim = a->step->eqn->prim;
+  bool masked = is_masked(a);
+  const unsigned char *mask = mask_of(a, masked, prim == &ax_prim_ref_load ? 1 : 2);
+  ax_cell *was = NULL;
+  if (prim == &ax_prim_ref_store) return write_tensor(a, mask, ax_about_cell(a, 1)->tensor);
+  AX_TRY(read_cell(a, mask, masked ? ax_about_cell(a, prim == &ax_prim_ref_load ? 2 : 3)->tensor : NULL, &was));
+  ax_status status = AX_OK;
+  if (prim == &ax_prim_ref_swap) status = write_tensor(a, mask, ax_about_cell(a, 1)->tensor);
+  if (prim == &ax_prim_ref_add) status = add_to(a, was);
+  if (status != AX_OK || a->step->out_count == 0) {
+    ax_cell_release(was);
+    return status;
+  }
+  ax_cell **out = &a->actor->frame.slot[a->step->out[0]];
+  ax_cell_release(*out);
+  *out = was;
+  return AX_OK;
+}

@@ -1,0 +1,68 @@
+/* A kernel's body as one list of steps with jumps, which a frame walks through: what cond, scan, while, calls and scopes hold stands in line.
+
+     program { x = .. ; scan { body } ; store }   ->   0 EVAL x | 1 BEGIN loop | 2 NEXT (out: 6) | 3 .. body .. | 5 ADVANCE (to: 2) | 6 ACT store
+
+   Every value of every program inlined has a slot. A body's inputs are the slots of the operands themselves, so entering one moves nothing;
+   results and carries are moved, all of an equation at once. */
+#ifndef AX_KERNEL_MACHINE_CODE_H
+#define AX_KERNEL_MACHINE_CODE_H
+
+#include "kernel/kernel.h"
+
+typedef enum ax_step_kind {
+  AX_STEP_EVAL,    /* an equation on values, by its eval rule */
+  AX_STEP_VIEW,    /* a view of a ref, or a number that the frame knows (program_id): silent */
+  AX_STEP_ACT,     /* a primitive of kernels that others may notice */
+  AX_STEP_MOVE,    /* in[k] to out[k], all read before any is written */
+  AX_STEP_JUMP,    /* to `target` */
+  AX_STEP_SWITCH,  /* to targets[clamp(in[0])], of `target_count` */
+  AX_STEP_TEST,    /* to `target` when in[0] is false */
+  AX_STEP_BEGIN,   /* counter `loop` is 0, and out[..] are fresh arrays for what the loop stacks */
+  AX_STEP_NEXT,    /* to `target` when the counter is `length`; else out[k] is slice number counter of in[k] */
+  AX_STEP_STACK,   /* in[k] becomes slice number counter of out[k] */
+  AX_STEP_ADVANCE, /* the counter goes up; to `target` */
+  AX_STEP_OPEN,    /* a scope: out[k] are refs of what is made for it */
+  AX_STEP_CLOSE,   /* .. and no more; `target` is where it was opened */
+  AX_STEP_END
+} ax_step_kind;
+
+typedef struct ax_code_step {
+  ax_step_kind kind;
+  const ax_eqn *eqn;         /* EVAL, VIEW, ACT, OPEN, CLOSE: that it is; of others that it stems from */
+  const ax_program *program; /* which the equation is of */
+  const char *span;          /* the innermost trace_begin around; NULL */
+  const char *location;      /* of the equation: its own, or "line 12" of a text; NULL */
+  uint32_t *in, *out;        /* slots */
+  uint32_t in_count, out_count;
+  uint32_t target, target_count, *targets;
+  uint32_t loop;
+  int64_t length;
+  bool reverse;
+} ax_code_step;
+
+typedef struct ax_code_constant {
+  uint32_t slot;
+  const ax_literal *literal;
+} ax_code_constant;
+
+typedef struct ax_code {
+  const ax_program *program; /* retained */
+  ax_code_step *steps;
+  ax_type *types; /* by slot; the first are the program's inputs */
+  ax_code_constant *constants;
+  uint32_t step_count, slot_count, constant_count, loop_count;
+  const uint32_t *ids; /* while it is made: the slots of the numbers in the grid around, NULL: there is none */
+  uint32_t step_capacity, slot_capacity, constant_capacity;
+  ax_arena arena;
+} ax_code;
+
+/* AX_ABSENT: an equation that a core cannot do: a collective, a shard_map. */
+AX_MUST_USE ax_status ax_code_create(ax_program *program, ax_code **out);
+void ax_code_release(ax_code *code);
+
+/* "kernel.c:12"; "line 12" of a text; NULL where it is not known or memory is gone. */
+const char *ax_eqn_place(const ax_eqn *eqn, ax_arena *arena);
+/* "ref_store, kernel.c:12": an equation, for people; in `text`, which is returned. */
+const char *ax_step_text(const ax_code_step *step, char *text, size_t bytes);
+
+#endif

@@ -1,0 +1,222 @@
+/* argmax: T[d..] -> index_dtype[without the axis]         the place of the greatest element along the axis
+   The first of equals; NaN counts as greatest.
+   Parameters: axes (one), index_dtype.
+   Errors: not one axis, or outside the rank; nothing along it; an index dtype that is no integer or too small for the axis.
+   No tangent. Compiled: the maximum m (NaN if there is one), then the least index where x = m or x is NaN; along a short axis, element after
+   element is compared with the best so far. */
+#include <stdio.h>
+
+#include "ops/pointwise.h"
+#include "prim/prims.h"
+#include "prim/shape.h"
+
+typedef struct argmax_params {
+  ax_dims axes;
+  ax_dtype index_dtype;
+} argmax_params;
+
+static ax_status infer(const ax_infer_args *args) {
+  const argmax_params *p = args->params;
+  const ax_type *x = &args->in[0];
+  ax_dtype_kind kind = ax_dtype_get(p->index_dtype)->kind;
+  if (p->axes.count != 1) return ax_error(AX_INVALID_ARGUMENT, "takes one axis, got %u", p->axes.count);
+  AX_TRY(ax_infer_distinct("axes", &p->axes, x->rank));
+  if (kind != AX_KIND_SIGNED && kind != AX_KIND_UNSIGNED)
+    return ax_error(AX_INVALID_ARGUMENT, "the index dtype %s is no integer", ax_dtype_name(p->index_dtype));
+  int64_t size = x->dims[p->axes.v[0]];
+  if (size == 0) return ax_error(AX_INVALID_ARGUMENT, "there is nothing along axis %lld", (long long)p->axes.v[0]);
+  if (ax_reduce_identity(AX_SCALAR_MIN, p->index_dtype).u < (uint64_t)size - 1)
+    return ax_error(AX_INVALID_ARGUMENT, "the index dtype %s does not count to %lld", ax_dtype_name(p->index_dtype),
+                    (long long)size - 1);
+  ax_dims left = ax_dims_left(x, &p->axes);
+  return ax_infer_shape(p->index_dtype, &left, &args->out[0]);
+}
+
+/* x beats the best so far; what is NaN beats all that is not. */
+static bool beats(ax_dtype dtype, ax_number x, ax_number best) {
+  switch (ax_dtype_get(dtype)->kind) {
+    case AX_KIND_FLOAT:
+      return x.f > best.f || (x.f != x.f && best.f == best.f);
+    case AX_KIND_SIGNED:
+      return x.i > best.i;
+    default:
+      return x.u > best.u;
+  }
+}
+
+static ax_status eval(const ax_eval_args *args) {
+  const argmax_params *p = args->eqn->params;
+  const ax_tensor *x = args->in[0], *out = args->out[0];
+  int64_t axis = p->axes.v[0], size = x->dims[axis], count = ax_dims_elems(out->rank, out->dims);
+  int64_t inner = ax_dims_elems(x->rank - (uint32_t)axis - 1, x->dims + axis + 1);
+  for (int64_t i = 0; i < count; i++) {
+    int64_t base = i / inner * size * inner + i % inner, best = 0;
+    for (int64_t j = 1; j < size; j++)
+      if (beats(x->dtype, ax_number_load(x->dtype, x->data, base + j * inner),
+                ax_number_load(x->dtype, x->data, base + best * inner)))
+        best = j;
+    ax_number_store(out->dtype, out->data, i, (ax_number){.i = best});
+  }
+  return AX_OK;
+}
+
+static void batch(const ax_batch_args *args) {
+  argmax_params p = *(const argmax_params *)args->eqn->params;
+  int dim = args->in_dim[0];
+  args->out_dim[0] = p.axes.v[0] < dim ? dim - 1 : dim;
+  ax_dims_shift(&p.axes, dim);
+  args->out[0] = ax_bind1(args->eqn->prim, &p, args->in, 1);
+}
+
+/* --- lower --- */
+
+static ax_status lower_maximum(ax_lower *lower, uint32_t x, const ax_reduction *r, uint32_t out) {
+  ax_dtype dtype = ax_lower_get(lower, x)->type.dtype;
+  ax_position to[AX_MAX_RANK];
+  ax_at_identity(to, r->kept.count);
+  AX_TRY(ax_lower_kernel_begin(lower, r->rank, 1, r->dims));
+  ax_lower_store(lower, out, to, ax_lower_load(lower, x, r->at), dtype == AX_BOOL ? AX_SCALAR_OR : AX_SCALAR_MAX);
+  return ax_lower_kernel_end(lower);
+}
+
+static ax_status lower_index(ax_lower *lower, uint32_t x, uint32_t maximum, const ax_reduction *r, uint32_t out) {
+  ax_dtype index_dtype = ax_lower_get(lower, out)->type.dtype;
+  ax_position to[AX_MAX_RANK];
+  ax_at_identity(to, r->kept.count);
+  AX_TRY(ax_lower_kernel_begin(lower, r->rank, 1, r->dims));
+  ax_loop_kernel *kernel = lower->kernel;
+  ax_ex here = ax_lower_load(lower, x, r->at), most = ax_lower_load(lower, maximum, to);
+  ax_ex hit = ax_kernel_op(kernel, AX_SCALAR_EQ, AX_BOOL, here, most, AX_NONE);
+  if (ax_is_float(ax_lower_get(lower, x)->type.dtype)) {
+    ax_ex is_nan = ax_kernel_op(kernel, AX_SCALAR_NE, AX_BOOL, here, here, AX_NONE);
+    hit = ax_kernel_op(kernel, AX_SCALAR_OR, AX_BOOL, hit, is_nan, AX_NONE);
+  }
+  ax_ex index = ax_kernel_index(kernel, r->rank - 1);
+  if (index_dtype != AX_S64) index = ax_kernel_op(kernel, AX_SCALAR_CONVERT, index_dtype, index, AX_NONE, AX_NONE);
+  ax_ex last = ax_kernel_const(kernel, index_dtype, r->dims[r->rank - 1] - 1);
+  ax_ex place = ax_kernel_op(kernel, AX_SCALAR_SELECT, index_dtype, hit, index, last);
+  ax_lower_store(lower, out, to, place, AX_SCALAR_MIN);
+  return ax_lower_kernel_end(lower);
+}
+
+/* Along what it is taken over nothing is cut. */
+static void shard(const ax_shard_args *args) {
+  const ax_dims *axes = &((const argmax_params *)args->eqn->params)->axes;
+  const ax_type *x = &args->types[args->eqn->in[0]];
+  for (uint32_t d = 0, kept = 0; d < x->rank; d++) {
+    if (ax_dims_has(axes, d)) continue;
+    uint32_t factor = ax_factor(args, x->dims[d], AX_FACTOR_ALONG);
+    ax_factor_of(&args->in[0], d, factor);
+    ax_factor_of(&args->out[0], kept++, factor);
+  }
+}
+
+static ax_ex load_at(ax_lower *lower, uint32_t x, const ax_reduction *r, int64_t place) {
+  ax_position at[AX_MAX_RANK];
+  for (uint32_t d = 0; d < r->rank; d++)
+    at[d] = r->at[d].dim + 1 == (int)r->rank ? (ax_position){.dim = -1, .offset = place, .dynamic = AX_NONE} : r->at[d];
+  return ax_lower_load(lower, x, at);
+}
+
+/* As `beats`: not below or equal, which NaN is not either. */
+static ax_ex emit_beats(ax_loop_kernel *kernel, ax_dtype dtype, ax_ex here, ax_ex best) {
+  if (dtype == AX_BOOL) return ax_kernel_op(kernel, AX_SCALAR_AND, AX_BOOL, here, ax_kernel_op(kernel, AX_SCALAR_NOT, AX_BOOL, best, AX_NONE, AX_NONE), AX_NONE);
+  if (!ax_is_float(dtype)) return ax_kernel_op(kernel, AX_SCALAR_GT, AX_BOOL, here, best, AX_NONE);
+  ax_ex below = ax_kernel_op(kernel, AX_SCALAR_LE, AX_BOOL, here, best, AX_NONE), number = ax_kernel_op(kernel, AX_SCALAR_EQ, AX_BOOL, best, best, AX_NONE);
+  return ax_kernel_op(kernel, AX_SCALAR_AND, AX_BOOL, ax_kernel_op(kernel, AX_SCALAR_NOT, AX_BOOL, below, AX_NONE, AX_NONE), number, AX_NONE);
+}
+
+/* In one pass: the elements of an axis are loads of one step. */
+static ax_status lower_short(ax_lower *lower, uint32_t x, const ax_reduction *r, uint32_t out) {
+  ax_dtype dtype = ax_lower_get(lower, x)->type.dtype, index_dtype = ax_lower_get(lower, out)->type.dtype;
+  ax_position to[AX_MAX_RANK];
+  ax_at_identity(to, r->kept.count);
+  AX_TRY(ax_lower_kernel_begin(lower, r->kept.count, 0, r->dims));
+  ax_loop_kernel *kernel = lower->kernel;
+  ax_ex best = load_at(lower, x, r, 0), place = ax_kernel_const(kernel, index_dtype, 0);
+  for (int64_t i = 1; i < r->dims[r->rank - 1]; i++) {
+    ax_ex here = load_at(lower, x, r, i), hit = emit_beats(kernel, dtype, here, best);
+    best = ax_kernel_op(kernel, AX_SCALAR_SELECT, dtype, hit, here, best);
+    place = ax_kernel_op(kernel, AX_SCALAR_SELECT, index_dtype, hit, ax_kernel_const(kernel, index_dtype, i), place);
+  }
+  ax_lower_store(lower, out, to, place, AX_SCALAR_NONE);
+  return ax_lower_kernel_end(lower);
+}
+
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  enum { short_axis = 16, least_rows = 1 << 13 }; /* as jit/emit/columns.c */
+  const ax_type *x = &lower->program->types[eqn->in[0]];
+  const argmax_params *p = eqn->params;
+  ax_reduction r = ax_reduction_of(x->rank, x->dims, &p->axes);
+  ax_type type = lower->program->types[eqn->out];
+  uint32_t maximum;
+  type.dtype = x->dtype;
+  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  bool is_last = p->axes.v[0] + 1 == (int64_t)x->rank;
+  if (r.dims[r.rank - 1] <= short_axis && (!is_last || ax_dims_elems(r.kept.count, r.dims) >= least_rows)) return lower_short(lower, in[0], &r, out[0]);
+  AX_TRY(ax_lower_buffer(lower, &type, lower->differs[eqn->out], &maximum));
+  AX_TRY(lower_maximum(lower, in[0], &r, maximum));
+  return lower_index(lower, in[0], maximum, &r, out[0]);
+}
+
+/* --- hlo: the same two steps --- */
+
+static uint32_t hlo_compare(ax_hlo *hlo, const char *direction, uint32_t a, uint32_t b, const ax_type *type) {
+  ax_type types[] = {*type, *type}, result = ax_array_type(AX_BOOL, type->rank, type->dims);
+  uint32_t in[] = {a, b};
+  return ax_hlo_op(hlo, "stablehlo.compare", in, types, 2, direction, &result, 1);
+}
+
+/* Where x is its maximum along the axes, or NaN. */
+static ax_status hlo_hits(ax_hlo *hlo, uint32_t x, const ax_type *type, const ax_dims *axes, uint32_t *out) {
+  ax_dims kept = ax_dims_others(type->rank, axes, NULL), left = ax_dims_left(type, axes);
+  ax_type small = ax_array_type(type->dtype, left.count, left.v);
+  ax_type hits = ax_array_type(AX_BOOL, type->rank, type->dims), pair[] = {hits, hits};
+  uint32_t most;
+  AX_TRY(ax_hlo_reduce_axes(hlo, AX_SCALAR_MAX, x, type, axes, &most));
+  ax_text attributes = {0};
+  ax_hlo_dims(&attributes, "broadcast_dimensions = ", &kept);
+  most = ax_hlo_op(hlo, "stablehlo.broadcast_in_dim", &most, &small, 1, attributes.data, type, 1);
+  AX_TRY(ax_hlo_attributes_end(&attributes));
+  uint32_t both[] = {
+      hlo_compare(hlo, "comparison_direction = #stablehlo<comparison_direction EQ>", x, most, type),
+      hlo_compare(hlo, "comparison_direction = #stablehlo<comparison_direction NE>", x, x, type),
+  };
+  out[0] = ax_hlo_op(hlo, "stablehlo.or", both, pair, 2, NULL, &hits, 1);
+  return AX_OK;
+}
+
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const argmax_params *p = eqn->params;
+  const ax_type *x = &hlo->program->types[eqn->in[0]];
+  ax_type indices = ax_array_type(p->index_dtype, x->rank, x->dims);
+  ax_type types[] = {ax_array_type(AX_BOOL, x->rank, x->dims), indices, indices};
+  int64_t last = x->dims[p->axes.v[0]] - 1;
+  char attribute[64];
+  uint32_t hits;
+  AX_TRY(hlo_hits(hlo, in[0], x, &p->axes, &hits));
+  snprintf(attribute, sizeof attribute, "iota_dimension = %lld : i64", (long long)p->axes.v[0]);
+  uint32_t index = ax_hlo_op(hlo, "stablehlo.iota", NULL, NULL, 0, attribute, &indices, 1);
+  uint32_t operands[] = {hits, index, ax_hlo_splat(hlo, &indices, &last)};
+  uint32_t places = ax_hlo_op(hlo, "stablehlo.select", operands, types, 3, NULL, &indices, 1);
+  return ax_hlo_reduce_axes(hlo, AX_SCALAR_MIN, places, &indices, &p->axes, out);
+}
+
+static const ax_param params[] = {
+    {"axes", AX_PARAM_DIMS, offsetof(argmax_params, axes)},
+    {"index_dtype", AX_PARAM_DTYPE, offsetof(argmax_params, index_dtype)},
+};
+
+const ax_prim ax_prim_argmax = {
+    .name = "argmax", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(argmax_params),
+    .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
+    .transpose = ax_absent_transpose, .batch = batch,
+    .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo,
+};
+
+ax_value ax_argmax(ax_value x, int64_t axis, ax_dtype index_dtype) {
+  argmax_params p = {.axes = {1, {axis}}, .index_dtype = index_dtype};
+  if (!ax_dimension(ax_prim_argmax.name, "axis", &p.axes.v[0], ax_typeof(x).rank)) return ax_poison;
+  return ax_bind1(&ax_prim_argmax, &p, &x, 1);
+}

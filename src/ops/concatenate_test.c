@@ -1,0 +1,104 @@
+/* Concatenations of many operands: put together from like and unlike pieces, read whole, in parts and by loops, every way there is; and that
+   like pieces cost one kernel. */
+#include "axle/ops.h"
+#include "axle/transform.h"
+#include "plan/passes.h"
+#include "support/cmocka.h"
+#include "support/run.h"
+#include "support/tensor.h"
+
+enum { pieces = 70, row = 3 };
+
+typedef enum reader { WHOLE, SQUARED, IN_PARTS, IN_A_LOOP, DIFFERENTIATED, READERS } reader;
+typedef struct many {
+  reader by;
+  int64_t dimension; /* 1: behind one of size 1 */
+} many;
+
+/* x[row] -> pieces rows of it, every seventh as two, one as none. */
+static ax_value put_together(ax_value x, int64_t dimension) {
+  ax_value all[pieces];
+  for (int i = 0; i < pieces; i++) {
+    ax_value piece = i % 3 == 0 ? x : ax_add(ax_mul(x, ax_real(0.25 * i)), ax_real(i));
+    int64_t dims[] = {1, 1, row};
+    piece = ax_reshape(piece, dimension == 1 ? 3 : 2, dims + (dimension == 1 ? 0 : 1));
+    if (i % 7 == 0) piece = ax_concatenate(2, (ax_value[]){piece, ax_neg(piece)}, dimension);
+    if (i == 5) piece = ax_slice_in_dim(piece, 0, 0, 1, dimension);
+    all[i] = piece;
+  }
+  return ax_concatenate(pieces, all, dimension);
+}
+
+static void step(const ax_value *in, ax_value *out, void *context) {
+  ax_value all = put_together(in[0], ((const many *)context)->dimension);
+  const int64_t size = ax_typeof(all).dims[((const many *)context)->dimension];
+  out[0] = ax_mul(ax_reshape(ax_slice_in_dim(all, size / 2, size / 2 + 1, 1, ((const many *)context)->dimension), 1, (int64_t[]){row}), ax_real(0.1));
+  out[1] = all;
+}
+static void loss(const ax_value *in, ax_value *out, void *context) {
+  ax_value all = put_together(in[0], ((const many *)context)->dimension);
+  out[0] = ax_reduce_sum(ax_sin(all), AX_ALL_DIMS, false);
+}
+
+static void made(const ax_value *in, ax_value *out, void *context) {
+  const many *m = context;
+  if (m->by == IN_A_LOOP) {
+    ax_value both[2];
+    ax_scan(AX_CLOSURE(step, 1, 2, context), 1, 4, false, in, both);
+    out[0] = ax_add(ax_reduce_sum(both[1], 1, (int64_t[]){0}, false), ax_real(0));
+  } else if (m->by == DIFFERENTIATED) {
+    ax_grad(AX_CLOSURE(loss, 1, 1, context), AX_FIRST(1), in, out);
+  } else {
+    ax_value all = put_together(in[0], m->dimension);
+    ax_type type = ax_typeof(all);
+    out[0] = m->by == WHOLE ? all : m->by == SQUARED ? ax_add(ax_mul(all, all), ax_full_like(all, (double)type.dims[m->dimension])) : ax_slice_in_dim(all, 3, 60, 2, m->dimension);
+  }
+}
+
+static void every_way(void **state) {
+  (void)state;
+  const ax_type type = TEST_TYPE(AX_F32, row);
+  ax_tensor *in = test_tensor(type, (double[]){0.5, -1.25, 3}), *out, *wanted;
+  for (int by = 0; by < READERS; by++)
+    for (int64_t dimension = 0; dimension < 2; dimension++) {
+      ax_program *program = test_trace(made, &(many){(reader)by, dimension}, &type, 1, 1);
+      test_run(program, &in, &out);
+      TEST_OK(ax_evaluate(program, &in, &wanted));
+      TEST_TENSORS_NEAR(out, wanted, 1e-5);
+      TEST_EVERY_WAY(program, &in, 1e-5);
+      test_release(&out, 1);
+      test_release(&wanted, 1);
+      ax_program_release(program);
+    }
+  test_release(&in, 1);
+}
+
+/* Its rows from two operands by turns. */
+static void by_turns(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value all[pieces];
+  for (int i = 0; i < pieces; i++) all[i] = in[i % 2];
+  out[0] = ax_concatenate(pieces, all, 0);
+}
+
+static void like_pieces_are_one_kernel(void **state) {
+  (void)state;
+  const ax_type types[] = {TEST_TYPE(AX_F32, 1, row), TEST_TYPE(AX_F32, 1, row)};
+  ax_program *program = test_trace(by_turns, NULL, types, 2, 1);
+  ax_plan *plan;
+  uint32_t kernels = 0;
+  TEST_OK(ax_plan_create(program, NULL, NULL, NULL, &plan));
+  TEST_OK(ax_plan_optimise(plan, NULL, NULL));
+  for (uint32_t i = 0; i < plan->block.count; i++) {
+    assert_int_equal(plan->block.ops[i].kind, AX_OP_KERNEL);
+    kernels += i == 0 || plan->block.ops[i].kernel.kernel != plan->block.ops[i - 1].kernel.kernel;
+  }
+  assert_int_equal(kernels, 1);
+  ax_plan_destroy(plan);
+  ax_program_release(program);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_way), cmocka_unit_test(like_pieces_are_one_kernel)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,334 @@
+/* conv_general_dilated: lhs T[batch, features, s..], rhs T[out, in, k..] -> T[batch / bg, out, o..]
+     y[b, f, o..] = sum over c, k.. of lhs[b, c, (o * stride + k * rhs_dilation - low) / lhs_dilation ..] * rhs[f, c, k..]
+   with zeros where there is no such element; dimensions stand where the specs say. rhs is not turned round.
+   Parameters: window_strides, padding_low, padding_high (negative: cut), lhs_dilation, rhs_dilation: one entry a spatial dimension;
+   lhs_spec, out_spec: the numbers of the batch, the feature and the spatial dimensions; rhs_spec: of out feature, in feature, spatial;
+   feature_group_count fg: lhs's features and out are cut in so many groups, each of which makes one of these from one of those;
+   batch_group_count bg: likewise lhs's batch and out, and each group of the batch makes its own features.
+   Errors: bool or dtypes that differ; ranks below 2 or that differ; a spec that is no permutation; a stride, dilation or group count below 1;
+   both group counts above 1; sizes that the groups do not divide, in that is not features / fg; more cut off than there is.
+   Numerics: eval adds floats in f64 and rounds once; compiled bf16 and f16 are multiplied and added in f32 and rounded once. Integers wrap.
+   Compiled code does not multiply by all zeros that dilation puts in between: an infinity of the kernel makes no NaN there.
+   Bilinear; the transposes are convolutions: lhs's of the cotangent, lhs_dilation and strides in each other's place, with rhs turned
+   round; rhs's of lhs with the cotangent as its kernel, rhs_dilation and strides in each other's place.
+   Sharding: batch, features and groups go through, in makes a sum. A spatial dimension is cut with the result's, or, where the kernel is longer
+   than the result, with the kernel's, which makes a sum: what windows need of their neighbours' blocks is exchanged. */
+#include "ops/conv_general_dilated.h"
+
+#include <string.h>
+
+#include "prim/composite.h"
+#include "prim/prims.h"
+
+ax_window ax_conv_window(const ax_conv_params *p, const ax_type *lhs, const ax_type *rhs, uint32_t i) {
+  return (ax_window){.array = lhs->dims[p->lhs_spec.v[AX_CONV_SPATIAL + i]], .base = p->lhs_dilation.v[i], .low = p->padding_low.v[i],
+                     .high = p->padding_high.v[i], .size = rhs->dims[p->rhs_spec.v[AX_CONV_SPATIAL + i]], .dilation = p->rhs_dilation.v[i],
+                     .stride = p->window_strides.v[i]};
+}
+
+ax_value ax_conv_bind(const ax_conv_params *p, ax_value lhs, ax_value rhs) {
+  ax_value in[] = {lhs, rhs};
+  return ax_bind1(&ax_prim_conv_general_dilated, p, in, 2);
+}
+
+/* --- infer --- */
+
+static ax_status infer_specs(const ax_conv_params *p, uint32_t rank) {
+  const struct {
+    const char *what;
+    const ax_dims *dims;
+    uint32_t count;
+  } lists[] = {{"lhs_spec", &p->lhs_spec, rank}, {"rhs_spec", &p->rhs_spec, rank}, {"out_spec", &p->out_spec, rank},
+               {"window_strides", &p->window_strides, rank - 2}, {"padding_low", &p->padding_low, rank - 2},
+               {"padding_high", &p->padding_high, rank - 2}, {"lhs_dilation", &p->lhs_dilation, rank - 2},
+               {"rhs_dilation", &p->rhs_dilation, rank - 2}};
+  for (size_t i = 0; i < AX_COUNT(lists); i++) {
+    if (lists[i].dims->count != lists[i].count)
+      return ax_error(AX_INVALID_ARGUMENT, "%s has %u entries, not %u, for operands of rank %u", lists[i].what, lists[i].dims->count,
+                      lists[i].count, rank);
+    if (lists[i].count == rank) AX_TRY(ax_infer_distinct(lists[i].what, lists[i].dims, rank));
+  }
+  return AX_OK;
+}
+
+static ax_status infer_divides(const char *what, int64_t size, const char *groups, int64_t count) {
+  if (size % count == 0) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s %lld does not divide the %lld %s", groups, (long long)count, (long long)size, what);
+}
+
+static ax_status infer_features(const ax_conv_params *p, const ax_type *lhs, const ax_type *rhs) {
+  int64_t fg = p->feature_group_count, bg = p->batch_group_count, features = lhs->dims[p->lhs_spec.v[AX_CONV_FEATURE]];
+  int64_t in = rhs->dims[p->rhs_spec.v[AX_CONV_IN]], out = rhs->dims[p->rhs_spec.v[AX_CONV_OUT]];
+  if (fg < 1 || bg < 1 || (fg > 1 && bg > 1))
+    return ax_error(AX_INVALID_ARGUMENT, "feature_group_count is %lld and batch_group_count %lld; they must be at least 1, and one of them 1", (long long)fg, (long long)bg);
+  AX_TRY(infer_divides("features of the left operand", features, "feature_group_count", fg));
+  if (in != features / fg)
+    return ax_error(AX_INVALID_ARGUMENT, "the left operand has %lld features in %lld groups; the right takes %lld, not %lld", (long long)features,
+                    (long long)fg, (long long)in, (long long)(features / fg));
+  AX_TRY(infer_divides("features of the result", out, "feature_group_count", fg));
+  AX_TRY(infer_divides("features of the result", out, "batch_group_count", bg));
+  return infer_divides("elements of the batch", lhs->dims[p->lhs_spec.v[AX_CONV_BATCH]], "batch_group_count", bg);
+}
+
+static ax_status infer(const ax_infer_args *args) {
+  const ax_conv_params *p = args->params;
+  const ax_type *lhs = &args->in[0], *rhs = &args->in[1];
+  ax_type *out = &args->out[0];
+  if (lhs->dtype != rhs->dtype)
+    return ax_error(AX_INVALID_ARGUMENT, "operand dtypes differ: %s and %s", ax_dtype_name(lhs->dtype), ax_dtype_name(rhs->dtype));
+  if (lhs->dtype == AX_BOOL) return ax_error(AX_INVALID_ARGUMENT, "needs a numeric dtype, got bool");
+  if (lhs->rank != rhs->rank || lhs->rank < 2)
+    return ax_error(AX_INVALID_ARGUMENT, "operands of ranks %u and %u; they must have one rank, of at least 2", lhs->rank, rhs->rank);
+  AX_TRY(infer_specs(p, lhs->rank));
+  AX_TRY(infer_features(p, lhs, rhs));
+  *out = ax_array_type(lhs->dtype, lhs->rank, lhs->dims);
+  out->dims[p->out_spec.v[AX_CONV_BATCH]] = lhs->dims[p->lhs_spec.v[AX_CONV_BATCH]] / p->batch_group_count;
+  out->dims[p->out_spec.v[AX_CONV_FEATURE]] = rhs->dims[p->rhs_spec.v[AX_CONV_OUT]];
+  for (uint32_t i = 0; i < ax_conv_spatial(p); i++) {
+    ax_window w = ax_conv_window(p, lhs, rhs, i);
+    AX_TRY(ax_window_positions(&w, "the left operand", (uint32_t)p->lhs_spec.v[AX_CONV_SPATIAL + i], &out->dims[p->out_spec.v[AX_CONV_SPATIAL + i]]));
+  }
+  return AX_OK;
+}
+
+/* --- eval --- */
+
+typedef struct walk {
+  const ax_conv_params *p;
+  const ax_tensor *lhs, *rhs;
+  ax_window windows[AX_MAX_RANK];
+  int64_t taps[AX_MAX_RANK], tap_count; /* places of the kernel */
+  int64_t lhs_stride[AX_MAX_RANK], rhs_stride[AX_MAX_RANK]; /* by place in the spec */
+} walk;
+
+static void strides_of(const ax_tensor *x, const ax_dims *spec, int64_t *by_place) {
+  int64_t strides[AX_MAX_RANK];
+  ax_dense_strides(x->rank, x->dims, strides);
+  for (uint32_t i = 0; i < spec->count; i++) by_place[i] = strides[spec->v[i]];
+}
+
+/* Where the element of lhs that place `tap` of the kernel meets lies, from that of its batch and feature on; *kernel: that of rhs. -1: a zero. */
+static int64_t meets(const walk *w, const int64_t *position, int64_t tap, int64_t *kernel) {
+  int64_t at = 0;
+  bool there = true;
+  *kernel = 0;
+  for (uint32_t i = ax_conv_spatial(w->p); i-- > 0; tap /= w->taps[i]) {
+    int64_t k = tap % w->taps[i], element = ax_window_element(&w->windows[i], position[i], k);
+    there = there && element >= 0;
+    at += element * w->lhs_stride[AX_CONV_SPATIAL + i];
+    *kernel += k * w->rhs_stride[AX_CONV_SPATIAL + i];
+  }
+  return there ? at : -1;
+}
+
+/* index: of the result's element, by place in out_spec. */
+static ax_number element(const walk *w, const int64_t *index) {
+  const ax_conv_params *p = w->p;
+  const ax_tensor *lhs = w->lhs, *rhs = w->rhs;
+  int64_t in = rhs->dims[p->rhs_spec.v[AX_CONV_IN]], out = rhs->dims[p->rhs_spec.v[AX_CONV_OUT]], kernel;
+  int64_t batches = lhs->dims[p->lhs_spec.v[AX_CONV_BATCH]] / p->batch_group_count, f = index[AX_CONV_FEATURE];
+  int64_t b = index[AX_CONV_BATCH] + f / (out / p->batch_group_count) * batches, c = f / (out / p->feature_group_count) * in;
+  ax_number total = {0};
+  for (int64_t tap = 0; tap < w->tap_count; tap++) {
+    int64_t at = meets(w, index + AX_CONV_SPATIAL, tap, &kernel);
+    for (int64_t i = 0; i < in; i++) {
+      ax_number x = {0};
+      if (at >= 0) x = ax_number_load(lhs->dtype, lhs->data, at + b * w->lhs_stride[AX_CONV_BATCH] + (c + i) * w->lhs_stride[AX_CONV_FEATURE]);
+      ax_number y = ax_number_load(rhs->dtype, rhs->data, kernel + f * w->rhs_stride[AX_CONV_OUT] + i * w->rhs_stride[AX_CONV_IN]);
+      if (ax_is_float(lhs->dtype)) total.f += x.f * y.f;
+      else total.u += x.u * y.u;
+    }
+  }
+  return total;
+}
+
+static ax_status eval(const ax_eval_args *args) {
+  const ax_conv_params *p = args->eqn->params;
+  const ax_tensor *out = args->out[0];
+  walk w = {.p = p, .lhs = args->in[0], .rhs = args->in[1]};
+  ax_type lhs = ax_array_type(w.lhs->dtype, w.lhs->rank, w.lhs->dims), rhs = ax_array_type(w.rhs->dtype, w.rhs->rank, w.rhs->dims);
+  for (uint32_t i = 0; i < ax_conv_spatial(p); i++) {
+    w.windows[i] = ax_conv_window(p, &lhs, &rhs, i);
+    w.taps[i] = w.windows[i].size;
+  }
+  w.tap_count = ax_dims_elems(ax_conv_spatial(p), w.taps);
+  strides_of(w.lhs, &p->lhs_spec, w.lhs_stride);
+  strides_of(w.rhs, &p->rhs_spec, w.rhs_stride);
+  int64_t count = ax_dims_elems(out->rank, out->dims), at[AX_MAX_RANK], index[AX_MAX_RANK];
+  for (int64_t i = 0; i < count; i++) {
+    int64_t rest = i;
+    for (uint32_t d = out->rank; d-- > 0; rest /= out->dims[d]) at[d] = rest % out->dims[d];
+    for (uint32_t d = 0; d < out->rank; d++) index[d] = at[p->out_spec.v[d]];
+    ax_number_store(out->dtype, out->data, i, element(&w, index));
+  }
+  return AX_OK;
+}
+
+/* --- jvp --- */
+
+static void jvp(const ax_jvp_args *args) {
+  const ax_conv_params *p = args->eqn->params;
+  ax_value left = args->tangent_in[0], right = args->tangent_in[1];
+  args->out[0] = ax_conv_bind(p, args->in[0], args->in[1]);
+  args->tangent_out[0] = ax_add_any(ax_is_zero(left) ? ax_zero : ax_conv_bind(p, left, args->in[1]),
+                                    ax_is_zero(right) ? ax_zero : ax_conv_bind(p, args->in[0], right));
+}
+
+/* --- hlo --- */
+
+/* "[b, 0, 1, f]": what stands in each dimension. */
+static void spec_text(ax_text *text, const ax_dims *spec, char first, char second) {
+  ax_text_add(text, "[");
+  for (uint32_t d = 0; d < spec->count; d++) {
+    uint32_t place = 0;
+    while (spec->v[place] != d) place++;
+    if (d > 0) ax_text_add(text, ", ");
+    if (place < AX_CONV_SPATIAL) ax_text_add(text, "%c", place == 0 ? first : second);
+    else ax_text_add(text, "%u", place - AX_CONV_SPATIAL);
+  }
+  ax_text_add(text, "]");
+}
+
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_conv_params *p = eqn->params;
+  ax_text attributes = {0};
+  ax_text_add(&attributes, "batch_group_count = %lld : i64, dimension_numbers = #stablehlo.conv<", (long long)p->batch_group_count);
+  spec_text(&attributes, &p->lhs_spec, 'b', 'f');
+  ax_text_add(&attributes, "x");
+  spec_text(&attributes, &p->rhs_spec, 'o', 'i');
+  ax_text_add(&attributes, "->");
+  spec_text(&attributes, &p->out_spec, 'b', 'f');
+  ax_text_add(&attributes, ">, feature_group_count = %lld : i64", (long long)p->feature_group_count);
+  ax_hlo_dims(&attributes, ", lhs_dilation = ", &p->lhs_dilation);
+  ax_text_add(&attributes, ", padding = ");
+  ax_hlo_padding(&attributes, &p->padding_low, &p->padding_high);
+  ax_hlo_dims(&attributes, ", rhs_dilation = ", &p->rhs_dilation);
+  ax_hlo_dims(&attributes, ", window_strides = ", &p->window_strides);
+  return ax_hlo_attributed(hlo, eqn, "stablehlo.convolution", in, &attributes, out);
+}
+
+/* --- The record --- */
+
+static const ax_param params[] = {
+    {"window_strides", AX_PARAM_DIMS, offsetof(ax_conv_params, window_strides)},
+    {"padding_low", AX_PARAM_DIMS, offsetof(ax_conv_params, padding_low)},
+    {"padding_high", AX_PARAM_DIMS, offsetof(ax_conv_params, padding_high)},
+    {"lhs_dilation", AX_PARAM_DIMS, offsetof(ax_conv_params, lhs_dilation)},
+    {"rhs_dilation", AX_PARAM_DIMS, offsetof(ax_conv_params, rhs_dilation)},
+    {"lhs_spec", AX_PARAM_DIMS, offsetof(ax_conv_params, lhs_spec)},
+    {"rhs_spec", AX_PARAM_DIMS, offsetof(ax_conv_params, rhs_spec)},
+    {"out_spec", AX_PARAM_DIMS, offsetof(ax_conv_params, out_spec)},
+    {"feature_group_count", AX_PARAM_I64, offsetof(ax_conv_params, feature_group_count)},
+    {"batch_group_count", AX_PARAM_I64, offsetof(ax_conv_params, batch_group_count)},
+};
+
+const ax_prim ax_prim_conv_general_dilated = {
+    .name = "conv_general_dilated", .kind = AX_LOCAL, .linear = AX_LINEAR_ONE, .kinds = AX_KINDS_SUM, .in_count = 2, .out_count = 1,
+    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_conv_params),
+    .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
+    .transpose = ax_conv_transpose, .batch = ax_conv_batch, .simplify = ax_simplify_nothing,
+    .shard = ax_conv_shard, .block = ax_conv_block, .lower = ax_conv_lower, .hlo = hlo,
+};
+
+/* --- The public functions --- */
+
+static const char function[] = "conv_general_dilated";
+
+static const char *const names[] = {"NC", "OI", "NC"}; /* of the two dimensions of lhs, rhs and the result that are not spatial */
+
+/* "NHWC" -> "HW": what stands beside the two names. */
+static bool spatial_letters(const char *what, const char *text, uint32_t rank, const char *two, char *out) {
+  uint32_t count = 0;
+  bool good = strlen(text) == rank && strchr(text, two[0]) != NULL && strchr(text, two[1]) != NULL;
+  for (const char *c = text; good && *c != '\0'; c++) {
+    good = strchr(c + 1, *c) == NULL;
+    if (*c != two[0] && *c != two[1]) out[count++] = *c;
+  }
+  out[good ? count : 0] = '\0';
+  if (!good) ax_reject_as(function, "%s is \"%.40s\": it must have %u different letters, %c and %c among them", what, text, rank, two[0], two[1]);
+  return good;
+}
+
+/* Spatial dimensions in the order of the letters. */
+static bool read_spec(const char *what, const char *text, uint32_t rank, const char *two, const char *order, ax_dims *out) {
+  char own[AX_MAX_RANK + 1];
+  if (!spatial_letters(what, text, rank, two, own)) return false;
+  *out = (ax_dims){.count = rank, .v = {strchr(text, two[0]) - text, strchr(text, two[1]) - text}};
+  for (uint32_t i = 0; order[i] != '\0'; i++) {
+    const char *at = strchr(own, order[i]) != NULL ? strchr(text, order[i]) : NULL;
+    if (at == NULL) return ax_reject_as(function, "%s is \"%.40s\": it has no spatial dimension %c, which another one has", what, text, order[i]), false;
+    out->v[AX_CONV_SPATIAL + i] = at - text;
+  }
+  return true;
+}
+
+/* What is not said has its two dimensions in front, and those of the others behind them. */
+static bool read_specs(const ax_conv_options *options, uint32_t rank, ax_conv_params *p) {
+  static const char letters[] = "DHWXYZABEFGJKL";
+  static const char *const what[] = {"lhs", "rhs", "out"};
+  const char *texts[] = {options->lhs, options->rhs, options->out};
+  char order[AX_MAX_RANK + 1] = "", own[3][AX_MAX_RANK + 1];
+  ax_dims *specs[] = {&p->lhs_spec, &p->rhs_spec, &p->out_spec};
+  const int from = texts[1] != NULL ? 1 : texts[0] != NULL ? 0 : 2;
+  if (texts[from] != NULL && !spatial_letters(what[from], texts[from], rank, names[from], order)) return false;
+  for (uint32_t i = 0; i < rank - 2 && texts[from] == NULL; i++) order[i] = letters[i + (rank < 5 ? 5 - rank : 0)], order[i + 1] = '\0';
+  for (int i = 0; i < 3; i++) {
+    memcpy(own[i], names[i], 2);
+    memcpy(own[i] + 2, order, strlen(order) + 1);
+    const char *otherwise = i == 2 && texts[0] != NULL ? texts[0] : own[i];
+    if (!read_spec(what[i], texts[i] != NULL ? texts[i] : otherwise, rank, names[i], order, specs[i])) return false;
+  }
+  return true;
+}
+
+static ax_dims given(uint32_t count, const int64_t *v, int64_t otherwise) {
+  ax_dims dims = {.count = count};
+  for (uint32_t i = 0; i < count; i++) dims.v[i] = v != NULL ? v[i] : otherwise;
+  return dims;
+}
+
+static bool read_padding(const ax_conv_options *options, const ax_type *lhs, const ax_type *rhs, ax_conv_params *p) {
+  if (options->padding == NULL) return true;
+  if (options->low != NULL || options->high != NULL) return ax_reject_as(function, "padding is \"%.40s\", and low or high is given too", options->padding), false;
+  for (uint32_t i = 0; i < ax_conv_spatial(p); i++) {
+    ax_window w = ax_conv_window(p, lhs, rhs, i);
+    if (!ax_window_pads(function, options->padding, &w)) return false;
+    p->padding_low.v[i] = w.low;
+    p->padding_high.v[i] = w.high;
+  }
+  return true;
+}
+
+/* Products are made in the wider of what the operands are and what is asked for. */
+static ax_value convert(ax_value x, ax_dtype dtype) { return ax_typeof(x).dtype == dtype ? x : ax_convert_element_type(x, dtype); }
+
+static ax_value conv(ax_value lhs, ax_value rhs, const ax_conv_options *options) {
+  static const ax_conv_options none = {0};
+  ax_type types[2];
+  ax_conv_params p = {0};
+  if (options == NULL) options = &none;
+  if (!ax_operand(function, lhs, &types[0]) || !ax_operand(function, rhs, &types[1])) return ax_poison;
+  if (types[0].rank != types[1].rank || types[0].rank < 2)
+    return ax_reject_as(function, "%s and %s: operands must have one rank, of at least 2", ax_operand_string(&types[0]), ax_operand_string(&types[1]));
+  uint32_t rank = types[0].rank;
+  p.window_strides = given(rank - 2, options->strides, 1);
+  p.padding_low = given(rank - 2, options->low, 0);
+  p.padding_high = given(rank - 2, options->high, 0);
+  p.lhs_dilation = given(rank - 2, options->lhs_dilation, 1);
+  p.rhs_dilation = given(rank - 2, options->rhs_dilation, 1);
+  p.feature_group_count = options->feature_group_count != 0 ? options->feature_group_count : 1;
+  p.batch_group_count = options->batch_group_count != 0 ? options->batch_group_count : 1;
+  if (!read_specs(options, rank, &p) || !read_padding(options, &types[0], &types[1], &p)) return ax_poison;
+  ax_dtype wanted = options->preferred_element_type, own = types[0].dtype;
+  if (wanted == AX_NO_DTYPE || wanted == own) return ax_conv_bind(&p, lhs, rhs);
+  if (ax_dtype_bytes(wanted) == 0 || wanted == AX_BOOL || ax_is_float(wanted) != ax_is_float(own) || own != types[1].dtype)
+    return ax_reject_as(function, "a result of dtype %s is asked for of %s and %s", ax_dtype_name(wanted), ax_operand_string(&types[0]), ax_operand_string(&types[1]));
+  ax_dtype wide = ax_dtype_bytes(wanted) > ax_dtype_bytes(own) ? wanted : own;
+  return convert(ax_conv_bind(&p, convert(lhs, wide), convert(rhs, wide)), wanted);
+}
+
+ax_value ax_conv_general_dilated(ax_value lhs, ax_value rhs, const ax_conv_options *options) { return conv(lhs, rhs, options); }
+
+ax_value ax_conv(ax_value lhs, ax_value rhs, const int64_t *strides, const char *padding) {
+  return conv(lhs, rhs, &(ax_conv_options){.strides = strides, .padding = padding != NULL ? padding : "VALID"});
+}

@@ -1,0 +1,30 @@
+/* What the files of conv_general_dilated share. */
+#ifndef AX_OPS_CONV_GENERAL_DILATED_H
+#define AX_OPS_CONV_GENERAL_DILATED_H
+
+#include "ops/window.h"
+
+typedef struct ax_conv_params {
+  ax_dims window_strides, padding_low, padding_high, lhs_dilation, rhs_dilation; /* one entry a spatial dimension */
+  ax_dims lhs_spec, rhs_spec, out_spec; /* numbers of dimensions: batch, feature, spatial..; of rhs: out feature, in feature, spatial.. */
+  int64_t feature_group_count, batch_group_count;
+} ax_conv_params;
+
+enum { AX_CONV_BATCH = 0, AX_CONV_FEATURE = 1, AX_CONV_SPATIAL = 2 }; /* places in lhs_spec and out_spec */
+enum { AX_CONV_OUT = 0, AX_CONV_IN = 1 };                             /* in rhs_spec */
+
+static inline uint32_t ax_conv_spatial(const ax_conv_params *p) { return p->lhs_spec.count - AX_CONV_SPATIAL; }
+/* Spatial dimension i. */
+ax_window ax_conv_window(const ax_conv_params *p, const ax_type *lhs, const ax_type *rhs, uint32_t i);
+ax_value ax_conv_bind(const ax_conv_params *p, ax_value lhs, ax_value rhs);
+
+void ax_conv_transpose(const ax_transpose_args *args);
+void ax_conv_batch(const ax_batch_args *args);
+void ax_conv_shard(const ax_shard_args *args);
+void ax_conv_block(const ax_block_args *args);
+/* Of a dilated left operand: whether it is made by phases, without zeros in between; and that. conv_general_dilated_phases.c */
+bool ax_conv_has_phases(const ax_conv_params *p, const ax_type *lhs, const ax_type *rhs);
+ax_value ax_conv_by_phases(const ax_eqn *eqn, const ax_value *in);
+ax_status ax_conv_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+
+#endif

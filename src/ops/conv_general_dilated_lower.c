@@ -1,0 +1,527 @@
+/* How convolutions are computed: as products of strided parts of lhs with parts of rhs.
+
+     y = sum over the kernel's places of       lhs's part for that place . rhs there         many results, few places: 3x3 over an image
+     y at each position =                      lhs's part for that position . rhs            few results, many places: a kernel's gradient
+
+   What is dilated is made of convolutions of what is not, first: conv_general_dilated_phases.c.
+
+   For each spatial dimension the shorter of the two is written out, or gone through in a loop where all of them together would be too many.
+   Places that are written out are taken several at a time, beside one another, so that products are not of a few features only; where a group
+   has but one there are none, and what is left is multiplied element by element. */
+#include <string.h>
+
+#include "ops/conv_general_dilated.h"
+#include "prim/prims.h"
+
+enum { most_written_out = 128, few_features = 32, long_sum = 128, long_width = 16, few_places = 64 };
+
+/* lhs as [group, ..], padded, with its batch, spatial and in dimensions where the fields say, and rhs likewise; what is made is
+   [group, batch, o.., out]. */
+typedef struct product {
+  ax_window windows[AX_MAX_RANK];
+  uint32_t spatial, at; /* the dimension that is gone through next */
+  bool by_place[AX_MAX_RANK], looped[AX_MAX_RANK];
+  ax_value lhs, rhs;
+  uint32_t lhs_at[AX_MAX_RANK], lhs_in, rhs_at[AX_MAX_RANK], rhs_in;
+} product;
+
+static ax_value multiply(const product *c);
+
+/* At place or position `n` of dimension c->at: a part of lhs, and of rhs where it is a place. */
+static product taken(const product *c, int64_t n) {
+  product inner = *c;
+  const ax_window *w = &c->windows[c->at];
+  if (c->by_place[c->at]) {
+    inner.lhs = ax_window_part(c->lhs, c->lhs_at[c->at], n * w->dilation, ax_window_count(w), w->stride);
+    inner.rhs = ax_window_part(c->rhs, c->rhs_at[c->at], n, 1, 1);
+  } else {
+    inner.lhs = ax_window_part(c->lhs, c->lhs_at[c->at], n * w->stride, w->size, w->dilation);
+  }
+  inner.at++;
+  return inner;
+}
+
+/* The same where `n` is computed. */
+static product taken_at(const product *c, ax_value n) {
+  product inner = *c;
+  const ax_window *w = &c->windows[c->at];
+  const bool by_place = c->by_place[c->at];
+  const int64_t count = by_place ? ax_window_count(w) : w->size, step = by_place ? w->stride : w->dilation;
+  ax_value start = ax_mul(n, ax_integer(by_place ? w->dilation : w->stride));
+  ax_value part = ax_dynamic_slice_in_dim(c->lhs, start, ax_dilated(count, step), c->lhs_at[c->at]);
+  inner.lhs = ax_window_part(part, c->lhs_at[c->at], 0, count, step);
+  if (by_place) inner.rhs = ax_dynamic_slice_in_dim(c->rhs, n, 1, c->rhs_at[c->at]);
+  inner.at++;
+  return inner;
+}
+
+static AX_BODY(add_place) {
+  product inner = taken_at(context, in[0]);
+  out[0] = ax_add(in[1], multiply(&inner));
+}
+
+/* Of many places, with what each addition lacks (Knuth's two-sum). in: the place, the sum, all it lacks. */
+static AX_BODY(add_place_exactly) {
+  product inner = taken_at(context, in[0]);
+  ax_value more = multiply(&inner), sum = ax_add(in[1], more), added = ax_sub(sum, in[1]);
+  out[0] = sum;
+  out[1] = ax_add(in[2], ax_add(ax_sub(in[1], ax_sub(sum, added)), ax_sub(more, added)));
+}
+
+/* in: the position; out: the next, and the result there. */
+static AX_BODY(one_position) {
+  product inner = taken_at(context, in[0]);
+  out[0] = ax_add(in[0], ax_integer(1));
+  out[1] = multiply(&inner);
+}
+
+static ax_value by_places(const product *c) {
+  const int64_t count = c->windows[c->at].size;
+  product first = taken(c, 0);
+  ax_value sum = multiply(&first);
+  if (c->looped[c->at] && count > few_places && !ax_failed() && ax_is_float(ax_typeof(sum).dtype)) {
+    ax_value carry[] = {sum, ax_full_like(sum, 0)};
+    ax_fori_loop(ax_integer(1), ax_integer(count), AX_CLOSURE(add_place_exactly, 3, 2, c), carry, carry);
+    return ax_where(ax_eq(carry[1], carry[1]), ax_add(carry[0], carry[1]), carry[0]); /* infinities lack what is no number */
+  }
+  if (c->looped[c->at]) {
+    ax_fori_loop(ax_integer(1), ax_integer(count), AX_CLOSURE(add_place, 2, 1, c), &sum, &sum);
+    return sum;
+  }
+  for (int64_t n = 1; n < count && !ax_failed(); n++) {
+    product inner = taken(c, n);
+    sum = ax_add(sum, multiply(&inner));
+  }
+  return sum;
+}
+
+static ax_value by_positions_in_loop(const product *c, uint32_t d, int64_t count) {
+  ax_value carry[] = {ax_as("conv_general_dilated", ax_integer(0), AX_S32), ax_poison};
+  ax_scan(AX_CLOSURE(one_position, 1, 2, c), 1, count, false, carry, carry);
+  ax_type type = ax_typeof(carry[1]);
+  if (ax_failed()) return ax_poison;
+  ax_value moved = ax_move_dim(carry[1], 0, (int)d); /* in front of the dimension of 1 that it is */
+  memmove(type.dims, type.dims + 1, (type.rank - 1) * sizeof type.dims[0]);
+  type.dims[d] = count;
+  return ax_reshape(moved, type.rank - 1, type.dims);
+}
+
+static ax_value by_positions(const product *c) {
+  const int64_t count = ax_window_count(&c->windows[c->at]);
+  const uint32_t d = 2 + c->at;
+  if (c->looped[c->at]) return by_positions_in_loop(c, d, count);
+  ax_value *parts = ax_trace_alloc((size_t)count * sizeof parts[0]);
+  for (int64_t n = 0; n < count && parts != NULL && !ax_failed(); n++) {
+    product inner = taken(c, n);
+    parts[n] = multiply(&inner);
+  }
+  return parts != NULL ? ax_concatenate((uint32_t)count, parts, d) : ax_poison;
+}
+
+/* All dimensions are taken: one product. Those of positions are contracted, of which one is left; those of places have one place, and go. */
+static ax_value multiply_all(const product *c) {
+  const ax_type x = ax_typeof(c->lhs), kernel = ax_typeof(c->rhs);
+  int64_t lhs[AX_MAX_RANK], rhs[AX_MAX_RANK], group = 0, dims[AX_MAX_RANK];
+  uint32_t count = 0, rank = 0, now[AX_MAX_RANK] = {0};
+  bool goes[AX_MAX_RANK] = {false};
+  if (ax_failed()) return ax_poison;
+  for (uint32_t i = 0; i < c->spatial; i++) goes[c->rhs_at[i]] = c->by_place[i];
+  for (uint32_t d = 0; d < kernel.rank; d++) {
+    now[d] = rank;
+    if (!goes[d]) dims[rank++] = kernel.dims[d];
+  }
+  for (uint32_t i = 0; i < c->spatial; i++)
+    if (!c->by_place[i]) lhs[count] = c->lhs_at[i], rhs[count++] = now[c->rhs_at[i]];
+  lhs[count] = c->lhs_in, rhs[count++] = now[c->rhs_in];
+  ax_value made =
+      ax_dot_general(c->lhs, rank < kernel.rank ? ax_reshape(c->rhs, rank, dims) : c->rhs, count, lhs, rhs, 1, &group, &group);
+  const ax_type type = ax_typeof(made);
+  if (ax_failed()) return ax_poison;
+  dims[0] = type.dims[0], dims[1] = type.dims[1];
+  for (uint32_t i = 0, next = 2; i < c->spatial; i++) dims[2 + i] = c->by_place[i] ? type.dims[next++] : 1;
+  dims[x.rank - 1] = type.dims[type.rank - 1];
+  return ax_reshape(made, x.rank, dims);
+}
+
+static ax_value multiply(const product *c) {
+  if (c->at == c->spatial) return multiply_all(c);
+  return c->by_place[c->at] ? by_places(c) : by_positions(c);
+}
+
+/* --- Places side by side --- */
+
+/* lhs's part for the kernel's place of this number, in row-major order. */
+static ax_value part_for(const product *c, int64_t place) {
+  ax_value x = c->lhs;
+  for (uint32_t i = c->spatial; i-- > 0; place /= c->windows[i].size) {
+    const ax_window *w = &c->windows[i];
+    x = ax_window_part(x, c->lhs_at[i], place % w->size * w->dilation, ax_window_count(w), w->stride);
+  }
+  return x;
+}
+
+/* Of few features, parts for as many places as make a sum long enough to be worth a product, beside one another. rhs: [group, k.., in, out]. */
+static ax_value by_places_together(const product *c) {
+  const ax_type kernel = ax_typeof(c->rhs);
+  if (ax_failed()) return ax_poison;
+  const int64_t in = kernel.dims[c->rhs_in], out = kernel.dims[kernel.rank - 1], all = ax_dims_elems(c->spatial, kernel.dims + 1), group = 0;
+  const int64_t together = in < few_features ? long_sum / in : 1, lhs[] = {c->lhs_in}, rhs[] = {1};
+  ax_value *parts = ax_trace_alloc((size_t)together * sizeof parts[0]), sum = ax_poison;
+  ax_value flat = ax_reshape(c->rhs, 3, (int64_t[]){kernel.dims[0], all * in, out});
+  for (int64_t first = 0; first < all && parts != NULL && !ax_failed(); first += together) {
+    const int64_t count = first + together < all ? together : all - first;
+    for (int64_t n = 0; n < count; n++) parts[n] = part_for(c, first + n);
+    ax_value x = count > 1 ? ax_concatenate((uint32_t)count, parts, c->lhs_in) : parts[0];
+    ax_value made = ax_dot_general(x, ax_window_part(flat, 1, first * in, count * in, 1), 1, lhs, rhs, 1, &group, &group);
+    sum = first == 0 ? made : ax_add(sum, made);
+  }
+  return sum;
+}
+
+/* Of one feature a group, lhs with its dimensions where the result has them, the groups at `features`, and rhs as [k.., 1, group * out]: element by
+   element. */
+static ax_value by_features(const product *c, uint32_t features, int64_t groups) {
+  const ax_type x = ax_typeof(c->lhs), kernel = ax_typeof(c->rhs);
+  if (ax_failed()) return ax_poison;
+  const int64_t all = ax_dims_elems(c->spatial, kernel.dims), out = kernel.dims[kernel.rank - 1] / groups;
+  ax_value rows = ax_reshape(c->rhs, 3, (int64_t[]){all, groups, out}), sum = ax_poison;
+  const int64_t by[] = {features, features + 1};
+  for (int64_t n = 0; n < all && !ax_failed(); n++) {
+    ax_value row = ax_reshape(ax_window_part(rows, 0, n, 1, 1), 2, (int64_t[]){groups, out}), part = part_for(c, n);
+    ax_type type = ax_typeof(part);
+    int64_t same[AX_MAX_RANK];
+    for (uint32_t d = 0; d < x.rank; d++) same[d] = d > features ? d + 1 : d;
+    memmove(type.dims + features + 2, type.dims + features + 1, (type.rank++ - features - 1) * sizeof type.dims[0]);
+    type.dims[features + 1] = out;
+    ax_value made = ax_mul(ax_broadcast_in_dim(part, type.rank, type.dims, same), ax_broadcast_in_dim(row, type.rank, type.dims, by));
+    sum = n == 0 ? made : ax_add(sum, made);
+  }
+  ax_type type = ax_typeof(sum);
+  if (ax_failed()) return ax_poison;
+  memmove(type.dims + features + 1, type.dims + features + 2, (--type.rank - features - 1) * sizeof type.dims[0]);
+  type.dims[features] = groups * out;
+  return ax_reshape(sum, type.rank, type.dims);
+}
+
+/* --- The whole --- */
+
+/* How each dimension is gone through: the longest in loops, until few enough are left to write out. True: all are written out, by places. */
+static bool plan_loops(product *c) {
+  double all = 1, count[AX_MAX_RANK];
+  bool places = true;
+  for (uint32_t i = 0; i < c->spatial; i++) {
+    int64_t positions = ax_window_count(&c->windows[i]);
+    c->by_place[i] = c->windows[i].size <= positions;
+    count[i] = (double)(c->by_place[i] ? c->windows[i].size : positions);
+    all *= count[i];
+    places = places && c->by_place[i];
+  }
+  places = places && all <= most_written_out;
+  while (all > most_written_out) {
+    uint32_t longest = 0;
+    for (uint32_t i = 1; i < c->spatial; i++)
+      if (count[i] > count[longest]) longest = i;
+    all /= count[longest];
+    count[longest] = 1;
+    c->looped[longest] = true;
+  }
+  return places;
+}
+
+/* Where places of lhs_spec or rhs_spec stand, once x has its dimensions in this order: all of them, or, where `lies`, as they lie. */
+static ax_value ordered(ax_value x, const ax_dims *spec, const uint32_t *order, bool lies, uint32_t *at) {
+  int64_t permutation[AX_MAX_RANK];
+  bool same = true;
+  for (uint32_t i = 0; i < spec->count; i++) {
+    permutation[i] = spec->v[order[i]];
+    at[order[i]] = lies ? (uint32_t)permutation[i] : i;
+    same = same && permutation[i] == i;
+  }
+  return same || lies ? x : ax_transpose(x, permutation);
+}
+
+/* Dimension d is cut in groups, which come to the front. */
+static ax_value groups_front(ax_value x, uint32_t d, int64_t groups) {
+  ax_type type = ax_typeof(x);
+  ax_dims dims = {.count = type.rank};
+  if (ax_failed()) return ax_poison;
+  memcpy(dims.v, type.dims, sizeof type.dims);
+  if (!ax_dims_insert(&ax_prim_conv_general_dilated, &dims, d, groups)) return ax_poison;
+  dims.v[d + 1] /= groups;
+  return ax_move_dim(ax_reshape(x, dims.count, dims.v), (int)d, 0);
+}
+
+/* [group, batch, o.., out] as [batch, o.., features]. */
+static ax_value groups_joined(ax_value made, int64_t groups) {
+  ax_type type = ax_typeof(made);
+  const uint32_t rank = type.rank - 1;
+  int64_t dims[AX_MAX_RANK];
+  if (ax_failed()) return ax_poison;
+  memcpy(dims, type.dims + 1, rank * sizeof dims[0]);
+  dims[rank - 1] *= groups;
+  return ax_reshape(ax_move_dim(made, 0, (int)rank - 1), rank, dims);
+}
+
+/* [batch, o.., features] as the result has it. */
+static ax_value finished(ax_value made, const ax_conv_params *p) {
+  const uint32_t rank = p->out_spec.count;
+  int64_t permutation[AX_MAX_RANK];
+  for (uint32_t place = 0; place < rank; place++)
+    permutation[p->out_spec.v[place]] = place == AX_CONV_BATCH ? 0 : place == AX_CONV_FEATURE ? rank - 1 : place - 1;
+  return ax_transpose(made, permutation);
+}
+
+/* Floats of at least f32, or integers. */
+static ax_value convolve(const ax_conv_params *p, ax_value x, ax_value y) {
+  const ax_type lhs = ax_typeof(x), rhs = ax_typeof(y);
+  const int64_t groups = p->feature_group_count * p->batch_group_count;
+  const uint32_t rank = lhs.rank, spatial = rank - 2;
+  uint32_t left[AX_MAX_RANK], right[AX_MAX_RANK], lhs_at[AX_MAX_RANK], rhs_at[AX_MAX_RANK];
+  ax_window windows[AX_MAX_RANK];
+  product c = {.spatial = spatial};
+  for (uint32_t i = 0; i < spatial; i++) {
+    c.windows[i] = ax_conv_window(p, &lhs, &rhs, i);
+    left[1 + i] = right[i] = AX_CONV_SPATIAL + i;
+  }
+  left[0] = AX_CONV_BATCH, left[rank - 1] = AX_CONV_FEATURE;
+  const bool together = plan_loops(&c) && spatial > 0, by_feature = together && p->feature_group_count > 1 && rhs.dims[p->rhs_spec.v[AX_CONV_IN]] == 1;
+  for (uint32_t place = 0; place < rank && by_feature; place++) left[p->out_spec.v[place]] = place;
+  right[spatial] = AX_CONV_IN, right[spatial + 1] = AX_CONV_OUT;
+  bool lies = groups == 1; /* where all is contracted, it may lie as it does */
+  for (uint32_t i = 0; i < spatial; i++) lies = lies && !c.by_place[i];
+  c.rhs = ordered(y, &p->rhs_spec, right, lies, rhs_at);
+  c.lhs = ordered(x, &p->lhs_spec, left, lies, lhs_at);
+  for (uint32_t i = 0; i < spatial; i++) windows[lhs_at[AX_CONV_SPATIAL + i]] = c.windows[i];
+  for (uint32_t i = 0; i < 2; i++) windows[lhs_at[i]] = (ax_window){.base = 1};
+  c.lhs = ax_window_padded(c.lhs, ax_zero_like(c.lhs), 0, rank, windows);
+  for (uint32_t i = 0; i < spatial; i++) {
+    c.windows[i].array = windows[lhs_at[AX_CONV_SPATIAL + i]].array;
+    c.windows[i].low = c.windows[i].high = 0, c.windows[i].base = 1;
+    c.lhs_at[i] = lhs_at[AX_CONV_SPATIAL + i];
+    c.rhs_at[i] = rhs_at[AX_CONV_SPATIAL + i];
+  }
+  if (by_feature) return by_features(&c, (uint32_t)p->out_spec.v[AX_CONV_FEATURE], groups);
+  c.lhs = groups_front(c.lhs, lhs_at[p->batch_group_count > 1 ? AX_CONV_BATCH : AX_CONV_FEATURE], groups);
+  c.rhs = groups_front(c.rhs, rhs_at[AX_CONV_OUT], groups);
+  for (uint32_t i = 0; i < spatial; i++) c.lhs_at[i]++, c.rhs_at[i]++;
+  c.lhs_in = 1 + lhs_at[AX_CONV_FEATURE];
+  c.rhs_in = 1 + rhs_at[AX_CONV_IN];
+  return finished(groups_joined(together ? by_places_together(&c) : multiply(&c), groups), p);
+}
+
+/* Made in f32. */
+static bool is_half(ax_dtype dtype) { return dtype == AX_BF16 || dtype == AX_F16; }
+
+static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
+  const ax_dtype dtype = ax_typeof(in[0]).dtype;
+  if (ax_failed()) return ax_poison;
+  if (!is_half(dtype)) return convolve(eqn->params, in[0], in[1]);
+  ax_value made = ax_conv_bind(eqn->params, ax_convert_element_type(in[0], AX_F32), ax_convert_element_type(in[1], AX_F32));
+  return ax_convert_element_type(made, dtype);
+}
+
+/* --- Rows as they lie, and rows unfolded --- */
+
+/* Of images without groups.
+
+   Few places, which is what layers have. Along a row of the image the kernel's places lie beside one another, each row of the left factor over most of the last:
+   what a row of the result is made of is a product for each of the kernel's rows, added up.
+
+     y[batch, oh, ow, out] = sum over kh of padded[batch, oh * stride + kh * dilation, (ow * stride .. + kw, in)] . rhs[kh, (kw, in), out]
+
+   Where rows are short, or places in a row do not lie side by side: along the last spatial dimension the kernel's places are laid beside one
+   another, once; along the first each place is a product of rows that lie together, added to those before it. Rows that a stride skips lie behind
+   one another too.
+
+     unfolded[batch, h mod stride, h / stride, ow, kw, in] = padded[batch, h, ow * stride + kw * dilation, in]
+     y[batch, (oh, ow), out] += unfolded[batch, (kh * dilation) mod stride, (kh * dilation) / stride + oh, ow, (kw, in)] . rhs[kh, (kw, in), out]
+
+   Few positions, which is what gradients of kernels have: the same with images that have batches for features.
+
+     y[oh, (ow, batch), out] = sum over in, kh of padded[in, oh * stride + kh * dilation, kw * dilation + (ow, batch)]' . rhs[in, kh, kw, out] */
+typedef struct unfolding {
+  const ax_conv_params *p;
+  ax_window rows, columns; /* padded */
+  int64_t batch, in, out, height, width; /* height, width: the result's */
+  int64_t skipped, together;             /* the stride of rows, and how many lie together for each remainder by it */
+} unfolding;
+
+static bool is_plain_image(const ax_lower *lower, const ax_eqn *eqn, unfolding *u) {
+  const ax_conv_params *p = eqn->params;
+  const ax_type *lhs = &lower->program->types[eqn->in[0]], *rhs = &lower->program->types[eqn->in[1]];
+  if (ax_conv_spatial(p) != 2 || p->feature_group_count * p->batch_group_count != 1 || (lhs->dtype != AX_F32 && lhs->dtype != AX_F64)) return false;
+  *u = (unfolding){.p = p, .rows = ax_conv_window(p, lhs, rhs, 0), .columns = ax_conv_window(p, lhs, rhs, 1)};
+  u->height = ax_window_count(&u->rows), u->width = ax_window_count(&u->columns);
+  u->batch = lhs->dims[p->lhs_spec.v[AX_CONV_BATCH]], u->in = lhs->dims[p->lhs_spec.v[AX_CONV_FEATURE]];
+  u->out = rhs->dims[p->rhs_spec.v[AX_CONV_OUT]];
+  u->skipped = u->rows.stride;
+  u->rows.array = ax_dilated(u->rows.array, u->rows.base) + u->rows.low + u->rows.high;
+  u->together = (u->rows.array + u->skipped - 1) / u->skipped;
+  return true;
+}
+
+static bool has_few_places(const unfolding *u) {
+  const bool few = u->rows.size <= u->height && u->columns.size <= u->width && u->rows.size * u->columns.size <= most_written_out;
+  return few && u->rows.size > 1 && u->out > 1 && u->height * u->width >= 16; /* others are sums or single products */
+}
+
+static bool has_few_positions(const unfolding *u) {
+  const bool few = u->height < u->rows.size && u->width <= u->columns.size && u->height * u->width <= most_written_out;
+  return few && u->columns.stride == 1 && u->columns.size >= long_width && u->width * u->batch > 1 && u->out > 1;
+}
+
+/* lhs in this order, padded. */
+static ax_value padded(const ax_eqn *eqn, const ax_value *in, const uint32_t *order) {
+  const ax_conv_params *p = eqn->params;
+  const ax_type lhs = ax_typeof(in[0]), rhs = ax_typeof(in[1]);
+  ax_window windows[] = {ax_conv_window(p, &lhs, &rhs, 0), ax_conv_window(p, &lhs, &rhs, 1)};
+  uint32_t at[AX_MAX_RANK];
+  return ax_window_padded(ordered(in[0], &p->lhs_spec, order, false, at), ax_zero_like(in[0]), 1, 2, windows);
+}
+
+static bool lies_in_rows(const unfolding *u) { return u->columns.dilation == 1 && u->width >= long_width; }
+
+static ax_status multiply_image(ax_lower *lower, const unfolding *u, uint32_t image, uint32_t kernel, uint32_t out) {
+  const ax_type *type = &ax_lower_get(lower, image)->type;
+  const int64_t row = type->dims[2] * u->in, k = u->columns.size * u->in;
+  const ax_gemm gemm = {.dtype = type->dtype, .m = u->width, .n = u->out, .k = k, .lda = u->columns.stride * u->in, .ldb = u->out, .ldc = u->out,
+                        .a = image, .b = kernel, .c = out, .batch_rank = 2, .batch = {u->batch, u->height},
+                        .a_stride = {type->dims[1] * row, u->rows.stride * row}, .c_stride = {u->height * u->width * u->out, u->width * u->out},
+                        .term_rank = 1, .terms = {u->rows.size}, .a_term = {u->rows.dilation * row}, .b_term = {k * u->out}};
+  return ax_lower_gemm(lower, &gemm);
+}
+
+/* out[oh, ow, batch, out] */
+static ax_status multiply_features(ax_lower *lower, const unfolding *u, uint32_t image, uint32_t kernel, uint32_t out) {
+  const ax_type *type = &ax_lower_get(lower, image)->type;
+  const int64_t row = type->dims[2] * u->batch, m = u->width * u->batch, rows = u->columns.size * u->out;
+  const ax_gemm gemm = {.dtype = type->dtype, .transpose_a = true, .m = m, .n = u->out, .k = u->columns.size, .lda = u->columns.dilation * u->batch,
+                        .ldb = u->out, .ldc = u->out, .a = image, .b = kernel, .c = out, .batch_rank = 1, .batch = {u->height},
+                        .a_stride = {u->rows.stride * row}, .c_stride = {m * u->out}, .term_rank = 2, .terms = {u->in, u->rows.size},
+                        .a_term = {type->dims[1] * row, u->rows.dilation * row}, .b_term = {u->rows.size * rows, rows}};
+  return ax_lower_gemm(lower, &gemm);
+}
+
+static ax_value kernel_in(const ax_eqn *eqn, const ax_value *in, const uint32_t *order) {
+  uint32_t at[AX_MAX_RANK];
+  return ordered(in[1], &((const ax_conv_params *)eqn->params)->rhs_spec, order, false, at);
+}
+
+/* rhs as [kh, kw, in, out]. */
+static ax_value kernel_rows(const ax_eqn *eqn, const ax_value *in) {
+  static const uint32_t order[] = {AX_CONV_SPATIAL, AX_CONV_SPATIAL + 1, AX_CONV_IN, AX_CONV_OUT};
+  return kernel_in(eqn, in, order);
+}
+
+/* rhs as [in, kh, kw, out]. */
+static ax_value kernel_images(const ax_eqn *eqn, const ax_value *in) {
+  static const uint32_t order[] = {AX_CONV_IN, AX_CONV_SPATIAL, AX_CONV_SPATIAL + 1, AX_CONV_OUT};
+  return kernel_in(eqn, in, order);
+}
+
+static ax_position place(int dim, int64_t coef, int64_t offset) { return (ax_position){.dim = dim, .coef = coef, .offset = offset, .dynamic = AX_NONE}; }
+
+/* lhs as [batch, h, w, in], padded. */
+static ax_value padded_image(const ax_eqn *eqn, const ax_value *in) {
+  static const uint32_t order[] = {AX_CONV_BATCH, AX_CONV_SPATIAL, AX_CONV_SPATIAL + 1, AX_CONV_FEATURE};
+  return padded(eqn, in, order);
+}
+
+/* lhs as [in, h, w, batch], padded. */
+static ax_value padded_features(const ax_eqn *eqn, const ax_value *in) {
+  static const uint32_t order[] = {AX_CONV_FEATURE, AX_CONV_SPATIAL, AX_CONV_SPATIAL + 1, AX_CONV_BATCH};
+  return padded(eqn, in, order);
+}
+
+/* unfolded[batch, remainder, row, ow, kw * in] from the padded image. */
+static ax_status unfold(ax_lower *lower, const unfolding *u, uint32_t image, uint32_t *out) {
+  const ax_buffer from = *ax_lower_get(lower, image);
+  const int64_t wide[] = {u->batch, u->skipped, u->together, u->width, u->columns.size * u->in};
+  const ax_type type = ax_array_type(from.type.dtype, 5, wide);
+  AX_TRY(ax_lower_buffer(lower, &type, from.axes, out));
+  for (int64_t r = 0; r < u->skipped && r < u->rows.array; r++)
+    for (int64_t k = 0; k < u->columns.size; k++) {
+      const int64_t dims[] = {u->batch, (u->rows.array - r - 1) / u->skipped + 1, u->width, u->in};
+      const ax_position src[] = {place(0, 1, 0), place(1, u->skipped, r), place(2, u->columns.stride, k * u->columns.dilation), place(3, 1, 0)};
+      const ax_position dst[] = {place(0, 1, 0), place(-1, 0, r), place(1, 1, 0), place(2, 1, 0), place(3, 1, k * u->in)};
+      AX_TRY(ax_lower_move(lower, 4, dims, *out, dst, image, src));
+    }
+  return AX_OK;
+}
+
+static ax_status multiply_rows(ax_lower *lower, const unfolding *u, uint32_t unfolded, uint32_t kernel, uint32_t out) {
+  const int64_t k = u->columns.size * u->in, row = u->width * k;
+  ax_gemm gemm = {.dtype = ax_lower_get(lower, out)->type.dtype, .m = u->height * u->width, .n = u->out, .k = k, .lda = k, .ldb = u->out, .ldc = u->out,
+                  .a = unfolded, .b = kernel, .c = out};
+  if (u->batch > 1) {
+    gemm.batch_rank = 1;
+    gemm.batch[0] = u->batch;
+    gemm.a_stride[0] = u->skipped * u->together * row;
+    gemm.c_stride[0] = gemm.m * gemm.n;
+  }
+  for (int64_t n = 0; n < u->rows.size; n++) {
+    const int64_t h = n * u->rows.dilation;
+    gemm.accumulate = n > 0;
+    gemm.a_offset = (h % u->skipped * u->together + h / u->skipped) * row;
+    gemm.b_offset = n * k * u->out;
+    AX_TRY(ax_lower_gemm(lower, &gemm));
+  }
+  return AX_OK;
+}
+
+/* The result, of which `product` has the dimensions at `src`. */
+static ax_status moved(ax_lower *lower, const ax_eqn *eqn, uint32_t product, const ax_position *src, uint32_t *out) {
+  ax_position dst[AX_MAX_RANK];
+  bool same = true;
+  *out = product;
+  for (int d = 0; d < 4; d++) same = same && src[d].dim == d;
+  if (same) return AX_OK;
+  ax_at_identity(dst, 4);
+  AX_TRY(ax_lower_result(lower, eqn, 0, out));
+  return ax_lower_move(lower, 4, lower->program->types[eqn->out].dims, *out, dst, product, src);
+}
+
+static ax_status lower_rows(ax_lower *lower, const ax_eqn *eqn, const unfolding *u, const uint32_t *in, uint32_t *out) {
+  const ax_dims *spec = &u->p->out_spec;
+  const int64_t dims[] = {u->batch, u->height, u->width, u->out};
+  const ax_type plain = ax_array_type(lower->program->types[eqn->out].dtype, 4, dims);
+  const bool lies = lies_in_rows(u);
+  uint32_t image, kernel, unfolded = 0, product = 0;
+  AX_TRY(ax_lower_expanded(lower, eqn, padded_image, in, &image));
+  AX_TRY(ax_lower_expanded(lower, eqn, kernel_rows, in, &kernel));
+  if (!lies) AX_TRY(unfold(lower, u, image, &unfolded));
+  AX_TRY(ax_lower_buffer(lower, &plain, lower->differs[eqn->out], &product));
+  AX_TRY(lies ? multiply_image(lower, u, image, kernel, product) : multiply_rows(lower, u, unfolded, kernel, product));
+  const ax_position src[] = {place((int)spec->v[AX_CONV_BATCH], 1, 0), place((int)spec->v[AX_CONV_SPATIAL], 1, 0),
+                             place((int)spec->v[AX_CONV_SPATIAL + 1], 1, 0), place((int)spec->v[AX_CONV_FEATURE], 1, 0)};
+  return moved(lower, eqn, product, src, out);
+}
+
+static ax_status lower_features(ax_lower *lower, const ax_eqn *eqn, const unfolding *u, const uint32_t *in, uint32_t *out) {
+  const ax_dims *spec = &u->p->out_spec;
+  const int64_t dims[] = {u->height, u->width, u->batch, u->out};
+  const ax_type plain = ax_array_type(lower->program->types[eqn->out].dtype, 4, dims);
+  uint32_t image, kernel, product = 0;
+  AX_TRY(ax_lower_expanded(lower, eqn, padded_features, in, &image));
+  AX_TRY(ax_lower_expanded(lower, eqn, kernel_images, in, &kernel));
+  AX_TRY(ax_lower_buffer(lower, &plain, lower->differs[eqn->out], &product));
+  AX_TRY(multiply_features(lower, u, image, kernel, product));
+  const ax_position src[] = {place((int)spec->v[AX_CONV_SPATIAL], 1, 0), place((int)spec->v[AX_CONV_SPATIAL + 1], 1, 0),
+                             place((int)spec->v[AX_CONV_BATCH], 1, 0), place((int)spec->v[AX_CONV_FEATURE], 1, 0)};
+  return moved(lower, eqn, product, src, out);
+}
+
+ax_status ax_conv_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_type *types = lower->program->types;
+  unfolding u;
+  if (ax_type_elems(&types[eqn->in[0]]) == 0 || ax_type_elems(&types[eqn->in[1]]) == 0 || ax_type_elems(&types[eqn->out]) == 0) {
+    AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+    return ax_lower_fill(lower, out[0], (ax_number){0});
+  }
+  const ax_type *lhs = &types[eqn->in[0]];
+  if (!is_half(lhs->dtype) && ax_conv_has_phases(eqn->params, lhs, &types[eqn->in[1]])) return ax_lower_expanded(lower, eqn, ax_conv_by_phases, in, out);
+  const bool plain = is_plain_image(lower, eqn, &u);
+  if (plain && has_few_places(&u)) return lower_rows(lower, eqn, &u, in, out);
+  if (plain && has_few_positions(&u)) return lower_features(lower, eqn, &u, in, out);
+  return ax_lower_expanded(lower, eqn, expand, in, out);
+}

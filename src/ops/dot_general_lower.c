@@ -1,0 +1,305 @@
+/* How dot_general is computed: as GEMMs over operands as they lie, or copied so that they are matrices, or by kernels that sum. */
+#include <string.h>
+
+#include "ops/dot_general.h"
+#include "prim/prims.h"
+#include "product/product.h"
+
+/* An operand as matrices: element (row, column) of matrix b lies at b . batch_stride + row * ld + column, or, transposed,
+   + column * ld + row. */
+typedef struct matrix {
+  uint32_t buffer;
+  bool transposed;
+  int64_t rows, columns, ld, batch_stride[AX_MAX_RANK];
+} matrix;
+
+/* The listed dimensions as one of `extent` elements, `stride` apart; false when they do not lie so. */
+static bool collapse(const ax_dims *which, const int64_t *dims, const int64_t *strides, int64_t *extent,
+                     int64_t *stride) {
+  *extent = *stride = 1;
+  for (uint32_t i = 0; i < which->count; i++) {
+    int64_t d = which->v[i];
+    if (dims[d] == 1) continue;
+    if (*extent > 1 && *stride != dims[d] * strides[d]) return false;
+    *extent *= dims[d];
+    *stride = strides[d];
+  }
+  return true;
+}
+
+static bool as_matrix(const ax_type *type, const ax_dims *batch, const ax_dims *rows, const ax_dims *columns,
+                      matrix *out) {
+  int64_t strides[AX_MAX_RANK], row_stride, column_stride;
+  ax_dense_strides(type->rank, type->dims, strides);
+  if (!collapse(rows, type->dims, strides, &out->rows, &row_stride) ||
+      !collapse(columns, type->dims, strides, &out->columns, &column_stride))
+    return false;
+  for (uint32_t i = 0; i < batch->count; i++) out->batch_stride[i] = strides[batch->v[i]];
+  out->transposed = column_stride != 1 && out->columns > 1;
+  if (out->transposed && row_stride != 1 && out->rows > 1) return false;
+  if (out->transposed)
+    out->ld = column_stride;
+  else
+    out->ld = out->rows > 1 ? row_stride : out->columns;
+  return true;
+}
+
+/* A buffer with the listed dimensions of `src`, in that order. */
+static ax_status lower_permuted(ax_lower *lower, uint32_t src, ax_axis_set axes, const ax_dims *order, uint32_t *out) {
+  ax_type from = ax_lower_get(lower, src)->type, to = from;
+  ax_position src_at[AX_MAX_RANK], dst_at[AX_MAX_RANK];
+  ax_at_identity(dst_at, from.rank);
+  for (uint32_t i = 0; i < order->count; i++) {
+    to.dims[i] = from.dims[order->v[i]];
+    src_at[order->v[i]] = dst_at[i];
+  }
+  AX_TRY(ax_lower_buffer(lower, &to, axes, out));
+  return ax_lower_move(lower, to.rank, to.dims, *out, dst_at, src, src_at);
+}
+
+static ax_dims joined(const ax_dims *a, const ax_dims *b, const ax_dims *c) {
+  ax_dims all = *a;
+  for (uint32_t i = 0; i < b->count; i++) all.v[all.count++] = b->v[i];
+  for (uint32_t i = 0; i < c->count; i++) all.v[all.count++] = c->v[i];
+  return all;
+}
+
+static ax_dims numbers(uint32_t first, uint32_t count) {
+  ax_dims dims = {.count = count};
+  for (uint32_t i = 0; i < count; i++) dims.v[i] = first + i;
+  return dims;
+}
+
+/* The operand as matrices: where it lies, or copied into the order batch, rows, columns. */
+static ax_status lower_matrix(ax_lower *lower, uint32_t buffer, ax_axis_set axes, const ax_dims *batch, const ax_dims *rows,
+                              const ax_dims *columns, matrix *out) {
+  ax_type type = ax_lower_get(lower, buffer)->type;
+  out->buffer = buffer;
+  if (as_matrix(&type, batch, rows, columns, out)) return AX_OK;
+  ax_dims order = joined(batch, rows, columns);
+  AX_TRY(lower_permuted(lower, buffer, axes, &order, &out->buffer));
+  ax_dims first = numbers(0, batch->count), second = numbers(batch->count, rows->count);
+  ax_dims third = numbers(batch->count + rows->count, columns->count);
+  type = ax_lower_get(lower, out->buffer)->type;
+  return as_matrix(&type, &first, &second, &third, out) ? AX_OK : ax_error(AX_INTERNAL, "a copied operand is no matrix");
+}
+
+/* Into how many blocks of k a product is cut: 1, unless k is so long that one sum over it would be inexact, or that the results alone
+   make too few parts for threads. The blocks' products are always a small part of what is read. */
+static int64_t contracted_blocks(const ax_gemm *gemm) {
+  enum { least_size = 2048, long_size = 1 << 15, few_results = 1 << 18, most_blocks = 32 };
+  double m = (double)gemm->m, n = (double)gemm->n, k = (double)gemm->k, least = 16 * m * n / (m + n);
+  if (gemm->batch_rank > 0) return 1;
+  int64_t most = (int64_t)(k / (least < least_size ? least_size : least)), wanted = gemm->k / long_size;
+  if (wanted < most_blocks && m * n < few_results && m * n * k > 1 << 25) wanted = most_blocks;
+  if (wanted > most) wanted = most;
+  for (int64_t count = wanted; count >= 2 && count > wanted / 2; count--)
+    if (gemm->k % count == 0) return count;
+  return wanted;
+}
+
+/* A batch of products, one for each block of k, perhaps one of what is left over, and their sum. */
+static ax_status lower_blocks(ax_lower *lower, ax_gemm gemm, int64_t blocks, uint32_t out) {
+  const ax_buffer *result = ax_lower_get(lower, out);
+  int64_t size = gemm.k / blocks, rest = gemm.k - size * blocks, dims[AX_MAX_RANK + 1] = {blocks + (rest > 0)};
+  uint32_t rank = result->type.rank, parts;
+  ax_type type = result->type;
+  ax_position from[AX_MAX_RANK + 1], to[AX_MAX_RANK];
+  memcpy(dims + 1, type.dims, rank * sizeof dims[0]);
+  type = ax_array_type(type.dtype, rank + 1, dims);
+  AX_TRY(ax_lower_buffer(lower, &type, result->axes, &parts));
+  ax_gemm block = gemm, last = gemm;
+  block.c = last.c = parts;
+  block.k = size;
+  block.batch_rank = 1;
+  block.batch[0] = blocks;
+  block.a_stride[0] = size * (gemm.transpose_a ? gemm.lda : 1);
+  block.b_stride[0] = size * (gemm.transpose_b ? 1 : gemm.ldb);
+  block.c_stride[0] = gemm.m * gemm.n;
+  AX_TRY(ax_lower_gemm(lower, &block));
+  last.k = rest;
+  last.a_offset += blocks * block.a_stride[0];
+  last.b_offset += blocks * block.b_stride[0];
+  last.c_offset = blocks * block.c_stride[0];
+  if (rest > 0) AX_TRY(ax_lower_gemm(lower, &last));
+  memmove(dims, dims + 1, rank * sizeof dims[0]);
+  dims[rank] = blocks + (rest > 0);
+  ax_at_identity(to, rank);
+  ax_at_identity(from + 1, rank);
+  from[0] = (ax_position){.dim = (int)rank, .coef = 1, .dynamic = AX_NONE};
+  AX_TRY(ax_lower_kernel_begin(lower, rank + 1, 1, dims));
+  ax_lower_store(lower, out, to, ax_lower_load(lower, parts, from), AX_SCALAR_ADD);
+  return ax_lower_kernel_end(lower);
+}
+
+static ax_status lower_product(ax_lower *lower, const matrix *a, const matrix *b, const ax_dims *batch,
+                               const int64_t *lhs_dims, uint32_t out) {
+  ax_gemm gemm = {.dtype = ax_lower_get(lower, a->buffer)->type.dtype,
+                  .transpose_a = a->transposed,
+                  .transpose_b = b->transposed,
+                  .m = a->rows,
+                  .n = b->columns,
+                  .k = a->columns,
+                  .lda = a->ld,
+                  .ldb = b->ld,
+                  .ldc = b->columns,
+                  .a = a->buffer,
+                  .b = b->buffer,
+                  .c = out};
+  int64_t stride = gemm.m * gemm.n;
+  for (uint32_t i = batch->count; i-- > 0;) {
+    gemm.c_stride[i] = stride;
+    stride *= lhs_dims[batch->v[i]];
+  }
+  for (uint32_t i = 0; i < batch->count; i++) {
+    int64_t size = lhs_dims[batch->v[i]];
+    if (size == 1) continue;
+    uint32_t at = gemm.batch_rank++;
+    gemm.batch[at] = size;
+    gemm.a_stride[at] = a->batch_stride[i];
+    gemm.b_stride[at] = b->batch_stride[i];
+    gemm.c_stride[at] = gemm.c_stride[i]; /* at <= i: not yet read */
+  }
+  int64_t blocks = contracted_blocks(&gemm);
+  if (blocks > 1 && ax_lower_get(lower, out)->type.rank < AX_MAX_RANK) return lower_blocks(lower, gemm, blocks, out);
+  return ax_lower_gemm(lower, &gemm);
+}
+
+/* Pairs in the order in which the left operand has them: then its contracted dimensions are most likely one. */
+static void sort_pairs(ax_dims *key, ax_dims *other) {
+  for (uint32_t i = 1; i < key->count; i++)
+    for (uint32_t j = i; j > 0 && key->v[j - 1] > key->v[j]; j--) {
+      int64_t k = key->v[j], o = other->v[j];
+      key->v[j] = key->v[j - 1], other->v[j] = other->v[j - 1];
+      key->v[j - 1] = k, other->v[j - 1] = o;
+    }
+}
+
+/* The dtype that products of `type` are made in goes into it; `product` is a buffer of that: the given one, or one of its own. */
+static ax_status product_buffer(ax_lower *lower, const ax_eqn *eqn, ax_type *type, uint32_t *product) {
+  ax_dtype made;
+  if (!ax_product_result(type->dtype, &made) || made == type->dtype) return AX_OK;
+  type->dtype = made;
+  return ax_lower_buffer(lower, type, lower->differs[eqn->out], product);
+}
+
+static ax_status narrow_product(ax_lower *lower, const ax_type *type, uint32_t product, uint32_t out) {
+  ax_position at[AX_MAX_RANK];
+  if (product == out) return AX_OK;
+  ax_at_identity(at, type->rank);
+  return ax_lower_move(lower, type->rank, type->dims, out, at, product, at);
+}
+
+/* `swapped`: the right operand's rows by the left one, which is a vector; the result lies the same way. */
+static ax_status lower_products(ax_lower *lower, const ax_eqn *eqn, ax_dot_side left, ax_dot_side right, const uint32_t *in, bool swapped, uint32_t out) {
+  ax_type type = lower->program->types[eqn->out];
+  const ax_axis_set *differs = lower->differs;
+  const uint32_t first = swapped, second = !swapped;
+  uint32_t product = out;
+  matrix a, b;
+  AX_TRY(product_buffer(lower, eqn, &type, &product));
+  sort_pairs(&left.contract, &right.contract);
+  AX_TRY(lower_matrix(lower, in[first], differs[eqn->in[first]], &left.batch, &left.free, &left.contract, &a));
+  AX_TRY(lower_matrix(lower, in[second], differs[eqn->in[second]], &right.batch, &right.contract, &right.free, &b));
+  AX_TRY(lower_product(lower, &a, &b, &left.batch, lower->program->types[eqn->in[0]].dims, product));
+  return narrow_product(lower, &type, product, out);
+}
+
+/* Where an operand's dimensions are in the loop nest: the result's dimensions, then the contracted ones. */
+static void loop_places(const ax_dot_side *s, uint32_t free_at, uint32_t contract_at, ax_position *at) {
+  const ax_position here = {.coef = 1, .dynamic = AX_NONE};
+  for (uint32_t i = 0; i < s->batch.count; i++) at[s->batch.v[i]] = here, at[s->batch.v[i]].dim = (int)i;
+  for (uint32_t i = 0; i < s->free.count; i++) at[s->free.v[i]] = here, at[s->free.v[i]].dim = (int)(free_at + i);
+  for (uint32_t i = 0; i < s->contract.count; i++)
+    at[s->contract.v[i]] = here, at[s->contract.v[i]].dim = (int)(contract_at + i);
+}
+
+/* Converted to what it is multiplied in. */
+static ax_ex load_factor(ax_lower *lower, uint32_t buffer, const ax_position *at, ax_dtype dtype) {
+  ax_ex x = ax_lower_load(lower, buffer, at);
+  if (ax_lower_get(lower, buffer)->type.dtype == dtype) return x;
+  return ax_kernel_op(lower->kernel, AX_SCALAR_CONVERT, dtype, x, AX_NONE, AX_NONE);
+}
+
+/* Of one term: nothing is reduced over, so that others may take it in. 0 is added, as a sum begins with it: -0.0 becomes 0.0. */
+static ax_status lower_one_term(ax_lower *lower, const ax_type *type, const uint32_t *in, ax_position *left_at, uint32_t left_rank,
+                                ax_position *right_at, uint32_t right_rank, uint32_t product) {
+  ax_position to[AX_MAX_RANK];
+  ax_loop_kernel *kernel;
+  for (uint32_t d = 0; d < left_rank; d++)
+    if (left_at[d].dim >= (int)type->rank) left_at[d] = (ax_position){.dim = -1, .dynamic = AX_NONE};
+  for (uint32_t d = 0; d < right_rank; d++)
+    if (right_at[d].dim >= (int)type->rank) right_at[d] = (ax_position){.dim = -1, .dynamic = AX_NONE};
+  ax_at_identity(to, type->rank);
+  AX_TRY(ax_lower_kernel_begin(lower, type->rank, 0, type->dims));
+  kernel = lower->kernel;
+  ax_ex a = load_factor(lower, in[0], left_at, type->dtype), b = load_factor(lower, in[1], right_at, type->dtype);
+  ax_ex value = ax_kernel_op(kernel, AX_SCALAR_MUL, type->dtype, a, b, AX_NONE);
+  if (ax_is_float(type->dtype)) value = ax_kernel_op(kernel, AX_SCALAR_ADD, type->dtype, value, ax_kernel_const(kernel, type->dtype, 0), AX_NONE);
+  ax_lower_store(lower, product, to, value, AX_SCALAR_NONE);
+  return ax_lower_kernel_end(lower);
+}
+
+/* As one kernel: a sum of products over the contracted dimensions. */
+static ax_status lower_loops(ax_lower *lower, const ax_eqn *eqn, const ax_dot_side *left, const ax_dot_side *right, const uint32_t *in,
+                             uint32_t out) {
+  const ax_type *lhs = &lower->program->types[eqn->in[0]], *type = &lower->program->types[eqn->out];
+  ax_position left_at[AX_MAX_RANK], right_at[AX_MAX_RANK], to[AX_MAX_RANK];
+  int64_t dims[2 * AX_MAX_RANK];
+  uint32_t summed = left->contract.count, product = out;
+  ax_type wide = *type;
+  if (ax_is_float(type->dtype)) AX_TRY(product_buffer(lower, eqn, &wide, &product));
+  memcpy(dims, type->dims, sizeof type->dims);
+  for (uint32_t i = 0; i < summed; i++) dims[type->rank + i] = lhs->dims[left->contract.v[i]];
+  loop_places(left, left->batch.count, type->rank, left_at);
+  loop_places(right, left->batch.count + left->free.count, type->rank, right_at);
+  if (summed > 0 && ax_dims_elems(summed, dims + type->rank) == 1) {
+    AX_TRY(lower_one_term(lower, &wide, in, left_at, lhs->rank, right_at, lower->program->types[eqn->in[1]].rank, product));
+    return narrow_product(lower, &wide, product, out);
+  }
+  ax_at_identity(to, type->rank);
+  AX_TRY(ax_lower_kernel_begin(lower, type->rank + summed, summed, dims));
+  ax_ex a = load_factor(lower, in[0], left_at, wide.dtype), b = load_factor(lower, in[1], right_at, wide.dtype);
+  ax_ex factors = ax_kernel_op(lower->kernel, AX_SCALAR_MUL, wide.dtype, a, b, AX_NONE);
+  ax_lower_store(lower, product, to, factors, summed > 0 ? AX_SCALAR_ADD : AX_SCALAR_NONE);
+  AX_TRY(ax_lower_kernel_end(lower));
+  return narrow_product(lower, &wide, product, out);
+}
+
+static int64_t listed_elems(const ax_type *type, const ax_dims *which) {
+  int64_t elems = 1;
+  for (uint32_t i = 0; i < which->count; i++) elems *= type->dims[which->v[i]];
+  return elems;
+}
+
+/* A matrix of many short rows, times a vector: loops would take each row by itself, unless rows are so short that they pick numbers of several, or so many
+   that loops read several column by column (jit/emit/columns.c). */
+static bool has_short_rows(const ax_type *matrix, const ax_dot_side *s) {
+  enum { short_row = 32, many = 1 << 16, row_of_columns = 16, many_rows = 1 << 13 };
+  int64_t k = listed_elems(matrix, &s->contract), picked = ax_dtype_bytes(matrix->dtype) == 8 ? 4 : 8;
+  ax_dtype made;
+  if (k <= row_of_columns && ax_type_elems(matrix) / k >= many_rows) return false;
+  return s->batch.count == 0 && s->contract.count == 1 && s->contract.v[0] + 1 == matrix->rank && k > picked && k <= short_row && ax_type_elems(matrix) >= many &&
+         ax_product_result(matrix->dtype, &made) && made == matrix->dtype;
+}
+
+/* Where a product is not worth its call: vectors, which are one long row, and many tiny matrices. */
+static bool suits_loops(const ax_type *lhs, const ax_type *rhs, const ax_dot_side *left, const ax_dot_side *right) {
+  enum { tiny = 512 };
+  int64_t m = listed_elems(lhs, &left->free), n = listed_elems(rhs, &right->free), k = listed_elems(lhs, &left->contract);
+  ax_dtype made;
+  if (!ax_product_result(lhs->dtype, &made) || m == 1 || n == 1 || k == 1) return true;
+  return listed_elems(lhs, &left->batch) > 1 && m <= tiny && n <= tiny && k <= tiny && m * n * k <= tiny;
+}
+
+ax_status ax_dot_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_type *lhs = &lower->program->types[eqn->in[0]], *rhs = &lower->program->types[eqn->in[1]];
+  ax_dot_side left = ax_dot_lhs_side(eqn->params, lhs->rank), right = ax_dot_rhs_side(eqn->params, rhs->rank);
+  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  if (ax_type_elems(lhs) == 0 || ax_type_elems(rhs) == 0) return ax_lower_fill(lower, out[0], (ax_number){0});
+  bool one_row = listed_elems(lhs, &left.free) == 1, one_column = listed_elems(rhs, &right.free) == 1;
+  if (one_column && has_short_rows(lhs, &left)) return lower_products(lower, eqn, left, right, in, false, out[0]);
+  if (one_row && has_short_rows(rhs, &right)) return lower_products(lower, eqn, right, left, in, true, out[0]);
+  if (suits_loops(lhs, rhs, &left, &right)) return lower_loops(lower, eqn, &left, &right, in, out[0]);
+  return lower_products(lower, eqn, left, right, in, false, out[0]);
+}

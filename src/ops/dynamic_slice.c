@@ -1,0 +1,345 @@
+/* dynamic_slice: x T[d..], start I[] .. -> T[slice_sizes..]         y[i..] = x[start + i ..]
+   dynamic_update_slice: x T[d..], update T[n..], start I[] .. -> T[d..]         x with update put at start
+   One start a dimension, integer scalars of one dtype, clamped so that the part lies inside.
+   Parameters: slice_sizes (dynamic_slice).
+   Errors: a part larger than the operand; starts that are not integer scalars, or not one a dimension.
+   Linear in x and update. Each is the other's transpose: a slice's cotangent is put into zeros; an update's is the slice of the
+   cotangent there, and x's the cotangent with zeros put there. Batched over starts they are a gather and a scatter. */
+#include <string.h>
+
+#include "ops/gather.h"
+#include "prim/prims.h"
+#include "ops/scatter.h"
+#include "prim/shape.h"
+
+typedef struct dynamic_slice_params {
+  ax_dims slice_sizes;
+} dynamic_slice_params;
+
+/* --- infer --- */
+
+/* The part of size `sizes` fits, and the operands from `first` on are its starts. */
+static ax_status infer_part(const ax_infer_args *args, const int64_t *sizes, uint32_t first) {
+  const ax_type *x = &args->in[0];
+  for (uint32_t d = 0; d < x->rank; d++)
+    if (sizes[d] < 0 || sizes[d] > x->dims[d])
+      return ax_error(AX_INVALID_ARGUMENT, "a part of %lld does not fit dimension %u, of %lld", (long long)sizes[d], d,
+                      (long long)x->dims[d]);
+  if (args->in_count != first + x->rank)
+    return ax_error(AX_INVALID_ARGUMENT, "needs one start a dimension, %u, got %u", x->rank, args->in_count - first);
+  for (uint32_t i = first; i < args->in_count; i++) {
+    ax_dtype_kind kind = ax_dtype_get(args->in[i].dtype)->kind;
+    if (args->in[i].rank != 0 || (kind != AX_KIND_SIGNED && kind != AX_KIND_UNSIGNED))
+      return ax_error(AX_INVALID_ARGUMENT, "start %u is not an integer scalar: %s", i - first,
+                      ax_type_string(&args->in[i], args->axes));
+    if (args->in[i].dtype != args->in[first].dtype)
+      return ax_error(AX_INVALID_ARGUMENT, "start dtypes differ: %s and %s", ax_dtype_name(args->in[first].dtype),
+                      ax_dtype_name(args->in[i].dtype));
+  }
+  return AX_OK;
+}
+
+static ax_status slice_infer(const ax_infer_args *args) {
+  const ax_dims *sizes = &((const dynamic_slice_params *)args->params)->slice_sizes;
+  if (args->in_count == 0) return ax_error(AX_INVALID_ARGUMENT, "needs an operand");
+  AX_TRY(ax_infer_one_each("slice_sizes", sizes, args->in[0].rank));
+  AX_TRY(infer_part(args, sizes->v, 1));
+  return ax_infer_shape(args->in[0].dtype, sizes, &args->out[0]);
+}
+
+static ax_status update_infer(const ax_infer_args *args) {
+  if (args->in_count < 2) return ax_error(AX_INVALID_ARGUMENT, "needs an operand and an update");
+  const ax_type *x = &args->in[0], *update = &args->in[1];
+  if (update->dtype != x->dtype || update->rank != x->rank)
+    return ax_error(AX_INVALID_ARGUMENT, "the update differs in dtype or rank: %s into %s",
+                    ax_type_string(update, args->axes), ax_type_string(x, args->axes));
+  AX_TRY(infer_part(args, update->dims, 2));
+  args->out[0] = ax_array_type(x->dtype, x->rank, x->dims);
+  return AX_OK;
+}
+
+/* --- shard: dimensions that are taken whole, where starts are clamped to 0, are cut --- */
+
+static void shard(const ax_shard_args *args) {
+  bool updates = args->eqn->prim == &ax_prim_dynamic_update_slice;
+  const ax_type *x = &args->types[args->eqn->in[0]], *part = &args->types[updates ? args->eqn->in[1] : args->eqn->out];
+  for (uint32_t d = 0; d < x->rank; d++) {
+    if (part->dims[d] != x->dims[d]) continue;
+    uint32_t factor = ax_factor(args, x->dims[d], AX_FACTOR_ALONG);
+    ax_factor_of(&args->in[0], d, factor);
+    if (updates) ax_factor_of(&args->in[1], d, factor);
+    ax_factor_of(&args->out[0], d, factor);
+  }
+}
+
+static void slice_block(const ax_block_args *args) {
+  dynamic_slice_params p = *(const dynamic_slice_params *)args->eqn->params;
+  for (uint32_t d = 0; d < p.slice_sizes.count; d++) p.slice_sizes.v[d] = args->blocks[0].dims[d];
+  args->out[0] = ax_bind1(args->eqn->prim, &p, args->in, args->eqn->in_count);
+}
+
+/* --- eval --- */
+
+static int64_t clamped(const ax_tensor *start, int64_t limit) {
+  ax_number number = ax_number_load(start->dtype, start->data, 0);
+  if (ax_dtype_get(start->dtype)->kind == AX_KIND_UNSIGNED)
+    return number.u > (uint64_t)limit ? limit : (int64_t)number.u;
+  return number.i < 0 ? 0 : number.i > limit ? limit : number.i;
+}
+
+/* x's elements from the starts on. */
+static ax_strided part_of(const ax_tensor *x, const int64_t *sizes, ax_tensor *const *starts) {
+  ax_strided part = ax_strided_dense(x);
+  for (uint32_t d = 0; d < x->rank; d++) part.offset += clamped(starts[d], x->dims[d] - sizes[d]) * part.strides[d];
+  return part;
+}
+
+static ax_status slice_eval(const ax_eval_args *args) {
+  const ax_tensor *out = args->out[0];
+  ax_strided to = ax_strided_dense(out), from = part_of(args->in[0], out->dims, args->in + 1);
+  ax_strided_copy(out->rank, out->dims, ax_dtype_bytes(out->dtype), &to, &from);
+  return AX_OK;
+}
+
+static ax_status update_eval(const ax_eval_args *args) {
+  const ax_tensor *update = args->in[1], *out = args->out[0];
+  ax_tensor_assign(args->out[0], args->in[0]);
+  ax_strided to = part_of(out, update->dims, args->in + 2), from = ax_strided_dense(update);
+  ax_strided_copy(update->rank, update->dims, ax_dtype_bytes(out->dtype), &to, &from);
+  return AX_OK;
+}
+
+/* --- jvp: the same on the tangents, at the same starts --- */
+
+static void slice_jvp(const ax_jvp_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  const int64_t *sizes = ((const dynamic_slice_params *)eqn->params)->slice_sizes.v;
+  args->out[0] = ax_dynamic_slice(args->in[0], args->in + 1, sizes);
+  args->tangent_out[0] =
+      ax_is_zero(args->tangent_in[0]) ? ax_zero : ax_dynamic_slice(args->tangent_in[0], args->in + 1, sizes);
+}
+
+static void update_jvp(const ax_jvp_args *args) {
+  args->out[0] = ax_dynamic_update_slice(args->in[0], args->in[1], args->in + 2);
+  args->tangent_out[0] = ax_zero;
+  if (ax_is_zero(args->tangent_in[0]) && ax_is_zero(args->tangent_in[1])) return;
+  args->tangent_out[0] = ax_dynamic_update_slice(ax_instantiate(args->tangent_in[0], args->in[0]),
+                                                 ax_instantiate(args->tangent_in[1], args->in[1]), args->in + 2);
+}
+
+/* --- transpose --- */
+
+static void slice_transpose(const ax_transpose_args *args) {
+  if (args->linear[0])
+    args->out[0] = ax_dynamic_update_slice(ax_zero_cotangent(&args->in_types[0]), args->cotangent[0], args->in + 1);
+}
+
+static void update_transpose(const ax_transpose_args *args) {
+  const ax_type *update = &args->in_types[1];
+  /* the part is read before it is overwritten, so that the second can be done in place */
+  if (args->linear[1]) args->out[1] = ax_dynamic_slice(args->cotangent[0], args->in + 2, update->dims);
+  if (args->linear[0]) args->out[0] = ax_dynamic_update_slice(args->cotangent[0], ax_zero_cotangent(update), args->in + 2);
+}
+
+/* --- batch --- */
+
+static bool any_batched(const ax_batch_args *args, uint32_t first) {
+  for (uint32_t i = first; i < args->eqn->in_count; i++)
+    if (args->in_dim[i] >= 0) return true;
+  return false;
+}
+
+/* Windows at the starts of each batch element: those along dimensions where they can be anywhere but at 0. `first`: the first start's number.
+   Without any such: at->map is empty. */
+static ax_value batched_starts(const ax_batch_args *args, uint32_t first, const int64_t *dims, const int64_t *sizes, ax_indexing *at) {
+  const uint32_t rank = args->eqn->in_count - first;
+  ax_value columns[AX_MAX_RANK];
+  *at = (ax_indexing){.mode = "clip"};
+  for (uint32_t d = 0; d < rank; d++) {
+    const uint32_t i = first + d;
+    at->window.v[at->window.count++] = d + 1;
+    if (sizes[d] == dims[d]) continue;
+    columns[at->map.count] = args->in_dim[i] >= 0 ? ax_expand_dims(args->in[i], 1) : ax_broadcast_to(args->in[i], 2, (const int64_t[]){args->size, 1});
+    at->map.v[at->map.count++] = d;
+  }
+  return at->map.count > 0 ? ax_concatenate(at->map.count, columns, 1) : ax_poison;
+}
+
+/* The same over an operand with a batch dimension in front. */
+static void batch_operand(ax_indexing *at) {
+  for (uint32_t i = 0; i < at->map.count; i++) at->map.v[i]++;
+  at->batching = at->index_batching = (ax_dims){1, {0}};
+}
+
+/* The starts, with a 0 for a new first dimension. */
+static void starts_in_front(const ax_batch_args *args, uint32_t first, ax_value *starts) {
+  uint32_t count = args->eqn->in_count - first;
+  starts[0] = ax_full(count > 0 ? ax_typeof(args->in[first]).dtype : AX_S32, 0, NULL, 0);
+  for (uint32_t i = 0; i < count; i++) starts[i + 1] = args->in[first + i];
+}
+
+static ax_value slices_at(const ax_batch_args *args, const ax_dims *slice_sizes) {
+  ax_type x = ax_typeof(args->in[0]);
+  ax_value operand = args->in[0];
+  ax_dims sizes = *slice_sizes;
+  ax_indexing at;
+  if (args->in_dim[0] >= 0) {
+    operand = ax_move_dim(operand, args->in_dim[0], 0);
+    x = ax_typeof(operand);
+    memmove(x.dims, x.dims + 1, --x.rank * sizeof x.dims[0]);
+  }
+  if (ax_failed()) return ax_poison;
+  ax_value indices = batched_starts(args, 1, x.dims, sizes.v, &at);
+  if (at.map.count == 0) return ax_batch_front(args->in[0], args->in_dim[0], args->size);
+  if (args->in_dim[0] >= 0) {
+    batch_operand(&at);
+    if (!ax_dims_insert(args->eqn->prim, &sizes, 0, args->size > 0)) return ax_poison;
+  }
+  return ax_gather_of(operand, indices, &at, sizes.v);
+}
+
+static void slice_batch(const ax_batch_args *args) {
+  dynamic_slice_params p = *(const dynamic_slice_params *)args->eqn->params;
+  ax_value starts[AX_MAX_RANK + 1];
+  if (any_batched(args, 1)) {
+    args->out[0] = slices_at(args, &p.slice_sizes);
+    return;
+  }
+  if (!ax_dims_insert(args->eqn->prim, &p.slice_sizes, 0, args->size)) return;
+  starts_in_front(args, 1, starts);
+  args->out[0] = ax_dynamic_slice(ax_batch_front(args->in[0], args->in_dim[0], args->size), starts, p.slice_sizes.v);
+}
+
+/* Each batch element has a window of its own: they do not overlap. */
+static ax_value update_at(const ax_batch_args *args) {
+  ax_value x = ax_batch_front(args->in[0], args->in_dim[0], args->size), updates = ax_batch_front(args->in[1], args->in_dim[1], args->size);
+  const ax_type types[] = {ax_typeof(x), ax_typeof(updates)};
+  ax_indexing at;
+  if (ax_failed()) return ax_poison;
+  ax_value indices = batched_starts(args, 2, types[0].dims + 1, types[1].dims + 1, &at);
+  if (at.map.count == 0) return updates;
+  batch_operand(&at);
+  at.unique = true;
+  return ax_scatter_of(x, indices, updates, &at);
+}
+
+static void update_batch(const ax_batch_args *args) {
+  ax_value starts[AX_MAX_RANK + 1];
+  if (args->size == 0) {
+    args->out[0] = ax_batch_front(args->in[0], args->in_dim[0], 0);
+    return;
+  }
+  if (any_batched(args, 2)) {
+    args->out[0] = update_at(args);
+    return;
+  }
+  starts_in_front(args, 2, starts);
+  ax_value x = ax_batch_front(args->in[0], args->in_dim[0], args->size);
+  ax_value update = ax_batch_front(args->in[1], args->in_dim[1], args->size);
+  args->out[0] = ax_dynamic_update_slice(x, update, starts);
+}
+
+/* --- lower --- */
+
+/* In the kernel being built: positions of x that begin at the starts. An s64 is needed; a u64 above it is clamped first. */
+static void at_starts(ax_lower *lower, const ax_type *x, const int64_t *sizes, const uint32_t *starts, ax_position *at) {
+  ax_at_identity(at, x->rank);
+  for (uint32_t d = 0; d < x->rank; d++) {
+    ax_dtype dtype = ax_lower_get(lower, starts[d])->type.dtype;
+    ax_loop_kernel *kernel = lower->kernel;
+    ax_ex start = ax_lower_load_scalar(lower, starts[d]);
+    at[d].limit = x->dims[d] - sizes[d];
+    if (dtype == AX_U64)
+      start = ax_kernel_op(kernel, AX_SCALAR_MIN, AX_U64, start, ax_kernel_const(kernel, AX_U64, at[d].limit), AX_NONE);
+    if (dtype != AX_S64) start = ax_kernel_op(kernel, AX_SCALAR_CONVERT, AX_S64, start, AX_NONE, AX_NONE);
+    at[d].dynamic = start;
+  }
+}
+
+static ax_status slice_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_type *x = &lower->program->types[eqn->in[0]], *y = &lower->program->types[eqn->out];
+  ax_position from[AX_MAX_RANK], to[AX_MAX_RANK];
+  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  AX_TRY(ax_lower_kernel_begin(lower, y->rank, 0, y->dims));
+  at_starts(lower, x, y->dims, in + 1, from);
+  ax_at_identity(to, y->rank);
+  ax_lower_store(lower, out[0], to, ax_lower_load(lower, in[0], from), AX_SCALAR_NONE);
+  return ax_lower_kernel_end(lower);
+}
+
+static ax_status update_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_type *x = &lower->program->types[eqn->in[0]], *update = &lower->program->types[eqn->in[1]];
+  ax_position from[AX_MAX_RANK], to[AX_MAX_RANK];
+  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  AX_TRY(ax_lower_copy(lower, out[0], in[0]));
+  AX_TRY(ax_lower_kernel_begin(lower, update->rank, 0, update->dims));
+  at_starts(lower, x, update->dims, in + 2, to);
+  ax_at_identity(from, update->rank);
+  ax_lower_store(lower, out[0], to, ax_lower_load(lower, in[1], from), AX_SCALAR_NONE);
+  return ax_lower_kernel_end(lower);
+}
+
+/* --- hlo --- */
+
+static ax_status slice_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const dynamic_slice_params *p = eqn->params;
+  ax_text attributes = {0};
+  ax_hlo_dims(&attributes, "slice_sizes = ", &p->slice_sizes);
+  return ax_hlo_attributed(hlo, eqn, "stablehlo.dynamic_slice", in, &attributes, out);
+}
+
+static ax_status update_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return ax_hlo_simple(hlo, eqn, "stablehlo.dynamic_update_slice", in, NULL, out);
+}
+
+/* --- The records --- */
+
+static const ax_param slice_params[] = {{"slice_sizes", AX_PARAM_DIMS, offsetof(dynamic_slice_params, slice_sizes)}};
+
+const ax_prim ax_prim_dynamic_slice = {
+    .name = "dynamic_slice", .kind = AX_LOCAL, .in_count = -1, .out_count = 1,
+    .params = slice_params, .param_count = AX_COUNT(slice_params), .params_bytes = sizeof(dynamic_slice_params),
+    .linear = AX_LINEAR_FIRST, .kinds = AX_KINDS_ALL,
+    .infer = slice_infer, .spread = ax_spread_local, .eval = slice_eval, .differs = ax_differs_union,
+    .jvp = slice_jvp, .linearize = slice_jvp,
+    .transpose = slice_transpose, .batch = slice_batch,
+    .simplify = ax_simplify_nothing, .shard = shard, .block = slice_block, .lower = slice_lower, .hlo = slice_hlo,
+};
+
+const ax_prim ax_prim_dynamic_update_slice = {
+    .name = "dynamic_update_slice", .kind = AX_LOCAL, .in_count = -1, .out_count = 1,
+    .linear = AX_LINEAR_FIRST_TWO, .kinds = AX_KINDS_ALL,
+    .infer = update_infer, .spread = ax_spread_local, .eval = update_eval, .differs = ax_differs_union,
+    .jvp = update_jvp, .linearize = update_jvp,
+    .transpose = update_transpose, .batch = update_batch,
+    .simplify = ax_simplify_nothing, .shard = shard, .lower = update_lower, .hlo = update_hlo,
+};
+
+static bool take_starts(const ax_prim *prim, const ax_value *starts, uint32_t count, ax_value *in) {
+  if (count > 0 && starts == NULL) {
+    ax_reject(prim, "no starts are given for rank %u", count);
+    return false;
+  }
+  ax_dtype dtype = AX_S32; /* of starts that are numbers */
+  for (uint32_t d = 0; d < count; d++)
+    if (!ax_is_number(starts[d])) dtype = ax_typeof(starts[d]).dtype;
+  for (uint32_t d = 0; d < count; d++) in[d] = ax_as(prim->name, starts[d], dtype);
+  return !ax_failed();
+}
+
+ax_value ax_dynamic_slice(ax_value x, const ax_value *starts, const int64_t *sizes) {
+  dynamic_slice_params p;
+  uint32_t rank = ax_typeof(x).rank;
+  ax_value in[1 + AX_MAX_RANK] = {x};
+  if (!ax_dims_take(&ax_prim_dynamic_slice, rank, sizes, &p.slice_sizes) ||
+      !take_starts(&ax_prim_dynamic_slice, starts, rank, in + 1))
+    return ax_poison;
+  return ax_bind1(&ax_prim_dynamic_slice, &p, in, 1 + rank);
+}
+
+ax_value ax_dynamic_update_slice(ax_value x, ax_value update, const ax_value *starts) {
+  uint32_t rank = ax_typeof(x).rank;
+  ax_value in[2 + AX_MAX_RANK] = {x, update};
+  if (!take_starts(&ax_prim_dynamic_update_slice, starts, rank, in + 2)) return ax_poison;
+  return ax_bind1(&ax_prim_dynamic_update_slice, NULL, in, 2 + rank);
+}

@@ -1,0 +1,44 @@
+/* What the files of the pointwise family share. */
+#ifndef AX_OPS_POINTWISE_H
+#define AX_OPS_POINTWISE_H
+
+#include "ir/number.h"
+#include "prim/rules.h"
+
+ax_status ax_infer_bits(const ax_infer_args *args);    /* bool or integers */
+ax_status ax_infer_compare(const ax_infer_args *args); /* operands alike, result bool */
+ax_status ax_eval_pointwise(const ax_eval_args *args);
+ax_status ax_lower_pointwise(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
+ax_value ax_bind_binary(const ax_prim *prim, ax_value a, ax_value b); /* broadcasts first */
+
+/* One element: operands of `dtype` -> the result, unrounded; imm: the exponent of INTEGER_POW, the dtype CONVERT converts to.
+   The reference semantics of every scalar operation. */
+ax_number ax_scalar_eval(ax_scalar op, ax_dtype dtype, const ax_number *x, int64_t imm);
+
+/* The op "stablehlo.text" on the same operands. */
+#define AX_FORM(text) (&(const ax_hlo_form){.op = "stablehlo." text})
+/* A record of the family, which applies AX_SCALAR_scalar; with its own rules for simplify and hlo, or without and by its form. The first
+   is linear as said, of sums or whatever kinds_ has; the others are not. */
+#define AX_POINTWISE_RECORD(name_, scalar_, form_, operands, linear_, kinds_, infer_, jvp_, transpose_, simplify_, hlo_)  \
+  const ax_prim ax_prim_##name_ = {                                                                                     \
+      .name = #name_, .kind = AX_LOCAL, .cheap = true, .scalar = AX_SCALAR_##scalar_, .form = form_,                        \
+      .linear = linear_, .kinds = kinds_, .in_count = operands, .out_count = 1,                                         \
+      .infer = infer_, .spread = ax_spread_local, .eval = ax_eval_pointwise, .differs = ax_differs_union,               \
+      .jvp = jvp_, .linearize = jvp_, .transpose = transpose_, .batch = ax_batch_pointwise,                             \
+      .simplify = simplify_, .shard = ax_shard_pointwise, .lower = ax_lower_pointwise, .hlo = hlo_,                        \
+  }
+#define AX_POINTWISE_HLO(name_, scalar_, form_, operands, infer_, jvp_, transpose_, hlo_) \
+  AX_POINTWISE_RECORD(name_, scalar_, form_, operands, AX_LINEAR_NOT, 0, infer_, jvp_, transpose_, ax_simplify_nothing, hlo_)
+/* One of the functions that have an accuracy. */
+#define AX_FUNCTION(name_, scalar_, form_, jvp_, hlo_)                                                                  \
+  const ax_prim ax_prim_##name_ = {                                                                                     \
+      .name = #name_, .kind = AX_LOCAL, .cheap = true, .scalar = AX_SCALAR_##scalar_, .form = form_,                        \
+      .in_count = 1, .out_count = 1, .params = function_params, .param_count = 1, .params_bytes = sizeof(int64_t),      \
+      .infer = infer_function, .spread = ax_spread_local, .eval = ax_eval_pointwise, .differs = ax_differs_union,       \
+      .jvp = jvp_, .linearize = jvp_, .transpose = ax_absent_transpose, .batch = ax_batch_pointwise,                    \
+      .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = ax_lower_pointwise, .hlo = hlo_,              \
+  }
+#define AX_POINTWISE(name_, scalar_, form_, operands, infer_, jvp_, transpose_) \
+  AX_POINTWISE_HLO(name_, scalar_, form_, operands, infer_, jvp_, transpose_, ax_hlo_by_form)
+
+#endif

@@ -1,0 +1,379 @@
+/* reduce_window_sum, reduce_window_max, reduce_window_min: T[d..] -> T[n..]
+     y[o..] = the sum, largest or smallest of x[(o * stride + k * window_dilation - low) / base_dilation ..] over the window's places k,
+   where there is such an element: all else counts for nothing.
+   Parameters: window_dimensions, window_strides, padding_low, padding_high (negative: cut), base_dilation, window_dilation; one entry a
+   dimension.
+   Errors: bool; a window, stride or dilation below 1; more cut off than there is. A window of nothing gives 0, or the least or greatest T.
+   Numerics: eval adds floats in f64 and rounds once; compiled sums of bf16 and f16 are made in f32; they are added along one dimension
+   after the other, short windows in a row, long ones by halves. Integers wrap. NaN wins in max and min.
+   reduce_window_sum is linear; its transpose is one, of the cotangent, base_dilation and strides in each other's place. The tangent of a max
+   or min is that of the first place, in row-major order, that holds it.
+   Sharding: a dimension that windows go along is cut with the result's: what windows need of their neighbours' blocks is exchanged. */
+#include <string.h>
+
+#include "prim/composite.h"
+#include "ops/pointwise.h"
+#include "prim/prims.h"
+#include "ops/window.h"
+
+typedef struct window_params {
+  ax_dims window_dimensions, window_strides, padding_low, padding_high, base_dilation, window_dilation;
+} window_params;
+
+static ax_scalar combination(const ax_prim *prim) {
+  if (prim == &ax_prim_reduce_window_sum) return AX_SCALAR_ADD;
+  return prim == &ax_prim_reduce_window_max ? AX_SCALAR_MAX : AX_SCALAR_MIN;
+}
+
+static ax_window window_of(const window_params *p, const int64_t *dims, uint32_t d) {
+  return (ax_window){.array = dims[d], .base = p->base_dilation.v[d], .low = p->padding_low.v[d], .high = p->padding_high.v[d],
+                     .size = p->window_dimensions.v[d], .dilation = p->window_dilation.v[d], .stride = p->window_strides.v[d]};
+}
+
+/* Each element is a window. */
+static bool is_whole(const ax_window *w) { return w->size == 1 && w->stride == 1 && w->base == 1 && w->low == 0 && w->high == 0; }
+
+static ax_status infer(const ax_infer_args *args) {
+  const window_params *p = args->params;
+  const ax_type *x = &args->in[0];
+  if (x->dtype == AX_BOOL) return ax_error(AX_INVALID_ARGUMENT, "needs a numeric dtype, got bool");
+  AX_TRY(ax_infer_one_each("window_dimensions", &p->window_dimensions, x->rank));
+  AX_TRY(ax_infer_one_each("window_strides", &p->window_strides, x->rank));
+  AX_TRY(ax_infer_one_each("padding_low", &p->padding_low, x->rank));
+  AX_TRY(ax_infer_one_each("padding_high", &p->padding_high, x->rank));
+  AX_TRY(ax_infer_one_each("base_dilation", &p->base_dilation, x->rank));
+  AX_TRY(ax_infer_one_each("window_dilation", &p->window_dilation, x->rank));
+  args->out[0] = ax_array_type(x->dtype, x->rank, x->dims);
+  for (uint32_t d = 0; d < x->rank; d++) {
+    const ax_window w = window_of(p, x->dims, d);
+    if (w.size < 1) return ax_error(AX_INVALID_ARGUMENT, "the window of dimension %u is %lld", d, (long long)w.size);
+    AX_TRY(ax_window_positions(&w, "the operand", d, &args->out[0].dims[d]));
+  }
+  return AX_OK;
+}
+
+/* --- eval --- */
+
+static ax_number element(const ax_eval_args *args, ax_scalar op, const int64_t *index, const int64_t *strides) {
+  const window_params *p = args->eqn->params;
+  const ax_tensor *x = args->in[0];
+  const ax_dtype wide = ax_is_float(x->dtype) ? AX_F64 : x->dtype;
+  ax_number total = ax_reduce_identity(op, x->dtype);
+  for (int64_t tap = 0, count = ax_dims_elems(x->rank, p->window_dimensions.v); tap < count; tap++) {
+    int64_t at = 0, rest = tap, here = 0;
+    for (uint32_t d = x->rank; d-- > 0 && here >= 0; rest /= p->window_dimensions.v[d]) {
+      const ax_window w = window_of(p, x->dims, d);
+      here = ax_window_element(&w, index[d], rest % w.size);
+      at += here * strides[d];
+    }
+    if (here < 0) continue;
+    ax_number pair[] = {total, ax_number_load(x->dtype, x->data, at)};
+    total = ax_number_round(wide, ax_scalar_eval(op, wide, pair, 0));
+  }
+  return total;
+}
+
+static ax_status eval(const ax_eval_args *args) {
+  const ax_tensor *out = args->out[0];
+  int64_t strides[AX_MAX_RANK], index[AX_MAX_RANK];
+  ax_dense_strides(out->rank, args->in[0]->dims, strides);
+  for (int64_t i = 0, count = ax_dims_elems(out->rank, out->dims); i < count; i++) {
+    int64_t rest = i;
+    for (uint32_t d = out->rank; d-- > 0; rest /= out->dims[d]) index[d] = rest % out->dims[d];
+    ax_number_store(out->dtype, out->data, i, element(args, combination(args->eqn->prim), index, strides));
+  }
+  return AX_OK;
+}
+
+/* --- Windows along one dimension after the other --- */
+
+/* What windows hold: one value, or, with a tangent, the extreme and what belongs to its first place. */
+typedef struct held {
+  ax_value x, tangent;
+  bool has_tangent;
+} held;
+
+static held part(const held *h, uint32_t d, int64_t start, int64_t count, int64_t stride) {
+  held made = {.x = ax_window_part(h->x, d, start, count, stride), .has_tangent = h->has_tangent};
+  if (h->has_tangent) made.tangent = ax_window_part(h->tangent, d, start, count, stride);
+  return made;
+}
+
+/* `a` stands before `b`. */
+static held combined(ax_scalar op, const held *a, const held *b) {
+  held made = {.has_tangent = a->has_tangent};
+  if (!a->has_tangent) {
+    made.x = op == AX_SCALAR_ADD ? ax_add(a->x, b->x) : op == AX_SCALAR_MAX ? ax_max(a->x, b->x) : ax_min(a->x, b->x);
+    return made;
+  }
+  ax_value later = op == AX_SCALAR_MAX ? ax_gt(b->x, a->x) : ax_lt(b->x, a->x);
+  made.x = ax_select_n(later, a->x, b->x);
+  made.tangent = ax_select_n(later, a->tangent, b->tangent);
+  return made;
+}
+
+/* A short window, place after place. */
+static held along_short(ax_scalar op, const held *h, uint32_t d, const ax_window *w) {
+  const int64_t count = ax_window_count(w);
+  held made = part(h, d, 0, count, w->stride);
+  for (int64_t k = 1; k < w->size && !ax_failed(); k++) {
+    held place = part(h, d, k * w->dilation, count, w->stride);
+    made = combined(op, &made, &place);
+  }
+  return made;
+}
+
+/* A long one: of windows of 1, 2, 4, .. places at each position, those that it is made of. */
+static held along_long(ax_scalar op, const held *h, uint32_t d, const ax_window *w) {
+  const int64_t all = w->array, positions = (ax_window_count(w) - 1) * w->stride + 1;
+  held power = *h, made = {0};
+  int64_t taken = 0;
+  for (int64_t size = 1; size <= w->size && !ax_failed(); size *= 2) {
+    if ((w->size & size) != 0) {
+      held next = part(&power, d, taken * w->dilation, positions, 1);
+      made = taken == 0 ? next : combined(op, &made, &next);
+      taken += size;
+    }
+    const int64_t left = all - (2 * size - 1) * w->dilation;
+    if (2 * size > w->size) break;
+    held first = part(&power, d, 0, left, 1), second = part(&power, d, size * w->dilation, left, 1);
+    power = combined(op, &first, &second);
+  }
+  return part(&made, d, 0, ax_window_count(w), w->stride);
+}
+
+static held along(ax_scalar op, const held *h, uint32_t d, const ax_window *w) {
+  enum { short_window = 16 };
+  if (w->size <= short_window) return along_short(op, h, d, w);
+  if (h->has_tangent || ax_window_count(w) > 1) return along_long(op, h, d, w);
+  const int64_t axis = d;
+  held all = part(h, d, 0, w->size, w->dilation);
+  all.x = op == AX_SCALAR_ADD ? ax_reduce_sum(all.x, 1, &axis, true) : op == AX_SCALAR_MAX ? ax_reduce_max(all.x, 1, &axis, true)
+                                                                                            : ax_reduce_min(all.x, 1, &axis, true);
+  return all;
+}
+
+/* The last dimension first, so that of equals the first in row-major order comes first. */
+static held reduced(const window_params *p, ax_scalar op, held h) {
+  const ax_type type = ax_typeof(h.x);
+  ax_window windows[AX_MAX_RANK], same[AX_MAX_RANK];
+  for (uint32_t d = 0; d < type.rank; d++) same[d] = windows[d] = window_of(p, type.dims, d);
+  h.x = ax_window_padded(h.x, op == AX_SCALAR_ADD ? ax_zero_like(h.x) : ax_reduce_neutral(op, type.dtype), 0, type.rank, windows);
+  if (h.has_tangent) h.tangent = ax_window_padded(h.tangent, ax_zero_like(h.tangent), 0, type.rank, same);
+  for (uint32_t d = type.rank; d-- > 0 && !ax_failed();) h = along(op, &h, d, &windows[d]);
+  return h;
+}
+
+/* --- Derivatives --- */
+
+static void max_jvp(const ax_jvp_args *args) {
+  ax_value x = ax_own_parts(args->in[0]), dx = args->tangent_in[0];
+  args->out[0] = ax_bind1(args->eqn->prim, args->eqn->params, args->in, 1);
+  args->tangent_out[0] = ax_zero;
+  ax_type type = ax_typeof(x), result = ax_typeof(args->out[0]);
+  if (ax_is_zero(dx) || ax_type_elems(&type) == 0 || ax_type_elems(&result) == 0) return;
+  args->tangent_out[0] = reduced(args->eqn->params, combination(args->eqn->prim), (held){.x = x, .tangent = dx, .has_tangent = true}).tangent;
+}
+
+static void sum_transpose(const ax_transpose_args *args) {
+  const window_params *p = args->eqn->params;
+  const ax_type *x = &args->in_types[0];
+  ax_type y = ax_typeof(args->cotangent[0]);
+  window_params t = *p;
+  if (ax_type_elems(x) == 0 || ax_type_elems(&y) == 0) return;
+  for (uint32_t d = 0; d < x->rank; d++) {
+    const ax_window w = window_of(p, x->dims, d), back = ax_window_transposed(&w);
+    t.window_strides.v[d] = back.stride;
+    t.padding_low.v[d] = back.low;
+    t.padding_high.v[d] = back.high;
+    t.base_dilation.v[d] = back.base;
+  }
+  args->out[0] = ax_bind1(args->eqn->prim, &t, args->cotangent, 1);
+}
+
+/* --- batch --- */
+
+static void batch(const ax_batch_args *args) {
+  window_params p = *(const window_params *)args->eqn->params;
+  const ax_prim *prim = args->eqn->prim;
+  uint32_t at = (uint32_t)args->in_dim[0];
+  if (!ax_dims_insert(prim, &p.window_dimensions, at, 1) || !ax_dims_insert(prim, &p.window_strides, at, 1) ||
+      !ax_dims_insert(prim, &p.padding_low, at, 0) || !ax_dims_insert(prim, &p.padding_high, at, 0) ||
+      !ax_dims_insert(prim, &p.base_dilation, at, 1) || !ax_dims_insert(prim, &p.window_dilation, at, 1))
+    return;
+  args->out[0] = ax_bind1(prim, &p, args->in, 1);
+  args->out_dim[0] = args->in_dim[0];
+}
+
+/* --- shard --- */
+
+static void shard(const ax_shard_args *args) {
+  const window_params *p = args->eqn->params;
+  const ax_type *x = &args->types[args->eqn->in[0]], *y = &args->types[args->eqn->out];
+  const ax_scalar op = combination(args->eqn->prim);
+  const ax_fill fill = op == AX_SCALAR_ADD ? AX_FILL_ZERO : op == AX_SCALAR_MAX ? AX_FILL_LEAST : AX_FILL_GREATEST;
+  for (uint32_t d = 0; d < x->rank; d++) {
+    const ax_window w = window_of(p, x->dims, d);
+    if (w.array == 0 || y->dims[d] == 0) continue;
+    const uint32_t factor = ax_factor(args, y->dims[d], AX_FACTOR_ALONG);
+    if (is_whole(&w)) ax_factor_of(&args->in[0], d, factor);
+    else ax_factor_reaches(&args->in[0], d, factor, (ax_reach){-w.low, w.stride, ax_dilated(w.size, w.dilation), w.base, fill});
+    ax_factor_of(&args->out[0], d, factor);
+  }
+}
+
+/* What windows see is padded and dilated already. */
+static void block(const ax_block_args *args) {
+  window_params p = *(const window_params *)args->eqn->params;
+  for (uint32_t d = 0; d < p.window_dimensions.count; d++) {
+    if ((args->reached[0] >> d & 1) == 0) continue;
+    p.padding_low.v[d] = p.padding_high.v[d] = 0;
+    p.base_dilation.v[d] = 1;
+  }
+  args->out[0] = ax_bind1(args->eqn->prim, &p, args->in, 1);
+}
+
+/* --- lower --- */
+
+static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
+  const ax_scalar op = combination(eqn->prim);
+  const ax_dtype dtype = ax_typeof(in[0]).dtype;
+  const bool narrow = op == AX_SCALAR_ADD && (dtype == AX_BF16 || dtype == AX_F16);
+  ax_value made = reduced(eqn->params, op, (held){.x = narrow ? ax_convert_element_type(in[0], AX_F32) : in[0]}).x;
+  return narrow ? ax_convert_element_type(made, dtype) : made;
+}
+
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_type *x = &lower->program->types[eqn->in[0]], *type = &lower->program->types[eqn->out];
+  if (ax_type_elems(x) > 0 && ax_type_elems(type) > 0) return ax_lower_expanded(lower, eqn, expand, in, out);
+  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  return ax_lower_fill(lower, out[0], ax_reduce_identity(combination(eqn->prim), x->dtype));
+}
+
+/* --- hlo --- */
+
+static uint32_t hlo_window(ax_hlo *hlo, const window_params *p, ax_scalar op, uint32_t x, const ax_type *type, const ax_type *result, ax_text *attributes) {
+  ax_type scalar = ax_array_type(type->dtype, 0, NULL), types[] = {*type, scalar};
+  uint64_t bits = 0;
+  ax_number_store(type->dtype, &bits, 0, ax_reduce_identity(op, type->dtype));
+  uint32_t in[] = {x, ax_hlo_splat(hlo, &scalar, &bits)};
+  ax_hlo_dims(attributes, "base_dilations = ", &p->base_dilation);
+  ax_text_add(attributes, ", padding = ");
+  ax_hlo_padding(attributes, &p->padding_low, &p->padding_high);
+  ax_hlo_dims(attributes, ", window_dilations = ", &p->window_dilation);
+  ax_hlo_dims(attributes, ", window_dimensions = ", &p->window_dimensions);
+  ax_hlo_dims(attributes, ", window_strides = ", &p->window_strides);
+  uint32_t made = ax_hlo_begin(hlo, "stablehlo.reduce_window", in, 2, 1);
+  ax_hlo_combination(hlo, op, type->dtype);
+  ax_hlo_end(hlo, attributes->data, types, 2, result, 1);
+  return made;
+}
+
+/* bf16 and f16 sums are made in f32. */
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  ax_type type = hlo->program->types[eqn->in[0]], result = hlo->program->types[eqn->out], x = type, wide = result;
+  const ax_scalar op = combination(eqn->prim);
+  ax_text attributes = {0};
+  uint32_t id = in[0];
+  if (op == AX_SCALAR_ADD && (type.dtype == AX_BF16 || type.dtype == AX_F16)) x.dtype = wide.dtype = AX_F32;
+  if (x.dtype != type.dtype) id = ax_hlo_op(hlo, "stablehlo.convert", &id, &type, 1, NULL, &x, 1);
+  id = hlo_window(hlo, eqn->params, op, id, &x, &wide, &attributes);
+  if (x.dtype != type.dtype) id = ax_hlo_op(hlo, "stablehlo.convert", &id, &wide, 1, NULL, &result, 1);
+  out[0] = id;
+  return ax_hlo_attributes_end(&attributes);
+}
+
+/* --- The records --- */
+
+static const ax_param params[] = {
+    {"window_dimensions", AX_PARAM_DIMS, offsetof(window_params, window_dimensions)},
+    {"window_strides", AX_PARAM_DIMS, offsetof(window_params, window_strides)},
+    {"padding_low", AX_PARAM_DIMS, offsetof(window_params, padding_low)},
+    {"padding_high", AX_PARAM_DIMS, offsetof(window_params, padding_high)},
+    {"base_dilation", AX_PARAM_DIMS, offsetof(window_params, base_dilation)},
+    {"window_dilation", AX_PARAM_DIMS, offsetof(window_params, window_dilation)},
+};
+
+#define WINDOW_RECORD(name_, kinds_, jvp_, transpose_)                                                           \
+  const ax_prim ax_prim_##name_ = {                                                                              \
+      .name = #name_, .kind = AX_LOCAL, .linear = AX_LINEAR_ALL, .kinds = kinds_, .in_count = 1, .out_count = 1, \
+      .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(window_params),                  \
+      .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union,                      \
+      .jvp = jvp_, .linearize = jvp_, .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing,  \
+      .shard = shard, .block = block, .lower = lower, .hlo = hlo,                                                                \
+  }
+WINDOW_RECORD(reduce_window_sum, AX_KINDS_SUM, ax_jvp_linear, sum_transpose);
+WINDOW_RECORD(reduce_window_max, AX_KINDS_MAX, max_jvp, ax_absent_transpose);
+WINDOW_RECORD(reduce_window_min, AX_KINDS_MIN, max_jvp, ax_absent_transpose);
+
+/* --- The public functions --- */
+
+static void fill(ax_dims *dims, uint32_t rank, const int64_t *v, int64_t otherwise) {
+  dims->count = rank;
+  for (uint32_t d = 0; d < rank; d++) dims->v[d] = v != NULL ? v[d] : otherwise;
+}
+
+static ax_value reduce_window(const ax_prim *prim, ax_value x, const int64_t *window, const ax_window_options *options) {
+  static const ax_window_options none = {0};
+  window_params p;
+  ax_type type;
+  if (options == NULL) options = &none;
+  if (!ax_operand(prim->name, x, &type)) return ax_poison;
+  if (window == NULL && type.rank > 0) return ax_reject_as(prim->name, "there is no window");
+  fill(&p.window_dimensions, type.rank, window, 1);
+  fill(&p.window_strides, type.rank, options->strides, 1);
+  fill(&p.padding_low, type.rank, options->low, 0);
+  fill(&p.padding_high, type.rank, options->high, 0);
+  fill(&p.base_dilation, type.rank, options->base_dilation, 1);
+  fill(&p.window_dilation, type.rank, options->window_dilation, 1);
+  if (options->padding != NULL && (options->low != NULL || options->high != NULL))
+    return ax_reject_as(prim->name, "padding is \"%.40s\", and low or high is given too", options->padding);
+  for (uint32_t d = 0; d < type.rank && options->padding != NULL; d++) {
+    ax_window w = window_of(&p, type.dims, d);
+    if (!ax_window_pads(prim->name, options->padding, &w)) return ax_poison;
+    p.padding_low.v[d] = w.low;
+    p.padding_high.v[d] = w.high;
+  }
+  return ax_bind1(prim, &p, &x, 1);
+}
+
+ax_value ax_reduce_window_sum(ax_value x, const int64_t *window, const ax_window_options *options) {
+  return reduce_window(&ax_prim_reduce_window_sum, x, window, options);
+}
+ax_value ax_reduce_window_max(ax_value x, const int64_t *window, const ax_window_options *options) {
+  return reduce_window(&ax_prim_reduce_window_max, x, window, options);
+}
+ax_value ax_reduce_window_min(ax_value x, const int64_t *window, const ax_window_options *options) {
+  return reduce_window(&ax_prim_reduce_window_min, x, window, options);
+}
+
+/* Of [N, s.., C]: windows over the spatial dimensions alone. False: the trace has failed. */
+static bool pool(const char *function, ax_value x, uint32_t count, const int64_t *window, const int64_t *strides, int64_t *all, int64_t *by, ax_type *type) {
+  if (!ax_operand(function, x, type)) return false;
+  if (count == 0 || type->rank != count + 2 || window == NULL)
+    return ax_reject_as(function, "a window of %u dimensions for %s, which must have a batch dimension in front of these, and features behind them",
+                        count, ax_operand_string(type)), false;
+  for (uint32_t d = 0; d < type->rank; d++) {
+    bool spatial = d > 0 && d <= count;
+    all[d] = spatial ? window[d - 1] : 1;
+    by[d] = spatial && strides != NULL ? strides[d - 1] : 1;
+  }
+  return true;
+}
+
+ax_value ax_max_pool(ax_value x, uint32_t count, const int64_t *window, const int64_t *strides, const char *padding) {
+  int64_t all[AX_MAX_RANK], by[AX_MAX_RANK];
+  ax_type type;
+  if (!pool("max_pool", x, count, window, strides, all, by, &type)) return ax_poison;
+  return ax_reduce_window_max(x, all, &(ax_window_options){.strides = by, .padding = padding != NULL ? padding : "VALID"});
+}
+
+ax_value ax_avg_pool(ax_value x, uint32_t count, const int64_t *window, const int64_t *strides, const char *padding) {
+  int64_t all[AX_MAX_RANK], by[AX_MAX_RANK];
+  ax_type type;
+  double places = 1;
+  if (!pool("avg_pool", x, count, window, strides, all, by, &type)) return ax_poison;
+  if (!ax_is_float(type.dtype)) return ax_reject_as("avg_pool", "the operand is %s; it must be a float", ax_operand_string(&type));
+  for (uint32_t i = 0; i < count; i++) places *= (double)window[i];
+  return ax_div(ax_reduce_window_sum(x, all, &(ax_window_options){.strides = by, .padding = padding != NULL ? padding : "VALID"}), ax_real(places));
+}

@@ -1,0 +1,376 @@
+/* scatter: x T[d..], indices I[b.., n], updates T[b.. and w..] -> T[d..]         x with updates[b..] put at start(b..)
+   scatter_add: x T[d..], indices I[b.., n], updates T[b.. and w..] -> T[d..]         added to what is there
+   scatter_mul: x T[d..], indices I[b.., n], updates T[b.. and w..] -> T[d..]         multiplied with what is there
+   scatter_min: x T[d..], indices I[b.., n], updates T[b.. and w..] -> T[d..]         the smaller of both, NaN if either is
+   scatter_max: x T[d..], indices I[b.., n], updates T[b.. and w..] -> T[d..]         the larger of both, NaN if either is
+   start(b..) is along dimension scatter_dims_to_operand_dims[k] indices[b.., k], along others 0. Updates have the dimensions w.. of a window at
+   update_window_dims, without those that are inserted or batching, where it has 1; along a batching dimension of x it lies at the
+   coordinate that b.. has along the dimension of the indices that goes with it. Windows come one after the other, in the order of b..
+   Parameters: update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims, operand_batching_dims,
+   scatter_indices_batching_dims; mode: windows that are not inside x are dropped ("fill") or moved inside ("clip", "promise_in_bounds");
+   indices_are_sorted, unique_indices (promises).
+   Errors: lists as gather's; updates of another dtype or of other dimensions than the indices, larger windows than x; add and mul of bool.
+   Put and added: linear in x and updates; mul in one of them. The transpose of scatter_add gives x's the cotangent, and updates' what gather takes
+   of it; scatter's, which needs unique_indices, x's with zeros put there. What several windows put in one place has the tangent of the
+   last; the extreme of several the mean of those that are it. Batched with batching dimensions. Cut along those, along dimensions that windows
+   have whole, and along those of which an index picks one, where each device takes the updates of its part; updates that are cut make parts of a
+   sum, or of an extreme. Compiled: a copy, and code of its own. */
+#include "ops/scatter.h"
+
+#include <string.h>
+
+#include "ops/gather.h"
+#include "ops/pointwise.h"
+#include "prim/prims.h"
+
+static const char *const list_names[] = {"update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims", "operand_batching_dims",
+                                         "scatter_indices_batching_dims"};
+
+/* What is done with an update and what is there; NONE: it is put. */
+static ax_scalar combination(const ax_prim *prim) {
+  return prim == &ax_prim_scatter_add   ? AX_SCALAR_ADD
+         : prim == &ax_prim_scatter_mul ? AX_SCALAR_MUL
+         : prim == &ax_prim_scatter_min ? AX_SCALAR_MIN
+         : prim == &ax_prim_scatter_max ? AX_SCALAR_MAX
+                                        : AX_SCALAR_NONE;
+}
+
+/* --- infer --- */
+
+static ax_status check_updates(const ax_infer_args *args, const ax_indexing *at) {
+  const ax_type *x = &args->in[0], *indices = &args->in[1], *updates = &args->in[2];
+  const uint32_t wide = indices->rank - 1 + at->window.count;
+  int64_t sizes[AX_MAX_RANK];
+  if (updates->rank != wide)
+    return ax_error(AX_INVALID_ARGUMENT, "updates %s have rank %u; with the indices' %u dimensions and the window's %u it must be %u",
+                    ax_type_string(updates, args->axes), updates->rank, indices->rank - 1, at->window.count, wide);
+  ax_window_sizes(at, x, updates, sizes);
+  const ax_windows w = ax_windows_of(at, x, indices, sizes);
+  for (uint32_t d = 0; d < x->rank; d++)
+    if (w.limit[d] < 0)
+      return ax_error(AX_INVALID_ARGUMENT, "a window of %lld does not fit dimension %u, of %lld", (long long)sizes[d], d, (long long)x->dims[d]);
+  for (uint32_t d = 0; d + 1 < indices->rank; d++)
+    if (updates->dims[w.wide_of_index[d]] != indices->dims[d])
+      return ax_error(AX_INVALID_ARGUMENT, "updates %s have %lld where dimension %u of the indices has %lld", ax_type_string(updates, args->axes),
+                      (long long)updates->dims[w.wide_of_index[d]], d, (long long)indices->dims[d]);
+  return AX_OK;
+}
+
+static ax_status infer(const ax_infer_args *args) {
+  const ax_indexing *at = &((const ax_scatter_params *)args->params)->at;
+  const ax_type *x = &args->in[0], *updates = &args->in[2];
+  ax_scalar combine = combination(args->prim);
+  if (updates->dtype != x->dtype)
+    return ax_error(AX_INVALID_ARGUMENT, "updates are %s, the operand %s", ax_dtype_name(updates->dtype), ax_dtype_name(x->dtype));
+  if (x->dtype == AX_BOOL && (combine == AX_SCALAR_ADD || combine == AX_SCALAR_MUL)) return ax_error(AX_INVALID_ARGUMENT, "needs a numeric dtype, got bool");
+  AX_TRY(ax_indexing_check(at, list_names, x, &args->in[1]));
+  AX_TRY(check_updates(args, at));
+  args->out[0] = ax_array_type(x->dtype, x->rank, x->dims);
+  return AX_OK;
+}
+
+/* --- eval --- */
+
+static ax_type type_of(const ax_tensor *tensor) { return ax_array_type(tensor->dtype, tensor->rank, tensor->dims); }
+
+static void update_one(ax_scalar combine, const ax_tensor *out, int64_t at, const ax_tensor *updates, int64_t from) {
+  ax_number x[] = {ax_number_load(out->dtype, out->data, at), ax_number_load(out->dtype, updates->data, from)};
+  ax_number_store(out->dtype, out->data, at, combine == AX_SCALAR_NONE ? x[1] : ax_scalar_eval(combine, out->dtype, x, 0));
+}
+
+/* Windows in order, and the elements of each: their numbers in updates are put together from both. */
+static ax_status eval(const ax_eval_args *args) {
+  const ax_indexing *at = &((const ax_scatter_params *)args->eqn->params)->at;
+  const ax_tensor *indices = args->in[1], *updates = args->in[2], *out = args->out[0];
+  const ax_type types[] = {type_of(args->in[0]), type_of(indices), type_of(updates)};
+  ax_dims others = ax_dims_others(updates->rank, &at->window, NULL), order = {0};
+  int64_t sizes[AX_MAX_RANK], strides[AX_MAX_RANK], by[AX_MAX_RANK], dims[AX_MAX_RANK];
+  ax_window_sizes(at, &types[0], &types[2], sizes);
+  const ax_windows w = ax_windows_of(at, &types[0], &types[1], sizes);
+  ax_dense_strides(updates->rank, updates->dims, strides);
+  for (uint32_t i = 0; i < updates->rank; i++) order.v[i] = i < others.count ? others.v[i] : at->window.v[i - others.count];
+  for (uint32_t i = 0; i < updates->rank; i++) by[i] = strides[order.v[i]], dims[i] = updates->dims[order.v[i]];
+  ax_tensor_assign(args->out[0], args->in[0]);
+  for (int64_t i = 0, elems = ax_dims_elems(updates->rank, dims); i < elems; i++) {
+    int64_t from = ax_strided_at(i, updates->rank, dims, by);
+    int64_t to = ax_window_place(&w, out, indices, updates, from, !ax_indexing_fills(at));
+    if (to >= 0) update_one(combination(args->eqn->prim), out, to, updates, from);
+  }
+  return AX_OK;
+}
+
+/* --- jvp --- */
+
+static ax_value bind(const ax_prim *prim, ax_value x, ax_value indices, ax_value updates, const ax_indexing *at) {
+  ax_scatter_params p = {.at = *at};
+  return ax_bind1(prim, &p, (ax_value[]){x, indices, updates}, 3);
+}
+
+ax_value ax_scatter_add_of(ax_value x, ax_value indices, ax_value updates, const ax_indexing *at) {
+  return bind(&ax_prim_scatter_add, x, indices, updates, at);
+}
+ax_value ax_scatter_of(ax_value x, ax_value indices, ax_value updates, const ax_indexing *at) {
+  return bind(&ax_prim_scatter, x, indices, updates, at);
+}
+
+/* The windows of x that the updates are put into. */
+static ax_value windows_of(ax_value x, ax_value indices, const ax_type *updates, const ax_indexing *at) {
+  const ax_type type = ax_typeof(x);
+  int64_t sizes[AX_MAX_RANK];
+  if (ax_failed()) return ax_poison;
+  ax_window_sizes(at, &type, updates, sizes);
+  return ax_gather_of(x, indices, at, sizes);
+}
+
+typedef struct tangents { /* real zeros for symbolic ones */
+  ax_value x, updates;
+} tangents;
+
+/* The result and no tangent where none comes in: false. */
+static bool begin_jvp(const ax_jvp_args *args, tangents *t) {
+  args->out[0] = ax_bind1(args->eqn->prim, args->eqn->params, args->in, 3);
+  args->tangent_out[0] = ax_zero;
+  if (ax_is_zero(args->tangent_in[0]) && ax_is_zero(args->tangent_in[2])) return false;
+  *t = (tangents){ax_instantiate(args->tangent_in[0], args->in[0]), ax_instantiate(args->tangent_in[2], args->in[2])};
+  return !ax_failed();
+}
+
+static void add_jvp(const ax_jvp_args *args) {
+  tangents t;
+  if (begin_jvp(args, &t)) args->tangent_out[0] = bind(args->eqn->prim, t.x, args->in[1], t.updates, args->eqn->params);
+}
+
+/* Each element of the updates has a number, which is put as it is: where its number stays, so does its tangent. */
+static void put_jvp(const ax_jvp_args *args) {
+  const ax_indexing *at = &((const ax_scatter_params *)args->eqn->params)->at;
+  tangents t;
+  if (!begin_jvp(args, &t)) return;
+  if (at->unique) {
+    args->tangent_out[0] = ax_scatter_of(t.x, args->in[1], t.updates, at);
+    return;
+  }
+  const ax_type x = ax_typeof(args->in[0]), updates = ax_typeof(args->in[2]);
+  int64_t elems = ax_type_elems(&updates);
+  ax_dtype dtype = elems < INT32_MAX ? AX_S32 : AX_S64;
+  ax_value ids = ax_reshape(ax_add(ax_iota(dtype, 1, &elems, 0), ax_integer(1)), updates.rank, updates.dims);
+  ax_value put = ax_scatter_of(ax_full(dtype, x.rank, x.dims, 0), args->in[1], ids, at);
+  ax_value stays = ax_eq(windows_of(put, args->in[1], &updates, at), ids);
+  ax_value left = ax_where(ax_eq(put, ax_integer(0)), t.x, ax_zero_like(t.x));
+  args->tangent_out[0] = ax_scatter_add_of(left, args->in[1], ax_where(stays, t.updates, ax_zero_like(t.updates)), at);
+}
+
+/* y = x u: of one window in each place y' = x' u + x u'. */
+static void mul_jvp(const ax_jvp_args *args) {
+  const ax_indexing *at = &((const ax_scatter_params *)args->eqn->params)->at;
+  ax_value tangent = ax_zero;
+  args->out[0] = ax_bind1(args->eqn->prim, args->eqn->params, args->in, 3);
+  if (!ax_is_zero(args->tangent_in[0])) tangent = bind(args->eqn->prim, args->tangent_in[0], args->in[1], args->in[2], at);
+  if (!ax_is_zero(args->tangent_in[2]) && !at->unique) {
+    if (!ax_failed()) ax_fail(ax_error(AX_ABSENT, "scatter_mul has derivatives through its updates only where unique_indices is promised"));
+    return;
+  }
+  if (!ax_is_zero(args->tangent_in[2])) {
+    ax_value zeros = ax_instantiate(ax_zero, args->in[0]);
+    tangent = ax_add_any(tangent, ax_mul(args->in[0], ax_scatter_add_of(zeros, args->in[1], args->tangent_in[2], at)));
+  }
+  args->tangent_out[0] = tangent;
+}
+
+/* The mean of the tangents of those, of x and of the updates, that are the extreme. */
+static void extreme_jvp(const ax_jvp_args *args) {
+  const ax_indexing *at = &((const ax_scatter_params *)args->eqn->params)->at;
+  tangents t;
+  if (!begin_jvp(args, &t)) return;
+  const ax_type updates = ax_typeof(args->in[2]);
+  ax_value indices = args->in[1], kept = ax_eq(args->in[0], args->out[0]);
+  ax_value hits = ax_eq(args->in[2], windows_of(args->out[0], indices, &updates, at));
+  const ax_value each = ax_convert_element_type(hits, updates.dtype);
+  ax_value count = ax_scatter_add_of(ax_convert_element_type(kept, updates.dtype), indices, each, at);
+  ax_value sum = ax_where(kept, t.x, ax_zero_like(t.x));
+  sum = ax_scatter_add_of(sum, indices, ax_where(hits, t.updates, ax_zero_like(t.updates)), at);
+  args->tangent_out[0] = ax_div(sum, count);
+}
+
+/* --- transpose --- */
+
+static void add_transpose(const ax_transpose_args *args) {
+  const ax_indexing *at = &((const ax_scatter_params *)args->eqn->params)->at;
+  if (args->linear[0]) args->out[0] = args->cotangent[0];
+  if (args->linear[2]) args->out[2] = windows_of(args->cotangent[0], args->in[1], &args->in_types[2], at);
+}
+
+static void put_transpose(const ax_transpose_args *args) {
+  const ax_indexing *at = &((const ax_scatter_params *)args->eqn->params)->at;
+  if (!at->unique) {
+    if (!ax_failed()) ax_fail(ax_error(AX_ABSENT, "scatter has a transpose only where unique_indices is promised"));
+    return;
+  }
+  if (args->linear[0])
+    args->out[0] = ax_scatter_of(args->cotangent[0], args->in[1], ax_zero_cotangent(&args->in_types[2]), at);
+  if (args->linear[2]) args->out[2] = windows_of(args->cotangent[0], args->in[1], &args->in_types[2], at);
+}
+
+static void mul_transpose(const ax_transpose_args *args) {
+  const ax_indexing *at = &((const ax_scatter_params *)args->eqn->params)->at;
+  if (args->linear[0] && args->linear[2]) {
+    if (!ax_failed()) ax_fail(ax_error(AX_ABSENT, "scatter_mul of two values that both depend on the linear inputs is not linear"));
+    return;
+  }
+  if (args->linear[0]) args->out[0] = bind(args->eqn->prim, args->cotangent[0], args->in[1], args->in[2], at);
+  if (args->linear[2] && !ax_failed())
+    ax_fail(ax_error(AX_ABSENT, "scatter_mul has no transpose through its updates: where x is not updated it is not linear in them"));
+}
+
+/* --- batch: x and updates always have the batch dimension --- */
+
+static void batch(const ax_batch_args *args) {
+  ax_scatter_params p = *(const ax_scatter_params *)args->eqn->params;
+  const bool indices = args->in_dim[1] >= 0;
+  if (!ax_indexing_batch(args->eqn->prim, &p.at, true, indices, args->size, NULL)) return;
+  ax_value in[] = {ax_batch_front(args->in[0], args->in_dim[0], args->size),
+                   indices ? ax_move_dim(args->in[1], args->in_dim[1], 0) : args->in[1],
+                   ax_batch_front(args->in[2], args->in_dim[2], args->size)};
+  args->out[0] = ax_bind1(args->eqn->prim, &p, in, 3);
+}
+
+/* --- shard: a device takes the windows that lie in its part of x; or some of the updates, which makes parts of a sum --- */
+
+static ax_windows all_windows(const ax_eqn *eqn, const ax_type *types) {
+  const ax_indexing *at = &((const ax_scatter_params *)eqn->params)->at;
+  int64_t sizes[AX_MAX_RANK];
+  ax_window_sizes(at, &types[eqn->in[0]], &types[eqn->in[2]], sizes);
+  return ax_windows_of(at, &types[eqn->in[0]], &types[eqn->in[1]], sizes);
+}
+
+/* How what several devices make of x is put together, each with some of the updates; false: it cannot be. */
+static bool combined_by(ax_scalar combine, ax_dtype dtype, ax_factor_kind *kind) {
+  *kind = combine == AX_SCALAR_ADD ? AX_FACTOR_SUM : combine == AX_SCALAR_MIN ? AX_FACTOR_MIN : AX_FACTOR_MAX;
+  return dtype != AX_BOOL && combine != AX_SCALAR_NONE && combine != AX_SCALAR_MUL;
+}
+
+static void shard(const ax_shard_args *args) {
+  const ax_indexing *at = &((const ax_scatter_params *)args->eqn->params)->at;
+  const ax_type *x = &args->types[args->eqn->in[0]];
+  const ax_windows w = all_windows(args->eqn, args->types);
+  ax_factor_kind kind;
+  bool combines = combined_by(combination(args->eqn->prim), x->dtype, &kind);
+  ax_shard_windows(args, &w, at, &args->in[2], &args->out[0], combines ? &kind : NULL);
+  for (uint32_t d = 0; d < x->rank; d++) {
+    if (!ax_window_picks(&w, at, d)) continue;
+    uint32_t factor = ax_factor(args, x->dims[d], AX_FACTOR_ALONG);
+    ax_factor_of(&args->in[0], d, factor);
+    ax_factor_of(&args->out[0], d, factor);
+  }
+}
+
+/* Of parts of a sum one has x in it. */
+static void block(const ax_block_args *args) {
+  const ax_windows w = all_windows(args->eqn, args->types);
+  ax_scatter_params p = *(const ax_scatter_params *)args->eqn->params;
+  ax_value x = args->in[0], outside;
+  bool cut;
+  for (uint32_t k = 0; k + 1 < w.index_rank && combination(args->eqn->prim) == AX_SCALAR_ADD && !ax_failed(); k++) {
+    if (ax_dims_has(&p.at.index_batching, k) || args->in_specs[1].count[k] == 0) continue;
+    const ax_axes names = ax_spec_names(&args->in_specs[1], &ax_builder_current()->axes, k, 0);
+    x = ax_once(x, &names);
+  }
+  ax_value indices = ax_block_indices(args, &w, &p.at, &cut, &outside);
+  if (cut) p.at.mode = "fill", p.at.sorted = false;
+  args->out[0] = ax_bind1(args->eqn->prim, &p, (ax_value[]){x, indices, args->in[2]}, 3);
+}
+
+/* --- lower --- */
+
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  const ax_indexing *at = &((const ax_scatter_params *)eqn->params)->at;
+  const ax_type *types = lower->program->types;
+  int64_t sizes[AX_MAX_RANK];
+  ax_window_sizes(at, &types[eqn->in[0]], &types[eqn->in[2]], sizes);
+  const ax_windows w = ax_windows_of(at, &types[eqn->in[0]], &types[eqn->in[1]], sizes);
+  AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
+  AX_TRY(ax_lower_copy(lower, out[0], in[0]));
+  if (ax_type_elems(&types[eqn->in[2]]) == 0 || ax_type_elems(&types[eqn->out]) == 0) return AX_OK;
+  return ax_lower_scatter(lower, combination(eqn->prim), &w, !ax_indexing_fills(at), in + 1, out[0]);
+}
+
+/* --- hlo --- */
+
+static void hlo_region(ax_hlo *hlo, ax_scalar combine, ax_dtype dtype) {
+  ax_type scalar = ax_array_type(dtype, 0, NULL), pair[] = {scalar, scalar};
+  if (combine != AX_SCALAR_NONE) {
+    ax_hlo_combination(hlo, combine, dtype);
+    return;
+  }
+  uint32_t result = ax_hlo_region_begin(hlo, pair, 2) + 1;
+  ax_hlo_region_end(hlo, &result, &scalar, 1);
+}
+
+static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  static const char *const names[] = {"update_window_dims", "inserted_window_dims", "input_batching_dims", "scatter_indices_batching_dims",
+                                      "scatter_dims_to_operand_dims"};
+  const ax_indexing *at = &((const ax_scatter_params *)eqn->params)->at;
+  const ax_type *program = hlo->program->types, *y = &program[eqn->out];
+  ax_type types[] = {program[eqn->in[0]], program[eqn->in[1]], program[eqn->in[2]]};
+  uint32_t operands[] = {in[0], in[1], in[2]};
+  int64_t sizes[AX_MAX_RANK];
+  ax_text attributes = {0};
+  if (strcmp(at->mode, "clip") == 0 && at->map.count > 0) {
+    ax_window_sizes(at, &types[0], &types[2], sizes);
+    const ax_windows w = ax_windows_of(at, &types[0], &types[1], sizes);
+    AX_TRY(ax_hlo_indices_clamped(hlo, &w, in[1], &program[eqn->in[1]], &types[1], &operands[1]));
+  }
+  ax_hlo_indexing(&attributes, "scatter_dimension_numbers = #stablehlo.scatter", names, at);
+  ax_text_add(&attributes, ", index_vector_dim = %u>, indices_are_sorted = %s, unique_indices = %s", types[1].rank - 1, at->sorted ? "true" : "false",
+              at->unique ? "true" : "false");
+  out[0] = ax_hlo_begin(hlo, "stablehlo.scatter", operands, 3, 1);
+  hlo_region(hlo, combination(eqn->prim), y->dtype);
+  ax_hlo_end(hlo, attributes.data, types, 3, y, 1);
+  return ax_hlo_attributes_end(&attributes);
+}
+
+/* --- The records --- */
+
+static const ax_param params[] = {AX_INDEXING_PARAMS(ax_scatter_params, "update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims",
+                                                     "operand_batching_dims", "scatter_indices_batching_dims")};
+
+#define SCATTER_RECORD(name_, linear_, kinds_, jvp_, transpose_)                                                    \
+  const ax_prim ax_prim_##name_ = {                                                                                 \
+      .name = #name_, .kind = AX_LOCAL, .in_count = 3, .out_count = 1, .linear = linear_, .kinds = kinds_,          \
+      .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_scatter_params),                 \
+      .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union,                         \
+      .jvp = jvp_, .linearize = jvp_, .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing,     \
+      .shard = shard, .block = block, .lower = lower, .hlo = hlo,                                                          \
+  }
+SCATTER_RECORD(scatter, AX_LINEAR_OUTER, AX_KINDS_ALL, put_jvp, put_transpose);
+SCATTER_RECORD(scatter_add, AX_LINEAR_OUTER, AX_KINDS_SUM, add_jvp, add_transpose);
+SCATTER_RECORD(scatter_mul, AX_LINEAR_FIRST, AX_KINDS_SUM, mul_jvp, mul_transpose);
+SCATTER_RECORD(scatter_min, AX_LINEAR_NOT, 0, extreme_jvp, ax_absent_transpose);
+SCATTER_RECORD(scatter_max, AX_LINEAR_NOT, 0, extreme_jvp, ax_absent_transpose);
+
+/* --- The functions --- */
+
+static ax_value scatter(const ax_prim *prim, ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options) {
+  ax_scatter_params p = {0};
+  ax_value in[] = {x, indices, updates};
+  if (dims == NULL) return ax_reject(prim, "there are no dimension numbers");
+  const ax_dim_list *const lists[] = {&dims->update_window_dims, &dims->inserted_window_dims, &dims->scatter_dims_to_operand_dims,
+                                      &dims->operand_batching_dims, &dims->scatter_indices_batching_dims};
+  if (!ax_check_operands(prim->name, in, 3) || !ax_indexing_take(prim, lists, options, &p.at)) return ax_poison;
+  return ax_bind1(prim, &p, in, 3);
+}
+
+ax_value ax_scatter(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options) {
+  return scatter(&ax_prim_scatter, x, indices, updates, dims, options);
+}
+ax_value ax_scatter_add(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options) {
+  return scatter(&ax_prim_scatter_add, x, indices, updates, dims, options);
+}
+ax_value ax_scatter_mul(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options) {
+  return scatter(&ax_prim_scatter_mul, x, indices, updates, dims, options);
+}
+ax_value ax_scatter_min(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options) {
+  return scatter(&ax_prim_scatter_min, x, indices, updates, dims, options);
+}
+ax_value ax_scatter_max(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options) {
+  return scatter(&ax_prim_scatter_max, x, indices, updates, dims, options);
+}

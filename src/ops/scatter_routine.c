@@ -1,0 +1,494 @@
+/* How updates come into their places: window after window, in the order of the indices, so that sums are the same on any number of threads. These
+   share the work by where it is written:
+
+     batching dimensions      each part has some coordinates along one, and goes through the windows that lie there
+     the window's dimensions  each part has some coordinates of the operand along one, and does its part of every window; windows
+                              that an index moves along it may miss the part
+
+   The first is taken where there is one, then a dimension of the window that is not moved where its runs are long, then one that is, then any. */
+#include <string.h>
+
+#include "ops/pointwise.h"
+#include "ops/scatter.h"
+
+typedef struct loop { /* a dimension: strides in elements */
+  int64_t extent, operand, updates, indices;
+} loop;
+
+typedef struct scatter {
+  ax_scalar combine;
+  ax_dtype dtype, index_dtype;
+  bool clips;
+  int64_t bytes;
+  uint32_t batch_rank, number_count, window_rank;
+  loop batch[AX_MAX_RANK], window[AX_MAX_RANK];
+  int64_t limit[AX_MAX_RANK], pitch[AX_MAX_RANK]; /* by number of an index: where a window may begin, and how far apart places are */
+  /* What parts have some coordinates of: a batch dimension, or else a dimension of the operand: */
+  int cut_batch, cut_window, cut_number; /* the window's dimension in it and the index's number that moves it; -1: none */
+  int64_t cut_extent;
+  uint32_t parts;
+  int window_of[AX_MAX_RANK]; /* by operand dimension, before windows are joined; -1: a batching one, or of 1 */
+} scatter;
+
+/* --- One run of elements --- */
+
+typedef struct run { /* strides in elements */
+  char *to;
+  const char *from;
+  int64_t count, to_stride, from_stride;
+} run;
+
+static float f32_extreme(float a, float b, bool least) {
+  if (a != a || b != b) return __builtin_nanf("");
+  if (a == b) return (__builtin_signbit(a) != 0) == least ? a : b;
+  return (a < b) == least ? a : b;
+}
+
+/* A fixed count, so that compilers need not be told to do several at once. */
+enum { at_once = 16 };
+static inline __attribute__((always_inline)) void add_some(float *restrict to, const float *restrict from, int64_t n) {
+  int64_t i = 0;
+  for (; i + at_once <= n; i += at_once)
+    for (int k = 0; k < at_once; k++) to[i + k] += from[i + k];
+  for (; i < n; i++) to[i] += from[i];
+}
+
+typedef void add_run(float *to, const float *from, int64_t n);
+
+static void add_f32(float *to, const float *from, int64_t n) { add_some(to, from, n); }
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void add_f32_wide(float *to, const float *from, int64_t n) { add_some(to, from, n); }
+static add_run *adder(void) { return __builtin_cpu_supports("avx2") ? add_f32_wide : add_f32; }
+#else
+static add_run *adder(void) { return add_f32; }
+#endif
+
+static void run_f32(ax_scalar combine, const run *r) {
+  float *to = (float *)(void *)r->to;
+  const float *from = (const float *)(const void *)r->from;
+  int64_t n = r->count, ts = r->to_stride, fs = r->from_stride;
+  if (combine == AX_SCALAR_ADD && ts == 1 && fs == 1)
+    add_f32(to, from, n);
+  else if (combine == AX_SCALAR_ADD)
+    for (int64_t i = 0; i < n; i++) to[i * ts] += from[i * fs];
+  else if (combine == AX_SCALAR_MUL)
+    for (int64_t i = 0; i < n; i++) to[i * ts] *= from[i * fs];
+  else
+    for (int64_t i = 0; i < n; i++) to[i * ts] = f32_extreme(to[i * ts], from[i * fs], combine == AX_SCALAR_MIN);
+}
+
+static void add_f64(const run *r) {
+  double *to = (double *)(void *)r->to;
+  const double *from = (const double *)(const void *)r->from;
+  for (int64_t i = 0; i < r->count; i++) to[i * r->to_stride] += from[i * r->from_stride];
+}
+
+/* Integers of any sign wrap alike. */
+static void add_32(const run *r) {
+  uint32_t *to = (uint32_t *)(void *)r->to;
+  const uint32_t *from = (const uint32_t *)(const void *)r->from;
+  for (int64_t i = 0; i < r->count; i++) to[i * r->to_stride] += from[i * r->from_stride];
+}
+
+static void add_64(const run *r) {
+  uint64_t *to = (uint64_t *)(void *)r->to;
+  const uint64_t *from = (const uint64_t *)(const void *)r->from;
+  for (int64_t i = 0; i < r->count; i++) to[i * r->to_stride] += from[i * r->from_stride];
+}
+
+static float widened(uint16_t bf16) {
+  uint32_t bits = (uint32_t)bf16 << 16;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* To the nearest even; NaN stays one. */
+static uint16_t narrowed(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  if (value != value) return (uint16_t)(bits >> 16 | 0x40);
+  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static void add_bf16(const run *r) {
+  uint16_t *to = (uint16_t *)(void *)r->to;
+  const uint16_t *from = (const uint16_t *)(const void *)r->from;
+  for (int64_t i = 0; i < r->count; i++) to[i * r->to_stride] = narrowed(widened(to[i * r->to_stride]) + widened(from[i * r->from_stride]));
+}
+
+static void put(const run *r, int64_t bytes) {
+  if (r->to_stride == 1 && r->from_stride == 1) {
+    memcpy(r->to, r->from, (size_t)(r->count * bytes));
+    return;
+  }
+  for (int64_t i = 0; i < r->count; i++) memcpy(r->to + i * r->to_stride * bytes, r->from + i * r->from_stride * bytes, (size_t)bytes);
+}
+
+static void combine_any(const scatter *s, const run *r) {
+  for (int64_t i = 0; i < r->count; i++) {
+    int64_t at = i * r->to_stride;
+    ax_number x[] = {ax_number_load(s->dtype, r->to, at), ax_number_load(s->dtype, r->from, i * r->from_stride)};
+    ax_number_store(s->dtype, r->to, at, ax_scalar_eval(s->combine, s->dtype, x, 0));
+  }
+}
+
+static void do_run(const scatter *s, const run *r) {
+  bool adds = s->combine == AX_SCALAR_ADD;
+  if (s->combine == AX_SCALAR_NONE) put(r, s->bytes);
+  else if (s->dtype == AX_F32) run_f32(s->combine, r);
+  else if (adds && s->dtype == AX_F64) add_f64(r);
+  else if (adds && s->dtype == AX_BF16) add_bf16(r);
+  else if (adds && (s->dtype == AX_S32 || s->dtype == AX_U32)) add_32(r);
+  else if (adds && (s->dtype == AX_S64 || s->dtype == AX_U64)) add_64(r);
+  else combine_any(s, r);
+}
+
+/* --- One window --- */
+
+typedef struct memory {
+  const char *indices, *updates;
+  char *operand;
+} memory;
+
+typedef struct range {
+  int64_t begin, end;
+} range;
+
+/* Of what `at` says, a number of the index; what no s64 holds is the largest. */
+static int64_t number_at(ax_dtype dtype, const char *indices, int64_t at) {
+  switch (dtype) {
+    case AX_S32: return ((const int32_t *)(const void *)indices)[at];
+    case AX_S64: return ((const int64_t *)(const void *)indices)[at];
+    case AX_U64: {
+      uint64_t number = ((const uint64_t *)(const void *)indices)[at];
+      return number <= INT64_MAX ? (int64_t)number : INT64_MAX;
+    }
+    default: return ax_number_load(dtype, indices, at).i;
+  }
+}
+
+/* Coordinates `own` of the window's dimension that is cut; all of the others. */
+static void do_window(const scatter *s, const memory *m, int64_t operand, int64_t updates, range own) {
+  const uint32_t rank = s->window_rank;
+  const loop scalar = {1, 1, 1, 0}, *last = rank > 0 ? &s->window[rank - 1] : &scalar;
+  run r = {.count = s->cut_window >= 0 && s->cut_window + 1 == (int)rank ? own.end - own.begin : last->extent, .to_stride = last->operand,
+           .from_stride = last->updates};
+  if (s->cut_window >= 0) {
+    operand += own.begin * s->window[s->cut_window].operand;
+    updates += own.begin * s->window[s->cut_window].updates;
+  }
+  if (rank <= 1) {
+    r.to = m->operand + operand * s->bytes;
+    r.from = m->updates + updates * s->bytes;
+    do_run(s, &r);
+    return;
+  }
+  int64_t extent[AX_MAX_RANK], index[AX_MAX_RANK];
+  for (uint32_t d = 0; d < rank; d++) {
+    extent[d] = (int)d == s->cut_window ? own.end - own.begin : s->window[d].extent;
+    index[d] = 0;
+  }
+  for (;;) {
+    r.to = m->operand + operand * s->bytes;
+    r.from = m->updates + updates * s->bytes;
+    do_run(s, &r);
+    uint32_t d = rank - 1;
+    for (; d > 0; d--) {
+      const loop *l = &s->window[d - 1];
+      operand += l->operand;
+      updates += l->updates;
+      if (++index[d - 1] < extent[d - 1]) break;
+      operand -= index[d - 1] * l->operand;
+      updates -= index[d - 1] * l->updates;
+      index[d - 1] = 0;
+    }
+    if (d == 0) return;
+  }
+}
+
+/* The window of the index at `indices`, as far as it lies in the part's coordinates. */
+static void do_index(const scatter *s, const memory *m, int64_t indices, int64_t operand, int64_t updates, range part) {
+  int64_t moved = 0;
+  for (uint32_t k = 0; k < s->number_count; k++) {
+    int64_t start = number_at(s->index_dtype, m->indices, indices + k), limit = s->limit[k];
+    if (!s->clips && (start < 0 || start > limit)) return;
+    start = start < 0 ? 0 : start > limit ? limit : start;
+    operand += start * s->pitch[k];
+    if ((int)k == s->cut_number) moved = start;
+  }
+  range own = {part.begin - moved, part.end - moved};
+  int64_t extent = s->cut_window >= 0 ? s->window[s->cut_window].extent : 1;
+  if (own.begin < 0) own.begin = 0;
+  if (own.end > extent) own.end = extent;
+  if (own.begin < own.end) do_window(s, m, operand, updates, own);
+}
+
+/* Sums of elements by themselves, at one number of 32 bits each: histograms. */
+static void add_elements(const scatter *s, const memory *m, range part) {
+  const loop *l = &s->batch[0];
+  const int32_t *at = (const int32_t *)(const void *)m->indices;
+  const float *from = (const float *)(const void *)m->updates;
+  float *to = (float *)(void *)m->operand;
+  const int64_t limit = s->limit[0], pitch = s->pitch[0], extent = l->extent;
+  for (int64_t i = 0; i < extent; i++) {
+    int64_t start = at[i * l->indices];
+    if (start < 0 || start > limit) {
+      if (!s->clips) continue;
+      start = start < 0 ? 0 : limit;
+    }
+    if (start >= part.begin && start < part.end) to[start * pitch] += from[i * l->updates];
+  }
+}
+
+/* One number an index, and of windows that have pieces in several parts only runs. */
+static bool has_rows(const scatter *s) {
+  const bool pieces = s->cut_window >= 0;
+  return s->batch_rank == 1 && s->batch[0].operand == 0 && s->number_count == 1 && (!pieces || (s->window_rank == 1 && s->cut_number < 0));
+}
+
+enum { listed = 256, fetched_ahead = 8, fetched_bytes = 512, line_bytes = 64 }; /* rows; of each */
+
+typedef struct listing { /* rows of the part, and where they go */
+  int64_t count, row[listed], place[listed];
+} listing;
+
+typedef struct accepting { /* places of the part, and the last there is */
+  int64_t begin, limit;
+  uint64_t count;
+  bool clips;
+} accepting;
+
+/* Without branches. */
+static inline void list_row(listing *list, int64_t *count, int64_t row, int64_t start, accepting a) {
+  const int64_t low = start < 0 ? 0 : start, place = a.clips ? (low > a.limit ? a.limit : low) : start;
+  list->row[*count] = row;
+  list->place[*count] = place;
+  *count += (uint64_t)place - (uint64_t)a.begin < a.count;
+}
+
+/* Of rows [i, end): no branch depends on whose a row is, which nothing foretells. */
+static void list_rows(const scatter *s, const memory *m, range places, int64_t i, int64_t end, listing *list) {
+  const int32_t *at = (const int32_t *)(const void *)m->indices;
+  const int64_t step = s->batch[0].indices, limit = s->limit[0], last = places.end <= limit ? places.end : limit + 1;
+  const accepting a = {places.begin, limit, last > places.begin ? (uint64_t)(last - places.begin) : 0, s->clips};
+  int64_t count = 0;
+  if (s->index_dtype == AX_S32 && a.clips)
+    for (; i < end; i++) list_row(list, &count, i, at[i * step], (accepting){a.begin, a.limit, a.count, true});
+  else if (s->index_dtype == AX_S32)
+    for (; i < end; i++) list_row(list, &count, i, at[i * step], (accepting){a.begin, a.limit, a.count, false});
+  else
+    for (; i < end; i++) list_row(list, &count, i, number_at(s->index_dtype, m->indices, i * step), a);
+  list->count = count;
+}
+
+static void fetch_row(const char *to, int64_t bytes) {
+  for (int64_t at = 0; at < bytes && at < fetched_bytes; at += line_bytes) __builtin_prefetch(to + at, 1);
+}
+
+/* Runs of f32 that lie together are added. */
+static void add_listed(const listing *list, char *to, const char *from, int64_t to_pitch, int64_t from_pitch, int64_t count) {
+  add_run *add = adder();
+  for (int64_t i = 0; i < list->count; i++) {
+    if (i + fetched_ahead < list->count) fetch_row(to + list->place[i + fetched_ahead] * to_pitch, count * (int64_t)sizeof(float));
+    add((float *)(void *)(to + list->place[i] * to_pitch), (const float *)(const void *)(from + list->row[i] * from_pitch), count);
+  }
+}
+
+/* The part's columns of rows that are listed. */
+static void do_listed(const scatter *s, const memory *m, const listing *list, range columns) {
+  const loop scalar = {1, 1, 1, 0}, *row = s->window_rank > 0 ? &s->window[0] : &scalar;
+  const bool adds = s->combine == AX_SCALAR_ADD && s->dtype == AX_F32 && s->window_rank <= 1 && row->operand == 1 && row->updates == 1;
+  const int64_t count = columns.end - columns.begin, pitch = s->pitch[0] * s->bytes, from = s->batch[0].updates * s->bytes;
+  const memory begin = {m->indices, m->updates + columns.begin * row->updates * s->bytes, m->operand + columns.begin * row->operand * s->bytes};
+  if (adds) {
+    add_listed(list, begin.operand, begin.updates, pitch, from, count);
+    return;
+  }
+  for (int64_t i = 0; i < list->count; i++) {
+    if (i + fetched_ahead < list->count) fetch_row(begin.operand + list->place[i + fetched_ahead] * pitch, count * s->bytes);
+    const run r = {.to = begin.operand + list->place[i] * pitch, .from = begin.updates + list->row[i] * from, .count = count,
+                   .to_stride = row->operand, .from_stride = row->updates};
+    if (s->window_rank > 1) do_window(s, m, list->place[i] * s->pitch[0], list->row[i] * s->batch[0].updates, (range){0, 1});
+    else do_run(s, &r);
+  }
+}
+
+/* Rows at one number each: those in places of the part, and of these its columns. */
+static void do_rows(const scatter *s, const memory *m, range places, range columns) {
+  const int64_t extent = s->batch[0].extent;
+  listing list;
+  for (int64_t i = 0; i < extent; i += listed) {
+    list_rows(s, m, places, i, extent - i < listed ? extent : i + listed, &list);
+    do_listed(s, m, &list, columns);
+  }
+}
+
+static ax_status do_part(const void *data, void *const *memories, uint32_t part) {
+  const scatter *s = data;
+  const memory m = {memories[0], memories[1], memories[2]};
+  range own = {s->cut_extent * part / s->parts, s->cut_extent * (part + 1) / s->parts}, all = {0, 1};
+  int64_t index[AX_MAX_RANK], first[AX_MAX_RANK], end[AX_MAX_RANK], operand = 0, updates = 0, indices = 0;
+  if (has_rows(s)) {
+    const range places = s->cut_number == 0 ? own : (range){0, INT64_MAX};
+    const range columns = s->cut_window == 0 ? own : (range){0, s->window_rank > 0 ? s->window[0].extent : 1};
+    bool sums = s->window_rank == 0 && s->combine == AX_SCALAR_ADD && s->dtype == AX_F32 && s->index_dtype == AX_S32;
+    if (sums) add_elements(s, &m, places);
+    else do_rows(s, &m, places, columns);
+    return AX_OK;
+  }
+  for (uint32_t d = 0; d < s->batch_rank; d++) {
+    bool cut = (int)d == s->cut_batch;
+    index[d] = first[d] = cut ? own.begin : 0;
+    end[d] = cut ? own.end : s->batch[d].extent;
+    operand += first[d] * s->batch[d].operand;
+    updates += first[d] * s->batch[d].updates;
+    indices += first[d] * s->batch[d].indices;
+  }
+  for (;;) {
+    do_index(s, &m, indices, operand, updates, s->cut_batch >= 0 ? all : own);
+    uint32_t d = s->batch_rank;
+    for (; d > 0; d--) {
+      const loop *l = &s->batch[d - 1];
+      operand += l->operand;
+      updates += l->updates;
+      indices += l->indices;
+      if (++index[d - 1] < end[d - 1]) break;
+      int64_t back = index[d - 1] - first[d - 1];
+      operand -= back * l->operand;
+      updates -= back * l->updates;
+      indices -= back * l->indices;
+      index[d - 1] = first[d - 1];
+    }
+    if (d == 0) return AX_OK;
+  }
+}
+
+/* --- Before --- */
+
+typedef struct arrays {
+  const ax_type *operand, *indices, *updates;
+} arrays;
+
+static void find_loops(scatter *s, const ax_windows *w, const arrays *a) {
+  int64_t operand[AX_MAX_RANK], indices[AX_MAX_RANK], updates[AX_MAX_RANK];
+  bool is_batch[AX_MAX_RANK] = {false};
+  ax_dense_strides(a->operand->rank, a->operand->dims, operand);
+  ax_dense_strides(a->indices->rank, a->indices->dims, indices);
+  ax_dense_strides(a->updates->rank, a->updates->dims, updates);
+  for (uint32_t d = 0; d + 1 < w->index_rank; d++) {
+    s->batch[s->batch_rank++] = (loop){a->indices->dims[d], 0, updates[w->wide_of_index[d]], indices[d]};
+    is_batch[w->wide_of_index[d]] = true;
+  }
+  for (uint32_t d = 0; d < w->rank; d++) {
+    int wide = w->wide_of[d], number = w->component_of[d];
+    s->window_of[d] = -1;
+    if (number >= 0) {
+      s->limit[number] = w->limit[d];
+      s->pitch[number] = operand[d];
+      s->number_count++;
+    }
+    for (uint32_t b = 0; wide >= 0 && is_batch[wide] && b < s->batch_rank; b++)
+      if (w->wide_of_index[b] == wide) s->batch[b].operand = operand[d];
+    if (wide < 0 || is_batch[wide]) continue;
+    s->window_of[d] = (int)s->window_rank;
+    s->window[s->window_rank++] = (loop){w->sizes[d], operand[d], updates[wide], 0};
+  }
+}
+
+enum { run_bytes = 128, long_bytes = 16 << 10, most_parts = 16, few_parts = 4, enough_elems = 16, near_bytes = 1 << 20 };
+
+static uint32_t fewer(double wanted, int64_t most) { return (double)most < wanted ? (uint32_t)(most > 1 ? most : 1) : (uint32_t)wanted; }
+
+static void try_cut(scatter *s, int batch, int window, int number, int64_t extent, uint32_t parts) {
+  if (parts <= s->parts) return;
+  s->cut_batch = batch, s->cut_window = window, s->cut_number = number;
+  s->cut_extent = extent;
+  s->parts = parts;
+}
+
+/* Along a dimension of the window that has runs so long. */
+static void cut_windows(scatter *s, const ax_windows *w, int64_t least, double wanted) {
+  for (uint32_t d = 0; d < w->rank; d++) {
+    if (s->window_of[d] < 0 || w->component_of[d] >= 0) continue;
+    const loop *own = &s->window[s->window_of[d]];
+    const int64_t bytes = own->extent * own->operand * s->bytes, runs = bytes / run_bytes;
+    if (bytes >= least) try_cut(s, -1, s->window_of[d], -1, own->extent, fewer(wanted, runs < own->extent ? runs : own->extent));
+  }
+}
+
+/* Every part looks at every index, and at other updates than those that lie in order. */
+static void cut_places(scatter *s, const ax_windows *w, const arrays *a, double wanted) {
+  int64_t elems = 1;
+  if (wanted > few_parts) wanted = few_parts;
+  for (uint32_t d = 0; d < s->window_rank; d++) elems *= s->window[d].extent;
+  if (elems < enough_elems && ax_type_elems(a->operand) * s->bytes <= near_bytes) return;
+  for (uint32_t d = 0; d < w->rank; d++) {
+    const int window = s->window_of[d];
+    const bool whole = window < 0 || s->window[window].extent == 1; /* it has no pieces */
+    if (w->component_of[d] >= 0) try_cut(s, -1, whole ? -1 : window, w->component_of[d], a->operand->dims[d], fewer(wanted, a->operand->dims[d]));
+  }
+}
+
+/* By shapes alone. Short windows stay whole if that can be: threads that go through them at the same time would meet at the ends of their pieces,
+   in one line of the cache, window after window. */
+static void find_cut(scatter *s, const ax_windows *w, const arrays *a, double wanted) {
+  try_cut(s, -1, -1, -1, 1, 1);
+  if (wanted > most_parts) wanted = most_parts;
+  for (uint32_t b = 0; b < s->batch_rank; b++)
+    if (s->batch[b].operand != 0) try_cut(s, (int)b, -1, -1, s->batch[b].extent, fewer(wanted, s->batch[b].extent));
+  cut_windows(s, w, long_bytes, wanted);
+  if (s->parts == 1) cut_places(s, w, a, wanted);
+  if (s->parts == 1) cut_windows(s, w, 0, wanted);
+}
+
+/* Window dimensions that lie behind one another are one. The one that is cut stays by itself. */
+static void join_window(scatter *s) {
+  uint32_t rank = 0;
+  int cut = -1;
+  for (uint32_t d = 0; d < s->window_rank; d++) {
+    const loop here = s->window[d];
+    loop *last = rank > 0 ? &s->window[rank - 1] : NULL;
+    bool own = (int)d == s->cut_window, free = !own && (cut < 0 || cut != (int)rank - 1);
+    if (here.extent == 1 && !own) continue;
+    if (last != NULL && free && last->operand == here.operand * here.extent && last->updates == here.updates * here.extent) {
+      *last = (loop){last->extent * here.extent, here.operand, here.updates, 0};
+      continue;
+    }
+    if (own) cut = (int)rank;
+    s->window[rank++] = here;
+  }
+  s->window_rank = rank;
+  s->cut_window = cut;
+}
+
+/* Likewise those of the indices, of which none is cut. */
+static void join_batch(scatter *s) {
+  uint32_t rank = 0;
+  for (uint32_t b = 0; b < s->batch_rank; b++) {
+    const loop here = s->batch[b];
+    loop *last = rank > 0 ? &s->batch[rank - 1] : NULL;
+    if (last != NULL && last->operand == here.operand * here.extent && last->updates == here.updates * here.extent && last->indices == here.indices * here.extent)
+      *last = (loop){last->extent * here.extent, here.operand, here.updates, here.indices};
+    else
+      s->batch[rank++] = here;
+  }
+  s->batch_rank = rank;
+}
+
+ax_status ax_lower_scatter(ax_lower *lower, ax_scalar combine, const ax_windows *w, bool clips, const uint32_t *in, uint32_t out) {
+  const ax_type operand = ax_lower_get(lower, out)->type, indices = ax_lower_get(lower, in[0])->type, updates = ax_lower_get(lower, in[1])->type;
+  const arrays a = {&operand, &indices, &updates};
+  scatter s = {.combine = combine, .dtype = operand.dtype, .index_dtype = indices.dtype, .clips = clips, .bytes = (int64_t)ax_dtype_bytes(operand.dtype)};
+  find_loops(&s, w, &a);
+  int64_t windows = 1;
+  for (uint32_t b = 0; b < s.batch_rank; b++) windows *= s.batch[b].extent;
+  double time = 0.5 * (double)ax_type_elems(&updates) + 5 * (double)windows;
+  find_cut(&s, w, &a, time / 30000);
+  join_window(&s);
+  if (s.cut_batch < 0) join_batch(&s);
+  uint32_t buffers[] = {in[0], in[1], out};
+  const ax_routine routine = {.run = do_part, .data = &s, .in_count = 2, .out_count = 1, .parts = s.parts, .buffers = buffers, .updates = true, .time = time};
+  return ax_lower_routine(lower, &routine, sizeof s);
+}

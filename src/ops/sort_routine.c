@@ -1,0 +1,220 @@
+/* Sorting row by row. Each element of a row becomes a word: its key, as an unsigned number that ascends with it, and its place behind the key's bits,
+   so that words are different and their order is the stable one. Words are sorted by the digits of the key, from the last to the first; digits that
+   are the same in all words are passed over, and short rows are sorted by insertion. Of several keys the last comes first: the places of a
+   later round are those of an earlier one. At the end each operand's elements are taken in the order of the places.
+
+   64-bit keys do not fit a word with a place: their words are pairs. */
+#include <string.h>
+
+#include "ops/sort.h"
+
+typedef struct sorter {
+  int64_t extent, inner, rows; /* of the dimension; elements between neighbours along it; rows */
+  uint32_t count, keys, parts;
+  ax_dtype dtype[]; /* by operand */
+} sorter;
+
+typedef struct pair {
+  uint64_t key;
+  uint32_t place;
+} pair;
+
+enum { digit_bits = 11, digit_values = 1 << digit_bits, few = 24, least_to_count = 512, short_bits = 8 };
+
+/* --- Keys --- */
+
+/* Of a float, given as the bits of its dtype: larger numbers have larger keys, zeros one, and NaNs the largest. */
+static uint64_t float_key(uint64_t bits, unsigned width, uint64_t infinity) {
+  uint64_t sign = (uint64_t)1 << (width - 1), magnitude = bits & (sign - 1);
+  if (magnitude > infinity) return sign | (sign - 1);
+  if (magnitude == 0) return sign;
+  return bits & sign ? sign - magnitude : sign | bits;
+}
+
+uint64_t ax_sort_key(ax_dtype dtype, const void *data, int64_t at) {
+  switch (dtype) {
+    case AX_F32: return float_key(((const uint32_t *)data)[at], 32, 0x7f800000);
+    case AX_F64: return float_key(((const uint64_t *)data)[at], 64, 0x7ff0000000000000);
+    case AX_BF16: return float_key(((const uint16_t *)data)[at], 16, 0x7f80);
+    case AX_F16: return float_key(((const uint16_t *)data)[at], 16, 0x7c00);
+    case AX_S8: return (uint8_t)(((const uint8_t *)data)[at] ^ 0x80);
+    case AX_S16: return (uint16_t)(((const uint16_t *)data)[at] ^ 0x8000);
+    case AX_S32: return ((const uint32_t *)data)[at] ^ 0x80000000;
+    case AX_S64: return ((const uint64_t *)data)[at] ^ 0x8000000000000000;
+    case AX_U16: return ((const uint16_t *)data)[at];
+    case AX_U32: return ((const uint32_t *)data)[at];
+    case AX_U64: return ((const uint64_t *)data)[at];
+    default: return ((const uint8_t *)data)[at];
+  }
+}
+
+/* --- Words --- */
+
+static void insert_words(uint64_t *words, int64_t n) {
+  for (int64_t i = 1; i < n; i++) {
+    uint64_t word = words[i];
+    int64_t at = i;
+    for (; at > 0 && words[at - 1] > word; at--) words[at] = words[at - 1];
+    words[at] = word;
+  }
+}
+
+/* By the digit at `shift`; false, and nothing is done, where it is the same in all. */
+static bool distribute_words(const uint64_t *from, uint64_t *to, int64_t n, unsigned shift, unsigned bits) {
+  uint32_t starts[digit_values];
+  const uint64_t mask = ((uint64_t)1 << bits) - 1;
+  uint32_t sum = 0;
+  memset(starts, 0, (mask + 1) * sizeof starts[0]);
+  for (int64_t i = 0; i < n; i++) starts[from[i] >> shift & mask]++;
+  if (starts[from[0] >> shift & mask] == n) return false;
+  for (uint64_t d = 0; d <= mask; d++) {
+    uint32_t here = starts[d];
+    starts[d] = sum;
+    sum += here;
+  }
+  for (int64_t i = 0; i < n; i++) to[starts[from[i] >> shift & mask]++] = from[i];
+  return true;
+}
+
+/* Where the sorted words are: in one of the two. `width`: bits of a key, above the place's 32. */
+static uint64_t *sort_words(uint64_t *words, uint64_t *other, int64_t n, unsigned width) {
+  const unsigned bits = n < least_to_count * few ? short_bits : digit_bits;
+  if (n <= few) insert_words(words, n);
+  for (unsigned shift = 32; n > few && shift < 32 + width; shift += bits) {
+    if (!distribute_words(words, other, n, shift, bits)) continue;
+    uint64_t *sorted = other;
+    other = words;
+    words = sorted;
+  }
+  return words;
+}
+
+/* --- Pairs --- */
+
+static bool distribute_pairs(const pair *from, pair *to, int64_t n, unsigned shift) {
+  uint32_t starts[1 << short_bits] = {0}, sum = 0;
+  for (int64_t i = 0; i < n; i++) starts[from[i].key >> shift & 0xff]++;
+  if (starts[from[0].key >> shift & 0xff] == n) return false;
+  for (int d = 0; d < 1 << short_bits; d++) {
+    uint32_t here = starts[d];
+    starts[d] = sum;
+    sum += here;
+  }
+  for (int64_t i = 0; i < n; i++) to[starts[from[i].key >> shift & 0xff]++] = from[i];
+  return true;
+}
+
+/* Of equal keys the first stays first. */
+static void insert_pairs(pair *pairs, int64_t n) {
+  for (int64_t i = 1; i < n; i++) {
+    pair moved = pairs[i];
+    int64_t at = i;
+    for (; at > 0 && pairs[at - 1].key > moved.key; at--) pairs[at] = pairs[at - 1];
+    pairs[at] = moved;
+  }
+}
+
+static pair *sort_pairs(pair *pairs, pair *other, int64_t n) {
+  if (n <= few) insert_pairs(pairs, n);
+  for (unsigned shift = 0; n > few && shift < 64; shift += short_bits) {
+    if (!distribute_pairs(pairs, other, n, shift)) continue;
+    pair *sorted = other;
+    other = pairs;
+    pairs = sorted;
+  }
+  return pairs;
+}
+
+/* --- Rows --- */
+
+typedef struct workspace { /* of one row */
+  void *first, *second;    /* words or pairs */
+  uint32_t *order, *earlier; /* where the elements come from, along the dimension; the second: before the round */
+} workspace;
+
+/* One round: `order` gets to ascend by key k. The first round has no order before it. */
+static void order_by(const sorter *s, uint32_t k, const void *data, int64_t base, bool begins, workspace *w) {
+  const int64_t n = s->extent;
+  const unsigned width = 8 * (unsigned)ax_dtype_bytes(s->dtype[k]);
+  uint32_t *swap = w->earlier;
+  w->earlier = w->order;
+  w->order = swap;
+  if (width == 64) {
+    pair *pairs = w->first;
+    for (int64_t i = 0; i < n; i++) pairs[i] = (pair){ax_sort_key(s->dtype[k], data, base + (begins ? i : w->earlier[i]) * s->inner), (uint32_t)i};
+    pairs = sort_pairs(pairs, w->second, n);
+    for (int64_t i = 0; i < n; i++) w->order[i] = begins ? pairs[i].place : w->earlier[pairs[i].place];
+    return;
+  }
+  uint64_t *words = w->first;
+  for (int64_t i = 0; i < n; i++) words[i] = ax_sort_key(s->dtype[k], data, base + (begins ? i : w->earlier[i]) * s->inner) << 32 | (uint64_t)i;
+  words = sort_words(words, w->second, n, width);
+  for (int64_t i = 0; i < n; i++) w->order[i] = begins ? (uint32_t)words[i] : w->earlier[(uint32_t)words[i]];
+}
+
+static void take_in_order(const sorter *s, const uint32_t *order, const char *from, char *to, size_t bytes) {
+  const int64_t n = s->extent, step = s->inner;
+  switch (bytes) {
+    case 4:
+      for (int64_t i = 0; i < n; i++) ((uint32_t *)(void *)to)[i * step] = ((const uint32_t *)(const void *)from)[order[i] * step];
+      break;
+    case 8:
+      for (int64_t i = 0; i < n; i++) ((uint64_t *)(void *)to)[i * step] = ((const uint64_t *)(const void *)from)[order[i] * step];
+      break;
+    default:
+      for (int64_t i = 0; i < n; i++) memcpy(to + i * step * (int64_t)bytes, from + order[i] * step * (int64_t)bytes, bytes);
+  }
+}
+
+static void sort_row(const sorter *s, void *const *memory, int64_t row, workspace *w) {
+  int64_t base = row / s->inner * s->extent * s->inner + row % s->inner;
+  for (uint32_t k = s->keys; k-- > 0;) order_by(s, k, memory[k], base, k + 1 == s->keys, w);
+  for (uint32_t k = 0; k < s->count; k++) {
+    size_t bytes = ax_dtype_bytes(s->dtype[k]), offset = (size_t)base * bytes;
+    take_in_order(s, w->order, (const char *)memory[k] + offset, (char *)memory[s->count + k] + offset, bytes);
+  }
+}
+
+static bool has_wide_keys(const sorter *s) {
+  for (uint32_t k = 0; k < s->keys; k++)
+    if (ax_dtype_bytes(s->dtype[k]) == 8) return true;
+  return false;
+}
+
+static ax_status sort_part(const void *data, void *const *memory, uint32_t part) {
+  const sorter *s = data;
+  const size_t item = has_wide_keys(s) ? sizeof(pair) : sizeof(uint64_t), n = (size_t)s->extent;
+  char *work = ax_alloc(n * (2 * item + 2 * sizeof(uint32_t)));
+  if (work == NULL) return AX_OUT_OF_MEMORY;
+  workspace w = {work, work + n * item, (uint32_t *)(void *)(work + 2 * n * item), (uint32_t *)(void *)(work + 2 * n * item) + n};
+  for (int64_t row = s->rows * part / s->parts; row < s->rows * (part + 1) / s->parts; row++) sort_row(s, memory, row, &w);
+  ax_free(work);
+  return AX_OK;
+}
+
+/* --- Lowering --- */
+
+enum { most_parts = 64 };
+
+ax_status ax_lower_sort(ax_lower *lower, const ax_sort_params *p, uint32_t count, const uint32_t *in, const uint32_t *out) {
+  const ax_type first = ax_lower_get(lower, in[0])->type;
+  const uint32_t d = (uint32_t)p->dimension;
+  const double time = 12 * (double)ax_type_elems(&first) * (double)p->num_keys;
+  size_t bytes = sizeof(sorter) + count * sizeof(ax_dtype);
+  if (first.dims[d] > UINT32_MAX) return ax_error(AX_ABSENT, "%lld elements along the dimension", (long long)first.dims[d]);
+  sorter *s = ax_arena_alloc(&lower->plan->drafts, bytes);
+  uint32_t *buffers = ax_arena_alloc(&lower->plan->drafts, 2 * count * sizeof buffers[0]);
+  if (s == NULL || buffers == NULL) return ax_out_of_memory(bytes);
+  *s = (sorter){.extent = first.dims[d], .inner = ax_dims_elems(first.rank - d - 1, first.dims + d + 1), .count = count, .keys = (uint32_t)p->num_keys};
+  s->rows = ax_dims_elems(d, first.dims) * s->inner;
+  double wanted = time / 30000;
+  if (wanted > most_parts) wanted = most_parts;
+  s->parts = (double)s->rows < wanted ? (uint32_t)s->rows : wanted > 1 ? (uint32_t)wanted : 1;
+  for (uint32_t k = 0; k < count; k++) s->dtype[k] = ax_lower_get(lower, in[k])->type.dtype;
+  memcpy(buffers, in, count * sizeof in[0]);
+  memcpy(buffers + count, out, count * sizeof out[0]);
+  for (uint32_t k = 0; k < count && s->rows * s->extent == 0; k++) AX_TRY(ax_lower_copy(lower, out[k], in[k]));
+  if (s->rows * s->extent == 0) return AX_OK;
+  return ax_lower_routine(lower, &(ax_routine){.run = sort_part, .data = s, .in_count = count, .out_count = count, .parts = s->parts, .buffers = buffers,
+                                               .time = time}, bytes);
+}

@@ -1,0 +1,237 @@
+/* Layouts of inputs that are to be chosen: "auto". Each of them is tried in each way to cut it that divides it, and that is kept with which a run of the whole
+   program costs a device least:
+
+     work, at 32 operations a byte; bytes received, and 8 KiB for each collective; a sixteenth of what it holds of inputs and results
+
+   as costs are counted from the program (cost.c), so that each try costs as much as partitioning. At first propagation lays all of them, from what is said
+   of others; of all ways to say something of one alone, so that propagation lays the others by it, the best is where the search begins. Then they go
+   on from there, the largest first, until nothing is better or they were gone through three times. Inputs of one type go together, as weights of equal layers do,
+   and where there are few of them each by itself at last. What is found is good by the count, and a local minimum. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "axle/stages.h"
+#include "mesh/constraint.h"
+#include "partition/partition.h"
+#include "mesh/sharding.h"
+
+enum { rounds = 3, most_alone = 8, operations_a_byte = 32, bytes_a_collective = 8192, holding = 16 };
+
+typedef struct choosing {
+  const ax_program *program;
+  const ax_mesh *mesh;
+  ax_given *given;
+  uint32_t *by_size, count; /* inputs to choose for */
+  double least;
+} choosing;
+
+static const ax_type *type_of(const choosing *c, uint32_t i) { return &c->program->types[i]; }
+static double bytes_of(const ax_type *type) { return (double)ax_type_elems(type) * (double)ax_dtype_bytes(type->dtype); }
+
+/* --- What a choice costs --- */
+
+static double held_bytes(const ax_type *types, const uint32_t *values, uint32_t count, const ax_partitioned *parts, const ax_spec *specs) {
+  double bytes = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const double all = bytes_of(&types[values != NULL ? values[i] : i]);
+    bytes += specs != NULL ? all / (double)ax_axis_set_size(ax_spec_set(&specs[i]), parts->mesh) : all;
+  }
+  return bytes;
+}
+
+static ax_status cost_of(const choosing *c, double *out) {
+  ax_program *laid = NULL, *partitioned = NULL;
+  ax_cost cost = {0};
+  ax_status status = ax_program_given(c->program, c->mesh, c->given, &laid);
+  if (status == AX_OK) status = ax_program_partition(laid, &partitioned);
+  if (status == AX_OK) {
+    const ax_partitioned parts = ax_partitioned_of(partitioned);
+    status = ax_partitioned_cost(&parts, &cost);
+    *out = held_bytes(c->program->types, NULL, c->program->in_count, &parts, parts.in_specs) +
+           held_bytes(c->program->types, c->program->outs, c->program->out_count, &parts, parts.out_specs);
+  }
+  *out = *out / holding + cost.flops / operations_a_byte + cost.received;
+  for (uint32_t i = 0; i < cost.collective_count; i++) *out += cost.collectives[i].runs * bytes_a_collective;
+  ax_cost_release(&cost);
+  ax_program_release(partitioned);
+  ax_program_release(laid);
+  return status;
+}
+
+/* --- The ways to cut an array --- */
+
+/* Way number `way`: digit k of it, to the base of rank + 1, is the dimension that axis k cuts, from 1 on. False: it does not divide. */
+static bool spec_of(const choosing *c, const ax_type *type, uint64_t way, ax_spec *out) {
+  memset(out, 0, sizeof *out);
+  for (uint32_t axis = 0; axis < c->mesh->count; axis++, way /= type->rank + 1) {
+    const uint64_t digit = way % (type->rank + 1);
+    if (digit == 0) continue;
+    if (c->mesh->axis[axis].size == 1) return false; /* as without it */
+    out->axis[digit - 1][out->count[digit - 1]++] = (uint8_t)axis;
+    if (out->rank < digit) out->rank = (uint32_t)digit;
+  }
+  for (uint32_t d = 0; d < out->rank; d++)
+    if (!ax_shard_divides(type, out, c->mesh, d)) return false;
+  return true;
+}
+
+/* 0: there are too many. */
+static uint64_t way_count(const choosing *c, const ax_type *type) {
+  enum { most = 256 };
+  uint64_t ways = 1;
+  for (uint32_t axis = 0; axis < c->mesh->count && ways <= most; axis++) ways *= type->rank + 1;
+  return ways <= most ? ways : 0;
+}
+
+/* Of arrays of many dimensions on many axes: one axis alone, or all of the mesh along one dimension. */
+static uint64_t few_ways(const choosing *c, const ax_type *type, uint64_t number) {
+  uint64_t way = 0, place = 1;
+  if (number == 0) return 0;
+  const uint64_t dim = (number - 1) % type->rank + 1, which = (number - 1) / type->rank;
+  for (uint32_t axis = 0; axis < c->mesh->count; axis++, place *= type->rank + 1)
+    if (which == axis || which == c->mesh->count) way += dim * place;
+  return way;
+}
+
+/* --- The search --- */
+
+/* Tries one spec, or NULL: what propagation makes of it, for `count` inputs from place `first` on. */
+static ax_status try_spec(choosing *c, uint32_t first, uint32_t count, const ax_spec *spec, bool *better) {
+  ax_given *g = c->given;
+  const ax_spec old = g->specs[c->by_size[first]];
+  const ax_saying before = g->sayings[c->by_size[first]], after = spec != NULL ? AX_SAYS_SPEC : AX_SAYS_NOTHING;
+  double cost = 0;
+  if (before == after && (spec == NULL || ax_spec_equal(&old, spec))) return AX_OK;
+  for (uint32_t i = first; i < first + count; i++) {
+    g->specs[c->by_size[i]] = spec != NULL ? *spec : (ax_spec){0};
+    g->sayings[c->by_size[i]] = after;
+  }
+  AX_TRY(cost_of(c, &cost));
+  if (cost < c->least) {
+    c->least = cost;
+    *better = true;
+    return AX_OK;
+  }
+  for (uint32_t i = first; i < first + count; i++) {
+    g->specs[c->by_size[i]] = old;
+    g->sayings[c->by_size[i]] = before;
+  }
+  return AX_OK;
+}
+
+static ax_status improve(choosing *c, uint32_t first, uint32_t count, bool *better) {
+  const ax_type *type = type_of(c, c->by_size[first]);
+  const uint64_t all = way_count(c, type), ways = all > 0 ? all : 1 + (uint64_t)type->rank * (c->mesh->count + 1);
+  AX_TRY(try_spec(c, first, count, NULL, better));
+  for (uint64_t way = 0; way < ways; way++) {
+    ax_spec spec;
+    if (spec_of(c, type, all > 0 ? way : few_ways(c, type, way), &spec)) AX_TRY(try_spec(c, first, count, &spec, better));
+  }
+  return AX_OK;
+}
+
+static bool same_type(const choosing *c, uint32_t i, uint32_t k) { return ax_type_equal(type_of(c, c->by_size[i]), type_of(c, c->by_size[k])); }
+
+/* Where those end that go with the one at place `first`. */
+static uint32_t group_end(const choosing *c, uint32_t first, bool together) {
+  uint32_t end = first + 1;
+  while (together && end < c->count && same_type(c, first, end)) end++;
+  return end;
+}
+
+static void say(const choosing *c, uint32_t first, uint32_t end, ax_saying saying, const ax_spec *spec) {
+  for (uint32_t i = first; i < end; i++) {
+    c->given->sayings[c->by_size[i]] = saying;
+    c->given->specs[c->by_size[i]] = *spec;
+  }
+}
+
+/* The best of one alone, all others left to propagation. */
+static ax_status begin(choosing *c) {
+  const ax_spec nothing = {0};
+  const double open = c->least;
+  double least = open;
+  uint32_t best = 0, best_end = 0;
+  ax_spec spec = nothing;
+  for (uint32_t first = 0, end; first < c->count; first = end) {
+    bool better = false;
+    end = group_end(c, first, true);
+    c->least = open;
+    AX_TRY(improve(c, first, end - first, &better));
+    if (c->least < least) {
+      least = c->least;
+      best = first;
+      best_end = end;
+      spec = c->given->specs[c->by_size[first]];
+    }
+    say(c, first, end, AX_SAYS_NOTHING, &nothing);
+  }
+  c->least = least;
+  say(c, best, best_end, AX_SAYS_SPEC, &spec);
+  return AX_OK;
+}
+
+static ax_status search(choosing *c) {
+  bool better = true;
+  AX_TRY(cost_of(c, &c->least));
+  AX_TRY(begin(c));
+  for (int round = 0; round < rounds && better; round++) {
+    better = false;
+    for (uint32_t first = 0, end; first < c->count; first = end) {
+      end = group_end(c, first, round == 0 || c->count > most_alone);
+      AX_TRY(improve(c, first, end - first, &better));
+    }
+  }
+  return AX_OK;
+}
+
+typedef struct sized {
+  double bytes;
+  const ax_type *type;
+  uint32_t input;
+} sized;
+
+/* The largest first, and those of one type one after the other. */
+static int larger_first(const void *a, const void *b) {
+  const sized *x = a, *y = b;
+  if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
+  if (x->type->dtype != y->type->dtype) return x->type->dtype < y->type->dtype ? -1 : 1;
+  if (x->type->rank != y->type->rank) return x->type->rank < y->type->rank ? -1 : 1;
+  const int by_dims = memcmp(x->type->dims, y->type->dims, x->type->rank * sizeof x->type->dims[0]);
+  return by_dims != 0 ? by_dims : x->input < y->input ? -1 : 1;
+}
+
+static ax_status order(choosing *c) {
+  sized *all = ax_calloc((size_t)c->count + 1, sizeof all[0]);
+  if (all == NULL) return ax_out_of_memory(0);
+  for (uint32_t n = 0; n < c->count; n++) all[n] = (sized){bytes_of(type_of(c, c->by_size[n])), type_of(c, c->by_size[n]), c->by_size[n]};
+  qsort(all, c->count, sizeof all[0], larger_first);
+  for (uint32_t n = 0; n < c->count; n++) c->by_size[n] = all[n].input;
+  ax_free(all);
+  return AX_OK;
+}
+
+/* A program of which nothing is said has no mesh. */
+static void say_something(const ax_program *program, ax_given *given) {
+  for (uint32_t i = 0; i < program->in_count + program->out_count; i++)
+    if (given->sayings[i] == AX_SAYS_SPEC) return;
+  given->sayings[0] = AX_SAYS_SPEC;
+  given->specs[0] = (ax_spec){0};
+}
+
+ax_status ax_given_choose(const ax_program *program, const ax_mesh *mesh, ax_given *given) {
+  choosing c = {.program = program, .mesh = mesh, .given = given, .by_size = ax_calloc((size_t)program->in_count + 1, sizeof c.by_size[0])};
+  bool any = false;
+  if (c.by_size == NULL) return ax_out_of_memory(0);
+  for (uint32_t i = 0; i < program->in_count + program->out_count; i++) {
+    if (given->sayings[i] != AX_SAYS_AUTO) continue;
+    any = true;
+    given->sayings[i] = AX_SAYS_NOTHING; /* a result lies as it is made, from where nothing is moved */
+    if (i < program->in_count) c.by_size[c.count++] = i;
+  }
+  ax_status status = order(&c);
+  if (status == AX_OK && c.count > 0) status = search(&c);
+  if (status == AX_OK && any) say_something(program, given);
+  ax_free(c.by_size);
+  return status;
+}

@@ -1,0 +1,301 @@
+/* What a partitioned program costs, counted from its equations: their factors say how much they compute, their records how they move bytes between
+   devices and how often they run what they hold. Each program in it is counted once, however many equations hold it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "axle/stages.h"
+#include "partition/partition.h"
+#include "partition/partitioner.h"
+#include "prim/rules.h"
+
+/* Of one program, run once. The collectives are in no order. */
+typedef struct tally {
+  double flops, bytes, received;
+  bool at_least;
+  ax_collective_cost *rows; /* in the memo's arena, as what they say is */
+  uint32_t row_count, row_capacity; /* while it is counted they are on the heap */
+} tally;
+
+typedef struct counting {
+  ax_memo memo;
+  ax_factoring factoring;
+} counting;
+
+/* --- Tallies --- */
+
+static bool is_like(const ax_collective_cost *a, const ax_collective_cost *b) {
+  return a->members == b->members && strcmp(a->primitive, b->primitive) == 0 && strcmp(a->axes, b->axes) == 0;
+}
+
+/* The different collectives of a program are few, however many equations there are. */
+static ax_status add_row(tally *t, const ax_collective_cost *row, double times) {
+  uint32_t i = 0;
+  while (i < t->row_count && !is_like(&t->rows[i], row)) i++;
+  if (i == t->row_count) {
+    AX_TRY(ax_grow(&t->rows, sizeof t->rows[0], t->row_count, 1, &t->row_capacity));
+    t->rows[t->row_count++] = (ax_collective_cost){row->primitive, row->axes, row->members, 0, 0};
+  }
+  t->rows[i].runs += times * row->runs;
+  t->rows[i].bytes += times * row->bytes;
+  return AX_OK;
+}
+
+static ax_status add(tally *t, const tally *more, double times) {
+  t->flops += times * more->flops;
+  t->bytes += times * more->bytes;
+  t->received += times * more->received;
+  t->at_least = t->at_least || more->at_least;
+  for (uint32_t i = 0; i < more->row_count; i++) AX_TRY(add_row(t, &more->rows[i], times));
+  return AX_OK;
+}
+
+static double weight(const tally *t) { return t->flops + t->bytes + t->received; }
+
+/* --- One equation --- */
+
+static double bytes_of(const ax_type *type) { return type->form == AX_ARRAY ? (double)ax_type_elems(type) * (double)ax_dtype_get(type->dtype)->bytes : 0; }
+
+/* Scalars that are part of equations, and what is the operand itself under another type, are not moved. */
+static double touched(const ax_program *program, const ax_eqn *eqn) {
+  double bytes = 0;
+  if (eqn->prim->lower == ax_lower_same || ax_prim_is_literal(eqn->prim)) return 0;
+  for (uint32_t i = 0; i < eqn->in_count; i++)
+    if (ax_value_literal(program, eqn->in[i]) == NULL) bytes += bytes_of(&program->types[eqn->in[i]]);
+  for (uint32_t k = 0; k < eqn->out_count; k++) bytes += bytes_of(&program->types[eqn->out + k]);
+  return bytes;
+}
+
+static double most_elems(const ax_program *program, const ax_eqn *eqn) {
+  int64_t most = 0;
+  for (uint32_t t = 0; t < eqn->in_count + eqn->out_count; t++) {
+    const ax_type *type = &program->types[t < eqn->in_count ? eqn->in[t] : eqn->out + (t - eqn->in_count)];
+    const int64_t elems = type->form == AX_ARRAY ? ax_type_elems(type) : 0;
+    most = elems > most ? elems : most;
+  }
+  return (double)most;
+}
+
+/* The pairs of elements that meet, or the elements, where a dimension has no factor. */
+static ax_status add_flops(ax_factoring *factoring, const ax_program *program, const ax_eqn *eqn, double *flops) {
+  double met = 1;
+  bool contracted = false;
+  if (eqn->prim->kinds == AX_KINDS_ALL || eqn->in_count == 0) return AX_OK; /* elements are moved, or made of nothing, */
+  if ((eqn->prim->effects & AX_EFFECT_STATE) != 0) return AX_OK;             /* or it is somebody else's work */
+  if (!ax_factoring_of(factoring, program, eqn)) return ax_out_of_memory(0);
+  const ax_factors *factors = &factoring->factors;
+  for (uint32_t i = 0; i < factors->count; i++) {
+    met *= (double)factors->size[i];
+    contracted = contracted || factors->kind[i] == AX_FACTOR_SUM;
+  }
+  const double elems = most_elems(program, eqn);
+  *flops += contracted && eqn->in_count == 2 ? 2 * met : met > elems ? met : elems;
+  return AX_OK;
+}
+
+ax_status ax_equation_flops(const ax_program *program, const ax_eqn *eqn, double *out) {
+  ax_factoring factoring = {0};
+  *out = 0;
+  ax_status status = add_flops(&factoring, program, eqn, out);
+  ax_factoring_deinit(&factoring);
+  return status;
+}
+
+static int64_t members_of(const ax_axes *axes, ax_axis_set set, const ax_mesh *mesh) {
+  uint32_t most = 0;
+  for (uint32_t g = 0; g < axes->groups.count; g++) {
+    const uint32_t size = ax_group_size(&axes->groups, g);
+    most = size > most ? size : most;
+  }
+  return axes->groups.count > 0 ? most : ax_axis_set_size(set, mesh);
+}
+
+static double received(const ax_program *program, const ax_eqn *eqn, int64_t members) {
+  const double n = (double)members, operand = bytes_of(&program->types[eqn->in[0]]);
+  double result = 0;
+  for (uint32_t k = 0; k < eqn->out_count; k++) result += bytes_of(&program->types[eqn->out + k]);
+  switch (eqn->prim->traffic) {
+    case AX_TRAFFIC_COMBINED: return 2 * (n - 1) / n * operand;
+    case AX_TRAFFIC_PARTS: return (n - 1) / n * operand;
+    case AX_TRAFFIC_GATHERED: return (n - 1) * operand;
+    case AX_TRAFFIC_OPERAND: return operand;
+    case AX_TRAFFIC_RESULT: return result;
+    default: return 0;
+  }
+}
+
+static const ax_axes *axes_of(const ax_eqn *eqn) {
+  for (uint32_t i = 0; i < eqn->prim->param_count; i++)
+    if (eqn->prim->params[i].kind == AX_PARAM_AXES) return ax_param_at(eqn, &eqn->prim->params[i]);
+  return NULL;
+}
+
+/* A group of one exchanges nothing. */
+static ax_status count_collective(counting *c, const ax_program *program, const ax_eqn *eqn, tally *t) {
+  const ax_axes *axes = axes_of(eqn);
+  ax_axis_set set;
+  if (eqn->prim->traffic == AX_TRAFFIC_NONE || axes == NULL) return AX_OK;
+  AX_TRY(ax_axes_resolve(axes, &program->axes, &set));
+  ax_collective_cost row = {.primitive = eqn->prim->name, .members = members_of(axes, set, &program->axes), .runs = 1};
+  if (row.members <= 1) return AX_OK;
+  const ax_axes_list names = ax_axes_listed(axes);
+  row.axes = ax_arena_copy(&c->memo.arena, names.text, strlen(names.text) + 1);
+  if (row.axes == NULL) return ax_out_of_memory(0);
+  row.bytes = received(program, eqn, row.members);
+  t->received += row.bytes;
+  return add_row(t, &row, 1);
+}
+
+/* --- Programs --- */
+
+static ax_status count_program(counting *c, const ax_program *program, const tally **out);
+
+/* The parameter of this name; NULL: there is none. */
+static const void *named(const ax_eqn *eqn, const char *name) {
+  for (uint32_t i = 0; i < eqn->prim->param_count; i++)
+    if (strcmp(eqn->prim->params[i].name, name) == 0) return ax_param_at(eqn, &eqn->prim->params[i]);
+  return NULL;
+}
+
+static double length_of(const ax_eqn *eqn) {
+  const int64_t *length = named(eqn, "length");
+  return length != NULL ? (double)*length : 1;
+}
+
+/* Of a kernel's body: it runs on each core, whose axes are those it has beyond the program's, at each point. */
+static double points_of(const ax_program *program, const ax_eqn *eqn, const ax_program *body) {
+  const ax_dims *grid = named(eqn, "grid");
+  double points = 1;
+  for (uint32_t d = 0; grid != NULL && d < grid->count; d++) points *= (double)grid->v[d];
+  for (uint32_t a = program->axes.count; a < body->axes.count; a++) points *= (double)body->axes.axis[a].size;
+  return points;
+}
+
+/* What is estimated takes the place of what was counted. */
+static void estimate(const ax_eqn *eqn, tally *all) {
+  const int64_t *flops = named(eqn, "flops"), *bytes = named(eqn, "bytes");
+  if (flops != NULL && *flops > 0) all->flops = (double)*flops;
+  if (bytes != NULL && *bytes > 0) all->bytes = (double)*bytes;
+}
+
+static ax_status count_region(counting *c, const ax_program *program, const ax_eqn *eqn, tally *t) {
+  const ax_runs runs = eqn->prim->runs;
+  const tally *one, *costliest = NULL;
+  const ax_program *held;
+  tally all = {.at_least = runs == AX_RUNS_UNTIL};
+  ax_status status = AX_OK;
+  for (uint32_t k = 0; status == AX_OK && (held = ax_eqn_program(eqn, k)) != NULL && (k == 0 || runs != AX_RUNS_FIRST); k++) {
+    status = count_program(c, held, &one);
+    if (status != AX_OK) break;
+    all.at_least = all.at_least || one->at_least;
+    if (costliest == NULL || weight(one) > weight(costliest)) costliest = one;
+    if (runs != AX_RUNS_ONE) status = add(&all, one, runs == AX_RUNS_LENGTH ? length_of(eqn) : runs == AX_RUNS_POINTS ? points_of(program, eqn, held) : 1);
+  }
+  if (status == AX_OK && runs == AX_RUNS_ONE && costliest != NULL) status = add(&all, costliest, 1);
+  if (runs == AX_RUNS_POINTS) estimate(eqn, &all);
+  if (status == AX_OK) status = add(t, &all, 1);
+  ax_free(all.rows);
+  return status;
+}
+
+static ax_status count_eqn(counting *c, const ax_program *program, const ax_eqn *eqn, tally *t) {
+  if (eqn->prim->kind == AX_REGION) return count_region(c, program, eqn, t);
+  if (eqn->prim->kind == AX_COLLECTIVE && eqn->prim->traffic == AX_TRAFFIC_NONE) return AX_OK; /* it says what is so already */
+  t->bytes += touched(program, eqn);
+  return eqn->prim->kind == AX_LOCAL ? add_flops(&c->factoring, program, eqn, &t->flops) : count_collective(c, program, eqn, t);
+}
+
+static ax_status count_program(counting *c, const ax_program *program, const tally **out) {
+  ax_memo_entry *entry = ax_memo_ask(&c->memo, "cost", program, NULL, 0);
+  if (entry == NULL) return ax_out_of_memory(sizeof *entry);
+  *out = entry->data;
+  if (entry->known) return AX_OK;
+  tally t = {0};
+  ax_status status = AX_OK;
+  for (uint32_t i = 0; i < program->eqn_count && status == AX_OK; i++) status = count_eqn(c, program, &program->eqns[i], &t);
+  ax_collective_cost *grown = t.rows;
+  t.rows = ax_arena_copy(&c->memo.arena, grown, t.row_count * sizeof grown[0]);
+  ax_free(grown);
+  if (status != AX_OK) return status;
+  *out = entry->data = ax_arena_copy(&c->memo.arena, &t, sizeof t);
+  if (t.rows == NULL || *out == NULL) return ax_out_of_memory(sizeof t);
+  entry->known = true;
+  return AX_OK;
+}
+
+/* --- The cost --- */
+
+static int by_bytes(const void *x, const void *y) {
+  const ax_collective_cost *a = x, *b = y;
+  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
+  const int names = strcmp(a->primitive, b->primitive);
+  return names != 0 ? names : strcmp(a->axes, b->axes);
+}
+
+/* Rows and the texts of their axes in one piece of memory. */
+static ax_status give(const tally *t, int64_t devices, ax_cost *out) {
+  size_t bytes = t->row_count * sizeof t->rows[0];
+  for (uint32_t i = 0; i < t->row_count; i++) bytes += strlen(t->rows[i].axes) + 1;
+  ax_collective_cost *rows = ax_alloc(bytes);
+  if (rows == NULL) return ax_out_of_memory(bytes);
+  char *text = (char *)(rows + t->row_count);
+  for (uint32_t i = 0; i < t->row_count; i++) {
+    rows[i] = t->rows[i];
+    rows[i].axes = text;
+    text += strlen(t->rows[i].axes) + 1;
+    memcpy((char *)rows[i].axes, t->rows[i].axes, strlen(t->rows[i].axes) + 1);
+  }
+  if (t->row_count > 0) qsort(rows, t->row_count, sizeof rows[0], by_bytes);
+  *out = (ax_cost){devices, t->flops, t->bytes, t->received, t->at_least, t->row_count, rows};
+  return AX_OK;
+}
+
+ax_status ax_partitioned_cost(const ax_partitioned *partitioned, ax_cost *out) {
+  counting c = {0};
+  const tally *all;
+  *out = (ax_cost){0};
+  ax_status status = count_program(&c, partitioned->body, &all);
+  if (status == AX_OK) status = give(all, ax_mesh_devices(partitioned->mesh), out);
+  ax_memo_deinit(&c.memo);
+  ax_factoring_deinit(&c.factoring);
+  return status;
+}
+
+ax_status ax_program_cost(const ax_program *program, ax_cost *out) {
+  ax_program *simple, *laid = NULL, *body = NULL;
+  *out = (ax_cost){0};
+  AX_TRY(ax_require(program, "program"));
+  AX_TRY(ax_program_simplify(program, &simple));
+  ax_status status = ax_program_partition(simple, &laid);
+  ax_partitioned partitioned = status == AX_OK ? ax_partitioned_of(laid) : (ax_partitioned){0};
+  if (status == AX_OK) status = ax_program_simplify(partitioned.body, &body);
+  partitioned.body = body;
+  if (status == AX_OK) status = ax_partitioned_cost(&partitioned, out);
+  ax_program_release(body);
+  ax_program_release(laid);
+  ax_program_release(simple);
+  return status;
+}
+
+void ax_cost_release(ax_cost *cost) {
+  if (cost == NULL) return;
+  ax_free(cost->collectives);
+  *cost = (ax_cost){0};
+}
+
+/* --- The table --- */
+
+ax_status ax_cost_text(const ax_cost *cost, char **out) {
+  ax_text text = {0};
+  *out = NULL;
+  AX_TRY(ax_require(cost, "cost"));
+  ax_text_add(&text, "on each of %lld device%s, a run:\n", (long long)cost->devices, cost->devices == 1 ? "" : "s");
+  ax_text_add(&text, "%16.0f  flops\n%16.0f  bytes read and written, nothing fused\n", cost->flops, cost->bytes);
+  ax_text_add(&text, "%16.0f  bytes received from other devices\n", cost->received);
+  if (cost->at_least) ax_text_add(&text, "at least: of loops that run until a condition says so one step is counted\n");
+  if (cost->collective_count > 0) ax_text_add(&text, "\n%16s  %10s  %8s  collective\n", "bytes received", "times", "members");
+  for (uint32_t i = 0; i < cost->collective_count; i++) {
+    const ax_collective_cost *row = &cost->collectives[i];
+    ax_text_add(&text, "%16.0f  %10.0f  %8lld  %s over %s\n", row->bytes, row->runs, (long long)row->members, row->primitive, row->axes);
+  }
+  return ax_text_finish(&text, out);
+}

@@ -1,0 +1,226 @@
+/* Windows across blocks. Four devices, blocks of 4, windows of 3 at each position, padded by 1:
+
+     device            0              1              2              3
+     its block         a b c d        e f g h        i j k l        m n o p
+     its positions see . a b c d e    d e f g h i    h i j k l m    l m n o p .
+     from the left     -              d              h              l            one ppermute
+     from the right    e              i              m              -            another
+
+   A device gets from its neighbour at a distance k what any device needs of its own neighbour at that distance. Where blocks of positions do not
+   begin where blocks of elements do, as with strides that do not divide, or where dimensions are padded, each device puts what it
+   gets at a place of its own. */
+#include "partition/halo.h"
+
+#include "axle/collectives.h"
+#include "collectives/collective.h"
+#include "prim/rules.h"
+#include "prim/shape.h"
+#include "ops/window.h"
+
+enum { most_distances = 16 };
+
+ax_halo ax_halo_of(const ax_reach *reach, int64_t size, int64_t positions, int64_t parts) {
+  return (ax_halo){.reach = *reach, .parts = parts, .size = size, .block = (size + parts - 1) / parts, .positions = positions,
+                   .count = (positions + parts - 1) / parts};
+}
+
+static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+
+/* The element at or before the place where what device i sees begins, and how many from there on any device sees. */
+static int64_t first_element(const ax_halo *h, int64_t i) { return floor_div(h->reach.first + i * h->count * h->reach.stride, h->reach.base); }
+static int64_t seen_places(const ax_halo *h) { return (h->count - 1) * h->reach.stride + h->reach.extent; }
+static int64_t seen_elements(const ax_halo *h) { return (seen_places(h) + h->reach.base - 2) / h->reach.base + 1; }
+
+/* Blocks of positions begin where blocks of elements do. */
+static bool is_aligned(const ax_halo *h) { return h->parts == 1 || h->count * h->reach.stride == h->block * h->reach.base; }
+
+/* The elements that there are which device i needs: first <= e < *end; none where they are the same. */
+static int64_t needs(const ax_halo *h, int64_t i, int64_t *end) {
+  int64_t from = i * h->count, to = from + h->count < h->positions ? from + h->count : h->positions;
+  int64_t first = first_element(h, i), last = floor_div(h->reach.first + (to - 1) * h->reach.stride + h->reach.extent - 1, h->reach.base);
+  if (h->reach.base > 1 && first * h->reach.base < h->reach.first + from * h->reach.stride) first++;
+  if (first < 0) first = 0;
+  *end = last + 1 < h->size ? last + 1 : h->size;
+  if (from >= to || *end < first) *end = first;
+  return first;
+}
+
+/* Elements of its block that a device gives to the one `distance` before it: first <= e < end, of that block. */
+typedef struct piece {
+  int64_t distance, first, end;
+} piece;
+
+static piece piece_at(const ax_halo *h, int64_t distance) {
+  piece p = {.distance = distance, .first = h->block};
+  for (int64_t i = 0; i < h->parts; i++) {
+    const int64_t begin = (i + distance) * h->block;
+    int64_t end, first = needs(h, i, &end);
+    if (i + distance < 0 || i + distance >= h->parts) continue;
+    first = first > begin ? first - begin : 0;
+    end = end < begin + h->block ? end - begin : h->block;
+    if (first >= end) continue;
+    if (first < p.first) p.first = first;
+    if (end > p.end) p.end = end;
+  }
+  return p;
+}
+
+/* Between which distances devices need anything. */
+static void distances(const ax_halo *h, int64_t *low, int64_t *high) {
+  *low = *high = 0;
+  for (int64_t i = 0; i < h->parts; i++) {
+    int64_t end, first = needs(h, i, &end);
+    if (first == end) continue;
+    int64_t from = first / h->block - i, to = (end - 1) / h->block - i;
+    if (from < *low) *low = from;
+    if (to > *high) *high = to;
+  }
+}
+
+bool ax_halo_received(const ax_halo *h, int64_t *elements, int64_t *exchanges) {
+  int64_t low, high;
+  *elements = *exchanges = 0;
+  if (h->parts == 1 || h->block == 0) return true;
+  distances(h, &low, &high);
+  for (int64_t k = low; k <= high; k++) {
+    if (k == 0) continue;
+    const piece p = piece_at(h, k);
+    if (p.first >= p.end) continue;
+    *elements += p.end - p.first;
+    *exchanges += 1;
+    if (*exchanges > most_distances) return false;
+  }
+  return true;
+}
+
+/* --- What is bound --- */
+
+/* What is being brought, along dimension d. */
+typedef struct bringing {
+  const ax_halo *h;
+  const char *axes;
+  uint32_t d;
+  ax_value zero, fill; /* scalars; fill: poison where nobody looks */
+} bringing;
+
+static ax_value number(ax_value device, int64_t times, int64_t plus) { return ax_add(ax_mul(device, ax_integer(times)), ax_integer(plus)); }
+
+/* This device's number along the axes. */
+static ax_value device_of(const bringing *b) { return ax_convert_element_type(ax_axis_index(b->axes), AX_S64); }
+
+/* first_element of it: of what is not negative, as division truncates. */
+static ax_value first_of(const bringing *b) {
+  const ax_halo *h = b->h;
+  const int64_t base = h->reach.base, ahead = first_element(h, 0) < 0 ? -first_element(h, 0) : 0;
+  ax_value place = number(device_of(b), h->count * h->reach.stride, h->reach.first + ahead * base);
+  return ax_sub(base == 1 ? place : ax_div(place, ax_integer(base)), ax_integer(ahead));
+}
+
+/* x with `low` and `high` elements of `value` around it, and `interior` between. */
+static ax_value widened(const bringing *b, ax_value x, ax_value value, int64_t low, int64_t high, int64_t interior) {
+  int64_t front[AX_MAX_RANK] = {0}, behind[AX_MAX_RANK] = {0}, between[AX_MAX_RANK] = {0};
+  if (low == 0 && high == 0 && interior == 0) return x;
+  front[b->d] = low, behind[b->d] = high, between[b->d] = interior;
+  return ax_pad(x, value, front, behind, between);
+}
+
+static ax_value filling(const bringing *b) { return b->fill.trace != 0 ? b->fill : b->zero; }
+
+/* The piece of the device's neighbour; its own where the distance is 0. Devices without such a neighbour get zeros. */
+static ax_value received(const bringing *b, ax_value x, const piece *p) {
+  const int64_t count = b->h->parts - (p->distance < 0 ? -p->distance : p->distance);
+  x = ax_window_part(x, b->d, p->first, p->end - p->first, 1);
+  if (p->distance == 0) return x;
+  int64_t(*pairs)[2] = ax_trace_alloc((size_t)count * sizeof pairs[0]);
+  if (pairs == NULL) return ax_poison;
+  for (int64_t n = 0; n < count; n++) {
+    pairs[n][1] = p->distance < 0 ? n - p->distance : n;
+    pairs[n][0] = pairs[n][1] + p->distance;
+  }
+  return ax_ppermute(x, b->axes, (uint32_t)count, (const int64_t(*)[2])pairs);
+}
+
+/* Pieces beside one another, where they are the same for all devices; zeros between them. */
+static ax_value joined(const bringing *b, ax_value x, int64_t low, int64_t high) {
+  const ax_halo *h = b->h;
+  const int64_t begin = first_element(h, 0), length = seen_elements(h);
+  ax_value *parts = ax_trace_alloc((size_t)(high - low + 1) * sizeof parts[0]);
+  uint32_t count = 0;
+  int64_t at = 0; /* elements that there are already */
+  for (int64_t k = low; k <= high && parts != NULL && !ax_failed(); k++) {
+    const piece p = piece_at(h, k);
+    const int64_t place = k * h->block + p.first - begin;
+    if (p.first >= p.end) continue;
+    parts[count++] = widened(b, received(b, x, &p), b->zero, place - at, 0, 0);
+    at = place + p.end - p.first;
+  }
+  if (parts == NULL || ax_failed()) return ax_poison;
+  if (count == 0) parts[count++] = ax_window_part(x, b->d, 0, 0, 1); /* nobody sees anything */
+  return widened(b, count > 1 ? ax_concatenate(count, parts, b->d) : parts[0], b->zero, 0, length - at, 0);
+}
+
+/* Each piece at the place where this device has it, above those before it. */
+static ax_value placed(const bringing *b, ax_value x, int64_t low, int64_t high) {
+  const ax_halo *h = b->h;
+  const int64_t length = seen_elements(h);
+  ax_value made = ax_poison, device = device_of(b), first = first_of(b);
+  for (int64_t k = low; k <= high && !ax_failed(); k++) {
+    piece p = piece_at(h, k);
+    if (p.first >= p.end && k != 0) continue;
+    if (p.first >= p.end) p = (piece){0, 0, 0};
+    ax_value at = ax_sub(first, number(device, h->block, k * h->block + p.first)); /* in the piece: where what is seen begins */
+    ax_value y = widened(b, received(b, x, &p), b->zero, length, length, 0);
+    y = ax_dynamic_slice_in_dim(y, ax_add(at, ax_integer(length)), length, b->d);
+    ax_type type = ax_typeof(y);
+    if (made.trace == 0 || ax_failed()) {
+      made = y;
+      continue;
+    }
+    ax_value index = ax_add(ax_iota(AX_S64, type.rank, type.dims, b->d), at);
+    made = ax_where(ax_and(ax_ge(index, ax_integer(0)), ax_lt(index, ax_integer(p.end - p.first))), y, made);
+  }
+  return made;
+}
+
+/* Where no element stands there is `fill`: in front of the first, and behind the last, where blocks may have padding. */
+static ax_value filled(const bringing *b, ax_value x) {
+  const ax_halo *h = b->h;
+  bool outside = first_element(h, 0) < 0 || first_element(h, h->parts - 1) + seen_elements(h) > h->size;
+  bool stands = h->reach.fill == AX_FILL_ZERO && is_aligned(h) && h->parts * h->block == h->size; /* it is what devices get from nobody */
+  ax_type type = ax_typeof(x);
+  if (b->fill.trace == 0 || !outside || stands || ax_failed()) return x;
+  ax_value element = ax_add(ax_iota(AX_S64, type.rank, type.dims, b->d), first_of(b));
+  return ax_where(ax_and(ax_ge(element, ax_integer(0)), ax_lt(element, ax_integer(h->size))), x, b->fill);
+}
+
+/* Of all of the dimension, what this device sees. */
+static ax_value own_part(const bringing *b, ax_value x) {
+  const ax_halo *h = b->h;
+  const int64_t length = seen_elements(h), ahead = first_element(h, 0) < 0 ? -first_element(h, 0) : 0;
+  const int64_t last = first_element(h, h->parts - 1) + length, behind = last > h->size ? last - h->size : 0;
+  x = widened(b, x, filling(b), ahead, behind, 0);
+  return ax_dynamic_slice_in_dim(x, ax_add(first_of(b), ax_integer(ahead)), length, b->d);
+}
+
+/* Out of elements: those standing apart, from the place on where what this device sees begins. */
+static ax_value dilated(const bringing *b, ax_value x) {
+  const ax_halo *h = b->h;
+  const int64_t base = h->reach.base, length = seen_places(h);
+  if (base == 1) return x;
+  x = widened(b, x, filling(b), 0, base - 1, base - 1);
+  if (h->count * h->reach.stride % base == 0 || h->parts == 1) return ax_window_part(x, b->d, h->reach.first - first_element(h, 0) * base, length, 1);
+  ax_value start = number(device_of(b), h->count * h->reach.stride, h->reach.first);
+  return ax_dynamic_slice_in_dim(x, ax_sub(start, ax_mul(first_of(b), ax_integer(base))), length, b->d);
+}
+
+ax_value ax_halo_bring(const ax_halo *h, ax_value x, const ax_axes *names, uint32_t d, bool whole, ax_value fill) {
+  const ax_axes_list list = ax_axes_listed(names);
+  const ax_dtype dtype = ax_typeof(x).dtype;
+  const bringing b = {.h = h, .axes = list.text, .d = d, .zero = ax_as("shard", ax_integer(0), dtype), .fill = fill};
+  int64_t low, high;
+  if (ax_failed()) return ax_poison;
+  if (whole) return dilated(&b, own_part(&b, x));
+  distances(h, &low, &high);
+  x = is_aligned(h) ? joined(&b, x, low, high) : placed(&b, x, low, high);
+  return dilated(&b, filled(&b, x));
+}

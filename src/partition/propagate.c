@@ -1,0 +1,465 @@
+/* How values are to lie, from what is said of some: results of sharding_constraints and of shard_maps lie as they say, and
+   what these take had better lie as they take it. A shard_map that leaves axes automatic says nothing of these: layouts over them go in, through its body and
+   out again. From there layouts go through equations, forwards and backwards, by factors (ir/prim.h):
+
+     y = dot_general x w     x: P(data, _)   w: P(_, model)      y gets P(data, model), and what flows back to w lies as w does
+
+   until nothing changes. A layout only grows: a dimension gets the next axis that another operand or result has along the same factor, when
+   the value has not got that axis elsewhere and its size is divided. Where values disagree on a factor neither grows. What is said goes
+   first: sharding_constraints and shard_maps are looked at before anything moves; then equations that combine no elements, as layouts that go through
+   cost nothing; then products and reductions along what they do not combine; and what they combine only when all else has come to rest: so that
+   a batch that is cut stays so beside weights that are cut by the same axes.
+
+   Programs in control flow have one layout for each of their values, however often they are called: operands and inputs, carries that go round and
+   results are held to be the same value. Layouts of a scan's slices are those of what is scanned without its first dimension.
+
+   These are wishes. What an equation makes of them is decided where it is bound (operation.c). Cost: an equation is looked at once for each
+   growth of one of its operands or results, of which there are at most as many as axes. */
+#include <string.h>
+
+#include "mesh/constraint.h"
+#include "partition/partitioner.h"
+#include "prim/prims.h"
+#include "control/scan.h"
+#include "control/while.h"
+
+/* A program in which layouts flow. */
+typedef struct flow flow;
+typedef struct holder {
+  flow *of;
+  uint32_t eqn;
+  struct holder *next;
+} holder;
+struct flow {
+  const ax_scope *s;
+  const ax_program *program;
+  const ax_spec **at; /* by value */
+  uint16_t *said;     /* by value: the dimensions that stay as they are, as bits */
+  bool *given;        /* by value: it is a result of the program */
+  uint8_t *queued;    /* by equation: a bit a level */
+  uint32_t *user_end, *user; /* of value v: user[user_end[v - 1]] .. user[user_end[v]], equations */
+  uint32_t *maker;    /* by value: the equation; AX_NONE: an input */
+  holder *holders;    /* the equations that hold it */
+};
+
+/* What is looked at of an equation, one level after the other has come to rest. */
+typedef enum level {
+  THROUGH,  /* equations that combine no elements */
+  ALONG,    /* of all others what they have along each other */
+  COMBINED, /* and what they combine */
+  LEVELS
+} level;
+typedef struct item {
+  flow *of;
+  uint32_t eqn;
+  level level;
+} item;
+
+typedef struct propagation {
+  ax_partitioner *p;
+  item *queue; /* a heap: the lowest level first, and the first equation of a program */
+  uint32_t count, capacity;
+  ax_cuts best;
+  bool stuck[AX_MAX_FACTORS];
+} propagation;
+
+/* --- The queue --- */
+
+static bool before(const item *a, const item *b) { return a->level != b->level ? a->level < b->level : a->eqn < b->eqn; }
+
+static void push(propagation *g, flow *of, uint32_t eqn, level level) {
+  if (of->queued[eqn] >> level & 1) return;
+  ax_status status = ax_grow(&g->queue, sizeof g->queue[0], g->count, 1, &g->capacity);
+  if (status != AX_OK) {
+    ax_fail(status);
+    return;
+  }
+  const item added = {of, eqn, level};
+  uint32_t at = g->count++;
+  of->queued[eqn] |= (uint8_t)(1u << level);
+  for (; at > 0 && before(&added, &g->queue[(at - 1) / 2]); at = (at - 1) / 2) g->queue[at] = g->queue[(at - 1) / 2];
+  g->queue[at] = added;
+}
+
+static bool pop(propagation *g, item *out) {
+  if (g->count == 0) return false;
+  *out = g->queue[0];
+  out->of->queued[out->eqn] &= (uint8_t) ~(1u << out->level);
+  const item last = g->queue[--g->count];
+  uint32_t at = 0;
+  for (uint32_t child = 1; child < g->count; child = 2 * at + 1) {
+    if (child + 1 < g->count && before(&g->queue[child + 1], &g->queue[child])) child++;
+    if (!before(&g->queue[child], &last)) break;
+    g->queue[at] = g->queue[child];
+    at = child;
+  }
+  g->queue[at] = last;
+  return true;
+}
+
+/* --- Layouts of values --- */
+
+static void wake(propagation *g, flow *f, uint32_t v) {
+  if (f->maker[v] != AX_NONE) push(g, f, f->maker[v], THROUGH);
+  for (uint32_t i = v > 0 ? f->user_end[v - 1] : 0; i < f->user_end[v]; i++) push(g, f, f->user[i], THROUGH);
+  if (v >= f->program->in_count && !f->given[v]) return;
+  for (const holder *h = f->holders; h != NULL; h = h->next) push(g, h->of, h->eqn, THROUGH);
+}
+
+static void set(propagation *g, flow *f, uint32_t v, const ax_spec *spec) {
+  if (f->at[v] == spec) return;
+  f->at[v] = spec;
+  wake(g, f, v);
+}
+
+static void say(propagation *g, flow *f, uint32_t v, const ax_spec *spec, uint16_t open) {
+  f->said[v] = (uint16_t)~open;
+  set(g, f, v, spec);
+}
+
+static void grow_to(propagation *g, flow *f, uint32_t v, const ax_spec *grown) {
+  if (f->at[v] != NULL ? ax_spec_equal(f->at[v], grown) : ax_spec_set(grown) == 0) return;
+  const ax_spec *unique = ax_spec_unique(g->p, grown);
+  if (!ax_failed()) set(g, f, v, unique);
+}
+
+/* The value's layout gets the axes that `wanted` has more: dimension d + by here is dimension d there. */
+static void grow_as(propagation *g, flow *f, uint32_t v, const ax_spec *wanted, int by) {
+  const ax_type *type = &f->program->types[v];
+  ax_spec grown;
+  memset(&grown, 0, sizeof grown);
+  if (f->said[v] == UINT16_MAX || wanted == NULL) return;
+  if (f->at[v] != NULL) grown = *f->at[v];
+  ax_axis_set used = ax_spec_set(&grown);
+  for (uint32_t d = 0; d < wanted->rank; d++) {
+    if ((int)d + by < 0 || (int)d + by >= (int)type->rank) continue;
+    uint32_t to = (uint32_t)((int)d + by), count = grown.count[to];
+    if (f->said[v] >> to & 1) continue;
+    if (count > wanted->count[d] || memcmp(grown.axis[to], wanted->axis[d], count) != 0) continue;
+    for (; count < wanted->count[d] && (used >> wanted->axis[d][count] & 1) == 0; count++) {
+      grown.axis[to][count] = wanted->axis[d][count];
+      used |= (ax_axis_set)1 << wanted->axis[d][count];
+    }
+    grown.count[to] = (uint8_t)count;
+    if (count > 0 && grown.rank <= to) grown.rank = to + 1;
+  }
+  grow_to(g, f, v, &grown);
+}
+
+/* Two values are one. */
+static void join(propagation *g, flow *f, uint32_t v, flow *other, uint32_t w) {
+  grow_as(g, f, v, other->at[w], 0);
+  grow_as(g, other, w, f->at[v], 0);
+}
+
+/* w has slices of v, along its first dimension. */
+static void join_slices(propagation *g, flow *f, uint32_t v, flow *other, uint32_t w) {
+  grow_as(g, f, v, other->at[w], 1);
+  grow_as(g, other, w, f->at[v], -1);
+}
+
+/* --- Equations of factors --- */
+
+/* What the value's layout says of the factors goes into the best there is. */
+static void learn(propagation *g, const ax_factoring *of, const ax_factored *tensor, const flow *f, uint32_t v) {
+  const ax_factors *factors = &of->factors;
+  const ax_type *type = &f->program->types[v];
+  ax_cuts own;
+  if (f->at[v] == NULL) return;
+  ax_cuts_read(&g->p->mesh, factors, tensor, type, f->at[v], &own);
+  for (uint32_t d = 0; d < type->rank; d++)
+    for (uint32_t k = 0; k < tensor->count[d] && ax_factor_flows(factors, tensor, type, d); k++) {
+      const uint32_t factor = tensor->factor[d][k];
+      ax_axis_list *best = &g->best.by[factor], *mine = &own.by[factor];
+      uint32_t common = 0;
+      while (common < best->count && common < mine->count && best->axis[common] == mine->axis[common]) common++;
+      if (common < best->count && common < mine->count) {
+        best->count = common;
+        g->stuck[factor] = true;
+      } else if (mine->count > best->count && !g->stuck[factor]) {
+        *best = *mine;
+      }
+    }
+}
+
+/* all: the factor is all of its dimension, which may be padded. */
+static void grow_factor(const propagation *g, int64_t size, bool all, const ax_axis_list *best, ax_axis_list *mine, ax_axis_set *used) {
+  const ax_mesh *mesh = &g->p->mesh;
+  if (mine->count >= best->count || memcmp(mine->axis, best->axis, mine->count) != 0) return;
+  for (uint32_t i = 0; i < mine->count; i++) size /= mesh->axis[mine->axis[i]].size;
+  while (mine->count < best->count) {
+    uint8_t axis = best->axis[mine->count];
+    if ((*used >> axis & 1) != 0 || (size % mesh->axis[axis].size != 0 && !all)) return;
+    size /= mesh->axis[axis].size;
+    *used |= (ax_axis_set)1 << axis;
+    mine->axis[mine->count++] = axis;
+  }
+}
+
+static void teach(propagation *g, const ax_factoring *of, const ax_factored *tensor, flow *f, uint32_t v) {
+  const ax_factors *factors = &of->factors;
+  const ax_type *type = &f->program->types[v];
+  ax_cuts own;
+  if (f->said[v] == UINT16_MAX) return;
+  ax_cuts_read(&g->p->mesh, factors, tensor, type, f->at[v], &own);
+  ax_axis_set used = f->at[v] != NULL ? ax_spec_set(f->at[v]) : 0;
+  for (uint32_t d = 0; d < type->rank; d++)
+    for (uint32_t k = 0; k < tensor->count[d] && (f->said[v] >> d & 1) == 0 && ax_factor_flows(factors, tensor, type, d); k++) {
+      const uint32_t factor = tensor->factor[d][k];
+      grow_factor(g, factors->size[factor], ax_factor_is_all(factors, tensor, type, d), &g->best.by[factor], &own.by[factor], &used);
+    }
+  ax_spec grown = ax_cuts_write(&g->p->mesh, factors, tensor, type->rank, &own);
+  if (f->at[v] != NULL && (ax_spec_set(f->at[v]) & ~ax_spec_set(&grown)) != 0) return; /* axes in no factor stay where they are */
+  grow_to(g, f, v, &grown);
+}
+
+static void look_at_operation(propagation *g, flow *f, uint32_t index, level level) {
+  const ax_eqn *eqn = &f->program->eqns[index];
+  ax_factoring *of = &g->p->factoring;
+  bool combines = false, more = false;
+  if (!ax_factoring_of(of, f->program, eqn) || of->factors.count == 0) return;
+  for (uint32_t i = 0; i < of->factors.count; i++) {
+    combines = combines || of->factors.kind[i] != AX_FACTOR_ALONG;
+    g->best.by[i].count = 0;
+    g->stuck[i] = false;
+  }
+  if (combines && level == THROUGH) {
+    push(g, f, index, ALONG);
+    return;
+  }
+  for (uint32_t i = 0; i < eqn->in_count; i++) learn(g, of, &of->in[i], f, eqn->in[i]);
+  for (uint32_t k = 0; k < eqn->out_count; k++) learn(g, of, &of->out[k], f, eqn->out + k);
+  for (uint32_t i = 0; i < of->factors.count && level == ALONG; i++) {
+    if (of->factors.kind[i] == AX_FACTOR_ALONG) continue;
+    more = more || g->best.by[i].count > 0;
+    g->best.by[i].count = 0;
+  }
+  for (uint32_t i = 0; i < eqn->in_count && !ax_failed(); i++) teach(g, of, &of->in[i], f, eqn->in[i]);
+  for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) teach(g, of, &of->out[k], f, eqn->out + k);
+  if (more) push(g, f, index, COMBINED);
+}
+
+/* --- Equations that hold programs --- */
+
+static flow *flow_of(propagation *g, const ax_scope *s, const ax_program *program);
+
+/* The body of a shard_map that leaves axes automatic. NULL: layouts do not go through it; or the trace has failed. */
+static flow *body_of_map(propagation *g, const flow *f, const ax_eqn *eqn) {
+  const ax_shard_map_params *params = eqn->params;
+  if (ax_manual_axes(&params->body->axes) == ax_all_axes(&params->body->axes)) return NULL;
+  const ax_scope *inner = ax_scope_body(g->p, f->s, params);
+  return inner != NULL ? flow_of(g, inner, params->body) : NULL;
+}
+
+/* The value v around a shard_map is what w is inside, but for the axes of this spec, which come first. */
+static void join_blocks(propagation *g, flow *f, uint32_t v, const ax_spec *own, flow *body, uint32_t w) {
+  grow_as(g, body, w, ax_spec_inward(g->p, body->s, &body->program->types[w], f->at[v]), 0);
+  if (body->at[w] != NULL) grow_as(g, f, v, ax_spec_outward(g->p, own, body->at[w]), 0);
+}
+
+static void join_map(propagation *g, flow *f, const ax_eqn *eqn) {
+  const ax_shard_map_params *params = eqn->params;
+  flow *body = body_of_map(g, f, eqn);
+  if (body == NULL) return;
+  for (uint32_t i = 0; i < eqn->in_count && !ax_failed(); i++)
+    join_blocks(g, f, eqn->in[i], ax_spec_on(g->p, f->s, &params->mesh, &params->in_specs.v[i]), body, i);
+  for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++)
+    join_blocks(g, f, eqn->out + k, ax_spec_on(g->p, f->s, &params->mesh, &params->out_specs.v[k]), body, body->program->outs[k]);
+}
+
+static void join_results(propagation *g, flow *f, const ax_eqn *eqn, flow *body) {
+  for (uint32_t k = 0; k < eqn->out_count; k++) join(g, f, eqn->out + k, body, body->program->outs[k]);
+}
+
+static void join_call(propagation *g, flow *f, const ax_eqn *eqn) {
+  flow *body = flow_of(g, f->s, ax_eqn_program(eqn, 0));
+  if (body == NULL) return;
+  for (uint32_t i = 0; i < eqn->in_count; i++) join(g, f, eqn->in[i], body, i);
+  join_results(g, f, eqn, body);
+}
+
+static void join_cond(propagation *g, flow *f, const ax_eqn *eqn) {
+  const ax_program *program;
+  for (uint32_t b = 0; (program = ax_eqn_program(eqn, b)) != NULL; b++) {
+    flow *branch = flow_of(g, f->s, program);
+    if (branch == NULL) return;
+    for (uint32_t i = 1; i < eqn->in_count; i++) join(g, f, eqn->in[i], branch, i - 1);
+    join_results(g, f, eqn, branch);
+  }
+}
+
+static void join_scan(propagation *g, flow *f, const ax_eqn *eqn) {
+  const ax_scan_params *params = eqn->params;
+  const uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry;
+  flow *body = flow_of(g, f->s, params->body);
+  if (body == NULL) return;
+  for (uint32_t i = 0; i < consts + carries; i++) join(g, f, eqn->in[i], body, i);
+  for (uint32_t i = consts + carries; i < eqn->in_count; i++) join_slices(g, f, eqn->in[i], body, i);
+  for (uint32_t k = 0; k < carries; k++) {
+    join(g, body, body->program->outs[k], body, consts + k);
+    join(g, f, eqn->out + k, body, consts + k);
+  }
+  for (uint32_t k = carries; k < eqn->out_count; k++) join_slices(g, f, eqn->out + k, body, body->program->outs[k]);
+}
+
+static void join_while(propagation *g, flow *f, const ax_eqn *eqn) {
+  const ax_while_params *params = eqn->params;
+  const uint32_t cond_consts = (uint32_t)params->cond_nconsts, body_consts = (uint32_t)params->body_nconsts;
+  flow *cond = flow_of(g, f->s, params->cond), *body = flow_of(g, f->s, params->body);
+  if (cond == NULL || body == NULL) return;
+  for (uint32_t i = 0; i < cond_consts; i++) join(g, f, eqn->in[i], cond, i);
+  for (uint32_t i = 0; i < body_consts; i++) join(g, f, eqn->in[cond_consts + i], body, i);
+  for (uint32_t k = 0; k < eqn->out_count; k++) {
+    join(g, f, eqn->in[cond_consts + body_consts + k], body, body_consts + k);
+    join(g, body, body->program->outs[k], body, body_consts + k);
+    join(g, f, eqn->out + k, body, body_consts + k);
+    join(g, body, body_consts + k, cond, cond_consts + k);
+  }
+}
+
+static bool is_said(const ax_eqn *eqn) { return eqn->prim == &ax_prim_shard_map || eqn->prim == &ax_prim_sharding_constraint; }
+
+/* What it said holds; in dimensions that it left open its operand and its result are one value. */
+static void join_open(propagation *g, flow *f, const ax_eqn *eqn) {
+  if (((const ax_constraint_params *)eqn->params)->specs.v[0].open != 0) join(g, f, eqn->in[0], f, eqn->out);
+}
+
+static void look_at(propagation *g, flow *f, uint32_t index, level level) {
+  const ax_eqn *eqn = &f->program->eqns[index];
+  if (eqn->prim == &ax_prim_sharding_constraint) join_open(g, f, eqn);
+  else if (eqn->prim == &ax_prim_shard_map) join_map(g, f, eqn);
+  else if (eqn->prim->kind != AX_REGION) look_at_operation(g, f, index, level);
+  else if (eqn->prim == &ax_prim_cond) join_cond(g, f, eqn);
+  else if (eqn->prim == &ax_prim_scan) join_scan(g, f, eqn);
+  else if (eqn->prim == &ax_prim_while) join_while(g, f, eqn);
+  else join_call(g, f, eqn);
+}
+
+/* --- The beginning --- */
+
+/* What a shard_map or a sharding_constraint says. */
+static void hear(propagation *g, flow *f, const ax_eqn *eqn) {
+  if (eqn->prim == &ax_prim_sharding_constraint) {
+    const ax_constraint_params *params = eqn->params;
+    const ax_spec *spec = ax_spec_on(g->p, f->s, &params->mesh, &params->specs.v[0]);
+    say(g, f, eqn->out, spec, params->specs.v[0].open);
+    grow_as(g, f, eqn->in[0], spec, 0);
+    return;
+  }
+  const ax_shard_map_params *params = eqn->params;
+  const bool automatic = body_of_map(g, f, eqn) != NULL; /* then more may be said of them */
+  for (uint32_t i = 0; i < eqn->in_count; i++) grow_as(g, f, eqn->in[i], ax_spec_on(g->p, f->s, &params->mesh, &params->in_specs.v[i]), 0);
+  for (uint32_t k = 0; k < eqn->out_count; k++) {
+    const ax_spec *spec = ax_spec_on(g->p, f->s, &params->mesh, &params->out_specs.v[k]);
+    if (automatic) grow_as(g, f, eqn->out + k, spec, 0);
+    else say(g, f, eqn->out + k, spec, 0);
+  }
+}
+
+static bool flow_init(propagation *g, flow *f, const ax_program *program) {
+  ax_arena *arena = &g->p->arena;
+  uint64_t uses = 0;
+  for (uint32_t e = 0; e < program->eqn_count; e++) uses += program->eqns[e].in_count;
+  *f = (flow){.program = program, .at = ax_arena_alloc(arena, program->value_count * sizeof f->at[0]),
+              .said = ax_arena_alloc(arena, program->value_count * sizeof f->said[0]), .given = ax_arena_alloc(arena, program->value_count),
+              .queued = ax_arena_alloc(arena, program->eqn_count), .user = ax_arena_alloc(arena, uses * sizeof f->user[0]),
+              .user_end = ax_arena_alloc(arena, ((size_t)program->value_count + 1) * sizeof f->user_end[0]),
+              .maker = ax_arena_alloc(arena, program->value_count * sizeof f->maker[0])};
+  if (f->at == NULL || f->said == NULL || f->given == NULL || f->queued == NULL || f->user == NULL || f->user_end == NULL || f->maker == NULL)
+    return false;
+  for (uint32_t i = 0; i < program->in_count; i++) f->maker[i] = AX_NONE;
+  for (uint32_t k = 0; k < program->out_count; k++) f->given[program->outs[k]] = true;
+  for (uint32_t e = 0; e < program->eqn_count; e++) {
+    const ax_eqn *eqn = &program->eqns[e];
+    for (uint32_t i = 0; i < eqn->in_count; i++) f->user_end[eqn->in[i] + 1]++;
+    for (uint32_t k = 0; k < eqn->out_count; k++) f->maker[eqn->out + k] = e;
+  }
+  /* user_end[v + 1] counts; then it is where v's begin, and, once they are filled in, where they end, one place further down. */
+  uint32_t total = 0;
+  for (uint32_t v = 0; v <= program->value_count; v++) {
+    uint32_t count = f->user_end[v];
+    f->user_end[v] = total += count;
+  }
+  for (uint32_t e = 0; e < program->eqn_count; e++)
+    for (uint32_t i = 0; i < program->eqns[e].in_count; i++) f->user[f->user_end[program->eqns[e].in[i]]++] = e;
+  return true;
+}
+
+/* NULL: no memory. */
+static flow *flow_of(propagation *g, const ax_scope *s, const ax_program *program) {
+  ax_memo_entry *entry = ax_memo_ask(&g->p->memo, "propagated", program, &s, sizeof s);
+  if (entry != NULL && entry->known) return entry->data;
+  flow *f = ax_arena_alloc(&g->p->arena, sizeof *f);
+  if (entry == NULL || f == NULL || !flow_init(g, f, program)) {
+    ax_fail(ax_out_of_memory(0));
+    return NULL;
+  }
+  f->s = s;
+  entry->data = f;
+  entry->known = true;
+  return f;
+}
+
+static void hear_all(propagation *g, flow *f);
+
+/* An equation that holds a program is looked at in any case, as it may be found after what is said in there. */
+static void hold(propagation *g, flow *f, uint32_t e, flow *body) {
+  holder *h = body != NULL ? ax_arena_alloc(&g->p->arena, sizeof *h) : NULL;
+  if (body != NULL && h == NULL) ax_fail(ax_out_of_memory(sizeof *h));
+  if (h == NULL) return;
+  *h = (holder){f, e, body->holders};
+  body->holders = h;
+  push(g, f, e, THROUGH);
+  hear_all(g, body);
+}
+
+/* Goes through a program and those in it, once each: who holds whom, and what is said. */
+static void hear_all(propagation *g, flow *f) {
+  ax_memo_entry *entry = ax_memo_ask(&g->p->memo, "heard", f->program, &f->s, sizeof f->s);
+  if (entry == NULL) ax_fail(ax_out_of_memory(0));
+  if (entry == NULL || entry->known) return;
+  entry->known = true;
+  for (uint32_t e = 0; e < f->program->eqn_count && !ax_failed(); e++) {
+    const ax_eqn *eqn = &f->program->eqns[e];
+    const ax_program *held;
+    if (is_said(eqn)) hear(g, f, eqn);
+    if (eqn->prim == &ax_prim_shard_map) hold(g, f, e, body_of_map(g, f, eqn));
+    else for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL && !ax_failed(); k++) hold(g, f, e, flow_of(g, f->s, held));
+  }
+}
+
+static void propagate(propagation *g, const ax_scope *s, const ax_program *program) {
+  item at;
+  flow *f = flow_of(g, s, program);
+  if (f == NULL) return;
+  hear_all(g, f);
+  while (!ax_failed() && pop(g, &at)) look_at(g, at.of, at.eqn, at.level);
+}
+
+/* Something may be said here: there are meshes at this depth, or axes that a shard_map around leaves automatic. */
+static bool is_heard(const ax_partitioner *p, const ax_scope *s) {
+  return s->depth < p->level_count || ax_scope_lays_out(s);
+}
+
+void ax_propagate(ax_partitioner *p, const ax_scope *s, const ax_program *program) {
+  propagation g = {.p = p};
+  if (!is_heard(p, s)) return;
+  propagate(&g, s, program);
+  ax_free(g.queue);
+}
+
+bool ax_propagated_once(ax_partitioner *p, const ax_scope *s, const ax_program *program, uint32_t v) {
+  ax_memo_entry *entry = ax_memo_ask(&p->memo, "propagated", program, &s, sizeof s);
+  const flow *f = entry != NULL && entry->known ? entry->data : NULL;
+  return f != NULL && !f->given[v] && f->user_end[v] - (v > 0 ? f->user_end[v - 1] : 0) == 1;
+}
+
+const ax_spec *const *ax_propagated(ax_partitioner *p, const ax_scope *s, const ax_program *program) {
+  ax_memo_entry *entry = is_heard(p, s) ? ax_memo_ask(&p->memo, "propagated", program, &s, sizeof s) : NULL;
+  return entry != NULL && entry->known ? ((const flow *)entry->data)->at : NULL;
+}
+
+const ax_spec *ax_propagated_at(ax_partitioner *p, const ax_scope *s, const ax_program *program, uint32_t v) {
+  const ax_spec *const *lies = ax_propagated(p, s, program);
+  return lies != NULL ? lies[v] : NULL;
+}

@@ -1,0 +1,142 @@
+/* A product that is only added to what is there adds itself: the gradient of a loop's weights, which is a carry.
+
+     gemm b5 = b2' b3                       gemm b4 += b2' b3
+     kernel of b4 b5:  b4 = b4 + b5    ->
+
+   The bits are those of a product that is added afterwards where its sums are of one block of what it contracts (product/product.h): they end in registers, and what is there is added
+   last. A product of several blocks adds each of them to its result, and is left alone; of integers the order is no matter.
+
+   It stays where it is, so nothing in between may touch what it adds to: that is not looked for far. It comes after carries are in place, and before rows are grouped. */
+#include <string.h>
+
+#include "plan/panels.h"
+#include "plan/passes.h"
+
+enum { window = 24 }; /* operations between a product and its sum */
+
+typedef struct accumulator {
+  ax_plan *plan;
+  uint32_t *reads, *writes; /* by root: see ax_plan_count */
+  uint32_t *made;           /* by root: 1 + the position, in the block looked at last, of a product that writes it; or 0 */
+} accumulator;
+
+/* --- The sum --- */
+
+static bool same_place(const ax_buffer *a, const ax_buffer *b) {
+  return a->root == b->root && a->offset == b->offset && a->loop == b->loop && a->step == b->step;
+}
+
+/* The buffer of which a node is the element at each step; AX_NONE. */
+static uint32_t loaded(const ax_op *op, ax_ex node) {
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  const ax_expr *load = &kernel->exprs[node];
+  if (load->op != AX_LEAF_LOAD || load->arg[0] != AX_NONE || !ax_kernel_covers(kernel, load->slot, load->at)) return AX_NONE;
+  return op->kernel.buffers[load->slot];
+}
+
+/* The operation does nothing but to add `*more` to `*to`, element by element as they lie. */
+static bool adds(const ax_plan *plan, const ax_op *op, uint32_t *to, uint32_t *more) {
+  if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op) || op->kernel.kernel->store_count != 1 || op->kernel.kernel->reduce_rank > 0) return false;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  const ax_store *store = &kernel->stores[0];
+  const ax_expr *sum = &kernel->exprs[store->expr];
+  if (sum->op != AX_SCALAR_ADD || !ax_kernel_covers(kernel, store->slot, store->at)) return false;
+  const uint32_t terms[] = {loaded(op, sum->arg[0]), loaded(op, sum->arg[1])};
+  *to = op->kernel.buffers[store->slot];
+  for (int k = 0; k < 2; k++)
+    if (terms[k] != AX_NONE && terms[1 - k] != AX_NONE && same_place(&plan->buffers[*to], &plan->buffers[terms[k]])) {
+      *more = terms[1 - k];
+      return true;
+    }
+  return false;
+}
+
+/* --- The product --- */
+
+/* All of its root's memory, which one operation writes and one reads. */
+static bool is_plain(const accumulator *a, uint32_t buffer) {
+  const ax_buffer *b = &a->plan->buffers[buffer], *root = &a->plan->buffers[b->root];
+  return root->kind == AX_BUFFER_TEMP && a->reads[b->root] == 1 && a->writes[b->root] == 1 && b->offset == 0 && b->loop == AX_NONE &&
+         ax_buffer_bytes(b) == ax_buffer_bytes(root);
+}
+
+/* Its results lie one after the other, and are as many as are added. */
+static bool is_dense(const ax_gemm *g, int64_t elems) {
+  int64_t stride = g->m * g->n;
+  if (g->c_offset != 0 || (g->ldc != g->n && g->m > 1)) return false;
+  for (uint32_t d = g->batch_rank; d-- > 0; stride *= g->batch[d])
+    if (g->batch[d] > 1 && g->c_stride[d] != stride) return false;
+  return stride == elems;
+}
+
+/* What is there is added last. */
+static bool adds_last(const ax_gemm *g) {
+  if (g->accumulate || g->k == 0 || ax_dims_elems(g->term_rank, g->terms) != 1) return false;
+  const ax_product whole = ax_gemm_product(g, g->m, g->n);
+  return !ax_is_float(g->dtype) || ax_gemm_way(g, &whole).blocks == 1;
+}
+
+typedef struct question {
+  const ax_plan *plan;
+  uint32_t root;
+  bool touched;
+} question;
+
+static void ask(void *context, uint32_t buffer, bool writes) {
+  question *q = context;
+  (void)writes;
+  q->touched = q->touched || q->plan->buffers[buffer].root == q->root;
+}
+
+/* By the operations between; of regions that is not asked. */
+static bool is_touched(const ax_plan *plan, const ax_block *block, uint32_t after, uint32_t before, uint32_t root) {
+  question q = {.plan = plan, .root = root};
+  for (uint32_t i = after + 1; i < before && !q.touched; i++) {
+    q.touched = ax_op_block(&block->ops[i], 0) != NULL;
+    ax_op_visit(&block->ops[i], ask, &q);
+  }
+  return q.touched;
+}
+
+/* --- The walk --- */
+
+static void add_product(const accumulator *a, const ax_block *block, uint32_t at) {
+  const ax_plan *plan = a->plan;
+  ax_op *op = &block->ops[at];
+  uint32_t to, more;
+  if (!adds(plan, op, &to, &more) || !is_plain(a, more)) return;
+  const uint32_t position = a->made[plan->buffers[more].root];
+  if (position == 0 || position > at || at - position > window) return;
+  ax_op *product = &block->ops[position - 1];
+  if (product->kind != AX_OP_GEMM || plan->buffers[product->gemm->c].root != plan->buffers[more].root || product->axes != op->axes || product->diverging != op->diverging) return;
+  const ax_buffer *made = &plan->buffers[product->gemm->c];
+  if (made->offset != 0 || !is_dense(product->gemm, ax_type_elems(&plan->buffers[to].type)) || !adds_last(product->gemm)) return;
+  const uint32_t root = plan->buffers[to].root; /* which is no factor: it would be read while it is written */
+  if (plan->buffers[product->gemm->a].root == root || plan->buffers[product->gemm->b].root == root) return;
+  if (is_touched(plan, block, position - 1, at, root)) return;
+  product->gemm->c = to;
+  product->gemm->accumulate = true;
+  op->kind = AX_OP_NONE;
+}
+
+static ax_status add_in_block(void *context, ax_block *block, bool is_body) {
+  const accumulator *a = context;
+  (void)is_body;
+  for (uint32_t i = 0; i < block->count; i++) {
+    if (block->ops[i].kind == AX_OP_GEMM) a->made[a->plan->buffers[block->ops[i].gemm->c].root] = i + 1;
+    add_product(a, block, i);
+  }
+  ax_block_sweep(block);
+  return AX_OK;
+}
+
+ax_status ax_plan_accumulate(ax_plan *plan) {
+  ax_arena scratch = {0};
+  const size_t bytes = plan->buffer_count * sizeof(uint32_t);
+  accumulator a = {plan, ax_arena_alloc(&scratch, bytes), ax_arena_alloc(&scratch, bytes), ax_arena_alloc(&scratch, bytes)};
+  const bool there = a.reads != NULL && a.writes != NULL && a.made != NULL;
+  if (there) ax_plan_count(plan, a.reads, a.writes);
+  const ax_status status = there ? ax_blocks_visit(&plan->block, add_in_block, &a) : ax_out_of_memory(bytes);
+  ax_arena_deinit(&scratch);
+  return status;
+}

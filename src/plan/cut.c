@@ -1,0 +1,262 @@
+/* Large kernels are cut into parts, which several threads may run at once. Along which dimension, and into how many, follows from the
+   kernel alone: a part should take some microseconds, and walk memory in runs that are long enough to be fetched ahead. A
+   reduction to few results is made in blocks first (plan/blocks.h). */
+#include <math.h>
+#include <string.h>
+
+#include "ir/program.h"
+#include "plan/amount.h"
+#include "plan/blocks.h"
+#include "plan/passes.h"
+
+enum { most_parts = 256, most_blocks = 32, enough_parts = 16, shared_cache = 24 << 20, long_run_bytes = 128 << 10, run_bytes = 2048, least_run_bytes = 128, few_parts = 8 };
+
+/* --- How long it takes --- */
+
+/* Nanoseconds an element that is in a register, on one thread of a machine with wide vectors, roughly. */
+static double op_time(const ax_expr *expr) {
+  bool is_float = ax_is_float(expr->dtype), is_half = is_float && ax_dtype_bytes(expr->dtype) < 4;
+  double bytes = (double)ax_dtype_bytes(expr->dtype), simple = is_half ? 0.06 : 0.004 * bytes;
+  double call = is_half ? 1.5 : is_float && bytes > 4 ? 2.7 : 1; /* of a function, beside f32's */
+  if (ax_scalar_precise(expr->op, expr->dtype, expr->imm)) call *= 5;
+  switch ((int)expr->op) {
+    case AX_LEAF_CONST:
+    case AX_LEAF_AXIS:
+    case AX_LEAF_INSIDE: return 0;
+    case AX_LEAF_LOAD: return 0.002 * bytes;
+    case AX_SCALAR_DIV: return is_float ? 0.06 * call : 0.04 * bytes;
+    case AX_SCALAR_SQRT:
+    case AX_SCALAR_RSQRT: return 0.09 * call;
+    case AX_SCALAR_EXP: return 0.1 * call;
+    case AX_SCALAR_SIN:
+    case AX_SCALAR_COS:
+    case AX_SCALAR_TANH:
+    case AX_SCALAR_EXPM1:
+    case AX_SCALAR_LOGISTIC: return 0.15 * call;
+    case AX_SCALAR_LOG:
+    case AX_SCALAR_LOG1P: return 0.2 * call;
+    case AX_SCALAR_ERF: return 0.27 * call;
+    case AX_SCALAR_POW: return 1.7 * (call < 2 ? 1 : call * 0.8);
+    default: return simple;
+  }
+}
+
+/* Nanoseconds a byte, of so many bytes that are touched together: in the second cache, in a cache that cores share, in memory. */
+static double byte_time(double bytes) { return bytes <= 1 << 20 ? 0.005 : bytes <= shared_cache ? 0.01 : 0.02; }
+
+double ax_kernel_time(const ax_loop_kernel *kernel) {
+  const ax_amount amount = ax_kernel_amount(kernel);
+  double elem = 0.01 * kernel->store_count, bytes = amount.read + amount.written;
+  for (uint32_t i = 0; i < kernel->expr_count; i++) elem += op_time(&kernel->exprs[i]);
+  return elem * (double)ax_dims_elems(kernel->rank, kernel->dims) + bytes * byte_time(bytes);
+}
+
+/* Of a few microseconds, which is what it takes two threads to share anything at all; of more where there are many. */
+double ax_parts_worth(double time) {
+  const double least = 8000, more = 18000;
+  enum { few = 8 };
+  double parts = time / least;
+  return parts <= few ? parts : few + (time - few * least) / more;
+}
+
+/* The same of what is cut without changing what is computed: finer where there is little, and no odd number, of which one of two threads would be
+   left with one more. Who runs it knows whether threads are at hand (exec/share.c). */
+static double parts_to_share(double time) {
+  static const double two = 3500, four = 10000;
+  enum { few = 8 };
+  const double parts = ax_parts_worth(time);
+  if (time < four) return time < two ? 1 : 2;
+  return parts > few ? parts : parts < 4 ? 4 : 2 * ceil(parts / 2);
+}
+
+/* --- Along which dimension --- */
+
+typedef struct access { /* a load or store: how far apart its elements are along each dimension of the kernel */
+  int64_t stride[2 * AX_MAX_RANK], bytes;
+  double elems; /* how many there are */
+} access;
+
+static access access_of(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at) {
+  const ax_slot *s = &kernel->slots[slot];
+  access a = {.bytes = (int64_t)ax_dtype_bytes(s->dtype), .elems = 1};
+  int64_t pitch = 1;
+  for (uint32_t d = s->rank; d-- > 0; pitch *= s->dims[d])
+    if (at[d].dim >= 0) a.stride[at[d].dim] += at[d].coef * pitch;
+  for (uint32_t d = 0; d < kernel->rank; d++)
+    if (a.stride[d] != 0) a.elems *= (double)kernel->dims[d];
+  return a;
+}
+
+/* The least extent of a part along `dim` at which this access still goes over runs of so many bytes. */
+static int64_t least_extent(const access *a, uint32_t dim, int64_t run) {
+  int64_t apart = (a->stride[dim] < 0 ? -a->stride[dim] : a->stride[dim]) * a->bytes;
+  return apart == 0 ? 1 : (run + apart - 1) / apart;
+}
+
+typedef struct lengths {
+  int64_t least[2 * AX_MAX_RANK]; /* by dimension: of a part */
+} lengths;
+
+/* Only accesses that matter: those to no less than a few elements for each of the largest's. */
+static lengths least_lengths(const ax_loop_kernel *kernel, int64_t run) {
+  lengths l;
+  double largest = 0;
+  for (uint32_t pass = 0; pass < 2; pass++) {
+    for (uint32_t d = 0; pass == 1 && d < kernel->rank; d++) l.least[d] = 1;
+    for (uint32_t i = 0; i < kernel->expr_count + kernel->store_count; i++) {
+      const ax_expr *expr = i < kernel->expr_count ? &kernel->exprs[i] : NULL;
+      const ax_store *store = expr == NULL ? &kernel->stores[i - kernel->expr_count] : NULL;
+      if (expr != NULL && expr->op != AX_LEAF_LOAD) continue;
+      access a = expr != NULL ? access_of(kernel, expr->slot, expr->at) : access_of(kernel, store->slot, store->at);
+      if (pass == 0 && a.elems > largest) largest = a.elems;
+      for (uint32_t d = 0; pass == 1 && a.elems * 8 >= largest && d < kernel->rank; d++) {
+        int64_t least = least_extent(&a, d, run);
+        if (least > l.least[d]) l.least[d] = least;
+      }
+    }
+  }
+  return l;
+}
+
+typedef struct cut {
+  double wanted; /* parts */
+  uint32_t dim;
+  int64_t most; /* parts along it */
+} cut;
+
+/* Of dimensions from .. to: the outermost that gives as many parts as are wanted, or the one that gives most. */
+static cut choose(const ax_loop_kernel *kernel, const lengths *l, uint32_t from, uint32_t to, double wanted) {
+  cut best = {wanted, from, 1};
+  for (uint32_t d = from; d < to && (double)best.most < wanted; d++) {
+    int64_t parts = kernel->dims[d] / l->least[d];
+    if (parts > best.most) best = (cut){wanted, d, parts};
+  }
+  if ((double)best.most > wanted) best.most = (int64_t)wanted;
+  return best;
+}
+
+/* The longest runs that are worth while. What is only read comes from memory in runs of 128 KiB in two thirds of the time of runs of 8 KiB. */
+static int64_t longest_run(const ax_loop_kernel *kernel) {
+  return kernel->reduce_rank > 0 && ax_kernel_amount(kernel).read > shared_cache ? long_run_bytes : run_bytes;
+}
+
+/* The longest at which there are enough parts. */
+static cut choose_long(const ax_loop_kernel *kernel, uint32_t to, double wanted) {
+  cut best = {wanted, 0, 1};
+  double enough = wanted < enough_parts ? wanted : enough_parts;
+  for (int64_t run = longest_run(kernel); run >= run_bytes; run /= 4) {
+    lengths l = least_lengths(kernel, run);
+    best = choose(kernel, &l, 0, to, wanted);
+    if ((double)best.most + 1 > enough) break;
+  }
+  return best;
+}
+
+/* --- Reductions in blocks --- */
+
+/* Few enough blocks for their results to be a small part of what is read. */
+static cut choose_blocks(const ax_loop_kernel *kernel, const lengths *l, double wanted) {
+  uint32_t parallel = kernel->rank - kernel->reduce_rank;
+  double rows = (double)ax_dims_elems(kernel->reduce_rank, kernel->dims + parallel);
+  return choose(kernel, l, parallel, kernel->rank, wanted < rows / 32 ? wanted : rows / 32);
+}
+
+/* A number of blocks that leaves nothing over, if there is one nearby; else little, beside a block. */
+static int64_t even_count(int64_t extent, int64_t count) {
+  enum { little = 8 };
+  int64_t best = count;
+  for (int64_t c = count; c >= 2 && c > count / 2; c--) {
+    int64_t rest = extent % c, least = extent % best;
+    if (rest == 0) return c;
+    if (rest < least && least * little > extent / best) best = c;
+  }
+  return best;
+}
+
+/* --- Operations --- */
+
+typedef struct cutter {
+  ax_plan *plan;
+  ax_block *block;
+  ax_op *ops; /* the block's new ones; NULL while they are the old ones */
+  uint32_t count, capacity;
+} cutter;
+
+static void cut_kernel(ax_loop_kernel *kernel) {
+  double wanted = parts_to_share(ax_kernel_time(kernel));
+  uint32_t parallel = kernel->rank - kernel->reduce_rank;
+  kernel->ranged = 0;
+  kernel->parts = 1;
+  if (wanted < 2 || parallel == 0) return;
+  cut best = choose_long(kernel, parallel, wanted < most_parts ? wanted : most_parts);
+  for (int64_t run = run_bytes / 4; run >= least_run_bytes && best.most < few_parts / 2 && (double)best.most * 2 <= wanted; run /= 4) {
+    lengths l = least_lengths(kernel, run); /* a few parts of shorter runs are better than none */
+    best = choose(kernel, &l, 0, parallel, wanted < few_parts ? wanted : few_parts);
+  }
+  kernel->ranged = best.dim;
+  kernel->parts = (uint32_t)best.most;
+}
+
+/* Along which dimension it is reduced over in blocks: where its results are too few to give all threads work, or parts of them would go over memory in
+   shorter runs than blocks do. `most` is 1 where it is not. */
+static cut wanted_blocks(const ax_loop_kernel *kernel) {
+  double wanted = ax_parts_worth(ax_kernel_time(kernel));
+  uint32_t parallel = kernel->rank - kernel->reduce_rank;
+  cut none = {wanted, parallel, 1}, plain = none, blocks = none;
+  if (wanted < 2 || kernel->reduce_rank == 0) return none;
+  if (wanted > most_blocks) wanted = most_blocks;
+  double enough = wanted < enough_parts ? wanted : enough_parts;
+  for (int64_t run = longest_run(kernel); run >= run_bytes; run /= 4) {
+    lengths l = least_lengths(kernel, run);
+    plain = choose(kernel, &l, 0, parallel, wanted);
+    blocks = choose_blocks(kernel, &l, wanted);
+    if ((double)plain.most + 1 > enough) return none;
+    if ((double)blocks.most + 1 > enough) return blocks;
+  }
+  return plain.most * 2 > blocks.most ? none : blocks;
+}
+
+static ax_status in_blocks(cutter *c, const ax_op *op, ax_op *out, uint32_t *made) {
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  cut blocks = wanted_blocks(kernel);
+  *made = 0;
+  if (blocks.most < 2) return AX_OK;
+  return ax_reduce_in_blocks(c->plan, op, blocks.dim, even_count(kernel->dims[blocks.dim], blocks.most), out, made);
+}
+
+static ax_status append(cutter *c, const ax_op *ops, uint32_t count) {
+  if (count == 0) return AX_OK; /* ops may be NULL */
+  AX_TRY(ax_grow(&c->ops, sizeof c->ops[0], c->count, count, &c->capacity));
+  memcpy(c->ops + c->count, ops, count * sizeof ops[0]);
+  c->count += count;
+  return AX_OK;
+}
+
+/* The block's operations are written anew once one of them is made in blocks. */
+static ax_status cut_op(cutter *c, uint32_t i) {
+  ax_op *op = &c->block->ops[i], out[AX_BLOCKED_OPS];
+  uint32_t made = 0;
+  if (op->kind == AX_OP_KERNEL) AX_TRY(in_blocks(c, op, out, &made));
+  if (made > 0 && c->ops == NULL) AX_TRY(append(c, c->block->ops, i));
+  for (uint32_t k = 0; k < made; k++) cut_kernel(out[k].kernel.kernel);
+  if (made == 0 && op->kind == AX_OP_KERNEL) cut_kernel(op->kernel.kernel);
+  if (made > 0) return append(c, out, made);
+  return c->ops != NULL ? append(c, op, 1) : AX_OK;
+}
+
+static ax_status cut_block(void *context, ax_block *block, bool is_body) {
+  ax_plan *plan = context;
+  (void)is_body;
+  cutter c = {.plan = plan, .block = block};
+  ax_status status = AX_OK;
+  for (uint32_t i = 0; status == AX_OK && i < block->count; i++) status = cut_op(&c, i);
+  if (status == AX_OK && c.ops != NULL) {
+    ax_op *ops = ax_arena_copy(&plan->arena, c.ops, c.count * sizeof ops[0]);
+    if (ops == NULL) status = ax_out_of_memory(c.count * sizeof ops[0]);
+    else *block = (ax_block){.ops = ops, .count = c.count, .capacity = c.count};
+  }
+  ax_free(c.ops);
+  return status;
+}
+
+ax_status ax_plan_cut(ax_plan *plan) { return ax_blocks_visit(&plan->block, cut_block, plan); }

@@ -1,0 +1,356 @@
+/* A body that is called is lowered once, and each call is a copy of that.
+
+     closed_call body a b          fragment of body: b7 b8 -> b9              the call: a = b2, b = b5
+     closed_call body c d            kernel of b7 b8 b9                         kernel of b2 b5 b20
+                                     gemm b10 = b9 b8                           gemm b21 = b20 b5
+
+   A fragment is lowered against buffers that stand for the operands (formals). What comes out depends on the operands only by what the
+   key of a fragment says: along which axes each differs, which of them are the same buffer, which are views of a loop's iteration, which
+   are constants of one element, and where devices may be. A call then costs its operations and buffers, renamed: kernels, which name no
+   buffer, are shared by all copies, and whoever changes one makes its own first. Passes, memory and waits see the copies as they would
+   see the equations written out, so what comes out of a call is as fast, and the same to the bit. */
+#include <string.h>
+
+#include "plan/lower.h"
+
+/* All of an operand that lowering a body may look at. */
+typedef struct formal {
+  ax_axis_set axes;
+  int64_t bits;                    /* of a constant of one element */
+  uint32_t same;                   /* the first operand that is this buffer */
+  uint32_t is_looped, is_constant; /* words, so that nothing between the fields is left unset */
+} formal;
+
+typedef struct fragment {
+  uint32_t in_count, out_count;
+  uint32_t *in, *out;         /* buffers, by operand and result */
+  uint32_t first, count;      /* of `buffers`: formals, then those of the body, numbered first .. */
+  ax_buffer *buffers;
+  uint32_t *formal;           /* by buffer: the operand it stands for, or AX_NONE */
+  ax_block block;
+  uint32_t first_loop, loop_count, first_exchange, exchange_count, first_gate, gate_count;
+  ax_called *called;
+} fragment;
+
+/* --- The key --- */
+
+static ax_status make_key(ax_lower *lower, const uint32_t *in, uint32_t count, formal **out, size_t *bytes) {
+  *bytes = (count + (size_t)1) * sizeof(formal);
+  formal *key = *out = ax_calloc(1, *bytes);
+  if (key == NULL) return ax_out_of_memory(*bytes);
+  AX_TRY(ax_grow(&lower->operand, sizeof lower->operand[0], 0, lower->plan->buffer_count, &lower->operand_capacity));
+  uint32_t *first = lower->operand;
+  for (uint32_t i = count; i-- > 0;) first[in[i]] = i;
+  for (uint32_t i = 0; i < count; i++) {
+    const ax_buffer *buffer = &lower->plan->buffers[in[i]];
+    key[i] = (formal){.axes = buffer->axes, .same = first[in[i]], .is_looped = buffer->loop != AX_NONE};
+    key[i].is_constant = ax_lower_constant(buffer, &key[i].bits);
+  }
+  key[count].axes = lower->diverging;
+  return AX_OK;
+}
+
+/* --- Lowering --- */
+
+/* One buffer for each different operand: a memory of its own, so that what is made a view of it is known by its root. */
+static ax_status add_formals(ax_lower *lower, const formal *key, const uint32_t *in, fragment *f) {
+  for (uint32_t i = 0; i < f->in_count; i++) {
+    ax_buffer buffer = lower->plan->buffers[in[i]];
+    f->in[i] = f->in[key[i].same];
+    if (key[i].same != i) continue;
+    buffer.root = AX_NONE;
+    if (!key[i].is_constant) buffer.kind = AX_BUFFER_TEMP;
+    AX_TRY(ax_plan_add_buffer(lower->plan, &buffer, &f->in[i]));
+  }
+  return AX_OK;
+}
+
+static ax_status lower_body(ax_lower *lower, const ax_program *body, const formal *key, const uint32_t *in, fragment *f) {
+  ax_block *outer = lower->block;
+  AX_TRY(add_formals(lower, key, in, f));
+  lower->block = &f->block;
+  AX_TRY(ax_lower_program(lower, body, f->in, f->out));
+  lower->block = outer;
+  return AX_OK;
+}
+
+/* What was added to the plan is the fragment's. */
+static ax_status take(ax_lower *lower, fragment *f) {
+  ax_plan *plan = lower->plan;
+  ax_arena *arena = &lower->flow->memo->arena;
+  f->count = plan->buffer_count - f->first;
+  f->loop_count = plan->loop_count - f->first_loop;
+  f->exchange_count = plan->exchange_count - f->first_exchange;
+  f->gate_count = plan->gate_count - f->first_gate;
+  f->buffers = ax_arena_copy(arena, plan->buffers + f->first, f->count * sizeof f->buffers[0]);
+  f->formal = ax_arena_alloc(arena, f->count * sizeof f->formal[0]);
+  if (f->buffers == NULL || f->formal == NULL) return ax_out_of_memory(f->count * sizeof f->buffers[0]);
+  for (uint32_t b = 0; b < f->count; b++) f->formal[b] = AX_NONE;
+  for (uint32_t i = 0; i < f->in_count; i++) f->formal[f->in[i] - f->first] = i;
+  plan->buffer_count = f->first;
+  plan->loop_count = f->first_loop;
+  plan->exchange_count = f->first_exchange;
+  plan->gate_count = f->first_gate;
+  return AX_OK;
+}
+
+static uint32_t count_ops(const ax_block *block) {
+  uint32_t count = block->count;
+  for (uint32_t i = 0; i < block->count; i++)
+    for (uint32_t k = 0; ax_op_block(&block->ops[i], k) != NULL; k++) count += count_ops(ax_op_block(&block->ops[i], k));
+  return count;
+}
+
+static ax_status note_called(ax_plan *plan, fragment *f) {
+  f->called = ax_arena_alloc(&plan->arena, sizeof *f->called);
+  if (f->called == NULL) return ax_out_of_memory(sizeof *f->called);
+  *f->called = (ax_called){.op_count = count_ops(&f->block), .next = plan->called};
+  plan->called = f->called;
+  return AX_OK;
+}
+
+static ax_status make(ax_lower *lower, const ax_program *body, const formal *key, const uint32_t *in, fragment **out) {
+  ax_plan *plan = lower->plan;
+  ax_arena *arena = &lower->flow->memo->arena;
+  fragment *f = *out = ax_arena_alloc(arena, sizeof *f);
+  if (f == NULL) return ax_out_of_memory(sizeof *f);
+  *f = (fragment){.in_count = body->in_count, .out_count = body->out_count, .first = plan->buffer_count,
+                  .first_loop = plan->loop_count, .first_exchange = plan->exchange_count, .first_gate = plan->gate_count};
+  f->in = ax_arena_alloc(arena, f->in_count * sizeof f->in[0]);
+  f->out = ax_arena_alloc(arena, f->out_count * sizeof f->out[0]);
+  if (f->in == NULL || f->out == NULL) return ax_out_of_memory(0);
+  AX_TRY(lower_body(lower, body, key, in, f));
+  AX_TRY(take(lower, f));
+  return note_called(plan, f);
+}
+
+/* --- A call --- */
+
+typedef struct call {
+  ax_lower *lower;
+  const fragment *fragment;
+  const uint32_t *in;
+  uint32_t *buffer;        /* by buffer of the fragment */
+  ax_exchange **exchange;  /* by exchange of the fragment */
+  ax_gate **gate;          /* by gate of the fragment */
+  const ax_gate *own;      /* what all of it waits for; NULL: nothing */
+  uint32_t first_loop, first_gate;
+} call;
+
+static uint32_t here(const call *c, uint32_t buffer) { return c->buffer[buffer - c->fragment->first]; }
+static uint32_t loop_here(const call *c, uint32_t loop) {
+  return loop != AX_NONE ? loop - c->fragment->first_loop + c->first_loop : AX_NONE;
+}
+
+/* A view of an operand: of whatever that is a view of. One that is a view of an iteration already is of no other loop (lower.c). */
+static ax_buffer operand_view(const call *c, const ax_buffer *view, uint32_t operand) {
+  const ax_buffer *formal = &c->fragment->buffers[view->root - c->fragment->first], *actual = &c->lower->plan->buffers[c->in[operand]];
+  ax_buffer made = *actual;
+  made.type = view->type;
+  made.offset += view->offset - formal->offset;
+  if (formal->loop == AX_NONE && view->loop != AX_NONE) {
+    made.loop = loop_here(c, view->loop);
+    made.step = view->step;
+  }
+  return made;
+}
+
+static ax_status add_buffers(call *c) {
+  const fragment *f = c->fragment;
+  for (uint32_t b = 0; b < f->count; b++) {
+    ax_buffer buffer = f->buffers[b];
+    if (f->formal[b] != AX_NONE) {
+      c->buffer[b] = c->in[f->formal[b]];
+      continue;
+    }
+    uint32_t operand = f->formal[buffer.root - f->first];
+    if (operand != AX_NONE) {
+      buffer = operand_view(c, &buffer, operand);
+    } else {
+      buffer.root = buffer.root == f->first + b ? AX_NONE : here(c, buffer.root);
+      buffer.loop = loop_here(c, buffer.loop);
+    }
+    AX_TRY(ax_plan_add_buffer(c->lower->plan, &buffer, &c->buffer[b]));
+  }
+  return AX_OK;
+}
+
+static uint32_t *list_here(const call *c, ax_arena *arena, const uint32_t *buffers, uint32_t count) {
+  uint32_t *made = ax_arena_copy(arena, buffers, count * sizeof buffers[0]);
+  for (uint32_t i = 0; made != NULL && i < count; i++) made[i] = here(c, made[i]);
+  return made;
+}
+
+static ax_gemm *gemm_here(const call *c, const ax_gemm *gemm) {
+  ax_gemm *made = ax_arena_copy(&c->lower->plan->arena, gemm, sizeof *gemm);
+  if (made == NULL) return NULL;
+  made->a = here(c, gemm->a);
+  made->b = here(c, gemm->b);
+  made->c = here(c, gemm->c);
+  return made;
+}
+
+static ax_routine *routine_here(const call *c, const ax_routine *routine) {
+  ax_routine *made = ax_routine_copy(&c->lower->plan->arena, routine);
+  for (uint32_t k = 0; made != NULL && k < made->in_count + made->out_count; k++) made->buffers[k] = here(c, made->buffers[k]);
+  return made;
+}
+
+static ax_exchange *start_here(const call *c, const ax_exchange *exchange) {
+  ax_exchange *made = ax_arena_copy(&c->lower->plan->arena, exchange, sizeof *exchange);
+  if (made == NULL) return NULL;
+  made->in = here(c, exchange->in);
+  made->out = here(c, exchange->out);
+  made->id = c->lower->plan->exchange_count + exchange->id - c->fragment->first_exchange;
+  return c->exchange[exchange->id - c->fragment->first_exchange] = made;
+}
+
+static ax_mail *message_here(const call *c, const ax_mail *message) {
+  ax_mail *made = ax_arena_copy(&c->lower->plan->arena, message, sizeof *message);
+  if (made != NULL) made->buffer = here(c, message->buffer);
+  return made;
+}
+
+/* Of the buffers, a group of one lacks some. */
+static ax_ragged *ragged_here(const call *c, const ax_ragged *ragged) {
+  ax_ragged *made = ax_arena_copy(&c->lower->plan->arena, ragged, sizeof *ragged);
+  if (made == NULL) return NULL;
+  for (uint32_t k = 0; k < AX_RAGGED_OPERANDS; k++) made->in[k] = here(c, ragged->in[k]);
+  uint32_t *const own[] = {&made->table, &made->received, &made->work, &made->out, &made->taken, &made->released, &made->base};
+  for (size_t k = 0; k < AX_COUNT(own); k++)
+    if (*own[k] != AX_NONE) *own[k] = here(c, *own[k]);
+  return made;
+}
+
+/* A kernel and its steps are several operations; each gets a copy of what they have in common, and the kernel itself stays one. */
+static ax_cores *cores_here(const call *c, const ax_cores *cores) {
+  ax_cores *made = ax_arena_copy(&c->lower->plan->arena, cores, sizeof *cores);
+  if (made == NULL) return NULL;
+  made->next = NULL;
+  made->buffers = list_here(c, &c->lower->plan->arena, cores->buffers, cores->in_count + cores->out_count);
+  uint32_t *const own[] = {&made->state, &made->came, &made->all_came, &made->done, &made->all_done};
+  for (size_t k = 0; k < AX_COUNT(own); k++)
+    if (*own[k] != AX_NONE) *own[k] = here(c, *own[k]);
+  return made->buffers != NULL ? made : NULL;
+}
+
+/* A gate that stands in no other of the fragment stands in that of the call. Those around it were made before. */
+static const ax_gate *gate_here(const call *c, const ax_gate *gate) {
+  ax_arena *arena = &c->lower->plan->drafts;
+  ax_gate **made = &c->gate[gate->number - c->fragment->first_gate];
+  if (*made != NULL) return *made;
+  const ax_gate *outer = gate->outer != NULL ? gate_here(c, gate->outer) : c->own;
+  ax_gate copy = {gate->count, gate->number - c->fragment->first_gate + c->first_gate, list_here(c, arena, gate->buffers, gate->count), outer};
+  return *made = copy.buffers != NULL && (gate->outer == NULL || outer != NULL) ? ax_arena_copy(arena, &copy, sizeof copy) : NULL;
+}
+
+static ax_status copy_block(const call *c, const ax_block *from, ax_block *to);
+
+static ax_status copy_op(const call *c, const ax_op *from, ax_op *to) {
+  ax_plan *plan = c->lower->plan;
+  bool made = true;
+  *to = *from;
+  if (from->gate != NULL && (to->gate = gate_here(c, from->gate)) == NULL) return ax_out_of_memory(0);
+  switch (from->kind) {
+    case AX_OP_NONE:
+    case AX_OP_ROWS: break; /* only the last pass makes them */
+    case AX_OP_KERNEL:
+      made = (to->kernel.buffers = list_here(c, &plan->drafts, from->kernel.buffers, from->kernel.kernel->slot_count)) != NULL;
+      break;
+    case AX_OP_GEMM: made = (to->gemm = gemm_here(c, from->gemm)) != NULL; break;
+    case AX_OP_EVAL:
+      to->eval.in = list_here(c, &plan->arena, from->eval.in, from->eqn->in_count);
+      to->eval.out = list_here(c, &plan->arena, from->eval.out, from->eqn->out_count);
+      made = to->eval.in != NULL && to->eval.out != NULL;
+      break;
+    case AX_OP_ROUTINE: made = (to->routine = routine_here(c, from->routine)) != NULL; break;
+    case AX_OP_START: made = (to->exchange = start_here(c, from->exchange)) != NULL; break;
+    case AX_OP_DONE: to->exchange = c->exchange[from->exchange->id - c->fragment->first_exchange]; break;
+    case AX_OP_SEND:
+    case AX_OP_RECEIVE: made = (to->message = message_here(c, from->message)) != NULL; break;
+    case AX_OP_RAGGED: made = (to->ragged = ragged_here(c, from->ragged)) != NULL; break;
+    case AX_OP_CORES: made = (to->cores = cores_here(c, from->cores)) != NULL; break;
+    case AX_OP_CHECK: made = (to->check.buffers = list_here(c, &plan->arena, from->check.buffers, from->check.count)) != NULL; break;
+    case AX_OP_LOOP:
+      to->loop.id = loop_here(c, from->loop.id);
+      if (from->loop.trips < 0) to->loop.condition = here(c, from->loop.condition);
+      AX_TRY(copy_block(c, &from->loop.test, &to->loop.test));
+      return copy_block(c, &from->loop.body, &to->loop.body);
+    case AX_OP_BRANCH:
+      to->branch.index = here(c, from->branch.index);
+      made = (to->branch.blocks = ax_arena_alloc(&plan->arena, from->branch.count * sizeof(ax_block))) != NULL;
+      for (uint32_t k = 0; made && k < from->branch.count; k++) AX_TRY(copy_block(c, &from->branch.blocks[k], &to->branch.blocks[k]));
+  }
+  return made ? AX_OK : ax_out_of_memory(0);
+}
+
+static ax_status copy_block(const call *c, const ax_block *from, ax_block *to) {
+  *to = (ax_block){0};
+  if (from->count == 0) return AX_OK;
+  to->ops = ax_arena_alloc(&c->lower->plan->drafts, from->count * sizeof to->ops[0]);
+  if (to->ops == NULL) return ax_out_of_memory(from->count * sizeof to->ops[0]);
+  to->count = to->capacity = from->count;
+  for (uint32_t i = 0; i < from->count; i++) AX_TRY(copy_op(c, &from->ops[i], &to->ops[i]));
+  return AX_OK;
+}
+
+/* The operations behind those of the block at work. */
+static ax_status add_ops(const call *c) {
+  for (uint32_t i = 0; i < c->fragment->block.count; i++) {
+    ax_op op;
+    AX_TRY(copy_op(c, &c->fragment->block.ops[i], &op));
+    if (op.gate == NULL) op.gate = c->own;
+    AX_TRY(ax_lower_append(c->lower, &op));
+  }
+  return AX_OK;
+}
+
+static ax_status run(call *c, uint32_t *out) {
+  const fragment *f = c->fragment;
+  ax_plan *plan = c->lower->plan;
+  c->buffer = ax_alloc(f->count * sizeof c->buffer[0]);
+  c->exchange = ax_calloc(f->exchange_count, sizeof c->exchange[0]);
+  c->gate = ax_calloc(f->gate_count, sizeof c->gate[0]);
+  ax_status status = c->buffer != NULL && c->exchange != NULL && c->gate != NULL ? AX_OK : ax_out_of_memory(0);
+  c->first_loop = plan->loop_count;
+  c->first_gate = plan->gate_count;
+  plan->loop_count += f->loop_count;
+  plan->gate_count += f->gate_count;
+  if (status == AX_OK) status = add_buffers(c);
+  if (status == AX_OK) status = add_ops(c);
+  plan->exchange_count += f->exchange_count;
+  for (uint32_t k = 0; status == AX_OK && k < f->out_count; k++) out[k] = here(c, f->out[k]);
+  f->called->call_count++;
+  ax_free(c->buffer);
+  ax_free(c->exchange);
+  ax_free(c->gate);
+  return status;
+}
+
+/* own: what the call's operations wait for; NULL: nothing. */
+static ax_status call_body(ax_lower *lower, const ax_program *body, const ax_gate *own, const uint32_t *in, uint32_t *out) {
+  formal *key;
+  size_t bytes;
+  ax_status status = make_key(lower, in, body->in_count, &key, &bytes);
+  ax_memo_entry *entry = status == AX_OK ? ax_memo_ask(lower->flow->memo, "fragment", body, key, bytes) : NULL;
+  if (status == AX_OK && entry == NULL) status = ax_out_of_memory(bytes);
+  if (status == AX_OK && !entry->known) {
+    fragment *made;
+    status = make(lower, body, key, in, &made);
+    if (status == AX_OK) entry->data = made;
+    entry->known = status == AX_OK;
+  }
+  ax_free(key);
+  return status == AX_OK ? run(&(call){.lower = lower, .fragment = entry->data, .in = in, .own = own}, out) : status;
+}
+
+ax_status ax_lower_call(ax_lower *lower, const ax_program *body, const uint32_t *in, uint32_t *out) {
+  return call_body(lower, body, NULL, in, out);
+}
+
+ax_status ax_lower_call_late(ax_lower *lower, const ax_program *body, const uint32_t *in, uint32_t *out) {
+  ax_arena *arena = &lower->plan->drafts;
+  ax_gate gate = {body->in_count, lower->plan->gate_count++, ax_arena_copy(arena, in, body->in_count * sizeof in[0]), NULL};
+  const ax_gate *own = gate.buffers != NULL ? ax_arena_copy(arena, &gate, sizeof gate) : NULL;
+  return own != NULL ? call_body(lower, body, own, in, out) : ax_out_of_memory(sizeof gate);
+}

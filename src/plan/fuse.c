@@ -1,0 +1,569 @@
+/* Fusion: fewer passes over memory. Two rewrites, tried on each kernel of a block in order:
+
+     inline   a kernel that loads b, computed by an earlier kernel, computes b's elements itself. Done when nobody else reads b,
+              or when computing an element costs no more than loading it.
+     merge    two kernels over one index space become one, so that what both read is read once, and what the second reads of the
+              first stays in a register.
+
+   Both see through views: other dimensions over the same memory, which reshapes and contiguous slices are. A kernel that loads such a view
+   computes the elements that lie there, and two kernels that go through as many steps in the same order are brought under the same
+   dimensions. Transposes, strided slices, reversals and broadcasts are kernels that only load, and are taken in as such. What takes a
+   division stays a pass: a load by one index of what was computed under two, unless all that was loaded for it lies in that order too.
+
+   Both move work along the block, so the operations in between must not touch what it reads or writes. Views alias their root;
+   hazards are decided on roots. Values computed once for all devices are not pulled into kernels that run on each. Kernels of equations
+   with order or state stay what and where they are; what they load may be computed by them.
+
+   Which rewrites are done is decided here, by what kernels alone say of their cost (fuse_worth.c) and by who else reads; how they are done, in
+   kernel_rewrite.c. Whether the operations in between touch something
+   is answered by who touched a root last, which is noted as the walk goes along the block, so no question takes a walk of its own.
+   What came of rewriting kernels is remembered (rewrites.c), and each is there once. What is left is copied to the plan's memory at the
+   end. */
+#include <string.h>
+
+#include "plan/fuse_worth.h"
+#include "plan/passes.h"
+#include "plan/rewrites.h"
+
+enum { window = 24, small_elems = 4096, small_bytes = 1 << 14, most_shares = 4 };
+
+/* The operation at `position` of the block touches `root`. Those of a root are linked, the latest first. */
+typedef struct touch {
+  uint32_t root, position, older;
+} touch;
+
+typedef struct fuser {
+  ax_plan *plan;
+  uint32_t *reads; /* by root: see ax_plan_count */
+  uint32_t *writes;
+  uint32_t change; /* what counting adds */
+  uint32_t *view, *next_view, next_capacity; /* by root, the latest of its buffers; by buffer, the next; AX_NONE */
+  uint32_t *last_read; /* by root: the last operation of the block that read it to begin with */
+  ax_kernel_pool pool;
+  /* Of the block at work: */
+  ax_block *block;
+  ax_pooled_kernel **pooled; /* by position: the kernel's */
+  touch *touches;
+  uint32_t touch_count, touch_capacity;
+  uint32_t *latest[2]; /* [writes][root]: the latest touch, or AX_NONE */
+  uint32_t noting;     /* the position of the operation that is being noted */
+  bool no_memory;      /* for a note */
+  uint32_t *suspects;  /* positions of operations that may have become dead */
+  uint32_t suspect_count, suspect_capacity;
+} fuser;
+
+static uint32_t root_of(const fuser *f, uint32_t buffer) { return f->plan->buffers[buffer].root; }
+
+/* --- Who touched a root last --- */
+
+/* The list stays in order: what was merged into an earlier operation goes at most a window back. */
+static void note_one(void *context, uint32_t buffer, bool writes) {
+  fuser *f = context;
+  uint32_t root = root_of(f, buffer);
+  if (ax_grow(&f->touches, sizeof f->touches[0], f->touch_count, 1, &f->touch_capacity) != AX_OK) {
+    f->no_memory = true;
+    return;
+  }
+  uint32_t *link = &f->latest[writes][root];
+  while (*link != AX_NONE && f->touches[*link].position > f->noting) link = &f->touches[*link].older;
+  if (*link != AX_NONE && f->touches[*link].position == f->noting) return;
+  f->touches[f->touch_count] = (touch){root, f->noting, *link};
+  *link = f->touch_count++;
+}
+
+static ax_status note(fuser *f, uint32_t position) {
+  f->noting = position;
+  ax_op_visit_all(&f->block->ops[position], note_one, f);
+  return f->no_memory ? ax_out_of_memory(0) : AX_OK;
+}
+
+static void forget_touches(fuser *f) {
+  for (uint32_t i = 0; i < f->touch_count; i++) f->latest[0][f->touches[i].root] = f->latest[1][f->touches[i].root] = AX_NONE;
+  f->touch_count = 0;
+}
+
+/* The last of the operations noted that reads, or writes, `root`; AX_NONE. What was taken out since is forgotten on the way. */
+static uint32_t last_touch(fuser *f, uint32_t root, bool writes) {
+  uint32_t *link = &f->latest[writes][root];
+  while (*link != AX_NONE && f->block->ops[f->touches[*link].position].kind == AX_OP_NONE) *link = f->touches[*link].older;
+  return *link != AX_NONE ? f->touches[*link].position : AX_NONE;
+}
+
+static bool touched_after(fuser *f, uint32_t buffer, bool writes, uint32_t position) {
+  uint32_t last = last_touch(f, root_of(f, buffer), writes);
+  return last != AX_NONE && last > position;
+}
+
+/* No operation after `position` writes what kernel operation `op` reads. */
+static bool inputs_unwritten(fuser *f, const ax_op *op, uint32_t position) {
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  for (uint32_t i = 0; i < kernel->expr_count; i++)
+    if (kernel->exprs[i].op == AX_LEAF_LOAD && touched_after(f, op->kernel.buffers[kernel->exprs[i].slot], true, position)) return false;
+  return true;
+}
+
+/* No operation after `position` touches what kernel operation `op` writes. */
+static bool outputs_unused(fuser *f, const ax_op *op, uint32_t position) {
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  for (uint32_t i = 0; i < kernel->store_count; i++) {
+    uint32_t buffer = op->kernel.buffers[kernel->stores[i].slot];
+    if (touched_after(f, buffer, false, position) || touched_after(f, buffer, true, position)) return false;
+  }
+  return true;
+}
+
+/* --- Counting --- */
+
+static void count_one(void *context, uint32_t buffer, bool writes) {
+  fuser *f = context;
+  (writes ? f->writes : f->reads)[root_of(f, buffer)] += f->change;
+}
+
+static void count_op(fuser *f, const ax_op *op) {
+  f->change = 1;
+  ax_op_visit(op, count_one, f);
+}
+
+static void uncount_op(fuser *f, const ax_op *op) {
+  f->change = (uint32_t)-1;
+  ax_op_visit(op, count_one, f);
+}
+
+/* --- Operations replaced and taken out --- */
+
+/* The kernel operation at `position` becomes `made`, whose use is the operation's now. */
+static ax_status replace(fuser *f, uint32_t position, const ax_rewritten *made) {
+  ax_op *op = &f->block->ops[position];
+  uint32_t *buffers = ax_arena_copy(&f->plan->drafts, made->buffers, made->pooled->kernel->slot_count * sizeof buffers[0]);
+  if (buffers == NULL) return ax_out_of_memory(sizeof made->buffers);
+  uncount_op(f, op);
+  op->kernel = (ax_bound){made->pooled->kernel, buffers};
+  count_op(f, op);
+  ax_kernel_pool_release(f->pooled[position]);
+  f->pooled[position] = made->pooled;
+  return AX_OK;
+}
+
+static void take_out(fuser *f, uint32_t position) {
+  ax_op *op = &f->block->ops[position];
+  uncount_op(f, op);
+  op->kind = AX_OP_NONE;
+  ax_kernel_pool_release(f->pooled[position]);
+  f->pooled[position] = NULL;
+}
+
+/* Memory of its own that is written once. */
+static bool is_plain(const fuser *f, uint32_t root) {
+  return f->plan->buffers[root].kind == AX_BUFFER_TEMP && f->writes[root] == 1;
+}
+
+static ax_status suspect(fuser *f, uint32_t position) {
+  AX_TRY(ax_grow(&f->suspects, sizeof f->suspects[0], f->suspect_count, 1, &f->suspect_capacity));
+  f->suspects[f->suspect_count++] = position;
+  return AX_OK;
+}
+
+/* The writers, in this block, of what is not read any more. */
+static ax_status suspect_writers(fuser *f, const uint32_t *buffers, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t root = root_of(f, buffers[i]);
+    if (!is_plain(f, root) || f->reads[root] > 0) continue;
+    uint32_t writer = last_touch(f, root, true);
+    if (writer != AX_NONE) AX_TRY(suspect(f, writer));
+  }
+  return AX_OK;
+}
+
+/* The stores of a kernel operation to what nobody reads go, with the last of them the operation. */
+static ax_status drop_dead_stores(fuser *f, uint32_t position) {
+  ax_op *op = &f->block->ops[position];
+  bool dropped[AX_MAX_SLOTS] = {false};
+  uint32_t buffers[AX_MAX_SLOTS], count = 0, slots;
+  if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op) || op->kernel.kernel->store_count > AX_MAX_SLOTS) return AX_OK;
+  for (uint32_t i = 0; i < op->kernel.kernel->store_count; i++) {
+    uint32_t root = root_of(f, op->kernel.buffers[op->kernel.kernel->stores[i].slot]);
+    dropped[i] = is_plain(f, root) && f->reads[root] == 0;
+    count += dropped[i];
+  }
+  if (count == 0) return AX_OK;
+  slots = op->kernel.kernel->slot_count;
+  memcpy(buffers, op->kernel.buffers, slots * sizeof buffers[0]);
+  if (count == op->kernel.kernel->store_count) {
+    take_out(f, position);
+  } else {
+    ax_rewritten left;
+    AX_TRY(ax_pool_prune(&f->pool, &op->kernel, dropped, &left));
+    if (left.pooled == NULL) return AX_OK;
+    AX_TRY(replace(f, position, &left));
+  }
+  return suspect_writers(f, buffers, slots);
+}
+
+/* All that is dead now that `position` may be. */
+static ax_status drop_dead(fuser *f, uint32_t position) {
+  AX_TRY(suspect(f, position));
+  while (f->suspect_count > 0) AX_TRY(drop_dead_stores(f, f->suspects[--f->suspect_count]));
+  return AX_OK;
+}
+
+/* --- Inlining --- */
+
+/* All of its root's memory, perhaps under other dimensions. */
+static bool is_whole(const fuser *f, uint32_t buffer) {
+  const ax_buffer *b = &f->plan->buffers[buffer];
+  return b->offset == 0 && b->loop == AX_NONE && ax_buffer_bytes(b) == ax_buffer_bytes(&f->plan->buffers[b->root]);
+}
+
+/* The store by which kernel `op` computes all of `root`, element by element; NULL when it does not. */
+static const ax_store *whole_store(const fuser *f, const ax_op *op, uint32_t root) {
+  if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op)) return NULL;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  for (uint32_t i = 0; i < kernel->store_count; i++) {
+    const ax_store *store = &kernel->stores[i];
+    uint32_t buffer = op->kernel.buffers[store->slot];
+    if (root_of(f, buffer) != root) continue;
+    return kernel->reduce_rank == 0 && is_whole(f, buffer) && ax_kernel_covers(kernel, store->slot, store->at) ? store : NULL;
+  }
+  return NULL;
+}
+
+/* What the producer reads would be held in place of what it makes, for a long way, and is more. In a sum of many values that come one by
+   one all of them would be. */
+static bool holds_more(const fuser *f, const ax_bound *producer, uint32_t position, uint32_t at, uint32_t made) {
+  int64_t bytes = 0;
+  if (at - position <= window) return false;
+  for (uint32_t i = 0; i < producer->kernel->slot_count; i++) {
+    uint32_t root = root_of(f, producer->buffers[i]);
+    if (root != made && f->plan->buffers[root].kind == AX_BUFFER_TEMP && f->last_read[root] < at)
+      bytes += ax_buffer_bytes(&f->plan->buffers[root]);
+  }
+  return bytes > small_bytes && bytes > ax_buffer_bytes(&f->plan->buffers[made]);
+}
+
+static bool worth_inlining(const fuser *f, uint32_t position, const ax_store *store, uint32_t at, uint32_t slot) {
+  const ax_op *producer = &f->block->ops[position], *consumer = &f->block->ops[at];
+  uint32_t root = root_of(f, consumer->kernel.buffers[slot]);
+  if (ax_store_is_cheap(producer->kernel.kernel, store)) return true;
+  if (holds_more(f, &producer->kernel, position, at, root)) return false;
+  if (producer->axes != consumer->axes || f->reads[root] > most_shares || producer->kernel.kernel->store_count != 1) return false;
+  const ax_loop_kernel *kernel = consumer->kernel.kernel; /* several readers: each may compute its share */
+  int64_t elems = ax_type_elems(&f->plan->buffers[root].type);
+  if (ax_kernel_guards(kernel, slot)) elems += elems / 4; /* it is padded: what is computed in vain is less than a pass */
+  return ax_kernel_loads_once(kernel, slot) && ax_dims_elems(kernel->rank, kernel->dims) * f->reads[root] <= elems;
+}
+
+/* The consumer writes what the producer reads: computed at once, an element might be read after it is written. Not so when the
+   consumer copies, each element to where the producer reads it; `seen`: under the dimensions that the producer has. */
+static bool overwrites(const fuser *f, const ax_op *producer, const ax_op *consumer, bool seen) {
+  const ax_loop_kernel *from = producer->kernel.kernel, *into = consumer->kernel.kernel;
+  uint32_t to, source;
+  const ax_position *at;
+  bool copies = seen && ax_op_is_copy(consumer, &to, &source, &at) && f->plan->buffers[source].type.rank == into->rank &&
+                ax_at_is_identity(at, into->rank);
+  for (uint32_t i = 0; i < from->expr_count; i++)
+    for (uint32_t k = 0; from->exprs[i].op == AX_LEAF_LOAD && k < into->store_count; k++) {
+      uint32_t read = producer->kernel.buffers[from->exprs[i].slot], written = consumer->kernel.buffers[into->stores[k].slot];
+      if (root_of(f, read) != root_of(f, written)) continue;
+      if (!copies || read != written || !ax_at_is_identity(from->exprs[i].at, into->rank)) return true;
+    }
+  return false;
+}
+
+static ax_status list_view(fuser *f, uint32_t buffer) {
+  uint32_t *first = &f->view[root_of(f, buffer)];
+  AX_TRY(ax_grow(&f->next_view, sizeof f->next_view[0], buffer, 1, &f->next_capacity));
+  f->next_view[buffer] = *first;
+  *first = buffer;
+  return AX_OK;
+}
+
+/* A view like `buffer` but of other dimensions: one that there is, or a new one. */
+static uint32_t make_view(void *context, uint32_t buffer, uint32_t rank, const int64_t *dims) {
+  fuser *f = context;
+  ax_plan *plan = f->plan;
+  ax_buffer view = plan->buffers[buffer];
+  view.type = ax_array_type(view.type.dtype, rank, dims);
+  for (uint32_t i = f->view[view.root], tried = 0; i != AX_NONE && tried < window; i = f->next_view[i], tried++) {
+    const ax_buffer *b = &plan->buffers[i];
+    if (b->offset == view.offset && b->loop == view.loop && b->step == view.step && b->axes == view.axes &&
+        b->type.dtype == view.type.dtype && ax_same_shape(&b->type, &view.type))
+      return i;
+  }
+  if (ax_plan_add_buffer(plan, &view, &buffer) != AX_OK || list_view(f, buffer) != AX_OK) return AX_NONE;
+  return buffer;
+}
+
+/* Tries to inline what slot `slot` of the operation at `at` loads: a value, or a view of it. */
+static ax_status inline_slot(fuser *f, uint32_t at, uint32_t slot, bool *done) {
+  ax_op *consumer = &f->block->ops[at];
+  const ax_buffer view = f->plan->buffers[consumer->kernel.buffers[slot]];
+  const ax_buffer *value = &f->plan->buffers[view.root];
+  if (!is_plain(f, view.root) || view.loop != AX_NONE || view.type.dtype != value->type.dtype) return AX_OK;
+  uint32_t position = last_touch(f, view.root, true);
+  if (position == AX_NONE) return AX_OK; /* computed outside of this block, or by the consumer */
+  ax_op *producer = &f->block->ops[position];
+  const ax_store *store = whole_store(f, producer, view.root);
+  if (store == NULL || !worth_inlining(f, position, store, at, slot) || !inputs_unwritten(f, producer, position) ||
+      overwrites(f, producer, consumer, consumer->kernel.buffers[slot] == producer->kernel.buffers[store->slot]))
+    return AX_OK;
+  const ax_views views = {make_view, f};
+  int64_t offset = view.offset / (int64_t)ax_dtype_bytes(view.type.dtype);
+  uint32_t number = (uint32_t)(store - producer->kernel.kernel->stores);
+  ax_rewritten made;
+  AX_TRY(ax_pool_inline(&f->pool, &producer->kernel, number, &consumer->kernel, slot, offset, &views, &made));
+  if (made.pooled == NULL) return AX_OK;
+  AX_TRY(replace(f, at, &made));
+  *done = true;
+  return drop_dead(f, position);
+}
+
+static ax_status inline_into(fuser *f, uint32_t at) {
+  for (uint32_t slot = 0; slot < f->block->ops[at].kernel.kernel->slot_count; slot++) {
+    bool done = false;
+    AX_TRY(inline_slot(f, at, slot, &done));
+    if (done) slot = AX_NONE; /* the slots are new: start again (each time one producer less is left) */
+  }
+  return AX_OK;
+}
+
+/* --- Merging --- */
+
+/* Both touch something of which they see at least so many elements. */
+static bool share_data(const fuser *f, const ax_bound *a, const ax_bound *b, int64_t least) {
+  for (uint32_t i = 0; i < a->kernel->slot_count; i++)
+    for (uint32_t j = 0; j < b->kernel->slot_count; j++) {
+      const ax_buffer *x = &f->plan->buffers[a->buffers[i]], *y = &f->plan->buffers[b->buffers[j]];
+      if (x->root == y->root && ax_type_elems(&x->type) >= least && ax_type_elems(&y->type) >= least) return true;
+    }
+  return false;
+}
+
+/* b may read what a writes only at the very element, and may write nothing that a reads or writes. */
+static bool pointwise_related(const fuser *f, const ax_bound *a, const ax_bound *b) {
+  const ax_loop_kernel *ka = a->kernel, *kb = b->kernel;
+  for (uint32_t i = 0; i < ka->store_count; i++) {
+    uint32_t buffer = a->buffers[ka->stores[i].slot];
+    for (uint32_t j = 0; j < kb->expr_count; j++) {
+      const ax_expr *expr = &kb->exprs[j];
+      if (expr->op != AX_LEAF_LOAD) continue;
+      uint32_t other = b->buffers[expr->slot];
+      if (root_of(f, other) != root_of(f, buffer)) continue;
+      uint32_t rank = kb->slots[expr->slot].rank;
+      if (expr->arg[0] != AX_NONE || other != buffer || ka->stores[i].reduce != AX_SCALAR_NONE || !ax_at_is_identity(expr->at, rank) ||
+          !ax_at_is_identity(ka->stores[i].at, rank) || rank != ka->rank)
+        return false;
+    }
+  }
+  for (uint32_t i = 0; i < kb->store_count; i++)
+    for (uint32_t j = 0; j < ka->slot_count; j++)
+      if (root_of(f, b->buffers[kb->stores[i].slot]) == root_of(f, a->buffers[j])) return false;
+  return true;
+}
+
+/* Two kernels that go through as many steps in the same order are made to do so under the same dimensions: those of the one with fewer, if
+   the other can be had so, or of the one with more. */
+static ax_status bring_together(fuser *f, ax_bound *a, ax_bound *b, ax_rewritten *made) {
+  const ax_views views = {make_view, f};
+  for (int k = 0; k < 2; k++) {
+    ax_bound *one = (a->kernel->rank > b->kernel->rank) == (k == 0) ? a : b;
+    const ax_loop_kernel *like = (one == a ? b : a)->kernel;
+    if (one->kernel->reduce_rank != 0 || like->rank > AX_MAX_RANK) continue;
+    AX_TRY(ax_pool_redimension(&f->pool, one, like->rank, like->dims, &views, made));
+    if (made->pooled == NULL) continue;
+    *one = (ax_bound){made->pooled->kernel, made->buffers};
+    return AX_OK;
+  }
+  return AX_OK;
+}
+
+/* As they are to be merged, a first: *x and *y; without kernels when they are not. One of them may be `brought`, which is to be
+   released. */
+static ax_status prepare_merge(fuser *f, const ax_op *a, const ax_op *b, ax_bound *x, ax_bound *y, ax_rewritten *brought) {
+  brought->pooled = NULL;
+  *x = *y = (ax_bound){NULL, NULL};
+  if (a->kind != AX_OP_KERNEL || a->axes != b->axes || ax_op_is_ordered(a) || ax_op_is_ordered(b)) return AX_OK;
+  const ax_loop_kernel *ka = a->kernel.kernel, *kb = b->kernel.kernel;
+  int64_t elems = ax_dims_elems(ka->rank, ka->dims);
+  bool common = share_data(f, &a->kernel, &b->kernel, 0), same = ax_kernels_same_space(ka, kb);
+  if (ka->reduce_rank != kb->reduce_rank && ka->reduce_rank != 0 && kb->reduce_rank != 0) return AX_OK;
+  if (same ? elems > small_elems && !common : !common || elems == 0 || elems != ax_dims_elems(kb->rank, kb->dims)) return AX_OK;
+  ax_bound first = a->kernel, second = b->kernel;
+  if (!same) AX_TRY(bring_together(f, &first, &second, brought));
+  if (!ax_kernels_same_space(first.kernel, second.kernel) || !ax_bounds_fit(&first, &second) || !pointwise_related(f, &first, &second) ||
+      (elems > small_elems && (!ax_kernels_walk_alike(first.kernel, second.kernel) || ax_kernels_need_blocks(first.kernel, second.kernel))))
+    return AX_OK;
+  *x = first;
+  *y = second;
+  return AX_OK;
+}
+
+/* The operations at `first` and `second`, which are x and y, become one, which stands at `into`, one of the two. */
+static ax_status merge(fuser *f, uint32_t first, uint32_t second, const ax_bound *x, const ax_bound *y, uint32_t into, bool *done) {
+  ax_rewritten made;
+  AX_TRY(ax_pool_merge(&f->pool, x, y, &made));
+  if (made.pooled == NULL) return AX_OK;
+  AX_TRY(replace(f, into, &made));
+  take_out(f, into == first ? second : first);
+  *done = true;
+  return AX_OK;
+}
+
+/* Its readers compute what it stores themselves, for no more than a load. */
+static bool left_to_readers(const fuser *f, const ax_op *op) {
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  uint32_t buffer = op->kernel.buffers[kernel->stores[0].slot];
+  return ax_kernel_is_cheap(kernel) && is_plain(f, root_of(f, buffer)) && is_whole(f, buffer);
+}
+
+/* One kernel alone, beyond `at`, reads what it stores, and will take it in. */
+static bool waits_for_reader(const fuser *f, const ax_op *op, uint32_t at) {
+  if (op->kind != AX_OP_KERNEL || op->kernel.kernel->store_count != 1) return false;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  uint32_t root = root_of(f, op->kernel.buffers[kernel->stores[0].slot]);
+  if (!is_plain(f, root) || f->reads[root] != 1 || f->last_read[root] <= at || f->last_read[root] >= f->block->count) return false;
+  const ax_op *reader = &f->block->ops[f->last_read[root]];
+  return whole_store(f, op, root) != NULL && reader->kind == AX_OP_KERNEL && reader->axes == op->axes && !ax_op_is_ordered(reader) &&
+         ax_dims_elems(reader->kernel.kernel->rank, reader->kernel.kernel->dims) <= ax_type_elems(&f->plan->buffers[root].type);
+}
+
+/* Of kernel b, which its one reader will take in: a is a reduction, with which it shares nothing as large as what both go through. What it makes would be stored beside a's
+   result, and loaded again by the reader, and nothing saved by that: vectors alone, say, of which a matrix is made that is added to another one. */
+static bool stays_by_itself(const fuser *f, const ax_bound *a, const ax_bound *b) {
+  const int64_t steps = ax_dims_elems(a->kernel->rank, a->kernel->dims);
+  return a->kernel->reduce_rank > 0 && !share_data(f, a, b, steps / 8);
+}
+
+/* Kernel b loads what kernel a stores. */
+static bool feeds(const ax_bound *a, const ax_bound *b) {
+  for (uint32_t i = 0; i < a->kernel->store_count; i++)
+    for (uint32_t j = 0; j < b->kernel->expr_count; j++)
+      if (b->kernel->exprs[j].op == AX_LEAF_LOAD && b->buffers[b->kernel->exprs[j].slot] == a->buffers[a->kernel->stores[i].slot]) return true;
+  return false;
+}
+
+/* A copy to where nobody else can put the value, a row of what a loop stacks, say, joins the kernel that computes it and no other:
+   copies of carries stay by themselves, since coalescing does away with them. */
+static ax_status merge_back(fuser *f, uint32_t at) {
+  ax_op *ops = f->block->ops, *b = &ops[at];
+  if (left_to_readers(f, b)) return AX_OK;
+  bool cheap = ax_kernel_is_cheap(b->kernel.kernel), waits = waits_for_reader(f, b, at);
+  uint32_t lowest = at > window ? at - window : 0;
+  for (uint32_t i = at; i-- > lowest;) {
+    ax_op *a = &ops[i];
+    bool done = false;
+    if (waits_for_reader(f, a, at)) continue;
+    if (a->kind == AX_OP_START || a->kind == AX_OP_DONE || ax_op_has_messages(a)) return AX_OK; /* what comes before must not wait for what comes after */
+    if (a->kind != AX_OP_KERNEL || (cheap && !feeds(&a->kernel, &b->kernel)) || (waits && stays_by_itself(f, &a->kernel, &b->kernel))) continue;
+    bool down = inputs_unwritten(f, a, i) && outputs_unused(f, a, i);
+    bool up = !down && inputs_unwritten(f, b, i) && outputs_unused(f, b, i);
+    if (!down && !up) continue;
+    ax_bound x, y;
+    ax_rewritten brought;
+    AX_TRY(prepare_merge(f, a, b, &x, &y, &brought));
+    if (x.kernel != NULL) AX_TRY(merge(f, i, at, &x, &y, down ? at : i, &done));
+    ax_kernel_pool_release(brought.pooled);
+    if (!done) continue;
+    AX_TRY(drop_dead(f, down ? at : i));
+    if (up) return note(f, i); /* b is gone */
+    if (b->kind == AX_OP_NONE) return AX_OK; /* all it does is dead */
+  }
+  return AX_OK;
+}
+
+/* --- Blocks --- */
+
+static ax_status fuse_op(fuser *f, uint32_t i) {
+  AX_TRY(drop_dead(f, i));
+  if (f->block->ops[i].kind == AX_OP_KERNEL) {
+    AX_TRY(inline_into(f, i));
+    AX_TRY(merge_back(f, i));
+  }
+  return note(f, i);
+}
+
+/* Each kernel operation does the kernel of the pool that equals its own. */
+static ax_status pool_kernels(fuser *f) {
+  for (uint32_t i = 0; i < f->block->count; i++) {
+    ax_op *op = &f->block->ops[i];
+    if (op->kind != AX_OP_KERNEL) continue;
+    f->pooled[i] = ax_kernel_pool_find(&f->pool, op->kernel.kernel);
+    if (f->pooled[i] == NULL) return ax_out_of_memory(0);
+    op->kernel.kernel = f->pooled[i]->kernel;
+  }
+  return AX_OK;
+}
+
+/* What is left moves to the plan's memory: kernels, each once, and the list itself. */
+static ax_status settle(fuser *f) {
+  ax_block *block = f->block;
+  ax_arena *arena = &f->plan->arena;
+  for (uint32_t i = 0; i < block->count; i++) {
+    ax_op *op = &block->ops[i];
+    ax_pooled_kernel *pooled = f->pooled[i];
+    if (op->kind != AX_OP_KERNEL) continue;
+    if (pooled->kept == NULL) pooled->kept = ax_kernel_copy(arena, pooled->kernel);
+    op->kernel.kernel = pooled->kept;
+    op->kernel.buffers = ax_arena_copy(arena, op->kernel.buffers, pooled->kernel->slot_count * sizeof op->kernel.buffers[0]);
+    if (op->kernel.kernel == NULL || op->kernel.buffers == NULL) return ax_out_of_memory(0);
+  }
+  ax_block_sweep(block);
+  ax_op *ops = ax_arena_copy(arena, block->ops, block->count * sizeof ops[0]);
+  if (ops == NULL) return ax_out_of_memory(block->count * sizeof ops[0]);
+  block->ops = ops;
+  block->capacity = block->count;
+  return AX_OK;
+}
+
+static void note_read(void *context, uint32_t buffer, bool writes) {
+  fuser *f = context;
+  if (!writes) f->last_read[root_of(f, buffer)] = f->noting;
+}
+
+static ax_status fuse_block(void *context, ax_block *block, bool is_body) {
+  fuser *f = context;
+  ax_status status = AX_OK;
+  (void)is_body;
+  f->block = block;
+  uint32_t count = block->count;
+  f->pooled = ax_calloc(count, sizeof f->pooled[0]);
+  if (f->pooled == NULL) return ax_out_of_memory(count * sizeof f->pooled[0]);
+  status = pool_kernels(f);
+  for (f->noting = 0; f->noting < count; f->noting++) ax_op_visit_all(&block->ops[f->noting], note_read, f);
+  for (uint32_t i = 0; i < count && status == AX_OK; i++) status = fuse_op(f, i);
+  if (status == AX_OK) status = settle(f);
+  for (uint32_t i = 0; i < count; i++) ax_kernel_pool_release(f->pooled[i]);
+  ax_free(f->pooled);
+  forget_touches(f);
+  return status;
+}
+
+/* The tables by root, which go when the pass ends. */
+static ax_status make_tables(fuser *f, ax_arena *tables) {
+  uint32_t count = f->plan->buffer_count;
+  f->reads = ax_arena_alloc(tables, count * sizeof f->reads[0]);
+  f->writes = ax_arena_alloc(tables, count * sizeof f->writes[0]);
+  f->view = ax_arena_alloc(tables, count * sizeof f->view[0]);
+  f->last_read = ax_arena_alloc(tables, count * sizeof f->last_read[0]);
+  for (int k = 0; k < 2; k++) f->latest[k] = ax_arena_alloc(tables, count * sizeof f->latest[k][0]);
+  if (f->reads == NULL || f->writes == NULL || f->view == NULL || f->last_read == NULL || f->latest[0] == NULL || f->latest[1] == NULL)
+    return ax_out_of_memory(count * sizeof f->reads[0]);
+  for (int k = 0; k < 2 && count > 0; k++) memset(f->latest[k], 0xff, count * sizeof f->latest[k][0]);
+  if (count > 0) memset(f->view, 0xff, count * sizeof f->view[0]);
+  for (uint32_t i = 0; i < count; i++) AX_TRY(list_view(f, i));
+  ax_plan_count(f->plan, f->reads, f->writes);
+  return AX_OK;
+}
+
+ax_status ax_plan_fuse(ax_plan *plan) {
+  ax_arena tables = {0};
+  fuser f = {.plan = plan};
+  ax_status status = make_tables(&f, &tables);
+  if (status == AX_OK) status = ax_blocks_visit(&plan->block, fuse_block, &f);
+  ax_free(f.touches);
+  ax_free(f.suspects);
+  ax_free(f.next_view);
+  ax_kernel_pool_deinit(&f.pool);
+  ax_arena_deinit(&tables);
+  if (status == AX_OK) ax_arena_deinit(&plan->drafts);
+  return status;
+}

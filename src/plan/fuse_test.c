@@ -1,0 +1,616 @@
+/* Small programs, and the operations they come to. A plan is written as a line: its operations in order, with the index space of a
+   kernel ("reduce": one that reduces), the shape of a product (' marks a transposed operand), the number of an exchange; "once" is
+   for one device of a group. */
+#include <string.h>
+
+#include "axle/collectives.h"
+#include "axle/ops.h"
+#include "plan/passes.h"
+#include "support/cmocka.h"
+#include "support/run.h"
+
+static ax_value number(double x) { return ax_full(AX_F32, 0, NULL, x); }
+
+/* --- Plans as lines --- */
+
+static void add_block(ax_text *line, ax_plan *plan, ax_block *block);
+
+static void add_kernel(ax_text *line, const ax_loop_kernel *kernel) {
+  ax_text_add(line, "%s[", kernel->reduce_rank > 0 ? "reduce" : "kernel");
+  for (uint32_t d = 0; d < kernel->rank; d++) ax_text_add(line, "%s%lld", d > 0 ? "," : "", (long long)kernel->dims[d]);
+  ax_text_add(line, "]");
+}
+
+static void add_op(ax_text *line, ax_plan *plan, ax_op *op) {
+  switch (op->kind) {
+    case AX_OP_NONE: fail(); break;
+    case AX_OP_KERNEL: add_kernel(line, op->kernel.kernel); break;
+    case AX_OP_ROWS:
+      ax_text_add(line, "rows (");
+      for (uint32_t k = 0; k < op->rows->count; k++) {
+        if (k > 0) ax_text_add(line, "; ");
+        add_op(line, plan, &op->rows->members[k]);
+      }
+      ax_text_add(line, ")");
+      break;
+    case AX_OP_GEMM:
+      ax_text_add(line, "gemm%s[%lld,%lld]%s[%lld,%lld]", op->gemm->transpose_a ? "'" : "", (long long)op->gemm->m,
+                  (long long)op->gemm->k, op->gemm->transpose_b ? "'" : "", (long long)op->gemm->k, (long long)op->gemm->n);
+      break;
+    case AX_OP_EVAL: ax_text_add(line, "eval %s", op->eqn->prim->name); break;
+    case AX_OP_ROUTINE: ax_text_add(line, "routine %s", op->eqn->prim->name); break;
+    case AX_OP_START: ax_text_add(line, "start %u", op->exchange->id); break;
+    case AX_OP_DONE: ax_text_add(line, "done %u", op->exchange->id); break;
+    case AX_OP_SEND: ax_text_add(line, "send"); break;
+    case AX_OP_RECEIVE: ax_text_add(line, "receive"); break;
+    case AX_OP_RAGGED: ax_text_add(line, "ragged %d", (int)op->step); break;
+    case AX_OP_CORES: ax_text_add(line, "cores %d", (int)op->cores_step); break;
+    case AX_OP_CHECK: ax_text_add(line, "check %s", op->eqn->prim->name); break;
+    case AX_OP_LOOP: ax_text_add(line, "loop"); break;
+    case AX_OP_BRANCH: ax_text_add(line, "branch"); break;
+  }
+  if (plan->mesh.count > 0 && op->axes == 0) ax_text_add(line, " once");
+  for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) {
+    if (ax_op_block(op, k)->count == 0) continue;
+    ax_text_add(line, " (");
+    add_block(line, plan, ax_op_block(op, k));
+    ax_text_add(line, ")");
+  }
+}
+
+static void add_block(ax_text *line, ax_plan *plan, ax_block *block) {
+  for (uint32_t i = 0; i < block->count; i++) {
+    if (i > 0) ax_text_add(line, "; ");
+    add_op(line, plan, &block->ops[i]);
+  }
+}
+
+/* After the passes, the program is `wanted`. Released. */
+static void expect_plan(ax_program *program, const char *wanted) {
+  ax_plan *plan = test_plan(program);
+  ax_text line = {0};
+  char *got;
+  TEST_OK(ax_plan_transpose_products(plan));
+  TEST_OK(ax_plan_order(plan));
+  TEST_OK(ax_plan_scatter(plan));
+  TEST_OK(ax_plan_update_in_place(plan));
+  TEST_OK(ax_plan_take_apart(plan));
+  TEST_OK(ax_plan_fuse(plan));
+  add_block(&line, plan, &plan->block);
+  TEST_OK(ax_text_finish(&line, &got));
+  assert_string_equal(got, wanted);
+  ax_free(got);
+  ax_plan_destroy(plan);
+  ax_program_release(program);
+}
+
+static void expect(ax_function function, const ax_type *in, uint32_t in_count, uint32_t out_count, const char *wanted) {
+  expect_plan(test_trace(function, NULL, in, in_count, out_count), wanted);
+}
+
+static void expect_on_mesh(const test_map *map, const ax_type *in, const char *wanted) {
+  expect_plan(test_trace_map(map, in), wanted);
+}
+
+static const ax_type matrix = {.dtype = AX_F32, .rank = 2, .dims = {4, 6}};
+
+/* --- One pass over memory --- */
+
+static void chain(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = in[0];
+  for (int i = 0; i < 5; i++) x = ax_tanh(ax_add(ax_mul(x, number(0.5)), in[1]));
+  out[0] = x;
+}
+
+static void two_results(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value shared = ax_exp(in[0]);
+  out[0] = ax_mul(shared, in[1]);
+  out[1] = ax_sub(shared, in[1]);
+}
+
+static void rearranged(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value turned = ax_transpose(ax_reshape(in[0], 2, (int64_t[]){6, 4}), (int64_t[]){1, 0});
+  ax_value row = ax_slice(in[1], (int64_t[]){1, 0}, (int64_t[]){2, 6}, NULL);
+  out[0] = ax_add(turned, ax_broadcast_in_dim(row, 2, matrix.dims, (int64_t[]){0, 1}));
+}
+
+static void sum_of_squares(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value difference = ax_sub(in[0], in[1]);
+  out[0] = ax_reduce_sum(ax_mul(difference, difference), AX_DIMS(1), false);
+}
+
+static void only_constants(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = ax_exp(ax_add(ax_full(AX_F32, 2, matrix.dims, 1), number(2)));
+  out[0] = ax_mul(in[0], x);
+}
+
+static void pointwise(void **state) {
+  (void)state;
+  const ax_type in[] = {matrix, matrix};
+  expect(chain, in, 2, 1, "kernel[4,6]");
+  expect(two_results, in, 2, 2, "kernel[4,6]");
+  expect(rearranged, in, 2, 1, "kernel[4,6]");
+  expect(sum_of_squares, in, 2, 1, "reduce[4,6]");
+  expect(only_constants, in, 2, 1, "kernel[4,6]");
+}
+
+static void softmax(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_softmax(in[0], -1);
+}
+
+/* What costs more than a load is computed once, however many read it. */
+static void costly_and_read_twice(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = ax_tanh(in[0]);
+  out[0] = ax_reduce_sum(x, AX_DIMS(0), false);
+  out[1] = ax_reduce_sum(x, AX_DIMS(1), false);
+}
+
+/* What costs no more is computed by each reader. */
+static void moved_and_read_twice(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = ax_transpose(in[0], (int64_t[]){1, 0});
+  out[0] = ax_reduce_sum(x, AX_DIMS(0), false);
+  out[1] = ax_reduce_sum(x, AX_DIMS(1), false);
+}
+
+static void reductions(void **state) {
+  (void)state;
+  expect(softmax, &matrix, 1, 1, "reduce[4,6]; reduce[4,6]; kernel[4,6]");
+  expect(costly_and_read_twice, &matrix, 1, 2, "reduce[4,6]; reduce[6,4]");
+  expect(moved_and_read_twice, &matrix, 1, 2, "reduce[4,6]; reduce[6,4]");
+}
+
+/* --- Products --- */
+
+static ax_value transposed_product(const ax_value *in) {
+  return ax_dot_general(in[0], in[1], 1, (int64_t[]){0}, (int64_t[]){0}, 0, NULL, NULL);
+}
+
+static void turned_product(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_transpose(transposed_product(in), (int64_t[]){1, 0});
+}
+
+static void product_read_twice(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value product = transposed_product(in);
+  out[0] = ax_transpose(product, (int64_t[]){1, 0});
+  out[1] = ax_exp(product);
+}
+
+static void layer(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_relu(ax_add(ax_matmul(in[0], in[1]), in[2]));
+}
+
+static void products(void **state) {
+  (void)state;
+  const ax_type in[] = {TEST_TYPE(AX_F32, 8, 4), TEST_TYPE(AX_F32, 8, 6)};
+  const ax_type of_layer[] = {TEST_TYPE(AX_F32, 8, 4), TEST_TYPE(AX_F32, 4, 6), TEST_TYPE(AX_F32, 8, 6)};
+  expect(turned_product, in, 2, 1, "gemm'[6,8][8,4]");
+  expect(product_read_twice, in, 2, 2, "gemm'[4,8][8,6]; kernel[6,4]");
+  expect(layer, of_layer, 3, 1, "gemm[8,4][4,6]; kernel[8,6]");
+}
+
+/* --- What is written in parts keeps its order --- */
+
+static void padded(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_pad(ax_exp(in[0]), number(7), (int64_t[]){1, 2}, (int64_t[]){0, 1}, (int64_t[]){0, 0});
+}
+
+static void joined(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_neg(ax_concatenate(AX_VALUES(ax_exp(in[0]), in[1]), 0));
+}
+
+static void updated(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value row = ax_slice(in[1], (int64_t[]){0, 0}, (int64_t[]){1, 6}, NULL), zero = ax_full(AX_S32, 0, NULL, 0);
+  ax_value once = ax_dynamic_update_slice(ax_exp(in[0]), row, (ax_value[]){zero, zero});
+  out[0] = ax_dynamic_update_slice(once, ax_neg(row), (ax_value[]){ax_full(AX_S32, 0, NULL, 2), zero});
+}
+
+/* What is padded is chosen by whoever reads it, at as many places as it likes; what is computed first, where that is not much more of it. */
+static void stencil(const ax_value *in, ax_value *out, void *context) {
+  const int64_t one[] = {1, 1}, none[] = {0, 0}, n = ax_typeof(in[0]).dims[0], m = ax_typeof(in[0]).dims[1];
+  const double *around = context;
+  ax_value wide = ax_pad(in[0], number(*around), one, one, none), sum = in[0];
+  for (int64_t d = 0; d < 4; d++) {
+    const int64_t start[] = {d == 0 ? 0 : d == 1 ? 2 : 1, d == 2 ? 0 : d == 3 ? 2 : 1}, limit[] = {start[0] + n, start[1] + m};
+    sum = ax_add(sum, ax_slice(wide, start, limit, NULL));
+  }
+  out[0] = ax_tanh(sum);
+}
+
+static void computed_and_padded(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value wide = ax_pad(ax_exp(in[0]), number(7), (int64_t[]){1, 1}, (int64_t[]){1, 1}, (int64_t[]){0, 0});
+  out[0] = ax_mul(wide, in[1]);
+}
+
+/* Turned round by one along both dimensions: nearly all of what is put together is one part. */
+static void rolled(const ax_value *in, ax_value *out, void *context) {
+  ax_value sum = in[0];
+  (void)context;
+  for (int64_t d = 0; d < 2; d++) {
+    const int64_t n = ax_typeof(in[0]).dims[d];
+    ax_value last = ax_slice_in_dim(in[0], n - 1, n, 1, d), others = ax_slice_in_dim(in[0], 0, n - 1, 1, d);
+    sum = ax_add(sum, ax_concatenate(AX_VALUES(last, others), d));
+  }
+  out[0] = sum;
+}
+
+static void paddings(void **state) {
+  (void)state;
+  static const double nothing = 0, something = 3;
+  const ax_type square = TEST_TYPE(AX_F32, 40, 40), wide[] = {square, TEST_TYPE(AX_F32, 42, 42)};
+  expect_plan(test_trace(stencil, (void *)(uintptr_t)&nothing, &square, 1, 1), "kernel[40,40]");
+  expect_plan(test_trace(stencil, (void *)(uintptr_t)&something, &square, 1, 1), "kernel[40,40]");
+  expect(computed_and_padded, wide, 2, 1, "kernel[42,42]");
+  expect(rolled, &square, 1, 1, "kernel[40,40]");
+}
+
+static void parts(void **state) {
+  (void)state;
+  const ax_type in[] = {matrix, matrix};
+  expect(padded, in, 1, 1, "kernel[4,6]; kernel[5,9]");
+  expect(joined, in, 2, 1, "kernel[4,6]; kernel[4,6]");
+  expect(updated, in, 2, 1, "kernel[4,6]; kernel[1,6]; kernel[1,6]");
+}
+
+/* --- Loops: carries are read before they are written --- */
+
+static void swap_step(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_neg(in[1]);
+  out[1] = ax_exp(in[0]);
+}
+
+static void swapped(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_scan(AX_FN(swap_step, 2, 2), 2, 3, false, in, out);
+}
+
+/* The sum so far is carried and stacked by the kernel that adds it up; the copy to the carry is coalescing's. */
+static void add_row(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = out[1] = ax_add(in[0], in[1]);
+}
+
+static void running_sums(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value operands[] = {ax_full(AX_F32, 1, (int64_t[]){6}, 0), in[0]};
+  ax_scan(AX_FN(add_row, 2, 2), 1, -1, false, operands, out);
+}
+
+/* A row is written where it belongs: neither the carry nor its start is copied, except an argument, which stays. */
+static void row_step(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value at[] = {in[0], ax_full(AX_S32, 0, NULL, 0)};
+  out[0] = ax_add(in[0], ax_full(AX_S32, 0, NULL, 1));
+  out[1] = ax_dynamic_update_slice(in[1], ax_exp(ax_dynamic_slice(in[1], at, (int64_t[]){1, 6})), at);
+}
+
+static void rows(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value start[] = {ax_full(AX_S32, 0, NULL, 0), in[0]}, end[2];
+  ax_scan(AX_FN(row_step, 2, 2), 2, 4, false, start, end);
+  out[0] = end[1];
+}
+
+static void rows_of_sum(const ax_value *in, ax_value *out, void *context) {
+  ax_value sum = ax_add(in[0], in[1]);
+  rows(&sum, out, context);
+}
+
+/* Parts are added to what began as zeros; to another start, -0.0 among it perhaps, tables of zeros with a part in them are. */
+static void part_step(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value at[] = {in[0], ax_full(AX_S32, 0, NULL, 0)}, row = ax_dynamic_slice(in[2], at, (int64_t[]){1, 6});
+  out[0] = ax_add(in[0], ax_full(AX_S32, 0, NULL, 1));
+  out[1] = ax_add(in[1], ax_dynamic_update_slice(ax_full(AX_F32, 2, (int64_t[]){4, 6}, 0), row, at));
+  out[2] = in[2];
+}
+
+static void parts_added(const ax_value *in, ax_value *out, void *context) {
+  const bool *zero = context;
+  ax_value start[] = {ax_full(AX_S32, 0, NULL, 0), *zero ? ax_full(AX_F32, 2, (int64_t[]){4, 6}, 0) : in[1], in[0]}, end[3];
+  ax_scan(AX_FN(part_step, 3, 3), 3, 4, false, start, end);
+  out[0] = end[1];
+}
+
+static void loops(void **state) {
+  (void)state;
+  const ax_type in[] = {matrix, matrix};
+  expect(running_sums, in, 1, 2, "kernel[6]; loop (kernel[6]; kernel[6])");
+  expect(swapped, in, 2, 2, "kernel[4,6]; kernel[4,6]; loop (kernel[4,6]; kernel[4,6]; kernel[4,6])");
+  expect(rows, in, 1, 1, "kernel[]; kernel[4,6]; loop (kernel[1,6]; kernel[1,6]; kernel[])");
+  bool zero = true;
+  expect_plan(test_trace(parts_added, &zero, in, 2, 1), "kernel[4,6]; kernel[]; loop (kernel[1,6]; kernel[])");
+  zero = false;
+  expect_plan(test_trace(parts_added, &zero, in, 2, 1), "kernel[]; kernel[4,6]; loop (kernel[4,6]; kernel[1,6]; kernel[]; kernel[4,6])");
+  expect(rows_of_sum, in, 2, 1, "kernel[4,6]; kernel[]; loop (kernel[1,6]; kernel[1,6]; kernel[])");
+}
+
+/* --- What nobody reads --- */
+
+/* Each is found out at its end, when what it is made of has been passed already. */
+static void unread(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value one = ax_exp(in[0]), sum = ax_reduce_sum(one, AX_DIMS(0), false);
+  ax_reduce_sum(ax_mul(one, ax_broadcast_in_dim(sum, 2, matrix.dims, (int64_t[]){1})), AX_DIMS(1), false);
+  ax_neg(in[1]);
+  out[0] = ax_add(in[0], in[1]);
+}
+
+static void dead(void **state) {
+  (void)state;
+  const ax_type in[] = {matrix, matrix};
+  expect(unread, in, 2, 1, "kernel[4,6]");
+}
+
+/* --- Views --- */
+
+static const int64_t flat[] = {24}, rows_split[] = {2, 2, 6}, columns_split[] = {4, 2, 3}, one_more[] = {4, 1, 6}, narrow[] = {6, 4};
+
+/* Dimensions split, joined, put in and taken out. */
+static void reshapes(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = ax_tanh(in[0]);
+  x = ax_mul(ax_reshape(x, 3, rows_split), number(2));
+  x = ax_exp(ax_reshape(x, 1, flat));
+  x = ax_add(ax_reshape(x, 3, one_more), number(1));
+  out[0] = ax_sub(ax_reshape(x, 2, matrix.dims), in[1]);
+}
+
+/* A value that both sides of a reshape want, as gradients do. */
+static void wanted_twice(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = ax_tanh(in[0]), y = ax_reshape(x, 3, columns_split);
+  out[0] = ax_mul(x, in[1]);
+  out[1] = ax_add(ax_exp(y), y);
+}
+
+/* Rows of a reshape, turned: loaded where they lie. */
+static void rows_turned(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = ax_reshape(ax_tanh(in[0]), 3, rows_split), row = ax_slice(x, (int64_t[]){1, 0, 0}, (int64_t[]){2, 2, 6}, NULL);
+  out[0] = ax_neg(ax_transpose(ax_reshape(row, 2, (int64_t[]){2, 6}), (int64_t[]){1, 0}));
+}
+
+/* An element's row would have to be found by a division, as it is broadcast along what is joined. */
+static void divided(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = ax_mul(in[0], ax_broadcast_in_dim(ax_reshape(in[1], 1, (int64_t[]){6}), 2, matrix.dims, (int64_t[]){1}));
+  out[0] = ax_reduce_sum(ax_reshape(ax_transpose(ax_tanh(x), (int64_t[]){1, 0}), 1, flat), AX_DIMS(0), false);
+}
+
+/* Six by four is not four by six in other words: no step of the one is a row of the other. */
+static void other_rows(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = ax_transpose(ax_reshape(ax_tanh(in[0]), 2, narrow), (int64_t[]){1, 0});
+  out[0] = ax_mul(x, ax_exp(in[1]));
+}
+
+static void views(void **state) {
+  (void)state;
+  const ax_type in[] = {matrix, matrix}, row[] = {matrix, TEST_TYPE(AX_F32, 6)};
+  expect(reshapes, in, 2, 1, "kernel[4,6]");
+  expect(wanted_twice, in, 2, 2, "kernel[4,6]");
+  expect(rows_turned, in, 1, 1, "kernel[6,2]");
+  expect(divided, row, 2, 1, "kernel[6,4]; reduce[24]");
+  expect(other_rows, in, 2, 1, "kernel[4,6]");
+}
+
+/* --- Values put together from parts --- */
+
+static const ax_type wide = {.dtype = AX_F32, .rank = 2, .dims = {32, 64}};
+
+static ax_value half(ax_value x, int64_t k) { return ax_slice(x, (int64_t[]){0, 32 * k}, (int64_t[]){32, 32 * k + 32}, NULL); }
+
+/* A rotary embedding: x * c + (-right, left) * s. */
+static void rotated(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value turned = ax_concatenate(AX_VALUES(ax_neg(half(in[0], 1)), half(in[0], 0)), 1);
+  out[0] = ax_add(ax_mul(in[0], in[1]), ax_mul(turned, in[2]));
+}
+
+/* Its gradient pads. */
+static void halves_padded(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  const int64_t none[] = {0, 0}, before[] = {0, 64}, middle[] = {0, 64}, rows[] = {64, 64}, all[] = {64, 128};
+  ax_value zero = number(0), first = ax_slice(in[0], none, rows, NULL), second = ax_slice(in[1], middle, all, NULL);
+  out[0] = ax_mul(ax_add(ax_pad(first, zero, before, none, none), ax_pad(second, zero, none, before, none)), in[2]);
+}
+
+/* A product wants it whole. A sum along what is put together chooses. */
+static void wanted_whole(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value x = ax_concatenate(AX_VALUES(ax_tanh(half(in[0], 1)), half(in[1], 0)), 1);
+  out[0] = ax_matmul(x, ax_reshape(in[2], 2, (int64_t[]){64, 32}));
+  ax_value y = ax_concatenate(AX_VALUES(half(in[0], 1), half(in[1], 0)), 1);
+  out[1] = ax_reduce_sum(y, AX_DIMS(1), false);
+}
+
+/* Columns of one element are no runs for vectors: they are chosen. */
+static void columns(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value first = ax_slice(in[0], (int64_t[]){0, 0}, (int64_t[]){32, 1}, NULL);
+  ax_value rest = ax_slice(in[1], (int64_t[]){0, 1}, (int64_t[]){32, 64}, NULL);
+  out[0] = ax_exp(ax_concatenate(AX_VALUES(first, rest), 1));
+}
+
+static void put_together(void **state) {
+  (void)state;
+  const ax_type in[] = {wide, wide, wide}, large = TEST_TYPE(AX_F32, 64, 128), many[] = {large, large, large};
+  expect(rotated, in, 3, 1, "kernel[32,32]; kernel[32,32]");
+  expect(halves_padded, many, 3, 1, "kernel[64,64]; kernel[64,64]");
+  expect(wanted_whole, in, 3, 2, "kernel[32,32]; kernel[32,32]; gemm[32,64][64,32]; reduce[32,64]");
+  expect(columns, in, 2, 1, "kernel[32,64]");
+}
+
+/* --- Effects --- */
+
+/* abs, then twice an equation with effects, of which nobody reads the second, then abs. */
+static void expect_with_effects(uint32_t effects, const char *wanted) {
+  ax_prim marked = *ax_prim_find("neg", 3);
+  const ax_prim *plain = ax_prim_find("abs", 3);
+  marked.effects = effects;
+  const ax_mesh none = {0};
+  ax_builder builder;
+  ax_value x, first, second, unread, last;
+  ax_program *program;
+  ax_builder_begin(&builder, &none);
+  x = ax_builder_input(&builder, &matrix);
+  ax_emit(plain, NULL, &x, 1, &first, 1);
+  ax_emit(&marked, NULL, &first, 1, &second, 1);
+  ax_emit(&marked, NULL, &second, 1, &unread, 1);
+  ax_emit(plain, NULL, &second, 1, &last, 1);
+  TEST_OK(ax_builder_finish(&builder, &last, 1, &program, NULL, NULL));
+  expect_plan(program, wanted);
+}
+
+static void step_of_three(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_tanh(in[0]);
+}
+
+static void three_steps(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_scan(AX_FN(step_of_three, 1, 1), 1, 3, false, in, out);
+}
+
+/* How many operations a loop's body has once carries are in place, when its copies have effects. */
+static uint32_t body_with_effects(uint32_t effects) {
+  ax_program *program = test_trace(three_steps, NULL, &matrix, 1, 1);
+  ax_plan *plan = test_plan(program);
+  ax_prim marked = *ax_prim_find("exp", 3);
+  const ax_eqn eqn = {.prim = &marked};
+  uint32_t count = 0, to, from;
+  marked.effects = effects;
+  for (uint32_t i = 0; i < plan->block.count; i++) {
+    if (plan->block.ops[i].kind != AX_OP_LOOP) continue;
+    ax_block *body = &plan->block.ops[i].loop.body;
+    for (uint32_t k = 0; k < body->count; k++)
+      if (ax_op_copies_all(&body->ops[k], &to, &from)) body->ops[k].eqn = &eqn;
+    TEST_OK(ax_plan_coalesce(plan));
+    count += body->count;
+  }
+  ax_plan_destroy(plan);
+  ax_program_release(program);
+  return count;
+}
+
+static void effects(void **state) {
+  (void)state;
+  expect_with_effects(0, "kernel[4,6]");
+  expect_with_effects(AX_EFFECT_EXCHANGE, "kernel[4,6]");
+  expect_with_effects(AX_EFFECT_ORDER, "kernel[4,6]; kernel[4,6]; kernel[4,6]");
+  expect_with_effects(AX_EFFECT_STATE, "kernel[4,6]; kernel[4,6]; kernel[4,6]");
+  assert_int_equal(body_with_effects(0), 1);
+  assert_int_equal(body_with_effects(AX_EFFECT_STATE), 2);
+}
+
+/* --- Devices --- */
+
+/* The report of the loss waits for all; the gradient's exchange is started first. */
+static void train(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value hidden = ax_tanh(ax_matmul(in[1], in[0]));
+  out[0] = ax_mul(ax_psum(ax_reduce_sum(ax_reshape(hidden, 1, (int64_t[]){4}), AX_DIMS(0), false), "d"), number(0.25));
+  ax_value gradient = ax_dot_general(ax_mul(hidden, hidden), in[1], 1, (int64_t[]){0}, (int64_t[]){0}, 0, NULL, NULL);
+  out[1] = ax_sub(in[0], ax_psum(ax_transpose(gradient, (int64_t[]){1, 0}), "d"));
+}
+
+static void in_two_parts(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value started = ax_psum_start(in[0], "d"), product = ax_matmul(in[1], in[1]);
+  out[0] = ax_matmul(product, ax_done(started));
+}
+
+/* A chain of collectives, and work that needs none of them. */
+static void waits_in_a_row(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_psum(ax_mul(ax_psum(in[0], "d"), in[0]), "d");
+  out[1] = ax_matmul(in[1], in[1]);
+}
+
+/* What is the same everywhere is computed by one, not by each that reads it. */
+static void the_same_everywhere(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_add(in[1], ax_tanh(in[0]));
+}
+
+static void devices(void **state) {
+  (void)state;
+  const ax_type weights[] = {TEST_TYPE(AX_F32, 3, 2), TEST_TYPE(AX_F32, 8, 3)};
+  const ax_type squares[] = {TEST_TYPE(AX_F32, 32), TEST_TYPE(AX_F32, 32, 8)};
+  const ax_type vectors[] = {TEST_TYPE(AX_F32, 8), TEST_TYPE(AX_F32, 32)};
+  expect_on_mesh(&(test_map){"d=4", {"", "d"}, {"", ""}, .body = train}, weights,
+                 "gemm[2,3][3,2]; reduce[4]; start 0; kernel[2,2]; gemm'[3,2][2,2]; start 1; "
+                 "done 0 once; kernel[] once; done 1 once; kernel[3,2] once");
+  expect_on_mesh(&(test_map){"d=4", {"d", "d"}, {"d"}, .body = in_two_parts}, squares,
+                 "start 0; gemm[8,8][8,8]; done 0 once; reduce[8,8]");
+  expect_on_mesh(&(test_map){"d=4", {"d", "d"}, {"", "d"}, .body = waits_in_a_row}, squares,
+                 "start 0; gemm[8,8][8,8]; done 0 once; kernel[8]; start 1; done 1 once");
+  expect_on_mesh(&(test_map){"d=4", {"", "d"}, {"d"}, .body = the_same_everywhere}, vectors, "kernel[8] once; kernel[8]");
+}
+
+/* Each step's value comes a long way after the one before it. */
+static void one_by_one(const ax_value *in, ax_value *out, void *context) {
+  const ax_value x = in[0];
+  ax_value y = x, sum = x;
+  (void)context;
+  for (int i = 0; i < 3; i++) {
+    for (int k = 0; k < 15; k++) y = ax_tanh(ax_neg(y));
+    sum = ax_add(sum, ax_matmul(y, in[1]));
+  }
+  out[0] = sum;
+}
+
+/* All at the end would hold all of them; of small ones that is no matter. */
+static void sums(void **state) {
+  (void)state;
+  const ax_type large[] = {TEST_TYPE(AX_F32, 128, 64), TEST_TYPE(AX_F32, 64, 64)};
+  const ax_type small[] = {TEST_TYPE(AX_F32, 8, 64), TEST_TYPE(AX_F32, 64, 64)};
+  expect(one_by_one, large, 2, 1,
+         "kernel[128,64]; gemm[128,64][64,64]; kernel[128,64]; gemm[128,64][64,64]; kernel[128,64]; kernel[128,64]; gemm[128,64][64,64]; "
+         "kernel[128,64]");
+  expect(one_by_one, small, 2, 1,
+         "kernel[8,64]; gemm[8,64][64,64]; kernel[8,64]; gemm[8,64][64,64]; kernel[8,64]; gemm[8,64][64,64]; kernel[8,64]");
+}
+
+/* One step of a layer's gradient, of a batch of one: what goes on to the step before, and what is added to the weights' gradient. */
+static void step_of_one(const ax_value *in, ax_value *out, void *context) {
+  const int64_t row = 1, column = 0;
+  (void)context;
+  out[0] = ax_dot_general(in[0], in[1], 1, &row, &row, 0, NULL, NULL);
+  out[1] = ax_add(in[2], ax_transpose(ax_dot_general(in[0], in[3], 1, &column, &column, 0, NULL, NULL), (int64_t[]){1, 0}));
+}
+
+/* The product of two vectors is made where it is added, however it lies there, though a sum before it goes over as many steps and reads one of the vectors too. */
+static void outer_products(void **state) {
+  (void)state;
+  const ax_type large[] = {TEST_TYPE(AX_F32, 1, 96), TEST_TYPE(AX_F32, 80, 96), TEST_TYPE(AX_F32, 80, 96), TEST_TYPE(AX_F32, 1, 80)};
+  const ax_type small[] = {TEST_TYPE(AX_F32, 1, 12), TEST_TYPE(AX_F32, 10, 12), TEST_TYPE(AX_F32, 10, 12), TEST_TYPE(AX_F32, 1, 10)};
+  expect(step_of_one, large, 4, 2, "reduce[1,80,96]");
+  expect(step_of_one, small, 4, 2, "reduce[1,10,12]");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(pointwise), cmocka_unit_test(reductions), cmocka_unit_test(products),
+      cmocka_unit_test(paddings), cmocka_unit_test(parts),     cmocka_unit_test(loops),      cmocka_unit_test(devices),
+      cmocka_unit_test(dead),      cmocka_unit_test(sums),       cmocka_unit_test(effects),
+      cmocka_unit_test(views),     cmocka_unit_test(put_together), cmocka_unit_test(outer_products),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

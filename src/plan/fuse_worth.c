@@ -1,0 +1,110 @@
+/* What an element costs, in what order memory is walked, how much there is of a reduction: by a kernel's expressions and sizes, and nothing of the plan. */
+#include "plan/fuse_worth.h"
+
+#include <string.h>
+
+#include "plan/index_map.h"
+#include "plan/kernel_rewrite.h"
+
+/* --- What an element costs --- */
+
+/* Guards, and choices by them: the compiler leaves out nearly all. */
+static bool is_guard(const ax_loop_kernel *kernel, ax_ex node) {
+  const ax_expr *expr = &kernel->exprs[node];
+  if (expr->op == AX_LEAF_INSIDE) return true;
+  return expr->op == AX_SCALAR_AND && is_guard(kernel, expr->arg[0]) && is_guard(kernel, expr->arg[1]);
+}
+
+static bool is_of_guards(const ax_loop_kernel *kernel, ax_ex node) {
+  const ax_expr *expr = &kernel->exprs[node];
+  return is_guard(kernel, expr->op == AX_SCALAR_SELECT ? expr->arg[0] : node);
+}
+
+bool ax_store_is_cheap(const ax_loop_kernel *kernel, const ax_store *store) {
+  enum { most_choices = 4 };
+  bool needed[AX_MOST_EXPRS] = {false};
+  uint32_t loads = 0, guarded = 0, indices = 0, work = 0;
+  if (kernel->expr_count > AX_MOST_EXPRS) return false;
+  needed[store->expr] = true;
+  ax_kernel_needs(kernel, needed);
+  for (uint32_t i = 0; i < kernel->expr_count; i++) {
+    if (!needed[i]) continue;
+    if (kernel->exprs[i].op == AX_LEAF_LOAD) *(kernel->exprs[i].arg[0] == AX_NONE ? &loads : &guarded) += 1;
+    indices += kernel->exprs[i].op == AX_LEAF_INDEX || kernel->exprs[i].op == AX_LEAF_AXIS;
+    work += kernel->exprs[i].op < AX_SCALAR_COUNT && !is_of_guards(kernel, i);
+  }
+  loads += guarded > most_choices ? guarded : guarded > 0; /* of which one is done */
+  if (loads > 1) return false;
+  return loads == 1 ? work == 0 : indices == 0 || work <= 2;
+}
+
+bool ax_kernel_is_cheap(const ax_loop_kernel *kernel) {
+  return kernel->store_count == 1 && kernel->reduce_rank == 0 && ax_store_is_cheap(kernel, &kernel->stores[0]);
+}
+
+bool ax_kernel_loads_once(const ax_loop_kernel *consumer, uint32_t slot) {
+  uint32_t loads = 0;
+  for (uint32_t i = 0; i < consumer->expr_count; i++)
+    loads += consumer->exprs[i].op == AX_LEAF_LOAD && consumer->exprs[i].slot == slot;
+  return loads == 1;
+}
+
+bool ax_kernel_guards(const ax_loop_kernel *consumer, uint32_t slot) {
+  for (uint32_t i = 0; i < consumer->expr_count; i++) {
+    const ax_expr *expr = &consumer->exprs[i];
+    if (expr->op == AX_LEAF_LOAD && expr->slot == slot && expr->arg[0] != AX_NONE) return true;
+  }
+  return false;
+}
+
+/* --- How memory is walked --- */
+
+/* The dimensions, a bit each, along which elements lie closest together in one of the arrays that are as large as the kernel, nearly. */
+static uint32_t inner_dims(const ax_loop_kernel *kernel) {
+  uint32_t inner = 0;
+  for (uint32_t i = 0; i < kernel->expr_count + kernel->store_count; i++) {
+    const ax_expr *load = i < kernel->expr_count ? &kernel->exprs[i] : NULL;
+    if (load != NULL && load->op != AX_LEAF_LOAD) continue;
+    const ax_store *store = load != NULL ? NULL : &kernel->stores[i - kernel->expr_count];
+    const ax_slot *slot = &kernel->slots[load != NULL ? load->slot : store->slot];
+    ax_affine address;
+    int64_t least = INT64_MAX, steps = 1;
+    uint32_t closest = AX_NONE;
+    if (!ax_affine_of(slot->rank, slot->dims, load != NULL ? load->at : store->at, &address)) continue;
+    for (uint32_t d = 0; d < kernel->rank; d++) {
+      int64_t apart = address.coef[d] < 0 ? -address.coef[d] : address.coef[d];
+      if (apart == 0 || kernel->dims[d] == 1) continue;
+      steps *= kernel->dims[d];
+      if (apart < least) least = apart, closest = d;
+    }
+    if (closest != AX_NONE && steps >= ax_dims_elems(kernel->rank, kernel->dims) / 8) inner |= (uint32_t)1 << closest;
+  }
+  return inner;
+}
+
+bool ax_kernels_walk_alike(const ax_loop_kernel *a, const ax_loop_kernel *b) {
+  uint32_t x = inner_dims(a), y = inner_dims(b);
+  return x == 0 || y == 0 || (x & y) != 0;
+}
+
+bool ax_kernels_need_blocks(const ax_loop_kernel *a, const ax_loop_kernel *b) {
+  enum { few_rows = 16, long_rows = 1 << 14 };
+  const ax_loop_kernel *reducing = a->reduce_rank != 0 ? a : b, *other = reducing == a ? b : a;
+  if (reducing->reduce_rank == 0 || other->reduce_rank != 0) return false;
+  uint32_t kept = reducing->rank - reducing->reduce_rank;
+  return ax_dims_elems(kept, reducing->dims) < few_rows && ax_dims_elems(reducing->reduce_rank, reducing->dims + kept) > long_rows;
+}
+
+bool ax_bounds_fit(const ax_bound *a, const ax_bound *b) {
+  uint32_t slots = a->kernel->slot_count;
+  for (uint32_t j = 0; j < b->kernel->slot_count; j++) {
+    uint32_t i = 0;
+    while (i < a->kernel->slot_count && a->buffers[i] != b->buffers[j]) i++;
+    slots += i == a->kernel->slot_count;
+  }
+  return slots <= AX_MOST_SLOTS;
+}
+
+bool ax_kernels_same_space(const ax_loop_kernel *a, const ax_loop_kernel *b) {
+  return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
+}

@@ -1,0 +1,102 @@
+/* What each step of a loop would make again is made once, before it: a kernel, a product or a routine that reads nothing which the loop changes, and makes what nobody outside of
+   the loop touches.
+
+     loop 0, 1000 times                       kernel of b1 b4      weights in another dtype
+       kernel of b1 b4              ->        loop 0, 1000 times
+       gemm b6 = b2 b4'                         gemm b6 = b2 b4'
+
+   It goes before the outermost loop of which that holds. It comes after fusion: what is cheap to make where it is read has gone into its readers by then, and what is left is written and
+   read in each step anyway. What stands in a branch may never be made, and stays. What is made lives through the loop, so there is a bound for it. */
+#include <string.h>
+
+#include "plan/nesting.h"
+#include "plan/passes.h"
+
+enum { most_bytes = 64 << 20 }; /* of all that is made before loops */
+
+typedef struct hoister {
+  ax_plan *plan;
+  ax_arena scratch;
+  ax_nesting nesting;
+  uint32_t number;     /* of the operation that is walked */
+  uint32_t *read, *written; /* buffers of that operation */
+  uint32_t read_count, read_capacity, written_count, written_capacity;
+  int64_t bytes;       /* so far */
+  ax_status status;    /* of a visit */
+} hoister;
+
+static void list_buffer(void *context, uint32_t buffer, bool writes) {
+  hoister *h = context;
+  uint32_t **list = writes ? &h->written : &h->read, *count = writes ? &h->written_count : &h->read_count;
+  if (h->status == AX_OK) h->status = ax_grow(list, sizeof **list, *count, 1, writes ? &h->written_capacity : &h->read_capacity);
+  if (h->status == AX_OK) (*list)[(*count)++] = buffer;
+}
+
+static bool only_computes(const ax_op *op) {
+  return (op->kind == AX_OP_KERNEL || op->kind == AX_OP_GEMM || op->kind == AX_OP_ROUTINE) && !ax_op_is_ordered(op);
+}
+
+/* The innermost loop around; NULL. */
+static const ax_op *loop_around(const ax_level *inner) {
+  for (const ax_level *l = inner; l != NULL; l = l->outer)
+    if (l->block->ops[l->at].kind == AX_OP_LOOP) return &l->block->ops[l->at];
+  return NULL;
+}
+
+/* A root that this operation alone makes, in each step before anybody reads it, for the rest of the step. */
+static bool is_own(const hoister *h, uint32_t buffer, uint32_t loop) {
+  const ax_nesting *n = &h->nesting;
+  const ax_buffer *b = &h->plan->buffers[buffer];
+  if (b->root >= n->roots || b->loop != AX_NONE || h->plan->buffers[b->root].kind != AX_BUFFER_TEMP) return false;
+  if (n->writes[b->root] != 1 || n->first[b->root] != h->number || n->last[b->root] >= n->end[loop]) return false;
+  for (uint32_t i = 0; i < h->read_count; i++)
+    if (h->plan->buffers[h->read[i]].root == b->root) return false;
+  return true;
+}
+
+/* NULL: it stays. */
+static ax_level *place_of(hoister *h, ax_level *inner) {
+  const ax_op *op = &inner->block->ops[inner->at], *loop = loop_around(inner->outer);
+  int64_t bytes = 0;
+  h->read_count = h->written_count = 0;
+  if (loop == NULL || !only_computes(op)) return NULL;
+  ax_op_visit(op, list_buffer, h);
+  for (uint32_t i = 0; i < h->written_count; i++) {
+    if (!is_own(h, h->written[i], loop->loop.id)) return NULL;
+    bytes += ax_buffer_bytes(&h->plan->buffers[h->plan->buffers[h->written[i]].root]);
+  }
+  if (h->status != AX_OK || h->written_count == 0 || bytes > most_bytes - h->bytes) return NULL;
+  ax_level *place = ax_nesting_place(&h->nesting, inner->outer, h->read, h->read_count, false);
+  if (place != NULL) h->bytes += bytes;
+  return place;
+}
+
+static ax_status hoist_block(hoister *h, ax_block *block, ax_level *outer) {
+  ax_level here;
+  ax_level_begin(&here, block, outer);
+  for (; here.at < block->count; here.at++) {
+    ax_op *op = &block->ops[here.at];
+    ax_level *place = place_of(h, &here);
+    AX_TRY(h->status);
+    h->number++;
+    for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) AX_TRY(hoist_block(h, ax_op_block(op, k), &here));
+    if (place == NULL) continue;
+    const ax_op *loop = &place->block->ops[place->at];
+    for (uint32_t i = 0; i < h->written_count; i++) ax_nesting_move(&h->nesting, h->plan->buffers[h->written[i]].root, loop->loop.id);
+    op->diverging = loop->diverging;
+    AX_TRY(ax_level_put(place, &h->scratch, op));
+    op->kind = AX_OP_NONE;
+  }
+  return ax_level_end(&here, &h->plan->arena);
+}
+
+ax_status ax_plan_hoist(ax_plan *plan) {
+  hoister h = {.plan = plan};
+  if (plan->loop_count == 0) return AX_OK;
+  ax_status status = ax_nesting_make(&h.nesting, plan, &h.scratch);
+  if (status == AX_OK) status = hoist_block(&h, &plan->block, NULL);
+  ax_free(h.read);
+  ax_free(h.written);
+  ax_arena_deinit(&h.scratch);
+  return status;
+}

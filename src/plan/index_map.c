@@ -1,0 +1,143 @@
+/* Digits are found from what each loop index adds to an address: a multiple of the last digit's weight that reaches up to some first digit.
+   Digits that one index reaches over are one group; so is, with its neighbour, a group that may carry into it. Where no group carries,
+   the digits are unique, as those of any number. */
+#include "plan/index_map.h"
+
+#include "ir/program.h"
+
+bool ax_affine_of(uint32_t rank, const int64_t *dims, const ax_position *at, ax_affine *out) {
+  int64_t pitch = 1;
+  *out = (ax_affine){0};
+  for (uint32_t d = rank; d-- > 0; pitch *= dims[d]) {
+    if (at[d].dynamic != AX_NONE) return false;
+    out->offset += at[d].offset * pitch;
+    if (at[d].dim >= 0) out->coef[at[d].dim] += at[d].coef * pitch;
+  }
+  return true;
+}
+
+static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+
+static bool moves(const ax_affine *address, const int64_t *loop, uint32_t k) { return address->coef[k] != 0 && loop[k] > 1; }
+
+/* The least and the greatest that it comes to. */
+static void range_of(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, int64_t *low, int64_t *high) {
+  *low = *high = address->offset;
+  for (uint32_t k = 0; k < loop_rank; k++)
+    if (moves(address, loop, k)) *(address->coef[k] < 0 ? low : high) += address->coef[k] * (loop[k] - 1);
+}
+
+/* --- Digits --- */
+
+typedef struct digits {
+  const ax_affine *address;
+  uint32_t loop_rank, rank;
+  const int64_t *loop, *dims;
+  int64_t weight[AX_MAX_RANK + 1]; /* by digit; the last: 1 */
+  bool joined[AX_MAX_RANK];        /* by digit: it is one number with the one before */
+} digits;
+
+/* The first digit of those whose weight divides what index k adds. */
+static uint32_t digit_of(const digits *g, uint32_t k) {
+  uint32_t d = 0;
+  while (magnitude(g->address->coef[k]) % g->weight[d] != 0) d++;
+  return d;
+}
+
+static void join(digits *g, uint32_t k) {
+  int64_t most = magnitude(g->address->coef[k]) * (g->loop[k] - 1);
+  uint32_t last = digit_of(g, k), first = last;
+  while (first > 0 && g->weight[first - 1] <= most) first--;
+  for (uint32_t d = first + 1; d <= last; d++) g->joined[d] = true;
+}
+
+/* Of the group of digits first .. last. */
+static ax_affine number_of(const digits *g, uint32_t first, uint32_t last) {
+  int64_t size = g->weight[first] * g->dims[first] / g->weight[last];
+  ax_affine number = {.offset = g->address->offset / g->weight[last] % size};
+  for (uint32_t k = 0; k < g->loop_rank; k++) {
+    if (!moves(g->address, g->loop, k)) continue;
+    uint32_t d = digit_of(g, k);
+    if (d >= first && d <= last) number.coef[k] = g->address->coef[k] / g->weight[last];
+  }
+  return number;
+}
+
+/* Goes through the groups from the last to the first; false when one was enlarged. */
+static bool list(digits *g, ax_digits *out, uint32_t *count) {
+  *count = 0;
+  for (uint32_t last = g->rank; last-- > 0;) {
+    uint32_t first = last;
+    int64_t low, high;
+    while (g->joined[first]) first--;
+    ax_digits one = {first, last, number_of(g, first, last)};
+    range_of(&one.number, g->loop_rank, g->loop, &low, &high);
+    if ((low < 0 || high >= g->weight[first] * g->dims[first] / g->weight[last]) && first > 0) {
+      g->joined[first] = true;
+      return false;
+    }
+    out[(*count)++] = one;
+    last = first;
+  }
+  return true;
+}
+
+bool ax_affine_digits(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims, ax_digits *out,
+                     uint32_t *count) {
+  digits g = {.address = address, .loop_rank = loop_rank, .rank = rank, .loop = loop, .dims = dims};
+  int64_t low, high;
+  *count = 0;
+  range_of(address, loop_rank, loop, &low, &high);
+  if (ax_dims_elems(rank, dims) == 0 || low < 0 || high >= ax_dims_elems(rank, dims)) return false;
+  if (rank == 0) return true;
+  g.weight[rank - 1] = 1;
+  for (uint32_t d = rank - 1; d-- > 0;) g.weight[d] = g.weight[d + 1] * dims[d + 1];
+  for (uint32_t k = 0; k < loop_rank; k++)
+    if (moves(address, loop, k)) join(&g, k);
+  while (!list(&g, out, count)) continue;
+  for (uint32_t i = 0; i < *count / 2; i++) { /* the first ones first */
+    ax_digits one = out[i];
+    out[i] = out[*count - 1 - i];
+    out[*count - 1 - i] = one;
+  }
+  return true;
+}
+
+/* --- Arrays --- */
+
+bool ax_affine_at(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims, ax_position *at) {
+  ax_digits found[AX_MAX_RANK];
+  uint32_t count;
+  if (!ax_affine_digits(address, loop_rank, loop, rank, dims, found, &count) || count != rank) return false;
+  for (uint32_t d = 0; d < rank; d++) {
+    at[d] = (ax_position){.dim = -1, .offset = found[d].number.offset, .dynamic = AX_NONE};
+    for (uint32_t k = 0; k < loop_rank; k++) {
+      if (found[d].number.coef[k] == 0) continue;
+      if (at[d].dim >= 0) return false;
+      at[d].dim = (int)k;
+      at[d].coef = found[d].number.coef[k];
+    }
+  }
+  return true;
+}
+
+bool ax_affine_array(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, int64_t elems, uint32_t *rank, int64_t *dims, ax_position *at) {
+  uint32_t order[2 * AX_MAX_RANK], count = 0;
+  for (uint32_t k = 0; k < loop_rank; k++) { /* by what they add, the most first */
+    if (!moves(address, loop, k)) continue;
+    uint32_t i = count++;
+    for (; i > 0 && magnitude(address->coef[order[i - 1]]) < magnitude(address->coef[k]); i--) order[i] = order[i - 1];
+    order[i] = k;
+  }
+  if (count >= AX_MAX_RANK) return false;
+  int64_t weight = elems;
+  *rank = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    int64_t next = magnitude(address->coef[order[i]]);
+    if (i > 0 && (weight % next != 0 || weight == next)) return false;
+    dims[(*rank)++] = weight / next;
+    weight = next;
+  }
+  if (weight > 1) dims[(*rank)++] = weight;
+  return ax_affine_at(address, loop_rank, loop, *rank, dims, at);
+}

@@ -1,0 +1,132 @@
+/* Places, their digits, and arrays for them, against going through all steps. */
+#include "plan/index_map.h"
+#include "support/cmocka.h"
+#include "support/random.h"
+
+enum { many = 20000 };
+
+static int64_t value(const ax_affine *address, uint32_t rank, const int64_t *i) {
+  int64_t sum = address->offset;
+  for (uint32_t d = 0; d < rank; d++) sum += address->coef[d] * i[d];
+  return sum;
+}
+
+static bool next_step(uint32_t rank, const int64_t *dims, int64_t *i) {
+  for (uint32_t d = rank; d-- > 0; i[d] = 0)
+    if (++i[d] < dims[d]) return true;
+  return false;
+}
+
+static uint32_t some_dims(test_random *random, int64_t *dims) {
+  uint32_t rank = (uint32_t)test_random_below(random, 5);
+  for (uint32_t d = 0; d < rank; d++) dims[d] = 1 + test_random_below(random, 4);
+  return rank;
+}
+
+/* A view of an array read in some order: digits of a reshape, reversed, shifted, with dimensions that are not there. */
+static ax_affine some_address(test_random *random, uint32_t rank, const int64_t *loop) {
+  ax_affine address = {0};
+  int64_t pitch = 1 + (test_random_below(random, 3) == 0 ? test_random_below(random, 3) : 0);
+  uint32_t order[8];
+  for (uint32_t d = 0; d < rank; d++) order[d] = d;
+  for (uint32_t d = rank; d > 1; d--) {
+    uint32_t other = (uint32_t)test_random_below(random, d), kept = order[d - 1];
+    if (test_random_below(random, 2) == 0) order[d - 1] = order[other], order[other] = kept;
+  }
+  for (uint32_t k = rank; k-- > 0;) {
+    uint32_t d = order[k];
+    if (test_random_below(random, 6) == 0) continue;
+    address.coef[d] = pitch;
+    if (test_random_below(random, 4) == 0) address.offset += pitch * (loop[d] - 1), address.coef[d] = -pitch;
+    pitch *= loop[d] + (test_random_below(random, 5) == 0);
+  }
+  if (test_random_below(random, 3) == 0) address.offset += test_random_below(random, 7);
+  return address;
+}
+
+static void check_digits(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims,
+                         const ax_digits *found, uint32_t count) {
+  int64_t i[8] = {0};
+  for (uint32_t g = 0, d = 0; g < count; g++) {
+    assert_int_equal(found[g].first, d);
+    d = found[g].last + 1;
+    if (g + 1 == count) assert_int_equal(d, rank);
+  }
+  do {
+    int64_t sum = 0;
+    for (uint32_t g = 0; g < count; g++) {
+      int64_t size = 1, weight = 1, number = value(&found[g].number, loop_rank, i);
+      for (uint32_t d = found[g].first; d <= found[g].last; d++) size *= dims[d];
+      for (uint32_t d = found[g].last + 1; d < rank; d++) weight *= dims[d];
+      assert_true(number >= 0 && number < size);
+      sum += number * weight;
+    }
+    assert_int_equal(sum, value(address, loop_rank, i));
+  } while (next_step(loop_rank, loop, i));
+}
+
+static void check_array(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims, const ax_position *at) {
+  int64_t i[8] = {0};
+  do {
+    int64_t sum = 0;
+    for (uint32_t d = 0; d < rank; d++) {
+      int64_t position = at[d].offset + (at[d].dim >= 0 ? at[d].coef * i[at[d].dim] : 0);
+      assert_true(position >= 0 && position < dims[d]);
+      sum = sum * dims[d] + position;
+    }
+    assert_int_equal(sum, value(address, loop_rank, i));
+  } while (next_step(loop_rank, loop, i));
+}
+
+static int64_t last_of(const ax_affine *address, uint32_t rank, const int64_t *loop) {
+  int64_t last = address->offset;
+  for (uint32_t d = 0; d < rank; d++)
+    if (address->coef[d] > 0) last += address->coef[d] * (loop[d] - 1);
+  return last;
+}
+
+static void at_random(void **state) {
+  (void)state;
+  test_random random = {5};
+  uint32_t told = 0, apart = 0, arrays = 0;
+  for (int n = 0; n < many; n++) {
+    int64_t loop[8], dims[8], made[AX_MAX_RANK];
+    uint32_t loop_rank = some_dims(&random, loop), rank = some_dims(&random, dims), count, made_rank;
+    ax_affine address = some_address(&random, loop_rank, loop), again;
+    ax_digits found[AX_MAX_RANK];
+    ax_position at[AX_MAX_RANK];
+    bool inside = last_of(&address, loop_rank, loop) < ax_dims_elems(rank, dims);
+    assert_int_equal(ax_affine_digits(&address, loop_rank, loop, rank, dims, found, &count), inside);
+    if (inside) {
+      check_digits(&address, loop_rank, loop, rank, dims, found, count);
+      told++;
+      apart += count == rank && rank > 1;
+    }
+    if (ax_affine_array(&address, loop_rank, loop, 1 + last_of(&address, loop_rank, loop) + test_random_below(&random, 20), &made_rank, made, at)) {
+      check_array(&address, loop_rank, loop, made_rank, made, at);
+      assert_true(ax_affine_of(made_rank, made, at, &again));
+      arrays++;
+    }
+  }
+  assert_true(told > many / 20 && apart > many / 50 && arrays > many / 2); /* the numbers above mean something */
+}
+
+/* Digits are told apart where they can be. */
+static void apart(void **state) {
+  (void)state;
+  const int64_t rows[] = {6, 4}, halves[] = {3, 2, 4}, all[] = {24}, turned[] = {4, 6};
+  ax_digits found[AX_MAX_RANK];
+  uint32_t count;
+  const ax_affine matrix = {.coef = {4, 1}}, split = {.coef = {8, 4, 1}}, line = {.coef = {1}}, other = {.coef = {6, 1}};
+  assert_true(ax_affine_digits(&matrix, 2, rows, 2, rows, found, &count) && count == 2);
+  assert_true(ax_affine_digits(&split, 3, halves, 2, rows, found, &count) && count == 2); /* 6 in 3 and 2 */
+  assert_int_equal(found[0].number.coef[0], 2);
+  assert_true(ax_affine_digits(&matrix, 2, rows, 3, halves, found, &count) && count == 2); /* 3 and 2 as 6 */
+  assert_true(ax_affine_digits(&line, 1, all, 2, rows, found, &count) && count == 1);
+  assert_true(ax_affine_digits(&other, 2, turned, 2, rows, found, &count) && count == 1); /* 4 by 6 as 6 by 4 */
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(at_random), cmocka_unit_test(apart)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

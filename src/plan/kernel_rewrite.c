@@ -1,0 +1,426 @@
+/* One copier does all of it: it copies nodes of one kernel into another under construction, with positions translated. Equal nodes
+   are shared by the kernel's own builder. Inlining is a copy of the consumer in which a load becomes a copy of the producer; a
+   merge is two copies into one; pruning is a copy of what the stores need. */
+#include "plan/kernel_rewrite.h"
+
+#include "ir/program.h"
+#include "plan/index_map.h"
+
+#include <string.h>
+
+typedef struct copier {
+  ax_arena *arena;
+  const ax_bound *from;
+  ax_bound *to;
+  ax_ex *map;      /* of from's nodes; AX_NONE: not copied yet */
+  const ax_position *at; /* from's loop index d is at[d] in terms of `to`; NULL: the same, or: */
+  const ax_digits *digits; /* from's loop indices are the digits of an address, in terms of `to`; NULL */
+  uint32_t digit_count;
+  const ax_views *views;
+  ax_ex guard;     /* in terms of `to`: where anything may be loaded; AX_NONE: everywhere */
+  bool failed;     /* a composition that one ax_position cannot express, or too large */
+} copier;
+
+/* A kernel without nodes over the index space of `like`, with room for the buffers of its slots. */
+static ax_status start(ax_arena *arena, const ax_loop_kernel *like, uint32_t reduce_rank, ax_bound *out) {
+  out->kernel = ax_kernel_create(arena, like->rank, reduce_rank, like->dims);
+  out->buffers = ax_arena_alloc(arena, AX_MOST_SLOTS * sizeof out->buffers[0]);
+  return out->kernel != NULL && out->buffers != NULL ? AX_OK : ax_out_of_memory(0);
+}
+
+static ax_status start_copier(copier *c, ax_arena *arena, const ax_bound *from, ax_bound *to) {
+  size_t bytes = (from->kernel->expr_count + 1) * sizeof c->map[0];
+  *c = (copier){.arena = arena, .from = from, .to = to, .guard = AX_NONE, .map = ax_arena_alloc(arena, bytes)};
+  if (c->map == NULL) return ax_out_of_memory(bytes);
+  memset(c->map, 0xff, bytes);
+  return AX_OK;
+}
+
+/* The slot of `to` for a buffer. */
+static uint32_t slot_of(copier *c, uint32_t buffer, ax_dtype dtype, uint32_t rank, const int64_t *dims) {
+  ax_loop_kernel *to = c->to->kernel;
+  for (uint32_t i = 0; i < to->slot_count; i++)
+    if (c->to->buffers[i] == buffer) return i;
+  if (to->slot_count == AX_MOST_SLOTS) {
+    c->failed = true;
+    return 0;
+  }
+  uint32_t slot = ax_kernel_slot(to, dtype, rank, dims);
+  if (!to->failed) c->to->buffers[slot] = buffer;
+  return slot;
+}
+
+/* The slot of `to` for the buffer of from's slot. */
+static uint32_t slot_for(copier *c, uint32_t from_slot) {
+  const ax_slot *like = &c->from->kernel->slots[from_slot];
+  return slot_of(c, c->from->buffers[from_slot], like->dtype, like->rank, like->dims);
+}
+
+/* inner: in terms of from's loop -> in terms of to's. */
+static ax_position compose(copier *c, ax_position inner) {
+  if (inner.dynamic != AX_NONE) inner.dynamic = c->map[inner.dynamic];
+  if (c->at == NULL || inner.dim < 0) return inner;
+  ax_position outer = c->at[inner.dim];
+  if (outer.dynamic != AX_NONE && (inner.dynamic != AX_NONE || inner.coef != 1)) c->failed = true;
+  return (ax_position){.dim = outer.dim, .coef = inner.coef * outer.coef, .offset = inner.offset + inner.coef * outer.offset,
+                 .dynamic = outer.dynamic != AX_NONE ? outer.dynamic : inner.dynamic,
+                 .limit = outer.dynamic != AX_NONE ? outer.limit : inner.limit};
+}
+
+/* The loop index d of `from`, as an expression in `to`. */
+static ax_ex index_expr(copier *c, uint32_t d) {
+  ax_loop_kernel *to = c->to->kernel;
+  if (c->at == NULL) return ax_kernel_index(to, d);
+  const ax_position *at = &c->at[d];
+  if (at->dynamic != AX_NONE) {
+    c->failed = true;
+    return 0;
+  }
+  ax_ex offset = ax_kernel_const(to, AX_S64, at->offset);
+  if (at->dim < 0) return offset;
+  ax_ex index = ax_kernel_index(to, (uint32_t)at->dim);
+  if (at->coef != 1) index = ax_kernel_op(to, AX_SCALAR_MUL, AX_S64, index, ax_kernel_const(to, AX_S64, at->coef), AX_NONE);
+  return at->offset != 0 ? ax_kernel_op(to, AX_SCALAR_ADD, AX_S64, index, offset, AX_NONE) : index;
+}
+
+/* --- Loop indices that are digits --- */
+
+/* An address in terms of from's loop indices, in terms of to's; false when it takes a digit that is not told apart from others. */
+static bool address_by_digits(const copier *c, const ax_affine *address, ax_affine *out) {
+  const int64_t *dims = c->from->kernel->dims;
+  *out = (ax_affine){.offset = address->offset};
+  for (uint32_t g = 0; g < c->digit_count; g++) {
+    const ax_digits *one = &c->digits[g];
+    uint32_t last = one->last;
+    while (last > one->first && dims[last] == 1) last--;
+    int64_t coef = address->coef[last], next = coef * dims[last];
+    for (uint32_t d = last; d-- > one->first;) {
+      if (dims[d] > 1 && address->coef[d] != next) return false;
+      next *= dims[d];
+    }
+    out->offset += coef * one->number.offset;
+    for (uint32_t k = 0; k < c->to->kernel->rank; k++) out->coef[k] += coef * one->number.coef[k];
+  }
+  return true;
+}
+
+/* The slot for an array of from's, or for a view of it that has a dimension for each loop index, and the positions `from` in it. */
+static uint32_t slot_by_digits(copier *c, uint32_t from_slot, const ax_position *from, ax_position *at) {
+  ax_loop_kernel *to = c->to->kernel;
+  const ax_slot *array = &c->from->kernel->slots[from_slot];
+  ax_affine here, there;
+  int64_t dims[AX_MAX_RANK];
+  uint32_t rank, buffer = c->from->buffers[from_slot];
+  c->failed = !ax_affine_of(array->rank, array->dims, from, &here) || !address_by_digits(c, &here, &there);
+  if (c->failed) return 0;
+  if (ax_affine_at(&there, to->rank, to->dims, array->rank, array->dims, at)) return slot_for(c, from_slot);
+  c->failed = !ax_affine_array(&there, to->rank, to->dims, ax_dims_elems(array->rank, array->dims), &rank, dims, at);
+  if (c->failed) return 0;
+  buffer = c->views->make(c->views->context, buffer, rank, dims);
+  to->failed = to->failed || buffer == AX_NONE;
+  return to->failed ? 0 : slot_of(c, buffer, array->dtype, rank, dims);
+}
+
+static ax_ex index_by_digits(copier *c, uint32_t d) {
+  ax_loop_kernel *to = c->to->kernel;
+  const ax_digits *one = c->digits;
+  while (one->last < d) one++;
+  c->failed = c->failed || one->first != one->last;
+  ax_ex sum = ax_kernel_const(to, AX_S64, one->number.offset);
+  for (uint32_t k = 0; k < to->rank && !c->failed; k++) {
+    if (one->number.coef[k] == 0) continue;
+    ax_ex coef = ax_kernel_const(to, AX_S64, one->number.coef[k]);
+    sum = ax_kernel_op(to, AX_SCALAR_ADD, AX_S64, sum, ax_kernel_op(to, AX_SCALAR_MUL, AX_S64, ax_kernel_index(to, k), coef, AX_NONE), AX_NONE);
+  }
+  return sum;
+}
+
+/* --- Nodes --- */
+
+/* The slot of `to` for one of from's, and positions in it. */
+static uint32_t slot_and_at(copier *c, uint32_t from_slot, const ax_position *from, ax_position *at) {
+  if (c->digits != NULL) return slot_by_digits(c, from_slot, from, at);
+  uint32_t slot = slot_for(c, from_slot);
+  for (uint32_t d = 0; d < c->from->kernel->slots[from_slot].rank && !c->failed; d++) at[d] = compose(c, from[d]);
+  return slot;
+}
+
+static ax_ex mapped(const copier *c, ax_ex node) { return node == AX_NONE ? AX_NONE : c->map[node]; }
+
+/* With one loop index and no more, or the composition fails. */
+static ax_ex inside_by_digits(copier *c, const ax_expr *expr) {
+  const ax_digits *one = c->digits;
+  int dim = -1;
+  int64_t coef = 0;
+  if (expr->at->dim < 0) return ax_kernel_inside(c->to->kernel, -1, 0, expr->at->offset, expr->imm);
+  while (one->last < (uint32_t)expr->at->dim) one++;
+  c->failed = c->failed || one->first != one->last;
+  for (uint32_t k = 0; k < c->to->kernel->rank; k++) {
+    if (one->number.coef[k] == 0) continue;
+    c->failed = c->failed || dim >= 0;
+    dim = (int)k;
+    coef = one->number.coef[k];
+  }
+  return ax_kernel_inside(c->to->kernel, dim, expr->at->coef * coef, expr->at->offset + expr->at->coef * one->number.offset, expr->imm);
+}
+
+static ax_ex copy_inside(copier *c, const ax_expr *expr) {
+  if (c->digits != NULL) return inside_by_digits(c, expr);
+  ax_position at = compose(c, *expr->at);
+  c->failed = c->failed || at.dynamic != AX_NONE;
+  return c->failed ? 0 : ax_kernel_inside(c->to->kernel, at.dim, at.coef, at.offset, expr->imm);
+}
+
+/* An operation on what has been copied; what a condition that has become certain decides is not there any more. */
+static ax_ex copy_op(copier *c, const ax_expr *expr) {
+  ax_loop_kernel *to = c->to->kernel;
+  ax_ex arg[3];
+  for (int k = 0; k < 3; k++) arg[k] = mapped(c, expr->arg[k]);
+  if (to->failed) return 0;
+  if (ax_scalar_arity(expr->op) == 1) return ax_kernel_op_imm(to, expr->op, expr->dtype, arg[0], expr->imm);
+  if (expr->op == AX_SCALAR_AND && expr->dtype == AX_BOOL) {
+    ax_ex both = ax_kernel_both(to, arg[0], arg[1]);
+    return both != AX_NONE ? both : ax_kernel_const(to, AX_BOOL, 1);
+  }
+  if (expr->op == AX_SCALAR_SELECT && to->exprs[arg[0]].op == AX_LEAF_CONST) return arg[to->exprs[arg[0]].imm != 0 ? 1 : 2];
+  return ax_kernel_op(to, expr->op, expr->dtype, arg[0], arg[1], arg[2]);
+}
+
+static ax_ex copy_one(copier *c, const ax_expr *expr) {
+  ax_loop_kernel *to = c->to->kernel;
+  ax_position at[AX_MAX_RANK];
+  switch (expr->op) {
+    case AX_LEAF_LOAD: {
+      uint32_t slot = slot_and_at(c, expr->slot, expr->at, at);
+      if (c->failed || to->failed) return 0;
+      ax_ex guard = ax_kernel_both(to, c->guard, mapped(c, expr->arg[0]));
+      return to->failed ? 0 : ax_kernel_load_where(to, slot, at, guard);
+    }
+    case AX_LEAF_INSIDE: return copy_inside(c, expr);
+    case AX_LEAF_INDEX: return c->digits != NULL ? index_by_digits(c, (uint32_t)expr->imm) : index_expr(c, (uint32_t)expr->imm);
+    case AX_LEAF_CONST:
+    case AX_LEAF_AXIS: return ax_kernel_op_imm(to, expr->op, expr->dtype, AX_NONE, expr->imm);
+    default: return copy_op(c, expr);
+  }
+}
+
+/* Copies all nodes of `from`; those already mapped are kept as they are. */
+static void copy_all(copier *c) {
+  const ax_loop_kernel *from = c->from->kernel;
+  for (uint32_t i = 0; i < from->expr_count && !c->failed; i++)
+    if (c->map[i] == AX_NONE) c->map[i] = copy_one(c, &from->exprs[i]);
+  if (c->to->kernel->failed || c->to->kernel->expr_count > AX_MOST_EXPRS) c->failed = true;
+}
+
+static void copy_stores(copier *c, const bool *dropped) {
+  const ax_loop_kernel *from = c->from->kernel;
+  for (uint32_t i = 0; i < from->store_count && !c->failed; i++) {
+    const ax_store *store = &from->stores[i];
+    ax_position at[AX_MAX_RANK];
+    if (dropped != NULL && dropped[i]) continue;
+    uint32_t slot = slot_and_at(c, store->slot, store->at, at);
+    if (c->failed || c->to->kernel->failed) return;
+    ax_kernel_store(c->to->kernel, slot, at, c->map[store->expr], store->reduce);
+  }
+}
+
+/* What was made, unless it is too large or could not be. */
+static ax_status made(const ax_bound *made, bool failed, ax_bound *out) {
+  *out = (ax_bound){NULL, NULL};
+  if (made->kernel->failed) return ax_out_of_memory(0);
+  if (!failed && made->kernel->expr_count <= AX_MOST_EXPRS) *out = *made;
+  return AX_OK;
+}
+
+/* --- Inlining --- */
+
+static bool same_array(const ax_slot *a, const ax_slot *b) {
+  return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
+}
+
+/* What is loaded where the guard holds is computed there; elsewhere it is 0, which a load is already. */
+static ax_ex guarded(const copier *inner, const ax_store *store) {
+  ax_loop_kernel *to = inner->to->kernel;
+  const ax_expr *value = &inner->from->kernel->exprs[store->expr];
+  ax_ex made = inner->map[store->expr];
+  if (to->failed || inner->guard == AX_NONE || value->op == AX_LEAF_LOAD) return made;
+  return ax_kernel_op(to, AX_SCALAR_SELECT, value->dtype, inner->guard, made, ax_kernel_const(to, value->dtype, 0));
+}
+
+/* What the producer stores at the position of a load of the consumer, as a node of the kernel under construction. */
+static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_store *store, const ax_expr *load, int64_t offset, ax_ex *out) {
+  const ax_slot *loaded = &c->from->kernel->slots[load->slot], *stored = &producer->kernel->slots[store->slot];
+  ax_position at[AX_MAX_RANK];
+  ax_digits digits[AX_MAX_RANK];
+  ax_affine address;
+  copier inner;
+  *out = 0;
+  AX_TRY(start_copier(&inner, c->arena, producer, c->to));
+  inner.failed = c->failed;
+  inner.views = c->views;
+  inner.guard = mapped(c, load->arg[0]);
+  if (same_array(loaded, stored) && offset == 0) {
+    for (uint32_t d = 0; d < loaded->rank; d++) at[d] = compose(c, load->at[d]);
+    inner.at = at;
+    inner.failed = c->failed;
+  } else if (ax_affine_of(loaded->rank, loaded->dims, load->at, &address)) {
+    const ax_loop_kernel *to = c->to->kernel;
+    address.offset += offset;
+    inner.digits = digits;
+    inner.failed = !ax_affine_digits(&address, to->rank, to->dims, stored->rank, stored->dims, digits, &inner.digit_count);
+  } else {
+    inner.failed = true;
+  }
+  copy_all(&inner);
+  c->failed = inner.failed;
+  if (!c->failed) *out = guarded(&inner, store);
+  return AX_OK;
+}
+
+ax_status ax_kernel_inline(ax_arena *arena, const ax_bound *producer, const ax_store *store, const ax_bound *consumer, uint32_t slot,
+                           int64_t offset, const ax_views *views, ax_bound *out) {
+  const ax_loop_kernel *old = consumer->kernel;
+  ax_bound fresh;
+  copier c;
+  AX_TRY(start(arena, old, old->reduce_rank, &fresh));
+  AX_TRY(start_copier(&c, arena, consumer, &fresh));
+  c.views = views;
+  for (uint32_t i = 0; i < old->expr_count && !c.failed; i++) {
+    const ax_expr *expr = &old->exprs[i];
+    if (expr->op == AX_LEAF_LOAD && expr->slot == slot)
+      AX_TRY(copy_producer(&c, producer, store, expr, offset, &c.map[i]));
+    else
+      c.map[i] = copy_one(&c, expr);
+  }
+  copy_stores(&c, NULL);
+  AX_TRY(made(&fresh, c.failed, out));
+  return out->kernel == NULL || ax_kernel_is_pruned(out->kernel) ? AX_OK : ax_kernel_prune(arena, &fresh, NULL, out);
+}
+
+/* --- Merging --- */
+
+/* The nodes of second that load what first stores are first's expressions. */
+static void map_through(const copier *first, copier *second) {
+  const ax_loop_kernel *a = first->from->kernel, *b = second->from->kernel;
+  for (uint32_t j = 0; j < b->expr_count; j++)
+    for (uint32_t i = 0; b->exprs[j].op == AX_LEAF_LOAD && i < a->store_count; i++)
+      if (first->from->buffers[a->stores[i].slot] == second->from->buffers[b->exprs[j].slot])
+        second->map[j] = first->map[a->stores[i].expr];
+}
+
+ax_status ax_kernel_merge(ax_arena *arena, const ax_bound *first, const ax_bound *second, ax_bound *out) {
+  const ax_loop_kernel *a = first->kernel, *b = second->kernel;
+  ax_bound fresh;
+  copier from_first, from_second;
+  AX_TRY(start(arena, a, a->reduce_rank > b->reduce_rank ? a->reduce_rank : b->reduce_rank, &fresh));
+  AX_TRY(start_copier(&from_first, arena, first, &fresh));
+  AX_TRY(start_copier(&from_second, arena, second, &fresh));
+  copy_all(&from_first);
+  from_second.failed = from_first.failed;
+  if (!from_first.failed) map_through(&from_first, &from_second);
+  copy_all(&from_second);
+  from_first.failed = from_second.failed;
+  copy_stores(&from_first, NULL);
+  copy_stores(&from_second, NULL);
+  return made(&fresh, from_first.failed || from_second.failed, out);
+}
+
+/* --- Other dimensions --- */
+
+ax_status ax_kernel_redimension(ax_arena *arena, const ax_bound *kernel, uint32_t rank, const int64_t *dims, const ax_views *views,
+                                ax_bound *out) {
+  const ax_loop_kernel *old = kernel->kernel;
+  const ax_loop_kernel like = {.rank = rank};
+  ax_digits digits[AX_MAX_RANK];
+  ax_affine step = {0};
+  ax_bound fresh;
+  copier c;
+  *out = (ax_bound){NULL, NULL};
+  assert(old->reduce_rank == 0);
+  if (old->rank > AX_MAX_RANK) return AX_OK;
+  AX_TRY(start(arena, &like, 0, &fresh));
+  AX_TRY(start_copier(&c, arena, kernel, &fresh));
+  memcpy(fresh.kernel->dims, dims, rank * sizeof dims[0]);
+  for (int64_t d = (int64_t)rank - 1, pitch = 1; d >= 0; pitch *= dims[d--]) step.coef[d] = pitch;
+  c.digits = digits;
+  c.views = views;
+  c.failed = !ax_affine_digits(&step, rank, dims, old->rank, old->dims, digits, &c.digit_count);
+  copy_all(&c);
+  copy_stores(&c, NULL);
+  return made(&fresh, c.failed, out);
+}
+
+ax_status ax_kernel_piece(ax_arena *arena, const ax_bound *kernel, uint32_t dim, int64_t begin, int64_t extent, ax_bound *out) {
+  const ax_loop_kernel *old = kernel->kernel;
+  ax_position at[AX_MAX_RANK];
+  ax_bound fresh;
+  copier c;
+  assert(old->reduce_rank == 0 && old->rank <= AX_MAX_RANK);
+  AX_TRY(start(arena, old, 0, &fresh));
+  AX_TRY(start_copier(&c, arena, kernel, &fresh));
+  fresh.kernel->dims[dim] = extent;
+  ax_at_identity(at, old->rank);
+  at[dim].offset = begin;
+  c.at = at;
+  copy_all(&c);
+  copy_stores(&c, NULL);
+  AX_TRY(made(&fresh, c.failed, out)); /* guards may have become certain, and what they decide is not needed then */
+  return out->kernel == NULL || ax_kernel_is_pruned(out->kernel) ? AX_OK : ax_kernel_prune(arena, &fresh, NULL, out);
+}
+
+/* --- Pruning --- */
+
+static void need_position(const ax_position *at, uint32_t rank, bool *needed) {
+  for (uint32_t d = 0; d < rank; d++)
+    if (at[d].dynamic != AX_NONE) needed[at[d].dynamic] = true;
+}
+
+/* needed: cleared, one a node. */
+static void find_needed(const ax_loop_kernel *kernel, const bool *dropped, bool *needed) {
+  for (uint32_t i = 0; i < kernel->store_count; i++) {
+    const ax_store *store = &kernel->stores[i];
+    if (dropped != NULL && dropped[i]) continue;
+    needed[store->expr] = true;
+    need_position(store->at, kernel->slots[store->slot].rank, needed);
+  }
+  ax_kernel_needs(kernel, needed);
+}
+
+void ax_kernel_needs(const ax_loop_kernel *kernel, bool *needed) {
+  for (uint32_t i = kernel->expr_count; i-- > 0;) {
+    const ax_expr *expr = &kernel->exprs[i];
+    if (!needed[i]) continue;
+    for (int k = 0; k < 3; k++)
+      if (expr->arg[k] != AX_NONE) needed[expr->arg[k]] = true;
+    if (expr->op == AX_LEAF_LOAD) need_position(expr->at, kernel->slots[expr->slot].rank, needed);
+  }
+}
+
+bool ax_kernel_is_pruned(const ax_loop_kernel *kernel) {
+  bool needed[AX_MOST_EXPRS] = {false}, touched[AX_MOST_SLOTS] = {false};
+  if (kernel->expr_count > AX_MOST_EXPRS || kernel->slot_count > AX_MOST_SLOTS) return false;
+  find_needed(kernel, NULL, needed);
+  for (uint32_t i = 0; i < kernel->expr_count; i++) {
+    if (!needed[i]) return false;
+    if (kernel->exprs[i].op == AX_LEAF_LOAD) touched[kernel->exprs[i].slot] = true;
+  }
+  for (uint32_t i = 0; i < kernel->store_count; i++) touched[kernel->stores[i].slot] = true;
+  for (uint32_t i = 0; i < kernel->slot_count; i++)
+    if (!touched[i]) return false;
+  return true;
+}
+
+ax_status ax_kernel_prune(ax_arena *arena, const ax_bound *kernel, const bool *dropped, ax_bound *out) {
+  const ax_loop_kernel *old = kernel->kernel;
+  ax_bound fresh;
+  copier c;
+  bool *needed = ax_arena_alloc(arena, old->expr_count + 1);
+  if (needed == NULL) return ax_out_of_memory(old->expr_count + 1);
+  AX_TRY(start(arena, old, old->reduce_rank, &fresh));
+  AX_TRY(start_copier(&c, arena, kernel, &fresh));
+  find_needed(old, dropped, needed);
+  for (uint32_t i = 0; i < old->expr_count && !c.failed; i++)
+    if (needed[i]) c.map[i] = copy_one(&c, &old->exprs[i]);
+  copy_stores(&c, dropped);
+  return made(&fresh, c.failed, out);
+}

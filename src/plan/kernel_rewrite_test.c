@@ -1,0 +1,229 @@
+/* Kernels written by hand, rewritten, and compared with what they must become, as text. */
+#include <string.h>
+
+#include "plan/kernel_rewrite.h"
+#include "support/cmocka.h"
+#include "support/tensor.h"
+
+static ax_arena arena;
+
+static int start(void **state) {
+  (void)state;
+  arena = (ax_arena){0};
+  return 0;
+}
+
+static int end(void **state) {
+  (void)state;
+  ax_arena_deinit(&arena);
+  return 0;
+}
+
+/* --- Kernels by hand --- */
+
+static const int64_t dims[] = {4, 6};
+
+static ax_position along(int dim, int64_t coef, int64_t offset) { return (ax_position){.dim = dim, .coef = coef, .offset = offset, .dynamic = AX_NONE}; }
+
+static ax_bound kernel_of(uint32_t rank, uint32_t reduce_rank, const uint32_t *buffers, uint32_t count) {
+  ax_bound b = {ax_kernel_create(&arena, rank, reduce_rank, dims), ax_arena_copy(&arena, buffers, count * sizeof buffers[0])};
+  assert_non_null(b.kernel);
+  for (uint32_t i = 0; i < count; i++) ax_kernel_slot(b.kernel, AX_F32, rank, dims);
+  return b;
+}
+
+static ax_ex load(ax_bound b, uint32_t slot) {
+  ax_position at[AX_MAX_RANK];
+  ax_at_identity(at, b.kernel->rank);
+  return ax_kernel_load(b.kernel, slot, at);
+}
+
+static void store(ax_bound b, uint32_t slot, ax_ex expr) {
+  ax_position at[AX_MAX_RANK];
+  ax_at_identity(at, b.kernel->rank);
+  ax_kernel_store(b.kernel, slot, at, expr, AX_SCALAR_NONE);
+}
+
+/* to = op(from..): `from` one or two buffers */
+static ax_bound pointwise(ax_scalar op, uint32_t from, uint32_t other, uint32_t to) {
+  uint32_t buffers[] = {from, to, other}, count = other == AX_NONE ? 2 : 3;
+  ax_bound b = kernel_of(2, 0, buffers, count);
+  ax_ex x = load(b, 0), y = count == 3 ? load(b, 2) : AX_NONE;
+  store(b, 1, ax_kernel_op(b.kernel, op, AX_F32, x, y, AX_NONE));
+  return b;
+}
+
+/* The buffers, then the kernel. NULL: there is none. */
+static void expect(const ax_bound *b, const char *wanted) {
+  ax_text text = {0};
+  char *got;
+  if (b->kernel == NULL) {
+    assert_null(wanted);
+    return;
+  }
+  assert_non_null(wanted);
+  for (uint32_t i = 0; i < b->kernel->slot_count; i++) ax_text_add(&text, "b%u ", b->buffers[i]);
+  ax_kernel_text(&text, b->kernel);
+  TEST_OK(ax_text_finish(&text, &got));
+  assert_string_equal(got, wanted);
+  ax_free(got);
+}
+
+/* --- Inlining --- */
+
+static void inlining(void **state) {
+  (void)state;
+  ax_bound producer = pointwise(AX_SCALAR_EXP, 10, AX_NONE, 11), consumer = pointwise(AX_SCALAR_ADD, 11, 10, 12), out;
+  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
+  expect(&out, "b10 b12 for i0<4 i1<6\n"
+               "  e0:f32 = load s0[i0, i1]\n"
+               "  e1:f32 = exp e0\n"
+               "  e2:f32 = add e1 e0\n"
+               "  s1[i0, i1] = e2\n");
+  expect(&consumer, "b11 b12 b10 for i0<4 i1<6\n" /* what comes in is left as it is */
+                    "  e0:f32 = load s0[i0, i1]\n"
+                    "  e1:f32 = load s2[i0, i1]\n"
+                    "  e2:f32 = add e0 e1\n"
+                    "  s1[i0, i1] = e2\n");
+}
+
+/* The consumer reads the producer's transposed rows from the second on, every other one. */
+static void positions_are_composed(void **state) {
+  (void)state;
+  ax_bound producer = kernel_of(2, 0, (uint32_t[]){10, 11}, 2), consumer = kernel_of(2, 0, (uint32_t[]){11, 12}, 2), out;
+  ax_position from[] = {along(1, 1, 3), along(0, 5, 0)}, at[] = {along(1, 2, 1), along(0, 1, 0)};
+  ax_ex element = ax_kernel_load(producer.kernel, 0, from);
+  ax_ex row = ax_kernel_index(producer.kernel, 0);
+  store(producer, 1, ax_kernel_op(producer.kernel, AX_SCALAR_ADD, AX_S64, element, row, AX_NONE));
+  store(consumer, 1, ax_kernel_load(consumer.kernel, 0, at));
+  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
+  expect(&out, "b10 b12 for i0<4 i1<6\n"
+               "  e0:f32 = load s0[i0+3, 10*i1+5]\n"
+               "  e1:s64 = const 1\n"
+               "  e2:s64 = index 1\n"
+               "  e3:s64 = const 2\n"
+               "  e4:s64 = mul e2 e3\n"
+               "  e5:s64 = add e4 e1\n"
+               "  e6:s64 = add e0 e5\n"
+               "  s1[i0, i1] = e6\n");
+}
+
+/* Where the consumer reads is decided at run time: an index of the producer cannot be told. */
+static void not_every_position_composes(void **state) {
+  (void)state;
+  ax_bound producer = kernel_of(2, 0, (uint32_t[]){11}, 1), consumer = kernel_of(2, 0, (uint32_t[]){11, 12}, 2), out;
+  store(producer, 0, ax_kernel_index(producer.kernel, 1));
+  ax_position at[] = {along(0, 1, 0), along(1, 1, 0)};
+  at[1].dynamic = ax_kernel_axis(consumer.kernel, 0);
+  store(consumer, 1, ax_kernel_load(consumer.kernel, 0, at));
+  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
+  expect(&out, NULL);
+}
+
+/* Nothing is left of where a constant was read from. */
+static void inlining_prunes(void **state) {
+  (void)state;
+  ax_bound producer = kernel_of(2, 0, (uint32_t[]){11}, 1), consumer = kernel_of(2, 0, (uint32_t[]){11, 12}, 2), out;
+  store(producer, 0, ax_kernel_const(producer.kernel, AX_F32, 0x40e00000));
+  ax_position at[] = {along(0, 1, 0), along(1, 1, 0)};
+  at[1].dynamic = ax_kernel_axis(consumer.kernel, 0);
+  store(consumer, 1, ax_kernel_load(consumer.kernel, 0, at));
+  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
+  expect(&out, "b12 for i0<4 i1<6\n"
+               "  e0:f32 = const 7.0\n"
+               "  s0[i0, i1] = e0\n");
+}
+
+static ax_bound long_chain(uint32_t from, uint32_t to, uint32_t length) {
+  ax_bound b = kernel_of(2, 0, (uint32_t[]){from, to}, 2);
+  ax_ex x = load(b, 0);
+  for (uint32_t i = 0; i < length; i++) x = ax_kernel_op(b.kernel, AX_SCALAR_EXP, AX_F32, x, AX_NONE, AX_NONE);
+  store(b, 1, x);
+  assert_int_equal(b.kernel->expr_count, length + 1);
+  return b;
+}
+
+static void too_large(void **state) {
+  (void)state;
+  ax_bound producer = long_chain(10, 11, 100), consumer = long_chain(11, 12, 58), longer = long_chain(11, 12, 60), out;
+  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
+  assert_int_equal(out.kernel->expr_count, 159);
+  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &longer, 0, 0, NULL, &out));
+  expect(&out, NULL);
+}
+
+/* --- Merging --- */
+
+static void merging(void **state) {
+  (void)state;
+  ax_bound first = pointwise(AX_SCALAR_EXP, 10, AX_NONE, 11), second = pointwise(AX_SCALAR_ADD, 11, 10, 12), out;
+  TEST_OK(ax_kernel_merge(&arena, &first, &second, &out));
+  expect(&out, "b10 b11 b12 for i0<4 i1<6\n"
+               "  e0:f32 = load s0[i0, i1]\n"
+               "  e1:f32 = exp e0\n"
+               "  e2:f32 = add e1 e0\n"
+               "  s1[i0, i1] = e1\n"
+               "  s2[i0, i1] = e2\n");
+}
+
+static void merging_has_a_limit(void **state) {
+  (void)state;
+  ax_bound all = pointwise(AX_SCALAR_EXP, 100, AX_NONE, 101);
+  for (uint32_t i = 1; i < AX_MOST_SLOTS / 2; i++) {
+    ax_bound next = pointwise(AX_SCALAR_EXP, 100 + 2 * i, AX_NONE, 101 + 2 * i);
+    TEST_OK(ax_kernel_merge(&arena, &all, &next, &all));
+    assert_int_equal(all.kernel->slot_count, 2 * i + 2);
+  }
+  ax_bound one_more = pointwise(AX_SCALAR_EXP, 10, AX_NONE, 11);
+  TEST_OK(ax_kernel_merge(&arena, &all, &one_more, &all));
+  expect(&all, NULL);
+}
+
+/* --- Pruning --- */
+
+static void pruning(void **state) {
+  (void)state;
+  ax_bound first = pointwise(AX_SCALAR_EXP, 10, AX_NONE, 11), second = pointwise(AX_SCALAR_ADD, 13, 10, 12), both, out;
+  TEST_OK(ax_kernel_merge(&arena, &first, &second, &both));
+  assert_true(ax_kernel_is_pruned(both.kernel));
+  TEST_OK(ax_kernel_prune(&arena, &both, (bool[]){false, true}, &out));
+  expect(&out, "b10 b11 for i0<4 i1<6\n"
+               "  e0:f32 = load s0[i0, i1]\n"
+               "  e1:f32 = exp e0\n"
+               "  s1[i0, i1] = e1\n");
+  load(out, 0);
+  ax_kernel_const(out.kernel, AX_F32, 1);
+  assert_false(ax_kernel_is_pruned(out.kernel));
+}
+
+/* Equal nodes are one, few or many; a copy finds its nodes again. */
+static void equal_nodes(void **state) {
+  (void)state;
+  ax_bound b = long_chain(10, 11, 150);
+  ax_ex x = load(b, 0);
+  for (uint32_t i = 0; i < 150; i++) x = ax_kernel_op(b.kernel, AX_SCALAR_EXP, AX_F32, x, AX_NONE, AX_NONE);
+  assert_int_equal(b.kernel->expr_count, 151);
+  ax_arena own = {0};
+  assert_true(ax_arena_reserve(&own, ax_kernel_copy_bytes(b.kernel)));
+  ax_loop_kernel *copy = ax_kernel_copy(&own, b.kernel);
+  assert_true(ax_kernel_equal(copy, b.kernel));
+  assert_true(ax_kernel_hash(copy) == ax_kernel_hash(b.kernel));
+  assert_int_equal(ax_kernel_op(copy, AX_SCALAR_EXP, AX_F32, x, AX_NONE, AX_NONE), 151);
+  assert_int_equal(ax_kernel_op(copy, AX_SCALAR_EXP, AX_F32, x - 1, AX_NONE, AX_NONE), x);
+  ax_arena_deinit(&own);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(inlining, start, end),
+      cmocka_unit_test_setup_teardown(positions_are_composed, start, end),
+      cmocka_unit_test_setup_teardown(not_every_position_composes, start, end),
+      cmocka_unit_test_setup_teardown(inlining_prunes, start, end),
+      cmocka_unit_test_setup_teardown(too_large, start, end),
+      cmocka_unit_test_setup_teardown(merging, start, end),
+      cmocka_unit_test_setup_teardown(merging_has_a_limit, start, end),
+      cmocka_unit_test_setup_teardown(pruning, start, end),
+      cmocka_unit_test_setup_teardown(equal_nodes, start, end),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

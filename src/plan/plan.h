@@ -1,0 +1,322 @@
+/* The plan: what a program is before it is instructions. Buffers, and operations on them in nested blocks; the passes over it see
+   operations, never primitives.
+
+     program  --lower rules (lower.h)-->  plan  --passes (passes.h)-->  --exec/-->  instructions
+
+   A buffer is stored once for each coordinate along `axes`, the axes on which its value may differ: a value that is the same
+   on all devices exists once, and is computed by one of them (its owner: coordinate 0 on every other axis). */
+#ifndef AX_PLAN_PLAN_H
+#define AX_PLAN_PLAN_H
+
+#include "ir/program.h"
+#include "plan/cores.h"
+#include "plan/kernel.h"
+#include "plan/ragged.h"
+
+typedef enum ax_buffer_kind { AX_BUFFER_TEMP, AX_BUFFER_INPUT, AX_BUFFER_CONST } ax_buffer_kind;
+
+typedef struct ax_buffer {
+  ax_buffer_kind kind;
+  ax_type type;      /* dtype and shape: dense, row-major */
+  ax_axis_set axes;  /* stored once for each coordinate along these */
+  uint32_t index;    /* INPUT: which */
+  const void *data;  /* CONST: borrowed from the program ... */
+  const struct ax_panels *panels; /* ... and packed so; NULL: it is as it lies (plan/panels.h) */
+  uint32_t root;     /* the buffer whose memory this is; its own id unless it is a view */
+  int64_t offset;    /* of a view: bytes into the root ... */
+  uint32_t loop;     /* ... plus step bytes times the iteration of this loop; AX_NONE for none */
+  int64_t step;
+  bool updated;      /* of a root: kernels that write a part of it rely on what others wrote into the rest (plan/updates.c) */
+} ax_buffer;
+
+static inline int64_t ax_buffer_bytes(const ax_buffer *buffer) {
+  return ax_type_elems(&buffer->type) * (int64_t)ax_dtype_bytes(buffer->type.dtype);
+}
+
+enum { AX_GEMM_TERMS = 2 }; /* dimensions */
+
+/* C[b] (+)= sum over t of A[b, t] B[b, t], each matrix row-major with the given leading dimension; b runs over `batch_rank` dimensions, t over
+   `term_rank` more, and terms are added in their row-major order. B may be packed: then b_offset, b_stride and b_term say where its panels begin. */
+typedef struct ax_gemm {
+  ax_dtype dtype; /* of a and b; c's is ax_product_result's (product/product.h) */
+  bool transpose_a, transpose_b, accumulate, packed; /* packed: b is in panels (plan/panels.h) */
+  int64_t m, n, k, lda, ldb, ldc;
+  uint32_t a, b, c;
+  int64_t a_offset, b_offset, c_offset; /* elements */
+  uint32_t batch_rank;
+  int64_t batch[AX_MAX_RANK], a_stride[AX_MAX_RANK], b_stride[AX_MAX_RANK], c_stride[AX_MAX_RANK]; /* elements */
+  uint32_t term_rank;
+  int64_t terms[AX_GEMM_TERMS], a_term[AX_GEMM_TERMS], b_term[AX_GEMM_TERMS]; /* how many, and elements from one to the next */
+} ax_gemm;
+
+/* What operations wait for that are not to be done as soon as they could be: those of a body that is done again, late, so that what it makes
+   need not be held. The schedule moves none of them before all these buffers can be read. */
+typedef struct ax_gate {
+  uint32_t count, number;
+  const uint32_t *buffers;
+  const struct ax_gate *outer; /* of the call that this one stands in; NULL: none */
+} ax_gate;
+
+/* Every collective is an exchange: each member of a group, in turn or in any order, puts parts of its `in` into the `out` of
+   its peers, by copying or combining.
+
+                 peers          combine   source part          place in the peer's out
+     psum        ONE shared     ADD       whole                whole
+     all_gather  ONE shared     copy      whole                at my index * dst_step
+     scatter     ALL            ADD       at peer * src_step   whole
+     all_to_all  ALL            copy      at peer * src_step   at my index * dst_step
+     pbroadcast  ONE shared     copy      whole, of one alone  whole
+     ppermute    PAIRS          copy      whole                whole; an out without source is zero
+
+   Combining takes the members in index order, so results do not depend on who comes first. */
+typedef enum ax_peers { AX_PEERS_ONE, AX_PEERS_ALL, AX_PEERS_PAIRS } ax_peers;
+typedef struct ax_exchange {
+  ax_axes names; /* members are numbered row-major over these axes, in this order */
+  ax_axis_set axes;
+  ax_peers peers;
+  const ax_pairs *pairs;
+  ax_scalar combine; /* NONE, ADD, MAX, MIN */
+  bool alone;        /* of the members only this one puts its part; the others only come to it */
+  int64_t source;
+  uint32_t in, out;
+  int64_t src_step, dst_step;                                                /* elements */
+  uint32_t rank;                                                             /* of the part */
+  int64_t dims[AX_MAX_RANK], src_stride[AX_MAX_RANK], dst_stride[AX_MAX_RANK]; /* elements */
+  uint32_t id;                                                               /* ties DONE to START */
+} ax_exchange;
+
+/* One side of messages between two devices: who has a target sends `buffer`, who has a source receives it; zeros without one. */
+typedef struct ax_mail {
+  ax_axes names; /* members are numbered row-major over these axes, in this order */
+  ax_axis_set axes;
+  const ax_pairs *pairs;
+  int64_t link; /* which of the queues between two devices */
+  uint32_t buffer;
+} ax_mail;
+
+/* A ragged exchange (ragged.h). Its tables are exchanged in between, as all_to_all's parts are; the rows are not put by those who have
+   them, but taken by those who want them, so that nothing but the tables and one more exchange orders members:
+
+     PACK      in, and offsets and sizes                         -> table         my operand is ready, and here are my slices
+     exchange  table                                             -> received      so is everybody's, and here are those for me
+     TAKE      received, recv_sizes, in (also others'), out      -> out, taken    my rows
+     exchange  taken                                             -> released      everybody has theirs
+     RELEASE   released, in                                                       from here on my operand's memory may be written
+
+   In a group of one, received is table, and the exchanges and RELEASE are not there. */
+typedef enum ax_ragged_step { AX_RAGGED_PACK, AX_RAGGED_TAKE, AX_RAGGED_RELEASE } ax_ragged_step;
+enum { AX_RAGGED_OPERANDS = 6 };
+typedef struct ax_ragged {
+  ax_axes names;
+  ax_axis_set axes;
+  ax_ragged_shape shape;
+  bool back, agree;
+  uint32_t in[AX_RAGGED_OPERANDS]; /* as the primitive's: operand, output, input_offsets, send_sizes, output_offsets, recv_sizes */
+  uint32_t table, received, work, out, taken, released;
+  uint32_t base; /* of what out has where nothing is taken; AX_NONE: out has it already, as a copy of output */
+} ax_ragged;
+
+typedef struct ax_ragged_buffer {
+  uint32_t buffer;
+  bool reads, writes;
+} ax_ragged_buffer;
+enum { AX_RAGGED_MOST = 8 };
+
+/* Code of a primitive's own over buffers, for what is no loop nest: scatters, sorts. It is cut into parts by shapes alone, any of which may be
+   done at once. `data` is the plan's and is only read. */
+typedef struct ax_routine {
+  ax_status (*run)(const void *data, void *const *memory, uint32_t part); /* memory: by buffer. What it returns has no message */
+  const void *data;
+  uint32_t in_count, out_count, parts;
+  uint32_t *buffers; /* those that are read, then those that are written */
+  bool updates;      /* what is written stays as it was where nothing is written: so it is read too */
+  double time;       /* nanoseconds on one thread, roughly */
+  const char *name;  /* in texts; NULL: it has none but its primitive's */
+} ax_routine;
+
+/* Kernels and products that go over the same rows, done block of rows by block of rows: each member over rows b .. b + step, then over the next ones. So
+   what one makes of a row, and what several read of it, is still in the cache when the next one comes to it.
+
+   A kernel has a dimension of `extent` steps that it is ranged over, and may stand for `outer` such kernels one after the other: of index a, each
+   slot begins a * outer_step bytes further on. A product has `extent` rows, and there are `outer` of them; the factor on the right is read whole by
+   each block. Rows are numbered over both. Whatever two members touch, one of them writing, they touch
+   at the same row, so that the order of blocks is of no matter. What nobody else touches is local: it has no memory but a block of rows on
+   the stack of whoever computes. */
+typedef struct ax_rows_slot {
+  int64_t outer_step; /* bytes; of a product 0: it knows its own */
+  int64_t row_bytes;  /* of a local root: from row to row; 0: it lies in memory */
+  int64_t place;      /* of a local root: where it is in the block */
+} ax_rows_slot;
+
+typedef struct ax_rows {
+  uint32_t count;
+  struct ax_op *members; /* KERNEL and GEMM operations, in order */
+  int64_t outer, extent;
+  int64_t step;          /* rows in a block */
+  uint32_t parts;        /* into which the rows are worth cutting */
+  uint32_t slot_count;   /* of all members */
+  ax_rows_slot *slots;   /* the first member's, then the next one's */
+  int64_t block_bytes;   /* for local roots */
+} ax_rows;
+enum { AX_ROWS_SLOTS = 192, AX_ROWS_MEMBERS = 32, AX_ROWS_BYTES = 192 << 10 }; /* the most of a group */
+
+typedef struct ax_block {
+  struct ax_op *ops;
+  uint32_t count, capacity;
+} ax_block;
+
+typedef enum ax_op_kind {
+  AX_OP_NONE, /* nothing: taken out by the pass at work, which sweeps its block before it ends */
+  AX_OP_KERNEL,
+  AX_OP_ROWS, /* kernels and products over the same rows (plan/rows.c) */
+  AX_OP_GEMM,
+  AX_OP_EVAL,  /* the primitive's reference code */
+  AX_OP_ROUTINE, /* code of its own */
+  AX_OP_START, /* of an exchange: put my parts */
+  AX_OP_DONE,  /* of an exchange: from here on, out may be read */
+  AX_OP_SEND,  /* a message, to be received by another device: never waits */
+  AX_OP_RECEIVE, /* one: waits until it is there */
+  AX_OP_RAGGED, /* a step of a ragged exchange */
+  AX_OP_CORES, /* a step of a kernel that a user wrote */
+  AX_OP_CHECK, /* that the equation made no NaN or infinity (plan/check.c) */
+  AX_OP_LOOP,
+  AX_OP_BRANCH
+} ax_op_kind;
+
+typedef struct ax_op {
+  ax_op_kind kind;
+  const ax_eqn *eqn;         /* where it came from, for messages; */
+  const ax_program *program; /* and its program */
+  ax_axis_set axes;          /* run once for each coordinate along these; of a loop or branch: along which control differs */
+  ax_axis_set diverging;     /* axes along which control differs around it */
+  const ax_gate *gate;       /* until the schedule is made; NULL: none */
+  union {
+    ax_bound kernel;
+    ax_rows *rows;
+    ax_gemm *gemm;
+    struct {
+      uint32_t *in, *out;
+      ax_callback *callback; /* that it calls; NULL: none, or none that has to be looked up */
+    } eval;
+    ax_routine *routine;
+    ax_exchange *exchange;
+    ax_mail *message;
+    struct {
+      ax_ragged *ragged;
+      ax_ragged_step step;
+    };
+    struct {
+      ax_cores *cores;
+      ax_cores_step cores_step;
+    };
+    struct {
+      uint32_t result;   /* of the equation, which one */
+      uint32_t count;    /* buffers: that result, then floats it is made of; what is in one of those already was not made here */
+      uint32_t *buffers;
+    } check;
+    struct {
+      uint32_t id;        /* of the loop, for views */
+      int64_t trips;      /* -1: while `condition` (a bool scalar that `test` computes) holds */
+      ax_block test, body;
+      uint32_t condition;
+    } loop;
+    struct {
+      uint32_t index; /* an s32 scalar, clamped to the blocks there are */
+      uint32_t count;
+      ax_block *blocks;
+    } branch;
+  };
+} ax_op;
+
+/* A body that was lowered once and called so many times (plan/fragment.c). */
+typedef struct ax_called {
+  uint32_t op_count, call_count;
+  const struct ax_called *next;
+} ax_called;
+
+typedef struct ax_plan_options {
+  bool reference; /* LOCAL primitives are lowered to their eval rules */
+  uint32_t check; /* AX_CHECK_*: equations that make such a number are found */
+  bool unchecked_ragged; /* sizes that senders and receivers of a ragged exchange say are not compared */
+  const ax_hooks *hooks; /* callbacks by name, and whether debug_print's text is read; NULL: no host */
+  struct ax_runtime *runtime; /* whose code parts of kernels become when they are lowered; NULL: they stay reference code */
+} ax_plan_options;
+
+typedef struct ax_plan {
+  ax_arena arena;
+  ax_arena drafts; /* kernels and lists of operations as they were lowered, and tables of lowering: gone after fusion */
+  ax_program *program; /* what each device runs; retained: equations and constants are borrowed from it */
+  ax_program **kept;   /* those that rules made of single equations, borrowed from likewise */
+  uint32_t kept_count, kept_capacity;
+  ax_cores *cores; /* the kernels that users wrote, the latest first, without copies of calls: each of the plan's own */
+  ax_mesh mesh;
+  ax_plan_options options;
+  ax_buffer *buffers;
+  uint32_t buffer_count, buffer_capacity, loop_count, exchange_count, gate_count;
+  ax_block block;
+  const ax_called *called; /* the latest first */
+  uint32_t in_count, out_count;
+  uint32_t *in, *out; /* buffers; an out is all of a memory of its own */
+  const bool *donate; /* by input: its memory may be overwritten; NULL: none */
+} ax_plan;
+
+void ax_plan_destroy(ax_plan *plan);
+/* Consumes the program, which is released with the plan, or at once: AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_plan_keep(ax_plan *plan, ax_program *program);
+/* root AX_NONE: one of its own. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_plan_add_buffer(ax_plan *plan, const ax_buffer *buffer, uint32_t *out);
+void ax_plan_text(ax_text *text, const ax_plan *plan);
+/* How often each root is read and written: every load of every operation, loop conditions and branch indices, and results.
+   Arrays of plan->buffer_count, added to. */
+void ax_plan_count(const ax_plan *plan, uint32_t *reads, uint32_t *writes);
+/* Drops the operations that are AX_OP_NONE. */
+void ax_block_sweep(ax_block *block);
+/* Of an equation with order or state (ir/prim.h), or a check: it stays where it is among others like it, and is neither dropped nor done
+   twice, whatever its buffers say. Not for the operations inside it. */
+bool ax_op_is_ordered(const ax_op *op);
+/* It is an ordered call of the host, which devices make one after the other. */
+bool ax_op_takes_turns(const ax_op *op);
+/* It sends or receives messages, or holds an operation that does. What waits for other devices is not moved before it, nor what others
+   wait for behind it: they may be in another place than this device, and wait for each other only as the program says. */
+bool ax_op_has_messages(const ax_op *op);
+/* The only thing a kernel operation does is to write `*to` element by element from `*from` (at `at` of from's dimensions). */
+bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_position **at);
+/* The same, and it takes all of `*from` as it lies. */
+bool ax_op_copies_all(const ax_op *op, uint32_t *to, uint32_t *from);
+
+/* Nanoseconds on one thread, as ax_kernel_time. */
+double ax_gemm_time(const ax_gemm *gemm);
+double ax_rows_time(const ax_rows *rows);
+
+/* What a kernel or a product takes: a kernel's slots; of a product both factors, then the result. */
+typedef struct ax_op_use {
+  uint32_t buffer;
+  bool reads, writes;
+} ax_op_use;
+uint32_t ax_op_slots(const ax_op *op);
+ax_op_use ax_op_slot(const ax_op *op, uint32_t index);
+
+/* A copy in the arena, with a list of buffers of its own. NULL: no memory. */
+ax_routine *ax_routine_copy(ax_arena *arena, const ax_routine *routine);
+/* Consumes the kernel, which is released with the plan, or at once: AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_plan_keep_cores(ax_plan *plan, const ax_cores *cores, ax_cores **out);
+/* What a step of a ragged exchange touches, in the order of its instruction's operands; how many. */
+uint32_t ax_ragged_buffers(const ax_ragged *ragged, ax_ragged_step step, ax_ragged_buffer *out);
+
+/* The blocks inside an operation: NULL beyond the last. */
+ax_block *ax_op_block(ax_op *op, uint32_t index);
+/* Calls visit(context, buffer, writes) for each buffer an operation itself touches (not the blocks inside it) ... */
+typedef void (*ax_visit)(void *context, uint32_t buffer, bool writes);
+void ax_op_visit(const ax_op *op, ax_visit visit, void *context);
+/* ... or that it and those inside it touch. */
+void ax_op_visit_all(ax_op *op, ax_visit visit, void *context);
+/* Calls visit(context, op) for each operation: itself, or the block's, in order, and right after it those inside it. */
+typedef void (*ax_visit_op)(void *context, ax_op *op);
+void ax_op_walk(ax_op *op, ax_visit_op visit, void *context);
+void ax_block_walk(const ax_block *block, ax_visit_op visit, void *context);
+/* Calls visit(context, block, is_body) for each block inside `block`, inner ones first, and for itself; a loop's body is one that is
+   gone through again and again. Ends with the first that fails. */
+typedef ax_status (*ax_visit_block)(void *context, ax_block *block, bool is_body);
+AX_MUST_USE ax_status ax_blocks_visit(ax_block *block, ax_visit_block visit, void *context);
+
+#endif

@@ -1,0 +1,510 @@
+/* What is cheaper to compute again than to hold: memory instead of a little work.
+
+   A backward pass uses what the forward pass made long before. Of a chain of pointwise operations it often uses every link (gelu and
+   softmax give four or five values of one size), and all of them would be held from one pass to the other. It is enough to hold those that
+   the others can be made of; a kernel of the backward pass then computes what it needs itself.
+
+     t = tanh(x);  u = t * x;  y = u W;  ...;  a = u' dy;  b = t * dz      holds x, t and u across the dots
+     becomes  ...;  t' = tanh(x);  u' = t' * x;  a = u'' dy;  b = t' * dz   which holds x
+
+   A read is *late* when it comes long after the touch before it and memory is much in use in between: at the *crest*, the place in
+   between where most is alive, at least half of the most there is anywhere. A value may be made again when one kernel computes each
+   of its elements by itself, by little work, of values that do not change. Its *bases* are the values that it is made of in the end:
+   through values that are used shortly, or are made again themselves, to such as are kept. The pass goes forward. It makes a late
+   value again when the value's bases are alive at its crest anyway, or are much smaller than it is; or when one base is missing, and
+   keeping that one would serve for more values than it weighs. All other late values are kept, and become bases.
+
+   The bits are the same, since the same operations are done on the same values. Values of one device are made again where they are
+   read; not when they were the same for more than a few of the readers. What is filled in long before the rest of it is written (a
+   table of zeros with a part in it) is filled in when it is needed.
+
+   The work is in proportion to the operations: what is made again at once, with all that it takes, is bounded. */
+#include <string.h>
+
+#include "plan/passes.h"
+
+enum {
+  window = AX_HOSTILE ? 2 : 24, /* operations: what is used again so soon is at hand (also as far as fusion looks) */
+  most_bases = 6,
+  most_work = 96,               /* scalar operations an element, of all that is made again for a value */
+  most_copies = 4,              /* devices that make the same value again */
+  least_bytes = AX_HOSTILE ? 0 : 1 << 14, /* of a value */
+  least_peak = AX_HOSTILE ? 0 : 1 << 20   /* of a block, over all devices */
+};
+
+typedef struct touch { /* of a root by an operation of the block, or inside it; a root's are linked in order */
+  uint32_t op, next;
+  bool writes;
+} touch;
+
+typedef struct value { /* a root, in the block at hand */
+  uint32_t visits, total;      /* touches in the block, and in the plan */
+  uint32_t first, tail;        /* touches */
+  uint32_t writes, writer, last_write; /* writer: of the last write; AX_NONE when that stands inside an operation */
+  uint32_t until;              /* the last operation that reads it, as it will be */
+  uint32_t crest;              /* of a late value: where most is alive before its first late read */
+  bool makeable, late, again, opaque; /* opaque: whoever needs it takes it as it is */
+  uint32_t work, base_count, bases[most_bases];
+  double gain;                 /* of what could be made of it, if it were kept */
+  uint32_t copy, used;         /* the latest that was made again, or AX_NONE; the last operation that used that */
+  uint32_t reads;
+} value;
+
+typedef struct recomputer {
+  ax_plan *plan;
+  value *values; /* by root; of roots made here nothing is known, nor need be */
+  uint32_t value_count;
+  ax_arena tables;
+  /* Of the block at work: */
+  ax_arena scratch;
+  ax_block *block;
+  touch *touches;
+  uint32_t touch_count, touch_capacity;
+  uint32_t op;         /* being listed */
+  double *level, peak; /* by operation: bytes alive */
+  uint32_t *highest, leaves; /* a tree over the operations: which of those below a node has the highest level */
+  ax_op *made;         /* the new list */
+  uint32_t made_count, made_capacity;
+  ax_status status;    /* of a visit */
+} recomputer;
+
+static value *value_of(const recomputer *r, uint32_t buffer) {
+  uint32_t root = r->plan->buffers[buffer].root;
+  return root < r->value_count ? &r->values[root] : NULL;
+}
+
+static uint32_t number_of(const recomputer *r, const value *v) { return (uint32_t)(v - r->values); }
+
+static double weight(const recomputer *r, const value *v) {
+  const ax_buffer *buffer = &r->plan->buffers[number_of(r, v)];
+  return (double)ax_buffer_bytes(buffer) * (double)ax_axis_set_size(buffer->axes, &r->plan->mesh);
+}
+
+/* All that is done with it is done in this block. */
+static bool is_local(const recomputer *r, const value *v) {
+  return r->plan->buffers[number_of(r, v)].kind == AX_BUFFER_TEMP && v->visits == v->total;
+}
+
+/* --- Touches --- */
+
+static bool holds_blocks(const ax_op *op) { return op->kind == AX_OP_LOOP || op->kind == AX_OP_BRANCH; }
+
+static void list_touch(void *context, uint32_t buffer, bool writes) {
+  recomputer *r = context;
+  value *v = value_of(r, buffer);
+  if (v == NULL || r->status != AX_OK) return;
+  r->status = ax_grow(&r->touches, sizeof r->touches[0], r->touch_count, 1, &r->touch_capacity);
+  if (r->status != AX_OK) return;
+  if (v->visits++ == 0) v->first = r->touch_count;
+  else r->touches[v->tail].next = r->touch_count;
+  v->tail = r->touch_count;
+  r->touches[r->touch_count++] = (touch){r->op, AX_NONE, writes};
+  if (!writes) v->until = r->op;
+  if (!writes) return;
+  v->writes++;
+  v->last_write = r->op;
+  v->writer = holds_blocks(&r->block->ops[r->op]) ? AX_NONE : r->op;
+}
+
+static void forget_touch(void *context, uint32_t buffer, bool writes) {
+  value *v = value_of(context, buffer);
+  (void)writes;
+  if (v != NULL) *v = (value){.total = v->total, .copy = AX_NONE};
+}
+
+/* --- How much is alive --- */
+
+static void begin_and_end(void *context, uint32_t buffer, bool writes) {
+  recomputer *r = context;
+  value *v = value_of(r, buffer);
+  (void)writes;
+  if (v == NULL || !is_local(r, v) || v->used != AX_NONE) return;
+  v->used = 0; /* counted */
+  r->level[r->touches[v->first].op] += weight(r, v);
+  r->level[r->touches[v->tail].op + 1] -= weight(r, v);
+}
+
+static void uncount(void *context, uint32_t buffer, bool writes) {
+  value *v = value_of(context, buffer);
+  (void)writes;
+  if (v != NULL) v->used = AX_NONE;
+}
+
+static uint32_t higher(const recomputer *r, uint32_t a, uint32_t b) {
+  if (a == AX_NONE || b == AX_NONE) return a == AX_NONE ? b : a;
+  return r->level[a] >= r->level[b] ? a : b;
+}
+
+static ax_status find_levels(recomputer *r) {
+  uint32_t count = r->block->count;
+  for (r->leaves = 1; r->leaves < count;) r->leaves *= 2;
+  r->level = ax_arena_alloc(&r->scratch, ((size_t)count + 1) * sizeof r->level[0]);
+  r->highest = ax_arena_alloc(&r->scratch, 2 * (size_t)r->leaves * sizeof r->highest[0]);
+  if (r->level == NULL || r->highest == NULL) return ax_out_of_memory(count * sizeof r->level[0]);
+  for (uint32_t i = 0; i < count; i++) ax_op_visit_all(&r->block->ops[i], uncount, r);
+  for (uint32_t i = 0; i < count; i++) ax_op_visit_all(&r->block->ops[i], begin_and_end, r);
+  for (uint32_t i = 1; i < count; i++) r->level[i] += r->level[i - 1];
+  for (uint32_t i = 0; i < r->leaves; i++) r->highest[r->leaves + i] = i < count ? i : AX_NONE;
+  for (uint32_t i = r->leaves; i-- > 1;) r->highest[i] = higher(r, r->highest[2 * i], r->highest[2 * i + 1]);
+  r->peak = r->level[r->highest[1]];
+  return AX_OK;
+}
+
+/* Where between two operations, both included, most is alive. */
+static uint32_t crest_between(const recomputer *r, uint32_t from, uint32_t to) {
+  uint32_t best = AX_NONE;
+  for (uint32_t low = from + r->leaves, high = to + r->leaves + 1; low < high; low /= 2, high /= 2) {
+    if ((low & 1) != 0) best = higher(r, best, r->highest[low++]);
+    if ((high & 1) != 0) best = higher(r, best, r->highest[--high]);
+  }
+  return best;
+}
+
+static bool is_late(const recomputer *r, uint32_t before, uint32_t read, uint32_t *crest) {
+  if (read - before <= window) return false;
+  *crest = crest_between(r, before + 1, read - 1); /* not at the two themselves: what they need for their own work does not count */
+  return r->level[*crest] >= r->peak / 2;
+}
+
+/* --- What may be made again --- */
+
+static uint32_t work_of(const ax_loop_kernel *kernel) {
+  uint32_t work = 1;
+  for (uint32_t i = 0; i < kernel->expr_count; i++) work += kernel->exprs[i].op < AX_SCALAR_COUNT;
+  return work;
+}
+
+/* A kernel that computes all of one root, element by element. */
+static bool computes_whole(const recomputer *r, const ax_op *op) {
+  if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op)) return false;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  const ax_store *store = &kernel->stores[0];
+  uint32_t buffer = op->kernel.buffers[store->slot];
+  return kernel->store_count == 1 && store->reduce == AX_SCALAR_NONE && ax_kernel_covers(kernel, store->slot, store->at) &&
+         r->plan->buffers[buffer].root == buffer;
+}
+
+static bool is_loaded(const ax_loop_kernel *kernel, uint32_t slot) {
+  for (uint32_t i = 0; i < kernel->expr_count; i++)
+    if (kernel->exprs[i].op == AX_LEAF_LOAD && kernel->exprs[i].slot == slot) return true;
+  return false;
+}
+
+/* Whether operation `op`, on other axes than the value perhaps, can have a copy of its own. */
+static bool fits_reader(const recomputer *r, ax_axis_set axes, const ax_op *op) {
+  const ax_mesh *mesh = &r->plan->mesh;
+  return (axes & ~op->axes) == 0 && ax_axis_set_size(op->axes, mesh) <= most_copies * ax_axis_set_size(axes, mesh);
+}
+
+/* Values that operations inside other operations read late are kept: those would have to make them every time. */
+static void find_late_reads(recomputer *r, value *v) {
+  const ax_buffer *buffer = &r->plan->buffers[number_of(r, v)];
+  uint32_t before = v->writer, crest;
+  bool late = false, fits = ax_buffer_bytes(buffer) >= least_bytes;
+  for (uint32_t t = r->touches[v->first].next; t != AX_NONE; t = r->touches[t].next) {
+    uint32_t read = r->touches[t].op;
+    const ax_op *op = &r->block->ops[read];
+    if (is_late(r, before, read, &crest)) {
+      fits = fits && fits_reader(r, buffer->axes, op) && !holds_blocks(op) && op->kind != AX_OP_DONE;
+      if (!late) v->crest = crest;
+      late = true;
+    }
+    before = read;
+  }
+  v->late = late && fits;
+  if (late && !fits) v->makeable = false;
+}
+
+static void find_makeable(recomputer *r) {
+  for (uint32_t i = 0; i < r->block->count; i++) {
+    const ax_op *op = &r->block->ops[i];
+    if (!computes_whole(r, op)) continue;
+    value *v = value_of(r, op->kernel.buffers[op->kernel.kernel->stores[0].slot]);
+    if (v == NULL || !is_local(r, v) || v->writes != 1 || r->touches[v->first].op != i || !r->touches[v->first].writes) continue;
+    v->makeable = true;
+    find_late_reads(r, v);
+  }
+}
+
+/* --- Bases --- */
+
+static bool add_base(value *v, uint32_t base) {
+  for (uint32_t i = 0; i < v->base_count; i++)
+    if (v->bases[i] == base) return true;
+  if (v->base_count == most_bases) return false;
+  v->bases[v->base_count++] = base;
+  return true;
+}
+
+/* Whether what reads it is made of what it is made of, instead of it. */
+static bool is_transparent(const value *v, bool decided) {
+  return v->makeable && !v->opaque && (v->late ? decided && v->again : true);
+}
+
+/* One operand's part; false: too much. */
+static bool add_operand(const recomputer *r, value *v, uint32_t buffer, bool decided) {
+  const value *u = value_of(r, buffer);
+  if (u == NULL) return false;
+  if (u->writes == 0) return true; /* it comes from outside, and stays */
+  if (u->last_write >= v->writer) return false; /* it will be another value */
+  if (!is_transparent(u, decided)) return add_base(v, number_of(r, u));
+  v->work += u->work;
+  for (uint32_t i = 0; i < u->base_count; i++)
+    if (!add_base(v, u->bases[i])) return false;
+  return v->work <= most_work;
+}
+
+/* decided: what late values before it come down to is known; else they are bases. */
+static void find_bases(const recomputer *r, value *v, bool decided) {
+  const ax_op *op = &r->block->ops[v->writer];
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  v->work = work_of(kernel);
+  v->base_count = 0;
+  v->opaque = v->work > most_work;
+  for (uint32_t k = 0; k < kernel->slot_count && !v->opaque; k++)
+    if (is_loaded(kernel, k)) v->opaque = !add_operand(r, v, op->kernel.buffers[k], decided);
+}
+
+static bool is_alive(const recomputer *r, const value *base, const value *v) {
+  return base->until >= v->crest || !is_local(r, base);
+}
+
+/* The bytes that are to be held for v to be made again. lacks: one base that is not there without; count: how many. */
+static double price(const recomputer *r, const value *v, bool decided, uint32_t *lacks, uint32_t *count) {
+  double bytes = 0;
+  *count = 0;
+  for (uint32_t i = 0; i < v->base_count; i++) {
+    const value *base = &r->values[v->bases[i]];
+    if (is_alive(r, base, v) || (decided && base->gain > weight(r, base))) continue;
+    bytes += weight(r, base);
+    *lacks = v->bases[i];
+    (*count)++;
+  }
+  return bytes;
+}
+
+static void find_gains(recomputer *r) {
+  for (uint32_t i = 0; i < r->block->count; i++) {
+    const ax_op *op = &r->block->ops[i];
+    value *v = op->kind == AX_OP_KERNEL ? value_of(r, op->kernel.buffers[op->kernel.kernel->stores[0].slot]) : NULL;
+    if (v == NULL || !v->makeable || v->writer != i) continue;
+    find_bases(r, v, false);
+    uint32_t lacks = 0, count;
+    if (v->late && !v->opaque && price(r, v, false, &lacks, &count) > 0 && count == 1) r->values[lacks].gain += weight(r, v);
+  }
+}
+
+static uint32_t last_read(const recomputer *r, const value *v) { return r->touches[v->tail].op; }
+
+static void decide(recomputer *r) {
+  for (uint32_t i = 0; i < r->block->count; i++) {
+    const ax_op *op = &r->block->ops[i];
+    value *v = op->kind == AX_OP_KERNEL ? value_of(r, op->kernel.buffers[op->kernel.kernel->stores[0].slot]) : NULL;
+    if (v == NULL || !v->makeable || v->writer != i) continue;
+    find_bases(r, v, true);
+    uint32_t lacks, count;
+    if (!v->late || v->opaque || price(r, v, true, &lacks, &count) > weight(r, v) / 2) continue;
+    v->again = true;
+    for (uint32_t k = 0; k < v->base_count; k++) {
+      value *base = &r->values[v->bases[k]];
+      if (base->until < last_read(r, v)) base->until = last_read(r, v);
+    }
+  }
+}
+
+/* --- The new list --- */
+
+static ax_status put(recomputer *r, const ax_op *op) {
+  AX_TRY(ax_grow(&r->made, sizeof r->made[0], r->made_count, 1, &r->made_capacity));
+  r->made[r->made_count++] = *op;
+  return AX_OK;
+}
+
+static ax_status use(recomputer *r, uint32_t at, uint32_t *buffer);
+
+/* A kernel keeps the operands it had for those who make it again. */
+static ax_status use_loads(recomputer *r, uint32_t at, ax_bound *bound) {
+  bound->buffers = ax_arena_copy(&r->plan->drafts, bound->buffers, bound->kernel->slot_count * sizeof bound->buffers[0]);
+  if (bound->buffers == NULL) return ax_out_of_memory(bound->kernel->slot_count * sizeof bound->buffers[0]);
+  for (uint32_t k = 0; k < bound->kernel->slot_count; k++)
+    if (is_loaded(bound->kernel, k)) AX_TRY(use(r, at, &bound->buffers[k]));
+  return AX_OK;
+}
+
+/* The kernel that makes v once more, for the operation at `at`. */
+static ax_status make_again(recomputer *r, value *v, uint32_t at) {
+  ax_op op = r->block->ops[v->writer];
+  const ax_loop_kernel *kernel = op.kernel.kernel;
+  ax_buffer buffer = r->plan->buffers[number_of(r, v)];
+  op.axes = buffer.axes = r->block->ops[at].axes;
+  buffer.root = AX_NONE;
+  AX_TRY(use_loads(r, at, &op.kernel));
+  AX_TRY(ax_plan_add_buffer(r->plan, &buffer, &v->copy));
+  op.kernel.buffers[kernel->stores[0].slot] = v->copy;
+  return put(r, &op);
+}
+
+/* What the operation at `at` reads instead of *buffer: something made again, if that is what is to be done with it. */
+static ax_status use(recomputer *r, uint32_t at, uint32_t *buffer) {
+  value *v = value_of(r, *buffer);
+  const ax_op *op = &r->block->ops[at];
+  ax_buffer view = r->plan->buffers[*buffer];
+  uint32_t crest;
+  if (v == NULL || !is_transparent(v, true) || !fits_reader(r, r->plan->buffers[number_of(r, v)].axes, op)) return AX_OK;
+  bool near = at - v->used <= window, same = v->copy != AX_NONE && (op->axes & ~r->plan->buffers[v->copy].axes) == 0;
+  if (v->copy == AX_NONE ? is_late(r, v->used, at, &crest) : !near || !same) AX_TRY(make_again(r, v, at));
+  v->used = at;
+  if (v->copy == AX_NONE) return AX_OK;
+  if (*buffer == view.root) {
+    *buffer = v->copy;
+    return AX_OK;
+  }
+  view.root = v->copy;
+  view.axes = r->plan->buffers[v->copy].axes;
+  return ax_plan_add_buffer(r->plan, &view, buffer);
+}
+
+static ax_status use_operands(recomputer *r, uint32_t at, ax_op *op) {
+  switch (op->kind) {
+    case AX_OP_KERNEL: return use_loads(r, at, &op->kernel);
+    case AX_OP_GEMM:
+      AX_TRY(use(r, at, &op->gemm->a));
+      return use(r, at, &op->gemm->b);
+    case AX_OP_EVAL:
+      for (uint32_t k = 0; k < op->eqn->in_count; k++) AX_TRY(use(r, at, &op->eval.in[k]));
+      return AX_OK;
+    case AX_OP_ROUTINE:
+      for (uint32_t k = 0; k < op->routine->in_count; k++) AX_TRY(use(r, at, &op->routine->buffers[k]));
+      return AX_OK;
+    case AX_OP_START: return use(r, at, &op->exchange->in);
+    case AX_OP_SEND: return use(r, at, &op->message->buffer);
+    default: return AX_OK;
+  }
+}
+
+/* An operation that fills in something for others, of which the next comes late; that one's number, or AX_NONE. */
+static uint32_t filled_for(const recomputer *r, uint32_t at) {
+  const ax_op *op = &r->block->ops[at];
+  uint32_t crest;
+  if (!computes_whole(r, op)) return AX_NONE;
+  for (uint32_t k = 0; k < op->kernel.kernel->slot_count; k++)
+    if (is_loaded(op->kernel.kernel, k) && r->plan->buffers[r->plan->buffers[op->kernel.buffers[k]].root].kind != AX_BUFFER_CONST) return AX_NONE;
+  const value *v = value_of(r, op->kernel.buffers[op->kernel.kernel->stores[0].slot]);
+  if (v == NULL || !is_local(r, v) || v->writes < 2 || r->touches[v->first].op != at) return AX_NONE;
+  const touch *second = &r->touches[r->touches[v->first].next];
+  return is_late(r, at, second->op, &crest) ? second->op : AX_NONE;
+}
+
+static ax_status rewrite(recomputer *r) {
+  uint32_t count = r->block->count;
+  uint32_t *filler = ax_arena_alloc(&r->scratch, count * sizeof filler[0]), *next = ax_arena_alloc(&r->scratch, count * sizeof next[0]);
+  if (filler == NULL || next == NULL) return ax_out_of_memory(count * sizeof filler[0]);
+  memset(filler, 0xff, count * sizeof filler[0]);
+  for (uint32_t i = 0; i < count; i++) {
+    uint32_t later = filled_for(r, i);
+    if (later != AX_NONE) {
+      next[i] = filler[later];
+      filler[later] = i;
+      continue;
+    }
+    for (uint32_t k = filler[i]; k != AX_NONE; k = next[k]) AX_TRY(put(r, &r->block->ops[k]));
+    ax_op op = r->block->ops[i];
+    AX_TRY(use_operands(r, i, &op));
+    AX_TRY(put(r, &op));
+  }
+  return AX_OK;
+}
+
+/* --- What nobody reads any more --- */
+
+static void count_read(void *context, uint32_t buffer, bool writes) {
+  value *v = value_of(context, buffer);
+  if (v != NULL && !writes) v->reads++;
+}
+
+static void uncount_read(void *context, uint32_t buffer, bool writes) {
+  value *v = value_of(context, buffer);
+  if (v != NULL && !writes) v->reads--;
+}
+
+static void drop_unread(recomputer *r) {
+  ax_block made = {r->made, r->made_count, r->made_capacity};
+  for (uint32_t i = 0; i < made.count; i++) ax_op_visit_all(&made.ops[i], count_read, r);
+  for (uint32_t i = made.count; i-- > 0;) {
+    ax_op *op = &made.ops[i];
+    if (!computes_whole(r, op)) continue;
+    const value *v = value_of(r, op->kernel.buffers[op->kernel.kernel->stores[0].slot]);
+    if (v == NULL || !v->makeable || v->reads > 0) continue;
+    ax_op_visit(op, uncount_read, r);
+    op->kind = AX_OP_NONE;
+  }
+  ax_block_sweep(&made);
+  r->made_count = made.count;
+}
+
+/* --- Blocks --- */
+
+static void begin_use(recomputer *r) {
+  for (uint32_t i = 0; i < r->block->count; i++) {
+    const ax_op *op = &r->block->ops[i];
+    value *v = op->kind == AX_OP_KERNEL ? value_of(r, op->kernel.buffers[op->kernel.kernel->stores[0].slot]) : NULL;
+    if (v != NULL && v->makeable) v->used = v->writer;
+  }
+}
+
+static ax_status work_on(recomputer *r) {
+  for (r->op = 0; r->op < r->block->count; r->op++) ax_op_visit_all(&r->block->ops[r->op], list_touch, r);
+  AX_TRY(r->status);
+  AX_TRY(find_levels(r));
+  if (r->peak < least_peak) return AX_OK;
+  find_makeable(r);
+  find_gains(r);
+  decide(r);
+  begin_use(r);
+  AX_TRY(rewrite(r));
+  drop_unread(r);
+  return AX_OK;
+}
+
+static ax_status recompute_block(void *context, ax_block *block, bool is_body) {
+  recomputer *r = context;
+  (void)is_body;
+  if (block->count <= window) return AX_OK;
+  r->block = block;
+  r->made_count = r->touch_count = 0;
+  ax_status status = work_on(r);
+  for (uint32_t i = 0; i < block->count; i++) ax_op_visit_all(&block->ops[i], forget_touch, r);
+  ax_arena_deinit(&r->scratch);
+  if (status != AX_OK || r->made_count == 0) return status;
+  ax_op *ops = ax_arena_copy(&r->plan->drafts, r->made, r->made_count * sizeof ops[0]);
+  if (ops == NULL) return ax_out_of_memory(r->made_count * sizeof ops[0]);
+  *block = (ax_block){ops, r->made_count, r->made_count};
+  return AX_OK;
+}
+
+static void count_touch(void *context, uint32_t buffer, bool writes) {
+  value *v = value_of(context, buffer);
+  (void)writes;
+  v->total++;
+}
+
+static ax_status recompute(recomputer *r) {
+  ax_plan *plan = r->plan;
+  r->values = ax_arena_alloc(&r->tables, plan->buffer_count * sizeof r->values[0]);
+  if (r->values == NULL) return ax_out_of_memory(plan->buffer_count * sizeof r->values[0]);
+  r->value_count = plan->buffer_count;
+  for (uint32_t i = 0; i < plan->block.count; i++) ax_op_visit_all(&plan->block.ops[i], count_touch, r);
+  for (uint32_t i = 0; i < plan->out_count; i++) r->values[plan->buffers[plan->out[i]].root].total++; /* no block has it to itself */
+  for (uint32_t i = 0; i < r->value_count; i++) r->values[i].copy = AX_NONE;
+  return ax_blocks_visit(&plan->block, recompute_block, r);
+}
+
+ax_status ax_plan_recompute(ax_plan *plan) {
+  recomputer r = {.plan = plan};
+  ax_status status = recompute(&r);
+  ax_free(r.touches);
+  ax_free(r.made);
+  ax_arena_deinit(&r.scratch);
+  ax_arena_deinit(&r.tables);
+  return status;
+}

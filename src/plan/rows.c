@@ -1,0 +1,520 @@
+/* Kernels and products over the same rows are done together, few rows at a time (ax_rows in plan.h), so that rows stay in the cache from one to the next:
+
+     m[i] = max over j of x[i, j]                           rows 0 .. 16 of all four, then rows 16 .. 32, ...
+     e[i, j] = exp(x[i, j] - m[i])
+     s[i] = sum over j of e[i, j]                           m, e and s are read by nobody else: they are local, a block of 16 rows
+     y[i, j] = e[i, j] / s[i]                               on the stack
+
+   A group begins with a kernel and takes in kernels after it that touch what it touches. A dimension of the first one is the rows': the outermost of which
+   one is small enough; those around it are gone through one index after the other. A kernel that has as many steps in all may be put under these dimensions.
+
+   A product takes part when the factor on its right is small: it is packed once for many rows, and stays in the cache with them. Attention's scores, their
+   softmax and what it weighs are one group, and the scores are in no memory.
+
+   What a group does to each root is noted as one use: from row to row it moves by so many bytes, and touches such bytes of row 0. Members may be done together
+   when every root that one of them writes is touched by all of them with the same distance from row to row, and no further than that: then
+   row r of one kernel has to do with row r of another alone. A kernel that is taken in moves up to the group, so nothing in between may touch what it writes, or
+   write what it reads. What arrives from other devices is not waited for earlier than before.
+
+   What a kernel computes depends on its sizes alone, and never on which rows it is called with, so results keep their bits. This is the last pass: what rows
+   are done together depends on where results lie. How many rows at a time, and whether it is worth it: rows_blocks.c. */
+#include <string.h>
+
+#include "plan/kernel_rewrite.h"
+#include "plan/passes.h"
+#include "plan/rows_blocks.h"
+#include "product/product.h"
+
+enum {
+  window = 48,              /* operations that a group looks ahead */
+  most_skipped = 6,         /* of those that stay where they are */
+  most_row = AX_HOSTILE ? 300 : 48 << 10, /* bytes of a row of the first kernel, if there is a choice */
+  most_factor = 160 << 10,  /* of a product's factor on the right; */
+  most_factors = 320 << 10, /* of all of a group */
+  least_product_rows = AX_HOSTILE ? 1 : 32 /* for which it is packed */
+};
+
+typedef struct grouper {
+  ax_plan *plan;
+  ax_arena tables;
+  uint32_t *reads, *writes; /* by root: see ax_plan_count */
+  bool *arrives;            /* by root: made by an exchange or a message */
+  uint32_t roots;           /* that there were to begin with */
+  ax_block *block;
+  bool *gone;               /* by position: it is in a group */
+  uint8_t *touched;         /* by root: 1 read, 2 written, by what a group has skipped */
+  uint32_t *skipped_roots, skipped_count, skipped_capacity;
+  ax_rows_group now, trial;
+  bool failed;              /* no memory */
+  bool products;            /* may be members */
+  uint8_t change;
+} grouper;
+
+/* --- One kernel under the dimensions of a group --- */
+
+/* Whether it matters which index of the dimensions before `below` this is: the index itself, or whether it is inside of something. */
+static bool uses_index(const ax_loop_kernel *kernel, uint32_t below) {
+  for (uint32_t i = 0; i < kernel->expr_count; i++) {
+    const ax_expr *expr = &kernel->exprs[i];
+    const int64_t d = expr->op == AX_LEAF_INDEX ? expr->imm : expr->op == AX_LEAF_INSIDE ? expr->at->dim : -1;
+    if (d >= 0 && d < (int64_t)below && kernel->dims[d] > 1) return true;
+  }
+  return false;
+}
+
+static int64_t product_count(const ax_gemm *g) { return ax_dims_elems(g->batch_rank, g->batch); }
+
+static bool add_use(ax_rows_group *to, const ax_rows_use *one, uint32_t member) {
+  for (uint32_t i = 0; i < to->use_count; i++) {
+    ax_rows_use *u = &to->uses[i];
+    if (u->root != one->root) continue;
+    bool same = u->loop == one->loop && u->loop_step == one->loop_step && u->row == one->row && (u->outer == one->outer || to->outer == 1);
+    u->irregular = u->irregular || one->irregular || !same;
+    if (one->low < u->low) u->low = one->low;
+    if (one->high > u->high) u->high = one->high;
+    u->members |= (uint32_t)1 << member;
+    u->written = u->written || one->written;
+    u->touches++;
+    return true;
+  }
+  if (to->use_count == AX_ROWS_USES) return false;
+  to->uses[to->use_count] = *one;
+  to->uses[to->use_count++].members = (uint32_t)1 << member;
+  return true;
+}
+
+/* Row r of one kernel has to do with row r of another alone. */
+static bool is_sound(const ax_rows_group *of, const ax_rows_use *u) {
+  if (!u->written || !ax_rows_by_several(u)) return true;
+  return !u->irregular && u->row > 0 && u->high - u->low <= u->row && (of->outer == 1 || u->outer >= u->row * of->extent);
+}
+
+/* --- Members --- */
+
+static uint32_t make_view(void *context, uint32_t buffer, uint32_t rank, const int64_t *dims) {
+  grouper *g = context;
+  ax_buffer view = g->plan->buffers[buffer];
+  view.type = ax_array_type(view.type.dtype, rank, dims);
+  if (ax_plan_add_buffer(g->plan, &view, &buffer) != AX_OK) return AX_NONE;
+  return buffer;
+}
+
+/* The dimension of the rows, when those before it have `outer` indices in all; AX_NONE. */
+static uint32_t rows_dim(const ax_loop_kernel *kernel, int64_t outer, int64_t extent) {
+  int64_t before = 1;
+  for (uint32_t d = 0; d < kernel->rank - kernel->reduce_rank; d++) {
+    if (before == outer && kernel->dims[d] == extent) return d;
+    before *= kernel->dims[d];
+  }
+  return AX_NONE;
+}
+
+static int64_t factor_bytes(const ax_gemm *g) { return g->k * g->n * (int64_t)ax_dtype_bytes(g->dtype); }
+
+static bool product_fits(const grouper *g, const ax_rows_group *of, const ax_gemm *p) {
+  return g->products && !p->accumulate && p->term_rank == 0 && p->m == of->extent && product_count(p) == of->outer && p->k > 0 && p->k <= AX_PRODUCT_LONG &&
+         factor_bytes(p) <= most_factor && of->extent >= least_product_rows;
+}
+
+/* `op` as it is to be a member, with all dimensions around the rows still there. False: it cannot be. */
+static ax_status as_member(grouper *g, const ax_rows_group *of, ax_op *op, bool *fits) {
+  if (op->kind == AX_OP_GEMM) {
+    *fits = product_fits(g, of, op->gemm);
+    return AX_OK;
+  }
+  ax_loop_kernel *kernel = op->kernel.kernel;
+  uint32_t dim = rows_dim(kernel, of->outer, of->extent);
+  int64_t rows = of->outer * of->extent, steps = ax_dims_elems(kernel->rank, kernel->dims);
+  if (dim == AX_NONE && kernel->reduce_rank == 0 && steps % rows == 0 && steps > 0) {
+    const ax_views views = {make_view, g};
+    const ax_bound from = op->kernel;
+    int64_t dims[] = {of->outer, of->extent, steps / rows};
+    AX_TRY(ax_kernel_redimension(&g->plan->arena, &from, 3, dims, &views, &op->kernel));
+    if ((kernel = op->kernel.kernel) != NULL) dim = 1;
+    else kernel = from.kernel;
+  }
+  *fits = dim != AX_NONE && !uses_index(kernel, dim);
+  return AX_OK;
+}
+
+/* A kernel of the rows of one outer index. */
+static ax_status finish_member(grouper *g, const ax_rows_group *of, ax_op *op) {
+  if (op->kind == AX_OP_GEMM) return AX_OK;
+  uint32_t dim = rows_dim(op->kernel.kernel, of->outer, of->extent);
+  bool ready = op->kernel.kernel->ranged == dim;
+  for (uint32_t d = 0; d < dim; d++) ready = ready && op->kernel.kernel->dims[d] == 1;
+  if (ready) return AX_OK;
+  ax_loop_kernel *copy = ax_kernel_copy(&g->plan->arena, op->kernel.kernel);
+  if (copy == NULL) return ax_out_of_memory(sizeof *copy);
+  for (uint32_t d = 0; d < dim; d++) copy->dims[d] = 1;
+  copy->ranged = dim;
+  copy->parts = 1;
+  op->kernel.kernel = copy;
+  return AX_OK;
+}
+
+static bool add_product(grouper *g, const ax_gemm *p) {
+  ax_rows_group *t = &g->trial;
+  t->factors += factor_bytes(p);
+  if (t->factors > most_factors) return false;
+  for (uint32_t i = 0; i < 3; i++) {
+    const ax_rows_use one = ax_rows_use_of_product(g->plan, p, i);
+    if (!add_use(t, &one, t->count)) return false;
+  }
+  return true;
+}
+
+/* A slot moves from one outer index to the next by one distance, as all that goes through it must. step: the slot's; INT64_MIN: none yet. */
+static bool steps_alike(const ax_rows_group *t, int64_t *step, const ax_rows_use *one) {
+  if (t->outer == 1) return true;
+  if (*step == INT64_MIN) *step = one->outer;
+  return *step == one->outer;
+}
+
+static bool add_kernel(grouper *g, const ax_op *op) {
+  ax_rows_group *t = &g->trial;
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  uint32_t dim = rows_dim(kernel, t->outer, t->extent), member = t->count;
+  int64_t steps[AX_ROWS_SLOTS];
+  ax_rows_use one;
+  for (uint32_t i = 0; i < AX_ROWS_SLOTS; i++) steps[i] = INT64_MIN;
+  for (uint32_t i = 0; i < kernel->expr_count; i++) {
+    const ax_expr *load = &kernel->exprs[i];
+    if (load->op != AX_LEAF_LOAD) continue;
+    if (!ax_rows_use_of(g->plan, &op->kernel, load->slot, load->at, dim, &one)) return false;
+    if (!steps_alike(t, &steps[load->slot], &one) || !add_use(t, &one, member)) return false;
+  }
+  for (uint32_t i = 0; i < kernel->store_count; i++) {
+    const ax_store *store = &kernel->stores[i];
+    if (!ax_rows_use_of(g->plan, &op->kernel, store->slot, store->at, dim, &one)) return false;
+    one.written = true;
+    if (!steps_alike(t, &steps[store->slot], &one) || !add_use(t, &one, member)) return false;
+  }
+  return true;
+}
+
+/* Adds what the operation touches to the trial; false: it cannot be done with the others. */
+static bool try_member(grouper *g, const ax_op *op) {
+  ax_rows_group *t = &g->trial;
+  if (t->count == AX_ROWS_MEMBERS || t->slot_count + ax_op_slots(op) > AX_ROWS_SLOTS) return false;
+  if (!(op->kind == AX_OP_GEMM ? add_product(g, op->gemm) : add_kernel(g, op))) return false;
+  for (uint32_t i = 0; i < t->use_count; i++)
+    if (!is_sound(t, &t->uses[i])) return false;
+  t->members[t->count++] = *op;
+  t->slot_count += ax_op_slots(op);
+  return true;
+}
+
+/* --- What stays in between --- */
+
+static void note_skipped(void *context, uint32_t buffer, bool writes) {
+  grouper *g = context;
+  uint32_t root = g->plan->buffers[buffer].root;
+  if (g->touched[root] == 0) {
+    if (ax_grow(&g->skipped_roots, sizeof g->skipped_roots[0], g->skipped_count, 1, &g->skipped_capacity) != AX_OK) {
+      g->failed = true;
+      return;
+    }
+    g->skipped_roots[g->skipped_count++] = root;
+  }
+  g->touched[root] |= writes ? 2 : 1;
+}
+
+static void look_for_hazard(void *context, uint32_t buffer, bool writes) {
+  grouper *g = context;
+  uint8_t by = g->touched[g->plan->buffers[buffer].root];
+  if (writes ? by != 0 : (by & 2) != 0) g->change = 1;
+}
+
+static bool moves_up(grouper *g, const ax_op *op) {
+  g->change = 0;
+  ax_op_visit(op, look_for_hazard, g);
+  return g->change == 0;
+}
+
+static void forget_skipped(grouper *g) {
+  for (uint32_t i = 0; i < g->skipped_count; i++) g->touched[g->skipped_roots[i]] = 0;
+  g->skipped_count = 0;
+}
+
+/* It reads what arrives, and the group does not yet. */
+static bool waits(const grouper *g, const ax_op *op) {
+  for (uint32_t i = 0; i < ax_op_slots(op); i++) {
+    uint32_t root = g->plan->buffers[ax_op_slot(op, i).buffer].root, k = 0;
+    if (!g->arrives[root]) continue;
+    while (k < g->now.use_count && g->now.uses[k].root != root) k++;
+    if (k == g->now.use_count) return true;
+  }
+  return false;
+}
+
+static bool only_computes(const ax_op *op) {
+  return (op->kind == AX_OP_KERNEL || op->kind == AX_OP_GEMM || op->kind == AX_OP_ROUTINE) && !ax_op_is_ordered(op);
+}
+
+/* --- A group --- */
+
+/* The rows of the first member; of a kernel the outermost dimension of which an index is little enough. Dimensions before *below are looked at, which becomes
+   the one that is chosen. False: there is none. */
+static bool choose_rows(const ax_op *op, uint32_t *below, int64_t *outer, int64_t *extent) {
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  const bool is_product = op->kind == AX_OP_GEMM;
+  uint32_t dims = *below, none = dims, chosen = none;
+  if (is_product) {
+    *outer = product_count(op->gemm);
+    *extent = op->gemm->m;
+    *below = 0;
+    return dims > 0 && *outer * *extent > 0;
+  }
+  int64_t before = 1, item = 1, left = ax_dims_elems(kernel->rank, kernel->dims);
+  for (uint32_t i = 0; i < kernel->slot_count; i++)
+    if ((int64_t)ax_dtype_bytes(kernel->slots[i].dtype) > item) item = (int64_t)ax_dtype_bytes(kernel->slots[i].dtype);
+  if (left == 0) return false;
+  if (dims > kernel->rank - kernel->reduce_rank) dims = kernel->rank - kernel->reduce_rank;
+  for (uint32_t d = 0; d < dims && (chosen == none || left * item > most_row); d++) {
+    left /= kernel->dims[d];
+    if (kernel->dims[d] > 1) {
+      *outer = before;
+      *extent = kernel->dims[d];
+      chosen = d;
+    }
+    before *= kernel->dims[d];
+  }
+  *below = chosen;
+  return chosen != none;
+}
+
+static void copy_group(ax_rows_group *to, const ax_rows_group *from) {
+  memcpy(to->members, from->members, from->count * sizeof from->members[0]);
+  memcpy(to->uses, from->uses, from->use_count * sizeof from->uses[0]);
+  memcpy(to->places, from->places, from->count * sizeof from->places[0]);
+  to->count = from->count;
+  to->use_count = from->use_count;
+  to->slot_count = from->slot_count;
+  to->outer = from->outer;
+  to->extent = from->extent;
+  to->factors = from->factors;
+}
+
+static bool can_be_member(const ax_op *op) { return (op->kind == AX_OP_KERNEL || op->kind == AX_OP_GEMM) && !ax_op_is_ordered(op); }
+
+static ax_status take_in(grouper *g, uint32_t at, bool *taken) {
+  const ax_op *op = &g->block->ops[at];
+  bool fits;
+  *taken = false;
+  if (op->kind == AX_OP_GEMM && g->skipped_count > 0) return AX_OK; /* what it makes is large, and not to be held for longer */
+  if (!can_be_member(op) || op->axes != g->now.members[0].axes || op->diverging != g->now.members[0].diverging ||
+      waits(g, op) || !moves_up(g, op))
+    return AX_OK;
+  ax_op member = *op;
+  AX_TRY(as_member(g, &g->now, &member, &fits));
+  if (!fits) return AX_OK;
+  copy_group(&g->trial, &g->now);
+  if (!try_member(g, &member)) return AX_OK;
+  g->trial.places[g->now.count] = at;
+  copy_group(&g->now, &g->trial);
+  *taken = true;
+  return AX_OK;
+}
+
+/* The kernels that have to do with the first one, by rows that both touch, or that have to do with such. */
+static uint32_t connected(const ax_rows_group *of) {
+  uint32_t all = 1, before = 0;
+  while (all != before) {
+    before = all;
+    for (uint32_t i = 0; i < of->use_count; i++) {
+      const ax_rows_use *u = &of->uses[i];
+      if (u->row > 0 && !u->irregular && (u->members & all) != 0) all |= u->members;
+    }
+  }
+  return all;
+}
+
+/* Leaves out what has nothing to do with the others: it stays where it is. Nothing was moved over it that touches what it does. */
+static bool leave_out(grouper *g) {
+  ax_rows_group *t = &g->trial;
+  uint32_t kept = connected(&g->now);
+  t->count = t->use_count = t->slot_count = 0;
+  t->factors = 0;
+  t->outer = g->now.outer;
+  t->extent = g->now.extent;
+  for (uint32_t k = 0; k < g->now.count; k++) {
+    if ((kept >> k & 1) == 0) continue;
+    t->places[t->count] = g->now.places[k];
+    if (!try_member(g, &g->now.members[k])) return false;
+  }
+  copy_group(&g->now, t);
+  return true;
+}
+
+static void describe_slot(const ax_rows_group *of, const ax_rows_use *one, const int64_t *place, bool product, ax_rows_slot *slot) {
+  uint32_t u = 0;
+  while (of->uses[u].root != one->root) u++;
+  bool local = place[u] >= 0;
+  *slot = (ax_rows_slot){.outer_step = local || product ? 0 : one->outer, .row_bytes = local ? one->row : 0, .place = local ? place[u] : 0};
+}
+
+static ax_status describe_kernel(const grouper *g, const ax_rows_group *of, const ax_bound *bound, const int64_t *place, ax_rows_slot *slots) {
+  const ax_loop_kernel *kernel = bound->kernel;
+  uint32_t dim = rows_dim(kernel, of->outer, of->extent);
+  for (uint32_t i = 0; i < kernel->expr_count + kernel->store_count; i++) {
+    const ax_expr *load = i < kernel->expr_count ? &kernel->exprs[i] : NULL;
+    if (load != NULL && load->op != AX_LEAF_LOAD) continue;
+    const ax_store *store = load == NULL ? &kernel->stores[i - kernel->expr_count] : NULL;
+    uint32_t slot = load != NULL ? load->slot : store->slot;
+    ax_rows_use one;
+    if (!ax_rows_use_of(g->plan, bound, slot, load != NULL ? load->at : store->at, dim, &one)) return ax_error(AX_INTERNAL, "rows: lost");
+    describe_slot(of, &one, place, false, &slots[slot]);
+  }
+  return AX_OK;
+}
+
+static ax_status describe_slots(const grouper *g, const ax_rows_group *of, const int64_t *place, ax_rows *rows) {
+  ax_rows_slot *slots = rows->slots;
+  for (uint32_t k = 0; k < of->count; slots += ax_op_slots(&of->members[k++])) {
+    const ax_op *op = &of->members[k];
+    if (op->kind == AX_OP_KERNEL) AX_TRY(describe_kernel(g, of, &op->kernel, place, slots));
+    for (uint32_t i = 0; op->kind == AX_OP_GEMM && i < 3; i++) {
+      const ax_rows_use one = ax_rows_use_of_product(g->plan, op->gemm, i);
+      describe_slot(of, &one, place, true, &slots[i]);
+    }
+  }
+  return AX_OK;
+}
+
+/* *made: the operation that does the group; of kind NONE when it is not worth it. */
+static ax_status make_group(grouper *g, ax_op *made) {
+  ax_rows_group *of = &g->now;
+  ax_arena *arena = &g->plan->arena;
+  ax_rows_blocks blocks;
+  made->kind = AX_OP_NONE;
+  if (!ax_rows_blocks_of(g->plan, g->reads, g->writes, of, &blocks)) return AX_OK;
+  ax_rows *rows = ax_arena_alloc(arena, sizeof *rows);
+  if (rows == NULL) return ax_out_of_memory(sizeof *rows);
+  *rows = (ax_rows){.count = of->count, .outer = of->outer, .extent = of->extent, .step = blocks.step, .parts = blocks.parts, .slot_count = of->slot_count};
+  rows->block_bytes = blocks.bytes;
+  rows->slots = ax_arena_alloc(arena, of->slot_count * sizeof rows->slots[0]);
+  if (rows->slots == NULL) return ax_out_of_memory(of->slot_count * sizeof rows->slots[0]);
+  AX_TRY(describe_slots(g, of, blocks.place, rows));
+  for (uint32_t k = 0; k < of->count; k++) AX_TRY(finish_member(g, of, &of->members[k]));
+  rows->members = ax_arena_copy(arena, of->members, of->count * sizeof of->members[0]);
+  if (rows->members == NULL) return ax_out_of_memory(of->count * sizeof of->members[0]);
+  *made = of->members[of->count - 1];
+  made->kind = AX_OP_ROWS;
+  made->rows = rows;
+  return AX_OK;
+}
+
+/* Without it nothing else is looked at: what several kernels of a group touch, the first one mostly does. */
+static bool touches_much(const grouper *g, const ax_op *op) {
+  for (uint32_t i = 0; i < ax_op_slots(op); i++)
+    if (ax_buffer_bytes(&g->plan->buffers[g->plan->buffers[ax_op_slot(op, i).buffer].root]) >= AX_ROWS_LEAST_SHARED) return true;
+  return false;
+}
+
+/* Begins a group with the operation at `at`. If its rows cannot be those of the dimension that is best, as what it reads lies in columns of these, the rows are
+   those of a dimension around it: each is longer, but still in a cache when the next kernel comes. */
+static ax_status begin_group(grouper *g, uint32_t at, bool *begun) {
+  uint32_t below = UINT32_MAX;
+  *begun = false;
+  while (!*begun && choose_rows(&g->block->ops[at], &below, &g->now.outer, &g->now.extent)) {
+    ax_op member = g->block->ops[at];
+    bool fits;
+    g->now.count = g->now.use_count = g->now.slot_count = 0;
+    g->now.factors = 0;
+    AX_TRY(as_member(g, &g->now, &member, &fits));
+    copy_group(&g->trial, &g->now);
+    *begun = fits && try_member(g, &member);
+  }
+  copy_group(&g->now, &g->trial);
+  g->now.places[0] = at;
+  return AX_OK;
+}
+
+/* The group that begins with the operation at `at`, in g->now. Fewer than two members: there is none. */
+static ax_status gather(grouper *g, uint32_t at) {
+  uint32_t skipped = 0;
+  bool begun;
+  AX_TRY(begin_group(g, at, &begun));
+  if (!begun) g->now.count = 0;
+  if (!begun) return AX_OK;
+  ax_status status = AX_OK;
+  for (uint32_t i = at + 1; i < g->block->count && i <= at + window && skipped < most_skipped && status == AX_OK; i++) {
+    bool taken;
+    if (g->gone[i]) continue;
+    if (!only_computes(&g->block->ops[i])) break;
+    status = take_in(g, i, &taken);
+    if (status != AX_OK || taken) continue;
+    ax_op_visit(&g->block->ops[i], note_skipped, g);
+    skipped++;
+  }
+  forget_skipped(g);
+  if (status == AX_OK && g->failed) status = ax_out_of_memory(0);
+  if (status == AX_OK && !leave_out(g)) g->now.count = 0;
+  return status;
+}
+
+/* The group that begins with the operation at `at`; its members are gone, and the first of them is the group. */
+static ax_status group_from(grouper *g, uint32_t at) {
+  ax_op *first = &g->block->ops[at], made = {.kind = AX_OP_NONE};
+  if (!can_be_member(first) || !touches_much(g, first)) return AX_OK;
+  g->products = true;
+  AX_TRY(gather(g, at));
+  if (g->now.count >= 2) AX_TRY(make_group(g, &made));
+  if (made.kind == AX_OP_NONE && first->kind == AX_OP_KERNEL && ax_rows_has_products(&g->now)) {
+    g->products = false;
+    AX_TRY(gather(g, at));
+    if (g->now.count >= 2) AX_TRY(make_group(g, &made));
+  }
+  if (made.kind == AX_OP_NONE) return AX_OK;
+  *first = made;
+  for (uint32_t k = 1; k < g->now.count; k++) {
+    g->gone[g->now.places[k]] = true;
+    g->block->ops[g->now.places[k]].kind = AX_OP_NONE;
+  }
+  return AX_OK;
+}
+
+static ax_status group_block(void *context, ax_block *block, bool is_body) {
+  grouper *g = context;
+  (void)is_body;
+  g->block = block;
+  g->gone = ax_calloc(block->count + (size_t)1, sizeof g->gone[0]);
+  if (g->gone == NULL) return ax_out_of_memory(block->count);
+  ax_status status = AX_OK;
+  for (uint32_t i = 0; i < block->count && status == AX_OK; i++)
+    if (!g->gone[i]) status = group_from(g, i);
+  ax_free(g->gone);
+  ax_block_sweep(block);
+  return status;
+}
+
+static void note_arrival(void *context, ax_op *op) {
+  grouper *g = context;
+  if (op->kind == AX_OP_START) g->arrives[g->plan->buffers[op->exchange->out].root] = true;
+  if (op->kind == AX_OP_RECEIVE) g->arrives[g->plan->buffers[op->message->buffer].root] = true;
+}
+
+static ax_status make_tables(grouper *g) {
+  g->roots = g->plan->buffer_count;
+  g->reads = ax_arena_alloc(&g->tables, g->roots * sizeof g->reads[0]);
+  g->writes = ax_arena_alloc(&g->tables, g->roots * sizeof g->writes[0]);
+  g->arrives = ax_arena_alloc(&g->tables, g->roots * sizeof g->arrives[0]);
+  g->touched = ax_arena_alloc(&g->tables, g->roots * sizeof g->touched[0]);
+  if (g->reads == NULL || g->writes == NULL || g->arrives == NULL || g->touched == NULL) return ax_out_of_memory(g->roots * sizeof g->reads[0]);
+  ax_plan_count(g->plan, g->reads, g->writes);
+  ax_block_walk(&g->plan->block, note_arrival, g);
+  return AX_OK;
+}
+
+ax_status ax_plan_rows(ax_plan *plan) {
+  grouper *g = ax_calloc(1, sizeof *g);
+  if (g == NULL) return ax_out_of_memory(sizeof *g);
+  g->plan = plan;
+  ax_status status = make_tables(g);
+  if (status == AX_OK) status = ax_blocks_visit(&plan->block, group_block, g);
+  ax_free(g->skipped_roots);
+  ax_arena_deinit(&g->tables);
+  ax_free(g);
+  return status;
+}

@@ -1,0 +1,145 @@
+/* A block is as many rows as stay in the cache from one member to the next: of kernels, as many as fit in the first one or are worth a call; with products, tiles
+   of them, as long as all that is local has room on the stack.
+
+     m  |----|                 what is local lies in such a block only while it is needed, and others
+     e  |----------|           lie there before and after
+     s       |-----|
+
+   By the group's sizes alone, never by who does it: how rows are cut changes no bits, and no more than the time. */
+#include "plan/rows_blocks.h"
+
+enum {
+  most_rows_bytes = 4 << 20, /* of one row of all that is touched: beyond it, it is in no cache when the next kernel comes */
+  block_bytes = AX_HOSTILE ? 64 : 32 << 10, /* of a block of rows of all that is touched */
+  least_block = AX_HOSTILE ? 1 : 4 << 10, /* bytes of a root that a kernel comes to in a block of rows */
+  tile_rows = AX_HOSTILE ? 1 : 14, /* of a product: blocks are of so many, */
+  most_tiles = 6,           /* so many times, */
+  short_rows_bytes = 96 << 10, /* or for this much */
+  tiles_bytes = 256 << 10,  /* of such a block of all that is touched */
+  least_part_rows = AX_HOSTILE ? 1 : 64, /* of a group with products */
+  least_parts = AX_HOSTILE ? 1 : 16,
+  most_parts = 256,
+  part_bytes = 2048        /* the least that a part writes */
+};
+
+bool ax_rows_has_products(const ax_rows_group *of) {
+  for (uint32_t k = 0; k < of->count; k++)
+    if (of->members[k].kind == AX_OP_GEMM) return true;
+  return false;
+}
+
+/* Between these it has to stay in the cache. */
+static uint32_t first_member(const ax_rows_use *u) { return (uint32_t)__builtin_ctz(u->members); }
+static uint32_t last_member(const ax_rows_use *u) { return 31 - (uint32_t)__builtin_clz(u->members); }
+
+typedef struct extent {
+  int64_t row;     /* bytes of a row of all that is to be in the cache at once */
+  int64_t longest; /* of what one root has in a row */
+  double largest;  /* bytes of a root that several kernels touch */
+} extent;
+
+static extent extent_of(const ax_rows_group *of) {
+  int64_t alive[AX_ROWS_MEMBERS] = {0};
+  extent e = {0};
+  for (uint32_t i = 0; i < of->use_count; i++) {
+    const ax_rows_use *u = &of->uses[i];
+    int64_t mine = u->high - u->low;
+    if (u->row == 0 || u->irregular) continue;
+    for (uint32_t k = first_member(u); k <= last_member(u); k++) alive[k] += mine;
+    if (mine > e.longest) e.longest = mine;
+    double all = (double)mine * (double)(of->outer * of->extent);
+    if (ax_rows_by_several(u) && all > e.largest) e.largest = all;
+  }
+  for (uint32_t k = 0; k < of->count; k++)
+    if (alive[k] > e.row) e.row = alive[k];
+  return e;
+}
+
+/* Rows in a block: as many as stay in the cache, but no fewer than are worth calling a kernel for. */
+static int64_t rows_at_a_time(const ax_rows_group *of, const extent *e) {
+  int64_t step = e->row > 0 ? block_bytes / e->row : of->extent;
+  if (e->longest > 0 && step < least_block / e->longest) step = least_block / e->longest;
+  if (step < 1) step = 1;
+  return step < of->extent ? step : of->extent;
+}
+
+static double time_of(const ax_rows_group *of) {
+  double time = 0;
+  for (uint32_t i = 0; i < of->count; i++) {
+    const ax_op *op = &of->members[i];
+    time += op->kind == AX_OP_GEMM ? ax_gemm_time(op->gemm) : ax_kernel_time(op->kernel.kernel);
+  }
+  return time;
+}
+
+/* Nobody else touches the root, so a block of its rows is enough. */
+static bool is_local(const ax_plan *plan, const uint32_t *reads, const uint32_t *writes, const ax_rows_group *of, const ax_rows_use *u) {
+  const ax_buffer *root = &plan->buffers[u->root];
+  return root->kind == AX_BUFFER_TEMP && u->written && !u->irregular && u->row > 0 && u->loop == AX_NONE && u->low >= 0 && u->high <= u->row &&
+         u->touches == reads[u->root] + writes[u->root] && root->axes == of->members[0].axes && !root->updated;
+}
+
+static bool overlap(const ax_rows_use *a, const ax_rows_use *b) { return first_member(a) <= last_member(b) && first_member(b) <= last_member(a); }
+
+/* Where local roots lie in a block of rows, as long as there is room: each where none lies that is in use at the same time; place[i] -1: in memory. */
+static int64_t place_local(const ax_rows_group *of, const bool *local, int64_t step, int64_t *place) {
+  int64_t bytes = 0, size[AX_ROWS_USES];
+  for (uint32_t i = 0; i < of->use_count; i++) {
+    const ax_rows_use *u = &of->uses[i];
+    place[i] = -1;
+    if (!local[i] || u->row > AX_ROWS_BYTES / step) continue;
+    size[i] = (u->row * step + 63) / 64 * 64 + 64; /* more, so that they do not all begin at the same place of a page */
+    int64_t at = 0;
+    for (uint32_t k = 0; k < i; k++) {
+      if (place[k] < 0 || !overlap(u, &of->uses[k]) || at >= place[k] + size[k] || place[k] >= at + size[i]) continue;
+      at = place[k] + size[k];
+      k = UINT32_MAX; /* from the first again: at only grows */
+    }
+    if (at + size[i] > AX_ROWS_BYTES) continue;
+    place[i] = at;
+    if (at + size[i] > bytes) bytes = at + size[i];
+  }
+  return bytes;
+}
+
+/* For tiles of products: as many as there is room for all that is local and the cache for the rest. 0: not even one. */
+static int64_t rows_of_tiles(const ax_rows_group *of, const bool *local, const extent *e) {
+  int64_t place[AX_ROWS_USES], step = e->row > 0 ? tiles_bytes / e->row / tile_rows * tile_rows : 0;
+  const int64_t many = e->row > 0 ? short_rows_bytes / e->row / tile_rows * tile_rows : 0;
+  if (step > most_tiles * tile_rows && step > many) step = many > most_tiles * tile_rows ? many : most_tiles * tile_rows;
+  for (; step > 0; step -= tile_rows) {
+    bool all = true;
+    place_local(of, local, step, place);
+    for (uint32_t i = 0; i < of->use_count; i++) all = all && (place[i] >= 0 || !local[i]);
+    if (all) break;
+  }
+  return step < of->extent ? step : of->extent;
+}
+
+/* Into how many parts a group is worth cutting. */
+static double parts_of(const ax_rows_group *of, const extent *e) {
+  double rows = (double)of->outer * (double)of->extent, parts = ax_parts_worth(time_of(of));
+  double most = ax_rows_has_products(of) ? rows / least_part_rows : rows * (double)e->row / part_bytes;
+  if (parts > most) parts = most;
+  if (parts > rows) parts = rows;
+  return parts > most_parts ? most_parts : parts > 1 ? parts : 1;
+}
+
+/* Products alone are cut into as many parts as they are worth, by rows and by columns: they are not to lose that. */
+static bool is_worth_it(const ax_rows_group *of, const extent *e, int64_t step, double parts) {
+  if (of->count < 2 || step == 0 || e->largest < AX_ROWS_LEAST_SHARED || e->row > most_rows_bytes) return false;
+  return !ax_rows_has_products(of) || parts >= least_parts || parts >= 0.5 * ax_parts_worth(time_of(of));
+}
+
+bool ax_rows_blocks_of(const ax_plan *plan, const uint32_t *reads, const uint32_t *writes, const ax_rows_group *of, ax_rows_blocks *out) {
+  const extent e = extent_of(of);
+  bool local[AX_ROWS_USES];
+  for (uint32_t i = 0; i < of->use_count; i++) local[i] = is_local(plan, reads, writes, of, &of->uses[i]);
+  const int64_t step = ax_rows_has_products(of) ? rows_of_tiles(of, local, &e) : rows_at_a_time(of, &e);
+  const double parts = parts_of(of, &e);
+  if (!is_worth_it(of, &e, step, parts)) return false;
+  out->step = step;
+  out->parts = (uint32_t)parts;
+  out->bytes = place_local(of, local, step, out->place);
+  return true;
+}

@@ -1,0 +1,130 @@
+/* Which kernels are done together over rows, and that what others touch stays in memory. */
+#include "axle/ops.h"
+#include "axle/transform.h"
+#include "plan/passes.h"
+#include "support/cmocka.h"
+#include "support/tensor.h"
+
+static const int64_t last = -1;
+
+static ax_value mean(ax_value x) { return ax_expand_dims(ax_reduce_mean(x, 1, &last, false), -1); }
+
+static void layernorm(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value centred = ax_sub(in[0], mean(in[0]));
+  out[0] = ax_mul(centred, ax_rsqrt(ax_add(mean(ax_mul(centred, centred)), ax_real(1e-5))));
+}
+
+static void softmax(const ax_value *in, ax_value *out, void *axis) { out[0] = ax_softmax(in[0], *(const int64_t *)axis); }
+
+/* The sum of each row, added to the row as far from the end. */
+static void from_another_row(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_type type = ax_typeof(in[0]);
+  ax_value sums = ax_rev(ax_reduce_sum(in[0], 1, &last, true), 1, (int64_t[]){0});
+  out[0] = ax_add(in[0], ax_broadcast_to(sums, type.rank, type.dims));
+}
+
+/* Exponentials are a result too. */
+static void kept(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_exp(in[0]);
+  out[1] = ax_div(out[0], ax_reduce_sum(out[0], 1, &last, true));
+}
+
+static void two_chains(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  for (int k = 0; k < 2; k++) out[k] = ax_softmax(in[k], -1);
+}
+
+static void describe(ax_text *line, const ax_op *op) {
+  if (op->kind == AX_OP_KERNEL) ax_text_add(line, "kernel");
+  else if (op->kind == AX_OP_ROWS) {
+    const ax_rows *rows = op->rows;
+    uint32_t local = 0;
+    for (uint32_t i = 0; i < rows->slot_count; i++) local += rows->slots[i].row_bytes != 0;
+    ax_text_add(line, "%u members over %lldx%lld, %u of %u slots local", rows->count, (long long)rows->outer, (long long)rows->extent, local, rows->slot_count);
+  } else ax_text_add(line, "other");
+}
+
+static void expect(ax_function body, void *context, uint32_t in_count, uint32_t out_count, ax_type type, const char *wanted) {
+  ax_type in[2] = {type, type};
+  ax_program *program = test_trace(body, context, in, in_count, out_count);
+  ax_plan *plan;
+  ax_text line = {0};
+  char *got;
+  TEST_OK(ax_plan_create(program, NULL, NULL, NULL, &plan));
+  TEST_OK(ax_plan_optimise(plan, NULL, NULL));
+  for (uint32_t i = 0; i < plan->block.count; i++) {
+    if (i > 0) ax_text_add(&line, "; ");
+    describe(&line, &plan->block.ops[i]);
+  }
+  TEST_OK(ax_text_finish(&line, &got));
+  assert_string_equal(got, wanted);
+  ax_free(got);
+  ax_plan_destroy(plan);
+  ax_program_release(program);
+}
+
+static void rows_are_done_together(void **state) {
+  (void)state;
+  if (AX_HOSTILE) skip(); /* where whatever may be done together is */
+  expect(layernorm, NULL, 1, 1, TEST_TYPE(AX_F32, 512, 512), "5 members over 1x512, 10 of 13 slots local");
+  expect(softmax, &(int64_t){-1}, 1, 1, TEST_TYPE(AX_F32, 512, 512), "3 members over 1x512, 6 of 9 slots local");
+  expect(softmax, &(int64_t){-1}, 1, 1, TEST_TYPE(AX_BF16, 4, 8, 512, 512), "3 members over 32x512, 6 of 9 slots local");
+  expect(softmax, &(int64_t){-1}, 1, 1, TEST_TYPE(AX_F32, 100000, 7), "3 members over 1x100000, 6 of 9 slots local");
+}
+
+/* Scores of other rows and what they weigh: neither the scores nor what becomes of them lies in memory. */
+static void attention(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  ax_value shares = ax_softmax(ax_einsum("hqd,hkd->hqk", 2, in), -1);
+  out[0] = ax_einsum("hqk,hkd->hqd", 2, (ax_value[]){shares, in[1]});
+}
+
+static void products_take_part(void **state) {
+  (void)state;
+  if (AX_HOSTILE) skip(); /* where whatever may be done together is */
+  expect(attention, NULL, 2, 1, TEST_TYPE(AX_F32, 8, 512, 64), "5 members over 8x512, 11 of 15 slots local");
+  expect(attention, NULL, 2, 1, TEST_TYPE(AX_BF16, 8, 512, 64), "6 members over 8x512, 14 of 18 slots local");
+  expect(attention, NULL, 2, 1, TEST_TYPE(AX_F32, 8, 4096, 64), "other; 3 members over 8x4096, 6 of 9 slots local; other"); /* factors as large as a cache */
+}
+
+/* What is added up lies between other dimensions: rows are those around it. */
+static void columns_are_done_row_by_row(void **state) {
+  (void)state;
+  if (AX_HOSTILE) skip(); /* where whatever may be done together is */
+  expect(softmax, &(int64_t){1}, 1, 1, TEST_TYPE(AX_F32, 64, 50, 1000), "4 members over 1x64, 4 of 10 slots local");
+  expect(softmax, &(int64_t){2}, 1, 1, TEST_TYPE(AX_F32, 8, 8, 30, 500), "4 members over 8x8, 7 of 10 slots local");
+  expect(softmax, &(int64_t){1}, 1, 1, TEST_TYPE(AX_F32, 4, 1000, 3000), "kernel; kernel; kernel; kernel; kernel; kernel"); /* too much for a cache */
+}
+
+static void what_is_small_or_long_is_not(void **state) {
+  (void)state;
+  if (AX_HOSTILE) skip(); /* where whatever may be done together is */
+  expect(softmax, &(int64_t){-1}, 1, 1, TEST_TYPE(AX_F32, 32, 32), "kernel; kernel; kernel");
+  expect(softmax, &(int64_t){-1}, 1, 1, TEST_TYPE(AX_F32, 4, 1 << 20), "kernel; kernel; kernel; kernel; kernel; kernel");
+}
+
+static void rows_that_depend_on_others_are_not(void **state) {
+  (void)state;
+  expect(from_another_row, NULL, 1, 1, TEST_TYPE(AX_F32, 512, 512), "kernel; kernel");
+  expect(softmax, &(int64_t){0}, 1, 1, TEST_TYPE(AX_F32, 512, 512), "kernel; kernel; kernel; kernel");
+}
+
+static void results_lie_in_memory(void **state) {
+  (void)state;
+  expect(kept, NULL, 1, 2, TEST_TYPE(AX_F32, 512, 512), "2 members over 1x512, 2 of 6 slots local");
+}
+
+static void chains_stay_apart(void **state) {
+  (void)state;
+  expect(two_chains, NULL, 2, 2, TEST_TYPE(AX_F32, 512, 512), "3 members over 1x512, 6 of 9 slots local; 3 members over 1x512, 6 of 9 slots local");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_done_together), cmocka_unit_test(products_take_part), cmocka_unit_test(columns_are_done_row_by_row), cmocka_unit_test(what_is_small_or_long_is_not),
+                                     cmocka_unit_test(rows_that_depend_on_others_are_not), cmocka_unit_test(results_lie_in_memory),
+                                     cmocka_unit_test(chains_stay_apart)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,72 @@
+/* Results that no cache holds are stored past the caches. An ordinary store of a line first fetches it, only for it to be overwritten; that is a third
+   of the memory traffic of y = x + 1.
+
+   Not where the line is in a cache already, as it has just been read: what is overwritten in place. Nor in groups of rows (plan/rows.c) what the next member
+   reads. A kernel may be at work elsewhere too, so this one is a copy. */
+#include "plan/passes.h"
+
+enum { more_than_caches = 32 << 20, few_parts = 8 };
+
+static uint32_t root_of(const ax_plan *plan, const ax_bound *bound, uint32_t slot) { return plan->buffers[bound->buffers[slot]].root; }
+
+typedef struct touching {
+  const ax_plan *plan;
+  uint32_t root, count;
+} touching;
+
+static void count_touch(void *context, uint32_t buffer, bool writes) {
+  touching *t = context;
+  (void)writes;
+  t->count += t->plan->buffers[buffer].root == t->root;
+}
+
+/* All of the array, or a part of which there are few others: what is put together from parts is stored by several kernels. `times`: how often the kernel
+   is done. */
+static bool stores_much(const ax_plan *plan, const ax_bound *bound, int64_t times) {
+  const ax_loop_kernel *k = bound->kernel;
+  const ax_buffer *root = &plan->buffers[root_of(plan, bound, k->stores[0].slot)];
+  double bytes = (double)ax_dtype_bytes(k->slots[k->stores[0].slot].dtype) * (double)times, whole = (double)ax_buffer_bytes(root);
+  for (uint32_t d = 0; d < k->rank; d++) bytes *= (double)k->dims[d];
+  return !root->updated && whole >= more_than_caches && bytes * few_parts >= whole;
+}
+
+/* `op`: the kernel's, or the group's that it is a member of, which touches what is stored by that alone. */
+static ax_status stream(ax_plan *plan, const ax_op *op, ax_bound *bound, int64_t times) {
+  if (bound->kernel->reduce_rank > 0 || bound->kernel->store_count != 1 || !stores_much(plan, bound, times)) return AX_OK;
+  touching t = {.plan = plan, .root = root_of(plan, bound, bound->kernel->stores[0].slot)};
+  ax_op_visit(op, count_touch, &t);
+  if (t.count != 1) return AX_OK;
+  ax_loop_kernel *copy = ax_arena_copy(&plan->arena, bound->kernel, sizeof *copy);
+  if (copy == NULL) return ax_out_of_memory(sizeof *copy);
+  copy->streams = true;
+  bound->kernel = copy;
+  return AX_OK;
+}
+
+/* What rows are computed of is in a cache, so that narrow floats, which take longer to compute than to store, would only wait for memory. */
+static ax_status stream_group(ax_plan *plan, ax_op *op) {
+  enum { least_bytes = 4 };
+  const ax_rows_slot *slots = op->rows->slots;
+  for (uint32_t m = 0; m < op->rows->count; m++) {
+    ax_op *member = &op->rows->members[m];
+    const bool is_kernel = member->kind == AX_OP_KERNEL;
+    const uint32_t slot = is_kernel ? member->kernel.kernel->stores[0].slot : 0;
+    const bool local = slots[slot].row_bytes != 0; /* a block of rows on the stack */
+    slots += ax_op_slots(member);
+    if (is_kernel && !local && ax_dtype_bytes(member->kernel.kernel->slots[slot].dtype) >= least_bytes) AX_TRY(stream(plan, op, &member->kernel, op->rows->outer));
+  }
+  return AX_OK;
+}
+
+static ax_status stream_block(void *context, ax_block *block, bool is_body) {
+  ax_plan *plan = context;
+  (void)is_body;
+  for (uint32_t i = 0; i < block->count; i++) {
+    ax_op *op = &block->ops[i];
+    if (op->kind == AX_OP_KERNEL) AX_TRY(stream(plan, op, &op->kernel, 1));
+    if (op->kind == AX_OP_ROWS) AX_TRY(stream_group(plan, op));
+  }
+  return AX_OK;
+}
+
+ax_status ax_plan_stream(ax_plan *plan) { return ax_blocks_visit(&plan->block, stream_block, plan); }

@@ -1,0 +1,266 @@
+/* Updates in place: a value with a part overwritten lives in the memory of the value it was made from, when nobody needs that any
+   more, so that writing a row costs a row.
+
+     t = copy of s;  t[i..] = part;  ... t ...                  becomes      s[i..] = part;  ... s ...
+     the same in a loop's body, with  s = copy of t  at its end  becomes      s[i..] = part
+
+   s and t are one memory from the copy on when they hold the same value wherever both are alive. That is so when
+
+     t   is touched in this block only, first by the copy; and
+     s   is touched in this block only, and not after the copy (a donated argument counts, in the outermost block);
+         or the block is a loop's body at whose end s becomes a copy of t, and nothing touches s between the two copies.
+
+   Inner blocks come first and copies from the last to the first, so that a chain of updates ends up in one memory. Only values that
+   are updated are looked at: others are better left for fusion. What another frame put into the memory before must be there when a
+   part is overwritten: the root is marked `updated`, and whoever writes it counts as its reader too (exec/flatten.c). */
+#include <string.h>
+
+#include "plan/passes.h"
+
+typedef struct summary { /* of a root's touches in the block at hand: operations by number, -1 for none */
+  int64_t first, last, before_last, last_write;
+  uint32_t visits;
+} summary;
+
+typedef struct updater {
+  ax_plan *plan;
+  ax_arena scratch;
+  uint32_t *parent;   /* by root: what it was united with; itself */
+  uint32_t *total;    /* by root: visits in all blocks */
+  bool *updated;      /* by root */
+  uint32_t *result;   /* by root: the result it is; AX_NONE */
+  summary *summaries; /* by root */
+  uint32_t *listed, listed_count; /* roots that have one */
+  uint32_t op;
+  bool takes; /* some operation takes rows of a ragged exchange */
+} updater;
+
+static uint32_t root_of(const updater *u, uint32_t buffer) {
+  uint32_t root = u->plan->buffers[buffer].root;
+  for (; u->parent[root] != root; root = u->parent[root]) u->parent[root] = u->parent[u->parent[root]];
+  return root;
+}
+
+/* --- Touches --- */
+
+static void summarise(void *context, uint32_t buffer, bool writes) {
+  updater *u = context;
+  uint32_t root = root_of(u, buffer);
+  summary *s = &u->summaries[root];
+  if (s->visits++ == 0) {
+    *s = (summary){.first = u->op, .last = -1, .before_last = -1, .last_write = -1, .visits = 1};
+    u->listed[u->listed_count++] = root;
+  }
+  if (s->last != u->op) s->before_last = s->last;
+  s->last = u->op;
+  if (writes) s->last_write = u->op;
+}
+
+static void forget(updater *u) {
+  while (u->listed_count > 0) u->summaries[u->listed[--u->listed_count]].visits = 0;
+}
+
+/* --- Copies --- */
+
+/* All of its root's memory. */
+static bool is_whole(const updater *u, uint32_t buffer) {
+  const ax_buffer *b = &u->plan->buffers[buffer], *root = &u->plan->buffers[root_of(u, buffer)];
+  return b->offset == 0 && b->loop == AX_NONE && b->axes == root->axes && ax_buffer_bytes(b) == ax_buffer_bytes(root);
+}
+
+/* An operation that does nothing but copy all of one root to another. */
+static bool copies(const updater *u, const ax_op *op, uint32_t *to, uint32_t *from) {
+  if (!ax_op_copies_all(op, to, from) || !is_whole(u, *to) || !is_whole(u, *from)) return false;
+  bool alike = u->plan->buffers[*to].axes == u->plan->buffers[*from].axes && op->axes == u->plan->buffers[*to].axes;
+  *to = root_of(u, *to);
+  *from = root_of(u, *from);
+  return alike && *to != *from;
+}
+
+/* A result in an argument's memory has blocks of the argument's shape. */
+static bool may_be_overwritten(const updater *u, uint32_t from, uint32_t to, bool outermost) {
+  const ax_plan *plan = u->plan;
+  const ax_buffer *source = &plan->buffers[from];
+  if (source->kind == AX_BUFFER_TEMP) return true;
+  if (source->kind != AX_BUFFER_INPUT || !outermost || plan->donate == NULL || !plan->donate[source->index]) return false;
+  if (u->result[to] == AX_NONE) return true;
+  const ax_buffer *out = &plan->buffers[plan->out[u->result[to]]];
+  return out->axes == source->axes && ax_same_shape(&out->type, &source->type);
+}
+
+/* Whether the copy at `at` can go; *back: the copy at the end of the body that goes with it, or the same. */
+static bool may_unite(const updater *u, const ax_block *block, uint32_t at, uint32_t from, uint32_t to, bool is_body, uint32_t *back) {
+  bool outermost = block == &u->plan->block;
+  const summary *source = &u->summaries[from], *target = &u->summaries[to];
+  if (!u->updated[to] || u->plan->buffers[to].kind != AX_BUFFER_TEMP) return false;
+  if (target->first != at || target->visits != u->total[to] || (u->result[to] != AX_NONE && !outermost)) return false;
+  if (!may_be_overwritten(u, from, to, outermost)) return false;
+  *back = at;
+  if (source->last <= at) return source->visits == u->total[from] && u->result[from] == AX_NONE;
+  uint32_t end_to, end_from;
+  if (!is_body || source->before_last > at || target->last_write >= source->last) return false;
+  *back = (uint32_t)source->last;
+  return copies(u, &block->ops[*back], &end_to, &end_from) && end_to == from && end_from == to;
+}
+
+static void unite(updater *u, uint32_t to, uint32_t from, bool twice) {
+  summary *source = &u->summaries[from];
+  const summary *target = &u->summaries[to];
+  uint32_t gone = twice ? 4 : 2; /* each copy visits two */
+  u->parent[to] = from;
+  u->updated[from] = u->plan->buffers[from].updated = true;
+  if (u->result[to] != AX_NONE) u->result[from] = u->result[to];
+  u->total[from] += u->total[to] - gone;
+  source->visits += target->visits - gone;
+  source->last = target->last;
+  source->before_last = target->before_last;
+  source->last_write = target->last_write;
+}
+
+static ax_status place_block(void *context, ax_block *block, bool is_body) {
+  updater *u = context;
+  bool any = false;
+  uint32_t to, from, back;
+  for (uint32_t i = 0; i < block->count && !any; i++) any = copies(u, &block->ops[i], &to, &from) && u->updated[to];
+  if (!any) return AX_OK;
+  for (u->op = 0; u->op < block->count; u->op++) ax_op_visit_all(&block->ops[u->op], summarise, u);
+  for (uint32_t i = block->count; i-- > 0;) {
+    if (!copies(u, &block->ops[i], &to, &from) || !may_unite(u, block, i, from, to, is_body, &back)) continue;
+    unite(u, to, from, back != i);
+    block->ops[i].kind = block->ops[back].kind = AX_OP_NONE;
+  }
+  forget(u);
+  ax_block_sweep(block);
+  return AX_OK;
+}
+
+/* --- Ragged exchanges --- */
+
+/* Where a copy cannot go, rows that are put in it need not be copied before: whoever takes them takes from the source what they leave.
+   A source that a kernel makes for the copy alone stays, since fusion then makes it in its place. In one walk over each block, by
+   root: the operation that is its latest write, whether a kernel does that, and the copy that it is and nobody has touched. */
+typedef struct taker {
+  updater *u;
+  const uint32_t *reads;
+  int64_t *written, *copied; /* -1 */
+  bool *by_kernel;
+  uint32_t *source; /* buffer */
+  int64_t op;
+  bool is_kernel, clears;
+} taker;
+
+static void note_touch(void *context, uint32_t buffer, bool writes) {
+  taker *t = context;
+  uint32_t root = root_of(t->u, buffer);
+  t->copied[root] = -1;
+  if (!writes && !t->clears) return;
+  t->written[root] = t->clears ? -1 : t->op;
+  t->by_kernel[root] = !t->clears && t->is_kernel;
+}
+
+static void take_from_source(taker *t, ax_block *block, ax_ragged *ragged) {
+  uint32_t root = root_of(t->u, ragged->out);
+  int64_t copy = t->copied[root];
+  if (copy < 0) return;
+  uint32_t from = root_of(t->u, t->source[root]);
+  if (t->written[from] > copy || (t->by_kernel[from] && t->reads[from] == 1)) return;
+  ragged->base = t->source[root];
+  block->ops[copy].kind = AX_OP_NONE;
+}
+
+static ax_status take_in_block(void *context, ax_block *block, bool is_body) {
+  taker *t = context;
+  (void)is_body;
+  for (uint32_t i = 0; i < block->count; i++) {
+    ax_op *op = &block->ops[i];
+    uint32_t to, from;
+    if (op->kind == AX_OP_RAGGED && op->step == AX_RAGGED_TAKE) take_from_source(t, block, op->ragged);
+    t->op = i;
+    t->is_kernel = op->kind == AX_OP_KERNEL;
+    ax_op_visit_all(op, note_touch, t);
+    if (!ax_op_copies_all(op, &to, &from) || !is_whole(t->u, to) || op->axes != t->u->plan->buffers[to].axes) continue;
+    t->copied[root_of(t->u, to)] = i;
+    t->source[root_of(t->u, to)] = from;
+  }
+  t->clears = true;
+  for (uint32_t i = 0; i < block->count; i++) ax_op_visit_all(&block->ops[i], note_touch, t);
+  t->clears = false;
+  ax_block_sweep(block);
+  return AX_OK;
+}
+
+static ax_status take_from_sources(updater *u) {
+  size_t count = u->plan->buffer_count;
+  uint32_t *reads = ax_arena_alloc(&u->scratch, count * sizeof reads[0]), *writes = ax_arena_alloc(&u->scratch, count * sizeof writes[0]);
+  taker t = {.u = u, .reads = reads, .written = ax_arena_alloc(&u->scratch, count * sizeof t.written[0]),
+             .copied = ax_arena_alloc(&u->scratch, count * sizeof t.copied[0]), .by_kernel = ax_arena_alloc(&u->scratch, count),
+             .source = ax_arena_alloc(&u->scratch, count * sizeof t.source[0])};
+  if (reads == NULL || writes == NULL || t.written == NULL || t.copied == NULL || t.by_kernel == NULL || t.source == NULL)
+    return ax_out_of_memory(count * sizeof t.written[0]);
+  for (size_t i = 0; i < count; i++) t.written[i] = t.copied[i] = -1;
+  ax_plan_count(u->plan, reads, writes);
+  return ax_blocks_visit(&u->plan->block, take_in_block, &t);
+}
+
+/* --- The plan --- */
+
+static void count_one(void *context, uint32_t buffer, bool writes) {
+  updater *u = context;
+  (void)writes;
+  u->total[root_of(u, buffer)]++;
+}
+
+/* Writes a part of something, at a place known when it runs. */
+static void note_updates(updater *u, const ax_op *op) {
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  for (uint32_t i = 0; i < kernel->store_count; i++)
+    for (uint32_t d = 0; d < kernel->slots[kernel->stores[i].slot].rank; d++)
+      if (kernel->stores[i].at[d].dynamic != AX_NONE) u->updated[root_of(u, op->kernel.buffers[kernel->stores[i].slot])] = true;
+}
+
+static void note_written(updater *u, const ax_routine *routine) {
+  for (uint32_t k = 0; k < routine->out_count; k++) u->updated[root_of(u, routine->buffers[routine->in_count + k])] = true;
+}
+
+/* Rows are taken into what is a copy of the equation's output until then. */
+static void note_taking(updater *u, const ax_op *op) { u->takes = u->updated[root_of(u, op->ragged->out)] = true; }
+
+/* What a kernel writes beside fresh results is a copy of an operand until then. */
+static void note_copied(updater *u, const ax_cores *cores) {
+  for (uint32_t k = cores->fresh_count; k < cores->out_count; k++) u->updated[root_of(u, cores->buffers[cores->in_count + k])] = true;
+}
+
+static void look_at(void *context, ax_op *op) {
+  ax_op_visit(op, count_one, context);
+  if (op->kind == AX_OP_KERNEL) note_updates(context, op);
+  if (op->kind == AX_OP_ROUTINE && op->routine->updates) note_written(context, op->routine);
+  if (op->kind == AX_OP_RAGGED && op->step == AX_RAGGED_TAKE) note_taking(context, op);
+  if (op->kind == AX_OP_CORES) note_copied(context, op->cores);
+}
+
+static ax_status place(updater *u) {
+  ax_plan *plan = u->plan;
+  uint32_t count = plan->buffer_count;
+  u->parent = ax_arena_alloc(&u->scratch, count * sizeof u->parent[0]);
+  u->total = ax_arena_alloc(&u->scratch, count * sizeof u->total[0]);
+  u->updated = ax_arena_alloc(&u->scratch, count);
+  u->result = ax_arena_alloc(&u->scratch, count * sizeof u->result[0]);
+  u->summaries = ax_arena_alloc(&u->scratch, count * sizeof u->summaries[0]);
+  u->listed = ax_arena_alloc(&u->scratch, count * sizeof u->listed[0]);
+  if (u->parent == NULL || u->total == NULL || u->updated == NULL || u->result == NULL || u->summaries == NULL || u->listed == NULL)
+    return ax_out_of_memory(count * sizeof u->summaries[0]);
+  for (uint32_t i = 0; i < count; i++) u->parent[i] = i;
+  memset(u->result, 0xff, count * sizeof u->result[0]);
+  for (uint32_t k = 0; k < plan->out_count; k++) u->result[plan->buffers[plan->out[k]].root] = k;
+  ax_block_walk(&plan->block, look_at, u);
+  AX_TRY(ax_blocks_visit(&plan->block, place_block, u));
+  for (uint32_t i = 0; i < count; i++) plan->buffers[i].root = root_of(u, i);
+  return u->takes ? take_from_sources(u) : AX_OK;
+}
+
+ax_status ax_plan_update_in_place(ax_plan *plan) {
+  updater u = {.plan = plan};
+  ax_status status = place(&u);
+  ax_arena_deinit(&u.scratch);
+  return status;
+}
