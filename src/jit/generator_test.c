@@ -6,8 +6,8 @@
 /* cmocka wants the four above first */
 #include <cmocka.h>
 
-#include "jit/generator.h"
-#include "jit/llvm.h"
+#include "jit/emit/generator.h"
+#include "jit/llvm/llvm.h"
 
 static char *nothing(void) { return NULL; }
 
