@@ -225,7 +225,8 @@ typedef enum ax_timeline_form { AX_TIMELINE_TEXT, AX_TIMELINE_JSON } ax_timeline
 AX_MUST_USE ax_status ax_executable_timeline(ax_executable *executable, ax_timeline_form form, char **out);
 
 /* Runs and waits: ax_run_start, then until the results are ready. The thread works on this run until it is over, beside the runtime's
-   workers. `out` receives arrays owned by the caller, all NULL on failure. Any thread, several at once; the workers serve all runs.
+   workers. `out` receives arrays owned by the caller, all NULL on failure. Any thread, several at once; the workers serve all runs. A run takes at
+   most 32 KB of the thread's stack, whatever the program; callbacks come on top of that.
    AX_INVALID_ARGUMENT: wrong number of arguments; shapes or dtypes that do not match, arrays of another runtime, arrays donated
    to an earlier run (the first five are named); committed arrays (ax_array_is_committed) on different devices, or on another number of them than the
    executable's mesh has (the first are named, with their layouts and devices); an array that is donated and an argument twice, or donated by another thread meanwhile.

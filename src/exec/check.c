@@ -98,7 +98,8 @@ typedef struct look {
 } look;
 
 /* AX_NOT_FINITE, without a message: something is suspect. */
-static ax_status look_at_part(const void *context, uint32_t part) {
+static ax_status look_at_part(const void *context, ax_seat *seat, uint32_t part) {
+  (void)seat;
   const look *l = context;
   const ax_value_check *check = l->instr->check;
   size_t bytes = ax_dtype_bytes(check->dtype[0]);

@@ -54,20 +54,18 @@ int64_t ax_part_begin(int64_t extent, int64_t part, int64_t parts) {
 
 ax_status ax_compute_part(const ax_frame *frame, const ax_instr *instr, uint32_t part) {
   if (instr->kind == AX_INSTR_ROUTINE) return routine_part(frame, instr, part);
-  int64_t parts = instr->parts, extent = instr->kind == AX_INSTR_ROWS ? instr->rows->rows->outer * instr->rows->rows->extent : instr->kernel.extent;
-  const int64_t begin = ax_part_begin(extent, part, parts), end = ax_part_begin(extent, part + (int64_t)1, parts);
-  if (instr->kind == AX_INSTR_ROWS) return ax_compute_rows(frame, instr, begin, end);
-  ax_compute_range(frame, instr, begin, end);
+  const int64_t parts = instr->parts, extent = instr->kernel.extent;
+  ax_compute_range(frame, instr, ax_part_begin(extent, part, parts), ax_part_begin(extent, part + (int64_t)1, parts));
   return AX_OK;
 }
 
-ax_status ax_compute(const ax_frame *frame, const ax_instr *instr, ax_pool *pool) {
+ax_status ax_compute(const ax_frame *frame, const ax_instr *instr, void *block, ax_pool *pool) {
   ax_status status = AX_OK;
   if (instr->kind == AX_INSTR_GEMM) return ax_gemm_compute(frame, instr, pool);
   if (instr->kind == AX_INSTR_KERNEL)
     ax_compute_range(frame, instr, 0, instr->kernel.extent);
   else if (instr->kind == AX_INSTR_ROWS)
-    status = ax_compute_rows(frame, instr, 0, instr->rows->rows->outer * instr->rows->rows->extent);
+    status = ax_compute_rows(frame, instr, 0, instr->rows->rows->outer * instr->rows->rows->extent, block);
   else
     for (uint32_t part = 0; status == AX_OK && part < instr->parts; part++) status = ax_compute_part(frame, instr, part);
   return status;
@@ -77,7 +75,7 @@ ax_status ax_compute_failed(const ax_instr *instr, ax_status status) {
   const ax_gemm *g = instr->gemm;
   if (status == AX_OK) return AX_OK;
   if (instr->kind == AX_INSTR_ROUTINE) return ax_error(status, "%s found no memory to work in", instr->eqn->prim->name);
-  if (instr->kind == AX_INSTR_ROWS) return ax_error(status, "products over the same rows found no memory to work in");
+  if (instr->kind == AX_INSTR_ROWS) return ax_error(status, "kernels and products over the same rows found no memory to work in");
   assert(instr->kind == AX_INSTR_GEMM && status == AX_OUT_OF_MEMORY);
   return ax_error(status, "a product %s[%lld,%lld] x [%lld,%lld] found no memory to work in", ax_dtype_name(g->dtype), (long long)g->m,
                   (long long)g->k, (long long)g->k, (long long)g->n);

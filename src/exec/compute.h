@@ -29,15 +29,16 @@ static inline void ax_compute_strand(const ax_frame *frame, const ax_strand_inst
 /* Where a part begins of what goes from 0 to extent. */
 int64_t ax_part_begin(int64_t extent, int64_t part, int64_t parts);
 
-/* A ROWS instruction, over part of its rows (exec/rows.c). AX_OUT_OF_MEMORY has no message. */
-AX_MUST_USE ax_status ax_compute_rows(const ax_frame *frame, const ax_instr *instr, int64_t begin, int64_t end);
-/* All of them, in parts that others help with. */
+/* A ROWS instruction, over part of its rows (exec/rows.c); block: the executable's rows_bytes of memory, aligned to 64 bytes. AX_OUT_OF_MEMORY has no
+   message. */
+AX_MUST_USE ax_status ax_compute_rows(const ax_frame *frame, const ax_instr *instr, int64_t begin, int64_t end, void *block);
+/* All of them, each part with the block of the thread that does it; in parts that others help with, where that is worth it. */
 AX_MUST_USE ax_status ax_rows_run(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr);
 
-/* A KERNEL, ROWS, GEMM or ROUTINE instruction, whole; or, but of a GEMM (gemm.h), part `part` of its `parts`, which may run at once. pool: where products take
-   memory to work in; NULL: from anywhere. Their status has no message yet, since a part may fail on another thread than the one that reports it:
+/* A KERNEL, ROWS, GEMM or ROUTINE instruction, whole; or, of a KERNEL or ROUTINE, part `part` of its `parts`, which may run at once. block: as above, for
+   ROWS alone. pool: where products take memory to work in; NULL: from anywhere. Their status has no message yet, since a part may fail on another thread than the one that reports it:
    ax_compute_failed gives the message to any but AX_OK. */
-AX_MUST_USE ax_status ax_compute(const ax_frame *frame, const ax_instr *instr, ax_pool *pool);
+AX_MUST_USE ax_status ax_compute(const ax_frame *frame, const ax_instr *instr, void *block, ax_pool *pool);
 AX_MUST_USE ax_status ax_compute_part(const ax_frame *frame, const ax_instr *instr, uint32_t part);
 AX_MUST_USE ax_status ax_compute_failed(const ax_instr *instr, ax_status status);
 /* An EVAL instruction on device f. */

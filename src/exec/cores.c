@@ -87,7 +87,8 @@ static ax_status enter(ax_execution *run, const ax_frame *frame, const ax_instr 
 }
 
 /* The first of several parts that fail has left its message in the kernel's state. */
-static ax_status run_part(const void *context, uint32_t part) {
+static ax_status run_part(const void *context, ax_seat *seat, uint32_t part) {
+  (void)seat;
   const runner *r = context;
   const ax_cores *cores = r->instr->cores->cores;
   uint64_t ticket;

@@ -307,6 +307,7 @@ struct ax_executable {
   ax_result *results;
   unsigned char *constants; /* of the CONST space: aligned, on the heap */
   uint32_t const_space, scratch_space;
+  size_t rows_bytes; /* that local roots of a ROWS instruction take at most: each thread that does rows has a block of so many */
   double lower_seconds, compile_seconds;
   bool threaded; /* big enough for more than the calling thread */
   bool brief;    /* so short that waiting for a thread without a processor would be most of it */

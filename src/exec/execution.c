@@ -105,6 +105,7 @@ void ax_execution_destroy(ax_executable *e, ax_execution *run) {
   free_scratch(e, run->scratch);
   for (uint32_t i = 0; i < run->seat_count; i++) {
     free_scratch(e, run->seats[i].scratch);
+    ax_pool_free(&e->runtime->pool, run->seats[i].rows, e->rows_bytes);
     ax_free(run->seats[i].spans);
     pthread_mutex_destroy(&run->seats[i].lock);
     pthread_cond_destroy(&run->seats[i].share.left);

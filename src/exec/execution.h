@@ -27,9 +27,12 @@ typedef struct ax_frame {
 
 enum { AX_PLACED_PARTS = 512 }; /* of a share, of which each thread takes those near its own place */
 
+struct ax_seat;
+typedef ax_status ax_part_of_work(const void *context, struct ax_seat *seat, uint32_t part); /* seat: of the thread that does it */
+
 /* Work in parts that several threads do: by the thread whose seat it is, and by whoever is idle. exec/share.c */
 typedef struct ax_share {
-  ax_status (*part)(const void *context, uint32_t part);
+  ax_part_of_work *part;
   const void *context;
   _Atomic uint32_t count;  /* parts */
   _Atomic bool open;       /* others may join */
@@ -51,6 +54,7 @@ typedef struct ax_seat {
   uint32_t first, last;    /* linked by parking.next */
   _Atomic uint32_t count;
   void *scratch;
+  void *rows;              /* memory for a block of rows (exec/rows.c); NULL: none was needed here yet */
   struct ax_span *spans;   /* timeline.h */
   uint32_t span_count, span_capacity;
   bool spans_lost;

@@ -24,8 +24,9 @@ typedef struct computation {
   const ax_instr *instr;
 } computation;
 
-static ax_status compute_part(const void *context, uint32_t part) {
+static ax_status compute_part(const void *context, ax_seat *seat, uint32_t part) {
   const computation *c = context;
+  (void)seat;
   return ax_compute_part(c->frame, c->instr, part);
 }
 
@@ -34,9 +35,9 @@ static ax_status compute_part(const void *context, uint32_t part) {
 static ax_status compute(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr) {
   seat->share.frame = (uint32_t)(frame - run->frames);
   seat->share.instr = (uint32_t)(instr - frame->code->instrs);
-  if (!ax_share_worth(run, instr)) return ax_compute(frame, instr, &run->executable->runtime->pool);
-  if (instr->kind == AX_INSTR_GEMM) return ax_gemm_run(run, seat, frame, instr);
   if (instr->kind == AX_INSTR_ROWS) return ax_rows_run(run, seat, frame, instr);
+  if (!ax_share_worth(run, instr)) return ax_compute(frame, instr, NULL, &run->executable->runtime->pool);
+  if (instr->kind == AX_INSTR_GEMM) return ax_gemm_run(run, seat, frame, instr);
   return ax_share_parts(run, seat, compute_part, &(computation){frame, instr}, instr->parts);
 }
 

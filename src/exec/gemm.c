@@ -323,7 +323,8 @@ typedef struct gemm_run {
   int64_t row_edge, column_edge;
 } gemm_run;
 
-static ax_status make_tile(const void *context, uint32_t part) {
+static ax_status make_tile(const void *context, ax_seat *seat, uint32_t part) {
+  (void)seat;
   const gemm_run *r = context;
   const ax_gemm *g = r->instr->gemm;
   const tiling t = r->tiles;

@@ -294,6 +294,7 @@ static ax_status rows_refs(placer *p, ax_instr *instr, const ax_rows *rows) {
   instr->refs = ax_arena_alloc(&p->a->plan->arena, rows->slot_count * sizeof instr->refs[0]);
   if (instr->refs == NULL) return ax_out_of_memory(rows->slot_count * sizeof instr->refs[0]);
   instr->ref_count = rows->slot_count;
+  if (p->e->rows_bytes < (size_t)rows->block_bytes) p->e->rows_bytes = (size_t)rows->block_bytes;
   for (uint32_t k = 0; k < rows->count; k++)
     for (uint32_t i = 0; i < ax_op_slots(&rows->members[k]); i++, at++) {
       uint32_t buffer = ax_op_slot(&rows->members[k], i).buffer;

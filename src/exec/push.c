@@ -107,7 +107,8 @@ static void put_in_turn(const contributions *c, int64_t offset, char *dst, int64
 }
 
 /* One block of what goes to one peer. */
-static ax_status put_block(const void *context, uint32_t part) {
+static ax_status put_block(const void *context, ax_seat *seat, uint32_t part) {
+  (void)seat;
   const contributions *c = context;
   const ax_push *push = c->instr->push;
   uint32_t peer = part / c->blocks;
@@ -129,7 +130,7 @@ static void put_contributions(ax_execution *run, ax_seat *seat, contributions *c
   c->blocks = (uint32_t)((c->steps + c->block - 1) / c->block);
   uint32_t parts = c->blocks * (uint32_t)peers;
   bool shared = c->steps * step * peers * count >= shared_elems;
-  for (uint32_t i = 0; i < parts && !shared; i++) (void)put_block(c, i);
+  for (uint32_t i = 0; i < parts && !shared; i++) (void)put_block(c, seat, i);
   seat->share.frame = (uint32_t)(c->frame - run->frames);
   seat->share.instr = (uint32_t)(c->instr - c->frame->code->instrs);
   ax_status status = shared ? ax_share_parts(run, seat, put_block, c, parts) : AX_OK;

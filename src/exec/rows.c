@@ -3,6 +3,8 @@
    A slot of a local root is as if the root lay in memory whole: where row `first` of the block lies less so many rows. So its members know nothing of it.
 
    The products' right factors are packed by whoever does the rows, for each outer index, unless they are packed already. */
+#include <string.h>
+
 #include "exec/compute.h"
 #include "exec/gemm.h"
 #include "exec/share.h"
@@ -132,9 +134,9 @@ static ax_status prepare_products(rows_work *w, int64_t most) {
   return AX_OK;
 }
 
-ax_status ax_compute_rows(const ax_frame *frame, const ax_instr *instr, int64_t begin, int64_t end) {
-  _Alignas(64) char block[AX_ROWS_BYTES];
+ax_status ax_compute_rows(const ax_frame *frame, const ax_instr *instr, int64_t begin, int64_t end, void *block) {
   rows_work w;
+  if (AX_HOSTILE && instr->rows->rows->block_bytes > 0) memset(block, 0xff, (size_t)instr->rows->rows->block_bytes);
   w.instr = instr->rows;
   w.coordinates = frame->coordinates;
   w.products = NULL;
@@ -148,6 +150,7 @@ ax_status ax_compute_rows(const ax_frame *frame, const ax_instr *instr, int64_t 
 /* --- By several threads --- */
 
 typedef struct rows_run {
+  ax_execution *run;
   const ax_frame *frame;
   const ax_instr *instr;
   int64_t parts;
@@ -159,9 +162,19 @@ static int64_t first_row(const rows_run *r, int64_t part) {
   return r->whole ? rows->outer * part / r->parts * rows->extent : ax_part_begin(rows->outer * rows->extent, part, r->parts);
 }
 
-static ax_status compute_part(const void *context, uint32_t part) {
+/* The seat's block: no stack of a thread has to have room for it. It stays with the run, which is kept for the next call. */
+static ax_status take_block(ax_execution *run, ax_seat *seat, void **out) {
+  const ax_executable *e = run->executable;
+  if (seat->rows == NULL && e->rows_bytes > 0) AX_TRY(ax_pool_alloc(&e->runtime->pool, e->rows_bytes, &seat->rows));
+  *out = seat->rows;
+  return AX_OK;
+}
+
+static ax_status compute_part(const void *context, ax_seat *seat, uint32_t part) {
   const rows_run *r = context;
-  return ax_compute_rows(r->frame, r->instr, first_row(r, part), first_row(r, part + (int64_t)1));
+  void *block;
+  AX_TRY(take_block(r->run, seat, &block));
+  return ax_compute_rows(r->frame, r->instr, first_row(r, part), first_row(r, part + (int64_t)1), block);
 }
 
 static bool has_products(const ax_rows *rows) {
@@ -172,7 +185,12 @@ static bool has_products(const ax_rows *rows) {
 
 ax_status ax_rows_run(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr) {
   const ax_rows *rows = instr->rows->rows;
-  rows_run r = {.frame = frame, .instr = instr, .parts = instr->parts};
+  rows_run r = {.run = run, .frame = frame, .instr = instr, .parts = instr->parts};
+  if (!ax_share_worth(run, instr)) {
+    void *block;
+    AX_TRY(take_block(run, seat, &block));
+    return ax_compute_rows(frame, instr, 0, rows->outer * rows->extent, block);
+  }
   if (has_products(rows)) {
     r.whole = rows->outer >= few_parts * (int64_t)run->threads;
     const int64_t most = (r.whole ? whole_parts : few_parts) * (int64_t)run->threads;

@@ -43,13 +43,13 @@ static uint32_t place_of(const ax_execution *run, const ax_seat *seat, uint32_t 
 }
 
 /* Gives how many parts it did. */
-static uint32_t do_parts(ax_execution *run, const ax_seat *seat, ax_share *share) {
+static uint32_t do_parts(ax_execution *run, ax_seat *seat, ax_share *share) {
   const uint32_t count = atomic_load_explicit(&share->count, memory_order_relaxed);
   uint32_t place = place_of(run, seat, count), done = 0;
   for (uint32_t taken; (taken = atomic_fetch_add(&share->taken, 1)) < count; done++) {
     if (share == &seat->share) atomic_store_explicit(&share->processor, ax_processor(), memory_order_relaxed);
     if (taken + 1 == count) atomic_fetch_sub(&run->shares, 1);
-    ax_status status = share->part(share->context, count <= AX_PLACED_PARTS ? take_near(share, count, &place) : taken);
+    ax_status status = share->part(share->context, seat, count <= AX_PLACED_PARTS ? take_near(share, count, &place) : taken);
     if (status != AX_OK) atomic_store(&share->status, status);
   }
   return done;
@@ -73,17 +73,16 @@ static void leave(ax_execution *run, ax_share *share) {
   pthread_mutex_unlock(&run->lock);
 }
 
-ax_status ax_share_parts(ax_execution *run, ax_seat *seat, ax_status (*part)(const void *context, uint32_t part), const void *context,
-                         uint32_t count) {
+ax_status ax_share_parts(ax_execution *run, ax_seat *seat, ax_part_of_work *part, const void *context, uint32_t count) {
   ax_status status = AX_OK;
   uint32_t first = 0;
   if (!run->threaded || count <= 1) {
-    for (; first < count && status == AX_OK; first++) status = part(context, first);
+    for (; first < count && status == AX_OK; first++) status = part(context, seat, first);
     return status;
   }
   if (better_alone(run, count)) {
     const int64_t begin = ax_timeline_now();
-    do status = part(context, first++);
+    do status = part(context, seat, first++);
     while (first < count && status == AX_OK && ax_timeline_now() - begin < long_alone); /* what takes longer is worth a wait */
     if (first == count || status != AX_OK) return status;
   }

@@ -45,8 +45,9 @@ typedef struct parts {
   _Atomic bool begun, over;
 } parts;
 
-static ax_status part(const void *context, uint32_t index) {
+static ax_status part(const void *context, ax_seat *seat, uint32_t index) {
   parts *p = (parts *)context;
+  assert_ptr_equal(seat, &p->s->seat[pthread_equal(pthread_self(), p->owner) ? 0 : p->seat]);
   atomic_fetch_add(&p->times[index], 1);
   if (pthread_equal(pthread_self(), p->owner)) {
     atomic_store(&p->begun, true);

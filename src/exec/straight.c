@@ -24,7 +24,7 @@ struct ax_straight {
   uint32_t *input_part; /* by input; AX_NONE: nothing depends on it */
   uint32_t in_count, out_count;
   result *results;
-  size_t iterations_at, scratch_at, kept_at, aside_at, bytes;
+  size_t iterations_at, scratch_at, rows_at, kept_at, aside_at, bytes;
 };
 
 static size_t round_up(size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -83,7 +83,8 @@ static ax_status describe(ax_straight *s, const uint32_t *in_place) {
     if (e->spaces[p].kind == AX_SPACE_INPUT) s->input_part[e->kept[e->spaces[p].index]] = e->spaces[p].first;
   s->iterations_at = round_up(e->part_count * sizeof(void *));
   s->scratch_at = round_up(s->iterations_at + (e->loop_count + (size_t)1 + e->region_count + AX_MAX_AXES) * sizeof(int64_t));
-  s->kept_at = s->scratch_at + round_up((size_t)e->spaces[e->scratch_space].bytes);
+  s->rows_at = s->scratch_at + round_up((size_t)e->spaces[e->scratch_space].bytes);
+  s->kept_at = s->rows_at + round_up(e->rows_bytes);
   s->bytes = s->kept_at;
   for (uint32_t p = 0; p < e->space_count; p++)
     if (e->spaces[p].kind == AX_SPACE_KEPT) s->bytes += round_up(e->spaces[p].total);
@@ -210,7 +211,7 @@ ax_status ax_straight_run(const ax_straight *s, void *const *in, void *const *ou
         break;
       case AX_INSTR_ENTER:
       case AX_INSTR_END: break;
-      default: status = ax_compute_failed(instr, ax_compute(&frame, instr, NULL)); break;
+      default: status = ax_compute_failed(instr, ax_compute(&frame, instr, (char *)work + s->rows_at, NULL)); break;
     }
   }
   finish(s, in, out, work);

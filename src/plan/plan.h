@@ -140,8 +140,8 @@ typedef struct ax_routine {
    A kernel has a dimension of `extent` steps that it is ranged over, and may stand for `outer` such kernels one after the other: of index a, each
    slot begins a * outer_step bytes further on. A product has `extent` rows, and there are `outer` of them; the factor on the right is read whole by
    each block. Rows are numbered over both. Whatever two members touch, one of them writing, they touch
-   at the same row, so that the order of blocks is of no matter. What nobody else touches is local: it has no memory but a block of rows on
-   the stack of whoever computes. */
+   at the same row, so that the order of blocks is of no matter. What nobody else touches is local: it has no memory but a block of rows,
+   which each thread that computes has one of. */
 typedef struct ax_rows_slot {
   int64_t outer_step; /* bytes; of a product 0: it knows its own */
   int64_t row_bytes;  /* of a local root: from row to row; 0: it lies in memory */
