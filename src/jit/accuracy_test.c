@@ -113,6 +113,66 @@ static void errors(void **unused) {
       }
 }
 
+/* --- Where results end: the largest operand whose result is finite, the smallest whose result is not 0, and the operands around them --- */
+
+static bool has_result(int f, ax_dtype dtype, double x) {
+  const long double exact = functions[f].exact(x);
+  const double result = dtype == AX_F64 ? (double)exact : (double)(float)exact;
+  return isfinite(result) && (result != 0 || x == 0);
+}
+
+/* Finite operands in order as integers: neighbours differ by 1. */
+static double operand_of(ax_dtype dtype, int64_t order) {
+  uint64_t bits = (uint64_t)(order < 0 ? -order : order);
+  double wide;
+  float narrow;
+  uint32_t few = (uint32_t)bits;
+  memcpy(&wide, &bits, sizeof wide);
+  memcpy(&narrow, &few, sizeof narrow);
+  const double size = dtype == AX_F64 ? wide : (double)narrow;
+  return order < 0 ? -size : size;
+}
+
+/* The operand of this sign that is farthest from 0 and has a result, the one of 1 or -1 being known to be one. */
+static int64_t last_with_result(int f, ax_dtype dtype, int sign) {
+  int64_t low = dtype == AX_F64 ? 0x3ff0000000000000 : 0x3f800000, high = dtype == AX_F64 ? 0x7fefffffffffffff : 0x7f7fffff;
+  if (has_result(f, dtype, operand_of(dtype, sign * high))) return sign * high;
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    if (has_result(f, dtype, operand_of(dtype, sign * middle))) low = middle;
+    else high = middle;
+  }
+  return sign * low;
+}
+
+static void try_around(int f, ax_dtype dtype, int64_t accuracy, int w, int64_t end) {
+  static _Alignas(64) double in[count], out[count];
+  const double most = ax_scalar_error(functions[f].op, dtype, accuracy == AX_ACCURACY_HIGHEST);
+  const int64_t largest = dtype == AX_F64 ? 0x7fefffffffffffff : 0x7f7fffff;
+  for (uint32_t i = 0; i < count; i++) { /* one by one near the end, then farther and farther from it */
+    const int64_t away = i % 2 == 0 ? (int64_t)(i / 2) - count / 4 : ((int64_t)(i / 2) - count / 4) * (dtype == AX_F64 ? 16001 : 7);
+    const int64_t order = end + away;
+    store(dtype, in, i, operand_of(dtype, order > largest ? largest : order < -largest ? -largest : order));
+  }
+  compile(jits[w], functions[f].op, dtype, accuracy, count)((void *[]){in, out}, NULL, 0, count);
+  for (uint32_t i = 0; i < count; i++) {
+    const double x = load(dtype, in, i), error = error_of(dtype, load(dtype, out, i), functions[f].exact(x));
+    if (error > most)
+      fail_msg("%s of %s at %a (%.17g), %u bytes, accuracy %lld: %a is off by %g units of the last place, more than %g", ax_scalar_name(functions[f].op),
+               ax_dtype_name(dtype), x, x, widths[w], (long long)accuracy, load(dtype, out, i), error, most);
+  }
+}
+
+static void ends(void **unused) {
+  (void)unused;
+  for (int f = 0; f < (int)AX_COUNT(functions); f++)
+    for (int w = 0; w < width_count; w++)
+      for (int d = AX_F32; d <= AX_F64; d++)
+        for (int sign = -1; sign <= 1; sign += 2)
+          for (int highest = 0; highest <= 1; highest++)
+            try_around(f, (ax_dtype)d, highest ? AX_ACCURACY_HIGHEST : AX_ACCURACY_DEFAULT, w, last_with_result(f, (ax_dtype)d, sign));
+}
+
 /* --- Narrow floats: all operands there are --- */
 
 static double wide(ax_dtype dtype, uint16_t bits) {
@@ -203,6 +263,7 @@ static void neighbours(void **unused) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(errors),
+      cmocka_unit_test(ends),
       cmocka_unit_test(narrow_errors),
       cmocka_unit_test(tolerances),
       cmocka_unit_test(neighbours),

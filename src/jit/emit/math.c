@@ -47,8 +47,8 @@ static const ax_object_function sleef[AX_SCALAR_COUNT][2][3] = {
 };
 
 static ax_object_function own(ax_scalar op, bool is_f64, uint32_t size, bool precise) {
-  if (size == 0) return NULL;
-  const ax_vector_math *math = size == 2 ? &ax_vector_math_64 : &ax_vector_math_32;
+  static const ax_vector_math *const by_size[] = {&ax_vector_math_16, &ax_vector_math_32, &ax_vector_math_64};
+  const ax_vector_math *math = by_size[size];
   if (precise) return is_f64 ? math->precise_f64[op] : NULL;
   return is_f64 ? math->f64[op] : math->f32[op];
 }

@@ -3,6 +3,7 @@
 
 #if defined(__AVX2__) && defined(__FMA__)
 #define AX_VECTOR_BYTES 32
+#define AX_SLEEF_POW Sleef_powd4_u10avx2
 #include "jit/math/vector_f32.h"
 #include "jit/math/vector_f64.h"
 #define AX_VECTOR_TABLE ax_vector_math_32

@@ -3,6 +3,7 @@
 
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
 #define AX_VECTOR_BYTES 64
+#define AX_SLEEF_POW Sleef_powd8_u10avx512f
 #include "jit/math/vector_f32.h"
 #include "jit/math/vector_f64.h"
 #define AX_VECTOR_TABLE ax_vector_math_64

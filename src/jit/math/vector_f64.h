@@ -228,3 +228,16 @@ static f64s f64_cos(f64s x) {
 /* Within 0.6 units of the last place, for those who ask for it. */
 static f64s f64_sin_precise(f64s x) { return f64_of_each(x, sin); }
 static f64s f64_cos_precise(f64s x) { return f64_of_each(x, cos); }
+
+/* --- Powers: SLEEF's, which are infinite from 1.79769e308 on, a little before the largest f64; there the C library's --- */
+
+f64s AX_SLEEF_POW(f64s x, f64s y);
+
+static f64s f64_pow(f64s x, f64s y) {
+  const f64s largest = f64_all(0x1.fffffffffffffp1023);
+  f64s result = AX_SLEEF_POW(x, y);
+  if (!f64_any_not_inside(result, -largest, largest)) return result;
+  for (int i = 0; i < AX_VECTOR_BYTES / 8; i++)
+    if (isinf(result[i]) && isfinite(x[i]) && isfinite(y[i])) result[i] = pow(x[i], y[i]);
+  return result;
+}

@@ -4,9 +4,10 @@
      vector_lanes.h    what the functions are written in: registers of f32 and f64, and the few operations on them
      vector_f32.h, vector_f64.h    the functions, once
      vector_64.c, vector_32.c      them, compiled for AVX-512 and for AVX2 with FMA
+     vector_16.c       for registers of 16 bytes, of any processor, only what SLEEF has not right
 
-   Both widths do the same operations in the same order, so they give the same bits. There is no form of 16 bytes a register, and none
-   for other processors: kernels call SLEEF there (math.c). */
+   Both of the wider forms do the same operations in the same order, so they give the same bits. In registers of 16 bytes kernels call
+   SLEEF (emit/math.c). */
 #ifndef AX_JIT_MATH_VECTOR_MATH_H
 #define AX_JIT_MATH_VECTOR_MATH_H
 
@@ -21,7 +22,7 @@ typedef struct ax_vector_math {
   ax_vector_function precise_f64[AX_SCALAR_COUNT]; /* where SLEEF's would depend on the neighbours */
 } ax_vector_math;
 
-/* By bytes a register. All are NULL where the compiler makes no code for such registers. */
-extern const ax_vector_math ax_vector_math_64, ax_vector_math_32;
+/* By bytes a register. All functions are NULL where the compiler makes no code for such registers. */
+extern const ax_vector_math ax_vector_math_64, ax_vector_math_32, ax_vector_math_16;
 
 #endif
