@@ -2,6 +2,8 @@
 #include "ir/number.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A small binary float: `fraction` bits of fraction, `exponent` bits of exponent, in 16 bits with the sign. */
@@ -89,15 +91,28 @@ static ax_number float_to_integer(const ax_dtype_info *to, double value) {
   return (ax_number){.i = value <= -limit ? -most - 1 : (int64_t)value};
 }
 
+/* Rounded once. Rounding to the nearest f64 and then to a smaller float would round twice: a 64-bit integer next to a tie of bf16 could become
+   the tie. Therefore the bits that f64 lacks are cut off, and the last bit kept says whether any of them was 1: it is far below the
+   smaller float's last bit, so that the second step rounds as if all bits were there. */
+static double integer_to_float(ax_dtype to, uint64_t size) {
+  if (to == AX_F64) return (double)size;
+  if (size >> 53 != 0) {
+    const int lost = 64 - 53 - __builtin_clzll(size);
+    const uint64_t unit = (uint64_t)1 << lost, rest = size & (unit - 1);
+    size = (size - rest) | (rest != 0 ? unit : 0);
+  }
+  return ax_number_round(to, (ax_number){.f = (double)size}).f;
+}
+
 ax_number ax_number_convert(ax_dtype from, ax_dtype to, ax_number number) {
   const ax_dtype_info *source = ax_dtype_get(from), *target = ax_dtype_get(to);
   bool is_float = source->kind == AX_KIND_FLOAT;
   if (target->kind == AX_KIND_BOOL) return (ax_number){.u = is_float ? number.f != 0 : number.u != 0};
   if (target->kind == AX_KIND_FLOAT) {
     if (is_float) return number;
-    /* integers go straight to their float: through f64 a 64-bit integer would be rounded twice */
-    if (source->kind == AX_KIND_SIGNED) return (ax_number){.f = to == AX_F32 ? (double)(float)number.i : (double)number.i};
-    return (ax_number){.f = to == AX_F32 ? (double)(float)number.u : (double)number.u};
+    bool is_negative = source->kind == AX_KIND_SIGNED && number.i < 0;
+    double size = integer_to_float(to, is_negative ? 0 - number.u : number.u);
+    return (ax_number){.f = is_negative ? -size : size};
   }
   return is_float ? float_to_integer(target, number.f) : number;
 }
@@ -108,4 +123,53 @@ ax_number ax_number_round(ax_dtype dtype, ax_number number) {
   uint64_t element;
   ax_number_store(dtype, &element, 0, number);
   return ax_number_load(dtype, &element, 0);
+}
+
+/* --- Decimals --- */
+
+/* A decimal that is not 0: its digits, of which the first is not 0 (among them may be a point), and the power of ten of the first. */
+typedef struct decimal {
+  const char *digits;
+  int64_t power;
+} decimal;
+
+static decimal decimal_of(const char *word) {
+  word += *word == '-';
+  const char *point = word + strspn(word, "0123456789"), *end = word + strspn(word, "0123456789."), *first = word + strspn(word, "0.");
+  int64_t power = first < point ? point - first - 1 : point - first;
+  return (decimal){first, *end == 'e' || *end == 'E' ? power + strtol(end + 1, NULL, 10) : power};
+}
+
+static int next_digit(const char **digits) {
+  *digits += **digits == '.';
+  return **digits >= '0' && **digits <= '9' ? *(*digits)++ - '0' : -1; /* -1: there are no more */
+}
+
+/* < 0, 0 or > 0, as |a| is below, equal to or above |b|. */
+static int decimal_compare(decimal a, decimal b) {
+  if (a.power != b.power) return a.power < b.power ? -1 : 1;
+  for (;;) {
+    const int x = next_digit(&a.digits), y = next_digit(&b.digits);
+    if (x < 0 && y < 0) return 0;
+    if ((x < 0 ? 0 : x) != (y < 0 ? 0 : y)) return (x < 0 ? 0 : x) - (y < 0 ? 0 : y);
+  }
+}
+
+/* The f64 nearest to a decimal can be a tie between two numbers of a smaller float without the decimal being one. It is moved off the tie, to
+   where the decimal lies. A tie has at most 25 bits of the 53, and in f32 at most 113 digits, in bf16 and f16 fewer. */
+static double off_tie(ax_dtype dtype, const char *word, double nearest) {
+  char exact[192];
+  uint64_t bits;
+  memcpy(&bits, &nearest, sizeof bits);
+  if (!isfinite(nearest) || nearest == 0 || (bits & 0xfffffff) != 0) return nearest;
+  const double below = nextafter(nearest, -INFINITY), above = nextafter(nearest, INFINITY);
+  if (ax_number_round(dtype, (ax_number){.f = below}).f == ax_number_round(dtype, (ax_number){.f = above}).f) return nearest;
+  snprintf(exact, sizeof exact, "%.150e", fabs(nearest));
+  const int order = decimal_compare(decimal_of(word), decimal_of(exact));
+  return order == 0 ? nearest : (order > 0) == (nearest > 0) ? above : below;
+}
+
+ax_number ax_number_decimal(ax_dtype dtype, const char *word, char **end) {
+  const double nearest = strtod(word, end);
+  return ax_number_round(dtype, (ax_number){.f = dtype == AX_F64 ? nearest : off_tie(dtype, word, nearest)});
 }

@@ -77,7 +77,7 @@ static void nan_text(ax_text *text, ax_dtype dtype, const void *element) {
 
 static void float_text(ax_text *text, ax_dtype dtype, const void *element) {
   double value = ax_number_load(dtype, element, 0).f;
-  char digits[40];
+  char digits[40], *end;
   uint64_t back = 0;
   if (isnan(value)) {
     nan_text(text, dtype, element);
@@ -90,7 +90,7 @@ static void float_text(ax_text *text, ax_dtype dtype, const void *element) {
   int precision = 0;
   do {
     snprintf(digits, sizeof digits, "%.*e", precision, value);
-    ax_number_store(dtype, &back, 0, (ax_number){.f = strtod(digits, NULL)});
+    ax_number_store(dtype, &back, 0, ax_number_decimal(dtype, digits, &end));
   } while (!same_bits(dtype, &back, element) && ++precision < 17);
   int exponent = atoi(strchr(digits, 'e') + 1), decimals = precision - exponent;
   if (exponent < -4 || exponent > 15)
@@ -158,8 +158,8 @@ static bool float_parse(const char *word, ax_dtype dtype, void *data, int64_t in
   } else {
     char *end;
     if (digits[0] < '0' || digits[0] > '9' || digits[strspn(digits, "0123456789.eE+-")] != '\0') return false;
-    value = strtod(word, &end);
-    if (*end != '\0' || isinf(ax_number_round(dtype, (ax_number){.f = value}).f)) return false;
+    value = ax_number_decimal(dtype, word, &end).f;
+    if (*end != '\0' || isinf(value)) return false;
   }
   ax_number_store(dtype, data, index, (ax_number){.f = value});
   return true;

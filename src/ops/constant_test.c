@@ -76,6 +76,7 @@ static void integers(void **state) {
       {AX_U16, .whole = true, .integer = 65536, .error = "u16 cannot hold 65536"},
       {AX_BOOL, .whole = true, .integer = 2, .error = "bool cannot hold 2"},
       {AX_F32, .whole = true, .integer = 3, .bits = 0x40400000},
+      {AX_BF16, .whole = true, .integer = 38702809297715199, .bits = 0x5b09}, /* as an f64 it would be a tie */
       {AX_F16, .whole = true, .integer = 100000, .error = "f16 cannot hold 100000"},
   };
   for (size_t i = 0; i < AX_COUNT(cases); i++) check(&cases[i]);
