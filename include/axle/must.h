@@ -16,12 +16,16 @@ static inline void ax_must(ax_status status) {
 }
 
 /* Prints a line: the label, then the elements in row-major order; floats with six digits, integers and bools as they are (u64 beyond
-   2^63 and s64 beyond 2^53 rounded to a double). An array without data, as a failed call leaves it, prints as "nothing". */
+   2^63 and s64 beyond 2^53 rounded to a double). An array without data, as a failed call leaves it, prints as "nothing", and so does one whose
+   dtype, rank or dimensions are none. */
 static inline void ax_print(const char *label, const ax_host_array *array) {
-  int64_t count = 1;
-  for (uint32_t d = 0; d < array->rank; d++) count *= array->dims[d];
+  const ax_type type = ax_array_type(array->dtype, array->rank, array->dims);
+  const int64_t count = ax_type_elems(&type);
   fputs(label, stdout);
-  if (array->data == NULL && count > 0) fputs(" nothing", stdout);
+  if (type.dtype == AX_NO_DTYPE || (array->data == NULL && count > 0)) {
+    puts(" nothing");
+    return;
+  }
   for (int64_t i = 0; array->data != NULL && i < count; i++)
     printf(array->dtype < AX_BF16 ? " %.0f" : " %.6g", ax_host_at(array, i));
   putchar('\n');

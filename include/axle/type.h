@@ -58,11 +58,11 @@ typedef struct ax_mesh {
 
 /* Parses "data=4,model=2" ("" is the mesh of one device).
    AX_INVALID_ARGUMENT: bad syntax, a size below 1, a name twice, too many axes, more than 2^31 devices. A mesh filled by hand may
-   have the same faults; functions with a status say so. */
+   have the same faults; functions with a status say so, and those without answer as if the mesh had nothing. */
 AX_MUST_USE ax_status ax_mesh_parse(const char *text, ax_mesh *out);
-/* The product of the sizes: 1 for a mesh without axes. */
+/* The product of the sizes: 1 for a mesh without axes; 0 where there are more than AX_MAX_AXES, a size is below 1 or the product beyond int64_t. */
 int64_t ax_mesh_devices(const ax_mesh *mesh);
-/* Index of the axis called `name`, or -1. */
+/* Index of the axis called `name`, or -1: also where there are more than AX_MAX_AXES. */
 int ax_mesh_find(const ax_mesh *mesh, const char *name);
 
 /* The mesh of which a shard_map takes the named axes by hand, "data,model": the others become automatic. As the `axis_names` of jax.shard_map.
@@ -129,8 +129,9 @@ static inline ax_type ax_listed_type(uint32_t count, const int64_t *dtype_and_di
   return ax_array_type((ax_dtype)dtype_and_dims[0], count - 1, dtype_and_dims + 1);
 }
 #endif
-/* Number of elements (1 for a scalar). */
+/* Number of elements: 1 for a scalar; 0 where the rank is above AX_MAX_RANK, a dimension negative or the number beyond int64_t. */
 int64_t ax_type_elems(const ax_type *type);
+/* False also of types whose rank is above AX_MAX_RANK. */
 bool ax_type_equal(const ax_type *a, const ax_type *b);
 
 /* How the dimensions of an array are laid over a mesh: dimension d is split over axes `axis[d][0..count[d])`, major first.

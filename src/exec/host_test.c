@@ -1,6 +1,9 @@
 /* Host arrays put down, read back and run: as the same through ax_device_put, ax_run and ax_array_read; and what is refused. */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "axle/axle.h"
 #include "exec/exec.h"
@@ -32,6 +35,33 @@ static void views(void **state) {
   assert_true(view.data == NULL && view.dtype == AX_NO_DTYPE && data[5] == 6);
   ax_host_array_release(&view);
   ax_host_array_release(NULL);
+}
+
+/* An array whose rank or dimensions are none has no elements, and prints as nothing. */
+static void unsound(void **state) {
+  (void)state;
+  float data[2] = {1, 2};
+  ax_host_array *view = malloc(sizeof *view);
+  char line[64] = "";
+  *view = ax_host_view(AX_F32, 1, (int64_t[]){2}, data);
+  assert_true(ax_host_at(view, 1) == 2);
+  view->dims[0] = INT64_C(1) << 40, view->dims[1] = INT64_C(1) << 40, view->rank = 2;
+  assert_true(isnan(ax_host_at(view, -1)));
+  view->rank = 99;
+  assert_true(isnan(ax_host_at(view, 0)));
+  fflush(stdout);
+  FILE *file = tmpfile();
+  const int out = dup(1);
+  assert_true(file != NULL && out >= 0 && dup2(fileno(file), 1) == 1);
+  ax_print("x", view);
+  fflush(stdout);
+  assert_true(dup2(out, 1) == 1);
+  close(out);
+  rewind(file);
+  assert_non_null(fgets(line, sizeof line, file));
+  fclose(file);
+  assert_string_equal(line, "x nothing\n");
+  free(view);
 }
 
 static void put_and_read(void **state) {
@@ -214,6 +244,6 @@ static void applied_once(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(applied_once), cmocka_unit_test(views), cmocka_unit_test(put_and_read), cmocka_unit_test(refused),
                                      cmocka_unit_test(runs),  cmocka_unit_test(runs_refused), cmocka_unit_test(without_memory),
-                                     cmocka_unit_test(jitted)};
+                                     cmocka_unit_test(jitted), cmocka_unit_test(unsound)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -55,7 +55,13 @@ int64_t ax_dims_elems(uint32_t rank, const int64_t *dims) {
   return elems;
 }
 
-int64_t ax_type_elems(const ax_type *type) { return ax_dims_elems(type->rank, type->dims); }
+int64_t ax_type_elems(const ax_type *type) {
+  int64_t elems = 1;
+  if (type->rank > AX_MAX_RANK) return 0;
+  for (uint32_t i = 0; i < type->rank; i++)
+    if (type->dims[i] < 0 || !ax_mul_i64(elems, type->dims[i], &elems)) return 0;
+  return elems;
+}
 
 bool ax_is_memory(ax_form form) { return form >= AX_REF && form <= AX_BARRIER; }
 
@@ -107,7 +113,7 @@ ax_status ax_type_check(const ax_type *type, const ax_mesh *axes) {
 }
 
 bool ax_same_shape(const ax_type *a, const ax_type *b) {
-  return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
+  return a->rank == b->rank && a->rank <= AX_MAX_RANK && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
 }
 
 bool ax_spread_equal(const ax_spread *a, const ax_spread *b) {
@@ -319,13 +325,17 @@ bool ax_mesh_equal(const ax_mesh *a, const ax_mesh *b, bool flags_too) {
 
 int64_t ax_mesh_devices(const ax_mesh *mesh) {
   int64_t devices = 1;
-  for (uint32_t i = 0; i < mesh->count; i++) devices *= mesh->axis[i].size;
+  if (mesh->count > AX_MAX_AXES) return 0;
+  for (uint32_t i = 0; i < mesh->count; i++)
+    if (mesh->axis[i].size < 1 || !ax_mul_i64(devices, mesh->axis[i].size, &devices)) return 0;
   return devices;
 }
 
 int ax_mesh_find(const ax_mesh *mesh, const char *name) {
+  const size_t length = strnlen(name, AX_MAX_NAME); /* an axis filled by hand may lack the end of its name */
+  if (mesh->count > AX_MAX_AXES || length == AX_MAX_NAME) return -1;
   for (uint32_t i = 0; i < mesh->count; i++)
-    if (strcmp(mesh->axis[i].name, name) == 0) return (int)i;
+    if (memcmp(mesh->axis[i].name, name, length + 1) == 0) return (int)i;
   return -1;
 }
 

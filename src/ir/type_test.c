@@ -1,4 +1,5 @@
 /* Types: what makes two of them equal, the dual, what is refused. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir/program.h"
@@ -64,7 +65,41 @@ static void refusals(void **state) {
   TEST_FAILS(ax_type_check(&beyond, &mesh), AX_INVALID_ARGUMENT, "not of the environment");
 }
 
+/* Structs that were filled wrongly: functions without a status answer as if there were nothing, and read nothing behind the struct. */
+static void unsound(void **state) {
+  (void)state;
+  ax_type *type = malloc(sizeof *type);
+  ax_mesh *mesh = malloc(sizeof *mesh);
+  *type = ax_array_type(AX_F32, 2, (int64_t[]){2, 3});
+  assert_int_equal(ax_type_elems(type), 6);
+  assert_true(ax_type_equal(type, type));
+  type->rank = 99;
+  assert_int_equal(ax_type_elems(type), 0);
+  assert_false(ax_type_equal(type, type));
+  *type = ax_array_type(AX_F32, 2, (int64_t[]){INT64_C(1) << 40, INT64_C(1) << 40});
+  assert_int_equal(ax_type_elems(type), 0);
+  type->dims[1] = -1;
+  assert_int_equal(ax_type_elems(type), 0);
+  TEST_OK(ax_mesh_parse("a=2,b=3", mesh));
+  assert_int_equal(ax_mesh_devices(mesh), 6);
+  assert_int_equal(ax_mesh_find(mesh, "b"), 1);
+  memset(mesh->axis[0].name, 'a', sizeof mesh->axis[0].name);
+  assert_int_equal(ax_mesh_find(mesh, mesh->axis[0].name), -1);
+  assert_int_equal(ax_mesh_find(mesh, "a"), -1);
+  assert_int_equal(ax_mesh_find(mesh, "b"), 1);
+  mesh->count = 99;
+  assert_int_equal(ax_mesh_devices(mesh), 0);
+  assert_int_equal(ax_mesh_find(mesh, "zz"), -1);
+  mesh->count = 2;
+  mesh->axis[0].size = mesh->axis[1].size = INT64_C(1) << 40;
+  assert_int_equal(ax_mesh_devices(mesh), 0);
+  mesh->axis[0].size = mesh->axis[1].size = -1;
+  assert_int_equal(ax_mesh_devices(mesh), 0);
+  free(type);
+  free(mesh);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_forgotten), cmocka_unit_test(duals), cmocka_unit_test(refusals)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_forgotten), cmocka_unit_test(duals), cmocka_unit_test(refusals), cmocka_unit_test(unsound)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

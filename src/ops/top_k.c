@@ -57,7 +57,8 @@ static void jvp(const ax_jvp_args *args) {
   ax_bind(args->eqn->prim, args->eqn->params, args->in, 1, args->out, 2);
   args->tangent_out[0] = args->tangent_out[1] = ax_zero;
   if (ax_is_zero(args->tangent_in[0]) || ax_failed()) return;
-  args->tangent_out[0] = ax_taken_in_order(args->tangent_in[0], args->out[1], ax_typeof(args->in[0]).rank - 1);
+  const ax_type x = ax_typeof(args->in[0]);
+  if (x.dims[x.rank - 1] > 0) args->tangent_out[0] = ax_taken_in_order(args->tangent_in[0], args->out[1], x.rank - 1); /* of none there are none */
 }
 
 static void batch(const ax_batch_args *args) {
