@@ -19,6 +19,11 @@
    waits for that: ax_array_wait, ax_array_read on its results and ax_runtime_wait then never return. It must return: longjmp or an
    exception out of it is undefined.
 
+   References. A callback may release the run's executable, its arguments and the runtime: the run holds all three until it is over. A callback's
+   context may own the runtime's last reference, or that of an executable. The last reference to a runtime, released in a callback or
+   by a context's `release` as a run ends, does not wait for runs in flight, as ax_runtime_release does elsewhere; the last run, array or executable
+   ends the runtime. But a callback that is registered in a runtime (ax_runtime_register) is held by it, and must not own it: neither would ever go.
+
    Failing. A callback that returns a status other than AX_OK ends its run with that status, and a message that names the callback, the
    equation and the device. Calls that others have begun are finished; which others were made before the run ended is not said. */
 #ifndef AXLE_CALLBACK_H

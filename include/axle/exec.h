@@ -12,7 +12,8 @@
 
    Memory. An array's elements do not change while anybody may read them. Arrays own their memory, or keep what was lent by
    ax_array_from_parts; memory that nothing needs goes to the runtime's pool, and to the system by ax_runtime_trim or with the runtime.
-   A run holds its arguments and its executable until it is over, so the caller may release its references as soon as the call returns.
+   A run holds its arguments and its executable until it is over, so the caller may release its references as soon as the call returns. A
+   callback of the run, and whatever thread the callback waits for, may release them before that.
 
    Arguments that no result and no effect depends on are not looked at but for their type: they are not laid out, not waited for and not donated
    (ax_compile_options.keep_unused, ax_executable_keeps). A result that is an argument unchanged is that array, once more (ax_executable_passed).
@@ -72,7 +73,9 @@ typedef struct ax_runtime ax_runtime;
 /* options may be NULL: all 0. `*out` is owned by the caller. AX_INVALID_ARGUMENT: max_devices below 0, a policy or a check_numerics that is none. */
 AX_MUST_USE ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out);
 ax_runtime *ax_runtime_retain(ax_runtime *runtime);
-/* The last reference of those that create and retain gave waits for all runs in flight; arrays and executables may outlive it. */
+/* The last reference of those that create and retain gave waits for all runs in flight; arrays and executables may outlive it. Inside a run of the
+   runtime it does not wait: in a callback, in the release of a callback's context or of a lent part as a run ends, on whatever thread that is. The runs in flight
+   then go on, and the last of them, of the arrays and of the executables ends the runtime. */
 void ax_runtime_release(ax_runtime *runtime);
 /* Bytes held now, and the most so far: arrays, temporaries and pooled memory. */
 void ax_runtime_memory(const ax_runtime *runtime, size_t *now, size_t *peak);
@@ -135,8 +138,8 @@ typedef struct ax_part {
    that names no axes there is one; with P(d) on d=4, part i is what device i holds. Until its release is called, each part's memory
    belongs to the array and must not be written by anybody else; runs write into it only when the array is donated, and then a
    result may live there. Each release is called once, when nothing lies in its part any more, on whatever thread that turns out (a
-   worker too); it must not wait for a run, as ax_run, ax_array_wait, ax_array_read, ax_array_part and the runtime's last release
-   may. mesh, spec and type as in ax_device_put; `parts` itself is copied. `*out` is owned by the caller. Copies are made, at the
+   worker too); it must not wait for a run, as ax_run, ax_array_wait, ax_array_read and ax_array_part may. It may release the
+   runtime. mesh, spec and type as in ax_device_put; `parts` itself is copied. `*out` is owned by the caller. Copies are made, at the
    cost of a copy in each run, only where a program wants another layout.
    AX_INVALID_ARGUMENT: as ax_device_put; a wrong number of parts, one that is too small, at no address or not aligned. On
    failure no release is called. */

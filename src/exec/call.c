@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "exec/float_mode.h"
+#include "exec/inside.h"
 #include "exec/pending.h"
 
 /* --- Arguments --- */
@@ -212,14 +213,33 @@ ax_status ax_call_perform(const ax_run_call *call, uint64_t number, bool *began)
   return status;
 }
 
-/* Everything is held. */
-static ax_status run_now(const ax_run_call *call) {
+/* The run's own references. Its callbacks, and other threads, may give up the caller's meanwhile, and write over the caller's list. */
+static void retain_arguments(const ax_run_call *call, ax_array **own) {
+  for (uint32_t i = 0; i < call->in_count; i++) own[i] = ax_array_retain(call->in[i]);
+}
+
+static void release_arguments(const ax_run_call *call) {
+  for (uint32_t i = 0; i < call->in_count; i++) ax_array_release(call->in[i]);
+}
+
+/* The arguments are made, and in use by this call or given to it. */
+static ax_status run_now(const ax_run_call *given) {
+  ax_array *few[64], **own = given->in_count <= AX_COUNT(few) ? few : ax_alloc(given->in_count * sizeof own[0]);
   bool began = false;
+  if (own == NULL) {
+    ax_call_let_go(given, given->in_count, false);
+    return ax_out_of_memory(given->in_count * sizeof own[0]);
+  }
+  retain_arguments(given, own);
+  ax_run_call call = *given;
+  call.in = own;
   ax_float_mode caller = ax_float_mode_enter();
-  ax_status status = ax_call_make_arrays(call);
-  if (status == AX_OK) status = ax_call_perform(call, 0, &began);
-  ax_call_let_go(call, call->in_count, began);
+  ax_status status = ax_call_make_arrays(&call);
+  if (status == AX_OK) status = ax_call_perform(&call, 0, &began);
+  ax_call_let_go(&call, call.in_count, began);
   ax_float_mode_leave(caller);
+  release_arguments(&call);
+  if (own != few) ax_free(own);
   return status;
 }
 
@@ -336,24 +356,41 @@ static ax_status wait_for_passed(const ax_executable *e, ax_array *const *out) {
   return AX_OK;
 }
 
-ax_status ax_run(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
+static ax_status run_to_end(ax_executable *e, ax_array *const *in, ax_array **out) {
   ax_pending *pending;
-  AX_TRY(check_call(e, in, in_count, out, out_count));
   ax_status status = begin(e, in, out, true, &pending);
   if (pending != NULL) status = ax_pending_wait(pending);
   ax_pending_release(pending);
-  if (status == AX_OK) status = wait_for_passed(e, out);
-  if (status != AX_OK) ax_call_drop_arrays(out, out_count);
+  return status == AX_OK ? wait_for_passed(e, out) : status;
+}
+
+static ax_status run_later(ax_executable *e, ax_array *const *in, ax_array **out) {
+  ax_pending *pending;
+  ax_status status = begin(e, in, out, false, &pending);
+  ax_pending_release(pending);
   return status;
 }
 
-ax_status ax_run_start(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
-  ax_pending *pending;
+/* The executable is held until the call returns: a callback of the run, or another thread, may give up the caller's reference. */
+static ax_status call_held(ax_status (*run)(ax_executable *, ax_array *const *, ax_array **), ax_executable *e, uint32_t in_count,
+                           ax_array *const *in, uint32_t out_count, ax_array **out) {
   AX_TRY(check_call(e, in, in_count, out, out_count));
-  ax_status status = begin(e, in, out, false, &pending);
-  ax_pending_release(pending);
+  ax_inside inside;
+  ax_executable_hold(e);
+  ax_inside_enter(&inside, e->runtime);
+  ax_status status = run(e, in, out);
   if (status != AX_OK) ax_call_drop_arrays(out, out_count);
+  ax_executable_release(e);
+  ax_inside_leave(&inside);
   return status;
+}
+
+ax_status ax_run(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
+  return call_held(run_to_end, e, in_count, in, out_count, out);
+}
+
+ax_status ax_run_start(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
+  return call_held(run_later, e, in_count, in, out_count, out);
 }
 
 ax_status ax_array_wait(const ax_array *array) {

@@ -268,7 +268,6 @@ typedef struct ax_idle {
 } ax_idle;
 
 struct ax_executable {
-  atomic_uint references;
   ax_runtime *runtime;
   ax_program *program; /* as it was given */
   ax_mesh mesh;        /* of the arrays that go in and come out */
@@ -313,6 +312,7 @@ struct ax_executable {
   bool brief;    /* so short that waiting for a thread without a processor would be most of it */
   bool in_parts; /* some instruction may be done in parts by several threads */
   struct ax_executable *next_cached;
+  _Alignas(64) atomic_uint references; /* of callers, and of calls that go on: apart from what every run reads */
   ax_idle idle[AX_IDLE_PLACES]; /* runs kept for the next calls; each thread looks at a place of its own first */
   pthread_mutex_t lock;         /* of what follows */
   struct ax_execution *more_idle;
@@ -503,7 +503,7 @@ static inline void ax_runtime_drop(ax_runtime *runtime) {
 static inline bool ax_executable_uses(const ax_executable *executable, uint32_t input) {
   return executable->place[input] != AX_NONE || executable->is_passed[input];
 }
-static inline void ax_executable_hold(ax_executable *executable) { atomic_fetch_add(&executable->references, 1); }
+static inline void ax_executable_hold(ax_executable *executable) { atomic_fetch_add_explicit(&executable->references, 1, memory_order_relaxed); }
 
 /* --- exec/executor.c --- */
 /* *began: some device may have written memory, whatever the status. */

@@ -201,6 +201,9 @@ ax_executable *ax_executable_retain(ax_executable *e) {
 
 void ax_executable_release(ax_executable *e) {
   if (e == NULL) return;
+  uint32_t references = atomic_load_explicit(&e->references, memory_order_relaxed);
+  while (references > 1) /* each call comes here: only the last reference takes the lock */
+    if (atomic_compare_exchange_weak_explicit(&e->references, &references, references - 1, memory_order_release, memory_order_relaxed)) return;
   pthread_mutex_lock(&e->runtime->cache_lock); /* the cache must not hand out what is going */
   bool last = atomic_fetch_sub(&e->references, 1) == 1;
   for (ax_executable **link = &e->runtime->cache; last && *link != NULL; link = &(*link)->next_cached)

@@ -7,6 +7,7 @@
 #include "exec/compute.h"
 #include "exec/cores.h"
 #include "exec/gemm.h"
+#include "exec/inside.h"
 #include "exec/mail.h"
 #include "exec/push.h"
 #include "exec/ragged.h"
@@ -198,10 +199,8 @@ static void run_one(ax_execution *run, ax_seat *seat, uint32_t f) {
 
 static void nudge(void *context) { ax_schedule_wake(context, true); }
 
-static bool work(void *context, const ax_helper *helper) {
-  ax_execution *run = context;
-  ax_seat *seat = ax_schedule_enter(run);
-  if (seat == NULL) return true;
+/* Until nothing is left to do here, or the helper is to leave. helper NULL: the thread that makes the call. */
+static void run_frames(ax_execution *run, ax_seat *seat, const ax_helper *helper) {
   while (!atomic_load_explicit(&run->over, memory_order_acquire)) {
     uint32_t f = ax_schedule_take(run, seat);
     if (f != AX_NONE) {
@@ -212,6 +211,16 @@ static bool work(void *context, const ax_helper *helper) {
     if (ax_schedule_exhausted(run) || (helper != NULL && ax_helper_leaves(helper))) break;
     ax_schedule_wait(run);
   }
+}
+
+static bool work(void *context, const ax_helper *helper) {
+  ax_execution *run = context;
+  ax_inside inside;
+  ax_seat *seat = ax_schedule_enter(run);
+  if (seat == NULL) return true;
+  if (helper != NULL) ax_inside_enter(&inside, run->executable->runtime);
+  run_frames(run, seat, helper);
+  if (helper != NULL) ax_inside_leave(&inside);
   ax_schedule_leave(run, seat);
   return !atomic_load_explicit(&run->over, memory_order_acquire);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "exec/float_mode.h"
+#include "exec/inside.h"
 
 typedef struct dependent { /* of a run whose result is an argument */
   ax_pending *run;
@@ -98,13 +99,17 @@ static bool end(ax_pending *run) {
 
 static bool perform(ax_task *task) {
   ax_pending *run = (ax_pending *)task;
+  ax_inside inside;
   bool began = false;
+  ax_inside_enter(&inside, run->runtime);
   ax_status status = check_made(run);
   bool own = status == AX_OK;
   if (own) status = ax_call_perform(&run->call, run->number, &began);
   ax_call_let_go(&run->call, run->call.in_count, began);
   if (status != AX_OK) note_failure(run, status, own);
-  return end(run);
+  const bool stays = end(run);
+  ax_inside_leave(&inside);
+  return stays;
 }
 
 /* --- Starting --- */

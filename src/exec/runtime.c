@@ -6,6 +6,7 @@
 
 #include "exec/code_cache.h"
 #include "exec/exec.h"
+#include "exec/inside.h"
 #include "exec/pending.h"
 
 /* --- Memory --- */
@@ -136,9 +137,11 @@ ax_runtime *ax_runtime_retain(ax_runtime *runtime) {
   return ax_runtime_hold(runtime);
 }
 
+/* A thread that is inside a run cannot wait for all runs. That run holds the runtime, which goes with the last that does. */
 void ax_runtime_release(ax_runtime *runtime) {
   if (runtime == NULL) return;
-  if (atomic_fetch_sub(&runtime->owners, 1) == 1 && runtime->process == getpid()) ax_pending_wait_for_all(runtime);
+  const bool last = atomic_fetch_sub(&runtime->owners, 1) == 1;
+  if (last && runtime->process == getpid() && !ax_inside_run(runtime)) ax_pending_wait_for_all(runtime);
   ax_runtime_drop(runtime);
 }
 

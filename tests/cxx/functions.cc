@@ -1,6 +1,7 @@
 /* Functions of every kind where the library takes one, what they give, and exceptions that leave them. */
 #include "check.hpp"
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -423,6 +424,35 @@ void callbacks() {
   runtime.wait();
 }
 
+/* Callbacks that have the last handle of their runtime, captured or to be dropped by the function, when all others go while a run is in flight. */
+void callbacks_that_own() {
+  for (int k = 0; k < 20; k++) {
+    auto alive = std::make_shared<axle::runtime>();
+    std::weak_ptr<axle::runtime> context = alive;
+    axle::array made;
+    {
+      ax_runtime_options options{};
+      options.workers = 3;
+      axle::runtime runtime = axle::runtime::create(options);
+      *alive = runtime;
+      auto called = axle::callback::create("called", [alive, drops = k % 2 == 0](ax_callback_call &) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        if (drops) *alive = axle::runtime();
+      });
+      alive.reset();
+      axle::executable executable = runtime.jit([&](value x) {
+        axle::io_callback(called, {x});
+        return x + 1;
+      }, {f32({1})});
+      made = executable.run_start({runtime.put(axle::mesh(), "", std::vector<float>{2})}).at(0);
+    }
+    if (k % 3 == 0) CHECK(made.item<float>() == 3);
+    made = axle::array();
+    for (int i = 0; i < 20000 && !context.expired(); i++) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    CHECK(context.expired());
+  }
+}
+
 }  // namespace
 
 void functions_test() {
@@ -434,4 +464,5 @@ void functions_test() {
   mismatches();
   recursion_and_threads();
   callbacks();
+  callbacks_that_own();
 }
