@@ -16,10 +16,11 @@
    callback of the run, and whatever thread the callback waits for, may release them before that.
 
    Arguments that no result and no effect depends on are not looked at but for their type: they are not laid out, not waited for and not donated
-   (ax_compile_options.keep_unused, ax_executable_keeps). A result that is an argument unchanged is that array, once more (ax_executable_passed).
+   (ax_compile_options.keep_unused, ax_executable_keeps). A result that is an argument unchanged is that array, once more (ax_executable_passed). Such
+   an argument decides with the others on which devices the run goes on, and must not be one that is donated.
 
    Donation. An argument that an executable was compiled to be given (ax_compile_options.donate) is gone from the moment the run is
-   started, for every reference to it and every thread: reading it or running on it fails. Who had begun to read it before (a run
+   started, for every reference to it and every thread: reading it, waiting for it or running on it fails. Who had begun to read it before (a run
    that was started, ax_array_read) reads on, and the run that it was donated to waits for them. Its memory may hold a result
    afterwards. It comes back only when the run fails before it begins: an argument's run failed, no memory. An address that
    ax_array_part gave is good only as long as the caller knows that the array is neither donated nor released.
@@ -256,9 +257,10 @@ AX_MUST_USE ax_status ax_apply(ax_runtime *runtime, ax_fn function, const ax_hos
    results: waiting for one of them, reading it or running on it gives the status and the message, which names the run ("run 3
    failed: ..."; runs that are pending are numbered from 1 in each runtime). Threads: as ax_run. */
 AX_MUST_USE ax_status ax_run_start(ax_executable *executable, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out);
-/* Waits until the array is ready, and lends a hand. The status and message of the run that makes it. Any thread, several at once. */
+/* Waits until the array is ready, and lends a hand. The status and message of the run that makes it. AX_INVALID_ARGUMENT: a donated array.
+   Any thread, several at once. */
 AX_MUST_USE ax_status ax_array_wait(const ax_array *array);
-/* True when ax_array_wait would not wait: the run that makes it is over, well or not. */
+/* True when ax_array_wait would not wait: the run that makes it is over, well or not, or the array was donated. */
 bool ax_array_is_ready(const ax_array *array);
 
 #pragma GCC visibility pop

@@ -128,7 +128,7 @@ AX_MUST_USE ax_status ax_array_on_device(const ax_array *array, int64_t device, 
 AX_MUST_USE ax_status ax_array_read_slice(const ax_array *array, const int64_t *start, const int64_t *sizes, void *data, size_t bytes);
 
 /* Whether it was put where it lies by somebody who said where (a mesh, a sharding, an executable that has a mesh), or made by a run that has a mesh or
-   committed arguments. JAX's _committed. A run goes on where its committed arguments are: all on the same devices in the same order, as many as its mesh
+   committed arguments. JAX's _committed. A run goes on where its committed arguments are, also those that it only passes on to a result: all on the same devices in the same order, as many as its mesh
    has; of a program without a mesh on any. Its results lie there too. Arguments that are not committed come to it. False for NULL. */
 bool ax_array_is_committed(const ax_array *array);
 /* How an array lies, as a sharding that is owned by the caller. AX_OUT_OF_MEMORY. */

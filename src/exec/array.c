@@ -70,10 +70,13 @@ ax_status ax_array_shard(const ax_array *array, int64_t device, ax_type *type, i
   return AX_OK;
 }
 
+ax_status ax_array_refuse_donated(const ax_array *array) {
+  return ax_error(AX_INVALID_ARGUMENT, "the array %s was donated to a run", ax_type_string(&array->layout->type, NULL));
+}
+
 ax_status ax_array_open(const ax_array *array) {
   AX_TRY(ax_array_wait(array));
-  if (ax_array_use((ax_array *)array)) return AX_OK; /* its count of users is not part of what is const */
-  return ax_error(AX_INVALID_ARGUMENT, "the array %s was donated to a run", ax_type_string(&array->layout->type, NULL));
+  return ax_array_use((ax_array *)array) ? AX_OK : ax_array_refuse_donated(array); /* its count of users is not part of what is const */
 }
 
 ax_status ax_array_part(const ax_array *array, uint32_t index, const void **data, size_t *bytes, int64_t *device) {

@@ -50,6 +50,8 @@ void ax_layout_offset(const ax_layout *layout, uint32_t b, int64_t *offset);
 AX_MUST_USE ax_status ax_layout_place(const ax_layout *layout, int64_t device, int64_t *place);
 /* The same elements are in the same parts, numbered alike. */
 bool ax_layout_same(const ax_layout *a, const ax_layout *b);
+/* Their places have the same devices, by their ids. */
+bool ax_layout_same_devices(const ax_layout *a, const ax_layout *b); /* exec/devices.c */
 /* The number of the block that the device at a place has. */
 uint32_t ax_layout_block_at(const ax_layout *layout, int64_t place);
 
@@ -105,6 +107,7 @@ AX_MUST_USE ax_status ax_array_of_data(ax_runtime *runtime, ax_layout *layout, c
 AX_MUST_USE ax_status ax_array_lend(const char *who, ax_runtime *runtime, ax_layout *layout, const ax_part *parts, uint32_t count, ax_array **out);
 /* Waits until it is ready, and uses it: ax_array_leave. AX_INVALID_ARGUMENT: it was donated. Or what its run failed with. */
 AX_MUST_USE ax_status ax_array_open(const ax_array *array);
+AX_MUST_USE ax_status ax_array_refuse_donated(const ax_array *array); /* the error */
 /* Copies a box of the whole, which begins at `start`. AX_INVALID_ARGUMENT: wrong bytes. Or as ax_array_open. */
 AX_MUST_USE ax_status ax_array_read_box(const ax_array *array, const ax_type *box, const int64_t *start, void *data, size_t bytes);
 /* Before its parts are read, and after. False: they were given to a run. */

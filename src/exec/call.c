@@ -56,18 +56,35 @@ void ax_call_let_go(const ax_run_call *call, uint32_t count, bool began) {
   }
 }
 
+static ax_status refuse_both(uint32_t donated, uint32_t other, const char *type) {
+  return ax_error(AX_INVALID_ARGUMENT, "run: argument %u is donated, but the same array is argument %u too: %s", donated, other, type);
+}
+
 /* Argument i is an array that another is too, and one of the two is donated: which is looked for. */
 ax_status ax_call_refuse_twice(const ax_run_call *call, uint32_t i) {
   uint32_t k = 0;
   while (k == i || call->in[k] != call->in[i] || !(ax_call_donates(call, k) || ax_call_donates(call, i))) k++;
   const uint32_t first = i < k ? i : k, second = i < k ? k : i;
   const bool first_given = ax_call_donates(call, first);
-  return ax_error(AX_INVALID_ARGUMENT, "run: argument %u is donated, but the same array is argument %u too: %s",
-                  ax_call_input(call, first_given ? first : second), ax_call_input(call, first_given ? second : first),
-                  ax_type_string(&call->in[i]->layout->type, NULL));
+  return refuse_both(ax_call_input(call, first_given ? first : second), ax_call_input(call, first_given ? second : first),
+                     ax_type_string(&call->in[i]->layout->type, NULL));
+}
+
+ax_status ax_call_check_same(const ax_run_call *call) {
+  for (uint32_t k = 0; k < call->same_count; k++) {
+    const ax_same *same = &call->same[k];
+    if (!ax_array_gone(same->array)) continue;
+    const char *type = ax_type_string(&same->array->layout->type, NULL);
+    for (uint32_t i = 0; i < call->in_count; i++)
+      if (call->in[i] == same->array) return refuse_both(ax_call_input(call, i), same->input, type);
+    return ax_error(AX_INVALID_ARGUMENT, "run: argument %u, %s, is donated by another thread", same->input, type);
+  }
+  return AX_OK;
 }
 
 typedef enum holding { HELD, NOT_YET, FAILED } holding;
+
+static ax_status wait_for_maker(const ax_array *array) { return array->maker != NULL ? ax_pending_wait(array->maker) : AX_OK; }
 
 /* Everything is made. From here on no other thread takes the arguments' memory, nor uses that of donated ones. NOT_YET: somebody uses what
    is donated, or it is an argument twice. */
@@ -76,13 +93,16 @@ static holding hold(const ax_run_call *call, ax_status *status) {
   for (uint32_t i = 0; i < call->in_count; i++) {
     ax_array *array = call->in[i];
     const ax_pending *maker = array->maker;
-    if (maker != NULL && ax_pending_over(maker)) *status = ax_array_wait(array);
+    if (maker != NULL && ax_pending_over(maker)) *status = wait_for_maker(array);
     bool made = maker == NULL || (ax_pending_over(maker) && *status == AX_OK);
     if (made && (ax_call_donates(call, i) ? ax_array_take(array) : ax_array_use(array))) continue;
     ax_call_let_go(call, i, false);
     return *status == AX_OK ? NOT_YET : FAILED;
   }
-  return HELD;
+  *status = ax_call_check_same(call);
+  if (*status == AX_OK) return HELD;
+  ax_call_let_go(call, call->in_count, false);
+  return FAILED;
 }
 
 /* --- One run --- */
@@ -262,21 +282,23 @@ typedef struct selection {
   uint32_t *input;
   uint32_t *given; /* by argument: of a donated one that no device computes with, 1 + where it is among the call's; 0: nowhere yet */
   ax_passed *passed;
+  ax_same *same;
 } selection;
 
 /* Room for as much as there can be. One block of memory, owned by the caller: *memory. */
 static ax_status make_room(selection *s, ax_executable *e, const ax_assigned *on, void **memory) {
   const size_t in_count = (size_t)e->in_count + e->out_count, out_count = e->out_count;
   const size_t bytes = (in_count + out_count) * sizeof s->in[0] + in_count * sizeof s->input[0] + e->in_count * sizeof s->given[0] +
-                       out_count * sizeof s->passed[0];
+                       out_count * (sizeof s->passed[0] + sizeof s->same[0]);
   void *next = *memory = ax_calloc(1, bytes + 1);
   if (next == NULL) return ax_out_of_memory(bytes);
   s->in = next;
   s->out = s->in + in_count;
-  s->passed = (ax_passed *)(void *)(s->out + out_count);
+  s->same = (ax_same *)(void *)(s->out + out_count);
+  s->passed = (ax_passed *)(void *)(s->same + out_count);
   s->input = (uint32_t *)(void *)(s->passed + out_count);
   s->given = s->input + in_count;
-  s->call = (ax_run_call){.e = e, .on = on, .in = s->in, .out = s->out, .input = s->input, .passed = s->passed};
+  s->call = (ax_run_call){.e = e, .on = on, .in = s->in, .out = s->out, .input = s->input, .passed = s->passed, .same = s->same};
   return AX_OK;
 }
 
@@ -306,7 +328,7 @@ static void select_all(selection *s, ax_array *const *in, ax_array **out) {
   for (uint32_t k = 0; k < e->out_count; k++) {
     const uint32_t i = e->returned[k].input;
     if (i == AX_NONE) continue;
-    if (is_same_array(e, in, k)) out[k] = ax_array_retain(in[i]);
+    if (is_same_array(e, in, k)) s->same[s->call.same_count++] = (ax_same){out[k] = ax_array_retain(in[i]), i};
     else s->passed[s->call.passed_count++] = (ax_passed){e->donate[i] ? find_given(s, in, i) : select_argument(s, in, i), k};
   }
 }
@@ -352,7 +374,7 @@ static ax_status begin(ax_executable *e, ax_array *const *in, ax_array **out, bo
 /* Results that are arguments may be those of a run that is not over. */
 static ax_status wait_for_passed(const ax_executable *e, ax_array *const *out) {
   for (uint32_t k = 0; !e->plain && k < e->out_count; k++)
-    if (e->returned[k].input != AX_NONE) AX_TRY(ax_array_wait(out[k]));
+    if (e->returned[k].input != AX_NONE) AX_TRY(wait_for_maker(out[k]));
   return AX_OK;
 }
 
@@ -393,11 +415,13 @@ ax_status ax_run_start(ax_executable *e, uint32_t in_count, ax_array *const *in,
   return call_held(run_later, e, in_count, in, out_count, out);
 }
 
+/* Whoever finds it donated does not wait: nothing that comes of it can be read. */
 ax_status ax_array_wait(const ax_array *array) {
   AX_TRY(ax_require(array, "array"));
-  return array->maker != NULL ? ax_pending_wait(array->maker) : AX_OK;
+  if (!ax_array_gone((ax_array *)array)) AX_TRY(wait_for_maker(array)); /* its count of users is not part of what is const */
+  return ax_array_gone((ax_array *)array) ? ax_array_refuse_donated(array) : AX_OK;
 }
 
 bool ax_array_is_ready(const ax_array *array) {
-  return array != NULL && (array->maker == NULL || ax_pending_over(array->maker));
+  return array != NULL && (array->maker == NULL || ax_pending_over(array->maker) || ax_array_gone((ax_array *)array));
 }

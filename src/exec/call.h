@@ -12,6 +12,11 @@ typedef struct ax_passed {
   uint32_t from, result; /* the argument of the call, and the result of the program */
 } ax_passed;
 
+typedef struct ax_same { /* a result of the program that is an argument of it, the same array */
+  ax_array *array; /* the result's reference */
+  uint32_t input;
+} ax_same;
+
 typedef struct ax_run_call {
   ax_executable *e;
   const ax_assigned *on;
@@ -20,6 +25,8 @@ typedef struct ax_run_call {
   ax_array **out;
   const uint32_t *input;   /* by `in`: the program's number; NULL: the same */
   const ax_passed *passed; /* by `out`, from the plan's on */
+  uint32_t same_count;
+  const ax_same *same; /* looked at when the call begins: none may be donated to it */
 } ax_run_call;
 
 static inline uint32_t ax_call_out_count(const ax_run_call *call) { return call->e->plan->out_count + call->passed_count; }
@@ -36,6 +43,8 @@ AX_MUST_USE ax_status ax_call_perform(const ax_run_call *call, uint64_t number, 
 void ax_call_let_go(const ax_run_call *call, uint32_t count, bool began);
 /* The error: argument i is the same array as an earlier one or a later, and one of the two is donated. */
 AX_MUST_USE ax_status ax_call_refuse_twice(const ax_run_call *call, uint32_t i);
+/* Once the call's arguments are held. AX_INVALID_ARGUMENT: a result that is an argument was donated, to this call or by another thread. */
+AX_MUST_USE ax_status ax_call_check_same(const ax_run_call *call);
 
 /* AX_INVALID_ARGUMENT: counts other than the program's; `who` begins the message. */
 AX_MUST_USE ax_status ax_call_check_counts(const ax_executable *executable, const char *who, uint32_t in_count, uint32_t out_count);

@@ -64,6 +64,8 @@ static void expect(const ax_array *array, float first) {
 
 static void expect_gone(const ax_array *array) {
   float data[elems];
+  assert_true(ax_array_is_ready(array));
+  TEST_FAILS(ax_array_wait(array), AX_INVALID_ARGUMENT, "donated to a run");
   TEST_FAILS(ax_array_read(array, data, sizeof data), AX_INVALID_ARGUMENT, "donated");
 }
 
@@ -255,6 +257,41 @@ static void test_passed_donated(void **state) {
   tear_down(&s);
 }
 
+static void second_and_first(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = in[1];
+  out[1] = in[0];
+}
+
+static void second_and_sum(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = in[1];
+  out[1] = ax_add(in[0], ax_real(1));
+}
+
+static void sum_and_first(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_add(in[1], ax_real(1));
+  out[1] = in[0];
+}
+
+/* An argument that is only passed on must not be another that is donated. The array stays the caller's. */
+static void test_passed_and_donated(void **state) {
+  (void)state;
+  static const ax_function functions[] = {second_and_first, second_and_sum, sum_and_first};
+  for (int k = 0; k < 3; k++)
+    for (int given = 0; given < 3; given++) {
+      setting s = set_up(functions[k], 2, 2, &(ax_compile_options){.donate = given == 0 ? AX_ARGS(0) : given == 1 ? AX_ARGS(1) : AX_FIRST(2)});
+      ax_array *twice[] = {s.in[0], s.in[0]};
+      TEST_FAILS(ax_run(s.e, 2, twice, 2, s.out), AX_INVALID_ARGUMENT, "is donated, but the same array is argument");
+      TEST_FAILS(ax_run_start(s.e, 2, twice, 2, s.out), AX_INVALID_ARGUMENT, "is donated, but the same array is argument");
+      assert_null(s.out[0]);
+      expect(s.in[0], 10);
+      run(&s);
+      tear_down(&s);
+    }
+}
+
 static void all_arguments(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = in[1];
@@ -418,7 +455,7 @@ int main(void) {
       cmocka_unit_test(test_unused_unfit),
       cmocka_unit_test(test_unused_in_bodies),
       cmocka_unit_test(test_passed),
-      cmocka_unit_test(test_passed_donated),
+      cmocka_unit_test(test_passed_donated), cmocka_unit_test(test_passed_and_donated),
       cmocka_unit_test(test_nothing_to_run),
       cmocka_unit_test(test_passed_by_shardings),
       cmocka_unit_test(test_laid_out_anew),

@@ -52,7 +52,7 @@ void ax_assigned_deinit(ax_executable *e) {
   }
 }
 
-static bool same_devices(const ax_layout *a, const ax_layout *b) {
+bool ax_layout_same_devices(const ax_layout *a, const ax_layout *b) {
   const ax_sharding *x = a->sharding, *y = b->sharding;
   if (a->devices != b->devices) return false;
   return x == y || (x != NULL && y != NULL && memcmp(x->ids, y->ids, (size_t)a->devices * sizeof x->ids[0]) == 0);
@@ -60,7 +60,7 @@ static bool same_devices(const ax_layout *a, const ax_layout *b) {
 
 static ax_assigned *look(ax_executable *e, const ax_layout *like) {
   ax_assigned *a = atomic_load_explicit(&e->other_assigned, memory_order_acquire);
-  while (a != NULL && !(same_devices(a->like, like) && (has_mesh(e) || ax_mesh_equal(&a->like->mesh, &like->mesh, false)))) a = a->next;
+  while (a != NULL && !(ax_layout_same_devices(a->like, like) && (has_mesh(e) || ax_mesh_equal(&a->like->mesh, &like->mesh, false)))) a = a->next;
   return a;
 }
 
@@ -127,16 +127,16 @@ static void whereabouts(ax_text *text, const ax_executable *e, ax_array *const *
   ids_text(text, layout);
 }
 
-/* The next argument from *i on that has to lie where others do: which devices, or the layout of a result, take; and was put somewhere. */
+/* The next argument, from *i on, that decides on which devices this call runs: it is committed, and a result or an effect depends on it. */
 static const ax_layout *next_committed(const ax_executable *e, ax_array *const *in, uint32_t *i) {
   for (; *i < e->in_count; ++*i)
-    if ((e->place[*i] != AX_NONE || e->is_laid[*i]) && in[*i]->layout->committed) return in[*i]->layout;
+    if (ax_executable_uses(e, *i) && in[*i]->layout->committed) return in[*i]->layout;
   return NULL;
 }
 
 static uint32_t count_others(const ax_executable *e, ax_array *const *in, const ax_layout *than) {
   uint32_t count = 0, i = 0;
-  for (const ax_layout *layout; (layout = next_committed(e, in, &i)) != NULL; i++) count += !same_devices(layout, than);
+  for (const ax_layout *layout; (layout = next_committed(e, in, &i)) != NULL; i++) count += !ax_layout_same_devices(layout, than);
   return count;
 }
 
@@ -172,7 +172,7 @@ ax_status ax_assigned_find(ax_executable *e, ax_array *const *in, const char *wh
   if (first == NULL) return AX_OK;
   const uint32_t at = i;
   for (const ax_layout *layout; (layout = next_committed(e, in, &i)) != NULL; i++) {
-    if (layout == seen || same_devices(layout, first)) seen = layout;
+    if (layout == seen || ax_layout_same_devices(layout, first)) seen = layout;
     else return refuse(e, in, who, naming, at, i);
   }
   if (has_mesh(e) && first->devices != e->devices) return refuse(e, in, who, naming, at, AX_NONE);

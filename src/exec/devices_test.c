@@ -171,7 +171,7 @@ static void on_a_mesh(void **state) {
 static void round_and_round(void **state) {
   (void)state;
   ax_executable *e = compile("d=2", "d; d; ? -> d; ?");
-  ax_array *x = put_on("d=2", "d", 6, 1), *other = put_on(NULL, NULL, 3, 0), *first[2], *second[2];
+  ax_array *x = put_on("d=2", "d", 6, 1), *other = put_on("d=2", "", 6, 1), *first[2], *second[2];
   TEST_OK(ax_run(e, 3, (ax_array *[]){x, x, other}, 2, first));
   TEST_OK(ax_run_start(e, 3, (ax_array *[]){first[0], x, first[1]}, 2, second));
   assert_ptr_equal(second[1], other);
@@ -206,12 +206,54 @@ static void refused(void **state) {
   ax_executable_release(free_one);
 }
 
-/* Only what a run looks at has to be in place; z is passed on as it is. */
-static void not_looked_at(void **state) {
+/* An argument that is only passed on, as z is, takes part as those do that devices compute with. */
+static void passed_on(void **state) {
   (void)state;
-  ax_executable *e = compile("d=4", "d; d; ? -> d; ?");
-  expect_sum(e, put_on("d=4", "d", 0, 1), put_anywhere(), put_on("d=2", "d", 8, 1), true, 4, (int64_t[]){0, 1, 2, 3});
+  ax_executable *e = compile("d=4", "d; d; ? -> d; ?"), *free_one = compile(NULL, NULL);
+  refuse(e, put_on("d=4", "d", 0, 1), put_anywhere(), put_on("d=2", "d", 8, 1), "argument 2 (z), f32[8], which lies P(d) over (d=2,) on device ids [8, 9]");
+  refuse(e, put_anywhere(), put_anywhere(), put_on("d=2", "d", 8, 1), "the program runs on 4 devices, (d=4,), and was given argument 2 (z)");
+  refuse(free_one, put_on(NULL, NULL, 3, 0), put_anywhere(), put_on(NULL, NULL, 5, 0), "argument 2 (z), f32[8], which lies P() over () on device ids [5]");
+  expect_sum(e, put_anywhere(), put_anywhere(), put_on("d=4", "", 4, 1), true, 4, (int64_t[]){4, 5, 6, 7});
+  expect_sum(free_one, put_anywhere(), put_anywhere(), put_on("d=4", "d", 4, 1), true, 4, (int64_t[]){4, 5, 6, 7});
   ax_executable_release(e);
+  ax_executable_release(free_one);
+}
+
+static void with_constant(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  const int64_t length = elems;
+  out[0] = in[0];
+  out[1] = ax_mul(ax_add(ax_iota(AX_F32, 1, &length, 0), ax_real(1)), ax_real(2));
+}
+
+static void second_of_two(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_add(in[1], in[1]);
+}
+
+/* Results that depend on no argument lie where the committed arguments do. An argument that nothing depends on says nothing. */
+static void constants_and_unused(void **state) {
+  (void)state;
+  ax_executable *e, *unused;
+  TEST_OK(ax_jit(runtime, AX_FN(with_constant, 1, 2), &type, NULL, &e));
+  TEST_OK(ax_jit(runtime, AX_FN(second_of_two, 2, 1), (ax_type[]){type, type}, NULL, &unused));
+  for (int round = 0; round < 2; round++) {
+    ax_array *x[] = {put_anywhere(), put_on("d=4", "d", 4, 1), put_on(NULL, NULL, 3, 0)}, *out[2];
+    static const int64_t ids[3][4] = {{0}, {4, 5, 6, 7}, {3}};
+    for (int i = 0; i < 3; i++) {
+      TEST_OK(ax_run(e, 1, &x[i], 2, out));
+      assert_ptr_equal(out[0], x[i]);
+      expect_on(out[1], i > 0, i == 1 ? 4 : 1, ids[i]);
+      ax_array_release(out[0]);
+      ax_array_release(out[1]);
+    }
+    TEST_OK(ax_run(unused, 2, (ax_array *[]){x[1], x[2]}, 1, out));
+    expect_on(out[0], true, 1, ids[2]);
+    ax_array_release(out[0]);
+    for (int i = 0; i < 3; i++) ax_array_release(x[i]);
+  }
+  ax_executable_release(e);
+  ax_executable_release(unused);
 }
 
 /* Trees say it in leaves. */
@@ -299,7 +341,7 @@ static void same_by_meaning(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(who_is_committed), cmocka_unit_test(without_a_mesh), cmocka_unit_test(on_a_mesh), cmocka_unit_test(round_and_round),
-      cmocka_unit_test(refused), cmocka_unit_test(not_looked_at), cmocka_unit_test(leaves), cmocka_unit_test(named), cmocka_unit_test(same_by_meaning),
+      cmocka_unit_test(refused), cmocka_unit_test(passed_on), cmocka_unit_test(constants_and_unused), cmocka_unit_test(leaves), cmocka_unit_test(named), cmocka_unit_test(same_by_meaning),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }

@@ -283,8 +283,7 @@ struct ax_executable {
   uint32_t *kept;     /* by the plan's inputs: the program's */
   ax_returned *returned;     /* by result: the plan's that it is, or the program's input */
   ax_layout **passed_layout; /* by result that is an input: how it lies; NULL: as that does */
-  bool *is_passed;           /* by input: it is a result; */
-  bool *is_laid;             /* and one that lies in a certain way */
+  bool *is_passed;           /* by input: it is a result */
   const char **names;        /* by input, for messages; NULL: they have none */
   ax_assigned assigned;      /* how results lie on devices 0, 1, ..; */
   _Atomic(ax_assigned *) other_assigned; /* and on others that there have been; the lock is for adding one */

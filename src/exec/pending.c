@@ -199,7 +199,11 @@ static ax_status hold_all(ax_pending *run) {
     give_up(run, i);
     return status;
   }
-  return AX_OK;
+  ax_status status = ax_call_check_same(&run->call);
+  if (status != AX_OK) give_up(run, run->call.in_count);
+  run->call.same_count = 0; /* the list is the caller's */
+  run->call.same = NULL;
+  return status;
 }
 
 /* Nothing can fail any more: the run takes its references, and is listed with the runs that it waits for. With the order lock held. */

@@ -126,7 +126,6 @@ static ax_status allocate_arguments(ax_executable *e) {
   e->asked = ax_arena_alloc(arena, in_count);
   e->donate = ax_arena_alloc(arena, in_count);
   e->is_passed = ax_arena_alloc(arena, in_count);
-  e->is_laid = ax_arena_alloc(arena, in_count);
   e->donated = ax_arena_alloc(arena, in_count * sizeof e->donated[0]);
   e->place = ax_arena_alloc(arena, in_count * sizeof e->place[0]);
   e->kept = ax_arena_alloc(arena, e->plan->in_count * sizeof e->kept[0]);
@@ -134,7 +133,7 @@ static ax_status allocate_arguments(ax_executable *e) {
   e->results = ax_arena_alloc(arena, e->plan->out_count * sizeof e->results[0]);
   e->wanted = ax_arena_alloc(arena, in_count * sizeof e->wanted[0]);
   e->passed_layout = ax_arena_alloc(arena, out_count * sizeof e->passed_layout[0]);
-  if (e->asked == NULL || e->donate == NULL || e->is_passed == NULL || e->is_laid == NULL || e->donated == NULL || e->place == NULL || e->kept == NULL || e->returned == NULL || e->results == NULL ||
+  if (e->asked == NULL || e->donate == NULL || e->is_passed == NULL || e->donated == NULL || e->place == NULL || e->kept == NULL || e->returned == NULL || e->results == NULL ||
       e->wanted == NULL || e->passed_layout == NULL)
     return ax_out_of_memory((in_count + out_count) * sizeof e->wanted[0]);
   e->in_count = program->in_count;
@@ -148,10 +147,7 @@ static ax_status choose_donated(ax_executable *e, const ax_compile_options *opti
   if (writable == NULL) return ax_out_of_memory(e->plan->in_count);
   AX_TRY(ax_args_mask(options->donate, "input", e->in_count, e->asked));
   for (uint32_t k = 0; k < e->out_count; k++)
-    if (e->returned[k].input != AX_NONE) {
-      e->is_passed[e->returned[k].input] = true;
-      if (e->passed_layout[k] != NULL) e->is_laid[e->returned[k].input] = true;
-    }
+    if (e->returned[k].input != AX_NONE) e->is_passed[e->returned[k].input] = true;
   for (uint32_t i = 0; i < e->in_count; i++) {
     e->donate[i] = e->asked[i] && (e->place[i] != AX_NONE || e->is_passed[i]);
     if (e->place[i] != AX_NONE) writable[e->place[i]] = e->asked[i] && !e->is_passed[i];
