@@ -187,6 +187,11 @@ typedef struct ax_compile_options {
                          operand or output, or lies on each other, fails a run all the same */
   const ax_mesh *mesh; /* with `shardings`; else NULL */
   const char *shardings; /* "data; ? -> ?": how inputs and results lie over `mesh`, as ax_program_with_shardings has it; NULL: as the program says */
+  /* Arrays such as the runs will be given, one for each input, borrowed for the call; NULL, and an entry that is: nothing. An input of which `shardings`
+     say nothing ("?", or no shardings at all) lies as its array does, over that array's mesh, so that computation follows data: arguments that lie
+     so are not copied, and each device computes with its blocks. As jax.jit without in_shardings. Only how the arrays lie is looked at: they may be donated,
+     or still to be made. One that is not committed (ax_array_is_committed), or lies on a device without a mesh, says nothing. */
+  ax_array *const *like;
   bool timeline;      /* each run notes what every thread and device did, and when: ax_executable_timeline. Two looks at the clock
                          for each kernel, product and part of an exchange */
 } ax_compile_options;
@@ -194,7 +199,7 @@ typedef struct ax_compile_options {
    and so deadlocks nobody) and partitioned (ax_program_partition): the mesh is that of its shard_maps. While an executable lives,
    compiling an equal program from the same lines with equal options gives one more reference to it (two threads at the same time may
    each get their own). `*out` is owned by the caller. Any thread. options may be NULL.
-   AX_INVALID_ARGUMENT: shardings that do not parse or fit; a program with axes; more devices than the runtime allows; an input donated that there is not; a check_numerics
+   AX_INVALID_ARGUMENT: shardings that do not parse or fit; arrays in `like` of other types than the inputs, or on different devices; a program with axes; more devices than the runtime allows; an input donated that there is not; a check_numerics
    that is none. AX_ABSENT: what ax_program_partition says; a
    primitive that cannot be compiled. AX_OUT_OF_MEMORY: also when values are larger than any machine's memory. */
 AX_MUST_USE ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options,

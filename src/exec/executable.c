@@ -7,6 +7,7 @@
 #include "exec/execution.h"
 #include "exec/timeline.h"
 #include "ir/path.h"
+#include "mesh/constraint.h"
 #include "partition/partition.h"
 
 /* --- The object and its cache --- */
@@ -169,15 +170,48 @@ ax_status ax_executable_of(ax_runtime *runtime, ax_program *program, const ax_la
   return compile(runtime, program, laid, lower_seconds, &all, out);
 }
 
+/* How the arrays lie that inputs are to be like. One that is not committed says nothing, nor does one without a mesh, whose devices a program without a
+   mesh has anyway. *says: some array says something. */
+static ax_status look_at_like(const ax_program *program, ax_array *const *arrays, ax_lying *like, bool *says) {
+  uint32_t first = AX_NONE;
+  *says = false;
+  for (uint32_t i = 0; i < program->in_count; i++) {
+    const ax_layout *layout = arrays[i] != NULL ? arrays[i]->layout : NULL;
+    if (layout == NULL) continue;
+    const ax_type *want = ax_program_in_type(program, i);
+    if (layout->type.dtype != want->dtype || !ax_same_shape(&layout->type, want))
+      return ax_error(AX_INVALID_ARGUMENT, "like: input %u is %s, and the array %s", i, ax_type_string(want, NULL), ax_type_string(&layout->type, NULL));
+    if (!layout->committed) continue;
+    if (first == AX_NONE) first = i;
+    if (!ax_layout_same_devices(layout, arrays[first]->layout))
+      return ax_error(AX_INVALID_ARGUMENT, "like: the arrays of inputs %u and %u lie on different devices", first, i);
+    if (layout->mesh.count == 0) continue;
+    like[i] = (ax_lying){&layout->mesh, &layout->spec};
+    *says = true;
+  }
+  return AX_OK;
+}
+
+static ax_status lay_like(ax_program *program, const ax_compile_options *options, ax_program **out) {
+  bool says = false;
+  ax_lying *like = ax_calloc((size_t)program->in_count + 1, sizeof like[0]);
+  if (like == NULL) return ax_out_of_memory(program->in_count * sizeof like[0]);
+  ax_status status = options->like != NULL ? look_at_like(program, options->like, like, &says) : AX_OK;
+  if (status == AX_OK && options->shardings == NULL && !says) *out = ax_program_retain(program);
+  else if (status == AX_OK) status = ax_program_laid_like(program, options->mesh, options->shardings, like, out);
+  ax_free(like);
+  return status;
+}
+
 ax_status ax_program_laid_over(ax_program *program, const ax_compile_options *options, const char *who, ax_program **out) {
   *out = NULL;
   if ((options->shardings == NULL) != (options->mesh == NULL))
     return ax_error(AX_INVALID_ARGUMENT, "the options have %s; they go together", options->mesh == NULL ? "shardings and no mesh" : "a mesh and no shardings");
-  if (options->shardings == NULL) {
+  if (options->shardings == NULL && options->like == NULL) {
     *out = ax_program_retain(program);
     return AX_OK;
   }
-  ax_status status = ax_program_with_shardings(program, options->mesh, options->shardings, out);
+  ax_status status = lay_like(program, options, out);
   return status == AX_OK ? AX_OK : ax_error_context(status, "%s: ", who);
 }
 

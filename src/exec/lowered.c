@@ -10,7 +10,7 @@ struct ax_lowered {
   atomic_uint references;
   ax_program *program; /* with its shardings */
   ax_laid laid;
-  ax_compile_options options; /* without mesh and shardings, which `program` has; its lists are owned */
+  ax_compile_options options; /* without mesh, shardings and arrays to be like, which `program` has; its lists are owned */
   double seconds;
 };
 
@@ -27,6 +27,7 @@ static ax_status keep_options(ax_lowered *l, const ax_compile_options *options, 
   l->options = *options;
   l->options.mesh = NULL;
   l->options.shardings = NULL;
+  l->options.like = NULL;
   l->options.donate.list = NULL;
   l->options.names = NULL;
   AX_TRY(ax_names_copy(options->names, in_count, &names));

@@ -116,21 +116,25 @@ ax_value ax_with_sharding(ax_value x, const ax_mesh *mesh, const char *spec) {
   return bind(&params, x);
 }
 
-static ax_value constrained(ax_constraint_params *params, const ax_given *g, uint32_t i, ax_value x) {
-  params->specs = (ax_specs){1, &g->specs[i]};
-  return g->sayings[i] != AX_SAYS_SPEC || ax_failed() ? x : bind(params, x);
+/* Of input or result i: the mesh of its array, or the one that specs are over. */
+static const ax_mesh *mesh_of(const ax_given *g, const ax_program *program, const ax_mesh *mesh, uint32_t i) {
+  return g->like != NULL && i < program->in_count && g->like[i].mesh != NULL ? g->like[i].mesh : mesh;
+}
+
+static ax_value constrained(const ax_mesh *mesh, const ax_given *g, uint32_t i, ax_value x) {
+  if (g->sayings[i] != AX_SAYS_SPEC || ax_failed()) return x;
+  return bind(&(ax_constraint_params){.mesh = ax_mesh_plain(mesh), .specs = {1, &g->specs[i]}}, x);
 }
 
 ax_status ax_program_given(const ax_program *program, const ax_mesh *mesh, const ax_given *g, ax_program **made) {
   const uint32_t in_count = program->in_count, out_count = program->out_count;
-  ax_constraint_params params = {.mesh = ax_mesh_plain(mesh)};
   ax_builder builder;
   ax_builder_begin(&builder, &program->axes);
   ax_value *in = ax_trace_alloc(in_count * sizeof in[0]), *out = ax_trace_alloc(out_count * sizeof out[0]);
   for (uint32_t i = 0; in != NULL && i < in_count; i++) in[i] = ax_builder_input(&builder, &program->types[i]);
-  for (uint32_t i = 0; in != NULL && i < in_count; i++) in[i] = constrained(&params, g, i, in[i]);
+  for (uint32_t i = 0; in != NULL && i < in_count; i++) in[i] = constrained(mesh_of(g, program, mesh, i), g, i, in[i]);
   if (!ax_failed()) ax_call(program, in_count, in, out_count, out);
-  for (uint32_t k = 0; !ax_failed() && k < out_count; k++) out[k] = constrained(&params, g, in_count + k, out[k]);
+  for (uint32_t k = 0; !ax_failed() && k < out_count; k++) out[k] = constrained(mesh, g, in_count + k, out[k]);
   return ax_builder_finish(&builder, out, out != NULL ? out_count : 0, made, NULL, NULL);
 }
 
@@ -141,27 +145,52 @@ static ax_status check(const ax_program *program, const ax_mesh *mesh, const ax_
     uint32_t number = is_in ? i : i - program->in_count;
     const ax_type *type = &program->types[is_in ? i : program->outs[number]];
     ax_type block;
-    ax_status status = g->sayings[i] != AX_SAYS_SPEC ? AX_OK : ax_shard_padded(type, &g->specs[i], mesh, &block);
+    ax_status status = g->sayings[i] != AX_SAYS_SPEC ? AX_OK : ax_shard_padded(type, &g->specs[i], mesh_of(g, program, mesh, i), &block);
     if (status != AX_OK) return ax_error_context(status, "with_shardings: %s %u: ", is_in ? "argument" : "result", number);
     shorten(&g->specs[i], type->rank);
   }
   return AX_OK;
 }
 
+/* Inputs of which nothing is said so far, and which are like an array, get its spec. `like` is left of those alone. */
+static void fill_in(ax_given *g, ax_lying *like, uint32_t in_count) {
+  for (uint32_t i = 0; i < in_count; i++) {
+    if (g->sayings[i] != AX_SAYS_NOTHING) like[i].mesh = NULL;
+    if (like[i].mesh == NULL) continue;
+    g->specs[i] = *like[i].spec;
+    g->sayings[i] = AX_SAYS_SPEC;
+  }
+  g->like = like;
+}
+
+static ax_status lay(const ax_program *program, const ax_mesh *mesh, const char *specs, ax_given *g, ax_lying *like, ax_program **out) {
+  const uint32_t in_count = program->in_count, out_count = program->out_count;
+  if (g->specs == NULL || g->sayings == NULL || like == NULL) return ax_out_of_memory(0);
+  for (uint32_t i = 0; i < in_count + out_count; i++) g->sayings[i] = AX_SAYS_NOTHING;
+  if (mesh != NULL) AX_TRY(ax_parse_specs(specs, in_count, out_count, mesh, g->specs, g->specs + in_count, g->sayings));
+  fill_in(g, like, in_count);
+  AX_TRY(check(program, mesh, g));
+  if (mesh != NULL) AX_TRY(ax_given_choose(program, mesh, g));
+  return ax_program_given(program, mesh, g, out);
+}
+
+ax_status ax_program_laid_like(const ax_program *program, const ax_mesh *mesh, const char *specs, const ax_lying *like, ax_program **out) {
+  *out = NULL;
+  if (mesh != NULL) AX_TRY(ax_mesh_check(mesh));
+  const size_t count = (size_t)program->in_count + program->out_count;
+  ax_given g = {ax_calloc(count + 1, sizeof g.specs[0]), ax_calloc(count + 1, sizeof g.sayings[0]), NULL};
+  ax_lying *own = ax_calloc((size_t)program->in_count + 1, sizeof own[0]);
+  for (uint32_t i = 0; own != NULL && like != NULL && i < program->in_count; i++) own[i] = like[i];
+  ax_status status = lay(program, mesh, specs, &g, own, out);
+  ax_free(g.specs);
+  ax_free(g.sayings);
+  ax_free(own);
+  return status;
+}
+
 ax_status ax_program_with_shardings(const ax_program *program, const ax_mesh *mesh, const char *specs, ax_program **out) {
   *out = NULL;
   AX_TRY(ax_require(program, "program"));
   AX_TRY(ax_require(mesh, "mesh"));
-  AX_TRY(ax_mesh_check(mesh));
-  const uint32_t in_count = program->in_count, out_count = program->out_count;
-  size_t count = (size_t)in_count + out_count;
-  ax_given g = {ax_calloc(count + 1, sizeof g.specs[0]), ax_calloc(count + 1, sizeof g.sayings[0])};
-  ax_status status = g.specs == NULL || g.sayings == NULL ? ax_out_of_memory(0) : AX_OK;
-  if (status == AX_OK) status = ax_parse_specs(specs, in_count, out_count, mesh, g.specs, g.specs + in_count, g.sayings);
-  if (status == AX_OK) status = check(program, mesh, &g);
-  if (status == AX_OK) status = ax_given_choose(program, mesh, &g);
-  if (status == AX_OK) status = ax_program_given(program, mesh, &g, out);
-  ax_free(g.specs);
-  ax_free(g.sayings);
-  return status;
+  return ax_program_laid_like(program, mesh, specs, NULL, out);
 }

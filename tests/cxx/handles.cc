@@ -336,6 +336,25 @@ void programs() {
   CHECK(on.axes().devices() == 4);
 }
 
+/* Inputs that lie as arrays do. */
+void like_arrays() {
+  axle::runtime runtime = axle::runtime::create();
+  axle::mesh mesh = axle::mesh::parse("i=4");
+  std::vector<float> rows(32, 1.0f);
+  axle::array x = runtime.put(mesh, "i", axle::view(rows, {8, 4}));
+  axle::compile_options options;
+  options.like = {x, axle::array()};
+  auto sum = [](value a, value b) { return a + b; };
+  axle::executable followed = runtime.jit(sum, {f32({8, 4}), f32({4})}, options), whole = runtime.jit(sum, {f32({8, 4}), f32({4})});
+  axle::array b = runtime.put(axle::mesh(), "", std::vector<float>(4, 2));
+  const auto before = runtime.counters().arguments_copied;
+  axle::array made = followed.run({x, b}).at(0);
+  CHECK(made.part_count() == 4 && made.read<float>() == std::vector<float>(32, 3) && runtime.counters().arguments_copied == before);
+  CHECK(whole.run({x, b}).at(0).part_count() == 1 && runtime.counters().arguments_copied > before);
+  options.like = {b, x};
+  refused([&] { return runtime.jit(sum, {f32({8, 4}), f32({4})}, options); }, AX_INVALID_ARGUMENT, "jit: compile: like: input 0 is f32[8,4]");
+}
+
 }  // namespace
 
 void handles_test() {
@@ -348,4 +367,5 @@ void handles_test() {
   trees(folder != nullptr ? folder : "/tmp");
   optimisers();
   programs();
+  like_arrays();
 }

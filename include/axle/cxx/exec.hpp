@@ -182,6 +182,20 @@ class executable : public handle<ax_executable, ax_executable_retain, ax_executa
   }
 };
 
+/* Arrays that inputs are to lie as, one for each input: compile_options::like = {x, w}. An empty one says nothing. */
+class likeness {
+  std::vector<array> held_;
+  std::vector<ax_array *> raw_;
+
+ public:
+  likeness() = default;
+  likeness(std::vector<array> arrays) : held_(std::move(arrays)) {
+    for (const array &one : held_) raw_.push_back(one.get());
+  }
+  likeness(std::initializer_list<array> arrays) : likeness(std::vector<array>(arrays)) {}
+  ax_array *const *data() const { return raw_.empty() ? nullptr : raw_.data(); }
+};
+
 /* As ax_compile_options: runtime.compile(program, {axle::first(4)}) donates four arguments. */
 struct compile_options {
   args donate = {};
@@ -192,8 +206,9 @@ struct compile_options {
   bool timeline = false;
   std::optional<mesh> over = {}; /* with `shardings` */
   std::string shardings = {};    /* "data; ? -> ?"; "": as the program says */
+  likeness like = {};            /* such as runs will be given: inputs of which the shardings say nothing lie as these */
 
-  ax_compile_options raw() const { /* borrows donate's list, the names, the mesh and the text */
+  ax_compile_options raw() const { /* borrows donate's list, the names, the mesh, the text and the arrays */
     ax_compile_options made{};
     made.donate = donate;
     made.keep_unused = keep_unused;
@@ -203,6 +218,7 @@ struct compile_options {
     made.timeline = timeline;
     made.mesh = over ? &*over : nullptr;
     made.shardings = shardings.empty() ? nullptr : shardings.c_str();
+    made.like = like.data();
     return made;
   }
 };
