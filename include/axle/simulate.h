@@ -50,7 +50,7 @@ typedef struct ax_simulate_options {
 
 /* An operation of the plan, all its runs together. */
 typedef struct ax_simulated_op {
-  const char *name;      /* of the primitive: "psum" */
+  const char *name;      /* of the primitive: "psum"; or of what was split off it: "pack", which is a product's right factor put into another order */
   const char *location;  /* of the C call, "prog.c:12"; NULL: not known */
   uint32_t line;         /* of the text; 0: none */
   const char *algorithm; /* of a collective; NULL: it is a computation */

@@ -6,7 +6,7 @@
 
 typedef struct ax_amount {
   double read, written; /* bytes; loads of one slot are of its elements once, however many there are */
-  double flops;         /* operations on floats, a multiplication and an addition two */
+  double flops;         /* operations on floats, a multiplication and an addition two; a conversion is none */
   ax_dtype dtype;       /* of these */
 } ax_amount;
 

@@ -286,7 +286,7 @@ static ax_status pack_before(packer *p, ax_level *place, const ax_op *of, uint32
   AX_TRY(add_made(p, root, from, next->kind == AX_OP_LOOP ? next->loop.id : not_before_a_loop, panels, &to, out));
   uint32_t buffers[] = {from, (*out)->buffer};
   const ax_routine routine = {.run = ax_panels_pack, .data = panels, .in_count = 1, .out_count = 1, .parts = ax_panels_parts(panels), .buffers = buffers, .name = "pack",
-                              .time = time_of(panels)};
+                              .moves = true, .time = time_of(panels)};
   ax_op op = {.kind = AX_OP_ROUTINE, .eqn = of->eqn, .program = of->program, .axes = to.axes, .diverging = next->diverging, .routine = ax_routine_copy(&p->plan->arena, &routine)};
   return op.routine != NULL ? ax_level_put(place, &p->scratch, &op) : ax_out_of_memory(sizeof routine);
 }

@@ -130,6 +130,7 @@ typedef struct ax_routine {
   uint32_t in_count, out_count, parts;
   uint32_t *buffers; /* those that are read, then those that are written */
   bool updates;      /* what is written stays as it was where nothing is written: so it is read too */
+  bool moves;        /* it only puts numbers elsewhere: other operations compute what its equation is */
   double time;       /* nanoseconds on one thread, roughly */
   const char *name;  /* in texts; NULL: it has none but its primitive's */
 } ax_routine;

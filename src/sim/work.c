@@ -17,8 +17,11 @@ typedef struct making {
 
 /* --- What an operation takes --- */
 
+/* Kernels and products count themselves. Of what else an equation became, the operation that computes it has the equation's flops; those that a pass split
+   off it have their bytes alone. */
 static ax_status count_op(const making *m, const ax_op *op, ax_amount *out) {
   *out = ax_op_amount(m->plan, op);
+  if (op->kind == AX_OP_ROUTINE && op->routine->moves) return AX_OK;
   if (op->kind == AX_OP_KERNEL || op->kind == AX_OP_ROWS || op->kind == AX_OP_GEMM) return AX_OK;
   if (op->eqn == NULL || op->program == NULL || op->kind == AX_OP_CHECK || op->eqn->prim->kind != AX_LOCAL) return AX_OK;
   out->dtype = op->program->types[op->eqn->out].dtype;
@@ -27,7 +30,8 @@ static ax_status count_op(const making *m, const ax_op *op, ax_amount *out) {
 
 static ax_status add_op(making *m, const ax_op *op, uint32_t *out) {
   ax_work *w = m->work;
-  const char *name = op->eqn != NULL ? op->eqn->prim->name : "copy";
+  const bool has_name = op->kind == AX_OP_ROUTINE && op->routine->moves && op->routine->name != NULL;
+  const char *name = has_name ? op->routine->name : op->eqn != NULL ? op->eqn->prim->name : "copy";
   AX_TRY(ax_grow(&w->ops, sizeof w->ops[0], w->op_count, 1, &w->op_capacity));
   *out = w->op_count++;
   w->ops[*out] = (ax_work_op){.name = name, .location = op->eqn != NULL ? op->eqn->location : NULL, .line = op->eqn != NULL ? op->eqn->line : 0, .transfer = AX_NONE};
