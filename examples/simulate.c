@@ -2,6 +2,7 @@
    with the gradients' sums over `data`. Nothing is run: each program is laid out, lowered and simulated. */
 #include <axle/axle.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { devices = 64, batch = 4096, width = 4096, hidden = 16384 };
 
@@ -47,6 +48,7 @@ int main(void) {
   ax_program *program;
   ax_must(ax_trace(AX_FN(gradients, 3, 2), in, &program));
   for (uint32_t i = 0; (name = ax_cluster_builtin(i, NULL)) != NULL; i++) {
+    if (strcmp(name, "tpu-like-torus") == 0) continue; /* it has other sides for each mesh, so times on it say nothing of which mesh is best */
     ax_cluster *machine;
     double best = 0;
     int64_t best_data = 0;

@@ -164,15 +164,15 @@ expect 1 'reference does not go with' trace double.axle --reference
 expect 2 "error: there is no pass 'jump'" show double.axle --pass jump
 expect 2 'error: nothing can follow the pass lower' show double.axle --pass lower,dce
 expect 2 "error: unexpected argument 'all'" devices all
-expect 0 '^2 devices of the machine tpu-like-torus, of which 1 stands for all' simulate whole.axle
-expect 0 '^1000000 devices of the machine h200-switch, of which 8 stand for all' simulate whole.axle --mesh data=1000000 -a ring -M h200-switch
-expect 0 '^2 devices of the machine cpu$' simulate whole.axle --machine cpu --every-device --timeline t.svg
+expect 0 '^2 devices of the machine tpu-like-torus (torus 2 x 1 x 1), of which 1 stands for all' simulate whole.axle
+expect 0 '^1000000 devices of the machine h200-switch (125000 nodes of 8), of which 8 stand for all' simulate whole.axle --mesh data=1000000 -a ring -M h200-switch
+expect 0 '^2 devices of the machine cpu (a switch)$' simulate whole.axle --machine cpu --every-device --timeline t.svg
 grep -q '</svg>' t.svg || { echo "axle simulate: no picture in t.svg"; failed=$((failed + 1)); }
 expect 0 '' simulate double.axle --timeline t.json --devices 1
 grep -q traceEvents t.json || { echo "axle simulate: no events in t.json"; failed=$((failed + 1)); }
 expect 0 '^machine "cpu"$' simulate --describe cpu
 expect 2 "error: there is no machine 'pdp11' to describe" simulate --describe pdp11
-expect 1 'error: pdp11: no file .*, and no machine of that name; there are tpu-like-torus, h200-switch, cpu' simulate whole.axle -M pdp11
+expect 1 'error: pdp11: no file .*, and no machine of that name; there are tpu-like-torus, tpu-like-cube, h200-switch, cpu' simulate whole.axle -M pdp11
 expect 1 'error: double.axle:1:1: expected machine, device' simulate whole.axle -M double.axle
 expect 1 'error: simulate: more than 1 messages' simulate whole.axle --every-device --most-messages 1
 expect 2 'error: there is no algorithm "fast"; there are best, ring' simulate whole.axle -a fast

@@ -16,7 +16,7 @@ extern "C" {
 typedef struct ax_cluster ax_cluster;
 /* Reads a description. source: what errors call it. `*out` is owned by the caller. AX_PARSE_ERROR: with source, line and column. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_cluster_parse(const char *text, const char *source, ax_cluster **out);
-/* One by name ("tpu-like-torus", "h200-switch", "cpu"), or from the file of that name. AX_IO_ERROR: neither. AX_PARSE_ERROR, AX_OUT_OF_MEMORY. */
+/* One by name ("tpu-like-torus", "tpu-like-cube", "h200-switch", "cpu"), or from the file of that name. AX_IO_ERROR: neither. AX_PARSE_ERROR, AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_cluster_read(const char *name_or_path, ax_cluster **out);
 void ax_cluster_release(ax_cluster *machine); /* may be NULL */
 const char *ax_cluster_name(const ax_cluster *machine); /* as its text says; borrowed */
@@ -27,7 +27,7 @@ const char *ax_cluster_builtin(uint32_t index, const char **text);
 
 /* How the messages of collectives go. */
 typedef enum ax_algorithm {
-  AX_ALGORITHM_BEST,          /* for each collective the one that takes the least time alone */
+  AX_ALGORITHM_BEST,          /* what takes the least time in all, of: for each collective the one that takes the least alone, and one of the others for all */
   AX_ALGORITHM_RING,          /* one ring through all members, one way: all-reduce in 2(n-1) steps of B/n bytes */
   AX_ALGORITHM_BIDIRECTIONAL, /* the same, half of each part either way */
   AX_ALGORITHM_DIMENSIONS,    /* rings along one dimension of the machine after the other: nodes and their devices, sides of a torus */
@@ -57,7 +57,8 @@ typedef struct ax_simulated_op {
   const char *bound;     /* by what: "flops", "memory", "launch", "bandwidth", "latency" */
   int64_t members;       /* of a collective's group; 1 */
   double start, end;     /* seconds: of the first run on any device, of the last */
-  double busy;           /* seconds in all runs, on a device: the mean of those simulated */
+  double busy;           /* seconds in all runs, on a device: the mean of those simulated. Of a collective it counts from when the device comes to it until
+                            it is through there, with waiting for others and for links, so those of several together may be more than the whole time */
   double runs, flops;    /* on a device */
   double bytes;          /* read and written, or sent, by a device: the mean */
   bool critical;         /* it is on the critical path */
@@ -111,6 +112,7 @@ typedef struct ax_simulation {
   ax_simulated_kernel *kernels; /* as the program comes to them; each call once */
   bool all_spans;          /* none was left out */
   char machine[64];        /* its name */
+  char topology[160];      /* as the mesh lies on it: "torus 1024 x 4 x 1", "512 nodes of 8", "a switch" */
   char *texts;             /* the locations */
   struct ax_timed_kernels *timed; /* what holds kernels */
 } ax_simulation;

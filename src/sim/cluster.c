@@ -19,6 +19,11 @@ static const struct {
      "machine \"tpu-like-torus\"\n"
      "device flops f32 6e13 flops bf16 4.6e14 flops s8 9.2e14 memory 2.7e12 launch 1e-6\n"
      "torus dimensions 3 latency 5e-7 bandwidth 9e10 overhead 5e-7\n"},
+    {"tpu-like-cube",
+     "# The same chips in one torus for each number of devices, whatever the mesh: its three sides are as near to each other as they can be.\n"
+     "machine \"tpu-like-cube\"\n"
+     "device flops f32 6e13 flops bf16 4.6e14 flops s8 9.2e14 memory 2.7e12 launch 1e-6\n"
+     "torus cube 3 latency 5e-7 bandwidth 9e10 overhead 5e-7\n"},
     {"h200-switch",
      "# Nodes of eight devices on a switch, and a network that each device has a link of its own to.\n"
      "machine \"h200-switch\"\n"
@@ -140,6 +145,7 @@ static ax_status read_sides(reader *r) {
   const ax_token word = *at(r);
   ax_cluster *m = r->machine;
   m->rank = 0;
+  m->cube = false;
   AX_TRY(next(r));
   do {
     if (m->rank == AX_MAX_SIDES) return ax_lexer_error(&r->lexer, at(r), "a torus has %d sides at most", AX_MAX_SIDES);
@@ -157,11 +163,12 @@ static ax_status read_torus(reader *r) {
     if (known) continue;
     if (is(r, "sides")) {
       AX_TRY(read_sides(r));
-    } else if (is(r, "dimensions")) {
+    } else if (is(r, "dimensions") || is(r, "cube")) {
+      r->machine->cube = is(r, "cube");
       AX_TRY(count(r, AX_MAX_SIDES, &rank));
       r->machine->rank = (uint32_t)rank;
       r->machine->side[0] = 0;
-    } else return unknown(r, "torus", "sides, dimensions, latency, bandwidth, overhead");
+    } else return unknown(r, "torus", "sides, dimensions, cube, latency, bandwidth, overhead");
   }
   return AX_OK;
 }

@@ -27,7 +27,8 @@ struct ax_cluster {
   double launch; /* seconds before an operation begins */
   ax_topology topology;
   uint32_t rank; /* of a torus */
-  int64_t side[AX_MAX_SIDES]; /* side[0] 0: as the mesh wants them */
+  int64_t side[AX_MAX_SIDES]; /* side[0] 0: as the mesh wants them, ... */
+  bool cube;                  /* ... or as near to each other as the number of devices allows */
   int64_t ports;    /* of a switch, or nodes of a network; 0: as many as are wanted */
   int64_t per_node;
   bool by_node;     /* the network's links are the nodes', not the devices' */

@@ -1,6 +1,7 @@
 /* Machines under meshes: digits, images, groups and routes. */
 #include "sim/place.h"
 
+#include <math.h>
 #include <stdio.h>
 
 /* --- Digits --- */
@@ -25,22 +26,44 @@ static void set_strides(ax_place *place) {
   }
 }
 
-/* Sides as the mesh wants them: one for each axis, and the last for all that are left. */
+/* The largest whole number whose power is at most n. */
+static int64_t whole_root(int64_t n, uint32_t power) {
+  int64_t root = (int64_t)(pow((double)n, 1.0 / power) + 1);
+  while (pow((double)root, power) > (double)n) root--;
+  return root;
+}
+
+/* Sides that are as near to each other as can be, of so many devices, the longest first. */
+static void set_cube(ax_place *place) {
+  int64_t left = place->devices;
+  for (uint32_t d = place->count; d-- > 0; left /= place->digit[d].size) {
+    int64_t side = whole_root(left, d + 1);
+    while (left % side != 0) side--;
+    place->digit[d].size = side;
+  }
+}
+
+/* One side for each axis of the mesh, and the last for all that are left. */
+static int64_t wanted_side(const ax_mesh *mesh, uint32_t d, bool last) {
+  int64_t side = d < mesh->count ? mesh->axis[d].size : 1;
+  for (uint32_t a = d + 1; last && a < mesh->count; a++) side *= mesh->axis[a].size;
+  return side;
+}
+
 static ax_status lay_torus(ax_place *place) {
   const ax_cluster *m = place->machine;
-  const ax_mesh *mesh = place->mesh;
   int64_t all = 1;
   place->count = m->rank;
+  if (m->cube) set_cube(place);
   for (uint32_t d = 0; d < m->rank; d++) {
-    int64_t side = m->side[0] > 0 ? m->side[d] : d < mesh->count ? mesh->axis[d].size : 1;
-    for (uint32_t a = m->rank; m->side[0] == 0 && d == m->rank - 1 && a < mesh->count; a++) side *= mesh->axis[a].size;
+    const int64_t side = m->cube ? place->digit[d].size : m->side[0] > 0 ? m->side[d] : wanted_side(place->mesh, d, d == m->rank - 1);
     place->digit[d].size = side;
     if (!ax_mul_i64(all, side, &all) || all > INT32_MAX)
       return ax_error(AX_INVALID_ARGUMENT, "the machine \"%s\" has more than %d devices", m->name, INT32_MAX);
   }
   set_strides(place);
   place->foldable = place->all == place->devices;
-  return place->all < place->devices ? refuse(m, mesh, place->all) : AX_OK;
+  return place->all < place->devices ? refuse(m, place->mesh, place->all) : AX_OK;
 }
 
 /* Axes as they are, but for the one that goes on beyond a node: it is cut in two. False: it ends in the middle of one. */
@@ -186,6 +209,17 @@ void ax_place_describe(const ax_place *place, uint32_t kind, ax_simulated_link *
   if (torus) out->count = place->all;
   if (torus) snprintf(out->name, sizeof out->name, "dimension %u, %s", kind / torus_ways, kind % torus_ways == 0 ? "up" : "down");
   else snprintf(out->name, sizeof out->name, "%s", names[kind]);
+}
+
+void ax_place_topology(const ax_place *place, ax_text *text) {
+  const ax_cluster *m = place->machine;
+  if (m->topology == AX_TOPOLOGY_SWITCH) ax_text_add(text, "a switch");
+  if (m->topology == AX_TOPOLOGY_NODES) {
+    const int64_t nodes = (place->devices + m->per_node - 1) / m->per_node;
+    ax_text_add(text, "%lld node%s of %lld", (long long)nodes, nodes == 1 ? "" : "s", (long long)m->per_node);
+  }
+  for (uint32_t d = 0; m->topology == AX_TOPOLOGY_TORUS && d < m->rank; d++)
+    ax_text_add(text, "%s%lld", d == 0 ? "torus " : " x ", (long long)place->digit[d].size);
 }
 
 /* --- Groups --- */

@@ -52,6 +52,8 @@ uint32_t ax_place_kinds(const ax_place *place);
 uint32_t ax_place_kind(const ax_place *place, int64_t link);
 /* Name, bandwidth and how many there are, of those that devices of the mesh have. */
 void ax_place_describe(const ax_place *place, uint32_t kind, ax_simulated_link *out);
+/* "torus 16 x 16 x 16", "512 nodes of 8", "a switch". */
+void ax_place_topology(const ax_place *place, ax_text *text);
 
 /* --- Groups --- */
 

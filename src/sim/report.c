@@ -37,7 +37,7 @@ static void add_name(ax_text *text, const ax_simulated_op *op) {
 /* --- Text --- */
 
 static void add_ops(ax_text *text, const ax_simulation *s) {
-  ax_text_add(text, "\n        start           end          busy    runs      flops      bytes  bound by\n");
+  ax_text_add(text, "\n        start           end     under way    runs      flops      bytes  bound by\n");
   for (uint32_t i = 0; i < s->op_count; i++) {
     const ax_simulated_op *op = &s->ops[i];
     add_seconds(text, op->start, 10);
@@ -104,7 +104,7 @@ static void add_kernels(ax_text *text, const ax_simulation *s) {
 }
 
 static void add_text(ax_text *text, const ax_simulation *s) {
-  ax_text_add(text, "%lld device%s of the machine %s", (long long)s->devices, s->devices == 1 ? "" : "s", s->machine);
+  ax_text_add(text, "%lld device%s of the machine %s (%s)", (long long)s->devices, s->devices == 1 ? "" : "s", s->machine, s->topology);
   if (s->simulated < s->devices) ax_text_add(text, ", of which %lld stand%s for all", (long long)s->simulated, s->simulated == 1 ? "s" : "");
   ax_text_add(text, "\n%.6g messages, %.6g events\n", s->messages, s->events);
   if (s->at_least) ax_text_add(text, "at least: of loops that run until a condition says so one step is counted\n");

@@ -1,10 +1,12 @@
 /* A lowered program on a machine: its plan, algorithms for its collectives, how far devices are alike, the run, and what came of it. */
 #include "sim/cluster.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "exec/exec.h"
+#include "sim/algorithms.h"
 #include "sim/engine.h"
 
 typedef struct simulating {
@@ -18,94 +20,6 @@ typedef struct simulating {
 
 static const double default_messages = 5e7;
 enum { default_spans = 64 };
-
-/* --- Which algorithm --- */
-
-typedef struct candidate {
-  double seconds, waiting, work;
-  int64_t images;
-} candidate;
-
-static ax_status weigh(const simulating *s, const ax_procedure *procedure, candidate *out) {
-  ax_place place = s->place;
-  if (!s->options.every_device) ax_place_fold(&place);
-  ax_procedure_keep(procedure, &place);
-  out->images = ax_place_images(&place);
-  out->work = ax_procedure_work(procedure) * (double)out->images;
-  return ax_procedure_estimate(procedure, &s->place, &out->seconds, &out->waiting);
-}
-
-/* Modest: with as few devices that differ as can be. What cannot be simulated is the last choice. */
-static bool is_better(const simulating *s, const candidate *a, const candidate *b, bool modest) {
-  const bool a_fits = a->work <= s->options.most_messages, b_fits = b->work <= s->options.most_messages;
-  if (a_fits != b_fits) return a_fits;
-  if (!a_fits) return a->work < b->work;
-  if (modest && a->images != b->images) return a->images < b->images;
-  return a->seconds < b->seconds;
-}
-
-static bool is_like(const ax_procedure *a, const ax_procedure *b) {
-  return a->kind == b->kind && a->kind != AX_COLLECTIVE_PERMUTE && a->bytes == b->bytes && a->root == b->root &&
-         memcmp(&a->group, &b->group, sizeof a->group) == 0;
-}
-
-static ax_status choose(simulating *s, ax_procedure *procedure, bool modest, candidate *chosen) {
-  ax_algorithm best = AX_ALGORITHM_BEST;
-  bool done;
-  AX_TRY(ax_procedure_make(procedure, s->options.algorithm, &done));
-  if (done) return weigh(s, procedure, chosen);
-  for (int a = AX_ALGORITHM_BEST + 1; a < AX_ALGORITHM_COUNT; a++) {
-    candidate c;
-    AX_TRY(ax_procedure_make(procedure, (ax_algorithm)a, &done));
-    if (!done) continue;
-    AX_TRY(weigh(s, procedure, &c));
-    if (best != AX_ALGORITHM_BEST && !is_better(s, &c, chosen, modest)) continue;
-    *chosen = c;
-    best = (ax_algorithm)a;
-  }
-  return ax_procedure_make(procedure, best, &done);
-}
-
-/* Equal collectives are done alike; the different ones of a program are few. */
-static ax_status choose_all(simulating *s, bool modest) {
-  ax_work *w = &s->work;
-  candidate *chosen = ax_calloc(w->transfer_count, sizeof chosen[0]);
-  uint32_t *distinct = ax_calloc(w->transfer_count, sizeof distinct[0]), count = 0;
-  ax_status status = chosen != NULL && distinct != NULL ? AX_OK : ax_out_of_memory(w->transfer_count * sizeof chosen[0]);
-  for (uint32_t t = 0; t < w->transfer_count && status == AX_OK; t++) {
-    ax_procedure *procedure = &w->transfers[t].procedure;
-    uint32_t k = 0;
-    bool done;
-    while (k < count && !is_like(&w->transfers[distinct[k]].procedure, procedure)) k++;
-    if (k < count) {
-      status = ax_procedure_make(procedure, w->transfers[distinct[k]].procedure.algorithm, &done);
-      chosen[t] = chosen[distinct[k]];
-    } else {
-      status = choose(s, procedure, modest, &chosen[t]);
-      distinct[count++] = t;
-    }
-    ax_work_op *op = &w->ops[w->transfers[t].op];
-    op->bytes = status == AX_OK ? ax_procedure_bytes(procedure) : 0;
-    op->seconds = chosen[t].seconds;
-    op->bound = 2 * chosen[t].waiting > chosen[t].seconds ? "latency" : "bandwidth";
-  }
-  for (uint32_t p = 0; p < w->post_count && status == AX_OK; p++) status = ax_procedure_make(&w->posts[p].procedure, AX_ALGORITHM_DIRECT, &(bool){false});
-  ax_free(chosen);
-  ax_free(distinct);
-  return status;
-}
-
-/* As far as all transfers allow; how many messages that makes, about. */
-static double fold(simulating *s) {
-  double work = 0;
-  for (uint32_t d = 0; d < s->place.count; d++) s->place.digit[d].fold = s->place.digit[d].size;
-  if (s->options.every_device) return 0;
-  ax_place_fold(&s->place);
-  for (uint32_t t = 0; t < s->work.transfer_count; t++) ax_procedure_keep(&s->work.transfers[t].procedure, &s->place);
-  for (uint32_t p = 0; p < s->work.post_count; p++) ax_procedure_keep(&s->work.posts[p].procedure, &s->place);
-  for (uint32_t t = 0; t < s->work.transfer_count; t++) work += ax_procedure_work(&s->work.transfers[t].procedure);
-  return work * (double)ax_place_images(&s->place);
-}
 
 /* --- What came of it --- */
 
@@ -187,6 +101,15 @@ static ax_status give_links(const simulating *s, ax_simulation *out) {
   return status;
 }
 
+static ax_status give_topology(const simulating *s, ax_simulation *out) {
+  ax_text text = {0};
+  ax_place_topology(&s->place, &text);
+  const ax_status status = text.failed ? ax_out_of_memory(0) : AX_OK;
+  if (status == AX_OK) snprintf(out->topology, sizeof out->topology, "%s", text.data);
+  ax_text_deinit(&text);
+  return status;
+}
+
 static ax_status give(simulating *s, ax_simulation *out) {
   const int64_t images = ax_place_images(&s->place);
   out->devices = s->place.devices;
@@ -198,6 +121,7 @@ static ax_status give(simulating *s, ax_simulation *out) {
   out->kernels = s->kernels->kernels;
   out->kernel_count = s->kernels->count;
   memcpy(out->machine, s->place.machine->name, sizeof out->machine);
+  AX_TRY(give_topology(s, out));
   out->timed = s->kernels;
   s->kernels = NULL;
   AX_TRY(give_ops(s, out));
@@ -223,11 +147,8 @@ static ax_status simulate(simulating *s, const ax_lowered *lowered, const ax_clu
   AX_TRY(ax_place_make(machine, &s->plan->mesh, &s->place));
   AX_TRY(time_kernels(s, lowered));
   AX_TRY(ax_work_make(s->plan, &s->place, s->kernels, &s->work));
-  AX_TRY(choose_all(s, false));
-  if (fold(s) > s->options.most_messages) {
-    AX_TRY(choose_all(s, true));
-    (void)fold(s);
-  }
+  AX_TRY(ax_algorithms_choose(&s->work, &s->place, &s->options));
+  if (s->options.every_device) ax_work_unfold(&s->place);
   AX_TRY(ax_engine_run(&s->work, &s->place, s->options.most_messages, !s->options.every_device, &s->result));
   return give(s, out);
 }

@@ -1,0 +1,207 @@
+/* Collectives that are alike are surveyed once: what each algorithm takes for them where they are alone. From that there are several ways to do a program:
+
+     each collective by the algorithm that is best for it alone; the same, but first with as few devices that differ as can be;
+     all of them by one algorithm, for each that there is (what it does not do, as in the first way)
+
+   When collectives are under way together, they get in one another's way, and where one makes devices unlike, all that follows is simulated for each device. So
+   the ways are tried, each on the whole program, and the one with the least total is taken. Ways that make many more messages than another are not tried. */
+#include "sim/algorithms.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ways_count = AX_ALGORITHM_COUNT + 1 };
+static const double cheap_trial = 1e5; /* messages: some ten milliseconds; */
+static const double most_repeats = 10; /* and so many times as many end a trial: loops are not in what was estimated */
+
+typedef struct way {
+  ax_algorithm wanted; /* BEST: none */
+  bool modest;         /* with as few devices that differ as can be */
+  double work;         /* messages */
+  uint64_t hash;       /* of the algorithms that are taken */
+} way;
+
+typedef struct candidate {
+  bool done; /* the algorithm does that at all */
+  double seconds, waiting, work;
+  int64_t images;
+} candidate;
+
+typedef struct surveyed { /* collectives that are alike */
+  const ax_procedure *procedure;
+  candidate by[AX_ALGORITHM_COUNT];
+} surveyed;
+
+typedef struct choosing {
+  ax_work *work;
+  ax_place *place;
+  const ax_simulate_options *options;
+  surveyed *all;
+  uint32_t count, *of; /* of: by transfer, which of all */
+} choosing;
+
+/* --- How far devices are alike --- */
+
+void ax_work_unfold(ax_place *place) {
+  for (uint32_t d = 0; d < place->count; d++) place->digit[d].fold = place->digit[d].size;
+}
+
+double ax_work_fold(const ax_work *work, ax_place *place) {
+  double messages = 0;
+  ax_work_unfold(place);
+  ax_place_fold(place);
+  for (uint32_t t = 0; t < work->transfer_count; t++) ax_procedure_keep(&work->transfers[t].procedure, place);
+  for (uint32_t p = 0; p < work->post_count; p++) ax_procedure_keep(&work->posts[p].procedure, place);
+  for (uint32_t t = 0; t < work->transfer_count; t++) messages += ax_procedure_work(&work->transfers[t].procedure);
+  return messages * (double)ax_place_images(place);
+}
+
+/* --- The survey --- */
+
+static ax_status weigh(const choosing *c, const ax_procedure *procedure, candidate *out) {
+  ax_place place = *c->place;
+  ax_work_unfold(&place);
+  ax_place_fold(&place);
+  ax_procedure_keep(procedure, &place);
+  out->images = ax_place_images(&place);
+  out->work = ax_procedure_work(procedure) * (double)out->images;
+  return ax_procedure_estimate(procedure, c->place, &out->seconds, &out->waiting);
+}
+
+static ax_status survey(const choosing *c, ax_procedure *procedure, surveyed *out) {
+  const ax_algorithm wanted = c->options->algorithm;
+  *out = (surveyed){.procedure = procedure};
+  for (int a = AX_ALGORITHM_BEST + 1; a < AX_ALGORITHM_COUNT; a++) {
+    if (out->by[wanted].done) continue; /* nothing else is asked for */
+    const ax_algorithm next = wanted == AX_ALGORITHM_BEST ? (ax_algorithm)a : a == 1 ? wanted : (ax_algorithm)(a <= (int)wanted ? a - 1 : a);
+    AX_TRY(ax_procedure_make(procedure, next, &out->by[next].done));
+    if (out->by[next].done) AX_TRY(weigh(c, procedure, &out->by[next]));
+  }
+  return AX_OK;
+}
+
+static bool is_like(const ax_procedure *a, const ax_procedure *b) {
+  return a->kind == b->kind && a->kind != AX_COLLECTIVE_PERMUTE && a->bytes == b->bytes && a->root == b->root &&
+         memcmp(&a->group, &b->group, sizeof a->group) == 0;
+}
+
+/* The different collectives of a program are few. */
+static ax_status survey_all(choosing *c) {
+  ax_work *w = c->work;
+  c->all = ax_calloc(w->transfer_count, sizeof c->all[0]);
+  c->of = ax_calloc(w->transfer_count, sizeof c->of[0]);
+  if (c->all == NULL || c->of == NULL) return ax_out_of_memory(w->transfer_count * sizeof c->all[0]);
+  for (uint32_t t = 0; t < w->transfer_count; t++) {
+    ax_procedure *procedure = &w->transfers[t].procedure;
+    uint32_t k = 0;
+    while (k < c->count && !is_like(c->all[k].procedure, procedure)) k++;
+    if (k == c->count) AX_TRY(survey(c, procedure, &c->all[c->count++]));
+    c->of[t] = k;
+  }
+  return AX_OK;
+}
+
+/* --- One way --- */
+
+/* Modest: with as few devices that differ as can be. What cannot be simulated is the last choice. */
+static bool is_better(const choosing *c, const candidate *a, const candidate *b, bool modest) {
+  const bool a_fits = a->work <= c->options->most_messages, b_fits = b->work <= c->options->most_messages;
+  if (a_fits != b_fits) return a_fits;
+  if (!a_fits) return a->work < b->work;
+  if (modest && a->images != b->images) return a->images < b->images;
+  return a->seconds < b->seconds;
+}
+
+static ax_algorithm pick(const choosing *c, const surveyed *s, const way *way) {
+  ax_algorithm best = AX_ALGORITHM_BEST;
+  if (s->by[way->wanted].done) return way->wanted;
+  for (int a = AX_ALGORITHM_BEST + 1; a < AX_ALGORITHM_COUNT; a++)
+    if (s->by[a].done && (best == AX_ALGORITHM_BEST || is_better(c, &s->by[a], &s->by[best], way->modest))) best = (ax_algorithm)a;
+  return best;
+}
+
+/* Makes all procedures so, and folds the place. */
+static ax_status take(const choosing *c, way *way) {
+  ax_work *w = c->work;
+  way->hash = AX_HASH_SEED;
+  for (uint32_t t = 0; t < w->transfer_count; t++) {
+    const surveyed *s = &c->all[c->of[t]];
+    const ax_algorithm picked = pick(c, s, way);
+    ax_work_op *op = &w->ops[w->transfers[t].op];
+    bool done;
+    AX_TRY(ax_procedure_make(&w->transfers[t].procedure, picked, &done));
+    op->bytes = ax_procedure_bytes(&w->transfers[t].procedure);
+    op->seconds = s->by[picked].seconds;
+    op->bound = 2 * s->by[picked].waiting > op->seconds ? "latency" : "bandwidth";
+    way->hash = ax_hash_word(way->hash, (uint64_t)picked);
+  }
+  way->work = ax_work_fold(w, c->place);
+  return AX_OK;
+}
+
+/* --- The best of all --- */
+
+/* Infinite: it makes too many messages after all. */
+static ax_status try_out(const choosing *c, way *way, double most, double *seconds) {
+  ax_engine_result result;
+  AX_TRY(take(c, way));
+  const ax_status status = ax_engine_run(c->work, c->place, most, true, &result);
+  *seconds = status == AX_OK ? result.seconds : INFINITY;
+  if (status == AX_OK) ax_engine_result_deinit(&result);
+  return status == AX_INVALID_ARGUMENT ? AX_OK : status;
+}
+
+static bool is_known(const way *ways, uint32_t count, uint64_t hash) {
+  for (uint32_t i = 0; i < count; i++)
+    if (ways[i].hash == hash) return true;
+  return false;
+}
+
+/* The different ways; *least: the messages of the one with the fewest. */
+static ax_status list_ways(const choosing *c, way *ways, uint32_t *count, double *least) {
+  *count = 0;
+  *least = INFINITY;
+  for (int i = 0; i < ways_count; i++) {
+    way next = {.wanted = i < AX_ALGORITHM_COUNT ? (ax_algorithm)i : AX_ALGORITHM_BEST, .modest = i == AX_ALGORITHM_COUNT};
+    AX_TRY(take(c, &next));
+    if (is_known(ways, *count, next.hash)) continue;
+    ways[(*count)++] = next;
+    if (next.work < *least) *least = next.work;
+  }
+  return AX_OK;
+}
+
+static ax_status take_best(const choosing *c) {
+  way ways[ways_count];
+  uint32_t count, best = AX_NONE;
+  double least, least_seconds = INFINITY;
+  AX_TRY(list_ways(c, ways, &count, &least));
+  const double most = least > cheap_trial ? least : cheap_trial;
+  for (uint32_t i = 0; i < count; i++) {
+    double seconds = 0;
+    if (ways[i].work > most) continue;
+    if (count > 1) AX_TRY(try_out(c, &ways[i], fmin(most_repeats * most, c->options->most_messages), &seconds));
+    if (best != AX_NONE && !(seconds < least_seconds || (isinf(least_seconds) && ways[i].work < ways[best].work))) continue;
+    best = i;
+    least_seconds = seconds;
+  }
+  return take(c, &ways[best]);
+}
+
+static ax_status choose(choosing *c) {
+  way asked = {.wanted = c->options->algorithm};
+  AX_TRY(survey_all(c));
+  for (uint32_t p = 0; p < c->work->post_count; p++) AX_TRY(ax_procedure_make(&c->work->posts[p].procedure, AX_ALGORITHM_DIRECT, &(bool){false}));
+  if (asked.wanted == AX_ALGORITHM_BEST && c->work->transfer_count > 0) return take_best(c);
+  AX_TRY(take(c, &asked));
+  asked.modest = true;
+  return asked.work > c->options->most_messages ? take(c, &asked) : AX_OK;
+}
+
+ax_status ax_algorithms_choose(ax_work *work, ax_place *place, const ax_simulate_options *options) {
+  choosing c = {.work = work, .place = place, .options = options};
+  const ax_status status = choose(&c);
+  ax_free(c.all);
+  ax_free(c.of);
+  return status;
+}
