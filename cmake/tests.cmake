@@ -4,6 +4,7 @@
 #   tests/noun_test.c       tests/noun        the same, with tests/noun/*.c; tests/support/*.c are linked into both
 #   tests/noun_test.sh      tests/noun        sh; $AXLE is the command, $AXLE_BUILD the build folder
 #   tests/cxx/*.cc          tests/cxx         one program over axle.hpp; tests/cxx_other is the same by another compiler, where there is one
+#   tests/cxx_forms         tests/cxx_functions: what C++ has of every function of C, and of one of each form
 #   examples/noun.c         examples/noun     succeeds; examples/noun.cc is examples/noun_cc; likewise examples/tutorial/noun.c, examples/kernels/noun.c
 #   the house's own checks  house/...         once, not under sanitizers
 
@@ -59,6 +60,7 @@ endforeach()
 # --- C++: as users see it, so over the shared library. all.cc is the others in one. ---
 file(GLOB cxx_sources CONFIGURE_DEPENDS tests/cxx/*.cc)
 file(GLOB cxx_headers CONFIGURE_DEPENDS include/axle/*.hpp include/axle/cxx/*.hpp include/axle/*.h tests/cxx/*.hpp)
+list(APPEND cxx_headers ${cxx_functions})
 list(FILTER cxx_sources EXCLUDE REGEX "/all\\.cc$")
 set(cxx_warnings -Wshadow -Wconversion -Wsign-conversion)
 set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/cxx/statuses.cc PROPERTIES COMPILE_OPTIONS "-fno-exceptions;-fno-rtti")
@@ -76,7 +78,7 @@ else()
 endif()
 set(cxx_compilers ${CMAKE_CXX_COMPILER})
 if(NOT AXLE_SANITIZE)
-  set(checked -Wall -Wextra -Wpedantic -Werror ${cxx_warnings} -I${PROJECT_SOURCE_DIR}/include)
+  set(checked -Wall -Wextra -Wpedantic -Werror ${cxx_warnings} -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_BINARY_DIR}/generated/include)
   if(OTHER_CXX)
     list(APPEND cxx_compilers ${OTHER_CXX})
     set(throwing ${cxx_sources})
@@ -99,9 +101,10 @@ if(NOT AXLE_SANITIZE)
   add_custom_target(cxx_newer ALL DEPENDS tests/cxx_newer.stamp)
 endif()
 list(JOIN cxx_compilers " " cxx_compilers)
-foreach(name cxx_refused cxx_macros)
+foreach(name cxx_refused cxx_macros cxx_functions)
   if(TEST tests/${name})
-    set_property(TEST tests/${name} APPEND PROPERTY ENVIRONMENT "AXLE_CXX=${cxx_compilers}")
+    set_property(TEST tests/${name} APPEND PROPERTY ENVIRONMENT "AXLE_CXX=${cxx_compilers}"
+                 "AXLE_INCLUDE=-I${PROJECT_BINARY_DIR}/generated/include")
   endif()
 endforeach()
 
@@ -144,8 +147,9 @@ if(NOT AXLE_SANITIZE)
 
   file(GLOB public_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include include/axle/*.h)
   file(GLOB public_cxx_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include include/axle/*.hpp include/axle/cxx/*.hpp)
-  axle_test(house/headers sh cmake/check-headers ${CMAKE_C_COMPILER} ${public_headers} ${public_cxx_headers})
-  set_property(TEST house/headers APPEND PROPERTY ENVIRONMENT "AXLE_CXX=${cxx_compilers}")
+  axle_test(house/headers sh cmake/check-headers ${CMAKE_C_COMPILER} ${public_headers} ${public_cxx_headers} axle/cxx/functions.hpp)
+  set_property(TEST house/headers APPEND PROPERTY ENVIRONMENT "AXLE_CXX=${cxx_compilers}"
+               "AXLE_INCLUDE=-I${PROJECT_BINARY_DIR}/generated/include")
 
   axle_test(house/lines sh cmake/check-lines ${public_headers})
 

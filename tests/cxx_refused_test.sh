@@ -1,13 +1,14 @@
 #!/bin/sh
 # What does not compile in C++, and that the compiler says why: the messages at the head of tests/cxx_refused.cc.
-#   AXLE_CXX="g++ clang++" sh tests/cxx_refused_test.sh
+#   AXLE_CXX="g++ clang++" AXLE_INCLUDE=-Ibuild/generated/include sh tests/cxx_refused_test.sh
 set -u
 
 said=$(mktemp)
 trap 'rm -f "$said"' EXIT
 failed=0
 for compiler in ${AXLE_CXX:-c++}; do
-  "$compiler" -std=c++17 -Iinclude -fsyntax-only tests/cxx_refused.cc 2>"$said" && { echo "$compiler takes it"; failed=1; }
+  # shellcheck disable=SC2086 # a list of flags
+  "$compiler" -std=c++17 -Iinclude ${AXLE_INCLUDE:-} -fsyntax-only tests/cxx_refused.cc 2>"$said" && { echo "$compiler takes it"; failed=1; }
   while read -r times wanted; do
     found=$(grep -F "$wanted" "$said" | grep -c 'error: static')
     [ "$found" -eq "$times" ] || { echo "$compiler says $found times, not $times: $wanted"; failed=1; }

@@ -21,6 +21,9 @@
 
    Lines. Equations and messages name the file and line in which a call's first value, or else the call, stands.
 
+   Functions that need nothing but other names and lists are made of the C headers by cmake/cxx.awk, as axle/cxx/functions.hpp. The other
+   headers of axle/cxx are written by hand: handles, operators, functions of lambdas, trees, errors.
+
    Nothing here is in the library: these are inline functions over the C headers, which may be used beside them (`.get()`). */
 #ifndef AXLE_AXLE_HPP
 #define AXLE_AXLE_HPP
@@ -31,6 +34,7 @@
 #include "axle/cxx/collectives.hpp"
 #include "axle/cxx/exec.hpp"
 #include "axle/cxx/function.hpp"
+#include "axle/cxx/functions.hpp" /* made of the C headers */
 #include "axle/cxx/host.hpp"
 #include "axle/cxx/kernel.hpp"
 #include "axle/cxx/ops.hpp"

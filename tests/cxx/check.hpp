@@ -31,6 +31,7 @@ inline axle::type s32(const axle::dims &shape = {}) { return axle::array_type(ax
 
 void values_test();
 void functions_test();
+void functions_made_test();
 void kernels_test();
 void macros_test();
 void handles_test();

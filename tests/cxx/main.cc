@@ -4,8 +4,10 @@
 int failed_checks;
 
 int main() {
+  axle::set_allocator(nullptr);
   values_test();
   functions_test();
+  functions_made_test();
   kernels_test();
   macros_test();
   handles_test();

@@ -192,6 +192,24 @@ class list {
   const T &operator[](std::size_t i) const { return data_[i]; }
 };
 
+/* {{0, 1}, {1, 0}}: from member 0 to 1, and from 1 to 0. */
+using pairs = list<std::array<std::int64_t, 2>>;
+
+namespace detail {
+inline const std::int64_t (*raw(const pairs &given))[2] { return reinterpret_cast<const std::int64_t(*)[2]>(given.data()); }
+
+/* A text that a function takes for the length of a call: "a", a std::string; nullptr, or nothing, where C may be given NULL. */
+class text {
+  const char *text_ = nullptr;
+
+ public:
+  text() = default;
+  text(const char *given) : text_(given) {}
+  text(const std::string &given) : text_(given.c_str()) {}
+  operator const char *() const { return text_; }
+};
+}  // namespace detail
+
 /* Dimensions, axes and the like: {2, 3}, {}, 5, a vector, an array; or all_dims, where that is allowed. Borrows, as list does. */
 class dims {
   std::int64_t one_ = 0;

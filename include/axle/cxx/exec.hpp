@@ -289,6 +289,19 @@ class runtime : public handle<ax_runtime, ax_runtime_retain, ax_runtime_release>
     auto count = static_cast<std::uint32_t>(types.size());
     return jitted(detail::closure<std::remove_reference_t<F>, detail::unknown>(function, count), types.data(), options, at);
   }
+  /* The same for operands with the types of these: jit_host(f, {view(x, {8, 4})}). */
+  template <class F>
+  may<executable> jit_host(F &&function, const list<host_view> &in, const compile_options &options = {}, location at = location::here()) const {
+    detail::closure<std::remove_reference_t<F>, detail::unknown> closure(function, in.count());
+    if (!closure.suits()) return detail::refuse<executable>(detail::wrong(at, "jit_host", closure.mismatch()));
+    const std::vector<ax_host_array> types(in.begin(), in.end());
+    const ax_compile_options raw = options.raw();
+    ax_executable *made;
+    ax_status status = ax_jit_host(get(), closure.fn(), types.data(), &raw, &made);
+    executable owned(made);
+    closure.rethrow();
+    return detail::give(status, std::move(owned), at, "jit_host");
+  }
   /* trace, compile and run in one, once: apply(f, {x, y}). */
   template <class F>
   may<std::vector<host_array>> apply(F &&function, const list<host_view> &in = {}, location at = location::here()) const {

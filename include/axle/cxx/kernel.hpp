@@ -22,9 +22,16 @@ inline type vmem(dtype of, const dims &shape = {}) { return ref_type(AX_SPACE_VM
 inline type smem(dtype of, const dims &shape = {}) { return ref_type(AX_SPACE_SMEM, of, shape); }
 inline type hbm(dtype of, const dims &shape = {}) { return ref_type(AX_SPACE_HBM, of, shape); }
 
+/* scratch(vmem(axle::f32, {8})), scratch(barrier_type({2}), 3): what a kernel or a scope has beside its operands. */
+inline ax_scratch scratch(const type &of, std::int64_t arrivals = 0) {
+  ax_scratch made{};
+  made.type = of;
+  made.arrivals = arrivals;
+  return made;
+}
+
 /* --- Refs --- */
 
-inline value ref_at(input ref, operand index) { return detail::lined(ax_ref_at(ref, index), ref, "ref_at"); }
 /* starts and sizes: one a dimension. */
 inline value ref_slice(input ref, const vectors &starts, list<std::int64_t> sizes) {
   return detail::lined(ax_ref_slice(ref, starts.data(), sizes.data()), ref, "ref_slice");
@@ -32,102 +39,56 @@ inline value ref_slice(input ref, const vectors &starts, list<std::int64_t> size
 inline value ref_strided_slice(input ref, const vectors &starts, list<std::int64_t> sizes, list<std::int64_t> strides) {
   return detail::lined(ax_ref_strided_slice(ref, starts.data(), sizes.data(), strides.data()), ref, "ref_strided_slice");
 }
-inline value ref_transpose(input ref, list<std::int64_t> permutation) {
-  return detail::lined(ax_ref_transpose(ref, permutation.count(), permutation.data()), ref, "ref_transpose");
-}
-inline value ref_reshape(input ref, list<std::int64_t> dims) { return detail::lined(ax_ref_reshape(ref, dims.count(), dims.data()), ref, "ref_reshape"); }
-inline value ref_load(input ref) { return detail::lined(ax_ref_load(ref), ref, "ref_load"); }
-inline value ref_load_masked(input ref, input mask, operand other) {
-  return detail::lined(ax_ref_load_masked(ref, mask, other), ref, "ref_load_masked");
-}
-inline void ref_store(input ref, operand given) {
-  ax_ref_store(ref, given);
-  detail::stamp(ref.at(), "ref_store");
-}
-inline void ref_store_masked(input ref, input mask, operand given) {
-  ax_ref_store_masked(ref, mask, given);
-  detail::stamp(ref.at(), "ref_store_masked");
-}
-inline value ref_swap(input ref, operand given) { return detail::lined(ax_ref_swap(ref, given), ref, "ref_swap"); }
-inline value ref_swap_masked(input ref, input mask, operand given, operand other) {
-  return detail::lined(ax_ref_swap_masked(ref, mask, given, other), ref, "ref_swap_masked");
-}
-inline void ref_add(input ref, operand given) {
-  ax_ref_add(ref, given);
-  detail::stamp(ref.at(), "ref_add");
-}
-
-/* --- Semaphores, barriers, copies. `to`: whose; the own without one. --- */
-
-inline void semaphore_signal(input semaphore, operand amount, const ax_target_core *to = nullptr) {
-  ax_semaphore_signal(semaphore, amount, to);
-  detail::stamp(semaphore.at(), "semaphore_signal");
-}
-inline void semaphore_wait(input semaphore, operand amount) {
-  ax_semaphore_wait(semaphore, amount);
-  detail::stamp(semaphore.at(), "semaphore_wait");
-}
-inline value semaphore_read(input semaphore) { return detail::lined(ax_semaphore_read(semaphore), semaphore, "semaphore_read"); }
-inline value barrier_semaphore(location at = location::here()) { return detail::lined(ax_barrier_semaphore(), at, "barrier_semaphore"); }
-inline void barrier_arrive(input barrier) {
-  ax_barrier_arrive(barrier);
-  detail::stamp(barrier.at(), "barrier_arrive");
-}
-inline void barrier_wait(input barrier) {
-  ax_barrier_wait(barrier);
-  detail::stamp(barrier.at(), "barrier_wait");
-}
-inline void copy_start(input source, input destination, const ax_copy_options &options) {
-  ax_copy_start(source, destination, &options);
-  detail::stamp(source.at(), "copy_start");
-}
-inline void copy_wait(input semaphore, input ref) {
-  ax_copy_wait(semaphore, ref);
-  detail::stamp(semaphore.at(), "copy_wait");
-}
-inline void copy(input source, input destination) {
-  ax_copy(source, destination);
-  detail::stamp(source.at(), "copy");
-}
-
-/* --- Where one is --- */
-
-inline value program_id(std::uint32_t dimension, location at = location::here()) { return detail::lined(ax_program_id(dimension), at, "program_id"); }
-inline value num_programs(std::uint32_t dimension, location at = location::here()) {
-  return detail::lined(ax_num_programs(dimension), at, "num_programs");
-}
 
 /* --- Kernels --- */
 
 namespace detail {
 
+template <class F, class = void>
+constexpr bool gives_nothing = false;
+template <class F>
+constexpr bool gives_nothing<F, std::enable_if_t<std::is_void<std::invoke_result_t<F &, const std::vector<value> &>>::value>> = true;
+
 /* A body as C takes it. What it throws is thrown again when C has come back. */
 template <class F>
 class kernel_body {
   F &function_;
-  std::uint32_t count_;
+  std::uint32_t count_, out_count_;
 #if AXLE_THROWS
   std::exception_ptr thrown_;
 #endif
 
-  static void enter(const ax_value *in, ax_value *, void *context) noexcept {
+  void run(const ax_value *in, ax_value *out) {
+    static_assert(std::is_invocable<F &, const std::vector<value> &>::value,
+                  "axle: the body of a kernel takes one const std::vector<axle::value> & of all refs");
+    if constexpr (gives_nothing<F>) {
+      (void)out;
+      function_(loaded(in, count_));
+    } else {
+      const values given(function_(loaded(in, count_)));
+      for (std::uint32_t i = 0; i < given.count() && i < out_count_ + 16; i++) out[i] = given.data()[i]; /* C sees those too many */
+    }
+  }
+
+  static void enter(const ax_value *in, ax_value *out, void *context) noexcept {
     auto *self = static_cast<kernel_body *>(context);
 #if AXLE_THROWS
     if (self->thrown_ != nullptr) return; /* the trace has failed already */
     try {
-      self->function_(loaded(in, self->count_));
+      self->run(in, out);
     } catch (...) {
       self->thrown_ = std::current_exception();
       ax_trace_fail("an exception left the kernel's body");
     }
 #else
-    self->function_(loaded(in, self->count_));
+    self->run(in, out);
 #endif
   }
 
  public:
-  kernel_body(F &function, std::size_t count) : function_(function), count_(static_cast<std::uint32_t>(count)) {}
-  ax_fn fn() { return {enter, count_, 0, this}; }
+  kernel_body(F &function, std::size_t count, std::uint32_t out_count = 0)
+      : function_(function), count_(static_cast<std::uint32_t>(count)), out_count_(out_count) {}
+  ax_fn fn() { return {enter, count_, out_count_, this}; }
   void rethrow() {
 #if AXLE_THROWS
     if (thrown_ != nullptr) std::rethrow_exception(std::exchange(thrown_, nullptr));
@@ -171,6 +132,75 @@ inline std::vector<value> mpmd_map(const std::vector<ax_core_mesh> &meshes, std:
   detail::stamp(at, "mpmd_map");
   for (auto &function : functions) function.rethrow();
   return detail::loaded(out.data(), outs.size());
+}
+
+/* --- Within a kernel --- */
+
+/* Runs the body on refs that are made for it: run_scoped({scratch(vmem(axle::f32, {8}))}, [&](const std::vector<value> &ref) { .. }). It gives what
+   the body does, or nothing. */
+template <class F>
+auto run_scoped(const list<ax_scratch> &made, F &&body, const detail::text &along = {}, location at = location::here()) {
+  using given = std::remove_reference_t<F>;
+  if constexpr (detail::gives_nothing<given>) {
+    detail::kernel_body<given> function(body, made.size());
+    ax_value none;
+    ax_run_scoped(made.count(), made.data(), along, function.fn(), &none);
+    detail::stamp(at, "run_scoped");
+    function.rethrow();
+  } else {
+    detail::closure<given, detail::unknown> function(body, made.count());
+    std::vector<ax_value> out(function.out_count() + std::size_t{1});
+    if (detail::suits(function, at, "run_scoped")) ax_run_scoped(made.count(), made.data(), along, function.fn(), out.data());
+    detail::stamp(at, "run_scoped");
+    function.rethrow();
+    return function.load(out.data(), function.out_count());
+  }
+}
+
+/* The body takes the refs of the slots of all operands and results, once a step. */
+template <class F>
+void emit_pipeline(const ax_pipeline_options &options, F &&body, const std::vector<value> &refs, location at = location::here()) {
+  const values given(refs);
+  const std::size_t count = std::size_t{options.in_count} + options.out_count;
+  detail::kernel_body<std::remove_reference_t<F>> function(body, count);
+  if (refs.size() != count)
+    ax_trace_fail("emit_pipeline: there are not as many refs as operands and results");
+  else
+    ax_emit_pipeline(&options, function.fn(), given.data());
+  detail::stamp(at, "emit_pipeline");
+  function.rethrow();
+}
+
+/* Without values that are carried, and with them: first() gives options.carry_count of them, the body takes them last and gives the next ones,
+   and last(carries) has those of the last step. */
+template <class First, class F, class Last>
+void emit_pipeline_warp_specialized(const ax_warp_pipeline_options &options, First &&first, F &&body, Last &&last, const std::vector<value> &refs,
+                                    location at = location::here()) {
+  const values given(refs);
+  const std::size_t count = std::size_t{options.pipeline.in_count} + options.pipeline.out_count;
+  const std::size_t barriers = options.manual_consumed_barriers ? options.pipeline.in_count : 0;
+  auto begin = [&first](const std::vector<value> &) { return first(); };
+  detail::kernel_body<decltype(begin)> init(begin, 0, options.carry_count);
+  detail::kernel_body<std::remove_reference_t<F>> function(body, count + barriers + options.carry_count, options.carry_count);
+  detail::kernel_body<std::remove_reference_t<Last>> final(last, options.carry_count);
+  ax_warp_pipeline_options raw = options;
+  if (options.carry_count > 0) {
+    raw.carry_init = init.fn();
+    raw.carry_final = final.fn();
+  }
+  if (refs.size() != count)
+    ax_trace_fail("emit_pipeline_warp_specialized: there are not as many refs as operands and results");
+  else
+    ax_emit_pipeline_warp_specialized(&raw, function.fn(), given.data());
+  detail::stamp(at, "emit_pipeline_warp_specialized");
+  init.rethrow();
+  function.rethrow();
+  final.rethrow();
+}
+template <class F>
+void emit_pipeline_warp_specialized(const ax_warp_pipeline_options &options, F &&body, const std::vector<value> &refs, location at = location::here()) {
+  auto nothing = [](const auto &...) {};
+  emit_pipeline_warp_specialized(options, nothing, std::forward<F>(body), nothing, refs, at);
 }
 
 }  // namespace AXLE_ERRORS_

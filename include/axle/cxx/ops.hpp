@@ -1,4 +1,5 @@
-/* Operations on values: those of axle/ops.h, which says what each does. See axle/axle.hpp. */
+/* Operations on values that are more than those of axle/ops.h with C++'s lists, which axle/cxx/functions.hpp has: operators by name, and where C
+   trusts a list to be as long as an operand's rank. See axle/axle.hpp. */
 #ifndef AXLE_CXX_OPS_HPP
 #define AXLE_CXX_OPS_HPP
 
@@ -30,7 +31,6 @@ value full(dtype of, const dims &shape, N number, location at = location::here()
   else
     return detail::lined(ax_full(of, shape.count(), shape.data(), static_cast<double>(number)), at, "full");
 }
-inline value full_like(input x, double number) { return detail::lined(ax_full_like(x, number), x, "full_like"); }
 /* constant(std::vector<float>{1, 2}), constant(view(table, {8, 4})) */
 inline value constant(const host_view &array, location at = location::here()) {
   type own = array.type();
@@ -42,25 +42,7 @@ inline value add(operand a, operand b) { return a + b; }
 inline value sub(operand a, operand b) { return a - b; }
 inline value mul(operand a, operand b) { return a * b; }
 inline value div(operand a, operand b) { return a / b; }
-inline value max(operand a, operand b) { return detail::lined(ax_max(a, b), a, "max"); }
-inline value min(operand a, operand b) { return detail::lined(ax_min(a, b), a, "min"); }
-inline value pow(operand a, operand b) { return detail::lined(ax_pow(a, b), a, "pow"); }
 inline value neg(input x) { return -x; }
-inline value abs(input x) { return detail::lined(ax_abs(x), x, "abs"); }
-inline value sign(input x) { return detail::lined(ax_sign(x), x, "sign"); }
-inline value exp(input x) { return detail::lined(ax_exp(x), x, "exp"); }
-inline value log(input x) { return detail::lined(ax_log(x), x, "log"); }
-inline value log1p(input x) { return detail::lined(ax_log1p(x), x, "log1p"); }
-inline value expm1(input x) { return detail::lined(ax_expm1(x), x, "expm1"); }
-inline value tanh(input x) { return detail::lined(ax_tanh(x), x, "tanh"); }
-inline value logistic(input x) { return detail::lined(ax_logistic(x), x, "logistic"); }
-inline value sqrt(input x) { return detail::lined(ax_sqrt(x), x, "sqrt"); }
-inline value rsqrt(input x) { return detail::lined(ax_rsqrt(x), x, "rsqrt"); }
-inline value erf(input x) { return detail::lined(ax_erf(x), x, "erf"); }
-inline value sin(input x) { return detail::lined(ax_sin(x), x, "sin"); }
-inline value cos(input x) { return detail::lined(ax_cos(x), x, "cos"); }
-inline value accurate(input y, std::int64_t ulps) { return detail::lined(ax_accurate(y, ulps), y, "accurate"); }
-inline value integer_pow(input x, std::int64_t exponent) { return detail::lined(ax_integer_pow(x, exponent), x, "integer_pow"); }
 inline value eq(operand a, operand b) { return a == b; }
 inline value ne(operand a, operand b) { return a != b; }
 inline value lt(operand a, operand b) { return a < b; }
@@ -70,19 +52,8 @@ inline value ge(operand a, operand b) { return a >= b; }
 inline value and_(operand a, operand b) { return a & b; }
 inline value or_(operand a, operand b) { return a | b; }
 inline value not_(input x) { return ~x; }
-inline value select_n(input which, input case_false, input case_true) {
-  return detail::lined(ax_select_n(which, case_false, case_true), which, "select_n");
-}
-inline value where(input condition, operand x, operand y) { return detail::lined(ax_where(condition, x, y), condition, "where"); }
-inline value convert_element_type(input x, dtype to) {
-  return detail::lined(ax_convert_element_type(x, to), x, "convert_element_type");
-}
-inline value stop_gradient(input x) { return detail::lined(ax_stop_gradient(x), x, "stop_gradient"); }
-inline value square(input x) { return detail::lined(ax_square(x), x, "square"); }
-inline value clamp(operand low, operand x, operand high) { return detail::lined(ax_clamp(low, x, high), low, "clamp"); }
 
 /* --- Shape --- */
-inline value reshape(input x, const dims &shape) { return detail::lined(ax_reshape(x, shape.count(), shape.data()), x, "reshape"); }
 inline value transpose(input x, const dims &permutation) {
   bool suits = detail::suits(x, "transpose", "the permutation", permutation.count());
   return detail::lined(suits ? ax_transpose(x, permutation.data()) : ax_value{}, x, "transpose");
@@ -91,9 +62,6 @@ inline value broadcast_in_dim(input x, const dims &shape, const dims &broadcast_
   bool suits = detail::suits(x, "broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions.count());
   ax_value made = suits ? ax_broadcast_in_dim(x, shape.count(), shape.data(), broadcast_dimensions.data()) : ax_value{};
   return detail::lined(made, x, "broadcast_in_dim");
-}
-inline value broadcast_to(input x, const dims &shape) {
-  return detail::lined(ax_broadcast_to(x, shape.count(), shape.data()), x, "broadcast_to");
 }
 inline value slice(input x, const dims &start, const dims &limit, const dims &strides = all_dims) { /* without strides: all 1 */
   bool suits = detail::suits(x, "slice", "start", start.count()) && detail::suits(x, "slice", "limit", limit.count()) &&
@@ -107,14 +75,6 @@ inline value pad(input x, operand padding, const dims &low, const dims &high, co
   const std::int64_t *inside = interior.is_all() ? none : interior.data();
   return detail::lined(suits ? ax_pad(x, padding, low.data(), high.data(), inside) : ax_value{}, x, "pad");
 }
-inline value rev(input x, const dims &dimensions) { return detail::lined(ax_rev(x, dimensions.count(), dimensions.data()), x, "rev"); }
-inline value concatenate(const list<value> &xs, std::int64_t dimension = 0, location at = location::here()) {
-  values all(xs.data(), xs.size());
-  return detail::lined(ax_concatenate(all.count(), all.data(), dimension), at, "concatenate");
-}
-inline value iota(dtype of, const dims &shape, std::int64_t dimension = 0, location at = location::here()) {
-  return detail::lined(ax_iota(of, shape.count(), shape.data(), dimension), at, "iota");
-}
 /* dynamic_slice(x, {row, 0}, {1, 8}) */
 inline value dynamic_slice(input x, const vectors &starts, const dims &sizes) {
   bool suits = detail::suits(x, "dynamic_slice", "starts", starts.count()) && detail::suits(x, "dynamic_slice", "sizes", sizes.count());
@@ -125,18 +85,6 @@ inline value dynamic_update_slice(input x, input update, const vectors &starts) 
   bool suits = detail::suits(x, "dynamic_update_slice", "starts", starts.count());
   ax_value made = suits ? ax_dynamic_update_slice(x, update, starts.data()) : ax_value{};
   return detail::lined(made, x, "dynamic_update_slice");
-}
-inline value expand_dims(input x, std::int64_t dimension) { return detail::lined(ax_expand_dims(x, dimension), x, "expand_dims"); }
-inline value squeeze(input x, const dims &dimensions = all_dims) {
-  return detail::lined(ax_squeeze(x, dimensions.count(), dimensions.data()), x, "squeeze");
-}
-inline value moveaxis(input x, std::int64_t source, std::int64_t destination) {
-  return detail::lined(ax_moveaxis(x, source, destination), x, "moveaxis");
-}
-inline value swapaxes(input x, std::int64_t a, std::int64_t b) { return detail::lined(ax_swapaxes(x, a, b), x, "swapaxes"); }
-inline value stack(const list<value> &xs, std::int64_t dimension = 0, location at = location::here()) {
-  values all(xs.data(), xs.size());
-  return detail::lined(ax_stack(all.count(), all.data(), dimension), at, "stack");
 }
 /* A part for each of the sizes. */
 inline std::vector<value> split(input x, const dims &sizes, std::int64_t dimension = 0) {
@@ -150,22 +98,6 @@ inline std::vector<value> split(input x, const dims &sizes, std::int64_t dimensi
 
 /* --- Parts along one dimension --- */
 inline constexpr std::int64_t end = AX_END; /* a limit: to the end */
-inline value slice_in_dim(input x, std::int64_t start, std::int64_t limit, std::int64_t stride = 1, std::int64_t dimension = 0) {
-  return detail::lined(ax_slice_in_dim(x, start, limit, stride, dimension), x, "slice_in_dim");
-}
-inline value at(input x, std::int64_t index, std::int64_t dimension = 0) { return detail::lined(ax_at(x, index, dimension), x, "at"); }
-inline value dynamic_at(input x, operand index, std::int64_t dimension = 0) {
-  return detail::lined(ax_dynamic_at(x, index, dimension), x, "dynamic_at");
-}
-inline value dynamic_put(input x, operand row, operand index, std::int64_t dimension = 0) {
-  return detail::lined(ax_dynamic_put(x, row, index, dimension), x, "dynamic_put");
-}
-inline value dynamic_slice_in_dim(input x, operand start, std::int64_t size, std::int64_t dimension = 0) {
-  return detail::lined(ax_dynamic_slice_in_dim(x, start, size, dimension), x, "dynamic_slice_in_dim");
-}
-inline value dynamic_update_slice_in_dim(input x, input update, operand start, std::int64_t dimension = 0) {
-  return detail::lined(ax_dynamic_update_slice_in_dim(x, update, start, dimension), x, "dynamic_update_slice_in_dim");
-}
 
 /* --- Indices --- */
 using index_options = ax_index_options; /* {.mode = AX_INDEX_CLIP} in C++20; fields set one by one before */
@@ -206,32 +138,8 @@ inline value scatter_min(input x, input indices, input updates, const scatter_di
 inline value scatter_max(input x, input indices, input updates, const scatter_dims &of, const index_options &options = {}) {
   return detail::scatter(ax_scatter_max, x, indices, updates, of, options, "scatter_max");
 }
-inline value take_with(input x, input indices, std::int64_t axis = 0, const index_options &options = {}) {
-  return detail::lined(ax_take_with(x, indices, axis, &options), x, "take_with");
-}
-inline value take_along_axis(input x, input indices, std::int64_t axis, const index_options &options = {}) {
-  return detail::lined(ax_take_along_axis(x, indices, axis, &options), x, "take_along_axis");
-}
-inline value at_set(input x, input indices, operand updates, std::int64_t axis = 0, const index_options &options = {}) {
-  return detail::lined(ax_at_set(x, indices, updates, axis, &options), x, "at_set");
-}
-inline value at_add(input x, input indices, operand updates, std::int64_t axis = 0, const index_options &options = {}) {
-  return detail::lined(ax_at_add(x, indices, updates, axis, &options), x, "at_add");
-}
-inline value at_mul(input x, input indices, operand updates, std::int64_t axis = 0, const index_options &options = {}) {
-  return detail::lined(ax_at_mul(x, indices, updates, axis, &options), x, "at_mul");
-}
-inline value at_min(input x, input indices, operand updates, std::int64_t axis = 0, const index_options &options = {}) {
-  return detail::lined(ax_at_min(x, indices, updates, axis, &options), x, "at_min");
-}
-inline value at_max(input x, input indices, operand updates, std::int64_t axis = 0, const index_options &options = {}) {
-  return detail::lined(ax_at_max(x, indices, updates, axis, &options), x, "at_max");
-}
-inline value take(input x, input indices, std::int64_t axis = 0) { return detail::lined(ax_take(x, indices, axis), x, "take"); }
 
 /* --- Order --- */
-inline value sort(input x, std::int64_t dimension = -1) { return detail::lined(ax_sort(x, dimension), x, "sort"); }
-inline value argsort(input x, std::int64_t dimension = -1) { return detail::lined(ax_argsort(x, dimension), x, "argsort"); }
 /* Each of the values, in the order of the first ones. */
 inline std::vector<value> sort_together(const list<value> &xs, std::int64_t dimension = -1, std::uint32_t num_keys = 1, location at = location::here()) {
   values all(xs.data(), xs.size());
@@ -250,38 +158,6 @@ inline std::pair<value, value> top_k(input x, std::int64_t k) {
   return {value(out[0]), value(out[1])};
 }
 
-/* --- Reductions: over all dimensions, or those named --- */
-inline value reduce_sum(input x, const dims &axes = all_dims, bool keepdims = false) {
-  return detail::lined(ax_reduce_sum(x, axes.count(), axes.data(), keepdims), x, "reduce_sum");
-}
-inline value reduce_mean(input x, const dims &axes = all_dims, bool keepdims = false) {
-  return detail::lined(ax_reduce_mean(x, axes.count(), axes.data(), keepdims), x, "reduce_mean");
-}
-inline value reduce_max(input x, const dims &axes = all_dims, bool keepdims = false) {
-  return detail::lined(ax_reduce_max(x, axes.count(), axes.data(), keepdims), x, "reduce_max");
-}
-inline value reduce_min(input x, const dims &axes = all_dims, bool keepdims = false) {
-  return detail::lined(ax_reduce_min(x, axes.count(), axes.data(), keepdims), x, "reduce_min");
-}
-inline value reduce_or(input x, const dims &axes = all_dims, bool keepdims = false) {
-  return detail::lined(ax_reduce_or(x, axes.count(), axes.data(), keepdims), x, "reduce_or");
-}
-inline value reduce_and(input x, const dims &axes = all_dims, bool keepdims = false) {
-  return detail::lined(ax_reduce_and(x, axes.count(), axes.data(), keepdims), x, "reduce_and");
-}
-inline value allclose(input a, input b, double rtol = 1e-5, double atol = 1e-8) {
-  return detail::lined(ax_allclose(a, b, rtol, atol), a, "allclose");
-}
-inline value logsumexp(input x, const dims &axes = all_dims, bool keepdims = false) {
-  return detail::lined(ax_logsumexp(x, axes.count(), axes.data(), keepdims), x, "logsumexp");
-}
-inline value cumsum(input x, std::int64_t axis = 0, bool reverse = false) {
-  return detail::lined(ax_cumsum(x, axis, reverse), x, "cumsum");
-}
-inline value argmax(input x, std::int64_t axis, dtype index_dtype = AX_S32) {
-  return detail::lined(ax_argmax(x, axis, index_dtype), x, "argmax");
-}
-
 /* --- Products --- */
 /* The dimensions that are contracted are pairs, and so are those of the batch. */
 inline value dot_general(input lhs, input rhs, const dims &lhs_contract, const dims &rhs_contract, const dims &lhs_batch = {},
@@ -292,11 +168,6 @@ inline value dot_general(input lhs, input rhs, const dims &lhs_contract, const d
                                           lhs_batch.count(), lhs_batch.data(), rhs_batch.data())
                          : ax_value{};
   return detail::lined(made, lhs, "dot_general");
-}
-inline value matmul(input a, input b) { return detail::lined(ax_matmul(a, b), a, "matmul"); }
-inline value einsum(const std::string &subscripts, const list<value> &xs, location at = location::here()) {
-  values all(xs.data(), xs.size());
-  return detail::lined(ax_einsum(subscripts.c_str(), all.count(), all.data()), at, "einsum");
 }
 
 /* --- Windows --- */
@@ -367,16 +238,6 @@ inline value avg_pool(input x, const dims &window, const std::vector<std::int64_
   bool good = detail::suit(x, 2, "avg_pool", {&strides});
   return detail::lined(good ? ax_avg_pool(x, window.count(), window.data(), detail::said(strides), padding.c_str()) : ax_value{}, x, "avg_pool");
 }
-
-/* --- Composites --- */
-inline value softmax(input x, std::int64_t axis = -1) { return detail::lined(ax_softmax(x, axis), x, "softmax"); }
-inline value log_softmax(input x, std::int64_t axis = -1) { return detail::lined(ax_log_softmax(x, axis), x, "log_softmax"); }
-inline value one_hot(input indices, std::int64_t classes, dtype of = AX_F32) {
-  return detail::lined(ax_one_hot(indices, classes, of), indices, "one_hot");
-}
-inline value softplus(input x) { return detail::lined(ax_softplus(x), x, "softplus"); }
-inline value relu(input x) { return detail::lined(ax_relu(x), x, "relu"); }
-inline value gelu(input x) { return detail::lined(ax_gelu(x), x, "gelu"); }
 
 }  // namespace AXLE_ERRORS_
 }  // namespace axle

@@ -25,6 +25,13 @@ class cluster {
     ax_status status = ax_cluster_read(name_or_path.c_str(), &made);
     return detail::give(status, cluster(made), at, "cluster_read");
   }
+  /* The machines that are there without a file: a name and its text each. */
+  static std::vector<std::pair<std::string, std::string>> builtin() {
+    std::vector<std::pair<std::string, std::string>> made;
+    const char *text = nullptr;
+    for (std::uint32_t i = 0; const char *name = ax_cluster_builtin(i, &text); i++) made.emplace_back(name, text);
+    return made;
+  }
   const ax_cluster *get() const { return held_.get(); }
   std::string name() const { return held_ ? ax_cluster_name(get()) : ""; }
 

@@ -168,6 +168,22 @@ inline std::pair<std::vector<value>, std::vector<value>> optimizer_update(const 
   detail::stamp(at, "optimizer_update");
   return {detail::loaded(new_state.data(), new_state.size()), detail::loaded(new_params.data(), new_params.size())};
 }
+/* Schedules that are made of lists, which they borrow: vectors that live as long. Where the lists are not of the lengths that go together the
+   schedule has none, and what uses it says so. */
+inline ax_schedule piecewise_constant_schedule(double from, const std::vector<std::int64_t> &boundaries, const std::vector<double> &scales) {
+  bool paired = boundaries.size() == scales.size();
+  return paired ? ax_piecewise_constant_schedule(from, static_cast<std::uint32_t>(boundaries.size()), boundaries.data(), scales.data())
+                : ax_piecewise_constant_schedule(from, 1, nullptr, nullptr);
+}
+inline ax_schedule join_schedules(const std::vector<ax_schedule> &parts, const std::vector<std::int64_t> &boundaries) {
+  bool paired = parts.size() == boundaries.size() + 1;
+  return paired ? ax_join_schedules(static_cast<std::uint32_t>(boundaries.size()), parts.data(), boundaries.data())
+                : ax_join_schedules(1, nullptr, nullptr);
+}
+ax_schedule piecewise_constant_schedule(double, std::vector<std::int64_t> &&, const std::vector<double> &) = delete; /* would be gone */
+ax_schedule piecewise_constant_schedule(double, const std::vector<std::int64_t> &, std::vector<double> &&) = delete;
+ax_schedule join_schedules(std::vector<ax_schedule> &&, const std::vector<std::int64_t> &) = delete;
+ax_schedule join_schedules(const std::vector<ax_schedule> &, std::vector<std::int64_t> &&) = delete;
 inline value schedule_at(const ax_schedule &schedule, input count) {
   return detail::lined(ax_schedule_at(&schedule, count), count, "schedule_at");
 }
@@ -190,6 +206,13 @@ class tree : public unique<ax_tree, ax_tree_release> {
   }
   may<void> put(const std::string &name, const host_view &data, location at = location::here()) {
     return detail::give(ax_tree_put_host(get(), &data.get(), "%s", name.c_str()), at, "tree_put_host");
+  }
+  /* From and into memory of one's own; `bytes`: how much there is. */
+  may<void> put_raw(const std::string &name, const void *data, location at = location::here()) {
+    return detail::give(ax_tree_put(get(), data, "%s", name.c_str()), at, "tree_put");
+  }
+  may<void> read_raw(const std::string &name, void *data, std::size_t bytes, location at = location::here()) const {
+    return detail::give(ax_tree_read(get(), data, bytes, "%s", name.c_str()), at, "tree_read");
   }
   may<host_array> to_host(const std::string &name, location at = location::here()) const {
     ax_host_array made{};
