@@ -12,14 +12,14 @@ extern "C" {
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
 typedef enum ax_verdict {
-  AX_PROVED,  /* nothing is wrong, in whatever order agents go on */
-  AX_WRONG,   /* there are findings */
+  AX_PROVED,  /* nothing is wrong, in whatever order agents go on, and all orders give the same results bit for bit */
+  AX_WRONG,   /* there are findings: also where each run ends well, but results differ ("several results") */
   AX_BOUNDED  /* nothing was found, but not everything was looked at */
 } ax_verdict;
 
 /* One thing that is wrong. Texts are the report's. */
 typedef struct ax_check_finding {
-  const char *kind;     /* "deadlock", "data race", "semaphore left over", ..: docs/checker.md has all */
+  const char *kind;     /* "deadlock", "data race", "leaked semaphore", "several results", ..: docs/checker.md has all */
   const char *text;     /* lines: what, who, where */
   const char *schedule; /* which agent goes on, step by step: for ax_check_options.replay */
   const char *picture;  /* the schedule as text, a column an agent */
@@ -31,10 +31,10 @@ typedef struct ax_check_kernel {
   const char *name, *location; /* location: "" where it is not known */
   ax_verdict verdict;
   const char *how;             /* a sentence: by what, or what was not looked at */
-  uint32_t agents;             /* cores, copies, and the end of each device */
+  uint32_t agents;             /* cores, copies, the beginning and the end of each device; where counts are read, signals to other devices */
   uint64_t acts, pairs, holds; /* of one run; pairs of acts that conflict; acts held back to see whether others need them */
   uint64_t states, transitions; /* explored; 0 where one run was enough */
-  uint32_t outcomes;            /* of what was explored: in how many ways runs that end well end */
+  uint32_t outcomes;            /* of what was explored: how many results runs that end well have; more than one is never proved */
   double state_bytes;           /* memory a state */
   double seconds;
   uint32_t finding_count;

@@ -92,7 +92,7 @@ typedef struct ax_target_core {
 /* --- Semaphores --- */
 void ax_semaphore_signal(ax_value semaphore, ax_value amount, const ax_target_core *to); /* adds; to NULL: the own. amount: s32 or a number, >= 0 */
 void ax_semaphore_wait(ax_value semaphore, ax_value amount); /* until at least so much is there, and takes it off */
-ax_value ax_semaphore_read(ax_value semaphore);              /* s32[]: what is there now */
+ax_value ax_semaphore_read(ax_value semaphore);              /* s32[]: what is there now. Orders nothing: only a wait makes what was done before a signal seen */
 /* The semaphore of this device that all kernels with one collective_id have for meeting before they touch each other's memory. */
 ax_value ax_barrier_semaphore(void);
 

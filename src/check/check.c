@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernel/machine/code.h"
+#include "prim/prims.h"
 #include "check/finding.h"
 #include "check/prove.h"
 #include "check/watch.h"
@@ -243,9 +244,17 @@ static ax_status look_at(struct checked *c, ax_watch *watch, ax_check_kernel *ke
   return status;
 }
 
+static bool reads_counts(const ax_machine *machine) {
+  for (uint32_t b = 0; b < machine->params->bodies.count; b++)
+    for (uint32_t s = 0; s < machine->codes[b]->step_count; s++)
+      if (machine->codes[b]->steps[s].eqn != NULL && machine->codes[b]->steps[s].eqn->prim == &ax_prim_semaphore_read) return true;
+  return false;
+}
+
 static ax_status check_machine(struct checked *c, ax_machine *machine, ax_tensor *const *in, ax_check_kernel *kernel) {
   ax_watch watch;
   machine->strict = true;
+  machine->signals_travel = reads_counts(machine); /* waits cannot tell when a signal has come, counts can */
   AX_TRY(ax_watch_init(&watch, machine, in));
   ax_status status = look_at(c, &watch, kernel);
   ax_watch_deinit(&watch);

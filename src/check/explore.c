@@ -29,6 +29,11 @@
    against what is assumed, every final state, deadlock, race and misuse has been found, with every result. (A final state is bad by what
    holds of all agents; but there all have moved in r that can.)
 
+   Where counts are read, three things are added. States that differ in the acts that led to them are two (history.c), so that every complete run is met, up to
+   the order of its acts; orders.c looks at these in other orders. And states that no end can be come to from are looked for (ends.c).
+
+   A system has one result, or there is a finding: runs that end well and leave other results are told, unless acts race anyway.
+
    States may be joined by hash, because what the search does at a state follows from the state, who is held, and the assumptions. Where
    runs go in circles (a count that is read again and again), one agent could keep all others from going on: if the one step leads to a
    state on the way, every step is taken. */
@@ -38,7 +43,10 @@
 #include <string.h>
 
 #include "check/conflict.h"
+#include "check/ends.h"
+#include "check/history.h"
 #include "check/known.h"
+#include "check/orders.h"
 
 enum { most_told = 24, most_deadlocks = 4 };
 
@@ -53,6 +61,7 @@ typedef struct node {
   uint32_t held;               /* AX_NONE: nobody */
   uint32_t first, count, next; /* its choices, the last on the stack */
   uint32_t came;               /* whose step led here; AX_NONE: nobody's */
+  ax_history before;            /* of `came`: before that step */
   size_t bytes;                /* of the state */
   bool alone;                  /* the one step is the only choice taken so far */
 } node;
@@ -88,7 +97,7 @@ typedef struct explorer {
   choice *choices;
   uint32_t choice_count, choice_capacity;
   uint32_t *done; /* by agent: acts done on the way */
-  uint32_t done_count, done_capacity;
+  uint32_t done_count, done_capacity, history_capacity;
   next_act *acts; /* of the state that was entered last, of agents that are not through */
   uint32_t act_count, act_capacity;
   ax_touches pool;
@@ -102,10 +111,24 @@ typedef struct explorer {
   uint32_t deadlocks;
   size_t way_bytes; /* of states on the way */
   double begin;
-  bool refuted, stopped;
+  ax_history *history; /* by agent, as `done` */
+  bool reads;        /* counts are read: histories tell states apart */
+  ax_known runs;     /* complete runs, by their histories */
+  ax_orders orders;  /* what these come to in other orders */
+  ax_schedule other; /* to a second result */
+  ax_ends ends;      /* where counts are read: of this pass */
+  uint64_t first;    /* the first state's hash */
+  bool refuted, again, stopped; /* again: refuted, and an exhaustive search has to begin again as well */
 } explorer;
 
 /* --- Findings --- */
+
+/* The steps to the present state. */
+static ax_status way_to(const explorer *e, ax_schedule *out) {
+  for (uint32_t d = 1; d < e->depth; d++)
+    if (e->nodes[d].came != AX_NONE) AX_TRY(ax_schedule_add(out, e->nodes[d].came));
+  return AX_OK;
+}
 
 /* Adds a finding that the present state shows, after a step of agent `last` (AX_NONE: none); *is_new: it was not told before. */
 static ax_status tell(explorer *e, ax_act_finding finding, uint32_t last, bool *is_new) {
@@ -121,9 +144,7 @@ static ax_status tell(explorer *e, ax_act_finding finding, uint32_t last, bool *
     if (e->deadlocks++ >= most_deadlocks) return AX_OK;
     finding.object = AX_NONE;
   }
-  ax_status status = AX_OK;
-  for (uint32_t d = 1; d < e->depth && status == AX_OK; d++)
-    if (e->nodes[d].came != AX_NONE) status = ax_schedule_add(&finding.schedule, e->nodes[d].came);
+  ax_status status = way_to(e, &finding.schedule);
   if (last != AX_NONE && status == AX_OK) status = ax_schedule_add(&finding.schedule, last);
   if (status == AX_OK) return ax_act_findings_add(&e->out->findings, finding);
   ax_schedule_deinit(&finding.schedule);
@@ -160,7 +181,7 @@ static bool is_contended_memory(const explorer *e, const ax_act *act) {
 
 static bool is_contended(const explorer *e, const ax_act *act) {
   if (act->kind == AX_ACT_SIGNAL && e->semaphores[act->object].read) return true;
-  if (act->kind == AX_ACT_READ) return true;
+  if (act->kind == AX_ACT_READ || act->kind == AX_ACT_SEEN) return true;
   if (act->kind == AX_ACT_WAIT && (e->semaphores[act->object].several || e->semaphores[act->object].read)) return true;
   return e->byte_count > 0 && is_contended_memory(e, act);
 }
@@ -186,7 +207,8 @@ static void note_use(explorer *e, const next_act *n) {
     if (use->waiter == AX_NONE) use->waiter = n->agent;
     if (use->waiter != n->agent && !use->several) use->several = e->refuted = true;
   }
-  if (act->kind == AX_ACT_READ && !e->semaphores[act->object].read) e->semaphores[act->object].read = e->refuted = true;
+  if ((act->kind == AX_ACT_READ || act->kind == AX_ACT_SEEN) && !e->semaphores[act->object].read) e->semaphores[act->object].read = e->refuted = true;
+  if (act->kind == AX_ACT_READ && !e->reads) e->reads = e->again = e->refuted = true;
   for (uint32_t t = act->touch_first; t < act->touch_first + act->touch_count; t++) {
     region_use *use = &e->regions[e->pool.touches[t].region];
     if (use->agent == AX_NONE) use->agent = n->agent;
@@ -229,7 +251,8 @@ static ax_status peek_all(explorer *e, void *state) {
   AX_TRY(ax_grow(&e->acts, sizeof e->acts[0], 0, agents, &e->act_capacity));
   if (agents > e->done_count) {
     AX_TRY(ax_grow(&e->done, sizeof e->done[0], e->done_count, agents - e->done_count, &e->done_capacity));
-    while (e->done_count < agents) e->done[e->done_count++] = 0;
+    AX_TRY(ax_grow(&e->history, sizeof e->history[0], e->done_count, agents - e->done_count, &e->history_capacity));
+    while (e->done_count < agents) e->history[e->done_count] = (ax_history){0}, e->done[e->done_count++] = 0;
   }
   for (uint32_t a = 0; a < agents; a++) {
     next_act *n = &e->acts[e->act_count];
@@ -295,7 +318,7 @@ static ax_status look_at_copies(explorer *e) {
   for (uint32_t i = 0; i < e->act_count; i++)
     if (e->s->objects->agents[e->acts[i].agent].initial) return AX_OK;
   for (uint32_t i = 0; i < e->act_count; i++) {
-    if (!ax_act_has_effect(&e->acts[i].act)) continue;
+    if (!ax_act_has_effect(&e->acts[i].act) || e->s->objects->agents[e->acts[i].agent].signal) continue;
     ax_act_finding finding = ax_act_finding_of(AX_FINDING_COPY_NOT_AWAITED);
     finding.agent = e->acts[i].agent;
     AX_TRY(tell(e, finding, AX_NONE, &is_new));
@@ -309,16 +332,38 @@ static ax_status add_outcome(explorer *e, uint64_t outcome) {
   while (at < out->outcome_count && out->outcomes[at] < outcome) at++;
   if (at < out->outcome_count && out->outcomes[at] == outcome) return AX_OK;
   AX_TRY(ax_grow(&out->outcomes, sizeof out->outcomes[0], out->outcome_count, 1, &out->outcome_capacity));
+  if (out->outcome_count == 1) AX_TRY(way_to(e, &e->other));
   memmove(out->outcomes + at + 1, out->outcomes + at, (out->outcome_count - at) * sizeof out->outcomes[0]);
   out->outcomes[at] = outcome;
   out->outcome_count++;
   return AX_OK;
 }
 
+/* Nobody can go on, and all are through: the same acts in other orders, which reads of counts do not forbid. A run with other findings is wrong as it is. */
+static ax_status look_at_orders(explorer *e) {
+  uint64_t word = AX_HASH_SEED, key[2], slot;
+  bool is_new;
+  if (!e->reads || e->out->kinds != 0) return AX_OK;
+  for (uint32_t a = 0; a < e->done_count; a++) word = ax_hash_word(word, ax_history_hash(&e->history[a]));
+  key[0] = ax_next_random(&word), key[1] = ax_next_random(&word);
+  AX_TRY(ax_known_add(&e->runs, key, &slot, &is_new));
+  if (!is_new) return AX_OK;
+  ax_schedule schedule = {0};
+  ax_act_record record = {0};
+  ax_status status = way_to(e, &schedule);
+  if (status == AX_OK) status = ax_system_record(e->s, &schedule, false, 0, &record);
+  if (status == AX_OK) status = ax_orders_add(&e->orders, &record, e->options->most_states);
+  ax_act_record_deinit(&record);
+  ax_schedule_deinit(&schedule);
+  return status;
+}
+
 /* Nobody can go on. */
 static ax_status look_at_end(explorer *e, void *state) {
   const ax_system *s = e->s;
   bool is_new;
+  for (uint32_t i = 0; i < e->act_count; i++)
+    if (e->acts[i].act.kind == AX_ACT_SEEN) return AX_OK; /* no run goes this way */
   if (e->act_count > 0) {
     ax_act_finding finding = ax_act_finding_of(AX_FINDING_DEADLOCK);
     uint64_t word = 0;
@@ -339,7 +384,7 @@ static ax_status look_at_end(explorer *e, void *state) {
     finding.object = k;
     if (s->arrivals(s->context, state, k) % s->objects->barriers[k].arrivals != 0) AX_TRY(tell(e, finding, AX_NONE, &is_new));
   }
-  return AX_OK;
+  return look_at_orders(e);
 }
 
 /* --- Going on --- */
@@ -354,7 +399,8 @@ static ax_status add_choice(explorer *e, node *n, uint32_t agent, bool holds) {
 /* May others do something to it before this act, or is it a matter of how far they come meanwhile? */
 static bool is_worth_holding(const explorer *e, const next_act *n) {
   if (n->act.kind == AX_ACT_AWAIT) return true;
-  if (!e->s->objects->agents[n->agent].initial && ax_act_has_effect(&n->act)) return true;
+  const ax_act_agent *agent = &e->s->objects->agents[n->agent];
+  if (!agent->initial && !agent->signal && ax_act_has_effect(&n->act)) return true;
   for (uint32_t t = n->act.touch_first; t < n->act.touch_first + n->act.touch_count; t++)
     if (e->regions[e->pool.touches[t].region].several) return true;
   return false;
@@ -396,22 +442,39 @@ static ax_status look(explorer *e, node *n) {
   AX_TRY(look_at_barriers(e, n->state));
   AX_TRY(look_at_copies(e));
   AX_TRY(choose(e, n));
+  if (e->reads && n->count == 0 && n->held == AX_NONE) AX_TRY(ax_ends_add(&e->ends, n->hash[0]));
   return n->count == 0 && n->held == AX_NONE ? look_at_end(e, n->state) : AX_OK;
 }
 
-/* Puts a state on the way, if it is new; the state is the explorer's from now on. *on_way: it is known, and on the way. */
-static ax_status enter(explorer *e, void *state, uint32_t held, uint32_t came, bool *on_way) {
+/* Where counts are read, states that differ in what was done to come to them are two. */
+static void hash_histories(const explorer *e, uint64_t hash[2]) {
+  for (uint32_t a = 0; a < e->done_count; a++) {
+    const uint64_t word = ax_history_hash(&e->history[a]);
+    if (word == 0) continue;
+    hash[0] = ax_hash_word(ax_hash_word(hash[0], a), word);
+    hash[1] = ax_hash_word(ax_hash_word(hash[1], word), a);
+  }
+}
+
+/* Puts a state on the way, if it is new; the state is the explorer's from now on. after: the history of `came` from now on. *on_way: it is known, and on the way. */
+static ax_status enter(explorer *e, void *state, uint32_t held, uint32_t came, const ax_history *after, bool *on_way) {
   const ax_system *s = e->s;
-  node n = {.state = state, .held = held, .came = came};
+  node n = {.state = state, .held = held, .came = came, .before = came != AX_NONE ? e->history[came] : (ax_history){0}};
   uint64_t slot;
   bool is_new = false;
   *on_way = false;
   s->hash(s->context, state, n.hash);
+  if (came != AX_NONE) e->history[came] = *after;
+  if (e->reads) hash_histories(e, n.hash);
+  if (e->depth == 0) e->first = n.hash[0];
+  bool step = e->reads && held == AX_NONE && came != AX_NONE;
   if (held != AX_NONE) n.hash[0] = ax_hash_word(n.hash[0], held + 1), n.hash[1] ^= (held + 1) * 0x9e3779b97f4a7c15ull;
-  ax_status status = ax_known_add(&e->known, n.hash, &slot, &is_new);
+  ax_status status = step ? ax_ends_add_step(&e->ends, e->nodes[e->depth - 1].hash[0], n.hash[0], came) : AX_OK;
+  if (status == AX_OK) status = ax_known_add(&e->known, n.hash, &slot, &is_new);
   if (status == AX_OK && is_new) status = ax_grow(&e->nodes, sizeof e->nodes[0], e->depth, 1, &e->node_capacity);
   if (status != AX_OK || !is_new) {
     if (status == AX_OK) *on_way = ax_known_on_way(&e->known, slot);
+    if (came != AX_NONE) e->history[came] = n.before;
     s->release(s->context, state);
     return status;
   }
@@ -429,7 +492,7 @@ static ax_status enter(explorer *e, void *state, uint32_t held, uint32_t came, b
 static void leave(explorer *e) {
   node *n = &e->nodes[--e->depth];
   ax_known_leave(&e->known, n->hash);
-  if (n->came != AX_NONE) e->done[n->came]--;
+  if (n->came != AX_NONE) e->done[n->came]--, e->history[n->came] = n->before;
   e->way_bytes -= n->bytes;
   e->s->release(e->s->context, n->state);
   e->choice_count = n->first;
@@ -444,11 +507,13 @@ static ax_status advance(explorer *e) {
   void *state;
   bool on_way, is_new;
   AX_TRY(s->clone(s->context, n->state, &state));
-  if (c.holds) return enter(e, state, c.agent, AX_NONE, &on_way);
+  if (c.holds) return enter(e, state, c.agent, AX_NONE, NULL, &on_way);
   ax_act_fault fault = {.region = AX_NONE};
   ax_act act;
   bool enabled;
   ax_status status = s->peek(s->context, state, c.agent, &act, &enabled);
+  ax_history after = {0};
+  if (status == AX_OK) after = ax_history_add(&e->history[c.agent], &act, s->touches, act.kind == AX_ACT_READ ? s->semaphore(s->context, state, act.object) : 0);
   if (status == AX_OK) status = s->step(s->context, state, c.agent, &fault);
   e->out->transitions++;
   if (status == AX_OK && fault.kind != AX_FINDING_NONE) {
@@ -463,7 +528,7 @@ static ax_status advance(explorer *e) {
     s->release(s->context, state);
     return status;
   }
-  AX_TRY(enter(e, state, n->held, c.agent, &on_way));
+  AX_TRY(enter(e, state, n->held, c.agent, &after, &on_way));
   n = &e->nodes[at];
   return on_way && n->alone ? choose_others(e, n, c.agent) : AX_OK;
 }
@@ -479,10 +544,11 @@ static ax_status go_through(explorer *e) {
   void *state;
   bool on_way;
   ax_known_clear(&e->known);
-  e->refuted = false;
+  ax_ends_clear(&e->ends);
+  e->refuted = e->again = false;
   e->out->passes++;
   AX_TRY(e->s->create(e->s->context, &state));
-  ax_status status = enter(e, state, AX_NONE, AX_NONE, &on_way);
+  ax_status status = enter(e, state, AX_NONE, AX_NONE, NULL, &on_way);
   while (e->depth > 0 && status == AX_OK && !e->stopped) {
     node *n = &e->nodes[e->depth - 1];
     if (n->next == n->count)
@@ -495,18 +561,67 @@ static ax_status go_through(explorer *e) {
   return status;
 }
 
+/* States that no end can be come to from: an agent reads a count again and again, and nobody is left to change it. */
+static ax_status tell_endless(explorer *e) {
+  bool found;
+  if (!e->reads || e->stopped) return AX_OK;
+  ax_act_finding finding = ax_act_finding_of(AX_FINDING_DEADLOCK);
+  finding.endless = true;
+  ax_status status = ax_ends_missing(&e->ends, e->first, &found, &finding.schedule);
+  if (status == AX_OK && found) {
+    e->out->kinds |= 1u << AX_FINDING_DEADLOCK;
+    return ax_act_findings_add(&e->out->findings, finding);
+  }
+  ax_schedule_deinit(&finding.schedule);
+  return status;
+}
+
+/* Where acts race, results differ for that. */
+static ax_status tell_results(explorer *e) {
+  const uint32_t racy = 1u << AX_FINDING_RACE | 1u << AX_FINDING_AFTER_SCOPE;
+  if (e->out->outcome_count < 2 || (e->out->kinds & racy) != 0) return AX_OK;
+  ax_act_finding finding = ax_act_finding_of(AX_FINDING_RESULTS);
+  finding.amount = e->out->outcome_count;
+  finding.schedule = e->other;
+  e->other = (ax_schedule){0};
+  e->out->kinds |= 1u << AX_FINDING_RESULTS;
+  return ax_act_findings_add(&e->out->findings, finding);
+}
+
+/* What other orders come to is told where nothing else is wrong but that there are several results. */
+static ax_status tell_orders(explorer *e) {
+  ax_orders *orders = &e->orders;
+  if ((e->out->kinds & ~(1u << AX_FINDING_RESULTS)) != 0) return AX_OK;
+  e->out->kinds |= orders->kinds;
+  e->out->bounded = e->out->bounded || orders->undecided;
+  for (uint32_t k = 0; k < orders->findings.count; k++) {
+    ax_act_finding finding = orders->findings.items[k];
+    orders->findings.items[k] = ax_act_finding_of(AX_FINDING_NONE);
+    AX_TRY(ax_act_findings_add(&e->out->findings, finding));
+  }
+  for (uint32_t k = 0; k < orders->races.count; k++) AX_TRY(ax_races_add(&e->out->races, orders->races.items[k]));
+  return AX_OK;
+}
+
 ax_status ax_explore(const ax_system *system, const ax_explore_options *options, ax_exploration *out) {
   *out = (ax_exploration){0};
   explorer e = {.s = system, .options = options, .out = out, .begin = ax_seconds()};
   ax_status status;
   do status = go_through(&e);
-  while (status == AX_OK && e.refuted && !e.stopped && options->mode == AX_EXPLORE_REDUCED);
+  while (status == AX_OK && (options->mode == AX_EXPLORE_REDUCED ? e.refuted : e.again) && !e.stopped);
   out->bounded = e.stopped;
+  if (status == AX_OK) status = tell_endless(&e);
+  if (status == AX_OK) status = tell_results(&e);
   if (status == AX_OK) status = explain_all(&e);
+  if (status == AX_OK) status = tell_orders(&e);
   ax_races_sort(&out->races);
   ax_known_deinit(&e.known);
   ax_known_deinit(&e.told);
-  void *memory[] = {e.nodes, e.choices, e.done, e.acts, e.semaphores, e.regions, e.bytes};
+  ax_known_deinit(&e.runs);
+  ax_ends_deinit(&e.ends);
+  ax_orders_deinit(&e.orders);
+  ax_schedule_deinit(&e.other);
+  void *memory[] = {e.nodes, e.choices, e.done, e.history, e.acts, e.semaphores, e.regions, e.bytes};
   for (uint32_t k = 0; k < AX_COUNT(memory); k++) ax_free(memory[k]);
   ax_touches_deinit(&e.pool);
   if (status != AX_OK) ax_exploration_deinit(out);

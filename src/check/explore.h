@@ -29,8 +29,8 @@ typedef struct ax_system {
   size_t (*bytes)(void *context, const void *state);                          /* of memory that a state takes */
 } ax_system;
 
-/* Runs the system: by the schedule first (NULL: none), then, if it is to finish, agents in turn. The record is filled in; its strings are
-   the system's. AX_INVALID_ARGUMENT: an agent of the schedule cannot go on, or the run has no end within `most_steps` (0: 2^24). */
+/* Runs the system: by the schedule first (NULL: none), then, if it is to finish, agents in turn, until none can go on or, as they read counts,
+   they go round in circles. The record is filled in; its strings are the system's. AX_INVALID_ARGUMENT: an agent of the schedule cannot go on, or the run has no end within `most_steps` (0: 2^24). */
 AX_MUST_USE ax_status ax_system_record(const ax_system *system, const ax_schedule *schedule, bool finish, uint64_t most_steps,
                                        ax_act_record *out);
 

@@ -283,6 +283,10 @@ static void print_waiting(const ax_act_run *run, const ax_act_step *step, ax_tex
     ax_text_add(text, "\n    phase %lld of barrier %s of device %u has %lld of %u arrivals", (long long)act->amount, b->name,
                 b->device, (long long)(arrivals > before ? arrivals - before : 0), b->arrivals);
     print_doers(run, AX_ACT_ARRIVE, act->object, "arrived at", text);
+  } else if (act->kind == AX_ACT_READ) {
+    const ax_act_semaphore *s = &o->semaphores[act->object];
+    ax_text_add(text, "\n    semaphore %s of device %u holds %lld", s->name, s->device, (long long)count_of(run, act->object));
+    print_doers(run, AX_ACT_SIGNAL, act->object, "signalled", text);
   } else if (waits_for_all(step)) {
     ax_text_add(text, "\n    %s is not through", o->agents[act->object].name);
   } else if (act->kind == AX_ACT_JOIN) {
@@ -292,13 +296,16 @@ static void print_waiting(const ax_act_run *run, const ax_act_step *step, ax_tex
   }
 }
 
-static void explain_deadlock(const ax_act_run *run, ax_text *text) {
+static void explain_deadlock(const ax_act_finding *f, const ax_act_run *run, ax_text *text) {
   enum { few = 8 };
   uint32_t waiting = 0, told = 0; /* those that only wait for others to be through are not the cause, if there are others */
   for (uint32_t k = 0; k < run->pending_count; k++) waiting += !waits_for_all(&run->pending[k]);
   bool all = waiting == 0;
   if (all) waiting = run->pending_count;
-  ax_text_add(text, "deadlock: %u of %u agents wait for what never comes", waiting, run->objects->agent_count);
+  if (f->endless)
+    ax_text_add(text, "deadlock: some agents go on for ever, as the count that they read never changes any more, and no end is come to");
+  else
+    ax_text_add(text, "deadlock: %u of %u agents wait for what never comes", waiting, run->objects->agent_count);
   for (uint32_t k = 0; k < run->pending_count && told < few; k++)
     if (all || !waits_for_all(&run->pending[k])) print_waiting(run, &run->pending[k], text), told++;
   if (waiting > few) ax_text_add(text, "\n  and %u more", waiting - few);
@@ -409,11 +416,13 @@ ax_status ax_act_finding_explain(ax_act_finding *f, const ax_act_run *run) {
   if (race)
     explain_race(f, run, &text);
   else if (f->kind == AX_FINDING_DEADLOCK)
-    explain_deadlock(run, &text);
+    explain_deadlock(f, run, &text);
   else if (f->kind == AX_FINDING_LEAK)
     explain_leak(f, run, &text);
   else if (f->kind == AX_FINDING_BARRIER)
     explain_barrier(f, run, &text);
+  else if (f->kind == AX_FINDING_RESULTS)
+    ax_text_add(&text, "several results: %lld are possible, though no acts race: they follow from who comes first; this schedule gives the second of them that was met", (long long)f->amount);
   else if (f->kind == AX_FINDING_COPY_NOT_AWAITED) {
     ax_text_add(&text, "copy not awaited: all cores are through, and %s is still under way", run->objects->agents[f->agent].name);
     const ax_act_step *step = pending_of(run, f->agent);

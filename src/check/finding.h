@@ -30,8 +30,10 @@ typedef struct ax_act_finding {
   uint32_t agent, position;       /* who, and with which of its acts, from 0; AX_NONE: nobody */
   uint32_t other, other_position; /* the other of a race */
   uint32_t object;                /* a semaphore or barrier; of faults a region; AX_NONE */
-  int64_t amount; /* of BARRIER: the phase that is complete too early; 0: one is left half done. Of LEAK: the count */
+  int64_t amount; /* of BARRIER: the phase that is complete too early; 0: one is left half done. Of LEAK: the count. Of RESULTS: how many */
   bool certain;   /* the schedule leads there also if others of the findings are races */
+  bool reordered; /* what it says is of another order of the schedule's acts: one of two acts that race is done on it (orders.c) */
+  bool endless;   /* of DEADLOCK: some can go on, but not to an end */
   ax_act_fault fault;
   ax_schedule schedule; /* from the beginning to where it shows */
   char *text;           /* lines without the last newline; the first says what it is */

@@ -102,9 +102,22 @@ static ax_status init(picture *p, const ax_act_run *run, const ax_act_finding *f
   return AX_OK;
 }
 
-/* Is what this agent would do next what the finding is about? */
+/* The how manieth act of its agent a row is. */
+static uint32_t position_of(const picture *p, const row *r) {
+  uint32_t before = 0, steps = r->number > 0 ? r->number - 1 : p->run->step_count;
+  for (uint32_t s = 0; s < steps; s++) before += p->run->steps[s].agent == r->step->agent;
+  return before;
+}
+
+/* Is it what the finding is about? An act that is next; where acts were put into another order, one that is done. */
 static bool is_about(const picture *p, const row *r) {
-  return r->number == 0 && p->finding != NULL && (r->step->agent == p->finding->agent || r->step->agent == p->finding->other);
+  const ax_act_finding *f = p->finding;
+  if (f == NULL || (r->number > 0 && !f->reordered)) return false;
+  if (f->reordered && f->other != AX_NONE) {
+    const uint32_t position = position_of(p, r);
+    return (r->step->agent == f->agent && position == f->position) || (r->step->agent == f->other && position == f->other_position);
+  }
+  return r->number == 0 && (r->step->agent == f->agent || r->step->agent == f->other);
 }
 
 /* A text cut to `width`, its end marked. */
@@ -132,7 +145,8 @@ static void add_object(const picture *p, const ax_act *act, ax_text *text) {
 
 static ax_status words_of(const picture *p, const row *r, uint32_t width, char **out) {
   ax_text text = {0};
-  if (r->number == 0) ax_text_add(&text, is_about(p, r) ? "! " : "? ");
+  if (is_about(p, r)) ax_text_add(&text, "! ");
+  else if (r->number == 0) ax_text_add(&text, "? ");
   ax_act_print(p->run->objects, &r->step->act, &text);
   add_object(p, &r->step->act, &text);
   if (r->step->act.span != NULL) ax_text_add(&text, " (%s)", r->step->act.span);

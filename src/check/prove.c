@@ -35,6 +35,10 @@
    orders of the same acts with the same reads: R's. Then each run of the game is one of K, by induction: the next act is R's, and
    counts are the same. So is the run to the position of lemma 2, which has a race.
 
+   Reads of counts. In the game a read is never held up, whatever it gave in R: so a count that is read orders nothing, and pairs of acts that only a read puts
+   in order are not needed for one another. If theorem 1 holds, the changes of a count are in order with its reads by waits and starts alone. Then no
+   order of R's acts, as orders.c has them, comes to anything else.
+
    A race that is found is a race of the game. Its schedule leads K there, if no acts that race are done in another order than in
    R: such findings are `certain`. By theorem 2 there is something to find in K when none is; running the schedule shows what.
 
@@ -46,7 +50,8 @@
      copy not awaited   a copy is held before the last it does to others, and all cores are through
      use after scope    a copy is held before it touches what several agents have together, and all of these have left that scope
 
-   Where waits or counts are not in order, R tells of R's order only: what is found is so, but nothing is proved. explore.c has the rest.
+   Where waits or counts are not in order, R tells of R's order only: what is found is so, but nothing is proved. explore.c has the rest; a kernel that is
+   proved so has one result as well.
 
    Cost. Which pairs to look at: conflict.c, as many as touches. Where who starts whom and who waits for whom by name says that an act is
    needed (joins.c), nobody is held. M(i <= p) is computed going on from M(i <= p'), p' < p, so that all holds of
@@ -154,7 +159,7 @@ static ax_status list_copies(prover *p) {
   const ax_game *g = p->g;
   if (!cores_through(p)) return AX_OK;
   for (uint32_t a = 0; a < g->agent_count; a++) {
-    if (objects_of(p)->agents[a].initial) continue;
+    if (objects_of(p)->agents[a].initial || objects_of(p)->agents[a].signal) continue;
     for (uint32_t k = g->done[a]; k-- > 0;) {
       if (!ax_act_has_effect(&step_of(p, ax_game_token(g, a, k)->step)->act)) continue;
       if (is_joined(p, a, k)) break;

@@ -128,7 +128,7 @@ static void test_waiters(void **state) {
   for (int mode = 0; mode < 2; mode++) {
     ax_exploration x;
     TEST_OK(ax_explore(&s.system, &(ax_explore_options){.mode = (ax_explore_mode)mode}, &x));
-    assert_int_equal(x.kinds, bit(AX_FINDING_LEAK)); /* a lock: no race, two results */
+    assert_int_equal(x.kinds, bit(AX_FINDING_LEAK) | bit(AX_FINDING_RESULTS)); /* a lock: no race, two results */
     assert_int_equal(x.outcome_count, 2);
     ax_exploration_deinit(&x);
   }
@@ -163,9 +163,9 @@ static void make_ring(const ring *r, ax_script *s) {
   *s = (ax_script){0};
   const uint32_t per = 2 + r->slots;
   for (uint32_t d = 0; d < r->devices; d++)
-    assert_int_equal(ax_act_objects_add_agent(&s->objects, (ax_act_agent){"core", d, true}), AX_OK);
+    assert_int_equal(ax_act_objects_add_agent(&s->objects, (ax_act_agent){.name = "core", .device = d, .initial = true}), AX_OK);
   for (uint32_t c = 0; c < r->devices * r->steps; c++)
-    assert_int_equal(ax_act_objects_add_agent(&s->objects, (ax_act_agent){"copy", c / r->steps, false}), AX_OK);
+    assert_int_equal(ax_act_objects_add_agent(&s->objects, (ax_act_agent){.name = "copy", .device = c / r->steps}), AX_OK);
   for (uint32_t d = 0; d < r->devices; d++) {
     for (uint32_t k = 0; k < per; k++)
       assert_int_equal(ax_act_objects_add_semaphore(&s->objects, (ax_act_semaphore){k == 0   ? "sent"

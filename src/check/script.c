@@ -91,8 +91,21 @@ static uint32_t agents(void *context, const void *state) {
   return ((const ax_script *)context)->objects.agent_count;
 }
 
-static bool can(const ax_script *s, uint64_t *words, const ax_act *act) {
+/* What agents but this one have still to take of a semaphore. */
+static int64_t still_taken(const ax_script *s, uint64_t *words, uint32_t semaphore, uint32_t but) {
+  int64_t amount = 0;
+  for (uint32_t a = 0; a < s->agent_count; a++)
+    for (uint64_t k = *at_of(words, a); k < s->agents[a].count && a != but; k++) {
+      const ax_act *act = &s->agents[a].acts[k].act;
+      if (act->kind == AX_ACT_WAIT && act->object == semaphore) amount += act->amount;
+    }
+  return amount;
+}
+
+static bool can(const ax_script *s, uint64_t *words, uint32_t agent, const ax_act *act) {
   switch (act->kind) {
+    case AX_ACT_SEEN:
+      return (int64_t)*count_of(s, words, act->object) - still_taken(s, words, act->object, agent) <= act->amount;
     case AX_ACT_WAIT:
       return (int64_t)*count_of(s, words, act->object) >= act->amount;
     case AX_ACT_AWAIT:
@@ -111,7 +124,7 @@ static ax_status peek(void *context, void *state, uint32_t agent, ax_act *act, b
   *enabled = false;
   if (agent >= s->agent_count || at[3] == 0 || at[0] >= s->agents[agent].count) return AX_OK;
   *act = s->agents[agent].acts[at[0]].act;
-  *enabled = can(s, state, act);
+  *enabled = can(s, state, agent, act);
   return AX_OK;
 }
 

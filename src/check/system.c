@@ -70,11 +70,11 @@ static ax_status add_turn(turns *t) {
   return AX_OK;
 }
 
-/* A step each, also of those that this round has begun. */
-static ax_status go_round(recorder *r, turns *t, bool *any) {
+/* A step each, also of those that this round has begun. *reads: a count was read. */
+static ax_status go_round(recorder *r, turns *t, bool *any, bool *reads) {
   const ax_system *s = r->system;
   uint32_t kept = 0;
-  *any = false;
+  *any = *reads = false;
   for (uint32_t k = 0;; k++) {
     if (k == t->count && t->known < s->agents(s->context, r->state)) AX_TRY(add_turn(t));
     if (k == t->count) break;
@@ -82,6 +82,7 @@ static ax_status go_round(recorder *r, turns *t, bool *any) {
     bool done, through;
     AX_TRY(try_step(r, agent, &done, &through));
     t->acted[agent] = t->acted[agent] || done;
+    *reads = *reads || (done && r->out->steps[r->out->step_count - 1].act.kind == AX_ACT_READ);
     *any = *any || done;
     if (!through || !t->acted[agent]) t->agents[kept++] = agent;
   }
@@ -89,11 +90,30 @@ static ax_status go_round(recorder *r, turns *t, bool *any) {
   return AX_OK;
 }
 
+/* Rounds that read counts may come to the same state again, and so for ever: it is compared with one that is kept, a later one after 1, 2, 4, .. rounds. */
+typedef struct circle {
+  uint64_t kept[2], rounds, next;
+} circle;
+
+static bool closes(circle *c, const recorder *r) {
+  uint64_t hash[2];
+  r->system->hash(r->system->context, r->state, hash);
+  if (c->rounds > 0 && memcmp(hash, c->kept, sizeof hash) == 0) return true;
+  if (c->rounds++ < c->next) return false;
+  c->next = 2 * c->rounds;
+  memcpy(c->kept, hash, sizeof hash);
+  return false;
+}
+
 /* Agents in turn. There are many copies, but few at a time: who is through is not asked again. */
 static ax_status go_on(recorder *r) {
   turns t = {0};
+  circle c = {0};
   ax_status status = AX_OK;
-  for (bool any = true; any && status == AX_OK;) status = go_round(r, &t, &any);
+  for (bool any = true, reads = false; any && status == AX_OK;) {
+    status = go_round(r, &t, &any, &reads);
+    if (status == AX_OK && reads && closes(&c, r)) break;
+  }
   ax_free(t.agents);
   ax_free(t.acted);
   return status;

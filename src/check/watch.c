@@ -16,7 +16,8 @@ static ax_status add_agent(ax_watch *watch, const ax_state *state, uint32_t numb
   const ax_machine *machine = watch->machine;
   uint32_t first_copy = ax_machine_agents(machine), core = number;
   ax_act_agent agent = {.initial = number < first_copy};
-  if (number >= first_copy) core = ax_names_key(machine->names, AX_NAME_AGENT, number - first_copy)->core;
+  const ax_name_key *sent = number >= first_copy ? ax_names_key(machine->names, AX_NAME_AGENT, number - first_copy) : NULL;
+  if (sent != NULL) core = sent->core, agent.signal = sent->site == 1;
   agent.device = core < machine->core_count ? machine->cores[core].device : (number - machine->core_count) % machine->device_count;
   ax_text text = {0};
   ax_actor_text(&text, state, number);

@@ -1,6 +1,6 @@
 /* semaphore_signal: semaphore[], amount: s32[], coordinate: s32[].. -> ()     adds the amount, here or at another core
    semaphore_wait: semaphore[], amount: s32[] -> ()                            goes on when at least so much is there, and takes it off
-   semaphore_read: semaphore[] -> s32[]                                        what is there
+   semaphore_read: semaphore[] -> s32[]                                        what is there; orders nothing
    barrier_semaphore: -> semaphore[]       the device's own, which all kernels of its kernel_call's collective_id have together
    barrier_arrive: barrier[] -> ()         one of the arrivals of which so many as the barrier's scratch says complete a phase
    barrier_wait: barrier[] -> ()           a core's n-th wait goes on when the n-th phase is complete

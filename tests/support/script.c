@@ -98,7 +98,7 @@ static void take_line(parser *p, char *line, int pass) {
   if (!core && !copy) sscanf(rest, "%lld", &number);
   ax_status status = AX_OK;
   if (pass == 0 && (core || copy))
-    status = ax_act_objects_add_agent(o, (ax_act_agent){name, 0, core});
+    status = ax_act_objects_add_agent(o, (ax_act_agent){.name = name, .initial = core});
   else if (pass == 0 && strcmp(word, "sem") == 0)
     status = ax_act_objects_add_semaphore(o, (ax_act_semaphore){name, 0, number});
   else if (pass == 0 && strcmp(word, "barrier") == 0)

@@ -38,7 +38,8 @@ typedef enum ax_act_kind {
   AX_ACT_ARRIVE, /* one arrival at barrier `object`: after `arrivals` of them a phase is complete and the count begins anew */
   AX_ACT_AWAIT, /* goes on when phase `amount` (1, 2, ..: the n-th wait of this agent on this barrier) of barrier `object` is complete */
   AX_ACT_START, /* agent `object` begins; each agent once at most */
-  AX_ACT_JOIN   /* goes on when agent `object` has done `amount` acts; INT64_MAX: when it is through, which it is not yet */
+  AX_ACT_JOIN,  /* goes on when agent `object` has done `amount` acts; INT64_MAX: when it is through, which it is not yet */
+  AX_ACT_SEEN   /* of scripts: a read of semaphore `object` that gave `amount`. Goes on where no more than that is there, but for what others have still to take */
 } ax_act_kind;
 
 typedef struct ax_bytes { /* of a region */
@@ -86,9 +87,10 @@ typedef enum ax_finding_kind {
   AX_FINDING_OUT_OF_BOUNDS,
   AX_FINDING_AFTER_SCOPE,     /* used before a region's scope begins, or after it ends */
   AX_FINDING_CAPACITY,        /* more memory than the space has */
-  AX_FINDING_COPY_NOT_AWAITED /* all cores may be through while it is still under way */
+  AX_FINDING_COPY_NOT_AWAITED, /* all cores may be through while it is still under way */
+  AX_FINDING_RESULTS           /* runs that end well have different results */
 } ax_finding_kind;
-#define AX_FINDING_KINDS 10
+#define AX_FINDING_KINDS 11
 
 const char *ax_finding_kind_name(ax_finding_kind kind); /* "data race" */
 
@@ -105,7 +107,8 @@ typedef struct ax_act_fault {
 typedef struct ax_act_agent {
   const char *name; /* "device 3, core 0"; "copy of x[0:8], started at kernel.c:12" */
   uint32_t device;
-  bool initial; /* there from the beginning; others are started, and are copies */
+  bool initial; /* there from the beginning; others are started, and are copies or signals that travel */
+  bool signal;  /* a signal that travels: nothing has to wait for its agent, as the count says whether it has come */
 } ax_act_agent;
 
 typedef struct ax_act_semaphore {

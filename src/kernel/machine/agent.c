@@ -4,6 +4,7 @@
              copy_start  START        copy_wait  WAIT of bytes      wait for groups: one JOIN for each copy of them
      copy    0: LOCAL, reads the source     1: SIGNAL sent      2: LOCAL, writes the destination     3: SIGNAL received     4: ARRIVE
              those that it was not asked for are left out
+     signal  of a machine whose signals travel: SIGNAL; the core that sends it to another device STARTs it
      beginning   a LOCAL that has all memory of its device begin; cores of it JOIN that first
      end     JOIN of each core of the device, then a LOCAL that reads the results */
 #include <stdio.h>
@@ -54,6 +55,20 @@ static int64_t *waited(ax_frame *frame, uint32_t object) {
   return NULL;
 }
 
+/* Of copies and of signals that travel: the agent that is the core's `ordinal`-th of these. */
+static ax_status sent_agent(const ax_about *a, bool signal, uint32_t ordinal, uint32_t *out) {
+  const ax_machine *machine = a->state->machine;
+  const ax_name_key key = {.kind = AX_NAME_AGENT, .core = a->actor->core, .site = signal, .index = ordinal};
+  AX_TRY(ax_names_number(machine->names, &key, out));
+  *out += ax_machine_agents(machine);
+  return AX_OK;
+}
+
+static bool travels(const ax_about *a, uint32_t object) {
+  const ax_machine *machine = a->state->machine;
+  return machine->signals_travel && a->state->places[a->state->objects[object].region].device != machine->cores[a->actor->core].device;
+}
+
 static ax_status about_object(ax_about *a) {
   const ax_prim *prim = a->step->eqn->prim;
   bool signal = prim == &ax_prim_semaphore_signal;
@@ -75,7 +90,33 @@ static ax_status about_object(ax_about *a) {
     const int64_t *times = waited(&a->actor->frame, a->act.object);
     a->act.amount = (times != NULL ? *times : 0) + 1;
   }
+  if (signal && travels(a, a->act.object)) {
+    a->act.kind = AX_ACT_START;
+    return sent_agent(a, true, a->actor->frame.signals, &a->act.object);
+  }
   return signal ? touch_object(a, a->step->eqn->params, a->act.object) : AX_OK;
+}
+
+/* A signal sets out. */
+static ax_status do_send(ax_about *a) {
+  ax_transfer transfer = {.step = a->step, .by = a->actor->core, .received = AX_NONE, .sent = AX_NONE, .barrier = AX_NONE, .amount = ax_about_integer(a, 1)};
+  AX_TRY(object_of(a, ax_about_view(a, 0), a->step->eqn->params, &transfer.received));
+  ax_actor *actor;
+  AX_TRY(ax_state_add_actor(a->state, a->act.object, &actor));
+  *actor = (ax_actor){.references = 1, .kind = AX_AGENT_SIGNAL, .started = true, .transfer = transfer};
+  a->actor->frame.signals++;
+  return AX_OK;
+}
+
+static ax_status about_signal(ax_about *a) {
+  const ax_transfer *t = &a->actor->transfer;
+  a->act = (ax_act){.kind = AX_ACT_SIGNAL, .object = t->received, .amount = t->amount, .what = "signal arrives at", .location = t->step->location, .span = t->step->span};
+  return touch_object(a, t->step->eqn->params, t->received);
+}
+
+static void do_signal(ax_about *a) {
+  a->state->objects[a->act.object].count += a->act.amount;
+  ax_state_end_copy(a->state, a->agent);
 }
 
 static void arrive(ax_object *object) {
@@ -85,6 +126,7 @@ static void arrive(ax_object *object) {
 }
 
 static ax_status do_object(ax_about *a) {
+  if (a->act.kind == AX_ACT_START) return do_send(a);
   ax_object *object = &a->state->objects[a->act.object];
   ax_frame *frame = &a->actor->frame;
   if (a->act.kind == AX_ACT_SIGNAL) object->count += a->act.amount;
@@ -128,14 +170,6 @@ static copy_operands operands_of(const ax_copy_params *params) {
 
 static int64_t view_bytes(const ax_view *view) { return ax_type_elems(&view->type) * (int64_t)ax_dtype_bytes(view->type.dtype); }
 
-static ax_status copy_agent(const ax_about *a, uint32_t ordinal, uint32_t *out) {
-  const ax_machine *machine = a->state->machine;
-  const ax_name_key key = {.kind = AX_NAME_AGENT, .core = a->actor->core, .index = ordinal};
-  AX_TRY(ax_names_number(machine->names, &key, out));
-  *out += ax_machine_agents(machine);
-  return AX_OK;
-}
-
 static bool copy_happens(const ax_about *a) {
   uint32_t predicate = operands_of(a->step->eqn->params).predicate;
   return predicate == AX_NONE || ax_about_integer(a, predicate) != 0;
@@ -144,7 +178,7 @@ static bool copy_happens(const ax_about *a) {
 static ax_status about_copy(ax_about *a) {
   if (!copy_happens(a)) return AX_OK;
   a->act.kind = AX_ACT_START;
-  return copy_agent(a, a->actor->frame.copies, &a->act.object);
+  return sent_agent(a, false, a->actor->frame.copies, &a->act.object);
 }
 
 static uint32_t acts_of_copy(const ax_transfer *transfer) {
@@ -481,6 +515,7 @@ static ax_status look(ax_about *a) {
   if (a->actor == NULL || a->actor->through) return AX_OK;
   if (a->actor->kind == AX_AGENT_CORE) return about_core(a);
   if (a->actor->kind == AX_AGENT_BEGIN) return about_begin(a);
+  if (a->actor->kind == AX_AGENT_SIGNAL) return about_signal(a);
   return a->actor->kind == AX_AGENT_COPY ? about_transfer(a) : about_end(a);
 }
 
@@ -516,6 +551,7 @@ ax_status ax_state_step(ax_state *state, uint32_t agent, ax_act_fault *fault) {
   a.actor->acts++;
   ax_agent_kind kind = a.actor->kind;
   ax_status status = kind == AX_AGENT_CORE ? do_core(&a) : kind == AX_AGENT_COPY ? do_transfer(&a) : AX_OK;
+  if (kind == AX_AGENT_SIGNAL) do_signal(&a);
   if (kind == AX_AGENT_BEGIN) a.actor->through = true;
   if (kind == AX_AGENT_CORE && fault->kind != AX_FINDING_NONE) a.actor->through = state->failed = true;
   if (kind == AX_AGENT_END) {

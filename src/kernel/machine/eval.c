@@ -35,8 +35,8 @@ static ax_status fault_error(const ax_state *state, uint32_t agent, const ax_act
   return status;
 }
 
-/* An agent as far as it comes; not beyond a count that it reads, as it may read it again and again until another one changes it. */
-static ax_status go_on(ax_state *state, uint32_t agent, bool *moved) {
+/* An agent as far as it comes; not beyond a count that it reads, as it may read it again and again until another one changes it. *worked: it did more than that. */
+static ax_status go_on(ax_state *state, uint32_t agent, bool *moved, bool *worked) {
   for (;;) {
     ax_act act;
     ax_act_fault fault;
@@ -48,7 +48,23 @@ static ax_status go_on(ax_state *state, uint32_t agent, bool *moved) {
     if (fault.kind != AX_FINDING_NONE) return fault_error(state, agent, &fault);
     *moved = true;
     if (act.kind == AX_ACT_READ) return AX_OK;
+    *worked = true;
   }
+}
+
+/* Rounds in which agents only read counts: a state that comes again comes for ever. It is compared with one that is kept, a later one after 1, 2, 4, .. rounds. */
+typedef struct circle {
+  uint64_t kept[2], rounds, next;
+} circle;
+
+static bool closes(circle *c, const ax_state *state) {
+  uint64_t hash[2];
+  ax_state_hash(state, hash);
+  if (c->rounds > 0 && memcmp(hash, c->kept, sizeof hash) == 0) return true;
+  if (c->rounds++ < c->next) return false;
+  c->next = 2 * c->rounds;
+  memcpy(c->kept, hash, sizeof hash);
+  return false;
 }
 
 /* The next agent that may have something to do: copies before `low` are through. */
@@ -59,10 +75,12 @@ static uint32_t after(const ax_state *state, uint32_t agent, uint32_t low) {
 
 ax_status ax_state_run(ax_state *state) {
   bool moved = true, done = false;
+  circle circle = {0};
   uint32_t low = ax_machine_agents(state->machine); /* copies end about as they begin, and there are many */
   while (moved && !done) {
-    moved = false;
-    for (uint32_t agent = 0; agent < ax_state_agents(state); agent = after(state, agent, low)) AX_TRY(go_on(state, agent, &moved));
+    bool worked = moved = false;
+    for (uint32_t agent = 0; agent < ax_state_agents(state); agent = after(state, agent, low)) AX_TRY(go_on(state, agent, &moved, &worked));
+    if (moved && !worked && closes(&circle, state)) return deadlock(state);
     for (const ax_actor *copy; (copy = ax_state_actor(state, low)) != NULL && copy->through;) low++;
     done = true;
     for (uint32_t agent = 0; agent < ax_state_agents(state) && done; agent = after(state, agent, low)) {
@@ -106,7 +124,7 @@ void ax_actor_text(ax_text *text, const ax_state *state, uint32_t agent) {
   }
   if (agent >= machine->core_count) {
     const ax_name_key *key = ax_names_key(machine->names, AX_NAME_AGENT, agent - ax_machine_agents(machine));
-    ax_text_add(text, "copy %u of ", key->index);
+    ax_text_add(text, "%s %u of ", key->site == 0 ? "copy" : "signal", key->index);
     c = key->core;
   }
   const ax_core *core = &machine->cores[c];
@@ -115,6 +133,6 @@ void ax_actor_text(ax_text *text, const ax_state *state, uint32_t agent) {
   for (uint32_t a = mesh->count - (uint32_t)machine->params->core_axes.v[core->body]; a < mesh->count; a++)
     ax_text_add(text, ", %s %lld", mesh->axis[a].name, (long long)ax_mesh_coordinate(mesh, core->place, a));
   if (machine->params->cores.count > 1) ax_text_add(text, " (%s)", machine->params->cores.name[core->body]);
-  if (actor != NULL && actor->kind == AX_AGENT_COPY && actor->transfer.step->location != NULL)
-    ax_text_add(text, ", started at %s", actor->transfer.step->location);
+  bool sent = actor != NULL && (actor->kind == AX_AGENT_COPY || actor->kind == AX_AGENT_SIGNAL);
+  if (sent && actor->transfer.step->location != NULL) ax_text_add(text, ", started at %s", actor->transfer.step->location);
 }

@@ -30,6 +30,7 @@ typedef struct ax_machine {
   const ax_hooks *hooks;
   ax_status (*computes)(void *context, uint32_t core, const ax_program *program, const ax_eqn *eqn); /* told of each equation that a core computes; NULL */
   void *computes_context;
+  bool signals_travel; /* a signal to another device is an agent of its own, which adds to the count at its own time; otherwise it has come when it is sent */
   bool strict; /* reading memory that nobody has set is a fault; otherwise it gives anything */
   uint32_t device_count, core_count, operand_count; /* operand_count: without constants */
   uint32_t begins; /* how many devices have a beginning that others may come before: all, or of a single one none */

@@ -300,6 +300,7 @@ static uint64_t hash_frame(const ax_state *state, const ax_actor *actor) {
   const ax_frame *frame = &actor->frame;
   const ax_code *code = state->machine->codes[state->machine->cores[actor->core].body];
   uint64_t hash = ax_hash_word(AX_HASH_SEED, (uint64_t)frame->pc << 32 | frame->copies << 1 | frame->begun);
+  if (frame->signals > 0) hash = ax_hash_word(hash, frame->signals);
   for (uint32_t i = 0; i < code->slot_count; i++) hash = ax_hash_word(hash, hash_cell(frame->slot[i]));
   hash = ax_hash_bytes(hash, frame->counter, code->loop_count * sizeof frame->counter[0]);
   hash = ax_hash_bytes(hash, frame->occurrence, code->step_count * sizeof frame->occurrence[0]);
@@ -321,6 +322,7 @@ static uint64_t hash_actor(const ax_state *state, const ax_actor *actor) {
   if (actor->through) return hash;
   if (actor->kind == AX_AGENT_CORE) return ax_hash_word(hash, hash_frame(state, actor));
   if (actor->kind == AX_AGENT_COPY) return hash_transfer(hash, &actor->transfer);
+  if (actor->kind == AX_AGENT_SIGNAL) return ax_hash_word(ax_hash_word(hash, actor->transfer.received), (uint64_t)actor->transfer.amount);
   return ax_hash_word(hash, actor->stage);
 }
 

@@ -59,7 +59,7 @@ typedef struct ax_object { /* a semaphore, a barrier */
   uint32_t region;
 } ax_object;
 
-typedef enum ax_agent_kind { AX_AGENT_CORE, AX_AGENT_COPY, AX_AGENT_BEGIN, AX_AGENT_END } ax_agent_kind;
+typedef enum ax_agent_kind { AX_AGENT_CORE, AX_AGENT_COPY, AX_AGENT_BEGIN, AX_AGENT_END, AX_AGENT_SIGNAL } ax_agent_kind;
 
 typedef struct ax_wait_count { /* how often a core has waited for a barrier */
   uint32_t object;
@@ -67,7 +67,7 @@ typedef struct ax_wait_count { /* how often a core has waited for a barrier */
 } ax_wait_count;
 
 typedef struct ax_frame { /* of a core */
-  uint32_t pc, copies; /* copies: how many it has started */
+  uint32_t pc, copies, signals; /* how many copies it has started, and signals that travel */
   ax_cell **slot;
   int64_t *counter;
   uint32_t *occurrence; /* by step: how often a scope has been opened */
@@ -80,11 +80,12 @@ typedef struct ax_frame { /* of a core */
   uint32_t joined, joined_read; /* of these copies, how many were waited for, until they are through and until they have read */
 } ax_frame;
 
-typedef struct ax_transfer { /* a copy */
+typedef struct ax_transfer { /* a copy; of a signal that travels step, by, received and amount */
   const ax_code_step *step;
   ax_view from, to;
   uint32_t by;                       /* the core that started it */
   uint32_t received, sent, barrier;  /* objects; AX_NONE */
+  int64_t amount;                    /* of a signal */
   ax_cell *data;                     /* between reading and writing: bytes as u8 */
   unsigned char *set;
   uint32_t stage;
@@ -97,7 +98,7 @@ typedef struct ax_actor { /* states share those that nobody has moved since they
   bool started, through;
   int64_t acts;
   ax_frame frame;       /* CORE */
-  ax_transfer transfer; /* COPY */
+  ax_transfer transfer; /* COPY, SIGNAL */
   uint32_t device, stage; /* BEGIN, END */
   uint32_t core;        /* CORE: its number */
 } ax_actor;
@@ -119,7 +120,7 @@ struct ax_state {
 /* --- Numbers, the same in all states of a machine: of what has this key; handed out when it is first asked for (names.c) --- */
 typedef enum ax_name_kind { AX_NAME_AGENT, AX_NAME_PLACE, AX_NAME_OBJECT, AX_NAME_KINDS } ax_name_kind;
 typedef struct ax_name_key {
-  uint32_t kind, core, site, occurrence, index; /* OBJECT: of place `core` element `index`; PLACE: a scope's; AGENT: copy `index` of `core` */
+  uint32_t kind, core, site, occurrence, index; /* OBJECT: of place `core` element `index`; PLACE: a scope's; AGENT: of `core` copy `index`, or, where site is 1, signal `index` */
 } ax_name_key;
 typedef struct ax_names ax_names;
 AX_MUST_USE ax_status ax_names_create(ax_names **out);

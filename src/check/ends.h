@@ -1,0 +1,25 @@
+/* Whether each state that was come to can come to an end. Agents that read a count again and again may go round for ever. */
+#ifndef AX_CHECK_ENDS_H
+#define AX_CHECK_ENDS_H
+
+#include "check/finding.h"
+
+typedef struct ax_ends_step { /* of an agent, from one state to another; states by hash */
+  uint64_t from, to;
+  uint32_t agent;
+} ax_ends_step;
+
+/* Zero-initialise to start. */
+typedef struct ax_ends {
+  ax_ends_step *steps;
+  uint64_t *ends; /* states where nobody can go on */
+  uint32_t step_count, step_capacity, end_count, end_capacity;
+} ax_ends;
+AX_MUST_USE ax_status ax_ends_add_step(ax_ends *ends, uint64_t from, uint64_t to, uint32_t agent);
+AX_MUST_USE ax_status ax_ends_add(ax_ends *ends, uint64_t state);
+void ax_ends_clear(ax_ends *ends);
+/* *found: there are states that no end can be come to from; the schedule leads from `first` among them. All steps from a state that was met are to have been added. */
+AX_MUST_USE ax_status ax_ends_missing(ax_ends *ends, uint64_t first, bool *found, ax_schedule *schedule);
+void ax_ends_deinit(ax_ends *ends);
+
+#endif
