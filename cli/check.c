@@ -62,6 +62,9 @@ static ax_status write_svg(const check *c, const ax_check_report *report) {
 static ax_status print_report(const check *c, const ax_check_report *report) {
   for (uint32_t k = 0; k < report->kernel_count; k++) print_kernel(c, &report->kernels[k]);
   if (report->kernel_count == 0) printf("no kernel was come to%s\n", report->stopped == NULL ? "; the program comes to its end" : "");
+  for (uint32_t i = 0; i < report->made_up_count; i++)
+    printf("%s%s", i == 0 ? "for made-up values, which addresses or control flow of kernels follow from, of: " : ", ", source_input_name(&c->source, report->made_up[i]));
+  if (report->made_up_count > 0) puts("; --in gives others");
   if (report->stopped != NULL) printf("the program stopped: %s\n", report->stopped);
   return write_svg(c, report);
 }

@@ -36,7 +36,7 @@ typedef struct ax_check_kernel {
   uint64_t states, transitions; /* explored; 0 where one run was enough */
   uint32_t outcomes;            /* of what was explored: how many results runs that end well have; more than one is never proved */
   double state_bytes;           /* memory a state */
-  double seconds;
+  double seconds;               /* of proof and exploration; the run that is recorded for the proof, and reference evaluation, take longer than a proof */
   uint32_t finding_count;
   const ax_check_finding *findings;
 } ax_check_kernel;
@@ -45,12 +45,16 @@ typedef struct ax_check_report {
   ax_verdict verdict; /* the worst of its kernels' */
   uint32_t kernel_count;
   const ax_check_kernel *kernels;
+  /* Inputs, by number, that were made up, and that kernels' addresses (indices, devices, amounts, predicates, masks) or control flow follow from: what is said holds for
+     the values that were made up alone. An upper bound; inputs that are given are not in it. */
+  uint32_t made_up_count;
+  const uint32_t *made_up;
   const char *stopped; /* why the program could not be gone through to its end, as after a deadlock; NULL: it was */
 } ax_check_report;
 
 /* {0}: the defaults. */
 typedef struct ax_check_options {
-  const ax_host_array *in; /* of each of the program's inputs; NULL, or one whose data is NULL: made up, small numbers, of integers 0 */
+  const ax_host_array *in; /* of each of the program's inputs; NULL, or one whose data is NULL: made up, small numbers, of integers 0 (ax_check_report.made_up) */
   uint64_t max_states;     /* 0: 1,000,000 */
   bool explore;            /* look at all schedules, also where one run is enough */
   bool exhaustive;         /* .. without leaving out those that come to the same */

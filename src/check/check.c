@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "kernel/machine/code.h"
-#include "prim/prims.h"
+#include "check/decides.h"
 #include "check/finding.h"
 #include "check/prove.h"
 #include "check/watch.h"
 #include "ir/number.h"
+#include "prim/prims.h"
 #include "xform/evaluate.h"
 
 struct checked { /* a report, being made */
@@ -19,6 +20,8 @@ struct checked { /* a report, being made */
   const ax_check_options *options;
   const ax_eqn **seen;
   uint32_t seen_count, seen_capacity;
+  ax_decides *decides; /* of kernels that were come to, where inputs are made up */
+  uint32_t decides_count, decides_capacity;
   ax_arena texts;
   bool failed; /* the checker itself, not what it checks */
 };
@@ -269,6 +272,29 @@ static bool seen_before(struct checked *c, const ax_eqn *eqn, ax_status *status)
   return false;
 }
 
+static bool is_given(const struct checked *c, uint32_t input) { return c->options->in != NULL && c->options->in[input].data != NULL; }
+
+static ax_status note_decides(struct checked *c, const ax_machine *machine) {
+  AX_TRY(ax_grow(&c->decides, sizeof c->decides[0], c->decides_count, 1, &c->decides_capacity));
+  ax_decides *made = &c->decides[c->decides_count];
+  *made = (ax_decides){.eqn = machine->eqn, .operands = ax_arena_alloc(&c->texts, (machine->eqn->in_count + 1) * sizeof(bool))};
+  if (made->operands == NULL) return ax_out_of_memory(machine->eqn->in_count);
+  c->decides_count++;
+  return ax_decides_of_kernel(machine, made->operands);
+}
+
+/* Inputs that were not given, and that kernels' addresses or control flow follow from. */
+static ax_status list_made_up(struct checked *c, const ax_program *program) {
+  uint32_t *list = ax_arena_alloc(&c->texts, (program->in_count + 1) * sizeof list[0]);
+  bool *decides = ax_calloc(program->in_count + 1, sizeof decides[0]);
+  ax_status status = list == NULL || decides == NULL ? ax_out_of_memory(0) : ax_decides_of_program(program, c->decides, c->decides_count, decides);
+  for (uint32_t i = 0; i < program->in_count && status == AX_OK; i++)
+    if (decides[i] && !is_given(c, i)) list[c->report.made_up_count++] = i;
+  c->report.made_up = list;
+  ax_free(decides);
+  return status;
+}
+
 /* What reference evaluation calls where it comes to a kernel. */
 static ax_status come_to(const ax_eval_args *args, void *context) {
   struct checked *c = context;
@@ -286,6 +312,7 @@ static ax_status come_to(const ax_eval_args *args, void *context) {
   ax_machine *machine;
   AX_TRY(ax_machine_of(args, NULL, &machine));
   status = check_machine(c, machine, args->in, kernel);
+  if (status == AX_OK) status = note_decides(c, machine);
   ax_machine_release(machine);
   c->failed = c->failed || status != AX_OK;
   if (kernel->verdict == AX_WRONG || (kernel->verdict == AX_BOUNDED && c->report.verdict == AX_PROVED)) c->report.verdict = kernel->verdict;
@@ -314,7 +341,7 @@ static ax_status go_through(const ax_program *program, struct checked *c) {
   ax_tensor **in = ax_calloc(program->in_count + 1, sizeof in[0]), **out = ax_calloc(program->out_count + 1, sizeof out[0]);
   ax_status status = in == NULL || out == NULL ? ax_out_of_memory(0) : AX_OK;
   for (uint32_t i = 0; i < program->in_count && status == AX_OK; i++)
-    status = make_input(&program->types[i], c->options->in != NULL && c->options->in[i].data != NULL ? &c->options->in[i] : NULL, i, &in[i]);
+    status = make_input(&program->types[i], is_given(c, i) ? &c->options->in[i] : NULL, i, &in[i]);
   const ax_hooks hooks = {.kernel = come_to, .kernel_context = c};
   if (status == AX_OK) {
     status = ax_evaluate_on(&hooks, program, in, out);
@@ -342,9 +369,12 @@ ax_status(ax_check)(const ax_program *program, const ax_check_options *options, 
   if (c == NULL) return ax_out_of_memory(sizeof *c);
   c->options = options != NULL ? options : &defaults;
   ax_status status = go_through(program, c);
+  if (status == AX_OK) status = list_made_up(c, program);
   c->report.kernels = c->kernels;
   ax_free(c->seen);
+  ax_free(c->decides);
   c->seen = NULL;
+  c->decides = NULL;
   if (status == AX_OK)
     *out = &c->report;
   else

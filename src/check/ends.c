@@ -32,7 +32,7 @@ typedef struct graph {
   const ax_ends *e;
   uint64_t *states; /* ascending */
   uint32_t count;
-  link *after, *before; /* steps by where they come from; by where they lead */
+  link *after, *before;                                /* steps by where they come from; by where they lead */
   uint32_t *first_after, *first_before, *queue, *came; /* came: the step by which a state was met */
   bool *met;
 } graph;
@@ -71,7 +71,8 @@ static ax_status build(graph *g, uint64_t start) {
   g->queue = ax_alloc(most * sizeof g->queue[0]);
   g->came = ax_alloc(most * sizeof g->came[0]);
   g->met = ax_calloc(most, sizeof g->met[0]);
-  if (g->states == NULL || g->after == NULL || g->before == NULL || g->first_after == NULL || g->first_before == NULL || g->queue == NULL || g->came == NULL || g->met == NULL)
+  if (g->states == NULL || g->after == NULL || g->before == NULL || g->first_after == NULL || g->first_before == NULL ||
+      g->queue == NULL || g->came == NULL || g->met == NULL)
     return ax_out_of_memory(most * sizeof g->states[0]);
   for (uint32_t k = 0; k < e->step_count; k++) g->states[g->count++] = e->steps[k].from, g->states[g->count++] = e->steps[k].to;
   for (uint32_t k = 0; k < e->end_count; k++) g->states[g->count++] = e->ends[k];
@@ -114,7 +115,8 @@ static uint32_t spread_from(graph *g, uint32_t start) {
 
 static ax_status add_way(const graph *g, uint32_t from, uint32_t to, ax_schedule *schedule) {
   const uint32_t begin = schedule->count;
-  for (uint32_t at = to; at != from; at = number_of(g, g->e->steps[g->came[at]].from)) AX_TRY(ax_schedule_add(schedule, g->e->steps[g->came[at]].agent));
+  for (uint32_t at = to; at != from; at = number_of(g, g->e->steps[g->came[at]].from))
+    AX_TRY(ax_schedule_add(schedule, g->e->steps[g->came[at]].agent));
   for (uint32_t i = begin, k = schedule->count; i + 1 < k; i++, k--) {
     const uint32_t agent = schedule->agents[i];
     schedule->agents[i] = schedule->agents[k - 1];

@@ -19,7 +19,8 @@ ax_history ax_history_add(const ax_history *before, const ax_act *act, const ax_
     add_read(&h, ax_hash_word(act->object, (uint64_t)count));
     return h;
   }
-  h = (ax_history){.acts = ax_hash_word(ax_hash_word(ax_history_hash(before) + 1, (uint64_t)act->kind << 32 | act->object), (uint64_t)act->amount)};
+  h = (ax_history){.acts = ax_hash_word(ax_hash_word(ax_history_hash(before) + 1, (uint64_t)act->kind << 32 | act->object),
+                                        (uint64_t)act->amount)};
   for (uint32_t t = act->touch_first; t < act->touch_first + act->touch_count; t++) {
     const ax_touch *touch = &pool->touches[t];
     h.acts = ax_hash_word(h.acts, (uint64_t)touch->region << 2 | (uint64_t)touch->write << 1 | touch->scope);

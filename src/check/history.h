@@ -5,7 +5,7 @@
 #include "kernel/machine/act.h"
 
 typedef struct ax_history { /* zero-initialise to start */
-  uint64_t acts;     /* all but reads of counts */
+  uint64_t acts;            /* all but reads of counts */
   uint64_t reads[6]; /* since the last of these: which counts gave what, each once; of more than these the rest is not told apart */
   uint32_t read_count;
 } ax_history;

@@ -60,7 +60,8 @@ static uint32_t steps_before(const ax_act_record *run, uint32_t agent, uint32_t 
 static ax_status take_schedule(const ax_act_record *run, ax_act_finding *finding) {
   uint32_t steps = run->step_count;
   if (finding->other != AX_NONE) {
-    const uint32_t one = steps_before(run, finding->agent, finding->position), other = steps_before(run, finding->other, finding->other_position);
+    const uint32_t one = steps_before(run, finding->agent, finding->position),
+                   other = steps_before(run, finding->other, finding->other_position);
     steps = one > other ? one : other;
   }
   finding->schedule.count = 0;
@@ -72,7 +73,8 @@ static ax_status take_finding(ax_orders *orders, const ax_act_record *run, ax_ac
   ax_text text = {0};
   ax_act_finding finding = *from;
   *from = ax_act_finding_of(AX_FINDING_NONE);
-  ax_text_add(&text, "%s\n  in the schedule a count that is read comes between: a read orders nothing, only waits do", finding.text != NULL ? finding.text : "");
+  ax_text_add(&text, "%s\n  in the schedule a count that is read comes between: a read orders nothing, only waits do",
+              finding.text != NULL ? finding.text : "");
   ax_free(finding.text);
   finding.text = NULL;
   finding.reordered = finding.certain = true;
@@ -86,7 +88,8 @@ static ax_status take_finding(ax_orders *orders, const ax_act_record *run, ax_ac
 
 enum { most_told = 24 };
 
-static ax_status take(ax_orders *orders, const ax_act_record *run, uint32_t kinds, ax_act_findings *findings, const ax_race_list *races) {
+static ax_status take(ax_orders *orders, const ax_act_record *run, uint32_t kinds, ax_act_findings *findings,
+                      const ax_race_list *races) {
   orders->kinds |= kinds;
   for (uint32_t k = 0; k < findings->count && orders->findings.count < most_told; k++)
     if (findings->items[k].kind != AX_FINDING_RESULTS) AX_TRY(take_finding(orders, run, &findings->items[k]));
@@ -101,7 +104,8 @@ static ax_status go_through(ax_orders *orders, const ax_act_record *run, uint64_
   ax_exploration found = {0};
   AX_TRY(ax_script_of_record(run, &script));
   ax_status status = ax_script_system(&script, &system);
-  if (status == AX_OK) status = ax_explore(&system, &(ax_explore_options){.mode = AX_EXPLORE_REDUCED, .most_states = most_states}, &found);
+  if (status == AX_OK)
+    status = ax_explore(&system, &(ax_explore_options){.mode = AX_EXPLORE_REDUCED, .most_states = most_states}, &found);
   if (status == AX_OK) status = take(orders, run, found.kinds & ~results, &found.findings, &found.races);
   orders->undecided = orders->undecided || found.bounded || found.outcome_count > 1;
   ax_exploration_deinit(&found);

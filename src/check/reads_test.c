@@ -17,8 +17,12 @@ typedef struct kernel {
 
 static AX_BODY(call) {
   const kernel *k = context;
-  const ax_core_mesh threads = {.core = "core", .mesh = {.count = 1, .axis = {{.name = "core", .size = 3}}}, .threads = "core"}, one = {.core = "core"};
-  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 4)}, {.type = ax_semaphore_type(0, NULL)}, {.type = ax_semaphore_type(0, NULL)}, {.type = ax_semaphore_type(0, NULL)}};
+  const ax_core_mesh threads = {.core = "core", .mesh = {.count = 1, .axis = {{.name = "core", .size = 3}}}, .threads = "core"},
+                     one = {.core = "core"};
+  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 4)},
+                                {.type = ax_semaphore_type(0, NULL)},
+                                {.type = ax_semaphore_type(0, NULL)},
+                                {.type = ax_semaphore_type(0, NULL)}};
   const ax_kernel_options options = {.scratch_count = AX_COUNT(scratch), .scratch = scratch};
   ax_mpmd_map(1, k->devices ? &one : &threads, &AX_FN(k->body, REFS, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
@@ -26,8 +30,10 @@ static AX_BODY(call) {
 static AX_BODY(whole) {
   const kernel *k = context;
   const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = 3}}};
-  if (k->devices) ax_shard_map(&mesh, "d -> d", AX_CLOSURE(call, 1, 1, k), in, out);
-  else call(in, out, context);
+  if (k->devices)
+    ax_shard_map(&mesh, "d -> d", AX_CLOSURE(call, 1, 1, k), in, out);
+  else
+    call(in, out, context);
 }
 
 /* Proved, or found wrong with a finding of this kind, and with so many results. */
@@ -43,7 +49,8 @@ static void expect(const kernel *k, const char *kind, uint32_t outcomes) {
     bool found = kind == NULL;
     for (uint32_t i = 0; i < checked->finding_count; i++) found = found || strcmp(checked->findings[i].kind, kind) == 0;
     if (report->verdict != (kind == NULL ? AX_PROVED : AX_WRONG) || !found)
-      fail_msg("way %d: verdict %d, %s; not %s", way, report->verdict, checked->finding_count > 0 ? checked->findings[0].text : checked->how, kind == NULL ? "proved" : kind);
+      fail_msg("way %d: verdict %d, %s; not %s", way, report->verdict,
+               checked->finding_count > 0 ? checked->findings[0].text : checked->how, kind == NULL ? "proved" : kind);
     assert_int_equal(checked->outcomes, outcomes);
     ax_check_report_release(report);
   }
@@ -219,6 +226,8 @@ static void test_for_ever(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_memory), cmocka_unit_test(test_wait_orders), cmocka_unit_test(test_signals), cmocka_unit_test(test_read_after_waits), cmocka_unit_test(test_results), cmocka_unit_test(test_for_ever)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_memory),  cmocka_unit_test(test_wait_orders),
+                                     cmocka_unit_test(test_signals), cmocka_unit_test(test_read_after_waits),
+                                     cmocka_unit_test(test_results), cmocka_unit_test(test_for_ever)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,277 @@
+/* Sets of inputs flow along values: a result may follow from all of an equation's operands. In kernels memory holds a set as well: what has been stored in it from
+   anywhere. Sets only grow, so steps are gone through in any order until none does. What flows into an index, a coordinate, an amount, a predicate, a mask or a
+   branch decides. It is an upper bound: a value that is multiplied by 0 counts. */
+#include "check/decides.h"
+
+#include <string.h>
+
+#include "control/cond.h"
+#include "control/scan.h"
+#include "control/while.h"
+#include "prim/prims.h"
+
+/* --- Sets: words of bits, `width` each --- */
+
+static bool take(uint64_t *to, const uint64_t *from, uint32_t width) {
+  bool grown = false;
+  for (uint32_t w = 0; w < width; w++) {
+    grown = grown || (from[w] & ~to[w]) != 0;
+    to[w] |= from[w];
+  }
+  return grown;
+}
+
+static void put(uint64_t *set, uint32_t member) { set[member / 64] |= (uint64_t)1 << member % 64; }
+static bool has(const uint64_t *set, uint32_t member) { return (set[member / 64] >> member % 64 & 1) != 0; }
+
+/* --- A kernel --- */
+
+typedef struct flow {
+  const ax_machine *machine;
+  uint32_t width, root_count;
+  uint64_t *slots;    /* by slot of all bodies */
+  uint32_t *roots;    /* likewise: the memory that a ref is of; AX_NONE: not known, or no ref */
+  uint64_t *contents; /* by root: refs of the kernel, then slots of refs that scopes make */
+  uint64_t *decides;
+  const ax_code *code; /* that is gone through, and where its slots begin */
+  uint32_t first;
+  bool grown;
+} flow;
+
+static uint64_t *slot_of(const flow *f, uint32_t slot) { return f->slots + (size_t)(f->first + slot) * f->width; }
+static bool is_value(const flow *f, uint32_t slot) { return f->code->types[slot].form == AX_ARRAY; }
+static void join(flow *f, uint64_t *to, const uint64_t *from) { f->grown = take(to, from, f->width) || f->grown; }
+
+static uint64_t *content_of(const flow *f, uint32_t slot) {
+  const uint32_t root = f->roots[f->first + slot];
+  return root != AX_NONE ? f->contents + (size_t)root * f->width : NULL;
+}
+
+static void move(flow *f, uint32_t from, uint32_t to) {
+  join(f, slot_of(f, to), slot_of(f, from));
+  if (f->roots[f->first + to] == f->roots[f->first + from]) return;
+  f->roots[f->first + to] = f->roots[f->first + from];
+  f->grown = true;
+}
+
+static void decide(flow *f, const ax_code_step *step, uint32_t first) {
+  for (uint32_t k = first; k < step->in_count; k++)
+    if (is_value(f, step->in[k])) join(f, f->decides, slot_of(f, step->in[k]));
+}
+
+static void follow_act(flow *f, const ax_code_step *step) {
+  const ax_prim *prim = step->eqn->prim;
+  const bool load = prim == &ax_prim_ref_load,
+             store = prim == &ax_prim_ref_store || prim == &ax_prim_ref_swap || prim == &ax_prim_ref_add;
+  uint64_t *content = step->in_count > 0 && !is_value(f, step->in[0]) ? content_of(f, step->in[0]) : NULL;
+  decide(f, step, store ? 2 : 0); /* of a store the value is no mask */
+  if (load || store)
+    for (uint32_t k = 0; k < step->out_count && content != NULL; k++) join(f, slot_of(f, step->out[k]), content);
+  if (store && content != NULL) join(f, content, slot_of(f, step->in[1]));
+  if (prim != &ax_prim_copy_start || content == NULL) return;
+  uint64_t *to = content_of(f, step->in[1]);
+  if (to != NULL) join(f, to, content);
+}
+
+static void follow_step(flow *f, const ax_code_step *step) {
+  switch (step->kind) {
+    case AX_STEP_EVAL:
+      for (uint32_t i = 0; i < step->in_count; i++)
+        for (uint32_t k = 0; k < step->out_count; k++) join(f, slot_of(f, step->out[k]), slot_of(f, step->in[i]));
+      break;
+    case AX_STEP_VIEW:
+      if (step->in_count > 0 && step->out_count > 0) move(f, step->in[0], step->out[0]);
+      decide(f, step, 1);
+      break;
+    case AX_STEP_MOVE:
+    case AX_STEP_NEXT:
+    case AX_STEP_STACK:
+      for (uint32_t k = 0; k < step->in_count && k < step->out_count; k++) move(f, step->in[k], step->out[k]);
+      break;
+    case AX_STEP_SWITCH:
+    case AX_STEP_TEST:
+      decide(f, step, 0);
+      break;
+    case AX_STEP_ACT:
+      follow_act(f, step);
+      break;
+    default:
+      break;
+  }
+}
+
+/* A result that is an alias has its operand's memory. */
+static uint32_t root_of_ref(const ax_machine *machine, uint32_t ref) {
+  uint32_t first = 0;
+  while (machine->first_place[first] != machine->first_place[ref]) first++;
+  return first;
+}
+
+/* Constants are values; refs have roots, and operands hold themselves. */
+static void begin_body(flow *f) {
+  const uint32_t consts = (uint32_t)f->machine->params->consts;
+  for (uint32_t i = 0; i < consts; i++) put(slot_of(f, i), i);
+  for (uint32_t r = 0; r < f->machine->ref_count; r++) {
+    const uint32_t root = root_of_ref(f->machine, r);
+    f->roots[f->first + consts + r] = root;
+    if (r < f->machine->operand_count) put(f->contents + (size_t)root * f->width, consts + r);
+  }
+  for (uint32_t s = 0; s < f->code->step_count; s++) {
+    const ax_code_step *step = &f->code->steps[s];
+    for (uint32_t k = 0; k < step->out_count && step->kind == AX_STEP_OPEN; k++)
+      f->roots[f->first + step->out[k]] = f->machine->ref_count + f->first + step->out[k];
+  }
+}
+
+static void go_through(flow *f, bool begins) {
+  f->first = 0;
+  for (uint32_t b = 0; b < f->machine->params->bodies.count; b++) {
+    f->code = f->machine->codes[b];
+    if (begins) begin_body(f);
+    for (uint32_t s = 0; s < f->code->step_count && !begins; s++) follow_step(f, &f->code->steps[s]);
+    f->first += f->code->slot_count;
+  }
+}
+
+ax_status ax_decides_of_kernel(const ax_machine *machine, bool *operands) {
+  const uint32_t count = machine->eqn->in_count;
+  flow f = {.machine = machine, .width = count / 64 + 1};
+  uint32_t slots = 0;
+  for (uint32_t b = 0; b < machine->params->bodies.count; b++) slots += machine->codes[b]->slot_count;
+  f.root_count = machine->ref_count + slots;
+  f.slots = ax_calloc((size_t)slots * f.width + 1, sizeof f.slots[0]);
+  f.contents = ax_calloc((size_t)f.root_count * f.width + 1, sizeof f.contents[0]);
+  f.decides = ax_calloc(f.width, sizeof f.decides[0]);
+  f.roots = ax_alloc(((size_t)slots + 1) * sizeof f.roots[0]);
+  const bool there = f.slots != NULL && f.contents != NULL && f.decides != NULL && f.roots != NULL;
+  if (there) {
+    memset(f.roots, 0xff, ((size_t)slots + 1) * sizeof f.roots[0]);
+    go_through(&f, true);
+    for (f.grown = true; f.grown;) {
+      f.grown = false;
+      go_through(&f, false);
+    }
+    for (uint32_t i = 0; i < count; i++) operands[i] = has(f.decides, i);
+  }
+  ax_free(f.slots);
+  ax_free(f.contents);
+  ax_free(f.decides);
+  ax_free(f.roots);
+  return there ? AX_OK : ax_out_of_memory(0);
+}
+
+/* --- A program --- */
+
+typedef struct walk {
+  const ax_decides *kernels;
+  uint32_t kernel_count, width;
+  uint64_t *decides;
+} walk;
+
+static const ax_decides *kernel_of(const walk *w, const ax_eqn *eqn) {
+  for (uint32_t k = 0; k < w->kernel_count; k++)
+    if (w->kernels[k].eqn == eqn) return &w->kernels[k];
+  return NULL;
+}
+
+static bool holds_kernel(const ax_eqn *eqn) {
+  const ax_program *held;
+  if (eqn->prim == &ax_prim_kernel_call) return true;
+  for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL; k++)
+    for (uint32_t i = 0; i < held->eqn_count; i++)
+      if (holds_kernel(&held->eqns[i])) return true;
+  return false;
+}
+
+static ax_status walk_program(walk *w, const ax_program *program, uint64_t *sets);
+
+/* A program that an equation holds: operand from[k] is its input k, or, where `from` is NULL, each may be. The first
+   results of a loop's body are its inputs from first_carry on, the next time. */
+static ax_status walk_held(walk *w, const ax_eqn *eqn, const ax_program *held, const uint32_t *from, uint64_t *around,
+                           uint32_t carries, uint32_t first_carry) {
+  uint64_t *sets = ax_calloc((size_t)held->value_count * w->width + 1, sizeof sets[0]);
+  if (sets == NULL) return ax_out_of_memory(0);
+  for (uint32_t i = 0; i < held->in_count; i++)
+    for (uint32_t k = 0; k < eqn->in_count; k++)
+      if (from == NULL || from[i] == k) (void)take(sets + (size_t)i * w->width, around + (size_t)eqn->in[k] * w->width, w->width);
+  ax_status status = AX_OK;
+  for (bool grown = true; grown && status == AX_OK;) {
+    grown = false;
+    status = walk_program(w, held, sets);
+    for (uint32_t k = 0; k < carries && status == AX_OK; k++)
+      grown = take(sets + (size_t)(first_carry + k) * w->width, sets + (size_t)held->outs[k] * w->width, w->width) || grown;
+  }
+  for (uint32_t k = 0; k < eqn->out_count && status == AX_OK; k++) {
+    uint64_t *result = around + (size_t)(eqn->out + k) * w->width;
+    for (uint32_t o = 0; o < held->out_count; o++)
+      if (held->out_count != eqn->out_count || o == k) (void)take(result, sets + (size_t)held->outs[o] * w->width, w->width);
+  }
+  ax_free(sets);
+  return status;
+}
+
+/* Each result from all operands. */
+static void flow_through(const walk *w, const ax_eqn *eqn, uint64_t *sets) {
+  for (uint32_t i = 0; i < eqn->in_count; i++)
+    for (uint32_t k = 0; k < eqn->out_count; k++)
+      (void)take(sets + (size_t)(eqn->out + k) * w->width, sets + (size_t)eqn->in[i] * w->width, w->width);
+}
+
+/* Any operand may decide on the next round, and be handed on to it. */
+static ax_status walk_while(walk *w, const ax_eqn *eqn, uint64_t *around) {
+  const ax_while_params *params = eqn->params;
+  ax_status status = walk_held(w, eqn, params->body, NULL, around, 0, 0);
+  flow_through(w, eqn, around);
+  for (uint32_t i = 0; i < eqn->in_count && holds_kernel(eqn); i++)
+    (void)take(w->decides, around + (size_t)eqn->in[i] * w->width, w->width);
+  return status;
+}
+
+static ax_status walk_regions(walk *w, const ax_eqn *eqn, uint64_t *around) {
+  const ax_program *held;
+  ax_status status = AX_OK;
+  if (eqn->prim == &ax_prim_while) return walk_while(w, eqn, around);
+  const bool branches = eqn->prim == &ax_prim_cond, loop = eqn->prim == &ax_prim_scan;
+  uint32_t *from = ax_alloc((eqn->in_count + 1) * sizeof from[0]);
+  if (from == NULL) return ax_out_of_memory(0);
+  for (uint32_t i = 0; i < eqn->in_count; i++) from[i] = i + branches;
+  if (branches && holds_kernel(eqn)) (void)take(w->decides, around + (size_t)eqn->in[0] * w->width, w->width);
+  for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL && status == AX_OK; k++) {
+    const ax_scan_params *scan = loop ? eqn->params : NULL;
+    const bool each = held->in_count + branches == eqn->in_count;
+    status = walk_held(w, eqn, held, each ? from : NULL, around, loop ? (uint32_t)scan->num_carry : 0,
+                       loop ? (uint32_t)scan->num_consts : 0);
+  }
+  for (uint32_t k = 0; k < eqn->out_count && branches; k++)
+    (void)take(around + (size_t)(eqn->out + k) * w->width, around + (size_t)eqn->in[0] * w->width, w->width);
+  ax_free(from);
+  return status;
+}
+
+/* sets: by value; of the inputs as they come. */
+static ax_status walk_program(walk *w, const ax_program *program, uint64_t *sets) {
+  for (uint32_t e = 0; e < program->eqn_count; e++) {
+    const ax_eqn *eqn = &program->eqns[e];
+    const ax_decides *kernel = kernel_of(w, eqn);
+    for (uint32_t i = 0; i < eqn->in_count && kernel != NULL; i++)
+      if (kernel->operands[i]) (void)take(w->decides, sets + (size_t)eqn->in[i] * w->width, w->width);
+    if (eqn->prim != &ax_prim_kernel_call && ax_eqn_program(eqn, 0) != NULL)
+      AX_TRY(walk_regions(w, eqn, sets));
+    else
+      flow_through(w, eqn, sets);
+  }
+  return AX_OK;
+}
+
+ax_status ax_decides_of_program(const ax_program *program, const ax_decides *kernels, uint32_t kernel_count, bool *inputs) {
+  walk w = {.kernels = kernels, .kernel_count = kernel_count, .width = program->in_count / 64 + 1};
+  uint64_t *sets = ax_calloc((size_t)program->value_count * w.width + 1, sizeof sets[0]);
+  w.decides = ax_calloc(w.width, sizeof w.decides[0]);
+  ax_status status = sets == NULL || w.decides == NULL ? ax_out_of_memory(0) : AX_OK;
+  for (uint32_t i = 0; i < program->in_count && status == AX_OK; i++) put(sets + (size_t)i * w.width, i);
+  if (status == AX_OK) status = walk_program(&w, program, sets);
+  for (uint32_t i = 0; i < program->in_count && status == AX_OK; i++) inputs[i] = has(w.decides, i);
+  ax_free(sets);
+  ax_free(w.decides);
+  return status;
+}
