@@ -218,6 +218,16 @@ static void add_message(plan *p) {
   if (chance(p, 80)) (void)add(p, to, (act){.kind = LOAD, .object = cell});
 }
 
+/* Two signals, of which the other core waits for one, and reads the count of the other. */
+static void add_pair(plan *p) {
+  const uint32_t from = below(p, p->cores), to = below(p, p->cores), s = below(p, semaphores), device = device_of(p, to);
+  if (from == to) return;
+  (void)add(p, from, (act){.kind = SIGNAL, .object = s, .to = device, .amount = 1});
+  (void)add(p, from, (act){.kind = SIGNAL, .object = 1 - s, .to = device, .amount = 1});
+  (void)add(p, to, (act){.kind = WAIT, .object = 1 - s, .amount = 1});
+  (void)add(p, to, (act){.kind = READ, .object = s});
+}
+
 static void add_any(plan *p) {
   const uint32_t core = below(p, p->cores), s = below(p, semaphores), own = device_of(p, core);
   act a = {.kind = (kind)below(p, KINDS), .object = s, .to = own, .amount = 1};
@@ -262,6 +272,7 @@ static plan make_plan(uint64_t seed) {
   const uint32_t messages = 1 + below(&p, 3);
   for (uint32_t k = 0; k < messages; k++) {
     add_message(&p);
+    if (chance(&p, 15)) add_pair(&p);
     if (chance(&p, 20)) add_meeting(&p);
     if (chance(&p, 20)) add_any(&p);
   }
