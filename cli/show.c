@@ -123,7 +123,7 @@ static ax_status after(const show *show, const char *pass, char **out) {
   ax_status status = compiled_form(show, &program);
   if (status == AX_OK) status = ax_runtime_create(NULL, &runtime);
   ax_speeds speeds;
-  const bool bounds = strcmp(pass, "schedule") == 0;
+  const bool bounds = strcmp(pass, "codegen") == 0;
   if (status == AX_OK && bounds) status = measure_speeds(runtime, &speeds);
   if (status == AX_OK) status = ax_text_after(runtime, program, pass, bounds ? &speeds : NULL, out);
   ax_runtime_release(runtime);
@@ -327,7 +327,7 @@ static const char notes[] =
     "  effects         which axes its collectives name, and whether devices send each other messages\n"
     "Passes on the way to an executable, for --after (a name that is none lists all of them): simplify,\n"
     "partition, body (the program of each device), lower (buffers and operations), .. rows, flatten\n"
-    "(instructions), synchronise, memory (and what is alive where most is held), .. schedule (each kernel's loops in\n"
+    "(instructions), synchronise, memory (and what is alive where most is held), .. codegen (each kernel's loops in\n"
     "their order, with parts, tiles and vectors, what it reads, writes and computes, and the least time that takes on this\n"
     "machine), finish\n\n"
     "NAME is what the text calls an input, its number from 0, or its letter in the printed form.\n\n"

@@ -95,15 +95,15 @@ expect 2 'error: mesh "data": expected name=size' run double.axle --mesh data
 expect 2 'error: --policy: expected parallel' run double.axle --policy random
 expect 2 'error: --workers: expected a number' run double.axle --workers -3
 expect 0 'the most is alive' show double.axle --after memory
-expect 0 'for i0\*i1 < 6, in vectors of' show double.axle --after schedule
-expect 0 'bound .* us (memory)' show double.axle --after schedule
+expect 0 'for i0\*i1 < 6, in vectors of' show double.axle --after codegen
+expect 0 'bound .* us (memory)' show double.axle --after codegen
 expect 0 ' 1 .* kernel \[2,3\] of add @ line 2' bench double.axle --runs 3
 expect 0 ' 2 .*exchange of psum' bench whole.axle --runs 2 --workers 1
 expect 2 'not a number of runs' bench double.axle --runs 0
 echo '{ lambda x:f32[4]. let in (x) }' >same.axle
 expect 0 'in what is listed 0.00' bench same.axle
 echo '{ lambda x:f32[1000000000,1000000000]. let y:f32[1000000000,1000000000] = neg x in (y) }' >huge.axle
-expect 1 'out of memory: f32\[1000000000,1000000000\] takes 4000000000000000000 bytes' show huge.axle --after schedule
+expect 1 'out of memory: f32\[1000000000,1000000000\] takes 4000000000000000000 bytes' show huge.axle --after codegen
 expect 1 'a literal has its type behind it' bench double.axle --in x=1.5
 expect 1 'input x is f32\[2,3\], but f32\[1,3\] is given' bench double.axle --in 'x=0:f32[1,3]'
 

@@ -81,7 +81,7 @@ static size_t run_depth(ax_program *program, double low, double high, const ax_c
     TEST_OK(ax_device_put(runtime, NULL, "", ax_program_in_type(program, i), tensor->data, &arrays[i]));
     ax_tensor_release(tensor);
   }
-  const size_t depth = depth_of(run_job, &j, own_depth() / 4096 * 4096 + small_stack) - own_depth();
+  const size_t whole = depth_of(run_job, &j, own_depth() / 4096 * 4096 + small_stack), depth = whole > own_depth() ? whole - own_depth() : 1;
   for (uint32_t i = 0; i < in_count + out_count; i++) ax_array_release(arrays[i]);
   ax_executable_release(j.executable);
   free(arrays);

@@ -41,7 +41,7 @@ static void find_counter(ax_assembly *a, uint32_t enter) {
   }
 }
 
-ax_status ax_make_cores(ax_assembly *a) {
+ax_status ax_instrs_cores(ax_assembly *a) {
   for (uint32_t i = 0; i < a->instr_count; i++)
     if (a->instrs[i].kind == AX_INSTR_CORES && a->instrs[i].cores->cores->came != AX_NONE) AX_TRY(describe(a, &a->instrs[i]));
   for (uint32_t i = 0; i < a->instr_count; i++)

@@ -9,7 +9,7 @@
                       WAIT until >= (how often I have entered the signal's region + delta) * how many signal it each time round
 
    Events exist only where one frame reads what another wrote (read after write) or writes what others may still read: see
-   sync.c. README.md has a table of which pass fills what of an instruction. */
+   synchronise.c. README.md has a table of which pass fills what of an instruction. */
 #ifndef AX_EXEC_EXEC_H
 #define AX_EXEC_EXEC_H
 
@@ -203,7 +203,7 @@ static inline bool ax_instr_parks(const ax_instr *instr) {
 }
 
 /* Its counters are numbered from `first` on; who signals and who awaits which is looked up in tables by device, made once for all
-   events and waits of the same kind (exec/peers.c). */
+   events and waits of the same kind (exec/events.c). */
 typedef struct ax_event {
   ax_axis_set groups;      /* a counter for each coordinate along these ... */
   const ax_exchange *away; /* ... that a frame's part of this exchange goes to; NULL: of its own */
@@ -319,7 +319,7 @@ struct ax_executable {
   const ax_op **ops;            /* by instruction of the first code, where timelines are kept: what it came from */
 };
 
-/* --- exec/flatten.c, sync.c, memory.c: the passes from plan to instructions. --- */
+/* --- exec/flatten.c, synchronise.c, memory.c: the passes from plan to instructions. --- */
 
 typedef struct ax_region { /* region 0 is the whole program */
   uint32_t parent, begin, end; /* positions in the list before sync; end: the first after it */
@@ -377,12 +377,26 @@ typedef struct ax_assembly {
 } ax_assembly;
 
 /* --- exec/verify.c --- */
-/* How far the passes have come: README.md says what each fills in. */
-typedef enum ax_stage {
-  AX_STAGE_FLAT = 1, AX_STAGE_SYNCHRONISED, AX_STAGE_PLACED, AX_STAGE_NUMBERED, AX_STAGE_EXCHANGED, AX_STAGE_FINISHED
-} ax_stage;
+/* What holds of the list: a pass needs some, and makes one more (exec/pipeline.c). README.md says what each fills in. */
+typedef enum ax_instrs_property {
+  AX_INSTRS_FLAT = 1 << 0,         /* one END, jumps and regions are in order */
+  AX_INSTRS_SYNCHRONISED = 1 << 1, /* what is awaited is signalled before */
+  AX_INSTRS_PLACED = 1 << 2,       /* operands lie in their spaces, and what is read there was written there */
+  AX_INSTRS_NUMBERED = 1 << 3,     /* counters of events and waits */
+  AX_INSTRS_PUSHES = 1 << 4,       /* pushes are of their exchanges, between members that there are */
+  AX_INSTRS_CORES = 1 << 5,        /* steps of users' kernels know who runs them together */
+  AX_INSTRS_TURNS = 1 << 6,        /* ordered calls have their numbers */
+  AX_INSTRS_LINKS = 1 << 7,        /* messages have their links */
+  AX_INSTRS_RAGGED = 1 << 8,       /* steps of ragged exchanges know where others' rows lie */
+  AX_INSTRS_CODE = 1 << 9,         /* kernels, strands and combining pushes have machine code */
+  AX_INSTRS_FINISHED = 1 << 10,    /* signals' counters, and who still needs scratch memory */
+  AX_INSTRS_ALL = (1 << 11) - 1
+} ax_instrs_property;
+typedef uint32_t ax_instrs_properties; /* a set */
+/* AX_INTERNAL: a pass of exec/pipeline.c needs what none before it makes, when the one named left_out is not there; NULL: when all are. */
+AX_MUST_USE ax_status ax_pipeline_check(const char *left_out);
 /* AX_INTERNAL: an invariant of the list does not hold, which says that a pass is wrong. */
-AX_MUST_USE ax_status ax_instrs_verify(const ax_assembly *assembly, ax_stage stage);
+AX_MUST_USE ax_status ax_instrs_verify(const ax_assembly *assembly, ax_instrs_properties properties);
 /* What the first passes (exec/pipeline.c) give: simplified, pruned and partitioned, with the numbers that messages name. {NULL} to start. */
 typedef struct ax_laid {
   ax_program *program; /* owned */
@@ -413,18 +427,18 @@ AX_MUST_USE ax_status ax_program_laid_over(ax_program *program, const ax_compile
 void ax_memory_of(const ax_executable *executable, ax_memory *out);
 /* The same up to the pass of this name, of a fresh executable that is good for nothing afterwards; its result as text. AX_INVALID_ARGUMENT:
    there is no such pass. */
-struct ax_speeds; /* exec/profile.h: for the bounds that `schedule` shows; NULL: none */
+struct ax_speeds; /* exec/profile.h: for the bounds that `codegen` shows; NULL: none */
 AX_MUST_USE ax_status ax_executable_text_after(ax_executable *executable, const char *pass, const struct ax_speeds *speeds, char **out);
 AX_MUST_USE ax_status ax_text_after(ax_runtime *runtime, ax_program *program, const char *pass, const struct ax_speeds *speeds, char **out); /* exec/executable.c */
 void ax_instrs_text(ax_text *text, const ax_executable *executable, const ax_instr *instrs, uint32_t count);
-AX_MUST_USE ax_status ax_flatten(ax_assembly *assembly);
-AX_MUST_USE ax_status ax_synchronise(ax_assembly *assembly);
-/* --- exec/peers.c: events' counters are numbered and their tables made; waits, signals and pushes get theirs. --- */
-AX_MUST_USE ax_status ax_number_events(ax_assembly *assembly);
+AX_MUST_USE ax_status ax_instrs_flatten(ax_assembly *assembly);
+AX_MUST_USE ax_status ax_instrs_synchronise(ax_assembly *assembly);
+/* --- exec/events.c: events' counters are numbered and their tables made; waits, signals and pushes get theirs. --- */
+AX_MUST_USE ax_status ax_instrs_events(ax_assembly *assembly);
 void ax_resolve_counters(ax_assembly *assembly);
 /* Orders ppermutes by the devices that give and take; 0: the same ones. NULL comes first. */
 int ax_compare_pairs(const ax_exchange *a, const ax_exchange *b);
-AX_MUST_USE ax_status ax_place_memory(ax_assembly *assembly);
+AX_MUST_USE ax_status ax_instrs_memory(ax_assembly *assembly);
 /* --- exec/holding.c: what is alive where a run holds most, once memory is placed. AX_OUT_OF_MEMORY. --- */
 AX_MUST_USE ax_status ax_holding_text(ax_text *text, ax_assembly *assembly);
 /* --- exec/lifetime.c: by root; in the assembly's scratch. --- */
@@ -441,23 +455,25 @@ uint32_t ax_check_parts(const ax_value_check *check); /* exec/check.c */
 AX_MUST_USE ax_status ax_find_strands(ax_assembly *assembly, const ax_strand **strands, uint32_t *loops, uint32_t *count);
 /* --- exec/sets.c: the index in executable->sets of a set of axes, made when first asked for. --- */
 AX_MUST_USE ax_status ax_set_of(ax_executable *executable, ax_axis_set axes, uint32_t *out);
-/* --- exec/exchange.c: what PUSH and CLEAR need at run time, once memory is placed; the kernels by which a push combines. --- */
-AX_MUST_USE ax_status ax_make_pushes(ax_assembly *assembly);
+/* --- exec/exchanges.c: what PUSH and CLEAR need at run time, once memory is placed; the kernels by which a push combines. --- */
+AX_MUST_USE ax_status ax_instrs_exchanges(ax_assembly *assembly);
 ax_loop_kernel *ax_combine_kernel(ax_assembly *assembly, const ax_exchange *exchange, int64_t run, bool first);
 ax_loop_kernel *ax_combine_all_kernel(ax_assembly *assembly, const ax_push *push); /* of a push that is at_once */
 /* --- exec/turns.c: a counter for ordered calls, and who makes those of each CALL. --- */
-AX_MUST_USE ax_status ax_number_turns(ax_assembly *assembly);
+AX_MUST_USE ax_status ax_instrs_turns(ax_assembly *assembly);
 /* --- exec/links.c: who sends to whom, numbered; SEND and RECEIVE get theirs. --- */
-AX_MUST_USE ax_status ax_number_links(ax_assembly *assembly);
+AX_MUST_USE ax_status ax_instrs_links(ax_assembly *assembly);
 /* --- exec/ragged.c: the same of the steps of ragged exchanges. --- */
-AX_MUST_USE ax_status ax_make_ragged(ax_assembly *assembly);
+AX_MUST_USE ax_status ax_instrs_ragged(ax_assembly *assembly);
 /* --- exec/cores.c: who runs a kernel together, and on which counter they are parked. --- */
-AX_MUST_USE ax_status ax_make_cores(ax_assembly *assembly);
+AX_MUST_USE ax_status ax_instrs_cores(ax_assembly *assembly);
 /* --- exec/cost.c: nanoseconds on one thread, roughly; whether more than the calling thread are worth waking. --- */
 double ax_plan_time(const ax_plan *plan);
 /* Of one operation that is no loop and no branch. */
 double ax_plan_op_time(const ax_plan *plan, const ax_op *op);
 bool ax_worth_threads(const ax_executable *executable);
+AX_MUST_USE ax_status ax_instrs_codegen(ax_assembly *assembly); /* exec/codegen.c: machine code for every kernel and strand */
+AX_MUST_USE ax_status ax_instrs_finish(ax_assembly *assembly);  /* exec/finish.c: what the executor wants at hand */
 
 /* --- exec/runtime.c --- */
 typedef struct ax_tally { /* of threads that share a place: nearly always one */
@@ -471,6 +487,8 @@ struct ax_runtime {
   pid_t process;          /* that made it */
   ax_runtime_options options;
   const struct ax_chooser *chooser; /* of runs on one thread, instead of the policy's; NULL. For tests and checkers */
+  const struct ax_plan_pass *plan_passes; /* likewise, instead of ax_plan_passes, for what is compiled from now on; NULL. For tests */
+  uint32_t plan_pass_count;
   ax_compiler *jit;
   ax_callbacks callbacks; /* by name */
   ax_hooks hooks;         /* these, and who reads what is printed */

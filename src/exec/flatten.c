@@ -218,7 +218,7 @@ static ax_status flatten_block(ax_assembly *a, const ax_block *block, uint32_t r
   return AX_OK;
 }
 
-ax_status ax_flatten(ax_assembly *a) {
+ax_status ax_instrs_flatten(ax_assembly *a) {
   uint32_t end;
   AX_TRY(ax_grow(&a->regions, sizeof a->regions[0], 0, 1, &a->region_capacity));
   a->regions[0] = (ax_region){.parent = AX_NONE, .loop = AX_NONE};

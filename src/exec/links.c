@@ -78,7 +78,7 @@ static ax_status number(linker *l) {
   return AX_OK;
 }
 
-ax_status ax_number_links(ax_assembly *a) {
+ax_status ax_instrs_links(ax_assembly *a) {
   linker l = {.a = a};
   ax_executable *e = a->executable;
   ax_arena scratch = {0};

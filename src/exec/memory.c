@@ -411,7 +411,7 @@ static ax_status place(placer *p) {
   return note_residents(p);
 }
 
-ax_status ax_place_memory(ax_assembly *a) {
+ax_status ax_instrs_memory(ax_assembly *a) {
   placer p = {.a = a, .e = a->executable};
   ax_status status = place(&p);
   ax_free(p.kept);

@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "exec/exec.h"
-#include "exec/execution.h"
-#include "exec/flat.h"
 #include "exec/profile.h"
 #include "mesh/constraint.h"
 #include "mesh/sharding.h"
@@ -172,7 +170,8 @@ static ax_status make_plan(build *b, const ax_partitioned *laid, const ax_partit
   const int64_t devices = ax_mesh_devices(left->mesh), most = e->runtime->options.max_devices;
   if (devices > most) return refuse_devices(left->mesh, most);
   e->devices = (uint32_t)devices;
-  AX_TRY(ax_partitioned_plan(left, &(ax_plan_options){b->options->reference, b->options->check_numerics, b->options->unchecked_ragged, &e->runtime->hooks, e->runtime},
+  AX_TRY(ax_partitioned_plan(left, &(ax_plan_options){b->options->reference, b->options->check_numerics, b->options->unchecked_ragged, &e->runtime->hooks, e->runtime,
+                                                  e->runtime->plan_passes, e->runtime->plan_pass_count},
                              &e->plan));
   AX_TRY(allocate_arguments(e));
   AX_TRY(describe_arguments(e, laid, b->pruning, &b->inner));
@@ -188,166 +187,19 @@ static ax_status lower(build *b) {
   return AX_OK;
 }
 
-/* --- Machine code --- */
-
-static bool combines(const ax_instr *instr) {
-  return instr->kind == AX_INSTR_PUSH && instr->push->exchange->combine != AX_SCALAR_NONE;
-}
-
-static bool widens(const ax_assembly *a, const ax_instr *instr) {
-  const ax_exchange *x = instr->push->exchange;
-  return a->plan->buffers[x->in].type.dtype != a->plan->buffers[x->out].type.dtype;
-}
-
-/* Kernels and strands to be compiled, and where their code goes. */
-typedef struct wanted {
-  const ax_loop_kernel **kernels;
-  const ax_strand **strands;
-  ax_kernel_code *code, *strand_code;
-  uint32_t *loops; /* by strand */
-  uint32_t count, strand_count;
-} wanted;
-
-static uint32_t row_members(const ax_instr *instr) { return instr->kind == AX_INSTR_ROWS ? instr->rows->rows->count : 0; }
-static bool is_kernel(const ax_instr *rows, uint32_t k) { return rows->rows->rows->members[k].kind == AX_OP_KERNEL; }
-
-static bool allocate_wanted(ax_assembly *a, wanted *w) {
-  size_t most = 3 * (size_t)a->instr_count;
-  for (uint32_t i = 0; i < a->instr_count; i++) most += row_members(&a->instrs[i]);
-  w->kernels = ax_arena_alloc(&a->scratch, most * sizeof w->kernels[0]);
-  w->code = ax_arena_alloc(&a->scratch, most * sizeof w->code[0]);
-  w->strands = ax_arena_alloc(&a->scratch, a->instr_count * sizeof w->strands[0]);
-  w->strand_code = ax_arena_alloc(&a->scratch, a->instr_count * sizeof w->strand_code[0]);
-  w->loops = ax_arena_alloc(&a->scratch, a->instr_count * sizeof w->loops[0]);
-  return w->kernels != NULL && w->code != NULL && w->strands != NULL && w->strand_code != NULL && w->loops != NULL;
-}
-
-/* Instructions inside strands are never come to. */
-static uint32_t after(const ax_instr *instr, uint32_t i) { return instr->kind == AX_INSTR_LOOP && instr->strand != NULL ? instr->target : i + 1; }
-
-static ax_status list_kernels(ax_assembly *a, wanted *w) {
-  for (uint32_t i = 0; i < a->instr_count; i = after(&a->instrs[i], i)) {
-    ax_instr *instr = &a->instrs[i];
-    for (uint32_t k = 0; k < row_members(instr); k++)
-      if (is_kernel(instr, k)) w->kernels[w->count++] = instr->rows->rows->members[k].kernel.kernel;
-    if (instr->kind == AX_INSTR_KERNEL && (w->kernels[w->count++] = ax_kernel_flat(&a->scratch, a->ops[i]->kernel.kernel, &instr->kernel.scale)) == NULL) return ax_out_of_memory(0);
-    for (int first = 0; combines(instr) && first <= widens(a, instr); first++)
-      if ((w->kernels[w->count++] = ax_combine_kernel(a, instr->push->exchange, instr->push->run, first)) == NULL) return ax_out_of_memory(0);
-    if (combines(instr) && instr->push->at_once && (w->kernels[w->count++] = ax_combine_all_kernel(a, instr->push)) == NULL) return ax_out_of_memory(0);
-  }
-  return AX_OK;
-}
-
-static ax_status compile_kernels(ax_assembly *a) {
-  wanted w = {0};
-  if (!allocate_wanted(a, &w)) return ax_out_of_memory(a->instr_count * sizeof w.code[0]);
-  AX_TRY(ax_find_strands(a, w.strands, w.loops, &w.strand_count));
-  AX_TRY(list_kernels(a, &w));
-  if (w.count + w.strand_count == 0) return AX_OK;
-  AX_TRY(ax_jit_compile_all(a->executable->runtime->jit, w.kernels, w.count, w.code, w.strands, w.strand_count, w.strand_code));
-  for (uint32_t i = 0; i < w.strand_count; i++) a->instrs[w.loops[i]].strand->code = w.strand_code[i];
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < a->instr_count; i = after(&a->instrs[i], i)) {
-    ax_instr *instr = &a->instrs[i];
-    for (uint32_t k = 0; k < row_members(instr); k++) instr->rows->code[k] = is_kernel(instr, k) ? w.code[count++] : NULL;
-    if (instr->kind == AX_INSTR_KERNEL) instr->kernel.code = w.code[count++];
-    if (!combines(instr)) continue;
-    instr->push->combine = w.code[count++];
-    if (widens(a, instr)) instr->push->widen = w.code[count++];
-    if (instr->push->at_once) instr->push->all = w.code[count++];
-  }
-  return AX_OK;
-}
-
-/* --- The end --- */
-
-static bool is_jump(const ax_instr *instr) {
-  return instr->kind == AX_INSTR_LOOP || instr->kind == AX_INSTR_NEXT || instr->kind == AX_INSTR_TEST ||
-         instr->kind == AX_INSTR_BRANCH || instr->kind == AX_INSTR_JUMP;
-}
-
-/* instr->scratch: whether this instruction or a later one touches scratch memory. Found from the end backwards. A jump may lead back to
-   any instruction before it, so one always counts as touching it. */
-static void mark_scratch(ax_assembly *a) {
-  bool ahead = false;
-  if (a->executable->spaces[a->executable->scratch_space].bytes == 0) return;
-  for (uint32_t i = a->instr_count; i-- > 0;) {
-    ax_instr *instr = &a->instrs[i];
-    bool mine = is_jump(instr);
-    for (uint32_t k = 0; k < instr->ref_count; k++) mine = mine || instr->refs[k].space == a->executable->scratch_space;
-    instr->scratch = ahead = ahead || mine;
-  }
-}
-
-/* The result that lives in each donated input's memory. */
-static void find_donated(ax_executable *e) {
-  for (uint32_t i = 0; i < e->in_count; i++) e->donated[i] = AX_NONE;
-  for (uint32_t k = e->out_count; k-- > 0;) { /* of several that are an input, the first */
-    const ax_returned *r = &e->returned[k];
-    const uint32_t in = r->made == AX_NONE ? AX_NONE : e->results[r->made].donated;
-    if (in != AX_NONE) e->donated[e->kept[in]] = k;
-    if (r->input != AX_NONE && e->donate[r->input]) e->donated[r->input] = k;
-  }
-}
-
-static bool is_plain(const ax_executable *e) {
-  bool plain = e->in_count == e->plan->in_count && e->out_count == e->plan->out_count;
-  for (uint32_t k = 0; k < e->out_count && plain; k++) plain = e->returned[k].made == k;
-  return plain;
-}
-
-/* Whether every run makes the same: there are no arguments, and nobody is called. Where that is little it is kept. */
-static bool is_constant(const ax_assembly *a) {
-  enum { most_kept = 64 << 10 }; /* bytes */
-  const ax_executable *e = a->executable;
-  size_t bytes = 0;
-  if (e->plan->in_count > 0 || e->plan->out_count == 0 || e->plan->program->effects != 0 || e->timeline != NULL) return false;
-  for (uint32_t k = 0; k < e->plan->out_count; k++) bytes += e->results[k].layout->bytes;
-  for (uint32_t i = 0; i < a->instr_count; i++)
-    if (a->instrs[i].kind == AX_INSTR_CALL || a->instrs[i].kind == AX_INSTR_EVAL || a->instrs[i].kind == AX_INSTR_CHECK) return false;
-  return bytes <= most_kept;
-}
-
-static ax_status finish(ax_assembly *a) {
-  ax_executable *e = a->executable;
-  find_donated(e);
-  AX_TRY(ax_assigned_init(e));
-  e->plain = is_plain(e);
-  e->idle_plan = e->plan->out_count == 0 && a->instr_count == 1; /* the END */
-  e->is_constant = is_constant(a);
-  ax_resolve_counters(a);
-  mark_scratch(a);
-  for (uint32_t i = 0; i < a->instr_count; i++) e->in_parts = e->in_parts || a->instrs[i].parts > 1;
-  e->threaded = ax_worth_threads(e);
-  e->brief = ax_plan_time(e->plan) < 2e6;
-  e->accesses = ax_arena_copy(&a->plan->arena, a->accesses, a->access_count * sizeof a->accesses[0]);
-  e->codes = ax_arena_alloc(&a->plan->arena, sizeof e->codes[0]);
-  if (e->timeline != NULL) {
-    e->ops = ax_arena_copy(&a->plan->arena, a->ops, a->instr_count * sizeof a->ops[0]);
-    if (e->ops == NULL) return ax_out_of_memory(a->instr_count * sizeof a->ops[0]);
-  }
-  if (e->accesses == NULL || e->codes == NULL) return ax_out_of_memory(a->access_count * sizeof a->accesses[0]);
-  e->access_count = a->access_count;
-  e->codes[0] = (ax_code){.mesh = &e->plan->mesh, .frame_count = e->devices, .instr_count = a->instr_count, .instrs = a->instrs};
-  e->code_count = 1;
-  e->frame_count = e->devices;
-  e->region_count = a->region_count;
-  e->loop_count = a->plan->loop_count;
-  return AX_OK;
-}
-
 /* --- The contents page --- */
 
 static const char laid_out[] = "partition"; /* the last pass of ax_program_lower, */
 static const char placed[] = "memory";      /* and the one that says what memory it takes */
 
-/* One of the functions; none: the passes over plans (plan/passes.c) stand here. */
+/* One of the functions; none: the passes over plans (plan/passes.c) stand here. A pass that `needs` properties of the list relies on them; what it `makes`
+   is verified after it, with all that was made before. */
 typedef struct pass {
-  const char *name;
+  const char *name;                                                  /* of one over instructions: also of its file, and ax_instrs_NAME */
   ax_status (*program)(const ax_program *program, ax_program **out); /* verified by ax_program_verify */
   ax_status (*change)(build *b);                                     /* verified by what verifies its result */
   ax_status (*instrs)(ax_assembly *a);
-  ax_stage stage;                                                    /* verified as far as this by ax_instrs_verify */
+  ax_instrs_properties needs, makes;
 } pass;
 
 static const pass passes[] = {
@@ -357,28 +209,52 @@ static const pass passes[] = {
     {"ungroup", .change = ungroup},                 /* collectives over groups as some over all members along axes */
     {"body", .change = take_body},                  /* what each device runs, simplified */
     {"lower", .change = lower},                     /* operations on buffers */
-    {.name = NULL},                                 /* products .. coalesce */
-    {"flatten", .instrs = ax_flatten, AX_STAGE_FLAT},                   /* one list with jumps */
-    {"synchronise", .instrs = ax_synchronise, AX_STAGE_SYNCHRONISED}, /* signals and waits where frames touch each other's memory */
-    {"memory", .instrs = ax_place_memory, AX_STAGE_PLACED},           /* where each buffer lives */
-    {"events", .instrs = ax_number_events, AX_STAGE_NUMBERED},        /* counters */
-    {"exchanges", .instrs = ax_make_pushes, AX_STAGE_NUMBERED},       /* who puts what where */
-    {"cores", .instrs = ax_make_cores, AX_STAGE_NUMBERED},            /* who runs users' kernels together */
-    {"turns", .instrs = ax_number_turns, AX_STAGE_NUMBERED},          /* who calls the host when */
-    {"links", .instrs = ax_number_links, AX_STAGE_NUMBERED},          /* who sends to whom */
-    {"ragged", .instrs = ax_make_ragged, AX_STAGE_EXCHANGED},         /* who takes from where */
-    {"schedule", .instrs = compile_kernels, AX_STAGE_EXCHANGED},      /* kernels' loops in order, with tiles and vectors: machine code */
-    {"finish", .instrs = finish, AX_STAGE_FINISHED},                  /* what the executor wants at hand */
+    {.name = NULL},                                 /* products .. stream */
+    {"flatten", .instrs = ax_instrs_flatten, .makes = AX_INSTRS_FLAT},                                        /* one list with jumps */
+    {"synchronise", .instrs = ax_instrs_synchronise, AX_INSTRS_FLAT, AX_INSTRS_SYNCHRONISED},                 /* signals and waits where frames touch each other's memory */
+    {"memory", .instrs = ax_instrs_memory, AX_INSTRS_SYNCHRONISED, AX_INSTRS_PLACED},                         /* where each buffer lives; operands, and parts for threads */
+    {"events", .instrs = ax_instrs_events, AX_INSTRS_PLACED, AX_INSTRS_NUMBERED},                             /* counters */
+    {"exchanges", .instrs = ax_instrs_exchanges, AX_INSTRS_PLACED | AX_INSTRS_NUMBERED, AX_INSTRS_PUSHES},    /* who puts what where */
+    {"cores", .instrs = ax_instrs_cores, AX_INSTRS_PLACED | AX_INSTRS_NUMBERED, AX_INSTRS_CORES},             /* who runs users' kernels together */
+    {"turns", .instrs = ax_instrs_turns, AX_INSTRS_NUMBERED, AX_INSTRS_TURNS},                                /* who calls the host when */
+    {"links", .instrs = ax_instrs_links, AX_INSTRS_NUMBERED, AX_INSTRS_LINKS},                                /* who sends to whom */
+    {"ragged", .instrs = ax_instrs_ragged, AX_INSTRS_PLACED, AX_INSTRS_RAGGED},                               /* who takes from where */
+    {"codegen", .instrs = ax_instrs_codegen, AX_INSTRS_PLACED | AX_INSTRS_PUSHES, AX_INSTRS_CODE},            /* kernels' loops in order, with tiles and vectors: machine code */
+    {"finish", .instrs = ax_instrs_finish, AX_INSTRS_ALL & ~AX_INSTRS_FINISHED, AX_INSTRS_FINISHED},          /* what the executor wants at hand */
 };
+
+static const char *name_of(ax_instrs_properties one) {
+  for (size_t i = 0; i < AX_COUNT(passes); i++)
+    if ((passes[i].makes & one) != 0) return passes[i].name;
+  return "no pass";
+}
+
+ax_status ax_pipeline_check(const char *left_out) {
+  ax_instrs_properties made = 0;
+  for (size_t i = 0; i < AX_COUNT(passes); i++) {
+    if (passes[i].name != NULL && left_out != NULL && strcmp(passes[i].name, left_out) == 0) continue;
+    const ax_instrs_properties lacks = passes[i].needs & ~made;
+    if (lacks != 0) return ax_error(AX_INTERNAL, "pass %s needs what pass %s makes, which is not before it", passes[i].name, name_of(lacks & -lacks));
+    made |= passes[i].makes;
+  }
+  return AX_OK;
+}
+
+/* What holds once this pass has run. */
+static ax_instrs_properties made_by(const pass *last) {
+  ax_instrs_properties made = 0;
+  for (const pass *p = passes; p <= last; p++) made |= p->makes;
+  return made;
+}
 
 static ax_status verify(const build *b, const pass *pass) {
 #ifndef NDEBUG
   if (b->a.plan == NULL) return ax_program_verify(b->program);
   if (pass->instrs == NULL) return ax_plan_check(b->a.plan, pass->name);
-  ax_status status = ax_instrs_verify(&b->a, pass->stage);
+  ax_status status = ax_instrs_verify(&b->a, made_by(pass));
   return status == AX_INTERNAL ? ax_error_context(status, "after %s: ", pass->name) : status;
 #else
-  (void)b, (void)pass;
+  (void)b, (void)pass, (void)made_by;
   return AX_OK;
 #endif
 }
@@ -399,6 +275,9 @@ static bool is_last(const char *name, const char *last) { return last != NULL &&
 static ax_status run_passes(build *b, const char *last, bool *found) {
   size_t first = 0;
   while (b->is_laid && strcmp(passes[first++].name, laid_out) != 0) continue;
+#ifndef NDEBUG
+  AX_TRY(ax_pipeline_check(NULL));
+#endif
   *found = false;
   for (size_t i = first; i < AX_COUNT(passes); i++) {
     if (passes[i].name == NULL) {
@@ -528,7 +407,7 @@ static ax_status refuse_name(const char *name) {
 
 static ax_status stage_text(build *b, const char *name, const ax_speeds *speeds, char **out) {
   ax_text text = {0};
-  if (strcmp(name, "schedule") == 0) {
+  if (strcmp(name, "codegen") == 0) {
     ax_status made = ax_nests_text(&text, &b->a, speeds);
     if (made == AX_OK) return ax_text_finish(&text, out);
     ax_text_deinit(&text);

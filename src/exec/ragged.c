@@ -25,7 +25,7 @@ static ax_status make_tables(ax_assembly *a, ax_instr *instr) {
   return AX_OK;
 }
 
-ax_status ax_make_ragged(ax_assembly *a) {
+ax_status ax_instrs_ragged(ax_assembly *a) {
   for (uint32_t i = 0; i < a->instr_count; i++)
     if (a->instrs[i].kind == AX_INSTR_RAGGED && a->instrs[i].ragged->step == AX_RAGGED_TAKE) AX_TRY(make_tables(a, &a->instrs[i]));
   return AX_OK;

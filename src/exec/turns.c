@@ -21,7 +21,7 @@ static ax_status describe(ax_assembly *a, uint32_t i) {
   return AX_OK;
 }
 
-ax_status ax_number_turns(ax_assembly *a) {
+ax_status ax_instrs_turns(ax_assembly *a) {
   ax_executable *e = a->executable;
   e->turns = AX_NONE;
   for (uint32_t i = 0; i < a->instr_count; i++) {

@@ -6,7 +6,7 @@
      placed         operands lie inside their spaces; a root lies in one place; whoever reads memory finds what was last written
                     there, and what is in scratch memory is gone once a frame may have parked
      numbered       counters and tables of counters are those of their events
-     exchanged      pushes are of their operations' exchanges, between members that there are
+     pushes         pushes are of their operations' exchanges, between members that there are
      finished       what needs scratch memory, now or later, says so
 
    What memory holds is found by going through the list once as a frame would that takes every case of a branch and goes round every loop,
@@ -21,7 +21,7 @@
 
 typedef struct verifier {
   const ax_assembly *a;
-  ax_stage stage;
+  ax_instrs_properties has;
   ax_arena arena;
   uint32_t *region;    /* by position: the innermost it is in */
   uint32_t *end;       /* by position of a LOOP: of its NEXT */
@@ -401,8 +401,8 @@ static ax_status check_events(verifier *v) {
 
 static ax_status check_counters(verifier *v, const ax_instr *instr) {
   const ax_event *event = &v->a->executable->events[instr->sync.event];
-  if (instr->kind == AX_INSTR_WAIT || v->stage >= AX_STAGE_FINISHED) AX_TRY(check_table(v, instr->sync.counter, event->count));
-  if (v->stage < AX_STAGE_FINISHED || (instr->sync.first == event->first && instr->sync.times == event->times)) return AX_OK;
+  if (instr->kind == AX_INSTR_WAIT || (v->has & AX_INSTRS_FINISHED) != 0) AX_TRY(check_table(v, instr->sync.counter, event->count));
+  if ((v->has & AX_INSTRS_FINISHED) == 0 || (instr->sync.first == event->first && instr->sync.times == event->times)) return AX_OK;
   return ax_error(AX_INTERNAL, "its counters are not those of event %u", instr->sync.event);
 }
 
@@ -431,13 +431,13 @@ static ax_status check_turns(verifier *v, const ax_instr *instr) {
 static ax_status check_instr(verifier *v, uint32_t i) {
   const ax_instr *instr = at(v, i);
   if (instr->kind == AX_INSTR_WAIT) AX_TRY(check_wait(v, i));
-  if (is_sync(instr) && v->stage >= AX_STAGE_NUMBERED) AX_TRY(check_counters(v, instr));
+  if (is_sync(instr) && (v->has & AX_INSTRS_NUMBERED) != 0) AX_TRY(check_counters(v, instr));
   bool exchanges = instr->kind == AX_INSTR_PUSH || instr->kind == AX_INSTR_CLEAR;
   bool message = instr->kind == AX_INSTR_SEND || instr->kind == AX_INSTR_RECEIVE;
-  if (message && v->stage >= AX_STAGE_EXCHANGED) AX_TRY(check_table(v, instr->side->link, v->a->executable->link_count));
-  if (instr->kind == AX_INSTR_CALL && v->stage >= AX_STAGE_EXCHANGED) AX_TRY(check_turns(v, instr));
-  if (exchanges && v->stage >= AX_STAGE_EXCHANGED) AX_TRY(check_push(v, instr, v->a->ops[i]->exchange));
-  if (v->stage < AX_STAGE_FINISHED) return AX_OK;
+  if (message && (v->has & AX_INSTRS_LINKS) != 0) AX_TRY(check_table(v, instr->side->link, v->a->executable->link_count));
+  if (instr->kind == AX_INSTR_CALL && (v->has & AX_INSTRS_TURNS) != 0) AX_TRY(check_turns(v, instr));
+  if (exchanges && (v->has & AX_INSTRS_PUSHES) != 0) AX_TRY(check_push(v, instr, v->a->ops[i]->exchange));
+  if ((v->has & AX_INSTRS_FINISHED) == 0) return AX_OK;
   uint32_t space = v->a->executable->scratch_space;
   bool scratch = i + 1 < v->a->instr_count && at(v, i + 1)->scratch;
   for (uint32_t k = 0; k < instr->ref_count; k++) scratch = scratch || instr->refs[k].space == space;
@@ -458,17 +458,17 @@ static ax_status verify(verifier *v) {
   v->end = ax_arena_alloc(&v->arena, count * sizeof v->end[0]);
   if (v->region == NULL || v->end == NULL) return ax_out_of_memory(count * sizeof v->region[0]);
   AX_TRY(check_structure(v));
-  if (v->stage >= AX_STAGE_SYNCHRONISED) AX_TRY(find_signals(v));
-  if (v->stage >= AX_STAGE_NUMBERED) AX_TRY(check_events(v));
-  for (uint32_t i = 0; i < count && v->stage >= AX_STAGE_SYNCHRONISED; i++) {
+  if ((v->has & AX_INSTRS_SYNCHRONISED) != 0) AX_TRY(find_signals(v));
+  if ((v->has & AX_INSTRS_NUMBERED) != 0) AX_TRY(check_events(v));
+  for (uint32_t i = 0; i < count && (v->has & AX_INSTRS_SYNCHRONISED) != 0; i++) {
     ax_status status = check_instr(v, i);
     if (status != AX_OK) return ax_error_context(status, "instruction %u ", i);
   }
-  return v->stage >= AX_STAGE_PLACED ? check_memory(v) : AX_OK;
+  return (v->has & AX_INSTRS_PLACED) != 0 ? check_memory(v) : AX_OK;
 }
 
-ax_status ax_instrs_verify(const ax_assembly *a, ax_stage stage) {
-  verifier v = {.a = a, .stage = stage};
+ax_status ax_instrs_verify(const ax_assembly *a, ax_instrs_properties properties) {
+  verifier v = {.a = a, .has = properties};
   ax_status status = verify(&v);
   ax_arena_deinit(&v.arena);
   return status;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/sync.h"
+#include "exec/synchronise.h"
 
 static int by_position(const void *x, const void *y) {
   const ax_insertion *a = x, *b = y;

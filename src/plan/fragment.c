@@ -253,7 +253,7 @@ static ax_status copy_op(const call *c, const ax_op *from, ax_op *to) {
   if (from->gate != NULL && (to->gate = gate_here(c, from->gate)) == NULL) return ax_out_of_memory(0);
   switch (from->kind) {
     case AX_OP_NONE:
-    case AX_OP_ROWS: break; /* only the last pass makes them */
+    case AX_OP_ROWS: break; /* lowering makes none: pass rows does */
     case AX_OP_KERNEL:
       made = (to->kernel.buffers = list_here(c, &plan->drafts, from->kernel.buffers, from->kernel.kernel->slot_count)) != NULL;
       break;

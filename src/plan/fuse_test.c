@@ -70,12 +70,9 @@ static void expect_plan(ax_program *program, const char *wanted) {
   ax_plan *plan = test_plan(program);
   ax_text line = {0};
   char *got;
-  TEST_OK(ax_plan_transpose_products(plan));
-  TEST_OK(ax_plan_order(plan));
-  TEST_OK(ax_plan_scatter(plan));
-  TEST_OK(ax_plan_update_in_place(plan));
-  TEST_OK(ax_plan_take_apart(plan));
-  TEST_OK(ax_plan_fuse(plan));
+  bool found;
+  TEST_OK(ax_plan_optimise(plan, "fuse", &found));
+  assert_true(found);
   add_block(&line, plan, &plan->block);
   TEST_OK(ax_text_finish(&line, &got));
   assert_string_equal(got, wanted);

@@ -392,7 +392,7 @@ static ax_status make_tables(packer *p) {
   return there ? AX_OK : ax_out_of_memory(roots * sizeof p->made[0]);
 }
 
-ax_status ax_plan_pack(ax_plan *plan) {
+ax_status ax_plan_panels(ax_plan *plan) {
   packer p = {.plan = plan};
   if (!has_any(plan)) return AX_OK;
   ax_status status = make_tables(&p);

@@ -489,7 +489,7 @@ static ax_status find_any(const ax_plan *plan, ax_arena *scratch, bool *any) {
   return AX_OK;
 }
 
-ax_status ax_plan_take_apart(ax_plan *plan) {
+ax_status ax_plan_pieces(ax_plan *plan) {
   ax_arena tables = {0};
   cutter c = {.plan = plan};
   bool any = false;

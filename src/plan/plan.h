@@ -26,7 +26,7 @@ typedef struct ax_buffer {
   int64_t offset;    /* of a view: bytes into the root ... */
   uint32_t loop;     /* ... plus step bytes times the iteration of this loop; AX_NONE for none */
   int64_t step;
-  bool updated;      /* of a root: kernels that write a part of it rely on what others wrote into the rest (plan/updates.c) */
+  bool updated;      /* of a root: kernels that write a part of it rely on what others wrote into the rest (plan/update.c) */
 } ax_buffer;
 
 static inline int64_t ax_buffer_bytes(const ax_buffer *buffer) {
@@ -241,6 +241,8 @@ typedef struct ax_plan_options {
   bool unchecked_ragged; /* sizes that senders and receivers of a ragged exchange say are not compared */
   const ax_hooks *hooks; /* callbacks by name, and whether debug_print's text is read; NULL: no host */
   struct ax_runtime *runtime; /* whose code parts of kernels become when they are lowered; NULL: they stay reference code */
+  const struct ax_plan_pass *passes; /* plan/passes.h: instead of those there are; NULL. For tests */
+  uint32_t pass_count;
 } ax_plan_options;
 
 typedef struct ax_plan {

@@ -80,7 +80,7 @@ static ax_status transpose_block(void *context, ax_block *block, bool is_body) {
   return AX_OK;
 }
 
-ax_status ax_plan_transpose_products(ax_plan *plan) {
+ax_status ax_plan_products(ax_plan *plan) {
   ax_arena scratch = {0};
   size_t bytes = plan->buffer_count * sizeof(uint32_t);
   transposer t = {plan, ax_arena_alloc(&scratch, bytes), ax_arena_alloc(&scratch, bytes), ax_arena_alloc(&scratch, bytes)};

@@ -3,7 +3,7 @@
      m[i] = max over j of x[i, j]                           rows 0 .. 16 of all four, then rows 16 .. 32, ...
      e[i, j] = exp(x[i, j] - m[i])
      s[i] = sum over j of e[i, j]                           m, e and s are read by nobody else: they are local, a block of 16 rows
-     y[i, j] = e[i, j] / s[i]                               on the stack
+     y[i, j] = e[i, j] / s[i]                               for each thread
 
    A group begins with a kernel and takes in kernels after it that touch what it touches. A dimension of the first one is the rows': the outermost of which
    one is small enough; those around it are gone through one index after the other. A kernel that has as many steps in all may be put under these dimensions.
@@ -16,8 +16,8 @@
    row r of one kernel has to do with row r of another alone. A kernel that is taken in moves up to the group, so nothing in between may touch what it writes, or
    write what it reads. What arrives from other devices is not waited for earlier than before.
 
-   What a kernel computes depends on its sizes alone, and never on which rows it is called with, so results keep their bits. This is the last pass: what rows
-   are done together depends on where results lie. How many rows at a time, and whether it is worth it: rows_blocks.c. */
+   What a kernel computes depends on its sizes alone, and never on which rows it is called with, so results keep their bits. It comes when results have their places
+   (plan/coalesce.c, plan/alternate.c): those decide which rows may be done together. How many rows at a time, and whether it is worth it: rows_blocks.c. */
 #include <string.h>
 
 #include "plan/kernel_rewrite.h"

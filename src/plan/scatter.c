@@ -2,7 +2,7 @@
 
      t = zeros;  t[i..] = row;  g = a + t            becomes            g = copy of a;  g[i..] = g[i..] + row
 
-   which the next pass (plan/updates.c) does in a's memory, so that it costs a row and not two tables. Adding 0.0 is left out everywhere
+   which pass update (plan/update.c) does in a's memory, so that it costs a row and not two tables. Adding 0.0 is left out everywhere
    else, which changes nothing unless a has a -0.0 there. Therefore a must be a sum that began as zeros: the carry of a loop that starts
    as 0.0 and is replaced by sums of itself and other values, or such a sum. No sum of 0.0 and other values is -0.0. */
 #include <string.h>

@@ -122,7 +122,8 @@ void ax_give_parts(const char *function, ax_value *pair) {
 }
 
 void ax_tensor_assign(ax_tensor *to, const ax_tensor *from) {
-  memcpy(to->data, from->data, (size_t)ax_dims_elems(to->rank, to->dims) * ax_dtype_bytes(to->dtype));
+  const size_t bytes = (size_t)ax_dims_elems(to->rank, to->dims) * ax_dtype_bytes(to->dtype);
+  if (bytes > 0) memcpy(to->data, from->data, bytes); /* an array of nothing may lie nowhere */
 }
 
 /* --- Tangents --- */

@@ -265,6 +265,46 @@ static void verify_passes(ax_program *program) {
   free(donate);
 }
 
+/* In another order that ax_plan_passes_check allows, with some left out: drawn anew until one is allowed. */
+static uint32_t draw_passes(test_random *random, ax_plan_pass *passes) {
+  uint32_t count;
+  do {
+    count = 0;
+    for (uint32_t i = 0; i < ax_plan_pass_count; i++) {
+      if (test_random_below(random, 6) == 0) continue;
+      const uint32_t at = (uint32_t)test_random_below(random, count + 1);
+      memmove(passes + at + 1, passes + at, (count - at) * sizeof passes[0]);
+      passes[at] = ax_plan_passes[i];
+      count++;
+    }
+  } while (ax_plan_passes_check(passes, count) != AX_OK);
+  return count;
+}
+
+/* Compiled so, verified after each pass and run: as evaluation, whose values the caller compares. */
+static void run_with_other_passes(const trial *t, ax_runtime *runtime, test_random *random, ax_tensor **out, char *told, size_t bytes) {
+  ax_plan_pass passes[32];
+  assert_true(ax_plan_pass_count <= AX_COUNT(passes));
+  const uint32_t count = draw_passes(random, passes);
+  ax_plan *plan = test_plan(t->program);
+  told[0] = '\0';
+  for (uint32_t i = 0; i < count; i++) {
+    snprintf(told + strlen(told), bytes - strlen(told), "%s%s", i > 0 ? " " : "", passes[i].name);
+    TEST_OK(passes[i].run(plan));
+    if (ax_plan_verify(plan) != AX_OK) fail_msg("seed %llu: after passes %s: %s", (unsigned long long)t->seed, told, ax_message());
+  }
+  ax_plan_destroy(plan);
+  runtime->plan_passes = passes;
+  runtime->plan_pass_count = count;
+  ax_executable *executable = compile(runtime, t->program, test_random_below(random, 2) == 0, false);
+  bool same = true;
+  runtime->plan_passes = NULL;
+  runtime->options.policy = AX_POLICY_PARALLEL;
+  executable->threaded = true;
+  run_all(executable, &(manner){0}, t->in, out, &same);
+  ax_executable_release(executable);
+}
+
 /* Nothing is in flight when this is called. */
 static void run_in_manner(const trial *t, const manner *how, ax_tensor *const *in, ax_tensor **out, bool *same) {
   ax_executable *executable = t->executables[how->donate];
@@ -440,6 +480,14 @@ static void check_evaluation(const trial *t, ax_tensor *const *got, ax_tensor *c
   if (tolerance > 0 && !all_near(got, reference, t, tolerance)) check_far(t, got, reference, tolerance);
 }
 
+static void check_other_passes(const trial *t, ax_runtime *runtime, test_random *random, ax_tensor *const *reference, double tolerance) {
+  char told[512];
+  run_with_other_passes(t, runtime, random, t->got, told, sizeof told);
+  if (tolerance > 0 && !all_near(t->got, reference, t, tolerance)) print_message("seed %llu: with passes %s\n", (unsigned long long)t->seed, told);
+  check_evaluation(t, t->got, reference, tolerance);
+  test_release(t->got, t->count);
+}
+
 void test_every_way(ax_program *program, ax_tensor *const *in, double tolerance, uint64_t seed, const char *file, int line) {
   static uint64_t turn;
   test_random random = {seed != 0 ? seed : ++turn};
@@ -467,6 +515,7 @@ void test_every_way(ax_program *program, ax_tensor *const *in, double tolerance,
   for (int donate = 0; donate < 2; donate++) check_chain(&t, donate == 1);
   if (test_random_below(&random, one_in) == 0) check_looking(&t, first[0], seed, tolerance);
   check_evaluation(&t, first[0], reference, tolerance);
+  if (test_random_below(&random, one_in) == 0) check_other_passes(&t, runtime, &random, reference, tolerance);
   test_release(reference, count);
   for (int donate = 0; donate < 2; donate++) {
     test_release(first[donate], count);

@@ -1,4 +1,4 @@
-/* Between the passes that decide where frames wait and signal (sync.c) and the one that writes it into the list (weave.c). */
+/* Between the passes that decide where frames wait and signal (synchronise.c) and the one that writes it into the list (weave.c). */
 #ifndef AX_EXEC_SYNC_H
 #define AX_EXEC_SYNC_H
 

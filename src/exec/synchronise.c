@@ -46,11 +46,11 @@
    that the same frames have done before it. First, of all accesses of a root that are alike (a class: the same region, frames
    and kind) only the last before the waiter counts; then waits that another one implies are dropped. Both cost n log n in the
    number of accesses, and the square of the number of classes of a root, of which there are few: a class is a region, an
-   exchange and a kind, not an access. sync_test.c holds all this against brute force. */
+   exchange and a kind, not an access. synchronise_test.c holds all this against brute force. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/sync.h"
+#include "exec/synchronise.h"
 
 typedef struct touch { /* an access of a shared root, and what makes accesses alike */
   uint32_t root, region, done_region, exchange; /* exchange: its id and 1, of a write by one */
@@ -535,7 +535,7 @@ static ax_status synchronise(synchroniser *s) {
   return ax_weave(a, s->items, s->count);
 }
 
-ax_status ax_synchronise(ax_assembly *a) {
+ax_status ax_instrs_synchronise(ax_assembly *a) {
   synchroniser s = {.a = a};
   ax_status status = synchronise(&s);
   ax_free(s.items);

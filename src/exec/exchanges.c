@@ -160,7 +160,7 @@ static ax_status make_pushes(exchanger *x) {
   return AX_OK;
 }
 
-ax_status ax_make_pushes(ax_assembly *a) {
+ax_status ax_instrs_exchanges(ax_assembly *a) {
   exchanger x = {.a = a};
   ax_status status = make_pushes(&x);
   ax_free(x.tables);

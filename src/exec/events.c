@@ -147,7 +147,7 @@ static ax_status ask_for_counters(ax_assembly *a, requests *r) {
   return AX_OK;
 }
 
-ax_status ax_number_events(ax_assembly *a) {
+ax_status ax_instrs_events(ax_assembly *a) {
   ax_executable *e = a->executable;
   requests counters = {0}, times = {0};
   e->events = ax_arena_copy(&a->plan->arena, a->events, a->event_count * sizeof a->events[0]);

@@ -258,7 +258,7 @@ static ax_status place(updater *u) {
   return u->takes ? take_from_sources(u) : AX_OK;
 }
 
-ax_status ax_plan_update_in_place(ax_plan *plan) {
+ax_status ax_plan_update(ax_plan *plan) {
   updater u = {.plan = plan};
   ax_status status = place(&u);
   ax_arena_deinit(&u.scratch);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "exec/sync.h"
+#include "exec/synchronise.h"
 #include "support/cmocka.h"
 #include "support/random.h"
 #include "support/run.h"
@@ -399,10 +399,10 @@ static void prepare_game(game *g) {
 }
 
 static void assemble(maker *m, ax_assembly *a) {
-  TEST_OK(ax_flatten(a));
+  TEST_OK(ax_instrs_flatten(a));
   assert_true(a->region_count < most_regions && m->plan->loop_count < most_regions);
-  TEST_OK(ax_synchronise(a));
-  TEST_OK(ax_instrs_verify(a, AX_STAGE_SYNCHRONISED));
+  TEST_OK(ax_instrs_synchronise(a));
+  TEST_OK(ax_instrs_verify(a, AX_INSTRS_FLAT | AX_INSTRS_SYNCHRONISED));
   uint32_t *event = calloc(m->plan->exchange_count + 1, sizeof event[0]);
   for (uint32_t k = 0; k < a->access_count; k++)
     if (a->accesses[k].exchange != NULL) event[a->accesses[k].exchange->id] = a->accesses[k].event;
@@ -416,7 +416,7 @@ static void assemble(maker *m, ax_assembly *a) {
     instr->push->event = event[op->exchange->id];
   }
   free(event);
-  TEST_OK(ax_number_events(a));
+  TEST_OK(ax_instrs_events(a));
   ax_resolve_counters(a);
 }
 
