@@ -294,7 +294,7 @@ static AX_BODY(row_of) {
   ax_value row = ax_dynamic_slice(in[0], at, (int64_t[]){1, ax_typeof(in[0]).dims[1]});
   out[0] = ax_reshape(row, 1, &ax_typeof(in[0]).dims[1]);
 }
-static AX_BODY(embed_fwd_body) { ax_vmap(&(ax_vmap_options){.in_axes = (int[]){-1, 0}}, AX_FN(row_of, 2, 1), in, out); }
+static AX_BODY(embed_fwd_body) { ax_vmap(&(ax_vmap_options){.in_axes = (int[]){AX_NOT_MAPPED, 0}}, AX_FN(row_of, 2, 1), in, out); }
 static AX_BODY(embed_loss) {
   ax_value rows;
   embed_fwd_body(in, &rows, context);
@@ -410,7 +410,7 @@ static AX_BODY(example_loss) {
   out[0] = ax_neg(sum_all(ax_mul(logs, in[3])));
 }
 static AX_BODY(example_grad) { ax_grad(AX_CLOSURE(example_loss, 4, 1, context), AX_FIRST(2), in, out); }
-static AX_BODY(perex_body) { ax_vmap(&(ax_vmap_options){.in_axes = (int[]){-1, -1, 0, 0}}, AX_CLOSURE(example_grad, 4, 2, context), in, out); }
+static AX_BODY(perex_body) { ax_vmap(&(ax_vmap_options){.in_axes = (int[]){AX_NOT_MAPPED, AX_NOT_MAPPED, 0, 0}}, AX_CLOSURE(example_grad, 4, 2, context), in, out); }
 static void perex(op_case *c) { /* BATCH IN HIDDEN OUT */
   OP_IN(c, AX_F32, op_int(c, 1), op_int(c, 2));
   OP_IN(c, AX_F32, op_int(c, 2), op_int(c, 3));

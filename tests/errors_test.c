@@ -707,7 +707,7 @@ static void transforms(void **state) {
   (void)state;
   ax_program *program, *other, *out = NULL;
   const bool ints[] = {false, true};
-  const int far[] = {4, 0}, negative[] = {-2, 0}, unmapped[] = {-1, -1};
+  const int far[] = {4, 0}, negative[] = {-3, 0}, unmapped[] = {AX_NOT_MAPPED, AX_NOT_MAPPED};
   ax_type types[] = {TEST_TYPE(AX_F32, 8), TEST_TYPE(AX_S32, 8)};
   TEST_OK(ax_trace(AX_FN(two_results, 2, 2), types, &program));
   TEST_FAILS(ax_program_grad(program, AX_FIRST(1), &out), AX_INVALID_ARGUMENT, "f32[8]");
@@ -715,7 +715,7 @@ static void transforms(void **state) {
   TEST_FAILS(ax_program_value_and_grad(program, AX_FIRST(1), &out), AX_INVALID_ARGUMENT, "f32[8]");
   TEST_FAILS(ax_program_jvp(program, test_args(ints, ax_program_in_count(program)), &out), AX_INVALID_ARGUMENT, "s32[8]");
   TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = far, .size = 3}, &out), AX_INVALID_ARGUMENT, "4");
-  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = negative, .size = 3}, &out), AX_INVALID_ARGUMENT, "-2");
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = negative, .size = 3}, &out), AX_INVALID_ARGUMENT, "-3");
   TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.size = -3}, &out), AX_INVALID_ARGUMENT, "-3");
   TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = unmapped, .size = 3}, &out), AX_INVALID_ARGUMENT, "out");
   assert_null(out);

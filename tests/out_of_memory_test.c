@@ -193,7 +193,7 @@ static void fail_each(job j) {
 static ax_status grad_of(const ax_program *program, ax_program **out) { return ax_program_grad(program, AX_FIRST(1), out); }
 
 static ax_status vmap_of_grad_of(const ax_program *program, ax_program **out) {
-  const int in_axes[] = {0, -1};
+  const int in_axes[] = {0, AX_NOT_MAPPED};
   ax_program *grad;
   *out = NULL;
   AX_TRY(ax_program_value_and_grad(program, AX_FIRST(1), &grad));

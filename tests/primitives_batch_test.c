@@ -41,7 +41,7 @@ typedef struct way {
 static way way_of(const ax_program *program, uint32_t mapped, uint32_t turn, int64_t size) {
   way w = {size, mapped, calloc(program->in_count + 1, sizeof(int)), calloc(program->out_count + 1, sizeof(int))};
   for (uint32_t i = 0; i < program->in_count; i++)
-    w.in_axes[i] = mapped >> i & 1 ? (int)((turn + i) % (program->types[i].rank + 1)) : -1;
+    w.in_axes[i] = mapped >> i & 1 ? (int)((turn + i) % (program->types[i].rank + 1)) : AX_NOT_MAPPED;
   for (uint32_t k = 0; k < program->out_count; k++)
     w.out_axes[k] = (int)((turn + k) % (ax_program_out_type(program, k)->rank + 1));
   return w;

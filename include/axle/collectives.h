@@ -50,7 +50,7 @@ ax_value ax_psum_scatter(ax_value x, const char *axes, int64_t dimension, bool t
    otherwise split_axis has size n and goes, and a new dimension of n appears at concat_axis. Any T. */
 ax_value ax_all_to_all(ax_value x, const char *axes, int64_t split_axis, int64_t concat_axis, bool tiled);
 /* T[d..] -> T[d..]: x of member `source` on member `target`, for each of the pairs (source, target); a member that is no target
-   gets zeros. Any T. Two pairs with one source, or with one target, are an error. */
+   gets zeros. Any T. Errors: a member outside the group, below 0 too; two pairs with one source, or with one target. */
 ax_value ax_ppermute(ax_value x, const char *axes, uint32_t count, const int64_t (*pairs)[2]);
 /* ppermute by an offset of any size and sign: x of member i on member i + by. wrap: modulo n, a ring; otherwise members that nobody is
    `by` before get zeros. */

@@ -8,6 +8,7 @@
 #define AXLE_PMAP_H
 
 #include "axle/exec.h"
+#include "axle/transform.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,8 +18,8 @@ extern "C" {
 /* {0}: all operands and results are mapped along dimension 0. */
 typedef struct ax_pmap_options {
   const char *axis_name; /* of the mapped axis, for collectives over it; NULL: one that nothing else has ("pmap", "pmap_1", ..) */
-  const int *in_axes;    /* the dimension of each operand that is mapped; NULL: all 0; -1: not mapped, each device gets all of it */
-  const int *out_axes;   /* where each result gets the mapped dimension; NULL: all 0; -1: nowhere, the result is the first device's */
+  const int *in_axes;    /* the mapped dimension of each operand; NULL: all 0; AX_NOT_MAPPED: none, each device gets all of it */
+  const int *out_axes;   /* where each result gets it; NULL: all 0; AX_NOT_MAPPED: nowhere, the result is the first device's */
   int64_t axis_size;     /* 0: as the mapped operands have it. What is given they must have; without a mapped operand it must be given */
   const int64_t *devices; /* the ids of device_count devices, as many as the axis is long; NULL: the first there are */
   uint32_t device_count;
@@ -26,10 +27,10 @@ typedef struct ax_pmap_options {
 
 /* Runs `f` on axis_size devices; device i has slice i of what is mapped. in: f.in_count values, out: f.out_count.
      in[k]: T[.., n, ..] mapped along in_axes[k]  ->  f's operand T[.., ..]   f's result R[..]  ->  out[k]: R[.., n, ..]
-   options may be NULL: {0}. The axis is unchecked: a result with out_axes -1 that devices differ in is taken from the first of them, and
-   derivatives are those of ax_shard_map_unchecked and of jax.pmap: the transpose of psum is psum, a mapped result's cotangent goes to its device,
-   the cotangent of a result with -1 is shared out equally among the devices, and that of an operand with -1 is the sum of theirs. What `f`
-   uses of the trace around is an operand with -1. Static arguments are f.context.
+   options may be NULL: {0}. The axis is unchecked: a result with AX_NOT_MAPPED that devices differ in is taken from the first of them,
+   and derivatives are those of ax_shard_map_unchecked and of jax.pmap: the transpose of psum is psum, a mapped result's cotangent goes to its device,
+   the cotangent of a result with AX_NOT_MAPPED is shared out equally among the devices, and that of such an operand is the sum of
+   theirs. What `f` uses of the trace around is an operand with AX_NOT_MAPPED. Static arguments are f.context.
    A pmap in a pmap takes axis_size devices for each of those around it: a program needs the product (ax_program_devices).
    All devices of a runtime are alike, and are numbered by their place on the mesh: which they are and in what order changes no result, so
    `devices` is checked, and decides nothing else. It is the outermost pmap's to give.
@@ -99,8 +100,8 @@ typedef struct ax_pmap_sharding {
 AX_MUST_USE ax_status ax_pmap_sharding_parse(const char *text, ax_pmap_sharding *out);
 /* Writes it; an unstacked dimension without a bit is Chunked. `*out`: ax_string_free. AX_INVALID_ARGUMENT: an unsound struct. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_pmap_sharding_print(const ax_pmap_sharding *sharding, char **out);
-/* That of a pmap's operand or result of `rank` dimensions, the mapped one, `axis`, included; -1: not mapped. devices: all that the pmap and those
-   inside it take; a multiple of axis_size. AX_INVALID_ARGUMENT: that it is none; an axis outside the rank; more than 2^31 devices. */
+/* That of a pmap's operand or result of `rank` dimensions, the mapped one, `axis`, included (below 0: from the end);
+   AX_NOT_MAPPED: none is. devices: all that the pmap and those inside it take; a multiple of axis_size. AX_INVALID_ARGUMENT: that it is none; an axis outside the rank; more than 2^31 devices. */
 AX_MUST_USE ax_status ax_pmap_sharding_of(int64_t devices, int64_t axis_size, uint32_t rank, int axis, ax_pmap_sharding *out);
 /* What `device`, by its number, has of an array of type `whole` (axis sets not looked at): *part, without the dimensions that are unstacked, begins at
    `start` (an index for each dimension of the whole). AX_INVALID_ARGUMENT: an unsound struct or type; another rank; an unstacked dimension of

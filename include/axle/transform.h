@@ -6,6 +6,8 @@
 #ifndef AXLE_TRANSFORM_H
 #define AXLE_TRANSFORM_H
 
+#include <limits.h>
+
 #include "axle/program.h"
 
 #ifdef __cplusplus
@@ -29,20 +31,23 @@ AX_MUST_USE ax_status ax_program_transpose(const ax_program *program, ax_args li
    AX_INVALID_ARGUMENT: the first result is no float scalar; wrt is empty, or as jvp. */
 AX_MUST_USE ax_status ax_program_grad(const ax_program *program, ax_args wrt, ax_program **out);
 AX_MUST_USE ax_status ax_program_value_and_grad(const ax_program *program, ax_args wrt, ax_program **out);
+/* In place of a dimension, where vmap and pmap take one for each operand and result: None in JAX. A dimension below 0 counts from the end, so
+   -1 is the last one. */
+enum { AX_NOT_MAPPED = INT_MIN };
 /* What is mapped, and how. {0}: all operands and results along dimension 0. */
 typedef struct ax_vmap_options {
-  const int *in_axes;         /* NULL: all 0; -1: not mapped */
-  const int *out_axes;        /* NULL: all 0; -1: the result must not depend on what is mapped */
+  const int *in_axes;         /* the mapped dimension of each operand; NULL: all 0; AX_NOT_MAPPED: none */
+  const int *out_axes;        /* where each result gets it; NULL: all 0; AX_NOT_MAPPED: nowhere, it must not depend on what is mapped */
   int64_t size;               /* of the mapped dimensions. Of a function 0: as the mapped operands have it */
   const char *axis_name;      /* of the mapped axis, for collectives over it; NULL: none */
   const char *spmd_axis_name; /* "data", or "data,model": mesh axes; NULL: none. shard_maps inside split what is mapped over them */
 } ax_vmap_options;
-/* As jax.vmap. Adds a dimension of options->size to inputs with in_axes[i] >= 0, there, and to results at out_axes[i]. axis_name: the
+/* As jax.vmap. Adds a dimension of options->size to inputs that are mapped, at in_axes[i], and to results at out_axes[i]. axis_name: the
    program may use collectives over it when it was traced in an environment that has it. spmd_axis_name: the specs of shard_maps inside
    get these axes for the new dimension, so that each device has a part of what is mapped, instead of all of it. It has no effect inside
    a shard_map over them.
-   AX_INVALID_ARGUMENT: an axis outside the rank; a size below 0, or another than the named axis has; a result with -1 that depends on
-   a mapped input; spmd_axis_name: no axes of a shard_map's mesh, or used in its specs, or a size that they do not divide. AX_ABSENT: in
+   AX_INVALID_ARGUMENT: an axis outside the rank; a size below 0, or another than the named axis has; a result with AX_NOT_MAPPED that
+   depends on a mapped input; spmd_axis_name: no axes of a shard_map's mesh, or used in its specs, or a size that they do not divide. AX_ABSENT: in
    a shard_map that splits what is mapped, a collective over axis_name or over one of spmd_axis_name. */
 AX_MUST_USE ax_status ax_program_vmap(const ax_program *program, const ax_vmap_options *options, ax_program **out);
 /* Removes equations whose results nobody uses, collectives among them, in nested programs too, with the operands and results these no

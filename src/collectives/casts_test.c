@@ -10,6 +10,8 @@
 #include "support/oom.h"
 #include "support/run.h"
 
+enum { UNMAPPED = AX_NOT_MAPPED };
+
 static const char states[] = "IVRUXN"; /* X, N: unreduced by max, by min */
 
 typedef void (*operation)(const ax_value *in, ax_value *out);
@@ -467,7 +469,7 @@ static void everything(const ax_value *in, ax_value *out, void *context) {
   ax_pushforward(linear, in, &pushed);
   out[6] = pushed;
   ax_value many = ax_mul(ax_reshape(ax_add(ax_iota(AX_F64, AX_DIMS(3), 0), ax_real(-1)), AX_DIMS(3, 1)), in[1]);
-  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){-1, 0}}, f, (ax_value[]){in[0], many}, &out[7]);
+  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){UNMAPPED, 0}}, f, (ax_value[]){in[0], many}, &out[7]);
   ax_grad(AX_CLOSURE(steepness, 2, 1, context), AX_FIRST(2), in, &out[8]);
 }
 
@@ -556,7 +558,7 @@ static void without_memory(void **state) {
    such axes are the same. */
 static void mapped(const ax_value *in, ax_value *out, void *context) {
   ax_value x = ax_reshape(in[0], AX_DIMS(4, 4, 4));
-  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){0, -1}, .out_axes = (const int[]){-1}, .axis_name = "d"}, AX_CLOSURE(on_device, 2, 1, context),
+  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){0, UNMAPPED}, .out_axes = (const int[]){UNMAPPED}, .axis_name = "d"}, AX_CLOSURE(on_device, 2, 1, context),
           (ax_value[]){x, in[1]}, out);
 }
 

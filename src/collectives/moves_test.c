@@ -123,7 +123,7 @@ static void found_on_devices(const ax_value *in, ax_value *out, void *context) {
 }
 static void found_in_a_batch(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_vmap(&(ax_vmap_options){.axis_name = "d", .in_axes = (const int[]){0, -1}}, AX_FN(found, 2, 3), in, out);
+  ax_vmap(&(ax_vmap_options){.axis_name = "d", .in_axes = (const int[]){0, AX_NOT_MAPPED}}, AX_FN(found, 2, 3), in, out);
 }
 
 static void a_source_that_is_found(void **state) {

@@ -57,6 +57,10 @@ AX_MUST_USE ax_status ax_prune_program(struct ax_memo *memo, const ax_program *p
 
 /* --- Batching --- */
 
+/* The dimension that a user gives, of an array of `rank` dimensions: below 0 it counts from the end. *dim is -1 for AX_NOT_MAPPED. Returns
+   false where there is no such dimension. */
+bool ax_mapped_dim(int given, uint32_t rank, int *dim);
+
 enum { AX_BATCH_ANY = -2 }; /* in front when batched, -1 otherwise */
 /* in_dim[i]: where input i gets its batch dimension, or -1. want[i]: where result i must have its own (-1: it must have none), or
    AX_BATCH_ANY; want NULL: any. out_dim (may be NULL): where it is. `axis` (may be NULL) leaves the environment, where it has

@@ -258,7 +258,7 @@ static void check_batch(const subject *s, const ax_kernel_options *options, uint
   enum { size = 3 };
   ax_program *kernel = traced(s, options), *mapped;
   int axes[3];
-  for (uint32_t i = 0; i < s->in_count; i++) axes[i] = (fixed >> i & 1) != 0 ? -1 : 0;
+  for (uint32_t i = 0; i < s->in_count; i++) axes[i] = (fixed >> i & 1) != 0 ? AX_NOT_MAPPED : 0;
   TEST_OK(ax_program_vmap(kernel, &(ax_vmap_options){.in_axes = axes, .size = size}, &mapped));
   test_random random = {seed};
   ax_tensor *in[3], *one[3], *all = NULL, *each = NULL;
@@ -381,7 +381,7 @@ static AX_BODY(on_mesh) {
 }
 
 static AX_BODY(mapped) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){0, -1}, .axis_name = "d"}, AX_CLOSURE(number_kernel, 2, 1, context), in, out);
+  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){0, AX_NOT_MAPPED}, .axis_name = "d"}, AX_CLOSURE(number_kernel, 2, 1, context), in, out);
 }
 
 static void test_axes(void **state) {

@@ -63,14 +63,14 @@ static AX_BODY(backwards_twice) {
 /* Batches of two, which are made here: dimensions in front, in the middle and behind. */
 static AX_BODY(batches) {
   ax_value many_x = ax_stack(2, (ax_value[]){in[0], in[2]}, 0), many_w = ax_stack(2, (ax_value[]){in[1], in[3]}, 2), middle_x = ax_moveaxis(many_x, 0, 1);
-  const int first[] = {1, -1}, second[] = {-1, 2}, both[] = {0, 2};
+  const int first[] = {1, AX_NOT_MAPPED}, second[] = {AX_NOT_MAPPED, 2}, both[] = {0, 2};
   ax_vmap(&(ax_vmap_options){.in_axes = first}, F(bent), (ax_value[]){middle_x, in[1]}, out);
   ax_vmap(&(ax_vmap_options){.in_axes = second}, F(bent), (ax_value[]){in[0], many_w}, out + 1);
   ax_vmap(&(ax_vmap_options){.in_axes = both}, F(bent), (ax_value[]){many_x, many_w}, out + 2);
 }
 static AX_BODY(batched_gradients) {
   ax_value many_x = ax_stack(2, (ax_value[]){in[0], in[2]}, 0), many_w = ax_stack(2, (ax_value[]){in[1], in[3]}, 2);
-  const int first[] = {0, -1}, second[] = {-1, 2}, both[] = {0, 2};
+  const int first[] = {0, AX_NOT_MAPPED}, second[] = {AX_NOT_MAPPED, 2}, both[] = {0, 2};
   ax_vmap(&(ax_vmap_options){.in_axes = first}, AX_CLOSURE(gradient, 2, 2, context), (ax_value[]){many_x, in[1]}, out);
   ax_vmap(&(ax_vmap_options){.in_axes = second}, AX_CLOSURE(gradient, 2, 2, context), (ax_value[]){in[0], many_w}, out + 2);
   ax_vmap(&(ax_vmap_options){.in_axes = both}, AX_CLOSURE(gradient, 2, 2, context), (ax_value[]){many_x, many_w}, out + 4);

@@ -23,17 +23,39 @@ static const char owner[] = "pmap";
 typedef struct mapping {
   const ax_pmap_options *options;
   ax_fn function;
+  ax_spec *out_specs; /* filled in when the results are there, whose ranks a dimension counted from the end needs */
 } mapping;
 
-static int axis_of(const int *axes, uint32_t i) { return axes != NULL ? axes[i] : 0; }
+static int given_axis(const int *axes, uint32_t i) { return axes != NULL ? axes[i] : 0; }
+
+/* Of an operand that find_size has looked at: the mapped dimension, or -1. */
+static int operand_axis(const mapping *m, uint32_t i, uint32_t rank) {
+  int axis;
+  return ax_mapped_dim(given_axis(m->options->in_axes, i), rank, &axis) ? axis : -1;
+}
+
+/* Split along `axis` over the mesh's one axis; whole for -1. */
+static ax_spec spec_along(int axis) {
+  ax_spec spec = {0};
+  if (axis < 0) return spec;
+  spec.rank = (uint32_t)axis + 1;
+  spec.count[axis] = 1;
+  return spec;
+}
 
 /* --- What runs on each device --- */
 
-static ax_value with_axis(ax_value result, uint32_t k, int axis) {
+static ax_value with_axis(const mapping *m, ax_value result, uint32_t k) {
   ax_type type = ax_typeof(result);
-  if (axis == -1 || ax_failed()) return result;
-  if (axis >= 0 && axis <= (int)type.rank) return ax_expand_dims(result, axis);
-  ax_fail(ax_error(AX_INVALID_ARGUMENT, "out_axes[%u]=%d of %s is out of range", k, axis, ax_type_string(&type, &ax_builder_current()->axes)));
+  const int given = given_axis(m->options->out_axes, k);
+  int axis;
+  if (ax_failed()) return result;
+  if (ax_mapped_dim(given, type.rank + 1, &axis)) {
+    if (axis < 0) return result;
+    if (axis < AX_MAX_RANK) m->out_specs[k] = spec_along(axis);
+    return ax_expand_dims(result, axis);
+  }
+  ax_fail(ax_error(AX_INVALID_ARGUMENT, "out_axes[%u]=%d of %s is out of range", k, given, ax_type_string(&type, &ax_builder_current()->axes)));
   return ax_poison;
 }
 
@@ -41,11 +63,11 @@ static void on_device(const ax_value *in, ax_value *out, void *context) {
   const mapping *m = context;
   ax_value *slices = ax_trace_alloc(m->function.in_count * sizeof slices[0]);
   for (uint32_t i = 0; i < m->function.in_count && slices != NULL; i++) {
-    const int64_t axis = axis_of(m->options->in_axes, i);
+    const int64_t axis = operand_axis(m, i, ax_typeof(in[i]).rank);
     slices[i] = axis < 0 ? in[i] : ax_squeeze(in[i], 1, &axis);
   }
   const ax_value *made = slices != NULL ? ax_builder_call(m->function, slices) : NULL;
-  for (uint32_t k = 0; k < m->function.out_count && made != NULL; k++) out[k] = with_axis(made[k], k, axis_of(m->options->out_axes, k));
+  for (uint32_t k = 0; k < m->function.out_count && made != NULL; k++) out[k] = with_axis(m, made[k], k);
 }
 
 /* --- How long the axis is --- */
@@ -54,9 +76,9 @@ static void on_device(const ax_value *in, ax_value *out, void *context) {
 static ax_status refuse_sizes(const ax_type *types, const mapping *m, const char *what) {
   ax_text text = {0};
   for (uint32_t i = 0; i < m->function.in_count; i++) {
-    int axis = axis_of(m->options->in_axes, i);
+    const int axis = operand_axis(m, i, types[i].rank);
     if (axis < 0) continue;
-    ax_text_add(&text, "%s in_axes[%u]=%d of %s has size %lld", text.length > 0 ? "," : "", i, axis,
+    ax_text_add(&text, "%s in_axes[%u]=%d of %s has size %lld", text.length > 0 ? "," : "", i, given_axis(m->options->in_axes, i),
                 ax_type_string(&types[i], &ax_builder_current()->axes), (long long)types[i].dims[axis]);
   }
   ax_status status = ax_error(AX_INVALID_ARGUMENT, "%s:%s", what, text.data != NULL ? text.data : "");
@@ -70,14 +92,14 @@ static ax_status find_size(const ax_type *types, const mapping *m, int64_t *size
   *size = -1;
   if (options->axis_size < 0) return ax_error(AX_INVALID_ARGUMENT, "axis_size is %lld", (long long)options->axis_size);
   for (uint32_t i = 0; i < m->function.in_count; i++) {
-    int axis = axis_of(options->in_axes, i);
-    if (axis == -1) continue;
-    if (axis < -1 || axis >= (int)types[i].rank)
-      return ax_error(AX_INVALID_ARGUMENT, "in_axes[%u]=%d of %s is out of range", i, axis, ax_type_string(&types[i], &ax_builder_current()->axes));
+    int axis;
+    if (!ax_mapped_dim(given_axis(options->in_axes, i), types[i].rank, &axis))
+      return ax_error(AX_INVALID_ARGUMENT, "in_axes[%u]=%d of %s is out of range", i, given_axis(options->in_axes, i),
+                      ax_type_string(&types[i], &ax_builder_current()->axes));
   }
   for (uint32_t i = 0; i < m->function.in_count; i++) {
-    int axis = axis_of(options->in_axes, i);
-    if (axis == -1) continue;
+    const int axis = operand_axis(m, i, types[i].rank);
+    if (axis < 0) continue;
     if (*size >= 0 && types[i].dims[axis] != *size) return refuse_sizes(types, m, "the mapped dimensions are not of one size");
     *size = types[i].dims[axis];
   }
@@ -147,23 +169,16 @@ static ax_status name_axis(const ax_pmap_options *options, char name[AX_MAX_NAME
 
 /* --- The function --- */
 
-/* Split along `axis` over the mesh's one axis; whole for -1. */
-static ax_spec spec_along(int axis) {
-  ax_spec spec = {0};
-  if (axis < 0 || axis >= AX_MAX_RANK) return spec; /* a result's is looked at where there is the result */
-  spec.rank = (uint32_t)axis + 1;
-  spec.count[axis] = 1;
-  return spec;
-}
-
 void ax_pmap(const ax_pmap_options *options, ax_fn function, const ax_value *in, ax_value *out) {
   const ax_pmap_options none = {0};
-  mapping m = {options != NULL ? options : &none, function};
+  mapping m = {options != NULL ? options : &none, function, NULL};
   in = ax_take_operands(in, function.in_count, out, function.out_count);
   ax_type *types = ax_types_of(owner, in, function.in_count);
   ax_spec *in_specs = ax_trace_alloc(function.in_count * sizeof in_specs[0]);
   ax_spec *out_specs = ax_trace_alloc(function.out_count * sizeof out_specs[0]);
   if (types == NULL || in_specs == NULL || out_specs == NULL) return;
+  if (function.out_count > 0) memset(out_specs, 0, function.out_count * sizeof out_specs[0]);
+  m.out_specs = out_specs;
   ax_shard_map_params params = {.mesh.count = 1, .unchecked = true, .out_specs = {function.out_count, out_specs}};
   ax_axis *axis = &params.mesh.axis[0];
   ax_status status = find_size(types, &m, &axis->size);
@@ -173,8 +188,7 @@ void ax_pmap(const ax_pmap_options *options, ax_fn function, const ax_value *in,
     ax_fail(ax_error_context(status, "%s: ", owner));
     return;
   }
-  for (uint32_t i = 0; i < function.in_count; i++) in_specs[i] = spec_along(axis_of(m.options->in_axes, i));
-  for (uint32_t k = 0; k < function.out_count; k++) out_specs[k] = spec_along(axis_of(m.options->out_axes, k));
+  for (uint32_t i = 0; i < function.in_count; i++) in_specs[i] = spec_along(operand_axis(&m, i, types[i].rank));
   ax_shard_map_trace(owner, &params, in_specs, AX_CLOSURE(on_device, function.in_count, function.out_count, &m), in, out);
 }
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/transform.h"
 #include "mesh/sharding.h"
 
 /* --- Reading --- */
@@ -203,8 +204,9 @@ ax_status ax_pmap_sharding_of(int64_t devices, int64_t axis_size, uint32_t rank,
   *out = (ax_pmap_sharding){0};
   if (axis_size < 1 || devices < 1 || devices % axis_size != 0)
     return ax_error(AX_INVALID_ARGUMENT, "pmap sharding: %lld devices are no multiple of an axis of %lld", (long long)devices, (long long)axis_size);
-  if (rank > AX_MAX_RANK || axis < -1 || axis >= (int)rank)
-    return ax_error(AX_INVALID_ARGUMENT, "pmap sharding: dimension %d of an array of %u", axis, rank);
+  const int given = axis;
+  if (rank > AX_MAX_RANK || !ax_mapped_dim(given, rank, &axis))
+    return ax_error(AX_INVALID_ARGUMENT, "pmap sharding: dimension %d of an array of %u", given, rank);
   ax_pmap_sharding made = {.mesh.count = 1, .spec.rank = rank};
   made.mesh.axis[0] = (ax_axis){.name = "s0", .size = axis_size};
   if (axis < 0) made.mesh.axis[0].name[0] = 'r';

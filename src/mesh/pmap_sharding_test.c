@@ -60,8 +60,9 @@ static void of_pmap(void **state) {
   } of[] = {
       {4, 4, 2, 0, "ShardingSpec((Unstacked(4), NoSharding()), (ShardedAxis(axis=0),))"},
       {8, 4, 3, 2, "ShardingSpec((NoSharding(), NoSharding(), Unstacked(4)), (ShardedAxis(axis=0), Replicated(replicas=2)))"},
-      {4, 4, 1, -1, "ShardingSpec((NoSharding(),), (Replicated(replicas=4),))"},
-      {8, 2, 0, -1, "ShardingSpec((), (Replicated(replicas=2), Replicated(replicas=4)))"},
+      {8, 4, 3, -1, "ShardingSpec((NoSharding(), NoSharding(), Unstacked(4)), (ShardedAxis(axis=0), Replicated(replicas=2)))"},
+      {4, 4, 1, AX_NOT_MAPPED, "ShardingSpec((NoSharding(),), (Replicated(replicas=4),))"},
+      {8, 2, 0, AX_NOT_MAPPED, "ShardingSpec((), (Replicated(replicas=2), Replicated(replicas=4)))"},
   };
   for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
     ax_pmap_sharding made, read = parsed(of[i].text);

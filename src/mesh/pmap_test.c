@@ -12,6 +12,8 @@
 #include "support/run.h"
 #include "support/tensor.h"
 
+enum { UNMAPPED = AX_NOT_MAPPED };
+
 enum { COUNT = 3 };
 
 static ax_value total(ax_value x) { return ax_reduce_sum(x, AX_ALL_DIMS, false); }
@@ -35,8 +37,8 @@ static void every_dimension(void **state) {
   double data[24];
   for (int i = 0; i < 24; i++) data[i] = i * 0.25 - 3;
   ax_tensor *x = test_tensor(type, data), *out[2];
-  for (int i = 0; i < 9; i++) {
-    way w = {i / 3, i % 3};
+  for (int i = 0; i < 18; i++) {
+    way w = {i % 9 / 3 - (i < 9 ? 0 : 3), i % 3 - (i < 9 ? 0 : 3)}; /* from the front, from the end */
     ax_program *program = test_trace(moved, &w, &type, 1, 2);
     test_run(program, &x, out);
     assert_true(test_same_tensors(out[0], out[1]));
@@ -211,8 +213,8 @@ static AX_BODY(numbers) {
 }
 static AX_BODY(counted) {
   const int64_t devices[] = {4, 0, 2};
-  const ax_pmap_options options = {.axis_name = "i", .in_axes = (int[]){-1}, .out_axes = (int[]){-1, 0, -1}, .axis_size = COUNT, .devices = devices,
-                                   .device_count = COUNT};
+  const ax_pmap_options options = {.axis_name = "i", .in_axes = (int[]){UNMAPPED}, .out_axes = (int[]){UNMAPPED, 0, UNMAPPED},
+                                   .axis_size = COUNT, .devices = devices, .device_count = COUNT};
   ax_pmap(&options, AX_FN(numbers, 1, 3), in, out);
 }
 
@@ -239,7 +241,7 @@ static AX_BODY(two_of_two) {
 }
 static AX_BODY(one_of_two) {
   ax_value made[2];
-  ax_pmap(&(ax_pmap_options){.axis_name = "i", .in_axes = (int[]){0, 0, -1}}, AX_FN(two_of_two, 3, 2), in, made);
+  ax_pmap(&(ax_pmap_options){.axis_name = "i", .in_axes = (int[]){0, 0, UNMAPPED}}, AX_FN(two_of_two, 3, 2), in, made);
   out[0] = made[0];
 }
 
@@ -331,33 +333,33 @@ static void refused(void **state) {
   static const int64_t negative[] = {3, -2, 1, 0}, twice[] = {3, 7, 3, 0}, three[] = {0, 1, 2};
   const ax_fn f = AX_FN(first, 4, 1);
   const refusal refusals[] = {
-      {{.in_axes = (int[]){0, 0, 0, -1}, .axis_name = ""}, f, "pmap: axis_name \"\" is not a name"},
-      {{.in_axes = (int[]){0, 0, 0, -1}, .axis_name = "a b"}, f, "pmap: axis_name \"a b\" is not a name"},
+      {{.in_axes = (int[]){0, 0, 0, UNMAPPED}, .axis_name = ""}, f, "pmap: axis_name \"\" is not a name"},
+      {{.in_axes = (int[]){0, 0, 0, UNMAPPED}, .axis_name = "a b"}, f, "pmap: axis_name \"a b\" is not a name"},
       {{.in_axes = (int[]){0, 0, 2, 0}}, f, "pmap: in_axes[2]=2 of f32[4,2] is out of range"},
-      {{.in_axes = (int[]){0, -2, 0, 0}}, f, "pmap: in_axes[1]=-2 of f32[4,4] is out of range"},
-      {{.in_axes = (int[]){0, 0, 1, -1}}, f,
+      {{.in_axes = (int[]){0, -3, 0, 0}}, f, "pmap: in_axes[1]=-3 of f32[4,4] is out of range"},
+      {{.in_axes = (int[]){0, 0, 1, UNMAPPED}}, f,
        "pmap: the mapped dimensions are not of one size: in_axes[0]=0 of f32[4] has size 4, in_axes[1]=0 of f32[4,4] has size 4, in_axes[2]=1 of "
        "f32[4,2] has size 2"},
-      {{.in_axes = (int[]){-1, -1, -1, -1}}, f, "pmap: in_axes maps no operand, and axis_size does not say how many devices there are"},
-      {{.in_axes = (int[]){-1, -1, -1, 0}}, f, "pmap: there is no device for mapped dimensions of size 0: in_axes[3]=0 of f32[0,2] has size 0"},
-      {{.in_axes = (int[]){0, 0, 0, -1}, .axis_size = 3}, f, "pmap: axis_size is 3: in_axes[0]=0 of f32[4] has size 4, in_axes[1]=0 of"},
-      {{.in_axes = (int[]){0, 0, 0, -1}, .axis_size = -3}, f, "pmap: axis_size is -3"},
-      {{.in_axes = (int[]){-1, 0, -1, -1}, .devices = three, .device_count = 3}, f, "pmap: 3 devices are given for an axis of 4: in_axes[1]=0 of f32[4,4]"},
-      {{.in_axes = (int[]){-1, 0, -1, -1}, .devices = three, .device_count = 1}, f, "pmap: 1 device is given for an axis of 4"},
-      {{.in_axes = (int[]){-1, 0, -1, -1}, .devices = negative, .device_count = 4}, f, "pmap: devices[1] is -2"},
-      {{.in_axes = (int[]){-1, 0, -1, -1}, .devices = twice, .device_count = 4}, f, "pmap: devices[0] and devices[2] are both 3"},
-      {{.in_axes = (int[]){-1, 0, -1, -1}, .device_count = 4}, f, "pmap: device_count is 4, but there are no devices"},
-      {{.in_axes = (int[]){-1, 0, -1, -1}, .devices = three}, f, "pmap: 0 devices are given for an axis of 4"},
-      {{.in_axes = (int[]){0, 0, 0, -1}, .out_axes = (int[]){1}}, f, "pmap: body: out_axes[0]=1 of f32[] is out of range"},
-      {{.in_axes = (int[]){-1, 0, -1, -1}, .out_axes = (int[]){-2}}, f, "pmap: body: out_axes[0]=-2 of f32[4] is out of range"},
-      {{.in_axes = (int[]){0, 0, 0, -1}, .axis_size = 4}, AX_FN(nothing, 4, 1), "pmap: body: out[0] was never set, but there is 1 result"},
-      {{.in_axes = (int[]){0, 0, 0, -1}}, AX_FN(NULL, 4, 1), "pmap: body: there is no function"},
-      {{.in_axes = (int[]){0, 0, 0, -1}}, AX_FN(sized, 4, 1), "axis \"nobody\""},
-      {{.in_axes = (int[]){-1, 0, -1, -1}, .axis_name = "i"}, AX_CLOSURE(in_itself, 4, 1, "i"),
+      {{.in_axes = (int[]){UNMAPPED, UNMAPPED, UNMAPPED, UNMAPPED}}, f, "pmap: in_axes maps no operand, and axis_size does not say how many devices there are"},
+      {{.in_axes = (int[]){UNMAPPED, UNMAPPED, UNMAPPED, 0}}, f, "pmap: there is no device for mapped dimensions of size 0: in_axes[3]=0 of f32[0,2] has size 0"},
+      {{.in_axes = (int[]){0, 0, 0, UNMAPPED}, .axis_size = 3}, f, "pmap: axis_size is 3: in_axes[0]=0 of f32[4] has size 4, in_axes[1]=0 of"},
+      {{.in_axes = (int[]){0, 0, 0, UNMAPPED}, .axis_size = -3}, f, "pmap: axis_size is -3"},
+      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .devices = three, .device_count = 3}, f, "pmap: 3 devices are given for an axis of 4: in_axes[1]=0 of f32[4,4]"},
+      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .devices = three, .device_count = 1}, f, "pmap: 1 device is given for an axis of 4"},
+      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .devices = negative, .device_count = 4}, f, "pmap: devices[1] is -2"},
+      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .devices = twice, .device_count = 4}, f, "pmap: devices[0] and devices[2] are both 3"},
+      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .device_count = 4}, f, "pmap: device_count is 4, but there are no devices"},
+      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .devices = three}, f, "pmap: 0 devices are given for an axis of 4"},
+      {{.in_axes = (int[]){0, 0, 0, UNMAPPED}, .out_axes = (int[]){1}}, f, "pmap: body: out_axes[0]=1 of f32[] is out of range"},
+      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .out_axes = (int[]){-3}}, f, "pmap: body: out_axes[0]=-3 of f32[4] is out of range"},
+      {{.in_axes = (int[]){0, 0, 0, UNMAPPED}, .axis_size = 4}, AX_FN(nothing, 4, 1), "pmap: body: out[0] was never set, but there is 1 result"},
+      {{.in_axes = (int[]){0, 0, 0, UNMAPPED}}, AX_FN(NULL, 4, 1), "pmap: body: there is no function"},
+      {{.in_axes = (int[]){0, 0, 0, UNMAPPED}}, AX_FN(sized, 4, 1), "axis \"nobody\""},
+      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .axis_name = "i"}, AX_CLOSURE(in_itself, 4, 1, "i"),
        "pmap: body: pmap: axis_name \"i\" is in use around this pmap"},
-      {{.in_axes = (int[]){-1, 0, -1, -1}, .axis_name = "i"}, AX_FN(with_devices, 4, 1),
+      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .axis_name = "i"}, AX_FN(with_devices, 4, 1),
        "pmap: body: pmap: devices are the outermost pmap's to give; around this one there is {i}"},
-      {{.in_axes = (int[]){-1, -1, -1, -1}, .axis_size = (int64_t)1 << 40}, f, "pmap: more than 2^31 devices"},
+      {{.in_axes = (int[]){UNMAPPED, UNMAPPED, UNMAPPED, UNMAPPED}, .axis_size = (int64_t)1 << 40}, f, "pmap: more than 2^31 devices"},
   };
   const ax_type types[] = {TEST_TYPE(AX_F32, 4), TEST_TYPE(AX_F32, 4, 4), TEST_TYPE(AX_F32, 4, 2), TEST_TYPE(AX_F32, 0, 2)};
   ax_program *program;

@@ -93,7 +93,7 @@ typedef struct level {
 
 static int *axes_at(const ax_spec *specs, uint32_t count, uint32_t axis) {
   int *axes = ax_trace_alloc(count * sizeof axes[0]);
-  for (uint32_t i = 0; i < count && axes != NULL; i++) axes[i] = (ax_spec_set(&specs[i]) >> axis & 1) ? 0 : -1;
+  for (uint32_t i = 0; i < count && axes != NULL; i++) axes[i] = (ax_spec_set(&specs[i]) >> axis & 1) ? 0 : AX_NOT_MAPPED;
   return axes;
 }
 

@@ -85,7 +85,7 @@ static void refused(void **state) {
     layout layout;
     const char *message;
   } bad[] = {
-      {{"a=2", "a -> ", NULL}, "out_axes[0] is -1, but result 0, f32[2,2], depends on a mapped input"},
+      {{"a=2", "a -> ", NULL}, "out_axes[0] is AX_NOT_MAPPED, but result 0, f32[2,2], depends on a mapped input"},
       {{"a=2", "b -> b", NULL}, "vtile: specs \"b -> b\": operand 0: spec \"b\": unknown axis \"b\""},
       {{"a=2", "a", NULL}, "vtile: specs \"a\""},
       {{"a=2", "a,a -> a", NULL}, "vtile: specs \"a,a -> a\""},

@@ -216,7 +216,7 @@ static ax_value placed(const batch_walk *w, uint32_t index, int want, int *dim) 
     return ax_poison;
   }
   if (*dim == -1 && is >= 0) {
-    ax_fail(ax_error(AX_INVALID_ARGUMENT, "vmap: out_axes[%u] is -1, but result %u, %s, depends on a mapped input",
+    ax_fail(ax_error(AX_INVALID_ARGUMENT, "vmap: out_axes[%u] is AX_NOT_MAPPED, but result %u, %s, depends on a mapped input",
                      index, index, ax_type_string(type, &w->walk.program->axes)));
     return ax_poison;
   }
@@ -322,6 +322,18 @@ static ax_status find_split(const ax_program *program, const ax_vmap_options *op
   return AX_OK;
 }
 
+bool ax_mapped_dim(int given, uint32_t rank, int *dim) {
+  *dim = given == AX_NOT_MAPPED ? -1 : given < 0 ? given + (int)rank : given;
+  return given == AX_NOT_MAPPED || (*dim >= 0 && *dim < (int)rank);
+}
+
+/* Of operand or result `index`, which has one more dimension outside than `inside`: where that is. */
+static ax_status batched_dim(const ax_program *program, const char *what, const int *given, uint32_t index, const ax_type *inside, int *dim) {
+  const int axis = given != NULL ? given[index] : 0;
+  if (ax_mapped_dim(axis, inside->rank + 1, dim)) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "vmap: %s[%u]=%d of %s is out of range", what, index, axis, ax_type_string(inside, &program->axes));
+}
+
 ax_status ax_program_vmap(const ax_program *program, const ax_vmap_options *options, ax_program **out) {
   ax_axes room;
   const ax_axes *split;
@@ -332,11 +344,11 @@ ax_status ax_program_vmap(const ax_program *program, const ax_vmap_options *opti
   int *axes = ax_calloc((size_t)program->in_count + program->out_count, sizeof axes[0]);
   if (axes == NULL) return ax_out_of_memory(((size_t)program->in_count + program->out_count) * sizeof axes[0]);
   int *want = axes + program->in_count;
-  for (uint32_t i = 0; i < program->in_count; i++) axes[i] = options->in_axes != NULL ? options->in_axes[i] : 0;
-  for (uint32_t i = 0; i < program->out_count; i++) want[i] = options->out_axes != NULL ? options->out_axes[i] : 0;
   ax_status status = AX_OK;
-  for (uint32_t i = 0; i < program->out_count && status == AX_OK; i++)
-    if (want[i] < -1) status = ax_error(AX_INVALID_ARGUMENT, "vmap: out_axes[%u]=%d is out of range", i, want[i]);
+  for (uint32_t i = 0; i < program->in_count && status == AX_OK; i++)
+    status = batched_dim(program, "in_axes", options->in_axes, i, program->types + i, &axes[i]);
+  for (uint32_t k = 0; k < program->out_count && status == AX_OK; k++)
+    status = batched_dim(program, "out_axes", options->out_axes, k, ax_program_out_type(program, k), &want[k]);
   if (status == AX_OK) status = batch(program, axes, options->size, options->axis_name, split, want, NULL, out);
   ax_free(axes);
   return status;

@@ -17,6 +17,7 @@ static int64_t member_index(const ax_tensor *whole, int dim, int64_t index, int6
 }
 
 static ax_tensor *member_of(const ax_tensor *whole, int dim, const ax_type *type, int64_t member) {
+  if (dim < 0 && dim != AX_NOT_MAPPED) dim += (int)whole->rank;
   if (dim < 0) {
     ax_tensor *copy;
     TEST_OK(ax_tensor_copy(whole, &copy));
@@ -29,7 +30,8 @@ static ax_tensor *member_of(const ax_tensor *whole, int dim, const ax_type *type
 }
 
 static ax_type batched(ax_type type, int dim) {
-  if (dim < 0) return type;
+  if (dim == AX_NOT_MAPPED) return type;
+  if (dim < 0) dim += (int)type.rank + 1;
   memmove(type.dims + dim + 1, type.dims + dim, (type.rank - (uint32_t)dim) * sizeof type.dims[0]);
   type.dims[dim] = size;
   type.rank++;
@@ -74,8 +76,9 @@ static void affine(const ax_value *in, ax_value *out, void *context) {
 static void like_a_loop(void **state) {
   (void)state;
   const ax_type types[] = {TEST_TYPE(AX_F64, 2, 3), TEST_TYPE(AX_F64, 3), TEST_SCALAR(AX_F64)};
-  const int in_axes[][3] = {{0, 0, 0}, {2, 1, -1}, {1, -1, -1}, {-1, 0, 0}, {-1, -1, 0}, {0, 1, 0}};
-  const int out_axes[][3] = {{0, 0, 0}, {2, 1, -1}, {1, 1, 0}, {0, 1, 0}, {2, 0, 0}, {1, 1, 0}};
+  enum { none = AX_NOT_MAPPED };
+  const int in_axes[][3] = {{0, 0, 0}, {2, 1, none}, {1, none, none}, {none, 0, 0}, {none, none, 0}, {0, 1, 0}, {-1, -2, none}, {-3, -1, -1}};
+  const int out_axes[][3] = {{0, 0, 0}, {2, 1, none}, {1, 1, 0}, {0, 1, 0}, {2, 0, 0}, {1, 1, 0}, {-1, -2, none}, {-2, -1, -1}};
   for (size_t i = 0; i < AX_COUNT(in_axes); i++) check_loop(affine, types, 3, in_axes[i], out_axes[i], 3);
 }
 
@@ -83,18 +86,18 @@ static void refusals(void **state) {
   (void)state;
   const ax_type types[] = {TEST_TYPE(AX_F64, 2, 3), TEST_TYPE(AX_F64, 3), TEST_SCALAR(AX_F64)};
   ax_program *program = test_trace(affine, NULL, types, 3, 3), *vmap;
-  const int bad[] = {0, 2, 0}, low[] = {0, -2, 0}, kept[] = {0, -1, 0}, far[] = {0, 0, 1};
+  const int bad[] = {0, 2, 0}, low[] = {0, -3, 0}, kept[] = {0, AX_NOT_MAPPED, 0}, far[] = {0, 0, 1};
   TEST_FAILS(ax_program_vmap(program, NULL, &vmap), AX_INVALID_ARGUMENT, "options");
   TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = bad, .size = size}, &vmap), AX_INVALID_ARGUMENT,
              "in_axes[1]=2 of f64[3] is out of range");
-  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = low, .size = size}, &vmap), AX_INVALID_ARGUMENT, "in_axes[1]=-2");
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = low, .size = size}, &vmap), AX_INVALID_ARGUMENT, "in_axes[1]=-3");
   static const char *const names[] = {"", "a,b", "9a", "_", "a b"};
   for (size_t i = 0; i < AX_COUNT(names); i++)
     TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.size = size, .axis_name = names[i]}, &vmap), AX_INVALID_ARGUMENT, "is not a name");
-  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = low, .size = size}, &vmap), AX_INVALID_ARGUMENT, "out_axes[1]=-2");
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = low, .size = size}, &vmap), AX_INVALID_ARGUMENT, "out_axes[1]=-3");
   TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = far, .size = size}, &vmap), AX_INVALID_ARGUMENT, "out_axes[2]=1 of f64[]");
   TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = kept, .size = size}, &vmap), AX_INVALID_ARGUMENT,
-             "out_axes[1] is -1, but result 1, f64[3], depends on a mapped input");
+             "out_axes[1] is AX_NOT_MAPPED, but result 1, f64[3], depends on a mapped input");
   TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.size = -1}, &vmap), AX_INVALID_ARGUMENT, "the size is -1");
   assert_null(vmap);
   ax_program_release(program);
@@ -118,7 +121,7 @@ static void named_axis(void **state) {
   ax_type type = TEST_SCALAR(AX_F64);
   type.spread.varying = 4; /* data */
   ax_program *program, *vmap;
-  const int out_axes[] = {-1, -1, -1, 0};
+  const int out_axes[] = {AX_NOT_MAPPED, AX_NOT_MAPPED, AX_NOT_MAPPED, 0};
   TEST_OK(ax_trace_on(&mesh, AX_FN(collective, 1, 4), &type, &program));
   TEST_OK(ax_program_vmap(program, &(ax_vmap_options){.out_axes = out_axes, .size = size, .axis_name = "i"}, &vmap));
   const ax_mesh *left = ax_program_axes(vmap);

@@ -187,7 +187,7 @@ static void plus_captured(const ax_value *in, ax_value *out, void *context) {
 }
 static void vmap_captures(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  const int in_axes[] = {0, -1}, out_axes[] = {0, -1};
+  const int in_axes[] = {0, AX_NOT_MAPPED}, out_axes[] = {0, AX_NOT_MAPPED};
   const ax_vmap_options options = {.in_axes = in_axes, .out_axes = out_axes};
   ax_value operands[] = {row(), in[0]}, c = in[1], made[2];
   ax_vmap(&options, AX_CLOSURE(plus_captured, 2, 2, &c), operands, made);
@@ -261,7 +261,7 @@ static void vmap_scalar(const ax_value *in, ax_value *out, void *context) {
   ax_vmap(&options, AX_CLOSURE(cube, 1, 1, context), in, out);
 }
 static void vmap_nothing(const ax_value *in, ax_value *out, void *context) {
-  const ax_vmap_options options = {.in_axes = (const int[]){-1}};
+  const ax_vmap_options options = {.in_axes = (const int[]){AX_NOT_MAPPED}};
   ax_vmap(&options, AX_CLOSURE(cube, 1, 1, context), in, out);
 }
 static void bad_body(const ax_value *in, ax_value *out, void *context) {

@@ -11,10 +11,11 @@ static ax_status unbatch(ax_type *types, uint32_t count, const int *in_axes, int
   if (given < 0) return ax_error(AX_INVALID_ARGUMENT, "vmap: the size is %lld", (long long)given);
   for (uint32_t i = 0; i < count; i++) {
     ax_type *type = &types[i];
-    int axis = in_axes != NULL ? in_axes[i] : 0;
-    if (axis == -1) continue;
-    if (axis < -1 || axis >= (int)type->rank)
-      return ax_error(AX_INVALID_ARGUMENT, "vmap: in_axes[%u]=%d of %s is out of range", i, axis, ax_type_string(type, ax_axes_here()));
+    int axis;
+    if (!ax_mapped_dim(in_axes != NULL ? in_axes[i] : 0, type->rank, &axis))
+      return ax_error(AX_INVALID_ARGUMENT, "vmap: in_axes[%u]=%d of %s is out of range", i, in_axes != NULL ? in_axes[i] : 0,
+                      ax_type_string(type, ax_axes_here()));
+    if (axis < 0) continue;
     if (*size < 0) {
       *size = type->dims[axis];
       first = i;
@@ -47,7 +48,7 @@ static ax_status add_axis(ax_mesh *axes, const char *name, int64_t size) {
 /* in_axes with the captured values, which are not mapped, in front. */
 static int *all_in_axes(const ax_body *f, const int *in_axes, uint32_t in_count) {
   int *all = ax_trace_alloc(((size_t)f->captured_count + in_count) * sizeof all[0]);
-  for (uint32_t i = 0; i < f->captured_count && all != NULL; i++) all[i] = -1;
+  for (uint32_t i = 0; i < f->captured_count && all != NULL; i++) all[i] = AX_NOT_MAPPED;
   for (uint32_t i = 0; i < in_count && all != NULL; i++) all[f->captured_count + i] = in_axes != NULL ? in_axes[i] : 0;
   return all;
 }

@@ -8,6 +8,8 @@
 #include "support/oom.h"
 #include "support/tensor.h"
 
+enum { UNMAPPED = AX_NOT_MAPPED };
+
 /* --- What runs on each device, of a mesh d=2, m=2: x T[3/m], w T[3]..; the specs are "m;" of x [6] and w [3], to results "m" and "" --- */
 
 static ax_value total(ax_value x) { return ax_reduce_sum(x, AX_ALL_DIMS, false); }
@@ -102,7 +104,7 @@ static void on_mesh(const ax_value *in, ax_value *out, void *context) {
 static void vmapped(const ax_value *in, ax_value *out, void *context) {
   const question *q = context;
   const ax_vmap_options options = {
-      .in_axes = (const int[]){1, q->mapped_weights ? 0 : -1}, .out_axes = (const int[]){1, 0}, .spmd_axis_name = q->split ? "d" : NULL};
+      .in_axes = (const int[]){1, q->mapped_weights ? 0 : UNMAPPED}, .out_axes = (const int[]){1, 0}, .spmd_axis_name = q->split ? "d" : NULL};
   ax_vmap(&options, AX_CLOSURE(on_mesh, 2, 2, context), in, out);
 }
 static void summed(const ax_value *in, ax_value *out, void *context) {
@@ -188,21 +190,21 @@ static void numbered(const ax_value *in, ax_value *out, void *context) {
 }
 static void sizes(const ax_value *in, ax_value *out, void *context) {
   ax_value cubes, products;
-  const int none[] = {-1};
+  const int none[] = {UNMAPPED};
   ax_vmap(&(ax_vmap_options){.in_axes = none, .size = 5}, AX_CLOSURE(cube, 1, 1, context), in, &cubes);
   ax_vmap(&(ax_vmap_options){.in_axes = none, .size = 4, .axis_name = "i"}, AX_CLOSURE(numbered, 1, 1, context), in, &products);
   out[0] = total(cubes);
   out[1] = total(products);
 }
 static void no_size(const ax_value *in, ax_value *out, void *context) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){-1}}, AX_CLOSURE(cube, 1, 1, context), in, out);
+  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){UNMAPPED}}, AX_CLOSURE(cube, 1, 1, context), in, out);
 }
 static void other_size(const ax_value *in, ax_value *out, void *context) {
   ax_value pair = ax_stack(AX_VALUES(in[0], in[0]), 0);
   ax_vmap(&(ax_vmap_options){.size = 3}, AX_CLOSURE(cube, 1, 1, context), &pair, out);
 }
 static void size_below(const ax_value *in, ax_value *out, void *context) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){-1}, .size = -2}, AX_CLOSURE(cube, 1, 1, context), in, out);
+  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){UNMAPPED}, .size = -2}, AX_CLOSURE(cube, 1, 1, context), in, out);
 }
 
 static void given_sizes(void **state) {

@@ -172,7 +172,7 @@ void derivatives() {
   auto mapped = [](value x) {
     value rows = axle::reshape(axle::iota(axle::f32, {6}), {2, 3});
     value sums = axle::vmap([](value row) { return reduce_sum(row); }, {rows});
-    value products = axle::vmap([](value column, value by) { return column * by; }, {rows, x}, {{1, -1}, {1}});
+    value products = axle::vmap([](value column, value by) { return column * by; }, {rows, x}, {{1, AX_NOT_MAPPED}, {1}});
     value means = axle::vmap([](value row) { return row - axle::pmean(row, "batch"); }, rows, {{}, {}, 0, "batch"});
     return std::tuple(sums, products, means);
   };
@@ -180,8 +180,8 @@ void derivatives() {
   auto on_devices = [](value x) {
     value rows = axle::reshape(axle::iota(axle::f32, {4}), {2, 2});
     value sums = axle::pmap([](value row) { return reduce_sum(row); }, {rows});
-    value products = axle::pmap([](value column, value by) { return column * by; }, {rows, x}, {{1, -1}, {1}});
-    value means = axle::pmap([](value row) { return row - axle::pmean(row, "batch"); }, rows, {{}, {-1}, "batch", 2, {1, 0}});
+    value products = axle::pmap([](value column, value by) { return column * by; }, {rows, x}, {{1, AX_NOT_MAPPED}, {1}});
+    value means = axle::pmap([](value row) { return row - axle::pmean(row, "batch"); }, rows, {{}, {AX_NOT_MAPPED}, "batch", 2, {1, 0}});
     return std::tuple(sums, products, means);
   };
   CHECK(computed(on_devices, {2}) == list{1, 5, 0, 2, 4, 6, -1, -1});

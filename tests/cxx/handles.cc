@@ -303,7 +303,7 @@ void programs() {
   product.verify();
   CHECK(product.grad({0, 1}).out_count() == 2 && product.grad().out_count() == 1 && product.value_and_grad().out_count() == 2);
   CHECK(product.jvp(axle::all_args).in_count() == 4 && product.vmap({{}, {}, 3}).in_type(0).rank == 2);
-  CHECK(product.vmap({{0, -1}, {}, 3}).in_type(1).rank == 1);
+  CHECK(product.vmap({{0, AX_NOT_MAPPED}, {}, 3}).in_type(1).rank == 1);
   axle::linearized split = product.linearize({0});
   CHECK(split.primal.out_count() == 1 + split.residual_count);
   std::uint32_t first = split.residual_count;

@@ -51,7 +51,7 @@ static AX_BODY(total) {
 }
 
 static AX_BODY(gradient) { ax_grad(AX_FN(total, 2, 1), AX_FIRST(1), in, out); }
-static AX_BODY(batch) { ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){0, -1}}, AX_FN(product, 2, 1), in, out); }
+static AX_BODY(batch) { ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){0, AX_NOT_MAPPED}}, AX_FN(product, 2, 1), in, out); }
 
 /* The first of the results. */
 static float run(ax_runtime *runtime, ax_fn function, const ax_type *types, const ax_host_array *arrays) {

@@ -134,11 +134,11 @@ static void map(typed_maker *m) {
   body b = body_of(m);
   ax_value in[4], out[2 * RESULTS];
   typed_held x = typed_some(m, 0);
-  int in_axes[] = {0, 0, -1, -1};
+  int in_axes[] = {0, 0, AX_NOT_MAPPED, AX_NOT_MAPPED};
   give(&b, (typed_held){stacked(x.own), m->unreduced ? stacked(x.whole) : x.own}, in, 0);
   uint32_t in_count = give(&b, typed_some(m, 0), in, 1);
   b.results = RESULTS;
-  for (uint32_t i = 0; i < 4; i++) in_axes[i] = i < width(m) ? 0 : -1;
+  for (uint32_t i = 0; i < 4; i++) in_axes[i] = i < width(m) ? 0 : AX_NOT_MAPPED;
   ax_vmap_options options = {.in_axes = in_axes, .size = LENGTH};
   if (m->mapped == NULL && typed_below(m, 3) != 0) b.maker.mapped = options.axis_name = "v";
   ax_vmap(&options, AX_CLOSURE(run, in_count, RESULTS * width(m), &b), in, out);

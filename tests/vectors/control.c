@@ -75,15 +75,15 @@ static void map(ax_function f, const int *in_axes, const ax_value *in, uint32_t 
 }
 #define AXES(...) ((const int[]){__VA_ARGS__})
 
-BODY(scan_vmap) { map(rnn, AXES(0, 1, -1), in, 3, out, 2); }
-BODY(scan_vmap_weights) { map(rnn, AXES(-1, -1, 0), in, 3, out, 2); }
+BODY(scan_vmap) { map(rnn, AXES(0, 1, AX_NOT_MAPPED), in, 3, out, 2); }
+BODY(scan_vmap_weights) { map(rnn, AXES(AX_NOT_MAPPED, AX_NOT_MAPPED, 0), in, 3, out, 2); }
 BODY(grad_of_start_and_weights) {
   ax_value made[3];
   ax_grad(AX_CLOSURE(loss, 3, 1, context), AX_FIRST(3), in, made);
   out[0] = made[0];
   out[1] = made[2];
 }
-BODY(scan_vmap_of_grad) { map(grad_of_start_and_weights, AXES(0, -1, -1), in, 3, out, 2); }
+BODY(scan_vmap_of_grad) { map(grad_of_start_and_weights, AXES(0, AX_NOT_MAPPED, AX_NOT_MAPPED), in, 3, out, 2); }
 
 /* --- cond --- */
 
@@ -105,9 +105,9 @@ BODY(cond_grad) {
   ax_value index = in[0];
   ax_grad(AX_CLOSURE(total_of_chosen, 2, 1, &index), AX_FIRST(2), in + 1, out);
 }
-BODY(cond_vmap) { map(cond, AXES(0, 0, -1), in, 3, out, 1); }
-BODY(switch_vmap) { map(switch_three, AXES(0, 0, -1), in, 3, out, 1); }
-BODY(switch_vmap_operands) { map(switch_three, AXES(-1, 0, -1), in, 3, out, 1); }
+BODY(cond_vmap) { map(cond, AXES(0, 0, AX_NOT_MAPPED), in, 3, out, 1); }
+BODY(switch_vmap) { map(switch_three, AXES(0, 0, AX_NOT_MAPPED), in, 3, out, 1); }
+BODY(switch_vmap_operands) { map(switch_three, AXES(AX_NOT_MAPPED, 0, AX_NOT_MAPPED), in, 3, out, 1); }
 
 typedef struct step_values {
   ax_value w, v;
@@ -154,7 +154,7 @@ BODY(bounded) {
   ax_while(AX_CLOSURE(below_bound, 2, 1, &bound), AX_CLOSURE(tanh_and_count, 2, 2, &bound), start, made);
   out[0] = made[1];
 }
-BODY(while_vmap) { map(bounded, AXES(0, -1), in, 2, out, 1); }
+BODY(while_vmap) { map(bounded, AXES(0, AX_NOT_MAPPED), in, 2, out, 1); }
 BODY(while_vmap_each) { map(bounded, NULL, in, 2, out, 1); }
 
 /* --- On meshes --- */
@@ -300,7 +300,7 @@ BODY(fori_loop) {
 }
 
 BODY(fori_loop_vmap) {
-  const int in_axes[] = {0, -1};
+  const int in_axes[] = {0, AX_NOT_MAPPED};
   ax_vmap(&(ax_vmap_options){.in_axes = in_axes}, AX_FN(fori_loop, 2, 2), in, out);
 }
 

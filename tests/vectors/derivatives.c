@@ -1,6 +1,8 @@
 /* vjp, linearize, Jacobians and Hessians, and vmap split over a mesh: derivatives.py says the same in JAX. */
 #include "vectors/vectors.h"
 
+enum { UNMAPPED = AX_NOT_MAPPED };
+
 #define LINES "d=2 d=4 d=8"
 #define GRID "a=4,b=2"
 
@@ -106,16 +108,16 @@ BODY(jacrev_switch) { ax_jacrev(AX_CLOSURE(branch, 3, 1, context), AX_ALL_ARGS, 
 
 BODY(jacrev_first) { ax_jacrev(first_fn, AX_ARGS(0), in, out); }
 BODY(vmap_of_jacrev) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, -1, -1}}, AX_CLOSURE(jacrev_first, 3, 1, context), in, out);
+  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED, UNMAPPED}}, AX_CLOSURE(jacrev_first, 3, 1, context), in, out);
 }
 BODY(hvp_first) { ax_hvp(loss_fn, AX_ARGS(0), in, in + 3, NULL, out); }
-BODY(vmap_of_hvp) { ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, -1, -1, 0}}, AX_CLOSURE(hvp_first, 4, 1, context), in, out); }
+BODY(vmap_of_hvp) { ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED, UNMAPPED, 0}}, AX_CLOSURE(hvp_first, 4, 1, context), in, out); }
 
 BODY(centred) {
   ax_value y = ax_tanh(ax_mul(in[0], in[1]));
   out[0] = ax_sub(y, ax_pmean(y, "i"));
 }
-static const ax_vmap_options members = {.in_axes = (const int[]){0, -1}, .axis_name = "i"};
+static const ax_vmap_options members = {.in_axes = (const int[]){0, UNMAPPED}, .axis_name = "i"};
 BODY(all_centred) { ax_vmap(&members, AX_CLOSURE(centred, 2, 1, context), in, out); }
 BODY(jacfwd_of_vmap_named) { ax_jacfwd(AX_CLOSURE(all_centred, 2, 1, context), AX_ALL_ARGS, in, out); }
 BODY(jacrev_centred) { ax_jacrev(AX_CLOSURE(centred, 2, 1, context), AX_FIRST(1), in, out); }
@@ -170,17 +172,17 @@ BODY(on_b) {
 }
 BODY(over_b) { ax_shard_map(&variant(context)->mesh, "b; -> ; b", AX_FN(on_b, 2, 2), in, out); }
 BODY(split) {
-  const ax_vmap_options options = {.in_axes = (int[]){1, -1}, .out_axes = (int[]){0, 1}, .spmd_axis_name = "a"};
+  const ax_vmap_options options = {.in_axes = (int[]){1, UNMAPPED}, .out_axes = (int[]){0, 1}, .spmd_axis_name = "a"};
   ax_vmap(&options, AX_CLOSURE(over_b, 2, 2, context), in, out);
 }
 
 BODY(sum_of_products) { out[0] = total(ax_mul(ax_tanh(in[0]), in[1])); }
 BODY(over_all) { ax_shard_map(&variant(context)->mesh, " -> ", AX_FN(sum_of_products, 2, 1), in, out); }
 BODY(split_over_b) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, -1}, .spmd_axis_name = "b"}, AX_CLOSURE(over_all, 2, 1, context), in, out);
+  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED}, .spmd_axis_name = "b"}, AX_CLOSURE(over_all, 2, 1, context), in, out);
 }
 BODY(split_twice) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, -1}, .spmd_axis_name = "a"}, AX_CLOSURE(split_over_b, 2, 1, context), in, out);
+  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED}, .spmd_axis_name = "a"}, AX_CLOSURE(split_over_b, 2, 1, context), in, out);
 }
 
 BODY(scan_step) { /* w, c, s */
@@ -196,10 +198,10 @@ BODY(scan_on_b) {
 }
 BODY(scan_over_b) { ax_shard_map(&variant(context)->mesh, "b; -> b; ", AX_FN(scan_on_b, 2, 2), in, out); }
 BODY(split_scan) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, -1}, .spmd_axis_name = "a"}, AX_CLOSURE(scan_over_b, 2, 2, context), in, out);
+  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED}, .spmd_axis_name = "a"}, AX_CLOSURE(scan_over_b, 2, 2, context), in, out);
 }
 
-static const ax_vmap_options columns = {.in_axes = (const int[]){1, -1}, .spmd_axis_name = "a"};
+static const ax_vmap_options columns = {.in_axes = (const int[]){1, UNMAPPED}, .spmd_axis_name = "a"};
 BODY(first_over_b) {
   ax_value made[2];
   over_b(in, made, context);
@@ -215,7 +217,7 @@ BODY(jacobian_over_b) { ax_jacrev(AX_CLOSURE(first_over_b, 2, 1, context), AX_FI
 BODY(split_jacobian) { ax_vmap(&columns, AX_CLOSURE(jacobian_over_b, 2, 1, context), in, out); }
 
 BODY(own_square) { out[0] = square(in[0]); }
-BODY(unmapped) { ax_vmap(&(ax_vmap_options){.in_axes = (int[]){-1}, .size = 3}, AX_CLOSURE(own_square, 1, 1, context), in, out); }
+BODY(unmapped) { ax_vmap(&(ax_vmap_options){.in_axes = (int[]){UNMAPPED}, .size = 3}, AX_CLOSURE(own_square, 1, 1, context), in, out); }
 
 #define OUTSIDE "operations stand outside the shard_map, on sharded values, or the case lays its operands out itself"
 #define FLOAT "f32 f64"

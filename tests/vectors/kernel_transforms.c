@@ -51,7 +51,7 @@ static void vmap(const kernel *k, const ax_value *in, ax_value *out) { mapped(in
 /* Its left operand inside, the right one around. */
 static void vmap_twice(const kernel *k, const ax_value *in, ax_value *out) {
   const ax_fn inner = {mapped, 2, 1, (void *)(uintptr_t)(const void *)k};
-  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){-1, 0}}, inner, in, out);
+  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){AX_NOT_MAPPED, 0}}, inner, in, out);
 }
 
 /* --- Index maps --- */
@@ -162,14 +162,14 @@ static AX_BODY(halved) {
   X(edges_vmap, FLOATS, "vj", 1, 1, vmap, EDGES, AXES(2), .out_axis = 1)                         \
   X(product_grad, FLOATS, "v", 3, 2, gradient, PRODUCT)                                          \
   X(product_vmap, FLOATS, "v", 2, 1, vmap, PRODUCT, AXES(0, 0))                                  \
-  X(product_vmap_left, FLOATS, "v", 2, 1, vmap, PRODUCT, AXES(0, -1))                            \
-  X(product_vmap_twice, FLOATS, "v", 2, 1, vmap_twice, PRODUCT, AXES(0, -1))                     \
+  X(product_vmap_left, FLOATS, "v", 2, 1, vmap, PRODUCT, AXES(0, AX_NOT_MAPPED))                            \
+  X(product_vmap_twice, FLOATS, "v", 2, 1, vmap_twice, PRODUCT, AXES(0, AX_NOT_MAPPED))                     \
   X(rows, FLOATS, "vj", 1, 1, value, ROWS)                                                       \
   X(rows_grad, FLOATS, "v", 2, 1, gradient, ROWS)                                                \
   X(rows_vmap, FLOATS, "vj", 1, 1, vmap, ROWS, AXES(0))                                          \
   X(scale, FLOATS, "vj", 2, 1, value, SCALE)                                                     \
   X(scale_grad, FLOATS, "v", 3, 2, gradient, SCALE)                                              \
-  X(scale_vmap_right, FLOATS, "vj", 2, 1, vmap, SCALE, AXES(-1, 0))                              \
+  X(scale_vmap_right, FLOATS, "vj", 2, 1, vmap, SCALE, AXES(AX_NOT_MAPPED, 0))                              \
   X(in_place_vmap, "f32 s32", "v", 1, 1, vmap, IN_PLACE, AXES(0))                                \
   X(in_place_grad, FLOATS, "v", 2, 1, gradient, IN_PLACE)                                        \
   X(mask, FLOATS, "v", 1, 1, value, MASK)                                                        \

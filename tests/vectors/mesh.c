@@ -50,7 +50,7 @@ BODY(vmap_inside) {
 }
 
 BODY(vmap_of_grad_inside) {
-  const int mapped[] = {-1, 0};
+  const int mapped[] = {AX_NOT_MAPPED, 0};
   ax_vmap(&(ax_vmap_options){.in_axes = mapped}, AX_CLOSURE(grad_without_mean, 2, 1, context), in, out);
 }
 
@@ -76,7 +76,7 @@ BODY(shard_map_around) {
   out[0] = ax_add(ax_exp(ax_neg(sum)), ax_full_like(sum, 1));
 }
 
-static const int columns[] = {1, -1};
+static const int columns[] = {1, AX_NOT_MAPPED};
 BODY(shard_map_vmap) { ax_vmap(&(ax_vmap_options){.in_axes = columns}, AX_CLOSURE(scaled_sum, 2, 1, context), in, out); }
 
 BODY(squares_of_columns) {

@@ -3,13 +3,15 @@
 
 #include "vectors/vectors.h"
 
+enum { UNMAPPED = AX_NOT_MAPPED };
+
 #define LINES "d=2 d=4 d=8"
 #define GRID "a=4,b=2"
 
 static ax_value total(ax_value x) { return ax_reduce_sum(x, AX_ALL_DIMS, false); }
 static int64_t devices(void *context) { return ax_mesh_devices(&((const vector_variant *)context)->mesh); }
 
-static const int first[] = {0, -1};
+static const int first[] = {0, UNMAPPED};
 static const ax_pmap_options by_rows = {.axis_name = "d"}, first_by_rows = {.axis_name = "d", .in_axes = first};
 
 /* --- What is mapped where --- */
@@ -21,7 +23,7 @@ BODY(three) {
   out[3] = ax_mul(total(in[2]), in[1]);
 }
 BODY(mapped) {
-  const ax_pmap_options options = {.axis_name = "d", .in_axes = (int[]){0, -1, 1}, .out_axes = (int[]){1, 0, -1, 0}};
+  const ax_pmap_options options = {.axis_name = "d", .in_axes = (int[]){0, UNMAPPED, 1}, .out_axes = (int[]){1, 0, UNMAPPED, 0}};
   ax_pmap(&options, AX_FN(three, 3, 4), in, out);
 }
 
@@ -42,7 +44,7 @@ BODY(sums) {
   ax_pmap(&options, AX_FN(product_and_mean, 2, 2), in, out);
 }
 BODY(sum_once) {
-  const ax_pmap_options options = {.axis_name = "d", .in_axes = first, .out_axes = (int[]){-1, -1}};
+  const ax_pmap_options options = {.axis_name = "d", .in_axes = first, .out_axes = (int[]){UNMAPPED, UNMAPPED}};
   ax_pmap(&options, AX_FN(product_and_sum, 2, 2), in, out);
 }
 
@@ -80,7 +82,7 @@ BODY(step_on_one) {
   out[1] = made[0];
 }
 BODY(step) {
-  const ax_pmap_options options = {.axis_name = "d", .in_axes = (int[]){-1, 0, 0}, .out_axes = (int[]){-1, -1}};
+  const ax_pmap_options options = {.axis_name = "d", .in_axes = (int[]){UNMAPPED, 0, 0}, .out_axes = (int[]){UNMAPPED, UNMAPPED}};
   ax_pmap(&options, AX_FN(step_on_one, 3, 2), in, out);
 }
 
@@ -100,7 +102,7 @@ BODY(grad_of_loss_once) { ax_grad(AX_CLOSURE(loss_once, 2, 1, context), AX_FIRST
 BODY(product_with) { out[0] = times_sum(in[0], *(const ax_value *)context); }
 BODY(captured) { ax_pmap(&by_rows, AX_CLOSURE(product_with, 1, 1, &in[1]), in, out); }
 
-static const int around_w[] = {0, -1, 0};
+static const int around_w[] = {0, UNMAPPED, 0};
 static const ax_pmap_options with_tangent = {.axis_name = "d", .in_axes = around_w};
 BODY(jvp_on_one) { ax_jvp(AX_CLOSURE(product_with, 1, 1, &in[1]), AX_FIRST(1), in, in + 2, out, out + 1); }
 BODY(jvp_inside) { ax_pmap(&with_tangent, AX_FN(jvp_on_one, 3, 2), in, out); }
@@ -167,11 +169,11 @@ BODY(innermost) {
   out[2] = ax_mul(ax_convert_element_type(ax_axis_index("a"), AX_F32), x);
 }
 BODY(inner) {
-  const ax_pmap_options options = {.axis_name = "b", .in_axes = (int[]){1, 0}, .out_axes = (int[]){0, -1, 0}};
+  const ax_pmap_options options = {.axis_name = "b", .in_axes = (int[]){1, 0}, .out_axes = (int[]){0, UNMAPPED, 0}};
   ax_pmap(&options, AX_FN(innermost, 2, 3), in, out);
 }
 BODY(nested) {
-  const ax_pmap_options options = {.axis_name = "a", .in_axes = first, .out_axes = (int[]){1, 0, -1}};
+  const ax_pmap_options options = {.axis_name = "a", .in_axes = first, .out_axes = (int[]){1, 0, UNMAPPED}};
   ax_pmap(&options, AX_FN(inner, 2, 3), in, out);
 }
 

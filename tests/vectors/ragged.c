@@ -3,6 +3,8 @@
 
 #include "vectors/vectors.h"
 
+enum { UNMAPPED = AX_NOT_MAPPED };
+
 #define MESHES "d=2 d=4 d=8 a=4,b=2:a,b a=4,b=2:b,a a=4,b=2:b a=4,b=2:a"
 #define FEW "d=4 a=4,b=2:b,a a=4,b=2:a"
 #define FOURS "d=4 a=4,b=2:a"
@@ -36,12 +38,12 @@ static void step(const ax_value *in, ax_value *out, void *context) {
 BODY(in_scan) { ax_scan(AX_CLOSURE(step, 2, 2, &((around){in, axes_of(context)})), 2, 3, false, in, out); }
 
 BODY(mapped_arrays) {
-  const ax_vmap_options options = {.in_axes = (int[]){2, 1, -1, -1, -1, -1}, .out_axes = (int[]){1}};
+  const ax_vmap_options options = {.in_axes = (int[]){2, 1, UNMAPPED, UNMAPPED, UNMAPPED, UNMAPPED}, .out_axes = (int[]){1}};
   ax_vmap(&options, AX_CLOSURE(ragged, OPERANDS, 1, context), in, out);
 }
 BODY(mapped_all) { ax_vmap(NULL, AX_CLOSURE(ragged, OPERANDS, 1, context), in, out); }
 BODY(mapped_tables) {
-  const ax_vmap_options options = {.in_axes = (int[]){-1, -1, 0, 0, 0, 0}};
+  const ax_vmap_options options = {.in_axes = (int[]){UNMAPPED, UNMAPPED, 0, 0, 0, 0}};
   ax_vmap(&options, AX_CLOSURE(ragged, OPERANDS, 1, context), in, out);
 }
 
@@ -62,7 +64,7 @@ static void tell(const ax_value *in, ax_value *out, void *context) {
 BODY(pbroadcast_dynamic) { out[0] = told(context, in[0], in[1]); }
 BODY(pbroadcast_dynamic_scan) { ax_scan(AX_CLOSURE(tell, 1, 1, &((teller){context, in[0], in[1]})), 1, 3, false, in, out); }
 BODY(pbroadcast_dynamic_vmap) {
-  const ax_vmap_options options = {.in_axes = (int[]){1, -1}, .out_axes = (int[]){1}};
+  const ax_vmap_options options = {.in_axes = (int[]){1, UNMAPPED}, .out_axes = (int[]){1}};
   ax_vmap(&options, AX_CLOSURE(pbroadcast_dynamic, 2, 1, context), in, out);
 }
 

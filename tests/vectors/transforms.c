@@ -131,10 +131,10 @@ static void map(ax_function f, void *context, const int *in_axes, const int *out
 BODY(add_two) { out[0] = ax_add(in[0], in[1]); }
 BODY(multiply) { out[0] = ax_mul(in[0], in[1]); }
 BODY(matmul) { out[0] = ax_matmul(in[0], in[1]); }
-BODY(multiply_each) { map(multiply, context, AXES(-1, 0), NULL, in, 2, out, 1); }
-BODY(vmap) { map(add_two, context, AXES(0, -1), NULL, in, 2, out, 1); }
+BODY(multiply_each) { map(multiply, context, AXES(AX_NOT_MAPPED, 0), NULL, in, 2, out, 1); }
+BODY(vmap) { map(add_two, context, AXES(0, AX_NOT_MAPPED), NULL, in, 2, out, 1); }
 BODY(vmap_axes) { map(matmul, context, AXES(1, 2), AXES(1), in, 2, out, 1); }
-BODY(vmap_twice) { map(multiply_each, context, AXES(0, -1), NULL, in, 2, out, 1); }
+BODY(vmap_twice) { map(multiply_each, context, AXES(0, AX_NOT_MAPPED), NULL, in, 2, out, 1); }
 
 BODY(reductions) {
   out[0] = ax_reduce_sum(in[0], AX_DIMS(0), false);
@@ -158,20 +158,20 @@ BODY(vmap_shape) { map(shapes, context, AXES(2, 0), NULL, in, 2, out, 7); }
 
 BODY(dynamic_slice) { out[0] = ax_dynamic_slice(in[0], in + 1, LIST(2)); }
 BODY(vmap_dynamic_slice) { map(dynamic_slice, context, AXES(0, 0), NULL, in, 2, out, 1); }
-BODY(vmap_dynamic_slice_index) { map(dynamic_slice, context, AXES(-1, 0), NULL, in, 2, out, 1); }
+BODY(vmap_dynamic_slice_index) { map(dynamic_slice, context, AXES(AX_NOT_MAPPED, 0), NULL, in, 2, out, 1); }
 
 BODY(dynamic_update_slice) { out[0] = ax_dynamic_update_slice(in[0], in[1], in + 2); }
-BODY(vmap_dynamic_update_slice) { map(dynamic_update_slice, context, AXES(-1, 1, 0), NULL, in, 3, out, 1); }
+BODY(vmap_dynamic_update_slice) { map(dynamic_update_slice, context, AXES(AX_NOT_MAPPED, 1, 0), NULL, in, 3, out, 1); }
 
-BODY(vmap_dot_left) { map(matmul, context, AXES(0, -1), NULL, in, 2, out, 1); }
-BODY(vmap_dot_right) { map(matmul, context, AXES(-1, 1), AXES(2), in, 2, out, 1); }
+BODY(vmap_dot_left) { map(matmul, context, AXES(0, AX_NOT_MAPPED), NULL, in, 2, out, 1); }
+BODY(vmap_dot_right) { map(matmul, context, AXES(AX_NOT_MAPPED, 1), AXES(2), in, 2, out, 1); }
 
 BODY(one_example) {
   ax_value operands[] = {in[0], in[1], ax_expand_dims(in[2], 0), ax_expand_dims(in[3], 0)};
   mlp_loss(operands, out, context);
 }
 BODY(grad_of_one) { ax_grad(AX_CLOSURE(one_example, 4, 1, context), AX_FIRST(2), in, out); }
-BODY(vmap_of_grad) { map(grad_of_one, context, AXES(-1, -1, 0, 0), NULL, in, 4, out, 2); }
+BODY(vmap_of_grad) { map(grad_of_one, context, AXES(AX_NOT_MAPPED, AX_NOT_MAPPED, 0, 0), NULL, in, 4, out, 2); }
 
 BODY(distance) {
   const ax_value *w = context;

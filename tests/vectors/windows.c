@@ -35,12 +35,12 @@ static ax_value mapped(ax_value x, ax_value w, int left, int right, const ax_con
 }
 #define MAPPED(name, left, right, ...) \
   static ax_value name(ax_value x, ax_value w) { return mapped(x, w, left, right, &(ax_conv_options){__VA_ARGS__}); }
-MAPPED(conv_map_left, 0, -1, .strides = LIST(2), .padding = "SAME")
-MAPPED(conv_map_right, -1, 3, .padding = "SAME")
+MAPPED(conv_map_left, 0, AX_NOT_MAPPED, .strides = LIST(2), .padding = "SAME")
+MAPPED(conv_map_right, AX_NOT_MAPPED, 3, .padding = "SAME")
 MAPPED(conv_map_both, 1, 0, .padding = "VALID")
 MAPPED(conv_map_groups, 2, 1, .feature_group_count = 2)
-MAPPED(conv_map_right_groups, -1, 0, .feature_group_count = 2)
-MAPPED(conv_map_left_batches, 1, -1, .batch_group_count = 2)
+MAPPED(conv_map_right_groups, AX_NOT_MAPPED, 0, .feature_group_count = 2)
+MAPPED(conv_map_left_batches, 1, AX_NOT_MAPPED, .batch_group_count = 2)
 MAPPED(conv_map_both_batches, 0, 0, .batch_group_count = 2)
 
 #define WINDOW(name, how, window, ...) \

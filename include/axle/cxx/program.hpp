@@ -9,9 +9,9 @@ namespace axle {
 inline namespace AXLE_ERRORS_ {
 
 struct linearized;
-/* As ax_vmap_options: vmap(f, {x, w}, {{0, -1}}). */
+/* As ax_vmap_options: vmap(f, {x, w}, {{0, AX_NOT_MAPPED}}). */
 struct vmap_options {
-  std::vector<int> in_axes = {}, out_axes = {};       /* empty: all 0; -1: not mapped */
+  std::vector<int> in_axes = {}, out_axes = {};       /* empty: all 0; AX_NOT_MAPPED: none */
   std::int64_t size = 0;                              /* of the mapped dimensions; of a function 0: as the operands have it */
   std::string axis_name = {}, spmd_axis_name = {};    /* empty: none */
 

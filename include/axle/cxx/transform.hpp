@@ -222,9 +222,9 @@ auto vtile(const mesh &mesh, const std::string &specs, F &&body, const values &i
 
 /* --- pmap --- */
 
-/* As ax_pmap_options: pmap(f, {x, w}, {{0, -1}}). */
+/* As ax_pmap_options: pmap(f, {x, w}, {{0, AX_NOT_MAPPED}}). */
 struct pmap_options {
-  std::vector<int> in_axes = {}, out_axes = {}; /* empty: all 0; -1: not mapped */
+  std::vector<int> in_axes = {}, out_axes = {}; /* empty: all 0; AX_NOT_MAPPED: none */
   std::string axis_name = {};                   /* empty: one that nothing else has */
   std::int64_t axis_size = 0;                   /* 0: as the operands have it */
   std::vector<std::int64_t> devices = {};       /* empty: the first there are */
