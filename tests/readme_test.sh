@@ -1,13 +1,13 @@
 #!/bin/sh
-# The README shows what examples/hello prints, and its program is that one's lines, in order.
+# The README's program has the lines of examples/hello.c, in order, and the block below it is what examples/hello prints.
 set -u
 awk '/^```c$/ { inside = 1; next } /^```$/ { inside = 0 } inside' README.md |
   awk 'NR == FNR { have[++count] = $0; next }
        { while (at < count && have[++at] != $0) continue
          if (have[at] != $0) { print "README.md: this line is not in examples/hello.c, or not here: " $0; exit 1 } }' examples/hello.c - || exit 1
-shown=$(awk '/^```$/ && inside { exit } inside { print } /^```$/ { getline; if (/^\{ lambda/) { inside = 1; print } }' README.md)
+shown=$(awk '/^```c$/ { program = 1; next } /^```$/ && program { if (++fences == 3) exit; next } fences == 2' README.md)
 printed=$("$AXLE_BUILD/examples/hello" | sed 's/ *$//')
-[ "$shown" = "$printed" ] && exit 0
+[ -n "$shown" ] && [ "$shown" = "$printed" ] && exit 0
 echo "README.md shows:"
 echo "$shown"
 echo "examples/hello prints:"
