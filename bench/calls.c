@@ -34,6 +34,7 @@ void calls(char **arguments) {
     types[i] = AX_TYPE(AX_F32, 8);
     specs[i] = "d";
   }
-  job j = job_create(&(job_function){each ? one_more_each : sum_of_all, &count, "d=8", count, each ? count : 1, types, specs, specs}, 0);
+  job j = job_create(
+      &(job_function){each ? one_more_each : sum_of_all, &count, "d=8", count, each ? count : 1, types, specs, specs}, 0);
   bench_serve(job_run, &j, 1);
 }

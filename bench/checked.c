@@ -38,7 +38,8 @@ static void gather(const ax_value *in, ax_value *out, void *context) {
   ax_copy_start(in[0], ax_ref_at(in[1], me), &(ax_copy_options){.received = &in[2]});
   ax_copy_wait(in[2], in[0]);
   for (int64_t i = 0; i < n - 1; i++) {
-    ax_value block = ax_ref_at(in[1], neighbour(me, -i, n)), sent = ax_ref_at(in[3], ax_integer(i)), received = ax_ref_at(in[4], ax_integer(i));
+    ax_value block = ax_ref_at(in[1], neighbour(me, -i, n)), sent = ax_ref_at(in[3], ax_integer(i)),
+             received = ax_ref_at(in[4], ax_integer(i));
     ax_copy_start(block, block, &(ax_copy_options){.sent = &sent, .received = &received, .to = &to});
     ax_copy_wait(sent, block);
     ax_copy_wait(received, block);
@@ -49,7 +50,9 @@ static void kernel(const ax_value *in, ax_value *out, void *context) {
   const ring *r = context;
   const int64_t steps[] = {r->devices - 1};
   const ax_core_mesh core = {.core = "tensorcore"};
-  const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}, {.type = ax_dma_semaphore_type(1, steps)}, {.type = ax_dma_semaphore_type(1, steps)}};
+  const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)},
+                                {.type = ax_dma_semaphore_type(1, steps)},
+                                {.type = ax_dma_semaphore_type(1, steps)}};
   const ax_kernel_options options = {.name = "ring", .scratch_count = 3, .scratch = scratch};
   const ax_type type = AX_TYPE(AX_F32, r->devices, rows, columns);
   ax_mpmd_map(1, &core, &AX_CLOSURE(gather, 5, 0, (void *)r), &options, 1, in, 1, &type, out);
@@ -78,7 +81,8 @@ static void repeat(void *context, int64_t count) {
   }
 }
 
-/* checked prove|state|state_limit|bytes|bytes_limit DEVICES: seconds of a proof; seconds and bytes of a state where each interleaving is gone through */
+/* checked prove|state|state_limit|bytes|bytes_limit DEVICES: seconds of a proof; seconds and bytes of a state where each
+   interleaving is gone through */
 void checked(char **arguments) {
   ring r = {.devices = atoll(arguments[1])};
   char mesh[32];
@@ -91,5 +95,8 @@ void checked(char **arguments) {
   r.options.exhaustive = true;
   repeat(&r, 1);
   bench_wait();
-  bench_answer(strcmp(what, "state") == 0 ? r.state_seconds : strcmp(what, "bytes") == 0 ? r.state_bytes : strcmp(what, "state_limit") == 0 ? 1e-4 : 1024);
+  bench_answer(strcmp(what, "state") == 0         ? r.state_seconds
+               : strcmp(what, "bytes") == 0       ? r.state_bytes
+               : strcmp(what, "state_limit") == 0 ? 1e-4
+                                                  : 1024);
 }

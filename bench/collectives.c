@@ -187,7 +187,8 @@ void repeated_on_grid(char **arguments) {
   int64_t bytes = atoll(arguments[0]);
   repetition r = {sum_of_columns, bytes < 1 << 16 ? scan_length : scan_length / 10};
   ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){many * bytes / (int64_t)sizeof(float)});
-  job j = job_create(&(job_function){repeated_body, &r, "a=4,b=2", 1, 1, &type, (const char *[]){"a+b"}, (const char *[]){"a+b"}}, 0);
+  job j =
+      job_create(&(job_function){repeated_body, &r, "a=4,b=2", 1, 1, &type, (const char *[]){"a+b"}, (const char *[]){"a+b"}}, 0);
   bench_serve(job_run, &j, (double)r.length);
 }
 
@@ -230,7 +231,9 @@ static void beside_steps(const ax_value *in, ax_value *out, void *context) {
 /* A step of both, or one part of it. */
 void beside(char **arguments) {
   parts p = {strcmp(arguments[0], "exchanges") != 0, strcmp(arguments[0], "products") != 0};
-  const ax_type types[] = {ax_array_type(AX_F32, 2, (int64_t[]){many * side, side}), ax_array_type(AX_F32, 1, (int64_t[]){many * exchanged})};
-  job j = job_create(&(job_function){beside_steps, &p, "d=8", 2, 2, types, (const char *[]){"d", "d"}, (const char *[]){"d", "d"}}, 0);
+  const ax_type types[] = {ax_array_type(AX_F32, 2, (int64_t[]){many * side, side}),
+                           ax_array_type(AX_F32, 1, (int64_t[]){many * exchanged})};
+  job j =
+      job_create(&(job_function){beside_steps, &p, "d=8", 2, 2, types, (const char *[]){"d", "d"}, (const char *[]){"d", "d"}}, 0);
   bench_serve(job_run, &j, 4);
 }

@@ -1,7 +1,7 @@
 /* The families of programs that scaling.c measures: of each a program of any size.
 
-   The derivative is taken inside the trace, by ax_value_and_grad; the time of the function it traces is the trace's, the rest is the
-   derivative's. */
+   The derivative is taken inside the trace, by ax_value_and_grad; the time of the function it traces is the trace's, the rest is
+   the derivative's. */
 #include "families.h"
 
 #include <stdio.h>
@@ -254,14 +254,17 @@ static void conds_loss(const ax_value *in, ax_value *out, void *context) {
   ax_value now[2] = {in[0], in[1]}, large;
   for (int64_t i = 0; i < ((const subject *)context)->n; i++) {
     is_large(now, &large, NULL);
-    ax_switch(ax_convert_element_type(large, AX_S32), 2, (const ax_fn[]){AX_FN(short_step, 2, 2), AX_FN(longer_step, 2, 2)}, now, now);
+    ax_switch(ax_convert_element_type(large, AX_S32), 2, (const ax_fn[]){AX_FN(short_step, 2, 2), AX_FN(longer_step, 2, 2)}, now,
+              now);
   }
   out[0] = ax_reduce_sum(now[0], AX_ALL_DIMS, false);
 }
 static void conds(subject *s) { differentiated(s, conds_loss, 2, DIMS(4)); }
 
 /* One cond of n branches. */
-static void nth_branch(const ax_value *in, ax_value *out, void *context) { out[0] = times(*(const double *)context, ax_tanh(in[0])); }
+static void nth_branch(const ax_value *in, ax_value *out, void *context) {
+  out[0] = times(*(const double *)context, ax_tanh(in[0]));
+}
 static void branches_loss(const ax_value *in, ax_value *out, void *context) {
   int64_t n = ((const subject *)context)->n;
   ax_fn *of = family_room(n, sizeof of[0]);
@@ -289,7 +292,8 @@ static void short_branch(const ax_value *in, ax_value *out, void *context) {
 static void long_cond_loss(const ax_value *in, ax_value *out, void *context) {
   ax_value large, made;
   is_large(in, &large, NULL);
-  ax_switch(ax_convert_element_type(large, AX_S32), 2, (const ax_fn[]){AX_FN(short_branch, 2, 1), AX_CLOSURE(long_branch, 2, 1, context)}, in, &made);
+  ax_switch(ax_convert_element_type(large, AX_S32), 2,
+            (const ax_fn[]){AX_FN(short_branch, 2, 1), AX_CLOSURE(long_branch, 2, 1, context)}, in, &made);
   out[0] = ax_reduce_sum(made, AX_ALL_DIMS, false);
 }
 static void long_cond(subject *s) { differentiated(s, long_cond_loss, 2, DIMS(4)); }
@@ -337,7 +341,8 @@ static void nested_level(const ax_value *in, ax_value *out, void *context) {
     case 0: ax_scan(AX_CLOSURE(nested_level, 2, 2, &inner), 2, 2, false, pair, out); break;
     case 1:
       is_large(in, &large, NULL);
-      ax_switch(ax_convert_element_type(large, AX_S32), 2, (const ax_fn[]){AX_FN(short_step, 2, 2), AX_CLOSURE(nested_level, 2, 2, &inner)}, pair, out);
+      ax_switch(ax_convert_element_type(large, AX_S32), 2,
+                (const ax_fn[]){AX_FN(short_step, 2, 2), AX_CLOSURE(nested_level, 2, 2, &inner)}, pair, out);
       break;
     default: ax_while(AX_CLOSURE(is_large, 2, 1, &inner), AX_CLOSURE(nested_level, 2, 2, &inner), pair, out);
   }

@@ -1,4 +1,5 @@
-/* Equal layers, as many as are wanted: each a call of one function, or written out; on one device, or with the hidden dimension over eight. */
+/* Equal layers, as many as are wanted: each a call of one function, or written out; on one device, or with the hidden dimension
+   over eight. */
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "families.h"

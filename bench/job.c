@@ -50,7 +50,8 @@ static void on_mesh(const ax_value *in, ax_value *out, void *context) {
 ax_program *job_trace(const job_function *f) {
   ax_program *program;
   bool alone = f->mesh == NULL;
-  check(ax_trace(AX_CLOSURE(alone ? f->body : on_mesh, f->in_count, f->out_count, alone ? f->context : (void *)f), f->types, &program));
+  check(ax_trace(AX_CLOSURE(alone ? f->body : on_mesh, f->in_count, f->out_count, alone ? f->context : (void *)f), f->types,
+                 &program));
   return program;
 }
 

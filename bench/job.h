@@ -6,8 +6,8 @@
 #include "model.h"
 
 void check(ax_status status);
-/* "mlp_small", "mlp_middle", "transformer"; as a program of whole arrays "transformer_global" and, of 32 layers, "transformer_global_32":
-   training.c */
+/* "mlp_small", "mlp_middle", "transformer"; as a program of whole arrays "transformer_global" and, of 32 layers,
+   "transformer_global_32": training.c */
 model *find_model(const char *name);
 
 typedef struct job {

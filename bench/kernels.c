@@ -68,7 +68,12 @@ static void add_step(const ax_value *in, ax_value *out, void *context) {
 static void rows_pipe(const ax_value *in, uint32_t in_count, ax_fn step) {
   const ax_block_spec spec = {.rank = 2, .block = AX_INTS(block_rows, columns), .index_map = row_block};
   const ax_block_spec specs[] = {spec, spec};
-  const ax_pipeline_options options = {.grid_rank = 1, .grid = AX_INTS(rows / block_rows / cores), .in_count = in_count, .out_count = 1, .in_specs = specs, .out_specs = &spec,
+  const ax_pipeline_options options = {.grid_rank = 1,
+                                       .grid = AX_INTS(rows / block_rows / cores),
+                                       .in_count = in_count,
+                                       .out_count = 1,
+                                       .in_specs = specs,
+                                       .out_specs = &spec,
                                        .max_concurrent_steps = 2};
   ax_emit_pipeline(&options, step, in);
 }
@@ -115,15 +120,22 @@ static void next_product(const ax_value *in, ax_value *out, void *context) {
 
 static void product_step(const ax_value *in, ax_value *out, void *context) {
   (void)out, (void)context;
-  ax_if(ax_eq(ax_program_id(2), ax_integer(0)), AX_CLOSURE(first_product, 0, 0, in), AX_CLOSURE(next_product, 0, 0, in), NULL, NULL);
+  ax_if(ax_eq(ax_program_id(2), ax_integer(0)), AX_CLOSURE(first_product, 0, 0, in), AX_CLOSURE(next_product, 0, 0, in), NULL,
+        NULL);
 }
 
 static void product_body(const ax_value *in, ax_value *out, void *context) {
   (void)out, (void)context;
-  const ax_block_spec ins[] = {{.rank = 2, .block = AX_INTS(tile, deep), .index_map = left_tile}, {.rank = 2, .block = AX_INTS(deep, tile), .index_map = right_tile}};
+  const ax_block_spec ins[] = {{.rank = 2, .block = AX_INTS(tile, deep), .index_map = left_tile},
+                               {.rank = 2, .block = AX_INTS(deep, tile), .index_map = right_tile}};
   const ax_block_spec outs = {.rank = 2, .block = AX_INTS(tile, tile), .index_map = result_tile};
-  const ax_pipeline_options options = {.grid_rank = 3, .grid = AX_INTS(edge / tile / cores, edge / tile, edge / deep), .in_count = 2, .out_count = 1, .in_specs = ins,
-                                       .out_specs = &outs, .max_concurrent_steps = 2};
+  const ax_pipeline_options options = {.grid_rank = 3,
+                                       .grid = AX_INTS(edge / tile / cores, edge / tile, edge / deep),
+                                       .in_count = 2,
+                                       .out_count = 1,
+                                       .in_specs = ins,
+                                       .out_specs = &outs,
+                                       .max_concurrent_steps = 2};
   ax_emit_pipeline(&options, AX_FN(product_step, 3, 0), in);
 }
 
@@ -147,6 +159,7 @@ void pipelined(char **arguments) {
   piped p = {.kind = arguments[1], .product = strcmp(arguments[1], "matmul") == 0};
   bool kernel = strcmp(arguments[0], "kernel") == 0;
   const ax_type type = p.product ? AX_TYPE(AX_F32, edge, edge) : AX_TYPE(AX_F32, rows, columns), types[] = {type, type};
-  job j = job_create(&(job_function){kernel ? as_kernel : as_program, &p, NULL, strcmp(p.kind, "scale") == 0 ? 1 : 2, 1, types, NULL, NULL}, 0);
+  job j = job_create(
+      &(job_function){kernel ? as_kernel : as_program, &p, NULL, strcmp(p.kind, "scale") == 0 ? 1 : 2, 1, types, NULL, NULL}, 0);
   bench_serve(job_run, &j, 1);
 }

@@ -184,7 +184,9 @@ static void cg(op_case *c) { /* N */
 static AX_BODY(rnn_step) { out[0] = ax_tanh(ax_add(ax_matmul(in[0], in[1]), in[2])); out[1] = in[1]; }
 static AX_BODY(rnn_body) { /* x, w, u */
   ax_type t = ax_typeof(in[0]);
-  ax_value from[] = {ax_full(AX_F32, 2, (int64_t[]){t.dims[1], t.dims[2]}, 0), scaled(in[2], 0.01), ax_matmul(in[0], scaled(in[1], 0.01))}, to[2];
+  ax_value from[] = {ax_full(AX_F32, 2, (int64_t[]){t.dims[1], t.dims[2]}, 0), scaled(in[2], 0.01),
+                     ax_matmul(in[0], scaled(in[1], 0.01))},
+           to[2];
   ax_scan(AX_FN(rnn_step, 3, 2), 2, t.dims[0], false, from, to);
   out[0] = to[0];
 }
@@ -274,7 +276,8 @@ static void logreg(op_case *c) { /* fwd|grad N D */
 static AX_BODY(adam_body) {
   uint32_t n = (uint32_t)op_int(context, 0);
   for (uint32_t i = 0; i < n; i++) {
-    ax_value g = in[3 * n + i], m = ax_add(scaled(in[n + i], 0.9), scaled(g, 0.1)), v = ax_add(scaled(in[2 * n + i], 0.999), scaled(ax_square(g), 0.001));
+    ax_value g = in[3 * n + i], m = ax_add(scaled(in[n + i], 0.9), scaled(g, 0.1)),
+             v = ax_add(scaled(in[2 * n + i], 0.999), scaled(ax_square(g), 0.001));
     out[i] = ax_sub(in[i], ax_div(scaled(m, 0.01), ax_add(ax_sqrt(v), ax_full_like(v, 1e-8))));
     out[n + i] = m;
     out[2 * n + i] = v;
@@ -368,7 +371,9 @@ static void decoder(op_case *c) { /* fwd|sgd BATCH LENGTH WIDTH */
   c->out_count = step ? 7 : 1;
 }
 
-static AX_BODY(conv_body) { out[0] = ax_conv_general_dilated(in[0], in[1], &(ax_conv_options){.lhs = "NHWC", .rhs = "HWIO", .padding = "SAME"}); }
+static AX_BODY(conv_body) {
+  out[0] = ax_conv_general_dilated(in[0], in[1], &(ax_conv_options){.lhs = "NHWC", .rhs = "HWIO", .padding = "SAME"});
+}
 static void conv3(op_case *c) { /* BATCH HEIGHT WIDTH FEATURES */
   int64_t b = op_int(c, 0), h = op_int(c, 1), w = op_int(c, 2), f = op_int(c, 3);
   OP_IN(c, AX_F32, b, h, w, f);
@@ -382,8 +387,13 @@ static AX_BODY(any_conv_body) {
   const op_case *c = context;
   const bool last = strcmp(c->words[2], "nhwc") == 0;
   const int64_t strides[] = {op_int(c, 9), op_int(c, 9)};
-  out[0] = ax_conv_general_dilated(in[0], in[1], &(ax_conv_options){.lhs = last ? "NHWC" : "NCHW", .rhs = last ? "HWIO" : "OIHW", .out = last ? "NHWC" : "NCHW",
-                                                                    .strides = strides, .padding = "SAME", .feature_group_count = op_int(c, 10)});
+  out[0] = ax_conv_general_dilated(in[0], in[1],
+                                   &(ax_conv_options){.lhs = last ? "NHWC" : "NCHW",
+                                                      .rhs = last ? "HWIO" : "OIHW",
+                                                      .out = last ? "NHWC" : "NCHW",
+                                                      .strides = strides,
+                                                      .padding = "SAME",
+                                                      .feature_group_count = op_int(c, 10)});
 }
 static AX_BODY(any_conv_loss) {
   ax_value y;
@@ -394,7 +404,8 @@ static AX_BODY(any_conv_grad) { ax_grad(AX_CLOSURE(any_conv_loss, 2, 1, context)
 static void conv(op_case *c) { /* fwd|grad TYPE nhwc|nchw BATCH HEIGHT WIDTH IN OUT WINDOW STRIDE GROUPS */
   const bool last = strcmp(c->words[2], "nhwc") == 0, grad = strcmp(c->words[0], "grad") == 0;
   const ax_dtype dtype = op_dtype(c->words[1]);
-  int64_t b = op_int(c, 3), h = op_int(c, 4), w = op_int(c, 5), in = op_int(c, 6), o = op_int(c, 7), k = op_int(c, 8), s = op_int(c, 9), each = in / op_int(c, 10);
+  int64_t b = op_int(c, 3), h = op_int(c, 4), w = op_int(c, 5), in = op_int(c, 6), o = op_int(c, 7), k = op_int(c, 8),
+          s = op_int(c, 9), each = in / op_int(c, 10);
   if (last) OP_IN(c, dtype, b, h, w, in);
   else OP_IN(c, dtype, b, in, h, w);
   if (last) OP_IN(c, dtype, k, k, each, o);
@@ -410,7 +421,10 @@ static AX_BODY(example_loss) {
   out[0] = ax_neg(sum_all(ax_mul(logs, in[3])));
 }
 static AX_BODY(example_grad) { ax_grad(AX_CLOSURE(example_loss, 4, 1, context), AX_FIRST(2), in, out); }
-static AX_BODY(perex_body) { ax_vmap(&(ax_vmap_options){.in_axes = (int[]){AX_NOT_MAPPED, AX_NOT_MAPPED, 0, 0}}, AX_CLOSURE(example_grad, 4, 2, context), in, out); }
+static AX_BODY(perex_body) {
+  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){AX_NOT_MAPPED, AX_NOT_MAPPED, 0, 0}}, AX_CLOSURE(example_grad, 4, 2, context), in,
+          out);
+}
 static void perex(op_case *c) { /* BATCH IN HIDDEN OUT */
   OP_IN(c, AX_F32, op_int(c, 1), op_int(c, 2));
   OP_IN(c, AX_F32, op_int(c, 2), op_int(c, 3));
@@ -430,7 +444,27 @@ static void onehot_mm(op_case *c) { /* N CLASSES WIDTH */
 }
 
 const op_family op_model_families[] = {
-    {"trivial_scan", trivial_scan}, {"trivial_while", trivial_while}, {"cond_scan", cond_scan}, {"cumsum", cumsum}, {"dus_scan", dus_scan}, {"ds_scan", ds_scan},
-    {"kv_scan", kv_scan}, {"stencil1", stencil1}, {"stencil2", stencil2}, {"cg", cg}, {"rnn", rnn}, {"lstm", lstm}, {"mlp", mlp}, {"logreg", logreg},
-    {"adam", adam}, {"embed", embed}, {"attention", attention}, {"decoder", decoder}, {"conv3", conv3}, {"conv", conv}, {"perex", perex}, {"onehot_mm", onehot_mm}, {NULL, NULL},
+    {"trivial_scan", trivial_scan},
+    {"trivial_while", trivial_while},
+    {"cond_scan", cond_scan},
+    {"cumsum", cumsum},
+    {"dus_scan", dus_scan},
+    {"ds_scan", ds_scan},
+    {"kv_scan", kv_scan},
+    {"stencil1", stencil1},
+    {"stencil2", stencil2},
+    {"cg", cg},
+    {"rnn", rnn},
+    {"lstm", lstm},
+    {"mlp", mlp},
+    {"logreg", logreg},
+    {"adam", adam},
+    {"embed", embed},
+    {"attention", attention},
+    {"decoder", decoder},
+    {"conv3", conv3},
+    {"conv", conv},
+    {"perex", perex},
+    {"onehot_mm", onehot_mm},
+    {NULL, NULL},
 };

@@ -1,5 +1,6 @@
-/* build/bench/ours ops WORKERS: reads a case a line ("reduce sum f32 0 4096 4096"), answers "ready BYTES_IN BYTES_OUT FLOPS DTYPE SUM", where SUM adds up
-   the sizes of all results' elements, each times a weight that its place gives it, and then each empty line with a time, until the next case. bench/jax_ops.py does the same with JAX. */
+/* build/bench/ours ops WORKERS: reads a case a line ("reduce sum f32 0 4096 4096"), answers "ready BYTES_IN BYTES_OUT FLOPS DTYPE
+   SUM", where SUM adds up the sizes of all results' elements, each times a weight that its place gives it, and then each empty line
+   with a time, until the next case. bench/jax_ops.py does the same with JAX. */
 #include "ops.h"
 
 #include <math.h>
@@ -65,8 +66,10 @@ static AX_BODY(reduce_body) { /* KIND DTYPE AXES|all DIM.. */
   uint32_t count = 0;
   for (const char *a = c->words[2]; *a >= '0' && *a <= '9'; a++) axes[count++] = *a - '0';
   bool all = strcmp(c->words[2], "all") == 0;
-  if (strcmp(c->words[0], "sum") == 0) out[0] = all ? ax_reduce_sum(in[0], AX_ALL_DIMS, false) : ax_reduce_sum(in[0], count, axes, false);
-  else if (strcmp(c->words[0], "max") == 0) out[0] = all ? ax_reduce_max(in[0], AX_ALL_DIMS, false) : ax_reduce_max(in[0], count, axes, false);
+  if (strcmp(c->words[0], "sum") == 0)
+    out[0] = all ? ax_reduce_sum(in[0], AX_ALL_DIMS, false) : ax_reduce_sum(in[0], count, axes, false);
+  else if (strcmp(c->words[0], "max") == 0)
+    out[0] = all ? ax_reduce_max(in[0], AX_ALL_DIMS, false) : ax_reduce_max(in[0], count, axes, false);
   else out[0] = all ? ax_reduce_mean(in[0], AX_ALL_DIMS, false) : ax_reduce_mean(in[0], count, axes, false);
 }
 static void reduce(op_case *c) { one_input(c, 1, 3, reduce_body); }
@@ -161,7 +164,8 @@ static void slice(op_case *c) {
 }
 static AX_BODY(pad_body) { /* DTYPE LOW HIGH INTERIOR M N: all dimensions */
   const op_case *c = context;
-  const int64_t low[] = {op_int(c, 1), op_int(c, 1)}, high[] = {op_int(c, 2), op_int(c, 2)}, interior[] = {op_int(c, 3), op_int(c, 3)};
+  const int64_t low[] = {op_int(c, 1), op_int(c, 1)}, high[] = {op_int(c, 2), op_int(c, 2)},
+                interior[] = {op_int(c, 3), op_int(c, 3)};
   out[0] = ax_pad(in[0], op_number(op_dtype(c->words[0]), 0), low, high, interior);
 }
 static void pad(op_case *c) { one_input(c, 0, 4, pad_body); }
@@ -181,8 +185,10 @@ typedef struct named {
 } named;
 
 static AX_BODY(unary_body) { /* NAME DTYPE N */
-  static const named all[] = {{"exp", ax_exp}, {"log", ax_log}, {"log1p", ax_log1p}, {"expm1", ax_expm1}, {"sin", ax_sin}, {"cos", ax_cos}, {"tanh", ax_tanh}, {"erf", ax_erf},
-                              {"logistic", ax_logistic}, {"sqrt", ax_sqrt}, {"rsqrt", ax_rsqrt}, {"gelu", ax_gelu}, {"neg", ax_neg}};
+  static const named all[] = {
+      {"exp", ax_exp},     {"log", ax_log},   {"log1p", ax_log1p}, {"expm1", ax_expm1},       {"sin", ax_sin},
+      {"cos", ax_cos},     {"tanh", ax_tanh}, {"erf", ax_erf},     {"logistic", ax_logistic}, {"sqrt", ax_sqrt},
+      {"rsqrt", ax_rsqrt}, {"gelu", ax_gelu}, {"neg", ax_neg}};
   const op_case *c = context;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
     if (strcmp(all[i].name, c->words[0]) == 0) out[0] = all[i].function(in[0]);
@@ -293,11 +299,37 @@ static void einsum(op_case *c) { /* DTYPE SUBSCRIPTS letter=size.. as a16 */
 }
 
 static const op_family families[] = {
-    {"reduce", reduce}, {"argmax", argmax}, {"cumulative", cumulative}, {"softmax", softmax}, {"log_softmax", log_softmax}, {"layernorm", layernorm}, {"layernorm_grad", layernorm_grad},
-    {"cross_entropy_grad", cross_entropy_grad}, {"transpose", transpose}, {"addrow", addrow}, {"addcol", addcol}, {"outer", outer}, {"concat", concat},
-    {"slice", slice}, {"pad", pad}, {"rev", rev}, {"select", select_case}, {"unary", unary}, {"binary", binary}, {"poly", poly}, {"convert", convert},
-    {"matmul", matmul}, {"matmul_nt", matmul_nt}, {"matmul_tn", matmul_tn}, {"layer", layer}, {"bmm", bmm}, {"matvec", matvec}, {"vecmat", vecmat}, {"vdot", vdot},
-    {"einsum", einsum}, {NULL, NULL},
+    {"reduce", reduce},
+    {"argmax", argmax},
+    {"cumulative", cumulative},
+    {"softmax", softmax},
+    {"log_softmax", log_softmax},
+    {"layernorm", layernorm},
+    {"layernorm_grad", layernorm_grad},
+    {"cross_entropy_grad", cross_entropy_grad},
+    {"transpose", transpose},
+    {"addrow", addrow},
+    {"addcol", addcol},
+    {"outer", outer},
+    {"concat", concat},
+    {"slice", slice},
+    {"pad", pad},
+    {"rev", rev},
+    {"select", select_case},
+    {"unary", unary},
+    {"binary", binary},
+    {"poly", poly},
+    {"convert", convert},
+    {"matmul", matmul},
+    {"matmul_nt", matmul_nt},
+    {"matmul_tn", matmul_tn},
+    {"layer", layer},
+    {"bmm", bmm},
+    {"matvec", matvec},
+    {"vecmat", vecmat},
+    {"vdot", vdot},
+    {"einsum", einsum},
+    {NULL, NULL},
 };
 
 static bool find_family(const op_family *all, const char *name, op_case *c) {

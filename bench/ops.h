@@ -1,4 +1,5 @@
-/* b9: operations and small models of one device, by name: "reduce sum f32 0 4096 4096". A case is words; its family is the first. */
+/* b9: operations and small models of one device, by name: "reduce sum f32 0 4096 4096". A case is words; its family is the
+   first. */
 #ifndef AXLE_BENCH_OPS_H
 #define AXLE_BENCH_OPS_H
 
@@ -32,6 +33,7 @@ void op_input(op_case *c, ax_dtype dtype, uint32_t rank, const int64_t *dims);
 ax_value op_number(ax_dtype dtype, double value); /* a scalar */
 void op_product(op_case *c, ax_dtype dtype, double m, double n, double k); /* adds so many flops */
 
-#define OP_IN(c, dtype, ...) op_input(c, dtype, (uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
+#define OP_IN(c, dtype, ...) \
+  op_input(c, dtype, (uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
 
 #endif

@@ -1,5 +1,5 @@
-/* How the time to trace, differentiate and compile grows with a program of a family (families.h). Each is measured once in a process of
-   its own. */
+/* How the time to trace, differentiate and compile grows with a program of a family (families.h). Each is measured once in a
+   process of its own. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +55,8 @@ static void find_family(char **arguments, subject *s) {
   exit(1);
 }
 
-/* --- scaling FAMILY N: seconds in all, to trace, to differentiate and to compile; bytes that the executable keeps, an equation --- */
+/* --- scaling FAMILY N: seconds in all, to trace, to differentiate and to compile; bytes that the executable keeps, an equation
+   --- */
 
 void scaling(char **arguments) {
   subject s;
@@ -98,7 +99,8 @@ void reading(char **arguments) {
   ax_program_release(again);
 }
 
-/* --- stages FAMILY N: every stage by itself, a line each: its name, seconds, and MiB that Axle held more at its peak than before --- */
+/* --- stages FAMILY N: every stage by itself, a line each: its name, seconds, and MiB that Axle held more at its peak than before
+   --- */
 
 typedef struct under_way {
   subject subject;
@@ -163,10 +165,21 @@ void every_stage(char **arguments) {
   static const struct {
     const char *name;
     ax_status (*run)(under_way *);
-  } table[] = {{"trace", stage_trace},       {"print", stage_print},         {"parse", stage_parse},       {"verify", stage_verify},
-               {"dce", stage_dce},           {"cse", stage_cse},             {"simplify", stage_simplify}, {"partition", stage_partition},
-               {"jvp", stage_jvp},           {"vmap", stage_vmap},           {"stablehlo", stage_stablehlo},
-               {"compile", stage_compile},   {"put", stage_put},             {"first_run", stage_run},     {"run", stage_run}};
+  } table[] = {{"trace", stage_trace},
+               {"print", stage_print},
+               {"parse", stage_parse},
+               {"verify", stage_verify},
+               {"dce", stage_dce},
+               {"cse", stage_cse},
+               {"simplify", stage_simplify},
+               {"partition", stage_partition},
+               {"jvp", stage_jvp},
+               {"vmap", stage_vmap},
+               {"stablehlo", stage_stablehlo},
+               {"compile", stage_compile},
+               {"put", stage_put},
+               {"first_run", stage_run},
+               {"run", stage_run}};
   under_way w = {0};
   find_family(arguments, &w.subject);
   check(ax_runtime_create(NULL, &w.runtime));

@@ -1,4 +1,5 @@
-/* b20: simulated time. What simulating a collective on many devices takes, from its text to the total, and how far that is from its closed form. */
+/* b20: simulated time. What simulating a collective on many devices takes, from its text to the total, and how far that is from its
+   closed form. */
 #include "axle/simulate.h"
 
 #include <math.h>
@@ -75,7 +76,8 @@ static void repeat(void *context, int64_t count) {
 
 /* simulated ring|tree|all_to_all DEVICES real|simulated|form|limit */
 void simulated(char **arguments) {
-  task t = {.is_ring = strcmp(arguments[0], "ring") == 0, .is_tree = strcmp(arguments[0], "tree") == 0, .devices = atoll(arguments[1])};
+  task t = {
+      .is_ring = strcmp(arguments[0], "ring") == 0, .is_tree = strcmp(arguments[0], "tree") == 0, .devices = atoll(arguments[1])};
   char mesh[80];
   t.side = llround(cbrt((double)t.devices));
   t.elems = t.is_ring ? 25 * t.devices : t.is_tree ? 25000000 : 2500 * t.devices;

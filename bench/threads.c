@@ -1,5 +1,5 @@
-/* Runs from several threads at once, each with arrays of its own, on one runtime that all share; and runs started before those whose
-   results they take are over. */
+/* Runs from several threads at once, each with arrays of its own, on one runtime that all share; and runs started before those
+   whose results they take are over. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

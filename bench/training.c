@@ -137,7 +137,8 @@ static ax_executable *compile_gradients(const model *m, ax_runtime *runtime) {
   const char **out_specs = calloc(1 + m->weight_count, sizeof out_specs[0]);
   out_specs[0] = "";
   memcpy(out_specs + 1, m->specs, m->weight_count * sizeof out_specs[0]);
-  const job_function f = {loss_and_gradients, (void *)m, m->mesh, m->input_count, 1 + m->weight_count, m->types, m->specs, out_specs};
+  const job_function f = {loss_and_gradients,  (void *)m, m->mesh,  m->input_count,
+                          1 + m->weight_count, m->types,  m->specs, out_specs};
   ax_program *program = m->global ? job_trace_global(&f) : job_trace(&f);
   ax_executable *executable;
   check(ax_compile(runtime, program, NULL, &executable));

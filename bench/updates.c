@@ -45,7 +45,8 @@ static void decode(const ax_value *in, ax_value *out, void *context) {
   ax_value places = ax_iota(AX_S32, 2, (int64_t[]){heads, steps}, 1);
   ax_value seen = ax_le(places, ax_broadcast_in_dim(in[0], 2, (int64_t[]){heads, steps}, NULL));
   ax_value weights = ax_where(seen, ax_exp(scaled(scores, 0.125)), ax_full_like(scores, 0));
-  weights = ax_div(weights, ax_broadcast_in_dim(ax_reduce_sum(weights, 1, &last, false), 2, (int64_t[]){heads, steps}, (int64_t[]){0}));
+  weights =
+      ax_div(weights, ax_broadcast_in_dim(ax_reduce_sum(weights, 1, &last, false), 2, (int64_t[]){heads, steps}, (int64_t[]){0}));
   out[0] = ax_add(in[0], integer(1));
   out[1] = keys;
   out[2] = values;

@@ -18,7 +18,10 @@ static AX_BODY(values) {
   const windowed *c = context;
   const int64_t strides[] = {c->stride, c->stride};
   if (c->pools) out[0] = ax_max_pool(in[0], 2, c->w, strides, "SAME");
-  else out[0] = ax_conv_general_dilated(in[0], in[1], &(ax_conv_options){.lhs = "NHWC", .rhs = "HWIO", .strides = strides, .padding = "SAME", .feature_group_count = c->groups});
+  else
+    out[0] = ax_conv_general_dilated(
+        in[0], in[1],
+        &(ax_conv_options){.lhs = "NHWC", .rhs = "HWIO", .strides = strides, .padding = "SAME", .feature_group_count = c->groups});
 }
 
 static AX_BODY(loss) {

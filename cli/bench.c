@@ -1,5 +1,5 @@
-/* axle bench: a program is run over and over, and each of its kernels, products and exchanges is shown with the time it took, the least time that its bytes
-   and operations take on this machine, and the difference. */
+/* axle bench: a program is run over and over, and each of its kernels, products and exchanges is shown with the time it took, the
+   least time that its bytes and operations take on this machine, and the difference. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,8 +44,8 @@ static ax_status put_inputs(bench *b) {
     if (!b->inputs.given[i]) AX_TRY(fill(&program->types[i], array));
     const ax_type type = host_type(array);
     if (!ax_same_shape(&type, &program->types[i]))
-      return ax_error(AX_INVALID_ARGUMENT, "input %s is %s, but %s is given", source_input_name(&b->source, i), ax_type_string(&program->types[i], NULL),
-                      ax_type_string(&type, NULL));
+      return ax_error(AX_INVALID_ARGUMENT, "input %s is %s, but %s is given", source_input_name(&b->source, i),
+                      ax_type_string(&program->types[i], NULL), ax_type_string(&type, NULL));
     AX_TRY(ax_executable_put(b->executable, i, array->data, &b->arrays[i]));
     ax_host_array_release(array);
     *array = (ax_host_array){0};
@@ -87,7 +87,8 @@ static ax_status run_all(bench *b) {
   const int64_t begin = ax_timeline_now();
   AX_TRY(run_once(b, true));
   ax_free(b->rows); /* the first touches fresh memory */
-  for (int64_t i = 0; i == 0 || (b->runs > 0 ? i < b->runs : i < 1000 && seconds_of(ax_timeline_now() - begin) < 0.5); i++) AX_TRY(run_once(b, i == 0));
+  for (int64_t i = 0; i == 0 || (b->runs > 0 ? i < b->runs : i < 1000 && seconds_of(ax_timeline_now() - begin) < 0.5); i++)
+    AX_TRY(run_once(b, i == 0));
   return AX_OK;
 }
 
@@ -123,7 +124,8 @@ static const char *kind_of(const ax_op *op) {
 static void print_shape(const ax_op *op) {
   if (op->kind == AX_OP_KERNEL) {
     const ax_loop_kernel *k = op->kernel.kernel;
-    for (uint32_t d = 0; d < k->rank; d++) printf("%s%lld", d == 0 ? " [" : d == k->rank - k->reduce_rank ? ", over " : ",", (long long)k->dims[d]);
+    for (uint32_t d = 0; d < k->rank; d++)
+      printf("%s%lld", d == 0 ? " [" : d == k->rank - k->reduce_rank ? ", over " : ",", (long long)k->dims[d]);
     if (k->rank > 0) printf("]");
   } else if (op->kind == AX_OP_ROWS) {
     printf(" %u kernels and products over %lld rows", op->rows->count, (long long)(op->rows->outer * op->rows->extent));
@@ -131,15 +133,17 @@ static void print_shape(const ax_op *op) {
     const ax_gemm *g = op->gemm;
     const long long batch = (long long)ax_dims_elems(g->batch_rank, g->batch);
     if (batch > 1) printf(" %lld of", batch);
-    printf(" %s[%lld,%lld]x[%lld,%lld]", ax_dtype_name(g->dtype), (long long)g->m, (long long)g->k, (long long)g->k, (long long)g->n);
+    printf(" %s[%lld,%lld]x[%lld,%lld]", ax_dtype_name(g->dtype), (long long)g->m, (long long)g->k, (long long)g->k,
+           (long long)g->n);
   }
 }
 
 static void print_line(const line *l, double whole) {
   const ax_op *op = l->row.op;
   const double us = 1e6 * l->row.seconds;
-  printf("%10.2f %5.1f%% %8u %10.2f %-10s %9.2f %8.1f %8.1f  %s", us, 100 * l->row.seconds / whole, l->row.calls, 1e6 * l->bound, l->which, us - 1e6 * l->bound,
-         (l->read + l->written) / l->row.seconds / 1e9, l->flops / l->row.seconds / 1e9, kind_of(op));
+  printf("%10.2f %5.1f%% %8u %10.2f %-10s %9.2f %8.1f %8.1f  %s", us, 100 * l->row.seconds / whole, l->row.calls, 1e6 * l->bound,
+         l->which, us - 1e6 * l->bound, (l->read + l->written) / l->row.seconds / 1e9, l->flops / l->row.seconds / 1e9,
+         kind_of(op));
   print_shape(op);
   if (op->eqn != NULL) printf(" of %s", op->eqn->prim->name);
   if (op->eqn != NULL && op->eqn->location != NULL) printf(" @ %s", op->eqn->location);
@@ -157,13 +161,18 @@ static ax_status print_table(const bench *b, const ax_speeds *speeds) {
     if (row->calls == 0 || row->op == NULL || row->seconds <= 0) continue;
     const ax_amount amount = ax_op_amount(b->executable->plan, row->op);
     const double calls = row->calls;
-    lines[count] = (line){*row, calls * amount.read, calls * amount.written, calls * amount.flops, calls * ax_speeds_bound(speeds, &amount), ax_speeds_which(speeds, &amount)};
+    lines[count] = (line){*row,
+                          calls * amount.read,
+                          calls * amount.written,
+                          calls * amount.flops,
+                          calls * ax_speeds_bound(speeds, &amount),
+                          ax_speeds_which(speeds, &amount)};
     in_all += row->seconds;
     bounds += lines[count++].bound;
   }
   qsort(lines, count, sizeof lines[0], by_loss);
-  printf("this machine: reads %.3g GB/s, writes %.3g (of 128 MiB); products of f32 %.4g GF/s\n", speeds->read[AX_SPEED_SIZES - 1] / 1e9,
-         speeds->write[AX_SPEED_SIZES - 1] / 1e9, speeds->flops / 1e9);
+  printf("this machine: reads %.3g GB/s, writes %.3g (of 128 MiB); products of f32 %.4g GF/s\n",
+         speeds->read[AX_SPEED_SIZES - 1] / 1e9, speeds->write[AX_SPEED_SIZES - 1] / 1e9, speeds->flops / 1e9);
   printf("a run: %.2f us; in what is listed %.2f, of which the least is %.2f\n\n", 1e6 * b->seconds, 1e6 * in_all, 1e6 * bounds);
   printf("%10s %6s %8s %10s %-10s %9s %8s %8s\n", "us", "", "calls", "bound us", "by", "lost us", "GB/s", "GF/s");
   for (uint32_t i = 0; i < count; i++) print_line(&lines[i], in_all);
@@ -211,8 +220,10 @@ static ax_status take_option(void *context, int value, const char *argument) {
     case option_in_sharding:
     case option_out_sharding: return shardings_take(&b->shardings, value, argument);
     default:
-      if (!ax_integer_parse(argument, &number) || number < (value == option_runs) || number > (value == option_runs ? INT64_MAX : 4096))
-        return ax_error(AX_INVALID_ARGUMENT, "--%s: not a number of %s: %s", value == option_runs ? "runs" : "workers", value == option_runs ? "runs" : "threads", argument);
+      if (!ax_integer_parse(argument, &number) || number < (value == option_runs) ||
+          number > (value == option_runs ? INT64_MAX : 4096))
+        return ax_error(AX_INVALID_ARGUMENT, "--%s: not a number of %s: %s", value == option_runs ? "runs" : "workers",
+                        value == option_runs ? "runs" : "threads", argument);
       if (value == option_runs) b->runs = number;
       else b->options.workers = (uint32_t)number;
       return AX_OK;
@@ -228,21 +239,22 @@ int bench_main(int argc, const char **argv) {
       {"workers", '\0', POPT_ARG_STRING, NULL, option_workers, "Threads (0: one a core)", "N"},
       POPT_TABLEEND,
   };
-  const option_set set = {.command = "bench",
-                          .usage = "FILE [OPTION...]",
-                          .summary = "Runs the program in FILE (- for standard input) over and over, and lists where its time goes.",
-                          .table = table,
-                          .handle = take_option,
-                          .context = &b,
-                          .wants_file = true,
-                          .notes =
-                              "A line for each kernel, product and exchange, those that lose most time first. us: in which somebody was at it, in one run, the\n"
-                              "least of all; calls: in one run, by all devices (an operation in a loop is called once a step). bound: the least time for\n"
-                              "the bytes that it has to read and write and for its operations, from what this machine reads, writes and multiplies, measured\n"
-                              "before. What was just written is still in the caches, so that small operations can be faster than their bound; taking the time\n"
-                              "costs some 50 ns a call.\n\n"
-                              "  axle bench f.axle\n"
-                              "  axle bench f.axle --in x=x.npy --workers 1\n"};
+  const option_set set = {
+      .command = "bench",
+      .usage = "FILE [OPTION...]",
+      .summary = "Runs the program in FILE (- for standard input) over and over, and lists where its time goes.",
+      .table = table,
+      .handle = take_option,
+      .context = &b,
+      .wants_file = true,
+      .notes =
+          "A line for each kernel, product and exchange, those that lose most time first. us: in which somebody was at it, in one run, the\n"
+          "least of all; calls: in one run, by all devices (an operation in a loop is called once a step). bound: the least time for\n"
+          "the bytes that it has to read and write and for its operations, from what this machine reads, writes and multiplies, measured\n"
+          "before. What was just written is still in the caches, so that small operations can be faster than their bound; taking the time\n"
+          "costs some 50 ns a call.\n\n"
+          "  axle bench f.axle\n"
+          "  axle bench f.axle --in x=x.npy --workers 1\n"};
   char *file = NULL;
   bool done;
   int code = read_options(&set, argc, argv, &file, &done);

@@ -22,11 +22,14 @@ enum { option_in = 1, option_max_states, option_replay };
 
 /* --- What is printed --- */
 
-static const char *verdict_name(ax_verdict verdict) { return verdict == AX_PROVED ? "proved" : verdict == AX_WRONG ? "wrong" : "not decided"; }
+static const char *verdict_name(ax_verdict verdict) {
+  return verdict == AX_PROVED ? "proved" : verdict == AX_WRONG ? "wrong" : "not decided";
+}
 
 static void print_figures(const ax_check_kernel *k) {
   printf("  %u agents; acts of one run: %llu\n", k->agents, (unsigned long long)k->acts);
-  if (k->holds > 0) printf("  pairs that are in order: %llu; acts held back: %llu\n", (unsigned long long)k->pairs, (unsigned long long)k->holds);
+  if (k->holds > 0)
+    printf("  pairs that are in order: %llu; acts held back: %llu\n", (unsigned long long)k->pairs, (unsigned long long)k->holds);
   if (k->states > 0)
     printf("  states: %llu, of %.0f bytes; steps: %llu; ways to end well: %u\n", (unsigned long long)k->states, k->state_bytes,
            (unsigned long long)k->transitions, k->outcomes);
@@ -61,9 +64,11 @@ static ax_status write_svg(const check *c, const ax_check_report *report) {
 
 static ax_status print_report(const check *c, const ax_check_report *report) {
   for (uint32_t k = 0; k < report->kernel_count; k++) print_kernel(c, &report->kernels[k]);
-  if (report->kernel_count == 0) printf("no kernel was come to%s\n", report->stopped == NULL ? "; the program comes to its end" : "");
+  if (report->kernel_count == 0)
+    printf("no kernel was come to%s\n", report->stopped == NULL ? "; the program comes to its end" : "");
   for (uint32_t i = 0; i < report->made_up_count; i++)
-    printf("%s%s", i == 0 ? "for made-up values, which addresses or control flow of kernels follow from, of: " : ", ", source_input_name(&c->source, report->made_up[i]));
+    printf("%s%s", i == 0 ? "for made-up values, which addresses or control flow of kernels follow from, of: " : ", ",
+           source_input_name(&c->source, report->made_up[i]));
   if (report->made_up_count > 0) puts("; --in gives others");
   if (report->stopped != NULL) printf("the program stopped: %s\n", report->stopped);
   return write_svg(c, report);
@@ -141,21 +146,24 @@ int check_main(int argc, const char **argv) {
       {"exhaustive", '\0', POPT_ARG_NONE, &c.exhaustive, 0, "The same, without leaving out those that come to the same", NULL},
       {"max-states", '\0', POPT_ARG_STRING, NULL, option_max_states, "Give up exploring after so many (1000000)", "N"},
       {"every-visit", '\0', POPT_ARG_NONE, &c.every_visit, 0, "Check a kernel each time it is come to, not the first alone", NULL},
-      {"replay", '\0', POPT_ARG_STRING, NULL, option_replay, "Run the first kernel by a finding's schedule, and show where it ends", "SCHEDULE"},
+      {"replay", '\0', POPT_ARG_STRING, NULL, option_replay, "Run the first kernel by a finding's schedule, and show where it ends",
+       "SCHEDULE"},
       {"svg", '\0', POPT_ARG_STRING, &c.svg, 0, "Write the first finding's picture", "FILE"},
       {"no-pictures", '\0', POPT_ARG_NONE, &c.no_pictures, 0, "Print findings without pictures", NULL},
       {"figures", '\0', POPT_ARG_NONE, &c.figures, 0, "Print how many acts, pairs and states were looked at, and the time", NULL},
       SHARDING_OPTIONS,
       POPT_TABLEEND,
   };
-  const option_set set = {.command = "check",
-                          .usage = "FILE [OPTION...]",
-                          .table = table,
-                          .notes = notes,
-                          .summary = "Proves that the kernels of the program in FILE (- for standard input) are synchronised, or shows what goes wrong.",
-                          .handle = take_option,
-                          .context = &c,
-                          .wants_file = true};
+  const option_set set = {
+      .command = "check",
+      .usage = "FILE [OPTION...]",
+      .table = table,
+      .notes = notes,
+      .summary =
+          "Proves that the kernels of the program in FILE (- for standard input) are synchronised, or shows what goes wrong.",
+      .handle = take_option,
+      .context = &c,
+      .wants_file = true};
   char *file = NULL;
   bool done;
   int code = read_options(&set, argc, argv, &file, &done);

@@ -90,10 +90,12 @@ typedef struct shardings {
   bool has_mesh;
 } shardings;
 enum { option_mesh = 100, option_in_sharding, option_out_sharding };
-#define SHARDING_OPTIONS                                                                                                                      \
-  {"mesh", 'm', POPT_ARG_STRING, NULL, option_mesh, "The devices, as data=4,model=2", "AXIS=N,.."},                                            \
-      {"in-sharding", '\0', POPT_ARG_STRING, NULL, option_in_sharding, "How an input lies over --mesh, as x=data,_", "NAME=SPEC"},           \
-      {"out-sharding", '\0', POPT_ARG_STRING, NULL, option_out_sharding, "How a result lies", "NAME=SPEC"}
+#define SHARDING_OPTIONS                                                                                                           \
+  {"mesh", 'm', POPT_ARG_STRING, NULL, option_mesh, "The devices, as data=4,model=2", "AXIS=N,.."},                                \
+      {"in-sharding", '\0', POPT_ARG_STRING, NULL, option_in_sharding, "How an input lies over --mesh, as x=data,_", "NAME=SPEC"}, \
+  {                                                                                                                                \
+    "out-sharding", '\0', POPT_ARG_STRING, NULL, option_out_sharding, "How a result lies", "NAME=SPEC"                             \
+  }
 AX_MUST_USE ax_status shardings_take(shardings *s, int value, const char *argument);
 static inline bool shardings_given(const shardings *s) { return s->in.count + s->out.count > 0; }
 /* The program with its inputs and results laid out so. */
@@ -107,7 +109,8 @@ AX_MUST_USE ax_status take_pair(word_list *list, const char *option, const char 
    given[i]: the type of the array that there is for input i. See `axle run --help`. */
 AX_MUST_USE ax_status whole_program(const source *source, const ax_mesh *mesh, const ax_type *given, ax_program **out);
 
-/* What can be compiled: a program as it is, a per-device one as above, where each device has an input of its own. mesh: NULL, or as above. */
+/* What can be compiled: a program as it is, a per-device one as above, where each device has an input of its own. mesh: NULL, or as
+   above. */
 AX_MUST_USE ax_status whole_compiled(const source *source, const ax_mesh *mesh, ax_program **out);
 /* The same as the options say: with --mesh, sizes of a per-device program's axes, or what shardings are over. */
 AX_MUST_USE ax_status whole_laid_out(const source *source, const shardings *shardings, ax_program **out);

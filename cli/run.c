@@ -48,7 +48,8 @@ static ax_status read_inputs(run *run) {
   return AX_OK;
 }
 
-/* Where a file will lie once it is written: its folder without links, and its name. False: that cannot be told, so writing it will fail. */
+/* Where a file will lie once it is written: its folder without links, and its name. False: that cannot be told, so writing it will
+   fail. */
 static bool find_place(const char *path, char place[2 * PATH_MAX]) {
   char target[PATH_MAX], folder[PATH_MAX];
   if (ax_file_target(path, target) != AX_OK) return false;
@@ -133,14 +134,16 @@ static ax_status make_whole(run *run) {
   ax_type *types = ax_calloc(program->in_count, sizeof types[0]);
   if (types == NULL) return ax_out_of_memory(program->in_count * sizeof types[0]);
   for (uint32_t i = 0; i < program->in_count; i++) types[i] = host_type(&run->inputs.arrays[i]);
-  ax_status status = whole_program(&run->source, run->shardings.has_mesh ? &run->shardings.mesh : &program->axes, types, &run->whole);
+  ax_status status =
+      whole_program(&run->source, run->shardings.has_mesh ? &run->shardings.mesh : &program->axes, types, &run->whole);
   ax_free(types);
   return status;
 }
 
 /* --- Running --- */
 
-/* What compiling leaves of the program, with the numbers of its equations: a collective that nobody needs deadlocks nobody either way. */
+/* What compiling leaves of the program, with the numbers of its equations: a collective that nobody needs deadlocks nobody either
+   way. */
 static ax_status simplify(const ax_program *program, ax_program **out) {
   const ax_mesh none = {0};
   ax_builder around;
@@ -191,7 +194,8 @@ static ax_status run_on(run *run, ax_executable *executable, ax_array **in, ax_a
   return AX_OK;
 }
 
-/* Of the run that is over: trace events where they are what is wanted or the file's name says .json, text otherwise; - is the screen. */
+/* Of the run that is over: trace events where they are what is wanted or the file's name says .json, text otherwise; - is the
+   screen. */
 static ax_status write_timeline(const run *run, ax_executable *executable) {
   const char *name = run->timeline;
   size_t length = strlen(name);
@@ -216,8 +220,9 @@ static ax_status run_compiled(run *run) {
   run->options.code_cache = run->code_cache != NULL ? run->code_cache : own_code_cache();
   ax_status status = ax_runtime_create(&run->options, &runtime);
   if (status == AX_OK) {
-    const ax_compile_options options = {.check_numerics = (run->check_nan ? AX_CHECK_NAN : 0u) | (run->check_inf ? AX_CHECK_INF : 0u),
-                                        .timeline = run->timeline != NULL};
+    const ax_compile_options options = {
+        .check_numerics = (run->check_nan ? AX_CHECK_NAN : 0u) | (run->check_inf ? AX_CHECK_INF : 0u),
+        .timeline = run->timeline != NULL};
     status = ax_compile(runtime, run->whole, &options, &executable);
     if (status == AX_OK) status = run_on(run, executable, arrays, arrays + run->whole->in_count);
     if (status == AX_OK && run->timeline != NULL) status = write_timeline(run, executable);
@@ -355,29 +360,32 @@ static int main_of(bool traces, int argc, const char **argv) {
   run run = {.traces = traces};
   const struct poptOption table[] = {
       {"in", 'i', POPT_ARG_STRING, NULL, option_in, "An input", "NAME=VALUE"},
-      {"out", 'o', POPT_ARG_STRING, NULL, option_out, "Write a result as .npy; without any, all are printed",
-       "NAME=FILE"},
+      {"out", 'o', POPT_ARG_STRING, NULL, option_out, "Write a result as .npy; without any, all are printed", "NAME=FILE"},
       SHARDING_OPTIONS,
       {"convert", '\0', POPT_ARG_NONE, &run.convert, 0, "Convert inputs to the program's dtypes", NULL},
       {"reference", '\0', POPT_ARG_NONE, &run.reference, 0, "Run by the plain reference code, not compiled", NULL},
       {"check-numerics", '\0', POPT_ARG_NONE, &run.check_nan, 0, "Fail, and say where, when an equation makes a NaN", NULL},
       {"check-infinities", '\0', POPT_ARG_NONE, &run.check_inf, 0, "The same for an infinity", NULL},
-      {"timeline", '\0', POPT_ARG_STRING, &run.timeline, 0, "Write what each device did when: text (-: here), or .json for Perfetto", "FILE"},
+      {"timeline", '\0', POPT_ARG_STRING, &run.timeline, 0,
+       "Write what each device did when: text (-: here), or .json for Perfetto", "FILE"},
       {"policy", '\0', POPT_ARG_STRING, NULL, option_policy, "Order of the devices: parallel, fixed, seeded", "POLICY"},
       {"seed", '\0', POPT_ARG_STRING, NULL, option_seed, "For --policy seeded", "N"},
       {"workers", '\0', POPT_ARG_STRING, NULL, option_workers, "Threads (0: one a core)", "N"},
       {"code-cache", '\0', POPT_ARG_STRING, &run.code_cache, 0, "Folder of compiled code: a path, user or off", "FOLDER"},
       POPT_TABLEEND,
   };
-  const option_set set = {.command = traces ? "trace" : "run",
-                          .usage = "FILE [OPTION...]",
-                          .table = table,
-                          .notes = traces ? trace_notes : notes,
-                          .summary = traces ? "Runs the program in FILE (- for standard input) and writes what each device did when, as JSON for Perfetto, to trace.json."
-                                            : "Runs the program in FILE (- for standard input).",
-                          .handle = take_option,
-                          .context = &run,
-                          .wants_file = true};
+  const option_set set = {
+      .command = traces ? "trace" : "run",
+      .usage = "FILE [OPTION...]",
+      .table = table,
+      .notes = traces ? trace_notes : notes,
+      .summary =
+          traces
+              ? "Runs the program in FILE (- for standard input) and writes what each device did when, as JSON for Perfetto, to trace.json."
+              : "Runs the program in FILE (- for standard input).",
+      .handle = take_option,
+      .context = &run,
+      .wants_file = true};
   char *file = NULL;
   bool done;
   int code = read_options(&set, argc, argv, &file, &done);

@@ -7,7 +7,8 @@
 
 ax_status take_pair(word_list *list, const char *option, const char *argument) {
   const char *equals = strchr(argument, '=');
-  if (equals == NULL || equals == argument) return ax_error(AX_INVALID_ARGUMENT, "%s: expected NAME=..., got \"%s\"", option, argument);
+  if (equals == NULL || equals == argument)
+    return ax_error(AX_INVALID_ARGUMENT, "%s: expected NAME=..., got \"%s\"", option, argument);
   return word_list_add(list, argument, strlen(argument));
 }
 
@@ -23,7 +24,8 @@ static ax_status side(const source *source, const char *option, const word_list 
     else if (specs[index] != NULL) status = ax_error(AX_INVALID_ARGUMENT, "%s %s: it is given twice", option, word);
     else specs[index] = equals + 1;
   }
-  for (uint32_t i = 0; status == AX_OK && i < count; i++) ax_text_add(text, "%s%s", i > 0 ? "; " : "", specs[i] != NULL ? specs[i] : "?");
+  for (uint32_t i = 0; status == AX_OK && i < count; i++)
+    ax_text_add(text, "%s%s", i > 0 ? "; " : "", specs[i] != NULL ? specs[i] : "?");
   ax_free(specs);
   return status;
 }

@@ -177,8 +177,8 @@ static ax_status memory(show *show, char **out) {
 static ax_status effects(show *show, char **out) {
   const ax_effects of = ax_program_effects(show->source.program);
   ax_text text = {0};
-  ax_text_add(&text, "collectives over %s, %s single-sided communication\n", ax_axis_set_string(of.axes, ax_program_axes(show->source.program)),
-              of.single_sided ? "with" : "without");
+  ax_text_add(&text, "collectives over %s, %s single-sided communication\n",
+              ax_axis_set_string(of.axes, ax_program_axes(show->source.program)), of.single_sided ? "with" : "without");
   return ax_text_finish(&text, out);
 }
 

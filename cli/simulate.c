@@ -119,7 +119,8 @@ static void deinit(simulate *s) {
 int simulate_main(int argc, const char **argv) {
   simulate s = {0};
   const struct poptOption table[] = {
-      {"machine", 'M', POPT_ARG_STRING, &s.machine, 0, "A machine's name, or a file that describes one (tpu-like-torus)", "NAME|FILE"},
+      {"machine", 'M', POPT_ARG_STRING, &s.machine, 0, "A machine's name, or a file that describes one (tpu-like-torus)",
+       "NAME|FILE"},
       {"algorithm", 'a', POPT_ARG_STRING, NULL, option_algorithm, "How messages of collectives go (best)", "ALGORITHM"},
       {"timeline", '\0', POPT_ARG_STRING, &s.timeline, 0, "Write what each device does when: .svg, or JSON for Perfetto", "FILE"},
       {"devices", '\0', POPT_ARG_STRING, NULL, option_devices_shown, "Of how many devices the timeline is (64)", "N"},
@@ -129,14 +130,16 @@ int simulate_main(int argc, const char **argv) {
       SHARDING_OPTIONS,
       POPT_TABLEEND,
   };
-  const option_set set = {.command = "simulate",
-                          .usage = "FILE [OPTION...]",
-                          .summary = "What a run of the program in FILE (- for standard input) would take on a machine that is described: simulated time.",
-                          .table = table,
-                          .notes = notes,
-                          .handle = take_option,
-                          .context = &s,
-                          .wants_file = true};
+  const option_set set = {
+      .command = "simulate",
+      .usage = "FILE [OPTION...]",
+      .summary =
+          "What a run of the program in FILE (- for standard input) would take on a machine that is described: simulated time.",
+      .table = table,
+      .notes = notes,
+      .handle = take_option,
+      .context = &s,
+      .wants_file = true};
   char *file = NULL;
   bool done;
   int code = read_options(&set, argc, argv, &file, &done);

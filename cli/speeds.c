@@ -1,4 +1,5 @@
-/* What this machine can do, measured by programs that do little else: a sum reads, a negation reads and writes, a product of matrices computes. */
+/* What this machine can do, measured by programs that do little else: a sum reads, a negation reads and writes, a product of
+   matrices computes. */
 #include <math.h>
 #include <time.h>
 

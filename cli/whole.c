@@ -1,7 +1,7 @@
 /* A per-device program run on whole arrays: it becomes the body of a shard_map.
 
-   Where an input varies over axes of n devices in all, or is unreduced over them (each has its part), the array given for it is laid
-   over them in one of three ways, told apart by its shape. Results that vary are stacked. n = 4, the program's type is
+   Where an input varies over axes of n devices in all, or is unreduced over them (each has its part), the array given for it is
+   laid over them in one of three ways, told apart by its shape. Results that vary are stacked. n = 4, the program's type is
    f32[8,3]{V:data}:
 
      given f32[8,3]     the same on each device

@@ -1,5 +1,6 @@
-/* shard_maps that take some axes of the mesh by hand: functions written so, beside the same of whole arrays, under every transform. Of small
-   integers in f64, so that all sums are exact. And what calls the host, sends, or takes devices of its own in such a body. */
+/* shard_maps that take some axes of the mesh by hand: functions written so, beside the same of whole arrays, under every transform.
+   Of small integers in f64, so that all sums are exact. And what calls the host, sends, or takes devices of its own in such a
+   body. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +76,8 @@ static void parts_whole(const ax_value *in, ax_value *out, void *context) {
 /* In a loop, with devices of its own in each step: three more in each of the mesh's. */
 static void by_index(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_psum(ax_mul(ax_pvary(in[0], "inner"), ax_add(ax_convert_element_type(ax_axis_index("inner"), AX_F64), ax_real(1))), "inner");
+  out[0] = ax_psum(ax_mul(ax_pvary(in[0], "inner"), ax_add(ax_convert_element_type(ax_axis_index("inner"), AX_F64), ax_real(1))),
+                   "inner");
 }
 static void loop_step(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -107,8 +109,8 @@ static void loop_whole(const ax_value *in, ax_value *out, void *context) {
   out[0] = x;
 }
 
-/* Unchecked, two axes by hand, the third automatic; a checkpoint inside. Of every four rows, which the two devices along row have together, each
-   takes the first two, squared, and adds its own to them. */
+/* Unchecked, two axes by hand, the third automatic; a checkpoint inside. Of every four rows, which the two devices along row have
+   together, each takes the first two, squared, and adds its own to them. */
 static void square_of_product(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   const ax_mesh mesh = grid();
@@ -131,7 +133,8 @@ static void unchecked(const ax_value *in, ax_value *out, void *context) {
 static void unchecked_whole(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value h = ax_matmul(in[1], in[0]), rows = ax_reshape(ax_mul(h, h), AX_DIMS(2, 2, 2, COLUMNS));
-  ax_value first = ax_broadcast_in_dim(ax_reshape(ax_slice_in_dim(rows, 0, 1, 1, 1), AX_DIMS(2, 2, COLUMNS)), AX_DIMS(2, 2, 2, COLUMNS), AX_INTS(0, 2, 3));
+  ax_value first = ax_broadcast_in_dim(ax_reshape(ax_slice_in_dim(rows, 0, 1, 1, 1), AX_DIMS(2, 2, COLUMNS)),
+                                       AX_DIMS(2, 2, 2, COLUMNS), AX_INTS(0, 2, 3));
   out[0] = ax_add(ax_reshape(first, AX_DIMS(ROWS, COLUMNS)), in[1]);
 }
 
@@ -185,7 +188,8 @@ static void over_a_batch(const ax_value *in, ax_value *out, void *context) {
   const transformed *t = context;
   ax_value xs = ax_broadcast_in_dim(in[1], AX_DIMS(ROWS, 3, COLUMNS), AX_INTS(0, 2));
   xs = ax_mul(xs, ax_add(ax_iota(AX_F64, AX_DIMS(ROWS, 3, COLUMNS), 1), ax_real(1)));
-  const ax_vmap_options options = {.in_axes = (int[]){AX_NOT_MAPPED, 1}, .out_axes = (int[]){1}, .axis_name = t->way < 8 ? NULL : "v"};
+  const ax_vmap_options options = {
+      .in_axes = (int[]){AX_NOT_MAPPED, 1}, .out_axes = (int[]){1}, .axis_name = t->way < 8 ? NULL : "v"};
   ax_value made;
   ax_vmap(&options, AX_CLOSURE(one_way, 2, 1, context), (ax_value[]){in[0], xs}, &made);
   out[0] = ax_reduce_sum(made, AX_DIMS(1), false);
@@ -194,7 +198,8 @@ static void transform(const ax_value *in, ax_value *out, void *context) {
   (((transformed *)context)->way < 4 ? one_way : over_a_batch)(in, out, context);
 }
 
-static const ax_type operand_types[] = {{.dtype = AX_F64, .rank = 2, .dims = {COLUMNS, COLUMNS}}, {.dtype = AX_F64, .rank = 2, .dims = {ROWS, COLUMNS}}};
+static const ax_type operand_types[] = {{.dtype = AX_F64, .rank = 2, .dims = {COLUMNS, COLUMNS}},
+                                        {.dtype = AX_F64, .rank = 2, .dims = {ROWS, COLUMNS}}};
 
 static void transforms(void **state) {
   (void)state;
@@ -202,8 +207,11 @@ static void transforms(void **state) {
   for (size_t i = 0; i < AX_COUNT(pairs); i++)
     for (int way = 0; way < 12; way++) {
       transformed by_hand = {pairs[i].by_hand, way}, whole = {pairs[i].whole, way};
-      ax_program *program = test_trace(transform, &by_hand, operand_types, 2, 1), *other = test_trace(transform, &whole, operand_types, 2, 1);
-      ax_tensor *in[] = {test_random_tensor(&random, operand_types[0], -2, 2), test_random_tensor(&random, operand_types[1], -2, 2)}, *got, *wanted;
+      ax_program *program = test_trace(transform, &by_hand, operand_types, 2, 1),
+                 *other = test_trace(transform, &whole, operand_types, 2, 1);
+      ax_tensor *in[] = {test_random_tensor(&random, operand_types[0], -2, 2),
+                         test_random_tensor(&random, operand_types[1], -2, 2)},
+                *got, *wanted;
       for (int k = 0; k < 2; k++)
         for (int64_t e = 0; e < test_elems(in[k]); e++) test_set(in[k], e, (double)(int64_t)(test_get(in[k], e) * 1.5));
       test_run(program, in, &got);
@@ -344,13 +352,15 @@ static void eager(void **state) {
 /* A psum over data of what lies along model goes over blocks: a half of the bytes. */
 static double received(const char *layout) {
   char text[1024];
-  snprintf(text, sizeof text,
-           "{ lambda x:f32[8,512,512]. let y:f32[512,512] = shard_map[mesh=(data=4, auto model=2) unchecked=false in_specs=(P(data)) out_specs=(P())"
-           "  body={ axes data=4 auto model=2 ; lambda a:f32[2,512,512]{V:data}. let"
-           "    b:f32[2,512,512]{V:data} = sharding_constraint[mesh=(model=2) specs=(%s)] a"
-           "    c:f32[512,512]{V:data} = reduce_sum[axes=(0)] b"
-           "    d:f32[512,512] = psum[axes=(data)] c"
-           "    in (d) }] x in (y) }", layout);
+  snprintf(
+      text, sizeof text,
+      "{ lambda x:f32[8,512,512]. let y:f32[512,512] = shard_map[mesh=(data=4, auto model=2) unchecked=false in_specs=(P(data)) out_specs=(P())"
+      "  body={ axes data=4 auto model=2 ; lambda a:f32[2,512,512]{V:data}. let"
+      "    b:f32[2,512,512]{V:data} = sharding_constraint[mesh=(model=2) specs=(%s)] a"
+      "    c:f32[512,512]{V:data} = reduce_sum[axes=(0)] b"
+      "    d:f32[512,512] = psum[axes=(data)] c"
+      "    in (d) }] x in (y) }",
+      layout);
   ax_program *program = parsed(text);
   ax_cost cost;
   TEST_OK(ax_program_cost(program, &cost));
@@ -368,8 +378,9 @@ static void bytes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(transforms), cmocka_unit_test(pmap_around), cmocka_unit_test(called_without_axes), cmocka_unit_test(messages),
-      cmocka_unit_test(host_calls), cmocka_unit_test(eager),       cmocka_unit_test(bytes),
+      cmocka_unit_test(transforms), cmocka_unit_test(pmap_around), cmocka_unit_test(called_without_axes),
+      cmocka_unit_test(messages),   cmocka_unit_test(host_calls),  cmocka_unit_test(eager),
+      cmocka_unit_test(bytes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Calls of the host: how often they are made, by whom and in which order, under every policy and as reference evaluation makes them; what goes
-   wrong in them. */
+/* Calls of the host: how often they are made, by whom and in which order, under every policy and as reference evaluation makes
+   them; what goes wrong in them. */
 #include <unistd.h>
 
 #include <stdio.h>
@@ -162,12 +162,13 @@ static void many_devices(void **state) {
 /* Where types say nothing, a device may never come. */
 static void never_comes(void **state) {
   (void)state;
-  ax_program *program = test_parsed("{ lambda x:f32[6]. let\n"
-                               " y:f32[6] = shard_map[mesh=(d=3,) unchecked=true in_specs=(P(d)) out_specs=(P(d)) body={ axes d=3? ; lambda a:f32[2]. let\n"
-                               "   i:s32[] = axis_index[axes=(d)]\n"
-                               "   j:s32[] = sub 1:s32[] i\n"
-                               "   = cond[branches=({ axes d=3? ; lambda a:f32[2]. let in () },\n"
-                               "       { axes d=3? ; lambda a:f32[2]. let = ordered_debug_print[axes=(d) format=\"{}\"] a in () })] i a in (a) }] x in (y) }");
+  ax_program *program = test_parsed(
+      "{ lambda x:f32[6]. let\n"
+      " y:f32[6] = shard_map[mesh=(d=3,) unchecked=true in_specs=(P(d)) out_specs=(P(d)) body={ axes d=3? ; lambda a:f32[2]. let\n"
+      "   i:s32[] = axis_index[axes=(d)]\n"
+      "   j:s32[] = sub 1:s32[] i\n"
+      "   = cond[branches=({ axes d=3? ; lambda a:f32[2]. let in () },\n"
+      "       { axes d=3? ; lambda a:f32[2]. let = ordered_debug_print[axes=(d) format=\"{}\"] a in () })] i a in (a) }] x in (y) }");
   for (size_t w = 0; w < test_order_count; w++) {
     test_log log;
     test_log_begin(&log);
@@ -200,7 +201,8 @@ static ax_status whole_way(void *context) {
   ax_program *program = NULL;
   ax_callback *copy = NULL;
   counts[0] = counts[1] = 0;
-  ax_status status = ax_runtime_create(&(ax_runtime_options){.workers = 1, .print = count_texts, .print_context = &counts[1]}, &runtime);
+  ax_status status =
+      ax_runtime_create(&(ax_runtime_options){.workers = 1, .print = count_texts, .print_context = &counts[1]}, &runtime);
   if (status == AX_OK) status = ax_callback_create("copy", copy_first, &counts[0], NULL, &copy);
   if (status == AX_OK) status = ax_runtime_register(runtime, copy);
   if (status == AX_OK) status = ax_program_parse(text, strlen(text), "t", &program);
@@ -239,8 +241,8 @@ static ax_status fail_from_device(ax_callback_call *call, void *context) {
   return AX_IO_ERROR;
 }
 
-/* Of several that fail the lowest device's is said, in whatever order they come, and of several places the first: another waits for devices that have
-   gone no further. */
+/* Of several that fail the lowest device's is said, in whatever order they come, and of several places the first: another waits for
+   devices that have gone no further. */
 static void fails_alike(void **state) {
   (void)state;
   static const char *const prims[] = {"io_callback", "ordered_io_callback"};
@@ -258,7 +260,8 @@ static void fails_alike(void **state) {
              " in (a) }] x in (y) }", prims[w % 2], prims[w % 2]);
     ax_program *program = test_parsed(text);
     for (int again = 0; again < 20; again++)
-      TEST_FAILS(test_run_calls(runtime, program, NULL), AX_IO_ERROR, "on device 1 (d=1): callback \"shelf\" failed (AX_IO_ERROR): device 1 has no room");
+      TEST_FAILS(test_run_calls(runtime, program, NULL), AX_IO_ERROR,
+                 "on device 1 (d=1): callback \"shelf\" failed (AX_IO_ERROR): device 1 has no room");
     assert_non_null(strstr(ax_message(), "line 3"));
     ax_program_release(program);
     ax_callback_release(shelf);
@@ -283,7 +286,8 @@ static void fails_run(void **state) {
              "   = %s[axes=(d) callback=\"shelf\" types=()] a\n in (a) }] x in (y) }", prims[w % 2]);
     ax_program *program = test_parsed(text);
     for (int again = 0; again < 2; again++) {
-      TEST_FAILS(test_run_calls(runtime, program, NULL), AX_IO_ERROR, "on device 1 (d=1): callback \"shelf\" failed (AX_IO_ERROR): no room on shelf 3");
+      TEST_FAILS(test_run_calls(runtime, program, NULL), AX_IO_ERROR,
+                 "on device 1 (d=1): callback \"shelf\" failed (AX_IO_ERROR): no room on shelf 3");
       assert_non_null(strstr(ax_message(), "line 3"));
     }
     device = 5; /* and goes on when nothing fails */
@@ -302,8 +306,10 @@ static void names(void **state) {
   test_log_begin(&log);
   ax_runtime *runtime = test_host_runtime((ax_runtime_options){.workers = 1}, &log);
   ax_program *program = test_parsed("{ lambda x:f32[2]. let = io_callback[axes=() callback=\"who\" types=()] x in (x) }");
-  TEST_FAILS(test_run_calls(runtime, program, NULL), AX_INVALID_ARGUMENT, "no callback \"who\" is registered (ax_runtime_register)");
-  ax_callback *who = test_callback("who", test_count_call, &log), *same = test_callback("who", test_count_call, &log), *other = test_callback("who", slow_on_one, &log);
+  TEST_FAILS(test_run_calls(runtime, program, NULL), AX_INVALID_ARGUMENT,
+             "no callback \"who\" is registered (ax_runtime_register)");
+  ax_callback *who = test_callback("who", test_count_call, &log), *same = test_callback("who", test_count_call, &log),
+              *other = test_callback("who", slow_on_one, &log);
   TEST_OK(ax_runtime_register(runtime, who));
   TEST_OK(ax_runtime_register(runtime, same));
   TEST_FAILS(ax_runtime_register(runtime, other), AX_INVALID_ARGUMENT, "another callback \"who\" is registered already");
@@ -337,7 +343,8 @@ static void references(void **state) {
   test_log_begin(&log);
   ax_runtime *runtime = test_host_runtime((ax_runtime_options){.workers = 1}, &log);
   TEST_OK(ax_callback_create("c", test_count_call, &released, let_go, &made));
-  ax_program *a = test_trace(call_once, made, AX_TYPES(AX_TYPE(AX_F32, 2)), 1, 1), *b = test_trace(call_once, made, AX_TYPES(AX_TYPE(AX_F32, 2)), 1, 1);
+  ax_program *a = test_trace(call_once, made, AX_TYPES(AX_TYPE(AX_F32, 2)), 1, 1),
+             *b = test_trace(call_once, made, AX_TYPES(AX_TYPE(AX_F32, 2)), 1, 1);
   ax_callback *like = test_callback("c", test_count_call, NULL);
   ax_program *c = test_trace(call_once, like, AX_TYPES(AX_TYPE(AX_F32, 2)), 1, 1);
   assert_true(ax_program_equal(a, b));

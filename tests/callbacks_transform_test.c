@@ -1,5 +1,5 @@
-/* What transforms make of calls of the host: batches, derivatives; programs that are compiled where nobody reads, or exported; and what programs
-   may not say of calls. */
+/* What transforms make of calls of the host: batches, derivatives; programs that are compiled where nobody reads, or exported; and
+   what programs may not say of calls. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +87,8 @@ static void derivatives(void **state) {
   ax_callback_release(c);
 }
 
-/* What is printed in a function is printed once by its derivative: in loops, branches and bodies too; and where a rule of one's own prints tangents. */
+/* What is printed in a function is printed once by its derivative: in loops, branches and bodies too; and where a rule of one's own
+   prints tangents. */
 static AX_BODY(print_in_scan) {
   ax_debug_print("body {:.1f}", true, 1, in);
   out[0] = ax_mul(in[0], in[0]);
@@ -145,7 +146,8 @@ static void nobody_reads(void **state) {
   ax_executable *executable;
   char *text;
   TEST_OK(ax_runtime_create(NULL, &runtime));
-  ax_program *program = test_parsed("{ lambda x:f32[2]. let = debug_print[axes=() format=\"{}\"] x = ordered_debug_print[axes=() format=\"a\"] in (x) }");
+  ax_program *program = test_parsed(
+      "{ lambda x:f32[2]. let = debug_print[axes=() format=\"{}\"] x = ordered_debug_print[axes=() format=\"a\"] in (x) }");
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
   TEST_OK(ax_executable_text(executable, &text));
   assert_null(strstr(text, "debug_print"));
@@ -160,7 +162,8 @@ static void not_exported(void **state) {
   (void)state;
   char *text;
   ax_program *program = test_parsed("{ lambda x:f32[2]. let = debug_print[axes=() format=\"{}\"] x in (x) }");
-  TEST_FAILS(ax_program_stablehlo(program, &text), AX_ABSENT, "debug_print has no StableHLO form: it calls a function of this process");
+  TEST_FAILS(ax_program_stablehlo(program, &text), AX_ABSENT,
+             "debug_print has no StableHLO form: it calls a function of this process");
   ax_program_release(program);
 }
 
@@ -187,11 +190,13 @@ static void refused(void **state) {
       {"= debug_print[axes=() format=\"\\x4\"]", "a backslash is followed by n"},
       {"= debug_print[axes=() format=\"open\n\"]", "the string has no end on its line"},
       {"= debug_print[axes=(d) format=\"\"]", "axis \"d\" is not bound"},
-      {"= pure_callback[vectorized=false callback=\"c\" types=()] x", "there are no results; a function with effects is an io_callback"},
+      {"= pure_callback[vectorized=false callback=\"c\" types=()] x",
+       "there are no results; a function with effects is an io_callback"},
       {"= io_callback[axes=() callback=\"\" types=()] x", "a callback's name has 1 to 255 bytes, not 0"},
       {"y:f32[3] = io_callback[axes=() callback=\"c\" types=(f32[2])] x", "io_callback gives f32[2] here"},
       {"y:f32[3] = io_callback[axes=() callback=\"c\" types=(f32[2], f32[3])] x", "io_callback gives 2 results, but 1 are named"},
-      {"f:future<f32[2]> = start[body={ lambda a:f32[2]. let = debug_print[axes=() format=\"\"] in (a) }] x y:f32[2] = done f", "the body calls the host"},
+      {"f:future<f32[2]> = start[body={ lambda a:f32[2]. let = debug_print[axes=() format=\"\"] in (a) }] x y:f32[2] = done f",
+       "the body calls the host"},
   };
   for (size_t i = 0; i < AX_COUNT(rows); i++) {
     char text[512];
@@ -199,11 +204,14 @@ static void refused(void **state) {
     snprintf(text, sizeof text, "{ lambda x:f32[2] i:s32[]. let\n %s\n in (x) }", rows[i].equation);
     TEST_FAILS(ax_program_parse(text, strlen(text), "t", &program), AX_PARSE_ERROR, rows[i].part);
   }
-  static const char diverging[] = "{ axes d=2 ; lambda x:f32[2]{V:d}. let i:s32[]{V:d} = axis_index[axes=(d)]\n"
-                                  " = cond[branches=({ axes d=2 ; lambda . let = ordered_debug_print[axes=(d) format=\"\"] in () })] i in (x) }";
+  static const char diverging[] =
+      "{ axes d=2 ; lambda x:f32[2]{V:d}. let i:s32[]{V:d} = axis_index[axes=(d)]\n"
+      " = cond[branches=({ axes d=2 ; lambda . let = ordered_debug_print[axes=(d) format=\"\"] in () })] i in (x) }";
   ax_program *program;
-  TEST_FAILS(ax_program_parse(diverging, strlen(diverging), "t", &program), AX_PARSE_ERROR, "not all of them would reach the ordered_debug_print over {d}");
-  TEST_FAILS(ax_trace(AX_CLOSURE(io_each, 1, 1, NULL), &pair_type, &program), AX_INVALID_ARGUMENT, "io_callback: there is no callback");
+  TEST_FAILS(ax_program_parse(diverging, strlen(diverging), "t", &program), AX_PARSE_ERROR,
+             "not all of them would reach the ordered_debug_print over {d}");
+  TEST_FAILS(ax_trace(AX_CLOSURE(io_each, 1, 1, NULL), &pair_type, &program), AX_INVALID_ARGUMENT,
+             "io_callback: there is no callback");
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
-/* Loops with many carries: the cost of what asks how far derivatives, batch dimensions and needs reach follows their number, however long
-   the way from carry to carry is; and which carries take part in a scan's transpose. */
+/* Loops with many carries: the cost of what asks how far derivatives, batch dimensions and needs reach follows their number,
+   however long the way from carry to carry is; and which carries take part in a scan's transpose. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 
 /* --- Cost: allocations, which follow the work --- */
 
-/* A carry takes the value of the next one: what goes in at the last comes to the first in as many steps as there are carries. `inside`:
-   the same in a scan in the scan's body. */
+/* A carry takes the value of the next one: what goes in at the last comes to the first in as many steps as there are carries.
+   `inside`: the same in a scan in the scan's body. */
 typedef struct shift {
   uint32_t carries;
   bool inside;
@@ -26,7 +26,8 @@ static void next_carry(const ax_value *in, ax_value *out, void *context) {
   out[s->carries - 1] = ax_tanh(in[s->carries - 1]);
 }
 static void in_a_scan(const ax_value *in, ax_value *out, void *context) {
-  ax_scan(AX_CLOSURE(next_carry, ((const shift *)context)->carries, ((const shift *)context)->carries, context), ((const shift *)context)->carries, 1, false, in, out);
+  ax_scan(AX_CLOSURE(next_carry, ((const shift *)context)->carries, ((const shift *)context)->carries, context),
+          ((const shift *)context)->carries, 1, false, in, out);
 }
 static void shifted(const ax_value *in, ax_value *out, void *context) {
   const shift *s = context;
@@ -74,7 +75,8 @@ static void cost_follows_carries(void **state) {
 
 /* --- Which carries come to vary --- */
 
-/* Carry k takes the value of the next one, the last that of x, which varies; the first that follow `still` of them stay as they are. */
+/* Carry k takes the value of the next one, the last that of x, which varies; the first that follow `still` of them stay as they
+   are. */
 typedef struct varying {
   uint32_t carries, still;
   ax_value x;
@@ -182,13 +184,17 @@ static void through_cond(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_if(ax_gt(in[0], ax_full_like(in[0], 0)), AX_FN(first_alone, 2, 2), AX_FN(second_unused, 2, 2), in, out);
 }
-static void through_call(const ax_value *in, ax_value *out, void *context) { ax_closed_call(AX_CLOSURE(second_unused, 2, 2, context), in, out); }
+static void through_call(const ax_value *in, ax_value *out, void *context) {
+  ax_closed_call(AX_CLOSURE(second_unused, 2, 2, context), in, out);
+}
 static void through_map(const ax_value *in, ax_value *out, void *context) {
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse("d=2", &mesh));
   test_shard_map(&mesh, (const char *[]){"", ""}, (const char *[]){"", ""}, context != NULL, AX_FN(second_unused, 2, 2), in, out);
 }
-static void through_scan(const ax_value *in, ax_value *out, void *context) { ax_scan(AX_CLOSURE(second_unused, 2, 2, context), 2, 2, false, in, out); }
+static void through_scan(const ax_value *in, ax_value *out, void *context) {
+  ax_scan(AX_CLOSURE(second_unused, 2, 2, context), 2, 2, false, in, out);
+}
 
 typedef struct passing {
   ax_function body;
@@ -204,7 +210,8 @@ static void passed(const ax_value *in, ax_value *out, void *context) {
 static void zero_cotangents_are_not_carried(void **state) {
   (void)state;
   bool unchecked = true;
-  const passing each[] = {{through_cond, NULL}, {through_call, NULL}, {through_map, NULL}, {through_map, &unchecked}, {through_scan, NULL}};
+  const passing each[] = {
+      {through_cond, NULL}, {through_call, NULL}, {through_map, NULL}, {through_map, &unchecked}, {through_scan, NULL}};
   for (size_t i = 0; i < AX_COUNT(each); i++) {
     const ax_type types[] = {TEST_SCALAR(AX_F64), TEST_SCALAR(AX_F64)};
     ax_program *program = test_trace(passed, (void *)&each[i], types, 2, 1), *primal, *tangent, *transposed;
@@ -235,7 +242,9 @@ static void times_factors(const ax_value *in, ax_value *out, void *context) {
   out[1] = in[1 + swap];
   out[2] = in[2 - swap];
 }
-static void times_factors_often(const ax_value *in, ax_value *out, void *context) { ax_scan(AX_CLOSURE(times_factors, 3, 3, context), 3, 2, false, in, out); }
+static void times_factors_often(const ax_value *in, ax_value *out, void *context) {
+  ax_scan(AX_CLOSURE(times_factors, 3, 3, context), 3, 2, false, in, out);
+}
 static void with_factors(const ax_value *in, ax_value *out, void *context) {
   const factors *f = context;
   ax_value made[3];

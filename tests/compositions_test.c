@@ -1,5 +1,5 @@
-/* Programs put together at random from the samples of primitives whose results are exact: compiled, fused, their memory planned, on one
-   device and on a mesh with collectives, they give bit by bit what reference evaluation gives, under every policy. */
+/* Programs put together at random from the samples of primitives whose results are exact: compiled, fused, their memory planned, on
+   one device and on a mesh with collectives, they give bit by bit what reference evaluation gives, under every policy. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +29,8 @@ static bool is_exact(const test_instance *instance) {
   return instance->sample->ulps == 0 && (!instance->sample->sums || instance->t == AX_S32);
 }
 
-/* Without axes: local primitives and regions. With them: all that goes along one unchecked axis d, but regions that communicate, which
-   random indices would lead into deadlocks. */
+/* Without axes: local primitives and regions. With them: all that goes along one unchecked axis d, but regions that communicate,
+   which random indices would lead into deadlocks. */
 static parts parts_of(const char *axes) {
   static const ax_dtype dtypes[] = {AX_F32, AX_S32, AX_BOOL};
   const test_variety variety = {dtypes, dtypes, AX_COUNT(dtypes), AX_COUNT(dtypes), shapes, AX_COUNT(shapes)};
@@ -106,7 +106,8 @@ static void wrap(const ax_value *in, ax_value *out, void *context) {
   const wrapped *w = context;
   wrapped inner = {w->program, w->kinds >> 2, w->index, in}, plain = {w->program, 0, w->index, in};
   uint32_t in_count = w->program->in_count, out_count = w->program->out_count;
-  bool communicates = (w->program->effects & (AX_EFFECT_EXCHANGE | AX_EFFECT_MESSAGE)) != 0; /* devices may not choose whether they do */
+  bool communicates =
+      (w->program->effects & (AX_EFFECT_EXCHANGE | AX_EFFECT_MESSAGE)) != 0; /* devices may not choose whether they do */
   switch (w->kinds & 3) {
     case 0: ax_call(w->program, in_count, in, out_count, out); break;
     case 1: ax_closed_call(AX_CLOSURE(wrap, in_count, out_count, &inner), in, out); break;

@@ -1,5 +1,5 @@
-/* Bad input, through the public functions alone: each time a status, a message with the shapes, dtypes, names and the equation in it,
-   outputs that are NULL, and nothing left behind (the leak checker sees to that). */
+/* Bad input, through the public functions alone: each time a status, a message with the shapes, dtypes, names and the equation in
+   it, outputs that are NULL, and nothing left behind (the leak checker sees to that). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,7 +181,8 @@ static void indexed(const ax_value *in, ax_value *out, void *context) {
   const ax_value v = in[0], m = in[1], odd = in[3], bools = in[4];
   const ax_value ids = ax_expand_dims(in[2], 1), one = ax_full(AX_S32, 0, NULL, 0);
   const ax_gather_dims rows = {.offset_dims = {AX_DIMS(1)}, .collapsed_slice_dims = {AX_DIMS(0)}, .start_index_map = {AX_DIMS(0)}};
-  const ax_scatter_dims to_rows = {.update_window_dims = {AX_DIMS(1)}, .inserted_window_dims = {AX_DIMS(0)}, .scatter_dims_to_operand_dims = {AX_DIMS(0)}};
+  const ax_scatter_dims to_rows = {
+      .update_window_dims = {AX_DIMS(1)}, .inserted_window_dims = {AX_DIMS(0)}, .scatter_dims_to_operand_dims = {AX_DIMS(0)}};
   ax_gather_dims other = rows;
   ax_value sorted[2] = {{0}};
   const int64_t row[] = {1, 4};
@@ -193,17 +194,28 @@ static void indexed(const ax_value *in, ax_value *out, void *context) {
     case 4: out[0] = ax_gather(m, ids, &rows, (const int64_t[]){2, 4}, NULL); break;
     case 5: other.start_index_map = (ax_dim_list){AX_DIMS(0, 1)}, out[0] = ax_gather(m, ids, &other, row, NULL); break;
     case 6: other.offset_dims = (ax_dim_list){AX_DIMS(2)}, out[0] = ax_gather(m, ids, &other, row, NULL); break;
-    case 7: other.offset_dims = (ax_dim_list){AX_DIMS(1, 0)}, other.collapsed_slice_dims.count = 0, out[0] = ax_gather(m, ids, &other, row, NULL); break;
-    case 8: other.operand_batching_dims = (ax_dim_list){AX_DIMS(0)}, other.offset_dims.count = 0, out[0] = ax_gather(m, ids, &other, row, NULL); break;
+    case 7:
+      other.offset_dims = (ax_dim_list){AX_DIMS(1, 0)}, other.collapsed_slice_dims.count = 0,
+      out[0] = ax_gather(m, ids, &other, row, NULL);
+      break;
+    case 8:
+      other.operand_batching_dims = (ax_dim_list){AX_DIMS(0)}, other.offset_dims.count = 0,
+      out[0] = ax_gather(m, ids, &other, row, NULL);
+      break;
     case 9: out[0] = ax_gather(m, ids, &rows, row, &(ax_index_options){.mode = (ax_index_mode)7}); break;
-    case 10: out[0] = ax_gather(in[2], ids, &(ax_gather_dims){.collapsed_slice_dims = {AX_DIMS(0)}, .start_index_map = {AX_DIMS(0)}}, (const int64_t[]){1},
-                                &(ax_index_options){.fill_value = ax_real(0.5)}); break;
+    case 10:
+      out[0] = ax_gather(in[2], ids, &(ax_gather_dims){.collapsed_slice_dims = {AX_DIMS(0)}, .start_index_map = {AX_DIMS(0)}},
+                         (const int64_t[]){1}, &(ax_index_options){.fill_value = ax_real(0.5)});
+      break;
     case 11: out[0] = ax_gather(m, ids, &rows, row, &(ax_index_options){.fill_value = v}); break;
     case 12: out[0] = ax_scatter_add(m, ids, ax_full(AX_F32, AX_DIMS(8, 5), 0), &to_rows, NULL); break;
     case 13: out[0] = ax_scatter(m, ids, ax_full(AX_F32, AX_DIMS(7, 4), 0), &to_rows, NULL); break;
     case 14: out[0] = ax_scatter_max(m, ids, ax_full(AX_S32, AX_DIMS(8, 4), 0), &to_rows, NULL); break;
-    case 15: out[0] = ax_scatter_add(bools, ids, bools, &(ax_scatter_dims){.inserted_window_dims = {AX_DIMS(0)}, .scatter_dims_to_operand_dims = {AX_DIMS(0)}},
-                                     NULL); break;
+    case 15:
+      out[0] = ax_scatter_add(
+          bools, ids, bools, &(ax_scatter_dims){.inserted_window_dims = {AX_DIMS(0)}, .scatter_dims_to_operand_dims = {AX_DIMS(0)}},
+          NULL);
+      break;
     case 16: out[0] = ax_scatter_min(m, ids, m, NULL, NULL); break;
     case 17: out[0] = ax_scatter(m, ids, v, &to_rows, NULL); break;
     case 18: out[0] = ax_take_with(m, v, 0, NULL); break;
@@ -437,9 +449,15 @@ typedef struct by_hand {
   const char *message;
 } by_hand;
 
-static void sum_over_model(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = ax_psum(in[0], "data,model"); }
-static void index_of_model(const ax_value *in, ax_value *out, void *context) { (void)context, (void)in, out[0] = ax_axis_index("model"); }
-static void size_of_model(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = ax_mul(in[0], ax_integer(ax_axis_size("model"))); }
+static void sum_over_model(const ax_value *in, ax_value *out, void *context) {
+  (void)context, out[0] = ax_psum(in[0], "data,model");
+}
+static void index_of_model(const ax_value *in, ax_value *out, void *context) {
+  (void)context, (void)in, out[0] = ax_axis_index("model");
+}
+static void size_of_model(const ax_value *in, ax_value *out, void *context) {
+  (void)context, out[0] = ax_mul(in[0], ax_integer(ax_axis_size("model")));
+}
 static void vary_over_model(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = ax_pvary(in[0], "model"); }
 static void split_over_model(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -474,17 +492,23 @@ static void hand_map(const ax_value *in, ax_value *out, void *context) {
 static void axes_by_hand(void **state) {
   (void)state;
   static const by_hand cases[] = {
-      {"data", "model -> data", .body = same, .message = "operand 0: the spec names {model}, left automatic: a shard_map's specs name axes that its body takes"},
+      {"data", "model -> data", .body = same,
+       .message = "operand 0: the spec names {model}, left automatic: a shard_map's specs name axes that its body takes"},
       {"data", "data -> data,model", .body = same, .message = "result 0: the spec names {model}, left automatic"},
-      {"data,rows", "data -> data", .body = same, .message = "shard_map_manual: axis \"rows\" is not bound; bound are data (2), model (2), row (2)"},
+      {"data,rows", "data -> data", .body = same,
+       .message = "shard_map_manual: axis \"rows\" is not bound; bound are data (2), model (2), row (2)"},
       {"data,data", "data -> data", .body = same, .message = "shard_map_manual: axis \"data\" is named twice"},
-      {"data", "data -> data", .body = sum_over_model, .message = "axis \"model\" is automatic here: a shard_map takes {data} by hand"},
-      {"data,row", "data -> data", .body = index_of_model, .message = "axis \"model\" is automatic here: a shard_map takes {data,row} by hand"},
+      {"data", "data -> data", .body = sum_over_model,
+       .message = "axis \"model\" is automatic here: a shard_map takes {data} by hand"},
+      {"data,row", "data -> data", .body = index_of_model,
+       .message = "axis \"model\" is automatic here: a shard_map takes {data,row} by hand"},
       {"data", "data -> data", .body = size_of_model, .message = "axis \"model\" is automatic here"},
       {"data", "data -> data", .body = vary_over_model, .message = "axis \"model\" is automatic here"},
       {"data", "data -> data", .body = split_over_model, .message = "\"model\""},
-      {"data", "data -> data", .body = on_smaller_mesh, .message = "the axis \"model\" has size 4 here and 2 in the shard_map around, which leaves it automatic"},
-      {"data", "data -> data", .body = on_mixed_mesh, .message = "the axis \"model\" is automatic in the shard_map around, and others of this mesh are not"},
+      {"data", "data -> data", .body = on_smaller_mesh,
+       .message = "the axis \"model\" has size 4 here and 2 in the shard_map around, which leaves it automatic"},
+      {"data", "data -> data", .body = on_mixed_mesh,
+       .message = "the axis \"model\" is automatic in the shard_map around, and others of this mesh are not"},
       {"data", "data -> data", .inner = "data,model", .message = "the axis \"data\" is in use by a shard_map around this one"},
       {"data", "data -> data", .inner = "row", .message = "operand 0: the spec names {model}, left automatic"},
       {"data", "data -> data", .constraint = "data", .message = "the axis \"data\" is in use by a shard_map around this one"},
@@ -510,7 +534,8 @@ static void meshes(void **state) {
   ax_spec spec;
   static const char *const specs[] = {"rows", "data+data", "data,data", "data+", ",,,,,,,,,,,,,,,,,,,,", "+"};
   for (size_t i = 0; i < COUNT(specs); i++)
-    if (ax_spec_parse(specs[i], &mesh, &spec) != AX_INVALID_ARGUMENT || ax_message()[0] == '\0') fail_msg("\"%s\" is a spec", specs[i]);
+    if (ax_spec_parse(specs[i], &mesh, &spec) != AX_INVALID_ARGUMENT || ax_message()[0] == '\0')
+      fail_msg("\"%s\" is a spec", specs[i]);
 }
 
 /* Meshes are plain structs too. */
@@ -664,21 +689,69 @@ static void outside_a_trace(void **state) {
   const char *spec[] = {"d", "d"};
   TEST_OK(ax_mesh_parse("d=2", &mesh));
   ax_value made[] = {
-      ax_full(AX_F32, 1, dims, 1), ax_full_like(x, 1), ax_constant(&type, data), ax_add(x, x), ax_neg(x), ax_integer_pow(x, 2), ax_accurate(x, 1),
-      ax_where(x, x, x), ax_convert_element_type(x, AX_F32), ax_reshape(x, 1, dims), ax_transpose(x, zero),
-      ax_broadcast_in_dim(x, 1, dims, zero), ax_slice(x, zero, dims, NULL), ax_concatenate(2, in, 0),
-      ax_iota(AX_S32, 1, dims, 0), ax_dynamic_slice(x, in, dims), ax_dynamic_update_slice(x, x, in),
-      ax_gather(x, x, &(ax_gather_dims){0}, dims, NULL), ax_scatter(x, x, x, &(ax_scatter_dims){0}, NULL), ax_scatter_add(x, x, x, &(ax_scatter_dims){0}, NULL),
-      ax_scatter_mul(x, x, x, &(ax_scatter_dims){0}, NULL), ax_scatter_min(x, x, x, &(ax_scatter_dims){0}, NULL), ax_scatter_max(x, x, x, &(ax_scatter_dims){0}, NULL),
-      ax_sort(x, 0), ax_argsort(x, 0), ax_take(x, x, 0), ax_take_with(x, x, 0, NULL), ax_take_along_axis(x, x, 0, NULL), ax_at_set(x, x, x, 0, NULL), ax_at_add(x, x, ax_real(1), 0, NULL),
-      ax_at_mul(x, x, x, 0, NULL), ax_at_min(x, x, x, 0, NULL), ax_at_max(x, x, x, 0, NULL),
-      ax_reduce_sum(x, 1, zero, false), ax_argmax(x, 0, AX_S32), ax_reduce_sum(x, AX_DIMS(0), false), ax_reduce_mean(x, 1, zero, false), ax_matmul(x, x),
-      ax_dot_general(x, x, 1, zero, zero, 0, NULL, NULL), ax_softmax(x, 0), ax_log_softmax(x, -1), ax_one_hot(x, 3, AX_F32),
-      ax_relu(x), ax_gelu(x), ax_psum(x, "d"), ax_pmean(x, "d"), ax_all_gather(x, "d", 0, true),
-      ax_psum_scatter(x, "d", 0, false), ax_all_to_all(x, "d", 0, 0, true), ax_ppermute(x, "d", 1, pairs), ax_axis_index("d"),
-      ax_top_level_all_gather(x, NULL, NULL), ax_pargmax(x, "d"), ax_pshuffle(x, "d", 2, dims), ax_pswapaxes(x, "d", 0), ax_psum(ax_integer(1), "d"),
-      ax_pbroadcast(x, "d", 0), ax_start(x), ax_start(ax_psum(x, "d")),
-      ax_pvary(x, "d"), ax_pcast(x, "d", "varying"), ax_psum_start(x, "d"), ax_done(x),
+      ax_full(AX_F32, 1, dims, 1),
+      ax_full_like(x, 1),
+      ax_constant(&type, data),
+      ax_add(x, x),
+      ax_neg(x),
+      ax_integer_pow(x, 2),
+      ax_accurate(x, 1),
+      ax_where(x, x, x),
+      ax_convert_element_type(x, AX_F32),
+      ax_reshape(x, 1, dims),
+      ax_transpose(x, zero),
+      ax_broadcast_in_dim(x, 1, dims, zero),
+      ax_slice(x, zero, dims, NULL),
+      ax_concatenate(2, in, 0),
+      ax_iota(AX_S32, 1, dims, 0),
+      ax_dynamic_slice(x, in, dims),
+      ax_dynamic_update_slice(x, x, in),
+      ax_gather(x, x, &(ax_gather_dims){0}, dims, NULL),
+      ax_scatter(x, x, x, &(ax_scatter_dims){0}, NULL),
+      ax_scatter_add(x, x, x, &(ax_scatter_dims){0}, NULL),
+      ax_scatter_mul(x, x, x, &(ax_scatter_dims){0}, NULL),
+      ax_scatter_min(x, x, x, &(ax_scatter_dims){0}, NULL),
+      ax_scatter_max(x, x, x, &(ax_scatter_dims){0}, NULL),
+      ax_sort(x, 0),
+      ax_argsort(x, 0),
+      ax_take(x, x, 0),
+      ax_take_with(x, x, 0, NULL),
+      ax_take_along_axis(x, x, 0, NULL),
+      ax_at_set(x, x, x, 0, NULL),
+      ax_at_add(x, x, ax_real(1), 0, NULL),
+      ax_at_mul(x, x, x, 0, NULL),
+      ax_at_min(x, x, x, 0, NULL),
+      ax_at_max(x, x, x, 0, NULL),
+      ax_reduce_sum(x, 1, zero, false),
+      ax_argmax(x, 0, AX_S32),
+      ax_reduce_sum(x, AX_DIMS(0), false),
+      ax_reduce_mean(x, 1, zero, false),
+      ax_matmul(x, x),
+      ax_dot_general(x, x, 1, zero, zero, 0, NULL, NULL),
+      ax_softmax(x, 0),
+      ax_log_softmax(x, -1),
+      ax_one_hot(x, 3, AX_F32),
+      ax_relu(x),
+      ax_gelu(x),
+      ax_psum(x, "d"),
+      ax_pmean(x, "d"),
+      ax_all_gather(x, "d", 0, true),
+      ax_psum_scatter(x, "d", 0, false),
+      ax_all_to_all(x, "d", 0, 0, true),
+      ax_ppermute(x, "d", 1, pairs),
+      ax_axis_index("d"),
+      ax_top_level_all_gather(x, NULL, NULL),
+      ax_pargmax(x, "d"),
+      ax_pshuffle(x, "d", 2, dims),
+      ax_pswapaxes(x, "d", 0),
+      ax_psum(ax_integer(1), "d"),
+      ax_pbroadcast(x, "d", 0),
+      ax_start(x),
+      ax_start(ax_psum(x, "d")),
+      ax_pvary(x, "d"),
+      ax_pcast(x, "d", "varying"),
+      ax_psum_start(x, "d"),
+      ax_done(x),
   };
   for (size_t i = 0; i < COUNT(made); i++) assert_int_equal(made[i].trace, 0);
   assert_int_equal(ax_axis_size("d"), 1);
@@ -774,7 +847,8 @@ static void arrays(void **state) {
   TEST_OK(ax_mesh_parse("data=2,model=2", &two));
   TEST_OK(ax_mesh_parse("data=8", &many));
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1, .max_devices = 4}, &runtime));
-  TEST_FAILS(ax_device_put(runtime, &many, "", &type, data, &x), AX_INVALID_ARGUMENT, "the mesh has 8 devices, more than the 4 there are");
+  TEST_FAILS(ax_device_put(runtime, &many, "", &type, data, &x), AX_INVALID_ARGUMENT,
+             "the mesh has 8 devices, more than the 4 there are");
   TEST_FAILS(ax_device_put(runtime, &two, "data+model", &type, data, &x), AX_INVALID_ARGUMENT,
              "the spec P(data+model) cuts dimension 0 in 4 parts, which do not divide f32[6]");
   TEST_FAILS(ax_device_put(runtime, &two, "rows", &type, data, &x), AX_INVALID_ARGUMENT, "rows");
@@ -828,7 +902,8 @@ static machine machine_create(int count, const bool *donate) {
   for (int i = 0; i < 8; i++) types[i] = TEST_TYPE(AX_F32, 4);
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1}, &m.runtime));
   TEST_OK(ax_trace(AX_CLOSURE(add_all, (uint32_t)count, 1, &count), types, &program));
-  TEST_OK(ax_compile(m.runtime, program, &(ax_compile_options){.donate = test_args(donate, ax_program_in_count(program))}, &m.executable));
+  TEST_OK(ax_compile(m.runtime, program, &(ax_compile_options){.donate = test_args(donate, ax_program_in_count(program))},
+                     &m.executable));
   ax_program_release(program);
   for (int i = 0; i < count; i++) TEST_OK(ax_device_put(m.runtime, NULL, "", &types[0], data, &m.x[i]));
   TEST_OK(ax_device_put(m.runtime, NULL, "", &wrong, other, &m.wrong));
@@ -868,7 +943,8 @@ static void arguments(void **state) {
   memcpy(in, m.x, sizeof in);
   in[3] = NULL;
   run_fails(&m, in, "run: 1 of 7 arguments do not match:\n  argument 3: the program takes f32[4], got nothing");
-  TEST_FAILS(ax_run(m.executable, 6, m.x, 1, out), AX_INVALID_ARGUMENT, "the program takes 7 arguments and gives 1 results, not 6 and 1");
+  TEST_FAILS(ax_run(m.executable, 6, m.x, 1, out), AX_INVALID_ARGUMENT,
+             "the program takes 7 arguments and gives 1 results, not 6 and 1");
   assert_null(out[0]);
   out[0] = m.x[0];
   TEST_FAILS(ax_run(m.executable, 7, m.x, 2, out), AX_INVALID_ARGUMENT, "not 7 and 2");
@@ -919,7 +995,8 @@ static void compiling(void **state) {
   ax_mesh mesh;
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1, .max_devices = 4}, &runtime));
   TEST_OK(ax_trace(AX_FN(whole_mesh, 1, 1), in_types, &program));
-  TEST_FAILS(ax_compile(runtime, program, NULL, &executable), AX_INVALID_ARGUMENT, "the mesh has 8 devices, more than the 4 there are");
+  TEST_FAILS(ax_compile(runtime, program, NULL, &executable), AX_INVALID_ARGUMENT,
+             "the mesh has 8 devices, more than the 4 there are");
   assert_null(executable);
   ax_program_release(program);
   TEST_FAILS(ax_compile(runtime, NULL, NULL, &executable), AX_INVALID_ARGUMENT, "no program");
@@ -994,11 +1071,27 @@ static void negative_dimensions(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(shapes_and_dtypes), cmocka_unit_test(windows), cmocka_unit_test(at_indices), cmocka_unit_test(refused_derivatives), cmocka_unit_test(control_flow), cmocka_unit_test(collectives),
-      cmocka_unit_test(specs), cmocka_unit_test(axes_by_hand),             cmocka_unit_test(meshes),       cmocka_unit_test(meshes_filled_by_hand), cmocka_unit_test(no_objects), cmocka_unit_test(negative_dimensions), cmocka_unit_test(handles),
-      cmocka_unit_test(the_first_error),   cmocka_unit_test(outside_a_trace), cmocka_unit_test(transforms),
-      cmocka_unit_test(texts),             cmocka_unit_test(arrays),       cmocka_unit_test(arguments),
-      cmocka_unit_test(donated),           cmocka_unit_test(compiling),
+      cmocka_unit_test(shapes_and_dtypes),
+      cmocka_unit_test(windows),
+      cmocka_unit_test(at_indices),
+      cmocka_unit_test(refused_derivatives),
+      cmocka_unit_test(control_flow),
+      cmocka_unit_test(collectives),
+      cmocka_unit_test(specs),
+      cmocka_unit_test(axes_by_hand),
+      cmocka_unit_test(meshes),
+      cmocka_unit_test(meshes_filled_by_hand),
+      cmocka_unit_test(no_objects),
+      cmocka_unit_test(negative_dimensions),
+      cmocka_unit_test(handles),
+      cmocka_unit_test(the_first_error),
+      cmocka_unit_test(outside_a_trace),
+      cmocka_unit_test(transforms),
+      cmocka_unit_test(texts),
+      cmocka_unit_test(arrays),
+      cmocka_unit_test(arguments),
+      cmocka_unit_test(donated),
+      cmocka_unit_test(compiling),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

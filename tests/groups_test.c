@@ -1,5 +1,5 @@
-/* Groups of members (axis_index_groups): along axes of a finer mesh, in any order, of any sizes; made at random, run every way there is
-   and by reference evaluation, batched over the grouped axis, refused where they are no groups. */
+/* Groups of members (axis_index_groups): along axes of a finer mesh, in any order, of any sizes; made at random, run every way
+   there is and by reference evaluation, batched over the grouped axis, refused where they are no groups. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,7 +186,8 @@ static void test_errors(void **state) {
       {0, "x {0,1}, {2,3}", "expected a group, as {0,1}, at \", {2,3}\""},
       {4, "x,0", "axis names \"x,0\": 0 is a dimension, which psum, pmean, pmax and pmin of arrays alone take"},
       {4, "a_name_that_goes_on_and_on_and_on", "has more than 31 bytes"},
-      {4, "x {0,1,2} {3}", "all_gather f32[64]{V:x}: group 0 has 3 members and group 1 has 1; here groups must be of one size, which the result's shape"},
+      {4, "x {0,1,2} {3}",
+       "all_gather f32[64]{V:x}: group 0 has 3 members and group 1 has 1; here groups must be of one size, which the result's shape"},
       {5, "x {0} {1,2,3}", "psum_scatter f32[64]{V:x}: group 0 has 1 members and group 1 has 3"},
       {6, "x {0} {1,2,3}", "all_to_all f32[64]{V:x}: group 0 has 1 members"},
   };
@@ -202,7 +203,8 @@ static void test_errors(void **state) {
     ax_status status = ax_trace_on(&mesh, AX_CLOSURE(body, 1, 1, &c), &type, &program);
     const char *message = rows[i].message;
     if (rows[i].operation >= 4 && strstr(message, "[64]") != NULL && type.rank == 2) message = strstr(message, "group 0");
-    if (status != AX_INVALID_ARGUMENT || strstr(ax_message(), message) == NULL) fail_msg("row %zu: %s", i, status != AX_OK ? ax_message() : "none");
+    if (status != AX_INVALID_ARGUMENT || strstr(ax_message(), message) == NULL)
+      fail_msg("row %zu: %s", i, status != AX_OK ? ax_message() : "none");
     assert_null(program);
   }
 }

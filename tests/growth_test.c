@@ -1,7 +1,7 @@
-/* Nothing that compiling does grows faster than the program, and no run faster than the number of devices, or of arguments. Processor time is compared, not
-   allocations, since what was once quadratic here took no memory for it. A program four times as large takes four times as long, somewhat
-   more when caches are too small for it; the bound is half way, by exponent, to the sixteen times that something quadratic takes. The
-   least of a few tries counts. */
+/* Nothing that compiling does grows faster than the program, and no run faster than the number of devices, or of arguments.
+   Processor time is compared, not allocations, since what was once quadratic here took no memory for it. A program four times as
+   large takes four times as long, somewhat more when caches are too small for it; the bound is half way, by exponent, to the
+   sixteen times that something quadratic takes. The least of a few tries counts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -59,7 +59,8 @@ static void compiling_follows_size(void **state) {
   double ratio = 16;
   (void)seconds_to_compile(runtime, different_ppermutes, 2); /* LLVM starts */
   for (int tries = 0; tries < 5 && ratio >= 8; tries++) {
-    double small = seconds_to_compile(runtime, different_ppermutes, 3000), large = seconds_to_compile(runtime, different_ppermutes, 12000);
+    double small = seconds_to_compile(runtime, different_ppermutes, 3000),
+           large = seconds_to_compile(runtime, different_ppermutes, 12000);
     if (large / small < ratio) ratio = large / small;
   }
   assert_true(ratio < 8);
@@ -144,7 +145,8 @@ static double seconds_to_pass_on(ax_runtime *runtime, int count) {
   ax_array **in = calloc(size, sizeof(ax_array *)), **out = calloc(size, sizeof(ax_array *));
   assert_true(types != NULL && in != NULL && out != NULL);
   for (int i = 0; i < count; i++) types[i] = scalar;
-  TEST_OK(ax_jit(runtime, AX_CLOSURE(same, (uint32_t)count, (uint32_t)count, &count), types, &(ax_compile_options){.donate = AX_ALL_ARGS}, &executable));
+  TEST_OK(ax_jit(runtime, AX_CLOSURE(same, (uint32_t)count, (uint32_t)count, &count), types,
+                 &(ax_compile_options){.donate = AX_ALL_ARGS}, &executable));
   double least = 0;
   for (int time = 0; time < 4; time++) {
     for (int i = 0; i < count; i++) TEST_OK(ax_device_put(runtime, NULL, "", &scalar, &zero, &in[i]));

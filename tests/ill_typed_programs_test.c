@@ -1,6 +1,6 @@
-/* The types as a proof, the other way round. Programs that are well typed but for one thing: done wrong in one of the ways of a table, each of which
-   must be refused with the axis named; done without regard to types, or in a text that one place is changed in, which must be refused or keep what
-   the types say. */
+/* The types as a proof, the other way round. Programs that are well typed but for one thing: done wrong in one of the ways of a
+   table, each of which must be refused with the axis named; done without regard to types, or in a text that one place is changed
+   in, which must be refused or keep what the types say. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,7 +209,8 @@ static bool branch_apart(typed_maker *m, wrong *w) {
   w->maker = m, w->value = ax_axis_index(w->axes);
   w->words = "devices may differ";
   ax_fn exchanges = AX_CLOSURE(exchanging, 1, 1, w), silent = AX_CLOSURE(still, 1, 1, w);
-  ax_switch(w->value, 2, typed_below(m, 2) != 0 ? (const ax_fn[]){exchanges, silent} : (const ax_fn[]){silent, exchanges}, &x, &out);
+  ax_switch(w->value, 2, typed_below(m, 2) != 0 ? (const ax_fn[]){exchanges, silent} : (const ax_fn[]){silent, exchanges}, &x,
+            &out);
   return true;
 }
 
@@ -254,7 +255,8 @@ static bool branches_differ(typed_maker *m, wrong *w) {
   if (set == 0) return false;
   ax_value out;
   w->other = parts(m, set, some_kind(m)), w->value = typed_below(m, 2) != 0 ? invariant(m) : typed_vary(m, invariant(m), set);
-  ax_switch(typed_index(m, ~(ax_axis_set)0), 2, (const ax_fn[]){AX_CLOSURE(gives_other, 1, 1, w), AX_CLOSURE(still, 1, 1, w)}, &w->value, &out);
+  ax_switch(typed_index(m, ~(ax_axis_set)0), 2, (const ax_fn[]){AX_CLOSURE(gives_other, 1, 1, w), AX_CLOSURE(still, 1, 1, w)},
+            &w->value, &out);
   return true;
 }
 
@@ -289,7 +291,8 @@ static bool named_twice(typed_maker *m, wrong *w) {
 }
 
 static bool bad_groups(typed_maker *m, wrong *w) {
-  static const char *const groups[][2] = {{" {0,1} {1}", "overlap"}, {" {0}", "leave out"}, {" {0,0} {1}", "twice"}, {" {0,1,9}", "member 9"}, {" {0} {-1}", "-1"}};
+  static const char *const groups[][2] = {
+      {" {0,1} {1}", "overlap"}, {" {0}", "leave out"}, {" {0,0} {1}", "twice"}, {" {0,1,9}", "member 9"}, {" {0} {-1}", "-1"}};
   char text[64] = "x";
   int64_t which = typed_below(m, AX_COUNT(groups));
   if (m->mesh.axis[0].size > 2 && which == 0) return false; /* others are left out as well */
@@ -376,9 +379,11 @@ static void check_wrong(uint64_t seed, bool show) {
   assert_int_equal(status, AX_INVALID_ARGUMENT);
   bool named = *w.axes == 0;
   for (uint32_t a = 0; a < made.maker.mesh.count; a++)
-    named = named || (strstr(w.axes, made.maker.mesh.axis[a].name) != NULL && names_axis(ax_message(), made.maker.mesh.axis[a].name));
+    named =
+        named || (strstr(w.axes, made.maker.mesh.axis[a].name) != NULL && names_axis(ax_message(), made.maker.mesh.axis[a].name));
   if (!named) fail_msg("seed %llu: no axis of \"%s\" is named: %s", (unsigned long long)seed, w.axes, ax_message());
-  if (w.words != NULL && strstr(ax_message(), w.words) == NULL) fail_msg("seed %llu: no \"%s\": %s", (unsigned long long)seed, w.words, ax_message());
+  if (w.words != NULL && strstr(ax_message(), w.words) == NULL)
+    fail_msg("seed %llu: no \"%s\": %s", (unsigned long long)seed, w.words, ax_message());
 }
 
 /* --- Without regard to types --- */
@@ -425,7 +430,8 @@ static uint32_t spreads_in(const char *text, place *places, uint32_t most) {
 static uint32_t words_in(const char *text, const char *word, place *places, uint32_t most) {
   uint32_t count = 0;
   for (const char *at = strstr(text, word); at != NULL && count < most; at = strstr(at + 1, word))
-    if ((at == text || strchr(" \n[", at[-1]) != NULL) && strchr(" [,)]", at[strlen(word)]) != NULL) places[count++] = (place){(size_t)(at - text), strlen(word)};
+    if ((at == text || strchr(" \n[", at[-1]) != NULL) && strchr(" [,)]", at[strlen(word)]) != NULL)
+      places[count++] = (place){(size_t)(at - text), strlen(word)};
   return count;
 }
 
@@ -448,9 +454,25 @@ static void draw_spread(typed_maker *m, char *out) {
 /* The text with one place changed; free. */
 static char *damaged(typed_maker *m, const char *text, bool *only_types) {
   enum { most = 512 };
-  static const char *const names[] = {"pvary", "preduced", "reduced_vary_cast", "reduced_invariant_cast", "unreduced_vary_cast", "psum", "pmax", "pmin",
-                                      "kind=sum", "kind=max", "kind=min", "all_gather", "all_gather_invariant", "all_gather_reduced", "psum_scatter",
-                                      "axes=(x,)", "axes=(y,)", "axes=(x, y)", "axes=(y, x)"};
+  static const char *const names[] = {"pvary",
+                                      "preduced",
+                                      "reduced_vary_cast",
+                                      "reduced_invariant_cast",
+                                      "unreduced_vary_cast",
+                                      "psum",
+                                      "pmax",
+                                      "pmin",
+                                      "kind=sum",
+                                      "kind=max",
+                                      "kind=min",
+                                      "all_gather",
+                                      "all_gather_invariant",
+                                      "all_gather_reduced",
+                                      "psum_scatter",
+                                      "axes=(x,)",
+                                      "axes=(y,)",
+                                      "axes=(x, y)",
+                                      "axes=(y, x)"};
   static const int group_of[] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
   place places[most];
   char change[TYPED_TEXT] = "";
@@ -533,7 +555,8 @@ static void check_leaving(typed_maker *m, ax_program *program, uint32_t k, uint6
   if (status == AX_OK) fail_msg("seed %llu: result %u left, %s, with the spec \"%s\"", (unsigned long long)seed, k,
                                 ax_type_string(&program->types[program->outs[k]], &program->axes), o.spec);
   bool named = false;
-  for (uint32_t a = 0; a < m->mesh.count; a++) named = named || ((left_out >> a & 1) && names_axis(ax_message(), m->mesh.axis[a].name));
+  for (uint32_t a = 0; a < m->mesh.count; a++)
+    named = named || ((left_out >> a & 1) && names_axis(ax_message(), m->mesh.axis[a].name));
   if (status != AX_INVALID_ARGUMENT || !named) fail_msg("seed %llu: no axis is named: %s", (unsigned long long)seed, ax_message());
 }
 
@@ -575,8 +598,8 @@ static void programs(void **state) {
   test_each_seed(160, one_program);
   if (tells(false))
     print_message("wrong: %llu; reckless: %llu, refused %llu; texts: %llu, refused %llu\n", (unsigned long long)wrong_tally.tried,
-                  (unsigned long long)reckless_tally.tried, (unsigned long long)reckless_tally.refused, (unsigned long long)text_tally.tried,
-                  (unsigned long long)text_tally.refused);
+                  (unsigned long long)reckless_tally.tried, (unsigned long long)reckless_tally.refused,
+                  (unsigned long long)text_tally.tried, (unsigned long long)text_tally.refused);
 }
 
 /* Tracing the body again and again would not make it one type. */

@@ -33,7 +33,8 @@ static void errors_say_where(void **state) {
   assert_int_equal(ax_trace(AX_FN(looped, 1, 1), &type, &program), AX_INVALID_ARGUMENT);
   expect_line(ax_message(), __LINE__, -1, ": trace: ");
   expect_line(ax_message(), of_uneven, 8, ": scan: body: ");
-  expect_line(ax_message(), of_uneven, 4, ": matmul: f32[2,3] and f32[2,3]: the last dimension of the first is 3, but the last but one of the second 2");
+  expect_line(ax_message(), of_uneven, 4,
+              ": matmul: f32[2,3] and f32[2,3]: the last dimension of the first is 3, but the last but one of the second 2");
   ax_mesh mesh;
   assert_int_equal(ax_mesh_parse("d=0", &mesh), AX_INVALID_ARGUMENT);
   expect_line(ax_message(), __LINE__, -1, ": mesh_parse: ");
@@ -100,7 +101,8 @@ static void what_is_started_says_where(void **state) {
   ax_program_release(program);
   assert_int_equal(ax_trace(AX_CLOSURE(started, 1, 1, &any), &type, &program), AX_INVALID_ARGUMENT);
   expect_line(ax_message(), __LINE__, -1, ": trace: ");
-  if (strstr(ax_message(), "psum: axis \"none\" is not bound") == NULL || strstr(ax_message(), "start: ") != NULL) fail_msg("%s", ax_message());
+  if (strstr(ax_message(), "psum: axis \"none\" is not bound") == NULL || strstr(ax_message(), "start: ") != NULL)
+    fail_msg("%s", ax_message());
 }
 
 static const int of_loss = __LINE__;
@@ -233,7 +235,9 @@ static void numbers_are_indices(void **state) {
   ax_type types[] = {AX_TYPE(AX_F32, 4, 3), AX_TYPE(AX_U8)};
   ax_program *program;
   TEST_OK(ax_trace(AX_FN(parts, 2, 3), types, &program));
-  ax_tensor *in[] = {test_tensor(types[0], (double[]){1, 2, 3, 4, 5, 6, 7, 8, 9, -1, 0.5, 2}), test_tensor(types[1], (double[]){2})}, *out[3];
+  ax_tensor *in[] = {test_tensor(types[0], (double[]){1, 2, 3, 4, 5, 6, 7, 8, 9, -1, 0.5, 2}),
+                     test_tensor(types[1], (double[]){2})},
+            *out[3];
   test_run(program, in, out);
   static const double wanted[3][12] = {{0, 0.5, 1}, {1, 7, 3, 4, 7, 6, 0, 7, 0, -1, 7, 2}, {3, 2, 3, 6, 5, 6, 9, 8, 9, 2, 0.5, 2}};
   for (int k = 0; k < 3; k++)
@@ -250,8 +254,49 @@ static void numbers_are_indices(void **state) {
 static void nested(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value x = in[0];
-  out[0] = ax_add(1, ax_mul(x, ax_add(2, ax_mul(x, ax_add(3, ax_mul(x, ax_add(4, ax_mul(x, ax_add(5, ax_mul(x, ax_add(6, ax_mul(x, ax_add(7,
-           ax_mul(x, ax_add(8, ax_mul(x, ax_add(9, ax_mul(x, ax_add(10, ax_mul(x, ax_add(11, ax_mul(x, ax_add(12, x)))))))))))))))))))))));
+  out[0] = ax_add(
+      1,
+      ax_mul(
+          x,
+          ax_add(
+              2,
+              ax_mul(
+                  x,
+                  ax_add(
+                      3,
+                      ax_mul(
+                          x,
+                          ax_add(
+                              4,
+                              ax_mul(
+                                  x,
+                                  ax_add(
+                                      5,
+                                      ax_mul(
+                                          x,
+                                          ax_add(
+                                              6,
+                                              ax_mul(
+                                                  x,
+                                                  ax_add(
+                                                      7,
+                                                      ax_mul(
+                                                          x,
+                                                          ax_add(
+                                                              8,
+                                                              ax_mul(
+                                                                  x,
+                                                                  ax_add(
+                                                                      9,
+                                                                      ax_mul(
+                                                                          x,
+                                                                          ax_add(
+                                                                              10,
+                                                                              ax_mul(
+                                                                                  x,
+                                                                                  ax_add(
+                                                                                      11,
+                                                                                      ax_mul(x, ax_add(12, x)))))))))))))))))))))));
 }
 
 static void numbers_nest(void **state) {

@@ -1,5 +1,5 @@
-/* Texts in a format are the same in each locale: what is printed where numbers have a decimal comma is byte for byte what is printed where they have a
-   point. The locale is made here, as few machines have one. */
+/* Texts in a format are the same in each locale: what is printed where numbers have a decimal comma is byte for byte what is
+   printed where they have a point. The locale is made here, as few machines have one. */
 #undef AXLE_NO_LINES
 #include "axle/axle.h"
 
@@ -83,8 +83,9 @@ static void run_once(ax_runtime *runtime, ax_executable *executable) {
 
 static void all_texts(void **state) {
   (void)state;
-  static const char *const names[texts] = {"simulation", "simulation as JSON", "simulation as SVG", "timeline as JSON", "timeline", "executable",
-                                           "program", "StableHLO", "cost"};
+  static const char *const names[texts] = {"simulation",       "simulation as JSON", "simulation as SVG",
+                                           "timeline as JSON", "timeline",           "executable",
+                                           "program",          "StableHLO",          "cost"};
   things t;
   char *here[texts], *there[texts];
   ax_runtime *runtime;

@@ -1,5 +1,5 @@
-/* Backwards through messages: the same functions with ppermute in their place have the same gradients, bit for bit, on 2 to 8 devices and in
-   every way to run; where there is no transpose that is said. */
+/* Backwards through messages: the same functions with ppermute in their place have the same gradients, bit for bit, on 2 to 8
+   devices and in every way to run; where there is no transpose that is said. */
 #include <stdio.h>
 #include <string.h>
 
@@ -125,7 +125,8 @@ static void loss(const ax_value *in, ax_value *out, void *context) {
 }
 
 static ax_program *gradient_of(const moved *m) {
-  const ax_type types[] = {ax_array_type(AX_F32, 1, (const int64_t[]){2 * m->devices}), ax_array_type(AX_F32, 1, (const int64_t[]){2})};
+  const ax_type types[] = {ax_array_type(AX_F32, 1, (const int64_t[]){2 * m->devices}),
+                           ax_array_type(AX_F32, 1, (const int64_t[]){2})};
   ax_program *program, *gradient;
   TEST_OK(ax_trace(AX_CLOSURE(loss, 2, 1, (void *)m), types, &program));
   TEST_OK(ax_program_grad(program, AX_ARGS(0, 1), &gradient));
@@ -179,9 +180,11 @@ static void absent(void **state) {
   static const struct {
     const char *text, *part;
   } rows[] = {
-      {"{ axes d=2 ; lambda " X ". let y:f32[2]{V:d} = scan[length=2 reverse=false num_consts=0 num_carry=1 body=" BODY "] x in (y) }",
+      {"{ axes d=2 ; lambda " X ". let y:f32[2]{V:d} = scan[length=2 reverse=false num_consts=0 num_carry=1 body=" BODY
+       "] x in (y) }",
        "scan has no linearize rule where it holds messages (psend, precv) of floats"},
-      {"{ axes d=2 ; lambda " X " i:s32[]. let y:f32[2]{V:d} = cond[branches=(" BODY ", " BODY ")] i x in (y) }", "cond has no linearize rule"},
+      {"{ axes d=2 ; lambda " X " i:s32[]. let y:f32[2]{V:d} = cond[branches=(" BODY ", " BODY ")] i x in (y) }",
+       "cond has no linearize rule"},
   };
   ax_program *program, *primal, *tangent, *made;
   uint32_t residuals;
@@ -189,12 +192,14 @@ static void absent(void **state) {
     program = parsed(rows[i].text);
     TEST_FAILS(ax_program_linearize(program, AX_ARGS(0), &primal, &tangent, &residuals), AX_ABSENT, rows[i].part);
     TEST_OK(ax_program_jvp(program, AX_ARGS(0), &made));
-    TEST_FAILS(ax_program_transpose(made, AX_ARGS(made->in_count - 1), &tangent), AX_ABSENT, "has no transpose where it holds messages");
+    TEST_FAILS(ax_program_transpose(made, AX_ARGS(made->in_count - 1), &tangent), AX_ABSENT,
+               "has no transpose where it holds messages");
     ax_program_release(made);
     ax_program_release(program);
   }
   program = parsed(BODY);
-  TEST_FAILS(ax_program_transpose(program, AX_ARGS(0), &made), AX_ABSENT, "psend has no transpose where it sends or receives what is linear");
+  TEST_FAILS(ax_program_transpose(program, AX_ARGS(0), &made), AX_ABSENT,
+             "psend has no transpose where it sends or receives what is linear");
   ax_program_release(program);
 }
 

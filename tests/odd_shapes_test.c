@@ -1,6 +1,6 @@
-/* Shapes and meshes at the edges of what is sound: arrays of no elements, scalars, ranks up to the limit, axes of one device, a thousand
-   devices with odd sizes, loops of no steps, programs without inputs or results, results that are inputs. Whatever is accepted runs every
-   way, and gives what evaluation gives. */
+/* Shapes and meshes at the edges of what is sound: arrays of no elements, scalars, ranks up to the limit, axes of one device, a
+   thousand devices with odd sizes, loops of no steps, programs without inputs or results, results that are inputs. Whatever is
+   accepted runs every way, and gives what evaluation gives. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,10 @@ static void collectives(const ax_value *in, ax_value *out, void *context) {
     ax_value many = n <= 64 ? ax_concatenate((uint32_t)n, copies, 0) : x;
     if (n <= 64) made[count++] = ax_psum_scatter(many, o->axes, 0, true);
     if (n <= 64) made[count++] = ax_all_to_all(many, o->axes, 0, o->rank - 1, true);
-    made[count++] = ax_argmax(ax_concatenate(AX_VALUES(ax_reshape(ax_reduce_sum(x, AX_ALL_DIMS, false), 1, (int64_t[]){1}), ax_full(AX_F32, 1, (int64_t[]){1}, 0)), 0), 0, AX_S32);
+    made[count++] = ax_argmax(ax_concatenate(AX_VALUES(ax_reshape(ax_reduce_sum(x, AX_ALL_DIMS, false), 1, (int64_t[]){1}),
+                                                       ax_full(AX_F32, 1, (int64_t[]){1}, 0)),
+                                             0),
+                              0, AX_S32);
   }
   ax_scan(AX_CLOSURE(step, 1, 1, context), 1, 2, false, &x, &made[count++]);
   ax_scan(AX_CLOSURE(step, 1, 1, context), 1, 0, false, &x, &made[count++]); /* no steps */

@@ -1,5 +1,6 @@
-/* Every allocation failed in turn, on the whole way from a C function to numbers: trace, transforms, print, parse, compile, run, read
-   back. Each failure is AX_OUT_OF_MEMORY and leaves nothing allocated, and the next attempt, in the same runtime, goes further.
+/* Every allocation failed in turn, on the whole way from a C function to numbers: trace, transforms, print, parse, compile, run,
+   read back. Each failure is AX_OUT_OF_MEMORY and leaves nothing allocated, and the next attempt, in the same runtime, goes
+   further.
 
    Machine code is compiled beforehand: the runtime keeps it by structure, so that attempts take microseconds. */
 #include <stdio.h>
@@ -53,7 +54,8 @@ static void step(const ax_value *in, ax_value *out, void *context) {
 static void sums_in_a_scan(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value scale = in[1], results[2];
-  ax_scan(AX_CLOSURE(step, 2, 2, &scale), 1, -1, false, (ax_value[]){ax_psum(ax_reduce_sum(in[0], AX_DIMS(0), false), "data"), in[0]}, results);
+  ax_scan(AX_CLOSURE(step, 2, 2, &scale), 1, -1, false,
+          (ax_value[]){ax_psum(ax_reduce_sum(in[0], AX_DIMS(0), false), "data"), in[0]}, results);
   out[0] = ax_psum(ax_add(results[0], ax_reduce_sum(results[1], AX_DIMS(0), false)), "data");
 }
 
@@ -90,7 +92,8 @@ static void messages(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   static const int64_t ring[][2] = {{0, 1}, {1, 0}}, one[][2] = {{1, 0}};
   ax_value moved = ax_precv(ax_psend(in[0], "data", 2, ring), ax_typeof(in[0]), "data", 2, ring);
-  ax_if(ax_eq(ax_axis_index("data"), ax_full(AX_S32, 0, NULL, 1)), AX_CLOSURE(send_to_next, 1, 1, one), AX_CLOSURE(receive_half, 1, 1, one), &moved, out);
+  ax_if(ax_eq(ax_axis_index("data"), ax_full(AX_S32, 0, NULL, 1)), AX_CLOSURE(send_to_next, 1, 1, one),
+        AX_CLOSURE(receive_half, 1, 1, one), &moved, out);
 }
 
 static void sums_in_bf16(const ax_value *in, ax_value *out, void *context) {
@@ -101,8 +104,10 @@ static void sums_in_bf16(const ax_value *in, ax_value *out, void *context) {
 /* x[1,2,8,3], w[2,2,3,1]: a convolution, extremes of windows of what comes of it, and a stencil; of whole arrays. */
 static void windowed(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value y = ax_reduce_window_max(ax_conv(in[0], in[1], NULL, "SAME"), (int64_t[]){1, 1, 2, 1}, &(ax_window_options){.padding = "SAME"});
-  out[0] = ax_reduce_sum(ax_square(ax_sub(ax_slice_in_dim(y, 1, AX_END, 1, 2), ax_slice_in_dim(y, 0, -1, 1, 2))), AX_ALL_DIMS, false);
+  ax_value y =
+      ax_reduce_window_max(ax_conv(in[0], in[1], NULL, "SAME"), (int64_t[]){1, 1, 2, 1}, &(ax_window_options){.padding = "SAME"});
+  out[0] =
+      ax_reduce_sum(ax_square(ax_sub(ax_slice_in_dim(y, 1, AX_END, 1, 2), ax_slice_in_dim(y, 0, -1, 1, 2))), AX_ALL_DIMS, false);
 }
 
 /* --- The way --- */
@@ -116,7 +121,8 @@ static void map(const ax_value *in, ax_value *out, void *context) {
 }
 
 static ax_status transformed(const job *j, ax_program **out) {
-  ax_fn function = j->mesh != NULL ? AX_CLOSURE(map, j->in_count, j->out_count, (void *)j) : AX_FN(j->function, j->in_count, j->out_count);
+  ax_fn function =
+      j->mesh != NULL ? AX_CLOSURE(map, j->in_count, j->out_count, (void *)j) : AX_FN(j->function, j->in_count, j->out_count);
   AX_TRY(ax_trace(function, j->in, out));
   if (j->transform == NULL) return AX_OK;
   ax_program *plain = *out;
@@ -154,7 +160,8 @@ static ax_status run(job *j, ax_runtime *runtime, ax_program *program) {
   uint32_t in_count = ax_program_in_count(program), out_count = ax_program_out_count(program);
   double sum = 0;
   for (int i = 0; i < most_elems; i++) values[i] = (float)(i % 13) * 0.25f - 1;
-  ax_status status = ax_compile(runtime, program, &(ax_compile_options){.donate = test_args(j->donate, ax_program_in_count(program))}, &executable);
+  ax_status status = ax_compile(runtime, program,
+                                &(ax_compile_options){.donate = test_args(j->donate, ax_program_in_count(program))}, &executable);
   for (uint32_t i = 0; i < in_count && status == AX_OK; i++)
     status = ax_device_put(runtime, NULL, "", ax_program_in_type(program, i), values, &arrays[i]);
   if (status == AX_OK) status = ax_run(executable, in_count, arrays, out_count, arrays + in_count);
@@ -226,8 +233,13 @@ static ax_status rows_cut_of_grad_of(const ax_program *program, ax_program **out
 
 static void training(void **state) {
   (void)state;
-  job j = {.function = train, .in = {TEST_TYPE(AX_F32, 3, 4), TEST_TYPE(AX_F32, 4, 2), TEST_TYPE(AX_F32, 4, 3)}, .in_count = 3,
-           .out_count = 3, .mesh = "data=2,model=2", .in_specs = {"_,model", "model", "data"}, .out_specs = {"", "_,model", "model"}};
+  job j = {.function = train,
+           .in = {TEST_TYPE(AX_F32, 3, 4), TEST_TYPE(AX_F32, 4, 2), TEST_TYPE(AX_F32, 4, 3)},
+           .in_count = 3,
+           .out_count = 3,
+           .mesh = "data=2,model=2",
+           .in_specs = {"_,model", "model", "data"},
+           .out_specs = {"", "_,model", "model"}};
   fail_each(j);
   j.donate = (const bool[]){true, true, false};
   fail_each(j);
@@ -255,7 +267,10 @@ static void exchanges(void **state) {
 
 static void windows(void **state) {
   (void)state;
-  fail_each((job){.function = windowed, .in = {TEST_TYPE(AX_F32, 1, 2, 8, 3), TEST_TYPE(AX_F32, 2, 2, 3, 1)}, .in_count = 2, .out_count = 1,
+  fail_each((job){.function = windowed,
+                  .in = {TEST_TYPE(AX_F32, 1, 2, 8, 3), TEST_TYPE(AX_F32, 2, 2, 3, 1)},
+                  .in_count = 2,
+                  .out_count = 1,
                   .transform = rows_cut_of_grad_of});
 }
 
@@ -285,7 +300,8 @@ static void fresh_runtimes(void **state) {
 static void layers(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value x = in[0];
-  for (int i = 0; i < 6; i++) x = ax_reduce_max(ax_expand_dims(ax_tanh(ax_matmul(x, ax_transpose(x, (int64_t[]){1, 0}))), 0), AX_DIMS(0), false);
+  for (int i = 0; i < 6; i++)
+    x = ax_reduce_max(ax_expand_dims(ax_tanh(ax_matmul(x, ax_transpose(x, (int64_t[]){1, 0}))), 0), AX_DIMS(0), false);
   out[0] = ax_softmax(x, 0);
 }
 

@@ -1,5 +1,6 @@
-/* Rows under outer dimensions, of groups (plan/rows.c): what a kernel reads moves with these in its own ways, backwards, crosswise, from a place known late,
-   or not at all, and what is outside of an array depends on them. And what is turned is added to what all rows have in common. */
+/* Rows under outer dimensions, of groups (plan/rows.c): what a kernel reads moves with these in its own ways, backwards, crosswise,
+   from a place known late, or not at all, and what is outside of an array depends on them. And what is turned is added to what all
+   rows have in common. */
 #include "axle/ops.h"
 #include "support/cmocka.h"
 #include "support/random.h"
@@ -43,7 +44,8 @@ static void run(ax_function body, uint32_t count, const ax_type *types) {
 static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16, AX_S32, AX_U8};
 
 static void each(ax_function body) {
-  for (size_t i = 0; i < AX_COUNT(dtypes); i++) run(body, 1, &(ax_type[]){ax_array_type(dtypes[i], 3, (int64_t[]){OUTER, SIDE, SIDE})}[0]);
+  for (size_t i = 0; i < AX_COUNT(dtypes); i++)
+    run(body, 1, &(ax_type[]){ax_array_type(dtypes[i], 3, (int64_t[]){OUTER, SIDE, SIDE})}[0]);
 }
 
 static void goes_backwards(void **state) { (void)state, each(backwards); }
@@ -57,11 +59,12 @@ static void is_found_late(void **state) {
 static void is_turned(void **state) {
   (void)state;
   for (size_t i = 0; i < AX_COUNT(dtypes); i++)
-    run(turned, 2, (ax_type[]){ax_array_type(dtypes[i], 3, (int64_t[]){OUTER, 17, 100}), ax_array_type(dtypes[i], 1, (int64_t[]){100})});
+    run(turned, 2,
+        (ax_type[]){ax_array_type(dtypes[i], 3, (int64_t[]){OUTER, 17, 100}), ax_array_type(dtypes[i], 1, (int64_t[]){100})});
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(goes_backwards), cmocka_unit_test(goes_crosswise), cmocka_unit_test(has_a_border), cmocka_unit_test(is_found_late),
-                                     cmocka_unit_test(is_turned)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(goes_backwards), cmocka_unit_test(goes_crosswise),
+                                     cmocka_unit_test(has_a_border), cmocka_unit_test(is_found_late), cmocka_unit_test(is_turned)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

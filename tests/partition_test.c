@@ -1,6 +1,6 @@
-/* Whole programs made at random: several shard_maps over one mesh or several of the same devices, checked and not, over new axes inside
-   one another, in loops and branches, with operations on whole arrays between. Partitioned they are one shard_map, whose text reads back
-   as the same program, and give bit for bit what they gave before, evaluated or executed in reference code. */
+/* Whole programs made at random: several shard_maps over one mesh or several of the same devices, checked and not, over new axes
+   inside one another, in loops and branches, with operations on whole arrays between. Partitioned they are one shard_map, whose
+   text reads back as the same program, and give bit for bit what they gave before, evaluated or executed in reference code. */
 #include <stdio.h>
 #include <string.h>
 
@@ -193,7 +193,8 @@ static ax_value controlled(maker *m, ax_value x, ax_value y) {
     }
     case 1: {
       ax_value in[] = {x, y};
-      ax_switch(ax_full(AX_S32, 0, NULL, (double)below(m, 2)), 2, (const ax_fn[]){AX_CLOSURE(branch_body, 2, 1, &first), AX_CLOSURE(branch_body, 2, 1, &second)}, in, out);
+      ax_switch(ax_full(AX_S32, 0, NULL, (double)below(m, 2)), 2,
+                (const ax_fn[]){AX_CLOSURE(branch_body, 2, 1, &first), AX_CLOSURE(branch_body, 2, 1, &second)}, in, out);
       return out[0];
     }
     default: {
@@ -329,7 +330,8 @@ static void refused(void **state) {
   } rows[] = {
       {{{"a=3,b=2", "c=2,d=3"}, {"a", "c"}, {"a", "c"}},
        "shard_maps over the meshes (a=3, b=2) and (c=2, d=3) in one program: there is no mesh"},
-      {{{"a=3,b=2", "c=2"}, {"a", "c"}, {"a", "c"}}, "shard_maps over the meshes (a=3, b=2) and (c=2,) in one program: there is no mesh"},
+      {{{"a=3,b=2", "c=2"}, {"a", "c"}, {"a", "c"}},
+       "shard_maps over the meshes (a=3, b=2) and (c=2,) in one program: there is no mesh"},
       {{{"a=4", "b=6"}, {"a", "b"}, {"a", "b"}}, "shard_maps over meshes of 4 and 6 devices in one program: (a=4,) and (b=6,)"},
       {{{"a=6", "b=4"}, {"a", "b"}, {"a", "b"}}, "shard_maps over meshes of 6 and 4 devices in one program: (a=6,) and (b=4,)"},
   };
@@ -390,8 +392,12 @@ static void step(const ax_value *in, ax_value *out, void *context) {
   test_shard_map(&l->mesh, specs, specs, false, AX_FN(weighted, 2, 1), operands, out);
 }
 
-static void steps(const ax_value *in, ax_value *out, void *context) { ax_scan(AX_CLOSURE(step, 1, 1, context), 1, 3, false, in, out); }
-static void nested_steps(const ax_value *in, ax_value *out, void *context) { ax_scan(AX_CLOSURE(steps, 1, 1, context), 1, 2, false, in, out); }
+static void steps(const ax_value *in, ax_value *out, void *context) {
+  ax_scan(AX_CLOSURE(step, 1, 1, context), 1, 3, false, in, out);
+}
+static void nested_steps(const ax_value *in, ax_value *out, void *context) {
+  ax_scan(AX_CLOSURE(steps, 1, 1, context), 1, 2, false, in, out);
+}
 
 static void once(const ax_value *in, ax_value *out, void *context) {
   ((looping *)context)->weights = in[1];
@@ -464,7 +470,8 @@ static void nothing(const ax_value *in, ax_value *out, void *context) {
 }
 static void changed(const ax_value *in, ax_value *out, void *context) { out[0] = blockwise(context, in[0], in[1], "a"); }
 static void choice(const ax_value *in, ax_value *out, void *context) {
-  const ax_fn branches[] = {AX_CLOSURE(given_on, 2, 1, context), AX_CLOSURE(changed, 2, 1, context), AX_CLOSURE(nothing, 2, 1, context)};
+  const ax_fn branches[] = {AX_CLOSURE(given_on, 2, 1, context), AX_CLOSURE(changed, 2, 1, context),
+                            AX_CLOSURE(nothing, 2, 1, context)};
   ax_value x = blockwise(context, in[0], in[1], "a"), operands[] = {x, in[1]}, made;
   ax_switch(ax_full(AX_S32, 0, NULL, 1), 3, branches, operands, &made);
   out[0] = blockwise(context, made, in[1], "a");
@@ -503,7 +510,8 @@ static void stack(const ax_value *in, ax_value *out, void *context) {
   out[0] = made;
 }
 
-/* A body that wants all of an operand, as it takes out what begins anywhere: that is gathered where it is, once for all calls and iterations. */
+/* A body that wants all of an operand, as it takes out what begins anywhere: that is gathered where it is, once for all calls and
+   iterations. */
 static void wants_all(const ax_value *in, ax_value *out, void *context) {
   const ax_value at = ax_convert_element_type(ax_reduce_max(in[0], AX_ALL_DIMS, false), AX_S32);
   const ax_value half = ax_dynamic_slice_in_dim(in[0], at, 4, 0);
@@ -527,7 +535,9 @@ static void summed_calls(const ax_value *in, ax_value *out, void *context) {
   many_calls(in, out, context);
   out[0] = ax_reduce_sum(out[0], AX_ALL_DIMS, false);
 }
-static void gradient(const ax_value *in, ax_value *out, void *context) { ax_grad(AX_CLOSURE(summed_calls, 2, 1, context), AX_FIRST(1), in, out); }
+static void gradient(const ax_value *in, ax_value *out, void *context) {
+  ax_grad(AX_CLOSURE(summed_calls, 2, 1, context), AX_FIRST(1), in, out);
+}
 
 /* How many different programs the equations named so hold. */
 static int bodies(const ax_program *program, const char *prim) {
@@ -555,7 +565,8 @@ static void through_control_flow(void **state) {
     ax_function function;
     int64_t second; /* the first dimension of the second input, of two; 0: it has one */
     int gathers, bodies;
-  } rows[] = {{many_calls, 0, 0, 1}, {nested_calls, 0, 0, 1}, {choice, 0, 0, 0}, {loop, 0, 0, 0}, {stack, 5, 0, 0}, {gathers_once, 0, 1, 1}, {gathers_before, 0, 1, 0}, {gradient, 0, 0, 3}};
+  } rows[] = {{many_calls, 0, 0, 1}, {nested_calls, 0, 0, 1}, {choice, 0, 0, 0},         {loop, 0, 0, 0},
+              {stack, 5, 0, 0},      {gathers_once, 0, 1, 1}, {gathers_before, 0, 1, 0}, {gradient, 0, 0, 3}};
   looping l;
   TEST_OK(ax_mesh_parse("a=4", &l.mesh));
   for (size_t i = 0; i < AX_COUNT(rows); i++) {

@@ -1,4 +1,5 @@
-/* Pipelines with one fault each: the checker finds it, with a schedule that shows it, and proves those without. Going through all schedules says the same. */
+/* Pipelines with one fault each: the checker finds it, with a schedule that shows it, and proves those without. Going through all
+   schedules says the same. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,9 +36,12 @@ static void look_at(const bug *b) {
     if (getenv("AXLE_SHOW") != NULL) print_message("%s: %s\n", b->name, k->findings[i].text);
     found = found || (b->kinds != NULL && is_kind(b->kinds, k->findings[i].kind));
   }
-  if (b->kinds == NULL && report->verdict != AX_PROVED) fail_msg("%s: it is right, but: %s %s", b->name, k->how, k->finding_count > 0 ? k->findings[0].text : "");
+  if (b->kinds == NULL && report->verdict != AX_PROVED)
+    fail_msg("%s: it is right, but: %s %s", b->name, k->how, k->finding_count > 0 ? k->findings[0].text : "");
   if (b->kinds != NULL && report->verdict != AX_WRONG) fail_msg("%s: not found: %s", b->name, k->how);
-  if (b->kinds != NULL && !found) fail_msg("%s: none of the findings is of %s; the first: %s", b->name, b->kinds, k->finding_count > 0 ? k->findings[0].text : "none");
+  if (b->kinds != NULL && !found)
+    fail_msg("%s: none of the findings is of %s; the first: %s", b->name, b->kinds,
+             k->finding_count > 0 ? k->findings[0].text : "none");
   ax_check_report_release(report);
 }
 
@@ -65,7 +69,8 @@ static void explored(void **state) {
   for (unsigned i = 0; i < list->count; i++) {
     const bug *b = &list->bugs[i];
     ax_check_report *report = check(b, &(ax_check_options){.explore = true, .max_states = 20000});
-    if (report->verdict == AX_BOUNDED || (b->kinds != NULL) != (report->verdict == AX_WRONG)) fail_msg("%s: exploring says %d: %s", b->name, report->verdict, report->kernels[0].how);
+    if (report->verdict == AX_BOUNDED || (b->kinds != NULL) != (report->verdict == AX_WRONG))
+      fail_msg("%s: exploring says %d: %s", b->name, report->verdict, report->kernels[0].how);
     if (b->kinds == NULL) assert_int_equal(report->kernels[0].outcomes, 1);
     ax_check_report_release(report);
   }
@@ -78,12 +83,13 @@ static void exhausted(void **state) {
   unsigned compared = 0;
   for (unsigned i = 0; i < list->count; i++) {
     const bug *b = &list->bugs[i];
-    ax_check_report *report = check(b, &(ax_check_options){.explore = true, .max_states = most}), *all = check(b, &(ax_check_options){.exhaustive = true, .max_states = most});
+    ax_check_report *report = check(b, &(ax_check_options){.explore = true, .max_states = most}),
+                    *all = check(b, &(ax_check_options){.exhaustive = true, .max_states = most});
     const ax_check_kernel *some = &report->kernels[0], *each = &all->kernels[0];
     if (each->states < most) {
       if (report->verdict != all->verdict || some->outcomes != each->outcomes)
-        fail_msg("%s: %llu states say %d, with %u outcomes; all %llu say %d, with %u", b->name, (unsigned long long)some->states, report->verdict, some->outcomes,
-                 (unsigned long long)each->states, all->verdict, each->outcomes);
+        fail_msg("%s: %llu states say %d, with %u outcomes; all %llu say %d, with %u", b->name, (unsigned long long)some->states,
+                 report->verdict, some->outcomes, (unsigned long long)each->states, all->verdict, each->outcomes);
       compared++;
     }
     ax_check_report_release(report);
@@ -95,7 +101,9 @@ static void exhausted(void **state) {
 #define OF(test, list) {#test " " #list, test, NULL, NULL, (void *)(uintptr_t)&bugs_##list}
 
 int main(void) {
-  const struct CMUnitTest tests[] = {OF(all_of, one_core), OF(all_of, semaphores), OF(all_of, warps), OF(all_of, uses), OF(replays, one_core), OF(replays, semaphores),
-                                     OF(replays, warps), OF(replays, uses), OF(explored, one_core), OF(explored, semaphores), OF(explored, warps), OF(explored, uses), OF(exhausted, one_core), OF(exhausted, semaphores), OF(exhausted, uses)};
+  const struct CMUnitTest tests[] = {OF(all_of, one_core),    OF(all_of, semaphores),    OF(all_of, warps),   OF(all_of, uses),
+                                     OF(replays, one_core),   OF(replays, semaphores),   OF(replays, warps),  OF(replays, uses),
+                                     OF(explored, one_core),  OF(explored, semaphores),  OF(explored, warps), OF(explored, uses),
+                                     OF(exhausted, one_core), OF(exhausted, semaphores), OF(exhausted, uses)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

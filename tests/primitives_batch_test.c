@@ -336,7 +336,8 @@ static ax_status split_by_vmap(const spread *s, ax_program **out) {
   char names[16];
   snprintf(names, sizeof names, "%s", s->axes);
   for (char *plus = strchr(names, '+'); plus != NULL; plus = strchr(plus, '+')) *plus = ',';
-  const ax_vmap_options options = {.in_axes = s->way.in_axes, .out_axes = s->way.out_axes, .size = batch_size, .spmd_axis_name = names};
+  const ax_vmap_options options = {
+      .in_axes = s->way.in_axes, .out_axes = s->way.out_axes, .size = batch_size, .spmd_axis_name = names};
   ax_status status = ax_trace(AX_CLOSURE(same_on_all, s->local->in_count, s->local->out_count, (void *)s), s->local->types, &same);
   *out = NULL;
   if (status == AX_OK) status = ax_program_vmap(same, &options, out);
@@ -353,7 +354,8 @@ typedef struct on_mesh { /* all instances, on one mesh */
   uint32_t count;
 } on_mesh;
 
-static ax_status spread_by_hand(const test_instance *instance, spread *s, uint32_t mapped, const ax_program *whole, ax_program **out) {
+static ax_status spread_by_hand(const test_instance *instance, spread *s, uint32_t mapped, const ax_program *whole,
+                                ax_program **out) {
   ax_program *device, *local = NULL;
   const ax_vmap_options options = {
       .in_axes = s->way.in_axes, .out_axes = s->way.out_axes, .size = batch_size / ax_mesh_devices(s->mesh)};
@@ -373,7 +375,8 @@ static void add_instance(on_mesh *m, const test_instance *instance, uint32_t map
   way w = way_of(instance->program, mapped, turn, batch_size);
   ax_program *whole, *spread_over;
   spread s = {instance->program, &m->mesh, m->axes, m->unchecked || (region && !m->by_vmap), w};
-  TEST_OK(ax_program_vmap(instance->program, &(ax_vmap_options){.in_axes = w.in_axes, .out_axes = w.out_axes, .size = batch_size}, &whole));
+  TEST_OK(ax_program_vmap(instance->program, &(ax_vmap_options){.in_axes = w.in_axes, .out_axes = w.out_axes, .size = batch_size},
+                          &whole));
   ax_status status = m->by_vmap ? split_by_vmap(&s, &spread_over) : spread_by_hand(instance, &s, mapped, whole, &spread_over);
   if (test_passes(instance, m->by_vmap ? "vmap split over a mesh" : "vmap on a mesh", status)) {
     m->instances = realloc(m->instances, (m->count + 1) * sizeof m->instances[0]);
@@ -422,7 +425,8 @@ static void check_mesh(const char *text, const char *axes, bool unchecked, bool 
   TEST_OK(ax_mesh_parse(text, &m.mesh));
   for (size_t i = 0; i < test_sample_count; i++) {
     const test_sample *sample = &test_samples[i];
-    if (sample->axes != NULL || sample->no_batch || sample->kernel || strcmp(sample->prim, "shard_map") == 0) continue; /* on a mesh of their own */
+    if (sample->axes != NULL || sample->no_batch || sample->kernel || strcmp(sample->prim, "shard_map") == 0)
+      continue; /* on a mesh of their own */
     test_instances instances = first_of(sample, sample->sums ? from_f64 : from_f32, shapes, AX_COUNT(shapes));
     for (uint32_t k = 0; k < instances.count; k++) {
       uint32_t turn = 0;

@@ -1,5 +1,5 @@
-/* The walk over the table of primitives: what is linear does as much on the parts of a sum as on the sum, its other operands being reduced; so do
-   its tangents, its gradients and its batches. The sums are made after the operation (`late`) or before. */
+/* The walk over the table of primitives: what is linear does as much on the parts of a sum as on the sum, its other operands being
+   reduced; so do its tangents, its gradients and its batches. The sums are made after the operation (`late`) or before. */
 #include <string.h>
 
 #include "axle/collectives.h"
@@ -108,15 +108,19 @@ static void check(const test_instance *instance, const bool *linear, bool batche
   for (; done < 2 && c.count > 0; done++) {
     ax_program *traced;
     t.late = done == 1;
-    if (!test_passes(instance, batched ? "batched parts" : "parts", ax_trace(AX_CLOSURE(everything, program->in_count, outs, &c), types, &traced))) break;
-    if (!test_passes(instance, "verify", ax_program_verify(traced)) || !test_passes(instance, "evaluate", ax_evaluate(traced, in, got[done])))
+    if (!test_passes(instance, batched ? "batched parts" : "parts",
+                     ax_trace(AX_CLOSURE(everything, program->in_count, outs, &c), types, &traced)))
+      break;
+    if (!test_passes(instance, "verify", ax_program_verify(traced)) ||
+        !test_passes(instance, "evaluate", ax_evaluate(traced, in, got[done])))
       memset(got[done], 0, sizeof got[done]);
     ax_program_release(traced);
   }
   for (uint32_t k = 0; k < outs && done == 2; k++)
     for (int64_t e = 0; got[0][k] != NULL && got[1][k] != NULL && e < test_elems(got[0][k]); e++)
       if (!test_near(test_get(got[0][k], e), test_get(got[1][k], e), 1e-10))
-        test_blame(instance, "result %u[%lld]: %g of parts, %g of the sum", k, (long long)e, test_get(got[1][k], e), test_get(got[0][k], e));
+        test_blame(instance, "result %u[%lld]: %g of parts, %g of the sum", k, (long long)e, test_get(got[1][k], e),
+                   test_get(got[0][k], e));
   for (uint32_t way = 0; way < done; way++) test_release(got[way], outs);
   test_release(in, program->in_count);
 }
@@ -133,7 +137,9 @@ static void parts_do_as_sums(void **state) {
   (void)state;
   for (size_t i = 0; i < test_sample_count; i++) {
     const test_sample *sample = &test_samples[i];
-    if (sample->linear == NULL || sample->kernel || sample->axes != NULL || ax_prim_find(sample->prim, strlen(sample->prim))->kind != AX_LOCAL) continue;
+    if (sample->linear == NULL || sample->kernel || sample->axes != NULL ||
+        ax_prim_find(sample->prim, strlen(sample->prim))->kind != AX_LOCAL)
+      continue;
     test_instances instances = test_instances_of(sample, &test_in_f64);
     for (uint32_t n = 0; n < instances.count && n < 3; n++)
       for (const char *word = sample->linear; *word != 0;) {

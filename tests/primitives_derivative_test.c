@@ -104,7 +104,9 @@ static void check_jvp(const test_instance *instance, uint32_t set) {
   ax_program *jvp;
   bool wrt[most_inputs];
   spell(set, wrt);
-  if (!test_passes(instance, "jvp", ax_program_jvp(instance->program, test_args(wrt, ax_program_in_count(instance->program)), &jvp))) return;
+  if (!test_passes(instance, "jvp",
+                   ax_program_jvp(instance->program, test_args(wrt, ax_program_in_count(instance->program)), &jvp)))
+    return;
   test_random random = test_instance_random(instance);
   ax_tensor **in = test_lane_array(jvp, jvp->in_count), **out = test_lane_array(jvp, jvp->out_count);
   fill_generic(instance, jvp, &random, in);
@@ -133,7 +135,8 @@ static double unit_of(const ax_program *program) {
 static void check_transpose(const test_instance *instance, const char *what, ax_program *program, const bool *linear,
                             ax_tensor **given) {
   ax_program *transposed;
-  if (!test_passes(instance, what, ax_program_transpose(program, test_args(linear, ax_program_in_count(program)), &transposed))) return;
+  if (!test_passes(instance, what, ax_program_transpose(program, test_args(linear, ax_program_in_count(program)), &transposed)))
+    return;
   uint32_t lanes = test_lanes(program), back = 0;
   test_random random = test_instance_random(instance);
   ax_tensor **x = test_lane_array(program, program->in_count), **ax = test_lane_array(program, program->out_count);
@@ -183,7 +186,9 @@ static void check_linearized(const test_instance *instance, uint32_t set) {
   bool wrt[most_inputs];
   spell(set, wrt);
   const ax_program *program = instance->program;
-  if (!test_passes(instance, "linearize", ax_program_linearize(program, test_args(wrt, ax_program_in_count(program)), &primal, &tangent, &residuals))) return;
+  if (!test_passes(instance, "linearize",
+                   ax_program_linearize(program, test_args(wrt, ax_program_in_count(program)), &primal, &tangent, &residuals)))
+    return;
   test_random random = test_instance_random(instance);
   uint32_t lanes = test_lanes(program);
   ax_tensor **in = test_lane_array(program, program->in_count), **out = test_lane_array(program, primal->out_count);

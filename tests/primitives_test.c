@@ -44,8 +44,9 @@ static void no_rule_is_missing(void **state) {
   (void)state;
   for (uint32_t i = 0; i < ax_prim_count; i++) {
     const ax_prim *p = ax_prims[i];
-    bool all = p->infer && p->spread && p->eval && p->differs && p->jvp && p->linearize && p->transpose && p->batch && p->simplify &&
-               p->shard && p->lower && p->hlo && (p->out_count >= 0 || p->out_count == AX_AS_OPERANDS || p->count_outs);
+    bool all = p->infer && p->spread && p->eval && p->differs && p->jvp && p->linearize && p->transpose && p->batch &&
+               p->simplify && p->shard && p->lower && p->hlo &&
+               (p->out_count >= 0 || p->out_count == AX_AS_OPERANDS || p->count_outs);
     if (!all) fail_msg("%s: a rule is NULL", p->name);
   }
 }
@@ -72,8 +73,8 @@ static ax_status spread_otherwise(const ax_program *program, const ax_eqn *eqn, 
   return ax_infer_types(eqn->prim, &axes, eqn->params, in, eqn->in_count, out, eqn->out_count);
 }
 
-/* What is reduced stays so; what is unreduced does so where the record says that the operation is linear in it, and is refused with words that
-   name the axis otherwise. */
+/* What is reduced stays so; what is unreduced does so where the record says that the operation is linear in it, and is refused with
+   words that name the axis otherwise. */
 static void check_eqn(const ax_program *program, const ax_eqn *eqn) {
   ax_type out[16];
   uint64_t all = ((uint64_t)1 << eqn->in_count) - 1;
@@ -96,11 +97,13 @@ static void check_eqn(const ax_program *program, const ax_eqn *eqn) {
     for (ax_unreduced_kind kind = AX_UNREDUCED_SUM; kind <= AX_UNREDUCED_MIN; kind++) {
       ax_status status = spread_otherwise(program, eqn, which, (ax_spread){.unreduced = 1, .kind = kind}, out);
       bool has = (eqn->prim->kinds >> kind & 1) != 0 || (kind == AX_UNREDUCED_SUM && (eqn->prim->kinds & AX_KINDS_FLOAT_SUM) != 0);
-      if (fits && has && status == AX_OK) assert_true(out[0].spread.unreduced >> program->axes.count == 1 && out[0].spread.kind == kind);
+      if (fits && has && status == AX_OK)
+        assert_true(out[0].spread.unreduced >> program->axes.count == 1 && out[0].spread.kind == kind);
       if (status == AX_OK && !(fits && has))
         fail_msg("%s takes operands %llx unreduced by %s", eqn->prim->name, (unsigned long long)which, ax_kind_names[kind]);
       if (status != AX_OK) assert_non_null(strstr(ax_message(), "more"));
-      bool converts = strcmp(eqn->prim->name, "convert_element_type") == 0, casts = strstr(eqn->prim->name, "unreduced_cast") != NULL;
+      bool converts = strcmp(eqn->prim->name, "convert_element_type") == 0,
+           casts = strstr(eqn->prim->name, "unreduced_cast") != NULL;
       if (fits && has && !converts && !casts) assert_int_equal(status, AX_OK);
     }
   }
@@ -127,9 +130,11 @@ static void regions_carry_reductions(void **state) {
       {"c:f32[2]{U:m} = cond[branches=({ lambda a:f32[2]{U:m}. let in (a,) })] i a", NULL},
       {"c:f32[2]{U:m} = scan[length=3 reverse=false num_consts=0 num_carry=1 body={ lambda a:f32[2]{U:m}. let in (a,) }] a", NULL},
       {"c:f32[2]{U:m} = while[cond_nconsts=0 cond={ lambda a:f32[2]{U:m}. let in (false:bool[],) } body_nconsts=0 "
-       "body={ lambda a:f32[2]{U:m}. let in (a,) }] a", NULL},
+       "body={ lambda a:f32[2]{U:m}. let in (a,) }] a",
+       NULL},
       {"c:f32[2]{U:m} = shard_map[mesh=(d=2) unchecked=false in_specs=(P(d),) out_specs=(P(d),) "
-       "body={ axes m=2 d=2 ; lambda a:f32[1]{V:d U:m}. let in (a,) }] a", NULL},
+       "body={ axes m=2 d=2 ; lambda a:f32[1]{V:d U:m}. let in (a,) }] a",
+       NULL},
       {"c:f32[2]{U:m} = shard_map[mesh=(d=2) unchecked=false in_specs=(P(),) out_specs=(P(),) "
        "body={ axes m=2 d=2 ; lambda a:f32[2]{U:m}. let b:f32[2]{R:d U:m} = preduced[axes=(d)] a in (b,) }] a",
        "reduced over {d}; reduced_invariant_cast makes it invariant"},
@@ -137,7 +142,8 @@ static void regions_carry_reductions(void **state) {
        "body={ axes m=2 d=2 ; lambda a:f32[2]{U:m}. let v:f32[2]{V:d U:m} = pvary[axes=(d)] a "
        "b:f32[2]{U:m,d} = vary_unreduced_cast[axes=(d) kind=sum] v in (b,) }] a",
        "unreduced over {d}, and parts do not leave; unreduced_psum makes it invariant"},
-      {"c:f32[2]{U:m} = cond[branches=({ lambda a:f32[2]{U:m}. let in (a,) })] j a", "the index s32[]{U:m} is unreduced over {m}; unreduced_psum"},
+      {"c:f32[2]{U:m} = cond[branches=({ lambda a:f32[2]{U:m}. let in (a,) })] j a",
+       "the index s32[]{U:m} is unreduced over {m}; unreduced_psum"},
   };
   for (size_t i = 0; i < AX_COUNT(cases); i++) {
     char text[512];

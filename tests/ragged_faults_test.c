@@ -37,15 +37,18 @@ static const fault faults[] = {
     {FROM, 3, 2, "slice 1 of device 1 (d=1) (offset 2, size 3, output offset 1) leaves its 4 rows", false},
     {FROM, 0, 2147483647, four_rows, false},
     {SIZE, 0, 2147483647, four_rows, false},
-    {TO, 3, 4, "slice 1 of device 1 (d=1) (offset 0, size 3, output offset 4) leaves the 6 rows of the output on device 1 (d=1)", false},
+    {TO, 3, 4, "slice 1 of device 1 (d=1) (offset 0, size 3, output offset 4) leaves the 6 rows of the output on device 1 (d=1)",
+     false},
     {TO, 0, 2147483647, "leaves the 6 rows of the output on device 0 (d=0)", false},
     {EXPECTED, 2, 2,
-     "slice 1 of device 0 (d=0) (offset 2, size 1, output offset 0) is not of the size that recv_sizes[0] is, 2, on device 1 (d=1)", false},
+     "slice 1 of device 0 (d=0) (offset 2, size 1, output offset 0) is not of the size that recv_sizes[0] is, 2, on device 1 (d=1)",
+     false},
     {EXPECTED, 2, 2, NULL, true},
     {EXPECTED, 0, -2, "is not of the size that recv_sizes[0] is, -2, on device 0 (d=0)", false},
     {TO, 2, 1,
      "slice 0 of device 0 (d=0) (offset 0, size 2, output offset 0) and slice 0 of device 1 (d=1) (offset 1, size 2, output offset 1) overlap in "
-     "the output on device 0 (d=0)", false},
+     "the output on device 0 (d=0)",
+     false},
     {TO, 2, 1, "overlap in the output on device 0", true},
     {FROM, 3, 2, four_rows, true},
 };
@@ -57,8 +60,8 @@ static void types_of(ax_type *types) {
 }
 
 /* Runs on inputs of these types, numbers from 0 on but for the tables, in every way: the same message, or none. */
-static void check_runs_as(ax_status kind, ax_program *program, const ax_type *types, const double *table, const ax_compile_options *options,
-                          const char *said) {
+static void check_runs_as(ax_status kind, ax_program *program, const ax_type *types, const double *table,
+                          const ax_compile_options *options, const char *said) {
   char first[4096] = "";
   for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
     ax_runtime *runtime;
@@ -84,7 +87,8 @@ static void check_runs_as(ax_status kind, ax_program *program, const ax_type *ty
   }
 }
 
-static void check_runs(ax_program *program, const ax_type *types, const double *table, const ax_compile_options *options, const char *said) {
+static void check_runs(ax_program *program, const ax_type *types, const double *table, const ax_compile_options *options,
+                       const char *said) {
   check_runs_as(AX_INVALID_ARGUMENT, program, types, table, options, said);
 }
 
@@ -143,7 +147,8 @@ static void iterations(void **state) {
   ax_program *program = program_of(again);
   ax_type types[6];
   types_of(types);
-  check_runs(program, types, sound, NULL, "slice 0 of device 1 (d=1) (offset 3, size 2, output offset 2) leaves its 4 rows, in iteration 2 of scan");
+  check_runs(program, types, sound, NULL,
+             "slice 0 of device 1 (d=1) (offset 3, size 2, output offset 2) leaves its 4 rows, in iteration 2 of scan");
   ax_program_release(program);
 }
 
@@ -213,6 +218,7 @@ static void when_traced(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(each_fault), cmocka_unit_test(iterations), cmocka_unit_test(deadlocks), cmocka_unit_test(when_traced)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(each_fault), cmocka_unit_test(iterations), cmocka_unit_test(deadlocks),
+                                     cmocka_unit_test(when_traced)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

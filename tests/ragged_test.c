@@ -1,5 +1,5 @@
-/* ragged_all_to_all: slices at random, uneven, empty, out of order and apart, against what follows from its definition; in loops and
-   branches; derivatives; batched over its own axis; everything that is wrong with slices, and what is said of it. */
+/* ragged_all_to_all: slices at random, uneven, empty, out of order and apart, against what follows from its definition; in loops
+   and branches; derivatives; batched over its own axis; everything that is wrong with slices, and what is said of it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,9 @@ typedef struct layout {
 } layout;
 
 static int64_t slices_of(const layout *l) { return l->members * l->each; }
-static double *at(const layout *l, int table, int64_t member, int64_t slice) { return &l->table[table][member * slices_of(l) + slice]; }
+static double *at(const layout *l, int table, int64_t member, int64_t slice) {
+  return &l->table[table][member * slices_of(l) + slice];
+}
 
 static void layout_free(layout *l) {
   for (int k = 0; k < tables; k++) free(l->table[k]);
@@ -30,7 +32,8 @@ static void layout_free(layout *l) {
 
 /* Every receiver has its slices in a random order, with room before some of them; senders' may lie on each other. */
 static layout random_layout(test_random *random, int64_t members, int64_t each) {
-  layout l = {.members = members, .each = each, .from_rows = test_random_below(random, 12), .columns = test_random_below(random, 4)};
+  layout l = {
+      .members = members, .each = each, .from_rows = test_random_below(random, 12), .columns = test_random_below(random, 4)};
   for (int k = 0; k < tables; k++) l.table[k] = calloc((size_t)(members * slices_of(&l)), sizeof(double));
   int64_t *order = calloc((size_t)slices_of(&l), sizeof order[0]), most = 0;
   for (int64_t r = 0; r < members; r++) {
@@ -89,7 +92,8 @@ static void types_of(const layout *l, ax_type *types) {
 }
 
 static ax_program *program_of(const shape *s, const ax_type *types, ax_function body, bool unchecked) {
-  const test_map map = {s->mesh, {s->spec, s->spec, s->spec, s->spec, s->spec, s->spec}, {s->spec}, body, unchecked, (void *)s->axes};
+  const test_map map = {s->mesh,        {s->spec, s->spec, s->spec, s->spec, s->spec, s->spec}, {s->spec}, body, unchecked,
+                        (void *)s->axes};
   return test_trace_map(&map, types);
 }
 
@@ -175,7 +179,9 @@ typedef struct places {
   int mapped; /* 1: a, 2: b, 3: both */
 } places;
 
-static void one_member(const ax_value *in, ax_value *out, void *context) { exchange(in, out, (void *)((const places *)context)->axes); }
+static void one_member(const ax_value *in, ax_value *out, void *context) {
+  exchange(in, out, (void *)((const places *)context)->axes);
+}
 
 /* The arrays less one dimension of 1, or mapped over it. */
 static void over_b(const ax_value *in, ax_value *out, void *context) {
@@ -264,7 +270,8 @@ static void batched_over_its_own_axes(void **state) {
 
 static void bind_params(const ax_value *in, ax_value *out, void *context) { out[0] = ax_ragged_bind(context, in); }
 
-/* Members along a, which are devices, and b; two elements of a batch, of the same slices and other rows. in[operand * 2 + device]. */
+/* Members along a, which are devices, and b; two elements of a batch, of the same slices and other rows. in[operand * 2 +
+   device]. */
 static void place_on_devices(const layout *l, test_random *random, bool b_first, bool back, ax_tensor **in) {
   ax_tensor *flat[6];
   inputs_of(l, random, flat);
@@ -408,7 +415,8 @@ static void in_programs(void **state) {
 
 /* --- Groups --- */
 
-/* Every group's members have what those of `one` have: place[i] is where member i of all groups, one group after the other, stands. */
+/* Every group's members have what those of `one` have: place[i] is where member i of all groups, one group after the other,
+   stands. */
 static ax_tensor *spread_out(const ax_tensor *one, int64_t members, int64_t all, const int64_t *place) {
   int64_t dims[] = {one->dims[0] / members * all, one->dims[1]}, part = test_elems(one) / members;
   ax_tensor *out = test_tensor(ax_array_type(one->dtype, one->rank, dims), NULL);
@@ -483,7 +491,11 @@ static void slices_at_random(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(slices_at_random), cmocka_unit_test(in_programs), cmocka_unit_test(gradients), cmocka_unit_test(batched_over_its_own_axes),
-                                     cmocka_unit_test(written_out_is_the_same), cmocka_unit_test(groups_of_any_order)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(slices_at_random),
+                                     cmocka_unit_test(in_programs),
+                                     cmocka_unit_test(gradients),
+                                     cmocka_unit_test(batched_over_its_own_axes),
+                                     cmocka_unit_test(written_out_is_the_same),
+                                     cmocka_unit_test(groups_of_any_order)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Programs at random that call the host: in loops, branches and calls, beside collectives. What is called is what reference evaluation calls, and
-   ordered calls are in its order, under every policy. */
+/* Programs at random that call the host: in loops, branches and calls, beside collectives. What is called is what reference
+   evaluation calls, and ordered calls are in its order, under every policy. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +94,8 @@ static bool same_text(const test_log *a, const test_log *b) {
   return *x == *y;
 }
 
-static ax_status count_unseen(ax_callback_call *call, void *context) { /* as test_count_call, of which the name says whether it is in order */
+static ax_status count_unseen(ax_callback_call *call,
+                              void *context) { /* as test_count_call, of which the name says whether it is in order */
   (void)context;
   for (uint32_t k = 0; k < call->out_count; k++)
     for (int64_t i = 0; i < 2; i++) ((float *)call->out[k].data)[i] = (float)(ax_host_at(&call->in[0], i) + 1);
@@ -118,8 +119,8 @@ static void one_at_random(uint64_t seed, bool show) {
     TEST_OK(test_run_calls(runtime, program, NULL));
     split_lines(&log, &ordered, &others);
     if (!same_text(&ordered, &wanted_ordered) || !same_text(&others, &wanted_others))
-      fail_msg("seed %llu, way %zu:\n%s%s\nnot\n%s%s", (unsigned long long)seed, w, test_log_text(&ordered), test_log_text(&others), test_log_text(&wanted_ordered),
-               test_log_text(&wanted_others));
+      fail_msg("seed %llu, way %zu:\n%s%s\nnot\n%s%s", (unsigned long long)seed, w, test_log_text(&ordered), test_log_text(&others),
+               test_log_text(&wanted_ordered), test_log_text(&wanted_others));
     ax_runtime_release(runtime);
     test_log_end(&log), test_log_end(&ordered), test_log_end(&others);
   }

@@ -1,7 +1,8 @@
-/* Loops in loops made at random, with branches and calls between: scans that give a value of each step or do not, whiles whose tests read
-   what is carried, no trips, one or several. Bodies capture what is around them, carry on each other's values, overwrite rows where the
-   counter says, and exchange values with another device. Passes move, share and overwrite all of that memory, which must never be seen,
-   under any policy. In some programs almost nothing has one device wait for the other, so that it may be whole loops behind. */
+/* Loops in loops made at random, with branches and calls between: scans that give a value of each step or do not, whiles whose
+   tests read what is carried, no trips, one or several. Bodies capture what is around them, carry on each other's values, overwrite
+   rows where the counter says, and exchange values with another device. Passes move, share and overwrite all of that memory, which
+   must never be seen, under any policy. In some programs almost nothing has one device wait for the other, so that it may be whole
+   loops behind. */
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
@@ -31,7 +32,9 @@ static int below(maker *m, int64_t n) { return (int)test_random_below(&m->random
 static ax_value integer(double value) { return ax_full(AX_S32, 0, NULL, value); }
 static ax_value scaled(ax_value x, double by) { return ax_mul(x, ax_full_like(x, by)); }
 static ax_value turned(ax_value x) { return ax_transpose(x, (int64_t[]){1, 0}); }
-static ax_value rows(ax_value x, int64_t from, int64_t to) { return ax_slice(x, (int64_t[]){from, 0}, (int64_t[]){to, SIDE}, NULL); }
+static ax_value rows(ax_value x, int64_t from, int64_t to) {
+  return ax_slice(x, (int64_t[]){from, 0}, (int64_t[]){to, SIDE}, NULL);
+}
 static ax_value greatest(ax_value x) { return ax_reduce_max(x, AX_ALL_DIMS, false); }
 
 /* What a pool has no room for is not used. */
@@ -210,7 +213,9 @@ static void scan_of_steps(maker *m, pool *p, maker *inner, ax_value *in, ax_valu
 
 /* Where all devices need not agree, which branch is taken may follow from the data. */
 static ax_value branched(maker *m, maker *first, maker *second, const ax_value *in) {
-  ax_value index = below(m, 2) != 0 ? m->counter : ax_convert_element_type(ax_lt(greatest(in[0]), ax_full(AX_F32, 0, NULL, 0.8)), AX_S32), out;
+  ax_value index = below(m, 2) != 0 ? m->counter
+                                    : ax_convert_element_type(ax_lt(greatest(in[0]), ax_full(AX_F32, 0, NULL, 0.8)), AX_S32),
+           out;
   first->collectives = second->collectives = false;
   ax_switch(index, 2, (const ax_fn[]){AX_CLOSURE(part, 2, 1, first), AX_CLOSURE(part, 2, 1, second)}, in, &out);
   return out;

@@ -1,9 +1,9 @@
-/* Programs of messages put together at random so that none waits for ever: on 2 to 8 devices, in branches that each device takes for itself, in
-   loops, between collectives, over one axis and several. Under every policy they give what a list of the events in an order that is possible
-   gives, bit by bit, and so does reference evaluation.
+/* Programs of messages put together at random so that none waits for ever: on 2 to 8 devices, in branches that each device takes
+   for itself, in loops, between collectives, over one axis and several. Under every policy they give what a list of the events in
+   an order that is possible gives, bit by bit, and so does reference evaluation.
 
-   Events are drawn in such an order: a message is received after it was sent. The program has rounds, in each of which every device has
-   a branch of its own with some of its events; where these fall does not matter, as long as its own stay in order. */
+   Events are drawn in such an order: a message is received after it was sent. The program has rounds, in each of which every device
+   has a branch of its own with some of its events; where these fall does not matter, as long as its own stay in order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,8 @@ static int64_t number_of(const scenario *s, const char *axes, uint32_t device) {
 
 static bool same_group(const scenario *s, const char *axes, uint32_t x, uint32_t y) {
   for (uint32_t a = 0; a < s->mesh.count; a++)
-    if (strchr(axes, s->mesh.axis[a].name[0]) == NULL && coordinate(s, x, s->mesh.axis[a].name) != coordinate(s, y, s->mesh.axis[a].name))
+    if (strchr(axes, s->mesh.axis[a].name[0]) == NULL &&
+        coordinate(s, x, s->mesh.axis[a].name) != coordinate(s, y, s->mesh.axis[a].name))
       return false;
   return true;
 }
@@ -137,7 +138,8 @@ static void draw_pairs(drawing *d, event *e) {
   bool used[most_devices] = {false}, targeted[most_devices] = {false};
   uint32_t members = 0;
   e->axes = d->s->names[below(d, d->s->name_count)];
-  for (uint32_t i = 0; i < d->s->devices; i++) members = number_of(d->s, e->axes, i) >= members ? (uint32_t)number_of(d->s, e->axes, i) + 1 : members;
+  for (uint32_t i = 0; i < d->s->devices; i++)
+    members = number_of(d->s, e->axes, i) >= members ? (uint32_t)number_of(d->s, e->axes, i) + 1 : members;
   for (uint32_t i = 0; i < members; i++) {
     uint32_t from = below(d, members), to = below(d, members);
     if (used[from] || targeted[to]) continue;
@@ -232,7 +234,8 @@ static void happen(const scenario *s, const event *e, uint32_t state[][elems]) {
         got = q->data[q->taken++ % 256];
       }
       bool receives = e->kind == RECEIVE || e->kind == ALL_RECEIVE;
-      for (uint32_t i = 0; i < elems; i++) x[i] = receives ? x[i] * 5 + (got != NULL ? got[i] : 0) : e->kind == COMPUTE ? x[i] * x[i] - 7 : x[i] * 3 + 1;
+      for (uint32_t i = 0; i < elems; i++)
+        x[i] = receives ? x[i] * 5 + (got != NULL ? got[i] : 0) : e->kind == COMPUTE ? x[i] * x[i] - 7 : x[i] * 3 + 1;
       if (e->kind == SEND) push(queue_of(s, e->axes, d, e->peer), x);
       for (uint32_t p = 0; p < e->pair_count && e->kind == ALL_SEND; p++)
         if (number_of(s, e->axes, d) == e->pairs[p][0]) push(queue_of(s, e->axes, d, device_of(s, e->axes, d, e->pairs[p][1])), x);
@@ -260,7 +263,8 @@ static ax_value one_message(const part *p, ax_value x) {
   const event *e = p->event;
   const ax_type type = AX_TYPE(AX_S32, elems);
   bool sends = e->kind == SEND;
-  const int64_t pairs[][2] = {{number_of(p->s, e->axes, sends ? e->device : e->peer), number_of(p->s, e->axes, sends ? e->peer : e->device)}};
+  const int64_t pairs[][2] = {
+      {number_of(p->s, e->axes, sends ? e->device : e->peer), number_of(p->s, e->axes, sends ? e->peer : e->device)}};
   if (!sends) return ax_add(ax_mul(x, ax_integer(5)), ax_precv(ax_create_token(), type, e->axes, 1, pairs));
   x = ax_add(ax_mul(x, ax_integer(3)), ax_integer(1));
   (void)ax_psend(x, e->axes, 1, pairs);
@@ -268,7 +272,9 @@ static ax_value one_message(const part *p, ax_value x) {
 }
 
 static void scan_step(const ax_value *in, ax_value *out, void *context) { out[0] = one_message(context, in[0]); }
-static void while_test(const ax_value *in, ax_value *out, void *context) { out[0] = ax_lt(in[0], ax_integer(((const part *)context)->event->times)); }
+static void while_test(const ax_value *in, ax_value *out, void *context) {
+  out[0] = ax_lt(in[0], ax_integer(((const part *)context)->event->times));
+}
 static void while_step(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_add(in[0], ax_integer(1));
   out[1] = one_message(context, in[1]);
@@ -363,7 +369,8 @@ static void one_program(uint64_t seed, bool show) {
   memcpy(state, in->data, s.devices * sizeof state[0]);
   happen_all(&s, state);
   TEST_OK(ax_evaluate(program, &in, &out));
-  if (memcmp(state, out->data, s.devices * sizeof state[0]) != 0) fail_msg("seed %llu: not what the events give", (unsigned long long)seed);
+  if (memcmp(state, out->data, s.devices * sizeof state[0]) != 0)
+    fail_msg("seed %llu: not what the events give", (unsigned long long)seed);
   test_every_way(program, &in, 0, seed, __FILE__, __LINE__);
   test_release(&in, 1);
   test_release(&out, 1);

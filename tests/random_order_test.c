@@ -1,7 +1,7 @@
 /* Programs made at random to be hard to put in order: two values for each set of axes they vary over, written again and again from
-   one another, by collectives too, in loops, branches, calls and shard_maps over one more axis inside one another; devices may be apart
-   in loops and branches. A value that is the same on several devices is written by one of them while the others may still read it. Every
-   policy must give the same bits, and reference evaluation's values. */
+   one another, by collectives too, in loops, branches, calls and shard_maps over one more axis inside one another; devices may be
+   apart in loops and branches. A value that is the same on several devices is written by one of them while the others may still
+   read it. Every policy must give the same bits, and reference evaluation's values. */
 
 #include <string.h>
 
@@ -209,7 +209,8 @@ static void nested(maker *m) {
   } else {
     ax_value least = ax_reduce_max(m->values[0], AX_ALL_DIMS, false);
     ax_value index = axis != 0 ? ax_axis_index(names(axis)) : ax_convert_element_type(ax_lt(least, number(0.6)), AX_S32);
-    ax_switch(ax_add(index, counter(m, 0)), 2, (const ax_fn[]){AX_CLOSURE(run_body, count, count, &b), AX_CLOSURE(run_body, count, count, &other)}, in + 1, out + 1);
+    ax_switch(ax_add(index, counter(m, 0)), 2,
+              (const ax_fn[]){AX_CLOSURE(run_body, count, count, &b), AX_CLOSURE(run_body, count, count, &other)}, in + 1, out + 1);
   }
   put_back(&b, m->values, out + 1);
 }

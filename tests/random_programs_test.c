@@ -54,7 +54,9 @@ static ax_value pointwise(maker *m, ax_value x, ax_value y) {
     case 1: return ax_sub(x, y);
     case 2: return ax_tanh(ax_mul(x, y));
     case 3: return greater(m, x, y);
-    case 4: return m->smooth ? ax_neg(ax_logistic(y)) : ax_where(ax_lt(x, y), x, y); /* does not jump where they are equal but for rounding */
+    case 4:
+      return m->smooth ? ax_neg(ax_logistic(y))
+                       : ax_where(ax_lt(x, y), x, y); /* does not jump where they are equal but for rounding */
     case 5: return ax_logistic(x);
     default: return ax_mul(x, ax_full_like(x, 0.5));
   }
@@ -66,7 +68,8 @@ static ax_value reshaped(maker *m, ax_value x) {
   static const struct {
     uint32_t rank;
     int64_t dims[4];
-  } shapes[] = {{1, {24}}, {2, {6, 4}}, {2, {3, 8}}, {3, {4, 2, 3}}, {3, {2, 2, 6}}, {3, {4, 1, 6}}, {4, {2, 2, 3, 2}}, {2, {4, 6}}};
+  } shapes[] = {{1, {24}},      {2, {6, 4}},    {2, {3, 8}},       {3, {4, 2, 3}},
+                {3, {2, 2, 6}}, {3, {4, 1, 6}}, {4, {2, 2, 3, 2}}, {2, {4, 6}}};
   int64_t i = below(m, AX_COUNT(shapes)), dims[4];
   for (uint32_t d = 0; d < shapes[i].rank; d++) dims[d] = shapes[i].dims[d] * (d + 1 == shapes[i].rank ? m->wide : 1);
   return ax_reshape(x, shapes[i].rank, dims);
@@ -118,7 +121,8 @@ static ax_value viewed(maker *m, ax_value x, ax_value y) {
 }
 
 static ax_value moved(maker *m, ax_value x, ax_value y) {
-  const int64_t turn[] = {1, 0}, dims[] = {ROWS, columns(m)}, flat[] = {ROWS * columns(m)}, starts[] = {1, 2}, limits[] = {4, columns(m) - 1};
+  const int64_t turn[] = {1, 0}, dims[] = {ROWS, columns(m)}, flat[] = {ROWS * columns(m)}, starts[] = {1, 2},
+                limits[] = {4, columns(m) - 1};
   const int64_t low[] = {1, 2}, high[] = {0, 1}, none[] = {0, 0}, axis = below(m, 2);
   switch (below(m, 9)) {
     case 6:
@@ -282,7 +286,14 @@ static void gradient(maker m, uint64_t seed, bool show) {
 static void one_program(uint64_t seed, bool show) {
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse(seed % 3 == 0 ? "a=3" : seed % 3 == 1 ? "a=2,b=2" : "a=4,b=2", &mesh));
-  maker m = {.random = {seed}, .mesh = &mesh, .dtype = AX_F32, .wide = seed % 8 == 4 ? 200 : seed % 3 == 1 ? 8 : 1, .depth = 2, .collectives = true};
+  maker m = {.random = {seed},
+             .mesh = &mesh,
+             .dtype = AX_F32,
+             .wide = seed % 8 == 4   ? 200
+                     : seed % 3 == 1 ? 8
+                                     : 1,
+             .depth = 2,
+             .collectives = true};
   ax_program *program = made(on_mesh, &m, OUT);
   test_random_run(program, seed + 1, show, 2e-4);
   ax_program_release(program);

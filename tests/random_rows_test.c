@@ -1,5 +1,6 @@
-/* Chains over rows made at random: reductions of rows, what is made of them and of rows, products, other rows and columns in between, in loops, and their gradients.
-   Values are large enough for rows to be done together (plan/rows.c); every policy must give the same bits, and reference evaluation's values. */
+/* Chains over rows made at random: reductions of rows, what is made of them and of rows, products, other rows and columns in
+   between, in loops, and their gradients. Values are large enough for rows to be done together (plan/rows.c); every policy must
+   give the same bits, and reference evaluation's values. */
 #include "axle/ops.h"
 #include "axle/transform.h"
 #include "support/cmocka.h"
@@ -101,9 +102,13 @@ static void one_program(uint64_t seed, bool show) {
   static const struct {
     uint32_t rank;
     int64_t dims[3];
-  } shapes[] = {{2, {190, 191}}, {2, {9, 4003}}, {2, {2, 17001}}, {2, {4100, 9}}, {3, {3, 110, 121}}, {3, {2, 1, 17001}}, {2, {33000, 1}}, {3, {600, 7, 9}}};
+  } shapes[] = {{2, {190, 191}},    {2, {9, 4003}},     {2, {2, 17001}}, {2, {4100, 9}},
+                {3, {3, 110, 121}}, {3, {2, 1, 17001}}, {2, {33000, 1}}, {3, {600, 7, 9}}};
   static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_F32, AX_F32};
-  maker m = {.random = {seed}, .rank = shapes[seed % AX_COUNT(shapes)].rank, .dtype = dtypes[seed % AX_COUNT(dtypes)], .smooth = seed % 3 == 0};
+  maker m = {.random = {seed},
+             .rank = shapes[seed % AX_COUNT(shapes)].rank,
+             .dtype = dtypes[seed % AX_COUNT(dtypes)],
+             .smooth = seed % 3 == 0};
   for (uint32_t d = 0; d < m.rank; d++) m.dims[d] = shapes[seed % AX_COUNT(shapes)].dims[d];
   const ax_type type = ax_array_type(m.dtype, m.rank, m.dims), types[] = {type, type};
   ax_program *program = m.smooth ? test_trace(loss, &m, types, IN, 1) : test_trace(chain, &m, types, IN, OUT), *grad;

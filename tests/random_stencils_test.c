@@ -1,5 +1,5 @@
-/* Random sums of arrays that were padded, cut, turned round, shifted and put together along random dimensions, some of them step after step:
-   each element is chosen from one place or another, and comes out as in reference code, bit by bit. */
+/* Random sums of arrays that were padded, cut, turned round, shifted and put together along random dimensions, some of them step
+   after step: each element is chosen from one place or another, and comes out as in reference code, bit by bit. */
 #include "axle/ops.h"
 #include "axle/transform.h"
 #include "support/cmocka.h"
@@ -85,7 +85,9 @@ static void stencil(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_is_float(m.dtype) ? ax_mul(sum, ax_full_like(sum, 0.25)) : sum;
 }
 
-static void steps(const ax_value *in, ax_value *out, void *context) { ax_scan(AX_CLOSURE(stencil, 1, 1, context), 1, 3, false, in, out); }
+static void steps(const ax_value *in, ax_value *out, void *context) {
+  ax_scan(AX_CLOSURE(stencil, 1, 1, context), 1, 3, false, in, out);
+}
 
 static void same(ax_program *program, ax_tensor *const *in) {
   ax_runtime *runtime;

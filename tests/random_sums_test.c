@@ -1,6 +1,6 @@
-/* Products that are added to carries and to arguments, made at random: what they are added to may be a factor of theirs, be read before or later, be overwritten
-   in part, or change places with another carry, in loops within loops and in branches. Integers, so that each way of doing it gives the same numbers
-   (plan/accumulate.c adds in place what may be). */
+/* Products that are added to carries and to arguments, made at random: what they are added to may be a factor of theirs, be read
+   before or later, be overwritten in part, or change places with another carry, in loops within loops and in branches. Integers, so
+   that each way of doing it gives the same numbers (plan/accumulate.c adds in place what may be). */
 #include "axle/ops.h"
 #include "axle/transform.h"
 #include "support/cmocka.h"
@@ -83,7 +83,8 @@ static maker inner_of(maker *m) {
 
 static void loop(maker *m, values *v) {
   maker inner = inner_of(m);
-  const int64_t steps = below(m, 8) == 0 ? 0 : 1 + below(m, 3), dims[4] = {steps, m->batch, m->side, m->side}, flat[3] = {steps, m->side, m->side};
+  const int64_t steps = below(m, 8) == 0 ? 0 : 1 + below(m, 3), dims[4] = {steps, m->batch, m->side, m->side},
+                flat[3] = {steps, m->side, m->side};
   const ax_value over = ax_broadcast_in_dim(pick(m, v), m->batch > 0 ? 4 : 3, m->batch > 0 ? dims : flat, (int64_t[]){1, 2, 3});
   ax_value in[CARRIED + 1] = {pick(m, v), pick(m, v), pick(m, v), over}, out[CARRIED + 1];
   ax_scan(AX_CLOSURE(body, CARRIED + 1, CARRIED + 1, &inner), CARRIED, steps, below(m, 2) == 0, in, out);
@@ -122,9 +123,11 @@ static AX_BODY(whole) {
 static void one_program(uint64_t seed, bool show) {
   static const int64_t sides[] = {1, 2, 8, 20, 33, 48}, batches[] = {0, 0, 1, 2};
   test_random random = {seed};
-  const int64_t side = sides[test_random_below(&random, AX_COUNT(sides))], batch = batches[test_random_below(&random, AX_COUNT(batches))];
+  const int64_t side = sides[test_random_below(&random, AX_COUNT(sides))],
+                batch = batches[test_random_below(&random, AX_COUNT(batches))];
   const maker m = {.random = {7 * seed + 3}, .side = side, .batch = batch, .depth = 2};
-  const ax_type type = batch > 0 ? ax_array_type(AX_S32, 3, (int64_t[]){batch, side, side}) : ax_array_type(AX_S32, 2, (int64_t[]){side, side});
+  const ax_type type =
+      batch > 0 ? ax_array_type(AX_S32, 3, (int64_t[]){batch, side, side}) : ax_array_type(AX_S32, 2, (int64_t[]){side, side});
   const ax_type types[IN] = {type, type, type, type, type};
   ax_program *program = test_trace(whole, (void *)(uintptr_t)&m, types, IN, OUT);
   ax_tensor *in[IN];

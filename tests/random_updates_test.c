@@ -89,7 +89,8 @@ static void run_body(const ax_value *in, ax_value *out, void *context) {
   maker m = b->maker; /* the body may be traced again: the same choices each time */
   m.counter = in[0];
   for (int v = 0; v < VALUES; v++) m.x[v] = in[1 + v];
-  if (b->rows) m.x[0] = ax_dynamic_update_slice(m.x[0], ax_expand_dims(in[1 + VALUES], 0), (ax_value[]){place(&m, m.x[1]), integer(0)});
+  if (b->rows)
+    m.x[0] = ax_dynamic_update_slice(m.x[0], ax_expand_dims(in[1 + VALUES], 0), (ax_value[]){place(&m, m.x[1]), integer(0)});
   steps(&m, 1 + below(&m, STEPS));
   out[0] = ax_add(m.counter, integer(1));
   for (int v = 0; v < VALUES; v++) out[1 + v] = varied(&m, m.x[v], v);
@@ -118,15 +119,22 @@ static void nested(maker *m) {
     b.rows = true;
     in[1 + VALUES] = ax_slice(m->x[1], (int64_t[]){1, 0}, (int64_t[]){1 + TRIPS, COLUMNS}, NULL);
     ax_scan(AX_CLOSURE(run_body, 1 + VALUES + 1, 1 + VALUES + 1, &b), 1 + VALUES, TRIPS, below(m, 2) != 0, in, out);
-    ax_value back = ax_pad(out[1 + VALUES], ax_full(AX_F32, 0, NULL, 0), (int64_t[]){1, 0}, (int64_t[]){ROWS - 1 - dims[0], 1}, (int64_t[]){0, 0});
+    ax_value back = ax_pad(out[1 + VALUES], ax_full(AX_F32, 0, NULL, 0), (int64_t[]){1, 0}, (int64_t[]){ROWS - 1 - dims[0], 1},
+                           (int64_t[]){0, 0});
     out[2] = ax_add(out[2], scaled(back, 0.5));
   } else if (what == 1) {
     in[0] = m->counter;
     ax_closed_call(AX_CLOSURE(run_body, 1 + VALUES, 1 + VALUES, &b), in, out);
   } else if (what == 2) {
-    ax_value index = below(m, 2) != 0 ? m->counter : ax_convert_element_type(ax_lt(ax_reduce_max(m->x[0], AX_ALL_DIMS, false), ax_full(AX_F32, 0, NULL, 0.7)), AX_S32);
+    ax_value index =
+        below(m, 2) != 0
+            ? m->counter
+            : ax_convert_element_type(ax_lt(ax_reduce_max(m->x[0], AX_ALL_DIMS, false), ax_full(AX_F32, 0, NULL, 0.7)), AX_S32);
     in[0] = m->counter;
-    ax_switch(index, 2, (const ax_fn[]){AX_CLOSURE(run_body, 1 + VALUES, 1 + VALUES, &b), AX_CLOSURE(run_body, 1 + VALUES, 1 + VALUES, &other)}, in, out);
+    ax_switch(
+        index, 2,
+        (const ax_fn[]){AX_CLOSURE(run_body, 1 + VALUES, 1 + VALUES, &b), AX_CLOSURE(run_body, 1 + VALUES, 1 + VALUES, &other)}, in,
+        out);
   } else {
     ax_while(AX_CLOSURE(still_to_go, 1 + VALUES, 1, &b), AX_CLOSURE(run_body, 1 + VALUES, 1 + VALUES, &b), in, out);
   }
@@ -171,7 +179,8 @@ static void loss(const ax_value *in, ax_value *out, void *context) {
 static void gradient(maker *m, const ax_type *types, uint64_t seed, bool show) {
   m->gradient = true;
   ax_program *program = test_trace(loss, m, types, VALUES, 1), *grad;
-  TEST_OK(ax_program_value_and_grad(program, test_args((bool[VALUES]){true, true, true, true}, ax_program_in_count(program)), &grad));
+  TEST_OK(
+      ax_program_value_and_grad(program, test_args((bool[VALUES]){true, true, true, true}, ax_program_in_count(program)), &grad));
   test_random_run(grad, seed, show, 1e30);
   ax_program_release(grad);
   ax_program_release(program);

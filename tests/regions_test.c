@@ -1,5 +1,5 @@
-/* cond, scan, while and shard_map: each against what it means, its derivatives against finite differences, its batching against a loop,
-   and what is refused. */
+/* cond, scan, while and shard_map: each against what it means, its derivatives against finite differences, its batching against a
+   loop, and what is refused. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -354,7 +354,8 @@ static void test_while(void **state) {
   TEST_OK(ax_program_linearize(program, AX_ALL_ARGS, &primal, &tangent, &residuals));
   bool *linear = calloc(tangent->in_count, 1);
   for (uint32_t i = residuals; i < tangent->in_count; i++) linear[i] = true;
-  TEST_FAILS(ax_program_transpose(tangent, test_args(linear, ax_program_in_count(tangent)), &transposed), AX_ABSENT, "while has no reverse-mode derivative");
+  TEST_FAILS(ax_program_transpose(tangent, test_args(linear, ax_program_in_count(tangent)), &transposed), AX_ABSENT,
+             "while has no reverse-mode derivative");
   ax_program_release(program), ax_program_release(primal), ax_program_release(tangent);
   free(linear);
 }
@@ -654,7 +655,8 @@ static void test_named_axis(void **state) {
   TEST_OK(ax_mesh_parse("data=3", &axes));
   ax_program *on_devices = test_trace(test_map_body, &m, types, 2, 4), *member, *vmapped;
   TEST_OK(ax_trace_on(&axes, AX_FN(all_regions, 2, 4), one, &member));
-  TEST_OK(ax_program_vmap(member, &(ax_vmap_options){.out_axes = (int[]){0, UNMAPPED, UNMAPPED, 0}, .size = 3, .axis_name = "data"}, &vmapped));
+  TEST_OK(ax_program_vmap(member, &(ax_vmap_options){.out_axes = (int[]){0, UNMAPPED, UNMAPPED, 0}, .size = 3, .axis_name = "data"},
+                          &vmapped));
   TEST_OK(ax_program_verify(vmapped));
   for (uint32_t seed = 1; seed < 4; seed++) {
     ax_tensor *in[2], *a[4], *b[4];

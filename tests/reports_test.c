@@ -1,5 +1,5 @@
-/* Reports of C programs say the C line, through derivatives, batching and partitioning: of NaNs, of deadlocks, of what cannot be compiled,
-   and in listings of plans and instructions. */
+/* Reports of C programs say the C line, through derivatives, batching and partitioning: of NaNs, of deadlocks, of what cannot be
+   compiled, and in listings of plans and instructions. */
 #undef AXLE_NO_LINES
 #include "axle/axle.h"
 
@@ -43,7 +43,8 @@ static void gradients(const ax_value *in, ax_value *out, void *context) {
 }
 
 /* Runs it; the message is then of `status`. */
-static void fails(ax_fn fn, const ax_type *type, const float *data, const ax_compile_options *options, ax_status status, char **listing) {
+static void fails(ax_fn fn, const ax_type *type, const float *data, const ax_compile_options *options, ax_status status,
+                  char **listing) {
   ax_runtime *runtime;
   ax_program *program;
   ax_executable *executable;
@@ -167,6 +168,7 @@ static void futures(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(nans), cmocka_unit_test(equal_bodies), cmocka_unit_test(deadlocks), cmocka_unit_test(compiling), cmocka_unit_test(futures)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(nans), cmocka_unit_test(equal_bodies), cmocka_unit_test(deadlocks),
+                                     cmocka_unit_test(compiling), cmocka_unit_test(futures)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
-/* A gather on a ring of devices, written as kernels are that do it (src/kernels/ring.h says how), with one fault at a time. The checker proves the one without, and finds
-   each fault: of the kind that it has, with a schedule that can be gone again. Most of them do not show when the kernel is evaluated, as it is run in one order alone.
-   AXLE_PROOFS=1 prints what is found. */
+/* A gather on a ring of devices, written as kernels are that do it (src/kernels/ring.h says how), with one fault at a time. The
+   checker proves the one without, and finds each fault: of the kind that it has, with a schedule that can be gone again. Most of
+   them do not show when the kernel is evaluated, as it is run in one order alone. AXLE_PROOFS=1 prints what is found. */
 #include "axle/axle.h"
 #include "axle/check.h"
 
@@ -84,7 +84,8 @@ static void send(const gather *g, int side, int a, ax_value part) {
   ax_value to = slot(g, side, g->fault == WRONG_SLOT ? 0 : a), there = received(g, side, a), here = g->sent[side];
   const ax_target_core *core = &g->core[g->fault == WRONG_NEIGHBOUR ? RIGHT : side];
   if (g->fault != NO_CAPACITY_WAIT) ax_semaphore_wait(g->capacity[g->fault == CAPACITY_SWAPPED ? 1 - side : side], number(1));
-  if (g->fault == SENT_AND_RECEIVED_SWAPPED) ax_copy_start(part, to, &(ax_copy_options){.received = &here, .sent = &there, .to = core});
+  if (g->fault == SENT_AND_RECEIVED_SWAPPED)
+    ax_copy_start(part, to, &(ax_copy_options){.received = &here, .sent = &there, .to = core});
   else ax_copy_start(part, to, &(ax_copy_options){.received = &there, .sent = &here, .to = core});
 }
 
@@ -102,7 +103,8 @@ static void receive(const gather *g, int side, int a) {
 
 static void free_slot(const gather *g, int side, int a) {
   if (g->fault == FREE_DROPPED && a == 0) return;
-  ax_semaphore_signal(g->capacity[side], number(g->fault == FREE_TWICE && a == 0 ? 2 : 1), &g->core[g->fault == FREE_DOWNSTREAM ? side : 1 - side]);
+  ax_semaphore_signal(g->capacity[side], number(g->fault == FREE_TWICE && a == 0 ? 2 : 1),
+                      &g->core[g->fault == FREE_DOWNSTREAM ? side : 1 - side]);
 }
 
 static void use(const gather *g, int side, int a) {
@@ -238,7 +240,9 @@ static void test_right(void **state) {
       ax_program *program = make(&g);
       ax_check_report *report;
       TEST_OK(ax_check(program, NULL, &report));
-      if (report->verdict != AX_PROVED) fail_msg("%d devices, %d slots: %s", n, slots, report->kernels[0].finding_count > 0 ? report->kernels[0].findings[0].text : "");
+      if (report->verdict != AX_PROVED)
+        fail_msg("%d devices, %d slots: %s", n, slots,
+                 report->kernels[0].finding_count > 0 ? report->kernels[0].findings[0].text : "");
       ax_check_report_release(report);
       ax_program_release(program);
     }
@@ -279,7 +283,8 @@ static bool finds(size_t r, bool show) {
     for (uint32_t i = 0; i < found->finding_count; i++) printf("%s%s", i > 0 ? ", " : "", found->findings[i].kind);
     printf(" | %.4f |\n", found->seconds);
   }
-  if (report->verdict != AX_WRONG || !fits) fail_msg("%s: %s %s", rows[r].name, found->how, found->finding_count > 0 ? found->findings[0].text : "");
+  if (report->verdict != AX_WRONG || !fits)
+    fail_msg("%s: %s %s", rows[r].name, found->how, found->finding_count > 0 ? found->findings[0].text : "");
   for (uint32_t i = 0; i < found->finding_count; i++) replays(program, found->findings[i].schedule);
   ax_check_report_release(report);
   ax_program_release(program);

@@ -1,8 +1,9 @@
-/* Whole programs with shardings said of some of their values, made at random: arrays of many shapes, operations of all kinds on them, in loops, branches
-   and calls, on meshes of several axes. Of integers, so that the order of sums does not matter: partitioned, they give bit for bit what they
-   give as they are, evaluated, and compiled under every policy. Parts of them stand in shard_maps that take some of the axes by hand, or all, with
-   collectives over these, shardings said over the others, and shard_maps that take more of them. And each primitive's samples with each of their inputs and results laid out in
-   ways that divide them. */
+/* Whole programs with shardings said of some of their values, made at random: arrays of many shapes, operations of all kinds on
+   them, in loops, branches and calls, on meshes of several axes. Of integers, so that the order of sums does not matter:
+   partitioned, they give bit for bit what they give as they are, evaluated, and compiled under every policy. Parts of them stand in
+   shard_maps that take some of the axes by hand, or all, with collectives over these, shardings said over the others, and
+   shard_maps that take more of them. And each primitive's samples with each of their inputs and results laid out in ways that
+   divide them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +74,8 @@ static ax_value fitted(maker *m, ax_value y, ax_value x) {
       for (uint32_t k = 0; k < from.rank; k++)
         if (k != e) others.v[others.count++] = k;
       where[0] = d;
-      ax_value row = below(m, 2) == 0 ? ax_reduce_sum(y, others.count, others.v, false) : ax_reduce_max(y, others.count, others.v, false);
+      ax_value row =
+          below(m, 2) == 0 ? ax_reduce_sum(y, others.count, others.v, false) : ax_reduce_max(y, others.count, others.v, false);
       return ax_broadcast_in_dim(row, to.rank, to.dims, where);
     }
   return ax_broadcast_in_dim(ax_reduce_min(y, AX_ALL_DIMS, false), to.rank, to.dims, where);
@@ -135,7 +137,8 @@ static ax_value cut(maker *m, ax_value x, ax_value y) {
 /* Sums and extremes of windows, parts with strides, dimensions turned round. */
 static ax_value windowed(maker *m, ax_value x) {
   ax_type type = ax_typeof(x);
-  int64_t window[AX_MAX_RANK], stride[AX_MAX_RANK], low[AX_MAX_RANK], high[AX_MAX_RANK], base[AX_MAX_RANK], dilation[AX_MAX_RANK], axis = below(m, 4);
+  int64_t window[AX_MAX_RANK], stride[AX_MAX_RANK], low[AX_MAX_RANK], high[AX_MAX_RANK], base[AX_MAX_RANK], dilation[AX_MAX_RANK],
+      axis = below(m, 4);
   for (uint32_t d = 0; d < type.rank; d++) {
     bool plain = d != axis && below(m, 2) == 0;
     window[d] = plain ? 1 : 1 + below(m, 3);
@@ -146,7 +149,8 @@ static ax_value windowed(maker *m, ax_value x) {
     dilation[d] = plain ? 1 : 1 + below(m, 2);
     if (type.dims[d] < 3) low[d] = high[d] = 1;
   }
-  const ax_window_options options = {.strides = stride, .low = low, .high = high, .base_dilation = base, .window_dilation = dilation};
+  const ax_window_options options = {
+      .strides = stride, .low = low, .high = high, .base_dilation = base, .window_dilation = dilation};
   switch (below(m, 5)) {
     case 0: return ax_reduce_window_max(x, window, &options);
     case 1: return ax_reduce_window_min(x, window, &options);
@@ -159,7 +163,8 @@ static ax_value windowed(maker *m, ax_value x) {
 /* x, with a batch and a feature dimension put in front where it has none, with y in the shape of a kernel. */
 static ax_value convolved(maker *m, ax_value x, ax_value y) {
   ax_type type = ax_typeof(x);
-  int64_t dims[AX_MAX_RANK] = {1, 1}, kernel[AX_MAX_RANK], stride[AX_MAX_RANK], low[AX_MAX_RANK], high[AX_MAX_RANK], left[AX_MAX_RANK], right[AX_MAX_RANK];
+  int64_t dims[AX_MAX_RANK] = {1, 1}, kernel[AX_MAX_RANK], stride[AX_MAX_RANK], low[AX_MAX_RANK], high[AX_MAX_RANK],
+          left[AX_MAX_RANK], right[AX_MAX_RANK];
   uint32_t rank = type.rank < 3 ? type.rank + 2 : type.rank, added = rank - type.rank;
   for (uint32_t d = 0; d < type.rank; d++) dims[d + added] = type.dims[d];
   int64_t fg = dims[1] % 2 == 0 && below(m, 2) == 0 ? 2 : 1, bg = fg == 1 && dims[0] % 2 == 0 && below(m, 2) == 0 ? 2 : 1;
@@ -175,7 +180,13 @@ static ax_value convolved(maker *m, ax_value x, ax_value y) {
     right[d - 2] = longer ? 1 : 1 + below(m, 2);
   }
   ax_value shaped = ax_full(AX_S32, rank, kernel, 0);
-  const ax_conv_options options = {.strides = stride, .low = low, .high = high, .lhs_dilation = left, .rhs_dilation = right, .feature_group_count = fg, .batch_group_count = bg};
+  const ax_conv_options options = {.strides = stride,
+                                   .low = low,
+                                   .high = high,
+                                   .lhs_dilation = left,
+                                   .rhs_dilation = right,
+                                   .feature_group_count = fg,
+                                   .batch_group_count = bg};
   if (ax_dims_elems(rank, kernel) > MOST) return x;
   return ax_conv_general_dilated(ax_reshape(x, rank, dims), fitted(m, y, shaped), &options);
 }
@@ -293,7 +304,8 @@ static ax_value exchanged(maker *m, ax_value x) {
   char names[64];
   names_of(m, some_of(m, m->taken), ",", names);
   const ax_type type = ax_typeof(x);
-  const int64_t members = ax_axis_size(names), d = type.rank > 0 ? below(m, type.rank) : 0, e = type.rank > 0 ? below(m, type.rank) : 0;
+  const int64_t members = ax_axis_size(names), d = type.rank > 0 ? below(m, type.rank) : 0,
+                e = type.rank > 0 ? below(m, type.rank) : 0;
   const int64_t pairs[][2] = {{0, members - 1}, {members - 1, 0}};
   const bool divides = type.rank > 0 && type.dims[d] % members == 0;
   switch (below(m, 7)) {
@@ -499,7 +511,8 @@ static void one_sample(maker *m, const test_instance *instance) {
   ax_tensor **in = calloc(program->in_count + 1, sizeof in[0]), **wanted = calloc(program->out_count + 1, sizeof wanted[0]);
   ax_tensor **got = calloc(program->out_count + 1, sizeof got[0]);
   test_random data = test_instance_random(instance);
-  for (uint32_t i = 0; i < program->in_count; i++) in[i] = test_random_tensor(&data, program->types[i], test_low(instance->sample), test_high(instance->sample));
+  for (uint32_t i = 0; i < program->in_count; i++)
+    in[i] = test_random_tensor(&data, program->types[i], test_low(instance->sample), test_high(instance->sample));
   test_run(program, in, wanted);
   for (int turn = 0; turn < 6; turn++) {
     ax_program *made = laid_out(m, program), *partitioned;
@@ -507,7 +520,8 @@ static void one_sample(maker *m, const test_instance *instance) {
       test_run(partitioned, in, got);
       for (uint32_t k = 0; k < program->out_count; k++) {
         ax_tensor *condition = test_absolute(wanted[k]);
-        for (int64_t e = 0; e < test_elems(condition) && condition->dtype == AX_F64; e++) test_set(condition, e, 64); /* of what is summed */
+        for (int64_t e = 0; e < test_elems(condition) && condition->dtype == AX_F64; e++)
+          test_set(condition, e, 64); /* of what is summed */
         test_compare(instance, "laid over a mesh", got[k], wanted[k], condition);
         ax_tensor_release(condition);
       }
@@ -526,7 +540,8 @@ static void samples(void **state) {
   for (size_t i = 0; i < test_sample_count; i++) {
     maker m = {.random = {i + 1}};
     ax_mesh mesh;
-    if (test_samples[i].axes != NULL || test_samples[i].kernel || strstr(test_samples[i].text, "mesh=") != NULL) continue; /* they have a mesh */
+    if (test_samples[i].axes != NULL || test_samples[i].kernel || strstr(test_samples[i].text, "mesh=") != NULL)
+      continue; /* they have a mesh */
     TEST_OK(ax_mesh_parse(i % 2 == 0 ? "u9=2,v9=2" : "u9=2,v9=3", &mesh));
     m.mesh = &mesh;
     test_instances instances = test_instances_of(&test_samples[i], &test_in_f64);
@@ -556,7 +571,9 @@ static ax_program *with(const char *text, const char *mesh, const char *specs) {
 /* Numbers are rounded once, wherever a block begins. */
 static void narrow_numbers(void **state) {
   (void)state;
-  ax_program *program = with("{ lambda x:bf16[999]. let y:bf16[999] = iota[dtype=bf16 shape=(999,) dimension=0] z:bf16[999] = add x y in (z,) }", "a=3", "a -> ?");
+  ax_program *program =
+      with("{ lambda x:bf16[999]. let y:bf16[999] = iota[dtype=bf16 shape=(999,) dimension=0] z:bf16[999] = add x y in (z,) }",
+           "a=3", "a -> ?");
   ax_tensor *in = test_tensor(*ax_program_in_type(program, 0), NULL);
   same_results(program, &in);
   ax_tensor_release(in);
@@ -594,10 +611,11 @@ static void groups_of_nothing(void **state) {
 /* Halves were converted before they were added up: to no whole number, and to as many truths as there are devices. */
 static void sums_converted(void **state) {
   (void)state;
-  ax_program *program = with("{ lambda x:f32[2,4]. let s:f32[2] = reduce_sum[axes=(1,)] x i:s32[2] = convert_element_type[dtype=s32] s"
-                             " t:f32[2] = reduce_sum[axes=(1,)] x b:bool[2] = convert_element_type[dtype=bool] t"
-                             " u:f32[2] = reduce_sum[axes=(1,)] x h:f16[2] = convert_element_type[dtype=f16] u in (i, b, h) }",
-                             "a=4", "_,a -> ?; ?; ?");
+  ax_program *program = with(
+      "{ lambda x:f32[2,4]. let s:f32[2] = reduce_sum[axes=(1,)] x i:s32[2] = convert_element_type[dtype=s32] s"
+      " t:f32[2] = reduce_sum[axes=(1,)] x b:bool[2] = convert_element_type[dtype=bool] t"
+      " u:f32[2] = reduce_sum[axes=(1,)] x h:f16[2] = convert_element_type[dtype=f16] u in (i, b, h) }",
+      "a=4", "_,a -> ?; ?; ?");
   const double halves[] = {0.5, 0.5, 0.5, 0.5, 1, -1, 2048, 1};
   ax_tensor *in = test_tensor(*ax_program_in_type(program, 0), halves);
   same_results(program, &in);
@@ -607,8 +625,10 @@ static void sums_converted(void **state) {
 }
 
 static double received(const char *mesh, const char *specs) {
-  ax_program *program = with("{ lambda x:f32[512,512] w:f32[512,512]. let y:f32[512,512] = dot_general[lhs_contract=(1,) rhs_contract=(0,)"
-                             " lhs_batch=() rhs_batch=()] x w in (y,) }", mesh, specs);
+  ax_program *program = with(
+      "{ lambda x:f32[512,512] w:f32[512,512]. let y:f32[512,512] = dot_general[lhs_contract=(1,) rhs_contract=(0,)"
+      " lhs_batch=() rhs_batch=()] x w in (y,) }",
+      mesh, specs);
   ax_cost cost;
   TEST_OK(ax_program_cost(program, &cost));
   double bytes = cost.received;
@@ -627,9 +647,11 @@ static void axes_in_parts(void **state) {
 }
 
 static void mapped_over(const char *spmd, const char *spec) {
-  ax_program *program = parsed("{ lambda x:f32[4]. let y:f32[4] = sharding_constraint[mesh=(a=2, b=2) specs=(P(a),)] x in (y,) }"), *batched, *wanted;
+  ax_program *program = parsed("{ lambda x:f32[4]. let y:f32[4] = sharding_constraint[mesh=(a=2, b=2) specs=(P(a),)] x in (y,) }"),
+             *batched, *wanted;
   char text[256];
-  snprintf(text, sizeof text, "{ lambda x:f32[6,4]. let y:f32[6,4] = sharding_constraint[mesh=(a=2, b=2) specs=(%s,)] x in (y,) }", spec);
+  snprintf(text, sizeof text, "{ lambda x:f32[6,4]. let y:f32[6,4] = sharding_constraint[mesh=(a=2, b=2) specs=(%s,)] x in (y,) }",
+           spec);
   wanted = parsed(text);
   TEST_OK(ax_program_vmap(program, &(ax_vmap_options){.size = 6, .spmd_axis_name = spmd}, &batched));
   assert_true(ax_program_equal(batched, wanted));
@@ -646,9 +668,9 @@ static void mapped(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(programs),      cmocka_unit_test(samples),       cmocka_unit_test(narrow_numbers), cmocka_unit_test(largest_of_nothing),
-      cmocka_unit_test(axes_in_parts), cmocka_unit_test(mapped),        cmocka_unit_test(groups_of_nothing),
-      cmocka_unit_test(sums_converted),
+      cmocka_unit_test(programs),           cmocka_unit_test(samples),        cmocka_unit_test(narrow_numbers),
+      cmocka_unit_test(largest_of_nothing), cmocka_unit_test(axes_in_parts),  cmocka_unit_test(mapped),
+      cmocka_unit_test(groups_of_nothing),  cmocka_unit_test(sums_converted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

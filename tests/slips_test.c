@@ -1,5 +1,5 @@
-/* What users get wrong without meaning to: NULL for what must be there, counts and handles that are none, files without names. Each is
-   refused with words that say what is missing; and what is odd but sound is not refused. */
+/* What users get wrong without meaning to: NULL for what must be there, counts and handles that are none, files without names. Each
+   is refused with words that say what is missing; and what is odd but sound is not refused. */
 #include <stdint.h>
 
 #include "axle/axle.h"
@@ -20,7 +20,9 @@ typedef struct slip {
 } slip;
 
 static void no_branches(const ax_value *in, ax_value *out) { ax_switch(in[1], 2, NULL, in, out); }
-static void no_branch(const ax_value *in, ax_value *out) { ax_switch(in[1], 2, (const ax_fn[]){AX_FN(same, 1, 1), AX_FN(NULL, 1, 1)}, in, out); }
+static void no_branch(const ax_value *in, ax_value *out) {
+  ax_switch(in[1], 2, (const ax_fn[]){AX_FN(same, 1, 1), AX_FN(NULL, 1, 1)}, in, out);
+}
 static void no_condition(const ax_value *in, ax_value *out) { ax_while(AX_FN(NULL, 1, 1), AX_FN(same, 1, 1), in, out); }
 static void no_body(const ax_value *in, ax_value *out) { ax_scan(AX_FN(NULL, 1, 1), 1, 3, false, in, out); }
 static void no_function(const ax_value *in, ax_value *out) { ax_closed_call(AX_FN(NULL, 1, 1), in, out); }
@@ -42,7 +44,9 @@ static void a_half(const ax_value *in, ax_value *out) { out[0] = ax_add(in[1], a
 static void too_large(const ax_value *in, ax_value *out) { out[0] = ax_mul(ax_integer(3000000000), in[1]); }
 static void number_alone(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_neg(ax_integer(-1)); }
 static void number_returned(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_integer(0); }
-static void no_arrow(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d", AX_FN(same, 1, 1), in, out); }
+static void no_arrow(const ax_value *in, ax_value *out) {
+  ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d", AX_FN(same, 1, 1), in, out);
+}
 static void bad_times(const ax_value *in, ax_value *out) {
   ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d; d*x -> d", AX_FN(same, 3, 1), (ax_value[]){in[0], in[0], in[0]}, out);
 }
@@ -54,7 +58,9 @@ static void few_specs(const ax_value *in, ax_value *out) {
 }
 static void by_integer(const ax_value *in, ax_value *out) { ax_jvp(AX_FN(same, 2, 1), AX_ARGS(0, 1), in, in, out, out); }
 static void by_nothing_there(const ax_value *in, ax_value *out) { ax_grad(AX_FN(same, 2, 1), AX_ARGS(0, 3), in, out); }
-static void descending(const ax_value *in, ax_value *out) { ax_grad(AX_FN(same, 2, 1), AX_ARGS(1, 0), (ax_value[]){in[0], in[0]}, out); }
+static void descending(const ax_value *in, ax_value *out) {
+  ax_grad(AX_FN(same, 2, 1), AX_ARGS(1, 0), (ax_value[]){in[0], in[0]}, out);
+}
 static void by_nothing(const ax_value *in, ax_value *out) { ax_grad(AX_FN(same, 2, 1), (ax_args){0}, in, out); }
 /* Of a set that there cannot be no more results are poisoned than there are operands. */
 static void by_a_million(const ax_value *in, ax_value *out) {
@@ -62,7 +68,9 @@ static void by_a_million(const ax_value *in, ax_value *out) {
   ax_grad(AX_FN(same, 2, 1), AX_RANGE(0, 1000000), in, guarded);
   out[0] = guarded[2].id == in[1].id ? in[0] : guarded[2];
 }
-static void by_all_but_one(const ax_value *in, ax_value *out) { ax_vjp(AX_FN(same, 1, 1), AX_RANGE(1, UINT32_MAX), in, in, out, out); }
+static void by_all_but_one(const ax_value *in, ax_value *out) {
+  ax_vjp(AX_FN(same, 1, 1), AX_RANGE(1, UINT32_MAX), in, in, out, out);
+}
 static void joined_nothing(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_concatenate(2, NULL, 0); }
 static void raveled_nothing(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_tree_ravel(2, NULL); }
 static void norm_of_nothing(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_global_norm(2, NULL); }
@@ -101,8 +109,12 @@ static void gather(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_mul(ax_all_gather(in[0], "d", 0, true), ax_integer(2));
 }
-static void gathered(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d -> ", AX_FN(gather, 1, 1), in, out); }
-static void varying(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d -> ", AX_FN(same, 1, 1), in, out); }
+static void gathered(const ax_value *in, ax_value *out) {
+  ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d -> ", AX_FN(gather, 1, 1), in, out);
+}
+static void varying(const ax_value *in, ax_value *out) {
+  ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d -> ", AX_FN(same, 1, 1), in, out);
+}
 static void sum_on_d(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_psum(in[0], "d");
@@ -111,9 +123,15 @@ static void sum_of_some(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_if(ax_gt(ax_reduce_sum(in[0], AX_ALL_DIMS, false), ax_integer(0)), AX_FN(sum_on_d, 1, 1), AX_FN(same, 1, 1), in, out);
 }
-static void some_sum(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d -> d", AX_FN(sum_of_some, 1, 1), in, out); }
-static void empty_spec(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d,,d -> d", AX_FN(same, 1, 1), in, out); }
-static void jax_spec(const ax_value *in, ax_value *out) { ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "P(d) -> d", AX_FN(same, 1, 1), in, out); }
+static void some_sum(const ax_value *in, ax_value *out) {
+  ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d -> d", AX_FN(sum_of_some, 1, 1), in, out);
+}
+static void empty_spec(const ax_value *in, ax_value *out) {
+  ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d,,d -> d", AX_FN(same, 1, 1), in, out);
+}
+static void jax_spec(const ax_value *in, ax_value *out) {
+  ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "P(d) -> d", AX_FN(same, 1, 1), in, out);
+}
 static void no_length(const ax_value *in, ax_value *out) { ax_scan(AX_FN(same, 1, 1), 1, -1, false, in, out); }
 static void negative_length(const ax_value *in, ax_value *out) { ax_scan(AX_FN(same, 1, 1), 1, -5, false, in, out); }
 static void sum_of_nowhere(const ax_value *in, ax_value *out) { out[0] = ax_psum(in[0], "d"); }
@@ -146,9 +164,11 @@ static const slip slips[] = {
     {"tanh: the operand is a value of vmap's function, which has finished", of_a_transform},
     {"out[0] is a value of closed_call's function, which has finished", of_a_function},
     {"varies over \"d\", but its spec P() promises it does not (it comes from all_gather, whose result is typed varying; that of "
-     "all_gather_invariant is not)", gathered},
+     "all_gather_invariant is not)",
+     gathered},
     {"promises it does not; the results of psum, pmax, pmin and all_gather_invariant do not", varying},
-    {"if: then: devices may differ along {d} in what they run here, so not all of them would reach the psum over {d} in it (equation 0)", some_sum},
+    {"if: then: devices may differ along {d} in what they run here, so not all of them would reach the psum over {d} in it (equation 0)",
+     some_sum},
     {"spec \"d,,d\": an entry is empty; \"_\" leaves a dimension whole", empty_spec},
     {"unknown axis \"P(d)\"; the mesh has {d}; a spec is axes for each dimension, as \"data,_,model+pipe\"", jax_spec},
     {"scan: there is neither a length nor xs", no_length},
@@ -314,6 +334,7 @@ static void files(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(repeated_specs), cmocka_unit_test(steps), cmocka_unit_test(meshes), cmocka_unit_test(arrays), cmocka_unit_test(files)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(repeated_specs), cmocka_unit_test(steps), cmocka_unit_test(meshes),
+                                     cmocka_unit_test(arrays), cmocka_unit_test(files)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* How much of the caller's stack a run takes, of programs of every kind: programs run on a thread whose stack of 64 KB was painted before, and the paint
-   says afterwards how deep the run went. include/axle/exec.h promises at most 32 KB, which holds for optimised code without sanitizers. */
+/* How much of the caller's stack a run takes, of programs of every kind: programs run on a thread whose stack of 64 KB was painted
+   before, and the paint says afterwards how deep the run went. include/axle/exec.h promises at most 32 KB, which holds for
+   optimised code without sanitizers. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,8 @@ static size_t depth_of(void *(*function)(void *), void *context, size_t stack_by
 
 static void *do_nothing(void *context) { return context; }
 
-/* What the C library itself puts on a thread's stack: thread-local variables, of which the tests have many, and what calls the thread's function. */
+/* What the C library itself puts on a thread's stack: thread-local variables, of which the tests have many, and what calls the
+   thread's function. */
 static size_t own_depth(void) {
   static size_t bytes;
   if (bytes == 0) bytes = depth_of(do_nothing, NULL, large_stack);
@@ -81,7 +83,8 @@ static size_t run_depth(ax_program *program, double low, double high, const ax_c
     TEST_OK(ax_device_put(runtime, NULL, "", ax_program_in_type(program, i), tensor->data, &arrays[i]));
     ax_tensor_release(tensor);
   }
-  const size_t whole = depth_of(run_job, &j, own_depth() / 4096 * 4096 + small_stack), depth = whole > own_depth() ? whole - own_depth() : 1;
+  const size_t whole = depth_of(run_job, &j, own_depth() / 4096 * 4096 + small_stack),
+               depth = whole > own_depth() ? whole - own_depth() : 1;
   for (uint32_t i = 0; i < in_count + out_count; i++) ax_array_release(arrays[i]);
   ax_executable_release(j.executable);
   free(arrays);
@@ -91,7 +94,8 @@ static size_t run_depth(ax_program *program, double low, double high, const ax_c
 
 /* --- Each primitive --- */
 
-/* What a sample computes is compiled as any program, and once more in reference code. Collectives, which are of a mesh, are among the larger programs. */
+/* What a sample computes is compiled as any program, and once more in reference code. Collectives, which are of a mesh, are among
+   the larger programs. */
 static void every_primitive(void **state) {
   (void)state;
   uint32_t count = 0;
@@ -100,9 +104,12 @@ static void every_primitive(void **state) {
     test_instances instances = test_instances_of(&test_samples[s], &test_in_f64);
     for (uint32_t i = 0; i < instances.count; i++)
       for (int reference = 0; reference < 2; reference++) {
-        const size_t depth = run_depth(instances.v[i].program, test_low(&test_samples[s]), test_high(&test_samples[s]), &(ax_compile_options){.reference = reference == 1});
+        const size_t depth = run_depth(instances.v[i].program, test_low(&test_samples[s]), test_high(&test_samples[s]),
+                                       &(ax_compile_options){.reference = reference == 1});
         if (depth > 0) count++;
-        if (depth > promised) test_blame(&instances.v[i], "a run%s takes %zu bytes of the caller's stack", reference == 1 ? " in reference code" : "", depth);
+        if (depth > promised)
+          test_blame(&instances.v[i], "a run%s takes %zu bytes of the caller's stack", reference == 1 ? " in reference code" : "",
+                     depth);
       }
     test_instances_release(&instances);
   }
@@ -133,7 +140,8 @@ static void attention(const ax_value *in, ax_value *out, void *context) {
 }
 static void reductions(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_add(ax_add(total(in[0]), ax_reduce_max(in[1], AX_ALL_DIMS, false)), total(ax_reduce_sum(ax_mul(in[0], in[1]), AX_DIMS(0), false)));
+  out[0] = ax_add(ax_add(total(in[0]), ax_reduce_max(in[1], AX_ALL_DIMS, false)),
+                  total(ax_reduce_sum(ax_mul(in[0], in[1]), AX_DIMS(0), false)));
 }
 static void products(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -151,17 +159,22 @@ static void sorted(const ax_value *in, ax_value *out, void *context) {
 }
 static void table(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value place = ax_convert_element_type(ax_reshape(ax_slice(in[0], (int64_t[]){0, 0}, (int64_t[]){512, 1}, NULL), 1, (int64_t[]){512}), AX_S32);
+  ax_value place = ax_convert_element_type(
+      ax_reshape(ax_slice(in[0], (int64_t[]){0, 0}, (int64_t[]){512, 1}, NULL), 1, (int64_t[]){512}), AX_S32);
   ax_value rows = ax_take(in[1], ax_abs(place), 0);
-  const ax_scatter_dims to_rows = {.update_window_dims = {AX_DIMS(1)}, .inserted_window_dims = {AX_DIMS(0)}, .scatter_dims_to_operand_dims = {AX_DIMS(0)}};
+  const ax_scatter_dims to_rows = {
+      .update_window_dims = {AX_DIMS(1)}, .inserted_window_dims = {AX_DIMS(0)}, .scatter_dims_to_operand_dims = {AX_DIMS(0)}};
   out[0] = ax_scatter_add(in[1], ax_reshape(ax_abs(place), 2, (int64_t[]){512, 1}), rows, &to_rows, NULL);
   out[0] = ax_add(out[0], ax_cumsum(in[0], 1, false));
 }
 static void convolved(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value images = ax_reshape(in[0], 4, (int64_t[]){8, 16, 64, 64}), weights = ax_reshape(ax_slice(in[1], (int64_t[]){0, 0}, (int64_t[]){9, 256}, NULL), 4, (int64_t[]){16, 16, 3, 3});
+  ax_value images = ax_reshape(in[0], 4, (int64_t[]){8, 16, 64, 64}),
+           weights = ax_reshape(ax_slice(in[1], (int64_t[]){0, 0}, (int64_t[]){9, 256}, NULL), 4, (int64_t[]){16, 16, 3, 3});
   out[0] = total(ax_mul(ax_tanh(ax_conv(images, weights, NULL, "SAME")), images));
-  out[0] = ax_add(out[0], total(ax_reduce_window_max(images, (int64_t[]){1, 1, 2, 2}, &(ax_window_options){.strides = (int64_t[]){1, 1, 2, 2}, .padding = "VALID"})));
+  out[0] =
+      ax_add(out[0], total(ax_reduce_window_max(images, (int64_t[]){1, 1, 2, 2},
+                                                &(ax_window_options){.strides = (int64_t[]){1, 1, 2, 2}, .padding = "VALID"})));
 }
 static AX_BODY(step) {
   (void)context;
@@ -180,9 +193,11 @@ static void looped(const ax_value *in, ax_value *out, void *context) {
 }
 static AX_BODY(on_device) {
   (void)context;
-  ax_value mine = ax_softmax(in[0], -1), gathered = ax_all_gather(mine, "d", 0, true), parts = ax_psum_scatter(gathered, "d", 0, true);
+  ax_value mine = ax_softmax(in[0], -1), gathered = ax_all_gather(mine, "d", 0, true),
+           parts = ax_psum_scatter(gathered, "d", 0, true);
   ax_value sum = ax_psum(ax_mul(parts, in[1]), "d");
-  out[0] = ax_add(parts, ax_ppermute(ax_all_to_all(mine, "d", 0, 0, true), "d", 4, (const int64_t[][2]){{0, 1}, {1, 2}, {2, 3}, {3, 0}}));
+  out[0] = ax_add(parts,
+                  ax_ppermute(ax_all_to_all(mine, "d", 0, 0, true), "d", 4, (const int64_t[][2]){{0, 1}, {1, 2}, {2, 3}, {3, 0}}));
   out[0] = ax_add(out[0], sum);
 }
 static void collectives(const ax_value *in, ax_value *out, void *context) {
@@ -210,9 +225,10 @@ static const struct larger {
   ax_function function;
   bool derived; /* and its gradient */
 } larger_programs[] = {
-    {"softmax", softmax, true},   {"normalised", normalised, true}, {"attention", attention, true},     {"reductions", reductions, true},
-    {"products", products, true}, {"sorted", sorted, true},         {"gather and scatter", table, true}, {"convolved", convolved, true},
-    {"looped", looped, false},    {"collectives", collectives, true}, {"a kernel", kernel_rows, false},
+    {"softmax", softmax, true},          {"normalised", normalised, true}, {"attention", attention, true},
+    {"reductions", reductions, true},    {"products", products, true},     {"sorted", sorted, true},
+    {"gather and scatter", table, true}, {"convolved", convolved, true},   {"looped", looped, false},
+    {"collectives", collectives, true},  {"a kernel", kernel_rows, false},
 };
 
 static bool take_too_much(const char *name, const char *what, size_t depth) {
@@ -239,7 +255,9 @@ static void larger(void **state) {
     ax_program_release(grad);
   }
   ax_program *roots = test_trace(root, NULL, types, 2, 1);
-  bad = take_too_much("roots of negative numbers", ", which are found", run_depth(roots, -1, 1, &(ax_compile_options){.check_numerics = AX_CHECK_NAN})) || bad;
+  bad = take_too_much("roots of negative numbers", ", which are found",
+                      run_depth(roots, -1, 1, &(ax_compile_options){.check_numerics = AX_CHECK_NAN})) ||
+        bad;
   ax_program_release(roots);
   print_message("larger programs: at most %zu bytes of the caller's stack\n", deepest);
   assert_false(bad);

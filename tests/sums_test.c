@@ -1,5 +1,5 @@
-/* How exact sums are: long and odd ones, along rows, columns and everything, and products, against the same in f64 with the error of
-   each addition carried along. The bounds are those of include/axle/ops.h. */
+/* How exact sums are: long and odd ones, along rows, columns and everything, and products, against the same in f64 with the error
+   of each addition carried along. The bounds are those of include/axle/ops.h. */
 #include <math.h>
 #include <stdio.h>
 
@@ -173,7 +173,8 @@ static void along_middle(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_dot_general(in[0], in[1], 1, AX_INTS(2), AX_INTS(1), 1, AX_INTS(0), AX_INTS(0));
 }
 
-/* Batches and large results, which are not cut along k when they are lowered: numbers of one sign, whose sums in f32 would lose some with each block. */
+/* Batches and large results, which are not cut along k when they are lowered: numbers of one sign, whose sums in f32 would lose
+   some with each block. */
 static void of_long_products(void **state) {
   (void)state;
   static const int64_t sizes[][4] = {{3, 4, 60013, 5}, {2, 70, 20000, 33}, {1, 700, 40000, 500}};
@@ -202,7 +203,8 @@ static void of_long_products(void **state) {
         s.low += fma(x, y, -(x * y));
       }
       const double off = fabs(test_get(out[0], e) - s.sum - s.low) / s.absolute / unit(t);
-      if (off > 6) fail_msg("%lld by %lld by %lld of %s: off by %.3g units", (long long)m, (long long)k, (long long)n, ax_dtype_name(t), off);
+      if (off > 6)
+        fail_msg("%lld by %lld by %lld of %s: off by %.3g units", (long long)m, (long long)k, (long long)n, ax_dtype_name(t), off);
     }
     test_release(in, 2);
     test_release(out, 2);
@@ -278,6 +280,8 @@ static void over_devices(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(of_everything), cmocka_unit_test(along_dimensions), cmocka_unit_test(of_matrices), cmocka_unit_test(of_long_products), cmocka_unit_test(of_short_rows), cmocka_unit_test(over_devices)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(of_everything), cmocka_unit_test(along_dimensions),
+                                     cmocka_unit_test(of_matrices),   cmocka_unit_test(of_long_products),
+                                     cmocka_unit_test(of_short_rows), cmocka_unit_test(over_devices)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* Texts that are nearly programs: each golden file's, changed at random in ways that the grammar still takes, so that what a
-   changed parameter or shape meets is the primitives' own checks. Whatever parses must verify, print and parse again, each transform of
-   it must verify or be refused, and where it is small enough it must give, compiled, what evaluation gives. */
+   changed parameter or shape meets is the primitives' own checks. Whatever parses must verify, print and parse again, each
+   transform of it must verify or be refused, and where it is small enough it must give, compiled, what evaluation gives. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,7 +201,8 @@ static bool is_small(const ax_program *program, int64_t times) {
 static bool all_near(ax_tensor *const *a, ax_tensor *const *b, uint32_t count) {
   for (uint32_t k = 0; k < count; k++)
     for (int64_t i = 0; i < test_elems(a[k]); i++)
-      if (!test_near(test_get(a[k], i), test_get(b[k], i), a[k]->dtype == AX_BF16 || a[k]->dtype == AX_F16 ? 0.1 : 1e-3)) return false;
+      if (!test_near(test_get(a[k], i), test_get(b[k], i), a[k]->dtype == AX_BF16 || a[k]->dtype == AX_F16 ? 0.1 : 1e-3))
+        return false;
   return true;
 }
 
@@ -210,13 +211,16 @@ static void check_runs(ax_program *program, uint64_t seed, const char *text) {
   ax_program *whole, *simple;
   if (!is_small(program, 1) || test_on_mesh(program, &whole) != AX_OK) return;
   uint32_t in_count = ax_program_in_count(whole), out_count = ax_program_out_count(whole);
-  ax_tensor **in = calloc(in_count + 1, sizeof in[0]), **wanted = calloc(out_count + 1, sizeof wanted[0]), **got = calloc(out_count + 1, sizeof got[0]);
+  ax_tensor **in = calloc(in_count + 1, sizeof in[0]), **wanted = calloc(out_count + 1, sizeof wanted[0]),
+            **got = calloc(out_count + 1, sizeof got[0]);
   test_random data = {seed};
   for (uint32_t i = 0; i < in_count; i++) in[i] = test_random_tensor(&data, *ax_program_in_type(whole, i), -2, 3);
   assert_int_equal(ax_program_simplify(whole, &simple), AX_OK);
   ax_status evaluated = ax_evaluate(simple, in, wanted), ran = test_try(whole, in, got);
-  if (evaluated != ran && ran != AX_ABSENT) fail_msg("evaluated: %s, ran: %s: %s\n%s", ax_status_name(evaluated), ax_status_name(ran), ax_message(), text);
-  if (evaluated == AX_OK && ran == AX_OK && !all_near(wanted, got, out_count)) fail_msg("seed %llu: other results than by evaluation\n%s", (unsigned long long)seed, text);
+  if (evaluated != ran && ran != AX_ABSENT)
+    fail_msg("evaluated: %s, ran: %s: %s\n%s", ax_status_name(evaluated), ax_status_name(ran), ax_message(), text);
+  if (evaluated == AX_OK && ran == AX_OK && !all_near(wanted, got, out_count))
+    fail_msg("seed %llu: other results than by evaluation\n%s", (unsigned long long)seed, text);
   test_release(in, in_count);
   if (evaluated == AX_OK) test_release(wanted, out_count);
   if (ran == AX_OK) test_release(got, out_count);

@@ -17,7 +17,8 @@ typedef struct model {
 /* leaves of m->in -> f32[] */
 static void loss(const ax_value *in, ax_value *out, void *context) {
   const ax_treedef *def = ((model *)context)->in;
-  ax_value hidden = ax_tanh(ax_add(ax_matmul(ax_leaf(def, in, "batch/x"), ax_leaf(def, in, "params/w1")), ax_leaf(def, in, "params/b1")));
+  ax_value hidden =
+      ax_tanh(ax_add(ax_matmul(ax_leaf(def, in, "batch/x"), ax_leaf(def, in, "params/w1")), ax_leaf(def, in, "params/b1")));
   ax_value y = ax_add(ax_psum(ax_matmul(hidden, ax_leaf(def, in, "params/w2")), "model"), ax_leaf(def, in, "params/b2"));
   ax_value error = ax_sub(y, ax_leaf(def, in, "batch/y"));
   out[0] = ax_pmean(ax_reduce_mean(ax_mul(error, error), AX_ALL_DIMS, false), "data");
@@ -31,8 +32,8 @@ static void step(const ax_value *in, ax_value *out, void *context) {
   ax_value_and_grad(AX_CLOSURE(loss, ax_treedef_count(m->in), 1, m), ax_treedef_select(m->in, "params"), in, gradients);
   out[0] = gradients[0];
   out[1] = ax_schedule_at(&m->optimizer.learning_rate, ax_leaf(m->in, in, "state/count"));
-  ax_optimizer_update(&m->optimizer, m->params, gradients + 1, ax_leaves(m->in, in, "state"), ax_leaves(m->in, in, "params"), results + n,
-                      results);
+  ax_optimizer_update(&m->optimizer, m->params, gradients + 1, ax_leaves(m->in, in, "state"), ax_leaves(m->in, in, "params"),
+                      results + n, results);
 }
 
 static void model_begin(model *m, const char *mesh) {

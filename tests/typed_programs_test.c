@@ -1,6 +1,6 @@
-/* The types as a proof: programs made at random that the type checker accepts (support/typed.h). No device waits for one that never comes; what is
-   typed invariant or reduced along an axis is the same bits on all devices along it; what the parts of an unreduced value come to is what the same
-   operations make of the whole. Every policy gives that, with any number of workers. */
+/* The types as a proof: programs made at random that the type checker accepts (support/typed.h). No device waits for one that never
+   comes; what is typed invariant or reduced along an axis is the same bits on all devices along it; what the parts of an unreduced
+   value come to is what the same operations make of the whole. Every policy gives that, with any number of workers. */
 #include <stdlib.h>
 
 #include "ir/program.h"
@@ -42,7 +42,8 @@ static void one_program(uint64_t seed, bool show) {
   ax_status status = typed_trace(&made, true, &everything);
   tally.tried++;
   tally.accepted += status == AX_OK;
-  if (status != AX_OK && (show || getenv("AXLE_TYPED_TELL") != NULL)) print_message("seed %llu: %s\n", (unsigned long long)seed, ax_message());
+  if (status != AX_OK && (show || getenv("AXLE_TYPED_TELL") != NULL))
+    print_message("seed %llu: %s\n", (unsigned long long)seed, ax_message());
   if (status != AX_OK) {
     assert_true(status == AX_INVALID_ARGUMENT || status == AX_ABSENT);
     return;

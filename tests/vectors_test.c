@@ -500,10 +500,17 @@ int main(int argc, char **argv) {
   run.folder = argc > 1 ? argv[1] : "tests/vectors";
   run.exports = argc > 2 ? argv[2] : NULL;
   const struct CMUnitTest tests[] = {
-      GROUP_TEST(pointwise),   GROUP_TEST(arrays), GROUP_TEST(parts), GROUP_TEST(windows), GROUP_TEST(indexing), GROUP_TEST(einsum), GROUP_TEST(composites), GROUP_TEST(transforms),
-      GROUP_TEST(derivatives), GROUP_TEST(custom), GROUP_TEST(checkpoint),
-      GROUP_TEST(collectives), GROUP_TEST(groups), GROUP_TEST(ragged), GROUP_TEST(reduced), GROUP_TEST(mesh), GROUP_TEST(partial),
-      GROUP_TEST(pmap),        GROUP_TEST(control), GROUP_TEST(mlp), GROUP_TEST(kernels), GROUP_TEST(kernel_transforms),
+      GROUP_TEST(pointwise),   GROUP_TEST(arrays),
+      GROUP_TEST(parts),       GROUP_TEST(windows),
+      GROUP_TEST(indexing),    GROUP_TEST(einsum),
+      GROUP_TEST(composites),  GROUP_TEST(transforms),
+      GROUP_TEST(derivatives), GROUP_TEST(custom),
+      GROUP_TEST(checkpoint),  GROUP_TEST(collectives),
+      GROUP_TEST(groups),      GROUP_TEST(ragged),
+      GROUP_TEST(reduced),     GROUP_TEST(mesh),
+      GROUP_TEST(partial),     GROUP_TEST(pmap),
+      GROUP_TEST(control),     GROUP_TEST(mlp),
+      GROUP_TEST(kernels),     GROUP_TEST(kernel_transforms),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -29,13 +29,15 @@ static AX_BODY(mlp_loss) {
 
 /* wq, wk, wv[64,4,16], wo[4,16,64], x[2,256,64]: positions are to be cut */
 static AX_BODY(attention_loss) {
-  ax_value x = in[4], q = einsum("btw,whk->bhtk", x, in[0]), k = einsum("bsw,whk->bhsk", x, in[1]), v = einsum("bsw,whk->bhsk", x, in[2]);
+  ax_value x = in[4], q = einsum("btw,whk->bhtk", x, in[0]), k = einsum("bsw,whk->bhsk", x, in[1]),
+           v = einsum("bsw,whk->bhsk", x, in[2]);
   ax_value shares = ax_softmax(ax_div(einsum("bhtk,bhsk->bhts", q, k), 4), -1);
   ax_value made = einsum("bhtk,hkw->btw", einsum("bhts,bhsk->bhtk", shares, v), in[3]);
   out[0] = ax_reduce_mean(ax_square(ax_sub(made, x)), AX_ALL_DIMS, false);
 }
 
-/* gate[64,8], up[8,64,256], down[8,256,64], x[8,64,64], y[8,64,64]: tokens in groups, each to one of 8 experts, 16 of a group at most */
+/* gate[64,8], up[8,64,256], down[8,256,64], x[8,64,64], y[8,64,64]: tokens in groups, each to one of 8 experts, 16 of a group at
+   most */
 static AX_BODY(moe_loss) {
   enum { EXPERTS = 8, CAPACITY = 16 };
   static const char mesh[] = "expert=8";
@@ -43,7 +45,8 @@ static AX_BODY(moe_loss) {
   ax_value shares = ax_softmax(einsum("gsm,me->gse", x, in[0]), -1);
   ax_value chosen = ax_one_hot(ax_argmax(shares, -1, AX_S32), EXPERTS, AX_F32);
   ax_value place = ax_sub(ax_mul(ax_cumsum(chosen, 1, false), chosen), 1);
-  ax_value slots = ax_one_hot(ax_convert_element_type(place, AX_S32), CAPACITY, AX_F32); /* g s e c; nothing where there is no room */
+  ax_value slots =
+      ax_one_hot(ax_convert_element_type(place, AX_S32), CAPACITY, AX_F32); /* g s e c; nothing where there is no room */
   ax_value combine = ax_mul(slots, ax_expand_dims(ax_mul(shares, chosen), -1));
   ax_value sent = constrained(einsum("gsec,gsm->egcm", slots, x), mesh, "expert");
   ax_value hidden = ax_relu(einsum("egcm,emh->egch", sent, in[1]));
@@ -127,7 +130,8 @@ static void print(const program *p) {
 int main(int argc, char **argv) {
   const char *name = argc == 2 ? argv[1] : "";
   if (strcmp(name, "transformer") == 0) {
-    const transformer_sizes sizes = {.layers = 2, .width = 64, .heads = 8, .hidden = 256, .length = 32, .batch = 16, .vocabulary = 128};
+    const transformer_sizes sizes = {
+        .layers = 2, .width = 64, .heads = 8, .hidden = 256, .length = 32, .batch = 16, .vocabulary = 128};
     model *m = transformer_model(&sizes);
     m->global = true;
     print(&(program){AX_CLOSURE(m->loss, m->input_count, 1, m), m->weight_count, m->types});
@@ -144,7 +148,8 @@ int main(int argc, char **argv) {
     print(&(program){AX_FN(convolution_loss, 5, 1), 3,
                      AX_TYPES(F32(5, 5, 8, 32), F32(3, 3, 32, 32), F32(3, 3, 32, 16), F32(4, 64, 64, 8), F32(4, 32, 32, 16))});
   } else if (strcmp(name, "pooled") == 0) {
-    print(&(program){AX_FN(pooled_loss, 4, 1), 2, AX_TYPES(F32(3, 3, 8, 32), F32(3, 3, 32, 16), F32(4, 64, 64, 8), F32(4, 32, 32, 16))});
+    print(&(program){AX_FN(pooled_loss, 4, 1), 2,
+                     AX_TYPES(F32(3, 3, 8, 32), F32(3, 3, 32, 16), F32(4, 64, 64, 8), F32(4, 32, 32, 16))});
   } else if (strcmp(name, "heat") == 0) {
     print(&(program){AX_FN(heat_loss, 2, 1), 1, AX_TYPES(F32(512, 512), F32(512, 512))});
   } else if (strcmp(name, "ring") == 0) {

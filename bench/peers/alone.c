@@ -1,7 +1,8 @@
-/* build/bench/alone sgemm|copy|copy_8_mib|copied|streamed|read|peak THREADS [BYTES]: what one device's work is measured against: oneDNN's sgemm 1024^3
-   called directly; memcpy of 256 MiB, or of the 8 that 8 devices have, or with `copied` of half of BYTES to the other half; `streamed`: the same, stored
-   past the caches; `read`: all of BYTES read and added up; `peak`: 2^20 multiplications and additions of f32 a thread, in registers. THREADS 0: as many
-   as the library takes by itself, and one a core. */
+/* build/bench/alone sgemm|copy|copy_8_mib|copied|streamed|read|peak THREADS [BYTES]: what one device's work is measured against:
+   oneDNN's sgemm 1024^3 called directly; memcpy of 256 MiB, or of the 8 that 8 devices have, or with `copied` of half of BYTES to
+   the other half; `streamed`: the same, stored past the caches; `read`: all of BYTES read and added up; `peak`: 2^20
+   multiplications and additions of f32 a thread, in registers. THREADS 0: as many as the library takes by itself, and one a
+   core. */
 #include <dnnl.h>
 #include <omp.h>
 #include <stdbool.h>

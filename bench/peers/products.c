@@ -1,6 +1,7 @@
-/* build/bench/products [SECONDS]: what one thread makes of products of many shapes: ours, and those libraries that this machine has, each loaded by name and asked
-   by turns, in multiplications and additions a nanosecond (GF/s); the table of docs/performance.md. Times are the least of those in SECONDS (0.3) a
-   case. OPENBLAS_CORETYPE says what OpenBLAS takes the processor for, where it does not know it. */
+/* build/bench/products [SECONDS]: what one thread makes of products of many shapes: ours, and those libraries that this machine
+   has, each loaded by name and asked by turns, in multiplications and additions a nanosecond (GF/s); the table of
+   docs/performance.md. Times are the least of those in SECONDS (0.3) a case. OPENBLAS_CORETYPE says what OpenBLAS takes the
+   processor for, where it does not know it. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,20 +20,24 @@ typedef struct shape {
 } shape;
 
 static const shape shapes[] = {
-    {AX_F32, 8, 8, 8, 0, 0, 512},      {AX_F32, 13, 19, 17, 0, 0, 256},   {AX_F32, 32, 32, 32, 0, 0, 64},     {AX_F32, 64, 64, 64, 0, 0, 1},
-    {AX_F32, 256, 256, 256, 0, 0, 1},  {AX_F32, 512, 512, 512, 0, 0, 1},  {AX_F32, 1000, 1000, 1000, 0, 0, 1}, {AX_F32, 1024, 1024, 1024, 1, 0, 1},
-    {AX_F32, 1024, 1024, 1024, 0, 1, 1}, {AX_F32, 16, 1024, 1024, 0, 0, 1}, {AX_F32, 10000, 10, 64, 0, 0, 1},  {AX_F32, 100000, 4, 32, 0, 0, 1},
-    {AX_F64, 8, 8, 8, 0, 0, 512},      {AX_F64, 32, 32, 32, 0, 0, 64},    {AX_F64, 512, 512, 512, 0, 0, 1},   {AX_F64, 1000, 1000, 1000, 0, 0, 1},
-    {AX_BF16, 64, 64, 64, 0, 0, 1},    {AX_BF16, 512, 512, 512, 0, 0, 1}, {AX_F16, 512, 512, 512, 0, 0, 1},   {AX_S32, 512, 512, 512, 0, 0, 1}, {AX_S8, 512, 512, 512, 0, 0, 1},
+    {AX_F32, 8, 8, 8, 0, 0, 512},        {AX_F32, 13, 19, 17, 0, 0, 256},     {AX_F32, 32, 32, 32, 0, 0, 64},
+    {AX_F32, 64, 64, 64, 0, 0, 1},       {AX_F32, 256, 256, 256, 0, 0, 1},    {AX_F32, 512, 512, 512, 0, 0, 1},
+    {AX_F32, 1000, 1000, 1000, 0, 0, 1}, {AX_F32, 1024, 1024, 1024, 1, 0, 1}, {AX_F32, 1024, 1024, 1024, 0, 1, 1},
+    {AX_F32, 16, 1024, 1024, 0, 0, 1},   {AX_F32, 10000, 10, 64, 0, 0, 1},    {AX_F32, 100000, 4, 32, 0, 0, 1},
+    {AX_F64, 8, 8, 8, 0, 0, 512},        {AX_F64, 32, 32, 32, 0, 0, 64},      {AX_F64, 512, 512, 512, 0, 0, 1},
+    {AX_F64, 1000, 1000, 1000, 0, 0, 1}, {AX_BF16, 64, 64, 64, 0, 0, 1},      {AX_BF16, 512, 512, 512, 0, 0, 1},
+    {AX_F16, 512, 512, 512, 0, 0, 1},    {AX_S32, 512, 512, 512, 0, 0, 1},    {AX_S8, 512, 512, 512, 0, 0, 1},
 };
 
 /* --- Libraries --- */
 
-typedef int dnnl_product(char, char, int64_t, int64_t, int64_t, float, const float *, int64_t, const float *, int64_t, float, float *, int64_t);
+typedef int dnnl_product(char, char, int64_t, int64_t, int64_t, float, const float *, int64_t, const float *, int64_t, float,
+                         float *, int64_t);
 typedef void blas_f32(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
 typedef void blas_f64(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *, int);
 typedef void small_product(const void *, const void *, void *);
-typedef small_product *make_small(int, int, int, const int *, const int *, const int *, const void *, const void *, const int *, const int *);
+typedef small_product *make_small(int, int, int, const int *, const int *, const int *, const void *, const void *, const int *,
+                                  const int *);
 
 typedef struct library {
   const char *name, *file;
@@ -64,8 +69,8 @@ static void ours(const running *r, const library *l, int64_t a, int64_t b, int64
 static void dnnl(const running *r, const library *l, int64_t a, int64_t b, int64_t c) {
   const shape *s = r->shape;
   dnnl_product *product = (dnnl_product *)(uintptr_t)l->f32;
-  product(s->a_turned ? 'T' : 'N', s->b_turned ? 'T' : 'N', s->m, s->n, s->k, 1, (float *)(r->a + a), s->a_turned ? s->m : s->k, (float *)(r->b + b),
-          s->b_turned ? s->k : s->n, 0, (float *)(r->c + c), s->n);
+  product(s->a_turned ? 'T' : 'N', s->b_turned ? 'T' : 'N', s->m, s->n, s->k, 1, (float *)(r->a + a), s->a_turned ? s->m : s->k,
+          (float *)(r->b + b), s->b_turned ? s->k : s->n, 0, (float *)(r->c + c), s->n);
 }
 
 static void blas(const running *r, const library *l, int64_t a, int64_t b, int64_t c) {
@@ -73,8 +78,12 @@ static void blas(const running *r, const library *l, int64_t a, int64_t b, int64
   const shape *s = r->shape;
   const int m = (int)s->m, n = (int)s->n, k = (int)s->k, ta = s->a_turned ? turned : plain, tb = s->b_turned ? turned : plain;
   const int lda = s->a_turned ? m : k, ldb = s->b_turned ? k : n;
-  if (s->dtype == AX_F32) ((blas_f32 *)(uintptr_t)l->f32)(rows, ta, tb, m, n, k, 1, (float *)(r->a + a), lda, (float *)(r->b + b), ldb, 0, (float *)(r->c + c), n);
-  else ((blas_f64 *)(uintptr_t)l->f64)(rows, ta, tb, m, n, k, 1, (double *)(r->a + a), lda, (double *)(r->b + b), ldb, 0, (double *)(r->c + c), n);
+  if (s->dtype == AX_F32)
+    ((blas_f32 *)(uintptr_t)l->f32)(rows, ta, tb, m, n, k, 1, (float *)(r->a + a), lda, (float *)(r->b + b), ldb, 0,
+                                    (float *)(r->c + c), n);
+  else
+    ((blas_f64 *)(uintptr_t)l->f64)(rows, ta, tb, m, n, k, 1, (double *)(r->a + a), lda, (double *)(r->b + b), ldb, 0,
+                                    (double *)(r->c + c), n);
 }
 
 /* Columns by columns, so that b' a' is made. */
@@ -112,15 +121,26 @@ static void *memory(int64_t bytes) {
 }
 
 static void measure(const shape *s, library *libraries, double seconds) {
-  running r = {.shape = s, .a = memory(s->batch * s->m * s->k * 8), .b = memory(s->batch * s->k * s->n * 8), .c = memory(s->batch * s->m * s->n * 8)};
-  r.product = (ax_product){.dtype = s->dtype, .m = s->m, .n = s->n, .k = s->k, .a_row = s->a_turned ? 1 : s->k, .a_column = s->a_turned ? s->m : 1,
-                           .b_row = s->b_turned ? 1 : s->n, .b_column = s->b_turned ? s->k : 1, .c_row = s->n};
+  running r = {.shape = s,
+               .a = memory(s->batch * s->m * s->k * 8),
+               .b = memory(s->batch * s->k * s->n * 8),
+               .c = memory(s->batch * s->m * s->n * 8)};
+  r.product = (ax_product){.dtype = s->dtype,
+                           .m = s->m,
+                           .n = s->n,
+                           .k = s->k,
+                           .a_row = s->a_turned ? 1 : s->k,
+                           .a_column = s->a_turned ? s->m : 1,
+                           .b_row = s->b_turned ? 1 : s->n,
+                           .b_column = s->b_turned ? s->k : 1,
+                           .c_row = s->n};
   r.way = ax_product_choose(&r.product, 64);
   r.work = memory((int64_t)r.way.work_bytes);
   static one_product *const asked[] = {dnnl, blas, blas, small};
   double best[1 + LIBRARIES], flops = 2e-9 * (double)s->m * (double)s->n * (double)s->k * (double)s->batch;
   bool there[1 + LIBRARIES] = {true};
-  for (int i = 0; i < LIBRARIES; i++) there[i + 1] = (s->dtype == AX_F32 ? libraries[i].f32 : s->dtype == AX_F64 ? libraries[i].f64 : NULL) != NULL;
+  for (int i = 0; i < LIBRARIES; i++)
+    there[i + 1] = (s->dtype == AX_F32 ? libraries[i].f32 : s->dtype == AX_F64 ? libraries[i].f64 : NULL) != NULL;
   if (there[1 + LIBXSMM]) there[1 + LIBXSMM] = make_kernel(&r, &libraries[LIBXSMM]);
   for (int i = 0; i <= LIBRARIES; i++) best[i] = 1e9;
   for (double end = bench_seconds() + seconds; bench_seconds() < end;)
@@ -128,8 +148,8 @@ static void measure(const shape *s, library *libraries, double seconds) {
       double took = there[i] ? seconds_of(&r, i > 0 ? &libraries[i - 1] : NULL, i > 0 ? asked[i - 1] : ours) : 1e9;
       if (took < best[i]) best[i] = took;
     }
-  printf("| %s %lld x %lld x %lld%s%s%s |", ax_dtype_name(s->dtype), (long long)s->m, (long long)s->k, (long long)s->n, s->a_turned ? ", left transposed" : "",
-         s->b_turned ? ", right transposed" : "", s->batch > 1 ? ", many" : "");
+  printf("| %s %lld x %lld x %lld%s%s%s |", ax_dtype_name(s->dtype), (long long)s->m, (long long)s->k, (long long)s->n,
+         s->a_turned ? ", left transposed" : "", s->b_turned ? ", right transposed" : "", s->batch > 1 ? ", many" : "");
   for (int i = 0; i <= LIBRARIES; i++) there[i] ? printf(" %.0f |", flops / best[i]) : printf(" |");
   puts("");
   fflush(stdout);

@@ -52,8 +52,8 @@ ax_status ax_require(const void *given, const char *what) {
 
 enum { huge_page = 2 << 20, large = 2 * huge_page };
 
-/* What is large lies in huge pages, where the system gives them when asked: going through it, most of the time would otherwise be spent on where its
-   pages are. Its end stays in small ones, so that it takes no more memory. */
+/* What is large lies in huge pages, where the system gives them when asked: going through it, most of the time would otherwise be
+   spent on where its pages are. Its end stays in small ones, so that it takes no more memory. */
 static void *default_allocate(void *user, size_t bytes, size_t align) {
   (void)user;
   void *memory = NULL;

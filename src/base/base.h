@@ -36,7 +36,8 @@ void ax_free(void *memory);
 /* AX_OUT_OF_MEMORY when the system would not give so many bytes now. For libraries that end the process when they find none. */
 AX_MUST_USE ax_status ax_memory_for_library(size_t bytes);
 
-/* Whether a file of this process may grow to so many bytes (RLIMIT_FSIZE). Beyond that, a write would end the process with a signal. */
+/* Whether a file of this process may grow to so many bytes (RLIMIT_FSIZE). Beyond that, a write would end the process with a
+   signal. */
 bool ax_file_may_hold(uint64_t bytes);
 
 /* From some moment on, for differences. */
@@ -52,8 +53,8 @@ typedef struct ax_arena {
 } ax_arena;
 void *ax_arena_alloc(ax_arena *arena, size_t bytes); /* cleared, 16-byte aligned; NULL on failure */
 void *ax_arena_copy(ax_arena *arena, const void *data, size_t bytes);
-/* Makes room for exactly so many bytes more, for an arena that will not grow; false when there is no memory. What an allocation takes of
-   it is ax_arena_bytes. */
+/* Makes room for exactly so many bytes more, for an arena that will not grow; false when there is no memory. What an allocation
+   takes of it is ax_arena_bytes. */
 bool ax_arena_reserve(ax_arena *arena, size_t bytes);
 static inline size_t ax_arena_bytes(size_t bytes) { return (bytes + 15) & ~(size_t)15; }
 void ax_arena_deinit(ax_arena *arena);
@@ -62,8 +63,8 @@ extern size_t ax_arena_chunk_bytes; /* tests make it small, so that more allocat
 /* Grows `*items` (elements of `item_bytes`) so that `count + more` fit; keeps contents. */
 AX_MUST_USE ax_status ax_grow(void *items, size_t item_bytes, uint32_t count, uint32_t more, uint32_t *capacity);
 
-/* A growing text; always ends in NUL once anything was added. Out of memory is remembered and reported by finish. Numbers are written as in the "C"
-   locale, whatever the host program has set: 0.5 has a point. */
+/* A growing text; always ends in NUL once anything was added. Out of memory is remembered and reported by finish. Numbers are
+   written as in the "C" locale, whatever the host program has set: 0.5 has a point. */
 typedef struct ax_text {
   char *data;
   size_t length, capacity;

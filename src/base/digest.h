@@ -1,5 +1,5 @@
-/* BLAKE2b with results of 32 bytes (RFC 7693), for what is told from others by its digest alone: two different texts of the same digest are
-   not to be found. For tables in memory ax_hash_bytes is cheaper. */
+/* BLAKE2b with results of 32 bytes (RFC 7693), for what is told from others by its digest alone: two different texts of the same
+   digest are not to be found. For tables in memory ax_hash_bytes is cheaper. */
 #ifndef AX_BASE_DIGEST_H
 #define AX_BASE_DIGEST_H
 

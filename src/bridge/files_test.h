@@ -130,7 +130,8 @@ static inline void limit_file_size(rlim_t bytes) {
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* Runs `work` in a process whose files can hold `bytes`, and which ends by SIGXFSZ where it writes more. True: it came to its end, and `work` gave true. */
+/* Runs `work` in a process whose files can hold `bytes`, and which ends by SIGXFSZ where it writes more. True: it came to its end,
+   and `work` gave true. */
 static inline bool within_file_size(rlim_t bytes, bool (*work)(void)) {
   int status;
   fflush(NULL);

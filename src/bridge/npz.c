@@ -53,7 +53,8 @@ void ax_npz_release(ax_npz *npz) {
 
 /* --- Reading --- */
 
-/* What libzip says of a failure. Where it gets no memory it often gives another reason, or none, but then errno is ENOMEM: so errno is 0 when a file is begun. */
+/* What libzip says of a failure. Where it gets no memory it often gives another reason, or none, but then errno is ENOMEM: so errno
+   is 0 when a file is begun. */
 static ax_status failure(const char *path, const char *what, zip_error_t *error) {
   if (errno == ENOMEM || zip_error_code_zip(error) == ZIP_ER_MEMORY) return ax_out_of_memory(0);
   return ax_error(AX_IO_ERROR, "%s: %s: %s", path, what, zip_error_strerror(error));
@@ -66,7 +67,9 @@ static ax_status zip_failure(const char *path, const char *what, zip_error_t *er
   return status;
 }
 
-static ax_status archive_failure(const char *path, const char *what, zip_t *archive) { return failure(path, what, zip_get_error(archive)); }
+static ax_status archive_failure(const char *path, const char *what, zip_t *archive) {
+  return failure(path, what, zip_get_error(archive));
+}
 
 static ax_status read_member(void *user, const char *name, void *into, size_t bytes, size_t *got) {
   zip_file_t *file = user;
@@ -235,8 +238,8 @@ static ax_status add_array(zip_t *archive, const char *path, const char *name, c
   return AX_OK;
 }
 
-/* Of an archive of `count` members with so many bytes in their names and in themselves: the records that stand around these, and larger ones where a
-   size, a place or a number does not fit into those of old. */
+/* Of an archive of `count` members with so many bytes in their names and in themselves: the records that stand around these, and
+   larger ones where a size, a place or a number does not fit into those of old. */
 static uint64_t archive_bytes(uint64_t count, uint64_t names, uint64_t members) {
   enum { local = 30, central = 46, end = 22, local_more = 20, central_more = 28, end_more = 76 };
   const uint64_t bytes = members + 2 * names + count * (local + central) + end;
@@ -253,7 +256,8 @@ static ax_status add_arrays(zip_t *archive, const char *path, const char *const 
     name_bytes += strlen(names[i]) + suffix_bytes;
     member_bytes += ax_npy_header(&arrays[i], headers[i]) + bytes;
   }
-  if (!ax_file_may_hold(archive_bytes(count, name_bytes, member_bytes))) return ax_error(AX_IO_ERROR, "%s: cannot write: %s", path, strerror(EFBIG));
+  if (!ax_file_may_hold(archive_bytes(count, name_bytes, member_bytes)))
+    return ax_error(AX_IO_ERROR, "%s: cannot write: %s", path, strerror(EFBIG));
   /* libzip writes to a temporary name beside the target, renames, and on failure removes it */
   return zip_close(archive) == 0 ? AX_OK : archive_failure(path, "cannot write", archive);
 }

@@ -1,5 +1,5 @@
-/* libzip allocates with malloc. Each of its allocations fails in turn: a file is then written and read whole, or the status is AX_OUT_OF_MEMORY, and nothing is
-   left behind. This program's own malloc stands before the C library's. */
+/* libzip allocates with malloc. Each of its allocations fails in turn: a file is then written and read whole, or the status is
+   AX_OUT_OF_MEMORY, and nothing is left behind. This program's own malloc stands before the C library's. */
 #include <errno.h>
 
 #include "bridge/files_test.h"
@@ -22,8 +22,12 @@ static bool fails(void) {
 }
 
 __attribute__((visibility("default"))) void *malloc(size_t bytes) { return fails() ? NULL : __libc_malloc(bytes); }
-__attribute__((visibility("default"))) void *calloc(size_t count, size_t bytes) { return fails() ? NULL : __libc_calloc(count, bytes); }
-__attribute__((visibility("default"))) void *realloc(void *memory, size_t bytes) { return fails() ? NULL : __libc_realloc(memory, bytes); }
+__attribute__((visibility("default"))) void *calloc(size_t count, size_t bytes) {
+  return fails() ? NULL : __libc_calloc(count, bytes);
+}
+__attribute__((visibility("default"))) void *realloc(void *memory, size_t bytes) {
+  return fails() ? NULL : __libc_realloc(memory, bytes);
+}
 
 static const char *const names[] = {"w", "b\xc3\xa9"};
 static const float numbers[] = {1, 2, 3, 4};

@@ -1,5 +1,5 @@
-/* A program as a StableHLO module: that of one device. A whole program is partitioned first (partition/partition.h); then each equation's
-   hlo rule is called, and the module stands around what they write.
+/* A program as a StableHLO module: that of one device. A whole program is partitioned first (partition/partition.h); then each
+   equation's hlo rule is called, and the module stands around what they write.
 
      whole program                          module: one device
      x f32[8,4], w f32[4]                   @main(x: tensor<2x4xf32>, w: tensor<4xf32>)
@@ -128,7 +128,8 @@ enum { most_devices = 1 << 20 };
 static ax_status write_functions(module *m, const ax_program *program) {
   ax_hlo *hlo = &m->hlo;
   const int64_t devices = ax_mesh_devices(&hlo->axes);
-  ax_text_add(&hlo->text, "module @axle attributes {mhlo.num_partitions = %" PRId64 " : i32, mhlo.num_replicas = 1 : i32} {\n", devices);
+  ax_text_add(&hlo->text, "module @axle attributes {mhlo.num_partitions = %" PRId64 " : i32, mhlo.num_replicas = 1 : i32} {\n",
+              devices);
   AX_TRY(write_function(hlo, program, "public @main", devices > 1 ? " {mhlo.sharding = \"{manual}\"}" : ""));
   for (uint32_t i = 0; i < m->body_count; i++) { /* there may be more of them after each */
     char heading[32];
@@ -143,7 +144,8 @@ static ax_status write_functions(module *m, const ax_program *program) {
 static ax_status write_module(const ax_program *program, char **out) {
   module m = {.hlo = {.inline_program = write_program, .call_program = write_call, .axes = program->axes}};
   if (ax_mesh_devices(&m.hlo.axes) > most_devices)
-    return ax_error(AX_ABSENT, "StableHLO lists every device at each collective: %" PRId64 " of them are more than the %d it is written for",
+    return ax_error(AX_ABSENT,
+                    "StableHLO lists every device at each collective: %" PRId64 " of them are more than the %d it is written for",
                     ax_mesh_devices(&m.hlo.axes), (int)most_devices);
   ax_status status = write_functions(&m, program);
   if (status == AX_OK) status = ax_text_finish(&m.hlo.text, out);

@@ -140,8 +140,10 @@ static void test_resharded(void **state) {
   } rows[] = {
       {{.mesh = {mesh}, .in_spec = "data+model", .out_spec = "data", .shifts = true},
        {"stablehlo.add\"(%0, %0) : (tensor<2xf32>", "all_reduce"}},
-      {{.mesh = {mesh, mesh}, .in_spec = "data+model", .out_spec = "data", .twice = true}, {"all_reduce", "dynamic_slice", "all_reduce"}},
-      {{.mesh = {other, mesh}, .in_spec = "model", .out_spec = "", .twice = true}, {"dense<[[0, 1, 2, 3]]>", "dense<[[0, 1], [2, 3]]>"}},
+      {{.mesh = {mesh, mesh}, .in_spec = "data+model", .out_spec = "data", .twice = true},
+       {"all_reduce", "dynamic_slice", "all_reduce"}},
+      {{.mesh = {other, mesh}, .in_spec = "model", .out_spec = "", .twice = true},
+       {"dense<[[0, 1, 2, 3]]>", "dense<[[0, 1], [2, 3]]>"}},
   };
   for (size_t i = 0; i < AX_COUNT(rows); i++) {
     whole w = rows[i].whole;
@@ -226,9 +228,10 @@ static void test_checkpoints(void **state) {
   TEST_OK(ax_program_stablehlo(program, &text));
   assert_int_equal(count_in(text, "func.func private @body_"), 2);
   assert_int_equal(count_in(text, "stablehlo.sine"), 3); /* of which one is made again */
-  assert_non_null(strstr(text,
-                         "    %1 = \"func.call\"(%0) {callee = @body_0} : (tensor<2xf32>) -> tensor<2xf32>\n"
-                         "    %2, %3 = \"stablehlo.optimization_barrier\"(%0, %0) : (tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>)\n"));
+  assert_non_null(strstr(
+      text,
+      "    %1 = \"func.call\"(%0) {callee = @body_0} : (tensor<2xf32>) -> tensor<2xf32>\n"
+      "    %2, %3 = \"stablehlo.optimization_barrier\"(%0, %0) : (tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>)\n"));
   ax_string_free(text);
   ax_program_release(program);
 }
@@ -251,9 +254,9 @@ static void test_out_of_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_local),    cmocka_unit_test(test_per_device), cmocka_unit_test(test_too_many_devices),    cmocka_unit_test(test_whole),
-      cmocka_unit_test(test_resharded), cmocka_unit_test(test_refusals), cmocka_unit_test(test_calls),
-      cmocka_unit_test(test_checkpoints), cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_local), cmocka_unit_test(test_per_device),  cmocka_unit_test(test_too_many_devices),
+      cmocka_unit_test(test_whole), cmocka_unit_test(test_resharded),   cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_calls), cmocka_unit_test(test_checkpoints), cmocka_unit_test(test_out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

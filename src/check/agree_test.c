@@ -1,7 +1,7 @@
 /* Scripts at random: one run proved, all interleavings, and the reduced search must say the same.
 
-   A script without branches is its own token game, so there the proof has each race, exactly. Where what an agent does follows from what
-   it has read, it has some race if and only if there is one. What fails is made smaller, act by act, and printed. */
+   A script without branches is its own token game, so there the proof has each race, exactly. Where what an agent does follows from
+   what it has read, it has some race if and only if there is one. What fails is made smaller, act by act, and printed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* ax_check: a program is evaluated by reference, and at each kernel_call that it comes to the kernel is run on the machine, recorded, and proved from that
-   record, or explored. */
+/* ax_check: a program is evaluated by reference, and at each kernel_call that it comes to the kernel is run on the machine,
+   recorded, and proved from that record, or explored. */
 #include "axle/check.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ static ax_status keep(struct checked *c, const char *text, const char **out) {
 
 /* --- Findings --- */
 
-/* What ax_schedule_print and its like give, into the report. */
+/* What ax_interleaving_print and its like give, into the report. */
 static ax_status keep_made(struct checked *c, ax_status status, char *made, const char **out) {
   if (status == AX_OK) status = keep(c, made, out);
   ax_free(made);
@@ -49,7 +49,7 @@ static ax_status keep_finding(struct checked *c, ax_watch *watch, const ax_act_f
   const ax_system system = ax_watch_system(watch);
   ax_act_finding shown = *finding;
   AX_TRY(ax_system_follow(&system, &finding->schedule, &shown.schedule.count));
-  ax_status status = ax_schedule_print(&shown.schedule, &made);
+  ax_status status = ax_interleaving_print(&shown.schedule, &made);
   AX_TRY(keep_made(c, status, made, &out->schedule));
   status = ax_system_record(&system, &shown.schedule, false, 0, &record);
   if (status == AX_OK) {
@@ -73,7 +73,8 @@ static bool is_fault(const ax_act_finding *finding) { return finding->fault.kind
 static bool follows_from_fault(const ax_act_finding *finding) {
   ax_finding_kind kind = finding->kind;
   if (kind == AX_FINDING_AFTER_SCOPE) return finding->other != AX_NONE; /* its device comes to an end early */
-  return kind == AX_FINDING_DEADLOCK || kind == AX_FINDING_LEAK || kind == AX_FINDING_BARRIER || kind == AX_FINDING_COPY_NOT_AWAITED;
+  return kind == AX_FINDING_DEADLOCK || kind == AX_FINDING_LEAK || kind == AX_FINDING_BARRIER ||
+         kind == AX_FINDING_COPY_NOT_AWAITED;
 }
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -143,8 +144,8 @@ static uint32_t *rotation(const ax_machine *machine) {
   return to;
 }
 
-/* Where one run does not tell all, a finding may be of a path that no run takes, as after a count that is read sooner than it can be. What is certain comes
-   first; how many of these there are. */
+/* Where one run does not tell all, a finding may be of a path that no run takes, as after a count that is read sooner than it can
+   be. What is certain comes first; how many of these there are. */
 static uint32_t certain_first(ax_act_findings *findings) {
   uint32_t certain = 0;
   for (uint32_t i = 0; i < findings->count; i++) {
@@ -164,13 +165,14 @@ static ax_status prove(struct checked *c, ax_watch *watch, const ax_act_record *
   ax_free(symmetry);
   AX_TRY(status);
   kernel->pairs = proof.pairs, kernel->holds = proof.holds, kernel->seconds = proof.seconds;
-  const ax_act_findings told = {.items = proof.findings.items, .count = proof.confluent ? proof.findings.count : certain_first(&proof.findings)};
+  const ax_act_findings told = {.items = proof.findings.items,
+                                .count = proof.confluent ? proof.findings.count : certain_first(&proof.findings)};
   kernel->verdict = told.count > 0 ? AX_WRONG : proof.proved ? AX_PROVED : AX_BOUNDED;
   status = keep_findings(c, watch, &told, kernel);
   ax_text how = {0};
   if (kernel->verdict == AX_PROVED)
-    ax_text_add(&how, "all schedules come to what one run does: each of %llu acts that others conflict with was held back%s", (unsigned long long)proof.holds,
-                proof.symmetric ? ", one of each class that turning the devices makes" : "");
+    ax_text_add(&how, "all schedules come to what one run does: each of %llu acts that others conflict with was held back%s",
+                (unsigned long long)proof.holds, proof.symmetric ? ", one of each class that turning the devices makes" : "");
   else if (!proof.confluent)
     ax_text_add(&how, "one run does not tell all: %s", proof.why_not != NULL ? proof.why_not : "");
   else
@@ -196,7 +198,8 @@ static ax_status explore(struct checked *c, ax_watch *watch, ax_check_kernel *ke
   if (kernel->finding_count == 0) status = keep_findings(c, watch, &found.findings, kernel);
   if (kernel->verdict != AX_WRONG) kernel->verdict = verdict;
   ax_text how = {0};
-  ax_text_add(&how, "%s%llu states were gone through%s", verdict == AX_BOUNDED ? "stopped: only " : "", (unsigned long long)found.states,
+  ax_text_add(&how, "%s%llu states were gone through%s", verdict == AX_BOUNDED ? "stopped: only " : "",
+              (unsigned long long)found.states,
               options.mode == AX_EXPLORE_ALL ? ", each schedule" : ", schedules that come to the same once");
   if (status == AX_OK) status = how.failed ? ax_out_of_memory(0) : keep(c, how.data, &kernel->how);
   ax_text_deinit(&how);
@@ -209,7 +212,7 @@ static ax_status show_replay(struct checked *c, ax_watch *watch, ax_check_kernel
   ax_act_finding finding = {.agent = AX_NONE, .other = AX_NONE, .object = AX_NONE};
   ax_act_record record = {0};
   const ax_system system = ax_watch_system(watch);
-  ax_status status = ax_schedule_parse(c->options->replay, &finding.schedule);
+  ax_status status = ax_interleaving_parse(c->options->replay, &finding.schedule);
   if (status == AX_OK) status = ax_system_record(&system, &finding.schedule, false, 0, &record);
   kernel->acts = record.step_count;
   kernel->agents = record.objects.agent_count;
@@ -226,7 +229,7 @@ static ax_status show_replay(struct checked *c, ax_watch *watch, ax_check_kernel
     kernel->finding_count = 1;
   }
   ax_act_record_deinit(&record);
-  ax_schedule_deinit(&finding.schedule);
+  ax_interleaving_deinit(&finding.schedule);
   return status;
 }
 
@@ -272,7 +275,9 @@ static bool seen_before(struct checked *c, const ax_eqn *eqn, ax_status *status)
   return false;
 }
 
-static bool is_given(const struct checked *c, uint32_t input) { return c->options->in != NULL && c->options->in[input].data != NULL; }
+static bool is_given(const struct checked *c, uint32_t input) {
+  return c->options->in != NULL && c->options->in[input].data != NULL;
+}
 
 static ax_status note_decides(struct checked *c, const ax_machine *machine) {
   AX_TRY(ax_grow(&c->decides, sizeof c->decides[0], c->decides_count, 1, &c->decides_capacity));
@@ -287,7 +292,8 @@ static ax_status note_decides(struct checked *c, const ax_machine *machine) {
 static ax_status list_made_up(struct checked *c, const ax_program *program) {
   uint32_t *list = ax_arena_alloc(&c->texts, (program->in_count + 1) * sizeof list[0]);
   bool *decides = ax_calloc(program->in_count + 1, sizeof decides[0]);
-  ax_status status = list == NULL || decides == NULL ? ax_out_of_memory(0) : ax_decides_of_program(program, c->decides, c->decides_count, decides);
+  ax_status status =
+      list == NULL || decides == NULL ? ax_out_of_memory(0) : ax_decides_of_program(program, c->decides, c->decides_count, decides);
   for (uint32_t i = 0; i < program->in_count && status == AX_OK; i++)
     if (decides[i] && !is_given(c, i)) list[c->report.made_up_count++] = i;
   c->report.made_up = list;
@@ -307,7 +313,8 @@ static ax_status come_to(const ax_eval_args *args, void *context) {
   *kernel = (ax_check_kernel){0};
   AX_TRY(keep(c, params->name != NULL ? params->name : "kernel", &kernel->name));
   kernel->location = ax_eqn_place(args->eqn, &c->texts);
-  AX_TRY(keep(c, kernel->location != NULL ? kernel->location : "", &kernel->location)); /* the program may be gone before the report */
+  AX_TRY(
+      keep(c, kernel->location != NULL ? kernel->location : "", &kernel->location)); /* the program may be gone before the report */
   c->report.kernel_count++;
   ax_machine *machine;
   AX_TRY(ax_machine_of(args, NULL, &machine));
@@ -315,7 +322,8 @@ static ax_status come_to(const ax_eval_args *args, void *context) {
   if (status == AX_OK) status = note_decides(c, machine);
   ax_machine_release(machine);
   c->failed = c->failed || status != AX_OK;
-  if (kernel->verdict == AX_WRONG || (kernel->verdict == AX_BOUNDED && c->report.verdict == AX_PROVED)) c->report.verdict = kernel->verdict;
+  if (kernel->verdict == AX_WRONG || (kernel->verdict == AX_BOUNDED && c->report.verdict == AX_PROVED))
+    c->report.verdict = kernel->verdict;
   return status;
 }
 
@@ -327,7 +335,8 @@ static ax_status make_input(const ax_type *type, const ax_host_array *given, uin
   if (given != NULL) {
     ax_type have = ax_array_type(given->dtype, given->rank, given->dims);
     if (have.dtype != type->dtype || !ax_same_shape(&have, type))
-      return ax_error(AX_INVALID_ARGUMENT, "input %u is %s, not %s", index, ax_type_string(type, NULL), ax_type_string(&have, NULL));
+      return ax_error(AX_INVALID_ARGUMENT, "input %u is %s, not %s", index, ax_type_string(type, NULL),
+                      ax_type_string(&have, NULL));
     memcpy((*out)->data, given->data, bytes);
     return AX_OK;
   }
@@ -345,9 +354,10 @@ static ax_status go_through(const ax_program *program, struct checked *c) {
   const ax_hooks hooks = {.kernel = come_to, .kernel_context = c};
   if (status == AX_OK) {
     status = ax_evaluate_on(&hooks, program, in, out);
-    bool found = !c->failed && status != AX_OK && status != AX_OUT_OF_MEMORY &&
-                 (status == AX_DEADLOCK || c->report.verdict == AX_WRONG ||
-                  (status == AX_INVALID_ARGUMENT && c->report.kernel_count > 0)); /* as where a kernel that was proved is come to again */
+    bool found =
+        !c->failed && status != AX_OK && status != AX_OUT_OF_MEMORY &&
+        (status == AX_DEADLOCK || c->report.verdict == AX_WRONG ||
+         (status == AX_INVALID_ARGUMENT && c->report.kernel_count > 0)); /* as where a kernel that was proved is come to again */
     if (found) {
       status = keep(c, ax_message(), &c->report.stopped);
       c->report.verdict = AX_WRONG;

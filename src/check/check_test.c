@@ -25,14 +25,17 @@ typedef enum slip {
   SLIPS
 } slip;
 
-static ax_value left_of(ax_value me) { return ax_where(ax_eq(me, ax_integer(0)), ax_integer(devices - 1), ax_sub(me, ax_integer(1))); }
+static ax_value left_of(ax_value me) {
+  return ax_where(ax_eq(me, ax_integer(0)), ax_integer(devices - 1), ax_sub(me, ax_integer(1)));
+}
 
 static ax_value right_of(ax_value me) {
   ax_value next = ax_add(me, ax_integer(1));
   return ax_where(ax_eq(next, ax_integer(devices)), ax_integer(0), next);
 }
 
-/* in: x, out, slot, sent, received. Each sends x + 1 to the slot of the device on its right, once that has said that it is there, and gives what comes. */
+/* in: x, out, slot, sent, received. Each sends x + 1 to the slot of the device on its right, once that has said that it is there,
+   and gives what comes. */
 static AX_BODY(ring) {
   const slip wrong = *(const slip *)context;
   ax_value right = right_of(ax_axis_index("d")), own = ax_ref_at(in[2], ax_integer(0)), other = ax_ref_at(in[2], ax_integer(1));
@@ -52,7 +55,8 @@ static AX_BODY(ring) {
 }
 
 static AX_BODY(kernel) {
-  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 2, 2)}, {.type = ax_dma_semaphore_type(0, NULL)}, {.type = ax_dma_semaphore_type(0, NULL)}};
+  const ax_scratch scratch[] = {
+      {.type = AX_VMEM(AX_F32, 2, 2)}, {.type = ax_dma_semaphore_type(0, NULL)}, {.type = ax_dma_semaphore_type(0, NULL)}};
   const ax_kernel_options options = {.name = "ring", .scratch_count = 3, .scratch = scratch};
   ax_mpmd_map(1, &one_core, &AX_CLOSURE(ring, 5, 0, context), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 2)), out);
 }
@@ -75,14 +79,16 @@ static ax_check_report *checked(slip wrong, const ax_check_options *options) {
 
 static void test_slips(void **state) {
   (void)state;
-  static const char *const kinds[SLIPS] = {[NO_BARRIER] = "scope", [WRONG_NEIGHBOUR] = "scope", [NO_WAIT] = "data race",       [SIGNAL_TWICE] = "semaphore",       [WAIT_TOO_MUCH] = "deadlock",
-                                           [REUSE] = "data race", [OUT_OF_BOUNDS] = "out of bounds", [UNSET] = "unset"};
+  static const char *const kinds[SLIPS] = {
+      [NO_BARRIER] = "scope",       [WRONG_NEIGHBOUR] = "scope", [NO_WAIT] = "data race",           [SIGNAL_TWICE] = "semaphore",
+      [WAIT_TOO_MUCH] = "deadlock", [REUSE] = "data race",       [OUT_OF_BOUNDS] = "out of bounds", [UNSET] = "unset"};
   for (slip wrong = RIGHT; wrong < SLIPS; wrong++) {
     ax_check_report *report = checked(wrong, NULL);
     const ax_check_kernel *k = &report->kernels[0];
     if (getenv("AXLE_SHOW") != NULL) {
       print_message("--- %d: %d, %s; %s\n", wrong, report->verdict, k->how, report->stopped);
-      for (uint32_t i = 0; i < k->finding_count; i++) print_message("%s\nschedule %s\n%s\n", k->findings[i].text, k->findings[i].schedule, k->findings[i].picture);
+      for (uint32_t i = 0; i < k->finding_count; i++)
+        print_message("%s\nschedule %s\n%s\n", k->findings[i].text, k->findings[i].schedule, k->findings[i].picture);
     }
     assert_string_equal(k->name, "ring");
     if (kinds[wrong] == NULL) {
@@ -92,7 +98,9 @@ static void test_slips(void **state) {
       bool found = false;
       assert_int_equal(report->verdict, AX_WRONG);
       for (uint32_t i = 0; i < k->finding_count; i++) found = found || strstr(k->findings[i].kind, kinds[wrong]) != NULL;
-      if (!found) fail_msg("slip %d: no finding is a %s; the first is: %s", wrong, kinds[wrong], k->finding_count > 0 ? k->findings[0].text : "none");
+      if (!found)
+        fail_msg("slip %d: no finding is a %s; the first is: %s", wrong, kinds[wrong],
+                 k->finding_count > 0 ? k->findings[0].text : "none");
     }
     ax_check_report_release(report);
   }

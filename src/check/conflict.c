@@ -1,15 +1,15 @@
 /* Conflicts, without comparing all with all.
 
-   Touches with the same bytes are one *footprint*; bytes that are in the same footprints are one *atom*. Footprints are few (the slots of a
-   buffer, and the buffer), however often they are touched, and however many rows a block has.
+   Touches with the same bytes are one *footprint*; bytes that are in the same footprints are one *atom*. Footprints are few (the
+   slots of a buffer, and the buffer), however often they are touched, and however many rows a block has.
 
        footprints   |------ buffer ------|        allocation, end of scope
                     |- slot 0 -|- slot 1 -|
        atoms            0           1
 
-   Then each atom is followed through the record. "Is needed for" is transitive, as every run that has the one has the other before. So
-   it is enough to look at neighbours: a read and the last write, a write and the reads since, or the write before if there are none.
-   Where these are in order by need, so is every pair. The pairs are as many as touches of atoms.
+   Then each atom is followed through the record. "Is needed for" is transitive, as every run that has the one has the other before.
+   So it is enough to look at neighbours: a read and the last write, a write and the reads since, or the write before if there are
+   none. Where these are in order by need, so is every pair. The pairs are as many as touches of atoms.
 
    Which bytes are alike is found by 128-bit sums over the footprints that are open, as a line is swept over a region. */
 #include "check/conflict.h"

@@ -1,5 +1,5 @@
-/* Which acts of a record must be in order: those of different agents that touch the same bytes, and one of them writes; waits of several
-   agents on one semaphore; a count that is read, and what changes it. */
+/* Which acts of a record must be in order: those of different agents that touch the same bytes, and one of them writes; waits of
+   several agents on one semaphore; a count that is read, and what changes it. */
 #ifndef AX_CHECK_CONFLICT_H
 #define AX_CHECK_CONFLICT_H
 
@@ -21,8 +21,8 @@ typedef struct ax_pair_list {
   uint32_t count, capacity;
 } ax_pair_list;
 
-/* Appends pairs such that, if in each of them the earlier act is needed for the later, that holds for all conflicting pairs. `all`: every
-   conflicting pair of memory. Sorted, each once. */
+/* Appends pairs such that, if in each of them the earlier act is needed for the later, that holds for all conflicting pairs. `all`:
+   every conflicting pair of memory. Sorted, each once. */
 AX_MUST_USE ax_status ax_conflicts_find(const ax_game *game, bool all, ax_pair_list *out);
 
 /* Do they touch the same bytes, and one of them writes? `scope`: where one of those touches begins or ends a scope. */

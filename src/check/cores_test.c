@@ -1,4 +1,5 @@
-/* Cores of one device: scopes that they share, semaphores in each other's scopes, counts that are read, copies of nothing. Each kernel is looked at in all three ways. */
+/* Cores of one device: scopes that they share, semaphores in each other's scopes, counts that are read, copies of nothing. Each
+   kernel is looked at in all three ways. */
 #include "axle/check.h"
 
 #include <string.h>
@@ -13,7 +14,8 @@ enum { X, Y, SLOT, FIRST, SECOND, DONE, REFS };
 static AX_BODY(nothing) {}
 
 static void by_core(ax_function first, ax_function second, const void *context) {
-  ax_if(ax_eq(ax_axis_index("core"), ax_integer(0)), AX_CLOSURE(first, 0, 0, context), AX_CLOSURE(second, 0, 0, context), NULL, NULL);
+  ax_if(ax_eq(ax_axis_index("core"), ax_integer(0)), AX_CLOSURE(first, 0, 0, context), AX_CLOSURE(second, 0, 0, context), NULL,
+        NULL);
 }
 
 static void fill(const ax_value *refs) { ax_ref_store(refs[Y], ax_ref_load(refs[X])); }
@@ -26,8 +28,12 @@ typedef struct kernel {
 
 static AX_BODY(call) {
   const kernel *k = context;
-  const ax_core_mesh mesh = {.core = "core", .mesh = {.count = 1, .axis = {{.name = "core", .size = 3}}}, .threads = k->threads ? "core" : NULL};
-  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 8)}, {.type = ax_semaphore_type(0, NULL)}, {.type = ax_semaphore_type(0, NULL)}, {.type = ax_dma_semaphore_type(0, NULL)}};
+  const ax_core_mesh mesh = {
+      .core = "core", .mesh = {.count = 1, .axis = {{.name = "core", .size = 3}}}, .threads = k->threads ? "core" : NULL};
+  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 8)},
+                                {.type = ax_semaphore_type(0, NULL)},
+                                {.type = ax_semaphore_type(0, NULL)},
+                                {.type = ax_dma_semaphore_type(0, NULL)}};
   const ax_kernel_options options = {.scratch_count = AX_COUNT(scratch), .scratch = scratch};
   ax_mpmd_map(1, &mesh, &AX_FN(k->body, REFS, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 8)), out);
 }
@@ -45,7 +51,8 @@ static void expect(const kernel *k, const char *kind) {
     bool found = kind == NULL;
     for (uint32_t i = 0; i < checked->finding_count; i++) found = found || strcmp(checked->findings[i].kind, kind) == 0;
     if (report->verdict != (kind == NULL ? AX_PROVED : AX_WRONG) || !found)
-      fail_msg("way %d: verdict %d, %s; not %s", way, report->verdict, checked->finding_count > 0 ? checked->findings[0].text : checked->how, kind == NULL ? "proved" : kind);
+      fail_msg("way %d: verdict %d, %s; not %s", way, report->verdict,
+               checked->finding_count > 0 ? checked->findings[0].text : checked->how, kind == NULL ? "proved" : kind);
     ax_check_report_release(report);
   }
 }
@@ -106,7 +113,9 @@ static void test_shared_scopes(void **state) {
 
 /* --- A semaphore in another core's scope, which may not have begun --- */
 
-static void second(ax_function body, const void *context) { ax_if(ax_eq(ax_axis_index("core"), ax_integer(1)), AX_CLOSURE(body, 0, 0, context), AX_FN(nothing, 0, 0), NULL, NULL); }
+static void second(ax_function body, const void *context) {
+  ax_if(ax_eq(ax_axis_index("core"), ax_integer(1)), AX_CLOSURE(body, 0, 0, context), AX_FN(nothing, 0, 0), NULL, NULL);
+}
 
 static AX_BODY(signals_second) {
   const ax_value one = ax_integer(1);
@@ -178,14 +187,19 @@ static AX_BODY(lets_go) {
   signal(refs[FIRST]);
   signal(refs[SECOND]);
 }
-static AX_BODY(others) { ax_if(ax_eq(ax_axis_index("core"), ax_integer(1)), AX_CLOSURE(writes_and_lets_go, 0, 0, context), AX_CLOSURE(lets_go, 0, 0, context), NULL, NULL); }
+static AX_BODY(others) {
+  ax_if(ax_eq(ax_axis_index("core"), ax_integer(1)), AX_CLOSURE(writes_and_lets_go, 0, 0, context),
+        AX_CLOSURE(lets_go, 0, 0, context), NULL, NULL);
+}
 static AX_BODY(asking) { by_core(asks, others, in); }
 
-/* A count that is read, and forgotten, says which half each of two copies goes to. The second copy goes to the second half, the first one only if the count was there early. */
+/* A count that is read, and forgotten, says which half each of two copies goes to. The second copy goes to the second half, the
+   first one only if the count was there early. */
 static AX_BODY(chooses) {
   const ax_value *refs = context, zero = ax_integer(0), four = ax_integer(4);
   ax_semaphore_wait(refs[SECOND], in[0]); /* nothing, or the one signal */
-  ax_value there = ax_gt(ax_semaphore_read(refs[FIRST]), zero), low = ax_ref_slice(refs[SLOT], &zero, AX_INTS(4)), high = ax_ref_slice(refs[SLOT], &four, AX_INTS(4));
+  ax_value there = ax_gt(ax_semaphore_read(refs[FIRST]), zero), low = ax_ref_slice(refs[SLOT], &zero, AX_INTS(4)),
+           high = ax_ref_slice(refs[SLOT], &four, AX_INTS(4));
   ax_value from = ax_ref_slice(refs[X], &zero, AX_INTS(4)), not_there = ax_not(there);
   ax_copy_start(from, low, &(ax_copy_options){.received = &refs[DONE], .predicate = &not_there});
   ax_copy_start(from, high, &(ax_copy_options){.received = &refs[DONE], .predicate = &there});
@@ -215,7 +229,9 @@ static AX_BODY(copies_nothing) {
   ax_copy(in[0], ax_ref_slice(refs[Y], &zero, AX_INTS(0)));
   fill(refs);
 }
-static AX_BODY(in_scope) { ax_run_scoped(1, &(ax_scratch){.type = AX_VMEM(AX_F32, 0)}, NULL, AX_CLOSURE(copies_nothing, 1, 0, context), NULL); }
+static AX_BODY(in_scope) {
+  ax_run_scoped(1, &(ax_scratch){.type = AX_VMEM(AX_F32, 0)}, NULL, AX_CLOSURE(copies_nothing, 1, 0, context), NULL);
+}
 static AX_BODY(of_nothing) { by_core(in_scope, nothing, in); }
 
 static void test_nothing(void **state) {
@@ -258,6 +274,7 @@ static void test_lines(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_shared_scopes), cmocka_unit_test(test_semaphores_in_scopes), cmocka_unit_test(test_counts), cmocka_unit_test(test_nothing), cmocka_unit_test(test_lines)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_shared_scopes), cmocka_unit_test(test_semaphores_in_scopes),
+                                     cmocka_unit_test(test_counts), cmocka_unit_test(test_nothing), cmocka_unit_test(test_lines)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

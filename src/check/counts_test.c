@@ -1,14 +1,17 @@
-/* Kernels at random that read counts: what ax_check says is what a search of this test's own says, which knows docs/kernels.md alone and leaves nothing out.
+/* Kernels at random that read counts: what ax_check says is what a search of this test's own says, which knows docs/kernels.md
+   alone and leaves nothing out.
 
-   Cores, on devices of their own or threads of one, do acts one after the other: store and load cells of one memory a device, signal, wait, read counts, go on
-   when a count is there, arrive at barriers and wait for their phases, copy cells. The search has two parts.
+   Cores, on devices of their own or threads of one, do acts one after the other: store and load cells of one memory a device,
+   signal, wait, read counts, go on when a count is there, arrive at barriers and wait for their phases, copy cells. The search has
+   two parts.
 
-     first   every state that acts in any order come to. A signal to another device is on its way until it comes. Noted: who comes to an end with which
-             acts, as a count that is read decides on some
-     second  for each of these, the same acts in all orders, where reads may be ahead of all else: a read orders nothing
+     first   every state that acts in any order come to. A signal to another device is on its way until it comes. Noted: who comes
+   to an end with which acts, as a count that is read decides on some second  for each of these, the same acts in all orders, where
+   reads may be ahead of all else: a read orders nothing
 
-   Wrong is in either: two acts that touch a cell, one writing, that can both be done; a deadlock; a phase that is complete before it was waited for; a
-   copy under way when all are through; a state that no end can be come to from, as cores read a count again and again. And at the end: a count, a phase that is half done, a second result. */
+   Wrong is in either: two acts that touch a cell, one writing, that can both be done; a deadlock; a phase that is complete before
+   it was waited for; a copy under way when all are through; a state that no end can be come to from, as cores read a count again
+   and again. And at the end: a count, a phase that is half done, a second result. */
 #include "axle/check.h"
 
 #include <stdio.h>
@@ -291,7 +294,8 @@ typedef struct state { /* compared byte by byte: no gaps that are not 0 */
   uint8_t flying[most_cores][semaphores][2]; /* signals on their way: of 1, of 2 */
   uint8_t given[most_cores][most_acts];      /* what reads gave */
   uint8_t at[most_cores], asked[most_cores], waited[most_cores], ended[most_cores], stage[most_copies];
-} state; /* at: counts READ and SPIN too; asked: 1: its count was read, and was not 0; stage: 0 not started, 1 reads, 2 writes, 3 signals, 4 through */
+} state; /* at: counts READ and SPIN too; asked: 1: its count was read, and was not 0; stage: 0 not started, 1 reads, 2 writes, 3
+            signals, 4 through */
 
 typedef struct search {
   const plan *plan;
@@ -361,7 +365,8 @@ static bool is_read(const state *s, uint32_t c, const act *a) {
   return a->kind == READ || a->kind == SPIN || (a->counted && s->asked[c] == 0);
 }
 
-/* In the second part a read may be ahead of what is there, and never behind: other cores' waits that are still to come it may have seen. */
+/* In the second part a read may be ahead of what is there, and never behind: other cores' waits that are still to come it may have
+   seen. */
 static bool may_give(const search *x, const state *s, uint32_t c, const act *a) {
   const uint32_t d = device_of(x->plan, c), semaphore = a->counted ? a->asked : a->object;
   int32_t there = s->count[d][semaphore];
@@ -391,7 +396,8 @@ static bool core_can(const search *x, const state *s, uint32_t c) {
   }
 }
 
-/* One step of a core: a read, an act, or its end. In the second part acts that were not done are left out with the read before them. */
+/* One step of a core: a read, an act, or its end. In the second part acts that were not done are left out with the read before
+   them. */
 static state core_step(const search *x, const state *from, uint32_t c) {
   state s = *from;
   const act *a = next_of(x, &s, c);
@@ -588,7 +594,8 @@ static void run_search(search *x) {
   if (x->wrong == NULL && !x->over && !x->orders && goes_round(x)) x->wrong = "for ever";
 }
 
-/* What is wrong, or NULL. *over: there is too much. *reordered: only in another order of a run's acts. *results: of runs that end, two at most. */
+/* What is wrong, or NULL. *over: there is too much. *reordered: only in another order of a run's acts. *results: of runs that end,
+   two at most. */
 static const char *searched(const plan *p, bool *over, bool *reordered) {
   static search x;
   if (x.states == NULL) {

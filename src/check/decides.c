@@ -1,6 +1,7 @@
-/* Sets of inputs flow along values: a result may follow from all of an equation's operands. In kernels memory holds a set as well: what has been stored in it from
-   anywhere. Sets only grow, so steps are gone through in any order until none does. What flows into an index, a coordinate, an amount, a predicate, a mask or a
-   branch decides. It is an upper bound: a value that is multiplied by 0 counts. */
+/* Sets of inputs flow along values: a result may follow from all of an equation's operands. In kernels memory holds a set as well:
+   what has been stored in it from anywhere. Sets only grow, so steps are gone through in any order until none does. What flows into
+   an index, a coordinate, an amount, a predicate, a mask or a branch decides. It is an upper bound: a value that is multiplied by 0
+   counts. */
 #include "check/decides.h"
 
 #include <string.h>
@@ -33,7 +34,7 @@ typedef struct flow {
   uint32_t *roots;    /* likewise: the memory that a ref is of; AX_NONE: not known, or no ref */
   uint64_t *contents; /* by root: refs of the kernel, then slots of refs that scopes make */
   uint64_t *decides;
-  const ax_code *code; /* that is gone through, and where its slots begin */
+  const ax_core_code *code; /* that is gone through, and where its slots begin */
   uint32_t first;
   bool grown;
 } flow;
@@ -54,12 +55,12 @@ static void move(flow *f, uint32_t from, uint32_t to) {
   f->grown = true;
 }
 
-static void decide(flow *f, const ax_code_step *step, uint32_t first) {
+static void decide(flow *f, const ax_core_code_step *step, uint32_t first) {
   for (uint32_t k = first; k < step->in_count; k++)
     if (is_value(f, step->in[k])) join(f, f->decides, slot_of(f, step->in[k]));
 }
 
-static void follow_act(flow *f, const ax_code_step *step) {
+static void follow_act(flow *f, const ax_core_code_step *step) {
   const ax_prim *prim = step->eqn->prim;
   const bool load = prim == &ax_prim_ref_load,
              store = prim == &ax_prim_ref_store || prim == &ax_prim_ref_swap || prim == &ax_prim_ref_add;
@@ -73,7 +74,7 @@ static void follow_act(flow *f, const ax_code_step *step) {
   if (to != NULL) join(f, to, content);
 }
 
-static void follow_step(flow *f, const ax_code_step *step) {
+static void follow_step(flow *f, const ax_core_code_step *step) {
   switch (step->kind) {
     case AX_STEP_EVAL:
       for (uint32_t i = 0; i < step->in_count; i++)
@@ -117,7 +118,7 @@ static void begin_body(flow *f) {
     if (r < f->machine->operand_count) put(f->contents + (size_t)root * f->width, consts + r);
   }
   for (uint32_t s = 0; s < f->code->step_count; s++) {
-    const ax_code_step *step = &f->code->steps[s];
+    const ax_core_code_step *step = &f->code->steps[s];
     for (uint32_t k = 0; k < step->out_count && step->kind == AX_STEP_OPEN; k++)
       f->roots[f->first + step->out[k]] = f->machine->ref_count + f->first + step->out[k];
   }

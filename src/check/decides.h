@@ -12,7 +12,8 @@ typedef struct ax_decides { /* of a kernel_call that was come to */
   bool *operands; /* as of ax_decides_of_kernel */
 } ax_decides;
 
-/* inputs: by input of the program; set to true where a kernel's operand that decides follows from it, or whether a kernel is come to. */
+/* inputs: by input of the program; set to true where a kernel's operand that decides follows from it, or whether a kernel is come
+   to. */
 AX_MUST_USE ax_status ax_decides_of_program(const ax_program *program, const ax_decides *kernels, uint32_t kernel_count,
                                             bool *inputs);
 

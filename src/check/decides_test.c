@@ -32,7 +32,8 @@ static AX_BODY(branching) {
 
 typedef struct kernel {
   ax_function body;
-  int place; /* 0: of the function itself; 1: in a loop, with an index of the round before; 2: in a branch that the third input decides on */
+  int place; /* 0: of the function itself; 1: in a loop, with an index of the round before; 2: in a branch that the third input
+                decides on */
 } kernel;
 
 static void call(ax_function body, ax_value index, ax_value data, ax_value *out) {

@@ -1,4 +1,5 @@
-/* Backwards from the ends: what is not met has none before it. States get numbers, so that steps can be listed by where they lead. */
+/* Backwards from the ends: what is not met has none before it. States get numbers, so that steps can be listed by where they
+   lead. */
 #include "check/ends.h"
 
 #include <stdlib.h>
@@ -113,10 +114,10 @@ static uint32_t spread_from(graph *g, uint32_t start) {
   return g->queue[spread(g, g->after, g->first_after, 1) - 1];
 }
 
-static ax_status add_way(const graph *g, uint32_t from, uint32_t to, ax_schedule *schedule) {
+static ax_status add_way(const graph *g, uint32_t from, uint32_t to, ax_interleaving *schedule) {
   const uint32_t begin = schedule->count;
   for (uint32_t at = to; at != from; at = number_of(g, g->e->steps[g->came[at]].from))
-    AX_TRY(ax_schedule_add(schedule, g->e->steps[g->came[at]].agent));
+    AX_TRY(ax_interleaving_add(schedule, g->e->steps[g->came[at]].agent));
   for (uint32_t i = begin, k = schedule->count; i + 1 < k; i++, k--) {
     const uint32_t agent = schedule->agents[i];
     schedule->agents[i] = schedule->agents[k - 1];
@@ -126,7 +127,7 @@ static ax_status add_way(const graph *g, uint32_t from, uint32_t to, ax_schedule
 }
 
 /* As far as others go: to where agents only go round. */
-static ax_status find(graph *g, uint64_t first, bool *found, ax_schedule *schedule) {
+static ax_status find(graph *g, uint64_t first, bool *found, ax_interleaving *schedule) {
   uint32_t ends = 0;
   for (uint32_t k = 0; k < g->e->end_count; k++) {
     const uint32_t state = number_of(g, g->e->ends[k]);
@@ -145,7 +146,7 @@ static ax_status find(graph *g, uint64_t first, bool *found, ax_schedule *schedu
   return add_way(g, state, last, schedule);
 }
 
-ax_status ax_ends_missing(ax_ends *e, uint64_t first, bool *found, ax_schedule *schedule) {
+ax_status ax_ends_missing(ax_ends *e, uint64_t first, bool *found, ax_interleaving *schedule) {
   graph g = {.e = e};
   *found = false;
   ax_status status = build(&g, first);

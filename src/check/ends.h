@@ -18,8 +18,9 @@ typedef struct ax_ends {
 AX_MUST_USE ax_status ax_ends_add_step(ax_ends *ends, uint64_t from, uint64_t to, uint32_t agent);
 AX_MUST_USE ax_status ax_ends_add(ax_ends *ends, uint64_t state);
 void ax_ends_clear(ax_ends *ends);
-/* *found: there are states that no end can be come to from; the schedule leads from `first` among them. All steps from a state that was met are to have been added. */
-AX_MUST_USE ax_status ax_ends_missing(ax_ends *ends, uint64_t first, bool *found, ax_schedule *schedule);
+/* *found: there are states that no end can be come to from; the schedule leads from `first` among them. All steps from a state that
+   was met are to have been added. */
+AX_MUST_USE ax_status ax_ends_missing(ax_ends *ends, uint64_t first, bool *found, ax_interleaving *schedule);
 void ax_ends_deinit(ax_ends *ends);
 
 #endif

@@ -1,42 +1,45 @@
 /* States, gone through depth first.
 
-   AX_EXPLORE_ALL takes every step that can be done, from every state. What is wrong shows at some state: nobody can go on; two acts that
-   conflict are next and can both be done; an agent is about to wait for a phase, and the one after it is complete.
+   AX_EXPLORE_ALL takes every step that can be done, from every state. What is wrong shows at some state: nobody can go on; two acts
+   that conflict are next and can both be done; an agent is about to wait for a phase, and the one after it is complete.
 
-   AX_EXPLORE_REDUCED does acts at once, alone, that commute with all that others can ever do before them. Nobody knows the future, so
-   that is *assumed*, and the search looks for what speaks against it; what it finds is no longer assumed, and it begins again. Assumed is
+   AX_EXPLORE_REDUCED does acts at once, alone, that commute with all that others can ever do before them. Nobody knows the future,
+   so that is *assumed*, and the search looks for what speaks against it; what it finds is no longer assumed, and it begins again.
+   Assumed is
 
      of a semaphore   that one agent waits on it, and nobody reads its count
-     of bytes         that no two agents may touch them at the same time, one of them writing; of a whole region, that only one touches it
+     of bytes         that no two agents may touch them at the same time, one of them writing; of a whole region, that only one
+   touches it
 
-   Acts about what is not assumed are *contended*. From a state the search takes one step, of an agent whose next act can be done and is
-   not contended; where there is none, every step that can be done. Besides, where that step touches what others touch as well, or is
-   a wait for a phase, or a copy's, the search goes the other way too: this agent is *held* there, and all others go on, for as long as they
-   can (the same search, of the system without this agent). Somebody may come to an act that conflicts with the one that is held.
+   Acts about what is not assumed are *contended*. From a state the search takes one step, of an agent whose next act can be done
+   and is not contended; where there is none, every step that can be done. Besides, where that step touches what others touch as
+   well, or is a wait for a phase, or a copy's, the search goes the other way too: this agent is *held* there, and all others go on,
+   for as long as they can (the same search, of the system without this agent). Somebody may come to an act that conflicts with the
+   one that is held.
 
-   Nothing is missed. Call a state *bad* if it speaks against an assumption, shows a race or misuse, or is final. Suppose there is one; take
-   a shortest run r to a bad state, so that before its end all assumptions hold, and follow the search from the first state. Where it takes
-   one step g, of agent a:
+   Nothing is missed. Call a state *bad* if it speaks against an assumption, shows a race or misuse, or is final. Suppose there is
+   one; take a shortest run r to a bad state, so that before its end all assumptions hold, and follow the search from the first
+   state. Where it takes one step g, of agent a:
 
-     a moves in r       its first step in r is g. What comes before that in r commutes with g: it is not bad, so no conflict. So r goes
-                        to the same state with g in front, and the rest is shorter
-     a does not move    g commutes with all of r: if a is not one of those that make the state bad, r leads from the state after g to one
-                        that is bad for the same reason, and the system has fewer steps to go. If it is, g is what makes the state bad
-                        together with an act f of another agent: then a is held, and the search without a follows r, in the same way, to
-                        where f is next
+     a moves in r       its first step in r is g. What comes before that in r commutes with g: it is not bad, so no conflict. So r
+   goes to the same state with g in front, and the rest is shorter a does not move    g commutes with all of r: if a is not one of
+   those that make the state bad, r leads from the state after g to one that is bad for the same reason, and the system has fewer
+   steps to go. If it is, g is what makes the state bad together with an act f of another agent: then a is held, and the search
+   without a follows r, in the same way, to where f is next
 
-   Where the search takes every step, it takes r's first one as well. Runs are finite, so it comes to the bad state. Once nothing speaks
-   against what is assumed, every final state, deadlock, race and misuse has been found, with every result. (A final state is bad by what
-   holds of all agents; but there all have moved in r that can.)
+   Where the search takes every step, it takes r's first one as well. Runs are finite, so it comes to the bad state. Once nothing
+   speaks against what is assumed, every final state, deadlock, race and misuse has been found, with every result. (A final state is
+   bad by what holds of all agents; but there all have moved in r that can.)
 
-   Where counts are read, three things are added. States that differ in the acts that led to them are two (history.c), so that every complete run is met, up to
-   the order of its acts; orders.c looks at these in other orders. And states that no end can be come to from are looked for (ends.c).
+   Where counts are read, three things are added. States that differ in the acts that led to them are two (history.c), so that every
+   complete run is met, up to the order of its acts; orders.c looks at these in other orders. And states that no end can be come to
+   from are looked for (ends.c).
 
    A system has one result, or there is a finding: runs that end well and leave other results are told, unless acts race anyway.
 
-   States may be joined by hash, because what the search does at a state follows from the state, who is held, and the assumptions. Where
-   runs go in circles (a count that is read again and again), one agent could keep all others from going on: if the one step leads to a
-   state on the way, every step is taken. */
+   States may be joined by hash, because what the search does at a state follows from the state, who is held, and the assumptions.
+   Where runs go in circles (a count that is read again and again), one agent could keep all others from going on: if the one step
+   leads to a state on the way, every step is taken. */
 #include "check/explore.h"
 
 #include <stdlib.h>
@@ -91,7 +94,7 @@ typedef struct explorer {
   const ax_system *s;
   const ax_explore_options *options;
   ax_exploration *out;
-  ax_known known;
+  ax_known_states known;
   node *nodes;
   uint32_t depth, node_capacity;
   choice *choices;
@@ -107,15 +110,15 @@ typedef struct explorer {
   uint32_t region_count, region_capacity;
   contended_bytes *bytes;
   uint32_t byte_count, byte_capacity;
-  ax_known told; /* findings, by what they are */
+  ax_known_states told; /* findings, by what they are */
   uint32_t deadlocks;
   size_t way_bytes; /* of states on the way */
   double begin;
   ax_history *history; /* by agent, as `done` */
   bool reads;        /* counts are read: histories tell states apart */
-  ax_known runs;     /* complete runs, by their histories */
+  ax_known_states runs;     /* complete runs, by their histories */
   ax_orders orders;  /* what these come to in other orders */
-  ax_schedule other; /* to a second result */
+  ax_interleaving other; /* to a second result */
   ax_ends ends;      /* where counts are read: of this pass */
   uint64_t first;    /* the first state's hash */
   bool refuted, again, stopped; /* again: refuted, and an exhaustive search has to begin again as well */
@@ -124,9 +127,9 @@ typedef struct explorer {
 /* --- Findings --- */
 
 /* The steps to the present state. */
-static ax_status way_to(const explorer *e, ax_schedule *out) {
+static ax_status way_to(const explorer *e, ax_interleaving *out) {
   for (uint32_t d = 1; d < e->depth; d++)
-    if (e->nodes[d].came != AX_NONE) AX_TRY(ax_schedule_add(out, e->nodes[d].came));
+    if (e->nodes[d].came != AX_NONE) AX_TRY(ax_interleaving_add(out, e->nodes[d].came));
   return AX_OK;
 }
 
@@ -137,7 +140,7 @@ static ax_status tell(explorer *e, ax_act_finding finding, uint32_t last, bool *
   word = ax_hash_word(word, (uint64_t)finding.other << 32 | finding.other_position);
   key[0] = ax_next_random(&word);
   key[1] = ax_next_random(&word);
-  AX_TRY(ax_known_add(&e->told, key, &slot, is_new));
+  AX_TRY(ax_known_states_add(&e->told, key, &slot, is_new));
   e->out->kinds |= 1u << finding.kind;
   if (!*is_new || e->out->findings.count >= most_told) return AX_OK;
   if (finding.kind == AX_FINDING_DEADLOCK) {
@@ -145,9 +148,9 @@ static ax_status tell(explorer *e, ax_act_finding finding, uint32_t last, bool *
     finding.object = AX_NONE;
   }
   ax_status status = way_to(e, &finding.schedule);
-  if (last != AX_NONE && status == AX_OK) status = ax_schedule_add(&finding.schedule, last);
+  if (last != AX_NONE && status == AX_OK) status = ax_interleaving_add(&finding.schedule, last);
   if (status == AX_OK) return ax_act_findings_add(&e->out->findings, finding);
-  ax_schedule_deinit(&finding.schedule);
+  ax_interleaving_deinit(&finding.schedule);
   return status;
 }
 
@@ -207,7 +210,8 @@ static void note_use(explorer *e, const next_act *n) {
     if (use->waiter == AX_NONE) use->waiter = n->agent;
     if (use->waiter != n->agent && !use->several) use->several = e->refuted = true;
   }
-  if ((act->kind == AX_ACT_READ || act->kind == AX_ACT_SEEN) && !e->semaphores[act->object].read) e->semaphores[act->object].read = e->refuted = true;
+  if ((act->kind == AX_ACT_READ || act->kind == AX_ACT_SEEN) && !e->semaphores[act->object].read)
+    e->semaphores[act->object].read = e->refuted = true;
   if (act->kind == AX_ACT_READ && !e->reads) e->reads = e->again = e->refuted = true;
   for (uint32_t t = act->touch_first; t < act->touch_first + act->touch_count; t++) {
     region_use *use = &e->regions[e->pool.touches[t].region];
@@ -339,22 +343,23 @@ static ax_status add_outcome(explorer *e, uint64_t outcome) {
   return AX_OK;
 }
 
-/* Nobody can go on, and all are through: the same acts in other orders, which reads of counts do not forbid. A run with other findings is wrong as it is. */
+/* Nobody can go on, and all are through: the same acts in other orders, which reads of counts do not forbid. A run with other
+   findings is wrong as it is. */
 static ax_status look_at_orders(explorer *e) {
   uint64_t word = AX_HASH_SEED, key[2], slot;
   bool is_new;
   if (!e->reads || e->out->kinds != 0) return AX_OK;
   for (uint32_t a = 0; a < e->done_count; a++) word = ax_hash_word(word, ax_history_hash(&e->history[a]));
   key[0] = ax_next_random(&word), key[1] = ax_next_random(&word);
-  AX_TRY(ax_known_add(&e->runs, key, &slot, &is_new));
+  AX_TRY(ax_known_states_add(&e->runs, key, &slot, &is_new));
   if (!is_new) return AX_OK;
-  ax_schedule schedule = {0};
+  ax_interleaving schedule = {0};
   ax_act_record record = {0};
   ax_status status = way_to(e, &schedule);
   if (status == AX_OK) status = ax_system_record(e->s, &schedule, false, 0, &record);
   if (status == AX_OK) status = ax_orders_add(&e->orders, &record, e->options->most_states);
   ax_act_record_deinit(&record);
-  ax_schedule_deinit(&schedule);
+  ax_interleaving_deinit(&schedule);
   return status;
 }
 
@@ -456,7 +461,8 @@ static void hash_histories(const explorer *e, uint64_t hash[2]) {
   }
 }
 
-/* Puts a state on the way, if it is new; the state is the explorer's from now on. after: the history of `came` from now on. *on_way: it is known, and on the way. */
+/* Puts a state on the way, if it is new; the state is the explorer's from now on. after: the history of `came` from now on.
+   *on_way: it is known, and on the way. */
 static ax_status enter(explorer *e, void *state, uint32_t held, uint32_t came, const ax_history *after, bool *on_way) {
   const ax_system *s = e->s;
   node n = {.state = state, .held = held, .came = came, .before = came != AX_NONE ? e->history[came] : (ax_history){0}};
@@ -470,10 +476,10 @@ static ax_status enter(explorer *e, void *state, uint32_t held, uint32_t came, c
   bool step = e->reads && held == AX_NONE && came != AX_NONE;
   if (held != AX_NONE) n.hash[0] = ax_hash_word(n.hash[0], held + 1), n.hash[1] ^= (held + 1) * 0x9e3779b97f4a7c15ull;
   ax_status status = step ? ax_ends_add_step(&e->ends, e->nodes[e->depth - 1].hash[0], n.hash[0], came) : AX_OK;
-  if (status == AX_OK) status = ax_known_add(&e->known, n.hash, &slot, &is_new);
+  if (status == AX_OK) status = ax_known_states_add(&e->known, n.hash, &slot, &is_new);
   if (status == AX_OK && is_new) status = ax_grow(&e->nodes, sizeof e->nodes[0], e->depth, 1, &e->node_capacity);
   if (status != AX_OK || !is_new) {
-    if (status == AX_OK) *on_way = ax_known_on_way(&e->known, slot);
+    if (status == AX_OK) *on_way = ax_known_states_on_way(&e->known, slot);
     if (came != AX_NONE) e->history[came] = n.before;
     s->release(s->context, state);
     return status;
@@ -491,7 +497,7 @@ static ax_status enter(explorer *e, void *state, uint32_t held, uint32_t came, c
 
 static void leave(explorer *e) {
   node *n = &e->nodes[--e->depth];
-  ax_known_leave(&e->known, n->hash);
+  ax_known_states_leave(&e->known, n->hash);
   if (n->came != AX_NONE) e->done[n->came]--, e->history[n->came] = n->before;
   e->way_bytes -= n->bytes;
   e->s->release(e->s->context, n->state);
@@ -513,7 +519,9 @@ static ax_status advance(explorer *e) {
   bool enabled;
   ax_status status = s->peek(s->context, state, c.agent, &act, &enabled);
   ax_history after = {0};
-  if (status == AX_OK) after = ax_history_add(&e->history[c.agent], &act, s->touches, act.kind == AX_ACT_READ ? s->semaphore(s->context, state, act.object) : 0);
+  if (status == AX_OK)
+    after = ax_history_add(&e->history[c.agent], &act, s->touches,
+                           act.kind == AX_ACT_READ ? s->semaphore(s->context, state, act.object) : 0);
   if (status == AX_OK) status = s->step(s->context, state, c.agent, &fault);
   e->out->transitions++;
   if (status == AX_OK && fault.kind != AX_FINDING_NONE) {
@@ -543,7 +551,7 @@ static bool is_at_limit(explorer *e) {
 static ax_status go_through(explorer *e) {
   void *state;
   bool on_way;
-  ax_known_clear(&e->known);
+  ax_known_states_clear(&e->known);
   ax_ends_clear(&e->ends);
   e->refuted = e->again = false;
   e->out->passes++;
@@ -572,7 +580,7 @@ static ax_status tell_endless(explorer *e) {
     e->out->kinds |= 1u << AX_FINDING_DEADLOCK;
     return ax_act_findings_add(&e->out->findings, finding);
   }
-  ax_schedule_deinit(&finding.schedule);
+  ax_interleaving_deinit(&finding.schedule);
   return status;
 }
 
@@ -583,7 +591,7 @@ static ax_status tell_results(explorer *e) {
   ax_act_finding finding = ax_act_finding_of(AX_FINDING_RESULTS);
   finding.amount = e->out->outcome_count;
   finding.schedule = e->other;
-  e->other = (ax_schedule){0};
+  e->other = (ax_interleaving){0};
   e->out->kinds |= 1u << AX_FINDING_RESULTS;
   return ax_act_findings_add(&e->out->findings, finding);
 }
@@ -615,12 +623,12 @@ ax_status ax_explore(const ax_system *system, const ax_explore_options *options,
   if (status == AX_OK) status = explain_all(&e);
   if (status == AX_OK) status = tell_orders(&e);
   ax_races_sort(&out->races);
-  ax_known_deinit(&e.known);
-  ax_known_deinit(&e.told);
-  ax_known_deinit(&e.runs);
+  ax_known_states_deinit(&e.known);
+  ax_known_states_deinit(&e.told);
+  ax_known_states_deinit(&e.runs);
   ax_ends_deinit(&e.ends);
   ax_orders_deinit(&e.orders);
-  ax_schedule_deinit(&e.other);
+  ax_interleaving_deinit(&e.other);
   void *memory[] = {e.nodes, e.choices, e.done, e.history, e.acts, e.semaphores, e.regions, e.bytes};
   for (uint32_t k = 0; k < AX_COUNT(memory); k++) ax_free(memory[k]);
   ax_touches_deinit(&e.pool);

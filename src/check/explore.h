@@ -29,18 +29,20 @@ typedef struct ax_system {
   size_t (*bytes)(void *context, const void *state);                          /* of memory that a state takes */
 } ax_system;
 
-/* Runs the system: by the schedule first (NULL: none), then, if it is to finish, agents in turn, until none can go on or, as they read counts,
-   they go round in circles. The record is filled in; its strings are the system's. AX_INVALID_ARGUMENT: an agent of the schedule cannot go on, or the run has no end within `most_steps` (0: 2^24). */
-AX_MUST_USE ax_status ax_system_record(const ax_system *system, const ax_schedule *schedule, bool finish, uint64_t most_steps,
+/* Runs the system: by the schedule first (NULL: none), then, if it is to finish, agents in turn, until none can go on or, as they
+   read counts, they go round in circles. The record is filled in; its strings are the system's. AX_INVALID_ARGUMENT: an agent of
+   the schedule cannot go on, or the run has no end within `most_steps` (0: 2^24). */
+AX_MUST_USE ax_status ax_system_record(const ax_system *system, const ax_interleaving *schedule, bool finish, uint64_t most_steps,
                                        ax_act_record *out);
 
-/* How many steps of the schedule can be gone: all, or up to an agent that cannot go on. After a race a run may differ from the one that a schedule was made
-   of: an agent reads what nobody has set, and stops there. */
-AX_MUST_USE ax_status ax_system_follow(const ax_system *system, const ax_schedule *schedule, uint32_t *count);
+/* How many steps of the schedule can be gone: all, or up to an agent that cannot go on. After a race a run may differ from the one
+   that a schedule was made of: an agent reads what nobody has set, and stops there. */
+AX_MUST_USE ax_status ax_system_follow(const ax_system *system, const ax_interleaving *schedule, uint32_t *count);
 
 typedef enum ax_explore_mode {
-  AX_EXPLORE_ALL, /* every interleaving; each state once */
-  AX_EXPLORE_REDUCED /* acts that commute with all that others can do are done at once, in one order: explore.c says why nothing is missed */
+  AX_EXPLORE_ALL,    /* every interleaving; each state once */
+  AX_EXPLORE_REDUCED /* acts that commute with all that others can do are done at once, in one order: explore.c says why nothing is
+                        missed */
 } ax_explore_mode;
 
 typedef struct ax_explore_options {

@@ -7,13 +7,13 @@
 
 /* --- Schedules --- */
 
-ax_status ax_schedule_add(ax_schedule *schedule, uint32_t agent) {
+ax_status ax_interleaving_add(ax_interleaving *schedule, uint32_t agent) {
   AX_TRY(ax_grow(&schedule->agents, sizeof schedule->agents[0], schedule->count, 1, &schedule->capacity));
   schedule->agents[schedule->count++] = agent;
   return AX_OK;
 }
 
-ax_status ax_schedule_print(const ax_schedule *schedule, char **out) {
+ax_status ax_interleaving_print(const ax_interleaving *schedule, char **out) {
   ax_text text = {0};
   for (uint32_t i = 0; i < schedule->count;) {
     uint32_t end = i + 1;
@@ -44,7 +44,7 @@ static bool number(const char **at, uint32_t *out) {
 
 enum { longest_schedule = 1 << 24 }; /* as long as a run may be */
 
-ax_status ax_schedule_parse(const char *text, ax_schedule *out) {
+ax_status ax_interleaving_parse(const char *text, ax_interleaving *out) {
   const char *at = text;
   while (true) {
     while (isspace((unsigned char)*at)) at++;
@@ -57,13 +57,13 @@ ax_status ax_schedule_parse(const char *text, ax_schedule *out) {
     }
     if (*at != 0 && !isspace((unsigned char)*at)) return wrong(text, at, "expected a space");
     if (times > longest_schedule - out->count) return wrong(text, at, "more steps than a schedule may have");
-    while (times-- > 0) AX_TRY(ax_schedule_add(out, agent));
+    while (times-- > 0) AX_TRY(ax_interleaving_add(out, agent));
   }
 }
 
-void ax_schedule_deinit(ax_schedule *schedule) {
+void ax_interleaving_deinit(ax_interleaving *schedule) {
   ax_free(schedule->agents);
-  *schedule = (ax_schedule){0};
+  *schedule = (ax_interleaving){0};
 }
 
 /* --- Lists --- */
@@ -78,7 +78,7 @@ ax_act_run ax_act_record_run(const ax_act_record *r) {
 }
 
 static void deinit_finding(ax_act_finding *finding) {
-  ax_schedule_deinit(&finding->schedule);
+  ax_interleaving_deinit(&finding->schedule);
   ax_free(finding->text);
 }
 
@@ -303,7 +303,8 @@ static void explain_deadlock(const ax_act_finding *f, const ax_act_run *run, ax_
   bool all = waiting == 0;
   if (all) waiting = run->pending_count;
   if (f->endless)
-    ax_text_add(text, "deadlock: some agents go on for ever, as the count that they read never changes any more, and no end is come to");
+    ax_text_add(text,
+                "deadlock: some agents go on for ever, as the count that they read never changes any more, and no end is come to");
   else
     ax_text_add(text, "deadlock: %u of %u agents wait for what never comes", waiting, run->objects->agent_count);
   for (uint32_t k = 0; k < run->pending_count && told < few; k++)
@@ -422,7 +423,10 @@ ax_status ax_act_finding_explain(ax_act_finding *f, const ax_act_run *run) {
   else if (f->kind == AX_FINDING_BARRIER)
     explain_barrier(f, run, &text);
   else if (f->kind == AX_FINDING_RESULTS)
-    ax_text_add(&text, "several results: %lld are possible, though no acts race: they follow from who comes first; this schedule gives the second of them that was met", (long long)f->amount);
+    ax_text_add(
+        &text,
+        "several results: %lld are possible, though no acts race: they follow from who comes first; this schedule gives the second of them that was met",
+        (long long)f->amount);
   else if (f->kind == AX_FINDING_COPY_NOT_AWAITED) {
     ax_text_add(&text, "copy not awaited: all cores are through, and %s is still under way", run->objects->agents[f->agent].name);
     const ax_act_step *step = pending_of(run, f->agent);

@@ -5,16 +5,16 @@
 #include "kernel/machine/act.h"
 
 /* Which agent goes on, one a step. Zero-initialise to start. */
-typedef struct ax_schedule {
+typedef struct ax_interleaving {
   uint32_t *agents;
   uint32_t count, capacity;
-} ax_schedule;
-AX_MUST_USE ax_status ax_schedule_add(ax_schedule *schedule, uint32_t agent);
+} ax_interleaving;
+AX_MUST_USE ax_status ax_interleaving_add(ax_interleaving *schedule, uint32_t agent);
 /* Text: agents by number, in order; `7x3` is three steps of agent 7. *out: owned by the caller, ax_free. */
-AX_MUST_USE ax_status ax_schedule_print(const ax_schedule *schedule, char **out);
-/* What ax_schedule_print has printed. Appends. AX_PARSE_ERROR: the text is none; the message says where. */
-AX_MUST_USE ax_status ax_schedule_parse(const char *text, ax_schedule *out);
-void ax_schedule_deinit(ax_schedule *schedule);
+AX_MUST_USE ax_status ax_interleaving_print(const ax_interleaving *schedule, char **out);
+/* What ax_interleaving_print has printed. Appends. AX_PARSE_ERROR: the text is none; the message says where. */
+AX_MUST_USE ax_status ax_interleaving_parse(const char *text, ax_interleaving *out);
+void ax_interleaving_deinit(ax_interleaving *schedule);
 
 /* A run, or its beginning: what was done, and what each agent that is not through would do next. Borrowed. */
 typedef struct ax_act_run {
@@ -30,12 +30,13 @@ typedef struct ax_act_finding {
   uint32_t agent, position;       /* who, and with which of its acts, from 0; AX_NONE: nobody */
   uint32_t other, other_position; /* the other of a race */
   uint32_t object;                /* a semaphore or barrier; of faults a region; AX_NONE */
-  int64_t amount; /* of BARRIER: the phase that is complete too early; 0: one is left half done. Of LEAK: the count. Of RESULTS: how many */
+  int64_t amount; /* of BARRIER: the phase that is complete too early; 0: one is left half done. Of LEAK: the count. Of RESULTS: how
+                     many */
   bool certain;   /* the schedule leads there also if others of the findings are races */
   bool reordered; /* what it says is of another order of the schedule's acts: one of two acts that race is done on it (orders.c) */
   bool endless;   /* of DEADLOCK: some can go on, but not to an end */
   ax_act_fault fault;
-  ax_schedule schedule; /* from the beginning to where it shows */
+  ax_interleaving schedule; /* from the beginning to where it shows */
   char *text;           /* lines without the last newline; the first says what it is */
 } ax_act_finding;
 

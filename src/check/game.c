@@ -8,7 +8,7 @@
 bool ax_game_enabled(const ax_game *g, uint32_t agent) {
   uint32_t at = g->at[agent];
   if (!g->started[agent] || at >= ax_game_acts(g, agent)) return false;
-  const ax_token *t = ax_game_token(g, agent, at);
+  const ax_game_act *t = ax_game_token(g, agent, at);
   switch (t->kind) {
     case AX_ACT_WAIT:
       return g->count[t->object] >= t->amount && (!t->ordered || g->turns[t->object] == t->turn);
@@ -33,7 +33,7 @@ static void wake(ax_game *g, const ax_lists *lists, uint32_t list, uint32_t but)
 }
 
 static void go_on(ax_game *g, uint32_t agent) {
-  const ax_token *t = ax_game_token(g, agent, g->at[agent]);
+  const ax_game_act *t = ax_game_token(g, agent, g->at[agent]);
   switch (t->kind) {
     case AX_ACT_SIGNAL:
       g->count[t->object] += t->amount;
@@ -83,7 +83,7 @@ void ax_game_undo(ax_game *g, uint32_t trail_count) {
   assert(g->queue_count == 0);
   while (g->trail_count > trail_count) {
     uint32_t agent = g->trail[--g->trail_count];
-    const ax_token *t = ax_game_token(g, agent, --g->at[agent]);
+    const ax_game_act *t = ax_game_token(g, agent, --g->at[agent]);
     if (t->kind == AX_ACT_SIGNAL) g->count[t->object] -= t->amount;
     if (t->kind == AX_ACT_WAIT) g->count[t->object] += t->amount, g->turns[t->object]--;
     if (t->kind == AX_ACT_ARRIVE) g->arrivals[t->object]--;
@@ -162,7 +162,7 @@ static ax_status place_tokens(ax_game *g) {
     const ax_act_step *step = ax_game_step(g, s);
     g->position[s] = g->at[step->agent]++; /* not the state yet: how many are placed */
     g->tokens[g->first[step->agent] + g->position[s]] =
-        (ax_token){.kind = step->act.kind, .object = step->act.object, .amount = step->act.amount, .step = s};
+        (ax_game_act){.kind = step->act.kind, .object = step->act.object, .amount = step->act.amount, .step = s};
     if (step->act.kind != AX_ACT_START || s >= r->step_count) continue;
     uint32_t begun = step->act.object;
     if (g->starter[begun] != AX_NONE || r->objects.agents[begun].initial)
@@ -214,7 +214,7 @@ static void order_waits(ax_game *g) {
     const ax_act_step *step = ax_game_step(g, s);
     if (step->act.kind != AX_ACT_WAIT) continue;
     uint32_t object = step->act.object;
-    ax_token *t = &g->tokens[g->first[step->agent] + g->position[s]];
+    ax_game_act *t = &g->tokens[g->first[step->agent] + g->position[s]];
     t->ordered = g->waiters.first[object + 1] - g->waiters.first[object] > 1;
     t->turn = g->turns[object];
     if (s < r->step_count) g->turns[object]++;

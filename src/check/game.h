@@ -1,21 +1,22 @@
-/* The token game of a record: its acts without data. Each agent does its own acts in order; an act that waits goes on when counts say so.
+/* The token game of a record: its acts without data. Each agent does its own acts in order; an act that waits goes on when counts
+   say so.
 
-   The position of every agent is the whole state: counts follow from it. Waits of several agents on one semaphore are done in the order
-   of the record (prove.c says when that leaves nothing out), so whatever may be done next may also be done after more has been done
-   by others: going on with all that can, until nothing can, comes to the same positions in whatever order. So that may be asked which
-   need an act first: its agent is held in front of it (a limit), and all else goes on. */
+   The position of every agent is the whole state: counts follow from it. Waits of several agents on one semaphore are done in the
+   order of the record (prove.c says when that leaves nothing out), so whatever may be done next may also be done after more has
+   been done by others: going on with all that can, until nothing can, comes to the same positions in whatever order. So that may be
+   asked which need an act first: its agent is held in front of it (a limit), and all else goes on. */
 #ifndef AX_CHECK_GAME_H
 #define AX_CHECK_GAME_H
 
 #include "kernel/machine/act.h"
 
-typedef struct ax_token { /* an act */
+typedef struct ax_game_act { /* an act */
   ax_act_kind kind;
   bool ordered; /* a wait on a semaphore that several agents wait on: after `turn` others */
   uint32_t object;
   int64_t amount;
   uint32_t turn, step; /* step: of the record; from its step_count on: pending */
-} ax_token;
+} ax_game_act;
 
 typedef struct ax_lists { /* list k: item[first[k] .. first[k + 1]) */
   uint32_t *first, *item;
@@ -24,7 +25,7 @@ typedef struct ax_lists { /* list k: item[first[k] .. first[k + 1]) */
 typedef struct ax_game {
   const ax_act_record *record;
   uint32_t agent_count;
-  ax_token *tokens;
+  ax_game_act *tokens;
   uint32_t *first;    /* by agent: its acts are tokens[first[a] .. first[a + 1]), what is pending at the end among them */
   uint32_t *done;     /* by agent: how many of these the record did; the game does no more */
   uint32_t *position; /* by step: the how manieth of its agent */
@@ -58,7 +59,7 @@ void ax_game_run_in_order(ax_game *game);
 void ax_game_undo(ax_game *game, uint32_t trail_count);
 
 static inline uint32_t ax_game_acts(const ax_game *game, uint32_t agent) { return game->first[agent + 1] - game->first[agent]; }
-static inline const ax_token *ax_game_token(const ax_game *game, uint32_t agent, uint32_t position) {
+static inline const ax_game_act *ax_game_token(const ax_game *game, uint32_t agent, uint32_t position) {
   return &game->tokens[game->first[agent] + position];
 }
 static inline const ax_act_step *ax_game_step(const ax_game *game, uint32_t step) {

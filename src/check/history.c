@@ -1,4 +1,5 @@
-/* Reads that give the same again leave a history as it is, so that an agent that reads a count until it is enough has come no further. */
+/* Reads that give the same again leave a history as it is, so that an agent that reads a count until it is enough has come no
+   further. */
 #include "check/history.h"
 
 uint64_t ax_history_hash(const ax_history *h) {

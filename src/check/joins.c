@@ -13,7 +13,7 @@ ax_status ax_joins_init(ax_joins *joins, const ax_game *game) {
   for (uint32_t a = 0; a < agents; a++) joins->first[a + 2] += joins->first[a + 1];
   for (uint32_t a = 0; a < agents; a++) /* first[b + 1] moves from the beginning of b's to their end */
     for (uint32_t p = 0; p < ax_game_acts(game, a); p++) {
-      const ax_token *t = ax_game_token(game, a, p);
+      const ax_game_act *t = ax_game_token(game, a, p);
       if (t->kind == AX_ACT_JOIN) joins->items[joins->first[t->object + 1]++] = (ax_joined){a, p, t->amount};
     }
   return AX_OK;
@@ -26,7 +26,8 @@ void ax_joins_deinit(ax_joins *joins) {
 
 static bool needs(const ax_joins *joins, uint32_t agent, uint32_t position, uint32_t other, uint32_t other_position, int depth);
 
-static bool is_or_needs(const ax_joins *joins, uint32_t agent, uint32_t position, uint32_t other, uint32_t other_position, int depth) {
+static bool is_or_needs(const ax_joins *joins, uint32_t agent, uint32_t position, uint32_t other, uint32_t other_position,
+                        int depth) {
   return agent == other ? position <= other_position : needs(joins, agent, position, other, other_position, depth);
 }
 
@@ -34,7 +35,8 @@ static bool needs(const ax_joins *joins, uint32_t agent, uint32_t position, uint
   const ax_game *g = joins->g;
   uint32_t seen = AX_NONE; /* of each agent the first such wait is the one that matters */
   if (depth == 0) return false;
-  if (g->starter[other] != AX_NONE && is_or_needs(joins, agent, position, g->starter[other], g->start[other], depth - 1)) return true;
+  if (g->starter[other] != AX_NONE && is_or_needs(joins, agent, position, g->starter[other], g->start[other], depth - 1))
+    return true;
   for (uint32_t k = joins->first[agent]; k < joins->first[agent + 1]; k++) {
     const ax_joined *j = &joins->items[k];
     if (j->amount <= (int64_t)position || j->agent == seen) continue;

@@ -1,19 +1,21 @@
-/* Reads of counts order nothing. An agent that reads a count learns that there was a signal; it does not learn that what the signaller did before is
-   done, as after a wait. The count may be ahead of memory, barriers and other semaphores.
+/* Reads of counts order nothing. An agent that reads a count learns that there was a signal; it does not learn that what the
+   signaller did before is done, as after a wait. The count may be ahead of memory, barriers and other semaphores.
 
-   A kernel that reads counts so has more runs than the machine shows. Let r be a complete run of the machine. Its acts are what they are because of
-   what the reads gave. Each order of r's acts is a run too if programs of agents, starts, waits and phases allow it, and no read in it is behind: what is
-   there where it stands is at most what the read gave in r. (Of what is there, what other agents have still to take is left out, as a read may be ahead
-   of their waits, too.) So a read is an act that says `seen`, and
+   A kernel that reads counts so has more runs than the machine shows. Let r be a complete run of the machine. Its acts are what
+   they are because of what the reads gave. Each order of r's acts is a run too if programs of agents, starts, waits and phases
+   allow it, and no read in it is behind: what is there where it stands is at most what the read gave in r. (Of what is there, what
+   other agents have still to take is left out, as a read may be ahead of their waits, too.) So a read is an act that says `seen`,
+   and
 
-     r's acts are a system of agents that each do fixed acts, a script. explore.c goes through its orders. Mostly that is not needed: where reads are
-     taken for acts that do nothing, there are more orders, and prove.c may find that all of these are right.
+     r's acts are a system of agents that each do fixed acts, a script. explore.c goes through its orders. Mostly that is not
+   needed: where reads are taken for acts that do nothing, there are more orders, and prove.c may find that all of these are right.
 
-   Two runs of the machine with the same acts and the same reads, agent by agent, have the same orders: explore.c comes with one of them, and keeps apart
-   states that were come to by others. A count that is read again and again with the same result is one read.
+   Two runs of the machine with the same acts and the same reads, agent by agent, have the same orders: explore.c comes with one of
+   them, and keeps apart states that were come to by others. A count that is read again and again with the same result is one read.
 
-   In the orders of a run data are not computed again. Where no acts race in them, reads of memory give what they gave in r. But where several agents
-   wait on one semaphore, other orders than r's may leave other data: where the scripts' results differ, nothing is proved. */
+   In the orders of a run data are not computed again. Where no acts race in them, reads of memory give what they gave in r. But
+   where several agents wait on one semaphore, other orders than r's may leave other data: where the scripts' results differ,
+   nothing is proved. */
 #include "check/orders.h"
 
 #include <string.h>
@@ -65,7 +67,7 @@ static ax_status take_schedule(const ax_act_record *run, ax_act_finding *finding
     steps = one > other ? one : other;
   }
   finding->schedule.count = 0;
-  for (uint32_t s = 0; s < steps; s++) AX_TRY(ax_schedule_add(&finding->schedule, run->steps[s].agent));
+  for (uint32_t s = 0; s < steps; s++) AX_TRY(ax_interleaving_add(&finding->schedule, run->steps[s].agent));
   return AX_OK;
 }
 
@@ -81,7 +83,7 @@ static ax_status take_finding(ax_orders *orders, const ax_act_record *run, ax_ac
   ax_status status = ax_text_finish(&text, &finding.text);
   if (status == AX_OK) status = take_schedule(run, &finding);
   if (status == AX_OK) return ax_act_findings_add(&orders->findings, finding);
-  ax_schedule_deinit(&finding.schedule);
+  ax_interleaving_deinit(&finding.schedule);
   ax_free(finding.text);
   return status;
 }

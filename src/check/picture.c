@@ -1,7 +1,8 @@
 /* Runs as pictures: time goes down, each agent has a column, each step a row.
 
-   Text and SVG show the same rows and columns, which are chosen first. Of many agents those are shown that the finding is about, then those
-   that are held up, then those that do most. Of a long run the beginning and the end are shown; it is the end that a finding is about. */
+   Text and SVG show the same rows and columns, which are chosen first. Of many agents those are shown that the finding is about,
+   then those that are held up, then those that do most. Of a long run the beginning and the end are shown; it is the end that a
+   finding is about. */
 #include <stdlib.h>
 #include <string.h>
 

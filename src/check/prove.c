@@ -1,43 +1,44 @@
 /* What one run of a kernel tells of all its runs.
 
-   K is a kernel: agents that act, as act.h promises. R is the record of a run of K that went on until nobody could. The game (game.h) has
-   R's acts without data. A *position* says how many acts each agent has done; counts of semaphores and barriers follow from it. Two acts
-   of different agents *conflict* if they touch the same byte and one writes it, if both wait on one semaphore, or if one reads a
-   semaphore's count and the other changes it.
+   K is a kernel: agents that act, as act.h promises. R is the record of a run of K that went on until nobody could. The game
+   (game.h) has R's acts without data. A *position* says how many acts each agent has done; counts of semaphores and barriers follow
+   from it. Two acts of different agents *conflict* if they touch the same byte and one writes it, if both wait on one semaphore, or
+   if one reads a semaphore's count and the other changes it.
 
-   Lemma 1. If agent i's next act can be done at position c, it can be done at every reachable position c' that is nowhere behind c and
-   has i at the same act. For what others do only adds to counts: nobody but i takes from a semaphore that i alone waits on; and where
-   several do, the game has them take in R's order, so that at i's turn it is settled what has been taken. So for any limits that agents
-   may not go beyond, there is one furthest position M(limits): going on with whoever can comes to it in whatever order, and no run
-   under these limits gets any agent further.
+   Lemma 1. If agent i's next act can be done at position c, it can be done at every reachable position c' that is nowhere behind c
+   and has i at the same act. For what others do only adds to counts: nobody but i takes from a semaphore that i alone waits on; and
+   where several do, the game has them take in R's order, so that at i's turn it is settled what has been taken. So for any limits
+   that agents may not go beyond, there is one furthest position M(limits): going on with whoever can comes to it in whatever order,
+   and no run under these limits gets any agent further.
 
-   Say that e, act p of agent i, is *needed* for f, act q of agent j, if f is not done at M(i <= p). This is transitive: every run that
-   has done f has done e before.
+   Say that e, act p of agent i, is *needed* for f, act q of agent j, if f is not done at M(i <= p). This is transitive: every run
+   that has done f has done e before.
 
-   Lemma 2. Let e be before f in R, and not needed for it. Then the game comes to a position where both are next and both can be done:
-   M(i <= p, j <= q). For R comes to a position x with e next and f not yet done, a run that holds i to one y with f next and e not
-   done. Both are under both limits, so M is nowhere behind them: e and f are next there, and by lemma 1 can be done.
+   Lemma 2. Let e be before f in R, and not needed for it. Then the game comes to a position where both are next and both can be
+   done: M(i <= p, j <= q). For R comes to a position x with e next and f not yet done, a run that holds i to one y with f next and
+   e not done. Both are under both limits, so M is nowhere behind them: e and f are next there, and by lemma 1 can be done.
 
    Theorem 1. If in each conflicting pair the act that is earlier in R is needed for the later (and a wait is not even next before
-   those waits on the same semaphore that are earlier in R are done), then each run of K does, agent by agent, R's acts, with the same
-   reads; none ends before R's end; and conflicting acts are never next, and both possible, at the same time.
+   those waits on the same semaphore that are earlier in R are done), then each run of K does, agent by agent, R's acts, with the
+   same reads; none ends before R's end; and conflicting acts are never next, and both possible, at the same time.
 
-     By induction over a run that is a run of the game, with the same reads, so far. Let a be what K does next, of agent i. It follows
-     from what i has done and read, so it is R's. Counts are the game's, so the game can do it too; unless it is a wait out of
-     turn, which is excluded. What does a read of some byte? Let w be the write before it in R. It is needed for a, so it is done. Any
-     other write is earlier in R than w, then it is needed for w and was done before w; or later than a, then a is needed for it and it is
-     not done. So a reads what w wrote, as in R; with counts likewise. Let a run end at c, and not where R does. The first step of R
-     that is not done at c is the next of its agent; what R had done before is done, so by lemma 1 it can be done: the run has not
-     ended. Conflicting acts that are next together, and can both be done, could be done in either order, but one is needed for the other.
+     By induction over a run that is a run of the game, with the same reads, so far. Let a be what K does next, of agent i. It
+   follows from what i has done and read, so it is R's. Counts are the game's, so the game can do it too; unless it is a wait out of
+     turn, which is excluded. What does a read of some byte? Let w be the write before it in R. It is needed for a, so it is done.
+   Any other write is earlier in R than w, then it is needed for w and was done before w; or later than a, then a is needed for it
+   and it is not done. So a reads what w wrote, as in R; with counts likewise. Let a run end at c, and not where R does. The first
+   step of R that is not done at c is the next of its agent; what R had done before is done, so by lemma 1 it can be done: the run
+   has not ended. Conflicting acts that are next together, and can both be done, could be done in either order, but one is needed
+   for the other.
 
-   Theorem 2. If that holds for waits and counts, and not for memory, K has a race: it comes to where two acts conflict and can both be
-   done. For suppose it does not. Then acts that can be done at the same time commute in K, so that all its runs that do not stop early are
-   orders of the same acts with the same reads: R's. Then each run of the game is one of K, by induction: the next act is R's, and
-   counts are the same. So is the run to the position of lemma 2, which has a race.
+   Theorem 2. If that holds for waits and counts, and not for memory, K has a race: it comes to where two acts conflict and can both
+   be done. For suppose it does not. Then acts that can be done at the same time commute in K, so that all its runs that do not stop
+   early are orders of the same acts with the same reads: R's. Then each run of the game is one of K, by induction: the next act is
+   R's, and counts are the same. So is the run to the position of lemma 2, which has a race.
 
-   Reads of counts. In the game a read is never held up, whatever it gave in R: so a count that is read orders nothing, and pairs of acts that only a read puts
-   in order are not needed for one another. If theorem 1 holds, the changes of a count are in order with its reads by waits and starts alone. Then no
-   order of R's acts, as orders.c has them, comes to anything else.
+   Reads of counts. In the game a read is never held up, whatever it gave in R: so a count that is read orders nothing, and pairs of
+   acts that only a read puts in order are not needed for one another. If theorem 1 holds, the changes of a count are in order with
+   its reads by waits and starts alone. Then no order of R's acts, as orders.c has them, comes to anything else.
 
    A race that is found is a race of the game. Its schedule leads K there, if no acts that race are done in another order than in
    R: such findings are `certain`. By theorem 2 there is something to find in K when none is; running the schedule shows what.
@@ -50,14 +51,14 @@
      copy not awaited   a copy is held before the last it does to others, and all cores are through
      use after scope    a copy is held before it touches what several agents have together, and all of these have left that scope
 
-   Where waits or counts are not in order, R tells of R's order only: what is found is so, but nothing is proved. explore.c has the rest; a kernel that is
-   proved so has one result as well.
+   Where waits or counts are not in order, R tells of R's order only: what is found is so, but nothing is proved. explore.c has the
+   rest; a kernel that is proved so has one result as well.
 
-   Cost. Which pairs to look at: conflict.c, as many as touches. Where who starts whom and who waits for whom by name says that an act is
-   needed (joins.c), nobody is held. M(i <= p) is computed going on from M(i <= p'), p' < p, so that all holds of
-   an agent cost as much as one run. There are many copies, but each begins late: a copy is held going on from where its starter stands
-   before it starts it, and afterwards that is undone; it costs what the others do while the copy does nothing. Of agents that a symmetry
-   makes alike, one is held. */
+   Cost. Which pairs to look at: conflict.c, as many as touches. Where who starts whom and who waits for whom by name says that an
+   act is needed (joins.c), nobody is held. M(i <= p) is computed going on from M(i <= p'), p' < p, so that all holds of an agent
+   cost as much as one run. There are many copies, but each begins late: a copy is held going on from where its starter stands
+   before it starts it, and afterwards that is undone; it costs what the others do while the copy does nothing. Of agents that a
+   symmetry makes alike, one is held. */
 #include "check/prove.h"
 
 #include <stdlib.h>
@@ -260,7 +261,7 @@ static bool fails(const prover *p, const check *c) {
   if (c->kind == CHECK_SCOPE) return is_next(g, c->agent, c->position) && all_left(p, c, true);
   if (c->kind == CHECK_COPY) return is_next(g, c->agent, c->position) && cores_through(p);
   if (c->kind == CHECK_BARRIER) {
-    const ax_token *t = ax_game_token(g, c->agent, c->position);
+    const ax_game_act *t = ax_game_token(g, c->agent, c->position);
     return is_next(g, c->agent, c->position) &&
            g->arrivals[t->object] >= (t->amount + 1) * objects_of(p)->barriers[t->object].arrivals;
   }
@@ -285,7 +286,7 @@ static ax_status hold(prover *p, uint32_t agent) {
   ax_game *g = p->g;
   uint32_t at = p->first[agent];
   for (uint32_t position = 0; position < g->done[agent]; position++) {
-    const ax_token *t = ax_game_token(g, agent, position);
+    const ax_game_act *t = ax_game_token(g, agent, position);
     bool checked = at < p->first[agent + 1] && p->checks[at].position == position;
     bool starts = t->kind == AX_ACT_START && p->wanted[t->object];
     if (!checked && !starts) continue;
@@ -330,7 +331,7 @@ static bool reached(const prover *p, const goal *goal) {
   if (goal->c->kind == CHECK_SCOPE) return all_left(p, goal->c, false);
   if (goal->c->kind == CHECK_COPY) return cores_through(p);
   if (goal->c->kind == CHECK_BARRIER) {
-    const ax_token *t = ax_game_token(g, goal->agent, goal->position);
+    const ax_game_act *t = ax_game_token(g, goal->agent, goal->position);
     return g->arrivals[t->object] >= (t->amount + 1) * objects_of(p)->barriers[t->object].arrivals;
   }
   if (!is_next(g, goal->target, goal->target_position)) return false;
@@ -430,13 +431,14 @@ static ax_status tell(prover *p, ax_act_finding finding, uint32_t record_steps) 
     run.step_count = record_steps;
     run.pending_count = 0;
   }
-  for (uint32_t k = 0; k < run.step_count && status == AX_OK; k++) status = ax_schedule_add(&finding.schedule, run.steps[k].agent);
+  for (uint32_t k = 0; k < run.step_count && status == AX_OK; k++)
+    status = ax_interleaving_add(&finding.schedule, run.steps[k].agent);
   if (status == AX_OK) status = ax_act_finding_explain(&finding, &run);
 cleanup:
   ax_free(steps);
   ax_free(pending);
   if (status == AX_OK) return ax_act_findings_add(&p->out->findings, finding);
-  ax_schedule_deinit(&finding.schedule);
+  ax_interleaving_deinit(&finding.schedule);
   ax_free(finding.text);
   return status;
 }
@@ -506,7 +508,7 @@ static ax_status report_failed(prover *p) {
                                                                     : AX_FINDING_BARRIER);
       finding.agent = c->source;
       finding.position = c->position;
-      const ax_token *t = ax_game_token(p->g, c->source, c->position);
+      const ax_game_act *t = ax_game_token(p->g, c->source, c->position);
       if (c->kind == CHECK_SCOPE) finding.object = c->target;
       if (c->kind == CHECK_BARRIER) finding.object = t->object, finding.amount = t->amount + 1;
       status = show_failed(p, c, finding);

@@ -18,8 +18,9 @@ void ax_races_sort(ax_race_list *races);
 
 typedef struct ax_proof_options {
   bool all_races; /* every pair of acts that race; else, where there are any, at least one pair for each byte they are about */
-  /* By agent that is there from the beginning: whose place it takes when all move on by one (a ring turned by one device); agents that
-     are started follow. Holding one of each class is enough then. What is no symmetry of the record is not used. NULL: none. */
+  /* By agent that is there from the beginning: whose place it takes when all move on by one (a ring turned by one device); agents
+     that are started follow. Holding one of each class is enough then. What is no symmetry of the record is not used. NULL:
+     none. */
   const uint32_t *symmetry;
 } ax_proof_options;
 

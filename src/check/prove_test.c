@@ -157,8 +157,8 @@ static void add_touch(ax_script *s, uint32_t agent, uint32_t region, bool write,
   add(s, agent, act);
 }
 
-/* Each device begins with slot 0; at step k it reads slot k, and sends it into slot k + 1 of the next device, which has given a credit
-   for that. Semaphores of a device: sent, credit, and for each slot that it is full. */
+/* Each device begins with slot 0; at step k it reads slot k, and sends it into slot k + 1 of the next device, which has given a
+   credit for that. Semaphores of a device: sent, credit, and for each slot that it is full. */
 static void make_ring(const ring *r, ax_script *s) {
   *s = (ax_script){0};
   const uint32_t per = 2 + r->slots;

@@ -1,4 +1,5 @@
-/* Reads of counts order nothing, signals to other devices take their time, and what is proved has one result. Each kernel is looked at in all three ways. */
+/* Reads of counts order nothing, signals to other devices take their time, and what is proved has one result. Each kernel is looked
+   at in all three ways. */
 #include "axle/check.h"
 
 #include <string.h>

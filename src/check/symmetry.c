@@ -1,5 +1,6 @@
 /* A symmetry of a game: a permutation of its agents such that each does what the one does whose place it takes, to objects that
-   correspond. It maps runs to runs, so where others get while one is held follows from where they get while another of its cycle is.
+   correspond. It maps runs to runs, so where others get while one is held follows from where they get while another of its cycle
+   is.
 
    Memory plays no part: the game has none. So it does not matter that device 3 reads another slice than device 2. */
 #include "check/symmetry.h"
@@ -26,7 +27,7 @@ static bool bind_agent(matcher *m, uint32_t from, uint32_t to) {
   return bind(m->agents, m->taken, from, to);
 }
 
-static bool bind_object(matcher *m, const ax_token *t, const ax_token *u) {
+static bool bind_object(matcher *m, const ax_game_act *t, const ax_game_act *u) {
   const ax_act_objects *o = &m->g->record->objects;
   switch (t->kind) {
     case AX_ACT_SIGNAL:
@@ -52,7 +53,7 @@ static bool match(matcher *m, uint32_t from) {
   if (ax_game_acts(g, from) != ax_game_acts(g, to) || g->done[from] != g->done[to]) return false;
   if (g->record->objects.agents[from].initial != g->record->objects.agents[to].initial) return false;
   for (uint32_t k = 0; k < ax_game_acts(g, from); k++) {
-    const ax_token *t = ax_game_token(g, from, k), *u = ax_game_token(g, to, k);
+    const ax_game_act *t = ax_game_token(g, from, k), *u = ax_game_token(g, to, k);
     if (t->kind != u->kind || t->amount != u->amount || t->ordered != u->ordered || (t->ordered && t->turn != u->turn))
       return false;
     if (!bind_object(m, t, u)) return false;

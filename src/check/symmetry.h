@@ -11,8 +11,8 @@ typedef struct ax_symmetry {
   uint32_t cycle_count;
 } ax_symmetry;
 
-/* `turned` is of agents that are there from the beginning; others follow from who starts them, semaphores and barriers from who uses
-   them. NULL, and what is not a symmetry: all cycles are of one agent, and *found is false. */
+/* `turned` is of agents that are there from the beginning; others follow from who starts them, semaphores and barriers from who
+   uses them. NULL, and what is not a symmetry: all cycles are of one agent, and *found is false. */
 AX_MUST_USE ax_status ax_symmetry_find(const ax_game *game, const uint32_t *turned, ax_symmetry *out, bool *found);
 void ax_symmetry_deinit(ax_symmetry *symmetry);
 

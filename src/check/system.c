@@ -29,7 +29,7 @@ static ax_status try_step(recorder *r, uint32_t agent, bool *done, bool *through
   return fault.kind != AX_FINDING_NONE ? ax_act_record_fault(r->out, &fault) : AX_OK;
 }
 
-static ax_status follow(recorder *r, const ax_schedule *schedule) {
+static ax_status follow(recorder *r, const ax_interleaving *schedule) {
   for (uint32_t k = 0; k < schedule->count; k++) {
     bool done, through;
     uint32_t agent = schedule->agents[k];
@@ -42,7 +42,7 @@ static ax_status follow(recorder *r, const ax_schedule *schedule) {
   return AX_OK;
 }
 
-ax_status ax_system_follow(const ax_system *system, const ax_schedule *schedule, uint32_t *count) {
+ax_status ax_system_follow(const ax_system *system, const ax_interleaving *schedule, uint32_t *count) {
   ax_act_record record = {0};
   recorder r = {.system = system, .out = &record, .most = UINT64_MAX};
   bool done = true, through;
@@ -90,7 +90,8 @@ static ax_status go_round(recorder *r, turns *t, bool *any, bool *reads) {
   return AX_OK;
 }
 
-/* Rounds that read counts may come to the same state again, and so for ever: it is compared with one that is kept, a later one after 1, 2, 4, .. rounds. */
+/* Rounds that read counts may come to the same state again, and so for ever: it is compared with one that is kept, a later one
+   after 1, 2, 4, .. rounds. */
 typedef struct circle {
   uint64_t kept[2], rounds, next;
 } circle;
@@ -140,7 +141,7 @@ static ax_status copy_objects(const ax_act_objects *from, ax_act_objects *to) {
 
 enum { longest_run = 1 << 24 }; /* acts; 100 bytes each, and far more than kernels that end have */
 
-ax_status ax_system_record(const ax_system *system, const ax_schedule *schedule, bool finish, uint64_t most_steps,
+ax_status ax_system_record(const ax_system *system, const ax_interleaving *schedule, bool finish, uint64_t most_steps,
                            ax_act_record *out) {
   *out = (ax_act_record){0};
   recorder r = {.system = system, .out = out, .most = most_steps > 0 ? most_steps : longest_run};

@@ -32,7 +32,7 @@ static const ax_type *describe_place(const ax_watch *watch, uint32_t number, uin
   uint32_t operands = machine->operand_count, outs = machine->params->outs.count;
   if (number >= machine->place_count) {
     const ax_name_key *key = ax_names_key(machine->names, AX_NAME_PLACE, number - machine->place_count);
-    const ax_code_step *step = &machine->codes[machine->cores[key->core].body]->steps[key->site];
+    const ax_core_code_step *step = &machine->codes[machine->cores[key->core].body]->steps[key->site];
     *device = machine->cores[key->core].device;
     ax_text_add(name, "scoped %u", key->index);
     if (step->location != NULL) ax_text_add(name, " (%s)", step->location);
@@ -46,7 +46,8 @@ static const ax_type *describe_place(const ax_watch *watch, uint32_t number, uin
     return &one;
   }
   if (place->ref < operands + outs)
-    ax_text_add(name, place->ref < operands ? "operand %u" : "result %u", place->ref < operands ? place->ref : place->ref - operands);
+    ax_text_add(name, place->ref < operands ? "operand %u" : "result %u",
+                place->ref < operands ? place->ref : place->ref - operands);
   else
     ax_text_add(name, "scratch %u", place->ref - operands - outs);
   if (place->instance > 0) ax_text_add(name, ", instance %u", place->instance);
@@ -79,7 +80,8 @@ static ax_status add_object(ax_watch *watch, const ax_state *state, uint32_t num
   AX_TRY(keep(watch, &name, &text));
   int64_t arrivals = type->form == AX_BARRIER && number < state->object_count ? state->objects[number].arrivals : 1;
   AX_TRY(ax_act_objects_add_semaphore(&watch->objects, (ax_act_semaphore){.name = text, .device = device}));
-  return ax_act_objects_add_barrier(&watch->objects, (ax_act_barrier){.name = text, .device = device, .arrivals = (uint32_t)arrivals});
+  return ax_act_objects_add_barrier(&watch->objects,
+                                    (ax_act_barrier){.name = text, .device = device, .arrivals = (uint32_t)arrivals});
 }
 
 /* Everything that has got a number. */
@@ -192,6 +194,18 @@ void ax_watch_deinit(ax_watch *watch) {
 }
 
 ax_system ax_watch_system(ax_watch *watch) {
-  return (ax_system){.context = watch, .objects = &watch->objects, .touches = &watch->last, .create = create, .clone = clone_state, .release = release, .agents = agents_of,
-                     .peek = peek, .step = step, .hash = hash, .outcome = outcome, .semaphore = semaphore, .arrivals = arrivals, .bytes = bytes};
+  return (ax_system){.context = watch,
+                     .objects = &watch->objects,
+                     .touches = &watch->last,
+                     .create = create,
+                     .clone = clone_state,
+                     .release = release,
+                     .agents = agents_of,
+                     .peek = peek,
+                     .step = step,
+                     .hash = hash,
+                     .outcome = outcome,
+                     .semaphore = semaphore,
+                     .arrivals = arrivals,
+                     .bytes = bytes};
 }

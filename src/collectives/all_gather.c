@@ -4,9 +4,10 @@
    Parameters: axes; dimension, which grows n times. (Untiled: x is first given a dimension of 1 there.)
    Errors: an unknown axis or one named twice; an operand that does not vary over a checked axis; a dimension x does not have.
    Linear. Transposes: a member's part of all_gather's result reaches every member, so its cotangents come back summed:
-   psum_scatter; of all_gather_reduced too, where they are unreduced. The invariant result is one value for all, whose cotangent every member has whole: it takes its own part; on
-   unchecked axes each member has its own cotangent, and they are summed first (jax.lax leaves that sum out, and is n times off).
-   Batching: the part of the batched axis is its batch dimension moved in front of `dimension` and merged with it. */
+   psum_scatter; of all_gather_reduced too, where they are unreduced. The invariant result is one value for all, whose cotangent
+   every member has whole: it takes its own part; on unchecked axes each member has its own cotangent, and they are summed first
+   (jax.lax leaves that sum out, and is n times off). Batching: the part of the batched axis is its batch dimension moved in front
+   of `dimension` and merged with it. */
 #include "collectives/collective.h"
 #include "prim/prims.h"
 
@@ -130,13 +131,32 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_gather_params, axes)},
                                   {"dimension", AX_PARAM_I64, offsetof(all_gather_params, dimension)}};
 
-#define GATHER_RECORD(name_, spread_, transpose_, ungroup_)                                                                 \
-  const ax_prim ax_prim_##name_ = {                                                                             \
-      .name = #name_, .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .traffic = AX_TRAFFIC_GATHERED, .in_count = 1, .out_count = 1,        \
-      .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,                                                           \
-      .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(all_gather_params),             \
-      .infer = infer, .spread = spread_, .eval = eval, .differs = ax_differs_drop, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,\
-      .transpose = transpose_, .batch = batch, .ungroup = ungroup_, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo,\
+#define GATHER_RECORD(name_, spread_, transpose_, ungroup_) \
+  const ax_prim ax_prim_##name_ = {                         \
+      .name = #name_,                                       \
+      .kind = AX_COLLECTIVE,                                \
+      .effects = AX_EFFECT_EXCHANGE,                        \
+      .traffic = AX_TRAFFIC_GATHERED,                       \
+      .in_count = 1,                                        \
+      .out_count = 1,                                       \
+      .linear = AX_LINEAR_ALL,                              \
+      .kinds = AX_KINDS_ALL,                                \
+      .params = params,                                     \
+      .param_count = AX_COUNT(params),                      \
+      .params_bytes = sizeof(all_gather_params),            \
+      .infer = infer,                                       \
+      .spread = spread_,                                    \
+      .eval = eval,                                         \
+      .differs = ax_differs_drop,                           \
+      .jvp = ax_jvp_linear,                                 \
+      .linearize = ax_jvp_linear,                           \
+      .transpose = transpose_,                              \
+      .batch = batch,                                       \
+      .ungroup = ungroup_,                                  \
+      .simplify = ax_simplify_nothing,                      \
+      .shard = shard,                                       \
+      .lower = lower,                                       \
+      .hlo = hlo,                                           \
   }
 GATHER_RECORD(all_gather, ax_spread_keep, gather_transpose, gather_ungroup);
 GATHER_RECORD(all_gather_invariant, ax_spread_drop, invariant_transpose, NULL);

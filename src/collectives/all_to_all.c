@@ -132,11 +132,30 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_to_all_pa
                                   {"concat_axis", AX_PARAM_I64, offsetof(all_to_all_params, concat_axis)}};
 
 const ax_prim ax_prim_all_to_all = {
-    .name = "all_to_all", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .traffic = AX_TRAFFIC_PARTS, .in_count = 1, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(all_to_all_params),
-    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
-    .infer = infer, .spread = ax_spread_keep, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .ungroup = ungroup, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo,
+    .name = "all_to_all",
+    .kind = AX_COLLECTIVE,
+    .effects = AX_EFFECT_EXCHANGE,
+    .traffic = AX_TRAFFIC_PARTS,
+    .in_count = 1,
+    .out_count = 1,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(all_to_all_params),
+    .linear = AX_LINEAR_ALL,
+    .kinds = AX_KINDS_ALL,
+    .infer = infer,
+    .spread = ax_spread_keep,
+    .eval = eval,
+    .differs = ax_differs_add,
+    .jvp = ax_jvp_linear,
+    .linearize = ax_jvp_linear,
+    .transpose = transpose,
+    .batch = batch,
+    .ungroup = ungroup,
+    .simplify = ax_simplify_nothing,
+    .shard = shard,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 /* Untiled: the parts, of size 1 along split_axis, are joined along a new dimension. */

@@ -88,7 +88,8 @@ static void unbound(void **state) {
   const ax_type type = TEST_TYPE(AX_S32, v_size);
   TEST_FAILS(ax_trace(AX_CLOSURE(in_mesh, 1, 1, &any), &type, &program), AX_INVALID_ARGUMENT,
              "axis_index: axis \"x\" is not bound; bound are d (2), e (1), v (3)");
-  TEST_FAILS(ax_trace(AX_FN(in_mesh, 1, 1), &type, &program), AX_INVALID_ARGUMENT, "axis \"x\" is not bound; bound are d (2), e (1)");
+  TEST_FAILS(ax_trace(AX_FN(in_mesh, 1, 1), &type, &program), AX_INVALID_ARGUMENT,
+             "axis \"x\" is not bound; bound are d (2), e (1)");
   TEST_FAILS(ax_trace(AX_FN(unbound_in, 1, 1), &type, &program), AX_INVALID_ARGUMENT,
              "axis_index: axis \"d\" is not bound, and none is here: a shard_map binds its mesh's axes, a vmap its axis_name");
 }

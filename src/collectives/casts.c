@@ -12,15 +12,14 @@
 
      cast: T[d..]{from: axes, ..} -> T[d..]{to: axes, ..}
 
-   A varying value is each device's own. An invariant one is the same on all, and so is its cotangent. A reduced one is the same on all too, but
-   what flows back to it stays on each device as a part, whose sum is its cotangent. An unreduced one is the sum (or the largest, or the
-   smallest) of the parts that devices hold, not made yet. So a cast to unreduced makes parts of what there is, and a cast from invariant to
-   reduced puts the sum of what flows back off.
-   Parameters: axes; of vary_unreduced_cast kind, one of sum, max, min: by what the parts are to be combined.
-   Errors: an unknown axis or one named twice; an operand that is not in the state to cast from along each of the axes; to unreduced: bool, and a value
-   unreduced by another kind along other axes.
-   Linear. On unchecked axes they do nothing. Batching: over a named axis that is among the axes, that axis is left out.
-   pcast takes the cast from the state there is to the one that is named, or two where it takes two. */
+   A varying value is each device's own. An invariant one is the same on all, and so is its cotangent. A reduced one is the same on
+   all too, but what flows back to it stays on each device as a part, whose sum is its cotangent. An unreduced one is the sum (or
+   the largest, or the smallest) of the parts that devices hold, not made yet. So a cast to unreduced makes parts of what there is,
+   and a cast from invariant to reduced puts the sum of what flows back off. Parameters: axes; of vary_unreduced_cast kind, one of
+   sum, max, min: by what the parts are to be combined. Errors: an unknown axis or one named twice; an operand that is not in the
+   state to cast from along each of the axes; to unreduced: bool, and a value unreduced by another kind along other axes. Linear. On
+   unchecked axes they do nothing. Batching: over a named axis that is among the axes, that axis is left out. pcast takes the cast
+   from the state there is to the one that is named, or two where it takes two. */
 #include <string.h>
 
 #include "collectives/collective.h"
@@ -57,8 +56,8 @@ static ax_status unreduced_infer(const ax_infer_args *args) {
   if (args->in[0].dtype == AX_BOOL)
     return ax_error(AX_INVALID_ARGUMENT, "needs a numeric dtype, got bool; convert_element_type gives one");
   if (on->unreduced != 0 && on->kind != params->kind)
-    return ax_error(AX_INVALID_ARGUMENT, "the operand is unreduced by %s over %s, and cannot be by %s over other axes", ax_kind_names[on->kind],
-                    ax_axis_set_string(on->unreduced, args->axes), ax_kind_names[params->kind]);
+    return ax_error(AX_INVALID_ARGUMENT, "the operand is unreduced by %s over %s, and cannot be by %s over other axes",
+                    ax_kind_names[on->kind], ax_axis_set_string(on->unreduced, args->axes), ax_kind_names[params->kind]);
   return infer(args);
 }
 
@@ -68,7 +67,8 @@ static const char *advice(const ax_prim *prim, ax_axis_state state, ax_unreduced
   if (state == AX_IS_UNREDUCED) return ax_reduce_advice(kind);
   if (state == AX_IS_REDUCED) return "reduced_vary_cast makes it varying";
   if (state == AX_IS_INVARIANT) return from == AX_IS_VARYING ? "pvary makes it varying" : "preduced makes it reduced";
-  return from == AX_IS_INVARIANT ? "psum, pmax, pmin and all_gather_invariant make it invariant" : "all_gather_reduced makes reduced values";
+  return from == AX_IS_INVARIANT ? "psum, pmax, pmin and all_gather_invariant make it invariant"
+                                 : "all_gather_reduced makes reduced values";
 }
 
 static ax_status check_axis(const ax_infer_args *args, uint32_t axis) {
@@ -77,9 +77,10 @@ static ax_status check_axis(const ax_infer_args *args, uint32_t axis) {
   ax_axis_state from = from_state(args->prim), state = ax_spread_state(on, axis);
   if (state == from) return AX_OK;
   if (state == AX_IS_VARYING && args->prim == &ax_prim_pvary)
-    return ax_error(AX_INVALID_ARGUMENT, "the operand varies over %s already", ax_axis_set_string((ax_axis_set)1 << axis, args->axes));
-  return ax_error(AX_INVALID_ARGUMENT, "the operand is %s along \"%s\", not %s; %s", ax_state_name(on, axis), args->axes->axis[axis].name,
-                  names[from], advice(args->prim, state, on->kind));
+    return ax_error(AX_INVALID_ARGUMENT, "the operand varies over %s already",
+                    ax_axis_set_string((ax_axis_set)1 << axis, args->axes));
+  return ax_error(AX_INVALID_ARGUMENT, "the operand is %s along \"%s\", not %s; %s", ax_state_name(on, axis),
+                  args->axes->axis[axis].name, names[from], advice(args->prim, state, on->kind));
 }
 
 static ax_status spread(const ax_infer_args *args) {
@@ -167,13 +168,31 @@ static void batch(const ax_batch_args *args) {
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(cast_params, axes)},
                                   {"kind", AX_PARAM_KIND, offsetof(cast_params, kind)}};
 
-#define CAST_RECORD(name_, tokens_, param_count_, params_bytes_, infer_, jvp_, transpose_)                                               \
-  const ax_prim ax_prim_##name_ = {                                                                                             \
-      .name = #name_, .kind = AX_COLLECTIVE, .cheap = true, .tokens = tokens_, .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,  \
-      .in_count = 1, .out_count = 1, .params = params, .param_count = param_count_, .params_bytes = params_bytes_,              \
-      .infer = infer_, .spread = spread, .eval = ax_eval_same, .differs = ax_differs_union, .jvp = jvp_, .linearize = jvp_,     \
-      .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise,                       \
-      .lower = ax_lower_same, .hlo = ax_hlo_same,                                                                               \
+#define CAST_RECORD(name_, tokens_, param_count_, params_bytes_, infer_, jvp_, transpose_) \
+  const ax_prim ax_prim_##name_ = {                                                        \
+      .name = #name_,                                                                      \
+      .kind = AX_COLLECTIVE,                                                               \
+      .cheap = true,                                                                       \
+      .tokens = tokens_,                                                                   \
+      .linear = AX_LINEAR_ALL,                                                             \
+      .kinds = AX_KINDS_ALL,                                                               \
+      .in_count = 1,                                                                       \
+      .out_count = 1,                                                                      \
+      .params = params,                                                                    \
+      .param_count = param_count_,                                                         \
+      .params_bytes = params_bytes_,                                                       \
+      .infer = infer_,                                                                     \
+      .spread = spread,                                                                    \
+      .eval = ax_eval_same,                                                                \
+      .differs = ax_differs_union,                                                         \
+      .jvp = jvp_,                                                                         \
+      .linearize = jvp_,                                                                   \
+      .transpose = transpose_,                                                             \
+      .batch = batch,                                                                      \
+      .simplify = ax_simplify_nothing,                                                     \
+      .shard = ax_shard_pointwise,                                                         \
+      .lower = ax_lower_same,                                                              \
+      .hlo = ax_hlo_same,                                                                  \
   }
 CAST_RECORD(pvary, true, 1, sizeof(ax_axes), infer, ax_jvp_linear, sum_transpose);
 CAST_RECORD(preduced, false, 1, sizeof(ax_axes), infer, ax_jvp_linear, sum_transpose);
@@ -211,7 +230,8 @@ ax_value ax_pvary(ax_value x, const char *axes) { return cast(&ax_prim_pvary, x,
 ax_value ax_preduced(ax_value x, const char *axes) { return cast(&ax_prim_preduced, x, axes, 0); }
 ax_value ax_vary_unreduced_cast(ax_value x, const char *axes, ax_unreduced_kind kind) {
   if (kind < AX_UNREDUCED_SUM || kind > AX_UNREDUCED_MIN)
-    return ax_reject(&ax_prim_vary_unreduced_cast, "kind %d is none of AX_UNREDUCED_SUM, AX_UNREDUCED_MAX and AX_UNREDUCED_MIN", (int)kind);
+    return ax_reject(&ax_prim_vary_unreduced_cast, "kind %d is none of AX_UNREDUCED_SUM, AX_UNREDUCED_MAX and AX_UNREDUCED_MIN",
+                     (int)kind);
   return cast(&ax_prim_vary_unreduced_cast, x, axes, kind);
 }
 ax_value ax_reduced_vary_cast(ax_value x, const char *axes) { return cast(&ax_prim_reduced_vary_cast, x, axes, 0); }
@@ -234,11 +254,12 @@ static const aim aims[] = {{"varying", AX_IS_VARYING, AX_UNREDUCED_SUM},
 
 static ax_value no_cast(const ax_spread *on, uint32_t axis, const aim *to, const char *advice) {
   const ax_mesh *axes = &ax_builder_current()->axes;
-  return ax_reject_as("pcast", "no cast along \"%s\" from %s to %s; %s", axes->axis[axis].name, ax_state_name(on, axis), to->name, advice);
+  return ax_reject_as("pcast", "no cast along \"%s\" from %s to %s; %s", axes->axis[axis].name, ax_state_name(on, axis), to->name,
+                      advice);
 }
 
-/* From one state along all of `set`. To unreduced, each device's value is a part: of what all have alike, n parts would add up to n times that, while
-   the largest of them is it. */
+/* From one state along all of `set`. To unreduced, each device's value is a part: of what all have alike, n parts would add up to n
+   times that, while the largest of them is it. */
 static ax_value pcast(ax_value x, ax_axis_set set, uint32_t axis, const aim *to) {
   ax_spread on = ax_typeof(x).spread;
   ax_axis_state from = ax_spread_state(&on, axis);
@@ -257,7 +278,8 @@ static ax_value pcast(ax_value x, ax_axis_set set, uint32_t axis, const aim *to)
     return no_cast(&on, axis, to, "all_gather_reduced makes reduced values, and preduced of what psum makes is one");
   }
   if (to->state == AX_IS_UNREDUCED && from != AX_IS_VARYING && to->kind == AX_UNREDUCED_SUM)
-    return no_cast(&on, axis, to, "every device would add the same value; make it varying first if that is meant, by pvary or reduced_vary_cast");
+    return no_cast(&on, axis, to,
+                   "every device would add the same value; make it varying first if that is meant, by pvary or reduced_vary_cast");
   x = ax_vary_to(x, set);
   return to->state == AX_IS_UNREDUCED ? ax_cast_unreduced(x, set, to->kind) : x;
 }
@@ -273,7 +295,9 @@ ax_value ax_pcast(ax_value x, const char *axes, const char *to) {
   for (size_t i = 0; i < AX_COUNT(aims); i++)
     if (strcmp(to, aims[i].name) == 0) aim = &aims[i];
   if (aim == NULL)
-    return ax_reject_as("pcast", "to \"%s\": expected \"varying\", \"reduced\", \"unreduced\", \"unreduced_max\", \"unreduced_min\" or \"invariant\"", to);
+    return ax_reject_as(
+        "pcast",
+        "to \"%s\": expected \"varying\", \"reduced\", \"unreduced\", \"unreduced_max\", \"unreduced_min\" or \"invariant\"", to);
   if (!ax_collective_state("pcast", &type, &names, &set, &state)) return ax_poison;
   if (set == 0) return x;
   uint32_t axis = 0;

@@ -1,5 +1,5 @@
-/* How values are typed to spread over axes: pairs of operands in every state, casts from every state to every other, and programs with reduced
-   and unreduced values beside the same programs without, whose sums are made at once. */
+/* How values are typed to spread over axes: pairs of operands in every state, casts from every state to every other, and programs
+   with reduced and unreduced values beside the same programs without, whose sums are made at once. */
 #include <stdio.h>
 #include <string.h>
 
@@ -78,8 +78,10 @@ static const struct {
     {divide, 'U', "IVR- VVV- RVR- U-U-", "the first operand may be unreduced"},
     {larger, 'X', "IVRX VVV- RVRX X-XX", NULL},
     {smaller, 'N', "IVRN VVV- RVRN N-NN", NULL},
-    {larger, 'U', "IVR- VVV- RVR- ----", "max of the parts is no part of what it is of the whole; unreduced_psum makes it invariant"},
-    {larger, 'N', "IVR- VVV- RVR- ----", "max of the parts is no part of what it is of the whole; unreduced_pmin makes it invariant"},
+    {larger, 'U', "IVR- VVV- RVR- ----",
+     "max of the parts is no part of what it is of the whole; unreduced_psum makes it invariant"},
+    {larger, 'N', "IVR- VVV- RVR- ----",
+     "max of the parts is no part of what it is of the whole; unreduced_pmin makes it invariant"},
     {less, 'U', "IVR- VVV- RVR- ----", "lt of the parts is no part of what it is of the whole"},
 };
 
@@ -93,7 +95,8 @@ static void all_pairs(void **state) {
         ax_program *program;
         ax_status status = trace(AX_CLOSURE(call_operation, 2, 1, (void *)&pairs[i].f), types, &program);
         char got = status == AX_OK ? state_of(ax_program_out_type(program, 0)) : '-';
-        if (got != wanted) fail_msg("row %zu, %c with %c: %c, not %c: %s", i, state_of(&types[0]), state_of(&types[1]), got, wanted, ax_message());
+        if (got != wanted)
+          fail_msg("row %zu, %c with %c: %c, not %c: %s", i, state_of(&types[0]), state_of(&types[1]), got, wanted, ax_message());
         ax_program_release(program);
         if (got != '-') continue;
         assert_int_equal(status, AX_INVALID_ARGUMENT);
@@ -112,7 +115,9 @@ static void cast_bool(const ax_value *in, ax_value *out) {
 }
 
 static void masked(const ax_value *in, ax_value *out) { out[0] = ax_where(ax_gt(in[1], ax_real(0)), in[0], ax_real(0)); }
-static void above_zero(const ax_value *in, ax_value *out) { out[0] = ax_add(ax_integer(0), ax_pad(in[0], ax_real(0), AX_INTS(1, 0), AX_INTS(0, 0), AX_INTS(0, 0))); }
+static void above_zero(const ax_value *in, ax_value *out) {
+  out[0] = ax_add(ax_integer(0), ax_pad(in[0], ax_real(0), AX_INTS(1, 0), AX_INTS(0, 0), AX_INTS(0, 0)));
+}
 static void above_one(const ax_value *in, ax_value *out) { out[0] = ax_add(ax_integer(1), in[0]); }
 static void running(const ax_value *in, ax_value *out) { out[0] = ax_cumsum(in[0], 0, true); }
 static void over_groups(const ax_value *in, ax_value *out) { out[0] = ax_psum(in[0], "d {0} {1}"); }
@@ -126,7 +131,9 @@ static void carry_parts(const ax_value *in, ax_value *out, void *context) {
 static void carries_become_parts(const ax_value *in, ax_value *out) { ax_scan(AX_FN(carry_parts, 1, 1), 1, 3, false, in, out); }
 static void itself(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = in[0]; }
 static void other(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = in[1]; }
-static void either(const ax_value *in, ax_value *out) { ax_if(ax_full(AX_BOOL, AX_DIMS(), 1), AX_FN(itself, 2, 1), AX_FN(other, 2, 1), in, out); }
+static void either(const ax_value *in, ax_value *out) {
+  ax_if(ax_full(AX_BOOL, AX_DIMS(), 1), AX_FN(itself, 2, 1), AX_FN(other, 2, 1), in, out);
+}
 static void by_own_index(const ax_value *in, ax_value *out) {
   ax_if(ax_gt(ax_axis_index("d"), ax_integer(0)), AX_FN(itself, 2, 1), AX_FN(other, 2, 1), in, out);
 }
@@ -139,21 +146,25 @@ static void other_errors(void **state) {
     const char *message; /* NULL: none */
   } rows[] = {
       {of_two_kinds, 'X', 'N', "the operands are unreduced by max and by min, over {d}; unreduced_pmin"},
-      {parts_to_integers, 'U', 'I', "f32[2,2]{U:d} is unreduced, and its parts as s32 are no parts of the whole as s32; unreduced_psum"},
+      {parts_to_integers, 'U', 'I',
+       "f32[2,2]{U:d} is unreduced, and its parts as s32 are no parts of the whole as s32; unreduced_psum"},
       {parts_to_bf16, 'U', 'I', NULL},
       {parts_to_bf16, 'X', 'I', NULL},
       {sine, 'U', 'I', "sin f32[2,2]{U:d}: operand 0 is unreduced by sum over {d}, and sin of the parts is no part"},
       {sine, 'R', 'I', NULL},
-      {over_groups, 'U', 'I', "psum f32[2,2]{U:d}: the operand f32[2,2]{U:d} is unreduced over {d}, and its parts are combined over all members, not over groups"},
+      {over_groups, 'U', 'I',
+       "psum f32[2,2]{U:d}: the operand f32[2,2]{U:d} is unreduced over {d}, and its parts are combined over all members, not over groups"},
       {cast_in_groups, 'I', 'I', "preduced f32[2,2]: it takes no groups"},
       {pcast_in_groups, 'I', 'I', "pcast: it takes no groups"},
       {pcast_of_token, 'I', 'I', "pcast: operand 0 is token, which only precv takes"},
-      {carries_become_parts, 'I', 'I', "carry 0 starts invariant along \"d\", but what the body makes of it is unreduced; vary_unreduced_cast makes its start so"},
+      {carries_become_parts, 'I', 'I',
+       "carry 0 starts invariant along \"d\", but what the body makes of it is unreduced; vary_unreduced_cast makes its start so"},
       {either, 'I', 'R', NULL},
       {either, 'R', 'V', NULL},
       {either, 'U', 'U', NULL},
       {either, 'U', 'I', "if: otherwise: result 0 is invariant along \"d\", but unreduced in another branch; vary_unreduced_cast"},
-      {either, 'V', 'X', "if: then: result 0 is varying along \"d\", but unreduced by max in another branch; vary_unreduced_cast makes it so, or unreduced_pmax"},
+      {either, 'V', 'X',
+       "if: then: result 0 is varying along \"d\", but unreduced by max in another branch; vary_unreduced_cast makes it so, or unreduced_pmax"},
       {by_own_index, 'R', 'I', NULL},
       {by_own_index, 'U', 'U', "is f32[2,2]{U:d}, but the index varies over {d}; unreduced_psum makes it invariant"},
       {masked, 'U', 'I', NULL},
@@ -183,7 +194,8 @@ static void all_pcasts(void **state) {
   static const bool sound[6][6] = {{0, 1, 1, 0, 1, 1}, {0, 0, 0, 1, 1, 1}, {1, 1, 0, 0, 1, 1}, {0}, {0, 1}, {0, 1}};
   static const char *const advice[6][6] = {
       {"it is that already", NULL, NULL, "every device would add the same value", NULL, NULL},
-      {"psum, pmax, pmin and all_gather_invariant", "it is that already", "all_gather_reduced makes reduced values", NULL, NULL, NULL},
+      {"psum, pmax, pmin and all_gather_invariant", "it is that already", "all_gather_reduced makes reduced values", NULL, NULL,
+       NULL},
       {NULL, NULL, "it is that already", "every device would add the same value", NULL, NULL},
       {"unreduced_psum", "unreduced_psum_scatter", "unreduced_psum", "it is that already", "unreduced_psum", "unreduced_psum"},
       {"unreduced_pmax", NULL, "unreduced_pmax", "unreduced_pmax", "it is that already", "unreduced_pmax"},
@@ -234,19 +246,43 @@ static void states_of_collectives(void **state) {
       {psum, "II-I--", {[2] = "reduced_vary_cast makes it varying", [4] = "unreduced_pmax", [5] = "unreduced_pmin"}},
       {pmax, "II--I-", {[2] = "reduced_vary_cast makes it varying", [3] = "unreduced_psum", [5] = "unreduced_pmin"}},
       {pmin, "II---I", {[2] = "reduced_vary_cast makes it varying", [3] = "unreduced_psum", [4] = "unreduced_pmax"}},
-      {psum_invariant, "II----", {[2] = "reduced_vary_cast", [3] = "unreduced_psum", [4] = "unreduced_pmax", [5] = "unreduced_pmin"}},
-      {unreduced_psum, "---I--", {"vary_unreduced_cast", "vary_unreduced_cast", "vary_unreduced_cast", NULL, "unreduced_pmax", "unreduced_pmin"}},
-      {unreduced_pmax, "----I-", {"vary_unreduced_cast", "vary_unreduced_cast", "vary_unreduced_cast", "unreduced_psum", NULL, "unreduced_pmin"}},
-      {unreduced_pmin, "-----I", {"vary_unreduced_cast", "vary_unreduced_cast", "vary_unreduced_cast", "unreduced_psum", "unreduced_pmax"}},
+      {psum_invariant,
+       "II----",
+       {[2] = "reduced_vary_cast", [3] = "unreduced_psum", [4] = "unreduced_pmax", [5] = "unreduced_pmin"}},
+      {unreduced_psum,
+       "---I--",
+       {"vary_unreduced_cast", "vary_unreduced_cast", "vary_unreduced_cast", NULL, "unreduced_pmax", "unreduced_pmin"}},
+      {unreduced_pmax,
+       "----I-",
+       {"vary_unreduced_cast", "vary_unreduced_cast", "vary_unreduced_cast", "unreduced_psum", NULL, "unreduced_pmin"}},
+      {unreduced_pmin,
+       "-----I",
+       {"vary_unreduced_cast", "vary_unreduced_cast", "vary_unreduced_cast", "unreduced_psum", "unreduced_pmax"}},
       {scatter, "VV-V--", {[2] = "reduced_vary_cast", [4] = "unreduced_pmax", [5] = "unreduced_pmin"}},
-      {unreduced_scatter, "---V--", {"vary_unreduced_cast", "vary_unreduced_cast", "vary_unreduced_cast", NULL, "unreduced_pmax", "unreduced_pmin"}},
-      {gather, "VV----", {[2] = "reduced_vary_cast", [3] = "unreduced_psum_scatter", [4] = "unreduced_pmax", [5] = "unreduced_pmin"}},
-      {gather_invariant, "II----", {[2] = "reduced_vary_cast", [3] = "unreduced_psum", [4] = "unreduced_pmax", [5] = "unreduced_pmin"}},
-      {gather_reduced, "RR----", {[2] = "reduced_vary_cast", [3] = "unreduced_psum", [4] = "unreduced_pmax", [5] = "unreduced_pmin"}},
+      {unreduced_scatter,
+       "---V--",
+       {"vary_unreduced_cast", "vary_unreduced_cast", "vary_unreduced_cast", NULL, "unreduced_pmax", "unreduced_pmin"}},
+      {gather,
+       "VV----",
+       {[2] = "reduced_vary_cast", [3] = "unreduced_psum_scatter", [4] = "unreduced_pmax", [5] = "unreduced_pmin"}},
+      {gather_invariant,
+       "II----",
+       {[2] = "reduced_vary_cast", [3] = "unreduced_psum", [4] = "unreduced_pmax", [5] = "unreduced_pmin"}},
+      {gather_reduced,
+       "RR----",
+       {[2] = "reduced_vary_cast", [3] = "unreduced_psum", [4] = "unreduced_pmax", [5] = "unreduced_pmin"}},
       {all_to_all, "VV----", {[2] = "reduced_vary_cast", [3] = "unreduced_psum", [4] = "unreduced_pmax", [5] = "unreduced_pmin"}},
       {permute, "VV----", {[2] = "reduced_vary_cast", [3] = "unreduced_psum", [4] = "unreduced_pmax", [5] = "unreduced_pmin"}},
-      {pvary, "V-----", {[1] = "varies over {d} already", [2] = "reduced_vary_cast", [3] = "unreduced_psum", [4] = "unreduced_pmax", [5] = "unreduced_pmin"}},
-      {preduced, "R-----", {[1] = "psum", [2] = "reduced_vary_cast", [3] = "unreduced_psum", [4] = "unreduced_pmax", [5] = "unreduced_pmin"}},
+      {pvary,
+       "V-----",
+       {[1] = "varies over {d} already",
+        [2] = "reduced_vary_cast",
+        [3] = "unreduced_psum",
+        [4] = "unreduced_pmax",
+        [5] = "unreduced_pmin"}},
+      {preduced,
+       "R-----",
+       {[1] = "psum", [2] = "reduced_vary_cast", [3] = "unreduced_psum", [4] = "unreduced_pmax", [5] = "unreduced_pmin"}},
       {reduced_vary, "--V---", {"preduced", "all_gather_reduced", NULL, "unreduced_psum", "unreduced_pmax", "unreduced_pmin"}},
       {vary_unreduced, "-U----", {"pvary", NULL, "reduced_vary_cast", "unreduced_psum", "by max over {d}", "by min over {d}"}},
   };
@@ -260,24 +296,29 @@ static void states_of_collectives(void **state) {
       ax_program_release(program);
       if (got != '-') continue;
       assert_int_equal(status, AX_INVALID_ARGUMENT);
-      if (rows[i].advice[s] == NULL || strstr(ax_message(), rows[i].advice[s]) == NULL) fail_msg("row %zu of %c: %s", i, states[s], ax_message());
+      if (rows[i].advice[s] == NULL || strstr(ax_message(), rows[i].advice[s]) == NULL)
+        fail_msg("row %zu of %c: %s", i, states[s], ax_message());
       assert_true(strstr(ax_message(), "along \"d\"") != NULL || strstr(ax_message(), "over {d}") != NULL);
     }
 }
 
 /* Over several axes: all in one state, or told apart. */
 static void psum_both(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = ax_psum(in[0], "a,b"); }
-static void cast_both(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = ax_pcast(in[0], "b,a", "unreduced"); }
+static void cast_both(const ax_value *in, ax_value *out, void *context) {
+  (void)context, out[0] = ax_pcast(in[0], "b,a", "unreduced");
+}
 
 static void several_axes(void **state) {
   (void)state;
   ax_mesh mesh;
   ax_program *program;
   TEST_OK(ax_mesh_parse("a=2,b=2", &mesh));
-  ax_type mixed = {.dtype = AX_F32, .spread = {.varying = 1, .unreduced = 2}}, varying = {.dtype = AX_F32, .spread = {.varying = 3}};
+  ax_type mixed = {.dtype = AX_F32, .spread = {.varying = 1, .unreduced = 2}},
+          varying = {.dtype = AX_F32, .spread = {.varying = 3}};
   TEST_FAILS(ax_trace_on(&mesh, AX_FN(psum_both, 1, 1), &mixed, &program), AX_INVALID_ARGUMENT,
              "the operand f32[]{V:a U:b} is varying along \"a\" and unreduced along \"b\"");
-  TEST_FAILS(ax_trace_on(&mesh, AX_FN(cast_both, 1, 1), &mixed, &program), AX_INVALID_ARGUMENT, "pcast: the operand f32[]{V:a U:b} is varying along");
+  TEST_FAILS(ax_trace_on(&mesh, AX_FN(cast_both, 1, 1), &mixed, &program), AX_INVALID_ARGUMENT,
+             "pcast: the operand f32[]{V:a U:b} is varying along");
   TEST_OK(ax_trace_on(&mesh, AX_FN(cast_both, 1, 1), &varying, &program));
   assert_string_equal(ax_type_string(ax_program_out_type(program, 0), &mesh), "f32[]{U:a,b}");
   ax_program_release(program);
@@ -286,7 +327,9 @@ static void several_axes(void **state) {
 /* --- Programs with and without --- */
 
 /* What a body is written with: casts and sums where they are wanted, or every sum made at once and values made to vary. */
-static ax_value begin_sum(bool with, ax_value x) { return with ? ax_vary_unreduced_cast(x, "d", AX_UNREDUCED_SUM) : ax_psum(x, "d"); }
+static ax_value begin_sum(bool with, ax_value x) {
+  return with ? ax_vary_unreduced_cast(x, "d", AX_UNREDUCED_SUM) : ax_psum(x, "d");
+}
 static ax_value end_sum(bool with, ax_value x) { return with ? ax_unreduced_psum(x, "d") : x; }
 static ax_value shared(bool with, ax_value x) { return with ? ax_preduced(x, "d") : x; }
 static ax_value total(ax_value x) { return ax_reduce_sum(x, AX_ALL_DIMS, false); }
@@ -301,7 +344,8 @@ static ax_value products(bool with, ax_value x, ax_value w) {
 
 /* Every operation that is linear, on parts. */
 static ax_value linear_ones(bool with, ax_value x, ax_value w) {
-  ax_value r = ax_exp(shared(with, w)), u = begin_sum(with, ax_mul(x, x)), zero = ax_full(AX_S32, AX_DIMS(), 0), one = ax_full(AX_S32, AX_DIMS(), 1);
+  ax_value r = ax_exp(shared(with, w)), u = begin_sum(with, ax_mul(x, x)), zero = ax_full(AX_S32, AX_DIMS(), 0),
+           one = ax_full(AX_S32, AX_DIMS(), 1);
   ax_value twice = ax_mul(u, r), over = ax_div(u, r);
   u = ax_sub(ax_add(twice, ax_neg(u)), over);
   u = ax_reshape(ax_transpose(u, AX_INTS(1, 0)), AX_DIMS(2, 8));
@@ -327,7 +371,8 @@ static ax_value scattered(bool with, ax_value x, ax_value w) {
 }
 
 static ax_value started(bool with, ax_value x, ax_value w) {
-  ax_value future = with ? ax_start(ax_unreduced_psum(begin_sum(true, ax_mul(x, shared(true, w))), "d")) : ax_start(ax_psum(ax_mul(x, w), "d"));
+  ax_value future =
+      with ? ax_start(ax_unreduced_psum(begin_sum(true, ax_mul(x, shared(true, w))), "d")) : ax_start(ax_psum(ax_mul(x, w), "d"));
   return total(ax_square(ax_done(future)));
 }
 
@@ -344,7 +389,8 @@ static void add_up(const ax_value *in, ax_value *out, void *context) {
 static ax_value scanned(bool with, ax_value x, ax_value w) {
   around a = {with, x, w};
   ax_value zero = ax_full(AX_F64, AX_DIMS(4), 0), out[2];
-  ax_scan(AX_CLOSURE(add_up, 3, 2, &a), 2, -1, false, (ax_value[]){with ? ax_pcast(ax_pvary(zero, "d"), "d", "unreduced") : zero, ax_sin(w), x}, out);
+  ax_scan(AX_CLOSURE(add_up, 3, 2, &a), 2, -1, false,
+          (ax_value[]){with ? ax_pcast(ax_pvary(zero, "d"), "d", "unreduced") : zero, ax_sin(w), x}, out);
   return ax_add(total(ax_square(end_sum(with, out[0]))), total(with ? ax_pcast(out[1], "d", "invariant") : out[1]));
 }
 
@@ -420,7 +466,8 @@ static ax_value jacobians(bool with, ax_value x, ax_value w) {
   ax_jacrev(AX_FN(spread_out, 2, 1), AX_FIRST(2), in, rows);
   ax_jacfwd(AX_FN(spread_out, 2, 1), AX_FIRST(2), in, columns);
   ax_value sums = ax_add(total(ax_sin(end_sum(with, slope))), total(ax_square(end_sum(with, columns[0]))));
-  return with ? ax_add(sums, ax_add(total(ax_square(ax_unreduced_psum(rows[0], "d"))), total(ax_square(ax_pcast(rows[1], "d", "invariant")))))
+  return with ? ax_add(sums, ax_add(total(ax_square(ax_unreduced_psum(rows[0], "d"))),
+                                    total(ax_square(ax_pcast(rows[1], "d", "invariant")))))
               : ax_add(sums, ax_add(total(ax_square(rows[0])), total(ax_square(rows[1]))));
 }
 
@@ -457,7 +504,8 @@ static void steepness(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_add(total(ax_square(slopes[0])), total(ax_sin(slopes[1])));
 }
 
-/* x, w -> the loss, its gradient, its tangent and that of the gradient, the losses for several w, and a gradient of its gradient. */
+/* x, w -> the loss, its gradient, its tangent and that of the gradient, the losses for several w, and a gradient of its
+   gradient. */
 enum { result_count = 10 };
 static void everything(const ax_value *in, ax_value *out, void *context) {
   ax_fn f = AX_CLOSURE(on_mesh, 2, 1, context);
@@ -515,7 +563,8 @@ static void once_more(const ax_value *in, ax_value *out, void *context) {
 static ax_value looped(bool with, ax_value x, ax_value w) {
   around a = {with, x, w};
   ax_value out[3];
-  ax_while(AX_FN(not_done, 3, 1), AX_CLOSURE(once_more, 3, 3, &a), (ax_value[]){ax_full(AX_S32, AX_DIMS(), 0), w, begin_sum(with, x)}, out);
+  ax_while(AX_FN(not_done, 3, 1), AX_CLOSURE(once_more, 3, 3, &a),
+           (ax_value[]){ax_full(AX_S32, AX_DIMS(), 0), w, begin_sum(with, x)}, out);
   return total(ax_sin(end_sum(with, out[2])));
 }
 static void forward_alone(const ax_value *in, ax_value *out, void *context) {
@@ -554,12 +603,12 @@ static void without_memory(void **state) {
   for (size_t i = 0; i < AX_COUNT(some); i++) assert_true(test_each_allocation(with_casts, (void *)&some[i]) > 10);
 }
 
-/* The axis itself is mapped: casts over it go, sums are over the mapped dimension. It is unchecked there, so that only losses that make sense on
-   such axes are the same. */
+/* The axis itself is mapped: casts over it go, sums are over the mapped dimension. It is unchecked there, so that only losses that
+   make sense on such axes are the same. */
 static void mapped(const ax_value *in, ax_value *out, void *context) {
   ax_value x = ax_reshape(in[0], AX_DIMS(4, 4, 4));
-  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){0, UNMAPPED}, .out_axes = (const int[]){UNMAPPED}, .axis_name = "d"}, AX_CLOSURE(on_device, 2, 1, context),
-          (ax_value[]){x, in[1]}, out);
+  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){0, UNMAPPED}, .out_axes = (const int[]){UNMAPPED}, .axis_name = "d"},
+          AX_CLOSURE(on_device, 2, 1, context), (ax_value[]){x, in[1]}, out);
 }
 
 static void over_the_axis(void **state) {
@@ -585,8 +634,10 @@ static void over_the_axis(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(all_pairs),       cmocka_unit_test(other_errors), cmocka_unit_test(all_pcasts),
-                                     cmocka_unit_test(states_of_collectives), cmocka_unit_test(several_axes),
-                                     cmocka_unit_test(with_and_without), cmocka_unit_test(over_the_axis),   cmocka_unit_test(loops_forward), cmocka_unit_test(without_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(all_pairs),     cmocka_unit_test(other_errors),
+                                     cmocka_unit_test(all_pcasts),    cmocka_unit_test(states_of_collectives),
+                                     cmocka_unit_test(several_axes),  cmocka_unit_test(with_and_without),
+                                     cmocka_unit_test(over_the_axis), cmocka_unit_test(loops_forward),
+                                     cmocka_unit_test(without_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,9 +17,10 @@ ax_status ax_collective_size(const ax_infer_args *args, const ax_axes *names, in
   *size = ax_group_size(groups, 0);
   for (uint32_t g = 1; g < groups->count; g++)
     if (ax_group_size(groups, g) != *size)
-      return ax_error(AX_INVALID_ARGUMENT, "group 0 has %lld members and group %u has %u; here groups must be of one size, %s",
-                      (long long)*size, g, ax_group_size(groups, g),
-                      args->prim == &ax_prim_ragged_all_to_all ? "as each member gets as many slices" : "which the result's shape depends on");
+      return ax_error(
+          AX_INVALID_ARGUMENT, "group 0 has %lld members and group %u has %u; here groups must be of one size, %s",
+          (long long)*size, g, ax_group_size(groups, g),
+          args->prim == &ax_prim_ragged_all_to_all ? "as each member gets as many slices" : "which the result's shape depends on");
   return AX_OK;
 }
 
@@ -58,8 +59,10 @@ static ax_status mixed(const ax_type *type, ax_axis_set set, const ax_mesh *axes
   ax_text text = {0};
   for (uint32_t axis = 0; set >> axis != 0; axis++)
     if ((set >> axis & 1) != 0)
-      ax_text_add(&text, "%s%s along \"%s\"", text.length > 0 ? " and " : "", ax_state_name(&type->spread, axis), axes->axis[axis].name);
-  ax_status status = ax_error(AX_INVALID_ARGUMENT, "the operand %s is %s; along all axes named it must be in one state, as the casts (pcast) make it",
+      ax_text_add(&text, "%s%s along \"%s\"", text.length > 0 ? " and " : "", ax_state_name(&type->spread, axis),
+                  axes->axis[axis].name);
+  ax_status status = ax_error(AX_INVALID_ARGUMENT,
+                              "the operand %s is %s; along all axes named it must be in one state, as the casts (pcast) make it",
                               ax_type_string(type, axes), text.data != NULL ? text.data : "?");
   ax_text_deinit(&text);
   return status;
@@ -108,7 +111,8 @@ static ax_status spread(const ax_infer_args *args, bool makes_sum, ax_axis_state
   if (advice != NULL) return ax_error(AX_INVALID_ARGUMENT, "the operand %s is %s over %s; %s", ax_type_string(operand, args->axes),
                                       ax_state_name(&operand->spread, lowest(set)), ax_axis_set_string(set, args->axes), advice);
   if (from == AX_IS_UNREDUCED && grouped(args->params))
-    return ax_error(AX_INVALID_ARGUMENT, "the operand %s is unreduced over %s, and its parts are combined over all members, not over groups",
+    return ax_error(AX_INVALID_ARGUMENT,
+                    "the operand %s is unreduced over %s, and its parts are combined over all members, not over groups",
                     ax_type_string(operand, args->axes), ax_axis_set_string(set, args->axes));
   if (to == AX_IS_VARYING || grouped(args->params)) out.varying |= set;
   if (to == AX_IS_REDUCED) out.reduced |= set;
@@ -136,8 +140,8 @@ ax_strided ax_tensor_part(const ax_tensor *tensor, int64_t dim, int64_t start) {
   return part;
 }
 
-/* bf16 and f16 are combined in f32 and rounded once; so are sums over many members, in f64: one after the other they would get worse
-   with every member. */
+/* bf16 and f16 are combined in f32 and rounded once; so are sums over many members, in f64: one after the other they would get
+   worse with every member. */
 ax_dtype ax_combined_in(ax_scalar op, ax_dtype dtype, int64_t members) {
   enum { many_members = 128 };
   if (op == AX_SCALAR_ADD && ax_is_float(dtype) && members > many_members) return AX_F64;
@@ -258,10 +262,10 @@ bool ax_insist(const char *who, ax_value x, const char *axes, ax_axis_state want
   bool fits = wanted == AX_IS_UNREDUCED ? state == AX_IS_UNREDUCED : state == AX_IS_VARYING || state == AX_IS_INVARIANT;
   if (set == 0 || fits) return true;
   const ax_mesh *mesh = &ax_builder_current()->axes;
-  ax_reject_as(who, "the operand %s is not %s over %s; %s", ax_type_string(&type, mesh), wanted == AX_IS_UNREDUCED ? "unreduced" : "varying",
-               ax_axis_set_string(set, mesh),
-               wanted == AX_IS_UNREDUCED ? "vary_unreduced_cast makes what varies unreduced" :
-               state == AX_IS_REDUCED    ? "reduced_vary_cast makes it varying"
+  ax_reject_as(who, "the operand %s is not %s over %s; %s", ax_type_string(&type, mesh),
+               wanted == AX_IS_UNREDUCED ? "unreduced" : "varying", ax_axis_set_string(set, mesh),
+               wanted == AX_IS_UNREDUCED ? "vary_unreduced_cast makes what varies unreduced"
+               : state == AX_IS_REDUCED  ? "reduced_vary_cast makes it varying"
                                          : ax_reduce_advice(type.spread.kind));
   return false;
 }
@@ -412,14 +416,16 @@ static ax_status combine_same(ax_lower *lower, ax_scalar op, int64_t members, ui
   return ax_lower_kernel_end(lower);
 }
 
-ax_status ax_lower_combine(ax_lower *lower, ax_exchange *exchange, uint32_t in, const ax_type *type, ax_axis_set axes, uint32_t *out) {
+ax_status ax_lower_combine(ax_lower *lower, ax_exchange *exchange, uint32_t in, const ax_type *type, ax_axis_set axes,
+                           uint32_t *out) {
   ax_type out_type = *type;
   ax_axis_set group;
   AX_TRY(ax_axes_resolve(&exchange->names, &lower->plan->mesh, &group));
   const int64_t members = ax_axis_set_size(group, &lower->plan->mesh);
   bool same;
   AX_TRY(ax_lower_is_same(lower, &exchange->names, in, &same));
-  if (same && exchange->peers == AX_PEERS_ONE && members <= most_same) return combine_same(lower, exchange->combine, members, in, type, out);
+  if (same && exchange->peers == AX_PEERS_ONE && members <= most_same)
+    return combine_same(lower, exchange->combine, members, in, type, out);
   ax_dtype wide = ax_combined_in(exchange->combine, type->dtype, members);
   bool widens = wide != type->dtype;
   exchange->in = in;

@@ -24,7 +24,8 @@ bool ax_pairs_swap(const ax_pairs *pairs, ax_pairs *out);
 /* "source_target_pairs = .., channel_handle = .." */
 AX_MUST_USE ax_status ax_hlo_pairs(ax_text *text, const ax_hlo *hlo, const ax_axes *names, const ax_pairs *pairs, uint32_t channel);
 
-/* --- spread: the operand must vary over the checked axes among those named. The result does not / does so too / is reduced over them. --- */
+/* --- spread: the operand must vary over the checked axes among those named. The result does not / does so too / is reduced over
+   them. --- */
 ax_status ax_spread_drop(const ax_infer_args *args);
 ax_status ax_spread_keep(const ax_infer_args *args);
 ax_status ax_spread_reduced(const ax_infer_args *args);
@@ -56,20 +57,22 @@ void ax_axes_split(const ax_axes *names, ax_axes *checked, ax_axes *unchecked);
 int64_t ax_axes_members(const ax_axes *names);
 
 /* --- Building equations --- */
-/* x made to vary over `axes` as a collective wants it where it is invariant, and the names parsed; false and the trace failed otherwise. */
+/* x made to vary over `axes` as a collective wants it where it is invariant, and the names parsed; false and the trace failed
+   otherwise. */
 bool ax_collective_operand(const ax_prim *prim, ax_value *x, const char *axes, ax_axes *out);
-/* x is unreduced over the checked ones of `axes`, or varying (or to be made so); false and the trace failed, in the name of `who`, otherwise. */
+/* x is unreduced over the checked ones of `axes`, or varying (or to be made so); false and the trace failed, in the name of `who`,
+   otherwise. */
 bool ax_insist(const char *who, ax_value x, const char *axes, ax_axis_state wanted);
 /* Names parsed and known to the current trace; false and the trace failed otherwise, in the name of `who`. */
 bool ax_collective_names(const char *who, const char *axes, ax_axes *out);
 bool ax_ungrouped_names(const char *who, const char *axes, ax_axes *out); /* the same, and groups are refused */
-/* Of psum, pmax and pmin, in `function`'s name: x reduced over the dimensions among `axes`, which are then the names alone; how many elements
-   became one. False: the trace has failed. (collectives/positional.c) */
+/* Of psum, pmax and pmin, in `function`'s name: x reduced over the dimensions among `axes`, which are then the names alone; how
+   many elements became one. False: the trace has failed. (collectives/positional.c) */
 bool ax_reduce_positional(const char *function, ax_scalar op, ax_value *x, const char **axes, int64_t *count);
 /* What members that all have this number have together: a number. */
 ax_value ax_reduce_number(const char *function, ax_scalar op, ax_value number, const char *axes);
-/* The checked axes among the names, and the state that a value of this type has along all of them (varying where there are none); false and
-   the trace failed, in the name of `who`, where it is not one. */
+/* The checked axes among the names, and the state that a value of this type has along all of them (varying where there are none);
+   false and the trace failed, in the name of `who`, where it is not one. */
 bool ax_collective_state(const char *who, const ax_type *type, const ax_axes *names, ax_axis_set *set, ax_axis_state *out);
 /* For a transpose: the operand was unreduced over the named axes. */
 bool ax_was_unreduced(const ax_transpose_args *args);
@@ -102,7 +105,8 @@ void ax_exchange_parts(ax_exchange *exchange, uint32_t rank, const int64_t *part
                        const int64_t *out, int64_t concat);
 /* Start, then done at once. */
 AX_MUST_USE ax_status ax_lower_exchange(ax_lower *lower, const ax_exchange *exchange);
-/* Whether all members along the names hold the operand's one buffer, and come to this together: then there is nothing to exchange. */
+/* Whether all members along the names hold the operand's one buffer, and come to this together: then there is nothing to
+   exchange. */
 AX_MUST_USE ax_status ax_lower_is_same(const ax_lower *lower, const ax_axes *names, uint32_t in, bool *out);
 /* An exchange that combines `in`, in a wider dtype for bf16, f16 and sums over many; gives the result, of `type` on `axes`.
    Fills exchange->in and ->out. */

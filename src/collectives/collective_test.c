@@ -195,26 +195,31 @@ static void test_errors(void **state) {
       {target_twice, AX_F32, 3, AX_INVALID_ARGUMENT, "pairs (0, 1) and (2, 1) have the same target"},
       {broadcast_far, AX_F32, 3, AX_INVALID_ARGUMENT, "pbroadcast f32[6,4]{V:a,b}: source is 3: the group's members are 0 to 2"},
       {broadcast_negative, AX_F32, 3, AX_INVALID_ARGUMENT, "source is -1: the group's members are 0 to 1"},
-      {pcast_invariant, AX_F32, 3, AX_INVALID_ARGUMENT, "pcast: no cast along \"a\" from varying to invariant; psum, pmax, pmin and all_gather_invariant make values invariant"},
-      {pcast_unreduced, AX_F32, 2, AX_INVALID_ARGUMENT, "pcast: no cast along \"a\" from invariant to unreduced; every device would add the same value"},
+      {pcast_invariant, AX_F32, 3, AX_INVALID_ARGUMENT,
+       "pcast: no cast along \"a\" from varying to invariant; psum, pmax, pmin and all_gather_invariant make values invariant"},
+      {pcast_unreduced, AX_F32, 2, AX_INVALID_ARGUMENT,
+       "pcast: no cast along \"a\" from invariant to unreduced; every device would add the same value"},
       {pcast_nothing, AX_F32, 3, AX_INVALID_ARGUMENT, "pcast: to \"\": expected \"varying\""},
       {done_alone, AX_F32, 3, AX_INVALID_ARGUMENT, "done f32[6,4]{V:a,b}: operand 0 is f32[6,4]{V:a,b}, no future"},
       {done_late, AX_F32, 3, AX_INVALID_ARGUMENT,
        "neg future<f32[6,4]{V:b}>: operand 0 is future<f32[6,4]{V:b}>, which done must end first"},
       {done_twice, AX_F32, 3, AX_INVALID_ARGUMENT, "the future<f32[6,4]{V:a}> of psum, start in equation 0, is done twice"},
       {never_done, AX_F32, 3, AX_INVALID_ARGUMENT, "the future<f32[6,4]{V:a,b}> of all_to_all, start in equation 0, is never done"},
-      {returned, AX_F32, 3, AX_INVALID_ARGUMENT, "the future<f32[6,4]{V:a}> of pmax, start in equation 0, is a result of its program"},
+      {returned, AX_F32, 3, AX_INVALID_ARGUMENT,
+       "the future<f32[6,4]{V:a}> of pmax, start in equation 0, is a result of its program"},
       {captured, AX_F32, 3, AX_INVALID_ARGUMENT,
        "the future<f32[6,4]{V:a}> of psum, start in equation 0, is used in a body; done must end it before"},
       {start_nowhere, AX_F32, 3, AX_INVALID_ARGUMENT, "psum: axis \"c\" is not bound"},
       {start_number, AX_F32, 3, AX_INVALID_ARGUMENT, "start: the expression is a number; nothing is started"},
       {start_nothing, AX_F32, 3, AX_INVALID_ARGUMENT, "start: the expression is a value made before; nothing is started"},
       {start_never_set, AX_F32, 3, AX_INVALID_ARGUMENT, "start: the operand is a value that was never set"},
-      {start_nested, AX_F32, 3, AX_INVALID_ARGUMENT, "the body holds a start; it may have collectives and operations of each device"},
+      {start_nested, AX_F32, 3, AX_INVALID_ARGUMENT,
+       "the body holds a start; it may have collectives and operations of each device"},
       {start_future, AX_F32, 3, AX_INVALID_ARGUMENT, "is a result of its program; done must end it"},
       {start_of_future, AX_F32, 3, AX_INVALID_ARGUMENT,
        "the future<f32[6,4]{V:a}> of psum, start in equation 0, is used in a body; done must end it before"},
-      {start_of_cond, AX_F32, 3, AX_INVALID_ARGUMENT, "the body holds a cond with collectives in it; it may have collectives and operations of each device"},
+      {start_of_cond, AX_F32, 3, AX_INVALID_ARGUMENT,
+       "the body holds a cond with collectives in it; it may have collectives and operations of each device"},
       {start_failing, AX_F32, 3, AX_INVALID_ARGUMENT, "matmul: f32[6,4]{V:a,b} and f32[6,4]{V:a,b}: the last dimension"},
       {start_failed, AX_F32, 3, AX_INVALID_ARGUMENT, "matmul: f32[6,4]{V:a,b} and f32[6,4]{V:a,b}: the last dimension"},
       {start_dropped, AX_F32, 3, AX_INVALID_ARGUMENT, "the future<f32[6,4]{V:b}> of psum, start in equation 0, is never done"},
@@ -335,9 +340,10 @@ static void both(const ax_value *in, ax_value *out, void *context) {
 
 static void test_pairs(void **state) {
   (void)state;
-  static const pair pairs[] = {{whole_mean, begun_mean}, {whole_max, begun_max}, {whole_min, begun_min}, {whole_gather, begun_gather},
-                               {whole_same, begun_same}, {whole_scatter, begun_scatter}, {whole_trade, begun_trade},
-                               {whole_shift, begun_shift}, {whole_mixed, begun_mixed}, {whole_alone, begun_alone}};
+  static const pair pairs[] = {{whole_mean, begun_mean},     {whole_max, begun_max},     {whole_min, begun_min},
+                               {whole_gather, begun_gather}, {whole_same, begun_same},   {whole_scatter, begun_scatter},
+                               {whole_trade, begun_trade},   {whole_shift, begun_shift}, {whole_mixed, begun_mixed},
+                               {whole_alone, begun_alone}};
   ax_mesh mesh;
   assert_int_equal(ax_mesh_parse("a=2,b=3", &mesh), AX_OK);
   ax_type type = x_of(AX_F32, 3);
@@ -416,8 +422,9 @@ static void test_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_types), cmocka_unit_test(test_errors), cmocka_unit_test(test_parts),
-      cmocka_unit_test(test_async), cmocka_unit_test(test_pairs), cmocka_unit_test(test_several_futures), cmocka_unit_test(test_memory),
+      cmocka_unit_test(test_types),  cmocka_unit_test(test_errors), cmocka_unit_test(test_parts),
+      cmocka_unit_test(test_async),  cmocka_unit_test(test_pairs),  cmocka_unit_test(test_several_futures),
+      cmocka_unit_test(test_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

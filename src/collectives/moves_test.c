@@ -1,5 +1,5 @@
-/* pshift: offsets of every size against their definition, over devices and over a named axis of vmap; pshuffle, pswapaxes and pbroadcast_dynamic
-   likewise; and what is refused. */
+/* pshift: offsets of every size against their definition, over devices and over a named axis of vmap; pshuffle, pswapaxes and
+   pbroadcast_dynamic likewise; and what is refused. */
 #include <math.h>
 
 #include "axle/collectives.h"
@@ -49,7 +49,8 @@ static void check(ax_function function) {
   for (int i = 0; i < 2 * count; i++)
     for (int64_t m = 0; m < members; m++)
       if (test_get(out[i], m) != wanted(offsets[i / 2], i % 2 == 0, m))
-        fail_msg("by %lld%s: member %lld has %g", (long long)offsets[i / 2], i % 2 == 0 ? ", wrapped" : "", (long long)m, test_get(out[i], m));
+        fail_msg("by %lld%s: member %lld has %g", (long long)offsets[i / 2], i % 2 == 0 ? ", wrapped" : "", (long long)m,
+                 test_get(out[i], m));
   TEST_EVERY_WAY(program, &in, 0);
   test_release(&in, 1);
   test_release(out, 2 * count);
@@ -210,9 +211,11 @@ static void no_permutations(void **state) {
   TEST_OK(ax_mesh_parse("d=5", &mesh));
   type.spread.varying = 1;
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-    TEST_FAILS(ax_trace_on(&mesh, AX_CLOSURE(shuffle_by, 1, 1, (void *)&bad[i]), &type, &program), AX_INVALID_ARGUMENT, bad[i].message);
+    TEST_FAILS(ax_trace_on(&mesh, AX_CLOSURE(shuffle_by, 1, 1, (void *)&bad[i]), &type, &program), AX_INVALID_ARGUMENT,
+               bad[i].message);
   for (size_t i = 0; i < sizeof swaps / sizeof swaps[0]; i++)
-    TEST_FAILS(ax_trace_on(&mesh, AX_CLOSURE(swap, 1, 1, (void *)&swaps[i]), &type, &program), AX_INVALID_ARGUMENT, swaps[i].message);
+    TEST_FAILS(ax_trace_on(&mesh, AX_CLOSURE(swap, 1, 1, (void *)&swaps[i]), &type, &program), AX_INVALID_ARGUMENT,
+               swaps[i].message);
 }
 
 static void refused(void **state) {
@@ -221,15 +224,19 @@ static void refused(void **state) {
   ax_program *program;
   const ax_type type = TEST_TYPE(AX_S32, members);
   TEST_OK(ax_mesh_parse("d=5", &mesh));
-  TEST_FAILS(ax_trace_on(&mesh, AX_CLOSURE(unknown, 1, 1, "e"), &type, &program), AX_INVALID_ARGUMENT, "pshift: axis \"e\" is not bound; bound are d (");
+  TEST_FAILS(ax_trace_on(&mesh, AX_CLOSURE(unknown, 1, 1, "e"), &type, &program), AX_INVALID_ARGUMENT,
+             "pshift: axis \"e\" is not bound; bound are d (");
   TEST_FAILS(ax_trace_on(&mesh, AX_CLOSURE(unknown, 1, 1, "d,d"), &type, &program), AX_INVALID_ARGUMENT, "pshift: ");
   TEST_FAILS(ax_trace_on(&mesh, AX_FN(unknown, 1, 1), &type, &program), AX_INVALID_ARGUMENT, "pshift: ");
   TEST_FAILS(ax_trace_on(&mesh, AX_FN(future, 1, 1), &type, &program), AX_INVALID_ARGUMENT, "pshift: operand 0 is future<s32[5]");
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(offsets_of_all_sizes), cmocka_unit_test(members_in_another_order), cmocka_unit_test(no_permutations),
-                                     cmocka_unit_test(a_source_that_is_found), cmocka_unit_test(no_source),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(offsets_of_all_sizes),
+                                     cmocka_unit_test(members_in_another_order),
+                                     cmocka_unit_test(no_permutations),
+                                     cmocka_unit_test(a_source_that_is_found),
+                                     cmocka_unit_test(no_source),
                                      cmocka_unit_test(refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,7 +64,7 @@ ax_status ax_hlo_pairs(ax_text *text, const ax_hlo *hlo, const ax_axes *names, c
       ax_text_add(text, "%s[%lld, %lld]", comma, (long long)ax_axes_device(names, mesh, d, pairs->v[i][0]),
                   (long long)ax_axes_device(names, mesh, d, pairs->v[i][1]));
   }
-  ax_text_add(text, "%s> : tensor<%lldx2xi64>, channel_handle = #stablehlo.channel_handle<handle = %u, type = 1>", count > 0 ? "]" : "",
-              (long long)count, channel);
+  ax_text_add(text, "%s> : tensor<%lldx2xi64>, channel_handle = #stablehlo.channel_handle<handle = %u, type = 1>",
+              count > 0 ? "]" : "", (long long)count, channel);
   return AX_OK;
 }

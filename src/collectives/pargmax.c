@@ -1,5 +1,5 @@
-/* pargmax, pargmin: which member has the extreme. As of argmax, NaN is one, and the first of equals counts; compared with the members'
-   extreme, those that have it give their number, of which the least is it. */
+/* pargmax, pargmin: which member has the extreme. As of argmax, NaN is one, and the first of equals counts; compared with the
+   members' extreme, those that have it give their number, of which the least is it. */
 #include "collectives/collective.h"
 #include "prim/composite.h"
 

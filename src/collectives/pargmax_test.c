@@ -1,5 +1,5 @@
-/* pargmax and pargmin: ties, NaNs and infinities of every dtype against their definition, over devices, several axes and a named axis of
-   vmap; and what is refused. */
+/* pargmax and pargmin: ties, NaNs and infinities of every dtype against their definition, over devices, several axes and a named
+   axis of vmap; and what is refused. */
 #include <math.h>
 
 #include "axle/collectives.h"
@@ -11,11 +11,13 @@
 
 enum { members = 6, elems = 4 };
 /* By member: a tie, NaNs that come second, the first member's, the last's. */
-static const double of_floats[members][elems] = {{1, 5, 7, -2}, {3, NAN, 1, -2}, {3, 9, 1, -2}, {0, NAN, 7, -2}, {-INFINITY, 1, 2, -3}, {3, 1, 2, INFINITY}};
+static const double of_floats[members][elems] = {{1, 5, 7, -2},   {3, NAN, 1, -2},       {3, 9, 1, -2},
+                                                 {0, NAN, 7, -2}, {-INFINITY, 1, 2, -3}, {3, 1, 2, INFINITY}};
 static const int64_t floats_most[elems] = {1, 1, 0, 5}, floats_least[elems] = {4, 1, 1, 4};
 static const double of_bools[members][elems] = {{0, 1, 0, 1}, {0, 0, 0, 1}, {1, 0, 0, 1}, {1, 0, 0, 1}, {0, 1, 0, 1}, {0, 0, 0, 0}};
 static const int64_t bools_most[elems] = {2, 0, 0, 0}, bools_least[elems] = {0, 1, 0, 5};
-static const double of_numbers[members][elems] = {{3, 100, 0, 7}, {9, 0, 0, 7}, {2, 1, 0, 7}, {9, 100, 0, 7}, {2, 0, 0, 6}, {5, 5, 1, 7}};
+static const double of_numbers[members][elems] = {{3, 100, 0, 7}, {9, 0, 0, 7}, {2, 1, 0, 7},
+                                                  {9, 100, 0, 7}, {2, 0, 0, 6}, {5, 5, 1, 7}};
 static const int64_t numbers_most[elems] = {1, 0, 5, 0}, numbers_least[elems] = {2, 1, 0, 4};
 
 static void both(const ax_value *in, ax_value *out, void *context) {
@@ -39,10 +41,12 @@ static void over_two_axes(const ax_value *in, ax_value *out, void *context) {
 
 static void over_a_batch(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_vmap(&(ax_vmap_options){.axis_name = "d", .out_axes = (int[]){AX_NOT_MAPPED, AX_NOT_MAPPED}}, AX_CLOSURE(both, 1, 2, "d"), in, out);
+  ax_vmap(&(ax_vmap_options){.axis_name = "d", .out_axes = (int[]){AX_NOT_MAPPED, AX_NOT_MAPPED}}, AX_CLOSURE(both, 1, 2, "d"), in,
+          out);
 }
 
-static void check(ax_function function, ax_dtype dtype, const double data[members][elems], const int64_t *most, const int64_t *least) {
+static void check(ax_function function, ax_dtype dtype, const double data[members][elems], const int64_t *most,
+                  const int64_t *least) {
   const bool batch = function == over_a_batch;
   const ax_type type = TEST_TYPE(dtype, members, elems);
   ax_program *program = test_trace(function, NULL, &type, 1, 2);
@@ -90,7 +94,8 @@ static void types(void **state) {
   ax_program_release(jvp);
   TEST_FAILS(ax_trace_on(&mesh, AX_CLOSURE(both, 1, 2, "c"), &type, &program), AX_INVALID_ARGUMENT,
              "pargmax: axis \"c\" is not bound; bound are a (2), b (3)");
-  TEST_FAILS(ax_trace_on(&mesh, AX_CLOSURE(both, 1, 2, "b {0,1} {2}"), &type, &program), AX_INVALID_ARGUMENT, "pargmax: it takes no groups");
+  TEST_FAILS(ax_trace_on(&mesh, AX_CLOSURE(both, 1, 2, "b {0,1} {2}"), &type, &program), AX_INVALID_ARGUMENT,
+             "pargmax: it takes no groups");
 }
 
 int main(void) {

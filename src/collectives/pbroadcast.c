@@ -1,9 +1,9 @@
 /* pbroadcast: T[d..]{V: axes, v..} -> T[d..]{V: axes, v..}     y on every member = x of member `source`
    Parameters: axes; source, a member's number.
    Errors: an unknown axis or one named twice; an operand that does not vary over a checked axis; a source outside the group.
-   The result is typed varying, as jax.lax types it, and computed once for the group. Linear; the transpose: the source's x reaches every
-   member, so the cotangents of all of them, summed, are the source's; the others have zeros.
-   Batching over a named axis: one slice of the batch dimension, over the other axes from the source's number there. */
+   The result is typed varying, as jax.lax types it, and computed once for the group. Linear; the transpose: the source's x reaches
+   every member, so the cotangents of all of them, summed, are the source's; the others have zeros. Batching over a named axis: one
+   slice of the batch dimension, over the other axes from the source's number there. */
 #include "collectives/collective.h"
 #include "prim/composite.h"
 #include "prim/prims.h"
@@ -18,7 +18,8 @@ static ax_status infer(const ax_infer_args *args) {
   int64_t size;
   AX_TRY(ax_collective_size(args, &params->axes, &size));
   if (params->source < 0 || params->source >= size)
-    return ax_error(AX_INVALID_ARGUMENT, "source is %lld: the group's members are 0 to %lld", (long long)params->source, (long long)size - 1);
+    return ax_error(AX_INVALID_ARGUMENT, "source is %lld: the group's members are 0 to %lld", (long long)params->source,
+                    (long long)size - 1);
   args->out[0] = args->in[0];
   return AX_OK;
 }
@@ -97,11 +98,29 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(pbroadcast_pa
                                   {"source", AX_PARAM_I64, offsetof(pbroadcast_params, source)}};
 
 const ax_prim ax_prim_pbroadcast = {
-    .name = "pbroadcast", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .traffic = AX_TRAFFIC_OPERAND, .in_count = 1, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(pbroadcast_params),
-    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
-    .infer = infer, .spread = ax_spread_keep, .eval = eval, .differs = ax_differs_drop, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = lower, .hlo = hlo,
+    .name = "pbroadcast",
+    .kind = AX_COLLECTIVE,
+    .effects = AX_EFFECT_EXCHANGE,
+    .traffic = AX_TRAFFIC_OPERAND,
+    .in_count = 1,
+    .out_count = 1,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(pbroadcast_params),
+    .linear = AX_LINEAR_ALL,
+    .kinds = AX_KINDS_ALL,
+    .infer = infer,
+    .spread = ax_spread_keep,
+    .eval = eval,
+    .differs = ax_differs_drop,
+    .jvp = ax_jvp_linear,
+    .linearize = ax_jvp_linear,
+    .transpose = transpose,
+    .batch = batch,
+    .simplify = ax_simplify_nothing,
+    .shard = ax_shard_pointwise,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 ax_value ax_pbroadcast(ax_value x, const char *axes, int64_t source) {
@@ -116,7 +135,8 @@ ax_value ax_pbroadcast_dynamic(ax_value x, const char *axes, ax_value source) {
   ax_axes names;
   if (ax_is_number(source)) source = ax_as(name, source, AX_S32);
   if (!ax_collective_operand(&ax_prim_pbroadcast, &x, axes, &names) || !ax_operand(name, source, &from)) return ax_poison;
-  if (from.dtype != AX_S32 || from.rank > 0) return ax_reject_as(name, "the source is %s; it must be s32[]", ax_operand_string(&from));
+  if (from.dtype != AX_S32 || from.rank > 0)
+    return ax_reject_as(name, "the source is %s; it must be s32[]", ax_operand_string(&from));
   ax_type type = ax_typeof(x);
   ax_value kept = ax_where(ax_eq(ax_axis_index(axes), source), x, ax_full_like(x, 0));
   return ax_spread_to(type.dtype == AX_BOOL ? ax_pmax(kept, axes) : ax_psum(kept, axes), &type.spread);

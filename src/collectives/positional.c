@@ -1,5 +1,5 @@
-/* What the reductions over members take besides: dimensions of the operand, by number among the names of axes ("data,0", "-1"), which are
-   reduced on each device first; and numbers, which are reduced without an equation. */
+/* What the reductions over members take besides: dimensions of the operand, by number among the names of axes ("data,0", "-1"),
+   which are reduced on each device first; and numbers, which are reduced without an equation. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +30,8 @@ static bool sort_out(const char *function, const char *axes, uint32_t rank, ax_d
     memcpy(names + used, axes + at, length);
     used += length;
   }
-  if (dims->count > 0 && axes[all] != '\0') return ax_reject_as(function, "groups are of named axes alone: \"%.200s\"", axes), false;
+  if (dims->count > 0 && axes[all] != '\0')
+    return ax_reject_as(function, "groups are of named axes alone: \"%.200s\"", axes), false;
   strcpy(names + used, axes + all);
   return true;
 }
@@ -56,6 +57,7 @@ ax_value ax_reduce_number(const char *function, ax_scalar op, ax_value number, c
   ax_axes names;
   if (!ax_collective_names(function, axes, &names)) return ax_poison;
   if (op != AX_SCALAR_ADD) return number;
-  if (!ax_groups_even(&names.groups)) return ax_reject_as(function, "the groups of \"%.200s\" are of several sizes, and so the sums of a number", axes);
+  if (!ax_groups_even(&names.groups))
+    return ax_reject_as(function, "the groups of \"%.200s\" are of several sizes, and so the sums of a number", axes);
   return ax_number_times(function, number, ax_axes_members(&names));
 }

@@ -15,8 +15,8 @@ typedef struct row {
   int64_t dims[3];
 } row;
 static const row rows[] = {
-    {"a,0", "a", 1, {0}},  {"0,a", "a", 1, {0}},       {"1,b,a", "b,a", 1, {1}},   {"a,-1", "a", 1, {2}}, {"2, b ,0", "b", 2, {0, 2}},
-    {"0,1,2", "", 3, {0, 1, 2}}, {"-1", "", 1, {2}}, {"b,-3,a,-1", "b,a", 2, {0, 2}},
+    {"a,0", "a", 1, {0}},        {"0,a", "a", 1, {0}},        {"1,b,a", "b,a", 1, {1}}, {"a,-1", "a", 1, {2}},
+    {"2, b ,0", "b", 2, {0, 2}}, {"0,1,2", "", 3, {0, 1, 2}}, {"-1", "", 1, {2}},       {"b,-3,a,-1", "b,a", 2, {0, 2}},
 };
 enum { row_count = sizeof rows / sizeof rows[0], kinds = 4 };
 
@@ -142,13 +142,15 @@ static void mean_over(const ax_value *in, ax_value *out, void *context) {
 }
 static void mean_of(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_vmap(&(ax_vmap_options){.axis_name = "b", .out_axes = (const int[]){AX_NOT_MAPPED, AX_NOT_MAPPED}}, AX_FN(mean_over, 1, 2), in, out);
+  ax_vmap(&(ax_vmap_options){.axis_name = "b", .out_axes = (const int[]){AX_NOT_MAPPED, AX_NOT_MAPPED}}, AX_FN(mean_over, 1, 2), in,
+          out);
 }
 
 static void means_of_integers(void **state) {
   (void)state;
-  static const mean rows[] = {{AX_S32, AX_F32, {1, 2, 4, -9}, -0.5}, {AX_U8, AX_F32, {0, 1, 2, 3}, 1.5},   {AX_S8, AX_F32, {-1, -1, 0, 0}, -0.5},
-                              {AX_S64, AX_F64, {0, 1, 2, 3}, 1.5},   {AX_U64, AX_F64, {1, 1, 2, 1}, 1.25}, {AX_BOOL, AX_F32, {1, 1, 0, 1}, 0.75}};
+  static const mean rows[] = {{AX_S32, AX_F32, {1, 2, 4, -9}, -0.5}, {AX_U8, AX_F32, {0, 1, 2, 3}, 1.5},
+                              {AX_S8, AX_F32, {-1, -1, 0, 0}, -0.5}, {AX_S64, AX_F64, {0, 1, 2, 3}, 1.5},
+                              {AX_U64, AX_F64, {1, 1, 2, 1}, 1.25},  {AX_BOOL, AX_F32, {1, 1, 0, 1}, 0.75}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     const ax_type type = TEST_TYPE(rows[i].of, 4);
     ax_program *program = test_trace(mean_of, NULL, &type, 1, 2);
@@ -193,12 +195,13 @@ static void refused(void **state) {
   };
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     ax_program *program;
-    TEST_FAILS(trace(AX_CLOSURE(bad[i].function, 1, 1, (void *)bad[i].axes), AX_F32, &program), AX_INVALID_ARGUMENT, bad[i].message);
+    TEST_FAILS(trace(AX_CLOSURE(bad[i].function, 1, 1, (void *)bad[i].axes), AX_F32, &program), AX_INVALID_ARGUMENT,
+               bad[i].message);
   }
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(dimensions_beside_names), cmocka_unit_test(bools), cmocka_unit_test(numbers), cmocka_unit_test(means_of_integers),
-                                     cmocka_unit_test(refused)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(dimensions_beside_names), cmocka_unit_test(bools), cmocka_unit_test(numbers),
+                                     cmocka_unit_test(means_of_integers), cmocka_unit_test(refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

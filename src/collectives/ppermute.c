@@ -124,11 +124,13 @@ static int by_route(const void *a, const void *b) {
 static void find_routes(permutation *p) {
   const ax_pairs *pairs = &p->params->pairs;
   for (uint32_t i = 0; i < pairs->count; i++)
-    p->routes[i] = (route){batch_part(p, pairs->v[i][1]), batch_part(p, pairs->v[i][0]), rest_part(p, pairs->v[i][1]), rest_part(p, pairs->v[i][0])};
+    p->routes[i] = (route){batch_part(p, pairs->v[i][1]), batch_part(p, pairs->v[i][0]), rest_part(p, pairs->v[i][1]),
+                           rest_part(p, pairs->v[i][0])};
   if (pairs->count > 0) qsort(p->routes, pairs->count, sizeof p->routes[0], by_route);
 }
 
-/* What batch element `target` gets from the others, by its routes from *next on: from each, a permutation along the rest of the axes. */
+/* What batch element `target` gets from the others, by its routes from *next on: from each, a permutation along the rest of the
+   axes. */
 static ax_value permute_to(const permutation *p, int64_t target, uint32_t *next) {
   const uint32_t count = p->params->pairs.count;
   ax_value result = ax_poison;
@@ -198,11 +200,29 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(ppermute_para
                                   {"pairs", AX_PARAM_PAIRS, offsetof(ppermute_params, pairs)}};
 
 const ax_prim ax_prim_ppermute = {
-    .name = "ppermute", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .traffic = AX_TRAFFIC_OPERAND, .in_count = 1, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ppermute_params),
-    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
-    .infer = infer, .spread = ax_spread_keep, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = lower, .hlo = hlo,
+    .name = "ppermute",
+    .kind = AX_COLLECTIVE,
+    .effects = AX_EFFECT_EXCHANGE,
+    .traffic = AX_TRAFFIC_OPERAND,
+    .in_count = 1,
+    .out_count = 1,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(ppermute_params),
+    .linear = AX_LINEAR_ALL,
+    .kinds = AX_KINDS_ALL,
+    .infer = infer,
+    .spread = ax_spread_keep,
+    .eval = eval,
+    .differs = ax_differs_add,
+    .jvp = ax_jvp_linear,
+    .linearize = ax_jvp_linear,
+    .transpose = transpose,
+    .batch = batch,
+    .simplify = ax_simplify_nothing,
+    .shard = ax_shard_pointwise,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 ax_value ax_ppermute(ax_value x, const char *axes, uint32_t count, const int64_t (*pairs)[2]) {

@@ -1,23 +1,23 @@
-/* psend: T[d..]{V: axes, v..} -> token{V: axes, v..}     a message with x from member `source` to member `target`, for each of the pairs
-   precv: token -> T[d..]{V: all checked axes}             the message to member `target` from member `source`; zeros where there is none
-   create_token: -> token                                  for a precv whose psend is not at hand
+/* psend: T[d..]{V: axes, v..} -> token{V: axes, v..}     a message with x from member `source` to member `target`, for each of the
+   pairs precv: token -> T[d..]{V: all checked axes}             the message to member `target` from member `source`; zeros where
+   there is none create_token: -> token                                  for a precv whose psend is not at hand
 
      t:token{V:d} = psend[axes=(d,) pairs=((0, 1),) link=0] x
      y:f32[4]{V:d} = precv[dtype=f32 dims=(4,) axes=(d,) pairs=((0, 1),) link=0] t
 
-   Parameters: axes; pairs (source, target) of member numbers; link, 0 but for derivatives; of precv the dtype and the dims of what comes.
-   Errors: an unknown axis or one named twice; an operand of psend that does not vary over a checked axis, one of precv that is no token; a
-   number outside the group; two pairs with one source, or with one target.
-   A link is a queue from one device to another, for each set of axes and each `link`: the k-th precv takes what the k-th psend left. psend
-   copies x and never waits; precv waits for its message. Each is one side of an exchange, so both may stand where devices go different
-   ways; a device's own stay in program order, and none is dropped, doubled or merged. What a token says is said by that order already:
-   it is used once at most (ir/once.c), and holds nothing. By shape or dtype another message than what precv says is an error of the run, as
-   is one that nobody takes; a precv whose message never comes is a deadlock.
-   precv's result varies over all checked axes: nothing says that what other devices sent along them is the same.
-   Where there are derivatives x goes on link 2 link, and its tangent right after it on link 2 link + 1, by and to whoever sends and receives
-   x, symbolic zeros as zeros. The transpose is of messages with tangents alone, which are those on odd links: psend becomes a precv and
-   precv a psend, the other way round. There is none in scan, while and cond. Batched, both carry the batch dimension in front, psend
-   whether or not x has one, so that both sides agree; over a batched axis itself there is no rule. */
+   Parameters: axes; pairs (source, target) of member numbers; link, 0 but for derivatives; of precv the dtype and the dims of what
+   comes. Errors: an unknown axis or one named twice; an operand of psend that does not vary over a checked axis, one of precv that
+   is no token; a number outside the group; two pairs with one source, or with one target. A link is a queue from one device to
+   another, for each set of axes and each `link`: the k-th precv takes what the k-th psend left. psend copies x and never waits;
+   precv waits for its message. Each is one side of an exchange, so both may stand where devices go different ways; a device's own
+   stay in program order, and none is dropped, doubled or merged. What a token says is said by that order already: it is used once
+   at most (ir/once.c), and holds nothing. By shape or dtype another message than what precv says is an error of the run, as is one
+   that nobody takes; a precv whose message never comes is a deadlock. precv's result varies over all checked axes: nothing says
+   that what other devices sent along them is the same. Where there are derivatives x goes on link 2 link, and its tangent right
+   after it on link 2 link + 1, by and to whoever sends and receives x, symbolic zeros as zeros. The transpose is of messages with
+   tangents alone, which are those on odd links: psend becomes a precv and precv a psend, the other way round. There is none in
+   scan, while and cond. Batched, both carry the batch dimension in front, psend whether or not x has one, so that both sides agree;
+   over a batched axis itself there is no rule. */
 #include <string.h>
 
 #include "collectives/collective.h"
@@ -57,7 +57,8 @@ static ax_status send_infer(const ax_infer_args *args) {
 static ax_status receive_infer(const ax_infer_args *args) {
   const precv_params *params = args->params;
   args->out[0] = ax_array_type(params->dtype, params->dims.count, params->dims.v);
-  if (args->out[0].dtype == AX_NO_DTYPE) return ax_error(AX_INVALID_ARGUMENT, "what is to be received has no dtype, or a negative dimension");
+  if (args->out[0].dtype == AX_NO_DTYPE)
+    return ax_error(AX_INVALID_ARGUMENT, "what is to be received has no dtype, or a negative dimension");
   return check_message(args);
 }
 
@@ -85,7 +86,8 @@ static int64_t other_side(const ax_eval_args *args, int side) {
   const message_params *params = args->eqn->params;
   int64_t mine = ax_axes_index(&params->axes, args->axes, args->device[0]);
   for (uint32_t i = 0; i < params->pairs.count; i++)
-    if (params->pairs.v[i][1 - side] == mine) return ax_axes_device(&params->axes, args->axes, args->device[0], params->pairs.v[i][side]);
+    if (params->pairs.v[i][1 - side] == mine)
+      return ax_axes_device(&params->axes, args->axes, args->device[0], params->pairs.v[i][side]);
   return -1;
 }
 
@@ -179,8 +181,10 @@ static void receive_transpose(const ax_transpose_args *args) {
 static bool over_axis(const ax_batch_args *args) {
   ax_axes rest;
   if (args->axis == NULL || !ax_axes_without(args->eqn->params, args->axis, &rest)) return false;
-  ax_fail(ax_error(AX_ABSENT, "vmap: no %s over an axis that is mapped: its members are one program, which has no two sides; ppermute moves "
-                   "values along it", args->eqn->prim->name));
+  ax_fail(ax_error(AX_ABSENT,
+                   "vmap: no %s over an axis that is mapped: its members are one program, which has no two sides; ppermute moves "
+                   "values along it",
+                   args->eqn->prim->name));
   return true;
 }
 
@@ -222,7 +226,8 @@ static ax_status lower_token(ax_lower *lower, uint32_t *out) {
 
 static ax_status send_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const message_params *params = eqn->params;
-  AX_TRY(ax_lower_message(lower, AX_OP_SEND, &(ax_mail){.names = params->axes, .pairs = &params->pairs, .link = params->link, .buffer = in[0]}));
+  AX_TRY(ax_lower_message(lower, AX_OP_SEND,
+                          &(ax_mail){.names = params->axes, .pairs = &params->pairs, .link = params->link, .buffer = in[0]}));
   return lower_token(lower, &out[0]);
 }
 
@@ -230,7 +235,8 @@ static ax_status receive_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_
   (void)in;
   const message_params *params = eqn->params;
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
-  return ax_lower_message(lower, AX_OP_RECEIVE, &(ax_mail){.names = params->axes, .pairs = &params->pairs, .link = params->link, .buffer = out[0]});
+  return ax_lower_message(lower, AX_OP_RECEIVE,
+                          &(ax_mail){.names = params->axes, .pairs = &params->pairs, .link = params->link, .buffer = out[0]});
 }
 
 static ax_status create_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -293,19 +299,49 @@ const ax_prim ax_prim_psend = {
 };
 
 const ax_prim ax_prim_precv = {
-    .name = "precv", .kind = AX_COLLECTIVE, .traffic = AX_TRAFFIC_RESULT, .effects = single_sided, .operands = AX_TOKEN, .in_count = 1, .out_count = 1,
-    .params = receive_params, .param_count = AX_COUNT(receive_params), .params_bytes = sizeof(precv_params),
-    .infer = receive_infer, .spread = receive_spread, .eval = receive_eval, .differs = everywhere,
-    .jvp = receive_jvp, .linearize = receive_jvp, .transpose = receive_transpose, .batch = receive_batch,
-    .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = receive_lower, .hlo = receive_hlo,
+    .name = "precv",
+    .kind = AX_COLLECTIVE,
+    .traffic = AX_TRAFFIC_RESULT,
+    .effects = single_sided,
+    .operands = AX_TOKEN,
+    .in_count = 1,
+    .out_count = 1,
+    .params = receive_params,
+    .param_count = AX_COUNT(receive_params),
+    .params_bytes = sizeof(precv_params),
+    .infer = receive_infer,
+    .spread = receive_spread,
+    .eval = receive_eval,
+    .differs = everywhere,
+    .jvp = receive_jvp,
+    .linearize = receive_jvp,
+    .transpose = receive_transpose,
+    .batch = receive_batch,
+    .simplify = ax_simplify_nothing,
+    .shard = ax_shard_whole,
+    .lower = receive_lower,
+    .hlo = receive_hlo,
 };
 
 /* With state, so that two are never made one. */
 const ax_prim ax_prim_create_token = {
-    .name = "create_token", .kind = AX_LOCAL, .effects = AX_EFFECT_STATE, .in_count = 0, .out_count = 1,
-    .infer = create_infer, .spread = create_spread, .eval = create_eval, .differs = ax_differs_union, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
-    .transpose = ax_absent_transpose, .batch = create_batch,
-    .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = create_lower, .hlo = create_hlo,
+    .name = "create_token",
+    .kind = AX_LOCAL,
+    .effects = AX_EFFECT_STATE,
+    .in_count = 0,
+    .out_count = 1,
+    .infer = create_infer,
+    .spread = create_spread,
+    .eval = create_eval,
+    .differs = ax_differs_union,
+    .jvp = ax_jvp_zero,
+    .linearize = ax_jvp_zero,
+    .transpose = ax_absent_transpose,
+    .batch = create_batch,
+    .simplify = ax_simplify_nothing,
+    .shard = ax_shard_whole,
+    .lower = create_lower,
+    .hlo = create_hlo,
 };
 
 /* --- The functions --- */

@@ -2,15 +2,13 @@
          T[d..]{U: axes, ..} -> T[d..]{..}
    pmax, pmin: the same with the largest and the smallest, from Umax and Umin.
    Parameters: axes. With groups the result differs from group to group, and stays varying over the axes.
-   Errors: an unknown axis or one named twice; an operand that does not vary over all checked axes named, nor is unreduced over all of them by this
-   combination; bool.
-   Numerics: members are combined in index order, so the result does not depend on who comes first; bf16/f16 in f32, and
-   sums of floats over more than 128 members in f64, rounded once.
-   psum is linear. Transpose: on a checked axis the result is one value for all, whose cotangent reaches each member's x: pvary, or preduced
-   where the operand was unreduced.
-   On an unchecked axis every device holds its own copy of the result, with its own cotangent: psum again.
-   The derivative of pmax is shared equally by the members that hold the largest value, as reduce_max's is (jax.lax has none).
-   Batching: over a named axis that is among the axes, psum is a sum over the batch dimension. */
+   Errors: an unknown axis or one named twice; an operand that does not vary over all checked axes named, nor is unreduced over all
+   of them by this combination; bool. Numerics: members are combined in index order, so the result does not depend on who comes
+   first; bf16/f16 in f32, and sums of floats over more than 128 members in f64, rounded once. psum is linear. Transpose: on a
+   checked axis the result is one value for all, whose cotangent reaches each member's x: pvary, or preduced where the operand was
+   unreduced. On an unchecked axis every device holds its own copy of the result, with its own cotangent: psum again. The derivative
+   of pmax is shared equally by the members that hold the largest value, as reduce_max's is (jax.lax has none). Batching: over a
+   named axis that is among the axes, psum is a sum over the batch dimension. */
 #include "collectives/collective.h"
 #include "prim/composite.h"
 #include "prim/prims.h"
@@ -110,14 +108,32 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 
 static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, axes)}};
 
-#define REDUCE_RECORD(name_, kinds_, jvp_, transpose_)                                                             \
-  const ax_prim ax_prim_##name_ = {                                                                                \
-      .name = #name_, .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .traffic = AX_TRAFFIC_COMBINED, .linear = AX_LINEAR_ALL, .kinds = kinds_, \
-      .in_count = 1, .out_count = 1,                                                                               \
-      .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_params),                      \
-      .infer = infer, .spread = ax_spread_sum, .eval = eval, .differs = ax_differs_drop,          \
-      .jvp = jvp_, .linearize = jvp_,                                                                              \
-      .transpose = transpose_, .batch = batch, .ungroup = ungroup, .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = lower, .hlo = hlo,\
+#define REDUCE_RECORD(name_, kinds_, jvp_, transpose_) \
+  const ax_prim ax_prim_##name_ = {                    \
+      .name = #name_,                                  \
+      .kind = AX_COLLECTIVE,                           \
+      .effects = AX_EFFECT_EXCHANGE,                   \
+      .traffic = AX_TRAFFIC_COMBINED,                  \
+      .linear = AX_LINEAR_ALL,                         \
+      .kinds = kinds_,                                 \
+      .in_count = 1,                                   \
+      .out_count = 1,                                  \
+      .params = params,                                \
+      .param_count = AX_COUNT(params),                 \
+      .params_bytes = sizeof(psum_params),             \
+      .infer = infer,                                  \
+      .spread = ax_spread_sum,                         \
+      .eval = eval,                                    \
+      .differs = ax_differs_drop,                      \
+      .jvp = jvp_,                                     \
+      .linearize = jvp_,                               \
+      .transpose = transpose_,                         \
+      .batch = batch,                                  \
+      .ungroup = ungroup,                              \
+      .simplify = ax_simplify_nothing,                 \
+      .shard = ax_shard_pointwise,                     \
+      .lower = lower,                                  \
+      .hlo = hlo,                                      \
   }
 REDUCE_RECORD(psum, AX_KINDS_SUM, ax_jvp_linear, transpose);
 REDUCE_RECORD(pmax, AX_KINDS_MAX, extreme_jvp, ax_absent_transpose);
@@ -182,6 +198,7 @@ ax_value ax_pmean(ax_value x, const char *axes) {
     type.dtype = ax_dtype_bytes(type.dtype) == 8 ? AX_F64 : AX_F32;
     sum = ax_convert_element_type(sum, type.dtype);
   }
-  if (ax_failed() || ax_groups_even(&names.groups)) return ax_div(sum, ax_full_like(sum, (double)(count * ax_axes_members(&names))));
+  if (ax_failed() || ax_groups_even(&names.groups))
+    return ax_div(sum, ax_full_like(sum, (double)(count * ax_axes_members(&names))));
   return ax_div(sum, ax_convert_element_type(ax_own_group_size(&names), type.dtype));
 }

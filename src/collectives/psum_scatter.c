@@ -97,11 +97,30 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_scatter_
                                   {"dimension", AX_PARAM_I64, offsetof(psum_scatter_params, dimension)}};
 
 const ax_prim ax_prim_psum_scatter = {
-    .name = "psum_scatter", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .traffic = AX_TRAFFIC_PARTS, .in_count = 1, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(psum_scatter_params),
-    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_SUM,
-    .infer = infer, .spread = ax_spread_scatter, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .ungroup = ungroup, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo,
+    .name = "psum_scatter",
+    .kind = AX_COLLECTIVE,
+    .effects = AX_EFFECT_EXCHANGE,
+    .traffic = AX_TRAFFIC_PARTS,
+    .in_count = 1,
+    .out_count = 1,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(psum_scatter_params),
+    .linear = AX_LINEAR_ALL,
+    .kinds = AX_KINDS_SUM,
+    .infer = infer,
+    .spread = ax_spread_scatter,
+    .eval = eval,
+    .differs = ax_differs_add,
+    .jvp = ax_jvp_linear,
+    .linearize = ax_jvp_linear,
+    .transpose = transpose,
+    .batch = batch,
+    .ungroup = ungroup,
+    .simplify = ax_simplify_nothing,
+    .shard = shard,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 ax_value ax_psum_scatter(ax_value x, const char *axes, int64_t dimension, bool tiled) {

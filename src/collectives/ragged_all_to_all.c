@@ -1,21 +1,22 @@
 /* ragged_all_to_all: operand T[B.., L.., N, A..], output T[B.., L.., M, A..], input_offsets, send_sizes, output_offsets,
                       recv_sizes I[B.., L.., K] -> T[B.., L.., M, A..], all {V: axes, v..}
-     output, with slices of the members' operands put in it: of K = n c slices that a member has, c go to each member in order. Slice i
-     goes to member i / c; it is operand[input_offsets[i] : input_offsets[i] + send_sizes[i]], and lies from output_offsets[i] on in the
-     output of the member it goes to. recv_sizes[i]: how many rows come as slice i % c from member i / c.
+     output, with slices of the members' operands put in it: of K = n c slices that a member has, c go to each member in order.
+   Slice i goes to member i / c; it is operand[input_offsets[i] : input_offsets[i] + send_sizes[i]], and lies from output_offsets[i]
+   on in the output of the member it goes to. recv_sizes[i]: how many rows come as slice i % c from member i / c.
 
         member 0   operand a b b   offsets 0 1   sizes 1 2   output_offsets 0 0   recv_sizes 1 1       a c 0 0
         member 1   operand c d .           0 1         1 1                  1 2              2 1  -->  b b d 0
 
-   Parameters: axes; batch, the number of dimensions B, of exchanges apart from each other; local, for each dimension of L, of members that
-   live on one device since their axis was batched, how many devices lie along the axes behind that one; back: the transpose. Then operand is T[.., M, A..] and
-   output T[.., N, A..], and the rows that slices became are added to those they were, in the order of members and slices.
-   Errors: an unknown axis or one named twice; operands that do not vary over a checked axis; shapes other than those said, offsets and
-   sizes that are no integers, K = 0 or that does not divide by n; groups of several sizes; back, T other than f32 and f64.
-   Errors of a run, which name device, slice, offset and size: a negative offset or size; a slice that leaves the operand or the output;
-   slices that lie on each other in one output; a size that is not the one in recv_sizes.
-   Linear in operand and output together. The transpose takes rows back and adds them to zeros, since slices of an operand may lie on each
-   other; output's cotangent is zero where something came, which the same exchange of flags says. Batching: one more dimension of B; over a named axis, of L. */
+   Parameters: axes; batch, the number of dimensions B, of exchanges apart from each other; local, for each dimension of L, of
+   members that live on one device since their axis was batched, how many devices lie along the axes behind that one; back: the
+   transpose. Then operand is T[.., M, A..] and output T[.., N, A..], and the rows that slices became are added to those they were,
+   in the order of members and slices. Errors: an unknown axis or one named twice; operands that do not vary over a checked axis;
+   shapes other than those said, offsets and sizes that are no integers, K = 0 or that does not divide by n; groups of several
+   sizes; back, T other than f32 and f64. Errors of a run, which name device, slice, offset and size: a negative offset or size; a
+   slice that leaves the operand or the output; slices that lie on each other in one output; a size that is not the one in
+   recv_sizes. Linear in operand and output together. The transpose takes rows back and adds them to zeros, since slices of an
+   operand may lie on each other; output's cotangent is zero where something came, which the same exchange of flags says. Batching:
+   one more dimension of B; over a named axis, of L. */
 #include "plan/ragged.h"
 
 #include <string.h>
@@ -39,7 +40,8 @@ static const char *const operand_names[] = {"operand", "output", "input_offsets"
 static uint32_t outer_rank(const ax_ragged_params *params) { return (uint32_t)params->batch + params->local.count; }
 
 static ax_status refuse(const ax_infer_args *args, uint32_t k, const char *wanted) {
-  return ax_error(AX_INVALID_ARGUMENT, "%s is %s; it must be %s", operand_names[k], ax_type_string(&args->in[k], args->axes), wanted);
+  return ax_error(AX_INVALID_ARGUMENT, "%s is %s; it must be %s", operand_names[k], ax_type_string(&args->in[k], args->axes),
+                  wanted);
 }
 
 static ax_status check_tables(const ax_infer_args *args, uint32_t outer) {
@@ -67,7 +69,8 @@ static ax_status check_arrays(const ax_infer_args *args, const ax_ragged_params 
 
 /* devices: of a group. */
 static ax_status check_params(const ax_ragged_params *params, int64_t devices) {
-  if (params->batch < 0 || params->batch > AX_MAX_RANK) return ax_error(AX_INVALID_ARGUMENT, "batch is %lld", (long long)params->batch);
+  if (params->batch < 0 || params->batch > AX_MAX_RANK)
+    return ax_error(AX_INVALID_ARGUMENT, "batch is %lld", (long long)params->batch);
   for (uint32_t k = 0; k < params->local.count; k++) {
     int64_t at = params->local.v[k], before = k > 0 ? params->local.v[k - 1] : devices;
     if (at < 1 || before % at != 0 || params->axes.groups.count > 0)
@@ -88,8 +91,8 @@ static ax_status infer(const ax_infer_args *args) {
     if (!ax_mul_i64(members, args->in[OPERAND].dims[params->batch + k], &members)) return refuse(args, OPERAND, "of fewer members");
   int64_t slices = args->in[INPUT_OFFSETS].dims[outer];
   if (members == 0 || slices % members != 0)
-    return ax_error(AX_INVALID_ARGUMENT, "input_offsets has %lld entries, which do not divide among the %lld members", (long long)slices,
-                    (long long)members);
+    return ax_error(AX_INVALID_ARGUMENT, "input_offsets has %lld entries, which do not divide among the %lld members",
+                    (long long)slices, (long long)members);
   args->out[0] = args->in[OUTPUT];
   return AX_OK;
 }
@@ -101,8 +104,8 @@ static ax_status spread(const ax_infer_args *args) {
   AX_TRY(ax_spread_join(args, ~(ax_axis_set)0, &all));
   for (uint32_t axis = 0; axis < args->axes->count; axis++) {
     if ((set & ax_checked_axes(args->axes) & ~all.varying) >> axis & 1)
-      return ax_error(AX_INVALID_ARGUMENT, "the operands are %s over {%s}; %s makes them varying", ax_state_name(&all, axis), args->axes->axis[axis].name,
-                      ax_spread_state(&all, axis) == AX_IS_REDUCED ? "reduced_vary_cast" : "pvary");
+      return ax_error(AX_INVALID_ARGUMENT, "the operands are %s over {%s}; %s makes them varying", ax_state_name(&all, axis),
+                      args->axes->axis[axis].name, ax_spread_state(&all, axis) == AX_IS_REDUCED ? "reduced_vary_cast" : "pvary");
   }
   args->out[0].spread = all;
   return AX_OK;
@@ -111,8 +114,8 @@ static ax_status spread(const ax_infer_args *args) {
 /* --- The shape, as members see it --- */
 
 /* devices: of a group. */
-static ax_status describe(ax_arena *arena, const ax_ragged_params *params, int64_t devices, const ax_type *operand, const ax_type *output,
-                          int64_t slices, ax_ragged_shape *shape) {
+static ax_status describe(ax_arena *arena, const ax_ragged_params *params, int64_t devices, const ax_type *operand,
+                          const ax_type *output, int64_t slices, ax_ragged_shape *shape) {
   uint32_t outer = outer_rank(params);
   const int64_t *local = operand->dims + params->batch;
   if (params->back) {
@@ -120,9 +123,13 @@ static ax_status describe(ax_arena *arena, const ax_ragged_params *params, int64
     operand = output;
     output = rows;
   }
-  *shape = (ax_ragged_shape){.batch = ax_dims_elems((uint32_t)params->batch, operand->dims), .local = ax_dims_elems(params->local.count, local),
-                             .devices = devices, .from_rows = operand->dims[outer], .to_rows = output->dims[outer],
-                             .row_elems = ax_dims_elems(operand->rank - outer - 1, operand->dims + outer + 1), .dtype = operand->dtype};
+  *shape = (ax_ragged_shape){.batch = ax_dims_elems((uint32_t)params->batch, operand->dims),
+                             .local = ax_dims_elems(params->local.count, local),
+                             .devices = devices,
+                             .from_rows = operand->dims[outer],
+                             .to_rows = output->dims[outer],
+                             .row_elems = ax_dims_elems(operand->rank - outer - 1, operand->dims + outer + 1),
+                             .dtype = operand->dtype};
   shape->members = shape->devices * shape->local;
   shape->each = slices / shape->members;
   return ax_ragged_number(arena, params->local.count, params->local.v, local, shape);
@@ -150,14 +157,25 @@ static ax_status take(lanes *all, uint32_t lane) {
   const ax_ragged_params *params = args->eqn->params;
   const ax_ragged_shape *shape = &all->shape;
   size_t part = (size_t)(shape->batch * shape->local * shape->local * shape->each);
-  ax_taking taking = {.shape = shape, .device = lane, .received = all->received, .packed = all->packed[lane], .expected = counts_of(args, RECV_SIZES, lane), .agree = true,
-                      .back = params->back, .work = all->work, .operand = operand_of, .context = all, .out = args->out[lane]->data};
+  ax_taking taking = {.shape = shape,
+                      .device = lane,
+                      .received = all->received,
+                      .packed = all->packed[lane],
+                      .expected = counts_of(args, RECV_SIZES, lane),
+                      .agree = true,
+                      .back = params->back,
+                      .work = all->work,
+                      .operand = operand_of,
+                      .context = all,
+                      .out = args->out[lane]->data};
   ax_fault fault;
   ax_text text = {0};
-  for (uint32_t e = 0; e < args->lanes && part > 0; e++) memcpy(all->received + e * part, all->packed[e] + lane * part, part * sizeof all->received[0]);
+  for (uint32_t e = 0; e < args->lanes && part > 0; e++)
+    memcpy(all->received + e * part, all->packed[e] + lane * part, part * sizeof all->received[0]);
   ax_tensor_assign(args->out[lane], args->in[OUTPUT * args->lanes + lane]);
   if (ax_ragged_take(&taking, &fault)) return AX_OK;
-  ax_fault_text(&text, &fault, shape, args->axes, args->device[fault.sent.device], args->device[fault.other.device], args->device[lane]);
+  ax_fault_text(&text, &fault, shape, args->axes, args->device[fault.sent.device], args->device[fault.other.device],
+                args->device[lane]);
   ax_status status = text.failed ? ax_out_of_memory(0) : ax_error(AX_INVALID_ARGUMENT, "ragged_all_to_all: %s", text.data);
   ax_text_deinit(&text);
   return status;
@@ -166,7 +184,8 @@ static ax_status take(lanes *all, uint32_t lane) {
 static ax_status eval_in(lanes *all, ax_arena *arena) {
   const ax_eval_args *args = all->args;
   const ax_tensor *operand = args->in[0], *output = args->in[args->lanes], *offsets = args->in[INPUT_OFFSETS * args->lanes];
-  const ax_type in = ax_array_type(operand->dtype, operand->rank, operand->dims), out = ax_array_type(output->dtype, output->rank, output->dims);
+  const ax_type in = ax_array_type(operand->dtype, operand->rank, operand->dims),
+                out = ax_array_type(output->dtype, output->rank, output->dims);
   int64_t slices = offsets->dims[offsets->rank - 1];
   AX_TRY(describe(arena, args->eqn->params, args->lanes, &in, &out, slices, &all->shape));
   size_t table = (size_t)(all->shape.batch * all->shape.local * slices);
@@ -177,7 +196,8 @@ static ax_status eval_in(lanes *all, ax_arena *arena) {
   for (uint32_t lane = 0; lane < args->lanes; lane++) {
     all->packed[lane] = ax_arena_alloc(arena, table * sizeof all->received[0]);
     if (all->packed[lane] == NULL) return ax_out_of_memory(table);
-    const ax_counts from = counts_of(args, INPUT_OFFSETS, lane), size = counts_of(args, SEND_SIZES, lane), to = counts_of(args, OUTPUT_OFFSETS, lane);
+    const ax_counts from = counts_of(args, INPUT_OFFSETS, lane), size = counts_of(args, SEND_SIZES, lane),
+                    to = counts_of(args, OUTPUT_OFFSETS, lane);
     ax_ragged_pack(&all->shape, &from, &size, &to, all->packed[lane]);
   }
   for (uint32_t lane = 0; lane < args->lanes; lane++) AX_TRY(take(all, lane));
@@ -208,8 +228,9 @@ ax_value ax_ragged_bind(const ax_ragged_params *params, const ax_value *in) {
   for (uint32_t k = 0; k < OPERANDS; k++) {
     const ax_type type = ax_typeof(in[k]);
     if ((set & type.spread.reduced) != 0)
-      return ax_reject(&ax_prim_ragged_all_to_all, "%s, %s, is reduced over %s; reduced_vary_cast makes it varying", operand_names[k],
-                       ax_type_string(&type, &ax_builder_current()->axes), ax_axis_set_string(set & type.spread.reduced, &ax_builder_current()->axes));
+      return ax_reject(&ax_prim_ragged_all_to_all, "%s, %s, is reduced over %s; reduced_vary_cast makes it varying",
+                       operand_names[k], ax_type_string(&type, &ax_builder_current()->axes),
+                       ax_axis_set_string(set & type.spread.reduced, &ax_builder_current()->axes));
     operands[k] = (set & type.spread.unreduced) != 0 ? in[k] : ax_vary_to(in[k], set);
   }
   return ax_bind1(&ax_prim_ragged_all_to_all, params, operands, OPERANDS);
@@ -284,8 +305,8 @@ static void transpose(const ax_transpose_args *args) {
 
 /* --- batch --- */
 
-/* The batched axis, which is among the axes: its members live on one device from now on, in a dimension among those that do already,
-   as they stood. Gives that dimension. */
+/* The batched axis, which is among the axes: its members live on one device from now on, in a dimension among those that do
+   already, as they stood. Gives that dimension. */
 static uint32_t make_local(ax_ragged_params *params, const char *axis, int64_t size) {
   ax_axes before, after;
   uint32_t k = 0;
@@ -307,7 +328,8 @@ static void batch(const ax_batch_args *args) {
   uint32_t dim = 0;
   if (ax_axes_around(&params.axes, args->axis, &before, &after)) dim = make_local(&params, args->axis, args->size);
   else params.batch++;
-  for (uint32_t k = 0; k < OPERANDS; k++) in[k] = ax_move_dim(ax_batch_front(args->in[k], args->in_dim[k], args->size), 0, (int)dim);
+  for (uint32_t k = 0; k < OPERANDS; k++)
+    in[k] = ax_move_dim(ax_batch_front(args->in[k], args->in_dim[k], args->size), 0, (int)dim);
   args->out[0] = ax_ragged_bind(&params, in);
   args->out_dim[0] = (int)dim;
 }
@@ -321,13 +343,14 @@ static ax_status table_buffer(ax_lower *lower, ax_dtype dtype, int64_t elems, ax
 
 /* A byte of each member's goes to all: whoever reads them knows that all have come so far. */
 static ax_status meet(ax_lower *lower, const ax_ragged *ragged) {
-  ax_exchange exchange = {.names = ragged->names, .peers = AX_PEERS_ONE, .in = ragged->taken, .out = ragged->released, .dst_step = 1};
+  ax_exchange exchange = {
+      .names = ragged->names, .peers = AX_PEERS_ONE, .in = ragged->taken, .out = ragged->released, .dst_step = 1};
   ax_exchange_whole(&exchange, 1);
   return ax_lower_exchange(lower, &exchange);
 }
 
-/* Who has packed its table has its operand ready, and who has all tables knows it of all. Nobody goes on with the memory of its operand
-   before all have taken their rows. */
+/* Who has packed its table has its operand ready, and who has all tables knows it of all. Nobody goes on with the memory of its
+   operand before all have taken their rows. */
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_ragged_params *params = eqn->params;
   ax_plan *plan = lower->plan;
@@ -336,7 +359,8 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   ax_ragged *ragged = ax_arena_alloc(&plan->arena, sizeof *ragged);
   if (ragged == NULL) return ax_out_of_memory(sizeof *ragged);
   AX_TRY(ax_axes_resolve(&params->axes, &plan->mesh, &ragged->axes));
-  AX_TRY(describe(&plan->arena, params, ax_axis_set_size(ragged->axes, &plan->mesh), &types[eqn->in[OPERAND]], &types[eqn->in[OUTPUT]], offsets->dims[offsets->rank - 1], &ragged->shape));
+  AX_TRY(describe(&plan->arena, params, ax_axis_set_size(ragged->axes, &plan->mesh), &types[eqn->in[OPERAND]],
+                  &types[eqn->in[OUTPUT]], offsets->dims[offsets->rank - 1], &ragged->shape));
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   AX_TRY(ax_lower_copy(lower, out[0], in[OUTPUT]));
   const ax_ragged_shape *shape = &ragged->shape;
@@ -356,7 +380,12 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   AX_TRY(table_buffer(lower, AX_S64, part * shape->devices, axes, &ragged->received));
   AX_TRY(table_buffer(lower, AX_U8, 1, axes, &ragged->taken));
   AX_TRY(table_buffer(lower, AX_U8, shape->devices, axes, &ragged->released));
-  ax_exchange tables = {.names = params->axes, .peers = AX_PEERS_ALL, .in = ragged->table, .out = ragged->received, .src_step = part, .dst_step = part};
+  ax_exchange tables = {.names = params->axes,
+                        .peers = AX_PEERS_ALL,
+                        .in = ragged->table,
+                        .out = ragged->received,
+                        .src_step = part,
+                        .dst_step = part};
   ax_exchange_whole(&tables, part);
   AX_TRY(ax_lower_exchange(lower, &tables));
   AX_TRY(ax_lower_ragged(lower, ragged, AX_RAGGED_TAKE));
@@ -412,14 +441,32 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(ax_ragged_par
                                   {"back", AX_PARAM_BOOL, offsetof(ax_ragged_params, back)}};
 
 const ax_prim ax_prim_ragged_all_to_all = {
-    .name = "ragged_all_to_all", .kind = AX_COLLECTIVE, .effects = AX_EFFECT_EXCHANGE, .traffic = AX_TRAFFIC_PARTS, .in_count = OPERANDS, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_ragged_params),
-    .infer = infer, .spread = spread, .eval = eval, .differs = differs, .jvp = jvp, .linearize = jvp,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .ungroup = ungroup, .shard = ax_shard_whole, .lower = lower, .hlo = ax_ragged_hlo,
+    .name = "ragged_all_to_all",
+    .kind = AX_COLLECTIVE,
+    .effects = AX_EFFECT_EXCHANGE,
+    .traffic = AX_TRAFFIC_PARTS,
+    .in_count = OPERANDS,
+    .out_count = 1,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(ax_ragged_params),
+    .infer = infer,
+    .spread = spread,
+    .eval = eval,
+    .differs = differs,
+    .jvp = jvp,
+    .linearize = jvp,
+    .transpose = transpose,
+    .batch = batch,
+    .simplify = ax_simplify_nothing,
+    .ungroup = ungroup,
+    .shard = ax_shard_whole,
+    .lower = lower,
+    .hlo = ax_ragged_hlo,
 };
 
-ax_value ax_ragged_all_to_all(ax_value operand, ax_value output, ax_value input_offsets, ax_value send_sizes, ax_value output_offsets,
-                              ax_value recv_sizes, const char *axes) {
+ax_value ax_ragged_all_to_all(ax_value operand, ax_value output, ax_value input_offsets, ax_value send_sizes,
+                              ax_value output_offsets, ax_value recv_sizes, const char *axes) {
   ax_ragged_params params = {0};
   const ax_value in[OPERANDS] = {operand, output, input_offsets, send_sizes, output_offsets, recv_sizes};
   return ax_collective_names("ragged_all_to_all", axes, &params.axes) ? ax_ragged_bind(&params, in) : ax_poison;

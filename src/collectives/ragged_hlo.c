@@ -1,5 +1,5 @@
-/* ragged_all_to_all in StableHLO: a custom call that XLA knows, of one exchange between devices. The other forms of the equation are
-   programs of that one and of ordinary operations, written in its place:
+/* ragged_all_to_all in StableHLO: a custom call that XLA knows, of one exchange between devices. The other forms of the equation
+   are programs of that one and of ordinary operations, written in its place:
 
      batch, local   elements of a batch and members of a device lie one behind the other in its rows, and their slices in its tables
      back           each slice comes back to an area of its own, where it was in the operand; the areas are added */
@@ -21,7 +21,8 @@ static ax_value add_index(ax_value x, uint32_t rank, const int64_t *dims, uint32
   return ax_add(x, ax_broadcast_in_dim(ax_reshape(index, count, sizes), rank, dims, where));
 }
 
-/* [B.., L.., K] -> [devices, B, L of the sender, L of the receiver, slices]. receives: it speaks of what comes, not of what goes. */
+/* [B.., L.., K] -> [devices, B, L of the sender, L of the receiver, slices]. receives: it speaks of what comes, not of what
+   goes. */
 static ax_value by_device(const form *f, ax_value table, bool receives) {
   const ax_dims *at = &f->params->local;
   ax_type type = ax_typeof(table);
@@ -45,7 +46,8 @@ static ax_value by_device(const form *f, ax_value table, bool receives) {
   for (uint32_t d = 3; d + 1 < rank; d += 2) order[n++] = d; /* local digits */
   if (receives) order[n++] = 1;
   order[n++] = rank - 1;
-  return ax_reshape(ax_transpose(ax_reshape(table, rank, dims), order), 5, (const int64_t[]){devices, f->batch, f->local, f->local, behind});
+  return ax_reshape(ax_transpose(ax_reshape(table, rank, dims), order), 5,
+                    (const int64_t[]){devices, f->batch, f->local, f->local, behind});
 }
 
 /* The tables of rows that lie one behind the other: [K'] each, in s64. */
@@ -90,7 +92,8 @@ static ax_value go_back(const form *f, const ax_ragged_params *plain, const ax_v
   ax_value turned[6] = {in[AX_RAGGED_OPERAND], ax_full(areas.dtype, areas.rank, areas.dims, 0)};
   turned[AX_RAGGED_INPUT_OFFSETS] = exchange(axes, in[AX_RAGGED_OUTPUT_OFFSETS]);
   turned[AX_RAGGED_SEND_SIZES] = in[AX_RAGGED_RECV_SIZES];
-  turned[AX_RAGGED_OUTPUT_OFFSETS] = exchange(axes, add_index(in[AX_RAGGED_INPUT_OFFSETS], 1, &count, 1, (const int64_t[]){0}, area));
+  turned[AX_RAGGED_OUTPUT_OFFSETS] =
+      exchange(axes, add_index(in[AX_RAGGED_INPUT_OFFSETS], 1, &count, 1, (const int64_t[]){0}, area));
   turned[AX_RAGGED_RECV_SIZES] = in[AX_RAGGED_SEND_SIZES];
   ax_value came = ax_split_dim(ax_ragged_bind(plain, turned), 0, count);
   return ax_add(in[AX_RAGGED_OUTPUT], ax_reduce_sum(came, 1, (const int64_t[]){0}, false));
@@ -119,7 +122,8 @@ static ax_status call(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32
 }
 
 ax_status ax_ragged_write_out(const ax_mesh *axes, const ax_ragged_params *params, const ax_type *types, ax_program **out) {
-  const ax_type *operand = &types[params->back ? AX_RAGGED_OUTPUT : AX_RAGGED_OPERAND], *output = &types[params->back ? AX_RAGGED_OPERAND : AX_RAGGED_OUTPUT];
+  const ax_type *operand = &types[params->back ? AX_RAGGED_OUTPUT : AX_RAGGED_OPERAND],
+                *output = &types[params->back ? AX_RAGGED_OPERAND : AX_RAGGED_OUTPUT];
   uint32_t outer = (uint32_t)params->batch + params->local.count;
   form f = {.params = params, .outer = outer, .batch = ax_dims_elems((uint32_t)params->batch, operand->dims),
             .local = ax_dims_elems(params->local.count, operand->dims + params->batch), .from_rows = operand->dims[outer],

@@ -122,8 +122,8 @@ static ax_status start_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t 
 
 /* --- StableHLO's form of it: an op with the exchange in its region, which must be the only op there --- */
 
-/* %f = "stablehlo.async_start"(%x) ({ ^bb0(%a): %r = the exchange of %a  return %r }) : (..) -> !stablehlo.future<..>. False: the exchange
-   is more than one op, and nothing was written. */
+/* %f = "stablehlo.async_start"(%x) ({ ^bb0(%a): %r = the exchange of %a  return %r }) : (..) -> !stablehlo.future<..>. False: the
+   exchange is more than one op, and nothing was written. */
 static ax_status write_begun(ax_hlo *hlo, const ax_eqn *eqn, uint32_t x, uint32_t *out, bool *written) {
   const ax_type *types = hlo->program->types;
   const ax_hlo before = *hlo;
@@ -148,12 +148,14 @@ static ax_status write_begun(ax_hlo *hlo, const ax_eqn *eqn, uint32_t x, uint32_
 
 /* An exchange of one operand whose result is one of the body's and nothing else. */
 static bool may_begin(const ax_program *body, const ax_eqn *eqn, const uint32_t *uses, const bool *given) {
-  return eqn->prim->kind == AX_COLLECTIVE && (eqn->prim->effects & AX_EFFECT_EXCHANGE) != 0 && eqn->in_count == 1 && eqn->out_count == 1 &&
-         body->types[eqn->in[0]].form == AX_ARRAY && body->types[eqn->out].form == AX_ARRAY && uses[eqn->out] == 1 && given[eqn->out];
+  return eqn->prim->kind == AX_COLLECTIVE && (eqn->prim->effects & AX_EFFECT_EXCHANGE) != 0 && eqn->in_count == 1 &&
+         eqn->out_count == 1 && body->types[eqn->in[0]].form == AX_ARRAY && body->types[eqn->out].form == AX_ARRAY &&
+         uses[eqn->out] == 1 && given[eqn->out];
 }
 
 /* value: room for the SSA ids of the body's values; operand: for those of one equation's operands. */
-static ax_status write_started(ax_hlo *hlo, const ax_program *body, const uint32_t *uses, const bool *given, uint32_t *value, uint32_t *operand) {
+static ax_status write_started(ax_hlo *hlo, const ax_program *body, const uint32_t *uses, const bool *given, uint32_t *value,
+                               uint32_t *operand) {
   for (uint32_t i = 0; i < body->eqn_count; i++) {
     const ax_eqn *eqn = &body->eqns[i];
     bool written = false;
@@ -164,13 +166,14 @@ static ax_status write_started(ax_hlo *hlo, const ax_program *body, const uint32
   return AX_OK;
 }
 
-/* Exchanges whose results need nothing more are begun here and ended by done; what else there is stands here as it is, which StableHLO's
-   compilers overlap as they see fit. */
+/* Exchanges whose results need nothing more are begun here and ended by done; what else there is stands here as it is, which
+   StableHLO's compilers overlap as they see fit. */
 static ax_status start_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_program *body = body_of(eqn), *outer = hlo->program;
   uint32_t *uses = NULL, *value = ax_calloc((size_t)body->value_count + ax_most_operands(body), sizeof value[0]);
   bool *given = ax_calloc(body->value_count, sizeof given[0]);
-  ax_status status = value == NULL || given == NULL ? ax_out_of_memory(body->value_count * sizeof value[0]) : ax_program_uses(body, &uses);
+  ax_status status =
+      value == NULL || given == NULL ? ax_out_of_memory(body->value_count * sizeof value[0]) : ax_program_uses(body, &uses);
   for (uint32_t i = 0; status == AX_OK && i < body->in_count; i++) value[i] = in[i];
   for (uint32_t k = 0; status == AX_OK && k < body->out_count; k++) given[body->outs[k]] = true;
   hlo->program = body;
@@ -206,7 +209,8 @@ static void done_batch(const ax_batch_args *args) {
 static ax_status done_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *types = hlo->program->types;
   uint32_t future = in[0] & ~AX_HLO_FUTURE;
-  out[0] = future == in[0] ? in[0] : ax_hlo_op(hlo, "stablehlo.async_done", &future, &types[eqn->in[0]], 1, NULL, &types[eqn->out], 1);
+  out[0] =
+      future == in[0] ? in[0] : ax_hlo_op(hlo, "stablehlo.async_done", &future, &types[eqn->in[0]], 1, NULL, &types[eqn->out], 1);
   return AX_OK;
 }
 
@@ -215,11 +219,27 @@ static ax_status done_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, ui
 static const ax_param params[] = {{"body", AX_PARAM_PROGRAM, offsetof(start_params, body)}};
 
 const ax_prim ax_prim_start = {
-    .name = "start", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(start_params),
-    .infer = start_infer, .spread = ax_spread_body, .eval = start_eval, .differs = start_differs, .jvp = start_jvp, .linearize = start_jvp,
-    .transpose = start_transpose, .batch = start_batch,
-    .simplify = ax_simplify_nothing, .prune = ax_prune_body, .shard = ax_shard_whole, .lower = start_lower, .hlo = start_hlo,
+    .name = "start",
+    .kind = AX_REGION,
+    .in_count = -1,
+    .out_count = -1,
+    .count_outs = count_outs,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(start_params),
+    .infer = start_infer,
+    .spread = ax_spread_body,
+    .eval = start_eval,
+    .differs = start_differs,
+    .jvp = start_jvp,
+    .linearize = start_jvp,
+    .transpose = start_transpose,
+    .batch = start_batch,
+    .simplify = ax_simplify_nothing,
+    .prune = ax_prune_body,
+    .shard = ax_shard_whole,
+    .lower = start_lower,
+    .hlo = start_hlo,
 };
 
 const ax_prim ax_prim_done = {

@@ -1,5 +1,6 @@
-/* Collectives over groups of members (axis_index_groups) as collectives over all members: for groups that are not what axes of a mesh
-   would make of them (partition/regroup.c), and for batches over a grouped axis. The work grows as that of the same over all members.
+/* Collectives over groups of members (axis_index_groups) as collectives over all members: for groups that are not what axes of a
+   mesh would make of them (partition/regroup.c), and for batches over a grouped axis. The work grows as that of the same over all
+   members.
 
      combine   x is cut in n parts and traded: each member has one part of everybody's; it combines them for every group, and trades
                back, to each member the combination of its group. Groups of any sizes
@@ -86,7 +87,8 @@ ax_value ax_ungrouped_combine(ax_scalar op, const ax_axes *axes, ax_value x) {
   const ax_type whole = type;
   ax_value parts = trade_all(axes, cut(ax_reshape(x, 1, &elems), elems, members));
   for (uint32_t g = 0; g < groups->count; g++)
-    combined[g] = ax_expand_dims(combine_listed(op, parts, groups->member + ax_group_begin(groups, g), ax_group_size(groups, g)), 0);
+    combined[g] =
+        ax_expand_dims(combine_listed(op, parts, groups->member + ax_group_begin(groups, g), ax_group_size(groups, g)), 0);
   ax_groups_numbers(groups, group, NULL);
   for (uint32_t m = 0; m < members; m++) back[m] = combined[group[m]];
   parts = trade_all(axes, ax_concatenate(members, back, 0));
@@ -138,7 +140,8 @@ static ax_value places_on(ax_value number, uint32_t by, uint32_t size) {
 
 ax_value ax_ungrouped_trade(const ax_axes *axes, ax_value parts) {
   uint32_t size = ax_group_size(&axes->groups, 0);
-  ax_value number = own_number(axes), *rounds = ax_trace_alloc(size * sizeof rounds[0]), *rows = ax_trace_alloc(size * sizeof rows[0]);
+  ax_value number = own_number(axes), *rounds = ax_trace_alloc(size * sizeof rounds[0]),
+           *rows = ax_trace_alloc(size * sizeof rows[0]);
   if (rounds == NULL || rows == NULL) return ax_poison;
   for (uint32_t by = 0; by < size; by++) {
     ax_value part = ax_dynamic_at(parts, places_on(number, by, size), 0);

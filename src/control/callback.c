@@ -5,15 +5,14 @@
      y:f32[4] = pure_callback[vectorized=false callback="median" types=(f32[4],)] x
      n:s32[]{V:d} = io_callback[axes=(d,) callback="count" types=(s32[],)] x
 
-   Parameters: callback, a name, and the function when it was traced in this process; types of the results; of pure_callback whether it takes a
-   whole batch at once; of the others axes: they are called once for each coordinate along these, and along those that an operand varies over.
-   Errors: results that are no arrays; a pure_callback without results; operands that are unreduced; an ordered one where devices go different
-   ways along its axes.
-   pure_callback may be dropped, merged and moved, and is computed once where its operands are the same. io_callback is called as often as the
-   program says. Ordered ones are called in one order: in program order, and at each place in that of the devices, as a collective that
-   all have to come to.
-   No derivatives. Batched they are called for one element after the other, but for pure_callback with vectorized, whose operands and results then
-   have the batch dimension in front; ordered ones are not batched. */
+   Parameters: callback, a name, and the function when it was traced in this process; types of the results; of pure_callback whether
+   it takes a whole batch at once; of the others axes: they are called once for each coordinate along these, and along those that an
+   operand varies over. Errors: results that are no arrays; a pure_callback without results; operands that are unreduced; an ordered
+   one where devices go different ways along its axes. pure_callback may be dropped, merged and moved, and is computed once where
+   its operands are the same. io_callback is called as often as the program says. Ordered ones are called in one order: in program
+   order, and at each place in that of the devices, as a collective that all have to come to. No derivatives. Batched they are
+   called for one element after the other, but for pure_callback with vectorized, whose operands and results then have the batch
+   dimension in front; ordered ones are not batched. */
 #include <string.h>
 
 #include "control/host_call.h"
@@ -65,7 +64,8 @@ static ax_host_array view_of(const ax_tensor *tensor) {
 static ax_status failed(const ax_callback *callback, const ax_callback_call *call, ax_status status) {
   const ax_status known = status > AX_OK && status <= AX_INTERNAL ? status : AX_INVALID_ARGUMENT;
   call->message[AX_MESSAGE_BYTES - 1] = '\0';
-  return ax_error(known, "callback \"%s\" failed (%s)%s%s", callback->name, ax_status_name(known), call->message[0] != '\0' ? ": " : "", call->message);
+  return ax_error(known, "callback \"%s\" failed (%s)%s%s", callback->name, ax_status_name(known),
+                  call->message[0] != '\0' ? ": " : "", call->message);
 }
 
 static ax_status call_function(const ax_eval_args *args, ax_callback *callback, uint32_t lane) {
@@ -88,7 +88,9 @@ static ax_status call_function(const ax_eval_args *args, ax_callback *callback, 
   return status == AX_OK ? AX_OK : failed(callback, &call, status);
 }
 
-static ax_status pure_eval(const ax_eval_args *args) { return call_function(args, ((const pure_params *)args->eqn->params)->callback, 0); }
+static ax_status pure_eval(const ax_eval_args *args) {
+  return call_function(args, ((const pure_params *)args->eqn->params)->callback, 0);
+}
 
 static ax_status io_call(const ax_eval_args *args, uint32_t lane) {
   return call_function(args, ((const io_params *)args->eqn->params)->callback, lane);
@@ -98,7 +100,8 @@ static ax_status io_eval(const ax_eval_args *args) { return ax_host_call_eval(ar
 /* --- jvp, batch, lower --- */
 
 static void refuse_derivative(const ax_jvp_args *args) {
-  ax_fail(ax_error(AX_ABSENT, "%s has no derivatives; a function around it can be given some (custom_jvp, custom_vjp)", args->eqn->prim->name));
+  ax_fail(ax_error(AX_ABSENT, "%s has no derivatives; a function around it can be given some (custom_jvp, custom_vjp)",
+                   args->eqn->prim->name));
 }
 
 static void pure_differs(const ax_differs_args *args) {
@@ -153,13 +156,29 @@ const ax_prim ax_prim_pure_callback = {
     .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = ax_lower_eval, .hlo = ax_host_call_hlo,
 };
 
-#define IO_CALLBACK(name_, effects_)                                                                                                 \
-  const ax_prim ax_prim_##name_ = {                                                                                                  \
-      .name = #name_, .kind = AX_COLLECTIVE, .effects = (effects_), .in_count = -1, .out_count = -1, .count_outs = io_outs,            \
-      .params = io_list, .param_count = AX_COUNT(io_list), .params_bytes = sizeof(io_params),                                        \
-      .infer = io_infer, .spread = ax_host_call_spread, .eval = io_eval, .differs = ax_host_call_differs, .jvp = refuse_derivative,  \
-      .linearize = refuse_derivative, .transpose = ax_absent_transpose, .batch = ax_host_call_batch,                                 \
-      .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = io_lower, .hlo = ax_host_call_hlo,                         \
+#define IO_CALLBACK(name_, effects_)     \
+  const ax_prim ax_prim_##name_ = {      \
+      .name = #name_,                    \
+      .kind = AX_COLLECTIVE,             \
+      .effects = (effects_),             \
+      .in_count = -1,                    \
+      .out_count = -1,                   \
+      .count_outs = io_outs,             \
+      .params = io_list,                 \
+      .param_count = AX_COUNT(io_list),  \
+      .params_bytes = sizeof(io_params), \
+      .infer = io_infer,                 \
+      .spread = ax_host_call_spread,     \
+      .eval = io_eval,                   \
+      .differs = ax_host_call_differs,   \
+      .jvp = refuse_derivative,          \
+      .linearize = refuse_derivative,    \
+      .transpose = ax_absent_transpose,  \
+      .batch = ax_host_call_batch,       \
+      .simplify = ax_simplify_nothing,   \
+      .shard = ax_shard_whole,           \
+      .lower = io_lower,                 \
+      .hlo = ax_host_call_hlo,           \
   };
 IO_CALLBACK(io_callback, AX_EFFECT_STATE)
 IO_CALLBACK(ordered_io_callback, AX_EFFECT_STATE | AX_EFFECT_ORDER | AX_EFFECT_EXCHANGE)
@@ -167,8 +186,8 @@ IO_CALLBACK(ordered_io_callback, AX_EFFECT_STATE | AX_EFFECT_ORDER | AX_EFFECT_E
 /* --- The functions --- */
 
 /* The operands; NULL: the trace has failed. `out` is poison. */
-static const ax_value *begin(const ax_prim *prim, const ax_callback *callback, uint32_t in_count, const ax_value *in, uint32_t out_count,
-                             const ax_type *out_types, ax_value *out) {
+static const ax_value *begin(const ax_prim *prim, const ax_callback *callback, uint32_t in_count, const ax_value *in,
+                             uint32_t out_count, const ax_type *out_types, ax_value *out) {
   const ax_value *operands = ax_take_operands(in, in_count, out, out_count);
   if (!ax_check_operands(prim->name, operands, in_count)) return NULL;
   if (callback == NULL || (out_types == NULL && out_count > 0)) {

@@ -1,11 +1,12 @@
 /* checkpoint: T0.., -> R0..         body on the operands: what its derivatives need of it is made again for them, not kept
-   Parameters: body, a program in the environment of the equation; differentiated: it is a derivative, which does again what is needed of
-   the body that it is of; save_dots: results of dot_general are kept; save_names: so is what name has given one of these.
-   Errors: operands that are not what the body takes; a body that sends or receives messages or calls the host, which would be done twice.
-   Linear in what its body is linear in; each transform is that of the body. What it leaves for the way back are the operands, and what is
-   saved: linearized it is itself for the results, and for the tangents a checkpoint of the operands, what is saved, and the tangents.
-   Equations are merged within a program only, so what is made again stays apart from what was made; and no operation of a
-   differentiated one is moved before what all its operands come after (plan/order.c; in StableHLO an optimization_barrier). */
+   Parameters: body, a program in the environment of the equation; differentiated: it is a derivative, which does again what is
+   needed of the body that it is of; save_dots: results of dot_general are kept; save_names: so is what name has given one of these.
+   Errors: operands that are not what the body takes; a body that sends or receives messages or calls the host, which would be done
+   twice. Linear in what its body is linear in; each transform is that of the body. What it leaves for the way back are the
+   operands, and what is saved: linearized it is itself for the results, and for the tangents a checkpoint of the operands, what is
+   saved, and the tangents. Equations are merged within a program only, so what is made again stays apart from what was made; and no
+   operation of a differentiated one is moved before what all its operands come after (plan/order.c; in StableHLO an
+   optimization_barrier). */
 #include <string.h>
 
 #include "control/closed_call.h"
@@ -43,8 +44,10 @@ static ax_status infer(const ax_infer_args *args) {
   const ax_program *body = ((const checkpoint_params *)args->params)->call.body;
   const ax_prim *state = (body->effects & AX_EFFECT_STATE) != 0 ? with_state(body) : NULL;
   if (state != NULL)
-    return ax_error(AX_INVALID_ARGUMENT, "the body has a %s, but what stands in a checkpoint is done again for derivatives; messages and calls of the host are made once",
-                    state->name);
+    return ax_error(
+        AX_INVALID_ARGUMENT,
+        "the body has a %s, but what stands in a checkpoint is done again for derivatives; messages and calls of the host are made once",
+        state->name);
   return ax_called_infer(args);
 }
 
@@ -98,7 +101,8 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_program *body = body_of(eqn);
   if (!((const checkpoint_params *)eqn->params)->differentiated || eqn->in_count == 0) return hlo->call_program(hlo, body, in, out);
-  uint32_t first = ax_hlo_op(hlo, "stablehlo.optimization_barrier", in, body->types, eqn->in_count, NULL, body->types, eqn->in_count);
+  uint32_t first =
+      ax_hlo_op(hlo, "stablehlo.optimization_barrier", in, body->types, eqn->in_count, NULL, body->types, eqn->in_count);
   uint32_t *held = ax_alloc(eqn->in_count * sizeof held[0]);
   if (held == NULL) return ax_out_of_memory(eqn->in_count * sizeof held[0]);
   for (uint32_t i = 0; i < eqn->in_count; i++) held[i] = first + i;
@@ -126,6 +130,7 @@ const ax_prim ax_prim_checkpoint = {
 
 void ax_checkpoint(const ax_checkpoint_options *options, ax_fn f, const ax_value *in, ax_value *out) {
   checkpoint_params made = {.saved.dots = options != NULL && options->save_dots};
-  if (options != NULL && options->save_names != NULL && !ax_parse_words("checkpoint", options->save_names, &made.saved.names)) return;
+  if (options != NULL && options->save_names != NULL && !ax_parse_words("checkpoint", options->save_names, &made.saved.names))
+    return;
   ax_called_function(&ax_prim_checkpoint, &made, f, in, out);
 }

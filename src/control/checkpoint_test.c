@@ -1,5 +1,5 @@
-/* Bodies that are done again for their derivatives: beside the same functions kept, with every collective inside, in loops, branches, calls
-   and one another, mapped and differentiated twice; that less is held for it; what is refused. */
+/* Bodies that are done again for their derivatives: beside the same functions kept, with every collective inside, in loops,
+   branches, calls and one another, mapped and differentiated twice; that less is held for it; what is refused. */
 #include <stdio.h>
 #include <string.h>
 
@@ -64,7 +64,10 @@ static AX_BODY(moved_rows) {
   ax_value to = ax_add(ax_full(AX_S32, AX_DIMS(4), 0), ax_axis_index("d"));
   out[0] = ax_ragged_all_to_all(mixed(in[0], in[1]), ax_mul(in[0], ax_real(0)), offsets, ones, to, ones, "d");
 }
-static AX_BODY(products) { out[0] = ax_tanh(ax_matmul(ax_matmul(in[0], ax_mul(ax_iota(AX_F64, AX_DIMS(4, 4), 1), ax_reshape(in[1], AX_DIMS(4, 1)))), ax_iota(AX_F64, AX_DIMS(4, 4), 0))); }
+static AX_BODY(products) {
+  out[0] = ax_tanh(ax_matmul(ax_matmul(in[0], ax_mul(ax_iota(AX_F64, AX_DIMS(4, 4), 1), ax_reshape(in[1], AX_DIMS(4, 1)))),
+                             ax_iota(AX_F64, AX_DIMS(4, 4), 0)));
+}
 static AX_BODY(of_w_alone) { out[0] = ax_sin(in[1]); }
 
 /* The same in a loop, in a branch, in a call and on many members: whoever uses one has it there. */
@@ -178,7 +181,8 @@ static void make_all(const subject *s, const char *name, const ax_type *types, a
 static void compare(const char *name, wrapping by, int variant, uint32_t k, const ax_tensor *made, const ax_tensor *plain) {
   for (int64_t e = 0; e < test_elems(made); e++)
     if (!test_near(test_get(made, e), test_get(plain, e), 1e-9))
-      fail_msg("%s, %s, place %d, result %u[%lld]: %g, not %g", name, wrapping_names[by], variant, k, (long long)e, test_get(made, e), test_get(plain, e));
+      fail_msg("%s, %s, place %d, result %u[%lld]: %g, not %g", name, wrapping_names[by], variant, k, (long long)e,
+               test_get(made, e), test_get(plain, e));
 }
 
 static void as_what_is_kept(void **state) {
@@ -193,7 +197,8 @@ static void as_what_is_kept(void **state) {
       if (!everywhere && !own && variant != (int)HERE) continue;
       for (int by = 0; by < WRAPPINGS; by++) {
         if (by >= AGAIN_BUT_DOTS && !own && functions[i].f != products) continue;
-        make_all(&(subject){(wrapping)by, functions[i].f, variant % PLACES, variant == PLACES}, functions[i].name, types, in, out[by]);
+        make_all(&(subject){(wrapping)by, functions[i].f, variant % PLACES, variant == PLACES}, functions[i].name, types, in,
+                 out[by]);
         for (uint32_t k = 0; k < result_count; k++) compare(functions[i].name, (wrapping)by, variant, k, out[by][k], out[PLAIN][k]);
         if (by != PLAIN) test_release(out[by], result_count);
       }
@@ -382,7 +387,9 @@ static void in_while(void **state) {
 }
 
 /* Numbers that are no floats, and what is captured. */
-static AX_BODY(times) { out[0] = ax_sin(ax_mul(ax_mul(in[0], ax_convert_element_type(in[1], AX_F64)), *(const ax_value *)context)); }
+static AX_BODY(times) {
+  out[0] = ax_sin(ax_mul(ax_mul(in[0], ax_convert_element_type(in[1], AX_F64)), *(const ax_value *)context));
+}
 static AX_BODY(tripled) {
   ax_value three = ax_convert_element_type(ax_add(ax_stop_gradient(in[0]), ax_real(2)), AX_S32);
   ax_checkpoint(NULL, AX_CLOSURE(times, 2, 1, &in[1]), (ax_value[]){in[0], three}, out);
@@ -454,8 +461,10 @@ static void refused(void **state) {
   ax_program *program;
   TEST_FAILS(ax_trace(AX_CLOSURE(named_again, 1, 1, "a b"), &type, &program), AX_INVALID_ARGUMENT, "checkpoint: ");
   TEST_FAILS(ax_trace(AX_CLOSURE(named_again, 1, 1, "a {0}"), &type, &program), AX_INVALID_ARGUMENT, "there are no groups here");
-  TEST_FAILS(ax_trace(AX_CLOSURE(test_map_body, 1, 1, &(test_map){"d=2", {"d"}, {"d"}, .body = sent_again}), &type, &program), AX_INVALID_ARGUMENT,
-             "the body has a psend, but what stands in a checkpoint is done again for derivatives; messages and calls of the host are made once");
+  TEST_FAILS(
+      ax_trace(AX_CLOSURE(test_map_body, 1, 1, &(test_map){"d=2", {"d"}, {"d"}, .body = sent_again}), &type, &program),
+      AX_INVALID_ARGUMENT,
+      "the body has a psend, but what stands in a checkpoint is done again for derivatives; messages and calls of the host are made once");
 }
 
 static void refused_texts(void **state) {
@@ -478,7 +487,8 @@ static void refused_texts(void **state) {
 static ax_status with_little_memory(void *context) {
   const ax_type types[] = {TEST_TYPE(AX_F64, 16, 4), TEST_TYPE(AX_F64, 4)};
   ax_program *program;
-  ax_status status = ax_trace(AX_CLOSURE(steepness, 2, 1, &(subject){*(const wrapping *)context, sums, HERE, false}), types, &program);
+  ax_status status =
+      ax_trace(AX_CLOSURE(steepness, 2, 1, &(subject){*(const wrapping *)context, sums, HERE, false}), types, &program);
   ax_program_release(program);
   return status;
 }
@@ -500,8 +510,10 @@ static void without_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(less_is_held), cmocka_unit_test(same_bits), cmocka_unit_test(layers_share),
-                                     cmocka_unit_test(in_while),     cmocka_unit_test(captured),  cmocka_unit_test(refused), cmocka_unit_test(refused_texts), cmocka_unit_test(names),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(less_is_held),    cmocka_unit_test(same_bits),
+                                     cmocka_unit_test(layers_share),    cmocka_unit_test(in_while),
+                                     cmocka_unit_test(captured),        cmocka_unit_test(refused),
+                                     cmocka_unit_test(refused_texts),   cmocka_unit_test(names),
                                      cmocka_unit_test(as_what_is_kept), cmocka_unit_test(without_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* closed_call: T0.., -> R0..         body on the operands: a function kept as one
    Parameters: body, a program in the environment of the equation.
    Errors: operands that are not what the body takes.
-   Linear in what its body is linear in; each transform is that of the body. Equations that share a body, as equal layers do, share what
-   is made of it: it is transformed once for each set of operands that take part, and lowered once (plan/fragment.c). */
+   Linear in what its body is linear in; each transform is that of the body. Equations that share a body, as equal layers do, share
+   what is made of it: it is transformed once for each set of operands that take part, and lowered once (plan/fragment.c). */
 #include "control/closed_call.h"
 
 #include <string.h>
@@ -73,7 +73,8 @@ void ax_called_jvp(const ax_jvp_args *args) {
   if (out != NULL) ax_tangents_give(&t, out, out + eqn->out_count);
 }
 
-void ax_called_halves(const ax_tangents *t, ax_program *primal, ax_program *tangent, uint32_t residuals, const void *tangent_params) {
+void ax_called_halves(const ax_tangents *t, ax_program *primal, ax_program *tangent, uint32_t residuals,
+                      const void *tangent_params) {
   const ax_eqn *eqn = t->args->eqn;
   ax_value *in = ax_trace_alloc((residuals + (size_t)t->in_count) * sizeof in[0]);
   ax_value *out = ax_called_bind(eqn->prim, eqn->params, primal, t->args->in);
@@ -87,8 +88,8 @@ void ax_called_halves(const ax_tangents *t, ax_program *primal, ax_program *tang
   if (tangents != NULL) ax_tangents_give(t, out, tangents);
 }
 
-/* The halves as they are, so that all calls of the body share them: residuals that are operands leave the first one too, where pruning
-   finds that nobody uses them. */
+/* The halves as they are, so that all calls of the body share them: residuals that are operands leave the first one too, where
+   pruning finds that nobody uses them. */
 static void linearize(const ax_jvp_args *args) {
   const ax_eqn *eqn = args->eqn;
   ax_program *primal, *tangent;
@@ -136,11 +137,30 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 static const ax_param params[] = {{"body", AX_PARAM_PROGRAM, offsetof(ax_closed_call_params, body)}};
 
 const ax_prim ax_prim_closed_call = {
-    .name = "closed_call", .kind = AX_REGION, .tokens = true, .memory = true, .unify = true, .in_count = -1, .out_count = -1, .count_outs = ax_called_outs,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_closed_call_params),
-    .infer = ax_called_infer, .spread = ax_spread_body, .eval = ax_called_eval, .differs = ax_called_differs, .jvp = ax_called_jvp,
-    .linearize = linearize, .transpose = ax_called_transpose, .batch = ax_called_batch, .simplify = ax_simplify_nothing,
-    .prune = ax_prune_body, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
+    .name = "closed_call",
+    .kind = AX_REGION,
+    .tokens = true,
+    .memory = true,
+    .unify = true,
+    .in_count = -1,
+    .out_count = -1,
+    .count_outs = ax_called_outs,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(ax_closed_call_params),
+    .infer = ax_called_infer,
+    .spread = ax_spread_body,
+    .eval = ax_called_eval,
+    .differs = ax_called_differs,
+    .jvp = ax_called_jvp,
+    .linearize = linearize,
+    .transpose = ax_called_transpose,
+    .batch = ax_called_batch,
+    .simplify = ax_simplify_nothing,
+    .prune = ax_prune_body,
+    .shard = ax_shard_whole,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 /* --- The function --- */
@@ -151,14 +171,16 @@ void ax_called_function(const ax_prim *prim, const void *params, ax_fn function,
   const ax_type *types = ax_types_of(prim->name, in, in_count);
   if (types == NULL) return;
   ax_body body;
-  ax_status status = ax_body_trace(&(ax_body_options){.owner = prim->name, .part = "function", .function = function, .in = types}, &body);
+  ax_status status =
+      ax_body_trace(&(ax_body_options){.owner = prim->name, .part = "function", .function = function, .in = types}, &body);
   if (status != AX_OK) {
     ax_fail(ax_error_context(status, "%s: function: ", prim->name));
     return;
   }
   uint32_t count = body.captured_count + in_count;
   ax_value *all = ax_trace_alloc(count * sizeof all[0]);
-  for (uint32_t i = 0; all != NULL && i < count; i++) all[i] = i < body.captured_count ? body.captured[i] : in[i - body.captured_count];
+  for (uint32_t i = 0; all != NULL && i < count; i++)
+    all[i] = i < body.captured_count ? body.captured[i] : in[i - body.captured_count];
   body.program = ax_unify_program(body.program);
   const void *made = all != NULL ? with_body(prim, params, body.program) : NULL;
   if (made != NULL) ax_bind(prim, made, all, count, out, function.out_count);

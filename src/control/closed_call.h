@@ -24,7 +24,8 @@ void ax_called_batch(const ax_batch_args *args);
 /* An equation with `params`, but for its body. Gives its results; NULL: the trace has failed. */
 ax_value *ax_called_bind(const ax_prim *prim, const void *params, ax_program *body, const ax_value *in);
 /* linearize: the equation with the first half for its body, and one with tangent_params and the second. */
-void ax_called_halves(const ax_tangents *t, ax_program *primal, ax_program *tangent, uint32_t residuals, const void *tangent_params);
+void ax_called_halves(const ax_tangents *t, ax_program *primal, ax_program *tangent, uint32_t residuals,
+                      const void *tangent_params);
 /* The public function: traces the function for the body of an equation with `params`. */
 void ax_called_function(const ax_prim *prim, const void *params, ax_fn function, const ax_value *in, ax_value *out);
 

@@ -121,7 +121,8 @@ static void refuses(void **state) {
   (void)state;
   const char text[] = "{ lambda x:f64[2]. let y:f64[] = closed_call[body={ lambda x:f64[]. let in (x,) }] x in (y,) }";
   ax_program *program;
-  TEST_FAILS(ax_program_parse(text, strlen(text), "text", &program), AX_PARSE_ERROR, "operand 0 is f64[2], but the body takes f64[]");
+  TEST_FAILS(ax_program_parse(text, strlen(text), "text", &program), AX_PARSE_ERROR,
+             "operand 0 is f64[2], but the body takes f64[]");
 }
 
 /* Trace and gradient, which share bodies, remember what they made, and prune. */

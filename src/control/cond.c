@@ -2,9 +2,9 @@
    Parameters: branches, programs that take the same operands and give results of the same types.
    Errors: an index that is no s32 scalar; branches that disagree; checked axes along which the index varies and a branch
    communicates: devices that take another branch would never come.
-   Varying: operands and results vary at least over what the index varies over (ax_if and ax_switch see to it by pvary): what a device's choice
-   uses is its own, so that a transposed branch needs no psum that other devices would not come to.
-   Linear in the operands for a fixed index. jvp, linearize, transpose and batch stand in cond_transform.c. */
+   Varying: operands and results vary at least over what the index varies over (ax_if and ax_switch see to it by pvary): what a
+   device's choice uses is its own, so that a transposed branch needs no psum that other devices would not come to. Linear in the
+   operands for a fixed index. jvp, linearize, transpose and batch stand in cond_transform.c. */
 #include <stdio.h>
 
 #include "ir/number.h"
@@ -157,17 +157,36 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 static const ax_param params[] = {{"branches", AX_PARAM_PROGRAMS, offsetof(ax_cond_params, branches)}};
 
 const ax_prim ax_prim_cond = {
-    .name = "cond", .kind = AX_REGION, .runs = AX_RUNS_ONE, .tokens = true, .memory = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_cond_params),
-    .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_cond_jvp,
-    .linearize = ax_cond_linearize, .transpose = ax_cond_transpose, .batch = ax_cond_batch,
-    .simplify = ax_simplify_nothing, .prune = ax_cond_prune, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
+    .name = "cond",
+    .kind = AX_REGION,
+    .runs = AX_RUNS_ONE,
+    .tokens = true,
+    .memory = true,
+    .in_count = -1,
+    .out_count = -1,
+    .count_outs = count_outs,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(ax_cond_params),
+    .infer = infer,
+    .spread = ax_spread_body,
+    .eval = eval,
+    .differs = differs,
+    .jvp = ax_cond_jvp,
+    .linearize = ax_cond_linearize,
+    .transpose = ax_cond_transpose,
+    .batch = ax_cond_batch,
+    .simplify = ax_simplify_nothing,
+    .prune = ax_cond_prune,
+    .shard = ax_shard_whole,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 /* --- The function --- */
 
-/* Each branch is traced once. Then all are given what any of them captures, and the results of all vary, or are reduced, over what those of any
-   do. */
+/* Each branch is traced once. Then all are given what any of them captures, and the results of all vary, or are reduced, over what
+   those of any do. */
 typedef struct tracing {
   const char *const *names; /* of the branches in messages; NULL: by number */
   const ax_fn *branches;
@@ -210,7 +229,8 @@ static ax_status check_results(const tracing *t, uint32_t b) {
     if (type->form == first->form && type->dtype == first->dtype && ax_same_shape(type, first)) continue;
     char other[32] = "branch 0";
     if (t->names != NULL) snprintf(other, sizeof other, "%s", t->names[0]);
-    return ax_error(AX_INVALID_ARGUMENT, "result %u is %s, but of %s it is %s", k, ax_type_string(type, axes), other, ax_type_string(first, axes));
+    return ax_error(AX_INVALID_ARGUMENT, "result %u is %s, but of %s it is %s", k, ax_type_string(type, axes), other,
+                    ax_type_string(first, axes));
   }
   return AX_OK;
 }
@@ -221,7 +241,8 @@ static ax_status trace_branches(tracing *t) {
     if (status == AX_OK) status = check_results(t, b);
     if (status == AX_OK) status = ax_region_check_silent(t->bodies[b].program, t->index_varying, &ax_builder_current()->axes, "it");
     if (status == AX_OK) continue;
-    return t->names != NULL ? ax_error_context(status, "if: %s: ", t->names[b]) : ax_error_context(status, "switch: branch %u: ", b);
+    return t->names != NULL ? ax_error_context(status, "if: %s: ", t->names[b])
+                            : ax_error_context(status, "switch: branch %u: ", b);
   }
   return AX_OK;
 }
@@ -260,10 +281,13 @@ static ax_status check_unreduced(const tracing *t, uint32_t b) {
     ax_axis_set other = all->unreduced & ~(on->kind == all->kind ? on->unreduced : 0);
     if (other == 0) continue;
     uint32_t axis = (uint32_t)__builtin_ctzll(other);
-    ax_status status = ax_error(AX_INVALID_ARGUMENT, "result %u is %s along \"%s\", but %s in another branch; vary_unreduced_cast makes it so, or %s in that one", k,
-                                ax_state_name(on, axis), axes->axis[axis].name, ax_state_name(&(ax_spread){.unreduced = all->unreduced, .kind = all->kind}, axis),
-                                ax_reduce_advice(all->kind));
-    return t->names != NULL ? ax_error_context(status, "if: %s: ", t->names[b]) : ax_error_context(status, "switch: branch %u: ", b);
+    ax_status status =
+        ax_error(AX_INVALID_ARGUMENT,
+                 "result %u is %s along \"%s\", but %s in another branch; vary_unreduced_cast makes it so, or %s in that one", k,
+                 ax_state_name(on, axis), axes->axis[axis].name,
+                 ax_state_name(&(ax_spread){.unreduced = all->unreduced, .kind = all->kind}, axis), ax_reduce_advice(all->kind));
+    return t->names != NULL ? ax_error_context(status, "if: %s: ", t->names[b])
+                            : ax_error_context(status, "switch: branch %u: ", b);
   }
   return AX_OK;
 }
@@ -360,7 +384,8 @@ void ax_switch(ax_value index, uint32_t count, const ax_fn *branches, const ax_v
   }
   tracing t = {.branches = branches, .branch_count = count, .in_count = branches[0].in_count, .out_count = branches[0].out_count};
   in = ax_take_operands(in, t.in_count, out, t.out_count);
-  if (is_scalar(index, AX_S32, "switch: the index is %s; it must be an s32 scalar (ax_if takes a bool)")) choose(&t, index, in, out);
+  if (is_scalar(index, AX_S32, "switch: the index is %s; it must be an s32 scalar (ax_if takes a bool)"))
+    choose(&t, index, in, out);
 }
 
 void ax_if(ax_value predicate, ax_fn then, ax_fn otherwise, const ax_value *in, ax_value *out) {

@@ -97,7 +97,8 @@ static void split_deinit(split *s) {
 
 static slot_list *list_of(split *s, const ax_type *type) {
   const ax_spread *spread = &type->spread;
-  uint64_t key[7 + AX_MAX_RANK] = {type->form, type->dtype, type->rank, spread->kind, spread->varying, spread->reduced, spread->unreduced};
+  uint64_t key[7 + AX_MAX_RANK] = {type->form,      type->dtype,     type->rank,       spread->kind,
+                                   spread->varying, spread->reduced, spread->unreduced};
   for (uint32_t d = 0; d < type->rank; d++) key[7 + d] = (uint64_t)type->dims[d];
   ax_memo_entry *entry = ax_memo_ask(&s->by_type, "slots", NULL, key, sizeof key);
   if (entry == NULL || entry->data != NULL) return entry != NULL ? entry->data : NULL;
@@ -295,12 +296,14 @@ static ax_value select_result(const ax_batch_args *args, const branches *b, cons
 static void batch_by_select(const ax_batch_args *args, branches *b, const int *want) {
   for (uint32_t i = 0; i < b->count; i++)
     if ((b->of->v[i]->effects & AX_EFFECT_MESSAGE) != 0) {
-      ax_fail(ax_error(AX_ABSENT, "vmap: branch %u has messages, but each member of the batch chooses a branch of its own, and a message is of all",
-                       i));
+      ax_fail(ax_error(
+          AX_ABSENT,
+          "vmap: branch %u has messages, but each member of the batch chooses a branch of its own, and a message is of all", i));
       return;
     } else if ((b->of->v[i]->effects & AX_EFFECT_STATE) != 0) {
-      ax_fail(ax_error(AX_ABSENT, "vmap: branch %u calls the host, but each member of the batch chooses a branch of its own, so that all are computed",
-                       i));
+      ax_fail(ax_error(
+          AX_ABSENT,
+          "vmap: branch %u calls the host, but each member of the batch chooses a branch of its own, so that all are computed", i));
       return;
     }
   ax_value *out = ax_trace_alloc((size_t)b->count * b->out_count * sizeof out[0]);

@@ -139,8 +139,8 @@ void ax_custom_bind(const ax_custom *c, const ax_prim *prim, const void *params,
 ax_status ax_custom_check(const ax_infer_args *args, const ax_program *program, const char *what, uint32_t more, uint32_t results) {
   AX_TRY(ax_region_check_axes(program, args->axes, what));
   if (program->in_count != args->in_count + more || program->out_count < results)
-    return ax_error(AX_INVALID_ARGUMENT, "%s takes %u values and gives %u; it must take %u and give %u at least", what, program->in_count,
-                    program->out_count, args->in_count + more, results);
+    return ax_error(AX_INVALID_ARGUMENT, "%s takes %u values and gives %u; it must take %u and give %u at least", what,
+                    program->in_count, program->out_count, args->in_count + more, results);
   for (uint32_t i = 0; i < args->in_count; i++)
     AX_TRY(ax_region_check_type(&args->in[i], &program->types[i], args->axes, "operand", i, "is", "a program takes"));
   return AX_OK;
@@ -149,7 +149,8 @@ ax_status ax_custom_check(const ax_infer_args *args, const ax_program *program, 
 ax_status ax_custom_check_results(const ax_infer_args *args, const ax_program *call, const ax_program *program, const char *what) {
   for (uint32_t k = 0; k < args->out_count; k++) {
     const ax_type *type = &call->types[call->outs[k]];
-    if (type->form != AX_ARRAY) return ax_error(AX_INVALID_ARGUMENT, "result %u is %s, but must be an array", k, ax_type_string(type, args->axes));
+    if (type->form != AX_ARRAY)
+      return ax_error(AX_INVALID_ARGUMENT, "result %u is %s, but must be an array", k, ax_type_string(type, args->axes));
     AX_TRY(ax_region_check_type(&program->types[program->outs[k]], type, args->axes, what, k, "is", "that of the function is"));
     args->out[k] = *type;
   }
@@ -160,8 +161,10 @@ bool ax_custom_check_captured(const ax_jvp_args *args, uint32_t num_consts) {
   for (uint32_t i = 0; i < num_consts && !ax_failed(); i++) {
     if (ax_is_zero(args->tangent_in[i])) continue;
     ax_type type = ax_typeof(args->in[i]);
-    ax_reject(args->eqn->prim, "derivatives are taken by a value %s that its functions use without being given it; make it an operand, or use its stop_gradient",
-              ax_operand_string(&type));
+    ax_reject(
+        args->eqn->prim,
+        "derivatives are taken by a value %s that its functions use without being given it; make it an operand, or use its stop_gradient",
+        ax_operand_string(&type));
   }
   return !ax_failed();
 }
@@ -182,7 +185,8 @@ void ax_custom_differs(const ax_differs_args *args, const ax_program *call, cons
 
 /* --- prune --- */
 
-ax_status ax_custom_needs(const ax_prune_args *args, uint32_t first, const ax_program *call, const ax_program *other, const bool *out) {
+ax_status ax_custom_needs(const ax_prune_args *args, uint32_t first, const ax_program *call, const ax_program *other,
+                          const bool *out) {
   bool *in = ax_arena_alloc(&args->memo->arena, other->in_count);
   if (in == NULL) return ax_out_of_memory(other->in_count);
   AX_TRY(ax_needs_program(args->memo, call, args->out, args->in));
@@ -221,7 +225,8 @@ static ax_status with_zeros_once(ax_memo *memo, const ax_program *program, const
   return AX_OK;
 }
 
-ax_status ax_custom_prune_backward(ax_memo *memo, const ax_program *backward, uint32_t residuals, const bool *in, ax_program **out) {
+ax_status ax_custom_prune_backward(ax_memo *memo, const ax_program *backward, uint32_t residuals, const bool *in,
+                                   ax_program **out) {
   bool *marks = ax_arena_alloc(&memo->arena, 2 * (size_t)backward->in_count + backward->out_count);
   uint32_t count = 0, given_count = 0;
   *out = NULL;

@@ -1,7 +1,7 @@
 /* Functions whose derivatives are given by other functions: what custom_vjp and custom_jvp share.
 
-   All their programs take the same operands first: what any of the functions captured, num_consts of them, then the function's own. Derivatives
-   are by its own alone: of a captured value that has a tangent nobody was told, which is an error. */
+   All their programs take the same operands first: what any of the functions captured, num_consts of them, then the function's own.
+   Derivatives are by its own alone: of a captured value that has a tangent nobody was told, which is an error. */
 #ifndef AX_CONTROL_CUSTOM_H
 #define AX_CONTROL_CUSTOM_H
 
@@ -50,21 +50,26 @@ uint32_t ax_custom_captured(const ax_custom *c);
 /* --- Rules --- */
 
 /* infer: that `program`, `what`, takes the operands, and `more` values behind them, and gives `results` at least. */
-AX_MUST_USE ax_status ax_custom_check(const ax_infer_args *args, const ax_program *program, const char *what, uint32_t more, uint32_t results);
+AX_MUST_USE ax_status ax_custom_check(const ax_infer_args *args, const ax_program *program, const char *what, uint32_t more,
+                                      uint32_t results);
 /* infer: that the first results of `program` are those of `call`, arrays; they are filled in. */
-AX_MUST_USE ax_status ax_custom_check_results(const ax_infer_args *args, const ax_program *call, const ax_program *program, const char *what);
+AX_MUST_USE ax_status ax_custom_check_results(const ax_infer_args *args, const ax_program *call, const ax_program *program,
+                                              const char *what);
 /* Refuses tangents of captured values. False: the trace has failed. */
 bool ax_custom_check_captured(const ax_jvp_args *args, uint32_t num_consts);
 /* differs: as the results of `call`, and the first ones of `other`, whose inputs behind the operands are as `more` says. */
 void ax_custom_differs(const ax_differs_args *args, const ax_program *call, const ax_program *other, const ax_axis_set *more);
 
-/* --- prune: results that nobody uses go, with what they alone take. Operands of the function stay, as its derivative has a cotangent for each --- */
+/* --- prune: results that nobody uses go, with what they alone take. Operands of the function stay, as its derivative has a
+   cotangent for each --- */
 
-/* Which operands are needed: those from `first` on, and what `call` needs for args->out and `other`, which takes the operands first, for the results
-   marked in `out`. */
-AX_MUST_USE ax_status ax_custom_needs(const ax_prune_args *args, uint32_t first, const ax_program *call, const ax_program *other, const bool *out);
-/* A program of residuals and cotangents, which gives cotangents, of the inputs marked alone: residuals it does not need are left out, and cotangents that
-   are left out are zeros. */
-AX_MUST_USE ax_status ax_custom_prune_backward(ax_memo *memo, const ax_program *backward, uint32_t residuals, const bool *in, ax_program **out);
+/* Which operands are needed: those from `first` on, and what `call` needs for args->out and `other`, which takes the operands
+   first, for the results marked in `out`. */
+AX_MUST_USE ax_status ax_custom_needs(const ax_prune_args *args, uint32_t first, const ax_program *call, const ax_program *other,
+                                      const bool *out);
+/* A program of residuals and cotangents, which gives cotangents, of the inputs marked alone: residuals it does not need are left
+   out, and cotangents that are left out are zeros. */
+AX_MUST_USE ax_status ax_custom_prune_backward(ax_memo *memo, const ax_program *backward, uint32_t residuals, const bool *in,
+                                               ax_program **out);
 
 #endif

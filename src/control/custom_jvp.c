@@ -1,9 +1,8 @@
 /* custom_jvp: C0.., T0.., -> R0..         call on the operands: a function with a derivative of its own
-   Parameters: num_consts, how many operands are no operands of the function, but what it or its rule uses besides; call and rule, programs of
-   all operands. The rule takes the tangents of the function's float operands behind them, and gives the results, then the tangents of those that
-   are floats.
-   Errors: programs that do not take the operands, or disagree; derivatives by one of the first num_consts operands.
-   Its derivative is the rule, which is linear in the tangents; differentiated again, the rule is. */
+   Parameters: num_consts, how many operands are no operands of the function, but what it or its rule uses besides; call and rule,
+   programs of all operands. The rule takes the tangents of the function's float operands behind them, and gives the results, then
+   the tangents of those that are floats. Errors: programs that do not take the operands, or disagree; derivatives by one of the
+   first num_consts operands. Its derivative is the rule, which is linear in the tangents; differentiated again, the rule is. */
 #include "ir/flow.h"
 #include "prim/composite.h"
 #include "control/custom.h"
@@ -22,13 +21,15 @@ static ax_status check_tangents(const ax_infer_args *args, const ax_program *rul
   uint32_t next = args->in_count;
   for (uint32_t i = consts; i < args->in_count; i++) {
     ax_type tangent = ax_tangent(&args->in[i]);
-    if (ax_is_float(tangent.dtype)) AX_TRY(ax_region_check_type(&rule->types[next++], &tangent, args->axes, "the tangent of operand", i, "is", "must be"));
+    if (ax_is_float(tangent.dtype))
+      AX_TRY(ax_region_check_type(&rule->types[next++], &tangent, args->axes, "the tangent of operand", i, "is", "must be"));
   }
   next = args->out_count;
   for (uint32_t k = 0; k < args->out_count; k++) {
     ax_type tangent = ax_tangent(&args->out[k]);
     if (ax_is_float(tangent.dtype))
-      AX_TRY(ax_region_check_type(&rule->types[rule->outs[next++]], &tangent, args->axes, "the tangent of result", k, "is", "must be"));
+      AX_TRY(ax_region_check_type(&rule->types[rule->outs[next++]], &tangent, args->axes, "the tangent of result", k, "is",
+                                  "must be"));
   }
   return AX_OK;
 }
@@ -38,14 +39,15 @@ static ax_status infer(const ax_infer_args *args) {
   const ax_program *call = params->call, *rule = params->rule;
   uint32_t floats_in = 0, floats_out = 0;
   if (params->num_consts < 0 || params->num_consts > args->in_count)
-    return ax_error(AX_INVALID_ARGUMENT, "num_consts is %lld, but there are %u operands", (long long)params->num_consts, args->in_count);
+    return ax_error(AX_INVALID_ARGUMENT, "num_consts is %lld, but there are %u operands", (long long)params->num_consts,
+                    args->in_count);
   for (uint32_t i = (uint32_t)params->num_consts; i < args->in_count; i++) floats_in += ax_is_float(args->in[i].dtype);
   for (uint32_t k = 0; k < call->out_count; k++) floats_out += ax_is_float(call->types[call->outs[k]].dtype);
   AX_TRY(ax_custom_check(args, call, "the function", 0, args->out_count));
   AX_TRY(ax_custom_check(args, rule, "the rule", floats_in, args->out_count + floats_out));
   if (call->out_count != args->out_count || rule->out_count != args->out_count + floats_out)
-    return ax_error(AX_INVALID_ARGUMENT, "the function gives %u values and the rule %u; they must give %u and %u", call->out_count, rule->out_count,
-                    args->out_count, args->out_count + floats_out);
+    return ax_error(AX_INVALID_ARGUMENT, "the function gives %u values and the rule %u; they must give %u and %u", call->out_count,
+                    rule->out_count, args->out_count, args->out_count + floats_out);
   AX_TRY(ax_custom_check_results(args, call, rule, "the rule's result"));
   return check_tangents(args, rule, (uint32_t)params->num_consts);
 }
@@ -75,7 +77,8 @@ static void jvp(const ax_jvp_args *args) {
   if (in == NULL || out == NULL || !ax_custom_check_captured(args, (uint32_t)params->num_consts)) return;
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     in[i] = args->in[i];
-    if (i >= (uint32_t)params->num_consts && ax_is_float(rule->types[i].dtype)) in[next++] = ax_instantiate(args->tangent_in[i], args->in[i]);
+    if (i >= (uint32_t)params->num_consts && ax_is_float(rule->types[i].dtype))
+      in[next++] = ax_instantiate(args->tangent_in[i], args->in[i]);
   }
   ax_call(rule, rule->in_count, in, rule->out_count, out);
   const ax_value *tangent = out + eqn->out_count;
@@ -85,8 +88,8 @@ static void jvp(const ax_jvp_args *args) {
   }
 }
 
-/* --- linearize: what the rule holds may compute results and tangents together. As it is linear in the tangents, its derivative by these, taken
-   where they are zero, is the map; and results come of it without. --- */
+/* --- linearize: what the rule holds may compute results and tangents together. As it is linear in the tangents, its derivative by
+   these, taken where they are zero, is the map; and results come of it without. --- */
 
 static void linearize(const ax_jvp_args *args) {
   const ax_eqn *eqn = args->eqn;
@@ -114,7 +117,8 @@ static void linearize(const ax_jvp_args *args) {
   ax_value *made = ax_trace_alloc(primal->out_count * sizeof made[0]), *map_in = ax_trace_alloc(tangent->in_count * sizeof made[0]);
   ax_value *map_out = ax_trace_alloc(tangent->out_count * sizeof made[0]);
   if (!ax_failed()) ax_call(primal, rule->in_count, in, primal->out_count, made);
-  for (uint32_t i = 0; !ax_failed() && i < tangent->in_count; i++) map_in[i] = i < residuals ? made[rule->out_count + i] : tangent_in[i - residuals];
+  for (uint32_t i = 0; !ax_failed() && i < tangent->in_count; i++)
+    map_in[i] = i < residuals ? made[rule->out_count + i] : tangent_in[i - residuals];
   if (!ax_failed()) ax_call(tangent, tangent->in_count, map_in, tangent->out_count, map_out);
   for (uint32_t k = 0; !ax_failed() && k < eqn->out_count; k++) {
     args->out[k] = made[k];
@@ -193,11 +197,30 @@ static const ax_param params[] = {{"call", AX_PARAM_PROGRAM, offsetof(custom_jvp
                                   {"num_consts", AX_PARAM_I64, offsetof(custom_jvp_params, num_consts)}};
 
 const ax_prim ax_prim_custom_jvp = {
-    .name = "custom_jvp", .kind = AX_REGION, .derived = true, .runs = AX_RUNS_FIRST, .unify = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(custom_jvp_params),
-    .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = jvp, .linearize = linearize,
-    .transpose = ax_absent_transpose, .batch = batch, .simplify = ax_simplify_nothing,
-    .prune = prune, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
+    .name = "custom_jvp",
+    .kind = AX_REGION,
+    .derived = true,
+    .runs = AX_RUNS_FIRST,
+    .unify = true,
+    .in_count = -1,
+    .out_count = -1,
+    .count_outs = count_outs,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(custom_jvp_params),
+    .infer = infer,
+    .spread = ax_spread_body,
+    .eval = eval,
+    .differs = differs,
+    .jvp = jvp,
+    .linearize = linearize,
+    .transpose = ax_absent_transpose,
+    .batch = batch,
+    .simplify = ax_simplify_nothing,
+    .prune = prune,
+    .shard = ax_shard_whole,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 /* --- The function --- */
@@ -218,8 +241,9 @@ static ax_type *rule_types(const ax_custom *c) {
 static bool check_counts(const ax_custom *c, ax_fn rule) {
   uint32_t in_count = c->in_count + ax_custom_float_operands(c), out_count = c->out_count + ax_custom_float_results(c);
   if (rule.in_count == in_count && rule.out_count == out_count) return true;
-  ax_reject_as(owner, "the rule takes %u values and gives %u; it must take %u operands and %u tangents, and give %u results and %u tangents", rule.in_count,
-               rule.out_count, c->in_count, in_count - c->in_count, c->out_count, out_count - c->out_count);
+  ax_reject_as(
+      owner, "the rule takes %u values and gives %u; it must take %u operands and %u tangents, and give %u results and %u tangents",
+      rule.in_count, rule.out_count, c->in_count, in_count - c->in_count, c->out_count, out_count - c->out_count);
   return false;
 }
 
@@ -235,7 +259,8 @@ static ax_spread *rule_spreads(const ax_custom *c) {
     const ax_type *made = ax_program_out_type(rule, next);
     spread[next++] = tangent.spread;
     if (made->form == AX_ARRAY && made->dtype == type.dtype && ax_same_shape(made, &type)) continue;
-    ax_reject_as(owner, "result %u is %s, but the rule gives %s for its tangent", k, ax_operand_string(&type), ax_operand_string(made));
+    ax_reject_as(owner, "result %u is %s, but the rule gives %s for its tangent", k, ax_operand_string(&type),
+                 ax_operand_string(made));
     return NULL;
   }
   return ax_failed() ? NULL : spread;
@@ -264,8 +289,12 @@ static void make(ax_custom *c, ax_fn rule, ax_value *out) {
   if (spread == NULL) return;
   custom_jvp_params made = {.num_consts = ax_custom_captured(c)};
   made.call = ax_custom_program(c, &(ax_custom_part){.body = 0, .spread = spread, .spread_count = c->out_count, .keeps = AX_NONE});
-  made.rule = ax_custom_program(c, &(ax_custom_part){.body = 1, .more = types + c->in_count, .more_count = rule.in_count - c->in_count, .spread = spread,
-                                                     .spread_count = rule.out_count, .keeps = AX_NONE});
+  made.rule = ax_custom_program(c, &(ax_custom_part){.body = 1,
+                                                     .more = types + c->in_count,
+                                                     .more_count = rule.in_count - c->in_count,
+                                                     .spread = spread,
+                                                     .spread_count = rule.out_count,
+                                                     .keeps = AX_NONE});
   if (!ax_failed() && check_results_free(c, made.rule)) ax_custom_bind(c, &ax_prim_custom_jvp, &made, out);
   ax_program_release(made.call);
   ax_program_release(made.rule);

@@ -1,7 +1,7 @@
 /* custom_linear: R0.., T0.., -> U0..         the linear map of the tangents T whose transpose is backward, at the residuals R
-   Parameters: num_residuals; backward, a program of the residuals and the cotangents of the results, which gives those of the tangents.
-   Errors: operands that are not of the types whose duals backward has; whatever runs it: it is known by its transpose alone.
-   Linear in the tangents. It is what custom_vjp leaves of itself on the way forwards. */
+   Parameters: num_residuals; backward, a program of the residuals and the cotangents of the results, which gives those of the
+   tangents. Errors: operands that are not of the types whose duals backward has; whatever runs it: it is known by its transpose
+   alone. Linear in the tangents. It is what custom_vjp leaves of itself on the way forwards. */
 #include "control/custom_linear.h"
 
 #include "control/custom.h"
@@ -15,12 +15,15 @@ typedef struct custom_linear_params {
 /* 0 where there is something wrong with the parameters, which infer says. */
 static uint32_t count_outs(const void *params) {
   const custom_linear_params *p = params;
-  return p->num_residuals >= 0 && p->num_residuals <= p->backward->in_count ? p->backward->in_count - (uint32_t)p->num_residuals : 0;
+  return p->num_residuals >= 0 && p->num_residuals <= p->backward->in_count ? p->backward->in_count - (uint32_t)p->num_residuals
+                                                                            : 0;
 }
 
 static ax_status only_backwards(const ax_eqn *eqn) {
-  return ax_error(AX_ABSENT, "the function with custom_vjp%s%s has no derivative forwards, as only its backward rule is known: use vjp or grad, or custom_jvp",
-                  eqn->location != NULL ? " at " : "", eqn->location != NULL ? eqn->location : "");
+  return ax_error(
+      AX_ABSENT,
+      "the function with custom_vjp%s%s has no derivative forwards, as only its backward rule is known: use vjp or grad, or custom_jvp",
+      eqn->location != NULL ? " at " : "", eqn->location != NULL ? eqn->location : "");
 }
 
 ax_status ax_custom_linear_check(const ax_program *program) {
@@ -35,10 +38,12 @@ static ax_status infer(const ax_infer_args *args) {
   const ax_program *backward = params->backward;
   AX_TRY(ax_region_check_axes(backward, args->axes, "backward"));
   if (params->num_residuals < 0 || params->num_residuals > backward->in_count)
-    return ax_error(AX_INVALID_ARGUMENT, "num_residuals is %lld, but backward takes %u values", (long long)params->num_residuals, backward->in_count);
+    return ax_error(AX_INVALID_ARGUMENT, "num_residuals is %lld, but backward takes %u values", (long long)params->num_residuals,
+                    backward->in_count);
   const uint32_t residuals = (uint32_t)params->num_residuals;
   if (args->in_count != residuals + backward->out_count)
-    return ax_error(AX_INVALID_ARGUMENT, "there are %u operands, not %u residuals and %u tangents", args->in_count, residuals, backward->out_count);
+    return ax_error(AX_INVALID_ARGUMENT, "there are %u operands, not %u residuals and %u tangents", args->in_count, residuals,
+                    backward->out_count);
   for (uint32_t r = 0; r < residuals; r++)
     AX_TRY(ax_region_check_type(&args->in[r], &backward->types[r], args->axes, "residual", r, "is", "backward takes"));
   for (uint32_t i = 0; i < backward->out_count; i++) {
@@ -106,7 +111,8 @@ static ax_value summed(ax_value made, int dim, const ax_type *type) {
 
 ax_status ax_custom_batch_backward(const ax_batch_args *args, const ax_program *backward, const int *in_dim, const int *want,
                                    ax_program **out) {
-  int *wanted = ax_trace_alloc(backward->out_count * sizeof wanted[0]), *made = ax_trace_alloc(backward->out_count * sizeof made[0]);
+  int *wanted = ax_trace_alloc(backward->out_count * sizeof wanted[0]),
+      *made = ax_trace_alloc(backward->out_count * sizeof made[0]);
   ax_program *batched;
   ax_builder builder;
   *out = NULL;
@@ -147,7 +153,8 @@ static ax_status prune(const ax_prune_args *args) {
   const custom_linear_params *params = args->eqn->params;
   const ax_program *backward = params->backward;
   const uint32_t residuals = (uint32_t)params->num_residuals;
-  bool *marks = ax_arena_alloc(&args->memo->arena, backward->in_count + (size_t)backward->out_count), *all = marks + backward->in_count;
+  bool *marks = ax_arena_alloc(&args->memo->arena, backward->in_count + (size_t)backward->out_count),
+       *all = marks + backward->in_count;
   if (marks == NULL) return ax_out_of_memory(backward->in_count + (size_t)backward->out_count);
   for (uint32_t i = 0; i < backward->out_count; i++) all[i] = true;
   AX_TRY(ax_needs_program(args->memo, backward, all, marks));
@@ -176,11 +183,29 @@ static const ax_param params[] = {{"backward", AX_PARAM_PROGRAM, offsetof(custom
                                   {"num_residuals", AX_PARAM_I64, offsetof(custom_linear_params, num_residuals)}};
 
 const ax_prim ax_prim_custom_linear = {
-    .name = "custom_linear", .kind = AX_REGION, .effects = AX_EFFECT_BACKWARD, .unify = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(custom_linear_params),
-    .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing,
-    .prune = prune, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
+    .name = "custom_linear",
+    .kind = AX_REGION,
+    .effects = AX_EFFECT_BACKWARD,
+    .unify = true,
+    .in_count = -1,
+    .out_count = -1,
+    .count_outs = count_outs,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(custom_linear_params),
+    .infer = infer,
+    .spread = ax_spread_body,
+    .eval = eval,
+    .differs = ax_differs_union,
+    .jvp = jvp,
+    .linearize = jvp,
+    .transpose = transpose,
+    .batch = batch,
+    .simplify = ax_simplify_nothing,
+    .prune = prune,
+    .shard = ax_shard_whole,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 void ax_custom_linear_bind(const ax_program *backward, uint32_t residuals, const ax_value *in, ax_value *out) {

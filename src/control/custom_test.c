@@ -1,5 +1,5 @@
-/* Functions with derivatives of their own: beside the same functions without, with every collective inside, in loops and branches, mapped and
-   differentiated twice; that it is the rule that is used; what is refused; that what nobody uses goes. */
+/* Functions with derivatives of their own: beside the same functions without, with every collective inside, in loops and branches,
+   mapped and differentiated twice; that it is the rule that is used; what is refused; that what nobody uses goes. */
 #include <math.h>
 #include <string.h>
 
@@ -18,7 +18,9 @@ typedef enum wrapping { PLAIN, BY_JVP, BY_VJP, WRAPPINGS } wrapping;
 static const char *const wrapping_names[] = {"plain", "custom_jvp", "custom_vjp"};
 
 static void call(const ax_value *in, ax_value *out, void *f) { ((const ax_fn *)f)->function(in, out, NULL); }
-static void rule(const ax_value *in, ax_value *out, void *f) { ax_jvp(AX_CLOSURE(call, 2, 1, f), AX_FIRST(2), in, in + 2, out, out + 1); }
+static void rule(const ax_value *in, ax_value *out, void *f) {
+  ax_jvp(AX_CLOSURE(call, 2, 1, f), AX_FIRST(2), in, in + 2, out, out + 1);
+}
 static void forward(const ax_value *in, ax_value *out, void *f) {
   call(in, out, f);
   out[1] = in[0], out[2] = in[1];
@@ -33,7 +35,8 @@ static ax_value wrapped(wrapping by, ax_function function, ax_value x, ax_value 
   ax_value in[] = {x, w}, out;
   if (by == PLAIN) call(in, &out, &f);
   if (by == BY_JVP) ax_custom_jvp(AX_CLOSURE(call, 2, 1, &f), AX_CLOSURE(rule, 4, 2, &f), in, &out);
-  if (by == BY_VJP) ax_custom_vjp(AX_CLOSURE(call, 2, 1, &f), AX_CLOSURE(forward, 2, 3, &f), AX_CLOSURE(backward, 3, 2, &f), in, &out);
+  if (by == BY_VJP)
+    ax_custom_vjp(AX_CLOSURE(call, 2, 1, &f), AX_CLOSURE(forward, 2, 3, &f), AX_CLOSURE(backward, 3, 2, &f), in, &out);
   return out;
 }
 
@@ -104,7 +107,8 @@ static AX_BODY(steepness) {
   out[0] = ax_add(ax_reduce_sum(ax_square(slopes[0]), AX_ALL_DIMS, false), ax_reduce_sum(ax_sin(slopes[1]), AX_ALL_DIMS, false));
 }
 
-/* The loss and its gradient; the gradients for several w; the gradient of the gradient; the tangent, unless it has only gradients. */
+/* The loss and its gradient; the gradients for several w; the gradient of the gradient; the tangent, unless it has only
+   gradients. */
 enum { result_count = 8 };
 static AX_BODY(everything) {
   const subject *s = context;
@@ -126,9 +130,17 @@ static const struct {
   const char *name;
   ax_function f;
   bool checked_alone;
-} functions[] = {{"psum", sums, false},           {"pmax", largest, false},         {"all_gather", gathered, false}, {"psum_scatter", scattered, false},
-                 {"all_to_all", exchanged, false}, {"ppermute", passed_on, false},   {"groups", grouped, false},      {"preduced", in_parts, true},
-                 {"start", begun, false},          {"loop", through_loop, false},      {"none", of_w_alone, true}};
+} functions[] = {{"psum", sums, false},
+                 {"pmax", largest, false},
+                 {"all_gather", gathered, false},
+                 {"psum_scatter", scattered, false},
+                 {"all_to_all", exchanged, false},
+                 {"ppermute", passed_on, false},
+                 {"groups", grouped, false},
+                 {"preduced", in_parts, true},
+                 {"start", begun, false},
+                 {"loop", through_loop, false},
+                 {"none", of_w_alone, true}};
 
 static void make_all(const subject *s, const char *name, const ax_type *types, ax_tensor *const *in, ax_tensor **out) {
   ax_program *program;
@@ -158,8 +170,8 @@ static void as_the_plain_function(void **state) {
         for (uint32_t k = 0; k < result_count; k++)
           for (int64_t e = 0; e < test_elems(out[by][k]) && !(by == BY_VJP && k == 6); e++)
             if (!test_near(test_get(out[by][k], e), test_get(out[PLAIN][k], e), 1e-9))
-              fail_msg("%s, %s, place %d, result %u[%lld]: %g, not %g", functions[i].name, wrapping_names[by], variant, k, (long long)e,
-                       test_get(out[by][k], e), test_get(out[PLAIN][k], e));
+              fail_msg("%s, %s, place %d, result %u[%lld]: %g, not %g", functions[i].name, wrapping_names[by], variant, k,
+                       (long long)e, test_get(out[by][k], e), test_get(out[PLAIN][k], e));
       }
       for (int by = 0; by < WRAPPINGS; by++) test_release(out[by], result_count);
     }
@@ -235,7 +247,8 @@ static AX_BODY(picked_rule) {
 static AX_BODY(picked_loss) {
   ax_value three = ax_convert_element_type(ax_add(ax_stop_gradient(in[0]), ax_real(3)), AX_S32), made[2];
   if (context != NULL) ax_custom_jvp(AX_FN(picked, 2, 2), AX_FN(picked_rule, 3, 3), (ax_value[]){three, in[0]}, made);
-  else ax_custom_vjp(AX_FN(picked, 2, 2), AX_FN(picked_forward, 2, 3), AX_FN(picked_backward, 2, 1), (ax_value[]){three, in[0]}, made);
+  else
+    ax_custom_vjp(AX_FN(picked, 2, 2), AX_FN(picked_forward, 2, 3), AX_FN(picked_backward, 2, 1), (ax_value[]){three, in[0]}, made);
   out[0] = ax_mul(made[1], ax_convert_element_type(made[0], AX_F64));
 }
 static AX_BODY(picked_slope) { ax_grad(AX_CLOSURE(picked_loss, 1, 1, context), AX_FIRST(1), in, out); }
@@ -280,11 +293,19 @@ static void refused(void **state) {
     ax_fn fns[3];
     const char *message;
   } cases[] = {
-      {bad_vjp, {one, AX_FN(same, 2, 1), AX_FN(same, 1, 1)}, "custom_vjp: forward takes 2 values and gives 1; it must take the 1 operands"},
-      {bad_vjp, {one, one, AX_FN(two, 1, 2)}, "custom_vjp: backward takes 1 values and gives 2; it must take the 0 residuals and the cotangents of the 1 results"},
+      {bad_vjp,
+       {one, AX_FN(same, 2, 1), AX_FN(same, 1, 1)},
+       "custom_vjp: forward takes 2 values and gives 1; it must take the 1 operands"},
+      {bad_vjp,
+       {one, one, AX_FN(two, 1, 2)},
+       "custom_vjp: backward takes 1 values and gives 2; it must take the 0 residuals and the cotangents of the 1 results"},
       {bad_vjp, {one, AX_FN(halved_and_x, 1, 2), AX_FN(same, 2, 1)}, "custom_vjp: result 0 is f32[3], but forward gives f32[]"},
-      {bad_vjp, {one, one, AX_FN(halved, 1, 1)}, "custom_vjp: operand 0 is f32[3], so that its cotangent is f32[3], but backward gives f32[]"},
-      {bad_jvp, {one, AX_FN(same, 1, 1)}, "custom_jvp: the rule takes 1 values and gives 1; it must take 1 operands and 1 tangents"},
+      {bad_vjp,
+       {one, one, AX_FN(halved, 1, 1)},
+       "custom_vjp: operand 0 is f32[3], so that its cotangent is f32[3], but backward gives f32[]"},
+      {bad_jvp,
+       {one, AX_FN(same, 1, 1)},
+       "custom_jvp: the rule takes 1 values and gives 1; it must take 1 operands and 1 tangents"},
       {bad_jvp, {one, AX_FN(of_tangent, 2, 2)}, "custom_jvp: result 0 of the rule depends on the tangents"},
       {bad_jvp, {one, AX_FN(short_tangent, 2, 2)}, "custom_jvp: result 0 is f32[3], but the rule gives f32[] for its tangent"},
   };
@@ -332,7 +353,8 @@ static void without_derivative(void **state) {
     TEST_FAILS(ax_trace(AX_CLOSURE(slope_by_both, 2, 2, &(odd){jvp, true}), types, &program), AX_INVALID_ARGUMENT,
                "derivatives are taken by a value f64[] that its functions use without being given it");
   for (size_t i = 0; i < AX_COUNT(ways); i++)
-    TEST_FAILS(ax_trace(AX_CLOSURE(ways[i], 2, ways[i] == value_alone ? 1 : 2, &(odd){false, false}), types, &program), AX_ABSENT, forwards);
+    TEST_FAILS(ax_trace(AX_CLOSURE(ways[i], 2, ways[i] == value_alone ? 1 : 2, &(odd){false, false}), types, &program), AX_ABSENT,
+               forwards);
   TEST_OK(ax_program_parse(waiting, strlen(waiting), NULL, &program));
   TEST_FAILS(test_try(program, in, out), AX_ABSENT, forwards);
   TEST_FAILS(ax_evaluate(program, in, out), AX_ABSENT, forwards);
@@ -398,8 +420,9 @@ static void what_nobody_uses_goes(void **state) {
 /* Of the map that is left to be transposed. */
 static void results_of_maps_go(void **state) {
   (void)state;
-  const char text[] = "{ lambda r:f64[] s:f64[] t:f64[]. let a:f64[] b:f64[] = custom_linear[backward={ lambda r:f64[] s:f64[] c:f64[] d:f64[]. "
-                      "let e:f64[] = mul s c g:f64[] = add e d in (g,) } num_residuals=2] r s t in (a,) }";
+  const char text[] =
+      "{ lambda r:f64[] s:f64[] t:f64[]. let a:f64[] b:f64[] = custom_linear[backward={ lambda r:f64[] s:f64[] c:f64[] d:f64[]. "
+      "let e:f64[] = mul s c g:f64[] = add e d in (g,) } num_residuals=2] r s t in (a,) }";
   const double in[] = {2, 3, 5};
   double out;
   ax_program *program, *pruned, *transposed;
@@ -440,8 +463,13 @@ static void without_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(rules_are_used), cmocka_unit_test(integers), cmocka_unit_test(refused), cmocka_unit_test(without_derivative),
-                                     cmocka_unit_test(what_nobody_uses_goes), cmocka_unit_test(results_of_maps_go),
-                                     cmocka_unit_test(as_the_plain_function), cmocka_unit_test(without_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(rules_are_used),
+                                     cmocka_unit_test(integers),
+                                     cmocka_unit_test(refused),
+                                     cmocka_unit_test(without_derivative),
+                                     cmocka_unit_test(what_nobody_uses_goes),
+                                     cmocka_unit_test(results_of_maps_go),
+                                     cmocka_unit_test(as_the_plain_function),
+                                     cmocka_unit_test(without_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,9 @@
 /* custom_vjp: C0.., T0.., -> R0..         call on the operands: a function with a derivative backwards of its own
-   Parameters: num_consts, how many operands are no operands of the function, but what it or its derivative uses besides; call, a program of
-   all operands; forward, one that gives the results and then residuals; backward, a program of the residuals and the cotangents of the results
-   that are floats, which gives the cotangents of those operands of the function that are.
-   Errors: programs that do not take the operands, or disagree; derivatives by one of the first num_consts operands.
-   Its derivative is forward, and a custom_linear of the residuals and the tangents. */
+   Parameters: num_consts, how many operands are no operands of the function, but what it or its derivative uses besides; call, a
+   program of all operands; forward, one that gives the results and then residuals; backward, a program of the residuals and the
+   cotangents of the results that are floats, which gives the cotangents of those operands of the function that are. Errors:
+   programs that do not take the operands, or disagree; derivatives by one of the first num_consts operands. Its derivative is
+   forward, and a custom_linear of the residuals and the tangents. */
 #include "prim/composite.h"
 #include "control/custom.h"
 #include "control/custom_linear.h"
@@ -26,19 +26,24 @@ static ax_status check_backward(const ax_infer_args *args, const custom_vjp_para
   for (uint32_t k = 0; k < args->out_count; k++) next += ax_is_float(args->out[k].dtype);
   for (uint32_t i = (uint32_t)params->num_consts; i < args->in_count; i++) made += ax_is_float(args->in[i].dtype);
   if (backward->in_count != next || backward->out_count != made)
-    return ax_error(AX_INVALID_ARGUMENT, "backward takes %u values and gives %u; it must take %u residuals and %u cotangents, and give %u cotangents",
+    return ax_error(AX_INVALID_ARGUMENT,
+                    "backward takes %u values and gives %u; it must take %u residuals and %u cotangents, and give %u cotangents",
                     backward->in_count, backward->out_count, residuals, next - residuals, made);
   for (uint32_t r = 0; r < residuals; r++)
-    AX_TRY(ax_region_check_type(&forward->types[forward->outs[args->out_count + r]], &backward->types[r], args->axes, "residual", r, "is", "backward takes"));
+    AX_TRY(ax_region_check_type(&forward->types[forward->outs[args->out_count + r]], &backward->types[r], args->axes, "residual", r,
+                                "is", "backward takes"));
   next = residuals, made = 0;
   for (uint32_t k = 0; k < args->out_count; k++) {
     ax_type dual = ax_dual(&args->out[k]);
-    if (ax_is_float(dual.dtype)) AX_TRY(ax_region_check_type(&dual, &backward->types[next++], args->axes, "the cotangent of result", k, "is", "backward takes"));
+    if (ax_is_float(dual.dtype))
+      AX_TRY(
+          ax_region_check_type(&dual, &backward->types[next++], args->axes, "the cotangent of result", k, "is", "backward takes"));
   }
   for (uint32_t i = (uint32_t)params->num_consts; i < args->in_count; i++) {
     ax_type dual = ax_dual(&args->in[i]);
     if (!ax_is_float(dual.dtype)) continue;
-    AX_TRY(ax_region_check_type(&backward->types[backward->outs[made++]], &dual, args->axes, "the cotangent of operand", i, "is given as", "must be"));
+    AX_TRY(ax_region_check_type(&backward->types[backward->outs[made++]], &dual, args->axes, "the cotangent of operand", i,
+                                "is given as", "must be"));
   }
   return AX_OK;
 }
@@ -46,14 +51,16 @@ static ax_status check_backward(const ax_infer_args *args, const custom_vjp_para
 static ax_status infer(const ax_infer_args *args) {
   const custom_vjp_params *params = args->params;
   if (params->num_consts < 0 || params->num_consts > args->in_count)
-    return ax_error(AX_INVALID_ARGUMENT, "num_consts is %lld, but there are %u operands", (long long)params->num_consts, args->in_count);
+    return ax_error(AX_INVALID_ARGUMENT, "num_consts is %lld, but there are %u operands", (long long)params->num_consts,
+                    args->in_count);
   AX_TRY(ax_custom_check(args, params->call, "the function", 0, args->out_count));
   AX_TRY(ax_custom_check(args, params->forward, "forward", 0, args->out_count));
   AX_TRY(ax_custom_check_results(args, params->call, params->forward, "forward's result"));
   for (uint32_t r = args->out_count; r < params->forward->out_count; r++) {
     const ax_type *type = &params->forward->types[params->forward->outs[r]];
     if (type->form != AX_ARRAY)
-      return ax_error(AX_INVALID_ARGUMENT, "residual %u is %s, but must be an array", r - args->out_count, ax_type_string(type, args->axes));
+      return ax_error(AX_INVALID_ARGUMENT, "residual %u is %s, but must be an array", r - args->out_count,
+                      ax_type_string(type, args->axes));
   }
   return check_backward(args, params);
 }
@@ -121,7 +128,8 @@ static void batch(const ax_batch_args *args) {
   const ax_program *forward = params->forward;
   const uint32_t out_count = args->eqn->out_count;
   const bool *batched = ax_batched_results(args);
-  batching b = {args, params, ax_trace_alloc(forward->out_count * sizeof b.want[0]), ax_trace_alloc(forward->out_count * sizeof b.made[0]),
+  batching b = {args, params, ax_trace_alloc(forward->out_count * sizeof b.want[0]),
+                ax_trace_alloc(forward->out_count * sizeof b.made[0]),
                 ax_trace_alloc(params->backward->in_count * sizeof b.backward[0])};
   if (batched == NULL || ax_failed()) return;
   for (uint32_t k = 0; k < forward->out_count; k++) b.want[k] = k >= out_count ? AX_BATCH_ANY : batched[k] ? 0 : -1;
@@ -192,11 +200,30 @@ static const ax_param params[] = {{"call", AX_PARAM_PROGRAM, offsetof(custom_vjp
                                   {"num_consts", AX_PARAM_I64, offsetof(custom_vjp_params, num_consts)}};
 
 const ax_prim ax_prim_custom_vjp = {
-    .name = "custom_vjp", .kind = AX_REGION, .derived = true, .runs = AX_RUNS_FIRST, .unify = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(custom_vjp_params),
-    .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = jvp, .linearize = jvp,
-    .transpose = ax_absent_transpose, .batch = batch, .simplify = ax_simplify_nothing,
-    .prune = prune, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
+    .name = "custom_vjp",
+    .kind = AX_REGION,
+    .derived = true,
+    .runs = AX_RUNS_FIRST,
+    .unify = true,
+    .in_count = -1,
+    .out_count = -1,
+    .count_outs = count_outs,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(custom_vjp_params),
+    .infer = infer,
+    .spread = ax_spread_body,
+    .eval = eval,
+    .differs = differs,
+    .jvp = jvp,
+    .linearize = jvp,
+    .transpose = ax_absent_transpose,
+    .batch = batch,
+    .simplify = ax_simplify_nothing,
+    .prune = prune,
+    .shard = ax_shard_whole,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 /* --- The function --- */
@@ -205,16 +232,19 @@ static const char owner[] = "custom_vjp";
 
 static bool check_counts(const ax_custom *c, ax_fn forward, ax_fn backward) {
   if (forward.in_count != c->in_count || forward.out_count < c->out_count) {
-    ax_reject_as(owner, "forward takes %u values and gives %u; it must take the %u operands, and give the %u results and then residuals", forward.in_count,
-                 forward.out_count, c->in_count, c->out_count);
+    ax_reject_as(owner,
+                 "forward takes %u values and gives %u; it must take the %u operands, and give the %u results and then residuals",
+                 forward.in_count, forward.out_count, c->in_count, c->out_count);
     return false;
   }
-  uint32_t residuals = forward.out_count - c->out_count, floats_out = ax_custom_float_results(c), floats_in = ax_custom_float_operands(c);
+  uint32_t residuals = forward.out_count - c->out_count, floats_out = ax_custom_float_results(c),
+           floats_in = ax_custom_float_operands(c);
   if (backward.in_count == residuals + floats_out && backward.out_count == floats_in) return true;
-  ax_reject_as(owner,
-               "backward takes %u values and gives %u; it must take the %u residuals and the cotangents of the %u results that are floats, and give those of the "
-               "%u operands that are",
-               backward.in_count, backward.out_count, residuals, floats_out, floats_in);
+  ax_reject_as(
+      owner,
+      "backward takes %u values and gives %u; it must take the %u residuals and the cotangents of the %u results that are floats, and give those of the "
+      "%u operands that are",
+      backward.in_count, backward.out_count, residuals, floats_out, floats_in);
   return false;
 }
 
@@ -246,8 +276,8 @@ static bool trace_backward(ax_custom *c, ax_fn backward) {
     ax_type dual = ax_dual(&c->types[i]);
     const ax_type *made = ax_is_float(dual.dtype) ? ax_program_out_type(c->body[2].program, next++) : NULL;
     if (made == NULL || ax_type_equal(made, &dual)) continue;
-    ax_reject_as(owner, "operand %u is %s, so that its cotangent is %s, but backward gives %s", i, ax_operand_string(&c->types[i]), ax_operand_string(&dual),
-                 ax_operand_string(made));
+    ax_reject_as(owner, "operand %u is %s, so that its cotangent is %s, but backward gives %s", i, ax_operand_string(&c->types[i]),
+                 ax_operand_string(&dual), ax_operand_string(made));
     return false;
   }
   return true;
@@ -255,11 +285,12 @@ static bool trace_backward(ax_custom *c, ax_fn backward) {
 
 /* What backward uses besides becomes residuals, its first. */
 static void make(ax_custom *c, ax_fn forward, ax_fn backward, ax_value *out) {
-  if (!check_counts(c, forward, backward) || !ax_custom_trace(c, "forward", forward, c->types, NULL) || !ax_custom_join(c, "forward") ||
-      !trace_backward(c, backward))
+  if (!check_counts(c, forward, backward) || !ax_custom_trace(c, "forward", forward, c->types, NULL) ||
+      !ax_custom_join(c, "forward") || !trace_backward(c, backward))
     return;
   custom_vjp_params made = {.num_consts = ax_custom_captured(c)};
-  made.call = ax_custom_program(c, &(ax_custom_part){.body = 0, .spread = c->spread, .spread_count = c->out_count, .keeps = AX_NONE});
+  made.call =
+      ax_custom_program(c, &(ax_custom_part){.body = 0, .spread = c->spread, .spread_count = c->out_count, .keeps = AX_NONE});
   made.forward = ax_custom_program(c, &(ax_custom_part){.body = 1, .spread = c->spread, .spread_count = c->out_count, .keeps = 2});
   made.backward = c->body[2].program = ax_unify_program(c->body[2].program);
   if (!ax_failed()) ax_custom_bind(c, &ax_prim_custom_vjp, &made, out);

@@ -6,8 +6,8 @@
    Parameters: axes, as io_callback's; format: text, and as many fields as operands. A field is {} or
    {:[width][.precision][type]}, type one of e f g for floats, d x for integers; {{ and }} are braces.
    Errors: a format that is none, or does not fit the operands; operands as io_callback's.
-   The text goes to whoever runs the program (ax_runtime_options.print); where nobody reads it, nothing is compiled. Order and batching
-   as io_callback. Derivatives pass it by: it stands in the forward part, and a transpose has none. */
+   The text goes to whoever runs the program (ax_runtime_options.print); where nobody reads it, nothing is compiled. Order and
+   batching as io_callback. Derivatives pass it by: it stands in the forward part, and a transpose has none. */
 #include "control/format.h"
 #include "control/host_call.h"
 #include "prim/prims.h"
@@ -40,15 +40,31 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   return ax_lower_host_call(lower, eqn, &((const print_params *)eqn->params)->axes, in, out);
 }
 
-static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(print_params, axes)}, {"format", AX_PARAM_TEXT, offsetof(print_params, format)}};
+static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(print_params, axes)},
+                                  {"format", AX_PARAM_TEXT, offsetof(print_params, format)}};
 
-#define DEBUG_PRINT(name_, effects_)                                                                                                  \
-  const ax_prim ax_prim_##name_ = {                                                                                                   \
-      .name = #name_, .kind = AX_COLLECTIVE, .effects = (effects_), .in_count = -1, .out_count = 0,                                     \
-      .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(print_params),                                        \
-      .infer = infer, .spread = ax_host_call_spread, .eval = eval, .differs = ax_host_call_differs, .jvp = ax_jvp_zero,               \
-      .linearize = ax_jvp_zero, .transpose = ax_absent_transpose, .batch = ax_host_call_batch,                                        \
-      .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = lower, .hlo = ax_host_call_hlo,                             \
+#define DEBUG_PRINT(name_, effects_)        \
+  const ax_prim ax_prim_##name_ = {         \
+      .name = #name_,                       \
+      .kind = AX_COLLECTIVE,                \
+      .effects = (effects_),                \
+      .in_count = -1,                       \
+      .out_count = 0,                       \
+      .params = params,                     \
+      .param_count = AX_COUNT(params),      \
+      .params_bytes = sizeof(print_params), \
+      .infer = infer,                       \
+      .spread = ax_host_call_spread,        \
+      .eval = eval,                         \
+      .differs = ax_host_call_differs,      \
+      .jvp = ax_jvp_zero,                   \
+      .linearize = ax_jvp_zero,             \
+      .transpose = ax_absent_transpose,     \
+      .batch = ax_host_call_batch,          \
+      .simplify = ax_simplify_nothing,      \
+      .shard = ax_shard_whole,              \
+      .lower = lower,                       \
+      .hlo = ax_host_call_hlo,              \
   };
 DEBUG_PRINT(debug_print, AX_EFFECT_STATE)
 DEBUG_PRINT(ordered_debug_print, AX_EFFECT_STATE | AX_EFFECT_ORDER | AX_EFFECT_EXCHANGE)

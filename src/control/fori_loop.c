@@ -1,5 +1,5 @@
-/* fori_loop: a scan where both bounds are numbers, so that it has all derivatives; else a while. The index is a carry, after the user's, so
-   that messages count those as the user does. */
+/* fori_loop: a scan where both bounds are numbers, so that it has all derivatives; else a while. The index is a carry, after the
+   user's, so that messages count those as the user does. */
 #include <math.h>
 
 #include "prim/composite.h"
@@ -33,7 +33,8 @@ static bool number_dtype(double lower, double upper, ax_dtype *out) {
   for (int i = 0; i < 2; i++) {
     double bound = i == 0 ? lower : upper;
     if (!(fabs(bound) < 0x1p53) || bound != trunc(bound)) {
-      ax_reject_as("fori_loop", "the %s bound is %.17g; it must be an integer below 2^53 in size", i == 0 ? "lower" : "upper", bound);
+      ax_reject_as("fori_loop", "the %s bound is %.17g; it must be an integer below 2^53 in size", i == 0 ? "lower" : "upper",
+                   bound);
       return false;
     }
   }
@@ -46,7 +47,8 @@ static void count_numbers(double lower, double upper, ax_fn body, ax_value *carr
   ax_dtype dtype;
   if (!number_dtype(lower, upper, &dtype)) return;
   carries[count] = ax_as("fori_loop", ax_integer((int64_t)lower), dtype);
-  ax_scan(AX_CLOSURE(step, count + 1, count + 1, &body), count + 1, upper > lower ? (int64_t)upper - (int64_t)lower : 0, false, carries, out);
+  ax_scan(AX_CLOSURE(step, count + 1, count + 1, &body), count + 1, upper > lower ? (int64_t)upper - (int64_t)lower : 0, false,
+          carries, out);
 }
 
 static bool is_integer_scalar(ax_value bound, const char *which) {
@@ -66,7 +68,8 @@ static void count_values(ax_value lower, ax_value upper, ax_fn body, ax_value *c
   ax_give_dtype("fori_loop", bounds, 2);
   for (int i = 0; i < 2; i++) types[i] = ax_typeof(carries[count + i] = bounds[i]);
   if (types[0].dtype != types[1].dtype)
-    ax_reject_as("fori_loop", "the bounds are %s and %s; they need one dtype", ax_operand_string(&types[0]), ax_operand_string(&types[1]));
+    ax_reject_as("fori_loop", "the bounds are %s and %s; they need one dtype", ax_operand_string(&types[0]),
+                 ax_operand_string(&types[1]));
   if (!ax_failed())
     ax_while(AX_CLOSURE(is_below, count + 2, 1, &body), AX_CLOSURE(step_to, count + 2, count + 2, &body), carries, out);
 }
@@ -79,8 +82,8 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in
   for (uint32_t k = 0; k < count; k++) out[k] = ax_poison;
   if (carries == NULL || made == NULL) return;
   if (body.in_count != count + 1) {
-    ax_reject_as("fori_loop", "the body takes %u operands and gives %u results; it takes an index, and as many carries as it gives", body.in_count,
-                 count);
+    ax_reject_as("fori_loop", "the body takes %u operands and gives %u results; it takes an index, and as many carries as it gives",
+                 body.in_count, count);
     return;
   }
   if (ax_is_number(lower) && ax_is_number(upper))

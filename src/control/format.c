@@ -1,5 +1,5 @@
-/* Fields are {} or {:[width][.precision][type]}. An array is a list of lists of its elements, each written as the field says; of a large one
-   the middle of each long dimension is left out, as NumPy does. */
+/* Fields are {} or {:[width][.precision][type]}. An array is a list of lists of its elements, each written as the field says; of a
+   large one the middle of each long dimension is left out, as NumPy does. */
 #include "control/format.h"
 
 #include <inttypes.h>
@@ -82,7 +82,8 @@ ax_status ax_format_check(const char *format, uint32_t count, const ax_type *val
   ax_format_piece piece;
   uint32_t fields = 0;
   for (const char *from = at; ax_format_next(&at, &piece, &wrong); from = at) {
-    if (wrong != NULL) return ax_error(AX_INVALID_ARGUMENT, "the format, at byte %zu: %s", (size_t)(from - format) + piece.length, wrong);
+    if (wrong != NULL)
+      return ax_error(AX_INVALID_ARGUMENT, "the format, at byte %zu: %s", (size_t)(from - format) + piece.length, wrong);
     if (piece.field && fields < count) AX_TRY(check_field(&piece, fields, &values[fields]));
     fields += piece.field;
   }

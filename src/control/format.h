@@ -15,7 +15,8 @@ typedef struct ax_format_piece {
 
 /* Reads a piece from *at on; false at the end of the format. *wrong: what is wrong there, or NULL. */
 bool ax_format_next(const char **at, ax_format_piece *piece, const char **wrong);
-/* AX_INVALID_ARGUMENT: a format that is none, with the place; other than `count` fields; a field whose type a value's dtype has not. */
+/* AX_INVALID_ARGUMENT: a format that is none, with the place; other than `count` fields; a field whose type a value's dtype has
+   not. */
 AX_MUST_USE ax_status ax_format_check(const char *format, uint32_t count, const ax_type *values);
 /* The text of a format that was checked. values: of lane 0 of `stride` lanes each. In the "C" locale. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_format_text(ax_text *text, const char *format, ax_tensor *const *values, size_t stride);

@@ -64,9 +64,11 @@ ax_status ax_host_call_eval(const ax_eval_args *args, ax_host_call call) {
     }
     const int64_t *from = bsearch(&caller, args->device, args->lanes, sizeof caller, by_number);
     if (from == NULL)
-      return ax_error(AX_ABSENT, "no reference evaluation of a %s that is made once for devices which messages order", args->eqn->prim->name);
+      return ax_error(AX_ABSENT, "no reference evaluation of a %s that is made once for devices which messages order",
+                      args->eqn->prim->name);
     for (uint32_t k = 0; k < args->eqn->out_count; k++)
-      ax_tensor_assign(args->out[(size_t)k * args->lanes + lane], args->out[(size_t)k * args->lanes + (size_t)(from - args->device)]);
+      ax_tensor_assign(args->out[(size_t)k * args->lanes + lane],
+                       args->out[(size_t)k * args->lanes + (size_t)(from - args->device)]);
   }
   return AX_OK;
 }
@@ -103,7 +105,8 @@ void ax_batch_one_by_one(const ax_batch_args *args, const void *params) {
 void ax_host_call_batch(const ax_batch_args *args) {
   const ax_eqn *eqn = args->eqn;
   if ((eqn->prim->effects & AX_EFFECT_ORDER) != 0) {
-    ax_fail(ax_error(AX_ABSENT, "vmap: no %s: the elements of a batch have no order; without it they are taken one after the other", eqn->prim->name));
+    ax_fail(ax_error(AX_ABSENT, "vmap: no %s: the elements of a batch have no order; without it they are taken one after the other",
+                     eqn->prim->name));
     return;
   }
   char *params = ax_trace_alloc(eqn->prim->params_bytes);
@@ -115,5 +118,6 @@ void ax_host_call_batch(const ax_batch_args *args) {
 
 ax_status ax_host_call_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   (void)hlo, (void)in, (void)out;
-  return ax_error(AX_ABSENT, "%s has no StableHLO form: it calls a function of this process, which means nothing outside", eqn->prim->name);
+  return ax_error(AX_ABSENT, "%s has no StableHLO form: it calls a function of this process, which means nothing outside",
+                  eqn->prim->name);
 }

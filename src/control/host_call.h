@@ -1,7 +1,7 @@
-/* What primitives that call the host share (io_callback, debug_print): who calls, and their batching. Such a primitive's first parameter
-   is axes along which it is called: once for each coordinate along them, and along those that an operand differs along, by the first
-   device that has it. A trace names all axes in scope, so that nothing differs, and nobody goes another way, along those that the
-   partitioner adds. */
+/* What primitives that call the host share (io_callback, debug_print): who calls, and their batching. Such a primitive's first
+   parameter is axes along which it is called: once for each coordinate along them, and along those that an operand differs along,
+   by the first device that has it. A trace names all axes in scope, so that nothing differs, and nobody goes another way, along
+   those that the partitioner adds. */
 #ifndef AX_CONTROL_HOST_CALL_H
 #define AX_CONTROL_HOST_CALL_H
 

@@ -171,8 +171,8 @@ static ax_status eval(const ax_eval_args *args) {
   return ax_region_eval_end(args, &arena, status);
 }
 
-/* Bodies whose first step may be a second copy of them: short ones, in which no loop could do the same again, and nothing says in which
-   step of the loop it has found something. */
+/* Bodies whose first step may be a second copy of them: short ones, in which no loop could do the same again, and nothing says in
+   which step of the loop it has found something. */
 static bool short_body(const ax_program *body) {
   enum { most = 64 };
   if (body->eqn_count > most || (body->effects & ~(uint32_t)AX_EFFECT_EXCHANGE) != 0) return false;
@@ -181,14 +181,15 @@ static bool short_body(const ax_program *body) {
   return true;
 }
 
-/* The sets of the body's values in all steps; with *first, which is NULL otherwise, from the second on, and *first in the first: a carry
-   that differs only before the first step, as the operand of a psum does, then does not differ in the loop. */
+/* The sets of the body's values in all steps; with *first, which is NULL otherwise, from the second on, and *first in the first: a
+   carry that differs only before the first step, as the operand of a psum does, then does not differ in the loop. */
 static const ax_axis_set *step_sets(const ax_differs_args *args, const ax_axis_set **first) {
   const ax_scan_params *params = args->eqn->params;
   const ax_program *body = params->body;
   uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry;
   *first = NULL;
-  if (!args->flow->first_apart || params->length < 2 || !short_body(body)) return ax_flow_loop(args, body, args->in, consts, carries);
+  if (!args->flow->first_apart || params->length < 2 || !short_body(body))
+    return ax_flow_loop(args, body, args->in, consts, carries);
   const ax_axis_set *sets = ax_flow_program(args->flow, body, args->in);
   ax_axis_set *in = ax_differs_alloc(args, body->in_count);
   if (sets == NULL || in == NULL) return NULL;
@@ -225,7 +226,8 @@ typedef struct lower_state {
 } lower_state;
 
 /* Slices of xs and ys are views of the whole arrays: of step `first`, and moving with the loop, if there is one. */
-static ax_status step_view(const lower_state *s, uint32_t buffer, const ax_type *slice, int64_t first, uint32_t loop, uint32_t *out) {
+static ax_status step_view(const lower_state *s, uint32_t buffer, const ax_type *slice, int64_t first, uint32_t loop,
+                           uint32_t *out) {
   const ax_scan_params *params = s->params;
   int64_t bytes = ax_type_elems(slice) * (int64_t)ax_dtype_bytes(slice->dtype);
   int64_t start = params->reverse && params->length > 0 ? (params->length - 1 - first) * bytes : first * bytes;
@@ -311,8 +313,14 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   if (sets == NULL || room == NULL) return ax_out_of_memory(in_count * sizeof sets[0]);
   AX_TRY(first_apart(lower, eqn, sets, &apart));
   if (in_count > 0) memcpy(room, in, in_count * sizeof in[0]);
-  lower_state s = {.lower = lower, .eqn = eqn, .params = params, .consts = (uint32_t)params->num_consts, .carries = (uint32_t)params->num_carry,
-                   .out = out, .body_in = room + in_count, .body_out = room + 2 * in_count};
+  lower_state s = {.lower = lower,
+                   .eqn = eqn,
+                   .params = params,
+                   .consts = (uint32_t)params->num_consts,
+                   .carries = (uint32_t)params->num_carry,
+                   .out = out,
+                   .body_in = room + in_count,
+                   .body_out = room + 2 * in_count};
   return lower_scan(&s, room, apart);
 }
 
@@ -466,11 +474,30 @@ static const ax_param params[] = {
 };
 
 const ax_prim ax_prim_scan = {
-    .name = "scan", .kind = AX_REGION, .runs = AX_RUNS_LENGTH, .tokens = true, .memory = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_scan_params),
-    .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_scan_jvp, .linearize = ax_scan_linearize,
-    .transpose = ax_scan_transpose, .batch = ax_scan_batch,
-    .simplify = ax_simplify_nothing, .prune = ax_scan_prune, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
+    .name = "scan",
+    .kind = AX_REGION,
+    .runs = AX_RUNS_LENGTH,
+    .tokens = true,
+    .memory = true,
+    .in_count = -1,
+    .out_count = -1,
+    .count_outs = count_outs,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(ax_scan_params),
+    .infer = infer,
+    .spread = ax_spread_body,
+    .eval = eval,
+    .differs = differs,
+    .jvp = ax_scan_jvp,
+    .linearize = ax_scan_linearize,
+    .transpose = ax_scan_transpose,
+    .batch = ax_scan_batch,
+    .simplify = ax_simplify_nothing,
+    .prune = ax_scan_prune,
+    .shard = ax_shard_whole,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 /* --- The function --- */
@@ -510,7 +537,8 @@ static ax_status settle_once(ax_settling *s, ax_scan_params *params, const ax_bo
 static ax_status trace_body(ax_body_options *options, ax_scan_params *params, ax_type *carries, ax_body *body) {
   ax_settling s;
   ax_spread *wanted = ax_trace_alloc(options->function.out_count * sizeof wanted[0]);
-  if (wanted == NULL || !ax_settle_begin(&s, options->function.function, carries, (uint32_t)params->num_carry)) return AX_OUT_OF_MEMORY;
+  if (wanted == NULL || !ax_settle_begin(&s, options->function.function, carries, (uint32_t)params->num_carry))
+    return AX_OUT_OF_MEMORY;
   options->out_spread = wanted;
   options->notes = &s.notes;
   while (s.changed) {
@@ -524,8 +552,8 @@ static ax_status trace_body(ax_body_options *options, ax_scan_params *params, ax
   return AX_OK;
 }
 
-static void bind_traced(const ax_scan_params *params, const ax_body *body, const ax_type *types, const ax_value *in, uint32_t in_count,
-                        ax_value *out, uint32_t out_count) {
+static void bind_traced(const ax_scan_params *params, const ax_body *body, const ax_type *types, const ax_value *in,
+                        uint32_t in_count, ax_value *out, uint32_t out_count) {
   uint32_t count = body->captured_count + in_count;
   ax_value *all = ax_trace_alloc(count * sizeof all[0]);
   if (all == NULL) return;
@@ -539,7 +567,8 @@ void ax_scan(ax_fn function, uint32_t carry_count, int64_t length, bool reverse,
   uint32_t in_count = function.in_count, out_count = function.out_count;
   in = ax_take_operands(in, in_count, out, out_count);
   if (carry_count > in_count || carry_count > out_count) {
-    (void)ax_reject(&ax_prim_scan, "%u carries, but its body takes %u operands and gives %u results", carry_count, in_count, out_count);
+    (void)ax_reject(&ax_prim_scan, "%u carries, but its body takes %u operands and gives %u results", carry_count, in_count,
+                    out_count);
     return;
   }
   ax_type *types = ax_types_of("scan", in, in_count);

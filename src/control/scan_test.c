@@ -1,5 +1,5 @@
-/* A scan whose carries differ between devices only before its first step: that step stands before the loop, and what is then the same
-   everywhere is stored once, and combined by one device alone. */
+/* A scan whose carries differ between devices only before its first step: that step stands before the loop, and what is then the
+   same everywhere is stored once, and combined by one device alone. */
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "support/cmocka.h"

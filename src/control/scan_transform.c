@@ -36,8 +36,8 @@ static role role_of_in(const scan *s, uint32_t i) {
 static bool stays(const scan *s, uint32_t i) { return is_carry(s, i) && s->p.body->outs[i - s->consts] == i; }
 static role role_of_out(const scan *s, uint32_t k) { return k < s->carries ? ROLE_CARRY : ROLE_SLICE; }
 
-/* Binds a scan over `body`, whose inputs are those added and of whose results those of out_from are wanted (carries first). Gives its
-   results; NULL: the trace has failed. */
+/* Binds a scan over `body`, whose inputs are those added and of whose results those of out_from are wanted (carries first). Gives
+   its results; NULL: the trace has failed. */
 static ax_value *bind_sorted(const scan *s, const ax_sorting *operands, const ax_program *body, const uint32_t *out_from,
                              uint32_t out_count) {
   ax_scan_params params = s->p;
@@ -53,7 +53,8 @@ static ax_value *bind_sorted(const scan *s, const ax_sorting *operands, const ax
 
 /* --- jvp, linearize --- */
 
-/* `in`: which inputs of the body have a tangent. A carry that comes to one has it from the start; `want`: what is wanted of the body. */
+/* `in`: which inputs of the body have a tangent. A carry that comes to one has it from the start; `want`: what is wanted of the
+   body. */
 static bool tangents_init(const scan *s, ax_tangents *t, const ax_jvp_args *args) {
   if (!ax_tangents_init(t, args)) return false;
   for (uint32_t k = 0; k < s->carries; k++) {
@@ -158,8 +159,8 @@ void ax_scan_linearize(const ax_jvp_args *args) {
 
 /* --- transpose --- */
 
-/* What the transposed scan takes and its body is given, in order: constants; running sums of constants' cotangents and cotangents of
-   carries, both carried; slices of xs, and of ys' cotangents. */
+/* What the transposed scan takes and its body is given, in order: constants; running sums of constants' cotangents and cotangents
+   of carries, both carried; slices of xs, and of ys' cotangents. */
 typedef enum slot_kind { SLOT_GIVEN, SLOT_SUM, SLOT_COTANGENT } slot_kind;
 typedef struct slot {
   slot_kind kind;
@@ -189,8 +190,8 @@ static ax_status settle_linear(transposition *t) {
   return AX_OK;
 }
 
-/* A carry's cotangent is zero in every step when no result that has one needs the carry, in this step or a later one. What depends on a
-   linear operand is used linearly, so what is needed and what gets a cotangent are the same. */
+/* A carry's cotangent is zero in every step when no result that has one needs the carry, in this step or a later one. What depends
+   on a linear operand is used linearly, so what is needed and what gets a cotangent are the same. */
 static ax_status find_zeros(transposition *t) {
   const scan *s = &t->s;
   bool *used = ax_trace_alloc(s->out_count), *needed = ax_trace_alloc(s->in_count);
@@ -316,8 +317,8 @@ void ax_scan_transpose(const ax_transpose_args *args) {
 
 /* --- batch --- */
 
-/* Constants keep their batch dimension; carries and slices have theirs in front, so xs and ys have it second. A carry is batched when
-   it starts so or when the body makes it so. */
+/* Constants keep their batch dimension; carries and slices have theirs in front, so xs and ys have it second. A carry is batched
+   when it starts so or when the body makes it so. */
 void ax_scan_batch(const ax_batch_args *args) {
   scan s = scan_of(args->eqn);
   bool *batched = ax_batched_results(args);

@@ -1,10 +1,9 @@
 /* while: C0.., B0.., A0.. -> A0..         while cond(C.., carry): carry = body(B.., carry)
    Parameters: cond, body; cond_nconsts, body_nconsts: how many operands are constants of each.
-   Errors: a condition that is no bool scalar; a carry that the body changes in type; communication over checked axes along which the
-   condition varies: devices that have left the loop would never come.
-   Varying: carries vary over what the condition varies over, and over what the body makes them vary over.
-   Derivatives: forward only. The number of iterations is not known before, so there is nothing of known size to keep for the way
-   back. jvp, linearize, transpose and batch stand in while_transform.c. */
+   Errors: a condition that is no bool scalar; a carry that the body changes in type; communication over checked axes along which
+   the condition varies: devices that have left the loop would never come. Varying: carries vary over what the condition varies
+   over, and over what the body makes them vary over. Derivatives: forward only. The number of iterations is not known before, so
+   there is nothing of known size to keep for the way back. jvp, linearize, transpose and batch stand in while_transform.c. */
 #include <string.h>
 
 #include "ir/flow.h"
@@ -246,11 +245,30 @@ static const ax_param params[] = {
 };
 
 const ax_prim ax_prim_while = {
-    .name = "while", .kind = AX_REGION, .runs = AX_RUNS_UNTIL, .tokens = true, .memory = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_while_params),
-    .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_while_jvp,
-    .linearize = ax_while_linearize, .transpose = ax_while_transpose, .batch = ax_while_batch,
-    .simplify = ax_simplify_nothing, .prune = ax_while_prune, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
+    .name = "while",
+    .kind = AX_REGION,
+    .runs = AX_RUNS_UNTIL,
+    .tokens = true,
+    .memory = true,
+    .in_count = -1,
+    .out_count = -1,
+    .count_outs = count_outs,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(ax_while_params),
+    .infer = infer,
+    .spread = ax_spread_body,
+    .eval = eval,
+    .differs = differs,
+    .jvp = ax_while_jvp,
+    .linearize = ax_while_linearize,
+    .transpose = ax_while_transpose,
+    .batch = ax_while_batch,
+    .simplify = ax_simplify_nothing,
+    .prune = ax_while_prune,
+    .shard = ax_shard_whole,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 /* --- The function --- */
@@ -286,7 +304,8 @@ static ax_status settle_once(tracing *t) {
 }
 
 static ax_status trace_once(tracing *t) {
-  ax_body_options options = {.owner = "while", .part = "condition", .function = t->condition, .in = t->types, .notes = &t->settling.notes};
+  ax_body_options options = {
+      .owner = "while", .part = "condition", .function = t->condition, .in = t->types, .notes = &t->settling.notes};
   ax_body_deinit(&t->cond);
   ax_body_deinit(&t->body);
   ax_settle_round(&t->settling);
@@ -326,7 +345,8 @@ void ax_while(ax_fn condition, ax_fn body, const ax_value *in, ax_value *out) {
     if (condition.out_count != 1)
       (void)ax_reject(&ax_prim_while, "the condition gives %u results; it must give 1", condition.out_count);
     else
-      (void)ax_reject(&ax_prim_while, "the body takes %u operands and gives %u results, the condition takes %u: all three are the carries",
+      (void)ax_reject(&ax_prim_while,
+                      "the body takes %u operands and gives %u results, the condition takes %u: all three are the carries",
                       body.in_count, count, condition.in_count);
     return;
   }

@@ -39,8 +39,8 @@ static ax_status widen_condition(const loop *l, const ax_tangents *t, ax_program
   return ax_region_rearrange(cond, types, count, in_at, &result, 1, out);
 }
 
-/* The body's jvp, and its operands: constants and theirs, carries and theirs. A carry that comes to a tangent has one from the start.
-   NULL: the trace has failed. */
+/* The body's jvp, and its operands: constants and theirs, carries and theirs. A carry that comes to a tangent has one from the
+   start. NULL: the trace has failed. */
 static ax_value *jvp_body(const loop *l, const ax_tangents *t, ax_sorting *operands, ax_program **body) {
   uint32_t count = l->body_consts + l->carries;
   bool *in = ax_trace_alloc(count);
@@ -214,9 +214,11 @@ void ax_while_batch(const ax_batch_args *args) {
   if (!batching_init(&b, args)) return;
   ax_status status = batch_both(&b);
   if (status == AX_OK && b.each && (ax_eqn_effects(args->eqn) & AX_EFFECT_MESSAGE) != 0)
-    status = ax_error(AX_ABSENT, "vmap: the loop has messages, but each member of the batch ends by itself, and a message is of all");
+    status =
+        ax_error(AX_ABSENT, "vmap: the loop has messages, but each member of the batch ends by itself, and a message is of all");
   else if (status == AX_OK && b.each && (ax_eqn_effects(args->eqn) & AX_EFFECT_STATE) != 0)
-    status = ax_error(AX_ABSENT, "vmap: the loop calls the host, but each member of the batch ends by itself, and goes on being computed");
+    status = ax_error(AX_ABSENT,
+                      "vmap: the loop calls the host, but each member of the batch ends by itself, and goes on being computed");
   if (status == AX_OK && b.each) status = select_steps(&b);
   if (status != AX_OK) ax_fail(status);
   if (!ax_failed()) bind_batched(&b);

@@ -76,7 +76,8 @@ ax_status ax_array_refuse_donated(const ax_array *array) {
 
 ax_status ax_array_open(const ax_array *array) {
   AX_TRY(ax_array_wait(array));
-  return ax_array_use((ax_array *)array) ? AX_OK : ax_array_refuse_donated(array); /* its count of users is not part of what is const */
+  return ax_array_use((ax_array *)array) ? AX_OK
+                                         : ax_array_refuse_donated(array); /* its count of users is not part of what is const */
 }
 
 ax_status ax_array_part(const ax_array *array, uint32_t index, const void **data, size_t *bytes, int64_t *device) {
@@ -192,7 +193,8 @@ static ax_status check_parts(const char *who, const ax_layout *layout, const ax_
   return AX_OK;
 }
 
-ax_status ax_array_lend(const char *who, ax_runtime *runtime, ax_layout *layout, const ax_part *parts, uint32_t count, ax_array **out) {
+ax_status ax_array_lend(const char *who, ax_runtime *runtime, ax_layout *layout, const ax_part *parts, uint32_t count,
+                        ax_array **out) {
   ax_parts *lent;
   AX_TRY(check_parts(who, layout, parts, count));
   AX_TRY(ax_parts_lend(runtime, layout, parts, &lent));

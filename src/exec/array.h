@@ -1,14 +1,13 @@
 /* Arrays: a layout, parts, and who uses them.
 
-     layout   what lies where: the type, the mesh, the spec; n blocks, numbered as in mesh/sharding.h. Shared: all results of an executable
-              have its layouts
-     parts    where the n blocks are: an address each, and whom the memory belongs to: this one's own block from the pool, other
-              parts (after a change of layout that left some in place), or somebody outside (ax_array_from_parts)
+     layout   what lies where: the type, the mesh, the spec; n blocks, numbered as in mesh/sharding.h. Shared: all results of an
+   executable have its layouts parts    where the n blocks are: an address each, and whom the memory belongs to: this one's own
+   block from the pool, other parts (after a change of layout that left some in place), or somebody outside (ax_array_from_parts)
 
    A replicated array is one part, however many devices the mesh has. Nothing may be said of where a part lies from where its
    neighbour does. An array has any number of users that read it, until it is given to the one run it was donated to: that run
-   begins when the last of them has left, and nobody can become one from then on. An array may be the result of a run that is not over:
-   its parts are there when that is. */
+   begins when the last of them has left, and nobody can become one from then on. An array may be the result of a run that is not
+   over: its parts are there when that is. */
 #ifndef AX_EXEC_ARRAY_H
 #define AX_EXEC_ARRAY_H
 
@@ -34,14 +33,14 @@ typedef struct ax_layout {
   _Alignas(64) atomic_uint references; /* of arrays and executables: apart from what every run reads */
 } ax_layout;
 
-/* There is one of each kind in a runtime while anybody holds it, so that those who meet it again know it by its address. Axis sets of `type` are not
-   looked at. devices: retained if there are others than places; may be NULL. AX_INVALID_ARGUMENT: see ax_shard_type. AX_OUT_OF_MEMORY: also more bytes than there
-   can be. */
-AX_MUST_USE ax_status ax_layout_create(ax_runtime *runtime, const ax_type *type, const ax_mesh *mesh, const ax_spec *spec, const ax_sharding *devices,
-                                       bool committed, ax_layout **out);
+/* There is one of each kind in a runtime while anybody holds it, so that those who meet it again know it by its address. Axis sets
+   of `type` are not looked at. devices: retained if there are others than places; may be NULL. AX_INVALID_ARGUMENT: see
+   ax_shard_type. AX_OUT_OF_MEMORY: also more bytes than there can be. */
+AX_MUST_USE ax_status ax_layout_create(ax_runtime *runtime, const ax_type *type, const ax_mesh *mesh, const ax_spec *spec,
+                                       const ax_sharding *devices, bool committed, ax_layout **out);
 /* What a caller says of an array, checked. mesh NULL: one device. `who` begins messages. AX_INVALID_ARGUMENT: see ax_device_put. */
-AX_MUST_USE ax_status ax_layout_describe(const char *who, ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
-                                         ax_layout **out);
+AX_MUST_USE ax_status ax_layout_describe(const char *who, ax_runtime *runtime, const ax_mesh *mesh, const char *spec,
+                                         const ax_type *type, ax_layout **out);
 ax_layout *ax_layout_retain(ax_layout *layout);
 void ax_layout_release(ax_layout *layout);
 /* Where block b begins in the whole. */
@@ -76,7 +75,8 @@ void ax_parts_return(ax_parts *parts); /* lent ones that nobody else holds, as i
 /* What the elements are laid out anew for. */
 typedef enum ax_laying {
   AX_LAY_READ,    /* a run reads them: parts that are in place stay where they are, whatever others do */
-  AX_LAY_WRITTEN, /* a run is given them: all stay where they are, or none; none when they may not be written, or somebody else has them too */
+  AX_LAY_WRITTEN, /* a run is given them: all stay where they are, or none; none when they may not be written, or somebody else has
+                     them too */
   AX_LAY_SHARED,  /* another array has them too: all stay where they are, or none */
   AX_LAY_COPIED   /* nothing stays where it is */
 } ax_laying;
@@ -93,7 +93,7 @@ struct ax_array {
   atomic_uint references;
   atomic_uint users; /* who read the parts now; AX_ARRAY_GIVEN with that: to a run, for good or until that run is over */
   ax_layout *layout;        /* retained, and with it the runtime */
-  ax_parts *parts;          /* for users and the run they were given to; NULL once donated, and until the run that makes them is over */
+  ax_parts *parts; /* for users and the run they were given to; NULL once donated, and until the run that makes them is over */
   struct ax_pending *maker; /* retained: that run, if it was not over when it was started; NULL */
   struct ax_pending *taker; /* waits for the users to leave. These two are guarded by the runtime's order lock */
   uint64_t donated_to;      /* by number, the pending run that it is donated to, while that run looks whether it takes it twice */
@@ -103,8 +103,10 @@ struct ax_array {
 AX_MUST_USE ax_status ax_array_create(ax_layout *layout, ax_parts *parts, ax_array **out);
 /* Of dense row-major data. Retains the layout. AX_INVALID_ARGUMENT: no data where there are elements. */
 AX_MUST_USE ax_status ax_array_of_data(ax_runtime *runtime, ax_layout *layout, const void *data, ax_array **out);
-/* Of parts that are lent, one for each block. Retains the layout; on failure nothing is released. AX_INVALID_ARGUMENT: see ax_array_from_parts. */
-AX_MUST_USE ax_status ax_array_lend(const char *who, ax_runtime *runtime, ax_layout *layout, const ax_part *parts, uint32_t count, ax_array **out);
+/* Of parts that are lent, one for each block. Retains the layout; on failure nothing is released. AX_INVALID_ARGUMENT: see
+   ax_array_from_parts. */
+AX_MUST_USE ax_status ax_array_lend(const char *who, ax_runtime *runtime, ax_layout *layout, const ax_part *parts, uint32_t count,
+                                    ax_array **out);
 /* Waits until it is ready, and uses it: ax_array_leave. AX_INVALID_ARGUMENT: it was donated. Or what its run failed with. */
 AX_MUST_USE ax_status ax_array_open(const ax_array *array);
 AX_MUST_USE ax_status ax_array_refuse_donated(const ax_array *array); /* the error */

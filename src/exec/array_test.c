@@ -1,5 +1,5 @@
-/* Arrays: what goes in comes out under every layout, the parts are where they are said to be, pictures, and who may use the memory of
-   an array that is donated. */
+/* Arrays: what goes in comes out under every layout, the parts are where they are said to be, pictures, and who may use the memory
+   of an array that is donated. */
 #include <pthread.h>
 #include <string.h>
 

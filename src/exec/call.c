@@ -1,7 +1,7 @@
 /* ax_run and ax_run_start: arguments checked and held, laid out, memory for results.
 
-   A call goes on at once, on the caller's thread, when its arguments are there and nobody waits for them longer than a lock takes: no
-   object is made for it. Otherwise, and when it was only to be started and is worth a thread, it becomes a pending run. */
+   A call goes on at once, on the caller's thread, when its arguments are there and nobody waits for them longer than a lock takes:
+   no object is made for it. Otherwise, and when it was only to be started and is worth a thread, it becomes a pending run. */
 #include "exec/call.h"
 
 #include <string.h>
@@ -14,11 +14,13 @@
 
 enum { most_named = 5 };
 
-void ax_mismatch(ax_mismatches *all, const ax_executable *e, uint32_t index, const ax_type *want, const ax_type *got, const char *but) {
+void ax_mismatch(ax_mismatches *all, const ax_executable *e, uint32_t index, const ax_type *want, const ax_type *got,
+                 const char *but) {
   if (all->count++ >= most_named) return;
   ax_text_add(&all->text, "\n  ");
   ax_argument_text(&all->text, e, NULL, index);
-  ax_text_add(&all->text, ": the program takes %s, got %s%s", ax_type_string(want, NULL), got != NULL ? ax_type_string(got, NULL) : "nothing", but);
+  ax_text_add(&all->text, ": the program takes %s, got %s%s", ax_type_string(want, NULL),
+              got != NULL ? ax_type_string(got, NULL) : "nothing", but);
 }
 
 ax_status ax_mismatches_report(ax_mismatches *all, const char *who, uint32_t arguments) {
@@ -36,7 +38,8 @@ static ax_status check_arguments(const ax_executable *e, ax_array *const *in) {
     if (in != NULL && in[i] != NULL && in[i]->layout == e->wanted[i] && !ax_array_gone(in[i])) continue; /* which is soon said */
     const ax_type *want = ax_program_in_type(e->program, i);
     const ax_type *got = in != NULL && in[i] != NULL ? &in[i]->layout->type : NULL;
-    bool gone = got != NULL && ax_executable_uses(e, i) && ax_array_gone(in[i]), foreign = got != NULL && in[i]->layout->runtime != e->runtime;
+    bool gone = got != NULL && ax_executable_uses(e, i) && ax_array_gone(in[i]),
+         foreign = got != NULL && in[i]->layout->runtime != e->runtime;
     if (got != NULL && !gone && !foreign && got->dtype == want->dtype && ax_same_shape(got, want)) continue;
     ax_mismatch(&wrong, e, i, want, got, gone ? ", which was donated to an earlier run" : foreign ? " of another runtime" : "");
   }
@@ -57,7 +60,8 @@ void ax_call_let_go(const ax_run_call *call, uint32_t count, bool began) {
 }
 
 static ax_status refuse_both(uint32_t donated, uint32_t other, const char *type) {
-  return ax_error(AX_INVALID_ARGUMENT, "run: argument %u is donated, but the same array is argument %u too: %s", donated, other, type);
+  return ax_error(AX_INVALID_ARGUMENT, "run: argument %u is donated, but the same array is argument %u too: %s", donated, other,
+                  type);
 }
 
 /* Argument i is an array that another is too, and one of the two is donated: which is looked for. */
@@ -86,8 +90,8 @@ typedef enum holding { HELD, NOT_YET, FAILED } holding;
 
 static ax_status wait_for_maker(const ax_array *array) { return array->maker != NULL ? ax_pending_wait(array->maker) : AX_OK; }
 
-/* Everything is made. From here on no other thread takes the arguments' memory, nor uses that of donated ones. NOT_YET: somebody uses what
-   is donated, or it is an argument twice. */
+/* Everything is made. From here on no other thread takes the arguments' memory, nor uses that of donated ones. NOT_YET: somebody
+   uses what is donated, or it is an argument twice. */
 static holding hold(const ax_run_call *call, ax_status *status) {
   *status = AX_OK;
   for (uint32_t i = 0; i < call->in_count; i++) {
@@ -116,7 +120,8 @@ static ax_layout *layout_of(const ax_run_call *call, const ax_passed *passed) {
 ax_status ax_call_make_arrays(const ax_run_call *call) {
   const uint32_t made = call->e->plan->out_count;
   for (uint32_t k = 0; k < made; k++) AX_TRY(ax_array_create(call->on->made[k], NULL, &call->out[k]));
-  for (uint32_t k = 0; k < call->passed_count; k++) AX_TRY(ax_array_create(layout_of(call, &call->passed[k]), NULL, &call->out[made + k]));
+  for (uint32_t k = 0; k < call->passed_count; k++)
+    AX_TRY(ax_array_create(layout_of(call, &call->passed[k]), NULL, &call->out[made + k]));
   return AX_OK;
 }
 
@@ -195,7 +200,9 @@ static void keep_constants(performance *p) {
   ax_free(kept);
 }
 
-static void count_without(ax_executable *e) { atomic_fetch_add_explicit(&ax_runtime_tally(e->runtime)->calls_without, 1, memory_order_relaxed); }
+static void count_without(ax_executable *e) {
+  atomic_fetch_add_explicit(&ax_runtime_tally(e->runtime)->calls_without, 1, memory_order_relaxed);
+}
 
 static ax_status run(performance *p, uint64_t number, bool *began) {
   ax_executable *e = p->call->e;
@@ -233,7 +240,8 @@ ax_status ax_call_perform(const ax_run_call *call, uint64_t number, bool *began)
   return status;
 }
 
-/* The run's own references. Its callbacks, and other threads, may give up the caller's meanwhile, and write over the caller's list. */
+/* The run's own references. Its callbacks, and other threads, may give up the caller's meanwhile, and write over the caller's
+   list. */
 static void retain_arguments(const ax_run_call *call, ax_array **own) {
   for (uint32_t i = 0; i < call->in_count; i++) own[i] = ax_array_retain(call->in[i]);
 }
@@ -280,7 +288,8 @@ typedef struct selection {
   ax_run_call call;
   ax_array **in, **out;
   uint32_t *input;
-  uint32_t *given; /* by argument: of a donated one that no device computes with, 1 + where it is among the call's; 0: nowhere yet */
+  uint32_t
+      *given; /* by argument: of a donated one that no device computes with, 1 + where it is among the call's; 0: nowhere yet */
   ax_passed *passed;
   ax_same *same;
 } selection;
@@ -342,7 +351,8 @@ static void hand_out(const selection *s, ax_array **out) {
 }
 
 /* Nothing runs where all results are arguments as they are, and no other argument is taken. */
-static ax_status start_selected(ax_executable *e, const ax_assigned *on, ax_array *const *in, ax_array **out, bool at_once, ax_pending **pending) {
+static ax_status start_selected(ax_executable *e, const ax_assigned *on, ax_array *const *in, ax_array **out, bool at_once,
+                                ax_pending **pending) {
   selection s;
   void *memory;
   *pending = NULL;

@@ -1,7 +1,8 @@
 /* One call of an executable: what ax_run does at once and a pending run when its time has come.
 
-   A call is of what the plan takes and makes, which may be less than the program does (exec/prune.c). Behind that come results that are an argument
-   unchanged and yet another array: because the argument was donated, and is gone, or because the result is to lie otherwise. */
+   A call is of what the plan takes and makes, which may be less than the program does (exec/prune.c). Behind that come results that
+   are an argument unchanged and yet another array: because the argument was donated, and is gone, or because the result is to lie
+   otherwise. */
 #ifndef AX_EXEC_CALL_H
 #define AX_EXEC_CALL_H
 
@@ -36,24 +37,27 @@ static inline bool ax_call_donates(const ax_run_call *call, uint32_t i) { return
 /* The results' arrays, without parts yet. Drop: releases them, and sets all to NULL. */
 AX_MUST_USE ax_status ax_call_make_arrays(const ax_run_call *call);
 void ax_call_drop_arrays(ax_array **out, uint32_t count);
-/* Arguments that are held and made: lays them out, runs, and gives the results their parts. number: as a job's. *began: donated arguments
-   are gone, whatever the status. */
+/* Arguments that are held and made: lays them out, runs, and gives the results their parts. number: as a job's. *began: donated
+   arguments are gone, whatever the status. */
 AX_MUST_USE ax_status ax_call_perform(const ax_run_call *call, uint64_t number, bool *began);
 /* Ends the use of the first `count` arguments; donated ones are given back unless the run began. */
 void ax_call_let_go(const ax_run_call *call, uint32_t count, bool began);
 /* The error: argument i is the same array as an earlier one or a later, and one of the two is donated. */
 AX_MUST_USE ax_status ax_call_refuse_twice(const ax_run_call *call, uint32_t i);
-/* Once the call's arguments are held. AX_INVALID_ARGUMENT: a result that is an argument was donated, to this call or by another thread. */
+/* Once the call's arguments are held. AX_INVALID_ARGUMENT: a result that is an argument was donated, to this call or by another
+   thread. */
 AX_MUST_USE ax_status ax_call_check_same(const ax_run_call *call);
 
 /* AX_INVALID_ARGUMENT: counts other than the program's; `who` begins the message. */
 AX_MUST_USE ax_status ax_call_check_counts(const ax_executable *executable, const char *who, uint32_t in_count, uint32_t out_count);
-/* Arguments that do not match, of which a message names the first few. got NULL: there is none. `but`: what else is wrong with it. */
+/* Arguments that do not match, of which a message names the first few. got NULL: there is none. `but`: what else is wrong with
+   it. */
 typedef struct ax_mismatches {
   ax_text text;
   uint32_t count;
 } ax_mismatches;
-void ax_mismatch(ax_mismatches *all, const ax_executable *executable, uint32_t index, const ax_type *want, const ax_type *got, const char *but);
+void ax_mismatch(ax_mismatches *all, const ax_executable *executable, uint32_t index, const ax_type *want, const ax_type *got,
+                 const char *but);
 /* AX_OK when there are none; deinits. */
 AX_MUST_USE ax_status ax_mismatches_report(ax_mismatches *all, const char *who, uint32_t arguments);
 

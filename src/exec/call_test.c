@@ -36,7 +36,8 @@ static setting set_up(ax_function function, uint32_t in_count, uint32_t out_coun
   TEST_OK(ax_jit(s.runtime, AX_FN(function, in_count, out_count), types, options, &s.e));
   const ax_mesh *mesh = options != NULL ? options->mesh : NULL;
   for (uint32_t i = 0; i < in_count; i++)
-    s.in[i] = mesh != NULL ? put_filled(s.runtime, mesh, "d", 10 * (float)(i + 1)) : put_filled(s.runtime, NULL, "", 10 * (float)(i + 1));
+    s.in[i] =
+        mesh != NULL ? put_filled(s.runtime, mesh, "d", 10 * (float)(i + 1)) : put_filled(s.runtime, NULL, "", 10 * (float)(i + 1));
   return s;
 }
 
@@ -136,15 +137,18 @@ static void test_unused_unfit(void **state) {
   float few[2] = {0};
   ax_array *gone = put_filled(s.runtime, NULL, "", 0), *other;
   ax_executable *taking;
-  TEST_OK(ax_jit(s.runtime, AX_FN(second_half, 2, 1), (ax_type[]){type, type}, &(ax_compile_options){.donate = AX_ARGS(1)}, &taking));
+  TEST_OK(
+      ax_jit(s.runtime, AX_FN(second_half, 2, 1), (ax_type[]){type, type}, &(ax_compile_options){.donate = AX_ARGS(1)}, &taking));
   TEST_OK(ax_run(taking, 2, (ax_array *[]){s.in[0], gone}, 1, s.out));
   drop_results(&s);
   TEST_OK(ax_run(s.e, 2, (ax_array *[]){gone, s.in[1]}, 1, s.out));
   expect(s.out[0], 21);
   drop_results(&s);
   TEST_OK(ax_device_put(s.runtime, NULL, "", &(ax_type){.dtype = AX_F32, .rank = 1, .dims = {2}}, few, &other));
-  TEST_FAILS(ax_run(s.e, 2, (ax_array *[]){other, s.in[1]}, 1, s.out), AX_INVALID_ARGUMENT, "argument 0: the program takes f32[8], got f32[2]");
-  TEST_FAILS(ax_run(s.e, 2, (ax_array *[]){NULL, s.in[1]}, 1, s.out), AX_INVALID_ARGUMENT, "argument 0: the program takes f32[8], got nothing");
+  TEST_FAILS(ax_run(s.e, 2, (ax_array *[]){other, s.in[1]}, 1, s.out), AX_INVALID_ARGUMENT,
+             "argument 0: the program takes f32[8], got f32[2]");
+  TEST_FAILS(ax_run(s.e, 2, (ax_array *[]){NULL, s.in[1]}, 1, s.out), AX_INVALID_ARGUMENT,
+             "argument 0: the program takes f32[8], got nothing");
   TEST_FAILS(ax_run(s.e, 2, (ax_array *[]){t.in[0], s.in[1]}, 1, s.out), AX_INVALID_ARGUMENT, "of another runtime");
   ax_array_release(other);
   ax_array_release(gone);
@@ -253,7 +257,8 @@ static void test_passed_donated(void **state) {
   expect(s.out[2], 20);
   expect(again[3], 21);
   for (int k = 0; k < 4; k++) ax_array_release(again[k]);
-  TEST_FAILS(ax_run(s.e, 3, (ax_array *[]){s.out[2], s.out[2], s.in[2]}, 4, again), AX_INVALID_ARGUMENT, "the same array is argument");
+  TEST_FAILS(ax_run(s.e, 3, (ax_array *[]){s.out[2], s.out[2], s.in[2]}, 4, again), AX_INVALID_ARGUMENT,
+             "the same array is argument");
   tear_down(&s);
 }
 
@@ -281,7 +286,10 @@ static void test_passed_and_donated(void **state) {
   static const ax_function functions[] = {second_and_first, second_and_sum, sum_and_first};
   for (int k = 0; k < 3; k++)
     for (int given = 0; given < 3; given++) {
-      setting s = set_up(functions[k], 2, 2, &(ax_compile_options){.donate = given == 0 ? AX_ARGS(0) : given == 1 ? AX_ARGS(1) : AX_FIRST(2)});
+      setting s = set_up(functions[k], 2, 2,
+                         &(ax_compile_options){.donate = given == 0   ? AX_ARGS(0)
+                                                         : given == 1 ? AX_ARGS(1)
+                                                                      : AX_FIRST(2)});
       ax_array *twice[] = {s.in[0], s.in[0]};
       TEST_FAILS(ax_run(s.e, 2, twice, 2, s.out), AX_INVALID_ARGUMENT, "is donated, but the same array is argument");
       TEST_FAILS(ax_run_start(s.e, 2, twice, 2, s.out), AX_INVALID_ARGUMENT, "is donated, but the same array is argument");
@@ -412,7 +420,8 @@ static void test_constants(void **state) {
   setting s = set_up(numbers, 0, 2, NULL);
   ax_executable *taking;
   ax_array *more;
-  TEST_OK(ax_jit(s.runtime, AX_FN(second_half, 2, 1), (ax_type[]){type, type}, &(ax_compile_options){.donate = AX_ARGS(1)}, &taking));
+  TEST_OK(
+      ax_jit(s.runtime, AX_FN(second_half, 2, 1), (ax_type[]){type, type}, &(ax_compile_options){.donate = AX_ARGS(1)}, &taking));
   for (int i = 0; i < 3; i++) {
     run(&s);
     expect(s.out[0], 0);
@@ -436,7 +445,8 @@ static void test_host(void **state) {
   (void)state;
   setting s = set_up(exchanged, 3, 4, &(ax_compile_options){.donate = AX_ALL_ARGS});
   float x[elems] = {1, 2}, y[elems] = {3, 4};
-  const ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(elems), x), ax_host_view(AX_F32, AX_DIMS(elems), y), ax_host_view(AX_F32, AX_DIMS(elems), x)};
+  const ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(elems), x), ax_host_view(AX_F32, AX_DIMS(elems), y),
+                              ax_host_view(AX_F32, AX_DIMS(elems), x)};
   ax_host_array out[4];
   TEST_OK(ax_run_host(s.e, 3, in, 4, out));
   TEST_NEAR(ax_host_at(&out[0], 1), 4, 0);

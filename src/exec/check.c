@@ -1,5 +1,5 @@
-/* CHECK instructions (check.h). A number is looked at as its bits: without the sign those of a float stand in the order of the numbers,
-   the infinity after all finite ones and NaNs after it, so that a kind of number is a range of integers. */
+/* CHECK instructions (check.h). A number is looked at as its bits: without the sign those of a float stand in the order of the
+   numbers, the infinity after all finite ones and NaNs after it, so that a kind of number is a range of integers. */
 #include "exec/check.h"
 
 #include <stdio.h>
@@ -63,9 +63,9 @@ static bool is_one(range r, size_t bytes, const char *data, int64_t i) {
   return (bits & r.mask) >= r.first && (bits & r.mask) <= r.last;
 }
 
-static bool has(const ax_frame *frame, const ax_instr *instr, uint32_t k, uint32_t kind) {
+static bool has(const ax_activation *activation, const ax_instr *instr, uint32_t k, uint32_t kind) {
   const ax_value_check *check = instr->check;
-  const char *data = ax_address(frame, &instr->refs[k]);
+  const char *data = ax_address(activation, &instr->refs[k]);
   size_t bytes = ax_dtype_bytes(check->dtype[k]);
   range r = range_of(check->dtype[k], kind);
   if (!looks_suspect(bytes, data, check->elems[k], r)) return false;
@@ -75,11 +75,11 @@ static bool has(const ax_frame *frame, const ax_instr *instr, uint32_t k, uint32
 }
 
 /* The kinds that the result has and nothing it is made of. */
-static uint32_t made(const ax_frame *frame, const ax_instr *instr) {
+static uint32_t made(const ax_activation *activation, const ax_instr *instr) {
   uint32_t kinds = 0;
   for (uint32_t kind = AX_CHECK_NAN; kind <= AX_CHECK_INF; kind *= 2) {
-    bool here = (instr->check->kinds & kind) != 0 && has(frame, instr, 0, kind);
-    for (uint32_t k = 1; here && k < instr->ref_count; k++) here = !has(frame, instr, k, kind);
+    bool here = (instr->check->kinds & kind) != 0 && has(activation, instr, 0, kind);
+    for (uint32_t k = 1; here && k < instr->ref_count; k++) here = !has(activation, instr, k, kind);
     if (here) kinds |= kind;
   }
   return kinds;
@@ -93,26 +93,26 @@ uint32_t ax_check_parts(const ax_value_check *check) {
 }
 
 typedef struct look {
-  const ax_frame *frame;
+  const ax_activation *activation;
   const ax_instr *instr;
 } look;
 
 /* AX_NOT_FINITE, without a message: something is suspect. */
-static ax_status look_at_part(const void *context, ax_seat *seat, uint32_t part) {
-  (void)seat;
+static ax_status look_at_part(const void *context, ax_worker_slot *worker_slot, uint32_t part) {
+  (void)worker_slot;
   const look *l = context;
   const ax_value_check *check = l->instr->check;
   size_t bytes = ax_dtype_bytes(check->dtype[0]);
   int64_t elems = check->elems[0], parts = l->instr->parts, begin = elems * part / parts, end = elems * (part + 1) / parts;
-  const char *data = (const char *)ax_address(l->frame, &l->instr->refs[0]) + (size_t)begin * bytes;
+  const char *data = (const char *)ax_address(l->activation, &l->instr->refs[0]) + (size_t)begin * bytes;
   return looks_suspect(bytes, data, end - begin, range_of(check->dtype[0], check->kinds)) ? AX_NOT_FINITE : AX_OK;
 }
 
 /* --- Findings --- */
 
-static int64_t count_of(const ax_frame *frame, const ax_instr *instr, uint32_t kind, int64_t *first) {
+static int64_t count_of(const ax_activation *activation, const ax_instr *instr, uint32_t kind, int64_t *first) {
   const ax_value_check *check = instr->check;
-  const char *data = ax_address(frame, &instr->refs[0]);
+  const char *data = ax_address(activation, &instr->refs[0]);
   range r = range_of(check->dtype[0], kind);
   int64_t count = 0;
   for (int64_t i = 0; i < check->elems[0]; i++) {
@@ -130,10 +130,10 @@ static const ax_loops *loops_of(const ax_instr *instr) {
   return instr->kind == AX_INSTR_CHECK ? &instr->check->loops : &instr->ragged->loops;
 }
 
-/* Where frame f stands, against frame g: which comes first as one device goes through the program. Iterations of the loops that hold both
-   places count before places do. */
+/* Where activation f stands, against activation g: which comes first as one device goes through the program. Iterations of the
+   loops that hold both places count before places do. */
 static int compare_places(const ax_execution *run, uint32_t f, uint32_t g) {
-  const ax_frame *a = &run->frames[f], *b = &run->frames[g];
+  const ax_activation *a = &run->activations[f], *b = &run->activations[g];
   const ax_loops *x = loops_of(&a->code->instrs[a->pc]), *y = loops_of(&b->code->instrs[b->pc]);
   for (uint32_t i = 0; i < x->count && i < y->count && x->v[i] == y->v[i]; i++) {
     int64_t s = a->iteration[x->v[i]], t = b->iteration[y->v[i]];
@@ -143,28 +143,30 @@ static int compare_places(const ax_execution *run, uint32_t f, uint32_t g) {
 }
 
 void ax_finding_note(ax_execution *run, uint32_t f, const ax_finding *finding) {
-  run->frames[f].found = true;
+  run->activations[f].found = true;
   pthread_mutex_lock(&run->lock);
-  int order = run->finding.status != AX_OK ? compare_places(run, f, run->finding.frame) : -1;
-  if (order < 0 || (order == 0 && f < run->finding.frame)) {
+  int order = run->finding.status != AX_OK ? compare_places(run, f, run->finding.activation) : -1;
+  if (order < 0 || (order == 0 && f < run->finding.activation)) {
     if (run->status == run->finding.status) run->status = finding->status;
     run->finding = *finding;
-    run->finding.frame = f;
-    const ax_frame *frame = &run->frames[f]; /* what a callback says is not found out later */
-    if (is_call(&frame->code->instrs[frame->pc])) snprintf(run->message, sizeof run->message, "%s", ax_message());
+    run->finding.activation = f;
+    const ax_activation *activation = &run->activations[f]; /* what a callback says is not found out later */
+    if (is_call(&activation->code->instrs[activation->pc])) snprintf(run->message, sizeof run->message, "%s", ax_message());
   }
   pthread_mutex_unlock(&run->lock);
 }
 
-void ax_finding_of_eval(ax_execution *run, uint32_t f, ax_status status) { ax_finding_note(run, f, &(ax_finding){.status = status}); }
+void ax_finding_of_eval(ax_execution *run, uint32_t f, ax_status status) {
+  ax_finding_note(run, f, &(ax_finding){.status = status});
+}
 
-bool ax_check_passes(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_instr *instr) {
-  if (ax_share_parts(run, seat, look_at_part, &(look){frame, instr}, instr->parts) == AX_OK) return true;
-  uint32_t kinds = made(frame, instr), f = (uint32_t)(frame - run->frames);
+bool ax_check_passes(ax_execution *run, ax_worker_slot *worker_slot, ax_activation *activation, const ax_instr *instr) {
+  if (ax_share_parts(run, worker_slot, look_at_part, &(look){activation, instr}, instr->parts) == AX_OK) return true;
+  uint32_t kinds = made(activation, instr), f = (uint32_t)(activation - run->activations);
   if (kinds == 0) return true;
   ax_finding finding = {.status = AX_NOT_FINITE, .first = -1};
-  if ((kinds & AX_CHECK_NAN) != 0) finding.nans = count_of(frame, instr, AX_CHECK_NAN, &finding.first);
-  if ((kinds & AX_CHECK_INF) != 0) finding.infinities = count_of(frame, instr, AX_CHECK_INF, &finding.first);
+  if ((kinds & AX_CHECK_NAN) != 0) finding.nans = count_of(activation, instr, AX_CHECK_NAN, &finding.first);
+  if ((kinds & AX_CHECK_INF) != 0) finding.infinities = count_of(activation, instr, AX_CHECK_INF, &finding.first);
   ax_finding_note(run, f, &finding);
   return false;
 }
@@ -194,16 +196,16 @@ static const char *loop_name(const ax_code *code, uint32_t loop) {
 }
 
 /* " in iteration 3 of scan, in iteration 0 of while", from the inside out */
-static void add_iterations(ax_text *text, const ax_frame *frame, const ax_loops *loops) {
+static void add_iterations(ax_text *text, const ax_activation *activation, const ax_loops *loops) {
   for (uint32_t i = loops->count; i-- > 0;)
-    ax_text_add(text, "%s in iteration %lld of %s", i + 1 < loops->count ? "," : "", (long long)frame->iteration[loops->v[i]],
-                loop_name(frame->code, loops->v[i]));
+    ax_text_add(text, "%s in iteration %lld of %s", i + 1 < loops->count ? "," : "", (long long)activation->iteration[loops->v[i]],
+                loop_name(activation->code, loops->v[i]));
 }
 
 static void add_others(ax_text *text, const ax_execution *run) {
-  uint32_t count = 0, f = run->finding.frame;
-  for (uint32_t g = f + 1; g < run->executable->frame_count; g++) {
-    if (!run->frames[g].found || compare_places(run, f, g) != 0) continue;
+  uint32_t count = 0, f = run->finding.activation;
+  for (uint32_t g = f + 1; g < run->executable->activation_count; g++) {
+    if (!run->activations[g].found || compare_places(run, f, g) != 0) continue;
     if (count < most_listed) ax_text_add(text, count == 0 ? "\n  likewise on " : ", ");
     if (count++ < most_listed) ax_execution_device_text(text, run, g);
   }
@@ -222,33 +224,34 @@ static void check_text(ax_text *text, const ax_execution *run, const ax_instr *i
   ax_text_add(text, ", the first at ");
   add_index(text, &check->type, finding->first);
   ax_text_add(text, ",");
-  add_iterations(text, &run->frames[finding->frame], &check->loops);
+  add_iterations(text, &run->activations[finding->activation], &check->loops);
   ax_text_add(text, " on ");
-  ax_execution_device_text(text, run, finding->frame);
+  ax_execution_device_text(text, run, finding->activation);
   if (instr->skip != 0) ax_text_add(text, ", for all along %s", ax_axis_set_string(instr->skip, &run->executable->plan->mesh));
   add_others(text, run);
 }
 
 static void ragged_text(ax_text *text, const ax_execution *run, const ax_instr *instr) {
   const ax_ragged *ragged = instr->ragged->ragged;
-  const ax_frame *frame = &run->frames[run->finding.frame];
+  const ax_activation *activation = &run->activations[run->finding.activation];
   ax_text_add(text, ": ");
   const ax_fault *fault = &run->finding.fault;
   const ax_mesh *mesh = &run->executable->plan->mesh;
-  ax_fault_text(text, fault, &ragged->shape, mesh, ax_axes_device(&ragged->names, mesh, frame->device, fault->sent.device),
-                ax_axes_device(&ragged->names, mesh, frame->device, fault->other.device), frame->device);
+  ax_fault_text(text, fault, &ragged->shape, mesh, ax_axes_device(&ragged->names, mesh, activation->device, fault->sent.device),
+                ax_axes_device(&ragged->names, mesh, activation->device, fault->other.device), activation->device);
   if (instr->ragged->loops.count > 0) ax_text_add(text, ",");
-  add_iterations(text, frame, &instr->ragged->loops);
+  add_iterations(text, activation, &instr->ragged->loops);
 }
 
 void ax_finding_report(ax_execution *run) {
-  const ax_frame *frame = &run->frames[run->finding.frame];
-  const ax_instr *instr = &frame->code->instrs[frame->pc];
+  const ax_activation *activation = &run->activations[run->finding.activation];
+  const ax_instr *instr = &activation->code->instrs[activation->pc];
   ax_text text = {0};
   if (is_call(instr)) return;
   ax_execution_equation_text(&text, run, instr);
   if (instr->kind == AX_INSTR_CHECK) check_text(&text, run, instr);
   else ragged_text(&text, run, instr);
-  snprintf(run->message, sizeof run->message, "%s", text.data != NULL && !text.failed ? text.data : "an equation has found something wrong");
+  snprintf(run->message, sizeof run->message, "%s",
+           text.data != NULL && !text.failed ? text.data : "an equation has found something wrong");
   ax_text_deinit(&text);
 }

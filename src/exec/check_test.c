@@ -1,4 +1,5 @@
-/* Runs that look for NaNs and infinities: what is found, and what is not; the same under every policy; what the option leaves as it was. */
+/* Runs that look for NaNs and infinities: what is found, and what is not; the same under every policy; what the option leaves as it
+   was. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ typedef struct finding {
 } finding;
 
 /* On four devices, two elements each. */
-#define ON_FOUR(body)                                                                                                         \
+#define ON_FOUR(body)                                                                                                               \
   "{ lambda x:f32[8]. let y:f32[8] = shard_map[mesh=(d=4) unchecked=true in_specs=(P(d)) out_specs=(P(d)) body={ axes d=4? ; " body \
   "}] x in (y) }"
 
@@ -100,32 +101,57 @@ static void find_all(const finding *cases, size_t count) {
 static void one_device(void **state) {
   (void)state;
   static const finding cases[] = {
-      {"{ lambda x:f32[8]. let y:f32[8] = neg x\n z:f32[8] = log y w:f32[8] = exp z in (w) }", {-1, 2, -3, -4, 5, 0, -7, -8}, AX_CHECK_NAN,
+      {"{ lambda x:f32[8]. let y:f32[8] = neg x\n z:f32[8] = log y w:f32[8] = exp z in (w) }",
+       {-1, 2, -3, -4, 5, 0, -7, -8},
+       AX_CHECK_NAN,
        {"log f32[8]", "(equation 1, line 2) makes 2 NaNs in f32[8], the first at [1], on device 0"}},
-      {"{ lambda x:f32[8]. let y:f32[8] = neg x\n z:f32[8] = log y w:f32[8] = exp z in (w) }", {-1, -2, -3, -4, -5, 0, -7, -8},
-       AX_CHECK_NAN | AX_CHECK_INF, {"log f32[8]", "makes 1 infinity in f32[8], the first at [5], on device 0"}},
-      {"{ lambda x:f32[8]. let y:f32[8] = log x in (y) }", {1, -1, 0}, AX_CHECK_NAN | AX_CHECK_INF,
+      {"{ lambda x:f32[8]. let y:f32[8] = neg x\n z:f32[8] = log y w:f32[8] = exp z in (w) }",
+       {-1, -2, -3, -4, -5, 0, -7, -8},
+       AX_CHECK_NAN | AX_CHECK_INF,
+       {"log f32[8]", "makes 1 infinity in f32[8], the first at [5], on device 0"}},
+      {"{ lambda x:f32[8]. let y:f32[8] = log x in (y) }",
+       {1, -1, 0},
+       AX_CHECK_NAN | AX_CHECK_INF,
        {"log f32[8]", "makes 1 NaN and 6 infinities in f32[8], the first at [1], on device 0"}},
       /* a mask does not hide it */
       {"{ lambda x:f32[8]. let zero:f32[8] = broadcast_in_dim[shape=(8) broadcast_dimensions=()] 0.0:f32[] p:bool[8] = gt x zero l:f32[8] = log "
-       "x y:f32[8] = select_n p zero l in (y) }", {1, -1, 2}, AX_CHECK_NAN, {"log f32[8]", "makes 1 NaN in f32[8], the first at [1]"}},
+       "x y:f32[8] = select_n p zero l in (y) }",
+       {1, -1, 2},
+       AX_CHECK_NAN,
+       {"log f32[8]", "makes 1 NaN in f32[8], the first at [1]"}},
       /* infinities that make NaNs */
-      {"{ lambda x:f32[8]. let m:f32[8] = exp x n:f32[8] = sub m m in (n) }", {1, 2, 100}, AX_CHECK_NAN, {"sub f32[8] f32[8]", "at [2]"}},
+      {"{ lambda x:f32[8]. let m:f32[8] = exp x n:f32[8] = sub m m in (n) }",
+       {1, 2, 100},
+       AX_CHECK_NAN,
+       {"sub f32[8] f32[8]", "at [2]"}},
       {"{ lambda x:f32[8]. let m:f32[8] = exp x n:f32[8] = sub m m in (n) }", {1, 2, 100}, AX_CHECK_INF, {"exp f32[8]", "at [2]"}},
       /* narrow and wide floats, products, indices */
-      {"{ lambda x:f32[8]. let h:f16[8] = convert_element_type[dtype=f16] x y:f32[8] = convert_element_type[dtype=f32] h in (y) }", {1, 1e6f},
-       AX_CHECK_INF, {"convert_element_type f32[8]", "makes 1 infinity in f16[8], the first at [1]"}},
+      {"{ lambda x:f32[8]. let h:f16[8] = convert_element_type[dtype=f16] x y:f32[8] = convert_element_type[dtype=f32] h in (y) }",
+       {1, 1e6f},
+       AX_CHECK_INF,
+       {"convert_element_type f32[8]", "makes 1 infinity in f16[8], the first at [1]"}},
       {"{ lambda x:f32[8]. let h:bf16[8] = convert_element_type[dtype=bf16] x l:bf16[8] = log h y:f32[8] = convert_element_type[dtype=f32] l in "
-       "(y) }", {1, 2, 3, -4, 1, 1, 1, 1}, AX_CHECK_NAN, {"log bf16[8]", "makes 1 NaN in bf16[8], the first at [3]"}},
+       "(y) }",
+       {1, 2, 3, -4, 1, 1, 1, 1},
+       AX_CHECK_NAN,
+       {"log bf16[8]", "makes 1 NaN in bf16[8], the first at [3]"}},
       {"{ lambda x:f32[8]. let h:f64[8] = convert_element_type[dtype=f64] x l:f64[8] = sqrt h y:f32[8] = convert_element_type[dtype=f32] l in "
-       "(y) }", {1, 2, 3, 1, 1, 1, 1, -1}, AX_CHECK_NAN, {"sqrt f64[8]", "makes 1 NaN in f64[8], the first at [7]"}},
+       "(y) }",
+       {1, 2, 3, 1, 1, 1, 1, -1},
+       AX_CHECK_NAN,
+       {"sqrt f64[8]", "makes 1 NaN in f64[8], the first at [7]"}},
       {"{ lambda x:f32[8]. let m:f32[2,4] = reshape[new_sizes=(2, 4)] x p:f32[2,2] = dot_general[lhs_contract=(1) rhs_contract=(1) lhs_batch=() "
        "rhs_batch=()] m m s:f32[] = reduce_sum[axes=(0, 1)] p y:f32[8] = broadcast_in_dim[shape=(8) broadcast_dimensions=()] s in (y) }",
-       {1, 2, 3, 1, 1e30f, 1, 1, 1}, AX_CHECK_INF, {"dot_general f32[2,4] f32[2,4]", "makes 1 infinity in f32[2,2], the first at [1,1]"}},
+       {1, 2, 3, 1, 1e30f, 1, 1, 1},
+       AX_CHECK_INF,
+       {"dot_general f32[2,4] f32[2,4]", "makes 1 infinity in f32[2,2], the first at [1,1]"}},
       /* rows that come back to one place */
       {"{ lambda x:f32[8]. let z:f32[8] = broadcast_in_dim[shape=(8) broadcast_dimensions=()] 0.0:f32[] f:s32[2] = constant[value=[3, 3]:s32[2]] "
        "s:s32[2] = constant[value=[1, 1]:s32[2]] o:s32[2] = constant[value=[0, 1]:s32[2]] y:f32[8] = ragged_all_to_all[axes=() batch=0 "
-       "local=() back=true] x z f s o s in (y) }", {3e38f, 3e38f, 1}, AX_CHECK_INF, {"ragged_all_to_all f32[8]", "makes 1 infinity in f32[8], the first at [3]"}},
+       "local=() back=true] x z f s o s in (y) }",
+       {3e38f, 3e38f, 1},
+       AX_CHECK_INF,
+       {"ragged_all_to_all f32[8]", "makes 1 infinity in f32[8], the first at [3]"}},
   };
   FIND_ALL(cases);
 }
@@ -136,18 +162,30 @@ static void nothing(void **state) {
       {"{ lambda x:f32[8]. let y:f32[8] = neg x z:f32[8] = exp y in (z) }", {1, 2, 3}, AX_CHECK_NAN | AX_CHECK_INF, {NULL}},
       /* arguments bring what they like; where none of it comes from a NaN, neither does a NaN */
       {"{ lambda x:f32[8]. let y:f32[8] = neg x z:f32[8] = exp y in (z) }", {1, NAN, 3}, AX_CHECK_NAN | AX_CHECK_INF, {NULL}},
-      {"{ lambda x:f32[8]. let y:f32[8] = neg x z:f32[8] = mul y y in (z) }", {1, INFINITY, -INFINITY}, AX_CHECK_NAN | AX_CHECK_INF, {NULL}},
+      {"{ lambda x:f32[8]. let y:f32[8] = neg x z:f32[8] = mul y y in (z) }",
+       {1, INFINITY, -INFINITY},
+       AX_CHECK_NAN | AX_CHECK_INF,
+       {NULL}},
       /* a maximum that begins with -inf, a mask of -inf, and what exp makes of it */
       {"{ lambda x:f32[8]. let m:f32[8] = broadcast_in_dim[shape=(8) broadcast_dimensions=()] -inf:f32[] n:f32[8] = max x m one:f32[8] = "
        "broadcast_in_dim[shape=(8) broadcast_dimensions=()] 1.0:f32[] p:bool[8] = lt x one k:f32[8] = select_n p m n t:f32[8] = sub k one y:f32[8] = "
-       "exp t in (y) }", {1, -1, 3}, AX_CHECK_NAN | AX_CHECK_INF, {NULL}},
+       "exp t in (y) }",
+       {1, -1, 3},
+       AX_CHECK_NAN | AX_CHECK_INF,
+       {NULL}},
       /* only NaNs are looked for */
       {"{ lambda x:f32[8]. let y:f32[8] = exp x in (y) }", {100, 1000}, AX_CHECK_NAN, {NULL}},
       {"{ lambda x:f32[8]. let y:f32[8] = log x in (y) }", {-1, 1, 1, 1, 1, 1, 1, 1}, AX_CHECK_INF, {NULL}},
       /* nobody needs it */
       {"{ lambda x:f32[8]. let y:f32[8] = log x z:f32[8] = neg x in (z) }", {-1}, AX_CHECK_NAN, {NULL}},
-      {ON_FOUR("lambda x:f32[2]. let s:f32[2] = psum[axes=(d)] x y:f32[2] = mul s x in (y) "), {1, 2, 3, NAN}, AX_CHECK_NAN | AX_CHECK_INF, {NULL}},
-      {ON_FOUR("lambda x:f32[2]. let s:f32[2] = psum[axes=(d)] x y:f32[2] = add s x in (y) "), {1, 2, INFINITY}, AX_CHECK_NAN | AX_CHECK_INF, {NULL}},
+      {ON_FOUR("lambda x:f32[2]. let s:f32[2] = psum[axes=(d)] x y:f32[2] = mul s x in (y) "),
+       {1, 2, 3, NAN},
+       AX_CHECK_NAN | AX_CHECK_INF,
+       {NULL}},
+      {ON_FOUR("lambda x:f32[2]. let s:f32[2] = psum[axes=(d)] x y:f32[2] = add s x in (y) "),
+       {1, 2, INFINITY},
+       AX_CHECK_NAN | AX_CHECK_INF,
+       {NULL}},
   };
   FIND_ALL(cases);
 }
@@ -156,45 +194,70 @@ static void devices(void **state) {
   (void)state;
   static const finding cases[] = {
       /* the lowest of those that find the same, and the others; those who wait for them are no deadlock */
-      {ON_FOUR("lambda x:f32[2]. let l:f32[2] = log x s:f32[2] = psum[axes=(d)] l y:f32[2] = mul s x in (y) "), {1, 1, 1, -1, 1, 1, -1, -1},
-       AX_CHECK_NAN, {"log f32[2] (equation 0", "makes 1 NaN in f32[2], the first at [1], on device 1 (d=1)\n  likewise on device 3 (d=3)"}},
+      {ON_FOUR("lambda x:f32[2]. let l:f32[2] = log x s:f32[2] = psum[axes=(d)] l y:f32[2] = mul s x in (y) "),
+       {1, 1, 1, -1, 1, 1, -1, -1},
+       AX_CHECK_NAN,
+       {"log f32[2] (equation 0", "makes 1 NaN in f32[2], the first at [1], on device 1 (d=1)\n  likewise on device 3 (d=3)"}},
       /* the earliest equation, not the lowest device */
       {ON_FOUR("lambda x:f32[2]. let l:f32[2] = sqrt x n:f32[2] = neg x m:f32[2] = log n o:f32[2] = add l m in (o) "),
-       {1, 1, 1, 1, 1, 1, -1, -1}, AX_CHECK_NAN, {"sqrt f32[2]", "2 NaNs", "on device 3 (d=3)"}},
+       {1, 1, 1, 1, 1, 1, -1, -1},
+       AX_CHECK_NAN,
+       {"sqrt f32[2]", "2 NaNs", "on device 3 (d=3)"}},
       /* sums of finite numbers, and of infinities of other devices */
-      {ON_FOUR("lambda x:f32[2]. let s:f32[2] = psum[axes=(d)] x n:f32[2] = neg s in (n) "), {0, 3e38f, 0, 3e38f}, AX_CHECK_INF,
+      {ON_FOUR("lambda x:f32[2]. let s:f32[2] = psum[axes=(d)] x n:f32[2] = neg s in (n) "),
+       {0, 3e38f, 0, 3e38f},
+       AX_CHECK_INF,
        {"psum f32[2] over d", "makes 1 infinity in f32[2], the first at [1], on device 0 (d=0), for all along "}},
-      {ON_FOUR("lambda x:f32[2]. let s:f32[2] = psum[axes=(d)] x n:f32[2] = neg s in (n) "), {0, INFINITY, 0, -INFINITY}, AX_CHECK_NAN,
+      {ON_FOUR("lambda x:f32[2]. let s:f32[2] = psum[axes=(d)] x n:f32[2] = neg s in (n) "),
+       {0, INFINITY, 0, -INFINITY},
+       AX_CHECK_NAN,
        {"psum f32[2] over d", "makes 1 NaN"}},
-      {ON_FOUR("lambda x:f32[2]. let g:f32[8] = all_gather[axes=(d) dimension=0] x s:f32[2] = psum_scatter[axes=(d) dimension=0] g in (s) "),
-       {0, 0, 2e38f}, AX_CHECK_INF, {"psum_scatter f32[8] over d", "makes 1 infinity in f32[2], the first at [0], on device 1 (d=1)"}},
-      {ON_FOUR("lambda x:f32[2]. let g:f32[8] = all_gather[axes=(d) dimension=0] x s:f32[2] = psum_scatter[axes=(d) dimension=0] g in (s) "),
-       {0, 0, NAN, INFINITY}, AX_CHECK_NAN | AX_CHECK_INF, {NULL}},
+      {ON_FOUR(
+           "lambda x:f32[2]. let g:f32[8] = all_gather[axes=(d) dimension=0] x s:f32[2] = psum_scatter[axes=(d) dimension=0] g in (s) "),
+       {0, 0, 2e38f},
+       AX_CHECK_INF,
+       {"psum_scatter f32[8] over d", "makes 1 infinity in f32[2], the first at [0], on device 1 (d=1)"}},
+      {ON_FOUR(
+           "lambda x:f32[2]. let g:f32[8] = all_gather[axes=(d) dimension=0] x s:f32[2] = psum_scatter[axes=(d) dimension=0] g in (s) "),
+       {0, 0, NAN, INFINITY},
+       AX_CHECK_NAN | AX_CHECK_INF,
+       {NULL}},
   };
   FIND_ALL(cases);
 }
 
 static void regions(void **state) {
   (void)state;
-#define DOWN(place) /* c = sqrt(c - 1): a NaN in the third iteration */ \
-  "scan[length=5 reverse=false num_consts=0 num_carry=1 body={ lambda c:f32[8]. let one:f32[8] = broadcast_in_dim[shape=(8) "             \
+#define DOWN(place) /* c = sqrt(c - 1): a NaN in the third iteration */                                                       \
+  "scan[length=5 reverse=false num_consts=0 num_carry=1 body={ lambda c:f32[8]. let one:f32[8] = broadcast_in_dim[shape=(8) " \
   "broadcast_dimensions=()] 1.0:f32[] d:f32[8] = sub c one e:f32[8] = sqrt d in (e) }] " place
   static const finding cases[] = {
-      {"{ lambda x:f32[8]. let y:f32[8] = " DOWN("x") " in (y) }", {9, 9, 2.5f, 9, 9, 9, 9, 9}, AX_CHECK_NAN,
+      {"{ lambda x:f32[8]. let y:f32[8] = " DOWN("x") " in (y) }",
+       {9, 9, 2.5f, 9, 9, 9, 9, 9},
+       AX_CHECK_NAN,
        {"sqrt f32[8]", "makes 1 NaN in f32[8], the first at [2], in iteration 2 of scan on device 0"}},
-      {ON_FOUR("lambda x:f32[2]. let y:f32[2] = scan[length=5 reverse=false num_consts=0 num_carry=1 body={ lambda c:f32[2]. let one:f32[2] = "
-               "broadcast_in_dim[shape=(2) broadcast_dimensions=()] 1.0:f32[] d:f32[2] = sub c one e:f32[2] = sqrt d in (e) }] x in (y) "),
-       {9, 9, 9, 9, 2.5f, 2.5f, 1.5f, 9}, AX_CHECK_NAN, {"sqrt f32[2]", "in iteration 1 of scan on device 3 (d=3)"}}, /* device 2: in the next */
+      {ON_FOUR(
+           "lambda x:f32[2]. let y:f32[2] = scan[length=5 reverse=false num_consts=0 num_carry=1 body={ lambda c:f32[2]. let one:f32[2] = "
+           "broadcast_in_dim[shape=(2) broadcast_dimensions=()] 1.0:f32[] d:f32[2] = sub c one e:f32[2] = sqrt d in (e) }] x in (y) "),
+       {9, 9, 9, 9, 2.5f, 2.5f, 1.5f, 9},
+       AX_CHECK_NAN,
+       {"sqrt f32[2]", "in iteration 1 of scan on device 3 (d=3)"}}, /* device 2: in the next */
       {"{ lambda x:f32[8]. let i:s32[] y:f32[8] = while[cond={ lambda i:s32[] v:f32[8]. let p:bool[] = lt i 4:s32[] in (p) } cond_nconsts=0 body={ "
        "lambda i:s32[] v:f32[8]. let j:s32[] = add i 1:s32[] b:bool[] = eq i 3:s32[] k:s32[] = convert_element_type[dtype=s32] b w:f32[8] = "
        "cond[branches=({ lambda v:f32[8]. let w:f32[8] = neg v in (w) }, { lambda v:f32[8]. let w:f32[8] = log v in (w) })] k v in (j, w) } "
-       "body_nconsts=0] 0:s32[] x in (y) }", {1, 1, 1, 1, 1, 1, 1, 1}, AX_CHECK_NAN,
+       "body_nconsts=0] 0:s32[] x in (y) }",
+       {1, 1, 1, 1, 1, 1, 1, 1},
+       AX_CHECK_NAN,
        {"log f32[8]", "makes 8 NaNs in f32[8], the first at [0], in iteration 3 of while on device 0"}},
-      {"{ lambda x:f32[8]. let z:f32[8] = scan[length=3 reverse=false num_consts=0 num_carry=1 body={ lambda x:f32[8]. let y:f32[8] = " DOWN("x")
-       " z:f32[8] = exp y in (z) }] x in (z) }", {1e30f, 1e30f, 40, 1e30f, 1e30f, 1e30f, 1e30f, 1e30f}, AX_CHECK_NAN,
+      {"{ lambda x:f32[8]. let z:f32[8] = scan[length=3 reverse=false num_consts=0 num_carry=1 body={ lambda x:f32[8]. let y:f32[8] = " DOWN(
+           "x") " z:f32[8] = exp y in (z) }] x in (z) }",
+       {1e30f, 1e30f, 40, 1e30f, 1e30f, 1e30f, 1e30f, 1e30f},
+       AX_CHECK_NAN,
        {"sqrt f32[8]", "in iteration ", " of scan, in iteration ", " of scan on device 0"}},
       {"{ lambda x:f32[8]. let a:f32[8] = closed_call[body={ lambda x:f32[8]. let y:f32[8] = sqrt x in (y) }] x b:f32[8] = neg a c:f32[8] = "
-       "closed_call[body={ lambda x:f32[8]. let y:f32[8] = sqrt x in (y) }] b in (c) }", {1, 1, 1, 1, 1, 1, 1, 1}, AX_CHECK_NAN,
+       "closed_call[body={ lambda x:f32[8]. let y:f32[8] = sqrt x in (y) }] b in (c) }",
+       {1, 1, 1, 1, 1, 1, 1, 1},
+       AX_CHECK_NAN,
        {"sqrt f32[8]", "(equation 0 of body of closed_call, one of 2 that hold it, line 1) makes 8 NaNs"}},
   };
   FIND_ALL(cases);
@@ -271,7 +334,8 @@ static void options(void **state) {
   ax_executable_release(checking);
   ax_executable_release(again);
   ax_runtime *none;
-  TEST_FAILS(ax_runtime_create(&(ax_runtime_options){.check_numerics = 5}, &none), AX_INVALID_ARGUMENT, "runtime: check_numerics is 5");
+  TEST_FAILS(ax_runtime_create(&(ax_runtime_options){.check_numerics = 5}, &none), AX_INVALID_ARGUMENT,
+             "runtime: check_numerics is 5");
   TEST_FAILS(ax_compile(runtime, program, &(ax_compile_options){.check_numerics = 4}, &executable), AX_INVALID_ARGUMENT,
              "check_numerics is 4; it is AX_CHECK_NAN, AX_CHECK_INF, both or 0");
   assert_null(executable);
@@ -300,23 +364,27 @@ static ax_status compile_and_run(void *context) {
 
 static void allocations(void **state) {
   (void)state;
-  ax_program *program = parse(ON_FOUR("lambda x:f32[2]. let l:f32[2] = log x s:f32[2] = psum[axes=(d)] l y:f32[2] = add s x in (y) "));
+  ax_program *program =
+      parse(ON_FOUR("lambda x:f32[2]. let l:f32[2] = log x s:f32[2] = psum[axes=(d)] l y:f32[2] = add s x in (y) "));
   test_each_allocation(compile_and_run, program);
   ax_program_release(program);
 }
 
-/* Blocks that end in padding, of which the logarithm and the inverse are taken: nothing is found there; what is wrong in an array's last element is. */
+/* Blocks that end in padding, of which the logarithm and the inverse are taken: nothing is found there; what is wrong in an array's
+   last element is. */
 static void padding(void **state) {
   (void)state;
-  ax_program *program = parse("{ lambda x:f32[8]. let s:f32[8] = sharding_constraint[mesh=(d=3,) specs=(P(d),)] x\n y:f32[8] = log s\n z:f32[8] = rsqrt s\n"
-                              " w:f32[8] = add y z in (w) }");
+  ax_program *program = parse(
+      "{ lambda x:f32[8]. let s:f32[8] = sharding_constraint[mesh=(d=3,) specs=(P(d),)] x\n y:f32[8] = log s\n z:f32[8] = rsqrt s\n"
+      " w:f32[8] = add y z in (w) }");
   for (size_t i = 0; i < AX_COUNT(ways); i++)
     for (int wrong = 0; wrong < 2; wrong++) {
       const float x[elems] = {1, 2, 3, 4, 5, 6, 7, wrong ? 0 : 8};
       float y[elems];
       ax_runtime *runtime;
       TEST_OK(ax_runtime_create(&ways[i], &runtime));
-      assert_int_equal(run(runtime, program, &(ax_compile_options){.check_numerics = AX_CHECK_NAN | AX_CHECK_INF}, x, y), wrong ? AX_NOT_FINITE : AX_OK);
+      assert_int_equal(run(runtime, program, &(ax_compile_options){.check_numerics = AX_CHECK_NAN | AX_CHECK_INF}, x, y),
+                       wrong ? AX_NOT_FINITE : AX_OK);
       ax_runtime_release(runtime);
     }
   ax_program_release(program);

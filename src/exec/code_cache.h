@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The folder that ax_runtime_options.code_cache means, or AXLE_CODE_CACHE where that is NULL. False: none, or its path is longer than `bytes`. */
+/* The folder that ax_runtime_options.code_cache means, or AXLE_CODE_CACHE where that is NULL. False: none, or its path is longer
+   than `bytes`. */
 bool ax_code_cache_folder(const char *said, char *path, size_t bytes);
 
 #endif

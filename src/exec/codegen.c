@@ -1,4 +1,5 @@
-/* Machine code: kernels, the members of groups of rows, strands and what exchanges combine by are compiled together, and each instruction gets its code. */
+/* Machine code: kernels, the members of groups of rows, fused loops and what exchanges combine by are compiled together, and each
+   instruction gets its code. */
 #include "exec/exec.h"
 #include "exec/flat.h"
 
@@ -11,13 +12,13 @@ static bool widens(const ax_assembly *a, const ax_instr *instr) {
   return a->plan->buffers[x->in].type.dtype != a->plan->buffers[x->out].type.dtype;
 }
 
-/* Kernels and strands to be compiled, and where their code goes. */
+/* Kernels and fused loops to be compiled, and where their code goes. */
 typedef struct wanted {
   const ax_loop_kernel **kernels;
-  const ax_strand **strands;
-  ax_kernel_code *code, *strand_code;
-  uint32_t *loops; /* by strand */
-  uint32_t count, strand_count;
+  const ax_fused_loop **fused_loops;
+  ax_kernel_code *code, *fused_loop_code;
+  uint32_t *loops; /* by fused loop */
+  uint32_t count, fused_loop_count;
 } wanted;
 
 static uint32_t row_members(const ax_instr *instr) { return instr->kind == AX_INSTR_ROWS ? instr->rows->rows->count : 0; }
@@ -28,24 +29,30 @@ static bool allocate_wanted(ax_assembly *a, wanted *w) {
   for (uint32_t i = 0; i < a->instr_count; i++) most += row_members(&a->instrs[i]);
   w->kernels = ax_arena_alloc(&a->scratch, most * sizeof w->kernels[0]);
   w->code = ax_arena_alloc(&a->scratch, most * sizeof w->code[0]);
-  w->strands = ax_arena_alloc(&a->scratch, a->instr_count * sizeof w->strands[0]);
-  w->strand_code = ax_arena_alloc(&a->scratch, a->instr_count * sizeof w->strand_code[0]);
+  w->fused_loops = ax_arena_alloc(&a->scratch, a->instr_count * sizeof w->fused_loops[0]);
+  w->fused_loop_code = ax_arena_alloc(&a->scratch, a->instr_count * sizeof w->fused_loop_code[0]);
   w->loops = ax_arena_alloc(&a->scratch, a->instr_count * sizeof w->loops[0]);
-  return w->kernels != NULL && w->code != NULL && w->strands != NULL && w->strand_code != NULL && w->loops != NULL;
+  return w->kernels != NULL && w->code != NULL && w->fused_loops != NULL && w->fused_loop_code != NULL && w->loops != NULL;
 }
 
-/* Instructions inside strands are never come to. */
-static uint32_t after(const ax_instr *instr, uint32_t i) { return instr->kind == AX_INSTR_LOOP && instr->strand != NULL ? instr->target : i + 1; }
+/* Instructions inside fused loops are never come to. */
+static uint32_t after(const ax_instr *instr, uint32_t i) {
+  return instr->kind == AX_INSTR_LOOP && instr->fused_loop != NULL ? instr->target : i + 1;
+}
 
 static ax_status list_kernels(ax_assembly *a, wanted *w) {
   for (uint32_t i = 0; i < a->instr_count; i = after(&a->instrs[i], i)) {
     ax_instr *instr = &a->instrs[i];
     for (uint32_t k = 0; k < row_members(instr); k++)
       if (is_kernel(instr, k)) w->kernels[w->count++] = instr->rows->rows->members[k].kernel.kernel;
-    if (instr->kind == AX_INSTR_KERNEL && (w->kernels[w->count++] = ax_kernel_flat(&a->scratch, a->ops[i]->kernel.kernel, &instr->kernel.scale)) == NULL) return ax_out_of_memory(0);
+    if (instr->kind == AX_INSTR_KERNEL &&
+        (w->kernels[w->count++] = ax_kernel_flat(&a->scratch, a->ops[i]->kernel.kernel, &instr->kernel.scale)) == NULL)
+      return ax_out_of_memory(0);
     for (int first = 0; combines(instr) && first <= widens(a, instr); first++)
-      if ((w->kernels[w->count++] = ax_combine_kernel(a, instr->push->exchange, instr->push->run, first)) == NULL) return ax_out_of_memory(0);
-    if (combines(instr) && instr->push->at_once && (w->kernels[w->count++] = ax_combine_all_kernel(a, instr->push)) == NULL) return ax_out_of_memory(0);
+      if ((w->kernels[w->count++] = ax_combine_kernel(a, instr->push->exchange, instr->push->run, first)) == NULL)
+        return ax_out_of_memory(0);
+    if (combines(instr) && instr->push->at_once && (w->kernels[w->count++] = ax_combine_all_kernel(a, instr->push)) == NULL)
+      return ax_out_of_memory(0);
   }
   return AX_OK;
 }
@@ -53,11 +60,12 @@ static ax_status list_kernels(ax_assembly *a, wanted *w) {
 ax_status ax_instrs_codegen(ax_assembly *a) {
   wanted w = {0};
   if (!allocate_wanted(a, &w)) return ax_out_of_memory(a->instr_count * sizeof w.code[0]);
-  AX_TRY(ax_find_strands(a, w.strands, w.loops, &w.strand_count));
+  AX_TRY(ax_find_fused_loops(a, w.fused_loops, w.loops, &w.fused_loop_count));
   AX_TRY(list_kernels(a, &w));
-  if (w.count + w.strand_count == 0) return AX_OK;
-  AX_TRY(ax_jit_compile_all(a->executable->runtime->jit, w.kernels, w.count, w.code, w.strands, w.strand_count, w.strand_code));
-  for (uint32_t i = 0; i < w.strand_count; i++) a->instrs[w.loops[i]].strand->code = w.strand_code[i];
+  if (w.count + w.fused_loop_count == 0) return AX_OK;
+  AX_TRY(ax_jit_compile_all(a->executable->runtime->jit, w.kernels, w.count, w.code, w.fused_loops, w.fused_loop_count,
+                            w.fused_loop_code));
+  for (uint32_t i = 0; i < w.fused_loop_count; i++) a->instrs[w.loops[i]].fused_loop->code = w.fused_loop_code[i];
   uint32_t count = 0;
   for (uint32_t i = 0; i < a->instr_count; i = after(&a->instrs[i], i)) {
     ax_instr *instr = &a->instrs[i];

@@ -10,10 +10,10 @@
 
 enum { most_refs = 8 }; /* that stand on the stack */
 
-static ax_status routine_part(const ax_frame *frame, const ax_instr *instr, uint32_t part) {
+static ax_status routine_part(const ax_activation *activation, const ax_instr *instr, uint32_t part) {
   void *few[most_refs] = {NULL}, **memory = few;
   if (instr->ref_count > most_refs && (memory = ax_alloc(instr->ref_count * sizeof memory[0])) == NULL) return AX_OUT_OF_MEMORY;
-  for (uint32_t i = 0; i < instr->ref_count; i++) memory[i] = ax_address(frame, &instr->refs[i]);
+  for (uint32_t i = 0; i < instr->ref_count; i++) memory[i] = ax_address(activation, &instr->refs[i]);
   ax_status status = instr->routine->run(instr->routine->data, memory, part);
   if (memory != few) ax_free(memory);
   return status;
@@ -21,7 +21,7 @@ static ax_status routine_part(const ax_frame *frame, const ax_instr *instr, uint
 
 /* --- Instructions --- */
 
-ax_status ax_compute_eval(const ax_executable *e, const ax_frame *frame, const ax_instr *instr, uint32_t f) {
+ax_status ax_compute_eval(const ax_executable *e, const ax_activation *activation, const ax_instr *instr, uint32_t f) {
   const ax_eqn *eqn = instr->eqn;
   uint32_t count = instr->ref_count;
   ax_tensor *tensors = ax_alloc(count * sizeof tensors[0]);
@@ -31,7 +31,7 @@ ax_status ax_compute_eval(const ax_executable *e, const ax_frame *frame, const a
   for (uint32_t i = 0; status == AX_OK && i < count; i++) {
     uint32_t id = i < eqn->in_count ? eqn->in[i] : eqn->out + (i - eqn->in_count);
     const ax_type *type = &instr->program->types[id];
-    tensors[i] = (ax_tensor){.dtype = type->dtype, .rank = type->rank, .data = ax_address(frame, &instr->refs[i])};
+    tensors[i] = (ax_tensor){.dtype = type->dtype, .rank = type->rank, .data = ax_address(activation, &instr->refs[i])};
     memcpy(tensors[i].dims, type->dims, sizeof type->dims);
     pointers[i] = &tensors[i];
   }
@@ -44,30 +44,30 @@ ax_status ax_compute_eval(const ax_executable *e, const ax_frame *frame, const a
   return status;
 }
 
-/* Where a part begins. Where parts are long, at a multiple of a short vector's elements or of many vectors': what begins amid a line of a
-   cache reads and writes two lines a vector, to its end. */
+/* Where a part begins. Where parts are long, at a multiple of a short vector's elements or of many vectors': what begins amid a
+   line of a cache reads and writes two lines a vector, to its end. */
 int64_t ax_part_begin(int64_t extent, int64_t part, int64_t parts) {
   int64_t begin = extent * part / parts, unit = 64;
   while (unit > 1 && extent / parts < 16 * unit) unit /= 2;
   return part == parts ? extent : begin / unit * unit;
 }
 
-ax_status ax_compute_part(const ax_frame *frame, const ax_instr *instr, uint32_t part) {
-  if (instr->kind == AX_INSTR_ROUTINE) return routine_part(frame, instr, part);
+ax_status ax_compute_part(const ax_activation *activation, const ax_instr *instr, uint32_t part) {
+  if (instr->kind == AX_INSTR_ROUTINE) return routine_part(activation, instr, part);
   const int64_t parts = instr->parts, extent = instr->kernel.extent;
-  ax_compute_range(frame, instr, ax_part_begin(extent, part, parts), ax_part_begin(extent, part + (int64_t)1, parts));
+  ax_compute_range(activation, instr, ax_part_begin(extent, part, parts), ax_part_begin(extent, part + (int64_t)1, parts));
   return AX_OK;
 }
 
-ax_status ax_compute(const ax_frame *frame, const ax_instr *instr, void *block, ax_pool *pool) {
+ax_status ax_compute(const ax_activation *activation, const ax_instr *instr, void *block, ax_pool *pool) {
   ax_status status = AX_OK;
-  if (instr->kind == AX_INSTR_GEMM) return ax_gemm_compute(frame, instr, pool);
+  if (instr->kind == AX_INSTR_GEMM) return ax_gemm_compute(activation, instr, pool);
   if (instr->kind == AX_INSTR_KERNEL)
-    ax_compute_range(frame, instr, 0, instr->kernel.extent);
+    ax_compute_range(activation, instr, 0, instr->kernel.extent);
   else if (instr->kind == AX_INSTR_ROWS)
-    status = ax_compute_rows(frame, instr, 0, instr->rows->rows->outer * instr->rows->rows->extent, block);
+    status = ax_compute_rows(activation, instr, 0, instr->rows->rows->outer * instr->rows->rows->extent, block);
   else
-    for (uint32_t part = 0; status == AX_OK && part < instr->parts; part++) status = ax_compute_part(frame, instr, part);
+    for (uint32_t part = 0; status == AX_OK && part < instr->parts; part++) status = ax_compute_part(activation, instr, part);
   return status;
 }
 
@@ -77,6 +77,6 @@ ax_status ax_compute_failed(const ax_instr *instr, ax_status status) {
   if (instr->kind == AX_INSTR_ROUTINE) return ax_error(status, "%s found no memory to work in", instr->eqn->prim->name);
   if (instr->kind == AX_INSTR_ROWS) return ax_error(status, "kernels and products over the same rows found no memory to work in");
   assert(instr->kind == AX_INSTR_GEMM && status == AX_OUT_OF_MEMORY);
-  return ax_error(status, "a product %s[%lld,%lld] x [%lld,%lld] found no memory to work in", ax_dtype_name(g->dtype), (long long)g->m,
-                  (long long)g->k, (long long)g->k, (long long)g->n);
+  return ax_error(status, "a product %s[%lld,%lld] x [%lld,%lld] found no memory to work in", ax_dtype_name(g->dtype),
+                  (long long)g->m, (long long)g->k, (long long)g->k, (long long)g->n);
 }

@@ -1,6 +1,7 @@
 /* Copies: box by box, and large ones in pieces.
 
-   A piece is a box too, and dense in what is filled: one index along the first dimensions, a range along the next, and all of the rest. */
+   A piece is a box too, and dense in what is filled: one index along the first dimensions, a range along the next, and all of the
+   rest. */
 #include "exec/copying.h"
 
 #include <string.h>
@@ -71,7 +72,8 @@ static void copy_piece(const copying *c, int64_t piece) {
 static bool work(void *context, const ax_helper *helper) {
   copying *c = context;
   (void)helper; /* pieces are short: none is left in the middle */
-  for (int64_t piece; (piece = atomic_fetch_add_explicit(&c->next, 1, memory_order_relaxed)) < c->outer * c->cuts;) copy_piece(c, piece);
+  for (int64_t piece; (piece = atomic_fetch_add_explicit(&c->next, 1, memory_order_relaxed)) < c->outer * c->cuts;)
+    copy_piece(c, piece);
   return false;
 }
 

@@ -1,5 +1,5 @@
-/* Elements copied from where an array's blocks lie into something dense: a block of another layout, a slice, the whole. Large copies are shared
-   out to the runtime's threads. */
+/* Elements copied from where an array's blocks lie into something dense: a block of another layout, a slice, the whole. Large
+   copies are shared out to the runtime's threads. */
 #ifndef AX_EXEC_COPYING_H
 #define AX_EXEC_COPYING_H
 

@@ -1,6 +1,7 @@
-/* Kernels, as frames carry them out. Whoever comes to a RUN runs cores that are ready, its own or others'; when there are none and some are still
-   running on other threads, it is parked on a counter of the group, and goes on when a core has become ready or all are through. So a core that
-   waits holds no thread, and what is left when nobody runs and nothing is ready is a deadlock, which the last one reports. */
+/* Kernels, as activations carry them out. Whoever comes to a RUN runs cores that are ready, its own or others'; when there are none
+   and some are still running on other threads, it is parked on a counter of the group, and goes on when a core has become ready or
+   all are through. So a core that waits holds no thread, and what is left when nobody runs and nothing is ready is a deadlock,
+   which the last one reports. */
 #include "exec/cores.h"
 
 #include "exec/compute.h"
@@ -14,10 +15,12 @@ static ax_status describe(ax_assembly *a, const ax_instr *instr) {
   ax_cores_instr *mine = instr->cores;
   const ax_cores *cores = mine->cores;
   const uint32_t members = (uint32_t)ax_axis_set_size(cores->axes, &plan->mesh);
-  uint32_t set, groups, *number = ax_arena_alloc(&a->plan->arena, e->devices * sizeof number[0]), *place = ax_arena_alloc(&a->plan->arena, members * sizeof place[0]);
+  uint32_t set, groups, *number = ax_arena_alloc(&a->plan->arena, e->devices * sizeof number[0]),
+                        *place = ax_arena_alloc(&a->plan->arena, members * sizeof place[0]);
   if (number == NULL || place == NULL) return ax_out_of_memory(e->devices * sizeof number[0]);
   for (uint32_t k = 0; k < 1 + cores->in_count + cores->out_count; k++)
-    if (instr->refs[k].space == e->scratch_space) return ax_error(AX_INTERNAL, "operand %u of a kernel that others reach is in scratch memory", k);
+    if (instr->refs[k].space == e->scratch_space)
+      return ax_error(AX_INTERNAL, "operand %u of a kernel that others reach is in scratch memory", k);
   AX_TRY(ax_set_of(e, plan->buffers[cores->state].axes, &set));
   AX_TRY(ax_set_of(e, plan->buffers[cores->state].axes & ~cores->axes, &groups));
   for (uint32_t d = 0; d < e->devices; d++) number[d] = (uint32_t)ax_axes_index(&cores->names, &plan->mesh, d);
@@ -35,7 +38,9 @@ static ax_status describe(ax_assembly *a, const ax_instr *instr) {
 static void find_counter(ax_assembly *a, uint32_t enter) {
   for (uint32_t i = enter; i < a->instr_count; i++) {
     const ax_instr *instr = &a->instrs[i];
-    if (instr->kind != AX_INSTR_CORES || instr->cores->step != AX_CORES_RUN || a->ops[i]->cores->state != a->ops[enter]->cores->state) continue;
+    if (instr->kind != AX_INSTR_CORES || instr->cores->step != AX_CORES_RUN ||
+        a->ops[i]->cores->state != a->ops[enter]->cores->state)
+      continue;
     a->instrs[enter].cores->first = instr->cores->first;
     return;
   }
@@ -53,42 +58,46 @@ ax_status ax_instrs_cores(ax_assembly *a) {
 
 typedef struct runner {
   ax_execution *run;
-  const ax_frame *frame;
+  const ax_activation *activation;
   const ax_instr *instr;
   const ax_cores_runner *all;
 } runner;
 
-static uint32_t counter_of(const ax_frame *frame, const ax_instr *instr) { return instr->cores->first + instr->cores->group[frame->device]; }
+static uint32_t counter_of(const ax_activation *activation, const ax_instr *instr) {
+  return instr->cores->first + instr->cores->group[activation->device];
+}
 
 static void *state_of(const void *context, uint32_t member) {
   const runner *r = context;
   const ax_cores_instr *cores = r->instr->cores;
-  if (cores->number == NULL) return ax_address(r->frame, &r->instr->refs[0]);
-  return ax_address_away(r->frame, &r->instr->refs[0], (int64_t)cores->place[member] - (int64_t)cores->place[cores->number[r->frame->device]]);
+  if (cores->number == NULL) return ax_address(r->activation, &r->instr->refs[0]);
+  return ax_address_away(r->activation, &r->instr->refs[0],
+                         (int64_t)cores->place[member] - (int64_t)cores->place[cores->number[r->activation->device]]);
 }
 
 static void wake(const void *context, uint32_t count) {
   const runner *r = context;
-  if (r->instr->cores->number != NULL) ax_schedule_signal(r->run, counter_of(r->frame, r->instr), count);
+  if (r->instr->cores->number != NULL) ax_scheduler_signal(r->run, counter_of(r->activation, r->instr), count);
 }
 
-static ax_status enter(ax_execution *run, const ax_frame *frame, const ax_instr *instr) {
+static ax_status enter(ax_execution *run, const ax_activation *activation, const ax_instr *instr) {
   const ax_cores *cores = instr->cores->cores;
   enum { few = 32 };
   void *here[few], **memory = here;
   uint32_t count = cores->in_count + cores->out_count;
   bool alone = instr->cores->number == NULL;
-  uint64_t base = alone ? 0 : atomic_load(&run->counters[counter_of(frame, instr)].count);
+  uint64_t base = alone ? 0 : atomic_load(&run->counters[counter_of(activation, instr)].count);
   if (count > few && (memory = ax_alloc(count * sizeof memory[0])) == NULL) return ax_out_of_memory(count * sizeof memory[0]);
-  for (uint32_t k = 0; k < count; k++) memory[k] = ax_address(frame, &instr->refs[1 + k]);
-  ax_status status = cores->rules->enter(cores->kernel, ax_address(frame, &instr->refs[0]), memory, frame->device, alone ? 0 : instr->cores->number[frame->device], base);
+  for (uint32_t k = 0; k < count; k++) memory[k] = ax_address(activation, &instr->refs[1 + k]);
+  ax_status status = cores->rules->enter(cores->kernel, ax_address(activation, &instr->refs[0]), memory, activation->device,
+                                         alone ? 0 : instr->cores->number[activation->device], base);
   if (memory != here) ax_free(memory);
   return status;
 }
 
 /* The first of several parts that fail has left its message in the kernel's state. */
-static ax_status run_part(const void *context, ax_seat *seat, uint32_t part) {
-  (void)seat;
+static ax_status run_part(const void *context, ax_worker_slot *worker_slot, uint32_t part) {
+  (void)worker_slot;
   const runner *r = context;
   const ax_cores *cores = r->instr->cores->cores;
   uint64_t ticket;
@@ -96,40 +105,47 @@ static ax_status run_part(const void *context, ax_seat *seat, uint32_t part) {
   return cores->rules->run(cores->kernel, r->all, &ticket);
 }
 
-static ax_status run_alone(ax_execution *run, ax_seat *seat, const runner *r) {
+static ax_status run_alone(ax_execution *run, ax_worker_slot *worker_slot, const runner *r) {
   const ax_cores *cores = r->instr->cores->cores;
   uint64_t ticket;
-  AX_TRY(enter(run, r->frame, r->instr));
+  AX_TRY(enter(run, r->activation, r->instr));
   if (run->threaded && cores->core_count > 1) {
-    seat->share.frame = (uint32_t)(r->frame - run->frames);
-    seat->share.instr = (uint32_t)(r->instr - r->frame->code->instrs);
-    ax_status status = ax_share_parts(run, seat, run_part, r, cores->core_count);
+    worker_slot->share.activation = (uint32_t)(r->activation - run->activations);
+    worker_slot->share.instr = (uint32_t)(r->instr - r->activation->code->instrs);
+    ax_status status = ax_share_parts(run, worker_slot, run_part, r, cores->core_count);
     if (status == AX_OUT_OF_MEMORY) return status;
   }
   return cores->rules->run(cores->kernel, r->all, &ticket); /* all that is left; nobody else runs any by now */
 }
 
-static ax_status run_together(ax_execution *run, ax_seat *seat, const runner *r, uint32_t f, bool *parked) {
+static ax_status run_together(ax_execution *run, ax_worker_slot *worker_slot, const runner *r, uint32_t f, bool *parked) {
   const ax_cores *cores = r->instr->cores->cores;
   uint64_t ticket;
   do {
     AX_TRY(cores->rules->run(cores->kernel, r->all, &ticket));
     if (ticket == 0) return AX_OK;
-  } while (ax_schedule_await(run, seat, f, counter_of(r->frame, r->instr), ticket, false));
+  } while (ax_scheduler_await(run, worker_slot, f, counter_of(r->activation, r->instr), ticket, false));
   *parked = true;
   return AX_OK;
 }
 
-ax_status ax_cores_do(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr, uint32_t f, bool *parked) {
+ax_status ax_cores_do(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
+                      uint32_t f, bool *parked) {
   const ax_cores *cores = instr->cores->cores;
-  runner context = {run, frame, instr, NULL};
-  const ax_cores_runner all = {.state = state_of, .wake = wake, .context = &context, .members = cores->came == AX_NONE ? 1 : (uint32_t)ax_axis_set_size(cores->axes, &run->executable->plan->mesh),
-                               .seed = run->chooser != NULL ? run->executable->runtime->options.seed | 1 : 0};
+  runner context = {run, activation, instr, NULL};
+  const ax_cores_runner all = {
+      .state = state_of,
+      .wake = wake,
+      .context = &context,
+      .members = cores->came == AX_NONE ? 1 : (uint32_t)ax_axis_set_size(cores->axes, &run->executable->plan->mesh),
+      .seed = run->scheduling_policy != NULL ? run->executable->runtime->options.seed | 1 : 0};
   context.all = &all;
   *parked = false;
   switch (instr->cores->step) {
-    case AX_CORES_ENTER: return enter(run, frame, instr);
-    case AX_CORES_RUN: return instr->cores->number == NULL ? run_alone(run, seat, &context) : run_together(run, seat, &context, f, parked);
+    case AX_CORES_ENTER: return enter(run, activation, instr);
+    case AX_CORES_RUN:
+      return instr->cores->number == NULL ? run_alone(run, worker_slot, &context)
+                                          : run_together(run, worker_slot, &context, f, parked);
     case AX_CORES_LEAVE: return AX_OK; /* that its waits are over is all */
   }
   return AX_OK;

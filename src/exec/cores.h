@@ -4,8 +4,9 @@
 
 #include "exec/scheduler.h"
 
-/* *parked: cores that others run are not through, and the frame waits for something to do. AX_DEADLOCK: cores wait for each other; errors of
-   what cores do. */
-AX_MUST_USE ax_status ax_cores_do(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr, uint32_t f, bool *parked);
+/* *parked: cores that others run are not through, and the activation waits for something to do. AX_DEADLOCK: cores wait for each
+   other; errors of what cores do. */
+AX_MUST_USE ax_status ax_cores_do(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation,
+                                  const ax_instr *instr, uint32_t f, bool *parked);
 
 #endif

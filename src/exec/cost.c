@@ -1,5 +1,5 @@
-/* What a plan costs, roughly: nanoseconds on one thread, and how many segments, from wait to wait, they are in; loops counted. Enough
-   to tell microseconds from milliseconds. */
+/* What a plan costs, roughly: nanoseconds on one thread, and how many segments, from wait to wait, they are in; loops counted.
+   Enough to tell microseconds from milliseconds. */
 #include "exec/exec.h"
 
 typedef struct cost {
@@ -13,10 +13,12 @@ double ax_plan_op_time(const ax_plan *plan, const ax_op *op) {
     case AX_OP_KERNEL: return 20 + ax_kernel_time(op->kernel.kernel);
     case AX_OP_ROWS: return 20 + ax_rows_time(op->rows);
     case AX_OP_GEMM: return 200 + ax_gemm_time(op->gemm);
-    case AX_OP_EVAL: return ax_op_is_ordered(op) || op->eval.callback != NULL ? 20000 : 1000; /* what a callback does is not known */
+    case AX_OP_EVAL:
+      return ax_op_is_ordered(op) || op->eval.callback != NULL ? 20000 : 1000; /* what a callback does is not known */
     case AX_OP_ROUTINE: return 100 + op->routine->time;
     case AX_OP_CHECK: return 20 + 0.1 * (double)ax_buffer_bytes(&plan->buffers[op->check.buffers[0]]);
-    case AX_OP_RAGGED: return 50 + (op->step == AX_RAGGED_TAKE ? 0.2 * (double)ax_type_elems(&plan->buffers[op->ragged->out].type) : 0);
+    case AX_OP_RAGGED:
+      return 50 + (op->step == AX_RAGGED_TAKE ? 0.2 * (double)ax_type_elems(&plan->buffers[op->ragged->out].type) : 0);
     case AX_OP_CORES: return op->cores_step == AX_CORES_RUN ? 500 + op->cores->time : 100;
     case AX_OP_START: return 30 + 0.2 * (double)ax_type_elems(&plan->buffers[op->exchange->in].type);
     case AX_OP_SEND:
@@ -48,7 +50,7 @@ static cost block_cost(const ax_plan *plan, const ax_block *block) {
 
 double ax_plan_time(const ax_plan *plan) { return block_cost(plan, &plan->block).time; }
 
-/* Waking a thread takes some microseconds, and passing a frame from one to another about one. */
+/* Waking a thread takes some microseconds, and passing an activation from one to another about one. */
 bool ax_worth_threads(const ax_executable *e) {
   cost whole = block_cost(e->plan, &e->plan->block);
   return whole.time > 12000 && whole.time / (whole.segments + e->devices) > 1200;

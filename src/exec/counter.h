@@ -1,12 +1,14 @@
-/* Counters, and the frames parked on them.
+/* Counters, and the activations parked on them.
 
-   A counter only grows. A frame that must wait until it has reached a target is parked on it; who signals looks at one number, the
-   least target of all parked here, and need not look at any frame unless some may go on. Frames with the same target are listed in
-   the order they came; the lists form a heap by target (a pairing heap), linked through the frames themselves:
+   A counter only grows. An activation that must wait until it has reached a target is parked on it; who signals looks at one
+   number, the least target of all parked here, and need not look at any activation unless some may go on. Activations with the same
+   target are listed in the order they came; the lists form a heap by target (a pairing heap), linked through the activations
+   themselves:
 
      parked -> [target 8: f3, f0, f5] -> child [target 9: f1] -> sibling [target 12: f2, f4]
 
-   So parking costs O(1), a signal that lets nobody go O(1), and letting frames go O(1) each and O(log n) for each of their targets. */
+   So parking costs O(1), a signal that lets nobody go O(1), and letting activations go O(1) each and O(log n) for each of their
+   targets. */
 #ifndef AX_EXEC_COUNTER_H
 #define AX_EXEC_COUNTER_H
 
@@ -18,10 +20,10 @@
 typedef struct ax_counter {
   _Atomic uint64_t count;
   _Atomic uint64_t least; /* the least target of those parked here; AX_NO_TARGET when nobody is */
-  uint32_t parked;        /* the frame at the head of the list with the least target; AX_NONE */
+  uint32_t parked;        /* the activation at the head of the list with the least target; AX_NONE */
 } ax_counter;
 
-/* A frame's place among those parked. */
+/* An activation's place among those parked. */
 typedef struct ax_parking {
   uint64_t target;
   uint32_t counter;        /* which it is parked on */
@@ -31,7 +33,7 @@ typedef struct ax_parking {
 } ax_parking;
 
 void ax_counter_reset(ax_counter *counter);
-/* Adds frame f, whose target is set. `parking` is by frame. */
+/* Adds activation f, whose target is set. `parking` is by activation. */
 void ax_counter_park(ax_counter *counter, ax_parking *parking, uint32_t f);
 /* Takes out all whose target is at most `count`: the head of one list, which knows its last; AX_NONE when there are none. */
 uint32_t ax_counter_release(ax_counter *counter, ax_parking *parking, uint64_t count);

@@ -1,19 +1,19 @@
-/* Frames parked on a counter at random: let go exactly when their target is reached, those with lesser targets first. */
+/* Activations parked on a counter at random: let go exactly when their target is reached, those with lesser targets first. */
 #include "exec/counter.h"
 
 #include "base/base.h"
 #include "support/cmocka.h"
 #include "support/random.h"
 
-enum { frames = 60, programs = 300 };
+enum { activations = 60, programs = 300 };
 
 typedef struct parked {
-  uint64_t targets[frames]; /* 0: not parked */
+  uint64_t targets[activations]; /* 0: not parked */
 } parked;
 
 static uint64_t least_of(const parked *p) {
   uint64_t least = AX_NO_TARGET;
-  for (int f = 0; f < frames; f++)
+  for (int f = 0; f < activations; f++)
     if (p->targets[f] != 0 && p->targets[f] < least) least = p->targets[f];
   return least;
 }
@@ -31,13 +31,13 @@ static void check_released(parked *p, const ax_parking *parking, uint32_t f, uin
 
 /* With few different targets or many; by turns some park and the count goes on. */
 static void park_and_release(test_random *random, int64_t spread) {
-  ax_parking parking[frames];
+  ax_parking parking[activations];
   ax_counter counter;
   parked p = {{0}};
   uint64_t count = 0;
   ax_counter_reset(&counter);
   for (int step = 0; step < 200; step++) {
-    uint32_t f = (uint32_t)test_random_below(random, frames);
+    uint32_t f = (uint32_t)test_random_below(random, activations);
     if (p.targets[f] == 0) {
       parking[f].target = p.targets[f] = count + 1 + (uint64_t)test_random_below(random, spread);
       ax_counter_park(&counter, parking, f);

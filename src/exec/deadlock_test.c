@@ -218,7 +218,8 @@ static void branches(void **state) {
   (void)state;
   static const expected cases[] = {
       {{"d=4", {"d"}, {"d"}, .body = all_but_the_third, .unchecked = true},
-       {"3 of 4 devices", "at psum f32[2] over d (equation 1 of branch 0 of cond, equation 3): device 0 (d=0), device 1 (d=1), device 3 (d=3)",
+       {"3 of 4 devices",
+        "at psum f32[2] over d (equation 1 of branch 0 of cond, equation 3): device 0 (d=0), device 1 (d=1), device 3 (d=3)",
         "never come: device 2 (d=2), which has finished"}},
       {{"d=4", {"d"}, {"d"}, .body = only_the_second_and_fourth, .unchecked = true},
        {"2 of 4 devices", "at psum f32[2] over d (equation 1 of branch 1 of cond, equation 6): device 1 (d=1), device 3 (d=3)",
@@ -226,8 +227,8 @@ static void branches(void **state) {
       {{"d=4", {"d"}, {"d"}, .body = some_permute, .unchecked = true},
        {"1 of 4 devices", "at ppermute f32[2] over d", "device 1 (d=1)\n", "never come: device 0 (d=0), which has finished"}},
       {{"d=4", {"d"}, {"d"}, .body = some_gather, .unchecked = true},
-       {"1 of 4 devices", "at all_gather f32[1,2] over d", "device 3 (d=3)", "never come: device 0 (d=0), which has finished, device 1",
-        "device 2"}},
+       {"1 of 4 devices", "at all_gather f32[1,2] over d", "device 3 (d=3)",
+        "never come: device 0 (d=0), which has finished, device 1", "device 2"}},
   };
   every_way(cases, sizeof cases / sizeof cases[0]);
 }
@@ -236,16 +237,19 @@ static void elsewhere(void **state) {
   (void)state;
   static const expected cases[] = {
       {{"d=4", {"d"}, {"d"}, .body = sum_or_gather, .unchecked = true},
-       {"4 of 4 devices", "at psum f32[2] over d (equation 1 of branch 0 of cond, equation 3): device 0 (d=0), device 2 (d=2), device 3 (d=3)",
+       {"4 of 4 devices",
+        "at psum f32[2] over d (equation 1 of branch 0 of cond, equation 3): device 0 (d=0), device 2 (d=2), device 3 (d=3)",
         "never come: device 1 (d=1), which waits at all_gather f32[1,2] over d",
-        "at all_gather f32[1,2] over d (equation 1 of branch 1 of cond, equation 3): device 1 (d=1)", "never come: device 0 (d=0), which waits at psum f32[2] over d",
-        "device 3 (d=3), which waits at psum"}},
+        "at all_gather f32[1,2] over d (equation 1 of branch 1 of cond, equation 3): device 1 (d=1)",
+        "never come: device 0 (d=0), which waits at psum f32[2] over d", "device 3 (d=3), which waits at psum"}},
       {{"d=4", {"d"}, {"d"}, .body = then_another_sum, .unchecked = true},
-       {"4 of 4 devices", "at psum f32[2] over d (equation 1 of branch 0 of cond, equation 3): device 0 (d=0), device 1 (d=1), device 3 (d=3)",
+       {"4 of 4 devices",
+        "at psum f32[2] over d (equation 1 of branch 0 of cond, equation 3): device 0 (d=0), device 1 (d=1), device 3 (d=3)",
         "never come: device 2 (d=2), which waits at psum f32[2] over d (equation", "device 2 (d=2)\n",
         "never come: device 0 (d=0), which waits at psum f32[2] over d (equation 1 of branch 0 of cond, equation 3), device 1"}},
       {{"d=4", {"d"}, {"d"}, .body = after_much_else, .unchecked = true}, /* numbered as the program that was compiled is printed */
-       {"4 of 4 devices", "at psum f32[2] over d (equation 1 of branch 0 of cond, equation 18): device 0 (d=0), device 1 (d=1), device 3 (d=3)",
+       {"4 of 4 devices",
+        "at psum f32[2] over d (equation 1 of branch 0 of cond, equation 18): device 0 (d=0), device 1 (d=1), device 3 (d=3)",
         "never come: device 2 (d=2), which waits at psum f32[2] over d (equation 21)"}},
       {{"d=2,e=2", {"d"}, {"d"}, .body = over_one_of_two, .unchecked = true},
        {"1 of 4 devices", "at psum f32[4] over d (equation 1 of branch 0 of cond, equation 3): device 1 (d=0,e=1)",
@@ -261,7 +265,8 @@ static void loops(void **state) {
        {"3 of 4 devices", "at psum f32[2] over d (equation", "device 1 (d=1), device 2 (d=2), device 3 (d=3)",
         "never come: device 0 (d=0), which has finished"}},
       {{"d=4", {"d"}, {"d"}, .body = in_a_scan, .unchecked = true},
-       {"4 of 4 devices", "at psum f32[2] over d (equation 1 of branch 0 of cond, equation 6 of body of scan, equation 0): device 0 (d=0), device 1 (d=1), device 2 (d=2)",
+       {"4 of 4 devices",
+        "at psum f32[2] over d (equation 1 of branch 0 of cond, equation 6 of body of scan, equation 0): device 0 (d=0), device 1 (d=1), device 2 (d=2)",
         "never come: device 3 (d=3), which waits at ", "device 3 (d=3)\n", "never come: device 0 (d=0), which waits at psum"}},
   };
   every_way(cases, sizeof cases / sizeof cases[0]);

@@ -60,7 +60,9 @@ bool ax_layout_same_devices(const ax_layout *a, const ax_layout *b) {
 
 static ax_assigned *look(ax_executable *e, const ax_layout *like) {
   ax_assigned *a = atomic_load_explicit(&e->other_assigned, memory_order_acquire);
-  while (a != NULL && !(ax_layout_same_devices(a->like, like) && (has_mesh(e) || ax_mesh_equal(&a->like->mesh, &like->mesh, false)))) a = a->next;
+  while (a != NULL &&
+         !(ax_layout_same_devices(a->like, like) && (has_mesh(e) || ax_mesh_equal(&a->like->mesh, &like->mesh, false))))
+    a = a->next;
   return a;
 }
 
@@ -127,7 +129,8 @@ static void whereabouts(ax_text *text, const ax_executable *e, ax_array *const *
   ids_text(text, layout);
 }
 
-/* The next argument, from *i on, that decides on which devices this call runs: it is committed, and a result or an effect depends on it. */
+/* The next argument, from *i on, that decides on which devices this call runs: it is committed, and a result or an effect depends
+   on it. */
 static const ax_layout *next_committed(const ax_executable *e, ax_array *const *in, uint32_t *i) {
   for (; *i < e->in_count; ++*i)
     if (ax_executable_uses(e, *i) && in[*i]->layout->committed) return in[*i]->layout;
@@ -140,7 +143,8 @@ static uint32_t count_others(const ax_executable *e, ax_array *const *in, const 
   return count;
 }
 
-static ax_status refuse(const ax_executable *e, ax_array *const *in, const char *who, const ax_naming *naming, uint32_t first, uint32_t second) {
+static ax_status refuse(const ax_executable *e, ax_array *const *in, const char *who, const ax_naming *naming, uint32_t first,
+                        uint32_t second) {
   const ax_layout *layout = in[first]->layout;
   ax_text text = {0};
   uint32_t more = count_others(e, in, layout);
@@ -165,7 +169,8 @@ static ax_status refuse(const ax_executable *e, ax_array *const *in, const char 
 
 /* --- Found --- */
 
-ax_status ax_assigned_find(ax_executable *e, ax_array *const *in, const char *who, const ax_naming *naming, const ax_assigned **out) {
+ax_status ax_assigned_find(ax_executable *e, ax_array *const *in, const char *who, const ax_naming *naming,
+                           const ax_assigned **out) {
   uint32_t i = 0;
   *out = &e->assigned;
   const ax_layout *first = next_committed(e, in, &i), *seen = first;
@@ -176,5 +181,7 @@ ax_status ax_assigned_find(ax_executable *e, ax_array *const *in, const char *wh
     else return refuse(e, in, who, naming, at, i);
   }
   if (has_mesh(e) && first->devices != e->devices) return refuse(e, in, who, naming, at, AX_NONE);
-  return has_mesh(e) && first->sharding == NULL ? AX_OK : find_other(e, (ax_layout *)first, out); /* its count of references is not part of what is const */
+  return has_mesh(e) && first->sharding == NULL
+             ? AX_OK
+             : find_other(e, (ax_layout *)first, out); /* its count of references is not part of what is const */
 }

@@ -1,9 +1,12 @@
-/* On which devices a call runs: those that its committed arguments lie on, whose ids go into the results' layouts; else the first there are.
+/* On which devices a call runs: those that its committed arguments lie on, whose ids go into the results' layouts; else the first
+   there are.
 
-   A mesh numbers places. Which device stands at which is said by arrays (axle/sharding.h), and arrays that were put somewhere have to agree about it: a
-   program runs on one list of devices. It changes names alone: devices share their memory, and nothing that a run does depends on their ids.
+   A mesh numbers places. Which device stands at which is said by arrays (axle/sharding.h), and arrays that were put somewhere have
+   to agree about it: a program runs on one list of devices. It changes names alone: devices share their memory, and nothing that a
+   run does depends on their ids.
 
-   A program without a mesh says nothing of devices: it takes arguments from any, is computed once, and its results are whole on each of these. */
+   A program without a mesh says nothing of devices: it takes arguments from any, is computed once, and its results are whole on
+   each of these. */
 #ifndef AX_EXEC_DEVICES_H
 #define AX_EXEC_DEVICES_H
 
@@ -28,8 +31,9 @@ typedef struct ax_naming {
 } ax_naming;
 void ax_argument_text(ax_text *text, const ax_executable *executable, const ax_naming *naming, uint32_t argument);
 
-/* Arguments of the right types. AX_INVALID_ARGUMENT: committed ones lie on different devices, or on another number of them than the program's mesh has; the first of
-   them and how many more. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_assigned_find(ax_executable *executable, ax_array *const *in, const char *who, const ax_naming *naming, const ax_assigned **out);
+/* Arguments of the right types. AX_INVALID_ARGUMENT: committed ones lie on different devices, or on another number of them than the
+   program's mesh has; the first of them and how many more. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_assigned_find(ax_executable *executable, ax_array *const *in, const char *who, const ax_naming *naming,
+                                       const ax_assigned **out);
 
 #endif

@@ -93,7 +93,8 @@ static void expect_on(const ax_array *array, bool committed, uint32_t count, con
 }
 
 /* Runs on x, y and z, which it releases, and looks at the sum. */
-static void expect_sum(ax_executable *e, ax_array *x, ax_array *y, ax_array *z, bool committed, uint32_t count, const int64_t *ids) {
+static void expect_sum(ax_executable *e, ax_array *x, ax_array *y, ax_array *z, bool committed, uint32_t count,
+                       const int64_t *ids) {
   ax_array *in[] = {x, y, z}, *out[2];
   TEST_OK(ax_run(e, 3, in, 2, out));
   expect_on(out[0], committed, count, ids);
@@ -160,7 +161,8 @@ static void on_a_mesh(void **state) {
   ax_executable *e = compile("d=4", "d -> d");
   for (int round = 0; round < 2; round++) {
     expect_sum(e, put_anywhere(), put_anywhere(), put_anywhere(), true, 4, (int64_t[]){0, 1, 2, 3});
-    expect_sum(e, put_on("d=4", "d", 0, 1), put_on("a=2,b=2", "b", 0, 1), put_on("d=4", "d", 0, 1), true, 4, (int64_t[]){0, 1, 2, 3});
+    expect_sum(e, put_on("d=4", "d", 0, 1), put_on("a=2,b=2", "b", 0, 1), put_on("d=4", "d", 0, 1), true, 4,
+               (int64_t[]){0, 1, 2, 3});
     expect_sum(e, put_on("d=4", "d", 4, 1), put_anywhere(), put_anywhere(), true, 4, (int64_t[]){4, 5, 6, 7});
     expect_sum(e, put_on("d=4", "", 7, -2), put_on("d=4", "d", 7, -2), put_anywhere(), true, 4, (int64_t[]){7, 5, 3, 1});
   }
@@ -193,14 +195,19 @@ static void round_and_round(void **state) {
 static void refused(void **state) {
   (void)state;
   ax_executable *e = compile("d=4", "d -> d"), *free_one = compile(NULL, NULL);
-  refuse(e, put_on("d=4", "d", 0, 1), put_on(NULL, NULL, 5, 0), put_anywhere(),
-         "run: incompatible devices: argument 0 (x), f32[8], which lies P(d) over (d=4,) on device ids [0, 1, 2, 3] of platform cpu, and argument 1 (y), "
-         "f32[8], which lies P() over () on device ids [5] of platform cpu");
-  refuse(e, put_on("d=4", "d", 0, 1), put_on("d=4", "d", 3, -1), put_on("d=2", "d", 0, 1), "[3, 2, 1, 0] of platform cpu; 1 more is not on the first one's devices");
-  refuse(e, put_anywhere(), put_on("d=2", "d", 0, 1), put_anywhere(),
-         "run: the program runs on 4 devices, (d=4,), and was given argument 1 (y), f32[8], which lies P(d) over (d=2,) on device ids [0, 1] of platform cpu");
-  refuse(e, put_on(NULL, NULL, 0, 0), put_anywhere(), put_anywhere(), "the program runs on 4 devices, (d=4,), and was given argument 0 (x)");
-  refuse(free_one, put_on(NULL, NULL, 0, 0), put_on(NULL, NULL, 1, 0), put_anywhere(), "argument 1 (y), f32[8], which lies P() over () on device ids [1]");
+  refuse(
+      e, put_on("d=4", "d", 0, 1), put_on(NULL, NULL, 5, 0), put_anywhere(),
+      "run: incompatible devices: argument 0 (x), f32[8], which lies P(d) over (d=4,) on device ids [0, 1, 2, 3] of platform cpu, and argument 1 (y), "
+      "f32[8], which lies P() over () on device ids [5] of platform cpu");
+  refuse(e, put_on("d=4", "d", 0, 1), put_on("d=4", "d", 3, -1), put_on("d=2", "d", 0, 1),
+         "[3, 2, 1, 0] of platform cpu; 1 more is not on the first one's devices");
+  refuse(
+      e, put_anywhere(), put_on("d=2", "d", 0, 1), put_anywhere(),
+      "run: the program runs on 4 devices, (d=4,), and was given argument 1 (y), f32[8], which lies P(d) over (d=2,) on device ids [0, 1] of platform cpu");
+  refuse(e, put_on(NULL, NULL, 0, 0), put_anywhere(), put_anywhere(),
+         "the program runs on 4 devices, (d=4,), and was given argument 0 (x)");
+  refuse(free_one, put_on(NULL, NULL, 0, 0), put_on(NULL, NULL, 1, 0), put_anywhere(),
+         "argument 1 (y), f32[8], which lies P() over () on device ids [1]");
   refuse(free_one, put_on("d=2", "", 0, 1), put_on("d=2", "", 2, 1), put_anywhere(), "device ids [2, 3]");
   ax_executable_release(e);
   ax_executable_release(free_one);
@@ -210,9 +217,12 @@ static void refused(void **state) {
 static void passed_on(void **state) {
   (void)state;
   ax_executable *e = compile("d=4", "d; d; ? -> d; ?"), *free_one = compile(NULL, NULL);
-  refuse(e, put_on("d=4", "d", 0, 1), put_anywhere(), put_on("d=2", "d", 8, 1), "argument 2 (z), f32[8], which lies P(d) over (d=2,) on device ids [8, 9]");
-  refuse(e, put_anywhere(), put_anywhere(), put_on("d=2", "d", 8, 1), "the program runs on 4 devices, (d=4,), and was given argument 2 (z)");
-  refuse(free_one, put_on(NULL, NULL, 3, 0), put_anywhere(), put_on(NULL, NULL, 5, 0), "argument 2 (z), f32[8], which lies P() over () on device ids [5]");
+  refuse(e, put_on("d=4", "d", 0, 1), put_anywhere(), put_on("d=2", "d", 8, 1),
+         "argument 2 (z), f32[8], which lies P(d) over (d=2,) on device ids [8, 9]");
+  refuse(e, put_anywhere(), put_anywhere(), put_on("d=2", "d", 8, 1),
+         "the program runs on 4 devices, (d=4,), and was given argument 2 (z)");
+  refuse(free_one, put_on(NULL, NULL, 3, 0), put_anywhere(), put_on(NULL, NULL, 5, 0),
+         "argument 2 (z), f32[8], which lies P() over () on device ids [5]");
   expect_sum(e, put_anywhere(), put_anywhere(), put_on("d=4", "", 4, 1), true, 4, (int64_t[]){4, 5, 6, 7});
   expect_sum(free_one, put_anywhere(), put_anywhere(), put_on("d=4", "d", 4, 1), true, 4, (int64_t[]){4, 5, 6, 7});
   ax_executable_release(e);
@@ -272,7 +282,8 @@ static void leaves(void **state) {
   ax_tree *out;
   TEST_OK(ax_treedef_parse("{a,b}: f32[8]", &results));
   TEST_OK(ax_tree_create(runtime, NULL, results, &out));
-  TEST_FAILS(ax_tree_run(e, 1, &tree, 1, &out), AX_INVALID_ARGUMENT, "tree_run: incompatible devices: layer/w of tree 0, f32[8], which lies P(d)");
+  TEST_FAILS(ax_tree_run(e, 1, &tree, 1, &out), AX_INVALID_ARGUMENT,
+             "tree_run: incompatible devices: layer/w of tree 0, f32[8], which lies P(d)");
   ax_tree_release(tree);
   ax_tree_release(out);
   ax_treedef_release(def);
@@ -298,8 +309,9 @@ static void named(void **state) {
   TEST_OK(ax_jit(runtime, AX_FN(sum, 3, 2), types, NULL, &other));
   assert_ptr_equal(e, again);
   assert_ptr_not_equal(e, other);
-  TEST_FAILS(ax_run(e, 3, (ax_array *[]){scalar, scalar, x}, 2, out), AX_INVALID_ARGUMENT,
-             "run: 2 of 3 arguments do not match:\n  argument 0 (a): the program takes f32[8], got f32[]\n  argument 1: the program takes f32[8], got f32[]");
+  TEST_FAILS(
+      ax_run(e, 3, (ax_array *[]){scalar, scalar, x}, 2, out), AX_INVALID_ARGUMENT,
+      "run: 2 of 3 arguments do not match:\n  argument 0 (a): the program takes f32[8], got f32[]\n  argument 1: the program takes f32[8], got f32[]");
   ax_array_release(x);
   ax_array_release(scalar);
   ax_executable_release(e);
@@ -329,7 +341,8 @@ static void same_by_meaning(void **state) {
   expect_sum(e, put_on("d=4", "d", 0, 1), cut, put_on("d=4,one=1", "d+one", 0, 1), true, 4, (int64_t[]){0, 1, 2, 3});
   now = ax_runtime_counters(runtime);
   assert_int_equal(now.arguments_copied, before.arguments_copied);
-  expect_sum(e, put_on("d=4", "d", 0, 1), put_on("a=2,b=2", "b+a", 0, 1), put_on("d=4", "d", 0, 1), true, 4, (int64_t[]){0, 1, 2, 3});
+  expect_sum(e, put_on("d=4", "d", 0, 1), put_on("a=2,b=2", "b+a", 0, 1), put_on("d=4", "d", 0, 1), true, 4,
+             (int64_t[]){0, 1, 2, 3});
   now = ax_runtime_counters(runtime);
   assert_int_equal(now.arguments_copied, before.arguments_copied); /* other devices have the blocks, but they are there */
   expect_sum(e, put_on("d=4", "", 0, 1), put_anywhere(), put_on("d=4", "d", 0, 1), true, 4, (int64_t[]){0, 1, 2, 3});
@@ -340,8 +353,10 @@ static void same_by_meaning(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(who_is_committed), cmocka_unit_test(without_a_mesh), cmocka_unit_test(on_a_mesh), cmocka_unit_test(round_and_round),
-      cmocka_unit_test(refused), cmocka_unit_test(passed_on), cmocka_unit_test(constants_and_unused), cmocka_unit_test(leaves), cmocka_unit_test(named), cmocka_unit_test(same_by_meaning),
+      cmocka_unit_test(who_is_committed),     cmocka_unit_test(without_a_mesh), cmocka_unit_test(on_a_mesh),
+      cmocka_unit_test(round_and_round),      cmocka_unit_test(refused),        cmocka_unit_test(passed_on),
+      cmocka_unit_test(constants_and_unused), cmocka_unit_test(leaves),         cmocka_unit_test(named),
+      cmocka_unit_test(same_by_meaning),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }

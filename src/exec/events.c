@@ -1,8 +1,9 @@
 /* Who signals and who awaits which counter: tables by device, made once for all events and waits of the same kind.
 
-   A frame signals and awaits the counter of a group: of those devices with its coordinates along some axes. Of a ppermute's result,
-   which has a counter for each part, a source signals its target's, and waits for its target's readers, so the table names the part that
-   its own goes to: none when it has no target. How often a counter is signalled each time round is counted from the table. */
+   An activation signals and awaits the counter of a group: of those devices with its coordinates along some axes. Of a ppermute's
+   result, which has a counter for each part, a source signals its target's, and waits for its target's readers, so the table names
+   the part that its own goes to: none when it has no target. How often a counter is signalled each time round is counted from the
+   table. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,7 +143,8 @@ static ax_status ask_for_counters(ax_assembly *a, requests *r) {
   for (uint32_t i = 0; i < a->instr_count; i++) {
     ax_instr *instr = &a->instrs[i];
     if (instr->kind != AX_INSTR_WAIT) continue;
-    AX_TRY(ask(r, &(request){.away = instr->sync.away, .groups = e->events[instr->sync.event].groups, .out = &instr->sync.counter}));
+    AX_TRY(
+        ask(r, &(request){.away = instr->sync.away, .groups = e->events[instr->sync.event].groups, .out = &instr->sync.counter}));
   }
   return AX_OK;
 }

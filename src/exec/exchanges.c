@@ -1,8 +1,9 @@
 /* Tables for exchanges: who the members of a group are, where their parts lie, and how a part is put into another.
 
-   An exchange has one push, which all instructions of it share; what depends on the group alone (who has which number, and where) is
-   made once for all exchanges over the same axes between buffers stored along the same axes. Finding a push, its event and what
-   else touches its memory is a look-up by the exchange's id or the buffer's root, so the cost grows with the number of exchanges. */
+   An exchange has one push, which all instructions of it share; what depends on the group alone (who has which number, and where)
+   is made once for all exchanges over the same axes between buffers stored along the same axes. Finding a push, its event and what
+   else touches its memory is a look-up by the exchange's id or the buffer's allocation, so the cost grows with the number of
+   exchanges. */
 #include <string.h>
 
 #include "exec/push.h"
@@ -18,7 +19,7 @@ typedef struct exchanger {
   ax_push **push;   /* by exchange */
   uint32_t *event;  /* by exchange: that its pushes signal */
   bool *nested;     /* by exchange: started in a loop or branch */
-  bool *written;    /* by root: an instruction of this run writes it */
+  bool *written;    /* by allocation: an instruction of this run writes it */
   members *tables;  /* few: one for each way of grouping */
   uint32_t table_count, table_capacity;
 } exchanger;
@@ -93,15 +94,16 @@ enum { least_by_last = 1 << 20 }; /* bytes of a group's contributions */
 static bool may_be_by_last(const exchanger *x, const ax_push *push) {
   const ax_exchange *exchange = push->exchange;
   const ax_plan *plan = x->a->plan;
-  uint32_t root = plan->buffers[exchange->in].root;
+  uint32_t allocation = plan->buffers[exchange->in].allocation;
   int64_t bytes = ax_type_elems(&plan->buffers[exchange->in].type) * push->item;
   if (exchange->combine == AX_SCALAR_NONE || push->outer_rank > 0 || bytes * push->members < least_by_last) return false;
-  return plan->buffers[root].kind == AX_BUFFER_INPUT && !x->written[root] && !x->nested[exchange->id];
+  return plan->buffers[allocation].kind == AX_BUFFER_INPUT && !x->written[allocation] && !x->nested[exchange->id];
 }
 
 static bool may_be_at_once(const exchanger *x, const ax_push *push, int64_t parts) {
   enum { most_elems = 64 };
-  return push->small && x->nested[push->exchange->id] && push->members <= AX_PUSH_AT_ONCE && push->members * parts * push->run <= most_elems;
+  return push->small && x->nested[push->exchange->id] && push->members <= AX_PUSH_AT_ONCE &&
+         push->members * parts * push->run <= most_elems;
 }
 
 static ax_status make_push(exchanger *x, const ax_exchange *exchange, ax_push **out) {
@@ -114,18 +116,19 @@ static ax_status make_push(exchanger *x, const ax_exchange *exchange, ax_push **
   push->out_item = (int64_t)ax_dtype_bytes(plan->buffers[exchange->out].type.dtype);
   push->members = (uint32_t)ax_axis_set_size(exchange->axes, &plan->mesh);
   push->event = x->event[exchange->id];
-  AX_TRY(ax_set_of(e, plan->buffers[plan->buffers[exchange->out].root].axes, &push->out_set));
-  AX_TRY(ax_set_of(e, plan->buffers[plan->buffers[exchange->in].root].axes, &push->in_set));
+  AX_TRY(ax_set_of(e, plan->buffers[plan->buffers[exchange->out].allocation].axes, &push->out_set));
+  AX_TRY(ax_set_of(e, plan->buffers[plan->buffers[exchange->in].allocation].axes, &push->in_set));
   find_run(push);
-  push->by_last = may_be_by_last(x, push);
+  push->at_last_arrival = may_be_by_last(x, push);
   int64_t parts = exchange->peers == AX_PEERS_ONE ? 1 : push->members;
-  push->small = exchange->combine != AX_SCALAR_NONE && push->outer_rank == 0 && push->run * parts <= AX_PUSH_BLOCK && !push->by_last;
+  push->small =
+      exchange->combine != AX_SCALAR_NONE && push->outer_rank == 0 && push->run * parts <= AX_PUSH_BLOCK && !push->at_last_arrival;
   push->at_once = may_be_at_once(x, push, parts);
   AX_TRY(take_members(x, push));
   return exchange->peers == AX_PEERS_PAIRS ? pair_members(e, push) : AX_OK;
 }
 
-/* What accesses say about exchanges and roots, at hand. */
+/* What accesses say about exchanges and allocations, at hand. */
 static ax_status look_up(exchanger *x) {
   ax_arena *scratch = &x->a->scratch;
   const ax_plan *plan = x->a->plan;
@@ -136,7 +139,7 @@ static ax_status look_up(exchanger *x) {
   if (x->push == NULL || x->event == NULL || x->nested == NULL || x->written == NULL) return ax_out_of_memory(plan->buffer_count);
   for (uint32_t i = 0; i < x->a->access_count; i++) {
     const ax_access *access = &x->a->accesses[i];
-    x->written[access->root] |= access->writes;
+    x->written[access->allocation] |= access->writes;
     if (access->exchange == NULL) continue;
     x->event[access->exchange->id] = access->event;
     x->nested[access->exchange->id] |= access->region != 0;
@@ -167,8 +170,8 @@ ax_status ax_instrs_exchanges(ax_assembly *a) {
   return status;
 }
 
-/* dst = dst op src over the contiguous elements of a part, or dst = src when `first`, in dst's dtype: how contributions are combined.
-   NULL: no memory. */
+/* dst = dst op src over the contiguous elements of a part, or dst = src when `first`, in dst's dtype: how contributions are
+   combined. NULL: no memory. */
 ax_loop_kernel *ax_combine_kernel(ax_assembly *a, const ax_exchange *exchange, int64_t run, bool first) {
   int64_t dims[] = {run};
   ax_dtype wide = a->plan->buffers[exchange->out].type.dtype, dtype = a->plan->buffers[exchange->in].type.dtype;
@@ -184,7 +187,8 @@ ax_loop_kernel *ax_combine_kernel(ax_assembly *a, const ax_exchange *exchange, i
   return kernel->failed ? NULL : kernel;
 }
 
-/* dst of each peer = the operands of all members, combined in order: slots are the peers' dsts, then the members' srcs. NULL: no memory. */
+/* dst of each peer = the operands of all members, combined in order: slots are the peers' dsts, then the members' srcs. NULL: no
+   memory. */
 ax_loop_kernel *ax_combine_all_kernel(ax_assembly *a, const ax_push *push) {
   const ax_exchange *exchange = push->exchange;
   const ax_type *in = &a->plan->buffers[exchange->in].type;

@@ -61,17 +61,20 @@ static bool same_names(const char *const *a, const char *const *b, uint32_t coun
 }
 
 static bool same_options(const ax_executable *e, const ax_compile_options *options, const bool *donate) {
-  if ((e->timeline != NULL) != options->timeline || e->plan->options.reference != options->reference || e->plan->options.check != options->check_numerics ||
-      e->plan->options.unchecked_ragged != options->unchecked_ragged || e->keep_unused != options->keep_unused)
+  if ((e->timeline != NULL) != options->timeline || e->plan->options.reference != options->reference ||
+      e->plan->options.check != options->check_numerics || e->plan->options.unchecked_ragged != options->unchecked_ragged ||
+      e->keep_unused != options->keep_unused)
     return false;
   return memcmp(e->asked, donate, e->in_count) == 0 && same_names((const char *const *)e->names, options->names, e->in_count);
 }
 
-static ax_executable *find_cached(ax_runtime *runtime, const ax_program *program, const ax_compile_options *options, const bool *donate) {
+static ax_executable *find_cached(ax_runtime *runtime, const ax_program *program, const ax_compile_options *options,
+                                  const bool *donate) {
   ax_executable *found = NULL;
   pthread_mutex_lock(&runtime->cache_lock);
   for (ax_executable *e = runtime->cache; e != NULL && found == NULL; e = e->next_cached)
-    if (ax_program_equal(e->program, program) && ax_program_same_locations(e->program, program, true) && same_options(e, options, donate)) {
+    if (ax_program_equal(e->program, program) && ax_program_same_locations(e->program, program, true) &&
+        same_options(e, options, donate)) {
       found = e;
       atomic_fetch_add(&e->references, 1);
       runtime->found++;
@@ -101,7 +104,8 @@ static void put_in_cache(ax_runtime *runtime, ax_executable *e) {
 static void tell(const ax_executable *e) {
   char trouble[256];
   if (e->runtime->options.log == NULL) return;
-  if (ax_jit_trouble(e->runtime->jit, trouble, sizeof trouble)) ax_runtime_log(e->runtime, "compile: the code cache is not used: %s", trouble);
+  if (ax_jit_trouble(e->runtime->jit, trouble, sizeof trouble))
+    ax_runtime_log(e->runtime, "compile: the code cache is not used: %s", trouble);
   ax_runtime_log(e->runtime, "lower: %u equations for %u devices, %.3f s", e->program->eqn_count, e->devices, e->lower_seconds);
   ax_runtime_log(e->runtime, "compile: %u instructions, %.3f s", e->codes[0].instr_count, e->compile_seconds);
   for (uint32_t i = 0; i < e->in_count; i++) {
@@ -131,10 +135,11 @@ static ax_status make(ax_executable *e, const ax_laid *laid, double lower_second
   return status;
 }
 
-static ax_status compile(ax_runtime *runtime, ax_program *program, const ax_laid *laid, double lower_seconds, const ax_compile_options *options,
-                         ax_executable **out) {
+static ax_status compile(ax_runtime *runtime, ax_program *program, const ax_laid *laid, double lower_seconds,
+                         const ax_compile_options *options, ax_executable **out) {
   if ((options->check_numerics & ~(uint32_t)(AX_CHECK_NAN | AX_CHECK_INF)) != 0)
-    return ax_error(AX_INVALID_ARGUMENT, "compile: check_numerics is %u; it is AX_CHECK_NAN, AX_CHECK_INF, both or 0", options->check_numerics);
+    return ax_error(AX_INVALID_ARGUMENT, "compile: check_numerics is %u; it is AX_CHECK_NAN, AX_CHECK_INF, both or 0",
+                    options->check_numerics);
   bool *donate = ax_calloc((size_t)program->in_count + 1, sizeof donate[0]);
   if (donate == NULL) return ax_out_of_memory(program->in_count);
   ax_status status = ax_args_mask(options->donate, "input", program->in_count, donate);
@@ -170,8 +175,8 @@ ax_status ax_executable_of(ax_runtime *runtime, ax_program *program, const ax_la
   return compile(runtime, program, laid, lower_seconds, &all, out);
 }
 
-/* How the arrays lie that inputs are to be like. One that is not committed says nothing, nor does one without a mesh, whose devices a program without a
-   mesh has anyway. *says: some array says something. */
+/* How the arrays lie that inputs are to be like. One that is not committed says nothing, nor does one without a mesh, whose devices
+   a program without a mesh has anyway. *says: some array says something. */
 static ax_status look_at_like(const ax_program *program, ax_array *const *arrays, ax_lying *like, bool *says) {
   uint32_t first = AX_NONE;
   *says = false;
@@ -180,7 +185,8 @@ static ax_status look_at_like(const ax_program *program, ax_array *const *arrays
     if (layout == NULL) continue;
     const ax_type *want = ax_program_in_type(program, i);
     if (layout->type.dtype != want->dtype || !ax_same_shape(&layout->type, want))
-      return ax_error(AX_INVALID_ARGUMENT, "like: input %u is %s, and the array %s", i, ax_type_string(want, NULL), ax_type_string(&layout->type, NULL));
+      return ax_error(AX_INVALID_ARGUMENT, "like: input %u is %s, and the array %s", i, ax_type_string(want, NULL),
+                      ax_type_string(&layout->type, NULL));
     if (!layout->committed) continue;
     if (first == AX_NONE) first = i;
     if (!ax_layout_same_devices(layout, arrays[first]->layout))
@@ -206,7 +212,8 @@ static ax_status lay_like(ax_program *program, const ax_compile_options *options
 ax_status ax_program_laid_over(ax_program *program, const ax_compile_options *options, const char *who, ax_program **out) {
   *out = NULL;
   if ((options->shardings == NULL) != (options->mesh == NULL))
-    return ax_error(AX_INVALID_ARGUMENT, "the options have %s; they go together", options->mesh == NULL ? "shardings and no mesh" : "a mesh and no shardings");
+    return ax_error(AX_INVALID_ARGUMENT, "the options have %s; they go together",
+                    options->mesh == NULL ? "shardings and no mesh" : "a mesh and no shardings");
   if (options->shardings == NULL && options->like == NULL) {
     *out = ax_program_retain(program);
     return AX_OK;
@@ -237,7 +244,9 @@ void ax_executable_release(ax_executable *e) {
   if (e == NULL) return;
   uint32_t references = atomic_load_explicit(&e->references, memory_order_relaxed);
   while (references > 1) /* each call comes here: only the last reference takes the lock */
-    if (atomic_compare_exchange_weak_explicit(&e->references, &references, references - 1, memory_order_release, memory_order_relaxed)) return;
+    if (atomic_compare_exchange_weak_explicit(&e->references, &references, references - 1, memory_order_release,
+                                              memory_order_relaxed))
+      return;
   pthread_mutex_lock(&e->runtime->cache_lock); /* the cache must not hand out what is going */
   bool last = atomic_fetch_sub(&e->references, 1) == 1;
   for (ax_executable **link = &e->runtime->cache; last && *link != NULL; link = &(*link)->next_cached)
@@ -264,7 +273,9 @@ const ax_spec *ax_executable_out_spec(const ax_executable *e, uint32_t index) {
   return &(e->passed_layout[index] != NULL ? e->passed_layout[index] : e->wanted[r->input])->spec;
 }
 
-bool ax_executable_keeps(const ax_executable *e, uint32_t index) { return e != NULL && index < e->in_count && e->place[index] != AX_NONE; }
+bool ax_executable_keeps(const ax_executable *e, uint32_t index) {
+  return e != NULL && index < e->in_count && e->place[index] != AX_NONE;
+}
 
 int64_t ax_executable_passed(const ax_executable *e, uint32_t index) {
   return e != NULL && index < e->out_count && e->returned[index].input != AX_NONE ? (int64_t)e->returned[index].input : -1;
@@ -297,7 +308,8 @@ ax_status ax_executable_put(const ax_executable *e, uint32_t index, const void *
   return ax_error(AX_INVALID_ARGUMENT, "executable_put: there is no input %u; the program takes %u", index, e->in_count);
 }
 
-ax_status ax_jit(ax_runtime *runtime, ax_fn function, const ax_type *in_types, const ax_compile_options *options, ax_executable **out) {
+ax_status ax_jit(ax_runtime *runtime, ax_fn function, const ax_type *in_types, const ax_compile_options *options,
+                 ax_executable **out) {
   ax_program *program;
   *out = NULL;
   AX_TRY(ax_require(runtime, "runtime"));
@@ -311,11 +323,12 @@ ax_status ax_jit(ax_runtime *runtime, ax_fn function, const ax_type *in_types, c
 /* --- Text --- */
 
 static const char *const instr_names[] = {
-    [AX_INSTR_KERNEL] = "kernel", [AX_INSTR_ROWS] = "rows", [AX_INSTR_GEMM] = "gemm",   [AX_INSTR_EVAL] = "eval",     [AX_INSTR_ROUTINE] = "routine", [AX_INSTR_CHECK] = "check", [AX_INSTR_CALL] = "call",
-    [AX_INSTR_RAGGED] = "ragged", [AX_INSTR_CORES] = "cores", [AX_INSTR_PUSH] = "push",     [AX_INSTR_SEND] = "send",   [AX_INSTR_RECEIVE] = "receive",
-    [AX_INSTR_CLEAR] = "clear",   [AX_INSTR_WAIT] = "wait",   [AX_INSTR_SIGNAL] = "signal", [AX_INSTR_LOOP] = "loop",
-    [AX_INSTR_ENTER] = "enter",   [AX_INSTR_NEXT] = "next",   [AX_INSTR_TEST] = "test",     [AX_INSTR_BRANCH] = "branch",
-    [AX_INSTR_JUMP] = "jump",     [AX_INSTR_END] = "end"};
+    [AX_INSTR_KERNEL] = "kernel",   [AX_INSTR_ROWS] = "rows",   [AX_INSTR_GEMM] = "gemm",     [AX_INSTR_EVAL] = "eval",
+    [AX_INSTR_ROUTINE] = "routine", [AX_INSTR_CHECK] = "check", [AX_INSTR_CALL] = "call",     [AX_INSTR_RAGGED] = "ragged",
+    [AX_INSTR_CORES] = "cores",     [AX_INSTR_PUSH] = "push",   [AX_INSTR_SEND] = "send",     [AX_INSTR_RECEIVE] = "receive",
+    [AX_INSTR_CLEAR] = "clear",     [AX_INSTR_WAIT] = "wait",   [AX_INSTR_SIGNAL] = "signal", [AX_INSTR_LOOP] = "loop",
+    [AX_INSTR_ENTER] = "enter",     [AX_INSTR_NEXT] = "next",   [AX_INSTR_TEST] = "test",     [AX_INSTR_BRANCH] = "branch",
+    [AX_INSTR_JUMP] = "jump",       [AX_INSTR_END] = "end"};
 
 static uint32_t most_times(const ax_event *event) {
   uint32_t most = 0;
@@ -331,7 +344,8 @@ static void instr_text(ax_text *text, const ax_executable *e, const ax_instr *in
   ax_text_add(text, " on %s", ax_axis_set_string(on, &e->plan->mesh));
   if (instr->kind == AX_INSTR_WAIT || instr->kind == AX_INSTR_SIGNAL)
     ax_text_add(text, " event %u region %u%+lld times %u%s%s", instr->sync.event, instr->sync.region, (long long)instr->sync.delta,
-                e->events != NULL ? most_times(&e->events[instr->sync.event]) : 0, instr->sync.away != NULL ? " away" : "", instr->sync.parks ? " parks" : "");
+                e->events != NULL ? most_times(&e->events[instr->sync.event]) : 0, instr->sync.away != NULL ? " away" : "",
+                instr->sync.parks ? " parks" : "");
   if (instr->kind == AX_INSTR_PUSH && instr->push != NULL) ax_text_add(text, " event %u", instr->push->event);
   if (instr->kind == AX_INSTR_LOOP || instr->kind == AX_INSTR_NEXT || instr->kind == AX_INSTR_TEST || instr->kind == AX_INSTR_JUMP)
     ax_text_add(text, " to %u", instr->target);

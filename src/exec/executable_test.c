@@ -108,7 +108,9 @@ static void expect_donated(ax_function function, uint32_t in_count, uint32_t out
   ax_executable *executable;
   TEST_OK(ax_runtime_create(NULL, &runtime));
   ax_program *program = test_trace(function, NULL, types, in_count, out_count);
-  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = test_args(donate, ax_program_in_count(program)), .keep_unused = true}, &executable));
+  TEST_OK(ax_compile(runtime, program,
+                     &(ax_compile_options){.donate = test_args(donate, ax_program_in_count(program)), .keep_unused = true},
+                     &executable));
   bool taken[PARAMETERS] = {false};
   for (uint32_t k = 0; k < out_count; k++) {
     uint32_t donated = executable->results[k].donated;
@@ -141,7 +143,7 @@ static void layers(const ax_value *in, ax_value *out, void *context) {
   out[0] = x;
 }
 
-/* The bytes of a frame's part of each. */
+/* The bytes of an activation's part of each. */
 static int64_t temporaries_of(const test_map *map, const ax_type *types) {
   ax_runtime *runtime;
   ax_executable *executable;
@@ -150,7 +152,8 @@ static int64_t temporaries_of(const test_map *map, const ax_type *types) {
   ax_program *program = test_trace_map(map, types);
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
   for (uint32_t s = 0; s < executable->space_count; s++)
-    if (executable->spaces[s].kind == AX_SPACE_KEPT || executable->spaces[s].kind == AX_SPACE_SCRATCH) bytes += executable->spaces[s].bytes;
+    if (executable->spaces[s].kind == AX_SPACE_KEPT || executable->spaces[s].kind == AX_SPACE_SCRATCH)
+      bytes += executable->spaces[s].bytes;
   ax_executable_release(executable);
   ax_program_release(program);
   ax_runtime_release(runtime);
@@ -177,10 +180,13 @@ static void loss(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_reduce_sum(ax_mul(x, x), AX_ALL_DIMS, false);
 }
 
-static void gradient(const ax_value *in, ax_value *out, void *context) { ax_grad(AX_CLOSURE(loss, 3, 1, context), AX_FIRST(3), in, out); }
+static void gradient(const ax_value *in, ax_value *out, void *context) {
+  ax_grad(AX_CLOSURE(loss, 3, 1, context), AX_FIRST(3), in, out);
+}
 
 static int64_t of_training(int count) {
-  const test_map map = {.mesh = "m=2", .in_specs = {"", "_,m", "m"}, .out_specs = {"", "_,m", "m"}, .body = gradient, .context = &count};
+  const test_map map = {
+      .mesh = "m=2", .in_specs = {"", "_,m", "m"}, .out_specs = {"", "_,m", "m"}, .body = gradient, .context = &count};
   const ax_type types[] = {TEST_TYPE(AX_F32, 256, 64), TEST_TYPE(AX_F32, 64, 512), TEST_TYPE(AX_F32, 256 * 2, 64)};
   return temporaries_of(&map, types);
 }
@@ -256,7 +262,8 @@ static void constants_of_calls(void **state) {
   ax_program *program = test_trace(add_tables, table, &type, 1, 1);
   TEST_OK(ax_runtime_create(NULL, &runtime));
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
-  assert_in_range(executable->spaces[executable->const_space].bytes, 2 * sizeof(float) * table_elems, 3 * sizeof(float) * table_elems - 1);
+  assert_in_range(executable->spaces[executable->const_space].bytes, 2 * sizeof(float) * table_elems,
+                  3 * sizeof(float) * table_elems - 1);
   ax_executable_release(executable);
   ax_runtime_release(runtime);
   test_random_run(program, 1, false, 1e-5);

@@ -9,34 +9,34 @@
 
 /* --- Making one --- */
 
-static uint32_t words_per_frame(const ax_executable *e) {
+static uint32_t words_per_activation(const ax_executable *e) {
   uint32_t axes = 0;
   for (uint32_t i = 0; i < e->code_count; i++) axes = e->codes[i].mesh->count > axes ? e->codes[i].mesh->count : axes;
   return e->region_count + e->loop_count + axes + 1;
 }
 
-static void lay_out_frame(ax_execution *run, const ax_code *code, uint32_t device) {
+static void lay_out_activation(ax_execution *run, const ax_code *code, uint32_t device) {
   const ax_executable *e = run->executable;
   const ax_mesh *mesh = code->mesh;
-  uint32_t f = code->first_frame + device;
-  ax_frame *frame = &run->frames[f];
-  frame->code = code;
-  frame->device = device;
-  frame->part = run->part;
-  frame->entered = run->words + (size_t)f * words_per_frame(e);
-  frame->iteration = frame->entered + e->region_count;
-  int64_t *coordinates = frame->iteration + e->loop_count + 1;
-  frame->coordinates = coordinates;
+  uint32_t f = code->first_activation + device;
+  ax_activation *activation = &run->activations[f];
+  activation->code = code;
+  activation->device = device;
+  activation->part = run->part;
+  activation->entered = run->words + (size_t)f * words_per_activation(e);
+  activation->iteration = activation->entered + e->region_count;
+  int64_t *coordinates = activation->iteration + e->loop_count + 1;
+  activation->coordinates = coordinates;
   for (uint32_t axis = 0; axis < mesh->count; axis++) {
     coordinates[axis] = ax_mesh_coordinate(mesh, device, axis);
-    if (coordinates[axis] != 0) frame->nonzero |= (ax_axis_set)1 << axis;
+    if (coordinates[axis] != 0) activation->nonzero |= (ax_axis_set)1 << axis;
   }
 }
 
-static void lay_out_frames(ax_execution *run) {
+static void lay_out_activations(ax_execution *run) {
   const ax_executable *e = run->executable;
   for (uint32_t i = 0; i < e->code_count; i++)
-    for (uint32_t d = 0; d < e->codes[i].frame_count; d++) lay_out_frame(run, &e->codes[i], d);
+    for (uint32_t d = 0; d < e->codes[i].activation_count; d++) lay_out_activation(run, &e->codes[i], d);
 }
 
 /* What does not change from call to call: constants, and kept memory. */
@@ -48,30 +48,31 @@ static ax_status allocate_spaces(ax_execution *run) {
     if (space->kind != AX_SPACE_KEPT) continue;
     void *memory;
     AX_TRY(ax_pool_alloc(&e->runtime->pool, space->total, &memory));
-    for (uint32_t i = 0; i < e->sets[space->set].size; i++) run->part[space->first + i] = (unsigned char *)memory + i * (size_t)space->bytes;
+    for (uint32_t i = 0; i < e->sets[space->set].size; i++)
+      run->part[space->first + i] = (unsigned char *)memory + i * (size_t)space->bytes;
   }
   return AX_OK;
 }
 
 static ax_status allocate(ax_execution *run) {
   const ax_executable *e = run->executable;
-  size_t words = (size_t)words_per_frame(e) * e->frame_count;
-  run->frames = ax_calloc(e->frame_count, sizeof run->frames[0]);
-  run->parking = ax_calloc(e->frame_count, sizeof run->parking[0]);
+  size_t words = (size_t)words_per_activation(e) * e->activation_count;
+  run->activations = ax_calloc(e->activation_count, sizeof run->activations[0]);
+  run->parking = ax_calloc(e->activation_count, sizeof run->parking[0]);
   run->words = ax_calloc(words, sizeof run->words[0]);
   run->counters = ax_calloc(e->counter_count, sizeof run->counters[0]);
   run->arrived = ax_calloc(e->counter_count, sizeof run->arrived[0]);
   run->part = ax_calloc(e->part_count, sizeof run->part[0]);
-  run->ready = ax_calloc(2 * (size_t)e->frame_count, sizeof run->ready[0]);
-  run->seats = ax_calloc(e->runtime->options.workers, sizeof run->seats[0]);
-  if (run->frames == NULL || run->parking == NULL || run->words == NULL || run->counters == NULL || run->arrived == NULL ||
-      run->part == NULL || run->ready == NULL || run->seats == NULL)
+  run->ready = ax_calloc(2 * (size_t)e->activation_count, sizeof run->ready[0]);
+  run->worker_slots = ax_calloc(e->runtime->options.workers, sizeof run->worker_slots[0]);
+  if (run->activations == NULL || run->parking == NULL || run->words == NULL || run->counters == NULL || run->arrived == NULL ||
+      run->part == NULL || run->ready == NULL || run->worker_slots == NULL)
     return ax_out_of_memory(words * sizeof run->words[0]);
-  for (; run->seat_count < e->runtime->options.workers; run->seat_count++) {
-    pthread_mutex_init(&run->seats[run->seat_count].lock, NULL);
-    pthread_cond_init(&run->seats[run->seat_count].share.left, NULL);
+  for (; run->worker_slot_count < e->runtime->options.workers; run->worker_slot_count++) {
+    pthread_mutex_init(&run->worker_slots[run->worker_slot_count].lock, NULL);
+    pthread_cond_init(&run->worker_slots[run->worker_slot_count].share.left, NULL);
   }
-  lay_out_frames(run);
+  lay_out_activations(run);
   AX_TRY(ax_mail_init(run));
   return allocate_spaces(run);
 }
@@ -103,22 +104,22 @@ void ax_execution_destroy(ax_executable *e, ax_execution *run) {
     if (e->spaces[s].kind == AX_SPACE_KEPT) /* all parts together, so the first is where they begin */
       ax_pool_free(&e->runtime->pool, run->part[e->spaces[s].first], e->spaces[s].total);
   free_scratch(e, run->scratch);
-  for (uint32_t i = 0; i < run->seat_count; i++) {
-    free_scratch(e, run->seats[i].scratch);
-    ax_pool_free(&e->runtime->pool, run->seats[i].rows, e->rows_bytes);
-    ax_free(run->seats[i].spans);
-    pthread_mutex_destroy(&run->seats[i].lock);
-    pthread_cond_destroy(&run->seats[i].share.left);
+  for (uint32_t i = 0; i < run->worker_slot_count; i++) {
+    free_scratch(e, run->worker_slots[i].scratch);
+    ax_pool_free(&e->runtime->pool, run->worker_slots[i].rows, e->rows_bytes);
+    ax_free(run->worker_slots[i].spans);
+    pthread_mutex_destroy(&run->worker_slots[i].lock);
+    pthread_cond_destroy(&run->worker_slots[i].share.left);
   }
-  for (uint32_t f = 0; run->frames != NULL && f < e->frame_count; f++) /* after a failure, some still hold theirs */
-    ax_pool_free(&e->runtime->pool, run->frames[f].scratch, (size_t)e->spaces[e->scratch_space].bytes);
+  for (uint32_t f = 0; run->activations != NULL && f < e->activation_count; f++) /* after a failure, some still hold theirs */
+    ax_pool_free(&e->runtime->pool, run->activations[f].scratch, (size_t)e->spaces[e->scratch_space].bytes);
   for (uint32_t i = 0; i < AX_STRIPES; i++) pthread_mutex_destroy(&run->stripes[i]);
   pthread_mutex_destroy(&run->lock);
   pthread_cond_destroy(&run->change);
   ax_mail_deinit(run);
-  ax_free(run->seats);
+  ax_free(run->worker_slots);
   ax_free(run->posts);
-  ax_free(run->frames);
+  ax_free(run->activations);
   ax_free(run->parking);
   ax_free(run->words);
   ax_free(run->counters);
@@ -162,11 +163,11 @@ void ax_execution_keep(ax_executable *e, ax_execution *run) {
 /* --- For each call --- */
 
 static void reset_schedule(ax_execution *run) {
-  for (uint32_t i = 0; i < run->seat_count; i++) { /* a run that failed leaves frames behind */
-    ax_seat *seat = &run->seats[i];
-    seat->finished = 0;
-    seat->first = seat->last = AX_NONE;
-    atomic_store_explicit(&seat->count, 0, memory_order_relaxed);
+  for (uint32_t i = 0; i < run->worker_slot_count; i++) { /* a run that failed leaves activations behind */
+    ax_worker_slot *worker_slot = &run->worker_slots[i];
+    worker_slot->finished = 0;
+    worker_slot->first = worker_slot->last = AX_NONE;
+    atomic_store_explicit(&worker_slot->count, 0, memory_order_relaxed);
   }
   run->ready_first = run->ready_count = run->alone = 0;
   atomic_store_explicit(&run->flown, false, memory_order_relaxed);
@@ -194,24 +195,25 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
     memcpy(&run->part[space->first], parts->part, parts->count * sizeof parts->part[0]);
   }
   uint32_t workers = e->runtime->options.workers;
-  run->threads = e->in_parts || workers < e->frame_count ? workers : e->frame_count;
+  run->threads = e->in_parts || workers < e->activation_count ? workers : e->activation_count;
   run->threaded = run->threads > 1 && e->threaded && ax_workers_any(e->runtime->workers);
   if (run->threaded && e->brief) run->threaded = !ax_workers_held_up(e->runtime->workers, 0);
   reset_schedule(run);
   run->status = run->finding.status = AX_OK;
 }
 
-/* --- Deadlocks. A frame's place and its counts of regions entered tell how often it has signalled each event, and so who owes. --- */
+/* --- Deadlocks. An activation's place and its counts of regions entered tell how often it has signalled each event, and so who
+   owes. --- */
 
 enum { most_listed = 16, most_groups = 8, enough_bytes = 3500 };
 
 void ax_execution_device_text(ax_text *text, const ax_execution *run, uint32_t f) {
-  const ax_frame *frame = &run->frames[f];
-  const ax_mesh *mesh = frame->code->mesh;
-  if (frame->code->first_frame > 0) ax_text_add(text, "code %u ", (unsigned)(frame->code - run->executable->codes));
-  ax_text_add(text, "device %u", frame->device);
+  const ax_activation *activation = &run->activations[f];
+  const ax_mesh *mesh = activation->code->mesh;
+  if (activation->code->first_activation > 0) ax_text_add(text, "code %u ", (unsigned)(activation->code - run->executable->codes));
+  ax_text_add(text, "device %u", activation->device);
   for (uint32_t axis = 0; axis < mesh->count; axis++)
-    ax_text_add(text, "%s%s=%lld", axis == 0 ? " (" : ",", mesh->axis[axis].name, (long long)run->frames[f].coordinates[axis]);
+    ax_text_add(text, "%s%s=%lld", axis == 0 ? " (" : ",", mesh->axis[axis].name, (long long)run->activations[f].coordinates[axis]);
   if (mesh->count > 0) ax_text_add(text, ")");
 }
 
@@ -261,7 +263,7 @@ static const ax_event *event_at(const ax_executable *e, uint32_t counter) {
 
 static const ax_instr *signal_of(const ax_executable *e, const ax_event *event) { return &e->codes[0].instrs[event->signalled_at]; }
 
-/* What a frame waits for: an event's signal, and how often it must have come from each who gives it. */
+/* What an activation waits for: an event's signal, and how often it must have come from each who gives it. */
 typedef struct awaited {
   const ax_event *event;
   const ax_instr *signal;
@@ -277,42 +279,43 @@ static uint32_t region_begin(const ax_executable *e, uint32_t region) {
 
 static awaited awaited_by(const ax_execution *run, uint32_t f) {
   const ax_executable *e = run->executable;
-  const ax_frame *frame = &run->frames[f];
-  const ax_instr *at = &frame->code->instrs[frame->pc];
+  const ax_activation *activation = &run->activations[f];
+  const ax_instr *at = &activation->code->instrs[activation->pc];
   awaited a = {.event = event_at(e, run->parking[f].counter)};
   a.signal = signal_of(e, a.event);
   a.region = a.signal->kind == AX_INSTR_PUSH ? a.signal->region : a.signal->sync.region;
   a.begin = region_begin(e, a.region);
-  a.times = frame->entered[a.region] + (at->kind == AX_INSTR_WAIT ? at->sync.delta : 0);
+  a.times = activation->entered[a.region] + (at->kind == AX_INSTR_WAIT ? at->sync.delta : 0);
   return a;
 }
 
-/* How often frame f has signalled; one that stands in the region before the signal has yet to for this time. */
+/* How often activation f has signalled; one that stands in the region before the signal has yet to for this time. */
 static int64_t signalled(const ax_execution *run, const awaited *a, uint32_t f) {
-  const ax_frame *frame = &run->frames[f];
+  const ax_activation *activation = &run->activations[f];
   uint32_t place = (uint32_t)(a->signal - run->executable->codes[0].instrs);
-  bool yet = frame->state != FRAME_DONE && a->begin <= frame->pc && frame->pc <= place;
-  return frame->entered[a->region] - yet;
+  bool yet = activation->state != ACTIVATION_DONE && a->begin <= activation->pc && activation->pc <= place;
+  return activation->entered[a->region] - yet;
 }
 
 static bool owes(const ax_execution *run, const awaited *a, uint32_t counter, uint32_t f) {
-  if (run->frames[f].code != &run->executable->codes[0]) return false;
+  if (run->activations[f].code != &run->executable->codes[0]) return false;
   uint32_t signalled_counter = a->event->signal[f];
   if (signalled_counter == AX_NONE || a->event->first + signalled_counter != counter) return false;
-  return (a->signal->skip & run->frames[f].nonzero) == 0 && signalled(run, a, f) < a->times;
+  return (a->signal->skip & run->activations[f].nonzero) == 0 && signalled(run, a, f) < a->times;
 }
 
 /* A collective is named rather than what needs its result. */
 static const ax_instr *named_place(const ax_execution *run, uint32_t f) {
   const ax_executable *e = run->executable;
-  if (ax_execution_awaits_message(run, f) || ax_execution_awaits_turn(run, f)) return &run->frames[f].code->instrs[run->frames[f].pc];
+  if (ax_execution_awaits_message(run, f) || ax_execution_awaits_turn(run, f))
+    return &run->activations[f].code->instrs[run->activations[f].pc];
   const ax_instr *signal = signal_of(e, event_at(e, run->parking[f].counter));
-  return signal->kind == AX_INSTR_PUSH ? signal : &run->frames[f].code->instrs[run->frames[f].pc];
+  return signal->kind == AX_INSTR_PUSH ? signal : &run->activations[f].code->instrs[run->activations[f].pc];
 }
 
 static bool wait_together(const ax_execution *run, uint32_t f, uint32_t g) {
   bool messages = ax_execution_awaits_message(run, f); /* each its own */
-  return run->frames[g].state == FRAME_PARKED && ax_execution_awaits_message(run, g) == messages &&
+  return run->activations[g].state == ACTIVATION_PARKED && ax_execution_awaits_message(run, g) == messages &&
          (messages || run->parking[f].counter == run->parking[g].counter) && named_place(run, f) == named_place(run, g);
 }
 
@@ -327,40 +330,41 @@ static void list_end(ax_text *text, uint32_t count) {
 }
 
 static void add_whereabouts(ax_text *text, const ax_execution *run, uint32_t f) {
-  ax_text_add(text, run->frames[f].state == FRAME_DONE ? ", which has finished" : ", which waits at ");
-  if (run->frames[f].state != FRAME_DONE) ax_execution_equation_text(text, run, named_place(run, f));
+  ax_text_add(text, run->activations[f].state == ACTIVATION_DONE ? ", which has finished" : ", which waits at ");
+  if (run->activations[f].state != ACTIVATION_DONE) ax_execution_equation_text(text, run, named_place(run, f));
 }
 
-/* What the frames that wait for messages where `first` does wait for. */
+/* What the activations that wait for messages where `first` does wait for. */
 static void add_messages(ax_text *text, const ax_execution *run, uint32_t first) {
   const ax_executable *e = run->executable;
   uint32_t count = 0;
-  for (uint32_t f = first; f < e->frame_count; f++) {
+  for (uint32_t f = first; f < e->activation_count; f++) {
     if (!wait_together(run, first, f) || count++ >= most_listed) continue;
     uint32_t source = e->links[run->parking[f].counter - e->first_link].source;
-    ax_text_add(text, "\n    never comes to device %u: message %llu of ", run->frames[f].device, (unsigned long long)run->parking[f].target);
+    ax_text_add(text, "\n    never comes to device %u: message %llu of ", run->activations[f].device,
+                (unsigned long long)run->parking[f].target);
     ax_execution_device_text(text, run, source);
     add_whereabouts(text, run, source);
   }
 }
 
-/* Frame f has not made the ordered call that `first` waits to come after, at the same place. */
+/* Activation f has not made the ordered call that `first` waits to come after, at the same place. */
 static bool owes_turn(const ax_execution *run, uint32_t first, uint32_t f) {
-  const ax_frame *waits = &run->frames[first], *other = &run->frames[f];
+  const ax_activation *waits = &run->activations[first], *other = &run->activations[f];
   const ax_turns *turns = waits->code->instrs[waits->pc].call.turns;
   bool before = (turns->others & other->nonzero) == 0 && turns->number[other->device] < turns->number[waits->device];
   return before && other->turn <= waits->turn;
 }
 
-/* Those who wait where frame `first` does, and those who never come, where they are instead. A member that waits here too owes
+/* Those who wait where activation `first` does, and those who never come, where they are instead. A member that waits here too owes
    nothing that others do not owe it. */
 static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first) {
-  const uint32_t frames = run->executable->frame_count;
+  const uint32_t activations = run->executable->activation_count;
   uint32_t waiting = 0, missing = 0;
   ax_text_add(text, "\n  at ");
   ax_execution_equation_text(text, run, named_place(run, first));
   ax_text_add(text, ":");
-  for (uint32_t f = first; f < frames; f++)
+  for (uint32_t f = first; f < activations; f++)
     if (wait_together(run, first, f)) list(text, run, f, waiting++);
   list_end(text, waiting);
   if (ax_execution_awaits_message(run, first)) {
@@ -370,8 +374,9 @@ static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first
   bool turn = ax_execution_awaits_turn(run, first);
   awaited a = turn ? (awaited){0} : awaited_by(run, first);
   ax_text_add(text, "\n    never come:");
-  for (uint32_t f = 0; f < frames; f++) {
-    if (!(turn ? owes_turn(run, first, f) : owes(run, &a, run->parking[first].counter, f)) || wait_together(run, first, f)) continue;
+  for (uint32_t f = 0; f < activations; f++) {
+    if (!(turn ? owes_turn(run, first, f) : owes(run, &a, run->parking[first].counter, f)) || wait_together(run, first, f))
+      continue;
     list(text, run, f, missing++);
     if (missing <= most_listed) add_whereabouts(text, run, f);
   }
@@ -380,13 +385,13 @@ static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first
 }
 
 void ax_execution_report_deadlock(ax_execution *run) {
-  const uint32_t frames = run->executable->frame_count;
+  const uint32_t activations = run->executable->activation_count;
   ax_text text = {0};
   uint32_t waiting = 0, listed = 0, groups = 0, first[most_groups];
-  for (uint32_t f = 0; f < frames; f++) waiting += run->frames[f].state == FRAME_PARKED;
-  ax_text_add(&text, "deadlock: %u of %u devices wait for what never comes", waiting, frames);
-  for (uint32_t f = 0; f < frames && groups < most_groups && text.length < enough_bytes; f++) {
-    bool known = run->frames[f].state != FRAME_PARKED;
+  for (uint32_t f = 0; f < activations; f++) waiting += run->activations[f].state == ACTIVATION_PARKED;
+  ax_text_add(&text, "deadlock: %u of %u devices wait for what never comes", waiting, activations);
+  for (uint32_t f = 0; f < activations && groups < most_groups && text.length < enough_bytes; f++) {
+    bool known = run->activations[f].state != ACTIVATION_PARKED;
     for (uint32_t g = 0; g < groups && !known; g++) known = wait_together(run, first[g], f);
     if (known) continue;
     first[groups++] = f;

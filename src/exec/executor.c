@@ -1,5 +1,5 @@
-/* The executor: frames run depth-first until they must wait. This file is what an instruction does; who runs next is scheduler.c,
-   exchanges are push.c, and work in parts share.c. One thread or several run the same code. */
+/* The executor: activations run depth-first until they must wait. This file is what an instruction does; who runs next is
+   scheduler.c, exchanges are push.c, and work in parts share.c. One thread or several run the same code. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,84 +21,90 @@ typedef enum outcome { PARKED, YIELDS, FINISHED, FAILED } outcome;
 /* --- Instructions --- */
 
 typedef struct computation {
-  const ax_frame *frame;
+  const ax_activation *activation;
   const ax_instr *instr;
 } computation;
 
-static ax_status compute_part(const void *context, ax_seat *seat, uint32_t part) {
+static ax_status compute_part(const void *context, ax_worker_slot *worker_slot, uint32_t part) {
   const computation *c = context;
-  (void)seat;
-  return ax_compute_part(c->frame, c->instr, part);
+  (void)worker_slot;
+  return ax_compute_part(c->activation, c->instr, part);
 }
 
 /* A large kernel or product is done in parts by whoever is idle. The parts depend on its size alone, so the result does not depend
    on who that is. */
-static ax_status compute(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr) {
-  seat->share.frame = (uint32_t)(frame - run->frames);
-  seat->share.instr = (uint32_t)(instr - frame->code->instrs);
-  if (instr->kind == AX_INSTR_ROWS) return ax_rows_run(run, seat, frame, instr);
-  if (!ax_share_worth(run, instr)) return ax_compute(frame, instr, NULL, &run->executable->runtime->pool);
-  if (instr->kind == AX_INSTR_GEMM) return ax_gemm_run(run, seat, frame, instr);
-  return ax_share_parts(run, seat, compute_part, &(computation){frame, instr}, instr->parts);
+static ax_status compute(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr) {
+  worker_slot->share.activation = (uint32_t)(activation - run->activations);
+  worker_slot->share.instr = (uint32_t)(instr - activation->code->instrs);
+  if (instr->kind == AX_INSTR_ROWS) return ax_rows_run(run, worker_slot, activation, instr);
+  if (!ax_share_worth(run, instr)) return ax_compute(activation, instr, NULL, &run->executable->runtime->pool);
+  if (instr->kind == AX_INSTR_GEMM) return ax_gemm_run(run, worker_slot, activation, instr);
+  return ax_share_parts(run, worker_slot, compute_part, &(computation){activation, instr}, instr->parts);
 }
 
-static bool do_wait(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr, uint32_t f) {
-  uint32_t counter = instr->sync.counter[frame->device];
+static bool do_wait(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
+                    uint32_t f) {
+  uint32_t counter = instr->sync.counter[activation->device];
   if (counter == AX_NONE) return true;
-  int64_t target = (frame->entered[instr->sync.region] + instr->sync.delta) * instr->sync.times[counter];
-  return target <= 0 || ax_schedule_await(run, seat, f, instr->sync.first + counter, (uint64_t)target, instr->sync.parks);
+  int64_t target = (activation->entered[instr->sync.region] + instr->sync.delta) * instr->sync.times[counter];
+  return target <= 0 || ax_scheduler_await(run, worker_slot, f, instr->sync.first + counter, (uint64_t)target, instr->sync.parks);
 }
 
-static uint32_t branch_target(const ax_frame *frame, const ax_instr *instr) {
-  int32_t index = *(const int32_t *)ax_address(frame, &instr->refs[0]);
+static uint32_t branch_target(const ax_activation *activation, const ax_instr *instr) {
+  int32_t index = *(const int32_t *)ax_address(activation, &instr->refs[0]);
   uint32_t last = instr->branch.count - 1, chosen = index < 0 ? 0 : (uint32_t)index;
   return instr->branch.targets[chosen > last ? last : chosen];
 }
 
 static outcome fail(ax_execution *run, ax_status status) {
-  ax_schedule_stop(run, status, ax_message());
+  ax_scheduler_stop(run, status, ax_message());
   return FAILED;
 }
 
-/* Of callbacks that fail on several devices the same one is reported, whoever came first. The frame's pc is that of the instruction. */
+/* Of callbacks that fail on several devices the same one is reported, whoever came first. The activation's pc is that of the
+   instruction. */
 static outcome fail_at(ax_execution *run, const ax_instr *instr, uint32_t f, ax_status status) {
   ax_finding_of_eval(run, f, ax_execution_blame(run, f, instr, status));
   return FINISHED;
 }
 
-/* A message sent or received; PARKED, FAILED; YIELDS: the frame goes on. */
-static outcome do_message(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_instr *instr, uint32_t f) {
+/* A message sent or received; PARKED, FAILED; YIELDS: the activation goes on. */
+static outcome do_message(ax_execution *run, ax_worker_slot *worker_slot, ax_activation *activation, const ax_instr *instr,
+                          uint32_t f) {
   bool parked = false;
-  ax_status status = instr->kind == AX_INSTR_SEND ? ax_mail_send(run, frame, instr) : ax_mail_receive(run, seat, frame, instr, f, &parked);
+  ax_status status = instr->kind == AX_INSTR_SEND ? ax_mail_send(run, activation, instr)
+                                                  : ax_mail_receive(run, worker_slot, activation, instr, f, &parked);
   return status != AX_OK ? fail(run, status) : parked ? PARKED : YIELDS;
 }
 
 /* An ordered call, likewise. */
-static outcome do_call(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_instr *instr, uint32_t f) {
+static outcome do_call(ax_execution *run, ax_worker_slot *worker_slot, ax_activation *activation, const ax_instr *instr,
+                       uint32_t f) {
   bool parked = false;
-  ax_status status = ax_turn_take(run, seat, frame, instr, f, &parked);
+  ax_status status = ax_turn_take(run, worker_slot, activation, instr, f, &parked);
   return status != AX_OK ? fail_at(run, instr, f, status) : parked ? PARKED : YIELDS;
 }
 
 /* A step of a kernel, likewise. */
-static outcome do_cores(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr, uint32_t f) {
+static outcome do_cores(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
+                        uint32_t f) {
   bool parked = false;
-  ax_status status = ax_cores_do(run, seat, frame, instr, f, &parked);
+  ax_status status = ax_cores_do(run, worker_slot, activation, instr, f, &parked);
   return status != AX_OK ? fail(run, status) : parked ? PARKED : YIELDS;
 }
 
-/* Runs a frame until it waits or ends. */
-static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
+/* Runs an activation until it waits or ends. */
+static outcome run_activation(ax_execution *run, ax_worker_slot *worker_slot, uint32_t f) {
   const ax_executable *e = run->executable;
-  ax_frame *frame = &run->frames[f];
-  const ax_instr *instrs = frame->code->instrs;
-  const ax_chooser *chooser = run->chooser;
+  ax_activation *activation = &run->activations[f];
+  const ax_instr *instrs = activation->code->instrs;
+  const ax_scheduling_policy *scheduling_policy = run->scheduling_policy;
   const bool timed = e->timeline != NULL;
-  uint32_t pc = frame->pc;
+  uint32_t pc = activation->pc;
   for (;;) {
     const ax_instr *instr = &instrs[pc];
     uint32_t next = pc + 1;
-    if ((instr->skip & frame->nonzero) != 0) {
+    if ((instr->skip & activation->nonzero) != 0) {
       pc = next;
       continue;
     }
@@ -106,80 +112,81 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
     switch (instr->kind) {
       case AX_INSTR_KERNEL:
         if (instr->parts <= 1) { /* most are small */
-          ax_compute_range(frame, instr, 0, instr->kernel.extent);
+          ax_compute_range(activation, instr, 0, instr->kernel.extent);
           break;
         }
         /* fall through */
       case AX_INSTR_ROWS:
       case AX_INSTR_ROUTINE:
       case AX_INSTR_GEMM: {
-        ax_status status = compute(run, seat, frame, instr);
+        ax_status status = compute(run, worker_slot, activation, instr);
         if (status != AX_OK) return fail(run, ax_compute_failed(instr, status));
         break;
       }
       case AX_INSTR_EVAL: {
-        ax_status status = ax_compute_eval(e, frame, instr, frame->device);
+        ax_status status = ax_compute_eval(e, activation, instr, activation->device);
         if (status == AX_OK) break;
-        frame->pc = pc;
+        activation->pc = pc;
         return fail_at(run, instr, f, status);
       }
       case AX_INSTR_CHECK:
-        frame->pc = pc;
-        if (!ax_check_passes(run, seat, frame, instr)) return FINISHED;
+        activation->pc = pc;
+        if (!ax_check_passes(run, worker_slot, activation, instr)) return FINISHED;
         break;
       case AX_INSTR_RAGGED:
-        frame->pc = pc;
-        if (!ax_ragged_do(run, frame, instr)) return FINISHED;
+        activation->pc = pc;
+        if (!ax_ragged_do(run, activation, instr)) return FINISHED;
         break;
       case AX_INSTR_CALL: {
-        frame->pc = pc;
-        outcome done = do_call(run, seat, frame, instr, f);
+        activation->pc = pc;
+        outcome done = do_call(run, worker_slot, activation, instr, f);
         if (done != YIELDS) return done;
         break;
       }
       case AX_INSTR_CORES: {
-        frame->pc = pc;
-        outcome done = do_cores(run, seat, frame, instr, f);
+        activation->pc = pc;
+        outcome done = do_cores(run, worker_slot, activation, instr, f);
         if (done != YIELDS) return done;
         break;
       }
       case AX_INSTR_PUSH:
-        frame->pc = pc;
-        if (!ax_push_do(run, seat, frame, instr, f)) return PARKED;
+        activation->pc = pc;
+        if (!ax_push_do(run, worker_slot, activation, instr, f)) return PARKED;
         break;
-      case AX_INSTR_CLEAR: ax_push_clear(frame, instr); break;
+      case AX_INSTR_CLEAR: ax_push_clear(activation, instr); break;
       case AX_INSTR_SEND:
       case AX_INSTR_RECEIVE: {
-        frame->pc = pc;
-        outcome done = do_message(run, seat, frame, instr, f);
+        activation->pc = pc;
+        outcome done = do_message(run, worker_slot, activation, instr, f);
         if (done != YIELDS) return done;
         break;
       }
       case AX_INSTR_WAIT:
-        frame->pc = pc;
-        if (!do_wait(run, seat, frame, instr, f)) return PARKED;
+        activation->pc = pc;
+        if (!do_wait(run, worker_slot, activation, instr, f)) return PARKED;
         break;
-      case AX_INSTR_SIGNAL: ax_schedule_signal(run, instr->sync.first + instr->sync.counter[frame->device], 1); break;
+      case AX_INSTR_SIGNAL: ax_scheduler_signal(run, instr->sync.first + instr->sync.counter[activation->device], 1); break;
       case AX_INSTR_LOOP:
-        frame->iteration[instr->loop] = 0;
-        if (instr->strand != NULL) ax_compute_strand(frame, instr->strand);
-        if (instr->trips == 0 || instr->strand != NULL) next = instr->target;
+        activation->iteration[instr->loop] = 0;
+        if (instr->fused_loop != NULL) ax_compute_fused_loop(activation, instr->fused_loop);
+        if (instr->trips == 0 || instr->fused_loop != NULL) next = instr->target;
         break;
-      case AX_INSTR_ENTER: frame->entered[instr->region]++; break;
+      case AX_INSTR_ENTER: activation->entered[instr->region]++; break;
       case AX_INSTR_NEXT:
-        if (++frame->iteration[instr->loop] < instr->trips || instr->trips < 0) next = instr->target;
+        if (++activation->iteration[instr->loop] < instr->trips || instr->trips < 0) next = instr->target;
         break;
       case AX_INSTR_TEST:
-        if (!*(const uint8_t *)ax_address(frame, &instr->refs[0])) next = instr->target;
+        if (!*(const uint8_t *)ax_address(activation, &instr->refs[0])) next = instr->target;
         break;
-      case AX_INSTR_BRANCH: next = branch_target(frame, instr); break;
+      case AX_INSTR_BRANCH: next = branch_target(activation, instr); break;
       case AX_INSTR_JUMP: next = instr->target; break;
       case AX_INSTR_END: return FINISHED;
     }
-    if (timed && (instr->kind <= AX_INSTR_PUSH || (instr->kind == AX_INSTR_LOOP && instr->strand != NULL))) ax_timeline_add(run, seat, f, pc, begin);
+    if (timed && (instr->kind <= AX_INSTR_PUSH || (instr->kind == AX_INSTR_LOOP && instr->fused_loop != NULL)))
+      ax_timeline_add(run, worker_slot, f, pc, begin);
     pc = next;
-    if (chooser != NULL && chooser->yields(chooser->state, instr)) {
-      frame->pc = pc;
+    if (scheduling_policy != NULL && scheduling_policy->yields(scheduling_policy->state, instr)) {
+      activation->pc = pc;
       return YIELDS;
     }
   }
@@ -187,52 +194,52 @@ static outcome run_frame(ax_execution *run, ax_seat *seat, uint32_t f) {
 
 /* --- Threads --- */
 
-static void run_one(ax_execution *run, ax_seat *seat, uint32_t f) {
-  ax_status status = ax_schedule_scratch(run, seat, &run->frames[f]);
-  switch (status == AX_OK ? run_frame(run, seat, f) : fail(run, status)) {
+static void run_one(ax_execution *run, ax_worker_slot *worker_slot, uint32_t f) {
+  ax_status status = ax_scheduler_scratch(run, worker_slot, &run->activations[f]);
+  switch (status == AX_OK ? run_activation(run, worker_slot, f) : fail(run, status)) {
     case PARKED: break; /* somebody else may run it already */
-    case YIELDS: ax_schedule_yield(run, f); break;
+    case YIELDS: ax_scheduler_yield(run, f); break;
     case FINISHED:
-    case FAILED: ax_schedule_end(run, seat, f); break;
+    case FAILED: ax_scheduler_end(run, worker_slot, f); break;
   }
 }
 
-static void nudge(void *context) { ax_schedule_wake(context, true); }
+static void nudge(void *context) { ax_scheduler_wake(context, true); }
 
 /* Until nothing is left to do here, or the helper is to leave. helper NULL: the thread that makes the call. */
-static void run_frames(ax_execution *run, ax_seat *seat, const ax_helper *helper) {
+static void run_activations(ax_execution *run, ax_worker_slot *worker_slot, const ax_helper *helper) {
   while (!atomic_load_explicit(&run->over, memory_order_acquire)) {
-    uint32_t f = ax_schedule_take(run, seat);
+    uint32_t f = ax_scheduler_take(run, worker_slot);
     if (f != AX_NONE) {
-      run_one(run, seat, f);
+      run_one(run, worker_slot, f);
       continue;
     }
-    if (ax_share_help(run, seat)) continue;
-    if (ax_schedule_exhausted(run) || (helper != NULL && ax_helper_leaves(helper))) break;
-    ax_schedule_wait(run);
+    if (ax_share_help(run, worker_slot)) continue;
+    if (ax_scheduler_exhausted(run) || (helper != NULL && ax_helper_leaves(helper))) break;
+    ax_scheduler_wait(run);
   }
 }
 
 static bool work(void *context, const ax_helper *helper) {
   ax_execution *run = context;
   ax_inside inside;
-  ax_seat *seat = ax_schedule_enter(run);
-  if (seat == NULL) return true;
+  ax_worker_slot *worker_slot = ax_scheduler_enter(run);
+  if (worker_slot == NULL) return true;
   if (helper != NULL) ax_inside_enter(&inside, run->executable->runtime);
-  run_frames(run, seat, helper);
+  run_activations(run, worker_slot, helper);
   if (helper != NULL) ax_inside_leave(&inside);
-  ax_schedule_leave(run, seat);
+  ax_scheduler_leave(run, worker_slot);
   return !atomic_load_explicit(&run->over, memory_order_acquire);
 }
 
 void ax_execution_run(ax_execution *run, uint64_t number) {
   if (run->threaded) {
-    run->job = (ax_job){work, nudge, run, number, .wanted = run->threads - 1, .late = run->executable->frame_count == 1};
+    run->job = (ax_job){work, nudge, run, number, .wanted = run->threads - 1, .late = run->executable->activation_count == 1};
     ax_workers_call(run->executable->runtime->workers, &run->job);
   } else {
     work(run, NULL);
   }
-  ax_schedule_land(run);
+  ax_scheduler_land(run);
 }
 
 /* --- Calls --- */
@@ -250,8 +257,10 @@ ax_status ax_execute(ax_executable *e, ax_parts *const *inputs, ax_parts *const 
   *began = true;
   ax_execution_reset(run, inputs, outputs);
   ax_seeded seeded = {options->seed | 1ull << 63};
-  const ax_chooser by_seed = ax_choose_seeded(&seeded);
-  run->chooser = e->runtime->chooser != NULL ? e->runtime->chooser : options->policy == AX_POLICY_SEEDED ? &by_seed : NULL;
+  const ax_scheduling_policy by_seed = ax_choose_seeded(&seeded);
+  run->scheduling_policy = e->runtime->scheduling_policy != NULL ? e->runtime->scheduling_policy
+                           : options->policy == AX_POLICY_SEEDED ? &by_seed
+                                                                 : NULL;
   ax_execution_run(run, number);
   if (e->timeline != NULL) ax_timeline_keep(run);
   ax_status status = run->status != AX_OK ? failure(run) : ax_mail_check(run);

@@ -72,10 +72,12 @@ static void psum_in_a_scan(void **state) {
 
 /* A few elements each, so that one call combines what all members have, where all have come. */
 static void small_body(const ax_value *in, ax_value *out, void *context) {
-  ax_value x = in[0], parts = ax_reshape(ax_broadcast_to(x, AX_DIMS(ax_axis_size("a"), ax_typeof(x).dims[0])), AX_DIMS(ax_axis_size("a") * ax_typeof(x).dims[0]));
+  ax_value x = in[0], parts = ax_reshape(ax_broadcast_to(x, AX_DIMS(ax_axis_size("a"), ax_typeof(x).dims[0])),
+                                         AX_DIMS(ax_axis_size("a") * ax_typeof(x).dims[0]));
   ax_value mixed = ax_convert_element_type(ax_psum(ax_convert_element_type(x, AX_BF16), "a"), AX_F32);
   (void)context;
-  parts = ax_mul(parts, ax_add(ax_convert_element_type(ax_iota(AX_S32, 1, ax_typeof(parts).dims, 0), AX_F32), ax_full_like(parts, 1)));
+  parts =
+      ax_mul(parts, ax_add(ax_convert_element_type(ax_iota(AX_S32, 1, ax_typeof(parts).dims, 0), AX_F32), ax_full_like(parts, 1)));
   x = ax_add(ax_mul(ax_psum_scatter(parts, "a", 0, true), ax_full_like(x, 0.01)), ax_mul(x, ax_full_like(x, 0.3)));
   out[0] = ax_sub(ax_max(x, ax_pmin(ax_neg(in[0]), "b,a")), ax_mul(mixed, ax_full_like(x, 0.02)));
 }
@@ -157,8 +159,8 @@ static void large_made_values(void **state) {
   check(m, (ax_type[]){TEST_TYPE(AX_F32, 8 * 64, 1024)});
 }
 
-/* Each device's product is large, and is added to a sum when its turn comes: what runs at once are as many as there are threads, and each
-   has one block of scratch memory. */
+/* Each device's product is large, and is added to a sum when its turn comes: what runs at once are as many as there are threads,
+   and each has one block of scratch memory. */
 enum { edge = 2048 };
 
 static void sum_products(const ax_value *in, ax_value *out, void *context) {
@@ -295,10 +297,18 @@ static void unread(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(one_device),  cmocka_unit_test(eight_devices), cmocka_unit_test(psum),
-      cmocka_unit_test(psum_in_a_scan), cmocka_unit_test(psum_of_little), cmocka_unit_test(collectives), cmocka_unit_test(uniform_values_in_loops),
-      cmocka_unit_test(large_contributions), cmocka_unit_test(large_made_values), cmocka_unit_test(a_block_a_thread),
-      cmocka_unit_test(many_devices), cmocka_unit_test(unread),
+      cmocka_unit_test(one_device),
+      cmocka_unit_test(eight_devices),
+      cmocka_unit_test(psum),
+      cmocka_unit_test(psum_in_a_scan),
+      cmocka_unit_test(psum_of_little),
+      cmocka_unit_test(collectives),
+      cmocka_unit_test(uniform_values_in_loops),
+      cmocka_unit_test(large_contributions),
+      cmocka_unit_test(large_made_values),
+      cmocka_unit_test(a_block_a_thread),
+      cmocka_unit_test(many_devices),
+      cmocka_unit_test(unread),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* What the executor wants at hand: which results live in donated memory, counters by address, whether scratch memory is still needed, whether threads are
-   worth waking; and the list itself, as the code of the devices. */
+/* What the executor wants at hand: which results live in donated memory, counters by address, whether scratch memory is still
+   needed, whether threads are worth waking; and the list itself, as the code of the devices. */
 #include "exec/exec.h"
 #include "exec/execution.h"
 
@@ -8,8 +8,8 @@ static bool is_jump(const ax_instr *instr) {
          instr->kind == AX_INSTR_BRANCH || instr->kind == AX_INSTR_JUMP;
 }
 
-/* instr->scratch: whether this instruction or a later one touches scratch memory. Found from the end backwards. A jump may lead back to
-   any instruction before it, so one always counts as touching it. */
+/* instr->scratch: whether this instruction or a later one touches scratch memory. Found from the end backwards. A jump may lead
+   back to any instruction before it, so one always counts as touching it. */
 static void mark_scratch(ax_assembly *a) {
   bool ahead = false;
   if (a->executable->spaces[a->executable->scratch_space].bytes == 0) return;
@@ -46,7 +46,8 @@ static bool is_constant(const ax_assembly *a) {
   if (e->plan->in_count > 0 || e->plan->out_count == 0 || e->plan->program->effects != 0 || e->timeline != NULL) return false;
   for (uint32_t k = 0; k < e->plan->out_count; k++) bytes += e->results[k].layout->bytes;
   for (uint32_t i = 0; i < a->instr_count; i++)
-    if (a->instrs[i].kind == AX_INSTR_CALL || a->instrs[i].kind == AX_INSTR_EVAL || a->instrs[i].kind == AX_INSTR_CHECK) return false;
+    if (a->instrs[i].kind == AX_INSTR_CALL || a->instrs[i].kind == AX_INSTR_EVAL || a->instrs[i].kind == AX_INSTR_CHECK)
+      return false;
   return bytes <= most_kept;
 }
 
@@ -70,9 +71,10 @@ ax_status ax_instrs_finish(ax_assembly *a) {
   }
   if (e->accesses == NULL || e->codes == NULL) return ax_out_of_memory(a->access_count * sizeof a->accesses[0]);
   e->access_count = a->access_count;
-  e->codes[0] = (ax_code){.mesh = &e->plan->mesh, .frame_count = e->devices, .instr_count = a->instr_count, .instrs = a->instrs};
+  e->codes[0] =
+      (ax_code){.mesh = &e->plan->mesh, .activation_count = e->devices, .instr_count = a->instr_count, .instrs = a->instrs};
   e->code_count = 1;
-  e->frame_count = e->devices;
+  e->activation_count = e->devices;
   e->region_count = a->region_count;
   e->loop_count = a->plan->loop_count;
   return AX_OK;

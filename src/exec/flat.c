@@ -1,9 +1,11 @@
-/* A kernel is flat when nothing depends on where a step is but what it touches, and every slot is either a single element or an array as large as the
-   index space, come to in its order. Then the index space may as well be one dimension. Bits cannot depend on it: nothing is added up.
+/* A kernel is flat when nothing depends on where a step is but what it touches, and every slot is either a single element or an
+   array as large as the index space, come to in its order. Then the index space may as well be one dimension. Bits cannot depend on
+   it: nothing is added up.
 
-   Code depends on extents in three ways. A loop over few elements is made of masked vectors throughout, which is the shorter code, one over many has
-   whole vectors and a remainder, and where every part of the range is a whole number of vectors there are neither masks nor remainder (jit/emit/emit.c).
-   So there are three forms: [few], [many] and [many, block]. Fewer elements yet may be less than a register's, and keep their number. */
+   Code depends on extents in three ways. A loop over few elements is made of masked vectors throughout, which is the shorter code,
+   one over many has whole vectors and a remainder, and where every part of the range is a whole number of vectors there are neither
+   masks nor remainder (jit/emit/emit.c). So there are three forms: [few], [many] and [many, block]. Fewer elements yet may be less
+   than a register's, and keep their number. */
 #include "exec/flat.h"
 
 #include <string.h>
@@ -27,7 +29,8 @@ static int64_t flat_elems(const ax_loop_kernel *kernel) {
     if (e->op == AX_LEAF_LOAD && (e->arg[0] != AX_NONE || !lies_flat(kernel, e->slot, e->at))) return 0;
   }
   for (uint32_t i = 0; i < kernel->store_count; i++)
-    if (kernel->slots[kernel->stores[i].slot].rank == 0 || !lies_flat(kernel, kernel->stores[i].slot, kernel->stores[i].at)) return 0;
+    if (kernel->slots[kernel->stores[i].slot].rank == 0 || !lies_flat(kernel, kernel->stores[i].slot, kernel->stores[i].at))
+      return 0;
   return elems;
 }
 

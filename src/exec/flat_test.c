@@ -1,5 +1,5 @@
-/* Flat kernels: shapes of one class share their code, which gives the bits of the kernel's own over any part of its range; what depends on more than the
-   element it is at stays as it is. */
+/* Flat kernels: shapes of one class share their code, which gives the bits of the kernel's own over any part of its range; what
+   depends on more than the element it is at stays as it is. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,9 +29,10 @@ static ax_loop_kernel *make(ax_arena *arena, uint32_t rank, const int64_t *dims,
 static const struct {
   uint32_t rank, ranged;
   int64_t dims[4];
-} shapes[] = {{1, 0, {511}},   {1, 0, {512}},     {1, 0, {513}},        {2, 0, {23, 29}},      {2, 0, {1, 600}},      {2, 1, {1, 600}},     {3, 0, {7, 1, 91}},
-              {1, 0, {32768}}, {1, 0, {32769}},   {2, 0, {181, 179}},   {2, 0, {257, 255}},    {4, 0, {3, 5, 7, 11}}, {3, 1, {1, 40, 400}}, {2, 0, {69999, 1}},
-              {2, 0, {2, 256}},     {2, 0, {100, 640}}};
+} shapes[] = {{1, 0, {511}},        {1, 0, {512}},      {1, 0, {513}},      {2, 0, {23, 29}},
+              {2, 0, {1, 600}},     {2, 1, {1, 600}},   {3, 0, {7, 1, 91}}, {1, 0, {32768}},
+              {1, 0, {32769}},      {2, 0, {181, 179}}, {2, 0, {257, 255}}, {4, 0, {3, 5, 7, 11}},
+              {3, 1, {1, 40, 400}}, {2, 0, {69999, 1}}, {2, 0, {2, 256}},   {2, 0, {100, 640}}};
 
 static ax_kernel_code compile(ax_compiler *jit, const ax_loop_kernel *kernel) {
   ax_kernel_code code;
@@ -48,13 +49,16 @@ static void same_bits(void **state) {
   for (size_t s = 0; s < AX_COUNT(shapes); s++) {
     ax_arena arena = {0};
     int64_t scale, cuts[] = {0, 1, 3, 0};
-    const ax_loop_kernel *kernel = make(&arena, shapes[s].rank, shapes[s].dims, shapes[s].ranged), *flat = ax_kernel_flat(&arena, kernel, &scale);
+    const ax_loop_kernel *kernel = make(&arena, shapes[s].rank, shapes[s].dims, shapes[s].ranged),
+                         *flat = ax_kernel_flat(&arena, kernel, &scale);
     const int64_t extent = cuts[3] = ax_kernel_extent(kernel);
     memset(own, 0, sizeof own);
     memset(flat_y, 0, sizeof flat_y);
     compile(jit, kernel)((void *[]){x, w, own}, NULL, 0, extent);
     for (int c = 0; c < 3; c++) {
-      const int64_t begin = cuts[c] < extent ? cuts[c] : extent, end = c == 2 ? extent : cuts[c + 1] < extent ? cuts[c + 1] : extent;
+      const int64_t begin = cuts[c] < extent ? cuts[c] : extent, end = c == 2                 ? extent
+                                                                       : cuts[c + 1] < extent ? cuts[c + 1]
+                                                                                              : extent;
       if (begin < end) compile(jit, flat)((void *[]){x, w, flat_y}, NULL, begin * scale, end * scale);
     }
     assert_memory_equal(own, flat_y, sizeof own);
@@ -72,7 +76,8 @@ static void code_is_shared(void **state) {
   for (size_t s = 0; s < AX_COUNT(shapes); s++) {
     int64_t scale, elems = 1;
     for (uint32_t d = 0; d < shapes[s].rank; d++) elems *= shapes[s].dims[d];
-    const ax_loop_kernel *kernel = make(&arena, shapes[s].rank, shapes[s].dims, shapes[s].ranged), *flat = ax_kernel_flat(&arena, kernel, &scale);
+    const ax_loop_kernel *kernel = make(&arena, shapes[s].rank, shapes[s].dims, shapes[s].ranged),
+                         *flat = ax_kernel_flat(&arena, kernel, &scale);
     assert_true((flat == kernel) == (elems < 512));
     if (flat == kernel) continue;
     const int64_t step = elems / ax_kernel_extent(kernel);
@@ -107,7 +112,8 @@ static bool is_flat(const int64_t *slot_dims, const ax_position *at, ax_position
 static void others_stay(void **state) {
   (void)state;
   static const int64_t same[] = {40, 50}, wider[] = {40, 51}, turned[] = {50, 40}, row[] = {1, 50};
-  const ax_position none = {.dim = -1, .dynamic = AX_NONE}, across = along(1), reversed = {.dim = 1, .coef = -1, .offset = 49, .dynamic = AX_NONE},
+  const ax_position none = {.dim = -1, .dynamic = AX_NONE}, across = along(1),
+                    reversed = {.dim = 1, .coef = -1, .offset = 49, .dynamic = AX_NONE},
                     shifted = {.dim = 1, .coef = 1, .offset = 1, .dynamic = AX_NONE};
   assert_true(is_flat(same, NULL, along(1), false, 0));
   assert_false(is_flat(same, NULL, along(1), false, 1));   /* a range is no interval of elements */

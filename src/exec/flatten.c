@@ -27,7 +27,7 @@ static ax_status open_region(ax_assembly *a, uint32_t parent, ax_axis_set axes, 
 
 static ax_status add_access(ax_assembly *a, const ax_access *access) {
   for (uint32_t i = a->access_count; i-- > 0 && a->accesses[i].position == access->position;)
-    if (a->accesses[i].root == access->root && a->accesses[i].writes == access->writes &&
+    if (a->accesses[i].allocation == access->allocation && a->accesses[i].writes == access->writes &&
         a->accesses[i].done_position == access->done_position)
       return AX_OK;
   AX_TRY(ax_grow(&a->accesses, sizeof a->accesses[0], a->access_count, 1, &a->access_capacity));
@@ -44,17 +44,19 @@ typedef struct visit_state {
 
 static void visit(void *context, uint32_t buffer, bool writes) {
   visit_state *v = context;
-  ax_access access = {.root = v->assembly->plan->buffers[buffer].root, .position = v->position, .region = v->region,
+  ax_access access = {.allocation = v->assembly->plan->buffers[buffer].allocation, .position = v->position, .region = v->region,
                       .axes = v->op->axes, .writes = writes, .event = AX_NONE,
                       .done_position = v->position, .done_region = v->region};
   if (writes && v->op->kind == AX_OP_START) access.exchange = v->op->exchange;
   if (v->status == AX_OK) v->status = add_access(v->assembly, &access);
-  if (!writes || (v->op->kind != AX_OP_KERNEL && v->op->kind != AX_OP_ROWS) || !v->assembly->plan->buffers[access.root].updated) return;
+  if (!writes || (v->op->kind != AX_OP_KERNEL && v->op->kind != AX_OP_ROWS) ||
+      !v->assembly->plan->buffers[access.allocation].updated)
+    return;
   access.writes = false; /* what it does not write must be there */
   if (v->status == AX_OK) v->status = add_access(v->assembly, &access);
 }
 
-/* Local roots have no memory. */
+/* Local allocations have no memory. */
 static void visit_rows(visit_state *v) {
   const ax_rows *rows = v->op->rows;
   uint32_t first = 0;
@@ -129,12 +131,11 @@ static ax_status describe_eval(ax_assembly *a, uint32_t region, const ax_loops *
 }
 
 static ax_status plain(ax_assembly *a, const ax_op *op, uint32_t region) {
-  static const ax_instr_kind kinds[] = {[AX_OP_KERNEL] = AX_INSTR_KERNEL, [AX_OP_ROWS] = AX_INSTR_ROWS, [AX_OP_GEMM] = AX_INSTR_GEMM,
-                                        [AX_OP_EVAL] = AX_INSTR_EVAL, [AX_OP_ROUTINE] = AX_INSTR_ROUTINE, [AX_OP_START] = AX_INSTR_PUSH,
-                                        [AX_OP_DONE] = AX_INSTR_CLEAR,
-                                        [AX_OP_SEND] = AX_INSTR_SEND, [AX_OP_RECEIVE] = AX_INSTR_RECEIVE, [AX_OP_CHECK] = AX_INSTR_CHECK,
-                                        [AX_OP_RAGGED] = AX_INSTR_RAGGED,
-                                        [AX_OP_CORES] = AX_INSTR_CORES};
+  static const ax_instr_kind kinds[] = {
+      [AX_OP_KERNEL] = AX_INSTR_KERNEL, [AX_OP_ROWS] = AX_INSTR_ROWS,       [AX_OP_GEMM] = AX_INSTR_GEMM,
+      [AX_OP_EVAL] = AX_INSTR_EVAL,     [AX_OP_ROUTINE] = AX_INSTR_ROUTINE, [AX_OP_START] = AX_INSTR_PUSH,
+      [AX_OP_DONE] = AX_INSTR_CLEAR,    [AX_OP_SEND] = AX_INSTR_SEND,       [AX_OP_RECEIVE] = AX_INSTR_RECEIVE,
+      [AX_OP_CHECK] = AX_INSTR_CHECK,   [AX_OP_RAGGED] = AX_INSTR_RAGGED,   [AX_OP_CORES] = AX_INSTR_CORES};
   if (op->kind == AX_OP_DONE && op->exchange->peers != AX_PEERS_PAIRS) return AX_OK; /* its readers wait */
   visit_state v = {.assembly = a, .op = op, .region = region};
   const ax_instr_kind kind = ax_op_takes_turns(op) ? AX_INSTR_CALL : kinds[op->kind];
@@ -154,7 +155,7 @@ static ax_status flatten_block(ax_assembly *a, const ax_block *block, uint32_t r
 /* Every device reads the scalar that decides where it goes. */
 static ax_status control_read(ax_assembly *a, uint32_t buffer, uint32_t position, uint32_t region, uint32_t done,
                               uint32_t done_region, bool before) {
-  return add_access(a, &(ax_access){.root = a->plan->buffers[buffer].root, .position = position, .region = region,
+  return add_access(a, &(ax_access){.allocation = a->plan->buffers[buffer].allocation, .position = position, .region = region,
                                     .axes = ax_all_axes(&a->plan->mesh), .event = AX_NONE, .done_position = done,
                                     .done_region = done_region, .done_before = before});
 }

@@ -1,5 +1,5 @@
-/* The floating-point environment of whatever computes: rounding to nearest, subnormals kept, nothing trapped. A caller may have chosen
-   another; results do not depend on it, nor on which thread does what, and the caller finds its own again afterwards. */
+/* The floating-point environment of whatever computes: rounding to nearest, subnormals kept, nothing trapped. A caller may have
+   chosen another; results do not depend on it, nor on which thread does what, and the caller finds its own again afterwards. */
 #ifndef AX_EXEC_FLOAT_MODE_H
 #define AX_EXEC_FLOAT_MODE_H
 

@@ -1,8 +1,8 @@
 /* Products, whole or in parts that several threads make.
 
-   One thread makes the whole as one. Several make tiles of it, each for itself: whoever makes a tile packs the rows and the columns that meet in it, though
-   others pack some of them too. To read what another core has just packed takes longer than to pack it, by far: some 40 ns a line of the cache. So tiles are as
-   large as they can be, one or two for each thread:
+   One thread makes the whole as one. Several make tiles of it, each for itself: whoever makes a tile packs the rows and the columns
+   that meet in it, though others pack some of them too. To read what another core has just packed takes longer than to pack it, by
+   far: some 40 ns a line of the cache. So tiles are as large as they can be, one or two for each thread:
 
          b | | |
         +---+---+
@@ -45,12 +45,12 @@ typedef struct factors { /* of a product of the batch, and where its result goes
   char *c;
 } factors;
 
-static factors factors_of(const ax_frame *frame, const ax_instr *instr, const ax_product_kernels *k, int64_t index) {
+static factors factors_of(const ax_activation *activation, const ax_instr *instr, const ax_product_kernels *k, int64_t index) {
   int64_t at[3];
   ax_gemm_begin(instr->gemm, index, at);
-  return (factors){(const char *)ax_address(frame, &instr->refs[0]) + at[0] * k->number_bytes,
-                   (const char *)ax_address(frame, &instr->refs[1]) + at[1] * k->number_bytes,
-                   (char *)ax_address(frame, &instr->refs[2]) + at[2] * k->result_bytes};
+  return (factors){(const char *)ax_address(activation, &instr->refs[0]) + at[0] * k->number_bytes,
+                   (const char *)ax_address(activation, &instr->refs[1]) + at[1] * k->number_bytes,
+                   (char *)ax_address(activation, &instr->refs[2]) + at[2] * k->result_bytes};
 }
 
 /* Memory to work in; of a pool, where there is one and it is much. */
@@ -106,7 +106,8 @@ typedef struct tile_work {
 #define KIND(name) name##_f64
 #include "exec/long_sum_template.h"
 
-/* The n-th term of a product of the batch whose factors these are, or its piece from there on, into c; packs: nobody has packed the right factors yet. */
+/* The n-th term of a product of the batch whose factors these are, or its piece from there on, into c; packs: nobody has packed the
+   right factors yet. */
 static void make_term(tile_work *w, const factors *f, int64_t n, int64_t at, bool packs, char *c) {
   const ax_gemm *g = w->gemm;
   const ax_product *p = &w->product;
@@ -114,7 +115,8 @@ static void make_term(tile_work *w, const factors *f, int64_t n, int64_t at, boo
   const char *a = f->a + (w->tile.row * p->a_row + at * p->a_column + term_at(g, g->a_term, n)) * bytes;
   const char *b = f->b + term_at(g, g->b_term, n) * bytes;
   if (g->packed) {
-    ax_product_run_packed(p, &w->way, a, b + ax_product_packed_at(&w->way, at) + ax_product_panel_at(&w->way, w->tile.column), c, w->work);
+    ax_product_run_packed(p, &w->way, a, b + ax_product_packed_at(&w->way, at) + ax_product_panel_at(&w->way, w->tile.column), c,
+                          w->work);
     return;
   }
   b += (w->tile.column * p->b_column + at * p->b_row) * bytes;
@@ -158,13 +160,13 @@ static void make_long_sum(tile_work *w, const factors *f, int64_t terms, bool pa
 }
 
 /* The tile's factors in the product of the batch that comes after this one, where they are others and not near. */
-static void look_ahead(tile_work *w, const factors *now, const ax_frame *frame, const ax_instr *instr, int64_t index) {
+static void look_ahead(tile_work *w, const factors *now, const ax_activation *activation, const ax_instr *instr, int64_t index) {
   ax_product *p = &w->product;
   const ax_gemm *g = w->gemm;
   const int64_t bytes = w->way.kernels->number_bytes;
   p->next_a = p->next_b = NULL;
   if (!p->far || g->term_rank > 0 || index + 1 == ax_dims_elems(g->batch_rank, g->batch)) return;
-  const factors next = factors_of(frame, instr, w->way.kernels, index + 1);
+  const factors next = factors_of(activation, instr, w->way.kernels, index + 1);
   if (next.a != now->a) p->next_a = next.a + w->tile.row * p->a_row * bytes;
   if (next.b != now->b && !g->packed) p->next_b = next.b + w->tile.column * p->b_column * bytes;
 }
@@ -180,14 +182,16 @@ static size_t plan_long_sum(tile_work *w) {
 }
 
 /* A tile of each of some products of the batch. Right factors that all of them have are packed once. */
-static ax_status product_tiles(const ax_frame *frame, const ax_instr *instr, int64_t begin, int64_t end, tile t, ax_pool *pool) {
+static ax_status product_tiles(const ax_activation *activation, const ax_instr *instr, int64_t begin, int64_t end, tile t,
+                               ax_pool *pool) {
   const ax_gemm *g = instr->gemm;
   if (t.rows == 0 || t.columns == 0) return AX_OK;
   tile_work w = {.gemm = g, .tile = t, .product = ax_gemm_product(g, t.rows, t.columns)};
   w.way = ax_gemm_way(g, &w.product);
   const ax_product_kernels *k = w.way.kernels;
   const int64_t terms = ax_dims_elems(g->term_rank, g->terms);
-  const bool is_long = (terms > run_of_terms || (double)g->k * (double)terms > AX_PRODUCT_LONG) && (g->dtype == AX_F32 || g->dtype == AX_F64) && g->k > 0;
+  const bool is_long = (terms > run_of_terms || (double)g->k * (double)terms > AX_PRODUCT_LONG) &&
+                       (g->dtype == AX_F32 || g->dtype == AX_F64) && g->k > 0;
   if (!g->packed && end - begin > 1 && has_one_right(g)) w.each = ax_product_packed_bytes(&w.way);
   if ((double)w.each * (double)terms > most_packed) w.each = 0;
   const size_t work_bytes = (w.way.work_bytes + 63) / 64 * 64, packed_bytes = w.each * (size_t)terms;
@@ -198,8 +202,8 @@ static ax_status product_tiles(const ax_frame *frame, const ax_instr *instr, int
   w.packed = memory + work_bytes;
   w.sums = w.packed + packed_bytes;
   for (int64_t i = begin; i < end; i++) {
-    const factors f = factors_of(frame, instr, k, i);
-    look_ahead(&w, &f, frame, instr, i);
+    const factors f = factors_of(activation, instr, k, i);
+    look_ahead(&w, &f, activation, instr, i);
     char *c = f.c + (t.row * g->ldc + t.column) * k->result_bytes;
     if (is_long) make_long_sum(&w, &f, terms, i == begin, c);
     for (int64_t n = 0; n < terms && !is_long; n++) {
@@ -211,10 +215,10 @@ static ax_status product_tiles(const ax_frame *frame, const ax_instr *instr, int
   return AX_OK;
 }
 
-ax_status ax_gemm_compute(const ax_frame *frame, const ax_instr *instr, ax_pool *pool) {
+ax_status ax_gemm_compute(const ax_activation *activation, const ax_instr *instr, ax_pool *pool) {
   const ax_gemm *g = instr->gemm;
   const tile whole = {.rows = g->m, .columns = g->n};
-  return product_tiles(frame, instr, 0, ax_dims_elems(g->batch_rank, g->batch), whole, pool);
+  return product_tiles(activation, instr, 0, ax_dims_elems(g->batch_rank, g->batch), whole, pool);
 }
 
 /* --- The parts of a product --- */
@@ -251,14 +255,15 @@ static int64_t least_columns(const ax_gemm *g) {
   return half < run ? half : run;
 }
 
-/* The product in `parts` tiles, of which packing costs least; false: they would be too small. Where nothing is packed they are of whole rows, so that each thread's results lie
-   together: fetched ahead, the end of a row would be another's. */
+/* The product in `parts` tiles, of which packing costs least; false: they would be too small. Where nothing is packed they are of
+   whole rows, so that each thread's results lie together: fetched ahead, the end of a row would be another's. */
 static bool cut_into(const ax_gemm *g, bool plain, int64_t parts, tiling *t) {
   const int64_t run = least_columns(g);
   bool found = false;
   for (int64_t rows = 1; rows <= parts; rows++) {
     const tiling one = {rows, parts / rows, 1};
-    if (rows * one.columns != parts || (rows > 1 && rows * few_rows > g->m) || (one.columns > 1 && one.columns * run > g->n)) continue;
+    if (rows * one.columns != parts || (rows > 1 && rows * few_rows > g->m) || (one.columns > 1 && one.columns * run > g->n))
+      continue;
     if (!found || plain || with_packing(g, one) < with_packing(g, *t)) *t = one;
     found = true;
   }
@@ -270,10 +275,11 @@ static tiling tiling_of_one(const ax_gemm *g, bool plain, double wanted, int64_t
   tiling t = {1, 1, 1}, trial;
   const double alone = with_packing(g, t);
   int64_t parts = wanted < (double)threads ? (int64_t)wanted : threads;
-  while (parts > 1 && !(cut_into(g, plain, parts, &trial) && (double)parts * alone > least_gain * with_packing(g, trial))) parts /= 2;
+  while (parts > 1 && !(cut_into(g, plain, parts, &trial) && (double)parts * alone > least_gain * with_packing(g, trial)))
+    parts /= 2;
   if (parts > 1) t = trial;
-  while (parts >= threads && 2 * (double)parts <= wanted && 2 * parts <= thread_parts * threads && cut_into(g, plain, 2 * parts, &trial) &&
-         with_packing(g, trial) <= finer_cost * with_packing(g, t)) {
+  while (parts >= threads && 2 * (double)parts <= wanted && 2 * parts <= thread_parts * threads &&
+         cut_into(g, plain, 2 * parts, &trial) && with_packing(g, trial) <= finer_cost * with_packing(g, t)) {
     parts *= 2;
     t = trial;
   }
@@ -288,13 +294,15 @@ static double slowness(ax_dtype dtype) {
 /* Parts that are worth somebody's while; by the product's shape alone. */
 static double wanted_parts(const ax_gemm *g, double count) {
   const double m = (double)g->m, n = (double)g->n, k = (double)g->k, terms = (double)ax_dims_elems(g->term_rank, g->terms);
-  return (m * n * k * terms * slowness(g->dtype) + (m * k + k * n + m * n) * ax_dtype_bytes(g->dtype) * byte_work) * count / part_work;
+  return (m * n * k * terms * slowness(g->dtype) + (m * k + k * n + m * n) * ax_dtype_bytes(g->dtype) * byte_work) * count /
+         part_work;
 }
 
 /* Of a batch whole products, where there are enough, or as many for each thread. */
 static tiling tiling_of(const ax_gemm *g, bool plain, int64_t threads) {
   const int64_t count = ax_dims_elems(g->batch_rank, g->batch);
-  const double wanted = wanted_parts(g, (double)count), parts = wanted < (double)(thread_parts * threads) ? wanted : (double)(thread_parts * threads);
+  const double wanted = wanted_parts(g, (double)count),
+               parts = wanted < (double)(thread_parts * threads) ? wanted : (double)(thread_parts * threads);
   if (count >= most_tiles || wanted < 2 * (double)count) {
     const int64_t groups = parts < (double)count ? (int64_t)parts : count;
     return (tiling){1, 1, groups > threads ? groups / threads * threads : groups};
@@ -316,15 +324,15 @@ static int64_t tile_begin(int64_t extent, int64_t edge, int64_t index, int64_t c
 }
 
 typedef struct gemm_run {
-  const ax_frame *frame;
+  const ax_activation *activation;
   const ax_instr *instr;
   ax_pool *pool;
   tiling tiles;
   int64_t row_edge, column_edge;
 } gemm_run;
 
-static ax_status make_tile(const void *context, ax_seat *seat, uint32_t part) {
-  (void)seat;
+static ax_status make_tile(const void *context, ax_worker_slot *worker_slot, uint32_t part) {
+  (void)worker_slot;
   const gemm_run *r = context;
   const ax_gemm *g = r->instr->gemm;
   const tiling t = r->tiles;
@@ -333,22 +341,27 @@ static ax_status make_tile(const void *context, ax_seat *seat, uint32_t part) {
   tile it = {.row = tile_begin(g->m, r->row_edge, row, t.rows), .column = tile_begin(g->n, r->column_edge, column, t.columns)};
   it.rows = tile_begin(g->m, r->row_edge, row + 1, t.rows) - it.row;
   it.columns = tile_begin(g->n, r->column_edge, column + 1, t.columns) - it.column;
-  return product_tiles(r->frame, r->instr, count * group / t.groups, count * (group + 1) / t.groups, it, r->pool);
+  return product_tiles(r->activation, r->instr, count * group / t.groups, count * (group + 1) / t.groups, it, r->pool);
 }
 
-/* Of numbers that a tile's rows and columns are multiples of: such that the last of them are hardly slower than others, and lines of the cache are whole. */
+/* Of numbers that a tile's rows and columns are multiples of: such that the last of them are hardly slower than others, and lines
+   of the cache are whole. */
 static void set_edges(gemm_run *r, const ax_gemm *g, const ax_product_way *way) {
   const int64_t lanes = way->kernels->lanes, line = 64 / way->kernels->number_bytes;
   r->row_edge = way->turned ? 2 * lanes : way->narrow ? way->rows : row_edge;
-  r->column_edge = g->packed ? ax_product_panel_columns(way) : way->turned ? way->rows : way->streams_b ? 2 * lanes : lanes > line ? lanes : line;
+  r->column_edge = g->packed        ? ax_product_panel_columns(way)
+                   : way->turned    ? way->rows
+                   : way->streams_b ? 2 * lanes
+                   : lanes > line   ? lanes
+                                    : line;
 }
 
-ax_status ax_gemm_run(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr) {
+ax_status ax_gemm_run(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr) {
   const ax_gemm *g = instr->gemm;
   ax_pool *pool = &run->executable->runtime->pool;
   const ax_product whole = ax_gemm_product(g, g->m, g->n);
   const ax_product_way way = ax_gemm_way(g, &whole);
-  gemm_run r = {.frame = frame, .instr = instr, .pool = pool, .tiles = tiling_of(g, way.plain, run->threads)};
+  gemm_run r = {.activation = activation, .instr = instr, .pool = pool, .tiles = tiling_of(g, way.plain, run->threads)};
   set_edges(&r, g, &way);
-  return ax_share_parts(run, seat, make_tile, &r, (uint32_t)(r.tiles.rows * r.tiles.columns * r.tiles.groups));
+  return ax_share_parts(run, worker_slot, make_tile, &r, (uint32_t)(r.tiles.rows * r.tiles.columns * r.tiles.groups));
 }

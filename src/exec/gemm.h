@@ -9,10 +9,11 @@
 /* at[3]: the elements where the factors and the result of the index-th product of the batch begin. */
 void ax_gemm_begin(const ax_gemm *g, int64_t index, int64_t *at);
 
-/* A GEMM instruction, whole, on this thread. pool: where it takes memory to work in; NULL: from anywhere. The status has no message: ax_compute_failed gives
-   it. */
-AX_MUST_USE ax_status ax_gemm_compute(const ax_frame *frame, const ax_instr *instr, ax_pool *pool);
+/* A GEMM instruction, whole, on this thread. pool: where it takes memory to work in; NULL: from anywhere. The status has no
+   message: ax_compute_failed gives it. */
+AX_MUST_USE ax_status ax_gemm_compute(const ax_activation *activation, const ax_instr *instr, ax_pool *pool);
 /* The same, in parts where others can help. */
-AX_MUST_USE ax_status ax_gemm_run(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr);
+AX_MUST_USE ax_status ax_gemm_run(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation,
+                                  const ax_instr *instr);
 
 #endif

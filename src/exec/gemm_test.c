@@ -1,4 +1,5 @@
-/* Products: in tiles, with the same bits for every number of threads; one that finds no memory to work in fails the run, whoever computed it. */
+/* Products: in tiles, with the same bits for every number of threads; one that finds no memory to work in fails the run, whoever
+   computed it. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -26,7 +27,8 @@ static void release(void *user, void *memory) {
   free(memory);
 }
 
-/* Products of f64 by several threads at once, each with the second operand turned over: OpenBLAS without threads of its own lost them. */
+/* Products of f64 by several threads at once, each with the second operand turned over: OpenBLAS without threads of its own lost
+   them. */
 static void turned_products(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_dot_general(in[0], in[0], 1, AX_INTS(1), AX_INTS(1), 0, NULL, NULL);
@@ -50,7 +52,8 @@ static void square(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   const ax_type type = ax_typeof(in[0]);
   const int64_t batch = type.rank - 2, contract = batch + 1, batches[] = {0};
-  out[0] = ax_dot_general(in[0], in[0], 1, &contract, &contract, (uint32_t)batch, batches, batches); /* so that the right one is packed */
+  out[0] = ax_dot_general(in[0], in[0], 1, &contract, &contract, (uint32_t)batch, batches,
+                          batches); /* so that the right one is packed */
 }
 
 /* With no memory for the nth part, then with memory for all. */
@@ -172,22 +175,26 @@ static void check_sums(const product *p, ax_tensor *const *in, const ax_tensor *
     const int64_t which = at / (m * n), i = at / n % m, j = at % n;
     double sum = 0;
     for (int64_t x = 0; x < k; x++)
-      sum += test_get(in[0], which * m * k + (p->lhs_turned ? x * m + i : i * k + x)) * test_get(in[1], which * k * n + (p->rhs_turned ? j * k + x : x * n + j));
+      sum += test_get(in[0], which * m * k + (p->lhs_turned ? x * m + i : i * k + x)) *
+             test_get(in[1], which * k * n + (p->rhs_turned ? j * k + x : x * n + j));
     if (ax_is_float(p->dtype)) TEST_NEAR(test_get(out, at), sum, p->dtype == AX_BF16 ? 0.02 * (1 + fabs(sum)) : 1e-3);
     else assert_int_equal((int64_t)sum & 255, (int64_t)test_get(out, at) & 255);
   }
 }
 
-/* Large enough for several tiles a thread: of every kind of number, in every orientation, some of a batch; with more rows than are packed at a time; a few
-   columns more than whole panels. Those of bf16 with a small factor are made row by row with what narrows them. */
+/* Large enough for several tiles a thread: of every kind of number, in every orientation, some of a batch; with more rows than are
+   packed at a time; a few columns more than whole panels. Those of bf16 with a small factor are made row by row with what narrows
+   them. */
 static void large_tiles(void **state) {
   (void)state;
   static const product products[] = {
-      {AX_F32, 0, 300, 517, 400, 0, 0},   {AX_F32, 0, 300, 517, 400, 1, 0}, {AX_F32, 0, 71, 1030, 700, 0, 1},  {AX_F32, 3, 200, 450, 400, 1, 1},
-      {AX_F64, 0, 301, 300, 300, 0, 0},   {AX_F64, 2, 301, 300, 300, 1, 0}, {AX_BF16, 0, 500, 500, 300, 0, 0}, {AX_BF16, 0, 500, 500, 301, 1, 0},
-      {AX_F32, 0, 401, 300, 11000, 0, 0}, {AX_F32, 0, 500, 300, 9000, 1, 1}, {AX_S8, 0, 701, 700, 300, 1, 0},   {AX_F32, 0, 60, 700, 9000, 1, 0},
-      {AX_F32, 0, 700, 100, 300, 1, 1},   {AX_F32, 0, 257, 1100, 5000, 0, 1}, {AX_BF16, 0, 301, 100, 901, 1, 1}, {AX_F32, 0, 1100, 600, 9000, 1, 0},
-      {AX_BF16, 0, 1024, 128, 640, 0, 1}, {AX_BF16, 0, 2000, 200, 300, 1, 0}, {AX_BF16, 9, 256, 128, 300, 0, 1}, {AX_BF16, 40, 128, 64, 128, 0, 0},
+      {AX_F32, 0, 300, 517, 400, 0, 0},   {AX_F32, 0, 300, 517, 400, 1, 0},   {AX_F32, 0, 71, 1030, 700, 0, 1},
+      {AX_F32, 3, 200, 450, 400, 1, 1},   {AX_F64, 0, 301, 300, 300, 0, 0},   {AX_F64, 2, 301, 300, 300, 1, 0},
+      {AX_BF16, 0, 500, 500, 300, 0, 0},  {AX_BF16, 0, 500, 500, 301, 1, 0},  {AX_F32, 0, 401, 300, 11000, 0, 0},
+      {AX_F32, 0, 500, 300, 9000, 1, 1},  {AX_S8, 0, 701, 700, 300, 1, 0},    {AX_F32, 0, 60, 700, 9000, 1, 0},
+      {AX_F32, 0, 700, 100, 300, 1, 1},   {AX_F32, 0, 257, 1100, 5000, 0, 1}, {AX_BF16, 0, 301, 100, 901, 1, 1},
+      {AX_F32, 0, 1100, 600, 9000, 1, 0}, {AX_BF16, 0, 1024, 128, 640, 0, 1}, {AX_BF16, 0, 2000, 200, 300, 1, 0},
+      {AX_BF16, 9, 256, 128, 300, 0, 1},  {AX_BF16, 40, 128, 64, 128, 0, 0},
   };
   test_random random = {7};
   for (size_t i = 0; i < AX_COUNT(products); i++) {
@@ -209,7 +216,8 @@ static void large_tiles(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(failed_products), cmocka_unit_test(failed_parts),     cmocka_unit_test(failed_tiles),
-                                     cmocka_unit_test(tiles),           cmocka_unit_test(large_tiles),           cmocka_unit_test(products_at_once)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(failed_products), cmocka_unit_test(failed_parts),
+                                     cmocka_unit_test(failed_tiles),    cmocka_unit_test(tiles),
+                                     cmocka_unit_test(large_tiles),     cmocka_unit_test(products_at_once)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,8 @@ static ax_status check_hosts(const ax_executable *e, const ax_host_array *in) {
     ax_type got = in != NULL ? type_of(&in[i]) : (ax_type){0};
     bool empty = in != NULL && in[i].data == NULL && e->wanted[i]->block_bytes > 0;
     if (in != NULL && got.dtype == want->dtype && ax_same_shape(&got, want) && !empty) continue;
-    ax_mismatch(&wrong, e, i, want, got.dtype != AX_NO_DTYPE ? &got : NULL, got.dtype != AX_NO_DTYPE && empty ? " without data" : "");
+    ax_mismatch(&wrong, e, i, want, got.dtype != AX_NO_DTYPE ? &got : NULL,
+                got.dtype != AX_NO_DTYPE && empty ? " without data" : "");
   }
   return ax_mismatches_report(&wrong, "run_host", e->in_count);
 }
@@ -108,7 +109,8 @@ ax_status ax_run_host(ax_executable *e, uint32_t in_count, const ax_host_array *
   return status;
 }
 
-ax_status ax_jit_host(ax_runtime *runtime, ax_fn function, const ax_host_array *in, const ax_compile_options *options, ax_executable **out) {
+ax_status ax_jit_host(ax_runtime *runtime, ax_fn function, const ax_host_array *in, const ax_compile_options *options,
+                      ax_executable **out) {
   *out = NULL;
   if (function.in_count > 0) AX_TRY(ax_require(in, "host array"));
   ax_type *types = ax_calloc((size_t)function.in_count + 1, sizeof types[0]);

@@ -102,7 +102,8 @@ static void refused(void **state) {
   TEST_FAILS(ax_put_host(runtime, NULL, "", &none, &array), AX_INVALID_ARGUMENT, "put_host: ");
   TEST_FAILS(ax_put_host(runtime, &mesh, "a", &view, &array), AX_INVALID_ARGUMENT, "f32[6]");
   TEST_FAILS(ax_put_host(runtime, NULL, "", &(ax_host_array){.dtype = AX_F32}, &array), AX_INVALID_ARGUMENT, "no data");
-  TEST_FAILS(ax_put_host(runtime, NULL, "", &(ax_host_array){.dtype = AX_F32, .rank = 99, .data = data}, &array), AX_INVALID_ARGUMENT, "");
+  TEST_FAILS(ax_put_host(runtime, NULL, "", &(ax_host_array){.dtype = AX_F32, .rank = 99, .data = data}, &array),
+             AX_INVALID_ARGUMENT, "");
   TEST_FAILS(ax_array_to_host(NULL, &back), AX_INVALID_ARGUMENT, "no array");
   assert_int_equal(back.rank, 0);
 }
@@ -175,7 +176,8 @@ static void runs_refused(void **state) {
   (void)state;
   const float data[6] = {0};
   ax_executable *executable = compiled(NULL);
-  ax_host_array out[2] = {{.rank = 5}, {.rank = 5}}, in[2] = {ax_host_view(AX_F32, 1, (int64_t[]){3}, data), ax_host_view(AX_S32, 1, (int64_t[]){6}, data)};
+  ax_host_array out[2] = {{.rank = 5}, {.rank = 5}},
+                in[2] = {ax_host_view(AX_F32, 1, (int64_t[]){3}, data), ax_host_view(AX_S32, 1, (int64_t[]){6}, data)};
   TEST_FAILS(ax_run_host(NULL, 2, in, 2, out), AX_INVALID_ARGUMENT, "no executable");
   assert_true(out[0].rank == 0 && out[1].rank == 0);
   TEST_FAILS(ax_run_host(executable, 1, in, 2, out), AX_INVALID_ARGUMENT,
@@ -183,7 +185,8 @@ static void runs_refused(void **state) {
   TEST_FAILS(ax_run_host(executable, 2, in, 2, out), AX_INVALID_ARGUMENT,
              "run_host: 1 of 2 arguments do not match:\n  argument 1: the program takes f32[6], got s32[6]");
   in[1] = (ax_host_array){.dtype = AX_F32, .rank = 1, .dims = {6}};
-  TEST_FAILS(ax_run_host(executable, 2, in, 2, out), AX_INVALID_ARGUMENT, "argument 1: the program takes f32[6], got f32[6] without data");
+  TEST_FAILS(ax_run_host(executable, 2, in, 2, out), AX_INVALID_ARGUMENT,
+             "argument 1: the program takes f32[6], got f32[6] without data");
   TEST_FAILS(ax_run_host(executable, 2, NULL, 2, out), AX_INVALID_ARGUMENT,
              "run_host: 2 of 2 arguments do not match:\n  argument 0: the program takes f32[3], got nothing\n  argument 1: ");
   ax_executable_release(executable);
@@ -222,7 +225,8 @@ static void mismatched(const ax_value *in, ax_value *out, void *context) {
 
 static void applied_once(void **state) {
   (void)state;
-  const ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(3), (float[]){1, 2, 3}), ax_host_view(AX_F32, AX_DIMS(), (float[]){0.5f})};
+  const ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(3), (float[]){1, 2, 3}),
+                              ax_host_view(AX_F32, AX_DIMS(), (float[]){0.5f})};
   ax_host_array out[2];
   ax_runtime *of_two[] = {NULL, runtime};
   for (int i = 0; i < 2; i++) {
@@ -242,8 +246,8 @@ static void applied_once(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(applied_once), cmocka_unit_test(views), cmocka_unit_test(put_and_read), cmocka_unit_test(refused),
-                                     cmocka_unit_test(runs),  cmocka_unit_test(runs_refused), cmocka_unit_test(without_memory),
-                                     cmocka_unit_test(jitted), cmocka_unit_test(unsound)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(applied_once),   cmocka_unit_test(views),  cmocka_unit_test(put_and_read),
+                                     cmocka_unit_test(refused),        cmocka_unit_test(runs),   cmocka_unit_test(runs_refused),
+                                     cmocka_unit_test(without_memory), cmocka_unit_test(jitted), cmocka_unit_test(unsound)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

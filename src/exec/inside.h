@@ -1,5 +1,6 @@
-/* Whether a thread is inside a run of a runtime: it makes the call that runs, performs a run that was started, or helps in one. A user's code may be
-   called there, by callbacks and by what is released as the run ends, and must not be made to wait for the run that waits for it. */
+/* Whether a thread is inside a run of a runtime: it makes the call that runs, performs a run that was started, or helps in one. A
+   user's code may be called there, by callbacks and by what is released as the run ends, and must not be made to wait for the run
+   that waits for it. */
 #ifndef AX_EXEC_INSIDE_H
 #define AX_EXEC_INSIDE_H
 

@@ -1,4 +1,4 @@
-/* Lifetimes: between which positions of the list the memory of a root is needed. */
+/* Lifetimes: between which positions of the list the memory of an allocation is needed. */
 #include <string.h>
 
 #include "exec/exec.h"
@@ -28,7 +28,7 @@ static uint32_t common_region(const ax_assembly *a, uint32_t x, uint32_t y) {
    hold all its accesses. The test and the body of a while loop are one: from the test's begin to the exit. */
 static void extend_over_loops(const ax_assembly *a, ax_lifetime *lives) {
   for (uint32_t i = 0; i < a->access_count; i++) {
-    ax_lifetime *life = &lives[a->accesses[i].root];
+    ax_lifetime *life = &lives[a->accesses[i].allocation];
     for (uint32_t g = a->accesses[i].region; g != life->region; g = a->regions[g].parent)
       if (a->regions[g].is_loop) cover(life, a->regions[g].begin, a->regions[g].exit - 1);
   }
@@ -38,9 +38,9 @@ static void extend_over_loops(const ax_assembly *a, ax_lifetime *lives) {
 static void extend_carried(const ax_assembly *a, ax_lifetime *lives, bool *written) {
   for (uint32_t i = 0; i < a->access_count; i++) {
     const ax_access *access = &a->accesses[i];
-    if (access->writes) written[access->root] = true;
-    for (uint32_t g = access->region; !written[access->root] && g != 0; g = a->regions[g].parent)
-      if (a->regions[g].is_loop) cover(&lives[access->root], a->regions[g].begin, a->regions[g].exit - 1);
+    if (access->writes) written[access->allocation] = true;
+    for (uint32_t g = access->region; !written[access->allocation] && g != 0; g = a->regions[g].parent)
+      if (a->regions[g].is_loop) cover(&lives[access->allocation], a->regions[g].begin, a->regions[g].exit - 1);
   }
 }
 
@@ -52,7 +52,7 @@ ax_status ax_find_lifetimes(ax_assembly *a, ax_lifetime **out) {
   for (uint32_t i = 0; i < count; i++) lives[i] = (ax_lifetime){UINT32_MAX, 0, AX_NONE};
   for (uint32_t i = 0; i < a->access_count; i++) {
     const ax_access *access = &a->accesses[i];
-    ax_lifetime *life = &lives[access->root];
+    ax_lifetime *life = &lives[access->allocation];
     cover(life, access->position, access->position);
     life->region = life->region == AX_NONE ? access->region : common_region(a, life->region, access->region);
   }

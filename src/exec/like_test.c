@@ -45,7 +45,8 @@ static ax_executable *compile(const ax_compile_options *options) {
   return e;
 }
 
-/* The result's spec, as text; how many arguments the run copied, and what a device computes. The values are those of the program as it is. */
+/* The result's spec, as text; how many arguments the run copied, and what a device computes. The values are those of the program as
+   it is. */
 static void expect(ax_executable *e, ax_array *x, ax_array *w, const char *lies, uint64_t copied, double flops) {
   static float got[side * side], wanted[side * side];
   ax_executable *plain = compile(NULL);
@@ -164,10 +165,12 @@ static void test_refused(void **state) {
   TEST_OK(ax_mesh_parse("i=4", &four));
   TEST_OK(ax_device_put(runtime, &mesh, "i", &row, data, &short_one));
   ax_array *x = put(&mesh, "i"), *w = put(&four, "");
-  TEST_FAILS(ax_jit(runtime, AX_FN(layer, 2, 1), (ax_type[]){square, square}, &(ax_compile_options){.like = (ax_array *[]){x, short_one}}, &e),
+  TEST_FAILS(ax_jit(runtime, AX_FN(layer, 2, 1), (ax_type[]){square, square},
+                    &(ax_compile_options){.like = (ax_array *[]){x, short_one}}, &e),
              AX_INVALID_ARGUMENT, "compile: like: input 1 is f32[64,64], and the array f32[64]");
-  TEST_FAILS(ax_jit(runtime, AX_FN(layer, 2, 1), (ax_type[]){square, square}, &(ax_compile_options){.like = (ax_array *[]){x, w}}, &e),
-             AX_INVALID_ARGUMENT, "compile: like: the arrays of inputs 0 and 1 lie on different devices");
+  TEST_FAILS(
+      ax_jit(runtime, AX_FN(layer, 2, 1), (ax_type[]){square, square}, &(ax_compile_options){.like = (ax_array *[]){x, w}}, &e),
+      AX_INVALID_ARGUMENT, "compile: like: the arrays of inputs 0 and 1 lie on different devices");
   ax_array_release(short_one);
   ax_array_release(x);
   ax_array_release(w);
@@ -175,7 +178,10 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_follows), cmocka_unit_test(test_stages_and_meshes), cmocka_unit_test(test_says_nothing), cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_follows),
+      cmocka_unit_test(test_stages_and_meshes),
+      cmocka_unit_test(test_says_nothing),
+      cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, begin, end);
 }

@@ -3,7 +3,8 @@
      NUMBER      float or double
      KIND(name)  the name for that kind */
 
-/* total + lack += more, as if exactly: so many at a time, which the compiler makes vectors of. Arrays are whole lines of the cache. */
+/* total + lack += more, as if exactly: so many at a time, which the compiler makes vectors of. Arrays are whole lines of the
+   cache. */
 static void KIND(add_exactly)(NUMBER *restrict total, NUMBER *restrict lack, const NUMBER *restrict more, int64_t count) {
   enum { at_once = 64 / sizeof(NUMBER) };
   for (int64_t begin = 0; begin < count; begin += at_once)
@@ -18,7 +19,8 @@ static void KIND(add_run)(char *total, char *lack, const char *run, int64_t coun
   KIND(add_exactly)((NUMBER *)(void *)total, (NUMBER *)(void *)lack, (const NUMBER *)(const void *)run, count);
 }
 
-/* c (+)= total + lack: rows without gaps into rows c_row apart. An infinity or NaN of the total says all: what it lacks is a NaN then. */
+/* c (+)= total + lack: rows without gaps into rows c_row apart. An infinity or NaN of the total says all: what it lacks is a NaN
+   then. */
 static void KIND(put_sums)(char *to, const char *totals, const char *lacks, const ax_product *p, int64_t c_row, bool add) {
   NUMBER *c = (NUMBER *)(void *)to;
   const NUMBER *total = (const NUMBER *)(const void *)totals, *lack = (const NUMBER *)(const void *)lacks;

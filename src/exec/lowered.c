@@ -109,7 +109,8 @@ bool ax_lowered_keeps(const ax_lowered *l, uint32_t index) {
   return l != NULL && index < l->laid.pruning.in_count && l->laid.pruning.place[index] != AX_NONE;
 }
 
-static ax_status place(ax_runtime *runtime, ax_program *program, const ax_laid *laid, const ax_compile_options *options, ax_memory *out, ax_text *text) {
+static ax_status place(ax_runtime *runtime, ax_program *program, const ax_laid *laid, const ax_compile_options *options,
+                       ax_memory *out, ax_text *text) {
   ax_executable *e = ax_executable_create(runtime, program);
   if (e == NULL) return ax_out_of_memory(sizeof *e);
   ax_status status = ax_executable_place(e, laid, options, out, text);
@@ -135,7 +136,9 @@ ax_status ax_lowered_compile(ax_runtime *runtime, const ax_lowered *l, ax_execut
 
 /* --- Text --- */
 
-static void row(ax_text *text, const char *name, size_t device, size_t all) { ax_text_add(text, "%16zu  %16zu  %s\n", device, all, name); }
+static void row(ax_text *text, const char *name, size_t device, size_t all) {
+  ax_text_add(text, "%16zu  %16zu  %s\n", device, all, name);
+}
 
 ax_status ax_memory_text(ax_runtime *runtime, ax_program *program, char **out) {
   const ax_compile_options options = {0};

@@ -96,7 +96,8 @@ static void caches(void **state) {
   TEST_OK(ax_runtime_create(NULL, &runtime));
   assert_int_equal(ax_runtime_counters(runtime).programs_compiled, 0);
   static const char *const shardings[] = {"d; -> d; ", "d,_; _,_ -> d,_; ", "_,d; -> d; "};
-  for (int i = 0; i < 3; i++) TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.mesh = &mesh, .shardings = shardings[i]}, &all[i]));
+  for (int i = 0; i < 3; i++)
+    TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.mesh = &mesh, .shardings = shardings[i]}, &all[i]));
   assert_ptr_equal(all[0], all[1]);
   assert_ptr_not_equal(all[0], all[2]);
   const ax_counters counters = ax_runtime_counters(runtime);
@@ -150,7 +151,8 @@ static void refusals(void **state) {
   ax_memory memory;
   ax_cost cost;
   TEST_FAILS(ax_program_lower(NULL, NULL, &lowered), AX_INVALID_ARGUMENT, "program");
-  TEST_FAILS(ax_program_lower(program, &(ax_compile_options){.mesh = &mesh, .shardings = "d,d; ? -> ?"}, &lowered), AX_INVALID_ARGUMENT, "lower: specs");
+  TEST_FAILS(ax_program_lower(program, &(ax_compile_options){.mesh = &mesh, .shardings = "d,d; ? -> ?"}, &lowered),
+             AX_INVALID_ARGUMENT, "lower: specs");
   assert_null(lowered);
   TEST_OK(ax_program_lower(program, &(ax_compile_options){.donate = AX_ARGS(7)}, &lowered));
   ax_runtime *runtime;

@@ -1,5 +1,5 @@
-/* Messages (mail.h). The queue is a list that begins with the message taken last, or none: who sends writes its end alone, who receives its
-   beginning alone, and each message is read after the link's counter has said that it is there. */
+/* Messages (mail.h). The queue is a list that begins with the message taken last, or none: who sends writes its end alone, who
+   receives its beginning alone, and each message is read after the link's counter has said that it is there. */
 #include "exec/mail.h"
 
 #include <string.h>
@@ -62,9 +62,9 @@ void ax_mail_deinit(ax_execution *run) {
   ax_free(run->queues);
 }
 
-ax_status ax_mail_send(ax_execution *run, const ax_frame *frame, const ax_instr *instr) {
+ax_status ax_mail_send(ax_execution *run, const ax_activation *activation, const ax_instr *instr) {
   const ax_side *side = instr->side;
-  uint32_t link = side->link[frame->device];
+  uint32_t link = side->link[activation->device];
   if (link == AX_NONE) return AX_OK;
   struct ax_letter *letter = new_letter(instr);
   ax_status status = letter == NULL ? ax_out_of_memory(sizeof *letter)
@@ -74,10 +74,10 @@ ax_status ax_mail_send(ax_execution *run, const ax_frame *frame, const ax_instr 
     ax_free(letter);
     return status;
   }
-  if (side->bytes > 0) memcpy(letter->data, ax_address(frame, &instr->refs[0]), (size_t)side->bytes);
+  if (side->bytes > 0) memcpy(letter->data, ax_address(activation, &instr->refs[0]), (size_t)side->bytes);
   run->queues[link].last->next = letter;
   run->queues[link].last = letter;
-  ax_schedule_signal(run, run->executable->first_link + link, 1);
+  ax_scheduler_signal(run, run->executable->first_link + link, 1);
   return AX_OK;
 }
 
@@ -96,25 +96,27 @@ static ax_status refuse(const ax_execution *run, const ax_instr *instr, uint32_t
   letter_text(&text, run, link);
   ax_text_add(&text, " is %s, of ", ax_type_string(&from->side->type, NULL));
   ax_execution_equation_text(&text, run, from);
-  ax_status status = ax_error(AX_INVALID_ARGUMENT, "%s", text.data != NULL && !text.failed ? text.data : "a message is not what precv says");
+  ax_status status =
+      ax_error(AX_INVALID_ARGUMENT, "%s", text.data != NULL && !text.failed ? text.data : "a message is not what precv says");
   ax_text_deinit(&text);
   return status;
 }
 
-ax_status ax_mail_receive(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_instr *instr, uint32_t f, bool *parked) {
+ax_status ax_mail_receive(ax_execution *run, ax_worker_slot *worker_slot, ax_activation *activation, const ax_instr *instr,
+                          uint32_t f, bool *parked) {
   const ax_side *side = instr->side;
-  uint32_t link = side->link[frame->device];
+  uint32_t link = side->link[activation->device];
   *parked = false;
   if (link == AX_NONE) {
-    if (side->bytes > 0) memset(ax_address(frame, &instr->refs[0]), 0, (size_t)side->bytes);
+    if (side->bytes > 0) memset(ax_address(activation, &instr->refs[0]), 0, (size_t)side->bytes);
     return AX_OK;
   }
   struct ax_queue *queue = &run->queues[link];
-  *parked = !ax_schedule_await(run, seat, f, run->executable->first_link + link, queue->count + 1, true);
+  *parked = !ax_scheduler_await(run, worker_slot, f, run->executable->first_link + link, queue->count + 1, true);
   if (*parked) return AX_OK;
   struct ax_letter *letter = queue->taken->next;
   if (!ax_type_equal(&letter->from->side->type, &side->type)) return refuse(run, instr, f, link, letter->from);
-  if (side->bytes > 0) memcpy(ax_address(frame, &instr->refs[0]), letter->data, (size_t)side->bytes);
+  if (side->bytes > 0) memcpy(ax_address(activation, &instr->refs[0]), letter->data, (size_t)side->bytes);
   free_data(run, letter);
   ax_free(queue->taken);
   queue->taken = letter;
@@ -134,7 +136,8 @@ ax_status ax_mail_check(const ax_execution *run) {
   ax_text_add(&text, " to ");
   ax_execution_device_text(&text, run, e->links[link].target);
   ax_text_add(&text, " is never received");
-  ax_status status = ax_error(AX_INVALID_ARGUMENT, "%s", text.data != NULL && !text.failed ? text.data : "a message is never received");
+  ax_status status =
+      ax_error(AX_INVALID_ARGUMENT, "%s", text.data != NULL && !text.failed ? text.data : "a message is never received");
   ax_text_deinit(&text);
   return status;
 }

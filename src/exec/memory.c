@@ -1,9 +1,10 @@
 /* Where each buffer lives.
 
      constants, inputs, outputs   spaces of their own; constants that are one data are one
-     shared                       another frame touches it: reused by lifetime too, which may need waits (exec/reuse.c)
-     kept                         one frame's own, alive while that frame may be parked: one part a coordinate, reused by lifetime
-     scratch                      one frame's own between two parkings: a block that goes with whoever is running, reused by lifetime
+     shared                       another activation touches it: reused by lifetime too, which may need waits (exec/reuse.c)
+     kept                         one activation's own, alive while that activation may be parked: one part a coordinate, reused by
+   lifetime scratch                      one activation's own between two parkings: a block that goes with whoever is running,
+   reused by lifetime
 
    So a program whose devices never wait in the middle needs scratch for as many devices as run at once, not for all. */
 #include <math.h>
@@ -16,9 +17,9 @@
 typedef struct placer {
   ax_assembly *a;
   ax_executable *e;
-  ax_lifetime *lives;    /* by root */
-  uint32_t *space;       /* by root */
-  int64_t *offset;       /* by root */
+  ax_lifetime *lives;    /* by allocation */
+  uint32_t *space;       /* by allocation */
+  int64_t *offset;       /* by allocation */
   uint32_t *parking_before; /* waits that park before each position */
   const uint32_t *devices; /* each device's own number */
   uint32_t space_capacity;
@@ -31,13 +32,15 @@ static int64_t round64(int64_t bytes) { return (bytes + 63) & ~(int64_t)63; }
 /* More than any machine has; sums of what is below stay far from overflowing. */
 static const int64_t most_bytes = (int64_t)1 << 46;
 
-static uint32_t root_count(const placer *p) { return p->a->plan->buffer_count; }
+static uint32_t allocation_count(const placer *p) { return p->a->plan->buffer_count; }
 
 static ax_status check_sizes(const placer *p) {
-  for (uint32_t i = 0; i < root_count(p); i++) {
+  for (uint32_t i = 0; i < allocation_count(p); i++) {
     const ax_buffer *buffer = &p->a->plan->buffers[i];
     const int64_t bytes = ax_buffer_bytes(buffer);
-    if (bytes > most_bytes) return ax_error(AX_OUT_OF_MEMORY, "out of memory: %s takes %lld bytes", ax_type_string(&buffer->type, NULL), (long long)bytes);
+    if (bytes > most_bytes)
+      return ax_error(AX_OUT_OF_MEMORY, "out of memory: %s takes %lld bytes", ax_type_string(&buffer->type, NULL),
+                      (long long)bytes);
   }
   return AX_OK;
 }
@@ -90,23 +93,24 @@ static bool crosses_parking_wait(const placer *p, const ax_lifetime *life) {
 
 /* --- Packing --- */
 
-/* Places the roots in a list, which starts at `root` and goes on by `next`; gives the bytes needed: first those of what is not
-   shared, by lifetime, then those of what is, which were placed before synchronisation (exec/reuse.c). */
-static ax_status pack(placer *p, uint32_t root, const uint32_t *next, int64_t *bytes) {
+/* Places the allocations in a list, which starts at `allocation` and goes on by `next`; gives the bytes needed: first those of what
+   is not shared, by lifetime, then those of what is, which were placed before synchronisation (exec/reuse.c). */
+static ax_status pack(placer *p, uint32_t allocation, const uint32_t *next, int64_t *bytes) {
   const ax_plan *plan = p->a->plan;
   uint32_t count = 0;
   int64_t mine;
-  for (uint32_t i = root; i != AX_NONE; i = next[i]) count += !p->a->shared[i];
+  for (uint32_t i = allocation; i != AX_NONE; i = next[i]) count += !p->a->shared[i];
   ax_packed *items = ax_arena_alloc(&p->a->scratch, count * sizeof items[0]);
   if (items == NULL) return ax_out_of_memory(count * sizeof items[0]);
   count = 0;
-  for (uint32_t i = root; i != AX_NONE; i = next[i])
+  for (uint32_t i = allocation; i != AX_NONE; i = next[i])
     if (!p->a->shared[i])
-      items[count++] = (ax_packed){.first = p->lives[i].first, .last = p->lives[i].last, .bytes = round64(ax_buffer_bytes(&plan->buffers[i]))};
+      items[count++] =
+          (ax_packed){.first = p->lives[i].first, .last = p->lives[i].last, .bytes = round64(ax_buffer_bytes(&plan->buffers[i]))};
   AX_TRY(ax_pack(items, count, &mine));
   *bytes = mine;
   count = 0;
-  for (uint32_t i = root; i != AX_NONE; i = next[i]) {
+  for (uint32_t i = allocation; i != AX_NONE; i = next[i]) {
     p->offset[i] = p->a->shared[i] ? mine + p->a->shared_offset[i] : items[count++].offset;
     int64_t end = p->offset[i] + round64(ax_buffer_bytes(&plan->buffers[i]));
     if (end > *bytes) *bytes = end;
@@ -116,7 +120,9 @@ static ax_status pack(placer *p, uint32_t root, const uint32_t *next, int64_t *b
 
 /* --- Spaces --- */
 
-static bool is_constant(const ax_plan *plan, uint32_t i) { return plan->buffers[i].kind == AX_BUFFER_CONST && plan->buffers[i].root == i; }
+static bool is_constant(const ax_plan *plan, uint32_t i) {
+  return plan->buffers[i].kind == AX_BUFFER_CONST && plan->buffers[i].allocation == i;
+}
 /* One that nobody reads, since its readers have it packed, is not. */
 static bool is_held(const placer *p, uint32_t i) { return is_constant(p->a->plan, i) && p->lives[i].first <= p->lives[i].last; }
 
@@ -125,27 +131,27 @@ static bool same_constant(const ax_buffer *a, const ax_buffer *b) {
   return a->panels == NULL || ax_panels_equal(a->panels, b->panels);
 }
 
-/* Of the constants that are the same data, as those of all calls of a body are, the first. seen: a table with room for more than there
-   are, of 1 + a root. */
-static uint32_t first_alike(const ax_plan *plan, uint32_t *seen, size_t size, uint32_t root) {
-  const ax_buffer *buffer = &plan->buffers[root];
+/* Of the constants that are the same data, as those of all calls of a body are, the first. seen: a table with room for more than
+   there are, of 1 + an allocation. */
+static uint32_t first_alike(const ax_plan *plan, uint32_t *seen, size_t size, uint32_t allocation) {
+  const ax_buffer *buffer = &plan->buffers[allocation];
   size_t at = ax_hash_word(AX_HASH_SEED, (uintptr_t)buffer->data) & (size - 1);
   for (; seen[at] != 0; at = (at + 1) & (size - 1)) {
     const ax_buffer *other = &plan->buffers[seen[at] - 1];
     if (same_constant(other, buffer)) return seen[at] - 1;
   }
-  seen[at] = root + 1;
-  return root;
+  seen[at] = allocation + 1;
+  return allocation;
 }
 
 static ax_status find_constants(placer *p, int64_t *bytes) {
   const ax_plan *plan = p->a->plan;
   size_t count = 0, size = 16;
-  for (uint32_t i = 0; i < root_count(p); i++) count += is_constant(plan, i);
+  for (uint32_t i = 0; i < allocation_count(p); i++) count += is_constant(plan, i);
   while (size < 2 * count) size *= 2;
   uint32_t *seen = ax_arena_alloc(&p->a->scratch, size * sizeof seen[0]);
   if (seen == NULL) return ax_out_of_memory(size * sizeof seen[0]);
-  for (uint32_t i = 0; i < root_count(p); i++) {
+  for (uint32_t i = 0; i < allocation_count(p); i++) {
     if (!is_held(p, i)) continue;
     uint32_t first = first_alike(plan, seen, size, i);
     p->offset[i] = first == i ? *bytes : p->offset[first];
@@ -157,7 +163,8 @@ static ax_status find_constants(placer *p, int64_t *bytes) {
 static ax_status put_constant(const ax_buffer *buffer, unsigned char *to) {
   void *const memory[] = {(void *)(uintptr_t)buffer->data, to};
   if (buffer->panels == NULL) memcpy(to, buffer->data, (size_t)ax_buffer_bytes(buffer));
-  for (uint32_t part = 0; buffer->panels != NULL && part < ax_panels_parts(buffer->panels); part++) AX_TRY(ax_panels_pack(buffer->panels, memory, part));
+  for (uint32_t part = 0; buffer->panels != NULL && part < ax_panels_parts(buffer->panels); part++)
+    AX_TRY(ax_panels_pack(buffer->panels, memory, part));
   return AX_OK;
 }
 
@@ -168,7 +175,7 @@ static ax_status place_constants(placer *p) {
   AX_TRY(new_space(p, AX_SPACE_CONST, 0, 0, bytes, &p->e->const_space));
   p->e->constants = ax_calloc(1, (size_t)bytes + 64);
   if (p->e->constants == NULL) return ax_out_of_memory((size_t)bytes);
-  for (uint32_t i = 0; i < root_count(p); i++) {
+  for (uint32_t i = 0; i < allocation_count(p); i++) {
     const ax_buffer *buffer = &plan->buffers[i];
     if (!is_held(p, i)) continue;
     p->space[i] = p->e->const_space;
@@ -186,17 +193,17 @@ static ax_status place_arguments(placer *p) {
     AX_TRY(new_space(p, AX_SPACE_INPUT, i, buffer->axes, ax_buffer_bytes(buffer), &p->space[plan->in[i]]));
   }
   for (uint32_t i = 0; i < plan->out_count; i++) {
-    uint32_t root = plan->buffers[plan->out[i]].root;
-    const ax_buffer *buffer = &plan->buffers[root];
+    uint32_t allocation = plan->buffers[plan->out[i]].allocation;
+    const ax_buffer *buffer = &plan->buffers[allocation];
     ax_result *result = &p->e->results[i];
     result->donated = AX_NONE;
     if (buffer->kind == AX_BUFFER_INPUT) {
       result->donated = buffer->index;
-      result->space = p->space[root];
+      result->space = p->space[allocation];
       continue;
     }
-    AX_TRY(new_space(p, AX_SPACE_OUTPUT, i, buffer->axes, ax_buffer_bytes(buffer), &p->space[root]));
-    result->space = p->space[root];
+    AX_TRY(new_space(p, AX_SPACE_OUTPUT, i, buffer->axes, ax_buffer_bytes(buffer), &p->space[allocation]));
+    result->space = p->space[allocation];
   }
   return AX_OK;
 }
@@ -217,9 +224,9 @@ static ax_status kept_space(placer *p, ax_axis_set axes, uint32_t *out) {
 static ax_status choose_spaces(placer *p) {
   const ax_plan *plan = p->a->plan;
   AX_TRY(new_space(p, AX_SPACE_SCRATCH, 0, 0, 0, &p->e->scratch_space));
-  for (uint32_t i = 0; i < root_count(p); i++) {
+  for (uint32_t i = 0; i < allocation_count(p); i++) {
     const ax_buffer *buffer = &plan->buffers[i];
-    if (buffer->kind != AX_BUFFER_TEMP || buffer->root != i || p->space[i] != AX_NONE || p->lives[i].first > p->lives[i].last)
+    if (buffer->kind != AX_BUFFER_TEMP || buffer->allocation != i || p->space[i] != AX_NONE || p->lives[i].first > p->lives[i].last)
       continue;
     if (!p->a->shared[i] && !crosses_parking_wait(p, &p->lives[i]))
       p->space[i] = p->e->scratch_space;
@@ -229,12 +236,12 @@ static ax_status choose_spaces(placer *p) {
   return AX_OK;
 }
 
-/* Where nothing in scratch memory is needed later, a frame that must wait may as well give its block to another. */
+/* Where nothing in scratch memory is needed later, an activation that must wait may as well give its block to another. */
 static ax_status park_where_free(placer *p) {
   ax_assembly *a = p->a;
   int64_t alive = 0, *change = ax_arena_alloc(&a->scratch, (a->instr_count + (size_t)1) * sizeof change[0]);
   if (change == NULL) return ax_out_of_memory(a->instr_count * sizeof change[0]);
-  for (uint32_t i = 0; i < root_count(p); i++) {
+  for (uint32_t i = 0; i < allocation_count(p); i++) {
     if (p->space[i] != p->e->scratch_space) continue;
     change[p->lives[i].first]++;
     change[p->lives[i].last]--;
@@ -250,17 +257,18 @@ static ax_status place_temporaries(placer *p) {
   ax_executable *e = p->e;
   AX_TRY(choose_spaces(p));
   AX_TRY(park_where_free(p));
-  uint32_t *first = ax_arena_alloc(&p->a->scratch, e->space_count * sizeof first[0]); /* roots, by space */
-  uint32_t *next = ax_arena_alloc(&p->a->scratch, root_count(p) * sizeof next[0]);
-  if (first == NULL || next == NULL) return ax_out_of_memory(root_count(p) * sizeof next[0]);
+  uint32_t *first = ax_arena_alloc(&p->a->scratch, e->space_count * sizeof first[0]); /* allocations, by space */
+  uint32_t *next = ax_arena_alloc(&p->a->scratch, allocation_count(p) * sizeof next[0]);
+  if (first == NULL || next == NULL) return ax_out_of_memory(allocation_count(p) * sizeof next[0]);
   memset(first, 0xff, e->space_count * sizeof first[0]);
-  for (uint32_t i = root_count(p); i-- > 0;) {
+  for (uint32_t i = allocation_count(p); i-- > 0;) {
     if (p->space[i] == AX_NONE) continue;
     next[i] = first[p->space[i]];
     first[p->space[i]] = i;
   }
   for (uint32_t s = 0; s < e->space_count; s++)
-    if (e->spaces[s].kind == AX_SPACE_KEPT || e->spaces[s].kind == AX_SPACE_SCRATCH) AX_TRY(pack(p, first[s], next, &e->spaces[s].bytes));
+    if (e->spaces[s].kind == AX_SPACE_KEPT || e->spaces[s].kind == AX_SPACE_SCRATCH)
+      AX_TRY(pack(p, first[s], next, &e->spaces[s].bytes));
   return AX_OK;
 }
 
@@ -268,7 +276,7 @@ static ax_status place_temporaries(placer *p) {
 
 static ax_ref ref_of(const placer *p, uint32_t buffer) {
   const ax_buffer *b = &p->a->plan->buffers[buffer];
-  ax_ref ref = {.space = p->space[b->root], .offset = p->offset[b->root] + b->offset};
+  ax_ref ref = {.space = p->space[b->allocation], .offset = p->offset[b->allocation] + b->offset};
   assert(ref.space != AX_NONE);
   const ax_part_space *space = &p->e->spaces[ref.space];
   ref.first = space->first;
@@ -288,7 +296,7 @@ static ax_status set_refs(placer *p, ax_instr *instr, const uint32_t *buffers, u
   return AX_OK;
 }
 
-/* A slot of a local root is in no space, which is told by its first place. */
+/* A slot of a local allocation is in no space, which is told by its first place. */
 static ax_status rows_refs(placer *p, ax_instr *instr, const ax_rows *rows) {
   uint32_t at = 0;
   instr->refs = ax_arena_alloc(&p->a->plan->arena, rows->slot_count * sizeof instr->refs[0]);
@@ -298,7 +306,8 @@ static ax_status rows_refs(placer *p, ax_instr *instr, const ax_rows *rows) {
   for (uint32_t k = 0; k < rows->count; k++)
     for (uint32_t i = 0; i < ax_op_slots(&rows->members[k]); i++, at++) {
       uint32_t buffer = ax_op_slot(&rows->members[k], i).buffer;
-      instr->refs[at] = rows->slots[at].row_bytes == 0 ? ref_of(p, buffer) : (ax_ref){.space = AX_NONE, .offset = p->a->plan->buffers[buffer].offset};
+      instr->refs[at] = rows->slots[at].row_bytes == 0 ? ref_of(p, buffer)
+                                                       : (ax_ref){.space = AX_NONE, .offset = p->a->plan->buffers[buffer].offset};
     }
   return AX_OK;
 }
@@ -379,21 +388,21 @@ static ax_status encode(placer *p, uint32_t position) {
   }
 }
 
-/* What the assembly says of each root. */
+/* What the assembly says of each allocation. */
 static ax_status note_residents(placer *p) {
   ax_assembly *a = p->a;
-  a->residents = ax_arena_alloc(&a->scratch, root_count(p) * sizeof a->residents[0]);
-  if (a->residents == NULL) return ax_out_of_memory(root_count(p) * sizeof a->residents[0]);
-  for (uint32_t i = 0; i < root_count(p); i++) a->residents[i] = (ax_resident){p->space[i], p->offset[i], p->lives[i]};
+  a->residents = ax_arena_alloc(&a->scratch, allocation_count(p) * sizeof a->residents[0]);
+  if (a->residents == NULL) return ax_out_of_memory(allocation_count(p) * sizeof a->residents[0]);
+  for (uint32_t i = 0; i < allocation_count(p); i++) a->residents[i] = (ax_resident){p->space[i], p->offset[i], p->lives[i]};
   return AX_OK;
 }
 
 static ax_status place(placer *p) {
   ax_assembly *a = p->a;
-  p->space = ax_arena_alloc(&a->scratch, root_count(p) * sizeof p->space[0]);
-  p->offset = ax_arena_alloc(&a->scratch, root_count(p) * sizeof p->offset[0]);
+  p->space = ax_arena_alloc(&a->scratch, allocation_count(p) * sizeof p->space[0]);
+  p->offset = ax_arena_alloc(&a->scratch, allocation_count(p) * sizeof p->offset[0]);
   if (p->space == NULL || p->offset == NULL) return ax_out_of_memory(0);
-  memset(p->space, 0xff, root_count(p) * sizeof p->space[0]);
+  memset(p->space, 0xff, allocation_count(p) * sizeof p->space[0]);
   AX_TRY(check_sizes(p));
   AX_TRY(find_lifetimes(p));
   AX_TRY(place_constants(p));

@@ -1,4 +1,5 @@
-/* Who lives where (occupancy.h): a tree over pieces of memory, in which a newcomer who takes all of a node's pieces is noted there once. */
+/* Who lives where (occupancy.h): a tree over pieces of memory, in which a newcomer who takes all of a node's pieces is noted there
+   once. */
 #include "exec/occupancy.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* Packing: a walk over time that takes memory for what comes alive and gives back that of what has died.
 
-   The free gaps are a treap: a search tree by offset in which each node has a random priority at least its children's, so that it is
-   about log n deep, and knows the largest gap at or below it, so that the lowest gap that is large enough is found by one descent.
-   No two gaps touch. The last gap has no end. */
+   The free gaps are a treap: a search tree by offset in which each node has a random priority at least its children's, so that it
+   is about log n deep, and knows the largest gap at or below it, so that the lowest gap that is large enough is found by one
+   descent. No two gaps touch. The last gap has no end. */
 #include "exec/pack.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ typedef struct gap {
 
 typedef struct packer {
   gap *gaps;
-  uint32_t root, unused;
+  uint32_t allocation, unused;
   uint64_t random; /* for priorities */
 } packer;
 
@@ -71,23 +71,23 @@ static void drop_gap(packer *p, uint32_t node) {
 }
 
 static int64_t take(packer *p, int64_t bytes) {
-  uint32_t node = p->root, low, high;
+  uint32_t node = p->allocation, low, high;
   while (largest(p, p->gaps[node].left) >= bytes || p->gaps[node].bytes < bytes)
     node = largest(p, p->gaps[node].left) >= bytes ? p->gaps[node].left : p->gaps[node].right;
   int64_t offset = p->gaps[node].offset;
-  split(p, p->root, offset, &low, &high);
+  split(p, p->allocation, offset, &low, &high);
   split(p, high, offset + 1, &node, &high);
   int64_t rest = p->gaps[node].bytes - bytes;
   drop_gap(p, node);
   if (rest > 0) low = join(p, low, new_gap(p, offset + bytes, rest));
-  p->root = join(p, low, high);
+  p->allocation = join(p, low, high);
   return offset;
 }
 
 /* Gives back what was taken; one gap with its neighbours. */
 static void give(packer *p, int64_t offset, int64_t bytes) {
   uint32_t low, high, node;
-  split(p, p->root, offset, &low, &high);
+  split(p, p->allocation, offset, &low, &high);
   for (node = low; node != AX_NONE && p->gaps[node].right != AX_NONE;) node = p->gaps[node].right;
   if (node != AX_NONE && p->gaps[node].offset + p->gaps[node].bytes == offset) {
     split(p, low, p->gaps[node].offset, &low, &node);
@@ -101,7 +101,7 @@ static void give(packer *p, int64_t offset, int64_t bytes) {
     bytes += p->gaps[node].bytes;
     drop_gap(p, node);
   }
-  p->root = join(p, join(p, low, new_gap(p, offset, bytes)), high);
+  p->allocation = join(p, join(p, low, new_gap(p, offset, bytes)), high);
 }
 
 static int by_first(const void *x, const void *y) {
@@ -111,7 +111,7 @@ static int by_first(const void *x, const void *y) {
   return a < b ? -1 : a > b;
 }
 
-static int by_last(const void *x, const void *y) {
+static int at_last_arrival(const void *x, const void *y) {
   const ax_packed *a = *(ax_packed *const *)x, *b = *(ax_packed *const *)y;
   if (a->last != b->last) return a->last < b->last ? -1 : 1;
   return a < b ? -1 : a > b;
@@ -128,7 +128,7 @@ static void walk(packer *p, ax_packed **coming, ax_packed **going, uint32_t coun
 }
 
 ax_status ax_pack(ax_packed *items, uint32_t count, int64_t *bytes) {
-  packer p = {.root = AX_NONE, .unused = 0};
+  packer p = {.allocation = AX_NONE, .unused = 0};
   *bytes = 0;
   p.gaps = ax_alloc(((size_t)count + 2) * sizeof p.gaps[0]);
   ax_packed **order = ax_alloc(((size_t)count + 1) * 2 * sizeof order[0]);
@@ -140,8 +140,8 @@ ax_status ax_pack(ax_packed *items, uint32_t count, int64_t *bytes) {
       order[i] = order[count + i] = &items[i];
     }
     qsort(order, count, sizeof order[0], by_first);
-    qsort(order + count, count, sizeof order[0], by_last);
-    p.root = new_gap(&p, 0, (int64_t)1 << no_end);
+    qsort(order + count, count, sizeof order[0], at_last_arrival);
+    p.allocation = new_gap(&p, 0, (int64_t)1 << no_end);
     walk(&p, order, order + count, count, bytes);
   }
   ax_free(p.gaps);

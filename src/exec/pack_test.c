@@ -12,7 +12,8 @@ static int64_t lowest(const ax_packed *items, uint32_t i) {
     for (uint32_t k = 0; k < i; k++) {
       const ax_packed *other = &items[k];
       bool meet = other->last >= items[i].first && other->first <= items[i].last;
-      if (!meet || other->bytes == 0 || other->offset >= offset + items[i].bytes || other->offset + other->bytes <= offset) continue;
+      if (!meet || other->bytes == 0 || other->offset >= offset + items[i].bytes || other->offset + other->bytes <= offset)
+        continue;
       offset = other->offset + other->bytes;
       moved = true;
     }
@@ -45,7 +46,8 @@ static void test_lowest_offsets(void **state) {
 
 static void test_order(void **state) {
   (void)state;
-  ax_packed items[] = {{.first = 0, .last = 9, .bytes = 64}, {.first = 0, .last = 4, .bytes = 256}, {.first = 5, .last = 9, .bytes = 128}};
+  ax_packed items[] = {
+      {.first = 0, .last = 9, .bytes = 64}, {.first = 0, .last = 4, .bytes = 256}, {.first = 5, .last = 9, .bytes = 128}};
   int64_t bytes;
   assert_int_equal(ax_pack(items, 3, &bytes), AX_OK);
   assert_int_equal(items[1].offset, 0);
@@ -73,6 +75,7 @@ static void test_many(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_lowest_offsets), cmocka_unit_test(test_order), cmocka_unit_test(test_many)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_lowest_offsets), cmocka_unit_test(test_order),
+                                     cmocka_unit_test(test_many)};
   return cmocka_run_group_tests_name("pack", tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* Parts: where the blocks of an array lie, whose memory that is, and how they are laid out anew.
 
-   A change of layout copies what new blocks share with old ones, block to block; a new block that is a dense piece of an old one stays
-   where it is, and keeps the old parts alive. */
+   A change of layout copies what new blocks share with old ones, block to block; a new block that is a dense piece of an old one
+   stays where it is, and keeps the old parts alive. */
 #include <string.h>
 #include <unistd.h>
 
@@ -49,10 +49,12 @@ static uint64_t hash_of(const ax_layout *layout) {
 }
 
 static bool equal(const ax_layout *a, const ax_layout *b) {
-  if (a->hash != b->hash || a->committed != b->committed || a->type.dtype != b->type.dtype || !ax_same_shape(&a->type, &b->type)) return false;
+  if (a->hash != b->hash || a->committed != b->committed || a->type.dtype != b->type.dtype || !ax_same_shape(&a->type, &b->type))
+    return false;
   if (!ax_mesh_equal(&a->mesh, &b->mesh, true) || a->spec.rank != b->spec.rank || !ax_spec_equal(&a->spec, &b->spec)) return false;
-  return a->sharding == b->sharding || (a->sharding != NULL && b->sharding != NULL && a->sharding->rank == b->sharding->rank &&
-                                        memcmp(a->sharding->ids, b->sharding->ids, (size_t)a->devices * sizeof a->sharding->ids[0]) == 0);
+  return a->sharding == b->sharding ||
+         (a->sharding != NULL && b->sharding != NULL && a->sharding->rank == b->sharding->rank &&
+          memcmp(a->sharding->ids, b->sharding->ids, (size_t)a->devices * sizeof a->sharding->ids[0]) == 0);
 }
 
 /* One whose last reference is gone stays until whoever gave that up has taken it out: it is passed by. */
@@ -65,11 +67,17 @@ static bool still_there(ax_layout *layout) {
 
 static ax_layout **place_of(ax_runtime *runtime, uint64_t hash) { return &runtime->layouts[hash % AX_COUNT(runtime->layouts)]; }
 
-ax_status ax_layout_create(ax_runtime *runtime, const ax_type *type, const ax_mesh *mesh, const ax_spec *spec, const ax_sharding *devices,
-                           bool committed, ax_layout **out) {
-  ax_layout like = {.runtime = runtime, .mesh = *mesh, .spec = *spec, .committed = committed, .named = ax_spec_set(spec), .devices = ax_mesh_devices(mesh)};
+ax_status ax_layout_create(ax_runtime *runtime, const ax_type *type, const ax_mesh *mesh, const ax_spec *spec,
+                           const ax_sharding *devices, bool committed, ax_layout **out) {
+  ax_layout like = {.runtime = runtime,
+                    .mesh = *mesh,
+                    .spec = *spec,
+                    .committed = committed,
+                    .named = ax_spec_set(spec),
+                    .devices = ax_mesh_devices(mesh)};
   ax_status status = AX_OK;
-  if (devices != NULL && devices->ids != NULL) like.sharding = (ax_sharding *)devices; /* its count of references is not part of what is const */
+  if (devices != NULL && devices->ids != NULL)
+    like.sharding = (ax_sharding *)devices; /* its count of references is not part of what is const */
   like.type = ax_array_type(type->dtype, type->rank, type->dims);
   like.hash = hash_of(&like);
   ax_layout **place = place_of(runtime, like.hash), *found;
@@ -121,7 +129,8 @@ ax_status ax_layout_place(const ax_layout *layout, int64_t device, int64_t *plac
   const int64_t devices = ax_mesh_devices(&layout->mesh);
   *place = layout->sharding != NULL ? ax_sharding_place(layout->sharding, device) : device;
   if (*place >= 0 && *place < devices) return AX_OK;
-  if (layout->sharding != NULL) return ax_error(AX_INVALID_ARGUMENT, "device %lld is none of the array's %lld", (long long)device, (long long)devices);
+  if (layout->sharding != NULL)
+    return ax_error(AX_INVALID_ARGUMENT, "device %lld is none of the array's %lld", (long long)device, (long long)devices);
   return ax_error(AX_INVALID_ARGUMENT, "device %lld of a mesh of %lld", (long long)device, (long long)devices);
 }
 
@@ -249,7 +258,8 @@ static unsigned char *in_place(const move *m, uint32_t b) {
 static void fill(const move *m, uint32_t b, void *data) {
   int64_t offset[AX_MAX_RANK];
   ax_layout_offset(m->to, b, offset);
-  ax_blocks_copy(m->from->runtime, &(ax_blocks){&m->old->block, &m->old->spec, &m->old->mesh, m->from->part}, &m->to->block, offset, data);
+  ax_blocks_copy(m->from->runtime, &(ax_blocks){&m->old->block, &m->old->spec, &m->old->mesh, m->from->part}, &m->to->block, offset,
+                 data);
 }
 
 /* Finds the new blocks that lie somewhere already; gives how many do not. */

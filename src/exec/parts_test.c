@@ -1,4 +1,5 @@
-/* Parts: from each layout to each other, what stays where it is, and parts whose memory is somebody else's, each somewhere on its own. */
+/* Parts: from each layout to each other, what stays where it is, and parts whose memory is somebody else's, each somewhere on its
+   own. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,7 +163,8 @@ static ax_executable *compile(ax_runtime *runtime, bool donate) {
   const ax_type type = TEST_TYPE(AX_F32, rows, columns);
   ax_program *program = test_trace(map, NULL, &type, 1, 2);
   ax_executable *executable;
-  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = test_args(&donate, ax_program_in_count(program))}, &executable));
+  TEST_OK(
+      ax_compile(runtime, program, &(ax_compile_options){.donate = test_args(&donate, ax_program_in_count(program))}, &executable));
   ax_program_release(program);
   return executable;
 }

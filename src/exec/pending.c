@@ -43,8 +43,8 @@ void ax_pending_release(ax_pending *run) {
 
 /* --- Beginning and ending --- */
 
-/* The run misses one thing less. When that was the last it is queued, and then belongs to the thread that takes it. With the order lock
-   held. */
+/* The run misses one thing less. When that was the last it is queued, and then belongs to the thread that takes it. With the order
+   lock held. */
 static void found(ax_pending *run) {
   if (--run->missing == 0) ax_workers_push(run->runtime->workers, &run->task);
 }
@@ -127,8 +127,8 @@ static ax_status create(const ax_run_call *call, ax_pending **out) {
   const uint32_t in_count = call->in_count, out_count = ax_call_out_count(call);
   ax_pending *run = *out = ax_calloc(1, sizeof *run);
   if (run == NULL) return ax_out_of_memory(sizeof *run);
-  const size_t bytes = in_count * (sizeof call->in[0] + sizeof run->waits[0] + sizeof call->input[0]) + out_count * sizeof call->out[0] +
-                       call->passed_count * sizeof call->passed[0];
+  const size_t bytes = in_count * (sizeof call->in[0] + sizeof run->waits[0] + sizeof call->input[0]) +
+                       out_count * sizeof call->out[0] + call->passed_count * sizeof call->passed[0];
   atomic_init(&run->references, 1);
   void *next = run->memory = ax_calloc(1, bytes + 1);
   if (run->memory == NULL) {
@@ -149,11 +149,13 @@ static ax_status create(const ax_run_call *call, ax_pending **out) {
 }
 
 static ax_status refuse(const ax_pending *run, uint32_t i) {
-  return ax_error(AX_INVALID_ARGUMENT, "run: argument %u, %s, is %s", ax_call_input(&run->call, i), ax_type_string(&run->call.in[i]->layout->type, NULL),
+  return ax_error(AX_INVALID_ARGUMENT, "run: argument %u, %s, is %s", ax_call_input(&run->call, i),
+                  ax_type_string(&run->call.in[i]->layout->type, NULL),
                   ax_call_donates(&run->call, i) ? "donated, but another thread has donated it" : "donated by another thread");
 }
 
-/* Makes argument i this run's to read; or, when it is donated, its own as soon as the array's users have left. With the order lock held. */
+/* Makes argument i this run's to read; or, when it is donated, its own as soon as the array's users have left. With the order lock
+   held. */
 static ax_status hold(ax_pending *run, uint32_t i) {
   ax_array *array = run->call.in[i];
   if (!ax_call_donates(&run->call, i)) return ax_array_use(array) ? AX_OK : refuse(run, i);
@@ -206,7 +208,8 @@ static ax_status hold_all(ax_pending *run) {
   return status;
 }
 
-/* Nothing can fail any more: the run takes its references, and is listed with the runs that it waits for. With the order lock held. */
+/* Nothing can fail any more: the run takes its references, and is listed with the runs that it waits for. With the order lock
+   held. */
 static void set_off(ax_pending *run) {
   const ax_run_call *call = &run->call;
   ax_runtime_hold(run->runtime);

@@ -14,8 +14,8 @@
 
 typedef struct ax_pending ax_pending;
 
-/* Arguments that have been checked. The call's results: arrays without parts, owned by the caller; *run is retained. AX_INVALID_ARGUMENT: an argument
-   was donated meanwhile, or is donated to this run and its argument more than once. */
+/* Arguments that have been checked. The call's results: arrays without parts, owned by the caller; *run is retained.
+   AX_INVALID_ARGUMENT: an argument was donated meanwhile, or is donated to this run and its argument more than once. */
 AX_MUST_USE ax_status ax_pending_start(const ax_run_call *call, ax_pending **run);
 /* Until it is over; its status and message. The thread helps meanwhile, with this run before others. */
 AX_MUST_USE ax_status ax_pending_wait(ax_pending *run);

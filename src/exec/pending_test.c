@@ -1,6 +1,6 @@
-/* Runs that are not over when they are started: what may be done with their results meanwhile, failures that are passed on, donation,
-   references given up early; several threads that do all of this at once, on workers that serve all; a caller's floating-point
-   environment, and a fork. */
+/* Runs that are not over when they are started: what may be done with their results meanwhile, failures that are passed on,
+   donation, references given up early; several threads that do all of this at once, on workers that serve all; a caller's
+   floating-point environment, and a fork. */
 #include <fenv.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -24,7 +24,8 @@ static const ax_type type = {.dtype = AX_F32, .rank = 1, .dims = {elems}};
 /* --- Programs, over d=4 --- */
 
 static void turn(const ax_value *in, ax_value *out, void *factor) {
-  out[0] = ax_sub(ax_mul(in[0], ax_full_like(in[0], *(const double *)factor)), ax_mul(ax_psum(in[0], "d"), ax_full_like(in[0], 0.125)));
+  out[0] =
+      ax_sub(ax_mul(in[0], ax_full_like(in[0], *(const double *)factor)), ax_mul(ax_psum(in[0], "d"), ax_full_like(in[0], 0.125)));
 }
 
 static void turns(const ax_value *in, ax_value *out, void *factor) {
@@ -32,7 +33,8 @@ static void turns(const ax_value *in, ax_value *out, void *factor) {
 }
 
 static void mix(const ax_value *in, ax_value *out, void *factor) {
-  out[0] = ax_add(ax_mul(in[0], ax_full_like(in[0], *(const double *)factor)), ax_psum_scatter(ax_all_gather(in[1], "d", 0, true), "d", 0, true));
+  out[0] = ax_add(ax_mul(in[0], ax_full_like(in[0], *(const double *)factor)),
+                  ax_psum_scatter(ax_all_gather(in[1], "d", 0, true), "d", 0, true));
 }
 
 static void nothing(const ax_value *in, ax_value *out, void *context) {
@@ -54,11 +56,17 @@ static void never(const ax_value *in, ax_value *out, void *context) {
 /* Bodies take a factor, so that equal ones are different programs. */
 static ax_executable *compile_with(ax_runtime *runtime, ax_function body, uint32_t in_count, bool donate, double factor) {
   const ax_type types[] = {type, type};
-  const test_map map = {.mesh = "d=4", .in_specs = {"d", in_count > 1 ? "d" : NULL}, .out_specs = {"d"}, .body = body, .unchecked = true,
+  const test_map map = {.mesh = "d=4",
+                        .in_specs = {"d", in_count > 1 ? "d" : NULL},
+                        .out_specs = {"d"},
+                        .body = body,
+                        .unchecked = true,
                         .context = &factor};
   ax_program *program = test_trace_map(&map, types);
   ax_executable *executable;
-  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = test_args((const bool[]){donate, false}, ax_program_in_count(program))}, &executable));
+  TEST_OK(ax_compile(runtime, program,
+                     &(ax_compile_options){.donate = test_args((const bool[]){donate, false}, ax_program_in_count(program))},
+                     &executable));
   ax_program_release(program);
   test_use_threads(executable);
   return executable;
@@ -165,7 +173,8 @@ static void failures(void **state) {
 
 static void note_release(void *context) { *(_Atomic int *)context += 1; }
 
-/* Whoever gives up the runtime's last reference waits for what is in flight; and when only runs in flight hold it, the last one ends it. */
+/* Whoever gives up the runtime's last reference waits for what is in flight; and when only runs in flight hold it, the last one
+   ends it. */
 static void given_up(void **state) {
   (void)state;
   for (int round = 0; round < 12; round++) {
@@ -247,7 +256,8 @@ static ax_status started_late(void *context) {
 
 static void out_of_memory(void **state) {
   (void)state;
-  const test_map map = {.mesh = "d=4", .in_specs = {"d"}, .out_specs = {"d"}, .body = turns, .unchecked = true, .context = &(double){0.5}};
+  const test_map map = {
+      .mesh = "d=4", .in_specs = {"d"}, .out_specs = {"d"}, .body = turns, .unchecked = true, .context = &(double){0.5}};
   attempt a = {new_runtime(1), test_trace_map(&map, &type)};
   TEST_OK(started_late(&a)); /* machine code stays in the runtime */
   assert_true(test_each_allocation(started_late, &a) > 20);
@@ -294,7 +304,8 @@ static bool same(const slot *s) {
 
 /* A run of some slots; its result takes the place of the first, which may be donated, or of another. */
 static bool run_one(player *p, slot *s, test_random *random) {
-  int64_t kind = test_random_below(random, programs), a = test_random_below(random, slots), b = test_random_below(random, slots - 1);
+  int64_t kind = test_random_below(random, programs), a = test_random_below(random, slots),
+          b = test_random_below(random, slots - 1);
   if (b >= a) b++;
   slot result;
   ax_array *in[] = {s[a].array, s[b].array}, *sequential[] = {s[a].sequential, s[b].sequential};

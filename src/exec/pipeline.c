@@ -1,6 +1,7 @@
 /* From a program to instructions: the passes, as a contents page.
 
-     program  --simplify, partition-->  per-device program  --lower-->  plan  --passes of loop/-->  plan  --flatten ..-->  instructions
+     program  --simplify, partition-->  per-device program  --lower-->  plan  --passes of loop/-->  plan  --flatten ..-->
+   instructions
 
    Any stage can be looked at: `axle show --after PASS FILE`. In debug builds each stage is verified as soon as it is made. */
 #include <string.h>
@@ -71,7 +72,8 @@ static ax_status find_said(const ax_executable *e, const ax_pruning *outer, cons
     const ax_constraint_params *p = eqn->params;
     ax_type block;
     const ax_type *whole = &program->types[input];
-    if (ax_mesh_equal(&p->mesh, &e->mesh, false) && ax_shard_type(whole, &p->specs.v[0], &e->mesh, &block) == AX_OK) said[input] = &p->specs.v[0];
+    if (ax_mesh_equal(&p->mesh, &e->mesh, false) && ax_shard_type(whole, &p->specs.v[0], &e->mesh, &block) == AX_OK)
+      said[input] = &p->specs.v[0];
   }
   return AX_OK;
 }
@@ -80,10 +82,12 @@ static ax_status find_said(const ax_executable *e, const ax_pruning *outer, cons
 static ax_status describe_input(ax_executable *e, const ax_partitioned *laid, uint32_t place, const ax_spec *said, uint32_t i) {
   const ax_spec whole = {0};
   const ax_spec *spec = place == AX_NONE ? said : laid->in_specs != NULL ? &laid->in_specs[place] : NULL;
-  return ax_layout_create(e->runtime, ax_program_in_type(e->program, i), &e->mesh, spec != NULL ? spec : &whole, NULL, e->mesh.count > 0, &e->wanted[i]);
+  return ax_layout_create(e->runtime, ax_program_in_type(e->program, i), &e->mesh, spec != NULL ? spec : &whole, NULL,
+                          e->mesh.count > 0, &e->wanted[i]);
 }
 
-static ax_status describe_result(ax_executable *e, const ax_partitioned *laid, const ax_pruning *inner, uint32_t number, uint32_t k) {
+static ax_status describe_result(ax_executable *e, const ax_partitioned *laid, const ax_pruning *inner, uint32_t number,
+                                 uint32_t k) {
   const ax_spec whole = {0};
   const uint32_t made = inner->returned[number].made;
   ax_layout **out = made != AX_NONE ? &e->results[made].layout : &e->passed_layout[k];
@@ -92,7 +96,8 @@ static ax_status describe_result(ax_executable *e, const ax_partitioned *laid, c
 }
 
 /* The two prunings as one, and how inputs and results lie: as the specs of the partitioned program say. */
-static ax_status describe_arguments(ax_executable *e, const ax_partitioned *laid, const ax_pruning *outer, const ax_pruning *inner) {
+static ax_status describe_arguments(ax_executable *e, const ax_partitioned *laid, const ax_pruning *outer,
+                                    const ax_pruning *inner) {
   const ax_spec **said;
   e->mesh = *laid->mesh;
   AX_TRY(find_said(e, outer, &said));
@@ -102,7 +107,8 @@ static ax_status describe_arguments(ax_executable *e, const ax_partitioned *laid
     if (e->place[i] != AX_NONE) e->kept[e->place[i]] = i;
     AX_TRY(describe_input(e, laid, place, said[i], i));
   }
-  uint32_t *before = ax_arena_alloc(&e->plan->arena, inner->in_count * sizeof before[0]); /* the second pruning: the program's numbers */
+  uint32_t *before =
+      ax_arena_alloc(&e->plan->arena, inner->in_count * sizeof before[0]); /* the second pruning: the program's numbers */
   if (before == NULL) return ax_out_of_memory(inner->in_count * sizeof before[0]);
   for (uint32_t i = 0; i < e->in_count; i++)
     if (outer->place[i] != AX_NONE) before[outer->place[i]] = i;
@@ -131,15 +137,16 @@ static ax_status allocate_arguments(ax_executable *e) {
   e->results = ax_arena_alloc(arena, e->plan->out_count * sizeof e->results[0]);
   e->wanted = ax_arena_alloc(arena, in_count * sizeof e->wanted[0]);
   e->passed_layout = ax_arena_alloc(arena, out_count * sizeof e->passed_layout[0]);
-  if (e->asked == NULL || e->donate == NULL || e->is_passed == NULL || e->donated == NULL || e->place == NULL || e->kept == NULL || e->returned == NULL || e->results == NULL ||
-      e->wanted == NULL || e->passed_layout == NULL)
+  if (e->asked == NULL || e->donate == NULL || e->is_passed == NULL || e->donated == NULL || e->place == NULL || e->kept == NULL ||
+      e->returned == NULL || e->results == NULL || e->wanted == NULL || e->passed_layout == NULL)
     return ax_out_of_memory((in_count + out_count) * sizeof e->wanted[0]);
   e->in_count = program->in_count;
   e->out_count = program->out_count;
   return AX_OK;
 }
 
-/* An input that nothing depends on is not taken. One that is also a result unchanged goes on living there, so that nothing may be written over it. */
+/* An input that nothing depends on is not taken. One that is also a result unchanged goes on living there, so that nothing may be
+   written over it. */
 static ax_status choose_donated(ax_executable *e, const ax_compile_options *options) {
   bool *writable = ax_arena_alloc(&e->plan->arena, e->plan->in_count);
   if (writable == NULL) return ax_out_of_memory(e->plan->in_count);
@@ -170,9 +177,11 @@ static ax_status make_plan(build *b, const ax_partitioned *laid, const ax_partit
   const int64_t devices = ax_mesh_devices(left->mesh), most = e->runtime->options.max_devices;
   if (devices > most) return refuse_devices(left->mesh, most);
   e->devices = (uint32_t)devices;
-  AX_TRY(ax_partitioned_plan(left, &(ax_plan_options){b->options->reference, b->options->check_numerics, b->options->unchecked_ragged, &e->runtime->hooks, e->runtime,
-                                                  e->runtime->plan_passes, e->runtime->plan_pass_count},
-                             &e->plan));
+  AX_TRY(
+      ax_partitioned_plan(left,
+                          &(ax_plan_options){b->options->reference, b->options->check_numerics, b->options->unchecked_ragged,
+                                             &e->runtime->hooks, e->runtime, e->runtime->plan_passes, e->runtime->plan_pass_count},
+                          &e->plan));
   AX_TRY(allocate_arguments(e));
   AX_TRY(describe_arguments(e, laid, b->pruning, &b->inner));
   return choose_donated(e, b->options);
@@ -192,10 +201,10 @@ static ax_status lower(build *b) {
 static const char laid_out[] = "partition"; /* the last pass of ax_program_lower, */
 static const char placed[] = "memory";      /* and the one that says what memory it takes */
 
-/* One of the functions; none: the passes over plans (plan/passes.c) stand here. A pass that `needs` properties of the list relies on them; what it `makes`
-   is verified after it, with all that was made before. */
+/* One of the functions; none: the passes over plans (plan/passes.c) stand here. A pass that `needs` properties of the list relies
+   on them; what it `makes` is verified after it, with all that was made before. */
 typedef struct pass {
-  const char *name;                                                  /* of one over instructions: also of its file, and ax_instrs_NAME */
+  const char *name; /* of one over instructions: also of its file, and ax_instrs_NAME */
   ax_status (*program)(const ax_program *program, ax_program **out); /* verified by ax_program_verify */
   ax_status (*change)(build *b);                                     /* verified by what verifies its result */
   ax_status (*instrs)(ax_assembly *a);
@@ -210,17 +219,22 @@ static const pass passes[] = {
     {"body", .change = take_body},                  /* what each device runs, simplified */
     {"lower", .change = lower},                     /* operations on buffers */
     {.name = NULL},                                 /* products .. stream */
-    {"flatten", .instrs = ax_instrs_flatten, .makes = AX_INSTRS_FLAT},                                        /* one list with jumps */
-    {"synchronise", .instrs = ax_instrs_synchronise, AX_INSTRS_FLAT, AX_INSTRS_SYNCHRONISED},                 /* signals and waits where frames touch each other's memory */
-    {"memory", .instrs = ax_instrs_memory, AX_INSTRS_SYNCHRONISED, AX_INSTRS_PLACED},                         /* where each buffer lives; operands, and parts for threads */
-    {"events", .instrs = ax_instrs_events, AX_INSTRS_PLACED, AX_INSTRS_NUMBERED},                             /* counters */
-    {"exchanges", .instrs = ax_instrs_exchanges, AX_INSTRS_PLACED | AX_INSTRS_NUMBERED, AX_INSTRS_PUSHES},    /* who puts what where */
-    {"cores", .instrs = ax_instrs_cores, AX_INSTRS_PLACED | AX_INSTRS_NUMBERED, AX_INSTRS_CORES},             /* who runs users' kernels together */
-    {"turns", .instrs = ax_instrs_turns, AX_INSTRS_NUMBERED, AX_INSTRS_TURNS},                                /* who calls the host when */
-    {"links", .instrs = ax_instrs_links, AX_INSTRS_NUMBERED, AX_INSTRS_LINKS},                                /* who sends to whom */
-    {"ragged", .instrs = ax_instrs_ragged, AX_INSTRS_PLACED, AX_INSTRS_RAGGED},                               /* who takes from where */
-    {"codegen", .instrs = ax_instrs_codegen, AX_INSTRS_PLACED | AX_INSTRS_PUSHES, AX_INSTRS_CODE},            /* kernels' loops in order, with tiles and vectors: machine code */
-    {"finish", .instrs = ax_instrs_finish, AX_INSTRS_ALL & ~AX_INSTRS_FINISHED, AX_INSTRS_FINISHED},          /* what the executor wants at hand */
+    {"flatten", .instrs = ax_instrs_flatten, .makes = AX_INSTRS_FLAT}, /* one list with jumps */
+    {"synchronise", .instrs = ax_instrs_synchronise, AX_INSTRS_FLAT,
+     AX_INSTRS_SYNCHRONISED}, /* signals and waits where activations touch each other's memory */
+    {"memory", .instrs = ax_instrs_memory, AX_INSTRS_SYNCHRONISED,
+     AX_INSTRS_PLACED}, /* where each buffer lives; operands, and parts for threads */
+    {"events", .instrs = ax_instrs_events, AX_INSTRS_PLACED, AX_INSTRS_NUMBERED},                          /* counters */
+    {"exchanges", .instrs = ax_instrs_exchanges, AX_INSTRS_PLACED | AX_INSTRS_NUMBERED, AX_INSTRS_PUSHES}, /* who puts what where */
+    {"cores", .instrs = ax_instrs_cores, AX_INSTRS_PLACED | AX_INSTRS_NUMBERED,
+     AX_INSTRS_CORES},                                                          /* who runs users' kernels together */
+    {"turns", .instrs = ax_instrs_turns, AX_INSTRS_NUMBERED, AX_INSTRS_TURNS},  /* who calls the host when */
+    {"links", .instrs = ax_instrs_links, AX_INSTRS_NUMBERED, AX_INSTRS_LINKS},  /* who sends to whom */
+    {"ragged", .instrs = ax_instrs_ragged, AX_INSTRS_PLACED, AX_INSTRS_RAGGED}, /* who takes from where */
+    {"codegen", .instrs = ax_instrs_codegen, AX_INSTRS_PLACED | AX_INSTRS_PUSHES,
+     AX_INSTRS_CODE}, /* kernels' loops in order, with tiles and vectors: machine code */
+    {"finish", .instrs = ax_instrs_finish, AX_INSTRS_ALL & ~AX_INSTRS_FINISHED,
+     AX_INSTRS_FINISHED}, /* what the executor wants at hand */
 };
 
 static const char *name_of(ax_instrs_properties one) {
@@ -234,7 +248,9 @@ ax_status ax_pipeline_check(const char *left_out) {
   for (size_t i = 0; i < AX_COUNT(passes); i++) {
     if (passes[i].name != NULL && left_out != NULL && strcmp(passes[i].name, left_out) == 0) continue;
     const ax_instrs_properties lacks = passes[i].needs & ~made;
-    if (lacks != 0) return ax_error(AX_INTERNAL, "pass %s needs what pass %s makes, which is not before it", passes[i].name, name_of(lacks & -lacks));
+    if (lacks != 0)
+      return ax_error(AX_INTERNAL, "pass %s needs what pass %s makes, which is not before it", passes[i].name,
+                      name_of(lacks & -lacks));
     made |= passes[i].makes;
   }
   return AX_OK;
@@ -305,8 +321,12 @@ static ax_status run_passes_inside(build *b, const char *last, bool *found) {
 
 /* laid: NULL, or what the first passes made of the program. */
 static build begin(ax_executable *e, const ax_laid *laid, const ax_compile_options *options) {
-  return (build){.options = options, .is_laid = laid != NULL, .keep_unused = options->keep_unused, .pruning = laid != NULL ? &laid->pruning : NULL,
-                 .program = ax_program_retain(laid != NULL ? laid->program : e->program), .a = {.executable = e}};
+  return (build){.options = options,
+                 .is_laid = laid != NULL,
+                 .keep_unused = options->keep_unused,
+                 .pruning = laid != NULL ? &laid->pruning : NULL,
+                 .program = ax_program_retain(laid != NULL ? laid->program : e->program),
+                 .a = {.executable = e}};
 }
 
 static void end(build *b) {
@@ -315,7 +335,7 @@ static void end(build *b) {
   ax_free(b->a.regions);
   ax_free(b->a.accesses);
   ax_free(b->a.events);
-  ax_free(b->a.tenants);
+  ax_free(b->a.aliased_allocations);
   ax_arena_deinit(&b->a.scratch);
   ax_pruning_deinit(&b->own);
   ax_pruning_deinit(&b->inner);
@@ -346,7 +366,8 @@ ax_status ax_program_lay_out(ax_program *program, bool keep_unused, ax_laid *out
 
 /* Nothing is donated, and no runtime says how many devices there may be. */
 static ax_status plan_inside(build *b, ax_plan **out) {
-  const ax_plan_options options = {.reference = b->options->reference, .check = b->options->check_numerics, .unchecked_ragged = b->options->unchecked_ragged};
+  const ax_plan_options options = {
+      .reference = b->options->reference, .check = b->options->check_numerics, .unchecked_ragged = b->options->unchecked_ragged};
   AX_TRY(ungroup(b));
   AX_TRY(take_body(b));
   ax_partitioned left = ax_partitioned_of(b->whole);
@@ -362,7 +383,10 @@ static ax_status plan_inside(build *b, ax_plan **out) {
 
 ax_status ax_laid_plan(const ax_laid *laid, const ax_compile_options *options, ax_plan **out) {
   static const ax_mesh none;
-  build b = {.options = options, .keep_unused = options->keep_unused, .pruning = &laid->pruning, .program = ax_program_retain(laid->program)};
+  build b = {.options = options,
+             .keep_unused = options->keep_unused,
+             .pruning = &laid->pruning,
+             .program = ax_program_retain(laid->program)};
   ax_builder around;
   *out = NULL;
   ax_builder_begin(&around, &none);
@@ -381,7 +405,8 @@ ax_status ax_executable_build(ax_executable *e, const ax_laid *laid, const ax_co
   return status;
 }
 
-ax_status ax_executable_place(ax_executable *e, const ax_laid *laid, const ax_compile_options *options, ax_memory *out, ax_text *text) {
+ax_status ax_executable_place(ax_executable *e, const ax_laid *laid, const ax_compile_options *options, ax_memory *out,
+                              ax_text *text) {
   build b = begin(e, laid, options);
   bool found;
   ax_status status = run_passes_inside(&b, placed, &found);

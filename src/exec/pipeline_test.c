@@ -1,5 +1,5 @@
-/* The table of passes: nothing is needed that was not made before, and a pass that others rely on is missed; passes over instructions have the names of
-   their files and functions. What the passes do is tested by itself. */
+/* The table of passes: nothing is needed that was not made before, and a pass that others rely on is missed; passes over
+   instructions have the names of their files and functions. What the passes do is tested by itself. */
 #include <stdio.h>
 #include <string.h>
 
@@ -55,6 +55,7 @@ static void names_agree(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_missing), cmocka_unit_test(who_is_needed_is_missed), cmocka_unit_test(names_agree)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_missing), cmocka_unit_test(who_is_needed_is_missed),
+                                     cmocka_unit_test(names_agree)};
   return cmocka_run_group_tests_name("pipeline", tests, NULL, NULL);
 }

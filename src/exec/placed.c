@@ -1,5 +1,5 @@
-/* Arrays and shardings: put, moved, made of what devices have and taken apart again. What is in place is shared; parts know who else has them, so that
-   memory which is donated but shared is copied first (ax_parts_lay_out). */
+/* Arrays and shardings: put, moved, made of what devices have and taken apart again. What is in place is shared; parts know who
+   else has them, so that memory which is donated but shared is copied first (ax_parts_lay_out). */
 #include "axle/sharding.h"
 
 #include <string.h>
@@ -24,7 +24,9 @@ ax_status ax_runtime_device(const ax_runtime *runtime, int64_t id, ax_device *ou
 
 /* --- Layouts of shardings --- */
 
-static int64_t largest_id(const ax_sharding *sharding) { return sharding->by_id != NULL ? sharding->by_id[sharding->places - 1].id : sharding->places - 1; }
+static int64_t largest_id(const ax_sharding *sharding) {
+  return sharding->by_id != NULL ? sharding->by_id[sharding->places - 1].id : sharding->places - 1;
+}
 
 /* `*out` is retained. */
 static ax_status lay(const char *who, ax_runtime *runtime, const ax_sharding *sharding, const ax_type *whole, ax_layout **out) {
@@ -33,7 +35,8 @@ static ax_status lay(const char *who, ax_runtime *runtime, const ax_sharding *sh
   ax_status status = ax_require(runtime, "runtime");
   if (status == AX_OK) status = ax_sharding_types(sharding, whole, &sound, &block);
   if (status == AX_OK && largest_id(sharding) >= runtime->options.max_devices)
-    status = ax_error(AX_INVALID_ARGUMENT, "device %lld of the %lld there are", (long long)largest_id(sharding), (long long)runtime->options.max_devices);
+    status = ax_error(AX_INVALID_ARGUMENT, "device %lld of the %lld there are", (long long)largest_id(sharding),
+                      (long long)runtime->options.max_devices);
   if (status == AX_OK) status = ax_layout_create(runtime, &sound, &sharding->mesh, &sharding->spec, sharding, true, out);
   return status == AX_OK ? AX_OK : ax_error_context(status, "%s: ", who);
 }
@@ -74,7 +77,8 @@ static ax_status drop_all(ax_status status, const char *who, uint32_t at, ax_arr
   return ax_error_context(status, "%s: array %u: ", who, at);
 }
 
-ax_status ax_put_many(ax_runtime *runtime, uint32_t count, const ax_sharding *const *shardings, const ax_host_array *hosts, ax_array **out) {
+ax_status ax_put_many(ax_runtime *runtime, uint32_t count, const ax_sharding *const *shardings, const ax_host_array *hosts,
+                      ax_array **out) {
   for (uint32_t i = 0; i < count; i++) out[i] = NULL;
   for (uint32_t i = 0; i < count; i++) {
     ax_status status = put("put", runtime, shardings[i], &hosts[i], &out[i]);
@@ -97,7 +101,9 @@ static ax_status move(const char *who, const ax_array *array, const ax_sharding 
   return wrap(status, layout, parts, out);
 }
 
-ax_status ax_array_put(const ax_array *array, const ax_sharding *sharding, ax_array **out) { return move("array_put", array, sharding, AX_LAY_SHARED, out); }
+ax_status ax_array_put(const ax_array *array, const ax_sharding *sharding, ax_array **out) {
+  return move("array_put", array, sharding, AX_LAY_SHARED, out);
+}
 
 ax_status ax_array_copy_to(const ax_array *array, const ax_sharding *sharding, ax_array **out) {
   return move("array_copy_to", array, sharding, AX_LAY_COPIED, out);
@@ -163,7 +169,9 @@ ax_status ax_array_from_device_parts(ax_runtime *runtime, const ax_sharding *sha
   return status;
 }
 
-static int64_t device_at(const ax_layout *layout, int64_t place) { return layout->sharding != NULL ? layout->sharding->ids[place] : place; }
+static int64_t device_at(const ax_layout *layout, int64_t place) {
+  return layout->sharding != NULL ? layout->sharding->ids[place] : place;
+}
 
 /* Of one device, the right one, and a block. */
 static ax_status check_array(const ax_layout *whole, const ax_array *array, int64_t place) {
@@ -172,8 +180,10 @@ static ax_status check_array(const ax_layout *whole, const ax_array *array, int6
   const int64_t wanted = device_at(whole, place);
   if (own->runtime != whole->runtime) return ax_error(AX_INVALID_ARGUMENT, "it belongs to another runtime");
   if (!ax_type_equal(&own->type, &whole->block))
-    return ax_error(AX_INVALID_ARGUMENT, "it is %s, but a block is %s", ax_type_string(&own->type, NULL), ax_type_string(&whole->block, NULL));
-  if (ax_mesh_devices(&own->mesh) != 1) return ax_error(AX_INVALID_ARGUMENT, "it lies on %lld devices", (long long)ax_mesh_devices(&own->mesh));
+    return ax_error(AX_INVALID_ARGUMENT, "it is %s, but a block is %s", ax_type_string(&own->type, NULL),
+                    ax_type_string(&whole->block, NULL));
+  if (ax_mesh_devices(&own->mesh) != 1)
+    return ax_error(AX_INVALID_ARGUMENT, "it lies on %lld devices", (long long)ax_mesh_devices(&own->mesh));
   if (device_at(own, 0) != wanted)
     return ax_error(AX_INVALID_ARGUMENT, "it lies on device %lld, not on %lld", (long long)device_at(own, 0), (long long)wanted);
   return AX_OK;
@@ -246,8 +256,8 @@ static ax_status check_box(const ax_layout *layout, const int64_t *start, const 
   *box = layout->type;
   for (uint32_t d = 0; d < box->rank; d++) {
     if (start[d] < 0 || sizes[d] < 0 || sizes[d] > box->dims[d] || start[d] > box->dims[d] - sizes[d])
-      return ax_error(AX_INVALID_ARGUMENT, "array_read_slice: %lld from %lld on leave dimension %u of %s", (long long)sizes[d], (long long)start[d], d,
-                      ax_type_string(&layout->type, NULL));
+      return ax_error(AX_INVALID_ARGUMENT, "array_read_slice: %lld from %lld on leave dimension %u of %s", (long long)sizes[d],
+                      (long long)start[d], d, ax_type_string(&layout->type, NULL));
     box->dims[d] = sizes[d];
   }
   return AX_OK;

@@ -1,5 +1,5 @@
-/* Arrays and shardings: every one to every other, what is shared and what a donation does to it, arrays made of devices' parts and taken apart,
-   slices against the definition, devices' ids, odd shapes, many devices, no memory. */
+/* Arrays and shardings: every one to every other, what is shared and what a donation does to it, arrays made of devices' parts and
+   taken apart, slices against the definition, devices' ids, odd shapes, many devices, no memory. */
 #include "axle/sharding.h"
 
 #include <pthread.h>
@@ -161,8 +161,8 @@ static ax_executable *giving(ax_runtime *runtime) {
   return executable;
 }
 
-/* An array and one that shares with it, made by `share`: whichever is donated, the other keeps its elements; and what nobody shares is
-   written in place. */
+/* An array and one that shares with it, made by `share`: whichever is donated, the other keeps its elements; and what nobody shares
+   is written in place. */
 static void check_donations(ax_runtime *runtime, ax_status (*share)(const ax_array *array, ax_array **out)) {
   const ax_type type = TEST_TYPE(AX_F32, 8, 3);
   float data[24], more[24];
@@ -291,7 +291,8 @@ static void of_device_parts(void **state) {
   for (int p = 0; p < 4; p++) parts[p] = (ax_part){.data = memory[p], .bytes = 8, .release = note_release, .context = &released[p]};
   TEST_FAILS(ax_array_from_device_parts(runtime, sharding, &type, 3, parts, &array), AX_INVALID_ARGUMENT, "3 for 4 devices");
   parts[1].bytes = 4;
-  TEST_FAILS(ax_array_from_device_parts(runtime, sharding, &type, 4, parts, &array), AX_INVALID_ARGUMENT, "array_from_device_parts: part 1 has 4 bytes");
+  TEST_FAILS(ax_array_from_device_parts(runtime, sharding, &type, 4, parts, &array), AX_INVALID_ARGUMENT,
+             "array_from_device_parts: part 1 has 4 bytes");
   parts[1].bytes = 8;
   assert_true(released[0] + released[1] + released[2] + released[3] == 0);
   TEST_OK(ax_array_from_device_parts(runtime, sharding, &type, 4, parts, &array));
@@ -321,11 +322,12 @@ static void apart_and_together(void **state) {
   }
   TEST_FAILS(ax_array_on_device(array, 4, &wrong), AX_INVALID_ARGUMENT, "device 4 is none of the array's 4");
   TEST_FAILS(ax_array_from_device_arrays(runtime, sharding, &type, 3, on, &wrong), AX_INVALID_ARGUMENT, "3 for 4 devices");
-  TEST_FAILS(ax_array_from_device_arrays(other, sharding, &type, 4, on, &wrong), AX_INVALID_ARGUMENT, "array 0: it belongs to another runtime");
-  TEST_FAILS(ax_array_from_device_arrays(runtime, sharding, &type, 4, (ax_array *[]){on[0], on[1], on[3], on[2]}, &wrong), AX_INVALID_ARGUMENT,
-             "array 2: it lies on device 1, not on 3");
-  TEST_FAILS(ax_array_from_device_arrays(runtime, sharding, &type, 4, (ax_array *[]){on[0], array, on[2], on[3]}, &wrong), AX_INVALID_ARGUMENT,
-             "array 1: it is f32[2,4], but a block is f32[2,2]");
+  TEST_FAILS(ax_array_from_device_arrays(other, sharding, &type, 4, on, &wrong), AX_INVALID_ARGUMENT,
+             "array 0: it belongs to another runtime");
+  TEST_FAILS(ax_array_from_device_arrays(runtime, sharding, &type, 4, (ax_array *[]){on[0], on[1], on[3], on[2]}, &wrong),
+             AX_INVALID_ARGUMENT, "array 2: it lies on device 1, not on 3");
+  TEST_FAILS(ax_array_from_device_arrays(runtime, sharding, &type, 4, (ax_array *[]){on[0], array, on[2], on[3]}, &wrong),
+             AX_INVALID_ARGUMENT, "array 1: it is f32[2,4], but a block is f32[2,2]");
   TEST_OK(ax_array_from_device_arrays(runtime, sharding, &type, 4, on, &again));
   assert_true(part_at(again, 1) == part_at(array, 1));
   ax_array_release(array);
@@ -401,8 +403,10 @@ static void slices_at_random(void **state) {
     }
     TEST_FAILS(ax_array_read_slice(array, (int64_t[]){4, 0, 0}, (int64_t[]){9, 1, 1}, got, 36), AX_INVALID_ARGUMENT,
                "9 from 4 on leave dimension 0 of s32[12,6,2]");
-    TEST_FAILS(ax_array_read_slice(array, (int64_t[]){INT64_MAX, 0, 0}, (int64_t[]){1, 1, 1}, got, 4), AX_INVALID_ARGUMENT, "leave dimension 0");
-    TEST_FAILS(ax_array_read_slice(array, (int64_t[]){0, 0, 0}, (int64_t[]){1, 1, 1}, got, 8), AX_INVALID_ARGUMENT, "takes 4 bytes, not 8");
+    TEST_FAILS(ax_array_read_slice(array, (int64_t[]){INT64_MAX, 0, 0}, (int64_t[]){1, 1, 1}, got, 4), AX_INVALID_ARGUMENT,
+               "leave dimension 0");
+    TEST_FAILS(ax_array_read_slice(array, (int64_t[]){0, 0, 0}, (int64_t[]){1, 1, 1}, got, 8), AX_INVALID_ARGUMENT,
+               "takes 4 bytes, not 8");
     ax_array_release(array);
     ax_sharding_release(kind[a]);
   }
@@ -445,7 +449,8 @@ static void odd_shapes(void **state) {
   int64_t twos[AX_MAX_RANK];
   float data[1 << 8] = {3};
   for (int d = 0; d < AX_MAX_RANK; d++) twos[d] = d % 2 ? 1 : 2;
-  const ax_type types[] = {TEST_SCALAR(AX_F32), TEST_TYPE(AX_F32, 4, 0), TEST_TYPE(AX_F32, 0), ax_array_type(AX_F32, AX_MAX_RANK, twos)};
+  const ax_type types[] = {TEST_SCALAR(AX_F32), TEST_TYPE(AX_F32, 4, 0), TEST_TYPE(AX_F32, 0),
+                           ax_array_type(AX_F32, AX_MAX_RANK, twos)};
   ax_sharding *all = tiled("{replicated}", 3), *rows = named("d=2", "d", 0, NULL);
   for (size_t t = 0; t < AX_COUNT(types); t++) {
     ax_array *array = put(runtime, all, &types[t], data), *moved, *on, *together;
@@ -563,11 +568,20 @@ static void without_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_kind),       cmocka_unit_test(ids_are_those_of_the_sharding), cmocka_unit_test(donations_leave_others_alone),
-      cmocka_unit_test(pending_arrays),   cmocka_unit_test(threads_share),                 cmocka_unit_test(of_device_parts),
-      cmocka_unit_test(apart_and_together), cmocka_unit_test(several),                     cmocka_unit_test(slices_at_random),
-      cmocka_unit_test(large_copies),     cmocka_unit_test(odd_shapes),                    cmocka_unit_test(many_devices),
-      cmocka_unit_test(devices),          cmocka_unit_test(without_memory),
+      cmocka_unit_test(every_kind),
+      cmocka_unit_test(ids_are_those_of_the_sharding),
+      cmocka_unit_test(donations_leave_others_alone),
+      cmocka_unit_test(pending_arrays),
+      cmocka_unit_test(threads_share),
+      cmocka_unit_test(of_device_parts),
+      cmocka_unit_test(apart_and_together),
+      cmocka_unit_test(several),
+      cmocka_unit_test(slices_at_random),
+      cmocka_unit_test(large_copies),
+      cmocka_unit_test(odd_shapes),
+      cmocka_unit_test(many_devices),
+      cmocka_unit_test(devices),
+      cmocka_unit_test(without_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Choosers: seeded, recorded, replayed. */
+/* Scheduling policys: seeded, recorded, replayed. */
 #include "exec/policy.h"
 
 /* --- Seeded --- */
@@ -12,7 +12,7 @@ static bool yields_sometimes(void *state, const ax_instr *instr) {
   return (AX_HOSTILE || instr->kind >= AX_INSTR_CALL) && ax_next_random(&((ax_seeded *)state)->state) % 4 == 0;
 }
 
-ax_chooser ax_choose_seeded(ax_seeded *seeded) { return (ax_chooser){pick_any, yields_sometimes, seeded}; }
+ax_scheduling_policy ax_choose_seeded(ax_seeded *seeded) { return (ax_scheduling_policy){pick_any, yields_sometimes, seeded}; }
 
 /* --- Recorded --- */
 
@@ -25,17 +25,17 @@ static uint32_t write_down(ax_record *record, uint32_t decision) {
 
 static uint32_t pick_and_record(void *state, const uint32_t *ready, uint32_t count) {
   ax_record *record = state;
-  return write_down(record, record->chooser->pick(record->chooser->state, ready, count));
+  return write_down(record, record->scheduling_policy->pick(record->scheduling_policy->state, ready, count));
 }
 
 static bool yields_and_record(void *state, const ax_instr *instr) {
   ax_record *record = state;
-  return write_down(record, record->chooser->yields(record->chooser->state, instr)) != 0;
+  return write_down(record, record->scheduling_policy->yields(record->scheduling_policy->state, instr)) != 0;
 }
 
-ax_chooser ax_choose_recorded(ax_record *record, const ax_chooser *chooser) {
-  record->chooser = chooser;
-  return (ax_chooser){pick_and_record, yields_and_record, record};
+ax_scheduling_policy ax_choose_recorded(ax_record *record, const ax_scheduling_policy *scheduling_policy) {
+  record->scheduling_policy = scheduling_policy;
+  return (ax_scheduling_policy){pick_and_record, yields_and_record, record};
 }
 
 void ax_record_deinit(ax_record *record) {
@@ -51,13 +51,13 @@ static uint32_t pick_again(void *state, const uint32_t *ready, uint32_t count) {
     uint32_t decision = replay->decisions[replay->next++];
     return decision < count ? decision : 0;
   }
-  return replay->chooser != NULL ? replay->chooser->pick(replay->chooser->state, ready, count) : 0;
+  return replay->scheduling_policy != NULL ? replay->scheduling_policy->pick(replay->scheduling_policy->state, ready, count) : 0;
 }
 
 static bool yields_again(void *state, const ax_instr *instr) {
   ax_replay *replay = state;
   if (replay->next < replay->count) return replay->decisions[replay->next++] != 0;
-  return replay->chooser != NULL && replay->chooser->yields(replay->chooser->state, instr);
+  return replay->scheduling_policy != NULL && replay->scheduling_policy->yields(replay->scheduling_policy->state, instr);
 }
 
-ax_chooser ax_choose_replayed(ax_replay *replay) { return (ax_chooser){pick_again, yields_again, replay}; }
+ax_scheduling_policy ax_choose_replayed(ax_replay *replay) { return (ax_scheduling_policy){pick_again, yields_again, replay}; }

@@ -1,5 +1,5 @@
-/* Choosers: a recorded run played again is the same run, step by step; a prefix of it begins alike. Counters that others than the devices
-   signal, from outside or by another code: waiting for them is no deadlock. */
+/* Scheduling policys: a recorded run played again is the same run, step by step; a prefix of it begins alike. Counters that others
+   than the devices signal, from outside or by another code: waiting for them is no deadlock. */
 #include "exec/policy.h"
 
 #include <pthread.h>
@@ -28,9 +28,9 @@ static void steps(const ax_value *in, ax_value *out, void *context) {
 
 enum { most_steps = 4096 };
 
-/* Which frames ran, in order, and where they made way: what a chooser's decisions came to. */
+/* Which activations ran, in order, and where they made way: what a scheduling policy's decisions came to. */
 typedef struct log_of_run {
-  const ax_chooser *chooser;
+  const ax_scheduling_policy *scheduling_policy;
   uint32_t steps[most_steps], count;
 } log_of_run;
 
@@ -41,24 +41,25 @@ static void add_step(log_of_run *log, uint32_t what) {
 
 static uint32_t pick_and_log(void *state, const uint32_t *ready, uint32_t count) {
   log_of_run *log = state;
-  uint32_t place = log->chooser->pick(log->chooser->state, ready, count);
+  uint32_t place = log->scheduling_policy->pick(log->scheduling_policy->state, ready, count);
   add_step(log, ready[place]);
   return place;
 }
 
 static bool yields_and_log(void *state, const ax_instr *instr) {
   log_of_run *log = state;
-  bool yields = log->chooser->yields(log->chooser->state, instr);
+  bool yields = log->scheduling_policy->yields(log->scheduling_policy->state, instr);
   add_step(log, 1000 + 2 * (uint32_t)instr->kind + yields);
   return yields;
 }
 
-static void run_with(ax_runtime *runtime, ax_executable *executable, ax_array *x, const ax_chooser *chooser, log_of_run *log, float *result) {
+static void run_with(ax_runtime *runtime, ax_executable *executable, ax_array *x, const ax_scheduling_policy *scheduling_policy,
+                     log_of_run *log, float *result) {
   ax_array *y;
-  *log = (log_of_run){.chooser = chooser};
-  runtime->chooser = &(ax_chooser){pick_and_log, yields_and_log, log};
+  *log = (log_of_run){.scheduling_policy = scheduling_policy};
+  runtime->scheduling_policy = &(ax_scheduling_policy){pick_and_log, yields_and_log, log};
   TEST_OK(ax_run(executable, 1, &x, 1, &y));
-  runtime->chooser = NULL;
+  runtime->scheduling_policy = NULL;
   TEST_OK(ax_array_read(y, result, 12 * sizeof result[0]));
   ax_array_release(y);
 }
@@ -77,14 +78,14 @@ static void replayed(void **state) {
   TEST_OK(ax_device_put(runtime, NULL, "", &type, values, &x));
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
   ax_seeded seed = {11}, other_seed = {12};
-  const ax_chooser seeded = ax_choose_seeded(&seed), other_seeded = ax_choose_seeded(&other_seed);
+  const ax_scheduling_policy seeded = ax_choose_seeded(&seed), other_seeded = ax_choose_seeded(&other_seed);
   ax_record record = {0};
-  const ax_chooser recorded = ax_choose_recorded(&record, &seeded);
+  const ax_scheduling_policy recorded = ax_choose_recorded(&record, &seeded);
   run_with(runtime, executable, x, &recorded, &first, results[0]);
   assert_int_equal(record.status, AX_OK);
   assert_int_equal(record.count, first.count);
   ax_replay whole = {record.decisions, record.count, 0, NULL}, half = {record.decisions, record.count / 2, 0, &other_seeded};
-  const ax_chooser replay = ax_choose_replayed(&whole), begins_alike = ax_choose_replayed(&half);
+  const ax_scheduling_policy replay = ax_choose_replayed(&whole), begins_alike = ax_choose_replayed(&half);
   run_with(runtime, executable, x, &replay, &again, results[1]);
   assert_int_equal(again.count, first.count);
   assert_memory_equal(again.steps, first.steps, first.count * sizeof first.steps[0]);
@@ -139,7 +140,7 @@ static uint32_t counter_of_push(const ax_executable *e) {
 
 typedef enum helper { NOBODY, SOMEBODY_OUTSIDE, ANOTHER_CODE } helper;
 
-/* A frame of a code of its own, which signals a counter of the devices'. */
+/* An activation of a code of its own, which signals a counter of the devices'. */
 static void add_code(ax_executable *e, uint32_t counter) {
   static const ax_mesh mesh = {0};
   static const uint32_t own = 0;
@@ -147,10 +148,11 @@ static void add_code(ax_executable *e, uint32_t counter) {
   static ax_code codes[2];
   instrs[0].sync.first = counter;
   codes[0] = e->codes[0];
-  codes[1] = (ax_code){.mesh = &mesh, .first_frame = e->frame_count, .frame_count = 1, .instr_count = 2, .instrs = instrs};
+  codes[1] =
+      (ax_code){.mesh = &mesh, .first_activation = e->activation_count, .activation_count = 1, .instr_count = 2, .instrs = instrs};
   e->codes = codes;
   e->code_count = 2;
-  e->frame_count++;
+  e->activation_count++;
 }
 
 static void let_run(ax_executable *executable, ax_array *x, ax_array *y, helper who) {

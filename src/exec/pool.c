@@ -26,7 +26,8 @@ static uint32_t round_to_size(size_t *bytes) {
 /* --- Pockets --- */
 
 uint32_t ax_thread_place(uint32_t count) {
-  uint64_t mixed = (uint64_t)(uintptr_t)pthread_self() * 0x9e3779b97f4a7c15ull; /* neighbours differ in low bits, which this spreads */
+  uint64_t mixed =
+      (uint64_t)(uintptr_t)pthread_self() * 0x9e3779b97f4a7c15ull; /* neighbours differ in low bits, which this spreads */
   return (uint32_t)(mixed >> 32) & (count - 1);
 }
 
@@ -44,7 +45,8 @@ static bool make_busy(ax_pocket *pocket) {
   return was;
 }
 
-/* Where this thread keeps blocks of a size, which is nobody else's until it is closed; NULL: they are too large, or somebody is at it. */
+/* Where this thread keeps blocks of a size, which is nobody else's until it is closed; NULL: they are too large, or somebody is at
+   it. */
 static ax_pocket *open_pocket(ax_pool *pool, uint32_t index) {
   if (index >= AX_POCKET_SIZES) return NULL;
   ax_pocket *pocket = &pool->pockets[ax_thread_place(AX_POCKETS)];
@@ -190,8 +192,8 @@ static void release_rest(ax_pool *pool) { /* likewise */
 
 void ax_pool_init(ax_pool *pool) { pthread_mutex_init(&pool->lock, NULL); }
 
-/* In a process forked from the one that made it, another thread may have held the lock for ever: nobody is asked here. What is in a pocket that somebody was
-   at just then may stand in it twice, and is left. */
+/* In a process forked from the one that made it, another thread may have held the lock for ever: nobody is asked here. What is in a
+   pocket that somebody was at just then may stand in it twice, and is left. */
 void ax_pool_deinit(ax_pool *pool) {
   for (uint32_t i = 0; i < AX_POCKETS; i++)
     if (!atomic_load_explicit(&pool->pockets[i].busy, memory_order_relaxed)) release_pocket(pool, &pool->pockets[i]);

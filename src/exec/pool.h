@@ -1,9 +1,9 @@
 /* Pooled memory: what is freed is kept for the next who asks for so much, because touching fresh memory costs a hundred times what
    copying does.
 
-     pockets   two chains of small blocks of each size for each of the threads there are likely to be, taken from and added to without a lock, so
-               that threads that run small programs at once do not wait for each other
-     the rest  free blocks by size, under a lock: one by one, or chains that pockets had no room for and take back whole
+     pockets   two chains of small blocks of each size for each of the threads there are likely to be, taken from and added to
+   without a lock, so that threads that run small programs at once do not wait for each other the rest  free blocks by size, under a
+   lock: one by one, or chains that pockets had no room for and take back whole
 
    A thread finds its pocket by its identity. Another that shares it, and finds it in use, goes to the rest. */
 #ifndef AX_EXEC_POOL_H
@@ -16,9 +16,11 @@
 
 enum {
   AX_POCKETS = 16,
-  AX_POCKET_SIZES = 11,  /* 64 bytes to 64 KiB, by powers of two */
-  AX_POCKET_BYTES = 16 << 10, AX_POCKET_LEAST = 2, AX_POCKET_MOST = 64, /* of a chain; its blocks, though it be longer or shorter for that */
-  AX_POOL_STEPS = 64,    /* sizes for each power of two, where that is more than 64 KiB */
+  AX_POCKET_SIZES = 11, /* 64 bytes to 64 KiB, by powers of two */
+  AX_POCKET_BYTES = 16 << 10,
+  AX_POCKET_LEAST = 2,
+  AX_POCKET_MOST = 64, /* of a chain; its blocks, though it be longer or shorter for that */
+  AX_POOL_STEPS = 64,  /* sizes for each power of two, where that is more than 64 KiB */
   AX_POOL_SIZES = 64 * AX_POOL_STEPS
 };
 

@@ -126,6 +126,7 @@ static void at_once(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(little_is_wasted), cmocka_unit_test(warm), cmocka_unit_test(freed_by_others), cmocka_unit_test(at_once)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(little_is_wasted), cmocka_unit_test(warm), cmocka_unit_test(freed_by_others),
+                                     cmocka_unit_test(at_once)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

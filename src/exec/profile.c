@@ -11,7 +11,9 @@ static double width_of(ax_dtype dtype) {
   }
 }
 
-static double computing(const ax_speeds *speeds, const ax_amount *amount) { return amount->flops / (speeds->flops * width_of(amount->dtype)); }
+static double computing(const ax_speeds *speeds, const ax_amount *amount) {
+  return amount->flops / (speeds->flops * width_of(amount->dtype));
+}
 
 /* What fits where less was measured goes as fast as that. */
 static double moving(const ax_speeds *speeds, const ax_amount *amount) {
@@ -32,19 +34,19 @@ const char *ax_speeds_which(const ax_speeds *speeds, const ax_amount *amount) {
 
 typedef struct covered { /* by the spans of an instruction so far */
   int64_t until;
-  uint32_t frame; /* of the latest */
+  uint32_t activation; /* of the latest */
 } covered;
 
-/* Spans are as they began, so what an instruction's earlier ones cover ends with the latest end of them. Threads that help with a call have spans of
-   their own, of the same frame and at the same time. */
+/* Spans are as they began, so what an instruction's earlier ones cover ends with the latest end of them. Threads that help with a
+   call have spans of their own, of the same activation and at the same time. */
 static void add_spans(const ax_timeline *timeline, ax_profile_row *rows, covered *by) {
   for (uint32_t i = 0; i < timeline->count; i++) {
     const ax_span *span = &timeline->spans[i];
     covered *c = &by[span->instr];
     ax_profile_row *row = &rows[span->instr];
     int64_t from = span->begin > c->until ? span->begin : c->until;
-    if (row->calls == 0 || span->begin >= c->until || span->frame != c->frame) row->calls++;
-    c->frame = span->frame;
+    if (row->calls == 0 || span->begin >= c->until || span->activation != c->activation) row->calls++;
+    c->activation = span->activation;
     if (span->end <= from) continue;
     row->seconds += 1e-9 * (double)(span->end - from);
     c->until = span->end;
@@ -55,7 +57,8 @@ ax_status ax_executable_profile(ax_executable *e, ax_profile_row **rows, uint32_
   *rows = NULL;
   *count = 0;
   if (e->timeline == NULL) return ax_error(AX_INVALID_ARGUMENT, "profile: the executable was compiled without a timeline");
-  const uint32_t instrs = e->codes[0].instr_count; /* the last is its end: of a program that computes nothing there is no other, and no run is noted */
+  const uint32_t instrs =
+      e->codes[0].instr_count; /* the last is its end: of a program that computes nothing there is no other, and no run is noted */
   ax_profile_row *made = ax_calloc(instrs, sizeof made[0]);
   covered *by = ax_calloc(instrs, sizeof by[0]);
   ax_status status = made != NULL && by != NULL ? AX_OK : ax_out_of_memory(instrs * sizeof made[0]);
@@ -81,20 +84,20 @@ ax_status ax_executable_profile(ax_executable *e, ax_profile_row **rows, uint32_
 static void nest_head(ax_text *text, const ax_op *op, uint32_t number, const ax_amount *amount) {
   ax_text_add(text, "%u: %s", number, op->eqn != NULL ? op->eqn->prim->name : "copy");
   if (op->eqn != NULL && op->eqn->location != NULL) ax_text_add(text, "  @\"%s\"", op->eqn->location);
-  ax_text_add(text, "\n    reads %.4g KB, writes %.4g KB, %.4g thousand operations of %s", amount->read / 1e3, amount->written / 1e3, amount->flops / 1e3,
-              ax_dtype_name(amount->dtype));
+  ax_text_add(text, "\n    reads %.4g KB, writes %.4g KB, %.4g thousand operations of %s", amount->read / 1e3,
+              amount->written / 1e3, amount->flops / 1e3, ax_dtype_name(amount->dtype));
 }
 
 static void product_text(ax_text *text, const ax_gemm *g) {
-  ax_text_add(text, "    product %s[%lld,%lld] x [%lld,%lld], %lld of them", ax_dtype_name(g->dtype), (long long)g->m, (long long)g->k, (long long)g->k, (long long)g->n,
-              (long long)ax_dims_elems(g->batch_rank, g->batch));
+  ax_text_add(text, "    product %s[%lld,%lld] x [%lld,%lld], %lld of them", ax_dtype_name(g->dtype), (long long)g->m,
+              (long long)g->k, (long long)g->k, (long long)g->n, (long long)ax_dims_elems(g->batch_rank, g->batch));
   if (g->term_rank > 0) ax_text_add(text, ", each of %lld added up", (long long)ax_dims_elems(g->term_rank, g->terms));
 }
 
 /* The members of a group, each for itself. */
 static ax_status rows_text(ax_text *text, const ax_rows *rows, uint32_t parts) {
-  ax_text_add(text, "    %u kernels and products over the same %lld rows, %lld at a time, in %u parts:\n", rows->count, (long long)(rows->outer * rows->extent), (long long)rows->step,
-              parts);
+  ax_text_add(text, "    %u kernels and products over the same %lld rows, %lld at a time, in %u parts:\n", rows->count,
+              (long long)(rows->outer * rows->extent), (long long)rows->step, parts);
   for (uint32_t k = 0; k < rows->count; k++) {
     const ax_op *member = &rows->members[k];
     if (member->kind == AX_OP_GEMM) {
@@ -116,7 +119,8 @@ ax_status ax_nests_text(ax_text *text, const ax_assembly *a, const ax_speeds *sp
     if (kind != AX_INSTR_KERNEL && kind != AX_INSTR_ROWS && kind != AX_INSTR_GEMM) continue;
     const ax_amount amount = ax_op_amount(a->plan, op);
     nest_head(text, op, number++, &amount);
-    if (speeds != NULL) ax_text_add(text, "; bound %.4g us (%s)", 1e6 * ax_speeds_bound(speeds, &amount), ax_speeds_which(speeds, &amount));
+    if (speeds != NULL)
+      ax_text_add(text, "; bound %.4g us (%s)", 1e6 * ax_speeds_bound(speeds, &amount), ax_speeds_which(speeds, &amount));
     ax_text_add(text, "\n");
     if (op->kind == AX_OP_KERNEL) {
       AX_TRY(ax_jit_nest_text(op->kernel.kernel, text));

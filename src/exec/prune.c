@@ -1,10 +1,11 @@
-/* What a run need not be given and need not make: inputs that no result and no effect depends on, and results that are inputs unchanged.
+/* What a run need not be given and need not make: inputs that no result and no effect depends on, and results that are inputs
+   unchanged.
 
      (x, y, z) -> (x + 1, z, z)     is computed as   (x) -> (x + 1);   y is not looked at, and results 1 and 2 are whatever z is
 
-   It is done twice. First to the program as the user wrote it: a result that is an input there is that array, however it lies. Then, once it is
-   partitioned, to what each device runs: a result that is an input there, and is laid out alike, is that array where it lies as the input
-   is wanted. Calls, loops and shard_maps lose what they do not need by the rules of dce. */
+   It is done twice. First to the program as the user wrote it: a result that is an input there is that array, however it lies.
+   Then, once it is partitioned, to what each device runs: a result that is an input there, and is laid out alike, is that array
+   where it lies as the input is wanted. Calls, loops and shard_maps lose what they do not need by the rules of dce. */
 #include <string.h>
 
 #include "exec/exec.h"
@@ -29,7 +30,8 @@ static ax_status init(ax_pruning *p, const ax_program *program) {
 /* Whether result k is an input that lies as it does. */
 static bool is_input(const ax_program *program, const ax_partitioned *laid, uint32_t k) {
   const uint32_t id = program->outs[k];
-  return id < program->in_count && (laid == NULL || laid->in_specs == NULL || ax_spec_equal(&laid->in_specs[id], &laid->out_specs[k]));
+  return id < program->in_count &&
+         (laid == NULL || laid->in_specs == NULL || ax_spec_equal(&laid->in_specs[id], &laid->out_specs[k]));
 }
 
 /* out, in: by result and input, whether it stays. */
@@ -45,10 +47,12 @@ static void number(ax_pruning *p, const ax_program *program, const bool *out, co
   for (uint32_t i = 0; i < p->in_count; i++) p->place[i] = in[i] ? next++ : AX_NONE;
   next = 0;
   for (uint32_t k = 0; k < p->out_count; k++)
-    p->returned[k] = out[k] ? (ax_returned){.made = next++, .input = AX_NONE} : (ax_returned){.made = AX_NONE, .input = program->outs[k]};
+    p->returned[k] =
+        out[k] ? (ax_returned){.made = next++, .input = AX_NONE} : (ax_returned){.made = AX_NONE, .input = program->outs[k]};
 }
 
-static ax_status prune(ax_pruning *p, ax_memo *memo, const ax_program *program, const ax_partitioned *laid, bool keep_unused, ax_program **out) {
+static ax_status prune(ax_pruning *p, ax_memo *memo, const ax_program *program, const ax_partitioned *laid, bool keep_unused,
+                       ax_program **out) {
   bool *stays = ax_arena_alloc(&memo->arena, (size_t)program->out_count + program->in_count + 1);
   if (stays == NULL) return ax_out_of_memory(program->in_count);
   bool *takes = stays + program->out_count;
@@ -57,7 +61,8 @@ static ax_status prune(ax_pruning *p, ax_memo *memo, const ax_program *program, 
   return ax_prune_program(memo, program, stays, takes, out);
 }
 
-ax_status ax_pruning_make(ax_pruning *p, const ax_program *program, const ax_partitioned *laid, bool keep_unused, ax_program **out) {
+ax_status ax_pruning_make(ax_pruning *p, const ax_program *program, const ax_partitioned *laid, bool keep_unused,
+                          ax_program **out) {
   ax_memo memo = {0};
   *out = NULL;
   AX_TRY(init(p, program));

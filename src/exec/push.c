@@ -1,10 +1,11 @@
-/* Exchanges, as frames carry them out.
+/* Exchanges, as activations carry them out.
 
-   What is copied, each member copies. What is combined is combined in the order of members, so that the result does not depend on who
-   comes first: a member whose turn has not come is parked, with its contribution. The one whose turn it is takes along all members after it
-   that are parked already, and adds all these contributions, a block at a time, so that a block of the sum stays in the cache
-   while they pass; blocks of a large sum are shared with idle threads. Large contributions that are arguments of the run (`by_last`) nobody
-   passes on: whoever comes last adds them all. Each element is added up in the same order either way. */
+   What is copied, each member copies. What is combined is combined in the order of members, so that the result does not depend on
+   who comes first: a member whose turn has not come is parked, with its contribution. The one whose turn it is takes along all
+   members after it that are parked already, and adds all these contributions, a block at a time, so that a block of the sum stays
+   in the cache while they pass; blocks of a large sum are shared with idle threads. Large contributions that are arguments of the
+   run (`at_last_arrival`) nobody passes on: whoever comes last adds them all. Each element is added up in the same order either
+   way. */
 #include "exec/push.h"
 
 #include <string.h>
@@ -52,40 +53,41 @@ static void put_steps(const ax_push *push, const char *src, char *dst, int64_t b
   else if (end > begin) put_rows(push, src, dst, begin, end, combine);
 }
 
-/* Where member j's part of the result is, by the frame of member `number`. */
-static char *member_out(const ax_frame *frame, const ax_instr *instr, uint32_t number, uint32_t j) {
+/* Where member j's part of the result is, by the activation of member `number`. */
+static char *member_out(const ax_activation *activation, const ax_instr *instr, uint32_t number, uint32_t j) {
   const uint32_t *place = instr->push->place;
-  return ax_address_away(frame, &instr->refs[1], (int64_t)place[j] - (int64_t)place[number]);
+  return ax_address_away(activation, &instr->refs[1], (int64_t)place[j] - (int64_t)place[number]);
 }
 
 /* Copies. */
-static void put_parts(const ax_frame *frame, const ax_instr *instr, uint32_t number) {
+static void put_parts(const ax_activation *activation, const ax_instr *instr, uint32_t number) {
   const ax_push *push = instr->push;
   const ax_exchange *x = push->exchange;
-  const char *src = ax_address(frame, &instr->refs[0]);
+  const char *src = ax_address(activation, &instr->refs[0]);
   int64_t item = push->item, step = number * x->dst_step * push->out_item, count = step_count(push);
   if (x->alone && number != x->source) return;
   if (x->peers == AX_PEERS_ONE) {
-    put_steps(push, src, (char *)ax_address(frame, &instr->refs[1]) + step, 0, count, false);
+    put_steps(push, src, (char *)ax_address(activation, &instr->refs[1]) + step, 0, count, false);
     return;
   }
   if (x->peers == AX_PEERS_PAIRS) {
     uint32_t target = push->targets[number];
-    if (target != AX_NONE) put_steps(push, src, member_out(frame, instr, number, target), 0, count, false);
+    if (target != AX_NONE) put_steps(push, src, member_out(activation, instr, number, target), 0, count, false);
     return;
   }
   for (uint32_t j = 0; j < push->members; j++)
-    put_steps(push, src + j * x->src_step * item, member_out(frame, instr, number, j) + step, 0, count, false);
+    put_steps(push, src + j * x->src_step * item, member_out(activation, instr, number, j) + step, 0, count, false);
 }
 
 /* --- Several contributions --- */
 
 typedef struct contributions {
   const ax_execution *run;
-  const ax_frame *frame; /* whose turn it is */
+  const ax_activation *activation; /* whose turn it is */
   const ax_instr *instr;
-  uint32_t number;       /* of its frame */
-  uint32_t first;        /* of the frames whose contributions come after its own, linked by parking.next; AX_NONE. by_last: unused */
+  uint32_t number;       /* of its activation */
+  uint32_t first; /* of the activations whose contributions come after its own, linked by parking.next; AX_NONE. at_last_arrival:
+                     unused */
   int64_t steps, block;  /* of a part; of a block */
   uint32_t blocks;       /* of a part */
 } contributions;
@@ -94,34 +96,34 @@ static void put_by_last(const contributions *c, int64_t offset, char *dst, int64
   const ax_push *push = c->instr->push;
   for (uint32_t j = 0; j < push->members; j++) {
     int64_t away = (int64_t)push->in_place[j] - (int64_t)push->in_place[c->number];
-    const char *src = (const char *)ax_address_away(c->frame, &c->instr->refs[0], away);
+    const char *src = (const char *)ax_address_away(c->activation, &c->instr->refs[0], away);
     put_steps(push, src + offset, dst, begin, end, j > 0);
   }
 }
 
 static void put_in_turn(const contributions *c, int64_t offset, char *dst, int64_t begin, int64_t end) {
   const ax_ref *in = &c->instr->refs[0];
-  put_steps(c->instr->push, (const char *)ax_address(c->frame, in) + offset, dst, begin, end, c->number > 0);
+  put_steps(c->instr->push, (const char *)ax_address(c->activation, in) + offset, dst, begin, end, c->number > 0);
   for (uint32_t f = c->first; f != AX_NONE; f = c->run->parking[f].next)
-    put_steps(c->instr->push, (const char *)ax_address(&c->run->frames[f], in) + offset, dst, begin, end, true);
+    put_steps(c->instr->push, (const char *)ax_address(&c->run->activations[f], in) + offset, dst, begin, end, true);
 }
 
 /* One block of what goes to one peer. */
-static ax_status put_block(const void *context, ax_seat *seat, uint32_t part) {
-  (void)seat;
+static ax_status put_block(const void *context, ax_worker_slot *worker_slot, uint32_t part) {
+  (void)worker_slot;
   const contributions *c = context;
   const ax_push *push = c->instr->push;
   uint32_t peer = part / c->blocks;
   int64_t begin = part % c->blocks * c->block, end = begin + c->block < c->steps ? begin + c->block : c->steps;
   bool one = push->exchange->peers == AX_PEERS_ONE;
-  char *dst = one ? ax_address(c->frame, &c->instr->refs[1]) : member_out(c->frame, c->instr, c->number, peer);
+  char *dst = one ? ax_address(c->activation, &c->instr->refs[1]) : member_out(c->activation, c->instr, c->number, peer);
   int64_t offset = one ? 0 : peer * push->exchange->src_step * push->item;
-  if (push->by_last) put_by_last(c, offset, dst, begin, end);
+  if (push->at_last_arrival) put_by_last(c, offset, dst, begin, end);
   else put_in_turn(c, offset, dst, begin, end);
   return AX_OK;
 }
 
-static void put_contributions(ax_execution *run, ax_seat *seat, contributions *c, uint32_t count) {
+static void put_contributions(ax_execution *run, ax_worker_slot *worker_slot, contributions *c, uint32_t count) {
   const ax_push *push = c->instr->push;
   int64_t step = push->outer_rank == 0 ? 1 : push->run, peers = push->exchange->peers == AX_PEERS_ONE ? 1 : push->members;
   c->steps = step_count(push);
@@ -130,10 +132,10 @@ static void put_contributions(ax_execution *run, ax_seat *seat, contributions *c
   c->blocks = (uint32_t)((c->steps + c->block - 1) / c->block);
   uint32_t parts = c->blocks * (uint32_t)peers;
   bool shared = c->steps * step * peers * count >= shared_elems;
-  for (uint32_t i = 0; i < parts && !shared; i++) (void)put_block(c, seat, i);
-  seat->share.frame = (uint32_t)(c->frame - run->frames);
-  seat->share.instr = (uint32_t)(c->instr - c->frame->code->instrs);
-  ax_status status = shared ? ax_share_parts(run, seat, put_block, c, parts) : AX_OK;
+  for (uint32_t i = 0; i < parts && !shared; i++) (void)put_block(c, worker_slot, i);
+  worker_slot->share.activation = (uint32_t)(c->activation - run->activations);
+  worker_slot->share.instr = (uint32_t)(c->instr - c->activation->code->instrs);
+  ax_status status = shared ? ax_share_parts(run, worker_slot, put_block, c, parts) : AX_OK;
   assert(status == AX_OK); /* a block cannot fail */
   (void)status;
 }
@@ -141,20 +143,22 @@ static void put_contributions(ax_execution *run, ax_seat *seat, contributions *c
 /* --- Pushes --- */
 
 /* A push that nobody need take turns in: all contributions are inputs of the run, which stay. */
-static void push_by_last(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr, uint32_t counter) {
+static void push_by_last(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
+                         uint32_t counter) {
   const ax_push *push = instr->push;
-  contributions c = {.run = run, .frame = frame, .instr = instr, .number = push->number[frame->device], .first = AX_NONE};
-  if (atomic_fetch_add(&run->arrived[counter], 1) + 1 == push->members) put_contributions(run, seat, &c, push->members);
-  ax_schedule_signal(run, counter, 1);
+  contributions c = {
+      .run = run, .activation = activation, .instr = instr, .number = push->number[activation->device], .first = AX_NONE};
+  if (atomic_fetch_add(&run->arrived[counter], 1) + 1 == push->members) put_contributions(run, worker_slot, &c, push->members);
+  ax_scheduler_signal(run, counter, 1);
 }
 
 /* The members after me that are parked in front of this push, one after another without a gap, are taken along. */
 static uint32_t take_along(ax_execution *run, contributions *c, uint32_t counter, uint64_t turn) {
   uint32_t count = 0, last = AX_NONE;
   while (c->number + count + 1 < c->instr->push->members) {
-    uint32_t f = ax_schedule_unpark(run, counter, turn + count + 1);
+    uint32_t f = ax_scheduler_unpark(run, counter, turn + count + 1);
     if (f == AX_NONE) break;
-    assert(run->parking[f].next == AX_NONE && &run->frames[f].code->instrs[run->frames[f].pc] == c->instr);
+    assert(run->parking[f].next == AX_NONE && &run->activations[f].code->instrs[run->activations[f].pc] == c->instr);
     if (last == AX_NONE) c->first = f;
     else run->parking[last].next = f;
     last = f;
@@ -170,63 +174,68 @@ static void put_at_once(const contributions *c) {
   const ax_ref *in = &c->instr->refs[0];
   void *slots[2 * AX_PUSH_AT_ONCE];
   uint32_t count = 0;
-  if (push->exchange->peers == AX_PEERS_ONE) slots[count++] = ax_address(c->frame, &c->instr->refs[1]);
+  if (push->exchange->peers == AX_PEERS_ONE) slots[count++] = ax_address(c->activation, &c->instr->refs[1]);
   else
-    while (count < push->members) slots[count] = member_out(c->frame, c->instr, c->number, count), count++;
-  slots[count++] = ax_address(c->frame, in);
-  for (uint32_t f = c->first; f != AX_NONE; f = c->run->parking[f].next) slots[count++] = ax_address(&c->run->frames[f], in);
+    while (count < push->members) slots[count] = member_out(c->activation, c->instr, c->number, count), count++;
+  slots[count++] = ax_address(c->activation, in);
+  for (uint32_t f = c->first; f != AX_NONE; f = c->run->parking[f].next) slots[count++] = ax_address(&c->run->activations[f], in);
   push->all(slots, NULL, 0, push->run);
 }
 
 /* My turn has come, and perhaps that of others. */
-static void push_together(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr, uint32_t counter, uint64_t turn) {
-  contributions c = {.run = run, .frame = frame, .instr = instr, .number = instr->push->number[frame->device], .first = AX_NONE};
+static void push_together(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
+                          uint32_t counter, uint64_t turn) {
+  contributions c = {
+      .run = run, .activation = activation, .instr = instr, .number = instr->push->number[activation->device], .first = AX_NONE};
   uint32_t more = take_along(run, &c, counter, turn);
   if (instr->push->at_once && 1 + more == instr->push->members) put_at_once(&c);
-  else put_contributions(run, seat, &c, 1 + more);
-  ax_schedule_signal(run, counter, 1 + more);
-  for (uint32_t k = c.first; k != AX_NONE; k = run->parking[k].next) run->frames[k].pc++; /* past the push */
-  ax_schedule_resume(run, c.first);
+  else put_contributions(run, worker_slot, &c, 1 + more);
+  ax_scheduler_signal(run, counter, 1 + more);
+  for (uint32_t k = c.first; k != AX_NONE; k = run->parking[k].next) run->activations[k].pc++; /* past the push */
+  ax_scheduler_resume(run, c.first);
 }
 
 /* My short runs, whoever they go to. */
-static void put_small(const ax_frame *frame, const ax_instr *instr, uint32_t number) {
+static void put_small(const ax_activation *activation, const ax_instr *instr, uint32_t number) {
   const ax_push *push = instr->push;
-  const char *src = ax_address(frame, &instr->refs[0]);
+  const char *src = ax_address(activation, &instr->refs[0]);
   if (push->exchange->peers == AX_PEERS_ONE) {
-    put_run(push, src, ax_address(frame, &instr->refs[1]), 0, push->run, number > 0);
+    put_run(push, src, ax_address(activation, &instr->refs[1]), 0, push->run, number > 0);
     return;
   }
   int64_t step = push->exchange->src_step * push->item;
-  for (uint32_t j = 0; j < push->members; j++) put_run(push, src + j * step, member_out(frame, instr, number, j), 0, push->run, number > 0);
+  for (uint32_t j = 0; j < push->members; j++)
+    put_run(push, src + j * step, member_out(activation, instr, number, j), 0, push->run, number > 0);
 }
 
-bool ax_push_do(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr, uint32_t f) {
+bool ax_push_do(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
+                uint32_t f) {
   const ax_push *push = instr->push;
-  uint32_t number = push->number[frame->device], counter = push->first + push->counter[frame->device];
+  uint32_t number = push->number[activation->device], counter = push->first + push->counter[activation->device];
   if (push->exchange->combine == AX_SCALAR_NONE) {
-    put_parts(frame, instr, number);
-    if (push->counter[frame->device] != AX_NONE) ax_schedule_signal(run, counter, 1); /* none: a ppermute in which I am no source */
+    put_parts(activation, instr, number);
+    if (push->counter[activation->device] != AX_NONE)
+      ax_scheduler_signal(run, counter, 1); /* none: a ppermute in which I am no source */
     return true;
   }
-  if (push->by_last) {
-    push_by_last(run, seat, frame, instr, counter);
+  if (push->at_last_arrival) {
+    push_by_last(run, worker_slot, activation, instr, counter);
     return true;
   }
-  uint64_t turn = (uint64_t)(frame->entered[instr->region] - 1) * push->members + number;
-  if (!ax_schedule_await(run, seat, f, counter, turn, false)) return false;
-  bool followed = number + 1 < push->members && ax_schedule_is_next(run, counter, turn + 1);
+  uint64_t turn = (uint64_t)(activation->entered[instr->region] - 1) * push->members + number;
+  if (!ax_scheduler_await(run, worker_slot, f, counter, turn, false)) return false;
+  bool followed = number + 1 < push->members && ax_scheduler_is_next(run, counter, turn + 1);
   if (push->small && !followed) {
-    put_small(frame, instr, number);
-    ax_schedule_signal(run, counter, 1);
+    put_small(activation, instr, number);
+    ax_scheduler_signal(run, counter, 1);
   } else {
-    push_together(run, seat, frame, instr, counter, turn);
+    push_together(run, worker_slot, activation, instr, counter, turn);
   }
   return true;
 }
 
-void ax_push_clear(const ax_frame *frame, const ax_instr *instr) {
+void ax_push_clear(const ax_activation *activation, const ax_instr *instr) {
   const ax_push *push = instr->push;
-  bool awaited = push->sources[push->number[frame->device]] != AX_NONE;
-  if (!awaited && instr->bytes > 0) memset(ax_address(frame, &instr->refs[1]), 0, (size_t)instr->bytes);
+  bool awaited = push->sources[push->number[activation->device]] != AX_NONE;
+  if (!awaited && instr->bytes > 0) memset(ax_address(activation, &instr->refs[1]), 0, (size_t)instr->bytes);
 }

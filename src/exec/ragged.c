@@ -1,6 +1,6 @@
-/* Ragged exchanges, as frames carry them out. Rows are taken by those who want them out of memory of those who have them: it is kept
-   memory, an argument or a constant, found by its place in the run's table of parts, and stays as it is from the PACK to the RELEASE of
-   its own frame. */
+/* Ragged exchanges, as activations carry them out. Rows are taken by those who want them out of memory of those who have them: it
+   is kept memory, an argument or a constant, found by its place in the run's table of parts, and stays as it is from the PACK to
+   the RELEASE of its own activation. */
 #include "exec/ragged.h"
 
 #include "exec/check.h"
@@ -16,8 +16,9 @@ static ax_status make_tables(ax_assembly *a, ax_instr *instr) {
   uint32_t set, *number = ax_arena_alloc(&a->plan->arena, e->devices * sizeof number[0]),
                 *place = ax_arena_alloc(&a->plan->arena, devices * sizeof place[0]);
   if (number == NULL || place == NULL) return ax_out_of_memory(e->devices * sizeof number[0]);
-  if (devices > 1 && instr->refs[0].space == e->scratch_space) return ax_error(AX_INTERNAL, "others take rows out of scratch memory");
-  AX_TRY(ax_set_of(e, plan->buffers[plan->buffers[ragged->in[0]].root].axes, &set));
+  if (devices > 1 && instr->refs[0].space == e->scratch_space)
+    return ax_error(AX_INTERNAL, "others take rows out of scratch memory");
+  AX_TRY(ax_set_of(e, plan->buffers[plan->buffers[ragged->in[0]].allocation].axes, &set));
   for (uint32_t d = 0; d < e->devices; d++) number[d] = (uint32_t)ax_axes_index(&ragged->names, &plan->mesh, d);
   for (uint32_t i = 0; i < devices; i++) place[i] = e->sets[set].index[ax_axes_device(&ragged->names, &plan->mesh, 0, i)];
   instr->ragged->number = number;
@@ -33,47 +34,54 @@ ax_status ax_instrs_ragged(ax_assembly *a) {
 
 /* --- Steps: operands as ax_ragged_buffers has them --- */
 
-static ax_counts counts_at(const ax_frame *frame, const ax_instr *instr, uint32_t ref, uint32_t operand) {
+static ax_counts counts_at(const ax_activation *activation, const ax_instr *instr, uint32_t ref, uint32_t operand) {
   const ax_eqn *eqn = instr->eqn;
-  return (ax_counts){instr->program->types[eqn->in[operand]].dtype, ax_address(frame, &instr->refs[ref])};
+  return (ax_counts){instr->program->types[eqn->in[operand]].dtype, ax_address(activation, &instr->refs[ref])};
 }
 
-static void pack(const ax_frame *frame, const ax_instr *instr) {
-  const ax_counts from = counts_at(frame, instr, 1, 2), size = counts_at(frame, instr, 2, 3), to = counts_at(frame, instr, 3, 4);
-  ax_ragged_pack(&instr->ragged->ragged->shape, &from, &size, &to, ax_address(frame, &instr->refs[4]));
+static void pack(const ax_activation *activation, const ax_instr *instr) {
+  const ax_counts from = counts_at(activation, instr, 1, 2), size = counts_at(activation, instr, 2, 3),
+                  to = counts_at(activation, instr, 3, 4);
+  ax_ragged_pack(&instr->ragged->ragged->shape, &from, &size, &to, ax_address(activation, &instr->refs[4]));
 }
 
 typedef struct taker {
-  const ax_frame *frame;
+  const ax_activation *activation;
   const ax_instr *instr;
 } taker;
 
 static const void *operand_of(const void *context, uint32_t number) {
   const taker *t = context;
   const ax_ragged_instr *ragged = t->instr->ragged;
-  int64_t away = (int64_t)ragged->place[number] - (int64_t)ragged->place[ragged->number[t->frame->device]];
-  return ax_address_away(t->frame, &t->instr->refs[0], away);
+  int64_t away = (int64_t)ragged->place[number] - (int64_t)ragged->place[ragged->number[t->activation->device]];
+  return ax_address_away(t->activation, &t->instr->refs[0], away);
 }
 
-static bool take(ax_execution *run, ax_frame *frame, const ax_instr *instr) {
+static bool take(ax_execution *run, ax_activation *activation, const ax_instr *instr) {
   const ax_ragged_instr *ragged = instr->ragged;
-  const taker context = {frame, instr};
-  const ax_taking taking = {.shape = &ragged->ragged->shape, .device = ragged->number[frame->device],
-                            .received = ax_address(frame, &instr->refs[1]), .packed = ax_address(frame, &instr->refs[2]),
-                            .expected = counts_at(frame, instr, 3, 5), .agree = ragged->ragged->agree, .back = ragged->ragged->back,
-                            .work = ax_address(frame, &instr->refs[4]), .operand = operand_of, .context = &context,
-                            .out = ax_address(frame, &instr->refs[5]),
-                            .base = ragged->ragged->base != AX_NONE ? ax_address(frame, &instr->refs[6]) : NULL};
+  const taker context = {activation, instr};
+  const ax_taking taking = {.shape = &ragged->ragged->shape,
+                            .device = ragged->number[activation->device],
+                            .received = ax_address(activation, &instr->refs[1]),
+                            .packed = ax_address(activation, &instr->refs[2]),
+                            .expected = counts_at(activation, instr, 3, 5),
+                            .agree = ragged->ragged->agree,
+                            .back = ragged->ragged->back,
+                            .work = ax_address(activation, &instr->refs[4]),
+                            .operand = operand_of,
+                            .context = &context,
+                            .out = ax_address(activation, &instr->refs[5]),
+                            .base = ragged->ragged->base != AX_NONE ? ax_address(activation, &instr->refs[6]) : NULL};
   ax_finding finding = {.status = AX_INVALID_ARGUMENT};
   if (ax_ragged_take(&taking, &finding.fault)) return true;
-  ax_finding_note(run, (uint32_t)(frame - run->frames), &finding);
+  ax_finding_note(run, (uint32_t)(activation - run->activations), &finding);
   return false;
 }
 
-bool ax_ragged_do(ax_execution *run, ax_frame *frame, const ax_instr *instr) {
+bool ax_ragged_do(ax_execution *run, ax_activation *activation, const ax_instr *instr) {
   switch (instr->ragged->step) {
-    case AX_RAGGED_PACK: pack(frame, instr); return true;
-    case AX_RAGGED_TAKE: return take(run, frame, instr);
+    case AX_RAGGED_PACK: pack(activation, instr); return true;
+    case AX_RAGGED_TAKE: return take(run, activation, instr);
     case AX_RAGGED_RELEASE: return true; /* that its waits are over is all */
   }
   return true;

@@ -158,7 +158,9 @@ static void test_in_calls(void **state) {
   }
 }
 
-static void plus_callback(const ax_value *in, ax_value *out, void *context) { ax_io_callback(context, false, 1, in, 1, &type, out); }
+static void plus_callback(const ax_value *in, ax_value *out, void *context) {
+  ax_io_callback(context, false, 1, in, 1, &type, out);
+}
 
 static void test_in_run_host(void **state) {
   (void)state;
@@ -201,7 +203,8 @@ static void test_runtime_in_callback(void **state) {
   }
 }
 
-/* All references are dropped while the callback is under way: the run's end releases its context, which has the runtime's last one. */
+/* All references are dropped while the callback is under way: the run's end releases its context, which has the runtime's last
+   one. */
 static void test_runtime_in_context(void **state) {
   (void)state;
   for (int i = 0; i < times; i++) {
@@ -284,8 +287,8 @@ static void test_runtime_outside(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_in_calls),          cmocka_unit_test(test_in_run_host),        cmocka_unit_test(test_runtime_in_callback),
-      cmocka_unit_test(test_runtime_in_context), cmocka_unit_test(test_runtime_in_part),   cmocka_unit_test(test_runtime_in_helper),
+      cmocka_unit_test(test_in_calls),           cmocka_unit_test(test_in_run_host),     cmocka_unit_test(test_runtime_in_callback),
+      cmocka_unit_test(test_runtime_in_context), cmocka_unit_test(test_runtime_in_part), cmocka_unit_test(test_runtime_in_helper),
       cmocka_unit_test(test_runtime_outside),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,9 +13,11 @@ static ax_status stacked_type(const ax_mesh *mesh, const char *spec, const ax_ho
   *out = ax_array_type(host->dtype, host->rank, host->dims);
   AX_TRY(ax_spec_parse(spec, mesh, &parsed));
   for (uint32_t d = 1; d < parsed.rank; d++)
-    if (parsed.count[d] > 0) return ax_error(AX_INVALID_ARGUMENT, "\"%s\" splits dimension %u; only the new one, 0, is split", spec, d);
+    if (parsed.count[d] > 0)
+      return ax_error(AX_INVALID_ARGUMENT, "\"%s\" splits dimension %u; only the new one, 0, is split", spec, d);
   if (out->dtype == AX_NO_DTYPE) return AX_OK; /* refused with all that are no types */
-  if (out->rank == AX_MAX_RANK) return ax_error(AX_INVALID_ARGUMENT, "%s has %d dimensions already", ax_type_string(out, NULL), AX_MAX_RANK);
+  if (out->rank == AX_MAX_RANK)
+    return ax_error(AX_INVALID_ARGUMENT, "%s has %d dimensions already", ax_type_string(out, NULL), AX_MAX_RANK);
   memmove(out->dims + 1, out->dims, out->rank++ * sizeof out->dims[0]);
   out->dims[0] = ax_axis_set_size(ax_spec_set(&parsed), mesh);
   return AX_OK;

@@ -66,7 +66,11 @@ static void forms(void **state) {
     const char *mesh, *spec;
     uint32_t rank, blocks;
     int64_t n;
-  } forms[] = {{"i=2,j=3", "i", 1, 2, 2}, {"i=2,j=3", "j+i", 0, 6, 6}, {"i=2,j=3", "", 1, 1, 1}, {"", "", 1, 1, 1}, {"i=2,j=3", "j,_", 1, 3, 3}};
+  } forms[] = {{"i=2,j=3", "i", 1, 2, 2},
+               {"i=2,j=3", "j+i", 0, 6, 6},
+               {"i=2,j=3", "", 1, 1, 1},
+               {"", "", 1, 1, 1},
+               {"i=2,j=3", "j,_", 1, 3, 3}};
   ax_runtime *runtime;
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1}, &runtime));
   for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
@@ -102,7 +106,8 @@ static void forms(void **state) {
 
 static void refused(void **state) {
   (void)state;
-  const ax_host_array host = ax_host_view(AX_F32, AX_DIMS(3), data), nowhere = ax_host_view(AX_F32, AX_DIMS(3), NULL), nothing = {0};
+  const ax_host_array host = ax_host_view(AX_F32, AX_DIMS(3), data), nowhere = ax_host_view(AX_F32, AX_DIMS(3), NULL),
+                      nothing = {0};
   ax_host_array deep = {.dtype = AX_F32, .rank = AX_MAX_RANK, .data = (void *)data, .view = true};
   for (int d = 0; d < AX_MAX_RANK; d++) deep.dims[d] = 1;
   const ax_mesh mesh = mesh_of("i=4"), broken = {.count = 1};
@@ -110,7 +115,8 @@ static void refused(void **state) {
   ax_array *x;
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1, .max_devices = 4}, &runtime));
   TEST_FAILS(ax_replicate(runtime, &mesh, "i,i", &host, &x), AX_INVALID_ARGUMENT, "replicate: spec \"i,i\"");
-  TEST_FAILS(ax_replicate(runtime, &mesh, "_,i", &host, &x), AX_INVALID_ARGUMENT, "replicate: \"_,i\" splits dimension 1; only the new one, 0, is split");
+  TEST_FAILS(ax_replicate(runtime, &mesh, "_,i", &host, &x), AX_INVALID_ARGUMENT,
+             "replicate: \"_,i\" splits dimension 1; only the new one, 0, is split");
   TEST_FAILS(ax_replicate(runtime, &mesh, "i", &nowhere, &x), AX_INVALID_ARGUMENT, "data");
   TEST_FAILS(ax_replicate(runtime, &mesh, "i", &nothing, &x), AX_INVALID_ARGUMENT, "replicate: ");
   TEST_FAILS(ax_replicate(runtime, &mesh, "i", &deep, &x), AX_INVALID_ARGUMENT, "has 16 dimensions already");
@@ -120,7 +126,8 @@ static void refused(void **state) {
   TEST_FAILS(ax_replicate(runtime, &mesh, "i", NULL, &x), AX_INVALID_ARGUMENT, "host array");
   TEST_FAILS(ax_replicate(NULL, &mesh, "i", &host, &x), AX_INVALID_ARGUMENT, "runtime");
   const ax_mesh many = mesh_of("i=8");
-  TEST_FAILS(ax_replicate(runtime, &many, "i", &host, &x), AX_INVALID_ARGUMENT, "the mesh has 8 devices, more than the 4 there are");
+  TEST_FAILS(ax_replicate(runtime, &many, "i", &host, &x), AX_INVALID_ARGUMENT,
+             "the mesh has 8 devices, more than the 4 there are");
   assert_null(x);
   ax_runtime_release(runtime);
 }

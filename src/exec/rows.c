@@ -1,6 +1,7 @@
 /* A ROWS instruction: kernels and products over the same rows, a block of rows at a time (ax_rows in plan/plan.h).
 
-   A slot of a local root is as if the root lay in memory whole: where row `first` of the block lies less so many rows. So its members know nothing of it.
+   A slot of a local allocation is as if the allocation lay in memory whole: where row `first` of the block lies less so many rows.
+   So its members know nothing of it.
 
    The products' right factors are packed by whoever does the rows, for each outer index, unless they are packed already. */
 #include <string.h>
@@ -9,7 +10,10 @@
 #include "exec/gemm.h"
 #include "exec/share.h"
 
-enum { few_parts = 2, whole_parts = 8 }; /* for each thread, of groups with products: where parts pack what others pack too, and where they do not */
+enum {
+  few_parts = 2,
+  whole_parts = 8
+}; /* for each thread, of groups with products: where parts pack what others pack too, and where they do not */
 
 typedef struct rows_product { /* of a member that is one */
   ax_product product;
@@ -27,7 +31,8 @@ typedef struct rows_work {
   char *room;
 } rows_work;
 
-/* What the product is asked for next: more rows, or those of the next outer index with its right factor. What is local is near anyway. */
+/* What the product is asked for next: more rows, or those of the next outer index with its right factor. What is local is near
+   anyway. */
 static void look_ahead(const rows_work *w, const ax_gemm *g, ax_product *p, uint32_t first_slot, int64_t outer, int64_t end) {
   const ax_rows *rows = w->instr->rows;
   const ax_rows_slot *slots = &rows->slots[first_slot];
@@ -41,7 +46,8 @@ static void look_ahead(const rows_work *w, const ax_gemm *g, ax_product *p, uint
   if (slots[1].row_bytes == 0 && !g->packed && next[1] != now[1]) p->next_b = w->base[first_slot + 1] + next[1] * bytes;
 }
 
-static void do_product(rows_work *w, const ax_gemm *g, rows_product *of, uint32_t first_slot, int64_t outer, int64_t begin, int64_t end) {
+static void do_product(rows_work *w, const ax_gemm *g, rows_product *of, uint32_t first_slot, int64_t outer, int64_t begin,
+                       int64_t end) {
   const ax_product_way *way = &of->way;
   int64_t at[3], all[3] = {g->a_offset, g->b_offset, g->c_offset};
   ax_gemm_begin(g, outer, at);
@@ -93,11 +99,11 @@ static void do_rows(rows_work *w, int64_t begin, int64_t end) {
   }
 }
 
-static void find_slots(rows_work *w, const ax_frame *frame, const ax_instr *instr, char *block) {
+static void find_slots(rows_work *w, const ax_activation *activation, const ax_instr *instr, char *block) {
   const ax_rows *rows = w->instr->rows;
   for (uint32_t i = 0; i < rows->slot_count; i++) {
     const ax_ref *ref = &instr->refs[i];
-    w->base[i] = rows->slots[i].row_bytes != 0 ? block + rows->slots[i].place + ref->offset : ax_address(frame, ref);
+    w->base[i] = rows->slots[i].row_bytes != 0 ? block + rows->slots[i].place + ref->offset : ax_address(activation, ref);
   }
 }
 
@@ -134,14 +140,14 @@ static ax_status prepare_products(rows_work *w, int64_t most) {
   return AX_OK;
 }
 
-ax_status ax_compute_rows(const ax_frame *frame, const ax_instr *instr, int64_t begin, int64_t end, void *block) {
+ax_status ax_compute_rows(const ax_activation *activation, const ax_instr *instr, int64_t begin, int64_t end, void *block) {
   rows_work w;
   if (AX_HOSTILE && instr->rows->rows->block_bytes > 0) memset(block, 0xff, (size_t)instr->rows->rows->block_bytes);
   w.instr = instr->rows;
-  w.coordinates = frame->coordinates;
+  w.coordinates = activation->coordinates;
   w.products = NULL;
   AX_TRY(prepare_products(&w, end - begin));
-  find_slots(&w, frame, instr, block);
+  find_slots(&w, activation, instr, block);
   do_rows(&w, begin, end);
   ax_free(w.products);
   return AX_OK;
@@ -151,7 +157,7 @@ ax_status ax_compute_rows(const ax_frame *frame, const ax_instr *instr, int64_t 
 
 typedef struct rows_run {
   ax_execution *run;
-  const ax_frame *frame;
+  const ax_activation *activation;
   const ax_instr *instr;
   int64_t parts;
   bool whole; /* parts are of whole outer indices */
@@ -162,19 +168,19 @@ static int64_t first_row(const rows_run *r, int64_t part) {
   return r->whole ? rows->outer * part / r->parts * rows->extent : ax_part_begin(rows->outer * rows->extent, part, r->parts);
 }
 
-/* The seat's block: no stack of a thread has to have room for it. It stays with the run, which is kept for the next call. */
-static ax_status take_block(ax_execution *run, ax_seat *seat, void **out) {
+/* The worker slot's block: no stack of a thread has to have room for it. It stays with the run, which is kept for the next call. */
+static ax_status take_block(ax_execution *run, ax_worker_slot *worker_slot, void **out) {
   const ax_executable *e = run->executable;
-  if (seat->rows == NULL && e->rows_bytes > 0) AX_TRY(ax_pool_alloc(&e->runtime->pool, e->rows_bytes, &seat->rows));
-  *out = seat->rows;
+  if (worker_slot->rows == NULL && e->rows_bytes > 0) AX_TRY(ax_pool_alloc(&e->runtime->pool, e->rows_bytes, &worker_slot->rows));
+  *out = worker_slot->rows;
   return AX_OK;
 }
 
-static ax_status compute_part(const void *context, ax_seat *seat, uint32_t part) {
+static ax_status compute_part(const void *context, ax_worker_slot *worker_slot, uint32_t part) {
   const rows_run *r = context;
   void *block;
-  AX_TRY(take_block(r->run, seat, &block));
-  return ax_compute_rows(r->frame, r->instr, first_row(r, part), first_row(r, part + (int64_t)1), block);
+  AX_TRY(take_block(r->run, worker_slot, &block));
+  return ax_compute_rows(r->activation, r->instr, first_row(r, part), first_row(r, part + (int64_t)1), block);
 }
 
 static bool has_products(const ax_rows *rows) {
@@ -183,13 +189,13 @@ static bool has_products(const ax_rows *rows) {
   return false;
 }
 
-ax_status ax_rows_run(ax_execution *run, ax_seat *seat, const ax_frame *frame, const ax_instr *instr) {
+ax_status ax_rows_run(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr) {
   const ax_rows *rows = instr->rows->rows;
-  rows_run r = {.run = run, .frame = frame, .instr = instr, .parts = instr->parts};
+  rows_run r = {.run = run, .activation = activation, .instr = instr, .parts = instr->parts};
   if (!ax_share_worth(run, instr)) {
     void *block;
-    AX_TRY(take_block(run, seat, &block));
-    return ax_compute_rows(frame, instr, 0, rows->outer * rows->extent, block);
+    AX_TRY(take_block(run, worker_slot, &block));
+    return ax_compute_rows(activation, instr, 0, rows->outer * rows->extent, block);
   }
   if (has_products(rows)) {
     r.whole = rows->outer >= few_parts * (int64_t)run->threads;
@@ -197,5 +203,5 @@ ax_status ax_rows_run(ax_execution *run, ax_seat *seat, const ax_frame *frame, c
     if (r.parts > most) r.parts = most;
     if (r.whole && r.parts > rows->outer) r.parts = rows->outer;
   }
-  return ax_share_parts(run, seat, compute_part, &r, (uint32_t)r.parts);
+  return ax_share_parts(run, worker_slot, compute_part, &r, (uint32_t)r.parts);
 }

@@ -71,7 +71,8 @@ static ax_status check_options(const ax_runtime_options *options) {
   if (options->policy != AX_POLICY_PARALLEL && options->policy != AX_POLICY_FIXED && options->policy != AX_POLICY_SEEDED)
     return ax_error(AX_INVALID_ARGUMENT, "runtime: %d is no policy", (int)options->policy);
   if ((options->check_numerics & ~(uint32_t)(AX_CHECK_NAN | AX_CHECK_INF)) != 0)
-    return ax_error(AX_INVALID_ARGUMENT, "runtime: check_numerics is %u; it is AX_CHECK_NAN, AX_CHECK_INF, both or 0", options->check_numerics);
+    return ax_error(AX_INVALID_ARGUMENT, "runtime: check_numerics is %u; it is AX_CHECK_NAN, AX_CHECK_INF, both or 0",
+                    options->check_numerics);
   return AX_OK;
 }
 
@@ -79,7 +80,8 @@ static ax_status create_compiler(ax_runtime *runtime) {
   char folder[PATH_MAX];
   const bool keeps = ax_code_cache_folder(runtime->options.code_cache, folder, sizeof folder);
   runtime->options.code_cache = NULL; /* it was borrowed */
-  return ax_jit_create(&(ax_jit_options){.folder = keeps ? folder : NULL, .folder_bytes = runtime->options.code_cache_bytes}, &runtime->jit);
+  return ax_jit_create(&(ax_jit_options){.folder = keeps ? folder : NULL, .folder_bytes = runtime->options.code_cache_bytes},
+                       &runtime->jit);
 }
 
 ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out) {
@@ -99,7 +101,8 @@ ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out)
   pthread_mutex_init(&runtime->layouts_lock, NULL);
   pthread_mutex_init(&runtime->order, NULL);
   ax_callbacks_init(&runtime->callbacks);
-  runtime->hooks = (ax_hooks){.callbacks = &runtime->callbacks, .print = runtime->options.print, .print_context = runtime->options.print_context};
+  runtime->hooks = (ax_hooks){
+      .callbacks = &runtime->callbacks, .print = runtime->options.print, .print_context = runtime->options.print_context};
   ax_status status = create_compiler(runtime);
   if (status == AX_OK) status = ax_workers_create(runtime->options.workers - 1, &runtime->workers);
   if (status != AX_OK) {

@@ -1,17 +1,17 @@
 /* Who runs next.
 
-   A frame that must wait is parked on a counter and holds no thread. Who signals the counter takes out those that may go on and
-   puts them into the queues of the threads that ran them last, where their memory is warm; a thread whose own queue is empty starts
-   a new frame, or takes one from another's queue. What is locked: a queue, which nearly always only its own thread and who wakes
-   its frames use; and for parking and waking a stripe, one of 64, by the counter's number. A wait that succeeds is one atomic read,
-   a signal that lets nobody go one atomic addition and one read.
+   An activation that must wait is parked on a counter and holds no thread. Who signals the counter takes out those that may go on
+   and puts them into the queues of the threads that ran them last, where their memory is warm; a thread whose own queue is empty
+   starts a new activation, or takes one from another's queue. What is locked: a queue, which nearly always only its own thread and
+   who wakes its activations use; and for parking and waking a stripe, one of 64, by the counter's number. A wait that succeeds is
+   one atomic read, a signal that lets nobody go one atomic addition and one read.
 
-   The end. A thread that finds nothing, neither a frame nor shared work, is no longer busy; whoever is the last to be so looks once
-   more, and when there is still nothing, and nothing in flight, there never will be: frames are added by busy threads and from
-   outside only. If not all frames have ended it is a deadlock, reported at once. Only threads that change between busy and idle
-   write what all share.
+   The end. A thread that finds nothing, neither an activation nor shared work, is no longer busy; whoever is the last to be so
+   looks once more, and when there is still nothing, and nothing in flight, there never will be: activations are added by busy
+   threads and from outside only. If not all activations have ended it is a deadlock, reported at once. Only threads that change
+   between busy and idle write what all share.
 
-   One thread has one queue, and locks nothing. A chooser (policy.h) sees all frames that may go on, in an array. */
+   One thread has one queue, and locks nothing. A scheduling policy (policy.h) sees all activations that may go on, in an array. */
 #include "exec/scheduler.h"
 
 #include <stdio.h>
@@ -19,45 +19,45 @@
 
 enum { idle_spins = 4000, large_scratch = 16 << 20 };
 
-/* A frame that has not run yet is reset where it starts, not before all run, so that its memory is gone through once. */
+/* An activation that has not run yet is reset where it starts, not before all run, so that its memory is gone through once. */
 static uint32_t begin(ax_execution *run, uint32_t f) {
   const ax_executable *e = run->executable;
-  ax_frame *frame = &run->frames[f];
-  frame->pc = frame->code->entry;
-  frame->counted = false;
-  frame->entered[0] = 1;
-  frame->turn = 0;
-  for (uint32_t region = 1; region < e->region_count; region++) frame->entered[region] = 0;
+  ax_activation *activation = &run->activations[f];
+  activation->pc = activation->code->entry;
+  activation->counted = false;
+  activation->entered[0] = 1;
+  activation->turn = 0;
+  for (uint32_t region = 1; region < e->region_count; region++) activation->entered[region] = 0;
   return f;
 }
 
 /* --- One thread --- */
 
 static void append(ax_execution *run, uint32_t f) {
-  uint32_t frames = run->executable->frame_count;
-  if (run->ready_first + run->ready_count == 2 * frames) {
+  uint32_t activations = run->executable->activation_count;
+  if (run->ready_first + run->ready_count == 2 * activations) {
     memmove(run->ready, run->ready + run->ready_first, run->ready_count * sizeof run->ready[0]);
     run->ready_first = 0;
   }
   run->ready[run->ready_first + run->ready_count++] = f;
 }
 
-static uint32_t take_first(ax_execution *run, ax_seat *seat) {
-  uint32_t f = seat->first;
-  if (f != AX_NONE) seat->first = run->parking[f].next;
+static uint32_t take_first(ax_execution *run, ax_worker_slot *worker_slot) {
+  uint32_t f = worker_slot->first;
+  if (f != AX_NONE) worker_slot->first = run->parking[f].next;
   return f;
 }
 
 static void take_posts(ax_execution *run);
 
-static uint32_t choose(ax_execution *run, ax_seat *seat) {
+static uint32_t choose(ax_execution *run, ax_worker_slot *worker_slot) {
   uint32_t fresh = atomic_load_explicit(&run->fresh, memory_order_relaxed);
-  while (fresh < run->executable->frame_count) append(run, begin(run, fresh++));
+  while (fresh < run->executable->activation_count) append(run, begin(run, fresh++));
   atomic_store_explicit(&run->fresh, fresh, memory_order_relaxed);
-  for (uint32_t f; (f = take_first(run, seat)) != AX_NONE;) append(run, f);
+  for (uint32_t f; (f = take_first(run, worker_slot)) != AX_NONE;) append(run, f);
   if (run->ready_count == 0) return AX_NONE;
   uint32_t *ready = run->ready + run->ready_first;
-  uint32_t place = run->chooser->pick(run->chooser->state, ready, run->ready_count), chosen = ready[place];
+  uint32_t place = run->scheduling_policy->pick(run->scheduling_policy->state, ready, run->ready_count), chosen = ready[place];
   ready[place] = ready[0];
   ready[0] = chosen;
   run->ready_first++;
@@ -66,12 +66,12 @@ static uint32_t choose(ax_execution *run, ax_seat *seat) {
 }
 
 /* Depth-first: those that have begun before new ones. */
-static uint32_t take_alone(ax_execution *run, ax_seat *seat) {
+static uint32_t take_alone(ax_execution *run, ax_worker_slot *worker_slot) {
   if (atomic_load_explicit(&run->post_count, memory_order_relaxed) > 0) take_posts(run);
-  if (run->chooser != NULL) return choose(run, seat);
-  if (seat->first != AX_NONE) return take_first(run, seat);
+  if (run->scheduling_policy != NULL) return choose(run, worker_slot);
+  if (worker_slot->first != AX_NONE) return take_first(run, worker_slot);
   uint32_t fresh = atomic_load_explicit(&run->fresh, memory_order_relaxed);
-  if (fresh == run->executable->frame_count) return AX_NONE;
+  if (fresh == run->executable->activation_count) return AX_NONE;
   atomic_store_explicit(&run->fresh, fresh + 1, memory_order_relaxed);
   return begin(run, fresh);
 }
@@ -80,28 +80,28 @@ static uint32_t take_alone(ax_execution *run, ax_seat *seat) {
 
 static bool is_large(const ax_executable *e) { return e->spaces[e->scratch_space].bytes >= large_scratch; }
 
-static void link_in(ax_execution *run, ax_seat *seat, uint32_t first, uint32_t last) {
-  if (seat->first == AX_NONE) seat->first = first;
-  else run->parking[seat->last].next = first;
-  seat->last = last;
+static void link_in(ax_execution *run, ax_worker_slot *worker_slot, uint32_t first, uint32_t last) {
+  if (worker_slot->first == AX_NONE) worker_slot->first = first;
+  else run->parking[worker_slot->last].next = first;
+  worker_slot->last = last;
 }
 
-static void add_to_queue(ax_execution *run, ax_seat *seat, uint32_t first, uint32_t last, uint32_t count) {
-  pthread_mutex_lock(&seat->lock);
-  link_in(run, seat, first, last);
-  atomic_store(&seat->count, atomic_load_explicit(&seat->count, memory_order_relaxed) + count);
-  pthread_mutex_unlock(&seat->lock);
+static void add_to_queue(ax_execution *run, ax_worker_slot *worker_slot, uint32_t first, uint32_t last, uint32_t count) {
+  pthread_mutex_lock(&worker_slot->lock);
+  link_in(run, worker_slot, first, last);
+  atomic_store(&worker_slot->count, atomic_load_explicit(&worker_slot->count, memory_order_relaxed) + count);
+  pthread_mutex_unlock(&worker_slot->lock);
 }
 
-static uint32_t take_from_queue(ax_execution *run, ax_seat *seat) {
-  if (atomic_load_explicit(&seat->count, memory_order_relaxed) == 0) return AX_NONE;
-  pthread_mutex_lock(&seat->lock);
-  uint32_t f = take_first(run, seat);
+static uint32_t take_from_queue(ax_execution *run, ax_worker_slot *worker_slot) {
+  if (atomic_load_explicit(&worker_slot->count, memory_order_relaxed) == 0) return AX_NONE;
+  pthread_mutex_lock(&worker_slot->lock);
+  uint32_t f = take_first(run, worker_slot);
   if (f != AX_NONE) {
     if (is_large(run->executable)) atomic_fetch_add(&run->running, 1); /* before nobody is ready any more: see start_new */
-    atomic_store(&seat->count, atomic_load_explicit(&seat->count, memory_order_relaxed) - 1);
+    atomic_store(&worker_slot->count, atomic_load_explicit(&worker_slot->count, memory_order_relaxed) - 1);
   }
-  pthread_mutex_unlock(&seat->lock);
+  pthread_mutex_unlock(&worker_slot->lock);
   return f;
 }
 
@@ -109,35 +109,35 @@ static uint32_t take_from_queue(ax_execution *run, ax_seat *seat) {
 static void send_home(ax_execution *run, uint32_t f) {
   uint32_t total = 0;
   while (f != AX_NONE) {
-    uint32_t first = f, last = f, next = run->parking[f].next, count = 1, home = run->frames[f].home;
-    for (; next != AX_NONE && run->frames[next].home == home; next = run->parking[next].next, count++) last = next;
+    uint32_t first = f, last = f, next = run->parking[f].next, count = 1, home = run->activations[f].home;
+    for (; next != AX_NONE && run->activations[next].home == home; next = run->parking[next].next, count++) last = next;
     run->parking[last].next = AX_NONE;
-    add_to_queue(run, &run->seats[home], first, last, count);
+    add_to_queue(run, &run->worker_slots[home], first, last, count);
     total += count;
     f = next;
   }
-  ax_schedule_wake(run, total > 1);
+  ax_scheduler_wake(run, total > 1);
 }
 
-/* A list of frames linked by parking.next, whose head knows its last. */
+/* A list of activations linked by parking.next, whose head knows its last. */
 static void add_ready(ax_execution *run, uint32_t first) {
   if (first == AX_NONE) return;
   if (run->threaded) send_home(run, first);
-  else link_in(run, &run->seats[0], first, run->parking[first].last);
+  else link_in(run, &run->worker_slots[0], first, run->parking[first].last);
 }
 
 static bool any_queued(ax_execution *run) {
-  for (uint32_t i = 0; i < run->seat_count; i++)
-    if (atomic_load(&run->seats[i].count) > 0) return true;
+  for (uint32_t i = 0; i < run->worker_slot_count; i++)
+    if (atomic_load(&run->worker_slots[i].count) > 0) return true;
   return false;
 }
 
-/* Frames that wait for their turn keep their scratch memory. When that is large, no more of them are started than threads can
+/* Activations that wait for their turn keep their scratch memory. When that is large, no more of them are started than threads can
    use, as long as somebody runs who will let them go on. */
 static bool may_start(ax_execution *run) {
   const ax_executable *e = run->executable;
-  if (atomic_load(&run->fresh) >= e->frame_count) return false;
-  return !is_large(e) || atomic_load(&run->scratch_out) < run->seat_count || atomic_load(&run->running) == 0;
+  if (atomic_load(&run->fresh) >= e->activation_count) return false;
+  return !is_large(e) || atomic_load(&run->scratch_out) < run->worker_slot_count || atomic_load(&run->running) == 0;
 }
 
 /* When scratch memory is large, one at a time, with its block counted at once, and only when nobody else is ready. */
@@ -148,7 +148,7 @@ static uint32_t start_large(ax_execution *run) {
     f = begin(run, atomic_fetch_add(&run->fresh, 1));
     atomic_fetch_add(&run->running, 1);
     atomic_fetch_add(&run->scratch_out, 1);
-    run->frames[f].counted = true;
+    run->activations[f].counted = true;
   }
   pthread_mutex_unlock(&run->lock);
   return f;
@@ -158,13 +158,13 @@ static uint32_t start_new(ax_execution *run) {
   if (!may_start(run)) return AX_NONE;
   if (is_large(run->executable)) return start_large(run);
   uint32_t f = atomic_fetch_add(&run->fresh, 1);
-  return f < run->executable->frame_count ? begin(run, f) : AX_NONE;
+  return f < run->executable->activation_count ? begin(run, f) : AX_NONE;
 }
 
-static uint32_t take_from_others(ax_execution *run, const ax_seat *seat) {
-  uint32_t own = (uint32_t)(seat - run->seats);
-  for (uint32_t i = 1; i < run->seat_count; i++) {
-    uint32_t f = take_from_queue(run, &run->seats[(own + i) % run->seat_count]);
+static uint32_t take_from_others(ax_execution *run, const ax_worker_slot *worker_slot) {
+  uint32_t own = (uint32_t)(worker_slot - run->worker_slots);
+  for (uint32_t i = 1; i < run->worker_slot_count; i++) {
+    uint32_t f = take_from_queue(run, &run->worker_slots[(own + i) % run->worker_slot_count]);
     if (f != AX_NONE) return f;
   }
   return AX_NONE;
@@ -172,34 +172,34 @@ static uint32_t take_from_others(ax_execution *run, const ax_seat *seat) {
 
 static bool any_ready(ax_execution *run) { return any_queued(run) || may_start(run); }
 
-uint32_t ax_schedule_take(ax_execution *run, ax_seat *seat) {
+uint32_t ax_scheduler_take(ax_execution *run, ax_worker_slot *worker_slot) {
   uint32_t f;
   if (!run->threaded) {
-    f = take_alone(run, seat);
+    f = take_alone(run, worker_slot);
   } else {
-    f = take_from_queue(run, seat);
-    if (f == AX_NONE) f = take_from_others(run, seat);
+    f = take_from_queue(run, worker_slot);
+    if (f == AX_NONE) f = take_from_others(run, worker_slot);
     if (f == AX_NONE) f = start_new(run);
-    if (f != AX_NONE) run->frames[f].home = (uint32_t)(seat - run->seats);
+    if (f != AX_NONE) run->activations[f].home = (uint32_t)(worker_slot - run->worker_slots);
   }
-  if (f != AX_NONE) run->frames[f].state = FRAME_ACTIVE;
+  if (f != AX_NONE) run->activations[f].state = ACTIVATION_ACTIVE;
   return f;
 }
 
-/* Only choosers make frames yield, so there is one thread. */
-void ax_schedule_yield(ax_execution *run, uint32_t f) {
+/* Only scheduling policys make activations yield, so there is one thread. */
+void ax_scheduler_yield(ax_execution *run, uint32_t f) {
   run->parking[f].next = AX_NONE;
-  link_in(run, &run->seats[0], f, f);
+  link_in(run, &run->worker_slots[0], f, f);
 }
 
 /* --- Scratch memory --- */
 
-ax_status ax_schedule_give_scratch(ax_execution *run, ax_seat *seat, ax_frame *frame) {
+ax_status ax_scheduler_give_scratch(ax_execution *run, ax_worker_slot *worker_slot, ax_activation *activation) {
   const ax_executable *e = run->executable;
   size_t bytes = (size_t)e->spaces[e->scratch_space].bytes;
-  void *block = seat->scratch;
+  void *block = worker_slot->scratch;
   if (block != NULL) {
-    seat->scratch = NULL;
+    worker_slot->scratch = NULL;
   } else {
     if (run->threaded) pthread_mutex_lock(&run->lock);
     if ((block = run->scratch) != NULL) run->scratch = *(void **)block;
@@ -207,20 +207,20 @@ ax_status ax_schedule_give_scratch(ax_execution *run, ax_seat *seat, ax_frame *f
     if (block == NULL) AX_TRY(ax_pool_alloc(&e->runtime->pool, bytes, &block));
   }
   if (AX_HOSTILE) memset(block, 0xff, bytes);
-  frame->scratch = block;
-  if (run->threaded && is_large(e) && !frame->counted) {
+  activation->scratch = block;
+  if (run->threaded && is_large(e) && !activation->counted) {
     atomic_fetch_add(&run->scratch_out, 1);
-    frame->counted = true;
+    activation->counted = true;
   }
-  run->part[e->spaces[e->scratch_space].first + frame->code->first_frame + frame->device] = block;
+  run->part[e->spaces[e->scratch_space].first + activation->code->first_activation + activation->device] = block;
   return AX_OK;
 }
 
-/* A seat keeps one block, which is warm, unless it is large; more go to all. */
-static void put_back(ax_execution *run, ax_seat *seat, void *block) {
-  if (seat->scratch == NULL && !is_large(run->executable)) {
+/* A worker slot keeps one block, which is warm, unless it is large; more go to all. */
+static void put_back(ax_execution *run, ax_worker_slot *worker_slot, void *block) {
+  if (worker_slot->scratch == NULL && !is_large(run->executable)) {
     *(void **)block = NULL;
-    seat->scratch = block;
+    worker_slot->scratch = block;
     return;
   }
   if (run->threaded) pthread_mutex_lock(&run->lock);
@@ -229,41 +229,42 @@ static void put_back(ax_execution *run, ax_seat *seat, void *block) {
   if (run->threaded) pthread_mutex_unlock(&run->lock);
 }
 
-/* A block is there before it is not counted any more, so that who may start a frame then finds it. */
-static void give_back_scratch(ax_execution *run, ax_seat *seat, ax_frame *frame) {
-  if (frame->scratch != NULL) put_back(run, seat, frame->scratch);
-  frame->scratch = NULL;
-  if (frame->counted) atomic_fetch_sub(&run->scratch_out, 1);
-  frame->counted = false;
+/* A block is there before it is not counted any more, so that who may start an activation then finds it. */
+static void give_back_scratch(ax_execution *run, ax_worker_slot *worker_slot, ax_activation *activation) {
+  if (activation->scratch != NULL) put_back(run, worker_slot, activation->scratch);
+  activation->scratch = NULL;
+  if (activation->counted) atomic_fetch_sub(&run->scratch_out, 1);
+  activation->counted = false;
 }
 
-void ax_schedule_end(ax_execution *run, ax_seat *seat, uint32_t f) {
-  ax_frame *frame = &run->frames[f];
-  if (frame->scratch != NULL || frame->counted) give_back_scratch(run, seat, frame);
-  frame->state = FRAME_DONE;
-  seat->finished++;
+void ax_scheduler_end(ax_execution *run, ax_worker_slot *worker_slot, uint32_t f) {
+  ax_activation *activation = &run->activations[f];
+  if (activation->scratch != NULL || activation->counted) give_back_scratch(run, worker_slot, activation);
+  activation->state = ACTIVATION_DONE;
+  worker_slot->finished++;
   if (run->threaded && is_large(run->executable)) atomic_fetch_sub(&run->running, 1);
-  if (!run->threaded && seat->finished == run->executable->frame_count) atomic_store_explicit(&run->over, true, memory_order_relaxed);
+  if (!run->threaded && worker_slot->finished == run->executable->activation_count)
+    atomic_store_explicit(&run->over, true, memory_order_relaxed);
 }
 
-/* --- Seats, and the end --- */
+/* --- Worker slots, and the end --- */
 
-ax_seat *ax_schedule_enter(ax_execution *run) {
+ax_worker_slot *ax_scheduler_enter(ax_execution *run) {
   if (!run->threaded) {
     atomic_store_explicit(&run->busy, 1, memory_order_relaxed);
-    return &run->seats[0];
+    return &run->worker_slots[0];
   }
-  for (uint32_t i = 0; i < run->seat_count; i++) {
+  for (uint32_t i = 0; i < run->worker_slot_count; i++) {
     bool taken = false;
-    if (!atomic_compare_exchange_strong(&run->seats[i].taken, &taken, true)) continue;
+    if (!atomic_compare_exchange_strong(&run->worker_slots[i].taken, &taken, true)) continue;
     atomic_fetch_add(&run->busy, 1);
-    return &run->seats[i];
+    return &run->worker_slots[i];
   }
   return NULL;
 }
 
-void ax_schedule_leave(ax_execution *run, ax_seat *seat) {
-  if (run->threaded) atomic_store(&seat->taken, false);
+void ax_scheduler_leave(ax_execution *run, ax_worker_slot *worker_slot) {
+  if (run->threaded) atomic_store(&worker_slot->taken, false);
 }
 
 static void end_run(ax_execution *run) { /* with the lock held */
@@ -276,12 +277,12 @@ static void judge(ax_execution *run) {
   uint32_t finished = 0;
   if (atomic_load(&run->over) || atomic_load(&run->in_flight) > 0) return;
   if (run->threaded ? any_ready(run) || atomic_load(&run->busy) > 0 : atomic_load(&run->post_count) > 0) return;
-  for (uint32_t i = 0; i < run->seat_count; i++) finished += run->seats[i].finished;
-  if (finished < run->executable->frame_count && run->status == AX_OK) ax_execution_report_deadlock(run);
+  for (uint32_t i = 0; i < run->worker_slot_count; i++) finished += run->worker_slots[i].finished;
+  if (finished < run->executable->activation_count && run->status == AX_OK) ax_execution_report_deadlock(run);
   end_run(run);
 }
 
-bool ax_schedule_exhausted(ax_execution *run) {
+bool ax_scheduler_exhausted(ax_execution *run) {
   if (atomic_fetch_sub(&run->busy, 1) == 1) {
     pthread_mutex_lock(&run->lock);
     judge(run);
@@ -295,7 +296,7 @@ static bool anything(ax_execution *run) {
   return run->threaded ? any_ready(run) : atomic_load(&run->post_count) > 0;
 }
 
-void ax_schedule_wait(ax_execution *run) {
+void ax_scheduler_wait(ax_execution *run) {
   bool changed = false;
   for (int i = 0; i < idle_spins && !(changed = anything(run)); i++) ax_relax();
   if (!changed) {
@@ -308,7 +309,7 @@ void ax_schedule_wait(ax_execution *run) {
   atomic_fetch_add(&run->busy, 1);
 }
 
-void ax_schedule_stop(ax_execution *run, ax_status status, const char *message) {
+void ax_scheduler_stop(ax_execution *run, ax_status status, const char *message) {
   pthread_mutex_lock(&run->lock);
   if (run->status == AX_OK || run->status == run->finding.status) { /* what is found is not all there is */
     run->status = status;
@@ -318,7 +319,7 @@ void ax_schedule_stop(ax_execution *run, ax_status status, const char *message) 
   pthread_mutex_unlock(&run->lock);
 }
 
-void ax_schedule_wake(ax_execution *run, bool all) {
+void ax_scheduler_wake(ax_execution *run, bool all) {
   if (!run->threaded || atomic_load(&run->sleepers) == 0) return;
   pthread_mutex_lock(&run->lock);
   if (all) pthread_cond_broadcast(&run->change);
@@ -335,7 +336,7 @@ static void unlock_counter(ax_execution *run, uint32_t counter) {
   if (run->threaded) pthread_mutex_unlock(&run->stripes[counter % AX_STRIPES]);
 }
 
-void ax_schedule_release(ax_execution *run, uint32_t index) {
+void ax_scheduler_release(ax_execution *run, uint32_t index) {
   ax_counter *counter = &run->counters[index];
   lock_counter(run, index);
   uint32_t f = ax_counter_release(counter, run->parking, atomic_load(&counter->count));
@@ -344,7 +345,7 @@ void ax_schedule_release(ax_execution *run, uint32_t index) {
 }
 
 /* The count is read again once whoever signals can see that somebody waits, so that no signal in between is lost. */
-bool ax_schedule_park(ax_execution *run, ax_seat *seat, uint32_t f, uint32_t index, uint64_t target, bool parks) {
+bool ax_scheduler_park(ax_execution *run, ax_worker_slot *worker_slot, uint32_t f, uint32_t index, uint64_t target, bool parks) {
   ax_counter *counter = &run->counters[index];
   if (run->threaded) {
     lock_counter(run, index);
@@ -357,9 +358,9 @@ bool ax_schedule_park(ax_execution *run, ax_seat *seat, uint32_t f, uint32_t ind
     }
     if (is_large(run->executable)) atomic_fetch_sub(&run->running, 1);
   }
-  ax_frame *frame = &run->frames[f];
-  if (parks) give_back_scratch(run, seat, frame);
-  frame->state = FRAME_PARKED;
+  ax_activation *activation = &run->activations[f];
+  if (parks) give_back_scratch(run, worker_slot, activation);
+  activation->state = ACTIVATION_PARKED;
   run->parking[f].counter = index;
   run->parking[f].target = target;
   ax_counter_park(counter, run->parking, f);
@@ -367,7 +368,7 @@ bool ax_schedule_park(ax_execution *run, ax_seat *seat, uint32_t f, uint32_t ind
   return false;
 }
 
-uint32_t ax_schedule_take_out(ax_execution *run, uint32_t index, uint64_t target) {
+uint32_t ax_scheduler_take_out(ax_execution *run, uint32_t index, uint64_t target) {
   ax_counter *counter = &run->counters[index];
   lock_counter(run, index);
   uint32_t f = AX_NONE;
@@ -376,7 +377,7 @@ uint32_t ax_schedule_take_out(ax_execution *run, uint32_t index, uint64_t target
   return f;
 }
 
-void ax_schedule_resume(ax_execution *run, uint32_t first) { add_ready(run, first); }
+void ax_scheduler_resume(ax_execution *run, uint32_t first) { add_ready(run, first); }
 
 /* --- From outside --- */
 
@@ -391,7 +392,7 @@ ax_status ax_execution_begin_flight(ax_execution *run) {
 }
 
 void ax_execution_post(ax_execution *run, uint32_t counter, uint32_t times) {
-  if (run->threaded) ax_schedule_signal(run, counter, times);
+  if (run->threaded) ax_scheduler_signal(run, counter, times);
   pthread_mutex_lock(&run->lock);
   if (!run->threaded) { /* its counters are for its own thread */
     uint32_t count = atomic_load(&run->post_count);
@@ -405,12 +406,12 @@ void ax_execution_post(ax_execution *run, uint32_t counter, uint32_t times) {
 
 static void take_posts(ax_execution *run) {
   pthread_mutex_lock(&run->lock);
-  for (uint32_t i = 0; i < atomic_load(&run->post_count); i++) ax_schedule_signal(run, run->posts[i].counter, run->posts[i].times);
+  for (uint32_t i = 0; i < atomic_load(&run->post_count); i++) ax_scheduler_signal(run, run->posts[i].counter, run->posts[i].times);
   atomic_store(&run->post_count, 0);
   pthread_mutex_unlock(&run->lock);
 }
 
-void ax_schedule_land(ax_execution *run) {
+void ax_scheduler_land(ax_execution *run) {
   if (!atomic_load_explicit(&run->flown, memory_order_relaxed)) return;
   pthread_mutex_lock(&run->lock); /* also when nothing is left in flight: who posted last may hold it still */
   while (atomic_load(&run->in_flight) > 0) pthread_cond_wait(&run->change, &run->lock);

@@ -1,8 +1,8 @@
-/* A program compiled as any other, whose instructions are all computations: they are done one after the other, by a frame that stands on the caller's
-   stack, with the run's table of parts in the caller's memory.
+/* A program compiled as any other, whose instructions are all computations: they are done one after the other, by an activation
+   that stands on the caller's stack, with the run's table of parts in the caller's memory.
 
-   A result is made where it goes, but: one that is an input unchanged is copied; one that is equal to another, likewise; and one that goes where an
-   input is, which the plan does not know of, is made elsewhere and copied when nothing reads inputs any more. */
+   A result is made where it goes, but: one that is an input unchanged is copied; one that is equal to another, likewise; and one
+   that goes where an input is, which the plan does not know of, is made elsewhere and copied when nothing reads inputs any more. */
 #include "exec/straight.h"
 
 #include <string.h>
@@ -35,8 +35,8 @@ static bool only_computes(const ax_executable *e) {
   const ax_code *code = &e->codes[0];
   for (uint32_t i = 0; i < code->instr_count; i++) {
     const ax_instr_kind kind = code->instrs[i].kind;
-    bool computes = kind == AX_INSTR_KERNEL || kind == AX_INSTR_ROWS || kind == AX_INSTR_GEMM || kind == AX_INSTR_EVAL || kind == AX_INSTR_ROUTINE || kind == AX_INSTR_LOOP ||
-                    kind == AX_INSTR_ENTER || kind == AX_INSTR_NEXT;
+    bool computes = kind == AX_INSTR_KERNEL || kind == AX_INSTR_ROWS || kind == AX_INSTR_GEMM || kind == AX_INSTR_EVAL ||
+                    kind == AX_INSTR_ROUTINE || kind == AX_INSTR_LOOP || kind == AX_INSTR_ENTER || kind == AX_INSTR_NEXT;
     if (!computes && !(kind == AX_INSTR_END && i + 1 == code->instr_count)) return false;
   }
   return e->devices == 1;
@@ -131,7 +131,8 @@ ax_status ax_straight_create(ax_runtime *runtime, ax_program *program, const uin
   uint32_t *inputs = NULL;
   ax_compile_options options = {0};
   ax_status status = s != NULL ? choose_donated(program, in_place, &inputs, &options.donate) : ax_out_of_memory(sizeof *s);
-  if (status == AX_OK && (s->executable = ax_executable_create(runtime, program)) == NULL) status = ax_out_of_memory(sizeof *s->executable);
+  if (status == AX_OK && (s->executable = ax_executable_create(runtime, program)) == NULL)
+    status = ax_out_of_memory(sizeof *s->executable);
   if (status == AX_OK) status = build(s->executable, &options);
   bool able = status == AX_OK && only_computes(s->executable);
   if (able) status = describe(s, in_place);
@@ -177,7 +178,8 @@ static void fill_parts(const ax_straight *s, void *const *in, void *const *out, 
 /* Those that go where an input is come last of those made of inputs, and what is equal to another result after all. */
 static void finish(const ax_straight *s, void *const *in, void *const *out, char *work) {
   for (uint32_t k = 0; k < s->out_count; k++)
-    if (s->results[k].how == MADE_OF_INPUT && s->results[k].aside) memcpy(work + s->results[k].aside_at, in[s->results[k].of], s->results[k].bytes);
+    if (s->results[k].how == MADE_OF_INPUT && s->results[k].aside)
+      memcpy(work + s->results[k].aside_at, in[s->results[k].of], s->results[k].bytes);
   for (uint32_t k = 0; k < s->out_count; k++) {
     const result *r = &s->results[k];
     if (r->how == MADE_OF_INPUT && !r->aside && out[k] != in[r->of]) memcpy(out[k], in[r->of], r->bytes);
@@ -195,23 +197,27 @@ ax_status ax_straight_run(const ax_straight *s, void *const *in, void *const *ou
   int64_t *words = (int64_t *)(void *)((char *)work + s->iterations_at);
   fill_parts(s, in, out, work, part);
   memset(words, 0, s->scratch_at - s->iterations_at);
-  ax_frame frame = {.code = code, .part = part, .iteration = words, .entered = words + e->loop_count + 1, .coordinates = words + e->loop_count + 1 + e->region_count};
+  ax_activation activation = {.code = code,
+                              .part = part,
+                              .iteration = words,
+                              .entered = words + e->loop_count + 1,
+                              .coordinates = words + e->loop_count + 1 + e->region_count};
   ax_status status = AX_OK;
   for (uint32_t pc = 0; status == AX_OK && pc < code->instr_count;) {
     const ax_instr *instr = &code->instrs[pc++];
     switch (instr->kind) {
-      case AX_INSTR_EVAL: status = ax_compute_eval(e, &frame, instr, 0); break;
+      case AX_INSTR_EVAL: status = ax_compute_eval(e, &activation, instr, 0); break;
       case AX_INSTR_LOOP:
-        frame.iteration[instr->loop] = 0;
-        if (instr->strand != NULL) ax_compute_strand(&frame, instr->strand);
-        if (instr->trips == 0 || instr->strand != NULL) pc = instr->target;
+        activation.iteration[instr->loop] = 0;
+        if (instr->fused_loop != NULL) ax_compute_fused_loop(&activation, instr->fused_loop);
+        if (instr->trips == 0 || instr->fused_loop != NULL) pc = instr->target;
         break;
       case AX_INSTR_NEXT:
-        if (++frame.iteration[instr->loop] < instr->trips) pc = instr->target;
+        if (++activation.iteration[instr->loop] < instr->trips) pc = instr->target;
         break;
       case AX_INSTR_ENTER:
       case AX_INSTR_END: break;
-      default: status = ax_compute_failed(instr, ax_compute(&frame, instr, (char *)work + s->rows_at, NULL)); break;
+      default: status = ax_compute_failed(instr, ax_compute(&activation, instr, (char *)work + s->rows_at, NULL)); break;
     }
   }
   finish(s, in, out, work);

@@ -1,5 +1,5 @@
-/* Programs of one device that only compute, run on memory of the caller's: without arrays, runs and frames that wait. What cores of users' kernels do
-   between two acts is such a program. */
+/* Programs of one device that only compute, run on memory of the caller's: without arrays, runs and activations that wait. What
+   cores of users' kernels do between two acts is such a program. */
 #ifndef AX_EXEC_STRAIGHT_H
 #define AX_EXEC_STRAIGHT_H
 
@@ -7,8 +7,8 @@
 
 typedef struct ax_straight ax_straight;
 
-/* in_place: by result, the input whose memory it gets, of the same size; AX_NONE: memory that no input has. *out NULL: it is more than one list of
-   computations, and cannot be run so. */
+/* in_place: by result, the input whose memory it gets, of the same size; AX_NONE: memory that no input has. *out NULL: it is more
+   than one list of computations, and cannot be run so. */
 AX_MUST_USE ax_status ax_straight_create(ax_runtime *runtime, ax_program *program, const uint32_t *in_place, ax_straight **out);
 void ax_straight_release(ax_straight *straight); /* NULL is allowed */
 /* What a run needs besides inputs and results. */

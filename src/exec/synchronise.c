@@ -1,26 +1,28 @@
-/* Where frames must wait for each other.
+/* Where activations must wait for each other.
 
-   What must be ordered. All frames go through one list, each at its own pace. An access is an instruction that reads or writes the
-   memory of a root: the part that the frame's own coordinates name, or, when an exchange writes, its peers' parts. If two frames
-   touch the same part and one of them writes it, the access that stands earlier in the list comes first; in a loop that holds both,
-   the earlier one's nth time comes before the later one's nth, and that before the earlier one's time n + 1. So there are two kinds
-   of waits:
+   What must be ordered. All activations go through one list, each at its own pace. An access is an instruction that reads or writes
+   the memory of an allocation: the part that the activation's own coordinates name, or, when an exchange writes, its peers' parts.
+   If two activations touch the same part and one of them writes it, the access that stands earlier in the list comes first; in a
+   loop that holds both, the earlier one's nth time comes before the later one's nth, and that before the earlier one's time n + 1.
+   So there are two kinds of waits:
 
-     read after write    a read of what another frame wrote waits for the write
-     write after read    a write waits until the frames that read the old value are done; in a loop, those of the iteration before
+     read after write    a read of what another activation wrote waits for the write
+     write after read    a write waits until the activations that read the old value are done; in a loop, those of the iteration
+   before
 
-   Two writes need no wait of their own: a part has one frame that writes it, and members of an exchange take turns or write apart.
+   Two writes need no wait of their own: a part has one activation that writes it, and members of an exchange take turns or write
+   apart.
 
-   Counting. An access that somebody waits for has an event: every frame that does it signals a counter when it is done. A frame that
-   waits does so until
+   Counting. An access that somebody waits for has an event: every activation that does it signals a counter when it is done. An
+   activation that waits does so until
 
      counter >= (entered + delta) * times
 
-   `entered` is how often the waiting frame itself has entered the region (a loop's body, a branch's case) where the signal stands, and
-   `times` how many frames signal that counter each time round. What stands earlier in that region has happened once each time it was
-   entered: delta is 0. What stands later, once less: delta is -1. So no loop needs a barrier, and no counter is ever set back. The
-   count cannot be reached by a frame that runs ahead of the others: to read for time n + 1 it needs the write of time n + 1,
-   which has waited for all reads of time n, and the same holds with the two exchanged.
+   `entered` is how often the waiting activation itself has entered the region (a loop's body, a branch's case) where the signal
+   stands, and `times` how many activations signal that counter each time round. What stands earlier in that region has happened
+   once each time it was entered: delta is 0. What stands later, once less: delta is -1. So no loop needs a barrier, and no counter
+   is ever set back. The count cannot be reached by an activation that runs ahead of the others: to read for time n + 1 it needs the
+   write of time n + 1, which has waited for all reads of time n, and the same holds with the two exchanged.
 
    For example, psum of a carry in a loop. The sum s lives in memory that all four devices read:
 
@@ -33,27 +35,28 @@
    In iteration 1 the wait at 2 asks for 0 signals. A device cannot signal p for iteration 2 before all four have signalled r for
    iteration 1, and those have waited for all four p of iteration 1: p's count of 8 therefore means twice from each.
 
-   Where an access is done. A write, right after it. A read in a region that only some of the frames concerned enter, or that they
-   enter differently often, would be counted differently by each: it is reported done at the region's exit, which all pass. Frames that
-   may not have read report it as well, so they wait for what they would have read before they do: else they could run ahead.
+   Where an access is done. A write, right after it. A read in a region that only some of the activations concerned enter, or that
+   they enter differently often, would be counted differently by each: it is reported done at the region's exit, which all pass.
+   Activations that may not have read report it as well, so they wait for what they would have read before they do: else they could
+   run ahead.
 
-   Which frames. The counters of an event belong to groups of frames: a group shares the root's coordinates, less those along which
-   an exchange writes into other members' parts. A root that only pairs of devices exchange (ppermute) has a counter for each part
-   instead: a source signals the part of its target, and before it writes there again waits for those who read that part, so that
-   nobody waits for anybody but its own source and target.
+   Which activations. The counters of an event belong to groups of activations: a group shares the allocation's coordinates, less
+   those along which an exchange writes into other members' parts. An allocation that only pairs of devices exchange (ppermute) has
+   a counter for each part instead: a source signals the part of its target, and before it writes there again waits for those who
+   read that part, so that nobody waits for anybody but its own source and target.
 
-   Which waits are dropped. Signals of one frame come in the order of the list, so a wait for an access implies waiting for all
-   that the same frames have done before it. First, of all accesses of a root that are alike (a class: the same region, frames
-   and kind) only the last before the waiter counts; then waits that another one implies are dropped. Both cost n log n in the
-   number of accesses, and the square of the number of classes of a root, of which there are few: a class is a region, an
-   exchange and a kind, not an access. synchronise_test.c holds all this against brute force. */
+   Which waits are dropped. Signals of one activation come in the order of the list, so a wait for an access implies waiting for all
+   that the same activations have done before it. First, of all accesses of an allocation that are alike (a class: the same region,
+   activations and kind) only the last before the waiter counts; then waits that another one implies are dropped. Both cost n log n
+   in the number of accesses, and the square of the number of classes of an allocation, of which there are few: a class is a region,
+   an exchange and a kind, not an access. synchronise_test.c holds all this against brute force. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "exec/synchronise.h"
 
-typedef struct touch { /* an access of a shared root, and what makes accesses alike */
-  uint32_t root, region, done_region, exchange; /* exchange: its id and 1, of a write by one */
+typedef struct touch { /* an access of a shared allocation, and what makes accesses alike */
+  uint32_t allocation, region, done_region, exchange; /* exchange: its id and 1, of a write by one */
   ax_axis_set axes;
   bool writes;
   uint64_t done;
@@ -68,9 +71,9 @@ typedef struct synchroniser {
   ax_assembly *a;
   ax_insertion *items;
   uint32_t count, capacity;
-  ax_axis_set *group;                      /* by root */
-  bool *paired;                            /* by root: written by ppermutes alone, so that each part has its own counter */
-  uint32_t *first_exchange, *next_exchange; /* writes by exchanges, by root and by access */
+  ax_axis_set *group;                      /* by allocation */
+  bool *paired;                            /* by allocation: written by ppermutes alone, so that each part has its own counter */
+  uint32_t *first_exchange, *next_exchange; /* writes by exchanges, by allocation and by access */
   uint32_t *pairs;                         /* by exchange: ppermutes of the same devices have the same number, from 1 */
   uint32_t pairs_count;                    /* how many of these numbers there are */
   uint32_t *first_known;                   /* by kin, in the knowledge under way; AX_NONE */
@@ -96,15 +99,15 @@ static bool share_loop(const ax_assembly *a, uint32_t region, uint32_t other) {
   return false;
 }
 
-/* --- Roots --- */
+/* --- Allocations --- */
 
 static void list_exchanges(synchroniser *s) {
   const ax_assembly *a = s->a;
   for (uint32_t i = a->access_count; i-- > 0;) {
     const ax_access *access = &a->accesses[i];
     if (access->exchange == NULL) continue;
-    s->next_exchange[i] = s->first_exchange[access->root];
-    s->first_exchange[access->root] = i;
+    s->next_exchange[i] = s->first_exchange[access->allocation];
+    s->first_exchange[access->allocation] = i;
   }
 }
 
@@ -135,31 +138,32 @@ static ax_status number_pairs(synchroniser *s) {
   return AX_OK;
 }
 
-/* Which roots are shared, and by whom. */
-static void describe_roots(synchroniser *s) {
+/* Which allocations are shared, and by whom. */
+static void describe_allocations(synchroniser *s) {
   const ax_assembly *a = s->a;
   for (uint32_t i = 0; i < a->access_count; i++) {
     const ax_access *access = &a->accesses[i];
-    if (access->exchange != NULL || (access->axes & ~a->plan->buffers[access->root].axes) != 0) a->shared[access->root] = true;
+    if (access->exchange != NULL || (access->axes & ~a->plan->buffers[access->allocation].axes) != 0)
+      a->shared[access->allocation] = true;
   }
-  for (uint32_t root = 0; root < a->plan->buffer_count; root++) {
+  for (uint32_t allocation = 0; allocation < a->plan->buffer_count; allocation++) {
     ax_axis_set along = 0;
-    bool paired = s->first_exchange[root] != AX_NONE;
-    for (uint32_t i = s->first_exchange[root]; i != AX_NONE; i = s->next_exchange[i]) {
+    bool paired = s->first_exchange[allocation] != AX_NONE;
+    for (uint32_t i = s->first_exchange[allocation]; i != AX_NONE; i = s->next_exchange[i]) {
       const ax_exchange *exchange = a->accesses[i].exchange;
       if (exchange->peers != AX_PEERS_ONE) along |= exchange->axes;
       paired = paired && exchange->peers == AX_PEERS_PAIRS;
     }
-    s->group[root] = a->plan->buffers[root].axes & ~along;
-    s->paired[root] = paired;
+    s->group[allocation] = a->plan->buffers[allocation].axes & ~along;
+    s->paired[allocation] = paired;
   }
 }
 
 /* --- Where accesses are done --- */
 
-/* Members meet in an exchange, so those who write this root by one are in this region equally often. */
-static bool exchanged_in(const synchroniser *s, uint32_t root, uint32_t region) {
-  for (uint32_t i = s->first_exchange[root]; i != AX_NONE; i = s->next_exchange[i])
+/* Members meet in an exchange, so those who write this allocation by one are in this region equally often. */
+static bool exchanged_in(const synchroniser *s, uint32_t allocation, uint32_t region) {
+  for (uint32_t i = s->first_exchange[allocation]; i != AX_NONE; i = s->next_exchange[i])
     if (inside(s->a, s->a->accesses[i].position, region)) return true;
   return false;
 }
@@ -168,7 +172,8 @@ static void find_done(const synchroniser *s, ax_access *access) {
   const ax_assembly *a = s->a;
   uint32_t region = access->done_region;
   if (access->writes) return;
-  while (region != 0 && (a->regions[region].axes & ~s->group[access->root]) != 0 && !exchanged_in(s, access->root, region)) {
+  while (region != 0 && (a->regions[region].axes & ~s->group[access->allocation]) != 0 &&
+         !exchanged_in(s, access->allocation, region)) {
     access->done_before = access->hoisted = true;
     access->done_position = a->regions[region].exit;
     region = access->done_region = a->regions[region].parent;
@@ -178,7 +183,7 @@ static void find_done(const synchroniser *s, ax_access *access) {
 /* --- Classes --- */
 
 static int by_likeness(const touch *x, const touch *y) {
-  if (x->root != y->root) return x->root < y->root ? -1 : 1;
+  if (x->allocation != y->allocation) return x->allocation < y->allocation ? -1 : 1;
   if (x->writes != y->writes) return x->writes ? -1 : 1;
   if (x->region != y->region) return x->region < y->region ? -1 : 1;
   if (x->done_region != y->done_region) return x->done_region < y->done_region ? -1 : 1;
@@ -201,9 +206,9 @@ static ax_status find_classes(synchroniser *s) {
   if (s->touches == NULL || s->classes == NULL) return ax_out_of_memory(a->access_count * sizeof s->touches[0]);
   for (uint32_t i = 0; i < a->access_count; i++) {
     ax_access *access = &a->accesses[i];
-    if (!a->shared[access->root]) continue;
+    if (!a->shared[access->allocation]) continue;
     find_done(s, access);
-    s->touches[s->touch_count++] = (touch){access->root, access->region, access->done_region,
+    s->touches[s->touch_count++] = (touch){access->allocation, access->region, access->done_region,
                                            access->exchange != NULL ? access->exchange->id + 1 : 0, access->axes, access->writes,
                                            ax_done_point(access), i};
   }
@@ -234,7 +239,7 @@ static uint32_t count_done(const synchroniser *s, const touch_class *c, uint64_t
   return low;
 }
 
-/* The one access of a class that a wait is for: all others of it come earlier in the lives of the frames that do them. */
+/* The one access of a class that a wait is for: all others of it come earlier in the lives of the activations that do them. */
 static bool latest(const synchroniser *s, const touch_class *c, ax_insertion *wait) {
   const ax_assembly *a = s->a;
   const touch *first = &s->touches[c->first];
@@ -261,17 +266,17 @@ static bool latest(const synchroniser *s, const touch_class *c, ax_insertion *wa
 static bool conflict(const synchroniser *s, const touch *x, const touch *y) {
   const touch *write = x->writes ? x : y, *read = x->writes ? y : x;
   if (x->writes == y->writes) return false;
-  return write->exchange != 0 || (read->axes & ~s->a->plan->buffers[x->root].axes) != 0;
+  return write->exchange != 0 || (read->axes & ~s->a->plan->buffers[x->allocation].axes) != 0;
 }
 
 /* `wait` stands where the waiter does, an access that is like `waiter`. */
 static ax_status wait_for_class(synchroniser *s, const touch *waiter, ax_insertion wait, const touch_class *c) {
   wait.axes = waiter->axes;
   if (!latest(s, c, &wait)) return AX_OK;
-  if (s->paired[waiter->root]) {
+  if (s->paired[waiter->allocation]) {
     if (waiter->exchange != 0) wait.away = s->a->accesses[waiter->access].exchange;
   } else {
-    wait.axes &= ~(s->group[waiter->root] & ~s->touches[c->first].axes); /* less the groups in which no frame does it */
+    wait.axes &= ~(s->group[waiter->allocation] & ~s->touches[c->first].axes); /* less the groups in which no activation does it */
   }
   return add_item(s, &wait);
 }
@@ -279,7 +284,8 @@ static ax_status wait_for_class(synchroniser *s, const touch *waiter, ax_inserti
 static ax_status wait_for_all_of(synchroniser *s, const touch_class *waiters, const touch_class *c) {
   for (uint32_t t = 0; t < waiters->count; t++) {
     const touch *waiter = &s->touches[waiters->first + t];
-    ax_insertion wait = {.order = AX_WAIT_BEFORE, .position = s->a->accesses[waiter->access].position, .waiter_region = waiter->region};
+    ax_insertion wait = {
+        .order = AX_WAIT_BEFORE, .position = s->a->accesses[waiter->access].position, .waiter_region = waiter->region};
     AX_TRY(wait_for_class(s, waiter, wait, c));
   }
   return AX_OK;
@@ -301,7 +307,7 @@ static ax_status guard_reports(synchroniser *s, uint32_t begin, uint32_t end, ui
   for (uint32_t i = first, count = s->count; i < count; i++) {
     const ax_access *read = &a->accesses[s->items[i].access];
     if (!read->hoisted) continue;
-    const touch like = {.root = read->root, .region = read->done_region, .axes = read->axes};
+    const touch like = {.allocation = read->allocation, .region = read->done_region, .axes = read->axes};
     ax_insertion wait = {.order = AX_WAIT_FIRST, .position = read->done_position, .waiter_region = read->done_region};
     for (uint32_t k = begin; k < end; k++)
       if (conflict(s, &like, &s->touches[s->classes[k].first])) AX_TRY(wait_for_class(s, &like, wait, &s->classes[k]));
@@ -309,40 +315,41 @@ static ax_status guard_reports(synchroniser *s, uint32_t begin, uint32_t end, ui
   return AX_OK;
 }
 
-/* Two roots live in the same memory, one after the other: the one's writers wait for whoever touched the other, unless it is their own
-   frame. In a loop that goes both ways, for the next iteration. */
-static bool conflict_as_tenants(const synchroniser *s, const touch *writer, const touch *other) {
-  ax_axis_set stored = s->a->plan->buffers[writer->root].axes;
+/* Two allocations live in the same memory, one after the other: the one's writers wait for whoever touched the other, unless it is
+   their own activation. In a loop that goes both ways, for the next iteration. */
+static bool conflict_as_aliased_allocations(const synchroniser *s, const touch *writer, const touch *other) {
+  ax_axis_set stored = s->a->plan->buffers[writer->allocation].axes;
   if (!writer->writes) return false;
   return writer->exchange != 0 || other->exchange != 0 || ((writer->axes | other->axes) & ~stored) != 0;
 }
 
-/* Whoever waits for a later read of the same root waits for those who write it too, because the reader has: if there is a reader in
-   every group. `from` to `to`: the root's classes. */
+/* Whoever waits for a later read of the same allocation waits for those who write it too, because the reader has: if there is a
+   reader in every group. `from` to `to`: the allocation's classes. */
 static bool read_since(const synchroniser *s, uint32_t c, uint32_t from, uint32_t to) {
   const touch *write = &s->touches[s->classes[c].first + s->classes[c].count - 1];
   for (uint32_t i = from; i < to && write->writes; i++) {
     const touch *read = &s->touches[s->classes[i].first + s->classes[i].count - 1];
-    if (!read->writes && read->region == write->region && (s->group[read->root] & ~read->axes) == 0 &&
+    if (!read->writes && read->region == write->region && (s->group[read->allocation] & ~read->axes) == 0 &&
         s->a->accesses[read->access].position > s->a->accesses[write->access].position)
       return true;
   }
   return false;
 }
 
-static ax_status find_waits_of_tenants(synchroniser *s) {
+static ax_status find_waits_of_aliased_allocations(synchroniser *s) {
   const ax_assembly *a = s->a;
-  uint32_t *first = ax_arena_alloc(&s->a->scratch, (a->plan->buffer_count + 1) * sizeof first[0]); /* classes, by root */
+  uint32_t *first = ax_arena_alloc(&s->a->scratch, (a->plan->buffer_count + 1) * sizeof first[0]); /* classes, by allocation */
   if (first == NULL) return ax_out_of_memory(a->plan->buffer_count * sizeof first[0]);
-  for (uint32_t root = 0, c = 0; root <= a->plan->buffer_count; root++) {
-    while (c < s->class_count && s->touches[s->classes[c].first].root < root) c++;
-    first[root] = c;
+  for (uint32_t allocation = 0, c = 0; allocation <= a->plan->buffer_count; allocation++) {
+    while (c < s->class_count && s->touches[s->classes[c].first].allocation < allocation) c++;
+    first[allocation] = c;
   }
-  for (uint32_t i = 0; i < 2 * a->tenant_count; i++) {
-    uint32_t later = i % 2 == 0 ? a->tenants[i / 2].b : a->tenants[i / 2].a, earlier = i % 2 == 0 ? a->tenants[i / 2].a : a->tenants[i / 2].b;
+  for (uint32_t i = 0; i < 2 * a->aliased_allocation_count; i++) {
+    uint32_t later = i % 2 == 0 ? a->aliased_allocations[i / 2].b : a->aliased_allocations[i / 2].a,
+             earlier = i % 2 == 0 ? a->aliased_allocations[i / 2].a : a->aliased_allocations[i / 2].b;
     for (uint32_t w = first[later]; w < first[later + 1]; w++)
       for (uint32_t c = first[earlier]; c < first[earlier + 1]; c++)
-        if (conflict_as_tenants(s, &s->touches[s->classes[w].first], &s->touches[s->classes[c].first]) &&
+        if (conflict_as_aliased_allocations(s, &s->touches[s->classes[w].first], &s->touches[s->classes[c].first]) &&
             !read_since(s, c, first[earlier], first[earlier + 1]))
           AX_TRY(wait_for_all_of(s, &s->classes[w], &s->classes[c]));
   }
@@ -351,17 +358,17 @@ static ax_status find_waits_of_tenants(synchroniser *s) {
 
 static ax_status find_all_waits(synchroniser *s) {
   for (uint32_t begin = 0, end; begin < s->class_count; begin = end) {
-    uint32_t root = s->touches[s->classes[begin].first].root, first = s->count;
-    for (end = begin; end < s->class_count && s->touches[s->classes[end].first].root == root;) end++;
+    uint32_t allocation = s->touches[s->classes[begin].first].allocation, first = s->count;
+    for (end = begin; end < s->class_count && s->touches[s->classes[end].first].allocation == allocation;) end++;
     AX_TRY(find_waits(s, begin, end));
     AX_TRY(guard_reports(s, begin, end, first));
   }
-  return find_waits_of_tenants(s);
+  return find_waits_of_aliased_allocations(s);
 }
 
 /* --- Waits that others imply --- */
 
-/* What frames that came past some waits know: the latest access, of all that are alike, that those waits waited for. */
+/* What activations that came past some waits know: the latest access, of all that are alike, that those waits waited for. */
 typedef struct knowledge {
   const ax_insertion *from;
   int64_t delta;
@@ -369,23 +376,28 @@ typedef struct knowledge {
   uint32_t kin, next; /* and the next of that kin */
 } knowledge;
 
-static uint32_t pairs_of(const synchroniser *s, const ax_exchange *exchange) { return exchange != NULL ? s->pairs[exchange->id] : 0; }
-static bool same_pairs(const synchroniser *s, const ax_exchange *a, const ax_exchange *b) { return pairs_of(s, a) == pairs_of(s, b); }
+static uint32_t pairs_of(const synchroniser *s, const ax_exchange *exchange) {
+  return exchange != NULL ? s->pairs[exchange->id] : 0;
+}
+static bool same_pairs(const synchroniser *s, const ax_exchange *a, const ax_exchange *b) {
+  return pairs_of(s, a) == pairs_of(s, b);
+}
 
-/* Whoever waits as `item` says waits for all frames that `wait` waits for, on all frames that do. */
+/* Whoever waits as `item` says waits for all activations that `wait` waits for, on all activations that do. */
 static bool includes(const synchroniser *s, const ax_insertion *item, const ax_insertion *wait) {
   const ax_access *known = &s->a->accesses[item->access], *access = &s->a->accesses[wait->access];
   if ((wait->axes & ~item->axes) != 0 || (access->axes & ~known->axes) != 0) return false;
-  if (!s->paired[known->root]) return (s->group[known->root] & ~s->group[access->root]) == 0;
-  return s->paired[access->root] && same_pairs(s, item->away, wait->away) && same_pairs(s, known->exchange, access->exchange) &&
-         s->a->plan->buffers[known->root].axes == s->a->plan->buffers[access->root].axes;
+  if (!s->paired[known->allocation]) return (s->group[known->allocation] & ~s->group[access->allocation]) == 0;
+  return s->paired[access->allocation] && same_pairs(s, item->away, wait->away) &&
+         same_pairs(s, known->exchange, access->exchange) &&
+         s->a->plan->buffers[known->allocation].axes == s->a->plan->buffers[access->allocation].axes;
 }
 
-/* What includes a wait is of its kin, or of kin 0: a wait for a root that is not paired. Those for paired roots have kin by their pairs,
-   of which there may be as many as there are ppermutes. */
+/* What includes a wait is of its kin, or of kin 0: a wait for an allocation that is not paired. Those for paired allocations have
+   kin by their pairs, of which there may be as many as there are ppermutes. */
 static uint32_t kin_of(const synchroniser *s, const ax_insertion *wait) {
   const ax_access *access = &s->a->accesses[wait->access];
-  if (!s->paired[access->root]) return 0;
+  if (!s->paired[access->allocation]) return 0;
   return 1 + (pairs_of(s, access->exchange) + 7 * pairs_of(s, wait->away)) % (s->pairs_count + 1);
 }
 
@@ -436,8 +448,8 @@ static bool learn(const synchroniser *s, bucket *b, const ax_insertion *wait) {
   return false;
 }
 
-/* In a loop what was known at the end of an iteration is still known in the next, as of the iteration before: the waits are gone through
-   twice, the first time to learn. */
+/* In a loop what was known at the end of an iteration is still known in the next, as of the iteration before: the waits are gone
+   through twice, the first time to learn. */
 static void mark_implied(const synchroniser *s, bucket *b) {
   uint32_t region = b->items[0].waiter_region;
   b->known_count = 0;
@@ -487,11 +499,11 @@ static ax_status add_event(synchroniser *s, uint32_t index) {
   ax_assembly *a = s->a;
   ax_access *access = &a->accesses[index];
   if (access->event != AX_NONE) return AX_OK;
-  bool paired = s->paired[access->root];
+  bool paired = s->paired[access->allocation];
   AX_TRY(ax_grow(&a->events, sizeof a->events[0], a->event_count, 1, &a->event_capacity));
   access->event = a->event_count++;
   a->events[access->event] = (ax_event){.by = access->axes,
-                                        .groups = paired ? a->plan->buffers[access->root].axes : s->group[access->root],
+                                        .groups = paired ? a->plan->buffers[access->allocation].axes : s->group[access->allocation],
                                         .away = paired ? access->exchange : NULL};
   if (access->exchange != NULL) return AX_OK; /* the push signals it */
   return add_item(s, &(ax_insertion){.order = access->done_before ? AX_SIGNAL_BEFORE : AX_SIGNAL_AFTER, .access = index,
@@ -515,17 +527,17 @@ static ax_status find_events(synchroniser *s) {
 
 static ax_status synchronise(synchroniser *s) {
   ax_assembly *a = s->a;
-  size_t roots = a->plan->buffer_count;
-  a->shared = ax_arena_alloc(&a->plan->arena, roots + 1);
-  s->group = ax_calloc(roots, sizeof s->group[0]);
-  s->paired = ax_calloc(roots, sizeof s->paired[0]);
-  s->first_exchange = ax_calloc(roots, sizeof s->first_exchange[0]);
+  size_t allocations = a->plan->buffer_count;
+  a->shared = ax_arena_alloc(&a->plan->arena, allocations + 1);
+  s->group = ax_calloc(allocations, sizeof s->group[0]);
+  s->paired = ax_calloc(allocations, sizeof s->paired[0]);
+  s->first_exchange = ax_calloc(allocations, sizeof s->first_exchange[0]);
   s->next_exchange = ax_calloc(a->access_count, sizeof s->next_exchange[0]);
   if (a->shared == NULL || s->group == NULL || s->paired == NULL || s->first_exchange == NULL || s->next_exchange == NULL)
-    return ax_out_of_memory(roots * sizeof s->group[0]);
-  if (roots > 0) memset(s->first_exchange, 0xff, roots * sizeof s->first_exchange[0]);
+    return ax_out_of_memory(allocations * sizeof s->group[0]);
+  if (allocations > 0) memset(s->first_exchange, 0xff, allocations * sizeof s->first_exchange[0]);
   list_exchanges(s);
-  describe_roots(s);
+  describe_allocations(s);
   AX_TRY(number_pairs(s));
   AX_TRY(ax_reuse_shared(a, s->group, s->paired));
   AX_TRY(find_classes(s));

@@ -1,9 +1,9 @@
-/* Where frames wait, against brute force. Small programs at random (loops, branches, exchanges, values that one device computes for
-   others) are flattened and synchronised, and then played by frames of their own.
+/* Where activations wait, against brute force. Small programs at random (loops, branches, exchanges, values that one device
+   computes for others) are flattened and synchronised, and then played by activations of their own.
 
-   Playing is monotonic: a wait that is over stays over. So whether some access must come before another is found out by stopping its
-   frame just in front of it and letting all others go on as far as they can: whoever gets to the other one has not waited. That is done
-   for every access of every frame, and nobody may get to one that conflicts with it and comes later. */
+   Playing is monotonic: a wait that is over stays over. So whether some access must come before another is found out by stopping
+   its activation just in front of it and letting all others go on as far as they can: whoever gets to the other one has not waited.
+   That is done for every access of every activation, and nobody may get to one that conflicts with it and comes later. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -13,7 +13,14 @@
 #include "support/random.h"
 #include "support/run.h"
 
-enum { few_exchanges = 4000, most_frames = 8, most_regions = 64, most_depth = 3, key_words = 2 * most_depth + 2, programs = 800 };
+enum {
+  few_exchanges = 4000,
+  most_activations = 8,
+  most_regions = 64,
+  most_depth = 3,
+  key_words = 2 * most_depth + 2,
+  programs = 800
+};
 
 /* --- Programs at random --- */
 
@@ -33,7 +40,7 @@ static const ax_prim plain; /* without effects */
 static uint32_t new_buffer(maker *m, ax_axis_set axes) {
   TEST_OK(ax_grow(&m->plan->buffers, sizeof m->plan->buffers[0], m->plan->buffer_count, 1, &m->plan->buffer_capacity));
   uint32_t id = m->plan->buffer_count++;
-  m->plan->buffers[id] = (ax_buffer){.type = ax_array_type(AX_F32, 0, NULL), .axes = axes, .root = id, .loop = AX_NONE};
+  m->plan->buffers[id] = (ax_buffer){.type = ax_array_type(AX_F32, 0, NULL), .axes = axes, .allocation = id, .loop = AX_NONE};
   return id;
 }
 
@@ -153,9 +160,10 @@ static void free_block(ax_block *block) {
 
 /* --- Playing --- */
 
-/* An access that a frame did, and when: `key` orders what all frames do as if they went through the list side by side. */
+/* An access that an activation did, and when: `key` orders what all activations do as if they went through the list side by
+   side. */
 typedef struct instance {
-  uint32_t root, step; /* step: of its frame's accesses, which instruction in turn */
+  uint32_t allocation, step; /* step: of its activation's accesses, which instruction in turn */
   bool writes;
   uint64_t parts;
   int key[key_words];
@@ -171,20 +179,20 @@ typedef struct player {
 typedef struct game {
   const maker *made;
   ax_assembly *a;
-  uint32_t frames;
-  ax_axis_set nonzero[most_frames];
+  uint32_t activations;
+  ax_axis_set nonzero[most_activations];
   uint32_t *first_access, *next_access; /* by position, by access */
   uint32_t loop_of[most_regions], loop_at[most_regions]; /* by region: its loop, and the LOOP instruction */
   uint32_t *loop_around;                                     /* by position; AX_NONE */
-  player players[most_frames];
+  player players[most_activations];
   uint64_t *counts;
   uint64_t seed;
-  instance *instances[most_frames]; /* of a play in which nobody was stopped */
-  uint32_t instance_count[most_frames], instance_capacity[most_frames];
+  instance *instances[most_activations]; /* of a play in which nobody was stopped */
+  uint32_t instance_count[most_activations], instance_capacity[most_activations];
   bool record;
 } game;
 
-/* What frames decide depends on the place, the iteration of the loop around it, and their coordinates along `axes`. */
+/* What activations decide depends on the place, the iteration of the loop around it, and their coordinates along `axes`. */
 static uint32_t decide(const game *g, uint32_t f, uint32_t position, ax_axis_set axes, uint32_t choices) {
   const ax_mesh *mesh = &g->a->plan->mesh;
   uint32_t loop = g->loop_around[position];
@@ -194,9 +202,9 @@ static uint32_t decide(const game *g, uint32_t f, uint32_t position, ax_axis_set
   return (uint32_t)(ax_hash_bytes(AX_HASH_SEED, words, sizeof words) >> 20) % choices;
 }
 
-static uint64_t own_part(const game *g, uint32_t root, uint32_t f) {
+static uint64_t own_part(const game *g, uint32_t allocation, uint32_t f) {
   uint32_t set;
-  TEST_OK(ax_set_of(g->a->executable, g->a->plan->buffers[root].axes, &set));
+  TEST_OK(ax_set_of(g->a->executable, g->a->plan->buffers[allocation].axes, &set));
   return (uint64_t)1 << g->a->executable->sets[set].index[f];
 }
 
@@ -208,14 +216,14 @@ static uint64_t parts_of(const game *g, const ax_access *access, const ax_instr 
     x = g->a->ops[instr - g->a->instrs]->exchange;
     for (uint32_t i = 0; i < x->pairs->count; i++)
       if (x->pairs->v[i][1] == ax_axes_index(&x->names, mesh, f)) return 0;
-    return own_part(g, access->root, f);
+    return own_part(g, access->allocation, f);
   }
-  if (x == NULL || x->peers == AX_PEERS_ONE) return own_part(g, access->root, f);
+  if (x == NULL || x->peers == AX_PEERS_ONE) return own_part(g, access->allocation, f);
   for (int64_t j = 0; x->peers == AX_PEERS_ALL && j < ax_axis_set_size(x->axes, mesh); j++)
-    parts |= own_part(g, access->root, (uint32_t)ax_axes_device(&x->names, mesh, f, j));
+    parts |= own_part(g, access->allocation, (uint32_t)ax_axes_device(&x->names, mesh, f, j));
   for (uint32_t i = 0; x->peers == AX_PEERS_PAIRS && i < x->pairs->count; i++)
     if (x->pairs->v[i][0] == ax_axes_index(&x->names, mesh, f))
-      parts |= own_part(g, access->root, (uint32_t)ax_axes_device(&x->names, mesh, f, x->pairs->v[i][1]));
+      parts |= own_part(g, access->allocation, (uint32_t)ax_axes_device(&x->names, mesh, f, x->pairs->v[i][1]));
   return parts;
 }
 
@@ -237,7 +245,7 @@ static void record_accesses(game *g, uint32_t f, const ax_instr *instr) {
     if ((g->nonzero[f] & ~access->axes) != 0) continue;
     TEST_OK(ax_grow(&g->instances[f], sizeof(instance), g->instance_count[f], 1, &g->instance_capacity[f]));
     instance *made = &g->instances[f][g->instance_count[f]++];
-    *made = (instance){access->root, g->players[f].steps, access->writes, parts_of(g, access, instr, f), {0}, position};
+    *made = (instance){access->allocation, g->players[f].steps, access->writes, parts_of(g, access, instr, f), {0}, position};
     fill_key(g, access, f, made->key);
   }
 }
@@ -290,7 +298,7 @@ static void go_on(game *g, uint32_t f, const ax_instr *instr) {
   p->pc = next;
 }
 
-/* Frame f until it must wait, is stopped or ends. True when it moved. */
+/* Activation f until it must wait, is stopped or ends. True when it moved. */
 static bool play_one(game *g, uint32_t f, uint32_t stop) {
   player *p = &g->players[f];
   bool moved = false;
@@ -307,14 +315,14 @@ static bool play_one(game *g, uint32_t f, uint32_t stop) {
   return moved;
 }
 
-/* As far as it goes with frame `stopped` in front of its step `stop`; or nobody: AX_NONE. */
+/* As far as it goes with activation `stopped` in front of its step `stop`; or nobody: AX_NONE. */
 static void play(game *g, uint32_t stopped, uint32_t stop) {
   memset(g->players, 0, sizeof g->players);
   memset(g->counts, 0, (g->a->executable->counter_count + 1) * sizeof g->counts[0]);
-  for (uint32_t f = 0; f < g->frames; f++) g->players[f].entered[0] = 1;
+  for (uint32_t f = 0; f < g->activations; f++) g->players[f].entered[0] = 1;
   for (bool moved = true; moved;) {
     moved = false;
-    for (uint32_t f = 0; f < g->frames; f++) moved = play_one(g, f, f == stopped ? stop : AX_NONE) || moved;
+    for (uint32_t f = 0; f < g->activations; f++) moved = play_one(g, f, f == stopped ? stop : AX_NONE) || moved;
   }
 }
 
@@ -324,7 +332,7 @@ static int compare_keys(const int *a, const int *b) {
   return 0;
 }
 
-/* The roots of these programs all have the same size; those shared along the same axes may share memory. */
+/* The allocations of these programs all have the same size; those shared along the same axes may share memory. */
 static bool same_memory(const game *g, uint32_t x, uint32_t y) {
   const ax_assembly *a = g->a;
   return x == y || (a->shared[x] && a->shared[y] && a->plan->buffers[x].axes == a->plan->buffers[y].axes &&
@@ -333,22 +341,24 @@ static bool same_memory(const game *g, uint32_t x, uint32_t y) {
 
 static bool conflicts(const game *g, const instance *x, const instance *y) {
   bool pushes = g->a->instrs[x->position].kind == AX_INSTR_PUSH && x->position == y->position; /* take turns, or write apart */
-  return same_memory(g, x->root, y->root) && (x->parts & y->parts) != 0 && (x->writes || y->writes) && !(pushes && x->writes && y->writes);
+  return same_memory(g, x->allocation, y->allocation) && (x->parts & y->parts) != 0 && (x->writes || y->writes) &&
+         !(pushes && x->writes && y->writes);
 }
 
-/* Frame f has been stopped before `step`: nobody did what must come after. */
+/* Activation f has been stopped before `step`: nobody did what must come after. */
 static void check_stopped(const game *g, uint64_t seed, uint32_t f, uint32_t step) {
   for (uint32_t i = 0; i < g->instance_count[f]; i++) {
     const instance *x = &g->instances[f][i];
     if (x->step != step) continue;
-    for (uint32_t other = 0; other < g->frames; other++) {
+    for (uint32_t other = 0; other < g->activations; other++) {
       if (other == f) continue;
       for (uint32_t k = 0; k < g->instance_count[other]; k++) {
         const instance *y = &g->instances[other][k];
         if (y->step >= g->players[other].steps) break;
         if (conflicts(g, x, y) && compare_keys(x->key, y->key) < 0)
-          fail_msg("seed %llu: frame %u's %s of b%u at %u does not wait for frame %u's %s at %u", (unsigned long long)seed, other,
-                   y->writes ? "write" : "read", y->root, y->position, f, x->writes ? "write" : "read", x->position);
+          fail_msg("seed %llu: activation %u's %s of b%u at %u does not wait for activation %u's %s at %u",
+                   (unsigned long long)seed, other, y->writes ? "write" : "read", y->allocation, y->position, f,
+                   x->writes ? "write" : "read", x->position);
       }
     }
   }
@@ -358,9 +368,10 @@ static void check_game(game *g, uint64_t seed) {
   g->record = true;
   play(g, AX_NONE, 0);
   g->record = false;
-  for (uint32_t f = 0; f < g->frames; f++)
-    if (!g->players[f].finished) fail_msg("seed %llu: frame %u waits at %u for ever", (unsigned long long)seed, f, g->players[f].pc);
-  for (uint32_t f = 0; f < g->frames; f++) {
+  for (uint32_t f = 0; f < g->activations; f++)
+    if (!g->players[f].finished)
+      fail_msg("seed %llu: activation %u waits at %u for ever", (unsigned long long)seed, f, g->players[f].pc);
+  for (uint32_t f = 0; f < g->activations; f++) {
     uint32_t steps = g->instance_count[f] > 0 ? g->instances[f][g->instance_count[f] - 1].step + 1 : 0;
     for (uint32_t step = 0; step < steps; step++) {
       play(g, f, step);
@@ -374,8 +385,8 @@ static void check_game(game *g, uint64_t seed) {
 static void prepare_game(game *g) {
   ax_assembly *a = g->a;
   const ax_mesh *mesh = &a->plan->mesh;
-  g->frames = a->executable->devices;
-  for (uint32_t f = 0; f < g->frames; f++)
+  g->activations = a->executable->devices;
+  for (uint32_t f = 0; f < g->activations; f++)
     for (uint32_t i = 0; i < mesh->count; i++)
       if (ax_mesh_coordinate(mesh, f, i) != 0) g->nonzero[f] |= (ax_axis_set)1 << i;
   g->first_access = calloc(a->instr_count, sizeof g->first_access[0]);
@@ -420,7 +431,8 @@ static void assemble(maker *m, ax_assembly *a) {
   ax_resolve_counters(a);
 }
 
-static const char *const names[] = {"kernel", "gemm", "eval", "push", "clear", "wait", "signal", "loop", "enter", "next", "test", "branch", "jump", "end"};
+static const char *const names[] = {"kernel", "gemm",  "eval", "push", "clear",  "wait", "signal",
+                                    "loop",   "enter", "next", "test", "branch", "jump", "end"};
 
 static void show(const ax_assembly *a) {
   const ax_mesh *mesh = &a->plan->mesh;
@@ -430,13 +442,17 @@ static void show(const ax_assembly *a) {
     if (instr->kind == AX_INSTR_WAIT || instr->kind == AX_INSTR_SIGNAL)
       print_message(" event %u region %u%+lld%s", instr->sync.event, instr->sync.region, (long long)instr->sync.delta,
                     instr->sync.away != NULL ? " away" : "");
-    if (instr->kind == AX_INSTR_ENTER) print_message(" %u differs %s", instr->region, ax_axis_set_string(a->regions[instr->region].axes, mesh));
+    if (instr->kind == AX_INSTR_ENTER)
+      print_message(" %u differs %s", instr->region, ax_axis_set_string(a->regions[instr->region].axes, mesh));
     for (uint32_t k = 0; k < a->access_count; k++)
       if (a->accesses[k].position == i)
-        print_message(" %s b%u%s%s", a->accesses[k].writes ? "writes" : "reads", a->accesses[k].root,
-                      ax_axis_set_string(a->plan->buffers[a->accesses[k].root].axes, mesh), a->accesses[k].exchange != NULL ? " by exchange" : "");
+        print_message(" %s b%u%s%s", a->accesses[k].writes ? "writes" : "reads", a->accesses[k].allocation,
+                      ax_axis_set_string(a->plan->buffers[a->accesses[k].allocation].axes, mesh),
+                      a->accesses[k].exchange != NULL ? " by exchange" : "");
     if (instr->kind == AX_INSTR_PUSH) print_message(" peers %d event %u", (int)a->ops[i]->exchange->peers, instr->push->event);
-    if (instr->kind == AX_INSTR_LOOP || instr->kind == AX_INSTR_NEXT || instr->kind == AX_INSTR_TEST || instr->kind == AX_INSTR_JUMP) print_message(" to %u", instr->target);
+    if (instr->kind == AX_INSTR_LOOP || instr->kind == AX_INSTR_NEXT || instr->kind == AX_INSTR_TEST ||
+        instr->kind == AX_INSTR_JUMP)
+      print_message(" to %u", instr->target);
     print_message("\n");
   }
 }
@@ -458,9 +474,9 @@ static void one_program(uint64_t seed, bool shown) {
   prepare_game(&g);
   check_game(&g, seed);
   free_block(&plan.block);
-  for (uint32_t f = 0; f < g.frames; f++) ax_free(g.instances[f]);
+  for (uint32_t f = 0; f < g.activations; f++) ax_free(g.instances[f]);
   free(g.first_access), free(g.next_access), free(g.counts), free(g.loop_around);
-  ax_free(a.ops), ax_free(a.regions), ax_free(a.accesses), ax_free(a.events), ax_free(a.tenants);
+  ax_free(a.ops), ax_free(a.regions), ax_free(a.accesses), ax_free(a.events), ax_free(a.aliased_allocations);
   ax_arena_deinit(&a.scratch);
   ax_free(plan.buffers);
   ax_arena_deinit(&a.scratch);
@@ -470,7 +486,9 @@ static void one_program(uint64_t seed, bool shown) {
 
 static void at_random(void **state) {
   (void)state;
-  static const uint64_t known[] = {3827, 6001, 13458}; /* what went wrong once: reports that ran ahead; at the exit of a branch; the next iteration's tenant */
+  static const uint64_t known[] = {
+      3827, 6001,
+      13458}; /* what went wrong once: reports that ran ahead; at the exit of a branch; the next iteration's aliased allocation */
   test_each_seed(programs, one_program);
   for (size_t i = 0; i < AX_COUNT(known); i++) one_program(known[i], false);
 }
@@ -501,7 +519,7 @@ static double seconds_for(uint32_t exchanges) {
   assemble(&m, &a);
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
   free_block(&plan.block);
-  ax_free(a.ops), ax_free(a.regions), ax_free(a.accesses), ax_free(a.events), ax_free(a.tenants);
+  ax_free(a.ops), ax_free(a.regions), ax_free(a.accesses), ax_free(a.events), ax_free(a.aliased_allocations);
   ax_arena_deinit(&a.scratch);
   ax_free(plan.buffers);
   ax_arena_deinit(&a.scratch);

@@ -1,5 +1,5 @@
-/* The runtime used from several threads at once: runs of one executable, compiles of equal programs, arrays passed around, references
-   given up anywhere. What TSan looks at, above all. */
+/* The runtime used from several threads at once: runs of one executable, compiles of equal programs, arrays passed around,
+   references given up anywhere. What TSan looks at, above all. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

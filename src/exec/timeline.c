@@ -18,32 +18,35 @@ int64_t ax_timeline_now(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-void ax_timeline_add(ax_execution *run, ax_seat *seat, uint32_t frame, uint32_t instr, int64_t begin) {
-  assert(run->frames[frame].code == &run->executable->codes[0]); /* whose list spans are numbered in */
-  if (seat->span_count >= most_spans || ax_grow(&seat->spans, sizeof seat->spans[0], seat->span_count, 1, &seat->span_capacity) != AX_OK)
-    seat->spans_lost = true;
+void ax_timeline_add(ax_execution *run, ax_worker_slot *worker_slot, uint32_t activation, uint32_t instr, int64_t begin) {
+  assert(run->activations[activation].code == &run->executable->codes[0]); /* whose list spans are numbered in */
+  if (worker_slot->span_count >= most_spans ||
+      ax_grow(&worker_slot->spans, sizeof worker_slot->spans[0], worker_slot->span_count, 1, &worker_slot->span_capacity) != AX_OK)
+    worker_slot->spans_lost = true;
   else
-    seat->spans[seat->span_count++] = (ax_span){begin, ax_timeline_now(), frame, instr, (uint32_t)(seat - run->seats)};
+    worker_slot->spans[worker_slot->span_count++] =
+        (ax_span){begin, ax_timeline_now(), activation, instr, (uint32_t)(worker_slot - run->worker_slots)};
 }
 
 static int by_begin(const void *a, const void *b) {
   const ax_span *x = a, *y = b;
   if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
-  return x->frame < y->frame ? -1 : x->frame > y->frame;
+  return x->activation < y->activation ? -1 : x->activation > y->activation;
 }
 
 void ax_timeline_keep(ax_execution *run) {
   ax_timeline made = {.whole = true};
   uint32_t count = 0;
-  for (uint32_t s = 0; s < run->seat_count; s++) count += run->seats[s].span_count;
+  for (uint32_t s = 0; s < run->worker_slot_count; s++) count += run->worker_slots[s].span_count;
   made.spans = ax_alloc(count * sizeof made.spans[0]);
-  for (uint32_t s = 0; s < run->seat_count; s++) {
-    ax_seat *seat = &run->seats[s];
-    if (made.spans != NULL && seat->span_count > 0) memcpy(made.spans + made.count, seat->spans, seat->span_count * sizeof made.spans[0]);
-    made.count += made.spans != NULL ? seat->span_count : 0;
-    made.whole = made.whole && made.spans != NULL && !seat->spans_lost;
-    seat->span_count = 0;
-    seat->spans_lost = false;
+  for (uint32_t s = 0; s < run->worker_slot_count; s++) {
+    ax_worker_slot *worker_slot = &run->worker_slots[s];
+    if (made.spans != NULL && worker_slot->span_count > 0)
+      memcpy(made.spans + made.count, worker_slot->spans, worker_slot->span_count * sizeof made.spans[0]);
+    made.count += made.spans != NULL ? worker_slot->span_count : 0;
+    made.whole = made.whole && made.spans != NULL && !worker_slot->spans_lost;
+    worker_slot->span_count = 0;
+    worker_slot->spans_lost = false;
   }
   if (made.count > 0) qsort(made.spans, made.count, sizeof made.spans[0], by_begin);
   ax_executable *e = run->executable;
@@ -88,8 +91,10 @@ static void choose_letters(drawing *d) {
 
 typedef bool shown(const drawing *d, const ax_span *span, uint32_t row);
 
-static bool on_seat(const drawing *d, const ax_span *span, uint32_t seat) { return (void)d, span->seat == seat; }
-static bool on_device(const drawing *d, const ax_span *span, uint32_t device) { return (void)d, span->frame == device; }
+static bool on_worker_slot(const drawing *d, const ax_span *span, uint32_t worker_slot) {
+  return (void)d, span->worker_slot == worker_slot;
+}
+static bool on_device(const drawing *d, const ax_span *span, uint32_t device) { return (void)d, span->activation == device; }
 static bool of_letter(const drawing *d, const ax_span *span, uint32_t letter) {
   return instr_of(d, span->instr)->kind == AX_INSTR_PUSH && d->letter[span->instr] == (char)letter;
 }
@@ -106,7 +111,8 @@ static void row(drawing *d, shown *is_shown, uint32_t which) {
     const ax_span *span = &d->spans[i];
     if (!is_shown(d, span, which)) continue;
     int64_t length = d->end - d->begin;
-    uint32_t from = (uint32_t)((span->begin - d->begin) * columns / length), to = (uint32_t)((span->end - d->begin) * columns / length);
+    uint32_t from = (uint32_t)((span->begin - d->begin) * columns / length),
+             to = (uint32_t)((span->end - d->begin) * columns / length);
     for (uint32_t c = from; c <= to && c < columns; c++) {
       int64_t begin = column_at(d, c), end = column_at(d, c + 1);
       int64_t inside = (span->end < end ? span->end : end) - (span->begin > begin ? span->begin : begin);
@@ -118,19 +124,21 @@ static void row(drawing *d, shown *is_shown, uint32_t which) {
   ax_text_add(d->text, "%s\n", line);
 }
 
-/* From the first of a group's parts to the last, each time round: spans of one instruction in the order of their frames' turns. */
+/* From the first of a group's parts to the last, each time round: spans of one instruction in the order of their activations'
+   turns. */
 static void under_way(drawing *d, char letter) {
   char line[columns + 1];
   memset(line, '.', columns);
   line[columns] = '\0';
-  uint32_t *round = ax_calloc(d->e->frame_count, sizeof round[0]), last = 0;
+  uint32_t *round = ax_calloc(d->e->activation_count, sizeof round[0]), last = 0;
   int64_t from = 0, to = 0;
   for (uint32_t i = 0; i <= d->count && round != NULL; i++) {
     const ax_span *span = i < d->count ? &d->spans[i] : NULL;
     if (span != NULL && !of_letter(d, span, (uint32_t)(unsigned char)letter)) continue;
-    uint32_t now = span != NULL ? round[span->frame]++ : last + 1;
+    uint32_t now = span != NULL ? round[span->activation]++ : last + 1;
     if (now != last || i == 0) {
-      uint32_t begin = (uint32_t)((from - d->begin) * columns / (d->end - d->begin)), end = (uint32_t)((to - d->begin) * columns / (d->end - d->begin));
+      uint32_t begin = (uint32_t)((from - d->begin) * columns / (d->end - d->begin)),
+               end = (uint32_t)((to - d->begin) * columns / (d->end - d->begin));
       for (uint32_t c = begin; from > 0 && c <= end && c < columns; c++) line[c] = '=';
       from = 0;
       last = now;
@@ -162,12 +170,14 @@ static void legend(drawing *d) {
 }
 
 static void draw(drawing *d) {
-  uint32_t seats = 0, devices = d->e->frame_count;
-  for (uint32_t i = 0; i < d->count; i++) seats = d->spans[i].seat >= seats ? d->spans[i].seat + 1 : seats;
-  ax_text_add(d->text, "%.3f ms, a column is %.1f us\n", (double)(d->end - d->begin) * 1e-6, (double)(d->end - d->begin) * 1e-3 / columns);
-  for (uint32_t s = 0; s < seats && s < most_rows; s++) {
+  uint32_t worker_slots = 0, devices = d->e->activation_count;
+  for (uint32_t i = 0; i < d->count; i++)
+    worker_slots = d->spans[i].worker_slot >= worker_slots ? d->spans[i].worker_slot + 1 : worker_slots;
+  ax_text_add(d->text, "%.3f ms, a column is %.1f us\n", (double)(d->end - d->begin) * 1e-6,
+              (double)(d->end - d->begin) * 1e-3 / columns);
+  for (uint32_t s = 0; s < worker_slots && s < most_rows; s++) {
     ax_text_add(d->text, "thread %-5u ", s);
-    row(d, on_seat, s);
+    row(d, on_worker_slot, s);
   }
   for (uint32_t f = 0; f < devices && f < most_rows; f++) {
     ax_text_add(d->text, "device %-5u ", f);
@@ -187,8 +197,8 @@ static void draw(drawing *d) {
 /* --- As trace events --- */
 
 static void event(ax_text *text, const char *name, const ax_span *span, int64_t start, uint32_t process, uint32_t row, bool more) {
-  ax_text_add(text, "{\"name\":\"%s\",\"ph\":\"X\",\"ts\":%.3f,\"dur\":%.3f,\"pid\":%u,\"tid\":%u}%s\n", name, (double)(span->begin - start) * 1e-3,
-              (double)(span->end - span->begin) * 1e-3, process, row, more ? "," : "");
+  ax_text_add(text, "{\"name\":\"%s\",\"ph\":\"X\",\"ts\":%.3f,\"dur\":%.3f,\"pid\":%u,\"tid\":%u}%s\n", name,
+              (double)(span->begin - start) * 1e-3, (double)(span->end - span->begin) * 1e-3, process, row, more ? "," : "");
 }
 
 /* As a part of a JSON string: a location may hold anything. */
@@ -203,7 +213,8 @@ static void add_escaped(ax_text *text, const char *s) {
 static void trace_events(const drawing *d) {
   ax_text_add(d->text, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
   ax_text_add(d->text, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":{\"name\":\"threads\"}},\n");
-  ax_text_add(d->text, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"devices\"}}%s\n", d->count > 0 ? "," : "");
+  ax_text_add(d->text, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"devices\"}}%s\n",
+              d->count > 0 ? "," : "");
   for (uint32_t i = 0; i < d->count; i++) {
     const ax_span *span = &d->spans[i];
     const ax_eqn *eqn = instr_of(d, span->instr)->eqn;
@@ -215,8 +226,8 @@ static void trace_events(const drawing *d) {
       ax_text_add(&name, ")");
     }
     const char *shown = name.data != NULL ? name.data : "";
-    event(d->text, shown, span, d->begin, 0, span->seat, true);
-    event(d->text, shown, span, d->begin, 1, span->frame, i + 1 < d->count);
+    event(d->text, shown, span, d->begin, 0, span->worker_slot, true);
+    event(d->text, shown, span, d->begin, 1, span->activation, i + 1 < d->count);
     ax_text_deinit(&name);
   }
   ax_text_add(d->text, "]}\n");

@@ -7,7 +7,7 @@
 
 typedef struct ax_span { /* an instruction that computed or moved something */
   int64_t begin, end;    /* nanoseconds of the monotonic clock */
-  uint32_t frame, instr, seat;
+  uint32_t activation, instr, worker_slot;
 } ax_span;
 
 /* Of the run that ended last. */
@@ -19,7 +19,7 @@ typedef struct ax_timeline {
 
 int64_t ax_timeline_now(void);
 /* From `begin` until now. Beyond so many a thread, and without memory, it is left out. */
-void ax_timeline_add(ax_execution *run, ax_seat *seat, uint32_t frame, uint32_t instr, int64_t begin);
+void ax_timeline_add(ax_execution *run, ax_worker_slot *worker_slot, uint32_t activation, uint32_t instr, int64_t begin);
 /* The run is over: its spans are the executable's latest. */
 void ax_timeline_keep(ax_execution *run);
 

@@ -34,16 +34,17 @@ ax_status ax_instrs_turns(ax_assembly *a) {
 
 /* --- In a run --- */
 
-ax_status ax_turn_take(ax_execution *run, ax_seat *seat, ax_frame *frame, const ax_instr *instr, uint32_t f, bool *parked) {
+ax_status ax_turn_take(ax_execution *run, ax_worker_slot *worker_slot, ax_activation *activation, const ax_instr *instr, uint32_t f,
+                       bool *parked) {
   const ax_executable *e = run->executable;
   const ax_turns *turns = instr->call.turns;
   *parked = false;
-  if ((turns->others & frame->nonzero) == 0) {
-    *parked = !ax_schedule_await(run, seat, f, e->turns, frame->turn + turns->number[frame->device], true);
+  if ((turns->others & activation->nonzero) == 0) {
+    *parked = !ax_scheduler_await(run, worker_slot, f, e->turns, activation->turn + turns->number[activation->device], true);
     if (*parked) return AX_OK;
-    AX_TRY(ax_compute_eval(e, frame, instr, frame->device));
-    ax_schedule_signal(run, e->turns, 1);
+    AX_TRY(ax_compute_eval(e, activation, instr, activation->device));
+    ax_scheduler_signal(run, e->turns, 1);
   }
-  frame->turn += turns->calls;
+  activation->turn += turns->calls;
   return AX_OK;
 }

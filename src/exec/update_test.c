@@ -173,7 +173,9 @@ static void step_shared(const ax_value *in, ax_value *out, void *context) { /* i
   (void)context;
   ax_value seen = ax_add(ax_matmul(in[2], in[1]), in[2]);
   out[0] = next(in[0]);
-  out[1] = with_row(in[1], ax_psum(halved(ax_reshape(ax_slice(seen, (int64_t[]){0, 0}, (int64_t[]){1, 4}, NULL), 2, (int64_t[]){1, 4})), "d"), in[0]);
+  out[1] = with_row(
+      in[1], ax_psum(halved(ax_reshape(ax_slice(seen, (int64_t[]){0, 0}, (int64_t[]){1, 4}, NULL), 2, (int64_t[]){1, 4})), "d"),
+      in[0]);
   out[2] = ax_tanh(ax_add(seen, ax_pvary(row_of(out[1], in[0]), "d")));
 }
 
@@ -300,7 +302,8 @@ static void test_other_loops(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_straight), cmocka_unit_test(test_carries), cmocka_unit_test(test_while),
-                                     cmocka_unit_test(test_shared), cmocka_unit_test(test_derivatives), cmocka_unit_test(test_other_loops)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_straight),    cmocka_unit_test(test_carries),
+                                     cmocka_unit_test(test_while),       cmocka_unit_test(test_shared),
+                                     cmocka_unit_test(test_derivatives), cmocka_unit_test(test_other_loops)};
   return cmocka_run_group_tests_name("update", tests, NULL, NULL);
 }

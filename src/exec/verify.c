@@ -1,17 +1,15 @@
 /* The verifier of instruction lists: what exec.h promises, checked again from nothing, as far as the passes have come.
 
-     flat           one END, at the end; jumps stay inside their region, or leave it for what comes right after it; regions are entered
-                    where they begin; loops and branches are nested
-     synchronised   what is awaited is signalled, in the region that the wait counts, before the wait or in the iteration before
-     placed         operands lie inside their spaces; a root lies in one place; whoever reads memory finds what was last written
-                    there, and what is in scratch memory is gone once a frame may have parked
-     numbered       counters and tables of counters are those of their events
-     pushes         pushes are of their operations' exchanges, between members that there are
-     finished       what needs scratch memory, now or later, says so
+     flat           one END, at the end; jumps stay inside their region, or leave it for what comes right after it; regions are
+   entered where they begin; loops and branches are nested synchronised   what is awaited is signalled, in the region that the wait
+   counts, before the wait or in the iteration before placed         operands lie inside their spaces; an allocation lies in one
+   place; whoever reads memory finds what was last written there, and what is in scratch memory is gone once an activation may have
+   parked numbered       counters and tables of counters are those of their events pushes         pushes are of their operations'
+   exchanges, between members that there are finished       what needs scratch memory, now or later, says so
 
-   What memory holds is found by going through the list once as a frame would that takes every case of a branch and goes round every loop,
-   and through each loop's body a second time, for what one iteration leaves to the next. A loop in a loop is not gone through twice
-   again, so the cost is the length of the list times how deep its loops are nested.
+   What memory holds is found by going through the list once as an activation would that takes every case of a branch and goes round
+   every loop, and through each loop's body a second time, for what one iteration leaves to the next. A loop in a loop is not gone
+   through twice again, so the cost is the length of the list times how deep its loops are nested.
 
    Only a defect of Axle's own breaks any of this, so the status is AX_INTERNAL. */
 #include <string.h>
@@ -26,12 +24,13 @@ typedef struct verifier {
   uint32_t *region;    /* by position: the innermost it is in */
   uint32_t *end;       /* by position of a LOOP: of its NEXT */
   uint32_t *signalled; /* by event: where; AX_NONE */
-  int64_t *home;       /* by root: where it lies, counted through all spaces; -1: nowhere */
+  int64_t *home;       /* by allocation: where it lies, counted through all spaces; -1: nowhere */
   int64_t *begin;      /* by space: where it begins, likewise */
-  ax_occupancy memory; /* by root */
-  const uint32_t *known[8]; /* tables of counters that have been gone through, by how many counters there are, and which was first */
+  ax_occupancy memory; /* by allocation */
+  const uint32_t
+      *known[8]; /* tables of counters that have been gone through, by how many counters there are, and which was first */
   uint32_t known_count[8], known_next;
-  uint32_t strand_end; /* instructions before this one are inside a strand that has been come to */
+  uint32_t fused_loop_end; /* instructions before this one are inside a fused loop that has been come to */
 } verifier;
 
 static const ax_instr *at(const verifier *v, uint32_t i) { return &v->a->instrs[i]; }
@@ -54,7 +53,8 @@ static ax_status wrong_target(const ax_instr *instr, uint32_t target) {
   return ax_error(AX_INTERNAL, "jumps to %u, out of its place (%d)", target, (int)instr->kind);
 }
 
-/* A region's own code: what is before its ENTER is of the one around it. *i: the instruction before it; then the one that ends it. */
+/* A region's own code: what is before its ENTER is of the one around it. *i: the instruction before it; then the one that ends
+   it. */
 static ax_status walk_inside(verifier *v, uint32_t *i, uint32_t parent, ax_instr_kind end) {
   uint32_t entry = *i + 1;
   const ax_assembly *a = v->a;
@@ -63,7 +63,8 @@ static ax_status walk_inside(verifier *v, uint32_t *i, uint32_t parent, ax_instr
   uint32_t region = at(v, entry)->region;
   if (region == 0 || region >= a->region_count) return ax_error(AX_INTERNAL, "enters region %u of %u", region, a->region_count);
   if (a->regions[region].begin != entry || a->regions[region].parent != parent)
-    return ax_error(AX_INTERNAL, "enters region %u, which begins at %u in %u", region, a->regions[region].begin, a->regions[region].parent);
+    return ax_error(AX_INTERNAL, "enters region %u, which begins at %u in %u", region, a->regions[region].begin,
+                    a->regions[region].parent);
   v->region[entry] = region;
   *i = entry + 1;
   AX_TRY(walk_region(v, i, region));
@@ -80,7 +81,8 @@ static ax_status walk_loop(verifier *v, uint32_t *i, uint32_t region) {
   }
   AX_TRY(walk_inside(v, i, region, AX_INSTR_NEXT));
   const ax_instr *next = at(v, *i);
-  if (next->loop != loop->loop || next->trips != loop->trips) return ax_error(AX_INTERNAL, "loop %u ends as loop %u", loop->loop, next->loop);
+  if (next->loop != loop->loop || next->trips != loop->trips)
+    return ax_error(AX_INTERNAL, "loop %u ends as loop %u", loop->loop, next->loop);
   if (!comes_next(v, begin, next->target)) return wrong_target(next, next->target);
   if (!comes_next(v, *i, loop->target)) return wrong_target(loop, loop->target);
   if (test != AX_NONE && at(v, test)->target != loop->target) return wrong_target(at(v, test), at(v, test)->target);
@@ -139,7 +141,8 @@ static ax_status check_structure(verifier *v) {
 
 static ax_status add_signal(verifier *v, uint32_t event, uint32_t position) {
   if (event >= v->a->event_count) return ax_error(AX_INTERNAL, "event %u of %u", event, v->a->event_count);
-  if (v->signalled[event] != AX_NONE) return ax_error(AX_INTERNAL, "event %u is signalled at %u already", event, v->signalled[event]);
+  if (v->signalled[event] != AX_NONE)
+    return ax_error(AX_INTERNAL, "event %u is signalled at %u already", event, v->signalled[event]);
   v->signalled[event] = position;
   return AX_OK;
 }
@@ -164,11 +167,13 @@ static bool is_inside(const verifier *v, uint32_t region, uint32_t around) {
 /* Where the wait is in the region that it counts, the signal of this time round comes before it, or it means that of the last. */
 static ax_status check_wait(const verifier *v, uint32_t i) {
   const ax_instr *wait = at(v, i);
-  if (wait->sync.event >= v->a->event_count) return ax_error(AX_INTERNAL, "awaits event %u of %u", wait->sync.event, v->a->event_count);
+  if (wait->sync.event >= v->a->event_count)
+    return ax_error(AX_INTERNAL, "awaits event %u of %u", wait->sync.event, v->a->event_count);
   uint32_t signal = v->signalled[wait->sync.event];
   if (signal == AX_NONE) return ax_error(AX_INTERNAL, "awaits event %u, which nobody signals", wait->sync.event);
   if (wait->sync.region != v->region[signal])
-    return ax_error(AX_INTERNAL, "counts region %u, but event %u is signalled in %u", wait->sync.region, wait->sync.event, v->region[signal]);
+    return ax_error(AX_INTERNAL, "counts region %u, but event %u is signalled in %u", wait->sync.region, wait->sync.event,
+                    v->region[signal]);
   int64_t delta = is_inside(v, v->region[i], wait->sync.region) && signal > i ? -1 : 0;
   if (wait->sync.delta == delta) return AX_OK;
   return ax_error(AX_INTERNAL, "awaits event %u, signalled at %u, with delta %d", wait->sync.event, signal, (int)wait->sync.delta);
@@ -184,7 +189,7 @@ static ax_op_use operand_of_rows(const ax_buffer *buffers, const ax_rows *rows, 
   for (uint32_t m = 0; m < member; m++)
     for (uint32_t i = 0; i < ax_op_slots(&rows->members[m]); i++) {
       const ax_op_use earlier = ax_op_slot(&rows->members[m], i);
-      if (earlier.writes && buffers[earlier.buffer].root == buffers[o.buffer].root) o.reads = false;
+      if (earlier.writes && buffers[earlier.buffer].allocation == buffers[o.buffer].allocation) o.reads = false;
     }
   return o;
 }
@@ -196,9 +201,11 @@ static ax_op_use operand_of(const ax_buffer *buffers, const ax_instr *instr, con
     case AX_INSTR_ROWS: return operand_of_rows(buffers, op->rows, k);
     case AX_INSTR_CALL:
     case AX_INSTR_EVAL:
-      return k < op->eqn->in_count ? (ax_op_use){op->eval.in[k], true, false} : (ax_op_use){op->eval.out[k - op->eqn->in_count], false, true};
+      return k < op->eqn->in_count ? (ax_op_use){op->eval.in[k], true, false}
+                                   : (ax_op_use){op->eval.out[k - op->eqn->in_count], false, true};
     case AX_INSTR_ROUTINE:
-      return k < op->routine->in_count ? (ax_op_use){op->routine->buffers[k], true, false} : (ax_op_use){op->routine->buffers[k], op->routine->updates, true};
+      return k < op->routine->in_count ? (ax_op_use){op->routine->buffers[k], true, false}
+                                       : (ax_op_use){op->routine->buffers[k], op->routine->updates, true};
     case AX_INSTR_CHECK: return (ax_op_use){op->check.buffers[k], true, false};
     case AX_INSTR_RAGGED: {
       ax_ragged_buffer list[AX_RAGGED_MOST];
@@ -244,25 +251,29 @@ static uint32_t operand_count(const ax_instr *instr, const ax_op *op) {
 
 static ax_status check_ref(verifier *v, const ax_ref *ref, uint32_t buffer) {
   const ax_executable *e = v->a->executable;
-  const ax_buffer *b = &v->a->plan->buffers[buffer], *root = &v->a->plan->buffers[b->root];
+  const ax_buffer *b = &v->a->plan->buffers[buffer], *allocation = &v->a->plan->buffers[b->allocation];
   if (ref->space >= e->space_count) return ax_error(AX_INTERNAL, "b%u is in space %u of %u", buffer, ref->space, e->space_count);
   const ax_part_space *space = &e->spaces[ref->space];
   int64_t home = ref->offset - b->offset;
   if (ref->first != space->first || ref->place == NULL || ref->step != (b->loop != AX_NONE ? b->step : 0) ||
       (ref->step != 0 && ref->loop != b->loop))
     return ax_error(AX_INTERNAL, "b%u is not found as its space says", buffer);
-  if (space->kind != AX_SPACE_SCRATCH && space->kind != AX_SPACE_CONST && e->sets[space->set].axes != root->axes)
+  if (space->kind != AX_SPACE_SCRATCH && space->kind != AX_SPACE_CONST && e->sets[space->set].axes != allocation->axes)
     return ax_error(AX_INTERNAL, "b%u is in space %u, of other axes", buffer, ref->space);
-  if (home < 0 || home + ax_buffer_bytes(root) > space->bytes)
-    return ax_error(AX_INTERNAL, "b%u is at %lld of the %lld bytes of space %u", buffer, (long long)home, (long long)space->bytes, ref->space);
+  if (home < 0 || home + ax_buffer_bytes(allocation) > space->bytes)
+    return ax_error(AX_INTERNAL, "b%u is at %lld of the %lld bytes of space %u", buffer, (long long)home, (long long)space->bytes,
+                    ref->space);
   home += v->begin[ref->space];
-  if (v->home[b->root] >= 0 && v->home[b->root] != home) return ax_error(AX_INTERNAL, "b%u is in two places", b->root);
-  v->home[b->root] = home;
+  if (v->home[b->allocation] >= 0 && v->home[b->allocation] != home)
+    return ax_error(AX_INTERNAL, "b%u is in two places", b->allocation);
+  v->home[b->allocation] = home;
   return AX_OK;
 }
 
-/* Of a root that has no memory but a block of rows. */
-static bool is_local(const ax_instr *instr, uint32_t k) { return instr->kind == AX_INSTR_ROWS && instr->rows->rows->slots[k].row_bytes != 0; }
+/* Of an allocation that has no memory but a block of rows. */
+static bool is_local(const ax_instr *instr, uint32_t k) {
+  return instr->kind == AX_INSTR_ROWS && instr->rows->rows->slots[k].row_bytes != 0;
+}
 
 static ax_status check_refs(verifier *v, uint32_t i) {
   const ax_instr *instr = at(v, i);
@@ -274,28 +285,28 @@ static ax_status check_refs(verifier *v, uint32_t i) {
   return AX_OK;
 }
 
-static ax_status same_tenant(void *context, uint32_t before, uint32_t who) {
+static ax_status same_aliased_allocation(void *context, uint32_t before, uint32_t who) {
   (void)context;
   if (before == who) return AX_OK;
   if (before == AX_NONE) return ax_error(AX_INTERNAL, "reads b%u where nothing was written, or nothing is any more", who);
   return ax_error(AX_INTERNAL, "reads b%u where b%u is by now", who, before);
 }
 
-static ax_status any_tenant(void *context, uint32_t before, uint32_t who) {
+static ax_status any_aliased_allocation(void *context, uint32_t before, uint32_t who) {
   (void)context, (void)before, (void)who;
   return AX_OK;
 }
 
-static ax_status move_in(verifier *v, uint32_t root, ax_leaves leaves) {
-  int64_t bytes = ax_buffer_bytes(&v->a->plan->buffers[root]);
-  return ax_occupancy_move_in(&v->memory, v->home[root], v->home[root] + bytes, root, leaves, NULL);
+static ax_status move_in(verifier *v, uint32_t allocation, ax_leaves leaves) {
+  int64_t bytes = ax_buffer_bytes(&v->a->plan->buffers[allocation]);
+  return ax_occupancy_move_in(&v->memory, v->home[allocation], v->home[allocation] + bytes, allocation, leaves, NULL);
 }
 
 /* Whoever goes on from a place where it may have parked has other scratch memory. */
 static ax_status forget_scratch(verifier *v) {
   const ax_executable *e = v->a->executable;
   int64_t begin = v->begin[e->scratch_space];
-  return ax_occupancy_move_in(&v->memory, begin, begin + e->spaces[e->scratch_space].bytes, AX_NONE, any_tenant, NULL);
+  return ax_occupancy_move_in(&v->memory, begin, begin + e->spaces[e->scratch_space].bytes, AX_NONE, any_aliased_allocation, NULL);
 }
 
 static ax_status touch(verifier *v, uint32_t i) {
@@ -304,10 +315,10 @@ static ax_status touch(verifier *v, uint32_t i) {
   for (int writing = 0; writing <= 1; writing++)
     for (uint32_t k = 0; k < instr->ref_count; k++) {
       ax_op_use o = operand_of(v->a->plan->buffers, instr, v->a->ops[i], k);
-      uint32_t root = v->a->plan->buffers[o.buffer].root;
+      uint32_t allocation = v->a->plan->buffers[o.buffer].allocation;
       if (is_local(instr, k)) continue;
-      if (!writing && v->a->plan->buffers[root].kind == AX_BUFFER_CONST) continue; /* equal ones are in one place, and stay */
-      if (writing ? o.writes : o.reads) AX_TRY(move_in(v, root, writing ? any_tenant : same_tenant));
+      if (!writing && v->a->plan->buffers[allocation].kind == AX_BUFFER_CONST) continue; /* equal ones are in one place, and stay */
+      if (writing ? o.writes : o.reads) AX_TRY(move_in(v, allocation, writing ? any_aliased_allocation : same_aliased_allocation));
     }
   return AX_OK;
 }
@@ -326,7 +337,8 @@ static ax_status go_through(verifier *v, uint32_t from, uint32_t to, bool again)
       status = touch(v, i);
     }
     if (status == AX_OK) continue;
-    return ax_error_context(status, "instruction %u%s%s ", i, instr->eqn != NULL ? ", of " : "", instr->eqn != NULL ? instr->eqn->prim->name : "");
+    return ax_error_context(status, "instruction %u%s%s ", i, instr->eqn != NULL ? ", of " : "",
+                            instr->eqn != NULL ? instr->eqn->prim->name : "");
   }
   return AX_OK;
 }
@@ -334,12 +346,12 @@ static ax_status go_through(verifier *v, uint32_t from, uint32_t to, bool again)
 /* Where anybody's memory begins or ends. */
 static ax_status draw_map(verifier *v) {
   const ax_executable *e = v->a->executable;
-  uint32_t count = 0, roots = v->a->plan->buffer_count;
-  int64_t *offsets = ax_arena_alloc(&v->arena, (2 * (size_t)roots + 2) * sizeof offsets[0]);
-  if (offsets == NULL) return ax_out_of_memory(2 * (size_t)roots * sizeof offsets[0]);
+  uint32_t count = 0, allocations = v->a->plan->buffer_count;
+  int64_t *offsets = ax_arena_alloc(&v->arena, (2 * (size_t)allocations + 2) * sizeof offsets[0]);
+  if (offsets == NULL) return ax_out_of_memory(2 * (size_t)allocations * sizeof offsets[0]);
   offsets[count++] = v->begin[e->scratch_space];
   offsets[count++] = v->begin[e->scratch_space] + e->spaces[e->scratch_space].bytes;
-  for (uint32_t i = 0; i < roots; i++) {
+  for (uint32_t i = 0; i < allocations; i++) {
     if (v->home[i] < 0) continue;
     offsets[count++] = v->home[i];
     offsets[count++] = v->home[i] + ax_buffer_bytes(&v->a->plan->buffers[i]);
@@ -350,12 +362,12 @@ static ax_status draw_map(verifier *v) {
 static ax_status check_memory(verifier *v) {
   const ax_assembly *a = v->a;
   const ax_executable *e = a->executable;
-  size_t roots = a->plan->buffer_count;
+  size_t allocations = a->plan->buffer_count;
   int64_t all = 0;
-  v->home = ax_arena_alloc(&v->arena, roots * sizeof v->home[0]);
+  v->home = ax_arena_alloc(&v->arena, allocations * sizeof v->home[0]);
   v->begin = ax_arena_alloc(&v->arena, e->space_count * sizeof v->begin[0]);
-  if (v->home == NULL || v->begin == NULL) return ax_out_of_memory(roots * sizeof v->home[0]);
-  if (roots > 0) memset(v->home, 0xff, roots * sizeof v->home[0]);
+  if (v->home == NULL || v->begin == NULL) return ax_out_of_memory(allocations * sizeof v->home[0]);
+  if (allocations > 0) memset(v->home, 0xff, allocations * sizeof v->home[0]);
   for (uint32_t s = 0; s < e->space_count; s++) {
     v->begin[s] = all;
     all += e->spaces[s].bytes;
@@ -365,11 +377,13 @@ static ax_status check_memory(verifier *v) {
     if (status != AX_OK) return ax_error_context(status, "instruction %u: ", i);
   }
   AX_TRY(draw_map(v));
-  for (uint32_t i = 0; i < roots; i++)
-    if (a->plan->buffers[i].kind != AX_BUFFER_TEMP && a->plan->buffers[i].root == i && v->home[i] >= 0) AX_TRY(move_in(v, i, any_tenant));
+  for (uint32_t i = 0; i < allocations; i++)
+    if (a->plan->buffers[i].kind != AX_BUFFER_TEMP && a->plan->buffers[i].allocation == i && v->home[i] >= 0)
+      AX_TRY(move_in(v, i, any_aliased_allocation));
   AX_TRY(go_through(v, 0, a->instr_count, true));
   for (uint32_t k = 0; k < a->plan->out_count; k++)
-    if (v->home[a->plan->buffers[a->plan->out[k]].root] >= 0) AX_TRY(move_in(v, a->plan->buffers[a->plan->out[k]].root, same_tenant));
+    if (v->home[a->plan->buffers[a->plan->out[k]].allocation] >= 0)
+      AX_TRY(move_in(v, a->plan->buffers[a->plan->out[k]].allocation, same_aliased_allocation));
   return AX_OK;
 }
 
@@ -381,7 +395,8 @@ static ax_status check_table(verifier *v, const uint32_t *table, uint32_t count)
   for (uint32_t i = 0; i < AX_COUNT(v->known); i++)
     if (v->known[i] == table && v->known_count[i] == count) return AX_OK;
   for (uint32_t d = 0; d < v->a->executable->devices; d++)
-    if (table[d] >= count && table[d] != AX_NONE) return ax_error(AX_INTERNAL, "device %u has counter %u of %u", d, table[d], count);
+    if (table[d] >= count && table[d] != AX_NONE)
+      return ax_error(AX_INTERNAL, "device %u has counter %u of %u", d, table[d], count);
   v->known[v->known_next] = table;
   v->known_count[v->known_next] = count;
   v->known_next = (v->known_next + 1) % AX_COUNT(v->known);
@@ -393,7 +408,8 @@ static ax_status check_events(verifier *v) {
   for (uint32_t i = 0; i < e->event_count; i++) {
     const ax_event *event = &e->events[i];
     if (event->first > e->counter_count || event->count > e->counter_count - event->first || event->times == NULL)
-      return ax_error(AX_INTERNAL, "event %u has counters %u to %u of %u", i, event->first, event->first + event->count, e->counter_count);
+      return ax_error(AX_INTERNAL, "event %u has counters %u to %u of %u", i, event->first, event->first + event->count,
+                      e->counter_count);
     AX_TRY(check_table(v, event->signal, event->count));
   }
   return AX_OK;
@@ -412,7 +428,8 @@ static ax_status check_push(verifier *v, const ax_instr *instr, const ax_exchang
   if (push == NULL || push->exchange != exchange) return ax_error(AX_INTERNAL, "pushes for another exchange");
   if (push->event >= e->event_count || push->in_set >= e->set_count || push->out_set >= e->set_count)
     return ax_error(AX_INTERNAL, "has event %u and sets %u, %u", push->event, push->in_set, push->out_set);
-  if (push->members != ax_axis_set_size(exchange->axes, &v->a->plan->mesh)) return ax_error(AX_INTERNAL, "has %u members", push->members);
+  if (push->members != ax_axis_set_size(exchange->axes, &v->a->plan->mesh))
+    return ax_error(AX_INTERNAL, "has %u members", push->members);
   for (uint32_t i = 0; i < push->members; i++)
     if (push->place[i] >= e->sets[push->out_set].size || push->in_place[i] >= e->sets[push->in_set].size)
       return ax_error(AX_INTERNAL, "member %u is nowhere", i);
@@ -441,13 +458,18 @@ static ax_status check_instr(verifier *v, uint32_t i) {
   uint32_t space = v->a->executable->scratch_space;
   bool scratch = i + 1 < v->a->instr_count && at(v, i + 1)->scratch;
   for (uint32_t k = 0; k < instr->ref_count; k++) scratch = scratch || instr->refs[k].space == space;
-  if (scratch && v->a->executable->spaces[space].bytes > 0 && !instr->scratch) return ax_error(AX_INTERNAL, "does not say that scratch memory is needed");
-  if (instr->kind == AX_INSTR_LOOP && instr->strand != NULL && instr->target > v->strand_end) v->strand_end = instr->target;
-  if (instr->kind == AX_INSTR_LOOP && instr->strand != NULL && instr->strand->code == NULL) return ax_error(AX_INTERNAL, "has a strand without code");
-  if (instr->kind == AX_INSTR_KERNEL && instr->kernel.code == NULL && i >= v->strand_end) return ax_error(AX_INTERNAL, "has no code");
-  if (i < v->strand_end && is_sync(instr)) return ax_error(AX_INTERNAL, "waits or signals inside a strand");
+  if (scratch && v->a->executable->spaces[space].bytes > 0 && !instr->scratch)
+    return ax_error(AX_INTERNAL, "does not say that scratch memory is needed");
+  if (instr->kind == AX_INSTR_LOOP && instr->fused_loop != NULL && instr->target > v->fused_loop_end)
+    v->fused_loop_end = instr->target;
+  if (instr->kind == AX_INSTR_LOOP && instr->fused_loop != NULL && instr->fused_loop->code == NULL)
+    return ax_error(AX_INTERNAL, "has a fused loop without code");
+  if (instr->kind == AX_INSTR_KERNEL && instr->kernel.code == NULL && i >= v->fused_loop_end)
+    return ax_error(AX_INTERNAL, "has no code");
+  if (i < v->fused_loop_end && is_sync(instr)) return ax_error(AX_INTERNAL, "waits or signals inside a fused loop");
   for (uint32_t k = 0; instr->kind == AX_INSTR_ROWS && k < instr->rows->rows->count; k++)
-    if (instr->rows->rows->members[k].kind == AX_OP_KERNEL && instr->rows->code[k] == NULL) return ax_error(AX_INTERNAL, "has no code for kernel %u", k);
+    if (instr->rows->rows->members[k].kind == AX_OP_KERNEL && instr->rows->code[k] == NULL)
+      return ax_error(AX_INTERNAL, "has no code for kernel %u", k);
   return AX_OK;
 }
 

@@ -48,14 +48,16 @@ static void device(const ax_value *in, ax_value *out, void *context) {
 /* --- The list --- */
 
 static void init(ax_assembly *a, ax_executable *own, ax_executable *compiled) {
-  *own = (ax_executable){.runtime = compiled->runtime, .plan = compiled->plan, .devices = compiled->devices, .donate = compiled->donate};
+  *own = (ax_executable){
+      .runtime = compiled->runtime, .plan = compiled->plan, .devices = compiled->devices, .donate = compiled->donate};
   own->results = ax_arena_alloc(&own->plan->arena, own->plan->out_count * sizeof own->results[0]);
   *a = (ax_assembly){.executable = own, .plan = own->plan};
 }
 
 /* Up to a stage; each is found to be as it should. */
 static void assemble(ax_assembly *a, ax_instrs_property stage) {
-  static ax_status (*const passes[])(ax_assembly *) = {ax_instrs_flatten, ax_instrs_synchronise, ax_instrs_memory, ax_instrs_events, ax_instrs_exchanges};
+  static ax_status (*const passes[])(ax_assembly *) = {ax_instrs_flatten, ax_instrs_synchronise, ax_instrs_memory, ax_instrs_events,
+                                                       ax_instrs_exchanges};
   for (uint32_t i = 0, has = 0; (has & stage) == 0; i++) { /* each makes the next property */
     has = 2 * has + 1;
     TEST_OK(passes[i](a));
@@ -65,7 +67,7 @@ static void assemble(ax_assembly *a, ax_instrs_property stage) {
 
 static void deinit(ax_assembly *a, ax_executable *own) {
   if (a->instr_capacity > 0) ax_free(a->instrs);
-  ax_free(a->ops), ax_free(a->regions), ax_free(a->accesses), ax_free(a->events), ax_free(a->tenants);
+  ax_free(a->ops), ax_free(a->regions), ax_free(a->accesses), ax_free(a->events), ax_free(a->aliased_allocations);
   ax_arena_deinit(&a->scratch);
   ax_free(own->constants);
 }
@@ -102,7 +104,9 @@ static void loop_past_next(ax_assembly *a) { need(a, AX_INSTR_LOOP)->target = ne
 static void next_from_outside(ax_assembly *a) { need(a, AX_INSTR_NEXT)->target = 0; }
 static void next_past_the_entry(ax_assembly *a) { need(a, AX_INSTR_NEXT)->target += 2; }
 static void test_into_the_body(ax_assembly *a) { need(a, AX_INSTR_TEST)->target--; }
-static void case_of_another(ax_assembly *a) { need(a, AX_INSTR_BRANCH)->branch.targets[1] = need(a, AX_INSTR_BRANCH)->branch.targets[0]; }
+static void case_of_another(ax_assembly *a) {
+  need(a, AX_INSTR_BRANCH)->branch.targets[1] = need(a, AX_INSTR_BRANCH)->branch.targets[0];
+}
 static void jump_back(ax_assembly *a) { need(a, AX_INSTR_JUMP)->target = 1; }
 static void entered_twice(ax_assembly *a) { need(a, AX_INSTR_JUMP)->kind = AX_INSTR_ENTER; }
 static void other_region(ax_assembly *a) { need(a, AX_INSTR_ENTER)->region++; }
@@ -230,7 +234,7 @@ static void move_to_scratch(ax_assembly *a, ax_ref *ref, const ax_ref *end) {
   ref->offset += end->offset;
 }
 
-/* What must be kept while the frame is parked lies in scratch memory. */
+/* What must be kept while the activation is parked lies in scratch memory. */
 static void not_kept(ax_assembly *a) {
   each_ref(a, move_to_scratch, &(ax_ref){.offset = a->executable->spaces[a->executable->scratch_space].bytes});
 }

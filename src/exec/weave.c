@@ -11,7 +11,8 @@ static int by_position(const void *x, const void *y) {
   return a->access < b->access ? -1 : a->access > b->access;
 }
 
-/* Waiting for the result of an exchange, or for readers, is where frames are parked; an owner's own results are there already. */
+/* Waiting for the result of an exchange, or for readers, is where activations are parked; an owner's own results are there
+   already. */
 static bool parks(const ax_assembly *a, const ax_insertion *item) {
   const ax_access *access = &a->accesses[item->access];
   return ax_is_wait(item) && (!access->writes || access->exchange != NULL);

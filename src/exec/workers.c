@@ -6,11 +6,12 @@
    than the help is worth.
 
    On a busy machine a helper may lose its processor for milliseconds, in which a job of microseconds waits for it. After that short
-   jobs are done without helpers for a while: for as long as the wait was, and when the next such wait comes before this one is made up for, four times as long each
-   time, up to sixteen times, so that they take a small part of the time and one wait now and then costs little. A wait is made up for by what
-   helpers save since, and by time. An account is kept of what helpers save and what they cost: a debt counts as such a wait. A thirty-second of
-   the time may be lost besides, of what they saved lately a few waits are not forgotten, and there is as much to begin with: or a wait now and then, on a machine
-   that is busy now and then, would end most of the help. */
+   jobs are done without helpers for a while: for as long as the wait was, and when the next such wait comes before this one is made
+   up for, four times as long each time, up to sixteen times, so that they take a small part of the time and one wait now and then
+   costs little. A wait is made up for by what helpers save since, and by time. An account is kept of what helpers save and what
+   they cost: a debt counts as such a wait. A thirty-second of the time may be lost besides, of what they saved lately a few waits
+   are not forgotten, and there is as much to begin with: or a wait now and then, on a machine that is busy now and then, would end
+   most of the help. */
 #include "exec/workers.h"
 
 #include <pthread.h>
@@ -20,7 +21,16 @@
 #include "exec/float_mode.h"
 #include "exec/processor.h"
 
-enum { spins = 20000, watch_nanoseconds = 1000000, long_wait = 200000, most_times_alone = 16, makes_up = 256, allowed = 32, most_alone = 500000000, most_credit = 10000000 };
+enum {
+  spins = 20000,
+  watch_nanoseconds = 1000000,
+  long_wait = 200000,
+  most_times_alone = 16,
+  makes_up = 256,
+  allowed = 32,
+  most_alone = 500000000,
+  most_credit = 10000000
+};
 
 struct ax_workers {
   pid_t process;  /* that has the threads: a forked child has none */
@@ -37,7 +47,8 @@ struct ax_workers {
   _Atomic int64_t alone_until; /* of the monotonic clock, in nanoseconds: helpers are held up */
   _Atomic int64_t times_alone; /* as long as the last wait was */
   _Atomic int64_t owed, owed_at; /* nanoseconds of waits that were not made up for then */
-  _Atomic int64_t debt, debt_at; /* nanoseconds that helpers cost more than they saved and than is allowed for the time until then; less than 0: a credit */
+  _Atomic int64_t debt, debt_at; /* nanoseconds that helpers cost more than they saved and than is allowed for the time until then;
+                                    less than 0: a credit */
   uint32_t free;            /* threads of the team with nothing to do */
   uint32_t visitors;        /* helpers that wait for something besides */
   bool watched;             /* a thread of the team looks for room */
@@ -91,15 +102,17 @@ static void tell_next(ax_workers *workers) {
   if (workers->free > 0 && atomic_load(&workers->lacking) > 0 && room(workers)) tell(workers, 1);
 }
 
-/* Helps in the job until there is nothing to do or the helper is to leave. The lock is let go meanwhile. A job that is over wants nobody any more,
-   though its caller, who may have no processor, has not said so yet: whoever came would leave at once, and come again. */
+/* Helps in the job until there is nothing to do or the helper is to leave. The lock is let go meanwhile. A job that is over wants
+   nobody any more, though its caller, who may have no processor, has not said so yet: whoever came would leave at once, and come
+   again. */
 static void join(ax_workers *workers, ax_job *job, const _Atomic bool *until) {
   const ax_helper helper = {workers, atomic_load(&workers->came), until};
   set_helpers(workers, job, job->wanted, job->joined + 1);
   atomic_fetch_add(&workers->active, 1);
   workers->visitors += until != NULL;
   tell_next(workers);
-  const int processor = until == NULL ? job->processor : AX_NO_PROCESSOR; /* a visitor, of the user's threads perhaps, stays where it is */
+  const int processor =
+      until == NULL ? job->processor : AX_NO_PROCESSOR; /* a visitor, of the user's threads perhaps, stays where it is */
   pthread_mutex_unlock(&workers->lock);
   ax_processor_leave(processor);
   const bool more = job->work(job->context, &helper);
@@ -125,7 +138,8 @@ static ax_task *pull(ax_workers *workers, ax_task *task) {
 /* --- Threads --- */
 
 static void spin_for_news(const ax_workers *workers, uint32_t seen) {
-  for (uint32_t i = 0; i < spins && atomic_load_explicit(&workers->news, memory_order_relaxed) == seen && room(workers); i++) ax_relax();
+  for (uint32_t i = 0; i < spins && atomic_load_explicit(&workers->news, memory_order_relaxed) == seen && room(workers); i++)
+    ax_relax();
 }
 
 static void watch(ax_workers *workers) {
@@ -214,7 +228,8 @@ static void end_threads(ax_workers *workers) {
   pthread_cond_broadcast(&workers->wake);
   pthread_mutex_unlock(&workers->lock);
   for (uint32_t i = 0; i < workers->count; i++) {
-    if (pthread_equal(workers->threads[i], pthread_self())) pthread_detach(pthread_self()); /* and returns from its task's perform */
+    if (pthread_equal(workers->threads[i], pthread_self()))
+      pthread_detach(pthread_self()); /* and returns from its task's perform */
     else pthread_join(workers->threads[i], NULL);
   }
   pthread_cond_destroy(&workers->wake);

@@ -5,9 +5,9 @@
 
    Threads with nothing to do take the oldest task, or else help in the job that has the fewest helpers. A helper that finds
    nothing to do in its job asks whether others have come since that lack threads, and then leaves. The caller of a job stays
-   until its end. No more threads work on jobs than the team has and one caller: when there are as many callers, nobody helps, and nobody
-   spins, since each would take a processor from somebody with work of his own. A team without threads is sound: jobs are done by their
-   callers, tasks by who waits for them. */
+   until its end. No more threads work on jobs than the team has and one caller: when there are as many callers, nobody helps, and
+   nobody spins, since each would take a processor from somebody with work of his own. A team without threads is sound: jobs are
+   done by their callers, tasks by who waits for them. */
 #ifndef AX_EXEC_WORKERS_H
 #define AX_EXEC_WORKERS_H
 
@@ -25,7 +25,8 @@ typedef struct ax_helper {
 } ax_helper;
 
 typedef struct ax_job {
-  /* helper NULL: the caller's own thread, which stays to the end. False: nothing is left to do, and no helper need come any more. */
+  /* helper NULL: the caller's own thread, which stays to the end. False: nothing is left to do, and no helper need come any
+     more. */
   bool (*work)(void *context, const ax_helper *helper);
   void (*nudge)(void *context); /* helpers that sleep in it should ask whether to leave */
   void *context;
@@ -53,26 +54,26 @@ void ax_workers_destroy(ax_workers *workers);
 bool ax_workers_any(const ax_workers *workers); /* it has threads */
 /* Does the job, with helpers, and returns when all have left it. */
 void ax_workers_call(ax_workers *workers, ax_job *job);
-/* Inside of a job, on a thread that works on it: helpers may come from now on. Until then only the caller's own thread is there, and its end waits for
-   nobody. */
+/* Inside of a job, on a thread that works on it: helpers may come from now on. Until then only the caller's own thread is there,
+   and its end waits for nobody. */
 void ax_workers_ask(ax_workers *workers, ax_job *job);
-/* Helps in a job whose number is not greater than this, until it is over, or others lack threads more, or `until`, of which ax_workers_tell
-   tells. False: no such job, or none wants anybody. */
+/* Helps in a job whose number is not greater than this, until it is over, or others lack threads more, or `until`, of which
+   ax_workers_tell tells. False: no such job, or none wants anybody. */
 bool ax_workers_help(ax_workers *workers, uint64_t number, const _Atomic bool *until);
 /* True when a job or task came since the helper joined its own, and some lack threads; or when it is to stay no longer. */
 bool ax_helper_leaves(const ax_helper *helper);
 
-/* Who has waited so long for a helper that had nothing more to do than to leave, or to end what takes an instant, tells of it: the helper had no
-   processor. For some time, many times as long, short jobs are then better done alone, as ax_workers_held_up says: for longer than so many
-   nanoseconds from now on. */
+/* Who has waited so long for a helper that had nothing more to do than to leave, or to end what takes an instant, tells of it: the
+   helper had no processor. For some time, many times as long, short jobs are then better done alone, as ax_workers_held_up says:
+   for longer than so many nanoseconds from now on. */
 void ax_workers_note_wait(ax_workers *workers, int64_t nanoseconds);
 /* The same of work that was shared: what helpers saved, and what calling them and waiting for them took. */
 void ax_workers_note_help(ax_workers *workers, int64_t saved, int64_t lost);
 bool ax_workers_held_up(const ax_workers *workers, int64_t longer_than);
 
 void ax_workers_push(ax_workers *workers, ax_task *task);
-/* A number that changes with each task that comes and each job that may be helped in, and whenever somebody tells; sleeps while it is still
-   `seen`. */
+/* A number that changes with each task that comes and each job that may be helped in, and whenever somebody tells; sleeps while it
+   is still `seen`. */
 uint32_t ax_workers_news(const ax_workers *workers);
 void ax_workers_await(ax_workers *workers, uint32_t seen);
 void ax_workers_tell(ax_workers *workers);

@@ -344,9 +344,11 @@ static void ended_from_inside(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(helpers_go_where_they_lack), cmocka_unit_test(no_more_than_processors), cmocka_unit_test(help_from_outside),
-      cmocka_unit_test(tasks_in_order),             cmocka_unit_test(a_task_beside_a_job),     cmocka_unit_test(no_threads),
-      cmocka_unit_test(none_come_when_it_is_over), cmocka_unit_test(helpers_that_are_asked_for), cmocka_unit_test(ended_from_inside),          cmocka_unit_test(held_up),
+      cmocka_unit_test(helpers_go_where_they_lack), cmocka_unit_test(no_more_than_processors),
+      cmocka_unit_test(help_from_outside),          cmocka_unit_test(tasks_in_order),
+      cmocka_unit_test(a_task_beside_a_job),        cmocka_unit_test(no_threads),
+      cmocka_unit_test(none_come_when_it_is_over),  cmocka_unit_test(helpers_that_are_asked_for),
+      cmocka_unit_test(ended_from_inside),          cmocka_unit_test(held_up),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -217,13 +217,15 @@ void ax_hlo_i64_array(ax_text *text, const int64_t *v, uint32_t count) {
 }
 
 /* A group of the devices that agree with `device` off the axes; group AX_NONE: all of them. */
-static void replica_group(ax_text *text, const ax_axes *names, const ax_mesh *axes, int64_t device, uint32_t group, int64_t size, bool first) {
+static void replica_group(ax_text *text, const ax_axes *names, const ax_mesh *axes, int64_t device, uint32_t group, int64_t size,
+                          bool first) {
   const ax_groups *groups = &names->groups;
   const uint32_t *member = group != AX_NONE ? groups->member + ax_group_begin(groups, group) : NULL;
   int64_t count = member != NULL ? ax_group_size(groups, group) : size;
   ax_text_add(text, first ? "[" : ", [");
   for (int64_t k = 0; k < size; k++)
-    ax_text_add(text, "%s%" PRId64, k > 0 ? ", " : "", k < count ? ax_axes_device(names, axes, device, member != NULL ? member[k] : k) : -1);
+    ax_text_add(text, "%s%" PRId64, k > 0 ? ", " : "",
+                k < count ? ax_axes_device(names, axes, device, member != NULL ? member[k] : k) : -1);
   ax_text_add(text, "]");
 }
 

@@ -25,7 +25,8 @@ void ax_fail(ax_status status) {
   snprintf(current->message, sizeof current->message, "%s", ax_message());
 }
 
-/* Operations that were called on threads that trace nothing, and how many of them there were when this thread's outermost trace began. */
+/* Operations that were called on threads that trace nothing, and how many of them there were when this thread's outermost trace
+   began. */
 static atomic_ullong strays;
 static _Thread_local unsigned long long strays_before;
 
@@ -77,7 +78,8 @@ static _Thread_local uint32_t ended_next;
 /* Ends the current trace, whoever's it is. */
 static void give_up(void) {
   ax_builder *builder = current;
-  if (builder->owner != NULL) ended[ended_next++ % AX_COUNT(ended)] = (struct ended){builder->serial, builder->owner, builder->part};
+  if (builder->owner != NULL)
+    ended[ended_next++ % AX_COUNT(ended)] = (struct ended){builder->serial, builder->owner, builder->part};
   current = builder->parent;
   deinit(builder);
 }
@@ -237,8 +239,9 @@ static bool is_foreign(ax_value value, char *text) {
   const ax_builder *builder = current;
   while (builder->serial != value.trace && builder->parent != NULL && !builder->seals) builder = builder->parent;
   if (builder->serial == value.trace && value.id < builder->value_count) return false;
-  snprintf(text, foreign_text, "%s", builder->serial == value.trace ? "a handle that no step of its trace gave"
-                                                                    : "a value of another program, or of a trace that has finished");
+  snprintf(text, foreign_text, "%s",
+           builder->serial == value.trace ? "a handle that no step of its trace gave"
+                                          : "a value of another program, or of a trace that has finished");
   if (value.trace == 0) snprintf(text, foreign_text, "a value that was never set%s", stray_hint());
   if (value.trace == guard) snprintf(text, foreign_text, "in[%u], which stands behind its function's last operand", value.id);
   for (size_t i = 0; i < AX_COUNT(ended); i++)
@@ -263,7 +266,8 @@ bool ax_check_operands(const char *function, const ax_value *values, uint32_t co
   return true;
 }
 
-/* The id that stands for `value` in `builder`, capturing level by level from the trace that owns it, which is one of those around. */
+/* The id that stands for `value` in `builder`, capturing level by level from the trace that owns it, which is one of those
+   around. */
 static ax_status resolve(ax_builder *builder, ax_value value, uint32_t *id) {
   if (value.trace == builder->serial) {
     *id = value.id;
@@ -273,7 +277,8 @@ static ax_status resolve(ax_builder *builder, ax_value value, uint32_t *id) {
   const ax_builder *from = builder->parent;
   AX_TRY(resolve(builder->parent, value, &outer));
   if (from->types[outer].form == AX_FUTURE)
-    return ax_future_error(from->types, from->eqns, from->eqn_count, outer, &from->axes, "is used in a body; done must end it before");
+    return ax_future_error(from->types, from->eqns, from->eqn_count, outer, &from->axes,
+                           "is used in a body; done must end it before");
   return capture(builder, (ax_value){builder->parent->serial, outer}, id);
 }
 
@@ -281,9 +286,10 @@ uint32_t ax_value_id(ax_value value) {
   uint32_t id = AX_NONE;
   if (ax_failed()) return AX_NONE;
   char text[foreign_text];
-  ax_status status = ax_is_number(value)       ? ax_error(AX_INVALID_ARGUMENT, "a number has no dtype here; ax_full gives it one")
-                     : is_foreign(value, text) ? ax_error(AX_INVALID_ARGUMENT, "%s%s is used here", text, strchr(text, ',') != NULL ? "," : "")
-                                               : resolve(current, value, &id);
+  ax_status status = ax_is_number(value) ? ax_error(AX_INVALID_ARGUMENT, "a number has no dtype here; ax_full gives it one")
+                     : is_foreign(value, text)
+                         ? ax_error(AX_INVALID_ARGUMENT, "%s%s is used here", text, strchr(text, ',') != NULL ? "," : "")
+                         : resolve(current, value, &id);
   if (status != AX_OK) {
     ax_fail(status);
     return AX_NONE;
@@ -323,7 +329,8 @@ static ax_status check_sizes(const ax_infer_args *args) {
 static ax_status check_forms(const ax_infer_args *args) {
   for (uint32_t i = 0; i < args->in_count; i++) {
     ax_form form = args->in[i].form;
-    if (form == args->prim->operands || (form == AX_TOKEN && args->prim->tokens) || (ax_is_memory(form) && args->prim->memory)) continue;
+    if (form == args->prim->operands || (form == AX_TOKEN && args->prim->tokens) || (ax_is_memory(form) && args->prim->memory))
+      continue;
     return ax_error(AX_INVALID_ARGUMENT, "operand %u is %s, %s", i, ax_type_string(&args->in[i], args->axes),
                     form == AX_FUTURE                      ? ax_form_advice(&args->in[i])
                     : args->prim->operands == AX_FUTURE ? "no future"
@@ -551,16 +558,19 @@ static ax_status finish(ax_builder *builder, const ax_value *outs, uint32_t out_
   if (ids == NULL) return ax_out_of_memory(out_count * sizeof ids[0]);
   for (uint32_t i = 0; i < out_count && builder->status == AX_OK; i++) {
     char text[foreign_text];
-    if (outs[i].trace == 0 && !ax_is_number(outs[i])) ax_fail(ax_error(AX_INVALID_ARGUMENT, "out[%u] was never set%s", i, stray_hint()));
+    if (outs[i].trace == 0 && !ax_is_number(outs[i]))
+      ax_fail(ax_error(AX_INVALID_ARGUMENT, "out[%u] was never set%s", i, stray_hint()));
     else if (!ax_is_number(outs[i]) && is_foreign(outs[i], text)) ax_fail(ax_error(AX_INVALID_ARGUMENT, "out[%u] is %s", i, text));
     ids[i] = ax_value_id(outs[i]);
   }
   if (builder->status != AX_OK) return ax_error(builder->status, "%s", builder->message);
   if (!captures && builder->captured_count > 0)
-    return ax_error(AX_INVALID_ARGUMENT, "a value of the trace around is used in a program of its own, which it cannot be an operand of");
+    return ax_error(AX_INVALID_ARGUMENT,
+                    "a value of the trace around is used in a program of its own, which it cannot be an operand of");
   AX_TRY(ax_results_check(builder->types, ids, out_count, &builder->axes));
   if (builder->linear)
-    AX_TRY(ax_linear_check(builder->types, builder->value_count, builder->eqns, builder->eqn_count, ids, out_count, &builder->axes));
+    AX_TRY(
+        ax_linear_check(builder->types, builder->value_count, builder->eqns, builder->eqn_count, ids, out_count, &builder->axes));
   return make_program(builder, ids, out_count, out);
 }
 

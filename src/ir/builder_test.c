@@ -44,7 +44,9 @@ static void called(const ax_value *in, ax_value *out, void *context) {
   switch (c->way) {
     case PLAIN: badly(in, out, &c->body); return;
     case SCAN: ax_scan(AX_CLOSURE(badly, c->count, c->count, &c->body), c->count, 3, false, pair, made); break;
-    case WHILE: ax_while(AX_CLOSURE(positive, c->count, 1, &c->body), AX_CLOSURE(badly, c->count, c->count, &c->body), pair, made); break;
+    case WHILE:
+      ax_while(AX_CLOSURE(positive, c->count, 1, &c->body), AX_CLOSURE(badly, c->count, c->count, &c->body), pair, made);
+      break;
     case BRANCH: ax_switch(ax_full(AX_S32, 0, NULL, 0), 1, &branch, in, made); break;
     case SHARD_MAP: ax_shard_map(&mesh, " -> ", AX_CLOSURE(badly, 1, c->count, &c->body), in, made); break;
     case GRAD: ax_grad(AX_CLOSURE(badly, 1, 1, &c->body), AX_FIRST(1), in, made); break;
@@ -118,7 +120,8 @@ static void asks_a_thread(const ax_value *in, ax_value *out, void *context) {
 
 static void another_thread(void **state) {
   (void)state;
-  const char *const hint = "(meanwhile operations were called on a thread that traces nothing: all of a trace's are called on its own thread)";
+  const char *const hint =
+      "(meanwhile operations were called on a thread that traces nothing: all of a trace's are called on its own thread)";
   const char *const says[2] = {"out[0] was never set, but there is 1 result ", "exp: the operand is a value that was never set "};
   for (int used = 0; used < 2; used++) {
     ax_type type = TEST_SCALAR(AX_F64);
@@ -202,7 +205,8 @@ static void caught_in_a_trace(void **state) {
     TEST_OK(ax_trace(AX_CLOSURE(catches, 1, 1, &depth), &type, &program));
     assert_int_equal(program->eqn_count, 0);
     ax_program_release(program);
-    TEST_FAILS(ax_trace(AX_CLOSURE(uses_what_is_lost, 1, 1, &depth), &type, &program), AX_INVALID_ARGUMENT, "out[0] is a value of scan's body, which has finished");
+    TEST_FAILS(ax_trace(AX_CLOSURE(uses_what_is_lost, 1, 1, &depth), &type, &program), AX_INVALID_ARGUMENT,
+               "out[0] is a value of scan's body, which has finished");
     check_doubles();
   }
 }

@@ -32,7 +32,8 @@ void ax_callbacks_deinit(ax_callbacks *callbacks);
 /* AX_INVALID_ARGUMENT: another is registered under that name. */
 AX_MUST_USE ax_status ax_callbacks_add(ax_callbacks *callbacks, ax_callback *callback);
 
-ax_callback *ax_callbacks_find(ax_callbacks *callbacks, const char *name); /* borrowed, as long as they live; NULL: there is none, or none of all */
+ax_callback *ax_callbacks_find(ax_callbacks *callbacks,
+                               const char *name); /* borrowed, as long as they live; NULL: there is none, or none of all */
 
 /* What a run has of its host. */
 struct ax_eval_args; /* ir/prim.h */
@@ -40,10 +41,13 @@ typedef struct ax_hooks {
   ax_callbacks *callbacks; /* NULL: none */
   void (*print)(const char *text, void *context); /* NULL: nobody reads what debug_print says */
   void *print_context;
-  ax_status (*kernel)(const struct ax_eval_args *args, void *context); /* reference evaluation calls it at each kernel_call, before that is run; NULL: nobody looks */
+  ax_status (*kernel)(
+      const struct ax_eval_args *args,
+      void *context); /* reference evaluation calls it at each kernel_call, before that is run; NULL: nobody looks */
   void *kernel_context;
 } ax_hooks;
-/* The callback itself where it has a function, else the one of that name. hooks may be NULL. AX_INVALID_ARGUMENT: none is registered. */
+/* The callback itself where it has a function, else the one of that name. hooks may be NULL. AX_INVALID_ARGUMENT: none is
+   registered. */
 AX_MUST_USE ax_status ax_callback_resolve(const ax_hooks *hooks, ax_callback *callback, ax_callback **out);
 
 #endif

@@ -1,5 +1,5 @@
-/* Sets carried through programs (flow.h): straight through by one walk, and round loops by looking again at what reads a value that has
-   grown, until nothing grows. */
+/* Sets carried through programs (flow.h): straight through by one walk, and round loops by looking again at what reads a value that
+   has grown, until nothing grows. */
 #include "ir/flow.h"
 
 #include <string.h>
@@ -39,14 +39,15 @@ const ax_axis_set *ax_flow_program(ax_flow *flow, const ax_program *program, con
 
 /* --- Loops --- */
 
-/* What is known of a loop: where it was last begun, and the sets of all values that it came to. Asked again from no less, it goes on from
-   there, and only what grows is looked at: each equation at most once for each growth of an operand, however long the way from carry
-   to carry is. */
+/* What is known of a loop: where it was last begun, and the sets of all values that it came to. Asked again from no less, it goes
+   on from there, and only what grows is looked at: each equation at most once for each growth of an operand, however long the way
+   from carry to carry is. */
 typedef struct loop {
   bool begun;
   ax_axis_set *start; /* of the inputs */
   ax_axis_set *sets;  /* of all values */
-  /* Once something has grown: value v is read by reader[first_reader[v] .. first_reader[v + 1]), equations, or eqn_count + carry. */
+  /* Once something has grown: value v is read by reader[first_reader[v] .. first_reader[v + 1]), equations, or eqn_count +
+     carry. */
   uint32_t *first_reader, *reader;
   ax_worklist again; /* equations */
   uint32_t *grown;   /* carries whose results have grown: a ring of all carries */

@@ -13,7 +13,8 @@ bool ax_groups_equal(const ax_groups *a, const ax_groups *b) {
   if (a->count != b->count) return false;
   if (a->count == 0) return true;
   uint32_t members = a->end[a->count - 1];
-  return memcmp(a->end, b->end, a->count * sizeof a->end[0]) == 0 && memcmp(a->member, b->member, members * sizeof a->member[0]) == 0;
+  return memcmp(a->end, b->end, a->count * sizeof a->end[0]) == 0 &&
+         memcmp(a->member, b->member, members * sizeof a->member[0]) == 0;
 }
 
 uint32_t ax_group_begin(const ax_groups *groups, uint32_t group) { return group > 0 ? groups->end[group - 1] : 0; }
@@ -28,7 +29,8 @@ bool ax_groups_even(const ax_groups *groups) {
 
 void ax_groups_text(ax_text *text, const ax_groups *groups) {
   for (uint32_t g = 0, i = 0; g < groups->count; g++) {
-    for (const char *separator = " {"; i < groups->end[g]; i++, separator = ",") ax_text_add(text, "%s%u", separator, groups->member[i]);
+    for (const char *separator = " {"; i < groups->end[g]; i++, separator = ",")
+      ax_text_add(text, "%s%u", separator, groups->member[i]);
     ax_text_add(text, "}");
   }
 }
@@ -40,7 +42,8 @@ ax_status ax_group_list_open(ax_group_list *list) {
 }
 
 ax_status ax_group_list_add(ax_group_list *list, int64_t member) {
-  if (member < 0 || member > INT32_MAX) return ax_error(AX_INVALID_ARGUMENT, "member %lld of a group: there is none", (long long)member);
+  if (member < 0 || member > INT32_MAX)
+    return ax_error(AX_INVALID_ARGUMENT, "member %lld of a group: there is none", (long long)member);
   AX_TRY(ax_grow(&list->member, sizeof list->member[0], list->member_count, 1, &list->member_capacity));
   list->member[list->member_count++] = (uint32_t)member;
   list->end[list->count - 1] = list->member_count;
@@ -69,14 +72,18 @@ static ax_status check(const ax_groups *groups, int64_t members, uint32_t *seen)
     for (; i < groups->end[g]; i++) {
       uint32_t member = groups->member[i];
       if (member >= members)
-        return ax_error(AX_INVALID_ARGUMENT, "group %u names member %u, but the members along the axes are 0 to %lld", g, member, (long long)members - 1);
+        return ax_error(AX_INVALID_ARGUMENT, "group %u names member %u, but the members along the axes are 0 to %lld", g, member,
+                        (long long)members - 1);
       if (seen[member] == g + 1) return ax_error(AX_INVALID_ARGUMENT, "group %u names member %u twice", g, member);
-      if (seen[member] != 0) return ax_error(AX_INVALID_ARGUMENT, "groups %u and %u overlap: both name member %u", seen[member] - 1, g, member);
+      if (seen[member] != 0)
+        return ax_error(AX_INVALID_ARGUMENT, "groups %u and %u overlap: both name member %u", seen[member] - 1, g, member);
       seen[member] = g + 1;
     }
   }
   for (int64_t m = 0; m < members; m++)
-    if (seen[m] == 0) return ax_error(AX_INVALID_ARGUMENT, "the groups leave out member %lld of the %lld along the axes", (long long)m, (long long)members);
+    if (seen[m] == 0)
+      return ax_error(AX_INVALID_ARGUMENT, "the groups leave out member %lld of the %lld along the axes", (long long)m,
+                      (long long)members);
   return AX_OK;
 }
 

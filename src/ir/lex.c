@@ -45,8 +45,8 @@ static size_t number_length(const char *start, const char *end) {
 
 ax_status ax_lexer_next(ax_lexer *lexer) {
   skip_blanks(lexer);
-  ax_token *token = &lexer->token;
-  *token = (ax_token){.kind = AX_TOKEN_END, .start = lexer->cursor, .line = lexer->line};
+  ax_lexeme *token = &lexer->token;
+  *token = (ax_lexeme){.kind = AX_TOKEN_END, .start = lexer->cursor, .line = lexer->line};
   if (lexer->cursor == lexer->end) return AX_OK;
   char c = *lexer->cursor;
   token->length = 1;
@@ -73,7 +73,7 @@ ax_status ax_lexer_next(ax_lexer *lexer) {
   return AX_OK;
 }
 
-bool ax_token_is(const ax_token *token, const char *word) {
+bool ax_token_is(const ax_lexeme *token, const char *word) {
   return token->kind != AX_TOKEN_END && strlen(word) == token->length && memcmp(word, token->start, token->length) == 0;
 }
 
@@ -89,7 +89,7 @@ static int excerpt(const ax_lexer *lexer, const char *at, const char *line, char
   return (int)(at - from);
 }
 
-static ax_status report(const ax_lexer *lexer, const ax_token *token, const char *message) {
+static ax_status report(const ax_lexer *lexer, const ax_lexeme *token, const char *message) {
   char shown[excerpt_columns + 1];
   const char *line = token->start;
   while (line > lexer->text && line[-1] != '\n') line--;
@@ -98,7 +98,7 @@ static ax_status report(const ax_lexer *lexer, const ax_token *token, const char
                   (size_t)(token->start - line) + 1, message, shown, caret, "");
 }
 
-ax_status ax_lexer_error(const ax_lexer *lexer, const ax_token *token, const char *format, ...) {
+ax_status ax_lexer_error(const ax_lexer *lexer, const ax_lexeme *token, const char *format, ...) {
   char message[1024];
   va_list arguments;
   va_start(arguments, format);
@@ -107,6 +107,6 @@ ax_status ax_lexer_error(const ax_lexer *lexer, const ax_token *token, const cha
   return report(lexer, token, message);
 }
 
-ax_status ax_lexer_place(const ax_lexer *lexer, const ax_token *token, ax_status status) {
+ax_status ax_lexer_place(const ax_lexer *lexer, const ax_lexeme *token, ax_status status) {
   return status == AX_OUT_OF_MEMORY ? status : report(lexer, token, ax_message());
 }

@@ -1,9 +1,9 @@
-/* What has been found out about programs, or made of them, in the course of one transform or lowering: kept until it ends, so that a
-   body that stands in several places is gone through once, and that a question asked at every level of a nest costs nothing the
+/* What has been found out about programs, or made of them, in the course of one transform or lowering: kept until it ends, so that
+   a body that stands in several places is gone through once, and that a question asked at every level of a nest costs nothing the
    second time. A question is its name, a program, and bytes that say the rest (which operands, say).
 
-   The outermost transform owns a memo; builders begun inside it inherit the pointer (ax_builder.memo), so that the rules of regions,
-   which ask for transforms of their bodies, find it without being told. */
+   The outermost transform owns a memo; builders begun inside it inherit the pointer (ax_builder.memo), so that the rules of
+   regions, which ask for transforms of their bodies, find it without being told. */
 #ifndef AX_IR_MEMO_H
 #define AX_IR_MEMO_H
 

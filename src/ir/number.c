@@ -91,9 +91,9 @@ static ax_number float_to_integer(const ax_dtype_info *to, double value) {
   return (ax_number){.i = value <= -limit ? -most - 1 : (int64_t)value};
 }
 
-/* Rounded once. Rounding to the nearest f64 and then to a smaller float would round twice: a 64-bit integer next to a tie of bf16 could become
-   the tie. Therefore the bits that f64 lacks are cut off, and the last bit kept says whether any of them was 1: it is far below the
-   smaller float's last bit, so that the second step rounds as if all bits were there. */
+/* Rounded once. Rounding to the nearest f64 and then to a smaller float would round twice: a 64-bit integer next to a tie of bf16
+   could become the tie. Therefore the bits that f64 lacks are cut off, and the last bit kept says whether any of them was 1: it is
+   far below the smaller float's last bit, so that the second step rounds as if all bits were there. */
 static double integer_to_float(ax_dtype to, uint64_t size) {
   if (to == AX_F64) return (double)size;
   if (size >> 53 != 0) {
@@ -127,7 +127,8 @@ ax_number ax_number_round(ax_dtype dtype, ax_number number) {
 
 /* --- Decimals --- */
 
-/* A decimal that is not 0: its digits, of which the first is not 0 (among them may be a point), and the power of ten of the first. */
+/* A decimal that is not 0: its digits, of which the first is not 0 (among them may be a point), and the power of ten of the
+   first. */
 typedef struct decimal {
   const char *digits;
   int64_t power;
@@ -135,7 +136,8 @@ typedef struct decimal {
 
 static decimal decimal_of(const char *word) {
   word += *word == '-';
-  const char *point = word + strspn(word, "0123456789"), *end = word + strspn(word, "0123456789."), *first = word + strspn(word, "0.");
+  const char *point = word + strspn(word, "0123456789"), *end = word + strspn(word, "0123456789."),
+             *first = word + strspn(word, "0.");
   int64_t power = first < point ? point - first - 1 : point - first;
   return (decimal){first, *end == 'e' || *end == 'E' ? power + strtol(end + 1, NULL, 10) : power};
 }
@@ -155,8 +157,8 @@ static int decimal_compare(decimal a, decimal b) {
   }
 }
 
-/* The f64 nearest to a decimal can be a tie between two numbers of a smaller float without the decimal being one. It is moved off the tie, to
-   where the decimal lies. A tie has at most 25 bits of the 53, and in f32 at most 113 digits, in bf16 and f16 fewer. */
+/* The f64 nearest to a decimal can be a tie between two numbers of a smaller float without the decimal being one. It is moved off
+   the tie, to where the decimal lies. A tie has at most 25 bits of the 53, and in f32 at most 113 digits, in bf16 and f16 fewer. */
 static double off_tie(ax_dtype dtype, const char *word, double nearest) {
   char exact[192];
   uint64_t bits;

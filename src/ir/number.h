@@ -14,12 +14,13 @@ typedef union ax_number {
 ax_number ax_number_load(ax_dtype dtype, const void *data, int64_t index);
 /* Floats are rounded to nearest even; integers wrap. */
 void ax_number_store(ax_dtype dtype, void *data, int64_t index, ax_number number);
-/* The semantics of convert_element_type: float to integer truncates and saturates, NaN gives 0; to bool is != 0; integer to float is rounded
-   once. Float to float is left to the store that follows. */
+/* The semantics of convert_element_type: float to integer truncates and saturates, NaN gives 0; to bool is != 0; integer to float
+   is rounded once. Float to float is left to the store that follows. */
 ax_number ax_number_convert(ax_dtype from, ax_dtype to, ax_number number);
 /* Rounded to `dtype`: as after a store and a load. */
 ax_number ax_number_round(ax_dtype dtype, ax_number number);
-/* The number of a float dtype that is nearest to a decimal as strtod reads it, in the C locale: rounded once. *end: behind the decimal. */
+/* The number of a float dtype that is nearest to a decimal as strtod reads it, in the C locale: rounded once. *end: behind the
+   decimal. */
 ax_number ax_number_decimal(ax_dtype dtype, const char *word, char **end);
 ax_number ax_number_of(ax_dtype dtype, double value);
 

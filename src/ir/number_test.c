@@ -1,4 +1,5 @@
-/* Integers and decimals become floats by one rounding, to the nearest and of two as near to the even one: tried at ties and beside them. */
+/* Integers and decimals become floats by one rounding, to the nearest and of two as near to the even one: tried at ties and beside
+   them. */
 #include "ir/number.h"
 
 #include <inttypes.h>
@@ -12,7 +13,8 @@
 #include "support/random.h"
 
 static const ax_dtype floats[] = {AX_BF16, AX_F16, AX_F32};
-static const int digits_of[] = {8, 11, 24}, least_of[] = {-133, -24, -149}, most_of[] = {127, 15, 127}; /* bits; of units; of numbers, as powers of 2 */
+static const int digits_of[] = {8, 11, 24}, least_of[] = {-133, -24, -149},
+                 most_of[] = {127, 15, 127}; /* bits; of units; of numbers, as powers of 2 */
 
 /* Two neighbours of a float dtype and the number in the middle between them; all are exact. */
 typedef struct tie {
@@ -36,7 +38,8 @@ static void is_held(ax_dtype from, ax_dtype to, ax_number number, double wanted)
   uint64_t element = 0;
   ax_number_store(to, &element, 0, ax_number_convert(from, to, number));
   const double got = ax_number_load(to, &element, 0).f;
-  if (got != wanted) fail_msg("%s of %s %" PRId64 ": got %a, want %a", ax_dtype_name(to), ax_dtype_name(from), number.i, got, wanted);
+  if (got != wanted)
+    fail_msg("%s of %s %" PRId64 ": got %a, want %a", ax_dtype_name(to), ax_dtype_name(from), number.i, got, wanted);
 }
 
 static void integers(void **unused) {
@@ -70,7 +73,8 @@ static void is_read(ax_dtype dtype, const char *word, double wanted) {
   if (got != wanted) fail_msg("%s as %s: got %a, want %a", word, ax_dtype_name(dtype), got, wanted);
 }
 
-/* The middle between two neighbours, exactly; a little above and a little below it, in digits that no f64 has; all with a point that moves. */
+/* The middle between two neighbours, exactly; a little above and a little below it, in digits that no f64 has; all with a point
+   that moves. */
 static void around_tie(int d, tie t, int sign) {
   char exact[256], word[600];
   snprintf(exact, sizeof exact, "%s%.170e", sign < 0 ? "-" : "", t.middle);

@@ -1,7 +1,7 @@
 /* What is used once. A future is what a collective under way will give: the equation that starts it gives the future, and one whose
-   operands are futures ends it: exactly one, in the same program. So what is started is awaited, by all devices alike, and nothing holds a
-   half-done result. A token says that something was sent: one equation takes it, or the program returns it, or nobody needs it. So
-   tokens name an order, in which nothing is there twice. */
+   operands are futures ends it: exactly one, in the same program. So what is started is awaited, by all devices alike, and nothing
+   holds a half-done result. A token says that something was sent: one equation takes it, or the program returns it, or nobody needs
+   it. So tokens name an order, in which nothing is there twice. */
 #include "ir/program.h"
 
 /* The collective that an equation holds. */
@@ -44,8 +44,8 @@ ax_status ax_future_error(const ax_type *types, const ax_eqn *eqns, uint32_t eqn
   return status;
 }
 
-static ax_status check_futures(const ax_type *types, uint32_t value_count, const ax_eqn *eqns, uint32_t eqn_count, const uint32_t *outs,
-                               uint32_t out_count, const ax_mesh *axes) {
+static ax_status check_futures(const ax_type *types, uint32_t value_count, const ax_eqn *eqns, uint32_t eqn_count,
+                               const uint32_t *outs, uint32_t out_count, const ax_mesh *axes) {
   const char *wrong = NULL;
   uint32_t id = 0;
   for (uint32_t k = 0; k < out_count && wrong == NULL; k++)
@@ -79,8 +79,8 @@ static void user_text(ax_text *text, const ax_eqn *eqns, uint32_t eqn_count, uin
 }
 
 /* "the token{V:d} of psend at prog.c:12 is used twice: by precv at prog.c:13 and by precv at prog.c:14" */
-static ax_status used_twice(const ax_type *types, const ax_eqn *eqns, uint32_t eqn_count, uint32_t id, uint32_t first, uint32_t second,
-                            const ax_mesh *axes) {
+static ax_status used_twice(const ax_type *types, const ax_eqn *eqns, uint32_t eqn_count, uint32_t id, uint32_t first,
+                            uint32_t second, const ax_mesh *axes) {
   uint32_t number;
   ax_text text = {0};
   const ax_eqn *maker = maker_of(eqns, eqn_count, id, &number);
@@ -98,8 +98,8 @@ static ax_status used_twice(const ax_type *types, const ax_eqn *eqns, uint32_t e
   return status;
 }
 
-static ax_status check_tokens(const ax_type *types, uint32_t value_count, const ax_eqn *eqns, uint32_t eqn_count, const uint32_t *outs,
-                              uint32_t out_count, const ax_mesh *axes) {
+static ax_status check_tokens(const ax_type *types, uint32_t value_count, const ax_eqn *eqns, uint32_t eqn_count,
+                              const uint32_t *outs, uint32_t out_count, const ax_mesh *axes) {
   uint32_t *user = ax_calloc(value_count, sizeof user[0]); /* 1 + the equation; 1 + eqn_count: a result */
   ax_status status = user != NULL ? AX_OK : ax_out_of_memory(value_count * sizeof user[0]);
   for (uint32_t i = 0; i <= eqn_count && status == AX_OK; i++) {
@@ -134,10 +134,11 @@ ax_status ax_whole_check(const ax_program *program) {
     uint32_t number = in ? i : i - program->in_count;
     const ax_type *type = &program->types[in ? i : program->outs[number]];
     if (ax_is_memory(type->form))
-      return ax_error(AX_INVALID_ARGUMENT, "input %u is %s: it is made by a kernel for its body, and does not come from outside", number,
-                      ax_type_string(type, &program->axes));
+      return ax_error(AX_INVALID_ARGUMENT, "input %u is %s: it is made by a kernel for its body, and does not come from outside",
+                      number, ax_type_string(type, &program->axes));
     if (type->form == AX_TOKEN)
-      return ax_error(AX_INVALID_ARGUMENT, "%s %u is %s: a token is of one run of a program, and neither comes from outside nor leaves it",
+      return ax_error(AX_INVALID_ARGUMENT,
+                      "%s %u is %s: a token is of one run of a program, and neither comes from outside nor leaves it",
                       in ? "input" : "result", number, ax_type_string(type, &program->axes));
   }
   return AX_OK;

@@ -78,7 +78,9 @@ ax_status ax_params_copy(ax_arena *arena, const ax_prim *prim, const void *param
   return AX_OK;
 }
 
-void ax_params_release(const ax_prim *prim, const void *params) { each_held(prim, params, ax_program_release, ax_callback_release); }
+void ax_params_release(const ax_prim *prim, const void *params) {
+  each_held(prim, params, ax_program_release, ax_callback_release);
+}
 
 static bool specs_equal(const ax_specs *a, const ax_specs *b) {
   if (a->count != b->count) return false;

@@ -64,7 +64,7 @@ ax_status ax_accept(ax_parser *parser, const char *word, bool *found) {
 }
 
 ax_status ax_unexpected(const ax_parser *parser, const char *what) {
-  const ax_token *token = &parser->lexer.token;
+  const ax_lexeme *token = &parser->lexer.token;
   if (token->kind == AX_TOKEN_END)
     return ax_lexer_error(&parser->lexer, token, "expected %s, got the end of the text", what);
   return ax_lexer_error(&parser->lexer, token, "expected %s, got '%.*s'", what,
@@ -78,13 +78,13 @@ ax_status ax_expect(ax_parser *parser, const char *word) {
   return ax_unexpected(parser, strcat(quoted, "'"));
 }
 
-ax_status ax_expect_name(ax_parser *parser, const char *what, ax_token *out) {
+ax_status ax_expect_name(ax_parser *parser, const char *what, ax_lexeme *out) {
   *out = parser->lexer.token;
   if (out->kind != AX_TOKEN_NAME) return ax_unexpected(parser, what);
   return ax_lexer_next(&parser->lexer);
 }
 
-bool ax_token_word(const ax_token *token, char *word) {
+bool ax_token_word(const ax_lexeme *token, char *word) {
   if (token->length > most_word) return false;
   memcpy(word, token->start, token->length);
   word[token->length] = '\0';
@@ -93,7 +93,7 @@ bool ax_token_word(const ax_token *token, char *word) {
 
 ax_status ax_expect_integer(ax_parser *parser, int64_t *out) {
   char word[most_word + 1];
-  const ax_token *token = &parser->lexer.token;
+  const ax_lexeme *token = &parser->lexer.token;
   if (token->kind != AX_TOKEN_NUMBER || !ax_token_word(token, word) || !ax_integer_parse(word, out))
     return ax_unexpected(parser, "an integer");
   return ax_lexer_next(&parser->lexer);
@@ -108,7 +108,7 @@ ax_status ax_expect_more(ax_parser *parser, const char *end, bool *more) {
   return ax_unexpected(parser, *end == ')' ? "',' or ')'" : "',' or ']'");
 }
 
-bool ax_is_literal(const ax_token *token) {
+bool ax_is_literal(const ax_lexeme *token) {
   static const char *const words[] = {"true", "false", "nan", "inf"};
   if (token->kind == AX_TOKEN_NUMBER) return true;
   for (size_t i = 0; i < AX_COUNT(words); i++)
@@ -119,7 +119,7 @@ bool ax_is_literal(const ax_token *token) {
 /* --- Values --- */
 
 typedef struct binder { /* name:type, before a value has it */
-  ax_token name, type_at;
+  ax_lexeme name, type_at;
   ax_type type;
 } binder;
 
@@ -145,7 +145,7 @@ static ax_status parse_binder(scope *scope, ax_list *list) {
 
 /* `_` names nothing, so it may stand for any number of values. */
 static ax_status define(scope *scope, const binder *binder, ax_value value) {
-  const ax_token *name = &binder->name;
+  const ax_lexeme *name = &binder->name;
   if (ax_token_is(name, "_")) return AX_OK;
   AX_TRY(map_reserve(scope->parser, &scope->names));
   entry *entry = map_find(&scope->names, name->start, name->length);
@@ -158,7 +158,7 @@ static ax_status define(scope *scope, const binder *binder, ax_value value) {
 }
 
 /* What the trace refused becomes an error at `token`. */
-static ax_status traced(const scope *scope, const ax_token *token) {
+static ax_status traced(const scope *scope, const ax_lexeme *token) {
   const ax_builder *builder = scope->builder;
   if (builder->status == AX_OK) return AX_OK;
   return ax_lexer_place(&scope->parser->lexer, token, ax_error(builder->status, "%s", builder->message));
@@ -170,7 +170,7 @@ static const ax_prim *literal_prim(void) {
   return ax_prims[i];
 }
 
-static ax_status make_literal(scope *scope, const ax_token *at, ax_value *out) {
+static ax_status make_literal(scope *scope, const ax_lexeme *at, ax_value *out) {
   ax_parser *parser = scope->parser;
   ax_literal literal = {0};
   struct { /* what equal literals share */
@@ -200,7 +200,7 @@ static ax_status make_literal(scope *scope, const ax_token *at, ax_value *out) {
 
 static ax_status parse_operand(scope *scope, ax_value *out) {
   ax_parser *parser = scope->parser;
-  ax_token at = parser->lexer.token;
+  ax_lexeme at = parser->lexer.token;
   if (ax_is_literal(&at)) return make_literal(scope, &at, out);
   if (at.kind != AX_TOKEN_NAME || ax_is_reserved(at.start, at.length)) return ax_unexpected(parser, "a value");
   const entry *entry = scope->names.capacity > 0 ? map_find(&scope->names, at.start, at.length) : NULL;
@@ -216,7 +216,7 @@ static ax_status parse_operand(scope *scope, ax_value *out) {
 /* A name that a colon follows begins the next equation; one token ahead decides. */
 static ax_status at_operand(scope *scope, bool *out) {
   ax_parser *parser = scope->parser;
-  const ax_token *token = &parser->lexer.token;
+  const ax_lexeme *token = &parser->lexer.token;
   *out = ax_is_literal(token);
   if (*out || token->kind != AX_TOKEN_NAME || ax_next_is(parser, "in")) return AX_OK;
   ax_lexer here = parser->lexer;
@@ -243,8 +243,9 @@ static ax_status parse_location(scope *scope) {
   scope->builder->location = NULL;
   if (!ax_next_is(parser, "@")) return AX_OK;
   AX_TRY(ax_lexer_next(&parser->lexer));
-  const ax_token *token = &parser->lexer.token;
-  if (token->kind != AX_TOKEN_STRING || token->length < 3) return ax_lexer_error(&parser->lexer, token, "expected a location, as @\"file.c:12\"");
+  const ax_lexeme *token = &parser->lexer.token;
+  if (token->kind != AX_TOKEN_STRING || token->length < 3)
+    return ax_lexer_error(&parser->lexer, token, "expected a location, as @\"file.c:12\"");
   char *location = ax_arena_alloc(&parser->arena, token->length);
   if (location == NULL) return ax_out_of_memory(token->length);
   memcpy(location, token->start + 1, token->length - 2);
@@ -252,7 +253,7 @@ static ax_status parse_location(scope *scope) {
   return ax_lexer_next(&parser->lexer);
 }
 
-static ax_status add_eqn(scope *scope, const ax_token *at, const ax_prim *prim, const void *params, const ax_list *in,
+static ax_status add_eqn(scope *scope, const ax_lexeme *at, const ax_prim *prim, const void *params, const ax_list *in,
                          const ax_list *binders) {
   ax_parser *parser = scope->parser;
   const binder *binder = binders->items;
@@ -278,7 +279,7 @@ static ax_status add_eqn(scope *scope, const ax_token *at, const ax_prim *prim, 
 static ax_status parse_eqn(scope *scope) {
   ax_parser *parser = scope->parser;
   ax_list binders = {0}, in = {0};
-  ax_token at;
+  ax_lexeme at;
   while (!ax_next_is(parser, "=")) AX_TRY(parse_binder(scope, &binders));
   AX_TRY(ax_lexer_next(&parser->lexer));
   AX_TRY(ax_expect_name(parser, "the name of a primitive", &at));
@@ -297,7 +298,7 @@ static ax_status parse_eqn(scope *scope) {
 
 /* --- Programs --- */
 
-static ax_status keep_name(ax_parser *parser, ax_list *list, const ax_token *token) {
+static ax_status keep_name(ax_parser *parser, ax_list *list, const ax_lexeme *token) {
   const char **name = ax_list_add(parser, list, sizeof *name);
   char *copy = name != NULL ? ax_arena_alloc(&parser->arena, token->length + 1) : NULL;
   if (copy == NULL) return ax_out_of_memory(token->length + 1);
@@ -348,7 +349,7 @@ static ax_status parse_body(scope *scope, ax_list *outs) {
 }
 
 static ax_status parse_environment(ax_parser *parser, const ax_mesh *outer, ax_mesh *out) {
-  ax_token at = parser->lexer.token;
+  ax_lexeme at = parser->lexer.token;
   bool given;
   *out = *outer;
   AX_TRY(ax_accept(parser, "axes", &given));
@@ -361,7 +362,7 @@ static ax_status parse_program(ax_parser *parser, const ax_mesh *outer, scope *s
   ax_builder builder;
   ax_list outs = {0};
   ax_mesh axes;
-  ax_token at = parser->lexer.token;
+  ax_lexeme at = parser->lexer.token;
   AX_TRY(ax_expect(parser, "{"));
   AX_TRY(parse_environment(parser, outer, &axes));
   ax_builder_begin(&builder, &axes);
@@ -397,7 +398,7 @@ static ax_status parse_text(ax_parser *parser, const char *text, size_t bytes, c
   const ax_mesh none = {0};
   scope scope = {0};
   AX_TRY(ax_lexer_init(&parser->lexer, text, bytes, source));
-  ax_token at = parser->lexer.token;
+  ax_lexeme at = parser->lexer.token;
   AX_TRY(parse_program(parser, &none, &scope, out));
   ax_status status = ax_whole_check(*out);
   if (status != AX_OK) return ax_lexer_place(&parser->lexer, &at, status);

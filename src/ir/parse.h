@@ -30,13 +30,13 @@ AX_MUST_USE ax_status ax_accept(ax_parser *parser, const char *word, bool *found
 AX_MUST_USE ax_status ax_expect(ax_parser *parser, const char *word);
 /* "expected `what`, got ..." at the current token. */
 AX_MUST_USE ax_status ax_unexpected(const ax_parser *parser, const char *what);
-AX_MUST_USE ax_status ax_expect_name(ax_parser *parser, const char *what, ax_token *out);
+AX_MUST_USE ax_status ax_expect_name(ax_parser *parser, const char *what, ax_lexeme *out);
 AX_MUST_USE ax_status ax_expect_integer(ax_parser *parser, int64_t *out);
 /* A tuple goes on: passes over a comma, and over the end bracket (then *more is false). */
 AX_MUST_USE ax_status ax_expect_more(ax_parser *parser, const char *end, bool *more);
 /* The token as a word for number readers; false when it is too long for one. `word` has 128 bytes. */
-bool ax_token_word(const ax_token *token, char *word);
-bool ax_is_literal(const ax_token *token);
+bool ax_token_word(const ax_lexeme *token, char *word);
+bool ax_is_literal(const ax_lexeme *token);
 
 /* --- parse_param.c --- */
 /* f32[8,4]{V:data}; `axes` NULL: no axis sets. */

@@ -11,7 +11,7 @@ enum { most_literal_bytes = 1 << 30 };
 static ax_status parse_axis_set(ax_parser *parser, const ax_mesh *axes, ax_axis_set used, ax_axis_set *out) {
   bool more = true;
   while (more) {
-    ax_token name;
+    ax_lexeme name;
     ax_axis_set bit = 0;
     AX_TRY(ax_expect_name(parser, "the name of an axis", &name));
     for (uint32_t i = 0; i < axes->count; i++)
@@ -56,7 +56,7 @@ static ax_status parse_dims(ax_parser *parser, ax_type *type) {
   int64_t bytes = (int64_t)ax_dtype_bytes(type->dtype);
   AX_TRY(ax_accept(parser, "]", &more));
   for (more = !more; more;) {
-    ax_token at = parser->lexer.token;
+    ax_lexeme at = parser->lexer.token;
     int64_t dim;
     AX_TRY(ax_expect_integer(parser, &dim));
     if (type->rank == AX_MAX_RANK) return ax_lexer_error(&parser->lexer, &at, "more than %d dimensions", AX_MAX_RANK);
@@ -69,7 +69,7 @@ static ax_status parse_dims(ax_parser *parser, ax_type *type) {
 }
 
 static ax_status parse_array_type(ax_parser *parser, const ax_mesh *axes, ax_type *out) {
-  ax_token name = parser->lexer.token;
+  ax_lexeme name = parser->lexer.token;
   bool sets = false;
   *out = (ax_type){0};
   if (name.kind != AX_TOKEN_NAME) return ax_unexpected(parser, "a type, as f32[8,4]");
@@ -118,7 +118,7 @@ ax_status ax_parse_type(ax_parser *parser, const ax_mesh *axes, ax_type *out) {
   for (ax_form form = AX_SEMAPHORE; form <= AX_BARRIER; form++)
     if (ax_next_is(parser, ax_form_names[form])) return parse_semaphore_type(parser, form, out);
   if (!ax_next_is(parser, "future")) return parse_array_type(parser, axes, out);
-  ax_token at = parser->lexer.token;
+  ax_lexeme at = parser->lexer.token;
   *out = (ax_type){0};
   if (axes == NULL) return ax_lexer_error(&parser->lexer, &at, "a literal is an array");
   AX_TRY(ax_lexer_next(&parser->lexer));
@@ -131,7 +131,7 @@ ax_status ax_parse_type(ax_parser *parser, const ax_mesh *axes, ax_type *out) {
 /* --- Meshes and specs --- */
 
 static ax_status copy_axis_name(ax_parser *parser, char *out) {
-  ax_token name;
+  ax_lexeme name;
   AX_TRY(ax_expect_name(parser, "the name of an axis", &name));
   if (name.length >= AX_MAX_NAME || ax_token_is(&name, "_"))
     return ax_lexer_error(&parser->lexer, &name, "not a name for an axis: it has at most %d bytes and is not _",
@@ -142,7 +142,7 @@ static ax_status copy_axis_name(ax_parser *parser, char *out) {
 }
 
 static ax_status parse_axis(ax_parser *parser, ax_mesh *mesh) {
-  ax_token at = parser->lexer.token;
+  ax_lexeme at = parser->lexer.token;
   ax_axis axis = {0};
   AX_TRY(copy_axis_name(parser, axis.name));
   axis.automatic = strcmp(axis.name, "auto") == 0 && !ax_next_is(parser, "="); /* which may be an axis's name too */
@@ -178,7 +178,7 @@ ax_status ax_parse_axes(ax_parser *parser, const char *end, bool commas, ax_mesh
 }
 
 static ax_status parse_spec_axis(ax_parser *parser, const ax_mesh *mesh, ax_spec *spec, uint32_t dim) {
-  ax_token at = parser->lexer.token;
+  ax_lexeme at = parser->lexer.token;
   char name[AX_MAX_NAME];
   AX_TRY(copy_axis_name(parser, name));
   int axis = ax_mesh_find(mesh, name);
@@ -216,7 +216,7 @@ static ax_status parse_spec(ax_parser *parser, const ax_mesh *mesh, ax_spec *spe
 /* --- Literals --- */
 
 static ax_status parse_element(ax_parser *parser, ax_literal *literal, int64_t index) {
-  ax_token at = parser->lexer.token;
+  ax_lexeme at = parser->lexer.token;
   char word[128];
   if (!ax_is_literal(&at)) return ax_unexpected(parser, "a number");
   if (!ax_token_word(&at, word) || !ax_element_parse(word, literal->type.dtype, literal->data, index))
@@ -240,7 +240,7 @@ static ax_status parse_elements(ax_parser *parser, ax_literal *literal, uint32_t
    given. */
 static ax_status skip_elements(ax_parser *parser, int64_t *count) {
   for (*count = 0; !ax_next_is(parser, ":");) {
-    const ax_token *token = &parser->lexer.token;
+    const ax_lexeme *token = &parser->lexer.token;
     bool mark = ax_next_is(parser, "[") || ax_next_is(parser, "]") || ax_next_is(parser, ",");
     if (!mark && !ax_is_literal(token)) return ax_unexpected(parser, "a number, or : and the type after the numbers");
     *count += !mark;
@@ -267,7 +267,7 @@ ax_status ax_parse_literal(ax_parser *parser, ax_literal *out) {
   bool array = ax_next_is(parser, "[");
   int64_t given;
   AX_TRY(skip_elements(parser, &given));
-  ax_token type_at = parser->lexer.token;
+  ax_lexeme type_at = parser->lexer.token;
   AX_TRY(ax_parse_type(parser, NULL, &out->type));
   if (out->type.form != AX_ARRAY) return ax_lexer_error(&parser->lexer, &type_at, "a literal is an array");
   after = parser->lexer;
@@ -295,7 +295,7 @@ static ax_status parse_bool(ax_parser *parser, bool *out) {
 }
 
 static ax_status parse_dtype(ax_parser *parser, ax_dtype *out) {
-  ax_token name;
+  ax_lexeme name;
   AX_TRY(ax_expect_name(parser, "a dtype", &name));
   *out = (ax_dtype)ax_dtype_find(name.start, name.length);
   if (*out != AX_NO_DTYPE) return AX_OK;
@@ -343,7 +343,7 @@ static ax_status parse_groups(ax_parser *parser, ax_group_list *list) {
     AX_TRY(ax_lexer_next(&parser->lexer));
     AX_TRY(ax_group_list_open(list));
     for (bool more = true; more;) {
-      const ax_token at = parser->lexer.token;
+      const ax_lexeme at = parser->lexer.token;
       int64_t member;
       AX_TRY(ax_expect_integer(parser, &member));
       ax_status status = ax_group_list_add(list, member);
@@ -398,7 +398,7 @@ static ax_status parse_kind(ax_parser *parser, ax_unreduced_kind *out) {
 
 /* "..", whose bytes the parser keeps. */
 static ax_status parse_text(ax_parser *parser, const char **out) {
-  const ax_token at = parser->lexer.token;
+  const ax_lexeme at = parser->lexer.token;
   if (at.kind != AX_TOKEN_STRING) return ax_unexpected(parser, "a text, as \"x={}\"");
   char *bytes = ax_arena_alloc(&parser->arena, at.length);
   if (bytes == NULL) return ax_out_of_memory(at.length);
@@ -410,7 +410,7 @@ static ax_status parse_text(ax_parser *parser, const char **out) {
 
 /* The name of a callback, which has no function yet. */
 static ax_status parse_callback(ax_parser *parser, ax_callback **out) {
-  const ax_token at = parser->lexer.token;
+  const ax_lexeme at = parser->lexer.token;
   const char *name;
   AX_TRY(parse_text(parser, &name));
   ax_callback **kept = ax_list_add(parser, &parser->callbacks, sizeof *kept);
@@ -460,7 +460,7 @@ static ax_status parse_value(ax_parser *parser, place *place, ax_param_kind kind
 }
 
 static ax_status find_param(ax_parser *parser, const ax_prim *prim, uint64_t given, uint32_t *out) {
-  ax_token name;
+  ax_lexeme name;
   AX_TRY(ax_expect_name(parser, "the name of a parameter", &name));
   for (*out = 0; *out < prim->param_count; ++*out)
     if (ax_token_is(&name, prim->params[*out].name)) break;
@@ -472,7 +472,7 @@ static ax_status find_param(ax_parser *parser, const ax_prim *prim, uint64_t giv
 }
 
 ax_status ax_parse_params(ax_parser *parser, const ax_prim *prim, const ax_mesh *axes, void *params) {
-  ax_token at = parser->lexer.token;
+  ax_lexeme at = parser->lexer.token;
   place place = {axes, NULL, prim->unify};
   uint64_t given = 0;
   bool end = false, open;

@@ -13,8 +13,8 @@ typedef struct ax_path { /* from the outermost equation to the one that is meant
   } step[AX_MAX_NESTING + 1];
 } ax_path;
 
-/* The way to an equation of `program`, which `whole` is or holds, perhaps in several places: the first, with how many there are. Where it is
-   not found the path is of the equation alone. */
+/* The way to an equation of `program`, which `whole` is or holds, perhaps in several places: the first, with how many there are.
+   Where it is not found the path is of the equation alone. */
 void ax_path_find(const ax_program *whole, const ax_program *program, const ax_eqn *eqn, ax_path *out);
 /* With a blank in front; nothing when nothing is known. Numbers and lines are those of the program that was given to be run. */
 void ax_path_text(ax_text *text, const ax_path *path);

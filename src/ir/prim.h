@@ -16,8 +16,8 @@ typedef struct ax_dims {
   uint32_t count;
   int64_t v[AX_MAX_RANK];
 } ax_dims;
-/* Who exchanges with whom among the n members along some axes, when that is not all with all (axis_index_groups): each number from 0 to n
-   once, group after group, in the order of their places in it. (ir/groups.c) */
+/* Who exchanges with whom among the n members along some axes, when that is not all with all (axis_index_groups): each number from
+   0 to n once, group after group, in the order of their places in it. (ir/groups.c) */
 typedef struct ax_groups {
   uint32_t count; /* 0: all members are one group */
   const uint32_t *end;    /* by group: where the next begins */
@@ -82,7 +82,8 @@ typedef struct ax_eqn {
   const uint32_t *in; /* value ids */
   uint32_t in_count, out, out_count; /* results are the consecutive ids out .. out + out_count */
   uint32_t line;      /* in the text it was parsed from; 0 when traced */
-  const char *location; /* of the C call that made it, or an equation it stems from, "prog.c:12"; NULL: not known. In the program's arena */
+  const char *
+      location; /* of the C call that made it, or an equation it stems from, "prog.c:12"; NULL: not known. In the program's arena */
   uint32_t number;    /* 1 + its number in the program, as printed: scalar constants are not counted. While a program is compiled:
                          that of the equation it stems from, or 0 */
 } ax_eqn;
@@ -99,7 +100,8 @@ typedef struct ax_infer_args {
 } ax_infer_args;
 
 /* --- eval: reference semantics over arrays. LOCAL: one lane. COLLECTIVE: all members of one group, in the order of the axes
-   it names; with state, all devices that got here together, in their order. REGION: any set of devices that got here together. --- */
+   it names; with state, all devices that got here together, in their order. REGION: any set of devices that got here together.
+   --- */
 typedef struct ax_tensor { /* dense, row-major */
   ax_dtype dtype;
   uint32_t rank;
@@ -116,12 +118,12 @@ typedef struct ax_eval_args {
   struct ax_evaluator *driver; /* for REGION: xform/evaluate.h */
   const ax_hooks *hooks;       /* NULL: there is no host */
   ax_callback *callback;       /* that a parameter names, when it was looked up before; NULL */
-  ax_axis_set each;            /* of a COLLECTIVE with state: devices that differ along other axes alone have one effect and result */
+  ax_axis_set each; /* of a COLLECTIVE with state: devices that differ along other axes alone have one effect and result */
 } ax_eval_args;
 
 /* --- differs: the axes along which a result may differ between devices, from those of the operands. What is computed, not what
-   is declared: it drives "what is equal is computed once". A region's rule carries any sets through its programs, and is asked other
-   questions too (ir/flow.h); bits that are no axes come through as they are. --- */
+   is declared: it drives "what is equal is computed once". A region's rule carries any sets through its programs, and is asked
+   other questions too (ir/flow.h); bits that are no axes come through as they are. --- */
 typedef struct ax_differs_args {
   const ax_program *program; /* that the equation is of; NULL for an equation asked for alone (a REGION) */
   const ax_eqn *eqn;
@@ -165,7 +167,8 @@ typedef struct ax_prune_args {
   const ax_eqn *eqn;
   bool *out;    /* results that are needed; the rule adds those they need (carries) */
   bool *in;     /* to fill: operands that are */
-  void *params; /* NULL: only the question. Otherwise to fill: those of the equation left; the programs in them are then the caller's */
+  void *params; /* NULL: only the question. Otherwise to fill: those of the equation left; the programs in them are then the
+                   caller's */
   struct ax_memo *memo;
 } ax_prune_args;
 
@@ -187,8 +190,9 @@ enum {
   AX_EFFECT_TANGENT = 32  /* of an equation alone: a message with a tangent, which has an odd link (collectives/psend.c) */
 };
 
-/* What an operation makes of unreduced operands. Devices apply it to the parts they hold; that is right where combining what comes out
-   gives what the operation would have given of the values combined: where it is linear, of sums. Which operands are unreduced then? */
+/* What an operation makes of unreduced operands. Devices apply it to the parts they hold; that is right where combining what comes
+   out gives what the operation would have given of the values combined: where it is linear, of sums. Which operands are unreduced
+   then? */
 typedef enum ax_linearity {
   AX_LINEAR_NOT,       /* none may be */
   AX_LINEAR_ALL,       /* all together: add, concatenate */
@@ -208,7 +212,8 @@ enum {
   AX_KINDS_FLOAT_SUM = 8  /* sums, but of floats alone */
 };
 
-/* What a device receives when the members of a group of n run a collective on operands of B bytes, in the fewest bytes that there is a way for. */
+/* What a device receives when the members of a group of n run a collective on operands of B bytes, in the fewest bytes that there
+   is a way for. */
 typedef enum ax_traffic {
   AX_TRAFFIC_NONE,
   AX_TRAFFIC_COMBINED, /* all get what all have, combined: 2(n-1)/n B, parts combined and then gathered */
@@ -225,7 +230,8 @@ typedef enum ax_runs {
   AX_RUNS_ONE,    /* one of them */
   AX_RUNS_LENGTH, /* as often as its parameter "length" says */
   AX_RUNS_UNTIL,  /* as long as one of them says so */
-  AX_RUNS_POINTS  /* for each point of its parameter "grid", on each core; parameters "flops" and "bytes" say what that comes to, unless 0 */
+  AX_RUNS_POINTS  /* for each point of its parameter "grid", on each core; parameters "flops" and "bytes" say what that comes to,
+                     unless 0 */
 } ax_runs;
 
 /* --- simplify: values that an equation's results are, bit for bit, without computing them; or the same equation on operands made
@@ -240,7 +246,8 @@ typedef struct ax_simplify_args {
   bool *failed;  /* set when there was no memory for it */
 } ax_simplify_args;
 
-/* --- ungroup: an equation over groups of members, as equations over all members along its axes. Bound in the trace in progress. --- */
+/* --- ungroup: an equation over groups of members, as equations over all members along its axes. Bound in the trace in progress.
+   --- */
 typedef struct ax_ungroup_args {
   const ax_eqn *eqn;
   const ax_axes *axes; /* the axes of eqn, as they are called in the trace in progress, with the groups */
@@ -248,8 +255,8 @@ typedef struct ax_ungroup_args {
   ax_value *out;
 } ax_ungroup_args;
 
-/* --- shard: how the dimensions of operands and results go together, for the partitioner. A dimension is a product of factors, major first; axes that
-   cut a factor cut it wherever it stands. A dimension without factors is not cut. --- */
+/* --- shard: how the dimensions of operands and results go together, for the partitioner. A dimension is a product of factors,
+   major first; axes that cut a factor cut it wherever it stands. A dimension without factors is not cut. --- */
 enum { AX_MAX_FACTORS = 64 };
 typedef enum ax_factor_kind {
   AX_FACTOR_ALONG, /* what has one index of it has nothing to do with what has another; or the `block` rule sees to it */
@@ -257,8 +264,9 @@ typedef enum ax_factor_kind {
   AX_FACTOR_MAX,   /* .. or of which the largest .. */
   AX_FACTOR_MIN    /* .. or the smallest is taken */
 } ax_factor_kind;
-/* A dimension of an operand over which windows go: its one factor counts their positions, which are no indices of its own. Position p sees
-   what stands from first + p * stride on, `extent` places, when its elements stand `base` apart, and `fill` everywhere else. */
+/* A dimension of an operand over which windows go: its one factor counts their positions, which are no indices of its own. Position
+   p sees what stands from first + p * stride on, `extent` places, when its elements stand `base` apart, and `fill` everywhere
+   else. */
 typedef enum ax_fill {
   AX_FILL_ANY,      /* nobody looks there */
   AX_FILL_ZERO,
@@ -287,7 +295,8 @@ typedef struct ax_shard_args {
   ax_factored *in, *out;  /* by operand and result */
 } ax_shard_args;
 
-/* --- block: the equation on blocks, for primitives whose parameters say sizes: bound in the trace in progress, over whose axes specs are. --- */
+/* --- block: the equation on blocks, for primitives whose parameters say sizes: bound in the trace in progress, over whose axes
+   specs are. --- */
 typedef struct ax_block_args {
   const ax_eqn *eqn;
   const ax_value *in;    /* blocks; along dimensions that are reached, all that the positions in the block see */
@@ -311,7 +320,8 @@ struct ax_lower;    /* plan/lower.h */
 struct ax_hlo;      /* hlo/hlo.h */
 struct ax_hlo_form; /* hlo/hlo.h */
 
-/* No rule but `prune`, `ungroup`, `block`, `rename` and `plain` is NULL: a shared one (prim/rules.h) or the matching `ax_absent_*`. */
+/* No rule but `prune`, `ungroup`, `block`, `rename` and `plain` is NULL: a shared one (prim/rules.h) or the matching
+   `ax_absent_*`. */
 struct ax_prim {
   const char *name;
   ax_prim_kind kind;
@@ -328,10 +338,11 @@ struct ax_prim {
   ax_runs runs;        /* of a REGION */
   bool derived;     /* of a REGION: derivatives of its own; it is a call of its first program otherwise */
   bool unify;       /* what it holds is a function that other equations call too: equal ones are one program */
-  /* Of a REGION whose programs have effects on nothing but what it makes itself: those that it has outside, and the axes of its environment over which it
-     exchanges. NULL: those of its programs. */
+  /* Of a REGION whose programs have effects on nothing but what it makes itself: those that it has outside, and the axes of its
+     environment over which it exchanges. NULL: those of its programs. */
   uint32_t (*outside)(const void *params, ax_axis_set *axes);
-  int in_count, out_count; /* -1: any; then infer is called with out_count from count_outs; AX_AS_OPERANDS: as many results as operands */
+  int in_count,
+      out_count; /* -1: any; then infer is called with out_count from count_outs; AX_AS_OPERANDS: as many results as operands */
   uint32_t (*count_outs)(const void *params);
   const ax_param *params;
   uint32_t param_count;
@@ -350,7 +361,9 @@ struct ax_prim {
   void (*shard)(const ax_shard_args *args);
   void (*block)(const ax_block_args *args); /* NULL: on blocks it is bound with the same parameters */
   ax_status (*rename)(const ax_rename_args *args, ax_program **out); /* NULL: its programs are rebuilt, with layouts */
-  ax_status (*plain)(const ax_eqn *eqn, ax_program **out); /* of what is `derived`: an equal program without kernels, for those who run none; NULL: its first */
+  ax_status (*plain)(
+      const ax_eqn *eqn,
+      ax_program **out); /* of what is `derived`: an equal program without kernels, for those who run none; NULL: its first */
   ax_status (*lower)(struct ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out); /* buffers */
   ax_status (*hlo)(struct ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);       /* SSA ids */
 };

@@ -156,7 +156,8 @@ static bool is_default(const ax_eqn *eqn, const ax_param *param) {
   return param->kind == AX_PARAM_ACCURACY && *(const int64_t *)ax_param_at(eqn, param) == AX_ACCURACY_DEFAULT;
 }
 
-static void param_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, const ax_param *param, int indent, style style) {
+static void param_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, const ax_param *param, int indent,
+                       style style) {
   const void *field = ax_param_at(eqn, param);
   switch (param->kind) {
     case AX_PARAM_I64: ax_text_add(text, "%" PRId64, *(const int64_t *)field); break;
@@ -218,7 +219,8 @@ void ax_operand_text(ax_text *text, const ax_program *program, uint32_t id) {
 /* An operation that has a mesh and specs says how its operand lies. */
 static bool says_how(const ax_eqn *eqn) { return eqn->prim->kind == AX_LOCAL && param_of(eqn, AX_PARAM_MESH) != NULL; }
 
-/* By value: the equation that says how it lies and alone takes it. What such an equation gives is no such value. NULL: no memory. */
+/* By value: the equation that says how it lies and alone takes it. What such an equation gives is no such value. NULL: no
+   memory. */
 static const ax_eqn **find_said(const ax_program *program) {
   const ax_eqn **said = ax_calloc((size_t)program->value_count + 1, sizeof said[0]);
   uint32_t *uses = ax_calloc((size_t)program->value_count + 1, sizeof uses[0]);
@@ -245,7 +247,8 @@ static void binder_text(ax_text *text, const ax_program *program, uint32_t id, c
   else ax_sharded_type_text(text, &program->types[id], ((const ax_specs *)param_of(said, AX_PARAM_SPECS))->v, mesh_of(said));
 }
 
-static void eqn_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, const ax_eqn *const *said, int indent, style style) {
+static void eqn_text(ax_text *text, const ax_program *program, const ax_eqn *eqn, const ax_eqn *const *said, int indent,
+                     style style) {
   for (uint32_t i = 0; i < eqn->out_count; i++) {
     binder_text(text, program, eqn->out + i, said != NULL ? said[eqn->out + i] : NULL);
     ax_text_add(text, " ");

@@ -36,7 +36,8 @@ bool ax_program_same_locations(const ax_program *a, const ax_program *b, bool li
   for (uint32_t i = 0; i < a->eqn_count; i++) {
     const ax_eqn *x = &a->eqns[i], *y = &b->eqns[i];
     if (x->prim != y->prim || (lines && x->line != y->line)) return false;
-    if (x->location != y->location && (x->location == NULL || y->location == NULL || strcmp(x->location, y->location) != 0)) return false;
+    if (x->location != y->location && (x->location == NULL || y->location == NULL || strcmp(x->location, y->location) != 0))
+      return false;
     const ax_program *body, *other;
     for (uint32_t k = 0; (body = ax_eqn_program(x, k)) != NULL; k++)
       if ((other = ax_eqn_program(y, k)) == NULL || !ax_program_same_locations(body, other, lines)) return false;
@@ -75,7 +76,9 @@ void *ax_eqn_own_params(const ax_eqn *eqn, ax_arena *arena) {
 }
 
 /* A message's link is the last parameter of its record. */
-static bool has_odd_link(const ax_eqn *eqn) { return *(const int64_t *)ax_param_at(eqn, &eqn->prim->params[eqn->prim->param_count - 1]) % 2 != 0; }
+static bool has_odd_link(const ax_eqn *eqn) {
+  return *(const int64_t *)ax_param_at(eqn, &eqn->prim->params[eqn->prim->param_count - 1]) % 2 != 0;
+}
 
 uint32_t ax_eqn_effects(const ax_eqn *eqn) {
   uint32_t effects = eqn->prim->effects;
@@ -100,7 +103,8 @@ const ax_eqn *ax_find_effect(const ax_program *program, uint32_t effect) {
 ax_axis_set ax_eqn_named(const ax_eqn *eqn, const ax_mesh *axes) {
   ax_axis_set named = 0;
   const ax_program *program;
-  for (uint32_t i = 0; (program = ax_eqn_program(eqn, i)) != NULL; i++) named |= program->named; /* their environments begin with this one */
+  for (uint32_t i = 0; (program = ax_eqn_program(eqn, i)) != NULL; i++)
+    named |= program->named; /* their environments begin with this one */
   ax_axis_set met = 0;
   if (eqn->prim->outside != NULL) (void)eqn->prim->outside(eqn->params, &met);
   named |= met;
@@ -192,7 +196,8 @@ ax_status ax_args_mask(ax_args args, const char *what, uint32_t count, bool *mas
   for (uint32_t k = 0; k < args.count; k++) {
     uint64_t i = args.list != NULL ? args.list[k] : (uint64_t)args.first + k;
     if (i >= count)
-      return ax_error(AX_INVALID_ARGUMENT, "there is no %s %llu: there %s %u", what, (unsigned long long)i, count == 1 ? "is" : "are", count);
+      return ax_error(AX_INVALID_ARGUMENT, "there is no %s %llu: there %s %u", what, (unsigned long long)i,
+                      count == 1 ? "is" : "are", count);
     if (args.list != NULL && k > 0 && args.list[k - 1] >= args.list[k])
       return ax_error(AX_INVALID_ARGUMENT, "%s %u is named after %u: sets of them ascend", what, args.list[k], args.list[k - 1]);
     mask[i] = true;

@@ -45,10 +45,11 @@ static inline const ax_literal *ax_value_literal(const ax_program *program, uint
 static inline const void *ax_param_at(const ax_eqn *eqn, const ax_param *param) {
   return (const char *)eqn->params + param->offset;
 }
-/* Fills in the labels of a program that has all else, which are its own (`labels` once more, to be written), and its hash (identity.c). */
+/* Fills in the labels of a program that has all else, which are its own (`labels` once more, to be written), and its hash
+   (identity.c). */
 void ax_program_identify(ax_program *program, uint32_t *labels);
-/* Whether the equations of two programs, which are equal or would be, come from the same C calls and, where asked, lines of a text, so that
-   messages that name those fit both. */
+/* Whether the equations of two programs, which are equal or would be, come from the same C calls and, where asked, lines of a text,
+   so that messages that name those fit both. */
 bool ax_program_same_locations(const ax_program *a, const ax_program *b, bool lines);
 /* The programs that an equation holds, in the order of its parameters; NULL: there are no more. */
 ax_program *ax_eqn_program(const ax_eqn *eqn, uint32_t index);
@@ -87,10 +88,11 @@ const char *ax_bound_string(const ax_mesh *axes); /* likewise: "data (4), model 
    `axes` or hold unchecked axes, a kind that is none or of nothing unreduced. */
 AX_MUST_USE ax_status ax_type_check(const ax_type *type, const ax_mesh *axes);
 bool ax_spread_equal(const ax_spread *a, const ax_spread *b);
-/* The type of a value's tangent: its own, but of an array; where it is unreduced by max or min it varies, as each part has a tangent. */
+/* The type of a value's tangent: its own, but of an array; where it is unreduced by max or min it varies, as each part has a
+   tangent. */
 ax_type ax_tangent(const ax_type *type);
-/* The type of a value's cotangent, an array: what devices hold in common is the sum of what flows back to each, so reduced and unreduced
-   axes of its tangent change places. */
+/* The type of a value's cotangent, an array: what devices hold in common is the sum of what flows back to each, so reduced and
+   unreduced axes of its tangent change places. */
 ax_type ax_dual(const ax_type *type);
 /* Makes it vary over `axes` too, but where it is unreduced. */
 void ax_spread_vary(ax_spread *spread, ax_axis_set axes);
@@ -103,14 +105,15 @@ extern const char *const ax_kind_names[];      /* "sum", "max", "min" */
 bool ax_same_shape(const ax_type *a, const ax_type *b);
 extern const char *const ax_space_names[]; /* "vmem", by ax_space */
 extern const char *const ax_form_names[];  /* "ref", by ax_form; "" for AX_ARRAY */
-/* Memory of kernels, and what they wait for: a ref, a semaphore, a barrier. No value: it is no result of a program, and is handed on as what it is. */
+/* Memory of kernels, and what they wait for: a ref, a semaphore, a barrier. No value: it is no result of a program, and is handed
+   on as what it is. */
 bool ax_is_memory(ax_form form);
 /* What is to be said of an operand that should have been an array: "which done must end first". */
 const char *ax_form_advice(const ax_type *type);
 int64_t ax_dims_elems(uint32_t rank, const int64_t *dims);
 
-/* Sets mask[i] for each of args, of which there are `count`. AX_INVALID_ARGUMENT: numbers that there are not, or that do not ascend;
-   `what` is said of them: "input", "argument". */
+/* Sets mask[i] for each of args, of which there are `count`. AX_INVALID_ARGUMENT: numbers that there are not, or that do not
+   ascend; `what` is said of them: "input", "argument". */
 AX_MUST_USE ax_status ax_args_mask(ax_args args, const char *what, uint32_t count, bool *mask);
 /* What stands for a set that could not be made; this thread's message said why, and is shown where it is used. */
 #define AX_REFUSED_ARGS AX_RANGE(UINT32_MAX, 1)
@@ -121,8 +124,8 @@ static inline bool ax_args_all(ax_args args) { return args.list == NULL && args.
 /* --- Axes --- */
 /* Whether it can be an axis's name: see AX_MAX_NAME. */
 bool ax_is_name(const char *text, size_t length);
-/* Every mesh that comes in filled by hand goes through this. AX_INVALID_ARGUMENT: too many axes, a name that is none, a name twice, a
-   size below 1, more than 2^31 devices. */
+/* Every mesh that comes in filled by hand goes through this. AX_INVALID_ARGUMENT: too many axes, a name that is none, a name twice,
+   a size below 1, more than 2^31 devices. */
 AX_MUST_USE ax_status ax_mesh_check(const ax_mesh *mesh);
 /* The same names and sizes, in the same order; `flags_too`: and the same axes unchecked and automatic. */
 bool ax_mesh_equal(const ax_mesh *a, const ax_mesh *b, bool flags_too);
@@ -130,7 +133,8 @@ bool ax_mesh_equal(const ax_mesh *a, const ax_mesh *b, bool flags_too);
 int ax_mesh_find_manual(const ax_mesh *mesh, const char *name);
 ax_mesh ax_mesh_plain(const ax_mesh *mesh); /* names and sizes alone */
 bool ax_axes_equal(const ax_axes *a, const ax_axes *b);
-/* The set of the named axes. AX_INVALID_ARGUMENT: an axis unknown in `axes` (the message lists those it has), automatic, or named twice. */
+/* The set of the named axes. AX_INVALID_ARGUMENT: an axis unknown in `axes` (the message lists those it has), automatic, or named
+   twice. */
 AX_MUST_USE ax_status ax_axes_resolve(const ax_axes *names, const ax_mesh *axes, ax_axis_set *out);
 ax_axes ax_axis_set_names(ax_axis_set set, const ax_mesh *axes); /* in the order of `axes` */
 /* The axes by which the spec cuts dimension `dim`, from the one numbered `from` on. */
@@ -194,8 +198,8 @@ uint64_t ax_params_hash(uint64_t seed, const ax_prim *prim, const void *params);
 
 /* --- Builder: one trace in progress. Builders of a thread form a stack; the innermost is current. --- */
 
-/* A function linearized in a trace, which keeps it (xform/linear.c): what its results' tangents are, of the tangents of some operands, at the
-   point that it was given. */
+/* A function linearized in a trace, which keeps it (xform/linear.c): what its results' tangents are, of the tangents of some
+   operands, at the point that it was given. */
 typedef struct ax_linearized {
   ax_program *tangent;    /* (residual.., dx..) -> (dy.. of floats) */
   ax_program *transposed; /* (residual.., ct of dy..) -> (ct of dx..); NULL before anybody asks for it */
@@ -234,7 +238,8 @@ typedef struct ax_builder {
   struct ax_memo *unified; /* of an outermost trace: the programs given to ax_unify_program; NULL: none */
   struct ax_loop_notes *notes; /* of the loop's body that is being traced, inherited likewise; NULL: none (prim/settle.h) */
   ax_arena notes_arena;        /* what the loops begun in this trace that are in no other loop's body note */
-  const ax_axes *batch_split; /* of the batching in progress, inherited: the axes that shard_maps split the batch over; NULL: none */
+  const ax_axes
+      *batch_split; /* of the batching in progress, inherited: the axes that shard_maps split the batch over; NULL: none */
   ax_axis_set batch_varying;  /* those of them that are in scope, checked: what has a batch dimension varies over them */
   struct ax_memo *memo; /* of the transform in progress, inherited from the trace around; NULL: none (ir/memo.h) */
   ax_linearized *linearized;
@@ -247,9 +252,9 @@ typedef struct ax_builder {
 
 /* Makes a fresh builder current. `axes` NULL: the environment of the enclosing trace, or none. */
 void ax_builder_begin(ax_builder *builder, const ax_mesh *axes);
-/* The same for a trace that a user's function will run in: finishing frees it. A function that leaves by longjmp or an exception never
-   comes to finishing: its traces are given up when one around them is finished, or when another begins on this thread in a stack
-   frame that cannot be inside theirs. */
+/* The same for a trace that a user's function will run in: finishing frees it. A function that leaves by longjmp or an exception
+   never comes to finishing: its traces are given up when one around them is finished, or when another begins on this thread in a
+   stack frame that cannot be inside theirs. */
 AX_MUST_USE ax_status ax_builder_open(const ax_mesh *axes, ax_builder **out);
 /* Calls the function on copies of the operands in the trace in progress and gives its results; NULL: the trace has failed. A
    result that was not set, or a place behind them that was, fails the trace, and so does an operand behind the last: AX_GUARDS more
@@ -265,8 +270,8 @@ AX_MUST_USE ax_status ax_builder_finish(ax_builder *builder, const ax_value *out
 /* Ends the trace and throws it away. */
 void ax_builder_cancel(ax_builder *builder);
 
-/* Of equal programs from the same C calls in the outermost trace in progress the first, for the reference given: so that bodies traced
-   alike are one. Without memory the trace fails. */
+/* Of equal programs from the same C calls in the outermost trace in progress the first, for the reference given: so that bodies
+   traced alike are one. Without memory the trace fails. */
 ax_program *ax_unify_program(ax_program *program);
 
 ax_builder *ax_builder_current(void); /* NULL when no trace is in progress */
@@ -284,8 +289,8 @@ static inline void ax_builder_stem(ax_builder *builder, const ax_eqn *eqn) {
    failure. `params` is copied. */
 void ax_emit(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count, ax_value *out,
              uint32_t out_count);
-/* Each future is ended once, by an equation that takes futures, and is no output; each token is used once at most. AX_INVALID_ARGUMENT: the
-   first that is not, with what made it, and what uses it. */
+/* Each future is ended once, by an equation that takes futures, and is no output; each token is used once at most.
+   AX_INVALID_ARGUMENT: the first that is not, with what made it, and what uses it. */
 AX_MUST_USE ax_status ax_linear_check(const ax_type *types, uint32_t value_count, const ax_eqn *eqns, uint32_t eqn_count,
                                       const uint32_t *outs, uint32_t out_count, const ax_mesh *axes);
 /* AX_INVALID_ARGUMENT: memory among a program's results. */
@@ -303,8 +308,8 @@ AX_MUST_USE ax_status ax_infer_types(const ax_prim *prim, const ax_mesh *axes, c
 /* Poisons `out` and gives the operands, copied into the trace first: users may pass one array for both. `in` itself when the trace
    has failed. */
 const ax_value *ax_take_operands(const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count);
-/* Each is a value of the trace in progress, or of one around it, or a number; or the trace has failed: "add: operand 1 is a value of
-   scan's body, which has finished". */
+/* Each is a value of the trace in progress, or of one around it, or a number; or the trace has failed: "add: operand 1 is a value
+   of scan's body, which has finished". */
 bool ax_check_operands(const char *function, const ax_value *values, uint32_t count);
 extern const ax_value ax_poison; /* trace 0 */
 extern const ax_value ax_zero;   /* the symbolic zero of transforms; never an operand */

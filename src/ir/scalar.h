@@ -24,9 +24,11 @@ typedef enum ax_scalar {
 int ax_scalar_arity(ax_scalar op);
 const char *ax_scalar_name(ax_scalar op);
 
-/* The largest error of a function in units of the last place of a result of float `dtype` (ir/accuracy.def); 0: nothing is said of it. */
+/* The largest error of a function in units of the last place of a result of float `dtype` (ir/accuracy.def); 0: nothing is said of
+   it. */
 double ax_scalar_error(ax_scalar op, ax_dtype dtype, bool highest);
-/* Whether an accuracy (AX_ACCURACY_DEFAULT, AX_ACCURACY_HIGHEST or so many units of the last place) asks for more than the default has. */
+/* Whether an accuracy (AX_ACCURACY_DEFAULT, AX_ACCURACY_HIGHEST or so many units of the last place) asks for more than the default
+   has. */
 bool ax_scalar_precise(ax_scalar op, ax_dtype dtype, int64_t accuracy);
 
 #endif

@@ -187,7 +187,8 @@ bool ax_axes_begin_with(const ax_mesh *axes, const ax_mesh *parent) {
   front.count = parent->count;
   for (uint32_t i = 0; i < parent->count; i++)
     if (axes->axis[i].unchecked || (parent->axis[i].automatic && !axes->axis[i].automatic))
-      around.axis[i].automatic = axes->axis[i].automatic && parent->axis[i].automatic, around.axis[i].unchecked = axes->axis[i].unchecked;
+      around.axis[i].automatic = axes->axis[i].automatic && parent->axis[i].automatic,
+      around.axis[i].unchecked = axes->axis[i].unchecked;
   return ax_mesh_equal(&front, &around, true);
 }
 

@@ -25,7 +25,8 @@ bool ax_element_parse(const char *word, ax_dtype dtype, void *data, int64_t inde
 /* Decimal digits after an optional minus; false on anything else and beyond int64_t. */
 bool ax_integer_parse(const char *word, int64_t *out);
 
-/* "a\\n": any bytes but NUL between quotes; a quote, a backslash and what is below a blank are written \\x22, \\\\, \\n or \\x07. */
+/* "a\\n": any bytes but NUL between quotes; a quote, a backslash and what is below a blank are written \\x22, \\\\, \\n or
+   \\x07. */
 void ax_quoted_text(ax_text *text, const char *bytes);
 /* Reads what stands between the quotes, `length` bytes of it, into `out` of length + 1 bytes. NULL, or what is wrong. */
 const char *ax_quoted_parse(const char *quoted, size_t length, char *out);
@@ -41,12 +42,13 @@ typedef struct ax_program_names {
   const char *const *in, *const *out; /* in_count, out_count of the program */
 } ax_program_names;
 void ax_program_names_deinit(ax_program_names *names);
-/* ax_program_parse, keeping the names (NULL: not wanted). hooks: callbacks that are registered there get their functions; NULL: none do. */
+/* ax_program_parse, keeping the names (NULL: not wanted). hooks: callbacks that are registered there get their functions; NULL:
+   none do. */
 AX_MUST_USE ax_status ax_program_parse_named(const char *text, size_t bytes, const char *source, const ax_hooks *hooks,
                                              ax_program_names *names, ax_program **out);
 
-/* The environment of a nested program begins with its parent's, of whose automatic axes some may not be so any more; or it is empty: what names no
-   axes may stand anywhere. */
+/* The environment of a nested program begins with its parent's, of whose automatic axes some may not be so any more; or it is
+   empty: what names no axes may stand anywhere. */
 bool ax_axes_begin_with(const ax_mesh *axes, const ax_mesh *parent);
 
 #endif

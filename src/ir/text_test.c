@@ -280,8 +280,7 @@ static const struct {
     {"{ lambda a:f32[3].\n let b:f32[4] = neg a\n in (b) }",
      "t.axle:2:8: neg gives f32[3] here\n   let b:f32[4] = neg a\n"
      "         ^"},
-    {"{ lambda a:f32[3] b:f32[4].\n let c:f32[4] = add a b in (c) }",
-     ":2:17: add f32[3] f32[4]: operand shapes differ"},
+    {"{ lambda a:f32[3] b:f32[4].\n let c:f32[4] = add a b in (c) }", ":2:17: add f32[3] f32[4]: operand shapes differ"},
     {"{ lambda a:f32[]. let b:f32[] = neg[y=1] a in (b) }", ":1:37: neg has no parameter \"y\""},
     {"{ lambda a:f32[]. let b:f32[] = integer_pow a in (b) }", ":1:45: integer_pow needs its parameter \"y\""},
     {"{ lambda a:f32[]. let b:f32[] = integer_pow[y=1 y=2] a in (b) }", ":1:49: \"y\" is given twice"},
@@ -303,14 +302,10 @@ static const struct {
      "the future<f32[2]> of psum, start in line 2, is done twice"},
     {"{ axes d=2 ; lambda a:f32[2]{V:d}. let\n f:future<f32[2]> = start[body={ lambda a:f32[2]{V:d}. let b:f32[2] = psum[axes=(d,)] a in (b,) }] a\n b:f32[2] = exp f in (b,) }",
      "exp future<f32[2]>: operand 0 is future<f32[2]>, which done must end first"},
-    {"{ lambda a:f32[]. let b:f32[] = done a in (b,) }",
-     "done f32[]: operand 0 is f32[], no future"},
-    {"{ lambda a:future<f32[]>. let in () }",
-     "input 0: future<f32[]> cannot come from outside"},
-    {"{ lambda . let in (1.0:future<f32[]>,) }",
-     "a literal is an array"},
-    {"{ lambda a:future<f32[]. let in () }",
-     "expected '>'"},
+    {"{ lambda a:f32[]. let b:f32[] = done a in (b,) }", "done f32[]: operand 0 is f32[], no future"},
+    {"{ lambda a:future<f32[]>. let in () }", "input 0: future<f32[]> cannot come from outside"},
+    {"{ lambda . let in (1.0:future<f32[]>,) }", "a literal is an array"},
+    {"{ lambda a:future<f32[]. let in () }", "expected '>'"},
     {"{ axes d=2 ; lambda a:f32[]. let\n b:f32[] = psum[axes=(d {0,4294967296})] a in (b,) }",
      "t.axle:2:28: member 4294967296 of a group: there is none"},
     {"{ axes d=2 ; lambda a:f32[]. let f:future<f32[]> = start[body={ lambda a:f32[]. let b:f32[] = scan[length=1 reverse=false num_consts=0 num_carry=1 body={ lambda a:f32[]. let v:f32[]{V:d} = pvary[axes=(d,)] a s:f32[] = psum[axes=(d,)] v in (s,) }] a in (b,) }] a b:f32[] = done f in (b,) }",
@@ -529,11 +524,12 @@ static void test_random_bytes(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(long_names), cmocka_unit_test(test_canonical), cmocka_unit_test(test_free_form),     cmocka_unit_test(test_traced),
-      cmocka_unit_test(test_names),     cmocka_unit_test(test_numbers),       cmocka_unit_test(test_spellings),
-      cmocka_unit_test(test_errors),    cmocka_unit_test(test_nesting_limit), cmocka_unit_test(test_lines),
-      cmocka_unit_test(test_named),     cmocka_unit_test(test_verify),        cmocka_unit_test(test_out_of_memory),
-      cmocka_unit_test(test_cuts),      cmocka_unit_test(test_mutations),     cmocka_unit_test(test_random_bytes),
+      cmocka_unit_test(long_names),         cmocka_unit_test(test_canonical), cmocka_unit_test(test_free_form),
+      cmocka_unit_test(test_traced),        cmocka_unit_test(test_names),     cmocka_unit_test(test_numbers),
+      cmocka_unit_test(test_spellings),     cmocka_unit_test(test_errors),    cmocka_unit_test(test_nesting_limit),
+      cmocka_unit_test(test_lines),         cmocka_unit_test(test_named),     cmocka_unit_test(test_verify),
+      cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_cuts),      cmocka_unit_test(test_mutations),
+      cmocka_unit_test(test_random_bytes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

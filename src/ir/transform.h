@@ -23,8 +23,8 @@ typedef enum ax_want { AX_WANT_NEVER, AX_WANT_ZERO, AX_WANT_ALWAYS } ax_want;
 /* (x..) -> (y..)  becomes  (x.., dx[wrt]..) -> (y.., dy[want: always]..). wrt NULL: all float inputs; want NULL: ALWAYS. */
 AX_MUST_USE ax_status ax_jvp_program(const ax_program *program, const bool *wrt, const ax_want *want, ax_program **out);
 /* The same split in two: primal (x..) -> (y.., residual..), tangent (residual.., dx[wrt]..) -> (dy[want: always]..). held (may be
-   NULL): every residual is kept by itself, but for the inputs that are marked, which are there anyway; so the tangent half makes again
-   what is cheaper to make than to keep. */
+   NULL): every residual is kept by itself, but for the inputs that are marked, which are there anyway; so the tangent half makes
+   again what is cheaper to make than to keep. */
 AX_MUST_USE ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const ax_want *want, const bool *held,
                                            ax_program **primal, ax_program **tangent, uint32_t *residual_count);
 /* What is kept of a program whose other values are made again. */
@@ -33,8 +33,8 @@ typedef struct ax_saved {
   const void *policy;                                   /* all that this goes by: plain bytes */
   size_t policy_bytes;
 } ax_saved;
-/* As ax_linearize_program, but the tangent half makes again all that it uses besides inputs and what is saved: those are the residuals.
-   The program has no state. */
+/* As ax_linearize_program, but the tangent half makes again all that it uses besides inputs and what is saved: those are the
+   residuals. The program has no state. */
 AX_MUST_USE ax_status ax_remat_program(const ax_program *program, const bool *wrt, const ax_want *want, const ax_saved *saved,
                                        ax_program **primal, ax_program **tangent, uint32_t *residual_count);
 /* ax_program_transpose, where cotangents may be the symbolic zero, which costs nothing and makes no 0 * inf:
@@ -47,18 +47,18 @@ AX_MUST_USE ax_status ax_transpose_program(const ax_program *program, const bool
 
 /* in[i]: whether input i is needed for the results marked in out[]. */
 AX_MUST_USE ax_status ax_needs_program(struct ax_memo *memo, const ax_program *program, const bool *out, bool *in);
-/* For loops, whose result k of `body` is carried to input first + k, of `count` carries: adds to args->out the carries that those in it
-   need, and fills `in` as above. */
+/* For loops, whose result k of `body` is carried to input first + k, of `count` carries: adds to args->out the carries that those
+   in it need, and fills `in` as above. */
 AX_MUST_USE ax_status ax_needs_loop(const ax_prune_args *args, const ax_program *body, uint32_t first, uint32_t count, bool *in);
-/* The program with the inputs and results marked alone, of which `in` has at least what is needed, and without equations that nobody
-   needs; itself, retained, when it is all needed. */
+/* The program with the inputs and results marked alone, of which `in` has at least what is needed, and without equations that
+   nobody needs; itself, retained, when it is all needed. */
 AX_MUST_USE ax_status ax_prune_program(struct ax_memo *memo, const ax_program *program, const bool *out, const bool *in,
                                        ax_program **pruned);
 
 /* --- Batching --- */
 
-/* The dimension that a user gives, of an array of `rank` dimensions: below 0 it counts from the end. *dim is -1 for AX_NOT_MAPPED. Returns
-   false where there is no such dimension. */
+/* The dimension that a user gives, of an array of `rank` dimensions: below 0 it counts from the end. *dim is -1 for AX_NOT_MAPPED.
+   Returns false where there is no such dimension. */
 bool ax_mapped_dim(int given, uint32_t rank, int *dim);
 
 enum { AX_BATCH_ANY = -2 }; /* in front when batched, -1 otherwise */

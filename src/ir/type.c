@@ -121,7 +121,8 @@ bool ax_spread_equal(const ax_spread *a, const ax_spread *b) {
 }
 
 bool ax_type_equal(const ax_type *a, const ax_type *b) {
-  return a->form == b->form && a->space == b->space && a->dtype == b->dtype && ax_same_shape(a, b) && ax_spread_equal(&a->spread, &b->spread);
+  return a->form == b->form && a->space == b->space && a->dtype == b->dtype && ax_same_shape(a, b) &&
+         ax_spread_equal(&a->spread, &b->spread);
 }
 
 ax_type ax_tangent(const ax_type *type) {
@@ -196,7 +197,8 @@ void ax_type_text(ax_text *text, const ax_type *type, const ax_mesh *axes) {
   bool brackets = type->form == AX_FUTURE || type->form == AX_REF, has_dtype = type->form == AX_ARRAY || brackets;
   if (type->form <= AX_BARRIER) ax_text_add(text, "%s%s", ax_form_names[type->form], brackets ? "<" : "");
   if (has_dtype) ax_text_add(text, "%s", ax_dtype_name(type->dtype));
-  for (uint32_t i = 0; type->form != AX_TOKEN && i < type->rank; i++) ax_text_add(text, "%s%lld", i ? "," : "[", (long long)type->dims[i]);
+  for (uint32_t i = 0; type->form != AX_TOKEN && i < type->rank; i++)
+    ax_text_add(text, "%s%lld", i ? "," : "[", (long long)type->dims[i]);
   if (type->form != AX_TOKEN) ax_text_add(text, type->rank == 0 ? "[]" : "]");
   if (type->form == AX_REF) ax_text_add(text, " %s", type->space < AX_SPACE_COUNT ? ax_space_names[type->space] : "?");
   add_spread(text, &type->spread, axes);
@@ -275,7 +277,8 @@ ax_status ax_mesh_parse(const char *text, ax_mesh *out) {
     const char *equals = memchr(item, '=', length);
     size_t name_length = equals != NULL ? (size_t)(equals - item) : 0;
     if (name_length >= AX_MAX_NAME)
-      return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": the name \"%.*s\" has more than %d bytes", text, shown(name_length), item, AX_MAX_NAME - 1);
+      return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": the name \"%.*s\" has more than %d bytes", text, shown(name_length), item,
+                      AX_MAX_NAME - 1);
     if (!ax_is_name(item, name_length))
       return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": expected name=size, got \"%.*s\"", text, shown(length), item);
     if (mesh.count == AX_MAX_AXES)
@@ -284,10 +287,11 @@ ax_status ax_mesh_parse(const char *text, ax_mesh *out) {
     memcpy(axis->name, item, name_length);
     char *end;
     axis->size = strtoll(equals + 1, &end, 10);
-    if (end == equals + 1) return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": axis \"%s\" needs a size of at least 1", text, axis->name);
+    if (end == equals + 1)
+      return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": axis \"%s\" needs a size of at least 1", text, axis->name);
     if (end != item + length)
-      return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": expected ',' after \"%.*s\", got \"%.*s\"", text, shown((size_t)(end - item)), item,
-                      shown((size_t)(item + length - end)), end);
+      return ax_error(AX_INVALID_ARGUMENT, "mesh \"%s\": expected ',' after \"%.*s\", got \"%.*s\"", text,
+                      shown((size_t)(end - item)), item, shown((size_t)(item + length - end)), end);
     mesh.count++;
   }
   ax_status status = ax_mesh_check(&mesh);
@@ -298,7 +302,8 @@ ax_status ax_mesh_parse(const char *text, ax_mesh *out) {
 
 ax_status ax_mesh_check(const ax_mesh *mesh) {
   int64_t devices = 1;
-  if (mesh->count > AX_MAX_AXES) return ax_error(AX_INVALID_ARGUMENT, "a mesh of %u axes; %d are the most", mesh->count, AX_MAX_AXES);
+  if (mesh->count > AX_MAX_AXES)
+    return ax_error(AX_INVALID_ARGUMENT, "a mesh of %u axes; %d are the most", mesh->count, AX_MAX_AXES);
   for (uint32_t i = 0; i < mesh->count; i++) {
     const ax_axis *axis = &mesh->axis[i];
     if (!ax_is_name(axis->name, strnlen(axis->name, AX_MAX_NAME)))
@@ -317,7 +322,8 @@ bool ax_mesh_equal(const ax_mesh *a, const ax_mesh *b, bool flags_too) {
   if (a->count != b->count) return false;
   for (uint32_t i = 0; i < a->count; i++) {
     const ax_axis *x = &a->axis[i], *y = &b->axis[i];
-    if (strcmp(x->name, y->name) != 0 || x->size != y->size || (flags_too && (x->unchecked != y->unchecked || x->automatic != y->automatic)))
+    if (strcmp(x->name, y->name) != 0 || x->size != y->size ||
+        (flags_too && (x->unchecked != y->unchecked || x->automatic != y->automatic)))
       return false;
   }
   return true;
@@ -379,7 +385,8 @@ static ax_status parse_groups(const char *names, const char *cursor, ax_group_li
       char *end;
       cursor++; /* past the bracket or the comma */
       long long member = strtoll(cursor, &end, 10);
-      if (end == cursor) return ax_error(AX_INVALID_ARGUMENT, "axes \"%.200s\": expected the number of a member at \"%.20s\"", names, cursor);
+      if (end == cursor)
+        return ax_error(AX_INVALID_ARGUMENT, "axes \"%.200s\": expected the number of a member at \"%.20s\"", names, cursor);
       AX_TRY(ax_group_list_add(list, member));
       for (cursor = end; *cursor == ' ';) cursor++;
       more = *cursor == ',';
@@ -397,15 +404,18 @@ ax_status ax_axes_parse(const char *names, ax_arena *arena, ax_axes *out) {
   AX_TRY(ax_require(names, "name of an axis"));
   const char *cursor = names, *item, *groups = strchr(names, '{');
   size_t length, all = groups != NULL ? (size_t)(groups - names) : strlen(names);
-  if (groups != NULL && arena == NULL) return ax_error(AX_INVALID_ARGUMENT, "axis names \"%.200s\": there are no groups here", names);
+  if (groups != NULL && arena == NULL)
+    return ax_error(AX_INVALID_ARGUMENT, "axis names \"%.200s\": there are no groups here", names);
   while (cursor < names + all && next_item(&cursor, ',', &item, &length)) {
     if (item + length > names + all) length = (size_t)(names + all - item);
     while (length > 0 && item[length - 1] == ' ') length--;
     if (length > 0 && strspn(item, "-0123456789") >= length)
-      return ax_error(AX_INVALID_ARGUMENT, "axis names \"%.200s\": %.*s is a dimension, which psum, pmean, pmax and pmin of arrays alone take", names,
+      return ax_error(AX_INVALID_ARGUMENT,
+                      "axis names \"%.200s\": %.*s is a dimension, which psum, pmean, pmax and pmin of arrays alone take", names,
                       shown(length), item);
     if (length >= AX_MAX_NAME)
-      return ax_error(AX_INVALID_ARGUMENT, "axis names \"%.200s\": \"%.*s\" has more than %d bytes", names, shown(length), item, AX_MAX_NAME - 1);
+      return ax_error(AX_INVALID_ARGUMENT, "axis names \"%.200s\": \"%.*s\" has more than %d bytes", names, shown(length), item,
+                      AX_MAX_NAME - 1);
     if (!ax_is_name(item, length) || out->count == AX_MAX_AXES)
       return ax_error(AX_INVALID_ARGUMENT, "axis names \"%.200s\": expected name,name,...", names);
     memcpy(out->name[out->count++], item, length);
@@ -443,8 +453,11 @@ ax_status ax_axes_resolve(const ax_axes *names, const ax_mesh *axes, ax_axis_set
   for (uint32_t i = 0; i < names->count; i++) {
     int axis = ax_mesh_find(axes, names->name[i]);
     if (axis < 0 && axes->count == 0)
-      return ax_error(AX_INVALID_ARGUMENT, "axis \"%s\" is not bound, and none is here: a shard_map binds its mesh's axes, a vmap its axis_name", names->name[i]);
-    if (axis < 0) return ax_error(AX_INVALID_ARGUMENT, "axis \"%s\" is not bound; bound are %s", names->name[i], ax_bound_string(axes));
+      return ax_error(AX_INVALID_ARGUMENT,
+                      "axis \"%s\" is not bound, and none is here: a shard_map binds its mesh's axes, a vmap its axis_name",
+                      names->name[i]);
+    if (axis < 0)
+      return ax_error(AX_INVALID_ARGUMENT, "axis \"%s\" is not bound; bound are %s", names->name[i], ax_bound_string(axes));
     if (axes->axis[axis].automatic)
       return ax_error(AX_INVALID_ARGUMENT, "axis \"%s\" is automatic here: a shard_map takes %s by hand", names->name[i],
                       ax_axis_set_string(ax_manual_axes(axes), axes));
@@ -463,7 +476,8 @@ ax_axes ax_axis_set_names(ax_axis_set set, const ax_mesh *axes) {
 
 ax_axes ax_spec_names(const ax_spec *spec, const ax_mesh *axes, uint32_t dim, uint32_t from) {
   ax_axes names = {0};
-  for (uint32_t i = from; i < spec->count[dim]; i++) memcpy(names.name[names.count++], axes->axis[spec->axis[dim][i]].name, AX_MAX_NAME);
+  for (uint32_t i = from; i < spec->count[dim]; i++)
+    memcpy(names.name[names.count++], axes->axis[spec->axis[dim][i]].name, AX_MAX_NAME);
   return names;
 }
 
@@ -599,7 +613,8 @@ void ax_sharded_type_text(ax_text *text, const ax_type *type, const ax_spec *spe
   ax_text_add(text, "%s[", ax_dtype_name(type->dtype));
   for (uint32_t d = 0; d < type->rank; d++) {
     ax_text_add(text, "%s%lld", d > 0 ? "," : "", (long long)type->dims[d]);
-    for (uint32_t i = 0; spec != NULL && d < spec->rank && i < spec->count[d]; i++) ax_text_add(text, "%s%s", i > 0 ? "+" : "@", mesh->axis[spec->axis[d][i]].name);
+    for (uint32_t i = 0; spec != NULL && d < spec->rank && i < spec->count[d]; i++)
+      ax_text_add(text, "%s%s", i > 0 ? "+" : "@", mesh->axis[spec->axis[d][i]].name);
   }
   ax_text_add(text, "]");
 }

@@ -44,7 +44,8 @@ static void nothing_is_forgotten(void **state) {
 
 static void duals(void **state) {
   (void)state;
-  ax_type type = {.dtype = AX_F32, .spread = {.varying = 1, .reduced = 2, .unreduced = 4}}, dual = ax_dual(&type), back = ax_dual(&dual);
+  ax_type type = {.dtype = AX_F32, .spread = {.varying = 1, .reduced = 2, .unreduced = 4}}, dual = ax_dual(&type),
+          back = ax_dual(&dual);
   assert_true(dual.spread.varying == 1 && dual.spread.reduced == 4 && dual.spread.unreduced == 2);
   assert_true(ax_type_equal(&type, &back));
   type.spread.kind = AX_UNREDUCED_MAX;
@@ -57,15 +58,18 @@ static void refusals(void **state) {
   (void)state;
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse("a=2,b=2", &mesh));
-  ax_type kind_alone = {.dtype = AX_F32, .spread = {.kind = AX_UNREDUCED_MAX}}, twice = {.dtype = AX_F32, .spread = {.reduced = 1, .unreduced = 1}},
-          no_kind = {.dtype = AX_F32, .spread = {.unreduced = 1, .kind = (ax_unreduced_kind)7}}, beyond = {.dtype = AX_F32, .spread = {.unreduced = 4}};
+  ax_type kind_alone = {.dtype = AX_F32, .spread = {.kind = AX_UNREDUCED_MAX}},
+          twice = {.dtype = AX_F32, .spread = {.reduced = 1, .unreduced = 1}},
+          no_kind = {.dtype = AX_F32, .spread = {.unreduced = 1, .kind = (ax_unreduced_kind)7}},
+          beyond = {.dtype = AX_F32, .spread = {.unreduced = 4}};
   TEST_FAILS(ax_type_check(&kind_alone, &mesh), AX_INVALID_ARGUMENT, "has a kind without being unreduced");
   TEST_FAILS(ax_type_check(&no_kind, &mesh), AX_INVALID_ARGUMENT, "f32[]{U?:a} is unreduced of a kind that is none");
   TEST_FAILS(ax_type_check(&twice, &mesh), AX_INVALID_ARGUMENT, "overlap");
   TEST_FAILS(ax_type_check(&beyond, &mesh), AX_INVALID_ARGUMENT, "not of the environment");
 }
 
-/* Structs that were filled wrongly: functions without a status answer as if there were nothing, and read nothing behind the struct. */
+/* Structs that were filled wrongly: functions without a status answer as if there were nothing, and read nothing behind the
+   struct. */
 static void unsound(void **state) {
   (void)state;
   ax_type *type = malloc(sizeof *type);
@@ -100,6 +104,7 @@ static void unsound(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_forgotten), cmocka_unit_test(duals), cmocka_unit_test(refusals), cmocka_unit_test(unsound)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_forgotten), cmocka_unit_test(duals), cmocka_unit_test(refusals),
+                                     cmocka_unit_test(unsound)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

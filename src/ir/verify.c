@@ -74,7 +74,8 @@ static ax_status check_outputs(const ax_program *program, uint32_t values) {
     if (program->outs[i] >= program->value_count) return ax_error(AX_INTERNAL, "verify: output %u is not a value", i);
   ax_status status = ax_results_check(program->types, program->outs, program->out_count, &program->axes);
   if (status == AX_OK)
-    status = ax_linear_check(program->types, program->value_count, program->eqns, program->eqn_count, program->outs, program->out_count, &program->axes);
+    status = ax_linear_check(program->types, program->value_count, program->eqns, program->eqn_count, program->outs,
+                             program->out_count, &program->axes);
   return status != AX_INVALID_ARGUMENT ? status : ax_error_context(AX_INTERNAL, "verify: ");
 }
 

@@ -1,5 +1,5 @@
-/* The errors that ir/accuracy.def states, measured: on operands of all sizes, at each width of registers, against long double. And that a
-   result has nothing to do with its neighbours, nor with the width where the functions are ours. */
+/* The errors that ir/accuracy.def states, measured: on operands of all sizes, at each width of registers, against long double. And
+   that a result has nothing to do with its neighbours, nor with the width where the functions are ours. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,8 +24,9 @@ static const struct {
   ax_scalar op;
   exact_function exact;
 } functions[] = {
-    {AX_SCALAR_EXP, expl}, {AX_SCALAR_LOG, logl},   {AX_SCALAR_LOG1P, log1pl},     {AX_SCALAR_EXPM1, expm1l}, {AX_SCALAR_SIN, sinl},   {AX_SCALAR_COS, cosl},
-    {AX_SCALAR_TANH, tanhl}, {AX_SCALAR_LOGISTIC, logistic}, {AX_SCALAR_SQRT, sqrtl}, {AX_SCALAR_RSQRT, rsqrt}, {AX_SCALAR_ERF, erfl},
+    {AX_SCALAR_EXP, expl},   {AX_SCALAR_LOG, logl},    {AX_SCALAR_LOG1P, log1pl}, {AX_SCALAR_EXPM1, expm1l},
+    {AX_SCALAR_SIN, sinl},   {AX_SCALAR_COS, cosl},    {AX_SCALAR_TANH, tanhl},   {AX_SCALAR_LOGISTIC, logistic},
+    {AX_SCALAR_SQRT, sqrtl}, {AX_SCALAR_RSQRT, rsqrt}, {AX_SCALAR_ERF, erfl},
 };
 
 /* --- Operands --- */
@@ -51,7 +52,9 @@ static double operand(ax_dtype dtype, uint32_t turn) {
   return dtype == AX_F64 ? wide : (double)narrow;
 }
 
-static double load(ax_dtype dtype, const void *array, int64_t i) { return dtype == AX_F64 ? ((const double *)array)[i] : (double)((const float *)array)[i]; }
+static double load(ax_dtype dtype, const void *array, int64_t i) {
+  return dtype == AX_F64 ? ((const double *)array)[i] : (double)((const float *)array)[i];
+}
 static void store(ax_dtype dtype, void *array, int64_t i, double x) {
   if (dtype == AX_F64) ((double *)array)[i] = x;
   else ((float *)array)[i] = (float)x;
@@ -78,7 +81,8 @@ static double error_of(ax_dtype dtype, double got, long double exact) {
   int exponent, digits = dtype == AX_F64 ? 53 : 24, least = dtype == AX_F64 ? -1021 : -125;
   double rounded = dtype == AX_F64 ? (double)exact : (double)(float)exact;
   if (isnan(rounded) || isnan(got)) return isnan(rounded) && isnan(got) ? 0 : INFINITY;
-  if (isinf(rounded) || isinf(got)) return rounded == got ? 0 : fabsl(exact) < (dtype == AX_F64 ? 1.79769313e308L : 3.40282e38L) ? INFINITY : 1;
+  if (isinf(rounded) || isinf(got))
+    return rounded == got ? 0 : fabsl(exact) < (dtype == AX_F64 ? 1.79769313e308L : 3.40282e38L) ? INFINITY : 1;
   if (signbit(rounded) != signbit(got)) return INFINITY;
   frexpl(exact, &exponent);
   return (double)fabsl(ldexpl(got - exact, digits - (exponent < least ? least : exponent)));
@@ -96,8 +100,9 @@ static void measure(int f, ax_dtype dtype, int64_t accuracy, int w) {
       double x = load(dtype, in, i), error = error_of(dtype, load(dtype, out, i), functions[f].exact(x));
       if (error > worst) worst = error;
       if (error > most)
-        fail_msg("%s of %s at %a, %u bytes, accuracy %lld: %a is off by %g units of the last place, more than %g", ax_scalar_name(functions[f].op),
-                 ax_dtype_name(dtype), x, widths[w], (long long)accuracy, load(dtype, out, i), error, most);
+        fail_msg("%s of %s at %a, %u bytes, accuracy %lld: %a is off by %g units of the last place, more than %g",
+                 ax_scalar_name(functions[f].op), ax_dtype_name(dtype), x, widths[w], (long long)accuracy, load(dtype, out, i),
+                 error, most);
     }
   }
   assert_true(worst > 0.4); /* something was measured */
@@ -113,7 +118,8 @@ static void errors(void **unused) {
       }
 }
 
-/* --- Where results end: the largest operand whose result is finite, the smallest whose result is not 0, and the operands around them --- */
+/* --- Where results end: the largest operand whose result is finite, the smallest whose result is not 0, and the operands around
+   them --- */
 
 static bool has_result(int f, ax_dtype dtype, double x) {
   const long double exact = functions[f].exact(x);
@@ -158,8 +164,9 @@ static void try_around(int f, ax_dtype dtype, int64_t accuracy, int w, int64_t e
   for (uint32_t i = 0; i < count; i++) {
     const double x = load(dtype, in, i), error = error_of(dtype, load(dtype, out, i), functions[f].exact(x));
     if (error > most)
-      fail_msg("%s of %s at %a (%.17g), %u bytes, accuracy %lld: %a is off by %g units of the last place, more than %g", ax_scalar_name(functions[f].op),
-               ax_dtype_name(dtype), x, x, widths[w], (long long)accuracy, load(dtype, out, i), error, most);
+      fail_msg("%s of %s at %a (%.17g), %u bytes, accuracy %lld: %a is off by %g units of the last place, more than %g",
+               ax_scalar_name(functions[f].op), ax_dtype_name(dtype), x, x, widths[w], (long long)accuracy, load(dtype, out, i),
+               error, most);
   }
 }
 
@@ -170,7 +177,8 @@ static void ends(void **unused) {
       for (int d = AX_F32; d <= AX_F64; d++)
         for (int sign = -1; sign <= 1; sign += 2)
           for (int highest = 0; highest <= 1; highest++)
-            try_around(f, (ax_dtype)d, highest ? AX_ACCURACY_HIGHEST : AX_ACCURACY_DEFAULT, w, last_with_result(f, (ax_dtype)d, sign));
+            try_around(f, (ax_dtype)d, highest ? AX_ACCURACY_HIGHEST : AX_ACCURACY_DEFAULT, w,
+                       last_with_result(f, (ax_dtype)d, sign));
 }
 
 /* --- Narrow floats: all operands there are --- */
@@ -181,7 +189,8 @@ static double wide(ax_dtype dtype, uint16_t bits) {
   memcpy(&value, &word, sizeof value);
   if (dtype == AX_BF16) return (double)value;
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-  double size = exponent == 31 ? (fraction == 0 ? INFINITY : NAN) : ldexp(exponent == 0 ? fraction : 1024 + fraction, (exponent == 0 ? 1 : exponent) - 25);
+  double size = exponent == 31 ? (fraction == 0 ? INFINITY : NAN)
+                               : ldexp(exponent == 0 ? fraction : 1024 + fraction, (exponent == 0 ? 1 : exponent) - 25);
   return bits >> 15 ? -size : size;
 }
 
@@ -211,11 +220,14 @@ static void narrow_errors(void **unused) {
         const double most = ax_scalar_error(functions[f].op, (ax_dtype)d, false);
         code((void *[]){in, out}, NULL, 0, every);
         for (uint32_t i = 0; i < every; i++) {
-          const double x = wide((ax_dtype)d, in[i]), got = wide((ax_dtype)d, out[i]), error = narrow_error((ax_dtype)d, got, functions[f].exact(x));
+          const double x = wide((ax_dtype)d, in[i]), got = wide((ax_dtype)d, out[i]),
+                       error = narrow_error((ax_dtype)d, got, functions[f].exact(x));
           if (error > most)
-            fail_msg("%s of %s at %a, %u bytes: %a is off by %g units of the last place, more than %g", ax_scalar_name(functions[f].op), ax_dtype_name((ax_dtype)d),
-                     x, widths[w], got, error, most);
-          if (w == 1 && out[i] != first[i] && !isnan(got)) fail_msg("%s of %s at %a depends on the size of registers", ax_scalar_name(functions[f].op), ax_dtype_name((ax_dtype)d), x);
+            fail_msg("%s of %s at %a, %u bytes: %a is off by %g units of the last place, more than %g",
+                     ax_scalar_name(functions[f].op), ax_dtype_name((ax_dtype)d), x, widths[w], got, error, most);
+          if (w == 1 && out[i] != first[i] && !isnan(got))
+            fail_msg("%s of %s at %a depends on the size of registers", ax_scalar_name(functions[f].op), ax_dtype_name((ax_dtype)d),
+                     x);
         }
         if (w == 0) memcpy(first, out, sizeof first);
       }
@@ -226,7 +238,8 @@ static void tolerances(void **unused) {
   (void)unused;
   for (int f = 0; f < (int)AX_COUNT(functions); f++)
     for (int d = AX_F32; d <= AX_F64; d++) {
-      const double usual = ax_scalar_error(functions[f].op, (ax_dtype)d, false), least = ax_scalar_error(functions[f].op, (ax_dtype)d, true);
+      const double usual = ax_scalar_error(functions[f].op, (ax_dtype)d, false),
+                   least = ax_scalar_error(functions[f].op, (ax_dtype)d, true);
       assert_true(usual <= 4 && least <= usual && usual > 0);
       assert_false(ax_scalar_precise(functions[f].op, (ax_dtype)d, AX_ACCURACY_DEFAULT));
       assert_false(ax_scalar_precise(functions[f].op, (ax_dtype)d, 4));
@@ -248,14 +261,16 @@ static void neighbours(void **unused) {
         size_t bytes = ax_dtype_bytes((ax_dtype)d);
         ax_kernel_code many = compile(jits[w], functions[f].op, (ax_dtype)d, AX_ACCURACY_DEFAULT, some);
         ax_kernel_code one = compile(jits[w], functions[f].op, (ax_dtype)d, AX_ACCURACY_DEFAULT, 1);
-        for (uint32_t i = 0; i < some; i++) store((ax_dtype)d, in, i, i % 2 == 0 ? operand((ax_dtype)d, i / 2) : others[draw() % AX_COUNT(others)]);
+        for (uint32_t i = 0; i < some; i++)
+          store((ax_dtype)d, in, i, i % 2 == 0 ? operand((ax_dtype)d, i / 2) : others[draw() % AX_COUNT(others)]);
         many((void *[]){in, out}, NULL, 0, some);
         for (uint32_t i = 0; i < some; i++) {
           memcpy(alone, (char *)in + i * bytes, bytes);
           one((void *[]){alone, result}, NULL, 0, 1);
           if (isnan(load((ax_dtype)d, out, i)) && isnan(load((ax_dtype)d, result, 0))) continue;
           if (memcmp(result, (char *)out + i * bytes, bytes) != 0)
-            fail_msg("%s of %s at %a depends on its neighbours", ax_scalar_name(functions[f].op), ax_dtype_name((ax_dtype)d), load((ax_dtype)d, in, i));
+            fail_msg("%s of %s at %a depends on its neighbours", ax_scalar_name(functions[f].op), ax_dtype_name((ax_dtype)d),
+                     load((ax_dtype)d, in, i));
         }
       }
 }

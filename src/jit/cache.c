@@ -1,4 +1,5 @@
-/* A hash table over a list of entries; each entry holds a deep copy of its kernel or strand, since the caller's arena may go. */
+/* A hash table over a list of entries; each entry holds a deep copy of its kernel or fused loop, since the caller's arena may
+   go. */
 #include "jit/cache.h"
 
 #include <string.h>
@@ -10,8 +11,9 @@ void ax_cache_deinit(ax_cache *cache) {
 }
 
 static bool same(const ax_cached *entry, const ax_cached *wanted) {
-  if (entry->hash != wanted->hash || (entry->strand != NULL) != (wanted->strand != NULL)) return false;
-  return wanted->strand != NULL ? ax_strand_equal(entry->strand, wanted->strand) : ax_kernel_equal(entry->kernel, wanted->kernel);
+  if (entry->hash != wanted->hash || (entry->fused_loop != NULL) != (wanted->fused_loop != NULL)) return false;
+  return wanted->fused_loop != NULL ? ax_fused_loop_equal(entry->fused_loop, wanted->fused_loop)
+                                    : ax_kernel_equal(entry->kernel, wanted->kernel);
 }
 
 /* The place of an equal one, or the free place for it. */
@@ -50,8 +52,8 @@ static ax_status get(ax_cache *cache, ax_cached wanted, uint32_t *entry) {
   uint32_t *place = find(cache, &wanted);
   if (*place == 0) {
     if (wanted.kernel != NULL) wanted.kernel = ax_kernel_copy(&cache->arena, wanted.kernel);
-    if (wanted.strand != NULL) wanted.strand = ax_strand_copy(&cache->arena, wanted.strand);
-    if (wanted.kernel == NULL && wanted.strand == NULL) return ax_out_of_memory(0);
+    if (wanted.fused_loop != NULL) wanted.fused_loop = ax_fused_loop_copy(&cache->arena, wanted.fused_loop);
+    if (wanted.kernel == NULL && wanted.fused_loop == NULL) return ax_out_of_memory(0);
     cache->entries[cache->count++] = wanted;
     *place = cache->count;
   }
@@ -63,8 +65,8 @@ ax_status ax_cache_get(ax_cache *cache, const ax_loop_kernel *kernel, uint32_t *
   return get(cache, (ax_cached){.kernel = kernel, .hash = ax_kernel_hash(kernel)}, entry);
 }
 
-ax_status ax_cache_get_strand(ax_cache *cache, const ax_strand *strand, uint32_t *entry) {
-  return get(cache, (ax_cached){.strand = strand, .hash = ax_strand_hash(strand)}, entry);
+ax_status ax_cache_get_fused_loop(ax_cache *cache, const ax_fused_loop *fused_loop, uint32_t *entry) {
+  return get(cache, (ax_cached){.fused_loop = fused_loop, .hash = ax_fused_loop_hash(fused_loop)}, entry);
 }
 
 void ax_cache_truncate(ax_cache *cache, uint32_t count) {

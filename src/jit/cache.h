@@ -1,13 +1,13 @@
-/* Compiled kernels and strands by structure. Not locked: ax_compiler does that. */
+/* Compiled kernels and fused loops by structure. Not locked: ax_compiler does that. */
 #ifndef AX_JIT_CACHE_H
 #define AX_JIT_CACHE_H
 
-#include "jit/nest/strand.h"
+#include "jit/nest/fused_loop.h"
 #include "jit/jit.h"
 
 typedef struct ax_cached { /* one of the two, the cache's own copy */
   const ax_loop_kernel *kernel;
-  const ax_strand *strand;
+  const ax_fused_loop *fused_loop;
   uint64_t hash;
   ax_kernel_code code; /* NULL until it is compiled */
 } ax_cached;
@@ -22,9 +22,9 @@ typedef struct ax_cache {
 } ax_cache;
 
 void ax_cache_deinit(ax_cache *cache);
-/* The entry for a kernel, or a strand, added without code when there was none. AX_OUT_OF_MEMORY. */
+/* The entry for a kernel, or a fused loop, added without code when there was none. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_cache_get(ax_cache *cache, const ax_loop_kernel *kernel, uint32_t *entry);
-AX_MUST_USE ax_status ax_cache_get_strand(ax_cache *cache, const ax_strand *strand, uint32_t *entry);
+AX_MUST_USE ax_status ax_cache_get_fused_loop(ax_cache *cache, const ax_fused_loop *fused_loop, uint32_t *entry);
 /* Forgets the entries from `count` on. */
 void ax_cache_truncate(ax_cache *cache, uint32_t count);
 

@@ -1,6 +1,6 @@
-/* Columns of rows, loaded together (columns.c): each comes out as it lies, for rows of any length, runs with gaps in them, in whole and in ranges that
-   begin anywhere, and nothing is read before the first element or after the last. So do sums and maxima of short rows, and such rows
-   turned. */
+/* Columns of rows, loaded together (columns.c): each comes out as it lies, for rows of any length, runs with gaps in them, in whole
+   and in ranges that begin anywhere, and nothing is read before the first element or after the last. So do sums and maxima of short
+   rows, and such rows turned. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,13 +33,16 @@ static ax_loop_kernel *columns_of(ax_arena *arena, ax_dtype dtype, const shape *
   for (uint32_t c = 0; c < s->count; c++) {
     bool again = false; /* then it is another node, by a dimension of one index */
     for (uint32_t before = 0; before < c; before++) again = again || s->columns[before] == s->columns[c];
-    ax_position at[] = {{.dim = 0, .coef = 1, .dynamic = AX_NONE}, {.dim = again ? 1 : -1, .coef = again, .offset = s->columns[c], .dynamic = AX_NONE}};
+    ax_position at[] = {{.dim = 0, .coef = 1, .dynamic = AX_NONE},
+                        {.dim = again ? 1 : -1, .coef = again, .offset = s->columns[c], .dynamic = AX_NONE}};
     x[c] = ax_kernel_load(k, in, at);
   }
   for (uint32_t c = 0; c < s->count; c++) {
     ax_position at[] = {{.dim = -1, .offset = c, .dynamic = AX_NONE}, {.dim = 0, .coef = 1, .dynamic = AX_NONE}};
     ax_ex value = x[c];
-    if (c > 1 && c + 1 == s->count) value = ax_kernel_op(k, AX_SCALAR_SELECT, dtype, ax_kernel_op(k, AX_SCALAR_GT, AX_BOOL, x[c - 2], x[c - 1], AX_NONE), x[c - 2], x[c - 1]);
+    if (c > 1 && c + 1 == s->count)
+      value = ax_kernel_op(k, AX_SCALAR_SELECT, dtype, ax_kernel_op(k, AX_SCALAR_GT, AX_BOOL, x[c - 2], x[c - 1], AX_NONE),
+                           x[c - 2], x[c - 1]);
     ax_kernel_store(k, out, at, value, AX_SCALAR_NONE);
   }
   assert_false(k->failed);
@@ -49,10 +52,15 @@ static ax_loop_kernel *columns_of(ax_arena *arena, ax_dtype dtype, const shape *
 /* Positive numbers of the dtype's order: bits that count up and down, none of them NaN. */
 static uint64_t element(ax_dtype dtype, int64_t i) {
   const uint32_t bits = (uint32_t)i * 2654435761u;
-  return ax_dtype_bytes(dtype) == 1 ? bits >> 26 : ax_dtype_bytes(dtype) == 2 ? bits >> 18 & 0x3bff : ax_dtype_bytes(dtype) == 4 ? bits >> 2 & 0x3f7fffff : (uint64_t)(bits >> 2) << 24;
+  return ax_dtype_bytes(dtype) == 1   ? bits >> 26
+         : ax_dtype_bytes(dtype) == 2 ? bits >> 18 & 0x3bff
+         : ax_dtype_bytes(dtype) == 4 ? bits >> 2 & 0x3f7fffff
+                                      : (uint64_t)(bits >> 2) << 24;
 }
 
-static void put(void *data, ax_dtype dtype, int64_t i, uint64_t bits) { memcpy((char *)data + i * (int64_t)ax_dtype_bytes(dtype), &bits, ax_dtype_bytes(dtype)); }
+static void put(void *data, ax_dtype dtype, int64_t i, uint64_t bits) {
+  memcpy((char *)data + i * (int64_t)ax_dtype_bytes(dtype), &bits, ax_dtype_bytes(dtype));
+}
 
 static uint64_t expected(const shape *s, ax_dtype dtype, uint32_t c, int64_t i) {
   uint64_t x = element(dtype, i * s->row + s->columns[c]);
@@ -64,12 +72,14 @@ static uint64_t expected(const shape *s, ax_dtype dtype, uint32_t c, int64_t i) 
 static void try_shape(const shape *s, ax_dtype dtype, int w) {
   ax_arena arena = {0};
   ax_loop_kernel *kernel = columns_of(&arena, dtype, s);
-  const size_t bytes = ax_dtype_bytes(dtype), in = (size_t)(s->rows * s->row) * bytes, out = (size_t)s->count * (size_t)s->rows * bytes;
+  const size_t bytes = ax_dtype_bytes(dtype), in = (size_t)(s->rows * s->row) * bytes,
+               out = (size_t)s->count * (size_t)s->rows * bytes;
   guarded x[2] = {guarded_create(in, true), guarded_create(in, false)};
   char *y = calloc(1, out), *wanted = calloc(1, out);
   ax_kernel_code code;
   if (ax_jit_compile(jits[w], (const ax_loop_kernel *[]){kernel}, 1, &code) != AX_OK) fail_msg("%s", ax_message());
-  for (int64_t i = 0; i < s->rows * s->row; i++) put(x[0].data, dtype, i, element(dtype, i)), put(x[1].data, dtype, i, element(dtype, i));
+  for (int64_t i = 0; i < s->rows * s->row; i++)
+    put(x[0].data, dtype, i, element(dtype, i)), put(x[1].data, dtype, i, element(dtype, i));
   for (uint32_t c = 0; c < s->count; c++)
     for (int64_t i = 0; i < s->rows; i++) put(wanted, dtype, c * s->rows + i, expected(s, dtype, c, i));
   for (int at = 0; at < 2; at++) {
@@ -78,8 +88,8 @@ static void try_shape(const shape *s, ax_dtype dtype, int w) {
     code((void *[]){x[at].data, y}, NULL, s->rows / 3 + 1, s->rows);
     for (size_t i = 0; i < out; i += bytes)
       if (memcmp(y + i, wanted + i, bytes) != 0)
-        fail_msg("%s [%lld,%lld], %u bytes, column %zu of %u, row %zu", ax_dtype_name(dtype), (long long)s->rows, (long long)s->row, widths[w],
-                 i / bytes / (size_t)s->rows, s->count, i / bytes % (size_t)s->rows);
+        fail_msg("%s [%lld,%lld], %u bytes, column %zu of %u, row %zu", ax_dtype_name(dtype), (long long)s->rows, (long long)s->row,
+                 widths[w], i / bytes / (size_t)s->rows, s->count, i / bytes % (size_t)s->rows);
   }
   guarded_destroy(&x[0]);
   guarded_destroy(&x[1]);
@@ -119,7 +129,8 @@ static void shapes(void **unused) {
 static ax_loop_kernel *reduction_of(ax_arena *arena, ax_dtype dtype, const int64_t *dims, int64_t more, ax_scalar reduce) {
   const int64_t from[] = {dims[0], dims[1] + more};
   ax_loop_kernel *k = ax_kernel_create(arena, 2, 1, dims);
-  ax_position at[] = {{.dim = 0, .coef = 1, .dynamic = AX_NONE}, {.dim = 1, .coef = 1, .offset = more / 2, .dynamic = AX_NONE}}, to[1];
+  ax_position at[] = {{.dim = 0, .coef = 1, .dynamic = AX_NONE}, {.dim = 1, .coef = 1, .offset = more / 2, .dynamic = AX_NONE}},
+              to[1];
   ax_at_identity(to, 1);
   ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, dtype, 2, from), at);
   ax_kernel_store(k, ax_kernel_slot(k, dtype, 1, from), to, ax_kernel_op(k, AX_SCALAR_ADD, dtype, x, x, AX_NONE), reduce);
@@ -152,8 +163,8 @@ static void try_reduction(ax_dtype dtype, int64_t rows, int64_t row, int64_t mor
     code((void *[]){x[at].data, y}, NULL, rows / 3, rows);
     for (size_t i = 0; i < out; i += bytes)
       if (memcmp(y + i, wanted + i, bytes) != 0)
-        fail_msg("%s of %s [%lld,%lld] of %lld, %u bytes, row %zu", reduce == AX_SCALAR_ADD ? "sum" : "max", ax_dtype_name(dtype), (long long)rows, (long long)row,
-                 (long long)(row + more), widths[w], i / bytes);
+        fail_msg("%s of %s [%lld,%lld] of %lld, %u bytes, row %zu", reduce == AX_SCALAR_ADD ? "sum" : "max", ax_dtype_name(dtype),
+                 (long long)rows, (long long)row, (long long)(row + more), widths[w], i / bytes);
   }
   guarded_destroy(&x[0]);
   guarded_destroy(&x[1]);
@@ -168,7 +179,8 @@ static void reductions(void **unused) {
   (void)unused;
   for (int w = 0; w < width_count; w++)
     for (uint32_t d = 0; d < AX_COUNT(dtypes); d++)
-      for (uint32_t l = 0; l < AX_COUNT(lengths); l++) try_reduction(dtypes[d], 8205, lengths[l], l % 4 == 3 ? 5 : 0, l % 2 == 0 ? AX_SCALAR_ADD : AX_SCALAR_MAX, w);
+      for (uint32_t l = 0; l < AX_COUNT(lengths); l++)
+        try_reduction(dtypes[d], 8205, lengths[l], l % 4 == 3 ? 5 : 0, l % 2 == 0 ? AX_SCALAR_ADD : AX_SCALAR_MAX, w);
 }
 
 /* --- Short rows turned --- */
@@ -177,7 +189,8 @@ static void reductions(void **unused) {
 static ax_loop_kernel *turned_of(ax_arena *arena, ax_dtype dtype, int64_t rows, int64_t row, int64_t more) {
   const int64_t dims[] = {row, rows}, from[] = {rows, row + more};
   ax_loop_kernel *k = ax_kernel_create(arena, 2, 0, dims);
-  ax_position at[] = {{.dim = 1, .coef = 1, .dynamic = AX_NONE}, {.dim = 0, .coef = 1, .offset = more / 2, .dynamic = AX_NONE}}, to[2];
+  ax_position at[] = {{.dim = 1, .coef = 1, .dynamic = AX_NONE}, {.dim = 0, .coef = 1, .offset = more / 2, .dynamic = AX_NONE}},
+              to[2];
   ax_at_identity(to, 2);
   k->ranged = 1;
   ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, dtype, 2, from), at), w = ax_kernel_load(k, ax_kernel_slot(k, dtype, 1, dims), to);
@@ -204,8 +217,8 @@ static void try_turned(ax_dtype dtype, int64_t rows, int64_t row, int64_t more, 
   code((void *[]){x.data, w, v, y}, NULL, rows / 3, rows);
   for (size_t i = 0; i < out; i += bytes)
     if (memcmp(y + i, wanted + i, bytes) != 0)
-      fail_msg("%s [%lld,%lld] of %lld, %u bytes, column %zu, row %zu", ax_dtype_name(dtype), (long long)rows, (long long)row, (long long)(row + more), widths[width],
-               i / bytes / (size_t)rows, i / bytes % (size_t)rows);
+      fail_msg("%s [%lld,%lld] of %lld, %u bytes, column %zu, row %zu", ax_dtype_name(dtype), (long long)rows, (long long)row,
+               (long long)(row + more), widths[width], i / bytes / (size_t)rows, i / bytes % (size_t)rows);
   guarded_destroy(&x);
   free(y);
   free(wanted);

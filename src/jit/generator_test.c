@@ -1,4 +1,5 @@
-/* LLVM's names of the host are copies made with malloc. Where there was no memory for one, compiling reports that, and goes on later. */
+/* LLVM's names of the host are copies made with malloc. Where there was no memory for one, compiling reports that, and goes on
+   later. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* The cache and what fills it: kernels that are new are looked for in the folder (kept.h); those that are nowhere become an object file together
-   (generator.h), which is loaded (object.h) and kept. One mutex guards everything, since LLVM contexts are not thread-safe and compiles are
-   rare. */
+/* The cache and what fills it: kernels that are new are looked for in the folder (kept.h); those that are nowhere become an object
+   file together (generator.h), which is loaded (object.h) and kept. One mutex guards everything, since LLVM contexts are not
+   thread-safe and compiles are rare. */
 #include "jit/jit.h"
 
 #include <dlfcn.h>
@@ -64,7 +64,10 @@ static ax_object_function find_half(const char *name) {
   static const struct {
     const char *name;
     ax_object_function function;
-  } all[] = {{"__extendhfsf2", __extendhfsf2}, {"__extendhfdf2", __extendhfdf2}, {"__truncsfhf2", __truncsfhf2}, {"__truncdfhf2", __truncdfhf2}};
+  } all[] = {{"__extendhfsf2", __extendhfsf2},
+             {"__extendhfdf2", __extendhfdf2},
+             {"__truncsfhf2", __truncsfhf2},
+             {"__truncdfhf2", __truncdfhf2}};
   for (size_t i = 0; i < AX_COUNT(all); i++)
     if (strcmp(name, all[i].name) == 0) return all[i].function;
   return NULL;
@@ -91,13 +94,13 @@ static ax_digest key_of(const ax_compiler *jit, const ax_cached *entry) {
   ax_digester digester;
   ax_digester_init(&digester);
   ax_digester_add(&digester, &jit->target, sizeof jit->target);
-  add_word(&digester, entry->strand != NULL);
-  if (entry->strand != NULL) ax_strand_words(entry->strand, add_word, &digester);
+  add_word(&digester, entry->fused_loop != NULL);
+  if (entry->fused_loop != NULL) ax_fused_loop_words(entry->fused_loop, add_word, &digester);
   else ax_kernel_words(entry->kernel, add_word, &digester);
   return ax_digester_finish(&digester);
 }
 
-/* Kernels and strands in the making: entries of the cache, in order. */
+/* Kernels and fused loops in the making: entries of the cache, in order. */
 typedef struct batch {
   uint32_t count;
   uint32_t *entries;
@@ -113,7 +116,9 @@ static ax_status batch_init(ax_arena *arena, uint32_t first, uint32_t count, bat
   b->keys = ax_arena_alloc(arena, count * sizeof b->keys[0]);
   b->functions = ax_arena_alloc(arena, count * sizeof b->functions[0]);
   for (uint32_t i = 0; b->entries != NULL && i < count; i++) b->entries[i] = first + i;
-  return b->entries != NULL && b->units != NULL && b->keys != NULL && b->functions != NULL ? AX_OK : ax_out_of_memory(count * sizeof b->keys[0]);
+  return b->entries != NULL && b->units != NULL && b->keys != NULL && b->functions != NULL
+             ? AX_OK
+             : ax_out_of_memory(count * sizeof b->keys[0]);
 }
 
 /* Those that the folder has get their code; the batch is the others afterwards. */
@@ -136,11 +141,12 @@ static ax_status compile_batch(ax_compiler *jit, batch *b) {
   size_t bytes;
   for (uint32_t i = 0; i < b->count; i++) {
     const ax_cached *entry = &jit->cache.entries[b->entries[i]];
-    b->units[i] = (ax_unit){entry->kernel, entry->strand};
+    b->units[i] = (ax_unit){entry->kernel, entry->fused_loop};
   }
   AX_TRY(ax_generator_emit(&jit->generator, b->units, b->count, &object, &bytes));
   ax_status status = ax_objects_load(&jit->objects, object, bytes, find_function, AX_KERNEL_PREFIX, b->count, b->functions);
-  for (uint32_t i = 0; i < b->count && status == AX_OK; i++) jit->cache.entries[b->entries[i]].code = (ax_kernel_code)b->functions[i];
+  for (uint32_t i = 0; i < b->count && status == AX_OK; i++)
+    jit->cache.entries[b->entries[i]].code = (ax_kernel_code)b->functions[i];
   if (status == AX_OK) ax_kept_put(&jit->kept, b->keys, b->count, object, bytes);
   ax_free(object);
   return status;
@@ -166,30 +172,31 @@ static ax_status find_kernels(ax_compiler *jit, const ax_loop_kernel *const *ker
   return AX_OK;
 }
 
-static ax_status find_strands(ax_compiler *jit, const ax_strand *const *strands, uint32_t count, uint32_t *entries) {
-  for (uint32_t i = 0; i < count; i++) AX_TRY(ax_cache_get_strand(&jit->cache, strands[i], &entries[i]));
+static ax_status find_fused_loops(ax_compiler *jit, const ax_fused_loop *const *fused_loops, uint32_t count, uint32_t *entries) {
+  for (uint32_t i = 0; i < count; i++) AX_TRY(ax_cache_get_fused_loop(&jit->cache, fused_loops[i], &entries[i]));
   return AX_OK;
 }
 
-static ax_status compile_locked(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count, const ax_strand *const *strands, uint32_t strand_count,
-                                uint32_t *entries) {
+static ax_status compile_locked(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count,
+                                const ax_fused_loop *const *fused_loops, uint32_t fused_loop_count, uint32_t *entries) {
   uint32_t before = jit->cache.count;
   ax_status status = find_kernels(jit, kernels, count, entries);
-  if (status == AX_OK) status = find_strands(jit, strands, strand_count, entries + count);
+  if (status == AX_OK) status = find_fused_loops(jit, fused_loops, fused_loop_count, entries + count);
   if (status == AX_OK && jit->cache.count > before) status = compile_entries(jit, before);
   if (status != AX_OK) ax_cache_truncate(&jit->cache, before);
-  else jit->found += count + strand_count - (jit->cache.count - before);
+  else jit->found += count + fused_loop_count - (jit->cache.count - before);
   return status;
 }
 
-ax_status ax_jit_compile_all(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count, ax_kernel_code *out, const ax_strand *const *strands,
-                             uint32_t strand_count, ax_kernel_code *strand_out) {
-  uint32_t *entries = ax_alloc((count + (size_t)strand_count) * sizeof entries[0]);
-  if (entries == NULL) return ax_out_of_memory((count + (size_t)strand_count) * sizeof entries[0]);
+ax_status ax_jit_compile_all(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count, ax_kernel_code *out,
+                             const ax_fused_loop *const *fused_loops, uint32_t fused_loop_count, ax_kernel_code *fused_loop_out) {
+  uint32_t *entries = ax_alloc((count + (size_t)fused_loop_count) * sizeof entries[0]);
+  if (entries == NULL) return ax_out_of_memory((count + (size_t)fused_loop_count) * sizeof entries[0]);
   pthread_mutex_lock(&jit->lock);
-  ax_status status = compile_locked(jit, kernels, count, strands, strand_count, entries);
+  ax_status status = compile_locked(jit, kernels, count, fused_loops, fused_loop_count, entries);
   for (uint32_t i = 0; i < count; i++) out[i] = status == AX_OK ? jit->cache.entries[entries[i]].code : NULL;
-  for (uint32_t i = 0; i < strand_count; i++) strand_out[i] = status == AX_OK ? jit->cache.entries[entries[count + i]].code : NULL;
+  for (uint32_t i = 0; i < fused_loop_count; i++)
+    fused_loop_out[i] = status == AX_OK ? jit->cache.entries[entries[count + i]].code : NULL;
   pthread_mutex_unlock(&jit->lock);
   ax_free(entries);
   return status;

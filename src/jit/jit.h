@@ -2,7 +2,7 @@
 #ifndef AX_JIT_JIT_H
 #define AX_JIT_JIT_H
 
-#include "jit/nest/strand.h"
+#include "jit/nest/fused_loop.h"
 
 typedef struct ax_compiler ax_compiler;
 
@@ -22,16 +22,20 @@ typedef struct ax_jit_options {
   const char *processor;       /* for tests: what code in the folder is for instead of this processor; NULL: this one */
 } ax_jit_options;
 
-/* Cheap: LLVM starts with the first kernel that is compiled. Used from any thread; one compile at a time. options may be NULL: all 0. */
+/* Cheap: LLVM starts with the first kernel that is compiled. Used from any thread; one compile at a time. options may be NULL: all
+   0. */
 AX_MUST_USE ax_status ax_jit_create(const ax_jit_options *options, ax_compiler **out);
 void ax_jit_destroy(ax_compiler *jit); /* the code it made goes with it; NULL is allowed */
 
 /* Machine code for each kernel. Equal kernels (now or in an earlier call) are compiled once; the others go into one module. */
 AX_MUST_USE ax_status ax_jit_compile(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count, ax_kernel_code *out);
-/* The same of kernels and strands together. A strand's code is called as a kernel's: slots are the addresses of its places, and there is no range. */
-AX_MUST_USE ax_status ax_jit_compile_all(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count, ax_kernel_code *out,
-                                         const ax_strand *const *strands, uint32_t strand_count, ax_kernel_code *strand_out);
-/* The kernel's loops as they are made on this machine, a line each: their order, parts, vectors and what is done at a time. AX_OUT_OF_MEMORY. */
+/* The same of kernels and fused loops together. A fused loop's code is called as a kernel's: slots are the addresses of its places,
+   and there is no range. */
+AX_MUST_USE ax_status ax_jit_compile_all(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count,
+                                         ax_kernel_code *out, const ax_fused_loop *const *fused_loops, uint32_t fused_loop_count,
+                                         ax_kernel_code *fused_loop_out);
+/* The kernel's loops as they are made on this machine, a line each: their order, parts, vectors and what is done at a time.
+   AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_jit_nest_text(const ax_loop_kernel *kernel, ax_text *text);
 uint32_t ax_jit_vector_bytes(void); /* of this machine's widest registers that code is made for */
 /* How many kernels were compiled, found among those that were, and loaded from the folder, so far. */

@@ -49,7 +49,8 @@ static void check_quotients(int64_t *a, int64_t *b) {
   ax_arena_deinit(&arena);
 }
 
-/* A long chain of narrow operations, which is done for several vectors side by side: at each number of elements as for one alone. */
+/* A long chain of narrow operations, which is done for several vectors side by side: at each number of elements as for one
+   alone. */
 static void narrow_chains(void **state) {
   enum { most = 150, links = 16 };
   static _Alignas(64) uint16_t in[most], out[most + 1], alone[most];
@@ -61,7 +62,8 @@ static void narrow_chains(void **state) {
     ax_loop_kernel *k = ax_kernel_create(&arena, 1, 0, dims);
     uint32_t x = ax_kernel_slot(k, AX_BF16, 1, dims), y = ax_kernel_slot(k, AX_BF16, 1, dims);
     ax_ex value = ax_kernel_load(k, x, identity), first = value;
-    for (int link = 0; link < links; link++) value = ax_kernel_op(k, link % 2 == 0 ? AX_SCALAR_MUL : AX_SCALAR_SUB, AX_BF16, value, first, AX_NONE);
+    for (int link = 0; link < links; link++)
+      value = ax_kernel_op(k, link % 2 == 0 ? AX_SCALAR_MUL : AX_SCALAR_SUB, AX_BF16, value, first, AX_NONE);
     ax_kernel_store(k, y, identity, value, AX_SCALAR_NONE);
     ax_kernel_code code = compile(k);
     for (int64_t i = 0; n == 0 && i < most; i++) code((void *[]){in + i, alone + i}, NULL, 0, 1);

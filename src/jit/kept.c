@@ -1,5 +1,5 @@
-/* Batches are read whole and checked before anything in them is believed; mapping them would hand what another process does to a file to the code
-   that runs. */
+/* Batches are read whole and checked before anything in them is believed; mapping them would hand what another process does to a
+   file to the code that runs. */
 #include "jit/kept.h"
 
 #include <stdio.h>
@@ -65,7 +65,9 @@ static void name_of(const unsigned char *batch, char *name) {
   for (int i = 0; i < 16; i++) snprintf(name + 2 * i, 3, "%02x", batch[i]);
 }
 
-static bool is_name(const char *name) { return strlen(name) == name_bytes - 1 && strspn(name, "0123456789abcdef") == name_bytes - 1; }
+static bool is_name(const char *name) {
+  return strlen(name) == name_bytes - 1 && strspn(name, "0123456789abcdef") == name_bytes - 1;
+}
 
 static void batch_of(const char *name, unsigned char *batch) {
   for (int i = 0; i < 16; i++) {
@@ -75,7 +77,9 @@ static void batch_of(const char *name, unsigned char *batch) {
   }
 }
 
-static int by_key(const void *a, const void *b) { return memcmp(((const wanted *)a)->key, ((const wanted *)b)->key, sizeof(ax_digest)); }
+static int by_key(const void *a, const void *b) {
+  return memcmp(((const wanted *)a)->key, ((const wanted *)b)->key, sizeof(ax_digest));
+}
 
 static wanted *sort(const ax_digest *keys, uint32_t count) {
   wanted *all = ax_alloc(count * sizeof all[0]);
@@ -130,14 +134,15 @@ static bool is_batch(const void *data, size_t bytes) {
 }
 
 /* The batch's functions, for who wants them. False: it cannot be loaded. */
-static bool load_batch(const void *data, size_t bytes, const wanted *all, uint32_t count, ax_object_find *find, ax_object_function *functions,
-                       ax_objects *objects) {
+static bool load_batch(const void *data, size_t bytes, const wanted *all, uint32_t count, ax_object_find *find,
+                       ax_object_function *functions, ax_objects *objects) {
   header h;
   memcpy(&h, data, sizeof h);
   const ax_digest *keys = (const ax_digest *)((const unsigned char *)data + sizeof h);
   const size_t before = sizeof h + h.count * sizeof(ax_digest);
   ax_object_function *made = ax_alloc(h.count * sizeof made[0]);
-  const bool loaded = made != NULL && ax_objects_load(objects, (const unsigned char *)data + before, bytes - before, find, AX_KERNEL_PREFIX, h.count, made) == AX_OK;
+  const bool loaded = made != NULL && ax_objects_load(objects, (const unsigned char *)data + before, bytes - before, find,
+                                                      AX_KERNEL_PREFIX, h.count, made) == AX_OK;
   for (uint32_t i = 0; i < h.count && loaded; i++) {
     const uint32_t at = first_from(all, count, keys[i].bytes, sizeof keys[i].bytes);
     if (at < count && functions[all[at].number] == NULL) functions[all[at].number] = made[i];
@@ -146,14 +151,15 @@ static bool load_batch(const void *data, size_t bytes, const wanted *all, uint32
   return loaded;
 }
 
-static void try_batch(ax_kept *kept, const unsigned char *batch, const wanted *all, uint32_t count, ax_object_find *find, ax_object_function *functions,
-                      ax_objects *objects) {
+static void try_batch(ax_kept *kept, const unsigned char *batch, const wanted *all, uint32_t count, ax_object_find *find,
+                      ax_object_function *functions, ax_objects *objects) {
   char name[name_bytes];
   size_t bytes = 0;
   name_of(batch, name);
   void *data = ax_folder_read(&kept->folder, name, most_of_a_batch, true, &bytes);
   if (data == NULL) return;
-  if (!is_batch(data, bytes) || !load_batch(data, bytes, all, count, find, functions, objects)) ax_folder_remove(&kept->folder, name);
+  if (!is_batch(data, bytes) || !load_batch(data, bytes, all, count, find, functions, objects))
+    ax_folder_remove(&kept->folder, name);
   ax_free(data);
 }
 
@@ -177,8 +183,10 @@ static record *read_index(ax_kept *kept, size_t *count) {
   return records;
 }
 
-/* From the newest record on. A batch that was tried and lacks the kernel is not tried again right away, which is when the next record names it too. */
-static void find_by_index(ax_kept *kept, const wanted *all, uint32_t count, ax_object_find *find, ax_object_function *functions, ax_objects *objects) {
+/* From the newest record on. A batch that was tried and lacks the kernel is not tried again right away, which is when the next
+   record names it too. */
+static void find_by_index(ax_kept *kept, const wanted *all, uint32_t count, ax_object_find *find, ax_object_function *functions,
+                          ax_objects *objects) {
   size_t record_count;
   const unsigned char *tried = NULL;
   record *records = read_index(kept, &record_count);
@@ -193,7 +201,8 @@ static void find_by_index(ax_kept *kept, const wanted *all, uint32_t count, ax_o
   ax_free(records);
 }
 
-void ax_kept_find(ax_kept *kept, const ax_digest *keys, uint32_t count, ax_object_find *find, ax_object_function *functions, ax_objects *objects) {
+void ax_kept_find(ax_kept *kept, const ax_digest *keys, uint32_t count, ax_object_find *find, ax_object_function *functions,
+                  ax_objects *objects) {
   if (!is_open(kept)) return;
   wanted *all = sort(keys, count);
   if (all == NULL) return;
@@ -236,7 +245,8 @@ static bool add_records(const ax_kept *kept, const ax_folder_file *file, ax_text
   return good;
 }
 
-/* Files that go, oldest first, and an index of those that stay. What others append to the old one meanwhile is lost, which costs them a compile. */
+/* Files that go, oldest first, and an index of those that stay. What others append to the old one meanwhile is lost, which costs
+   them a compile. */
 static void sweep_files(ax_kept *kept, ax_folder_file *files, uint32_t count) {
   ax_text records = {0};
   uint64_t all = 0, total = 0;
@@ -244,7 +254,8 @@ static void sweep_files(ax_kept *kept, ax_folder_file *files, uint32_t count) {
   const uint64_t most = all > kept->most_bytes ? kept->most_bytes / 4 * 3 : kept->most_bytes;
   qsort(files, count, sizeof files[0], newest_first);
   for (uint32_t i = 0; i < count; i++) {
-    const bool left = strncmp(files[i].name, AX_FOLDER_TEMPORARY, strlen(AX_FOLDER_TEMPORARY)) == 0 && time(NULL) - files[i].seconds > an_hour;
+    const bool left =
+        strncmp(files[i].name, AX_FOLDER_TEMPORARY, strlen(AX_FOLDER_TEMPORARY)) == 0 && time(NULL) - files[i].seconds > an_hour;
     bool goes = left;
     if (is_name(files[i].name)) {
       goes = total + files[i].bytes > most || !add_records(kept, &files[i], &records);

@@ -1,5 +1,5 @@
-/* The code cache on disk: what a second compiler finds there, whatever happened to the files, to the folder and to the processes meanwhile. A
-   damaged cache may cost a compile, never a result. */
+/* The code cache on disk: what a second compiler finds there, whatever happened to the files, to the folder and to the processes
+   meanwhile. A damaged cache may cost a compile, never a result. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -183,7 +183,8 @@ static void off(void **state) {
 
 /* --- Damage --- */
 
-/* Each place that is written over is found out, and the batch is there again afterwards. Every byte of the header and of the keys, some of the rest. */
+/* Each place that is written over is found out, and the batch is there again afterwards. Every byte of the header and of the keys,
+   some of the rest. */
 static void damaged_batches(void **state) {
   (void)state;
   enum { most = 1 << 16, header_and_keys = 64 + 2 * 32 };
@@ -444,9 +445,20 @@ int main(void) {
   signal(SIGXFSZ, SIG_DFL);
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fresh, drop)
   const struct CMUnitTest tests[] = {
-      TEST(second_start), TEST(kernels_of_several_batches), TEST(of_another_machine), TEST(off),       TEST(damaged_batches), TEST(cut_off_batches),
-      TEST(exchanged_batches), TEST(damaged_index),         TEST(strange_files),      TEST(folders_of_others), TEST(no_room), TEST(processes_at_once),
-      TEST(oldest_go),    TEST(temporaries_go),
+      TEST(second_start),
+      TEST(kernels_of_several_batches),
+      TEST(of_another_machine),
+      TEST(off),
+      TEST(damaged_batches),
+      TEST(cut_off_batches),
+      TEST(exchanged_batches),
+      TEST(damaged_index),
+      TEST(strange_files),
+      TEST(folders_of_others),
+      TEST(no_room),
+      TEST(processes_at_once),
+      TEST(oldest_go),
+      TEST(temporaries_go),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

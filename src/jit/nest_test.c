@@ -87,7 +87,8 @@ static int64_t make_at(ax_loop_kernel *k, ax_position *at, int dim, bool plain, 
 static int64_t make_guarded_at(ax_loop_kernel *k, ax_position *at, int dim, ax_ex *guard) {
   static const int64_t coefs[] = {1, 1, 1, 1, 2, 5, -1, -3};
   int64_t coef = coefs[pick(AX_COUNT(coefs))], extent = dim >= 0 ? k->dims[dim] : 1, reach = coef * (extent - 1);
-  int64_t low = reach < 0 ? reach : 0, span = (reach < 0 ? -reach : reach) + 1, before = (int64_t)pick(4), size = span - before - (int64_t)pick(3);
+  int64_t low = reach < 0 ? reach : 0, span = (reach < 0 ? -reach : reach) + 1, before = (int64_t)pick(4),
+          size = span - before - (int64_t)pick(3);
   if (size < 1) size = 1;
   if (chance(4)) size = 1 + (int64_t)pick((uint64_t)span);
   *at = (ax_position){.dim = dim, .coef = coef, .offset = -low - before, .dynamic = AX_NONE};
@@ -109,7 +110,8 @@ static ax_ex make_guarded_load(ax_loop_kernel *k, ax_dtype dtype) {
     else dims[d] = make_guarded_at(k, &at[d], dim, &guard);
     elems *= dims[d];
   }
-  if (k->rank > 0 && chance(4)) guard = ax_kernel_both(k, guard, ax_kernel_inside(k, (int)pick(k->rank), 1, (int64_t)pick(5) - 3, 1 + (int64_t)pick(20)));
+  if (k->rank > 0 && chance(4))
+    guard = ax_kernel_both(k, guard, ax_kernel_inside(k, (int)pick(k->rank), 1, (int64_t)pick(5) - 3, 1 + (int64_t)pick(20)));
   ax_ex value = ax_kernel_load_where(k, ax_kernel_slot(k, dtype, rank, dims), at, guard);
   if (guard == AX_NONE || chance(2)) return value;
   return ax_kernel_op(k, AX_SCALAR_SELECT, dtype, guard, value, ax_kernel_const(k, dtype, 0));
@@ -190,7 +192,8 @@ static ax_loop_kernel *make_kernel(ax_arena *arena) {
   }
   bool long_sums = chance(6), narrow = !long_sums && rank >= 2 && chance(3); /* many results of many rows each; many rows of few */
   bool apart = !long_sums && !narrow && rank >= 3 && chance(2); /* what is reduced over may lie on both sides of the rest */
-  static const int64_t widths_of_rows[] = {2, 3, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 17}, rows[] = {1, 15, 16, 17, 31, 63, 64, 65, 127, 129, 300, 4095, 4096, 4097, 4111, 4200};
+  static const int64_t widths_of_rows[] = {2, 3, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 17},
+                       rows[] = {1, 15, 16, 17, 31, 63, 64, 65, 127, 129, 300, 4095, 4096, 4097, 4111, 4200};
   if (narrow) {
     rank = 2 + (uint32_t)pick(2);
     dims[rank - 1] = widths_of_rows[pick(AX_COUNT(widths_of_rows))];
@@ -263,7 +266,7 @@ static bool run_blocks(const ax_loop_kernel *kernel, void *const *slots, const i
   if (kernel->reduce_rank == 0 || kernel->dims[dim] < 2) return false;
   for (uint32_t s = 0; s < kernel->slot_count; s++) {
     const ax_slot *slot = &kernel->slots[s];
-    ax_buffer buffer = {.type = ax_array_type(slot->dtype, slot->rank, slot->dims), .root = AX_NONE};
+    ax_buffer buffer = {.type = ax_array_type(slot->dtype, slot->rank, slot->dims), .allocation = AX_NONE};
     assert_int_equal(ax_plan_add_buffer(&plan, &buffer, &buffers[s]), AX_OK);
     memory[s] = slots[s];
   }
@@ -272,7 +275,9 @@ static bool run_blocks(const ax_loop_kernel *kernel, void *const *slots, const i
   int64_t blocks = 2 + (int64_t)pick((uint64_t)(kernel->dims[dim] < 6 ? kernel->dims[dim] - 1 : 5));
   assert_int_equal(ax_reduce_in_blocks(&plan, &op, dim, blocks, made, &count), AX_OK);
   for (uint32_t b = kernel->slot_count; b < plan.buffer_count; b++) /* parts, and views of slots */
-    memory[b] = plan.buffers[b].root != b ? memory[plan.buffers[b].root] : calloc((size_t)ax_type_elems(&plan.buffers[b].type), ax_dtype_bytes(plan.buffers[b].type.dtype));
+    memory[b] = plan.buffers[b].allocation != b
+                    ? memory[plan.buffers[b].allocation]
+                    : calloc((size_t)ax_type_elems(&plan.buffers[b].type), ax_dtype_bytes(plan.buffers[b].type.dtype));
   for (uint32_t i = 0; i < count; i++) {
     const ax_loop_kernel *part = made[i].kernel.kernel;
     void *part_slots[64];
@@ -282,7 +287,7 @@ static bool run_blocks(const ax_loop_kernel *kernel, void *const *slots, const i
     run_pieces(code, part, part_slots, coordinates);
   }
   for (uint32_t b = kernel->slot_count; b < plan.buffer_count; b++)
-    if (plan.buffers[b].root == b) free(memory[b]);
+    if (plan.buffers[b].allocation == b) free(memory[b]);
   ax_free(plan.buffers);
   ax_arena_deinit(&plan.arena);
   return count > 0;
@@ -365,7 +370,10 @@ static void try_walk(const walk *w, ax_dtype dtype) {
   ax_at_identity(to, w->rank - w->reduced);
   if (w->rank > w->reduced + 1) k->ranged = (uint32_t)pick(w->rank - w->reduced);
   ax_ex value = ax_kernel_load(k, ax_kernel_slot(k, dtype, w->rank, dims), from);
-  ax_kernel_store(k, ax_kernel_slot(k, dtype, w->rank - w->reduced, w->dims), to, value, w->reduced == 0 ? AX_SCALAR_NONE : chance(2) ? AX_SCALAR_MAX : AX_SCALAR_ADD);
+  ax_kernel_store(k, ax_kernel_slot(k, dtype, w->rank - w->reduced, w->dims), to, value,
+                  w->reduced == 0 ? AX_SCALAR_NONE
+                  : chance(2)     ? AX_SCALAR_MAX
+                                  : AX_SCALAR_ADD);
   assert_false(k->failed);
   try_kernel(k);
   k->streams = w->reduced == 0;
@@ -377,14 +385,35 @@ static void try_walk(const walk *w, ax_dtype dtype) {
 
 static void orders_of_dimensions(void **state) {
   static const walk walks[] = {
-      {2, 0, {64, 64}, {1, 0}},        {2, 0, {65, 130}, {1, 0}},       {2, 0, {200, 33}, {1, 0}},      {2, 0, {17, 16}, {1, 0}},
-      {2, 0, {16, 257}, {1, 0}},       {2, 0, {300, 271}, {1, 0}},      {3, 0, {3, 70, 63}, {0, 2, 1}}, {3, 0, {40, 5, 66}, {2, 1, 0}},
-      {2, 0, {128, 192}, {1, 0}},      {3, 0, {70, 3, 64}, {2, 1, 0}},  {2, 0, {3, 2100}, {0, 1}},
-      {3, 0, {20, 7, 950}, {0, 2, 1}}, {3, 0, {5, 13, 256}, {0, 2, 1}}, {3, 0, {10, 300, 7}, {2, 1, 0}}, {3, 0, {8, 500, 8}, {2, 1, 0}},
-      {3, 0, {40, 30, 5}, {2, 1, 0}},  {3, 0, {33, 17, 9}, {2, 1, 0}},  {4, 0, {14, 6, 9, 5}, {3, 2, 1, 0}}, {4, 0, {3, 70, 11, 2}, {3, 1, 2, 0}}, {4, 0, {9, 5, 70, 4}, {2, 3, 1, 0}},
-      {4, 0, {4, 31, 25, 3}, {3, 2, 1, 0}}, {3, 0, {1100, 6, 7}, {2, 1, 0}},
-      {4, 0, {2, 9, 1201, 31}, {0, 2, 1, 3}}, {4, 0, {1, 16, 4500, 8}, {0, 2, 1, 3}}, {3, 2, {37, 5, 100}, {1, 0, 2}}, {3, 2, {300, 64, 17}, {1, 0, 2}},
-      {3, 2, {37, 2, 100}, {1, 0, 2}}, {4, 2, {3, 130, 9, 70}, {2, 0, 1, 3}}, {4, 2, {5, 33, 7, 40}, {0, 2, 1, 3}},
+      {2, 0, {64, 64}, {1, 0}},
+      {2, 0, {65, 130}, {1, 0}},
+      {2, 0, {200, 33}, {1, 0}},
+      {2, 0, {17, 16}, {1, 0}},
+      {2, 0, {16, 257}, {1, 0}},
+      {2, 0, {300, 271}, {1, 0}},
+      {3, 0, {3, 70, 63}, {0, 2, 1}},
+      {3, 0, {40, 5, 66}, {2, 1, 0}},
+      {2, 0, {128, 192}, {1, 0}},
+      {3, 0, {70, 3, 64}, {2, 1, 0}},
+      {2, 0, {3, 2100}, {0, 1}},
+      {3, 0, {20, 7, 950}, {0, 2, 1}},
+      {3, 0, {5, 13, 256}, {0, 2, 1}},
+      {3, 0, {10, 300, 7}, {2, 1, 0}},
+      {3, 0, {8, 500, 8}, {2, 1, 0}},
+      {3, 0, {40, 30, 5}, {2, 1, 0}},
+      {3, 0, {33, 17, 9}, {2, 1, 0}},
+      {4, 0, {14, 6, 9, 5}, {3, 2, 1, 0}},
+      {4, 0, {3, 70, 11, 2}, {3, 1, 2, 0}},
+      {4, 0, {9, 5, 70, 4}, {2, 3, 1, 0}},
+      {4, 0, {4, 31, 25, 3}, {3, 2, 1, 0}},
+      {3, 0, {1100, 6, 7}, {2, 1, 0}},
+      {4, 0, {2, 9, 1201, 31}, {0, 2, 1, 3}},
+      {4, 0, {1, 16, 4500, 8}, {0, 2, 1, 3}},
+      {3, 2, {37, 5, 100}, {1, 0, 2}},
+      {3, 2, {300, 64, 17}, {1, 0, 2}},
+      {3, 2, {37, 2, 100}, {1, 0, 2}},
+      {4, 2, {3, 130, 9, 70}, {2, 0, 1, 3}},
+      {4, 2, {5, 33, 7, 40}, {0, 2, 1, 3}},
   };
   static const ax_dtype dtypes[] = {AX_U8, AX_S16, AX_BF16, AX_F32, AX_F64};
   (void)state;

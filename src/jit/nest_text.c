@@ -17,14 +17,16 @@ static const char *const shapes[] = {
 uint32_t ax_jit_vector_bytes(void) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")) return 64;
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq"))
+    return 64;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 32;
 #endif
   return 16;
 }
 
 /* "i0 x i1" of the kernel's dimensions that a loop goes through; those of one step are in none. */
-static void add_dims(ax_text *text, const ax_schedule *s, uint32_t loop) {
+static void add_dims(ax_text *text, const ax_nest_schedule *s, uint32_t loop) {
   bool any = false;
   for (uint32_t d = 0; d < s->kernel->rank; d++) {
     if (s->loop_of_dim[d] != (int)loop) continue;
@@ -34,7 +36,7 @@ static void add_dims(ax_text *text, const ax_schedule *s, uint32_t loop) {
   if (!any) ax_text_add(text, "once");
 }
 
-static void add_loop(ax_text *text, const ax_schedule *s, uint32_t loop) {
+static void add_loop(ax_text *text, const ax_nest_schedule *s, uint32_t loop) {
   const ax_loop *l = &s->loops[loop];
   ax_text_add(text, "    %*sfor ", (int)(2 * loop), "");
   add_dims(text, s, loop);
@@ -49,10 +51,11 @@ static void add_loop(ax_text *text, const ax_schedule *s, uint32_t loop) {
 
 ax_status ax_jit_nest_text(const ax_loop_kernel *kernel, ax_text *text) {
   ax_arena scratch = {0};
-  ax_schedule *s = NULL;
-  ax_status status = ax_schedule_create(&scratch, kernel, ax_jit_vector_bytes(), &s);
+  ax_nest_schedule *s = NULL;
+  ax_status status = ax_nest_schedule_create(&scratch, kernel, ax_jit_vector_bytes(), &s);
   if (status == AX_OK) {
-    ax_text_add(text, "    %s%s%s\n", shapes[s->shape], s->wide ? "; sums of narrow floats in f64" : "", s->streams ? "; stored past the caches" : "");
+    ax_text_add(text, "    %s%s%s\n", shapes[s->shape], s->wide ? "; sums of narrow floats in f64" : "",
+                s->streams ? "; stored past the caches" : "");
     for (uint32_t l = 0; l < s->loop_count; l++) add_loop(text, s, l);
   }
   ax_arena_deinit(&scratch);

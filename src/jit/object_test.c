@@ -1,5 +1,5 @@
-/* Loading: what is loaded runs and cannot be written; objects that are cut off or damaged anywhere, and such as call what is not there, are
-   errors or load all the same, and nothing is read beyond them. */
+/* Loading: what is loaded runs and cannot be written; objects that are cut off or damaged anywhere, and such as call what is not
+   there, are errors or load all the same, and nothing is read beyond them. */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static int drop_object(void **state) {
   return 0;
 }
 
-static ax_status load(const void *data, size_t length, ax_object_function *functions, ax_object *out) {
+static ax_status load(const void *data, size_t length, ax_object_function *functions, ax_object_file *out) {
   return ax_object_load(data, length, find, AX_KERNEL_PREFIX, kernels, functions, out);
 }
 
@@ -63,7 +63,7 @@ static ax_status load(const void *data, size_t length, ax_object_function *funct
 static void runs(void **state) {
   (void)state;
   ax_object_function functions[kernels];
-  ax_object loaded;
+  ax_object_file loaded;
   float x[elems], y[elems];
   assert_int_equal(load(object, bytes, functions, &loaded), AX_OK);
   for (int i = 0; i < elems; i++) x[i] = (float)i;
@@ -91,7 +91,7 @@ static bool writable(void *memory) {
 static void cannot_be_written(void **state) {
   (void)state;
   ax_object_function functions[kernels];
-  ax_object loaded;
+  ax_object_file loaded;
   assert_int_equal(load(object, bytes, functions, &loaded), AX_OK);
   for (size_t at = 0; at < loaded.bytes; at += 4096) assert_false(writable((char *)loaded.memory + at));
   ax_object_unload(&loaded);
@@ -101,7 +101,7 @@ static void cannot_be_written(void **state) {
 static void cut_off(void **state) {
   (void)state;
   ax_object_function functions[kernels];
-  ax_object loaded;
+  ax_object_file loaded;
   for (size_t length = 0; length < bytes; length++) {
     unsigned char *copy = ax_alloc(length);
     memcpy(copy, object, length);
@@ -116,7 +116,7 @@ static void damaged_anywhere(void **state) {
   (void)state;
   static const unsigned char flips[] = {1, 0x80, 0xff};
   ax_object_function functions[kernels];
-  ax_object loaded;
+  ax_object_file loaded;
   uint32_t refused = 0;
   unsigned char *copy = ax_alloc(bytes);
   memcpy(copy, object, bytes);
@@ -138,7 +138,7 @@ static void damaged_anywhere(void **state) {
 static void of_another_kind(void **state) {
   (void)state;
   ax_object_function functions[kernels];
-  ax_object loaded;
+  ax_object_file loaded;
   Elf64_Ehdr *header = (Elf64_Ehdr *)object;
   const Elf64_Half machine = header->e_machine;
   header->e_machine = EM_S390;
@@ -154,7 +154,7 @@ static void of_another_kind(void **state) {
 static void what_is_missing_is_named(void **state) {
   (void)state;
   ax_object_function functions[kernels + 1];
-  ax_object loaded;
+  ax_object_file loaded;
   assert_int_equal(ax_object_load(object, bytes, find_nothing, AX_KERNEL_PREFIX, kernels, functions, &loaded), AX_INTERNAL);
   assert_non_null(strstr(ax_message(), "axle_math_"));
   assert_int_equal(ax_object_load(object, bytes, find, AX_KERNEL_PREFIX, kernels + 1, functions, &loaded), AX_INTERNAL);

@@ -1,5 +1,6 @@
-/* The largest and the smallest of floats, where the order of their bits is not theirs: zeros of both signs, NaNs of both signs, infinities,
-   subnormals; along rows and along columns, with remainders. And that narrow floats which are only moved keep their bits, NaNs too. */
+/* The largest and the smallest of floats, where the order of their bits is not theirs: zeros of both signs, NaNs of both signs,
+   infinities, subnormals; along rows and along columns, with remainders. And that narrow floats which are only moved keep their
+   bits, NaNs too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,12 +36,17 @@ static uint64_t bits_at(ax_dtype dtype, const void *array, int64_t at) {
   return bits;
 }
 
-static void put(ax_dtype dtype, int64_t at, uint64_t bits) { memcpy(in + (size_t)at * ax_dtype_bytes(dtype), &bits, ax_dtype_bytes(dtype)); }
+static void put(ax_dtype dtype, int64_t at, uint64_t bits) {
+  memcpy(in + (size_t)at * ax_dtype_bytes(dtype), &bits, ax_dtype_bytes(dtype));
+}
 
 /* Mostly any bits of one sign, so that the edges among them are often the result. */
 static uint64_t element(ax_dtype dtype, uint64_t row) {
   const uint64_t all = UINT64_MAX >> (64 - 8 * ax_dtype_bytes(dtype)), sign = all / 2 + 1;
-  const uint64_t infinity = dtype == AX_BF16 ? 0x7f80 : dtype == AX_F16 ? 0x7c00 : dtype == AX_F32 ? 0x7f800000 : 0x7ff0000000000000;
+  const uint64_t infinity = dtype == AX_BF16  ? 0x7f80
+                            : dtype == AX_F16 ? 0x7c00
+                            : dtype == AX_F32 ? 0x7f800000
+                                              : 0x7ff0000000000000;
   const uint64_t edges[] = {0, sign, 1, sign | 1, infinity, sign | infinity, infinity - 1, sign | (infinity - 1)};
   const uint64_t number = draw() % (infinity / 4);
   if (row % 5 == 0) return draw() % 2 * sign;                             /* zeros */
@@ -52,7 +58,8 @@ static uint64_t element(ax_dtype dtype, uint64_t row) {
 /* Of [rows, columns], over columns or over rows. */
 static void extremes_of(ax_compiler *jit, ax_dtype dtype, ax_scalar reduce, bool over_rows, int64_t rows, int64_t columns) {
   ax_arena arena = {0};
-  const int64_t kept = over_rows ? columns : rows, reduced = over_rows ? rows : columns, dims[] = {kept, reduced}, shape[] = {rows, columns};
+  const int64_t kept = over_rows ? columns : rows, reduced = over_rows ? rows : columns, dims[] = {kept, reduced},
+                shape[] = {rows, columns};
   ax_loop_kernel *k = ax_kernel_create(&arena, 2, 1, dims);
   ax_position at[2], to[1];
   ax_at_identity(at, 2);
@@ -69,8 +76,8 @@ static void extremes_of(ax_compiler *jit, ax_dtype dtype, ax_scalar reduce, bool
       wanted = reduce == AX_SCALAR_MAX ? float_max(wanted, x) : -float_max(-wanted, -x);
     }
     if (isnan(wanted) ? !isnan(got) : got != wanted || signbit(got) != signbit(wanted))
-      fail_msg("%s of %s[%lld,%lld] over %s: %a at %lld, not %a", ax_scalar_name(reduce), ax_dtype_name(dtype), (long long)rows, (long long)columns,
-               over_rows ? "rows" : "columns", got, (long long)i, wanted);
+      fail_msg("%s of %s[%lld,%lld] over %s: %a at %lld, not %a", ax_scalar_name(reduce), ax_dtype_name(dtype), (long long)rows,
+               (long long)columns, over_rows ? "rows" : "columns", got, (long long)i, wanted);
   }
   ax_arena_deinit(&arena);
 }
@@ -99,7 +106,8 @@ static void moves(void **unused) {
         ax_at_identity(at, 1);
         uint32_t from = ax_kernel_slot(k, (ax_dtype)d, 1, dims), to = ax_kernel_slot(k, (ax_dtype)d, 1, &elems);
         ax_ex early = ax_kernel_op(k, AX_SCALAR_LT, AX_BOOL, ax_kernel_index(k, 0), ax_kernel_const(k, AX_S64, 4000), AX_NONE);
-        ax_ex value = ax_kernel_op(k, AX_SCALAR_SELECT, (ax_dtype)d, early, ax_kernel_load(k, from, back), ax_kernel_const(k, (ax_dtype)d, 0));
+        ax_ex value = ax_kernel_op(k, AX_SCALAR_SELECT, (ax_dtype)d, early, ax_kernel_load(k, from, back),
+                                   ax_kernel_const(k, (ax_dtype)d, 0));
         ax_kernel_store(k, to, at, value, AX_SCALAR_NONE);
         for (int64_t i = 0; i < most; i++) put((ax_dtype)d, i, (uint64_t)(first + i));
         run(jits[w], k);

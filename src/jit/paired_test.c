@@ -1,5 +1,6 @@
-/* Kernels of bf16 that are large enough to be taken two registers at a time (paired.c), beside the plain way to run them: whole and in ranges that begin
-   anywhere, with rows that end within a pair, with sums along rows and along columns, and with an operand that is the same for a whole row. */
+/* Kernels of bf16 that are large enough to be taken two registers at a time (paired.c), beside the plain way to run them: whole and
+   in ranges that begin anywhere, with rows that end within a pair, with sums along rows and along columns, and with an operand that
+   is the same for a whole row. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,11 +29,14 @@ static ax_loop_kernel *pointwise(ax_arena *arena, const int64_t *dims) {
   ax_loop_kernel *k = ax_kernel_create(arena, 2, 0, dims);
   ax_at_identity(at, 2);
   ax_at_identity(first, 1);
-  ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, AX_BF16, 2, dims), at), w = ax_kernel_load(k, ax_kernel_slot(k, AX_BF16, 2, dims), at);
+  ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, AX_BF16, 2, dims), at),
+        w = ax_kernel_load(k, ax_kernel_slot(k, AX_BF16, 2, dims), at);
   ax_ex r = ax_kernel_load(k, ax_kernel_slot(k, AX_BF16, 1, dims), first);
   ax_ex product = ax_kernel_op(k, AX_SCALAR_MUL, AX_BF16, ax_kernel_op(k, AX_SCALAR_ADD, AX_BF16, x, w, AX_NONE), x, AX_NONE);
-  ax_kernel_store(k, ax_kernel_slot(k, AX_BF16, 2, dims), at, ax_kernel_op(k, AX_SCALAR_SUB, AX_BF16, product, r, AX_NONE), AX_SCALAR_NONE);
-  ax_kernel_store(k, ax_kernel_slot(k, AX_BF16, 2, dims), at, ax_kernel_op(k, AX_SCALAR_MAX, AX_BF16, x, w, AX_NONE), AX_SCALAR_NONE);
+  ax_kernel_store(k, ax_kernel_slot(k, AX_BF16, 2, dims), at, ax_kernel_op(k, AX_SCALAR_SUB, AX_BF16, product, r, AX_NONE),
+                  AX_SCALAR_NONE);
+  ax_kernel_store(k, ax_kernel_slot(k, AX_BF16, 2, dims), at, ax_kernel_op(k, AX_SCALAR_MAX, AX_BF16, x, w, AX_NONE),
+                  AX_SCALAR_NONE);
   return k;
 }
 
@@ -44,7 +48,8 @@ static ax_loop_kernel *summed(ax_arena *arena, const int64_t *dims, bool over_ro
   ax_at_identity(at, 2);
   ax_at_identity(to, 1);
   if (over_rows) at[0].dim = 1, at[1].dim = 0;
-  ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, AX_BF16, 2, dims), at), w = ax_kernel_load(k, ax_kernel_slot(k, AX_BF16, 2, dims), at);
+  ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, AX_BF16, 2, dims), at),
+        w = ax_kernel_load(k, ax_kernel_slot(k, AX_BF16, 2, dims), at);
   ax_ex product = ax_kernel_op(k, AX_SCALAR_MUL, AX_BF16, x, w, AX_NONE);
   ax_kernel_store(k, ax_kernel_slot(k, AX_BF16, 1, loops), to, product, AX_SCALAR_ADD);
   if (!over_rows) ax_kernel_store(k, ax_kernel_slot(k, AX_BF16, 2, dims), at, product, AX_SCALAR_NONE);
@@ -62,11 +67,13 @@ static void fill(bool whole) {
   }
 }
 
-static void same(const char *what, const int64_t *dims, uint32_t width, const uint16_t *got, const uint16_t *wanted, int64_t count) {
+static void same(const char *what, const int64_t *dims, uint32_t width, const uint16_t *got, const uint16_t *wanted,
+                 int64_t count) {
   for (int64_t i = 0; i < count; i++) {
     number g = number_of_bits(AX_BF16, got[i]), w = number_of_bits(AX_BF16, wanted[i]);
     if (got[i] != wanted[i] && !(isnan(g.f) && isnan(w.f)))
-      fail_msg("%s of [%lld,%lld], %u bytes, at %lld: %a, not %a", what, (long long)dims[0], (long long)dims[1], width, (long long)i, g.f, w.f);
+      fail_msg("%s of [%lld,%lld], %u bytes, at %lld: %a, not %a", what, (long long)dims[0], (long long)dims[1], width,
+               (long long)i, g.f, w.f);
   }
 }
 
@@ -96,7 +103,8 @@ static void try_shape(const int64_t *dims, int w) {
 }
 
 static void shapes(void **unused) {
-  static const int64_t all[][2] = {{1, 40000}, {40000, 1}, {513, 64}, {600, 65}, {420, 95}, {350, 96}, {130, 257}, {2, 32769}, {33000, 3}, {17, 2047}, {1100, 31}};
+  static const int64_t all[][2] = {{1, 40000}, {40000, 1}, {513, 64},  {600, 65},  {420, 95}, {350, 96},
+                                   {130, 257}, {2, 32769}, {33000, 3}, {17, 2047}, {1100, 31}};
   (void)unused;
   for (int w = 0; w < width_count; w++)
     for (uint32_t s = 0; s < AX_COUNT(all); s++) try_shape(all[s], w);

@@ -242,9 +242,12 @@ static void one_divisor(void **unused) {
     ax_at_identity(down, 1);
     ax_at_identity(along, 1);
     along[0].dim = 1;
-    ax_ex a = ax_kernel_load(k, ax_kernel_slot(k, AX_BF16, 1, row), along), b = ax_kernel_load(k, ax_kernel_slot(k, AX_BF16, 1, dims), down);
-    ax_kernel_store(k, ax_kernel_slot(k, AX_BF16, 2, dims), at, ax_kernel_op(k, AX_SCALAR_DIV, AX_BF16, a, b, AX_NONE), AX_SCALAR_NONE);
-    ax_kernel_code together = compile(jits[w], k), apart = compile(jits[w], make(&arena, &(ax_expr){.op = AX_SCALAR_DIV, .dtype = AX_BF16}, AX_BF16, some, false));
+    ax_ex a = ax_kernel_load(k, ax_kernel_slot(k, AX_BF16, 1, row), along),
+          b = ax_kernel_load(k, ax_kernel_slot(k, AX_BF16, 1, dims), down);
+    ax_kernel_store(k, ax_kernel_slot(k, AX_BF16, 2, dims), at, ax_kernel_op(k, AX_SCALAR_DIV, AX_BF16, a, b, AX_NONE),
+                    AX_SCALAR_NONE);
+    ax_kernel_code together = compile(jits[w], k),
+                   apart = compile(jits[w], make(&arena, &(ax_expr){.op = AX_SCALAR_DIV, .dtype = AX_BF16}, AX_BF16, some, false));
     for (uint32_t first = 0; first < 65536; first += rows) {
       for (uint32_t i = 0; i < some; i++) x[i] = (uint16_t)((first + i) * 40503u ^ i << 9);
       for (uint32_t i = 0; i < rows; i++) divisors[i] = (uint16_t)(first + i);
@@ -255,7 +258,8 @@ static void one_divisor(void **unused) {
         for (uint32_t i = 0; i < some; i++) {
           number g = number_of_bits(AX_BF16, quotients[r * some + i]), v = number_of_bits(AX_BF16, wanted[i]);
           if (quotients[r * some + i] != wanted[i] && !(isnan(g.f) && isnan(v.f)))
-            fail_msg("%a / %a of bf16, %u bytes: %a together, %a apart", number_of_bits(AX_BF16, x[i]).f, number_of_bits(AX_BF16, divisors[r]).f, widths[w], g.f, v.f);
+            fail_msg("%a / %a of bf16, %u bytes: %a together, %a apart", number_of_bits(AX_BF16, x[i]).f,
+                     number_of_bits(AX_BF16, divisors[r]).f, widths[w], g.f, v.f);
         }
       }
     }

@@ -1,4 +1,5 @@
-/* Which shape sums over rows are made in: by what is added up and how much is read. And which short loops become longer, where squares are turned. */
+/* Which shape sums over rows are made in: by what is added up and how much is read. And which short loops become longer, where
+   squares are turned. */
 #include "jit/nest/schedule.h"
 
 #include "base/base.h"
@@ -7,14 +8,14 @@
 /* y[j] = the sum, or another reduction, over i of x[i, j]. */
 static ax_nest_shape shape_of(ax_dtype dtype, ax_scalar reduce, int64_t rows, int64_t columns, uint32_t vector_bytes) {
   ax_arena arena = {0};
-  ax_schedule *schedule;
+  ax_nest_schedule *schedule;
   const int64_t dims[] = {columns, rows}, from[] = {rows, columns};
   ax_loop_kernel *k = ax_kernel_create(&arena, 2, 1, dims);
   const uint32_t in = ax_kernel_slot(k, dtype, 2, from), out = ax_kernel_slot(k, dtype, 1, dims);
   const ax_position at[] = {{.dim = 1, .coef = 1, .dynamic = AX_NONE}, {.dim = 0, .coef = 1, .dynamic = AX_NONE}};
   ax_kernel_store(k, out, &at[1], ax_kernel_load(k, in, at), reduce);
   assert_false(k->failed);
-  assert_int_equal(ax_schedule_create(&arena, k, vector_bytes, &schedule), AX_OK);
+  assert_int_equal(ax_nest_schedule_create(&arena, k, vector_bytes, &schedule), AX_OK);
   const ax_nest_shape shape = schedule->shape;
   ax_arena_deinit(&arena);
   return shape;
@@ -34,10 +35,12 @@ static void sums_over_rows(void **state) {
   }
 }
 
-/* y = x with its dimensions in reverse order, which are these of y: what its loops have become, "rows of V, squares along W", an inner extent in brackets. */
-static void expect_turned(ax_dtype dtype, uint32_t rank, const int64_t *dims, uint32_t ranged, uint32_t vector_bytes, const char *wanted) {
+/* y = x with its dimensions in reverse order, which are these of y: what its loops have become, "rows of V, squares along W", an
+   inner extent in brackets. */
+static void expect_turned(ax_dtype dtype, uint32_t rank, const int64_t *dims, uint32_t ranged, uint32_t vector_bytes,
+                          const char *wanted) {
   ax_arena arena = {0};
-  ax_schedule *s;
+  ax_nest_schedule *s;
   ax_position from[AX_MAX_RANK], to[AX_MAX_RANK];
   int64_t reversed[AX_MAX_RANK];
   ax_text text = {0};
@@ -48,12 +51,15 @@ static void expect_turned(ax_dtype dtype, uint32_t rank, const int64_t *dims, ui
     reversed[d] = dims[rank - 1 - d];
   }
   ax_at_identity(to, rank);
-  ax_kernel_store(k, ax_kernel_slot(k, dtype, rank, dims), to, ax_kernel_load(k, ax_kernel_slot(k, dtype, rank, reversed), from), AX_SCALAR_NONE);
+  ax_kernel_store(k, ax_kernel_slot(k, dtype, rank, dims), to, ax_kernel_load(k, ax_kernel_slot(k, dtype, rank, reversed), from),
+                  AX_SCALAR_NONE);
   k->ranged = ranged;
   assert_false(k->failed);
-  assert_int_equal(ax_schedule_create(&arena, k, vector_bytes, &s), AX_OK);
+  assert_int_equal(ax_nest_schedule_create(&arena, k, vector_bytes, &s), AX_OK);
   const ax_loop *rows = &s->loops[s->vector], *last = &s->loops[s->loop_count - 1];
-  if (s->shape == AX_NEST_TRANSPOSE) ax_text_add(&text, "%lld (%lld), %lld (%lld)", (long long)rows->extent, (long long)rows->inner, (long long)last->extent, (long long)last->inner);
+  if (s->shape == AX_NEST_TRANSPOSE)
+    ax_text_add(&text, "%lld (%lld), %lld (%lld)", (long long)rows->extent, (long long)rows->inner, (long long)last->extent,
+                (long long)last->inner);
   else ax_text_add(&text, "no squares");
   assert_int_equal(ax_text_finish(&text, &got), AX_OK);
   assert_string_equal(got, wanted);

@@ -1,4 +1,5 @@
-/* Kernels being traced: each body is a function of refs; what bodies use of the trace around are operands of all of them, as values.
+/* Kernels being traced: each body is a function of refs; what bodies use of the trace around are operands of all of them, as
+   values.
 
      bodies:    refs -> ()                 captured values of each
      together:  (captured of any.., refs) -> ()                                                                            */
@@ -43,7 +44,8 @@ bool ax_take_kernel_options(const char *function, const ax_kernel_options *optio
   params->interpret = options->interpret;
   params->debug = options->debug;
   params->collective_id = options->collective_id;
-  return take_estimate(function, options->flops, "operations", &params->flops) && take_estimate(function, options->bytes, "bytes", &params->bytes) &&
+  return take_estimate(function, options->flops, "operations", &params->flops) &&
+         take_estimate(function, options->bytes, "bytes", &params->bytes) &&
          take_estimate(function, options->transcendentals, "transcendentals", &params->transcendentals) &&
          take_aliases(function, options, &params->aliases) &&
          ax_take_scratch(function, options->scratch_count, options->scratch, &params->scratch, &params->arrivals);
@@ -113,14 +115,18 @@ static ax_status trace_body(tracing *t, uint32_t b) {
   if (function->out_count != 0)
     return ax_error(AX_INVALID_ARGUMENT, "it gives %u results; a kernel stores its results, and gives none", function->out_count);
   if (function->in_count != count)
-    return ax_error(AX_INVALID_ARGUMENT, "it takes %u operands; there are %u refs of operands, %u of results and %u scratch", function->in_count, of->in_count,
-                    refs - of->in_count, of->params.scratch.count);
+    return ax_error(AX_INVALID_ARGUMENT, "it takes %u operands; there are %u refs of operands, %u of results and %u scratch",
+                    function->in_count, of->in_count, refs - of->in_count, of->params.scratch.count);
   ax_type *types = ax_trace_alloc(count * sizeof types[0]);
   if (types == NULL) return AX_OUT_OF_MEMORY;
   for (uint32_t i = 0; i < count; i++) types[i] = i < refs ? of->refs[b][i] : of->params.scratch.v[i - refs];
   gridded g = {*function, &of->params.grid};
-  return ax_body_trace(&(ax_body_options){.axes = &of->axes[b], .owner = of->function, .part = "body", .function = AX_CLOSURE(call_gridded, count, 0, &g),
-                                          .in = types}, &t->bodies[b]);
+  return ax_body_trace(&(ax_body_options){.axes = &of->axes[b],
+                                          .owner = of->function,
+                                          .part = "body",
+                                          .function = AX_CLOSURE(call_gridded, count, 0, &g),
+                                          .in = types},
+                       &t->bodies[b]);
 }
 
 /* Captures are values of the trace in progress, and there are few. */
@@ -171,7 +177,8 @@ static ax_status trace_all(tracing *t) {
   for (uint32_t b = 0; b < count; b++) {
     ax_status status = trace_body(t, b);
     if (status == AX_OK) continue;
-    return count > 1 ? ax_error_context(status, "body %u, of \"%s\": ", b, t->of->params.cores.name[b]) : ax_error_context(status, "body: ");
+    return count > 1 ? ax_error_context(status, "body %u, of \"%s\": ", b, t->of->params.cores.name[b])
+                     : ax_error_context(status, "body: ");
   }
   AX_TRY(join_captures(t));
   for (uint32_t b = 0; b < count; b++) AX_TRY(make_alike(t, b));

@@ -45,7 +45,8 @@ const ax_content_view *ax_content_add(ax_discharge *d, const ax_type *type, ax_v
   return view;
 }
 
-const ax_content_view *ax_content_of(ax_discharge *d, const ax_content_view *of, const ax_eqn *eqn, const ax_type *type, const ax_value *starts) {
+const ax_content_view *ax_content_of(ax_discharge *d, const ax_content_view *of, const ax_eqn *eqn, const ax_type *type,
+                                     const ax_value *starts) {
   ax_content_view *view = new_view(d, type);
   ax_value *kept = ax_arena_alloc(&d->arena, (eqn->in_count + 1) * sizeof kept[0]);
   if (kept == NULL) ax_fail(ax_out_of_memory(eqn->in_count * sizeof kept[0]));
@@ -169,7 +170,8 @@ static ax_status look(const ax_eqn *eqn, const origins *o) {
   const ax_prim *prim = eqn->prim;
   const ax_program *nested;
   uint32_t to = AX_NONE;
-  if (prim == &ax_prim_ref_slice || prim == &ax_prim_ref_transpose || prim == &ax_prim_ref_reshape) o->of[eqn->out] = o->of[eqn->in[0]];
+  if (prim == &ax_prim_ref_slice || prim == &ax_prim_ref_transpose || prim == &ax_prim_ref_reshape)
+    o->of[eqn->out] = o->of[eqn->in[0]];
   if (prim == &ax_prim_ref_store || prim == &ax_prim_ref_swap || prim == &ax_prim_ref_add) to = eqn->in[0];
   if (prim == &ax_prim_semaphore_signal || prim == &ax_prim_semaphore_wait) to = eqn->in[0];
   if (prim == &ax_prim_copy_start) to = eqn->in[1];

@@ -1,20 +1,20 @@
-/* copy_start: source: ref<T[d..]>, destination: ref<T[d..]>, [received: dma_semaphore[]], [sent: dma_semaphore[]], [barrier: barrier[]],
-               [predicate: bool[]], coordinate: s32[].. -> ()
-   copy_wait: dma_semaphore[], ref -> ()     goes on when the semaphore has as many bytes as the ref, and takes them off
-   copy_commit: -> ()                        the grouped copies that this core has started since the last commit are a group
-   copy_wait_groups: -> ()                   goes on when at most `pending` of the groups that this core has committed are under way
-   commit_smem: -> ()                        what this core has stored in VMEM is there for copies that it starts from here on
+/* copy_start: source: ref<T[d..]>, destination: ref<T[d..]>, [received: dma_semaphore[]], [sent: dma_semaphore[]], [barrier:
+   barrier[]], [predicate: bool[]], coordinate: s32[].. -> () copy_wait: dma_semaphore[], ref -> ()     goes on when the semaphore
+   has as many bytes as the ref, and takes them off copy_commit: -> ()                        the grouped copies that this core has
+   started since the last commit are a group copy_wait_groups: -> ()                   goes on when at most `pending` of the groups
+   that this core has committed are under way commit_smem: -> ()                        what this core has stored in VMEM is there
+   for copies that it starts from here on
 
      core:   copy_start ----------- goes on ----------- copy_wait(received) --
      copy:              read .. write .. received += bytes
 
-   A copy goes on by itself from when it is started. It reads the source, then `sent`, here, gets the bytes; it writes the destination, then `received`, where
-   that is, gets them, and `barrier` an arrival. Without a true predicate there is no copy, and nothing is signalled.
-   Parameters of copy_start: axes, logical, of whose memory destination and received are (barrier is the own), as semaphore_signal's; received, sent, barrier, predicate:
-   which of the operands there are; grouped. Of copy_wait_groups: pending; read_only: until their sources have been read.
-   Errors: refs of other shapes or dtypes; what is no such semaphore, or several; a copy with a barrier that does not go from HBM or ANY to VMEM or
-   SMEM, a grouped one that does not go the other way round, or both; registers; a grouped one to another core; pending below 0.
-   They stand in kernels' bodies alone. */
+   A copy goes on by itself from when it is started. It reads the source, then `sent`, here, gets the bytes; it writes the
+   destination, then `received`, where that is, gets them, and `barrier` an arrival. Without a true predicate there is no copy, and
+   nothing is signalled. Parameters of copy_start: axes, logical, of whose memory destination and received are (barrier is the own),
+   as semaphore_signal's; received, sent, barrier, predicate: which of the operands there are; grouped. Of copy_wait_groups:
+   pending; read_only: until their sources have been read. Errors: refs of other shapes or dtypes; what is no such semaphore, or
+   several; a copy with a barrier that does not go from HBM or ANY to VMEM or SMEM, a grouped one that does not go the other way
+   round, or both; registers; a grouped one to another core; pending below 0. They stand in kernels' bodies alone. */
 #include "kernel/local.h"
 #include "prim/prims.h"
 
@@ -32,16 +32,16 @@ static ax_status check_ends(const ax_infer_args *args) {
     return ax_error(AX_INVALID_ARGUMENT, "from %s to %s: a copy changes neither shape nor dtype", ax_type_string(from, args->axes),
                     ax_type_string(to, args->axes));
   if (from->space == AX_SPACE_REGISTERS || to->space == AX_SPACE_REGISTERS)
-    return ax_error(AX_INVALID_ARGUMENT, "from %s to %s: registers are loaded and stored, not copied", ax_type_string(from, args->axes),
-                    ax_type_string(to, args->axes));
+    return ax_error(AX_INVALID_ARGUMENT, "from %s to %s: registers are loaded and stored, not copied",
+                    ax_type_string(from, args->axes), ax_type_string(to, args->axes));
   if (params->barrier && params->grouped)
     return ax_error(AX_INVALID_ARGUMENT, "it arrives at a barrier (GMEM to SMEM) or belongs to a group (SMEM to GMEM), not both");
   if (params->barrier && !(is_far(from) && is_near(to)))
-    return ax_error(AX_INVALID_ARGUMENT, "from %s to %s: copies that arrive at a barrier go from hbm or any to vmem or smem", ax_type_string(from, args->axes),
-                    ax_type_string(to, args->axes));
+    return ax_error(AX_INVALID_ARGUMENT, "from %s to %s: copies that arrive at a barrier go from hbm or any to vmem or smem",
+                    ax_type_string(from, args->axes), ax_type_string(to, args->axes));
   if (params->grouped && !(is_near(from) && is_far(to)))
-    return ax_error(AX_INVALID_ARGUMENT, "from %s to %s: copies in groups go from vmem or smem to hbm or any", ax_type_string(from, args->axes),
-                    ax_type_string(to, args->axes));
+    return ax_error(AX_INVALID_ARGUMENT, "from %s to %s: copies in groups go from vmem or smem to hbm or any",
+                    ax_type_string(from, args->axes), ax_type_string(to, args->axes));
   if (params->grouped && ax_core_operands(&params->to) > 0)
     return ax_error(AX_INVALID_ARGUMENT, "copies in groups go to the device's own memory");
   return AX_OK;
@@ -114,8 +114,11 @@ const ax_prim ax_prim_commit_smem = {
 void ax_copy_start(ax_value source, ax_value destination, const ax_copy_options *options) {
   static const ax_copy_options none;
   if (options == NULL) options = &none;
-  ax_copy_params params = {.received = options->received != NULL, .sent = options->sent != NULL, .barrier = options->barrier != NULL,
-                           .predicate = options->predicate != NULL, .grouped = options->grouped};
+  ax_copy_params params = {.received = options->received != NULL,
+                           .sent = options->sent != NULL,
+                           .barrier = options->barrier != NULL,
+                           .predicate = options->predicate != NULL,
+                           .grouped = options->grouped};
   ax_value in[6 + AX_MAX_AXES] = {source, destination};
   uint32_t count = 2;
   if (ax_failed()) return;

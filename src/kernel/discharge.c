@@ -6,10 +6,10 @@
          body
          result = dynamic_update_slice result, block, ..
 
-   This is one of the schedules of a kernel in which no core waits for another, and all of them come to the same where ax_check finds nothing. So
-   interpret runs it, and what is known of plain programs is known of such kernels: derivatives, StableHLO.
-   Operands whose blocks stick out are padded, and results cut. The blocks of a result begin as what is there, so that a block that is come to again
-   goes on; a result that is one memory with an operand begins as that. */
+   This is one of the schedules of a kernel in which no core waits for another, and all of them come to the same where ax_check
+   finds nothing. So interpret runs it, and what is known of plain programs is known of such kernels: derivatives, StableHLO.
+   Operands whose blocks stick out are padded, and results cut. The blocks of a result begin as what is there, so that a block that
+   is come to again goes on; a result that is one memory with an operand begins as that. */
 #include "kernel/discharge.h"
 
 #include <string.h>
@@ -34,8 +34,8 @@ static bool orders(const ax_prim *prim) {
 }
 
 static ax_status refuse(const ax_kernel_params *params, const ax_eqn *eqn, const char *why) {
-  return ax_error(AX_ABSENT, "kernel \"%s\" is no plain program: %s%s%s, %s", params->name, eqn->prim->name, eqn->location != NULL ? " at " : "",
-                  eqn->location != NULL ? eqn->location : "", why);
+  return ax_error(AX_ABSENT, "kernel \"%s\" is no plain program: %s%s%s, %s", params->name, eqn->prim->name,
+                  eqn->location != NULL ? " at " : "", eqn->location != NULL ? eqn->location : "", why);
 }
 
 static ax_status look(const ax_kernel_params *params, const ax_program *program, bool others) {
@@ -57,7 +57,8 @@ static ax_status look(const ax_kernel_params *params, const ax_program *program,
 /* Semaphores that several cores have are for waiting for one another, whoever signals them. */
 static ax_status check_scratch(const ax_kernel_params *params) {
   for (uint32_t i = 0; i < params->scratch.count; i++) {
-    bool shared = params->threads.count > 0 || (params->scratch_cores.count > 0 && strcmp(params->scratch_cores.name[i], AX_SCRATCH_DEVICE) == 0);
+    bool shared = params->threads.count > 0 ||
+                  (params->scratch_cores.count > 0 && strcmp(params->scratch_cores.name[i], AX_SCRATCH_DEVICE) == 0);
     if (shared && params->scratch.v[i].form != AX_REF)
       return ax_error(AX_ABSENT, "kernel \"%s\" is no plain program: its cores have scratch %u, %s, together", params->name, i,
                       ax_type_string(&params->scratch.v[i], NULL));
@@ -97,7 +98,8 @@ typedef struct kernel {
 /* At least as many blocks as reach its end. */
 static void round_up(int64_t *dims, const ax_type *type, const ax_type *shape) {
   for (uint32_t d = 0; d < type->rank; d++) {
-    int64_t block = shape->dims[d], rest = type->dims[d] % block, rounded = rest == 0 ? type->dims[d] : type->dims[d] - rest + block;
+    int64_t block = shape->dims[d], rest = type->dims[d] % block,
+            rounded = rest == 0 ? type->dims[d] : type->dims[d] - rest + block;
     if (rounded > dims[d]) dims[d] = rounded;
   }
 }
@@ -156,7 +158,8 @@ static void add_memories(kernel *k, const ax_type *in, const ax_value *given) {
   }
   for (uint32_t i = 0; i < k->cut_count && !ax_failed(); i++)
     k->cuts[i].block = k->cuts[i].shape == NULL ? k->cuts[i].whole : ax_content_add(&k->d, &p->blocks.v[i], ax_poison);
-  for (uint32_t i = 0; i < p->scratch.count && !ax_failed(); i++) k->scratch[i] = ax_content_add(&k->d, &p->scratch.v[i], ax_poison);
+  for (uint32_t i = 0; i < p->scratch.count && !ax_failed(); i++)
+    k->scratch[i] = ax_content_add(&k->d, &p->scratch.v[i], ax_poison);
 }
 
 /* --- A point of the grid --- */
@@ -240,7 +243,8 @@ static void repeat(kernel *k, int64_t count, const ax_carried *carried, void (*t
   for (uint32_t c = 0; c < carried->count; c++) contents[c] = k->d.content[carried->memory[c]];
   contents[carried->count] = ax_iota(count <= INT32_MAX ? AX_S32 : AX_S64, 1, &count, 0);
   ax_scan(AX_CLOSURE(do_turn, carried->count + 1, carried->count, &l), carried->count, count, false, contents, contents);
-  for (uint32_t c = 0; c < carried->count && !ax_failed(); c++) k->d.content[carried->memory[c]] = ax_discharge_spread(&k->d, contents[c]);
+  for (uint32_t c = 0; c < carried->count && !ax_failed(); c++)
+    k->d.content[carried->memory[c]] = ax_discharge_spread(&k->d, contents[c]);
 }
 
 static void carry(ax_carried *carried, uint32_t memory) {
@@ -274,7 +278,8 @@ static void do_core(kernel *k, ax_value number) {
   take_apart(&k->d, number, count, sizes, cores);
   k->d.cores = cores;
   for (uint32_t d = 0; d < p->grid.count; d++)
-    if (!ax_mul_i64(points, p->grid.v[d], &points)) ax_fail(ax_error(AX_INVALID_ARGUMENT, "the grid of kernel \"%s\" has too many points", p->name));
+    if (!ax_mul_i64(points, p->grid.v[d], &points))
+      ax_fail(ax_error(AX_INVALID_ARGUMENT, "the grid of kernel \"%s\" has too many points", p->name));
   for (uint32_t i = 0; i < p->scratch.count && !ax_failed(); i++)
     if (k->scratch[i]->memory != AX_NONE) k->d.content[k->scratch[i]->memory] = ax_content_unset(&k->d, &p->scratch.v[i]);
   if (!ax_failed()) repeat(k, points, &k->by_point, do_point);
@@ -356,7 +361,8 @@ ax_status ax_kernel_discharge_run(const ax_eqn *eqn, const ax_type *in, uint32_t
     types[i] = in[i];
     types[i].spread = (ax_spread){0};
   }
-  ax_status status = ax_kernel_discharge(params, &(ax_discharge_options){.in = types, .in_count = in_count, .axes = &axes, .zeros = zeros}, out);
+  ax_status status =
+      ax_kernel_discharge(params, &(ax_discharge_options){.in = types, .in_count = in_count, .axes = &axes, .zeros = zeros}, out);
   ax_free(types);
   return status;
 }

@@ -13,17 +13,19 @@ typedef struct ax_discharge_options {
   uint32_t in_count;
   const ax_mesh *axes;  /* the environment that the program is to have: that of the kernel_call */
   ax_spread spread;     /* how results spread */
-  bool zeros; /* memory that nobody has written is 0, so that derivatives of what is masked are finite; otherwise it is what shows best */
+  bool zeros; /* memory that nobody has written is 0, so that derivatives of what is masked are finite; otherwise it is what shows
+                 best */
 } ax_discharge_options;
 /* (operands) -> (results), as those of the kernel_call. AX_ABSENT: as above. Owned by the caller; NULL on failure. */
 AX_MUST_USE ax_status ax_kernel_discharge(const ax_kernel_params *params, const ax_discharge_options *options, ax_program **out);
 /* The same of an equation of a program of these types whose axes say no more how anything spreads: as it is run. */
-AX_MUST_USE ax_status ax_kernel_discharge_run(const ax_eqn *eqn, const ax_type *in, uint32_t in_count, bool zeros, ax_program **out);
+AX_MUST_USE ax_status ax_kernel_discharge_run(const ax_eqn *eqn, const ax_type *in, uint32_t in_count, bool zeros,
+                                              ax_program **out);
 
 /* --- Inside: memory as values (content.c) --- */
 
-/* A ref in the body: all of a memory, or what a view leaves of another ref. Semaphores that cores signal are memory with their counts, since these can be
-   read; DMA semaphores and barriers are of no memory: they only order. */
+/* A ref in the body: all of a memory, or what a view leaves of another ref. Semaphores that cores signal are memory with their
+   counts, since these can be read; DMA semaphores and barriers are of no memory: they only order. */
 typedef struct ax_content_view {
   uint32_t memory; /* AX_NONE: none */
   const struct ax_content_view *of; /* NULL: all of it */
@@ -60,7 +62,8 @@ const ax_content_view *ax_content_add(ax_discharge *d, const ax_type *type, ax_v
 ax_value ax_content_read(ax_discharge *d, const ax_content_view *view);
 void ax_content_write(ax_discharge *d, const ax_content_view *view, ax_value value);
 /* The view that an equation makes of another. NULL: the trace has failed. */
-const ax_content_view *ax_content_of(ax_discharge *d, const ax_content_view *of, const ax_eqn *eqn, const ax_type *type, const ax_value *starts);
+const ax_content_view *ax_content_of(ax_discharge *d, const ax_content_view *of, const ax_eqn *eqn, const ax_type *type,
+                                     const ax_value *starts);
 
 /* Memories whose contents come round a loop, or out of a branch. */
 typedef struct ax_carried {

@@ -1,4 +1,5 @@
-/* Kernels as plain programs, batched and pruned, where each allocation in turn fails: an error, and nothing left behind. And how their cost grows. */
+/* Kernels as plain programs, batched and pruned, where each allocation in turn fails: an error, and nothing left behind. And how
+   their cost grows. */
 #include "axle/axle.h"
 #include "ir/program.h"
 #include "kernel/discharge.h"
@@ -11,7 +12,8 @@ static AX_BODY(clear) { ax_ref_store(((const ax_value *)context)[2], ax_real(0))
 
 static AX_BODY(add_row) {
   const ax_value *refs = context;
-  ax_ref_add(ax_ref_at(refs[2], ax_integer(0)), ax_mul(ax_ref_load(ax_ref_at(refs[0], in[0])), ax_ref_load(ax_ref_at(refs[0], in[0]))));
+  ax_ref_add(ax_ref_at(refs[2], ax_integer(0)),
+             ax_mul(ax_ref_load(ax_ref_at(refs[0], in[0])), ax_ref_load(ax_ref_at(refs[0], in[0]))));
 }
 
 /* x: [2,3] of [5,3], y: [2,3] of [5,3], scratch [1,3]; a captured value */
@@ -32,7 +34,12 @@ static AX_BODY(kernel) {
   const ax_block_spec spec = {.rank = 2, .block = AX_INTS(2, 3), .index_map = at_row};
   const ax_scratch scratch = {.type = AX_VMEM(AX_F32, 1, 3)};
   const ax_value captured = in[1];
-  ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(3), .in_specs = &spec, .out_specs = &spec, .out_count = 1, .outs = AX_TYPES(AX_TYPE(AX_F32, 5, 3)),
+  ax_kernel_call(&(ax_kernel){.grid_rank = 1,
+                              .grid = AX_INTS(3),
+                              .in_specs = &spec,
+                              .out_specs = &spec,
+                              .out_count = 1,
+                              .outs = AX_TYPES(AX_TYPE(AX_F32, 5, 3)),
                               .options = {.scratch_count = 1, .scratch = &scratch}},
                  AX_CLOSURE(body, 3, 0, (void *)(uintptr_t)&captured), 1, in, out);
 }
@@ -84,11 +91,14 @@ static void test_no_memory(void **state) {
 
 static AX_BODY(steps) { /* each reads what the last one stored */
   const int64_t *count = context;
-  for (int64_t i = 0; i < *count; i++) ax_ref_store(ax_ref_at(in[1], ax_integer(i % 4)), ax_add(ax_ref_load(ax_ref_at(in[1], ax_integer((i + 1) % 4))), ax_ref_load(in[0])));
+  for (int64_t i = 0; i < *count; i++)
+    ax_ref_store(ax_ref_at(in[1], ax_integer(i % 4)),
+                 ax_add(ax_ref_load(ax_ref_at(in[1], ax_integer((i + 1) % 4))), ax_ref_load(in[0])));
 }
 
 static AX_BODY(stepping) {
-  ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(2), .out_count = 1, .outs = AX_TYPES(AX_TYPE(AX_F32, 4, 2))}, AX_CLOSURE(steps, 2, 0, context), 1, in, out);
+  ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(2), .out_count = 1, .outs = AX_TYPES(AX_TYPE(AX_F32, 4, 2))},
+                 AX_CLOSURE(steps, 2, 0, context), 1, in, out);
 }
 
 /* Of as many equations as the body has steps, whatever the grid. */

@@ -1,9 +1,11 @@
-/* The equations of a body, discharged: steps become values in place of others, and control flow carries the contents of what is written in it.
+/* The equations of a body, discharged: steps become values in place of others, and control flow carries the contents of what is
+   written in it.
 
-     scan[consts: ref.., x..] carry.. xs..      scan carry.. (contents of refs that the body writes).. xs..,  of which the others are constants
+     scan[consts: ref.., x..] carry.. xs..      scan carry.. (contents of refs that the body writes).. xs..,  of which the others
+   are constants
 
-   What waits for nobody else is done at once: a copy when it is started, and waiting for it is nothing. That is one of the schedules that the
-   kernel has where its steps are ordered, so that the results are the kernel's. */
+   What waits for nobody else is done at once: a copy when it is started, and waiting for it is nothing. That is one of the
+   schedules that the kernel has where its steps are ordered, so that the results are the kernel's. */
 #include "kernel/discharge.h"
 
 #include <string.h>
@@ -57,7 +59,8 @@ static void copy(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const
   (void)types, (void)out;
   const ax_copy_params *params = eqn->params;
   ax_value x = ax_content_read(d, in[0].view);
-  if (params->predicate) x = ax_select_n(in[2 + params->received + params->sent + params->barrier].value, ax_content_read(d, in[1].view), x);
+  if (params->predicate)
+    x = ax_select_n(in[2 + params->received + params->sent + params->barrier].value, ax_content_read(d, in[1].view), x);
   ax_content_write(d, in[1].view, x);
 }
 
@@ -128,7 +131,8 @@ typedef struct nest {
   const ax_carried *carried;
 } nest;
 
-/* (given.. up to given_at, contents, given.. behind) -> (results.. up to result_at, contents, results.. behind). Contents are as before, for what is traced next. */
+/* (given.. up to given_at, contents, given.. behind) -> (results.. up to result_at, contents, results.. behind). Contents are as
+   before, for what is traced next. */
 static AX_BODY(call_nest) {
   const nest *n = context;
   ax_discharge *d = n->d;
@@ -193,7 +197,8 @@ static void cond(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const
     if (!add_written(d, branches->v[b], in + 1, &carried)) return;
   uint32_t count = eqn->out_count + carried.count;
   for (uint32_t b = 0; b < branches->count; b++) {
-    nests[b] = (nest){.d = d, .program = branches->v[b], .in = in + 1, .given_at = AX_NONE, .result_at = eqn->out_count, .carried = &carried};
+    nests[b] = (nest){
+        .d = d, .program = branches->v[b], .in = in + 1, .given_at = AX_NONE, .result_at = eqn->out_count, .carried = &carried};
     functions[b] = AX_CLOSURE(call_nest, 0, count, &nests[b]);
   }
   ax_value *made = ax_trace_alloc((count + 1) * sizeof made[0]);
@@ -209,7 +214,14 @@ static void scan(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const
   uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry, given = eqn->in_count - consts;
   ax_carried carried;
   if (!carried_init(d, &carried) || !add_written(d, params->body, in, &carried)) return;
-  nest n = {.d = d, .program = params->body, .in = in, .first = consts, .given = given, .given_at = carries, .result_at = carries, .carried = &carried};
+  nest n = {.d = d,
+            .program = params->body,
+            .in = in,
+            .first = consts,
+            .given = given,
+            .given_at = carries,
+            .result_at = carries,
+            .carried = &carried};
   uint32_t in_count = given + carried.count, out_count = eqn->out_count + carried.count;
   ax_value *all = ax_trace_alloc((in_count + 1) * sizeof all[0]), *made = ax_trace_alloc((out_count + 1) * sizeof made[0]);
   if (ax_failed()) return;
@@ -233,8 +245,22 @@ static void while_loop(ax_discharge *d, const ax_eqn *eqn, const ax_type *types,
     ax_fail(ax_error(AX_ABSENT, "the condition of a while writes memory: a plain program's cannot"));
     return;
   }
-  nest test = {.d = d, .program = params->cond, .in = of_cond, .first = conds, .given = carries, .given_at = carries, .result_at = AX_NONE, .carried = &carried};
-  nest body = {.d = d, .program = params->body, .in = in + conds, .first = bodies, .given = carries, .given_at = carries, .result_at = carries, .carried = &carried};
+  nest test = {.d = d,
+               .program = params->cond,
+               .in = of_cond,
+               .first = conds,
+               .given = carries,
+               .given_at = carries,
+               .result_at = AX_NONE,
+               .carried = &carried};
+  nest body = {.d = d,
+               .program = params->body,
+               .in = in + conds,
+               .first = bodies,
+               .given = carries,
+               .given_at = carries,
+               .result_at = carries,
+               .carried = &carried};
   uint32_t count = carries + carried.count;
   ax_value *all = ax_trace_alloc((count + 1) * sizeof all[0]);
   if (all == NULL) return;
@@ -327,14 +353,16 @@ static void *params_outside(const ax_discharge *d, const ax_eqn *eqn) {
 static void plain(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out) {
   (void)types;
   ax_arena arena = {0};
-  ax_value *operands = ax_trace_alloc((eqn->in_count + 1) * sizeof operands[0]), *made = ax_trace_alloc((eqn->out_count + 1) * sizeof made[0]);
+  ax_value *operands = ax_trace_alloc((eqn->in_count + 1) * sizeof operands[0]),
+           *made = ax_trace_alloc((eqn->out_count + 1) * sizeof made[0]);
   if (ax_failed()) return;
   bool holds = ax_eqn_program(eqn, 0) != NULL;
   void *params = holds ? ax_eqn_own_params(eqn, &arena) : params_outside(d, eqn);
   if (params == NULL && eqn->prim->params_bytes > 0 && !ax_failed()) ax_fail(ax_out_of_memory(eqn->prim->params_bytes));
   for (uint32_t i = 0; i < eqn->in_count; i++) operands[i] = in[i].value;
   uint32_t programs = 0;
-  for (ax_program **at; holds && !ax_failed() && (at = ax_params_program(eqn->prim, params, programs)) != NULL; programs++) *at = rebuilt(d, *at);
+  for (ax_program **at; holds && !ax_failed() && (at = ax_params_program(eqn->prim, params, programs)) != NULL; programs++)
+    *at = rebuilt(d, *at);
   if (!ax_failed()) ax_bind(eqn->prim, params, operands, eqn->in_count, made, eqn->out_count);
   while (programs > 0) ax_program_release(*ax_params_program(eqn->prim, params, --programs));
   ax_arena_deinit(&arena);
@@ -345,14 +373,35 @@ static step step_of(const ax_prim *prim) {
   static const struct {
     const ax_prim *prim;
     step step;
-  } steps[] = {{&ax_prim_ref_slice, view}, {&ax_prim_ref_transpose, view}, {&ax_prim_ref_reshape, view}, {&ax_prim_ref_load, load},
-               {&ax_prim_ref_store, store}, {&ax_prim_ref_swap, swap}, {&ax_prim_ref_add, add}, {&ax_prim_semaphore_signal, count},
-               {&ax_prim_semaphore_wait, count}, {&ax_prim_semaphore_read, read_count}, {&ax_prim_barrier_semaphore, barrier_semaphore}, {&ax_prim_barrier_arrive, nothing},
-               {&ax_prim_barrier_wait, nothing}, {&ax_prim_copy_start, copy}, {&ax_prim_copy_wait, nothing}, {&ax_prim_copy_commit, nothing},
-               {&ax_prim_copy_wait_groups, nothing}, {&ax_prim_commit_smem, nothing}, {&ax_prim_program_id, program_id},
-               {&ax_prim_set_max_registers, nothing}, {&ax_prim_trace_begin, nothing}, {&ax_prim_trace_end, nothing},
-               {&ax_prim_axis_index, axis_index}, {&ax_prim_run_scoped, run_scoped}, {&ax_prim_grid_point, grid_point}, {&ax_prim_cond, cond}, {&ax_prim_scan, scan},
-               {&ax_prim_while, while_loop}, {&ax_prim_closed_call, call}};
+  } steps[] = {{&ax_prim_ref_slice, view},
+               {&ax_prim_ref_transpose, view},
+               {&ax_prim_ref_reshape, view},
+               {&ax_prim_ref_load, load},
+               {&ax_prim_ref_store, store},
+               {&ax_prim_ref_swap, swap},
+               {&ax_prim_ref_add, add},
+               {&ax_prim_semaphore_signal, count},
+               {&ax_prim_semaphore_wait, count},
+               {&ax_prim_semaphore_read, read_count},
+               {&ax_prim_barrier_semaphore, barrier_semaphore},
+               {&ax_prim_barrier_arrive, nothing},
+               {&ax_prim_barrier_wait, nothing},
+               {&ax_prim_copy_start, copy},
+               {&ax_prim_copy_wait, nothing},
+               {&ax_prim_copy_commit, nothing},
+               {&ax_prim_copy_wait_groups, nothing},
+               {&ax_prim_commit_smem, nothing},
+               {&ax_prim_program_id, program_id},
+               {&ax_prim_set_max_registers, nothing},
+               {&ax_prim_trace_begin, nothing},
+               {&ax_prim_trace_end, nothing},
+               {&ax_prim_axis_index, axis_index},
+               {&ax_prim_run_scoped, run_scoped},
+               {&ax_prim_grid_point, grid_point},
+               {&ax_prim_cond, cond},
+               {&ax_prim_scan, scan},
+               {&ax_prim_while, while_loop},
+               {&ax_prim_closed_call, call}};
   for (uint32_t i = 0; i < AX_COUNT(steps); i++)
     if (steps[i].prim == prim) return steps[i].step;
   return plain;

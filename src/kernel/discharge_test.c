@@ -1,5 +1,5 @@
-/* Kernels as plain programs: they give what the machine gives; their derivatives and batches are those of the same computed without a kernel; what cannot be
-   says so; and what nobody needs of a kernel goes. */
+/* Kernels as plain programs: they give what the machine gives; their derivatives and batches are those of the same computed without
+   a kernel; what cannot be says so; and what nobody needs of a kernel goes. */
 #include "kernel/discharge.h"
 
 #include <stdio.h>
@@ -12,7 +12,9 @@
 
 /* --- Kernels to try --- */
 
-static ax_kernel_options with(const ax_scratch *scratch, uint32_t count) { return (ax_kernel_options){.scratch_count = count, .scratch = scratch}; }
+static ax_kernel_options with(const ax_scratch *scratch, uint32_t count) {
+  return (ax_kernel_options){.scratch_count = count, .scratch = scratch};
+}
 
 /* Blocks that stick out at both ends: 5x7 in blocks of 2x3. */
 static void at_ij(const ax_value *in, ax_value *out, void *context) {
@@ -28,17 +30,29 @@ static AX_BODY(square_block) {
 
 static AX_BODY(edges) {
   const ax_block_spec spec = {.rank = 2, .block = AX_INTS(2, 3), .index_map = at_ij};
-  ax_kernel_call(&(ax_kernel){.grid_rank = 2, .grid = AX_INTS(3, 3), .in_specs = &spec, .out_specs = &spec, .out_count = 1, .outs = AX_TYPES(AX_TYPE(AX_F32, 5, 7)),
+  ax_kernel_call(&(ax_kernel){.grid_rank = 2,
+                              .grid = AX_INTS(3, 3),
+                              .in_specs = &spec,
+                              .out_specs = &spec,
+                              .out_count = 1,
+                              .outs = AX_TYPES(AX_TYPE(AX_F32, 5, 7)),
                               .options = *(const ax_kernel_options *)context},
                  AX_FN(square_block, 2, 0), 1, in, out);
 }
 
 /* A dimension of 1 that the ref has, before one that it lacks: blocks of 1x3 of 2x5x3. */
-static void at_ijk(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = in[0], out[1] = in[1], out[2] = in[2]; }
+static void at_ijk(const ax_value *in, ax_value *out, void *context) {
+  (void)context, out[0] = in[0], out[1] = in[1], out[2] = in[2];
+}
 
 static AX_BODY(thin) {
   const ax_block_spec spec = {.rank = 3, .block = AX_INTS(1, 3, 0), .index_map = at_ijk};
-  ax_kernel_call(&(ax_kernel){.grid_rank = 3, .grid = AX_INTS(2, 2, 3), .in_specs = &spec, .out_specs = &spec, .out_count = 1, .outs = AX_TYPES(AX_TYPE(AX_F32, 2, 5, 3)),
+  ax_kernel_call(&(ax_kernel){.grid_rank = 3,
+                              .grid = AX_INTS(2, 2, 3),
+                              .in_specs = &spec,
+                              .out_specs = &spec,
+                              .out_count = 1,
+                              .outs = AX_TYPES(AX_TYPE(AX_F32, 2, 5, 3)),
                               .options = *(const ax_kernel_options *)context},
                  AX_FN(square_block, 2, 0), 1, in, out);
 }
@@ -59,19 +73,26 @@ static AX_BODY(product_step) {
   const ax_value refs[] = {in[0], in[1], in[2], in[3], captured};
   ax_if(ax_eq(k, ax_integer(0)), AX_CLOSURE(clear, 0, 0, (void *)refs), AX_FN(leave, 0, 0), NULL, NULL);
   ax_ref_add(in[3], ax_matmul(ax_ref_load(in[0]), ax_ref_load(in[1])));
-  ax_if(ax_eq(k, ax_sub(ax_num_programs(2), ax_integer(1))), AX_CLOSURE(finish, 0, 0, (void *)refs), AX_FN(leave, 0, 0), NULL, NULL);
+  ax_if(ax_eq(k, ax_sub(ax_num_programs(2), ax_integer(1))), AX_CLOSURE(finish, 0, 0, (void *)refs), AX_FN(leave, 0, 0), NULL,
+        NULL);
 }
 
 /* x: [4,6], y: [6,4], z: [2] */
 static AX_BODY(product) {
-  const ax_block_spec ins[] = {{.rank = 2, .block = AX_INTS(2, 2), .index_map = at_ik}, {.rank = 2, .block = AX_INTS(2, 2), .index_map = at_kj}};
+  const ax_block_spec ins[] = {{.rank = 2, .block = AX_INTS(2, 2), .index_map = at_ik},
+                               {.rank = 2, .block = AX_INTS(2, 2), .index_map = at_kj}};
   const ax_block_spec outs = {.rank = 2, .block = AX_INTS(2, 2), .index_map = at_ij};
   const ax_scratch scratch = {.type = AX_VMEM(AX_F32, 2, 2)};
   ax_kernel_options options = *(const ax_kernel_options *)context;
   options.scratch_count = 1;
   options.scratch = &scratch;
   ax_value captured = in[2];
-  ax_kernel_call(&(ax_kernel){.grid_rank = 3, .grid = AX_INTS(2, 2, 3), .in_specs = ins, .out_specs = &outs, .out_count = 1, .outs = AX_TYPES(AX_TYPE(AX_F32, 4, 4)),
+  ax_kernel_call(&(ax_kernel){.grid_rank = 3,
+                              .grid = AX_INTS(2, 2, 3),
+                              .in_specs = ins,
+                              .out_specs = &outs,
+                              .out_count = 1,
+                              .outs = AX_TYPES(AX_TYPE(AX_F32, 4, 4)),
                               .options = options},
                  AX_CLOSURE(product_step, 4, 0, &captured), 2, in, out);
 }
@@ -124,7 +145,8 @@ static AX_BODY(by_copy) { /* x: [4,2] and the result, one memory; VMEM, DMA sema
 }
 
 static AX_BODY(copied) {
-  const ax_core_mesh cores = {.core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = 4}}}, .space = AX_SPACE_HBM};
+  const ax_core_mesh cores = {
+      .core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = 4}}}, .space = AX_SPACE_HBM};
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 2)}, {.type = ax_dma_semaphore_type(0, NULL)}};
   static const uint32_t alias[1][2] = {{0, 0}};
   ax_kernel_options options = with(scratch, 2);
@@ -195,7 +217,8 @@ typedef struct reverse {
 /* (in.., ct) -> (out, gradients..) */
 static AX_BODY(pull_back) {
   const reverse *r = context;
-  ax_vjp(AX_CLOSURE(r->of->kernel, r->of->in_count, 1, (void *)(uintptr_t)(const void *)r->options), AX_ALL_ARGS, in, in + r->of->in_count, out, out + 1);
+  ax_vjp(AX_CLOSURE(r->of->kernel, r->of->in_count, 1, (void *)(uintptr_t)(const void *)r->options), AX_ALL_ARGS, in,
+         in + r->of->in_count, out, out + 1);
 }
 
 /* <ct, J dx> by forward, by backward, and by differences of the machine's values. */
@@ -275,11 +298,13 @@ static void check_batch(const subject *s, const ax_kernel_options *options, uint
   for (int64_t e = 0; e < size; e++) {
     for (uint32_t i = 0; i < s->in_count; i++) {
       TEST_OK(ax_tensor_create(&s->in[i], &one[i]));
-      for (int64_t k = 0; k < test_elems(one[i]); k++) test_set(one[i], k, test_get(in[i], axes[i] == 0 ? e * test_elems(one[i]) + k : k));
+      for (int64_t k = 0; k < test_elems(one[i]); k++)
+        test_set(one[i], k, test_get(in[i], axes[i] == 0 ? e * test_elems(one[i]) + k : k));
     }
     test_run(kernel, one, &each);
     for (int64_t k = 0; k < test_elems(each); k++)
-      if (test_get(each, k) != test_get(all, e * test_elems(each) + k)) fail_msg("%s: element %lld of batch %lld, fixed %u", s->name, (long long)k, (long long)e, fixed);
+      if (test_get(each, k) != test_get(all, e * test_elems(each) + k))
+        fail_msg("%s: element %lld of batch %lld, fixed %u", s->name, (long long)k, (long long)e, fixed);
     test_release(one, s->in_count);
     ax_tensor_release(each);
   }
@@ -366,7 +391,11 @@ static AX_BODY(number_body) { /* x, y: [2], a captured value that varies */
 
 static AX_BODY(number_kernel) {
   ax_value captured = in[1];
-  ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(1), .out_count = 1, .outs = AX_TYPES(AX_TYPE(AX_F32, 2)), .options = *(const ax_kernel_options *)context},
+  ax_kernel_call(&(ax_kernel){.grid_rank = 1,
+                              .grid = AX_INTS(1),
+                              .out_count = 1,
+                              .outs = AX_TYPES(AX_TYPE(AX_F32, 2)),
+                              .options = *(const ax_kernel_options *)context},
                  AX_CLOSURE(number_body, 2, 0, &captured), 1, in, out);
 }
 
@@ -381,14 +410,16 @@ static AX_BODY(on_mesh) {
 }
 
 static AX_BODY(mapped) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){0, AX_NOT_MAPPED}, .axis_name = "d"}, AX_CLOSURE(number_kernel, 2, 1, context), in, out);
+  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){0, AX_NOT_MAPPED}, .axis_name = "d"},
+          AX_CLOSURE(number_kernel, 2, 1, context), in, out);
 }
 
 static void test_axes(void **state) {
   (void)state;
   const double x[] = {1, 2, 3, 4}, c[] = {10}, wanted[] = {1, 4, 19, 26};
   const ax_kernel_options *const options[] = {&on_machine, &interpreted};
-  const subject subjects[] = {{"on a mesh", on_mesh, 2, {AX_TYPE(AX_F32, 4), TEST_SCALAR(AX_F32)}}, {"named", mapped, 2, {AX_TYPE(AX_F32, 2, 2), TEST_SCALAR(AX_F32)}}};
+  const subject subjects[] = {{"on a mesh", on_mesh, 2, {AX_TYPE(AX_F32, 4), TEST_SCALAR(AX_F32)}},
+                              {"named", mapped, 2, {AX_TYPE(AX_F32, 2, 2), TEST_SCALAR(AX_F32)}}};
   for (uint32_t k = 0; k < 4; k++) {
     const subject *s = &subjects[k / 2];
     ax_program *program = traced(s, options[k % 2]);
@@ -489,7 +520,8 @@ static AX_BODY(signals) { /* x, y, semaphore */
 }
 
 static AX_BODY(signalling) {
-  const ax_core_mesh cores = {.core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = 1}}}, .space = AX_SPACE_VMEM};
+  const ax_core_mesh cores = {
+      .core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = 1}}}, .space = AX_SPACE_VMEM};
   const ax_scratch scratch = {.type = ax_semaphore_type(0, NULL)};
   ax_kernel_options options = with(&scratch, 1);
   options.name = "talk";
@@ -501,10 +533,12 @@ static void test_refused(void **state) {
   (void)state;
   const ax_type type = AX_TYPE(AX_F32, 4);
   ax_program *program, *made;
-  TEST_FAILS(ax_trace(AX_CLOSURE(signalling, 1, 1, (void *)(uintptr_t)(const void *)&interpreted), &type, &program), AX_INVALID_ARGUMENT,
-             "interpret runs a kernel as a plain program: kernel \"talk\" is no plain program: semaphore_signal, which goes to another core or device");
+  TEST_FAILS(
+      ax_trace(AX_CLOSURE(signalling, 1, 1, (void *)(uintptr_t)(const void *)&interpreted), &type, &program), AX_INVALID_ARGUMENT,
+      "interpret runs a kernel as a plain program: kernel \"talk\" is no plain program: semaphore_signal, which goes to another core or device");
   program = test_trace(signalling, (void *)(uintptr_t)(const void *)&on_machine, &type, 1, 1);
-  TEST_FAILS(ax_program_jvp(program, AX_ALL_ARGS, &made), AX_ABSENT, "no derivative, which ax_custom_vjp would give it: kernel \"talk\" is no plain program");
+  TEST_FAILS(ax_program_jvp(program, AX_ALL_ARGS, &made), AX_ABSENT,
+             "no derivative, which ax_custom_vjp would give it: kernel \"talk\" is no plain program");
   TEST_OK(ax_program_vmap(program, &(ax_vmap_options){.size = 3}, &made));
   assert_int_equal(count_prim(made, "scan"), 1); /* it is batched all the same: one element after the other */
   ax_program_release(made);
@@ -578,7 +612,12 @@ static AX_BODY(some) {
   const uint32_t aliases[][2] = {{1, 1}, {2, 2}};
   const ax_value captured[] = {in[3], in[4]};
   ax_value made[3];
-  ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(2), .in_specs = ins, .out_specs = outs, .out_count = 3, .outs = (const ax_type[]){f, f, f},
+  ax_kernel_call(&(ax_kernel){.grid_rank = 1,
+                              .grid = AX_INTS(2),
+                              .in_specs = ins,
+                              .out_specs = outs,
+                              .out_count = 3,
+                              .outs = (const ax_type[]){f, f, f},
                               .options = {.alias_count = 2, .aliases = aliases}},
                  AX_CLOSURE(uses_some, 6, 0, (void *)captured), 3, in, made);
   out[0] = made[0];
@@ -629,9 +668,11 @@ static void test_stablehlo(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),       cmocka_unit_test(test_derivatives), cmocka_unit_test(test_batches),
-                                     cmocka_unit_test(test_batched_grid), cmocka_unit_test(test_empty_batch), cmocka_unit_test(test_axes),        cmocka_unit_test(test_own_rule),
-                                     cmocka_unit_test(test_samples_alike), cmocka_unit_test(test_refused),  cmocka_unit_test(test_custom_rule), cmocka_unit_test(test_pmap),    cmocka_unit_test(test_pruned),
-                                     cmocka_unit_test(test_stablehlo)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_values),       cmocka_unit_test(test_derivatives),   cmocka_unit_test(test_batches),
+      cmocka_unit_test(test_batched_grid), cmocka_unit_test(test_empty_batch),   cmocka_unit_test(test_axes),
+      cmocka_unit_test(test_own_rule),     cmocka_unit_test(test_samples_alike), cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_custom_rule),  cmocka_unit_test(test_pmap),          cmocka_unit_test(test_pruned),
+      cmocka_unit_test(test_stablehlo)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,13 @@
-/* A kernel over a grid, as one without a grid: its body over the whole operands and results, in HBM, with a pipeline that brings the blocks of each
-   point in and takes results out (pipeline.c). So what runs, checks and lowers kernels knows one form.
+/* A kernel over a grid, as one without a grid: its body over the whole operands and results, in HBM, with a pipeline that brings
+   the blocks of each point in and takes results out (pipeline.c). So what runs, checks and lowers kernels knows one form.
 
-     kernel_call[grid, blocks, body]    becomes    (consts.., whole refs.., scratch..) -> () { emit_pipeline, at each step: grid_point[body] }
+     kernel_call[grid, blocks, body]    becomes    (consts.., whole refs.., scratch..) -> () { emit_pipeline, at each step:
+   grid_point[body] }
 
-   Scratch is the kernel's, so it stays as it is from point to point. Points go on in row-major order; those along AX_PARALLEL dimensions too, which they
-   may. A result's block keeps what it holds as long as it stays the same; one that is come back to after another begins anew, but where the
-   result is the memory of an operand. Then each step waits until the one before has stored, and blocks of the result start with what is there. */
+   Scratch is the kernel's, so it stays as it is from point to point. Points go on in row-major order; those along AX_PARALLEL
+   dimensions too, which they may. A result's block keeps what it holds as long as it stays the same; one that is come back to after
+   another begins anew, but where the result is the memory of an operand. Then each step waits until the one before has stored, and
+   blocks of the result start with what is there. */
 #include <string.h>
 
 #include "ir/transform.h"
@@ -39,7 +41,8 @@ static AX_BODY(call_map) {
   ax_batch_call(map, in, dims, 1, NULL, NULL, out);
 }
 
-/* The block's dimensions, of which those that its ref lacks are 0. The ref's are the others in order, so it is found which from the first on. */
+/* The block's dimensions, of which those that its ref lacks are 0. The ref's are the others in order, so it is found which from the
+   first on. */
 static void find_squeezed(const ax_type *shape, const ax_type *ref, int64_t *block) {
   uint32_t at = 0;
   for (uint32_t d = 0; d < shape->rank; d++) {
@@ -92,8 +95,13 @@ static AX_BODY(expanded) {
   const ax_block_spec *specs = specs_of(e);
   ax_value *refs = e->given + p->consts;
   if (specs == NULL) return;
-  const ax_pipeline_options options = {.grid_rank = p->grid.count, .grid = p->grid.v, .in_count = e->operands, .out_count = e->results, .in_specs = specs,
-                                       .out_specs = specs + e->operands, .max_concurrent_steps = p->aliases.count > 0 ? 1 : 2};
+  const ax_pipeline_options options = {.grid_rank = p->grid.count,
+                                       .grid = p->grid.v,
+                                       .in_count = e->operands,
+                                       .out_count = e->results,
+                                       .in_specs = specs,
+                                       .out_specs = specs + e->operands,
+                                       .max_concurrent_steps = p->aliases.count > 0 ? 1 : 2};
   if (!ax_pipe_take(function, &options, 1, refs, &e->pipe) || e->pipe.steps == 0 || !ax_pipe_look(&e->pipe)) return;
   e->pipe.in_place = p->aliases.count > 0;
   for (uint32_t k = 0; k < p->aliases.count; k++) e->pipe.of[e->operands + (uint32_t)p->aliases.v[k][1]].loaded = true;

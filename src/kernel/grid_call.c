@@ -61,17 +61,22 @@ static ax_status take_spec(cutting *c, const ax_block_spec *spec, const ax_type 
   ax_kernel_params *p = c->params;
   bool pinned = spec->space == AX_SPACE_ANY || spec->space == AX_SPACE_HBM;
   if (spec->space < AX_SPACE_NONE || spec->space >= AX_SPACE_COUNT || spec->space == AX_SPACE_REGISTERS)
-    return ax_error(AX_INVALID_ARGUMENT, "%s is no space for operands", spec->space == AX_SPACE_REGISTERS ? "registers" : "what is given");
+    return ax_error(AX_INVALID_ARGUMENT, "%s is no space for operands",
+                    spec->space == AX_SPACE_REGISTERS ? "registers" : "what is given");
   if (spec->rank == 0) {
-    if (spec->index_map != NULL && whole->rank > 0) return ax_error(AX_INVALID_ARGUMENT, "an index map, but no block that it could choose");
-    p->blocks.v[i] = ax_ref_type(spec->space == AX_SPACE_NONE ? AX_SPACE_VMEM : spec->space, whole->dtype, whole->rank, whole->dims);
+    if (spec->index_map != NULL && whole->rank > 0)
+      return ax_error(AX_INVALID_ARGUMENT, "an index map, but no block that it could choose");
+    p->blocks.v[i] =
+        ax_ref_type(spec->space == AX_SPACE_NONE ? AX_SPACE_VMEM : spec->space, whole->dtype, whole->rank, whole->dims);
     return AX_OK;
   }
   if (spec->block == NULL) return ax_error(AX_INVALID_ARGUMENT, "a block of %u dimensions without their sizes", spec->rank);
   if (spec->rank != whole->rank)
-    return ax_error(AX_INVALID_ARGUMENT, "a block of %u dimensions, but it is %s", spec->rank, ax_type_string(whole, &ax_builder_current()->axes));
+    return ax_error(AX_INVALID_ARGUMENT, "a block of %u dimensions, but it is %s", spec->rank,
+                    ax_type_string(whole, &ax_builder_current()->axes));
   if (pinned)
-    return ax_error(AX_INVALID_ARGUMENT, "what is pinned in %s has no blocks: bodies get the whole of it", ax_space_names[spec->space]);
+    return ax_error(AX_INVALID_ARGUMENT, "what is pinned in %s has no blocks: bodies get the whole of it",
+                    ax_space_names[spec->space]);
   for (uint32_t d = 0; d < spec->rank; d++)
     if (spec->block[d] < 0) return ax_error(AX_INVALID_ARGUMENT, "dimension %u of the block is %lld", d, (long long)spec->block[d]);
   p->blocks.v[i] = block_ref(spec, whole, &p->block_shapes.v[p->block_shapes.count++]);
@@ -124,7 +129,8 @@ static bool take_grid(const ax_kernel *kernel, ax_kernel_params *params) {
 static bool take_scratch_cores(const ax_kernel *kernel) {
   for (uint32_t i = 0; i < kernel->options.scratch_count; i++) {
     if (kernel->options.scratch[i].core == NULL) continue;
-    ax_reject_as(function, "scratch %u is of the core type \"%s\", but a kernel over a grid has no core meshes", i, kernel->options.scratch[i].core);
+    ax_reject_as(function, "scratch %u is of the core type \"%s\", but a kernel over a grid has no core meshes", i,
+                 kernel->options.scratch[i].core);
     return false;
   }
   return true;

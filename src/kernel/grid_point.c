@@ -15,8 +15,9 @@ static ax_status infer(const ax_infer_args *args) {
   uint32_t rank = params->grid.count;
   AX_TRY(ax_region_check_axes(body, args->axes, "the body"));
   if (body->out_count != 0 || rank > AX_MAX_RANK || args->in_count != rank + body->in_count)
-    return ax_error(AX_INVALID_ARGUMENT, "the body takes %u values and gives %u, not %u operands behind the %u numbers of the grid, and none", body->in_count,
-                    body->out_count, args->in_count - (rank < args->in_count ? rank : args->in_count), rank);
+    return ax_error(AX_INVALID_ARGUMENT,
+                    "the body takes %u values and gives %u, not %u operands behind the %u numbers of the grid, and none",
+                    body->in_count, body->out_count, args->in_count - (rank < args->in_count ? rank : args->in_count), rank);
   for (uint32_t d = 0; d < rank; d++) AX_TRY(ax_step_scalar(args, d, AX_S32, "the number in the grid"));
   for (uint32_t i = 0; i < body->in_count; i++)
     AX_TRY(ax_region_check_type(&args->in[rank + i], &body->types[i], args->axes, "operand", rank + i, "is", "the body takes"));
@@ -33,12 +34,30 @@ static void differs(const ax_differs_args *args) {
 
 static uint32_t count_outs(const void *params) { return ((const ax_grid_point_params *)params)->body->out_count; }
 
-static const ax_param params[] = {{"grid", AX_PARAM_DIMS, offsetof(ax_grid_point_params, grid)}, {"body", AX_PARAM_PROGRAM, offsetof(ax_grid_point_params, body)}};
+static const ax_param params[] = {{"grid", AX_PARAM_DIMS, offsetof(ax_grid_point_params, grid)},
+                                  {"body", AX_PARAM_PROGRAM, offsetof(ax_grid_point_params, body)}};
 
 const ax_prim ax_prim_grid_point = {
-    .name = "grid_point", .kind = AX_REGION, .memory = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_grid_point_params),
-    .infer = infer, .spread = ax_step_spread, .eval = ax_step_eval, .differs = differs, .jvp = ax_step_jvp, .linearize = ax_step_jvp,
-    .transpose = ax_step_transpose, .batch = ax_step_batch, .simplify = ax_simplify_nothing, .prune = ax_prune_nothing, .shard = ax_shard_whole,
-    .lower = ax_step_lower, .hlo = ax_absent_hlo,
+    .name = "grid_point",
+    .kind = AX_REGION,
+    .memory = true,
+    .in_count = -1,
+    .out_count = -1,
+    .count_outs = count_outs,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(ax_grid_point_params),
+    .infer = infer,
+    .spread = ax_step_spread,
+    .eval = ax_step_eval,
+    .differs = differs,
+    .jvp = ax_step_jvp,
+    .linearize = ax_step_jvp,
+    .transpose = ax_step_transpose,
+    .batch = ax_step_batch,
+    .simplify = ax_simplify_nothing,
+    .prune = ax_prune_nothing,
+    .shard = ax_shard_whole,
+    .lower = ax_step_lower,
+    .hlo = ax_absent_hlo,
 };

@@ -1,5 +1,5 @@
-/* The primitives of kernels: their parameters, as the machine (machine.c), discharge and the pipelines read them. All but kernel_call
-   stand in bodies of kernel_call alone.
+/* The primitives of kernels: their parameters, as the machine (machine.c), discharge and the pipelines read them. All but
+   kernel_call stand in bodies of kernel_call alone.
 
    Axes. The environment of a body is that of the kernel_call, all axes unchecked, with the axes of its core mesh behind: the first
    ones are of devices, the last ones of cores. */
@@ -24,8 +24,8 @@ typedef struct ax_ref_masked_params {
   bool masked;
 } ax_ref_masked_params;
 
-/* Whose: `axes` names axes of devices and cores; the last operands are the coordinates, s32[] each. logical: axes has none, and the one operand is a
-   device's number, row-major over all axes of devices. Without either: the own. */
+/* Whose: `axes` names axes of devices and cores; the last operands are the coordinates, s32[] each. logical: axes has none, and the
+   one operand is a device's number, row-major over all axes of devices. Without either: the own. */
 typedef struct ax_core_params {
   ax_axes axes;
   bool logical;
@@ -87,9 +87,10 @@ typedef struct ax_kernel_params {
   ax_axes threads;  /* those core axes whose cores have VMEM, SMEM and semaphores together */
   ax_dims grid;
   ax_dims semantics; /* ax_semantics of each dimension; none: all AX_ARBITRARY */
-  ax_types blocks;   /* the refs that bodies get, of operands (without consts) then results: ax_ref_type of the block or the whole */
+  ax_types blocks; /* the refs that bodies get, of operands (without consts) then results: ax_ref_type of the block or the whole */
   ax_pairs blocked;  /* (number of an operand or result that is cut into blocks, number of its index map), ascending by the first */
-  ax_programs index_maps; /* (s32[] x grid) -> (s32[] x rank): numbers of blocks; one that needs none of its operands is the same for all */
+  ax_programs
+      index_maps; /* (s32[] x grid) -> (s32[] x rank): numbers of blocks; one that needs none of its operands is the same for all */
   ax_types block_shapes;  /* for each of `blocked`: the shape of its blocks, squeezed dimensions as 1 */
   ax_types outs, scratch;
   ax_pairs arrivals;      /* as of run_scoped */
@@ -102,14 +103,15 @@ typedef struct ax_kernel_params {
   ax_programs bodies;
 } ax_kernel_params;
 
-/* The names that scratch_cores may have beside those of core types: each core has its own; there is one for all cores of the device. */
+/* The names that scratch_cores may have beside those of core types: each core has its own; there is one for all cores of the
+   device. */
 #define AX_SCRATCH_EACH "each"
 #define AX_SCRATCH_DEVICE "device"
 
 /* kernel_call's eval rule, a REGION's. (eval.c) */
 ax_status ax_kernel_eval(const ax_eval_args *args);
-/* Whether it has a grid, or blocks, and its body as one without (expand.c): (consts.., refs of the whole operands, of the results, of scratch) -> ().
-   in: the types of the equation's operands. The caller's. */
+/* Whether it has a grid, or blocks, and its body as one without (expand.c): (consts.., refs of the whole operands, of the results,
+   of scratch) -> (). in: the types of the equation's operands. The caller's. */
 bool ax_kernel_has_grid(const ax_kernel_params *params);
 AX_MUST_USE ax_status ax_kernel_expand(const ax_kernel_params *params, uint32_t in_count, const ax_type *in, ax_program **out);
 /* The axes of devices over which bodies signal or copy. */

@@ -1,11 +1,11 @@
 /* Batching of kernels: the batch is one dimension more of the grid, in front.
 
-     in: f32[8,4], blocks (2,4) at (i, 0)       in: f32[n,8,4], blocks (1,2,4) at (b, i, 0), of which the body gets the last two dimensions
-     pinned: ref<f32[8,4] hbm>                  ref<f32[n,8,4] hbm>, of which the body takes the one at program_id 0
+     in: f32[8,4], blocks (2,4) at (i, 0)       in: f32[n,8,4], blocks (1,2,4) at (b, i, 0), of which the body gets the last two
+   dimensions pinned: ref<f32[8,4] hbm>                  ref<f32[n,8,4] hbm>, of which the body takes the one at program_id 0
      captured: f32[4]                           an operand f32[n,4] in blocks (1,4), which the body loads
 
-   program_id d becomes d + 1, and a number along the axis that is batched is program_id 0. Scratch goes on from one element to the next, as from
-   one point to the next: each begins with what is unset. What the body writes of an operand is each element's own.
+   program_id d becomes d + 1, and a number along the axis that is batched is program_id 0. Scratch goes on from one element to the
+   next, as from one point to the next: each begins with what is unset. What the body writes of an operand is each element's own.
    Kernels over meshes of cores, and what has no blocks since it has no elements, are run one element after the other. */
 #include <string.h>
 
@@ -34,7 +34,8 @@ static ax_value id_of(int64_t dimension) { return ax_bind1(&ax_prim_program_id, 
 static ax_value number_along(const batching *b, const ax_axes *major, const ax_axes *minor) {
   ax_value index = id_of(0);
   if (major->count > 0) index = ax_add(ax_mul(ax_bind1(&ax_prim_axis_index, major, NULL, 0), ax_integer(b->args->size)), index);
-  if (minor->count > 0) index = ax_add(ax_mul(index, ax_integer(ax_axes_members(minor))), ax_bind1(&ax_prim_axis_index, minor, NULL, 0));
+  if (minor->count > 0)
+    index = ax_add(ax_mul(index, ax_integer(ax_axes_members(minor))), ax_bind1(&ax_prim_axis_index, minor, NULL, 0));
   return index;
 }
 
@@ -55,7 +56,8 @@ static void params_without(const void *context, const ax_eqn *eqn, void *params)
     if (eqn->prim->params[p].kind != AX_PARAM_AXES) continue;
     ax_axes *names = (ax_axes *)((char *)params + eqn->prim->params[p].offset), before = *names;
     if (!ax_axes_without(&before, b->args->axis, names) || eqn->prim->kind == AX_COLLECTIVE) continue;
-    ax_fail(ax_error(AX_ABSENT, "vmap: %s names \"%s\", which is the batch's: its elements are not cores", eqn->prim->name, b->args->axis));
+    ax_fail(ax_error(AX_ABSENT, "vmap: %s names \"%s\", which is the batch's: its elements are not cores", eqn->prim->name,
+                     b->args->axis));
   }
 }
 
@@ -77,9 +79,12 @@ static bool bind(const void *context, const ax_eqn *eqn, const ax_value *in, ax_
     ax_program_release(body);
     return true;
   }
-  if (eqn->prim != &ax_prim_axis_index || b->args->axis == NULL || !ax_axes_around(eqn->params, b->args->axis, &major, &minor)) return false;
+  if (eqn->prim != &ax_prim_axis_index || b->args->axis == NULL || !ax_axes_around(eqn->params, b->args->axis, &major, &minor))
+    return false;
   if (b->gridded) out[0] = number_along(b, &major, &minor);
-  else ax_fail(ax_error(AX_ABSENT, "vmap: a kernel over core meshes asks for its number along \"%s\", which is the batch's", b->args->axis));
+  else
+    ax_fail(ax_error(AX_ABSENT, "vmap: a kernel over core meshes asks for its number along \"%s\", which is the batch's",
+                     b->args->axis));
   return true;
 }
 
@@ -166,8 +171,8 @@ static void add_blocks(batching *b, blocks *all, uint32_t first, uint32_t count)
   for (uint32_t i = first, next = 0; i < first + count && !ax_failed(); i++) {
     while (next < p->blocked.count && p->blocked.v[next][0] < i) next++;
     bool blocked = next < p->blocked.count && p->blocked.v[next][0] == i;
-    add_block(b, all, &p->blocks.v[i], blocked ? &p->block_shapes.v[next] : NULL, blocked ? p->index_maps.v[p->blocked.v[next][1]] : NULL,
-              i >= b->operands || b->batched[b->consts + i]);
+    add_block(b, all, &p->blocks.v[i], blocked ? &p->block_shapes.v[next] : NULL,
+              blocked ? p->index_maps.v[p->blocked.v[next][1]] : NULL, i >= b->operands || b->batched[b->consts + i]);
   }
 }
 
@@ -220,7 +225,8 @@ static ax_program *make_body(const batching *b) {
   if (given != NULL && in != NULL) {
     const ax_value *refs = given + consts, *plain = given, *moved = refs + b->operands;
     for (uint32_t i = 0; i < b->consts; i++) in[i] = b->batched[i] ? ax_ref_load(*moved++) : *plain++;
-    for (uint32_t i = 0; i < b->params->blocks.count; i++) in[b->consts + i] = own_ref(b, i, refs[i < b->operands ? i : i + b->moved]);
+    for (uint32_t i = 0; i < b->params->blocks.count; i++)
+      in[b->consts + i] = own_ref(b, i, refs[i < b->operands ? i : i + b->moved]);
     for (uint32_t i = 0; i < made->scratch.count; i++) in[b->consts + b->params->blocks.count + i] = refs[made->blocks.count + i];
     const ax_rebody how = anew(b);
     if (!ax_failed()) ax_rebody_bind(&how, old, in, NULL);

@@ -1,19 +1,22 @@
-/* kernel_call: C.., T.. -> R..       runs programs on the cores of each device, over memory: bodies[i]: (C.., refs of T.., of R.., of scratch) -> ()
+/* kernel_call: C.., T.. -> R..       runs programs on the cores of each device, over memory: bodies[i]: (C.., refs of T.., of R..,
+   of scratch) -> ()
 
      operand T[d..] --block of the grid's point--> ref --body--> ref --> block of the result R[e..]
 
-   Parameters: name; consts: so many operands are values that bodies captured; cores: of each body, the type of core that it runs on; core_axes: how many
-   axes of cores each body's environment ends with; threads: those of them whose cores have their memory together; grid, semantics: its sizes, and 1 for
-   dimensions whose points may go on at once; blocks: the refs of operands and results; blocked, index_maps, block_shapes: which of them are cut into blocks, where the block
-   of a point of the grid is, in blocks, and its shape; outs; scratch, arrivals: as run_scoped's; scratch_cores: the type of core that has it, "each" or
-   "device"; aliases (operand, result) that are one memory; target: what there is of memory; metadata, compiler_params: carried along; interpret; debug;
-   collective_id: whose barrier semaphore; flops, bytes, transcendentals: estimates; bodies.
-   One body: it runs once for each point of the grid. Several bodies: all at once on each device, over operands and results as they are, with no grid.
+   Parameters: name; consts: so many operands are values that bodies captured; cores: of each body, the type of core that it runs
+   on; core_axes: how many axes of cores each body's environment ends with; threads: those of them whose cores have their memory
+   together; grid, semantics: its sizes, and 1 for dimensions whose points may go on at once; blocks: the refs of operands and
+   results; blocked, index_maps, block_shapes: which of them are cut into blocks, where the block of a point of the grid is, in
+   blocks, and its shape; outs; scratch, arrivals: as run_scoped's; scratch_cores: the type of core that has it, "each" or "device";
+   aliases (operand, result) that are one memory; target: what there is of memory; metadata, compiler_params: carried along;
+   interpret; debug; collective_id: whose barrier semaphore; flops, bytes, transcendentals: estimates; bodies. One body: it runs
+   once for each point of the grid. Several bodies: all at once on each device, over operands and results as they are, with no grid.
    A body's environment is the equation's, all of its axes unchecked, and then axes of cores.
-   Errors: bodies that take other than values captured and refs, or give results; counts that do not match; blocks that do not fit their operands;
-   an index map that takes or gives other than s32[] for each dimension; core axes of one name and two sizes; aliases of other types; collectives, shard_maps or kernels
-   in a body; program_id of a dimension that the grid has not; a slice of a ref that is known to leave it; unreduced operands; memory, or semaphores, beyond what the target has.
-   Varying: results vary over what any operand varies over, and over the axes that bodies name. */
+   Errors: bodies that take other than values captured and refs, or give results; counts that do not match; blocks that do not fit
+   their operands; an index map that takes or gives other than s32[] for each dimension; core axes of one name and two sizes;
+   aliases of other types; collectives, shard_maps or kernels in a body; program_id of a dimension that the grid has not; a slice of
+   a ref that is known to leave it; unreduced operands; memory, or semaphores, beyond what the target has. Varying: results vary
+   over what any operand varies over, and over the axes that bodies name. */
 #include <string.h>
 
 #include "ir/number.h"
@@ -100,20 +103,23 @@ static ax_status check_counts(const ax_infer_args *args) {
   if (params->bodies.count == 0 || params->bodies.count > AX_MAX_AXES)
     return ax_error(AX_INVALID_ARGUMENT, "%u bodies; there are 1 to %d", params->bodies.count, AX_MAX_AXES);
   if (params->cores.count != params->bodies.count || params->core_axes.count != params->bodies.count)
-    return ax_error(AX_INVALID_ARGUMENT, "%u core types and %u numbers of core axes for %u bodies", params->cores.count, params->core_axes.count,
-                    params->bodies.count);
+    return ax_error(AX_INVALID_ARGUMENT, "%u core types and %u numbers of core axes for %u bodies", params->cores.count,
+                    params->core_axes.count, params->bodies.count);
   uint32_t both = args->in_count - (uint32_t)params->consts + params->outs.count;
   if (params->blocks.count != both)
     return ax_error(AX_INVALID_ARGUMENT, "%u blocks for %u operands and results", params->blocks.count, both);
   if (params->bodies.count > 1 && (params->grid.count > 0 || params->blocked.count > 0))
-    return ax_error(AX_INVALID_ARGUMENT, "a grid or blocks, and %u bodies: several take operands as they are", params->bodies.count);
+    return ax_error(AX_INVALID_ARGUMENT, "a grid or blocks, and %u bodies: several take operands as they are",
+                    params->bodies.count);
   if (params->semantics.count != 0 && params->semantics.count != params->grid.count)
     return ax_error(AX_INVALID_ARGUMENT, "%u semantics for a grid of %u dimensions", params->semantics.count, params->grid.count);
   for (uint32_t d = 0; d < params->grid.count; d++)
-    if (params->grid.v[d] < 0) return ax_error(AX_INVALID_ARGUMENT, "dimension %u of the grid is %lld", d, (long long)params->grid.v[d]);
+    if (params->grid.v[d] < 0)
+      return ax_error(AX_INVALID_ARGUMENT, "dimension %u of the grid is %lld", d, (long long)params->grid.v[d]);
   for (uint32_t d = 0; d < params->semantics.count; d++)
     if (params->semantics.v[d] != AX_ARBITRARY && params->semantics.v[d] != AX_PARALLEL)
-      return ax_error(AX_INVALID_ARGUMENT, "the semantics of dimension %u of the grid are %lld", d, (long long)params->semantics.v[d]);
+      return ax_error(AX_INVALID_ARGUMENT, "the semantics of dimension %u of the grid are %lld", d,
+                      (long long)params->semantics.v[d]);
   return AX_OK;
 }
 
@@ -135,11 +141,12 @@ static ax_status check_aliases(const ax_infer_args *args) {
   for (uint32_t a = 0; a < params->aliases.count; a++) {
     int64_t from = params->aliases.v[a][0], to = params->aliases.v[a][1];
     if (from < 0 || from >= operands || to < 0 || to >= params->outs.count)
-      return ax_error(AX_INVALID_ARGUMENT, "alias %u is of operand %lld and result %lld; there are %lld and %u", a, (long long)from, (long long)to,
-                      (long long)operands, params->outs.count);
+      return ax_error(AX_INVALID_ARGUMENT, "alias %u is of operand %lld and result %lld; there are %lld and %u", a, (long long)from,
+                      (long long)to, (long long)operands, params->outs.count);
     for (uint32_t b = 0; b < a; b++)
       if (params->aliases.v[b][0] == from || params->aliases.v[b][1] == to)
-        return ax_error(AX_INVALID_ARGUMENT, "aliases %u and %u are of one %s", b, a, params->aliases.v[b][0] == from ? "operand" : "result");
+        return ax_error(AX_INVALID_ARGUMENT, "aliases %u and %u are of one %s", b, a,
+                        params->aliases.v[b][0] == from ? "operand" : "result");
     const ax_type *in = whole_of(args, (uint32_t)from), *out = &params->outs.v[to];
     if (in->dtype != out->dtype || !ax_same_shape(in, out))
       return ax_error(AX_INVALID_ARGUMENT, "operand %lld is %s and result %lld is %s: they cannot be one memory", (long long)from,
@@ -153,14 +160,15 @@ static ax_status check_aliases(const ax_infer_args *args) {
 static ax_status check_index_map(const ax_kernel_params *params, const ax_program *map, uint32_t rank) {
   ax_status status = AX_OK;
   if (map->in_count != params->grid.count || map->out_count != rank)
-    status = ax_error(AX_INVALID_ARGUMENT, "takes %u values and gives %u, not %u, for the grid, and %u, for the dimensions", map->in_count, map->out_count,
-                      params->grid.count, rank);
+    status = ax_error(AX_INVALID_ARGUMENT, "takes %u values and gives %u, not %u, for the grid, and %u, for the dimensions",
+                      map->in_count, map->out_count, params->grid.count, rank);
   for (uint32_t i = 0; status == AX_OK && i < map->in_count + map->out_count; i++) {
     bool in = i < map->in_count;
     uint32_t number = in ? i : i - map->in_count;
     const ax_type *type = &map->types[in ? i : map->outs[number]];
     if (type->form != AX_ARRAY || type->dtype != AX_S32 || type->rank != 0)
-      status = ax_error(AX_INVALID_ARGUMENT, "%s %u is %s, not s32[]", in ? "takes what" : "result", number, ax_type_string(type, &map->axes));
+      status = ax_error(AX_INVALID_ARGUMENT, "%s %u is %s, not s32[]", in ? "takes what" : "result", number,
+                        ax_type_string(type, &map->axes));
   }
   if (status == AX_OK && map->effects != 0) status = ax_error(AX_INVALID_ARGUMENT, "does more than compute: it has effects");
   return status;
@@ -180,23 +188,29 @@ static ax_status check_block(const ax_infer_args *args, uint32_t i, int64_t bloc
   const ax_kernel_params *params = args->params;
   const ax_type *ref = &params->blocks.v[i], *whole = whole_of(args, i);
   if (ref->form != AX_REF) return ax_error(AX_INVALID_ARGUMENT, "its block is %s, not a ref", ax_type_string(ref, NULL));
-  if (ref->space == AX_SPACE_REGISTERS) return ax_error(AX_INVALID_ARGUMENT, "its block is %s: registers are scratch", ax_type_string(ref, NULL));
+  if (ref->space == AX_SPACE_REGISTERS)
+    return ax_error(AX_INVALID_ARGUMENT, "its block is %s: registers are scratch", ax_type_string(ref, NULL));
   if (blocked < 0) {
     if (ref->dtype == whole->dtype && ax_same_shape(ref, whole)) return AX_OK;
-    return ax_error(AX_INVALID_ARGUMENT, "it is %s and has no blocks, but bodies get %s", ax_type_string(whole, args->axes), ax_type_string(ref, NULL));
+    return ax_error(AX_INVALID_ARGUMENT, "it is %s and has no blocks, but bodies get %s", ax_type_string(whole, args->axes),
+                    ax_type_string(ref, NULL));
   }
   const ax_type *shape = &params->block_shapes.v[blocked];
   int64_t map = params->blocked.v[blocked][1];
   if (shape->form != AX_ARRAY || shape->dtype != whole->dtype || ref->dtype != whole->dtype || shape->rank != whole->rank)
-    return ax_error(AX_INVALID_ARGUMENT, "blocks %s, of which bodies get %s, are not of %s", ax_type_string(shape, NULL), ax_type_string(ref, NULL),
-                    ax_type_string(whole, args->axes));
+    return ax_error(AX_INVALID_ARGUMENT, "blocks %s, of which bodies get %s, are not of %s", ax_type_string(shape, NULL),
+                    ax_type_string(ref, NULL), ax_type_string(whole, args->axes));
   for (uint32_t d = 0; d < shape->rank; d++)
-    if (shape->dims[d] < 1) return ax_error(AX_INVALID_ARGUMENT, "dimension %u of its blocks is %lld", d, (long long)shape->dims[d]);
+    if (shape->dims[d] < 1)
+      return ax_error(AX_INVALID_ARGUMENT, "dimension %u of its blocks is %lld", d, (long long)shape->dims[d]);
   if (ref->rank > shape->rank || ax_type_elems(ref) != ax_type_elems(shape) || !is_squeezed(ref, shape))
-    return ax_error(AX_INVALID_ARGUMENT, "bodies get %s, which is no block %s", ax_type_string(ref, NULL), ax_type_string(shape, NULL));
+    return ax_error(AX_INVALID_ARGUMENT, "bodies get %s, which is no block %s", ax_type_string(ref, NULL),
+                    ax_type_string(shape, NULL));
   if (ref->space != AX_SPACE_VMEM && ref->space != AX_SPACE_SMEM)
-    return ax_error(AX_INVALID_ARGUMENT, "bodies get %s: what is pinned outside of vmem and smem has no blocks", ax_type_string(ref, NULL));
-  if (map < 0 || map >= params->index_maps.count) return ax_error(AX_INVALID_ARGUMENT, "there is no index map %lld", (long long)map);
+    return ax_error(AX_INVALID_ARGUMENT, "bodies get %s: what is pinned outside of vmem and smem has no blocks",
+                    ax_type_string(ref, NULL));
+  if (map < 0 || map >= params->index_maps.count)
+    return ax_error(AX_INVALID_ARGUMENT, "there is no index map %lld", (long long)map);
   ax_status status = check_index_map(params, params->index_maps.v[map], shape->rank);
   return status == AX_OK ? AX_OK : ax_error_context(status, "its index map ");
 }
@@ -217,7 +231,8 @@ static ax_status check_blocks(const ax_infer_args *args) {
     next += blocked;
   }
   if (next == params->blocked.count) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "blocks of number %lld: there is none, or not in this order", (long long)params->blocked.v[next][0]);
+  return ax_error(AX_INVALID_ARGUMENT, "blocks of number %lld: there is none, or not in this order",
+                  (long long)params->blocked.v[next][0]);
 }
 
 /* --- infer: scratch and cores --- */
@@ -235,7 +250,8 @@ static ax_status check_scratch(const ax_kernel_params *params) {
     return ax_error(AX_INVALID_ARGUMENT, "%u core types for %u scratch", params->scratch_cores.count, params->scratch.count);
   for (uint32_t i = 0; i < params->scratch.count; i++)
     if (!names_core(params, params->scratch_cores.name[i]))
-      return ax_error(AX_INVALID_ARGUMENT, "scratch %u is of the core type \"%s\", which no body runs on", i, params->scratch_cores.name[i]);
+      return ax_error(AX_INVALID_ARGUMENT, "scratch %u is of the core type \"%s\", which no body runs on", i,
+                      params->scratch_cores.name[i]);
   return AX_OK;
 }
 
@@ -255,16 +271,17 @@ static ax_status check_cores(const ax_infer_args *args, uint32_t b) {
   const ax_mesh *axes = &params->bodies.v[b]->axes;
   int64_t cores = params->core_axes.v[b];
   if (cores < 0 || axes->count != args->axes->count + cores || !begins_as(axes, args->axes))
-    return ax_error(AX_INVALID_ARGUMENT, "its axes are %s; they are to be those around, %s, unchecked, and %lld of cores", ax_bound_string(axes),
-                    ax_bound_string(args->axes), (long long)cores);
+    return ax_error(AX_INVALID_ARGUMENT, "its axes are %s; they are to be those around, %s, unchecked, and %lld of cores",
+                    ax_bound_string(axes), ax_bound_string(args->axes), (long long)cores);
   for (uint32_t i = args->axes->count; i < axes->count; i++) {
-    if (!axes->axis[i].unchecked || axes->axis[i].automatic) return ax_error(AX_INVALID_ARGUMENT, "its core axis \"%s\" is not unchecked", axes->axis[i].name);
+    if (!axes->axis[i].unchecked || axes->axis[i].automatic)
+      return ax_error(AX_INVALID_ARGUMENT, "its core axis \"%s\" is not unchecked", axes->axis[i].name);
     for (uint32_t o = 0; o < b; o++) {
       const ax_mesh *other = &params->bodies.v[o]->axes;
       int at = ax_mesh_find(other, axes->axis[i].name);
       if (at >= 0 && other->axis[at].size != axes->axis[i].size)
-        return ax_error(AX_INVALID_ARGUMENT, "conflicting size for axis %s: %lld and %lld", axes->axis[i].name, (long long)other->axis[at].size,
-                        (long long)axes->axis[i].size);
+        return ax_error(AX_INVALID_ARGUMENT, "conflicting size for axis %s: %lld and %lld", axes->axis[i].name,
+                        (long long)other->axis[at].size, (long long)axes->axis[i].size);
     }
   }
   return AX_OK;
@@ -276,7 +293,9 @@ static ax_status check_threads(const ax_infer_args *args) {
     bool found = false;
     for (uint32_t b = 0; b < params->bodies.count && !found; b++)
       found = ax_mesh_find(&params->bodies.v[b]->axes, params->threads.name[t]) >= (int)args->axes->count;
-    if (!found) return ax_error(AX_INVALID_ARGUMENT, "no body has the core axis \"%s\", which is to be one of threads", params->threads.name[t]);
+    if (!found)
+      return ax_error(AX_INVALID_ARGUMENT, "no body has the core axis \"%s\", which is to be one of threads",
+                      params->threads.name[t]);
   }
   return AX_OK;
 }
@@ -294,7 +313,8 @@ static ax_status check_input(const ax_infer_args *args, const ax_program *body, 
   }
   if (type->form == AX_ARRAY)
     return ax_error(AX_INVALID_ARGUMENT, "kernels take refs, but input %u of it is %s", i, ax_type_string(type, &body->axes));
-  if (i >= both) return ax_region_check_type(&params->scratch.v[i - both], type, &body->axes, "scratch", i - both, "is", "it takes");
+  if (i >= both)
+    return ax_region_check_type(&params->scratch.v[i - both], type, &body->axes, "scratch", i - both, "is", "it takes");
   ax_type wanted = params->blocks.v[i - consts];
   uint32_t number = i - consts;
   if (params->bodies.count > 1) wanted.space = type->space; /* each mesh has a space of its own for them */
@@ -302,7 +322,9 @@ static ax_status check_input(const ax_infer_args *args, const ax_program *body, 
   return ax_region_check_type(&wanted, type, &body->axes, what, number, "has", "it takes");
 }
 
-static ax_status refuse(const ax_eqn *eqn, const char *why) { return ax_error(AX_INVALID_ARGUMENT, "%s stands in it: %s", eqn->prim->name, why); }
+static ax_status refuse(const ax_eqn *eqn, const char *why) {
+  return ax_error(AX_INVALID_ARGUMENT, "%s stands in it: %s", eqn->prim->name, why);
+}
 
 /* Starts that are literals, and do not depend on where the kernel is. */
 static ax_status check_slice(const ax_program *program, const ax_eqn *eqn) {
@@ -311,12 +333,13 @@ static ax_status check_slice(const ax_program *program, const ax_eqn *eqn) {
   for (uint32_t d = 0; d < of->rank; d++) {
     const ax_literal *start = ax_value_literal(program, eqn->in[1 + d]);
     if (start == NULL) continue;
-    int64_t begin = ax_number_load(AX_S32, start->data, 0).i, size = params->sizes.v[d], stride = params->strides.count > 0 ? params->strides.v[d] : 1;
+    int64_t begin = ax_number_load(AX_S32, start->data, 0).i, size = params->sizes.v[d],
+            stride = params->strides.count > 0 ? params->strides.v[d] : 1;
     int64_t end = begin + (size > 0 ? (size - 1) * stride + 1 : 0);
     if (begin < 0 || end > of->dims[d])
-      return ax_error(AX_INVALID_ARGUMENT, "ref_slice%s%s: elements %lld to %lld of dimension %u of %s, which has %lld", eqn->location != NULL ? " at " : "",
-                      eqn->location != NULL ? eqn->location : "", (long long)begin, (long long)end, d, ax_type_string(of, &program->axes),
-                      (long long)of->dims[d]);
+      return ax_error(AX_INVALID_ARGUMENT, "ref_slice%s%s: elements %lld to %lld of dimension %u of %s, which has %lld",
+                      eqn->location != NULL ? " at " : "", eqn->location != NULL ? eqn->location : "", (long long)begin,
+                      (long long)end, d, ax_type_string(of, &program->axes), (long long)of->dims[d]);
   }
   return AX_OK;
 }
@@ -328,12 +351,14 @@ static ax_status check_eqn(const ax_infer_args *args, uint32_t grid, const ax_pr
   const ax_program *nested;
   if (eqn->prim == args->prim) return refuse(eqn, "kernels hold no kernels");
   if (eqn->prim == &ax_prim_shard_map) return refuse(eqn, "a kernel is of one device");
-  if ((eqn->prim->effects & (AX_EFFECT_EXCHANGE | AX_EFFECT_MESSAGE)) != 0) return refuse(eqn, "between devices kernels copy and signal");
+  if ((eqn->prim->effects & (AX_EFFECT_EXCHANGE | AX_EFFECT_MESSAGE)) != 0)
+    return refuse(eqn, "between devices kernels copy and signal");
   if (eqn->prim == &ax_prim_ref_slice) return check_slice(program, eqn);
   if (eqn->prim == &ax_prim_program_id) {
     int64_t dimension = ((const ax_program_id_params *)eqn->params)->dimension;
     if (dimension >= grid)
-      return ax_error(AX_INVALID_ARGUMENT, "program_id of dimension %lld stands in it, but the grid has %u dimensions", (long long)dimension, grid);
+      return ax_error(AX_INVALID_ARGUMENT, "program_id of dimension %lld stands in it, but the grid has %u dimensions",
+                      (long long)dimension, grid);
   }
   if (eqn->prim == &ax_prim_grid_point) grid = ((const ax_grid_point_params *)eqn->params)->grid.count;
   if (eqn->prim == &ax_prim_run_scoped) {
@@ -357,9 +382,11 @@ static ax_status check_body(const ax_infer_args *args, uint32_t b) {
   AX_TRY(check_cores(args, b));
   uint32_t count = (uint32_t)params->consts + params->blocks.count + params->scratch.count;
   if (body->in_count != count)
-    return ax_error(AX_INVALID_ARGUMENT, "it takes %u operands; there are %lld captured values, %u refs of operands and results and %u scratch", body->in_count,
-                    (long long)params->consts, params->blocks.count, params->scratch.count);
-  if (body->out_count != 0) return ax_error(AX_INVALID_ARGUMENT, "it gives %u results; a kernel stores its results, and gives none", body->out_count);
+    return ax_error(AX_INVALID_ARGUMENT,
+                    "it takes %u operands; there are %lld captured values, %u refs of operands and results and %u scratch",
+                    body->in_count, (long long)params->consts, params->blocks.count, params->scratch.count);
+  if (body->out_count != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "it gives %u results; a kernel stores its results, and gives none", body->out_count);
   for (uint32_t i = 0; i < count; i++) AX_TRY(check_input(args, body, i));
   return check_program(args, ((const ax_kernel_params *)args->params)->grid.count, body);
 }
@@ -374,7 +401,8 @@ static ax_status infer(const ax_infer_args *args) {
   for (uint32_t b = 0; b < params->bodies.count; b++) {
     ax_status status = check_body(args, b);
     if (status == AX_OK) continue;
-    return params->bodies.count > 1 ? ax_error_context(status, "body %u, of \"%s\": ", b, params->cores.name[b]) : ax_error_context(status, "the body: ");
+    return params->bodies.count > 1 ? ax_error_context(status, "body %u, of \"%s\": ", b, params->cores.name[b])
+                                    : ax_error_context(status, "the body: ");
   }
   AX_TRY(check_threads(args));
   AX_TRY(ax_target_check(params));
@@ -437,9 +465,28 @@ static const ax_param params[] = {{"name", AX_PARAM_TEXT, offsetof(ax_kernel_par
                                   {"bodies", AX_PARAM_PROGRAMS, offsetof(ax_kernel_params, bodies)}};
 
 const ax_prim ax_prim_kernel_call = {
-    .name = "kernel_call", .kind = AX_REGION, .runs = AX_RUNS_POINTS, .in_count = -1, .out_count = -1, .count_outs = count_outs, .outside = outside,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_kernel_params),
-    .infer = infer, .spread = spread, .eval = ax_kernel_call_eval, .differs = differs, .jvp = ax_kernel_call_jvp, .linearize = ax_kernel_call_linearize,
-    .transpose = ax_kernel_call_transpose, .batch = ax_kernel_call_batch, .simplify = ax_simplify_nothing, .prune = ax_kernel_call_prune, .shard = ax_shard_whole,
-    .rename = ax_kernel_call_rename, .lower = ax_kernel_call_lower, .hlo = ax_kernel_call_hlo,
+    .name = "kernel_call",
+    .kind = AX_REGION,
+    .runs = AX_RUNS_POINTS,
+    .in_count = -1,
+    .out_count = -1,
+    .count_outs = count_outs,
+    .outside = outside,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(ax_kernel_params),
+    .infer = infer,
+    .spread = spread,
+    .eval = ax_kernel_call_eval,
+    .differs = differs,
+    .jvp = ax_kernel_call_jvp,
+    .linearize = ax_kernel_call_linearize,
+    .transpose = ax_kernel_call_transpose,
+    .batch = ax_kernel_call_batch,
+    .simplify = ax_simplify_nothing,
+    .prune = ax_kernel_call_prune,
+    .shard = ax_shard_whole,
+    .rename = ax_kernel_call_rename,
+    .lower = ax_kernel_call_lower,
+    .hlo = ax_kernel_call_hlo,
 };

@@ -5,7 +5,8 @@
 #include "kernel/kernel.h"
 #include "prim/rules.h"
 
-/* Axes of devices along which bodies do different things: those they name, and those over which they signal or copy. (kernel_call.c) */
+/* Axes of devices along which bodies do different things: those they name, and those over which they signal or copy.
+   (kernel_call.c) */
 ax_axis_set ax_kernel_named(const ax_kernel_params *params);
 
 /* --- Rules --- */

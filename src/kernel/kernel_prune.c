@@ -1,5 +1,6 @@
-/* kernel_call without what nobody needs: captured values and operands that no body touches, and results that nobody needs and no body touches.
-   What a body touches it keeps: its stores are effects in it. An operand that is one memory with a result goes with that alone. */
+/* kernel_call without what nobody needs: captured values and operands that no body touches, and results that nobody needs and no
+   body touches. What a body touches it keeps: its stores are effects in it. An operand that is one memory with a result goes with
+   that alone. */
 #include <string.h>
 
 #include "ir/memo.h"
@@ -38,7 +39,9 @@ static void find_needed(const pruning *p) {
 }
 
 /* Whether operand or result i is left; and its number then. */
-static bool is_left(const pruning *p, uint32_t i) { return i < p->operands ? p->args->in[p->consts + i] : p->args->out[i - p->operands]; }
+static bool is_left(const pruning *p, uint32_t i) {
+  return i < p->operands ? p->args->in[p->consts + i] : p->args->out[i - p->operands];
+}
 
 static int64_t number_left(const pruning *p, uint32_t first, uint32_t i) {
   int64_t number = 0;
@@ -55,7 +58,8 @@ static ax_status leave_blocks(const pruning *p, ax_kernel_params *made) {
   made->block_shapes = (ax_types){0, ax_arena_alloc(arena, (both + 1) * sizeof made->block_shapes.v[0])};
   made->blocked = (ax_pairs){0, ax_arena_alloc(arena, (both + 1) * sizeof made->blocked.v[0])};
   made->aliases = (ax_pairs){0, ax_arena_alloc(arena, (of->aliases.count + 1) * sizeof made->aliases.v[0])};
-  if (made->blocks.v == NULL || made->outs.v == NULL || made->block_shapes.v == NULL || made->blocked.v == NULL || made->aliases.v == NULL)
+  if (made->blocks.v == NULL || made->outs.v == NULL || made->block_shapes.v == NULL || made->blocked.v == NULL ||
+      made->aliases.v == NULL)
     return ax_out_of_memory(both * sizeof made->blocks.v[0]);
   for (uint32_t i = 0, next = 0; i < both; i++) {
     bool blocked = next < of->blocked.count && of->blocked.v[next][0] == i;
@@ -91,7 +95,8 @@ static ax_status leave_bodies(const pruning *p, ax_kernel_params *made) {
   ax_status status = AX_OK;
   static const bool none;
   uint32_t b = 0;
-  for (; b < made->bodies.count && status == AX_OK; b++) status = ax_prune_program(p->args->memo, p->params->bodies.v[b], &none, keep, &made->bodies.v[b]);
+  for (; b < made->bodies.count && status == AX_OK; b++)
+    status = ax_prune_program(p->args->memo, p->params->bodies.v[b], &none, keep, &made->bodies.v[b]);
   while (status != AX_OK && b > 0) ax_program_release(made->bodies.v[--b]);
   return status;
 }

@@ -1,9 +1,11 @@
-/* Bodies of kernels in the environment of the whole mesh: the same equations, of which those that name axes of devices name the parts that these are of.
+/* Bodies of kernels in the environment of the whole mesh: the same equations, of which those that name axes of devices name the
+   parts that these are of.
 
      d=4, and of cores core=2             the whole mesh has d as d_0=2, d_1=2:   d_0, d_1, core
      semaphore_signal[axes=(d)] s 1 c     semaphore_signal[axes=(d_0, d_1)] s 1 c/2 c%2
 
-   A device's number is row-major over the axes that the kernel was traced under, of which the mesh may have more. So it becomes coordinates along them. */
+   A device's number is row-major over the axes that the kernel was traced under, of which the mesh may have more. So it becomes
+   coordinates along them. */
 #include <string.h>
 
 #include "kernel/kernel_call.h"
@@ -17,7 +19,8 @@ static ax_mesh axes_of(const void *context, const ax_mesh *was) {
   for (uint32_t i = 0; i < axes.count; i++) axes.axis[i].unchecked = true;
   for (uint32_t i = args->from->count; i < was->count; i++) {
     if (axes.count == AX_MAX_AXES || ax_mesh_find(&axes, was->axis[i].name) >= 0) {
-      ax_fail(ax_error(AX_ABSENT, "the core axis \"%s\" goes with no mesh of %u axes, or is called as one of them", was->axis[i].name, axes.count));
+      ax_fail(ax_error(AX_ABSENT, "the core axis \"%s\" goes with no mesh of %u axes, or is called as one of them",
+                       was->axis[i].name, axes.count));
       break;
     }
     axes.axis[axes.count++] = was->axis[i];
@@ -31,7 +34,8 @@ static ax_axes named_here(const ax_rename_args *args, const ax_axes *names) {
   for (uint32_t i = 0; i < names->count; i++) {
     int at = ax_mesh_find(args->from, names->name[i]);
     const ax_axes own = {.count = 1}, *parts = at >= 0 ? &args->parts[at] : &own;
-    for (uint32_t k = 0; k < parts->count; k++) memcpy(here.name[here.count++], at >= 0 ? parts->name[k] : names->name[i], AX_MAX_NAME);
+    for (uint32_t k = 0; k < parts->count; k++)
+      memcpy(here.name[here.count++], at >= 0 ? parts->name[k] : names->name[i], AX_MAX_NAME);
   }
   return here;
 }

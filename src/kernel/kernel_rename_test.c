@@ -1,4 +1,5 @@
-/* Kernels among other shard_maps: compiled, they stand on the mesh that is all of these put together, whose axes are parts of theirs. */
+/* Kernels among other shard_maps: compiled, they stand on the mesh that is all of these put together, whose axes are parts of
+   theirs. */
 #include "axle/axle.h"
 #include "support/cmocka.h"
 #include "support/run.h"
@@ -6,8 +7,10 @@
 /* A ring: each device's block goes to the next, by its coordinate or by its number. `context` non-NULL: by its number. */
 static AX_BODY(send_right) {
   const bool *logical = context;
-  ax_value next = ax_add(ax_axis_index("d"), ax_integer(1)), right = ax_where(ax_eq(next, ax_integer(4)), ax_integer(0), next), barrier = ax_barrier_semaphore();
-  const ax_target_core to = *logical ? (ax_target_core){.logical = true, .device = right} : (ax_target_core){.axes = "d", .coordinates = &right};
+  ax_value next = ax_add(ax_axis_index("d"), ax_integer(1)), right = ax_where(ax_eq(next, ax_integer(4)), ax_integer(0), next),
+           barrier = ax_barrier_semaphore();
+  const ax_target_core to =
+      *logical ? (ax_target_core){.logical = true, .device = right} : (ax_target_core){.axes = "d", .coordinates = &right};
   ax_semaphore_signal(barrier, ax_integer(1), &to);
   ax_semaphore_wait(barrier, ax_integer(1));
   ax_copy_start(in[0], in[1], &(ax_copy_options){.received = (ax_value *)&in[2], .sent = (ax_value *)&in[3], .to = &to});
@@ -28,7 +31,8 @@ static AX_BODY(sum_both) { out[0] = ax_psum(in[0], "a,b"); }
 static AX_BODY(negate) { out[0] = ax_neg(in[0]); }
 
 static AX_BODY(among_others) {
-  static const ax_mesh ring = {.count = 1, .axis = {{.name = "d", .size = 4}}}, square = {.count = 2, .axis = {{.name = "a", .size = 2}, {.name = "b", .size = 2}}};
+  static const ax_mesh ring = {.count = 1, .axis = {{.name = "d", .size = 4}}},
+                       square = {.count = 2, .axis = {{.name = "a", .size = 2}, {.name = "b", .size = 2}}};
   static const ax_mesh more = {.count = 1, .axis = {{.name = "all", .size = 8}}};
   ax_value shifted, sum, total;
   ax_shard_map(&ring, "d -> d", AX_CLOSURE(shift, 1, 1, context), in, &shifted);

@@ -1,4 +1,5 @@
-/* The language, piece by piece: every primitive on values in a body, prints from kernels, texts of kernels that are to be looked at, and what is told of cost. */
+/* The language, piece by piece: every primitive on values in a body, prints from kernels, texts of kernels that are to be looked
+   at, and what is told of cost. */
 #include <string.h>
 
 #include "axle/axle.h"
@@ -39,27 +40,32 @@ static AX_BODY(in_kernel) {
 /* No calls of others, which have an order of their own, and no collectives and kernels, which do not stand in kernels. */
 static bool stands_in_kernels(const test_sample *sample) {
   const ax_prim *prim = ax_prim_find(sample->prim, strlen(sample->prim));
-  return sample->axes == NULL && !sample->kernel && prim->kind != AX_COLLECTIVE && strstr(sample->text, "mesh=") == NULL && strstr(sample->text, "psend") == NULL &&
-         strstr(sample->text, "token") == NULL && strstr(sample->text, "collective_matmul") == NULL && strstr(sample->text, "matmul_reduce_scatter") == NULL;
+  return sample->axes == NULL && !sample->kernel && prim->kind != AX_COLLECTIVE && strstr(sample->text, "mesh=") == NULL &&
+         strstr(sample->text, "psend") == NULL && strstr(sample->text, "token") == NULL &&
+         strstr(sample->text, "collective_matmul") == NULL && strstr(sample->text, "matmul_reduce_scatter") == NULL;
 }
 
 static void check_in_kernel(const test_instance *instance, ax_runtime *runtime) {
   const ax_program *plain = instance->program;
   test_random random = test_instance_random(instance);
   ax_tensor **in = calloc(plain->in_count + 1, sizeof in[0]), **wanted = calloc(plain->out_count + 1, sizeof wanted[0]);
-  for (uint32_t i = 0; i < plain->in_count; i++) in[i] = test_random_tensor(&random, plain->types[i], test_low(instance->sample), test_high(instance->sample));
+  for (uint32_t i = 0; i < plain->in_count; i++)
+    in[i] = test_random_tensor(&random, plain->types[i], test_low(instance->sample), test_high(instance->sample));
   test_run(plain, in, wanted);
   for (int way = 0; way < 3; way++) { /* the machine; the executor; interpreted */
     const wrapped w = {plain, way == 2};
     ax_program *program;
     ax_tensor **got = calloc(plain->out_count + 1, sizeof got[0]);
-    if (test_passes(instance, "in a kernel", ax_trace((ax_fn){in_kernel, plain->in_count, plain->out_count, (void *)(uintptr_t)(const void *)&w}, plain->types, &program))) {
+    if (test_passes(instance, "in a kernel",
+                    ax_trace((ax_fn){in_kernel, plain->in_count, plain->out_count, (void *)(uintptr_t)(const void *)&w},
+                             plain->types, &program))) {
       if (way == 0) test_run(program, in, got);
       else test_execute(runtime, program, in, got);
       for (uint32_t k = 0; k < plain->out_count; k++)
         for (int64_t e = 0; e < test_elems(got[k]); e++)
           if (!test_near(test_get(got[k], e), test_get(wanted[k], e), way == 0 ? 0 : 1e-10)) {
-            test_blame(instance, "in a kernel, way %d: element %lld of result %u is %.17g, not %.17g", way, (long long)e, k, test_get(got[k], e), test_get(wanted[k], e));
+            test_blame(instance, "in a kernel, way %d: element %lld of result %u is %.17g, not %.17g", way, (long long)e, k,
+                       test_get(got[k], e), test_get(wanted[k], e));
             break;
           }
       test_release(got, plain->out_count);
@@ -102,7 +108,12 @@ static AX_BODY(first) { out[0] = in[0]; }
 static AX_BODY(talking) {
   const ax_kernel_options *options = context;
   const ax_block_spec spec = {.rank = 1, .block = AX_INTS(2), .index_map = first};
-  ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(2), .in_specs = &spec, .out_specs = &spec, .out_count = 1, .outs = AX_TYPES(AX_TYPE(AX_F32, 4)),
+  ax_kernel_call(&(ax_kernel){.grid_rank = 1,
+                              .grid = AX_INTS(2),
+                              .in_specs = &spec,
+                              .out_specs = &spec,
+                              .out_count = 1,
+                              .outs = AX_TYPES(AX_TYPE(AX_F32, 4)),
                               .options = *options},
                  AX_FN(say, 2, 0), 1, in, out);
 }
@@ -136,7 +147,8 @@ static void check_says(const ax_kernel_options *options, bool looked_at) {
       text = strstr(text, "point 0");
       assert_non_null(text);
     }
-    if (strcmp(text, "point 0: [1.0, 2.0]\npoint 1: [3.0, 4.0]\n") != 0 && strcmp(text, "point 0: [1 2]\npoint 1: [3 4]\n") != 0) fail_msg("way %d: %s", way, text);
+    if (strcmp(text, "point 0: [1.0, 2.0]\npoint 1: [3.0, 4.0]\n") != 0 && strcmp(text, "point 0: [1 2]\npoint 1: [3 4]\n") != 0)
+      fail_msg("way %d: %s", way, text);
     TEST_NEAR(test_get(out, 3), -4, 0);
     test_log_end(&log);
     test_release(&in, 1);
@@ -177,7 +189,8 @@ static AX_BODY(negate) { ax_ref_store(in[1], ax_neg(ax_ref_load(in[0]))); }
 static AX_BODY(in_vmem) {
   static const ax_core_mesh core = {.core = "tensorcore"};
   const ax_type result = AX_VMEM(AX_F32, 4);
-  ax_mpmd_map(1, &core, &AX_FN(negate, 2, 0), &(ax_kernel_options){.metadata = "made=here", .compiler_params = "fast=yes"}, 1, in, 1, &result, out);
+  ax_mpmd_map(1, &core, &AX_FN(negate, 2, 0), &(ax_kernel_options){.metadata = "made=here", .compiler_params = "fast=yes"}, 1, in,
+              1, &result, out);
 }
 
 /* Outside it is an array like others. */
@@ -201,6 +214,7 @@ static void test_result_space(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_primitives), cmocka_unit_test(test_prints), cmocka_unit_test(test_cost), cmocka_unit_test(test_result_space)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_primitives), cmocka_unit_test(test_prints), cmocka_unit_test(test_cost),
+                                     cmocka_unit_test(test_result_space)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

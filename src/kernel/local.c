@@ -1,4 +1,5 @@
-/* Steps of a kernel's core: the rules that they have in common, all of which say that the kernel around answers, and checks of operands. */
+/* Steps of a kernel's core: the rules that they have in common, all of which say that the kernel around answers, and checks of
+   operands. */
 #include "kernel/local.h"
 
 #include <string.h>
@@ -9,7 +10,8 @@ ax_status ax_step_spread(const ax_infer_args *args) {
   for (uint32_t i = 0; i < args->in_count; i++) {
     const ax_spread *on = &args->in[i].spread;
     if ((on->varying | on->reduced | on->unreduced) != 0)
-      return ax_error(AX_INVALID_ARGUMENT, "operand %u is %s, but it stands in kernels, where nothing is typed to spread over devices", i,
+      return ax_error(AX_INVALID_ARGUMENT,
+                      "operand %u is %s, but it stands in kernels, where nothing is typed to spread over devices", i,
                       ax_type_string(&args->in[i], args->axes));
   }
   return AX_OK;
@@ -48,7 +50,9 @@ ax_status ax_step_memory(const ax_infer_args *args, uint32_t i) {
   return ax_is_memory(args->in[i].form) ? AX_OK : wrong(args, i, "a ref, a semaphore or a barrier");
 }
 
-ax_status ax_step_ref(const ax_infer_args *args, uint32_t i) { return args->in[i].form == AX_REF ? AX_OK : wrong(args, i, "a ref"); }
+ax_status ax_step_ref(const ax_infer_args *args, uint32_t i) {
+  return args->in[i].form == AX_REF ? AX_OK : wrong(args, i, "a ref");
+}
 
 ax_status ax_step_one(const ax_infer_args *args, uint32_t i, ax_form form) {
   const char *one = form == AX_SEMAPHORE ? "a semaphore" : form == AX_BARRIER ? "a barrier" : "a DMA semaphore";
@@ -59,7 +63,8 @@ ax_status ax_step_one(const ax_infer_args *args, uint32_t i, ax_form form) {
     return wrong(args, i, "a semaphore that copies signal; cores signal this one: a DMA semaphore");
   if (type->form != form) return wrong(args, i, one);
   if (type->rank == 0) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "operand %u is %s, where one of them is needed; take ax_ref_at of it", i, ax_type_string(type, args->axes));
+  return ax_error(AX_INVALID_ARGUMENT, "operand %u is %s, where one of them is needed; take ax_ref_at of it", i,
+                  ax_type_string(type, args->axes));
 }
 
 ax_status ax_step_scalar(const ax_infer_args *args, uint32_t i, ax_dtype dtype, const char *what) {
@@ -72,8 +77,8 @@ ax_status ax_step_array(const ax_infer_args *args, uint32_t i, ax_dtype dtype, c
   const ax_type *type = &args->in[i];
   if (type->form == AX_ARRAY && type->dtype == dtype && ax_same_shape(type, like)) return AX_OK;
   ax_type wanted = ax_array_type(dtype, like->rank, like->dims);
-  return ax_error(AX_INVALID_ARGUMENT, "%s is %s, not %s, for %s", what, ax_type_string(type, args->axes), ax_type_string(&wanted, NULL),
-                  ax_type_string(like, args->axes));
+  return ax_error(AX_INVALID_ARGUMENT, "%s is %s, not %s, for %s", what, ax_type_string(type, args->axes),
+                  ax_type_string(&wanted, NULL), ax_type_string(like, args->axes));
 }
 
 ax_status ax_step_core(const ax_infer_args *args, const ax_core_params *to, uint32_t first) {
@@ -137,4 +142,6 @@ ax_value ax_of_shape(const char *function, ax_value value, const ax_type *ref) {
   return ax_broadcast_in_dim(value, ref->rank, ref->dims, NULL);
 }
 
-void ax_step(const ax_prim *prim, const void *params, const ax_value *in, uint32_t count) { ax_bind(prim, params, in, count, NULL, 0); }
+void ax_step(const ax_prim *prim, const void *params, const ax_value *in, uint32_t count) {
+  ax_bind(prim, params, in, count, NULL, 0);
+}

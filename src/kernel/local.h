@@ -1,5 +1,5 @@
-/* What the primitives that stand in bodies of kernels share: they are a core's own steps, which the machine runs (machine.c), so that they have no
-   rules for running, deriving, batching or lowering them by themselves; and how their operands are checked. */
+/* What the primitives that stand in bodies of kernels share: they are a core's own steps, which the machine runs (machine.c), so
+   that they have no rules for running, deriving, batching or lowering them by themselves; and how their operands are checked. */
 #ifndef AX_KERNEL_LOCAL_H
 #define AX_KERNEL_LOCAL_H
 
@@ -14,10 +14,10 @@ void ax_step_jvp(const ax_jvp_args *args);           /* and so on: AX_ABSENT, as
 void ax_step_transpose(const ax_transpose_args *args);
 void ax_step_batch(const ax_batch_args *args);
 ax_status ax_step_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
-#define AX_STEP_RULES                                                                                                            \
-  .kind = AX_LOCAL, .memory = true, .spread = ax_step_spread, .eval = ax_step_eval, .differs = ax_differs_union, .jvp = ax_step_jvp, \
-  .linearize = ax_step_jvp, .transpose = ax_step_transpose, .batch = ax_step_batch, .simplify = ax_simplify_nothing, \
-  .shard = ax_shard_whole, .lower = ax_step_lower, .hlo = ax_absent_hlo
+#define AX_STEP_RULES                                                                                            \
+  .kind = AX_LOCAL, .memory = true, .spread = ax_step_spread, .eval = ax_step_eval, .differs = ax_differs_union, \
+  .jvp = ax_step_jvp, .linearize = ax_step_jvp, .transpose = ax_step_transpose, .batch = ax_step_batch,          \
+  .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = ax_step_lower, .hlo = ax_absent_hlo
 
 /* --- infer: operand i is what it is to be. AX_INVALID_ARGUMENT: "operand 1 is f32[2], where a semaphore is needed". --- */
 AX_MUST_USE ax_status ax_step_count(const ax_infer_args *args, uint32_t from, uint32_t to); /* how many operands there may be */

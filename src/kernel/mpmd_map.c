@@ -24,8 +24,8 @@ static ax_status check_sizes(const ax_core_mesh *meshes, uint32_t m) {
     for (uint32_t i = 0; i < own->count; i++) {
       int at = ax_mesh_find(&meshes[o].mesh, own->axis[i].name);
       if (at >= 0 && meshes[o].mesh.axis[at].size != own->axis[i].size)
-        return ax_error(AX_INVALID_ARGUMENT, "meshes %u and %u: conflicting size for axis %s: %lld and %lld", o, m, own->axis[i].name,
-                        (long long)meshes[o].mesh.axis[at].size, (long long)own->axis[i].size);
+        return ax_error(AX_INVALID_ARGUMENT, "meshes %u and %u: conflicting size for axis %s: %lld and %lld", o, m,
+                        own->axis[i].name, (long long)meshes[o].mesh.axis[at].size, (long long)own->axis[i].size);
     }
   return AX_OK;
 }
@@ -80,7 +80,8 @@ static const ax_type *const *refs_of(ax_kernel_trace *t, const ax_core_mesh *mes
   const ax_type **refs = ax_trace_alloc(t->params.bodies.count * sizeof refs[0]);
   for (uint32_t m = 0; refs != NULL && m < t->params.bodies.count; m++) {
     ax_type *own = ax_trace_alloc(count * sizeof own[0]);
-    for (uint32_t i = 0; own != NULL && i < count; i++) own[i] = ref_of(&meshes[m], i < t->in_count ? &in[i] : &outs[i - t->in_count]);
+    for (uint32_t i = 0; own != NULL && i < count; i++)
+      own[i] = ref_of(&meshes[m], i < t->in_count ? &in[i] : &outs[i - t->in_count]);
     refs[m] = own;
     if (m == 0) t->params.blocks = (ax_types){count, own};
   }
@@ -92,11 +93,13 @@ static const ax_type *const *refs_of(ax_kernel_trace *t, const ax_core_mesh *mes
 static ax_status scratch_core(const ax_kernel_params *params, const ax_scratch *scratch, const char **core) {
   bool known = false;
   *core = scratch->core;
-  if (scratch->core != NULL && scratch->shared) return ax_error(AX_INVALID_ARGUMENT, "it is of the core type \"%s\", and shared by all cores", scratch->core);
+  if (scratch->core != NULL && scratch->shared)
+    return ax_error(AX_INVALID_ARGUMENT, "it is of the core type \"%s\", and shared by all cores", scratch->core);
   if (scratch->core == NULL) {
     bool whole = scratch->shared || (scratch->type.form == AX_REF && scratch->type.space == AX_SPACE_HBM);
     if (!whole && params->bodies.count > 1)
-      return ax_error(AX_INVALID_ARGUMENT, "%s says no core type: of several meshes, it is to be said whose it is, unless it is in hbm or shared",
+      return ax_error(AX_INVALID_ARGUMENT,
+                      "%s says no core type: of several meshes, it is to be said whose it is, unless it is in hbm or shared",
                       ax_type_string(&scratch->type, NULL));
     *core = whole ? AX_SCRATCH_DEVICE : AX_SCRATCH_EACH;
     return AX_OK;
@@ -113,7 +116,8 @@ static bool take_scratch_cores(ax_kernel_params *params, const ax_kernel_options
     ax_status status = scratch_core(params, &options->scratch[i], &core);
     bool own = status == AX_OK && strcmp(core, AX_SCRATCH_EACH) == 0;
     if (status == AX_OK && own && all_own) continue;
-    for (uint32_t k = 0; status == AX_OK && all_own && k < i; k++) status = take_name(&params->scratch_cores, AX_SCRATCH_EACH, "scratch");
+    for (uint32_t k = 0; status == AX_OK && all_own && k < i; k++)
+      status = take_name(&params->scratch_cores, AX_SCRATCH_EACH, "scratch");
     all_own = false;
     if (status == AX_OK) status = take_name(&params->scratch_cores, core, "scratch that says whose it is");
     if (status == AX_OK) continue;
@@ -125,22 +129,26 @@ static bool take_scratch_cores(ax_kernel_params *params, const ax_kernel_options
 
 /* --- The function --- */
 
-void ax_mpmd_map(uint32_t mesh_count, const ax_core_mesh *meshes, const ax_fn *bodies, const ax_kernel_options *options, uint32_t in_count,
-                 const ax_value *in, uint32_t out_count, const ax_type *outs, ax_value *out) {
+void ax_mpmd_map(uint32_t mesh_count, const ax_core_mesh *meshes, const ax_fn *bodies, const ax_kernel_options *options,
+                 uint32_t in_count, const ax_value *in, uint32_t out_count, const ax_type *outs, ax_value *out) {
   static const ax_kernel_options defaults;
   if (options == NULL) options = &defaults;
   if (ax_failed()) return;
   if (mesh_count == 0 || meshes == NULL || bodies == NULL || mesh_count > AX_MAX_AXES) {
-    ax_reject_as(function, mesh_count > AX_MAX_AXES ? "%u meshes; there are %d at most" : "%u meshes: at least one mesh and its function are needed", mesh_count,
-                 AX_MAX_AXES);
+    ax_reject_as(
+        function,
+        mesh_count > AX_MAX_AXES ? "%u meshes; there are %d at most" : "%u meshes: at least one mesh and its function are needed",
+        mesh_count, AX_MAX_AXES);
     return;
   }
   in = ax_take_operands(in, in_count, out, out_count);
-  ax_kernel_trace t = {.function = function, .bodies = bodies, .in_count = in_count, .in = in, .out = out, .params.bodies.count = mesh_count};
+  ax_kernel_trace t = {
+      .function = function, .bodies = bodies, .in_count = in_count, .in = in, .out = out, .params.bodies.count = mesh_count};
   ax_mesh *axes = ax_trace_alloc(mesh_count * sizeof axes[0]);
   const ax_type *types = ax_types_of(function, in, in_count);
   if (axes == NULL || types == NULL || !ax_take_kernel_options(function, options, &t.params) ||
-      !ax_take_kernel_outs(function, out_count, outs, &t.params.outs) || !take_meshes(&t, meshes, axes) || !take_scratch_cores(&t.params, options))
+      !ax_take_kernel_outs(function, out_count, outs, &t.params.outs) || !take_meshes(&t, meshes, axes) ||
+      !take_scratch_cores(&t.params, options))
     return;
   t.axes = axes;
   t.refs = refs_of(&t, meshes, types, outs);

@@ -6,15 +6,15 @@
                          | fetch 2 | fetch 3 |
      slot of operands      0         1         0         1
 
-   Block u of an operand is in slot u mod stages, which step u - stages used last. It is fetched when that step is over, or `delay` steps later,
-   as the body may leave something under way that still reads the slot.
+   Block u of an operand is in slot u mod stages, which step u - stages used last. It is fetched when that step is over, or `delay`
+   steps later, as the body may leave something under way that still reads the slot.
 
-   A result has the same slots, but goes on to the next one when its block changes, and is stored then: so the body finds what it left in a block that
-   stays the same, and can add to it. (Storing at the first step of a block, and again at the last step of all, as was done where this comes from, loses
-   what the steps between have written, and has two copies under way to one place.) Before a step at most stages - 1 - delay groups of
-   stores are under way, so that the slot that its block comes to, left at least `stages` steps ago, has been read. What matters
-   for slots is that they have been read; where a result comes back to a block, the store before must have been written too, which is waited for
-   where the index map does not rule it out.
+   A result has the same slots, but goes on to the next one when its block changes, and is stored then: so the body finds what it
+   left in a block that stays the same, and can add to it. (Storing at the first step of a block, and again at the last step of all,
+   as was done where this comes from, loses what the steps between have written, and has two copies under way to one place.) Before
+   a step at most stages - 1 - delay groups of stores are under way, so that the slot that its block comes to, left at least
+   `stages` steps ago, has been read. What matters for slots is that they have been read; where a result comes back to a block, the
+   store before must have been written too, which is waited for where the index map does not rule it out.
 
    What no number of the grid changes has one slot: operands are fetched once, results stored behind the loop. */
 #include <string.h>
@@ -192,7 +192,8 @@ static AX_BODY(step_body) {
   const emission *e = context;
   const ax_pipe *pipe = e->pipe;
   ax_value step = in[0], slot = ax_pipe_rest(step, pipe->stages), ids[AX_MAX_RANK];
-  ax_value *refs = ax_trace_alloc(ax_pipe_count(pipe) * sizeof refs[0]), *changes = ax_trace_alloc((pipe->out_count + 1) * sizeof changes[0]);
+  ax_value *refs = ax_trace_alloc(ax_pipe_count(pipe) * sizeof refs[0]),
+           *changes = ax_trace_alloc((pipe->out_count + 1) * sizeof changes[0]);
   bool stores = ax_pipe_stores_in_loop(pipe);
   if (refs == NULL || changes == NULL) return;
   if (e->has_full) ax_barrier_wait(ax_ref_at(e->full, slot));
@@ -229,7 +230,8 @@ static void begin(const emission *e, ax_value *carries) {
   for (uint32_t i = pipe->in_count; i < ax_pipe_count(pipe); i++)
     if (pipe->of[i].loaded && pipe->of[i].invariant && !pipe->of[i].pinned) {
       ax_value index[AX_MAX_RANK];
-      if (index_at(pipe, &pipe->of[i], ax_integer(0), index)) ax_pipe_fetch(pipe, &pipe->of[i], index, ax_ref_at(e->buffers[i], ax_integer(0)), NULL);
+      if (index_at(pipe, &pipe->of[i], ax_integer(0), index))
+        ax_pipe_fetch(pipe, &pipe->of[i], index, ax_ref_at(e->buffers[i], ax_integer(0)), NULL);
     }
   if (e->has_invariant) ax_barrier_wait(ax_ref_at(e->invariant, ax_integer(0)));
 }
@@ -277,8 +279,8 @@ void ax_emit_pipeline(const ax_pipeline_options *options, ax_fn body, const ax_v
   }
   if (!ax_pipe_take(function, options, 1, refs, &pipe)) return;
   if (body.in_count != ax_pipe_count(&pipe) || body.out_count != 0) {
-    ax_reject_as(function, "the body takes %u refs and gives %u results; there are %u operands and %u results, and it gives none", body.in_count,
-                 body.out_count, pipe.in_count, pipe.out_count);
+    ax_reject_as(function, "the body takes %u refs and gives %u results; there are %u operands and %u results, and it gives none",
+                 body.in_count, body.out_count, pipe.in_count, pipe.out_count);
     return;
   }
   if (pipe.steps > 0 && ax_pipe_look(&pipe)) ax_pipe_emit(&pipe, body);

@@ -1,4 +1,5 @@
-/* What pipelines of both kinds, and kernels over grids (expand.c), share: operands that are cut into blocks, and copies of blocks in and out.
+/* What pipelines of both kinds, and kernels over grids (expand.c), share: operands that are cut into blocks, and copies of blocks
+   in and out.
 
      the whole, in HBM     block (i, j)                       slots, in VMEM
      +----+----+--+                                           +------+
@@ -7,8 +8,8 @@
      |    |    |  |  <-- store: a copy of a group ---------   |      | slot 1
      +----+----+--+                                           +------+
 
-   A block at the edge may stick out of the whole: as much is copied as there is. What is outside is read as NaN, or the lowest of an integer dtype,
-   and never written. */
+   A block at the edge may stick out of the whole: as much is copied as there is. What is outside is read as NaN, or the lowest of
+   an integer dtype, and never written. */
 #ifndef AX_KERNEL_PIPELINE_H
 #define AX_KERNEL_PIPELINE_H
 
@@ -36,7 +37,7 @@ typedef struct ax_pipe {
   uint32_t rank;
   int64_t grid[AX_MAX_RANK], steps;
   int64_t stages;  /* max_concurrent_steps, of which no more than there are steps */
-  bool in_place;   /* results may be in the memory of operands: a step begins when the one before is done with it. stages is 1 then */
+  bool in_place; /* results may be in the memory of operands: a step begins when the one before is done with it. stages is 1 then */
   uint32_t in_count, out_count;
   ax_piped *of;    /* operands, then results */
 } ax_pipe;
@@ -44,14 +45,17 @@ typedef struct ax_pipe {
 static inline uint32_t ax_pipe_count(const ax_pipe *pipe) { return pipe->in_count + pipe->out_count; }
 static inline bool ax_pipe_is_out(const ax_pipe *pipe, uint32_t i) { return i >= pipe->in_count; }
 
-/* Checks the options; most: max_concurrent_steps where they say nothing. The pipe is in the trace's memory. False: the trace has failed. */
+/* Checks the options; most: max_concurrent_steps where they say nothing. The pipe is in the trace's memory. False: the trace has
+   failed. */
 bool ax_pipe_take(const char *function, const ax_pipeline_options *options, int64_t most, const ax_value *refs, ax_pipe *pipe);
-/* What follows from the maps: which operands are invariant, ..; those of them that kernels over grids say themselves are set after it. */
+/* What follows from the maps: which operands are invariant, ..; those of them that kernels over grids say themselves are set after
+   it. */
 bool ax_pipe_look(ax_pipe *pipe);
 
 /* --- Steps: numbers of C where they are known, s32 scalars elsewhere --- */
 ax_value ax_pipe_rest(ax_value x, int64_t n); /* x mod n, of what is not negative */
-void ax_pipe_ids(const ax_pipe *pipe, ax_value step, ax_value *ids); /* where in the grid a step is: s32[] each; behind the last step is the first */
+void ax_pipe_ids(const ax_pipe *pipe, ax_value step,
+                 ax_value *ids); /* where in the grid a step is: s32[] each; behind the last step is the first */
 /* The block of an operand: a number of C or s32[] for each dimension of the whole. False: the trace has failed. */
 bool ax_pipe_index(const ax_pipe *pipe, const ax_piped *of, const ax_value *ids, ax_value *index);
 
@@ -63,7 +67,8 @@ void ax_pipe_fetch(const ax_pipe *pipe, const ax_piped *of, const ax_value *inde
 /* Copies the slot into the block, as one of the copies of a group. predicate NULL: always. */
 void ax_pipe_store(const ax_pipe *pipe, const ax_piped *of, const ax_value *index, ax_value slot, const ax_value *predicate);
 
-/* Results that are stored within the loop: each goes from slot to slot as its block changes. The loop carries, for each: the slot, and the block. */
+/* Results that are stored within the loop: each goes from slot to slot as its block changes. The loop carries, for each: the slot,
+   and the block. */
 uint32_t ax_pipe_carries(const ax_pipe *pipe);
 void ax_pipe_first_carries(const ax_pipe *pipe, ax_value *out); /* those of step 0 */
 /* The refs that the body gets: slot `in_slot` of operands, and the results' own. buffers[i]: what ax_pipe_scratch(i) became. */

@@ -18,7 +18,8 @@ static bool refuse(const ax_pipe *pipe, const ax_piped *of, ax_status status) {
 
 static bool take_grid(ax_pipe *pipe, const ax_pipeline_options *options) {
   if (options->grid_rank > AX_MAX_RANK || (options->grid_rank > 0 && options->grid == NULL)) {
-    ax_reject_as(pipe->function, "a grid of %u dimensions%s", options->grid_rank, options->grid == NULL ? " without their sizes" : "");
+    ax_reject_as(pipe->function, "a grid of %u dimensions%s", options->grid_rank,
+                 options->grid == NULL ? " without their sizes" : "");
     return false;
   }
   pipe->rank = options->grid_rank;
@@ -43,19 +44,21 @@ static ax_status take_block(ax_piped *of) {
   int64_t slot[AX_MAX_RANK];
   uint32_t rank = 0;
   if (spec->rank == 0) {
-    if (spec->index_map != NULL && of->whole.rank > 0) return ax_error(AX_INVALID_ARGUMENT, "an index map, but no block that it could choose");
+    if (spec->index_map != NULL && of->whole.rank > 0)
+      return ax_error(AX_INVALID_ARGUMENT, "an index map, but no block that it could choose");
     memcpy(of->block, of->whole.dims, sizeof of->block);
     rank = of->whole.rank;
     memcpy(slot, of->whole.dims, sizeof slot);
   } else if (spec->rank != of->whole.rank || spec->block == NULL)
-    return ax_error(AX_INVALID_ARGUMENT, "a block of %u dimensions%s, but it is %s", spec->rank, spec->block == NULL ? " without their sizes" : "",
-                    ax_type_string(&of->whole, &ax_builder_current()->axes));
+    return ax_error(AX_INVALID_ARGUMENT, "a block of %u dimensions%s, but it is %s", spec->rank,
+                    spec->block == NULL ? " without their sizes" : "", ax_type_string(&of->whole, &ax_builder_current()->axes));
   for (uint32_t d = 0; d < spec->rank; d++) {
     if (spec->block[d] < 0) return ax_error(AX_INVALID_ARGUMENT, "dimension %u of the block is %lld", d, (long long)spec->block[d]);
     of->block[d] = spec->block[d] == 0 ? 1 : spec->block[d];
     if (spec->block[d] != 0) slot[rank++] = spec->block[d];
   }
-  if (rank + 1 > AX_MAX_RANK) return ax_error(AX_INVALID_ARGUMENT, "a block of %u dimensions: slots have one more, and %d is the most", rank, AX_MAX_RANK);
+  if (rank + 1 > AX_MAX_RANK)
+    return ax_error(AX_INVALID_ARGUMENT, "a block of %u dimensions: slots have one more, and %d is the most", rank, AX_MAX_RANK);
   of->slot = ax_ref_type(spec->space == AX_SPACE_NONE ? AX_SPACE_VMEM : spec->space, of->whole.dtype, rank, slot);
   of->map = spec->rank > 0 ? (ax_fn){spec->index_map, 0, of->whole.rank, spec->context} : (ax_fn){0};
   return AX_OK;
@@ -63,21 +66,27 @@ static ax_status take_block(ax_piped *of) {
 
 static ax_status take_operand(const ax_pipe *pipe, ax_piped *of, int64_t delay) {
   ax_space space = of->spec->space;
-  if (of->whole.form != AX_REF) return ax_error(AX_INVALID_ARGUMENT, "%s is no ref", ax_type_string(&of->whole, &ax_builder_current()->axes));
+  if (of->whole.form != AX_REF)
+    return ax_error(AX_INVALID_ARGUMENT, "%s is no ref", ax_type_string(&of->whole, &ax_builder_current()->axes));
   of->pinned = space == AX_SPACE_ANY || space == AX_SPACE_HBM;
   of->delay = of->spec->delay_release > 0 ? of->spec->delay_release - 1 : delay;
-  if (space < AX_SPACE_NONE || space >= AX_SPACE_REGISTERS) return ax_error(AX_INVALID_ARGUMENT, "blocks are in vmem or smem, or pinned in hbm or any");
+  if (space < AX_SPACE_NONE || space >= AX_SPACE_REGISTERS)
+    return ax_error(AX_INVALID_ARGUMENT, "blocks are in vmem or smem, or pinned in hbm or any");
   if (of->delay < 0 || of->spec->delay_release < 0 || of->delay >= pipe->stages)
-    return ax_error(AX_INVALID_ARGUMENT, "slots are released %lld steps late (delay_release), of %lld that go on at once (max_concurrent_steps): it must be fewer",
-                    (long long)(of->spec->delay_release < 0 ? of->spec->delay_release - 1 : of->delay), (long long)pipe->stages);
+    return ax_error(
+        AX_INVALID_ARGUMENT,
+        "slots are released %lld steps late (delay_release), of %lld that go on at once (max_concurrent_steps): it must be fewer",
+        (long long)(of->spec->delay_release < 0 ? of->spec->delay_release - 1 : of->delay), (long long)pipe->stages);
   if (of->pinned) {
     of->slot = of->whole;
     of->invariant = true;
     if (of->spec->rank == 0) return AX_OK;
-    return ax_error(AX_INVALID_ARGUMENT, "what is pinned in %s has no blocks: the body gets the whole of it", ax_space_names[space]);
+    return ax_error(AX_INVALID_ARGUMENT, "what is pinned in %s has no blocks: the body gets the whole of it",
+                    ax_space_names[space]);
   }
   if (of->whole.space != AX_SPACE_HBM && of->whole.space != AX_SPACE_ANY)
-    return ax_error(AX_INVALID_ARGUMENT, "it is %s, but blocks are copied from and to hbm or any", ax_type_string(&of->whole, &ax_builder_current()->axes));
+    return ax_error(AX_INVALID_ARGUMENT, "it is %s, but blocks are copied from and to hbm or any",
+                    ax_type_string(&of->whole, &ax_builder_current()->axes));
   return take_block(of);
 }
 
@@ -88,8 +97,10 @@ bool ax_pipe_take(const char *function, const ax_pipeline_options *options, int6
   pipe->stages = options->max_concurrent_steps == 0 ? most : options->max_concurrent_steps;
   if (!take_grid(pipe, options)) return false;
   if (pipe->stages < 1 || options->delay_release < 0 || options->delay_release >= pipe->stages) {
-    ax_reject_as(function, "%lld steps go on at once (max_concurrent_steps), and slots are released %lld steps late (delay_release): it must be fewer, and not below 0",
-                 (long long)pipe->stages, (long long)options->delay_release);
+    ax_reject_as(
+        function,
+        "%lld steps go on at once (max_concurrent_steps), and slots are released %lld steps late (delay_release): it must be fewer, and not below 0",
+        (long long)pipe->stages, (long long)options->delay_release);
     return false;
   }
   uint32_t count = ax_pipe_count(pipe);
@@ -100,7 +111,11 @@ bool ax_pipe_take(const char *function, const ax_pipeline_options *options, int6
     bool out = ax_pipe_is_out(pipe, i);
     const ax_block_spec *specs = out ? options->out_specs : options->in_specs;
     uint32_t number = out ? i - pipe->in_count : i;
-    pipe->of[i] = (ax_piped){.spec = specs != NULL ? &specs[number] : &whole, .side = out ? "result" : "operand", .number = number, .ref = refs[i], .whole = types[i]};
+    pipe->of[i] = (ax_piped){.spec = specs != NULL ? &specs[number] : &whole,
+                             .side = out ? "result" : "operand",
+                             .number = number,
+                             .ref = refs[i],
+                             .whole = types[i]};
     ax_status status = take_operand(pipe, &pipe->of[i], options->delay_release);
     if (status != AX_OK) return refuse(pipe, &pipe->of[i], status);
   }
@@ -138,11 +153,13 @@ static void find_revisits(const ax_pipe *pipe, ax_piped *of, const ax_body *map,
   }
 }
 
-/* Where there are few steps it is found out instead: the map of all steps at once, and whether a block stands there again after another one. */
+/* Where there are few steps it is found out instead: the map of all steps at once, and whether a block stands there again after
+   another one. */
 enum { most_listed = 1024 };
 
 static bool is_listed(const ax_pipe *pipe, const ax_body *map) {
-  return pipe->steps <= most_listed && map->captured_count == 0 && map->program->named == 0 && ax_find_effect(map->program, UINT32_MAX) == NULL;
+  return pipe->steps <= most_listed && map->captured_count == 0 && map->program->named == 0 &&
+         ax_find_effect(map->program, UINT32_MAX) == NULL;
 }
 
 static bool same_block(const ax_piped *of, ax_tensor *const *index, int64_t a, int64_t b) {
@@ -237,7 +254,8 @@ ax_value ax_pipe_rest(ax_value x, int64_t n) {
 void ax_pipe_ids(const ax_pipe *pipe, ax_value step, ax_value *ids) {
   int64_t behind = 1;
   step = ax_as("pipeline", step, AX_S32);
-  for (uint32_t d = pipe->rank; d-- > 0; behind *= pipe->grid[d]) ids[d] = ax_pipe_rest(behind == 1 ? step : ax_div(step, ax_integer(behind)), pipe->grid[d]);
+  for (uint32_t d = pipe->rank; d-- > 0; behind *= pipe->grid[d])
+    ids[d] = ax_pipe_rest(behind == 1 ? step : ax_div(step, ax_integer(behind)), pipe->grid[d]);
 }
 
 bool ax_pipe_index(const ax_pipe *pipe, const ax_piped *of, const ax_value *ids, ax_value *index) {
@@ -250,7 +268,8 @@ bool ax_pipe_index(const ax_pipe *pipe, const ax_piped *of, const ax_value *ids,
   for (uint32_t d = 0; d < of->whole.rank; d++) {
     const ax_type type = ax_is_number(made[d]) ? ax_array_type(AX_S32, 0, NULL) : ax_typeof(made[d]);
     if (!ax_failed() && (type.form != AX_ARRAY || type.dtype != AX_S32 || type.rank != 0))
-      ax_reject_as(pipe->function, "%s %u: index map: result %u is %s, not s32[]", of->side, of->number, d, ax_type_string(&type, &ax_builder_current()->axes));
+      ax_reject_as(pipe->function, "%s %u: index map: result %u is %s, not s32[]", of->side, of->number, d,
+                   ax_type_string(&type, &ax_builder_current()->axes));
     index[d] = made[d];
   }
   return !ax_failed();
@@ -298,7 +317,8 @@ static ax_value lowest(ax_dtype dtype) {
   return ax_integer(INT64_MIN >> (64 - 8 * ax_dtype_get(dtype)->bytes));
 }
 
-/* What of the slot is outside, one dimension after the other. The core stores it before it starts the copy, so that who has waited for the copy sees it. */
+/* What of the slot is outside, one dimension after the other. The core stores it before it starts the copy, so that who has waited
+   for the copy sees it. */
 static void fill_outside(const ax_piped *of, const int64_t *sizes, ax_value slot) {
   ax_value starts[AX_MAX_RANK];
   int64_t rest[AX_MAX_RANK];
@@ -354,7 +374,8 @@ static void move_block(moving m) {
   for (uint32_t d = 0; d < of->whole.rank; d++) {
     if (of->whole.dims[d] % of->block[d] == 0) continue;
     bool only = of->whole.dims[d] < of->block[d];
-    if (only || (ax_is_number(m.index[d]) && ax_number_real(m.index[d]) >= (double)(of->whole.dims[d] / of->block[d]))) m.edges |= 1u << d;
+    if (only || (ax_is_number(m.index[d]) && ax_number_real(m.index[d]) >= (double)(of->whole.dims[d] / of->block[d])))
+      m.edges |= 1u << d;
     else if (!ax_is_number(m.index[d])) ragged[count++] = d;
   }
   if (count == 0) {
@@ -362,7 +383,8 @@ static void move_block(moving m) {
     return;
   }
   if (count > most_ragged) {
-    ax_reject_as(m.pipe->function, "%s %u: blocks do not divide %u dimensions; %d at most", of->side, of->number, count, most_ragged);
+    ax_reject_as(m.pipe->function, "%s %u: blocks do not divide %u dimensions; %d at most", of->side, of->number, count,
+                 most_ragged);
     return;
   }
   moving *forms = ax_trace_alloc((sizeof forms[0]) << count);
@@ -371,7 +393,8 @@ static void move_block(moving m) {
   if (forms == NULL || branches == NULL) return;
   for (uint32_t r = 0; r < count; r++) {
     uint32_t d = ragged[r];
-    ax_value zero = ax_as(m.pipe->function, ax_integer(0), AX_S32), sticks = ax_ge(m.index[d], ax_integer(of->whole.dims[d] / of->block[d]));
+    ax_value zero = ax_as(m.pipe->function, ax_integer(0), AX_S32),
+             sticks = ax_ge(m.index[d], ax_integer(of->whole.dims[d] / of->block[d]));
     which = ax_add(which, ax_select_n(sticks, zero, ax_as(m.pipe->function, ax_integer((int64_t)1 << r), AX_S32)));
   }
   for (uint32_t f = 0; f < 1u << count; f++) {

@@ -1,5 +1,5 @@
-/* Pipelines, proved: in whatever order cores, warpgroups and copies go on, there is no race, no deadlock, and nothing is left over. AXLE_SHOW=1 prints the
-   table of docs/checker.md. */
+/* Pipelines, proved: in whatever order cores, warpgroups and copies go on, there is no race, no deadlock, and nothing is left over.
+   AXLE_SHOW=1 prints the table of docs/checker.md. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,7 +22,8 @@ static void prove(const test_pipeline *t, tally *sum) {
   assert_int_equal(report->kernel_count, 1);
   const ax_check_kernel *k = &report->kernels[0];
   if (report->verdict != AX_PROVED)
-    fail_msg("%s: %s: %s", test_pipeline_text(t, text, sizeof text), k->how, k->finding_count > 0 ? k->findings[0].text : "nothing is found");
+    fail_msg("%s: %s: %s", test_pipeline_text(t, text, sizeof text), k->how,
+             k->finding_count > 0 ? k->findings[0].text : "nothing is found");
   sum->count++;
   sum->seconds += k->seconds;
   if (k->agents > sum->agents) sum->agents = k->agents;
@@ -35,8 +36,8 @@ static void prove(const test_pipeline *t, tally *sum) {
 
 static void show(const char *what, const tally *t) {
   if (getenv("AXLE_SHOW") != NULL)
-    print_message("| %s | %u | %u | %llu | %llu | %.2f | %.2f |\n", what, t->count, t->agents, (unsigned long long)t->acts, (unsigned long long)t->pairs, t->longest,
-                  t->seconds);
+    print_message("| %s | %u | %u | %llu | %llu | %.2f | %.2f |\n", what, t->count, t->agents, (unsigned long long)t->acts,
+                  (unsigned long long)t->pairs, t->longest, t->seconds);
 }
 
 /* Each delay below the stages, as all others are refused; a step at least, as nothing is run on an empty grid. */
@@ -59,7 +60,8 @@ static void on_planes(void **state) {
     for (int64_t delay = 0; delay < stages; delay++) {
       tally sum = {0};
       char what[112];
-      for (size_t g = 0; g < AX_COUNT(planes); g++) prove(&(test_pipeline){.rank = 2, .grid = {planes[g][0], planes[g][1]}, .stages = stages, .delay = delay}, &sum);
+      for (size_t g = 0; g < AX_COUNT(planes); g++)
+        prove(&(test_pipeline){.rank = 2, .grid = {planes[g][0], planes[g][1]}, .stages = stages, .delay = delay}, &sum);
       snprintf(what, sizeof what, "6 grids of two dimensions, %lld stages, delay %lld", (long long)stages, (long long)delay);
       show(what, &sum);
     }
@@ -74,8 +76,15 @@ static void warps(void **state) {
       char what[112];
       for (int64_t n = 1; n <= 16; n++)
         for (int64_t delay = 0; delay < stages; delay++)
-          prove(&(test_pipeline){.rank = 1, .grid = {n}, .stages = stages, .delay = delay, .wgs = wgs, .memory = (n + delay) % (wgs + 1), .manual = delay == 0 && n % 2 == 0,
-                                 .carries = n % 3 == 0}, &sum);
+          prove(&(test_pipeline){.rank = 1,
+                                 .grid = {n},
+                                 .stages = stages,
+                                 .delay = delay,
+                                 .wgs = wgs,
+                                 .memory = (n + delay) % (wgs + 1),
+                                 .manual = delay == 0 && n % 2 == 0,
+                                 .carries = n % 3 == 0},
+                &sum);
       snprintf(what, sizeof what, "%lld compute warpgroups, 1 to 16 steps, %lld stages", (long long)wgs, (long long)stages);
       show(what, &sum);
     }
@@ -95,6 +104,7 @@ static void longer(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(on_lines), cmocka_unit_test(on_planes), cmocka_unit_test(warps), cmocka_unit_test(longer)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(on_lines), cmocka_unit_test(on_planes), cmocka_unit_test(warps),
+                                     cmocka_unit_test(longer)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

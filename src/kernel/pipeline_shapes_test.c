@@ -1,5 +1,5 @@
-/* Pipelines of unusual shapes: blocks that stick out, dimensions that are squeezed, maps that come back, pipelines in pipelines, grids without steps; and what
-   is refused. Each is right under random schedules, proved, and gives the same in the executor. */
+/* Pipelines of unusual shapes: blocks that stick out, dimensions that are squeezed, maps that come back, pipelines in pipelines,
+   grids without steps; and what is refused. Each is right under random schedules, proved, and gives the same in the executor. */
 #include <math.h>
 #include <string.h>
 
@@ -32,7 +32,8 @@ static void check_proved(const shape *s, const ax_program *program) {
   ax_check_report *report;
   TEST_OK(ax_check(program, NULL, &report));
   const ax_check_kernel *k = &report->kernels[0];
-  if (report->verdict != AX_PROVED) fail_msg("%s: %s: %s", s->name, k->how, k->finding_count > 0 ? k->findings[0].text : "nothing is found");
+  if (report->verdict != AX_PROVED)
+    fail_msg("%s: %s: %s", s->name, k->how, k->finding_count > 0 ? k->findings[0].text : "nothing is found");
   ax_check_report_release(report);
 }
 
@@ -67,11 +68,14 @@ static AX_BODY(parity_0) { out[0] = ax_sub(in[0], ax_mul(ax_div(in[0], ax_intege
 static AX_BODY(fixed) { out[0] = ax_integer(1), out[1] = ax_integer(0); }
 
 static AX_BODY(twice) { ax_ref_store(in[1], ax_mul(ax_ref_load(in[0]), ax_integer(2))); }
-static AX_BODY(with_id) { ax_ref_store(in[1], ax_add(ax_ref_load(in[0]), ax_convert_element_type(ax_mul(ax_program_id(0), ax_integer(100)), AX_F32))); }
+static AX_BODY(with_id) {
+  ax_ref_store(in[1], ax_add(ax_ref_load(in[0]), ax_convert_element_type(ax_mul(ax_program_id(0), ax_integer(100)), AX_F32)));
+}
 
 static float doubled(int64_t i, int64_t j) { return 2 * x_at(i, j); }
 
-static void emit(ax_pipeline_options options, const ax_block_spec *in_spec, const ax_block_spec *out_spec, ax_fn body, const ax_value *refs) {
+static void emit(ax_pipeline_options options, const ax_block_spec *in_spec, const ax_block_spec *out_spec, ax_fn body,
+                 const ax_value *refs) {
   options.in_count = options.out_count = 1;
   options.in_specs = in_spec;
   options.out_specs = out_spec;
@@ -80,7 +84,8 @@ static void emit(ax_pipeline_options options, const ax_block_spec *in_spec, cons
 }
 
 #define SPEC(map, ...) &(ax_block_spec){.rank = 2, .block = AX_INTS(__VA_ARGS__), .index_map = (map)}
-#define GRID(...) (ax_pipeline_options){.grid_rank = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .grid = AX_INTS(__VA_ARGS__)}
+#define GRID(...) \
+  (ax_pipeline_options) { .grid_rank = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .grid = AX_INTS(__VA_ARGS__) }
 
 /* 7 x 5 in blocks of 3 x 2: what sticks out is read as NaN, and not written. */
 static AX_BODY(ragged) { emit(GRID(3, 3), SPEC(i_j, 3, 2), SPEC(i_j, 3, 2), AX_FN(twice, 2, 0), in); }
@@ -112,7 +117,8 @@ static float last_row(int64_t i, int64_t j) { return x_at(1, j) + 100 + 0 * (flo
 static AX_BODY(of_one_block) { emit(GRID(3), SPEC(fixed, 2, 3), SPEC(i_0, 2, 3), AX_FN(twice, 2, 0), in); }
 static float block_1(int64_t i, int64_t j) { return 2 * x_at(2 + i % 2, j); }
 
-/* --- A pipeline in a pipeline: the outer one goes over rows of blocks, which it leaves where they are; the inner one over their columns --- */
+/* --- A pipeline in a pipeline: the outer one goes over rows of blocks, which it leaves where they are; the inner one over their
+   columns --- */
 
 typedef struct row {
   ax_value x, y, number;
@@ -157,8 +163,12 @@ static AX_BODY(clear) { ax_ref_store(in[1], ax_integer(0)); }
 static AX_BODY(no_steps) { emit(GRID(3, 0), SPEC(i_j, 1, 1), SPEC(i_j, 1, 1), AX_FN(clear, 2, 0), in); }
 static AX_BODY(no_steps_of_warps) {
   const ax_block_spec spec = {.rank = 2, .block = AX_INTS(1, 1), .index_map = i_j};
-  const ax_warp_pipeline_options options = {.pipeline = {.grid_rank = 2, .grid = AX_INTS(0, 2), .in_count = 1, .out_count = 1, .in_specs = &spec, .out_specs = &spec},
-                                            .memory_registers = 40, .wg_axis = "wg", .compute_wgs = 1, .memory_thread = -1};
+  const ax_warp_pipeline_options options = {
+      .pipeline = {.grid_rank = 2, .grid = AX_INTS(0, 2), .in_count = 1, .out_count = 1, .in_specs = &spec, .out_specs = &spec},
+      .memory_registers = 40,
+      .wg_axis = "wg",
+      .compute_wgs = 1,
+      .memory_thread = -1};
   ax_emit_pipeline_warp_specialized(&options, AX_FN(clear, 2, 0), in);
 }
 
@@ -166,7 +176,8 @@ static AX_BODY(in_place) {
   const ax_core_mesh warpgroups = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = 2}}}, .threads = "wg"};
   const ax_kernel_options options = {.alias_count = 1, .aliases = (const uint32_t[][2]){{0, 0}}};
   bool warps = *(const bool *)context;
-  ax_mpmd_map(1, warps ? &warpgroups : &one_core, &(ax_fn){warps ? no_steps_of_warps : no_steps, 2, 0, NULL}, &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 2, 2)), out);
+  ax_mpmd_map(1, warps ? &warpgroups : &one_core, &(ax_fn){warps ? no_steps_of_warps : no_steps, 2, 0, NULL}, &options, 1, in, 1,
+              AX_TYPES(AX_TYPE(AX_F32, 2, 2)), out);
 }
 
 static void empty_grids(void **state) {
@@ -202,14 +213,16 @@ typedef struct slip {
 } slip;
 
 #define TWO .options = {.grid_rank = 1, .grid = (const int64_t[]){2}}
-#define WARPS(axis, wgs, memory, ...) .warps = {.wg_axis = (axis), .compute_wgs = (wgs), .memory_thread = (memory), .memory_registers = __VA_ARGS__}
+#define WARPS(axis, wgs, memory, ...) \
+  .warps = {.wg_axis = (axis), .compute_wgs = (wgs), .memory_thread = (memory), .memory_registers = __VA_ARGS__}
 static const slip slips[] = {
     {"emit_pipeline: 2 steps go on at once (max_concurrent_steps), and slots are released 2 steps late (delay_release): it must be fewer",
      .options = {.max_concurrent_steps = 2, .delay_release = 2}},
     {"1 steps go on at once (max_concurrent_steps), and slots are released 1 steps late", .options = {.delay_release = 1}},
     {"-1 steps go on at once", .options = {.max_concurrent_steps = -1}},
     {"slots are released -1 steps late (delay_release): it must be fewer, and not below 0", .options = {.delay_release = -1}},
-    {"operand 0: slots are released 3 steps late (delay_release), of 2", .options = {.max_concurrent_steps = 2}, .spec = {.delay_release = 4}},
+    {"operand 0: slots are released 3 steps late (delay_release), of 2", .options = {.max_concurrent_steps = 2},
+     .spec = {.delay_release = 4}},
     {"operand 0: slots are released -2 steps late", .spec = {.delay_release = -1}},
     {"a grid of 1 dimensions without their sizes", .options = {.grid_rank = 1}},
     {"a grid of 40 dimensions", .options = {.grid_rank = 40, .grid = (const int64_t[]){2}}},
@@ -219,26 +232,33 @@ static const slip slips[] = {
     {"operand 0: a block of 1 dimensions, but it is ref<f32[4,3] any>", TWO, .spec = {.rank = 1, .block = (const int64_t[]){4}}},
     {"operand 0: a block of 2 dimensions without their sizes", TWO, .spec = {.rank = 2}},
     {"operand 0: dimension 1 of the block is -1", TWO, .spec = {.rank = 2, .block = (const int64_t[]){1, -1}}},
-    {"operand 0: what is pinned in hbm has no blocks: the body gets the whole of it", TWO, .spec = {.rank = 2, .block = (const int64_t[]){1, 1}, .space = AX_SPACE_HBM}},
+    {"operand 0: what is pinned in hbm has no blocks: the body gets the whole of it", TWO,
+     .spec = {.rank = 2, .block = (const int64_t[]){1, 1}, .space = AX_SPACE_HBM}},
     {"operand 0: blocks are in vmem or smem, or pinned in hbm or any", TWO, .spec = {.space = AX_SPACE_REGISTERS}},
-    {"operand 0: index map: result 0 is f32[], not s32[]", TWO, .spec = {.rank = 2, .block = (const int64_t[]){2, 3}, .index_map = float_map}},
+    {"operand 0: index map: result 0 is f32[], not s32[]", TWO,
+     .spec = {.rank = 2, .block = (const int64_t[]){2, 3}, .index_map = float_map}},
     {"the body takes 3 refs and gives 0 results; there are 1 operands and 1 results", TWO, .body_in = 3},
     {"the body takes 2 refs and gives 1 results", TWO, .body_in = 2, .body_out = 1},
     {"emit_pipeline_warp_specialized: there is no axis \"q\" of warpgroups; there are wg (3)", TWO, WARPS("q", 2, -1, 40)},
     {"1 compute warpgroups and the memory thread along \"wg\", which has 3", TWO, WARPS("wg", 1, -1, 40)},
     {"the memory thread is number 3 of 3 along \"wg\"", TWO, WARPS("wg", 2, 3, 40)},
     {"510 of 512 registers are the memory thread's: each of 2 compute warpgroups needs 8", TWO, WARPS("wg", 2, -1, 510)},
-    {"emit_pipeline_warp_specialized: 2 steps go on at once (max_concurrent_steps), and slots are released 2", .options = {.delay_release = 2}, WARPS("wg", 2, -1, 40)},
-    {"the body takes 2 and gives 0; there are 2 refs, 1 barriers and 0 carries", TWO, WARPS("wg", 2, -1, 40, .manual_consumed_barriers = true)},
+    {"emit_pipeline_warp_specialized: 2 steps go on at once (max_concurrent_steps), and slots are released 2",
+     .options = {.delay_release = 2}, WARPS("wg", 2, -1, 40)},
+    {"the body takes 2 and gives 0; there are 2 refs, 1 barriers and 0 carries", TWO,
+     WARPS("wg", 2, -1, 40, .manual_consumed_barriers = true)},
     {"the body takes 2 and gives 0; there are 2 refs, 0 barriers and 1 carries", TWO, WARPS("wg", 2, -1, 40, .carry_count = 1)},
-    {"carry_init takes nothing and gives the 1 first carries", TWO, WARPS("wg", 2, -1, 40, .carry_count = 1), .body_in = 3, .body_out = 1},
-    {"carry_final takes the 1 last carries and gives nothing", TWO, WARPS("wg", 2, -1, 40, .carry_count = 1, .carry_init = {one, 0, 1, NULL}), .body_in = 3, .body_out = 1},
+    {"carry_init takes nothing and gives the 1 first carries", TWO, WARPS("wg", 2, -1, 40, .carry_count = 1), .body_in = 3,
+     .body_out = 1},
+    {"carry_final takes the 1 last carries and gives nothing", TWO,
+     WARPS("wg", 2, -1, 40, .carry_count = 1, .carry_init = {one, 0, 1, NULL}), .body_in = 3, .body_out = 1},
 };
 
 static AX_BODY(slip_body) {
   slip s = *(const slip *)context;
   ax_block_spec given = s.spec;
-  if (given.rank == 0 && given.index_map == NULL && given.space == AX_SPACE_NONE) given = right_spec, given.delay_release = s.spec.delay_release;
+  if (given.rank == 0 && given.index_map == NULL && given.space == AX_SPACE_NONE)
+    given = right_spec, given.delay_release = s.spec.delay_release;
   s.options.in_count = s.options.out_count = 1;
   s.options.in_specs = &given;
   s.options.out_specs = &right_spec;
@@ -250,8 +270,8 @@ static AX_BODY(slip_body) {
 
 static AX_BODY(slip_kernel) {
   const ax_core_mesh warpgroups = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = 3}}}, .threads = "wg"};
-  ax_mpmd_map(1, ((const slip *)context)->warps.wg_axis != NULL ? &warpgroups : &one_core, &AX_CLOSURE(slip_body, 2, 0, context), NULL, 1, in, 1,
-              AX_TYPES(AX_TYPE(AX_F32, 4, 3)), out);
+  ax_mpmd_map(1, ((const slip *)context)->warps.wg_axis != NULL ? &warpgroups : &one_core, &AX_CLOSURE(slip_body, 2, 0, context),
+              NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4, 3)), out);
 }
 
 static void refused(void **state) {
@@ -284,7 +304,12 @@ static ax_status warps_traced(void *context) {
 
 static AX_BODY(over_grid) {
   const ax_block_spec spec = {.rank = 2, .block = AX_INTS(2, 3), .index_map = i_0};
-  ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(2), .in_specs = &spec, .out_specs = &spec, .out_count = 1, .outs = AX_TYPES(AX_TYPE(AX_F32, 4, 3))},
+  ax_kernel_call(&(ax_kernel){.grid_rank = 1,
+                              .grid = AX_INTS(2),
+                              .in_specs = &spec,
+                              .out_specs = &spec,
+                              .out_count = 1,
+                              .outs = AX_TYPES(AX_TYPE(AX_F32, 4, 3))},
                  AX_FN(twice, 2, 0), 1, in, out);
 }
 
@@ -313,6 +338,7 @@ static void out_of_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(all_shapes), cmocka_unit_test(empty_grids), cmocka_unit_test(refused), cmocka_unit_test(out_of_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(all_shapes), cmocka_unit_test(empty_grids), cmocka_unit_test(refused),
+                                     cmocka_unit_test(out_of_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,8 @@ static void on_lines(void **state) {
   (void)state;
   for (int64_t n = 0; n <= 16; n++)
     for (int64_t stages = 1; stages <= 4; stages++)
-      for (int64_t delay = 0; delay < stages; delay++) check_trial(&(test_pipeline){.rank = 1, .grid = {n}, .stages = stages, .delay = delay}, 10);
+      for (int64_t delay = 0; delay < stages; delay++)
+        check_trial(&(test_pipeline){.rank = 1, .grid = {n}, .stages = stages, .delay = delay}, 10);
 }
 
 static const int64_t planes[][2] = {{1, 4}, {4, 1}, {2, 3}, {3, 5}, {4, 4}, {0, 3}, {3, 0}};
@@ -35,7 +36,8 @@ static void on_planes(void **state) {
   (void)state;
   for (size_t g = 0; g < AX_COUNT(planes); g++)
     for (int64_t stages = 1; stages <= 4; stages++)
-      for (int64_t delay = 0; delay < stages; delay++) check_trial(&(test_pipeline){.rank = 2, .grid = {planes[g][0], planes[g][1]}, .stages = stages, .delay = delay}, 10);
+      for (int64_t delay = 0; delay < stages; delay++)
+        check_trial(&(test_pipeline){.rank = 2, .grid = {planes[g][0], planes[g][1]}, .stages = stages, .delay = delay}, 10);
 }
 
 /* Operand x is released later than the others, or sooner. */
@@ -43,7 +45,9 @@ static void late_operands(void **state) {
   (void)state;
   for (int64_t late = 1; late <= 4; late++)
     for (int64_t delay = 0; delay < 4; delay++)
-      for (int64_t wgs = 0; wgs <= 2; wgs++) check_trial(&(test_pipeline){.rank = 2, .grid = {3, 3}, .stages = 4, .delay = delay, .late = late, .wgs = wgs, .memory = -1}, 5);
+      for (int64_t wgs = 0; wgs <= 2; wgs++)
+        check_trial(
+            &(test_pipeline){.rank = 2, .grid = {3, 3}, .stages = 4, .delay = delay, .late = late, .wgs = wgs, .memory = -1}, 5);
 }
 
 /* --- Warp-specialised --- */
@@ -53,7 +57,11 @@ static void warps_on_lines(void **state) {
   for (int64_t n = 0; n <= 16; n += n < 6 ? 1 : 5)
     for (int64_t stages = 1; stages <= 4; stages++)
       for (int64_t delay = 0; delay < stages; delay += stages - 1 > 0 ? stages - 1 : 1)
-        for (int64_t wgs = 1; wgs <= 3; wgs++) check_trial(&(test_pipeline){.rank = 1, .grid = {n}, .stages = stages, .delay = delay, .wgs = wgs, .memory = -1, .carries = n % 2 == 0}, 5);
+        for (int64_t wgs = 1; wgs <= 3; wgs++)
+          check_trial(
+              &(test_pipeline){
+                  .rank = 1, .grid = {n}, .stages = stages, .delay = delay, .wgs = wgs, .memory = -1, .carries = n % 2 == 0},
+              5);
 }
 
 static void warps_on_planes(void **state) {
@@ -61,7 +69,14 @@ static void warps_on_planes(void **state) {
   for (size_t g = 0; g < AX_COUNT(planes); g++)
     for (int64_t stages = 1; stages <= 4; stages++)
       for (int64_t wgs = 1; wgs <= 3; wgs++)
-        check_trial(&(test_pipeline){.rank = 2, .grid = {planes[g][0], planes[g][1]}, .stages = stages, .wgs = wgs, .memory = stages % (wgs + 1), .manual = stages % 2 == 0, .carries = g % 2 == 0}, 5);
+        check_trial(&(test_pipeline){.rank = 2,
+                                     .grid = {planes[g][0], planes[g][1]},
+                                     .stages = stages,
+                                     .wgs = wgs,
+                                     .memory = stages % (wgs + 1),
+                                     .manual = stages % 2 == 0,
+                                     .carries = g % 2 == 0},
+                    5);
 }
 
 /* --- In the executor: under every policy, what the machine gives --- */
@@ -84,7 +99,8 @@ static void executed(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(on_lines), cmocka_unit_test(on_planes), cmocka_unit_test(late_operands), cmocka_unit_test(warps_on_lines),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(on_lines),        cmocka_unit_test(on_planes),
+                                     cmocka_unit_test(late_operands),   cmocka_unit_test(warps_on_lines),
                                      cmocka_unit_test(warps_on_planes), cmocka_unit_test(executed)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

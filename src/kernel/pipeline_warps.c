@@ -6,17 +6,17 @@
 
    Barriers, `stages` of each, of which step u has number u mod stages:
      in         of each operand: its block is there
-     consumed   the compute warpgroups are through with the operands of a step (or `delay` steps later). One for all operands, or where the body
-                arrives itself, or delays differ, one for each
-   and where there are several compute warpgroups and results:
-     free       the leader says that the slots of the results of the next step have been read, for the stores that used them last
-     ready      all have written their part of the results
+     consumed   the compute warpgroups are through with the operands of a step (or `delay` steps later). One for all operands, or
+   where the body arrives itself, or delays differ, one for each and where there are several compute warpgroups and results: free
+   the leader says that the slots of the results of the next step have been read, for the stores that used them last ready      all
+   have written their part of the results
 
-   A block of a result is stored once, whole, by the leader, when all have written to it. (Where this comes from each compute warpgroup stores all of it, whether
-   the others have written their parts or not, and whoever writes to the slot next has waited for its own stores alone.) Neither barrier runs away from
-   anybody: the leader arrives at `free` again when all have come to `ready`, so have waited, and `ready` has the leader among its arrivals.
-   Nothing is awaited between the last step and the end, so nobody arrives at `ready` once more there: two arrivals of one could stand for another's.
-   At the end `done` says to all, the memory thread too, that everything is stored: what follows may read it.
+   A block of a result is stored once, whole, by the leader, when all have written to it. (Where this comes from each compute
+   warpgroup stores all of it, whether the others have written their parts or not, and whoever writes to the slot next has waited
+   for its own stores alone.) Neither barrier runs away from anybody: the leader arrives at `free` again when all have come to
+   `ready`, so have waited, and `ready` has the leader among its arrivals. Nothing is awaited between the last step and the end, so
+   nobody arrives at `ready` once more there: two arrivals of one could stand for another's. At the end `done` says to all, the
+   memory thread too, that everything is stored: what follows may read it.
 
    Invariant operands are fetched once and waited for once. (Fetching them again for each step writes to what is being read.) */
 #include <string.h>
@@ -63,7 +63,9 @@ static void choose(warps *w) {
   for (uint32_t i = w->pipe.in_count; i < ax_pipe_count(&w->pipe); i++) w->stores = w->stores || !w->pipe.of[i].pinned;
 }
 
-static ax_scratch barrier(int64_t count, int64_t arrivals) { return (ax_scratch){.type = ax_barrier_type(1, &count), .arrivals = arrivals}; }
+static ax_scratch barrier(int64_t count, int64_t arrivals) {
+  return (ax_scratch){.type = ax_barrier_type(1, &count), .arrivals = arrivals};
+}
 
 /* Scratch in the order in which take_scratch has it. */
 static uint32_t list_scratch(const warps *w, ax_scratch *scratch) {
@@ -136,7 +138,8 @@ static AX_BODY(memory_block) {
       fetch(w, i, ax_integer(step));
       streams = true;
     }
-  if (streams && pipe->steps > pipe->stages) ax_fori_loop(ax_integer(0), ax_integer(pipe->steps - pipe->stages), AX_CLOSURE(refill, 1, 0, w), NULL, NULL);
+  if (streams && pipe->steps > pipe->stages)
+    ax_fori_loop(ax_integer(0), ax_integer(pipe->steps - pipe->stages), AX_CLOSURE(refill, 1, 0, w), NULL, NULL);
   if (w->stores) ax_barrier_wait(w->done);
 }
 
@@ -196,7 +199,8 @@ typedef struct releasing {
 
 static AX_BODY(release) {
   const releasing *r = context;
-  ax_barrier_arrive(ax_ref_at(r->w->consumed[r->i], ax_pipe_rest(ax_sub(r->step, ax_integer(r->w->pipe.of[r->i].delay)), r->w->pipe.stages)));
+  ax_barrier_arrive(
+      ax_ref_at(r->w->consumed[r->i], ax_pipe_rest(ax_sub(r->step, ax_integer(r->w->pipe.of[r->i].delay)), r->w->pipe.stages)));
 }
 
 static void release_operands(const warps *w, ax_value step) {
@@ -215,7 +219,8 @@ static ax_value *body_operands(const warps *w, ax_value slot, const ax_value *ca
   ax_value *all = ax_trace_alloc((w->body.in_count + 1) * sizeof all[0]);
   if (all == NULL) return NULL;
   ax_pipe_refs(pipe, w->buffers, slot, carries, all);
-  for (uint32_t i = 0; w->options->manual_consumed_barriers && i < pipe->in_count; i++) all[count++] = ax_ref_at(w->consumed[i], slot);
+  for (uint32_t i = 0; w->options->manual_consumed_barriers && i < pipe->in_count; i++)
+    all[count++] = ax_ref_at(w->consumed[i], slot);
   for (uint32_t k = 0; k < w->options->carry_count; k++) all[count++] = body_carries[k];
   return all;
 }
@@ -246,7 +251,9 @@ static AX_BODY(compute_step) {
   by_leader(w, store_step, no_more, &c);
 }
 
-static int64_t compute_registers(const ax_warp_pipeline_options *options) { return (512 - options->memory_registers) / options->compute_wgs / 8 * 8; }
+static int64_t compute_registers(const ax_warp_pipeline_options *options) {
+  return (512 - options->memory_registers) / options->compute_wgs / 8 * 8;
+}
 
 static AX_BODY(compute_block) {
   warps *w = context;
@@ -280,7 +287,8 @@ static AX_BODY(compute_block) {
 static AX_BODY(within) {
   warps *w = context;
   take_scratch(w, in);
-  ax_if(ax_ne(ax_axis_index(w->options->wg_axis), ax_integer(w->memory)), (ax_fn){compute_block, 0, 0, w}, (ax_fn){memory_block, 0, 0, w}, NULL, NULL);
+  ax_if(ax_ne(ax_axis_index(w->options->wg_axis), ax_integer(w->memory)), (ax_fn){compute_block, 0, 0, w},
+        (ax_fn){memory_block, 0, 0, w}, NULL, NULL);
 }
 
 static ax_status check_warps(warps *w) {
@@ -289,25 +297,29 @@ static ax_status check_warps(warps *w) {
   int64_t wgs = options->compute_wgs;
   if (options->wg_axis == NULL) return ax_error(AX_INVALID_ARGUMENT, "there is no wg_axis");
   int axis = ax_mesh_find(axes, options->wg_axis);
-  if (axis < 0) return ax_error(AX_INVALID_ARGUMENT, "there is no axis \"%s\" of warpgroups; there are %s", options->wg_axis, ax_bound_string(axes));
+  if (axis < 0)
+    return ax_error(AX_INVALID_ARGUMENT, "there is no axis \"%s\" of warpgroups; there are %s", options->wg_axis,
+                    ax_bound_string(axes));
   if (wgs < 1 || axes->axis[axis].size != wgs + 1)
-    return ax_error(AX_INVALID_ARGUMENT, "%lld compute warpgroups and the memory thread along \"%s\", which has %lld", (long long)wgs, options->wg_axis,
-                    (long long)axes->axis[axis].size);
+    return ax_error(AX_INVALID_ARGUMENT, "%lld compute warpgroups and the memory thread along \"%s\", which has %lld",
+                    (long long)wgs, options->wg_axis, (long long)axes->axis[axis].size);
   w->memory = options->memory_thread == -1 ? wgs : options->memory_thread;
   if (w->memory < 0 || w->memory > wgs)
-    return ax_error(AX_INVALID_ARGUMENT, "the memory thread is number %lld of %lld along \"%s\"", (long long)w->memory, (long long)wgs + 1, options->wg_axis);
+    return ax_error(AX_INVALID_ARGUMENT, "the memory thread is number %lld of %lld along \"%s\"", (long long)w->memory,
+                    (long long)wgs + 1, options->wg_axis);
   if (options->memory_registers < 1 || compute_registers(options) < 8)
-    return ax_error(AX_INVALID_ARGUMENT, "%lld of 512 registers are the memory thread's: each of %lld compute warpgroups needs 8", (long long)options->memory_registers,
-                    (long long)wgs);
+    return ax_error(AX_INVALID_ARGUMENT, "%lld of 512 registers are the memory thread's: each of %lld compute warpgroups needs 8",
+                    (long long)options->memory_registers, (long long)wgs);
   return AX_OK;
 }
 
 static ax_status check_functions(const warps *w) {
   const ax_warp_pipeline_options *options = w->options;
-  uint32_t refs = ax_pipe_count(&w->pipe), barriers = options->manual_consumed_barriers ? w->pipe.in_count : 0, carries = options->carry_count;
+  uint32_t refs = ax_pipe_count(&w->pipe), barriers = options->manual_consumed_barriers ? w->pipe.in_count : 0,
+           carries = options->carry_count;
   if (w->body.in_count != refs + barriers + carries || w->body.out_count != carries)
-    return ax_error(AX_INVALID_ARGUMENT, "the body takes %u and gives %u; there are %u refs, %u barriers and %u carries", w->body.in_count, w->body.out_count, refs,
-                    barriers, carries);
+    return ax_error(AX_INVALID_ARGUMENT, "the body takes %u and gives %u; there are %u refs, %u barriers and %u carries",
+                    w->body.in_count, w->body.out_count, refs, barriers, carries);
   if (carries == 0) return AX_OK;
   if (options->carry_init.function == NULL || options->carry_init.in_count != 0 || options->carry_init.out_count != carries)
     return ax_error(AX_INVALID_ARGUMENT, "carry_init takes nothing and gives the %u first carries", carries);

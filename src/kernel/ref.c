@@ -1,7 +1,8 @@
-/* ref_load: ref<T[d..]>, [mask: bool[d..], other: T[d..]] -> T[d..]            what is there; where the mask is false nothing is read, and it is `other`
-   ref_store: ref<T[d..]>, value: T[d..], [mask: bool[d..]] -> ()               is there from then on; where the mask is false nothing is written
-   ref_swap: ref<T[d..]>, value: T[d..], [mask: bool[d..], other: T[d..]] -> T[d..]     stores, and gives what was there
-   ref_add: ref<T[d..]>, value: T[d..] -> ()                                    stores what was there plus the value: two steps, and not one
+/* ref_load: ref<T[d..]>, [mask: bool[d..], other: T[d..]] -> T[d..]            what is there; where the mask is false nothing is
+   read, and it is `other` ref_store: ref<T[d..]>, value: T[d..], [mask: bool[d..]] -> ()               is there from then on; where
+   the mask is false nothing is written ref_swap: ref<T[d..]>, value: T[d..], [mask: bool[d..], other: T[d..]] -> T[d..]     stores,
+   and gives what was there ref_add: ref<T[d..]>, value: T[d..] -> ()                                    stores what was there plus
+   the value: two steps, and not one
 
    Parameters: masked: whether there is a mask; of ref_add none.
    Errors: what is no ref; a value, mask or other of another shape or dtype; a sum of bools.
@@ -20,10 +21,13 @@ static ax_status check_masked(const ax_infer_args *args, uint32_t from, bool has
   AX_TRY(ax_step_ref(args, 0));
   if (from > 1) AX_TRY(ax_step_array(args, 1, args->in[0].dtype, &args->in[0], "the value"));
   if (masked) AX_TRY(ax_step_array(args, from, AX_BOOL, &args->in[0], "the mask"));
-  return masked && has_other ? ax_step_array(args, from + 1, args->in[0].dtype, &args->in[0], "what stands where the mask is false") : AX_OK;
+  return masked && has_other ? ax_step_array(args, from + 1, args->in[0].dtype, &args->in[0], "what stands where the mask is false")
+                             : AX_OK;
 }
 
-static ax_type what_is_there(const ax_infer_args *args) { return ax_array_type(args->in[0].dtype, args->in[0].rank, args->in[0].dims); }
+static ax_type what_is_there(const ax_infer_args *args) {
+  return ax_array_type(args->in[0].dtype, args->in[0].rank, args->in[0].dims);
+}
 
 static ax_status load_infer(const ax_infer_args *args) {
   AX_TRY(check_masked(args, 1, true));
@@ -41,7 +45,8 @@ static ax_status swap_infer(const ax_infer_args *args) {
 
 static ax_status add_infer(const ax_infer_args *args) {
   AX_TRY(ax_step_ref(args, 0));
-  if (args->in[0].dtype == AX_BOOL) return ax_error(AX_INVALID_ARGUMENT, "%s: there are no sums of bools", ax_type_string(&args->in[0], args->axes));
+  if (args->in[0].dtype == AX_BOOL)
+    return ax_error(AX_INVALID_ARGUMENT, "%s: there are no sums of bools", ax_type_string(&args->in[0], args->axes));
   return ax_step_array(args, 1, args->in[0].dtype, &args->in[0], "the value");
 }
 

@@ -1,9 +1,9 @@
-/* run_scoped: T.., -> R..         body on the operands and on refs, semaphores and barriers that are made for it, and are gone after it
-   Parameters: scratch, their types; arrivals: for each of them that is barriers, its number and how many arrivals complete a phase; along: axes of
-   cores, along which cores that come here together have one scratch for all; body, which takes the operands and then the scratch.
-   Errors: operands that are not what the body takes; scratch that is an array; barriers without arrivals, or arrivals of what is no barrier; an unknown
-   axis. A core that uses it after it is gone, or goes elsewhere than the others along those axes, is found when the kernel runs.
-   The effects are the body's. It stands in kernels' bodies alone. */
+/* run_scoped: T.., -> R..         body on the operands and on refs, semaphores and barriers that are made for it, and are gone
+   after it Parameters: scratch, their types; arrivals: for each of them that is barriers, its number and how many arrivals complete
+   a phase; along: axes of cores, along which cores that come here together have one scratch for all; body, which takes the operands
+   and then the scratch. Errors: operands that are not what the body takes; scratch that is an array; barriers without arrivals, or
+   arrivals of what is no barrier; an unknown axis. A core that uses it after it is gone, or goes elsewhere than the others along
+   those axes, is found when the kernel runs. The effects are the body's. It stands in kernels' bodies alone. */
 #include <string.h>
 
 #include "kernel/scratch.h"
@@ -29,7 +29,8 @@ ax_status ax_scratch_check(const ax_types *scratch, const ax_pairs *arrivals) {
     ax_status status = ax_type_check(type, &none);
     if (status != AX_OK) return ax_error_context(status, "scratch %u: ", i);
     if (!ax_is_memory(type->form))
-      return ax_error(AX_INVALID_ARGUMENT, "scratch %u is %s, an array; a ref, semaphores or barriers are made", i, ax_type_string(type, NULL));
+      return ax_error(AX_INVALID_ARGUMENT, "scratch %u is %s, an array; a ref, semaphores or barriers are made", i,
+                      ax_type_string(type, NULL));
     bool given = has_arrivals(arrivals, i, &count);
     if (given != (type->form == AX_BARRIER))
       return ax_error(AX_INVALID_ARGUMENT, given ? "scratch %u is %s, but arrivals complete a phase of barriers alone"
@@ -40,7 +41,8 @@ ax_status ax_scratch_check(const ax_types *scratch, const ax_pairs *arrivals) {
   }
   for (uint32_t k = 0; k < arrivals->count; k++)
     if (arrivals->v[k][0] < 0 || arrivals->v[k][0] >= scratch->count || (k > 0 && arrivals->v[k][0] <= arrivals->v[k - 1][0]))
-      return ax_error(AX_INVALID_ARGUMENT, "arrivals of scratch %lld: there is none of that number, or not in this order", (long long)arrivals->v[k][0]);
+      return ax_error(AX_INVALID_ARGUMENT, "arrivals of scratch %lld: there is none of that number, or not in this order",
+                      (long long)arrivals->v[k][0]);
   return AX_OK;
 }
 
@@ -86,12 +88,13 @@ static ax_status infer(const ax_infer_args *args) {
   AX_TRY(ax_scratch_check(&params->scratch, &params->arrivals));
   AX_TRY(ax_axes_resolve(&params->along, args->axes, &along));
   if (body->in_count != args->in_count + params->scratch.count || body->out_count != args->out_count)
-    return ax_error(AX_INVALID_ARGUMENT, "the body takes %u values and gives %u, not %u operands and %u scratch, and %u", body->in_count, body->out_count,
-                    args->in_count, params->scratch.count, args->out_count);
+    return ax_error(AX_INVALID_ARGUMENT, "the body takes %u values and gives %u, not %u operands and %u scratch, and %u",
+                    body->in_count, body->out_count, args->in_count, params->scratch.count, args->out_count);
   for (uint32_t i = 0; i < args->in_count; i++)
     AX_TRY(ax_region_check_type(&args->in[i], &body->types[i], args->axes, "operand", i, "is", "the body takes"));
   for (uint32_t i = 0; i < params->scratch.count; i++)
-    AX_TRY(ax_region_check_type(&params->scratch.v[i], &body->types[args->in_count + i], args->axes, "scratch", i, "is", "the body takes"));
+    AX_TRY(ax_region_check_type(&params->scratch.v[i], &body->types[args->in_count + i], args->axes, "scratch", i, "is",
+                                "the body takes"));
   for (uint32_t k = 0; k < args->out_count; k++) args->out[k] = body->types[body->outs[k]];
   return AX_OK;
 }
@@ -112,11 +115,28 @@ static const ax_param params[] = {{"scratch", AX_PARAM_TYPES, offsetof(ax_run_sc
                                   {"body", AX_PARAM_PROGRAM, offsetof(ax_run_scoped_params, body)}};
 
 const ax_prim ax_prim_run_scoped = {
-    .name = "run_scoped", .kind = AX_REGION, .memory = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_run_scoped_params),
-    .infer = infer, .spread = ax_step_spread, .eval = ax_step_eval, .differs = differs, .jvp = ax_step_jvp, .linearize = ax_step_jvp,
-    .transpose = ax_step_transpose, .batch = ax_step_batch, .simplify = ax_simplify_nothing, .prune = ax_prune_nothing, .shard = ax_shard_whole,
-    .lower = ax_step_lower, .hlo = ax_absent_hlo,
+    .name = "run_scoped",
+    .kind = AX_REGION,
+    .memory = true,
+    .in_count = -1,
+    .out_count = -1,
+    .count_outs = count_outs,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(ax_run_scoped_params),
+    .infer = infer,
+    .spread = ax_step_spread,
+    .eval = ax_step_eval,
+    .differs = differs,
+    .jvp = ax_step_jvp,
+    .linearize = ax_step_jvp,
+    .transpose = ax_step_transpose,
+    .batch = ax_step_batch,
+    .simplify = ax_simplify_nothing,
+    .prune = ax_prune_nothing,
+    .shard = ax_shard_whole,
+    .lower = ax_step_lower,
+    .hlo = ax_absent_hlo,
 };
 
 /* --- The function --- */
@@ -135,7 +155,8 @@ void ax_run_scoped(uint32_t count, const ax_scratch *scratch, const char *along,
     ax_fail(ax_error_context(status, "run_scoped: "));
     return;
   }
-  status = ax_body_trace(&(ax_body_options){.owner = "run_scoped", .part = "body", .function = function, .in = made.scratch.v}, &body);
+  status =
+      ax_body_trace(&(ax_body_options){.owner = "run_scoped", .part = "body", .function = function, .in = made.scratch.v}, &body);
   if (status != AX_OK) {
     ax_fail(ax_error_context(status, "run_scoped: body: "));
     return;

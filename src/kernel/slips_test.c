@@ -11,15 +11,18 @@
 /* --- Texts --- */
 
 /* A kernel from x to y over a grid, with scratch a: its body, and what else can be said otherwise. */
-#define CALL_OF(axes, grid, blocks, blocked, maps, shapes, scratch, arrivals, aliases, inputs, body, results)                                     \
-  "{ " axes " lambda x:f32[4]. let z:f32[4] = kernel_call[name=\"k\" consts=0 cores=(core) core_axes=(0) threads=() grid=(" grid ") semantics=() blocks=(" blocks \
-  ") blocked=(" blocked ") index_maps=(" maps ") block_shapes=(" shapes ") outs=(f32[4]) scratch=(" scratch ") arrivals=(" arrivals                          \
-  ") scratch_cores=() aliases=(" aliases ") target=\"\" metadata=\"\" compiler_params=\"\" interpret=false debug=false collective_id=0 flops=0 bytes=0 "                 \
+#define CALL_OF(axes, grid, blocks, blocked, maps, shapes, scratch, arrivals, aliases, inputs, body, results)                    \
+  "{ " axes " lambda x:f32[4]. let z:f32[4] = kernel_call[name=\"k\" consts=0 cores=(core) core_axes=(0) threads=() grid=(" grid \
+  ") semantics=() blocks=(" blocks ") blocked=(" blocked ") index_maps=(" maps ") block_shapes=(" shapes                         \
+  ") outs=(f32[4]) scratch=(" scratch ") arrivals=(" arrivals ") scratch_cores=() aliases=(" aliases                             \
+  ") target=\"\" metadata=\"\" compiler_params=\"\" interpret=false debug=false collective_id=0 flops=0 bytes=0 "                \
   "transcendentals=0 bodies=({ lambda " inputs ". let " body " in (" results ") })] x in (z) }"
 #define REF "ref<f32[4] vmem>"
 #define BODY(scratch, arrivals, inputs, body) \
   CALL_OF("", "", REF ", " REF, "", "", "", scratch, arrivals, "", "x:" REF " y:" REF " " inputs, body, "")
-#define STEP(body) BODY("semaphore[2], dma_semaphore[], barrier[], ref<f32[4] hbm>", "(2, 1)", "s:semaphore[2] d:dma_semaphore[] b:barrier[] h:ref<f32[4] hbm>", body)
+#define STEP(body)                                                            \
+  BODY("semaphore[2], dma_semaphore[], barrier[], ref<f32[4] hbm>", "(2, 1)", \
+       "s:semaphore[2] d:dma_semaphore[] b:barrier[] h:ref<f32[4] hbm>", body)
 #define COPY(received, barrier, grouped) \
   " = copy_start[axes=() logical=false received=" received " sent=false barrier=" barrier " predicate=false grouped=" grouped "] "
 #define BLOCK(block, shape, map) \
@@ -34,8 +37,10 @@ static const struct {
     {"{ lambda x:ref<f32[4] cloud>. let in () }", "a memory space: any, hbm, vmem, smem or registers"},
     {"{ lambda x:ref<q8[4] vmem>. let in () }", "unknown dtype \"q8\""},
     {"{ lambda x:semaphore[-1]. let in () }", "a dimension is negative"},
-    {"{ lambda x:" REF ". let in () }", "input 0 is ref<f32[4] vmem>: it is made by a kernel for its body, and does not come from outside"},
-    {"{ lambda x:f32[4]. let y:f32[4] = closed_call[body={ lambda a:f32[4] r:" REF ". let in (r) }] x in (y) }", "result 0 is ref<f32[4] vmem>, which no program gives; ref_load"},
+    {"{ lambda x:" REF ". let in () }",
+     "input 0 is ref<f32[4] vmem>: it is made by a kernel for its body, and does not come from outside"},
+    {"{ lambda x:f32[4]. let y:f32[4] = closed_call[body={ lambda a:f32[4] r:" REF ". let in (r) }] x in (y) }",
+     "result 0 is ref<f32[4] vmem>, which no program gives; ref_load"},
     /* memory where values are wanted, and the other way round */
     {STEP("a:f32[4] = neg x"), "operand 0 is ref<f32[4] vmem>, memory, and no value: ref_load gives what is in it"},
     {STEP("a:s32[] = neg s"), "operand 0 is semaphore[2], no value: kernels signal it and wait for it"},
@@ -50,8 +55,10 @@ static const struct {
     {STEP("i:s32[4] = iota[dtype=s32 shape=(4) dimension=0] = ref_add x i"), "the value is s32[4], not f32[4]"},
     {BODY("ref<bool[] smem>", "", "f:ref<bool[] smem>", " = ref_add f true:bool[]"), "there are no sums of bools"},
     /* views */
-    {STEP("r:ref<f32[2] vmem> = ref_slice[sizes=(2) strides=()] x 3:s32[]"), "elements 3 to 5 of dimension 0 of ref<f32[4] vmem>, which has 4"},
-    {STEP("r:ref<f32[5] vmem> = ref_slice[sizes=(5) strides=()] x 0:s32[]"), "5 elements along dimension 0 of ref<f32[4] vmem> are too many"},
+    {STEP("r:ref<f32[2] vmem> = ref_slice[sizes=(2) strides=()] x 3:s32[]"),
+     "elements 3 to 5 of dimension 0 of ref<f32[4] vmem>, which has 4"},
+    {STEP("r:ref<f32[5] vmem> = ref_slice[sizes=(5) strides=()] x 0:s32[]"),
+     "5 elements along dimension 0 of ref<f32[4] vmem> are too many"},
     {STEP("r:ref<f32[2] vmem> = ref_slice[sizes=(2) strides=(4)] x 0:s32[]"), "2 elements that far apart along dimension 0"},
     {STEP("r:ref<f32[2] vmem> = ref_slice[sizes=(2) strides=(0)] x 0:s32[]"), "stride 0 is 0, not at least 1"},
     {STEP("r:ref<f32[2] vmem> = ref_slice[sizes=(2) strides=()] x"), "0 starts, 1 sizes and 0 strides for 1 dimensions"},
@@ -60,53 +67,73 @@ static const struct {
     {STEP("r:ref<f32[4] vmem> = ref_transpose[permutation=(1)] x"), "the permutation is none of the 1 dimensions"},
     /* semaphores and barriers */
     {STEP(" = semaphore_wait s 1:s32[]"), "operand 0 is semaphore[2], where one of them is needed; take ax_ref_at of it"},
-    {STEP(" = semaphore_wait d 1:s32[]"), "operand 0 is dma_semaphore[], where a semaphore that cores signal; copies signal this one"},
+    {STEP(" = semaphore_wait d 1:s32[]"),
+     "operand 0 is dma_semaphore[], where a semaphore that cores signal; copies signal this one"},
     {STEP(" = semaphore_wait b 1:s32[]"), "operand 0 is barrier[], where a semaphore is needed"},
     {STEP(" = barrier_wait d"), "operand 0 is dma_semaphore[], where a barrier is needed"},
-    {STEP("t:semaphore[1] = ref_slice[sizes=(1) strides=()] s 0:s32[] u:semaphore[] = ref_reshape[dims=()] t = semaphore_wait u 1.0:f32[]"),
+    {STEP(
+         "t:semaphore[1] = ref_slice[sizes=(1) strides=()] s 0:s32[] u:semaphore[] = ref_reshape[dims=()] t = semaphore_wait u 1.0:f32[]"),
      "the amount is f32[], not s32[]"},
     {STEP("t:semaphore[1] = ref_slice[sizes=(1) strides=()] s 0:s32[] u:semaphore[] = ref_reshape[dims=()] t"
           " = semaphore_signal[axes=(q) logical=false] u 1:s32[] 0:s32[]"),
      "axis \"q\" is not bound"},
     {STEP("u:semaphore[] = barrier_semaphore = semaphore_signal[axes=() logical=true] u 1:s32[]"), "takes 3 operands, got 2"},
-    {STEP("u:semaphore[] = barrier_semaphore = semaphore_signal[axes=() logical=true] u 1:s32[] 1.0:f32[]"), "the device's number is f32[], not s32[]"},
+    {STEP("u:semaphore[] = barrier_semaphore = semaphore_signal[axes=() logical=true] u 1:s32[] 1.0:f32[]"),
+     "the device's number is f32[], not s32[]"},
     /* copies */
     {STEP("r:ref<f32[2] vmem> = ref_slice[sizes=(2) strides=()] x 0:s32[]" COPY("true", "false", "false") "r y d"),
      "from ref<f32[2] vmem> to ref<f32[4] vmem>: a copy changes neither shape nor dtype"},
     {STEP(COPY("true", "false", "false") "x y b"), "operand 2 is barrier[], where a DMA semaphore is needed"},
     {STEP(COPY("false", "true", "false") "x y b"), "copies that arrive at a barrier go from hbm or any to vmem or smem"},
     {STEP(COPY("false", "false", "true") "h y"), "copies in groups go from vmem or smem to hbm or any"},
-    {STEP(COPY("false", "true", "true") "h y b"), "it arrives at a barrier (GMEM to SMEM) or belongs to a group (SMEM to GMEM), not both"},
+    {STEP(COPY("false", "true", "true") "h y b"),
+     "it arrives at a barrier (GMEM to SMEM) or belongs to a group (SMEM to GMEM), not both"},
     {STEP(" = copy_wait_groups[pending=-1 read_only=false]"), "-1 groups are to be under way"},
     {STEP(" = copy_wait d d"), "operand 1 is dma_semaphore[], where a ref is needed"},
     /* regions */
-    {STEP("n:s32[] = scan[length=2 reverse=false num_consts=0 num_carry=1 body={ lambda n:s32[] r:" REF ". let in (n) }] 0:s32[] x"),
+    {STEP("n:s32[] = scan[length=2 reverse=false num_consts=0 num_carry=1 body={ lambda n:s32[] r:" REF
+          ". let in (n) }] 0:s32[] x"),
      "operand 1 is ref<f32[4] vmem>, which scan cannot carry; its body uses the one around, as a constant"},
-    {STEP(" = run_scoped[scratch=(f32[4]) arrivals=() along=() body={ lambda r:f32[4]. let in () }]"), "scratch 0 is f32[4], an array"},
-    {STEP(" = run_scoped[scratch=(barrier[]) arrivals=() along=() body={ lambda r:barrier[]. let in () }]"), "nothing says how many arrivals complete a phase"},
+    {STEP(" = run_scoped[scratch=(f32[4]) arrivals=() along=() body={ lambda r:f32[4]. let in () }]"),
+     "scratch 0 is f32[4], an array"},
+    {STEP(" = run_scoped[scratch=(barrier[]) arrivals=() along=() body={ lambda r:barrier[]. let in () }]"),
+     "nothing says how many arrivals complete a phase"},
     {STEP(" = run_scoped[scratch=(semaphore[]) arrivals=((0, 2)) along=() body={ lambda r:semaphore[]. let in () }]"),
      "arrivals complete a phase of barriers alone"},
-    {STEP(" = run_scoped[scratch=(barrier[]) arrivals=((0, 0)) along=() body={ lambda r:barrier[]. let in () }]"), "0 arrivals complete a phase"},
+    {STEP(" = run_scoped[scratch=(barrier[]) arrivals=((0, 0)) along=() body={ lambda r:barrier[]. let in () }]"),
+     "0 arrivals complete a phase"},
     {STEP("s2:f32[4] = shard_map[mesh=(q=2) unchecked=true in_specs=() out_specs=(P()) body={ axes q=2? ; lambda . let"
-          " a:f32[4] = constant[value=[0, 0, 0, 0]:f32[4]] in (a) }]"), "shard_map stands in it: a kernel is of one device"},
+          " a:f32[4] = constant[value=[0, 0, 0, 0]:f32[4]] in (a) }]"),
+     "shard_map stands in it: a kernel is of one device"},
     /* the kernel */
-    {CALL_OF("", "", REF ", " REF, "", "", "", "", "", "", "x:f32[4] y:" REF, "", ""), "kernels take refs, but input 0 of it is f32[4]"},
-    {CALL_OF("", "", REF ", " REF, "", "", "", "", "", "", "x:" REF, "", ""), "it takes 1 operands; there are 0 captured values, 2 refs of operands and results and 0 scratch"},
-    {CALL_OF("", "", REF ", " REF, "", "", "", "", "", "", "x:" REF " y:" REF, "", "1.0:f32[]"), "it gives 1 results; a kernel stores its results, and gives none"},
-    {CALL_OF("", "", REF ", " REF, "", "", "", "", "", "(0, 1)", "x:" REF " y:" REF, "", ""), "alias 0 is of operand 0 and result 1; there are 1 and 1"},
-    {CALL_OF("", "", REF ", " REF, "", "", "", "", "", "(0, 0), (0, 0)", "x:" REF " y:" REF, "", ""), "aliases 0 and 1 are of one operand"},
+    {CALL_OF("", "", REF ", " REF, "", "", "", "", "", "", "x:f32[4] y:" REF, "", ""),
+     "kernels take refs, but input 0 of it is f32[4]"},
+    {CALL_OF("", "", REF ", " REF, "", "", "", "", "", "", "x:" REF, "", ""),
+     "it takes 1 operands; there are 0 captured values, 2 refs of operands and results and 0 scratch"},
+    {CALL_OF("", "", REF ", " REF, "", "", "", "", "", "", "x:" REF " y:" REF, "", "1.0:f32[]"),
+     "it gives 1 results; a kernel stores its results, and gives none"},
+    {CALL_OF("", "", REF ", " REF, "", "", "", "", "", "(0, 1)", "x:" REF " y:" REF, "", ""),
+     "alias 0 is of operand 0 and result 1; there are 1 and 1"},
+    {CALL_OF("", "", REF ", " REF, "", "", "", "", "", "(0, 0), (0, 0)", "x:" REF " y:" REF, "", ""),
+     "aliases 0 and 1 are of one operand"},
     {CALL_OF("", "", REF, "", "", "", "", "", "", "x:" REF " y:" REF, "", ""), "1 blocks for 2 operands and results"},
-    {CALL_OF("", "", "ref<f32[2] vmem>, " REF, "", "", "", "", "", "", "x:ref<f32[2] vmem> y:" REF, "", ""), "operand 0: it is f32[4] and has no blocks, but bodies get ref<f32[2] vmem>"},
-    {CALL_OF("", "", REF ", ref<f32[4] registers>", "", "", "", "", "", "", "x:" REF " y:ref<f32[4] registers>", "", ""), "result 0: its block is ref<f32[4] registers>: registers are scratch"},
-    {CALL_OF("", "", REF ", " REF, "", "", "", "barrier[]", "", "", "x:" REF " y:" REF " b:barrier[]", "", ""), "scratch 0 is barrier[], and nothing says"},
+    {CALL_OF("", "", "ref<f32[2] vmem>, " REF, "", "", "", "", "", "", "x:ref<f32[2] vmem> y:" REF, "", ""),
+     "operand 0: it is f32[4] and has no blocks, but bodies get ref<f32[2] vmem>"},
+    {CALL_OF("", "", REF ", ref<f32[4] registers>", "", "", "", "", "", "", "x:" REF " y:ref<f32[4] registers>", "", ""),
+     "result 0: its block is ref<f32[4] registers>: registers are scratch"},
+    {CALL_OF("", "", REF ", " REF, "", "", "", "barrier[]", "", "", "x:" REF " y:" REF " b:barrier[]", "", ""),
+     "scratch 0 is barrier[], and nothing says"},
     {CALL_OF("", "", REF ", " REF, "", "", "", "", "", "", "x:" REF " y:" REF, "i:s32[] = program_id[dimension=0]", ""),
      "program_id of dimension 0 stands in it, but the grid has 0 dimensions"},
-    {CALL_OF("axes d=2 ;", "", REF ", " REF, "", "", "", "", "", "", "x:" REF " y:" REF, "", ""), "its axes are d (2); they are to be those around, d (2), unchecked"},
+    {CALL_OF("axes d=2 ;", "", REF ", " REF, "", "", "", "", "", "", "x:" REF " y:" REF, "", ""),
+     "its axes are d (2); they are to be those around, d (2), unchecked"},
     {BLOCK("ref<f32[2] vmem>", "f32[3]", MAP), "bodies get ref<f32[2] vmem>, which is no block f32[3]"},
     {BLOCK("ref<f32[2] hbm>", "f32[2]", MAP), "what is pinned outside of vmem and smem has no blocks"},
     {BLOCK("ref<f32[2] vmem>", "f32[2]", ""), "there is no index map 0"},
-    {BLOCK("ref<f32[2] vmem>", "f32[2]", "{ axes ; lambda . let in (0:s32[]) }"), "its index map takes 0 values and gives 1, not 1, for the grid, and 1"},
-    {BLOCK("ref<f32[2] vmem>", "f32[2]", "{ axes ; lambda i:s32[]. let in (1.0:f32[]) }"), "its index map result 0 is f32[], not s32[]"},
+    {BLOCK("ref<f32[2] vmem>", "f32[2]", "{ axes ; lambda . let in (0:s32[]) }"),
+     "its index map takes 0 values and gives 1, not 1, for the grid, and 1"},
+    {BLOCK("ref<f32[2] vmem>", "f32[2]", "{ axes ; lambda i:s32[]. let in (1.0:f32[]) }"),
+     "its index map result 0 is f32[], not s32[]"},
     {BLOCK("ref<f32[2] vmem>", "f32[2,1]", MAP), "are not of f32[4]"},
 };
 
@@ -116,15 +143,20 @@ static void refused(void **state) {
     ax_program *program = NULL;
     ax_status status = ax_program_parse(texts[i].text, strlen(texts[i].text), "t", &program);
     if (status != AX_PARSE_ERROR || strstr(ax_message(), texts[i].part) == NULL)
-      fail_msg("%zu: %s: %s\nwanted: %s\n%s", i, ax_status_name(status), status != AX_OK ? ax_message() : "", texts[i].part, texts[i].text);
+      fail_msg("%zu: %s: %s\nwanted: %s\n%s", i, ax_status_name(status), status != AX_OK ? ax_message() : "", texts[i].part,
+               texts[i].text);
   }
 }
 
 /* The texts that these are made of are all right by themselves. */
 static void taken(void **state) {
   (void)state;
-  static const char *const right[] = {STEP(""), BLOCK("ref<f32[2] vmem>", "f32[2]", MAP), BODY("ref<bool[] smem>", "", "f:ref<bool[] smem>", ""),
-                                      STEP(COPY("true", "false", "false") "x y d"), STEP(COPY("false", "true", "false") "h y b"), STEP(COPY("false", "false", "true") "x h"),
+  static const char *const right[] = {STEP(""),
+                                      BLOCK("ref<f32[2] vmem>", "f32[2]", MAP),
+                                      BODY("ref<bool[] smem>", "", "f:ref<bool[] smem>", ""),
+                                      STEP(COPY("true", "false", "false") "x y d"),
+                                      STEP(COPY("false", "true", "false") "h y b"),
+                                      STEP(COPY("false", "false", "true") "x h"),
                                       CALL_OF("", "", REF ", " REF, "", "", "", "", "", "(0, 0)", "x:" REF " y:" REF, "", "")};
   for (size_t i = 0; i < AX_COUNT(right); i++) {
     ax_program *program;
@@ -297,6 +329,7 @@ static void meshes(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(refused), cmocka_unit_test(taken), cmocka_unit_test(traced), cmocka_unit_test(meshes)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(refused), cmocka_unit_test(taken), cmocka_unit_test(traced),
+                                     cmocka_unit_test(meshes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,9 @@
 /* Targets: how much there is of each memory space, as data, and what a kernel takes of it.
 
-   What is alive at once is found in the text of a body: scratch of the kernel and blocks (twice, as one is fetched while the other is worked on) all the time,
-   and of each path into nested scopes what these have. Each ref is rounded up to the space's alignment. Where several cores are threads of one, what they
-   have together counts once, and what each opens for itself as often as there are threads. */
+   What is alive at once is found in the text of a body: scratch of the kernel and blocks (twice, as one is fetched while the other
+   is worked on) all the time, and of each path into nested scopes what these have. Each ref is rounded up to the space's alignment.
+   Where several cores are threads of one, what they have together counts once, and what each opens for itself as often as there are
+   threads. */
 #include "kernel/target.h"
 
 #include <inttypes.h>
@@ -17,13 +18,19 @@
 static const struct {
   const char *name, *text;
 } known[] = {
-    {"tpu-like", "hbm called=HBM bytes=95GiB align=512 direct=no; vmem called=VMEM bytes=64MiB align=4096; smem called=SMEM bytes=1MiB align=4;"
-                 "registers called=VREG bytes=256KiB align=4096; semaphores count=2048"},
-    {"h200", "hbm called=GMEM bytes=141GB align=16; vmem called=SMEM bytes=227KiB align=128; smem called=SMEM align=16 within=vmem;"
-             "registers called=registers bytes=256KiB align=4; semaphores count=29056 bytes=8 within=vmem"},
+    {"tpu-like",
+     "hbm called=HBM bytes=95GiB align=512 direct=no; vmem called=VMEM bytes=64MiB align=4096; smem called=SMEM bytes=1MiB align=4;"
+     "registers called=VREG bytes=256KiB align=4096; semaphores count=2048"},
+    {"h200",
+     "hbm called=GMEM bytes=141GB align=16; vmem called=SMEM bytes=227KiB align=128; smem called=SMEM align=16 within=vmem;"
+     "registers called=registers bytes=256KiB align=4; semaphores count=29056 bytes=8 within=vmem"},
 };
 
-static const char *const space_words[AX_SPACE_COUNT] = {[AX_SPACE_ANY] = "any", [AX_SPACE_HBM] = "hbm", [AX_SPACE_VMEM] = "vmem", [AX_SPACE_SMEM] = "smem", [AX_SPACE_REGISTERS] = "registers"};
+static const char *const space_words[AX_SPACE_COUNT] = {[AX_SPACE_ANY] = "any",
+                                                        [AX_SPACE_HBM] = "hbm",
+                                                        [AX_SPACE_VMEM] = "vmem",
+                                                        [AX_SPACE_SMEM] = "smem",
+                                                        [AX_SPACE_REGISTERS] = "registers"};
 
 static ax_space space_of(const char *word, size_t length) {
   for (ax_space s = AX_SPACE_ANY; s < AX_SPACE_COUNT; s++)
@@ -54,11 +61,13 @@ static ax_status read_number(const reader *r, const char *word, size_t length, i
   size_t rest = length - (size_t)(end - word);
   if (end == word || end > word + length || number < 0) return bad(r, "not a size:", word, length);
   for (size_t u = 0; u < AX_COUNT(units); u++)
-    if (strlen(units[u].unit) == rest && memcmp(units[u].unit, end, rest) == 0 && ax_mul_i64(number, units[u].times, out)) return AX_OK;
+    if (strlen(units[u].unit) == rest && memcmp(units[u].unit, end, rest) == 0 && ax_mul_i64(number, units[u].times, out))
+      return AX_OK;
   return bad(r, "not a size:", word, length);
 }
 
-static ax_status read_value(const reader *r, ax_target_space *space, const char *key, size_t key_length, const char *word, size_t length) {
+static ax_status read_value(const reader *r, ax_target_space *space, const char *key, size_t key_length, const char *word,
+                            size_t length) {
   int64_t number;
   if (key_length == 6 && memcmp(key, "called", 6) == 0) {
     if (length >= sizeof space->called) return bad(r, "too long a name:", word, length);
@@ -72,7 +81,8 @@ static ax_status read_value(const reader *r, ax_target_space *space, const char 
   }
   if (key_length == 6 && memcmp(key, "direct", 6) == 0) {
     space->indirect = length == 2 && memcmp(word, "no", 2) == 0;
-    return space->indirect || (length == 3 && memcmp(word, "yes", 3) == 0) ? AX_OK : bad(r, "direct is yes or no, not", word, length);
+    return space->indirect || (length == 3 && memcmp(word, "yes", 3) == 0) ? AX_OK
+                                                                           : bad(r, "direct is yes or no, not", word, length);
   }
   AX_TRY(read_number(r, word, length, &number));
   if (key_length == 5 && memcmp(key, "bytes", 5) == 0) space->bytes = number;
@@ -147,7 +157,12 @@ static int64_t round_up(int64_t bytes, int64_t align) { return (bytes + align - 
 static taken take(const account *a, const taken *around, const ax_type *type, int64_t times, const char *what, uint32_t number) {
   const ax_target_space *space = &a->target->space[type->form == AX_REF ? type->space : AX_SPACE_NONE];
   int64_t elems = ax_type_elems(type);
-  taken t = {.around = around, .type = type, .times = times, .what = what, .number = number, .semaphores = type->form == AX_REF ? 0 : elems * times};
+  taken t = {.around = around,
+             .type = type,
+             .times = times,
+             .what = what,
+             .number = number,
+             .semaphores = type->form == AX_REF ? 0 : elems * times};
   t.pool = space->within != AX_SPACE_NONE ? space->within : type->space;
   t.bytes = times * round_up(elems * (type->form == AX_REF ? (int64_t)ax_dtype_bytes(type->dtype) : space->bytes), space->align);
   return t;
@@ -156,7 +171,8 @@ static taken take(const account *a, const taken *around, const ax_type *type, in
 static ax_status exceeded(const account *a, const taken *top, ax_space pool, int64_t used, int64_t limit) {
   ax_text text = {0};
   const ax_target_space *space = &a->target->space[pool];
-  ax_text_add(&text, "it takes %" PRId64 " %s %s, of %" PRId64 " that the target has:", used, pool == AX_SPACE_NONE ? "of" : "bytes of", space->called, limit);
+  ax_text_add(&text, "it takes %" PRId64 " %s %s, of %" PRId64 " that the target has:", used,
+              pool == AX_SPACE_NONE ? "of" : "bytes of", space->called, limit);
   for (const taken *t = top; t != NULL; t = t->around) {
     int64_t amount = pool == AX_SPACE_NONE ? t->semaphores : t->pool == pool ? t->bytes : 0;
     if (amount == 0) continue;
@@ -176,7 +192,8 @@ static ax_status check_stack(const account *a, const taken *top) {
     semaphores += t->semaphores;
   }
   for (ax_space s = AX_SPACE_HBM; s < AX_SPACE_COUNT; s++)
-    if (a->target->space[s].bytes >= 0 && used[s] > a->target->space[s].bytes) return exceeded(a, top, s, used[s], a->target->space[s].bytes);
+    if (a->target->space[s].bytes >= 0 && used[s] > a->target->space[s].bytes)
+      return exceeded(a, top, s, used[s], a->target->space[s].bytes);
   int64_t most = a->target->space[AX_SPACE_NONE].count;
   return most >= 0 && semaphores > most ? exceeded(a, top, AX_SPACE_NONE, semaphores, most) : AX_OK;
 }
@@ -196,12 +213,14 @@ static int64_t apart(const account *a, const ax_axes *along) {
 
 static ax_status check_reach(const account *a, const ax_program *program, const ax_eqn *eqn) {
   const ax_prim *prim = eqn->prim;
-  if (prim != &ax_prim_ref_load && prim != &ax_prim_ref_store && prim != &ax_prim_ref_swap && prim != &ax_prim_ref_add) return AX_OK;
+  if (prim != &ax_prim_ref_load && prim != &ax_prim_ref_store && prim != &ax_prim_ref_swap && prim != &ax_prim_ref_add)
+    return AX_OK;
   const ax_type *ref = &program->types[eqn->in[0]];
   const ax_target_space *space = &a->target->space[ref->space == AX_SPACE_ANY ? AX_SPACE_HBM : ref->space];
   if (!space->indirect) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "%s of %s%s%s: the target's cores reach %s by copies alone", prim->name, ax_type_string(ref, NULL), eqn->location != NULL ? ", " : "",
-                  eqn->location != NULL ? eqn->location : "", space->called);
+  return ax_error(AX_INVALID_ARGUMENT, "%s of %s%s%s: the target's cores reach %s by copies alone", prim->name,
+                  ax_type_string(ref, NULL), eqn->location != NULL ? ", " : "", eqn->location != NULL ? eqn->location : "",
+                  space->called);
 }
 
 static ax_status check_program(const account *a, const ax_program *program, const taken *around);
@@ -251,7 +270,8 @@ static ax_status check_body(const account *a) {
     uint32_t outs = params->outs.count;
     const char *what = i >= io ? "scratch" : i < io - outs ? "operand" : "result";
     uint32_t number = i >= io ? i - io : i < io - outs ? i : i - (io - outs);
-    all[i] = take(a, around, i < io ? &params->blocks.v[i] : &params->scratch.v[i - io], i < io && is_blocked(params, i) ? 2 : 1, what, number);
+    all[i] = take(a, around, i < io ? &params->blocks.v[i] : &params->scratch.v[i - io], i < io && is_blocked(params, i) ? 2 : 1,
+                  what, number);
     around = &all[i];
   }
   ax_status status = check_stack(a, around);

@@ -4,8 +4,8 @@
 
 #include "kernel/kernel.h"
 
-/* Whether what is alive at once, on each core and each of a body's paths, fits the target the parameters name; that no core loads or stores where it
-   cannot. AX_INVALID_ARGUMENT: with what took how much. */
+/* Whether what is alive at once, on each core and each of a body's paths, fits the target the parameters name; that no core loads
+   or stores where it cannot. AX_INVALID_ARGUMENT: with what took how much. */
 AX_MUST_USE ax_status ax_target_check(const ax_kernel_params *params);
 
 #endif

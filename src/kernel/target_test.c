@@ -69,10 +69,13 @@ static void test_kernels(void **state) {
   TEST_FAILS(traced((made){"vmem bytes=159 align=16", NULL, scopes, ""}), AX_INVALID_ARGUMENT, "160 bytes");
   /* Threads have scratch together, and scopes each for itself. */
   TEST_OK(traced((made){"vmem bytes=298", "wg", scopes, "wg=2"}));
-  TEST_FAILS(traced((made){"vmem bytes=297", "wg", scopes, "wg=2"}), AX_INVALID_ARGUMENT, "160  scoped 0, ref<f32[20] vmem>, 2 times");
+  TEST_FAILS(traced((made){"vmem bytes=297", "wg", scopes, "wg=2"}), AX_INVALID_ARGUMENT,
+             "160  scoped 0, ref<f32[20] vmem>, 2 times");
   TEST_FAILS(traced((made){"semaphores count=2", NULL, scopes, ""}), AX_INVALID_ARGUMENT, "it takes 3 of semaphores, of 2");
-  TEST_FAILS(traced((made){"vmem bytes=170; semaphores bytes=8 within=vmem", NULL, scopes, ""}), AX_INVALID_ARGUMENT, "24  scratch 1, semaphore[3]");
-  TEST_FAILS(traced((made){"tpu-like", NULL, AX_FN(loads, 4, 0), ""}), AX_INVALID_ARGUMENT, "the target's cores reach HBM by copies alone");
+  TEST_FAILS(traced((made){"vmem bytes=170; semaphores bytes=8 within=vmem", NULL, scopes, ""}), AX_INVALID_ARGUMENT,
+             "24  scratch 1, semaphore[3]");
+  TEST_FAILS(traced((made){"tpu-like", NULL, AX_FN(loads, 4, 0), ""}), AX_INVALID_ARGUMENT,
+             "the target's cores reach HBM by copies alone");
   TEST_OK(traced((made){"h200", NULL, AX_FN(loads, 4, 0), ""}));
   TEST_FAILS(traced((made){"cray", NULL, scopes, ""}), AX_INVALID_ARGUMENT, "no memory space: \"cray\"");
 }

@@ -65,10 +65,17 @@ static AX_BODY(sum_rows) {
 }
 
 static AX_BODY(call_rows) {
-  const ax_block_spec x = {.rank = 2, .block = AX_INTS(2, 8), .index_map = row_of}, y = {.rank = 2, .block = AX_INTS(0, 8), .index_map = row_of};
+  const ax_block_spec x = {.rank = 2, .block = AX_INTS(2, 8), .index_map = row_of},
+                      y = {.rank = 2, .block = AX_INTS(0, 8), .index_map = row_of};
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 8)}};
-  ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(4), .semantics = (ax_semantics[]){AX_ARBITRARY}, .in_specs = &x, .out_specs = &y, .out_count = 1,
-                              .outs = AX_TYPES(AX_TYPE(AX_F32, 4, 8)), .options = {.name = "rows", .scratch_count = 1, .scratch = scratch, .flops = 1e6}},
+  ax_kernel_call(&(ax_kernel){.grid_rank = 1,
+                              .grid = AX_INTS(4),
+                              .semantics = (ax_semantics[]){AX_ARBITRARY},
+                              .in_specs = &x,
+                              .out_specs = &y,
+                              .out_count = 1,
+                              .outs = AX_TYPES(AX_TYPE(AX_F32, 4, 8)),
+                              .options = {.name = "rows", .scratch_count = 1, .scratch = scratch, .flops = 1e6}},
                  AX_FN(sum_rows, 3, 0), 1, in, out);
 }
 
@@ -76,8 +83,9 @@ static void over_a_grid(void **state) {
   (void)state;
   ax_program *program;
   TEST_OK(ax_trace(AX_FN(call_rows, 1, 1), AX_TYPES(AX_TYPE(AX_F32, 8, 8)), &program));
-  check_text(program, PARTS("name=\"rows\"", "grid=(4,)", "semantics=(0,)", "blocks=(ref<f32[2,8] vmem>, ref<f32[8] vmem>)", "blocked=((0, 0), (1, 1))",
-                            "block_shapes=(f32[2,8], f32[1,8])", "scratch=(ref<f32[8] vmem>,)", "flops=1000000", "program_id[dimension=0]", "4:s32[]"));
+  check_text(program, PARTS("name=\"rows\"", "grid=(4,)", "semantics=(0,)", "blocks=(ref<f32[2,8] vmem>, ref<f32[8] vmem>)",
+                            "blocked=((0, 0), (1, 1))", "block_shapes=(f32[2,8], f32[1,8])", "scratch=(ref<f32[8] vmem>,)",
+                            "flops=1000000", "program_id[dimension=0]", "4:s32[]"));
 }
 
 /* --- What bodies capture is an operand, along whatever axes it varies --- */
@@ -86,7 +94,9 @@ static AX_BODY(scale_body) { ax_ref_store(in[1], ax_mul(ax_ref_load(in[0]), *(co
 
 static AX_BODY(call_scale) {
   ax_value factor = ax_add(in[1], 1);
-  ax_kernel_call(&(ax_kernel){.out_count = 1, .outs = AX_TYPES(AX_TYPE(AX_F32, 8)), .options = {.alias_count = 1, .aliases = (const uint32_t[][2]){{0, 0}}}},
+  ax_kernel_call(&(ax_kernel){.out_count = 1,
+                              .outs = AX_TYPES(AX_TYPE(AX_F32, 8)),
+                              .options = {.alias_count = 1, .aliases = (const uint32_t[][2]){{0, 0}}}},
                  AX_CLOSURE(scale_body, 2, 0, &factor), 1, in, out);
 }
 
@@ -99,7 +109,8 @@ static void captured_values(void **state) {
   ax_type varying = x;
   varying.spread.varying = 1;
   TEST_OK(ax_trace_on(&mesh, AX_FN(call_scale, 2, 1), (ax_type[]){x, varying}, &program));
-  check_text(program, PARTS("e:f32[8]{V:d} = add b d", "f:f32[8]{V:d} = kernel_call", "consts=1", "aliases=((0, 0),)", "{ axes d=4? ; lambda a:f32[8] b:ref<f32[8] vmem>", "] e a"));
+  check_text(program, PARTS("e:f32[8]{V:d} = add b d", "f:f32[8]{V:d} = kernel_call", "consts=1", "aliases=((0, 0),)",
+                            "{ axes d=4? ; lambda a:f32[8] b:ref<f32[8] vmem>", "] e a"));
 }
 
 /* --- Several meshes --- */
@@ -132,7 +143,8 @@ static AX_BODY(call_both) {
                                 {.type = ax_semaphore_type(1, AX_INTS(2)), .core = "vector_subcore"},
                                 {.type = ax_barrier_type(0, NULL), .arrivals = 2, .core = "vector_subcore"}};
   const ax_fn bodies[] = {AX_FN(produce, 6, 0), AX_FN(consume, 6, 0)};
-  ax_mpmd_map(2, meshes, bodies, &(ax_kernel_options){.scratch_count = 4, .scratch = scratch, .collective_id = 3, .metadata = "a=b"}, 1, in, 1,
+  ax_mpmd_map(2, meshes, bodies,
+              &(ax_kernel_options){.scratch_count = 4, .scratch = scratch, .collective_id = 3, .metadata = "a=b"}, 1, in, 1,
               AX_TYPES(AX_TYPE(AX_F32, 8)), out);
 }
 
@@ -142,10 +154,12 @@ static void several_meshes(void **state) {
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse("x=2", &mesh));
   TEST_OK(ax_trace_on(&mesh, AX_FN(call_both, 1, 1), AX_TYPES(AX_TYPE(AX_F32, 8)), &program));
-  assert_true(program->effects == AX_EFFECT_EXCHANGE && program->named == 1); /* that of the signal to another device, and none of a core's own */
+  assert_true(program->effects == AX_EFFECT_EXCHANGE &&
+              program->named == 1); /* that of the signal to another device, and none of a core's own */
   check_text(program, PARTS("cores=(tensorcore, vector_subcore)", "core_axes=(0, 1)", "threads=(wg,)", "arrivals=((3, 2),)",
-                            "scratch_cores=(device, tensorcore, vector_subcore, vector_subcore)", "axes x=2? wg=2? ;", "semaphore_signal[axes=(x,) logical=false]",
-                            "b:f32[8]{V:x} = kernel_call", "collective_id=3", "metadata=\"a=b\"", "trace_begin[name=\"end\"]", "run_scoped["));
+                            "scratch_cores=(device, tensorcore, vector_subcore, vector_subcore)", "axes x=2? wg=2? ;",
+                            "semaphore_signal[axes=(x,) logical=false]", "b:f32[8]{V:x} = kernel_call", "collective_id=3",
+                            "metadata=\"a=b\"", "trace_begin[name=\"end\"]", "run_scoped["));
 }
 
 /* --- Control flow, scopes, copies of all kinds --- */
@@ -174,7 +188,8 @@ static AX_BODY(flow) {
 }
 
 static AX_BODY(call_flow) {
-  ax_kernel_call(&(ax_kernel){.grid_rank = 2, .grid = AX_INTS(2, 3), .out_count = 1, .outs = AX_TYPES(AX_TYPE(AX_F32, 8))}, AX_FN(flow, 2, 0), 1, in, out);
+  ax_kernel_call(&(ax_kernel){.grid_rank = 2, .grid = AX_INTS(2, 3), .out_count = 1, .outs = AX_TYPES(AX_TYPE(AX_F32, 8))},
+                 AX_FN(flow, 2, 0), 1, in, out);
 }
 
 static void control_flow(void **state) {
@@ -184,7 +199,8 @@ static void control_flow(void **state) {
   assert_true(program->effects == 0);
   TEST_OK(ax_program_simplify(program, &simple));
   check_text(simple, PARTS("ref_add", "ref_store", "run_scoped", "cond")); /* nothing that a core does is dropped */
-  check_text(program, PARTS("cond[", "scan[", "ref<f32[8] vmem>", "run_scoped[", "ref_load[masked=true]", "ref_swap[masked=true]", "ref_store[masked=true]"));
+  check_text(program, PARTS("cond[", "scan[", "ref<f32[8] vmem>", "run_scoped[", "ref_load[masked=true]", "ref_swap[masked=true]",
+                            "ref_store[masked=true]"));
 }
 
 /* --- A kernel that nobody needs may go --- */
@@ -228,8 +244,9 @@ static void grids_end(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(without_a_grid), cmocka_unit_test(over_a_grid), cmocka_unit_test(captured_values), cmocka_unit_test(several_meshes),
-      cmocka_unit_test(control_flow),   cmocka_unit_test(dropped),     cmocka_unit_test(grids_end),
+      cmocka_unit_test(without_a_grid), cmocka_unit_test(over_a_grid),  cmocka_unit_test(captured_values),
+      cmocka_unit_test(several_meshes), cmocka_unit_test(control_flow), cmocka_unit_test(dropped),
+      cmocka_unit_test(grids_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

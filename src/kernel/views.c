@@ -1,16 +1,17 @@
-/* ref_slice: M[d..], start: s32[].. -> M[sizes..]     other memory of a kernel's: from `start` on, every strides[d]-th element; one start a dimension
-   ref_transpose: M[d..] -> M[d[permutation]..]        its dimensions in another order
-   ref_reshape: M[d..] -> M[dims..]                    its elements, row-major, under other dimensions
+/* ref_slice: M[d..], start: s32[].. -> M[sizes..]     other memory of a kernel's: from `start` on, every strides[d]-th element; one
+   start a dimension ref_transpose: M[d..] -> M[d[permutation]..]        its dimensions in another order ref_reshape: M[d..] ->
+   M[dims..]                    its elements, row-major, under other dimensions
 
-   M is a ref of a dtype in a space, semaphores or barriers, and the view is of the same. Nothing is copied: what is stored in a view is in what it is of.
+   M is a ref of a dtype in a space, semaphores or barriers, and the view is of the same. Nothing is copied: what is stored in a
+   view is in what it is of.
 
      o:ref<f32[4,8] vmem> = ref_slice[sizes=(4, 8) strides=()] x i 0:s32[]     x: ref<f32[16,8] vmem>, as x.at[pl.ds(i, 4), 0:8]
 
    Parameters: sizes; strides, none: all 1; permutation; dims.
-   Errors: no memory; counts other than the rank; a slice that is larger than what it is of, or begins at a start that is known and leaves it; a
-   stride below 1; a permutation that is none; other numbers of elements. A start that is not known and leaves what it is of is found when the kernel
-   runs, as is a reshape that splits or joins dimensions which do not lie in one piece.
-   They have no effect: one that nobody uses is dropped. They stand in kernels' bodies alone. */
+   Errors: no memory; counts other than the rank; a slice that is larger than what it is of, or begins at a start that is known and
+   leaves it; a stride below 1; a permutation that is none; other numbers of elements. A start that is not known and leaves what it
+   is of is found when the kernel runs, as is a reshape that splits or joins dimensions which do not lie in one piece. They have no
+   effect: one that nobody uses is dropped. They stand in kernels' bodies alone. */
 #include <string.h>
 
 #include "kernel/local.h"
@@ -47,8 +48,8 @@ static ax_status slice_infer(const ax_infer_args *args) {
   AX_TRY(ax_step_memory(args, 0));
   uint32_t rank = args->in[0].rank;
   if (params->sizes.count != rank || args->in_count != 1 + rank || (params->strides.count != 0 && params->strides.count != rank))
-    return ax_error(AX_INVALID_ARGUMENT, "%u starts, %u sizes and %u strides for %u dimensions", args->in_count - 1, params->sizes.count,
-                    params->strides.count, rank);
+    return ax_error(AX_INVALID_ARGUMENT, "%u starts, %u sizes and %u strides for %u dimensions", args->in_count - 1,
+                    params->sizes.count, params->strides.count, rank);
   for (uint32_t d = 0; d < rank; d++) {
     AX_TRY(ax_step_scalar(args, 1 + d, AX_S32, "a start"));
     AX_TRY(check_slice_dim(args, d));
@@ -66,12 +67,14 @@ static ax_status transpose_infer(const ax_infer_args *args) {
   for (uint32_t d = 0; d < permutation->count; d++) {
     int64_t from = permutation->v[d];
     if (permutation->count != of->rank || from < 0 || from >= of->rank || (seen >> from & 1) != 0)
-      return ax_error(AX_INVALID_ARGUMENT, "the permutation is none of the %u dimensions of %s", of->rank, ax_type_string(of, args->axes));
+      return ax_error(AX_INVALID_ARGUMENT, "the permutation is none of the %u dimensions of %s", of->rank,
+                      ax_type_string(of, args->axes));
     seen |= 1u << from;
     dims[d] = of->dims[from];
   }
   if (permutation->count != of->rank)
-    return ax_error(AX_INVALID_ARGUMENT, "the permutation is none of the %u dimensions of %s", of->rank, ax_type_string(of, args->axes));
+    return ax_error(AX_INVALID_ARGUMENT, "the permutation is none of the %u dimensions of %s", of->rank,
+                    ax_type_string(of, args->axes));
   args->out[0] = view(of, of->rank, dims);
   return AX_OK;
 }
@@ -131,7 +134,8 @@ static ax_value slice(const char *function, ax_value ref, const ax_value *starts
   ax_ref_slice_params params = {.sizes.count = of.rank};
   ax_value in[1 + AX_MAX_RANK] = {ref};
   if (of.dtype == AX_NO_DTYPE) return ax_poison;
-  if (of.rank > 0 && (starts == NULL || sizes == NULL)) return ax_reject_as(function, "there are no starts, or no sizes, for %u dimensions", of.rank);
+  if (of.rank > 0 && (starts == NULL || sizes == NULL))
+    return ax_reject_as(function, "there are no starts, or no sizes, for %u dimensions", of.rank);
   bool strided = false;
   for (uint32_t d = 0; d < of.rank; d++) {
     params.sizes.v[d] = sizes[d];
@@ -149,7 +153,9 @@ static ax_value slice(const char *function, ax_value ref, const ax_value *starts
   return ax_bind1(&ax_prim_ref_slice, &params, in, 1 + of.rank);
 }
 
-ax_value ax_ref_slice(ax_value ref, const ax_value *starts, const int64_t *sizes) { return slice("ref_slice", ref, starts, sizes, NULL); }
+ax_value ax_ref_slice(ax_value ref, const ax_value *starts, const int64_t *sizes) {
+  return slice("ref_slice", ref, starts, sizes, NULL);
+}
 
 ax_value ax_ref_strided_slice(ax_value ref, const ax_value *starts, const int64_t *sizes, const int64_t *strides) {
   return slice("ref_strided_slice", ref, starts, sizes, strides);
@@ -159,7 +165,8 @@ ax_value ax_ref_at(ax_value ref, ax_value index) {
   ax_type of = ax_memory_type("ref_at", ref);
   ax_value starts[AX_MAX_RANK] = {index};
   if (of.dtype == AX_NO_DTYPE) return ax_poison;
-  if (of.rank == 0) return ax_reject_as("ref_at", "%s has no dimension to take one of", ax_type_string(&of, &ax_builder_current()->axes));
+  if (of.rank == 0)
+    return ax_reject_as("ref_at", "%s has no dimension to take one of", ax_type_string(&of, &ax_builder_current()->axes));
   if (of.dims[0] == 0) return ax_reject_as("ref_at", "%s has none", ax_type_string(&of, &ax_builder_current()->axes));
   int64_t sizes[AX_MAX_RANK] = {1};
   for (uint32_t d = 1; d < of.rank; d++) {
@@ -171,13 +178,15 @@ ax_value ax_ref_at(ax_value ref, ax_value index) {
 
 ax_value ax_ref_transpose(ax_value ref, uint32_t rank, const int64_t *permutation) {
   ax_ref_dims_params params;
-  if (ax_memory_type("ref_transpose", ref).dtype == AX_NO_DTYPE || !ax_dims_take(&ax_prim_ref_transpose, rank, permutation, &params.dims))
+  if (ax_memory_type("ref_transpose", ref).dtype == AX_NO_DTYPE ||
+      !ax_dims_take(&ax_prim_ref_transpose, rank, permutation, &params.dims))
     return ax_poison;
   return ax_bind1(&ax_prim_ref_transpose, &params, &ref, 1);
 }
 
 ax_value ax_ref_reshape(ax_value ref, uint32_t rank, const int64_t *dims) {
   ax_ref_dims_params params;
-  if (ax_memory_type("ref_reshape", ref).dtype == AX_NO_DTYPE || !ax_dims_take(&ax_prim_ref_reshape, rank, dims, &params.dims)) return ax_poison;
+  if (ax_memory_type("ref_reshape", ref).dtype == AX_NO_DTYPE || !ax_dims_take(&ax_prim_ref_reshape, rank, dims, &params.dims))
+    return ax_poison;
   return ax_bind1(&ax_prim_ref_reshape, &params, &ref, 1);
 }

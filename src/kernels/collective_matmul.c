@@ -1,14 +1,14 @@
-/* collective_matmul: x T[b.., m, k], w U[b.., k, j] -> [b.., n m, j]       all_gather(x) w, while x is gathered; of columns: w U[b.., n k, j] -> [b.., m, j]
-   matmul_reduce_scatter: x T[b.., n m, k], w U[b.., k, j] -> [b.., m, j]     psum_scatter(x w), while it is summed; of columns: w U[b.., k, n j]
-   Parameters: body, a program of the operands, in the environment of the equation, that computes it: a kernel on the ring of devices along axes; axes, of n members; columns:
-   what is gathered or scattered are columns, not rows; buffering and collective_id, as of its kernel, for those of its derivatives.
-   Errors: operands that are not what the body takes; sizes that do not go together; an unknown axis.
-   Bilinear; each transpose is a product of the other kind, or one of its own of what is turned:
-     z = G(x) w       x' = S(z' w^T),      w' = G(x^T) z'         where G gathers and S sums and scatters; in w' it is columns where
-     z = S(x w)       x' = G(z') w^T,      w'^T = G(z'^T) x       z has rows, and rows where it has columns
-   Batching: a batch of both operands is a leading dimension; of one alone it is more rows of x or columns of w. Over the axis that is batched it is
-     gathered or scattered, and multiplied, by itself.
-   Compiled: a call of its body. StableHLO: gathered or scattered, and multiplied, by itself. */
+/* collective_matmul: x T[b.., m, k], w U[b.., k, j] -> [b.., n m, j]       all_gather(x) w, while x is gathered; of columns: w
+   U[b.., n k, j] -> [b.., m, j] matmul_reduce_scatter: x T[b.., n m, k], w U[b.., k, j] -> [b.., m, j]     psum_scatter(x w), while
+   it is summed; of columns: w U[b.., k, n j] Parameters: body, a program of the operands, in the environment of the equation, that
+   computes it: a kernel on the ring of devices along axes; axes, of n members; columns: what is gathered or scattered are columns,
+   not rows; buffering and collective_id, as of its kernel, for those of its derivatives. Errors: operands that are not what the
+   body takes; sizes that do not go together; an unknown axis. Bilinear; each transpose is a product of the other kind, or one of
+   its own of what is turned: z = G(x) w       x' = S(z' w^T),      w' = G(x^T) z'         where G gathers and S sums and scatters;
+   in w' it is columns where z = S(x w)       x' = G(z') w^T,      w'^T = G(z'^T) x       z has rows, and rows where it has columns
+   Batching: a batch of both operands is a leading dimension; of one alone it is more rows of x or columns of w. Over the axis that
+   is batched it is gathered or scattered, and multiplied, by itself. Compiled: a call of its body. StableHLO: gathered or
+   scattered, and multiplied, by itself. */
 #include <stdio.h>
 
 #include "kernels/collective_matmul.h"
@@ -37,13 +37,15 @@ static ax_status check_sizes(const ax_infer_args *args, int64_t n) {
   for (uint32_t d = 0; fits && d < rows; d++) fits = x->dims[d] == w->dims[d] && x->dims[d] == z->dims[d];
   if (fits) {
     bool scatter = scatters(args->prim);
-    int64_t of_x[] = {x->dims[rows], x->dims[columns]}, of_w[] = {w->dims[rows], w->dims[columns]}, of_z[] = {z->dims[rows], z->dims[columns]};
+    int64_t of_x[] = {x->dims[rows], x->dims[columns]}, of_w[] = {w->dims[rows], w->dims[columns]},
+            of_z[] = {z->dims[rows], z->dims[columns]};
     int64_t *part = scatter ? &of_z[params->columns] : &of_x[params->columns];
     fits = !__builtin_mul_overflow(*part, n, part) && of_x[1] == of_w[0] && of_x[0] == of_z[0] && of_w[1] == of_z[1];
   }
   if (fits) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "%s and %s give %s, which is no product with %s %s over %lld members", ax_type_string(x, args->axes), ax_type_string(w, args->axes),
-                  ax_type_string(z, args->axes), params->columns ? "columns" : "rows", scatters(args->prim) ? "scattered" : "gathered", (long long)n);
+  return ax_error(AX_INVALID_ARGUMENT, "%s and %s give %s, which is no product with %s %s over %lld members",
+                  ax_type_string(x, args->axes), ax_type_string(w, args->axes), ax_type_string(z, args->axes),
+                  params->columns ? "columns" : "rows", scatters(args->prim) ? "scattered" : "gathered", (long long)n);
 }
 
 static ax_status infer(const ax_infer_args *args) {
@@ -53,7 +55,8 @@ static ax_status infer(const ax_infer_args *args) {
   AX_TRY(ax_collective_size(args, &params->axes, &n));
   for (int i = 0; i < 3; i++) {
     const ax_type *type = i < 2 ? &args->in[i] : &args->out[0];
-    if (type->form != AX_ARRAY || type->dtype == AX_BOOL) return ax_error(AX_INVALID_ARGUMENT, "%s is no array of numbers", ax_type_string(type, args->axes));
+    if (type->form != AX_ARRAY || type->dtype == AX_BOOL)
+      return ax_error(AX_INVALID_ARGUMENT, "%s is no array of numbers", ax_type_string(type, args->axes));
   }
   return check_sizes(args, n);
 }
@@ -85,10 +88,12 @@ static ax_value bind(const ax_prim *prim, ax_value x, ax_value w, const char *ax
   ax_value in[] = {x, w};
   ax_ring_matmul m;
   product_params params = {.columns = options->columns, .buffering = options->buffering, .collective_id = options->collective_id};
-  if (!ax_ring_matmul_init(&m, prim->name, scatters(prim), in, axes, NULL, options) || !take_operands(prim, in, axes, &params.axes)) return ax_poison;
+  if (!ax_ring_matmul_init(&m, prim->name, scatters(prim), in, axes, NULL, options) || !take_operands(prim, in, axes, &params.axes))
+    return ax_poison;
   const ax_type types[] = {ax_typeof(in[0]), ax_typeof(in[1])};
   ax_body body;
-  ax_status status = ax_body_trace(&(ax_body_options){.owner = prim->name, .part = "kernel", .function = AX_CLOSURE(kernel_body, 2, 1, &m), .in = types}, &body);
+  ax_status status = ax_body_trace(
+      &(ax_body_options){.owner = prim->name, .part = "kernel", .function = AX_CLOSURE(kernel_body, 2, 1, &m), .in = types}, &body);
   if (status != AX_OK) {
     ax_fail(ax_error_context(status, "%s: ", prim->name));
     return ax_poison;
@@ -103,7 +108,8 @@ enum { NAMES_BYTES = AX_MAX_AXES * (AX_MAX_NAME + 1) };
 static void names_text(const ax_axes *axes, char text[NAMES_BYTES]) {
   size_t used = 0;
   text[0] = '\0';
-  for (uint32_t i = 0; i < axes->count; i++) used += (size_t)snprintf(text + used, NAMES_BYTES - used, "%s%s", i > 0 ? "," : "", axes->name[i]);
+  for (uint32_t i = 0; i < axes->count; i++)
+    used += (size_t)snprintf(text + used, NAMES_BYTES - used, "%s%s", i > 0 ? "," : "", axes->name[i]);
 }
 
 /* The same axes and buffers, for a product that belongs to the equation. */
@@ -126,7 +132,8 @@ static void jvp(const ax_jvp_args *args) {
   const ax_eqn *eqn = args->eqn;
   ax_value x = args->tangent_in[0], w = args->tangent_in[1];
   args->out[0] = bind_again(eqn, args->in[0], args->in[1]);
-  args->tangent_out[0] = ax_add_any(ax_is_zero(x) ? ax_zero : bind_again(eqn, x, args->in[1]), ax_is_zero(w) ? ax_zero : bind_again(eqn, args->in[0], w));
+  args->tangent_out[0] = ax_add_any(ax_is_zero(x) ? ax_zero : bind_again(eqn, x, args->in[1]),
+                                    ax_is_zero(w) ? ax_zero : bind_again(eqn, args->in[0], w));
 }
 
 static ax_value turned(ax_value x) { return ax_swapaxes(x, -2, -1); }
@@ -136,7 +143,8 @@ static void gather_transpose(const ax_transpose_args *args) {
   const bool columns = ((const product_params *)eqn->params)->columns;
   ax_value z = args->cotangent[0];
   if (!ax_linear_in_one(args)) return;
-  if (args->linear[0]) args->out[0] = bind_like(eqn, &ax_prim_matmul_reduce_scatter, columns, args->in_types[0].dtype, z, turned(args->in[1]));
+  if (args->linear[0])
+    args->out[0] = bind_like(eqn, &ax_prim_matmul_reduce_scatter, columns, args->in_types[0].dtype, z, turned(args->in[1]));
   else args->out[1] = bind_like(eqn, eqn->prim, !columns, args->in_types[1].dtype, turned(args->in[0]), z);
 }
 
@@ -226,7 +234,9 @@ static void batch(const ax_batch_args *args) {
 
 /* --- lower, hlo --- */
 
-static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) { return ax_lower_call(lower, ax_eqn_program(eqn, 0), in, out); }
+static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
+  return ax_lower_call(lower, ax_eqn_program(eqn, 0), in, out);
+}
 
 /* Elsewhere there are no kernels of ours. */
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -245,12 +255,31 @@ static const ax_param params[] = {{"body", AX_PARAM_PROGRAM, offsetof(product_pa
                                   {"buffering", AX_PARAM_I64, offsetof(product_params, buffering)},
                                   {"collective_id", AX_PARAM_I64, offsetof(product_params, collective_id)}};
 
-#define PRODUCT_RECORD(name_, transpose_)                                                                                                               \
-  const ax_prim ax_prim_##name_ = {                                                                                                                    \
-      .name = #name_, .kind = AX_REGION, .derived = true, .unify = true, .in_count = 2, .out_count = 1,                                                \
-      .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(product_params),                                                      \
-      .infer = infer, .spread = ax_spread_body, .eval = ax_called_eval, .differs = ax_called_differs, .jvp = jvp, .linearize = jvp,                    \
-      .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing, .prune = ax_prune_nothing, .shard = ax_shard_whole, .plain = make_plain, .lower = lower, .hlo = hlo, \
+#define PRODUCT_RECORD(name_, transpose_)     \
+  const ax_prim ax_prim_##name_ = {           \
+      .name = #name_,                         \
+      .kind = AX_REGION,                      \
+      .derived = true,                        \
+      .unify = true,                          \
+      .in_count = 2,                          \
+      .out_count = 1,                         \
+      .params = params,                       \
+      .param_count = AX_COUNT(params),        \
+      .params_bytes = sizeof(product_params), \
+      .infer = infer,                         \
+      .spread = ax_spread_body,               \
+      .eval = ax_called_eval,                 \
+      .differs = ax_called_differs,           \
+      .jvp = jvp,                             \
+      .linearize = jvp,                       \
+      .transpose = transpose_,                \
+      .batch = batch,                         \
+      .simplify = ax_simplify_nothing,        \
+      .prune = ax_prune_nothing,              \
+      .shard = ax_shard_whole,                \
+      .plain = make_plain,                    \
+      .lower = lower,                         \
+      .hlo = hlo,                             \
   }
 PRODUCT_RECORD(collective_matmul, gather_transpose);
 PRODUCT_RECORD(matmul_reduce_scatter, scatter_transpose);

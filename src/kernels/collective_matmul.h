@@ -13,9 +13,10 @@ typedef struct ax_ring_matmul { /* of one product, checked */
   ax_dtype sums; /* that sums are made in */
 } ax_ring_matmul;
 
-/* Checks the operands, and says what comes out. scatter: of a product whose result is scattered. False: the trace has failed, in `function`'s name. */
-bool ax_ring_matmul_init(ax_ring_matmul *m, const char *function, bool scatter, const ax_value *in, const char *axes, const ax_rings *rings,
-                         const ax_ring_options *options);
+/* Checks the operands, and says what comes out. scatter: of a product whose result is scattered. False: the trace has failed, in
+   `function`'s name. */
+bool ax_ring_matmul_init(ax_ring_matmul *m, const char *function, bool scatter, const ax_value *in, const char *axes,
+                         const ax_rings *rings, const ax_ring_options *options);
 /* What sums for results of this dtype are made in. */
 ax_dtype ax_ring_sums(ax_dtype dtype);
 /* Refuses operands of two dtypes, which derivatives alone have. */

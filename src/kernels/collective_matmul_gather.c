@@ -1,17 +1,17 @@
-/* The kernel of the collective matmul: all_gather(lhs) rhs on rings of devices, where the right operand stays and shards of the left one go round both ways, one device further each
-   step. For one core a device.
+/* The kernel of the collective matmul: all_gather(lhs) rhs on rings of devices, where the right operand stays and shards of the
+   left one go round both ways, one device further each step. For one core a device.
 
      step 0      own shard sent both ways                            own shard times its part of rhs
      step 1 + a  arrival a of both streams sent on                   both arrivals times their parts of rhs
 
-   So there are 1 + length / 2 steps. What a step multiplies was sent while the one before was multiplied. A ring of an even number of devices has one arrival more from the right
-   (which the stream LEFT brings), so that its last step has one shard alone.
+   So there are 1 + length / 2 steps. What a step multiplies was sent while the one before was multiplied. A ring of an even number
+   of devices has one arrival more from the right (which the stream LEFT brings), so that its last step has one shard alone.
 
-   Shards are of columns of the left operand, which are rows of rhs: products are added up, in the result where it is of the dtype of sums. Or they are of rows: each product is a part of the
-   result.
+   Shards are of columns of the left operand, which are rows of rhs: products are added up, in the result where it is of the dtype
+   of sums. Or they are of rows: each product is a part of the result.
 
-   Each slot is written by a copy of the neighbour's and then read: by this device's own copy onwards, and by the product; so it is free when both are through, which is
-   where the neighbour is told. (ring.h has what streams are.) */
+   Each slot is written by a copy of the neighbour's and then read: by this device's own copy onwards, and by the product; so it is
+   free when both are through, which is where the neighbour is told. (ring.h has what streams are.) */
 #include "kernels/collective_matmul.h"
 
 typedef struct gather {
@@ -43,7 +43,7 @@ static void multiply(const gather *g, ax_value shard, ax_value position, bool fi
 }
 
 static void step(const gather *g, ax_value a) {
-  const ax_stream *stream = g->walk->stream;
+  const ax_ring_stream *stream = g->walk->stream;
   ax_value shard[2], ahead = ax_add(a, ax_integer(1));
   int sides = g->both ? 2 : 1;
   for (int side = AX_LEFT; side < sides; side++) {
@@ -63,7 +63,8 @@ static AX_BODY(looped_step) { step(context, in[0]); }
 
 /* Those in which both streams go on, in a loop; then the last two or one. */
 static void walk_steps(gather *g) {
-  const int64_t left = g->walk->stream[AX_LEFT].arrivals, right = g->walk->stream[AX_RIGHT].arrivals, alike = right > 1 ? right - 1 : 0;
+  const int64_t left = g->walk->stream[AX_LEFT].arrivals, right = g->walk->stream[AX_RIGHT].arrivals,
+                alike = right > 1 ? right - 1 : 0;
   g->both = g->forward[AX_LEFT] = g->forward[AX_RIGHT] = true;
   if (alike > 0) ax_fori_loop(ax_integer(0), ax_integer(alike), AX_CLOSURE(looped_step, 1, 0, g), NULL, NULL);
   for (int64_t a = alike; a < left; a++) {
@@ -77,7 +78,7 @@ static void walk_steps(gather *g) {
 static AX_BODY(on_ring) {
   gather *g = context;
   const ax_ring_matmul *m = g->m;
-  const ax_stream *stream = g->walk->stream;
+  const ax_ring_stream *stream = g->walk->stream;
   ax_ring_enter(g->walk, g->refs + 3);
   for (int side = AX_LEFT; side <= AX_RIGHT; side++)
     if (stream[side].arrivals > 0) ax_stream_inject(&stream[side], g->refs[0]);
@@ -105,9 +106,10 @@ ax_value ax_gather_kernel(const ax_ring_matmul *m, const ax_value *in) {
   ax_scratch scratch[AX_RING_SCRATCH + 1] = {{.type.form = AX_ARRAY}};
   uint32_t count = ax_ring_scratch(&m->ring, m->lhs.dtype, m->lhs.rank, m->lhs.dims, scratch);
   if (m->columns && m->sums != m->out.dtype) scratch[count++].type = ax_ref_type(AX_SPACE_VMEM, m->sums, m->out.rank, m->out.dims);
-  const ax_kernel kernel = {.out_count = 1,
-                            .outs = &m->out,
-                            .options = {.name = "collective_matmul", .scratch_count = count, .scratch = scratch, .collective_id = m->collective_id}};
+  const ax_kernel kernel = {
+      .out_count = 1,
+      .outs = &m->out,
+      .options = {.name = "collective_matmul", .scratch_count = count, .scratch = scratch, .collective_id = m->collective_id}};
   ax_value out = {0};
   ax_kernel_call(&kernel, AX_CLOSURE(body, 3 + count, 0, m), 2, in, &out);
   return out;

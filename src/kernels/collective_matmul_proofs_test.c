@@ -1,4 +1,5 @@
-/* The kernels on rings, proved: rings of 2 to 8 devices, buffering of 1 to 8, one to three rings at once. AXLE_PROOFS=1 prints the tables of docs/checker.md. */
+/* The kernels on rings, proved: rings of 2 to 8 devices, buffering of 1 to 8, one to three rings at once. AXLE_PROOFS=1 prints the
+   tables of docs/checker.md. */
 #include "axle/axle.h"
 #include "axle/check.h"
 
@@ -28,7 +29,8 @@ static AX_BODY(product) {
   }
   const ax_rings rings = {.type = ax_array_type(AX_S32, 2, (int64_t[]){t->rings, t->length}), .ids = ids};
   const ax_ring_options options = {.columns = t->columns, .buffering = t->buffering};
-  out[0] = t->scatter ? ax_matmul_reduce_scatter_kernel(in[0], in[1], "d", &rings, &options) : ax_collective_matmul_kernel(in[0], in[1], "d", &rings, &options);
+  out[0] = t->scatter ? ax_matmul_reduce_scatter_kernel(in[0], in[1], "d", &rings, &options)
+                      : ax_collective_matmul_kernel(in[0], in[1], "d", &rings, &options);
 }
 
 static AX_BODY(mapped) {
@@ -45,8 +47,8 @@ static double now(void) {
 
 /* *seconds: that it took, the run that is recorded among it. */
 static ax_check_report *check(const trial *t, const ax_check_options *options, double *seconds) {
-  const int64_t devices = t->rings * t->length, x = t->scatter && !t->columns ? t->length : 1, rows = !t->scatter && t->columns ? t->length : 1,
-                columns = t->scatter && t->columns ? t->length : 1;
+  const int64_t devices = t->rings * t->length, x = t->scatter && !t->columns ? t->length : 1,
+                rows = !t->scatter && t->columns ? t->length : 1, columns = t->scatter && t->columns ? t->length : 1;
   const ax_type types[] = {TEST_TYPE(AX_F32, devices * x, 1), TEST_TYPE(AX_F32, devices * rows, columns)};
   ax_program *program = test_trace(mapped, (void *)(uintptr_t)t, types, 2, 1);
   ax_check_report *report;
@@ -64,11 +66,11 @@ static double prove(const trial *t, bool print) {
   const ax_check_kernel *kernel = &report->kernels[0];
   assert_int_equal(report->kernel_count, 1);
   if (report->verdict != AX_PROVED)
-    fail_msg("%lld rings of %lld, buffering %lld: %s: %s", (long long)t->rings, (long long)t->length, (long long)t->buffering, kernel->how,
-             kernel->finding_count > 0 ? kernel->findings[0].text : "");
+    fail_msg("%lld rings of %lld, buffering %lld: %s: %s", (long long)t->rings, (long long)t->length, (long long)t->buffering,
+             kernel->how, kernel->finding_count > 0 ? kernel->findings[0].text : "");
   if (print)
-    printf("| %lld of %lld | %u | %llu | %llu | %llu | %.4f |\n", (long long)t->rings, (long long)t->length, kernel->agents, (unsigned long long)kernel->acts,
-           (unsigned long long)kernel->pairs, (unsigned long long)kernel->holds, seconds);
+    printf("| %lld of %lld | %u | %llu | %llu | %llu | %.4f |\n", (long long)t->rings, (long long)t->length, kernel->agents,
+           (unsigned long long)kernel->acts, (unsigned long long)kernel->pairs, (unsigned long long)kernel->holds, seconds);
   ax_check_report_release(report);
   return seconds;
 }
@@ -86,7 +88,9 @@ static void test_proved(void **state) {
       if (print && form == 0) printf("| %lld |", (long long)length);
       for (int64_t rings = 1; rings <= 3; rings++)
         for (int b = 0; b < 4; b++, count++) {
-          double seconds = prove(&(trial){.rings = rings, .length = length, .buffering = bufferings[b], .scatter = form & 1, .columns = !(form & 2)}, false);
+          double seconds = prove(
+              &(trial){.rings = rings, .length = length, .buffering = bufferings[b], .scatter = form & 1, .columns = !(form & 2)},
+              false);
           if (print && form == 0) printf(" %.4f |", seconds);
           all += seconds;
         }
@@ -100,14 +104,17 @@ static void test_any_order(void **state) {
   (void)state;
   const bool print = getenv("AXLE_PROOFS") != NULL;
   for (int64_t length = 2; length <= 8; length++)
-    for (int form = 0; form < 4; form++) prove(&(trial){.rings = 2, .length = length, .buffering = 2, .scatter = form & 1, .columns = form & 2, .shuffled = true}, print && form == 0);
+    for (int form = 0; form < 4; form++)
+      prove(&(trial){.rings = 2, .length = length, .buffering = 2, .scatter = form & 1, .columns = form & 2, .shuffled = true},
+            print && form == 0);
 }
 
 /* How cost grows: from a ring of 16 to one of 64. */
 static void test_growth(void **state) {
   (void)state;
   const bool print = getenv("AXLE_PROOFS") != NULL;
-  for (int64_t length = 16; length <= (print ? 64 : 32); length *= 2) prove(&(trial){.rings = 1, .length = length, .columns = true, .buffering = 4}, print);
+  for (int64_t length = 16; length <= (print ? 64 : 32); length *= 2)
+    prove(&(trial){.rings = 1, .length = length, .columns = true, .buffering = 4}, print);
 }
 
 /* The states of small ones are gone through, and say the same. */
@@ -116,7 +123,9 @@ static void test_explored(void **state) {
   for (int form = 0; form < 4; form++)
     for (int64_t length = 2; length <= 3; length++) {
       double seconds;
-      ax_check_report *report = check(&(trial){.rings = 1, .length = length, .buffering = 2, .scatter = form & 1, .columns = form & 2}, &(ax_check_options){.explore = true}, &seconds);
+      ax_check_report *report =
+          check(&(trial){.rings = 1, .length = length, .buffering = 2, .scatter = form & 1, .columns = form & 2},
+                &(ax_check_options){.explore = true}, &seconds);
       assert_int_equal(report->verdict, AX_PROVED);
       assert_true(report->kernels[0].states > 0);
       assert_int_equal(report->kernels[0].outcomes, 1);
@@ -125,6 +134,7 @@ static void test_explored(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_proved), cmocka_unit_test(test_any_order), cmocka_unit_test(test_growth), cmocka_unit_test(test_explored)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_proved), cmocka_unit_test(test_any_order), cmocka_unit_test(test_growth),
+                                     cmocka_unit_test(test_explored)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

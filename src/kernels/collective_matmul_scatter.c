@@ -1,15 +1,17 @@
-/* The kernel of the product that is scattered: psum_scatter(lhs rhs) on rings of devices, where sums go round both ways and each device adds its own product to what passes. For one core
-   a device. It is collective_matmul_gather.c's kernel run backwards: where that sends a shard from its device outwards, sums come in to theirs.
+/* The kernel of the product that is scattered: psum_scatter(lhs rhs) on rings of devices, where sums go round both ways and each
+   device adds its own product to what passes. For one core a device. It is collective_matmul_gather.c's kernel run backwards: where
+   that sends a shard from its device outwards, sums come in to theirs.
 
      step 0      products for the two devices that are farthest, sent towards them
      step 1 + a  own products for their targets added to arrival a of both streams, and these sent on
      last        the own part: its product, and the last arrival of each stream
 
-   Arrival a of the stream LEFT, of n of them, is for the device n - 1 - a further left; so the last is for this one. A ring of an even number of devices has one arrival more from
-   the right.
+   Arrival a of the stream LEFT, of n of them, is for the device n - 1 - a further left; so the last is for this one. A ring of an
+   even number of devices has one arrival more from the right.
 
-   A stream's copies go on while the other stream's product is made: a step waits for an arrival of LEFT, adds to it, and sends it on; then does so for RIGHT. Whether an arrival that was sent
-   on has been read is asked a step later, before the next is sent: its slot is free from there on. */
+   A stream's copies go on while the other stream's product is made: a step waits for an arrival of LEFT, adds to it, and sends it
+   on; then does so for RIGHT. Whether an arrival that was sent on has been read is asked a step later, before the next is sent: its
+   slot is free from there on. */
 #include "kernels/collective_matmul.h"
 
 typedef struct scatter {
@@ -39,7 +41,7 @@ static ax_value way(const scatter *s, int side, ax_value a) {
 }
 
 static void begin(const scatter *s, int side) {
-  const ax_stream *stream = &s->walk->stream[side];
+  const ax_ring_stream *stream = &s->walk->stream[side];
   if (stream->arrivals == 0) return;
   ax_kernel_trace_begin("Compute");
   ax_ref_store(s->begun[side], product_for(s, ax_ring_number(side == AX_LEFT ? -stream->arrivals : stream->arrivals)));
@@ -49,14 +51,14 @@ static void begin(const scatter *s, int side) {
 
 /* The last part that was sent has been read; an arrival's slot is free then. */
 static void finish_sending(const scatter *s, int side) {
-  const ax_stream *stream = &s->walk->stream[side];
+  const ax_ring_stream *stream = &s->walk->stream[side];
   if (stream->arrivals == 0) return;
   ax_stream_sent(stream, s->begun[side]);
   if (s->started[side]) ax_stream_free(stream);
 }
 
 static void pass_on(const scatter *s, int side, ax_value a) {
-  const ax_stream *stream = &s->walk->stream[side];
+  const ax_ring_stream *stream = &s->walk->stream[side];
   ax_value sum = ax_stream_receive(stream, a);
   ax_kernel_trace_begin("Compute");
   ax_ref_add(sum, product_for(s, way(s, side, a)));
@@ -72,7 +74,8 @@ static void step(const scatter *s, ax_value a) {
 
 static AX_BODY(looped_step) { step(context, in[0]); }
 
-/* The first step by itself, as what it waits for is the sum begun here; then those in which both streams go on, in a loop; then LEFT's last. */
+/* The first step by itself, as what it waits for is the sum begun here; then those in which both streams go on, in a loop; then
+   LEFT's last. */
 static void walk_steps(scatter *s) {
   const int64_t left = s->walk->stream[AX_LEFT].arrivals - 1, right = s->walk->stream[AX_RIGHT].arrivals - 1;
   for (int64_t a = 0; a < left; a++) {
@@ -93,7 +96,7 @@ static void end(const scatter *s) {
   ax_value sum = product_for(s, ax_ring_number(0));
   ax_kernel_trace_end();
   for (int side = AX_LEFT; side <= AX_RIGHT; side++) {
-    const ax_stream *stream = &s->walk->stream[side];
+    const ax_ring_stream *stream = &s->walk->stream[side];
     if (stream->arrivals == 0) continue;
     sum = ax_add(sum, ax_ref_load(ax_stream_receive(stream, ax_ring_number(stream->arrivals - 1))));
     finish_sending(s, side);
@@ -130,9 +133,10 @@ ax_value ax_scatter_kernel(const ax_ring_matmul *m, const ax_value *in) {
   uint32_t count = ax_ring_scratch(&m->ring, m->sums, m->out.rank, m->out.dims, scratch);
   for (int side = AX_LEFT; side <= AX_RIGHT; side++)
     if (m->ring.arrivals[side] > 0) scratch[count++].type = ax_ref_type(AX_SPACE_VMEM, m->sums, m->out.rank, m->out.dims);
-  const ax_kernel kernel = {.out_count = 1,
-                            .outs = &m->out,
-                            .options = {.name = "matmul_reduce_scatter", .scratch_count = count, .scratch = scratch, .collective_id = m->collective_id}};
+  const ax_kernel kernel = {
+      .out_count = 1,
+      .outs = &m->out,
+      .options = {.name = "matmul_reduce_scatter", .scratch_count = count, .scratch = scratch, .collective_id = m->collective_id}};
   ax_value out = {0};
   ax_kernel_call(&kernel, AX_CLOSURE(body, 3 + count, 0, m), 2, in, &out);
   return out;

@@ -1,5 +1,5 @@
-/* The products on rings of axle/collective_matmul.h: their kernels by reference evaluation and under random schedules, against gathering and multiplying, which is done by
-   hand here. */
+/* The products on rings of axle/collective_matmul.h: their kernels by reference evaluation and under random schedules, against
+   gathering and multiplying, which is done by hand here. */
 #include "axle/axle.h"
 
 #include <math.h>
@@ -78,7 +78,8 @@ static double wanted(const trial *t, ax_tensor *const *in, int64_t member, int64
     for (int64_t x = 0; x < lhs[1]; x++) {
       int64_t row = t->scatter && !columns ? place * t->m + i : !t->scatter && !columns ? i % lhs[0] : i;
       int64_t column = t->scatter && columns ? place * t->j + c : c;
-      double term = at(in[0], left * lhs[0] + row, x) * at(in[1], right * rhs[0] + (columns && !t->scatter ? p * t->k + x : x), column);
+      double term =
+          at(in[0], left * lhs[0] + row, x) * at(in[1], right * rhs[0] + (columns && !t->scatter ? p * t->k + x : x), column);
       sum += term;
       *size += fabs(term);
     }
@@ -105,19 +106,24 @@ static void check(const trial *t, ax_tensor *const *in, const ax_tensor *out) {
     for (int64_t i = 0; i < mine[0]; i++)
       for (int64_t c = 0; c < mine[1]; c++) {
         double size, want = wanted(t, in, member, i, c, &size), got = at(out, member * mine[0] + i, c);
-        double ulp = out->dtype == AX_F64 ? 0x1p-53 : out->dtype == AX_F32 ? 0x1p-24 : out->dtype == AX_F16 ? 0x1p-11 : out->dtype == AX_BF16 ? 0x1p-8 : 0;
+        double ulp = out->dtype == AX_F64    ? 0x1p-53
+                     : out->dtype == AX_F32  ? 0x1p-24
+                     : out->dtype == AX_F16  ? 0x1p-11
+                     : out->dtype == AX_BF16 ? 0x1p-8
+                                             : 0;
         double limit = ulp * ((double)ring_length(t) + 1) * size;
         if (!ax_is_float(out->dtype) && ax_dtype_bytes(out->dtype) == 1) want = (int8_t)(int64_t)want;
         if (!(fabs(got - want) <= limit))
-          fail_msg("member %lld, element (%lld, %lld): %.9g, not %.9g; ring of %lld, buffering %lld", (long long)member, (long long)i, (long long)c, got, want,
-                   (long long)ring_length(t), (long long)t->options.buffering);
+          fail_msg("member %lld, element (%lld, %lld): %.9g, not %.9g; ring of %lld, buffering %lld", (long long)member,
+                   (long long)i, (long long)c, got, want, (long long)ring_length(t), (long long)t->options.buffering);
       }
 }
 
 static void holds(const trial *t, uint64_t seed) {
   int64_t lhs[2], rhs[2], out[2];
   shapes(t, lhs, rhs, out);
-  ax_tensor *given[] = {random_tensor(t->dtype, t->members, lhs, &seed), random_tensor(t->dtype, t->members, rhs, &seed)}, *made[1] = {NULL};
+  ax_tensor *given[] = {random_tensor(t->dtype, t->members, lhs, &seed), random_tensor(t->dtype, t->members, rhs, &seed)},
+            *made[1] = {NULL};
   const ax_type types[] = {ax_array_type(t->dtype, 2, given[0]->dims), ax_array_type(t->dtype, 2, given[1]->dims)};
   ax_program *program;
   if (ax_trace(AX_CLOSURE(mapped, 2, 1, t), types, &program) != AX_OK) fail_msg("%s", ax_message());
@@ -141,12 +147,15 @@ static void test_rings(void **state) {
   static const int64_t buffering[] = {0, 1, 2, 3, 4, 8};
   for (int64_t n = 1; n <= 8; n++)
     for (size_t b = 0; b < sizeof buffering / sizeof buffering[0]; b++)
-      of_all_kinds((trial){.members = n, .m = 2, .k = 3, .j = 2, .options.buffering = buffering[b], .dtype = AX_F32, .schedules = 4}, (uint64_t)(n * 10) + b);
+      of_all_kinds(
+          (trial){.members = n, .m = 2, .k = 3, .j = 2, .options.buffering = buffering[b], .dtype = AX_F32, .schedules = 4},
+          (uint64_t)(n * 10) + b);
 }
 
 /* --- Tables of rings --- */
 
-#define RINGS(rings_, length_, ...) (&(ax_rings){.type = {.dtype = AX_S32, .rank = 2, .dims = {rings_, length_}}, .ids = (const int32_t[]){__VA_ARGS__}})
+#define RINGS(rings_, length_, ...) \
+  (&(ax_rings){.type = {.dtype = AX_S32, .rank = 2, .dims = {rings_, length_}}, .ids = (const int32_t[]){__VA_ARGS__}})
 
 static void test_tables(void **state) {
   (void)state;
@@ -166,7 +175,14 @@ static void test_tables(void **state) {
   };
   for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++)
     for (int64_t buffering = 0; buffering < 4; buffering++)
-      of_all_kinds((trial){.members = rows[r].members, .m = 2, .k = 2, .j = 3, .rings = rows[r].rings, .options.buffering = buffering, .dtype = AX_F32, .schedules = 4},
+      of_all_kinds((trial){.members = rows[r].members,
+                           .m = 2,
+                           .k = 2,
+                           .j = 3,
+                           .rings = rows[r].rings,
+                           .options.buffering = buffering,
+                           .dtype = AX_F32,
+                           .schedules = 4},
                    r * 8 + (uint64_t)buffering);
 }
 
@@ -174,11 +190,13 @@ static void test_tables(void **state) {
 
 static void test_dtypes(void **state) {
   (void)state;
-  static const ax_dtype pairs[][2] = {{AX_BF16, AX_F32},  {AX_BF16, AX_NO_DTYPE}, {AX_F16, AX_F32}, {AX_F16, AX_NO_DTYPE}, {AX_F32, AX_BF16}, {AX_F64, AX_NO_DTYPE},
-                                      {AX_F32, AX_F64},   {AX_S8, AX_S32},        {AX_S8, AX_NO_DTYPE}, {AX_S16, AX_S32},  {AX_S64, AX_NO_DTYPE}};
+  static const ax_dtype pairs[][2] = {{AX_BF16, AX_F32},    {AX_BF16, AX_NO_DTYPE}, {AX_F16, AX_F32},     {AX_F16, AX_NO_DTYPE},
+                                      {AX_F32, AX_BF16},    {AX_F64, AX_NO_DTYPE},  {AX_F32, AX_F64},     {AX_S8, AX_S32},
+                                      {AX_S8, AX_NO_DTYPE}, {AX_S16, AX_S32},       {AX_S64, AX_NO_DTYPE}};
   for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
     for (int64_t n = 1; n <= 5; n++)
-      of_all_kinds((trial){.members = n, .m = 2, .k = 3, .j = 1, .options.dtype = pairs[i][1], .dtype = pairs[i][0], .schedules = 2}, i);
+      of_all_kinds(
+          (trial){.members = n, .m = 2, .k = 3, .j = 1, .options.dtype = pairs[i][1], .dtype = pairs[i][0], .schedules = 2}, i);
 }
 
 static void test_sizes(void **state) {
@@ -191,7 +209,8 @@ static void test_sizes(void **state) {
 /* Many schedules of what has most to go wrong: all slots in use, and a ring in which one stream has one arrival more. */
 static void test_schedules_of_large_rings(void **state) {
   (void)state;
-  for (int64_t n = 6; n <= 9; n++) of_all_kinds((trial){.members = n, .m = 1, .k = 1, .j = 1, .dtype = AX_F32, .schedules = 50}, (uint64_t)n);
+  for (int64_t n = 6; n <= 9; n++)
+    of_all_kinds((trial){.members = n, .m = 1, .k = 1, .j = 1, .dtype = AX_F32, .schedules = 50}, (uint64_t)n);
 }
 
 /* Sums over a ring are sums of f32 where operands are bf16: 1 + 256 * 2^-8 is 2, which sums of bf16 would never come to. */
@@ -202,7 +221,8 @@ static void test_sums_are_wide(void **state) {
   uint64_t random = 1;
   shapes(&t, lhs, rhs, out);
   ax_tensor *given[] = {random_tensor(t.dtype, 4, lhs, &random), random_tensor(t.dtype, 4, rhs, &random)}, *made[1] = {NULL};
-  for (int64_t i = 0; i < 4 * 65; i++) ax_number_store(AX_BF16, given[0]->data, i, (ax_number){.f = i % 65 == 0 ? (i == 0) : 0x1p-8});
+  for (int64_t i = 0; i < 4 * 65; i++)
+    ax_number_store(AX_BF16, given[0]->data, i, (ax_number){.f = i % 65 == 0 ? (i == 0) : 0x1p-8});
   for (int64_t i = 0; i < given[1]->dims[0]; i++) ax_number_store(AX_BF16, given[1]->data, i, (ax_number){.f = 1});
   const ax_type types[] = {ax_array_type(t.dtype, 2, given[0]->dims), ax_array_type(t.dtype, 2, given[1]->dims)};
   ax_program *program;
@@ -222,7 +242,8 @@ static AX_BODY(batched_and_not) {
   ax_value rows[2];
   ax_value (*kernel)(ax_value, ax_value, const char *, const ax_rings *, const ax_ring_options *) =
       *scatter ? ax_matmul_reduce_scatter_kernel : ax_collective_matmul_kernel;
-  for (int b = 0; b < 2; b++) rows[b] = kernel(ax_dynamic_at(in[0], ax_integer(b), 0), ax_dynamic_at(in[1], ax_integer(b), 0), "b,a", NULL, &options);
+  for (int b = 0; b < 2; b++)
+    rows[b] = kernel(ax_dynamic_at(in[0], ax_integer(b), 0), ax_dynamic_at(in[1], ax_integer(b), 0), "b,a", NULL, &options);
   out[0] = kernel(in[0], in[1], "b,a", NULL, &options);
   out[1] = ax_stack(2, rows, 0);
 }
@@ -266,11 +287,13 @@ static void test_barriers(void **state) {
   (void)state;
   const ax_mesh mesh = {.count = 2, .axis = {{.name = "a", .size = 2}, {.name = "b", .size = 2}}};
   ax_program *program;
-  assert_int_equal(ax_trace_on(&mesh, AX_FN(four_kernels, 2, 5), AX_TYPES(AX_TYPE(AX_F32, 2, 2), AX_TYPE(AX_F32, 2, 2)), &program), AX_OK);
+  assert_int_equal(ax_trace_on(&mesh, AX_FN(four_kernels, 2, 5), AX_TYPES(AX_TYPE(AX_F32, 2, 2), AX_TYPE(AX_F32, 2, 2)), &program),
+                   AX_OK);
   int64_t ids[5];
   uint32_t count = 0;
   for (uint32_t i = 0; i < program->eqn_count; i++)
-    if (program->eqns[i].prim == &ax_prim_kernel_call) ids[count++] = ((const ax_kernel_params *)program->eqns[i].params)->collective_id;
+    if (program->eqns[i].prim == &ax_prim_kernel_call)
+      ids[count++] = ((const ax_kernel_params *)program->eqns[i].params)->collective_id;
   assert_int_equal(count, 5);
   assert_true(ids[0] == ids[1] && ids[0] != ids[2] && ids[2] != ids[3] && ids[0] > 0 && ids[4] == 7);
   ax_program_release(program);
@@ -297,8 +320,8 @@ static AX_BODY(refused) {
 static void test_refused(void **state) {
   (void)state;
   static const int32_t none[1];
-  const ax_rings flat = {.type = AX_TYPE(AX_S32, 4), .ids = none}, wide = {.type = AX_TYPE(AX_S64, 1, 4), .ids = none}, empty = {.type = AX_TYPE(AX_S32, 0, 4), .ids = none},
-                 nothing = {.type = AX_TYPE(AX_S32, 1, 4)};
+  const ax_rings flat = {.type = AX_TYPE(AX_S32, 4), .ids = none}, wide = {.type = AX_TYPE(AX_S64, 1, 4), .ids = none},
+                 empty = {.type = AX_TYPE(AX_S32, 0, 4), .ids = none}, nothing = {.type = AX_TYPE(AX_S32, 1, 4)};
   const ax_type x = AX_TYPE(AX_F32, 2, 3), w = AX_TYPE(AX_F32, 3, 5);
   const refusal rows[] = {
       {"rings is s32[4]; it is a table of two dimensions: rings, and the devices of each", .lhs = x, .rhs = w, .rings = &flat},
@@ -310,16 +333,21 @@ static void test_refused(void **state) {
       {"rings has the id 2 twice", .lhs = x, .rhs = w, .rings = RINGS(2, 2, 0, 2, 2, 1)},
       {"buffering is -1; it is the number of slots, or 0", .lhs = x, .rhs = w, .options.buffering = -1},
       {"f32[2,3] has 3 columns and f32[4,5] has 4 rows", .lhs = x, .rhs = AX_TYPE(AX_F32, 4, 5)},
-      {"the columns of f32[2,3] are gathered from a ring of 4, so that there are 12 rows of the right operand; it is f32[3,5]", .lhs = x, .rhs = w, .options.columns = true},
+      {"the columns of f32[2,3] are gathered from a ring of 4, so that there are 12 rows of the right operand; it is f32[3,5]",
+       .lhs = x, .rhs = w, .options.columns = true},
       {"operand dtypes differ: f32[2,3] and bf16[3,5]", .lhs = x, .rhs = AX_TYPE(AX_BF16, 3, 5)},
       {"needs a numeric dtype, got bool", .lhs = AX_TYPE(AX_BOOL, 2, 3), .rhs = AX_TYPE(AX_BOOL, 3, 5)},
       {"the operands are f32[3] and f32[3,5]; both are of as many dimensions, two at least", .lhs = AX_TYPE(AX_F32, 3), .rhs = w},
-      {"the operands are f32[2,2,3] and f32[3,5]; both are of as many dimensions, two at least", .lhs = AX_TYPE(AX_F32, 2, 2, 3), .rhs = w},
-      {"dimension 0 is of 2 in f32[2,2,3] and of 3 in f32[3,3,5]", .lhs = AX_TYPE(AX_F32, 2, 2, 3), .rhs = AX_TYPE(AX_F32, 3, 3, 5)},
+      {"the operands are f32[2,2,3] and f32[3,5]; both are of as many dimensions, two at least", .lhs = AX_TYPE(AX_F32, 2, 2, 3),
+       .rhs = w},
+      {"dimension 0 is of 2 in f32[2,2,3] and of 3 in f32[3,3,5]", .lhs = AX_TYPE(AX_F32, 2, 2, 3),
+       .rhs = AX_TYPE(AX_F32, 3, 3, 5)},
       {"the result of f32 is to be s32, which is not of its kind", .lhs = x, .rhs = w, .options.dtype = AX_S32},
-      {"there are 4294967296 rows in parts; places are s32", .lhs = AX_TYPE(AX_F32, INT64_C(1) << 30, 1), .rhs = AX_TYPE(AX_F32, 1, 1)},
+      {"there are 4294967296 rows in parts; places are s32", .lhs = AX_TYPE(AX_F32, INT64_C(1) << 30, 1),
+       .rhs = AX_TYPE(AX_F32, 1, 1)},
       {"the product of f32[2,3] and f32[3,5] has 2 rows, which a ring of 4 does not divide", true, .lhs = x, .rhs = w},
-      {"the product of f32[2,3] and f32[3,5] has 5 columns, which a ring of 4 does not divide", true, .lhs = x, .rhs = w, .options.columns = true},
+      {"the product of f32[2,3] and f32[3,5] has 5 columns, which a ring of 4 does not divide", true, .lhs = x, .rhs = w,
+       .options.columns = true},
       {"\"e\"", .lhs = x, .rhs = w, .axes = "e"},
   };
   const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = 4}}};
@@ -328,14 +356,22 @@ static void test_refused(void **state) {
     ax_program *program;
     assert_int_equal(ax_trace_on(&mesh, AX_CLOSURE(refused, 2, 1, &rows[r]), types, &program), AX_INVALID_ARGUMENT);
     const char *name = rows[r].scatter ? "matmul_reduce_scatter_kernel" : "collective_matmul_kernel";
-    if (strstr(ax_message(), rows[r].message) == NULL || strstr(ax_message(), name) == NULL) fail_msg("row %zu: %s", r, ax_message());
+    if (strstr(ax_message(), rows[r].message) == NULL || strstr(ax_message(), name) == NULL)
+      fail_msg("row %zu: %s", r, ax_message());
   }
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rings),         cmocka_unit_test(test_tables),  cmocka_unit_test(test_dtypes), cmocka_unit_test(test_sizes), cmocka_unit_test(test_schedules_of_large_rings),
-      cmocka_unit_test(test_sums_are_wide), cmocka_unit_test(test_leading), cmocka_unit_test(test_barriers), cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_rings),
+      cmocka_unit_test(test_tables),
+      cmocka_unit_test(test_dtypes),
+      cmocka_unit_test(test_sizes),
+      cmocka_unit_test(test_schedules_of_large_rings),
+      cmocka_unit_test(test_sums_are_wide),
+      cmocka_unit_test(test_leading),
+      cmocka_unit_test(test_barriers),
+      cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,8 @@ static bool take_row(ax_ring *ring, const int32_t *row, int32_t *position, int32
   for (int64_t i = 0; i < length; i++) {
     int32_t id = row[i];
     if (id < 0 || id >= ring->members) {
-      ax_reject_as(ring->function, "rings has the id %d; there are %lld members along \"%s\"", id, (long long)ring->members, ring->axes);
+      ax_reject_as(ring->function, "rings has the id %d; there are %lld members along \"%s\"", id, (long long)ring->members,
+                   ring->axes);
       return false;
     }
     if (position[id] >= 0) {
@@ -110,7 +111,9 @@ static ax_value look_up(const ax_ring *ring, const int32_t *table, ax_value memb
 }
 
 /* Of a number that is not negative. */
-static ax_value remainder_of(ax_value number, int64_t size) { return ax_sub(number, ax_mul(ax_div(number, ax_integer(size)), ax_integer(size))); }
+static ax_value remainder_of(ax_value number, int64_t size) {
+  return ax_sub(number, ax_mul(ax_div(number, ax_integer(size)), ax_integer(size)));
+}
 
 static void coordinates_of(const ax_ring *ring, ax_value member, ax_value *out) {
   for (uint32_t i = ring->axis_count; i-- > 0;) {
@@ -161,8 +164,15 @@ void ax_ring_enter(ax_ring_walk *walk, const ax_value *scratch) {
   if (walk->ring->length == 1) return;
   for (int side = AX_LEFT; side <= AX_RIGHT; side++) {
     if (walk->ring->arrivals[side] == 0) continue;
-    walk->stream[side] = (ax_stream){scratch[0], scratch[1], scratch[2], scratch[3], walk->ring->arrivals[side], walk->ring->slots[side],
-                                     &walk->core[side], &walk->core[1 - side], span_names[side]};
+    walk->stream[side] = (ax_ring_stream){scratch[0],
+                                          scratch[1],
+                                          scratch[2],
+                                          scratch[3],
+                                          walk->ring->arrivals[side],
+                                          walk->ring->slots[side],
+                                          &walk->core[side],
+                                          &walk->core[1 - side],
+                                          span_names[side]};
     scratch += 4;
     ax_semaphore_signal(walk->stream[side].capacity, ax_integer(walk->ring->slots[side]), NULL);
   }
@@ -171,7 +181,7 @@ void ax_ring_enter(ax_ring_walk *walk, const ax_value *scratch) {
 
 void ax_ring_leave(const ax_ring_walk *walk) {
   for (int side = AX_LEFT; side <= AX_RIGHT; side++) {
-    const ax_stream *stream = &walk->stream[side];
+    const ax_ring_stream *stream = &walk->stream[side];
     if (stream->slot_count < 2) continue;
     ax_kernel_trace_begin(stream->names[FINAL]);
     ax_semaphore_wait(stream->capacity, ax_integer(stream->slot_count - 1));
@@ -181,11 +191,11 @@ void ax_ring_leave(const ax_ring_walk *walk) {
 
 /* --- Streams --- */
 
-static ax_value slot_of(const ax_stream *stream, ax_value a) {
+static ax_value slot_of(const ax_ring_stream *stream, ax_value a) {
   return stream->slot_count > 1 ? remainder_of(a, stream->slot_count) : ax_ring_number(0);
 }
 
-static void send(const ax_stream *stream, ax_value slot, ax_value part) {
+static void send(const ax_ring_stream *stream, ax_value slot, ax_value part) {
   ax_value to = ax_ref_at(stream->slots, slot), received = ax_ref_at(stream->received, slot), sent = stream->sent;
   ax_kernel_trace_begin(stream->names[CAPACITY]);
   ax_semaphore_wait(stream->capacity, ax_integer(1));
@@ -193,11 +203,13 @@ static void send(const ax_stream *stream, ax_value slot, ax_value part) {
   ax_copy_start(part, to, &(ax_copy_options){.received = &received, .sent = &sent, .to = stream->to});
 }
 
-void ax_stream_inject(const ax_stream *stream, ax_value part) { send(stream, ax_ring_number(0), part); }
+void ax_stream_inject(const ax_ring_stream *stream, ax_value part) { send(stream, ax_ring_number(0), part); }
 
-void ax_stream_forward(const ax_stream *stream, ax_value a, ax_value part) { send(stream, slot_of(stream, ax_add(a, ax_integer(1))), part); }
+void ax_stream_forward(const ax_ring_stream *stream, ax_value a, ax_value part) {
+  send(stream, slot_of(stream, ax_add(a, ax_integer(1))), part);
+}
 
-ax_value ax_stream_receive(const ax_stream *stream, ax_value a) {
+ax_value ax_stream_receive(const ax_ring_stream *stream, ax_value a) {
   ax_value slot = slot_of(stream, a), part = ax_ref_at(stream->slots, slot);
   ax_kernel_trace_begin(stream->names[RECEIVE]);
   ax_copy_wait(ax_ref_at(stream->received, slot), part);
@@ -205,10 +217,10 @@ ax_value ax_stream_receive(const ax_stream *stream, ax_value a) {
   return part;
 }
 
-void ax_stream_sent(const ax_stream *stream, ax_value part) {
+void ax_stream_sent(const ax_ring_stream *stream, ax_value part) {
   ax_kernel_trace_begin(stream->names[SEND]);
   ax_copy_wait(stream->sent, part);
   ax_kernel_trace_end();
 }
 
-void ax_stream_free(const ax_stream *stream) { ax_semaphore_signal(stream->capacity, ax_integer(1), stream->from); }
+void ax_stream_free(const ax_ring_stream *stream) { ax_semaphore_signal(stream->capacity, ax_integer(1), stream->from); }

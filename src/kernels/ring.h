@@ -1,28 +1,31 @@
-/* Parts that go round a ring of devices, both ways at once: what the kernels of collective_matmul_gather.c and _scatter.c have in common. Written with the public functions of
-   axle/kernel.h alone.
+/* Parts that go round a ring of devices, both ways at once: what the kernels of collective_matmul_gather.c and _scatter.c have in
+   common. Written with the public functions of axle/kernel.h alone.
 
-   A *stream* is what goes one way: LEFT to the device before, in the order of the ring, RIGHT to the one behind. On each device `arrivals` parts come in by it. The first part that
-   a device sends is its own (inject); then each part that has come is sent on (forward), but the last. So a stream sends as many as come.
+   A *stream* is what goes one way: LEFT to the device before, in the order of the ring, RIGHT to the one behind. On each device
+   `arrivals` parts come in by it. The first part that a device sends is its own (inject); then each part that has come is sent on
+   (forward), but the last. So a stream sends as many as come.
 
      LEFT   own --> slot 0 of the left neighbour --> slot 1 of its left neighbour --> slot 2 .. 0, 1, 2, ..
 
    Arrival a stands in slot a mod slots. Each stream has, on each device,
 
      slots     memory for arrivals, in VMEM
-     capacity  a semaphore: how many slots are free downstream. A part is sent when one is taken off; whoever has done with a slot, and has sent on what was in it,
-               signals the device upstream
-     sent      a DMA semaphore: the part that was sent last has been read
-     received  a DMA semaphore for each slot: what is to stand in it does. One for all of them would not do: copies overtake each other, so that the bytes of one
-               would let a device go on that waits for another
+     capacity  a semaphore: how many slots are free downstream. A part is sent when one is taken off; whoever has done with a slot,
+   and has sent on what was in it, signals the device upstream sent      a DMA semaphore: the part that was sent last has been read
+     received  a DMA semaphore for each slot: what is to stand in it does. One for all of them would not do: copies overtake each
+   other, so that the bytes of one would let a device go on that waits for another
 
-   The own part stays where it is and takes no slot. With one slot a ring in which more than one part arrives would stand still: all slots are full, and each device
-   would wait for the next to send on what it has. So there are two at least then; and never more than arrivals.
+   The own part stays where it is and takes no slot. With one slot a ring in which more than one part arrives would stand still: all
+   slots are full, and each device would wait for the next to send on what it has. So there are two at least then; and never more
+   than arrivals.
 
-   All arrivals but the last are signalled, as nobody sends after it: at the end slots - 1 are there that nobody has taken, and they are taken off: semaphores are 0 where
-   a kernel ends, and the neighbour downstream has then done with all that it was sent but the last part.
+   All arrivals but the last are signalled, as nobody sends after it: at the end slots - 1 are there that nobody has taken, and they
+   are taken off: semaphores are 0 where a kernel ends, and the neighbour downstream has then done with all that it was sent but the
+   last part.
 
-   Before anything is sent a device meets both neighbours at the barrier semaphore: their memory is there, and so are their semaphores. Later kernels of the same
-   neighbours may use the same one: a neighbour that has left this kernel has what this device sent, so that this device has passed the barrier. */
+   Before anything is sent a device meets both neighbours at the barrier semaphore: their memory is there, and so are their
+   semaphores. Later kernels of the same neighbours may use the same one: a neighbour that has left this kernel has what this device
+   sent, so that this device has passed the barrier. */
 #ifndef AX_KERNELS_RING_H
 #define AX_KERNELS_RING_H
 
@@ -48,18 +51,18 @@ bool ax_ring_init(ax_ring *ring, const char *function, const char *axes, const a
 enum { AX_RING_SCRATCH = 8 };
 uint32_t ax_ring_scratch(const ax_ring *ring, ax_dtype dtype, uint32_t rank, const int64_t *dims, ax_scratch *scratch);
 
-typedef struct ax_stream {
+typedef struct ax_ring_stream {
   ax_value slots, capacity, sent, received;
   int64_t arrivals, slot_count;
   const ax_target_core *to, *from;
   const char *const *names; /* of trace spans */
-} ax_stream;
+} ax_ring_stream;
 typedef struct ax_ring_walk { /* one device's, while a body is traced */
   const ax_ring *ring;
   ax_value position; /* s32[] */
   ax_value coordinates[2][AX_MAX_AXES];
   ax_target_core core[2]; /* the neighbours */
-  ax_stream stream[2];
+  ax_ring_stream stream[2];
 } ax_ring_walk;
 /* Where this device is. */
 void ax_ring_find(const ax_ring *ring, ax_ring_walk *walk);
@@ -69,13 +72,13 @@ void ax_ring_choose(const ax_ring_walk *walk, ax_fn on_ring, ax_fn off);
 void ax_ring_enter(ax_ring_walk *walk, const ax_value *scratch);
 void ax_ring_leave(const ax_ring_walk *walk);
 
-void ax_stream_inject(const ax_stream *stream, ax_value part);
+void ax_stream_inject(const ax_ring_stream *stream, ax_value part);
 /* Waits for arrival number a (s32[]); a ref of it. */
-ax_value ax_stream_receive(const ax_stream *stream, ax_value a);
-void ax_stream_forward(const ax_stream *stream, ax_value a, ax_value part);
+ax_value ax_stream_receive(const ax_ring_stream *stream, ax_value a);
+void ax_stream_forward(const ax_ring_stream *stream, ax_value a, ax_value part);
 /* The part that was sent last, of the shape of `part`, has been read. */
-void ax_stream_sent(const ax_stream *stream, ax_value part);
-void ax_stream_free(const ax_stream *stream); /* the slot of an arrival that is none of the last */
+void ax_stream_sent(const ax_ring_stream *stream, ax_value part);
+void ax_stream_free(const ax_ring_stream *stream); /* the slot of an arrival that is none of the last */
 
 /* The position `ahead` (s32[], from -length to length) further on the ring. */
 ax_value ax_ring_position(const ax_ring_walk *walk, ax_value ahead);

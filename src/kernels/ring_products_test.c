@@ -1,5 +1,5 @@
-/* ax_collective_matmul and ax_matmul_reduce_scatter as functions that are transformed: each program here is traced twice, once with them and once with gathering or scattering
-   and a product by themselves, which are to give the same, whatever is done to both. */
+/* ax_collective_matmul and ax_matmul_reduce_scatter as functions that are transformed: each program here is traced twice, once with
+   them and once with gathering or scattering and a product by themselves, which are to give the same, whatever is done to both. */
 #include "axle/axle.h"
 
 #include <stdio.h>
@@ -62,7 +62,8 @@ static AX_BODY(backwards_twice) {
 
 /* Batches of two, which are made here: dimensions in front, in the middle and behind. */
 static AX_BODY(batches) {
-  ax_value many_x = ax_stack(2, (ax_value[]){in[0], in[2]}, 0), many_w = ax_stack(2, (ax_value[]){in[1], in[3]}, 2), middle_x = ax_moveaxis(many_x, 0, 1);
+  ax_value many_x = ax_stack(2, (ax_value[]){in[0], in[2]}, 0), many_w = ax_stack(2, (ax_value[]){in[1], in[3]}, 2),
+           middle_x = ax_moveaxis(many_x, 0, 1);
   const int first[] = {1, AX_NOT_MAPPED}, second[] = {AX_NOT_MAPPED, 2}, both[] = {0, 2};
   ax_vmap(&(ax_vmap_options){.in_axes = first}, F(bent), (ax_value[]){middle_x, in[1]}, out);
   ax_vmap(&(ax_vmap_options){.in_axes = second}, F(bent), (ax_value[]){in[0], many_w}, out + 1);
@@ -148,7 +149,8 @@ static void make(placed *p, bool plain, ax_tensor *const *in, const ax_type *typ
 static void agree(placed *p) {
   int k = number_of(&p->k);
   const int64_t w_parts = p->shared_w ? 1 : N;
-  const ax_type types[] = {TEST_TYPE(AX_F64, N * x_rows[k], x_columns[k]), TEST_TYPE(AX_F64, w_parts * w_rows[k], w_columns[k]), types[0], types[1]};
+  const ax_type types[] = {TEST_TYPE(AX_F64, N * x_rows[k], x_columns[k]), TEST_TYPE(AX_F64, w_parts * w_rows[k], w_columns[k]),
+                           types[0], types[1]};
   ax_tensor *in[4], *got[MOST] = {NULL}, *want[MOST] = {NULL};
   uint64_t random = 1;
   for (int i = 0; i < 4; i++) {
@@ -169,7 +171,8 @@ static void agree(placed *p) {
 static void test_transforms(void **state) {
   (void)state;
   for (int which = 0; which < (int)(sizeof programs / sizeof programs[0]); which++)
-    for (int i = 0; i < 16; i++) agree(&(placed){.k = {.scatter = i & 1, .columns = i & 2}, .which = which, .shared_w = i & 4, .unchecked = i & 8});
+    for (int i = 0; i < 16; i++)
+      agree(&(placed){.k = {.scatter = i & 1, .columns = i & 2}, .which = which, .shared_w = i & 4, .unchecked = i & 8});
 }
 
 /* --- Dtypes: operands of bf16 whose result is of f32, and cotangents with it --- */
@@ -177,7 +180,8 @@ static void test_transforms(void **state) {
 static AX_BODY(wide_loss) {
   const bool *plain = context;
   ax_value z;
-  if (*plain) z = ax_matmul(ax_convert_element_type(ax_all_gather(in[0], "d", -2, true), AX_F32), ax_convert_element_type(in[1], AX_F32));
+  if (*plain)
+    z = ax_matmul(ax_convert_element_type(ax_all_gather(in[0], "d", -2, true), AX_F32), ax_convert_element_type(in[1], AX_F32));
   else z = ax_collective_matmul(in[0], in[1], "d", &(ax_ring_options){.dtype = AX_F32});
   out[0] = ax_psum(total(ax_mul(z, z)), "d");
 }
@@ -251,7 +255,8 @@ static AX_BODY(on_both) {
 static void test_meshes(void **state) {
   (void)state;
   const ax_type types[] = {TEST_TYPE(AX_F64, 6, 2), TEST_TYPE(AX_F64, 6, 2)};
-  const meshes fewer = {{.count = 1, .axis = {{.name = "d", .size = 3}}}, {.count = 1, .axis = {{.name = "e", .size = 6}}}, "e -> e"};
+  const meshes fewer = {
+      {.count = 1, .axis = {{.name = "d", .size = 3}}}, {.count = 1, .axis = {{.name = "e", .size = 6}}}, "e -> e"};
   const double values[] = {1, 2, 3, -4, 5, 6, -7, 8, 9, 0.5, 0.25, 3};
   ax_tensor *in[] = {test_tensor(types[0], values), test_tensor(types[1], values)};
   ax_program *program = test_trace(on_both, (void *)(uintptr_t)&fewer, types, 2, 1);
@@ -259,7 +264,9 @@ static void test_meshes(void **state) {
   ax_program_release(program);
   test_release(in, 2);
 
-  const meshes cut = {{.count = 1, .axis = {{.name = "d", .size = 4}}}, {.count = 2, .axis = {{.name = "b", .size = 2}, {.name = "c", .size = 2}}}, "b+c -> b+c"};
+  const meshes cut = {{.count = 1, .axis = {{.name = "d", .size = 4}}},
+                      {.count = 2, .axis = {{.name = "b", .size = 2}, {.name = "c", .size = 2}}},
+                      "b+c -> b+c"};
   const ax_type larger[] = {TEST_TYPE(AX_F64, 8, 2), TEST_TYPE(AX_F64, 8, 2)};
   test_random random = {7};
   ax_tensor *more[] = {test_random_tensor(&random, larger[0], -2, 2), test_random_tensor(&random, larger[1], -2, 2)};
@@ -300,7 +307,8 @@ static void test_stablehlo(void **state) {
 static ax_status trace_gradients(void *context) {
   (void)context;
   placed p = {.which = 2};
-  const ax_type types[] = {TEST_TYPE(AX_F64, N * 2, 2), TEST_TYPE(AX_F64, N * 2, 4), TEST_TYPE(AX_F64, N * 2, 2), TEST_TYPE(AX_F64, N * 2, 4)};
+  const ax_type types[] = {TEST_TYPE(AX_F64, N * 2, 2), TEST_TYPE(AX_F64, N * 2, 4), TEST_TYPE(AX_F64, N * 2, 2),
+                           TEST_TYPE(AX_F64, N * 2, 4)};
   ax_program *program;
   ax_status status = ax_trace(AX_CLOSURE(mapped, 4, 2, &p), types, &program);
   ax_program_release(program);
@@ -324,7 +332,8 @@ static AX_BODY(refused) {
 
 static void test_refused(void **state) {
   (void)state;
-  const char *const rows[][2] = {{"unreduced", "operand 0 is parts of a sum"}, {"dtypes", "operand dtypes differ: f32"}, {"axis", "\"f\""}};
+  const char *const rows[][2] = {
+      {"unreduced", "operand 0 is parts of a sum"}, {"dtypes", "operand dtypes differ: f32"}, {"axis", "\"f\""}};
   const ax_mesh mesh = {.count = 2, .axis = {{.name = "d", .size = 2}, {.name = "e", .size = 2}}};
   ax_type types[] = {TEST_TYPE(AX_F64, 2, 2), TEST_TYPE(AX_F64, 2, 2)};
   for (int i = 0; i < 2; i++) types[i].spread.varying = 3;
@@ -336,7 +345,9 @@ static void test_refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_transforms), cmocka_unit_test(test_mixed_dtypes), cmocka_unit_test(test_same_bits),
-                                     cmocka_unit_test(test_meshes), cmocka_unit_test(test_stablehlo), cmocka_unit_test(test_memory), cmocka_unit_test(test_refused)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_transforms), cmocka_unit_test(test_mixed_dtypes),
+                                     cmocka_unit_test(test_same_bits),  cmocka_unit_test(test_meshes),
+                                     cmocka_unit_test(test_stablehlo),  cmocka_unit_test(test_memory),
+                                     cmocka_unit_test(test_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,7 +56,8 @@ ax_value ax_stack(uint32_t count, const ax_value *xs, int64_t dimension) {
   if (!ax_dimension(name, "the dimension", &dimension, types[0].rank + 1)) return ax_poison;
   for (uint32_t i = 1; i < count; i++)
     if (!ax_same_shape(&types[0], &types[i]))
-      return ax_reject_as(name, "operands 0 and %u are %s and %s; they need one shape", i, ax_operand_string(&types[0]), ax_operand_string(&types[i]));
+      return ax_reject_as(name, "operands 0 and %u are %s and %s; they need one shape", i, ax_operand_string(&types[0]),
+                          ax_operand_string(&types[i]));
   for (uint32_t i = 0; i < count; i++) rows[i] = ax_expand_dims(xs[i], dimension);
   return ax_concatenate(count, rows, dimension);
 }

@@ -22,8 +22,8 @@ ax_value ax_where(ax_value condition, ax_value x, ax_value y) {
   if (!ax_operand(name, condition, types) || !ax_operands(name, 2, all + 1, types + 1)) return ax_poison;
   if (types[0].dtype != AX_BOOL) return ax_reject_as(name, "the condition is %s; it must be bool", ax_operand_string(&types[0]));
   if (!ax_broadcast_together(all, 3))
-    return ax_reject_as(name, "%s, %s and %s do not broadcast to one shape", ax_operand_string(&types[0]), ax_operand_string(&types[1]),
-                        ax_operand_string(&types[2]));
+    return ax_reject_as(name, "%s, %s and %s do not broadcast to one shape", ax_operand_string(&types[0]),
+                        ax_operand_string(&types[1]), ax_operand_string(&types[2]));
   return ax_select_n(all[0], all[2], all[1]);
 }
 
@@ -40,7 +40,8 @@ ax_value ax_relu(ax_value x) {
 ax_value ax_softplus(ax_value x) {
   ax_type type;
   if (!ax_operand("softplus", x, &type)) return ax_poison;
-  if (!ax_is_float(type.dtype)) return ax_reject_as("softplus", "the operand is %s; it must be of floats", ax_operand_string(&type));
+  if (!ax_is_float(type.dtype))
+    return ax_reject_as("softplus", "the operand is %s; it must be of floats", ax_operand_string(&type));
   return ax_add(ax_where(ax_ge(x, ax_integer(0)), x, ax_integer(0)), ax_log1p(ax_exp(ax_neg(ax_abs(x)))));
 }
 
@@ -59,7 +60,8 @@ ax_value ax_expand_dims(ax_value x, int64_t dimension) {
   ax_type type;
   if (!ax_operand("expand_dims", x, &type)) return ax_poison;
   if (type.rank == AX_MAX_RANK) return ax_reject_as("expand_dims", "the rank would exceed %d", AX_MAX_RANK);
-  if (!ax_dimension("expand_dims", "dimension", &dimension, type.rank + 1) || !ax_dims_take(&ax_prim_reshape, type.rank, type.dims, &dims) ||
+  if (!ax_dimension("expand_dims", "dimension", &dimension, type.rank + 1) ||
+      !ax_dims_take(&ax_prim_reshape, type.rank, type.dims, &dims) ||
       !ax_dims_insert(&ax_prim_reshape, &dims, (uint32_t)dimension, 1))
     return ax_poison;
   return ax_reshape(x, dims.count, dims.v);
@@ -72,7 +74,8 @@ ax_value ax_expand_dims(ax_value x, int64_t dimension) {
 static bool shifted(const char *function, ax_value x, int64_t axis, ax_dims *axes, ax_value *out) {
   ax_type type;
   *axes = (ax_dims){1, {axis}};
-  if (!ax_operand(function, x, &type) || !is_float(function, &type) || !ax_dimension(function, "axis", &axes->v[0], type.rank)) return false;
+  if (!ax_operand(function, x, &type) || !is_float(function, &type) || !ax_dimension(function, "axis", &axes->v[0], type.rank))
+    return false;
   *out = ax_sub(x, ax_repeat(ax_reduce_max(ax_stop_gradient(x), 1, axes->v, false), &type, axes));
   return !ax_failed();
 }
@@ -152,7 +155,8 @@ static bool pair_up(const ax_type *lhs, const ax_type *rhs, pairing *p) {
 
 /* p: how they go together. False: they do not, and the trace has failed. */
 static bool match(const ax_type *lhs, const ax_type *rhs, pairing *p) {
-  int64_t last = lhs->rank > 0 ? lhs->dims[lhs->rank - 1] : 0, other = rhs->rank > 0 ? rhs->dims[rhs->rank > 1 ? rhs->rank - 2 : 0] : 0;
+  int64_t last = lhs->rank > 0 ? lhs->dims[lhs->rank - 1] : 0,
+          other = rhs->rank > 0 ? rhs->dims[rhs->rank > 1 ? rhs->rank - 2 : 0] : 0;
   if (lhs->dtype != AX_BOOL && lhs->rank > 0 && rhs->rank > 0 && last == other && pair_up(lhs, rhs, p)) return true;
   const char *left = ax_operand_string(lhs), *right = ax_operand_string(rhs);
   if (lhs->dtype == AX_BOOL)
@@ -160,8 +164,8 @@ static bool match(const ax_type *lhs, const ax_type *rhs, pairing *p) {
   else if (lhs->rank == 0 || rhs->rank == 0)
     ax_reject_as("matmul", "takes no %s and %s: scalars", left, right);
   else if (last != other)
-    ax_reject_as("matmul", "%s and %s: the last dimension of the first is %lld, but the %s of the second %lld", left, right, (long long)last,
-                 rhs->rank > 1 ? "last but one" : "dimension", (long long)other);
+    ax_reject_as("matmul", "%s and %s: the last dimension of the first is %lld, but the %s of the second %lld", left, right,
+                 (long long)last, rhs->rank > 1 ? "last but one" : "dimension", (long long)other);
   else
     ax_reject_as("matmul", "takes no %s and %s: leading dimensions differ", left, right);
   return false;

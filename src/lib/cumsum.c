@@ -4,8 +4,8 @@
      +1  a ab bc  cd
      +2  a ab abc abcd
 
-   So each sum is made in log2 n additions in a row, which is why f32 is enough up to 2^25 elements (the bound on sums of axle/ops.h);
-   longer ones are made in f64. */
+   So each sum is made in log2 n additions in a row, which is why f32 is enough up to 2^25 elements (the bound on sums of
+   axle/ops.h); longer ones are made in f64. */
 #include "prim/composite.h"
 #include "prim/shape.h"
 

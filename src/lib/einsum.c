@@ -4,9 +4,8 @@
 
      names       each dimension gets a label: its letter, or its place in the ellipsis, counted from the end
      operands    a label twice in one: its diagonal; a 1 that meets another size: dropped; a label nobody else has: summed over
-     products    two at a time (einsum_order.c): a dot_general where something is summed over, batch dimensions in place; else a product
-                 of elements
-     result      its dimensions in order, if they are not yet
+     products    two at a time (einsum_order.c): a dot_general where something is summed over, batch dimensions in place; else a
+   product of elements result      its dimensions in order, if they are not yet
 
    The last product's operands are taken in the order that gives the result's dimensions as they are wanted, if one does. */
 #include <ctype.h>
@@ -114,11 +113,11 @@ static bool fit_size(einsum *e, uint32_t operand, const ax_type *type, const ter
   int64_t size = type->dims[d];
   for (uint32_t k = 0; k < d; k++)
     if (t->label[k] == label && type->dims[k] != size)
-      return refuse(e, "%c is %lld and %lld in operand %u, %s", e->letter[label], (long long)type->dims[k], (long long)size, operand,
-                    ax_operand_string(type));
+      return refuse(e, "%c is %lld and %lld in operand %u, %s", e->letter[label], (long long)type->dims[k], (long long)size,
+                    operand, ax_operand_string(type));
   if (size != 1 && e->size[label] != 1 && size != e->size[label])
-    return refuse(e, "%s%c is %lld before, but %lld in operand %u, %s", e->letter[label] == '.' ? "a dimension of .." : "", e->letter[label],
-                  (long long)e->size[label], (long long)size, operand, ax_operand_string(type));
+    return refuse(e, "%s%c is %lld before, but %lld in operand %u, %s", e->letter[label] == '.' ? "a dimension of .." : "",
+                  e->letter[label], (long long)e->size[label], (long long)size, operand, ax_operand_string(type));
   if (e->size[label] == 1) e->size[label] = size;
   e->more |= e->once & (ax_labels)1 << label;
   e->once |= (ax_labels)1 << label;
@@ -188,8 +187,8 @@ static void permute(term *t, const int64_t *places) {
   for (uint32_t i = 0; i < t->rank; i++) t->label[i] = old[places[i]];
 }
 
-/* The dimensions from d on that have d's label become one: the elements whose indices along them are equal. They are brought together,
-   and lie apart by 1 + n + n^2 .. where they are counted as one dimension. */
+/* The dimensions from d on that have d's label become one: the elements whose indices along them are equal. They are brought
+   together, and lie apart by 1 + n + n^2 .. where they are counted as one dimension. */
 static void take_diagonal(term *t, uint32_t d) {
   int64_t places[AX_MAX_RANK], size, stride = 1, all;
   uint32_t same = 0, next = 0;
@@ -323,7 +322,8 @@ static term multiply_and_sum(const term *a, const term *b, ax_labels kept, const
       p = swapped, a = b, b = first;
     }
   }
-  p.out.x = ax_dot_general(a->x, b->x, p.left_contract.count, p.left_contract.v, p.right_contract.v, p.left_batch.count, p.left_batch.v, p.right_batch.v);
+  p.out.x = ax_dot_general(a->x, b->x, p.left_contract.count, p.left_contract.v, p.right_contract.v, p.left_batch.count,
+                           p.left_batch.v, p.right_batch.v);
   return p.out;
 }
 

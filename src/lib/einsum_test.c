@@ -35,7 +35,8 @@ static void add_term(char *text, const int *letters, uint32_t rank, uint32_t in_
 /* Each operand: some letters, and with a chance the last few dimensions of the ellipsis among them. */
 static void make_operand(example *x, test_random *random, uint32_t i) {
   uint32_t letters = (uint32_t)test_random_below(random, 4), rank = 0;
-  uint32_t inside = x->in_ellipsis > 0 && test_random_below(random, 2) ? 1 + (uint32_t)test_random_below(random, x->in_ellipsis) : 0;
+  uint32_t inside =
+      x->in_ellipsis > 0 && test_random_below(random, 2) ? 1 + (uint32_t)test_random_below(random, x->in_ellipsis) : 0;
   uint32_t before = letters > 0 ? (uint32_t)test_random_below(random, letters + 1) : 0;
   for (uint32_t k = 0; k <= letters; k++) {
     if (k == before)
@@ -57,7 +58,8 @@ static void make_result(example *x, test_random *random) {
   for (uint32_t i = 0; i < x->count; i++)
     for (uint32_t d = 0; d < x->rank[i]; d++) {
       seen |= 1u << x->letter[i][d];
-      if (x->letter[i][d] >= most_letters && (uint32_t)(x->letter[i][d] - most_letters) >= longest) longest = (uint32_t)(x->letter[i][d] - most_letters) + 1;
+      if (x->letter[i][d] >= most_letters && (uint32_t)(x->letter[i][d] - most_letters) >= longest)
+        longest = (uint32_t)(x->letter[i][d] - most_letters) + 1;
     }
   x->in_ellipsis = longest;
   bool dots = longest > 0 && test_random_below(random, 4) > 0;
@@ -81,7 +83,8 @@ static void make_result(example *x, test_random *random) {
 static example make_example(test_random *random) {
   example x = {.in_ellipsis = (uint32_t)test_random_below(random, 3)};
   x.count = 1 + (uint32_t)test_random_below(random, test_random_below(random, 4) == 0 ? most_operands : 3);
-  for (int letter = 0; letter < most_letters + 2; letter++) x.size[letter] = test_random_below(random, 20) == 0 ? 0 : 1 + test_random_below(random, 4);
+  for (int letter = 0; letter < most_letters + 2; letter++)
+    x.size[letter] = test_random_below(random, 20) == 0 ? 0 : 1 + test_random_below(random, 4);
   for (uint32_t i = 0; i < x.count; i++) make_operand(&x, random, i);
   make_result(&x, random);
   for (int letter = 0; letter < most_letters + 2; letter++) { /* what is 1 everywhere is */
@@ -152,7 +155,8 @@ static void one_example(uint64_t seed, bool show) {
   memset(wanted, 0, (size_t)elems * sizeof wanted[0]);
   by_definition(&x, in, wanted);
   test_run(program, in, &out);
-  if (memcmp(out->data, wanted, (size_t)elems * sizeof wanted[0]) != 0) fail_msg("seed %llu: %s: another result", (unsigned long long)seed, x.text);
+  if (memcmp(out->data, wanted, (size_t)elems * sizeof wanted[0]) != 0)
+    fail_msg("seed %llu: %s: another result", (unsigned long long)seed, x.text);
   if (seed % 16 == 1) TEST_EVERY_WAY(program, in, 0);
   test_release(in, x.count);
   test_release(&out, 1);
@@ -234,7 +238,8 @@ static void one_instruction(void **state) {
     char *text = text_of(rows[i].subscripts, rows[i].types, rows[i].count);
     uint32_t products = times_in(text, " gemm    on"), kernels = times_in(text, " kernel  on");
     if (products != rows[i].products || kernels != rows[i].kernels)
-      fail_msg("%s: %u products and %u kernels, not %u and %u:\n%s", rows[i].subscripts, products, kernels, rows[i].products, rows[i].kernels, text);
+      fail_msg("%s: %u products and %u kernels, not %u and %u:\n%s", rows[i].subscripts, products, kernels, rows[i].products,
+               rows[i].kernels, text);
     ax_string_free(text);
   }
 }
@@ -286,7 +291,8 @@ static void most_dimensions(void **state) {
 static void refused(void **state) {
   (void)state;
   const ax_type types[] = {TEST_TYPE(AX_F32, 3, 4), TEST_TYPE(AX_F32, 4, 5), TEST_TYPE(AX_F32, 2, 4)};
-  const ax_type mixed[] = {types[0], TEST_TYPE(AX_BF16, 4, 5)}, bools[] = {TEST_TYPE(AX_BOOL, 3, 4)}, square[] = {TEST_TYPE(AX_F32, 3, 1)};
+  const ax_type mixed[] = {types[0], TEST_TYPE(AX_BF16, 4, 5)}, bools[] = {TEST_TYPE(AX_BOOL, 3, 4)},
+                square[] = {TEST_TYPE(AX_F32, 3, 1)};
   ax_type wide[5], eights[3];
   for (int i = 0; i < 5; i++) wide[i] = ax_array_type(AX_F32, 16, (int64_t[16]){1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
   for (int i = 0; i < 3; i++) eights[i] = ax_array_type(AX_F32, 9, (int64_t[9]){2, 2, 2, 2, 2, 2, 2, 2, 2});
@@ -320,7 +326,8 @@ static void refused(void **state) {
       {"abcdefghijklmnop,qrstuvwxyzABCDEF,GHIJKLMNOPQRSTUV,WXYZaaaaaaaaaaaa,...->a", "more than 64 different dimensions", wide, 5},
       {"abcdefghijklmnop,qrstuvwxyzABCDEF", "the result has more than 16 dimensions", wide, 2},
       {"abcdefghi,jklmnopqr,stuvwxyzA->abcdefghijklmnopqr", "more than 16 letters for one array", eights, 3},
-      {"abcdefghijklmnop,abcdefghqrstuvwx,ijklmnopqrstuvwx->aiq", "einsum: in each order some product of two has more than 16 dimensions", wide, 3},
+      {"abcdefghijklmnop,abcdefghqrstuvwx,ijklmnopqrstuvwx->aiq",
+       "einsum: in each order some product of two has more than 16 dimensions", wide, 3},
       {"abcdefghi,ajklmnopq,ajklmnopq->bcdefghirs", "r is in no operand", eights, 3},
   };
   for (size_t i = 0; i < AX_COUNT(rows); i++) {
@@ -333,7 +340,8 @@ static void refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(at_random),  cmocka_unit_test(as_matmul),       cmocka_unit_test(one_instruction),
-                                     cmocka_unit_test(long_chain), cmocka_unit_test(most_dimensions), cmocka_unit_test(refused)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(at_random),       cmocka_unit_test(as_matmul),
+                                     cmocka_unit_test(one_instruction), cmocka_unit_test(long_chain),
+                                     cmocka_unit_test(most_dimensions), cmocka_unit_test(refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

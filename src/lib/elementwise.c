@@ -14,8 +14,8 @@ ax_value ax_square(ax_value x) {
   return ax_operand(name, x, &type) && is_numeric(name, &type) ? ax_integer_pow(x, 2) : ax_poison;
 }
 
-/* The value is min(max(x, low), high), NaN where x is. Its tangent is that of x strictly between the two, that of a bound strictly beyond
-   it, and where two are equal nobody's: so it is a choice between them, where min and max would share it. */
+/* The value is min(max(x, low), high), NaN where x is. Its tangent is that of x strictly between the two, that of a bound strictly
+   beyond it, and where two are equal nobody's: so it is a choice between them, where min and max would share it. */
 ax_value ax_clamp(ax_value low, ax_value x, ax_value high) {
   static const char name[] = "clamp";
   ax_value v[] = {low, x, high};
@@ -23,8 +23,8 @@ ax_value ax_clamp(ax_value low, ax_value x, ax_value high) {
   ax_give_dtype(name, v, 3);
   if (!ax_operands(name, 3, v, types) || !is_numeric(name, types)) return ax_poison;
   if (!ax_broadcast_together(v, 3))
-    return ax_reject_as(name, "%s, %s and %s do not broadcast to one shape", ax_operand_string(&types[0]), ax_operand_string(&types[1]),
-                        ax_operand_string(&types[2]));
+    return ax_reject_as(name, "%s, %s and %s do not broadcast to one shape", ax_operand_string(&types[0]),
+                        ax_operand_string(&types[1]), ax_operand_string(&types[2]));
   ax_value inside = ax_and(ax_lt(v[0], v[1]), ax_lt(v[1], v[2])), under = ax_and(ax_lt(v[1], v[0]), ax_lt(v[0], v[2]));
   ax_value y = ax_stop_gradient(ax_min(ax_max(v[1], v[0]), v[2]));
   y = ax_select_n(ax_lt(v[2], v[1]), y, v[2]);

@@ -21,8 +21,8 @@ ax_value ax_slice_in_dim(ax_value x, int64_t start, int64_t limit, int64_t strid
   int64_t size = type.dims[dimension], from = start < 0 ? start + size : start;
   int64_t to = limit == AX_END ? size : limit < 0 ? limit + size : limit;
   if (from < 0 || to < from || to > size)
-    return ax_reject_as(name, "%lld to %lld is not a range of dimension %lld of %s", (long long)start, (long long)(limit == AX_END ? size : limit),
-                     (long long)dimension, ax_operand_string(&type));
+    return ax_reject_as(name, "%lld to %lld is not a range of dimension %lld of %s", (long long)start,
+                        (long long)(limit == AX_END ? size : limit), (long long)dimension, ax_operand_string(&type));
   if (stride < 1) return ax_reject_as(name, "the stride is %lld; it must be at least 1", (long long)stride);
   return range(x, &type, (uint32_t)dimension, from, to, stride);
 }
@@ -47,8 +47,8 @@ void ax_split(ax_value x, uint32_t count, const int64_t *sizes, int64_t dimensio
   if (count > 0 && sizes == NULL) ax_reject_as(name, "there are no sizes");
   for (uint32_t i = 0; i < count && !ax_failed(); i++)
     if (sizes[i] < 0 || sizes[i] > type.dims[dimension] - sum)
-      ax_reject_as(name, "part %u, of %lld, is not inside dimension %lld of %s: the parts before it have %lld", i, (long long)sizes[i],
-                (long long)dimension, ax_operand_string(&type), (long long)sum);
+      ax_reject_as(name, "part %u, of %lld, is not inside dimension %lld of %s: the parts before it have %lld", i,
+                   (long long)sizes[i], (long long)dimension, ax_operand_string(&type), (long long)sum);
     else sum += sizes[i];
   if (!ax_failed() && sum != type.dims[dimension])
     ax_reject_as(name, "the parts have %lld in all, but dimension %lld of %s has %lld", (long long)sum, (long long)dimension,
@@ -63,7 +63,8 @@ void ax_split(ax_value x, uint32_t count, const int64_t *sizes, int64_t dimensio
 /* Starts for each dimension: the index along one, zeros of its dtype along the others. */
 static bool starts_at(const char *name, ax_value index, int64_t dimension, uint32_t rank, ax_value *starts) {
   if (ax_is_number(index) && ax_number_real(index) < 0) {
-    ax_reject_as(name, "the index is %.17g; it does not count from the end, as that of at and slice_in_dim does", ax_number_real(index));
+    ax_reject_as(name, "the index is %.17g; it does not count from the end, as that of at and slice_in_dim does",
+                 ax_number_real(index));
     return false;
   }
   index = ax_as(name, index, AX_S32);
@@ -92,7 +93,8 @@ ax_value ax_dynamic_slice_in_dim(ax_value x, ax_value start, int64_t size, int64
   ax_type type;
   if (!ax_operand(name, x, &type) || !ax_dimension(name, "the dimension", &dimension, type.rank)) return ax_poison;
   if (size < 0 || size > type.dims[dimension])
-    return ax_reject_as(name, "a part of %lld does not fit dimension %lld of %s", (long long)size, (long long)dimension, ax_operand_string(&type));
+    return ax_reject_as(name, "a part of %lld does not fit dimension %lld of %s", (long long)size, (long long)dimension,
+                        ax_operand_string(&type));
   return dynamic_range(name, x, &type, start, size, dimension);
 }
 
@@ -115,13 +117,14 @@ static ax_value put(const char *name, ax_value x, const ax_type *type, ax_value 
 ax_value ax_dynamic_update_slice_in_dim(ax_value x, ax_value update, ax_value start, int64_t dimension) {
   static const char name[] = "dynamic_update_slice_in_dim";
   ax_type types[2];
-  if (!ax_operands(name, 2, (ax_value[]){x, update}, types) || !ax_dimension(name, "the dimension", &dimension, types[0].rank)) return ax_poison;
+  if (!ax_operands(name, 2, (ax_value[]){x, update}, types) || !ax_dimension(name, "the dimension", &dimension, types[0].rank))
+    return ax_poison;
   bool fits = types[0].rank == types[1].rank;
   for (uint32_t d = 0; d < types[0].rank && fits; d++)
     fits = types[1].dims[d] == types[0].dims[d] || (d == dimension && types[1].dims[d] < types[0].dims[d]);
   if (!fits)
-    return ax_reject_as(name, "the update is %s; it must be as %s, and not longer along dimension %lld", ax_operand_string(&types[1]),
-                     ax_operand_string(&types[0]), (long long)dimension);
+    return ax_reject_as(name, "the update is %s; it must be as %s, and not longer along dimension %lld",
+                        ax_operand_string(&types[1]), ax_operand_string(&types[0]), (long long)dimension);
   return put(name, x, &types[0], update, start, dimension);
 }
 
@@ -137,7 +140,7 @@ ax_value ax_dynamic_put(ax_value x, ax_value row, ax_value index, int64_t dimens
   if (types[0].dims[dimension] == 0)
     return ax_reject_as(name, "dimension %lld of %s has nothing in it", (long long)dimension, ax_operand_string(&types[0]));
   if (!ax_same_shape(&types[1], &wanted))
-    return ax_reject_as(name, "what is put is %s; along dimension %lld, %s consists of %s", ax_operand_string(&types[1]), (long long)dimension,
-                     ax_operand_string(&types[0]), ax_operand_string(&wanted));
+    return ax_reject_as(name, "what is put is %s; along dimension %lld, %s consists of %s", ax_operand_string(&types[1]),
+                        (long long)dimension, ax_operand_string(&types[0]), ax_operand_string(&wanted));
   return put(name, x, &types[0], ax_expand_dims(row, dimension), index, dimension);
 }

@@ -124,11 +124,17 @@ static void make_slip(const ax_value *in, ax_value *out, void *context) { out[0]
 
 static void refused(void **state) {
   (void)state;
-  const ax_type types[] = {TEST_TYPE(AX_F32, 8, 4), TEST_SCALAR(AX_S32), TEST_TYPE(AX_BOOL, 8), TEST_TYPE(AX_F32, 0, 4),
-                           TEST_TYPE(AX_F32, 4), TEST_TYPE(AX_S32, 8, 4), TEST_TYPE(AX_F32, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)};
+  const ax_type types[] = {TEST_TYPE(AX_F32, 8, 4),
+                           TEST_SCALAR(AX_S32),
+                           TEST_TYPE(AX_BOOL, 8),
+                           TEST_TYPE(AX_F32, 0, 4),
+                           TEST_TYPE(AX_F32, 4),
+                           TEST_TYPE(AX_S32, 8, 4),
+                           TEST_TYPE(AX_F32, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)};
   for (size_t i = 0; i < AX_COUNT(slips); i++) {
     ax_program *program;
-    TEST_FAILS(ax_trace(AX_CLOSURE(make_slip, AX_COUNT(types), 1, (void *)&slips[i]), types, &program), AX_INVALID_ARGUMENT, slips[i].message);
+    TEST_FAILS(ax_trace(AX_CLOSURE(make_slip, AX_COUNT(types), 1, (void *)&slips[i]), types, &program), AX_INVALID_ARGUMENT,
+               slips[i].message);
     assert_null(program);
   }
 }
@@ -178,13 +184,26 @@ static void close_or_not(void **state) {
 
 static void edges(void **state) {
   (void)state;
-  const ax_type types[] = {TEST_TYPE(AX_BF16, 0, 4), TEST_TYPE(AX_S8, 2, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1), TEST_SCALAR(AX_U8)};
-  const char *wanted[] = {"bf16[0,4]", "bf16[0,4]", "s8[1,1,2,1,1,1,1,1,1,1,1,1,1,1,1]", "s8[2,2]", "s8[2,1,1,1,1,1,1,1,1,1,1,1,1,1,1]",
-                          "u8[]", "s8[2,1,1,0,1,1,1,1,1,1,1,1,1,1,1,1]", "s8[2,1,1,2,1,1,1,1,1,1,1,1,1,1,1,1]", "u8[2]", "bf16[0,4]",
-                          "s8[2,1,1,0,1,1,1,1,1,1,1,1,1,1,1,1]", "bool[2]", "bf16[4]"};
+  const ax_type types[] = {TEST_TYPE(AX_BF16, 0, 4), TEST_TYPE(AX_S8, 2, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1),
+                           TEST_SCALAR(AX_U8)};
+  const char *wanted[] = {"bf16[0,4]",
+                          "bf16[0,4]",
+                          "s8[1,1,2,1,1,1,1,1,1,1,1,1,1,1,1]",
+                          "s8[2,2]",
+                          "s8[2,1,1,1,1,1,1,1,1,1,1,1,1,1,1]",
+                          "u8[]",
+                          "s8[2,1,1,0,1,1,1,1,1,1,1,1,1,1,1,1]",
+                          "s8[2,1,1,2,1,1,1,1,1,1,1,1,1,1,1,1]",
+                          "u8[2]",
+                          "bf16[0,4]",
+                          "s8[2,1,1,0,1,1,1,1,1,1,1,1,1,1,1,1]",
+                          "bool[2]",
+                          "bf16[4]"};
   ax_program *program = test_trace(edges_of, NULL, types, AX_COUNT(types), AX_COUNT(wanted));
-  for (uint32_t k = 0; k < AX_COUNT(wanted); k++) assert_string_equal(ax_type_string(ax_program_out_type(program, k), NULL), wanted[k]);
-  ax_tensor *in[] = {test_tensor(types[0], NULL), test_tensor(types[1], (double[]){1, 2, 3, 4}), test_tensor(types[2], (double[]){200})};
+  for (uint32_t k = 0; k < AX_COUNT(wanted); k++)
+    assert_string_equal(ax_type_string(ax_program_out_type(program, k), NULL), wanted[k]);
+  ax_tensor *in[] = {test_tensor(types[0], NULL), test_tensor(types[1], (double[]){1, 2, 3, 4}),
+                     test_tensor(types[2], (double[]){200})};
   TEST_EVERY_WAY(program, in, 0);
   test_release(in, AX_COUNT(in));
   ax_program_release(program);
@@ -230,7 +249,8 @@ static void many(const ax_value *in, ax_value *out, void *context) { /* in: f32[
   ax_value x = in[0], parts[3];
   ax_split(x, AX_DIMS(1, 3), 0, parts);
   parts[2] = ax_stack(3, (ax_value[]){parts[0], ax_clamp(ax_real(0), parts[0], ax_real(1)), ax_square(parts[0])}, 1);
-  x = ax_add(ax_dynamic_put(x, ax_real(1), ax_at(in[1], 0, 0), 0), ax_broadcast_to(ax_squeeze(ax_dynamic_at(parts[2], ax_at(in[1], 1, 0), 1), AX_DIMS(0)), AX_DIMS(4, 3)));
+  x = ax_add(ax_dynamic_put(x, ax_real(1), ax_at(in[1], 0, 0), 0),
+             ax_broadcast_to(ax_squeeze(ax_dynamic_at(parts[2], ax_at(in[1], 1, 0), 1), AX_DIMS(0)), AX_DIMS(4, 3)));
   out[0] = ax_einsum("ij,kj,kl,ii,...->il", 5, (ax_value[]){x, x, x, ax_einsum("ij,kj", 2, (ax_value[]){x, x}), parts[0]});
   ax_fori_loop(ax_integer(0), ax_integer(3), AX_FN(doubled, 2, 1), out, out);
   out[1] = ax_logsumexp(ax_cumsum(ax_take(x, in[1], 0), 1, true), AX_DIMS(0), true);
@@ -252,7 +272,7 @@ static void without_memory(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(refused), cmocka_unit_test(close_or_not), cmocka_unit_test(edges), cmocka_unit_test(rows_in_place),
-                                     cmocka_unit_test(without_memory)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(refused), cmocka_unit_test(close_or_not), cmocka_unit_test(edges),
+                                     cmocka_unit_test(rows_in_place), cmocka_unit_test(without_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,8 @@
 ax_value ax_logsumexp(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
   ax_type type;
   if (!ax_operand("logsumexp", x, &type)) return ax_poison;
-  if (!ax_is_float(type.dtype)) return ax_reject_as("logsumexp", "the operand is %s; it must be of floats", ax_operand_string(&type));
+  if (!ax_is_float(type.dtype))
+    return ax_reject_as("logsumexp", "the operand is %s; it must be of floats", ax_operand_string(&type));
   ax_value most = ax_reduce_max(ax_stop_gradient(x), count, axes, true);
   most = ax_where(ax_lt(ax_abs(most), ax_real(INFINITY)), most, ax_real(0));
   ax_value sum = ax_log(ax_reduce_sum(ax_exp(ax_sub(x, most)), count, axes, keepdims));

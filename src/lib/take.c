@@ -59,11 +59,14 @@ static ax_value take(const char *name, ax_value x, ax_value indices, int64_t axi
   if (!rows_init(&r, name, x, indices, axis) || !fits(&r)) return ax_poison;
   const row_lists lists = lists_of(&r);
   for (uint32_t d = 0; d < r.x.rank; d++) sizes[d] = d == r.axis ? 1 : r.x.dims[d];
-  const ax_gather_dims dims = {.offset_dims = {r.x.rank - 1, lists.window}, .collapsed_slice_dims = {1, lists.axis}, .start_index_map = {1, lists.axis}};
+  const ax_gather_dims dims = {
+      .offset_dims = {r.x.rank - 1, lists.window}, .collapsed_slice_dims = {1, lists.axis}, .start_index_map = {1, lists.axis}};
   return ax_gather(x, single_numbers(&r, indices, options->mode), &dims, sizes, options);
 }
 
-ax_value ax_take(ax_value x, ax_value indices, int64_t axis) { return take("take", x, indices, axis, &(ax_index_options){.mode = AX_INDEX_CLIP}); }
+ax_value ax_take(ax_value x, ax_value indices, int64_t axis) {
+  return take("take", x, indices, axis, &(ax_index_options){.mode = AX_INDEX_CLIP});
+}
 
 ax_value ax_take_with(ax_value x, ax_value indices, int64_t axis, const ax_index_options *options) {
   const ax_index_options none = {0};
@@ -83,8 +86,8 @@ static bool broadcast_beside(rows *r, ax_value *x, ax_value *indices) {
     to_indices[d] = d == r->axis || b != 1 ? b : a;
   }
   if (!fits) {
-    ax_reject_as(r->name, "indices %s do not go with %s: all dimensions but %lld must be the same, or 1", ax_operand_string(&r->indices),
-                 ax_operand_string(&r->x), (long long)r->axis);
+    ax_reject_as(r->name, "indices %s do not go with %s: all dimensions but %lld must be the same, or 1",
+                 ax_operand_string(&r->indices), ax_operand_string(&r->x), (long long)r->axis);
     return false;
   }
   *x = ax_broadcast_to(*x, r->x.rank, to_x);
@@ -100,17 +103,21 @@ ax_value ax_take_along_axis(ax_value x, ax_value indices, int64_t axis, const ax
   if (!rows_init(&r, "take_along_axis", x, indices, axis) || !broadcast_beside(&r, &x, &indices)) return ax_poison;
   for (uint32_t d = 0; d < r.x.rank; d++) sizes[d] = d == r.axis || r.x.dims[d] > 0;
   for (uint32_t d = 0; d + 1 < r.x.rank; d++) others[d] = d < r.axis ? d : d + 1;
-  const ax_gather_dims dims = {.collapsed_slice_dims = {1, &r.axis}, .start_index_map = {1, &r.axis}, .operand_batching_dims = {r.x.rank - 1, others},
+  const ax_gather_dims dims = {.collapsed_slice_dims = {1, &r.axis},
+                               .start_index_map = {1, &r.axis},
+                               .operand_batching_dims = {r.x.rank - 1, others},
                                .start_indices_batching_dims = {r.x.rank - 1, others}};
   return ax_gather(x, single_numbers(&r, indices, options != NULL ? options->mode : none.mode), &dims, sizes, options);
 }
 
 /* --- Rows updated --- */
 
-typedef ax_value (*updater)(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options);
+typedef ax_value (*updater)(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims,
+                            const ax_index_options *options);
 
 /* The updates are broadcast to [before.., i.., after..]. */
-static ax_value update(const char *name, updater scatter, ax_value x, ax_value indices, ax_value updates, int64_t axis, const ax_index_options *options) {
+static ax_value update(const char *name, updater scatter, ax_value x, ax_value indices, ax_value updates, int64_t axis,
+                       const ax_index_options *options) {
   rows r;
   ax_type given;
   int64_t wanted[AX_MAX_RANK];
@@ -122,7 +129,8 @@ static ax_value update(const char *name, updater scatter, ax_value x, ax_value i
   for (uint32_t d = 0; d < r.indices.rank; d++) wanted[r.axis + d] = r.indices.dims[d];
   for (uint32_t d = 0; d + 1 < r.x.rank; d++) wanted[lists.window[d]] = r.x.dims[d < r.axis ? d : d + 1];
   const ax_type type = ax_array_type(r.x.dtype, rank, wanted);
-  if (given.dtype != r.x.dtype) return ax_reject_as(name, "updates are %s, the operand is %s", ax_operand_string(&given), ax_operand_string(&r.x));
+  if (given.dtype != r.x.dtype)
+    return ax_reject_as(name, "updates are %s, the operand is %s", ax_operand_string(&given), ax_operand_string(&r.x));
   bool fits = given.rank <= rank;
   for (uint32_t d = 0; d < given.rank && fits; d++) fits = given.dims[d] == 1 || given.dims[d] == wanted[rank - given.rank + d];
   if (!fits) return ax_reject_as(name, "updates %s do not broadcast to %s", ax_operand_string(&given), ax_operand_string(&type));

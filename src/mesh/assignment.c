@@ -62,7 +62,9 @@ static ax_status create(const ax_mesh *mesh, const ax_spec *spec, uint32_t rank,
   return status;
 }
 
-ax_status ax_sharding_create(const ax_mesh *mesh, const ax_spec *spec, ax_sharding **out) { return create(mesh, spec, AX_NONE, NULL, out); }
+ax_status ax_sharding_create(const ax_mesh *mesh, const ax_spec *spec, ax_sharding **out) {
+  return create(mesh, spec, AX_NONE, NULL, out);
+}
 
 static const ax_sharding_options no_options;
 
@@ -70,7 +72,8 @@ static const ax_sharding_options no_options;
 static ax_status check_options(const ax_sharding_options *options, int64_t places) {
   if (options->memory_kind != NULL && strcmp(options->memory_kind, "device") != 0)
     return ax_error(AX_ABSENT, "memory kind \"%.64s\": devices have one kind of memory, \"device\"", options->memory_kind);
-  if (options->devices != NULL && options->device_count == 0) return ax_error(AX_INVALID_ARGUMENT, "devices are given, but device_count is 0");
+  if (options->devices != NULL && options->device_count == 0)
+    return ax_error(AX_INVALID_ARGUMENT, "devices are given, but device_count is 0");
   if (places == 0 || options->device_count == 0 || options->device_count == places) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "%u device%s for %lld place%s", options->device_count, options->device_count == 1 ? "" : "s",
                   (long long)places, places == 1 ? "" : "s");
@@ -93,7 +96,8 @@ ax_status ax_sharding_create_on(const ax_mesh *mesh, const ax_spec *spec, const 
   return create(mesh, spec, AX_NONE, ids, out);
 }
 
-static ax_status make(const char *who, const ax_mesh *mesh, const ax_spec *spec, const ax_sharding_options *options, ax_sharding **out) {
+static ax_status make(const char *who, const ax_mesh *mesh, const ax_spec *spec, const ax_sharding_options *options,
+                      ax_sharding **out) {
   int64_t *ids;
   if (options == NULL) options = &no_options;
   ax_status status = check_options(options, ax_mesh_devices(mesh));
@@ -254,7 +258,8 @@ ax_status ax_sharding_types(const ax_sharding *sharding, const ax_type *whole, a
   AX_TRY(ax_type_check(sound, &none));
   if (whole->form != AX_ARRAY) return ax_error(AX_INVALID_ARGUMENT, "a future or a token is no array, and lies nowhere");
   if (sharding->rank != AX_NONE && sharding->rank != sound->rank)
-    return ax_error(AX_INVALID_ARGUMENT, "the tiles are of arrays of rank %u, not of %s", sharding->rank, ax_type_string(sound, NULL));
+    return ax_error(AX_INVALID_ARGUMENT, "the tiles are of arrays of rank %u, not of %s", sharding->rank,
+                    ax_type_string(sound, NULL));
   return ax_shard_type(sound, &sharding->spec, &sharding->mesh, block);
 }
 
@@ -270,7 +275,9 @@ ax_status ax_sharding_start(const ax_sharding *sharding, const ax_type *whole, i
   ax_type sound, block;
   AX_TRY(ax_sharding_types(sharding, whole, &sound, &block));
   const int64_t place = ax_sharding_place(sharding, device);
-  if (place < 0) return ax_error(AX_INVALID_ARGUMENT, "device %lld is none of the sharding's %lld", (long long)device, (long long)sharding->places);
+  if (place < 0)
+    return ax_error(AX_INVALID_ARGUMENT, "device %lld is none of the sharding's %lld", (long long)device,
+                    (long long)sharding->places);
   ax_shard_offset(&block, &sharding->spec, &sharding->mesh, place, start);
   return AX_OK;
 }
@@ -278,7 +285,8 @@ ax_status ax_sharding_start(const ax_sharding *sharding, const ax_type *whole, i
 ax_status ax_sharding_starts(const ax_sharding *sharding, const ax_type *whole, int64_t *starts) {
   ax_type sound, block;
   AX_TRY(ax_sharding_types(sharding, whole, &sound, &block));
-  for (int64_t p = 0; p < sharding->places; p++) ax_shard_offset(&block, &sharding->spec, &sharding->mesh, p, starts + p * block.rank);
+  for (int64_t p = 0; p < sharding->places; p++)
+    ax_shard_offset(&block, &sharding->spec, &sharding->mesh, p, starts + p * block.rank);
   return AX_OK;
 }
 
@@ -299,10 +307,12 @@ bool ax_sharding_equal(const ax_sharding *a, const ax_sharding *b) {
     if (parts != ax_shard_parts(&b->spec, &b->mesh, d)) return false;
     if (parts > 1) cut = d + 1;
   }
-  if (a->ids == NULL && b->ids == NULL && ax_mesh_equal(&a->mesh, &b->mesh, false) && ax_spec_equal(&a->spec, &b->spec)) return true;
+  if (a->ids == NULL && b->ids == NULL && ax_mesh_equal(&a->mesh, &b->mesh, false) && ax_spec_equal(&a->spec, &b->spec))
+    return true;
   const ax_type one = units(cut);
   for (int64_t i = 0; i < a->places; i++) {
-    const ax_stand in_a = a->by_id != NULL ? a->by_id[i] : (ax_stand){i, i}, in_b = b->by_id != NULL ? b->by_id[i] : (ax_stand){i, i};
+    const ax_stand in_a = a->by_id != NULL ? a->by_id[i] : (ax_stand){i, i},
+                   in_b = b->by_id != NULL ? b->by_id[i] : (ax_stand){i, i};
     if (in_a.id != in_b.id) return false;
     ax_shard_offset(&one, &a->spec, &a->mesh, in_a.place, part_a);
     ax_shard_offset(&one, &b->spec, &b->mesh, in_b.place, part_b);
@@ -333,7 +343,7 @@ static int64_t stride_of(const ax_mesh *mesh, uint32_t axis) {
 /* The tiles of arrays of `rank` dimensions, by ids; ax_tiles_deinit. */
 static ax_status tiles_of(const ax_sharding *sharding, uint32_t rank, ax_tiles *tiles) {
   uint8_t order[AX_MAX_AXES];
-  ax_digits digits = {0};
+  ax_tile_digits digits = {0};
   const uint32_t axes = tile_order(sharding, order);
   *tiles = (ax_tiles){.kind = AX_TILES_TILED, .rank = rank, .copies = sharding->places / ax_sharding_block_count(sharding)};
   for (uint32_t d = 0; d < rank; d++) tiles->dims[d] = ax_shard_parts(&sharding->spec, &sharding->mesh, d);
@@ -372,7 +382,8 @@ ax_status ax_sharding_in_order(const ax_sharding *sharding, ax_mesh *mesh, ax_sp
 
 static void add_ids(ax_text *text, const ax_sharding *sharding) {
   enum { shown = 16 };
-  for (int64_t p = 0; p < sharding->places && p < shown; p++) ax_text_add(text, "%s%lld", p > 0 ? " " : "", (long long)sharding->ids[p]);
+  for (int64_t p = 0; p < sharding->places && p < shown; p++)
+    ax_text_add(text, "%s%lld", p > 0 ? " " : "", (long long)sharding->ids[p]);
   if (sharding->places > shown) ax_text_add(text, " .. %lld", (long long)sharding->ids[sharding->places - 1]);
 }
 
@@ -396,8 +407,8 @@ ax_status ax_sharding_tiles(const ax_sharding *sharding, uint32_t rank, char **o
   *out = NULL;
   AX_TRY(ax_require(sharding, "sharding"));
   if (rank > AX_MAX_RANK || sharding->spec.rank > rank || (sharding->rank != AX_NONE && sharding->rank != rank))
-    return ax_error(AX_INVALID_ARGUMENT, "sharding_tiles: the sharding is of arrays of %s%u dimensions, not of %u", sharding->rank == AX_NONE ? "at least " : "",
-                    sharding->spec.rank, rank);
+    return ax_error(AX_INVALID_ARGUMENT, "sharding_tiles: the sharding is of arrays of %s%u dimensions, not of %u",
+                    sharding->rank == AX_NONE ? "at least " : "", sharding->spec.rank, rank);
   ax_status status = AX_OK;
   if (sharding->places == 1) tiles = (ax_tiles){.kind = AX_TILES_MAXIMAL, .device = ax_sharding_device(sharding, 0)};
   else if (!ax_sharding_is_replicated(sharding)) status = tiles_of(sharding, rank, &tiles);

@@ -28,10 +28,12 @@ struct ax_sharding {
 /* Of devices in order. */
 AX_MUST_USE ax_status ax_sharding_create(const ax_mesh *mesh, const ax_spec *spec, ax_sharding **out);
 /* Of the devices that another sharding has, in its order, of which there are as many as places. */
-AX_MUST_USE ax_status ax_sharding_create_on(const ax_mesh *mesh, const ax_spec *spec, const ax_sharding *devices, ax_sharding **out);
+AX_MUST_USE ax_status ax_sharding_create_on(const ax_mesh *mesh, const ax_spec *spec, const ax_sharding *devices,
+                                            ax_sharding **out);
 /* The whole type without axis sets, and the block. AX_INVALID_ARGUMENT: see ax_sharding_block. */
 AX_MUST_USE ax_status ax_sharding_types(const ax_sharding *sharding, const ax_type *whole, ax_type *sound, ax_type *block);
 /* The picture of an array's blocks and the devices that have them; ids: by place, NULL: the places. */
-void ax_draw_layout(ax_text *text, const ax_type *whole, const ax_type *block, const ax_spec *spec, const ax_mesh *mesh, const int64_t *ids);
+void ax_draw_layout(ax_text *text, const ax_type *whole, const ax_type *block, const ax_spec *spec, const ax_mesh *mesh,
+                    const int64_t *ids);
 
 #endif

@@ -1,4 +1,5 @@
-/* Shardings: every kind against the definition, device by device; equal ones; XLA's text and back, beside JAX's; what is refused. */
+/* Shardings: every kind against the definition, device by device; equal ones; XLA's text and back, beside JAX's; what is
+   refused. */
 #include "axle/sharding.h"
 
 #include <stdio.h>
@@ -65,7 +66,8 @@ static void texts_are_those_of_jax(void **state) {
   for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
     ax_sharding *made = named(of[i].mesh, of[i].spec, 0, NULL), *again;
     expect_tiles(made, of[i].rank, of[i].text);
-    TEST_OK(ax_sharding_tiled(of[i].text, &(ax_sharding_options){.device_count = (uint32_t)ax_sharding_device_count(made)}, &again));
+    TEST_OK(
+        ax_sharding_tiled(of[i].text, &(ax_sharding_options){.device_count = (uint32_t)ax_sharding_device_count(made)}, &again));
     assert_true(ax_sharding_equal(made, again));
     ax_sharding_release(made);
     ax_sharding_release(again);
@@ -79,13 +81,16 @@ static void texts_become_meshes(void **state) {
     uint32_t rank;
   } of[] = {
       {"{devices=[4,1,2]<=[8] last_tile_dim_replicate}", "P(t0, _) over (t0=4, t1=2)", NULL, 2},
-      {"{devices=[4,1,2]<=[8] last_tile_dims={replicated}}", "P(t0, _) over (t0=4, t1=2)", "{devices=[4,1,2]<=[8] last_tile_dim_replicate}", 2},
-      {"{devices=[4,1,2]0,1,2,3,4,5,6,7 last_tile_dim_replicate}", "P(t0, _) over (t0=4, t1=2)", "{devices=[4,1,2]<=[8] last_tile_dim_replicate}", 2},
+      {"{devices=[4,1,2]<=[8] last_tile_dims={replicated}}", "P(t0, _) over (t0=4, t1=2)",
+       "{devices=[4,1,2]<=[8] last_tile_dim_replicate}", 2},
+      {"{devices=[4,1,2]0,1,2,3,4,5,6,7 last_tile_dim_replicate}", "P(t0, _) over (t0=4, t1=2)",
+       "{devices=[4,1,2]<=[8] last_tile_dim_replicate}", 2},
       {"{devices=[4,2]0,4,1,5,2,6,3,7}", "P(t1, t0) over (t0=2, t1=4)", "{devices=[4,2]<=[2,4]T(1,0)}", 2},
       {"{devices=[2,4]<=[2,4]T(1,0)}", "P(t1, t2+t0) over (t0=2, t1=2, t2=2)", NULL, 2},
       {"{devices=[2,3]<=[2,3]T(1,0)}", "P(t0, t1) over (t0=2, t1=3), devices 0 3 1 4 2 5", NULL, 2},
       {"{devices=[4]1,0,3,2}", "P(t0) over (t0=4,), devices 1 0 3 2", NULL, 1},
-      {"{ devices=[2,2]1, 0,3,2 last_tile_dim_replicate }", "P(t0) over (t0=2, t1=2)", "{devices=[2,2]<=[4] last_tile_dim_replicate}", 1},
+      {"{ devices=[2,2]1, 0,3,2 last_tile_dim_replicate }", "P(t0) over (t0=2, t1=2)",
+       "{devices=[2,2]<=[4] last_tile_dim_replicate}", 1},
       {"{devices=[1,1]<=[1]}", "P(_, _) over ()", "{maximal device=0}", 2},
       {"{maximal device=3}", "P() over (), device 3", NULL, 2},
       {"{replicated}", "P() over (t0=1,)", "{maximal device=0}", 1},
@@ -237,7 +242,8 @@ static void in_order(void **state) {
 
 static void odd_shapes(void **state) {
   (void)state;
-  int64_t start[AX_MAX_RANK], ones[AX_MAX_RANK], *starts = malloc(65536 * 2 * sizeof starts[0]), *ids = malloc(65536 * sizeof ids[0]);
+  int64_t start[AX_MAX_RANK], ones[AX_MAX_RANK], *starts = malloc(65536 * 2 * sizeof starts[0]),
+                                                 *ids = malloc(65536 * sizeof ids[0]);
   ax_type block, whole = TEST_SCALAR(AX_S8);
   ax_sharding *single;
   TEST_OK(ax_sharding_single(7, &single));
@@ -291,13 +297,15 @@ static void refused(void **state) {
       {"{devices=[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]<=[1]}", "more than 16 dimensions", AX_INVALID_ARGUMENT},
   };
   ax_sharding *made;
-  for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) TEST_FAILS(ax_sharding_tiled(of[i].text, NULL, &made), of[i].status, of[i].says);
+  for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
+    TEST_FAILS(ax_sharding_tiled(of[i].text, NULL, &made), of[i].status, of[i].says);
   const ax_mesh mesh = mesh_of("d=4");
   const ax_sharding_options twice = {.devices = (int64_t[]){1, 2, 3, 1}, .device_count = 4}, few = {.device_count = 3};
   TEST_FAILS(ax_sharding_named(&mesh, "d", &twice, &made), AX_INVALID_ARGUMENT, "devices[0] and devices[3] are both 1");
   TEST_FAILS(ax_sharding_named(&mesh, "d", &few, &made), AX_INVALID_ARGUMENT, "3 devices for 4 places");
   TEST_FAILS(ax_sharding_named(&mesh, "e", NULL, &made), AX_INVALID_ARGUMENT, "sharding_named: ");
-  TEST_FAILS(ax_sharding_named(&mesh, "d", &(ax_sharding_options){.memory_kind = "pinned_host"}, &made), AX_ABSENT, "one kind of memory");
+  TEST_FAILS(ax_sharding_named(&mesh, "d", &(ax_sharding_options){.memory_kind = "pinned_host"}, &made), AX_ABSENT,
+             "one kind of memory");
   TEST_FAILS(ax_sharding_single(-1, &made), AX_INVALID_ARGUMENT, "devices[0] is -1");
   TEST_FAILS(ax_sharding_tiled("{maximal device=3}", &few, &made), AX_INVALID_ARGUMENT, "device 3 of 3");
   TEST_FAILS(ax_sharding_tiled("{devices=[4]<=[4]}", &few, &made), AX_INVALID_ARGUMENT, "3 devices for 4 places");
@@ -322,7 +330,8 @@ static ax_status make_some(void *context) {
   ax_spec spec;
   char *text = NULL;
   const ax_mesh mesh = mesh_of("a=2,b=2");
-  ax_status status = ax_sharding_named(&mesh, "b,a", &(ax_sharding_options){.devices = (int64_t[]){0, 2, 1, 3}, .device_count = 4}, &made);
+  ax_status status =
+      ax_sharding_named(&mesh, "b,a", &(ax_sharding_options){.devices = (int64_t[]){0, 2, 1, 3}, .device_count = 4}, &made);
   if (status == AX_OK) status = ax_sharding_in_order(made, &order, &spec);
   if (status == AX_OK) status = ax_sharding_tiles(made, 2, &text);
   ax_string_free(text);
@@ -341,9 +350,15 @@ static void without_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(texts_are_those_of_jax), cmocka_unit_test(texts_become_meshes), cmocka_unit_test(iotas_at_random),
-      cmocka_unit_test(devices_have_blocks),    cmocka_unit_test(pmaps),               cmocka_unit_test(equal_whatever_they_are_called),
-      cmocka_unit_test(in_order),               cmocka_unit_test(odd_shapes),          cmocka_unit_test(refused),
+      cmocka_unit_test(texts_are_those_of_jax),
+      cmocka_unit_test(texts_become_meshes),
+      cmocka_unit_test(iotas_at_random),
+      cmocka_unit_test(devices_have_blocks),
+      cmocka_unit_test(pmaps),
+      cmocka_unit_test(equal_whatever_they_are_called),
+      cmocka_unit_test(in_order),
+      cmocka_unit_test(odd_shapes),
+      cmocka_unit_test(refused),
       cmocka_unit_test(without_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,9 @@
-/* sharding_constraint: T[d..] -> T[d..]         the operand, which lies on the mesh as the spec says; of a dimension that is `?` nothing is said
-   Parameters: mesh; specs: one. Axes that a shard_map around it leaves automatic are those of that mesh; all others are new.
-   Errors: a spec with more entries than the operand has dimensions; an axis name that is in scope already and not automatic; axes of which some
-   alone are automatic.
-   Linear: the cotangent lies as the value does. By value nothing happens: the partitioner (partition.c) changes layouts where it stands, and
-   carries the layout to what goes before and comes after it (propagate.c). */
+/* sharding_constraint: T[d..] -> T[d..]         the operand, which lies on the mesh as the spec says; of a dimension that is `?`
+   nothing is said Parameters: mesh; specs: one. Axes that a shard_map around it leaves automatic are those of that mesh; all others
+   are new. Errors: a spec with more entries than the operand has dimensions; an axis name that is in scope already and not
+   automatic; axes of which some alone are automatic. Linear: the cotangent lies as the value does. By value nothing happens: the
+   partitioner (partition.c) changes layouts where it stands, and carries the layout to what goes before and comes after it
+   (propagate.c). */
 #include "mesh/constraint.h"
 
 #include "axle/transform.h"
@@ -28,12 +28,14 @@ static ax_status infer(const ax_infer_args *args) {
   return AX_OK;
 }
 
-static ax_value bind(const ax_constraint_params *params, ax_value x) { return ax_bind1(&ax_prim_sharding_constraint, params, &x, 1); }
+static ax_value bind(const ax_constraint_params *params, ax_value x) {
+  return ax_bind1(&ax_prim_sharding_constraint, params, &x, 1);
+}
 
 static void transpose(const ax_transpose_args *args) { args->out[0] = bind(args->eqn->params, args->cotangent[0]); }
 
-/* What is mapped is cut by the axes that the batch is split over, where the mesh has them (vmap's spmd_axis_name); of one that is split over none
-   nothing is said. */
+/* What is mapped is cut by the axes that the batch is split over, where the mesh has them (vmap's spmd_axis_name); of one that is
+   split over none nothing is said. */
 static void batch(const ax_batch_args *args) {
   ax_constraint_params params = *(const ax_constraint_params *)args->eqn->params;
   const ax_spec *old = &params.specs.v[0];
@@ -69,11 +71,27 @@ static const ax_param params[] = {
 };
 
 const ax_prim ax_prim_sharding_constraint = {
-    .name = "sharding_constraint", .kind = AX_LOCAL, .cheap = true, .in_count = 1, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_constraint_params),
-    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
-    .infer = infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise, .lower = ax_lower_same,
+    .name = "sharding_constraint",
+    .kind = AX_LOCAL,
+    .cheap = true,
+    .in_count = 1,
+    .out_count = 1,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(ax_constraint_params),
+    .linear = AX_LINEAR_ALL,
+    .kinds = AX_KINDS_ALL,
+    .infer = infer,
+    .spread = ax_spread_local,
+    .eval = ax_eval_same,
+    .differs = ax_differs_union,
+    .jvp = ax_jvp_linear,
+    .linearize = ax_jvp_linear,
+    .transpose = transpose,
+    .batch = batch,
+    .simplify = ax_simplify_nothing,
+    .shard = ax_shard_pointwise,
+    .lower = ax_lower_same,
     .hlo = ax_hlo_same,
 };
 
@@ -81,10 +99,12 @@ const ax_prim ax_prim_sharding_constraint = {
 
 /* One form for what is the same, so that equal programs are found to be so: dimensions at the end that are whole are not said. */
 static void shorten(ax_spec *spec, uint32_t rank) {
-  while (spec->rank > 0 && spec->rank <= rank && spec->count[spec->rank - 1] == 0 && (spec->open >> (spec->rank - 1) & 1) == 0) spec->rank--;
+  while (spec->rank > 0 && spec->rank <= rank && spec->count[spec->rank - 1] == 0 && (spec->open >> (spec->rank - 1) & 1) == 0)
+    spec->rank--;
 }
 
-/* The user may hand the whole mesh: what shard_maps around take by hand goes, where the spec does not name it and any of the axes is automatic. */
+/* The user may hand the whole mesh: what shard_maps around take by hand goes, where the spec does not name it and any of the axes
+   is automatic. */
 static void drop_taken(ax_mesh *mesh, ax_spec *spec) {
   const ax_mesh *axes = &ax_builder_current()->axes, whole = *mesh;
   bool automatic = false;
@@ -145,7 +165,8 @@ static ax_status check(const ax_program *program, const ax_mesh *mesh, const ax_
     uint32_t number = is_in ? i : i - program->in_count;
     const ax_type *type = &program->types[is_in ? i : program->outs[number]];
     ax_type block;
-    ax_status status = g->sayings[i] != AX_SAYS_SPEC ? AX_OK : ax_shard_padded(type, &g->specs[i], mesh_of(g, program, mesh, i), &block);
+    ax_status status =
+        g->sayings[i] != AX_SAYS_SPEC ? AX_OK : ax_shard_padded(type, &g->specs[i], mesh_of(g, program, mesh, i), &block);
     if (status != AX_OK) return ax_error_context(status, "with_shardings: %s %u: ", is_in ? "argument" : "result", number);
     shorten(&g->specs[i], type->rank);
   }
@@ -163,7 +184,8 @@ static void fill_in(ax_given *g, ax_lying *like, uint32_t in_count) {
   g->like = like;
 }
 
-static ax_status lay(const ax_program *program, const ax_mesh *mesh, const char *specs, ax_given *g, ax_lying *like, ax_program **out) {
+static ax_status lay(const ax_program *program, const ax_mesh *mesh, const char *specs, ax_given *g, ax_lying *like,
+                     ax_program **out) {
   const uint32_t in_count = program->in_count, out_count = program->out_count;
   if (g->specs == NULL || g->sayings == NULL || like == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < in_count + out_count; i++) g->sayings[i] = AX_SAYS_NOTHING;
@@ -174,7 +196,8 @@ static ax_status lay(const ax_program *program, const ax_mesh *mesh, const char 
   return ax_program_given(program, mesh, g, out);
 }
 
-ax_status ax_program_laid_like(const ax_program *program, const ax_mesh *mesh, const char *specs, const ax_lying *like, ax_program **out) {
+ax_status ax_program_laid_like(const ax_program *program, const ax_mesh *mesh, const char *specs, const ax_lying *like,
+                               ax_program **out) {
   *out = NULL;
   if (mesh != NULL) AX_TRY(ax_mesh_check(mesh));
   const size_t count = (size_t)program->in_count + program->out_count;

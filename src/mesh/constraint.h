@@ -26,8 +26,10 @@ typedef struct ax_given {
 } ax_given;
 /* The program with constraints on those of which a spec is given. */
 AX_MUST_USE ax_status ax_program_given(const ax_program *program, const ax_mesh *mesh, const ax_given *given, ax_program **out);
-/* As ax_program_with_shardings; inputs of which `specs` say nothing lie as their arrays do. mesh and specs may be NULL, together, and `like`. */
-AX_MUST_USE ax_status ax_program_laid_like(const ax_program *program, const ax_mesh *mesh, const char *specs, const ax_lying *like, ax_program **out);
+/* As ax_program_with_shardings; inputs of which `specs` say nothing lie as their arrays do. mesh and specs may be NULL, together,
+   and `like`. */
+AX_MUST_USE ax_status ax_program_laid_like(const ax_program *program, const ax_mesh *mesh, const char *specs, const ax_lying *like,
+                                           ax_program **out);
 /* Gives specs to those that are to be chosen (choose.c), or leaves them to propagation. */
 AX_MUST_USE ax_status ax_given_choose(const ax_program *program, const ax_mesh *mesh, ax_given *given);
 

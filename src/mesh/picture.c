@@ -21,7 +21,8 @@ typedef struct drawing {
   int64_t blocks;
 } drawing;
 
-/* The i-th of the devices that hold a block, given the first: coordinates along the axes that the spec does not name, in mesh order. */
+/* The i-th of the devices that hold a block, given the first: coordinates along the axes that the spec does not name, in mesh
+   order. */
 static int64_t holder(const drawing *of, int64_t first, int64_t i) {
   const ax_mesh *mesh = of->mesh;
   ax_axis_set named = of->named;
@@ -120,7 +121,8 @@ static void add_list(ax_text *text, const drawing *of) {
   if (of->blocks > most_listed) ax_text_add(text, "(the first %d of %lld blocks)\n", most_listed, (long long)of->blocks);
 }
 
-void ax_draw_layout(ax_text *text, const ax_type *whole, const ax_type *block, const ax_spec *spec, const ax_mesh *mesh, const int64_t *ids) {
+void ax_draw_layout(ax_text *text, const ax_type *whole, const ax_type *block, const ax_spec *spec, const ax_mesh *mesh,
+                    const int64_t *ids) {
   const drawing of = {block, spec, mesh, ids, ax_spec_set(spec), ax_shard_count(spec, mesh)};
   ax_type_text(text, whole, NULL);
   ax_text_add(text, " ");

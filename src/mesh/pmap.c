@@ -1,7 +1,8 @@
-/* pmap: a function on as many devices as a dimension of its operands is long. No primitive: an unchecked shard_map over a mesh of one axis,
-   of a function that takes from operands the dimension of size 1 that blocks have along it, and gives results one.
+/* pmap: a function on as many devices as a dimension of its operands is long. No primitive: an unchecked shard_map over a mesh of
+   one axis, of a function that takes from operands the dimension of size 1 that blocks have along it, and gives results one.
 
-     operand f32[4,8]  --P(i)-->  f32[1,8]  --squeeze-->  f32[8]  --function-->  f32[3]  --out_axes 1-->  f32[3,1]  --P(_,i)-->  f32[3,4]
+     operand f32[4,8]  --P(i)-->  f32[1,8]  --squeeze-->  f32[8]  --function-->  f32[3]  --out_axes 1-->  f32[3,1]  --P(_,i)-->
+   f32[3,4]
 
    So derivatives, batches, pruning and everything after are shard_map's. */
 #include "axle/pmap.h"
@@ -55,7 +56,8 @@ static ax_value with_axis(const mapping *m, ax_value result, uint32_t k) {
     if (axis < AX_MAX_RANK) m->out_specs[k] = spec_along(axis);
     return ax_expand_dims(result, axis);
   }
-  ax_fail(ax_error(AX_INVALID_ARGUMENT, "out_axes[%u]=%d of %s is out of range", k, given, ax_type_string(&type, &ax_builder_current()->axes)));
+  ax_fail(ax_error(AX_INVALID_ARGUMENT, "out_axes[%u]=%d of %s is out of range", k, given,
+                   ax_type_string(&type, &ax_builder_current()->axes)));
   return ax_poison;
 }
 
@@ -132,7 +134,8 @@ static ax_status check_ids(const int64_t *devices, uint32_t count) {
   if (sorted[0].id < 0) status = ax_error(AX_INVALID_ARGUMENT, "devices[%u] is %lld", sorted[0].index, (long long)sorted[0].id);
   for (uint32_t i = 1; i < count && status == AX_OK; i++)
     if (sorted[i].id == sorted[i - 1].id)
-      status = ax_error(AX_INVALID_ARGUMENT, "devices[%u] and devices[%u] are both %lld", sorted[i - 1].index, sorted[i].index, (long long)sorted[i].id);
+      status = ax_error(AX_INVALID_ARGUMENT, "devices[%u] and devices[%u] are both %lld", sorted[i - 1].index, sorted[i].index,
+                        (long long)sorted[i].id);
   ax_free(sorted);
   return status;
 }
@@ -142,13 +145,14 @@ static ax_status check_devices(const ax_type *types, const mapping *m, int64_t s
   const ax_mesh *around = &ax_builder_current()->axes;
   char what[96];
   if (options->devices == NULL && options->device_count == 0) return AX_OK;
-  if (options->devices == NULL) return ax_error(AX_INVALID_ARGUMENT, "device_count is %u, but there are no devices", options->device_count);
-  snprintf(what, sizeof what, "%u device%s given for an axis of %lld", options->device_count, options->device_count == 1 ? " is" : "s are",
-           (long long)size);
+  if (options->devices == NULL)
+    return ax_error(AX_INVALID_ARGUMENT, "device_count is %u, but there are no devices", options->device_count);
+  snprintf(what, sizeof what, "%u device%s given for an axis of %lld", options->device_count,
+           options->device_count == 1 ? " is" : "s are", (long long)size);
   if (options->device_count != size) return refuse_sizes(types, m, what);
   if (around->count > 0)
-    return ax_error(AX_INVALID_ARGUMENT, "devices are the outermost pmap's to give; around this one there %s %s", around->count == 1 ? "is" : "are",
-                    ax_axis_set_string(ax_all_axes(around), around));
+    return ax_error(AX_INVALID_ARGUMENT, "devices are the outermost pmap's to give; around this one there %s %s",
+                    around->count == 1 ? "is" : "are", ax_axis_set_string(ax_all_axes(around), around));
   return check_ids(options->devices, options->device_count);
 }
 

@@ -1,11 +1,12 @@
-/* The shardings that jax.pmap's arrays have, which say of each dimension how it is cut (NoSharding, Chunked, Unstacked), and of the devices, in
-   order, which cut or how many replicas they go along (ShardedAxis, Replicated):
+/* The shardings that jax.pmap's arrays have, which say of each dimension how it is cut (NoSharding, Chunked, Unstacked), and of the
+   devices, in order, which cut or how many replicas they go along (ShardedAxis, Replicated):
 
-     ShardingSpec((Unstacked(4), NoSharding(), Chunked(2,3)), (ShardedAxis(axis=0), Replicated(replicas=2), ShardedAxis(axis=2), ShardedAxis(axis=1)))
-                            0                            1 2                                                                  cuts, as they come
+     ShardingSpec((Unstacked(4), NoSharding(), Chunked(2,3)), (ShardedAxis(axis=0), Replicated(replicas=2), ShardedAxis(axis=2),
+   ShardedAxis(axis=1))) 0                            1 2                                                                  cuts, as
+   they come
 
-   That is a mesh and a spec: an axis for each entry of the second list, and for each dimension the axes of its cuts. What they do not say is that
-   a part has no such dimension where it is unstacked. */
+   That is a mesh and a spec: an axis for each entry of the second list, and for each dimension the axes of its cuts. What they do
+   not say is that a part has no such dimension where it is unstacked. */
 #include "axle/pmap.h"
 
 #include <ctype.h>
@@ -97,7 +98,8 @@ static ax_status read_axis(reader *r, uint8_t *cut_axis, uint32_t *replicas) {
     AX_TRY(add_axis(r, 'r', (*replicas)++, number));
   } else if (accept(r, "ShardedAxis(")) {
     AX_TRY(read_number(r, "axis", 0, &number));
-    if (number >= r->cuts) return ax_error(AX_INVALID_ARGUMENT, "ShardedAxis(%lld), but there are %u cuts", (long long)number, r->cuts);
+    if (number >= r->cuts)
+      return ax_error(AX_INVALID_ARGUMENT, "ShardedAxis(%lld), but there are %u cuts", (long long)number, r->cuts);
     if (cut_axis[number] != 0) return ax_error(AX_INVALID_ARGUMENT, "ShardedAxis(%lld) is there twice", (long long)number);
     AX_TRY(add_axis(r, 's', (uint32_t)number, r->cut_size[number]));
     cut_axis[number] = (uint8_t)r->made.mesh.count;
@@ -155,12 +157,16 @@ static ax_status check(const ax_pmap_sharding *sharding) {
     const uint32_t count = sharding->spec.count[d];
     for (uint32_t i = 0; i < count && i < AX_MAX_AXES; i++) {
       const uint32_t axis = sharding->spec.axis[d][i];
-      if (axis >= sharding->mesh.count || (seen >> axis & 1)) return ax_error(AX_INVALID_ARGUMENT, "dimension %u is cut over an axis that there is not, or twice", d);
+      if (axis >= sharding->mesh.count || (seen >> axis & 1))
+        return ax_error(AX_INVALID_ARGUMENT, "dimension %u is cut over an axis that there is not, or twice", d);
       seen |= (ax_axis_set)1 << axis;
     }
-    if ((sharding->unstacked >> d & 1) && count != 1) return ax_error(AX_INVALID_ARGUMENT, "dimension %u is unstacked over %u axes, not one", d, count);
+    if ((sharding->unstacked >> d & 1) && count != 1)
+      return ax_error(AX_INVALID_ARGUMENT, "dimension %u is unstacked over %u axes, not one", d, count);
   }
-  return (uint64_t)sharding->unstacked >> sharding->spec.rank == 0 ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "a dimension beyond the %u there are is unstacked", sharding->spec.rank);
+  return (uint64_t)sharding->unstacked >> sharding->spec.rank == 0
+             ? AX_OK
+             : ax_error(AX_INVALID_ARGUMENT, "a dimension beyond the %u there are is unstacked", sharding->spec.rank);
 }
 
 static void add_dimension(ax_text *text, const ax_pmap_sharding *sharding, uint32_t d) {
@@ -170,7 +176,8 @@ static void add_dimension(ax_text *text, const ax_pmap_sharding *sharding, uint3
     return;
   }
   ax_text_add(text, (sharding->unstacked >> d & 1) ? "Unstacked(" : "Chunked(");
-  for (uint32_t i = 0; i < spec->count[d]; i++) ax_text_add(text, "%s%lld", i > 0 ? "," : "", (long long)sharding->mesh.axis[spec->axis[d][i]].size);
+  for (uint32_t i = 0; i < spec->count[d]; i++)
+    ax_text_add(text, "%s%lld", i > 0 ? "," : "", (long long)sharding->mesh.axis[spec->axis[d][i]].size);
   ax_text_add(text, ")");
 }
 
@@ -203,7 +210,8 @@ ax_status ax_pmap_sharding_print(const ax_pmap_sharding *sharding, char **out) {
 ax_status ax_pmap_sharding_of(int64_t devices, int64_t axis_size, uint32_t rank, int axis, ax_pmap_sharding *out) {
   *out = (ax_pmap_sharding){0};
   if (axis_size < 1 || devices < 1 || devices % axis_size != 0)
-    return ax_error(AX_INVALID_ARGUMENT, "pmap sharding: %lld devices are no multiple of an axis of %lld", (long long)devices, (long long)axis_size);
+    return ax_error(AX_INVALID_ARGUMENT, "pmap sharding: %lld devices are no multiple of an axis of %lld", (long long)devices,
+                    (long long)axis_size);
   const int given = axis;
   if (rank > AX_MAX_RANK || !ax_mapped_dim(given, rank, &axis))
     return ax_error(AX_INVALID_ARGUMENT, "pmap sharding: dimension %d of an array of %u", given, rank);
@@ -224,7 +232,8 @@ ax_status ax_pmap_sharding_of(int64_t devices, int64_t axis_size, uint32_t rank,
   return AX_OK;
 }
 
-ax_status ax_pmap_sharding_part(const ax_pmap_sharding *sharding, const ax_type *whole, int64_t device, ax_type *part, int64_t *start) {
+ax_status ax_pmap_sharding_part(const ax_pmap_sharding *sharding, const ax_type *whole, int64_t device, ax_type *part,
+                                int64_t *start) {
   *part = (ax_type){0};
   AX_TRY(check(sharding));
   AX_TRY(ax_require(whole, "type"));
@@ -232,7 +241,8 @@ ax_status ax_pmap_sharding_part(const ax_pmap_sharding *sharding, const ax_type 
   ax_type block, sound = ax_array_type(whole->dtype, whole->rank, whole->dims);
   if (sound.dtype == AX_NO_DTYPE) return ax_error(AX_INVALID_ARGUMENT, "pmap sharding: the type is none");
   if (sound.rank != sharding->spec.rank)
-    return ax_error(AX_INVALID_ARGUMENT, "pmap sharding: %s has %u dimensions, the sharding %u", ax_type_string(&sound, NULL), sound.rank, sharding->spec.rank);
+    return ax_error(AX_INVALID_ARGUMENT, "pmap sharding: %s has %u dimensions, the sharding %u", ax_type_string(&sound, NULL),
+                    sound.rank, sharding->spec.rank);
   if (device < 0 || device >= ax_mesh_devices(mesh))
     return ax_error(AX_INVALID_ARGUMENT, "pmap sharding: device %lld of %lld", (long long)device, (long long)ax_mesh_devices(mesh));
   for (uint32_t d = 0; d < sound.rank; d++)

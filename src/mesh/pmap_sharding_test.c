@@ -28,17 +28,20 @@ static void texts(void **state) {
     assert_string_equal(text, same[i]);
     ax_string_free(text);
   }
-  ax_pmap_sharding loose = parsed("  ShardingSpec( ( Unstacked( size=4 ) ,Chunked([2, 3]),) , (ShardedAxis(2), ShardedAxis(0),Replicated( 2), ShardedAxis( axis = 1 ),) ) ");
+  ax_pmap_sharding loose = parsed(
+      "  ShardingSpec( ( Unstacked( size=4 ) ,Chunked([2, 3]),) , (ShardedAxis(2), ShardedAxis(0),Replicated( 2), ShardedAxis( axis = 1 ),) ) ");
   TEST_OK(ax_pmap_sharding_print(&loose, &text));
-  assert_string_equal(text, "ShardingSpec((Unstacked(4), Chunked(2,3)), (ShardedAxis(axis=2), ShardedAxis(axis=0), Replicated(replicas=2), ShardedAxis(axis=1)))");
+  assert_string_equal(
+      text,
+      "ShardingSpec((Unstacked(4), Chunked(2,3)), (ShardedAxis(axis=2), ShardedAxis(axis=0), Replicated(replicas=2), ShardedAxis(axis=1)))");
   ax_string_free(text);
 }
 
 /* By the definition: cut k of a device is its coordinate along the axis that is ShardedAxis(k). */
 static void parts(void **state) {
   (void)state;
-  const ax_pmap_sharding sharding =
-      parsed("ShardingSpec((Unstacked(4), NoSharding(), Chunked(2,3)), (ShardedAxis(2), Replicated(2), ShardedAxis(0), ShardedAxis(1)))");
+  const ax_pmap_sharding sharding = parsed(
+      "ShardingSpec((Unstacked(4), NoSharding(), Chunked(2,3)), (ShardedAxis(2), Replicated(2), ShardedAxis(0), ShardedAxis(1)))");
   const ax_type whole = TEST_TYPE(AX_F32, 4, 5, 12), wanted = TEST_TYPE(AX_F32, 5, 2);
   for (int64_t device = 0; device < 48; device++) {
     ax_type part;
@@ -96,29 +99,36 @@ static void refused(void **state) {
       {"ShardingSpec((Chunked(1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1),), ())", "more than 16 cuts"},
   };
   ax_pmap_sharding sharding;
-  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) TEST_FAILS(ax_pmap_sharding_parse(bad[i][0], &sharding), AX_INVALID_ARGUMENT, bad[i][1]);
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+    TEST_FAILS(ax_pmap_sharding_parse(bad[i][0], &sharding), AX_INVALID_ARGUMENT, bad[i][1]);
   TEST_FAILS(ax_pmap_sharding_parse(NULL, &sharding), AX_INVALID_ARGUMENT, "text");
   TEST_FAILS(ax_pmap_sharding_of(6, 4, 1, 0, &sharding), AX_INVALID_ARGUMENT, "6 devices are no multiple of an axis of 4");
   TEST_FAILS(ax_pmap_sharding_of(4, 0, 1, 0, &sharding), AX_INVALID_ARGUMENT, "4 devices are no multiple of an axis of 0");
   TEST_FAILS(ax_pmap_sharding_of(4, 4, 1, 1, &sharding), AX_INVALID_ARGUMENT, "dimension 1 of an array of 1");
-  const ax_type type = TEST_TYPE(AX_F32, 4, 6), other = TEST_TYPE(AX_F32, 4), longer = TEST_TYPE(AX_F32, 8, 6), uneven = TEST_TYPE(AX_F32, 4, 7), none = {0};
+  const ax_type type = TEST_TYPE(AX_F32, 4, 6), other = TEST_TYPE(AX_F32, 4), longer = TEST_TYPE(AX_F32, 8, 6),
+                uneven = TEST_TYPE(AX_F32, 4, 7), none = {0};
   ax_type part;
   int64_t start[2];
   sharding = parsed("ShardingSpec((Unstacked(4), Chunked(2)), (ShardedAxis(0), ShardedAxis(1)))");
   TEST_OK(ax_pmap_sharding_part(&sharding, &type, 7, &part, start));
   TEST_FAILS(ax_pmap_sharding_part(&sharding, &type, 8, &part, start), AX_INVALID_ARGUMENT, "device 8 of 8");
-  TEST_FAILS(ax_pmap_sharding_part(&sharding, &other, 0, &part, start), AX_INVALID_ARGUMENT, "f32[4] has 1 dimensions, the sharding 2");
-  TEST_FAILS(ax_pmap_sharding_part(&sharding, &longer, 0, &part, start), AX_INVALID_ARGUMENT, "dimension 0 of f32[8,6] is Unstacked(4)");
-  TEST_FAILS(ax_pmap_sharding_part(&sharding, &uneven, 0, &part, start), AX_INVALID_ARGUMENT, "pmap sharding: the spec P(s0, s1) cuts dimension 1 in 2 parts, which do not divide f32[4,7]");
+  TEST_FAILS(ax_pmap_sharding_part(&sharding, &other, 0, &part, start), AX_INVALID_ARGUMENT,
+             "f32[4] has 1 dimensions, the sharding 2");
+  TEST_FAILS(ax_pmap_sharding_part(&sharding, &longer, 0, &part, start), AX_INVALID_ARGUMENT,
+             "dimension 0 of f32[8,6] is Unstacked(4)");
+  TEST_FAILS(ax_pmap_sharding_part(&sharding, &uneven, 0, &part, start), AX_INVALID_ARGUMENT,
+             "pmap sharding: the spec P(s0, s1) cuts dimension 1 in 2 parts, which do not divide f32[4,7]");
   TEST_FAILS(ax_pmap_sharding_part(&sharding, &none, 0, &part, start), AX_INVALID_ARGUMENT, "the type is none");
   char *text;
   sharding.spec.axis[1][0] = 0;
-  TEST_FAILS(ax_pmap_sharding_print(&sharding, &text), AX_INVALID_ARGUMENT, "dimension 1 is cut over an axis that there is not, or twice");
+  TEST_FAILS(ax_pmap_sharding_print(&sharding, &text), AX_INVALID_ARGUMENT,
+             "dimension 1 is cut over an axis that there is not, or twice");
   sharding = (ax_pmap_sharding){.unstacked = 1};
   TEST_FAILS(ax_pmap_sharding_print(&sharding, &text), AX_INVALID_ARGUMENT, "a dimension beyond the 0 there are is unstacked");
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(texts), cmocka_unit_test(parts), cmocka_unit_test(of_pmap), cmocka_unit_test(refused)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(texts), cmocka_unit_test(parts), cmocka_unit_test(of_pmap),
+                                     cmocka_unit_test(refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

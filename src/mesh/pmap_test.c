@@ -1,5 +1,5 @@
-/* pmap: every dimension in and out, pmaps in pmaps and beside each other, what is pruned, what is given as a function; everything that is refused.
-   Values and derivatives beside JAX's: tests/vectors/pmap.c. */
+/* pmap: every dimension in and out, pmaps in pmaps and beside each other, what is pruned, what is given as a function; everything
+   that is refused. Values and derivatives beside JAX's: tests/vectors/pmap.c. */
 #include "axle/pmap.h"
 
 #include <string.h>
@@ -56,7 +56,8 @@ static AX_BODY(rows_then_columns) {
   static const int columns[] = {1};
   ax_value shifted;
   ax_pmap(&(ax_pmap_options){.axis_name = "i"}, AX_CLOSURE(shift, 1, 1, "i"), in, &shifted);
-  ax_pmap(&(ax_pmap_options){.axis_name = "j", .in_axes = columns, .out_axes = columns}, AX_CLOSURE(shift, 1, 1, "j"), &shifted, out);
+  ax_pmap(&(ax_pmap_options){.axis_name = "j", .in_axes = columns, .out_axes = columns}, AX_CLOSURE(shift, 1, 1, "j"), &shifted,
+          out);
 }
 
 static void beside(void **state) {
@@ -170,7 +171,8 @@ static void in_shard_map(void **state) {
   ax_tensor *x = test_tensor(type, data), *out[2];
   assert_int_equal(ax_program_devices(program), 8);
   test_run(program, &x, out);
-  for (int i = 0; i < 8; i++) TEST_NEAR(test_get(out[0], i), -data[i ^ 2], 1e-12); /* of two, less the sum of both: less the other */
+  for (int i = 0; i < 8; i++)
+    TEST_NEAR(test_get(out[0], i), -data[i ^ 2], 1e-12); /* of two, less the sum of both: less the other */
   double columns[2] = {24, 35};
   for (int i = 0; i < 8; i++) TEST_NEAR(test_get(out[1], i), data[i] - columns[i % 2], 1e-12);
   TEST_EVERY_WAY(program, &x, 1e-12);
@@ -297,8 +299,8 @@ static void as_function(void **state) {
              "the mesh has 5 devices, more than the 4 there are: (pmap=5,)");
   TEST_FAILS(ax_jit(runtime, AX_PMAPPED(NULL, AX_FN(inner, 1, 1)), &longer, NULL, &executable), AX_INVALID_ARGUMENT,
              "the mesh has 10 devices, more than the 4 there are: (pmap=5, pmap_1=2)");
-  TEST_FAILS(ax_jit(runtime, AX_PMAPPED(&(ax_pmap_options){.axis_size = 4}, AX_FN(inner, 1, 1)), &longer, NULL, &executable), AX_INVALID_ARGUMENT,
-             "pmap: axis_size is 4: in_axes[0]=0 of f32[5,2] has size 5");
+  TEST_FAILS(ax_jit(runtime, AX_PMAPPED(&(ax_pmap_options){.axis_size = 4}, AX_FN(inner, 1, 1)), &longer, NULL, &executable),
+             AX_INVALID_ARGUMENT, "pmap: axis_size is 4: in_axes[0]=0 of f32[5,2] has size 5");
   ax_runtime_release(runtime);
 }
 
@@ -337,29 +339,52 @@ static void refused(void **state) {
       {{.in_axes = (int[]){0, 0, 0, UNMAPPED}, .axis_name = "a b"}, f, "pmap: axis_name \"a b\" is not a name"},
       {{.in_axes = (int[]){0, 0, 2, 0}}, f, "pmap: in_axes[2]=2 of f32[4,2] is out of range"},
       {{.in_axes = (int[]){0, -3, 0, 0}}, f, "pmap: in_axes[1]=-3 of f32[4,4] is out of range"},
-      {{.in_axes = (int[]){0, 0, 1, UNMAPPED}}, f,
+      {{.in_axes = (int[]){0, 0, 1, UNMAPPED}},
+       f,
        "pmap: the mapped dimensions are not of one size: in_axes[0]=0 of f32[4] has size 4, in_axes[1]=0 of f32[4,4] has size 4, in_axes[2]=1 of "
        "f32[4,2] has size 2"},
-      {{.in_axes = (int[]){UNMAPPED, UNMAPPED, UNMAPPED, UNMAPPED}}, f, "pmap: in_axes maps no operand, and axis_size does not say how many devices there are"},
-      {{.in_axes = (int[]){UNMAPPED, UNMAPPED, UNMAPPED, 0}}, f, "pmap: there is no device for mapped dimensions of size 0: in_axes[3]=0 of f32[0,2] has size 0"},
-      {{.in_axes = (int[]){0, 0, 0, UNMAPPED}, .axis_size = 3}, f, "pmap: axis_size is 3: in_axes[0]=0 of f32[4] has size 4, in_axes[1]=0 of"},
+      {{.in_axes = (int[]){UNMAPPED, UNMAPPED, UNMAPPED, UNMAPPED}},
+       f,
+       "pmap: in_axes maps no operand, and axis_size does not say how many devices there are"},
+      {{.in_axes = (int[]){UNMAPPED, UNMAPPED, UNMAPPED, 0}},
+       f,
+       "pmap: there is no device for mapped dimensions of size 0: in_axes[3]=0 of f32[0,2] has size 0"},
+      {{.in_axes = (int[]){0, 0, 0, UNMAPPED}, .axis_size = 3},
+       f,
+       "pmap: axis_size is 3: in_axes[0]=0 of f32[4] has size 4, in_axes[1]=0 of"},
       {{.in_axes = (int[]){0, 0, 0, UNMAPPED}, .axis_size = -3}, f, "pmap: axis_size is -3"},
-      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .devices = three, .device_count = 3}, f, "pmap: 3 devices are given for an axis of 4: in_axes[1]=0 of f32[4,4]"},
-      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .devices = three, .device_count = 1}, f, "pmap: 1 device is given for an axis of 4"},
+      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .devices = three, .device_count = 3},
+       f,
+       "pmap: 3 devices are given for an axis of 4: in_axes[1]=0 of f32[4,4]"},
+      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .devices = three, .device_count = 1},
+       f,
+       "pmap: 1 device is given for an axis of 4"},
       {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .devices = negative, .device_count = 4}, f, "pmap: devices[1] is -2"},
-      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .devices = twice, .device_count = 4}, f, "pmap: devices[0] and devices[2] are both 3"},
-      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .device_count = 4}, f, "pmap: device_count is 4, but there are no devices"},
+      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .devices = twice, .device_count = 4},
+       f,
+       "pmap: devices[0] and devices[2] are both 3"},
+      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .device_count = 4},
+       f,
+       "pmap: device_count is 4, but there are no devices"},
       {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .devices = three}, f, "pmap: 0 devices are given for an axis of 4"},
       {{.in_axes = (int[]){0, 0, 0, UNMAPPED}, .out_axes = (int[]){1}}, f, "pmap: body: out_axes[0]=1 of f32[] is out of range"},
-      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .out_axes = (int[]){-3}}, f, "pmap: body: out_axes[0]=-3 of f32[4] is out of range"},
-      {{.in_axes = (int[]){0, 0, 0, UNMAPPED}, .axis_size = 4}, AX_FN(nothing, 4, 1), "pmap: body: out[0] was never set, but there is 1 result"},
+      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .out_axes = (int[]){-3}},
+       f,
+       "pmap: body: out_axes[0]=-3 of f32[4] is out of range"},
+      {{.in_axes = (int[]){0, 0, 0, UNMAPPED}, .axis_size = 4},
+       AX_FN(nothing, 4, 1),
+       "pmap: body: out[0] was never set, but there is 1 result"},
       {{.in_axes = (int[]){0, 0, 0, UNMAPPED}}, AX_FN(NULL, 4, 1), "pmap: body: there is no function"},
       {{.in_axes = (int[]){0, 0, 0, UNMAPPED}}, AX_FN(sized, 4, 1), "axis \"nobody\""},
-      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .axis_name = "i"}, AX_CLOSURE(in_itself, 4, 1, "i"),
+      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .axis_name = "i"},
+       AX_CLOSURE(in_itself, 4, 1, "i"),
        "pmap: body: pmap: axis_name \"i\" is in use around this pmap"},
-      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .axis_name = "i"}, AX_FN(with_devices, 4, 1),
+      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .axis_name = "i"},
+       AX_FN(with_devices, 4, 1),
        "pmap: body: pmap: devices are the outermost pmap's to give; around this one there is {i}"},
-      {{.in_axes = (int[]){UNMAPPED, UNMAPPED, UNMAPPED, UNMAPPED}, .axis_size = (int64_t)1 << 40}, f, "pmap: more than 2^31 devices"},
+      {{.in_axes = (int[]){UNMAPPED, UNMAPPED, UNMAPPED, UNMAPPED}, .axis_size = (int64_t)1 << 40},
+       f,
+       "pmap: more than 2^31 devices"},
   };
   const ax_type types[] = {TEST_TYPE(AX_F32, 4), TEST_TYPE(AX_F32, 4, 4), TEST_TYPE(AX_F32, 4, 2), TEST_TYPE(AX_F32, 0, 2)};
   ax_program *program;
@@ -386,7 +411,9 @@ static AX_BODY(over_rows) {
   ax_shard_map(&mesh, "i -> i", AX_FN(first, 1, 1), in, out);
 }
 static AX_BODY(split_by) { ax_vmap(&(ax_vmap_options){.spmd_axis_name = context}, AX_FN(over_rows, 1, 1), in, out); }
-static AX_BODY(split_twice) { ax_vmap(&(ax_vmap_options){.spmd_axis_name = context}, AX_CLOSURE(split_by, 1, 1, context), in, out); }
+static AX_BODY(split_twice) {
+  ax_vmap(&(ax_vmap_options){.spmd_axis_name = context}, AX_CLOSURE(split_by, 1, 1, context), in, out);
+}
 static AX_BODY(named_twice) {
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse("a=2", &mesh));
@@ -399,8 +426,10 @@ static void coinciding(void **state) {
   ax_program *program;
   TEST_OK(ax_trace(AX_CLOSURE(split_by, 1, 1, "a"), &type, &program));
   ax_program_release(program);
-  TEST_FAILS(ax_trace(AX_CLOSURE(split_twice, 1, 1, "a"), &type, &program), AX_INVALID_ARGUMENT, "vmap: spmd_axis_name: {a} is in use in the spec of shard_map's operand 0");
-  TEST_FAILS(ax_trace(AX_CLOSURE(split_by, 1, 1, "i"), &type, &program), AX_INVALID_ARGUMENT, "vmap: spmd_axis_name: {i} is in use in the spec of shard_map's operand 0");
+  TEST_FAILS(ax_trace(AX_CLOSURE(split_twice, 1, 1, "a"), &type, &program), AX_INVALID_ARGUMENT,
+             "vmap: spmd_axis_name: {a} is in use in the spec of shard_map's operand 0");
+  TEST_FAILS(ax_trace(AX_CLOSURE(split_by, 1, 1, "i"), &type, &program), AX_INVALID_ARGUMENT,
+             "vmap: spmd_axis_name: {i} is in use in the spec of shard_map's operand 0");
   TEST_FAILS(ax_trace(AX_FN(named_twice, 1, 1), &type, &program), AX_INVALID_ARGUMENT, "axis \"a\" is used twice");
 }
 

@@ -1,4 +1,5 @@
-/* Common refinements: both meshes are walked from their major axes on, and what is left of the two axes met is cut by the smaller. */
+/* Common refinements: both meshes are walked from their major axes on, and what is left of the two axes met is cut by the
+   smaller. */
 #include "mesh/refine.h"
 
 /* An axis of a mesh under way: how much of it has not been given to axes of the refinement yet. */

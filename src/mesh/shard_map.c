@@ -1,17 +1,18 @@
 /* shard_map: T0[D..].., -> R0[E..]..       runs body on each device of a mesh, on blocks
    Parameters: mesh; unchecked; in_specs, out_specs: how operands are cut into blocks and how results are put together; body, whose
-   axis environment is that of the equation, then the mesh's axes. Those that are automatic the body does not take by hand: neither specs nor
-   what the body does with devices names them, blocks are whole along them, and the partitioner lays out the body over them as it does
-   programs outside (partition.c). A mesh of axes that are automatic around it takes them by hand: they stand where they stood.
+   axis environment is that of the equation, then the mesh's axes. Those that are automatic the body does not take by hand: neither
+   specs nor what the body does with devices names them, blocks are whole along them, and the partitioner lays out the body over
+   them as it does programs outside (partition.c). A mesh of axes that are automatic around it takes them by hand: they stand where
+   they stood.
 
      operand f32[8]  --P(data)-->  blocks f32[8/data]{V:data}  --body-->  f32[]{}  --P()-->  result f32[]
 
-   Errors: a spec that does not fit or divide, or that names an automatic axis; an axis name that is in scope already and not automatic;
-   axes of which some alone are automatic around it; a result that varies over an axis its spec
-   does not name, which unless `unchecked` is refused, because the devices would disagree on it.
-   Varying: inside, a block varies over the axes of its spec (not when unchecked). A value that the body captures has the spec P().
-   jvp, linearize, transpose and batch stand in shard_map_transform.c. Neither plans nor StableHLO modules have shard_maps: they are
-   made of what each device runs, after partition.c. */
+   Errors: a spec that does not fit or divide, or that names an automatic axis; an axis name that is in scope already and not
+   automatic; axes of which some alone are automatic around it; a result that varies over an axis its spec does not name, which
+   unless `unchecked` is refused, because the devices would disagree on it. Varying: inside, a block varies over the axes of its
+   spec (not when unchecked). A value that the body captures has the spec P(). jvp, linearize, transpose and batch stand in
+   shard_map_transform.c. Neither plans nor StableHLO modules have shard_maps: they are made of what each device runs, after
+   partition.c. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,13 +45,15 @@ ax_status ax_mesh_check_new(const ax_axis *axis, const ax_mesh *outer) {
   if (!outer->axis[at].automatic)
     return ax_error(AX_INVALID_ARGUMENT, "the axis \"%s\" is in use by a shard_map around this one", axis->name);
   if (outer->axis[at].size != axis->size)
-    return ax_error(AX_INVALID_ARGUMENT, "the axis \"%s\" has size %lld here and %lld in the shard_map around, which leaves it automatic", axis->name,
+    return ax_error(AX_INVALID_ARGUMENT,
+                    "the axis \"%s\" has size %lld here and %lld in the shard_map around, which leaves it automatic", axis->name,
                     (long long)axis->size, (long long)outer->axis[at].size);
-  return ax_error(AX_INVALID_ARGUMENT, "the axis \"%s\" is automatic in the shard_map around, and others of this mesh are not", axis->name);
+  return ax_error(AX_INVALID_ARGUMENT, "the axis \"%s\" is automatic in the shard_map around, and others of this mesh are not",
+                  axis->name);
 }
 
-/* The axis environment of the body: `outer`, then the mesh's axes; or `outer` with those of its axes taken by hand. AX_INVALID_ARGUMENT: a name that
-   is in `outer` already; too many. */
+/* The axis environment of the body: `outer`, then the mesh's axes; or `outer` with those of its axes taken by hand.
+   AX_INVALID_ARGUMENT: a name that is in `outer` already; too many. */
 static ax_status body_axes(const ax_shard_map_params *params, const ax_mesh *outer, ax_mesh *out) {
   *out = *outer;
   AX_TRY(ax_mesh_check(&params->mesh));
@@ -75,7 +78,8 @@ void ax_spec_renumber(ax_spec *spec, const ax_mesh *from, const ax_mesh *to) {
 static ax_status check_spec(const ax_mesh *mesh, const ax_spec *spec) {
   const ax_axis_set automatic = ax_spec_set(spec) & ~ax_manual_axes(mesh);
   if (automatic == 0) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "the spec names %s, left automatic: a shard_map's specs name axes that its body takes by hand",
+  return ax_error(AX_INVALID_ARGUMENT,
+                  "the spec names %s, left automatic: a shard_map's specs name axes that its body takes by hand",
                   ax_axis_set_string(automatic, mesh));
 }
 
@@ -101,8 +105,8 @@ static ax_status check_counts(const ax_infer_args *args) {
   return AX_OK;
 }
 
-/* All that makes the value vary over `axes` are all_gathers, whose results are typed varying although they are the same on all devices. What
-   was cast for their sake counts as they do. */
+/* All that makes the value vary over `axes` are all_gathers, whose results are typed varying although they are the same on all
+   devices. What was cast for their sake counts as they do. */
 static bool only_gathered(const ax_program *body, uint32_t value, ax_axis_set axes) {
   bool *asked = ax_calloc(body->value_count, sizeof asked[0]), gathered = false, elsewhere = asked == NULL;
   if (asked != NULL) asked[value] = true;
@@ -127,11 +131,11 @@ static bool only_gathered(const ax_program *body, uint32_t value, ax_axis_set ax
 static ax_status check_made(const ax_type *type, const ax_mesh *inner, ax_axis_set own, uint32_t k) {
   const ax_spread *on = &type->spread;
   if ((on->unreduced & own) != 0)
-    return ax_error(AX_INVALID_ARGUMENT, "out[%u]: %s is unreduced over %s, and parts do not leave; %s", k, ax_type_string(type, inner),
-                    ax_axis_set_string(on->unreduced & own, inner), ax_reduce_advice(on->kind));
+    return ax_error(AX_INVALID_ARGUMENT, "out[%u]: %s is unreduced over %s, and parts do not leave; %s", k,
+                    ax_type_string(type, inner), ax_axis_set_string(on->unreduced & own, inner), ax_reduce_advice(on->kind));
   if ((on->reduced & own) != 0)
-    return ax_error(AX_INVALID_ARGUMENT, "out[%u]: %s is reduced over %s; reduced_invariant_cast makes it invariant", k, ax_type_string(type, inner),
-                    ax_axis_set_string(on->reduced & own, inner));
+    return ax_error(AX_INVALID_ARGUMENT, "out[%u]: %s is reduced over %s; reduced_invariant_cast makes it invariant", k,
+                    ax_type_string(type, inner), ax_axis_set_string(on->reduced & own, inner));
   return AX_OK;
 }
 
@@ -187,8 +191,8 @@ static ax_status infer(const ax_infer_args *args) {
 
 /* --- eval --- */
 
-/* Lane l of the equation becomes lanes l * devices .. of the body: one for each device of the axes taken by hand, as all along automatic ones do the
-   same; there the first stands for all. */
+/* Lane l of the equation becomes lanes l * devices .. of the body: one for each device of the axes taken by hand, as all along
+   automatic ones do the same; there the first stands for all. */
 typedef struct eval_state {
   const ax_eval_args *args;
   const ax_shard_map_params *params;
@@ -259,7 +263,8 @@ static ax_status join(eval_state *s, uint32_t k) {
 static ax_status eval(const ax_eval_args *args) {
   const ax_shard_map_params *params = args->eqn->params;
   const ax_program *body = params->body;
-  eval_state s = {.args = args, .params = params, .devices = (uint32_t)ax_axis_set_size(ax_manual_axes(&params->mesh), &params->mesh)};
+  eval_state s = {
+      .args = args, .params = params, .devices = (uint32_t)ax_axis_set_size(ax_manual_axes(&params->mesh), &params->mesh)};
   s.lanes = args->lanes * s.devices;
   ax_arena arena = {0};
   int64_t *offset = ax_arena_alloc(&arena, s.devices * sizeof offset[0]);
@@ -267,7 +272,8 @@ static ax_status eval(const ax_eval_args *args) {
   s.device = ax_arena_alloc(&arena, s.lanes * sizeof s.device[0]);
   s.in = ax_arena_alloc(&arena, (size_t)body->in_count * s.lanes * sizeof s.in[0]);
   s.out = ax_arena_alloc(&arena, (size_t)body->out_count * s.lanes * sizeof s.out[0]);
-  if (offset == NULL || s.place == NULL || s.device == NULL || s.in == NULL || s.out == NULL) return ax_region_eval_end(args, &arena, ax_out_of_memory(0));
+  if (offset == NULL || s.place == NULL || s.device == NULL || s.in == NULL || s.out == NULL)
+    return ax_region_eval_end(args, &arena, ax_out_of_memory(0));
   ax_status status = AX_OK;
   place_devices(&s, offset);
   const int64_t added = ax_mesh_devices(&body->axes) / ax_mesh_devices(args->axes); /* for each there was */
@@ -303,17 +309,35 @@ static const ax_param params[] = {
 };
 
 const ax_prim ax_prim_shard_map = {
-    .name = "shard_map", .kind = AX_REGION, .in_count = -1, .out_count = -1, .count_outs = count_outs,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_shard_map_params),
-    .infer = infer, .spread = ax_spread_body, .eval = eval, .differs = differs, .jvp = ax_shard_map_jvp,
-    .linearize = ax_shard_map_linearize, .transpose = ax_shard_map_transpose, .batch = ax_shard_map_batch,
-    .simplify = ax_simplify_nothing, .prune = ax_shard_map_prune, .shard = ax_shard_whole, .lower = ax_lower_eval, .hlo = ax_absent_hlo,
+    .name = "shard_map",
+    .kind = AX_REGION,
+    .in_count = -1,
+    .out_count = -1,
+    .count_outs = count_outs,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(ax_shard_map_params),
+    .infer = infer,
+    .spread = ax_spread_body,
+    .eval = eval,
+    .differs = differs,
+    .jvp = ax_shard_map_jvp,
+    .linearize = ax_shard_map_linearize,
+    .transpose = ax_shard_map_transpose,
+    .batch = ax_shard_map_batch,
+    .simplify = ax_simplify_nothing,
+    .prune = ax_shard_map_prune,
+    .shard = ax_shard_whole,
+    .lower = ax_lower_eval,
+    .hlo = ax_absent_hlo,
 };
 
 /* --- The function --- */
 
-/* One spec, begin .. end, blanks around it and "*N" behind it, which *times gets, taken off. saying: it may be "?" or "auto", and its entries "?"; NULL: they must not. */
-static ax_status parse_one(const char *begin, const char *end, const ax_mesh *mesh, ax_spec *out, ax_saying *saying, uint32_t *times) {
+/* One spec, begin .. end, blanks around it and "*N" behind it, which *times gets, taken off. saying: it may be "?" or "auto", and
+   its entries "?"; NULL: they must not. */
+static ax_status parse_one(const char *begin, const char *end, const ax_mesh *mesh, ax_spec *out, ax_saying *saying,
+                           uint32_t *times) {
   char text[(AX_MAX_NAME + 1) * (AX_MAX_AXES + AX_MAX_RANK) + 64];
   *times = 1;
   while (begin < end && isspace((unsigned char)*begin)) begin++;
@@ -332,12 +356,15 @@ static ax_status parse_one(const char *begin, const char *end, const ax_mesh *me
   }
   *out = (ax_spec){0};
   if (saying == NULL) return ax_spec_parse(text, mesh, out);
-  *saying = strcmp(text, "?") == 0 ? AX_SAYS_NOTHING : strcmp(text, "auto") == 0 && ax_mesh_find(mesh, text) < 0 ? AX_SAYS_AUTO : AX_SAYS_SPEC;
+  *saying = strcmp(text, "?") == 0                                      ? AX_SAYS_NOTHING
+            : strcmp(text, "auto") == 0 && ax_mesh_find(mesh, text) < 0 ? AX_SAYS_AUTO
+                                                                        : AX_SAYS_SPEC;
   return *saying == AX_SAYS_SPEC ? ax_spec_parse_open(text, mesh, out) : AX_OK;
 }
 
 /* The specs of one side, begin .. end; one alone stands for all. */
-static ax_status parse_side(const char *which, const char *begin, const char *end, uint32_t count, const ax_mesh *mesh, ax_spec *out, ax_saying *sayings) {
+static ax_status parse_side(const char *which, const char *begin, const char *end, uint32_t count, const ax_mesh *mesh,
+                            ax_spec *out, ax_saying *sayings) {
   uint32_t given = 0, times;
   for (const char *at = begin; at != NULL;) {
     const char *semicolon = memchr(at, ';', (size_t)(end - at));
@@ -346,7 +373,8 @@ static ax_status parse_side(const char *which, const char *begin, const char *en
     ax_status status = parse_one(at, semicolon != NULL ? semicolon : end, mesh, &spec, sayings != NULL ? &saying : NULL, &times);
     if (status != AX_OK) return ax_error_context(status, "%s %u: ", which, given);
     if (count > 0 && (given == count || times > count - given))
-      return ax_error(AX_INVALID_ARGUMENT, "there are more %s specs than %ss, of which there %s %u", which, which, count == 1 ? "is" : "are", count);
+      return ax_error(AX_INVALID_ARGUMENT, "there are more %s specs than %ss, of which there %s %u", which, which,
+                      count == 1 ? "is" : "are", count);
     for (uint32_t k = 0; k < times && given + k < count; k++) {
       out[given + k] = spec;
       if (sayings != NULL) sayings[given + k] = saying;
@@ -362,19 +390,22 @@ static ax_status parse_side(const char *which, const char *begin, const char *en
   return ax_error(AX_INVALID_ARGUMENT, "there are %u %s specs for %u %ss", given, which, count, which);
 }
 
-ax_status ax_parse_specs(const char *specs, uint32_t in_count, uint32_t out_count, const ax_mesh *mesh, ax_spec *in, ax_spec *out, ax_saying *sayings) {
+ax_status ax_parse_specs(const char *specs, uint32_t in_count, uint32_t out_count, const ax_mesh *mesh, ax_spec *in, ax_spec *out,
+                         ax_saying *sayings) {
   if (specs == NULL) return ax_error(AX_INVALID_ARGUMENT, "there are no specs");
   const char *arrow = strstr(specs, "->");
   ax_status status = AX_OK;
   if (arrow == NULL) status = ax_error(AX_INVALID_ARGUMENT, "operands' specs, \"->\", results' specs are expected");
   if (status == AX_OK) status = parse_side("operand", specs, arrow, in_count, mesh, in, sayings);
-  if (status == AX_OK) status = parse_side("result", arrow + 2, arrow + strlen(arrow), out_count, mesh, out, sayings != NULL ? sayings + in_count : NULL);
+  if (status == AX_OK)
+    status =
+        parse_side("result", arrow + 2, arrow + strlen(arrow), out_count, mesh, out, sayings != NULL ? sayings + in_count : NULL);
   return status == AX_OK ? AX_OK : ax_error_context(status, "specs \"%.200s\": ", specs);
 }
 
 /* The types of the blocks of the operands, in the body's environment. */
-static bool cut_types(const char *owner, const ax_shard_map_params *params, const ax_mesh *inner, const ax_value *in, uint32_t in_count,
-                      const ax_spec *specs, ax_type *types) {
+static bool cut_types(const char *owner, const ax_shard_map_params *params, const ax_mesh *inner, const ax_value *in,
+                      uint32_t in_count, const ax_spec *specs, ax_type *types) {
   if (!ax_check_operands(owner, in, in_count)) return false;
   for (uint32_t i = 0; i < in_count; i++) {
     ax_type whole = ax_typeof(in[i]);
@@ -444,7 +475,8 @@ static ax_mesh map_mesh(const ax_mesh *mesh, const ax_mesh *outer) {
   return own;
 }
 
-static void shard_map(const char *owner, const ax_mesh *mesh, const char *specs, bool unchecked, ax_fn function, const ax_value *in, ax_value *out) {
+static void shard_map(const char *owner, const ax_mesh *mesh, const char *specs, bool unchecked, ax_fn function, const ax_value *in,
+                      ax_value *out) {
   in = ax_take_operands(in, function.in_count, out, function.out_count);
   ax_spec *in_specs = ax_trace_alloc(function.in_count * sizeof in_specs[0]);
   ax_spec *out_specs = ax_trace_alloc(function.out_count * sizeof out_specs[0]);

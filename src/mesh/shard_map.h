@@ -32,12 +32,13 @@ typedef enum ax_saying {
   AX_SAYS_NOTHING, /* "?" */
   AX_SAYS_AUTO     /* "auto" */
 } ax_saying;
-/* "data; _,model -> data; ": the specs of so many operands and results. sayings: to fill, for the operands, then the results; NULL: there are only specs, in
-   which no dimension is open. AX_INVALID_ARGUMENT: as ax_shard_map says. */
-AX_MUST_USE ax_status ax_parse_specs(const char *specs, uint32_t in_count, uint32_t out_count, const ax_mesh *mesh, ax_spec *in, ax_spec *out, ax_saying *sayings);
+/* "data; _,model -> data; ": the specs of so many operands and results. sayings: to fill, for the operands, then the results; NULL:
+   there are only specs, in which no dimension is open. AX_INVALID_ARGUMENT: as ax_shard_map says. */
+AX_MUST_USE ax_status ax_parse_specs(const char *specs, uint32_t in_count, uint32_t out_count, const ax_mesh *mesh, ax_spec *in,
+                                     ax_spec *out, ax_saying *sayings);
 
-/* Binds the shard_map of a function here: mesh, unchecked and out_specs are in `params`, which gets the rest. in_specs: one for each operand. Messages
-   begin with `owner`, the function that the user called. On failure the trace has failed. */
+/* Binds the shard_map of a function here: mesh, unchecked and out_specs are in `params`, which gets the rest. in_specs: one for
+   each operand. Messages begin with `owner`, the function that the user called. On failure the trace has failed. */
 void ax_shard_map_trace(const char *owner, ax_shard_map_params *params, const ax_spec *in_specs, ax_fn function, const ax_value *in,
                         ax_value *out);
 

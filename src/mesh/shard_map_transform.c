@@ -6,8 +6,8 @@
      transpose   a cotangent has the spec of its value. What is invariant in the body but put together from blocks was spread out:
                  its cotangent is the psum of theirs. Unchecked, types tell nothing: a result's cotangent is shared out among
                  the devices that hold the result, and an operand's is summed over those that hold the operand, as in JAX.
-     batch       the batch dimension is not split, unless vmap's spmd_axis_name says so: then its entry in the specs names these axes, and
-                 the body is batched by a device's part of the size */
+     batch       the batch dimension is not split, unless vmap's spmd_axis_name says so: then its entry in the specs names these
+   axes, and the body is batched by a device's part of the size */
 #include <string.h>
 
 #include "mesh/shard_map.h"
@@ -79,8 +79,9 @@ void ax_shard_map_jvp(const ax_jvp_args *args) {
   if (out != NULL) ax_tangents_give(&t, out, out + eqn->out_count);
 }
 
-/* A body split in two, with residuals that can leave it: a scalar becomes [1], so that there is a dimension to put the blocks along; what is
-   reduced over the map's axes leaves as invariant, the parts of what is unreduced as varying, and they are cast back where they come in. */
+/* A body split in two, with residuals that can leave it: a scalar becomes [1], so that there is a dimension to put the blocks
+   along; what is reduced over the map's axes leaves as invariant, the parts of what is unreduced as varying, and they are cast back
+   where they come in. */
 typedef struct split {
   const ax_shard_map_params *of;
   ax_program *primal, *tangent; /* (x..) -> (y.., r..); (r.., dx..) -> (dy..) */
@@ -226,7 +227,8 @@ static ax_value entering(const ax_shard_map_params *params, ax_value cotangent, 
     int64_t holders = ax_axis_set_size(all & ~named, &params->mesh);
     return holders == 1 ? cotangent : ax_div(cotangent, ax_full_like(cotangent, (double)holders));
   }
-  ax_axes spread = ax_axis_set_names(named & ~ax_axis_set_on(type->spread.varying, &params->body->axes, &params->mesh), &params->mesh);
+  ax_axes spread =
+      ax_axis_set_names(named & ~ax_axis_set_on(type->spread.varying, &params->body->axes, &params->mesh), &params->mesh);
   return spread.count == 0 ? cotangent : ax_bind1(&ax_prim_psum, &spread, &cotangent, 1);
 }
 
@@ -251,7 +253,8 @@ static uint32_t block_types(const transposition *t, ax_type *types) {
   for (uint32_t k = 0; k < body->out_count; k++) {
     if (ax_is_zero(t->args->cotangent[k])) continue;
     types[count] = ax_dual(&body->types[body->outs[k]]);
-    if (!t->params->unchecked) types[count].spread.varying |= ax_axis_set_on(ax_spec_set(&t->params->out_specs.v[k]), &t->params->mesh, &body->axes);
+    if (!t->params->unchecked)
+      types[count].spread.varying |= ax_axis_set_on(ax_spec_set(&t->params->out_specs.v[k]), &t->params->mesh, &body->axes);
     count++;
   }
   return count;

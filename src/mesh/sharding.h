@@ -12,10 +12,11 @@
 /* Into how many parts dimension `dim` is cut. */
 int64_t ax_shard_parts(const ax_spec *spec, const ax_mesh *mesh, uint32_t dim);
 
-/* The type of a block; axis sets as in `whole`. AX_INVALID_ARGUMENT: the spec has more entries than there are dimensions; a dimension
-   that its axes do not divide. */
+/* The type of a block; axis sets as in `whole`. AX_INVALID_ARGUMENT: the spec has more entries than there are dimensions; a
+   dimension that its axes do not divide. */
 AX_MUST_USE ax_status ax_shard_type(const ax_type *whole, const ax_spec *spec, const ax_mesh *mesh, ax_type *out);
-/* The same where dimensions need not divide: blocks are as large as the first, and what lies behind the end of the array is padding. */
+/* The same where dimensions need not divide: blocks are as large as the first, and what lies behind the end of the array is
+   padding. */
 AX_MUST_USE ax_status ax_shard_padded(const ax_type *whole, const ax_spec *spec, const ax_mesh *mesh, ax_type *out);
 /* Whether its axes divide dimension `dim` of the array; spec NULL: whole. */
 bool ax_shard_divides(const ax_type *whole, const ax_spec *spec, const ax_mesh *mesh, uint32_t dim);
@@ -25,8 +26,8 @@ AX_MUST_USE ax_status ax_unshard_type(const ax_type *block, const ax_spec *spec,
 /* Where the block of `device` begins: one index a dimension. */
 void ax_shard_offset(const ax_type *block, const ax_spec *spec, const ax_mesh *mesh, int64_t device, int64_t *offset);
 
-/* Blocks are numbered 0 .. ax_shard_count in mesh order: row-major by coordinates along the axes that the spec names, as the mesh has
-   them in order, whatever dimensions they cut. Arrays store their blocks in this order. */
+/* Blocks are numbered 0 .. ax_shard_count in mesh order: row-major by coordinates along the axes that the spec names, as the mesh
+   has them in order, whatever dimensions they cut. Arrays store their blocks in this order. */
 int64_t ax_shard_count(const ax_spec *spec, const ax_mesh *mesh);
 /* The first device that holds block `number`. */
 int64_t ax_shard_device(const ax_spec *spec, const ax_mesh *mesh, int64_t number);
@@ -36,7 +37,8 @@ int64_t ax_shard_number(const ax_spec *spec, const ax_mesh *mesh, const int64_t 
 /* Copies the block that begins at `offset` out of, or into, an array; both dense and row-major. */
 void ax_shard_read(const ax_type *whole, const void *from, const int64_t *offset, const ax_type *block, void *to);
 void ax_shard_write(const ax_type *block, const void *from, const int64_t *offset, const ax_type *whole, void *to);
-/* Copies what two blocks of one array have in common: `from` begins at from_offset, `to` at to_offset. Both are dense and row-major. */
+/* Copies what two blocks of one array have in common: `from` begins at from_offset, `to` at to_offset. Both are dense and
+   row-major. */
 void ax_shard_copy(const ax_type *from, const int64_t *from_offset, const void *source, const ax_type *to, const int64_t *to_offset,
                    void *target);
 

@@ -43,8 +43,8 @@ static void test_types(void **state) {
   }
 }
 
-/* Each block from its first device, put at its offset, makes the array; every device holds one of these blocks, and the devices that
-   are first come in the order of their blocks. */
+/* Each block from its first device, put at its offset, makes the array; every device holds one of these blocks, and the devices
+   that are first come in the order of their blocks. */
 static void test_blocks(void **state) {
   (void)state;
   for (size_t i = 0; i < AX_COUNT(rows); i++) {

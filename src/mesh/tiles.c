@@ -54,10 +54,10 @@ static ax_status read_sizes(const char **at, const char *close, int64_t *sizes, 
 }
 
 /* "[2,4]T(1,0)": digits of the size of a dimension, in the order that the transposition gives. */
-static ax_status read_iota(const char **at, int64_t tiles, ax_digits *digits) {
+static ax_status read_iota(const char **at, int64_t tiles, ax_tile_digits *digits) {
   int64_t sizes[most_numbers], strides[most_numbers], product;
   uint32_t count, seen = 0;
-  *digits = (ax_digits){0};
+  *digits = (ax_tile_digits){0};
   AX_TRY(expect(at, "["));
   AX_TRY(read_sizes(at, "]", sizes, &count, &product));
   if (product != tiles) return ax_error(AX_INVALID_ARGUMENT, "%lld tiles of %lld devices", (long long)tiles, (long long)product);
@@ -68,7 +68,8 @@ static ax_status read_iota(const char **at, int64_t tiles, ax_digits *digits) {
     int64_t from = i;
     if (transposed && i > 0) AX_TRY(expect(at, ","));
     if (transposed) AX_TRY(read_number(at, &from));
-    if (from >= count || (seen >> from & 1)) return ax_error(AX_INVALID_ARGUMENT, "dimension %lld is transposed twice, or is none", (long long)from);
+    if (from >= count || (seen >> from & 1))
+      return ax_error(AX_INVALID_ARGUMENT, "dimension %lld is transposed twice, or is none", (long long)from);
     seen |= UINT32_C(1) << from;
     if (sizes[from] == 1) continue;
     digits->size[digits->count] = sizes[from];
@@ -89,8 +90,10 @@ static ax_status check_list(const int64_t *list, int64_t count) {
   qsort(sorted, (size_t)count, sizeof sorted[0], by_value);
   ax_status status = AX_OK;
   for (int64_t i = 0; i < count && status == AX_OK; i++) {
-    if (i > 0 && sorted[i] == sorted[i - 1]) status = ax_error(AX_INVALID_ARGUMENT, "device %lld is there twice", (long long)sorted[i]);
-    else if (sorted[i] >= count) status = ax_error(AX_INVALID_ARGUMENT, "device %lld of %lld", (long long)sorted[i], (long long)count);
+    if (i > 0 && sorted[i] == sorted[i - 1])
+      status = ax_error(AX_INVALID_ARGUMENT, "device %lld is there twice", (long long)sorted[i]);
+    else if (sorted[i] >= count)
+      status = ax_error(AX_INVALID_ARGUMENT, "device %lld of %lld", (long long)sorted[i], (long long)count);
   }
   ax_free(sorted);
   return status;
@@ -158,20 +161,22 @@ void ax_tiles_deinit(ax_tiles *tiles) {
   *tiles = (ax_tiles){0};
 }
 
-int64_t ax_tiles_count(const ax_tiles *tiles) { return tiles->kind == AX_TILES_TILED ? ax_dims_elems(tiles->rank, tiles->dims) * tiles->copies : 1; }
+int64_t ax_tiles_count(const ax_tiles *tiles) {
+  return tiles->kind == AX_TILES_TILED ? ax_dims_elems(tiles->rank, tiles->dims) * tiles->copies : 1;
+}
 
 /* --- Digits --- */
 
-int64_t ax_digits_number(const ax_digits *digits, int64_t k) {
+int64_t ax_digits_number(const ax_tile_digits *digits, int64_t k) {
   int64_t number = 0;
   for (uint32_t i = digits->count; i-- > 0; k /= digits->size[i]) number += k % digits->size[i] * digits->stride[i];
   return number;
 }
 
-/* Minor first while they are found: how far the list goes on by one stride is a digit's size. What comes after a whole digit goes on by that
-   stride only if the next one's is the product, and then the two are one. */
-static bool find_digits(const int64_t *list, int64_t count, ax_digits *out) {
-  ax_digits found = {0};
+/* Minor first while they are found: how far the list goes on by one stride is a digit's size. What comes after a whole digit goes
+   on by that stride only if the next one's is the product, and then the two are one. */
+static bool find_digits(const int64_t *list, int64_t count, ax_tile_digits *out) {
+  ax_tile_digits found = {0};
   for (int64_t step = 1, size; step < count; step *= size) {
     const int64_t stride = list[step];
     for (size = 1; step * size < count && list[step * size] == stride * size; size++) continue;
@@ -179,7 +184,7 @@ static bool find_digits(const int64_t *list, int64_t count, ax_digits *out) {
     found.size[found.count] = size;
     found.stride[found.count++] = stride;
   }
-  *out = (ax_digits){.count = found.count};
+  *out = (ax_tile_digits){.count = found.count};
   for (uint32_t i = 0; i < found.count; i++) {
     out->size[i] = found.size[found.count - 1 - i];
     out->stride[i] = found.stride[found.count - 1 - i];
@@ -190,15 +195,16 @@ static bool find_digits(const int64_t *list, int64_t count, ax_digits *out) {
 }
 
 /* Where digit i comes by falling stride. */
-static void sort_digits(const ax_digits *digits, uint32_t *rank_of) {
+static void sort_digits(const ax_tile_digits *digits, uint32_t *rank_of) {
   for (uint32_t i = 0; i < digits->count; i++) {
     rank_of[i] = 0;
-    for (uint32_t k = 0; k < digits->count; k++) rank_of[i] += digits->stride[k] > digits->stride[i] || (digits->stride[k] == digits->stride[i] && k < i);
+    for (uint32_t k = 0; k < digits->count; k++)
+      rank_of[i] += digits->stride[k] > digits->stride[i] || (digits->stride[k] == digits->stride[i] && k < i);
   }
 }
 
 /* By falling stride, each stride is the product of the sizes after it. */
-static bool are_dense(const ax_digits *digits) {
+static bool are_dense(const ax_tile_digits *digits) {
   uint32_t rank_of[AX_MOST_DIGITS], at[AX_MOST_DIGITS];
   int64_t product = 1;
   sort_digits(digits, rank_of);
@@ -221,8 +227,8 @@ bool ax_tiles_simplify(ax_tiles *tiles) {
 
 /* --- Writing --- */
 
-static ax_digits merge(const ax_digits *digits) {
-  ax_digits merged = {0};
+static ax_tile_digits merge(const ax_tile_digits *digits) {
+  ax_tile_digits merged = {0};
   for (uint32_t i = 0; i < digits->count; i++) {
     const uint32_t last = merged.count - 1;
     if (merged.count > 0 && merged.stride[last] == digits->size[i] * digits->stride[i]) {
@@ -236,8 +242,8 @@ static ax_digits merge(const ax_digits *digits) {
   return merged;
 }
 
-static void add_iota(ax_text *text, const ax_digits *digits) {
-  const ax_digits merged = merge(digits);
+static void add_iota(ax_text *text, const ax_tile_digits *digits) {
+  const ax_tile_digits merged = merge(digits);
   uint32_t rank_of[AX_MOST_DIGITS], at[AX_MOST_DIGITS];
   sort_digits(&merged, rank_of);
   for (uint32_t i = 0; i < merged.count; i++) at[rank_of[i]] = i;
@@ -274,7 +280,7 @@ static bool add_axis(ax_mesh *mesh, int64_t size) {
 bool ax_tiles_lay(const ax_tiles *tiles, ax_mesh *mesh, ax_spec *spec) {
   ax_mesh cuts = {0}, numbers = {0}, pieces;
   ax_axis_list in_digit[AX_MAX_AXES], in_cut[AX_MAX_AXES];
-  ax_digits fine = {0};
+  ax_tile_digits fine = {0};
   uint32_t rank_of[AX_MOST_DIGITS];
   bool fits = true;
   *mesh = (ax_mesh){0};
@@ -288,7 +294,8 @@ bool ax_tiles_lay(const ax_tiles *tiles, ax_mesh *mesh, ax_spec *spec) {
   fine.count = pieces.count;
   for (uint32_t i = 0; i < numbers.count; i++) {
     int64_t stride = tiles->digits.stride[i];
-    for (uint32_t k = in_digit[i].count; k-- > 0; stride *= pieces.axis[in_digit[i].axis[k]].size) fine.stride[in_digit[i].axis[k]] = stride;
+    for (uint32_t k = in_digit[i].count; k-- > 0; stride *= pieces.axis[in_digit[i].axis[k]].size)
+      fine.stride[in_digit[i].axis[k]] = stride;
   }
   sort_digits(&fine, rank_of);
   mesh->count = fine.count;

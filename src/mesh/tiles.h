@@ -4,8 +4,8 @@
      {devices=[2,2]<=[2,2]T(1,0)}                       0, 2, 1, 3: reshaped to [2,2], transposed
      {devices=[2,2]3,1,0,2}                             a list that is neither
 
-   Numbers that are a reshaped and transposed 0, 1, .. are a sum of digits times strides, so they need no list, and a mesh in the order of the numbers has
-   the same tiles: its axes are the digits, cut as finely as the tile dimensions are, by falling stride. */
+   Numbers that are a reshaped and transposed 0, 1, .. are a sum of digits times strides, so they need no list, and a mesh in the
+   order of the numbers has the same tiles: its axes are the digits, cut as finely as the tile dimensions are, by falling stride. */
 #ifndef AX_MESH_TILES_H
 #define AX_MESH_TILES_H
 
@@ -14,10 +14,10 @@
 enum { AX_MOST_DIGITS = 32 }; /* each is 2 at least, and there are 2^31 devices at most */
 
 /* Number k is the sum of k's digits, in the base of the sizes, times their strides. Major first; no digit has size 1. */
-typedef struct ax_digits {
+typedef struct ax_tile_digits {
   uint32_t count;
   int64_t size[AX_MOST_DIGITS], stride[AX_MOST_DIGITS];
-} ax_digits;
+} ax_tile_digits;
 
 typedef enum ax_tile_kind { AX_TILES_REPLICATED, AX_TILES_MAXIMAL, AX_TILES_TILED } ax_tile_kind;
 
@@ -26,7 +26,7 @@ typedef struct ax_tiles {
   int64_t device; /* MAXIMAL */
   uint32_t rank;  /* TILED */
   int64_t dims[AX_MAX_RANK], copies;
-  ax_digits digits;
+  ax_tile_digits digits;
   int64_t *list;  /* owned; tile by tile, copies of one beside each other, by rising number. NULL: as the digits say */
 } ax_tiles;
 
@@ -38,10 +38,11 @@ void ax_tiles_text(ax_text *text, const ax_tiles *tiles);
 int64_t ax_tiles_count(const ax_tiles *tiles); /* of devices */
 
 /* Number k. */
-int64_t ax_digits_number(const ax_digits *digits, int64_t k);
+int64_t ax_digits_number(const ax_tile_digits *digits, int64_t k);
 /* Puts copies by rising number, and finds the digits of a list: true when it is gone for these. */
 bool ax_tiles_simplify(ax_tiles *tiles);
-/* The mesh in the order of the numbers, of tiles without a list, and the spec. False: it would have too many axes, or the digits are not cut where tiles are. */
+/* The mesh in the order of the numbers, of tiles without a list, and the spec. False: it would have too many axes, or the digits
+   are not cut where tiles are. */
 bool ax_tiles_lay(const ax_tiles *tiles, ax_mesh *mesh, ax_spec *spec);
 
 #endif

@@ -1,5 +1,5 @@
-/* vtile: a function on the blocks of arrays, as in a shard_map, but computed by whoever computes the arrays: an axis of the mesh is a vmapped
-   dimension, and collectives over it stay within an array.
+/* vtile: a function on the blocks of arrays, as in a shard_map, but computed by whoever computes the arrays: an axis of the mesh is
+   a vmapped dimension, and collectives over it stay within an array.
 
      operand f32[8,6], P(b, a) on a=2, b=4  --reshape, transpose-->  f32[2,4,2,3]  --vmap a, vmap b-->  blocks f32[2,3]
                                                                       a b ----- block
@@ -20,8 +20,8 @@ typedef struct tiling {
   const ax_spec *in_specs, *out_specs;
 } tiling;
 
-/* An array cut by a spec, each part of each dimension as a dimension of its own: the whole's are these, those of dimension 0 first, major first; the
-   blocks' are these in the order `sorted`: the mesh's axes in their order, then what is left of each dimension. */
+/* An array cut by a spec, each part of each dimension as a dimension of its own: the whole's are these, those of dimension 0 first,
+   major first; the blocks' are these in the order `sorted`: the mesh's axes in their order, then what is left of each dimension. */
 typedef struct pieces {
   uint32_t count, rank; /* rank: of the whole */
   int64_t size[AX_MAX_RANK + AX_MAX_AXES], sorted[AX_MAX_RANK + AX_MAX_AXES];
@@ -107,15 +107,18 @@ static void over_axis(const ax_value *in, ax_value *out, void *context) {
     return;
   }
   level inner = {t, l->axis + 1};
-  const ax_vmap_options options = {.in_axes = axes_at(t->in_specs, in_count, l->axis), .out_axes = axes_at(t->out_specs, out_count, l->axis),
-                                   .size = t->mesh->axis[l->axis].size, .axis_name = t->mesh->axis[l->axis].name};
+  const ax_vmap_options options = {.in_axes = axes_at(t->in_specs, in_count, l->axis),
+                                   .out_axes = axes_at(t->out_specs, out_count, l->axis),
+                                   .size = t->mesh->axis[l->axis].size,
+                                   .axis_name = t->mesh->axis[l->axis].name};
   if (options.in_axes == NULL || options.out_axes == NULL) return;
   ax_vmap(&options, AX_CLOSURE(over_axis, in_count, out_count, &inner), in, out);
 }
 
 void ax_vtile(const ax_mesh *mesh, const char *specs, ax_fn f, const ax_value *in, ax_value *out) {
   in = ax_take_operands(in, f.in_count, out, f.out_count);
-  ax_spec *in_specs = ax_trace_alloc(f.in_count * sizeof in_specs[0]), *out_specs = ax_trace_alloc(f.out_count * sizeof out_specs[0]);
+  ax_spec *in_specs = ax_trace_alloc(f.in_count * sizeof in_specs[0]),
+          *out_specs = ax_trace_alloc(f.out_count * sizeof out_specs[0]);
   ax_value *blocks = ax_trace_alloc(f.in_count * sizeof blocks[0]), *made = ax_trace_alloc(f.out_count * sizeof made[0]);
   if (in_specs == NULL || out_specs == NULL || blocks == NULL || made == NULL || !ax_check_operands(owner, in, f.in_count)) return;
   ax_status status = mesh != NULL ? ax_mesh_check(mesh) : ax_error(AX_INVALID_ARGUMENT, "there is no mesh");

@@ -17,7 +17,8 @@ typedef struct layout {
 static AX_BODY(mixed) {
   ax_value total = ax_psum(ax_mul(in[0], in[0]), "a,b");
   ax_value place = ax_convert_element_type(ax_axis_index("b,a"), AX_F64);
-  out[0] = ax_add(ax_mul(ax_pshift(in[0], "a", 1, true), ax_add(place, ax_pmean(in[0], "b"))), ax_mul(total, ax_reduce_sum(in[1], AX_ALL_DIMS, false)));
+  out[0] = ax_add(ax_mul(ax_pshift(in[0], "a", 1, true), ax_add(place, ax_pmean(in[0], "b"))),
+                  ax_mul(total, ax_reduce_sum(in[1], AX_ALL_DIMS, false)));
   out[1] = ax_psum(ax_mul(ax_reduce_sum(in[0], AX_ALL_DIMS, false), ax_reduce_sum(in[1], AX_ALL_DIMS, false)), "a,b");
 }
 
@@ -55,7 +56,8 @@ static void as_shard_map(void **state) {
       layout mapped = layouts[i], tiled = layouts[i];
       mapped.how = ax_shard_map;
       tiled.how = ax_vtile;
-      ax_program *on_devices = test_trace(functions[f], &mapped, types, 2, 2), *on_one = test_trace(functions[f], &tiled, types, 2, 2);
+      ax_program *on_devices = test_trace(functions[f], &mapped, types, 2, 2),
+                 *on_one = test_trace(functions[f], &tiled, types, 2, 2);
       assert_int_equal(ax_program_devices(on_one), 1);
       test_run(on_devices, in, wanted);
       test_run(on_one, in, got);
@@ -100,7 +102,8 @@ static void refused(void **state) {
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
     TEST_FAILS(ax_trace(AX_CLOSURE(attempt, 1, 1, &bad[i].layout), &type, &program), AX_INVALID_ARGUMENT, bad[i].message);
   const layout split = {"a=2", "a -> a", NULL}, none = {"", " -> ", NULL};
-  TEST_FAILS(ax_trace(AX_CLOSURE(attempt, 1, 1, &split), &deep, &program), AX_INVALID_ARGUMENT, "in blocks has 17 dimensions with the mesh's; 16 are the most");
+  TEST_FAILS(ax_trace(AX_CLOSURE(attempt, 1, 1, &split), &deep, &program), AX_INVALID_ARGUMENT,
+             "in blocks has 17 dimensions with the mesh's; 16 are the most");
   TEST_FAILS(ax_trace(AX_FN(without_mesh, 1, 1), &type, &program), AX_INVALID_ARGUMENT, "vtile: there is no mesh");
   TEST_OK(ax_trace(AX_CLOSURE(attempt, 1, 1, &none), &deep, &program));
   ax_program_release(program);

@@ -2,8 +2,8 @@
    The first of equals; NaN counts as greatest.
    Parameters: axes (one), index_dtype.
    Errors: not one axis, or outside the rank; nothing along it; an index dtype that is no integer or too small for the axis.
-   No tangent. Compiled: the maximum m (NaN if there is one), then the least index where x = m or x is NaN; along a short axis, element after
-   element is compared with the best so far. */
+   No tangent. Compiled: the maximum m (NaN if there is one), then the least index where x = m or x is NaN; along a short axis,
+   element after element is compared with the best so far. */
 #include <stdio.h>
 
 #include "ops/pointwise.h"
@@ -120,10 +120,14 @@ static ax_ex load_at(ax_lower *lower, uint32_t x, const ax_reduction *r, int64_t
 
 /* As `beats`: not below or equal, which NaN is not either. */
 static ax_ex emit_beats(ax_loop_kernel *kernel, ax_dtype dtype, ax_ex here, ax_ex best) {
-  if (dtype == AX_BOOL) return ax_kernel_op(kernel, AX_SCALAR_AND, AX_BOOL, here, ax_kernel_op(kernel, AX_SCALAR_NOT, AX_BOOL, best, AX_NONE, AX_NONE), AX_NONE);
+  if (dtype == AX_BOOL)
+    return ax_kernel_op(kernel, AX_SCALAR_AND, AX_BOOL, here, ax_kernel_op(kernel, AX_SCALAR_NOT, AX_BOOL, best, AX_NONE, AX_NONE),
+                        AX_NONE);
   if (!ax_is_float(dtype)) return ax_kernel_op(kernel, AX_SCALAR_GT, AX_BOOL, here, best, AX_NONE);
-  ax_ex below = ax_kernel_op(kernel, AX_SCALAR_LE, AX_BOOL, here, best, AX_NONE), number = ax_kernel_op(kernel, AX_SCALAR_EQ, AX_BOOL, best, best, AX_NONE);
-  return ax_kernel_op(kernel, AX_SCALAR_AND, AX_BOOL, ax_kernel_op(kernel, AX_SCALAR_NOT, AX_BOOL, below, AX_NONE, AX_NONE), number, AX_NONE);
+  ax_ex below = ax_kernel_op(kernel, AX_SCALAR_LE, AX_BOOL, here, best, AX_NONE),
+        number = ax_kernel_op(kernel, AX_SCALAR_EQ, AX_BOOL, best, best, AX_NONE);
+  return ax_kernel_op(kernel, AX_SCALAR_AND, AX_BOOL, ax_kernel_op(kernel, AX_SCALAR_NOT, AX_BOOL, below, AX_NONE, AX_NONE), number,
+                      AX_NONE);
 }
 
 /* In one pass: the elements of an axis are loads of one step. */
@@ -153,7 +157,8 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   type.dtype = x->dtype;
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   bool is_last = p->axes.v[0] + 1 == (int64_t)x->rank;
-  if (r.dims[r.rank - 1] <= short_axis && (!is_last || ax_dims_elems(r.kept.count, r.dims) >= least_rows)) return lower_short(lower, in[0], &r, out[0]);
+  if (r.dims[r.rank - 1] <= short_axis && (!is_last || ax_dims_elems(r.kept.count, r.dims) >= least_rows))
+    return lower_short(lower, in[0], &r, out[0]);
   AX_TRY(ax_lower_buffer(lower, &type, lower->differs[eqn->out], &maximum));
   AX_TRY(lower_maximum(lower, in[0], &r, maximum));
   return lower_index(lower, in[0], maximum, &r, out[0]);
@@ -208,11 +213,25 @@ static const ax_param params[] = {
 };
 
 const ax_prim ax_prim_argmax = {
-    .name = "argmax", .kind = AX_LOCAL, .in_count = 1, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(argmax_params),
-    .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
-    .transpose = ax_absent_transpose, .batch = batch,
-    .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo,
+    .name = "argmax",
+    .kind = AX_LOCAL,
+    .in_count = 1,
+    .out_count = 1,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(argmax_params),
+    .infer = infer,
+    .spread = ax_spread_local,
+    .eval = eval,
+    .differs = ax_differs_union,
+    .jvp = ax_jvp_zero,
+    .linearize = ax_jvp_zero,
+    .transpose = ax_absent_transpose,
+    .batch = batch,
+    .simplify = ax_simplify_nothing,
+    .shard = shard,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 ax_value ax_argmax(ax_value x, int64_t axis, ax_dtype index_dtype) {

@@ -1,5 +1,5 @@
-/* argmax of every dtype against its definition, along axes of lengths around those at which it is compiled in another way: ties, zeros of both signs,
-   infinities, and NaN first, last and more than once. */
+/* argmax of every dtype against its definition, along axes of lengths around those at which it is compiled in another way: ties,
+   zeros of both signs, infinities, and NaN first, last and more than once. */
 #include <math.h>
 
 #include "axle/ops.h"
@@ -36,7 +36,9 @@ static int64_t first_greatest(const double *x, int64_t count, int64_t step) {
 static void check(ax_dtype dtype, int64_t axis, int64_t length, int64_t after) {
   static double data[before * many * longest];
   const int64_t inner = axis == 2 ? 1 : axis == 1 ? after : before * after;
-  const ax_type type = axis == 2 ? TEST_TYPE(dtype, before, after, length) : axis == 1 ? TEST_TYPE(dtype, before, length, after) : TEST_TYPE(dtype, length, before, after);
+  const ax_type type = axis == 2   ? TEST_TYPE(dtype, before, after, length)
+                       : axis == 1 ? TEST_TYPE(dtype, before, length, after)
+                                   : TEST_TYPE(dtype, length, before, after);
   const int64_t elems = before * after * length;
   for (int64_t i = 0; i < elems; i++) data[i] = value_at(dtype, i);
   ax_program *program = test_trace(argmax, &axis, &type, 1, 1);
@@ -45,7 +47,8 @@ static void check(ax_dtype dtype, int64_t axis, int64_t length, int64_t after) {
   for (int64_t i = 0; i < before * after; i++) {
     int64_t wanted = first_greatest(data + i / inner * inner * length + i % inner, length, inner);
     if (test_get(out, i) != (double)wanted)
-      fail_msg("%s along %lld of %lld, result %lld: %g, not %lld", ax_dtype_name(dtype), (long long)axis, (long long)length, (long long)i, test_get(out, i), (long long)wanted);
+      fail_msg("%s along %lld of %lld, result %lld: %g, not %lld", ax_dtype_name(dtype), (long long)axis, (long long)length,
+               (long long)i, test_get(out, i), (long long)wanted);
   }
   test_release(&in, 1);
   test_release(&out, 1);

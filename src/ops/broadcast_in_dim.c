@@ -108,11 +108,29 @@ static const ax_param params[] = {
 };
 
 const ax_prim ax_prim_broadcast_in_dim = {
-    .name = "broadcast_in_dim", .kind = AX_LOCAL, .cheap = true, .in_count = 1, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(broadcast_params),
-    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
-    .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .block = block, .lower = lower, .hlo = hlo,
+    .name = "broadcast_in_dim",
+    .kind = AX_LOCAL,
+    .cheap = true,
+    .in_count = 1,
+    .out_count = 1,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(broadcast_params),
+    .linear = AX_LINEAR_ALL,
+    .kinds = AX_KINDS_ALL,
+    .infer = infer,
+    .spread = ax_spread_local,
+    .eval = eval,
+    .differs = ax_differs_union,
+    .jvp = ax_jvp_linear,
+    .linearize = ax_jvp_linear,
+    .transpose = transpose,
+    .batch = batch,
+    .simplify = simplify,
+    .shard = shard,
+    .block = block,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 ax_value ax_broadcast_in_dim(ax_value x, uint32_t rank, const int64_t *dims, const int64_t *broadcast_dimensions) {

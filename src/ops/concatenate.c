@@ -103,7 +103,8 @@ static void batch(const ax_batch_args *args) {
   args->out[0] = ax_concatenate(eqn->in_count, in, dimension + 1);
 }
 
-/* Many operands one behind the other in memory: each to its place by a kernel that does not say where, so that those of like operands are one. */
+/* Many operands one behind the other in memory: each to its place by a kernel that does not say where, so that those of like
+   operands are one. */
 static ax_status lower_rows(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t out) {
   const ax_type *types = lower->program->types;
   uint32_t rank = types[eqn->out].rank, place;
@@ -153,11 +154,28 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 static const ax_param params[] = {{"dimension", AX_PARAM_I64, offsetof(concatenate_params, dimension)}};
 
 const ax_prim ax_prim_concatenate = {
-    .name = "concatenate", .kind = AX_LOCAL, .in_count = -1, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(concatenate_params),
-    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
-    .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .block = block, .lower = lower, .hlo = hlo,
+    .name = "concatenate",
+    .kind = AX_LOCAL,
+    .in_count = -1,
+    .out_count = 1,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(concatenate_params),
+    .linear = AX_LINEAR_ALL,
+    .kinds = AX_KINDS_ALL,
+    .infer = infer,
+    .spread = ax_spread_local,
+    .eval = eval,
+    .differs = ax_differs_union,
+    .jvp = ax_jvp_linear,
+    .linearize = ax_jvp_linear,
+    .transpose = transpose,
+    .batch = batch,
+    .simplify = ax_simplify_nothing,
+    .shard = shard,
+    .block = block,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 ax_value ax_concatenate(uint32_t count, const ax_value *xs, int64_t dimension) {

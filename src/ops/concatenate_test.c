@@ -1,5 +1,5 @@
-/* Concatenations of many operands: put together from like and unlike pieces, read whole, in parts and by loops, every way there is; and that
-   like pieces cost one kernel. */
+/* Concatenations of many operands: put together from like and unlike pieces, read whole, in parts and by loops, every way there is;
+   and that like pieces cost one kernel. */
 #include "axle/ops.h"
 #include "axle/transform.h"
 #include "plan/passes.h"
@@ -32,7 +32,9 @@ static ax_value put_together(ax_value x, int64_t dimension) {
 static void step(const ax_value *in, ax_value *out, void *context) {
   ax_value all = put_together(in[0], ((const many *)context)->dimension);
   const int64_t size = ax_typeof(all).dims[((const many *)context)->dimension];
-  out[0] = ax_mul(ax_reshape(ax_slice_in_dim(all, size / 2, size / 2 + 1, 1, ((const many *)context)->dimension), 1, (int64_t[]){row}), ax_real(0.1));
+  out[0] =
+      ax_mul(ax_reshape(ax_slice_in_dim(all, size / 2, size / 2 + 1, 1, ((const many *)context)->dimension), 1, (int64_t[]){row}),
+             ax_real(0.1));
   out[1] = all;
 }
 static void loss(const ax_value *in, ax_value *out, void *context) {
@@ -51,7 +53,9 @@ static void made(const ax_value *in, ax_value *out, void *context) {
   } else {
     ax_value all = put_together(in[0], m->dimension);
     ax_type type = ax_typeof(all);
-    out[0] = m->by == WHOLE ? all : m->by == SQUARED ? ax_add(ax_mul(all, all), ax_full_like(all, (double)type.dims[m->dimension])) : ax_slice_in_dim(all, 3, 60, 2, m->dimension);
+    out[0] = m->by == WHOLE     ? all
+             : m->by == SQUARED ? ax_add(ax_mul(all, all), ax_full_like(all, (double)type.dims[m->dimension]))
+                                : ax_slice_in_dim(all, 3, 60, 2, m->dimension);
   }
 }
 

@@ -47,11 +47,25 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 static const ax_param params[] = {{"value", AX_PARAM_LITERAL, 0}};
 
 const ax_prim ax_prim_constant = {
-    .name = "constant", .kind = AX_LOCAL, .in_count = 0, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_literal),
-    .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
-    .transpose = ax_absent_transpose, .batch = batch,
-    .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
+    .name = "constant",
+    .kind = AX_LOCAL,
+    .in_count = 0,
+    .out_count = 1,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(ax_literal),
+    .infer = infer,
+    .spread = ax_spread_local,
+    .eval = eval,
+    .differs = ax_differs_union,
+    .jvp = ax_jvp_zero,
+    .linearize = ax_jvp_zero,
+    .transpose = ax_absent_transpose,
+    .batch = batch,
+    .simplify = ax_simplify_nothing,
+    .shard = ax_shard_whole,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 ax_value ax_constant(const ax_type *type, const void *data) {
@@ -131,14 +145,17 @@ static ax_number element_of(ax_dtype dtype, ax_value number) {
 static ax_value refuse_number(const char *function, ax_dtype dtype, ax_value number) {
   double real = ax_number_real(number);
   if (number.id == REAL && !ax_is_float(dtype) && isfinite(real) && trunc(real) == real && fabs(real) >= 0x1p53)
-    return ax_reject_as(function, "%.17g as %s: from 2^53 on a double is not every integer; ax_full_i64 takes them", real, ax_dtype_name(dtype));
+    return ax_reject_as(function, "%.17g as %s: from 2^53 on a double is not every integer; ax_full_i64 takes them", real,
+                        ax_dtype_name(dtype));
   if (number.id == INTEGER) return ax_reject_as(function, "%s cannot hold %lld", ax_dtype_name(dtype), (long long)number.trace);
-  if (number.id == UNSIGNED) return ax_reject_as(function, "%s cannot hold %llu", ax_dtype_name(dtype), (unsigned long long)number.trace);
+  if (number.id == UNSIGNED)
+    return ax_reject_as(function, "%s cannot hold %llu", ax_dtype_name(dtype), (unsigned long long)number.trace);
   char text[32];
   snprintf(text, sizeof text, "%.15g", real);
   if (strtod(text, NULL) != real) snprintf(text, sizeof text, "%.17g", real);
-  return ax_reject_as(function, "%s cannot hold %s%s", ax_dtype_name(dtype), text,
-                      strcmp(function, "full") != 0 && strcmp(function, "full_like") != 0 ? ", a number among operands of that dtype" : "");
+  return ax_reject_as(
+      function, "%s cannot hold %s%s", ax_dtype_name(dtype), text,
+      strcmp(function, "full") != 0 && strcmp(function, "full_like") != 0 ? ", a number among operands of that dtype" : "");
 }
 
 static ax_value filled(const char *function, ax_dtype dtype, uint32_t rank, const int64_t *dims, ax_value number) {
@@ -157,7 +174,9 @@ ax_value ax_as(const char *function, ax_value value, ax_dtype dtype) {
   return ax_is_number(value) ? filled(function, dtype, 0, NULL, value) : value;
 }
 
-ax_value ax_full(ax_dtype dtype, uint32_t rank, const int64_t *dims, double value) { return filled("full", dtype, rank, dims, ax_real(value)); }
+ax_value ax_full(ax_dtype dtype, uint32_t rank, const int64_t *dims, double value) {
+  return filled("full", dtype, rank, dims, ax_real(value));
+}
 
 ax_value ax_full_i64(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t value) {
   return filled("full_i64", dtype, rank, dims, ax_integer(value));

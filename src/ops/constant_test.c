@@ -89,7 +89,8 @@ static void counts(void **state) {
   (void)state;
   ax_type type = TEST_SCALAR(AX_F32);
   ax_program *program;
-  TEST_FAILS(ax_trace(AX_FN(too_much, 1, UINT32_MAX), &type, &program), AX_INVALID_ARGUMENT, "1 inputs and 4294967295 results are too many");
+  TEST_FAILS(ax_trace(AX_FN(too_much, 1, UINT32_MAX), &type, &program), AX_INVALID_ARGUMENT,
+             "1 inputs and 4294967295 results are too many");
   TEST_FAILS(ax_trace(AX_FN(too_much, 0, UINT32_C(1) << 31), &type, &program), AX_INVALID_ARGUMENT, "too many");
 }
 

@@ -2,17 +2,17 @@
      y[b, f, o..] = sum over c, k.. of lhs[b, c, (o * stride + k * rhs_dilation - low) / lhs_dilation ..] * rhs[f, c, k..]
    with zeros where there is no such element; dimensions stand where the specs say. rhs is not turned round.
    Parameters: window_strides, padding_low, padding_high (negative: cut), lhs_dilation, rhs_dilation: one entry a spatial dimension;
-   lhs_spec, out_spec: the numbers of the batch, the feature and the spatial dimensions; rhs_spec: of out feature, in feature, spatial;
-   feature_group_count fg: lhs's features and out are cut in so many groups, each of which makes one of these from one of those;
-   batch_group_count bg: likewise lhs's batch and out, and each group of the batch makes its own features.
-   Errors: bool or dtypes that differ; ranks below 2 or that differ; a spec that is no permutation; a stride, dilation or group count below 1;
-   both group counts above 1; sizes that the groups do not divide, in that is not features / fg; more cut off than there is.
-   Numerics: eval adds floats in f64 and rounds once; compiled bf16 and f16 are multiplied and added in f32 and rounded once. Integers wrap.
+   lhs_spec, out_spec: the numbers of the batch, the feature and the spatial dimensions; rhs_spec: of out feature, in feature,
+   spatial; feature_group_count fg: lhs's features and out are cut in so many groups, each of which makes one of these from one of
+   those; batch_group_count bg: likewise lhs's batch and out, and each group of the batch makes its own features. Errors: bool or
+   dtypes that differ; ranks below 2 or that differ; a spec that is no permutation; a stride, dilation or group count below 1; both
+   group counts above 1; sizes that the groups do not divide, in that is not features / fg; more cut off than there is. Numerics:
+   eval adds floats in f64 and rounds once; compiled bf16 and f16 are multiplied and added in f32 and rounded once. Integers wrap.
    Compiled code does not multiply by all zeros that dilation puts in between: an infinity of the kernel makes no NaN there.
-   Bilinear; the transposes are convolutions: lhs's of the cotangent, lhs_dilation and strides in each other's place, with rhs turned
-   round; rhs's of lhs with the cotangent as its kernel, rhs_dilation and strides in each other's place.
-   Sharding: batch, features and groups go through, in makes a sum. A spatial dimension is cut with the result's, or, where the kernel is longer
-   than the result, with the kernel's, which makes a sum: what windows need of their neighbours' blocks is exchanged. */
+   Bilinear; the transposes are convolutions: lhs's of the cotangent, lhs_dilation and strides in each other's place, with rhs
+   turned round; rhs's of lhs with the cotangent as its kernel, rhs_dilation and strides in each other's place. Sharding: batch,
+   features and groups go through, in makes a sum. A spatial dimension is cut with the result's, or, where the kernel is longer than
+   the result, with the kernel's, which makes a sum: what windows need of their neighbours' blocks is exchanged. */
 #include "ops/conv_general_dilated.h"
 
 #include <string.h>
@@ -21,8 +21,12 @@
 #include "prim/prims.h"
 
 ax_window ax_conv_window(const ax_conv_params *p, const ax_type *lhs, const ax_type *rhs, uint32_t i) {
-  return (ax_window){.array = lhs->dims[p->lhs_spec.v[AX_CONV_SPATIAL + i]], .base = p->lhs_dilation.v[i], .low = p->padding_low.v[i],
-                     .high = p->padding_high.v[i], .size = rhs->dims[p->rhs_spec.v[AX_CONV_SPATIAL + i]], .dilation = p->rhs_dilation.v[i],
+  return (ax_window){.array = lhs->dims[p->lhs_spec.v[AX_CONV_SPATIAL + i]],
+                     .base = p->lhs_dilation.v[i],
+                     .low = p->padding_low.v[i],
+                     .high = p->padding_high.v[i],
+                     .size = rhs->dims[p->rhs_spec.v[AX_CONV_SPATIAL + i]],
+                     .dilation = p->rhs_dilation.v[i],
                      .stride = p->window_strides.v[i]};
 }
 
@@ -44,8 +48,8 @@ static ax_status infer_specs(const ax_conv_params *p, uint32_t rank) {
                {"rhs_dilation", &p->rhs_dilation, rank - 2}};
   for (size_t i = 0; i < AX_COUNT(lists); i++) {
     if (lists[i].dims->count != lists[i].count)
-      return ax_error(AX_INVALID_ARGUMENT, "%s has %u entries, not %u, for operands of rank %u", lists[i].what, lists[i].dims->count,
-                      lists[i].count, rank);
+      return ax_error(AX_INVALID_ARGUMENT, "%s has %u entries, not %u, for operands of rank %u", lists[i].what,
+                      lists[i].dims->count, lists[i].count, rank);
     if (lists[i].count == rank) AX_TRY(ax_infer_distinct(lists[i].what, lists[i].dims, rank));
   }
   return AX_OK;
@@ -60,11 +64,13 @@ static ax_status infer_features(const ax_conv_params *p, const ax_type *lhs, con
   int64_t fg = p->feature_group_count, bg = p->batch_group_count, features = lhs->dims[p->lhs_spec.v[AX_CONV_FEATURE]];
   int64_t in = rhs->dims[p->rhs_spec.v[AX_CONV_IN]], out = rhs->dims[p->rhs_spec.v[AX_CONV_OUT]];
   if (fg < 1 || bg < 1 || (fg > 1 && bg > 1))
-    return ax_error(AX_INVALID_ARGUMENT, "feature_group_count is %lld and batch_group_count %lld; they must be at least 1, and one of them 1", (long long)fg, (long long)bg);
+    return ax_error(AX_INVALID_ARGUMENT,
+                    "feature_group_count is %lld and batch_group_count %lld; they must be at least 1, and one of them 1",
+                    (long long)fg, (long long)bg);
   AX_TRY(infer_divides("features of the left operand", features, "feature_group_count", fg));
   if (in != features / fg)
-    return ax_error(AX_INVALID_ARGUMENT, "the left operand has %lld features in %lld groups; the right takes %lld, not %lld", (long long)features,
-                    (long long)fg, (long long)in, (long long)(features / fg));
+    return ax_error(AX_INVALID_ARGUMENT, "the left operand has %lld features in %lld groups; the right takes %lld, not %lld",
+                    (long long)features, (long long)fg, (long long)in, (long long)(features / fg));
   AX_TRY(infer_divides("features of the result", out, "feature_group_count", fg));
   AX_TRY(infer_divides("features of the result", out, "batch_group_count", bg));
   return infer_divides("elements of the batch", lhs->dims[p->lhs_spec.v[AX_CONV_BATCH]], "batch_group_count", bg);
@@ -78,7 +84,8 @@ static ax_status infer(const ax_infer_args *args) {
     return ax_error(AX_INVALID_ARGUMENT, "operand dtypes differ: %s and %s", ax_dtype_name(lhs->dtype), ax_dtype_name(rhs->dtype));
   if (lhs->dtype == AX_BOOL) return ax_error(AX_INVALID_ARGUMENT, "needs a numeric dtype, got bool");
   if (lhs->rank != rhs->rank || lhs->rank < 2)
-    return ax_error(AX_INVALID_ARGUMENT, "operands of ranks %u and %u; they must have one rank, of at least 2", lhs->rank, rhs->rank);
+    return ax_error(AX_INVALID_ARGUMENT, "operands of ranks %u and %u; they must have one rank, of at least 2", lhs->rank,
+                    rhs->rank);
   AX_TRY(infer_specs(p, lhs->rank));
   AX_TRY(infer_features(p, lhs, rhs));
   *out = ax_array_type(lhs->dtype, lhs->rank, lhs->dims);
@@ -86,7 +93,8 @@ static ax_status infer(const ax_infer_args *args) {
   out->dims[p->out_spec.v[AX_CONV_FEATURE]] = rhs->dims[p->rhs_spec.v[AX_CONV_OUT]];
   for (uint32_t i = 0; i < ax_conv_spatial(p); i++) {
     ax_window w = ax_conv_window(p, lhs, rhs, i);
-    AX_TRY(ax_window_positions(&w, "the left operand", (uint32_t)p->lhs_spec.v[AX_CONV_SPATIAL + i], &out->dims[p->out_spec.v[AX_CONV_SPATIAL + i]]));
+    AX_TRY(ax_window_positions(&w, "the left operand", (uint32_t)p->lhs_spec.v[AX_CONV_SPATIAL + i],
+                               &out->dims[p->out_spec.v[AX_CONV_SPATIAL + i]]));
   }
   return AX_OK;
 }
@@ -107,7 +115,8 @@ static void strides_of(const ax_tensor *x, const ax_dims *spec, int64_t *by_plac
   for (uint32_t i = 0; i < spec->count; i++) by_place[i] = strides[spec->v[i]];
 }
 
-/* Where the element of lhs that place `tap` of the kernel meets lies, from that of its batch and feature on; *kernel: that of rhs. -1: a zero. */
+/* Where the element of lhs that place `tap` of the kernel meets lies, from that of its batch and feature on; *kernel: that of rhs.
+   -1: a zero. */
 static int64_t meets(const walk *w, const int64_t *position, int64_t tap, int64_t *kernel) {
   int64_t at = 0;
   bool there = true;
@@ -133,7 +142,8 @@ static ax_number element(const walk *w, const int64_t *index) {
     int64_t at = meets(w, index + AX_CONV_SPATIAL, tap, &kernel);
     for (int64_t i = 0; i < in; i++) {
       ax_number x = {0};
-      if (at >= 0) x = ax_number_load(lhs->dtype, lhs->data, at + b * w->lhs_stride[AX_CONV_BATCH] + (c + i) * w->lhs_stride[AX_CONV_FEATURE]);
+      if (at >= 0)
+        x = ax_number_load(lhs->dtype, lhs->data, at + b * w->lhs_stride[AX_CONV_BATCH] + (c + i) * w->lhs_stride[AX_CONV_FEATURE]);
       ax_number y = ax_number_load(rhs->dtype, rhs->data, kernel + f * w->rhs_stride[AX_CONV_OUT] + i * w->rhs_stride[AX_CONV_IN]);
       if (ax_is_float(lhs->dtype)) total.f += x.f * y.f;
       else total.u += x.u * y.u;
@@ -245,7 +255,9 @@ static bool spatial_letters(const char *what, const char *text, uint32_t rank, c
     if (*c != two[0] && *c != two[1]) out[count++] = *c;
   }
   out[good ? count : 0] = '\0';
-  if (!good) ax_reject_as(function, "%s is \"%.40s\": it must have %u different letters, %c and %c among them", what, text, rank, two[0], two[1]);
+  if (!good)
+    ax_reject_as(function, "%s is \"%.40s\": it must have %u different letters, %c and %c among them", what, text, rank, two[0],
+                 two[1]);
   return good;
 }
 
@@ -256,7 +268,9 @@ static bool read_spec(const char *what, const char *text, uint32_t rank, const c
   *out = (ax_dims){.count = rank, .v = {strchr(text, two[0]) - text, strchr(text, two[1]) - text}};
   for (uint32_t i = 0; order[i] != '\0'; i++) {
     const char *at = strchr(own, order[i]) != NULL ? strchr(text, order[i]) : NULL;
-    if (at == NULL) return ax_reject_as(function, "%s is \"%.40s\": it has no spatial dimension %c, which another one has", what, text, order[i]), false;
+    if (at == NULL)
+      return ax_reject_as(function, "%s is \"%.40s\": it has no spatial dimension %c, which another one has", what, text, order[i]),
+             false;
     out->v[AX_CONV_SPATIAL + i] = at - text;
   }
   return true;
@@ -271,7 +285,8 @@ static bool read_specs(const ax_conv_options *options, uint32_t rank, ax_conv_pa
   ax_dims *specs[] = {&p->lhs_spec, &p->rhs_spec, &p->out_spec};
   const int from = texts[1] != NULL ? 1 : texts[0] != NULL ? 0 : 2;
   if (texts[from] != NULL && !spatial_letters(what[from], texts[from], rank, names[from], order)) return false;
-  for (uint32_t i = 0; i < rank - 2 && texts[from] == NULL; i++) order[i] = letters[i + (rank < 5 ? 5 - rank : 0)], order[i + 1] = '\0';
+  for (uint32_t i = 0; i < rank - 2 && texts[from] == NULL; i++)
+    order[i] = letters[i + (rank < 5 ? 5 - rank : 0)], order[i + 1] = '\0';
   for (int i = 0; i < 3; i++) {
     memcpy(own[i], names[i], 2);
     memcpy(own[i] + 2, order, strlen(order) + 1);
@@ -289,7 +304,8 @@ static ax_dims given(uint32_t count, const int64_t *v, int64_t otherwise) {
 
 static bool read_padding(const ax_conv_options *options, const ax_type *lhs, const ax_type *rhs, ax_conv_params *p) {
   if (options->padding == NULL) return true;
-  if (options->low != NULL || options->high != NULL) return ax_reject_as(function, "padding is \"%.40s\", and low or high is given too", options->padding), false;
+  if (options->low != NULL || options->high != NULL)
+    return ax_reject_as(function, "padding is \"%.40s\", and low or high is given too", options->padding), false;
   for (uint32_t i = 0; i < ax_conv_spatial(p); i++) {
     ax_window w = ax_conv_window(p, lhs, rhs, i);
     if (!ax_window_pads(function, options->padding, &w)) return false;
@@ -309,7 +325,8 @@ static ax_value conv(ax_value lhs, ax_value rhs, const ax_conv_options *options)
   if (options == NULL) options = &none;
   if (!ax_operand(function, lhs, &types[0]) || !ax_operand(function, rhs, &types[1])) return ax_poison;
   if (types[0].rank != types[1].rank || types[0].rank < 2)
-    return ax_reject_as(function, "%s and %s: operands must have one rank, of at least 2", ax_operand_string(&types[0]), ax_operand_string(&types[1]));
+    return ax_reject_as(function, "%s and %s: operands must have one rank, of at least 2", ax_operand_string(&types[0]),
+                        ax_operand_string(&types[1]));
   uint32_t rank = types[0].rank;
   p.window_strides = given(rank - 2, options->strides, 1);
   p.padding_low = given(rank - 2, options->low, 0);
@@ -322,7 +339,8 @@ static ax_value conv(ax_value lhs, ax_value rhs, const ax_conv_options *options)
   ax_dtype wanted = options->preferred_element_type, own = types[0].dtype;
   if (wanted == AX_NO_DTYPE || wanted == own) return ax_conv_bind(&p, lhs, rhs);
   if (ax_dtype_bytes(wanted) == 0 || wanted == AX_BOOL || ax_is_float(wanted) != ax_is_float(own) || own != types[1].dtype)
-    return ax_reject_as(function, "a result of dtype %s is asked for of %s and %s", ax_dtype_name(wanted), ax_operand_string(&types[0]), ax_operand_string(&types[1]));
+    return ax_reject_as(function, "a result of dtype %s is asked for of %s and %s", ax_dtype_name(wanted),
+                        ax_operand_string(&types[0]), ax_operand_string(&types[1]));
   ax_dtype wide = ax_dtype_bytes(wanted) > ax_dtype_bytes(own) ? wanted : own;
   return convert(ax_conv_bind(&p, convert(lhs, wide), convert(rhs, wide)), wanted);
 }

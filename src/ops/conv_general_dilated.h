@@ -6,7 +6,8 @@
 
 typedef struct ax_conv_params {
   ax_dims window_strides, padding_low, padding_high, lhs_dilation, rhs_dilation; /* one entry a spatial dimension */
-  ax_dims lhs_spec, rhs_spec, out_spec; /* numbers of dimensions: batch, feature, spatial..; of rhs: out feature, in feature, spatial.. */
+  ax_dims lhs_spec, rhs_spec,
+      out_spec; /* numbers of dimensions: batch, feature, spatial..; of rhs: out feature, in feature, spatial.. */
   int64_t feature_group_count, batch_group_count;
 } ax_conv_params;
 

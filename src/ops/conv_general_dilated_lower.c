@@ -1,13 +1,14 @@
 /* How convolutions are computed: as products of strided parts of lhs with parts of rhs.
 
-     y = sum over the kernel's places of       lhs's part for that place . rhs there         many results, few places: 3x3 over an image
-     y at each position =                      lhs's part for that position . rhs            few results, many places: a kernel's gradient
+     y = sum over the kernel's places of       lhs's part for that place . rhs there         many results, few places: 3x3 over an
+   image y at each position =                      lhs's part for that position . rhs            few results, many places: a
+   kernel's gradient
 
    What is dilated is made of convolutions of what is not, first: conv_general_dilated_phases.c.
 
-   For each spatial dimension the shorter of the two is written out, or gone through in a loop where all of them together would be too many.
-   Places that are written out are taken several at a time, beside one another, so that products are not of a few features only; where a group
-   has but one there are none, and what is left is multiplied element by element. */
+   For each spatial dimension the shorter of the two is written out, or gone through in a loop where all of them together would be
+   too many. Places that are written out are taken several at a time, beside one another, so that products are not of a few features
+   only; where a group has but one there are none, and what is left is multiplied element by element. */
 #include <string.h>
 
 #include "ops/conv_general_dilated.h"
@@ -118,7 +119,8 @@ static ax_value by_positions(const product *c) {
   return parts != NULL ? ax_concatenate((uint32_t)count, parts, d) : ax_poison;
 }
 
-/* All dimensions are taken: one product. Those of positions are contracted, of which one is left; those of places have one place, and go. */
+/* All dimensions are taken: one product. Those of positions are contracted, of which one is left; those of places have one place,
+   and go. */
 static ax_value multiply_all(const product *c) {
   const ax_type x = ax_typeof(c->lhs), kernel = ax_typeof(c->rhs);
   int64_t lhs[AX_MAX_RANK], rhs[AX_MAX_RANK], group = 0, dims[AX_MAX_RANK];
@@ -160,11 +162,13 @@ static ax_value part_for(const product *c, int64_t place) {
   return x;
 }
 
-/* Of few features, parts for as many places as make a sum long enough to be worth a product, beside one another. rhs: [group, k.., in, out]. */
+/* Of few features, parts for as many places as make a sum long enough to be worth a product, beside one another. rhs: [group, k..,
+   in, out]. */
 static ax_value by_places_together(const product *c) {
   const ax_type kernel = ax_typeof(c->rhs);
   if (ax_failed()) return ax_poison;
-  const int64_t in = kernel.dims[c->rhs_in], out = kernel.dims[kernel.rank - 1], all = ax_dims_elems(c->spatial, kernel.dims + 1), group = 0;
+  const int64_t in = kernel.dims[c->rhs_in], out = kernel.dims[kernel.rank - 1], all = ax_dims_elems(c->spatial, kernel.dims + 1),
+                group = 0;
   const int64_t together = in < few_features ? long_sum / in : 1, lhs[] = {c->lhs_in}, rhs[] = {1};
   ax_value *parts = ax_trace_alloc((size_t)together * sizeof parts[0]), sum = ax_poison;
   ax_value flat = ax_reshape(c->rhs, 3, (int64_t[]){kernel.dims[0], all * in, out});
@@ -178,8 +182,8 @@ static ax_value by_places_together(const product *c) {
   return sum;
 }
 
-/* Of one feature a group, lhs with its dimensions where the result has them, the groups at `features`, and rhs as [k.., 1, group * out]: element by
-   element. */
+/* Of one feature a group, lhs with its dimensions where the result has them, the groups at `features`, and rhs as [k.., 1, group *
+   out]: element by element. */
 static ax_value by_features(const product *c, uint32_t features, int64_t groups) {
   const ax_type x = ax_typeof(c->lhs), kernel = ax_typeof(c->rhs);
   if (ax_failed()) return ax_poison;
@@ -193,7 +197,8 @@ static ax_value by_features(const product *c, uint32_t features, int64_t groups)
     for (uint32_t d = 0; d < x.rank; d++) same[d] = d > features ? d + 1 : d;
     memmove(type.dims + features + 2, type.dims + features + 1, (type.rank++ - features - 1) * sizeof type.dims[0]);
     type.dims[features + 1] = out;
-    ax_value made = ax_mul(ax_broadcast_in_dim(part, type.rank, type.dims, same), ax_broadcast_in_dim(row, type.rank, type.dims, by));
+    ax_value made =
+        ax_mul(ax_broadcast_in_dim(part, type.rank, type.dims, same), ax_broadcast_in_dim(row, type.rank, type.dims, by));
     sum = n == 0 ? made : ax_add(sum, made);
   }
   ax_type type = ax_typeof(sum);
@@ -205,7 +210,8 @@ static ax_value by_features(const product *c, uint32_t features, int64_t groups)
 
 /* --- The whole --- */
 
-/* How each dimension is gone through: the longest in loops, until few enough are left to write out. True: all are written out, by places. */
+/* How each dimension is gone through: the longest in loops, until few enough are left to write out. True: all are written out, by
+   places. */
 static bool plan_loops(product *c) {
   double all = 1, count[AX_MAX_RANK];
   bool places = true;
@@ -228,7 +234,8 @@ static bool plan_loops(product *c) {
   return places;
 }
 
-/* Where places of lhs_spec or rhs_spec stand, once x has its dimensions in this order: all of them, or, where `lies`, as they lie. */
+/* Where places of lhs_spec or rhs_spec stand, once x has its dimensions in this order: all of them, or, where `lies`, as they
+   lie. */
 static ax_value ordered(ax_value x, const ax_dims *spec, const uint32_t *order, bool lies, uint32_t *at) {
   int64_t permutation[AX_MAX_RANK];
   bool same = true;
@@ -284,7 +291,8 @@ static ax_value convolve(const ax_conv_params *p, ax_value x, ax_value y) {
     left[1 + i] = right[i] = AX_CONV_SPATIAL + i;
   }
   left[0] = AX_CONV_BATCH, left[rank - 1] = AX_CONV_FEATURE;
-  const bool together = plan_loops(&c) && spatial > 0, by_feature = together && p->feature_group_count > 1 && rhs.dims[p->rhs_spec.v[AX_CONV_IN]] == 1;
+  const bool together = plan_loops(&c) && spatial > 0,
+             by_feature = together && p->feature_group_count > 1 && rhs.dims[p->rhs_spec.v[AX_CONV_IN]] == 1;
   for (uint32_t place = 0; place < rank && by_feature; place++) left[p->out_spec.v[place]] = place;
   right[spatial] = AX_CONV_IN, right[spatial + 1] = AX_CONV_OUT;
   bool lies = groups == 1; /* where all is contracted, it may lie as it does */
@@ -324,21 +332,24 @@ static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
 
 /* Of images without groups.
 
-   Few places, which is what layers have. Along a row of the image the kernel's places lie beside one another, each row of the left factor over most of the last:
-   what a row of the result is made of is a product for each of the kernel's rows, added up.
+   Few places, which is what layers have. Along a row of the image the kernel's places lie beside one another, each row of the left
+   factor over most of the last: what a row of the result is made of is a product for each of the kernel's rows, added up.
 
-     y[batch, oh, ow, out] = sum over kh of padded[batch, oh * stride + kh * dilation, (ow * stride .. + kw, in)] . rhs[kh, (kw, in), out]
+     y[batch, oh, ow, out] = sum over kh of padded[batch, oh * stride + kh * dilation, (ow * stride .. + kw, in)] . rhs[kh, (kw,
+   in), out]
 
-   Where rows are short, or places in a row do not lie side by side: along the last spatial dimension the kernel's places are laid beside one
-   another, once; along the first each place is a product of rows that lie together, added to those before it. Rows that a stride skips lie behind
-   one another too.
+   Where rows are short, or places in a row do not lie side by side: along the last spatial dimension the kernel's places are laid
+   beside one another, once; along the first each place is a product of rows that lie together, added to those before it. Rows that
+   a stride skips lie behind one another too.
 
      unfolded[batch, h mod stride, h / stride, ow, kw, in] = padded[batch, h, ow * stride + kw * dilation, in]
-     y[batch, (oh, ow), out] += unfolded[batch, (kh * dilation) mod stride, (kh * dilation) / stride + oh, ow, (kw, in)] . rhs[kh, (kw, in), out]
+     y[batch, (oh, ow), out] += unfolded[batch, (kh * dilation) mod stride, (kh * dilation) / stride + oh, ow, (kw, in)] . rhs[kh,
+   (kw, in), out]
 
    Few positions, which is what gradients of kernels have: the same with images that have batches for features.
 
-     y[oh, (ow, batch), out] = sum over in, kh of padded[in, oh * stride + kh * dilation, kw * dilation + (ow, batch)]' . rhs[in, kh, kw, out] */
+     y[oh, (ow, batch), out] = sum over in, kh of padded[in, oh * stride + kh * dilation, kw * dilation + (ow, batch)]' . rhs[in,
+   kh, kw, out] */
 typedef struct unfolding {
   const ax_conv_params *p;
   ax_window rows, columns; /* padded */
@@ -349,7 +360,9 @@ typedef struct unfolding {
 static bool is_plain_image(const ax_lower *lower, const ax_eqn *eqn, unfolding *u) {
   const ax_conv_params *p = eqn->params;
   const ax_type *lhs = &lower->program->types[eqn->in[0]], *rhs = &lower->program->types[eqn->in[1]];
-  if (ax_conv_spatial(p) != 2 || p->feature_group_count * p->batch_group_count != 1 || (lhs->dtype != AX_F32 && lhs->dtype != AX_F64)) return false;
+  if (ax_conv_spatial(p) != 2 || p->feature_group_count * p->batch_group_count != 1 ||
+      (lhs->dtype != AX_F32 && lhs->dtype != AX_F64))
+    return false;
   *u = (unfolding){.p = p, .rows = ax_conv_window(p, lhs, rhs, 0), .columns = ax_conv_window(p, lhs, rhs, 1)};
   u->height = ax_window_count(&u->rows), u->width = ax_window_count(&u->columns);
   u->batch = lhs->dims[p->lhs_spec.v[AX_CONV_BATCH]], u->in = lhs->dims[p->lhs_spec.v[AX_CONV_FEATURE]];
@@ -384,10 +397,24 @@ static bool lies_in_rows(const unfolding *u) { return u->columns.dilation == 1 &
 static ax_status multiply_image(ax_lower *lower, const unfolding *u, uint32_t image, uint32_t kernel, uint32_t out) {
   const ax_type *type = &ax_lower_get(lower, image)->type;
   const int64_t row = type->dims[2] * u->in, k = u->columns.size * u->in;
-  const ax_gemm gemm = {.dtype = type->dtype, .m = u->width, .n = u->out, .k = k, .lda = u->columns.stride * u->in, .ldb = u->out, .ldc = u->out,
-                        .a = image, .b = kernel, .c = out, .batch_rank = 2, .batch = {u->batch, u->height},
-                        .a_stride = {type->dims[1] * row, u->rows.stride * row}, .c_stride = {u->height * u->width * u->out, u->width * u->out},
-                        .term_rank = 1, .terms = {u->rows.size}, .a_term = {u->rows.dilation * row}, .b_term = {k * u->out}};
+  const ax_gemm gemm = {.dtype = type->dtype,
+                        .m = u->width,
+                        .n = u->out,
+                        .k = k,
+                        .lda = u->columns.stride * u->in,
+                        .ldb = u->out,
+                        .ldc = u->out,
+                        .a = image,
+                        .b = kernel,
+                        .c = out,
+                        .batch_rank = 2,
+                        .batch = {u->batch, u->height},
+                        .a_stride = {type->dims[1] * row, u->rows.stride * row},
+                        .c_stride = {u->height * u->width * u->out, u->width * u->out},
+                        .term_rank = 1,
+                        .terms = {u->rows.size},
+                        .a_term = {u->rows.dilation * row},
+                        .b_term = {k * u->out}};
   return ax_lower_gemm(lower, &gemm);
 }
 
@@ -395,10 +422,25 @@ static ax_status multiply_image(ax_lower *lower, const unfolding *u, uint32_t im
 static ax_status multiply_features(ax_lower *lower, const unfolding *u, uint32_t image, uint32_t kernel, uint32_t out) {
   const ax_type *type = &ax_lower_get(lower, image)->type;
   const int64_t row = type->dims[2] * u->batch, m = u->width * u->batch, rows = u->columns.size * u->out;
-  const ax_gemm gemm = {.dtype = type->dtype, .transpose_a = true, .m = m, .n = u->out, .k = u->columns.size, .lda = u->columns.dilation * u->batch,
-                        .ldb = u->out, .ldc = u->out, .a = image, .b = kernel, .c = out, .batch_rank = 1, .batch = {u->height},
-                        .a_stride = {u->rows.stride * row}, .c_stride = {m * u->out}, .term_rank = 2, .terms = {u->in, u->rows.size},
-                        .a_term = {type->dims[1] * row, u->rows.dilation * row}, .b_term = {u->rows.size * rows, rows}};
+  const ax_gemm gemm = {.dtype = type->dtype,
+                        .transpose_a = true,
+                        .m = m,
+                        .n = u->out,
+                        .k = u->columns.size,
+                        .lda = u->columns.dilation * u->batch,
+                        .ldb = u->out,
+                        .ldc = u->out,
+                        .a = image,
+                        .b = kernel,
+                        .c = out,
+                        .batch_rank = 1,
+                        .batch = {u->height},
+                        .a_stride = {u->rows.stride * row},
+                        .c_stride = {m * u->out},
+                        .term_rank = 2,
+                        .terms = {u->in, u->rows.size},
+                        .a_term = {type->dims[1] * row, u->rows.dilation * row},
+                        .b_term = {u->rows.size * rows, rows}};
   return ax_lower_gemm(lower, &gemm);
 }
 
@@ -419,7 +461,9 @@ static ax_value kernel_images(const ax_eqn *eqn, const ax_value *in) {
   return kernel_in(eqn, in, order);
 }
 
-static ax_position place(int dim, int64_t coef, int64_t offset) { return (ax_position){.dim = dim, .coef = coef, .offset = offset, .dynamic = AX_NONE}; }
+static ax_position place(int dim, int64_t coef, int64_t offset) {
+  return (ax_position){.dim = dim, .coef = coef, .offset = offset, .dynamic = AX_NONE};
+}
 
 /* lhs as [batch, h, w, in], padded. */
 static ax_value padded_image(const ax_eqn *eqn, const ax_value *in) {
@@ -442,7 +486,8 @@ static ax_status unfold(ax_lower *lower, const unfolding *u, uint32_t image, uin
   for (int64_t r = 0; r < u->skipped && r < u->rows.array; r++)
     for (int64_t k = 0; k < u->columns.size; k++) {
       const int64_t dims[] = {u->batch, (u->rows.array - r - 1) / u->skipped + 1, u->width, u->in};
-      const ax_position src[] = {place(0, 1, 0), place(1, u->skipped, r), place(2, u->columns.stride, k * u->columns.dilation), place(3, 1, 0)};
+      const ax_position src[] = {place(0, 1, 0), place(1, u->skipped, r), place(2, u->columns.stride, k * u->columns.dilation),
+                                 place(3, 1, 0)};
       const ax_position dst[] = {place(0, 1, 0), place(-1, 0, r), place(1, 1, 0), place(2, 1, 0), place(3, 1, k * u->in)};
       AX_TRY(ax_lower_move(lower, 4, dims, *out, dst, image, src));
     }
@@ -451,8 +496,16 @@ static ax_status unfold(ax_lower *lower, const unfolding *u, uint32_t image, uin
 
 static ax_status multiply_rows(ax_lower *lower, const unfolding *u, uint32_t unfolded, uint32_t kernel, uint32_t out) {
   const int64_t k = u->columns.size * u->in, row = u->width * k;
-  ax_gemm gemm = {.dtype = ax_lower_get(lower, out)->type.dtype, .m = u->height * u->width, .n = u->out, .k = k, .lda = k, .ldb = u->out, .ldc = u->out,
-                  .a = unfolded, .b = kernel, .c = out};
+  ax_gemm gemm = {.dtype = ax_lower_get(lower, out)->type.dtype,
+                  .m = u->height * u->width,
+                  .n = u->out,
+                  .k = k,
+                  .lda = k,
+                  .ldb = u->out,
+                  .ldc = u->out,
+                  .a = unfolded,
+                  .b = kernel,
+                  .c = out};
   if (u->batch > 1) {
     gemm.batch_rank = 1;
     gemm.batch[0] = u->batch;
@@ -519,7 +572,8 @@ ax_status ax_conv_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, 
     return ax_lower_fill(lower, out[0], (ax_number){0});
   }
   const ax_type *lhs = &types[eqn->in[0]];
-  if (!is_half(lhs->dtype) && ax_conv_has_phases(eqn->params, lhs, &types[eqn->in[1]])) return ax_lower_expanded(lower, eqn, ax_conv_by_phases, in, out);
+  if (!is_half(lhs->dtype) && ax_conv_has_phases(eqn->params, lhs, &types[eqn->in[1]]))
+    return ax_lower_expanded(lower, eqn, ax_conv_by_phases, in, out);
   const bool plain = is_plain_image(lower, eqn, &u);
   if (plain && has_few_places(&u)) return lower_rows(lower, eqn, &u, in, out);
   if (plain && has_few_positions(&u)) return lower_features(lower, eqn, &u, in, out);

@@ -1,13 +1,15 @@
 /* Convolutions of what is dilated, which the gradients of strided ones are, without the zeros in between.
 
-   Along one dimension, position o and the kernel's place k meet an element, and no zero, where o * stride + k * dilation - low is a multiple of the base.
-   So positions fall into phases, o = phase + q * period, each of which knows its places of the kernel, k = first + j * step:
+   Along one dimension, position o and the kernel's place k meet an element, and no zero, where o * stride + k * dilation - low is a
+   multiple of the base. So positions fall into phases, o = phase + q * period, each of which knows its places of the kernel, k =
+   first + j * step:
 
      y[phase + q * period] = sum over j of lhs[q * (period * stride / base) + j * (dilation / gcd) - low'] * rhs[first + j * step]
 
-   which is a convolution without a base. Phases that follow one another and have as many places, which meet the same elements, are a segment: they are
-   made at once, as more features of the result (patches: all of them). What the segments make is laid between one another. No place is added that a phase has
-   not, so that nothing is multiplied by a zero that the definition does not have. */
+   which is a convolution without a base. Phases that follow one another and have as many places, which meet the same elements, are
+   a segment: they are made at once, as more features of the result (patches: all of them). What the segments make is laid between
+   one another. No place is added that a phase has not, so that nothing is multiplied by a zero that the definition does not
+   have. */
 #include "ops/conv_general_dilated.h"
 #include "prim/prims.h"
 
@@ -56,7 +58,9 @@ static int64_t high_of(const phases *s, const phase *f) {
 
 /* False: they are too many, none of them meets anything, or some positions are too far from the array for padding to say. */
 static bool find_phases(const ax_window *w, bool one_group, phases *s) {
-  *s = (phases){.window = *w, .period = w->base / common_divisor(w->stride, w->base), .dilation = w->dilation / common_divisor(w->dilation, w->base)};
+  *s = (phases){.window = *w,
+                .period = w->base / common_divisor(w->stride, w->base),
+                .dilation = w->dilation / common_divisor(w->dilation, w->base)};
   s->stride = s->period * w->stride / w->base;
   bool any = false;
   if (w->base > most_period) return false;
@@ -114,7 +118,8 @@ static ax_value zeros(const convolution *c, uint32_t i, const ax_conv_params *p,
   return ax_zeros_of(&type);
 }
 
-/* The kernel's places of phases begin .. end along dimension i, those of one phase behind those of another among its features for the result. */
+/* The kernel's places of phases begin .. end along dimension i, those of one phase behind those of another among its features for
+   the result. */
 static ax_value places_of(const convolution *c, uint32_t i, ax_value y, int64_t begin, int64_t end) {
   ax_value *parts = ax_trace_alloc((size_t)(end - begin) * sizeof parts[0]);
   for (int64_t n = begin; n < end && parts != NULL && !ax_failed(); n++) {
@@ -131,7 +136,10 @@ static ax_value phases_behind(ax_value made, uint32_t features, uint32_t d, int6
   int64_t dims[AX_MAX_RANK];
   if (ax_failed()) return ax_poison;
   for (uint32_t k = 0; k <= type.rank; k++)
-    dims[k] = k < features ? type.dims[k] : k == features ? phases : k == features + 1 ? type.dims[features] / phases : type.dims[k - 1];
+    dims[k] = k < features        ? type.dims[k]
+              : k == features     ? phases
+              : k == features + 1 ? type.dims[features] / phases
+                                  : type.dims[k - 1];
   return ax_move_dim(ax_reshape(made, type.rank + 1, dims), (int)features, (int)d + 1);
 }
 
@@ -140,7 +148,8 @@ static ax_value laid_between(ax_value x, uint32_t d, int64_t extent) {
   const ax_type type = ax_typeof(x);
   int64_t dims[AX_MAX_RANK];
   if (ax_failed()) return ax_poison;
-  for (uint32_t i = 0; i + 1 < type.rank; i++) dims[i] = i < d ? type.dims[i] : i == d ? type.dims[d] * type.dims[d + 1] : type.dims[i + 1];
+  for (uint32_t i = 0; i + 1 < type.rank; i++)
+    dims[i] = i < d ? type.dims[i] : i == d ? type.dims[d] * type.dims[d + 1] : type.dims[i + 1];
   return ax_window_part(ax_reshape(x, type.rank - 1, dims), d, 0, extent, 1);
 }
 
@@ -159,7 +168,8 @@ static ax_value made(const convolution *c, uint32_t i, const ax_conv_params *p, 
     ax_value part = f.count > 0 ? made(c, i + 1, &inner, x, places_of(c, i, y, n, end)) : zeros(c, i, p, x, y, end - n);
     parts[count++] = phases_behind(part, (uint32_t)p->out_spec.v[AX_CONV_FEATURE], d, end - n);
   }
-  return parts != NULL && !ax_failed() ? laid_between(ax_concatenate(count, parts, d + 1), d, ax_window_count(&s->window)) : ax_poison;
+  return parts != NULL && !ax_failed() ? laid_between(ax_concatenate(count, parts, d + 1), d, ax_window_count(&s->window))
+                                       : ax_poison;
 }
 
 ax_value ax_conv_by_phases(const ax_eqn *eqn, const ax_value *in) {

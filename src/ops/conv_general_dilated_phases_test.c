@@ -1,5 +1,5 @@
-/* Convolutions of what is dilated, compiled, beside reference evaluation, exactly: of small whole numbers no sum is rounded. One to three spatial
-   dimensions, groups, positions that meet nothing, infinities. What a way costs is seen in the plan. */
+/* Convolutions of what is dilated, compiled, beside reference evaluation, exactly: of small whole numbers no sum is rounded. One to
+   three spatial dimensions, groups, positions that meet nothing, infinities. What a way costs is seen in the plan. */
 #include <math.h>
 #include <string.h>
 
@@ -26,16 +26,19 @@ static bool make_example(example *x, test_random *random) {
   const int64_t groups = test_random_below(random, 3) == 0 ? from_one(random, 3) : 1;
   const bool of_batch = test_random_below(random, 2), last = test_random_below(random, 2);
   int64_t lhs[5] = {from_one(random, 3), from_one(random, 4)}, rhs[5] = {groups * from_one(random, 4), lhs[1]}, elems = 1;
-  *x = (example){.options = {.strides = x->strides, .low = x->low, .high = x->high, .lhs_dilation = x->base, .rhs_dilation = x->dilation}};
+  *x = (example){
+      .options = {.strides = x->strides, .low = x->low, .high = x->high, .lhs_dilation = x->base, .rhs_dilation = x->dilation}};
   lhs[of_batch ? 0 : 1] *= groups;
   *(of_batch ? &x->options.batch_group_count : &x->options.feature_group_count) = groups;
   for (uint32_t i = 0; i < spatial; i++) {
     const bool plain = test_random_below(random, 3) == 0, patches = test_random_below(random, 4) == 0;
     x->base[i] = plain ? 1 : from_one(random, 5);
     lhs[2 + i] = from_one(random, 7), rhs[2 + i] = patches ? x->base[i] : from_one(random, 6);
-    x->strides[i] = test_random_below(random, 2) ? 1 : from_one(random, 4), x->dilation[i] = test_random_below(random, 2) ? 1 : from_one(random, 4);
+    x->strides[i] = test_random_below(random, 2) ? 1 : from_one(random, 4),
+    x->dilation[i] = test_random_below(random, 2) ? 1 : from_one(random, 4);
     x->low[i] = test_random_below(random, 12) - 3, x->high[i] = test_random_below(random, 12) - 3;
-    const int64_t padded = (lhs[2 + i] - 1) * x->base[i] + 1 + x->low[i] + x->high[i], reach = (rhs[2 + i] - 1) * x->dilation[i] + 1;
+    const int64_t padded = (lhs[2 + i] - 1) * x->base[i] + 1 + x->low[i] + x->high[i],
+                  reach = (rhs[2 + i] - 1) * x->dilation[i] + 1;
     if (padded < reach) return false;
     elems *= (padded - reach) / x->strides[i] + 1;
   }
@@ -75,7 +78,9 @@ static void one_example(uint64_t seed, bool show) {
   test_execute(runtime, program, in, &out);
   ax_runtime_release(runtime);
   for (int64_t k = 0; k < test_elems(wanted); k++)
-    if (test_get(out, k) != test_get(wanted, k) && !(isnan(test_get(out, k)) && isnan(test_get(wanted, k)))) fail_msg("seed %llu, element %lld: %g, not %g", (unsigned long long)seed, (long long)k, test_get(out, k), test_get(wanted, k));
+    if (test_get(out, k) != test_get(wanted, k) && !(isnan(test_get(out, k)) && isnan(test_get(wanted, k))))
+      fail_msg("seed %llu, element %lld: %g, not %g", (unsigned long long)seed, (long long)k, test_get(out, k),
+               test_get(wanted, k));
   test_release(&wanted, 1);
   test_release(&out, 1);
   test_release(in, 2);
@@ -93,7 +98,8 @@ static double work_of(const ax_plan *plan) {
   for (uint32_t i = 0; i < plan->block.count; i++) {
     const ax_gemm *g = plan->block.ops[i].gemm;
     if (plan->block.ops[i].kind == AX_OP_GEMM)
-      work += (double)(g->m * g->n * g->k) * (double)ax_dims_elems(g->batch_rank, g->batch) * (double)ax_dims_elems(g->term_rank, g->terms);
+      work += (double)(g->m * g->n * g->k) * (double)ax_dims_elems(g->batch_rank, g->batch) *
+              (double)ax_dims_elems(g->term_rank, g->terms);
   }
   return work;
 }
@@ -111,13 +117,25 @@ static void costs(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
     const int64_t n = all[i].image, k = all[i].window, c = 8, o = 4;
-    example x = {.strides = {1, 1}, .base = {all[i].base, all[i].base}, .low = {all[i].low, all[i].low}, .high = {all[i].high, all[i].high}, .dilation = {1, 1}};
-    x.options = (ax_conv_options){.lhs = "NHWC", .rhs = "HWIO", .out = "NHWC", .strides = x.strides, .low = x.low, .high = x.high, .lhs_dilation = x.base, .rhs_dilation = x.dilation};
+    example x = {.strides = {1, 1},
+                 .base = {all[i].base, all[i].base},
+                 .low = {all[i].low, all[i].low},
+                 .high = {all[i].high, all[i].high},
+                 .dilation = {1, 1}};
+    x.options = (ax_conv_options){.lhs = "NHWC",
+                                  .rhs = "HWIO",
+                                  .out = "NHWC",
+                                  .strides = x.strides,
+                                  .low = x.low,
+                                  .high = x.high,
+                                  .lhs_dilation = x.base,
+                                  .rhs_dilation = x.dilation};
     const ax_type types[] = {ax_array_type(AX_F32, 4, (int64_t[]){2, n, n, c}), ax_array_type(AX_F32, 4, (int64_t[]){k, k, c, o})};
     ax_program *program = test_trace(call, &x, types, 2, 1);
     ax_plan *plan = test_plan(program);
     const double each = work_of(plan) / (double)(ax_type_elems(ax_program_out_type(program, 0)) * c);
-    if (each < 0.99 * all[i].places || each > 1.1 * all[i].places) fail_msg("%g places a position of case %zu, not %g", each, i, all[i].places);
+    if (each < 0.99 * all[i].places || each > 1.1 * all[i].places)
+      fail_msg("%g places a position of case %zu, not %g", each, i, all[i].places);
     ax_plan_destroy(plan);
     ax_program_release(program);
   }

@@ -1,5 +1,6 @@
-/* Convolutions of images against their definition, exactly: of small whole numbers no sum is rounded. Sizes, orders of dimensions, paddings,
-   strides and dilations at random, so that all ways of computing them are taken: rows as they lie, rows unfolded, few positions. */
+/* Convolutions of images against their definition, exactly: of small whole numbers no sum is rounded. Sizes, orders of dimensions,
+   paddings, strides and dilations at random, so that all ways of computing them are taken: rows as they lie, rows unfolded, few
+   positions. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,14 +40,16 @@ static bool make_example(example *x, test_random *random) {
   shuffle(random, "NCHW", x->lhs);
   shuffle(random, "OIHW", x->rhs);
   shuffle(random, "NCHW", x->out);
-  if (test_random_below(random, 2)) strcpy(x->lhs, few_positions ? "CHWN" : "NHWC"), strcpy(x->rhs, few_positions ? "IHWO" : "HWIO");
+  if (test_random_below(random, 2))
+    strcpy(x->lhs, few_positions ? "CHWN" : "NHWC"), strcpy(x->rhs, few_positions ? "IHWO" : "HWIO");
   strcpy(x->places, strchr(x->rhs, 'H') < strchr(x->rhs, 'W') ? "HW" : "WH");
   x->size['N'] = some(random, 3, 9), x->size['C'] = x->rhs_size['I'] = some(random, 3, 40), x->rhs_size['O'] = some(random, 5, 40);
   for (int i = 0; i < 2; i++) {
     const int64_t image = some(random, 8, 45), kernel = few_positions ? some(random, image, image) : some(random, 4, 7);
     const bool plain = test_random_below(random, 2);
     x->size[(int)x->places[i]] = image, x->rhs_size[(int)x->places[i]] = kernel;
-    x->strides[i] = plain ? 1 : some(random, 3, 3), x->base[i] = plain ? 1 : some(random, 2, 3), x->dilation[i] = plain ? 1 : some(random, 2, 3);
+    x->strides[i] = plain ? 1 : some(random, 3, 3), x->base[i] = plain ? 1 : some(random, 2, 3),
+    x->dilation[i] = plain ? 1 : some(random, 2, 3);
     x->low[i] = test_random_below(random, 6) - 1, x->high[i] = test_random_below(random, 6) - 1;
     const int64_t padded = (image - 1) * x->base[i] + 1 + x->low[i] + x->high[i], reach = (kernel - 1) * x->dilation[i] + 1;
     if (padded < reach) return false;
@@ -96,8 +99,14 @@ static double sum_at(const example *x, ax_tensor *const *in, const int64_t *out)
 
 static void call(const ax_value *in, ax_value *out, void *context) {
   const example *x = context;
-  const ax_conv_options options = {.lhs = x->lhs, .rhs = x->rhs, .out = x->out, .strides = x->strides, .low = x->low, .high = x->high,
-                                   .lhs_dilation = x->base, .rhs_dilation = x->dilation};
+  const ax_conv_options options = {.lhs = x->lhs,
+                                   .rhs = x->rhs,
+                                   .out = x->out,
+                                   .strides = x->strides,
+                                   .low = x->low,
+                                   .high = x->high,
+                                   .lhs_dilation = x->base,
+                                   .rhs_dilation = x->dilation};
   out[0] = ax_conv_general_dilated(in[0], in[1], &options);
 }
 
@@ -109,8 +118,8 @@ static void compare(const example *x, uint64_t seed, ax_tensor *const *in, const
         for (at['W'] = 0; at['W'] < x->out_size['W']; at['W']++) {
           const double wanted = sum_at(x, in, at), found = test_get(out, place_of(x->out, x->out_size, at));
           if (found != wanted)
-            fail_msg("seed %llu: %s %s -> %s at N %lld C %lld H %lld W %lld: %g, not %g", (unsigned long long)seed, x->lhs, x->rhs, x->out, (long long)at['N'],
-                     (long long)at['C'], (long long)at['H'], (long long)at['W'], found, wanted);
+            fail_msg("seed %llu: %s %s -> %s at N %lld C %lld H %lld W %lld: %g, not %g", (unsigned long long)seed, x->lhs, x->rhs,
+                     x->out, (long long)at['N'], (long long)at['C'], (long long)at['H'], (long long)at['W'], found, wanted);
         }
 }
 
@@ -142,7 +151,8 @@ static void one_example(uint64_t seed, bool show) {
   ax_program *program = test_trace(call, &x, types, 2, 1);
   if (show) test_show_program(program);
   if (!ax_type_equal(&type, ax_program_out_type(program, 0)))
-    fail_msg("seed %llu: %s, not %s", (unsigned long long)seed, ax_type_string(ax_program_out_type(program, 0), NULL), ax_type_string(&type, NULL));
+    fail_msg("seed %llu: %s, not %s", (unsigned long long)seed, ax_type_string(ax_program_out_type(program, 0), NULL),
+             ax_type_string(&type, NULL));
   for (int compiled = 0; compiled < 2; compiled++) {
     ax_tensor *out = result_of(program, in, compiled);
     compare(&x, seed, in, out);
@@ -161,7 +171,8 @@ static void at_random(void **state) {
 /* A kernel's gradient of many images, all the same: sums of 32,768 are made of 1,024 terms, and no worse for it. */
 static void many_terms(void **state) {
   example x = {.lhs = "CHWN", .rhs = "IHWO", .out = "HWNC", .strides = {1, 1}, .base = {1, 1}, .dilation = {1, 1}};
-  const ax_type types[] = {ax_array_type(AX_F32, 4, (int64_t[]){32, 34, 34, 4}), ax_array_type(AX_F32, 4, (int64_t[]){32, 32, 32, 4})};
+  const ax_type types[] = {ax_array_type(AX_F32, 4, (int64_t[]){32, 34, 34, 4}),
+                           ax_array_type(AX_F32, 4, (int64_t[]){32, 32, 32, 4})};
   (void)state;
   ax_tensor *in[2];
   for (int i = 0; i < 2; i++) {
@@ -187,7 +198,8 @@ static void many_features(void **state) {
   (void)state;
   for (size_t c = 0; c < 2 * AX_COUNT(widths); c++) {
     const ax_dtype t = c % 2 ? AX_F64 : AX_F32;
-    const ax_type types[] = {ax_array_type(t, 4, (int64_t[]){1, 6, widths[c / 2] + 2, features}), ax_array_type(t, 4, (int64_t[]){3, 3, features, outs})};
+    const ax_type types[] = {ax_array_type(t, 4, (int64_t[]){1, 6, widths[c / 2] + 2, features}),
+                             ax_array_type(t, 4, (int64_t[]){3, 3, features, outs})};
     ax_tensor *in[2];
     test_random random = {7};
     for (int i = 0; i < 2; i++) {
@@ -196,11 +208,13 @@ static void many_features(void **state) {
       for (int64_t k = same; k < test_elems(in[i]); k++) test_set(in[i], k, test_get(in[i], k % same));
     }
     long double wanted[outs] = {0};
-    for (int64_t k = 0; k < features * outs; k++) wanted[k % outs] += 9 * (long double)test_get(in[0], k / outs) * (long double)test_get(in[1], k);
+    for (int64_t k = 0; k < features * outs; k++)
+      wanted[k % outs] += 9 * (long double)test_get(in[0], k / outs) * (long double)test_get(in[1], k);
     ax_program *program = test_trace(call, &x, types, 2, 1);
     ax_tensor *out = result_of(program, in, true);
     for (int64_t k = 0; k < test_elems(out); k++) {
-      const double off = fabs((double)(test_get(out, k) - wanted[k % outs]) / (double)wanted[k % outs]) * ldexp(1, t == AX_F64 ? 53 : 24);
+      const double off =
+          fabs((double)(test_get(out, k) - wanted[k % outs]) / (double)wanted[k % outs]) * ldexp(1, t == AX_F64 ? 53 : 24);
       if (off > 5) fail_msg("%s, images %lld wide: off by %.3g units", ax_dtype_name(t), (long long)widths[c / 2], off);
     }
     if (c == 2) TEST_EVERY_WAY(program, in, 1e-5);
@@ -215,7 +229,8 @@ static AX_BODY(plain) { out[0] = ax_conv(in[0], in[1], NULL, "VALID"); }
 /* A long window of one feature, gone through place by place; everything the same, so that each addition errs to the same side. */
 static void long_window(void **state) {
   enum { places = 5000, positions = 6000 };
-  const ax_type types[] = {ax_array_type(AX_F32, 3, (int64_t[]){1, 1, places + positions - 1}), ax_array_type(AX_F32, 3, (int64_t[]){1, 1, places})};
+  const ax_type types[] = {ax_array_type(AX_F32, 3, (int64_t[]){1, 1, places + positions - 1}),
+                           ax_array_type(AX_F32, 3, (int64_t[]){1, 1, places})};
   (void)state;
   ax_tensor *in[2];
   for (int i = 0; i < 2; i++) {
@@ -229,7 +244,8 @@ static void long_window(void **state) {
     ax_tensor *out = result_of(program, in, true);
     for (int64_t k = 0; k < positions; k++) {
       const double found = test_get(out, k);
-      if (infinite && k == 0 ? found != INFINITY : fabs(found - wanted) > 4 * ldexp(wanted, -24)) fail_msg("%.9g, not %.9g", found, wanted);
+      if (infinite && k == 0 ? found != INFINITY : fabs(found - wanted) > 4 * ldexp(wanted, -24))
+        fail_msg("%.9g, not %.9g", found, wanted);
     }
     test_release(&out, 1);
     ax_program_release(program);
@@ -243,9 +259,9 @@ static void ways(void **state) {
     int64_t lhs[4], rhs[4], dilation;
     const char *specs[3], *way;
   } all[] = {
-      {{2, 20, 20, 3}, {3, 3, 3, 4}, 1, {"NHWC", "HWIO", "NHWC"}, "m=18 n=4 k=9 terms=3 batch=2 batch=18"},     /* rows as they lie */
-      {{2, 10, 10, 3}, {3, 3, 3, 4}, 1, {"NHWC", "HWIO", "NHWC"}, "m=64 n=4 k=9 batch=2"},                      /* unfolded */
-      {{3, 20, 20, 2}, {3, 18, 18, 4}, 1, {"CHWN", "IHWO", "HWNC"}, "m=6 n=4 k=18 terms=3 terms=18 batch=3"},   /* few positions */
+      {{2, 20, 20, 3}, {3, 3, 3, 4}, 1, {"NHWC", "HWIO", "NHWC"}, "m=18 n=4 k=9 terms=3 batch=2 batch=18"},   /* rows as they lie */
+      {{2, 10, 10, 3}, {3, 3, 3, 4}, 1, {"NHWC", "HWIO", "NHWC"}, "m=64 n=4 k=9 batch=2"},                    /* unfolded */
+      {{3, 20, 20, 2}, {3, 18, 18, 4}, 1, {"CHWN", "IHWO", "HWNC"}, "m=6 n=4 k=18 terms=3 terms=18 batch=3"}, /* few positions */
   };
   (void)state;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
@@ -266,6 +282,7 @@ static void ways(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(at_random), cmocka_unit_test(many_terms), cmocka_unit_test(many_features), cmocka_unit_test(long_window), cmocka_unit_test(ways)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(at_random), cmocka_unit_test(many_terms), cmocka_unit_test(many_features),
+                                     cmocka_unit_test(long_window), cmocka_unit_test(ways)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,7 +146,9 @@ void ax_conv_batch(const ax_batch_args *args) {
 /* --- shard --- */
 
 /* The first of two factors of a dimension is of groups, where there are several. */
-static uint32_t group_factor(const ax_shard_args *args, int64_t groups) { return groups > 1 ? ax_factor(args, groups, AX_FACTOR_ALONG) : UINT32_MAX; }
+static uint32_t group_factor(const ax_shard_args *args, int64_t groups) {
+  return groups > 1 ? ax_factor(args, groups, AX_FACTOR_ALONG) : UINT32_MAX;
+}
 
 static void grouped_factor_of(ax_factored *tensor, int64_t d, uint32_t group, uint32_t factor) {
   if (group != UINT32_MAX) ax_factor_of(tensor, d, group);
@@ -156,18 +158,21 @@ static void grouped_factor_of(ax_factored *tensor, int64_t d, uint32_t group, ui
 /* A window's positions, which are the result's, or its places, which are the kernel's. */
 static void shard_spatial(const ax_shard_args *args, const ax_conv_params *p, uint32_t i) {
   const ax_type *lhs = &args->types[args->eqn->in[0]], *rhs = &args->types[args->eqn->in[1]];
-  const int64_t left = p->lhs_spec.v[AX_CONV_SPATIAL + i], right = p->rhs_spec.v[AX_CONV_SPATIAL + i], made = p->out_spec.v[AX_CONV_SPATIAL + i];
+  const int64_t left = p->lhs_spec.v[AX_CONV_SPATIAL + i], right = p->rhs_spec.v[AX_CONV_SPATIAL + i],
+                made = p->out_spec.v[AX_CONV_SPATIAL + i];
   const ax_window w = ax_conv_window(p, lhs, rhs, i);
   const int64_t positions = ax_window_count(&w);
   if (w.array == 0 || w.size == 0 || positions == 0) return;
   if (positions >= w.size) {
     const uint32_t factor = ax_factor(args, positions, AX_FACTOR_ALONG);
-    ax_factor_reaches(&args->in[0], left, factor, (ax_reach){-w.low, w.stride, ax_dilated(w.size, w.dilation), w.base, AX_FILL_ZERO});
+    ax_factor_reaches(&args->in[0], left, factor,
+                      (ax_reach){-w.low, w.stride, ax_dilated(w.size, w.dilation), w.base, AX_FILL_ZERO});
     ax_factor_of(&args->out[0], made, factor);
     (void)ax_factor(args, w.size, AX_FACTOR_ALONG); /* work, of nothing that is cut */
   } else {
     const uint32_t factor = ax_factor(args, w.size, AX_FACTOR_SUM);
-    ax_factor_reaches(&args->in[0], left, factor, (ax_reach){-w.low, w.dilation, ax_dilated(positions, w.stride), w.base, AX_FILL_ZERO});
+    ax_factor_reaches(&args->in[0], left, factor,
+                      (ax_reach){-w.low, w.dilation, ax_dilated(positions, w.stride), w.base, AX_FILL_ZERO});
     ax_factor_of(&args->in[1], right, factor);
     (void)ax_factor(args, positions, AX_FACTOR_ALONG);
   }
@@ -178,7 +183,8 @@ void ax_conv_shard(const ax_shard_args *args) {
   const ax_type *lhs = &args->types[args->eqn->in[0]], *rhs = &args->types[args->eqn->in[1]];
   const int64_t fg = p->feature_group_count, bg = p->batch_group_count;
   const int64_t in = rhs->dims[p->rhs_spec.v[AX_CONV_IN]], out = rhs->dims[p->rhs_spec.v[AX_CONV_OUT]];
-  const uint32_t features = group_factor(args, fg), batches = group_factor(args, bg), groups = features != UINT32_MAX ? features : batches;
+  const uint32_t features = group_factor(args, fg), batches = group_factor(args, bg),
+                 groups = features != UINT32_MAX ? features : batches;
   const uint32_t batch = ax_factor(args, lhs->dims[p->lhs_spec.v[AX_CONV_BATCH]] / bg, AX_FACTOR_ALONG);
   const uint32_t made = ax_factor(args, out / (fg * bg), AX_FACTOR_ALONG), summed = ax_factor(args, in, AX_FACTOR_SUM);
   grouped_factor_of(&args->in[0], p->lhs_spec.v[AX_CONV_BATCH], batches, batch);

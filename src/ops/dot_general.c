@@ -4,13 +4,13 @@
    Parameters: lhs_contract, rhs_contract (pairs that are summed over), lhs_batch, rhs_batch (pairs that go along).
    Errors: bool or dtypes that differ; lists of unequal length; a dimension outside the rank or named twice; paired sizes that
    differ; a result of too many dimensions.
-   Numerics: eval adds floats in f64 and rounds once; compiled bf16 and f16 products are made in f32 and rounded once. Integers wrap.
-   Bilinear; each transpose is a dot_general of the cotangent with the other operand over the other's free dimensions.
-   Compiled: a GEMM over each operand as a matrix where it lies, or copied so that it is one; a kernel, which sums as reduce_sum does, for
-   integers of 16 and 64 bits, for vectors (one result dimension of 1) but those by many short rows, for many tiny matrices, and where there is one
-   term, so nothing to sum.
-   Simplified: operands that were transposed are taken as they lay before, where the order of the result's and of the contracted dimensions is the same.
-   Sharding: a batch or free dimension goes through; a contracted one makes a sum over its mesh axes. */
+   Numerics: eval adds floats in f64 and rounds once; compiled bf16 and f16 products are made in f32 and rounded once. Integers
+   wrap. Bilinear; each transpose is a dot_general of the cotangent with the other operand over the other's free dimensions.
+   Compiled: a GEMM over each operand as a matrix where it lies, or copied so that it is one; a kernel, which sums as reduce_sum
+   does, for integers of 16 and 64 bits, for vectors (one result dimension of 1) but those by many short rows, for many tiny
+   matrices, and where there is one term, so nothing to sum. Simplified: operands that were transposed are taken as they lay before,
+   where the order of the result's and of the contracted dimensions is the same. Sharding: a batch or free dimension goes through; a
+   contracted one makes a sum over its mesh axes. */
 #include <string.h>
 
 #include "ops/dot_general.h"
@@ -80,14 +80,16 @@ static walk walk_of(const ax_tensor *x, const ax_dot_side *s, uint32_t free_at) 
   return w;
 }
 
-/* Numbers of an operand, `lines` of `length` each along the contracted dimensions, the first at `at[0]`, line k where the result's element `step` k further is.
-   In blocks of `width` lines, whose numbers stand beside one another; lines that fill up the last block are 0. */
-static void pack(const ax_tensor *x, const ax_tensor *out, const walk *w, const int64_t *inner, uint32_t inner_rank, int64_t first, int64_t step, int64_t lines,
-                 int64_t length, int64_t width, ax_number *to) {
+/* Numbers of an operand, `lines` of `length` each along the contracted dimensions, the first at `at[0]`, line k where the result's
+   element `step` k further is. In blocks of `width` lines, whose numbers stand beside one another; lines that fill up the last
+   block are 0. */
+static void pack(const ax_tensor *x, const ax_tensor *out, const walk *w, const int64_t *inner, uint32_t inner_rank, int64_t first,
+                 int64_t step, int64_t lines, int64_t length, int64_t width, ax_number *to) {
   for (int64_t k = 0; k < lines; k++) {
     int64_t at = ax_strided_at(first + k * step, out->rank, out->dims, w->outer);
     ax_number *line = to + k / width * width * length + k % width;
-    for (int64_t j = 0; j < length; j++) line[j * width] = ax_number_load(x->dtype, x->data, at + ax_strided_at(j, inner_rank, inner, w->inner));
+    for (int64_t j = 0; j < length; j++)
+      line[j * width] = ax_number_load(x->dtype, x->data, at + ax_strided_at(j, inner_rank, inner, w->inner));
   }
 }
 

@@ -84,8 +84,8 @@ static ax_status lower_matrix(ax_lower *lower, uint32_t buffer, ax_axis_set axes
   return as_matrix(&type, &first, &second, &third, out) ? AX_OK : ax_error(AX_INTERNAL, "a copied operand is no matrix");
 }
 
-/* Into how many blocks of k a product is cut: 1, unless k is so long that one sum over it would be inexact, or that the results alone
-   make too few parts for threads. The blocks' products are always a small part of what is read. */
+/* Into how many blocks of k a product is cut: 1, unless k is so long that one sum over it would be inexact, or that the results
+   alone make too few parts for threads. The blocks' products are always a small part of what is read. */
 static int64_t contracted_blocks(const ax_gemm *gemm) {
   enum { least_size = 2048, long_size = 1 << 15, few_results = 1 << 18, most_blocks = 32 };
   double m = (double)gemm->m, n = (double)gemm->n, k = (double)gemm->k, least = 16 * m * n / (m + n);
@@ -191,7 +191,8 @@ static ax_status narrow_product(ax_lower *lower, const ax_type *type, uint32_t p
 }
 
 /* `swapped`: the right operand's rows by the left one, which is a vector; the result lies the same way. */
-static ax_status lower_products(ax_lower *lower, const ax_eqn *eqn, ax_dot_side left, ax_dot_side right, const uint32_t *in, bool swapped, uint32_t out) {
+static ax_status lower_products(ax_lower *lower, const ax_eqn *eqn, ax_dot_side left, ax_dot_side right, const uint32_t *in,
+                                bool swapped, uint32_t out) {
   ax_type type = lower->program->types[eqn->out];
   const ax_axis_set *differs = lower->differs;
   const uint32_t first = swapped, second = !swapped;
@@ -235,14 +236,15 @@ static ax_status lower_one_term(ax_lower *lower, const ax_type *type, const uint
   kernel = lower->kernel;
   ax_ex a = load_factor(lower, in[0], left_at, type->dtype), b = load_factor(lower, in[1], right_at, type->dtype);
   ax_ex value = ax_kernel_op(kernel, AX_SCALAR_MUL, type->dtype, a, b, AX_NONE);
-  if (ax_is_float(type->dtype)) value = ax_kernel_op(kernel, AX_SCALAR_ADD, type->dtype, value, ax_kernel_const(kernel, type->dtype, 0), AX_NONE);
+  if (ax_is_float(type->dtype))
+    value = ax_kernel_op(kernel, AX_SCALAR_ADD, type->dtype, value, ax_kernel_const(kernel, type->dtype, 0), AX_NONE);
   ax_lower_store(lower, product, to, value, AX_SCALAR_NONE);
   return ax_lower_kernel_end(lower);
 }
 
 /* As one kernel: a sum of products over the contracted dimensions. */
-static ax_status lower_loops(ax_lower *lower, const ax_eqn *eqn, const ax_dot_side *left, const ax_dot_side *right, const uint32_t *in,
-                             uint32_t out) {
+static ax_status lower_loops(ax_lower *lower, const ax_eqn *eqn, const ax_dot_side *left, const ax_dot_side *right,
+                             const uint32_t *in, uint32_t out) {
   const ax_type *lhs = &lower->program->types[eqn->in[0]], *type = &lower->program->types[eqn->out];
   ax_position left_at[AX_MAX_RANK], right_at[AX_MAX_RANK], to[AX_MAX_RANK];
   int64_t dims[2 * AX_MAX_RANK];
@@ -272,15 +274,15 @@ static int64_t listed_elems(const ax_type *type, const ax_dims *which) {
   return elems;
 }
 
-/* A matrix of many short rows, times a vector: loops would take each row by itself, unless rows are so short that they pick numbers of several, or so many
-   that loops read several column by column (jit/emit/columns.c). */
+/* A matrix of many short rows, times a vector: loops would take each row by itself, unless rows are so short that they pick numbers
+   of several, or so many that loops read several column by column (jit/emit/columns.c). */
 static bool has_short_rows(const ax_type *matrix, const ax_dot_side *s) {
   enum { short_row = 32, many = 1 << 16, row_of_columns = 16, many_rows = 1 << 13 };
   int64_t k = listed_elems(matrix, &s->contract), picked = ax_dtype_bytes(matrix->dtype) == 8 ? 4 : 8;
   ax_dtype made;
   if (k <= row_of_columns && ax_type_elems(matrix) / k >= many_rows) return false;
-  return s->batch.count == 0 && s->contract.count == 1 && s->contract.v[0] + 1 == matrix->rank && k > picked && k <= short_row && ax_type_elems(matrix) >= many &&
-         ax_product_result(matrix->dtype, &made) && made == matrix->dtype;
+  return s->batch.count == 0 && s->contract.count == 1 && s->contract.v[0] + 1 == matrix->rank && k > picked && k <= short_row &&
+         ax_type_elems(matrix) >= many && ax_product_result(matrix->dtype, &made) && made == matrix->dtype;
 }
 
 /* Where a product is not worth its call: vectors, which are one long row, and many tiny matrices. */

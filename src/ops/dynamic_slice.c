@@ -149,9 +149,10 @@ static bool any_batched(const ax_batch_args *args, uint32_t first) {
   return false;
 }
 
-/* Windows at the starts of each batch element: those along dimensions where they can be anywhere but at 0. `first`: the first start's number.
-   Without any such: at->map is empty. */
-static ax_value batched_starts(const ax_batch_args *args, uint32_t first, const int64_t *dims, const int64_t *sizes, ax_indexing *at) {
+/* Windows at the starts of each batch element: those along dimensions where they can be anywhere but at 0. `first`: the first
+   start's number. Without any such: at->map is empty. */
+static ax_value batched_starts(const ax_batch_args *args, uint32_t first, const int64_t *dims, const int64_t *sizes,
+                               ax_indexing *at) {
   const uint32_t rank = args->eqn->in_count - first;
   ax_value columns[AX_MAX_RANK];
   *at = (ax_indexing){.mode = "clip"};
@@ -159,7 +160,8 @@ static ax_value batched_starts(const ax_batch_args *args, uint32_t first, const 
     const uint32_t i = first + d;
     at->window.v[at->window.count++] = d + 1;
     if (sizes[d] == dims[d]) continue;
-    columns[at->map.count] = args->in_dim[i] >= 0 ? ax_expand_dims(args->in[i], 1) : ax_broadcast_to(args->in[i], 2, (const int64_t[]){args->size, 1});
+    columns[at->map.count] =
+        args->in_dim[i] >= 0 ? ax_expand_dims(args->in[i], 1) : ax_broadcast_to(args->in[i], 2, (const int64_t[]){args->size, 1});
     at->map.v[at->map.count++] = d;
   }
   return at->map.count > 0 ? ax_concatenate(at->map.count, columns, 1) : ax_poison;
@@ -212,7 +214,8 @@ static void slice_batch(const ax_batch_args *args) {
 
 /* Each batch element has a window of its own: they do not overlap. */
 static ax_value update_at(const ax_batch_args *args) {
-  ax_value x = ax_batch_front(args->in[0], args->in_dim[0], args->size), updates = ax_batch_front(args->in[1], args->in_dim[1], args->size);
+  ax_value x = ax_batch_front(args->in[0], args->in_dim[0], args->size),
+           updates = ax_batch_front(args->in[1], args->in_dim[1], args->size);
   const ax_type types[] = {ax_typeof(x), ax_typeof(updates)};
   ax_indexing at;
   if (ax_failed()) return ax_poison;

@@ -1,15 +1,15 @@
 /* gather: x T[d..], indices I[b.., n] -> T[b.. and w..]
-   y[b.. and w..] = x[w.. + start(b..)], start(b..) along dimension start_index_map[k] indices[b.., k], along others 0; a window has slice_sizes
-   of x. Its dimensions w.. stand at offset_dims, without those that are collapsed or batching, where it has 1; along a batching dimension
-   of x it lies at the coordinate that b.. has along the dimension of the indices that goes with it.
-   Parameters: offset_dims, collapsed_slice_dims, start_index_map, operand_batching_dims, start_indices_batching_dims; mode: where a window
-   is not inside x, "fill" gives the fill value all over it, "clip" and "promise_in_bounds" the nearest that is; indices_are_sorted,
+   y[b.. and w..] = x[w.. + start(b..)], start(b..) along dimension start_index_map[k] indices[b.., k], along others 0; a window has
+   slice_sizes of x. Its dimensions w.. stand at offset_dims, without those that are collapsed or batching, where it has 1; along a
+   batching dimension of x it lies at the coordinate that b.. has along the dimension of the indices that goes with it. Parameters:
+   offset_dims, collapsed_slice_dims, start_index_map, operand_batching_dims, start_indices_batching_dims; mode: where a window is
+   not inside x, "fill" gives the fill value all over it, "clip" and "promise_in_bounds" the nearest that is; indices_are_sorted,
    unique_indices (promises); slice_sizes, one a dimension of x; fill_value, T[].
    Errors: lists that are no dimensions, not ascending (but start_index_map), or have some in common; as many numbers an index as
-   start_index_map has not; windows larger than x, or not of 1 where they are collapsed or batching; parts of sums filled with what is not 0.
-   Linear in x; its transpose is scatter_add into zeros at the same indices. Batched with batching dimensions. Cut along dimensions of the indices
-   and those that windows have whole; and along those of which an index picks one, where devices look up what they have and the parts are
-   added. Compiled: one kernel of loads. */
+   start_index_map has not; windows larger than x, or not of 1 where they are collapsed or batching; parts of sums filled with what
+   is not 0. Linear in x; its transpose is scatter_add into zeros at the same indices. Batched with batching dimensions. Cut along
+   dimensions of the indices and those that windows have whole; and along those of which an index picks one, where devices look up
+   what they have and the parts are added. Compiled: one kernel of loads. */
 #include <string.h>
 
 #include "ops/gather.h"
@@ -27,9 +27,11 @@ static ax_status check_sizes(const ax_gather_params *p, const ax_type *x) {
     int64_t size = p->slice_sizes.v[d];
     bool batches = ax_dims_has(&p->at.batching, d), one = batches || ax_dims_has(&p->at.collapsed, d);
     if (size < 0 || size > x->dims[d])
-      return ax_error(AX_INVALID_ARGUMENT, "a window of %lld does not fit dimension %u, of %lld", (long long)size, d, (long long)x->dims[d]);
+      return ax_error(AX_INVALID_ARGUMENT, "a window of %lld does not fit dimension %u, of %lld", (long long)size, d,
+                      (long long)x->dims[d]);
     if (one && size != 1 && !(batches && x->dims[d] == 0))
-      return ax_error(AX_INVALID_ARGUMENT, "dimension %u is %s, so a window has 1 of it, not %lld", d, batches ? "batching" : "collapsed", (long long)size);
+      return ax_error(AX_INVALID_ARGUMENT, "dimension %u is %s, so a window has 1 of it, not %lld", d,
+                      batches ? "batching" : "collapsed", (long long)size);
   }
   return AX_OK;
 }
@@ -40,8 +42,9 @@ static ax_status infer(const ax_infer_args *args) {
   AX_TRY(ax_indexing_check(&p->at, list_names, x, indices));
   AX_TRY(check_sizes(p, x));
   if (p->fill_value.type.rank != 0 || p->fill_value.type.dtype != x->dtype)
-    return ax_error(AX_INVALID_ARGUMENT, "the fill value is %s, not %s[]", ax_type_string(&p->fill_value.type, args->axes), ax_dtype_name(x->dtype));
-  ax_windows w = ax_windows_of(&p->at, x, indices, p->slice_sizes.v);
+    return ax_error(AX_INVALID_ARGUMENT, "the fill value is %s, not %s[]", ax_type_string(&p->fill_value.type, args->axes),
+                    ax_dtype_name(x->dtype));
+  ax_index_windows w = ax_windows_of(&p->at, x, indices, p->slice_sizes.v);
   ax_dims dims = {.count = w.wide_rank};
   for (uint32_t d = 0; d + 1 < indices->rank; d++) dims.v[w.wide_of_index[d]] = indices->dims[d];
   for (uint32_t d = 0; d < x->rank; d++)
@@ -71,7 +74,7 @@ static ax_status eval(const ax_eval_args *args) {
   const ax_gather_params *p = args->eqn->params;
   const ax_tensor *x = args->in[0], *indices = args->in[1], *out = args->out[0];
   const ax_type types[] = {type_of(x), type_of(indices)};
-  const ax_windows w = ax_windows_of(&p->at, &types[0], &types[1], p->slice_sizes.v);
+  const ax_index_windows w = ax_windows_of(&p->at, &types[0], &types[1], p->slice_sizes.v);
   size_t bytes = ax_dtype_bytes(out->dtype);
   for (int64_t i = 0, elems = ax_dims_elems(out->rank, out->dims); i < elems; i++) {
     int64_t at = ax_window_place(&w, x, indices, out, i, !ax_indexing_fills(&p->at));
@@ -96,12 +99,14 @@ ax_value ax_gather_of(ax_value x, ax_value indices, const ax_indexing *at, const
 static void jvp(const ax_jvp_args *args) {
   const ax_gather_params *p = args->eqn->params;
   args->out[0] = ax_bind1(args->eqn->prim, p, args->in, 2);
-  args->tangent_out[0] = ax_is_zero(args->tangent_in[0]) ? ax_zero : ax_gather_of(args->tangent_in[0], args->in[1], &p->at, p->slice_sizes.v);
+  args->tangent_out[0] =
+      ax_is_zero(args->tangent_in[0]) ? ax_zero : ax_gather_of(args->tangent_in[0], args->in[1], &p->at, p->slice_sizes.v);
 }
 
 static void transpose(const ax_transpose_args *args) {
   const ax_gather_params *p = args->eqn->params;
-  if (args->linear[0]) args->out[0] = ax_scatter_add_of(ax_zero_cotangent(&args->in_types[0]), args->in[1], args->cotangent[0], &p->at);
+  if (args->linear[0])
+    args->out[0] = ax_scatter_add_of(ax_zero_cotangent(&args->in_types[0]), args->in[1], args->cotangent[0], &p->at);
 }
 
 /* --- batch --- */
@@ -117,7 +122,7 @@ static void batch(const ax_batch_args *args) {
 
 /* --- shard: dimensions of which an index picks one are cut too; devices look up what they have, and the parts are added --- */
 
-static ax_windows windows_of(const ax_eqn *eqn, const ax_type *types) {
+static ax_index_windows windows_of(const ax_eqn *eqn, const ax_type *types) {
   const ax_gather_params *p = eqn->params;
   return ax_windows_of(&p->at, &types[eqn->in[0]], &types[eqn->in[1]], p->slice_sizes.v);
 }
@@ -126,14 +131,14 @@ static void shard(const ax_shard_args *args) {
   static const ax_factor_kind along = AX_FACTOR_ALONG;
   const ax_indexing *at = &((const ax_gather_params *)args->eqn->params)->at;
   const ax_type *x = &args->types[args->eqn->in[0]];
-  const ax_windows w = windows_of(args->eqn, args->types);
+  const ax_index_windows w = windows_of(args->eqn, args->types);
   ax_shard_windows(args, &w, at, &args->out[0], NULL, &along);
   for (uint32_t d = 0; d < x->rank && x->dtype != AX_BOOL; d++)
     if (ax_window_picks(&w, at, d)) ax_factor_of(&args->in[0], d, ax_factor(args, x->dims[d], AX_FACTOR_SUM));
 }
 
 /* What windows outside of all of x are filled with, is filled in by the first of the devices whose parts are added. */
-static ax_value filled_once(const ax_block_args *args, const ax_windows *w, ax_value y, ax_value outside) {
+static ax_value filled_once(const ax_block_args *args, const ax_index_windows *w, ax_value y, ax_value outside) {
   const ax_gather_params *p = args->eqn->params;
   const ax_type type = ax_typeof(y);
   ax_value fill = ax_constant(&p->fill_value.type, p->fill_value.data);
@@ -150,7 +155,7 @@ static ax_value filled_once(const ax_block_args *args, const ax_windows *w, ax_v
 
 static void block(const ax_block_args *args) {
   const ax_gather_params *whole = args->eqn->params;
-  const ax_windows w = windows_of(args->eqn, args->types);
+  const ax_index_windows w = windows_of(args->eqn, args->types);
   ax_gather_params p = *whole;
   ax_value outside = ax_poison;
   bool cut;
@@ -167,7 +172,7 @@ static void block(const ax_block_args *args) {
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_gather_params *p = eqn->params;
   const ax_type *types = lower->program->types, *y = &types[eqn->out];
-  const ax_windows w = ax_windows_of(&p->at, &types[eqn->in[0]], &types[eqn->in[1]], p->slice_sizes.v);
+  const ax_index_windows w = ax_windows_of(&p->at, &types[eqn->in[0]], &types[eqn->in[1]], p->slice_sizes.v);
   ax_position from[AX_MAX_RANK], to[AX_MAX_RANK];
   ax_ex inside;
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
@@ -187,14 +192,17 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 /* --- hlo: stablehlo.gather takes the nearest window --- */
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  static const char *const names[] = {"offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims", "start_index_map"};
+  static const char *const names[] = {"offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims",
+                                      "start_index_map"};
   const ax_gather_params *p = eqn->params;
-  const ax_type *x = &hlo->program->types[eqn->in[0]], *indices = &hlo->program->types[eqn->in[1]], *y = &hlo->program->types[eqn->out];
-  const ax_windows w = ax_windows_of(&p->at, x, indices, p->slice_sizes.v);
+  const ax_type *x = &hlo->program->types[eqn->in[0]], *indices = &hlo->program->types[eqn->in[1]],
+                *y = &hlo->program->types[eqn->out];
+  const ax_index_windows w = ax_windows_of(&p->at, x, indices, p->slice_sizes.v);
   ax_text attributes = {0};
   uint32_t inside;
   ax_hlo_indexing(&attributes, "dimension_numbers = #stablehlo.gather", names, &p->at);
-  ax_text_add(&attributes, ", index_vector_dim = %u>, indices_are_sorted = %s, ", indices->rank - 1, p->at.sorted ? "true" : "false");
+  ax_text_add(&attributes, ", index_vector_dim = %u>, indices_are_sorted = %s, ", indices->rank - 1,
+              p->at.sorted ? "true" : "false");
   ax_hlo_dims(&attributes, "slice_sizes = ", &p->slice_sizes);
   AX_TRY(ax_hlo_attributed(hlo, eqn, "stablehlo.gather", in, &attributes, out));
   if (!ax_indexing_fills(&p->at) || p->at.map.count == 0) return AX_OK;
@@ -208,17 +216,35 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 /* --- The record --- */
 
 static const ax_param params[] = {
-    AX_INDEXING_PARAMS(ax_gather_params, "offset_dims", "collapsed_slice_dims", "start_index_map", "operand_batching_dims", "start_indices_batching_dims"),
+    AX_INDEXING_PARAMS(ax_gather_params, "offset_dims", "collapsed_slice_dims", "start_index_map", "operand_batching_dims",
+                       "start_indices_batching_dims"),
     {"slice_sizes", AX_PARAM_DIMS, offsetof(ax_gather_params, slice_sizes)},
     {"fill_value", AX_PARAM_LITERAL, offsetof(ax_gather_params, fill_value)},
 };
 
 const ax_prim ax_prim_gather = {
-    .name = "gather", .kind = AX_LOCAL, .in_count = 2, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_gather_params),
-    .linear = AX_LINEAR_FIRST, .kinds = AX_KINDS_ALL,
-    .infer = infer, .spread = spread, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .block = block, .lower = lower, .hlo = hlo,
+    .name = "gather",
+    .kind = AX_LOCAL,
+    .in_count = 2,
+    .out_count = 1,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(ax_gather_params),
+    .linear = AX_LINEAR_FIRST,
+    .kinds = AX_KINDS_ALL,
+    .infer = infer,
+    .spread = spread,
+    .eval = eval,
+    .differs = ax_differs_union,
+    .jvp = jvp,
+    .linearize = jvp,
+    .transpose = transpose,
+    .batch = batch,
+    .simplify = ax_simplify_nothing,
+    .shard = shard,
+    .block = block,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 /* --- The function --- */
@@ -246,17 +272,20 @@ static bool take_fill(ax_value number, ax_dtype dtype, int64_t *bits) {
   return ax_number_bits("gather", number, dtype, bits);
 }
 
-ax_value ax_gather(ax_value x, ax_value indices, const ax_gather_dims *dims, const int64_t *slice_sizes, const ax_index_options *options) {
+ax_value ax_gather(ax_value x, ax_value indices, const ax_gather_dims *dims, const int64_t *slice_sizes,
+                   const ax_index_options *options) {
   ax_gather_params p = {0};
   int64_t bits = 0;
   const ax_type type = ax_typeof(x);
   if (dims == NULL) return ax_reject(&ax_prim_gather, "there are no dimension numbers");
-  const ax_dim_list *const lists[] = {&dims->offset_dims, &dims->collapsed_slice_dims, &dims->start_index_map, &dims->operand_batching_dims,
-                                      &dims->start_indices_batching_dims};
-  if (ax_failed() || !ax_check_operands("gather", (ax_value[]){x, indices}, 2) || !ax_indexing_take(&ax_prim_gather, lists, options, &p.at) ||
+  const ax_dim_list *const lists[] = {&dims->offset_dims, &dims->collapsed_slice_dims, &dims->start_index_map,
+                                      &dims->operand_batching_dims, &dims->start_indices_batching_dims};
+  if (ax_failed() || !ax_check_operands("gather", (ax_value[]){x, indices}, 2) ||
+      !ax_indexing_take(&ax_prim_gather, lists, options, &p.at) ||
       !ax_dims_take(&ax_prim_gather, type.rank, slice_sizes, &p.slice_sizes))
     return ax_poison;
-  if (ax_indexing_fills(&p.at) && !take_fill(options != NULL ? options->fill_value : (ax_value){0, 0}, type.dtype, &bits)) return ax_poison;
+  if (ax_indexing_fills(&p.at) && !take_fill(options != NULL ? options->fill_value : (ax_value){0, 0}, type.dtype, &bits))
+    return ax_poison;
   p.fill_value = (ax_literal){ax_array_type(type.dtype, 0, NULL), &bits};
   return ax_bind1(&ax_prim_gather, &p, (ax_value[]){x, indices}, 2);
 }

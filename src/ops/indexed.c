@@ -10,7 +10,8 @@
 static ax_status check_ascending(const char *name, const ax_dims *dims) {
   for (uint32_t i = 1; i < dims->count; i++)
     if (dims->v[i] <= dims->v[i - 1])
-      return ax_error(AX_INVALID_ARGUMENT, "%s must be ascending, but %lld comes before %lld", name, (long long)dims->v[i - 1], (long long)dims->v[i]);
+      return ax_error(AX_INVALID_ARGUMENT, "%s must be ascending, but %lld comes before %lld", name, (long long)dims->v[i - 1],
+                      (long long)dims->v[i]);
   return AX_OK;
 }
 
@@ -30,7 +31,8 @@ static ax_status check_mode(const ax_indexing *at) {
 
 static ax_status check_batching(const ax_indexing *at, const char *const *names, const ax_type *operand, const ax_type *indices) {
   if (at->batching.count != at->index_batching.count)
-    return ax_error(AX_INVALID_ARGUMENT, "%s has %u entries, %s %u", names[3], at->batching.count, names[4], at->index_batching.count);
+    return ax_error(AX_INVALID_ARGUMENT, "%s has %u entries, %s %u", names[3], at->batching.count, names[4],
+                    at->index_batching.count);
   for (uint32_t i = 0; i < at->batching.count; i++) {
     int64_t here = operand->dims[at->batching.v[i]], there = indices->dims[at->index_batching.v[i]];
     if (here != there)
@@ -44,11 +46,13 @@ ax_status ax_indexing_check(const ax_indexing *at, const char *const *names, con
   ax_dtype_kind kind = ax_dtype_get(indices->dtype)->kind;
   if (kind != AX_KIND_SIGNED && kind != AX_KIND_UNSIGNED)
     return ax_error(AX_INVALID_ARGUMENT, "the indices are %s; they must be integers", ax_dtype_name(indices->dtype));
-  if (indices->rank == 0) return ax_error(AX_INVALID_ARGUMENT, "the indices are a scalar; their last dimension is that of one index");
+  if (indices->rank == 0)
+    return ax_error(AX_INVALID_ARGUMENT, "the indices are a scalar; their last dimension is that of one index");
   AX_TRY(check_mode(at));
   uint32_t kept = at->window.count + at->collapsed.count + at->batching.count, wide = indices->rank - 1 + at->window.count;
   if (kept != operand->rank)
-    return ax_error(AX_INVALID_ARGUMENT, "%s, %s and %s have %u dimensions together, the operand has %u", names[0], names[1], names[3], kept, operand->rank);
+    return ax_error(AX_INVALID_ARGUMENT, "%s, %s and %s have %u dimensions together, the operand has %u", names[0], names[1],
+                    names[3], kept, operand->rank);
   if (wide > AX_MAX_RANK) return ax_error(AX_INVALID_ARGUMENT, "the rank would be %u, above %d", wide, AX_MAX_RANK);
   AX_TRY(ax_infer_distinct(names[0], &at->window, wide));
   AX_TRY(ax_infer_distinct(names[1], &at->collapsed, operand->rank));
@@ -62,7 +66,8 @@ ax_status ax_indexing_check(const ax_indexing *at, const char *const *names, con
   AX_TRY(check_apart(names[2], &at->map, names[3], &at->batching));
   int64_t numbers = indices->dims[indices->rank - 1];
   if (numbers != at->map.count)
-    return ax_error(AX_INVALID_ARGUMENT, "an index has %lld numbers, but %s has %u entries", (long long)numbers, names[2], at->map.count);
+    return ax_error(AX_INVALID_ARGUMENT, "an index has %lld numbers, but %s has %u entries", (long long)numbers, names[2],
+                    at->map.count);
   return check_batching(at, names, operand, indices);
 }
 
@@ -75,8 +80,8 @@ void ax_window_sizes(const ax_indexing *at, const ax_type *operand, const ax_typ
   for (uint32_t i = 0; i < kept.count; i++) sizes[kept.v[i]] = wide->dims[at->window.v[i]];
 }
 
-ax_windows ax_windows_of(const ax_indexing *at, const ax_type *operand, const ax_type *indices, const int64_t *sizes) {
-  ax_windows w = {.rank = operand->rank, .index_rank = indices->rank, .wide_rank = indices->rank - 1 + at->window.count};
+ax_index_windows ax_windows_of(const ax_indexing *at, const ax_type *operand, const ax_type *indices, const int64_t *sizes) {
+  ax_index_windows w = {.rank = operand->rank, .index_rank = indices->rank, .wide_rank = indices->rank - 1 + at->window.count};
   ax_dims kept = kept_of(at, operand->rank), others = ax_dims_others(w.wide_rank, &at->window, NULL);
   for (uint32_t d = 0; d < w.rank; d++) {
     w.wide_of[d] = w.component_of[d] = -1;
@@ -93,7 +98,7 @@ ax_windows ax_windows_of(const ax_indexing *at, const ax_type *operand, const ax
 /* --- eval --- */
 
 /* Number `component` of the index at these coordinates; what no s64 holds is the largest. */
-static int64_t index_at(const ax_windows *w, const ax_tensor *indices, const int64_t *wide_index, int component) {
+static int64_t index_at(const ax_index_windows *w, const ax_tensor *indices, const int64_t *wide_index, int component) {
   int64_t at = 0;
   for (uint32_t d = 0; d + 1 < w->index_rank; d++) at = at * indices->dims[d] + wide_index[w->wide_of_index[d]];
   ax_number number = ax_number_load(indices->dtype, indices->data, at * indices->dims[w->index_rank - 1] + component);
@@ -101,7 +106,8 @@ static int64_t index_at(const ax_windows *w, const ax_tensor *indices, const int
   return is_signed || number.u <= INT64_MAX ? number.i : INT64_MAX;
 }
 
-int64_t ax_window_place(const ax_windows *w, const ax_tensor *operand, const ax_tensor *indices, const ax_tensor *wide, int64_t index, bool clips) {
+int64_t ax_window_place(const ax_index_windows *w, const ax_tensor *operand, const ax_tensor *indices, const ax_tensor *wide,
+                        int64_t index, bool clips) {
   int64_t wide_index[AX_MAX_RANK], place = 0;
   for (uint32_t d = w->wide_rank; d-- > 0; index /= wide->dims[d]) wide_index[d] = index % wide->dims[d];
   for (uint32_t d = 0; d < w->rank; d++) {
@@ -131,7 +137,8 @@ bool ax_indexing_batch(const ax_prim *prim, ax_indexing *at, bool operand, bool 
 }
 
 bool ax_indexing_take(const ax_prim *prim, const ax_dim_list *const lists[5], const ax_index_options *options, ax_indexing *out) {
-  static const char *const modes[] = {[AX_INDEX_FILL] = "fill", [AX_INDEX_CLIP] = "clip", [AX_INDEX_PROMISE_IN_BOUNDS] = "promise_in_bounds"};
+  static const char *const modes[] = {
+      [AX_INDEX_FILL] = "fill", [AX_INDEX_CLIP] = "clip", [AX_INDEX_PROMISE_IN_BOUNDS] = "promise_in_bounds"};
   const ax_index_options none = {0};
   ax_dims *const dims[] = {&out->window, &out->collapsed, &out->map, &out->batching, &out->index_batching};
   if (options == NULL) options = &none;
@@ -150,20 +157,23 @@ bool ax_indexing_take(const ax_prim *prim, const ax_dim_list *const lists[5], co
 /* --- lower --- */
 
 /* Number `component` of an index, as an s64 node. */
-static ax_ex load_index(ax_lower *lower, const ax_windows *w, uint32_t indices, int component) {
+static ax_ex load_index(ax_lower *lower, const ax_index_windows *w, uint32_t indices, int component) {
   ax_loop_kernel *kernel = lower->kernel;
   ax_dtype dtype = ax_lower_get(lower, indices)->type.dtype;
   ax_position at[AX_MAX_RANK];
   for (uint32_t d = 0; d + 1 < w->index_rank; d++) at[d] = (ax_position){.dim = w->wide_of_index[d], .coef = 1, .dynamic = AX_NONE};
   at[w->index_rank - 1] = (ax_position){.dim = -1, .offset = component, .dynamic = AX_NONE};
   ax_ex index = ax_lower_load(lower, indices, at);
-  if (dtype == AX_U64) index = ax_kernel_op(kernel, AX_SCALAR_MIN, AX_U64, index, ax_kernel_const(kernel, AX_U64, INT64_MAX), AX_NONE);
+  if (dtype == AX_U64)
+    index = ax_kernel_op(kernel, AX_SCALAR_MIN, AX_U64, index, ax_kernel_const(kernel, AX_U64, INT64_MAX), AX_NONE);
   return dtype == AX_S64 ? index : ax_kernel_op(kernel, AX_SCALAR_CONVERT, AX_S64, index, AX_NONE, AX_NONE);
 }
 
-static ax_ex both(ax_loop_kernel *kernel, ax_ex a, ax_ex b) { return a == AX_NONE ? b : ax_kernel_op(kernel, AX_SCALAR_AND, AX_BOOL, a, b, AX_NONE); }
+static ax_ex both(ax_loop_kernel *kernel, ax_ex a, ax_ex b) {
+  return a == AX_NONE ? b : ax_kernel_op(kernel, AX_SCALAR_AND, AX_BOOL, a, b, AX_NONE);
+}
 
-void ax_lower_windows(ax_lower *lower, const ax_windows *w, uint32_t indices, ax_position *at, ax_ex *inside) {
+void ax_lower_windows(ax_lower *lower, const ax_index_windows *w, uint32_t indices, ax_position *at, ax_ex *inside) {
   ax_loop_kernel *kernel = lower->kernel;
   if (inside != NULL) *inside = AX_NONE;
   for (uint32_t d = 0; d < w->rank; d++) {
@@ -181,7 +191,8 @@ void ax_lower_windows(ax_lower *lower, const ax_windows *w, uint32_t indices, ax
 
 /* --- hlo --- */
 
-static ax_status splat_broadcast(ax_hlo *hlo, uint32_t x, const ax_type *from, const ax_dims *where, const ax_type *to, uint32_t *out) {
+static ax_status splat_broadcast(ax_hlo *hlo, uint32_t x, const ax_type *from, const ax_dims *where, const ax_type *to,
+                                 uint32_t *out) {
   ax_text attributes = {0};
   ax_hlo_dims(&attributes, "broadcast_dimensions = ", where);
   *out = ax_hlo_op(hlo, "stablehlo.broadcast_in_dim", &x, from, 1, attributes.data, to, 1);
@@ -189,7 +200,7 @@ static ax_status splat_broadcast(ax_hlo *hlo, uint32_t x, const ax_type *from, c
 }
 
 /* By component, the largest that a window may begin at; of the indices' shape. */
-static ax_status hlo_limits(ax_hlo *hlo, const ax_windows *w, const ax_type *type, uint32_t *out) {
+static ax_status hlo_limits(ax_hlo *hlo, const ax_index_windows *w, const ax_type *type, uint32_t *out) {
   int64_t limits[AX_MAX_RANK] = {0}, count = type->dims[type->rank - 1];
   for (uint32_t d = 0; d < w->rank; d++)
     if (w->component_of[d] >= 0) limits[w->component_of[d]] = w->limit[d];
@@ -210,7 +221,8 @@ static uint32_t hlo_as_s64(ax_hlo *hlo, uint32_t indices, const ax_type *type, a
   return type->dtype == AX_S64 ? indices : ax_hlo_op(hlo, "stablehlo.convert", &indices, type, 1, NULL, as, 1);
 }
 
-ax_status ax_hlo_windows_inside(ax_hlo *hlo, const ax_windows *w, uint32_t indices, const ax_type *index_type, const ax_type *wide, uint32_t *out) {
+ax_status ax_hlo_windows_inside(ax_hlo *hlo, const ax_index_windows *w, uint32_t indices, const ax_type *index_type,
+                                const ax_type *wide, uint32_t *out) {
   const int64_t zero = 0;
   ax_type type, pair[2];
   uint32_t index = hlo_as_s64(hlo, indices, index_type, &type), limits, all;
@@ -229,7 +241,8 @@ ax_status ax_hlo_windows_inside(ax_hlo *hlo, const ax_windows *w, uint32_t indic
   return splat_broadcast(hlo, all, &flat, &where, &result, out);
 }
 
-ax_status ax_hlo_indices_clamped(ax_hlo *hlo, const ax_windows *w, uint32_t indices, const ax_type *index_type, ax_type *type, uint32_t *out) {
+ax_status ax_hlo_indices_clamped(ax_hlo *hlo, const ax_index_windows *w, uint32_t indices, const ax_type *index_type, ax_type *type,
+                                 uint32_t *out) {
   const int64_t zero = 0;
   ax_type three[3];
   uint32_t index = hlo_as_s64(hlo, indices, index_type, type), limits;
@@ -252,8 +265,8 @@ void ax_hlo_indexing(ax_text *text, const char *lead, const char *const *names, 
 
 /* --- shard --- */
 
-void ax_shard_windows(const ax_shard_args *args, const ax_windows *w, const ax_indexing *at, ax_factored *wide, ax_factored *out,
-                      const ax_factor_kind *alone) {
+void ax_shard_windows(const ax_shard_args *args, const ax_index_windows *w, const ax_indexing *at, ax_factored *wide,
+                      ax_factored *out, const ax_factor_kind *alone) {
   const ax_type *operand = &args->types[args->eqn->in[0]], *indices = &args->types[args->eqn->in[1]];
   for (uint32_t k = 0; k + 1 < w->index_rank; k++) {
     const bool batches = ax_dims_has(&at->index_batching, k);
@@ -276,7 +289,7 @@ void ax_shard_windows(const ax_shard_args *args, const ax_windows *w, const ax_i
   }
 }
 
-bool ax_window_picks(const ax_windows *w, const ax_indexing *at, uint32_t d) {
+bool ax_window_picks(const ax_index_windows *w, const ax_indexing *at, uint32_t d) {
   return w->component_of[d] >= 0 && w->limit[d] > 0 && ax_dims_has(&at->collapsed, d);
 }
 
@@ -286,7 +299,7 @@ typedef struct places {
   ax_value start[AX_MAX_RANK]; /* of the block */
 } places;
 
-static places places_of(const ax_block_args *args, const ax_windows *w, const ax_indexing *at, bool *cut) {
+static places places_of(const ax_block_args *args, const ax_index_windows *w, const ax_indexing *at, bool *cut) {
   const ax_type block = ax_typeof(args->in[0]);
   places p;
   *cut = false;
@@ -301,7 +314,8 @@ static places places_of(const ax_block_args *args, const ax_windows *w, const ax
   return p;
 }
 
-ax_value ax_block_indices(const ax_block_args *args, const ax_windows *w, const ax_indexing *at, bool *cut, ax_value *outside) {
+ax_value ax_block_indices(const ax_block_args *args, const ax_index_windows *w, const ax_indexing *at, bool *cut,
+                          ax_value *outside) {
   ax_value indices = args->in[1];
   const uint32_t count = at->map.count;
   places p = places_of(args, w, at, cut);

@@ -79,11 +79,27 @@ static const ax_param params[] = {
 };
 
 const ax_prim ax_prim_iota = {
-    .name = "iota", .kind = AX_LOCAL, .cheap = true, .in_count = 0, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(iota_params),
-    .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
-    .transpose = ax_absent_transpose, .batch = batch,
-    .simplify = ax_simplify_nothing, .shard = shard, .block = block, .lower = lower, .hlo = hlo,
+    .name = "iota",
+    .kind = AX_LOCAL,
+    .cheap = true,
+    .in_count = 0,
+    .out_count = 1,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(iota_params),
+    .infer = infer,
+    .spread = ax_spread_local,
+    .eval = eval,
+    .differs = ax_differs_union,
+    .jvp = ax_jvp_zero,
+    .linearize = ax_jvp_zero,
+    .transpose = ax_absent_transpose,
+    .batch = batch,
+    .simplify = ax_simplify_nothing,
+    .shard = shard,
+    .block = block,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 ax_value ax_iota(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t dimension) {

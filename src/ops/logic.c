@@ -163,10 +163,12 @@ static ax_status convert_infer(const ax_infer_args *args) {
   return AX_OK;
 }
 
-/* Fractions that are cut off each part are not those of the sum; the largest part stays the largest while no bits above are cut off. */
+/* Fractions that are cut off each part are not those of the sum; the largest part stays the largest while no bits above are cut
+   off. */
 static ax_status convert_spread(const ax_infer_args *args) {
   const ax_spread *on = &args->in[0].spread;
-  bool to_float = ax_is_float(args->out[0].dtype), from_float = ax_is_float(args->in[0].dtype), to_bool = args->out[0].dtype == AX_BOOL;
+  bool to_float = ax_is_float(args->out[0].dtype), from_float = ax_is_float(args->in[0].dtype),
+       to_bool = args->out[0].dtype == AX_BOOL;
   bool keeps = on->kind == AX_UNREDUCED_SUM ? to_float || (!from_float && !to_bool) : to_float;
   if (on->unreduced != 0 && !keeps)
     return ax_error(AX_INVALID_ARGUMENT, "the operand %s is unreduced, and its parts as %s are no parts of the whole as %s; %s",

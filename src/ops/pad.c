@@ -202,7 +202,8 @@ static ax_status lower_choice(ax_lower *lower, const ax_type *type, const window
   return ax_lower_kernel_end(lower);
 }
 
-/* Not with something between elements; nor what is long padding along one dimension, whose readers had better be cut where it begins. */
+/* Not with something between elements; nor what is long padding along one dimension, whose readers had better be cut where it
+   begins. */
 static bool is_choice(const window *w, const ax_type *type) {
   for (uint32_t d = 0; d < type->rank; d++)
     if (w->step[d] != 1) return false;
@@ -241,11 +242,28 @@ static const ax_param params[] = {
 };
 
 const ax_prim ax_prim_pad = {
-    .name = "pad", .kind = AX_LOCAL, .in_count = 2, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(pad_params),
-    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
-    .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .block = block, .lower = lower, .hlo = hlo,
+    .name = "pad",
+    .kind = AX_LOCAL,
+    .in_count = 2,
+    .out_count = 1,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(pad_params),
+    .linear = AX_LINEAR_ALL,
+    .kinds = AX_KINDS_ALL,
+    .infer = infer,
+    .spread = ax_spread_local,
+    .eval = eval,
+    .differs = ax_differs_union,
+    .jvp = ax_jvp_linear,
+    .linearize = ax_jvp_linear,
+    .transpose = transpose,
+    .batch = batch,
+    .simplify = ax_simplify_nothing,
+    .shard = shard,
+    .block = block,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 ax_value ax_pad(ax_value x, ax_value value, const int64_t *low, const int64_t *high, const int64_t *interior) {

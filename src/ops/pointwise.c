@@ -21,14 +21,16 @@
      sqrt, rsqrt    float     x^(1/2), x^(-1/2)                                        dx / (2 sqrt(x)), -rsqrt(x) / (2 x) dx
      erf            float     the error function                                       2 / sqrt(pi) e^(-x^2) dx
 
-   exp to erf have one parameter, accuracy: how far results may be from the exact ones, in units of their last place, or "highest" for as
-   near as there is; printed where it is not the default, which is within 4 (f32, f64). What each function keeps to stands below on the page of
-   primitives. It chooses the code that is run: evaluation by reference is as exact either way. Derivatives have the accuracy of what they are of.
+   exp to erf have one parameter, accuracy: how far results may be from the exact ones, in units of their last place, or "highest"
+   for as near as there is; printed where it is not the default, which is within 4 (f32, f64). What each function keeps to stands
+   below on the page of primitives. It chooses the code that is run: evaluation by reference is as exact either way. Derivatives
+   have the accuracy of what they are of.
 
-   add, sub and neg are linear, mul in either operand, div (of floats) in the first; of unreduced operands max takes those by max, min those by min.
-   Errors: shapes or dtypes that differ; a dtype the operation has no meaning for. Sharding: every dimension goes through.
-   A member of the family is a scalar operation (ir/scalar.def), which dtypes it takes, and its derivative; evaluation, batching,
-   lowering and export are the family's. Derivatives are those of jax.lax, at the kinks too (max shares equally on ties). */
+   add, sub and neg are linear, mul in either operand, div (of floats) in the first; of unreduced operands max takes those by max,
+   min those by min. Errors: shapes or dtypes that differ; a dtype the operation has no meaning for. Sharding: every dimension goes
+   through. A member of the family is a scalar operation (ir/scalar.def), which dtypes it takes, and its derivative; evaluation,
+   batching, lowering and export are the family's. Derivatives are those of jax.lax, at the kinks too (max shares equally on
+   ties). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,8 +71,8 @@ static ax_status accuracy_check(const ax_prim *prim, ax_dtype dtype, int64_t acc
   if (accuracy < 0) return ax_error(AX_INVALID_ARGUMENT, "an accuracy of %lld units of the last place", (long long)accuracy);
   double least = ax_scalar_error(prim->scalar, dtype, true), usual = ax_scalar_error(prim->scalar, dtype, false);
   if ((double)accuracy >= (least < usual ? least : usual)) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "%s of %s is within %g units of the last place at best, not %lld", prim->name, ax_dtype_name(dtype), least,
-                  (long long)accuracy);
+  return ax_error(AX_INVALID_ARGUMENT, "%s of %s is within %g units of the last place at best, not %lld", prim->name,
+                  ax_dtype_name(dtype), least, (long long)accuracy);
 }
 
 static ax_status infer_function(const ax_infer_args *args) {
@@ -172,10 +174,12 @@ static ax_status function_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in
   char attributes[160];
   if (accuracy == AX_ACCURACY_DEFAULT) return ax_hlo_by_form(hlo, eqn, in, out);
   if (accuracy == AX_ACCURACY_HIGHEST)
-    snprintf(attributes, sizeof attributes, "result_accuracy = #stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<HIGHEST>>");
+    snprintf(attributes, sizeof attributes,
+             "result_accuracy = #stablehlo.result_accuracy<mode = #stablehlo.result_accuracy_mode<HIGHEST>>");
   else
     snprintf(attributes, sizeof attributes,
-             "result_accuracy = #stablehlo.result_accuracy<ulps = %lld, mode = #stablehlo.result_accuracy_mode<TOLERANCE>>", (long long)accuracy);
+             "result_accuracy = #stablehlo.result_accuracy<ulps = %lld, mode = #stablehlo.result_accuracy_mode<TOLERANCE>>",
+             (long long)accuracy);
   return ax_hlo_simple(hlo, eqn, eqn->prim->form->op, in, attributes, out);
 }
 
@@ -387,16 +391,21 @@ static void neg_simplify(const ax_simplify_args *args) {
 static const ax_param function_params[] = {{"accuracy", AX_PARAM_ACCURACY, 0}};
 static const ax_param integer_pow_params[] = {{"y", AX_PARAM_I64, 0}};
 
-AX_POINTWISE_RECORD(add, ADD, AX_FORM("add"), 2, AX_LINEAR_ALL, AX_KINDS_SUM, infer_numeric, add_jvp, add_transpose, add_simplify, ax_hlo_by_form);
-AX_POINTWISE_RECORD(sub, SUB, AX_FORM("subtract"), 2, AX_LINEAR_ALL, AX_KINDS_SUM, infer_numeric, sub_jvp, sub_transpose, sub_simplify, ax_hlo_by_form);
-AX_POINTWISE_RECORD(mul, MUL, AX_FORM("multiply"), 2, AX_LINEAR_ONE, AX_KINDS_SUM, infer_numeric, mul_jvp, mul_transpose, mul_simplify, ax_hlo_by_form);
-AX_POINTWISE_RECORD(div, DIV, AX_FORM("divide"), 2, AX_LINEAR_FIRST, AX_KINDS_FLOAT_SUM, infer_numeric, div_jvp, div_transpose, div_simplify, ax_hlo_by_form);
-AX_POINTWISE_RECORD(max, MAX, AX_FORM("maximum"), 2, AX_LINEAR_SOME, AX_KINDS_MAX, infer_numeric, max_jvp, ax_absent_transpose, ax_simplify_nothing,
+AX_POINTWISE_RECORD(add, ADD, AX_FORM("add"), 2, AX_LINEAR_ALL, AX_KINDS_SUM, infer_numeric, add_jvp, add_transpose, add_simplify,
                     ax_hlo_by_form);
-AX_POINTWISE_RECORD(min, MIN, AX_FORM("minimum"), 2, AX_LINEAR_SOME, AX_KINDS_MIN, infer_numeric, max_jvp, ax_absent_transpose, ax_simplify_nothing,
-                    ax_hlo_by_form);
+AX_POINTWISE_RECORD(sub, SUB, AX_FORM("subtract"), 2, AX_LINEAR_ALL, AX_KINDS_SUM, infer_numeric, sub_jvp, sub_transpose,
+                    sub_simplify, ax_hlo_by_form);
+AX_POINTWISE_RECORD(mul, MUL, AX_FORM("multiply"), 2, AX_LINEAR_ONE, AX_KINDS_SUM, infer_numeric, mul_jvp, mul_transpose,
+                    mul_simplify, ax_hlo_by_form);
+AX_POINTWISE_RECORD(div, DIV, AX_FORM("divide"), 2, AX_LINEAR_FIRST, AX_KINDS_FLOAT_SUM, infer_numeric, div_jvp, div_transpose,
+                    div_simplify, ax_hlo_by_form);
+AX_POINTWISE_RECORD(max, MAX, AX_FORM("maximum"), 2, AX_LINEAR_SOME, AX_KINDS_MAX, infer_numeric, max_jvp, ax_absent_transpose,
+                    ax_simplify_nothing, ax_hlo_by_form);
+AX_POINTWISE_RECORD(min, MIN, AX_FORM("minimum"), 2, AX_LINEAR_SOME, AX_KINDS_MIN, infer_numeric, max_jvp, ax_absent_transpose,
+                    ax_simplify_nothing, ax_hlo_by_form);
 AX_POINTWISE(pow, POW, AX_FORM("power"), 2, infer_float, pow_jvp, ax_absent_transpose);
-AX_POINTWISE_RECORD(neg, NEG, AX_FORM("negate"), 1, AX_LINEAR_ALL, AX_KINDS_SUM, infer_numeric, ax_jvp_linear, neg_transpose, neg_simplify, ax_hlo_by_form);
+AX_POINTWISE_RECORD(neg, NEG, AX_FORM("negate"), 1, AX_LINEAR_ALL, AX_KINDS_SUM, infer_numeric, ax_jvp_linear, neg_transpose,
+                    neg_simplify, ax_hlo_by_form);
 AX_POINTWISE_HLO(abs, ABS, AX_FORM("abs"), 1, infer_numeric, abs_jvp, ax_absent_transpose, abs_hlo);
 AX_POINTWISE_HLO(sign, SIGN, AX_FORM("sign"), 1, infer_numeric, ax_jvp_zero, ax_absent_transpose, sign_hlo);
 AX_FUNCTION(exp, EXP, AX_FORM("exponential"), exp_jvp, function_hlo);
@@ -478,7 +487,8 @@ static ax_eqn *made_by(ax_builder *builder, uint32_t id) {
 static ax_status make_accurate(ax_builder *builder, ax_value y, uint32_t id, int64_t ulps) {
   ax_eqn *eqn = made_by(builder, id);
   if (eqn == NULL || eqn->prim->params != function_params)
-    return ax_error(AX_INVALID_ARGUMENT, "accurate: its operand is %s, and no result of exp, tanh or another function that has an accuracy",
+    return ax_error(AX_INVALID_ARGUMENT,
+                    "accurate: its operand is %s, and no result of exp, tanh or another function that has an accuracy",
                     eqn == NULL ? "no equation's result" : eqn->prim->name);
   AX_TRY(accuracy_check(eqn->prim, ax_typeof(y).dtype, ulps));
   const void *params = ax_arena_copy(&builder->arena, &ulps, sizeof ulps);

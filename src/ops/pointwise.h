@@ -17,8 +17,8 @@ ax_number ax_scalar_eval(ax_scalar op, ax_dtype dtype, const ax_number *x, int64
 
 /* The op "stablehlo.text" on the same operands. */
 #define AX_FORM(text) (&(const ax_hlo_form){.op = "stablehlo." text})
-/* A record of the family, which applies AX_SCALAR_scalar; with its own rules for simplify and hlo, or without and by its form. The first
-   is linear as said, of sums or whatever kinds_ has; the others are not. */
+/* A record of the family, which applies AX_SCALAR_scalar; with its own rules for simplify and hlo, or without and by its form. The
+   first is linear as said, of sums or whatever kinds_ has; the others are not. */
 #define AX_POINTWISE_RECORD(name_, scalar_, form_, operands, linear_, kinds_, infer_, jvp_, transpose_, simplify_, hlo_)  \
   const ax_prim ax_prim_##name_ = {                                                                                     \
       .name = #name_, .kind = AX_LOCAL, .cheap = true, .scalar = AX_SCALAR_##scalar_, .form = form_,                        \

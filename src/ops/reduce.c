@@ -1,10 +1,9 @@
 /* reduce_sum, reduce_max, reduce_min: T[d..] -> T[the dimensions that are left]
    Parameters: axes.
    Errors: bool; an axis outside the rank or named twice. Over nothing at all the result is 0, or the least or greatest T.
-   Numerics: eval adds floats in f64 and rounds once; compiled sums do so too where more than a few numbers meet, and add short runs of
-   bf16, f16 and f32 in f32 (the bounds are in axle/ops.h). Integers wrap. NaN wins in max and min.
-   reduce_sum is linear; its transpose repeats the cotangent. The tangent of a max or min is shared equally by all places that
-   hold it. */
+   Numerics: eval adds floats in f64 and rounds once; compiled sums do so too where more than a few numbers meet, and add short runs
+   of bf16, f16 and f32 in f32 (the bounds are in axle/ops.h). Integers wrap. NaN wins in max and min. reduce_sum is linear; its
+   transpose repeats the cotangent. The tangent of a max or min is shared equally by all places that hold it. */
 #include <math.h>
 
 #include "prim/composite.h"
@@ -48,7 +47,11 @@ ax_value ax_reduce_neutral(ax_scalar op, ax_dtype dtype) {
   if (ax_failed()) return ax_poison; /* what has failed has no dtype */
   const ax_number number = ax_reduce_identity(op, dtype);
   const ax_dtype_kind kind = ax_dtype_get(dtype)->kind;
-  return ax_as("reduce", kind == AX_KIND_FLOAT ? ax_real(number.f) : kind == AX_KIND_SIGNED ? ax_integer(number.i) : ax_unsigned(number.u), dtype);
+  return ax_as("reduce",
+               kind == AX_KIND_FLOAT    ? ax_real(number.f)
+               : kind == AX_KIND_SIGNED ? ax_integer(number.i)
+                                        : ax_unsigned(number.u),
+               dtype);
 }
 
 /* Rows: the elements of x that make one result, and where each result's begin. */

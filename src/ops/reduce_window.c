@@ -1,14 +1,13 @@
 /* reduce_window_sum, reduce_window_max, reduce_window_min: T[d..] -> T[n..]
-     y[o..] = the sum, largest or smallest of x[(o * stride + k * window_dilation - low) / base_dilation ..] over the window's places k,
-   where there is such an element: all else counts for nothing.
-   Parameters: window_dimensions, window_strides, padding_low, padding_high (negative: cut), base_dilation, window_dilation; one entry a
-   dimension.
-   Errors: bool; a window, stride or dilation below 1; more cut off than there is. A window of nothing gives 0, or the least or greatest T.
-   Numerics: eval adds floats in f64 and rounds once; compiled sums of bf16 and f16 are made in f32; they are added along one dimension
-   after the other, short windows in a row, long ones by halves. Integers wrap. NaN wins in max and min.
-   reduce_window_sum is linear; its transpose is one, of the cotangent, base_dilation and strides in each other's place. The tangent of a max
-   or min is that of the first place, in row-major order, that holds it.
-   Sharding: a dimension that windows go along is cut with the result's: what windows need of their neighbours' blocks is exchanged. */
+     y[o..] = the sum, largest or smallest of x[(o * stride + k * window_dilation - low) / base_dilation ..] over the window's
+   places k, where there is such an element: all else counts for nothing. Parameters: window_dimensions, window_strides,
+   padding_low, padding_high (negative: cut), base_dilation, window_dilation; one entry a dimension. Errors: bool; a window, stride
+   or dilation below 1; more cut off than there is. A window of nothing gives 0, or the least or greatest T. Numerics: eval adds
+   floats in f64 and rounds once; compiled sums of bf16 and f16 are made in f32; they are added along one dimension after the other,
+   short windows in a row, long ones by halves. Integers wrap. NaN wins in max and min. reduce_window_sum is linear; its transpose
+   is one, of the cotangent, base_dilation and strides in each other's place. The tangent of a max or min is that of the first
+   place, in row-major order, that holds it. Sharding: a dimension that windows go along is cut with the result's: what windows need
+   of their neighbours' blocks is exchanged. */
 #include <string.h>
 
 #include "prim/composite.h"
@@ -172,7 +171,8 @@ static void max_jvp(const ax_jvp_args *args) {
   args->tangent_out[0] = ax_zero;
   ax_type type = ax_typeof(x), result = ax_typeof(args->out[0]);
   if (ax_is_zero(dx) || ax_type_elems(&type) == 0 || ax_type_elems(&result) == 0) return;
-  args->tangent_out[0] = reduced(args->eqn->params, combination(args->eqn->prim), (held){.x = x, .tangent = dx, .has_tangent = true}).tangent;
+  args->tangent_out[0] =
+      reduced(args->eqn->params, combination(args->eqn->prim), (held){.x = x, .tangent = dx, .has_tangent = true}).tangent;
 }
 
 static void sum_transpose(const ax_transpose_args *args) {
@@ -252,7 +252,8 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 /* --- hlo --- */
 
-static uint32_t hlo_window(ax_hlo *hlo, const window_params *p, ax_scalar op, uint32_t x, const ax_type *type, const ax_type *result, ax_text *attributes) {
+static uint32_t hlo_window(ax_hlo *hlo, const window_params *p, ax_scalar op, uint32_t x, const ax_type *type,
+                           const ax_type *result, ax_text *attributes) {
   ax_type scalar = ax_array_type(type->dtype, 0, NULL), types[] = {*type, scalar};
   uint64_t bits = 0;
   ax_number_store(type->dtype, &bits, 0, ax_reduce_identity(op, type->dtype));
@@ -348,11 +349,15 @@ ax_value ax_reduce_window_min(ax_value x, const int64_t *window, const ax_window
 }
 
 /* Of [N, s.., C]: windows over the spatial dimensions alone. False: the trace has failed. */
-static bool pool(const char *function, ax_value x, uint32_t count, const int64_t *window, const int64_t *strides, int64_t *all, int64_t *by, ax_type *type) {
+static bool pool(const char *function, ax_value x, uint32_t count, const int64_t *window, const int64_t *strides, int64_t *all,
+                 int64_t *by, ax_type *type) {
   if (!ax_operand(function, x, type)) return false;
   if (count == 0 || type->rank != count + 2 || window == NULL)
-    return ax_reject_as(function, "a window of %u dimensions for %s, which must have a batch dimension in front of these, and features behind them",
-                        count, ax_operand_string(type)), false;
+    return ax_reject_as(
+               function,
+               "a window of %u dimensions for %s, which must have a batch dimension in front of these, and features behind them",
+               count, ax_operand_string(type)),
+           false;
   for (uint32_t d = 0; d < type->rank; d++) {
     bool spatial = d > 0 && d <= count;
     all[d] = spatial ? window[d - 1] : 1;
@@ -375,5 +380,6 @@ ax_value ax_avg_pool(ax_value x, uint32_t count, const int64_t *window, const in
   if (!pool("avg_pool", x, count, window, strides, all, by, &type)) return ax_poison;
   if (!ax_is_float(type.dtype)) return ax_reject_as("avg_pool", "the operand is %s; it must be a float", ax_operand_string(&type));
   for (uint32_t i = 0; i < count; i++) places *= (double)window[i];
-  return ax_div(ax_reduce_window_sum(x, all, &(ax_window_options){.strides = by, .padding = padding != NULL ? padding : "VALID"}), ax_real(places));
+  return ax_div(ax_reduce_window_sum(x, all, &(ax_window_options){.strides = by, .padding = padding != NULL ? padding : "VALID"}),
+                ax_real(places));
 }

@@ -42,8 +42,9 @@ static void simplify(const ax_simplify_args *args) {
   if (ax_same_shape(&args->types[x], &args->types[args->eqn->out])) args->same[0] = x;
 }
 
-/* Runs of dimensions on both sides that hold the same elements are cut at the same places: [6,4] and [2,12] go by the factors 2, 3, 4 of which
-   the last two are one dimension there. Where sizes do not go together the rest of a run is one factor that neither side is cut by. */
+/* Runs of dimensions on both sides that hold the same elements are cut at the same places: [6,4] and [2,12] go by the factors 2, 3,
+   4 of which the last two are one dimension there. Where sizes do not go together the rest of a run is one factor that neither side
+   is cut by. */
 static void shard(const ax_shard_args *args) {
   const ax_type *x = &args->types[args->eqn->in[0]], *y = &args->types[args->eqn->out];
   int64_t left = 1, right = 1; /* of the dimensions under way */
@@ -98,8 +99,9 @@ static bool fill_in(const ax_type *type, ax_dims *dims) {
   if (count == 0) return true;
   if (count == 1 && others > 0 && elems % others == 0) dims->v[open] = elems / others;
   else if (count > 1) ax_reject(&ax_prim_reshape, "%u dimensions are -1: one may be", count);
-  else ax_reject(&ax_prim_reshape, "dimension %u is -1, but the others' %lld elements do not divide the %lld of %s", open, (long long)others,
-                 (long long)elems, ax_type_string(type, &ax_builder_current()->axes));
+  else
+    ax_reject(&ax_prim_reshape, "dimension %u is -1, but the others' %lld elements do not divide the %lld of %s", open,
+              (long long)others, (long long)elems, ax_type_string(type, &ax_builder_current()->axes));
   return !ax_failed();
 }
 

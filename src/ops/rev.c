@@ -81,11 +81,28 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 static const ax_param params[] = {{"dimensions", AX_PARAM_DIMS, offsetof(rev_params, dimensions)}};
 
 const ax_prim ax_prim_rev = {
-    .name = "rev", .kind = AX_LOCAL, .cheap = true, .in_count = 1, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(rev_params),
-    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
-    .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .lower = lower, .hlo = hlo,
+    .name = "rev",
+    .kind = AX_LOCAL,
+    .cheap = true,
+    .in_count = 1,
+    .out_count = 1,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(rev_params),
+    .linear = AX_LINEAR_ALL,
+    .kinds = AX_KINDS_ALL,
+    .infer = infer,
+    .spread = ax_spread_local,
+    .eval = eval,
+    .differs = ax_differs_union,
+    .jvp = ax_jvp_linear,
+    .linearize = ax_jvp_linear,
+    .transpose = transpose,
+    .batch = batch,
+    .simplify = simplify,
+    .shard = shard,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 ax_value ax_rev(ax_value x, uint32_t count, const int64_t *dimensions) {

@@ -3,18 +3,18 @@
    scatter_mul: x T[d..], indices I[b.., n], updates T[b.. and w..] -> T[d..]         multiplied with what is there
    scatter_min: x T[d..], indices I[b.., n], updates T[b.. and w..] -> T[d..]         the smaller of both, NaN if either is
    scatter_max: x T[d..], indices I[b.., n], updates T[b.. and w..] -> T[d..]         the larger of both, NaN if either is
-   start(b..) is along dimension scatter_dims_to_operand_dims[k] indices[b.., k], along others 0. Updates have the dimensions w.. of a window at
-   update_window_dims, without those that are inserted or batching, where it has 1; along a batching dimension of x it lies at the
-   coordinate that b.. has along the dimension of the indices that goes with it. Windows come one after the other, in the order of b..
-   Parameters: update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims, operand_batching_dims,
-   scatter_indices_batching_dims; mode: windows that are not inside x are dropped ("fill") or moved inside ("clip", "promise_in_bounds");
-   indices_are_sorted, unique_indices (promises).
-   Errors: lists as gather's; updates of another dtype or of other dimensions than the indices, larger windows than x; add and mul of bool.
-   Put and added: linear in x and updates; mul in one of them. The transpose of scatter_add gives x's the cotangent, and updates' what gather takes
-   of it; scatter's, which needs unique_indices, x's with zeros put there. What several windows put in one place has the tangent of the
-   last; the extreme of several the mean of those that are it. Batched with batching dimensions. Cut along those, along dimensions that windows
-   have whole, and along those of which an index picks one, where each device takes the updates of its part; updates that are cut make parts of a
-   sum, or of an extreme. Compiled: a copy, and code of its own. */
+   start(b..) is along dimension scatter_dims_to_operand_dims[k] indices[b.., k], along others 0. Updates have the dimensions w.. of
+   a window at update_window_dims, without those that are inserted or batching, where it has 1; along a batching dimension of x it
+   lies at the coordinate that b.. has along the dimension of the indices that goes with it. Windows come one after the other, in
+   the order of b.. Parameters: update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims, operand_batching_dims,
+   scatter_indices_batching_dims; mode: windows that are not inside x are dropped ("fill") or moved inside ("clip",
+   "promise_in_bounds"); indices_are_sorted, unique_indices (promises). Errors: lists as gather's; updates of another dtype or of
+   other dimensions than the indices, larger windows than x; add and mul of bool. Put and added: linear in x and updates; mul in one
+   of them. The transpose of scatter_add gives x's the cotangent, and updates' what gather takes of it; scatter's, which needs
+   unique_indices, x's with zeros put there. What several windows put in one place has the tangent of the last; the extreme of
+   several the mean of those that are it. Batched with batching dimensions. Cut along those, along dimensions that windows have
+   whole, and along those of which an index picks one, where each device takes the updates of its part; updates that are cut make
+   parts of a sum, or of an extreme. Compiled: a copy, and code of its own. */
 #include "ops/scatter.h"
 
 #include <string.h>
@@ -23,8 +23,8 @@
 #include "ops/pointwise.h"
 #include "prim/prims.h"
 
-static const char *const list_names[] = {"update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims", "operand_batching_dims",
-                                         "scatter_indices_batching_dims"};
+static const char *const list_names[] = {"update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims",
+                                         "operand_batching_dims", "scatter_indices_batching_dims"};
 
 /* What is done with an update and what is there; NONE: it is put. */
 static ax_scalar combination(const ax_prim *prim) {
@@ -42,17 +42,20 @@ static ax_status check_updates(const ax_infer_args *args, const ax_indexing *at)
   const uint32_t wide = indices->rank - 1 + at->window.count;
   int64_t sizes[AX_MAX_RANK];
   if (updates->rank != wide)
-    return ax_error(AX_INVALID_ARGUMENT, "updates %s have rank %u; with the indices' %u dimensions and the window's %u it must be %u",
+    return ax_error(AX_INVALID_ARGUMENT,
+                    "updates %s have rank %u; with the indices' %u dimensions and the window's %u it must be %u",
                     ax_type_string(updates, args->axes), updates->rank, indices->rank - 1, at->window.count, wide);
   ax_window_sizes(at, x, updates, sizes);
-  const ax_windows w = ax_windows_of(at, x, indices, sizes);
+  const ax_index_windows w = ax_windows_of(at, x, indices, sizes);
   for (uint32_t d = 0; d < x->rank; d++)
     if (w.limit[d] < 0)
-      return ax_error(AX_INVALID_ARGUMENT, "a window of %lld does not fit dimension %u, of %lld", (long long)sizes[d], d, (long long)x->dims[d]);
+      return ax_error(AX_INVALID_ARGUMENT, "a window of %lld does not fit dimension %u, of %lld", (long long)sizes[d], d,
+                      (long long)x->dims[d]);
   for (uint32_t d = 0; d + 1 < indices->rank; d++)
     if (updates->dims[w.wide_of_index[d]] != indices->dims[d])
-      return ax_error(AX_INVALID_ARGUMENT, "updates %s have %lld where dimension %u of the indices has %lld", ax_type_string(updates, args->axes),
-                      (long long)updates->dims[w.wide_of_index[d]], d, (long long)indices->dims[d]);
+      return ax_error(AX_INVALID_ARGUMENT, "updates %s have %lld where dimension %u of the indices has %lld",
+                      ax_type_string(updates, args->axes), (long long)updates->dims[w.wide_of_index[d]], d,
+                      (long long)indices->dims[d]);
   return AX_OK;
 }
 
@@ -62,7 +65,8 @@ static ax_status infer(const ax_infer_args *args) {
   ax_scalar combine = combination(args->prim);
   if (updates->dtype != x->dtype)
     return ax_error(AX_INVALID_ARGUMENT, "updates are %s, the operand %s", ax_dtype_name(updates->dtype), ax_dtype_name(x->dtype));
-  if (x->dtype == AX_BOOL && (combine == AX_SCALAR_ADD || combine == AX_SCALAR_MUL)) return ax_error(AX_INVALID_ARGUMENT, "needs a numeric dtype, got bool");
+  if (x->dtype == AX_BOOL && (combine == AX_SCALAR_ADD || combine == AX_SCALAR_MUL))
+    return ax_error(AX_INVALID_ARGUMENT, "needs a numeric dtype, got bool");
   AX_TRY(ax_indexing_check(at, list_names, x, &args->in[1]));
   AX_TRY(check_updates(args, at));
   args->out[0] = ax_array_type(x->dtype, x->rank, x->dims);
@@ -86,7 +90,7 @@ static ax_status eval(const ax_eval_args *args) {
   ax_dims others = ax_dims_others(updates->rank, &at->window, NULL), order = {0};
   int64_t sizes[AX_MAX_RANK], strides[AX_MAX_RANK], by[AX_MAX_RANK], dims[AX_MAX_RANK];
   ax_window_sizes(at, &types[0], &types[2], sizes);
-  const ax_windows w = ax_windows_of(at, &types[0], &types[1], sizes);
+  const ax_index_windows w = ax_windows_of(at, &types[0], &types[1], sizes);
   ax_dense_strides(updates->rank, updates->dims, strides);
   for (uint32_t i = 0; i < updates->rank; i++) order.v[i] = i < others.count ? others.v[i] : at->window.v[i - others.count];
   for (uint32_t i = 0; i < updates->rank; i++) by[i] = strides[order.v[i]], dims[i] = updates->dims[order.v[i]];
@@ -166,7 +170,8 @@ static void mul_jvp(const ax_jvp_args *args) {
   args->out[0] = ax_bind1(args->eqn->prim, args->eqn->params, args->in, 3);
   if (!ax_is_zero(args->tangent_in[0])) tangent = bind(args->eqn->prim, args->tangent_in[0], args->in[1], args->in[2], at);
   if (!ax_is_zero(args->tangent_in[2]) && !at->unique) {
-    if (!ax_failed()) ax_fail(ax_error(AX_ABSENT, "scatter_mul has derivatives through its updates only where unique_indices is promised"));
+    if (!ax_failed())
+      ax_fail(ax_error(AX_ABSENT, "scatter_mul has derivatives through its updates only where unique_indices is promised"));
     return;
   }
   if (!ax_is_zero(args->tangent_in[2])) {
@@ -218,7 +223,8 @@ static void mul_transpose(const ax_transpose_args *args) {
   }
   if (args->linear[0]) args->out[0] = bind(args->eqn->prim, args->cotangent[0], args->in[1], args->in[2], at);
   if (args->linear[2] && !ax_failed())
-    ax_fail(ax_error(AX_ABSENT, "scatter_mul has no transpose through its updates: where x is not updated it is not linear in them"));
+    ax_fail(
+        ax_error(AX_ABSENT, "scatter_mul has no transpose through its updates: where x is not updated it is not linear in them"));
 }
 
 /* --- batch: x and updates always have the batch dimension --- */
@@ -235,7 +241,7 @@ static void batch(const ax_batch_args *args) {
 
 /* --- shard: a device takes the windows that lie in its part of x; or some of the updates, which makes parts of a sum --- */
 
-static ax_windows all_windows(const ax_eqn *eqn, const ax_type *types) {
+static ax_index_windows all_windows(const ax_eqn *eqn, const ax_type *types) {
   const ax_indexing *at = &((const ax_scatter_params *)eqn->params)->at;
   int64_t sizes[AX_MAX_RANK];
   ax_window_sizes(at, &types[eqn->in[0]], &types[eqn->in[2]], sizes);
@@ -251,7 +257,7 @@ static bool combined_by(ax_scalar combine, ax_dtype dtype, ax_factor_kind *kind)
 static void shard(const ax_shard_args *args) {
   const ax_indexing *at = &((const ax_scatter_params *)args->eqn->params)->at;
   const ax_type *x = &args->types[args->eqn->in[0]];
-  const ax_windows w = all_windows(args->eqn, args->types);
+  const ax_index_windows w = all_windows(args->eqn, args->types);
   ax_factor_kind kind;
   bool combines = combined_by(combination(args->eqn->prim), x->dtype, &kind);
   ax_shard_windows(args, &w, at, &args->in[2], &args->out[0], combines ? &kind : NULL);
@@ -265,7 +271,7 @@ static void shard(const ax_shard_args *args) {
 
 /* Of parts of a sum one has x in it. */
 static void block(const ax_block_args *args) {
-  const ax_windows w = all_windows(args->eqn, args->types);
+  const ax_index_windows w = all_windows(args->eqn, args->types);
   ax_scatter_params p = *(const ax_scatter_params *)args->eqn->params;
   ax_value x = args->in[0], outside;
   bool cut;
@@ -286,7 +292,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   const ax_type *types = lower->program->types;
   int64_t sizes[AX_MAX_RANK];
   ax_window_sizes(at, &types[eqn->in[0]], &types[eqn->in[2]], sizes);
-  const ax_windows w = ax_windows_of(at, &types[eqn->in[0]], &types[eqn->in[1]], sizes);
+  const ax_index_windows w = ax_windows_of(at, &types[eqn->in[0]], &types[eqn->in[1]], sizes);
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   AX_TRY(ax_lower_copy(lower, out[0], in[0]));
   if (ax_type_elems(&types[eqn->in[2]]) == 0 || ax_type_elems(&types[eqn->out]) == 0) return AX_OK;
@@ -306,8 +312,8 @@ static void hlo_region(ax_hlo *hlo, ax_scalar combine, ax_dtype dtype) {
 }
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  static const char *const names[] = {"update_window_dims", "inserted_window_dims", "input_batching_dims", "scatter_indices_batching_dims",
-                                      "scatter_dims_to_operand_dims"};
+  static const char *const names[] = {"update_window_dims", "inserted_window_dims", "input_batching_dims",
+                                      "scatter_indices_batching_dims", "scatter_dims_to_operand_dims"};
   const ax_indexing *at = &((const ax_scatter_params *)eqn->params)->at;
   const ax_type *program = hlo->program->types, *y = &program[eqn->out];
   ax_type types[] = {program[eqn->in[0]], program[eqn->in[1]], program[eqn->in[2]]};
@@ -316,12 +322,12 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   ax_text attributes = {0};
   if (strcmp(at->mode, "clip") == 0 && at->map.count > 0) {
     ax_window_sizes(at, &types[0], &types[2], sizes);
-    const ax_windows w = ax_windows_of(at, &types[0], &types[1], sizes);
+    const ax_index_windows w = ax_windows_of(at, &types[0], &types[1], sizes);
     AX_TRY(ax_hlo_indices_clamped(hlo, &w, in[1], &program[eqn->in[1]], &types[1], &operands[1]));
   }
   ax_hlo_indexing(&attributes, "scatter_dimension_numbers = #stablehlo.scatter", names, at);
-  ax_text_add(&attributes, ", index_vector_dim = %u>, indices_are_sorted = %s, unique_indices = %s", types[1].rank - 1, at->sorted ? "true" : "false",
-              at->unique ? "true" : "false");
+  ax_text_add(&attributes, ", index_vector_dim = %u>, indices_are_sorted = %s, unique_indices = %s", types[1].rank - 1,
+              at->sorted ? "true" : "false", at->unique ? "true" : "false");
   out[0] = ax_hlo_begin(hlo, "stablehlo.scatter", operands, 3, 1);
   hlo_region(hlo, combination(eqn->prim), y->dtype);
   ax_hlo_end(hlo, attributes.data, types, 3, y, 1);
@@ -330,8 +336,9 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 
 /* --- The records --- */
 
-static const ax_param params[] = {AX_INDEXING_PARAMS(ax_scatter_params, "update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims",
-                                                     "operand_batching_dims", "scatter_indices_batching_dims")};
+static const ax_param params[] = {AX_INDEXING_PARAMS(ax_scatter_params, "update_window_dims", "inserted_window_dims",
+                                                     "scatter_dims_to_operand_dims", "operand_batching_dims",
+                                                     "scatter_indices_batching_dims")};
 
 #define SCATTER_RECORD(name_, linear_, kinds_, jvp_, transpose_)                                                    \
   const ax_prim ax_prim_##name_ = {                                                                                 \
@@ -349,7 +356,8 @@ SCATTER_RECORD(scatter_max, AX_LINEAR_NOT, 0, extreme_jvp, ax_absent_transpose);
 
 /* --- The functions --- */
 
-static ax_value scatter(const ax_prim *prim, ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options) {
+static ax_value scatter(const ax_prim *prim, ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims,
+                        const ax_index_options *options) {
   ax_scatter_params p = {0};
   ax_value in[] = {x, indices, updates};
   if (dims == NULL) return ax_reject(prim, "there are no dimension numbers");
@@ -362,15 +370,19 @@ static ax_value scatter(const ax_prim *prim, ax_value x, ax_value indices, ax_va
 ax_value ax_scatter(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options) {
   return scatter(&ax_prim_scatter, x, indices, updates, dims, options);
 }
-ax_value ax_scatter_add(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options) {
+ax_value ax_scatter_add(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims,
+                        const ax_index_options *options) {
   return scatter(&ax_prim_scatter_add, x, indices, updates, dims, options);
 }
-ax_value ax_scatter_mul(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options) {
+ax_value ax_scatter_mul(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims,
+                        const ax_index_options *options) {
   return scatter(&ax_prim_scatter_mul, x, indices, updates, dims, options);
 }
-ax_value ax_scatter_min(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options) {
+ax_value ax_scatter_min(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims,
+                        const ax_index_options *options) {
   return scatter(&ax_prim_scatter_min, x, indices, updates, dims, options);
 }
-ax_value ax_scatter_max(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options) {
+ax_value ax_scatter_max(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims,
+                        const ax_index_options *options) {
   return scatter(&ax_prim_scatter_max, x, indices, updates, dims, options);
 }

@@ -12,7 +12,9 @@ typedef struct ax_scatter_params {
 ax_value ax_scatter_add_of(ax_value x, ax_value indices, ax_value updates, const ax_indexing *at);
 ax_value ax_scatter_of(ax_value x, ax_value indices, ax_value updates, const ax_indexing *at);
 
-/* The routine that does it to a copy of the operand (scatter_routine.c): memory of indices, updates, then the result. combine NONE: put. */
-AX_MUST_USE ax_status ax_lower_scatter(ax_lower *lower, ax_scalar combine, const ax_windows *w, bool clips, const uint32_t *in, uint32_t out);
+/* The routine that does it to a copy of the operand (scatter_routine.c): memory of indices, updates, then the result. combine NONE:
+   put. */
+AX_MUST_USE ax_status ax_lower_scatter(ax_lower *lower, ax_scalar combine, const ax_index_windows *w, bool clips,
+                                       const uint32_t *in, uint32_t out);
 
 #endif

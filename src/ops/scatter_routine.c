@@ -1,11 +1,12 @@
-/* How updates come into their places: window after window, in the order of the indices, so that sums are the same on any number of threads. These
-   share the work by where it is written:
+/* How updates come into their places: window after window, in the order of the indices, so that sums are the same on any number of
+   threads. These share the work by where it is written:
 
      batching dimensions      each part has some coordinates along one, and goes through the windows that lie there
      the window's dimensions  each part has some coordinates of the operand along one, and does its part of every window; windows
                               that an index moves along it may miss the part
 
-   The first is taken where there is one, then a dimension of the window that is not moved where its runs are long, then one that is, then any. */
+   The first is taken where there is one, then a dimension of the window that is not moved where its runs are long, then one that
+   is, then any. */
 #include <string.h>
 
 #include "ops/pointwise.h"
@@ -22,7 +23,8 @@ typedef struct scatter {
   int64_t bytes;
   uint32_t batch_rank, number_count, window_rank;
   loop batch[AX_MAX_RANK], window[AX_MAX_RANK];
-  int64_t limit[AX_MAX_RANK], pitch[AX_MAX_RANK]; /* by number of an index: where a window may begin, and how far apart places are */
+  int64_t limit[AX_MAX_RANK],
+      pitch[AX_MAX_RANK]; /* by number of an index: where a window may begin, and how far apart places are */
   /* What parts have some coordinates of: a batch dimension, or else a dimension of the operand: */
   int cut_batch, cut_window, cut_number; /* the window's dimension in it and the index's number that moves it; -1: none */
   int64_t cut_extent;
@@ -115,7 +117,8 @@ static uint16_t narrowed(float value) {
 static void add_bf16(const run *r) {
   uint16_t *to = (uint16_t *)(void *)r->to;
   const uint16_t *from = (const uint16_t *)(const void *)r->from;
-  for (int64_t i = 0; i < r->count; i++) to[i * r->to_stride] = narrowed(widened(to[i * r->to_stride]) + widened(from[i * r->from_stride]));
+  for (int64_t i = 0; i < r->count; i++)
+    to[i * r->to_stride] = narrowed(widened(to[i * r->to_stride]) + widened(from[i * r->from_stride]));
 }
 
 static void put(const run *r, int64_t bytes) {
@@ -123,7 +126,8 @@ static void put(const run *r, int64_t bytes) {
     memcpy(r->to, r->from, (size_t)(r->count * bytes));
     return;
   }
-  for (int64_t i = 0; i < r->count; i++) memcpy(r->to + i * r->to_stride * bytes, r->from + i * r->from_stride * bytes, (size_t)bytes);
+  for (int64_t i = 0; i < r->count; i++)
+    memcpy(r->to + i * r->to_stride * bytes, r->from + i * r->from_stride * bytes, (size_t)bytes);
 }
 
 static void combine_any(const scatter *s, const run *r) {
@@ -173,7 +177,8 @@ static int64_t number_at(ax_dtype dtype, const char *indices, int64_t at) {
 static void do_window(const scatter *s, const memory *m, int64_t operand, int64_t updates, range own) {
   const uint32_t rank = s->window_rank;
   const loop scalar = {1, 1, 1, 0}, *last = rank > 0 ? &s->window[rank - 1] : &scalar;
-  run r = {.count = s->cut_window >= 0 && s->cut_window + 1 == (int)rank ? own.end - own.begin : last->extent, .to_stride = last->operand,
+  run r = {.count = s->cut_window >= 0 && s->cut_window + 1 == (int)rank ? own.end - own.begin : last->extent,
+           .to_stride = last->operand,
            .from_stride = last->updates};
   if (s->cut_window >= 0) {
     operand += own.begin * s->window[s->cut_window].operand;
@@ -245,7 +250,8 @@ static void add_elements(const scatter *s, const memory *m, range part) {
 /* One number an index, and of windows that have pieces in several parts only runs. */
 static bool has_rows(const scatter *s) {
   const bool pieces = s->cut_window >= 0;
-  return s->batch_rank == 1 && s->batch[0].operand == 0 && s->number_count == 1 && (!pieces || (s->window_rank == 1 && s->cut_number < 0));
+  return s->batch_rank == 1 && s->batch[0].operand == 0 && s->number_count == 1 &&
+         (!pieces || (s->window_rank == 1 && s->cut_number < 0));
 }
 
 enum { listed = 256, fetched_ahead = 8, fetched_bytes = 512, line_bytes = 64 }; /* rows; of each */
@@ -299,9 +305,11 @@ static void add_listed(const listing *list, char *to, const char *from, int64_t 
 /* The part's columns of rows that are listed. */
 static void do_listed(const scatter *s, const memory *m, const listing *list, range columns) {
   const loop scalar = {1, 1, 1, 0}, *row = s->window_rank > 0 ? &s->window[0] : &scalar;
-  const bool adds = s->combine == AX_SCALAR_ADD && s->dtype == AX_F32 && s->window_rank <= 1 && row->operand == 1 && row->updates == 1;
+  const bool adds =
+      s->combine == AX_SCALAR_ADD && s->dtype == AX_F32 && s->window_rank <= 1 && row->operand == 1 && row->updates == 1;
   const int64_t count = columns.end - columns.begin, pitch = s->pitch[0] * s->bytes, from = s->batch[0].updates * s->bytes;
-  const memory begin = {m->indices, m->updates + columns.begin * row->updates * s->bytes, m->operand + columns.begin * row->operand * s->bytes};
+  const memory begin = {m->indices, m->updates + columns.begin * row->updates * s->bytes,
+                        m->operand + columns.begin * row->operand * s->bytes};
   if (adds) {
     add_listed(list, begin.operand, begin.updates, pitch, from, count);
     return;
@@ -371,7 +379,7 @@ typedef struct arrays {
   const ax_type *operand, *indices, *updates;
 } arrays;
 
-static void find_loops(scatter *s, const ax_windows *w, const arrays *a) {
+static void find_loops(scatter *s, const ax_index_windows *w, const arrays *a) {
   int64_t operand[AX_MAX_RANK], indices[AX_MAX_RANK], updates[AX_MAX_RANK];
   bool is_batch[AX_MAX_RANK] = {false};
   ax_dense_strides(a->operand->rank, a->operand->dims, operand);
@@ -399,7 +407,9 @@ static void find_loops(scatter *s, const ax_windows *w, const arrays *a) {
 
 enum { run_bytes = 128, long_bytes = 16 << 10, most_parts = 16, few_parts = 4, enough_elems = 16, near_bytes = 1 << 20 };
 
-static uint32_t fewer(double wanted, int64_t most) { return (double)most < wanted ? (uint32_t)(most > 1 ? most : 1) : (uint32_t)wanted; }
+static uint32_t fewer(double wanted, int64_t most) {
+  return (double)most < wanted ? (uint32_t)(most > 1 ? most : 1) : (uint32_t)wanted;
+}
 
 static void try_cut(scatter *s, int batch, int window, int number, int64_t extent, uint32_t parts) {
   if (parts <= s->parts) return;
@@ -409,7 +419,7 @@ static void try_cut(scatter *s, int batch, int window, int number, int64_t exten
 }
 
 /* Along a dimension of the window that has runs so long. */
-static void cut_windows(scatter *s, const ax_windows *w, int64_t least, double wanted) {
+static void cut_windows(scatter *s, const ax_index_windows *w, int64_t least, double wanted) {
   for (uint32_t d = 0; d < w->rank; d++) {
     if (s->window_of[d] < 0 || w->component_of[d] >= 0) continue;
     const loop *own = &s->window[s->window_of[d]];
@@ -419,7 +429,7 @@ static void cut_windows(scatter *s, const ax_windows *w, int64_t least, double w
 }
 
 /* Every part looks at every index, and at other updates than those that lie in order. */
-static void cut_places(scatter *s, const ax_windows *w, const arrays *a, double wanted) {
+static void cut_places(scatter *s, const ax_index_windows *w, const arrays *a, double wanted) {
   int64_t elems = 1;
   if (wanted > few_parts) wanted = few_parts;
   for (uint32_t d = 0; d < s->window_rank; d++) elems *= s->window[d].extent;
@@ -427,13 +437,14 @@ static void cut_places(scatter *s, const ax_windows *w, const arrays *a, double 
   for (uint32_t d = 0; d < w->rank; d++) {
     const int window = s->window_of[d];
     const bool whole = window < 0 || s->window[window].extent == 1; /* it has no pieces */
-    if (w->component_of[d] >= 0) try_cut(s, -1, whole ? -1 : window, w->component_of[d], a->operand->dims[d], fewer(wanted, a->operand->dims[d]));
+    if (w->component_of[d] >= 0)
+      try_cut(s, -1, whole ? -1 : window, w->component_of[d], a->operand->dims[d], fewer(wanted, a->operand->dims[d]));
   }
 }
 
-/* By shapes alone. Short windows stay whole if that can be: threads that go through them at the same time would meet at the ends of their pieces,
-   in one line of the cache, window after window. */
-static void find_cut(scatter *s, const ax_windows *w, const arrays *a, double wanted) {
+/* By shapes alone. Short windows stay whole if that can be: threads that go through them at the same time would meet at the ends of
+   their pieces, in one line of the cache, window after window. */
+static void find_cut(scatter *s, const ax_index_windows *w, const arrays *a, double wanted) {
   try_cut(s, -1, -1, -1, 1, 1);
   if (wanted > most_parts) wanted = most_parts;
   for (uint32_t b = 0; b < s->batch_rank; b++)
@@ -469,7 +480,8 @@ static void join_batch(scatter *s) {
   for (uint32_t b = 0; b < s->batch_rank; b++) {
     const loop here = s->batch[b];
     loop *last = rank > 0 ? &s->batch[rank - 1] : NULL;
-    if (last != NULL && last->operand == here.operand * here.extent && last->updates == here.updates * here.extent && last->indices == here.indices * here.extent)
+    if (last != NULL && last->operand == here.operand * here.extent && last->updates == here.updates * here.extent &&
+        last->indices == here.indices * here.extent)
       *last = (loop){last->extent * here.extent, here.operand, here.updates, here.indices};
     else
       s->batch[rank++] = here;
@@ -477,10 +489,16 @@ static void join_batch(scatter *s) {
   s->batch_rank = rank;
 }
 
-ax_status ax_lower_scatter(ax_lower *lower, ax_scalar combine, const ax_windows *w, bool clips, const uint32_t *in, uint32_t out) {
-  const ax_type operand = ax_lower_get(lower, out)->type, indices = ax_lower_get(lower, in[0])->type, updates = ax_lower_get(lower, in[1])->type;
+ax_status ax_lower_scatter(ax_lower *lower, ax_scalar combine, const ax_index_windows *w, bool clips, const uint32_t *in,
+                           uint32_t out) {
+  const ax_type operand = ax_lower_get(lower, out)->type, indices = ax_lower_get(lower, in[0])->type,
+                updates = ax_lower_get(lower, in[1])->type;
   const arrays a = {&operand, &indices, &updates};
-  scatter s = {.combine = combine, .dtype = operand.dtype, .index_dtype = indices.dtype, .clips = clips, .bytes = (int64_t)ax_dtype_bytes(operand.dtype)};
+  scatter s = {.combine = combine,
+               .dtype = operand.dtype,
+               .index_dtype = indices.dtype,
+               .clips = clips,
+               .bytes = (int64_t)ax_dtype_bytes(operand.dtype)};
   find_loops(&s, w, &a);
   int64_t windows = 1;
   for (uint32_t b = 0; b < s.batch_rank; b++) windows *= s.batch[b].extent;
@@ -489,6 +507,13 @@ ax_status ax_lower_scatter(ax_lower *lower, ax_scalar combine, const ax_windows 
   join_window(&s);
   if (s.cut_batch < 0) join_batch(&s);
   uint32_t buffers[] = {in[0], in[1], out};
-  const ax_routine routine = {.run = do_part, .data = &s, .in_count = 2, .out_count = 1, .parts = s.parts, .buffers = buffers, .updates = true, .time = time};
+  const ax_routine routine = {.run = do_part,
+                              .data = &s,
+                              .in_count = 2,
+                              .out_count = 1,
+                              .parts = s.parts,
+                              .buffers = buffers,
+                              .updates = true,
+                              .time = time};
   return ax_lower_routine(lower, &routine, sizeof s);
 }

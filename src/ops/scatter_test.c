@@ -1,4 +1,5 @@
-/* Rows added to a table's by number, whatever parts threads do them in: exactly, of small whole numbers, with numbers that are outside of the table. */
+/* Rows added to a table's by number, whatever parts threads do them in: exactly, of small whole numbers, with numbers that are
+   outside of the table. */
 #include <stdio.h>
 
 #include "axle/ops.h"
@@ -42,8 +43,8 @@ static void check(example x) {
   ax_runtime_release(runtime);
   for (int64_t k = 0; k < test_elems(out); k++)
     if (test_get(out, k) != test_get(wanted, k))
-      fail_msg("%lld of %lld rows of %lld along %lld: element %lld is %g, not %g", (long long)x.count, (long long)x.rows, (long long)x.width, (long long)x.axis, (long long)k,
-               test_get(out, k), test_get(wanted, k));
+      fail_msg("%lld of %lld rows of %lld along %lld: element %lld is %g, not %g", (long long)x.count, (long long)x.rows,
+               (long long)x.width, (long long)x.axis, (long long)k, test_get(out, k), test_get(wanted, k));
   TEST_EVERY_WAY(program, in, 0);
   test_release(in, 3);
   test_release(&wanted, 1);

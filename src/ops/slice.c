@@ -147,11 +147,29 @@ static const ax_param params[] = {
 };
 
 const ax_prim ax_prim_slice = {
-    .name = "slice", .kind = AX_LOCAL, .cheap = true, .in_count = 1, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(slice_params),
-    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
-    .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .block = block, .lower = lower, .hlo = hlo,
+    .name = "slice",
+    .kind = AX_LOCAL,
+    .cheap = true,
+    .in_count = 1,
+    .out_count = 1,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(slice_params),
+    .linear = AX_LINEAR_ALL,
+    .kinds = AX_KINDS_ALL,
+    .infer = infer,
+    .spread = ax_spread_local,
+    .eval = eval,
+    .differs = ax_differs_union,
+    .jvp = ax_jvp_linear,
+    .linearize = ax_jvp_linear,
+    .transpose = transpose,
+    .batch = batch,
+    .simplify = simplify,
+    .shard = shard,
+    .block = block,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 ax_value ax_slice(ax_value x, const int64_t *start, const int64_t *limit, const int64_t *strides) {

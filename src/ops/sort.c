@@ -1,6 +1,6 @@
 /* sort: x T[d..], y U[d..] .. -> T[d..], U[d..] ..         all in the order in which x, then y, .., ascend along the dimension
-   The first num_keys operands are keys: a later one says where earlier ones are equal; the other operands go along. False comes before true, -0 is
-   0, NaN comes last and is equal to NaN. What is equal in all keys stays in order, whether is_stable or not.
+   The first num_keys operands are keys: a later one says where earlier ones are equal; the other operands go along. False comes
+   before true, -0 is 0, NaN comes last and is equal to NaN. What is equal in all keys stays in order, whether is_stable or not.
    Parameters: dimension, num_keys, is_stable.
    Errors: no operands; shapes that differ; a dimension outside the rank; fewer than one key, or more than operands.
    Tangents go along in the same order, by a gather, which has a transpose. Batched along other dimensions; these are cut.
@@ -54,7 +54,8 @@ static ax_status eval(const ax_eval_args *args) {
   const ax_sort_params *p = args->eqn->params;
   const ax_tensor *first = args->in[0];
   const uint32_t d = (uint32_t)p->dimension;
-  int64_t n = first->dims[d], inner = ax_dims_elems(first->rank - d - 1, first->dims + d + 1), rows = ax_dims_elems(d, first->dims) * inner;
+  int64_t n = first->dims[d], inner = ax_dims_elems(first->rank - d - 1, first->dims + d + 1),
+          rows = ax_dims_elems(d, first->dims) * inner;
   int64_t *order = ax_alloc((size_t)n * sizeof order[0]);
   if (order == NULL) return ax_out_of_memory((size_t)n * sizeof order[0]);
   for (int64_t row = 0; row < rows; row++) {
@@ -67,7 +68,8 @@ static ax_status eval(const ax_eval_args *args) {
     for (uint32_t k = 0; k < args->eqn->in_count; k++) {
       size_t bytes = ax_dtype_bytes(args->in[k]->dtype);
       for (int64_t i = 0; i < n; i++)
-        memcpy((char *)args->out[k]->data + (size_t)(base + i * inner) * bytes, (const char *)args->in[k]->data + (size_t)order[i] * bytes, bytes);
+        memcpy((char *)args->out[k]->data + (size_t)(base + i * inner) * bytes,
+               (const char *)args->in[k]->data + (size_t)order[i] * bytes, bytes);
     }
   }
   ax_free(order);
@@ -108,7 +110,8 @@ static void jvp(const ax_jvp_args *args) {
   ax_bind(eqn->prim, eqn->params, in, count + any, out, count + any);
   for (uint32_t k = 0; k < count; k++) {
     args->out[k] = out[k];
-    args->tangent_out[k] = any && !ax_is_zero(args->tangent_in[k]) ? ax_taken_in_order(args->tangent_in[k], out[count], dimension) : ax_zero;
+    args->tangent_out[k] =
+        any && !ax_is_zero(args->tangent_in[k]) ? ax_taken_in_order(args->tangent_in[k], out[count], dimension) : ax_zero;
   }
 }
 
@@ -247,7 +250,8 @@ ax_value ax_argsort(ax_value x, int64_t dimension) {
   if (!ax_check_operands("argsort", &x, 1)) return ax_poison;
   const ax_type type = ax_typeof(x);
   if (ax_failed() || !ax_dimension("argsort", "dimension", &dimension, type.rank)) return ax_poison;
-  if (type.dims[dimension] > INT32_MAX) return ax_reject_as("argsort", "s32 does not count to %lld", (long long)type.dims[dimension]);
+  if (type.dims[dimension] > INT32_MAX)
+    return ax_reject_as("argsort", "s32 does not count to %lld", (long long)type.dims[dimension]);
   const ax_value in[] = {x, ax_iota(AX_S32, type.rank, type.dims, dimension)};
   ax_sort_together(2, in, dimension, 1, out);
   return out[1];

@@ -10,7 +10,8 @@ typedef struct ax_sort_params {
 } ax_sort_params;
 
 /* The routine that sorts buffers `in` into `out`, `count` of them of one shape (sort_routine.c). */
-AX_MUST_USE ax_status ax_lower_sort(ax_lower *lower, const ax_sort_params *p, uint32_t count, const uint32_t *in, const uint32_t *out);
+AX_MUST_USE ax_status ax_lower_sort(ax_lower *lower, const ax_sort_params *p, uint32_t count, const uint32_t *in,
+                                    const uint32_t *out);
 
 /* The routine of top_k: values and places (top_k_routine.c). */
 AX_MUST_USE ax_status ax_lower_top_k(ax_lower *lower, uint32_t in, const uint32_t *out);

@@ -1,7 +1,8 @@
-/* Sorting row by row. Each element of a row becomes a word: its key, as an unsigned number that ascends with it, and its place behind the key's bits,
-   so that words are different and their order is the stable one. Words are sorted by the digits of the key, from the last to the first; digits that
-   are the same in all words are passed over, and short rows are sorted by insertion. Of several keys the last comes first: the places of a
-   later round are those of an earlier one. At the end each operand's elements are taken in the order of the places.
+/* Sorting row by row. Each element of a row becomes a word: its key, as an unsigned number that ascends with it, and its place
+   behind the key's bits, so that words are different and their order is the stable one. Words are sorted by the digits of the key,
+   from the last to the first; digits that are the same in all words are passed over, and short rows are sorted by insertion. Of
+   several keys the last comes first: the places of a later round are those of an earlier one. At the end each operand's elements
+   are taken in the order of the places.
 
    64-bit keys do not fit a word with a place: their words are pairs. */
 #include <string.h>
@@ -141,13 +142,15 @@ static void order_by(const sorter *s, uint32_t k, const void *data, int64_t base
   w->order = swap;
   if (width == 64) {
     pair *pairs = w->first;
-    for (int64_t i = 0; i < n; i++) pairs[i] = (pair){ax_sort_key(s->dtype[k], data, base + (begins ? i : w->earlier[i]) * s->inner), (uint32_t)i};
+    for (int64_t i = 0; i < n; i++)
+      pairs[i] = (pair){ax_sort_key(s->dtype[k], data, base + (begins ? i : w->earlier[i]) * s->inner), (uint32_t)i};
     pairs = sort_pairs(pairs, w->second, n);
     for (int64_t i = 0; i < n; i++) w->order[i] = begins ? pairs[i].place : w->earlier[pairs[i].place];
     return;
   }
   uint64_t *words = w->first;
-  for (int64_t i = 0; i < n; i++) words[i] = ax_sort_key(s->dtype[k], data, base + (begins ? i : w->earlier[i]) * s->inner) << 32 | (uint64_t)i;
+  for (int64_t i = 0; i < n; i++)
+    words[i] = ax_sort_key(s->dtype[k], data, base + (begins ? i : w->earlier[i]) * s->inner) << 32 | (uint64_t)i;
   words = sort_words(words, w->second, n, width);
   for (int64_t i = 0; i < n; i++) w->order[i] = begins ? (uint32_t)words[i] : w->earlier[(uint32_t)words[i]];
 }
@@ -205,7 +208,10 @@ ax_status ax_lower_sort(ax_lower *lower, const ax_sort_params *p, uint32_t count
   sorter *s = ax_arena_alloc(&lower->plan->drafts, bytes);
   uint32_t *buffers = ax_arena_alloc(&lower->plan->drafts, 2 * count * sizeof buffers[0]);
   if (s == NULL || buffers == NULL) return ax_out_of_memory(bytes);
-  *s = (sorter){.extent = first.dims[d], .inner = ax_dims_elems(first.rank - d - 1, first.dims + d + 1), .count = count, .keys = (uint32_t)p->num_keys};
+  *s = (sorter){.extent = first.dims[d],
+                .inner = ax_dims_elems(first.rank - d - 1, first.dims + d + 1),
+                .count = count,
+                .keys = (uint32_t)p->num_keys};
   s->rows = ax_dims_elems(d, first.dims) * s->inner;
   double wanted = time / 30000;
   if (wanted > most_parts) wanted = most_parts;
@@ -215,6 +221,9 @@ ax_status ax_lower_sort(ax_lower *lower, const ax_sort_params *p, uint32_t count
   memcpy(buffers + count, out, count * sizeof out[0]);
   for (uint32_t k = 0; k < count && s->rows * s->extent == 0; k++) AX_TRY(ax_lower_copy(lower, out[k], in[k]));
   if (s->rows * s->extent == 0) return AX_OK;
-  return ax_lower_routine(lower, &(ax_routine){.run = sort_part, .data = s, .in_count = count, .out_count = count, .parts = s->parts, .buffers = buffers,
-                                               .time = time}, bytes);
+  return ax_lower_routine(
+      lower,
+      &(ax_routine){
+          .run = sort_part, .data = s, .in_count = count, .out_count = count, .parts = s->parts, .buffers = buffers, .time = time},
+      bytes);
 }

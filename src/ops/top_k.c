@@ -18,7 +18,9 @@ static ax_status infer(const ax_infer_args *args) {
   const ax_type *x = &args->in[0];
   if (x->rank == 0) return ax_error(AX_INVALID_ARGUMENT, "a scalar has no last dimension");
   const int64_t n = x->dims[x->rank - 1];
-  if (k < 0 || k > n) return ax_error(AX_INVALID_ARGUMENT, "there are %lld along the last dimension, of which %lld cannot be taken", (long long)n, (long long)k);
+  if (k < 0 || k > n)
+    return ax_error(AX_INVALID_ARGUMENT, "there are %lld along the last dimension, of which %lld cannot be taken", (long long)n,
+                    (long long)k);
   if (n > INT32_MAX) return ax_error(AX_INVALID_ARGUMENT, "s32 does not count to %lld", (long long)n);
   args->out[0] = ax_array_type(x->dtype, x->rank, x->dims);
   args->out[0].dims[x->rank - 1] = k;
@@ -58,7 +60,8 @@ static void jvp(const ax_jvp_args *args) {
   args->tangent_out[0] = args->tangent_out[1] = ax_zero;
   if (ax_is_zero(args->tangent_in[0]) || ax_failed()) return;
   const ax_type x = ax_typeof(args->in[0]);
-  if (x.dims[x.rank - 1] > 0) args->tangent_out[0] = ax_taken_in_order(args->tangent_in[0], args->out[1], x.rank - 1); /* of none there are none */
+  if (x.dims[x.rank - 1] > 0)
+    args->tangent_out[0] = ax_taken_in_order(args->tangent_in[0], args->out[1], x.rank - 1); /* of none there are none */
 }
 
 static void batch(const ax_batch_args *args) {
@@ -84,7 +87,8 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *x = &hlo->program->types[eqn->in[0]];
-  const ax_type places = ax_array_type(AX_S32, x->rank, x->dims), value = ax_array_type(x->dtype, 0, NULL), place = ax_array_type(AX_S32, 0, NULL);
+  const ax_type places = ax_array_type(AX_S32, x->rank, x->dims), value = ax_array_type(x->dtype, 0, NULL),
+                place = ax_array_type(AX_S32, 0, NULL);
   const ax_type both[] = {*x, places}, scalars[] = {value, value, place, place}, truth = ax_array_type(AX_BOOL, 0, NULL);
   const ax_dims none = {.count = x->rank};
   ax_dims limits = {.count = x->rank}, ones = {.count = x->rank};

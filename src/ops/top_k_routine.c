@@ -1,4 +1,5 @@
-/* The greatest of each row: a heap of the k best so far, the worst of them on top, so that most elements are compared with that one alone. */
+/* The greatest of each row: a heap of the k best so far, the worst of them on top, so that most elements are compared with that one
+   alone. */
 #include <string.h>
 
 #include "ops/sort.h"
@@ -67,12 +68,16 @@ enum { most_parts = 64 };
 /* What has no elements is written by a kernel without steps. */
 ax_status ax_lower_top_k(ax_lower *lower, uint32_t in, const uint32_t *out) {
   const ax_type x = ax_lower_get(lower, in)->type, values = ax_lower_get(lower, out[0])->type;
-  picker p = {.extent = x.dims[x.rank - 1], .k = values.dims[x.rank - 1], .rows = ax_dims_elems(x.rank - 1, x.dims), .dtype = x.dtype};
+  picker p = {
+      .extent = x.dims[x.rank - 1], .k = values.dims[x.rank - 1], .rows = ax_dims_elems(x.rank - 1, x.dims), .dtype = x.dtype};
   const double time = 2 * (double)ax_type_elems(&x), wanted = time / 30000 < most_parts ? time / 30000 : most_parts;
   uint32_t buffers[] = {in, out[0], out[1]};
   for (uint32_t k = 0; k < 2 && ax_type_elems(&values) == 0; k++) AX_TRY(ax_lower_fill(lower, out[k], (ax_number){.i = 0}));
   if (ax_type_elems(&values) == 0) return AX_OK;
   p.parts = (double)p.rows < wanted ? (uint32_t)p.rows : wanted > 1 ? (uint32_t)wanted : 1;
-  return ax_lower_routine(lower, &(ax_routine){.run = pick_part, .data = &p, .in_count = 1, .out_count = 2, .parts = p.parts, .buffers = buffers, .time = time},
-                          sizeof p);
+  return ax_lower_routine(
+      lower,
+      &(ax_routine){
+          .run = pick_part, .data = &p, .in_count = 1, .out_count = 2, .parts = p.parts, .buffers = buffers, .time = time},
+      sizeof p);
 }

@@ -100,11 +100,28 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
 static const ax_param params[] = {{"permutation", AX_PARAM_DIMS, offsetof(transpose_params, permutation)}};
 
 const ax_prim ax_prim_transpose = {
-    .name = "transpose", .kind = AX_LOCAL, .cheap = true, .in_count = 1, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(transpose_params),
-    .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
-    .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,
-    .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .lower = lower, .hlo = hlo,
+    .name = "transpose",
+    .kind = AX_LOCAL,
+    .cheap = true,
+    .in_count = 1,
+    .out_count = 1,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(transpose_params),
+    .linear = AX_LINEAR_ALL,
+    .kinds = AX_KINDS_ALL,
+    .infer = infer,
+    .spread = ax_spread_local,
+    .eval = eval,
+    .differs = ax_differs_union,
+    .jvp = ax_jvp_linear,
+    .linearize = ax_jvp_linear,
+    .transpose = transpose,
+    .batch = batch,
+    .simplify = simplify,
+    .shard = shard,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 ax_value ax_transpose(ax_value x, const int64_t *permutation) {

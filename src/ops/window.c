@@ -27,12 +27,14 @@ ax_status ax_window_positions(const ax_window *w, const char *array, uint32_t d,
     int64_t value;
   } steps[] = {{"stride", w->stride}, {"base dilation", w->base}, {"window dilation", w->dilation}};
   for (size_t i = 0; i < AX_COUNT(steps); i++)
-    if (steps[i].value < 1) return ax_error(AX_INVALID_ARGUMENT, "the %s of dimension %u is %lld", steps[i].what, d, (long long)steps[i].value);
-  if (w->low <= -most || w->low >= most || w->high <= -most || w->high >= most || !dilates(w->array, w->base) || !dilates(w->size, w->dilation))
+    if (steps[i].value < 1)
+      return ax_error(AX_INVALID_ARGUMENT, "the %s of dimension %u is %lld", steps[i].what, d, (long long)steps[i].value);
+  if (w->low <= -most || w->low >= most || w->high <= -most || w->high >= most || !dilates(w->array, w->base) ||
+      !dilates(w->size, w->dilation))
     return ax_error(AX_INVALID_ARGUMENT, "the padding or a dilation of dimension %u is too large", d);
   if (padded(w) < 0)
-    return ax_error(AX_INVALID_ARGUMENT, "paddings %lld and %lld cut more than dimension %u of %s has, %lld", (long long)w->low, (long long)w->high,
-                    d, array, (long long)ax_dilated(w->array, w->base));
+    return ax_error(AX_INVALID_ARGUMENT, "paddings %lld and %lld cut more than dimension %u of %s has, %lld", (long long)w->low,
+                    (long long)w->high, d, array, (long long)ax_dilated(w->array, w->base));
   *out = ax_window_count(w);
   return AX_OK;
 }
@@ -42,8 +44,8 @@ int64_t ax_window_element(const ax_window *w, int64_t position, int64_t tap) {
   return at >= 0 && at % w->base == 0 && at / w->base < w->array ? at / w->base : -1;
 }
 
-/* Element i, at i * base, is at place k of the window at position o where o * stride = i * base + low - k * dilation. With places counted
-   backwards, that is at + k' * dilation, less what the last place is away. */
+/* Element i, at i * base, is at place k of the window at position o where o * stride = i * base + low - k * dilation. With places
+   counted backwards, that is at + k' * dilation, less what the last place is away. */
 ax_window ax_window_transposed(const ax_window *w) {
   ax_window t = {.array = ax_window_count(w), .base = w->stride, .size = w->size, .dilation = w->dilation, .stride = w->base};
   t.low = ax_dilated(w->size, w->dilation) - 1 - w->low;

@@ -1,12 +1,14 @@
-/* Layouts of inputs that are to be chosen: "auto". Each of them is tried in each way to cut it that divides it, and that is kept with which a run of the whole
-   program costs a device least:
+/* Layouts of inputs that are to be chosen: "auto". Each of them is tried in each way to cut it that divides it, and that is kept
+   with which a run of the whole program costs a device least:
 
-     work, at 32 operations a byte; bytes received, and 8 KiB for each collective; a sixteenth of what it holds of inputs and results
+     work, at 32 operations a byte; bytes received, and 8 KiB for each collective; a sixteenth of what it holds of inputs and
+   results
 
-   as costs are counted from the program (cost.c), so that each try costs as much as partitioning. At first propagation lays all of them, from what is said
-   of others; of all ways to say something of one alone, so that propagation lays the others by it, the best is where the search begins. Then they go
-   on from there, the largest first, until nothing is better or they were gone through three times. Inputs of one type go together, as weights of equal layers do,
-   and where there are few of them each by itself at last. What is found is good by the count, and a local minimum. */
+   as costs are counted from the program (cost.c), so that each try costs as much as partitioning. At first propagation lays all of
+   them, from what is said of others; of all ways to say something of one alone, so that propagation lays the others by it, the best
+   is where the search begins. Then they go on from there, the largest first, until nothing is better or they were gone through
+   three times. Inputs of one type go together, as weights of equal layers do, and where there are few of them each by itself at
+   last. What is found is good by the count, and a local minimum. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +32,8 @@ static double bytes_of(const ax_type *type) { return (double)ax_type_elems(type)
 
 /* --- What a choice costs --- */
 
-static double held_bytes(const ax_type *types, const uint32_t *values, uint32_t count, const ax_partitioned *parts, const ax_spec *specs) {
+static double held_bytes(const ax_type *types, const uint32_t *values, uint32_t count, const ax_partitioned *parts,
+                         const ax_spec *specs) {
   double bytes = 0;
   for (uint32_t i = 0; i < count; i++) {
     const double all = bytes_of(&types[values != NULL ? values[i] : i]);
@@ -60,7 +63,8 @@ static ax_status cost_of(const choosing *c, double *out) {
 
 /* --- The ways to cut an array --- */
 
-/* Way number `way`: digit k of it, to the base of rank + 1, is the dimension that axis k cuts, from 1 on. False: it does not divide. */
+/* Way number `way`: digit k of it, to the base of rank + 1, is the dimension that axis k cuts, from 1 on. False: it does not
+   divide. */
 static bool spec_of(const choosing *c, const ax_type *type, uint64_t way, ax_spec *out) {
   memset(out, 0, sizeof *out);
   for (uint32_t axis = 0; axis < c->mesh->count; axis++, way /= type->rank + 1) {
@@ -130,7 +134,9 @@ static ax_status improve(choosing *c, uint32_t first, uint32_t count, bool *bett
   return AX_OK;
 }
 
-static bool same_type(const choosing *c, uint32_t i, uint32_t k) { return ax_type_equal(type_of(c, c->by_size[i]), type_of(c, c->by_size[k])); }
+static bool same_type(const choosing *c, uint32_t i, uint32_t k) {
+  return ax_type_equal(type_of(c, c->by_size[i]), type_of(c, c->by_size[k]));
+}
 
 /* Where those end that go with the one at place `first`. */
 static uint32_t group_end(const choosing *c, uint32_t first, bool together) {
@@ -204,7 +210,8 @@ static int larger_first(const void *a, const void *b) {
 static ax_status order(choosing *c) {
   sized *all = ax_calloc((size_t)c->count + 1, sizeof all[0]);
   if (all == NULL) return ax_out_of_memory(0);
-  for (uint32_t n = 0; n < c->count; n++) all[n] = (sized){bytes_of(type_of(c, c->by_size[n])), type_of(c, c->by_size[n]), c->by_size[n]};
+  for (uint32_t n = 0; n < c->count; n++)
+    all[n] = (sized){bytes_of(type_of(c, c->by_size[n])), type_of(c, c->by_size[n]), c->by_size[n]};
   qsort(all, c->count, sizeof all[0], larger_first);
   for (uint32_t n = 0; n < c->count; n++) c->by_size[n] = all[n].input;
   ax_free(all);
@@ -220,7 +227,8 @@ static void say_something(const ax_program *program, ax_given *given) {
 }
 
 ax_status ax_given_choose(const ax_program *program, const ax_mesh *mesh, ax_given *given) {
-  choosing c = {.program = program, .mesh = mesh, .given = given, .by_size = ax_calloc((size_t)program->in_count + 1, sizeof c.by_size[0])};
+  choosing c = {
+      .program = program, .mesh = mesh, .given = given, .by_size = ax_calloc((size_t)program->in_count + 1, sizeof c.by_size[0])};
   bool any = false;
   if (c.by_size == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < program->in_count + program->out_count; i++) {

@@ -1,4 +1,5 @@
-/* Layouts that are chosen: what is known to be best is found, nothing found costs more than what propagation makes of nothing, and results stay. */
+/* Layouts that are chosen: what is known to be best is found, nothing found costs more than what propagation makes of nothing, and
+   results stay. */
 #include <stdio.h>
 
 #include "axle/ops.h"
@@ -49,7 +50,8 @@ static void known(void **state) {
     for (int k = 0; k < 4; k++) {
       ax_spec wanted;
       TEST_OK(ax_spec_parse(k < 3 ? rows[i].in[k] : rows[i].out, parts.mesh, &wanted));
-      if (!ax_spec_equal(k < 3 ? &parts.in_specs[k] : parts.out_specs, &wanted)) fail_msg("row %zu: %s %d lies otherwise", i, k < 3 ? "input" : "result", k);
+      if (!ax_spec_equal(k < 3 ? &parts.in_specs[k] : parts.out_specs, &wanted))
+        fail_msg("row %zu: %s %d lies otherwise", i, k < 3 ? "input" : "result", k);
     }
     ax_program_release(partitioned);
     ax_program_release(said);

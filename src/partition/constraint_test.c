@@ -29,7 +29,8 @@ static ax_program *laid(const constrained *c, const ax_type *type, const char *g
   const ax_type row = ax_array_type(type->dtype, type->rank - mapped, type->dims + mapped);
   ax_program *program = test_trace(doubled, (void *)c, &row, 1, 1), *batched, *said, *partitioned;
   if (mapped) {
-    TEST_OK(ax_program_vmap(program, &(ax_vmap_options){.size = type->dims[0], .spmd_axis_name = spmd != NULL ? *spmd : NULL}, &batched));
+    TEST_OK(ax_program_vmap(program, &(ax_vmap_options){.size = type->dims[0], .spmd_axis_name = spmd != NULL ? *spmd : NULL},
+                            &batched));
     ax_program_release(program);
     program = batched;
   }
@@ -81,7 +82,8 @@ static void texts(void **state) {
   (void)state;
   const constrained c = {mesh_of("data=2,model=2"), "?,model"}, whole = {c.mesh, "_,model"};
   const ax_type type = TEST_TYPE(AX_F32, 4, 6);
-  ax_program *program = test_trace(doubled, (void *)&c, &type, 1, 1), *other = test_trace(doubled, (void *)&whole, &type, 1, 1), *again;
+  ax_program *program = test_trace(doubled, (void *)&c, &type, 1, 1), *other = test_trace(doubled, (void *)&whole, &type, 1, 1),
+             *again;
   char *text;
   TEST_OK(ax_program_print(program, &text));
   assert_non_null(strstr(text, "P(?, model)"));
@@ -97,8 +99,9 @@ static void texts(void **state) {
 /* Nobody but constraints. */
 static void refused(void **state) {
   (void)state;
-  const char *text = "{ lambda a:f32[8]. let b:f32[16] = shard_map[ mesh=(i=2,) unchecked=false in_specs=(P(?),) out_specs=(P(i),)\n"
-                     "  body={ axes i=2 ; lambda a:f32[8]. let b:f32[8]{V:i} = pvary[axes=(i,)] a in (b,) } ] a in (b,) }";
+  const char *text =
+      "{ lambda a:f32[8]. let b:f32[16] = shard_map[ mesh=(i=2,) unchecked=false in_specs=(P(?),) out_specs=(P(i),)\n"
+      "  body={ axes i=2 ; lambda a:f32[8]. let b:f32[8]{V:i} = pvary[axes=(i,)] a in (b,) } ] a in (b,) }";
   const ax_mesh mesh = mesh_of("data=2");
   ax_program *program;
   ax_spec spec;

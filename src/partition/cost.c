@@ -1,5 +1,6 @@
-/* What a partitioned program costs, counted from its equations: their factors say how much they compute, their records how they move bytes between
-   devices and how often they run what they hold. Each program in it is counted once, however many equations hold it. */
+/* What a partitioned program costs, counted from its equations: their factors say how much they compute, their records how they
+   move bytes between devices and how often they run what they hold. Each program in it is counted once, however many equations hold
+   it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +54,9 @@ static double weight(const tally *t) { return t->flops + t->bytes + t->received;
 
 /* --- One equation --- */
 
-static double bytes_of(const ax_type *type) { return type->form == AX_ARRAY ? (double)ax_type_elems(type) * (double)ax_dtype_get(type->dtype)->bytes : 0; }
+static double bytes_of(const ax_type *type) {
+  return type->form == AX_ARRAY ? (double)ax_type_elems(type) * (double)ax_dtype_get(type->dtype)->bytes : 0;
+}
 
 /* Scalars that are part of equations, and what is the operand itself under another type, are not moved. */
 static double touched(const ax_program *program, const ax_eqn *eqn) {
@@ -188,7 +191,8 @@ static ax_status count_region(counting *c, const ax_program *program, const ax_e
     if (status != AX_OK) break;
     all.at_least = all.at_least || one->at_least;
     if (costliest == NULL || weight(one) > weight(costliest)) costliest = one;
-    if (runs != AX_RUNS_ONE) status = add(&all, one, runs == AX_RUNS_LENGTH ? length_of(eqn) : runs == AX_RUNS_POINTS ? points_of(program, eqn, held) : 1);
+    if (runs != AX_RUNS_ONE)
+      status = add(&all, one, runs == AX_RUNS_LENGTH ? length_of(eqn) : runs == AX_RUNS_POINTS ? points_of(program, eqn, held) : 1);
   }
   if (status == AX_OK && runs == AX_RUNS_ONE && costliest != NULL) status = add(&all, costliest, 1);
   if (runs == AX_RUNS_POINTS) estimate(eqn, &all);
@@ -295,7 +299,8 @@ ax_status ax_cost_text(const ax_cost *cost, char **out) {
   if (cost->collective_count > 0) ax_text_add(&text, "\n%16s  %10s  %8s  collective\n", "bytes received", "times", "members");
   for (uint32_t i = 0; i < cost->collective_count; i++) {
     const ax_collective_cost *row = &cost->collectives[i];
-    ax_text_add(&text, "%16.0f  %10.0f  %8lld  %s over %s\n", row->bytes, row->runs, (long long)row->members, row->primitive, row->axes);
+    ax_text_add(&text, "%16.0f  %10.0f  %8lld  %s over %s\n", row->bytes, row->runs, (long long)row->members, row->primitive,
+                row->axes);
   }
   return ax_text_finish(&text, out);
 }

@@ -25,7 +25,8 @@ static void expect(const ax_cost *cost, double flops, double bytes, double recei
   TEST_NEAR(cost->received, received, 0);
 }
 
-static void expect_row(const ax_cost *cost, uint32_t i, const char *primitive, const char *axes, int64_t members, double runs, double bytes) {
+static void expect_row(const ax_cost *cost, uint32_t i, const char *primitive, const char *axes, int64_t members, double runs,
+                       double bytes) {
   assert_true(i < cost->collective_count);
   assert_string_equal(cost->collectives[i].primitive, primitive);
   assert_string_equal(cost->collectives[i].axes, axes);
@@ -34,8 +35,8 @@ static void expect_row(const ax_cost *cost, uint32_t i, const char *primitive, c
   TEST_NEAR(cost->collectives[i].bytes, bytes, 0);
 }
 
-/* [4,8] x [8,16]: two for each of 4 * 8 * 16 pairs, and 32 + 128 + 64 elements. exp is one an element; a transpose moves what is there; a sum takes
-   what it adds, and argmax what it looks at; a scalar that stands in an equation is not read. */
+/* [4,8] x [8,16]: two for each of 4 * 8 * 16 pairs, and 32 + 128 + 64 elements. exp is one an element; a transpose moves what is
+   there; a sum takes what it adds, and argmax what it looks at; a scalar that stands in an equation is not read. */
 static void products_and_elements(void **state) {
   (void)state;
   ax_cost cost = cost_of("{ lambda x:f32[4,8] w:f32[8,16]. let\n"
@@ -48,7 +49,8 @@ static void products_and_elements(void **state) {
   cost = cost_of("{ lambda x:f64[4,8]. let y:f64[4,8] = exp x z:f64[8,4] = transpose[permutation=(1, 0)] y in (z) }");
   expect(&cost, 32, 4 * 32 * 8, 0);
   ax_cost_release(&cost);
-  cost = cost_of("{ lambda x:f32[4,8]. let y:f32[4] = reduce_sum[axes=(1)] x z:s32[4] = argmax[axes=(1) index_dtype=s32] x in (y, z) }");
+  cost = cost_of(
+      "{ lambda x:f32[4,8]. let y:f32[4] = reduce_sum[axes=(1)] x z:s32[4] = argmax[axes=(1) index_dtype=s32] x in (y, z) }");
   expect(&cost, 64, 4 * 2 * (32 + 4), 0);
   ax_cost_release(&cost);
   cost = cost_of("{ lambda x:f32[]. let y:f32[] = mul x 2.0:f32[] in (y) }");
@@ -56,28 +58,34 @@ static void products_and_elements(void **state) {
   ax_cost_release(&cost);
 }
 
-#define ON(mesh_, spec_, result_, takes_, body_, gives_) \
-  "{ lambda x:" takes_ ". let y:" gives_ " = shard_map[mesh=(" mesh_ ") unchecked=true in_specs=(" spec_ ") out_specs=(" result_ ") body={ " body_ " }] x in (y) }"
+#define ON(mesh_, spec_, result_, takes_, body_, gives_)                                                                         \
+  "{ lambda x:" takes_ ". let y:" gives_ " = shard_map[mesh=(" mesh_ ") unchecked=true in_specs=(" spec_ ") out_specs=(" result_ \
+  ") body={ " body_ " }] x in (y) }"
 
 /* An [8,8] of f32 on each of four devices: 256 bytes. */
 static void collectives(void **state) {
   (void)state;
-  ax_cost cost = cost_of(ON("d=4", "P(d)", "P()", "f32[32,8]", "axes d=4? ; lambda x:f32[8,8]. let y:f32[8,8] = psum[axes=(d)] x in (y)", "f32[8,8]"));
+  ax_cost cost = cost_of(
+      ON("d=4", "P(d)", "P()", "f32[32,8]", "axes d=4? ; lambda x:f32[8,8]. let y:f32[8,8] = psum[axes=(d)] x in (y)", "f32[8,8]"));
   assert_int_equal(cost.devices, 4);
   expect(&cost, 0, 512, 384);
   assert_int_equal(cost.collective_count, 1);
   expect_row(&cost, 0, "psum", "d", 4, 1, 384);
   ax_cost_release(&cost);
-  cost = cost_of(ON("d=4", "P(d)", "P()", "f32[32,8]", "axes d=4? ; lambda x:f32[8,8]. let y:f32[32,8] = all_gather[axes=(d) dimension=0] x in (y)", "f32[32,8]"));
+  cost = cost_of(ON("d=4", "P(d)", "P()", "f32[32,8]",
+                    "axes d=4? ; lambda x:f32[8,8]. let y:f32[32,8] = all_gather[axes=(d) dimension=0] x in (y)", "f32[32,8]"));
   expect(&cost, 0, 256 * 5, 768);
   ax_cost_release(&cost);
-  cost = cost_of(ON("d=4", "P(d)", "P(d)", "f32[32,8]", "axes d=4? ; lambda x:f32[8,8]. let y:f32[2,8] = psum_scatter[axes=(d) dimension=0] x in (y)", "f32[8,8]"));
+  cost = cost_of(ON("d=4", "P(d)", "P(d)", "f32[32,8]",
+                    "axes d=4? ; lambda x:f32[8,8]. let y:f32[2,8] = psum_scatter[axes=(d) dimension=0] x in (y)", "f32[8,8]"));
   expect(&cost, 0, 256 + 64, 192);
   ax_cost_release(&cost);
-  cost = cost_of(ON("d=4", "P(d)", "P(d)", "f32[32,8]", "axes d=4? ; lambda x:f32[8,8]. let y:f32[8,8] = ppermute[axes=(d) pairs=((0, 1))] x in (y)", "f32[32,8]"));
+  cost = cost_of(ON("d=4", "P(d)", "P(d)", "f32[32,8]",
+                    "axes d=4? ; lambda x:f32[8,8]. let y:f32[8,8] = ppermute[axes=(d) pairs=((0, 1))] x in (y)", "f32[32,8]"));
   expect(&cost, 0, 512, 256);
   ax_cost_release(&cost);
-  cost = cost_of(ON("d=4", "P(d)", "P()", "f32[32,8]", "axes d=4? ; lambda x:f32[8,8]. let y:f32[8,8] = psum[axes=(d {0,1} {2,3})] x in (y)", "f32[8,8]"));
+  cost = cost_of(ON("d=4", "P(d)", "P()", "f32[32,8]",
+                    "axes d=4? ; lambda x:f32[8,8]. let y:f32[8,8] = psum[axes=(d {0,1} {2,3})] x in (y)", "f32[8,8]"));
   expect_row(&cost, 0, "psum", "d", 2, 1, 256);
   ax_cost_release(&cost);
 }
@@ -85,17 +93,20 @@ static void collectives(void **state) {
 /* Ten steps, of which each has another loop of three: multiplied; of what goes on until a condition says so, once. */
 static void loops(void **state) {
   (void)state;
-  ax_cost cost = cost_of(ON("a=2,b=2", "P(a)", "P(a)", "f32[8,8]",
+  ax_cost cost = cost_of(ON(
+      "a=2,b=2", "P(a)", "P(a)", "f32[8,8]",
       "axes a=2? b=2? ; lambda x:f32[4,8]. let y:f32[4,8] = scan[length=10 reverse=false num_consts=0 num_carry=1 body={ axes a=2? b=2? ; "
       "lambda c:f32[4,8]. let s:f32[4,8] = psum[axes=(a, b)] c t:f32[4,8] = scan[length=3 reverse=false num_consts=0 num_carry=1 body={ axes a=2? b=2? ; "
-      "lambda c:f32[4,8]. let d:f32[4,8] = mul c c e:f32[4,8] = psum[axes=(b)] d in (e) }] s in (t) }] x in (y)", "f32[8,8]"));
+      "lambda c:f32[4,8]. let d:f32[4,8] = mul c c e:f32[4,8] = psum[axes=(b)] d in (e) }] s in (t) }] x in (y)",
+      "f32[8,8]"));
   expect(&cost, 10 * 3 * 32, 10 * (256 + 3 * (384 + 256)), 10 * 192 + 30 * 128);
   assert_int_equal(cost.collective_count, 2);
   expect_row(&cost, 0, "psum", "b", 2, 30, 30 * 128);
   expect_row(&cost, 1, "psum", "a,b", 4, 10, 10 * 192);
   ax_cost_release(&cost);
-  cost = cost_of("{ lambda x:f32[8]. let y:f32[8] = while[cond={ lambda v:f32[8]. let s:f32[] = reduce_sum[axes=(0)] v b:bool[] = lt s 9.0:f32[] in (b) } cond_nconsts=0 "
-                 "body={ lambda v:f32[8]. let w:f32[8] = add v v in (w) } body_nconsts=0] x in (y) }");
+  cost = cost_of(
+      "{ lambda x:f32[8]. let y:f32[8] = while[cond={ lambda v:f32[8]. let s:f32[] = reduce_sum[axes=(0)] v b:bool[] = lt s 9.0:f32[] in (b) } cond_nconsts=0 "
+      "body={ lambda v:f32[8]. let w:f32[8] = add v v in (w) } body_nconsts=0] x in (y) }");
   assert_true(cost.at_least);
   expect(&cost, 8 + 1 + 8, 36 + 5 + 96, 0);
   ax_cost_release(&cost);
@@ -104,8 +115,9 @@ static void loops(void **state) {
 /* The costlier branch. */
 static void branches(void **state) {
   (void)state;
-  ax_cost cost = cost_of("{ lambda x:f32[8] n:s32[]. let y:f32[8] = cond[branches=({ lambda a:f32[8]. let b:f32[8] = neg a in (b) }, "
-                         "{ lambda a:f32[8]. let b:f32[8] = mul a a c:f32[8] = exp b in (c) })] n x in (y) }");
+  ax_cost cost = cost_of(
+      "{ lambda x:f32[8] n:s32[]. let y:f32[8] = cond[branches=({ lambda a:f32[8]. let b:f32[8] = neg a in (b) }, "
+      "{ lambda a:f32[8]. let b:f32[8] = mul a a c:f32[8] = exp b in (c) })] n x in (y) }");
   expect(&cost, 16, 96 + 64, 0);
   ax_cost_release(&cost);
 }
@@ -147,7 +159,8 @@ static void nests(void **state) {
   ax_text text = {0};
   char *made;
   ax_text_add(&text, "{ lambda a:f32[8]. let ");
-  for (int i = 0; i < 20; i++) ax_text_add(&text, "b:f32[8] = scan[length=2 reverse=false num_consts=0 num_carry=1 body={ lambda a:f32[8]. let ");
+  for (int i = 0; i < 20; i++)
+    ax_text_add(&text, "b:f32[8] = scan[length=2 reverse=false num_consts=0 num_carry=1 body={ lambda a:f32[8]. let ");
   ax_text_add(&text, "b:f32[8] = mul a a in (b) ");
   for (int i = 0; i < 20; i++) ax_text_add(&text, "}] a in (b) ");
   ax_text_add(&text, "}");

@@ -1,15 +1,17 @@
-/* Sharding in types: how each value lies follows from how the operands of its equation lie, by rule and in one direction, and what no rule decides is an
-   error, which a constraint resolves:
+/* Sharding in types: how each value lies follows from how the operands of its equation lie, by rule and in one direction, and what
+   no rule decides is an error, which a constraint resolves:
 
-     h:f32[8@data,16@model] = dot_general x:f32[8@data,12] w:f32[12,16@model]     what has one index of a factor lies alike: it is kept
-     y = dot_general a:f32[8@data,16@model] b:f32[16@model,6]                     both are cut along what is summed: whole, or in parts, and how,
-                                                                                  nobody said; good where a constraint alone takes y
-     z = add f32[8@data] f32[8@model]                                             the operands lie otherwise: refused
+     h:f32[8@data,16@model] = dot_general x:f32[8@data,12] w:f32[12,16@model]     what has one index of a factor lies alike: it is
+   kept y = dot_general a:f32[8@data,16@model] b:f32[16@model,6]                     both are cut along what is summed: whole, or in
+   parts, and how, nobody said; good where a constraint alone takes y z = add f32[8@data] f32[8@model] the operands lie otherwise:
+   refused
 
-   An operand that is whole along a factor goes with one that is cut. What an operation combines is whole afterwards, along dimensions that cannot be kept
-   nothing may be cut. Bodies of loops and branches are typed for the operands that they are given; carries come round as they went in.
+   An operand that is whole along a factor goes with one that is cut. What an operation combines is whole afterwards, along
+   dimensions that cannot be kept nothing may be cut. Bodies of loops and branches are typed for the operands that they are given;
+   carries come round as they went in.
 
-   The result is the program with a constraint on each value whose type is more than its shape, so that the partitioner has nothing to choose. */
+   The result is the program with a constraint on each value whose type is more than its shape, so that the partitioner has nothing
+   to choose. */
 #include <stdio.h>
 #include <string.h>
 
@@ -110,14 +112,17 @@ static bool learn(typing *t, const values *v, const ax_eqn *eqn, uint32_t i, ax_
       if (mine->count == 0) continue;
       holders[factor]++;
       if (all->count > 0 && (all->count != mine->count || memcmp(all->axis, mine->axis, mine->count) != 0)) {
-        ax_reject(eqn->prim, "operand %u: %s is cut otherwise than the operands before it along dimension %u, and nothing says which of them is to be laid anew: constrain one", i,
-                  shown(t, type, spec, text, sizeof text), d);
+        ax_reject(
+            eqn->prim,
+            "operand %u: %s is cut otherwise than the operands before it along dimension %u, and nothing says which of them is to be laid anew: constrain one",
+            i, shown(t, type, spec, text, sizeof text), d);
         return false;
       }
       *all = *mine;
     }
     if (kept == axes_in(spec, d)) continue;
-    ax_reject(eqn->prim, "operand %u: %s is cut along dimension %u, which is not kept here: constrain it to be whole before", i, shown(t, type, spec, text, sizeof text), d);
+    ax_reject(eqn->prim, "operand %u: %s is cut along dimension %u, which is not kept here: constrain it to be whole before", i,
+              shown(t, type, spec, text, sizeof text), d);
     return false;
   }
   return true;
@@ -147,7 +152,8 @@ static bool has_twice(const ax_spec *spec) {
   return false;
 }
 
-/* Whether a dimension of the result has all the axes by which its factors are cut: a factor behind one that is not cut to the end has not. */
+/* Whether a dimension of the result has all the axes by which its factors are cut: a factor behind one that is not cut to the end
+   has not. */
 static bool keeps_all(const ax_factored *tensor, uint32_t rank, const ax_cuts *known, const ax_spec *spec) {
   for (uint32_t d = 0; d < rank; d++) {
     uint32_t count = 0;
@@ -171,8 +177,10 @@ static void type_operation(typing *t, values *v, const ax_eqn *eqn, const ax_val
   const bool ambiguous = is_ambiguous(t, holders);
   if (ambiguous && !is_resolved(v, eqn)) {
     const ax_spec *spec = v->lies[eqn->in[0]];
-    ax_reject(eqn->prim, "operands are cut along what is combined (the first is %s), so that it is not said how the result lies: a constraint on it does",
-              shown(t, &v->old->types[eqn->in[0]], spec, text, sizeof text));
+    ax_reject(
+        eqn->prim,
+        "operands are cut along what is combined (the first is %s), so that it is not said how the result lies: a constraint on it does",
+        shown(t, &v->old->types[eqn->in[0]], spec, text, sizeof text));
     return;
   }
   for (uint32_t k = 0; k < eqn->out_count; k++) {
@@ -184,7 +192,10 @@ static void type_operation(typing *t, values *v, const ax_eqn *eqn, const ax_val
       return;
     }
     if (has_twice(&spec)) {
-      ax_reject(eqn->prim, "an axis would cut two dimensions of result %u, as operands are cut by it along different ones: constrain one of them", k);
+      ax_reject(
+          eqn->prim,
+          "an axis would cut two dimensions of result %u, as operands are cut by it along different ones: constrain one of them",
+          k);
       return;
     }
     set(t, v, eqn->out + k, out[k], unique(t, &spec), cut && !ambiguous);
@@ -219,7 +230,8 @@ static void type_shard_map(typing *t, values *v, const ax_eqn *eqn, const ax_val
     const ax_spec *lies = v->lies[eqn->in[i]], *wanted = unique(t, &params->in_specs.v[i]);
     const ax_type *type = &v->old->types[eqn->in[i]];
     if (lies == wanted) continue;
-    ax_reject(eqn->prim, "operand %u: it is %s, and taken as %s: constrain it so before", i, shown(t, type, lies, has, sizeof has), shown(t, type, wanted, takes, sizeof takes));
+    ax_reject(eqn->prim, "operand %u: it is %s, and taken as %s: constrain it so before", i, shown(t, type, lies, has, sizeof has),
+              shown(t, type, wanted, takes, sizeof takes));
     return;
   }
   for (uint32_t k = 0; k < eqn->out_count; k++) set(t, v, eqn->out + k, out[k], unique(t, &params->out_specs.v[k]), true);
@@ -228,10 +240,12 @@ static void type_shard_map(typing *t, values *v, const ax_eqn *eqn, const ax_val
 /* --- Equations that hold programs --- */
 
 /* Two that have to lie alike. */
-static bool same(const typing *t, const ax_eqn *eqn, const char *what, uint32_t number, const ax_type *type, const ax_spec *a, const char *verb, const ax_spec *b) {
+static bool same(const typing *t, const ax_eqn *eqn, const char *what, uint32_t number, const ax_type *type, const ax_spec *a,
+                 const char *verb, const ax_spec *b) {
   char first[SHOWN], second[SHOWN];
   if (a == b || ax_failed()) return !ax_failed();
-  ax_reject(eqn->prim, "%s %u: it is %s, and %s %s", what, number, shown(t, type, a, first, sizeof first), verb, shown(t, type, b, second, sizeof second));
+  ax_reject(eqn->prim, "%s %u: it is %s, and %s %s", what, number, shown(t, type, a, first, sizeof first), verb,
+            shown(t, type, b, second, sizeof second));
   return false;
 }
 
@@ -251,7 +265,8 @@ static ax_program *type_scan(const region *r) {
     const bool stacked = i >= consts + carries;
     char text[SHOWN];
     if (stacked && axes_in(r->in[i], 0) > 0) {
-      ax_reject(r->eqn->prim, "what it goes over is %s, cut along the dimension that it goes over: constrain that to be whole before",
+      ax_reject(r->eqn->prim,
+                "what it goes over is %s, cut along the dimension that it goes over: constrain that to be whole before",
                 shown(r->t, &r->v->old->types[r->eqn->in[i]], r->in[i], text, sizeof text));
       return NULL;
     }
@@ -259,7 +274,9 @@ static ax_program *type_scan(const region *r) {
   }
   const typed *body = in != NULL ? type_program(r->t, params->body, in) : NULL;
   for (uint32_t k = 0; body != NULL && k < r->eqn->out_count; k++) {
-    if (k < carries && !same(r->t, r->eqn, "carry", k, &params->body->types[consts + k], in[consts + k], "comes round as", body->out[k])) return NULL;
+    if (k < carries &&
+        !same(r->t, r->eqn, "carry", k, &params->body->types[consts + k], in[consts + k], "comes round as", body->out[k]))
+      return NULL;
     r->out[k] = k < carries ? body->out[k] : moved(r->t, body->out[k], 1);
   }
   return body != NULL ? body->program : NULL;
@@ -267,9 +284,11 @@ static ax_program *type_scan(const region *r) {
 
 static ax_program *type_while(const region *r, const ax_program *program, bool is_cond) {
   const ax_while_params *params = r->eqn->params;
-  const uint32_t carries = r->eqn->out_count, consts = program->in_count - carries, first = is_cond ? 0 : (uint32_t)params->cond_nconsts;
+  const uint32_t carries = r->eqn->out_count, consts = program->in_count - carries,
+                 first = is_cond ? 0 : (uint32_t)params->cond_nconsts;
   const ax_spec **in = ax_trace_alloc(program->in_count * sizeof in[0]);
-  for (uint32_t i = 0; in != NULL && i < program->in_count; i++) in[i] = r->in[i < consts ? first + i : r->eqn->in_count - carries + (i - consts)];
+  for (uint32_t i = 0; in != NULL && i < program->in_count; i++)
+    in[i] = r->in[i < consts ? first + i : r->eqn->in_count - carries + (i - consts)];
   const typed *made = in != NULL ? type_program(r->t, program, in) : NULL;
   for (uint32_t k = 0; made != NULL && !is_cond && k < carries; k++) {
     if (!same(r->t, r->eqn, "carry", k, &program->types[consts + k], in[consts + k], "comes round as", made->out[k])) return NULL;
@@ -282,7 +301,9 @@ static ax_program *type_while(const region *r, const ax_program *program, bool i
 static ax_program *type_called(const region *r, const ax_program *program, uint32_t skipped, bool first) {
   const typed *made = type_program(r->t, program, r->in + skipped);
   for (uint32_t k = 0; made != NULL && k < r->eqn->out_count; k++) {
-    if (!first && !same(r->t, r->eqn, "result", k, &program->types[program->outs[k]], r->out[k], "another branch gives", made->out[k])) return NULL;
+    if (!first &&
+        !same(r->t, r->eqn, "result", k, &program->types[program->outs[k]], r->out[k], "another branch gives", made->out[k]))
+      return NULL;
     r->out[k] = made->out[k];
   }
   return made != NULL ? made->program : NULL;
@@ -300,7 +321,8 @@ static void *type_params(const region *r) {
   void *made = ax_eqn_own_params(r->eqn, &r->t->memo.arena);
   ax_program **held;
   if (made == NULL) ax_fail(ax_out_of_memory(r->eqn->prim->params_bytes));
-  for (uint32_t k = 0; !ax_failed() && (held = ax_params_program(r->eqn->prim, made, k)) != NULL; k++) *held = type_held(r, *held, k);
+  for (uint32_t k = 0; !ax_failed() && (held = ax_params_program(r->eqn->prim, made, k)) != NULL; k++)
+    *held = type_held(r, *held, k);
   return ax_failed() ? NULL : made;
 }
 
@@ -339,8 +361,9 @@ static void type_eqn(typing *t, values *v, const ax_eqn *eqn) {
 }
 
 static bool values_init(values *v, const ax_program *program) {
-  *v = (values){program, ax_trace_alloc(program->value_count * sizeof v->value[0]), ax_trace_alloc(program->value_count * sizeof v->lies[0]),
-                ax_trace_alloc(program->value_count * sizeof v->uses[0]), ax_trace_alloc(program->value_count * sizeof v->user[0])};
+  *v = (values){program, ax_trace_alloc(program->value_count * sizeof v->value[0]),
+                ax_trace_alloc(program->value_count * sizeof v->lies[0]), ax_trace_alloc(program->value_count * sizeof v->uses[0]),
+                ax_trace_alloc(program->value_count * sizeof v->user[0])};
   if (ax_failed()) return false;
   memset(v->lies, 0, program->value_count * sizeof v->lies[0]);
   memset(v->uses, 0, program->value_count * sizeof v->uses[0]);
@@ -360,7 +383,8 @@ static ax_value *walk(typing *t, const ax_program *program, const ax_spec *const
   ax_value *outs = ax_trace_alloc(program->out_count * sizeof outs[0]);
   if (outs == NULL || !values_init(&v, program)) return NULL;
   for (uint32_t i = 0; i < program->in_count; i++) v.value[i] = ax_builder_input(ax_builder_current(), &program->types[i]);
-  for (uint32_t i = 0; i < program->in_count && !ax_failed(); i++) set(t, &v, i, v.value[i], in != NULL ? in[i] : NULL, in != NULL && in[i] != NULL);
+  for (uint32_t i = 0; i < program->in_count && !ax_failed(); i++)
+    set(t, &v, i, v.value[i], in != NULL ? in[i] : NULL, in != NULL && in[i] != NULL);
   for (uint32_t e = 0; e < program->eqn_count && !ax_failed(); e++) {
     ax_builder_stem(ax_builder_current(), &program->eqns[e]);
     type_eqn(t, &v, &program->eqns[e]);
@@ -372,7 +396,8 @@ static ax_value *walk(typing *t, const ax_program *program, const ax_spec *const
   return ax_failed() ? NULL : outs;
 }
 
-static ax_status build(typing *t, const ax_program *program, const ax_spec *const *in, const ax_spec **out_specs, bool seals, ax_program **made) {
+static ax_status build(typing *t, const ax_program *program, const ax_spec *const *in, const ax_spec **out_specs, bool seals,
+                       ax_program **made) {
   ax_builder builder;
   ax_builder_begin(&builder, &program->axes);
   builder.seals = seals;
@@ -413,7 +438,8 @@ static ax_status find_mesh(ax_memo *memo, const ax_program *program, const ax_me
     if (eqn->prim == &ax_prim_shard_map) continue;
     if (eqn->prim == &ax_prim_sharding_constraint) {
       const ax_mesh *mesh = &((const ax_constraint_params *)eqn->params)->mesh;
-      if (*out != NULL && !ax_mesh_equal(*out, mesh, false)) return ax_error(AX_INVALID_ARGUMENT, "explicit: there are constraints over more than one mesh");
+      if (*out != NULL && !ax_mesh_equal(*out, mesh, false))
+        return ax_error(AX_INVALID_ARGUMENT, "explicit: there are constraints over more than one mesh");
       *out = mesh;
     }
     for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(find_mesh(memo, held, out));

@@ -1,5 +1,5 @@
-/* Sharding in types: what follows for each operation, as jax.typeof says on a mesh of explicit axes (JAX 0.10, by hand), what is refused, and that
-   programs typed so give what they gave. */
+/* Sharding in types: what follows for each operation, as jax.typeof says on a mesh of explicit axes (JAX 0.10, by hand), what is
+   refused, and that programs typed so give what they gave. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,24 @@ static ax_mesh mesh_of(const char *text) {
 /* --- Operations --- */
 
 typedef enum operation {
-  PRODUCT, PRODUCT_SAID, ADD, SUM_0, SUM_1, TURN, SPLIT_0, JOIN, SPLIT_1, JOIN_0, JOIN_1, SLICE_1, ARGMAX_0, BOTH, LOOP, LOOP_STACKS, LOOP_OVER, MAPPED
+  PRODUCT,
+  PRODUCT_SAID,
+  ADD,
+  SUM_0,
+  SUM_1,
+  TURN,
+  SPLIT_0,
+  JOIN,
+  SPLIT_1,
+  JOIN_0,
+  JOIN_1,
+  SLICE_1,
+  ARGMAX_0,
+  BOTH,
+  LOOP,
+  LOOP_STACKS,
+  LOOP_OVER,
+  MAPPED
 } operation;
 typedef struct typed {
   operation what;
@@ -54,7 +71,9 @@ static ax_value operate(const typed *t, const ax_value *in) {
     case JOIN_1: return ax_concatenate(AX_VALUES(in[0], in[0]), 1);
     case SLICE_1: return ax_slice(in[0], zeros, ends, NULL);
     case ARGMAX_0: return ax_argmax(in[0], 0, AX_S32);
-    case BOTH: return ax_mul(ax_add(in[0], in[0]), ax_broadcast_in_dim(ax_reduce_max(in[0], AX_DIMS(1), false), AX_DIMS(8, 16), (int64_t[]){0}));
+    case BOTH:
+      return ax_mul(ax_add(in[0], in[0]),
+                    ax_broadcast_in_dim(ax_reduce_max(in[0], AX_DIMS(1), false), AX_DIMS(8, 16), (int64_t[]){0}));
     case LOOP:
     case LOOP_OVER: ax_scan(AX_FN(step, 2, 2), 1, -1, false, pair, pair); return pair[0];
     case LOOP_STACKS: ax_scan(AX_FN(step, 2, 2), 1, -1, false, pair, pair); return pair[1];
@@ -210,7 +229,8 @@ static void meshes(void **state) {
   ax_program_release(program);
 }
 
-/* The gradient of a typed program: weights' cotangents lie as weights do, although both operands of their products are cut along what is summed. */
+/* The gradient of a typed program: weights' cotangents lie as weights do, although both operands of their products are cut along
+   what is summed. */
 static AX_BODY(loss) {
   (void)context;
   ax_value y = ax_matmul(in[1], in[0]);
@@ -243,6 +263,7 @@ static void gradients(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(operations), cmocka_unit_test(control_flow), cmocka_unit_test(gradients), cmocka_unit_test(meshes)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(operations), cmocka_unit_test(control_flow), cmocka_unit_test(gradients),
+                                     cmocka_unit_test(meshes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

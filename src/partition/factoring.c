@@ -1,4 +1,5 @@
-/* Factors of dimensions (ir/prim.h) and the axes that cut them. A factor that is all of a dimension may be cut by axes that do not divide it. */
+/* Factors of dimensions (ir/prim.h) and the axes that cut them. A factor that is all of a dimension may be cut by axes that do not
+   divide it. */
 #include <string.h>
 
 #include "partition/partitioner.h"
@@ -33,7 +34,8 @@ bool ax_factor_flows(const ax_factors *factors, const ax_factored *tensor, const
   return positions <= 2 * length && length <= 2 * positions;
 }
 
-void ax_cuts_read(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, const ax_type *type, const ax_spec *spec, ax_cuts *cuts) {
+void ax_cuts_read(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, const ax_type *type,
+                  const ax_spec *spec, ax_cuts *cuts) {
   for (uint32_t d = 0; d < type->rank; d++) {
     uint32_t next = 0; /* of the dimension's axes */
     for (uint32_t k = 0; k < tensor->count[d]; k++) {
@@ -53,7 +55,8 @@ void ax_cuts_read(const ax_mesh *mesh, const ax_factors *factors, const ax_facto
   }
 }
 
-ax_spec ax_cuts_write(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, uint32_t rank, const ax_cuts *cuts) {
+ax_spec ax_cuts_write(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, uint32_t rank,
+                      const ax_cuts *cuts) {
   ax_spec spec;
   memset(&spec, 0, sizeof spec);
   for (uint32_t d = 0; d < rank; d++) {

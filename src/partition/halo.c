@@ -6,9 +6,9 @@
      from the left     -              d              h              l            one ppermute
      from the right    e              i              m              -            another
 
-   A device gets from its neighbour at a distance k what any device needs of its own neighbour at that distance. Where blocks of positions do not
-   begin where blocks of elements do, as with strides that do not divide, or where dimensions are padded, each device puts what it
-   gets at a place of its own. */
+   A device gets from its neighbour at a distance k what any device needs of its own neighbour at that distance. Where blocks of
+   positions do not begin where blocks of elements do, as with strides that do not divide, or where dimensions are padded, each
+   device puts what it gets at a place of its own. */
 #include "partition/halo.h"
 
 #include "axle/collectives.h"
@@ -27,7 +27,9 @@ ax_halo ax_halo_of(const ax_reach *reach, int64_t size, int64_t positions, int64
 static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
 /* The element at or before the place where what device i sees begins, and how many from there on any device sees. */
-static int64_t first_element(const ax_halo *h, int64_t i) { return floor_div(h->reach.first + i * h->count * h->reach.stride, h->reach.base); }
+static int64_t first_element(const ax_halo *h, int64_t i) {
+  return floor_div(h->reach.first + i * h->count * h->reach.stride, h->reach.base);
+}
 static int64_t seen_places(const ax_halo *h) { return (h->count - 1) * h->reach.stride + h->reach.extent; }
 static int64_t seen_elements(const ax_halo *h) { return (seen_places(h) + h->reach.base - 2) / h->reach.base + 1; }
 
@@ -37,7 +39,8 @@ static bool is_aligned(const ax_halo *h) { return h->parts == 1 || h->count * h-
 /* The elements that there are which device i needs: first <= e < *end; none where they are the same. */
 static int64_t needs(const ax_halo *h, int64_t i, int64_t *end) {
   int64_t from = i * h->count, to = from + h->count < h->positions ? from + h->count : h->positions;
-  int64_t first = first_element(h, i), last = floor_div(h->reach.first + (to - 1) * h->reach.stride + h->reach.extent - 1, h->reach.base);
+  int64_t first = first_element(h, i),
+          last = floor_div(h->reach.first + (to - 1) * h->reach.stride + h->reach.extent - 1, h->reach.base);
   if (h->reach.base > 1 && first * h->reach.base < h->reach.first + from * h->reach.stride) first++;
   if (first < 0) first = 0;
   *end = last + 1 < h->size ? last + 1 : h->size;
@@ -103,7 +106,9 @@ typedef struct bringing {
   ax_value zero, fill; /* scalars; fill: poison where nobody looks */
 } bringing;
 
-static ax_value number(ax_value device, int64_t times, int64_t plus) { return ax_add(ax_mul(device, ax_integer(times)), ax_integer(plus)); }
+static ax_value number(ax_value device, int64_t times, int64_t plus) {
+  return ax_add(ax_mul(device, ax_integer(times)), ax_integer(plus));
+}
 
 /* This device's number along the axes. */
 static ax_value device_of(const bringing *b) { return ax_convert_element_type(ax_axis_index(b->axes), AX_S64); }
@@ -186,7 +191,8 @@ static ax_value placed(const bringing *b, ax_value x, int64_t low, int64_t high)
 static ax_value filled(const bringing *b, ax_value x) {
   const ax_halo *h = b->h;
   bool outside = first_element(h, 0) < 0 || first_element(h, h->parts - 1) + seen_elements(h) > h->size;
-  bool stands = h->reach.fill == AX_FILL_ZERO && is_aligned(h) && h->parts * h->block == h->size; /* it is what devices get from nobody */
+  bool stands =
+      h->reach.fill == AX_FILL_ZERO && is_aligned(h) && h->parts * h->block == h->size; /* it is what devices get from nobody */
   ax_type type = ax_typeof(x);
   if (b->fill.trace == 0 || !outside || stands || ax_failed()) return x;
   ax_value element = ax_add(ax_iota(AX_S64, type.rank, type.dims, b->d), first_of(b));
@@ -208,7 +214,8 @@ static ax_value dilated(const bringing *b, ax_value x) {
   const int64_t base = h->reach.base, length = seen_places(h);
   if (base == 1) return x;
   x = widened(b, x, filling(b), 0, base - 1, base - 1);
-  if (h->count * h->reach.stride % base == 0 || h->parts == 1) return ax_window_part(x, b->d, h->reach.first - first_element(h, 0) * base, length, 1);
+  if (h->count * h->reach.stride % base == 0 || h->parts == 1)
+    return ax_window_part(x, b->d, h->reach.first - first_element(h, 0) * base, length, 1);
   ax_value start = number(device_of(b), h->count * h->reach.stride, h->reach.first);
   return ax_dynamic_slice_in_dim(x, ax_sub(start, ax_mul(first_of(b), ax_integer(base))), length, b->d);
 }

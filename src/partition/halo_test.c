@@ -1,4 +1,5 @@
-/* What positions see, brought from blocks, beside what they see of the whole: for windows, paddings, dilations and numbers of devices of all kinds. */
+/* What positions see, brought from blocks, beside what they see of the whole: for windows, paddings, dilations and numbers of
+   devices of all kinds. */
 #include "partition/halo.h"
 
 #include <stdlib.h>
@@ -23,7 +24,8 @@ static void bring(const ax_value *in, ax_value *out, void *context) {
   const bringing *b = context;
   ax_value x = b->whole ? ax_all_gather_invariant(in[0], "d", 0, true) : in[0];
   if (b->whole) x = ax_slice_in_dim(x, 0, b->halo.size, 1, 0);
-  ax_value fill = b->halo.reach.fill == AX_FILL_ANY ? (ax_value){0} : ax_full(AX_S32, 0, NULL, b->halo.reach.fill == AX_FILL_ZERO ? 0 : NOTHING);
+  ax_value fill = b->halo.reach.fill == AX_FILL_ANY ? (ax_value){0}
+                                                    : ax_full(AX_S32, 0, NULL, b->halo.reach.fill == AX_FILL_ZERO ? 0 : NOTHING);
   out[0] = ax_halo_bring(&b->halo, x, &b->names, 0, b->whole, fill);
 }
 
@@ -46,21 +48,27 @@ static void check(const ax_halo *h, const int32_t *got, uint64_t seed) {
     for (int64_t k = 0; k < h->reach.extent; k++) {
       const int64_t device = o / h->count, place = h->reach.first + o * h->reach.stride + k;
       const int32_t here = got[device * places(h) + o % h->count * h->reach.stride + k], want = wanted(h, place);
-      const bool looks = h->reach.fill != AX_FILL_ANY || (place >= 0 && place % h->reach.base == 0 && place / h->reach.base < h->size);
+      const bool looks =
+          h->reach.fill != AX_FILL_ANY || (place >= 0 && place % h->reach.base == 0 && place / h->reach.base < h->size);
       if (looks && here != want)
-        fail_msg("seed %llu: position %lld, place %lld: %d, not %d; %lld of %lld in %lld parts, first %lld stride %lld extent %lld base %lld fill %d",
-                 (unsigned long long)seed, (long long)o, (long long)k, here, want, (long long)h->positions, (long long)h->size, (long long)h->parts,
-                 (long long)h->reach.first, (long long)h->reach.stride, (long long)h->reach.extent, (long long)h->reach.base, (int)h->reach.fill);
+        fail_msg(
+            "seed %llu: position %lld, place %lld: %d, not %d; %lld of %lld in %lld parts, first %lld stride %lld extent %lld base %lld fill %d",
+            (unsigned long long)seed, (long long)o, (long long)k, here, want, (long long)h->positions, (long long)h->size,
+            (long long)h->parts, (long long)h->reach.first, (long long)h->reach.stride, (long long)h->reach.extent,
+            (long long)h->reach.base, (int)h->reach.fill);
     }
 }
 
 static void one(uint64_t seed, bool show) {
   static const ax_fill fills[] = {AX_FILL_ANY, AX_FILL_ZERO, AX_FILL_OPERAND};
   test_random r = {seed};
-  const ax_reach reach = {test_random_below(&r, 12) - 6, 1 + test_random_below(&r, 3), 1 + test_random_below(&r, 6), 1 + test_random_below(&r, 3),
-                          fills[test_random_below(&r, 3)]};
-  const int64_t parts = 1 + test_random_below(&r, 6), size = 1 + test_random_below(&r, 30), positions = 1 + test_random_below(&r, 30);
-  bringing b = {.halo = ax_halo_of(&reach, size, positions, parts), .names = {.count = 1, .name = {"d"}}, .whole = test_random_below(&r, 3) == 0};
+  const ax_reach reach = {test_random_below(&r, 12) - 6, 1 + test_random_below(&r, 3), 1 + test_random_below(&r, 6),
+                          1 + test_random_below(&r, 3), fills[test_random_below(&r, 3)]};
+  const int64_t parts = 1 + test_random_below(&r, 6), size = 1 + test_random_below(&r, 30),
+                positions = 1 + test_random_below(&r, 30);
+  bringing b = {.halo = ax_halo_of(&reach, size, positions, parts),
+                .names = {.count = 1, .name = {"d"}},
+                .whole = test_random_below(&r, 3) == 0};
   const ax_type type = ax_array_type(AX_S32, 1, &(int64_t){b.halo.block * parts});
   ax_tensor *in = test_random_tensor(&r, type, 1000, 2000), *out[1]; /* padding is anything */
   for (int64_t i = 0; i < size; i++) ((int32_t *)in->data)[i] = (int32_t)(100 + i);

@@ -1,12 +1,12 @@
-/* An operation on blocks. Each axis along which an operand or the wished-for result is cut may cut one of the factors that it cuts there, or none;
-   of the ways to do that one is taken that costs little, in bytes that a device sends and receives:
+/* An operation on blocks. Each axis along which an operand or the wished-for result is cut may cut one of the factors that it cuts
+   there, or none; of the ways to do that one is taken that costs little, in bytes that a device sends and receives:
 
-     y = dot_general x w      x: P(data, _) of [4096,64]     w: P(data, _) of [64,64]     data cuts the first dimension of x and y, and w
-                                                                                         is gathered; with x of [4,64] it is the other way
-   An operand is laid out anew where it has to be; a factor that no result has makes parts of results, which are combined: where the wish is that the
-   result is cut by the same axes, scattered at once. Parts are combined when somebody asks for the value: what only adds them to others goes on
-   with parts. What is computed counts too, and each collective for itself, so that no two devices do the same work to save little, and not two
-   collectives the work of one. */
+     y = dot_general x w      x: P(data, _) of [4096,64]     w: P(data, _) of [64,64]     data cuts the first dimension of x and y,
+   and w is gathered; with x of [4,64] it is the other way An operand is laid out anew where it has to be; a factor that no result
+   has makes parts of results, which are combined: where the wish is that the result is cut by the same axes, scattered at once.
+   Parts are combined when somebody asks for the value: what only adds them to others goes on with parts. What is computed counts
+   too, and each collective for itself, so that no two devices do the same work to save little, and not two collectives the work of
+   one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,8 +119,8 @@ static ax_axis_set behind(const ax_spec *spec, uint32_t d, uint32_t stay) {
   return set;
 }
 
-/* As ax_held_as does it: what is not joined is cut first; blocks that go from one dimension to another are exchanged; all else behind the axes that
-   stay is gathered. */
+/* As ax_held_as does it: what is not joined is cut first; blocks that go from one dimension to another are exchanged; all else
+   behind the axes that stay is gathered. */
 static double reshard_cost(const operation *o, const ax_type *type, const ax_spec *from, const ax_spec *to) {
   const ax_spec whole = {0};
   uint32_t stay[AX_MAX_RANK];
@@ -128,7 +128,8 @@ static double reshard_cost(const operation *o, const ax_type *type, const ax_spe
   if (from == NULL) return 0;
   if (to == NULL) to = &whole;
   for (uint32_t d = 0; d < type->rank; d++) {
-    for (stay[d] = 0; stay[d] < from->count[d] && stay[d] < to->count[d] && from->axis[d][stay[d]] == to->axis[d][stay[d]];) stay[d]++;
+    for (stay[d] = 0; stay[d] < from->count[d] && stay[d] < to->count[d] && from->axis[d][stay[d]] == to->axis[d][stay[d]];)
+      stay[d]++;
     goes |= behind(from, d, stay[d]);
   }
   double block = bytes_of(type) / size_of(o, ax_spec_set(from)), cost = 0;
@@ -155,7 +156,8 @@ static double reshard_cost(const operation *o, const ax_type *type, const ax_spe
 /* Of operand t, along a dimension that windows go over, which positions are cut as `cut` says. */
 static ax_halo halo_of(const operation *o, uint32_t t, uint32_t d, const ax_spec *cut) {
   const ax_factored *tensor = &o->tensor[t];
-  return ax_halo_of(&tensor->reach[d], type_of(o, t)->dims[d], o->f->factors.size[tensor->factor[d][0]], ax_shard_parts(cut, &o->p->mesh, d));
+  return ax_halo_of(&tensor->reach[d], type_of(o, t)->dims[d], o->f->factors.size[tensor->factor[d][0]],
+                    ax_shard_parts(cut, &o->p->mesh, d));
 }
 
 /* What is exchanged along dimension d once the operand lies so. False: too often. */
@@ -168,7 +170,8 @@ static bool halo_cost(const operation *o, uint32_t t, uint32_t d, const ax_spec 
   return true;
 }
 
-/* How operand t is to lie, given its cuts: along dimensions that windows go over as they are, so that what they see is exchanged, or whole. */
+/* How operand t is to lie, given its cuts: along dimensions that windows go over as they are, so that what they see is exchanged,
+   or whole. */
 static ax_spec operand_spec(const operation *o, uint32_t t, double *cost) {
   const ax_type *type = type_of(o, t);
   ax_spec spec = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[t], type->rank, &o->cuts);
@@ -203,11 +206,13 @@ static ax_axis_list scattered(const operation *o, uint32_t t, const ax_spec *spe
   ax_axis_list list = {0};
   if (!ax_shard_divides(type_of(o, t), wish, &o->p->mesh, d)) return list;
   if (wish == NULL || wish->count[d] <= spec->count[d] || memcmp(wish->axis[d], spec->axis[d], spec->count[d]) != 0) return list;
-  for (uint32_t i = spec->count[d]; i < wish->count[d] && (parts >> wish->axis[d][i] & 1) != 0; i++) list.axis[list.count++] = wish->axis[d][i];
+  for (uint32_t i = spec->count[d]; i < wish->count[d] && (parts >> wish->axis[d][i] & 1) != 0; i++)
+    list.axis[list.count++] = wish->axis[d][i];
   return list;
 }
 
-/* How a result in parts lies once what is scattered of them is; *parts gets those that are left. Gives how many dimensions are scattered. */
+/* How a result in parts lies once what is scattered of them is; *parts gets those that are left. Gives how many dimensions are
+   scattered. */
 static uint32_t scatter_spec(const operation *o, uint32_t t, ax_spec *spec, ax_axis_set *parts) {
   uint32_t dims = 0;
   for (uint32_t d = 0; d < type_of(o, t)->rank; d++) {
@@ -301,7 +306,8 @@ static bool improve(operation *o, uint32_t axis, double *least) {
   return best != before;
 }
 
-/* The axes that cut one factor in one array, moved together: where a dimension is cut by several, one of them alone gains nothing. */
+/* The axes that cut one factor in one array, moved together: where a dimension is cut by several, one of them alone gains
+   nothing. */
 static bool move_group(operation *o, const ax_axis_list *group, uint8_t to, double *least) {
   uint8_t before[AX_MAX_AXES];
   memcpy(before, o->on, sizeof before);
@@ -351,7 +357,8 @@ static void choose(operation *o, const uint32_t *by_size) {
 
 /* --- Binding --- */
 
-static void bind(const operation *o, const ax_value *in, const uint32_t *reached, const ax_spec *in_specs, const ax_spec *specs, ax_value *out) {
+static void bind(const operation *o, const ax_value *in, const uint32_t *reached, const ax_spec *in_specs, const ax_spec *specs,
+                 ax_value *out) {
   const ax_eqn *eqn = o->eqn;
   if (eqn->prim->block == NULL) {
     ax_bind(eqn->prim, eqn->params, in, eqn->in_count, out, eqn->out_count);
@@ -362,8 +369,15 @@ static void bind(const operation *o, const ax_value *in, const uint32_t *reached
     ax_status status = ax_shard_padded(type_of(o, eqn->in_count + k), &specs[k], &o->p->mesh, &blocks[k]);
     if (status != AX_OK) ax_fail(status);
   }
-  if (!ax_failed()) eqn->prim->block(&(ax_block_args){.eqn = eqn, .in = in, .reached = reached, .types = o->program->types, .blocks = blocks,
-                                                          .in_specs = in_specs, .specs = specs, .out = out});
+  if (!ax_failed())
+    eqn->prim->block(&(ax_block_args){.eqn = eqn,
+                                      .in = in,
+                                      .reached = reached,
+                                      .types = o->program->types,
+                                      .blocks = blocks,
+                                      .in_specs = in_specs,
+                                      .specs = specs,
+                                      .out = out});
 }
 
 /* The value that changes nothing where it is combined. */
@@ -377,7 +391,9 @@ static ax_value without_padding(const operation *o, ax_value x, uint32_t i, cons
   const ax_type *whole = type_of(o, i);
   for (uint32_t d = 0; d < whole->rank; d++) {
     const uint32_t factor = o->tensor[i].count[d] > 0 ? o->tensor[i].factor[d][0] : 0;
-    if ((o->tensor[i].reached >> d & 1) != 0 || o->tensor[i].count[d] != 1 || o->f->factors.kind[factor] == AX_FACTOR_ALONG || ax_shard_divides(whole, spec, &o->p->mesh, d)) continue;
+    if ((o->tensor[i].reached >> d & 1) != 0 || o->tensor[i].count[d] != 1 || o->f->factors.kind[factor] == AX_FACTOR_ALONG ||
+        ax_shard_divides(whole, spec, &o->p->mesh, d))
+      continue;
     const ax_type block = ax_typeof(x);
     if (ax_failed()) return ax_poison;
     ax_value start = ax_block_start(&(ax_block_args){.blocks = &block, .specs = spec}, 0, d, AX_S64);
@@ -399,7 +415,8 @@ static ax_value fill_of(const ax_reach *reach, const ax_value *in, ax_dtype dtyp
   return in[1];
 }
 
-/* What its positions see in the place of each operand's block, along dimensions that windows go over and whose positions are cut. */
+/* What its positions see in the place of each operand's block, along dimensions that windows go over and whose positions are
+   cut. */
 static void bring_seen(const operation *o, ax_value *in, uint32_t *reached) {
   for (uint32_t i = 0; i < o->eqn->in_count && !ax_failed(); i++) {
     const ax_factored *tensor = &o->tensor[i];
@@ -431,7 +448,8 @@ static void bind_cut(const operation *o, ax_held *held) {
     in[i] = without_padding(o, o->carried != 0 ? x->value : ax_held_as(x, &spec), i, &spec);
   }
   for (uint32_t k = 0; k < eqn->out_count; k++)
-    specs[k] = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[eqn->in_count + k], type_of(o, eqn->in_count + k)->rank, &o->cuts);
+    specs[k] =
+        ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[eqn->in_count + k], type_of(o, eqn->in_count + k)->rank, &o->cuts);
   bring_seen(o, in, reached);
   bind(o, in, reached, in_specs, specs, out);
   ax_factor_kind kind = AX_FACTOR_SUM;
@@ -455,12 +473,14 @@ static bool carries_parts(operation *o, const ax_scope *s, const ax_held *held) 
   if ((eqn->prim->kinds & (AX_KINDS_SUM | AX_KINDS_FLOAT_SUM)) == 0) return false;
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     const ax_held *x = &held[eqn->in[i]];
-    if (x->parts != first->parts || x->combine != AX_FACTOR_SUM || !ax_propagated_once(o->p, s, o->program, eqn->in[i])) return false;
+    if (x->parts != first->parts || x->combine != AX_FACTOR_SUM || !ax_propagated_once(o->p, s, o->program, eqn->in[i]))
+      return false;
     if ((eqn->prim->kinds & AX_KINDS_SUM) == 0 && !ax_is_float(type_of(o, i)->dtype)) return false;
   }
   for (uint32_t k = 0; k < eqn->out_count; k++) {
     const ax_type *type = type_of(o, eqn->in_count + k);
-    if (bytes_of(type) > bytes_of(type_of(o, 0)) || type->dtype != type_of(o, 0)->dtype) return false; /* a sum is rounded once, not each part of it */
+    if (bytes_of(type) > bytes_of(type_of(o, 0)) || type->dtype != type_of(o, 0)->dtype)
+      return false; /* a sum is rounded once, not each part of it */
   }
   return true;
 }
@@ -488,7 +508,8 @@ static void look(operation *o, const ax_spec *const *lies, const ax_held *held, 
   choose(o, by_size);
 }
 
-void ax_bind_operation(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, const ax_spec *const *lies, ax_held *held) {
+void ax_bind_operation(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn,
+                       const ax_spec *const *lies, ax_held *held) {
   operation o = {.p = p, .program = program, .eqn = eqn, .f = &p->factoring};
   if (!ax_factoring_of(&p->factoring, program, eqn)) return;
   o.tensor = o.f->in;

@@ -6,17 +6,18 @@
                                                     c = add b b                    of blocks
                                                   }
 
-   How values are to lie is found from what shard_maps and sharding_constraints say (propagate.c), inputs included. What stands outside shard_maps is
-   computed on blocks where its operands or results are cut (operation.c), on whole arrays by every device otherwise. A value stays as it was made until
-   something needs it in another layout; then it is laid out anew by collectives and slices that show in the program (reshard.h). Programs in
-   control flow are rebuilt for the layouts that they take and give (rebuild.c).
+   How values are to lie is found from what shard_maps and sharding_constraints say (propagate.c), inputs included. What stands
+   outside shard_maps is computed on blocks where its operands or results are cut (operation.c), on whole arrays by every device
+   otherwise. A value stays as it was made until something needs it in another layout; then it is laid out anew by collectives and
+   slices that show in the program (reshard.h). Programs in control flow are rebuilt for the layouts that they take and give
+   (rebuild.c).
 
-   A shard_map may leave axes automatic (shard_map.c). Its mesh is in the whole mesh as any other's; values in its body lie over these axes as
-   propagation finds, which goes through such a shard_map, and go in and out in blocks of both kinds (rebuild.c). A shard_map in there that takes some of them by
-   hand adds nothing to the mesh.
+   A shard_map may leave axes automatic (shard_map.c). Its mesh is in the whole mesh as any other's; values in its body lie over
+   these axes as propagation finds, which goes through such a shard_map, and go in and out in blocks of both kinds (rebuild.c). A
+   shard_map in there that takes some of them by hand adds nothing to the mesh.
 
-   The mesh has a level for each depth of shard_maps inside one another (whole_mesh.c). Along the axes of deeper levels, values of outer
-   bodies are the same everywhere.
+   The mesh has a level for each depth of shard_maps inside one another (whole_mesh.c). Along the axes of deeper levels, values of
+   outer bodies are the same everywhere.
 
    If any of the shard_maps is unchecked, the one made of them is, and a result that differs over more axes than its spec names is
    taken from the first device, as each of them would. */
@@ -69,8 +70,11 @@ static ax_status make_body(ax_partitioner *p, const ax_program *program, ax_spec
 /* The whole program: its inputs, one equation, its results. */
 static ax_status wrap(ax_partitioner *p, const ax_program *program, ax_program *body, ax_spec *in_specs, ax_spec *out_specs,
                       ax_program **out) {
-  ax_shard_map_params params = {.mesh = ax_mesh_plain(&p->mesh), .unchecked = p->unchecked, .in_specs = {program->in_count, in_specs},
-                                .out_specs = {program->out_count, out_specs}, .body = body};
+  ax_shard_map_params params = {.mesh = ax_mesh_plain(&p->mesh),
+                                .unchecked = p->unchecked,
+                                .in_specs = {program->in_count, in_specs},
+                                .out_specs = {program->out_count, out_specs},
+                                .body = body};
   ax_builder builder;
   ax_builder_begin(&builder, &program->axes);
   ax_value *in = ax_trace_alloc(program->in_count * sizeof in[0]);

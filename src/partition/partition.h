@@ -9,8 +9,8 @@
 
 /* ax_program_partition for those who run no kernels: what has an equal program without (ax_prim.plain) is a call of that. */
 AX_MUST_USE ax_status ax_program_partition_plain(const ax_program *program, ax_program **out);
-/* Of what ax_program_partition gave: the same without groups. The mesh may have more axes, in the order of the devices, which groups are
-   then those along (regroup.c); other groups are dissolved into collectives over all members (collectives/ungroup.c). */
+/* Of what ax_program_partition gave: the same without groups. The mesh may have more axes, in the order of the devices, which
+   groups are then those along (regroup.c); other groups are dissolved into collectives over all members (collectives/ungroup.c). */
 AX_MUST_USE ax_status ax_program_ungroup(const ax_program *program, ax_program **out);
 
 /* The per-device program of a partitioned program, and how its inputs and results are laid over the mesh. All borrowed. */

@@ -19,13 +19,13 @@
 #include "mesh/shard_map.h"
 
 /* Of all shard_maps and sharding_constraints at one depth, but those over axes that are automatic around them. */
-typedef struct ax_level {
+typedef struct ax_body_level {
   const ax_eqn **maps; /* the first shard_map over each of the different meshes; borrowed */
   uint32_t mesh_count, mesh_capacity, first, count; /* its axes of the whole mesh */
   ax_mesh refined; /* these, without names */
   ax_mesh *cuts;   /* that groups would have, where there is a refinement */
   uint32_t cut_count, cut_capacity;
-} ax_level;
+} ax_body_level;
 
 /* What the axes of a program's environment are made of in the whole mesh. */
 typedef struct ax_scope {
@@ -47,7 +47,7 @@ typedef struct ax_factoring {
 } ax_factoring;
 
 typedef struct ax_partitioner {
-  ax_level *levels;
+  ax_body_level *levels;
   uint32_t level_count, level_capacity;
   bool unchecked; /* one of the shard_maps is */
   bool plain;     /* without kernels, where there is a program without */
@@ -84,8 +84,8 @@ const ax_scope *ax_scope_body(ax_partitioner *p, const ax_scope *outer, const ax
 bool ax_scope_lays_out(const ax_scope *s);
 /* A layout on the mesh of a shard_map or a sharding_constraint in this scope, as one on the whole mesh. */
 const ax_spec *ax_spec_on(ax_partitioner *p, const ax_scope *s, const ax_mesh *mesh, const ax_spec *spec);
-/* Of a value's layout around a shard_map what its body sees, in whose scope blocks of it have this type: the axes that are automatic there, as far as they
-   divide. And back: in each dimension the axes of the map's own spec, then these. */
+/* Of a value's layout around a shard_map what its body sees, in whose scope blocks of it have this type: the axes that are
+   automatic there, as far as they divide. And back: in each dimension the axes of the map's own spec, then these. */
 const ax_spec *ax_spec_inward(ax_partitioner *p, const ax_scope *inner, const ax_type *block, const ax_spec *spec);
 const ax_spec *ax_spec_outward(ax_partitioner *p, const ax_spec *own, const ax_spec *inside);
 /* The one that equals it, which has nothing but zeros where it says nothing. */
@@ -101,17 +101,21 @@ const ax_spec *ax_spec_unstacked(ax_partitioner *p, const ax_spec *spec);
 /* False: the trace has failed. */
 bool ax_factoring_of(ax_factoring *f, const ax_program *program, const ax_eqn *eqn);
 void ax_factoring_deinit(ax_factoring *f);
-/* The axes by which an array of this type that lies so has its factors cut: cuts->by of those it has. Axes that fall into none are left out. */
-void ax_cuts_read(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, const ax_type *type, const ax_spec *spec, ax_cuts *cuts);
+/* The axes by which an array of this type that lies so has its factors cut: cuts->by of those it has. Axes that fall into none are
+   left out. */
+void ax_cuts_read(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, const ax_type *type,
+                  const ax_spec *spec, ax_cuts *cuts);
 /* Whether dimension d is one factor, which may be cut by axes that do not divide it. */
 bool ax_factor_is_all(const ax_factors *factors, const ax_factored *tensor, const ax_type *type, uint32_t d);
-/* Whether layouts are carried through it: of a dimension that windows go over, where a block of positions sees about a block of it. */
+/* Whether layouts are carried through it: of a dimension that windows go over, where a block of positions sees about a block of
+   it. */
 bool ax_factor_flows(const ax_factors *factors, const ax_factored *tensor, const ax_type *type, uint32_t d);
 /* How it lies with its factors cut so: a factor can be cut only when those before it in its dimension are cut to the end. */
-ax_spec ax_cuts_write(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, uint32_t rank, const ax_cuts *cuts);
+ax_spec ax_cuts_write(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, uint32_t rank,
+                      const ax_cuts *cuts);
 
-/* Finds how values are to lie, of the program and of all in it but what shard_maps hold that leave no axis automatic, where these or
-   sharding_constraints say something. */
+/* Finds how values are to lie, of the program and of all in it but what shard_maps hold that leave no axis automatic, where these
+   or sharding_constraints say something. */
 void ax_propagate(ax_partitioner *p, const ax_scope *s, const ax_program *program);
 /* By value, what was found; NULL: nothing was, as nothing is said: all values are whole. */
 const ax_spec *const *ax_propagated(ax_partitioner *p, const ax_scope *s, const ax_program *program);
@@ -122,17 +126,19 @@ bool ax_propagated_once(ax_partitioner *p, const ax_scope *s, const ax_program *
 
 /* --- Layouts --- */
 
-/* How an equation of `program` that holds programs takes its operands and gives its results: as propagation found. A call's results are left out, as they
-   come as its body makes them. */
-void ax_region_layouts(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, const ax_spec **in, const ax_spec **out);
+/* How an equation of `program` that holds programs takes its operands and gives its results: as propagation found. A call's results
+   are left out, as they come as its body makes them. */
+void ax_region_layouts(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, const ax_spec **in,
+                       const ax_spec **out);
 
 /* --- The walk --- */
 
 /* Room for the values of a program, which are not held yet. NULL: the trace has failed. */
 ax_held *ax_held_alloc(ax_partitioner *p, const ax_program *program);
-/* An equation of one operation on blocks, laid out so that little has to be moved; lies: as ax_propagated. The names of axes in its parameters are those
-   of the whole mesh. */
-void ax_bind_operation(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, const ax_spec *const *lies, ax_held *held);
+/* An equation of one operation on blocks, laid out so that little has to be moved; lies: as ax_propagated. The names of axes in its
+   parameters are those of the whole mesh. */
+void ax_bind_operation(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn,
+                       const ax_spec *const *lies, ax_held *held);
 /* The equations of `program`, bound in the trace in progress. held: by value; those of the inputs are set. */
 void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program, ax_held *held);
 

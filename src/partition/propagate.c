@@ -1,20 +1,21 @@
 /* How values are to lie, from what is said of some: results of sharding_constraints and of shard_maps lie as they say, and
-   what these take had better lie as they take it. A shard_map that leaves axes automatic says nothing of these: layouts over them go in, through its body and
-   out again. From there layouts go through equations, forwards and backwards, by factors (ir/prim.h):
+   what these take had better lie as they take it. A shard_map that leaves axes automatic says nothing of these: layouts over them
+   go in, through its body and out again. From there layouts go through equations, forwards and backwards, by factors (ir/prim.h):
 
      y = dot_general x w     x: P(data, _)   w: P(_, model)      y gets P(data, model), and what flows back to w lies as w does
 
-   until nothing changes. A layout only grows: a dimension gets the next axis that another operand or result has along the same factor, when
-   the value has not got that axis elsewhere and its size is divided. Where values disagree on a factor neither grows. What is said goes
-   first: sharding_constraints and shard_maps are looked at before anything moves; then equations that combine no elements, as layouts that go through
-   cost nothing; then products and reductions along what they do not combine; and what they combine only when all else has come to rest: so that
-   a batch that is cut stays so beside weights that are cut by the same axes.
+   until nothing changes. A layout only grows: a dimension gets the next axis that another operand or result has along the same
+   factor, when the value has not got that axis elsewhere and its size is divided. Where values disagree on a factor neither grows.
+   What is said goes first: sharding_constraints and shard_maps are looked at before anything moves; then equations that combine no
+   elements, as layouts that go through cost nothing; then products and reductions along what they do not combine; and what they
+   combine only when all else has come to rest: so that a batch that is cut stays so beside weights that are cut by the same axes.
 
-   Programs in control flow have one layout for each of their values, however often they are called: operands and inputs, carries that go round and
-   results are held to be the same value. Layouts of a scan's slices are those of what is scanned without its first dimension.
+   Programs in control flow have one layout for each of their values, however often they are called: operands and inputs, carries
+   that go round and results are held to be the same value. Layouts of a scan's slices are those of what is scanned without its
+   first dimension.
 
-   These are wishes. What an equation makes of them is decided where it is bound (operation.c). Cost: an equation is looked at once for each
-   growth of one of its operands or results, of which there are at most as many as axes. */
+   These are wishes. What an equation makes of them is decided where it is bound (operation.c). Cost: an equation is looked at once
+   for each growth of one of its operands or results, of which there are at most as many as axes. */
 #include <string.h>
 
 #include "mesh/constraint.h"
@@ -183,7 +184,8 @@ static void learn(propagation *g, const ax_factoring *of, const ax_factored *ten
 }
 
 /* all: the factor is all of its dimension, which may be padded. */
-static void grow_factor(const propagation *g, int64_t size, bool all, const ax_axis_list *best, ax_axis_list *mine, ax_axis_set *used) {
+static void grow_factor(const propagation *g, int64_t size, bool all, const ax_axis_list *best, ax_axis_list *mine,
+                        ax_axis_set *used) {
   const ax_mesh *mesh = &g->p->mesh;
   if (mine->count >= best->count || memcmp(mine->axis, best->axis, mine->count) != 0) return;
   for (uint32_t i = 0; i < mine->count; i++) size /= mesh->axis[mine->axis[i]].size;
@@ -206,7 +208,8 @@ static void teach(propagation *g, const ax_factoring *of, const ax_factored *ten
   for (uint32_t d = 0; d < type->rank; d++)
     for (uint32_t k = 0; k < tensor->count[d] && (f->said[v] >> d & 1) == 0 && ax_factor_flows(factors, tensor, type, d); k++) {
       const uint32_t factor = tensor->factor[d][k];
-      grow_factor(g, factors->size[factor], ax_factor_is_all(factors, tensor, type, d), &g->best.by[factor], &own.by[factor], &used);
+      grow_factor(g, factors->size[factor], ax_factor_is_all(factors, tensor, type, d), &g->best.by[factor], &own.by[factor],
+                  &used);
     }
   ax_spec grown = ax_cuts_write(&g->p->mesh, factors, tensor, type->rank, &own);
   if (f->at[v] != NULL && (ax_spec_set(f->at[v]) & ~ax_spec_set(&grown)) != 0) return; /* axes in no factor stay where they are */
@@ -348,7 +351,8 @@ static void hear(propagation *g, flow *f, const ax_eqn *eqn) {
   }
   const ax_shard_map_params *params = eqn->params;
   const bool automatic = body_of_map(g, f, eqn) != NULL; /* then more may be said of them */
-  for (uint32_t i = 0; i < eqn->in_count; i++) grow_as(g, f, eqn->in[i], ax_spec_on(g->p, f->s, &params->mesh, &params->in_specs.v[i]), 0);
+  for (uint32_t i = 0; i < eqn->in_count; i++)
+    grow_as(g, f, eqn->in[i], ax_spec_on(g->p, f->s, &params->mesh, &params->in_specs.v[i]), 0);
   for (uint32_t k = 0; k < eqn->out_count; k++) {
     const ax_spec *spec = ax_spec_on(g->p, f->s, &params->mesh, &params->out_specs.v[k]);
     if (automatic) grow_as(g, f, eqn->out + k, spec, 0);
@@ -360,12 +364,16 @@ static bool flow_init(propagation *g, flow *f, const ax_program *program) {
   ax_arena *arena = &g->p->arena;
   uint64_t uses = 0;
   for (uint32_t e = 0; e < program->eqn_count; e++) uses += program->eqns[e].in_count;
-  *f = (flow){.program = program, .at = ax_arena_alloc(arena, program->value_count * sizeof f->at[0]),
-              .said = ax_arena_alloc(arena, program->value_count * sizeof f->said[0]), .given = ax_arena_alloc(arena, program->value_count),
-              .queued = ax_arena_alloc(arena, program->eqn_count), .user = ax_arena_alloc(arena, uses * sizeof f->user[0]),
+  *f = (flow){.program = program,
+              .at = ax_arena_alloc(arena, program->value_count * sizeof f->at[0]),
+              .said = ax_arena_alloc(arena, program->value_count * sizeof f->said[0]),
+              .given = ax_arena_alloc(arena, program->value_count),
+              .queued = ax_arena_alloc(arena, program->eqn_count),
+              .user = ax_arena_alloc(arena, uses * sizeof f->user[0]),
               .user_end = ax_arena_alloc(arena, ((size_t)program->value_count + 1) * sizeof f->user_end[0]),
               .maker = ax_arena_alloc(arena, program->value_count * sizeof f->maker[0])};
-  if (f->at == NULL || f->said == NULL || f->given == NULL || f->queued == NULL || f->user == NULL || f->user_end == NULL || f->maker == NULL)
+  if (f->at == NULL || f->said == NULL || f->given == NULL || f->queued == NULL || f->user == NULL || f->user_end == NULL ||
+      f->maker == NULL)
     return false;
   for (uint32_t i = 0; i < program->in_count; i++) f->maker[i] = AX_NONE;
   for (uint32_t k = 0; k < program->out_count; k++) f->given[program->outs[k]] = true;

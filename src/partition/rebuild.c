@@ -1,6 +1,7 @@
-/* The walk that makes the per-device program. What stands outside shard_maps is bound on blocks (operation.c) or on whole values; a shard_map's body is
-   bound in its place, on blocks; a program in control flow is rebuilt for the layouts that its inputs come in and its results are to have
-   (layouts.c), once for each of them, so that a hundred calls of one body on blocks laid out alike are calls of one body again. */
+/* The walk that makes the per-device program. What stands outside shard_maps is bound on blocks (operation.c) or on whole values; a
+   shard_map's body is bound in its place, on blocks; a program in control flow is rebuilt for the layouts that its inputs come in
+   and its results are to have (layouts.c), once for each of them, so that a hundred calls of one body on blocks laid out alike are
+   calls of one body again. */
 #include <string.h>
 
 #include "ir/flow.h"
@@ -36,7 +37,8 @@ static ax_value held_here(const ax_partitioner *p, ax_held *held, const ax_spec 
 
 /* --- Programs held by equations --- */
 
-/* What is asked: the program in this scope with inputs laid out as `in` says, and results as `out` says; out NULL: as they are made. */
+/* What is asked: the program in this scope with inputs laid out as `in` says, and results as `out` says; out NULL: as they are
+   made. */
 typedef struct question {
   const ax_scope *s;
   const ax_program *program;
@@ -123,7 +125,8 @@ typedef struct binding {
   ax_axis_set *uneven;
 } binding;
 
-static bool binding_init(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, ax_held *held, binding *b) {
+static bool binding_init(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, ax_held *held,
+                         binding *b) {
   for (uint32_t i = 0; i < eqn->in_count; i++) ax_held_combine(&held[eqn->in[i]]);
   *b = (binding){eqn, ax_trace_alloc(eqn->in_count * sizeof b->in[0]), ax_trace_alloc(eqn->out_count * sizeof b->out[0]),
                  ax_trace_alloc(eqn->out_count * sizeof b->uneven[0])};
@@ -158,7 +161,9 @@ static ax_program *scan_body(ax_partitioner *p, const ax_scope *s, const binding
   const uint32_t carries = (uint32_t)params->num_carry;
   const ax_spec **in = parts_of(p, b->in, b->eqn->in_count, (uint32_t)params->num_consts + carries);
   const ax_spec **out = parts_of(p, b->out, b->eqn->out_count, carries);
-  const rebuilt *made = ax_failed() ? NULL : rebuild_for(p, (question){.s = s, .program = params->body, .out = out}, in, (uint32_t)params->num_consts);
+  const rebuilt *made =
+      ax_failed() ? NULL
+                  : rebuild_for(p, (question){.s = s, .program = params->body, .out = out}, in, (uint32_t)params->num_consts);
   for (uint32_t i = 0; made != NULL && i < (uint32_t)params->num_consts; i++) b->in[i] = in[i];
   return made != NULL ? made->program : NULL;
 }
@@ -170,14 +175,16 @@ static ax_program *while_program(ax_partitioner *p, const ax_scope *s, const bin
   const ax_spec **in = ax_trace_alloc(program->in_count * sizeof in[0]), **own = b->in + (is_cond ? 0 : params->cond_nconsts);
   const ax_spec *whole[] = {NULL};
   for (uint32_t i = 0; in != NULL && i < program->in_count; i++) in[i] = i < consts ? own[i] : b->out[i - consts];
-  const rebuilt *made = ax_failed() ? NULL : rebuild_for(p, (question){.s = s, .program = program, .out = is_cond ? whole : b->out}, in, consts);
+  const rebuilt *made =
+      ax_failed() ? NULL : rebuild_for(p, (question){.s = s, .program = program, .out = is_cond ? whole : b->out}, in, consts);
   for (uint32_t i = 0; made != NULL && i < consts; i++) own[i] = in[i];
   return made != NULL ? made->program : NULL;
 }
 
 /* A call's results come as the body makes them. What a checkpoint joins is joined again where it is done again. */
 static ax_program *called_body(ax_partitioner *p, const ax_scope *s, binding *b, const ax_program *body) {
-  const rebuilt *made = rebuild_for(p, (question){.s = s, .program = body}, b->in, b->eqn->prim == &ax_prim_closed_call ? body->in_count : 0);
+  const rebuilt *made =
+      rebuild_for(p, (question){.s = s, .program = body}, b->in, b->eqn->prim == &ax_prim_closed_call ? body->in_count : 0);
   if (made == NULL) return NULL;
   b->out = made->out;
   b->uneven = made->uneven;
@@ -188,7 +195,8 @@ static ax_program *called_body(ax_partitioner *p, const ax_scope *s, binding *b,
 static bool is_whole(const ax_partitioner *p, const ax_scope *s) {
   bool same = s->axes.count == p->mesh.count;
   for (uint32_t i = 0; same && i < s->axes.count; i++)
-    same = !s->axes.axis[i].automatic && s->runs[i].count == 1 && s->runs[i].axis[0] == i && strcmp(s->axes.axis[i].name, p->mesh.axis[i].name) == 0;
+    same = !s->axes.axis[i].automatic && s->runs[i].count == 1 && s->runs[i].axis[0] == i &&
+           strcmp(s->axes.axis[i].name, p->mesh.axis[i].name) == 0;
   return same;
 }
 
@@ -269,7 +277,8 @@ static void bind_custom(ax_partitioner *p, const ax_scope *s, const ax_program *
 }
 
 /* A collective over groups: over the axes that they are along, or by its rule. Its result varies as it did. */
-static void bind_ungrouped(ax_partitioner *p, const ax_type *result, const ax_eqn *eqn, void *params, const ax_value *in, ax_value *out) {
+static void bind_ungrouped(ax_partitioner *p, const ax_type *result, const ax_eqn *eqn, void *params, const ax_value *in,
+                           ax_value *out) {
   ax_axes *axes = params, along; /* the first parameter */
   if (ax_groups_along(&p->mesh, axes, &along)) {
     *axes = along;
@@ -304,7 +313,8 @@ static void bind_whole(ax_partitioner *p, const ax_scope *s, const ax_program *p
 static const ax_axis_set *differing(ax_partitioner *p, const ax_shard_map_params *params) {
   const ax_program *body = params->body;
   ax_axis_set *in = ax_arena_alloc(&p->arena, body->in_count * sizeof in[0]);
-  for (uint32_t i = 0; in != NULL && i < body->in_count; i++) in[i] = ax_axis_set_on(ax_spec_set(&params->in_specs.v[i]), &params->mesh, &body->axes);
+  for (uint32_t i = 0; in != NULL && i < body->in_count; i++)
+    in[i] = ax_axis_set_on(ax_spec_set(&params->in_specs.v[i]), &params->mesh, &body->axes);
   ax_flow flow = {.memo = &p->memo, .question = "differs"};
   const ax_axis_set *all = in != NULL ? ax_flow_program(&flow, body, in) : NULL;
   if (all == NULL) ax_fail(ax_out_of_memory(0));
@@ -327,7 +337,8 @@ static void hand_out(ax_partitioner *p, const ax_scope *inner, ax_held *made, co
 }
 
 /* The body in the place of the equation: its inputs are blocks, its results are held as blocks. */
-static void enter_body(ax_partitioner *p, const ax_scope *s, const ax_scope *inner, const ax_eqn *eqn, ax_held *held, ax_held *inside) {
+static void enter_body(ax_partitioner *p, const ax_scope *s, const ax_scope *inner, const ax_eqn *eqn, ax_held *held,
+                       ax_held *inside) {
   const ax_shard_map_params *params = eqn->params;
   const ax_program *body = params->body;
   for (uint32_t i = 0; i < eqn->in_count && !ax_failed(); i++)
@@ -365,7 +376,8 @@ static bool has_factors(const ax_eqn *eqn) {
   return eqn->prim->kind == AX_COLLECTIVE && eqn->prim->shard != ax_shard_whole && ax_eqn_grouped(eqn) == NULL;
 }
 
-static void bind_collective(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, const ax_spec *const *lies, ax_held *held) {
+static void bind_collective(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn,
+                            const ax_spec *const *lies, ax_held *held) {
   binding b = {.eqn = eqn};
   ax_eqn here = *eqn;
   here.params = params_here(p, s, &b);

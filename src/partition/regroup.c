@@ -3,8 +3,8 @@
      x=8   {0,1} {2,3} {4,5} {6,7}    is x_0=4, x_1=2, and the groups are those along x_1
            {0,4} {1,5} {2,6} {3,7}    is x_0=2, x_1=4, and the groups are those along x_0
 
-   A group over axes costs what one over those of a mesh that was made so costs, because it is one. What is asked of the groups: one size,
-   and members in ascending order, each group the first moved by its own least member. */
+   A group over axes costs what one over those of a mesh that was made so costs, because it is one. What is asked of the groups: one
+   size, and members in ascending order, each group the first moved by its own least member. */
 #include <string.h>
 
 #include "partition/partitioner.h"

@@ -33,7 +33,9 @@ void ax_held_combine(ax_held *held) {
   const ax_axes names = ax_axis_set_names(parts, &ax_builder_current()->axes);
   const ax_axes_list text = ax_axes_listed(&names);
   if (parts != 0)
-    x = held->combine == AX_FACTOR_MAX ? ax_pmax(x, text.text) : held->combine == AX_FACTOR_MIN ? ax_pmin(x, text.text) : ax_psum(x, text.text);
+    x = held->combine == AX_FACTOR_MAX   ? ax_pmax(x, text.text)
+        : held->combine == AX_FACTOR_MIN ? ax_pmin(x, text.text)
+                                         : ax_psum(x, text.text);
   held->value = x;
   held->spec = held->combined;
   held->parts = 0;
@@ -51,7 +53,7 @@ static void settle(ax_held *held) {
   held->uneven = 0;
 }
 
-struct ax_laid {
+struct ax_relaid {
   ax_laid *next;
   ax_spec spec;
   ax_value value;
@@ -74,7 +76,9 @@ static void note(ax_held *held, const ax_spec *spec) {
   asked->joined = true;
 }
 
-void ax_held_set(ax_held *held, ax_value value, const ax_spec *spec) { *held = (ax_held){.value = value, .type = held->type, .spec = spec}; }
+void ax_held_set(ax_held *held, ax_value value, const ax_spec *spec) {
+  *held = (ax_held){.value = value, .type = held->type, .spec = spec};
+}
 
 /* --- Padding --- */
 
@@ -87,8 +91,8 @@ static ax_value without_padding(const ax_held *held, ax_value x, uint32_t d) {
   return divides(held, held->spec, d) ? x : ax_slice_in_dim(x, 0, held->type->dims[d], 1, d);
 }
 
-/* Dimension d, which is whole, with as much behind its end as blocks of this layout need: its last element again, so that what is computed of it there is
-   what is computed of that, and no other number or NaN comes of it. */
+/* Dimension d, which is whole, with as much behind its end as blocks of this layout need: its last element again, so that what is
+   computed of it there is what is computed of that, and no other number or NaN comes of it. */
 static ax_value with_padding(const ax_held *held, ax_value x, const ax_spec *spec, uint32_t d) {
   if (divides(held, spec, d) || ax_failed()) return x;
   const int64_t parts = ax_shard_parts(spec, &ax_builder_current()->axes, d), size = held->type->dims[d];

@@ -18,13 +18,14 @@ typedef struct ax_asked {
 } ax_asked;
 
 /* A layout that a value was brought to. */
-typedef struct ax_laid ax_laid;
+typedef struct ax_relaid ax_laid;
 
 typedef struct ax_held {
-  ax_value value;      /* this device's block; where axes do not divide a dimension the last blocks end in padding, in which anything may stand */
+  ax_value value; /* this device's block; where axes do not divide a dimension the last blocks end in padding, in which anything may
+                     stand */
   const ax_type *type; /* of the whole */
   const ax_spec *spec; /* of axes of the current trace's environment; NULL: whole */
-  ax_axis_set parts;   /* over these each device holds a part of a sum (or of what `combine` says), which nobody has asked for yet */
+  ax_axis_set parts; /* over these each device holds a part of a sum (or of what `combine` says), which nobody has asked for yet */
   ax_factor_kind combine;
   const ax_spec *combined; /* how the sum will lie: as the parts do, or cut further, by axes over which there are parts */
   ax_axis_set uneven;  /* along these, which the spec does not name, blocks may differ: the first device's counts */

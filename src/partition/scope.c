@@ -47,7 +47,8 @@ const ax_scope *ax_scope_body(ax_partitioner *p, const ax_scope *outer, const ax
   const bool around = ax_mesh_is_around(&params->mesh, &outer->axes);
   if (!around) ax_mesh_runs(&p->mesh, p->levels[s.depth++].first, &params->mesh, own);
   for (uint32_t i = 0; i < s.axes.count; i++) {
-    const int at = around ? -1 : ax_mesh_find(&params->mesh, s.axes.axis[i].name), was = ax_mesh_find(&outer->axes, s.axes.axis[i].name);
+    const int at = around ? -1 : ax_mesh_find(&params->mesh, s.axes.axis[i].name),
+              was = ax_mesh_find(&outer->axes, s.axes.axis[i].name);
     const ax_axis_list *run = at >= 0 ? &own[at] : was >= 0 ? &outer->runs[was] : &(ax_axis_list){0};
     for (uint32_t k = 0; k < run->count; k++) s.runs[i].axis[s.runs[i].count++] = run->axis[k];
   }

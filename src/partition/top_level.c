@@ -1,5 +1,5 @@
-/* top_level_all_gather: an array, outside of shard_map, laid out over fewer axes. By value it is the array; it is a shard_map whose body
-   gathers, so that the collective stands where the user put it and not where the partitioner would. */
+/* top_level_all_gather: an array, outside of shard_map, laid out over fewer axes. By value it is the array; it is a shard_map whose
+   body gathers, so that the collective stands where the user put it and not where the partitioner would. */
 #include <string.h>
 
 #include "axle/collectives.h"

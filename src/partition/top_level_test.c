@@ -6,7 +6,8 @@
 #include "support/run.h"
 #include "support/tensor.h"
 
-static const char *const layouts[] = {"a -> ", "a,b -> a", "a+b -> a", "b+a -> b", "a+b,_ -> ", "_,b+a -> _,b", "a,b -> ", " -> ", "b,a -> b,a"};
+static const char *const layouts[] = {"a -> ",        "a,b -> a", "a+b -> a", "b+a -> b",  "a+b,_ -> ",
+                                      "_,b+a -> _,b", "a,b -> ",  " -> ",     "b,a -> b,a"};
 enum { count = sizeof layouts / sizeof layouts[0] };
 
 static ax_mesh mesh_of(void) {
@@ -25,7 +26,8 @@ static void loss(const ax_value *in, ax_value *out, void *context) {
   ax_value all[count];
   gathered(in, all, context);
   out[0] = ax_full(AX_F64, 0, NULL, 0);
-  for (int i = 0; i < count; i++) out[0] = ax_add(out[0], ax_reduce_sum(ax_mul(all[i], ax_mul(all[i], ax_integer(i + 1))), AX_ALL_DIMS, false));
+  for (int i = 0; i < count; i++)
+    out[0] = ax_add(out[0], ax_reduce_sum(ax_mul(all[i], ax_mul(all[i], ax_integer(i + 1))), AX_ALL_DIMS, false));
 }
 
 static void gradient(const ax_value *in, ax_value *out, void *context) {

@@ -1,5 +1,5 @@
-/* The mesh of all shard_maps and sharding_constraints in a program: a level for each depth of shard_maps inside one another, of those that add
-   devices: a mesh whose axes a shard_map around leaves automatic is a part of that one's. The meshes of those at one
+/* The mesh of all shard_maps and sharding_constraints in a program: a level for each depth of shard_maps inside one another, of
+   those that add devices: a mesh whose axes a shard_map around leaves automatic is a part of that one's. The meshes of those at one
    depth are refined into one (refine.h). One of fewer devices is first given a further axis, along which devices do the same. */
 #include <stdio.h>
 #include <string.h>
@@ -18,9 +18,9 @@ static const ax_mesh *mesh_of(const ax_eqn *map) {
 static ax_status add_mesh(ax_partitioner *p, uint32_t depth, const ax_eqn *map) {
   while (p->level_count <= depth) {
     AX_TRY(ax_grow(&p->levels, sizeof p->levels[0], p->level_count, 1, &p->level_capacity));
-    p->levels[p->level_count++] = (ax_level){0};
+    p->levels[p->level_count++] = (ax_body_level){0};
   }
-  ax_level *l = &p->levels[depth];
+  ax_body_level *l = &p->levels[depth];
   for (uint32_t i = 0; i < l->mesh_count; i++)
     if (ax_mesh_equal(mesh_of(l->maps[i]), mesh_of(map), false)) return AX_OK;
   AX_TRY(ax_grow(&l->maps, sizeof l->maps[0], l->mesh_count, 1, &l->mesh_capacity));
@@ -35,7 +35,7 @@ static ax_status add_cut(ax_partitioner *p, uint32_t depth, const ax_mesh *mesh,
   if (axes == NULL) return AX_OK;
   p->grouped = true;
   if (!p->ungroups || mesh == NULL || !ax_mesh_cut(mesh, axes, &cut)) return AX_OK;
-  ax_level *l = &p->levels[depth - 1];
+  ax_body_level *l = &p->levels[depth - 1];
   for (uint32_t i = 0; i < l->cut_count; i++)
     if (ax_mesh_equal(&l->cuts[i], &cut, false)) return AX_OK;
   AX_TRY(ax_grow(&l->cuts, sizeof l->cuts[0], l->cut_count, 1, &l->cut_capacity));
@@ -43,7 +43,8 @@ static ax_status add_cut(ax_partitioner *p, uint32_t depth, const ax_mesh *mesh,
   return AX_OK;
 }
 
-/* Around a program: the environment of the body of the innermost shard_map, and the mesh of the innermost that added devices (NULL: there is none). */
+/* Around a program: the environment of the body of the innermost shard_map, and the mesh of the innermost that added devices (NULL:
+   there is none). */
 typedef struct surroundings {
   const ax_mesh *axes, *mesh;
   uint64_t depth;
@@ -77,7 +78,8 @@ static ax_status find_meshes(ax_partitioner *p, const ax_program *program, const
       AX_TRY(find_in_body(p, eqn, in));
       continue;
     }
-    if (eqn->prim == &ax_prim_sharding_constraint && !ax_constraint_is_around(eqn->params, in->axes)) AX_TRY(add_mesh(p, depth, eqn));
+    if (eqn->prim == &ax_prim_sharding_constraint && !ax_constraint_is_around(eqn->params, in->axes))
+      AX_TRY(add_mesh(p, depth, eqn));
     if ((eqn->prim->effects & AX_EFFECT_MESSAGE) != 0 && ax_manual_axes(in->axes) != ax_all_axes(in->axes))
       p->unchecked = true; /* what comes varies over all axes by its type, automatic ones too once they are not */
     AX_TRY(add_cut(p, depth, in->mesh, eqn));
@@ -86,7 +88,9 @@ static ax_status find_meshes(ax_partitioner *p, const ax_program *program, const
   return AX_OK;
 }
 
-ax_status ax_whole_mesh_find(ax_partitioner *p, const ax_program *program) { return find_meshes(p, program, &(surroundings){.axes = &program->axes}); }
+ax_status ax_whole_mesh_find(ax_partitioner *p, const ax_program *program) {
+  return find_meshes(p, program, &(surroundings){.axes = &program->axes});
+}
 
 /* "(a=4,) (prog.c:12)" */
 static void map_text(ax_text *text, const ax_eqn *map) {
@@ -102,10 +106,12 @@ static ax_status refuse(const ax_eqn *a, const ax_eqn *b) {
   const char *one = first.data != NULL ? first.data : "", *two = second.data != NULL ? second.data : "";
   ax_status status =
       devices[0] % devices[1] != 0 && devices[1] % devices[0] != 0
-          ? ax_error(AX_ABSENT, "shard_maps over meshes of %lld and %lld devices in one program: %s and %s",
-                     (long long)devices[0], (long long)devices[1], one, two)
-          : ax_error(AX_ABSENT, "shard_maps over the meshes %s and %s in one program: there is no mesh of %d axes or fewer that both "
-                                "are made of", one, two, AX_MAX_AXES);
+          ? ax_error(AX_ABSENT, "shard_maps over meshes of %lld and %lld devices in one program: %s and %s", (long long)devices[0],
+                     (long long)devices[1], one, two)
+          : ax_error(AX_ABSENT,
+                     "shard_maps over the meshes %s and %s in one program: there is no mesh of %d axes or fewer that both "
+                     "are made of",
+                     one, two, AX_MAX_AXES);
   ax_text_deinit(&first);
   ax_text_deinit(&second);
   return status;
@@ -128,20 +134,20 @@ static bool refines(const ax_mesh *a, const ax_mesh *b) {
 }
 
 /* Which two of a level's meshes have no common refinement; the last two in doubt (all may need too many axes together). */
-static ax_status refuse_level(const ax_level *l, uint32_t last) {
+static ax_status refuse_level(const ax_body_level *l, uint32_t last) {
   for (uint32_t i = 0; i < last; i++)
     if (!refines(mesh_of(l->maps[i]), mesh_of(l->maps[last]))) return refuse(l->maps[i], l->maps[last]);
   return refuse(l->maps[last - 1], l->maps[last]);
 }
 
 /* One that cannot be widened: with the largest. */
-static ax_status refuse_wide(const ax_level *l, uint32_t narrow, int64_t devices) {
+static ax_status refuse_wide(const ax_body_level *l, uint32_t narrow, int64_t devices) {
   uint32_t largest = 0;
   while (ax_mesh_devices(mesh_of(l->maps[largest])) != devices) largest++;
   return largest < narrow ? refuse(l->maps[largest], l->maps[narrow]) : refuse(l->maps[narrow], l->maps[largest]);
 }
 
-static ax_status refine_level(ax_level *l) {
+static ax_status refine_level(ax_body_level *l) {
   int64_t devices = 1;
   for (uint32_t i = 0; i < l->mesh_count; i++)
     if (ax_mesh_devices(mesh_of(l->maps[i])) > devices) devices = ax_mesh_devices(mesh_of(l->maps[i]));
@@ -156,7 +162,7 @@ static ax_status refine_level(ax_level *l) {
 }
 
 /* As long as `total`, the number of axes of all levels, stays within what there may be. */
-static void refine_for_groups(ax_level *l, uint32_t *total) {
+static void refine_for_groups(ax_body_level *l, uint32_t *total) {
   for (uint32_t i = 0; i < l->cut_count; i++) {
     ax_mesh next;
     if (!ax_mesh_refine(&l->refined, &l->cuts[i], &next) || *total - l->refined.count + next.count > AX_MAX_AXES) continue;
@@ -165,7 +171,7 @@ static void refine_for_groups(ax_level *l, uint32_t *total) {
   }
 }
 
-static ax_status add_axes(ax_partitioner *p, ax_level *l) {
+static ax_status add_axes(ax_partitioner *p, ax_body_level *l) {
   l->first = p->mesh.count;
   l->count = l->refined.count;
   if (l->count > AX_MAX_AXES - p->mesh.count)
@@ -187,7 +193,7 @@ static void name_axis(ax_mesh *mesh, uint32_t axis, const char *wanted, int part
 }
 
 /* An axis that is one of a mesh's has its name; one that is only a part of others is named after the first of them. */
-static void name_level(ax_partitioner *p, const ax_level *l, bool parts) {
+static void name_level(ax_partitioner *p, const ax_body_level *l, bool parts) {
   for (uint32_t m = 0; m < l->mesh_count; m++) {
     ax_axis_list runs[AX_MAX_AXES];
     ax_mesh_runs(&p->mesh, l->first, mesh_of(l->maps[m]), runs);

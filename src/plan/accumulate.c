@@ -3,10 +3,12 @@
      gemm b5 = b2' b3                       gemm b4 += b2' b3
      kernel of b4 b5:  b4 = b4 + b5    ->
 
-   The bits are those of a product that is added afterwards where its sums are of one block of what it contracts (product/product.h): they end in registers, and what is there is added
-   last. A product of several blocks adds each of them to its result, and is left alone; of integers the order is no matter.
+   The bits are those of a product that is added afterwards where its sums are of one block of what it contracts
+   (product/product.h): they end in registers, and what is there is added last. A product of several blocks adds each of them to its
+   result, and is left alone; of integers the order is no matter.
 
-   It stays where it is, so nothing in between may touch what it adds to: that is not looked for far. It comes after carries are in place, and before rows are grouped. */
+   It stays where it is, so nothing in between may touch what it adds to: that is not looked for far. It comes after carries are in
+   place, and before rows are grouped. */
 #include <string.h>
 
 #include "plan/panels.h"
@@ -16,14 +18,14 @@ enum { window = 24 }; /* operations between a product and its sum */
 
 typedef struct accumulator {
   ax_plan *plan;
-  uint32_t *reads, *writes; /* by root: see ax_plan_count */
-  uint32_t *made;           /* by root: 1 + the position, in the block looked at last, of a product that writes it; or 0 */
+  uint32_t *reads, *writes; /* by allocation: see ax_plan_count */
+  uint32_t *made;           /* by allocation: 1 + the position, in the block looked at last, of a product that writes it; or 0 */
 } accumulator;
 
 /* --- The sum --- */
 
 static bool same_place(const ax_buffer *a, const ax_buffer *b) {
-  return a->root == b->root && a->offset == b->offset && a->loop == b->loop && a->step == b->step;
+  return a->allocation == b->allocation && a->offset == b->offset && a->loop == b->loop && a->step == b->step;
 }
 
 /* The buffer of which a node is the element at each step; AX_NONE. */
@@ -36,7 +38,8 @@ static uint32_t loaded(const ax_op *op, ax_ex node) {
 
 /* The operation does nothing but to add `*more` to `*to`, element by element as they lie. */
 static bool adds(const ax_plan *plan, const ax_op *op, uint32_t *to, uint32_t *more) {
-  if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op) || op->kernel.kernel->store_count != 1 || op->kernel.kernel->reduce_rank > 0) return false;
+  if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op) || op->kernel.kernel->store_count != 1 || op->kernel.kernel->reduce_rank > 0)
+    return false;
   const ax_loop_kernel *kernel = op->kernel.kernel;
   const ax_store *store = &kernel->stores[0];
   const ax_expr *sum = &kernel->exprs[store->expr];
@@ -53,11 +56,11 @@ static bool adds(const ax_plan *plan, const ax_op *op, uint32_t *to, uint32_t *m
 
 /* --- The product --- */
 
-/* All of its root's memory, which one operation writes and one reads. */
+/* All of its allocation's memory, which one operation writes and one reads. */
 static bool is_plain(const accumulator *a, uint32_t buffer) {
-  const ax_buffer *b = &a->plan->buffers[buffer], *root = &a->plan->buffers[b->root];
-  return root->kind == AX_BUFFER_TEMP && a->reads[b->root] == 1 && a->writes[b->root] == 1 && b->offset == 0 && b->loop == AX_NONE &&
-         ax_buffer_bytes(b) == ax_buffer_bytes(root);
+  const ax_buffer *b = &a->plan->buffers[buffer], *allocation = &a->plan->buffers[b->allocation];
+  return allocation->kind == AX_BUFFER_TEMP && a->reads[b->allocation] == 1 && a->writes[b->allocation] == 1 && b->offset == 0 &&
+         b->loop == AX_NONE && ax_buffer_bytes(b) == ax_buffer_bytes(allocation);
 }
 
 /* Its results lie one after the other, and are as many as are added. */
@@ -78,19 +81,19 @@ static bool adds_last(const ax_gemm *g) {
 
 typedef struct question {
   const ax_plan *plan;
-  uint32_t root;
+  uint32_t allocation;
   bool touched;
 } question;
 
 static void ask(void *context, uint32_t buffer, bool writes) {
   question *q = context;
   (void)writes;
-  q->touched = q->touched || q->plan->buffers[buffer].root == q->root;
+  q->touched = q->touched || q->plan->buffers[buffer].allocation == q->allocation;
 }
 
 /* By the operations between; of regions that is not asked. */
-static bool is_touched(const ax_plan *plan, const ax_block *block, uint32_t after, uint32_t before, uint32_t root) {
-  question q = {.plan = plan, .root = root};
+static bool is_touched(const ax_plan *plan, const ax_block *block, uint32_t after, uint32_t before, uint32_t allocation) {
+  question q = {.plan = plan, .allocation = allocation};
   for (uint32_t i = after + 1; i < before && !q.touched; i++) {
     q.touched = ax_op_block(&block->ops[i], 0) != NULL;
     ax_op_visit(&block->ops[i], ask, &q);
@@ -105,15 +108,17 @@ static void add_product(const accumulator *a, const ax_block *block, uint32_t at
   ax_op *op = &block->ops[at];
   uint32_t to, more;
   if (!adds(plan, op, &to, &more) || !is_plain(a, more)) return;
-  const uint32_t position = a->made[plan->buffers[more].root];
+  const uint32_t position = a->made[plan->buffers[more].allocation];
   if (position == 0 || position > at || at - position > window) return;
   ax_op *product = &block->ops[position - 1];
-  if (product->kind != AX_OP_GEMM || plan->buffers[product->gemm->c].root != plan->buffers[more].root || product->axes != op->axes || product->diverging != op->diverging) return;
+  if (product->kind != AX_OP_GEMM || plan->buffers[product->gemm->c].allocation != plan->buffers[more].allocation ||
+      product->axes != op->axes || product->diverging != op->diverging)
+    return;
   const ax_buffer *made = &plan->buffers[product->gemm->c];
   if (made->offset != 0 || !is_dense(product->gemm, ax_type_elems(&plan->buffers[to].type)) || !adds_last(product->gemm)) return;
-  const uint32_t root = plan->buffers[to].root; /* which is no factor: it would be read while it is written */
-  if (plan->buffers[product->gemm->a].root == root || plan->buffers[product->gemm->b].root == root) return;
-  if (is_touched(plan, block, position - 1, at, root)) return;
+  const uint32_t allocation = plan->buffers[to].allocation; /* which is no factor: it would be read while it is written */
+  if (plan->buffers[product->gemm->a].allocation == allocation || plan->buffers[product->gemm->b].allocation == allocation) return;
+  if (is_touched(plan, block, position - 1, at, allocation)) return;
   product->gemm->c = to;
   product->gemm->accumulate = true;
   op->kind = AX_OP_NONE;
@@ -123,7 +128,7 @@ static ax_status add_in_block(void *context, ax_block *block, bool is_body) {
   const accumulator *a = context;
   (void)is_body;
   for (uint32_t i = 0; i < block->count; i++) {
-    if (block->ops[i].kind == AX_OP_GEMM) a->made[a->plan->buffers[block->ops[i].gemm->c].root] = i + 1;
+    if (block->ops[i].kind == AX_OP_GEMM) a->made[a->plan->buffers[block->ops[i].gemm->c].allocation] = i + 1;
     add_product(a, block, i);
   }
   ax_block_sweep(block);

@@ -39,7 +39,9 @@ static void steps(const ax_value *in, ax_value *out, void *context) {
 
 static void types_of(const added *a, bool loop, ax_type *types) {
   const int64_t b = a->batch > 0 ? a->batch : 1;
-  const int64_t dims[3][4] = {{0, b, a->m, a->n}, {a->steps, b, a->along ? a->m : a->k, a->along ? a->k : a->m}, {a->steps, b, a->along ? a->n : a->k, a->along ? a->k : a->n}};
+  const int64_t dims[3][4] = {{0, b, a->m, a->n},
+                              {a->steps, b, a->along ? a->m : a->k, a->along ? a->k : a->m},
+                              {a->steps, b, a->along ? a->n : a->k, a->along ? a->k : a->n}};
   for (int i = 0; i < 3; i++) {
     int64_t list[4];
     uint32_t rank = 0;
@@ -102,7 +104,8 @@ static void in_loops(void **state) {
       for (int k = 0; k < 3; k++) {
         const int64_t m = sizes[(i + (size_t)k) % AX_COUNT(sizes)], n = sizes[(2 * i + (size_t)k + 1) % AX_COUNT(sizes)];
         const bool tiny = k == 2 && m * n * depths[i] <= 512; /* many of them are a kernel */
-        expect((added){.dtype = dtypes[d], .m = m, .n = n, .k = depths[i], .turned = k == 1, .batch = k == 2 ? 3 : 0, .steps = 3}, !tiny);
+        expect((added){.dtype = dtypes[d], .m = m, .n = n, .k = depths[i], .turned = k == 1, .batch = k == 2 ? 3 : 0, .steps = 3},
+               !tiny);
       }
 }
 
@@ -200,6 +203,7 @@ static void own_factors(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(in_loops), cmocka_unit_test(narrow), cmocka_unit_test(long_sums), cmocka_unit_test(something_else), cmocka_unit_test(donations), cmocka_unit_test(own_factors)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(in_loops),       cmocka_unit_test(narrow),    cmocka_unit_test(long_sums),
+                                     cmocka_unit_test(something_else), cmocka_unit_test(donations), cmocka_unit_test(own_factors)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

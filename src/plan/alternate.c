@@ -2,28 +2,28 @@
 
      loop n: s = exchange(c) or f(c);  c = s        becomes        loop n / 2: s = exchange(c);  c = exchange(s)
 
-   A carry whose next value cannot be written where it lies, since it is still read, is made beside it and copied at the end of each step.
-   Two steps in one need no copy: the second has the two memories exchanged. Of an odd number of steps the last comes after the loop, and
-   copies.
+   A carry whose next value cannot be written where it lies, since it is still read, is made beside it and copied at the end of each
+   step. Two steps in one need no copy: the second has the two memories exchanged. Of an odd number of steps the last comes after
+   the loop, and copies.
 
-   Only short bodies without loops or branches are done twice; their machine code is made once. Copies that fusion has made parts of other
-   kernels stay. It makes no difference whether exchanges or kernels make s and read c, but each device must read its own part of c in
-   each step: that is what orders the next write of it by another device after those before it. What the last of an even number of steps has another
-   device write into c must be read behind the loop likewise, or never be written again: a loop around this one would have each device write c's
-   first value, and nobody waits for a write that is not read. */
+   Only short bodies without loops or branches are done twice; their machine code is made once. Copies that fusion has made parts of
+   other kernels stay. It makes no difference whether exchanges or kernels make s and read c, but each device must read its own part
+   of c in each step: that is what orders the next write of it by another device after those before it. What the last of an even
+   number of steps has another device write into c must be read behind the loop likewise, or never be written again: a loop around
+   this one would have each device write c's first value, and nobody waits for a write that is not read. */
 #include <string.h>
 
 #include "plan/passes.h"
 
 enum { most_ops = 32, most_pairs = 8 };
 
-typedef struct pair { /* roots */
+typedef struct pair { /* allocations */
   uint32_t carry, next;
 } pair;
 
 typedef struct alternator {
   ax_plan *plan;
-  uint32_t *all, *here; /* by root: how often it is touched, in the whole plan and in the body at hand */
+  uint32_t *all, *here; /* by allocation: how often it is touched, in the whole plan and in the body at hand */
   pair pairs[most_pairs];
   uint32_t pair_count;
   uint32_t *counting;   /* all, or here */
@@ -36,48 +36,49 @@ typedef struct alternator {
 static void count_one(void *context, uint32_t buffer, bool writes) {
   alternator *a = context;
   (void)writes;
-  a->counting[a->plan->buffers[buffer].root]++;
+  a->counting[a->plan->buffers[buffer].allocation]++;
 }
 
 static void forget_one(void *context, uint32_t buffer, bool writes) {
   alternator *a = context;
   (void)writes;
-  a->here[a->plan->buffers[buffer].root] = 0;
+  a->here[a->plan->buffers[buffer].allocation] = 0;
 }
 
 static bool is_short(const ax_block *body) {
   if (body->count > most_ops) return false;
   for (uint32_t i = 0; i < body->count; i++) {
     ax_op_kind kind = body->ops[i].kind;
-    bool plain = kind == AX_OP_KERNEL || kind == AX_OP_GEMM || kind == AX_OP_EVAL || kind == AX_OP_ROUTINE || kind == AX_OP_START || kind == AX_OP_DONE;
+    bool plain = kind == AX_OP_KERNEL || kind == AX_OP_GEMM || kind == AX_OP_EVAL || kind == AX_OP_ROUTINE || kind == AX_OP_START ||
+                 kind == AX_OP_DONE;
     if (!plain || ax_op_is_ordered(&body->ops[i])) return false;
   }
   return true;
 }
 
-/* What an operation does with a root. */
+/* What an operation does with an allocation. */
 typedef struct question {
   const ax_plan *plan;
-  uint32_t root;
+  uint32_t allocation;
   bool reads, writes;
 } question;
 
 static void answer(void *context, uint32_t buffer, bool writes) {
   question *q = context;
-  if (q->plan->buffers[buffer].root != q->root) return;
+  if (q->plan->buffers[buffer].allocation != q->allocation) return;
   q->writes = q->writes || writes;
   q->reads = q->reads || !writes;
 }
 
-static question ask(const alternator *a, const ax_op *op, uint32_t root) {
-  question q = {.plan = a->plan, .root = root};
+static question ask(const alternator *a, const ax_op *op, uint32_t allocation) {
+  question q = {.plan = a->plan, .allocation = allocation};
   ax_op_visit(op, answer, &q);
   return q;
 }
 
 /* Of what is inside of it, too. */
-static question ask_all(const alternator *a, const ax_op *op, uint32_t root) {
-  question q = {.plan = a->plan, .root = root};
+static question ask_all(const alternator *a, const ax_op *op, uint32_t allocation) {
+  question q = {.plan = a->plan, .allocation = allocation};
   ax_op_visit_all((ax_op *)op, answer, &q);
   return q;
 }
@@ -130,13 +131,13 @@ static bool read_behind(const alternator *a, uint32_t carry) {
 }
 
 static bool is_whole(const ax_plan *plan, uint32_t buffer) {
-  const ax_buffer *b = &plan->buffers[buffer], *root = &plan->buffers[b->root];
-  return b->offset == 0 && b->loop == AX_NONE && ax_buffer_bytes(b) == ax_buffer_bytes(root) && !root->updated;
+  const ax_buffer *b = &plan->buffers[buffer], *allocation = &plan->buffers[b->allocation];
+  return b->offset == 0 && b->loop == AX_NONE && ax_buffer_bytes(b) == ax_buffer_bytes(allocation) && !allocation->updated;
 }
 
-static bool in_pairs(const alternator *a, uint32_t root) {
+static bool in_pairs(const alternator *a, uint32_t allocation) {
   for (uint32_t i = 0; i < a->pair_count; i++)
-    if (a->pairs[i].carry == root || a->pairs[i].next == root) return true;
+    if (a->pairs[i].carry == allocation || a->pairs[i].next == allocation) return true;
   return false;
 }
 
@@ -145,9 +146,10 @@ static bool changes_places(const alternator *a, const ax_block *body, uint32_t a
   const ax_plan *plan = a->plan;
   uint32_t to, from;
   if (!ax_op_copies_all(&body->ops[at], &to, &from) || !is_whole(plan, to) || !is_whole(plan, from)) return false;
-  const ax_buffer *carry = &plan->buffers[plan->buffers[to].root], *next = &plan->buffers[plan->buffers[from].root];
-  *out = (pair){plan->buffers[to].root, plan->buffers[from].root};
-  if (carry == next || carry->axes != next->axes || carry->type.dtype != next->type.dtype || next->kind != AX_BUFFER_TEMP) return false;
+  const ax_buffer *carry = &plan->buffers[plan->buffers[to].allocation], *next = &plan->buffers[plan->buffers[from].allocation];
+  *out = (pair){plan->buffers[to].allocation, plan->buffers[from].allocation};
+  if (carry == next || carry->axes != next->axes || carry->type.dtype != next->type.dtype || next->kind != AX_BUFFER_TEMP)
+    return false;
   return a->here[out->next] == a->all[out->next] && !in_pairs(a, out->carry) && !in_pairs(a, out->next) &&
          made_once(a, body, out->next, at) && read_before(a, body, out->carry, at) &&
          (!even || !is_exchanged(a, body, out->next) || read_behind(a, out->carry));
@@ -168,25 +170,25 @@ typedef struct again {
   uint32_t started_count;
 } again;
 
-static uint32_t other(const again *g, uint32_t root) {
+static uint32_t other(const again *g, uint32_t allocation) {
   for (uint32_t i = 0; g->exchanged && i < g->a->pair_count; i++) {
-    if (g->a->pairs[i].carry == root) return g->a->pairs[i].next;
-    if (g->a->pairs[i].next == root) return g->a->pairs[i].carry;
+    if (g->a->pairs[i].carry == allocation) return g->a->pairs[i].next;
+    if (g->a->pairs[i].next == allocation) return g->a->pairs[i].carry;
   }
-  return root;
+  return allocation;
 }
 
 static ax_status rename_buffer(again *g, uint32_t *buffer) {
   ax_plan *plan = g->a->plan;
   const ax_buffer old = plan->buffers[*buffer];
-  uint32_t root = other(g, old.root);
-  if (root == old.root && old.loop != g->loop) return AX_OK;
+  uint32_t allocation = other(g, old.allocation);
+  if (allocation == old.allocation && old.loop != g->loop) return AX_OK;
   for (uint32_t i = 0; i < g->count; i++)
     if (g->from[i] == *buffer) {
       *buffer = g->to[i];
       return AX_OK;
     }
-  ax_buffer made = plan->buffers[root];
+  ax_buffer made = plan->buffers[allocation];
   made.type = old.type;
   made.offset = old.offset;
   made.loop = old.loop;
@@ -278,7 +280,8 @@ static void release(again *g) {
 }
 
 /* Two steps in one; `after`: room for the odd one. */
-static ax_status alternate(alternator *a, ax_op *loop, const bool *is_copy, again *second, again *third, ax_op *after, uint32_t *after_count) {
+static ax_status alternate(alternator *a, ax_op *loop, const bool *is_copy, again *second, again *third, ax_op *after,
+                           uint32_t *after_count) {
   ax_block *body = &loop->loop.body;
   ax_op *ops = ax_arena_alloc(&a->plan->arena, 2 * (size_t)body->count * sizeof ops[0]);
   uint32_t count = 0;

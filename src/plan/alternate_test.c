@@ -123,7 +123,8 @@ static void expect(const test_map *map, const ax_type *in, uint32_t copies, int6
 static void expect_loop(ax_function body, uint32_t carries, int64_t length, uint32_t copies, int64_t trips) {
   loop l = {body, carries, carries, length, false};
   const ax_type type = TEST_TYPE(AX_F32, 4 * 8);
-  expect(&(test_map){"d=4", {"d"}, {"d", carries > 1 ? "d" : NULL, carries > 2 ? "d" : NULL}, .body = looped, .context = &l}, &type, copies, trips);
+  expect(&(test_map){"d=4", {"d"}, {"d", carries > 1 ? "d" : NULL, carries > 2 ? "d" : NULL}, .body = looped, .context = &l}, &type,
+         copies, trips);
 }
 
 static void exchanges(void **state) {
@@ -159,7 +160,8 @@ static void loops_in_loops(void **state) {
   for (int64_t n = 2; n < 4; n++) {
     loop l = {around, 1, 1, n, false};
     const ax_type type = TEST_TYPE(AX_F32, 4 * 8);
-    expect(&(test_map){"d=4", {"d"}, {"d"}, .body = nested, .context = &l}, &type, 2 + n % 2, 3 + n / 2); /* the outer loop's, with the odd step */
+    expect(&(test_map){"d=4", {"d"}, {"d"}, .body = nested, .context = &l}, &type, 2 + n % 2,
+           3 + n / 2); /* the outer loop's, with the odd step */
   }
 }
 

@@ -2,8 +2,8 @@
 
 #include "ir/program.h"
 
-/* Elements of a slot that one load or store comes to: all steps of the kernel along dimensions that its position depends on. What a stride along the
-   last dimension leaves out comes with the lines of the cache that the others are in. */
+/* Elements of a slot that one load or store comes to: all steps of the kernel along dimensions that its position depends on. What a
+   stride along the last dimension leaves out comes with the lines of the cache that the others are in. */
 static double reach(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at) {
   enum { line_bytes = 64 };
   const ax_slot *s = &kernel->slots[slot];
@@ -17,7 +17,8 @@ static double reach(const ax_loop_kernel *kernel, uint32_t slot, const ax_positi
   for (uint32_t d = 0; d < kernel->rank; d++)
     if (moves[d] || looked_up) steps *= (double)kernel->dims[d];
   if (s->rank > 0 && at[s->rank - 1].dim >= 0) {
-    const int64_t coef = at[s->rank - 1].coef, stride = coef < 0 ? -coef : coef, most = line_bytes / (int64_t)ax_dtype_bytes(s->dtype);
+    const int64_t coef = at[s->rank - 1].coef, stride = coef < 0 ? -coef : coef,
+                  most = line_bytes / (int64_t)ax_dtype_bytes(s->dtype);
     steps *= (double)(stride < 1 ? 1 : stride < most ? stride : most);
   }
   return steps < elems ? steps : elems;
@@ -65,7 +66,8 @@ static void go_along(walk *w, int64_t extent, int64_t stride) {
   w->strides[i] = stride;
 }
 
-/* Steps of the i-th stride that are a whole number of those of an earlier one, and not beyond its last, only make that one's way longer: its rows overlap. */
+/* Steps of the i-th stride that are a whole number of those of an earlier one, and not beyond its last, only make that one's way
+   longer: its rows overlap. */
 static bool overlaps(walk *w, uint32_t i) {
   for (uint32_t j = 0; j < i; j++) {
     const int64_t apart = w->strides[i] / w->strides[j];
@@ -103,7 +105,8 @@ static double factor_elems(const ax_gemm *g, bool right) {
 /* A product of narrow numbers may be made in wide ones here, but is one of narrow ones. */
 static ax_amount gemm_amount(const ax_op *op) {
   const ax_gemm *g = op->gemm;
-  const double m = (double)g->m, n = (double)g->n, k = (double)g->k * (double)ax_dims_elems(g->term_rank, g->terms), batch = (double)ax_dims_elems(g->batch_rank, g->batch);
+  const double m = (double)g->m, n = (double)g->n, k = (double)g->k * (double)ax_dims_elems(g->term_rank, g->terms),
+               batch = (double)ax_dims_elems(g->batch_rank, g->batch);
   ax_amount out = {.flops = 2 * m * n * k * batch};
   out.dtype = op->eqn != NULL && op->program != NULL && op->eqn->in_count > 0 ? op->program->types[op->eqn->in[0]].dtype : g->dtype;
   const double item = (double)ax_dtype_bytes(out.dtype);
@@ -112,15 +115,15 @@ static ax_amount gemm_amount(const ax_op *op) {
   return out;
 }
 
-typedef struct moved { /* a root that lies in memory */
-  uint32_t root;
+typedef struct moved { /* an allocation that lies in memory */
+  uint32_t allocation;
   bool read, written;
 } moved;
 
-static moved *moved_root(moved *list, uint32_t *count, uint32_t root) {
+static moved *moved_allocation(moved *list, uint32_t *count, uint32_t allocation) {
   uint32_t i = 0;
-  while (i < *count && list[i].root != root) i++;
-  if (i == *count) list[(*count)++] = (moved){.root = root};
+  while (i < *count && list[i].allocation != allocation) i++;
+  if (i == *count) list[(*count)++] = (moved){.allocation = allocation};
   return &list[i];
 }
 
@@ -139,7 +142,7 @@ static ax_amount rows_amount(const ax_plan *plan, const ax_rows *rows) {
       if (rows->slots[first + i].row_bytes != 0) continue;
       const ax_op_use o = ax_op_slot(member, i);
       const ax_buffer *buffer = &plan->buffers[o.buffer];
-      moved *m = moved_root(list, &count, buffer->root);
+      moved *m = moved_allocation(list, &count, buffer->allocation);
       if (o.reads && !m->read && !m->written) out.read += (double)ax_buffer_bytes(buffer);
       if (o.writes && !m->written) out.written += (double)ax_buffer_bytes(buffer);
       m->read = m->read || o.reads;

@@ -11,7 +11,8 @@ typedef struct ax_amount {
 } ax_amount;
 
 ax_amount ax_kernel_amount(const ax_loop_kernel *kernel);
-/* Of one run of the operation on one device. What is neither a kernel nor a product: the bytes of all that it touches, and no operations. */
+/* Of one run of the operation on one device. What is neither a kernel nor a product: the bytes of all that it touches, and no
+   operations. */
 ax_amount ax_op_amount(const ax_plan *plan, const ax_op *op);
 
 #endif

@@ -6,8 +6,8 @@
        part[count, k] = reduce over c < E - count C of f(k, count C + c)
        y[k]           = reduce over b of part[b, k]
 
-   Positions have one loop index a dimension, so b C + c is written as two dimensions (b, c) of an array that lies the same way; that
-   can be done where C divides the array's dimension, or where it is the array's first, which nothing is multiplied by. */
+   Positions have one loop index a dimension, so b C + c is written as two dimensions (b, c) of an array that lies the same way;
+   that can be done where C divides the array's dimension, or where it is the array's first, which nothing is multiplied by. */
 #include "plan/blocks.h"
 
 #include <string.h>
@@ -42,7 +42,8 @@ static bool can_be_had(const blocking *s) {
   uint32_t kept = k->rank - k->reduce_rank, stores = 0;
   if (k->rank >= 2 * AX_MAX_RANK || kept >= AX_MAX_RANK || k->expr_count + k->store_count > AX_MAX_SLOTS) return false;
   for (uint32_t i = 0; i < k->expr_count; i++)
-    if (k->exprs[i].op == AX_LEAF_INSIDE || (k->exprs[i].op == AX_LEAF_LOAD && !fits_blocks(s, k->exprs[i].slot, k->exprs[i].at))) return false;
+    if (k->exprs[i].op == AX_LEAF_INSIDE || (k->exprs[i].op == AX_LEAF_LOAD && !fits_blocks(s, k->exprs[i].slot, k->exprs[i].at)))
+      return false;
   for (uint32_t i = 0; i < k->store_count; i++) {
     const ax_store *store = &k->stores[i];
     const ax_slot *slot = &k->slots[store->slot];
@@ -200,7 +201,7 @@ static ax_status add_part_buffers(blocking *s) {
     const bool adds = from->stores[i].reduce != AX_SCALAR_MAX && from->stores[i].reduce != AX_SCALAR_MIN;
     if (adds && (dtype == AX_BF16 || dtype == AX_F16)) dtype = AX_F32;
     ax_buffer result = s->plan->buffers[s->op->kernel.buffers[from->stores[i].slot]];
-    ax_buffer part = {.type = ax_array_type(dtype, kept + 1, dims), .axes = result.axes, .root = AX_NONE, .loop = AX_NONE};
+    ax_buffer part = {.type = ax_array_type(dtype, kept + 1, dims), .axes = result.axes, .allocation = AX_NONE, .loop = AX_NONE};
     AX_TRY(ax_plan_add_buffer(s->plan, &part, &s->parts[i]));
   }
   return AX_OK;

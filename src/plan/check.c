@@ -4,9 +4,9 @@
      log b1 = b0                kernel of b0 b1
                                 check log b1 of b0       b1 has a NaN and b0 has none: log made it
 
-   An equation makes such a number when its result has one and none of its operands has: what comes in with an argument or a constant,
-   or is carried on, is nobody's fault. Only what can make one is checked: the kernels that move or choose elements cannot, so
-   values that are overwritten in place stay so.
+   An equation makes such a number when its result has one and none of its operands has: what comes in with an argument or a
+   constant, or is carried on, is nobody's fault. Only what can make one is checked: the kernels that move or choose elements
+   cannot, so values that are overwritten in place stay so.
 
    The sum of a group's operands is made of what other devices hold. Each says of its own whether it has such a number, in a scalar
    that goes the same way as the operand:
@@ -48,7 +48,8 @@ static bool kernel_may_make(const ax_loop_kernel *kernel) {
     if (ax_is_float(kernel->exprs[i].dtype) && !keeps_finite(kernel->exprs[i].op)) return true;
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     ax_scalar reduce = kernel->stores[i].reduce;
-    if (ax_is_float(kernel->slots[kernel->stores[i].slot].dtype) && (reduce == AX_SCALAR_ADD || reduce == AX_SCALAR_MUL)) return true;
+    if (ax_is_float(kernel->slots[kernel->stores[i].slot].dtype) && (reduce == AX_SCALAR_ADD || reduce == AX_SCALAR_MUL))
+      return true;
   }
   return false;
 }

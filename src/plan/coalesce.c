@@ -4,17 +4,17 @@
      a carry    at the end of a loop's body, into the carry's buffer              (c = f(c))
 
    `source` may live in `target`'s memory when the one operation that writes source comes after every other use of target, or uses
-   target itself only element by element at the places it writes. Synchronisation is decided later, on roots, so that other
+   target itself only element by element at the places it writes. Synchronisation is decided later, on allocations, so that other
    devices' uses of the target are waited for.
 
-   What is asked about a root is answered from the list of its touches in the block at hand, and a root's views are listed, so that
-   uniting two roots costs as much as they have views, whatever the size of the plan. */
+   What is asked about an allocation is answered from the list of its touches in the block at hand, and an allocation's views are
+   listed, so that uniting two allocations costs as much as they have views, whatever the size of the plan. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "plan/passes.h"
 
-typedef struct touch { /* of a root by an operation of the block, or inside one */
+typedef struct touch { /* of an allocation by an operation of the block, or inside one */
   uint32_t op, next;
   bool reads, writes;
 } touch;
@@ -23,10 +23,10 @@ typedef struct coalescer {
   ax_plan *plan;
   const bool *donate; /* the plan's */
   ax_arena scratch;
-  uint32_t *writes;            /* by root: see ax_plan_count */
-  uint32_t *view, *next_view;  /* by root, its first buffer; by buffer, the root's next one; AX_NONE */
+  uint32_t *writes;            /* by allocation: see ax_plan_count */
+  uint32_t *view, *next_view;  /* by allocation, its first buffer; by buffer, the allocation's next one; AX_NONE */
   const ax_block *block;       /* the one whose touches are listed */
-  uint32_t *first;             /* by root: its latest touch in the block; AX_NONE */
+  uint32_t *first;             /* by allocation: its latest touch in the block; AX_NONE */
   touch *touches;
   uint32_t touch_count, touch_capacity;
   uint32_t op;                 /* being listed */
@@ -37,7 +37,7 @@ typedef struct coalescer {
 
 static void list_touch(void *context, uint32_t buffer, bool writes) {
   coalescer *c = context;
-  uint32_t *first = &c->first[c->plan->buffers[buffer].root];
+  uint32_t *first = &c->first[c->plan->buffers[buffer].allocation];
   if (*first == AX_NONE || c->touches[*first].op != c->op) {
     if (c->status == AX_OK) c->status = ax_grow(&c->touches, sizeof c->touches[0], c->touch_count, 1, &c->touch_capacity);
     if (c->status != AX_OK) return;
@@ -51,7 +51,7 @@ static void list_touch(void *context, uint32_t buffer, bool writes) {
 static void clear_touch(void *context, uint32_t buffer, bool writes) {
   coalescer *c = context;
   (void)writes;
-  c->first[c->plan->buffers[buffer].root] = AX_NONE;
+  c->first[c->plan->buffers[buffer].allocation] = AX_NONE;
 }
 
 static ax_status list_block(coalescer *c, const ax_block *block) {
@@ -62,9 +62,9 @@ static ax_status list_block(coalescer *c, const ax_block *block) {
 }
 
 /* By operations from .. to. */
-static touch touched(const coalescer *c, uint32_t root, uint32_t from, uint32_t to) {
+static touch touched(const coalescer *c, uint32_t allocation, uint32_t from, uint32_t to) {
   touch all = {0};
-  for (uint32_t i = c->first[root]; i != AX_NONE; i = c->touches[i].next) {
+  for (uint32_t i = c->first[allocation]; i != AX_NONE; i = c->touches[i].next) {
     if (c->touches[i].op < from || c->touches[i].op >= to) continue;
     all.reads = all.reads || c->touches[i].reads;
     all.writes = all.writes || c->touches[i].writes;
@@ -72,8 +72,8 @@ static touch touched(const coalescer *c, uint32_t root, uint32_t from, uint32_t 
   return all;
 }
 
-static bool untouched(const coalescer *c, uint32_t root, uint32_t from, uint32_t to) {
-  touch all = touched(c, root, from, to);
+static bool untouched(const coalescer *c, uint32_t allocation, uint32_t from, uint32_t to) {
+  touch all = touched(c, allocation, from, to);
   return !all.reads && !all.writes;
 }
 
@@ -81,7 +81,7 @@ static bool untouched(const coalescer *c, uint32_t root, uint32_t from, uint32_t
 static void unite(coalescer *c, uint32_t source, uint32_t target) {
   uint32_t last = AX_NONE;
   for (uint32_t i = c->view[source]; i != AX_NONE; i = c->next_view[i]) {
-    c->plan->buffers[i].root = target;
+    c->plan->buffers[i].allocation = target;
     last = i;
   }
   c->next_view[last] = c->view[target];
@@ -102,10 +102,12 @@ static bool same_storage(const ax_plan *plan, uint32_t a, uint32_t b) {
   return x->axes == y->axes && x->type.dtype == y->type.dtype && ax_type_elems(&x->type) == ax_type_elems(&y->type);
 }
 
-/* The operation of the block that writes all of `root`, which is written once; AX_NONE. */
-static uint32_t writer_of(const coalescer *c, uint32_t root) {
-  if (c->plan->buffers[root].kind != AX_BUFFER_TEMP || c->plan->buffers[root].root != root || c->writes[root] != 1) return AX_NONE;
-  for (uint32_t i = c->first[root]; i != AX_NONE; i = c->touches[i].next) {
+/* The operation of the block that writes all of `allocation`, which is written once; AX_NONE. */
+static uint32_t writer_of(const coalescer *c, uint32_t allocation) {
+  if (c->plan->buffers[allocation].kind != AX_BUFFER_TEMP || c->plan->buffers[allocation].allocation != allocation ||
+      c->writes[allocation] != 1)
+    return AX_NONE;
+  for (uint32_t i = c->first[allocation]; i != AX_NONE; i = c->touches[i].next) {
     ax_op_kind kind = c->block->ops[c->touches[i].op].kind;
     bool whole = kind == AX_OP_KERNEL || kind == AX_OP_GEMM || kind == AX_OP_EVAL || kind == AX_OP_ROUTINE;
     if (c->touches[i].writes) return whole ? c->touches[i].op : AX_NONE;
@@ -123,14 +125,14 @@ static bool in_place(const coalescer *c, uint32_t at, uint32_t source, uint32_t 
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
     const ax_buffer *to = &c->plan->buffers[op->kernel.buffers[store->slot]];
-    if (to->root != source) continue;
+    if (to->allocation != source) continue;
     if (to->offset != 0 || to->loop != AX_NONE || !ax_kernel_covers(kernel, store->slot, store->at)) return false;
   }
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
     const ax_expr *load = &kernel->exprs[i];
     if (load->op != AX_LEAF_LOAD) continue;
     const ax_buffer *from = &c->plan->buffers[op->kernel.buffers[load->slot]];
-    if (from->root != target) continue;
+    if (from->allocation != target) continue;
     if (from->offset != 0 || from->loop != AX_NONE || !ax_kernel_covers(kernel, load->slot, load->at)) return false;
   }
   return true;
@@ -141,30 +143,32 @@ static bool in_place(const coalescer *c, uint32_t at, uint32_t source, uint32_t 
 /* One memory does for both when the blocks have one shape: they are in mesh order in it, whatever dimensions they cut. */
 static bool same_block(const coalescer *c, uint32_t result, uint32_t input) {
   const ax_buffer *out = &c->plan->buffers[c->plan->out[result]], *in = &c->plan->buffers[c->plan->in[input]];
-  return ax_same_shape(&out->type, &in->type) && same_storage(c->plan, out->root, c->plan->in[input]);
+  return ax_same_shape(&out->type, &in->type) && same_storage(c->plan, out->allocation, c->plan->in[input]);
 }
 
 static bool result_fits(const coalescer *c, uint32_t result, uint32_t input) {
-  uint32_t source = c->plan->buffers[c->plan->out[result]].root, target = c->plan->in[input];
+  uint32_t source = c->plan->buffers[c->plan->out[result]].allocation, target = c->plan->in[input];
   uint32_t writer = writer_of(c, source);
   return writer != AX_NONE && same_block(c, result, input) && in_place(c, writer, source, target) &&
          untouched(c, target, writer + 1, c->block->count);
 }
 
 static void give_input(coalescer *c, uint32_t result, uint32_t input, bool *taken) {
-  unite(c, c->plan->buffers[c->plan->out[result]].root, c->plan->in[input]);
+  unite(c, c->plan->buffers[c->plan->out[result]].allocation, c->plan->in[input]);
   taken[input] = true;
 }
 
 /* The operation that writes the result reads a donated input of its kind: most often its old value. */
 static bool give_own_input(coalescer *c, uint32_t result, bool *taken) {
-  uint32_t writer = writer_of(c, c->plan->buffers[c->plan->out[result]].root);
+  uint32_t writer = writer_of(c, c->plan->buffers[c->plan->out[result]].allocation);
   if (writer == AX_NONE || c->block->ops[writer].kind != AX_OP_KERNEL) return false;
   const ax_op *op = &c->block->ops[writer];
   for (uint32_t i = 0; i < op->kernel.kernel->slot_count; i++) {
-    const ax_buffer *root = &c->plan->buffers[c->plan->buffers[op->kernel.buffers[i]].root];
-    if (root->kind != AX_BUFFER_INPUT || !c->donate[root->index] || taken[root->index] || !result_fits(c, result, root->index)) continue;
-    give_input(c, result, root->index, taken);
+    const ax_buffer *allocation = &c->plan->buffers[c->plan->buffers[op->kernel.buffers[i]].allocation];
+    if (allocation->kind != AX_BUFFER_INPUT || !c->donate[allocation->index] || taken[allocation->index] ||
+        !result_fits(c, result, allocation->index))
+      continue;
+    give_input(c, result, allocation->index, taken);
     return true;
   }
   return false;
@@ -205,7 +209,7 @@ static uint32_t list_candidates(const coalescer *c, candidate *list, const bool 
     list[count++] = candidate_of(c, plan->in[i], after, i, true);
   }
   for (uint32_t k = 0; k < plan->out_count; k++) {
-    uint32_t writer = writer_of(c, plan->buffers[plan->out[k]].root);
+    uint32_t writer = writer_of(c, plan->buffers[plan->out[k]].allocation);
     if (writer != AX_NONE && !placed[k]) list[count++] = candidate_of(c, plan->out[k], writer + 1, k, false);
   }
   return count;
@@ -230,8 +234,8 @@ static ax_status place_donations(coalescer *c) {
   if (taken == NULL || placed == NULL || list == NULL) return ax_out_of_memory(plan->in_count);
   AX_TRY(list_block(c, &plan->block));
   for (uint32_t k = 0; k < plan->out_count; k++) { /* updated in place */
-    const ax_buffer *root = &plan->buffers[plan->buffers[plan->out[k]].root];
-    if (root->kind == AX_BUFFER_INPUT) taken[root->index] = true;
+    const ax_buffer *allocation = &plan->buffers[plan->buffers[plan->out[k]].allocation];
+    if (allocation->kind == AX_BUFFER_INPUT) taken[allocation->index] = true;
   }
   for (uint32_t k = 0; k < plan->out_count; k++) placed[k] = give_own_input(c, k, taken);
   give_free_inputs(c, list, list_candidates(c, list, taken, placed), taken);
@@ -244,9 +248,10 @@ static bool copies_carry(const coalescer *c, uint32_t at, uint32_t *source, uint
   uint32_t end = c->block->count;
   if (!ax_op_copies_all(&c->block->ops[at], target, source)) return false;
   const ax_buffer *view = &c->plan->buffers[*source];
-  if (view->offset == 0 && view->loop == AX_NONE) *source = view->root; /* under another shape; of less than all storage is not the same */
+  if (view->offset == 0 && view->loop == AX_NONE)
+    *source = view->allocation; /* under another shape; of less than all storage is not the same */
   if (!same_storage(c->plan, *source, *target)) return false;
-  if (c->plan->buffers[*target].root != *target || *source == *target) return false;
+  if (c->plan->buffers[*target].allocation != *target || *source == *target) return false;
   if (!untouched(c, *source, at + 1, end) && touched(c, *target, at + 1, end).writes)
     return false; /* from here on they differ: the start of an inner loop's carry, say */
   uint32_t writer = writer_of(c, *source);
@@ -254,8 +259,8 @@ static bool copies_carry(const coalescer *c, uint32_t at, uint32_t *source, uint
 }
 
 /* The copy at `at` is not one any more. */
-static void forget_copy(coalescer *c, uint32_t root, uint32_t at) {
-  for (uint32_t *link = &c->first[root]; *link != AX_NONE;) {
+static void forget_copy(coalescer *c, uint32_t allocation, uint32_t at) {
+  for (uint32_t *link = &c->first[allocation]; *link != AX_NONE;) {
     if (c->touches[*link].op == at) *link = c->touches[*link].next;
     else link = &c->touches[*link].next;
   }
@@ -291,8 +296,8 @@ static ax_status list_views(coalescer *c) {
   memset(c->view, 0xff, count * sizeof c->view[0]);
   memset(c->first, 0xff, count * sizeof c->first[0]);
   for (uint32_t i = 0; i < count; i++) {
-    c->next_view[i] = c->view[plan->buffers[i].root];
-    c->view[plan->buffers[i].root] = i;
+    c->next_view[i] = c->view[plan->buffers[i].allocation];
+    c->view[plan->buffers[i].allocation] = i;
   }
   ax_plan_count(plan, reads, c->writes);
   return AX_OK;

@@ -1,5 +1,5 @@
-/* Large kernels are cut into parts, which several threads may run at once. Along which dimension, and into how many, follows from the
-   kernel alone: a part should take some microseconds, and walk memory in runs that are long enough to be fetched ahead. A
+/* Large kernels are cut into parts, which several threads may run at once. Along which dimension, and into how many, follows from
+   the kernel alone: a part should take some microseconds, and walk memory in runs that are long enough to be fetched ahead. A
    reduction to few results is made in blocks first (plan/blocks.h). */
 #include <math.h>
 #include <string.h>
@@ -9,7 +9,16 @@
 #include "plan/blocks.h"
 #include "plan/passes.h"
 
-enum { most_parts = 256, most_blocks = 32, enough_parts = 16, shared_cache = 24 << 20, long_run_bytes = 128 << 10, run_bytes = 2048, least_run_bytes = 128, few_parts = 8 };
+enum {
+  most_parts = 256,
+  most_blocks = 32,
+  enough_parts = 16,
+  shared_cache = 24 << 20,
+  long_run_bytes = 128 << 10,
+  run_bytes = 2048,
+  least_run_bytes = 128,
+  few_parts = 8
+};
 
 /* --- How long it takes --- */
 
@@ -59,8 +68,8 @@ double ax_parts_worth(double time) {
   return parts <= few ? parts : few + (time - few * least) / more;
 }
 
-/* The same of what is cut without changing what is computed: finer where there is little, and no odd number, of which one of two threads would be
-   left with one more. Who runs it knows whether threads are at hand (exec/share.c). */
+/* The same of what is cut without changing what is computed: finer where there is little, and no odd number, of which one of two
+   threads would be left with one more. Who runs it knows whether threads are at hand (exec/share.c). */
 static double parts_to_share(double time) {
   static const double two = 3500, four = 10000;
   enum { few = 8 };
@@ -135,7 +144,8 @@ static cut choose(const ax_loop_kernel *kernel, const lengths *l, uint32_t from,
   return best;
 }
 
-/* The longest runs that are worth while. What is only read comes from memory in runs of 128 KiB in two thirds of the time of runs of 8 KiB. */
+/* The longest runs that are worth while. What is only read comes from memory in runs of 128 KiB in two thirds of the time of runs
+   of 8 KiB. */
 static int64_t longest_run(const ax_loop_kernel *kernel) {
   return kernel->reduce_rank > 0 && ax_kernel_amount(kernel).read > shared_cache ? long_run_bytes : run_bytes;
 }
@@ -189,7 +199,8 @@ static void cut_kernel(ax_loop_kernel *kernel) {
   kernel->parts = 1;
   if (wanted < 2 || parallel == 0) return;
   cut best = choose_long(kernel, parallel, wanted < most_parts ? wanted : most_parts);
-  for (int64_t run = run_bytes / 4; run >= least_run_bytes && best.most < few_parts / 2 && (double)best.most * 2 <= wanted; run /= 4) {
+  for (int64_t run = run_bytes / 4; run >= least_run_bytes && best.most < few_parts / 2 && (double)best.most * 2 <= wanted;
+       run /= 4) {
     lengths l = least_lengths(kernel, run); /* a few parts of shorter runs are better than none */
     best = choose(kernel, &l, 0, parallel, wanted < few_parts ? wanted : few_parts);
   }
@@ -197,8 +208,8 @@ static void cut_kernel(ax_loop_kernel *kernel) {
   kernel->parts = (uint32_t)best.most;
 }
 
-/* Along which dimension it is reduced over in blocks: where its results are too few to give all threads work, or parts of them would go over memory in
-   shorter runs than blocks do. `most` is 1 where it is not. */
+/* Along which dimension it is reduced over in blocks: where its results are too few to give all threads work, or parts of them
+   would go over memory in shorter runs than blocks do. `most` is 1 where it is not. */
 static cut wanted_blocks(const ax_loop_kernel *kernel) {
   double wanted = ax_parts_worth(ax_kernel_time(kernel));
   uint32_t parallel = kernel->rank - kernel->reduce_rank;

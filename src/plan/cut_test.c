@@ -105,7 +105,9 @@ static void sums_in_blocks(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(sums_in_blocks), cmocka_unit_test(small_kernels), cmocka_unit_test(one_long_dimension),
-                                     cmocka_unit_test(transposes), cmocka_unit_test(short_runs), cmocka_unit_test(sums), cmocka_unit_test(sums_in_long_runs)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sums_in_blocks),     cmocka_unit_test(small_kernels),
+                                     cmocka_unit_test(one_long_dimension), cmocka_unit_test(transposes),
+                                     cmocka_unit_test(short_runs),         cmocka_unit_test(sums),
+                                     cmocka_unit_test(sums_in_long_runs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

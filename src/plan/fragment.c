@@ -4,11 +4,11 @@
      closed_call body c d            kernel of b7 b8 b9                         kernel of b2 b5 b20
                                      gemm b10 = b9 b8                           gemm b21 = b20 b5
 
-   A fragment is lowered against buffers that stand for the operands (formals). What comes out depends on the operands only by what the
-   key of a fragment says: along which axes each differs, which of them are the same buffer, which are views of a loop's iteration, which
-   are constants of one element, and where devices may be. A call then costs its operations and buffers, renamed: kernels, which name no
-   buffer, are shared by all copies, and whoever changes one makes its own first. Passes, memory and waits see the copies as they would
-   see the equations written out, so what comes out of a call is as fast, and the same to the bit. */
+   A fragment is lowered against buffers that stand for the operands (formals). What comes out depends on the operands only by what
+   the key of a fragment says: along which axes each differs, which of them are the same buffer, which are views of a loop's
+   iteration, which are constants of one element, and where devices may be. A call then costs its operations and buffers, renamed:
+   kernels, which name no buffer, are shared by all copies, and whoever changes one makes its own first. Passes, memory and waits
+   see the copies as they would see the equations written out, so what comes out of a call is as fast, and the same to the bit. */
 #include <string.h>
 
 #include "plan/lower.h"
@@ -28,7 +28,7 @@ typedef struct fragment {
   ax_buffer *buffers;
   uint32_t *formal;           /* by buffer: the operand it stands for, or AX_NONE */
   ax_block block;
-  uint32_t first_loop, loop_count, first_exchange, exchange_count, first_gate, gate_count;
+  uint32_t first_loop, loop_count, first_exchange, exchange_count, first_control_dependence, control_dependence_count;
   ax_called *called;
 } fragment;
 
@@ -52,13 +52,13 @@ static ax_status make_key(ax_lower *lower, const uint32_t *in, uint32_t count, f
 
 /* --- Lowering --- */
 
-/* One buffer for each different operand: a memory of its own, so that what is made a view of it is known by its root. */
+/* One buffer for each different operand: a memory of its own, so that what is made a view of it is known by its allocation. */
 static ax_status add_formals(ax_lower *lower, const formal *key, const uint32_t *in, fragment *f) {
   for (uint32_t i = 0; i < f->in_count; i++) {
     ax_buffer buffer = lower->plan->buffers[in[i]];
     f->in[i] = f->in[key[i].same];
     if (key[i].same != i) continue;
-    buffer.root = AX_NONE;
+    buffer.allocation = AX_NONE;
     if (!key[i].is_constant) buffer.kind = AX_BUFFER_TEMP;
     AX_TRY(ax_plan_add_buffer(lower->plan, &buffer, &f->in[i]));
   }
@@ -81,7 +81,7 @@ static ax_status take(ax_lower *lower, fragment *f) {
   f->count = plan->buffer_count - f->first;
   f->loop_count = plan->loop_count - f->first_loop;
   f->exchange_count = plan->exchange_count - f->first_exchange;
-  f->gate_count = plan->gate_count - f->first_gate;
+  f->control_dependence_count = plan->control_dependence_count - f->first_control_dependence;
   f->buffers = ax_arena_copy(arena, plan->buffers + f->first, f->count * sizeof f->buffers[0]);
   f->formal = ax_arena_alloc(arena, f->count * sizeof f->formal[0]);
   if (f->buffers == NULL || f->formal == NULL) return ax_out_of_memory(f->count * sizeof f->buffers[0]);
@@ -90,7 +90,7 @@ static ax_status take(ax_lower *lower, fragment *f) {
   plan->buffer_count = f->first;
   plan->loop_count = f->first_loop;
   plan->exchange_count = f->first_exchange;
-  plan->gate_count = f->first_gate;
+  plan->control_dependence_count = f->first_control_dependence;
   return AX_OK;
 }
 
@@ -114,8 +114,12 @@ static ax_status make(ax_lower *lower, const ax_program *body, const formal *key
   ax_arena *arena = &lower->flow->memo->arena;
   fragment *f = *out = ax_arena_alloc(arena, sizeof *f);
   if (f == NULL) return ax_out_of_memory(sizeof *f);
-  *f = (fragment){.in_count = body->in_count, .out_count = body->out_count, .first = plan->buffer_count,
-                  .first_loop = plan->loop_count, .first_exchange = plan->exchange_count, .first_gate = plan->gate_count};
+  *f = (fragment){.in_count = body->in_count,
+                  .out_count = body->out_count,
+                  .first = plan->buffer_count,
+                  .first_loop = plan->loop_count,
+                  .first_exchange = plan->exchange_count,
+                  .first_control_dependence = plan->control_dependence_count};
   f->in = ax_arena_alloc(arena, f->in_count * sizeof f->in[0]);
   f->out = ax_arena_alloc(arena, f->out_count * sizeof f->out[0]);
   if (f->in == NULL || f->out == NULL) return ax_out_of_memory(0);
@@ -132,9 +136,9 @@ typedef struct call {
   const uint32_t *in;
   uint32_t *buffer;        /* by buffer of the fragment */
   ax_exchange **exchange;  /* by exchange of the fragment */
-  ax_gate **gate;          /* by gate of the fragment */
-  const ax_gate *own;      /* what all of it waits for; NULL: nothing */
-  uint32_t first_loop, first_gate;
+  ax_control_dependence **control_dependence;          /* by control dependence of the fragment */
+  const ax_control_dependence *own;      /* what all of it waits for; NULL: nothing */
+  uint32_t first_loop, first_control_dependence;
 } call;
 
 static uint32_t here(const call *c, uint32_t buffer) { return c->buffer[buffer - c->fragment->first]; }
@@ -144,7 +148,8 @@ static uint32_t loop_here(const call *c, uint32_t loop) {
 
 /* A view of an operand: of whatever that is a view of. One that is a view of an iteration already is of no other loop (lower.c). */
 static ax_buffer operand_view(const call *c, const ax_buffer *view, uint32_t operand) {
-  const ax_buffer *formal = &c->fragment->buffers[view->root - c->fragment->first], *actual = &c->lower->plan->buffers[c->in[operand]];
+  const ax_buffer *formal = &c->fragment->buffers[view->allocation - c->fragment->first],
+                  *actual = &c->lower->plan->buffers[c->in[operand]];
   ax_buffer made = *actual;
   made.type = view->type;
   made.offset += view->offset - formal->offset;
@@ -163,11 +168,11 @@ static ax_status add_buffers(call *c) {
       c->buffer[b] = c->in[f->formal[b]];
       continue;
     }
-    uint32_t operand = f->formal[buffer.root - f->first];
+    uint32_t operand = f->formal[buffer.allocation - f->first];
     if (operand != AX_NONE) {
       buffer = operand_view(c, &buffer, operand);
     } else {
-      buffer.root = buffer.root == f->first + b ? AX_NONE : here(c, buffer.root);
+      buffer.allocation = buffer.allocation == f->first + b ? AX_NONE : here(c, buffer.allocation);
       buffer.loop = loop_here(c, buffer.loop);
     }
     AX_TRY(ax_plan_add_buffer(c->lower->plan, &buffer, &c->buffer[b]));
@@ -234,14 +239,19 @@ static ax_cores *cores_here(const call *c, const ax_cores *cores) {
   return made->buffers != NULL ? made : NULL;
 }
 
-/* A gate that stands in no other of the fragment stands in that of the call. Those around it were made before. */
-static const ax_gate *gate_here(const call *c, const ax_gate *gate) {
+/* A control dependence that stands in no other of the fragment stands in that of the call. Those around it were made before. */
+static const ax_control_dependence *control_dependence_here(const call *c, const ax_control_dependence *control_dependence) {
   ax_arena *arena = &c->lower->plan->drafts;
-  ax_gate **made = &c->gate[gate->number - c->fragment->first_gate];
+  ax_control_dependence **made = &c->control_dependence[control_dependence->number - c->fragment->first_control_dependence];
   if (*made != NULL) return *made;
-  const ax_gate *outer = gate->outer != NULL ? gate_here(c, gate->outer) : c->own;
-  ax_gate copy = {gate->count, gate->number - c->fragment->first_gate + c->first_gate, list_here(c, arena, gate->buffers, gate->count), outer};
-  return *made = copy.buffers != NULL && (gate->outer == NULL || outer != NULL) ? ax_arena_copy(arena, &copy, sizeof copy) : NULL;
+  const ax_control_dependence *outer =
+      control_dependence->outer != NULL ? control_dependence_here(c, control_dependence->outer) : c->own;
+  ax_control_dependence copy = {control_dependence->count,
+                                control_dependence->number - c->fragment->first_control_dependence + c->first_control_dependence,
+                                list_here(c, arena, control_dependence->buffers, control_dependence->count), outer};
+  return *made = copy.buffers != NULL && (control_dependence->outer == NULL || outer != NULL)
+                     ? ax_arena_copy(arena, &copy, sizeof copy)
+                     : NULL;
 }
 
 static ax_status copy_block(const call *c, const ax_block *from, ax_block *to);
@@ -250,7 +260,8 @@ static ax_status copy_op(const call *c, const ax_op *from, ax_op *to) {
   ax_plan *plan = c->lower->plan;
   bool made = true;
   *to = *from;
-  if (from->gate != NULL && (to->gate = gate_here(c, from->gate)) == NULL) return ax_out_of_memory(0);
+  if (from->control_dependence != NULL && (to->control_dependence = control_dependence_here(c, from->control_dependence)) == NULL)
+    return ax_out_of_memory(0);
   switch (from->kind) {
     case AX_OP_NONE:
     case AX_OP_ROWS: break; /* lowering makes none: pass rows does */
@@ -270,7 +281,9 @@ static ax_status copy_op(const call *c, const ax_op *from, ax_op *to) {
     case AX_OP_RECEIVE: made = (to->message = message_here(c, from->message)) != NULL; break;
     case AX_OP_RAGGED: made = (to->ragged = ragged_here(c, from->ragged)) != NULL; break;
     case AX_OP_CORES: made = (to->cores = cores_here(c, from->cores)) != NULL; break;
-    case AX_OP_CHECK: made = (to->check.buffers = list_here(c, &plan->arena, from->check.buffers, from->check.count)) != NULL; break;
+    case AX_OP_CHECK:
+      made = (to->check.buffers = list_here(c, &plan->arena, from->check.buffers, from->check.count)) != NULL;
+      break;
     case AX_OP_LOOP:
       to->loop.id = loop_here(c, from->loop.id);
       if (from->loop.trips < 0) to->loop.condition = here(c, from->loop.condition);
@@ -279,7 +292,8 @@ static ax_status copy_op(const call *c, const ax_op *from, ax_op *to) {
     case AX_OP_BRANCH:
       to->branch.index = here(c, from->branch.index);
       made = (to->branch.blocks = ax_arena_alloc(&plan->arena, from->branch.count * sizeof(ax_block))) != NULL;
-      for (uint32_t k = 0; made && k < from->branch.count; k++) AX_TRY(copy_block(c, &from->branch.blocks[k], &to->branch.blocks[k]));
+      for (uint32_t k = 0; made && k < from->branch.count; k++)
+        AX_TRY(copy_block(c, &from->branch.blocks[k], &to->branch.blocks[k]));
   }
   return made ? AX_OK : ax_out_of_memory(0);
 }
@@ -299,7 +313,7 @@ static ax_status add_ops(const call *c) {
   for (uint32_t i = 0; i < c->fragment->block.count; i++) {
     ax_op op;
     AX_TRY(copy_op(c, &c->fragment->block.ops[i], &op));
-    if (op.gate == NULL) op.gate = c->own;
+    if (op.control_dependence == NULL) op.control_dependence = c->own;
     AX_TRY(ax_lower_append(c->lower, &op));
   }
   return AX_OK;
@@ -310,12 +324,12 @@ static ax_status run(call *c, uint32_t *out) {
   ax_plan *plan = c->lower->plan;
   c->buffer = ax_alloc(f->count * sizeof c->buffer[0]);
   c->exchange = ax_calloc(f->exchange_count, sizeof c->exchange[0]);
-  c->gate = ax_calloc(f->gate_count, sizeof c->gate[0]);
-  ax_status status = c->buffer != NULL && c->exchange != NULL && c->gate != NULL ? AX_OK : ax_out_of_memory(0);
+  c->control_dependence = ax_calloc(f->control_dependence_count, sizeof c->control_dependence[0]);
+  ax_status status = c->buffer != NULL && c->exchange != NULL && c->control_dependence != NULL ? AX_OK : ax_out_of_memory(0);
   c->first_loop = plan->loop_count;
-  c->first_gate = plan->gate_count;
+  c->first_control_dependence = plan->control_dependence_count;
   plan->loop_count += f->loop_count;
-  plan->gate_count += f->gate_count;
+  plan->control_dependence_count += f->control_dependence_count;
   if (status == AX_OK) status = add_buffers(c);
   if (status == AX_OK) status = add_ops(c);
   plan->exchange_count += f->exchange_count;
@@ -323,12 +337,13 @@ static ax_status run(call *c, uint32_t *out) {
   f->called->call_count++;
   ax_free(c->buffer);
   ax_free(c->exchange);
-  ax_free(c->gate);
+  ax_free(c->control_dependence);
   return status;
 }
 
 /* own: what the call's operations wait for; NULL: nothing. */
-static ax_status call_body(ax_lower *lower, const ax_program *body, const ax_gate *own, const uint32_t *in, uint32_t *out) {
+static ax_status call_body(ax_lower *lower, const ax_program *body, const ax_control_dependence *own, const uint32_t *in,
+                           uint32_t *out) {
   formal *key;
   size_t bytes;
   ax_status status = make_key(lower, in, body->in_count, &key, &bytes);
@@ -350,7 +365,9 @@ ax_status ax_lower_call(ax_lower *lower, const ax_program *body, const uint32_t 
 
 ax_status ax_lower_call_late(ax_lower *lower, const ax_program *body, const uint32_t *in, uint32_t *out) {
   ax_arena *arena = &lower->plan->drafts;
-  ax_gate gate = {body->in_count, lower->plan->gate_count++, ax_arena_copy(arena, in, body->in_count * sizeof in[0]), NULL};
-  const ax_gate *own = gate.buffers != NULL ? ax_arena_copy(arena, &gate, sizeof gate) : NULL;
-  return own != NULL ? call_body(lower, body, own, in, out) : ax_out_of_memory(sizeof gate);
+  ax_control_dependence control_dependence = {body->in_count, lower->plan->control_dependence_count++,
+                                              ax_arena_copy(arena, in, body->in_count * sizeof in[0]), NULL};
+  const ax_control_dependence *own =
+      control_dependence.buffers != NULL ? ax_arena_copy(arena, &control_dependence, sizeof control_dependence) : NULL;
+  return own != NULL ? call_body(lower, body, own, in, out) : ax_out_of_memory(sizeof control_dependence);
 }

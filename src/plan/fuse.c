@@ -5,20 +5,20 @@
      merge    two kernels over one index space become one, so that what both read is read once, and what the second reads of the
               first stays in a register.
 
-   Both see through views: other dimensions over the same memory, which reshapes and contiguous slices are. A kernel that loads such a view
-   computes the elements that lie there, and two kernels that go through as many steps in the same order are brought under the same
-   dimensions. Transposes, strided slices, reversals and broadcasts are kernels that only load, and are taken in as such. What takes a
-   division stays a pass: a load by one index of what was computed under two, unless all that was loaded for it lies in that order too.
+   Both see through views: other dimensions over the same memory, which reshapes and contiguous slices are. A kernel that loads such
+   a view computes the elements that lie there, and two kernels that go through as many steps in the same order are brought under
+   the same dimensions. Transposes, strided slices, reversals and broadcasts are kernels that only load, and are taken in as such.
+   What takes a division stays a pass: a load by one index of what was computed under two, unless all that was loaded for it lies in
+   that order too.
 
-   Both move work along the block, so the operations in between must not touch what it reads or writes. Views alias their root;
-   hazards are decided on roots. Values computed once for all devices are not pulled into kernels that run on each. Kernels of equations
-   with order or state stay what and where they are; what they load may be computed by them.
+   Both move work along the block, so the operations in between must not touch what it reads or writes. Views alias their
+   allocation; hazards are decided on allocations. Values computed once for all devices are not pulled into kernels that run on
+   each. Kernels of equations with order or state stay what and where they are; what they load may be computed by them.
 
-   Which rewrites are done is decided here, by what kernels alone say of their cost (fuse_worth.c) and by who else reads; how they are done, in
-   kernel_rewrite.c. Whether the operations in between touch something
-   is answered by who touched a root last, which is noted as the walk goes along the block, so no question takes a walk of its own.
-   What came of rewriting kernels is remembered (rewrites.c), and each is there once. What is left is copied to the plan's memory at the
-   end. */
+   Which rewrites are done is decided here, by what kernels alone say of their cost (fuse_worth.c) and by who else reads; how they
+   are done, in kernel_rewrite.c. Whether the operations in between touch something is answered by who touched an allocation last,
+   which is noted as the walk goes along the block, so no question takes a walk of its own. What came of rewriting kernels is
+   remembered (rewrites.c), and each is there once. What is left is copied to the plan's memory at the end. */
 #include <string.h>
 
 #include "plan/fuse_worth.h"
@@ -27,47 +27,47 @@
 
 enum { window = 24, small_elems = 4096, small_bytes = 1 << 14, most_shares = 4 };
 
-/* The operation at `position` of the block touches `root`. Those of a root are linked, the latest first. */
+/* The operation at `position` of the block touches `allocation`. Those of an allocation are linked, the latest first. */
 typedef struct touch {
-  uint32_t root, position, older;
+  uint32_t allocation, position, older;
 } touch;
 
 typedef struct fuser {
   ax_plan *plan;
-  uint32_t *reads; /* by root: see ax_plan_count */
+  uint32_t *reads; /* by allocation: see ax_plan_count */
   uint32_t *writes;
   uint32_t change; /* what counting adds */
-  uint32_t *view, *next_view, next_capacity; /* by root, the latest of its buffers; by buffer, the next; AX_NONE */
-  uint32_t *last_read; /* by root: the last operation of the block that read it to begin with */
+  uint32_t *view, *next_view, next_capacity; /* by allocation, the latest of its buffers; by buffer, the next; AX_NONE */
+  uint32_t *last_read; /* by allocation: the last operation of the block that read it to begin with */
   ax_kernel_pool pool;
   /* Of the block at work: */
   ax_block *block;
   ax_pooled_kernel **pooled; /* by position: the kernel's */
   touch *touches;
   uint32_t touch_count, touch_capacity;
-  uint32_t *latest[2]; /* [writes][root]: the latest touch, or AX_NONE */
+  uint32_t *latest[2]; /* [writes][allocation]: the latest touch, or AX_NONE */
   uint32_t noting;     /* the position of the operation that is being noted */
   bool no_memory;      /* for a note */
   uint32_t *suspects;  /* positions of operations that may have become dead */
   uint32_t suspect_count, suspect_capacity;
 } fuser;
 
-static uint32_t root_of(const fuser *f, uint32_t buffer) { return f->plan->buffers[buffer].root; }
+static uint32_t allocation_of(const fuser *f, uint32_t buffer) { return f->plan->buffers[buffer].allocation; }
 
-/* --- Who touched a root last --- */
+/* --- Who touched an allocation last --- */
 
 /* The list stays in order: what was merged into an earlier operation goes at most a window back. */
 static void note_one(void *context, uint32_t buffer, bool writes) {
   fuser *f = context;
-  uint32_t root = root_of(f, buffer);
+  uint32_t allocation = allocation_of(f, buffer);
   if (ax_grow(&f->touches, sizeof f->touches[0], f->touch_count, 1, &f->touch_capacity) != AX_OK) {
     f->no_memory = true;
     return;
   }
-  uint32_t *link = &f->latest[writes][root];
+  uint32_t *link = &f->latest[writes][allocation];
   while (*link != AX_NONE && f->touches[*link].position > f->noting) link = &f->touches[*link].older;
   if (*link != AX_NONE && f->touches[*link].position == f->noting) return;
-  f->touches[f->touch_count] = (touch){root, f->noting, *link};
+  f->touches[f->touch_count] = (touch){allocation, f->noting, *link};
   *link = f->touch_count++;
 }
 
@@ -78,19 +78,21 @@ static ax_status note(fuser *f, uint32_t position) {
 }
 
 static void forget_touches(fuser *f) {
-  for (uint32_t i = 0; i < f->touch_count; i++) f->latest[0][f->touches[i].root] = f->latest[1][f->touches[i].root] = AX_NONE;
+  for (uint32_t i = 0; i < f->touch_count; i++)
+    f->latest[0][f->touches[i].allocation] = f->latest[1][f->touches[i].allocation] = AX_NONE;
   f->touch_count = 0;
 }
 
-/* The last of the operations noted that reads, or writes, `root`; AX_NONE. What was taken out since is forgotten on the way. */
-static uint32_t last_touch(fuser *f, uint32_t root, bool writes) {
-  uint32_t *link = &f->latest[writes][root];
+/* The last of the operations noted that reads, or writes, `allocation`; AX_NONE. What was taken out since is forgotten on the
+   way. */
+static uint32_t last_touch(fuser *f, uint32_t allocation, bool writes) {
+  uint32_t *link = &f->latest[writes][allocation];
   while (*link != AX_NONE && f->block->ops[f->touches[*link].position].kind == AX_OP_NONE) *link = f->touches[*link].older;
   return *link != AX_NONE ? f->touches[*link].position : AX_NONE;
 }
 
 static bool touched_after(fuser *f, uint32_t buffer, bool writes, uint32_t position) {
-  uint32_t last = last_touch(f, root_of(f, buffer), writes);
+  uint32_t last = last_touch(f, allocation_of(f, buffer), writes);
   return last != AX_NONE && last > position;
 }
 
@@ -98,7 +100,8 @@ static bool touched_after(fuser *f, uint32_t buffer, bool writes, uint32_t posit
 static bool inputs_unwritten(fuser *f, const ax_op *op, uint32_t position) {
   const ax_loop_kernel *kernel = op->kernel.kernel;
   for (uint32_t i = 0; i < kernel->expr_count; i++)
-    if (kernel->exprs[i].op == AX_LEAF_LOAD && touched_after(f, op->kernel.buffers[kernel->exprs[i].slot], true, position)) return false;
+    if (kernel->exprs[i].op == AX_LEAF_LOAD && touched_after(f, op->kernel.buffers[kernel->exprs[i].slot], true, position))
+      return false;
   return true;
 }
 
@@ -116,7 +119,7 @@ static bool outputs_unused(fuser *f, const ax_op *op, uint32_t position) {
 
 static void count_one(void *context, uint32_t buffer, bool writes) {
   fuser *f = context;
-  (writes ? f->writes : f->reads)[root_of(f, buffer)] += f->change;
+  (writes ? f->writes : f->reads)[allocation_of(f, buffer)] += f->change;
 }
 
 static void count_op(fuser *f, const ax_op *op) {
@@ -153,8 +156,8 @@ static void take_out(fuser *f, uint32_t position) {
 }
 
 /* Memory of its own that is written once. */
-static bool is_plain(const fuser *f, uint32_t root) {
-  return f->plan->buffers[root].kind == AX_BUFFER_TEMP && f->writes[root] == 1;
+static bool is_plain(const fuser *f, uint32_t allocation) {
+  return f->plan->buffers[allocation].kind == AX_BUFFER_TEMP && f->writes[allocation] == 1;
 }
 
 static ax_status suspect(fuser *f, uint32_t position) {
@@ -166,9 +169,9 @@ static ax_status suspect(fuser *f, uint32_t position) {
 /* The writers, in this block, of what is not read any more. */
 static ax_status suspect_writers(fuser *f, const uint32_t *buffers, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
-    uint32_t root = root_of(f, buffers[i]);
-    if (!is_plain(f, root) || f->reads[root] > 0) continue;
-    uint32_t writer = last_touch(f, root, true);
+    uint32_t allocation = allocation_of(f, buffers[i]);
+    if (!is_plain(f, allocation) || f->reads[allocation] > 0) continue;
+    uint32_t writer = last_touch(f, allocation, true);
     if (writer != AX_NONE) AX_TRY(suspect(f, writer));
   }
   return AX_OK;
@@ -181,8 +184,8 @@ static ax_status drop_dead_stores(fuser *f, uint32_t position) {
   uint32_t buffers[AX_MAX_SLOTS], count = 0, slots;
   if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op) || op->kernel.kernel->store_count > AX_MAX_SLOTS) return AX_OK;
   for (uint32_t i = 0; i < op->kernel.kernel->store_count; i++) {
-    uint32_t root = root_of(f, op->kernel.buffers[op->kernel.kernel->stores[i].slot]);
-    dropped[i] = is_plain(f, root) && f->reads[root] == 0;
+    uint32_t allocation = allocation_of(f, op->kernel.buffers[op->kernel.kernel->stores[i].slot]);
+    dropped[i] = is_plain(f, allocation) && f->reads[allocation] == 0;
     count += dropped[i];
   }
   if (count == 0) return AX_OK;
@@ -208,48 +211,49 @@ static ax_status drop_dead(fuser *f, uint32_t position) {
 
 /* --- Inlining --- */
 
-/* All of its root's memory, perhaps under other dimensions. */
+/* All of its allocation's memory, perhaps under other dimensions. */
 static bool is_whole(const fuser *f, uint32_t buffer) {
   const ax_buffer *b = &f->plan->buffers[buffer];
-  return b->offset == 0 && b->loop == AX_NONE && ax_buffer_bytes(b) == ax_buffer_bytes(&f->plan->buffers[b->root]);
+  return b->offset == 0 && b->loop == AX_NONE && ax_buffer_bytes(b) == ax_buffer_bytes(&f->plan->buffers[b->allocation]);
 }
 
-/* The store by which kernel `op` computes all of `root`, element by element; NULL when it does not. */
-static const ax_store *whole_store(const fuser *f, const ax_op *op, uint32_t root) {
+/* The store by which kernel `op` computes all of `allocation`, element by element; NULL when it does not. */
+static const ax_store *whole_store(const fuser *f, const ax_op *op, uint32_t allocation) {
   if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op)) return NULL;
   const ax_loop_kernel *kernel = op->kernel.kernel;
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
     uint32_t buffer = op->kernel.buffers[store->slot];
-    if (root_of(f, buffer) != root) continue;
+    if (allocation_of(f, buffer) != allocation) continue;
     return kernel->reduce_rank == 0 && is_whole(f, buffer) && ax_kernel_covers(kernel, store->slot, store->at) ? store : NULL;
   }
   return NULL;
 }
 
-/* What the producer reads would be held in place of what it makes, for a long way, and is more. In a sum of many values that come one by
-   one all of them would be. */
+/* What the producer reads would be held in place of what it makes, for a long way, and is more. In a sum of many values that come
+   one by one all of them would be. */
 static bool holds_more(const fuser *f, const ax_bound *producer, uint32_t position, uint32_t at, uint32_t made) {
   int64_t bytes = 0;
   if (at - position <= window) return false;
   for (uint32_t i = 0; i < producer->kernel->slot_count; i++) {
-    uint32_t root = root_of(f, producer->buffers[i]);
-    if (root != made && f->plan->buffers[root].kind == AX_BUFFER_TEMP && f->last_read[root] < at)
-      bytes += ax_buffer_bytes(&f->plan->buffers[root]);
+    uint32_t allocation = allocation_of(f, producer->buffers[i]);
+    if (allocation != made && f->plan->buffers[allocation].kind == AX_BUFFER_TEMP && f->last_read[allocation] < at)
+      bytes += ax_buffer_bytes(&f->plan->buffers[allocation]);
   }
   return bytes > small_bytes && bytes > ax_buffer_bytes(&f->plan->buffers[made]);
 }
 
 static bool worth_inlining(const fuser *f, uint32_t position, const ax_store *store, uint32_t at, uint32_t slot) {
   const ax_op *producer = &f->block->ops[position], *consumer = &f->block->ops[at];
-  uint32_t root = root_of(f, consumer->kernel.buffers[slot]);
+  uint32_t allocation = allocation_of(f, consumer->kernel.buffers[slot]);
   if (ax_store_is_cheap(producer->kernel.kernel, store)) return true;
-  if (holds_more(f, &producer->kernel, position, at, root)) return false;
-  if (producer->axes != consumer->axes || f->reads[root] > most_shares || producer->kernel.kernel->store_count != 1) return false;
+  if (holds_more(f, &producer->kernel, position, at, allocation)) return false;
+  if (producer->axes != consumer->axes || f->reads[allocation] > most_shares || producer->kernel.kernel->store_count != 1)
+    return false;
   const ax_loop_kernel *kernel = consumer->kernel.kernel; /* several readers: each may compute its share */
-  int64_t elems = ax_type_elems(&f->plan->buffers[root].type);
+  int64_t elems = ax_type_elems(&f->plan->buffers[allocation].type);
   if (ax_kernel_guards(kernel, slot)) elems += elems / 4; /* it is padded: what is computed in vain is less than a pass */
-  return ax_kernel_loads_once(kernel, slot) && ax_dims_elems(kernel->rank, kernel->dims) * f->reads[root] <= elems;
+  return ax_kernel_loads_once(kernel, slot) && ax_dims_elems(kernel->rank, kernel->dims) * f->reads[allocation] <= elems;
 }
 
 /* The consumer writes what the producer reads: computed at once, an element might be read after it is written. Not so when the
@@ -263,14 +267,14 @@ static bool overwrites(const fuser *f, const ax_op *producer, const ax_op *consu
   for (uint32_t i = 0; i < from->expr_count; i++)
     for (uint32_t k = 0; from->exprs[i].op == AX_LEAF_LOAD && k < into->store_count; k++) {
       uint32_t read = producer->kernel.buffers[from->exprs[i].slot], written = consumer->kernel.buffers[into->stores[k].slot];
-      if (root_of(f, read) != root_of(f, written)) continue;
+      if (allocation_of(f, read) != allocation_of(f, written)) continue;
       if (!copies || read != written || !ax_at_is_identity(from->exprs[i].at, into->rank)) return true;
     }
   return false;
 }
 
 static ax_status list_view(fuser *f, uint32_t buffer) {
-  uint32_t *first = &f->view[root_of(f, buffer)];
+  uint32_t *first = &f->view[allocation_of(f, buffer)];
   AX_TRY(ax_grow(&f->next_view, sizeof f->next_view[0], buffer, 1, &f->next_capacity));
   f->next_view[buffer] = *first;
   *first = buffer;
@@ -283,7 +287,7 @@ static uint32_t make_view(void *context, uint32_t buffer, uint32_t rank, const i
   ax_plan *plan = f->plan;
   ax_buffer view = plan->buffers[buffer];
   view.type = ax_array_type(view.type.dtype, rank, dims);
-  for (uint32_t i = f->view[view.root], tried = 0; i != AX_NONE && tried < window; i = f->next_view[i], tried++) {
+  for (uint32_t i = f->view[view.allocation], tried = 0; i != AX_NONE && tried < window; i = f->next_view[i], tried++) {
     const ax_buffer *b = &plan->buffers[i];
     if (b->offset == view.offset && b->loop == view.loop && b->step == view.step && b->axes == view.axes &&
         b->type.dtype == view.type.dtype && ax_same_shape(&b->type, &view.type))
@@ -297,12 +301,12 @@ static uint32_t make_view(void *context, uint32_t buffer, uint32_t rank, const i
 static ax_status inline_slot(fuser *f, uint32_t at, uint32_t slot, bool *done) {
   ax_op *consumer = &f->block->ops[at];
   const ax_buffer view = f->plan->buffers[consumer->kernel.buffers[slot]];
-  const ax_buffer *value = &f->plan->buffers[view.root];
-  if (!is_plain(f, view.root) || view.loop != AX_NONE || view.type.dtype != value->type.dtype) return AX_OK;
-  uint32_t position = last_touch(f, view.root, true);
+  const ax_buffer *value = &f->plan->buffers[view.allocation];
+  if (!is_plain(f, view.allocation) || view.loop != AX_NONE || view.type.dtype != value->type.dtype) return AX_OK;
+  uint32_t position = last_touch(f, view.allocation, true);
   if (position == AX_NONE) return AX_OK; /* computed outside of this block, or by the consumer */
   ax_op *producer = &f->block->ops[position];
-  const ax_store *store = whole_store(f, producer, view.root);
+  const ax_store *store = whole_store(f, producer, view.allocation);
   if (store == NULL || !worth_inlining(f, position, store, at, slot) || !inputs_unwritten(f, producer, position) ||
       overwrites(f, producer, consumer, consumer->kernel.buffers[slot] == producer->kernel.buffers[store->slot]))
     return AX_OK;
@@ -333,7 +337,7 @@ static bool share_data(const fuser *f, const ax_bound *a, const ax_bound *b, int
   for (uint32_t i = 0; i < a->kernel->slot_count; i++)
     for (uint32_t j = 0; j < b->kernel->slot_count; j++) {
       const ax_buffer *x = &f->plan->buffers[a->buffers[i]], *y = &f->plan->buffers[b->buffers[j]];
-      if (x->root == y->root && ax_type_elems(&x->type) >= least && ax_type_elems(&y->type) >= least) return true;
+      if (x->allocation == y->allocation && ax_type_elems(&x->type) >= least && ax_type_elems(&y->type) >= least) return true;
     }
   return false;
 }
@@ -347,21 +351,21 @@ static bool pointwise_related(const fuser *f, const ax_bound *a, const ax_bound 
       const ax_expr *expr = &kb->exprs[j];
       if (expr->op != AX_LEAF_LOAD) continue;
       uint32_t other = b->buffers[expr->slot];
-      if (root_of(f, other) != root_of(f, buffer)) continue;
+      if (allocation_of(f, other) != allocation_of(f, buffer)) continue;
       uint32_t rank = kb->slots[expr->slot].rank;
-      if (expr->arg[0] != AX_NONE || other != buffer || ka->stores[i].reduce != AX_SCALAR_NONE || !ax_at_is_identity(expr->at, rank) ||
-          !ax_at_is_identity(ka->stores[i].at, rank) || rank != ka->rank)
+      if (expr->arg[0] != AX_NONE || other != buffer || ka->stores[i].reduce != AX_SCALAR_NONE ||
+          !ax_at_is_identity(expr->at, rank) || !ax_at_is_identity(ka->stores[i].at, rank) || rank != ka->rank)
         return false;
     }
   }
   for (uint32_t i = 0; i < kb->store_count; i++)
     for (uint32_t j = 0; j < ka->slot_count; j++)
-      if (root_of(f, b->buffers[kb->stores[i].slot]) == root_of(f, a->buffers[j])) return false;
+      if (allocation_of(f, b->buffers[kb->stores[i].slot]) == allocation_of(f, a->buffers[j])) return false;
   return true;
 }
 
-/* Two kernels that go through as many steps in the same order are made to do so under the same dimensions: those of the one with fewer, if
-   the other can be had so, or of the one with more. */
+/* Two kernels that go through as many steps in the same order are made to do so under the same dimensions: those of the one with
+   fewer, if the other can be had so, or of the one with more. */
 static ax_status bring_together(fuser *f, ax_bound *a, ax_bound *b, ax_rewritten *made) {
   const ax_views views = {make_view, f};
   for (int k = 0; k < 2; k++) {
@@ -389,8 +393,10 @@ static ax_status prepare_merge(fuser *f, const ax_op *a, const ax_op *b, ax_boun
   if (same ? elems > small_elems && !common : !common || elems == 0 || elems != ax_dims_elems(kb->rank, kb->dims)) return AX_OK;
   ax_bound first = a->kernel, second = b->kernel;
   if (!same) AX_TRY(bring_together(f, &first, &second, brought));
-  if (!ax_kernels_same_space(first.kernel, second.kernel) || !ax_bounds_fit(&first, &second) || !pointwise_related(f, &first, &second) ||
-      (elems > small_elems && (!ax_kernels_walk_alike(first.kernel, second.kernel) || ax_kernels_need_blocks(first.kernel, second.kernel))))
+  if (!ax_kernels_same_space(first.kernel, second.kernel) || !ax_bounds_fit(&first, &second) ||
+      !pointwise_related(f, &first, &second) ||
+      (elems > small_elems &&
+       (!ax_kernels_walk_alike(first.kernel, second.kernel) || ax_kernels_need_blocks(first.kernel, second.kernel))))
     return AX_OK;
   *x = first;
   *y = second;
@@ -412,22 +418,27 @@ static ax_status merge(fuser *f, uint32_t first, uint32_t second, const ax_bound
 static bool left_to_readers(const fuser *f, const ax_op *op) {
   const ax_loop_kernel *kernel = op->kernel.kernel;
   uint32_t buffer = op->kernel.buffers[kernel->stores[0].slot];
-  return ax_kernel_is_cheap(kernel) && is_plain(f, root_of(f, buffer)) && is_whole(f, buffer);
+  return ax_kernel_is_cheap(kernel) && is_plain(f, allocation_of(f, buffer)) && is_whole(f, buffer);
 }
 
 /* One kernel alone, beyond `at`, reads what it stores, and will take it in. */
 static bool waits_for_reader(const fuser *f, const ax_op *op, uint32_t at) {
   if (op->kind != AX_OP_KERNEL || op->kernel.kernel->store_count != 1) return false;
   const ax_loop_kernel *kernel = op->kernel.kernel;
-  uint32_t root = root_of(f, op->kernel.buffers[kernel->stores[0].slot]);
-  if (!is_plain(f, root) || f->reads[root] != 1 || f->last_read[root] <= at || f->last_read[root] >= f->block->count) return false;
-  const ax_op *reader = &f->block->ops[f->last_read[root]];
-  return whole_store(f, op, root) != NULL && reader->kind == AX_OP_KERNEL && reader->axes == op->axes && !ax_op_is_ordered(reader) &&
-         ax_dims_elems(reader->kernel.kernel->rank, reader->kernel.kernel->dims) <= ax_type_elems(&f->plan->buffers[root].type);
+  uint32_t allocation = allocation_of(f, op->kernel.buffers[kernel->stores[0].slot]);
+  if (!is_plain(f, allocation) || f->reads[allocation] != 1 || f->last_read[allocation] <= at ||
+      f->last_read[allocation] >= f->block->count)
+    return false;
+  const ax_op *reader = &f->block->ops[f->last_read[allocation]];
+  return whole_store(f, op, allocation) != NULL && reader->kind == AX_OP_KERNEL && reader->axes == op->axes &&
+         !ax_op_is_ordered(reader) &&
+         ax_dims_elems(reader->kernel.kernel->rank, reader->kernel.kernel->dims) <=
+             ax_type_elems(&f->plan->buffers[allocation].type);
 }
 
-/* Of kernel b, which its one reader will take in: a is a reduction, with which it shares nothing as large as what both go through. What it makes would be stored beside a's
-   result, and loaded again by the reader, and nothing saved by that: vectors alone, say, of which a matrix is made that is added to another one. */
+/* Of kernel b, which its one reader will take in: a is a reduction, with which it shares nothing as large as what both go through.
+   What it makes would be stored beside a's result, and loaded again by the reader, and nothing saved by that: vectors alone, say,
+   of which a matrix is made that is added to another one. */
 static bool stays_by_itself(const fuser *f, const ax_bound *a, const ax_bound *b) {
   const int64_t steps = ax_dims_elems(a->kernel->rank, a->kernel->dims);
   return a->kernel->reduce_rank > 0 && !share_data(f, a, b, steps / 8);
@@ -437,7 +448,8 @@ static bool stays_by_itself(const fuser *f, const ax_bound *a, const ax_bound *b
 static bool feeds(const ax_bound *a, const ax_bound *b) {
   for (uint32_t i = 0; i < a->kernel->store_count; i++)
     for (uint32_t j = 0; j < b->kernel->expr_count; j++)
-      if (b->kernel->exprs[j].op == AX_LEAF_LOAD && b->buffers[b->kernel->exprs[j].slot] == a->buffers[a->kernel->stores[i].slot]) return true;
+      if (b->kernel->exprs[j].op == AX_LEAF_LOAD && b->buffers[b->kernel->exprs[j].slot] == a->buffers[a->kernel->stores[i].slot])
+        return true;
   return false;
 }
 
@@ -452,8 +464,11 @@ static ax_status merge_back(fuser *f, uint32_t at) {
     ax_op *a = &ops[i];
     bool done = false;
     if (waits_for_reader(f, a, at)) continue;
-    if (a->kind == AX_OP_START || a->kind == AX_OP_DONE || ax_op_has_messages(a)) return AX_OK; /* what comes before must not wait for what comes after */
-    if (a->kind != AX_OP_KERNEL || (cheap && !feeds(&a->kernel, &b->kernel)) || (waits && stays_by_itself(f, &a->kernel, &b->kernel))) continue;
+    if (a->kind == AX_OP_START || a->kind == AX_OP_DONE || ax_op_has_messages(a))
+      return AX_OK; /* what comes before must not wait for what comes after */
+    if (a->kind != AX_OP_KERNEL || (cheap && !feeds(&a->kernel, &b->kernel)) ||
+        (waits && stays_by_itself(f, &a->kernel, &b->kernel)))
+      continue;
     bool down = inputs_unwritten(f, a, i) && outputs_unused(f, a, i);
     bool up = !down && inputs_unwritten(f, b, i) && outputs_unused(f, b, i);
     if (!down && !up) continue;
@@ -516,7 +531,7 @@ static ax_status settle(fuser *f) {
 
 static void note_read(void *context, uint32_t buffer, bool writes) {
   fuser *f = context;
-  if (!writes) f->last_read[root_of(f, buffer)] = f->noting;
+  if (!writes) f->last_read[allocation_of(f, buffer)] = f->noting;
 }
 
 static ax_status fuse_block(void *context, ax_block *block, bool is_body) {
@@ -537,7 +552,7 @@ static ax_status fuse_block(void *context, ax_block *block, bool is_body) {
   return status;
 }
 
-/* The tables by root, which go when the pass ends. */
+/* The tables by allocation, which go when the pass ends. */
 static ax_status make_tables(fuser *f, ax_arena *tables) {
   uint32_t count = f->plan->buffer_count;
   f->reads = ax_arena_alloc(tables, count * sizeof f->reads[0]);
@@ -545,7 +560,8 @@ static ax_status make_tables(fuser *f, ax_arena *tables) {
   f->view = ax_arena_alloc(tables, count * sizeof f->view[0]);
   f->last_read = ax_arena_alloc(tables, count * sizeof f->last_read[0]);
   for (int k = 0; k < 2; k++) f->latest[k] = ax_arena_alloc(tables, count * sizeof f->latest[k][0]);
-  if (f->reads == NULL || f->writes == NULL || f->view == NULL || f->last_read == NULL || f->latest[0] == NULL || f->latest[1] == NULL)
+  if (f->reads == NULL || f->writes == NULL || f->view == NULL || f->last_read == NULL || f->latest[0] == NULL ||
+      f->latest[1] == NULL)
     return ax_out_of_memory(count * sizeof f->reads[0]);
   for (int k = 0; k < 2 && count > 0; k++) memset(f->latest[k], 0xff, count * sizeof f->latest[k][0]);
   if (count > 0) memset(f->view, 0xff, count * sizeof f->view[0]);

@@ -215,7 +215,8 @@ static void updated(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_dynamic_update_slice(once, ax_neg(row), (ax_value[]){ax_full(AX_S32, 0, NULL, 2), zero});
 }
 
-/* What is padded is chosen by whoever reads it, at as many places as it likes; what is computed first, where that is not much more of it. */
+/* What is padded is chosen by whoever reads it, at as many places as it likes; what is computed first, where that is not much more
+   of it. */
 static void stencil(const ax_value *in, ax_value *out, void *context) {
   const int64_t one[] = {1, 1}, none[] = {0, 0}, n = ax_typeof(in[0]).dims[0], m = ax_typeof(in[0]).dims[1];
   const double *around = context;
@@ -333,7 +334,8 @@ static void loops(void **state) {
   bool zero = true;
   expect_plan(test_trace(parts_added, &zero, in, 2, 1), "kernel[4,6]; kernel[]; loop (kernel[1,6]; kernel[])");
   zero = false;
-  expect_plan(test_trace(parts_added, &zero, in, 2, 1), "kernel[]; kernel[4,6]; loop (kernel[4,6]; kernel[1,6]; kernel[]; kernel[4,6])");
+  expect_plan(test_trace(parts_added, &zero, in, 2, 1),
+              "kernel[]; kernel[4,6]; loop (kernel[4,6]; kernel[1,6]; kernel[]; kernel[4,6])");
   expect(rows_of_sum, in, 2, 1, "kernel[4,6]; kernel[]; loop (kernel[1,6]; kernel[1,6]; kernel[])");
 }
 
@@ -356,7 +358,8 @@ static void dead(void **state) {
 
 /* --- Views --- */
 
-static const int64_t flat[] = {24}, rows_split[] = {2, 2, 6}, columns_split[] = {4, 2, 3}, one_more[] = {4, 1, 6}, narrow[] = {6, 4};
+static const int64_t flat[] = {24}, rows_split[] = {2, 2, 6}, columns_split[] = {4, 2, 3}, one_more[] = {4, 1, 6},
+                     narrow[] = {6, 4};
 
 /* Dimensions split, joined, put in and taken out. */
 static void reshapes(const ax_value *in, ax_value *out, void *context) {
@@ -578,14 +581,16 @@ static void sums(void **state) {
   (void)state;
   const ax_type large[] = {TEST_TYPE(AX_F32, 128, 64), TEST_TYPE(AX_F32, 64, 64)};
   const ax_type small[] = {TEST_TYPE(AX_F32, 8, 64), TEST_TYPE(AX_F32, 64, 64)};
-  expect(one_by_one, large, 2, 1,
-         "kernel[128,64]; gemm[128,64][64,64]; kernel[128,64]; gemm[128,64][64,64]; kernel[128,64]; kernel[128,64]; gemm[128,64][64,64]; "
-         "kernel[128,64]");
+  expect(
+      one_by_one, large, 2, 1,
+      "kernel[128,64]; gemm[128,64][64,64]; kernel[128,64]; gemm[128,64][64,64]; kernel[128,64]; kernel[128,64]; gemm[128,64][64,64]; "
+      "kernel[128,64]");
   expect(one_by_one, small, 2, 1,
          "kernel[8,64]; gemm[8,64][64,64]; kernel[8,64]; gemm[8,64][64,64]; kernel[8,64]; gemm[8,64][64,64]; kernel[8,64]");
 }
 
-/* One step of a layer's gradient, of a batch of one: what goes on to the step before, and what is added to the weights' gradient. */
+/* One step of a layer's gradient, of a batch of one: what goes on to the step before, and what is added to the weights'
+   gradient. */
 static void step_of_one(const ax_value *in, ax_value *out, void *context) {
   const int64_t row = 1, column = 0;
   (void)context;
@@ -593,11 +598,14 @@ static void step_of_one(const ax_value *in, ax_value *out, void *context) {
   out[1] = ax_add(in[2], ax_transpose(ax_dot_general(in[0], in[3], 1, &column, &column, 0, NULL, NULL), (int64_t[]){1, 0}));
 }
 
-/* The product of two vectors is made where it is added, however it lies there, though a sum before it goes over as many steps and reads one of the vectors too. */
+/* The product of two vectors is made where it is added, however it lies there, though a sum before it goes over as many steps and
+   reads one of the vectors too. */
 static void outer_products(void **state) {
   (void)state;
-  const ax_type large[] = {TEST_TYPE(AX_F32, 1, 96), TEST_TYPE(AX_F32, 80, 96), TEST_TYPE(AX_F32, 80, 96), TEST_TYPE(AX_F32, 1, 80)};
-  const ax_type small[] = {TEST_TYPE(AX_F32, 1, 12), TEST_TYPE(AX_F32, 10, 12), TEST_TYPE(AX_F32, 10, 12), TEST_TYPE(AX_F32, 1, 10)};
+  const ax_type large[] = {TEST_TYPE(AX_F32, 1, 96), TEST_TYPE(AX_F32, 80, 96), TEST_TYPE(AX_F32, 80, 96),
+                           TEST_TYPE(AX_F32, 1, 80)};
+  const ax_type small[] = {TEST_TYPE(AX_F32, 1, 12), TEST_TYPE(AX_F32, 10, 12), TEST_TYPE(AX_F32, 10, 12),
+                           TEST_TYPE(AX_F32, 1, 10)};
   expect(step_of_one, large, 4, 2, "reduce[1,80,96]");
   expect(step_of_one, small, 4, 2, "reduce[1,10,12]");
 }

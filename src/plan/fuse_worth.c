@@ -1,4 +1,5 @@
-/* What an element costs, in what order memory is walked, how much there is of a reduction: by a kernel's expressions and sizes, and nothing of the plan. */
+/* What an element costs, in what order memory is walked, how much there is of a reduction: by a kernel's expressions and sizes, and
+   nothing of the plan. */
 #include "plan/fuse_worth.h"
 
 #include <string.h>
@@ -59,7 +60,8 @@ bool ax_kernel_guards(const ax_loop_kernel *consumer, uint32_t slot) {
 
 /* --- How memory is walked --- */
 
-/* The dimensions, a bit each, along which elements lie closest together in one of the arrays that are as large as the kernel, nearly. */
+/* The dimensions, a bit each, along which elements lie closest together in one of the arrays that are as large as the kernel,
+   nearly. */
 static uint32_t inner_dims(const ax_loop_kernel *kernel) {
   uint32_t inner = 0;
   for (uint32_t i = 0; i < kernel->expr_count + kernel->store_count; i++) {

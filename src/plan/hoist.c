@@ -1,12 +1,13 @@
-/* What each step of a loop would make again is made once, before it: a kernel, a product or a routine that reads nothing which the loop changes, and makes what nobody outside of
-   the loop touches.
+/* What each step of a loop would make again is made once, before it: a kernel, a product or a routine that reads nothing which the
+   loop changes, and makes what nobody outside of the loop touches.
 
      loop 0, 1000 times                       kernel of b1 b4      weights in another dtype
        kernel of b1 b4              ->        loop 0, 1000 times
        gemm b6 = b2 b4'                         gemm b6 = b2 b4'
 
-   It goes before the outermost loop of which that holds. It comes after fusion: what is cheap to make where it is read has gone into its readers by then, and what is left is written and
-   read in each step anyway. What stands in a branch may never be made, and stays. What is made lives through the loop, so there is a bound for it. */
+   It goes before the outermost loop of which that holds. It comes after fusion: what is cheap to make where it is read has gone
+   into its readers by then, and what is left is written and read in each step anyway. What stands in a branch may never be made,
+   and stays. What is made lives through the loop, so there is a bound for it. */
 #include <string.h>
 
 #include "plan/nesting.h"
@@ -37,25 +38,25 @@ static bool only_computes(const ax_op *op) {
 }
 
 /* The innermost loop around; NULL. */
-static const ax_op *loop_around(const ax_level *inner) {
-  for (const ax_level *l = inner; l != NULL; l = l->outer)
+static const ax_op *loop_around(const ax_loop_level *inner) {
+  for (const ax_loop_level *l = inner; l != NULL; l = l->outer)
     if (l->block->ops[l->at].kind == AX_OP_LOOP) return &l->block->ops[l->at];
   return NULL;
 }
 
-/* A root that this operation alone makes, in each step before anybody reads it, for the rest of the step. */
+/* An allocation that this operation alone makes, in each step before anybody reads it, for the rest of the step. */
 static bool is_own(const hoister *h, uint32_t buffer, uint32_t loop) {
   const ax_nesting *n = &h->nesting;
   const ax_buffer *b = &h->plan->buffers[buffer];
-  if (b->root >= n->roots || b->loop != AX_NONE || h->plan->buffers[b->root].kind != AX_BUFFER_TEMP) return false;
-  if (n->writes[b->root] != 1 || n->first[b->root] != h->number || n->last[b->root] >= n->end[loop]) return false;
+  if (b->allocation >= n->allocations || b->loop != AX_NONE || h->plan->buffers[b->allocation].kind != AX_BUFFER_TEMP) return false;
+  if (n->writes[b->allocation] != 1 || n->first[b->allocation] != h->number || n->last[b->allocation] >= n->end[loop]) return false;
   for (uint32_t i = 0; i < h->read_count; i++)
-    if (h->plan->buffers[h->read[i]].root == b->root) return false;
+    if (h->plan->buffers[h->read[i]].allocation == b->allocation) return false;
   return true;
 }
 
 /* NULL: it stays. */
-static ax_level *place_of(hoister *h, ax_level *inner) {
+static ax_loop_level *place_of(hoister *h, ax_loop_level *inner) {
   const ax_op *op = &inner->block->ops[inner->at], *loop = loop_around(inner->outer);
   int64_t bytes = 0;
   h->read_count = h->written_count = 0;
@@ -63,26 +64,27 @@ static ax_level *place_of(hoister *h, ax_level *inner) {
   ax_op_visit(op, list_buffer, h);
   for (uint32_t i = 0; i < h->written_count; i++) {
     if (!is_own(h, h->written[i], loop->loop.id)) return NULL;
-    bytes += ax_buffer_bytes(&h->plan->buffers[h->plan->buffers[h->written[i]].root]);
+    bytes += ax_buffer_bytes(&h->plan->buffers[h->plan->buffers[h->written[i]].allocation]);
   }
   if (h->status != AX_OK || h->written_count == 0 || bytes > most_bytes - h->bytes) return NULL;
-  ax_level *place = ax_nesting_place(&h->nesting, inner->outer, h->read, h->read_count, false);
+  ax_loop_level *place = ax_nesting_place(&h->nesting, inner->outer, h->read, h->read_count, false);
   if (place != NULL) h->bytes += bytes;
   return place;
 }
 
-static ax_status hoist_block(hoister *h, ax_block *block, ax_level *outer) {
-  ax_level here;
+static ax_status hoist_block(hoister *h, ax_block *block, ax_loop_level *outer) {
+  ax_loop_level here;
   ax_level_begin(&here, block, outer);
   for (; here.at < block->count; here.at++) {
     ax_op *op = &block->ops[here.at];
-    ax_level *place = place_of(h, &here);
+    ax_loop_level *place = place_of(h, &here);
     AX_TRY(h->status);
     h->number++;
     for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) AX_TRY(hoist_block(h, ax_op_block(op, k), &here));
     if (place == NULL) continue;
     const ax_op *loop = &place->block->ops[place->at];
-    for (uint32_t i = 0; i < h->written_count; i++) ax_nesting_move(&h->nesting, h->plan->buffers[h->written[i]].root, loop->loop.id);
+    for (uint32_t i = 0; i < h->written_count; i++)
+      ax_nesting_move(&h->nesting, h->plan->buffers[h->written[i]].allocation, loop->loop.id);
     op->diverging = loop->diverging;
     AX_TRY(ax_level_put(place, &h->scratch, op));
     op->kind = AX_OP_NONE;

@@ -10,8 +10,12 @@ static ax_value product(ax_value a, ax_value b) { return ax_dot_general(a, b, 1,
 static ax_value halved(ax_value x) { return ax_mul(x, ax_full_like(x, 0.5)); }
 
 /* h, and w by the context: another matrix is made of w in each step. */
-static void of_captured(const ax_value *in, ax_value *out, void *w) { out[0] = ax_sin(product(in[0], ax_sin(*(const ax_value *)w))); }
-static void product_of_captured(const ax_value *in, ax_value *out, void *w) { out[0] = ax_sin(product(in[0], product(*(const ax_value *)w, *(const ax_value *)w))); }
+static void of_captured(const ax_value *in, ax_value *out, void *w) {
+  out[0] = ax_sin(product(in[0], ax_sin(*(const ax_value *)w)));
+}
+static void product_of_captured(const ax_value *in, ax_value *out, void *w) {
+  out[0] = ax_sin(product(in[0], product(*(const ax_value *)w, *(const ax_value *)w)));
+}
 
 /* The same of what a step changes, and of what lies in another place in each. */
 static void of_carry(const ax_value *in, ax_value *out, void *context) {
@@ -51,7 +55,8 @@ static void count(const ax_plan *plan, ax_block *block, uint32_t depth, uint32_t
   for (uint32_t i = 0; i < block->count; i++) {
     ax_op *op = &block->ops[i];
     const bool square = op->kind == AX_OP_GEMM && op->gemm->m == op->gemm->n;
-    if (square || (op->kind == AX_OP_KERNEL && ax_dims_elems(op->kernel.kernel->rank, op->kernel.kernel->dims) == 33 * 33)) found[depth]++;
+    if (square || (op->kind == AX_OP_KERNEL && ax_dims_elems(op->kernel.kernel->rank, op->kernel.kernel->dims) == 33 * 33))
+      found[depth]++;
     for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) count(plan, ax_op_block(op, k), depth + (op->kind == AX_OP_LOOP), found);
   }
 }
@@ -99,7 +104,12 @@ static void devices(void **state) {
   static const char *const w[] = {"_,_", "a,_", "b,_"};
   for (size_t i = 0; i < AX_COUNT(w); i++) {
     const ax_type in[] = {TEST_TYPE(AX_F32, 6 * 4, 33), TEST_TYPE(AX_F32, i == 0 ? 33 : i == 1 ? 66 : 99, 33)};
-    test_map map = {.mesh = "a=2,b=3", .in_specs = {"a+b,_", w[i]}, .out_specs = {"a+b,_"}, .body = test_nested, .unchecked = true, .context = &(test_nest){of_captured, {{TEST_SCAN, 3}}}};
+    test_map map = {.mesh = "a=2,b=3",
+                    .in_specs = {"a+b,_", w[i]},
+                    .out_specs = {"a+b,_"},
+                    .body = test_nested,
+                    .unchecked = true,
+                    .context = &(test_nest){of_captured, {{TEST_SCAN, 3}}}};
     ax_program *program = test_trace_map(&map, in);
     test_random_run(program, 5, false, 1e-4);
     ax_program_release(program);

@@ -1,6 +1,6 @@
-/* Digits are found from what each loop index adds to an address: a multiple of the last digit's weight that reaches up to some first digit.
-   Digits that one index reaches over are one group; so is, with its neighbour, a group that may carry into it. Where no group carries,
-   the digits are unique, as those of any number. */
+/* Digits are found from what each loop index adds to an address: a multiple of the last digit's weight that reaches up to some
+   first digit. Digits that one index reaches over are one group; so is, with its neighbour, a group that may carry into it. Where
+   no group carries, the digits are unique, as those of any number. */
 #include "plan/index_map.h"
 
 #include "ir/program.h"
@@ -82,8 +82,8 @@ static bool list(digits *g, ax_digits *out, uint32_t *count) {
   return true;
 }
 
-bool ax_affine_digits(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims, ax_digits *out,
-                     uint32_t *count) {
+bool ax_affine_digits(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims,
+                      ax_digits *out, uint32_t *count) {
   digits g = {.address = address, .loop_rank = loop_rank, .rank = rank, .loop = loop, .dims = dims};
   int64_t low, high;
   *count = 0;
@@ -105,7 +105,8 @@ bool ax_affine_digits(const ax_affine *address, uint32_t loop_rank, const int64_
 
 /* --- Arrays --- */
 
-bool ax_affine_at(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims, ax_position *at) {
+bool ax_affine_at(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims,
+                  ax_position *at) {
   ax_digits found[AX_MAX_RANK];
   uint32_t count;
   if (!ax_affine_digits(address, loop_rank, loop, rank, dims, found, &count) || count != rank) return false;
@@ -121,7 +122,8 @@ bool ax_affine_at(const ax_affine *address, uint32_t loop_rank, const int64_t *l
   return true;
 }
 
-bool ax_affine_array(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, int64_t elems, uint32_t *rank, int64_t *dims, ax_position *at) {
+bool ax_affine_array(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, int64_t elems, uint32_t *rank,
+                     int64_t *dims, ax_position *at) {
   uint32_t order[2 * AX_MAX_RANK], count = 0;
   for (uint32_t k = 0; k < loop_rank; k++) { /* by what they add, the most first */
     if (!moves(address, loop, k)) continue;

@@ -2,8 +2,8 @@
 
      address(i) = offset + sum over d of coef[d] * i[d]                                          in elements
 
-   An array with other dimensions over the same memory (a reshape, the rows of a slice) is the same addresses, so a load through it says
-   which steps of the kernel that computed the array it needs: those whose indices, as digits, make up the address. */
+   An array with other dimensions over the same memory (a reshape, the rows of a slice) is the same addresses, so a load through it
+   says which steps of the kernel that computed the array it needs: those whose indices, as digits, make up the address. */
 #ifndef AX_PLAN_INDEX_MAP_H
 #define AX_PLAN_INDEX_MAP_H
 
@@ -21,14 +21,15 @@ typedef struct ax_digits {
 
 /* The address in a dense array of `dims` that `at` says; false when it is moved by something known only at run time. */
 bool ax_affine_of(uint32_t rank, const int64_t *dims, const ax_position *at, ax_affine *out);
-/* The digits of an address to the bases `dims`, for loop indices below `loop`: out[0 .. *count], each as few digits as can be told apart
-   from the others without a division, the first ones first. False: some addresses are outside. */
+/* The digits of an address to the bases `dims`, for loop indices below `loop`: out[0 .. *count], each as few digits as can be told
+   apart from the others without a division, the first ones first. False: some addresses are outside. */
 bool ax_affine_digits(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims,
                       ax_digits *out, uint32_t *count);
 /* The other way round: an array over no more than `elems` elements of the same memory, and positions in it that are the address. */
 bool ax_affine_array(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, int64_t elems, uint32_t *rank,
                      int64_t *dims, ax_position *at);
 /* Positions in the array of `dims` itself, where each can be one loop index. */
-bool ax_affine_at(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims, ax_position *at);
+bool ax_affine_at(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims,
+                  ax_position *at);
 
 #endif

@@ -65,7 +65,8 @@ static void check_digits(const ax_affine *address, uint32_t loop_rank, const int
   } while (next_step(loop_rank, loop, i));
 }
 
-static void check_array(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims, const ax_position *at) {
+static void check_array(const ax_affine *address, uint32_t loop_rank, const int64_t *loop, uint32_t rank, const int64_t *dims,
+                        const ax_position *at) {
   int64_t i[8] = {0};
   do {
     int64_t sum = 0;
@@ -102,7 +103,8 @@ static void at_random(void **state) {
       told++;
       apart += count == rank && rank > 1;
     }
-    if (ax_affine_array(&address, loop_rank, loop, 1 + last_of(&address, loop_rank, loop) + test_random_below(&random, 20), &made_rank, made, at)) {
+    if (ax_affine_array(&address, loop_rank, loop, 1 + last_of(&address, loop_rank, loop) + test_random_below(&random, 20),
+                        &made_rank, made, at)) {
       check_array(&address, loop_rank, loop, made_rank, made, at);
       assert_true(ax_affine_of(made_rank, made, at, &again));
       arrays++;

@@ -1,5 +1,5 @@
-/* Kernels are built node by node, equal nodes once; and hashed, compared and printed by structure alone. Arrays in the arena grow by
-   copies. */
+/* Kernels are built node by node, equal nodes once; and hashed, compared and printed by structure alone. Arrays in the arena grow
+   by copies. */
 #include "plan/kernel.h"
 
 #include <string.h>
@@ -174,7 +174,8 @@ ax_ex ax_kernel_inside(ax_loop_kernel *kernel, int dim, int64_t coef, int64_t of
   if (low >= 0 && high < limit) return ax_kernel_const(kernel, AX_BOOL, 1);
   if (low >= limit || high < 0) return ax_kernel_const(kernel, AX_BOOL, 0);
   const ax_position at = {.dim = dim, .coef = coef, .offset = offset, .dynamic = AX_NONE};
-  return add(kernel, &(ax_expr){.op = AX_LEAF_INSIDE, .dtype = AX_BOOL, .arg = {AX_NONE, AX_NONE, AX_NONE}, .imm = limit, .at = &at});
+  return add(kernel,
+             &(ax_expr){.op = AX_LEAF_INSIDE, .dtype = AX_BOOL, .arg = {AX_NONE, AX_NONE, AX_NONE}, .imm = limit, .at = &at});
 }
 
 ax_ex ax_kernel_both(ax_loop_kernel *kernel, ax_ex a, ax_ex b) {
@@ -308,8 +309,8 @@ static bool stores_equal(const ax_loop_kernel *a, const ax_loop_kernel *b) {
 }
 
 bool ax_kernel_equal(const ax_loop_kernel *a, const ax_loop_kernel *b) {
-  if (a->rank != b->rank || a->reduce_rank != b->reduce_rank || a->ranged != b->ranged || a->streams != b->streams || a->expr_count != b->expr_count ||
-      memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) != 0 || !slots_equal(a, b))
+  if (a->rank != b->rank || a->reduce_rank != b->reduce_rank || a->ranged != b->ranged || a->streams != b->streams ||
+      a->expr_count != b->expr_count || memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) != 0 || !slots_equal(a, b))
     return false;
   for (uint32_t i = 0; i < a->expr_count; i++)
     if (!expr_equal(a, &a->exprs[i], &b->exprs[i])) return false;
@@ -352,7 +353,8 @@ static void add_expr(ax_text *text, const ax_loop_kernel *kernel, ax_ex id) {
   } else if (expr->op == AX_LEAF_CONST) {
     ax_text_add(text, " ");
     ax_element_text(text, expr->dtype, &expr->imm, 0);
-  } else if (expr->op > AX_SCALAR_COUNT - 1 || expr->op == AX_SCALAR_INTEGER_POW || (expr->op != AX_SCALAR_CONVERT && expr->imm != 0)) {
+  } else if (expr->op > AX_SCALAR_COUNT - 1 || expr->op == AX_SCALAR_INTEGER_POW ||
+             (expr->op != AX_SCALAR_CONVERT && expr->imm != 0)) {
     ax_text_add(text, " %lld", (long long)expr->imm);
   }
   ax_text_add(text, "\n");

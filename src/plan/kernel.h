@@ -18,8 +18,8 @@
 typedef uint32_t ax_ex;
 
 /* Position along one dimension of a slot:  coef * i[dim] + offset + clamp(dynamic, 0, limit).
-   dim is -1 for none; dynamic is AX_NONE or an s64 node, which may depend on loop indices where the position is of a load: a table is
-   looked up so. A store's does not, so that no two steps that follow from each other write one place. */
+   dim is -1 for none; dynamic is AX_NONE or an s64 node, which may depend on loop indices where the position is of a load: a table
+   is looked up so. A store's does not, so that no two steps that follow from each other write one place. */
 typedef struct ax_position {
   int dim;
   int64_t coef, offset, limit;
@@ -44,8 +44,8 @@ typedef struct ax_slot {
 
 typedef struct ax_store {
   uint32_t slot;
-  ax_ex expr;       /* of the slot's dtype; bf16 and f16 are reduced in f32 or wider and rounded once, so a reduction may also go from one
-                       to another of bf16, f16 and f32 */
+  ax_ex expr; /* of the slot's dtype; bf16 and f16 are reduced in f32 or wider and rounded once, so a reduction may also go from one
+                 to another of bf16, f16 and f32 */
   ax_scalar reduce; /* NONE, ADD, MUL, MAX, MIN, AND or OR */
   const ax_position *at;  /* one a dimension of the slot */
 } ax_store;
@@ -77,8 +77,8 @@ ax_ex ax_kernel_const(ax_loop_kernel *kernel, ax_dtype dtype, int64_t bits);
 ax_ex ax_kernel_index(ax_loop_kernel *kernel, uint32_t dim);
 ax_ex ax_kernel_axis(ax_loop_kernel *kernel, uint32_t axis);
 ax_ex ax_kernel_load(ax_loop_kernel *kernel, uint32_t slot, const ax_position *at);
-/* Loads only where `guard` holds, and is 0, all bits, elsewhere; AX_NONE: everywhere. A guard is an INSIDE or a conjunction of some; where it does
-   not hold, the positions may be outside of the slot. */
+/* Loads only where `guard` holds, and is 0, all bits, elsewhere; AX_NONE: everywhere. A guard is an INSIDE or a conjunction of
+   some; where it does not hold, the positions may be outside of the slot. */
 ax_ex ax_kernel_load_where(ax_loop_kernel *kernel, uint32_t slot, const ax_position *at, ax_ex guard);
 /* Whether 0 <= coef * i[dim] + offset < limit; a constant where that is one. dim -1: none. */
 ax_ex ax_kernel_inside(ax_loop_kernel *kernel, int dim, int64_t coef, int64_t offset, int64_t limit);
@@ -111,8 +111,8 @@ bool ax_at_is_identity(const ax_position *at, uint32_t rank);
 /* Going through its steps, a kernel comes to every element of a slot's array at these positions, as it lies. */
 bool ax_kernel_covers(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at);
 
-/* Structure only: equal kernels give the same machine code. The words say all of it, so that those of different kernels differ: who adds to the
-   structure adds to them. */
+/* Structure only: equal kernels give the same machine code. The words say all of it, so that those of different kernels differ: who
+   adds to the structure adds to them. */
 typedef void ax_take_word(void *context, uint64_t word);
 void ax_kernel_words(const ax_loop_kernel *kernel, ax_take_word *take, void *context);
 uint64_t ax_kernel_hash(const ax_loop_kernel *kernel);

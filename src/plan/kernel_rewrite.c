@@ -130,7 +130,8 @@ static ax_ex index_by_digits(copier *c, uint32_t d) {
   for (uint32_t k = 0; k < to->rank && !c->failed; k++) {
     if (one->number.coef[k] == 0) continue;
     ax_ex coef = ax_kernel_const(to, AX_S64, one->number.coef[k]);
-    sum = ax_kernel_op(to, AX_SCALAR_ADD, AX_S64, sum, ax_kernel_op(to, AX_SCALAR_MUL, AX_S64, ax_kernel_index(to, k), coef, AX_NONE), AX_NONE);
+    sum = ax_kernel_op(to, AX_SCALAR_ADD, AX_S64, sum,
+                       ax_kernel_op(to, AX_SCALAR_MUL, AX_S64, ax_kernel_index(to, k), coef, AX_NONE), AX_NONE);
   }
   return sum;
 }
@@ -161,7 +162,8 @@ static ax_ex inside_by_digits(copier *c, const ax_expr *expr) {
     dim = (int)k;
     coef = one->number.coef[k];
   }
-  return ax_kernel_inside(c->to->kernel, dim, expr->at->coef * coef, expr->at->offset + expr->at->coef * one->number.offset, expr->imm);
+  return ax_kernel_inside(c->to->kernel, dim, expr->at->coef * coef, expr->at->offset + expr->at->coef * one->number.offset,
+                          expr->imm);
 }
 
 static ax_ex copy_inside(copier *c, const ax_expr *expr) {
@@ -248,7 +250,8 @@ static ax_ex guarded(const copier *inner, const ax_store *store) {
 }
 
 /* What the producer stores at the position of a load of the consumer, as a node of the kernel under construction. */
-static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_store *store, const ax_expr *load, int64_t offset, ax_ex *out) {
+static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_store *store, const ax_expr *load, int64_t offset,
+                               ax_ex *out) {
   const ax_slot *loaded = &c->from->kernel->slots[load->slot], *stored = &producer->kernel->slots[store->slot];
   ax_position at[AX_MAX_RANK];
   ax_digits digits[AX_MAX_RANK];
@@ -277,8 +280,8 @@ static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_sto
   return AX_OK;
 }
 
-ax_status ax_kernel_inline(ax_arena *arena, const ax_bound *producer, const ax_store *store, const ax_bound *consumer, uint32_t slot,
-                           int64_t offset, const ax_views *views, ax_bound *out) {
+ax_status ax_kernel_inline(ax_arena *arena, const ax_bound *producer, const ax_store *store, const ax_bound *consumer,
+                           uint32_t slot, int64_t offset, const ax_views *views, ax_bound *out) {
   const ax_loop_kernel *old = consumer->kernel;
   ax_bound fresh;
   copier c;

@@ -23,7 +23,9 @@ static int end(void **state) {
 
 static const int64_t dims[] = {4, 6};
 
-static ax_position along(int dim, int64_t coef, int64_t offset) { return (ax_position){.dim = dim, .coef = coef, .offset = offset, .dynamic = AX_NONE}; }
+static ax_position along(int dim, int64_t coef, int64_t offset) {
+  return (ax_position){.dim = dim, .coef = coef, .offset = offset, .dynamic = AX_NONE};
+}
 
 static ax_bound kernel_of(uint32_t rank, uint32_t reduce_rank, const uint32_t *buffers, uint32_t count) {
   ax_bound b = {ax_kernel_create(&arena, rank, reduce_rank, dims), ax_arena_copy(&arena, buffers, count * sizeof buffers[0])};

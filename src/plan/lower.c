@@ -11,14 +11,14 @@
 ax_status ax_plan_add_buffer(ax_plan *plan, const ax_buffer *buffer, uint32_t *out) {
   AX_TRY(ax_grow(&plan->buffers, sizeof plan->buffers[0], plan->buffer_count, 1, &plan->buffer_capacity));
   plan->buffers[plan->buffer_count] = *buffer;
-  if (buffer->root == AX_NONE) plan->buffers[plan->buffer_count].root = plan->buffer_count;
+  if (buffer->allocation == AX_NONE) plan->buffers[plan->buffer_count].allocation = plan->buffer_count;
   *out = plan->buffer_count++;
   return AX_OK;
 }
 
 ax_status ax_lower_buffer(ax_lower *lower, const ax_type *type, ax_axis_set axes, uint32_t *out) {
   ax_buffer buffer = {.type = ax_array_type(type->dtype, type->rank, type->dims),
-                      .axes = axes | lower->diverging, .root = AX_NONE, .loop = AX_NONE};
+                      .axes = axes | lower->diverging, .allocation = AX_NONE, .loop = AX_NONE};
   return ax_plan_add_buffer(lower->plan, &buffer, out);
 }
 
@@ -159,7 +159,8 @@ ax_status ax_lower_routine(ax_lower *lower, const ax_routine *routine, size_t by
   ax_arena *arena = &lower->plan->arena;
   ax_routine *copy = ax_routine_copy(arena, routine);
   if (copy == NULL || (copy->data = ax_arena_copy(arena, routine->data, bytes)) == NULL) return ax_out_of_memory(bytes);
-  return add_op(lower, &(ax_op){.kind = AX_OP_ROUTINE, .axes = lower->plan->buffers[copy->buffers[copy->in_count]].axes, .routine = copy});
+  return add_op(lower,
+                &(ax_op){.kind = AX_OP_ROUTINE, .axes = lower->plan->buffers[copy->buffers[copy->in_count]].axes, .routine = copy});
 }
 
 /* Of the callback that a parameter names, the one that is called; none where there is no such parameter. */
@@ -187,8 +188,8 @@ ax_status ax_lower_eval(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, 
   return add_eval(lower, eqn, eqn->out_count > 0 ? lower->plan->buffers[out[0]].axes : 0, in, out);
 }
 
-/* Wherever control differs, it does so along axes that are named: those in scope. What an operand is stored along says nothing: where messages
-   order devices, that is all axes. */
+/* Wherever control differs, it does so along axes that are named: those in scope. What an operand is stored along says nothing:
+   where messages order devices, that is all axes. */
 ax_status ax_lower_host_call(ax_lower *lower, const ax_eqn *eqn, const ax_axes *names, const uint32_t *in, uint32_t *out) {
   ax_axis_set axes;
   AX_TRY(ax_axes_resolve(names, &lower->plan->mesh, &axes));
@@ -228,11 +229,13 @@ ax_status ax_lower_message(ax_lower *lower, ax_op_kind kind, const ax_mail *mess
 }
 
 ax_status ax_lower_ragged(ax_lower *lower, ax_ragged *ragged, ax_ragged_step step) {
-  return add_op(lower, &(ax_op){.kind = AX_OP_RAGGED, .axes = lower->plan->buffers[ragged->table].axes, .ragged = ragged, .step = step});
+  return add_op(lower,
+                &(ax_op){.kind = AX_OP_RAGGED, .axes = lower->plan->buffers[ragged->table].axes, .ragged = ragged, .step = step});
 }
 
 ax_status ax_lower_cores(ax_lower *lower, ax_cores *cores, ax_cores_step step) {
-  return add_op(lower, &(ax_op){.kind = AX_OP_CORES, .axes = lower->plan->buffers[cores->state].axes, .cores = cores, .cores_step = step});
+  return add_op(lower,
+                &(ax_op){.kind = AX_OP_CORES, .axes = lower->plan->buffers[cores->state].axes, .cores = cores, .cores_step = step});
 }
 
 /* --- Regions --- */
@@ -328,24 +331,25 @@ ax_status ax_lower_program(ax_lower *lower, const ax_program *program, const uin
 static ax_status add_input(ax_plan *plan, uint32_t i, ax_axis_set axes) {
   const ax_type *type = &plan->program->types[i];
   ax_buffer buffer = {.kind = AX_BUFFER_INPUT, .type = ax_array_type(type->dtype, type->rank, type->dims), .axes = axes, .index = i,
-                      .root = AX_NONE, .loop = AX_NONE};
+                      .allocation = AX_NONE, .loop = AX_NONE};
   return ax_plan_add_buffer(plan, &buffer, &plan->in[i]);
 }
 
 /* Whether result k is all of a memory of its own that is stored along `axes`. */
 static bool storable(const ax_plan *plan, uint32_t k, ax_axis_set axes, const bool *taken) {
-  const ax_buffer *buffer = &plan->buffers[plan->out[k]], *root = &plan->buffers[buffer->root];
-  return root->kind == AX_BUFFER_TEMP && !taken[buffer->root] && buffer->offset == 0 && buffer->loop == AX_NONE && buffer->axes == axes &&
-         root->axes == axes &&
+  const ax_buffer *buffer = &plan->buffers[plan->out[k]], *allocation = &plan->buffers[buffer->allocation];
+  return allocation->kind == AX_BUFFER_TEMP && !taken[buffer->allocation] && buffer->offset == 0 && buffer->loop == AX_NONE &&
+         buffer->axes == axes && allocation->axes == axes &&
          ax_type_elems(&buffer->type) * (int64_t)ax_dtype_bytes(buffer->type.dtype) ==
-             ax_type_elems(&root->type) * (int64_t)ax_dtype_bytes(root->type.dtype);
+             ax_type_elems(&allocation->type) * (int64_t)ax_dtype_bytes(allocation->type.dtype);
 }
 
-/* Results that are inputs, constants, parts of something or the same thing twice are copied, so that each has its memory; so are those
-   wanted along other axes. Of one that differs along more, the first device's is taken. */
+/* Results that are inputs, constants, parts of something or the same thing twice are copied, so that each has its memory; so are
+   those wanted along other axes. Of one that differs along more, the first device's is taken. */
 static ax_status store_results(ax_lower *lower, const ax_axis_set *axes) {
   ax_plan *plan = lower->plan;
-  bool *taken = ax_arena_alloc(&plan->drafts, plan->buffer_count); /* roots that are an earlier result's; copies are not looked up */
+  bool *taken =
+      ax_arena_alloc(&plan->drafts, plan->buffer_count); /* allocations that are an earlier result's; copies are not looked up */
   if (taken == NULL) return ax_out_of_memory(plan->buffer_count);
   for (uint32_t k = 0; k < plan->out_count; k++) {
     ax_axis_set wanted = axes != NULL ? axes[k] : ax_spread_differs(&ax_program_out_type(plan->program, k)->spread);
@@ -356,7 +360,7 @@ static ax_status store_results(ax_lower *lower, const ax_axis_set *axes) {
       AX_TRY(ax_lower_copy(lower, copy, plan->out[k]));
       plan->out[k] = copy;
     } else {
-      taken[plan->buffers[plan->out[k]].root] = true;
+      taken[plan->buffers[plan->out[k]].allocation] = true;
     }
   }
   return AX_OK;
@@ -372,8 +376,8 @@ static ax_status build(ax_plan *plan, ax_lower *lower, const ax_axis_set *in_axe
   if (plan->in == NULL || plan->out == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < program->in_count; i++)
     AX_TRY(add_input(plan, i, in_axes != NULL ? in_axes[i] : ax_spread_differs(&program->types[i].spread)));
-  /* Where messages order devices, each is in a place of its own anywhere: a value that one computes for all could be what another waits for
-     that the first waits for. So each computes its own. */
+  /* Where messages order devices, each is in a place of its own anywhere: a value that one computes for all could be what another
+     waits for that the first waits for. So each computes its own. */
   if ((program->effects & AX_EFFECT_MESSAGE) != 0) lower->diverging = ax_all_axes(&plan->mesh);
   AX_TRY(ax_lower_program(lower, program, plan->in, plan->out));
   lower->diverging = 0;
@@ -381,8 +385,8 @@ static ax_status build(ax_plan *plan, ax_lower *lower, const ax_axis_set *in_axe
   return store_results(lower, out_axes);
 }
 
-ax_status ax_plan_create(ax_program *program, const ax_axis_set *in_axes, const ax_axis_set *out_axes, const ax_plan_options *options,
-                         ax_plan **out) {
+ax_status ax_plan_create(ax_program *program, const ax_axis_set *in_axes, const ax_axis_set *out_axes,
+                         const ax_plan_options *options, ax_plan **out) {
   ax_plan *plan = *out = ax_calloc(1, sizeof *plan);
   if (plan == NULL) return ax_out_of_memory(sizeof *plan);
   plan->program = ax_program_retain(program);

@@ -56,8 +56,10 @@ AX_MUST_USE ax_status ax_lower_cores(ax_lower *lower, ax_cores *cores, ax_cores_
    AX_ABSENT for others. */
 AX_MUST_USE ax_status ax_lower_eval(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 
-/* Runs the equation by its eval rule, once for each coordinate along the names and where an operand differs, by the first device that has it. */
-AX_MUST_USE ax_status ax_lower_host_call(ax_lower *lower, const ax_eqn *eqn, const ax_axes *names, const uint32_t *in, uint32_t *out);
+/* Runs the equation by its eval rule, once for each coordinate along the names and where an operand differs, by the first device
+   that has it. */
+AX_MUST_USE ax_status ax_lower_host_call(ax_lower *lower, const ax_eqn *eqn, const ax_axes *names, const uint32_t *in,
+                                         uint32_t *out);
 
 /* A body, inlined here: in and out are buffers. */
 AX_MUST_USE ax_status ax_lower_program(ax_lower *lower, const ax_program *program, const uint32_t *in, uint32_t *out);

@@ -9,7 +9,8 @@
 /* An unreduced value is another part on each device, whatever kind of sum it is a part of; a reduced one is the same on all. */
 static void stored_as_typed(void **state) {
   (void)state;
-  static const char text[] = "{ axes a=2 b=3 ; lambda u:f32[4]{Umax:b} v:f32[4]{V:a U:b} r:f32[4]{R:a} i:f32[4]. let in (u, v, r, i) }";
+  static const char text[] =
+      "{ axes a=2 b=3 ; lambda u:f32[4]{Umax:b} v:f32[4]{V:a U:b} r:f32[4]{R:a} i:f32[4]. let in (u, v, r, i) }";
   static const ax_axis_set wanted[] = {2, 3, 0, 0};
   ax_program *program;
   ax_plan *plan;

@@ -1,10 +1,11 @@
 /* The order of operations in a block: what does not depend on a collective's result comes before what does.
 
    Each operation gets a phase: the number of collectives on the longest way to it. A stable sort by phase keeps program order
-   otherwise, so dependencies hold. What waits at a gate (the operations of a body that is done again) has the phase of what all of the gate's
-   buffers come after, at least: what is made again to save memory is made late. Nothing comes before messages that it came after, nor after those it came before: a phase begins with each
-   operation that has some, as late as the latest before it. A device then starts every collective it can before it waits for one, and the collectives
-   overlap with the rest; and devices do not wait, with their gradients in hand, for one that waits for the loss.
+   otherwise, so dependencies hold. What waits at a control dependence (the operations of a body that is done again) has the phase
+   of what all of the control dependence's buffers come after, at least: what is made again to save memory is made late. Nothing
+   comes before messages that it came after, nor after those it came before: a phase begins with each operation that has some, as
+   late as the latest before it. A device then starts every collective it can before it waits for one, and the collectives overlap
+   with the rest; and devices do not wait, with their gradients in hand, for one that waits for the loss.
 
      loss = psum(l)        phase 0 (start), its readers 1               g = grad ...    phase 0
      report = loss / n     phase 1                                      G = psum(g)     phase 0 (start)
@@ -13,7 +14,7 @@
 
 #include "plan/passes.h"
 
-typedef struct opening { /* of a gate: its phase in a block */
+typedef struct opening { /* of a control dependence: its phase in a block */
   const ax_block *block;
   uint32_t phase;
 } opening;
@@ -21,27 +22,27 @@ typedef struct opening { /* of a gate: its phase in a block */
 typedef struct scheduler {
   ax_plan *plan;
   const ax_block *block;
-  opening *openings; /* by gate: in the block that asked last */
-  uint32_t *ready; /* by root: the phase in which its last writer's value may be read */
-  uint32_t *used;  /* by root: the latest phase of an operation that touches it, which a later writer may not precede */
+  opening *openings; /* by control dependence: in the block that asked last */
+  uint32_t *ready; /* by allocation: the phase in which its last writer's value may be read */
+  uint32_t *used;  /* by allocation: the latest phase of an operation that touches it, which a later writer may not precede */
   uint32_t phase;  /* of the operation being looked at */
   bool exchanges;  /* it holds, or is, the start of an exchange */
   bool ordered;    /* it holds, or is, an operation of an equation with order or state: those stay in program order */
 } scheduler;
 
-static uint32_t root_of(const scheduler *s, uint32_t buffer) { return s->plan->buffers[buffer].root; }
+static uint32_t allocation_of(const scheduler *s, uint32_t buffer) { return s->plan->buffers[buffer].allocation; }
 
 static void need(void *context, uint32_t buffer, bool writes) {
   scheduler *s = context;
-  uint32_t root = root_of(s, buffer), least = writes ? s->used[root] : s->ready[root];
+  uint32_t allocation = allocation_of(s, buffer), least = writes ? s->used[allocation] : s->ready[allocation];
   if (least > s->phase) s->phase = least;
 }
 
 static void note(void *context, uint32_t buffer, bool writes) {
   scheduler *s = context;
-  uint32_t root = root_of(s, buffer), readable = s->phase + (s->exchanges ? 1 : 0);
-  if (writes && readable > s->ready[root]) s->ready[root] = readable;
-  if (s->phase > s->used[root]) s->used[root] = s->phase;
+  uint32_t allocation = allocation_of(s, buffer), readable = s->phase + (s->exchanges ? 1 : 0);
+  if (writes && readable > s->ready[allocation]) s->ready[allocation] = readable;
+  if (s->phase > s->used[allocation]) s->used[allocation] = s->phase;
 }
 
 static void need_op(void *context, ax_op *op) {
@@ -77,16 +78,17 @@ static ax_status by_phase(ax_block *block, const uint32_t *phases, uint32_t last
 static void forget(void *context, uint32_t buffer, bool writes) {
   scheduler *s = context;
   (void)writes;
-  s->ready[root_of(s, buffer)] = s->used[root_of(s, buffer)] = 0;
+  s->ready[allocation_of(s, buffer)] = s->used[allocation_of(s, buffer)] = 0;
 }
 
-/* The phase from which a gate is open, asked for the first time when all that it waits for has been looked at. */
-static uint32_t opens(scheduler *s, const ax_gate *gate) {
-  opening *at = &s->openings[gate->number];
+/* The phase from which a control dependence is open, asked for the first time when all that it waits for has been looked at. */
+static uint32_t opens(scheduler *s, const ax_control_dependence *control_dependence) {
+  opening *at = &s->openings[control_dependence->number];
   if (at->block == s->block) return at->phase;
-  uint32_t phase = gate->outer != NULL ? opens(s, gate->outer) : 0;
-  for (uint32_t i = 0; i < gate->count; i++)
-    if (s->ready[root_of(s, gate->buffers[i])] > phase) phase = s->ready[root_of(s, gate->buffers[i])];
+  uint32_t phase = control_dependence->outer != NULL ? opens(s, control_dependence->outer) : 0;
+  for (uint32_t i = 0; i < control_dependence->count; i++)
+    if (s->ready[allocation_of(s, control_dependence->buffers[i])] > phase)
+      phase = s->ready[allocation_of(s, control_dependence->buffers[i])];
   *at = (opening){s->block, phase};
   return phase;
 }
@@ -97,7 +99,7 @@ static uint32_t find_phases(scheduler *s, ax_block *block, uint32_t *phases) {
   uint32_t fence = 0;           /* that of the last with messages */
   s->block = block;
   for (uint32_t i = 0; i < block->count; i++) {
-    s->phase = block->ops[i].gate != NULL ? opens(s, block->ops[i].gate) : 0;
+    s->phase = block->ops[i].control_dependence != NULL ? opens(s, block->ops[i].control_dependence) : 0;
     s->exchanges = s->ordered = false;
     ax_op_walk(&block->ops[i], describe_op, s);
     ax_op_walk(&block->ops[i], need_op, s);
@@ -128,7 +130,7 @@ ax_status ax_plan_order(ax_plan *plan) {
   scheduler s = {.plan = plan};
   s.ready = ax_arena_alloc(&tables, plan->buffer_count * sizeof s.ready[0]);
   s.used = ax_arena_alloc(&tables, plan->buffer_count * sizeof s.used[0]);
-  s.openings = ax_arena_alloc(&tables, plan->gate_count * sizeof s.openings[0]);
+  s.openings = ax_arena_alloc(&tables, plan->control_dependence_count * sizeof s.openings[0]);
   ax_status status = s.ready != NULL && s.used != NULL && s.openings != NULL ? ax_blocks_visit(&plan->block, sort_block, &s)
                                                        : ax_out_of_memory(plan->buffer_count * sizeof s.ready[0]);
   ax_arena_deinit(&tables);

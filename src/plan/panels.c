@@ -1,17 +1,20 @@
-/* Right factors packed once. A product packs its right factor into panels, or reads it where it lies as well as it can, each time it is made:
+/* Right factors packed once. A product packs its right factor into panels, or reads it where it lies as well as it can, each time
+   it is made:
 
      loop 0, 1000 times                           routine: pack b7 to b20
        gemm b13 = b10 b7'            ->           loop 0, 1000 times
                                                     gemm b13 = b10 panels b20
 
-   A factor that a loop does not change is packed before the loop: the outermost one that reads it and does not write it. A constant is packed when memory is
-   placed (ax_buffer.panels), and is held in panels alone where nothing else reads it. What several products of a block read, and nothing writes in between, as where steps are written
-   out, is packed before the first of them. Products that read a factor alike share it.
+   A factor that a loop does not change is packed before the loop: the outermost one that reads it and does not write it. A constant
+   is packed when memory is placed (ax_buffer.panels), and is held in panels alone where nothing else reads it. What several
+   products of a block read, and nothing writes in between, as where steps are written out, is packed before the first of them.
+   Products that read a factor alike share it.
 
-   How panels lie follows from the factor's dtype and extents, and products have the same bits either way (product/product.h), so nothing else changes.
+   How panels lie follows from the factor's dtype and extents, and products have the same bits either way (product/product.h), so
+   nothing else changes.
 
-   It costs memory: so much as factors take. So a plan has bounds for it. Few rows by a factor that is in no cache are made best where it lies, in long runs, so those
-   have a bound of their own; and many rows hardly gain. */
+   It costs memory: so much as factors take. So a plan has bounds for it. Few rows by a factor that is in no cache are made best
+   where it lies, in long runs, so those have a bound of their own; and many rows hardly gain. */
 #include "plan/panels.h"
 
 #include <string.h>
@@ -20,11 +23,13 @@
 #include "plan/passes.h"
 
 enum {
-  most_rows = 512,          /* beyond it, packing is little beside the product */
-  most_bytes = 64 << 20,    /* of all factors before loops, and of constants that are held as they are too */
+  most_rows = 512,           /* beyond it, packing is little beside the product */
+  most_bytes = 64 << 20,     /* of all factors before loops, and of constants that are held as they are too */
   most_near_bytes = 5 << 20, /* of those that few rows are multiplied with, of one plan: the caches hold them */
-  shared_rows = 64,         /* outside of loops a factor is read as often as that is written out, and what one core has packed comes slowly to another: many rows gain too little by it, */
-  shared_reads = 6, shared_few = 4 /* and so do fewer products than these; the second: of few rows, for which reading it as it lies is slow */
+  shared_rows = 64, /* outside of loops a factor is read as often as that is written out, and what one core has packed comes slowly
+                       to another: many rows gain too little by it, */
+  shared_reads = 6,
+  shared_few = 4 /* and so do fewer products than these; the second: of few rows, for which reading it as it lies is slow */
 };
 
 /* --- Products --- */
@@ -38,11 +43,18 @@ static double factor_bytes(const ax_gemm *g, int64_t extent, const int64_t *stri
 }
 
 ax_product ax_gemm_product(const ax_gemm *g, int64_t rows, int64_t columns) {
-  return (ax_product){.dtype = g->dtype, .m = rows, .n = columns, .k = g->k,
-                      .a_row = g->transpose_a ? 1 : g->lda, .a_column = g->transpose_a ? g->lda : 1,
-                      .b_row = g->transpose_b ? 1 : g->ldb, .b_column = g->transpose_b ? g->ldb : 1,
-                      .c_row = g->ldc, .add = g->accumulate,
-                      .far = factor_bytes(g, g->m, g->a_stride) > AX_PRODUCT_NEAR, .far_b = factor_bytes(g, g->n, g->b_stride) > AX_PRODUCT_FAR};
+  return (ax_product){.dtype = g->dtype,
+                      .m = rows,
+                      .n = columns,
+                      .k = g->k,
+                      .a_row = g->transpose_a ? 1 : g->lda,
+                      .a_column = g->transpose_a ? g->lda : 1,
+                      .b_row = g->transpose_b ? 1 : g->ldb,
+                      .b_column = g->transpose_b ? g->ldb : 1,
+                      .c_row = g->ldc,
+                      .add = g->accumulate,
+                      .far = factor_bytes(g, g->m, g->a_stride) > AX_PRODUCT_NEAR,
+                      .far_b = factor_bytes(g, g->n, g->b_stride) > AX_PRODUCT_FAR};
 }
 
 ax_product_way ax_gemm_way(const ax_gemm *g, const ax_product *p) {
@@ -52,12 +64,23 @@ ax_product_way ax_gemm_way(const ax_gemm *g, const ax_product *p) {
 /* --- Packing --- */
 
 bool ax_panels_equal(const ax_panels *a, const ax_panels *b) {
-  if (a->dtype != b->dtype || a->n != b->n || a->k != b->k || a->row != b->row || a->column != b->column || a->offset != b->offset || a->rank != b->rank) return false;
-  return memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0 && memcmp(a->stride, b->stride, a->rank * sizeof a->stride[0]) == 0;
+  if (a->dtype != b->dtype || a->n != b->n || a->k != b->k || a->row != b->row || a->column != b->column ||
+      a->offset != b->offset || a->rank != b->rank)
+    return false;
+  return memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0 &&
+         memcmp(a->stride, b->stride, a->rank * sizeof a->stride[0]) == 0;
 }
 
 static ax_product product_of(const ax_panels *p, int64_t columns) {
-  return (ax_product){.dtype = p->dtype, .m = 1, .n = columns, .k = p->k, .a_row = p->k, .a_column = 1, .b_row = p->row, .b_column = p->column, .c_row = columns};
+  return (ax_product){.dtype = p->dtype,
+                      .m = 1,
+                      .n = columns,
+                      .k = p->k,
+                      .a_row = p->k,
+                      .a_column = 1,
+                      .b_row = p->row,
+                      .b_column = p->column,
+                      .c_row = columns};
 }
 
 static ax_product_way way_of(const ax_panels *p) {
@@ -113,7 +136,9 @@ ax_status ax_panels_pack(const void *panels, void *const *memory, uint32_t part)
 typedef enum gain { GAIN_NONE, GAIN_NEAR, GAIN_ALWAYS } gain; /* NEAR: while a cache holds the factor */
 
 static gain gain_of(const ax_gemm *g) {
-  if (g->packed || g->m < 2 || g->m > most_rows || g->n == 0 || g->k == 0 || ax_dims_elems(g->batch_rank, g->batch) * ax_dims_elems(g->term_rank, g->terms) == 0) return GAIN_NONE;
+  if (g->packed || g->m < 2 || g->m > most_rows || g->n == 0 || g->k == 0 ||
+      ax_dims_elems(g->batch_rank, g->batch) * ax_dims_elems(g->term_rank, g->terms) == 0)
+    return GAIN_NONE;
   const ax_product p = ax_gemm_product(g, g->m, g->n);
   const ax_product_way way = ax_gemm_way(g, &p);
   if (way.packs_b && !way.turned) return GAIN_ALWAYS;
@@ -130,7 +155,12 @@ static int64_t add_dim(ax_panels *p, int64_t size, int64_t stride) {
 
 /* The factors of a product, and the product that reads them packed. */
 static ax_panels panels_of_product(const ax_gemm *g, ax_gemm *packed) {
-  ax_panels p = {.dtype = g->dtype, .n = g->n, .k = g->k, .row = g->transpose_b ? 1 : g->ldb, .column = g->transpose_b ? g->ldb : 1, .offset = g->b_offset};
+  ax_panels p = {.dtype = g->dtype,
+                 .n = g->n,
+                 .k = g->k,
+                 .row = g->transpose_b ? 1 : g->ldb,
+                 .column = g->transpose_b ? g->ldb : 1,
+                 .offset = g->b_offset};
   *packed = *g;
   for (uint32_t d = 0; d < g->batch_rank; d++) packed->b_stride[d] = add_dim(&p, g->batch[d], g->b_stride[d]);
   for (uint32_t d = 0; d < g->term_rank; d++) packed->b_term[d] = add_dim(&p, g->terms[d], g->b_term[d]);
@@ -148,7 +178,7 @@ static ax_panels panels_of_product(const ax_gemm *g, ax_gemm *packed) {
 
 /* --- What there is --- */
 
-typedef struct packed { /* a root's factor in panels */
+typedef struct packed { /* an allocation's factor in panels */
   const ax_panels *panels;
   uint32_t buffer, from, loop; /* from: of which it was packed; loop: before which; AX_NONE: a constant */
   struct packed *next;
@@ -157,7 +187,8 @@ typedef struct packed { /* a root's factor in panels */
 /* A factor as some products of a block read it, with nothing in between that writes it. */
 typedef struct sharing {
   ax_panels panels;
-  uint32_t from, version, block; /* version: how often its root had been written; block: which one, in the order of the walk */
+  uint32_t from, version,
+      block;                   /* version: how often its allocation had been written; block: which one, in the order of the walk */
   uint32_t count;              /* products */
   const packed *made;          /* NULL: not yet */
   struct sharing *next;
@@ -167,13 +198,13 @@ typedef struct packer {
   ax_plan *plan;
   ax_arena scratch;
   ax_nesting nesting;
-  packed **made;               /* by root */
-  uint32_t *shared;            /* by root that is a constant: reads as factors that are packed alike; */
+  packed **made;               /* by allocation */
+  uint32_t *shared;            /* by allocation that is a constant: reads as factors that are packed alike; */
   ax_panels **alike;           /* as this says; NULL: none yet; */
   bool *always;                /* and that one of these gains by it wherever the factor is */
   int64_t bytes, near_bytes;   /* packed so far */
-  sharing **sharings;          /* by root, those of the block listed last first */
-  uint32_t *version;           /* by root: writes that lists of blocks have come to */
+  sharing **sharings;          /* by allocation, those of the block listed last first */
+  uint32_t *version;           /* by allocation: writes that lists of blocks have come to */
   uint32_t blocks;             /* listed so far */
 } packer;
 
@@ -186,19 +217,19 @@ typedef struct readers {
 /* Constants are whole: what views of them would be is for the others. */
 static bool is_constant(const packer *p, uint32_t buffer) {
   const ax_buffer *b = &p->plan->buffers[buffer];
-  return b->root == buffer && b->kind == AX_BUFFER_CONST;
+  return b->allocation == buffer && b->kind == AX_BUFFER_CONST;
 }
 
-/* By root that is a constant, whether all who read it are products that would have it packed alike. */
+/* By allocation that is a constant, whether all who read it are products that would have it packed alike. */
 static void note_factor(packer *p, const ax_gemm *g) {
   ax_gemm made;
-  const uint32_t root = g->b;
+  const uint32_t allocation = g->b;
   const gain of = gain_of(g);
-  if (!is_constant(p, root) || of == GAIN_NONE) return;
-  p->always[root] = p->always[root] || of == GAIN_ALWAYS;
+  if (!is_constant(p, allocation) || of == GAIN_NONE) return;
+  p->always[allocation] = p->always[allocation] || of == GAIN_ALWAYS;
   const ax_panels panels = panels_of_product(g, &made);
-  if (p->alike[root] == NULL) p->alike[root] = ax_arena_copy(&p->scratch, &panels, sizeof panels);
-  if (p->alike[root] != NULL && ax_panels_equal(p->alike[root], &panels)) p->shared[root]++;
+  if (p->alike[allocation] == NULL) p->alike[allocation] = ax_arena_copy(&p->scratch, &panels, sizeof panels);
+  if (p->alike[allocation] != NULL && ax_panels_equal(p->alike[allocation], &panels)) p->shared[allocation]++;
 }
 
 static void note_op(void *context, ax_op *op) {
@@ -216,17 +247,20 @@ static bool same_place(const packer *p, uint32_t a, uint32_t b) {
 
 static ax_status list_reader(packer *p, readers *r, const ax_gemm *g) {
   ax_gemm made;
-  const uint32_t root = p->plan->buffers[g->b].root;
+  const uint32_t allocation = p->plan->buffers[g->b].allocation;
   AX_TRY(ax_grow(&r->of, sizeof r->of[0], r->count, 1, &r->capacity));
   r->of[r->count++] = NULL;
-  if (g->m > shared_rows || root >= p->nesting.roots || is_constant(p, g->b) || gain_of(g) == GAIN_NONE) return AX_OK;
+  if (g->m > shared_rows || allocation >= p->nesting.allocations || is_constant(p, g->b) || gain_of(g) == GAIN_NONE) return AX_OK;
   const ax_panels panels = panels_of_product(g, &made);
-  sharing *s = p->sharings[root];
-  while (s != NULL && s->block == p->blocks && !(s->version == p->version[root] && same_place(p, s->from, g->b) && ax_panels_equal(&s->panels, &panels))) s = s->next;
+  sharing *s = p->sharings[allocation];
+  while (s != NULL && s->block == p->blocks &&
+         !(s->version == p->version[allocation] && same_place(p, s->from, g->b) && ax_panels_equal(&s->panels, &panels)))
+    s = s->next;
   if (s == NULL || s->block != p->blocks) {
     if ((s = ax_arena_alloc(&p->scratch, sizeof *s)) == NULL) return ax_out_of_memory(sizeof *s);
-    *s = (sharing){.panels = panels, .from = g->b, .version = p->version[root], .block = p->blocks, .next = p->sharings[root]};
-    p->sharings[root] = s;
+    *s = (sharing){
+        .panels = panels, .from = g->b, .version = p->version[allocation], .block = p->blocks, .next = p->sharings[allocation]};
+    p->sharings[allocation] = s;
   }
   s->count++;
   r->of[r->count - 1] = s;
@@ -235,8 +269,8 @@ static ax_status list_reader(packer *p, readers *r, const ax_gemm *g) {
 
 static void note_write(void *context, uint32_t buffer, bool writes) {
   packer *p = context;
-  const uint32_t root = p->plan->buffers[buffer].root;
-  if (writes && root < p->nesting.roots) p->version[root]++;
+  const uint32_t allocation = p->plan->buffers[buffer].allocation;
+  if (writes && allocation < p->nesting.allocations) p->version[allocation]++;
 }
 
 static ax_status list_readers(packer *p, ax_block *block, readers *r) {
@@ -255,8 +289,8 @@ static ax_status list_readers(packer *p, ax_block *block, readers *r) {
 
 static const uint32_t not_before_a_loop = AX_NONE - 1; /* an enumerator is an int */
 
-static const packed *find_made(const packer *p, uint32_t root, uint32_t from, uint32_t loop, const ax_panels *panels) {
-  for (const packed *one = p->made[root]; one != NULL; one = one->next)
+static const packed *find_made(const packer *p, uint32_t allocation, uint32_t from, uint32_t loop, const ax_panels *panels) {
+  for (const packed *one = p->made[allocation]; one != NULL; one = one->next)
     if (one->loop == loop && same_place(p, from, one->from) && ax_panels_equal(one->panels, panels)) return one;
   return NULL;
 }
@@ -269,57 +303,83 @@ static bool fits(packer *p, gain of, int64_t bytes) {
   return true;
 }
 
-static ax_status add_made(packer *p, uint32_t root, uint32_t from, uint32_t loop, const ax_panels *panels, const ax_buffer *buffer, packed **out) {
+static ax_status add_made(packer *p, uint32_t allocation, uint32_t from, uint32_t loop, const ax_panels *panels,
+                          const ax_buffer *buffer, packed **out) {
   packed *one = *out = ax_arena_alloc(&p->scratch, sizeof *one);
   if (one == NULL) return ax_out_of_memory(sizeof *one);
-  *one = (packed){.panels = panels, .from = from, .loop = loop, .next = p->made[root]};
-  p->made[root] = one;
+  *one = (packed){.panels = panels, .from = from, .loop = loop, .next = p->made[allocation]};
+  p->made[allocation] = one;
   return ax_plan_add_buffer(p->plan, buffer, &one->buffer);
 }
 
 /* An operation before the one at hand there: a loop, or the first of the products that share it. */
-static ax_status pack_before(packer *p, ax_level *place, const ax_op *of, uint32_t from, const ax_panels *panels, packed **out) {
+static ax_status pack_before(packer *p, ax_loop_level *place, const ax_op *of, uint32_t from, const ax_panels *panels,
+                             packed **out) {
   const ax_op *next = &place->block->ops[place->at];
-  const uint32_t root = p->plan->buffers[from].root;
+  const uint32_t allocation = p->plan->buffers[from].allocation;
   const int64_t numbers = ax_panels_numbers(panels);
-  const ax_buffer to = {.type = ax_array_type(panels->dtype, 1, &numbers), .axes = p->plan->buffers[root].axes | next->diverging, .root = AX_NONE, .loop = AX_NONE};
-  AX_TRY(add_made(p, root, from, next->kind == AX_OP_LOOP ? next->loop.id : not_before_a_loop, panels, &to, out));
+  const ax_buffer to = {.type = ax_array_type(panels->dtype, 1, &numbers),
+                        .axes = p->plan->buffers[allocation].axes | next->diverging,
+                        .allocation = AX_NONE,
+                        .loop = AX_NONE};
+  AX_TRY(add_made(p, allocation, from, next->kind == AX_OP_LOOP ? next->loop.id : not_before_a_loop, panels, &to, out));
   uint32_t buffers[] = {from, (*out)->buffer};
-  const ax_routine routine = {.run = ax_panels_pack, .data = panels, .in_count = 1, .out_count = 1, .parts = ax_panels_parts(panels), .buffers = buffers, .name = "pack",
-                              .moves = true, .time = time_of(panels)};
-  ax_op op = {.kind = AX_OP_ROUTINE, .eqn = of->eqn, .program = of->program, .axes = to.axes, .diverging = next->diverging, .routine = ax_routine_copy(&p->plan->arena, &routine)};
+  const ax_routine routine = {.run = ax_panels_pack,
+                              .data = panels,
+                              .in_count = 1,
+                              .out_count = 1,
+                              .parts = ax_panels_parts(panels),
+                              .buffers = buffers,
+                              .name = "pack",
+                              .moves = true,
+                              .time = time_of(panels)};
+  ax_op op = {.kind = AX_OP_ROUTINE,
+              .eqn = of->eqn,
+              .program = of->program,
+              .axes = to.axes,
+              .diverging = next->diverging,
+              .routine = ax_routine_copy(&p->plan->arena, &routine)};
   return op.routine != NULL ? ax_level_put(place, &p->scratch, &op) : ax_out_of_memory(sizeof routine);
 }
 
 static ax_status pack_constant(packer *p, uint32_t from, const ax_panels *panels, packed **out) {
   const ax_buffer *buffer = &p->plan->buffers[from];
   const int64_t numbers = ax_panels_numbers(panels);
-  const ax_buffer to = {.kind = AX_BUFFER_CONST, .type = ax_array_type(panels->dtype, 1, &numbers), .data = p->plan->buffers[buffer->root].data, .panels = panels,
-                        .root = AX_NONE, .loop = AX_NONE};
-  return add_made(p, buffer->root, from, AX_NONE, panels, &to, out);
+  const ax_buffer to = {.kind = AX_BUFFER_CONST,
+                        .type = ax_array_type(panels->dtype, 1, &numbers),
+                        .data = p->plan->buffers[buffer->allocation].data,
+                        .panels = panels,
+                        .allocation = AX_NONE,
+                        .loop = AX_NONE};
+  return add_made(p, buffer->allocation, from, AX_NONE, panels, &to, out);
 }
 
 /* Of a factor that is no constant, and that is not packed before a loop: whether there are enough that read it. */
-static bool worth_sharing(const sharing *s, gain of) { return s != NULL && s->count >= (of == GAIN_ALWAYS ? shared_reads : shared_few); }
+static bool worth_sharing(const sharing *s, gain of) {
+  return s != NULL && s->count >= (of == GAIN_ALWAYS ? shared_reads : shared_few);
+}
 
 /* The factor of the product `op`, or of a member of that group, in panels; *out NULL: it stays as it is. */
-static ax_status find_or_pack(packer *p, ax_level *inner, const ax_op *op, const ax_gemm *gemm, sharing *shared, const packed **out) {
+static ax_status find_or_pack(packer *p, ax_loop_level *inner, const ax_op *op, const ax_gemm *gemm, sharing *shared,
+                              const packed **out) {
   ax_gemm made;
-  const uint32_t from = gemm->b, root = p->plan->buffers[from].root;
+  const uint32_t from = gemm->b, allocation = p->plan->buffers[from].allocation;
   const gain of = gain_of(gemm);
   *out = NULL;
-  if (of == GAIN_NONE || root >= p->nesting.roots) return AX_OK;
+  if (of == GAIN_NONE || allocation >= p->nesting.allocations) return AX_OK;
   const bool constant = is_constant(p, from);
-  ax_level *place = constant ? NULL : ax_nesting_place(&p->nesting, inner, &from, 1, true);
+  ax_loop_level *place = constant ? NULL : ax_nesting_place(&p->nesting, inner, &from, 1, true);
   const bool here = !constant && place == NULL;
   if (here && !worth_sharing(shared, of)) return AX_OK;
   if (here) place = inner;
   const ax_panels panels = panels_of_product(gemm, &made);
-  *out = here ? shared->made : find_made(p, root, from, constant ? AX_NONE : place->block->ops[place->at].loop.id, &panels);
+  *out = here ? shared->made : find_made(p, allocation, from, constant ? AX_NONE : place->block->ops[place->at].loop.id, &panels);
   if (*out != NULL) return AX_OK;
   packed *one;
   const int64_t bytes = ax_panels_numbers(&panels) * (int64_t)ax_dtype_bytes(panels.dtype);
-  const bool instead = constant && p->always[root] && p->shared[root] == p->nesting.reads[root]; /* nobody reads it as it lies, nor will: whoever comes first */
+  const bool instead =
+      constant && p->always[allocation] &&
+      p->shared[allocation] == p->nesting.reads[allocation]; /* nobody reads it as it lies, nor will: whoever comes first */
   if (!instead && !fits(p, of, bytes)) return AX_OK;
   const ax_panels *kept = ax_arena_copy(&p->plan->arena, &panels, sizeof panels);
   if (kept == NULL) return ax_out_of_memory(sizeof panels);
@@ -329,7 +389,7 @@ static ax_status find_or_pack(packer *p, ax_level *inner, const ax_op *op, const
   return AX_OK;
 }
 
-static ax_status pack_factor(packer *p, ax_level *inner, const ax_op *op, readers *r, ax_gemm **gemm) {
+static ax_status pack_factor(packer *p, ax_loop_level *inner, const ax_op *op, readers *r, ax_gemm **gemm) {
   ax_gemm made;
   const packed *there;
   AX_TRY(find_or_pack(p, inner, op, *gemm, r->of[r->at++], &there));
@@ -342,10 +402,10 @@ static ax_status pack_factor(packer *p, ax_level *inner, const ax_op *op, reader
 
 /* --- The walk --- */
 
-static ax_status pack_block(packer *p, ax_block *block, ax_level *outer);
+static ax_status pack_block(packer *p, ax_block *block, ax_loop_level *outer);
 
-static ax_status pack_listed(packer *p, ax_block *block, ax_level *outer, readers *r) {
-  ax_level here;
+static ax_status pack_listed(packer *p, ax_block *block, ax_loop_level *outer, readers *r) {
+  ax_loop_level here;
   AX_TRY(list_readers(p, block, r));
   ax_level_begin(&here, block, outer);
   for (; here.at < block->count; here.at++) {
@@ -358,14 +418,15 @@ static ax_status pack_listed(packer *p, ax_block *block, ax_level *outer, reader
   return ax_level_end(&here, &p->plan->arena);
 }
 
-static ax_status pack_block(packer *p, ax_block *block, ax_level *outer) {
+static ax_status pack_block(packer *p, ax_block *block, ax_loop_level *outer) {
   readers r = {0};
   const ax_status status = pack_listed(p, block, outer, &r);
   ax_free(r.of);
   return status;
 }
 
-/* Whether there is anything to be done: a loop, a constant that a product may read, or several operations that may be products, or hold some. */
+/* Whether there is anything to be done: a loop, a constant that a product may read, or several operations that may be products, or
+   hold some. */
 static bool has_any(const ax_plan *plan) {
   uint32_t products = 0;
   bool any = plan->loop_count > 0;
@@ -375,21 +436,23 @@ static bool has_any(const ax_plan *plan) {
     for (uint32_t k = 0; op->kind == AX_OP_ROWS && k < op->rows->count; k++) products += op->rows->members[k].kind == AX_OP_GEMM;
     any = products >= shared_few || op->kind == AX_OP_BRANCH;
   }
-  for (uint32_t i = 0; i < plan->buffer_count && !any; i++) any = plan->buffers[i].kind == AX_BUFFER_CONST && plan->buffers[i].type.rank > 0;
+  for (uint32_t i = 0; i < plan->buffer_count && !any; i++)
+    any = plan->buffers[i].kind == AX_BUFFER_CONST && plan->buffers[i].type.rank > 0;
   return any;
 }
 
 static ax_status make_tables(packer *p) {
   AX_TRY(ax_nesting_make(&p->nesting, p->plan, &p->scratch));
-  const size_t roots = p->nesting.roots;
-  p->made = ax_arena_alloc(&p->scratch, roots * sizeof p->made[0]);
-  p->shared = ax_arena_alloc(&p->scratch, roots * sizeof p->shared[0]);
-  p->alike = ax_arena_alloc(&p->scratch, roots * sizeof p->alike[0]);
-  p->always = ax_arena_alloc(&p->scratch, roots * sizeof p->always[0]);
-  p->sharings = ax_arena_alloc(&p->scratch, roots * sizeof p->sharings[0]);
-  p->version = ax_arena_alloc(&p->scratch, roots * sizeof p->version[0]);
-  const bool there = p->made != NULL && p->shared != NULL && p->alike != NULL && p->always != NULL && p->sharings != NULL && p->version != NULL;
-  return there ? AX_OK : ax_out_of_memory(roots * sizeof p->made[0]);
+  const size_t allocations = p->nesting.allocations;
+  p->made = ax_arena_alloc(&p->scratch, allocations * sizeof p->made[0]);
+  p->shared = ax_arena_alloc(&p->scratch, allocations * sizeof p->shared[0]);
+  p->alike = ax_arena_alloc(&p->scratch, allocations * sizeof p->alike[0]);
+  p->always = ax_arena_alloc(&p->scratch, allocations * sizeof p->always[0]);
+  p->sharings = ax_arena_alloc(&p->scratch, allocations * sizeof p->sharings[0]);
+  p->version = ax_arena_alloc(&p->scratch, allocations * sizeof p->version[0]);
+  const bool there =
+      p->made != NULL && p->shared != NULL && p->alike != NULL && p->always != NULL && p->sharings != NULL && p->version != NULL;
+  return there ? AX_OK : ax_out_of_memory(allocations * sizeof p->made[0]);
 }
 
 ax_status ax_plan_panels(ax_plan *plan) {

@@ -1,4 +1,5 @@
-/* A plan's products as product/product.h has them, and their right factors in panels, as they read them: packed once, for whatever products have them in common. */
+/* A plan's products as product/product.h has them, and their right factors in panels, as they read them: packed once, for whatever
+   products have them in common. */
 #ifndef AX_PLAN_PANELS_H
 #define AX_PLAN_PANELS_H
 

@@ -1,4 +1,5 @@
-/* Which right factors are packed once and where, that results have the bits of products that pack for themselves, and what constants take. */
+/* Which right factors are packed once and where, that results have the bits of products that pack for themselves, and what
+   constants take. */
 #include <string.h>
 
 #include "axle/ops.h"
@@ -12,9 +13,13 @@
 
 /* --- Where factors are packed --- */
 
-static ax_value product(ax_value a, ax_value b) { return ax_dot_general(a, b, 1, AX_INTS(1), AX_INTS(1), 0, NULL, NULL); } /* b lies transposed */
+static ax_value product(ax_value a, ax_value b) {
+  return ax_dot_general(a, b, 1, AX_INTS(1), AX_INTS(1), 0, NULL, NULL);
+} /* b lies transposed */
 
-static void times_captured(const ax_value *in, ax_value *out, void *factor) { out[0] = ax_sin(product(in[0], *(const ax_value *)factor)); }
+static void times_captured(const ax_value *in, ax_value *out, void *factor) {
+  out[0] = ax_sin(product(in[0], *(const ax_value *)factor));
+}
 static void without_a_loop(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = product(in[0], in[1]);
@@ -99,8 +104,12 @@ static void expect_of(ax_function body, void *context, ax_dtype dtype, int64_t m
   ax_program_release(program);
 }
 
-static void expect(ax_function body, ax_dtype dtype, int64_t m, int64_t n, const char *wanted) { expect_of(body, NULL, dtype, m, n, wanted); }
-static void expect_nest(test_nest nest, ax_dtype dtype, int64_t m, int64_t n, const char *wanted) { expect_of(test_nested, &nest, dtype, m, n, wanted); }
+static void expect(ax_function body, ax_dtype dtype, int64_t m, int64_t n, const char *wanted) {
+  expect_of(body, NULL, dtype, m, n, wanted);
+}
+static void expect_nest(test_nest nest, ax_dtype dtype, int64_t m, int64_t n, const char *wanted) {
+  expect_of(test_nested, &nest, dtype, m, n, wanted);
+}
 
 /* Without a loop: where products enough read one factor, before the first of them. */
 static void written_out_steps(void **state) {
@@ -110,7 +119,8 @@ static void written_out_steps(void **state) {
   expect_of(one_by_one, &(written_out){5, false}, AX_F32, 40, 129, "product product product product product .");
   expect_of(one_by_one, &(written_out){6, false}, AX_F32, 65, 129, "product product product product product product .");
   expect_of(one_by_one, &(written_out){6, true}, AX_F32, 40, 129, "product product product product product product .");
-  expect_nest((test_nest){six_times_captured, {{TEST_IF, 0}}}, AX_F32, 40, 129, "branch( pack packed packed packed packed packed packed ) .");
+  expect_nest((test_nest){six_times_captured, {{TEST_IF, 0}}}, AX_F32, 40, 129,
+              "branch( pack packed packed packed packed packed packed ) .");
 }
 
 static void places(void **state) {
@@ -119,7 +129,8 @@ static void places(void **state) {
   expect_nest((test_nest){times_captured, {{TEST_SCAN, 3}}}, AX_F32, 16, 33, "pack loop( packed ) .");
   expect_nest((test_nest){times_captured, {{TEST_WHILE, 0}}}, AX_F32, 16, 33, "pack loop( packed ) .");
   expect_nest((test_nest){times_captured, {{TEST_WHILE, 11}}}, AX_F32, 16, 33, "pack loop( packed ) .");
-  expect_nest((test_nest){times_captured, {{TEST_SCAN, 3}, {TEST_IF, 0}, {TEST_SCAN, 2}}}, AX_F32, 16, 33, "pack loop( branch( loop( packed ) ) ) .");
+  expect_nest((test_nest){times_captured, {{TEST_SCAN, 3}, {TEST_IF, 0}, {TEST_SCAN, 2}}}, AX_F32, 16, 33,
+              "pack loop( branch( loop( packed ) ) ) .");
   expect_nest((test_nest){times_captured, {{TEST_EACH, 3}, {TEST_SCAN, 2}}}, AX_F32, 16, 33, "loop( pack loop( packed ) ) .");
   expect_nest((test_nest){times_twice, {{TEST_SCAN, 3}}}, AX_F32, 16, 33, "pack loop( packed packed ) .");
   expect_nest((test_nest){times_both_ways, {{TEST_SCAN, 3}}}, AX_F32, 64, 129, "pack pack loop( packed packed ) .");
@@ -133,10 +144,14 @@ static void not_worth_it(void **state) {
   expect(changed, AX_F32, 16, 33, "loop( product ) .");
   expect_nest((test_nest){times_captured, {{TEST_SCAN, 3}}}, AX_F32, 513, 33, "loop( product ) .");   /* packing is little */
   expect_nest((test_nest){times_captured, {{TEST_SCAN, 3}}}, AX_F32, 100, 5000, "loop( product ) .");  /* it would take too much */
-  const ax_product few = {.dtype = AX_F32, .m = 8, .n = 1500, .k = 1500, .a_row = 1500, .a_column = 1, .b_row = 1, .b_column = 1500, .c_row = 1500};
+  const ax_product few = {
+      .dtype = AX_F32, .m = 8, .n = 1500, .k = 1500, .a_row = 1500, .a_column = 1, .b_row = 1, .b_column = 1500, .c_row = 1500};
   const ax_product_way way = ax_product_choose(&few, AX_REGISTER_BYTES);
-  if (way.turned || way.turns_b) expect_nest((test_nest){times_captured, {{TEST_SCAN, 3}}}, AX_F32, 8, 1500, "loop( product ) ."); /* few rows, and no cache holds it; */
-  expect_nest((test_nest){times_captured, {{TEST_SCAN, 3}}}, AX_F32, 64, 1500, "pack loop( packed ) .");                            /* many, which read it often enough */
+  if (way.turned || way.turns_b)
+    expect_nest((test_nest){times_captured, {{TEST_SCAN, 3}}}, AX_F32, 8, 1500,
+                "loop( product ) ."); /* few rows, and no cache holds it; */
+  expect_nest((test_nest){times_captured, {{TEST_SCAN, 3}}}, AX_F32, 64, 1500,
+              "pack loop( packed ) ."); /* many, which read it often enough */
 }
 
 /* --- Bits --- */
@@ -168,7 +183,8 @@ static void steps(const ax_value *in, ax_value *out, void *context) {
     ax_scan(AX_CLOSURE(step, 1, 1, &c), 0, x.dims[0], false, in, out);
     return;
   }
-  for (int64_t i = 0; i < x.dims[0]; i++) out[i] = one_step(s, ax_reshape(ax_slice_in_dim(in[0], i, i + 1, 1, 0), x.rank - 1, x.dims + 1), in[1]);
+  for (int64_t i = 0; i < x.dims[0]; i++)
+    out[i] = one_step(s, ax_reshape(ax_slice_in_dim(in[0], i, i + 1, 1, 0), x.rank - 1, x.dims + 1), in[1]);
 }
 
 /* A loop with the factor packed before it, in every way to run it; then the products one by one. */
@@ -210,7 +226,8 @@ static void bits(void **state) {
 static void empty(void **state) {
   (void)state;
   test_random random = {12};
-  for (int i = 0; i < 3; i++) check_bits(&random, AX_F32, i == 0 ? 0 : 5, i == 1 ? 0 : 33, i == 2 ? 0 : 40, (stepped){.turned = true});
+  for (int i = 0; i < 3; i++)
+    check_bits(&random, AX_F32, i == 0 ? 0 : 5, i == 1 ? 0 : 33, i == 2 ? 0 : 40, (stepped){.turned = true});
 }
 
 /* Columns in several tiles, and more of them than are in one pass. */
@@ -231,7 +248,12 @@ static void devices(void **state) {
   for (size_t i = 0; i < AX_COUNT(factor); i++) {
     const int64_t rows = i == 0 ? 33 : i == 1 ? 66 : 99;
     const ax_type in[] = {TEST_TYPE(AX_F32, 6 * 4, 33), TEST_TYPE(AX_F32, rows, 33)};
-    test_map map = {.mesh = "a=2,b=3", .in_specs = {"a+b,_", factor[i]}, .out_specs = {"a+b,_"}, .body = test_nested, .unchecked = true, .context = &(test_nest){times_captured, {{TEST_SCAN, 3}}}};
+    test_map map = {.mesh = "a=2,b=3",
+                    .in_specs = {"a+b,_", factor[i]},
+                    .out_specs = {"a+b,_"},
+                    .body = test_nested,
+                    .unchecked = true,
+                    .context = &(test_nest){times_captured, {{TEST_SCAN, 3}}}};
     ax_program *program = test_trace_map(&map, in);
     test_random_run(program, 5, false, 1e-4);
     ax_program_release(program);
@@ -321,8 +343,15 @@ static void read_by_few_first(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(places), cmocka_unit_test(written_out_steps), cmocka_unit_test(not_worth_it), cmocka_unit_test(bits), cmocka_unit_test(empty),
-      cmocka_unit_test(wide),   cmocka_unit_test(devices),      cmocka_unit_test(of_constants), cmocka_unit_test(read_by_few_first),
+      cmocka_unit_test(places),
+      cmocka_unit_test(written_out_steps),
+      cmocka_unit_test(not_worth_it),
+      cmocka_unit_test(bits),
+      cmocka_unit_test(empty),
+      cmocka_unit_test(wide),
+      cmocka_unit_test(devices),
+      cmocka_unit_test(of_constants),
+      cmocka_unit_test(read_by_few_first),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,27 +1,28 @@
 /* The passes over plans, as a contents page; and what they may assume of each other (ax_plan_property).
 
-   A plan may be run after any of them, so each may be left out. Their order is mostly a matter of speed and memory: docs/passes.md says what each gains by
-   standing where it stands. What is forced is said in the table, as data. */
+   A plan may be run after any of them, so each may be left out. Their order is mostly a matter of speed and memory: docs/passes.md
+   says what each gains by standing where it stands. What is forced is said in the table, as data. */
 #include "plan/passes.h"
 
 #include <string.h>
 
 const ax_plan_pass ax_plan_passes[] = {
-    {"products", ax_plan_products, .needs = AX_PLAN_UNPACKED},       /* (A B)' becomes B' A' */
-    {"order", .run = ax_plan_order},                                      /* what needs no collective's result first */
-    {"scatter", .run = ax_plan_scatter},                                  /* parts added to sums, instead of tables of zeros with a part in them */
-    {"recompute", .run = ax_plan_recompute},                              /* what is cheaper to compute again than to hold */
-    {"update", .run = ax_plan_update},                                    /* parts of values overwritten where they are */
-    {"pieces", .run = ax_plan_pieces},                                    /* readers of what is put together read its parts */
-    {"fuse", ax_plan_fuse, .needs = AX_PLAN_SEPARATE},               /* fewer passes over memory */
-    {"hoist", .run = ax_plan_hoist},                                      /* what each step of a loop would make again, before it */
-    {"cut", ax_plan_cut, .breaks = AX_PLAN_UNCUT},                   /* parts for threads; long reductions in blocks */
-    {"coalesce", .run = ax_plan_coalesce},                                /* results into donated memory, carries in place */
+    {"products", ax_plan_products, .needs = AX_PLAN_UNPACKED}, /* (A B)' becomes B' A' */
+    {"order", .run = ax_plan_order},                           /* what needs no collective's result first */
+    {"scatter", .run = ax_plan_scatter},               /* parts added to sums, instead of tables of zeros with a part in them */
+    {"recompute", .run = ax_plan_recompute},           /* what is cheaper to compute again than to hold */
+    {"update", .run = ax_plan_update},                 /* parts of values overwritten where they are */
+    {"pieces", .run = ax_plan_pieces},                 /* readers of what is put together read its parts */
+    {"fuse", ax_plan_fuse, .needs = AX_PLAN_SEPARATE}, /* fewer passes over memory */
+    {"hoist", .run = ax_plan_hoist},                   /* what each step of a loop would make again, before it */
+    {"cut", ax_plan_cut, .breaks = AX_PLAN_UNCUT},     /* parts for threads; long reductions in blocks */
+    {"coalesce", .run = ax_plan_coalesce},             /* results into donated memory, carries in place */
     {"accumulate", ax_plan_accumulate, .breaks = AX_PLAN_OVERWRITES}, /* products that add themselves to what is there */
-    {"alternate", .run = ax_plan_alternate},                              /* carries that change places with what they become, instead of copies */
-    {"rows", ax_plan_rows, .breaks = AX_PLAN_SEPARATE},              /* kernels over the same rows, few rows at a time */
-    {"panels", ax_plan_panels, .breaks = AX_PLAN_UNPACKED},          /* right factors that loops do not change, and constant ones, packed once */
-    {"stream", ax_plan_stream, .breaks = AX_PLAN_CACHED},            /* large results stored past the caches */
+    {"alternate", .run = ax_plan_alternate},            /* carries that change places with what they become, instead of copies */
+    {"rows", ax_plan_rows, .breaks = AX_PLAN_SEPARATE}, /* kernels over the same rows, few rows at a time */
+    {"panels", ax_plan_panels,
+     .breaks = AX_PLAN_UNPACKED}, /* right factors that loops do not change, and constant ones, packed once */
+    {"stream", ax_plan_stream, .breaks = AX_PLAN_CACHED}, /* large results stored past the caches */
 };
 const uint32_t ax_plan_pass_count = AX_COUNT(ax_plan_passes);
 
@@ -38,8 +39,11 @@ static const struct named_property {
   const char *name;
   bool (*holds)(const ax_op *op); /* of one operation, and of a member of a group */
 } named[] = {
-    {AX_PLAN_SEPARATE, "separate", is_separate}, {AX_PLAN_UNPACKED, "unpacked", is_unpacked}, {AX_PLAN_OVERWRITES, "overwrites", overwrites},
-    {AX_PLAN_CACHED, "cached", is_cached},       {AX_PLAN_UNCUT, "uncut", is_uncut},
+    {AX_PLAN_SEPARATE, "separate", is_separate},
+    {AX_PLAN_UNPACKED, "unpacked", is_unpacked},
+    {AX_PLAN_OVERWRITES, "overwrites", overwrites},
+    {AX_PLAN_CACHED, "cached", is_cached},
+    {AX_PLAN_UNCUT, "uncut", is_uncut},
 };
 
 typedef struct search { /* of an operation that breaks one */
@@ -50,7 +54,8 @@ typedef struct search { /* of an operation that breaks one */
 static void look_at(void *context, ax_op *op) {
   search *s = context;
   s->found = s->found || !s->property->holds(op);
-  for (uint32_t k = 0; op->kind == AX_OP_ROWS && k < op->rows->count; k++) s->found = s->found || !s->property->holds(&op->rows->members[k]);
+  for (uint32_t k = 0; op->kind == AX_OP_ROWS && k < op->rows->count; k++)
+    s->found = s->found || !s->property->holds(&op->rows->members[k]);
 }
 
 ax_status ax_plan_verify_properties(const ax_plan *plan, ax_plan_properties properties) {
@@ -63,7 +68,9 @@ ax_status ax_plan_verify_properties(const ax_plan *plan, ax_plan_properties prop
   return AX_OK;
 }
 
-static ax_plan_properties after(ax_plan_properties before, const ax_plan_pass *pass) { return (before | pass->makes) & ~pass->breaks; }
+static ax_plan_properties after(ax_plan_properties before, const ax_plan_pass *pass) {
+  return (before | pass->makes) & ~pass->breaks;
+}
 
 static const char *breaker_of(const ax_plan_pass *passes, uint32_t before, ax_plan_property property) {
   while (before-- > 0)

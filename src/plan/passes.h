@@ -9,8 +9,9 @@
 AX_MUST_USE ax_status ax_plan_create(ax_program *program, const ax_axis_set *in_axes, const ax_axis_set *out_axes,
                                      const ax_plan_options *options, ax_plan **out);
 
-/* --- What a pass may assume, and what it leaves true. A property is a promise about the whole plan: a pass that `needs` it relies on it, one that `makes`
-   it has seen to it, and after one that `breaks` it nobody may rely on it. In debug builds what holds is checked after each pass. --- */
+/* --- What a pass may assume, and what it leaves true. A property is a promise about the whole plan: a pass that `needs` it relies
+   on it, one that `makes` it has seen to it, and after one that `breaks` it nobody may rely on it. In debug builds what holds is
+   checked after each pass. --- */
 typedef enum ax_plan_property {
   AX_PLAN_SEPARATE = 1 << 0,   /* no operation is a group of rows: kernels and products stand in their blocks by themselves */
   AX_PLAN_UNPACKED = 1 << 1,   /* right factors of products are matrices, none lies in panels */
@@ -27,14 +28,16 @@ typedef struct ax_plan_pass {
   ax_status (*run)(ax_plan *plan);
   ax_plan_properties needs, makes, breaks;
 } ax_plan_pass;
-/* The passes, in their order. Each changes the plan it is given; that of a program is made for one executable. docs/passes.md says what each is for. */
+/* The passes, in their order. Each changes the plan it is given; that of a program is made for one executable. docs/passes.md says
+   what each is for. */
 extern const ax_plan_pass ax_plan_passes[];
 extern const uint32_t ax_plan_pass_count;
 
-/* AX_INTERNAL: a pass of the list needs what does not hold where it stands; the message names the pass, the property and who broke it. */
+/* AX_INTERNAL: a pass of the list needs what does not hold where it stands; the message names the pass, the property and who broke
+   it. */
 AX_MUST_USE ax_status ax_plan_passes_check(const ax_plan_pass *passes, uint32_t count);
-/* All of a list that ax_plan_passes_check has found in order, or up to the one named `last` when there is one; in debug builds the verifiers follow
-   each. *found says whether there was one of that name; found may be NULL. */
+/* All of a list that ax_plan_passes_check has found in order, or up to the one named `last` when there is one; in debug builds the
+   verifiers follow each. *found says whether there was one of that name; found may be NULL. */
 AX_MUST_USE ax_status ax_plan_run_passes(ax_plan *plan, const ax_plan_pass *passes, uint32_t count, const char *last, bool *found);
 /* The same of ax_plan_passes; or, where plan->options say so, of another list. */
 AX_MUST_USE ax_status ax_plan_optimise(ax_plan *plan, const char *last, bool *found);

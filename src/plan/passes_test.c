@@ -1,5 +1,6 @@
-/* The table of passes: its order is allowed, a wrong one is refused, a plan that breaks what is said of it is found out; each pass has the name of its file
-   and function, and changes the plan of a small program, which would come out otherwise were it left out of the table. */
+/* The table of passes: its order is allowed, a wrong one is refused, a plan that breaks what is said of it is found out; each pass
+   has the name of its file and function, and changes the plan of a small program, which would come out otherwise were it left out
+   of the table. */
 #include "plan/passes.h"
 
 #include <stdio.h>
@@ -155,26 +156,40 @@ static const struct example {
   bool derived, donated; /* its gradient instead; operands are donated */
   const char *mesh; /* the function is of each device */
 } examples[] = {
-    {"products", transposed_product, 2, .in = {{.dtype = AX_F32, .rank = 2, .dims = {64, 32}}, {.dtype = AX_F32, .rank = 2, .dims = {32, 48}}}},
-    {"order", two_sums, 2, .in = {{.dtype = AX_F32, .rank = 1, .dims = {64}}, {.dtype = AX_F32, .rank = 1, .dims = {64}}}, .mesh = "d=2"},
+    {"products", transposed_product, 2,
+     .in = {{.dtype = AX_F32, .rank = 2, .dims = {64, 32}}, {.dtype = AX_F32, .rank = 2, .dims = {32, 48}}}},
+    {"order", two_sums, 2, .in = {{.dtype = AX_F32, .rank = 1, .dims = {64}}, {.dtype = AX_F32, .rank = 1, .dims = {64}}},
+     .mesh = "d=2"},
     {"scatter", rows_added, 1, .in = {{.dtype = AX_F32, .rank = 2, .dims = {1, 256}}}},
-    {"recompute", layers, 2, .in = {{.dtype = AX_F32, .rank = 2, .dims = {512, 512}}, {.dtype = AX_F32, .rank = 2, .dims = {512, 512}}}, .derived = true},
+    {"recompute", layers, 2,
+     .in = {{.dtype = AX_F32, .rank = 2, .dims = {512, 512}}, {.dtype = AX_F32, .rank = 2, .dims = {512, 512}}}, .derived = true},
     {"update", rows_put, 1, .in = {{.dtype = AX_F32, .rank = 2, .dims = {1, 256}}}},
-    {"pieces", joined, 2, .in = {{.dtype = AX_F32, .rank = 2, .dims = {4096, 64}}, {.dtype = AX_F32, .rank = 2, .dims = {4096, 64}}}},
+    {"pieces", joined, 2,
+     .in = {{.dtype = AX_F32, .rank = 2, .dims = {4096, 64}}, {.dtype = AX_F32, .rank = 2, .dims = {4096, 64}}}},
     {"fuse", pointwise, 1, .in = {{.dtype = AX_F32, .rank = 1, .dims = {64}}}},
-    {"hoist", converted, 2, .in = {{.dtype = AX_F32, .rank = 2, .dims = {64, 256}}, {.dtype = AX_BF16, .rank = 2, .dims = {256, 256}}}},
+    {"hoist", converted, 2,
+     .in = {{.dtype = AX_F32, .rank = 2, .dims = {64, 256}}, {.dtype = AX_BF16, .rank = 2, .dims = {256, 256}}}},
     {"cut", pointwise, 1, .in = {{.dtype = AX_F32, .rank = 1, .dims = {1 << 20}}}},
-    {"coalesce", stepped, 2, .in = {{.dtype = AX_F32, .rank = 1, .dims = {4096}}, {.dtype = AX_F32, .rank = 1, .dims = {4096}}}, .donated = true},
-    {"accumulate", products_added, 3, .in = {{.dtype = AX_F32, .rank = 2, .dims = {64, 64}}, {.dtype = AX_F32, .rank = 3, .dims = {9, 64, 32}}, {.dtype = AX_F32, .rank = 3, .dims = {9, 32, 64}}}},
+    {"coalesce", stepped, 2, .in = {{.dtype = AX_F32, .rank = 1, .dims = {4096}}, {.dtype = AX_F32, .rank = 1, .dims = {4096}}},
+     .donated = true},
+    {"accumulate", products_added, 3,
+     .in = {{.dtype = AX_F32, .rank = 2, .dims = {64, 64}},
+            {.dtype = AX_F32, .rank = 3, .dims = {9, 64, 32}},
+            {.dtype = AX_F32, .rank = 3, .dims = {9, 32, 64}}}},
     {"alternate", around, 1, .in = {{.dtype = AX_F32, .rank = 1, .dims = {4096}}}, .mesh = "d=2"},
     {"rows", softmax, 1, .in = {{.dtype = AX_F32, .rank = 2, .dims = {512, 512}}}},
-    {"panels", powers, 2, .in = {{.dtype = AX_F32, .rank = 2, .dims = {64, 256}}, {.dtype = AX_F32, .rank = 2, .dims = {256, 256}}}},
+    {"panels", powers, 2,
+     .in = {{.dtype = AX_F32, .rank = 2, .dims = {64, 256}}, {.dtype = AX_F32, .rank = 2, .dims = {256, 256}}}},
     {"stream", pointwise, 1, .in = {{.dtype = AX_F32, .rank = 1, .dims = {1 << 26}}}},
 };
 
 static ax_program *program_of(const struct example *x) {
   if (x->mesh != NULL) {
-    const test_map map = {.mesh = x->mesh, .in_specs = {"d", x->in_count > 1 ? "d" : NULL}, .out_specs = {"", x->in_count > 1 ? "d" : NULL}, .body = x->function, .unchecked = true};
+    const test_map map = {.mesh = x->mesh,
+                          .in_specs = {"d", x->in_count > 1 ? "d" : NULL},
+                          .out_specs = {"", x->in_count > 1 ? "d" : NULL},
+                          .body = x->function,
+                          .unchecked = true};
     return test_trace_map(&map, x->in);
   }
   ax_program *program = test_trace(x->function, NULL, x->in, x->in_count, 1), *gradient;
@@ -225,7 +240,11 @@ static void properties_are_checked(void **state) {
   static const struct {
     const char *pass;
     ax_plan_property broken;
-  } cases[] = {{"rows", AX_PLAN_SEPARATE}, {"panels", AX_PLAN_UNPACKED}, {"accumulate", AX_PLAN_OVERWRITES}, {"stream", AX_PLAN_CACHED}, {"cut", AX_PLAN_UNCUT}};
+  } cases[] = {{"rows", AX_PLAN_SEPARATE},
+               {"panels", AX_PLAN_UNPACKED},
+               {"accumulate", AX_PLAN_OVERWRITES},
+               {"stream", AX_PLAN_CACHED},
+               {"cut", AX_PLAN_UNCUT}};
   for (size_t c = 0; c < AX_COUNT(cases); c++)
     for (size_t i = 0; i < AX_COUNT(examples); i++) {
       if (strcmp(examples[i].pass, cases[c].pass) != 0) continue;
@@ -233,7 +252,8 @@ static void properties_are_checked(void **state) {
       ax_plan *plan = test_plan(program);
       TEST_OK(ax_plan_verify_properties(plan, AX_PLAN_LOWERED));
       TEST_OK(ax_plan_optimise(plan, NULL, NULL));
-      if (ax_plan_verify_properties(plan, cases[c].broken) != AX_INTERNAL) fail_msg("%s was not found to break its property", cases[c].pass);
+      if (ax_plan_verify_properties(plan, cases[c].broken) != AX_INTERNAL)
+        fail_msg("%s was not found to break its property", cases[c].pass);
       assert_non_null(strstr(ax_message(), "any more, as is said of it"));
       ax_plan_destroy(plan);
       ax_program_release(program);

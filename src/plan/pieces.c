@@ -1,14 +1,16 @@
 /* Values that are put together from parts, taken apart again. Where an array is written part by part (a concatenation; what is
    padded along one dimension) and read by kernels alone, each reader becomes a kernel for each part, and the array goes:
 
-     c[0 .. 32] = f(i);  c[32 .. 64] = g(i);  y = h(c)       becomes       c0 = f;  c1 = g;  y[0 .. 32] = h(c0);  y[32 .. 64] = h(c1)
+     c[0 .. 32] = f(i);  c[32 .. 64] = g(i);  y = h(c)       becomes       c0 = f;  c1 = g;  y[0 .. 32] = h(c0);  y[32 .. 64] =
+   h(c1)
 
    which costs fewer passes once they are fused: a part is computed where it is read, as nothing has to be chosen element by
    element. What is written in pieces so is an array of parts itself, and so on down to what needs it whole: products, collectives,
    reductions, results, carries.
 
-   Where one part is nearly all of the array, or readers cannot be cut, and the parts are copies, one kernel makes the whole array instead,
-   each element of the part that has it, by guarded loads (plan/kernel.h): readers take that in as it is, wherever they look.
+   Where one part is nearly all of the array, or readers cannot be cut, and the parts are copies, one kernel makes the whole array
+   instead, each element of the part that has it, by guarded loads (plan/kernel.h): readers take that in as it is, wherever they
+   look.
 
      c[0] = x[9];  c[1 .. 10] = x[0 .. 9];  y = c + x      becomes      y[i] = (i < 1 ? x[i + 9] : x[i - 1]) + x[i]
 
@@ -32,12 +34,12 @@ typedef struct touch { /* by a kernel */
 
 typedef struct cutter {
   ax_plan *plan;
-  uint32_t root_capacity;      /* of the tables by root: those there are, and the parts of each */
-  uint32_t *reads, *writes;    /* by root: see ax_plan_count */
+  uint32_t allocation_capacity;      /* of the tables by allocation: those there are, and the parts of each */
+  uint32_t *reads, *writes;    /* by allocation: see ax_plan_count */
   uint32_t change;             /* what counting adds */
   bool donates;                /* some argument's memory may be overwritten */
-  bool *kept;                  /* by root: a result, updated, or seen as something else than itself */
-  uint32_t *first[2];          /* [writes][root]: the latest touch in this block; AX_NONE */
+  bool *kept;                  /* by allocation: a result, updated, or seen as something else than itself */
+  uint32_t *first[2];          /* [writes][allocation]: the latest touch in this block; AX_NONE */
   touch *touches;
   uint32_t touch_count, touch_capacity;
   node *nodes;                 /* of the block at work */
@@ -53,17 +55,17 @@ typedef struct part {
 } part;
 
 typedef struct parts {
-  uint32_t root, dim, count;
+  uint32_t allocation, dim, count;
   part part[most_parts];
 } parts;
 
-static uint32_t root_of(const cutter *c, uint32_t buffer) { return c->plan->buffers[buffer].root; }
+static uint32_t allocation_of(const cutter *c, uint32_t buffer) { return c->plan->buffers[buffer].allocation; }
 
 /* --- Who touches what --- */
 
 static void note_touch(void *context, uint32_t buffer, bool writes) {
   cutter *c = context;
-  uint32_t root = root_of(c, buffer), *first = &c->first[writes][root];
+  uint32_t allocation = allocation_of(c, buffer), *first = &c->first[writes][allocation];
   if (*first != AX_NONE && c->touches[*first].node == c->noting) return;
   if (c->status == AX_OK) c->status = ax_grow(&c->touches, sizeof c->touches[0], c->touch_count, 1, &c->touch_capacity);
   if (c->status != AX_OK) return;
@@ -73,7 +75,7 @@ static void note_touch(void *context, uint32_t buffer, bool writes) {
 
 static void count_one(void *context, uint32_t buffer, bool writes) {
   cutter *c = context;
-  (writes ? c->writes : c->reads)[root_of(c, buffer)] += c->change;
+  (writes ? c->writes : c->reads)[allocation_of(c, buffer)] += c->change;
 }
 
 static ax_status add_node(cutter *c, const ax_op *op, uint32_t order, uint32_t *out) {
@@ -86,17 +88,17 @@ static ax_status add_node(cutter *c, const ax_op *op, uint32_t order, uint32_t *
 
 static void forget(void *context, uint32_t buffer, bool writes) {
   cutter *c = context;
-  c->first[writes][root_of(c, buffer)] = AX_NONE;
+  c->first[writes][allocation_of(c, buffer)] = AX_NONE;
 }
 
 /* --- Parts --- */
 
-static bool find_part(const cutter *c, uint32_t at, uint32_t root, uint32_t *dim, part *out) {
+static bool find_part(const cutter *c, uint32_t at, uint32_t allocation, uint32_t *dim, part *out) {
   const ax_op *op = &c->nodes[at].op;
   if (op->kind != AX_OP_KERNEL || op->kernel.kernel->reduce_rank != 0) return false;
   const ax_loop_kernel *kernel = op->kernel.kernel;
   uint32_t store = 0, cut = AX_NONE;
-  while (store < kernel->store_count && op->kernel.buffers[kernel->stores[store].slot] != root) store++;
+  while (store < kernel->store_count && op->kernel.buffers[kernel->stores[store].slot] != allocation) store++;
   if (store == kernel->store_count) return false;
   const ax_slot *slot = &kernel->slots[kernel->stores[store].slot];
   const ax_position *to = kernel->stores[store].at;
@@ -113,15 +115,15 @@ static bool find_part(const cutter *c, uint32_t at, uint32_t root, uint32_t *dim
   return true;
 }
 
-/* All writers of the root, when each writes a part, and the parts are all of it. */
-static bool find_parts(const cutter *c, uint32_t root, parts *out) {
-  *out = (parts){.root = root, .dim = AX_NONE};
+/* All writers of the allocation, when each writes a part, and the parts are all of it. */
+static bool find_parts(const cutter *c, uint32_t allocation, parts *out) {
+  *out = (parts){.allocation = allocation, .dim = AX_NONE};
   int64_t end = 0;
-  for (uint32_t t = c->first[1][root]; t != AX_NONE; t = c->touches[t].next) {
+  for (uint32_t t = c->first[1][allocation]; t != AX_NONE; t = c->touches[t].next) {
     part one;
     uint32_t i;
     if (c->nodes[c->touches[t].node].op.kind == AX_OP_NONE) continue;
-    if (out->count == most_parts || !find_part(c, c->touches[t].node, root, &out->dim, &one)) return false;
+    if (out->count == most_parts || !find_part(c, c->touches[t].node, allocation, &out->dim, &one)) return false;
     for (i = out->count++; i > 0 && out->part[i - 1].begin > one.begin; i--) out->part[i] = out->part[i - 1];
     out->part[i] = one;
   }
@@ -129,7 +131,7 @@ static bool find_parts(const cutter *c, uint32_t root, parts *out) {
     if (out->part[i].begin != end || out->part[i].extent == 0) return false;
     end += out->part[i].extent;
   }
-  return out->count == c->writes[root] && out->count > 1 && end == c->plan->buffers[root].type.dims[out->dim];
+  return out->count == c->writes[allocation] && out->count > 1 && end == c->plan->buffers[allocation].type.dims[out->dim];
 }
 
 /* --- Readers --- */
@@ -143,7 +145,7 @@ typedef struct stride {
 /* A result that is computed whole may be given a donated argument's memory; in parts it could not. */
 static bool writes_result(const cutter *c, const ax_op *op) {
   for (uint32_t i = 0; i < op->kernel.kernel->store_count && c->donates; i++)
-    if (c->kept[root_of(c, op->kernel.buffers[op->kernel.kernel->stores[i].slot])]) return true;
+    if (c->kept[allocation_of(c, op->kernel.buffers[op->kernel.kernel->stores[i].slot])]) return true;
   return false;
 }
 
@@ -152,10 +154,12 @@ static bool find_stride(const cutter *c, const ax_op *op, const parts *p, stride
   bool any = false;
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
     const ax_expr *load = &kernel->exprs[i];
-    if (load->op != AX_LEAF_LOAD || root_of(c, op->kernel.buffers[load->slot]) != p->root) continue;
+    if (load->op != AX_LEAF_LOAD || allocation_of(c, op->kernel.buffers[load->slot]) != p->allocation) continue;
     const ax_position *at = &load->at[p->dim];
     ++*loads;
-    if (load->arg[0] != AX_NONE || op->kernel.buffers[load->slot] != p->root || at->dim < 0 || at->coef < 1 || at->dynamic != AX_NONE) return false;
+    if (load->arg[0] != AX_NONE || op->kernel.buffers[load->slot] != p->allocation || at->dim < 0 || at->coef < 1 ||
+        at->dynamic != AX_NONE)
+      return false;
     if (any && ((uint32_t)at->dim != out->dim || at->coef != out->coef || at->offset != out->offset)) return false;
     *out = (stride){.dim = (uint32_t)at->dim, .coef = at->coef, .offset = at->offset};
     any = true;
@@ -189,11 +193,11 @@ static bool can_cut(const cutter *c, uint32_t at, const parts *p, stride *out, u
 
 /* --- Cutting --- */
 
-/* In a fresh kernel, the slot of the root becomes that of a part. */
+/* In a fresh kernel, the slot of the allocation becomes that of a part. */
 static ax_status use_part(cutter *c, ax_bound *kernel, const parts *p, const part *one) {
   ax_loop_kernel *k = kernel->kernel;
   for (uint32_t s = 0; s < k->slot_count; s++) {
-    if (kernel->buffers[s] != p->root) continue;
+    if (kernel->buffers[s] != p->allocation) continue;
     k->slots[s].dims[p->dim] = one->extent;
     kernel->buffers[s] = one->buffer;
     for (uint32_t i = 0; i < k->expr_count + k->store_count; i++) {
@@ -211,9 +215,9 @@ static ax_status use_part(cutter *c, ax_bound *kernel, const parts *p, const par
 
 static ax_status make_part_buffers(cutter *c, parts *p) {
   for (uint32_t i = 0; i < p->count; i++) {
-    ax_buffer buffer = c->plan->buffers[p->root];
+    ax_buffer buffer = c->plan->buffers[p->allocation];
     buffer.type.dims[p->dim] = p->part[i].extent;
-    buffer.root = AX_NONE;
+    buffer.allocation = AX_NONE;
     AX_TRY(ax_plan_add_buffer(c->plan, &buffer, &p->part[i].buffer));
   }
   return AX_OK;
@@ -258,14 +262,15 @@ static ax_status replace_reader(cutter *c, uint32_t at, const parts *p, const ax
 }
 
 /* The readers' pieces, before anything is changed. *possible: all could be made. */
-static ax_status make_pieces(cutter *c, const uint32_t *readers, const stride *strides, uint32_t count, const parts *p, ax_bound *made,
-                             bool *possible) {
+static ax_status make_pieces(cutter *c, const uint32_t *readers, const stride *strides, uint32_t count, const parts *p,
+                             ax_bound *made, bool *possible) {
   *possible = true;
   for (uint32_t r = 0; r < count; r++)
     for (uint32_t i = 0; i < p->count && *possible; i++) {
       int64_t begin = strides[r].begin[i], extent = strides[r].begin[i + 1] - begin;
       if (extent == 0) continue;
-      AX_TRY(ax_kernel_piece(&c->plan->drafts, &c->nodes[readers[r]].op.kernel, strides[r].dim, begin, extent, &made[r * most_parts + i]));
+      AX_TRY(ax_kernel_piece(&c->plan->drafts, &c->nodes[readers[r]].op.kernel, strides[r].dim, begin, extent,
+                             &made[r * most_parts + i]));
       *possible = made[r * most_parts + i].kernel != NULL;
     }
   return AX_OK;
@@ -277,13 +282,14 @@ static ax_status make_pieces(cutter *c, const uint32_t *readers, const stride *s
 static const ax_expr *copied(const cutter *c, const part *one) {
   const ax_op *op = &c->nodes[one->node].op;
   const ax_loop_kernel *kernel = op->kernel.kernel;
-  if (ax_op_is_ordered(op) || kernel->store_count != 1 || kernel->expr_count != 1 || kernel->exprs[0].op != AX_LEAF_LOAD) return NULL;
+  if (ax_op_is_ordered(op) || kernel->store_count != 1 || kernel->expr_count != 1 || kernel->exprs[0].op != AX_LEAF_LOAD)
+    return NULL;
   return kernel->exprs[0].arg[0] == AX_NONE ? &kernel->exprs[0] : NULL;
 }
 
-/* Nothing writes the root from the first of the parts on until after the last. */
-static bool is_still(const cutter *c, uint32_t root, uint32_t first, uint32_t last) {
-  for (uint32_t t = c->first[1][root]; t != AX_NONE; t = c->touches[t].next) {
+/* Nothing writes the allocation from the first of the parts on until after the last. */
+static bool is_still(const cutter *c, uint32_t allocation, uint32_t first, uint32_t last) {
+  for (uint32_t t = c->first[1][allocation]; t != AX_NONE; t = c->touches[t].next) {
     const node *n = &c->nodes[c->touches[t].node];
     if (n->op.kind != AX_OP_NONE && n->order > first && n->order < last) return false;
   }
@@ -301,32 +307,34 @@ static bool can_choose(const cutter *c, const parts *p, uint32_t *at) {
     const ax_op *op = &c->nodes[p->part[i].node].op;
     const ax_expr *load = copied(c, &p->part[i]);
     if (load == NULL || op->axes != c->nodes[last].op.axes) return false;
-    if (!is_still(c, root_of(c, op->kernel.buffers[load->slot]), c->nodes[first].order, c->nodes[last].order)) return false;
+    if (!is_still(c, allocation_of(c, op->kernel.buffers[load->slot]), c->nodes[first].order, c->nodes[last].order)) return false;
   }
   *at = last;
   return true;
 }
 
 static bool is_mostly_one(const cutter *c, const parts *p) {
-  int64_t all = c->plan->buffers[p->root].type.dims[p->dim];
+  int64_t all = c->plan->buffers[p->allocation].type.dims[p->dim];
   for (uint32_t i = 0; i < p->count; i++)
     if ((all - p->part[i].extent) * nearly_all <= all) return true;
   return false;
 }
 
 /* Every reader is a kernel of this block that comes after the parts. */
-static bool are_readers_kernels(const cutter *c, uint32_t root, uint32_t last) {
+static bool are_readers_kernels(const cutter *c, uint32_t allocation, uint32_t last) {
   uint32_t loads = 0;
-  for (uint32_t t = c->first[0][root]; t != AX_NONE; t = c->touches[t].next) {
+  for (uint32_t t = c->first[0][allocation]; t != AX_NONE; t = c->touches[t].next) {
     const node *n = &c->nodes[c->touches[t].node];
     uint32_t to, from;
     if (n->op.kind == AX_OP_NONE) continue;
-    if (n->op.kind != AX_OP_KERNEL || ax_op_is_ordered(&n->op) || n->order <= c->nodes[last].order || ax_op_copies_all(&n->op, &to, &from)) return false;
+    if (n->op.kind != AX_OP_KERNEL || ax_op_is_ordered(&n->op) || n->order <= c->nodes[last].order ||
+        ax_op_copies_all(&n->op, &to, &from))
+      return false;
     const ax_loop_kernel *kernel = n->op.kernel.kernel;
     for (uint32_t i = 0; i < kernel->expr_count; i++)
-      loads += kernel->exprs[i].op == AX_LEAF_LOAD && root_of(c, n->op.kernel.buffers[kernel->exprs[i].slot]) == root;
+      loads += kernel->exprs[i].op == AX_LEAF_LOAD && allocation_of(c, n->op.kernel.buffers[kernel->exprs[i].slot]) == allocation;
   }
-  return loads > 0 && loads == c->reads[root];
+  return loads > 0 && loads == c->reads[allocation];
 }
 
 /* What the part has at the kernel's steps, where they are its own. */
@@ -351,9 +359,10 @@ static ax_ex load_part(cutter *c, ax_bound *to, const parts *p, const part *one,
 
 /* The operation at `last` makes all of the array. */
 static ax_status choose_parts(cutter *c, const parts *p, uint32_t last) {
-  const ax_type *type = &c->plan->buffers[p->root].type;
+  const ax_type *type = &c->plan->buffers[p->allocation].type;
   ax_arena *arena = &c->plan->drafts;
-  ax_bound made = {ax_kernel_create(arena, type->rank, 0, type->dims), ax_arena_alloc(arena, (most_parts + 1) * sizeof made.buffers[0])};
+  ax_bound made = {ax_kernel_create(arena, type->rank, 0, type->dims),
+                   ax_arena_alloc(arena, (most_parts + 1) * sizeof made.buffers[0])};
   ax_position at[AX_MAX_RANK];
   ax_ex guard, chosen = AX_NONE;
   if (made.kernel == NULL || made.buffers == NULL) return ax_out_of_memory(sizeof *made.kernel);
@@ -361,7 +370,7 @@ static ax_status choose_parts(cutter *c, const parts *p, uint32_t last) {
     ax_ex value = load_part(c, &made, p, &p->part[i], &guard);
     chosen = chosen == AX_NONE ? value : ax_kernel_op(made.kernel, AX_SCALAR_SELECT, type->dtype, guard, value, chosen);
   }
-  made.buffers[made.kernel->slot_count] = p->root;
+  made.buffers[made.kernel->slot_count] = p->allocation;
   ax_at_identity(at, type->rank);
   ax_kernel_store(made.kernel, ax_kernel_slot(made.kernel, type->dtype, type->rank, type->dims), at, chosen, AX_SCALAR_NONE);
   if (made.kernel->failed) return ax_out_of_memory(sizeof *made.kernel);
@@ -387,21 +396,22 @@ enum { most_readers = 8 };
 
 static ax_status cut_readers(cutter *c, parts *whole, bool *done) {
   parts p = *whole;
-  const uint32_t root = p.root;
+  const uint32_t allocation = p.allocation;
   uint32_t readers[most_readers], count = 0, loads = 0;
   stride strides[most_readers];
   ax_bound made[most_readers * most_parts] = {{NULL, NULL}};
   bool possible;
-  const ax_buffer *buffer = &c->plan->buffers[root];
-  for (uint32_t t = c->first[0][root]; t != AX_NONE; t = c->touches[t].next) {
+  const ax_buffer *buffer = &c->plan->buffers[allocation];
+  for (uint32_t t = c->first[0][allocation]; t != AX_NONE; t = c->touches[t].next) {
     uint32_t at = c->touches[t].node;
     if (c->nodes[at].op.kind == AX_OP_NONE) continue;
     if (count == most_readers || !can_cut(c, at, &p, &strides[count], &loads)) return AX_OK;
     readers[count++] = at;
   }
-  if (count == 0 || loads != c->reads[root]) return AX_OK; /* others read it, outside of this block */
+  if (count == 0 || loads != c->reads[allocation]) return AX_OK; /* others read it, outside of this block */
   if (p.count * count > p.count + count && ax_type_elems(&buffer->type) < small_elems) return AX_OK;
-  if (p.count > c->root_capacity - c->plan->buffer_count) return AX_OK; /* the tables have room for the parts of arrays and not for parts of those */
+  if (p.count > c->allocation_capacity - c->plan->buffer_count)
+    return AX_OK; /* the tables have room for the parts of arrays and not for parts of those */
   AX_TRY(make_pieces(c, readers, strides, count, &p, made, &possible));
   if (!possible) return AX_OK;
   AX_TRY(make_part_buffers(c, &p));
@@ -411,13 +421,15 @@ static ax_status cut_readers(cutter *c, parts *whole, bool *done) {
   return AX_OK;
 }
 
-static ax_status take_apart(cutter *c, uint32_t root) {
+static ax_status take_apart(cutter *c, uint32_t allocation) {
   parts p;
   uint32_t last = AX_NONE;
   bool done = false;
-  if (c->writes[root] < 2 || c->writes[root] > most_parts || c->kept[root] || c->plan->buffers[root].kind != AX_BUFFER_TEMP) return AX_OK;
-  if (!find_parts(c, root, &p)) return AX_OK;
-  bool choice = can_choose(c, &p, &last) && are_readers_kernels(c, root, last);
+  if (c->writes[allocation] < 2 || c->writes[allocation] > most_parts || c->kept[allocation] ||
+      c->plan->buffers[allocation].kind != AX_BUFFER_TEMP)
+    return AX_OK;
+  if (!find_parts(c, allocation, &p)) return AX_OK;
+  bool choice = can_choose(c, &p, &last) && are_readers_kernels(c, allocation, last);
   if (!choice || !is_mostly_one(c, &p)) AX_TRY(cut_readers(c, &p, &done));
   return choice && !done ? choose_parts(c, &p, last) : AX_OK;
 }
@@ -429,7 +441,7 @@ static ax_status go_through(cutter *c) {
   for (uint32_t at = c->node_count > 0 ? 0 : AX_NONE; at != AX_NONE; at = c->nodes[at].next)
     for (uint32_t i = 0; c->nodes[at].op.kind == AX_OP_KERNEL && i < c->nodes[at].op.kernel.kernel->store_count; i++) {
       const ax_op *op = &c->nodes[at].op;
-      AX_TRY(take_apart(c, root_of(c, op->kernel.buffers[op->kernel.kernel->stores[i].slot])));
+      AX_TRY(take_apart(c, allocation_of(c, op->kernel.buffers[op->kernel.kernel->stores[i].slot])));
     }
   return AX_OK;
 }
@@ -462,16 +474,17 @@ static ax_status cut_block(void *context, ax_block *block, bool is_body) {
 
 static ax_status make_tables(cutter *c, ax_arena *tables) {
   const ax_plan *plan = c->plan;
-  size_t count = c->root_capacity = (1 + most_parts) * plan->buffer_count;
-  uint32_t **by_root[] = {&c->reads, &c->writes, &c->first[0], &c->first[1]};
-  for (size_t i = 0; i < AX_COUNT(by_root); i++)
-    if ((*by_root[i] = ax_arena_alloc(tables, count * sizeof(uint32_t))) == NULL) return ax_out_of_memory(count * sizeof(uint32_t));
+  size_t count = c->allocation_capacity = (1 + most_parts) * plan->buffer_count;
+  uint32_t **by_allocation[] = {&c->reads, &c->writes, &c->first[0], &c->first[1]};
+  for (size_t i = 0; i < AX_COUNT(by_allocation); i++)
+    if ((*by_allocation[i] = ax_arena_alloc(tables, count * sizeof(uint32_t))) == NULL)
+      return ax_out_of_memory(count * sizeof(uint32_t));
   c->kept = ax_arena_alloc(tables, count);
   if (c->kept == NULL) return ax_out_of_memory(count);
   for (int k = 0; k < 2 && count > 0; k++) memset(c->first[k], 0xff, count * sizeof c->first[k][0]);
   for (uint32_t i = 0; i < plan->buffer_count; i++)
-    if (plan->buffers[i].root != i || plan->buffers[i].updated) c->kept[plan->buffers[i].root] = true;
-  for (uint32_t k = 0; k < plan->out_count; k++) c->kept[plan->buffers[plan->out[k]].root] = true;
+    if (plan->buffers[i].allocation != i || plan->buffers[i].updated) c->kept[plan->buffers[i].allocation] = true;
+  for (uint32_t k = 0; k < plan->out_count; k++) c->kept[plan->buffers[plan->out[k]].allocation] = true;
   for (uint32_t i = 0; i < plan->in_count && plan->donate != NULL; i++) c->donates = c->donates || plan->donate[i];
   ax_plan_count(plan, c->reads, c->writes);
   return AX_OK;

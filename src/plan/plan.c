@@ -62,7 +62,8 @@ uint32_t ax_cores_buffer_count(const ax_cores *cores, ax_cores_step step) {
 
 ax_cores_buffer ax_cores_buffer_at(const ax_cores *cores, ax_cores_step step, uint32_t k) {
   bool run = step == AX_CORES_RUN, leave = step == AX_CORES_LEAVE, alone = cores->came == AX_NONE;
-  if (k == 0) return (ax_cores_buffer){cores->state, leave || (run && !alone), !leave}; /* others run cores in it until all are through */
+  if (k == 0)
+    return (ax_cores_buffer){cores->state, leave || (run && !alone), !leave}; /* others run cores in it until all are through */
   uint32_t at = k - 1;
   if (at < cores->in_count) return (ax_cores_buffer){cores->buffers[at], true, false};
   if (at < cores->in_count + cores->out_count)
@@ -126,7 +127,8 @@ void ax_op_visit(const ax_op *op, ax_visit visit, void *context) {
 }
 
 double ax_gemm_time(const ax_gemm *g) {
-  return 0.012 * (double)g->m * (double)g->n * (double)g->k * (double)ax_dims_elems(g->term_rank, g->terms) * (double)ax_dims_elems(g->batch_rank, g->batch);
+  return 0.012 * (double)g->m * (double)g->n * (double)g->k * (double)ax_dims_elems(g->term_rank, g->terms) *
+         (double)ax_dims_elems(g->batch_rank, g->batch);
 }
 
 double ax_rows_time(const ax_rows *rows) {
@@ -147,7 +149,8 @@ ax_op_use ax_op_slot(const ax_op *op, uint32_t index) {
   }
   const ax_loop_kernel *kernel = op->kernel.kernel;
   ax_op_use o = {.buffer = op->kernel.buffers[index]};
-  for (uint32_t i = 0; i < kernel->expr_count; i++) o.reads = o.reads || (kernel->exprs[i].op == AX_LEAF_LOAD && kernel->exprs[i].slot == index);
+  for (uint32_t i = 0; i < kernel->expr_count; i++)
+    o.reads = o.reads || (kernel->exprs[i].op == AX_LEAF_LOAD && kernel->exprs[i].slot == index);
   for (uint32_t i = 0; i < kernel->store_count; i++) o.writes = o.writes || kernel->stores[i].slot == index;
   return o;
 }
@@ -194,7 +197,9 @@ static ax_status visit_blocks(ax_block *block, bool is_body, ax_visit_block visi
   return visit(context, block, is_body);
 }
 
-ax_status ax_blocks_visit(ax_block *block, ax_visit_block visit, void *context) { return visit_blocks(block, false, visit, context); }
+ax_status ax_blocks_visit(ax_block *block, ax_visit_block visit, void *context) {
+  return visit_blocks(block, false, visit, context);
+}
 
 void ax_block_sweep(ax_block *block) {
   uint32_t kept = 0;
@@ -210,7 +215,7 @@ typedef struct counts {
 
 static void count_one(void *context, uint32_t buffer, bool writes) {
   counts *c = context;
-  (writes ? c->writes : c->reads)[c->plan->buffers[buffer].root]++;
+  (writes ? c->writes : c->reads)[c->plan->buffers[buffer].allocation]++;
 }
 
 static void count_op(void *context, ax_op *op) { ax_op_visit(op, count_one, context); }
@@ -218,7 +223,7 @@ static void count_op(void *context, ax_op *op) { ax_op_visit(op, count_one, cont
 void ax_plan_count(const ax_plan *plan, uint32_t *reads, uint32_t *writes) {
   counts c = {plan, reads, writes};
   ax_block_walk(&plan->block, count_op, &c);
-  for (uint32_t i = 0; i < plan->out_count; i++) reads[plan->buffers[plan->out[i]].root]++;
+  for (uint32_t i = 0; i < plan->out_count; i++) reads[plan->buffers[plan->out[i]].allocation]++;
 }
 
 bool ax_op_is_ordered(const ax_op *op) {
@@ -226,7 +231,9 @@ bool ax_op_is_ordered(const ax_op *op) {
   return op->eqn != NULL && (op->eqn->prim->effects & (AX_EFFECT_ORDER | AX_EFFECT_STATE)) != 0;
 }
 
-bool ax_op_takes_turns(const ax_op *op) { return op->kind == AX_OP_EVAL && op->eqn != NULL && (op->eqn->prim->effects & AX_EFFECT_ORDER) != 0; }
+bool ax_op_takes_turns(const ax_op *op) {
+  return op->kind == AX_OP_EVAL && op->eqn != NULL && (op->eqn->prim->effects & AX_EFFECT_ORDER) != 0;
+}
 
 bool ax_op_has_messages(const ax_op *op) {
   if (op->kind == AX_OP_SEND || op->kind == AX_OP_RECEIVE) return true;
@@ -261,8 +268,8 @@ static void add_list(ax_text *text, const char *lead, const uint32_t *buffers, u
 
 static void gemm_text(ax_text *text, const ax_gemm *gemm) {
   ax_text_add(text, "gemm b%u %s b%u%s %sb%u%s m=%lld n=%lld k=%lld", gemm->c, gemm->accumulate ? "+=" : "=", gemm->a,
-              gemm->transpose_a ? "'" : "", gemm->packed ? "packed " : "", gemm->b, gemm->transpose_b ? "'" : "", (long long)gemm->m,
-              (long long)gemm->n, (long long)gemm->k);
+              gemm->transpose_a ? "'" : "", gemm->packed ? "packed " : "", gemm->b, gemm->transpose_b ? "'" : "",
+              (long long)gemm->m, (long long)gemm->n, (long long)gemm->k);
   for (uint32_t i = 0; i < gemm->term_rank; i++) ax_text_add(text, " terms=%lld", (long long)gemm->terms[i]);
   for (uint32_t i = 0; i < gemm->batch_rank; i++) ax_text_add(text, " batch=%lld", (long long)gemm->batch[i]);
   ax_text_add(text, "\n");
@@ -290,8 +297,8 @@ static void cores_text(ax_text *text, const ax_plan *plan, const ax_op *op) {
 static void op_text(ax_text *text, const ax_plan *plan, const ax_op *op, int indent);
 
 static void rows_text(ax_text *text, const ax_plan *plan, const ax_rows *rows, int indent) {
-  ax_text_add(text, "%lld rows, %lld at a time, %lld bytes of them beside memory\n", (long long)(rows->outer * rows->extent), (long long)rows->step,
-              (long long)rows->block_bytes);
+  ax_text_add(text, "%lld rows, %lld at a time, %lld bytes of them beside memory\n", (long long)(rows->outer * rows->extent),
+              (long long)rows->step, (long long)rows->block_bytes);
   for (uint32_t k = 0; k < rows->count; k++) op_text(text, plan, &rows->members[k], indent + 4);
 }
 
@@ -318,7 +325,8 @@ static void op_text(ax_text *text, const ax_plan *plan, const ax_op *op, int ind
       ax_text_add(text, "\n");
       break;
     case AX_OP_ROUTINE:
-      ax_text_add(text, "%s%s of", op->routine->name != NULL ? op->routine->name : "routine", op->routine->updates ? ", updating," : "");
+      ax_text_add(text, "%s%s of", op->routine->name != NULL ? op->routine->name : "routine",
+                  op->routine->updates ? ", updating," : "");
       add_list(text, "", op->routine->buffers, op->routine->in_count);
       add_list(text, " to", op->routine->buffers + op->routine->in_count, op->routine->out_count);
       ax_text_add(text, ", in %u parts\n", op->routine->parts);
@@ -369,7 +377,7 @@ void ax_plan_text(ax_text *text, const ax_plan *plan) {
     ax_text_add(text, "b%u: %s %s per %s", i, kinds[buffer->kind], ax_type_string(&buffer->type, &plan->mesh),
                 ax_axis_set_string(buffer->axes, &plan->mesh));
     if (buffer->panels != NULL) ax_text_add(text, ", packed");
-    if (buffer->root != i) ax_text_add(text, ", in b%u at %lld", buffer->root, (long long)buffer->offset);
+    if (buffer->allocation != i) ax_text_add(text, ", in b%u at %lld", buffer->allocation, (long long)buffer->offset);
     if (buffer->loop != AX_NONE) ax_text_add(text, " + %lld * loop %u", (long long)buffer->step, buffer->loop);
     ax_text_add(text, "\n");
   }

@@ -22,11 +22,11 @@ typedef struct ax_buffer {
   uint32_t index;    /* INPUT: which */
   const void *data;  /* CONST: borrowed from the program ... */
   const struct ax_panels *panels; /* ... and packed so; NULL: it is as it lies (plan/panels.h) */
-  uint32_t root;     /* the buffer whose memory this is; its own id unless it is a view */
-  int64_t offset;    /* of a view: bytes into the root ... */
+  uint32_t allocation;     /* the buffer whose memory this is; its own id unless it is a view */
+  int64_t offset;    /* of a view: bytes into the allocation ... */
   uint32_t loop;     /* ... plus step bytes times the iteration of this loop; AX_NONE for none */
   int64_t step;
-  bool updated;      /* of a root: kernels that write a part of it rely on what others wrote into the rest (plan/update.c) */
+  bool updated;      /* of an allocation: kernels that write a part of it rely on what others wrote into the rest (plan/update.c) */
 } ax_buffer;
 
 static inline int64_t ax_buffer_bytes(const ax_buffer *buffer) {
@@ -35,8 +35,9 @@ static inline int64_t ax_buffer_bytes(const ax_buffer *buffer) {
 
 enum { AX_GEMM_TERMS = 2 }; /* dimensions */
 
-/* C[b] (+)= sum over t of A[b, t] B[b, t], each matrix row-major with the given leading dimension; b runs over `batch_rank` dimensions, t over
-   `term_rank` more, and terms are added in their row-major order. B may be packed: then b_offset, b_stride and b_term say where its panels begin. */
+/* C[b] (+)= sum over t of A[b, t] B[b, t], each matrix row-major with the given leading dimension; b runs over `batch_rank`
+   dimensions, t over `term_rank` more, and terms are added in their row-major order. B may be packed: then b_offset, b_stride and
+   b_term say where its panels begin. */
 typedef struct ax_gemm {
   ax_dtype dtype; /* of a and b; c's is ax_product_result's (product/product.h) */
   bool transpose_a, transpose_b, accumulate, packed; /* packed: b is in panels (plan/panels.h) */
@@ -49,13 +50,13 @@ typedef struct ax_gemm {
   int64_t terms[AX_GEMM_TERMS], a_term[AX_GEMM_TERMS], b_term[AX_GEMM_TERMS]; /* how many, and elements from one to the next */
 } ax_gemm;
 
-/* What operations wait for that are not to be done as soon as they could be: those of a body that is done again, late, so that what it makes
-   need not be held. The schedule moves none of them before all these buffers can be read. */
-typedef struct ax_gate {
+/* What operations wait for that are not to be done as soon as they could be: those of a body that is done again, late, so that what
+   it makes need not be held. The schedule moves none of them before all these buffers can be read. */
+typedef struct ax_control_dependence {
   uint32_t count, number;
   const uint32_t *buffers;
-  const struct ax_gate *outer; /* of the call that this one stands in; NULL: none */
-} ax_gate;
+  const struct ax_control_dependence *outer; /* of the call that this one stands in; NULL: none */
+} ax_control_dependence;
 
 /* Every collective is an exchange: each member of a group, in turn or in any order, puts parts of its `in` into the `out` of
    its peers, by copying or combining.
@@ -94,8 +95,8 @@ typedef struct ax_mail {
   uint32_t buffer;
 } ax_mail;
 
-/* A ragged exchange (ragged.h). Its tables are exchanged in between, as all_to_all's parts are; the rows are not put by those who have
-   them, but taken by those who want them, so that nothing but the tables and one more exchange orders members:
+/* A ragged exchange (ragged.h). Its tables are exchanged in between, as all_to_all's parts are; the rows are not put by those who
+   have them, but taken by those who want them, so that nothing but the tables and one more exchange orders members:
 
      PACK      in, and offsets and sizes                         -> table         my operand is ready, and here are my slices
      exchange  table                                             -> received      so is everybody's, and here are those for me
@@ -122,8 +123,8 @@ typedef struct ax_ragged_buffer {
 } ax_ragged_buffer;
 enum { AX_RAGGED_MOST = 8 };
 
-/* Code of a primitive's own over buffers, for what is no loop nest: scatters, sorts. It is cut into parts by shapes alone, any of which may be
-   done at once. `data` is the plan's and is only read. */
+/* Code of a primitive's own over buffers, for what is no loop nest: scatters, sorts. It is cut into parts by shapes alone, any of
+   which may be done at once. `data` is the plan's and is only read. */
 typedef struct ax_routine {
   ax_status (*run)(const void *data, void *const *memory, uint32_t part); /* memory: by buffer. What it returns has no message */
   const void *data;
@@ -135,18 +136,18 @@ typedef struct ax_routine {
   const char *name;  /* in texts; NULL: it has none but its primitive's */
 } ax_routine;
 
-/* Kernels and products that go over the same rows, done block of rows by block of rows: each member over rows b .. b + step, then over the next ones. So
-   what one makes of a row, and what several read of it, is still in the cache when the next one comes to it.
+/* Kernels and products that go over the same rows, done block of rows by block of rows: each member over rows b .. b + step, then
+   over the next ones. So what one makes of a row, and what several read of it, is still in the cache when the next one comes to it.
 
-   A kernel has a dimension of `extent` steps that it is ranged over, and may stand for `outer` such kernels one after the other: of index a, each
-   slot begins a * outer_step bytes further on. A product has `extent` rows, and there are `outer` of them; the factor on the right is read whole by
-   each block. Rows are numbered over both. Whatever two members touch, one of them writing, they touch
-   at the same row, so that the order of blocks is of no matter. What nobody else touches is local: it has no memory but a block of rows,
-   which each thread that computes has one of. */
+   A kernel has a dimension of `extent` steps that it is ranged over, and may stand for `outer` such kernels one after the other: of
+   index a, each slot begins a * outer_step bytes further on. A product has `extent` rows, and there are `outer` of them; the factor
+   on the right is read whole by each block. Rows are numbered over both. Whatever two members touch, one of them writing, they
+   touch at the same row, so that the order of blocks is of no matter. What nobody else touches is local: it has no memory but a
+   block of rows, which each thread that computes has one of. */
 typedef struct ax_rows_slot {
   int64_t outer_step; /* bytes; of a product 0: it knows its own */
-  int64_t row_bytes;  /* of a local root: from row to row; 0: it lies in memory */
-  int64_t place;      /* of a local root: where it is in the block */
+  int64_t row_bytes;  /* of a local allocation: from row to row; 0: it lies in memory */
+  int64_t place;      /* of a local allocation: where it is in the block */
 } ax_rows_slot;
 
 typedef struct ax_rows {
@@ -157,7 +158,7 @@ typedef struct ax_rows {
   uint32_t parts;        /* into which the rows are worth cutting */
   uint32_t slot_count;   /* of all members */
   ax_rows_slot *slots;   /* the first member's, then the next one's */
-  int64_t block_bytes;   /* for local roots */
+  int64_t block_bytes;   /* for local allocations */
 } ax_rows;
 enum { AX_ROWS_SLOTS = 192, AX_ROWS_MEMBERS = 32, AX_ROWS_BYTES = 192 << 10 }; /* the most of a group */
 
@@ -190,7 +191,7 @@ typedef struct ax_op {
   const ax_program *program; /* and its program */
   ax_axis_set axes;          /* run once for each coordinate along these; of a loop or branch: along which control differs */
   ax_axis_set diverging;     /* axes along which control differs around it */
-  const ax_gate *gate;       /* until the schedule is made; NULL: none */
+  const ax_control_dependence *control_dependence;       /* until the schedule is made; NULL: none */
   union {
     ax_bound kernel;
     ax_rows *rows;
@@ -255,7 +256,7 @@ typedef struct ax_plan {
   ax_mesh mesh;
   ax_plan_options options;
   ax_buffer *buffers;
-  uint32_t buffer_count, buffer_capacity, loop_count, exchange_count, gate_count;
+  uint32_t buffer_count, buffer_capacity, loop_count, exchange_count, control_dependence_count;
   ax_block block;
   const ax_called *called; /* the latest first */
   uint32_t in_count, out_count;
@@ -266,21 +267,21 @@ typedef struct ax_plan {
 void ax_plan_destroy(ax_plan *plan);
 /* Consumes the program, which is released with the plan, or at once: AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_plan_keep(ax_plan *plan, ax_program *program);
-/* root AX_NONE: one of its own. AX_OUT_OF_MEMORY. */
+/* allocation AX_NONE: one of its own. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_plan_add_buffer(ax_plan *plan, const ax_buffer *buffer, uint32_t *out);
 void ax_plan_text(ax_text *text, const ax_plan *plan);
-/* How often each root is read and written: every load of every operation, loop conditions and branch indices, and results.
+/* How often each allocation is read and written: every load of every operation, loop conditions and branch indices, and results.
    Arrays of plan->buffer_count, added to. */
 void ax_plan_count(const ax_plan *plan, uint32_t *reads, uint32_t *writes);
 /* Drops the operations that are AX_OP_NONE. */
 void ax_block_sweep(ax_block *block);
-/* Of an equation with order or state (ir/prim.h), or a check: it stays where it is among others like it, and is neither dropped nor done
-   twice, whatever its buffers say. Not for the operations inside it. */
+/* Of an equation with order or state (ir/prim.h), or a check: it stays where it is among others like it, and is neither dropped nor
+   done twice, whatever its buffers say. Not for the operations inside it. */
 bool ax_op_is_ordered(const ax_op *op);
 /* It is an ordered call of the host, which devices make one after the other. */
 bool ax_op_takes_turns(const ax_op *op);
-/* It sends or receives messages, or holds an operation that does. What waits for other devices is not moved before it, nor what others
-   wait for behind it: they may be in another place than this device, and wait for each other only as the program says. */
+/* It sends or receives messages, or holds an operation that does. What waits for other devices is not moved before it, nor what
+   others wait for behind it: they may be in another place than this device, and wait for each other only as the program says. */
 bool ax_op_has_messages(const ax_op *op);
 /* The only thing a kernel operation does is to write `*to` element by element from `*from` (at `at` of from's dimensions). */
 bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_position **at);
@@ -317,8 +318,8 @@ void ax_op_visit_all(ax_op *op, ax_visit visit, void *context);
 typedef void (*ax_visit_op)(void *context, ax_op *op);
 void ax_op_walk(ax_op *op, ax_visit_op visit, void *context);
 void ax_block_walk(const ax_block *block, ax_visit_op visit, void *context);
-/* Calls visit(context, block, is_body) for each block inside `block`, inner ones first, and for itself; a loop's body is one that is
-   gone through again and again. Ends with the first that fails. */
+/* Calls visit(context, block, is_body) for each block inside `block`, inner ones first, and for itself; a loop's body is one that
+   is gone through again and again. Ends with the first that fails. */
 typedef ax_status (*ax_visit_block)(void *context, ax_block *block, bool is_body);
 AX_MUST_USE ax_status ax_blocks_visit(ax_block *block, ax_visit_block visit, void *context);
 

@@ -4,7 +4,7 @@
 #include "plan/passes.h"
 
 static bool is_plain(const ax_plan *plan, uint32_t buffer, const uint32_t *reads, const uint32_t *writes) {
-  return plan->buffers[buffer].kind == AX_BUFFER_TEMP && plan->buffers[buffer].root == buffer && reads[buffer] == 1 &&
+  return plan->buffers[buffer].kind == AX_BUFFER_TEMP && plan->buffers[buffer].allocation == buffer && reads[buffer] == 1 &&
          writes[buffer] == 1;
 }
 
@@ -41,7 +41,7 @@ static ax_gemm transposed(const ax_gemm *gemm, uint32_t to) {
 
 typedef struct transposer {
   ax_plan *plan;
-  uint32_t *reads, *writes; /* by root: see ax_plan_count */
+  uint32_t *reads, *writes; /* by allocation: see ax_plan_count */
   uint32_t *copied;         /* by buffer: 1 + the position, in the block looked at last, of an operation that copies it; or 0 */
 } transposer;
 
@@ -61,7 +61,8 @@ static void transpose_product(const transposer *t, ax_block *block, ax_op *op) {
   uint32_t position = copy_of(t, block, from, &to, &at);
   if (position == AX_NONE || !is_transpose(at)) return;
   const ax_buffer *target = &plan->buffers[to];
-  if (target->root != to || target->kind != AX_BUFFER_TEMP || t->writes[to] != 1 || target->axes != plan->buffers[from].axes) return;
+  if (target->allocation != to || target->kind != AX_BUFFER_TEMP || t->writes[to] != 1 || target->axes != plan->buffers[from].axes)
+    return;
   *op->gemm = transposed(op->gemm, to);
   block->ops[position].kind = AX_OP_NONE;
 }

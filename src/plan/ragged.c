@@ -5,7 +5,8 @@
 
 /* --- Members --- */
 
-/* Member numbers are mixed radix over devices' and local digits, as their axes stood: digits are taken off from the last axis on. */
+/* Member numbers are mixed radix over devices' and local digits, as their axes stood: digits are taken off from the last axis
+   on. */
 typedef struct digits {
   int64_t rest, index[2], step[2]; /* of the device, and among those on it */
 } digits;
@@ -50,7 +51,8 @@ static int64_t counts_begin(const ax_ragged_shape *shape, int64_t batch, int64_t
   return (batch * shape->local + local) * shape->members * shape->each;
 }
 
-void ax_ragged_pack(const ax_ragged_shape *shape, const ax_counts *from, const ax_counts *size, const ax_counts *to, ax_piece *table) {
+void ax_ragged_pack(const ax_ragged_shape *shape, const ax_counts *from, const ax_counts *size, const ax_counts *to,
+                    ax_piece *table) {
   for (int64_t f = 0; f < shape->devices; f++)
     for (int64_t b = 0; b < shape->batch; b++)
       for (int64_t mine = 0; mine < shape->local; mine++)
@@ -124,8 +126,8 @@ static void sort(int64_t (*items)[2], int64_t count) {
   }
 }
 
-/* Whether two slices that come to local member l lie on each other: those sorted by where they begin, each with the next. *sorted: how many
-   are in t->work. */
+/* Whether two slices that come to local member l lie on each other: those sorted by where they begin, each with the next. *sorted:
+   how many are in t->work. */
 static bool overlaps(const ax_taking *t, int64_t batch, uint32_t l, int64_t *sorted, ax_fault *fault) {
   const ax_ragged_shape *shape = t->shape;
   int64_t count = 0;
@@ -256,7 +258,8 @@ typedef struct speaking {
   const ax_mesh *mesh;
 } speaking;
 
-/* "device 2 (d=2)"; where several members live on a device, "member 5 on device 2 (d=2)". number: in its group; device: of the mesh. */
+/* "device 2 (d=2)"; where several members live on a device, "member 5 on device 2 (d=2)". number: in its group; device: of the
+   mesh. */
 static void member_text(const speaking *s, uint32_t number, uint32_t local, int64_t device) {
   if (s->shape->local > 1) ax_text_add(s->text, "member %u on ", s->shape->number[number * s->shape->local + local]);
   device_text(s->text, s->mesh, device);
@@ -284,7 +287,8 @@ static void kind_text(const speaking *s, const ax_fault *fault, int64_t sender, 
     case AX_FAULT_OPERAND: ax_text_add(s->text, " leaves its %lld rows", (long long)s->shape->from_rows); return;
     case AX_FAULT_OUTPUT: ax_text_add(s->text, " leaves the %lld rows of the output on ", (long long)s->shape->to_rows); break;
     case AX_FAULT_EXPECTED:
-      ax_text_add(s->text, " is not of the size that recv_sizes[%lld] is, %lld, on ", (long long)fault->expected_at, (long long)fault->expected);
+      ax_text_add(s->text, " is not of the size that recv_sizes[%lld] is, %lld, on ", (long long)fault->expected_at,
+                  (long long)fault->expected);
       break;
     case AX_FAULT_OVERLAP:
       ax_text_add(s->text, " and ");
@@ -295,8 +299,8 @@ static void kind_text(const speaking *s, const ax_fault *fault, int64_t sender, 
   member_text(s, fault->device, fault->local, receiver);
 }
 
-void ax_fault_text(ax_text *text, const ax_fault *fault, const ax_ragged_shape *shape, const ax_mesh *mesh, int64_t sender, int64_t other,
-                   int64_t receiver) {
+void ax_fault_text(ax_text *text, const ax_fault *fault, const ax_ragged_shape *shape, const ax_mesh *mesh, int64_t sender,
+                   int64_t other, int64_t receiver) {
   kind_text(&(speaking){text, shape, mesh}, fault, sender, other, receiver);
   if (shape->batch > 1) ax_text_add(text, ", in batch element %lld", (long long)fault->batch);
 }

@@ -2,11 +2,11 @@
    the members' arrays at hand: reference evaluation, and frames.
 
      pack   each member puts its slices in a table, those for one device side by side. Tables are then exchanged as by all_to_all
-     take   each member looks at the slices that come to it, from all members in order, and takes them out of their operands; or back:
-            looks at the same, and adds to its own rows those that its slices have become with the others
+     take   each member looks at the slices that come to it, from all members in order, and takes them out of their operands; or
+   back: looks at the same, and adds to its own rows those that its slices have become with the others
 
-   Members are devices; or, where axes have been batched, several live on one device: `local` of them, numbered among the devices' as
-   the axes were. Arrays have `batch` independent exchanges outside, then the local members, then rows.
+   Members are devices; or, where axes have been batched, several live on one device: `local` of them, numbered among the devices'
+   as the axes were. Arrays have `batch` independent exchanges outside, then the local members, then rows.
 
      from device e, in its table for device f:   [batch][local of e][local of f][slice]
      in what f has from all devices:             [device e][batch][local of e][local of f][slice]                        */
@@ -30,9 +30,10 @@ typedef struct ax_ragged_shape {
   const uint32_t *number, *where; /* of member `local` of device e: number[e * local + l]; and the inverse */
 } ax_ragged_shape;
 
-/* Fills number and where, in the arena. Of local_count batched axes, of sizes local[k], number k stood before at[k] of the devices: as
-   many as lie along the axes behind it. */
-AX_MUST_USE ax_status ax_ragged_number(ax_arena *arena, uint32_t local_count, const int64_t *at, const int64_t *local, ax_ragged_shape *shape);
+/* Fills number and where, in the arena. Of local_count batched axes, of sizes local[k], number k stood before at[k] of the devices:
+   as many as lie along the axes behind it. */
+AX_MUST_USE ax_status ax_ragged_number(ax_arena *arena, uint32_t local_count, const int64_t *at, const int64_t *local,
+                                       ax_ragged_shape *shape);
 
 typedef struct ax_counts { /* an array of integers, [batch][local][members * each] */
   ax_dtype dtype;
@@ -40,9 +41,11 @@ typedef struct ax_counts { /* an array of integers, [batch][local][members * eac
 } ax_counts;
 
 /* A device's slices, as the tables it sends: one for each device. */
-void ax_ragged_pack(const ax_ragged_shape *shape, const ax_counts *from, const ax_counts *size, const ax_counts *to, ax_piece *table);
+void ax_ragged_pack(const ax_ragged_shape *shape, const ax_counts *from, const ax_counts *size, const ax_counts *to,
+                    ax_piece *table);
 
-/* The first thing that is wrong with the slices that come to a member, in the order of members and slices; an overlap after all else. */
+/* The first thing that is wrong with the slices that come to a member, in the order of members and slices; an overlap after all
+   else. */
 typedef enum ax_fault_kind {
   AX_FAULT_FROM,     /* a negative offset, */
   AX_FAULT_SIZE,     /* size */
@@ -84,7 +87,7 @@ typedef struct ax_taking { /* by one device */
 /* False, and what is wrong: then out is good for nothing. */
 bool ax_ragged_take(const ax_taking *taking, ax_fault *fault);
 /* sender, other, receiver: the devices of the mesh that those in the fault are. */
-void ax_fault_text(ax_text *text, const ax_fault *fault, const ax_ragged_shape *shape, const ax_mesh *mesh, int64_t sender, int64_t other,
-                   int64_t receiver);
+void ax_fault_text(ax_text *text, const ax_fault *fault, const ax_ragged_shape *shape, const ax_mesh *mesh, int64_t sender,
+                   int64_t other, int64_t receiver);
 
 #endif

@@ -1,18 +1,18 @@
 /* What is cheaper to compute again than to hold: memory instead of a little work.
 
-   A backward pass uses what the forward pass made long before. Of a chain of pointwise operations it often uses every link (gelu and
-   softmax give four or five values of one size), and all of them would be held from one pass to the other. It is enough to hold those that
-   the others can be made of; a kernel of the backward pass then computes what it needs itself.
+   A backward pass uses what the forward pass made long before. Of a chain of pointwise operations it often uses every link (gelu
+   and softmax give four or five values of one size), and all of them would be held from one pass to the other. It is enough to hold
+   those that the others can be made of; a kernel of the backward pass then computes what it needs itself.
 
      t = tanh(x);  u = t * x;  y = u W;  ...;  a = u' dy;  b = t * dz      holds x, t and u across the dots
      becomes  ...;  t' = tanh(x);  u' = t' * x;  a = u'' dy;  b = t' * dz   which holds x
 
    A read is *late* when it comes long after the touch before it and memory is much in use in between: at the *crest*, the place in
    between where most is alive, at least half of the most there is anywhere. A value may be made again when one kernel computes each
-   of its elements by itself, by little work, of values that do not change. Its *bases* are the values that it is made of in the end:
-   through values that are used shortly, or are made again themselves, to such as are kept. The pass goes forward. It makes a late
-   value again when the value's bases are alive at its crest anyway, or are much smaller than it is; or when one base is missing, and
-   keeping that one would serve for more values than it weighs. All other late values are kept, and become bases.
+   of its elements by itself, by little work, of values that do not change. Its *bases* are the values that it is made of in the
+   end: through values that are used shortly, or are made again themselves, to such as are kept. The pass goes forward. It makes a
+   late value again when the value's bases are alive at its crest anyway, or are much smaller than it is; or when one base is
+   missing, and keeping that one would serve for more values than it weighs. All other late values are kept, and become bases.
 
    The bits are the same, since the same operations are done on the same values. Values of one device are made again where they are
    read; not when they were the same for more than a few of the readers. What is filled in long before the rest of it is written (a
@@ -32,12 +32,12 @@ enum {
   least_peak = AX_HOSTILE ? 0 : 1 << 20   /* of a block, over all devices */
 };
 
-typedef struct touch { /* of a root by an operation of the block, or inside it; a root's are linked in order */
+typedef struct touch { /* of an allocation by an operation of the block, or inside it; an allocation's are linked in order */
   uint32_t op, next;
   bool writes;
 } touch;
 
-typedef struct value { /* a root, in the block at hand */
+typedef struct value { /* an allocation, in the block at hand */
   uint32_t visits, total;      /* touches in the block, and in the plan */
   uint32_t first, tail;        /* touches */
   uint32_t writes, writer, last_write; /* writer: of the last write; AX_NONE when that stands inside an operation */
@@ -52,7 +52,7 @@ typedef struct value { /* a root, in the block at hand */
 
 typedef struct recomputer {
   ax_plan *plan;
-  value *values; /* by root; of roots made here nothing is known, nor need be */
+  value *values; /* by allocation; of allocations made here nothing is known, nor need be */
   uint32_t value_count;
   ax_arena tables;
   /* Of the block at work: */
@@ -69,8 +69,8 @@ typedef struct recomputer {
 } recomputer;
 
 static value *value_of(const recomputer *r, uint32_t buffer) {
-  uint32_t root = r->plan->buffers[buffer].root;
-  return root < r->value_count ? &r->values[root] : NULL;
+  uint32_t allocation = r->plan->buffers[buffer].allocation;
+  return allocation < r->value_count ? &r->values[allocation] : NULL;
 }
 
 static uint32_t number_of(const recomputer *r, const value *v) { return (uint32_t)(v - r->values); }
@@ -174,14 +174,14 @@ static uint32_t work_of(const ax_loop_kernel *kernel) {
   return work;
 }
 
-/* A kernel that computes all of one root, element by element. */
+/* A kernel that computes all of one allocation, element by element. */
 static bool computes_whole(const recomputer *r, const ax_op *op) {
   if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op)) return false;
   const ax_loop_kernel *kernel = op->kernel.kernel;
   const ax_store *store = &kernel->stores[0];
   uint32_t buffer = op->kernel.buffers[store->slot];
   return kernel->store_count == 1 && store->reduce == AX_SCALAR_NONE && ax_kernel_covers(kernel, store->slot, store->at) &&
-         r->plan->buffers[buffer].root == buffer;
+         r->plan->buffers[buffer].allocation == buffer;
 }
 
 static bool is_loaded(const ax_loop_kernel *kernel, uint32_t slot) {
@@ -337,7 +337,7 @@ static ax_status make_again(recomputer *r, value *v, uint32_t at) {
   const ax_loop_kernel *kernel = op.kernel.kernel;
   ax_buffer buffer = r->plan->buffers[number_of(r, v)];
   op.axes = buffer.axes = r->block->ops[at].axes;
-  buffer.root = AX_NONE;
+  buffer.allocation = AX_NONE;
   AX_TRY(use_loads(r, at, &op.kernel));
   AX_TRY(ax_plan_add_buffer(r->plan, &buffer, &v->copy));
   op.kernel.buffers[kernel->stores[0].slot] = v->copy;
@@ -355,11 +355,11 @@ static ax_status use(recomputer *r, uint32_t at, uint32_t *buffer) {
   if (v->copy == AX_NONE ? is_late(r, v->used, at, &crest) : !near || !same) AX_TRY(make_again(r, v, at));
   v->used = at;
   if (v->copy == AX_NONE) return AX_OK;
-  if (*buffer == view.root) {
+  if (*buffer == view.allocation) {
     *buffer = v->copy;
     return AX_OK;
   }
-  view.root = v->copy;
+  view.allocation = v->copy;
   view.axes = r->plan->buffers[v->copy].axes;
   return ax_plan_add_buffer(r->plan, &view, buffer);
 }
@@ -388,7 +388,9 @@ static uint32_t filled_for(const recomputer *r, uint32_t at) {
   uint32_t crest;
   if (!computes_whole(r, op)) return AX_NONE;
   for (uint32_t k = 0; k < op->kernel.kernel->slot_count; k++)
-    if (is_loaded(op->kernel.kernel, k) && r->plan->buffers[r->plan->buffers[op->kernel.buffers[k]].root].kind != AX_BUFFER_CONST) return AX_NONE;
+    if (is_loaded(op->kernel.kernel, k) &&
+        r->plan->buffers[r->plan->buffers[op->kernel.buffers[k]].allocation].kind != AX_BUFFER_CONST)
+      return AX_NONE;
   const value *v = value_of(r, op->kernel.buffers[op->kernel.kernel->stores[0].slot]);
   if (v == NULL || !is_local(r, v) || v->writes < 2 || r->touches[v->first].op != at) return AX_NONE;
   const touch *second = &r->touches[r->touches[v->first].next];
@@ -397,7 +399,8 @@ static uint32_t filled_for(const recomputer *r, uint32_t at) {
 
 static ax_status rewrite(recomputer *r) {
   uint32_t count = r->block->count;
-  uint32_t *filler = ax_arena_alloc(&r->scratch, count * sizeof filler[0]), *next = ax_arena_alloc(&r->scratch, count * sizeof next[0]);
+  uint32_t *filler = ax_arena_alloc(&r->scratch, count * sizeof filler[0]),
+           *next = ax_arena_alloc(&r->scratch, count * sizeof next[0]);
   if (filler == NULL || next == NULL) return ax_out_of_memory(count * sizeof filler[0]);
   memset(filler, 0xff, count * sizeof filler[0]);
   for (uint32_t i = 0; i < count; i++) {
@@ -494,7 +497,8 @@ static ax_status recompute(recomputer *r) {
   if (r->values == NULL) return ax_out_of_memory(plan->buffer_count * sizeof r->values[0]);
   r->value_count = plan->buffer_count;
   for (uint32_t i = 0; i < plan->block.count; i++) ax_op_visit_all(&plan->block.ops[i], count_touch, r);
-  for (uint32_t i = 0; i < plan->out_count; i++) r->values[plan->buffers[plan->out[i]].root].total++; /* no block has it to itself */
+  for (uint32_t i = 0; i < plan->out_count; i++)
+    r->values[plan->buffers[plan->out[i]].allocation].total++; /* no block has it to itself */
   for (uint32_t i = 0; i < r->value_count; i++) r->values[i].copy = AX_NONE;
   return ax_blocks_visit(&plan->block, recompute_block, r);
 }

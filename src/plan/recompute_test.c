@@ -91,16 +91,16 @@ static void softmax(const ax_value *in, ax_value *made) {
 
 typedef struct living {
   const ax_plan *plan;
-  uint32_t *first, *last; /* by root; operations from 1 */
+  uint32_t *first, *last; /* by allocation; operations from 1 */
   uint32_t now;
 } living;
 
 static void note(void *context, uint32_t buffer, bool writes) {
   living *l = context;
-  uint32_t root = l->plan->buffers[buffer].root;
+  uint32_t allocation = l->plan->buffers[buffer].allocation;
   (void)writes;
-  if (l->first[root] == 0) l->first[root] = l->now;
-  l->last[root] = l->now;
+  if (l->first[allocation] == 0) l->first[allocation] = l->now;
+  l->last[allocation] = l->now;
 }
 
 static void note_op(living *l, ax_op *op) {
@@ -115,7 +115,8 @@ static int64_t held(ax_program *program, bool fused) {
   bool found;
   TEST_OK(ax_plan_optimise(plan, fused ? "fuse" : "recompute", &found));
   assert_true(found);
-  living l = {.plan = plan, .first = calloc(plan->buffer_count, sizeof(uint32_t)), .last = calloc(plan->buffer_count, sizeof(uint32_t))};
+  living l = {
+      .plan = plan, .first = calloc(plan->buffer_count, sizeof(uint32_t)), .last = calloc(plan->buffer_count, sizeof(uint32_t))};
   assert_true(l.first != NULL && l.last != NULL);
   for (uint32_t i = 0; i < plan->block.count; i++) {
     l.now = i + 1;
@@ -185,8 +186,10 @@ static void devices(void **state) {
   (void)state;
   const ax_type types[] = {TEST_TYPE(AX_F32, ROWS, COLUMNS), TEST_TYPE(AX_F32, 2 * ROWS, COLUMNS)};
   const ax_type more[] = {types[0], TEST_TYPE(AX_F32, 8 * ROWS, COLUMNS)};
-  ax_program *two = test_trace_map(&(test_map){"d=2", {"", "d"}, {"d"}, .unchecked = true, .body = on_devices, .context = "d"}, types);
-  ax_program *eight = test_trace_map(&(test_map){"d=8", {"", "d"}, {"d"}, .unchecked = true, .body = on_devices, .context = "d"}, more);
+  ax_program *two =
+      test_trace_map(&(test_map){"d=2", {"", "d"}, {"d"}, .unchecked = true, .body = on_devices, .context = "d"}, types);
+  ax_program *eight =
+      test_trace_map(&(test_map){"d=8", {"", "d"}, {"d"}, .unchecked = true, .body = on_devices, .context = "d"}, more);
   assert_int_equal(held(two, true), 0);
   assert_int_equal(held(eight, true), 1);
   ax_program_release(two);
@@ -197,7 +200,8 @@ static void devices(void **state) {
 static void padded(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value y = long_way(in[0]), row = ax_slice(y, (const int64_t[]){0, 0}, (const int64_t[]){1, COLUMNS}, NULL);
-  out[0] = ax_matmul(ax_pad(row, number(0), (const int64_t[]){7, 0}, (const int64_t[]){ROWS - 8, 0}, (const int64_t[]){0, 0}), in[1]);
+  out[0] =
+      ax_matmul(ax_pad(row, number(0), (const int64_t[]){7, 0}, (const int64_t[]){ROWS - 8, 0}, (const int64_t[]){0, 0}), in[1]);
 }
 
 static void fills(void **state) {

@@ -44,8 +44,8 @@ static ax_pooled_kernel *add(ax_kernel_pool *pool) {
   return pooled;
 }
 
-/* The pool's kernel that equals `kernel`. When there is none yet, `kernel` itself becomes it, or a copy if `copied`: the caller's is about
-   to go. */
+/* The pool's kernel that equals `kernel`. When there is none yet, `kernel` itself becomes it, or a copy if `copied`: the caller's
+   is about to go. */
 static ax_pooled_kernel *pooled_kernel(ax_kernel_pool *pool, ax_loop_kernel *kernel, bool copied) {
   const uint64_t hash = ax_kernel_hash(kernel);
   ax_memo_entry *entry = ax_memo_ask(&pool->memo, "kernel", NULL, &hash, sizeof hash);
@@ -109,8 +109,8 @@ static void add_kernel(rewrite *r, question *q, uint32_t which, const ax_bound *
 }
 
 /* Looks the rewrite up. *known says whether it was made before; then `out` has what came of it. */
-static ax_status ask(rewrite *r, ax_kernel_pool *pool, const char *what, const ax_bound *a, const ax_bound *b, const uint64_t detail[2],
-                     bool *known, ax_rewritten *out) {
+static ax_status ask(rewrite *r, ax_kernel_pool *pool, const char *what, const ax_bound *a, const ax_bound *b,
+                     const uint64_t detail[2], bool *known, ax_rewritten *out) {
   question q;
   memset(&q, 0, offsetof(question, same));
   q.detail[0] = detail[0];
@@ -191,8 +191,8 @@ ax_status ax_pool_merge(ax_kernel_pool *pool, const ax_bound *first, const ax_bo
 }
 
 /* It takes views, but where it comes to nothing. */
-ax_status ax_pool_redimension(ax_kernel_pool *pool, const ax_bound *kernel, uint32_t rank, const int64_t *dims, const ax_views *views,
-                              ax_rewritten *out) {
+ax_status ax_pool_redimension(ax_kernel_pool *pool, const ax_bound *kernel, uint32_t rank, const int64_t *dims,
+                              const ax_views *views, ax_rewritten *out) {
   ax_bound made = {NULL, NULL};
   ax_status status = ax_kernel_redimension(&pool->scratch, kernel, rank, dims, views, &made);
   if (status == AX_OK) status = take(pool, &made, out);

@@ -1,10 +1,10 @@
-/* Kernels made from kernels, remembered: what equal layers, steps or parameters have fused is found out for the first of them, and looked
-   up for the others.
+/* Kernels made from kernels, remembered: what equal layers, steps or parameters have fused is found out for the first of them, and
+   looked up for the others.
 
-   A pool holds each kernel once, however many operations do it; kernels in it are not changed. What a rewrite (kernel_rewrite.h) makes
-   depends on the kernels and on which of their slots are the same buffer, and on nothing else; unless it takes other views of buffers, of
-   which only the plan knows what they are: that is made anew each time. Kernels that no operation has any more go
-   when the pool has become large; until then they may be asked for again. */
+   A pool holds each kernel once, however many operations do it; kernels in it are not changed. What a rewrite (kernel_rewrite.h)
+   makes depends on the kernels and on which of their slots are the same buffer, and on nothing else; unless it takes other views of
+   buffers, of which only the plan knows what they are: that is made anew each time. Kernels that no operation has any more go when
+   the pool has become large; until then they may be asked for again. */
 #ifndef AX_PLAN_REWRITES_H
 #define AX_PLAN_REWRITES_H
 
@@ -39,11 +39,11 @@ typedef struct ax_rewritten {
 } ax_rewritten;
 /* As those of kernel_rewrite.h. Kernels are of the pool; `store` is the producer's by number; `dropped` has AX_MAX_SLOTS entries
    at most. */
-AX_MUST_USE ax_status ax_pool_inline(ax_kernel_pool *pool, const ax_bound *producer, uint32_t store, const ax_bound *consumer, uint32_t slot,
-                                     int64_t offset, const ax_views *views, ax_rewritten *out);
+AX_MUST_USE ax_status ax_pool_inline(ax_kernel_pool *pool, const ax_bound *producer, uint32_t store, const ax_bound *consumer,
+                                     uint32_t slot, int64_t offset, const ax_views *views, ax_rewritten *out);
 AX_MUST_USE ax_status ax_pool_merge(ax_kernel_pool *pool, const ax_bound *first, const ax_bound *second, ax_rewritten *out);
-AX_MUST_USE ax_status ax_pool_redimension(ax_kernel_pool *pool, const ax_bound *kernel, uint32_t rank, const int64_t *dims, const ax_views *views,
-                                          ax_rewritten *out);
+AX_MUST_USE ax_status ax_pool_redimension(ax_kernel_pool *pool, const ax_bound *kernel, uint32_t rank, const int64_t *dims,
+                                          const ax_views *views, ax_rewritten *out);
 AX_MUST_USE ax_status ax_pool_prune(ax_kernel_pool *pool, const ax_bound *kernel, const bool *dropped, ax_rewritten *out);
 
 #endif

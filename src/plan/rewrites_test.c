@@ -100,8 +100,8 @@ static void as_made_anew(void **state) {
       continue;
     }
     ax_kernel_pool_release(got.pooled);
-    *b = pointwise(&arena, &pool, (ax_scalar)(AX_SCALAR_ADD + test_random_below(&random, 3)), (uint32_t)test_random_below(&random, 5), 1,
-                   5 + (uint32_t)test_random_below(&random, 3));
+    *b = pointwise(&arena, &pool, (ax_scalar)(AX_SCALAR_ADD + test_random_below(&random, 3)),
+                   (uint32_t)test_random_below(&random, 5), 1, 5 + (uint32_t)test_random_below(&random, 3));
   }
   assert_true(pool.count < 100);
   ax_kernel_pool_deinit(&pool);

@@ -1,23 +1,27 @@
-/* Kernels and products over the same rows are done together, few rows at a time (ax_rows in plan.h), so that rows stay in the cache from one to the next:
+/* Kernels and products over the same rows are done together, few rows at a time (ax_rows in plan.h), so that rows stay in the cache
+   from one to the next:
 
      m[i] = max over j of x[i, j]                           rows 0 .. 16 of all four, then rows 16 .. 32, ...
      e[i, j] = exp(x[i, j] - m[i])
      s[i] = sum over j of e[i, j]                           m, e and s are read by nobody else: they are local, a block of 16 rows
      y[i, j] = e[i, j] / s[i]                               for each thread
 
-   A group begins with a kernel and takes in kernels after it that touch what it touches. A dimension of the first one is the rows': the outermost of which
-   one is small enough; those around it are gone through one index after the other. A kernel that has as many steps in all may be put under these dimensions.
+   A group begins with a kernel and takes in kernels after it that touch what it touches. A dimension of the first one is the rows':
+   the outermost of which one is small enough; those around it are gone through one index after the other. A kernel that has as many
+   steps in all may be put under these dimensions.
 
-   A product takes part when the factor on its right is small: it is packed once for many rows, and stays in the cache with them. Attention's scores, their
-   softmax and what it weighs are one group, and the scores are in no memory.
+   A product takes part when the factor on its right is small: it is packed once for many rows, and stays in the cache with them.
+   Attention's scores, their softmax and what it weighs are one group, and the scores are in no memory.
 
-   What a group does to each root is noted as one use: from row to row it moves by so many bytes, and touches such bytes of row 0. Members may be done together
-   when every root that one of them writes is touched by all of them with the same distance from row to row, and no further than that: then
-   row r of one kernel has to do with row r of another alone. A kernel that is taken in moves up to the group, so nothing in between may touch what it writes, or
-   write what it reads. What arrives from other devices is not waited for earlier than before.
+   What a group does to each allocation is noted as one use: from row to row it moves by so many bytes, and touches such bytes of
+   row 0. Members may be done together when every allocation that one of them writes is touched by all of them with the same
+   distance from row to row, and no further than that: then row r of one kernel has to do with row r of another alone. A kernel that
+   is taken in moves up to the group, so nothing in between may touch what it writes, or write what it reads. What arrives from
+   other devices is not waited for earlier than before.
 
-   What a kernel computes depends on its sizes alone, and never on which rows it is called with, so results keep their bits. It comes when results have their places
-   (plan/coalesce.c, plan/alternate.c): those decide which rows may be done together. How many rows at a time, and whether it is worth it: rows_blocks.c. */
+   What a kernel computes depends on its sizes alone, and never on which rows it is called with, so results keep their bits. It
+   comes when results have their places (plan/coalesce.c, plan/alternate.c): those decide which rows may be done together. How many
+   rows at a time, and whether it is worth it: rows_blocks.c. */
 #include <string.h>
 
 #include "plan/kernel_rewrite.h"
@@ -37,13 +41,13 @@ enum {
 typedef struct grouper {
   ax_plan *plan;
   ax_arena tables;
-  uint32_t *reads, *writes; /* by root: see ax_plan_count */
-  bool *arrives;            /* by root: made by an exchange or a message */
-  uint32_t roots;           /* that there were to begin with */
+  uint32_t *reads, *writes; /* by allocation: see ax_plan_count */
+  bool *arrives;            /* by allocation: made by an exchange or a message */
+  uint32_t allocations;           /* that there were to begin with */
   ax_block *block;
   bool *gone;               /* by position: it is in a group */
-  uint8_t *touched;         /* by root: 1 read, 2 written, by what a group has skipped */
-  uint32_t *skipped_roots, skipped_count, skipped_capacity;
+  uint8_t *touched;         /* by allocation: 1 read, 2 written, by what a group has skipped */
+  uint32_t *skipped_allocations, skipped_count, skipped_capacity;
   ax_rows_group now, trial;
   bool failed;              /* no memory */
   bool products;            /* may be members */
@@ -52,7 +56,8 @@ typedef struct grouper {
 
 /* --- One kernel under the dimensions of a group --- */
 
-/* Whether it matters which index of the dimensions before `below` this is: the index itself, or whether it is inside of something. */
+/* Whether it matters which index of the dimensions before `below` this is: the index itself, or whether it is inside of
+   something. */
 static bool uses_index(const ax_loop_kernel *kernel, uint32_t below) {
   for (uint32_t i = 0; i < kernel->expr_count; i++) {
     const ax_expr *expr = &kernel->exprs[i];
@@ -67,8 +72,9 @@ static int64_t product_count(const ax_gemm *g) { return ax_dims_elems(g->batch_r
 static bool add_use(ax_rows_group *to, const ax_rows_use *one, uint32_t member) {
   for (uint32_t i = 0; i < to->use_count; i++) {
     ax_rows_use *u = &to->uses[i];
-    if (u->root != one->root) continue;
-    bool same = u->loop == one->loop && u->loop_step == one->loop_step && u->row == one->row && (u->outer == one->outer || to->outer == 1);
+    if (u->allocation != one->allocation) continue;
+    bool same =
+        u->loop == one->loop && u->loop_step == one->loop_step && u->row == one->row && (u->outer == one->outer || to->outer == 1);
     u->irregular = u->irregular || one->irregular || !same;
     if (one->low < u->low) u->low = one->low;
     if (one->high > u->high) u->high = one->high;
@@ -112,8 +118,8 @@ static uint32_t rows_dim(const ax_loop_kernel *kernel, int64_t outer, int64_t ex
 static int64_t factor_bytes(const ax_gemm *g) { return g->k * g->n * (int64_t)ax_dtype_bytes(g->dtype); }
 
 static bool product_fits(const grouper *g, const ax_rows_group *of, const ax_gemm *p) {
-  return g->products && !p->accumulate && p->term_rank == 0 && p->m == of->extent && product_count(p) == of->outer && p->k > 0 && p->k <= AX_PRODUCT_LONG &&
-         factor_bytes(p) <= most_factor && of->extent >= least_product_rows;
+  return g->products && !p->accumulate && p->term_rank == 0 && p->m == of->extent && product_count(p) == of->outer && p->k > 0 &&
+         p->k <= AX_PRODUCT_LONG && factor_bytes(p) <= most_factor && of->extent >= least_product_rows;
 }
 
 /* `op` as it is to be a member, with all dimensions around the rows still there. False: it cannot be. */
@@ -164,7 +170,8 @@ static bool add_product(grouper *g, const ax_gemm *p) {
   return true;
 }
 
-/* A slot moves from one outer index to the next by one distance, as all that goes through it must. step: the slot's; INT64_MIN: none yet. */
+/* A slot moves from one outer index to the next by one distance, as all that goes through it must. step: the slot's; INT64_MIN:
+   none yet. */
 static bool steps_alike(const ax_rows_group *t, int64_t *step, const ax_rows_use *one) {
   if (t->outer == 1) return true;
   if (*step == INT64_MIN) *step = one->outer;
@@ -209,20 +216,20 @@ static bool try_member(grouper *g, const ax_op *op) {
 
 static void note_skipped(void *context, uint32_t buffer, bool writes) {
   grouper *g = context;
-  uint32_t root = g->plan->buffers[buffer].root;
-  if (g->touched[root] == 0) {
-    if (ax_grow(&g->skipped_roots, sizeof g->skipped_roots[0], g->skipped_count, 1, &g->skipped_capacity) != AX_OK) {
+  uint32_t allocation = g->plan->buffers[buffer].allocation;
+  if (g->touched[allocation] == 0) {
+    if (ax_grow(&g->skipped_allocations, sizeof g->skipped_allocations[0], g->skipped_count, 1, &g->skipped_capacity) != AX_OK) {
       g->failed = true;
       return;
     }
-    g->skipped_roots[g->skipped_count++] = root;
+    g->skipped_allocations[g->skipped_count++] = allocation;
   }
-  g->touched[root] |= writes ? 2 : 1;
+  g->touched[allocation] |= writes ? 2 : 1;
 }
 
 static void look_for_hazard(void *context, uint32_t buffer, bool writes) {
   grouper *g = context;
-  uint8_t by = g->touched[g->plan->buffers[buffer].root];
+  uint8_t by = g->touched[g->plan->buffers[buffer].allocation];
   if (writes ? by != 0 : (by & 2) != 0) g->change = 1;
 }
 
@@ -233,16 +240,16 @@ static bool moves_up(grouper *g, const ax_op *op) {
 }
 
 static void forget_skipped(grouper *g) {
-  for (uint32_t i = 0; i < g->skipped_count; i++) g->touched[g->skipped_roots[i]] = 0;
+  for (uint32_t i = 0; i < g->skipped_count; i++) g->touched[g->skipped_allocations[i]] = 0;
   g->skipped_count = 0;
 }
 
 /* It reads what arrives, and the group does not yet. */
 static bool waits(const grouper *g, const ax_op *op) {
   for (uint32_t i = 0; i < ax_op_slots(op); i++) {
-    uint32_t root = g->plan->buffers[ax_op_slot(op, i).buffer].root, k = 0;
-    if (!g->arrives[root]) continue;
-    while (k < g->now.use_count && g->now.uses[k].root != root) k++;
+    uint32_t allocation = g->plan->buffers[ax_op_slot(op, i).buffer].allocation, k = 0;
+    if (!g->arrives[allocation]) continue;
+    while (k < g->now.use_count && g->now.uses[k].allocation != allocation) k++;
     if (k == g->now.use_count) return true;
   }
   return false;
@@ -254,8 +261,8 @@ static bool only_computes(const ax_op *op) {
 
 /* --- A group --- */
 
-/* The rows of the first member; of a kernel the outermost dimension of which an index is little enough. Dimensions before *below are looked at, which becomes
-   the one that is chosen. False: there is none. */
+/* The rows of the first member; of a kernel the outermost dimension of which an index is little enough. Dimensions before *below
+   are looked at, which becomes the one that is chosen. False: there is none. */
 static bool choose_rows(const ax_op *op, uint32_t *below, int64_t *outer, int64_t *extent) {
   const ax_loop_kernel *kernel = op->kernel.kernel;
   const bool is_product = op->kind == AX_OP_GEMM;
@@ -349,12 +356,14 @@ static bool leave_out(grouper *g) {
 
 static void describe_slot(const ax_rows_group *of, const ax_rows_use *one, const int64_t *place, bool product, ax_rows_slot *slot) {
   uint32_t u = 0;
-  while (of->uses[u].root != one->root) u++;
+  while (of->uses[u].allocation != one->allocation) u++;
   bool local = place[u] >= 0;
-  *slot = (ax_rows_slot){.outer_step = local || product ? 0 : one->outer, .row_bytes = local ? one->row : 0, .place = local ? place[u] : 0};
+  *slot = (ax_rows_slot){
+      .outer_step = local || product ? 0 : one->outer, .row_bytes = local ? one->row : 0, .place = local ? place[u] : 0};
 }
 
-static ax_status describe_kernel(const grouper *g, const ax_rows_group *of, const ax_bound *bound, const int64_t *place, ax_rows_slot *slots) {
+static ax_status describe_kernel(const grouper *g, const ax_rows_group *of, const ax_bound *bound, const int64_t *place,
+                                 ax_rows_slot *slots) {
   const ax_loop_kernel *kernel = bound->kernel;
   uint32_t dim = rows_dim(kernel, of->outer, of->extent);
   for (uint32_t i = 0; i < kernel->expr_count + kernel->store_count; i++) {
@@ -363,7 +372,8 @@ static ax_status describe_kernel(const grouper *g, const ax_rows_group *of, cons
     const ax_store *store = load == NULL ? &kernel->stores[i - kernel->expr_count] : NULL;
     uint32_t slot = load != NULL ? load->slot : store->slot;
     ax_rows_use one;
-    if (!ax_rows_use_of(g->plan, bound, slot, load != NULL ? load->at : store->at, dim, &one)) return ax_error(AX_INTERNAL, "rows: lost");
+    if (!ax_rows_use_of(g->plan, bound, slot, load != NULL ? load->at : store->at, dim, &one))
+      return ax_error(AX_INTERNAL, "rows: lost");
     describe_slot(of, &one, place, false, &slots[slot]);
   }
   return AX_OK;
@@ -391,7 +401,12 @@ static ax_status make_group(grouper *g, ax_op *made) {
   if (!ax_rows_blocks_of(g->plan, g->reads, g->writes, of, &blocks)) return AX_OK;
   ax_rows *rows = ax_arena_alloc(arena, sizeof *rows);
   if (rows == NULL) return ax_out_of_memory(sizeof *rows);
-  *rows = (ax_rows){.count = of->count, .outer = of->outer, .extent = of->extent, .step = blocks.step, .parts = blocks.parts, .slot_count = of->slot_count};
+  *rows = (ax_rows){.count = of->count,
+                    .outer = of->outer,
+                    .extent = of->extent,
+                    .step = blocks.step,
+                    .parts = blocks.parts,
+                    .slot_count = of->slot_count};
   rows->block_bytes = blocks.bytes;
   rows->slots = ax_arena_alloc(arena, of->slot_count * sizeof rows->slots[0]);
   if (rows->slots == NULL) return ax_out_of_memory(of->slot_count * sizeof rows->slots[0]);
@@ -408,12 +423,14 @@ static ax_status make_group(grouper *g, ax_op *made) {
 /* Without it nothing else is looked at: what several kernels of a group touch, the first one mostly does. */
 static bool touches_much(const grouper *g, const ax_op *op) {
   for (uint32_t i = 0; i < ax_op_slots(op); i++)
-    if (ax_buffer_bytes(&g->plan->buffers[g->plan->buffers[ax_op_slot(op, i).buffer].root]) >= AX_ROWS_LEAST_SHARED) return true;
+    if (ax_buffer_bytes(&g->plan->buffers[g->plan->buffers[ax_op_slot(op, i).buffer].allocation]) >= AX_ROWS_LEAST_SHARED)
+      return true;
   return false;
 }
 
-/* Begins a group with the operation at `at`. If its rows cannot be those of the dimension that is best, as what it reads lies in columns of these, the rows are
-   those of a dimension around it: each is longer, but still in a cache when the next kernel comes. */
+/* Begins a group with the operation at `at`. If its rows cannot be those of the dimension that is best, as what it reads lies in
+   columns of these, the rows are those of a dimension around it: each is longer, but still in a cache when the next kernel
+   comes. */
 static ax_status begin_group(grouper *g, uint32_t at, bool *begun) {
   uint32_t below = UINT32_MAX;
   *begun = false;
@@ -491,17 +508,18 @@ static ax_status group_block(void *context, ax_block *block, bool is_body) {
 
 static void note_arrival(void *context, ax_op *op) {
   grouper *g = context;
-  if (op->kind == AX_OP_START) g->arrives[g->plan->buffers[op->exchange->out].root] = true;
-  if (op->kind == AX_OP_RECEIVE) g->arrives[g->plan->buffers[op->message->buffer].root] = true;
+  if (op->kind == AX_OP_START) g->arrives[g->plan->buffers[op->exchange->out].allocation] = true;
+  if (op->kind == AX_OP_RECEIVE) g->arrives[g->plan->buffers[op->message->buffer].allocation] = true;
 }
 
 static ax_status make_tables(grouper *g) {
-  g->roots = g->plan->buffer_count;
-  g->reads = ax_arena_alloc(&g->tables, g->roots * sizeof g->reads[0]);
-  g->writes = ax_arena_alloc(&g->tables, g->roots * sizeof g->writes[0]);
-  g->arrives = ax_arena_alloc(&g->tables, g->roots * sizeof g->arrives[0]);
-  g->touched = ax_arena_alloc(&g->tables, g->roots * sizeof g->touched[0]);
-  if (g->reads == NULL || g->writes == NULL || g->arrives == NULL || g->touched == NULL) return ax_out_of_memory(g->roots * sizeof g->reads[0]);
+  g->allocations = g->plan->buffer_count;
+  g->reads = ax_arena_alloc(&g->tables, g->allocations * sizeof g->reads[0]);
+  g->writes = ax_arena_alloc(&g->tables, g->allocations * sizeof g->writes[0]);
+  g->arrives = ax_arena_alloc(&g->tables, g->allocations * sizeof g->arrives[0]);
+  g->touched = ax_arena_alloc(&g->tables, g->allocations * sizeof g->touched[0]);
+  if (g->reads == NULL || g->writes == NULL || g->arrives == NULL || g->touched == NULL)
+    return ax_out_of_memory(g->allocations * sizeof g->reads[0]);
   ax_plan_count(g->plan, g->reads, g->writes);
   ax_block_walk(&g->plan->block, note_arrival, g);
   return AX_OK;
@@ -513,7 +531,7 @@ ax_status ax_plan_rows(ax_plan *plan) {
   g->plan = plan;
   ax_status status = make_tables(g);
   if (status == AX_OK) status = ax_blocks_visit(&plan->block, group_block, g);
-  ax_free(g->skipped_roots);
+  ax_free(g->skipped_allocations);
   ax_arena_deinit(&g->tables);
   ax_free(g);
   return status;

@@ -1,5 +1,5 @@
-/* A block is as many rows as stay in the cache from one member to the next: of kernels, as many as fit in the first one or are worth a call; with products, tiles
-   of them, as long as all that is local has room on the stack.
+/* A block is as many rows as stay in the cache from one member to the next: of kernels, as many as fit in the first one or are
+   worth a call; with products, tiles of them, as long as all that is local has room on the stack.
 
      m  |----|                 what is local lies in such a block only while it is needed, and others
      e  |----------|           lie there before and after
@@ -11,7 +11,7 @@
 enum {
   most_rows_bytes = 4 << 20, /* of one row of all that is touched: beyond it, it is in no cache when the next kernel comes */
   block_bytes = AX_HOSTILE ? 64 : 32 << 10, /* of a block of rows of all that is touched */
-  least_block = AX_HOSTILE ? 1 : 4 << 10, /* bytes of a root that a kernel comes to in a block of rows */
+  least_block = AX_HOSTILE ? 1 : 4 << 10, /* bytes of an allocation that a kernel comes to in a block of rows */
   tile_rows = AX_HOSTILE ? 1 : 14, /* of a product: blocks are of so many, */
   most_tiles = 6,           /* so many times, */
   short_rows_bytes = 96 << 10, /* or for this much */
@@ -34,8 +34,8 @@ static uint32_t last_member(const ax_rows_use *u) { return 31 - (uint32_t)__buil
 
 typedef struct extent {
   int64_t row;     /* bytes of a row of all that is to be in the cache at once */
-  int64_t longest; /* of what one root has in a row */
-  double largest;  /* bytes of a root that several kernels touch */
+  int64_t longest; /* of what one allocation has in a row */
+  double largest;  /* bytes of an allocation that several kernels touch */
 } extent;
 
 static extent extent_of(const ax_rows_group *of) {
@@ -72,16 +72,21 @@ static double time_of(const ax_rows_group *of) {
   return time;
 }
 
-/* Nobody else touches the root, so a block of its rows is enough. */
-static bool is_local(const ax_plan *plan, const uint32_t *reads, const uint32_t *writes, const ax_rows_group *of, const ax_rows_use *u) {
-  const ax_buffer *root = &plan->buffers[u->root];
-  return root->kind == AX_BUFFER_TEMP && u->written && !u->irregular && u->row > 0 && u->loop == AX_NONE && u->low >= 0 && u->high <= u->row &&
-         u->touches == reads[u->root] + writes[u->root] && root->axes == of->members[0].axes && !root->updated;
+/* Nobody else touches the allocation, so a block of its rows is enough. */
+static bool is_local(const ax_plan *plan, const uint32_t *reads, const uint32_t *writes, const ax_rows_group *of,
+                     const ax_rows_use *u) {
+  const ax_buffer *allocation = &plan->buffers[u->allocation];
+  return allocation->kind == AX_BUFFER_TEMP && u->written && !u->irregular && u->row > 0 && u->loop == AX_NONE && u->low >= 0 &&
+         u->high <= u->row && u->touches == reads[u->allocation] + writes[u->allocation] &&
+         allocation->axes == of->members[0].axes && !allocation->updated;
 }
 
-static bool overlap(const ax_rows_use *a, const ax_rows_use *b) { return first_member(a) <= last_member(b) && first_member(b) <= last_member(a); }
+static bool overlap(const ax_rows_use *a, const ax_rows_use *b) {
+  return first_member(a) <= last_member(b) && first_member(b) <= last_member(a);
+}
 
-/* Where local roots lie in a block of rows, as long as there is room: each where none lies that is in use at the same time; place[i] -1: in memory. */
+/* Where local allocations lie in a block of rows, as long as there is room: each where none lies that is in use at the same time;
+   place[i] -1: in memory. */
 static int64_t place_local(const ax_rows_group *of, const bool *local, int64_t step, int64_t *place) {
   int64_t bytes = 0, size[AX_ROWS_USES];
   for (uint32_t i = 0; i < of->use_count; i++) {
@@ -131,7 +136,8 @@ static bool is_worth_it(const ax_rows_group *of, const extent *e, int64_t step, 
   return !ax_rows_has_products(of) || parts >= least_parts || parts >= 0.5 * ax_parts_worth(time_of(of));
 }
 
-bool ax_rows_blocks_of(const ax_plan *plan, const uint32_t *reads, const uint32_t *writes, const ax_rows_group *of, ax_rows_blocks *out) {
+bool ax_rows_blocks_of(const ax_plan *plan, const uint32_t *reads, const uint32_t *writes, const ax_rows_group *of,
+                       ax_rows_blocks *out) {
   const extent e = extent_of(of);
   bool local[AX_ROWS_USES];
   for (uint32_t i = 0; i < of->use_count; i++) local[i] = is_local(plan, reads, writes, of, &of->uses[i]);

@@ -1,13 +1,14 @@
-/* Of a group of kernels and products over the same rows (rows.c): how many rows are done at a time, where what is local lies meanwhile, into how many parts the
-   rows are cut, and whether all that is worth it. */
+/* Of a group of kernels and products over the same rows (rows.c): how many rows are done at a time, where what is local lies
+   meanwhile, into how many parts the rows are cut, and whether all that is worth it. */
 #ifndef AX_PLAN_ROWS_BLOCKS_H
 #define AX_PLAN_ROWS_BLOCKS_H
 
 #include "plan/rows_use.h"
 
 enum {
-  AX_ROWS_USES = 64, /* roots that a group touches, at most */
-  AX_ROWS_LEAST_SHARED = AX_HOSTILE ? 512 : 128 << 10 /* bytes of a root that several members touch: less is in the second cache anyway */
+  AX_ROWS_USES = 64, /* allocations that a group touches, at most */
+  AX_ROWS_LEAST_SHARED =
+      AX_HOSTILE ? 512 : 128 << 10 /* bytes of an allocation that several members touch: less is in the second cache anyway */
 };
 
 typedef struct ax_rows_group {
@@ -29,7 +30,8 @@ typedef struct ax_rows_blocks {
 static inline bool ax_rows_by_several(const ax_rows_use *u) { return (u->members & (u->members - 1)) != 0; }
 bool ax_rows_has_products(const ax_rows_group *of);
 
-/* reads, writes: by root, see ax_plan_count. False: it is not worth it. */
-bool ax_rows_blocks_of(const ax_plan *plan, const uint32_t *reads, const uint32_t *writes, const ax_rows_group *of, ax_rows_blocks *out);
+/* reads, writes: by allocation, see ax_plan_count. False: it is not worth it. */
+bool ax_rows_blocks_of(const ax_plan *plan, const uint32_t *reads, const uint32_t *writes, const ax_rows_group *of,
+                       ax_rows_blocks *out);
 
 #endif

@@ -43,7 +43,8 @@ static void describe(ax_text *line, const ax_op *op) {
     const ax_rows *rows = op->rows;
     uint32_t local = 0;
     for (uint32_t i = 0; i < rows->slot_count; i++) local += rows->slots[i].row_bytes != 0;
-    ax_text_add(line, "%u members over %lldx%lld, %u of %u slots local", rows->count, (long long)rows->outer, (long long)rows->extent, local, rows->slot_count);
+    ax_text_add(line, "%u members over %lldx%lld, %u of %u slots local", rows->count, (long long)rows->outer,
+                (long long)rows->extent, local, rows->slot_count);
   } else ax_text_add(line, "other");
 }
 
@@ -87,7 +88,8 @@ static void products_take_part(void **state) {
   if (AX_HOSTILE) skip(); /* where whatever may be done together is */
   expect(attention, NULL, 2, 1, TEST_TYPE(AX_F32, 8, 512, 64), "5 members over 8x512, 11 of 15 slots local");
   expect(attention, NULL, 2, 1, TEST_TYPE(AX_BF16, 8, 512, 64), "6 members over 8x512, 14 of 18 slots local");
-  expect(attention, NULL, 2, 1, TEST_TYPE(AX_F32, 8, 4096, 64), "other; 3 members over 8x4096, 6 of 9 slots local; other"); /* factors as large as a cache */
+  expect(attention, NULL, 2, 1, TEST_TYPE(AX_F32, 8, 4096, 64),
+         "other; 3 members over 8x4096, 6 of 9 slots local; other"); /* factors as large as a cache */
 }
 
 /* What is added up lies between other dimensions: rows are those around it. */
@@ -96,7 +98,8 @@ static void columns_are_done_row_by_row(void **state) {
   if (AX_HOSTILE) skip(); /* where whatever may be done together is */
   expect(softmax, &(int64_t){1}, 1, 1, TEST_TYPE(AX_F32, 64, 50, 1000), "4 members over 1x64, 4 of 10 slots local");
   expect(softmax, &(int64_t){2}, 1, 1, TEST_TYPE(AX_F32, 8, 8, 30, 500), "4 members over 8x8, 7 of 10 slots local");
-  expect(softmax, &(int64_t){1}, 1, 1, TEST_TYPE(AX_F32, 4, 1000, 3000), "kernel; kernel; kernel; kernel; kernel; kernel"); /* too much for a cache */
+  expect(softmax, &(int64_t){1}, 1, 1, TEST_TYPE(AX_F32, 4, 1000, 3000),
+         "kernel; kernel; kernel; kernel; kernel; kernel"); /* too much for a cache */
 }
 
 static void what_is_small_or_long_is_not(void **state) {
@@ -119,12 +122,17 @@ static void results_lie_in_memory(void **state) {
 
 static void chains_stay_apart(void **state) {
   (void)state;
-  expect(two_chains, NULL, 2, 2, TEST_TYPE(AX_F32, 512, 512), "3 members over 1x512, 6 of 9 slots local; 3 members over 1x512, 6 of 9 slots local");
+  expect(two_chains, NULL, 2, 2, TEST_TYPE(AX_F32, 512, 512),
+         "3 members over 1x512, 6 of 9 slots local; 3 members over 1x512, 6 of 9 slots local");
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_done_together), cmocka_unit_test(products_take_part), cmocka_unit_test(columns_are_done_row_by_row), cmocka_unit_test(what_is_small_or_long_is_not),
-                                     cmocka_unit_test(rows_that_depend_on_others_are_not), cmocka_unit_test(results_lie_in_memory),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_done_together),
+                                     cmocka_unit_test(products_take_part),
+                                     cmocka_unit_test(columns_are_done_row_by_row),
+                                     cmocka_unit_test(what_is_small_or_long_is_not),
+                                     cmocka_unit_test(rows_that_depend_on_others_are_not),
+                                     cmocka_unit_test(results_lie_in_memory),
                                      cmocka_unit_test(chains_stay_apart)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

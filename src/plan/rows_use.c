@@ -21,13 +21,15 @@ static bool moves_before(const ax_loop_kernel *k, uint32_t rank, const ax_positi
   return false;
 }
 
-bool ax_rows_use_of(const ax_plan *plan, const ax_bound *kernel, uint32_t slot, const ax_position *at, uint32_t dim, ax_rows_use *out) {
+bool ax_rows_use_of(const ax_plan *plan, const ax_bound *kernel, uint32_t slot, const ax_position *at, uint32_t dim,
+                    ax_rows_use *out) {
   const ax_loop_kernel *k = kernel->kernel;
   const ax_slot *s = &k->slots[slot];
   const ax_buffer *view = &plan->buffers[kernel->buffers[slot]];
   int64_t item = (int64_t)ax_dtype_bytes(s->dtype);
   ax_affine address;
-  *out = (ax_rows_use){.root = view->root, .loop = view->loop, .loop_step = view->loop != AX_NONE ? view->step : 0, .touches = 1};
+  *out = (ax_rows_use){
+      .allocation = view->allocation, .loop = view->loop, .loop_step = view->loop != AX_NONE ? view->step : 0, .touches = 1};
   if (!ax_affine_of(s->rank, s->dims, at, &address)) {
     out->irregular = true;
     return !moves_before(k, s->rank, at, dim);
@@ -43,7 +45,8 @@ bool ax_rows_use_of(const ax_plan *plan, const ax_bound *kernel, uint32_t slot, 
     if (reach < 0) out->low += reach;
     else out->high += reach;
     int64_t apart = address.coef[d] < 0 ? -address.coef[d] : address.coef[d];
-    if (k->dims[d] > 1 && out->row != 0 && apart * item > (out->row < 0 ? -out->row : out->row)) return false; /* rows are its columns */
+    if (k->dims[d] > 1 && out->row != 0 && apart * item > (out->row < 0 ? -out->row : out->row))
+      return false; /* rows are its columns */
   }
   return true;
 }
@@ -57,7 +60,11 @@ ax_rows_use ax_rows_use_of_product(const ax_plan *plan, const ax_gemm *p, uint32
   const int64_t outer = even_step(p->batch_rank, p->batch, index == 0 ? p->a_stride : index == 1 ? p->b_stride : p->c_stride);
   const int64_t row = index == 2 ? p->ldc : index == 1 ? 0 : p->transpose_a ? 1 : p->lda;
   const int64_t reach = index == 2 ? p->n : index == 1 ? 0 : p->transpose_a ? (p->k - 1) * p->lda + 1 : p->k;
-  ax_rows_use out = {.root = view->root, .loop = view->loop, .loop_step = view->loop != AX_NONE ? view->step : 0, .touches = 1, .written = o.writes};
+  ax_rows_use out = {.allocation = view->allocation,
+                     .loop = view->loop,
+                     .loop_step = view->loop != AX_NONE ? view->step : 0,
+                     .touches = 1,
+                     .written = o.writes};
   out.irregular = outer == INT64_MIN || index == 1; /* of the factor on the right a row has to do with all */
   if (out.irregular) return out;
   out.row = row * item;

@@ -1,11 +1,12 @@
-/* What an operation of a group does to a root (rows.c): from row to row it moves by so many bytes, and touches such bytes of row 0. */
+/* What an operation of a group does to an allocation (rows.c): from row to row it moves by so many bytes, and touches such bytes of
+   row 0. */
 #ifndef AX_PLAN_ROWS_USE_H
 #define AX_PLAN_ROWS_USE_H
 
 #include "plan/plan.h"
 
 typedef struct ax_rows_use {
-  uint32_t root, members; /* those that touch it, a bit each */
+  uint32_t allocation, members; /* those that touch it, a bit each */
   uint32_t loop;         /* of the views by which it is touched */
   int64_t loop_step;
   int64_t row, outer;    /* bytes from row to row, and from one outer index to the next */
@@ -15,7 +16,8 @@ typedef struct ax_rows_use {
 } ax_rows_use;
 
 /* Of one access of a kernel, whose dimension `dim` is the rows'. False: rows are not how it should be walked. */
-bool ax_rows_use_of(const ax_plan *plan, const ax_bound *kernel, uint32_t slot, const ax_position *at, uint32_t dim, ax_rows_use *out);
+bool ax_rows_use_of(const ax_plan *plan, const ax_bound *kernel, uint32_t slot, const ax_position *at, uint32_t dim,
+                    ax_rows_use *out);
 /* Of an operand of a product. */
 ax_rows_use ax_rows_use_of_product(const ax_plan *plan, const ax_gemm *product, uint32_t index);
 

@@ -1,10 +1,12 @@
-/* Sums into parts. What loops that gather rows have as their derivative: a table of zeros with one row in it, added to what there is.
+/* Sums into parts. What loops that gather rows have as their derivative: a table of zeros with one row in it, added to what there
+   is.
 
      t = zeros;  t[i..] = row;  g = a + t            becomes            g = copy of a;  g[i..] = g[i..] + row
 
-   which pass update (plan/update.c) does in a's memory, so that it costs a row and not two tables. Adding 0.0 is left out everywhere
-   else, which changes nothing unless a has a -0.0 there. Therefore a must be a sum that began as zeros: the carry of a loop that starts
-   as 0.0 and is replaced by sums of itself and other values, or such a sum. No sum of 0.0 and other values is -0.0. */
+   which pass update (plan/update.c) does in a's memory, so that it costs a row and not two tables. Adding 0.0 is left out
+   everywhere else, which changes nothing unless a has a -0.0 there. Therefore a must be a sum that began as zeros: the carry of a
+   loop that starts as 0.0 and is replaced by sums of itself and other values, or such a sum. No sum of 0.0 and other values is
+   -0.0. */
 #include <string.h>
 
 #include "plan/passes.h"
@@ -14,21 +16,21 @@ enum { near = 16, long_chain = 64 }; /* operations between update and sum; sums 
 typedef struct scatterer {
   ax_plan *plan;
   ax_arena scratch;
-  uint32_t *reads, *writes;         /* by root */
-  bool *zeros;                      /* by root: 0.0 everywhere and never anything else */
-  bool *sums;                       /* by root: a rewritten sum */
-  uint32_t *from, *again;           /* by root: the roots that were copied to it, whole, first and last; AX_NONE */
-  ax_block *block;                  /* the body at hand, and in it, by root: */
+  uint32_t *reads, *writes;         /* by allocation */
+  bool *zeros;                      /* by allocation: 0.0 everywhere and never anything else */
+  bool *sums;                       /* by allocation: a rewritten sum */
+  uint32_t *from, *again;           /* by allocation: the allocations that were copied to it, whole, first and last; AX_NONE */
+  ax_block *block;                  /* the body at hand, and in it, by allocation: */
   uint32_t *first_write, *last_write;
-  uint32_t *listed, listed_count;   /* roots that have them */
+  uint32_t *listed, listed_count;   /* allocations that have them */
   uint32_t op;
 } scatterer;
 
-static uint32_t root_of(const scatterer *s, uint32_t buffer) { return s->plan->buffers[buffer].root; }
+static uint32_t allocation_of(const scatterer *s, uint32_t buffer) { return s->plan->buffers[buffer].allocation; }
 
-/* A buffer that is a root. */
+/* A buffer that is an allocation. */
 static bool is_own(const scatterer *s, uint32_t buffer) {
-  return s->plan->buffers[buffer].kind == AX_BUFFER_TEMP && root_of(s, buffer) == buffer;
+  return s->plan->buffers[buffer].kind == AX_BUFFER_TEMP && allocation_of(s, buffer) == buffer;
 }
 
 /* --- What operations are --- */
@@ -37,8 +39,8 @@ static bool is_own(const scatterer *s, uint32_t buffer) {
 static bool stores_all(const ax_op *op, uint32_t exprs) {
   if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op)) return false;
   const ax_loop_kernel *kernel = op->kernel.kernel;
-  return kernel->store_count == 1 && kernel->expr_count == exprs && kernel->reduce_rank == 0 && kernel->stores[0].reduce == AX_SCALAR_NONE &&
-         ax_kernel_covers(kernel, kernel->stores[0].slot, kernel->stores[0].at);
+  return kernel->store_count == 1 && kernel->expr_count == exprs && kernel->reduce_rank == 0 &&
+         kernel->stores[0].reduce == AX_SCALAR_NONE && ax_kernel_covers(kernel, kernel->stores[0].slot, kernel->stores[0].at);
 }
 
 static uint32_t stored(const ax_op *op) { return op->kernel.buffers[op->kernel.kernel->stores[0].slot]; }
@@ -61,46 +63,48 @@ static bool adds(const ax_op *op, uint32_t *x, uint32_t *y) {
   return true;
 }
 
-/* --- What is known of roots --- */
+/* --- What is known of allocations --- */
 
 static void look_at(void *context, ax_op *op) {
   scatterer *s = context;
   uint32_t to, from;
   if (is_zeros(op) && is_own(s, stored(op)) && s->writes[stored(op)] == 1) s->zeros[stored(op)] = true;
   if (!ax_op_copies_all(op, &to, &from) || !is_own(s, to)) return;
-  if (s->from[to] == AX_NONE) s->from[to] = root_of(s, from);
-  s->again[to] = root_of(s, from);
+  if (s->from[to] == AX_NONE) s->from[to] = allocation_of(s, from);
+  s->again[to] = allocation_of(s, from);
 }
 
 static void note_write(void *context, uint32_t buffer, bool writes) {
   scatterer *s = context;
-  uint32_t root = root_of(s, buffer);
+  uint32_t allocation = allocation_of(s, buffer);
   if (!writes) return;
-  if (s->first_write[root] == AX_NONE) {
-    s->first_write[root] = s->op;
-    s->listed[s->listed_count++] = root;
+  if (s->first_write[allocation] == AX_NONE) {
+    s->first_write[allocation] = s->op;
+    s->listed[s->listed_count++] = allocation;
   }
-  s->last_write[root] = s->op;
+  s->last_write[allocation] = s->op;
 }
 
 /* Sums lead from the carry back to it. */
 static bool replaced_by_sum(const scatterer *s, uint32_t carry) {
-  uint32_t root = s->again[carry], x, y;
-  for (int i = 0; i < long_chain && root != carry && !s->sums[root]; i++) {
-    if (s->writes[root] != 1 || s->first_write[root] == AX_NONE) return false; /* not written in this body */
-    assert(s->last_write[root] < s->block->count);
-    const ax_op *op = &s->block->ops[s->last_write[root]];
+  uint32_t allocation = s->again[carry], x, y;
+  for (int i = 0; i < long_chain && allocation != carry && !s->sums[allocation]; i++) {
+    if (s->writes[allocation] != 1 || s->first_write[allocation] == AX_NONE) return false; /* not written in this body */
+    assert(s->last_write[allocation] < s->block->count);
+    const ax_op *op = &s->block->ops[s->last_write[allocation]];
     if (op->kind != AX_OP_KERNEL) return false;
-    if (adds(op, &x, &y) && root_of(s, stored(op)) == root) root = root_of(s, y) == carry ? carry : root_of(s, x);
+    if (adds(op, &x, &y) && allocation_of(s, stored(op)) == allocation)
+      allocation = allocation_of(s, y) == carry ? carry : allocation_of(s, x);
     else return false;
   }
-  return root == carry || s->sums[root];
+  return allocation == carry || s->sums[allocation];
 }
 
 static bool began_as_zeros(const scatterer *s, uint32_t buffer) {
-  uint32_t root = root_of(s, buffer);
-  if (s->sums[root]) return true;
-  return is_own(s, root) && s->writes[root] == 2 && s->from[root] != AX_NONE && s->zeros[s->from[root]] && replaced_by_sum(s, root);
+  uint32_t allocation = allocation_of(s, buffer);
+  if (s->sums[allocation]) return true;
+  return is_own(s, allocation) && s->writes[allocation] == 2 && s->from[allocation] != AX_NONE && s->zeros[s->from[allocation]] &&
+         replaced_by_sum(s, allocation);
 }
 
 /* --- Rewriting --- */
@@ -108,23 +112,23 @@ static bool began_as_zeros(const scatterer *s, uint32_t buffer) {
 typedef struct watch { /* whether an operation writes what another reads */
   const scatterer *s;
   const ax_op *reader;
-  uint32_t base; /* a root that it must not write either */
+  uint32_t base; /* an allocation that it must not write either */
   bool written;
 } watch;
 
 static void watch_one(void *context, uint32_t buffer, bool writes) {
   watch *w = context;
-  uint32_t root = root_of(w->s, buffer);
+  uint32_t allocation = allocation_of(w->s, buffer);
   if (!writes) return;
-  if (root == w->base) w->written = true;
+  if (allocation == w->base) w->written = true;
   const ax_loop_kernel *kernel = w->reader->kernel.kernel;
   for (uint32_t i = 0; i < kernel->slot_count; i++)
-    if (root_of(w->s, w->reader->kernel.buffers[i]) == root) w->written = true;
+    if (allocation_of(w->s, w->reader->kernel.buffers[i]) == allocation) w->written = true;
 }
 
 /* What the update reads, and the base, stay as they are until the sum. */
 static bool may_move(const scatterer *s, uint32_t update, uint32_t sum, uint32_t base) {
-  watch w = {.s = s, .reader = &s->block->ops[update], .base = root_of(s, base)};
+  watch w = {.s = s, .reader = &s->block->ops[update], .base = allocation_of(s, base)};
   for (uint32_t i = update + 1; i < sum && !w.written; i++) {
     ax_op *op = &s->block->ops[i];
     if (ax_op_block(op, 0) != NULL) return false;
@@ -140,7 +144,7 @@ static bool is_part_in_zeros(const scatterer *s, uint32_t table, uint32_t at, ui
   *made = s->first_write[table];
   *updated = s->last_write[table];
   if (*made >= *updated || *updated >= at || at - *updated > near) return false;
-  if (!ax_op_copies_all(&s->block->ops[*made], &to, &from) || to != table || !s->zeros[root_of(s, from)]) return false;
+  if (!ax_op_copies_all(&s->block->ops[*made], &to, &from) || to != table || !s->zeros[allocation_of(s, from)]) return false;
   const ax_op *update = &s->block->ops[*updated];
   if (update->kind != AX_OP_KERNEL || ax_op_is_ordered(update) || update->kernel.kernel->store_count != 1) return false;
   const ax_loop_kernel *kernel = update->kernel.kernel;
@@ -156,16 +160,18 @@ static ax_status make_copy(scatterer *s, ax_op *op, uint32_t to, uint32_t from) 
   if (kernel == NULL || op->kernel.buffers == NULL) return ax_out_of_memory(sizeof *kernel);
   ax_position at[AX_MAX_RANK];
   ax_at_identity(at, type->rank);
-  uint32_t source = ax_kernel_slot(kernel, type->dtype, type->rank, type->dims), target = ax_kernel_slot(kernel, type->dtype, type->rank, type->dims);
+  uint32_t source = ax_kernel_slot(kernel, type->dtype, type->rank, type->dims),
+           target = ax_kernel_slot(kernel, type->dtype, type->rank, type->dims);
   ax_kernel_store(kernel, target, at, ax_kernel_load(kernel, source, at), AX_SCALAR_NONE);
   return kernel->failed ? ax_out_of_memory(sizeof *kernel) : AX_OK;
 }
 
-/* sum = base + table becomes sum = copy of base where the table was updated, and the part added to the sum where that was computed. */
+/* sum = base + table becomes sum = copy of base where the table was updated, and the part added to the sum where that was
+   computed. */
 static ax_status rewrite(scatterer *s, uint32_t made, uint32_t updated, uint32_t at, uint32_t base) {
   ax_op *ops = s->block->ops, part = ops[updated];
   const ax_loop_kernel *copy = ops[made].kernel.kernel;
-  uint32_t sum = stored(&ops[at]), zeros = root_of(s, ops[made].kernel.buffers[copy->exprs[0].slot]);
+  uint32_t sum = stored(&ops[at]), zeros = allocation_of(s, ops[made].kernel.buffers[copy->exprs[0].slot]);
   ops[updated] = ops[at];
   AX_TRY(make_copy(s, &ops[updated], sum, base));
   ax_loop_kernel *kernel = ax_kernel_copy(&s->plan->drafts, part.kernel.kernel); /* the other may be at work elsewhere too */
@@ -214,7 +220,8 @@ static ax_status scatter(scatterer *s) {
   size_t count = plan->buffer_count;
   uint32_t **tables[] = {&s->reads, &s->writes, &s->from, &s->again, &s->first_write, &s->last_write, &s->listed};
   for (size_t i = 0; i < AX_COUNT(tables); i++)
-    if ((*tables[i] = ax_arena_alloc(&s->scratch, count * sizeof(uint32_t))) == NULL) return ax_out_of_memory(count * sizeof(uint32_t));
+    if ((*tables[i] = ax_arena_alloc(&s->scratch, count * sizeof(uint32_t))) == NULL)
+      return ax_out_of_memory(count * sizeof(uint32_t));
   s->zeros = ax_arena_alloc(&s->scratch, count);
   s->sums = ax_arena_alloc(&s->scratch, count);
   if (s->zeros == NULL || s->sums == NULL) return ax_out_of_memory(count);

@@ -1,39 +1,42 @@
-/* Results that no cache holds are stored past the caches. An ordinary store of a line first fetches it, only for it to be overwritten; that is a third
-   of the memory traffic of y = x + 1.
+/* Results that no cache holds are stored past the caches. An ordinary store of a line first fetches it, only for it to be
+   overwritten; that is a third of the memory traffic of y = x + 1.
 
-   Not where the line is in a cache already, as it has just been read: what is overwritten in place. Nor in groups of rows (plan/rows.c) what the next member
-   reads. A kernel may be at work elsewhere too, so this one is a copy. */
+   Not where the line is in a cache already, as it has just been read: what is overwritten in place. Nor in groups of rows
+   (plan/rows.c) what the next member reads. A kernel may be at work elsewhere too, so this one is a copy. */
 #include "plan/passes.h"
 
 enum { more_than_caches = 32 << 20, few_parts = 8 };
 
-static uint32_t root_of(const ax_plan *plan, const ax_bound *bound, uint32_t slot) { return plan->buffers[bound->buffers[slot]].root; }
+static uint32_t allocation_of(const ax_plan *plan, const ax_bound *bound, uint32_t slot) {
+  return plan->buffers[bound->buffers[slot]].allocation;
+}
 
 typedef struct touching {
   const ax_plan *plan;
-  uint32_t root, count;
+  uint32_t allocation, count;
 } touching;
 
 static void count_touch(void *context, uint32_t buffer, bool writes) {
   touching *t = context;
   (void)writes;
-  t->count += t->plan->buffers[buffer].root == t->root;
+  t->count += t->plan->buffers[buffer].allocation == t->allocation;
 }
 
-/* All of the array, or a part of which there are few others: what is put together from parts is stored by several kernels. `times`: how often the kernel
-   is done. */
+/* All of the array, or a part of which there are few others: what is put together from parts is stored by several kernels. `times`:
+   how often the kernel is done. */
 static bool stores_much(const ax_plan *plan, const ax_bound *bound, int64_t times) {
   const ax_loop_kernel *k = bound->kernel;
-  const ax_buffer *root = &plan->buffers[root_of(plan, bound, k->stores[0].slot)];
-  double bytes = (double)ax_dtype_bytes(k->slots[k->stores[0].slot].dtype) * (double)times, whole = (double)ax_buffer_bytes(root);
+  const ax_buffer *allocation = &plan->buffers[allocation_of(plan, bound, k->stores[0].slot)];
+  double bytes = (double)ax_dtype_bytes(k->slots[k->stores[0].slot].dtype) * (double)times,
+         whole = (double)ax_buffer_bytes(allocation);
   for (uint32_t d = 0; d < k->rank; d++) bytes *= (double)k->dims[d];
-  return !root->updated && whole >= more_than_caches && bytes * few_parts >= whole;
+  return !allocation->updated && whole >= more_than_caches && bytes * few_parts >= whole;
 }
 
 /* `op`: the kernel's, or the group's that it is a member of, which touches what is stored by that alone. */
 static ax_status stream(ax_plan *plan, const ax_op *op, ax_bound *bound, int64_t times) {
   if (bound->kernel->reduce_rank > 0 || bound->kernel->store_count != 1 || !stores_much(plan, bound, times)) return AX_OK;
-  touching t = {.plan = plan, .root = root_of(plan, bound, bound->kernel->stores[0].slot)};
+  touching t = {.plan = plan, .allocation = allocation_of(plan, bound, bound->kernel->stores[0].slot)};
   ax_op_visit(op, count_touch, &t);
   if (t.count != 1) return AX_OK;
   ax_loop_kernel *copy = ax_arena_copy(&plan->arena, bound->kernel, sizeof *copy);
@@ -43,7 +46,8 @@ static ax_status stream(ax_plan *plan, const ax_op *op, ax_bound *bound, int64_t
   return AX_OK;
 }
 
-/* What rows are computed of is in a cache, so that narrow floats, which take longer to compute than to store, would only wait for memory. */
+/* What rows are computed of is in a cache, so that narrow floats, which take longer to compute than to store, would only wait for
+   memory. */
 static ax_status stream_group(ax_plan *plan, ax_op *op) {
   enum { least_bytes = 4 };
   const ax_rows_slot *slots = op->rows->slots;
@@ -53,7 +57,8 @@ static ax_status stream_group(ax_plan *plan, ax_op *op) {
     const uint32_t slot = is_kernel ? member->kernel.kernel->stores[0].slot : 0;
     const bool local = slots[slot].row_bytes != 0; /* a block of rows on the stack */
     slots += ax_op_slots(member);
-    if (is_kernel && !local && ax_dtype_bytes(member->kernel.kernel->slots[slot].dtype) >= least_bytes) AX_TRY(stream(plan, op, &member->kernel, op->rows->outer));
+    if (is_kernel && !local && ax_dtype_bytes(member->kernel.kernel->slots[slot].dtype) >= least_bytes)
+      AX_TRY(stream(plan, op, &member->kernel, op->rows->outer));
   }
   return AX_OK;
 }

@@ -12,12 +12,12 @@
 
    Inner blocks come first and copies from the last to the first, so that a chain of updates ends up in one memory. Only values that
    are updated are looked at: others are better left for fusion. What another frame put into the memory before must be there when a
-   part is overwritten: the root is marked `updated`, and whoever writes it counts as its reader too (exec/flatten.c). */
+   part is overwritten: the allocation is marked `updated`, and whoever writes it counts as its reader too (exec/flatten.c). */
 #include <string.h>
 
 #include "plan/passes.h"
 
-typedef struct summary { /* of a root's touches in the block at hand: operations by number, -1 for none */
+typedef struct summary { /* of an allocation's touches in the block at hand: operations by number, -1 for none */
   int64_t first, last, before_last, last_write;
   uint32_t visits;
 } summary;
@@ -25,31 +25,32 @@ typedef struct summary { /* of a root's touches in the block at hand: operations
 typedef struct updater {
   ax_plan *plan;
   ax_arena scratch;
-  uint32_t *parent;   /* by root: what it was united with; itself */
-  uint32_t *total;    /* by root: visits in all blocks */
-  bool *updated;      /* by root */
-  uint32_t *result;   /* by root: the result it is; AX_NONE */
-  summary *summaries; /* by root */
-  uint32_t *listed, listed_count; /* roots that have one */
+  uint32_t *parent;   /* by allocation: what it was united with; itself */
+  uint32_t *total;    /* by allocation: visits in all blocks */
+  bool *updated;      /* by allocation */
+  uint32_t *result;   /* by allocation: the result it is; AX_NONE */
+  summary *summaries; /* by allocation */
+  uint32_t *listed, listed_count; /* allocations that have one */
   uint32_t op;
   bool takes; /* some operation takes rows of a ragged exchange */
 } updater;
 
-static uint32_t root_of(const updater *u, uint32_t buffer) {
-  uint32_t root = u->plan->buffers[buffer].root;
-  for (; u->parent[root] != root; root = u->parent[root]) u->parent[root] = u->parent[u->parent[root]];
-  return root;
+static uint32_t allocation_of(const updater *u, uint32_t buffer) {
+  uint32_t allocation = u->plan->buffers[buffer].allocation;
+  for (; u->parent[allocation] != allocation; allocation = u->parent[allocation])
+    u->parent[allocation] = u->parent[u->parent[allocation]];
+  return allocation;
 }
 
 /* --- Touches --- */
 
 static void summarise(void *context, uint32_t buffer, bool writes) {
   updater *u = context;
-  uint32_t root = root_of(u, buffer);
-  summary *s = &u->summaries[root];
+  uint32_t allocation = allocation_of(u, buffer);
+  summary *s = &u->summaries[allocation];
   if (s->visits++ == 0) {
     *s = (summary){.first = u->op, .last = -1, .before_last = -1, .last_write = -1, .visits = 1};
-    u->listed[u->listed_count++] = root;
+    u->listed[u->listed_count++] = allocation;
   }
   if (s->last != u->op) s->before_last = s->last;
   s->last = u->op;
@@ -62,18 +63,18 @@ static void forget(updater *u) {
 
 /* --- Copies --- */
 
-/* All of its root's memory. */
+/* All of its allocation's memory. */
 static bool is_whole(const updater *u, uint32_t buffer) {
-  const ax_buffer *b = &u->plan->buffers[buffer], *root = &u->plan->buffers[root_of(u, buffer)];
-  return b->offset == 0 && b->loop == AX_NONE && b->axes == root->axes && ax_buffer_bytes(b) == ax_buffer_bytes(root);
+  const ax_buffer *b = &u->plan->buffers[buffer], *allocation = &u->plan->buffers[allocation_of(u, buffer)];
+  return b->offset == 0 && b->loop == AX_NONE && b->axes == allocation->axes && ax_buffer_bytes(b) == ax_buffer_bytes(allocation);
 }
 
-/* An operation that does nothing but copy all of one root to another. */
+/* An operation that does nothing but copy all of one allocation to another. */
 static bool copies(const updater *u, const ax_op *op, uint32_t *to, uint32_t *from) {
   if (!ax_op_copies_all(op, to, from) || !is_whole(u, *to) || !is_whole(u, *from)) return false;
   bool alike = u->plan->buffers[*to].axes == u->plan->buffers[*from].axes && op->axes == u->plan->buffers[*to].axes;
-  *to = root_of(u, *to);
-  *from = root_of(u, *from);
+  *to = allocation_of(u, *to);
+  *from = allocation_of(u, *from);
   return alike && *to != *from;
 }
 
@@ -89,7 +90,8 @@ static bool may_be_overwritten(const updater *u, uint32_t from, uint32_t to, boo
 }
 
 /* Whether the copy at `at` can go; *back: the copy at the end of the body that goes with it, or the same. */
-static bool may_unite(const updater *u, const ax_block *block, uint32_t at, uint32_t from, uint32_t to, bool is_body, uint32_t *back) {
+static bool may_unite(const updater *u, const ax_block *block, uint32_t at, uint32_t from, uint32_t to, bool is_body,
+                      uint32_t *back) {
   bool outermost = block == &u->plan->block;
   const summary *source = &u->summaries[from], *target = &u->summaries[to];
   if (!u->updated[to] || u->plan->buffers[to].kind != AX_BUFFER_TEMP) return false;
@@ -136,9 +138,10 @@ static ax_status place_block(void *context, ax_block *block, bool is_body) {
 
 /* --- Ragged exchanges --- */
 
-/* Where a copy cannot go, rows that are put in it need not be copied before: whoever takes them takes from the source what they leave.
-   A source that a kernel makes for the copy alone stays, since fusion then makes it in its place. In one walk over each block, by
-   root: the operation that is its latest write, whether a kernel does that, and the copy that it is and nobody has touched. */
+/* Where a copy cannot go, rows that are put in it need not be copied before: whoever takes them takes from the source what they
+   leave. A source that a kernel makes for the copy alone stays, since fusion then makes it in its place. In one walk over each
+   block, by allocation: the operation that is its latest write, whether a kernel does that, and the copy that it is and nobody has
+   touched. */
 typedef struct taker {
   updater *u;
   const uint32_t *reads;
@@ -151,20 +154,20 @@ typedef struct taker {
 
 static void note_touch(void *context, uint32_t buffer, bool writes) {
   taker *t = context;
-  uint32_t root = root_of(t->u, buffer);
-  t->copied[root] = -1;
+  uint32_t allocation = allocation_of(t->u, buffer);
+  t->copied[allocation] = -1;
   if (!writes && !t->clears) return;
-  t->written[root] = t->clears ? -1 : t->op;
-  t->by_kernel[root] = !t->clears && t->is_kernel;
+  t->written[allocation] = t->clears ? -1 : t->op;
+  t->by_kernel[allocation] = !t->clears && t->is_kernel;
 }
 
 static void take_from_source(taker *t, ax_block *block, ax_ragged *ragged) {
-  uint32_t root = root_of(t->u, ragged->out);
-  int64_t copy = t->copied[root];
+  uint32_t allocation = allocation_of(t->u, ragged->out);
+  int64_t copy = t->copied[allocation];
   if (copy < 0) return;
-  uint32_t from = root_of(t->u, t->source[root]);
+  uint32_t from = allocation_of(t->u, t->source[allocation]);
   if (t->written[from] > copy || (t->by_kernel[from] && t->reads[from] == 1)) return;
-  ragged->base = t->source[root];
+  ragged->base = t->source[allocation];
   block->ops[copy].kind = AX_OP_NONE;
 }
 
@@ -179,8 +182,8 @@ static ax_status take_in_block(void *context, ax_block *block, bool is_body) {
     t->is_kernel = op->kind == AX_OP_KERNEL;
     ax_op_visit_all(op, note_touch, t);
     if (!ax_op_copies_all(op, &to, &from) || !is_whole(t->u, to) || op->axes != t->u->plan->buffers[to].axes) continue;
-    t->copied[root_of(t->u, to)] = i;
-    t->source[root_of(t->u, to)] = from;
+    t->copied[allocation_of(t->u, to)] = i;
+    t->source[allocation_of(t->u, to)] = from;
   }
   t->clears = true;
   for (uint32_t i = 0; i < block->count; i++) ax_op_visit_all(&block->ops[i], note_touch, t);
@@ -191,7 +194,8 @@ static ax_status take_in_block(void *context, ax_block *block, bool is_body) {
 
 static ax_status take_from_sources(updater *u) {
   size_t count = u->plan->buffer_count;
-  uint32_t *reads = ax_arena_alloc(&u->scratch, count * sizeof reads[0]), *writes = ax_arena_alloc(&u->scratch, count * sizeof writes[0]);
+  uint32_t *reads = ax_arena_alloc(&u->scratch, count * sizeof reads[0]),
+           *writes = ax_arena_alloc(&u->scratch, count * sizeof writes[0]);
   taker t = {.u = u, .reads = reads, .written = ax_arena_alloc(&u->scratch, count * sizeof t.written[0]),
              .copied = ax_arena_alloc(&u->scratch, count * sizeof t.copied[0]), .by_kernel = ax_arena_alloc(&u->scratch, count),
              .source = ax_arena_alloc(&u->scratch, count * sizeof t.source[0])};
@@ -207,7 +211,7 @@ static ax_status take_from_sources(updater *u) {
 static void count_one(void *context, uint32_t buffer, bool writes) {
   updater *u = context;
   (void)writes;
-  u->total[root_of(u, buffer)]++;
+  u->total[allocation_of(u, buffer)]++;
 }
 
 /* Writes a part of something, at a place known when it runs. */
@@ -215,19 +219,21 @@ static void note_updates(updater *u, const ax_op *op) {
   const ax_loop_kernel *kernel = op->kernel.kernel;
   for (uint32_t i = 0; i < kernel->store_count; i++)
     for (uint32_t d = 0; d < kernel->slots[kernel->stores[i].slot].rank; d++)
-      if (kernel->stores[i].at[d].dynamic != AX_NONE) u->updated[root_of(u, op->kernel.buffers[kernel->stores[i].slot])] = true;
+      if (kernel->stores[i].at[d].dynamic != AX_NONE)
+        u->updated[allocation_of(u, op->kernel.buffers[kernel->stores[i].slot])] = true;
 }
 
 static void note_written(updater *u, const ax_routine *routine) {
-  for (uint32_t k = 0; k < routine->out_count; k++) u->updated[root_of(u, routine->buffers[routine->in_count + k])] = true;
+  for (uint32_t k = 0; k < routine->out_count; k++) u->updated[allocation_of(u, routine->buffers[routine->in_count + k])] = true;
 }
 
 /* Rows are taken into what is a copy of the equation's output until then. */
-static void note_taking(updater *u, const ax_op *op) { u->takes = u->updated[root_of(u, op->ragged->out)] = true; }
+static void note_taking(updater *u, const ax_op *op) { u->takes = u->updated[allocation_of(u, op->ragged->out)] = true; }
 
 /* What a kernel writes beside fresh results is a copy of an operand until then. */
 static void note_copied(updater *u, const ax_cores *cores) {
-  for (uint32_t k = cores->fresh_count; k < cores->out_count; k++) u->updated[root_of(u, cores->buffers[cores->in_count + k])] = true;
+  for (uint32_t k = cores->fresh_count; k < cores->out_count; k++)
+    u->updated[allocation_of(u, cores->buffers[cores->in_count + k])] = true;
 }
 
 static void look_at(void *context, ax_op *op) {
@@ -251,10 +257,10 @@ static ax_status place(updater *u) {
     return ax_out_of_memory(count * sizeof u->summaries[0]);
   for (uint32_t i = 0; i < count; i++) u->parent[i] = i;
   memset(u->result, 0xff, count * sizeof u->result[0]);
-  for (uint32_t k = 0; k < plan->out_count; k++) u->result[plan->buffers[plan->out[k]].root] = k;
+  for (uint32_t k = 0; k < plan->out_count; k++) u->result[plan->buffers[plan->out[k]].allocation] = k;
   ax_block_walk(&plan->block, look_at, u);
   AX_TRY(ax_blocks_visit(&plan->block, place_block, u));
-  for (uint32_t i = 0; i < count; i++) plan->buffers[i].root = root_of(u, i);
+  for (uint32_t i = 0; i < count; i++) plan->buffers[i].allocation = allocation_of(u, i);
   return u->takes ? take_from_sources(u) : AX_OK;
 }
 

@@ -1,12 +1,11 @@
 /* The verifier of plans: what plan.h and kernel.h promise, checked again from nothing.
 
-     buffers    a root is its own; a view begins and ends inside its root, in every iteration of its loop; axes are of the mesh
-     kernels    slots are like the buffers they stand for; operands come before their users; every place loaded or stored is inside
-     products   what is read and written lies inside the buffers
-     ragged     tables are of the slices that there are, and rows of the buffers
-     exchanges  the same, on both sides; started once, done once, in that order
-     loops      each has an id of its own, and its views are used inside it alone; conditions and indices are scalars
-     order      what is made during the run is written before it is read
+     buffers    an allocation is its own; a view begins and ends inside its allocation, in every iteration of its loop; axes are of
+   the mesh kernels    slots are like the buffers they stand for; operands come before their users; every place loaded or stored is
+   inside products   what is read and written lies inside the buffers ragged     tables are of the slices that there are, and rows
+   of the buffers exchanges  the same, on both sides; started once, done once, in that order loops      each has an id of its own,
+   and its views are used inside it alone; conditions and indices are scalars order      what is made during the run is written
+   before it is read
 
    Only a defect of Axle's own breaks one, so the status is AX_INTERNAL. It costs a walk over the plan. */
 #include "plan/kernel_rewrite.h"
@@ -19,7 +18,7 @@
 typedef struct verifier {
   const ax_plan *plan;
   ax_arena arena;
-  bool *written;      /* by root */
+  bool *written;      /* by allocation */
   bool *open;         /* by loop: being walked */
   int64_t *trips;     /* by loop: -1 for while loops, -2 for loops that are not in the plan */
   uint8_t *exchanges; /* by exchange: 1 started, 2 done */
@@ -29,18 +28,19 @@ typedef struct verifier {
 /* --- Buffers --- */
 
 static ax_status check_view(const verifier *v, uint32_t id) {
-  const ax_buffer *view = &v->plan->buffers[id], *root = &v->plan->buffers[view->root];
+  const ax_buffer *view = &v->plan->buffers[id], *allocation = &v->plan->buffers[view->allocation];
   int64_t last = view->offset;
   if (view->loop != AX_NONE) {
-    if (view->loop >= v->plan->loop_count) return ax_error(AX_INTERNAL, "is a view of loop %u, of %u", view->loop, v->plan->loop_count);
+    if (view->loop >= v->plan->loop_count)
+      return ax_error(AX_INTERNAL, "is a view of loop %u, of %u", view->loop, v->plan->loop_count);
     int64_t trips = v->trips[view->loop];
     if (trips == 0) return AX_OK; /* nobody touches it: what it is a part of may be empty */
     last += view->step * (trips > 0 ? trips - 1 : 0);
   }
   int64_t low = last < view->offset ? last : view->offset, high = last < view->offset ? view->offset : last;
-  if (low >= 0 && high + ax_buffer_bytes(view) <= ax_buffer_bytes(root)) return AX_OK;
-  return ax_error(AX_INTERNAL, "is at %lld to %lld of b%u, of %lld bytes", (long long)low, (long long)(high + ax_buffer_bytes(view)), view->root,
-                  (long long)ax_buffer_bytes(root));
+  if (low >= 0 && high + ax_buffer_bytes(view) <= ax_buffer_bytes(allocation)) return AX_OK;
+  return ax_error(AX_INTERNAL, "is at %lld to %lld of b%u, of %lld bytes", (long long)low,
+                  (long long)(high + ax_buffer_bytes(view)), view->allocation, (long long)ax_buffer_bytes(allocation));
 }
 
 static ax_status check_buffer(const verifier *v, uint32_t id) {
@@ -48,10 +48,12 @@ static ax_status check_buffer(const verifier *v, uint32_t id) {
   const ax_buffer *buffer = &plan->buffers[id];
   if (ax_dtype_bytes(buffer->type.dtype) == 0) return ax_error(AX_INTERNAL, "has no dtype");
   if ((buffer->axes & ~ax_all_axes(&plan->mesh)) != 0) return ax_error(AX_INTERNAL, "is stored along axes that the mesh has not");
-  if (buffer->root >= plan->buffer_count || plan->buffers[buffer->root].root != buffer->root)
-    return ax_error(AX_INTERNAL, "is in b%u, which is no root", buffer->root);
-  if (buffer->kind == AX_BUFFER_INPUT && buffer->index >= plan->in_count) return ax_error(AX_INTERNAL, "is input %u", buffer->index);
-  if (buffer->kind == AX_BUFFER_CONST && buffer->data == NULL && ax_buffer_bytes(buffer) > 0) return ax_error(AX_INTERNAL, "has no data");
+  if (buffer->allocation >= plan->buffer_count || plan->buffers[buffer->allocation].allocation != buffer->allocation)
+    return ax_error(AX_INTERNAL, "is in b%u, which is no allocation", buffer->allocation);
+  if (buffer->kind == AX_BUFFER_INPUT && buffer->index >= plan->in_count)
+    return ax_error(AX_INTERNAL, "is input %u", buffer->index);
+  if (buffer->kind == AX_BUFFER_CONST && buffer->data == NULL && ax_buffer_bytes(buffer) > 0)
+    return ax_error(AX_INTERNAL, "has no data");
   return check_view(v, id);
 }
 
@@ -84,7 +86,8 @@ static void narrow(const ax_loop_kernel *kernel, ax_ex guard, int dim, int64_t *
 
 /* The places that the static part of a position takes, where the guard holds. False: it never does. */
 static bool range_of(const ax_loop_kernel *kernel, const ax_position *at, ax_ex guard, int64_t *low, int64_t *high) {
-  int64_t first = 0, last = at->dim < 0 || kernel->dims[at->dim] == 0 ? 0 : kernel->dims[at->dim] - 1, coef = at->dim < 0 ? 0 : at->coef;
+  int64_t first = 0, last = at->dim < 0 || kernel->dims[at->dim] == 0 ? 0 : kernel->dims[at->dim] - 1,
+          coef = at->dim < 0 ? 0 : at->coef;
   if (at->dim >= 0) narrow(kernel, guard, at->dim, &first, &last);
   if (last < first) return false;
   *low = at->offset + coef * (coef < 0 ? last : first);
@@ -99,7 +102,8 @@ static ax_status check_position(const ax_loop_kernel *kernel, uint32_t slot, con
     int64_t low, high;
     if (at == NULL || at[d].dim >= (int)kernel->rank) return ax_error(AX_INTERNAL, "slot %u: position %u is missing", slot, d);
     if (at[d].dynamic != AX_NONE && (at[d].dynamic >= before || at[d].limit < 0))
-      return ax_error(AX_INTERNAL, "slot %u: position %u is moved by e%u up to %lld", slot, d, at[d].dynamic, (long long)at[d].limit);
+      return ax_error(AX_INTERNAL, "slot %u: position %u is moved by e%u up to %lld", slot, d, at[d].dynamic,
+                      (long long)at[d].limit);
     if (!range_of(kernel, &at[d], guard, &low, &high)) return AX_OK; /* nothing is touched */
     if (at[d].dynamic != AX_NONE) high += at[d].limit;
     if (low < 0 || high >= kernel->slots[slot].dims[d])
@@ -127,8 +131,10 @@ static ax_status check_still(const ax_loop_kernel *kernel, const ax_store *store
   for (ax_ex e = 0; e < kernel->expr_count; e++) {
     const ax_expr *expr = &kernel->exprs[e];
     bool moves = needed[e] && (expr->op == AX_LEAF_INDEX || expr->op == AX_LEAF_INSIDE);
-    for (uint32_t d = 0; needed[e] && expr->op == AX_LEAF_LOAD && d < kernel->slots[expr->slot].rank; d++) moves = moves || expr->at[d].dim >= 0;
-    if (moves) return ax_error(AX_INTERNAL, "slot %u: where e%u is stored depends on an index, by e%u", store->slot, store->expr, e);
+    for (uint32_t d = 0; needed[e] && expr->op == AX_LEAF_LOAD && d < kernel->slots[expr->slot].rank; d++)
+      moves = moves || expr->at[d].dim >= 0;
+    if (moves)
+      return ax_error(AX_INTERNAL, "slot %u: where e%u is stored depends on an index, by e%u", store->slot, store->expr, e);
   }
   return AX_OK;
 }
@@ -138,7 +144,8 @@ static ax_status check_guard(const ax_loop_kernel *kernel, ax_ex load, ax_ex gua
   if (guard >= load) return ax_error(AX_INTERNAL, "e%u is guarded by e%u", load, guard);
   const ax_expr *expr = &kernel->exprs[guard];
   if (expr->op == AX_LEAF_INSIDE) return AX_OK;
-  if (expr->op != AX_SCALAR_AND || expr->arg[0] >= guard || expr->arg[1] >= guard) return ax_error(AX_INTERNAL, "e%u is guarded by e%u", load, guard);
+  if (expr->op != AX_SCALAR_AND || expr->arg[0] >= guard || expr->arg[1] >= guard)
+    return ax_error(AX_INTERNAL, "e%u is guarded by e%u", load, guard);
   AX_TRY(check_guard(kernel, load, expr->arg[0]));
   return check_guard(kernel, load, expr->arg[1]);
 }
@@ -160,7 +167,8 @@ static ax_status check_nest(const ax_loop_kernel *kernel) {
       AX_TRY(check_position(kernel, store->slot, store->at, AX_NONE, kernel->expr_count));
       AX_TRY(check_still(kernel, store));
     }
-    if (!suits_slot(store, kernel->exprs[store->expr].dtype, kernel->slots[store->slot].dtype)) return ax_error(AX_INTERNAL, "e%u is not of its slot's dtype", store->expr);
+    if (!suits_slot(store, kernel->exprs[store->expr].dtype, kernel->slots[store->slot].dtype))
+      return ax_error(AX_INTERNAL, "e%u is not of its slot's dtype", store->expr);
   }
   return kernel->store_count > 0 ? AX_OK : ax_error(AX_INTERNAL, "nothing is stored");
 }
@@ -171,7 +179,8 @@ static ax_status check_kernel(const verifier *v, const ax_op *op) {
     const ax_slot *slot = &kernel->slots[i];
     if (op->kernel.buffers[i] >= v->plan->buffer_count) return ax_error(AX_INTERNAL, "slot %u is b%u", i, op->kernel.buffers[i]);
     const ax_type *type = &v->plan->buffers[op->kernel.buffers[i]].type;
-    if (slot->dtype != type->dtype || slot->rank != type->rank || memcmp(slot->dims, type->dims, slot->rank * sizeof slot->dims[0]) != 0)
+    if (slot->dtype != type->dtype || slot->rank != type->rank ||
+        memcmp(slot->dims, type->dims, slot->rank * sizeof slot->dims[0]) != 0)
       return ax_error(AX_INTERNAL, "slot %u is not like b%u", i, op->kernel.buffers[i]);
   }
   return check_nest(kernel);
@@ -180,7 +189,8 @@ static ax_status check_kernel(const verifier *v, const ax_op *op) {
 /* --- Products and exchanges --- */
 
 /* A strided box of elements inside a buffer. */
-static ax_status check_box(const verifier *v, uint32_t buffer, int64_t offset, uint32_t rank, const int64_t *dims, const int64_t *strides) {
+static ax_status check_box(const verifier *v, uint32_t buffer, int64_t offset, uint32_t rank, const int64_t *dims,
+                           const int64_t *strides) {
   if (buffer >= v->plan->buffer_count) return ax_error(AX_INTERNAL, "there is no b%u", buffer);
   int64_t low = offset, high = offset;
   for (uint32_t d = 0; d < rank; d++) {
@@ -191,8 +201,8 @@ static ax_status check_box(const verifier *v, uint32_t buffer, int64_t offset, u
   return ax_error(AX_INTERNAL, "elements %lld to %lld of b%u", (long long)low, (long long)high, buffer);
 }
 
-static ax_status check_matrix(const verifier *v, const ax_gemm *g, uint32_t buffer, int64_t offset, int64_t rows, int64_t columns, int64_t ld,
-                              const int64_t *batch, const int64_t *term, ax_dtype dtype) {
+static ax_status check_matrix(const verifier *v, const ax_gemm *g, uint32_t buffer, int64_t offset, int64_t rows, int64_t columns,
+                              int64_t ld, const int64_t *batch, const int64_t *term, ax_dtype dtype) {
   int64_t dims[AX_MAX_RANK + 2 + AX_GEMM_TERMS], strides[AX_MAX_RANK + 2 + AX_GEMM_TERMS];
   uint32_t rank = g->batch_rank;
   memcpy(dims, g->batch, g->batch_rank * sizeof dims[0]);
@@ -214,9 +224,12 @@ static ax_status check_panels(const verifier *v, const ax_gemm *g) {
 static ax_status check_gemm(const verifier *v, const ax_gemm *g) {
   ax_dtype made;
   if (!ax_product_result(g->dtype, &made)) return ax_error(AX_INTERNAL, "a product of %s", ax_dtype_name(g->dtype));
-  AX_TRY(check_matrix(v, g, g->a, g->a_offset, g->transpose_a ? g->k : g->m, g->transpose_a ? g->m : g->k, g->lda, g->a_stride, g->a_term, g->dtype));
+  AX_TRY(check_matrix(v, g, g->a, g->a_offset, g->transpose_a ? g->k : g->m, g->transpose_a ? g->m : g->k, g->lda, g->a_stride,
+                      g->a_term, g->dtype));
   if (g->packed) AX_TRY(check_panels(v, g));
-  else AX_TRY(check_matrix(v, g, g->b, g->b_offset, g->transpose_b ? g->n : g->k, g->transpose_b ? g->k : g->n, g->ldb, g->b_stride, g->b_term, g->dtype));
+  else
+    AX_TRY(check_matrix(v, g, g->b, g->b_offset, g->transpose_b ? g->n : g->k, g->transpose_b ? g->k : g->n, g->ldb, g->b_stride,
+                        g->b_term, g->dtype));
   return check_matrix(v, g, g->c, g->c_offset, g->m, g->n, g->ldc, g->c_stride, NULL, made);
 }
 
@@ -227,9 +240,11 @@ static ax_status check_rows(const verifier *v, const ax_rows *rows) {
   for (uint32_t k = 0; k < rows->count; k++) {
     const ax_op *op = &rows->members[k];
     bool product = op->kind == AX_OP_GEMM;
-    if ((op->kind != AX_OP_KERNEL && !product) || op->axes != rows->members[0].axes) return ax_error(AX_INTERNAL, "operation %u is no member", k);
+    if ((op->kind != AX_OP_KERNEL && !product) || op->axes != rows->members[0].axes)
+      return ax_error(AX_INTERNAL, "operation %u is no member", k);
     AX_TRY(product ? check_gemm(v, op->gemm) : check_kernel(v, op));
-    if ((product ? op->gemm->m : ax_kernel_extent(op->kernel.kernel)) != rows->extent || (product && ax_dims_elems(op->gemm->batch_rank, op->gemm->batch) != rows->outer))
+    if ((product ? op->gemm->m : ax_kernel_extent(op->kernel.kernel)) != rows->extent ||
+        (product && ax_dims_elems(op->gemm->batch_rank, op->gemm->batch) != rows->outer))
       return ax_error(AX_INTERNAL, "member %u goes over other rows", k);
     for (uint32_t i = 0; i < ax_op_slots(op) && slots < rows->slot_count; i++, slots++) {
       const ax_rows_slot *slot = &rows->slots[slots];
@@ -237,12 +252,15 @@ static ax_status check_rows(const verifier *v, const ax_rows *rows) {
         return ax_error(AX_INTERNAL, "member %u: slot %u is outside of the block", k, i);
     }
   }
-  return slots == rows->slot_count && slots <= AX_ROWS_SLOTS ? AX_OK : ax_error(AX_INTERNAL, "has %u slots, not %u", rows->slot_count, slots);
+  return slots == rows->slot_count && slots <= AX_ROWS_SLOTS
+             ? AX_OK
+             : ax_error(AX_INTERNAL, "has %u slots, not %u", rows->slot_count, slots);
 }
 
 static ax_status check_start(const verifier *v, const ax_exchange *x) {
   int64_t members = ax_axis_set_size(x->axes, &v->plan->mesh);
-  if (x->id >= v->plan->exchange_count || v->exchanges[x->id] != 0) return ax_error(AX_INTERNAL, "exchange %u is started again", x->id);
+  if (x->id >= v->plan->exchange_count || v->exchanges[x->id] != 0)
+    return ax_error(AX_INTERNAL, "exchange %u is started again", x->id);
   AX_TRY(check_box(v, x->in, 0, x->rank, x->dims, x->src_stride));
   AX_TRY(check_box(v, x->in, (members - 1) * x->src_step, x->rank, x->dims, x->src_stride));
   AX_TRY(check_box(v, x->out, 0, x->rank, x->dims, x->dst_stride));
@@ -253,7 +271,8 @@ static ax_status check_start(const verifier *v, const ax_exchange *x) {
 
 static ax_status check_done(const verifier *v, const ax_exchange *x) {
   if (x->id >= v->plan->exchange_count || v->exchanges[x->id] != 1)
-    return ax_error(AX_INTERNAL, "exchange %u is %s", x->id, x->id < v->plan->exchange_count && v->exchanges[x->id] == 2 ? "done again" : "not started");
+    return ax_error(AX_INTERNAL, "exchange %u is %s", x->id,
+                    x->id < v->plan->exchange_count && v->exchanges[x->id] == 2 ? "done again" : "not started");
   v->exchanges[x->id] = 2;
   return AX_OK;
 }
@@ -268,15 +287,19 @@ static ax_status check_ragged(const verifier *v, const ax_ragged *ragged, ax_rag
   int64_t slices = shape->batch * shape->local * shape->members * shape->each;
   for (uint32_t k = 0; k < count; k++)
     if (list[k].buffer >= v->plan->buffer_count) return ax_error(AX_INTERNAL, "there is no b%u", list[k].buffer);
-  if (elems_of(v, ragged->table) != slices * AX_PIECE_WORDS) return ax_error(AX_INTERNAL, "b%u is no table of %lld slices", ragged->table, (long long)slices);
+  if (elems_of(v, ragged->table) != slices * AX_PIECE_WORDS)
+    return ax_error(AX_INTERNAL, "b%u is no table of %lld slices", ragged->table, (long long)slices);
   for (uint32_t k = 2; k < AX_RAGGED_OPERANDS; k++)
-    if (elems_of(v, ragged->in[k]) != slices) return ax_error(AX_INTERNAL, "b%u does not say something of %lld slices", ragged->in[k], (long long)slices);
+    if (elems_of(v, ragged->in[k]) != slices)
+      return ax_error(AX_INTERNAL, "b%u does not say something of %lld slices", ragged->in[k], (long long)slices);
   if (step != AX_RAGGED_TAKE) return AX_OK;
   int64_t rows = shape->batch * shape->local * shape->row_elems, mine = ragged->back ? shape->from_rows : shape->to_rows;
   if (elems_of(v, ragged->out) != rows * mine || elems_of(v, ragged->in[0]) != rows * (shape->from_rows + shape->to_rows - mine))
     return ax_error(AX_INTERNAL, "takes other rows than b%u and b%u have", ragged->in[0], ragged->out);
-  if (ragged->base != AX_NONE && elems_of(v, ragged->base) != rows * mine) return ax_error(AX_INTERNAL, "b%u is no base of b%u", ragged->base, ragged->out);
-  return elems_of(v, ragged->received) == slices * AX_PIECE_WORDS ? AX_OK : ax_error(AX_INTERNAL, "b%u is no table", ragged->received);
+  if (ragged->base != AX_NONE && elems_of(v, ragged->base) != rows * mine)
+    return ax_error(AX_INTERNAL, "b%u is no base of b%u", ragged->base, ragged->out);
+  return elems_of(v, ragged->received) == slices * AX_PIECE_WORDS ? AX_OK
+                                                                  : ax_error(AX_INTERNAL, "b%u is no table", ragged->received);
 }
 
 static ax_status check_cores(const verifier *v, const ax_cores *cores, ax_cores_step step) {
@@ -286,7 +309,7 @@ static ax_status check_cores(const verifier *v, const ax_cores *cores, ax_cores_
     if (b.buffer >= v->plan->buffer_count) return ax_error(AX_INTERNAL, "there is no b%u", b.buffer);
     for (uint32_t i = 0; i < k && b.writes; i++) {
       uint32_t other = ax_cores_buffer_at(cores, step, i).buffer;
-      if (v->plan->buffers[other].root == v->plan->buffers[b.buffer].root)
+      if (v->plan->buffers[other].allocation == v->plan->buffers[b.buffer].allocation)
         return ax_error(AX_INTERNAL, "b%u is written and has memory in common with b%u", b.buffer, other);
     }
   }
@@ -304,8 +327,8 @@ static void visit(void *context, uint32_t buffer, bool writes) {
   }
   const ax_buffer *b = &v->plan->buffers[buffer];
   if (b->loop != AX_NONE && !v->open[b->loop]) v->status = ax_error(AX_INTERNAL, "b%u is used outside of loop %u", buffer, b->loop);
-  if (writes) v->written[b->root] = true;
-  else if (!v->written[b->root]) v->status = ax_error(AX_INTERNAL, "b%u is read before it is written", buffer);
+  if (writes) v->written[b->allocation] = true;
+  else if (!v->written[b->allocation]) v->status = ax_error(AX_INTERNAL, "b%u is read before it is written", buffer);
 }
 
 static ax_status check_routine(const verifier *v, const ax_routine *routine) {
@@ -313,7 +336,7 @@ static ax_status check_routine(const verifier *v, const ax_routine *routine) {
   for (uint32_t k = 0; k < routine->in_count + routine->out_count; k++) {
     if (routine->buffers[k] >= v->plan->buffer_count) return ax_error(AX_INTERNAL, "there is no b%u", routine->buffers[k]);
     for (uint32_t i = 0; i < k && k >= routine->in_count; i++)
-      if (v->plan->buffers[routine->buffers[i]].root == v->plan->buffers[routine->buffers[k]].root)
+      if (v->plan->buffers[routine->buffers[i]].allocation == v->plan->buffers[routine->buffers[k]].allocation)
         return ax_error(AX_INTERNAL, "b%u is written and has memory in common with b%u", routine->buffers[k], routine->buffers[i]);
   }
   return AX_OK;
@@ -338,7 +361,8 @@ static ax_status check_shape(const verifier *v, const ax_op *op) {
     case AX_OP_RECEIVE: return op->message != NULL && op->eqn != NULL ? AX_OK : ax_error(AX_INTERNAL, "has no message");
     case AX_OP_CHECK:
       return op->eqn != NULL && op->program != NULL && op->check.count > 0 ? AX_OK : ax_error(AX_INTERNAL, "checks nothing");
-    case AX_OP_LOOP: return op->loop.trips == v->trips[op->loop.id] ? AX_OK : ax_error(AX_INTERNAL, "loop %u is there twice", op->loop.id);
+    case AX_OP_LOOP:
+      return op->loop.trips == v->trips[op->loop.id] ? AX_OK : ax_error(AX_INTERNAL, "loop %u is there twice", op->loop.id);
     case AX_OP_BRANCH: return op->branch.count > 0 ? AX_OK : ax_error(AX_INTERNAL, "there are no cases");
   }
   return ax_error(AX_INTERNAL, "is no operation");
@@ -366,7 +390,8 @@ static ax_status check_axes(const verifier *v, const ax_op *op) {
 
 static ax_status is_scalar(const verifier *v, uint32_t buffer, ax_dtype dtype) {
   const ax_type *type = &v->plan->buffers[buffer].type;
-  return type->rank == 0 && type->dtype == dtype ? AX_OK : ax_error(AX_INTERNAL, "b%u is no %s scalar", buffer, ax_dtype_name(dtype));
+  return type->rank == 0 && type->dtype == dtype ? AX_OK
+                                                 : ax_error(AX_INTERNAL, "b%u is no %s scalar", buffer, ax_dtype_name(dtype));
 }
 
 static ax_status check_block(verifier *v, const ax_block *block);
@@ -401,7 +426,8 @@ static ax_status check_block(verifier *v, const ax_block *block) {
     ax_op *op = &block->ops[i];
     ax_status status = check_op(v, op);
     if (status == AX_OK) continue;
-    return ax_error_context(status, "operation %u%s%s: ", i, op->eqn != NULL ? ", of " : "", op->eqn != NULL ? op->eqn->prim->name : "");
+    return ax_error_context(status, "operation %u%s%s: ", i, op->eqn != NULL ? ", of " : "",
+                            op->eqn != NULL ? op->eqn->prim->name : "");
   }
   return AX_OK;
 }
@@ -422,7 +448,7 @@ static ax_status check_results(const verifier *v) {
     if (plan->in[i] >= plan->buffer_count || plan->buffers[plan->in[i]].kind != AX_BUFFER_INPUT)
       return ax_error(AX_INTERNAL, "input %u is no input", i);
   for (uint32_t k = 0; k < plan->out_count; k++)
-    if (plan->out[k] >= plan->buffer_count || !v->written[plan->buffers[plan->out[k]].root])
+    if (plan->out[k] >= plan->buffer_count || !v->written[plan->buffers[plan->out[k]].allocation])
       return ax_error(AX_INTERNAL, "result %u is not written", k);
   return AX_OK;
 }

@@ -83,7 +83,7 @@ static ax_buffer *view(ax_plan *plan) { /* of a loop */
 
 static void view_ends_outside(ax_plan *plan) { view(plan)->step *= 2; }
 static void view_begins_outside(ax_plan *plan) { view(plan)->offset = -4; }
-static void root_is_a_view(ax_plan *plan) { view(plan)->root = (uint32_t)(view(plan) - plan->buffers); }
+static void allocation_is_a_view(ax_plan *plan) { view(plan)->allocation = (uint32_t)(view(plan) - plan->buffers); }
 static void axes_of_no_mesh(ax_plan *plan) { plan->buffers[0].axes |= 1u << 5; }
 static void other_slot(ax_plan *plan) { kernel(plan)->slots[0].dims[0]++; }
 static void early_use(ax_plan *plan) {
@@ -116,7 +116,7 @@ static void test_broken(void **state) {
   } rows[] = {
       {view_ends_outside, " bytes"},
       {view_begins_outside, "is at -4 to"},
-      {root_is_a_view, " bytes"},
+      {allocation_is_a_view, " bytes"},
       {axes_of_no_mesh, "b0 is stored along axes that the mesh has not"},
       {other_slot, "slot 0 is not like"},
       {early_use, " uses e"},

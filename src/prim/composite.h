@@ -1,5 +1,5 @@
-/* What functions made of primitives begin with. They check all that can be wrong before they call a primitive, so that a message names the
-   function that the user called, with its operands, and never one that stands below it. Each of these fails the trace. */
+/* What functions made of primitives begin with. They check all that can be wrong before they call a primitive, so that a message
+   names the function that the user called, with its operands, and never one that stands below it. Each of these fails the trace. */
 #ifndef AX_PRIM_COMPOSITE_H
 #define AX_PRIM_COMPOSITE_H
 

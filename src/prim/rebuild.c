@@ -1,5 +1,5 @@
-/* What transforms of equations with programs share (rebuild.h). Everything here is in the memory of the trace in progress, and a failure
-   is the trace's. */
+/* What transforms of equations with programs share (rebuild.h). Everything here is in the memory of the trace in progress, and a
+   failure is the trace's. */
 #include "prim/rebuild.h"
 
 /* --- Tangents --- */
@@ -94,7 +94,8 @@ void ax_sorting_add(ax_sorting *s, uint32_t role, ax_value value) {
   s->of_role[role]++;
 }
 
-ax_value *ax_sorting_finish(const ax_sorting *s, const ax_program *body, const uint32_t *from, uint32_t out_count, ax_program **out) {
+ax_value *ax_sorting_finish(const ax_sorting *s, const ax_program *body, const uint32_t *from, uint32_t out_count,
+                            ax_program **out) {
   uint32_t next[AX_MAX_ROLES] = {0};
   ax_value *in = ax_trace_alloc(s->count * sizeof in[0]);
   uint32_t *in_at = ax_trace_alloc(s->count * sizeof in_at[0]);

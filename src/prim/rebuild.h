@@ -1,5 +1,5 @@
-/* Equations that hold programs, made anew by a transform: what their operands and results are to it, and how those of the new equation,
-   and of its body, are put in order. cond, scan, while and shard_map stand on this; each says only what is its own. */
+/* Equations that hold programs, made anew by a transform: what their operands and results are to it, and how those of the new
+   equation, and of its body, are put in order. cond, scan, while and shard_map stand on this; each says only what is its own. */
 #ifndef AX_PRIM_REBUILD_H
 #define AX_PRIM_REBUILD_H
 
@@ -41,7 +41,8 @@ bool *ax_batched_results(const ax_batch_args *args);
 /* --- Operands by role --- */
 
 enum { AX_MAX_ROLES = 4 };
-/* Operands are added in the order of a body's inputs; they, and the inputs, are then sorted by role, in the order added within each. */
+/* Operands are added in the order of a body's inputs; they, and the inputs, are then sorted by role, in the order added within
+   each. */
 typedef struct ax_sorting {
   uint32_t count, capacity;
   uint32_t of_role[AX_MAX_ROLES]; /* how many there are */
@@ -50,9 +51,10 @@ typedef struct ax_sorting {
 } ax_sorting;
 bool ax_sorting_init(ax_sorting *s, uint32_t capacity); /* false: the trace has failed */
 void ax_sorting_add(ax_sorting *s, uint32_t role, ax_value value);
-/* The operands sorted; *out: `body` with its inputs in that order, and of its results those numbered from[0 .. out_count). NULL: the
-   trace has failed. */
-ax_value *ax_sorting_finish(const ax_sorting *s, const ax_program *body, const uint32_t *from, uint32_t out_count, ax_program **out);
+/* The operands sorted; *out: `body` with its inputs in that order, and of its results those numbered from[0 .. out_count). NULL:
+   the trace has failed. */
+ax_value *ax_sorting_finish(const ax_sorting *s, const ax_program *body, const uint32_t *from, uint32_t out_count,
+                            ax_program **out);
 
 /* How many of `count` are marked. */
 uint32_t ax_marked(const bool *marks, uint32_t count);

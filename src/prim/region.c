@@ -104,22 +104,24 @@ ax_status ax_region_check_type(const ax_type *type, const ax_type *wanted, const
   if (axis == axes->count)
     return ax_error(AX_INVALID_ARGUMENT, "%s %u %s %s, but %s %s", what, index, is, ax_type_string(type, axes), but,
                     ax_type_string(wanted, axes));
-  return ax_error(AX_INVALID_ARGUMENT, "%s %u %s %s, but %s %s: along \"%s\" the one is %s and the other %s", what, index, is, ax_type_string(type, axes),
-                  but, ax_type_string(wanted, axes), axes->axis[axis].name, ax_state_name(&type->spread, axis), ax_state_name(&wanted->spread, axis));
+  return ax_error(AX_INVALID_ARGUMENT, "%s %u %s %s, but %s %s: along \"%s\" the one is %s and the other %s", what, index, is,
+                  ax_type_string(type, axes), but, ax_type_string(wanted, axes), axes->axis[axis].name,
+                  ax_state_name(&type->spread, axis), ax_state_name(&wanted->spread, axis));
 }
 
 ax_status ax_region_check_tokens(const ax_program *body, uint32_t first, uint32_t count, const char *what) {
   for (uint32_t i = first; i < first + count; i++)
     if (body->types[i].form == AX_TOKEN)
-      return ax_error(AX_INVALID_ARGUMENT, "the body of %s uses a token from outside, and would again each time round; carry it", what);
+      return ax_error(AX_INVALID_ARGUMENT, "the body of %s uses a token from outside, and would again each time round; carry it",
+                      what);
   return AX_OK;
 }
 
 ax_status ax_region_check_memory(const ax_infer_args *args, uint32_t first, uint32_t count, const char *what) {
   for (uint32_t i = first; i < first + count; i++)
     if (ax_is_memory(args->in[i].form))
-      return ax_error(AX_INVALID_ARGUMENT, "operand %u is %s, which %s cannot carry; its body uses the one around, as a constant", i,
-                      ax_type_string(&args->in[i], args->axes), what);
+      return ax_error(AX_INVALID_ARGUMENT, "operand %u is %s, which %s cannot carry; its body uses the one around, as a constant",
+                      i, ax_type_string(&args->in[i], args->axes), what);
   return AX_OK;
 }
 
@@ -143,9 +145,10 @@ static ax_status refuse_exchange(const ax_eqn *eqn, const ax_program *body, ax_a
   const ax_path path = {.count = 1, .step = {{eqn, body, 0}}};
   ax_text where = {0};
   ax_path_text(&where, &path);
-  ax_status status = ax_error(AX_INVALID_ARGUMENT, "devices may differ along %s in what they run here, so not all of them would reach the %s over %s in %s%s",
-                              ax_axis_set_string(set, axes), eqn->prim->name, ax_axis_set_string(meets, axes), what,
-                              where.data != NULL ? where.data : "");
+  ax_status status = ax_error(
+      AX_INVALID_ARGUMENT,
+      "devices may differ along %s in what they run here, so not all of them would reach the %s over %s in %s%s",
+      ax_axis_set_string(set, axes), eqn->prim->name, ax_axis_set_string(meets, axes), what, where.data != NULL ? where.data : "");
   ax_text_deinit(&where);
   return status;
 }
@@ -205,26 +208,27 @@ static int by_number(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* The carries' roots, sorted; NULL: no memory. */
+/* The carries' allocations, sorted; NULL: no memory. */
 static uint32_t *roots_of(const ax_lower *lower, const uint32_t *carries, uint32_t count) {
-  uint32_t *roots = ax_calloc(count, sizeof roots[0]);
-  for (uint32_t k = 0; roots != NULL && k < count; k++) roots[k] = ax_lower_get(lower, carries[k])->root;
-  if (roots != NULL && count > 0) qsort(roots, count, sizeof roots[0], by_number);
-  return roots;
+  uint32_t *allocations = ax_calloc(count, sizeof allocations[0]);
+  for (uint32_t k = 0; allocations != NULL && k < count; k++) allocations[k] = ax_lower_get(lower, carries[k])->allocation;
+  if (allocations != NULL && count > 0) qsort(allocations, count, sizeof allocations[0], by_number);
+  return allocations;
 }
 
 ax_status ax_region_lower_carries(ax_lower *lower, const uint32_t *carries, uint32_t *results, uint32_t count) {
-  uint32_t *roots = roots_of(lower, carries, count);
-  ax_status status = roots != NULL ? AX_OK : ax_out_of_memory(count * sizeof roots[0]);
+  uint32_t *allocations = roots_of(lower, carries, count);
+  ax_status status = allocations != NULL ? AX_OK : ax_out_of_memory(count * sizeof allocations[0]);
   for (uint32_t k = 0; k < count && status == AX_OK; k++) {
     ax_buffer from = *ax_lower_get(lower, results[k]);
     uint32_t copy;
-    if (results[k] == carries[k] || bsearch(&from.root, roots, count, sizeof roots[0], by_number) == NULL) continue;
+    if (results[k] == carries[k] || bsearch(&from.allocation, allocations, count, sizeof allocations[0], by_number) == NULL)
+      continue;
     status = ax_lower_buffer(lower, &from.type, from.axes, &copy);
     if (status == AX_OK) status = ax_lower_copy(lower, copy, results[k]);
     results[k] = copy;
   }
-  ax_free(roots);
+  ax_free(allocations);
   AX_TRY(status);
   for (uint32_t k = 0; k < count; k++)
     if (results[k] != carries[k]) AX_TRY(ax_lower_copy(lower, carries[k], results[k]));

@@ -55,7 +55,8 @@ AX_MUST_USE ax_status ax_region_check_axes(const ax_program *body, const ax_mesh
 /* Refuses a type that is not the one wanted: "carry 1 starts as f32[2], but the body takes f32[3]", in that wording. */
 AX_MUST_USE ax_status ax_region_check_type(const ax_type *type, const ax_type *wanted, const ax_mesh *axes,
                                            const char *what, uint32_t index, const char *is, const char *but);
-/* Refuses tokens among inputs first .. first + count of a body that is gone through again and again, `what`'s, with the same ones. */
+/* Refuses tokens among inputs first .. first + count of a body that is gone through again and again, `what`'s, with the same
+   ones. */
 AX_MUST_USE ax_status ax_region_check_tokens(const ax_program *body, uint32_t first, uint32_t count, const char *what);
 /* Refuses memory of kernels among operands first .. first + count, which change from one time round to the next. */
 AX_MUST_USE ax_status ax_region_check_memory(const ax_infer_args *args, uint32_t first, uint32_t count, const char *what);
@@ -78,11 +79,13 @@ typedef struct ax_evaluator ax_evaluator;
 AX_MUST_USE ax_status ax_evaluate_lanes(ax_evaluator *driver, const ax_program *program, uint32_t lanes,
                                         const int64_t *device, ax_tensor *const *in, ax_tensor **out);
 
-/* A message on link `number`, over the axes named, to or from another device: what eval rules of single-sided communication call, for the one
-   lane that they have. Defined in xform/apart.c. AX_INVALID_ARGUMENT: what comes is not of the tensor's dtype and shape. AX_DEADLOCK: nothing
-   ever comes. */
-AX_MUST_USE ax_status ax_evaluate_send(const ax_eval_args *args, const ax_axes *names, int64_t number, int64_t to, const ax_tensor *tensor);
-AX_MUST_USE ax_status ax_evaluate_receive(const ax_eval_args *args, const ax_axes *names, int64_t number, int64_t from, ax_tensor *out);
+/* A message on link `number`, over the axes named, to or from another device: what eval rules of single-sided communication call,
+   for the one lane that they have. Defined in xform/apart.c. AX_INVALID_ARGUMENT: what comes is not of the tensor's dtype and
+   shape. AX_DEADLOCK: nothing ever comes. */
+AX_MUST_USE ax_status ax_evaluate_send(const ax_eval_args *args, const ax_axes *names, int64_t number, int64_t to,
+                                       const ax_tensor *tensor);
+AX_MUST_USE ax_status ax_evaluate_receive(const ax_eval_args *args, const ax_axes *names, int64_t number, int64_t from,
+                                          ax_tensor *out);
 
 /* Runs a body on the lanes lane[0 .. count) of those in `args`: input i of lane l is in[i][l]; result k replaces (and
    releases) out[k][l]. */

@@ -205,7 +205,8 @@ void ax_absent_transpose(const ax_transpose_args *args) {
 
 bool ax_linear_in_one(const ax_transpose_args *args) {
   if (!args->linear[0] || !args->linear[1]) return true;
-  if (!ax_failed()) ax_fail(ax_error(AX_ABSENT, "%s of two values that both depend on the linear inputs is not linear", args->eqn->prim->name));
+  if (!ax_failed())
+    ax_fail(ax_error(AX_ABSENT, "%s of two values that both depend on the linear inputs is not linear", args->eqn->prim->name));
   return false;
 }
 

@@ -22,7 +22,8 @@ bool ax_dimension(const char *function, const char *what, int64_t *dimension, ui
 bool ax_broadcast_together(ax_value *values, uint32_t count);
 /* Numbers become scalars of the dtype of the first value that is none. */
 void ax_give_dtype(const char *function, ax_value *values, uint32_t count);
-/* For two operands that must both be parts of sums or neither: the number 0 becomes unreduced zeros where the other one is unreduced. */
+/* For two operands that must both be parts of sums or neither: the number 0 becomes unreduced zeros where the other one is
+   unreduced. */
 void ax_give_parts(const char *function, ax_value *pair);
 /* A number as a scalar of this dtype, any other value as it is; in `function`'s name. */
 ax_value ax_as(const char *function, ax_value value, ax_dtype dtype);
@@ -45,8 +46,8 @@ ax_value ax_instantiate(ax_value tangent, ax_value primal_like); /* real zeros o
 ax_value ax_zero_like(ax_value x); /* the scalar 0 of x's dtype, spread as x is */
 
 /* --- Spreading over the mesh (spread.c, casts.c) --- */
-/* Makes x vary over all of `varying`: pvary from where it is invariant, reduced_vary_cast from where it is reduced. Where it is unreduced it
-   stays so, which whoever uses it then refuses. */
+/* Makes x vary over all of `varying`: pvary from where it is invariant, reduced_vary_cast from where it is reduced. Where it is
+   unreduced it stays so, which whoever uses it then refuses. */
 ax_value ax_vary_to(ax_value x, ax_axis_set varying);
 /* The same, and reduced over those of wanted->reduced along which it is invariant. */
 ax_value ax_spread_to(ax_value x, const ax_spread *wanted);
@@ -102,7 +103,8 @@ bool ax_linear_in_one(const ax_transpose_args *args);
 void ax_shard_whole(const ax_shard_args *args);
 /* Pointwise primitives: the dimensions of all that have any are those of the result. */
 void ax_shard_pointwise(const ax_shard_args *args);
-/* Collectives of one operand: the dimensions are the result's, but for those that change; a bit each. Over groups they are not asked. */
+/* Collectives of one operand: the dimensions are the result's, but for those that change; a bit each. Over groups they are not
+   asked. */
 void ax_shard_kept(const ax_shard_args *args, uint64_t changed);
 /* A new factor. */
 uint32_t ax_factor(const ax_shard_args *args, int64_t size, ax_factor_kind kind);
@@ -118,8 +120,8 @@ ax_value ax_block_start(const ax_block_args *args, uint32_t k, uint32_t d, ax_dt
 /* --- Batching helpers --- */
 /* Moves dimension `from` to `to`. */
 ax_value ax_move_dim(ax_value x, int from, int to);
-/* x with its batch dimension in front: moved there, or broadcast there when it has none. (It then varies over the axes that the batch is
-   split over.) */
+/* x with its batch dimension in front: moved there, or broadcast there when it has none. (It then varies over the axes that the
+   batch is split over.) */
 ax_value ax_batch_front(ax_value x, int dim, int64_t size);
 
 /* --- Simplification helpers --- */

@@ -1,10 +1,11 @@
-/* Loops whose carries' types are being found (settle.h): what a trace of the body shows is carried round the loop before the next trace. */
+/* Loops whose carries' types are being found (settle.h): what a trace of the body shows is carried round the loop before the next
+   trace. */
 #include "prim/settle.h"
 
 #include "ir/flow.h"
 
-/* Whether `a` is at most what `b` is: invariant, reduced and varying are more each than the one before. What began as parts is not enlarged: that the
-   body gives another type is then said where the loop is bound. */
+/* Whether `a` is at most what `b` is: invariant, reduced and varying are more each than the one before. What began as parts is not
+   enlarged: that the body gives another type is then said where the loop is bound. */
 static bool is_within(const ax_spread *a, const ax_spread *b) {
   return (a->varying & ~b->varying) == 0 && (a->reduced & ~(b->reduced | b->varying | b->unreduced)) == 0;
 }
@@ -54,7 +55,8 @@ void ax_settle_round(ax_settling *s) {
   s->notes.last = &s->notes.made;
 }
 
-/* What differs between devices varies, so that what is computed is a lower bound of what types come to; most often it is just that. */
+/* What differs between devices varies, so that what is computed is a lower bound of what types come to; most often it is just
+   that. */
 static ax_status carry_through(ax_settling *s, const ax_eqn *eqn, ax_axis_set *in) {
   ax_memo memo = {0};
   ax_flow flow = {.memo = &memo, .question = "settle"};
@@ -72,8 +74,10 @@ static ax_status check_unreduced(const ax_settling *s, uint32_t k, const ax_spre
   ax_axis_set new = made->unreduced & ~s->spread[k].unreduced;
   if (new == 0) return AX_OK;
   uint32_t axis = (uint32_t)__builtin_ctzll(new);
-  return ax_error(AX_INVALID_ARGUMENT, "carry %u starts %s along \"%s\", but what the body makes of it is %s; vary_unreduced_cast makes its start so, or %s", k,
-                  ax_state_name(&s->spread[k], axis), axes->axis[axis].name, ax_state_name(made, axis), ax_reduce_advice(made->kind));
+  return ax_error(
+      AX_INVALID_ARGUMENT,
+      "carry %u starts %s along \"%s\", but what the body makes of it is %s; vary_unreduced_cast makes its start so, or %s", k,
+      ax_state_name(&s->spread[k], axis), axes->axis[axis].name, ax_state_name(made, axis), ax_reduce_advice(made->kind));
 }
 
 ax_status ax_settle(ax_settling *s, const ax_eqn *eqn, ax_axis_set *in, uint32_t first, const ax_spread *made) {

@@ -1,13 +1,13 @@
-/* Loops whose carries' types are being found. A carry varies wherever its start, or what the body makes of it, does, and is reduced where
-   one of them is and neither varies; the body is traced again until that holds. What keeps this from costing too much:
+/* Loops whose carries' types are being found. A carry varies wherever its start, or what the body makes of it, does, and is reduced
+   where one of them is and neither varies; the body is traced again until that holds. What keeps this from costing too much:
 
      a round   all that follows from one trace is carried through the traced program, so that the next begins with what it comes to,
                however long the way from carry to carry is
      a nest    a loop in a body that is traced again begins with what it came to before: types only grow from one trace of the body
                around it to the next, so it comes to no less. Without that, n loops inside one another would take 2^n
 
-   What loops came to is noted by their order in the body around them. A loop of another function there, or one that starts with less, is
-   taken for a new one. */
+   What loops came to is noted by their order in the body around them. A loop of another function there, or one that starts with
+   less, is taken for a new one. */
 #ifndef AX_PRIM_SETTLE_H
 #define AX_PRIM_SETTLE_H
 
@@ -40,9 +40,9 @@ typedef struct ax_settling {
 bool ax_settle_begin(ax_settling *s, ax_function function, ax_type *carries, uint32_t count);
 /* Before each trace. */
 void ax_settle_round(ax_settling *s);
-/* After it: made[k] is how carry k spreads at the body's end. When that is more than at its beginning, enlarges the carries' types to what
-   that comes to, for the next trace, and sets `changed`. AX_INVALID_ARGUMENT: the body makes unreduced what was not. `eqn`: the loop as traced, whose operands vary as in[] says; in[first + k] is
-   for carry k, and is overwritten. */
+/* After it: made[k] is how carry k spreads at the body's end. When that is more than at its beginning, enlarges the carries' types
+   to what that comes to, for the next trace, and sets `changed`. AX_INVALID_ARGUMENT: the body makes unreduced what was not. `eqn`:
+   the loop as traced, whose operands vary as in[] says; in[first + k] is for carry k, and is overwritten. */
 AX_MUST_USE ax_status ax_settle(ax_settling *s, const ax_eqn *eqn, ax_axis_set *in, uint32_t first, const ax_spread *made);
 /* After the last trace. */
 void ax_settle_end(ax_settling *s);

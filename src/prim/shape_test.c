@@ -246,7 +246,8 @@ typedef struct product {
 
 static void trace_product(const ax_value *in, ax_value *out, void *context) {
   const product *p = context;
-  out[0] = ax_dot_general(in[0], in[1], p->lhs_contract.count, p->lhs_contract.v, p->rhs_contract.v, p->lhs_batch.count, p->lhs_batch.v, p->rhs_batch.v);
+  out[0] = ax_dot_general(in[0], in[1], p->lhs_contract.count, p->lhs_contract.v, p->rhs_contract.v, p->lhs_batch.count,
+                          p->lhs_batch.v, p->rhs_batch.v);
 }
 
 static void lowered_products(void **state) {

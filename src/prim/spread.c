@@ -1,14 +1,15 @@
 /* How values spread over the mesh: what operands come to together, and what their results do for it.
 
-   Along each checked axis a value is invariant (I), varying (V), reduced (R) or unreduced (U) of a kind (ax_spread). Operands of one
-   operation are brought together axis by axis:
+   Along each checked axis a value is invariant (I), varying (V), reduced (R) or unreduced (U) of a kind (ax_spread). Operands of
+   one operation are brought together axis by axis:
 
      some are V      I and R are cast to V; U cannot be, and is refused
      some are U      I is cast to R; those that are U must be the ones the operation is linear in (ax_linearity); the result is U
      some are R      I is cast to R; the result is R
      all are I       so is the result
 
-   Binding makes the casts (ax_spread_together); the rule (ax_spread_local) says what is wrong with operands that did not become alike. */
+   Binding makes the casts (ax_spread_together); the rule (ax_spread_local) says what is wrong with operands that did not become
+   alike. */
 #include "prim/prims.h"
 #include "prim/rules.h"
 
@@ -78,9 +79,13 @@ static ax_status refuse(const ax_infer_args *args, uint32_t axis, const char *ad
   ax_text text = {0};
   uint32_t shown = args->in_count < most_shown ? args->in_count : most_shown;
   for (uint32_t i = 0; i < shown; i++)
-    ax_text_add(&text, "%soperand %u is %s", i == 0 ? "" : i + 1 == args->in_count ? " and " : ", ", i, ax_state_name(&args->in[i].spread, axis));
-  ax_status status = ax_error(AX_INVALID_ARGUMENT, "along \"%s\" %s%s: %s", args->axes->axis[axis].name, text.data != NULL ? text.data : "?",
-                              shown < args->in_count ? ", .." : "", advice);
+    ax_text_add(&text, "%soperand %u is %s",
+                i == 0                    ? ""
+                : i + 1 == args->in_count ? " and "
+                                          : ", ",
+                i, ax_state_name(&args->in[i].spread, axis));
+  ax_status status = ax_error(AX_INVALID_ARGUMENT, "along \"%s\" %s%s: %s", args->axes->axis[axis].name,
+                              text.data != NULL ? text.data : "?", shown < args->in_count ? ", .." : "", advice);
   ax_text_deinit(&text);
   return status;
 }
@@ -98,12 +103,17 @@ static bool must_be_unreduced(ax_linearity linear, uint32_t i) {
 
 static const char *unreduced_advice(ax_linearity linear) {
   static const char *const advice[] = {
-      [AX_LINEAR_ALL] = "all operands must be unreduced, or none: vary_unreduced_cast makes a part of what varies, unreduced_psum makes the sum",
+      [AX_LINEAR_ALL] =
+          "all operands must be unreduced, or none: vary_unreduced_cast makes a part of what varies, unreduced_psum makes the sum",
       [AX_LINEAR_ONE] = "one operand may be unreduced, if the others are reduced or invariant; unreduced_psum makes the sum",
-      [AX_LINEAR_FIRST] = "the first operand may be unreduced, if the others are reduced or invariant; unreduced_psum makes the sum",
-      [AX_LINEAR_FIRST_TWO] = "the first two operands must be unreduced, or none, and the others reduced or invariant; unreduced_psum makes the sum",
-      [AX_LINEAR_OUTER] = "the operand and the updates must be unreduced, or neither, and the indices reduced or invariant; unreduced_psum makes the sum",
-      [AX_LINEAR_REST] = "the cases must all be unreduced, or none, and what chooses reduced or invariant; unreduced_psum makes the sum",
+      [AX_LINEAR_FIRST] =
+          "the first operand may be unreduced, if the others are reduced or invariant; unreduced_psum makes the sum",
+      [AX_LINEAR_FIRST_TWO] =
+          "the first two operands must be unreduced, or none, and the others reduced or invariant; unreduced_psum makes the sum",
+      [AX_LINEAR_OUTER] =
+          "the operand and the updates must be unreduced, or neither, and the indices reduced or invariant; unreduced_psum makes the sum",
+      [AX_LINEAR_REST] =
+          "the cases must all be unreduced, or none, and what chooses reduced or invariant; unreduced_psum makes the sum",
       [AX_LINEAR_SOME] = "an unreduced operand goes with unreduced and reduced ones",
   };
   return advice[linear];
@@ -131,8 +141,9 @@ static ax_status check_axis(const ax_infer_args *args, uint32_t axis, const ax_s
     ax_axis_state own = ax_spread_state(&args->in[i].spread, axis);
     if (own == state) continue;
     if (own == AX_IS_UNREDUCED)
-      return refuse(args, axis, "what is unreduced does not go with what varies; unreduced_psum_scatter and unreduced_psum make the sum, "
-                                "vary_unreduced_cast makes a part of what varies");
+      return refuse(args, axis,
+                    "what is unreduced does not go with what varies; unreduced_psum_scatter and unreduced_psum make the sum, "
+                    "vary_unreduced_cast makes a part of what varies");
     return refuse(args, axis, state == AX_IS_REDUCED ? "preduced makes what is invariant reduced"
                               : own == AX_IS_REDUCED ? "reduced_vary_cast makes what is reduced vary"
                                                      : "pvary makes what is invariant vary");
@@ -157,8 +168,10 @@ static ax_status check_kinds(const ax_infer_args *args, ax_unreduced_kind *kind)
   if (!any || (kinds >> *kind & 1) != 0 || (*kind == AX_UNREDUCED_SUM && (kinds & AX_KINDS_FLOAT_SUM) != 0 && floats)) return AX_OK;
   for (uint32_t i = 0; i < args->in_count; i++)
     if (args->in[i].spread.unreduced != 0)
-      return ax_error(AX_INVALID_ARGUMENT, "operand %u is unreduced by %s over %s, and %s of the parts is no part of what it is of the whole; %s", i,
-                      ax_kind_names[*kind], ax_axis_set_string(args->in[i].spread.unreduced, args->axes), args->prim->name, ax_reduce_advice(*kind));
+      return ax_error(AX_INVALID_ARGUMENT,
+                      "operand %u is unreduced by %s over %s, and %s of the parts is no part of what it is of the whole; %s", i,
+                      ax_kind_names[*kind], ax_axis_set_string(args->in[i].spread.unreduced, args->axes), args->prim->name,
+                      ax_reduce_advice(*kind));
   return AX_OK;
 }
 

@@ -1,11 +1,12 @@
-/* Few rows by a large b, which is read once. Where it lies in rows, in long runs: block of k by block of k, some columns at a time, some steps at a time.
+/* Few rows by a large b, which is read once. Where it lies in rows, in long runs: block of k by block of k, some columns at a time,
+   some steps at a time.
 
      b[some steps, columns]       runs side by side; they stay in the second-level cache for all groups of rows
      a[rows, block]               packed
      held[rows, columns]          sums, that wait in the second-level cache for the next steps
 
-   What comes later is on its way meanwhile. Where b lies transposed, panel by panel of its columns, which are turned some steps at a time and used while
-   they are in the first-level cache:
+   What comes later is on its way meanwhile. Where b lies transposed, panel by panel of its columns, which are turned some steps at
+   a time and used while they are in the first-level cache:
 
      panel[turned_steps, two vectors]   turned
      a[rows, k]                         packed, in the second-level cache
@@ -15,27 +16,34 @@
 #include "base/base.h"
 
 enum {
-  few_groups = 5,           /* of rows: more pay for packing b */
-  least_bytes = 1 << 20,    /* of b and what lies between */
-  least_run = 2 << 10,      /* of a row of b: shorter ones are read ahead as they are, */
-  least_far_run = 512,      /* if they do not lie in memory */
-  far_steps = 8, near_steps = 32, /* of what lies in memory runs are few, since that gives them one by one, and rows a power of two apart meet in one set */
-  many_rows = 8, more_rows = 28, /* that take longer than memory, and twice as long: sums need not wait as often */
+  few_groups = 5,        /* of rows: more pay for packing b */
+  least_bytes = 1 << 20, /* of b and what lies between */
+  least_run = 2 << 10,   /* of a row of b: shorter ones are read ahead as they are, */
+  least_far_run = 512,   /* if they do not lie in memory */
+  far_steps = 8,
+  near_steps =
+      32, /* of what lies in memory runs are few, since that gives them one by one, and rows a power of two apart meet in one set */
+  many_rows = 8,
+  more_rows = 28,           /* that take longer than memory, and twice as long: sums need not wait as often */
   fetched_bytes = 16 << 10, /* on their way */
-  least_turned = 5, most_turned = 16, /* rows by a b that lies transposed: fewer are at home in a narrow product, more pay for packing it */
-  least_panels = 8,         /* of such a b, of which the last one may have few lines */
-  turned_steps = 128,       /* at a time: they stay in the first-level cache */
-  held_bytes = 256 << 10,   /* of sums that wait */
-  chunk_bytes = 128 << 10,  /* of b, that is read before the next group of rows does */
+  least_turned = 5,
+  most_turned = 16,        /* rows by a b that lies transposed: fewer are at home in a narrow product, more pay for packing it */
+  least_panels = 8,        /* of such a b, of which the last one may have few lines */
+  turned_steps = 128,      /* at a time: they stay in the first-level cache */
+  held_bytes = 256 << 10,  /* of sums that wait */
+  chunk_bytes = 128 << 10, /* of b, that is read before the next group of rows does */
 };
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* b lies in memory. */
-static bool is_far(const ax_product *p, const ax_product_kernels *k) { return p->far_b || p->k * p->b_row * k->number_bytes >= AX_PRODUCT_FAR; }
+static bool is_far(const ax_product *p, const ax_product_kernels *k) {
+  return p->far_b || p->k * p->b_row * k->number_bytes >= AX_PRODUCT_FAR;
+}
 
 bool ax_few_streams(const ax_product *p, const ax_product_kernels *k) {
-  if (k->stream == NULL || p->b_column != 1 || p->m == 0 || p->m > few_groups * k->most_rows || (!k->some && p->n % k->lanes != 0)) return false;
+  if (k->stream == NULL || p->b_column != 1 || p->m == 0 || p->m > few_groups * k->most_rows || (!k->some && p->n % k->lanes != 0))
+    return false;
   const int64_t apart = p->b_row * k->number_bytes;
   return p->k * apart >= least_bytes && p->n * k->number_bytes >= (is_far(p, k) ? least_far_run : least_run);
 }
@@ -50,12 +58,15 @@ static int64_t streamed_steps(const ax_product *p, const ax_product_kernels *k) 
 }
 
 /* The rows of a group, packed: numbers of one step side by side. */
-static int64_t packed_step(const ax_product_kernels *k, int64_t rows) { return (rows > k->lanes ? 2 : 1) * k->lanes * k->unit_bytes; }
+static int64_t packed_step(const ax_product_kernels *k, int64_t rows) {
+  return (rows > k->lanes ? 2 : 1) * k->lanes * k->unit_bytes;
+}
 
 void ax_few_choose(ax_product_way *way, const ax_product *p) {
   const ax_product_kernels *k = way->kernels;
   const int64_t groups = ax_ceil_div(p->m, way->rows), width = panel_vectors(way) * k->lanes;
-  const int64_t held = held_bytes / (groups * way->rows * width * k->result_bytes), chunk = chunk_bytes / (streamed_steps(p, k) * width * k->unit_bytes);
+  const int64_t held = held_bytes / (groups * way->rows * width * k->result_bytes),
+                chunk = chunk_bytes / (streamed_steps(p, k) * width * k->unit_bytes);
   const int64_t most = least(held, chunk), panels = ax_ceil_div(p->n, width);
   way->streams_b = true;
   way->packs_a = way->packs_b = way->plain = false;
@@ -79,19 +90,35 @@ typedef struct streaming { /* of one block of k */
 static void pack(const ax_product *p, const ax_product_way *way, const char *a, int64_t numbers, char *packed) {
   const ax_product_kernels *k = way->kernels;
   for (int64_t row = 0; row < p->m; row += way->rows, packed += way->slot_bytes) {
-    ax_packing packing = {.from = a + row * p->a_row * k->number_bytes, .to = packed, .line = p->a_row * k->number_bytes,
-                          .number = p->a_column * k->number_bytes, .lines = least(way->rows, p->m - row), .count = numbers, .panel = way->slot_bytes,
-                          .width = (int)way->rows, .least = no_exponent};
+    ax_packing packing = {.from = a + row * p->a_row * k->number_bytes,
+                          .to = packed,
+                          .line = p->a_row * k->number_bytes,
+                          .number = p->a_column * k->number_bytes,
+                          .lines = least(way->rows, p->m - row),
+                          .count = numbers,
+                          .panel = way->slot_bytes,
+                          .width = (int)way->rows,
+                          .least = no_exponent};
     (p->a_column == 1 ? k->along : k->across)(&packing);
   }
 }
 
-/* The columns that fill no panel; and all of a last group of so few rows that its panels would be wider than those of the others. */
-static void make_rest(const streaming *s, const ax_stream *t, int64_t columns) {
+/* The columns that fill no panel; and all of a last group of so few rows that its panels would be wider than those of the
+   others. */
+static void make_rest(const streaming *s, const ax_product_stream *t, int64_t columns) {
   const ax_product_kernels *k = s->way->kernels;
   const int64_t width = 2 * k->lanes, at = t->panels * panel_vectors(s->way) * k->lanes;
-  ax_tile tile = {.a = t->a, .steps = t->steps, .a_row = k->unit_bytes, .a_step = t->a_step, .b_step = t->b_step, .c_row = t->c_row, .rows = t->rows,
-                  .add = t->add, .resumes = t->resumes, .pauses = t->pauses, .held = t->held + at * t->rows * k->result_bytes};
+  ax_tile tile = {.a = t->a,
+                  .steps = t->steps,
+                  .a_row = k->unit_bytes,
+                  .a_step = t->a_step,
+                  .b_step = t->b_step,
+                  .c_row = t->c_row,
+                  .rows = t->rows,
+                  .add = t->add,
+                  .resumes = t->resumes,
+                  .pauses = t->pauses,
+                  .held = t->held + at * t->rows * k->result_bytes};
   for (int64_t column = at; column < columns; column += width, tile.held += width * t->rows * k->result_bytes) {
     tile.b = t->b + column * k->number_bytes;
     tile.c = t->c + column * k->result_bytes;
@@ -105,8 +132,10 @@ static void make_columns(const streaming *s, const char *b, char *c, int64_t col
   const ax_product_kernels *k = s->way->kernels;
   const int64_t vectors = panel_vectors(s->way), panels = columns / (vectors * k->lanes);
   const int64_t steps = streamed_steps(p, k);
-  ax_stream t = {.ahead = fetched_bytes / (steps * vectors * k->lanes * k->unit_bytes), .b_step = p->b_row * k->number_bytes,
-                 .c_row = p->c_row * k->result_bytes, .add = s->add};
+  ax_product_stream t = {.ahead = fetched_bytes / (steps * vectors * k->lanes * k->unit_bytes),
+                         .b_step = p->b_row * k->number_bytes,
+                         .c_row = p->c_row * k->result_bytes,
+                         .add = s->add};
   for (int64_t step = 0; step < s->numbers; step += steps) {
     t.b = b + step * t.b_step;
     t.next = t.b + steps * t.b_step;
@@ -136,7 +165,8 @@ void ax_few_run(const ax_product *p, const ax_product_way *way, const char *a, c
     s.add = p->add || i > 0;
     pack(p, way, a + at * p->a_column * k->number_bytes, s.numbers, s.packed);
     for (int64_t column = 0; column < p->n; column += way->columns)
-      make_columns(&s, b + (at * p->b_row + column) * k->number_bytes, c + column * k->result_bytes, least(way->columns, p->n - column));
+      make_columns(&s, b + (at * p->b_row + column) * k->number_bytes, c + column * k->result_bytes,
+                   least(way->columns, p->n - column));
   }
 }
 
@@ -144,7 +174,8 @@ void ax_few_run(const ax_product *p, const ax_product_way *way, const char *a, c
 
 bool ax_few_turns(const ax_product *p, const ax_product_kernels *k) {
   const int64_t bytes = p->n * p->b_column * k->number_bytes;
-  if (k->stream == NULL || p->b_row != 1 || p->b_column == 1 || p->m < least_turned || p->m > most_turned || p->k == 0) return false;
+  if (k->stream == NULL || p->b_row != 1 || p->b_column == 1 || p->m < least_turned || p->m > most_turned || p->k == 0)
+    return false;
   return bytes >= least_bytes && p->n >= least_panels * 2 * k->lanes;
 }
 
@@ -158,7 +189,8 @@ void ax_few_choose_turns(ax_product_way *way, const ax_product *p) {
   way->b_bytes = 0;
   way->columns = p->n;
   way->slot_bytes = way->block * packed_step(k, way->rows);
-  way->work_bytes = (size_t)(way->blocks * way->groups * way->slot_bytes + panel * (2 * turned_steps * k->unit_bytes + way->groups * way->rows * k->result_bytes));
+  way->work_bytes = (size_t)(way->blocks * way->groups * way->slot_bytes +
+                             panel * (2 * turned_steps * k->unit_bytes + way->groups * way->rows * k->result_bytes));
 }
 
 typedef struct turning { /* of a panel of b's columns */
@@ -171,8 +203,13 @@ typedef struct turning { /* of a panel of b's columns */
 static void turn_steps(const turning *t, const char *b, int64_t step, int64_t steps) {
   const ax_product *p = t->product;
   const ax_product_kernels *k = t->way->kernels;
-  ax_packing packing = {.from = b + step * k->number_bytes, .to = t->panel, .line = p->b_column * k->number_bytes, .number = k->number_bytes, .lines = t->columns,
-                        .count = steps, .least = no_exponent};
+  ax_packing packing = {.from = b + step * k->number_bytes,
+                        .to = t->panel,
+                        .line = p->b_column * k->number_bytes,
+                        .number = k->number_bytes,
+                        .lines = t->columns,
+                        .count = steps,
+                        .least = no_exponent};
   k->along(&packing);
 }
 
@@ -185,9 +222,16 @@ static void make_steps(const turning *t, int64_t block, int64_t at, int64_t numb
   const ax_product_way *way = t->way;
   const ax_product_kernels *k = way->kernels;
   const int64_t width = 2 * k->lanes;
-  ax_tile tile = {.b = t->panel, .steps = steps_of(numbers - at), .a_row = k->unit_bytes, .b_step = (t->columns > k->lanes ? width : k->lanes) * k->unit_bytes,
-                  .c_row = p->c_row * k->result_bytes, .columns = (int)t->columns, .stand = AX_IN_PANEL, .add = p->add || block > 0,
-                  .resumes = at > 0, .pauses = at + steps_of(numbers - at) < numbers};
+  ax_tile tile = {.b = t->panel,
+                  .steps = steps_of(numbers - at),
+                  .a_row = k->unit_bytes,
+                  .b_step = (t->columns > k->lanes ? width : k->lanes) * k->unit_bytes,
+                  .c_row = p->c_row * k->result_bytes,
+                  .columns = (int)t->columns,
+                  .stand = AX_IN_PANEL,
+                  .add = p->add || block > 0,
+                  .resumes = at > 0,
+                  .pauses = at + steps_of(numbers - at) < numbers};
   for (int64_t group = 0; group < way->groups; group++) {
     const int64_t row = group * way->rows;
     tile.rows = (int)least(way->rows, p->m - row);
@@ -205,7 +249,8 @@ void ax_few_run_turns(const ax_product *p, const ax_product_way *way, const char
   turning t = {.product = p, .way = way, .rows = work, .panel = work + way->blocks * way->groups * way->slot_bytes};
   t.held = t.panel + width * 2 * turned_steps * k->unit_bytes;
   for (int64_t i = 0; i < way->blocks; i++)
-    pack(p, way, a + i * way->block * p->a_column * k->number_bytes, least(way->block, p->k - i * way->block), t.rows + i * way->groups * way->slot_bytes);
+    pack(p, way, a + i * way->block * p->a_column * k->number_bytes, least(way->block, p->k - i * way->block),
+         t.rows + i * way->groups * way->slot_bytes);
   for (int64_t column = 0; column < p->n; column += width) {
     t.columns = least(width, p->n - column);
     for (int64_t i = 0; i < way->blocks; i++) {

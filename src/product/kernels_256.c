@@ -1,5 +1,5 @@
-/* Kernels for registers of 32 bytes: AVX2 with its fused multiply-adds. Compiled for such a processor, so nothing here is called before
-   ax_product_kernels_256 has looked. */
+/* Kernels for registers of 32 bytes: AVX2 with its fused multiply-adds. Compiled for such a processor, so nothing here is called
+   before ax_product_kernels_256 has looked. */
 #include "product/kernels.h"
 
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
@@ -12,17 +12,25 @@ typedef double doubles __attribute__((vector_size(32)));
 typedef uint32_t words __attribute__((vector_size(32)));
 
 /* Lanes of which the first `count` are there. */
-static inline __m256i first_8(int count) { return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)); }
+static inline __m256i first_8(int count) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
 static inline __m256i first_4(int count) { return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3)); }
 
 /* --- f32 --- */
 
-static inline floats f32_multiply_add(floats sum, floats a, floats b) { return (floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)sum); }
+static inline floats f32_multiply_add(floats sum, floats a, floats b) {
+  return (floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)sum);
+}
 static inline floats f32_broadcast(const char *p) { return (floats)_mm256_broadcast_ss((const float *)(const void *)p); }
 static inline floats f32_load(const char *p) { return (floats)_mm256_loadu_ps((const float *)(const void *)p); }
-static inline floats f32_load_some(const char *p, int count) { return (floats)_mm256_maskload_ps((const float *)(const void *)p, first_8(count)); }
+static inline floats f32_load_some(const char *p, int count) {
+  return (floats)_mm256_maskload_ps((const float *)(const void *)p, first_8(count));
+}
 static inline void f32_store(char *p, floats x) { _mm256_storeu_ps((float *)(void *)p, (__m256)x); }
-static inline void f32_store_some(char *p, floats x, int count) { _mm256_maskstore_ps((float *)(void *)p, first_8(count), (__m256)x); }
+static inline void f32_store_some(char *p, floats x, int count) {
+  _mm256_maskstore_ps((float *)(void *)p, first_8(count), (__m256)x);
+}
 static inline floats f32_unit_along(const char *p, int count) { return count == 8 ? f32_load(p) : f32_load_some(p, count); }
 
 #define KIND(name) f32_##name
@@ -40,12 +48,18 @@ static inline floats f32_unit_along(const char *p, int count) { return count == 
 
 /* --- f64 --- */
 
-static inline doubles f64_multiply_add(doubles sum, doubles a, doubles b) { return (doubles)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)sum); }
+static inline doubles f64_multiply_add(doubles sum, doubles a, doubles b) {
+  return (doubles)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)sum);
+}
 static inline doubles f64_broadcast(const char *p) { return (doubles)_mm256_broadcast_sd((const double *)(const void *)p); }
 static inline doubles f64_load(const char *p) { return (doubles)_mm256_loadu_pd((const double *)(const void *)p); }
-static inline doubles f64_load_some(const char *p, int count) { return (doubles)_mm256_maskload_pd((const double *)(const void *)p, first_4(count)); }
+static inline doubles f64_load_some(const char *p, int count) {
+  return (doubles)_mm256_maskload_pd((const double *)(const void *)p, first_4(count));
+}
 static inline void f64_store(char *p, doubles x) { _mm256_storeu_pd((double *)(void *)p, (__m256d)x); }
-static inline void f64_store_some(char *p, doubles x, int count) { _mm256_maskstore_pd((double *)(void *)p, first_4(count), (__m256d)x); }
+static inline void f64_store_some(char *p, doubles x, int count) {
+  _mm256_maskstore_pd((double *)(void *)p, first_4(count), (__m256d)x);
+}
 static inline doubles f64_unit_along(const char *p, int count) { return count == 4 ? f64_load(p) : f64_load_some(p, count); }
 
 #define KIND(name) f64_##name
@@ -66,9 +80,13 @@ static inline doubles f64_unit_along(const char *p, int count) { return count ==
 static inline words s32_multiply_add(words sum, words a, words b) { return sum + a * b; }
 static inline words s32_broadcast(const char *p) { return (words)_mm256_set1_epi32(*(const int *)(const void *)p); }
 static inline words s32_load(const char *p) { return (words)_mm256_loadu_si256((const __m256i *)(const void *)p); }
-static inline words s32_load_some(const char *p, int count) { return (words)_mm256_maskload_epi32((const int *)(const void *)p, first_8(count)); }
+static inline words s32_load_some(const char *p, int count) {
+  return (words)_mm256_maskload_epi32((const int *)(const void *)p, first_8(count));
+}
 static inline void s32_store(char *p, words x) { _mm256_storeu_si256((__m256i *)(void *)p, (__m256i)x); }
-static inline void s32_store_some(char *p, words x, int count) { _mm256_maskstore_epi32((int *)(void *)p, first_8(count), (__m256i)x); }
+static inline void s32_store_some(char *p, words x, int count) {
+  _mm256_maskstore_epi32((int *)(void *)p, first_8(count), (__m256i)x);
+}
 static inline words s32_unit_along(const char *p, int count) { return count == 8 ? s32_load(p) : s32_load_some(p, count); }
 
 #define KIND(name) s32_##name
@@ -93,7 +111,9 @@ static inline __m128i short_lanes(const char *p, int count) {
   return _mm_loadu_si128((const __m128i *)(const void *)lanes);
 }
 
-static inline floats bf16_unit_along(const char *p, int count) { return (floats)_mm256_slli_epi32(_mm256_cvtepu16_epi32(short_lanes(p, count)), 16); }
+static inline floats bf16_unit_along(const char *p, int count) {
+  return (floats)_mm256_slli_epi32(_mm256_cvtepu16_epi32(short_lanes(p, count)), 16);
+}
 
 #define KIND(name) bf16_##name
 #define UNITS(name) f32_##name

@@ -1,7 +1,6 @@
-/* What the kernels for registers of 64 bytes have in common: vectors, and what is done to those of f32 and of 32-bit integers, of which other kinds
-   are made.
-   One file compiles one kind or two, so that they are compiled side by side; kernels_512.c chooses among them. Empty where the compiler is not asked for
-   AVX-512. */
+/* What the kernels for registers of 64 bytes have in common: vectors, and what is done to those of f32 and of 32-bit integers, of
+   which other kinds are made. One file compiles one kind or two, so that they are compiled side by side; kernels_512.c chooses
+   among them. Empty where the compiler is not asked for AVX-512. */
 #ifndef AX_PRODUCT_KERNELS_512_H
 #define AX_PRODUCT_KERNELS_512_H
 
@@ -15,7 +14,8 @@ const ax_product_kernels *ax_product_512_s8(void);
 const ax_product_kernels *ax_product_512_bf16(void);  /* made f32 when packed */
 const ax_product_kernels *ax_product_512_f16(void);   /* the same */
 const ax_product_kernels *ax_product_512_pairs(void); /* of bf16, by the processor's products of them */
-const ax_product_kernels *ax_product_512_fours(void); /* of s8 or u8, by the processor's products of them; the last 8 bits are right */
+const ax_product_kernels *ax_product_512_fours(
+    void); /* of s8 or u8, by the processor's products of them; the last 8 bits are right */
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__)
 #define AX_HAS_512 1
@@ -33,7 +33,9 @@ static inline __m256i short_lanes(const char *p, int count) { return _mm256_mask
 
 /* --- f32 --- */
 
-static inline floats f32_multiply_add(floats sum, floats a, floats b) { return (floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)sum); }
+static inline floats f32_multiply_add(floats sum, floats a, floats b) {
+  return (floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)sum);
+}
 static inline floats f32_broadcast(const char *p) { return (floats)_mm512_set1_ps(*(const float *)(const void *)p); }
 static inline floats f32_load(const char *p) { return (floats)_mm512_loadu_ps(p); }
 static inline floats f32_load_some(const char *p, int count) { return (floats)_mm512_maskz_loadu_ps(first_16(count), p); }

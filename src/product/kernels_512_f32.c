@@ -1,4 +1,5 @@
-/* Kernels for f32 in registers of 64 bytes, and for bf16 and f16 that become such when they are packed: their tiles are the same code. */
+/* Kernels for f32 in registers of 64 bytes, and for bf16 and f16 that become such when they are packed: their tiles are the same
+   code. */
 #include "product/kernels_512.h"
 
 #if AX_HAS_512
@@ -33,7 +34,9 @@ static inline floats bf16_unit_along(const char *p, int count) {
 #define NUMBER_BYTES 2
 #include "product/tile_template.h"
 
-static inline floats f16_unit_along(const char *p, int count) { return (floats)_mm512_cvtph_ps(short_lanes(p, count < 16 ? count : 16)); }
+static inline floats f16_unit_along(const char *p, int count) {
+  return (floats)_mm512_cvtph_ps(short_lanes(p, count < 16 ? count : 16));
+}
 
 #define KIND(name) f16_##name
 #define UNITS(name) f32_##name

@@ -1,4 +1,5 @@
-/* Kernels for pairs of bf16, which the processor multiplies and adds at once; and the same additions in f32, for numbers that it takes for 0. */
+/* Kernels for pairs of bf16, which the processor multiplies and adds at once; and the same additions in f32, for numbers that it
+   takes for 0. */
 #include "product/kernels_512.h"
 
 #if AX_HAS_512 && defined(__AVX512BF16__)
@@ -11,7 +12,9 @@ static inline words pair_unit_across(const char *p, int64_t number, int count, i
   __m512i high = count == 2 ? _mm512_cvtepu16_epi32(short_lanes(p + number, lanes)) : _mm512_setzero_si512();
   return (words)_mm512_or_si512(low, _mm512_slli_epi32(high, 16));
 }
-static inline words pair_unit_along(const char *p, int count) { return (words)_mm512_maskz_loadu_epi16(first_32(count < 32 ? count : 32), p); }
+static inline words pair_unit_along(const char *p, int count) {
+  return (words)_mm512_maskz_loadu_epi16(first_32(count < 32 ? count : 32), p);
+}
 
 /* The same additions in f32: the processor adds the second product of a pair first. */
 static inline floats careful_multiply_add(floats sum, words a, words b) {

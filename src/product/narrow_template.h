@@ -1,18 +1,22 @@
 /* Included by tile_template.h, and of the same kind: a tile of few columns, with the rows of a in lanes.
 
-     a[LANES, LANES] as it lies, turned: step u is x[u]      sum[j] += x[u] * b[u, j] for each column j      c[LANES, columns]: the sums, turned
+     a[LANES, LANES] as it lies, turned: step u is x[u]      sum[j] += x[u] * b[u, j] for each column j      c[LANES, columns]: the
+   sums, turned
 
    The sums are the tile's: one chain over the steps for each result. So which of the two makes a result shows in time alone. */
 
 /* The units of LANES rows, as many as there are lanes: those of step u are in x[u]. */
-static inline __attribute__((always_inline)) void KIND(take_square)(FACTOR *x, const char *from, const int64_t *rows, FACTOR *least) {
+static inline __attribute__((always_inline)) void KIND(take_square)(FACTOR *x, const char *from, const int64_t *rows,
+                                                                    FACTOR *least) {
   UNROLL for (int l = 0; l < LANES; l++) x[l] = KIND(unit_along)(from + rows[l], LANES * UNIT);
   UNROLL for (int l = 0; l < LANES; l++) *least = KIND(least)(*least, x[l]);
   KIND(turn)(x);
 }
 
-/* Fewer units, of `numbers` numbers each; called, since it is the same for all columns. Where half a square has all of them, two rows share a vector. */
-static __attribute__((noinline)) void KIND(take_some)(FACTOR *made, const char *from, const int64_t *rows, int numbers, FACTOR *least) {
+/* Fewer units, of `numbers` numbers each; called, since it is the same for all columns. Where half a square has all of them, two
+   rows share a vector. */
+static __attribute__((noinline)) void KIND(take_some)(FACTOR *made, const char *from, const int64_t *rows, int numbers,
+                                                      FACTOR *least) {
   FACTOR x[LANES];
   UNROLL for (int l = 0; l < LANES; l++) x[l] = KIND(unit_along)(from + rows[l], numbers);
   UNROLL for (int l = 0; l < LANES; l++) *least = KIND(least)(*least, x[l]);
@@ -119,7 +123,8 @@ static inline __attribute__((always_inline)) void KIND(narrow_of)(const ax_tile 
     const char *a = one.a, *b = t->b;
     int64_t numbers = t->numbers;
     one.lines = one.rows = left < LANES ? (int)left : LANES;
-    for (int l = one.rows; l < LANES; l++) rows[l] = (one.rows - 1) * t->a_row; /* lanes without a row do the last one's work again */
+    for (int l = one.rows; l < LANES; l++)
+      rows[l] = (one.rows - 1) * t->a_row; /* lanes without a row do the last one's work again */
     UNROLL for (int j = 0; j < columns; j++) sum[j] = (SUM){0};
     for (; numbers >= LANES * UNIT; numbers -= LANES * UNIT, a += LANES * UNIT * NUMBER_BYTES) {
       if (t->ahead > 0)

@@ -4,12 +4,12 @@
      a[rows, block]     as many rows as a tile has               stays in the first-level cache while all panels go by
      c[rows, panel]     one tile, in registers
 
-   What lies well is not packed. Few rows read a large b where it is, in long runs (few.h). Narrow products read a where it is, and where columns are few,
-   rows of a stand in the lanes of a vector (narrow_template.h). Other rows of a are copied once for all of b's columns, so that the tile knows how far
-   apart they are and they do not meet in one set of the cache.
+   What lies well is not packed. Few rows read a large b where it is, in long runs (few.h). Narrow products read a where it is, and
+   where columns are few, rows of a stand in the lanes of a vector (narrow_template.h). Other rows of a are copied once for all of
+   b's columns, so that the tile knows how far apart they are and they do not meet in one set of the cache.
 
-   Of many products the next one's factors are fetched from memory while one is made, a few lines of the cache with each tile: small ones would wait for them
-   as long as they take. */
+   Of many products the next one's factors are fetched from memory while one is made, a few lines of the cache with each tile: small
+   ones would wait for them as long as they take. */
 #include "product/product.h"
 
 #include <string.h>
@@ -19,21 +19,24 @@
 
 enum {
   line_bytes = 64,
-  many_groups = 3,          /* of rows: some few of the last group cost little beside the others */
-  block_bytes = 3072,       /* of a row of a in a block, and most_steps units of k */
-  whole_lines = 16,         /* units: blocks begin where lines of the cache do, if rows do */
-  panel_bytes = 512 << 10,  /* packed of b */
-  pass_bytes = 4 << 20,     /* packed of a, that is kept for more columns */
-  turned_groups = 8,        /* of a that lies transposed, packed at once: some lines of the cache from each of its rows */
-  near_bytes = 32 << 10,    /* of b, to be read where it lies */
-  few_groups = 2,           /* of rows, that read it where it lies however large it is */
-  many_panels = 3,          /* that make it worth to copy rows of a */
-  conflict = 8192,          /* bytes: rows so far apart meet in a few sets */
-  least_copied = 1024,      /* bytes of a row */
-  long_tile = 64,           /* steps, in which what comes next can be fetched */
-  most_fetched = 128 << 10, most_in_place = 2 << 20, /* of a factor of the next product: longer runs are seen by the processor, unless they are read in panels */
-  fetched_ahead = 8 << 10,  /* bytes of a, where a tile takes less time than memory does */
-  long_row = 1024, row_ahead = 512, /* bytes, of a narrow product, of which so many are fetched ahead in the row itself */
+  many_groups = 3,         /* of rows: some few of the last group cost little beside the others */
+  block_bytes = 3072,      /* of a row of a in a block, and most_steps units of k */
+  whole_lines = 16,        /* units: blocks begin where lines of the cache do, if rows do */
+  panel_bytes = 512 << 10, /* packed of b */
+  pass_bytes = 4 << 20,    /* packed of a, that is kept for more columns */
+  turned_groups = 8,       /* of a that lies transposed, packed at once: some lines of the cache from each of its rows */
+  near_bytes = 32 << 10,   /* of b, to be read where it lies */
+  few_groups = 2,          /* of rows, that read it where it lies however large it is */
+  many_panels = 3,         /* that make it worth to copy rows of a */
+  conflict = 8192,         /* bytes: rows so far apart meet in a few sets */
+  least_copied = 1024,     /* bytes of a row */
+  long_tile = 64,          /* steps, in which what comes next can be fetched */
+  most_fetched = 128 << 10,
+  most_in_place =
+      2 << 20, /* of a factor of the next product: longer runs are seen by the processor, unless they are read in panels */
+  fetched_ahead = 8 << 10, /* bytes of a, where a tile takes less time than memory does */
+  long_row = 1024,
+  row_ahead = 512, /* bytes, of a narrow product, of which so many are fetched ahead in the row itself */
 };
 
 bool ax_product_result(ax_dtype dtype, ax_dtype *result) {
@@ -79,7 +82,8 @@ static void choose_slots(ax_product_way *way, const ax_product *p, int64_t units
   way->groups = ax_ceil_div(p->m, way->rows);
   if (!way->packs_a) return;
   const int64_t panel = (way->rows > k->lanes ? 2 : 1) * k->lanes * units * k->unit_bytes;
-  way->slot_bytes = round_up(turned ? panel : way->rows * PACKED_LINE(k->unit_bytes), line_bytes) + (k->careful != NULL ? line_bytes : 0);
+  way->slot_bytes =
+      round_up(turned ? panel : way->rows * PACKED_LINE(k->unit_bytes), line_bytes) + (k->careful != NULL ? line_bytes : 0);
   if (kept && way->groups * way->slot_bytes > pass_bytes) way->groups = pass_bytes / way->slot_bytes;
   way->ahead = turned ? turned_groups : 1;
   way->slots = kept || way->groups < way->ahead ? way->groups : way->ahead;
@@ -92,8 +96,17 @@ static bool is_narrow(const ax_product *p, const ax_product_kernels *k, int64_t 
 
 /* The same products with rows for columns. */
 static ax_product turn(const ax_product *p) {
-  return (ax_product){.dtype = p->dtype, .m = p->n, .n = p->m, .k = p->k, .a_row = p->b_column, .a_column = p->b_row, .b_row = p->a_column,
-                      .b_column = p->a_row, .c_row = p->c_row, .add = p->add, .far = p->n * p->b_column * (int64_t)ax_dtype_bytes(p->dtype) > AX_PRODUCT_NEAR};
+  return (ax_product){.dtype = p->dtype,
+                      .m = p->n,
+                      .n = p->m,
+                      .k = p->k,
+                      .a_row = p->b_column,
+                      .a_column = p->b_row,
+                      .b_row = p->a_column,
+                      .b_column = p->a_row,
+                      .c_row = p->c_row,
+                      .add = p->add,
+                      .far = p->n * p->b_column * (int64_t)ax_dtype_bytes(p->dtype) > AX_PRODUCT_NEAR};
 }
 
 /* So many columns, packed for one block: panels, the last of them no wider than it must be. */
@@ -107,7 +120,8 @@ static size_t columns_bytes(const ax_product_way *way, int64_t columns) {
 /* columns: of all of b, where it is packed already; or 0. */
 static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, int64_t columns) {
   int64_t most = (block_bytes / k->unit_bytes < most_steps ? block_bytes / k->unit_bytes : most_steps) * k->unit;
-  int64_t blocks = p->k > most ? ax_ceil_div(p->k, most) : 1, block = round_up(ax_ceil_div(p->k, blocks), blocks > 1 ? whole_lines * k->unit : k->unit);
+  int64_t blocks = p->k > most ? ax_ceil_div(p->k, most) : 1,
+          block = round_up(ax_ceil_div(p->k, blocks), blocks > 1 ? whole_lines * k->unit : k->unit);
   int64_t width = 2 * k->lanes, units = units_of(k, block), fit = panel_bytes / (units * k->unit_bytes + 1) / width * width;
   ax_product_way way = {.kernels = k, .blocks = block > 0 ? ax_ceil_div(p->k, block) : 1, .block = block, .rows = rows_of(p, k)};
   way.packs_b = columns > 0 || packs_b(p, k, block);
@@ -133,11 +147,12 @@ static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, i
   return way;
 }
 
-/* Few rows of a, and a b that lies transposed: its lines are rows of a narrow product, and need not be packed for so few, unless it is large (few.h). Fours
-   of numbers are not the same either way: the left ones count as unsigned. */
+/* Few rows of a, and a b that lies transposed: its lines are rows of a narrow product, and need not be packed for so few, unless it
+   is large (few.h). Fours of numbers are not the same either way: the left ones count as unsigned. */
 ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
   const ax_product_kernels *k = kernels_of(p->dtype, most_bytes);
-  if (!ax_few_turns(p, k) && k->unit <= 2 && p->m <= k->most_columns && p->b_row == 1 && p->b_column != 1 && p->n > k->most_columns) {
+  if (!ax_few_turns(p, k) && k->unit <= 2 && p->m <= k->most_columns && p->b_row == 1 && p->b_column != 1 &&
+      p->n > k->most_columns) {
     const ax_product turned = turn(p);
     ax_product_way way = choose(&turned, k, 0);
     way.turned = true;
@@ -146,11 +161,16 @@ ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
   return choose(p, k, 0);
 }
 
-ax_product_way ax_product_choose_packed(const ax_product *p, int64_t columns, uint32_t most_bytes) { return choose(p, kernels_of(p->dtype, most_bytes), columns); }
+ax_product_way ax_product_choose_packed(const ax_product *p, int64_t columns, uint32_t most_bytes) {
+  return choose(p, kernels_of(p->dtype, most_bytes), columns);
+}
 int64_t ax_product_panel_columns(const ax_product_way *way) { return 2 * way->kernels->lanes; }
-int64_t ax_product_panel_at(const ax_product_way *way, int64_t column) { return column / ax_product_panel_columns(way) * way->panel_bytes; }
+int64_t ax_product_panel_at(const ax_product_way *way, int64_t column) {
+  return column / ax_product_panel_columns(way) * way->panel_bytes;
+}
 
-/* Lines that come next. Rows of a: they are on their way to the cache while the panels of those before them are made, a share with each. */
+/* Lines that come next. Rows of a: they are on their way to the cache while the panels of those before them are made, a share with
+   each. */
 typedef struct fetching {
   const char *run;            /* the next line is `at` bytes into it */
   int64_t apart, bytes, at, lines; /* of runs; lines with each panel */
@@ -185,8 +205,15 @@ static int least_of_columns(const making *m) {
 static void pack_columns(const making *m) {
   const ax_product *p = m->product;
   const ax_product_kernels *k = m->way->kernels;
-  ax_packing packing = {.from = m->b, .to = m->packed_b, .line = p->b_column * k->number_bytes, .number = p->b_row * k->number_bytes,
-                        .lines = m->columns, .count = m->numbers, .width = 2 * k->lanes, .panel = m->way->panel_bytes, .least = no_exponent};
+  ax_packing packing = {.from = m->b,
+                        .to = m->packed_b,
+                        .line = p->b_column * k->number_bytes,
+                        .number = p->b_row * k->number_bytes,
+                        .lines = m->columns,
+                        .count = m->numbers,
+                        .width = 2 * k->lanes,
+                        .panel = m->way->panel_bytes,
+                        .least = no_exponent};
   (p->b_column == 1 ? k->across : k->along)(&packing);
   for (int64_t column = 0, panel = 0; column < m->columns; column += 2 * k->lanes, panel++) note_columns(m, panel, packing.least);
 }
@@ -200,7 +227,8 @@ static void note_least(const making *m, int64_t group, int least) {
 
 static int least_of(const making *m, int64_t group) {
   int least = no_exponent;
-  if (m->way->packs_a && m->way->kernels->careful != NULL) memcpy(&least, slot_of(m, group) + m->way->slot_bytes - line_bytes, sizeof least);
+  if (m->way->packs_a && m->way->kernels->careful != NULL)
+    memcpy(&least, slot_of(m, group) + m->way->slot_bytes - line_bytes, sizeof least);
   return least;
 }
 
@@ -208,10 +236,17 @@ static int least_of(const making *m, int64_t group) {
 static void pack_rows(const making *m, int64_t group) {
   const ax_product *p = m->product;
   const ax_product_kernels *k = m->way->kernels;
-  const int64_t row = group * m->way->rows, left = m->rows - row, most = m->way->ahead * m->way->rows, lines = left < most ? left : most;
-  ax_packing packing = {.from = m->a + row * p->a_row * k->number_bytes, .to = slot_of(m, group), .line = p->a_row * k->number_bytes,
-                        .number = p->a_column * k->number_bytes, .lines = lines, .count = m->numbers, .panel = m->way->slot_bytes,
-                        .width = (int)m->way->rows, .least = no_exponent};
+  const int64_t row = group * m->way->rows, left = m->rows - row, most = m->way->ahead * m->way->rows,
+                lines = left < most ? left : most;
+  ax_packing packing = {.from = m->a + row * p->a_row * k->number_bytes,
+                        .to = slot_of(m, group),
+                        .line = p->a_row * k->number_bytes,
+                        .number = p->a_column * k->number_bytes,
+                        .lines = lines,
+                        .count = m->numbers,
+                        .panel = m->way->slot_bytes,
+                        .width = (int)m->way->rows,
+                        .least = no_exponent};
   if (group % m->way->ahead != 0) return;
   (p->a_column == 1 ? k->lines : k->across)(&packing);
   for (int64_t i = 0; i * m->way->rows < lines; i++) note_least(m, group + i, packing.least);
@@ -310,9 +345,18 @@ static void make_narrow(making *m) {
   const ax_product_kernels *k = way->kernels;
   const int64_t bytes = m->numbers * k->number_bytes;
   if (m->packs_b) pack_columns(m);
-  ax_tile tile = {.a = m->a, .b = way->packs_b ? m->packed_b : m->b, .c = m->c, .a_row = p->a_row * k->number_bytes,
-                  .b_step = way->packs_b ? k->lanes * k->unit_bytes : p->b_row * k->number_bytes, .c_row = p->c_row * k->result_bytes,
-                  .columns = (int)m->columns, .numbers = m->numbers, .lines = m->rows, .b_least = least_of_columns(m), .add = m->add, .turned = way->turned};
+  ax_tile tile = {.a = m->a,
+                  .b = way->packs_b ? m->packed_b : m->b,
+                  .c = m->c,
+                  .a_row = p->a_row * k->number_bytes,
+                  .b_step = way->packs_b ? k->lanes * k->unit_bytes : p->b_row * k->number_bytes,
+                  .c_row = p->c_row * k->result_bytes,
+                  .columns = (int)m->columns,
+                  .numbers = m->numbers,
+                  .lines = m->rows,
+                  .b_least = least_of_columns(m),
+                  .add = m->add,
+                  .turned = way->turned};
   if (p->far) tile.ahead = bytes > long_row ? row_ahead : ax_ceil_div(fetched_ahead, bytes * k->lanes) * k->lanes * tile.a_row;
   k->narrow(&tile);
 }
@@ -356,10 +400,15 @@ static void make_pass(making *m, const char *b, char *c) {
 }
 
 /* packed: b as it was packed before; NULL: it was not. */
-static void run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, const char *packed, char *c, char *work) {
+static void run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, const char *packed, char *c,
+                char *work) {
   const ax_product_kernels *k = way->kernels;
   const int64_t most_rows = way->groups * way->rows;
-  making m = {.product = p, .way = way, .packed_b = work, .packed_a = work != NULL ? work + way->b_bytes : NULL, .slots = way->slots,
+  making m = {.product = p,
+              .way = way,
+              .packed_b = work,
+              .packed_a = work != NULL ? work + way->b_bytes : NULL,
+              .slots = way->slots,
               .packs_b = way->packs_b && packed == NULL};
   for (int64_t row = 0; row < p->m; row += most_rows)
     for (int64_t i = 0; i < way->blocks; i++) {
@@ -369,24 +418,39 @@ static void run(const ax_product *p, const ax_product_way *way, const void *a, c
       m.a = (const char *)a + (at * p->a_column + row * p->a_row) * k->number_bytes;
       m.add = p->add || i > 0;
       if (packed != NULL) m.packed_b = (char *)(uintptr_t)packed + i * way->block_bytes;
-      make_pass(&m, packed != NULL ? NULL : (const char *)b + at * p->b_row * k->number_bytes, c + row * p->c_row * k->result_bytes);
+      make_pass(&m, packed != NULL ? NULL : (const char *)b + at * p->b_row * k->number_bytes,
+                c + row * p->c_row * k->result_bytes);
     }
 }
 
-/* One row by whole panels of b's columns, which are wide, since a chain of additions at a time is slow. How many columns they are. */
+/* One row by whole panels of b's columns, which are wide, since a chain of additions at a time is slow. How many columns they
+   are. */
 static int64_t make_row(const ax_product *p, const ax_product_kernels *k, const char *a, const char *b, char *c) {
   const int64_t width = 4 * k->lanes, panels = p->n / width;
-  const ax_stream row = {.a = a, .b = b, .c = c, .steps = p->k, .panels = panels, .a_step = p->a_column * k->number_bytes, .b_step = p->b_row * k->number_bytes,
-                         .rows = 1, .add = p->add};
+  const ax_product_stream row = {.a = a,
+                                 .b = b,
+                                 .c = c,
+                                 .steps = p->k,
+                                 .panels = panels,
+                                 .a_step = p->a_column * k->number_bytes,
+                                 .b_step = p->b_row * k->number_bytes,
+                                 .rows = 1,
+                                 .add = p->add};
   if (panels > 0) k->stream(&row);
   return panels * width;
 }
 
 static void run_plain(const ax_product *p, const ax_product_way *way, const char *a, const char *b, char *c) {
   const ax_product_kernels *k = way->kernels;
-  const int64_t width = 2 * k->lanes, c_row = p->c_row * k->result_bytes, begin = p->m == 1 && k->stream != NULL ? make_row(p, k, a, b, c) : 0;
-  ax_tile tile = {.steps = p->k, .a_row = p->a_row * k->number_bytes, .a_step = p->a_column * k->number_bytes, .b_step = p->b_row * k->number_bytes,
-                  .c_row = c_row, .add = p->add, .fetch = p->add};
+  const int64_t width = 2 * k->lanes, c_row = p->c_row * k->result_bytes,
+                begin = p->m == 1 && k->stream != NULL ? make_row(p, k, a, b, c) : 0;
+  ax_tile tile = {.steps = p->k,
+                  .a_row = p->a_row * k->number_bytes,
+                  .a_step = p->a_column * k->number_bytes,
+                  .b_step = p->b_row * k->number_bytes,
+                  .c_row = c_row,
+                  .add = p->add,
+                  .fetch = p->add};
   for (int64_t row = 0; row < p->m; row += way->rows) {
     tile.rows = (int)(p->m - row < way->rows ? p->m - row : way->rows);
     tile.a = a + row * tile.a_row;
@@ -418,7 +482,9 @@ size_t ax_product_packed_bytes(const ax_product_way *way) {
   return way->packs_b && !way->turned ? (size_t)(way->blocks * way->block_bytes) : 0;
 }
 
-size_t ax_product_packed_at(const ax_product_way *way, int64_t at) { return at > 0 ? (size_t)(at / way->block * way->block_bytes) : 0; }
+size_t ax_product_packed_at(const ax_product_way *way, int64_t at) {
+  return at > 0 ? (size_t)(at / way->block * way->block_bytes) : 0;
+}
 
 void ax_product_pack(const ax_product *p, const ax_product_way *way, const void *b, void *packed) {
   making m = {.product = p, .way = way, .columns = p->n}; /* all at once */

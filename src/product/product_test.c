@@ -1,5 +1,6 @@
-/* Products of every dtype, at each width of register, in every orientation, against sums in f64 or modulo 2^32; and that what a result is follows from k
-   alone: not from the tile it is made in, nor from strides. Factors stand right before the end of their memory. */
+/* Products of every dtype, at each width of register, in every orientation, against sums in f64 or modulo 2^32; and that what a
+   result is follows from k alone: not from the tile it is made in, nor from strides. Factors stand right before the end of their
+   memory. */
 #include "product/product.h"
 
 #include <math.h>
@@ -68,15 +69,17 @@ static void check_result(const factors *f, const char *before, int64_t i, int64_
   double sum = p->add ? old.f : 0, size = fabs(sum);
   uint32_t bits = p->add ? (uint32_t)old.u : 0;
   for (int64_t x = 0; x < p->k; x++) {
-    ax_number a = ax_number_load(p->dtype, f->a, i * p->a_row + x * p->a_column), b = ax_number_load(p->dtype, f->b, x * p->b_row + j * p->b_column);
+    ax_number a = ax_number_load(p->dtype, f->a, i * p->a_row + x * p->a_column),
+              b = ax_number_load(p->dtype, f->b, x * p->b_row + j * p->b_column);
     if (ax_is_float(p->dtype)) sum += a.f * b.f, size += fabs(a.f * b.f);
     else bits += (uint32_t)a.u * (uint32_t)b.u;
   }
   double most = (size * (f->result == AX_F64 ? 0x1p-53 : 0x1p-24) + 0x1p-149) * ((double)p->k + 2);
-  bool right = ax_is_float(p->dtype) ? fabs(now.f - sum) <= most : ((uint32_t)now.u ^ bits) % (ax_dtype_bytes(p->dtype) == 1 ? 256 : UINT64_C(1) << 32) == 0;
+  bool right = ax_is_float(p->dtype) ? fabs(now.f - sum) <= most
+                                     : ((uint32_t)now.u ^ bits) % (ax_dtype_bytes(p->dtype) == 1 ? 256 : UINT64_C(1) << 32) == 0;
   if (!right)
-    fail_msg("%s [%lld,%lld,%lld] at %lld,%lld: %.9g, not %.9g", ax_dtype_name(p->dtype), (long long)p->m, (long long)p->n, (long long)p->k,
-             (long long)i, (long long)j, now.f, sum);
+    fail_msg("%s [%lld,%lld,%lld] at %lld,%lld: %.9g, not %.9g", ax_dtype_name(p->dtype), (long long)p->m, (long long)p->n,
+             (long long)p->k, (long long)i, (long long)j, now.f, sum);
 }
 
 static void check(test_random *random, ax_dtype dtype, int64_t m, int64_t n, int64_t k, int way, uint32_t width) {
@@ -100,14 +103,16 @@ static void sizes(void **state) {
   for (size_t w = 0; w < AX_COUNT(widths); w++)
     for (size_t d = 0; d < AX_COUNT(dtypes); d++)
       for (int i = 0; i < 250; i++) {
-        int64_t m = extents[test_random_below(&random, AX_COUNT(extents))], n = extents[test_random_below(&random, AX_COUNT(extents))];
+        int64_t m = extents[test_random_below(&random, AX_COUNT(extents))],
+                n = extents[test_random_below(&random, AX_COUNT(extents))];
         int64_t k = extents[test_random_below(&random, AX_COUNT(extents))];
         if (m * n * k > 1 << 22) k = 1 + k % 16;
         check(&random, dtypes[d], m, n, k, i, widths[w]);
       }
 }
 
-/* More columns than are packed at a time, and rows that are copied because they would meet in the cache; few rows, and few columns. */
+/* More columns than are packed at a time, and rows that are copied because they would meet in the cache; few rows, and few
+   columns. */
 static void large(void **state) {
   (void)state;
   test_random random = {2};
@@ -184,7 +189,8 @@ static void tiles(void **state) {
           run(&tile, widths[w], f.a + row * tile.a_row * (int64_t)bytes, f.b + column * tile.b_column * (int64_t)bytes,
               again + (row * n + column) * (int64_t)made);
           for (int64_t r = row; r < row + tile.m; r++)
-            assert_memory_equal(again + (r * n + column) * (int64_t)made, f.c + (r * n + column) * (int64_t)made, (size_t)tile.n * made);
+            assert_memory_equal(again + (r * n + column) * (int64_t)made, f.c + (r * n + column) * (int64_t)made,
+                                (size_t)tile.n * made);
         }
         ax_free(again);
         release(&f);
@@ -203,7 +209,8 @@ static void packed(void **state) {
         factors f = make(&random, dtypes[d], m, sizes[i / 4][0], sizes[i / 4][1], i, false);
         const ax_product_way way = ax_product_choose(&f.product, widths[w]);
         const size_t bytes = ax_product_packed_bytes(&way), made = ax_dtype_bytes(f.result) * (size_t)f.product.n;
-        char *again = ax_calloc(m, made), *b = bytes > 0 ? ax_alloc(bytes) : NULL, *work = way.work_bytes > 0 ? ax_alloc(way.work_bytes) : NULL;
+        char *again = ax_calloc(m, made), *b = bytes > 0 ? ax_alloc(bytes) : NULL,
+             *work = way.work_bytes > 0 ? ax_alloc(way.work_bytes) : NULL;
         run(&f.product, widths[w], f.a, f.b, f.c);
         if (b != NULL) ax_product_pack(&f.product, &way, f.b, b);
         ax_product some = f.product;
@@ -219,10 +226,12 @@ static void packed(void **state) {
       }
 }
 
-/* Tiles, from the beginning of a panel on, of a factor that was packed whole: the bits of the product that packs for itself, whatever its way is. */
+/* Tiles, from the beginning of a panel on, of a factor that was packed whole: the bits of the product that packs for itself,
+   whatever its way is. */
 static void tiles_of_packed(void **state) {
   (void)state;
-  static const int64_t sizes[][3] = {{75, 131, 901}, {1, 200, 64}, {2, 1100, 64}, {5, 300, 7}, {33, 64, 385}, {9, 65, 1}, {16, 17, 300}, {300, 5, 129}};
+  static const int64_t sizes[][3] = {{75, 131, 901}, {1, 200, 64}, {2, 1100, 64}, {5, 300, 7},
+                                     {33, 64, 385},  {9, 65, 1},   {16, 17, 300}, {300, 5, 129}};
   test_random random = {9};
   for (size_t w = 0; w < AX_COUNT(widths); w++)
     for (size_t d = 0; d < AX_COUNT(dtypes); d++)
@@ -230,7 +239,8 @@ static void tiles_of_packed(void **state) {
         const int64_t m = sizes[i / 4][0], n = sizes[i / 4][1];
         factors f = make(&random, dtypes[d], m, n, sizes[i / 4][2], i, false);
         const ax_product_way all = ax_product_choose_packed(&f.product, n, widths[w]);
-        const int64_t width = ax_product_panel_columns(&all), number = (int64_t)ax_dtype_bytes(dtypes[d]), made = (int64_t)ax_dtype_bytes(f.result);
+        const int64_t width = ax_product_panel_columns(&all), number = (int64_t)ax_dtype_bytes(dtypes[d]),
+                      made = (int64_t)ax_dtype_bytes(f.result);
         char *again = ax_calloc((size_t)(m * n), (size_t)made), *b = ax_alloc(ax_product_packed_bytes(&all));
         run(&f.product, widths[w], f.a, f.b, f.c);
         ax_product_pack(&f.product, &all, f.b, b);
@@ -244,7 +254,8 @@ static void tiles_of_packed(void **state) {
             some.n = columns;
             const ax_product_way way = ax_product_choose_packed(&some, n, widths[w]);
             char *work = way.work_bytes > 0 ? ax_alloc(way.work_bytes) : NULL;
-            ax_product_run_packed(&some, &way, f.a + row * some.a_row * number, b + ax_product_panel_at(&way, column), again + (row * n + column) * made, work);
+            ax_product_run_packed(&some, &way, f.a + row * some.a_row * number, b + ax_product_panel_at(&way, column),
+                                  again + (row * n + column) * made, work);
             ax_free(work);
           }
         }
@@ -282,8 +293,8 @@ static void make_small(test_random *random, char *numbers, int64_t count, int ha
   }
 }
 
-/* bf16 down to the least there are, whose products and sums are subnormal: none of them counts as 0. The second product is one of many columns,
-   for which rows are packed once. */
+/* bf16 down to the least there are, whose products and sums are subnormal: none of them counts as 0. The second product is one of
+   many columns, for which rows are packed once. */
 static void small_numbers(void **state) {
   (void)state;
   static const struct { int64_t m, n, k, step; } cases[] = {{29, 35, 70, 1}, {40, 500, 768, 37}};
@@ -310,7 +321,10 @@ static void other_dtypes(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),      cmocka_unit_test(large),         cmocka_unit_test(passes), cmocka_unit_test(few_rows),      cmocka_unit_test(tiles), cmocka_unit_test(packed), cmocka_unit_test(tiles_of_packed),
-                                     cmocka_unit_test(not_finite), cmocka_unit_test(small_numbers), cmocka_unit_test(other_dtypes)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),           cmocka_unit_test(large),
+                                     cmocka_unit_test(passes),          cmocka_unit_test(few_rows),
+                                     cmocka_unit_test(tiles),           cmocka_unit_test(packed),
+                                     cmocka_unit_test(tiles_of_packed), cmocka_unit_test(not_finite),
+                                     cmocka_unit_test(small_numbers),   cmocka_unit_test(other_dtypes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

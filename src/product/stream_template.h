@@ -1,4 +1,5 @@
-/* Included by tile_template.h, and of the same kind: few rows by some steps of b, over many of its columns, where b lies in rows and is read as it lies.
+/* Included by tile_template.h, and of the same kind: few rows by some steps of b, over many of its columns, where b lies in rows
+   and is read as it lies.
 
      b[steps, columns]  runs side by side, panel by panel; what comes later is fetched meanwhile
      held               a panel's sums, that wait for the next steps
@@ -9,7 +10,7 @@
 #define WIDE_ROWS 2
 
 /* rows and vectors are constants wherever this is inlined. */
-static inline __attribute__((always_inline)) void KIND(stream_of)(const ax_stream *t, const int rows, const int vectors) {
+static inline __attribute__((always_inline)) void KIND(stream_of)(const ax_product_stream *t, const int rows, const int vectors) {
   const int64_t width = vectors * VECTOR_BYTES, ahead = t->ahead, a_step = t->a_step, b_step = t->b_step, c_row = t->c_row;
   char *held = t->held, *c = t->c;
   for (int64_t panel = 0; panel < t->panels; panel++, held += rows * width, c += width) {
@@ -18,7 +19,8 @@ static inline __attribute__((always_inline)) void KIND(stream_of)(const ax_strea
     const char *fetched = panel + ahead < t->panels ? b + ahead * width : t->next + (panel + ahead - t->panels) * width;
     UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = (SUM){0};
     if (t->resumes)
-      UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = RESULTS(load)(held + (i * vectors + j) * VECTOR_BYTES);
+      UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] =
+          RESULTS(load)(held + (i * vectors + j) * VECTOR_BYTES);
     for (int64_t step = t->steps; step > 0; step--, a += a_step, b += b_step, fetched += b_step) {
       FACTOR right[4];
       UNROLL for (int j = 0; j < vectors; j++) right[j] = UNITS(load)(b + j * VECTOR_BYTES);
@@ -30,7 +32,8 @@ static inline __attribute__((always_inline)) void KIND(stream_of)(const ax_strea
       }
     }
     if (t->pauses) {
-      UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) RESULTS(store)(held + (i * vectors + j) * VECTOR_BYTES, sum[i][j]);
+      UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++)
+          RESULTS(store)(held + (i * vectors + j) * VECTOR_BYTES, sum[i][j]);
       continue;
     }
     char *to = c;
@@ -41,7 +44,7 @@ static inline __attribute__((always_inline)) void KIND(stream_of)(const ax_strea
   }
 }
 
-static void KIND(stream)(const ax_stream *t) {
+static void KIND(stream)(const ax_product_stream *t) {
   switch (t->rows) {
     case 1: KIND(stream_of)(t, 1, 4); break;
     case 2: KIND(stream_of)(t, 2, 4); break;

@@ -1,15 +1,15 @@
-/* Included once for each kind of unit and width of register: the kernels of kernels.h, as functions KIND(tile) and so on. What is defined before:
+/* Included once for each kind of unit and width of register: the kernels of kernels.h, as functions KIND(tile) and so on. What is
+   defined before:
 
-     KIND(name)   name with the kind's prefix          LANES, ROWS   results in a vector, rows of a tile (4, 6 or 14, no more than 2 LANES)
-     UNIT         numbers in a unit                    SOME          1: UNITS(load_some) costs no more than a load
-     FACTOR, SUM  vectors of units, of results         NUMBER_BYTES  of a number as it lies
-     UNITS(name), RESULTS(name)                        with the prefixes of load, load_some and broadcast of units, of load, load_some, store and store_some of results
-     MULTIPLY_ADD(sum, a, b)
-     KIND(unit_along)(from, count)                     units of one line, of `count` numbers in all
-     KIND(unit_across)(from, number, count, lanes)     units of `lanes` lines that lie side by side, of `count` numbers `number` bytes apart; of one number: made here
-     CAREFUL      1: there are numbers that tiles do not take, for which CAREFUL_KIND(name) are; then KIND(least)(least, units) notes exponents, and
-                  KIND(exponent)(least) is the least of all; KIND(none) is what there is before
-     KIND(unit_along) and KIND(unit_across) give 0 for lanes and numbers that are not there. */
+     KIND(name)   name with the kind's prefix          LANES, ROWS   results in a vector, rows of a tile (4, 6 or 14, no more than 2
+   LANES) UNIT         numbers in a unit                    SOME          1: UNITS(load_some) costs no more than a load FACTOR, SUM
+   vectors of units, of results         NUMBER_BYTES  of a number as it lies UNITS(name), RESULTS(name)                        with
+   the prefixes of load, load_some and broadcast of units, of load, load_some, store and store_some of results MULTIPLY_ADD(sum, a,
+   b) KIND(unit_along)(from, count)                     units of one line, of `count` numbers in all KIND(unit_across)(from, number,
+   count, lanes)     units of `lanes` lines that lie side by side, of `count` numbers `number` bytes apart; of one number: made here
+     CAREFUL      1: there are numbers that tiles do not take, for which CAREFUL_KIND(name) are; then KIND(least)(least, units)
+   notes exponents, and KIND(exponent)(least) is the least of all; KIND(none) is what there is before KIND(unit_along) and
+   KIND(unit_across) give 0 for lanes and numbers that are not there. */
 #if !CAREFUL
 static inline FACTOR KIND(none)(void) { return (FACTOR){0}; }
 static inline FACTOR KIND(least)(FACTOR least, FACTOR units) {
@@ -30,7 +30,10 @@ static inline FACTOR KIND(unit_across)(const char *from, int64_t number, int cou
 #if ROWS > 2 * LANES
 #error "a tile's rows are packed as one panel"
 #endif
-#define COLUMNS (NUMBER_BYTES * UNIT < 4 ? 1 : LANES == 16 ? 12 : LANES / 2) /* of a narrow tile; numbers that are made wide mostly have better ones */
+#define COLUMNS                 \
+  (NUMBER_BYTES * UNIT < 4 ? 1  \
+   : LANES == 16           ? 12 \
+                           : LANES / 2) /* of a narrow tile; numbers that are made wide mostly have better ones */
 #define UNIT_BYTES ((int64_t)sizeof(FACTOR) / LANES)
 #define RESULT_BYTES ((int64_t)sizeof(SUM) / LANES)
 #define VECTOR_BYTES ((int64_t)sizeof(FACTOR))
@@ -40,21 +43,26 @@ static inline FACTOR KIND(unit_across)(const char *from, int64_t number, int cou
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/* rows, vectors and stand are constants wherever this is inlined: all loops over them are unrolled, and sums stay in registers, as do distances, which
-   for packed factors are constants. */
-static inline __attribute__((always_inline)) void KIND(tile_of)(const ax_tile *t, const int rows, const int vectors, const ax_standing stand) {
+/* rows, vectors and stand are constants wherever this is inlined: all loops over them are unrolled, and sums stay in registers, as
+   do distances, which for packed factors are constants. */
+static inline __attribute__((always_inline)) void KIND(tile_of)(const ax_tile *t, const int rows, const int vectors,
+                                                                const ax_standing stand) {
   SUM sum[ROWS][2];
   const char *a = t->a, *b = t->b;
   const int64_t a_row = stand == AX_IN_LINES ? PACKED_LINE(UNIT_BYTES) : stand == AX_IN_PANEL ? UNIT_BYTES : t->a_row;
-  const int64_t a_step = stand == AX_IN_LINES ? UNIT_BYTES : stand == AX_IN_PANEL ? (rows > LANES ? 2 : 1) * VECTOR_BYTES : t->a_step;
+  const int64_t a_step = stand == AX_IN_LINES   ? UNIT_BYTES
+                         : stand == AX_IN_PANEL ? (rows > LANES ? 2 : 1) * VECTOR_BYTES
+                                                : t->a_step;
   const int64_t b_step = stand == AX_ANYHOW ? t->b_step : vectors * VECTOR_BYTES, c_row = t->c_row;
   const bool whole = !SOME || stand != AX_ANYHOW; /* vectors of b can be loaded */
   const int some = t->columns - (vectors - 1) * LANES;
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = (SUM){0};
   if (t->resumes)
-    UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = RESULTS(load)(t->held + (2 * i + j) * (int64_t)sizeof(SUM));
+    UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] =
+        RESULTS(load)(t->held + (2 * i + j) * (int64_t)sizeof(SUM));
   if (t->fetch)
-    UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) __builtin_prefetch(t->c + i * c_row + j * (int64_t)sizeof(SUM), 1);
+    UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++)
+        __builtin_prefetch(t->c + i * c_row + j * (int64_t)sizeof(SUM), 1);
   for (int64_t step = t->steps; step > 0; step--) {
     FACTOR right[2];
     UNROLL for (int j = 0; j < vectors; j++)
@@ -67,13 +75,15 @@ static inline __attribute__((always_inline)) void KIND(tile_of)(const ax_tile *t
     b += b_step;
   }
   if (t->pauses) {
-    UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) RESULTS(store)(t->held + (2 * i + j) * (int64_t)sizeof(SUM), sum[i][j]);
+    UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++)
+        RESULTS(store)(t->held + (2 * i + j) * (int64_t)sizeof(SUM), sum[i][j]);
     return;
   }
   char *c = t->c;
   if (t->add && some == LANES) {
     const char *old = c;
-    UNROLL for (int i = 0; i < rows; i++, old += c_row) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += RESULTS(load)(old + j * (int64_t)sizeof(SUM));
+    UNROLL for (int i = 0; i < rows; i++, old += c_row) UNROLL for (int j = 0; j < vectors; j++) sum[i][j] +=
+        RESULTS(load)(old + j * (int64_t)sizeof(SUM));
   } else if (t->add) {
     const char *old = c;
     UNROLL for (int i = 0; i < rows; i++, old += c_row) UNROLL for (int j = 0; j < vectors; j++) {
@@ -148,7 +158,8 @@ static void KIND(tile)(const ax_tile *t) {
   }
 }
 
-/* Numbers of two vectors by turns, of each 16 bytes the first half and the second; and whole 16 bytes: those at even places and those at odd ones. */
+/* Numbers of two vectors by turns, of each 16 bytes the first half and the second; and whole 16 bytes: those at even places and
+   those at odd ones. */
 #if LANES == 16
 /* Of halves of vectors: the first halves; and then of each the first 16 bytes, or the second ones, by turns. */
 #define LOWER(x, y) __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23)
@@ -264,7 +275,8 @@ static inline __attribute__((always_inline)) void KIND(across_by)(ax_packing *p,
       __builtin_prefetch(from + fetched_steps * p->number);
       if (second > 0 && width * NUMBER_BYTES > 64) __builtin_prefetch(from + fetched_steps * p->number + 64);
       KIND(put)(to, KIND(unit_across)(from, p->number, numbers, first), &least);
-      if (second > 0) KIND(put)(to + VECTOR_BYTES, KIND(unit_across)(from + LANES * NUMBER_BYTES, p->number, numbers, second), &least);
+      if (second > 0)
+        KIND(put)(to + VECTOR_BYTES, KIND(unit_across)(from + LANES * NUMBER_BYTES, p->number, numbers, second), &least);
     }
     to = p->to + whole * p->panel + u * last;
     if (rest > 0) KIND(put)(to, KIND(unit_across)(from, p->number, numbers, rest < LANES ? (int)rest : LANES), &least);
@@ -279,7 +291,8 @@ static void KIND(across)(ax_packing *p) {
   else KIND(across_by)(p, p->width < LANES ? p->width : LANES, p->width < LANES ? 0 : p->width - LANES);
 }
 
-/* Where the vector of lines from `line` on is packed, and how far apart its steps are: in a panel of two vectors, or of one that is left over. */
+/* Where the vector of lines from `line` on is packed, and how far apart its steps are: in a panel of two vectors, or of one that is
+   left over. */
 static inline char *KIND(packed_at)(const ax_packing *p, int64_t line, int64_t *step) {
   const int64_t width = 2 * LANES, panel = line / width;
   *step = (p->lines - panel * width > LANES ? 2 : 1) * VECTOR_BYTES;
@@ -295,7 +308,8 @@ static inline void KIND(square)(const char *from, int64_t line, char *to, int64_
 }
 
 /* One of which lines or numbers are missing. */
-static inline void KIND(corner)(const ax_packing *p, const char *from, int64_t lines, int64_t numbers, char *to, int64_t step, FACTOR *least) {
+static inline void KIND(corner)(const ax_packing *p, const char *from, int64_t lines, int64_t numbers, char *to, int64_t step,
+                                FACTOR *least) {
   FACTOR square[LANES];
   for (int64_t l = 0; l < LANES; l++) square[l] = l < lines ? KIND(unit_along)(from + l * p->line, (int)numbers) : (FACTOR){0};
   KIND(turn)(square);
@@ -334,11 +348,23 @@ static void KIND(lines)(ax_packing *p) {
 #endif
 
 static const ax_product_kernels KIND(kernels) = {
-    .lanes = LANES, .most_rows = ROWS, .most_columns = COLUMNS, .unit = UNIT, .number_bytes = NUMBER_BYTES, .unit_bytes = UNIT_BYTES, .result_bytes = RESULT_BYTES,
-    .in_place = UNIT == 1 && NUMBER_BYTES == UNIT_BYTES, .some = SOME,
-    .tile = KIND(tile), .across = KIND(across), .along = KIND(along), .lines = KIND(lines), .narrow = KIND(narrow),
+    .lanes = LANES,
+    .most_rows = ROWS,
+    .most_columns = COLUMNS,
+    .unit = UNIT,
+    .number_bytes = NUMBER_BYTES,
+    .unit_bytes = UNIT_BYTES,
+    .result_bytes = RESULT_BYTES,
+    .in_place = UNIT == 1 && NUMBER_BYTES == UNIT_BYTES,
+    .some = SOME,
+    .tile = KIND(tile),
+    .across = KIND(across),
+    .along = KIND(along),
+    .lines = KIND(lines),
+    .narrow = KIND(narrow),
 #if UNIT == 1 && NUMBER_BYTES >= 4
-    .stream = KIND(stream), .wide_rows = WIDE_ROWS,
+    .stream = KIND(stream),
+    .wide_rows = WIDE_ROWS,
 #endif
 #if CAREFUL
     .careful = CAREFUL_KIND(tile),

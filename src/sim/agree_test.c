@@ -1,4 +1,5 @@
-/* Folded or device by device, and with rounds repeated or gone through: simulated time is the same. Random programs on random machines. */
+/* Folded or device by device, and with rounds repeated or gone through: simulated time is the same. Random programs on random
+   machines. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -81,8 +82,11 @@ static AX_BODY(whole) {
 /* --- What is random --- */
 
 static void choose_mesh(made *m) {
-  static const char *const meshes[] = {"a=6", "a=12", "a=7", "a=2,b=3", "a=4,b=4", "a=3,b=5", "a=2,b=2,c=3", "a=4,b=2,c=2", "a=3,b=3,c=3", "a=8,b=2", "a=25", "a=60", "a=48", "a=8,b=6", "a=5,b=7"};
-  static const char *const some[][6] = {{"a", "a", "a", "a", "a", "a"}, {"a", "b", "a,b", "b,a", "a,b", "b"}, {"a", "c", "a,b", "c,b", "a,b,c", "b,a,c"}};
+  static const char *const meshes[] = {"a=6",     "a=12",        "a=7",         "a=2,b=3",     "a=4,b=4",
+                                       "a=3,b=5", "a=2,b=2,c=3", "a=4,b=2,c=2", "a=3,b=3,c=3", "a=8,b=2",
+                                       "a=25",    "a=60",        "a=48",        "a=8,b=6",     "a=5,b=7"};
+  static const char *const some[][6] = {
+      {"a", "a", "a", "a", "a", "a"}, {"a", "b", "a,b", "b,a", "a,b", "b"}, {"a", "c", "a,b", "c,b", "a,b,c", "b,a,c"}};
   snprintf(m->mesh_text, sizeof m->mesh_text, "%s", meshes[pick(m, AX_COUNT(meshes))]);
   TEST_OK(ax_mesh_parse(m->mesh_text, &m->mesh));
   for (uint32_t i = 0; i < m->step_count; i++) {
@@ -101,7 +105,8 @@ static void choose_machine(made *m) {
   char wire[100], *text = m->machine;
   const size_t room = sizeof m->machine;
   const long long devices = (long long)ax_mesh_devices(&m->mesh);
-  snprintf(wire, sizeof wire, "latency %g bandwidth %g overhead %g", some_of(m, 1e-6), some_of(m, 1e9), pick(m, 2) == 0 ? 0 : some_of(m, 5e-7));
+  snprintf(wire, sizeof wire, "latency %g bandwidth %g overhead %g", some_of(m, 1e-6), some_of(m, 1e9),
+           pick(m, 2) == 0 ? 0 : some_of(m, 5e-7));
   const int length = snprintf(text, room, "machine m device flops f32 1e9 memory 1e9 launch %g ", some_of(m, 1e-6));
   text += length;
   switch (pick(m, 7)) {
@@ -109,10 +114,13 @@ static void choose_machine(made *m) {
     case 1: snprintf(text, room - (size_t)length, "torus dimensions %u %s", 1 + pick(m, 4), wire); break;
     case 2: snprintf(text, room - (size_t)length, "torus sides %lld %s", devices, wire); break;
     case 3: snprintf(text, room - (size_t)length, "torus sides 3 4 5 %s", wire); break; /* the mesh is a part of it */
-    case 4: snprintf(text, room - (size_t)length, "torus sides %lld %lld %s", devices % 3 == 0 ? 3LL : 1LL, devices % 3 == 0 ? devices / 3 : devices, wire); break;
+    case 4:
+      snprintf(text, room - (size_t)length, "torus sides %lld %lld %s", devices % 3 == 0 ? 3LL : 1LL,
+               devices % 3 == 0 ? devices / 3 : devices, wire);
+      break;
     default:
-      snprintf(text, room - (size_t)length, "node devices %u %s network links %s latency 3e-6 bandwidth 4e8 overhead 1e-6", 1 + pick(m, 4), wire,
-               pick(m, 2) == 0 ? "node" : "device");
+      snprintf(text, room - (size_t)length, "node devices %u %s network links %s latency 3e-6 bandwidth 4e8 overhead 1e-6",
+               1 + pick(m, 4), wire, pick(m, 2) == 0 ? "node" : "device");
   }
 }
 
@@ -170,7 +178,8 @@ static void test_agree(void **state) {
     choose_machine(&m);
     const ax_algorithm algorithm = (ax_algorithm)pick(&m, AX_ALGORITHM_COUNT);
     print_message("%llu: %s, %s, %s\n", (unsigned long long)seed, m.mesh_text, ax_algorithm_name(algorithm), m.machine);
-    ax_simulation a = simulate(&m, (ax_simulate_options){.algorithm = algorithm}), b = simulate(&m, (ax_simulate_options){.algorithm = algorithm, .every_device = true});
+    ax_simulation a = simulate(&m, (ax_simulate_options){.algorithm = algorithm}),
+                  b = simulate(&m, (ax_simulate_options){.algorithm = algorithm, .every_device = true});
     assert_int_equal(b.simulated, b.devices);
     folded += a.simulated < a.devices;
     assert_same(&a, &b);

@@ -1,10 +1,12 @@
-/* Collectives that are alike are surveyed once: what each algorithm takes for them where they are alone. From that there are several ways to do a program:
+/* Collectives that are alike are surveyed once: what each algorithm takes for them where they are alone. From that there are
+   several ways to do a program:
 
      each collective by the algorithm that is best for it alone; the same, but first with as few devices that differ as can be;
      all of them by one algorithm, for each that there is (what it does not do, as in the first way)
 
-   When collectives are under way together, they get in one another's way, and where one makes devices unlike, all that follows is simulated for each device. So
-   the ways are tried, each on the whole program, and the one with the least total is taken. Ways that make many more messages than another are not tried. */
+   When collectives are under way together, they get in one another's way, and where one makes devices unlike, all that follows is
+   simulated for each device. So the ways are tried, each on the whole program, and the one with the least total is taken. Ways that
+   make many more messages than another are not tried. */
 #include "sim/algorithms.h"
 
 #include <math.h>
@@ -28,13 +30,13 @@ typedef struct candidate {
 } candidate;
 
 typedef struct surveyed { /* collectives that are alike */
-  const ax_procedure *procedure;
+  const ax_sim_procedure *procedure;
   candidate by[AX_ALGORITHM_COUNT];
 } surveyed;
 
 typedef struct choosing {
-  ax_work *work;
-  ax_place *place;
+  ax_sim_work *work;
+  ax_sim_place *place;
   const ax_simulate_options *options;
   surveyed *all;
   uint32_t count, *of; /* of: by transfer, which of all */
@@ -42,57 +44,59 @@ typedef struct choosing {
 
 /* --- How far devices are alike --- */
 
-void ax_work_unfold(ax_place *place) {
+void ax_sim_work_unfold(ax_sim_place *place) {
   for (uint32_t d = 0; d < place->count; d++) place->digit[d].fold = place->digit[d].size;
 }
 
-double ax_work_fold(const ax_work *work, ax_place *place) {
+double ax_sim_work_fold(const ax_sim_work *work, ax_sim_place *place) {
   double messages = 0;
-  ax_work_unfold(place);
-  ax_place_fold(place);
-  for (uint32_t t = 0; t < work->transfer_count; t++) ax_procedure_keep(&work->transfers[t].procedure, place);
-  for (uint32_t p = 0; p < work->post_count; p++) ax_procedure_keep(&work->posts[p].procedure, place);
-  for (uint32_t t = 0; t < work->transfer_count; t++) messages += ax_procedure_work(&work->transfers[t].procedure);
-  return messages * (double)ax_place_images(place);
+  ax_sim_work_unfold(place);
+  ax_sim_place_fold(place);
+  for (uint32_t t = 0; t < work->transfer_count; t++) ax_sim_procedure_keep(&work->transfers[t].procedure, place);
+  for (uint32_t p = 0; p < work->post_count; p++) ax_sim_procedure_keep(&work->posts[p].procedure, place);
+  for (uint32_t t = 0; t < work->transfer_count; t++) messages += ax_sim_procedure_work(&work->transfers[t].procedure);
+  return messages * (double)ax_sim_place_images(place);
 }
 
 /* --- The survey --- */
 
-static ax_status weigh(const choosing *c, const ax_procedure *procedure, candidate *out) {
-  ax_place place = *c->place;
-  ax_work_unfold(&place);
-  ax_place_fold(&place);
-  ax_procedure_keep(procedure, &place);
-  out->images = ax_place_images(&place);
-  out->work = ax_procedure_work(procedure) * (double)out->images;
-  return ax_procedure_estimate(procedure, c->place, &out->seconds, &out->waiting);
+static ax_status weigh(const choosing *c, const ax_sim_procedure *procedure, candidate *out) {
+  ax_sim_place place = *c->place;
+  ax_sim_work_unfold(&place);
+  ax_sim_place_fold(&place);
+  ax_sim_procedure_keep(procedure, &place);
+  out->images = ax_sim_place_images(&place);
+  out->work = ax_sim_procedure_work(procedure) * (double)out->images;
+  return ax_sim_procedure_estimate(procedure, c->place, &out->seconds, &out->waiting);
 }
 
-static ax_status survey(const choosing *c, ax_procedure *procedure, surveyed *out) {
+static ax_status survey(const choosing *c, ax_sim_procedure *procedure, surveyed *out) {
   const ax_algorithm wanted = c->options->algorithm;
   *out = (surveyed){.procedure = procedure};
   for (int a = AX_ALGORITHM_BEST + 1; a < AX_ALGORITHM_COUNT; a++) {
     if (out->by[wanted].done) continue; /* nothing else is asked for */
-    const ax_algorithm next = wanted == AX_ALGORITHM_BEST ? (ax_algorithm)a : a == 1 ? wanted : (ax_algorithm)(a <= (int)wanted ? a - 1 : a);
-    AX_TRY(ax_procedure_make(procedure, next, &out->by[next].done));
+    const ax_algorithm next = wanted == AX_ALGORITHM_BEST ? (ax_algorithm)a
+                              : a == 1                    ? wanted
+                                                          : (ax_algorithm)(a <= (int)wanted ? a - 1 : a);
+    AX_TRY(ax_sim_procedure_make(procedure, next, &out->by[next].done));
     if (out->by[next].done) AX_TRY(weigh(c, procedure, &out->by[next]));
   }
   return AX_OK;
 }
 
-static bool is_like(const ax_procedure *a, const ax_procedure *b) {
+static bool is_like(const ax_sim_procedure *a, const ax_sim_procedure *b) {
   return a->kind == b->kind && a->kind != AX_COLLECTIVE_PERMUTE && a->bytes == b->bytes && a->root == b->root &&
          memcmp(&a->group, &b->group, sizeof a->group) == 0;
 }
 
 /* The different collectives of a program are few. */
 static ax_status survey_all(choosing *c) {
-  ax_work *w = c->work;
+  ax_sim_work *w = c->work;
   c->all = ax_calloc(w->transfer_count, sizeof c->all[0]);
   c->of = ax_calloc(w->transfer_count, sizeof c->of[0]);
   if (c->all == NULL || c->of == NULL) return ax_out_of_memory(w->transfer_count * sizeof c->all[0]);
   for (uint32_t t = 0; t < w->transfer_count; t++) {
-    ax_procedure *procedure = &w->transfers[t].procedure;
+    ax_sim_procedure *procedure = &w->transfers[t].procedure;
     uint32_t k = 0;
     while (k < c->count && !is_like(c->all[k].procedure, procedure)) k++;
     if (k == c->count) AX_TRY(survey(c, procedure, &c->all[c->count++]));
@@ -122,20 +126,20 @@ static ax_algorithm pick(const choosing *c, const surveyed *s, const way *way) {
 
 /* Makes all procedures so, and folds the place. */
 static ax_status take(const choosing *c, way *way) {
-  ax_work *w = c->work;
+  ax_sim_work *w = c->work;
   way->hash = AX_HASH_SEED;
   for (uint32_t t = 0; t < w->transfer_count; t++) {
     const surveyed *s = &c->all[c->of[t]];
     const ax_algorithm picked = pick(c, s, way);
-    ax_work_op *op = &w->ops[w->transfers[t].op];
+    ax_sim_work_op *op = &w->ops[w->transfers[t].op];
     bool done;
-    AX_TRY(ax_procedure_make(&w->transfers[t].procedure, picked, &done));
-    op->bytes = ax_procedure_bytes(&w->transfers[t].procedure);
+    AX_TRY(ax_sim_procedure_make(&w->transfers[t].procedure, picked, &done));
+    op->bytes = ax_sim_procedure_bytes(&w->transfers[t].procedure);
     op->seconds = s->by[picked].seconds;
     op->bound = 2 * s->by[picked].waiting > op->seconds ? "latency" : "bandwidth";
     way->hash = ax_hash_word(way->hash, (uint64_t)picked);
   }
-  way->work = ax_work_fold(w, c->place);
+  way->work = ax_sim_work_fold(w, c->place);
   return AX_OK;
 }
 
@@ -143,11 +147,11 @@ static ax_status take(const choosing *c, way *way) {
 
 /* Infinite: it makes too many messages after all. */
 static ax_status try_out(const choosing *c, way *way, double most, double *seconds) {
-  ax_engine_result result;
+  ax_sim_engine_result result;
   AX_TRY(take(c, way));
-  const ax_status status = ax_engine_run(c->work, c->place, most, true, &result);
+  const ax_status status = ax_sim_engine_run(c->work, c->place, most, true, &result);
   *seconds = status == AX_OK ? result.seconds : INFINITY;
-  if (status == AX_OK) ax_engine_result_deinit(&result);
+  if (status == AX_OK) ax_sim_engine_result_deinit(&result);
   return status == AX_INVALID_ARGUMENT ? AX_OK : status;
 }
 
@@ -191,14 +195,15 @@ static ax_status take_best(const choosing *c) {
 static ax_status choose(choosing *c) {
   way asked = {.wanted = c->options->algorithm};
   AX_TRY(survey_all(c));
-  for (uint32_t p = 0; p < c->work->post_count; p++) AX_TRY(ax_procedure_make(&c->work->posts[p].procedure, AX_ALGORITHM_DIRECT, &(bool){false}));
+  for (uint32_t p = 0; p < c->work->post_count; p++)
+    AX_TRY(ax_sim_procedure_make(&c->work->posts[p].procedure, AX_ALGORITHM_DIRECT, &(bool){false}));
   if (asked.wanted == AX_ALGORITHM_BEST && c->work->transfer_count > 0) return take_best(c);
   AX_TRY(take(c, &asked));
   asked.modest = true;
   return asked.work > c->options->most_messages ? take(c, &asked) : AX_OK;
 }
 
-ax_status ax_algorithms_choose(ax_work *work, ax_place *place, const ax_simulate_options *options) {
+ax_status ax_algorithms_choose(ax_sim_work *work, ax_sim_place *place, const ax_simulate_options *options) {
   choosing c = {.work = work, .place = place, .options = options};
   const ax_status status = choose(&c);
   ax_free(c.all);

@@ -4,13 +4,14 @@
 
 #include "sim/engine.h"
 
-/* Makes the procedures of all transfers and posts: by options->algorithm what that does; the rest, and all of AX_ALGORITHM_BEST, as takes the least time. The
-   choice is the same whether every device is gone through or not. The place is left folded in some way. AX_OUT_OF_MEMORY, AX_DEADLOCK. */
-AX_MUST_USE ax_status ax_algorithms_choose(ax_work *work, ax_place *place, const ax_simulate_options *options);
+/* Makes the procedures of all transfers and posts: by options->algorithm what that does; the rest, and all of AX_ALGORITHM_BEST, as
+   takes the least time. The choice is the same whether every device is gone through or not. The place is left folded in some way.
+   AX_OUT_OF_MEMORY, AX_DEADLOCK. */
+AX_MUST_USE ax_status ax_algorithms_choose(ax_sim_work *work, ax_sim_place *place, const ax_simulate_options *options);
 
 /* No device is an image of another. */
-void ax_work_unfold(ax_place *place);
+void ax_sim_work_unfold(ax_sim_place *place);
 /* Folds the place as far as all transfers allow. Returns how many messages that makes, about. */
-double ax_work_fold(const ax_work *work, ax_place *place);
+double ax_sim_work_fold(const ax_sim_work *work, ax_sim_place *place);
 
 #endif

@@ -1,4 +1,5 @@
-/* The default choice of algorithms: devices stay alike where one algorithm for all keeps them so, and the total is no worse than with one algorithm for all. */
+/* The default choice of algorithms: devices stay alike where one algorithm for all keeps them so, and the total is no worse than
+   with one algorithm for all. */
 #undef AXLE_NO_LINES
 #include "axle/axle.h"
 
@@ -54,7 +55,8 @@ static ax_lowered *on_mesh(ax_program *program, const char *mesh_text) {
   return lowered;
 }
 
-static double seconds(const ax_lowered *lowered, const ax_cluster *machine, ax_algorithm algorithm, double *events, int64_t *simulated) {
+static double seconds(const ax_lowered *lowered, const ax_cluster *machine, ax_algorithm algorithm, double *events,
+                      int64_t *simulated) {
   ax_simulation s;
   TEST_OK(ax_simulate(lowered, machine, &(ax_simulate_options){.algorithm = algorithm}, &s));
   const double total = s.seconds;
@@ -66,7 +68,8 @@ static double seconds(const ax_lowered *lowered, const ax_cluster *machine, ax_a
 
 static void no_worse_than_one_for_all(void **state) {
   (void)state;
-  static const char *const meshes[] = {"data=64,model=4", "data=16,model=16"}, *const machines[] = {"tpu-like-torus", "tpu-like-cube", "h200-switch"};
+  static const char *const meshes[] = {"data=64,model=4", "data=16,model=16"}, *const machines[] = {"tpu-like-torus",
+                                                                                                    "tpu-like-cube", "h200-switch"};
   ax_program *program = step_of_net();
   for (size_t i = 0; i < AX_COUNT(meshes); i++)
     for (size_t k = 0; k < AX_COUNT(machines); k++) {
@@ -74,7 +77,8 @@ static void no_worse_than_one_for_all(void **state) {
       ax_cluster *machine;
       TEST_OK(ax_cluster_read(machines[k], &machine));
       const double best = seconds(lowered, machine, AX_ALGORITHM_BEST, NULL, NULL);
-      for (int a = AX_ALGORITHM_BEST + 1; a < AX_ALGORITHM_COUNT; a++) assert_true(best <= seconds(lowered, machine, (ax_algorithm)a, NULL, NULL));
+      for (int a = AX_ALGORITHM_BEST + 1; a < AX_ALGORITHM_COUNT; a++)
+        assert_true(best <= seconds(lowered, machine, (ax_algorithm)a, NULL, NULL));
       ax_cluster_release(machine);
       ax_lowered_release(lowered);
     }
@@ -91,7 +95,8 @@ static void devices_stay_alike(void **state) {
     ax_lowered *lowered = on_mesh(program, meshes[i]);
     double events;
     int64_t simulated;
-    assert_true(seconds(lowered, machine, AX_ALGORITHM_BEST, &events, &simulated) <= seconds(lowered, machine, AX_ALGORITHM_BIDIRECTIONAL, NULL, NULL));
+    assert_true(seconds(lowered, machine, AX_ALGORITHM_BEST, &events, &simulated) <=
+                seconds(lowered, machine, AX_ALGORITHM_BIDIRECTIONAL, NULL, NULL));
     assert_int_equal(simulated, 1);
     assert_true(events < 20000);
     ax_lowered_release(lowered);
@@ -132,6 +137,7 @@ static void topologies(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(no_worse_than_one_for_all), cmocka_unit_test(devices_stay_alike), cmocka_unit_test(topologies)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(no_worse_than_one_for_all), cmocka_unit_test(devices_stay_alike),
+                                     cmocka_unit_test(topologies)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

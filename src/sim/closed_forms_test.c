@@ -31,15 +31,16 @@ static AX_BODY(on_device) {
 static AX_BODY(whole) {
   const collective *c = context;
   char specs[256] = "";
-  for (uint32_t i = 0; i < c->mesh.count; i++) snprintf(specs + strlen(specs), sizeof specs - strlen(specs), "%s%s", i > 0 ? "+" : "", c->mesh.axis[i].name);
+  for (uint32_t i = 0; i < c->mesh.count; i++)
+    snprintf(specs + strlen(specs), sizeof specs - strlen(specs), "%s%s", i > 0 ? "+" : "", c->mesh.axis[i].name);
   char both[600];
   snprintf(both, sizeof both, "%s -> %s", specs, specs);
   ax_shard_map_unchecked(&c->mesh, both, AX_CLOSURE(on_device, 1, 1, (void *)c), in, out);
 }
 
 /* The one collective of a program in which each device has `elems` floats. */
-static ax_simulated_op simulate(kind kind, const char *mesh, const char *axes, int64_t elems, const char *machine, const ax_simulate_options *options,
-                                ax_simulation *out) {
+static ax_simulated_op simulate(kind kind, const char *mesh, const char *axes, int64_t elems, const char *machine,
+                                const ax_simulate_options *options, ax_simulation *out) {
   collective c = {kind, axes, {0}};
   ax_program *program;
   ax_lowered *lowered;
@@ -62,7 +63,8 @@ static ax_simulated_op simulate(kind kind, const char *mesh, const char *axes, i
 
 static double seconds(kind kind, const char *mesh, const char *axes, int64_t elems, const char *machine, ax_algorithm algorithm) {
   ax_simulation simulation;
-  const ax_simulated_op op = simulate(kind, mesh, axes, elems, machine, &(ax_simulate_options){.algorithm = algorithm}, &simulation);
+  const ax_simulated_op op =
+      simulate(kind, mesh, axes, elems, machine, &(ax_simulate_options){.algorithm = algorithm}, &simulation);
   assert_string_equal(op.algorithm, ax_algorithm_name(algorithm));
   ax_simulation_release(&simulation);
   return op.end - op.start;
@@ -95,9 +97,12 @@ static void test_rings(void **state) {
       const char *mesh = mesh_of(n);
       for (int torus = 0; torus < 2; torus++) {
         const char *machine = torus ? loop : bus;
-        assert_within(seconds(ALL_REDUCE, mesh, "x", each * n, machine, AX_ALGORITHM_RING), 2 * steps * (alpha + part / beta), 1e-9, "all-reduce, ring", n);
-        assert_within(seconds(REDUCE_SCATTER, mesh, "x", each * n, machine, AX_ALGORITHM_RING), steps * (alpha + part / beta), 1e-9, "reduce-scatter, ring", n);
-        assert_within(seconds(ALL_GATHER, mesh, "x", each, machine, AX_ALGORITHM_RING), steps * (alpha + part / beta), 1e-9, "all-gather, ring", n);
+        assert_within(seconds(ALL_REDUCE, mesh, "x", each * n, machine, AX_ALGORITHM_RING), 2 * steps * (alpha + part / beta), 1e-9,
+                      "all-reduce, ring", n);
+        assert_within(seconds(REDUCE_SCATTER, mesh, "x", each * n, machine, AX_ALGORITHM_RING), steps * (alpha + part / beta), 1e-9,
+                      "reduce-scatter, ring", n);
+        assert_within(seconds(ALL_GATHER, mesh, "x", each, machine, AX_ALGORITHM_RING), steps * (alpha + part / beta), 1e-9,
+                      "all-gather, ring", n);
       }
     }
   }
@@ -109,8 +114,10 @@ static void test_both_ways(void **state) {
   for (size_t i = 1; i < AX_COUNT(sizes); i++) {
     const int64_t n = sizes[i];
     const double part = 4000, steps = 2 * ((double)n - 1);
-    assert_within(seconds(ALL_REDUCE, mesh_of(n), "x", 1000 * n, loop, AX_ALGORITHM_BIDIRECTIONAL), steps * (alpha + part / 2 / beta), 1e-9, "both ways", n);
-    assert_within(seconds(ALL_REDUCE, mesh_of(n), "x", 1000 * n, bus, AX_ALGORITHM_BIDIRECTIONAL), steps * (alpha + part / beta), 1e-9, "both ways, switch", n);
+    assert_within(seconds(ALL_REDUCE, mesh_of(n), "x", 1000 * n, loop, AX_ALGORITHM_BIDIRECTIONAL),
+                  steps * (alpha + part / 2 / beta), 1e-9, "both ways", n);
+    assert_within(seconds(ALL_REDUCE, mesh_of(n), "x", 1000 * n, bus, AX_ALGORITHM_BIDIRECTIONAL), steps * (alpha + part / beta),
+                  1e-9, "both ways, switch", n);
   }
 }
 
@@ -121,19 +128,19 @@ static void test_trees(void **state) {
   for (size_t i = 0; i < AX_COUNT(sizes); i++) {
     const int64_t n = sizes[i];
     const double bytes = 40000; /* of other numbers some members have nothing to wait for in a level, and send earlier */
-    assert_within(seconds(ALL_REDUCE, mesh_of(n), "x", 10000, bus, AX_ALGORITHM_TREE), 2 * levels(n) * (alpha + bytes / beta), (n & (n - 1)) == 0 ? 1e-9 : 0.05,
-                  "all-reduce, tree", n);
-    assert_within(seconds(BROADCAST, mesh_of(n), "x", 10000, bus, AX_ALGORITHM_TREE), levels(n) * (alpha + bytes / beta), (n & (n - 1)) == 0 ? 1e-9 : 0.05,
-                  "broadcast, tree", n);
-    assert_within(seconds(ALL_GATHER, mesh_of(n), "x", 10000, bus, AX_ALGORITHM_DOUBLING), levels(n) * alpha + ((double)n - 1) * bytes / beta, 1e-9,
-                  "all-gather, doubling", n);
-    assert_within(seconds(ALL_REDUCE, mesh_of(n), "x", 10000 * n, bus, AX_ALGORITHM_DOUBLING), 2 * (levels(n) * alpha + ((double)n - 1) * bytes / beta), 1e-9,
-                  "all-reduce, doubling", n);
+    assert_within(seconds(ALL_REDUCE, mesh_of(n), "x", 10000, bus, AX_ALGORITHM_TREE), 2 * levels(n) * (alpha + bytes / beta),
+                  (n & (n - 1)) == 0 ? 1e-9 : 0.05, "all-reduce, tree", n);
+    assert_within(seconds(BROADCAST, mesh_of(n), "x", 10000, bus, AX_ALGORITHM_TREE), levels(n) * (alpha + bytes / beta),
+                  (n & (n - 1)) == 0 ? 1e-9 : 0.05, "broadcast, tree", n);
+    assert_within(seconds(ALL_GATHER, mesh_of(n), "x", 10000, bus, AX_ALGORITHM_DOUBLING),
+                  levels(n) * alpha + ((double)n - 1) * bytes / beta, 1e-9, "all-gather, doubling", n);
+    assert_within(seconds(ALL_REDUCE, mesh_of(n), "x", 10000 * n, bus, AX_ALGORITHM_DOUBLING),
+                  2 * (levels(n) * alpha + ((double)n - 1) * bytes / beta), 1e-9, "all-reduce, doubling", n);
   }
 }
 
-/* On a switch each has one link for all; on a torus the links across its middle are what is short: of k^3 devices with B bytes each, half of all
-   that each has goes to the other half, over 2 k^2 links each way: k B / 8 for each link. */
+/* On a switch each has one link for all; on a torus the links across its middle are what is short: of k^3 devices with B bytes
+   each, half of all that each has goes to the other half, over 2 k^2 links each way: k B / 8 for each link. */
 static void test_all_to_all(void **state) {
   (void)state;
   static const char cube[] = DEVICE "torus dimensions 3 latency 1e-7 bandwidth 1e9 overhead 0";
@@ -141,35 +148,44 @@ static void test_all_to_all(void **state) {
   for (size_t i = 0; i < AX_COUNT(sizes); i++) {
     const int64_t n = sizes[i];
     const double part = 4000, others = (double)n - 1;
-    assert_within(seconds(ALL_TO_ALL, mesh_of(n), "x", 1000 * n, bus, AX_ALGORITHM_DIRECT), alpha + others * part / beta, 1e-9, "all-to-all, direct", n);
-    assert_within(seconds(ALL_TO_ALL, mesh_of(n), "x", 1000 * n, bus, AX_ALGORITHM_PAIRWISE), others * (alpha + part / beta), 1e-9, "all-to-all, pairwise", n);
+    assert_within(seconds(ALL_TO_ALL, mesh_of(n), "x", 1000 * n, bus, AX_ALGORITHM_DIRECT), alpha + others * part / beta, 1e-9,
+                  "all-to-all, direct", n);
+    assert_within(seconds(ALL_TO_ALL, mesh_of(n), "x", 1000 * n, bus, AX_ALGORITHM_PAIRWISE), others * (alpha + part / beta), 1e-9,
+                  "all-to-all, pairwise", n);
   }
   for (int64_t k = 4; k <= 20; k += 4) {
     char mesh[96];
     const double bytes = 40000 * (double)(k * k * k);
     snprintf(mesh, sizeof mesh, "x=%lld,y=%lld,z=%lld", (long long)k, (long long)k, (long long)k);
-    assert_within(seconds(ALL_TO_ALL, mesh, "x,y,z", 10000 * k * k * k, cube, AX_ALGORITHM_DIRECT), (double)k * bytes / 8 / beta, 0.05, "all-to-all, cube", k);
+    assert_within(seconds(ALL_TO_ALL, mesh, "x,y,z", 10000 * k * k * k, cube, AX_ALGORITHM_DIRECT), (double)k * bytes / 8 / beta,
+                  0.05, "all-to-all, cube", k);
   }
   for (int64_t k = 4; k <= 32; k *= 2) { /* k^2 devices, k links each way across the middle, twice */
     char mesh[64];
     const double bytes = 40000 * (double)(k * k);
     snprintf(mesh, sizeof mesh, "x=%lld,y=%lld", (long long)k, (long long)k);
-    assert_within(seconds(ALL_TO_ALL, mesh, "x,y", 10000 * k * k, square, AX_ALGORITHM_DIRECT), (double)k * bytes / 8 / beta, 0.05, "all-to-all, square", k);
+    assert_within(seconds(ALL_TO_ALL, mesh, "x,y", 10000 * k * k, square, AX_ALGORITHM_DIRECT), (double)k * bytes / 8 / beta, 0.05,
+                  "all-to-all, square", k);
   }
 }
 
 /* Rings along dimensions: B (1 - 1/m) bytes along the last, of what is left the same along the next; there and back. */
 static void test_dimensions(void **state) {
   (void)state;
-  static const char nodes[] = DEVICE "node devices 8 latency 1e-6 bandwidth 4e9 overhead 5e-7 network latency 2e-6 bandwidth 1e9 overhead 1e-6";
+  static const char nodes[] =
+      DEVICE "node devices 8 latency 1e-6 bandwidth 4e9 overhead 5e-7 network latency 2e-6 bandwidth 1e9 overhead 1e-6";
   static const char grid[] = DEVICE "torus dimensions 2 latency 1e-6 bandwidth 1e9 overhead 5e-7";
   for (int64_t n = 2; n <= 64; n *= 2) {
-    const double bytes = 4 * 800000, inside = 7 * (1.5e-6 + bytes / 8 / 4e9), across = (double)(n - 1) * (3e-6 + ceil(bytes / 8 / (double)n) / 1e9);
-    assert_within(seconds(ALL_REDUCE, mesh_of(8 * n), "x", 800000, nodes, AX_ALGORITHM_DIMENSIONS), 2 * (inside + across), 1e-9, "nodes", n);
+    const double bytes = 4 * 800000, inside = 7 * (1.5e-6 + bytes / 8 / 4e9),
+                 across = (double)(n - 1) * (3e-6 + ceil(bytes / 8 / (double)n) / 1e9);
+    assert_within(seconds(ALL_REDUCE, mesh_of(8 * n), "x", 800000, nodes, AX_ALGORITHM_DIMENSIONS), 2 * (inside + across), 1e-9,
+                  "nodes", n);
     char mesh[64];
     snprintf(mesh, sizeof mesh, "x=%lld,y=10", (long long)n);
-    const double along_y = 9 * (alpha + bytes / 10 / beta), along_x = (double)(n - 1) * (alpha + ceil(bytes / 10 / (double)n) / beta);
-    assert_within(seconds(ALL_REDUCE, mesh, "x,y", 800000, grid, AX_ALGORITHM_DIMENSIONS), 2 * (along_x + along_y), 1e-9, "grid", n);
+    const double along_y = 9 * (alpha + bytes / 10 / beta),
+                 along_x = (double)(n - 1) * (alpha + ceil(bytes / 10 / (double)n) / beta);
+    assert_within(seconds(ALL_REDUCE, mesh, "x,y", 800000, grid, AX_ALGORITHM_DIMENSIONS), 2 * (along_x + along_y), 1e-9, "grid",
+                  n);
   }
 }
 
@@ -179,7 +195,8 @@ static void test_growth(void **state) {
   for (int64_t n = 1000; n <= 100000000; n *= 10) {
     ax_simulation s;
     const double begin = ax_seconds();
-    const ax_simulated_op op = simulate(ALL_REDUCE, mesh_of(n), "x", 1000, loop, &(ax_simulate_options){.algorithm = AX_ALGORITHM_RING}, &s);
+    const ax_simulated_op op =
+        simulate(ALL_REDUCE, mesh_of(n), "x", 1000, loop, &(ax_simulate_options){.algorithm = AX_ALGORITHM_RING}, &s);
     assert_within(op.end - op.start, 2 * (double)(n - 1) * (alpha + ceil(4000 / (double)n) / beta), 1e-6, "all-reduce, ring", n);
     assert_int_equal(s.simulated, 1);
     assert_true(s.events < 200);
@@ -189,7 +206,8 @@ static void test_growth(void **state) {
   }
 }
 
-/* One collective after the other, or all at once: what each costs to simulate does not grow with how many there are, nor with devices. */
+/* One collective after the other, or all at once: what each costs to simulate does not grow with how many there are, nor with
+   devices. */
 typedef struct many {
   uint32_t count;
   bool at_once;
@@ -241,17 +259,22 @@ static void test_growth_in_collectives(void **state) {
 static void test_groups(void **state) {
   (void)state;
   static const char grid[] = DEVICE "torus dimensions 2 latency 1e-6 bandwidth 1e9 overhead 5e-7";
-  assert_within(seconds(ALL_REDUCE, "x=1000,y=1000", "y", 100000, grid, AX_ALGORITHM_RING), 2 * 999 * (alpha + 400 / beta), 1e-9, "rows", 1000);
-  assert_within(seconds(ALL_REDUCE, "x=1000,y=1000", "x", 100000, grid, AX_ALGORITHM_RING), 2 * 999 * (alpha + 400 / beta), 1e-9, "columns", 1000);
-  assert_within(seconds(SHIFT, "x=1000,y=1000", "x", 100000, grid, AX_ALGORITHM_DIRECT), alpha + 400000 / beta, 1e-9, "shift", 1000);
-  assert_within(seconds(ALL_REDUCE, "x=1000,y=1000", "y", 100000, bus, AX_ALGORITHM_RING), 2 * 999 * (alpha + 400 / beta), 1e-9, "rows, switch", 1000);
+  assert_within(seconds(ALL_REDUCE, "x=1000,y=1000", "y", 100000, grid, AX_ALGORITHM_RING), 2 * 999 * (alpha + 400 / beta), 1e-9,
+                "rows", 1000);
+  assert_within(seconds(ALL_REDUCE, "x=1000,y=1000", "x", 100000, grid, AX_ALGORITHM_RING), 2 * 999 * (alpha + 400 / beta), 1e-9,
+                "columns", 1000);
+  assert_within(seconds(SHIFT, "x=1000,y=1000", "x", 100000, grid, AX_ALGORITHM_DIRECT), alpha + 400000 / beta, 1e-9, "shift",
+                1000);
+  assert_within(seconds(ALL_REDUCE, "x=1000,y=1000", "y", 100000, bus, AX_ALGORITHM_RING), 2 * 999 * (alpha + 400 / beta), 1e-9,
+                "rows, switch", 1000);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_rings),      cmocka_unit_test(test_both_ways), cmocka_unit_test(test_trees),  cmocka_unit_test(test_all_to_all),
-      cmocka_unit_test(test_dimensions), cmocka_unit_test(test_growth),    cmocka_unit_test(test_groups),
-      cmocka_unit_test(test_growth_in_collectives),
+      cmocka_unit_test(test_rings),      cmocka_unit_test(test_both_ways),
+      cmocka_unit_test(test_trees),      cmocka_unit_test(test_all_to_all),
+      cmocka_unit_test(test_dimensions), cmocka_unit_test(test_growth),
+      cmocka_unit_test(test_groups),     cmocka_unit_test(test_growth_in_collectives),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,12 +59,12 @@ typedef struct reader {
   bool device, network;
 } reader;
 
-static const ax_token *at(const reader *r) { return &r->lexer.token; }
+static const ax_lexeme *at(const reader *r) { return &r->lexer.token; }
 static bool is(const reader *r, const char *word) { return ax_token_is(at(r), word); }
 static ax_status next(reader *r) { return ax_lexer_next(&r->lexer); }
 
 /* The number at hand, which is said of `word`: not below 0, or above it. */
-static ax_status value(reader *r, const ax_token *word, bool above_zero, double *out) {
+static ax_status value(reader *r, const ax_lexeme *word, bool above_zero, double *out) {
   char digits[64] = {0}, *end;
   if (at(r)->kind != AX_TOKEN_NUMBER || at(r)->length >= sizeof digits)
     return ax_lexer_error(&r->lexer, at(r), "expected a number for '%.*s'", ax_token_shown(word), word->start);
@@ -72,35 +72,38 @@ static ax_status value(reader *r, const ax_token *word, bool above_zero, double 
   *out = strtod(digits, &end);
   if (*end != '\0' || !isfinite(*out)) return ax_lexer_error(&r->lexer, at(r), "'%s' is no number", digits);
   if (*out < 0 || (above_zero && *out == 0))
-    return ax_lexer_error(&r->lexer, at(r), "'%.*s' is %s", ax_token_shown(word), word->start, above_zero ? "a number above 0" : "not below 0");
+    return ax_lexer_error(&r->lexer, at(r), "'%.*s' is %s", ax_token_shown(word), word->start,
+                          above_zero ? "a number above 0" : "not below 0");
   return next(r);
 }
 
 /* The same of the word at hand and the number after it. */
 static ax_status number(reader *r, bool above_zero, double *out) {
-  const ax_token word = *at(r);
+  const ax_lexeme word = *at(r);
   AX_TRY(next(r));
   return value(r, &word, above_zero, out);
 }
 
-static ax_status whole(reader *r, const ax_token *word, int64_t most, int64_t *out) {
-  const ax_token digits = *at(r);
+static ax_status whole(reader *r, const ax_lexeme *word, int64_t most, int64_t *out) {
+  const ax_lexeme digits = *at(r);
   double number;
   AX_TRY(value(r, word, true, &number));
   if (number != floor(number) || number > (double)most)
-    return ax_lexer_error(&r->lexer, &digits, "'%.*s' is a whole number from 1 to %lld", ax_token_shown(word), word->start, (long long)most);
+    return ax_lexer_error(&r->lexer, &digits, "'%.*s' is a whole number from 1 to %lld", ax_token_shown(word), word->start,
+                          (long long)most);
   *out = (int64_t)number;
   return AX_OK;
 }
 
 static ax_status count(reader *r, int64_t most, int64_t *out) {
-  const ax_token word = *at(r);
+  const ax_lexeme word = *at(r);
   AX_TRY(next(r));
   return whole(r, &word, most, out);
 }
 
 static ax_status unknown(const reader *r, const char *section, const char *words) {
-  return ax_lexer_error(&r->lexer, at(r), "'%.*s' is nothing that is said of a %s: %s", ax_token_shown(at(r)), at(r)->start, section, words);
+  return ax_lexer_error(&r->lexer, at(r), "'%.*s' is nothing that is said of a %s: %s", ax_token_shown(at(r)), at(r)->start,
+                        section, words);
 }
 
 static bool begins_section(const reader *r) {
@@ -113,7 +116,8 @@ static bool begins_section(const reader *r) {
 static ax_status read_flops(reader *r) {
   AX_TRY(next(r));
   const int dtype = at(r)->kind == AX_TOKEN_NAME ? ax_dtype_find(at(r)->start, at(r)->length) : AX_NO_DTYPE;
-  if (dtype == AX_NO_DTYPE) return ax_lexer_error(&r->lexer, at(r), "expected a dtype, got '%.*s'", ax_token_shown(at(r)), at(r)->start);
+  if (dtype == AX_NO_DTYPE)
+    return ax_lexer_error(&r->lexer, at(r), "expected a dtype, got '%.*s'", ax_token_shown(at(r)), at(r)->start);
   return number(r, true, &r->machine->flops[dtype]);
 }
 
@@ -132,7 +136,7 @@ static ax_status read_device(reader *r) {
 }
 
 /* Of a link: *known says whether it was one of its words. */
-static ax_status read_wire(reader *r, ax_wire *wire, bool *known) {
+static ax_status read_wire(reader *r, ax_sim_wire *wire, bool *known) {
   *known = true;
   if (is(r, "latency")) return number(r, false, &wire->latency);
   if (is(r, "bandwidth")) return number(r, true, &wire->bandwidth);
@@ -142,7 +146,7 @@ static ax_status read_wire(reader *r, ax_wire *wire, bool *known) {
 }
 
 static ax_status read_sides(reader *r) {
-  const ax_token word = *at(r);
+  const ax_lexeme word = *at(r);
   ax_cluster *m = r->machine;
   m->rank = 0;
   m->cube = false;
@@ -208,7 +212,8 @@ static ax_status read_network(reader *r) {
       AX_TRY(count(r, INT32_MAX, &r->machine->ports));
     } else if (is(r, "links")) {
       AX_TRY(next(r));
-      if (!is(r, "device") && !is(r, "node")) return ax_lexer_error(&r->lexer, at(r), "expected 'device' or 'node', whose links they are");
+      if (!is(r, "device") && !is(r, "node"))
+        return ax_lexer_error(&r->lexer, at(r), "expected 'device' or 'node', whose links they are");
       r->machine->by_node = is(r, "node");
       AX_TRY(next(r));
     } else return unknown(r, "network", "links, ports, latency, bandwidth, overhead");
@@ -221,7 +226,8 @@ static ax_status read_name(reader *r) {
   const bool quoted = at(r)->kind == AX_TOKEN_STRING;
   const size_t length = at(r)->length - (quoted ? 2 : 0);
   if (!quoted && at(r)->kind != AX_TOKEN_NAME) return ax_lexer_error(&r->lexer, at(r), "expected the machine's name");
-  if (length >= sizeof r->machine->name) return ax_lexer_error(&r->lexer, at(r), "the name is longer than %zu bytes", sizeof r->machine->name - 1);
+  if (length >= sizeof r->machine->name)
+    return ax_lexer_error(&r->lexer, at(r), "the name is longer than %zu bytes", sizeof r->machine->name - 1);
   memcpy(r->machine->name, at(r)->start + quoted, length);
   return next(r);
 }
@@ -253,12 +259,13 @@ static ax_status check(const reader *r) {
 
 static ax_status read_all(reader *r) {
   while (at(r)->kind != AX_TOKEN_END) {
-    ax_status status = is(r, "machine")   ? read_name(r)
-                       : is(r, "device")  ? read_device(r)
-                       : is(r, "network") ? read_network(r)
+    ax_status status = is(r, "machine")    ? read_name(r)
+                       : is(r, "device")   ? read_device(r)
+                       : is(r, "network")  ? read_network(r)
                        : begins_section(r) ? read_topology(r)
-                                          : ax_lexer_error(&r->lexer, at(r), "expected machine, device, torus, switch, node or network, got '%.*s'",
-                                                           ax_token_shown(at(r)), at(r)->start);
+                                           : ax_lexer_error(&r->lexer, at(r),
+                                                            "expected machine, device, torus, switch, node or network, got '%.*s'",
+                                                            ax_token_shown(at(r)), at(r)->start);
     if (status != AX_OK) return status;
   }
   return check(r);
@@ -295,7 +302,8 @@ static ax_status read_file(const char *path, ax_cluster **out) {
   if (file == NULL) {
     ax_text_add(&text, "%s", "");
     for (size_t i = 0; i < AX_COUNT(builtins); i++) ax_text_add(&text, "%s%s", i > 0 ? ", " : "", builtins[i].name);
-    ax_status status = ax_error(AX_IO_ERROR, "%s: no file (%s), and no machine of that name; there are %s", path, strerror(errno), text.data != NULL ? text.data : "?");
+    ax_status status = ax_error(AX_IO_ERROR, "%s: no file (%s), and no machine of that name; there are %s", path, strerror(errno),
+                                text.data != NULL ? text.data : "?");
     ax_text_deinit(&text);
     return status;
   }

@@ -11,13 +11,14 @@
 
 enum { AX_MAX_SIDES = 6 };
 
-typedef struct ax_wire { /* a kind of link */
-  double latency;   /* seconds from the last byte's leaving to its arriving: for each hop of a torus, from device to device otherwise */
+typedef struct ax_sim_wire { /* a kind of link */
+  double
+      latency; /* seconds from the last byte's leaving to its arriving: for each hop of a torus, from device to device otherwise */
   double bandwidth; /* bytes a second */
   double overhead;  /* seconds of the sender for each message */
-} ax_wire;
+} ax_sim_wire;
 
-typedef enum ax_topology { AX_TOPOLOGY_NONE, AX_TOPOLOGY_TORUS, AX_TOPOLOGY_SWITCH, AX_TOPOLOGY_NODES } ax_topology;
+typedef enum ax_sim_topology { AX_TOPOLOGY_NONE, AX_TOPOLOGY_TORUS, AX_TOPOLOGY_SWITCH, AX_TOPOLOGY_NODES } ax_sim_topology;
 
 struct ax_cluster {
   char name[64];
@@ -25,14 +26,14 @@ struct ax_cluster {
   double memory; /* bytes a second */
   double scratch; /* the same of a core's own memory; 0: it is never short */
   double launch; /* seconds before an operation begins */
-  ax_topology topology;
+  ax_sim_topology topology;
   uint32_t rank; /* of a torus */
   int64_t side[AX_MAX_SIDES]; /* side[0] 0: as the mesh wants them, ... */
   bool cube;                  /* ... or as near to each other as the number of devices allows */
   int64_t ports;    /* of a switch, or nodes of a network; 0: as many as are wanted */
   int64_t per_node;
   bool by_node;     /* the network's links are the nodes', not the devices' */
-  ax_wire wire, network; /* of the torus, the switch or the nodes' switches; between nodes */
+  ax_sim_wire wire, network; /* of the torus, the switch or the nodes' switches; between nodes */
 };
 
 /* Of its operations on elements: what is not said of a dtype is that of f32, or the least there is. */

@@ -32,7 +32,8 @@ static void test_texts(void **state) {
       {"machine m\ndevice flops f32 fast", "m.txt:2:18: expected a number for 'f32'"},
       {"machine m\ndevice memory -1", "m.txt:2:15: 'memory' is a number above 0"},
       {"machine m\ndevice memory 1e999", "is no number"},
-      {"machine m\ndevice colour 1", "m.txt:2:8: 'colour' is nothing that is said of a device: flops DTYPE, memory, scratch, launch"},
+      {"machine m\ndevice colour 1",
+       "m.txt:2:8: 'colour' is nothing that is said of a device: flops DTYPE, memory, scratch, launch"},
       {DEVICE "torus sides 4 4.5", "m.txt:3:15: 'sides' is a whole number from 1 to"},
       {DEVICE "torus sides 1 1 1 1 1 1 1", "a torus has 6 sides at most"},
       {DEVICE "torus sides", "expected a number for 'sides'"},
@@ -49,7 +50,8 @@ static void test_texts(void **state) {
     TEST_FAILS(ax_cluster_parse(wrong[i].text, "m.txt", &made), AX_PARSE_ERROR, wrong[i].message);
     assert_null(made);
   }
-  TEST_OK(ax_cluster_parse("# all at once\nswitch bandwidth 5 ports 4 device memory 1 flops s8 3 machine \"two words\"", NULL, &made));
+  TEST_OK(
+      ax_cluster_parse("# all at once\nswitch bandwidth 5 ports 4 device memory 1 flops s8 3 machine \"two words\"", NULL, &made));
   assert_string_equal(ax_cluster_name(made), "two words");
   ax_cluster_release(made);
   ax_cluster_release(NULL);
@@ -127,13 +129,15 @@ static void test_refusals(void **state) {
   ax_lowered *l = lowered("x=24", sums);
   ax_simulation s;
   char *text;
-  TEST_FAILS(on(l, DEVICE "torus sides 2 3 bandwidth 1", NULL, &s), AX_INVALID_ARGUMENT, "the mesh (x=24,) has 24 devices, but the machine \"m\" has 6");
+  TEST_FAILS(on(l, DEVICE "torus sides 2 3 bandwidth 1", NULL, &s), AX_INVALID_ARGUMENT,
+             "the mesh (x=24,) has 24 devices, but the machine \"m\" has 6");
   TEST_FAILS(on(l, DEVICE "switch ports 20 bandwidth 1", NULL, &s), AX_INVALID_ARGUMENT, "has 20");
   TEST_FAILS(on(l, DEVICE "node devices 4 bandwidth 1 network ports 5 bandwidth 1", NULL, &s), AX_INVALID_ARGUMENT, "has 20");
   TEST_FAILS(on(l, DEVICE "torus sides 2147483647 2 bandwidth 1", NULL, &s), AX_INVALID_ARGUMENT, "more than 2147483647 devices");
-  TEST_FAILS(on(l, DEVICE "switch bandwidth 1", &(ax_simulate_options){.algorithm = AX_ALGORITHM_TREE, .most_messages = 10}, &s), AX_INVALID_ARGUMENT,
-             "simulate: more than 10 messages: 24 ");
-  TEST_FAILS(on(l, DEVICE "switch bandwidth 1", &(ax_simulate_options){.algorithm = (ax_algorithm)99}, &s), AX_INVALID_ARGUMENT, "the algorithm is 99");
+  TEST_FAILS(on(l, DEVICE "switch bandwidth 1", &(ax_simulate_options){.algorithm = AX_ALGORITHM_TREE, .most_messages = 10}, &s),
+             AX_INVALID_ARGUMENT, "simulate: more than 10 messages: 24 ");
+  TEST_FAILS(on(l, DEVICE "switch bandwidth 1", &(ax_simulate_options){.algorithm = (ax_algorithm)99}, &s), AX_INVALID_ARGUMENT,
+             "the algorithm is 99");
   assert_null(s.ops);
   TEST_FAILS(ax_simulate(NULL, NULL, NULL, &s), AX_INVALID_ARGUMENT, "lowered");
   TEST_OK(on(l, DEVICE "switch bandwidth 1e9", NULL, &s));
@@ -159,7 +163,8 @@ static void test_results(void **state) {
     computed += s.ops[i].algorithm == NULL ? s.ops[i].flops : 0;
   }
   assert_true(computed >= 2 * 8 * 8 * 8);
-  for (uint32_t i = 0; i < s.span_count; i++) assert_true(s.spans[i].device < 3 && s.spans[i].end <= s.seconds && (i == 0 || s.spans[i - 1].start <= s.spans[i].start));
+  for (uint32_t i = 0; i < s.span_count; i++)
+    assert_true(s.spans[i].device < 3 && s.spans[i].end <= s.seconds && (i == 0 || s.spans[i - 1].start <= s.spans[i].start));
   TEST_NEAR(s.path[s.path_count - 1].end, s.seconds, 0);
   TEST_OK(ax_simulation_print(&s, AX_SIMULATION_TEXT, &text));
   assert_non_null(strstr(text, "24 devices of the machine m ("));
@@ -188,7 +193,8 @@ static double product_seconds(ax_dtype dtype, const char *machine) {
   TEST_OK(ax_program_lower(program, NULL, &l));
   TEST_OK(on(l, machine, NULL, &s));
   double seconds = 0;
-  for (uint32_t i = 0; i < s.op_count; i++) seconds += strcmp(s.ops[i].name, "dot_general") == 0 && s.ops[i].flops > 5e5 ? s.ops[i].busy : 0;
+  for (uint32_t i = 0; i < s.op_count; i++)
+    seconds += strcmp(s.ops[i].name, "dot_general") == 0 && s.ops[i].flops > 5e5 ? s.ops[i].busy : 0;
   ax_simulation_release(&s);
   ax_lowered_release(l);
   ax_program_release(program);
@@ -201,7 +207,8 @@ static void test_work(void **state) {
   TEST_NEAR(product_seconds(AX_F32, "machine m device flops f32 1e6 memory 1e12 switch bandwidth 1"), flops / 1e6, 1e-9);
   TEST_NEAR(product_seconds(AX_F32, "machine m device flops f32 1e18 memory 1e6 switch bandwidth 1"), bytes / 1e6, 1e-9);
   TEST_NEAR(product_seconds(AX_F32, "machine m device flops f32 1e18 memory 1e15 launch 0.25 switch bandwidth 1"), 0.25, 1e-9);
-  TEST_NEAR(product_seconds(AX_F64, "machine m device flops f64 1e6 flops f32 1e9 memory 1e12 switch bandwidth 1"), flops / 1e6, 1e-9);
+  TEST_NEAR(product_seconds(AX_F64, "machine m device flops f64 1e6 flops f32 1e9 memory 1e12 switch bandwidth 1"), flops / 1e6,
+            1e-9);
   TEST_NEAR(product_seconds(AX_F64, "machine m device flops f32 1e6 memory 1e12 switch bandwidth 1"), flops / 1e6, 1e-9);
 }
 
@@ -326,8 +333,10 @@ static void test_no_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_texts),   cmocka_unit_test(test_builtins), cmocka_unit_test(test_refusals),  cmocka_unit_test(test_results),
-      cmocka_unit_test(test_work),    cmocka_unit_test(test_overlap),  cmocka_unit_test(test_no_memory), cmocka_unit_test(test_messages), cmocka_unit_test(test_long_loops), cmocka_unit_test(test_any_text),
+      cmocka_unit_test(test_texts),     cmocka_unit_test(test_builtins), cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_results),   cmocka_unit_test(test_work),     cmocka_unit_test(test_overlap),
+      cmocka_unit_test(test_no_memory), cmocka_unit_test(test_messages), cmocka_unit_test(test_long_loops),
+      cmocka_unit_test(test_any_text),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

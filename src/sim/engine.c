@@ -7,7 +7,7 @@
 
 /* --- Events, a heap with the earliest on top --- */
 
-static ax_status push(ax_engine *e, ax_event event) {
+static ax_status push(ax_sim_engine *e, ax_sim_event event) {
   AX_TRY(ax_grow(&e->heap, sizeof e->heap[0], e->heap_count, 1, &e->heap_capacity));
   uint32_t i = e->heap_count++;
   for (; i > 0 && event.time < e->heap[(i - 1) / 2].time; i = (i - 1) / 2) e->heap[i] = e->heap[(i - 1) / 2];
@@ -15,8 +15,8 @@ static ax_status push(ax_engine *e, ax_event event) {
   return AX_OK;
 }
 
-static ax_event pop(ax_engine *e) {
-  const ax_event top = e->heap[0], last = e->heap[--e->heap_count];
+static ax_sim_event pop(ax_sim_engine *e) {
+  const ax_sim_event top = e->heap[0], last = e->heap[--e->heap_count];
   uint32_t i = 0;
   for (uint32_t child = 1; child < e->heap_count; child = 2 * i + 1) {
     if (child + 1 < e->heap_count && e->heap[child + 1].time < e->heap[child].time) child++;
@@ -31,10 +31,10 @@ static ax_event pop(ax_engine *e) {
 /* --- Spans --- */
 
 /* What was done: its number, or AX_NONE where it is not kept. */
-static ax_status note(ax_engine *e, uint32_t image, uint32_t op, double start, double end, uint32_t cause, uint32_t *out) {
+static ax_status note(ax_sim_engine *e, uint32_t image, uint32_t op, double start, double end, uint32_t cause, uint32_t *out) {
   enum { most_spans = 1 << 21 };
-  ax_engine_result *r = e->result;
-  ax_op_time *t = &r->ops[op];
+  ax_sim_engine_result *r = e->result;
+  ax_sim_op_time *t = &r->ops[op];
   start *= e->tick;
   end *= e->tick;
   if (t->runs == 0 || start < t->start) t->start = start;
@@ -47,24 +47,24 @@ static ax_status note(ax_engine *e, uint32_t image, uint32_t op, double start, d
   if (r->span_count >= most_spans) return AX_OK;
   AX_TRY(ax_grow(&r->spans, sizeof r->spans[0], r->span_count, 1, &r->span_capacity));
   *out = r->span_count;
-  r->spans[r->span_count++] = (ax_engine_span){{image, op, start, end}, cause};
+  r->spans[r->span_count++] = (ax_sim_engine_span){{image, op, start, end}, cause};
   if (r->last == AX_NONE || end > r->spans[r->last].span.end) r->last = *out;
   return AX_OK;
 }
 
 /* --- Transfers --- */
 
-static ax_status walk(ax_engine *e, uint32_t image);
+static ax_status walk(ax_sim_engine *e, uint32_t image);
 
-static int64_t key_of(const ax_engine *e, const ax_agent *agent, uint32_t transfer, uint32_t chain, int64_t run) {
-  const ax_phase *phase = ax_agent_phase(e, agent, transfer, chain);
+static int64_t key_of(const ax_sim_engine *e, const ax_sim_agent *agent, uint32_t transfer, uint32_t chain, int64_t run) {
+  const ax_sim_phase *phase = ax_sim_agent_phase(e, agent, transfer, chain);
   return run * e->work->transfers[transfer].procedure.chains[chain].keys + phase->key + (phase->varied ? agent->step : 0);
 }
 
 /* Messages of this key that came before they were waited for. */
-static int64_t take_early(ax_engine *e, uint32_t *first, int64_t key) {
+static int64_t take_early(ax_sim_engine *e, uint32_t *first, int64_t key) {
   for (uint32_t *at = first; *at != 0; at = &e->early[*at - 1].next) {
-    ax_early *early = &e->early[*at - 1];
+    ax_sim_early *early = &e->early[*at - 1];
     if (early->key != key) continue;
     const uint32_t taken = *at;
     *at = early->next;
@@ -75,7 +75,7 @@ static int64_t take_early(ax_engine *e, uint32_t *first, int64_t key) {
   return 0;
 }
 
-static ax_status keep_early(ax_engine *e, uint32_t *first, int64_t key) {
+static ax_status keep_early(ax_sim_engine *e, uint32_t *first, int64_t key) {
   for (uint32_t at = *first; at != 0; at = e->early[at - 1].next)
     if (e->early[at - 1].key == key) {
       e->early[at - 1].count++;
@@ -88,24 +88,28 @@ static ax_status keep_early(ax_engine *e, uint32_t *first, int64_t key) {
     AX_TRY(ax_grow(&e->early, sizeof e->early[0], e->early_count, 1, &e->early_capacity));
     made = ++e->early_count;
   }
-  e->early[made - 1] = (ax_early){.key = key, .count = 1, .next = *first};
+  e->early[made - 1] = (ax_sim_early){.key = key, .count = 1, .next = *first};
   *first = made;
   return AX_OK;
 }
 
 /* When the agent's next message goes. */
-static ax_status plan_send(ax_engine *e, uint32_t transfer, uint32_t chain, uint32_t image) {
-  const ax_agent *agent = ax_agent_at(e, transfer, chain, image);
-  const ax_procedure *s = &e->work->transfers[transfer].procedure;
-  const int64_t from = ax_place_device(e->place, image);
-  const int64_t to = ax_procedure_target(s, ax_agent_phase(e, agent, transfer, chain), agent->step, agent->sent, from);
-  return push(e, (ax_event){.time = e->time + ax_ticks(e, ax_place_overhead(e->place, from, to)), .kind = AX_EVENT_SEND, .transfer = transfer, .chain = chain, .image = image});
+static ax_status plan_send(ax_sim_engine *e, uint32_t transfer, uint32_t chain, uint32_t image) {
+  const ax_sim_agent *agent = ax_sim_agent_at(e, transfer, chain, image);
+  const ax_sim_procedure *s = &e->work->transfers[transfer].procedure;
+  const int64_t from = ax_sim_place_device(e->place, image);
+  const int64_t to = ax_sim_procedure_target(s, ax_sim_agent_phase(e, agent, transfer, chain), agent->step, agent->sent, from);
+  return push(e, (ax_sim_event){.time = e->time + ax_ticks(e, ax_sim_place_overhead(e->place, from, to)),
+                                .kind = AX_EVENT_SEND,
+                                .transfer = transfer,
+                                .chain = chain,
+                                .image = image});
 }
 
-static ax_status end_chain(ax_engine *e, uint32_t transfer, uint32_t image, const ax_agent *agent) {
-  ax_course_table *table = &e->tables[transfer];
-  ax_course *course = &table->courses[image];
-  ax_walker *walker = &e->walkers[image];
+static ax_status end_chain(ax_sim_engine *e, uint32_t transfer, uint32_t image, const ax_sim_agent *agent) {
+  ax_sim_course_table *table = &e->tables[transfer];
+  ax_sim_course *course = &table->courses[image];
+  ax_sim_walker *walker = &e->walkers[image];
   uint32_t span;
   if (--course->left > 0) return AX_OK;
   if (--table->under_way == 0) e->under_way--;
@@ -117,20 +121,20 @@ static ax_status end_chain(ax_engine *e, uint32_t transfer, uint32_t image, cons
   return walk(e, image);
 }
 
-static bool has_all(const ax_agent *agent, const ax_phase *phase) {
+static bool has_all(const ax_sim_agent *agent, const ax_sim_phase *phase) {
   return agent->sent == agent->to_send && agent->got >= agent->to_get * (phase->varied ? 1 : agent->step + 1);
 }
 
 /* From the phase and step that it is in: what it sends, and over what it need not wait for. */
-static ax_status go_on(ax_engine *e, uint32_t transfer, uint32_t chain, uint32_t image, bool fresh) {
-  ax_agent *agent = ax_agent_at(e, transfer, chain, image);
-  const ax_procedure *s = &e->work->transfers[transfer].procedure;
-  const int64_t device = ax_place_device(e->place, image);
+static ax_status go_on(ax_sim_engine *e, uint32_t transfer, uint32_t chain, uint32_t image, bool fresh) {
+  ax_sim_agent *agent = ax_sim_agent_at(e, transfer, chain, image);
+  const ax_sim_procedure *s = &e->work->transfers[transfer].procedure;
+  const int64_t device = ax_sim_place_device(e->place, image);
   for (;;) {
-    const ax_phase *phase = ax_agent_phase(e, agent, transfer, chain);
+    const ax_sim_phase *phase = ax_sim_agent_phase(e, agent, transfer, chain);
     if (fresh && agent->step == 0) {
-      agent->to_send = ax_procedure_sends(s, phase, device);
-      agent->to_get = ax_procedure_receives(s, phase, device);
+      agent->to_send = ax_sim_procedure_sends(s, phase, device);
+      agent->to_get = ax_sim_procedure_receives(s, phase, device);
     }
     if (fresh) {
       agent->sent = 0;
@@ -151,20 +155,20 @@ static ax_status go_on(ax_engine *e, uint32_t transfer, uint32_t chain, uint32_t
   }
 }
 
-static ax_status start(ax_engine *e, uint32_t transfer, uint32_t image) {
-  const ax_procedure *s = &e->work->transfers[transfer].procedure;
-  ax_course_table *table = &e->tables[transfer];
+static ax_status start(ax_sim_engine *e, uint32_t transfer, uint32_t image) {
+  const ax_sim_procedure *s = &e->work->transfers[transfer].procedure;
+  ax_sim_course_table *table = &e->tables[transfer];
   if (table->courses == NULL) {
     table->courses = ax_calloc(e->images, sizeof table->courses[0]);
     table->agents = ax_calloc((size_t)e->images * s->chain_count, sizeof table->agents[0]);
     if (table->courses == NULL || table->agents == NULL) return ax_out_of_memory(e->images * sizeof table->agents[0]);
   }
-  ax_course *course = &table->courses[image];
-  *course = (ax_course){s->chain_count, e->walkers[image].last, course->runs + 1, e->time};
+  ax_sim_course *course = &table->courses[image];
+  *course = (ax_sim_course){s->chain_count, e->walkers[image].last, course->runs + 1, e->time};
   if (table->under_way++ == 0) e->under_way++;
   for (uint32_t c = 0; c < s->chain_count; c++) {
-    ax_agent *agent = ax_agent_at(e, transfer, c, image);
-    *agent = (ax_agent){.active = true, .early = agent->early, .cause = course->before};
+    ax_sim_agent *agent = ax_sim_agent_at(e, transfer, c, image);
+    *agent = (ax_sim_agent){.active = true, .early = agent->early, .cause = course->before};
   }
   for (uint32_t c = 0; c < s->chain_count; c++) AX_TRY(go_on(e, transfer, c, image, true));
   return AX_OK;
@@ -173,12 +177,12 @@ static ax_status start(ax_engine *e, uint32_t transfer, uint32_t image) {
 /* --- Messages --- */
 
 /* A message leaves for `to` at this instant. The parcel has all but its way. */
-static ax_status put(ax_engine *e, int64_t from, int64_t to, ax_parcel parcel) {
-  AX_TRY(ax_route_find(e->place, from, to, &e->route));
+static ax_status put(ax_sim_engine *e, int64_t from, int64_t to, ax_sim_parcel parcel) {
+  AX_TRY(ax_sim_route_find(e->place, from, to, &e->route));
   AX_TRY(ax_grow(&e->hops, sizeof e->hops[0], e->hop_count, e->route.count, &e->hop_capacity));
   AX_TRY(ax_grow(&e->batch, sizeof e->batch[0], e->batch_count, 1, &e->batch_capacity));
   if (e->route.count > 0) memcpy(e->hops + e->hop_count, e->route.hops, e->route.count * sizeof e->hops[0]); /* none to oneself */
-  parcel.image = (uint32_t)ax_place_image(e->place, to);
+  parcel.image = (uint32_t)ax_sim_place_image(e->place, to);
   parcel.latency = ax_ticks(e, e->route.latency);
   parcel.hop_first = e->hop_count;
   parcel.hop_count = e->route.count;
@@ -186,16 +190,24 @@ static ax_status put(ax_engine *e, int64_t from, int64_t to, ax_parcel parcel) {
   e->hop_count += e->route.count;
   e->result->messages++;
   if (++e->sent <= e->most) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "simulate: more than %.0f messages: %u of the mesh's devices differ from one another, and each is simulated by itself", e->most,
-                  e->images);
+  return ax_error(
+      AX_INVALID_ARGUMENT,
+      "simulate: more than %.0f messages: %u of the mesh's devices differ from one another, and each is simulated by itself",
+      e->most, e->images);
 }
 
-static ax_status send(ax_engine *e, const ax_event *event) {
-  ax_agent *agent = ax_agent_at(e, event->transfer, event->chain, event->image);
-  const ax_phase *phase = ax_agent_phase(e, agent, event->transfer, event->chain);
-  const int64_t from = ax_place_device(e->place, event->image);
-  const int64_t to = ax_procedure_target(&e->work->transfers[event->transfer].procedure, phase, agent->step, agent->sent, from);
-  AX_TRY(put(e, from, to, (ax_parcel){.kind = AX_EVENT_ARRIVE, .transfer = event->transfer, .chain = event->chain, .cause = agent->cause, .key = agent->key, .bytes = phase->bytes}));
+static ax_status send(ax_sim_engine *e, const ax_sim_event *event) {
+  ax_sim_agent *agent = ax_sim_agent_at(e, event->transfer, event->chain, event->image);
+  const ax_sim_phase *phase = ax_sim_agent_phase(e, agent, event->transfer, event->chain);
+  const int64_t from = ax_sim_place_device(e->place, event->image);
+  const int64_t to = ax_sim_procedure_target(&e->work->transfers[event->transfer].procedure, phase, agent->step, agent->sent, from);
+  AX_TRY(put(e, from, to,
+             (ax_sim_parcel){.kind = AX_EVENT_ARRIVE,
+                             .transfer = event->transfer,
+                             .chain = event->chain,
+                             .cause = agent->cause,
+                             .key = agent->key,
+                             .bytes = phase->bytes}));
   agent->sent++;
   if (agent->sent < agent->to_send) return plan_send(e, event->transfer, event->chain, event->image);
   return go_on(e, event->transfer, event->chain, event->image, false);
@@ -203,32 +215,42 @@ static ax_status send(ax_engine *e, const ax_event *event) {
 
 /* --- Single messages --- */
 
-static const ax_phase *post_phase(const ax_post *post) { return &post->procedure.chains[0].phases[0]; }
+static const ax_sim_phase *post_phase(const ax_sim_post *post) { return &post->procedure.chains[0].phases[0]; }
 
-static ax_status start_post(ax_engine *e, const ax_work_step *step, uint32_t image) {
-  const ax_post *post = &e->work->posts[step->target];
-  const int64_t from = ax_place_device(e->place, image);
-  ax_walker *w = &e->walkers[image];
+static ax_status start_post(ax_sim_engine *e, const ax_sim_work_step *step, uint32_t image) {
+  const ax_sim_post *post = &e->work->posts[step->target];
+  const int64_t from = ax_sim_place_device(e->place, image);
+  ax_sim_walker *w = &e->walkers[image];
   AX_TRY(note(e, image, step->op, w->now, w->now, w->last, &w->last));
-  if (post->procedure.chains[0].phase_count == 0 || ax_procedure_sends(&post->procedure, post_phase(post), from) == 0) return AX_OK;
-  const int64_t to = ax_procedure_target(&post->procedure, post_phase(post), 0, 0, from);
-  return push(e, (ax_event){.time = e->time + ax_ticks(e, ax_place_overhead(e->place, from, to)), .kind = AX_EVENT_POST, .transfer = step->target, .image = image,
-                            .cause = w->last});
+  if (post->procedure.chains[0].phase_count == 0 || ax_sim_procedure_sends(&post->procedure, post_phase(post), from) == 0)
+    return AX_OK;
+  const int64_t to = ax_sim_procedure_target(&post->procedure, post_phase(post), 0, 0, from);
+  return push(e, (ax_sim_event){.time = e->time + ax_ticks(e, ax_sim_place_overhead(e->place, from, to)),
+                                .kind = AX_EVENT_POST,
+                                .transfer = step->target,
+                                .image = image,
+                                .cause = w->last});
 }
 
-static ax_status send_post(ax_engine *e, const ax_event *event) {
-  const ax_post *post = &e->work->posts[event->transfer];
-  const int64_t from = ax_place_device(e->place, event->image);
-  const int64_t to = ax_procedure_target(&post->procedure, post_phase(post), 0, 0, from);
-  const ax_group *group = &post->procedure.group;
-  const int64_t way = ax_group_apart(group, ax_group_member(group, from), ax_group_member(group, to)); /* the same for all that are alike */
-  return put(e, from, to, (ax_parcel){.kind = AX_EVENT_DELIVER, .transfer = post->queue, .cause = event->cause, .key = way, .bytes = post->procedure.bytes});
+static ax_status send_post(ax_sim_engine *e, const ax_sim_event *event) {
+  const ax_sim_post *post = &e->work->posts[event->transfer];
+  const int64_t from = ax_sim_place_device(e->place, event->image);
+  const int64_t to = ax_sim_procedure_target(&post->procedure, post_phase(post), 0, 0, from);
+  const ax_sim_group *group = &post->procedure.group;
+  const int64_t way = ax_sim_group_apart(group, ax_sim_group_member(group, from),
+                                         ax_sim_group_member(group, to)); /* the same for all that are alike */
+  return put(
+      e, from, to,
+      (ax_sim_parcel){
+          .kind = AX_EVENT_DELIVER, .transfer = post->queue, .cause = event->cause, .key = way, .bytes = post->procedure.bytes});
 }
 
-static uint32_t *mail_of(const ax_engine *e, uint32_t queue, uint32_t image) { return &e->mail[(size_t)queue * e->images + image]; }
+static uint32_t *mail_of(const ax_sim_engine *e, uint32_t queue, uint32_t image) {
+  return &e->mail[(size_t)queue * e->images + image];
+}
 
-static ax_status deliver(ax_engine *e, const ax_event *event) {
-  ax_walker *w = &e->walkers[event->image];
+static ax_status deliver(ax_sim_engine *e, const ax_sim_event *event) {
+  ax_sim_walker *w = &e->walkers[event->image];
   uint32_t *first = mail_of(e, event->transfer, event->image);
   AX_TRY(keep_early(e, first, event->key));
   for (uint32_t at = *first; at != 0; at = e->early[at - 1].next)
@@ -237,12 +259,12 @@ static ax_status deliver(ax_engine *e, const ax_event *event) {
 }
 
 /* False in *done: what is received has not come. */
-static ax_status receive(ax_engine *e, const ax_work_step *step, uint32_t image, bool *done) {
-  const ax_post *post = &e->work->posts[step->target];
-  const ax_group *group = &post->procedure.group;
-  const int64_t member = ax_group_member(group, ax_place_device(e->place, image)), source = post->procedure.source[member];
-  const int64_t way = source >= 0 ? ax_group_apart(group, source, member) : -1;
-  ax_walker *w = &e->walkers[image];
+static ax_status receive(ax_sim_engine *e, const ax_sim_work_step *step, uint32_t image, bool *done) {
+  const ax_sim_post *post = &e->work->posts[step->target];
+  const ax_sim_group *group = &post->procedure.group;
+  const int64_t member = ax_sim_group_member(group, ax_sim_place_device(e->place, image)), source = post->procedure.source[member];
+  const int64_t way = source >= 0 ? ax_sim_group_apart(group, source, member) : -1;
+  ax_sim_walker *w = &e->walkers[image];
   uint32_t at = *mail_of(e, post->queue, image);
   const double begin = w->now;
   while (at != 0 && e->early[at - 1].key != way) at = e->early[at - 1].next;
@@ -256,20 +278,20 @@ static ax_status receive(ax_engine *e, const ax_work_step *step, uint32_t image,
   return note(e, image, step->op, begin, w->now, cause, &w->last);
 }
 
-static ax_status arrive(ax_engine *e, const ax_event *event) {
-  ax_agent *agent = ax_agent_at(e, event->transfer, event->chain, event->image);
+static ax_status arrive(ax_sim_engine *e, const ax_sim_event *event) {
+  ax_sim_agent *agent = ax_sim_agent_at(e, event->transfer, event->chain, event->image);
   if (!agent->active || agent->key != event->key) return keep_early(e, &agent->early, event->key);
   agent->got++;
-  if (has_all(agent, ax_agent_phase(e, agent, event->transfer, event->chain))) agent->cause = event->cause;
+  if (has_all(agent, ax_sim_agent_phase(e, agent, event->transfer, event->chain))) agent->cause = event->cause;
   return agent->sent == agent->to_send ? go_on(e, event->transfer, event->chain, event->image, false) : AX_OK;
 }
 
 /* All that was sent at this instant goes over its links. */
-static ax_status carry(ax_engine *e) {
+static ax_status carry(ax_sim_engine *e) {
   for (uint32_t i = 0; i < e->batch_count; i++) {
-    const ax_parcel *m = &e->batch[i];
+    const ax_sim_parcel *m = &e->batch[i];
     for (uint32_t h = 0; h < m->hop_count; h++) {
-      const ax_hop *hop = &e->hops[m->hop_first + h];
+      const ax_sim_hop *hop = &e->hops[m->hop_first + h];
       if (e->load[hop->link] == 0) e->touched[e->touched_count++] = hop->link;
       e->load[hop->link] += m->bytes * hop->weight;
       if (e->load[hop->link] == 0) e->touched_count--; /* a message of no bytes */
@@ -277,18 +299,19 @@ static ax_status carry(ax_engine *e) {
   }
   for (uint32_t i = 0; i < e->touched_count; i++) {
     const uint32_t link = e->touched[i];
-    e->free[link] = (e->free[link] > e->time ? e->free[link] : e->time) + ax_ticks(e, e->load[link] / ax_place_wire(e->place, link)->bandwidth);
+    e->free[link] = (e->free[link] > e->time ? e->free[link] : e->time) +
+                    ax_ticks(e, e->load[link] / ax_sim_place_wire(e->place, link)->bandwidth);
     e->result->link_bytes[link] += e->load[link];
     e->load[link] = 0;
   }
   for (uint32_t i = 0; i < e->batch_count; i++) {
-    const ax_parcel *m = &e->batch[i];
+    const ax_sim_parcel *m = &e->batch[i];
     double end = e->time;
     for (uint32_t h = 0; h < m->hop_count; h++) {
       const double free = e->free[e->hops[m->hop_first + h].link];
       end = free > end ? free : end;
     }
-    AX_TRY(push(e, (ax_event){end + m->latency, m->kind, m->transfer, m->chain, m->image, m->key, m->cause}));
+    AX_TRY(push(e, (ax_sim_event){end + m->latency, m->kind, m->transfer, m->chain, m->image, m->key, m->cause}));
   }
   e->batch_count = e->hop_count = e->touched_count = 0;
   return AX_OK;
@@ -297,25 +320,25 @@ static ax_status carry(ax_engine *e) {
 /* --- Devices --- */
 
 /* The first of the transfers a step waits for that is under way on this image; AX_NONE. */
-static uint32_t awaited(const ax_engine *e, const ax_work_step *step, uint32_t image) {
+static uint32_t awaited(const ax_sim_engine *e, const ax_sim_work_step *step, uint32_t image) {
   for (uint32_t i = 0; i < step->await_count; i++) {
     const uint32_t transfer = e->work->awaits[step->await_first + i];
-    const ax_course *courses = e->tables[transfer].courses;
+    const ax_sim_course *courses = e->tables[transfer].courses;
     if (courses != NULL && courses[image].left > 0) return transfer;
   }
   return AX_NONE;
 }
 
-/* At the end of a round of a loop that only computes, all others but the last are like it, and wait for nothing any more. They are laid out operation by operation, each as long as
-   all its runs take. */
-static ax_status repeat_loop(ax_engine *e, uint32_t image, int64_t *trips) {
+/* At the end of a round of a loop that only computes, all others but the last are like it, and wait for nothing any more. They are
+   laid out operation by operation, each as long as all its runs take. */
+static ax_status repeat_loop(ax_sim_engine *e, uint32_t image, int64_t *trips) {
   enum { least_rounds = 64 };
-  ax_walker *w = &e->walkers[image];
+  ax_sim_walker *w = &e->walkers[image];
   const uint32_t begin = e->work->steps[w->step].target;
   double runs = (double)(*trips - 1);
   if (!e->repeats || *trips < least_rounds || !e->work->steps[begin].computes) return AX_OK;
   for (uint32_t i = begin + 1; i < w->step; i++) {
-    const ax_work_step *step = &e->work->steps[i];
+    const ax_sim_work_step *step = &e->work->steps[i];
     if (step->kind == AX_WORK_LOOP) runs *= (double)step->trips;
     if (step->kind == AX_WORK_NEXT) runs /= (double)e->work->steps[step->target].trips;
     if (step->kind != AX_WORK_COMPUTE) continue;
@@ -329,11 +352,11 @@ static ax_status repeat_loop(ax_engine *e, uint32_t image, int64_t *trips) {
 }
 
 /* As far as it comes without waiting, for transfers or for the time at which it starts one. */
-static ax_status walk(ax_engine *e, uint32_t image) {
-  ax_walker *w = &e->walkers[image];
+static ax_status walk(ax_sim_engine *e, uint32_t image) {
+  ax_sim_walker *w = &e->walkers[image];
   int64_t *trips = e->trips + (size_t)image * (e->work->loops + 1);
   while (w->step < e->work->step_count) {
-    const ax_work_step *step = &e->work->steps[w->step];
+    const ax_sim_work_step *step = &e->work->steps[w->step];
     if ((w->waits = awaited(e, step, image)) != AX_NONE) return AX_OK;
     if (step->kind == AX_WORK_COMPUTE) {
       const double end = w->now + ax_ticks(e, e->work->ops[step->op].seconds);
@@ -351,7 +374,7 @@ static ax_status walk(ax_engine *e, uint32_t image) {
       AX_TRY(receive(e, step, image, &done));
       if (!done) return AX_OK;
     } else {
-      if (w->now > e->time) return push(e, (ax_event){.time = w->now, .kind = AX_EVENT_WALK, .image = image});
+      if (w->now > e->time) return push(e, (ax_sim_event){.time = w->now, .kind = AX_EVENT_WALK, .image = image});
       w->step++;
       if (step->kind == AX_WORK_SEND) AX_TRY(start_post(e, step, image));
       else AX_TRY(start(e, e->work->ops[step->op].transfer, image));
@@ -362,7 +385,7 @@ static ax_status walk(ax_engine *e, uint32_t image) {
   return AX_OK;
 }
 
-static ax_status happen(ax_engine *e, const ax_event *event) {
+static ax_status happen(ax_sim_engine *e, const ax_sim_event *event) {
   e->result->events++;
   e->disturbed = e->disturbed || event->kind < AX_EVENT_SEND;
   switch (event->kind) {
@@ -374,35 +397,35 @@ static ax_status happen(ax_engine *e, const ax_event *event) {
   }
 }
 
-static ax_status run(ax_engine *e) {
+static ax_status run(ax_sim_engine *e) {
   for (uint32_t i = 0; i < e->images; i++) {
-    e->walkers[i] = (ax_walker){.waits = AX_NONE, .queue = AX_NONE, .last = AX_NONE};
-    AX_TRY(push(e, (ax_event){.kind = AX_EVENT_WALK, .image = i}));
+    e->walkers[i] = (ax_sim_walker){.waits = AX_NONE, .queue = AX_NONE, .last = AX_NONE};
+    AX_TRY(push(e, (ax_sim_event){.kind = AX_EVENT_WALK, .image = i}));
   }
   while (e->heap_count > 0) {
     e->time = e->heap[0].time;
     e->leader = AX_NONE;
     while (e->heap_count > 0 && e->heap[0].time == e->time) {
-      const ax_event event = pop(e);
+      const ax_sim_event event = pop(e);
       AX_TRY(happen(e, &event));
     }
     AX_TRY(carry(e));
-    if (e->repeats && e->leader != AX_NONE) AX_TRY(ax_steady_look(e));
+    if (e->repeats && e->leader != AX_NONE) AX_TRY(ax_sim_steady_look(e));
   }
   for (uint32_t i = 0; i < e->images; i++)
     if (e->walkers[i].queue != AX_NONE)
-      return ax_error(AX_DEADLOCK, "simulate: deadlock: device %lld waits in %s for a message that nobody sends", (long long)ax_place_device(e->place, i),
-                      e->work->ops[e->work->steps[e->walkers[i].step].op].name);
+      return ax_error(AX_DEADLOCK, "simulate: deadlock: device %lld waits in %s for a message that nobody sends",
+                      (long long)ax_sim_place_device(e->place, i), e->work->ops[e->work->steps[e->walkers[i].step].op].name);
   return AX_OK;
 }
 
 /* Of all operations, loops multiplied, with room for collectives that get in one another's way. */
-static double choose_tick(const ax_work *work) {
+static double choose_tick(const ax_sim_work *work) {
   enum { room = 16, digits = 53 };
   double total = 0, times = 1;
   int exponent;
   for (uint32_t i = 0; i < work->step_count; i++) {
-    const ax_work_step *step = &work->steps[i];
+    const ax_sim_work_step *step = &work->steps[i];
     if (step->kind == AX_WORK_LOOP) times *= (double)step->trips;
     else if (step->kind == AX_WORK_NEXT) times /= (double)work->steps[step->target].trips;
     else total += times * work->ops[step->op].seconds;
@@ -411,9 +434,9 @@ static double choose_tick(const ax_work *work) {
   return ldexp(1, exponent - digits);
 }
 
-static ax_status allocate(ax_engine *e, const ax_work *work) {
-  const size_t links = (size_t)ax_place_links(e->place), depth = work->loops + 1;
-  ax_engine_result *r = e->result;
+static ax_status allocate(ax_sim_engine *e, const ax_sim_work *work) {
+  const size_t links = (size_t)ax_sim_place_links(e->place), depth = work->loops + 1;
+  ax_sim_engine_result *r = e->result;
   r->ops = ax_calloc(work->op_count, sizeof r->ops[0]);
   r->link_bytes = ax_calloc(links, sizeof r->link_bytes[0]);
   e->free = ax_calloc(links, sizeof e->free[0]);
@@ -423,13 +446,13 @@ static ax_status allocate(ax_engine *e, const ax_work *work) {
   e->walkers = ax_calloc(e->images, sizeof e->walkers[0]);
   e->trips = ax_calloc(e->images * depth, sizeof e->trips[0]);
   e->mail = ax_calloc((size_t)work->queues * e->images, sizeof e->mail[0]);
-  e->steady = ax_steady_create();
-  const bool all = r->ops != NULL && r->link_bytes != NULL && e->free != NULL && e->load != NULL && e->touched != NULL && e->tables != NULL &&
-                   e->walkers != NULL && e->trips != NULL && e->mail != NULL && e->steady != NULL;
+  e->steady = ax_sim_steady_create();
+  const bool all = r->ops != NULL && r->link_bytes != NULL && e->free != NULL && e->load != NULL && e->touched != NULL &&
+                   e->tables != NULL && e->walkers != NULL && e->trips != NULL && e->mail != NULL && e->steady != NULL;
   return all ? AX_OK : ax_out_of_memory(links * sizeof e->free[0]);
 }
 
-static void release(ax_engine *e) {
+static void release(ax_sim_engine *e) {
   for (uint32_t t = 0; e->tables != NULL && t < e->work->transfer_count; t++) {
     ax_free(e->tables[t].courses);
     ax_free(e->tables[t].agents);
@@ -445,25 +468,26 @@ static void release(ax_engine *e) {
   ax_free(e->walkers);
   ax_free(e->trips);
   ax_free(e->mail);
-  ax_route_deinit(&e->route);
-  ax_steady_destroy(e->steady);
+  ax_sim_route_deinit(&e->route);
+  ax_sim_steady_destroy(e->steady);
 }
 
-ax_status ax_engine_run(const ax_work *work, const ax_place *place, double most, bool repeats, ax_engine_result *out) {
-  const int64_t images = ax_place_images(place);
-  ax_engine e = {.work = work, .place = place, .result = out, .most = most, .repeats = repeats, .tick = choose_tick(work)};
+ax_status ax_sim_engine_run(const ax_sim_work *work, const ax_sim_place *place, double most, bool repeats,
+                            ax_sim_engine_result *out) {
+  const int64_t images = ax_sim_place_images(place);
+  ax_sim_engine e = {.work = work, .place = place, .result = out, .most = most, .repeats = repeats, .tick = choose_tick(work)};
   e.images = (uint32_t)(images < place->devices ? images : place->devices);
-  *out = (ax_engine_result){.last = AX_NONE, .all_spans = true};
+  *out = (ax_sim_engine_result){.last = AX_NONE, .all_spans = true};
   ax_status status = allocate(&e, work);
   if (status == AX_OK) status = run(&e);
   release(&e);
-  if (status != AX_OK) ax_engine_result_deinit(out);
+  if (status != AX_OK) ax_sim_engine_result_deinit(out);
   return status;
 }
 
-void ax_engine_result_deinit(ax_engine_result *r) {
+void ax_sim_engine_result_deinit(ax_sim_engine_result *r) {
   ax_free(r->ops);
   ax_free(r->link_bytes);
   ax_free(r->spans);
-  *r = (ax_engine_result){0};
+  *r = (ax_sim_engine_result){0};
 }

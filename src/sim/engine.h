@@ -2,13 +2,13 @@
 
    Model
      - a device computes one operation after the other; a transfer is begun in no time, and goes on by itself;
-     - a message is sent `overhead` seconds after it could be, one after the other of a chain; is on all links of its way at once, and there
-       `latency` after the last of them has carried it;
-     - a link carries what it gets in the order of coming; messages that come at the same instant share it, and are through together. So who is
-       first never depends on a device's number, and devices that are alike (place.h) stay alike.
+     - a message is sent `overhead` seconds after it could be, one after the other of a chain; is on all links of its way at once,
+   and there `latency` after the last of them has carried it;
+     - a link carries what it gets in the order of coming; messages that come at the same instant share it, and are through
+   together. So who is first never depends on a device's number, and devices that are alike (place.h) stay alike.
 
-   Time is counted in ticks, whole numbers of a power of two of seconds, as short as the run allows: so sums of times are exact, and what comes at the same
-   instant does so however it was added up.
+   Time is counted in ticks, whole numbers of a power of two of seconds, as short as the run allows: so sums of times are exact, and
+   what comes at the same instant does so however it was added up.
 
    Each image is gone through by itself, event by event. Where transfers come back to a state they have been in, but for the time
    and the number of steps, what lies between is repeated as often as it can be, at once (steady.c). */
@@ -17,27 +17,29 @@
 
 #include "sim/work.h"
 
-typedef struct ax_op_time {
+typedef struct ax_sim_op_time {
   double start, end, busy, runs; /* busy and runs: of all images */
-} ax_op_time; /* seconds */
+} ax_sim_op_time; /* seconds */
 
-typedef struct ax_engine_span {
+typedef struct ax_sim_engine_span {
   ax_simulated_span span; /* device: an image */
   uint32_t cause;         /* what it waited for; AX_NONE: nothing */
-} ax_engine_span;
+} ax_sim_engine_span;
 
 /* Zero to start. */
-typedef struct ax_engine_result {
+typedef struct ax_sim_engine_result {
   double seconds, messages, events; /* messages: of the images */
-  ax_op_time *ops;                  /* by operation */
+  ax_sim_op_time *ops;                  /* by operation */
   double *link_bytes;               /* by link */
-  ax_engine_span *spans;            /* as they ended */
+  ax_sim_engine_span *spans;            /* as they ended */
   uint32_t span_count, span_capacity, last; /* last: the span that ended last; AX_NONE */
   bool all_spans;
-} ax_engine_result;
+} ax_sim_engine_result;
 
-/* AX_DEADLOCK: a message is waited for that nobody sends. repeats: rounds that do are gone through once. AX_INVALID_ARGUMENT: more messages than `most`. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_engine_run(const ax_work *work, const ax_place *place, double most, bool repeats, ax_engine_result *out);
-void ax_engine_result_deinit(ax_engine_result *result);
+/* AX_DEADLOCK: a message is waited for that nobody sends. repeats: rounds that do are gone through once. AX_INVALID_ARGUMENT: more
+   messages than `most`. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_sim_engine_run(const ax_sim_work *work, const ax_sim_place *place, double most, bool repeats,
+                                        ax_sim_engine_result *out);
+void ax_sim_engine_result_deinit(ax_sim_engine_result *result);
 
 #endif

@@ -1,6 +1,6 @@
-/* Operations are counted once, however passes split, group, hoist and pack what they are done by: those of a simulation's lines add up to those of the
-   program's equations. Random programs of products, in and out of loops, and of what is fused with them. (Cumulative sums are left out: they are made in
-   blocks, which takes more additions than there are elements.) */
+/* Operations are counted once, however passes split, group, hoist and pack what they are done by: those of a simulation's lines add
+   up to those of the program's equations. Random programs of products, in and out of loops, and of what is fused with them.
+   (Cumulative sums are left out: they are made in blocks, which takes more additions than there are elements.) */
 #undef AXLE_NO_LINES
 #include "axle/axle.h"
 

@@ -1,8 +1,8 @@
-/* The machine of kernels, driven by simulated time. An agent is looked at when it has done its last act: what it computed up to the next, and what that takes.
-   Then it is done, or waits.
+/* The machine of kernels, driven by simulated time. An agent is looked at when it has done its last act: what it computed up to the
+   next, and what that takes. Then it is done, or waits.
 
-   What a wait is for is there twice: in the machine's state from when it was given, and visible from when it can be known. An agent waits for
-   what is visible, which the state then has. */
+   What a wait is for is there twice: in the machine's state from when it was given, and visible from when it can be known. An agent
+   waits for what is visible, which the state then has. */
 #include "sim/kernel.h"
 
 #include <string.h>
@@ -13,7 +13,12 @@
 #include "partition/partition.h"
 #include "xform/evaluate.h"
 
-typedef enum happening { LOOK, MEET, DO, SEEN } happening; /* an agent is looked at; it comes to its act; does it; a signal is seen */
+typedef enum happening {
+  LOOK,
+  MEET,
+  DO,
+  SEEN
+} happening; /* an agent is looked at; it comes to its act; does it; a signal is seen */
 
 typedef struct event {
   double time;
@@ -31,7 +36,7 @@ typedef struct waiting { /* an agent that is held up */
 } waiting;
 
 typedef struct driver {
-  const ax_place *place;
+  const ax_sim_place *place;
   const ax_machine *machine;
   ax_watch *watch;
   ax_system system;
@@ -47,7 +52,7 @@ typedef struct driver {
   uint64_t made;
   double time;
   double *flops, *to_compute; /* by core: what it has computed, but not yet taken the time for; seconds of it */
-  ax_route route;
+  ax_sim_route route;
 } driver;
 
 /* --- Events --- */
@@ -100,7 +105,8 @@ static ax_status make_room(driver *d) {
   }
   if (semaphores <= d->visible_count) return AX_OK;
   AX_TRY(ax_grow(&d->visible, sizeof d->visible[0], d->visible_count, semaphores - d->visible_count, &d->visible_capacity));
-  for (; d->visible_count < semaphores; d->visible_count++) d->visible[d->visible_count] = d->watch->objects.semaphores[d->visible_count].initial;
+  for (; d->visible_count < semaphores; d->visible_count++)
+    d->visible[d->visible_count] = d->watch->objects.semaphores[d->visible_count].initial;
   return AX_OK;
 }
 
@@ -136,11 +142,11 @@ static double move(driver *d, uint32_t device, bool large, double bytes) {
 
 /* Over all links of its way: when the last of them has carried it. */
 static ax_status carry(driver *d, uint32_t from, uint32_t to, double bytes, double *end) {
-  AX_TRY(ax_route_find(d->place, d->machine->devices[from], d->machine->devices[to], &d->route));
+  AX_TRY(ax_sim_route_find(d->place, d->machine->devices[from], d->machine->devices[to], &d->route));
   *end = d->time + d->route.overhead;
   for (uint32_t h = 0; h < d->route.count; h++) {
-    const ax_hop *hop = &d->route.hops[h];
-    const double seconds = bytes * hop->weight / ax_place_wire(d->place, hop->link)->bandwidth;
+    const ax_sim_hop *hop = &d->route.hops[h];
+    const double seconds = bytes * hop->weight / ax_sim_place_wire(d->place, hop->link)->bandwidth;
     const double through = take(&d->links[hop->link], d->time + d->route.overhead, seconds);
     d->carried[hop->link] += seconds;
     *end = through > *end ? through : *end;
@@ -153,7 +159,7 @@ static ax_status end_copying(driver *d, const ax_copy_way *way, bool writes, dou
   const bool away = way->from != way->to;
   *end = d->time;
   if (writes && away) {
-    AX_TRY(ax_route_find(d->place, d->machine->devices[way->from], d->machine->devices[way->to], &d->route));
+    AX_TRY(ax_sim_route_find(d->place, d->machine->devices[way->from], d->machine->devices[way->to], &d->route));
     *end = d->time + d->route.latency;
   }
   if (writes) return AX_OK;
@@ -169,12 +175,14 @@ static ax_status end_local(driver *d, uint32_t agent, const ax_act *act, double 
   const ax_touches *touches = d->system.touches;
   ax_copy_way way;
   *end = d->time;
-  if (ax_state_copy_way(d->state, agent, &way)) return end_copying(d, &way, act->touch_count > 0 && touches->touches[act->touch_first].write, end);
+  if (ax_state_copy_way(d->state, agent, &way))
+    return end_copying(d, &way, act->touch_count > 0 && touches->touches[act->touch_first].write, end);
   if (!agent_of(d, agent)->initial || agent >= d->machine->core_count) return AX_OK; /* the beginning or end of a device */
   for (uint32_t i = 0; i < act->touch_count; i++) {
     const ax_touch *t = &touches->touches[act->touch_first + i];
     double bytes = 0;
-    for (uint32_t r = 0; r < t->count && !t->scope; r++) bytes += (double)(touches->runs[t->first + r].end - touches->runs[t->first + r].begin);
+    for (uint32_t r = 0; r < t->count && !t->scope; r++)
+      bytes += (double)(touches->runs[t->first + r].end - touches->runs[t->first + r].begin);
     const double through = move(d, agent_of(d, agent)->device, is_large(ax_state_region_space(d->state, t->region)), bytes);
     *end = through > *end ? through : *end;
   }
@@ -280,7 +288,8 @@ static ax_status happen(driver *d, const event *e) {
 static ax_status deadlock(const driver *d) {
   for (uint32_t a = 0; a < d->wait_count; a++)
     if (d->waits[a].kind != AX_ACT_NONE)
-      return ax_error(AX_DEADLOCK, "simulate: deadlock in the kernel %s: %s waits, and nobody goes on", d->out->name, agent_of(d, a)->name);
+      return ax_error(AX_DEADLOCK, "simulate: deadlock in the kernel %s: %s waits, and nobody goes on", d->out->name,
+                      agent_of(d, a)->name);
   return AX_OK;
 }
 
@@ -295,16 +304,18 @@ static ax_status drive(driver *d) {
   }
   AX_TRY(deadlock(d));
   const double all = d->out->seconds > 0 ? d->out->seconds : 1;
-  const int64_t links = ax_place_links(d->place);
-  for (uint32_t i = 0; i < d->machine->device_count; i++) d->out->computing = d->busy[i] / all > d->out->computing ? d->busy[i] / all : d->out->computing;
-  for (int64_t l = 0; l < links; l++) d->out->carrying = d->carried[l] / all > d->out->carrying ? d->carried[l] / all : d->out->carrying;
+  const int64_t links = ax_sim_place_links(d->place);
+  for (uint32_t i = 0; i < d->machine->device_count; i++)
+    d->out->computing = d->busy[i] / all > d->out->computing ? d->busy[i] / all : d->out->computing;
+  for (int64_t l = 0; l < links; l++)
+    d->out->carrying = d->carried[l] / all > d->out->carrying ? d->carried[l] / all : d->out->carrying;
   return AX_OK;
 }
 
 /* --- A kernel --- */
 
 static ax_status allocate(driver *d) {
-  const size_t devices = d->machine->device_count, cores = d->machine->core_count, links = (size_t)ax_place_links(d->place);
+  const size_t devices = d->machine->device_count, cores = d->machine->core_count, links = (size_t)ax_sim_place_links(d->place);
   d->computes = ax_calloc(4 * devices + 2 * cores + 2 * links, sizeof d->computes[0]);
   if (d->computes == NULL) return ax_out_of_memory((4 * devices + 2 * cores + 2 * links) * sizeof d->computes[0]);
   d->memory = d->computes + devices;
@@ -317,7 +328,8 @@ static ax_status allocate(driver *d) {
   return AX_OK;
 }
 
-static ax_status time_machine(ax_machine *machine, const ax_eval_args *args, const ax_place *place, ax_arena *texts, ax_simulated_kernel *out) {
+static ax_status time_machine(ax_machine *machine, const ax_eval_args *args, const ax_sim_place *place, ax_arena *texts,
+                              ax_simulated_kernel *out) {
   ax_watch watch;
   driver d = {.place = place, .machine = machine, .watch = &watch, .out = out, .texts = texts};
   AX_TRY(ax_watch_init(&watch, machine, args->in));
@@ -328,7 +340,7 @@ static ax_status time_machine(ax_machine *machine, const ax_eval_args *args, con
   if (status == AX_OK) status = drive(&d);
   if (d.state != NULL) d.system.release(d.system.context, d.state);
   ax_watch_deinit(&watch);
-  ax_route_deinit(&d.route);
+  ax_sim_route_deinit(&d.route);
   ax_free(d.heap);
   ax_free(d.waits);
   ax_free(d.visible);
@@ -337,7 +349,7 @@ static ax_status time_machine(ax_machine *machine, const ax_eval_args *args, con
 }
 
 typedef struct timing {
-  const ax_place *place;
+  const ax_sim_place *place;
   ax_timed_kernels *out;
 } timing;
 
@@ -376,7 +388,7 @@ static ax_status make_input(const ax_type *type, uint32_t index, ax_tensor **out
   return AX_OK;
 }
 
-ax_status ax_kernels_time(const ax_program *program, const ax_place *place, ax_timed_kernels *out) {
+ax_status ax_kernels_time(const ax_program *program, const ax_sim_place *place, ax_timed_kernels *out) {
   timing t = {place, out};
   const ax_hooks hooks = {.kernel = come_to, .kernel_context = &t};
   ax_tensor **in = ax_calloc(program->in_count + 1, sizeof in[0]), **results = ax_calloc(program->out_count + 1, sizeof results[0]);

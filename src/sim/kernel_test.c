@@ -36,7 +36,12 @@ static AX_BODY(pipelined) {
   const pipe *p = context;
   const ax_block_spec spec = {.rank = 1, .block = AX_INTS(block), .index_map = by_step};
   const ax_block_spec ins[] = {spec, spec};
-  const ax_pipeline_options options = {.grid_rank = 1, .grid = AX_INTS(blocks), .in_count = 2, .in_specs = ins, .out_count = 1, .out_specs = &spec,
+  const ax_pipeline_options options = {.grid_rank = 1,
+                                       .grid = AX_INTS(blocks),
+                                       .in_count = 2,
+                                       .in_specs = ins,
+                                       .out_count = 1,
+                                       .out_specs = &spec,
                                        .max_concurrent_steps = p->stages};
   ax_emit_pipeline(&options, AX_FN(add, 3, 0), in);
 }
@@ -48,7 +53,8 @@ static AX_BODY(sum) {
 
 static ax_simulated_kernel pipeline_on(int64_t stages, const char *machine, ax_simulation *s) {
   pipe p = {stages};
-  TEST_OK(simulate(AX_CLOSURE(sum, 2, 1, &p), AX_TYPES(AX_TYPE(AX_F32, blocks * block), AX_TYPE(AX_F32, blocks * block)), machine, s));
+  TEST_OK(
+      simulate(AX_CLOSURE(sum, 2, 1, &p), AX_TYPES(AX_TYPE(AX_F32, blocks * block), AX_TYPE(AX_F32, blocks * block)), machine, s));
   assert_int_equal(s->kernel_count, 1);
   return s->kernels[0];
 }
@@ -56,7 +62,8 @@ static ax_simulated_kernel pipeline_on(int64_t stages, const char *machine, ax_s
 /* Seconds, and the sum of what spans of a kind take. */
 static double spent(const ax_simulated_kernel *k, const char *what) {
   double seconds = 0;
-  for (uint32_t i = 0; i < k->span_count; i++) seconds += strcmp(k->spans[i].what, what) == 0 ? k->spans[i].end - k->spans[i].start : 0;
+  for (uint32_t i = 0; i < k->span_count; i++)
+    seconds += strcmp(k->spans[i].what, what) == 0 ? k->spans[i].end - k->spans[i].start : 0;
   return seconds;
 }
 
@@ -78,7 +85,8 @@ static void test_pipeline(void **state) {
   TEST_NEAR(k.computing, 1, 0.01);
   ax_simulation_release(&s);
 
-  k = pipeline_on(2, "machine m device flops f32 1e6 memory 12e6 switch bandwidth 1", &s); /* copies of a step as long as its computing */
+  k = pipeline_on(2, "machine m device flops f32 1e6 memory 12e6 switch bandwidth 1",
+                  &s); /* copies of a step as long as its computing */
   const double step = block / 1e6;
   assert_true(k.seconds >= blocks * step && k.seconds <= (blocks + 2) * step);
   ax_simulation_release(&s);
@@ -111,10 +119,12 @@ static void product(const char *mesh, bool kernel, const char *machine, ax_simul
   ring r = {.kernel = kernel};
   TEST_OK(ax_mesh_parse(mesh, &r.mesh));
   const int64_t n = r.mesh.axis[0].size;
-  TEST_OK(simulate(AX_CLOSURE(on_ring, 2, 1, &r), AX_TYPES(AX_TYPE(AX_F32, rows * n, width), AX_TYPE(AX_F32, width, columns * n)), machine, s));
+  TEST_OK(simulate(AX_CLOSURE(on_ring, 2, 1, &r), AX_TYPES(AX_TYPE(AX_F32, rows * n, width), AX_TYPE(AX_F32, width, columns * n)),
+                   machine, s));
 }
 
-/* Each device multiplies n parts, and is sent the n-1 of the others, from both sides: what is longer decides, and not the sum of both. */
+/* Each device multiplies n parts, and is sent the n-1 of the others, from both sides: what is longer decides, and not the sum of
+   both. */
 static void test_ring(void **state) {
   (void)state;
   static const char fast_links[] = "machine m device flops f32 1e6 memory 1e15 torus dimensions 1 latency 1e-9 bandwidth 1e15";
@@ -181,7 +191,8 @@ static AX_BODY(stuck) {
 static void test_deadlock(void **state) {
   (void)state;
   ax_simulation s;
-  assert_int_equal(simulate(AX_FN(stuck, 0, 1), NULL, "machine m device flops f32 1e9 memory 1e9 switch bandwidth 1e9", &s), AX_DEADLOCK);
+  assert_int_equal(simulate(AX_FN(stuck, 0, 1), NULL, "machine m device flops f32 1e9 memory 1e9 switch bandwidth 1e9", &s),
+                   AX_DEADLOCK);
   assert_non_null(strstr(ax_message(), "deadlock in the kernel stuck"));
   assert_null(s.kernels);
 }
@@ -211,7 +222,8 @@ static void test_no_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_pipeline), cmocka_unit_test(test_ring), cmocka_unit_test(test_reports), cmocka_unit_test(test_deadlock), cmocka_unit_test(test_no_memory),
+      cmocka_unit_test(test_pipeline), cmocka_unit_test(test_ring),      cmocka_unit_test(test_reports),
+      cmocka_unit_test(test_deadlock), cmocka_unit_test(test_no_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

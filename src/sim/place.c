@@ -10,14 +10,15 @@ static ax_status refuse(const ax_cluster *machine, const ax_mesh *mesh, int64_t 
   const ax_mesh plain = ax_mesh_plain(mesh);
   ax_text axes = {0};
   ax_mesh_text(&axes, &plain);
-  ax_status status = ax_error(AX_INVALID_ARGUMENT, "the mesh %s has %lld devices, but the machine \"%s\" has %lld", axes.data != NULL ? axes.data : "?",
-                              (long long)ax_mesh_devices(mesh), machine->name, (long long)there);
+  ax_status status =
+      ax_error(AX_INVALID_ARGUMENT, "the mesh %s has %lld devices, but the machine \"%s\" has %lld",
+               axes.data != NULL ? axes.data : "?", (long long)ax_mesh_devices(mesh), machine->name, (long long)there);
   ax_text_deinit(&axes);
   return status;
 }
 
 /* Digits of these sizes have been put down: their strides. */
-static void set_strides(ax_place *place) {
+static void set_strides(ax_sim_place *place) {
   place->all = 1;
   for (uint32_t d = place->count; d-- > 0;) {
     place->digit[d].stride = place->all;
@@ -34,7 +35,7 @@ static int64_t whole_root(int64_t n, uint32_t power) {
 }
 
 /* Sides that are as near to each other as can be, of so many devices, the longest first. */
-static void set_cube(ax_place *place) {
+static void set_cube(ax_sim_place *place) {
   int64_t left = place->devices;
   for (uint32_t d = place->count; d-- > 0; left /= place->digit[d].size) {
     int64_t side = whole_root(left, d + 1);
@@ -50,13 +51,15 @@ static int64_t wanted_side(const ax_mesh *mesh, uint32_t d, bool last) {
   return side;
 }
 
-static ax_status lay_torus(ax_place *place) {
+static ax_status lay_torus(ax_sim_place *place) {
   const ax_cluster *m = place->machine;
   int64_t all = 1;
   place->count = m->rank;
   if (m->cube) set_cube(place);
   for (uint32_t d = 0; d < m->rank; d++) {
-    const int64_t side = m->cube ? place->digit[d].size : m->side[0] > 0 ? m->side[d] : wanted_side(place->mesh, d, d == m->rank - 1);
+    const int64_t side = m->cube          ? place->digit[d].size
+                         : m->side[0] > 0 ? m->side[d]
+                                          : wanted_side(place->mesh, d, d == m->rank - 1);
     place->digit[d].size = side;
     if (!ax_mul_i64(all, side, &all) || all > INT32_MAX)
       return ax_error(AX_INVALID_ARGUMENT, "the machine \"%s\" has more than %d devices", m->name, INT32_MAX);
@@ -67,8 +70,8 @@ static ax_status lay_torus(ax_place *place) {
 }
 
 /* Axes as they are, but for the one that goes on beyond a node: it is cut in two. False: it ends in the middle of one. */
-static bool cut_at_nodes(ax_place *place, int64_t per_node) {
-  ax_digit minor_first[AX_MAX_DIGITS];
+static bool cut_at_nodes(ax_sim_place *place, int64_t per_node) {
+  ax_sim_digit minor_first[AX_MAX_DIGITS];
   int64_t inside = 1; /* of a node */
   uint32_t count = 0;
   for (uint32_t a = place->mesh->count; a-- > 0;) {
@@ -84,7 +87,7 @@ static bool cut_at_nodes(ax_place *place, int64_t per_node) {
   return true;
 }
 
-static ax_status lay_nodes(ax_place *place) {
+static ax_status lay_nodes(ax_sim_place *place) {
   const ax_cluster *m = place->machine;
   const int64_t nodes = (place->devices + m->per_node - 1) / m->per_node;
   const int64_t per_node = place->devices < m->per_node ? place->devices : m->per_node;
@@ -98,49 +101,54 @@ static ax_status lay_nodes(ax_place *place) {
   return AX_OK;
 }
 
-static ax_status lay_switch(ax_place *place) {
+static ax_status lay_switch(ax_sim_place *place) {
   for (uint32_t a = 0; a < place->mesh->count; a++) place->digit[place->count++].size = place->mesh->axis[a].size;
-  if (place->machine->ports > 0 && place->devices > place->machine->ports) return refuse(place->machine, place->mesh, place->machine->ports);
+  if (place->machine->ports > 0 && place->devices > place->machine->ports)
+    return refuse(place->machine, place->mesh, place->machine->ports);
   place->foldable = true;
   set_strides(place);
   return AX_OK;
 }
 
-ax_status ax_place_make(const ax_cluster *machine, const ax_mesh *mesh, ax_place *out) {
-  *out = (ax_place){.machine = machine, .mesh = mesh, .devices = ax_mesh_devices(mesh)};
-  return machine->topology == AX_TOPOLOGY_TORUS ? lay_torus(out) : machine->topology == AX_TOPOLOGY_SWITCH ? lay_switch(out) : lay_nodes(out);
+ax_status ax_sim_place_make(const ax_cluster *machine, const ax_mesh *mesh, ax_sim_place *out) {
+  *out = (ax_sim_place){.machine = machine, .mesh = mesh, .devices = ax_mesh_devices(mesh)};
+  return machine->topology == AX_TOPOLOGY_TORUS    ? lay_torus(out)
+         : machine->topology == AX_TOPOLOGY_SWITCH ? lay_switch(out)
+                                                   : lay_nodes(out);
 }
 
 /* --- Images --- */
 
 /* A digit says which of a node's devices it is, and not which node. */
-static bool is_inside_node(const ax_place *place, const ax_digit *digit) {
+static bool is_inside_node(const ax_sim_place *place, const ax_sim_digit *digit) {
   return place->machine->topology == AX_TOPOLOGY_NODES && digit->stride < place->machine->per_node;
 }
 
 /* Links of nodes are numbered by nodes, which must be there whole. */
-void ax_place_fold(ax_place *place) {
+void ax_sim_place_fold(ax_sim_place *place) {
   for (uint32_t d = 0; d < place->count && place->foldable; d++)
     if (!(place->machine->by_node && is_inside_node(place, &place->digit[d]))) place->digit[d].fold = 1;
 }
 
-int64_t ax_place_images(const ax_place *place) {
+int64_t ax_sim_place_images(const ax_sim_place *place) {
   int64_t images = 1;
   for (uint32_t d = 0; d < place->count; d++) images *= place->digit[d].fold;
   return images;
 }
 
-static int64_t value_of(const ax_digit *digit, int64_t device) { return device / digit->stride % digit->size; }
+static int64_t value_of(const ax_sim_digit *digit, int64_t device) { return device / digit->stride % digit->size; }
 
-int64_t ax_place_image(const ax_place *place, int64_t device) {
+int64_t ax_sim_place_image(const ax_sim_place *place, int64_t device) {
   int64_t image = 0;
-  for (uint32_t d = 0; d < place->count; d++) image = image * place->digit[d].fold + value_of(&place->digit[d], device) % place->digit[d].fold;
+  for (uint32_t d = 0; d < place->count; d++)
+    image = image * place->digit[d].fold + value_of(&place->digit[d], device) % place->digit[d].fold;
   return image;
 }
 
-int64_t ax_place_device(const ax_place *place, int64_t image) {
+int64_t ax_sim_place_device(const ax_sim_place *place, int64_t image) {
   int64_t device = 0;
-  for (uint32_t d = place->count; d-- > 0; image /= place->digit[d].fold) device += image % place->digit[d].fold * place->digit[d].stride;
+  for (uint32_t d = place->count; d-- > 0; image /= place->digit[d].fold)
+    device += image % place->digit[d].fold * place->digit[d].stride;
   return device;
 }
 
@@ -154,15 +162,15 @@ static int64_t lcm(int64_t a, int64_t b) {
   return a / x * b;
 }
 
-static void keep(ax_place *place, const ax_cycle *cycle, int64_t fold) {
+static void keep(ax_sim_place *place, const ax_sim_cycle *cycle, int64_t fold) {
   for (uint32_t d = 0; d < place->count && cycle->digit == AX_NONE; d++) place->digit[d].fold = place->digit[d].size;
   if (cycle->digit != AX_NONE) place->digit[cycle->digit].fold = lcm(place->digit[cycle->digit].fold, fold);
 }
 
-void ax_place_keep_values(ax_place *place, const ax_cycle *cycle) { keep(place, cycle, cycle->unit * cycle->size); }
+void ax_sim_place_keep_values(ax_sim_place *place, const ax_sim_cycle *cycle) { keep(place, cycle, cycle->unit * cycle->size); }
 
 /* A cycle that comes round where its digit does is like it everywhere. */
-void ax_place_keep_moves(ax_place *place, const ax_cycle *cycle) {
+void ax_sim_place_keep_moves(ax_sim_place *place, const ax_sim_cycle *cycle) {
   const bool comes_round = cycle->digit != AX_NONE && cycle->unit * cycle->size == place->digit[cycle->digit].size;
   keep(place, cycle, comes_round ? 1 : cycle->unit * cycle->size);
 }
@@ -171,36 +179,40 @@ void ax_place_keep_moves(ax_place *place, const ax_cycle *cycle) {
 
 enum { torus_ways = 2, switch_kinds = 2, node_kinds = 4 }; /* node_kinds: to and from the switch, to and from the network */
 
-static uint32_t links_each(const ax_place *place) {
+static uint32_t links_each(const ax_sim_place *place) {
   const ax_cluster *m = place->machine;
-  return m->topology == AX_TOPOLOGY_TORUS ? torus_ways * m->rank : m->topology == AX_TOPOLOGY_NODES && !m->by_node ? node_kinds : switch_kinds;
+  return m->topology == AX_TOPOLOGY_TORUS                  ? torus_ways * m->rank
+         : m->topology == AX_TOPOLOGY_NODES && !m->by_node ? node_kinds
+                                                           : switch_kinds;
 }
 
-static int64_t image_nodes(const ax_place *place) {
-  return (ax_place_images(place) + place->machine->per_node - 1) / place->machine->per_node;
+static int64_t image_nodes(const ax_sim_place *place) {
+  return (ax_sim_place_images(place) + place->machine->per_node - 1) / place->machine->per_node;
 }
 
-int64_t ax_place_links(const ax_place *place) {
-  const int64_t links = ax_place_images(place) * links_each(place);
+int64_t ax_sim_place_links(const ax_sim_place *place) {
+  const int64_t links = ax_sim_place_images(place) * links_each(place);
   return place->machine->by_node ? links + 2 * image_nodes(place) : links;
 }
 
-uint32_t ax_place_kinds(const ax_place *place) {
+uint32_t ax_sim_place_kinds(const ax_sim_place *place) {
   return place->machine->topology == AX_TOPOLOGY_NODES ? node_kinds : links_each(place);
 }
 
-uint32_t ax_place_kind(const ax_place *place, int64_t link) {
-  const int64_t devices = ax_place_images(place) * links_each(place);
+uint32_t ax_sim_place_kind(const ax_sim_place *place, int64_t link) {
+  const int64_t devices = ax_sim_place_images(place) * links_each(place);
   return link < devices ? (uint32_t)(link % links_each(place)) : switch_kinds + (uint32_t)(link - devices) % 2;
 }
 
-static bool is_network(const ax_place *place, uint32_t kind) { return place->machine->topology == AX_TOPOLOGY_NODES && kind >= switch_kinds; }
-
-const ax_wire *ax_place_wire(const ax_place *place, int64_t link) {
-  return is_network(place, ax_place_kind(place, link)) ? &place->machine->network : &place->machine->wire;
+static bool is_network(const ax_sim_place *place, uint32_t kind) {
+  return place->machine->topology == AX_TOPOLOGY_NODES && kind >= switch_kinds;
 }
 
-void ax_place_describe(const ax_place *place, uint32_t kind, ax_simulated_link *out) {
+const ax_sim_wire *ax_sim_place_wire(const ax_sim_place *place, int64_t link) {
+  return is_network(place, ax_sim_place_kind(place, link)) ? &place->machine->network : &place->machine->wire;
+}
+
+void ax_sim_place_describe(const ax_sim_place *place, uint32_t kind, ax_simulated_link *out) {
   static const char *const names[] = {"to the switch", "from the switch", "to the network", "from the network"};
   const ax_cluster *m = place->machine;
   const bool network = is_network(place, kind), torus = m->topology == AX_TOPOLOGY_TORUS;
@@ -211,7 +223,7 @@ void ax_place_describe(const ax_place *place, uint32_t kind, ax_simulated_link *
   else snprintf(out->name, sizeof out->name, "%s", names[kind]);
 }
 
-void ax_place_topology(const ax_place *place, ax_text *text) {
+void ax_sim_place_topology(const ax_sim_place *place, ax_text *text) {
   const ax_cluster *m = place->machine;
   if (m->topology == AX_TOPOLOGY_SWITCH) ax_text_add(text, "a switch");
   if (m->topology == AX_TOPOLOGY_NODES) {
@@ -227,17 +239,18 @@ void ax_place_topology(const ax_place *place, ax_text *text) {
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* What lies of the ids from `stride` to `end` in a digit: false where one is not a part of the other. */
-static bool meets(const ax_digit *digit, int64_t stride, int64_t end, ax_cycle *out) {
+static bool meets(const ax_sim_digit *digit, int64_t stride, int64_t end, ax_sim_cycle *out) {
   const int64_t low = stride > digit->stride ? stride : digit->stride, high = least(end, digit->stride * digit->size);
-  *out = (ax_cycle){.size = 1};
+  *out = (ax_sim_cycle){.size = 1};
   if (low >= high) return true;
-  *out = (ax_cycle){.size = high / low, .stride = low, .unit = low / digit->stride};
-  return high % low == 0 && low % digit->stride == 0 && low % stride == 0 && digit->stride * digit->size % high == 0 && end % high == 0;
+  *out = (ax_sim_cycle){.size = high / low, .stride = low, .unit = low / digit->stride};
+  return high % low == 0 && low % digit->stride == 0 && low % stride == 0 && digit->stride * digit->size % high == 0 &&
+         end % high == 0;
 }
 
 /* Neighbours in a digit are one cycle. */
-static void add_cycle(ax_group *group, const ax_cycle *cycle) {
-  ax_cycle *last = group->count > 0 ? &group->cycle[group->count - 1] : NULL;
+static void add_cycle(ax_sim_group *group, const ax_sim_cycle *cycle) {
+  ax_sim_cycle *last = group->count > 0 ? &group->cycle[group->count - 1] : NULL;
   if (cycle->size == 1) return;
   group->members *= cycle->size;
   if (last == NULL || last->digit != cycle->digit || cycle->digit == AX_NONE || last->stride != cycle->stride * cycle->size) {
@@ -249,11 +262,11 @@ static void add_cycle(ax_group *group, const ax_cycle *cycle) {
   last->unit = cycle->unit;
 }
 
-static void add_axis(const ax_place *place, int64_t stride, int64_t size, ax_group *group) {
-  ax_cycle cycle;
+static void add_axis(const ax_sim_place *place, int64_t stride, int64_t size, ax_sim_group *group) {
+  ax_sim_cycle cycle;
   bool whole = place->foldable;
   for (uint32_t d = 0; d < place->count && whole; d++) whole = meets(&place->digit[d], stride, stride * size, &cycle);
-  if (!whole) add_cycle(group, &(ax_cycle){size, stride, 0, AX_NONE});
+  if (!whole) add_cycle(group, &(ax_sim_cycle){size, stride, 0, AX_NONE});
   for (uint32_t d = 0; d < place->count && whole; d++) {
     (void)meets(&place->digit[d], stride, stride * size, &cycle);
     cycle.digit = d;
@@ -261,8 +274,8 @@ static void add_axis(const ax_place *place, int64_t stride, int64_t size, ax_gro
   }
 }
 
-void ax_group_make(const ax_place *place, const ax_axes *names, ax_group *out) {
-  *out = (ax_group){.members = 1};
+void ax_sim_group_make(const ax_sim_place *place, const ax_axes *names, ax_sim_group *out) {
+  *out = (ax_sim_group){.members = 1};
   for (uint32_t i = 0; i < names->count; i++) {
     const uint32_t axis = (uint32_t)ax_mesh_find(place->mesh, names->name[i]);
     int64_t stride = 1;
@@ -271,46 +284,48 @@ void ax_group_make(const ax_place *place, const ax_axes *names, ax_group *out) {
   }
 }
 
-int64_t ax_cycle_value(const ax_cycle *cycle, int64_t device) { return device / cycle->stride % cycle->size; }
+int64_t ax_sim_cycle_value(const ax_sim_cycle *cycle, int64_t device) { return device / cycle->stride % cycle->size; }
 
-int64_t ax_group_member(const ax_group *group, int64_t device) {
+int64_t ax_sim_group_member(const ax_sim_group *group, int64_t device) {
   int64_t member = 0;
-  for (uint32_t p = 0; p < group->count; p++) member = member * group->cycle[p].size + ax_cycle_value(&group->cycle[p], device);
+  for (uint32_t p = 0; p < group->count; p++) member = member * group->cycle[p].size + ax_sim_cycle_value(&group->cycle[p], device);
   return member;
 }
 
-int64_t ax_group_device(const ax_group *group, int64_t device, int64_t member) {
+int64_t ax_sim_group_device(const ax_sim_group *group, int64_t device, int64_t member) {
   for (uint32_t p = group->count; p-- > 0; member /= group->cycle[p].size)
-    device += (member % group->cycle[p].size - ax_cycle_value(&group->cycle[p], device)) * group->cycle[p].stride;
+    device += (member % group->cycle[p].size - ax_sim_cycle_value(&group->cycle[p], device)) * group->cycle[p].stride;
   return device;
 }
 
 /* --- Routes --- */
 
-static ax_status add_hop(ax_route *route, int64_t link, double weight) {
+static ax_status add_hop(ax_sim_route *route, int64_t link, double weight) {
   AX_TRY(ax_grow(&route->hops, sizeof route->hops[0], route->count, 1, &route->capacity));
-  route->hops[route->count++] = (ax_hop){(uint32_t)link, weight};
+  route->hops[route->count++] = (ax_sim_hop){(uint32_t)link, weight};
   return AX_OK;
 }
 
-/* `steps` hops along dimension d, the first from `device`, one way: over as many links as the dimension has images, each as often as it is come to. */
-static ax_status go(const ax_place *place, uint32_t d, int64_t device, int64_t steps, bool up, double weight, ax_route *route) {
-  const ax_digit *digit = &place->digit[d];
+/* `steps` hops along dimension d, the first from `device`, one way: over as many links as the dimension has images, each as often
+   as it is come to. */
+static ax_status go(const ax_sim_place *place, uint32_t d, int64_t device, int64_t steps, bool up, double weight,
+                    ax_sim_route *route) {
+  const ax_sim_digit *digit = &place->digit[d];
   int64_t value = value_of(digit, device);
   const int64_t base = device - value * digit->stride;
   for (int64_t i = 0; i < least(steps, digit->fold); i++) {
     const int64_t times = steps / digit->fold + (i < steps % digit->fold);
-    const int64_t image = ax_place_image(place, base + value * digit->stride);
+    const int64_t image = ax_sim_place_image(place, base + value * digit->stride);
     AX_TRY(add_hop(route, image * links_each(place) + torus_ways * d + !up, weight * (double)times));
     value = up ? (value + 1) % digit->size : (value + digit->size - 1) % digit->size;
   }
   return AX_OK;
 }
 
-static ax_status find_on_torus(const ax_place *place, int64_t from, int64_t to, ax_route *route) {
+static ax_status find_on_torus(const ax_sim_place *place, int64_t from, int64_t to, ax_sim_route *route) {
   int64_t hops = 0;
   for (uint32_t d = 0; d < place->count; d++) {
-    const ax_digit *digit = &place->digit[d];
+    const ax_sim_digit *digit = &place->digit[d];
     const int64_t up = (value_of(digit, to) - value_of(digit, from) + digit->size) % digit->size, down = digit->size - up;
     const bool both = up == down && digit->size > 2;
     if (up == 0) continue;
@@ -324,32 +339,32 @@ static ax_status find_on_torus(const ax_place *place, int64_t from, int64_t to, 
   return AX_OK;
 }
 
-static ax_status find_between(const ax_wire *wire, int64_t up, int64_t down, ax_route *route) {
+static ax_status find_between(const ax_sim_wire *wire, int64_t up, int64_t down, ax_sim_route *route) {
   route->latency = wire->latency;
   route->overhead = wire->overhead;
   AX_TRY(add_hop(route, up, 1));
   return add_hop(route, down, 1);
 }
 
-double ax_place_overhead(const ax_place *place, int64_t from, int64_t to) {
+double ax_sim_place_overhead(const ax_sim_place *place, int64_t from, int64_t to) {
   const ax_cluster *m = place->machine;
   return m->topology == AX_TOPOLOGY_NODES && from / m->per_node != to / m->per_node ? m->network.overhead : m->wire.overhead;
 }
 
-ax_status ax_route_find(const ax_place *place, int64_t from, int64_t to, ax_route *route) {
+ax_status ax_sim_route_find(const ax_sim_place *place, int64_t from, int64_t to, ax_sim_route *route) {
   const ax_cluster *m = place->machine;
   const int64_t each = links_each(place);
   route->count = 0;
   if (m->topology == AX_TOPOLOGY_TORUS) return find_on_torus(place, from, to, route);
-  const int64_t a = ax_place_image(place, from), b = ax_place_image(place, to);
+  const int64_t a = ax_sim_place_image(place, from), b = ax_sim_place_image(place, to);
   if (m->topology == AX_TOPOLOGY_SWITCH || from / m->per_node == to / m->per_node)
     return find_between(&m->wire, a * each, b * each + 1, route);
   if (!m->by_node) return find_between(&m->network, a * each + 2, b * each + 3, route);
-  const int64_t first = ax_place_images(place) * each; /* of the nodes' links; images of a node stand together */
+  const int64_t first = ax_sim_place_images(place) * each; /* of the nodes' links; images of a node stand together */
   return find_between(&m->network, first + a / m->per_node * 2, first + b / m->per_node * 2 + 1, route);
 }
 
-void ax_route_deinit(ax_route *route) {
+void ax_sim_route_deinit(ax_sim_route *route) {
   ax_free(route->hops);
-  *route = (ax_route){0};
+  *route = (ax_sim_route){0};
 }

@@ -1,18 +1,18 @@
 /* A machine laid under a mesh: which links a message takes, and which devices are alike.
 
-   A device's id is its place in the mesh, and has digits, major first: on a torus its coordinates; on a switch those of the mesh; with
-   nodes those of the mesh again, cut where a node ends, so that some digits say which node it is and the others which of its devices.
-   Adding to a digit, modulo its size, moves every device to one whose links look the same.
+   A device's id is its place in the mesh, and has digits, major first: on a torus its coordinates; on a switch those of the mesh;
+   with nodes those of the mesh again, cut where a node ends, so that some digits say which node it is and the others which of its
+   devices. Adding to a digit, modulo its size, moves every device to one whose links look the same.
 
-   Where all that is to be simulated looks the same after such a move by `fold`, devices whose digit is the same modulo `fold` do the
-   same at the same time, and one stands for all of them: their *image*. So do their links. With fold = 1 everywhere one device is left,
-   with fold = size all of them. A link of an image carries what images send over it and over all links that it stands for:
+   Where all that is to be simulated looks the same after such a move by `fold`, devices whose digit is the same modulo `fold` do
+   the same at the same time, and one stands for all of them: their *image*. So do their links. With fold = 1 everywhere one device
+   is left, with fold = size all of them. A link of an image carries what images send over it and over all links that it stands for:
 
      ring of 6, fold 2     0 > 1 > 2 > 3 > 4 > 5 >       a message from 0 to 3 goes over the links of 0, 1 and 2;
                            a   b   a   b   a   b         the link of a carries it twice, that of b once
 
-   Routes on a torus go along one dimension after the other, the shorter way round, and half of a message either way where both are as
-   long. Along a side of 2 there is one link each way. */
+   Routes on a torus go along one dimension after the other, the shorter way round, and half of a message either way where both are
+   as long. Along a side of 2 there is one link each way. */
 #ifndef AX_SIM_PLACE_H
 #define AX_SIM_PLACE_H
 
@@ -20,76 +20,77 @@
 
 enum { AX_MAX_DIGITS = 2 * AX_MAX_AXES };
 
-typedef struct ax_digit {
+typedef struct ax_sim_digit {
   int64_t size, stride; /* of ids */
   int64_t fold;
-} ax_digit;
+} ax_sim_digit;
 
-typedef struct ax_place {
+typedef struct ax_sim_place {
   const ax_cluster *machine;
   const ax_mesh *mesh;
   int64_t devices; /* of the mesh: the machine's first */
   int64_t all;     /* that are there */
   bool foldable;   /* they are all of it, as far as is known */
   uint32_t count;
-  ax_digit digit[AX_MAX_DIGITS];
-} ax_place;
+  ax_sim_digit digit[AX_MAX_DIGITS];
+} ax_sim_place;
 
 /* Nothing is folded. The mesh is borrowed. AX_INVALID_ARGUMENT: the machine has fewer devices. */
-AX_MUST_USE ax_status ax_place_make(const ax_cluster *machine, const ax_mesh *mesh, ax_place *out);
+AX_MUST_USE ax_status ax_sim_place_make(const ax_cluster *machine, const ax_mesh *mesh, ax_sim_place *out);
 /* Every digit by 1, as far as the machine is the same everywhere; nothing, where the mesh is a part of it. */
-void ax_place_fold(ax_place *place);
-int64_t ax_place_images(const ax_place *place); /* at least as many as there are devices of the mesh, where nothing is folded */
-int64_t ax_place_image(const ax_place *place, int64_t device);
+void ax_sim_place_fold(ax_sim_place *place);
+int64_t ax_sim_place_images(
+    const ax_sim_place *place); /* at least as many as there are devices of the mesh, where nothing is folded */
+int64_t ax_sim_place_image(const ax_sim_place *place, int64_t device);
 /* The device with the least id that has this image. */
-int64_t ax_place_device(const ax_place *place, int64_t image);
+int64_t ax_sim_place_device(const ax_sim_place *place, int64_t image);
 
 /* Links are numbered from 0 on, by image. */
-int64_t ax_place_links(const ax_place *place);
-const ax_wire *ax_place_wire(const ax_place *place, int64_t link);
+int64_t ax_sim_place_links(const ax_sim_place *place);
+const ax_sim_wire *ax_sim_place_wire(const ax_sim_place *place, int64_t link);
 /* Links by kind, for reports. */
-uint32_t ax_place_kinds(const ax_place *place);
-uint32_t ax_place_kind(const ax_place *place, int64_t link);
+uint32_t ax_sim_place_kinds(const ax_sim_place *place);
+uint32_t ax_sim_place_kind(const ax_sim_place *place, int64_t link);
 /* Name, bandwidth and how many there are, of those that devices of the mesh have. */
-void ax_place_describe(const ax_place *place, uint32_t kind, ax_simulated_link *out);
+void ax_sim_place_describe(const ax_sim_place *place, uint32_t kind, ax_simulated_link *out);
 /* "torus 16 x 16 x 16", "512 nodes of 8", "a switch". */
-void ax_place_topology(const ax_place *place, ax_text *text);
+void ax_sim_place_topology(const ax_sim_place *place, ax_text *text);
 
 /* --- Groups --- */
 
 /* A part of a member's number, in a group along axes: size values, `stride` ids apart, which are `unit` apart in the digit. */
-typedef struct ax_cycle {
+typedef struct ax_sim_cycle {
   int64_t size, stride, unit;
   uint32_t digit; /* AX_NONE: it is cut across digits, so that nothing is alike */
-} ax_cycle;
-typedef struct ax_group {
+} ax_sim_cycle;
+typedef struct ax_sim_group {
   int64_t members;
   uint32_t count;
-  ax_cycle cycle[AX_MAX_DIGITS]; /* major first, as members are numbered; none of size 1 */
-} ax_group;
-void ax_group_make(const ax_place *place, const ax_axes *names, ax_group *out);
-int64_t ax_cycle_value(const ax_cycle *cycle, int64_t device); /* its value there */
-int64_t ax_group_member(const ax_group *group, int64_t device);
-int64_t ax_group_device(const ax_group *group, int64_t device, int64_t member); /* that member of the device's group */
+  ax_sim_cycle cycle[AX_MAX_DIGITS]; /* major first, as members are numbered; none of size 1 */
+} ax_sim_group;
+void ax_sim_group_make(const ax_sim_place *place, const ax_axes *names, ax_sim_group *out);
+int64_t ax_sim_cycle_value(const ax_sim_cycle *cycle, int64_t device); /* its value there */
+int64_t ax_sim_group_member(const ax_sim_group *group, int64_t device);
+int64_t ax_sim_group_device(const ax_sim_group *group, int64_t device, int64_t member); /* that member of the device's group */
 
 /* What is folded less, so that a cycle's values, or moves along a cycle by any number modulo its size, remain what they are. */
-void ax_place_keep_values(ax_place *place, const ax_cycle *cycle);
-void ax_place_keep_moves(ax_place *place, const ax_cycle *cycle);
+void ax_sim_place_keep_values(ax_sim_place *place, const ax_sim_cycle *cycle);
+void ax_sim_place_keep_moves(ax_sim_place *place, const ax_sim_cycle *cycle);
 
 /* --- Routes --- */
 
-typedef struct ax_hop {
+typedef struct ax_sim_hop {
   uint32_t link;
   double weight; /* how often */
-} ax_hop;
-typedef struct ax_route { /* zero to start; made anew by each call */
+} ax_sim_hop;
+typedef struct ax_sim_route { /* zero to start; made anew by each call */
   double latency, overhead;
-  ax_hop *hops;
+  ax_sim_hop *hops;
   uint32_t count, capacity;
-} ax_route;
+} ax_sim_route;
 /* Of a message from one device to another. */
-double ax_place_overhead(const ax_place *place, int64_t from, int64_t to);
-AX_MUST_USE ax_status ax_route_find(const ax_place *place, int64_t from, int64_t to, ax_route *route);
-void ax_route_deinit(ax_route *route);
+double ax_sim_place_overhead(const ax_sim_place *place, int64_t from, int64_t to);
+AX_MUST_USE ax_status ax_sim_route_find(const ax_sim_place *place, int64_t from, int64_t to, ax_sim_route *route);
+void ax_sim_route_deinit(ax_sim_route *route);
 
 #endif

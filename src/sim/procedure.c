@@ -4,19 +4,18 @@
 
      ring           reduce-scatter and all-gather in n-1 steps to the next member
      bidirectional  the same with half of each part either way, side by side
-     dimensions     rings along one cycle of the group after the other: reduced parts are scattered along the last cycle, then what is left
-                    along the one before, and gathered the other way round
-     doubling       Bruck et al. (1997): an all-gather in ceil(log2 n) steps, to the member 1, 2, 4, .. before, of all that one has;
-                    a reduce-scatter is that backwards; all-to-all sends what still has to go an odd number of times so far. Along each cycle
-     tree           binomial, to the root and back
-     direct         everything to everybody at once
-     pairwise       the same in n-1 steps */
+     dimensions     rings along one cycle of the group after the other: reduced parts are scattered along the last cycle, then what
+   is left along the one before, and gathered the other way round doubling       Bruck et al. (1997): an all-gather in ceil(log2 n)
+   steps, to the member 1, 2, 4, .. before, of all that one has; a reduce-scatter is that backwards; all-to-all sends what still has
+   to go an odd number of times so far. Along each cycle tree           binomial, to the root and back direct         everything to
+   everybody at once pairwise       the same in n-1 steps */
 #include "sim/procedure.h"
 
 #include <math.h>
 #include <string.h>
 
-static const char *const names[AX_ALGORITHM_COUNT] = {"best", "ring", "bidirectional", "dimensions", "doubling", "tree", "direct", "pairwise"};
+static const char *const names[AX_ALGORITHM_COUNT] = {"best",     "ring", "bidirectional", "dimensions",
+                                                      "doubling", "tree", "direct",        "pairwise"};
 
 const char *ax_algorithm_name(ax_algorithm algorithm) { return (unsigned)algorithm < AX_ALGORITHM_COUNT ? names[algorithm] : NULL; }
 
@@ -28,14 +27,16 @@ ax_status ax_algorithm_find(const char *name, ax_algorithm *out) {
     *out = (ax_algorithm)a;
     if (strcmp(names[a], name) == 0) break;
   }
-  ax_status status = strcmp(names[*out], name) == 0 ? AX_OK : ax_error(AX_INVALID_ARGUMENT, "there is no algorithm \"%s\"; there are %s", name, all.data);
+  ax_status status = strcmp(names[*out], name) == 0
+                         ? AX_OK
+                         : ax_error(AX_INVALID_ARGUMENT, "there is no algorithm \"%s\"; there are %s", name, all.data);
   ax_text_deinit(&all);
   return status;
 }
 
 /* --- Phases --- */
 
-static ax_status add(ax_chain *chain, ax_phase phase) {
+static ax_status add(ax_sim_chain *chain, ax_sim_phase phase) {
   if (phase.repeat <= 0 || phase.fan <= 0) return AX_OK;
   phase.bytes = ceil(phase.bytes);
   phase.key = chain->keys;
@@ -53,36 +54,47 @@ static int64_t levels(int64_t members) {
   return count;
 }
 
-static bool scatters(const ax_procedure *s) { return s->kind == AX_COLLECTIVE_ALL_REDUCE || s->kind == AX_COLLECTIVE_REDUCE_SCATTER; }
-static bool gathers(const ax_procedure *s) { return s->kind == AX_COLLECTIVE_ALL_REDUCE || s->kind == AX_COLLECTIVE_ALL_GATHER; }
-
-static ax_status ring(ax_procedure *s, int64_t shift, double halves, ax_chain *chain) {
-  const int64_t n = s->group.members, steps = scatters(s) && gathers(s) ? 2 * (n - 1) : n - 1;
-  const double part = scatters(s) ? share(s->bytes, n) : s->bytes;
-  return add(chain, (ax_phase){.move = AX_MOVE_MEMBER, .shift = shift, .repeat = steps, .fan = 1, .bytes = part / halves});
+static bool scatters(const ax_sim_procedure *s) {
+  return s->kind == AX_COLLECTIVE_ALL_REDUCE || s->kind == AX_COLLECTIVE_REDUCE_SCATTER;
+}
+static bool gathers(const ax_sim_procedure *s) {
+  return s->kind == AX_COLLECTIVE_ALL_REDUCE || s->kind == AX_COLLECTIVE_ALL_GATHER;
 }
 
-static ax_status both_ways(ax_procedure *s) {
+static ax_status ring(ax_sim_procedure *s, int64_t shift, double halves, ax_sim_chain *chain) {
+  const int64_t n = s->group.members, steps = scatters(s) && gathers(s) ? 2 * (n - 1) : n - 1;
+  const double part = scatters(s) ? share(s->bytes, n) : s->bytes;
+  return add(chain, (ax_sim_phase){.move = AX_MOVE_MEMBER, .shift = shift, .repeat = steps, .fan = 1, .bytes = part / halves});
+}
+
+static ax_status both_ways(ax_sim_procedure *s) {
   s->chain_count = 2;
   AX_TRY(ring(s, 1, 2, &s->chains[0]));
   return ring(s, s->group.members - 1, 2, &s->chains[1]);
 }
 
 /* What is left is 1/size of it behind each cycle, and what is gathered grows by it. */
-static ax_status dimensions(ax_procedure *s, ax_chain *chain) {
-  const ax_group *g = &s->group;
+static ax_status dimensions(ax_sim_procedure *s, ax_sim_chain *chain) {
+  const ax_sim_group *g = &s->group;
   double part = s->bytes;
   for (uint32_t p = g->count; p-- > 0 && scatters(s);) {
     part = share(part, g->cycle[p].size);
-    AX_TRY(add(chain, (ax_phase){.move = AX_MOVE_CYCLE, .cycle = p, .shift = 1, .repeat = g->cycle[p].size - 1, .fan = 1, .bytes = part}));
+    AX_TRY(add(chain, (ax_sim_phase){
+                          .move = AX_MOVE_CYCLE, .cycle = p, .shift = 1, .repeat = g->cycle[p].size - 1, .fan = 1, .bytes = part}));
   }
   for (uint32_t p = 0; p < g->count && gathers(s); p++) {
-    AX_TRY(add(chain, (ax_phase){.move = AX_MOVE_CYCLE, .cycle = p, .shift = 1, .repeat = g->cycle[p].size - 1, .fan = 1, .bytes = part}));
+    AX_TRY(add(chain, (ax_sim_phase){
+                          .move = AX_MOVE_CYCLE, .cycle = p, .shift = 1, .repeat = g->cycle[p].size - 1, .fan = 1, .bytes = part}));
     part *= (double)g->cycle[p].size;
   }
   for (uint32_t p = g->count; p-- > 0 && s->kind == AX_COLLECTIVE_ALL_TO_ALL;)
-    AX_TRY(add(chain, (ax_phase){.move = AX_MOVE_CYCLE, .cycle = p, .varied = true, .shift = 1, .repeat = g->cycle[p].size - 1, .fan = 1,
-                                 .bytes = share(part, g->cycle[p].size)}));
+    AX_TRY(add(chain, (ax_sim_phase){.move = AX_MOVE_CYCLE,
+                                     .cycle = p,
+                                     .varied = true,
+                                     .shift = 1,
+                                     .repeat = g->cycle[p].size - 1,
+                                     .fan = 1,
+                                     .bytes = share(part, g->cycle[p].size)}));
   return AX_OK;
 }
 
@@ -92,13 +104,15 @@ static int64_t with_bit(int64_t count, int64_t level) {
   return count / (2 * half) * half + (rest > half ? rest - half : 0);
 }
 
-static ax_status double_along(ax_chain *chain, uint32_t p, int64_t n, int64_t level, double blocks, double part, bool back) {
+static ax_status double_along(ax_sim_chain *chain, uint32_t p, int64_t n, int64_t level, double blocks, double part, bool back) {
   const int64_t far = (int64_t)1 << level;
-  return add(chain, (ax_phase){.move = AX_MOVE_CYCLE, .cycle = p, .shift = back ? n - far : far, .repeat = 1, .fan = 1, .bytes = blocks * part});
+  return add(chain,
+             (ax_sim_phase){
+                 .move = AX_MOVE_CYCLE, .cycle = p, .shift = back ? n - far : far, .repeat = 1, .fan = 1, .bytes = blocks * part});
 }
 
-static ax_status doubling(ax_procedure *s, ax_chain *chain) {
-  const ax_group *g = &s->group;
+static ax_status doubling(ax_sim_procedure *s, ax_sim_chain *chain) {
+  const ax_sim_group *g = &s->group;
   double part = s->bytes;
   for (uint32_t p = g->count; p-- > 0 && scatters(s);) {
     const int64_t n = g->cycle[p].size;
@@ -123,21 +137,26 @@ static ax_status doubling(ax_procedure *s, ax_chain *chain) {
   return AX_OK;
 }
 
-static ax_status tree(ax_procedure *s, ax_chain *chain) {
+static ax_status tree(ax_sim_procedure *s, ax_sim_chain *chain) {
   const int64_t depth = levels(s->group.members);
   for (int64_t l = 0; l < depth && s->kind == AX_COLLECTIVE_ALL_REDUCE; l++)
-    AX_TRY(add(chain, (ax_phase){.move = AX_MOVE_UP, .shift = l, .repeat = 1, .fan = 1, .bytes = s->bytes}));
-  for (int64_t l = depth; l-- > 0;) AX_TRY(add(chain, (ax_phase){.move = AX_MOVE_DOWN, .shift = l, .repeat = 1, .fan = 1, .bytes = s->bytes}));
+    AX_TRY(add(chain, (ax_sim_phase){.move = AX_MOVE_UP, .shift = l, .repeat = 1, .fan = 1, .bytes = s->bytes}));
+  for (int64_t l = depth; l-- > 0;)
+    AX_TRY(add(chain, (ax_sim_phase){.move = AX_MOVE_DOWN, .shift = l, .repeat = 1, .fan = 1, .bytes = s->bytes}));
   return AX_OK;
 }
 
-static ax_status direct(ax_procedure *s, ax_chain *chain) {
+static ax_status direct(ax_sim_procedure *s, ax_sim_chain *chain) {
   const bool parts = s->kind == AX_COLLECTIVE_REDUCE_SCATTER || s->kind == AX_COLLECTIVE_ALL_TO_ALL;
-  const ax_move move = s->kind == AX_COLLECTIVE_BROADCAST ? AX_MOVE_STAR : AX_MOVE_APART;
-  return add(chain, (ax_phase){.move = move, .shift = 1, .repeat = 1, .fan = s->group.members - 1, .bytes = parts ? share(s->bytes, s->group.members) : s->bytes});
+  const ax_sim_move move = s->kind == AX_COLLECTIVE_BROADCAST ? AX_MOVE_STAR : AX_MOVE_APART;
+  return add(chain, (ax_sim_phase){.move = move,
+                                   .shift = 1,
+                                   .repeat = 1,
+                                   .fan = s->group.members - 1,
+                                   .bytes = parts ? share(s->bytes, s->group.members) : s->bytes});
 }
 
-int64_t ax_group_apart(const ax_group *g, int64_t from, int64_t to) {
+int64_t ax_sim_group_apart(const ax_sim_group *g, int64_t from, int64_t to) {
   int64_t shift = 0, factor = 1;
   for (uint32_t p = g->count; p-- > 0; from /= g->cycle[p].size, to /= g->cycle[p].size) {
     const int64_t size = g->cycle[p].size;
@@ -148,13 +167,13 @@ int64_t ax_group_apart(const ax_group *g, int64_t from, int64_t to) {
 }
 
 /* Pairs that move all members alike are such a move. */
-static ax_status permute(ax_procedure *s, ax_chain *chain) {
+static ax_status permute(ax_sim_procedure *s, ax_sim_chain *chain) {
   const int64_t n = s->group.members;
-  ax_phase phase = {.move = AX_MOVE_PAIRS, .repeat = 1, .fan = 1, .bytes = s->bytes};
+  ax_sim_phase phase = {.move = AX_MOVE_PAIRS, .repeat = 1, .fan = 1, .bytes = s->bytes};
   bool one_apart = s->target[0] >= 0, one_further = one_apart;
-  const int64_t far = one_apart ? ax_group_apart(&s->group, 0, s->target[0]) : 0, further = s->target[0];
+  const int64_t far = one_apart ? ax_sim_group_apart(&s->group, 0, s->target[0]) : 0, further = s->target[0];
   for (int64_t m = 0; m < n; m++) {
-    one_apart = one_apart && s->target[m] >= 0 && ax_group_apart(&s->group, m, s->target[m]) == far;
+    one_apart = one_apart && s->target[m] >= 0 && ax_sim_group_apart(&s->group, m, s->target[m]) == far;
     one_further = one_further && s->target[m] >= 0 && (s->target[m] - m + n) % n == further;
   }
   if (one_apart || one_further) phase.move = one_apart ? AX_MOVE_APART : AX_MOVE_MEMBER;
@@ -162,8 +181,8 @@ static ax_status permute(ax_procedure *s, ax_chain *chain) {
   return add(chain, phase);
 }
 
-static ax_status make(ax_procedure *s, ax_algorithm algorithm) {
-  ax_chain *chain = &s->chains[0];
+static ax_status make(ax_sim_procedure *s, ax_algorithm algorithm) {
+  ax_sim_chain *chain = &s->chains[0];
   const bool all_to_all = s->kind == AX_COLLECTIVE_ALL_TO_ALL, broadcast = s->kind == AX_COLLECTIVE_BROADCAST;
   s->chain_count = 1;
   if (s->kind == AX_COLLECTIVE_PERMUTE) return algorithm == AX_ALGORITHM_DIRECT ? permute(s, chain) : AX_OK;
@@ -176,47 +195,51 @@ static ax_status make(ax_procedure *s, ax_algorithm algorithm) {
     case AX_ALGORITHM_DIRECT: return direct(s, chain);
     case AX_ALGORITHM_PAIRWISE:
       return !all_to_all ? AX_OK
-                         : add(chain, (ax_phase){.move = AX_MOVE_APART, .varied = true, .shift = 1, .repeat = s->group.members - 1, .fan = 1,
-                                                 .bytes = share(s->bytes, s->group.members)});
+                         : add(chain, (ax_sim_phase){.move = AX_MOVE_APART,
+                                                     .varied = true,
+                                                     .shift = 1,
+                                                     .repeat = s->group.members - 1,
+                                                     .fan = 1,
+                                                     .bytes = share(s->bytes, s->group.members)});
     default: return AX_OK;
   }
 }
 
-ax_status ax_procedure_make(ax_procedure *s, ax_algorithm algorithm, bool *done) {
-  ax_procedure_deinit(s);
+ax_status ax_sim_procedure_make(ax_sim_procedure *s, ax_algorithm algorithm, bool *done) {
+  ax_sim_procedure_deinit(s);
   s->algorithm = algorithm;
   ax_status status = make(s, algorithm);
   *done = status == AX_OK && s->chains[0].phase_count > 0;
-  if (status != AX_OK) ax_procedure_deinit(s);
+  if (status != AX_OK) ax_sim_procedure_deinit(s);
   return status;
 }
 
-void ax_procedure_deinit(ax_procedure *s) {
+void ax_sim_procedure_deinit(ax_sim_procedure *s) {
   for (uint32_t c = 0; c < AX_MAX_CHAINS; c++) {
     ax_free(s->chains[c].phases);
-    s->chains[c] = (ax_chain){0};
+    s->chains[c] = (ax_sim_chain){0};
   }
   s->chain_count = 0;
 }
 
 /* --- What it keeps --- */
 
-void ax_procedure_keep(const ax_procedure *s, ax_place *place) {
-  const ax_group *g = &s->group;
+void ax_sim_procedure_keep(const ax_sim_procedure *s, ax_sim_place *place) {
+  const ax_sim_group *g = &s->group;
   for (uint32_t c = 0; c < s->chain_count; c++)
     for (uint32_t i = 0; i < s->chains[c].phase_count; i++) {
-      const ax_phase *phase = &s->chains[c].phases[i];
+      const ax_sim_phase *phase = &s->chains[c].phases[i];
       for (uint32_t p = 0; p < g->count; p++) {
         const bool moves = phase->move == AX_MOVE_APART || (phase->move == AX_MOVE_MEMBER && p == 0);
         if (phase->move == AX_MOVE_CYCLE && phase->cycle != p) continue;
-        if (moves || phase->move == AX_MOVE_CYCLE) ax_place_keep_moves(place, &g->cycle[p]);
-        else ax_place_keep_values(place, &g->cycle[p]);
+        if (moves || phase->move == AX_MOVE_CYCLE) ax_sim_place_keep_moves(place, &g->cycle[p]);
+        else ax_sim_place_keep_values(place, &g->cycle[p]);
       }
     }
 }
 
 /* How many members send in a step of the phase. */
-static double senders(const ax_procedure *s, const ax_phase *phase) {
+static double senders(const ax_sim_procedure *s, const ax_sim_phase *phase) {
   const int64_t n = s->group.members, far = (int64_t)1 << (phase->shift < 62 ? phase->shift : 62);
   double count = 0;
   switch (phase->move) {
@@ -230,22 +253,22 @@ static double senders(const ax_procedure *s, const ax_phase *phase) {
   }
 }
 
-double ax_procedure_bytes(const ax_procedure *s) {
+double ax_sim_procedure_bytes(const ax_sim_procedure *s) {
   double bytes = 0;
   for (uint32_t c = 0; c < s->chain_count; c++)
     for (uint32_t i = 0; i < s->chains[c].phase_count; i++) {
-      const ax_phase *phase = &s->chains[c].phases[i];
+      const ax_sim_phase *phase = &s->chains[c].phases[i];
       bytes += (double)phase->repeat * (double)phase->fan * phase->bytes * senders(s, phase) / (double)s->group.members;
     }
   return bytes;
 }
 
-double ax_procedure_work(const ax_procedure *s) {
+double ax_sim_procedure_work(const ax_sim_procedure *s) {
   enum { until_steady = 256 };
   double messages = 0;
   for (uint32_t c = 0; c < s->chain_count; c++)
     for (uint32_t i = 0; i < s->chains[c].phase_count; i++) {
-      const ax_phase *phase = &s->chains[c].phases[i];
+      const ax_sim_phase *phase = &s->chains[c].phases[i];
       messages += (double)(phase->varied || phase->repeat < until_steady ? phase->repeat : until_steady) * (double)phase->fan;
     }
   return messages;
@@ -254,87 +277,88 @@ double ax_procedure_work(const ax_procedure *s) {
 /* --- Steps --- */
 
 /* Its number counted from the root. */
-static int64_t from_root(const ax_procedure *s, int64_t device) {
-  return (ax_group_member(&s->group, device) - s->root + s->group.members) % s->group.members;
+static int64_t from_root(const ax_sim_procedure *s, int64_t device) {
+  return (ax_sim_group_member(&s->group, device) - s->root + s->group.members) % s->group.members;
 }
 
 /* In a tree's level: it is a child, or has one. */
 static bool is_child(int64_t number, int64_t level) { return (number & (((int64_t)2 << level) - 1)) == (int64_t)1 << level; }
-static bool has_child(const ax_procedure *s, int64_t number, int64_t level) {
+static bool has_child(const ax_sim_procedure *s, int64_t number, int64_t level) {
   return (number & (((int64_t)2 << level) - 1)) == 0 && number + ((int64_t)1 << level) < s->group.members;
 }
 
-int64_t ax_procedure_sends(const ax_procedure *s, const ax_phase *phase, int64_t device) {
+int64_t ax_sim_procedure_sends(const ax_sim_procedure *s, const ax_sim_phase *phase, int64_t device) {
   switch (phase->move) {
     case AX_MOVE_UP: return is_child(from_root(s, device), phase->shift);
     case AX_MOVE_DOWN: return has_child(s, from_root(s, device), phase->shift);
     case AX_MOVE_STAR: return from_root(s, device) == 0 ? phase->fan : 0;
-    case AX_MOVE_PAIRS: return s->target[ax_group_member(&s->group, device)] >= 0;
+    case AX_MOVE_PAIRS: return s->target[ax_sim_group_member(&s->group, device)] >= 0;
     default: return phase->fan;
   }
 }
 
-int64_t ax_procedure_receives(const ax_procedure *s, const ax_phase *phase, int64_t device) {
+int64_t ax_sim_procedure_receives(const ax_sim_procedure *s, const ax_sim_phase *phase, int64_t device) {
   switch (phase->move) {
     case AX_MOVE_UP: return has_child(s, from_root(s, device), phase->shift);
     case AX_MOVE_DOWN: return is_child(from_root(s, device), phase->shift);
     case AX_MOVE_STAR: return from_root(s, device) != 0;
-    case AX_MOVE_PAIRS: return s->source[ax_group_member(&s->group, device)] >= 0;
+    case AX_MOVE_PAIRS: return s->source[ax_sim_group_member(&s->group, device)] >= 0;
     default: return phase->fan;
   }
 }
 
-static int64_t move_apart(const ax_group *g, int64_t device, int64_t shift) {
+static int64_t move_apart(const ax_sim_group *g, int64_t device, int64_t shift) {
   for (uint32_t p = g->count; p-- > 0; shift /= g->cycle[p].size) {
-    const ax_cycle *cycle = &g->cycle[p];
-    const int64_t value = ax_cycle_value(cycle, device);
+    const ax_sim_cycle *cycle = &g->cycle[p];
+    const int64_t value = ax_sim_cycle_value(cycle, device);
     device += ((value + shift) % cycle->size - value) * cycle->stride;
   }
   return device;
 }
 
-int64_t ax_procedure_target(const ax_procedure *s, const ax_phase *phase, int64_t r, int64_t k, int64_t device) {
-  const ax_group *g = &s->group;
+int64_t ax_sim_procedure_target(const ax_sim_procedure *s, const ax_sim_phase *phase, int64_t r, int64_t k, int64_t device) {
+  const ax_sim_group *g = &s->group;
   const int64_t n = g->members, shift = phase->shift + (phase->varied ? r : 0) + k;
   if (phase->move == AX_MOVE_APART) return move_apart(g, device, shift);
   if (phase->move == AX_MOVE_CYCLE) {
-    const ax_cycle *cycle = &g->cycle[phase->cycle];
-    const int64_t value = ax_cycle_value(cycle, device);
+    const ax_sim_cycle *cycle = &g->cycle[phase->cycle];
+    const int64_t value = ax_sim_cycle_value(cycle, device);
     return device + ((value + shift) % cycle->size - value) * cycle->stride;
   }
-  const int64_t member = ax_group_member(g, device), number = (member - s->root + n) % n, far = phase->move == AX_MOVE_UP || phase->move == AX_MOVE_DOWN ? (int64_t)1 << phase->shift : 0;
+  const int64_t member = ax_sim_group_member(g, device), number = (member - s->root + n) % n,
+                far = phase->move == AX_MOVE_UP || phase->move == AX_MOVE_DOWN ? (int64_t)1 << phase->shift : 0;
   switch (phase->move) {
-    case AX_MOVE_UP: return ax_group_device(g, device, (number - far + s->root) % n);
-    case AX_MOVE_DOWN: return ax_group_device(g, device, (number + far + s->root) % n);
-    case AX_MOVE_PAIRS: return ax_group_device(g, device, s->target[member]);
-    default: return ax_group_device(g, device, (member + shift) % n);
+    case AX_MOVE_UP: return ax_sim_group_device(g, device, (number - far + s->root) % n);
+    case AX_MOVE_DOWN: return ax_sim_group_device(g, device, (number + far + s->root) % n);
+    case AX_MOVE_PAIRS: return ax_sim_group_device(g, device, s->target[member]);
+    default: return ax_sim_group_device(g, device, (member + shift) % n);
   }
 }
 
 /* --- How long it takes, roughly --- */
 
 typedef struct estimate {
-  const ax_procedure *procedure;
-  ax_place place;
-  ax_route route;
+  const ax_sim_procedure *procedure;
+  ax_sim_place place;
+  ax_sim_route route;
   double *load, overhead, latency; /* load: by link, seconds */
   int64_t links;
 } estimate;
 
 /* Of one step, the load of each link, and the longest way. Of many messages some, evenly chosen, stand for all. */
-static ax_status load_step(estimate *e, const ax_phase *phase, int64_t r, int64_t images) {
+static ax_status load_step(estimate *e, const ax_sim_phase *phase, int64_t r, int64_t images) {
   enum { most = 1 << 14 };
   for (int64_t i = 0; i < images; i++) {
-    const int64_t device = ax_place_device(&e->place, i), sends = ax_procedure_sends(e->procedure, phase, device);
+    const int64_t device = ax_sim_place_device(&e->place, i), sends = ax_sim_procedure_sends(e->procedure, phase, device);
     const int64_t stride = sends > most ? (sends + most - 1) / most : 1;
     double overhead = 0;
     for (int64_t k = 0; k < sends; k += stride) {
-      AX_TRY(ax_route_find(&e->place, device, ax_procedure_target(e->procedure, phase, r, k, device), &e->route));
+      AX_TRY(ax_sim_route_find(&e->place, device, ax_sim_procedure_target(e->procedure, phase, r, k, device), &e->route));
       overhead += e->route.overhead * (double)stride;
       if (e->route.latency > e->latency) e->latency = e->route.latency;
       for (uint32_t h = 0; h < e->route.count; h++) {
-        const ax_hop *hop = &e->route.hops[h];
-        e->load[hop->link] += phase->bytes * hop->weight * (double)stride / ax_place_wire(&e->place, hop->link)->bandwidth;
+        const ax_sim_hop *hop = &e->route.hops[h];
+        e->load[hop->link] += phase->bytes * hop->weight * (double)stride / ax_sim_place_wire(&e->place, hop->link)->bandwidth;
       }
     }
     if (overhead > e->overhead) e->overhead = overhead;
@@ -357,9 +381,9 @@ static ax_status time_step(estimate *e, uint32_t i, int64_t r, int64_t images, d
 
 static ax_status time_phases(estimate *e, int64_t images, double *seconds, double *waiting) {
   enum { most = 32 };
-  const ax_chain *chain = &e->procedure->chains[0];
+  const ax_sim_chain *chain = &e->procedure->chains[0];
   for (uint32_t i = 0; i < chain->phase_count; i++) {
-    const ax_phase *phase = &chain->phases[i];
+    const ax_sim_phase *phase = &chain->phases[i];
     const int64_t stride = !phase->varied ? phase->repeat : phase->repeat > most ? (phase->repeat + most - 1) / most : 1;
     for (int64_t r = 0; r < phase->repeat; r += stride) {
       const double steps = (double)(stride < phase->repeat - r ? stride : phase->repeat - r);
@@ -372,17 +396,17 @@ static ax_status time_phases(estimate *e, int64_t images, double *seconds, doubl
   return AX_OK;
 }
 
-ax_status ax_procedure_estimate(const ax_procedure *s, const ax_place *place, double *seconds, double *waiting) {
+ax_status ax_sim_procedure_estimate(const ax_sim_procedure *s, const ax_sim_place *place, double *seconds, double *waiting) {
   estimate e = {.procedure = s, .place = *place};
-  ax_place_fold(&e.place);
-  ax_procedure_keep(s, &e.place);
-  const int64_t images = ax_place_images(&e.place);
-  e.links = ax_place_links(&e.place);
+  ax_sim_place_fold(&e.place);
+  ax_sim_procedure_keep(s, &e.place);
+  const int64_t images = ax_sim_place_images(&e.place);
+  e.links = ax_sim_place_links(&e.place);
   *seconds = *waiting = 0;
   e.load = ax_calloc((size_t)e.links, sizeof e.load[0]);
   ax_status status = e.load != NULL ? AX_OK : ax_out_of_memory((size_t)e.links * sizeof e.load[0]);
   if (status == AX_OK) status = time_phases(&e, images < place->devices ? images : place->devices, seconds, waiting);
   ax_free(e.load);
-  ax_route_deinit(&e.route);
+  ax_sim_route_deinit(&e.route);
   return status;
 }

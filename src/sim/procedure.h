@@ -7,7 +7,8 @@
      all-reduce by ring of n:    one phase of 2(n-1) steps: B/n bytes to the next member
      all-reduce by tree of 5:    1 > 0, 3 > 2;  2 > 0;  4 > 0;  and back:  0 > 4;  0 > 2;  0 > 1, 2 > 3        a phase each
 
-   Most moves are the same for every member, which is what lets devices be folded (place.h): `ax_procedure_keep` says what of it must stay. */
+   Most moves are the same for every member, which is what lets devices be folded (place.h): `ax_procedure_keep` says what of it
+   must stay. */
 #ifndef AX_SIM_PROCEDURE_H
 #define AX_SIM_PROCEDURE_H
 
@@ -23,7 +24,7 @@ typedef enum ax_collective_kind {
   AX_COLLECTIVE_PERMUTE
 } ax_collective_kind;
 
-typedef enum ax_move {
+typedef enum ax_sim_move {
   AX_MOVE_MEMBER, /* to the member `shift` further on, modulo their number */
   AX_MOVE_CYCLE,  /* the same along one cycle of the group */
   AX_MOVE_APART,  /* `shift`, as digits, is added to those of the member, each modulo its own: all members but oneself are met */
@@ -31,10 +32,10 @@ typedef enum ax_move {
   AX_MOVE_DOWN,
   AX_MOVE_STAR,   /* from the root to the member `shift` further on */
   AX_MOVE_PAIRS
-} ax_move;
+} ax_sim_move;
 
-typedef struct ax_phase {
-  ax_move move;
+typedef struct ax_sim_phase {
+  ax_sim_move move;
   uint32_t cycle;
   bool varied;    /* each step shifts by one more */
   int64_t shift;
@@ -42,44 +43,46 @@ typedef struct ax_phase {
   int64_t fan;    /* messages that a sender sends in a step, each shifted by one more */
   double bytes;   /* of a message: a whole number */
   int64_t key;    /* counts steps of the phases before it, where senders differ from step to step: of messages that come early */
-} ax_phase;
+} ax_sim_phase;
 
-typedef struct ax_chain {
+typedef struct ax_sim_chain {
   uint32_t phase_count, phase_capacity;
-  ax_phase *phases; /* on the heap */
+  ax_sim_phase *phases; /* on the heap */
   int64_t keys;
-} ax_chain;
+} ax_sim_chain;
 
 enum { AX_MAX_CHAINS = 2 };
-typedef struct ax_procedure {
+typedef struct ax_sim_procedure {
   ax_collective_kind kind;
   ax_algorithm algorithm;
-  ax_group group;
+  ax_sim_group group;
   double bytes;  /* of a member's operand */
   int64_t root;
   const int64_t *source, *target; /* PERMUTE: by member; -1: none. Borrowed */
   uint32_t chain_count;
-  ax_chain chains[AX_MAX_CHAINS];
-} ax_procedure;
+  ax_sim_chain chains[AX_MAX_CHAINS];
+} ax_sim_procedure;
 
 /* The shift, as digits, that leads from a member to another: what AX_MOVE_APART adds. */
-int64_t ax_group_apart(const ax_group *group, int64_t from, int64_t to);
+int64_t ax_sim_group_apart(const ax_sim_group *group, int64_t from, int64_t to);
 
-/* Fills in chains for kind, group, bytes and what else the kind needs. False in *done: the algorithm does not do that. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_procedure_make(ax_procedure *procedure, ax_algorithm algorithm, bool *done);
-void ax_procedure_deinit(ax_procedure *procedure);
+/* Fills in chains for kind, group, bytes and what else the kind needs. False in *done: the algorithm does not do that.
+   AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_sim_procedure_make(ax_sim_procedure *procedure, ax_algorithm algorithm, bool *done);
+void ax_sim_procedure_deinit(ax_sim_procedure *procedure);
 /* Folds the place less, so that what this procedure does is alike wherever devices have one image. */
-void ax_procedure_keep(const ax_procedure *procedure, ax_place *place);
+void ax_sim_procedure_keep(const ax_sim_procedure *procedure, ax_sim_place *place);
 /* Bytes that a device sends, the mean; and messages, at most, of steps that are all the same those of a few. */
-double ax_procedure_bytes(const ax_procedure *procedure);
-double ax_procedure_work(const ax_procedure *procedure);
-/* Seconds that it takes where all begin at once and links are idle, as if members did each step together; and how much of that is not the links'
-   carrying bytes. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_procedure_estimate(const ax_procedure *procedure, const ax_place *place, double *seconds, double *waiting);
+double ax_sim_procedure_bytes(const ax_sim_procedure *procedure);
+double ax_sim_procedure_work(const ax_sim_procedure *procedure);
+/* Seconds that it takes where all begin at once and links are idle, as if members did each step together; and how much of that is
+   not the links' carrying bytes. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_sim_procedure_estimate(const ax_sim_procedure *procedure, const ax_sim_place *place, double *seconds,
+                                                double *waiting);
 
 /* In a step of the phase: how many messages a device sends and gets, and to whom number `k` of step `r` goes. */
-int64_t ax_procedure_sends(const ax_procedure *procedure, const ax_phase *phase, int64_t device);
-int64_t ax_procedure_receives(const ax_procedure *procedure, const ax_phase *phase, int64_t device);
-int64_t ax_procedure_target(const ax_procedure *procedure, const ax_phase *phase, int64_t r, int64_t k, int64_t device);
+int64_t ax_sim_procedure_sends(const ax_sim_procedure *procedure, const ax_sim_phase *phase, int64_t device);
+int64_t ax_sim_procedure_receives(const ax_sim_procedure *procedure, const ax_sim_phase *phase, int64_t device);
+int64_t ax_sim_procedure_target(const ax_sim_procedure *procedure, const ax_sim_phase *phase, int64_t r, int64_t k, int64_t device);
 
 #endif

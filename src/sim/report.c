@@ -98,14 +98,16 @@ static void add_kernels(ax_text *text, const ax_simulation *s) {
     add_amount(text, k->copied);
     ax_text_add(text, "  ");
     add_amount(text, k->sent);
-    ax_text_add(text, "   %5.1f %%    %5.1f %%  %s%s%s%s\n", 100 * k->computing, 100 * k->carrying, k->name, k->location[0] != '\0' ? " (" : "", k->location,
-                k->location[0] != '\0' ? ")" : "");
+    ax_text_add(text, "   %5.1f %%    %5.1f %%  %s%s%s%s\n", 100 * k->computing, 100 * k->carrying, k->name,
+                k->location[0] != '\0' ? " (" : "", k->location, k->location[0] != '\0' ? ")" : "");
   }
 }
 
 static void add_text(ax_text *text, const ax_simulation *s) {
-  ax_text_add(text, "%lld device%s of the machine %s (%s)", (long long)s->devices, s->devices == 1 ? "" : "s", s->machine, s->topology);
-  if (s->simulated < s->devices) ax_text_add(text, ", of which %lld stand%s for all", (long long)s->simulated, s->simulated == 1 ? "s" : "");
+  ax_text_add(text, "%lld device%s of the machine %s (%s)", (long long)s->devices, s->devices == 1 ? "" : "s", s->machine,
+              s->topology);
+  if (s->simulated < s->devices)
+    ax_text_add(text, ", of which %lld stand%s for all", (long long)s->simulated, s->simulated == 1 ? "s" : "");
   ax_text_add(text, "\n%.6g messages, %.6g events\n", s->messages, s->events);
   if (s->at_least) ax_text_add(text, "at least: of loops that run until a condition says so one step is counted\n");
   ax_text_add(text, "total %s", "");
@@ -127,7 +129,8 @@ static void add_escaped(ax_text *text, const char *s) {
   }
 }
 
-/* A kernel's acts, from its own beginning, are behind the devices: a process for each device of each kernel, and a row for each agent. */
+/* A kernel's acts, from its own beginning, are behind the devices: a process for each device of each kernel, and a row for each
+   agent. */
 static void add_kernel_acts(ax_text *text, const ax_simulation *s) {
   enum { apart = 1000000 };
   for (uint32_t k = 0; k < s->kernel_count; k++)
@@ -135,8 +138,9 @@ static void add_kernel_acts(ax_text *text, const ax_simulation *s) {
       const ax_simulated_act *act = &s->kernels[k].spans[i];
       ax_text_add(text, "{\"name\":\"");
       add_escaped(text, act->agent);
-      ax_text_add(text, ": %s\",\"ph\":\"X\",\"ts\":%.6f,\"dur\":%.6f,\"pid\":%u,\"tid\":%u},\n", act->what, act->start * 1e6, (act->end - act->start) * 1e6,
-                  apart * (1 + k) + act->device, (uint32_t)(ax_hash_bytes(AX_HASH_SEED, act->agent, strlen(act->agent)) % apart));
+      ax_text_add(text, ": %s\",\"ph\":\"X\",\"ts\":%.6f,\"dur\":%.6f,\"pid\":%u,\"tid\":%u},\n", act->what, act->start * 1e6,
+                  (act->end - act->start) * 1e6, apart * (1 + k) + act->device,
+                  (uint32_t)(ax_hash_bytes(AX_HASH_SEED, act->agent, strlen(act->agent)) % apart));
     }
 }
 
@@ -151,8 +155,9 @@ static void add_json(ax_text *text, const ax_simulation *s) {
     add_name(&name, op);
     ax_text_add(text, "{\"name\":\"");
     add_escaped(text, name.data != NULL ? name.data : "");
-    ax_text_add(text, "\",\"ph\":\"X\",\"ts\":%.6f,\"dur\":%.6f,\"pid\":%u,\"tid\":%u}%s\n", span->start * 1e6, (span->end - span->start) * 1e6, span->device,
-                op->algorithm != NULL ? 1 + span->op : 0, i + 1 < s->span_count ? "," : "");
+    ax_text_add(text, "\",\"ph\":\"X\",\"ts\":%.6f,\"dur\":%.6f,\"pid\":%u,\"tid\":%u}%s\n", span->start * 1e6,
+                (span->end - span->start) * 1e6, span->device, op->algorithm != NULL ? 1 + span->op : 0,
+                i + 1 < s->span_count ? "," : "");
     text->failed = text->failed || name.failed;
     ax_text_deinit(&name);
   }
@@ -186,8 +191,10 @@ static void add_box(ax_text *text, const ax_simulation *s, const rows *r, const 
   const ax_simulated_op *op = &s->ops[span->op];
   const double scale = picture_width / (s->seconds > 0 ? s->seconds : 1), width = (span->end - span->start) * scale;
   const uint32_t row = 2 * row_of(r, span->device) + (op->algorithm != NULL);
-  ax_text_add(text, "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" fill=\"hsl(%u,60%%,%d%%)\" fill-opacity=\"0.8\"><title>", left + span->start * scale,
-              30 + row * row_height, width > 0.2 ? width : 0.2, row_height - 3, span->op * 67 % 360, op->algorithm != NULL ? 70 : 50);
+  ax_text_add(text,
+              "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" fill=\"hsl(%u,60%%,%d%%)\" fill-opacity=\"0.8\"><title>",
+              left + span->start * scale, 30 + row * row_height, width > 0.2 ? width : 0.2, row_height - 3, span->op * 67 % 360,
+              op->algorithm != NULL ? 70 : 50);
   ax_text name = {0}, times = {0};
   add_name(&name, op);
   add_seconds(&times, span->start, 0);
@@ -205,16 +212,17 @@ static void add_svg(ax_text *text, const ax_simulation *s) {
   uint32_t boxes = 0;
   for (uint32_t i = 0; i < s->span_count && r.count < most_devices; i++)
     if (row_of(&r, s->spans[i].device) == r.count) r.device[r.count++] = s->spans[i].device;
-  ax_text_add(text, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" font-family=\"sans-serif\" font-size=\"11\">\n", left + picture_width + 10,
-              40 + 2 * row_height * r.count);
+  ax_text_add(text,
+              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" font-family=\"sans-serif\" font-size=\"11\">\n",
+              left + picture_width + 10, 40 + 2 * row_height * r.count);
   ax_text_add(text, "<text x=\"%d\" y=\"18\">%lld devices of ", left, (long long)s->devices);
   add_xml(text, s->machine);
   ax_text_add(text, ", ");
   add_seconds(text, s->seconds, 0);
   ax_text_add(text, "</text>\n");
   for (uint32_t i = 0; i < r.count; i++)
-    ax_text_add(text, "<text x=\"4\" y=\"%u\">device %u</text><line x1=\"0\" x2=\"%d\" y1=\"%u\" y2=\"%u\" stroke=\"#ccc\"/>\n", 42 + 2 * i * row_height, r.device[i],
-                left + picture_width, 28 + 2 * i * row_height, 28 + 2 * i * row_height);
+    ax_text_add(text, "<text x=\"4\" y=\"%u\">device %u</text><line x1=\"0\" x2=\"%d\" y1=\"%u\" y2=\"%u\" stroke=\"#ccc\"/>\n",
+                42 + 2 * i * row_height, r.device[i], left + picture_width, 28 + 2 * i * row_height, 28 + 2 * i * row_height);
   for (uint32_t i = 0; i < s->span_count && boxes < most_boxes; i++) {
     if (row_of(&r, s->spans[i].device) == r.count) continue;
     add_box(text, s, &r, &s->spans[i]);

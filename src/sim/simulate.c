@@ -1,4 +1,5 @@
-/* A lowered program on a machine: its plan, algorithms for its collectives, how far devices are alike, the run, and what came of it. */
+/* A lowered program on a machine: its plan, algorithms for its collectives, how far devices are alike, the run, and what came of
+   it. */
 #include "sim/cluster.h"
 
 #include <stdio.h>
@@ -12,10 +13,10 @@
 typedef struct simulating {
   ax_simulate_options options;
   ax_plan *plan;
-  ax_place place;
-  ax_work work;
+  ax_sim_place place;
+  ax_sim_work work;
   ax_timed_kernels *kernels;
-  ax_engine_result result;
+  ax_sim_engine_result result;
 } simulating;
 
 static const double default_messages = 5e7;
@@ -24,7 +25,7 @@ enum { default_spans = 64 };
 /* --- What came of it --- */
 
 static ax_status give_ops(const simulating *s, ax_simulation *out) {
-  const ax_work *w = &s->work;
+  const ax_sim_work *w = &s->work;
   const double images = (double)out->simulated;
   size_t bytes = 1;
   for (uint32_t i = 0; i < w->op_count; i++) bytes += w->ops[i].location != NULL ? strlen(w->ops[i].location) + 1 : 0;
@@ -33,13 +34,21 @@ static ax_status give_ops(const simulating *s, ax_simulation *out) {
   if (out->ops == NULL || text == NULL) return ax_out_of_memory(bytes);
   out->op_count = w->op_count;
   for (uint32_t i = 0; i < w->op_count; i++) {
-    const ax_work_op *op = &w->ops[i];
-    const ax_op_time *t = &s->result.ops[i];
-    const ax_procedure *procedure = op->transfer != AX_NONE ? &w->transfers[op->transfer].procedure : NULL;
+    const ax_sim_work_op *op = &w->ops[i];
+    const ax_sim_op_time *t = &s->result.ops[i];
+    const ax_sim_procedure *procedure = op->transfer != AX_NONE ? &w->transfers[op->transfer].procedure : NULL;
     const double runs = t->runs / images;
-    out->ops[i] = (ax_simulated_op){.name = op->name, .line = op->line, .bound = op->bound, .members = procedure != NULL ? procedure->group.members : 1,
-                                    .algorithm = procedure != NULL ? ax_algorithm_name(procedure->algorithm) : NULL, .start = t->start, .end = t->end,
-                                    .busy = t->busy / images, .runs = runs, .flops = op->flops * runs, .bytes = op->bytes * runs};
+    out->ops[i] = (ax_simulated_op){.name = op->name,
+                                    .line = op->line,
+                                    .bound = op->bound,
+                                    .members = procedure != NULL ? procedure->group.members : 1,
+                                    .algorithm = procedure != NULL ? ax_algorithm_name(procedure->algorithm) : NULL,
+                                    .start = t->start,
+                                    .end = t->end,
+                                    .busy = t->busy / images,
+                                    .runs = runs,
+                                    .flops = op->flops * runs,
+                                    .bytes = op->bytes * runs};
     if (op->location == NULL) continue;
     out->ops[i].location = strcpy(text, op->location);
     text += strlen(text) + 1;
@@ -55,14 +64,14 @@ static int by_start(const void *x, const void *y) {
 
 static ax_simulated_span span_of(const simulating *s, uint32_t index) {
   ax_simulated_span span = s->result.spans[index].span;
-  span.device = (uint32_t)ax_place_device(&s->place, span.device);
+  span.device = (uint32_t)ax_sim_place_device(&s->place, span.device);
   return span;
 }
 
-/* The path is found from its end: what each span waited for ended before it. A collective counts from when the member that held it up came to it, here or
-   on another device. */
+/* The path is found from its end: what each span waited for ended before it. A collective counts from when the member that held it
+   up came to it, here or on another device. */
 static ax_status give_spans(const simulating *s, ax_simulation *out) {
-  const ax_engine_result *r = &s->result;
+  const ax_sim_engine_result *r = &s->result;
   uint32_t length = 0;
   for (uint32_t i = r->last; i != AX_NONE; i = r->spans[i].cause) length++;
   out->spans = ax_alloc(r->span_count * sizeof out->spans[0]);
@@ -82,18 +91,18 @@ static ax_status give_spans(const simulating *s, ax_simulation *out) {
 }
 
 static ax_status give_links(const simulating *s, ax_simulation *out) {
-  const int64_t links = ax_place_links(&s->place);
-  out->link_count = ax_place_kinds(&s->place);
+  const int64_t links = ax_sim_place_links(&s->place);
+  out->link_count = ax_sim_place_kinds(&s->place);
   out->links = ax_calloc(out->link_count, sizeof out->links[0]);
   int64_t *count = ax_calloc(out->link_count, sizeof count[0]);
   ax_status status = out->links != NULL && count != NULL ? AX_OK : ax_out_of_memory(out->link_count * sizeof out->links[0]);
-  for (uint32_t k = 0; k < out->link_count && status == AX_OK; k++) ax_place_describe(&s->place, k, &out->links[k]);
+  for (uint32_t k = 0; k < out->link_count && status == AX_OK; k++) ax_sim_place_describe(&s->place, k, &out->links[k]);
   for (int64_t l = 0; l < links && status == AX_OK && out->seconds > 0; l++) {
-    ax_simulated_link *link = &out->links[ax_place_kind(&s->place, l)];
+    ax_simulated_link *link = &out->links[ax_sim_place_kind(&s->place, l)];
     const double use = s->result.link_bytes[l] / (link->bandwidth * out->seconds);
     link->mean += use;
     link->most = use > link->most ? use : link->most;
-    count[ax_place_kind(&s->place, l)]++;
+    count[ax_sim_place_kind(&s->place, l)]++;
   }
   for (uint32_t k = 0; k < out->link_count && status == AX_OK; k++)
     if (count[k] > 0) out->links[k].mean /= (double)count[k];
@@ -103,7 +112,7 @@ static ax_status give_links(const simulating *s, ax_simulation *out) {
 
 static ax_status give_topology(const simulating *s, ax_simulation *out) {
   ax_text text = {0};
-  ax_place_topology(&s->place, &text);
+  ax_sim_place_topology(&s->place, &text);
   const ax_status status = text.failed ? ax_out_of_memory(0) : AX_OK;
   if (status == AX_OK) snprintf(out->topology, sizeof out->topology, "%s", text.data);
   ax_text_deinit(&text);
@@ -111,7 +120,7 @@ static ax_status give_topology(const simulating *s, ax_simulation *out) {
 }
 
 static ax_status give(simulating *s, ax_simulation *out) {
-  const int64_t images = ax_place_images(&s->place);
+  const int64_t images = ax_sim_place_images(&s->place);
   out->devices = s->place.devices;
   out->simulated = images < out->devices ? images : out->devices;
   out->seconds = s->result.seconds;
@@ -144,27 +153,29 @@ static ax_status time_kernels(simulating *s, const ax_lowered *lowered) {
 
 static ax_status simulate(simulating *s, const ax_lowered *lowered, const ax_cluster *machine, ax_simulation *out) {
   AX_TRY(ax_lowered_plan(lowered, &s->plan));
-  AX_TRY(ax_place_make(machine, &s->plan->mesh, &s->place));
+  AX_TRY(ax_sim_place_make(machine, &s->plan->mesh, &s->place));
   AX_TRY(time_kernels(s, lowered));
-  AX_TRY(ax_work_make(s->plan, &s->place, s->kernels, &s->work));
+  AX_TRY(ax_sim_work_make(s->plan, &s->place, s->kernels, &s->work));
   AX_TRY(ax_algorithms_choose(&s->work, &s->place, &s->options));
-  if (s->options.every_device) ax_work_unfold(&s->place);
-  AX_TRY(ax_engine_run(&s->work, &s->place, s->options.most_messages, !s->options.every_device, &s->result));
+  if (s->options.every_device) ax_sim_work_unfold(&s->place);
+  AX_TRY(ax_sim_engine_run(&s->work, &s->place, s->options.most_messages, !s->options.every_device, &s->result));
   return give(s, out);
 }
 
-ax_status ax_simulate(const ax_lowered *lowered, const ax_cluster *machine, const ax_simulate_options *options, ax_simulation *out) {
+ax_status ax_simulate(const ax_lowered *lowered, const ax_cluster *machine, const ax_simulate_options *options,
+                      ax_simulation *out) {
   simulating s = {.options = options != NULL ? *options : (ax_simulate_options){0}};
   *out = (ax_simulation){0};
   AX_TRY(ax_require(lowered, "lowered"));
   AX_TRY(ax_require(machine, "machine"));
-  if ((unsigned)s.options.algorithm >= AX_ALGORITHM_COUNT) return ax_error(AX_INVALID_ARGUMENT, "simulate: the algorithm is %d, which is none", (int)s.options.algorithm);
+  if ((unsigned)s.options.algorithm >= AX_ALGORITHM_COUNT)
+    return ax_error(AX_INVALID_ARGUMENT, "simulate: the algorithm is %d, which is none", (int)s.options.algorithm);
   if (!(s.options.most_messages > 0)) s.options.most_messages = default_messages;
   if (s.options.spans == 0) s.options.spans = default_spans;
   ax_status status = simulate(&s, lowered, machine, out);
   if (status != AX_OK) ax_simulation_release(out);
-  ax_engine_result_deinit(&s.result);
-  ax_work_deinit(&s.work);
+  ax_sim_engine_result_deinit(&s.result);
+  ax_sim_work_deinit(&s.work);
   if (s.kernels != NULL) ax_timed_kernels_deinit(s.kernels);
   ax_free(s.kernels);
   ax_plan_destroy(s.plan);

@@ -6,101 +6,102 @@
 
 #include "sim/engine.h"
 
-typedef enum ax_event_kind { AX_EVENT_WALK, AX_EVENT_POST, AX_EVENT_DELIVER, AX_EVENT_SEND, AX_EVENT_ARRIVE } ax_event_kind;
-typedef struct ax_event {
+typedef enum ax_sim_event_kind { AX_EVENT_WALK, AX_EVENT_POST, AX_EVENT_DELIVER, AX_EVENT_SEND, AX_EVENT_ARRIVE } ax_sim_event_kind;
+typedef struct ax_sim_event {
   double time;
-  ax_event_kind kind;
+  ax_sim_event_kind kind;
   uint32_t transfer, chain, image; /* WALK: the image alone; POST: transfer is the post; DELIVER: the queue */
   int64_t key;                     /* ARRIVE; DELIVER: the way from its sender */
   uint32_t cause;                  /* ARRIVE, POST, DELIVER */
-} ax_event;
+} ax_sim_event;
 
-typedef struct ax_early { /* messages of steps that are still to come; of a queue, those that came the same way */
+typedef struct ax_sim_early { /* messages of steps that are still to come; of a queue, those that came the same way */
   int64_t key, count;
   uint32_t next;          /* 1 + another; 0: none */
   uint32_t cause;         /* of a queue: of the latest */
-} ax_early;
+} ax_sim_early;
 
 /* A chain on an image. */
-typedef struct ax_agent {
+typedef struct ax_sim_agent {
   bool active;
   uint32_t phase, early; /* early: 1 + the first; 0: none */
   uint32_t cause;        /* the span before the start that all this waited for */
   int64_t step, key;     /* of the phase; of its messages */
   int64_t got;           /* messages of this key */
   int64_t sent, to_send, to_get; /* in a step */
-} ax_agent;
+} ax_sim_agent;
 
 /* A transfer on an image. */
-typedef struct ax_course {
+typedef struct ax_sim_course {
   uint32_t left; /* chains; 0: it is not under way */
   uint32_t before; /* the image's last span when it began */
   int64_t runs;
   double start;
-} ax_course;
+} ax_sim_course;
 
-typedef struct ax_course_table {
-  ax_course *courses; /* by image; NULL: it has not begun anywhere */
-  ax_agent *agents;   /* by chain and image */
+typedef struct ax_sim_course_table {
+  ax_sim_course *courses; /* by image; NULL: it has not begun anywhere */
+  ax_sim_agent *agents;   /* by chain and image */
   int64_t under_way;  /* images on which it is */
-} ax_course_table;
+} ax_sim_course_table;
 
-typedef struct ax_walker {
+typedef struct ax_sim_walker {
   uint32_t step, depth, waits; /* waits: for a transfer; AX_NONE */
   uint32_t queue;              /* that it waits for a message of; AX_NONE */
   uint32_t last;               /* its last span */
   double now;                  /* what it has done ends then */
-} ax_walker;
+} ax_sim_walker;
 
-typedef struct ax_parcel {
-  ax_event_kind kind; /* of the event that it is when it arrives */
+typedef struct ax_sim_parcel {
+  ax_sim_event_kind kind; /* of the event that it is when it arrives */
   uint32_t transfer, chain, image, cause;
   int64_t key;
   double bytes, latency;
   uint32_t hop_first, hop_count;
-} ax_parcel;
+} ax_sim_parcel;
 
-typedef struct ax_engine {
-  const ax_work *work;
-  const ax_place *place;
-  ax_engine_result *result;
+typedef struct ax_sim_engine {
+  const ax_sim_work *work;
+  const ax_sim_place *place;
+  ax_sim_engine_result *result;
   double most, sent; /* messages that may be gone through one by one, and that have been */
   double tick;       /* seconds; all times are in ticks */
   double time;
   uint32_t images;
   bool repeats; /* rounds are looked for */
   bool disturbed; /* something has happened that is no part of a round */
-  ax_event *heap;
-  ax_early *early;
-  ax_parcel *batch; /* sent at this instant */
-  ax_hop *hops;      /* of the batch */
+  ax_sim_event *heap;
+  ax_sim_early *early;
+  ax_sim_parcel *batch; /* sent at this instant */
+  ax_sim_hop *hops;      /* of the batch */
   uint32_t heap_count, heap_capacity, early_count, early_capacity, batch_count, batch_capacity, hop_count, hop_capacity;
   uint32_t early_free, touched_count;
   uint32_t under_way;  /* transfers that are, somewhere */
   double *free, *load; /* by link: when it is; bytes of this instant */
   uint32_t *touched;   /* links with a load */
-  ax_course_table *tables; /* by transfer */
-  ax_walker *walkers;      /* by image */
+  ax_sim_course_table *tables; /* by transfer */
+  ax_sim_walker *walkers;      /* by image */
   int64_t *trips;          /* by image and depth: that are left */
   uint32_t *mail;          /* by queue and image: 1 + the first of what has come; 0: nothing */
-  ax_route route;
+  ax_sim_route route;
   uint32_t leader;         /* the transfer whose first chain has begun a step on image 0; AX_NONE */
-  struct ax_steady *steady;
-} ax_engine;
+  struct ax_sim_steady *steady;
+} ax_sim_engine;
 
-static inline ax_agent *ax_agent_at(const ax_engine *e, uint32_t transfer, uint32_t chain, uint32_t image) {
+static inline ax_sim_agent *ax_sim_agent_at(const ax_sim_engine *e, uint32_t transfer, uint32_t chain, uint32_t image) {
   return &e->tables[transfer].agents[(size_t)chain * e->images + image];
 }
-static inline const ax_phase *ax_agent_phase(const ax_engine *e, const ax_agent *agent, uint32_t transfer, uint32_t chain) {
+static inline const ax_sim_phase *ax_sim_agent_phase(const ax_sim_engine *e, const ax_sim_agent *agent, uint32_t transfer,
+                                                     uint32_t chain) {
   return &e->work->transfers[transfer].procedure.chains[chain].phases[agent->phase];
 }
 
-static inline double ax_ticks(const ax_engine *e, double seconds) { return nearbyint(seconds / e->tick); }
+static inline double ax_ticks(const ax_sim_engine *e, double seconds) { return nearbyint(seconds / e->tick); }
 
 /* --- steady.c --- */
-struct ax_steady *ax_steady_create(void); /* NULL: no memory */
-void ax_steady_destroy(struct ax_steady *steady);
+struct ax_sim_steady *ax_sim_steady_create(void); /* NULL: no memory */
+void ax_sim_steady_destroy(struct ax_sim_steady *steady);
 /* Where the leader's transfer repeats itself, goes as many times round as it can. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_steady_look(ax_engine *engine);
+AX_MUST_USE ax_status ax_sim_steady_look(ax_sim_engine *engine);
 
 #endif

@@ -1,10 +1,11 @@
 /* Rounds that repeat themselves.
 
-   Transfers that are all in phases of equal steps end up in a round: after some steps everything is as it was, but that the steps of each are so many
-   further and all times so much later. Then the next rounds are the same, up to the end of a phase, or until something else happens (a device comes to
-   its next transfer). A state is: where each agent is beside the first of its transfer, what is on its way, and how long links are taken. States
-   are kept at steps 1, 2, 4, 8, .. of one transfer, the leader, and compared with those that follow (Brent, 1980), so a round of any length is found, in a
-   small multiple of the time that one takes. */
+   Transfers that are all in phases of equal steps end up in a round: after some steps everything is as it was, but that the steps
+   of each are so many further and all times so much later. Then the next rounds are the same, up to the end of a phase, or until
+   something else happens (a device comes to its next transfer). A state is: where each agent is beside the first of its transfer,
+   what is on its way, and how long links are taken. States are kept at steps 1, 2, 4, 8, .. of one transfer, the leader, and
+   compared with those that follow (Brent, 1980), so a round of any length is found, in a small multiple of the time that one
+   takes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,20 +14,20 @@
 
 enum { most_images = 1 << 14, least_steps = 8 };
 
-typedef struct ax_steady {
+typedef struct ax_sim_steady {
   double *kept, *now;  /* states */
   double *link_bytes;  /* when the state was kept */
   int64_t *steps;      /* by transfer: of its first agent, when the state was kept */
-  ax_event *events;    /* of transfers, in an order of their own */
+  ax_sim_event *events;    /* of transfers, in an order of their own */
   uint32_t kept_count, now_count, kept_capacity, now_capacity, event_count, event_capacity;
   bool valid;
   int64_t since, window;
   double time, messages, outside; /* outside: when something else happens */
-} ax_steady;
+} ax_sim_steady;
 
-ax_steady *ax_steady_create(void) { return ax_calloc(1, sizeof(ax_steady)); }
+ax_sim_steady *ax_sim_steady_create(void) { return ax_calloc(1, sizeof(ax_sim_steady)); }
 
-void ax_steady_destroy(ax_steady *s) {
+void ax_sim_steady_destroy(ax_sim_steady *s) {
   if (s == NULL) return;
   ax_free(s->kept);
   ax_free(s->now);
@@ -36,11 +37,11 @@ void ax_steady_destroy(ax_steady *s) {
   ax_free(s);
 }
 
-static uint32_t chains_of(const ax_engine *e, uint32_t transfer) { return e->work->transfers[transfer].procedure.chain_count; }
-static bool is_under_way(const ax_engine *e, uint32_t transfer) { return e->tables[transfer].under_way > 0; }
+static uint32_t chains_of(const ax_sim_engine *e, uint32_t transfer) { return e->work->transfers[transfer].procedure.chain_count; }
+static bool is_under_way(const ax_sim_engine *e, uint32_t transfer) { return e->tables[transfer].under_way > 0; }
 
 /* The first that is under way. */
-static uint32_t leader_of(const ax_engine *e) {
+static uint32_t leader_of(const ax_sim_engine *e) {
   uint32_t t = 0;
   while (!is_under_way(e, t)) t++;
   return t;
@@ -48,14 +49,14 @@ static uint32_t leader_of(const ax_engine *e) {
 
 /* --- The state --- */
 
-static ax_status add(ax_steady *s, double value) {
+static ax_status add(ax_sim_steady *s, double value) {
   AX_TRY(ax_grow(&s->now, sizeof s->now[0], s->now_count, 1, &s->now_capacity));
   s->now[s->now_count++] = value;
   return AX_OK;
 }
 
 static int by_agent(const void *x, const void *y) {
-  const ax_event *a = x, *b = y;
+  const ax_sim_event *a = x, *b = y;
   if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
   if (a->transfer != b->transfer) return a->transfer < b->transfer ? -1 : 1;
   if (a->chain != b->chain) return a->chain < b->chain ? -1 : 1;
@@ -64,15 +65,15 @@ static int by_agent(const void *x, const void *y) {
 }
 
 /* False in *whole: an agent is not in a phase of equal steps, or a message has come for another phase. */
-static ax_status add_agents(const ax_engine *e, ax_steady *s, uint32_t transfer, bool *whole) {
-  const ax_agent *first = ax_agent_at(e, transfer, 0, 0);
+static ax_status add_agents(const ax_sim_engine *e, ax_sim_steady *s, uint32_t transfer, bool *whole) {
+  const ax_sim_agent *first = ax_sim_agent_at(e, transfer, 0, 0);
   AX_TRY(add(s, (double)transfer));
   AX_TRY(add(s, (double)e->tables[transfer].courses[0].runs));
   AX_TRY(add(s, (double)first->phase));
   for (uint32_t c = 0; c < chains_of(e, transfer) && *whole; c++)
     for (uint32_t i = 0; i < e->images && *whole; i++) {
-      const ax_agent *a = ax_agent_at(e, transfer, c, i);
-      *whole = a->active && a->phase == first->phase && a->early == 0 && !ax_agent_phase(e, a, transfer, c)->varied;
+      const ax_sim_agent *a = ax_sim_agent_at(e, transfer, c, i);
+      *whole = a->active && a->phase == first->phase && a->early == 0 && !ax_sim_agent_phase(e, a, transfer, c)->varied;
       AX_TRY(add(s, (double)(a->step - first->step)));
       AX_TRY(add(s, (double)a->sent));
       AX_TRY(add(s, (double)(a->got - a->step * a->to_get)));
@@ -80,15 +81,15 @@ static ax_status add_agents(const ax_engine *e, ax_steady *s, uint32_t transfer,
   return AX_OK;
 }
 
-static ax_status add_events(const ax_engine *e, ax_steady *s, bool *whole) {
+static ax_status add_events(const ax_sim_engine *e, ax_sim_steady *s, bool *whole) {
   s->outside = INFINITY;
   s->event_count = 0;
   for (uint32_t i = 0; i < e->heap_count && *whole; i++) {
-    const ax_event *event = &e->heap[i];
+    const ax_sim_event *event = &e->heap[i];
     const bool inside = event->kind >= AX_EVENT_SEND;
     if (!inside && event->time < s->outside) s->outside = event->time;
     if (!inside) continue;
-    *whole = event->kind == AX_EVENT_SEND || event->key == ax_agent_at(e, event->transfer, event->chain, event->image)->key;
+    *whole = event->kind == AX_EVENT_SEND || event->key == ax_sim_agent_at(e, event->transfer, event->chain, event->image)->key;
     AX_TRY(ax_grow(&s->events, sizeof s->events[0], s->event_count, 1, &s->event_capacity));
     s->events[s->event_count++] = *event;
   }
@@ -102,8 +103,8 @@ static ax_status add_events(const ax_engine *e, ax_steady *s, bool *whole) {
   return AX_OK;
 }
 
-static ax_status take_state(const ax_engine *e, ax_steady *s, bool *whole) {
-  const int64_t links = ax_place_links(e->place);
+static ax_status take_state(const ax_sim_engine *e, ax_sim_steady *s, bool *whole) {
+  const int64_t links = ax_sim_place_links(e->place);
   *whole = true;
   s->now_count = 0;
   for (uint32_t t = 0; t < e->work->transfer_count && *whole; t++)
@@ -113,14 +114,15 @@ static ax_status take_state(const ax_engine *e, ax_steady *s, bool *whole) {
   return AX_OK;
 }
 
-static ax_status keep(const ax_engine *e, ax_steady *s) {
-  const size_t steps = e->work->transfer_count * sizeof s->steps[0], bytes = (size_t)ax_place_links(e->place) * sizeof s->link_bytes[0];
+static ax_status keep(const ax_sim_engine *e, ax_sim_steady *s) {
+  const size_t steps = e->work->transfer_count * sizeof s->steps[0],
+               bytes = (size_t)ax_sim_place_links(e->place) * sizeof s->link_bytes[0];
   double *other = s->kept;
   const uint32_t capacity = s->kept_capacity;
   if (s->link_bytes == NULL && (s->link_bytes = ax_alloc(bytes)) == NULL) return ax_out_of_memory(bytes);
   if (s->steps == NULL && (s->steps = ax_alloc(steps)) == NULL) return ax_out_of_memory(steps);
   for (uint32_t t = 0; t < e->work->transfer_count; t++)
-    if (is_under_way(e, t)) s->steps[t] = ax_agent_at(e, t, 0, 0)->step;
+    if (is_under_way(e, t)) s->steps[t] = ax_sim_agent_at(e, t, 0, 0)->step;
   memcpy(s->link_bytes, e->result->link_bytes, bytes);
   s->kept = s->now;
   s->kept_count = s->now_count;
@@ -133,47 +135,49 @@ static ax_status keep(const ax_engine *e, ax_steady *s) {
   return AX_OK;
 }
 
-static bool is_same(const ax_engine *e, const ax_steady *s) {
+static bool is_same(const ax_sim_engine *e, const ax_sim_steady *s) {
   return e->time > s->time && s->kept_count == s->now_count && memcmp(s->kept, s->now, s->now_count * sizeof s->now[0]) == 0;
 }
 
 /* --- Going round --- */
 
 static int by_time(const void *x, const void *y) {
-  const ax_event *a = x, *b = y;
+  const ax_sim_event *a = x, *b = y;
   return a->time < b->time ? -1 : a->time > b->time;
 }
 
 /* Steps of a transfer in a round. */
-static int64_t steps_of(const ax_engine *e, const ax_steady *s, uint32_t transfer) { return ax_agent_at(e, transfer, 0, 0)->step - s->steps[transfer]; }
+static int64_t steps_of(const ax_sim_engine *e, const ax_sim_steady *s, uint32_t transfer) {
+  return ax_sim_agent_at(e, transfer, 0, 0)->step - s->steps[transfer];
+}
 
 /* The most rounds that all agents can still do whole. */
-static double rounds_left(const ax_engine *e, const ax_steady *s) {
+static double rounds_left(const ax_sim_engine *e, const ax_sim_steady *s) {
   double most = (s->outside - e->time) / (e->time - s->time) - 1;
   for (uint32_t t = 0; t < e->work->transfer_count; t++) {
     const int64_t steps = is_under_way(e, t) ? steps_of(e, s, t) : 0;
     for (uint32_t c = 0; steps > 0 && c < chains_of(e, t); c++)
       for (uint32_t i = 0; i < e->images; i++) {
-        const ax_agent *a = ax_agent_at(e, t, c, i);
-        const int64_t left = (ax_agent_phase(e, a, t, c)->repeat - a->step - 2) / steps;
+        const ax_sim_agent *a = ax_sim_agent_at(e, t, c, i);
+        const int64_t left = (ax_sim_agent_phase(e, a, t, c)->repeat - a->step - 2) / steps;
         most = (double)left < most ? (double)left : most;
       }
   }
   return floor(most);
 }
 
-static void go_further(ax_engine *e, const ax_steady *s, uint32_t transfer, int64_t rounds) {
+static void go_further(ax_sim_engine *e, const ax_sim_steady *s, uint32_t transfer, int64_t rounds) {
   const int64_t further = rounds * steps_of(e, s, transfer);
   for (uint32_t c = 0; c < chains_of(e, transfer); c++)
     for (uint32_t i = 0; i < e->images; i++) {
-      ax_agent *a = ax_agent_at(e, transfer, c, i);
+      ax_sim_agent *a = ax_sim_agent_at(e, transfer, c, i);
       a->step += further;
       a->got += further * a->to_get;
     }
 }
 
-static void repeat(ax_engine *e, const ax_steady *s, double rounds) {
-  const int64_t links = ax_place_links(e->place);
+static void repeat(ax_sim_engine *e, const ax_sim_steady *s, double rounds) {
+  const int64_t links = ax_sim_place_links(e->place);
   const double later = rounds * (e->time - s->time);
   for (uint32_t t = 0; t < e->work->transfer_count; t++)
     if (is_under_way(e, t)) go_further(e, s, t, (int64_t)rounds);
@@ -187,13 +191,13 @@ static void repeat(ax_engine *e, const ax_steady *s, double rounds) {
   e->result->messages += rounds * (e->result->messages - s->messages);
 }
 
-ax_status ax_steady_look(ax_engine *e) {
-  ax_steady *s = e->steady;
+ax_status ax_sim_steady_look(ax_sim_engine *e) {
+  ax_sim_steady *s = e->steady;
   bool whole;
   if (e->under_way == 0 || e->images > most_images || e->leader != leader_of(e)) return AX_OK;
-  const ax_agent *first = ax_agent_at(e, e->leader, 0, 0);
+  const ax_sim_agent *first = ax_sim_agent_at(e, e->leader, 0, 0);
   if (!first->active) return AX_OK;
-  const ax_phase *phase = ax_agent_phase(e, first, e->leader, 0);
+  const ax_sim_phase *phase = ax_sim_agent_phase(e, first, e->leader, 0);
   if (phase->varied || phase->repeat - first->step < least_steps) return AX_OK;
   AX_TRY(take_state(e, s, &whole));
   if (e->disturbed) s->valid = false; /* what lies between two states must be nothing but the round */

@@ -7,9 +7,9 @@
 
 typedef struct making {
   const ax_plan *plan;
-  const ax_place *place;
+  const ax_sim_place *place;
   const ax_timed_kernels *kernels;
-  ax_work *work;
+  ax_sim_work *work;
   const ax_mail **queues;
   uint32_t queue_count, queue_capacity;
   uint32_t depth;
@@ -17,8 +17,8 @@ typedef struct making {
 
 /* --- What an operation takes --- */
 
-/* Kernels and products count themselves. Of what else an equation became, the operation that computes it has the equation's flops; those that a pass split
-   off it have their bytes alone. */
+/* Kernels and products count themselves. Of what else an equation became, the operation that computes it has the equation's flops;
+   those that a pass split off it have their bytes alone. */
 static ax_status count_op(const making *m, const ax_op *op, ax_amount *out) {
   *out = ax_op_amount(m->plan, op);
   if (op->kind == AX_OP_ROUTINE && op->routine->moves) return AX_OK;
@@ -29,17 +29,20 @@ static ax_status count_op(const making *m, const ax_op *op, ax_amount *out) {
 }
 
 static ax_status add_op(making *m, const ax_op *op, uint32_t *out) {
-  ax_work *w = m->work;
+  ax_sim_work *w = m->work;
   const bool has_name = op->kind == AX_OP_ROUTINE && op->routine->moves && op->routine->name != NULL;
   const char *name = has_name ? op->routine->name : op->eqn != NULL ? op->eqn->prim->name : "copy";
   AX_TRY(ax_grow(&w->ops, sizeof w->ops[0], w->op_count, 1, &w->op_capacity));
   *out = w->op_count++;
-  w->ops[*out] = (ax_work_op){.name = name, .location = op->eqn != NULL ? op->eqn->location : NULL, .line = op->eqn != NULL ? op->eqn->line : 0, .transfer = AX_NONE};
+  w->ops[*out] = (ax_sim_work_op){.name = name,
+                                  .location = op->eqn != NULL ? op->eqn->location : NULL,
+                                  .line = op->eqn != NULL ? op->eqn->line : 0,
+                                  .transfer = AX_NONE};
   return AX_OK;
 }
 
-static ax_status add_step(making *m, ax_work_step step) {
-  ax_work *w = m->work;
+static ax_status add_step(making *m, ax_sim_work_step step) {
+  ax_sim_work *w = m->work;
   AX_TRY(ax_grow(&w->steps, sizeof w->steps[0], w->step_count, 1, &w->step_capacity));
   w->steps[w->step_count++] = step;
   return AX_OK;
@@ -51,14 +54,15 @@ static ax_status compute(making *m, const ax_op *op) {
   uint32_t index;
   AX_TRY(count_op(m, op, &a));
   AX_TRY(add_op(m, op, &index));
-  ax_work_op *made = &m->work->ops[index];
-  const double bytes = a.read + a.written, computing = a.flops / ax_cluster_flops(machine, a.dtype), moving = bytes / machine->memory;
+  ax_sim_work_op *made = &m->work->ops[index];
+  const double bytes = a.read + a.written, computing = a.flops / ax_cluster_flops(machine, a.dtype),
+               moving = bytes / machine->memory;
   const double longer = computing > moving ? computing : moving;
   made->flops = a.flops;
   made->bytes = bytes;
   made->seconds = machine->launch + longer;
   made->bound = machine->launch >= longer ? "launch" : computing > moving ? "flops" : "memory";
-  return add_step(m, (ax_work_step){.kind = AX_WORK_COMPUTE, .op = index, .of = op});
+  return add_step(m, (ax_sim_work_step){.kind = AX_WORK_COMPUTE, .op = index, .of = op});
 }
 
 /* A kernel takes what it takes alone, all its devices at once, and a launch. */
@@ -69,12 +73,15 @@ static ax_status run_kernel(making *m, const ax_op *op) {
   uint32_t index;
   if (kernel == NULL) return compute(m, op);
   AX_TRY(add_op(m, op, &index));
-  ax_work_op *made = &m->work->ops[index];
+  ax_sim_work_op *made = &m->work->ops[index];
   made->flops = kernel->flops / devices;
   made->bytes = (kernel->copied + kernel->sent) / devices;
   made->seconds = machine->launch + kernel->seconds;
-  made->bound = kernel->computing > 0.5 ? "flops" : kernel->carrying > 0.5 ? "bandwidth" : kernel->copied / devices > kernel->seconds / 2 * machine->memory ? "memory" : "latency";
-  return add_step(m, (ax_work_step){.kind = AX_WORK_COMPUTE, .op = index, .of = op});
+  made->bound = kernel->computing > 0.5                                            ? "flops"
+                : kernel->carrying > 0.5                                           ? "bandwidth"
+                : kernel->copied / devices > kernel->seconds / 2 * machine->memory ? "memory"
+                                                                                   : "latency";
+  return add_step(m, (ax_sim_work_step){.kind = AX_WORK_COMPUTE, .op = index, .of = op});
 }
 
 static bool is_of_kernel(const ax_op *op) { return op->eqn != NULL && op->eqn->prim == &ax_prim_kernel_call; }
@@ -88,7 +95,7 @@ static ax_collective_kind kind_of(const ax_exchange *x) {
 }
 
 /* By member, whom it sends to and gets from. */
-static ax_status tabulate(making *m, const ax_pairs *pairs, ax_procedure *s) {
+static ax_status tabulate(making *m, const ax_pairs *pairs, ax_sim_procedure *s) {
   const size_t bytes = (size_t)s->group.members * sizeof(int64_t);
   int64_t *source = ax_arena_alloc(&m->work->arena, bytes), *target = ax_arena_alloc(&m->work->arena, bytes);
   if (source == NULL || target == NULL) return ax_out_of_memory(bytes);
@@ -102,8 +109,8 @@ static ax_status tabulate(making *m, const ax_pairs *pairs, ax_procedure *s) {
   return AX_OK;
 }
 
-static ax_status add_transfer(making *m, const ax_op *op, const ax_transfer *transfer) {
-  ax_work *w = m->work;
+static ax_status add_transfer(making *m, const ax_op *op, const ax_sim_transfer *transfer) {
+  ax_sim_work *w = m->work;
   uint32_t index;
   if (transfer->procedure.group.members == 1) return AX_OK;
   AX_TRY(add_op(m, op, &index));
@@ -111,17 +118,17 @@ static ax_status add_transfer(making *m, const ax_op *op, const ax_transfer *tra
   w->ops[index].transfer = w->transfer_count;
   w->transfers[w->transfer_count] = *transfer;
   w->transfers[w->transfer_count++].op = index;
-  return add_step(m, (ax_work_step){.kind = AX_WORK_TRANSFER, .op = index, .of = op});
+  return add_step(m, (ax_sim_work_step){.kind = AX_WORK_TRANSFER, .op = index, .of = op});
 }
 
-static uint32_t root_of(const making *m, uint32_t buffer) { return m->plan->buffers[buffer].root; }
+static uint32_t root_of(const making *m, uint32_t buffer) { return m->plan->buffers[buffer].allocation; }
 
 /* Of an operand that is scattered every member's part counts, one of the first dimensions for each. */
 static ax_status exchange(making *m, const ax_op *op) {
   const ax_exchange *x = op->exchange;
-  ax_transfer t = {.reads = root_of(m, x->in), .writes = root_of(m, x->out)};
+  ax_sim_transfer t = {.reads = root_of(m, x->in), .writes = root_of(m, x->out)};
   if (is_of_kernel(op)) return AX_OK; /* how the executor has devices begin together, and end */
-  ax_group_make(m->place, &x->names, &t.procedure.group);
+  ax_sim_group_make(m->place, &x->names, &t.procedure.group);
   t.procedure.kind = kind_of(x);
   t.procedure.bytes = (double)ax_dims_elems(x->rank, x->dims) * (double)ax_dtype_bytes(m->plan->buffers[x->in].type.dtype);
   if (x->peers == AX_PEERS_ALL) t.procedure.bytes *= (double)t.procedure.group.members;
@@ -133,8 +140,8 @@ static ax_status exchange(making *m, const ax_op *op) {
 /* Rows are taken as if each member had as many for every other one: how many it is nobody knows before a run. */
 static ax_status take_rows(making *m, const ax_op *op) {
   const ax_ragged *r = op->ragged;
-  ax_transfer t = {.reads = root_of(m, r->in[0]), .writes = root_of(m, r->out)};
-  ax_group_make(m->place, &r->names, &t.procedure.group);
+  ax_sim_transfer t = {.reads = root_of(m, r->in[0]), .writes = root_of(m, r->out)};
+  ax_sim_group_make(m->place, &r->names, &t.procedure.group);
   t.procedure.kind = AX_COLLECTIVE_ALL_TO_ALL;
   t.procedure.bytes = (double)ax_buffer_bytes(&m->plan->buffers[r->in[0]]);
   return add_transfer(m, op, &t);
@@ -151,10 +158,11 @@ static uint32_t queue_of(making *m, const ax_mail *mail) {
 static ax_status post(making *m, const ax_op *op) {
   const ax_mail *mail = op->message;
   const bool sends = op->kind == AX_OP_SEND;
-  ax_work *w = m->work;
-  ax_post made = {.procedure = {.kind = AX_COLLECTIVE_PERMUTE, .bytes = (double)ax_buffer_bytes(&m->plan->buffers[mail->buffer])}};
+  ax_sim_work *w = m->work;
+  ax_sim_post made = {
+      .procedure = {.kind = AX_COLLECTIVE_PERMUTE, .bytes = (double)ax_buffer_bytes(&m->plan->buffers[mail->buffer])}};
   uint32_t index;
-  ax_group_make(m->place, &mail->names, &made.procedure.group);
+  ax_sim_group_make(m->place, &mail->names, &made.procedure.group);
   AX_TRY(tabulate(m, mail->pairs, &made.procedure));
   AX_TRY(ax_grow(&m->queues, sizeof m->queues[0], m->queue_count, 1, &m->queue_capacity));
   made.queue = queue_of(m, mail);
@@ -164,7 +172,8 @@ static ax_status post(making *m, const ax_op *op) {
   AX_TRY(add_op(m, op, &index));
   w->ops[index].bytes = sends ? made.procedure.bytes : 0;
   w->ops[index].bound = sends ? "bandwidth" : "latency";
-  return add_step(m, (ax_work_step){.kind = sends ? AX_WORK_SEND : AX_WORK_RECEIVE, .op = index, .target = w->post_count++, .of = op});
+  return add_step(
+      m, (ax_sim_work_step){.kind = sends ? AX_WORK_SEND : AX_WORK_RECEIVE, .op = index, .target = w->post_count++, .of = op});
 }
 
 /* --- Blocks --- */
@@ -202,8 +211,11 @@ static ax_status choose(making *m, const ax_op *op) {
   uint32_t costliest = 0;
   double most = -1;
   if (op->axes != 0 && ax_op_has_messages(op))
-    return ax_error(AX_ABSENT, "simulate: a conditional%s%s that devices take differently sends or receives messages: which of them do is a matter of data",
-                    op->eqn != NULL && op->eqn->location != NULL ? " at " : "", op->eqn != NULL && op->eqn->location != NULL ? op->eqn->location : "");
+    return ax_error(
+        AX_ABSENT,
+        "simulate: a conditional%s%s that devices take differently sends or receives messages: which of them do is a matter of data",
+        op->eqn != NULL && op->eqn->location != NULL ? " at " : "",
+        op->eqn != NULL && op->eqn->location != NULL ? op->eqn->location : "");
   for (uint32_t k = 0; k < op->branch.count; k++) {
     double seconds = 0;
     AX_TRY(weigh(m, &op->branch.blocks[k], &seconds));
@@ -218,7 +230,7 @@ static ax_status loop(making *m, const ax_op *op) {
   const int64_t trips = op->loop.trips < 0 ? 1 : op->loop.trips;
   m->work->at_least = m->work->at_least || op->loop.trips < 0;
   if (trips == 0) return AX_OK;
-  AX_TRY(add_step(m, (ax_work_step){.kind = AX_WORK_LOOP, .trips = trips, .of = op}));
+  AX_TRY(add_step(m, (ax_sim_work_step){.kind = AX_WORK_LOOP, .trips = trips, .of = op}));
   m->depth++;
   if (m->depth > m->work->loops) m->work->loops = m->depth;
   AX_TRY(add_block(m, &op->loop.test));
@@ -226,9 +238,10 @@ static ax_status loop(making *m, const ax_op *op) {
   m->depth--;
   bool computes = true;
   for (uint32_t i = begin + 1; i < m->work->step_count; i++)
-    computes = computes && m->work->steps[i].kind != AX_WORK_TRANSFER && m->work->steps[i].kind != AX_WORK_SEND && m->work->steps[i].kind != AX_WORK_RECEIVE;
+    computes = computes && m->work->steps[i].kind != AX_WORK_TRANSFER && m->work->steps[i].kind != AX_WORK_SEND &&
+               m->work->steps[i].kind != AX_WORK_RECEIVE;
   m->work->steps[begin].computes = computes;
-  return add_step(m, (ax_work_step){.kind = AX_WORK_NEXT, .target = begin});
+  return add_step(m, (ax_sim_work_step){.kind = AX_WORK_NEXT, .target = begin});
 }
 
 static ax_status add_one(making *m, const ax_op *op) {
@@ -269,7 +282,7 @@ typedef struct waiting {
 
 static void await(void *context, uint32_t buffer, bool writes) {
   waiting *w = context;
-  ax_work *work = w->m->work;
+  ax_sim_work *work = w->m->work;
   for (uint32_t u = w->first[root_of(w->m, buffer)]; u != 0 && w->status == AX_OK; u = w->users[u - 1].next) {
     const user *of = &w->users[u - 1];
     if ((!writes && !of->writes) || w->seen[of->transfer] == w->step + 1) continue;
@@ -280,7 +293,7 @@ static void await(void *context, uint32_t buffer, bool writes) {
 }
 
 static ax_status find_waits(const making *m) {
-  ax_work *work = m->work;
+  ax_sim_work *work = m->work;
   ax_arena arena = {0};
   uint32_t *first = ax_arena_alloc(&arena, m->plan->buffer_count * sizeof first[0]);
   user *users = ax_arena_alloc(&arena, 2 * (size_t)work->transfer_count * sizeof users[0]);
@@ -294,7 +307,7 @@ static ax_status find_waits(const making *m) {
     }
   }
   for (uint32_t i = 0; i < work->step_count && w.status == AX_OK; i++) {
-    ax_work_step *step = &work->steps[i];
+    ax_sim_work_step *step = &work->steps[i];
     w.step = i;
     step->await_first = work->await_count;
     if (step->kind < AX_WORK_LOOP) ax_op_visit(step->of, await, &w);
@@ -304,22 +317,22 @@ static ax_status find_waits(const making *m) {
   return w.status;
 }
 
-ax_status ax_work_make(const ax_plan *plan, const ax_place *place, const ax_timed_kernels *kernels, ax_work *out) {
+ax_status ax_sim_work_make(const ax_plan *plan, const ax_sim_place *place, const ax_timed_kernels *kernels, ax_sim_work *out) {
   making m = {.plan = plan, .place = place, .kernels = kernels, .work = out};
-  *out = (ax_work){0};
+  *out = (ax_sim_work){0};
   ax_status status = add_block(&m, &plan->block);
   ax_free(m.queues);
   return status == AX_OK ? find_waits(&m) : status;
 }
 
-void ax_work_deinit(ax_work *work) {
-  for (uint32_t t = 0; t < work->transfer_count; t++) ax_procedure_deinit(&work->transfers[t].procedure);
-  for (uint32_t p = 0; p < work->post_count; p++) ax_procedure_deinit(&work->posts[p].procedure);
+void ax_sim_work_deinit(ax_sim_work *work) {
+  for (uint32_t t = 0; t < work->transfer_count; t++) ax_sim_procedure_deinit(&work->transfers[t].procedure);
+  for (uint32_t p = 0; p < work->post_count; p++) ax_sim_procedure_deinit(&work->posts[p].procedure);
   ax_free(work->posts);
   ax_free(work->ops);
   ax_free(work->steps);
   ax_free(work->transfers);
   ax_free(work->awaits);
   ax_arena_deinit(&work->arena);
-  *work = (ax_work){0};
+  *work = (ax_sim_work){0};
 }

@@ -1,29 +1,30 @@
-/* What a device does, in order: a plan's operations with their seconds on a machine, loops around them, and for each the transfers that have
-   to be over before it begins.
+/* What a device does, in order: a plan's operations with their seconds on a machine, loops around them, and for each the transfers
+   that have to be over before it begins.
 
    Readers wait, transfers do not: a transfer goes on beside what follows, until something touches what it writes, or writes what it
    reads. That follows from the plan's buffers, whose memory is still their own.
 
-   Every device does all of it. The executor computes what is the same on several devices once, as they share memory; a machine's do not. */
+   Every device does all of it. The executor computes what is the same on several devices once, as they share memory; a machine's do
+   not. */
 #ifndef AX_SIM_WORK_H
 #define AX_SIM_WORK_H
 
 #include "sim/kernel.h"
 #include "sim/procedure.h"
 
-typedef struct ax_transfer {
-  ax_procedure procedure;
+typedef struct ax_sim_transfer {
+  ax_sim_procedure procedure;
   uint32_t op;
   uint32_t reads, writes; /* roots */
-} ax_transfer;
+} ax_sim_transfer;
 
 /* One side of messages between two devices. */
-typedef struct ax_post {
-  ax_procedure procedure; /* its pairs */
+typedef struct ax_sim_post {
+  ax_sim_procedure procedure; /* its pairs */
   uint32_t queue;         /* sides with the same number belong together: what is sent first is received first */
-} ax_post;
+} ax_sim_post;
 
-typedef struct ax_work_op {
+typedef struct ax_sim_work_op {
   const char *name;     /* the primitive's; static */
   const char *location; /* of the C call: borrowed from the plan; or NULL */
   uint32_t line;
@@ -31,33 +32,43 @@ typedef struct ax_work_op {
   double flops, bytes;  /* of one run */
   double seconds;       /* of a collective about, alone */
   const char *bound;
-} ax_work_op;
+} ax_sim_work_op;
 
-typedef enum ax_work_kind { AX_WORK_COMPUTE, AX_WORK_TRANSFER, AX_WORK_SEND, AX_WORK_RECEIVE, AX_WORK_LOOP, AX_WORK_NEXT } ax_work_kind;
-typedef struct ax_work_step {
-  ax_work_kind kind;
+typedef enum ax_sim_work_kind {
+  AX_WORK_COMPUTE,
+  AX_WORK_TRANSFER,
+  AX_WORK_SEND,
+  AX_WORK_RECEIVE,
+  AX_WORK_LOOP,
+  AX_WORK_NEXT
+} ax_sim_work_kind;
+typedef struct ax_sim_work_step {
+  ax_sim_work_kind kind;
   uint32_t op;
   uint32_t await_first, await_count; /* transfers */
   int64_t trips;   /* LOOP: at least 1 */
   bool computes;   /* LOOP: it does nothing else */
   uint32_t target; /* NEXT: its LOOP; SEND, RECEIVE: the post */
   const ax_op *of; /* while it is made */
-} ax_work_step;
+} ax_sim_work_step;
 
-typedef struct ax_work {
-  ax_work_op *ops;
-  ax_work_step *steps;
-  ax_transfer *transfers;
-  ax_post *posts;
+typedef struct ax_sim_work {
+  ax_sim_work_op *ops;
+  ax_sim_work_step *steps;
+  ax_sim_transfer *transfers;
+  ax_sim_post *posts;
   uint32_t *awaits;
-  uint32_t op_count, op_capacity, step_count, step_capacity, transfer_count, transfer_capacity, post_count, post_capacity, queues, await_count, await_capacity;
+  uint32_t op_count, op_capacity, step_count, step_capacity, transfer_count, transfer_capacity, post_count, post_capacity, queues,
+      await_count, await_capacity;
   uint32_t loops; /* that stand in one another, at most */
   bool at_least;  /* a loop goes on until a condition says so: one step of it was taken */
   ax_arena arena; /* tables of pairs */
-} ax_work;
+} ax_sim_work;
 
-/* Schedules are not made yet, but for kind, group, bytes, root and pairs. The plan is borrowed. *out is to be deinited, whatever is returned. */
-AX_MUST_USE ax_status ax_work_make(const ax_plan *plan, const ax_place *place, const ax_timed_kernels *kernels, ax_work *out);
-void ax_work_deinit(ax_work *work);
+/* Schedules are not made yet, but for kind, group, bytes, root and pairs. The plan is borrowed. *out is to be deinited, whatever is
+   returned. */
+AX_MUST_USE ax_status ax_sim_work_make(const ax_plan *plan, const ax_sim_place *place, const ax_timed_kernels *kernels,
+                                       ax_sim_work *out);
+void ax_sim_work_deinit(ax_sim_work *work);
 
 #endif

@@ -1,5 +1,5 @@
-/* Bodies from leaves to leaves: on a mesh, and compiled. What they take and give is held against the treedefs before anything else sees it,
-   so that messages are in the words of leaves:
+/* Bodies from leaves to leaves: on a mesh, and compiled. What they take and give is held against the treedefs before anything else
+   sees it, so that messages are in the words of leaves:
 
      operands are of the leaves' types  ->  the body, on blocks  ->  results are the leaves' blocks, and vary as their specs say */
 #include "axle/collectives.h"
@@ -24,8 +24,8 @@ static ax_status begin(body *b) {
   if (f->function == NULL) return ax_error(AX_INVALID_ARGUMENT, "%s: there is no function", b->who);
   bool given = f->in_count > 0 || f->out_count > 0;
   if (given && (f->in_count != b->in_def->count || f->out_count != b->out_def->count))
-    return ax_error(AX_INVALID_ARGUMENT, "%s: the body takes %u operands and gives %u results, the treedefs have %u and %u leaves", b->who,
-                    f->in_count, f->out_count, b->in_def->count, b->out_def->count);
+    return ax_error(AX_INVALID_ARGUMENT, "%s: the body takes %u operands and gives %u results, the treedefs have %u and %u leaves",
+                    b->who, f->in_count, f->out_count, b->in_def->count, b->out_def->count);
   f->in_count = b->in_def->count;
   f->out_count = b->out_def->count;
   return AX_OK;
@@ -68,17 +68,18 @@ static void check_result(const body *b, uint32_t i, ax_value result) {
   if (ax_failed()) return;
   if (!alike(&type, &block)) {
     bool cut = !alike(&block, &def->types[i]);
-    ax_reject_as(b->who, "%s is %s%s%s%s%s, but the body gives %s", def->names[i], ax_type_string(&def->types[i], NULL), cut ? " @ " : "",
-                 cut ? def->specs[i] : "", cut ? ", on each device " : "", cut ? ax_type_string(&block, NULL) : "",
-                 ax_type_string(&type, scope));
+    ax_reject_as(b->who, "%s is %s%s%s%s%s, but the body gives %s", def->names[i], ax_type_string(&def->types[i], NULL),
+                 cut ? " @ " : "", cut ? def->specs[i] : "", cut ? ", on each device " : "",
+                 cut ? ax_type_string(&block, NULL) : "", ax_type_string(&type, scope));
     return;
   }
   if (b->mesh == NULL) return;
   ax_axis_set varying = type.spread.varying >> (scope->count - b->mesh->count) & ~ax_spec_set(&spec);
   if (varying != 0)
-    ax_reject_as(b->who,
-                 "%s varies over %s, which its spec \"%s\" does not name; the results of psum, pmean and all_gather_invariant do not",
-                 def->names[i], ax_axis_set_string(varying, b->mesh), def->specs[i]);
+    ax_reject_as(
+        b->who,
+        "%s varies over %s, which its spec \"%s\" does not name; the results of psum, pmean and all_gather_invariant do not",
+        def->names[i], ax_axis_set_string(varying, b->mesh), def->specs[i]);
 }
 
 /* What was not set is found out by who called this. */

@@ -112,7 +112,8 @@ typedef struct group {
   ax_axis_set axes;
 } group;
 
-/* Leaves that differ along the same axes are added before devices add what they have: one psum for each set of axes there is, few. */
+/* Leaves that differ along the same axes are added before devices add what they have: one psum for each set of axes there is,
+   few. */
 static ax_value sum_all(ax_dtype dtype, uint32_t count, const ax_value *leaves, const ax_axis_set *axes, group *groups) {
   uint32_t group_count = 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -133,7 +134,8 @@ ax_value ax_norm_of_parts(const char *who, uint32_t count, const ax_value *leave
   for (uint32_t i = 0; i < count; i++) {
     ax_type type = ax_typeof(leaves[i]);
     if (ax_failed()) return ax_poison;
-    if (!ax_is_float(type.dtype)) return ax_reject_as(who, "leaf %u is %s: only floats have a norm", i, ax_type_string(&type, NULL));
+    if (!ax_is_float(type.dtype))
+      return ax_reject_as(who, "leaf %u is %s: only floats have a norm", i, ax_type_string(&type, NULL));
     if (type.dtype == AX_F64) dtype = AX_F64;
   }
   group *groups = ax_trace_alloc((size_t)count * sizeof groups[0]);
@@ -156,8 +158,8 @@ ax_value ax_tree_ravel(uint32_t count, const ax_value *leaves) {
   for (uint32_t i = 0; i < count; i++) {
     ax_type type = ax_typeof(leaves[i]), first = ax_typeof(leaves[0]);
     if (type.dtype != first.dtype)
-      return ax_reject_as("tree_ravel", "leaf %u is %s, but leaf 0 is %s: they must be of one dtype", i, ax_type_string(&type, NULL),
-                          ax_type_string(&first, NULL));
+      return ax_reject_as("tree_ravel", "leaf %u is %s, but leaf 0 is %s: they must be of one dtype", i,
+                          ax_type_string(&type, NULL), ax_type_string(&first, NULL));
     flat[i] = ax_reshape(leaves[i], AX_DIMS(-1));
   }
   return ax_concatenate(count, flat, 0);
@@ -170,8 +172,8 @@ void ax_tree_unravel(ax_value flat, uint32_t count, const ax_value *like, ax_val
   for (uint32_t i = 0; types != NULL && !ax_failed() && i < count; i++) {
     int64_t elems = ax_type_elems(&types[i]), limit = start + elems;
     if (all.rank != 1 || limit > all.dims[0])
-      (void)ax_reject_as("tree_unravel", "leaf %u, %s, would end at element %lld of %s", i, ax_type_string(&types[i], NULL), (long long)limit,
-                         ax_type_string(&all, NULL));
+      (void)ax_reject_as("tree_unravel", "leaf %u, %s, would end at element %lld of %s", i, ax_type_string(&types[i], NULL),
+                         (long long)limit, ax_type_string(&all, NULL));
     else out[i] = ax_reshape(ax_slice_in_dim(flat, start, limit, 1, 0), types[i].rank, types[i].dims);
     start = limit;
   }

@@ -4,8 +4,8 @@
 
 #include "axle/optimizer.h"
 
-/* The axes along which devices hold different parts of x: those over which it varies and, of unchecked axes, of which types say nothing,
-   those that its spec names. spec NULL: none. */
+/* The axes along which devices hold different parts of x: those over which it varies and, of unchecked axes, of which types say
+   nothing, those that its spec names. spec NULL: none. */
 ax_axis_set ax_parts_axes(ax_value x, const char *spec);
 /* The sum of x over devices along these axes. */
 ax_value ax_sum_of_parts(ax_value x, ax_axis_set axes);

@@ -225,6 +225,7 @@ static void refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(functions), cmocka_unit_test(raveled), cmocka_unit_test(norm_of_parts), cmocka_unit_test(refused)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(functions), cmocka_unit_test(raveled), cmocka_unit_test(norm_of_parts),
+                                     cmocka_unit_test(refused)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -51,7 +51,8 @@ static ax_status check(const ax_optimizer *o, const ax_treedef *params) {
                         {"clip_norm", o->clip_norm, HUGE_VAL}};
   for (size_t i = 0; i < AX_COUNT(all); i++)
     if (!(all[i].number >= 0 && all[i].number < all[i].below))
-      return ax_error(AX_INVALID_ARGUMENT, "%s is %g; it must be at least 0 and less than %g", all[i].name, all[i].number, all[i].below);
+      return ax_error(AX_INVALID_ARGUMENT, "%s is %g; it must be at least 0 and less than %g", all[i].name, all[i].number,
+                      all[i].below);
   for (uint32_t i = 0; i < params->count; i++)
     if (!ax_is_float(params->types[i].dtype))
       return ax_error(AX_INVALID_ARGUMENT, "%s is %s: only floats are optimised", params->names[i],

@@ -82,7 +82,8 @@ static void schedules(void **state) {
 static void schedules_are_finite(void **state) {
   (void)state;
   const ax_schedule parts[] = {ax_constant_schedule(1), ax_exponential_decay_schedule(1e-3, 10, 0.1, 0, true, NAN)};
-  ax_schedule all[] = {ax_warmup_cosine_decay_schedule(0, 1e-3, 1000, 1010, 1e-5), ax_exponential_decay_schedule(1e-3, 1, 0.5, 1000, false, NAN),
+  ax_schedule all[] = {ax_warmup_cosine_decay_schedule(0, 1e-3, 1000, 1010, 1e-5),
+                       ax_exponential_decay_schedule(1e-3, 1, 0.5, 1000, false, NAN),
                        ax_join_schedules(1, parts, (const int64_t[]){100000})};
   const ax_compile_options options = {.check_numerics = AX_CHECK_NAN | AX_CHECK_INF};
   const ax_type type = TEST_SCALAR(AX_S32);
@@ -127,7 +128,8 @@ static void refused_schedules(void **state) {
     const char *part;
   } cases[] = {
       {ax_cosine_decay_schedule(1, 0, 0, 1), "cosine_decay_schedule: steps is 0; there must be some"},
-      {ax_warmup_cosine_decay_schedule(0, 1, 10, 10, 0), "warmup_cosine_decay_schedule: the 10 steps are to include the 10 of warming up"},
+      {ax_warmup_cosine_decay_schedule(0, 1, 10, 10, 0),
+       "warmup_cosine_decay_schedule: the 10 steps are to include the 10 of warming up"},
       {ax_constant_schedule(INFINITY), "constant_schedule: the value is inf, which is not finite"},
       {ax_linear_schedule(NAN, 1, 10, 0), "polynomial_schedule: from is nan"},
       {ax_linear_schedule(0, 1, INT64_MAX, 0), "polynomial_schedule: steps is 9223372036854775807, beyond what is counted"},
@@ -140,7 +142,8 @@ static void refused_schedules(void **state) {
   ax_type type = TEST_SCALAR(AX_S32);
   ax_program *program;
   for (size_t i = 0; i < AX_COUNT(cases); i++)
-    TEST_FAILS(ax_trace(AX_CLOSURE(value_at, 1, 1, (void *)&cases[i].schedule), &type, &program), AX_INVALID_ARGUMENT, cases[i].part);
+    TEST_FAILS(ax_trace(AX_CLOSURE(value_at, 1, 1, (void *)&cases[i].schedule), &type, &program), AX_INVALID_ARGUMENT,
+               cases[i].part);
   TEST_FAILS(ax_trace(AX_FN(value_at, 1, 1), &type, &program), AX_INVALID_ARGUMENT, "there is no schedule");
   ax_schedule constant = ax_constant_schedule(1);
   type = TEST_TYPE(AX_F32, 2);
@@ -210,7 +213,8 @@ static void job_end(job *j) {
 static ax_executable *compiled(job *j) {
   ax_program *program;
   ax_executable *executable;
-  TEST_OK(ax_trace(AX_CLOSURE(update, ax_treedef_count(j->all), ax_treedef_count(j->results), j), ax_treedef_types(j->all), &program));
+  TEST_OK(
+      ax_trace(AX_CLOSURE(update, ax_treedef_count(j->all), ax_treedef_count(j->results), j), ax_treedef_types(j->all), &program));
   TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = ax_treedef_select(j->all, "params; state")}, &executable));
   ax_program_release(program);
   return executable;
@@ -243,7 +247,8 @@ static void compare(const ax_tree *params, const char *name, const char *dtype, 
     for (int64_t i = 0; i < ax_type_elems(&type); i++) {
       double a = ax_number_load(ours.dtype, ours.data, i).f, b = ax_number_load(ours.dtype, theirs, i).f;
       if (!(fabs(a - b) <= (unit == 0x1p-7 ? 4 : 8) * unit * fmax(fabs(b), 1)))
-        fail_msg("%s.%s: %s[%lld] after step %lld is %.9g, in optax %.9g", name, dtype, leaves[l], (long long)i, (long long)step, a, b);
+        fail_msg("%s.%s: %s[%lld] after step %lld is %.9g, in optax %.9g", name, dtype, leaves[l], (long long)i, (long long)step, a,
+                 b);
     }
     ax_host_array_release(&ours);
   }
@@ -262,7 +267,8 @@ static void run_optimizer(const char *name, const char *dtype, const char *mesh_
   TEST_OK(ax_tree_create(runtime, &mesh, j.params, &gradients));
   TEST_OK(ax_tree_create(runtime, &mesh, j.state, &state));
   TEST_OK(ax_tree_init(state, "*: zeros", 0));
-  for (size_t l = 0; l < AX_COUNT(leaves); l++) TEST_OK(ax_tree_put_host(params, vector(name, dtype, "in", leaves[l]), "%s", leaves[l]));
+  for (size_t l = 0; l < AX_COUNT(leaves); l++)
+    TEST_OK(ax_tree_put_host(params, vector(name, dtype, "in", leaves[l]), "%s", leaves[l]));
   ax_executable *executable = compiled(&j);
   int64_t steps = vector(name, dtype, "out", "w")->dims[0];
   assert_true(steps >= 20);
@@ -280,7 +286,8 @@ static void run_optimizer(const char *name, const char *dtype, const char *mesh_
   job_end(&j);
 }
 
-static const char *const names[] = {"sgd", "sgd_momentum", "sgd_nesterov", "sgd_clipped", "adam", "adam_root", "adamw", "adamw_all"};
+static const char *const names[] = {"sgd",  "sgd_momentum", "sgd_nesterov", "sgd_clipped",
+                                    "adam", "adam_root",    "adamw",        "adamw_all"};
 
 static void optimizers(void **state) {
   (void)state;
@@ -356,7 +363,8 @@ static void many_leaves(void **state) {
     j.optimizer.clip_norm = 1;
     snprintf(text, sizeof text, "l/{1..%d}/w: f32[3]", i == 0 ? 1000 : 4000);
     TEST_OK(job_begin(&j, text));
-    TEST_OK(ax_trace(AX_CLOSURE(update, ax_treedef_count(j.all), ax_treedef_count(j.results), &j), ax_treedef_types(j.all), &program));
+    TEST_OK(
+        ax_trace(AX_CLOSURE(update, ax_treedef_count(j.all), ax_treedef_count(j.results), &j), ax_treedef_types(j.all), &program));
     equations[i] = program->eqn_count;
     ax_program_release(program);
     job_end(&j);
@@ -371,7 +379,8 @@ static ax_status everything(void *context) {
   j.optimizer.clip_norm = 1, j.optimizer.decay = "w";
   ax_status status = job_begin(&j, "w: f32[3]; b: f32[]");
   if (status == AX_OK)
-    status = ax_trace(AX_CLOSURE(update, ax_treedef_count(j.all), ax_treedef_count(j.results), &j), ax_treedef_types(j.all), &program);
+    status =
+        ax_trace(AX_CLOSURE(update, ax_treedef_count(j.all), ax_treedef_count(j.results), &j), ax_treedef_types(j.all), &program);
   ax_program_release(program);
   job_end(&j);
   return status;
@@ -385,9 +394,11 @@ static void no_memory(void **state) {
 int main(int argc, char **argv) {
   if (argc > 1) vectors_path = argv[1]; /* tests/oracle/run gives fresh ones */
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(schedules), cmocka_unit_test(of_ones_own), cmocka_unit_test(refused_schedules), cmocka_unit_test(optimizers),
-      cmocka_unit_test(sharded),   cmocka_unit_test(refused),     cmocka_unit_test(refused_updates),   cmocka_unit_test(many_leaves),
-      cmocka_unit_test(no_memory), cmocka_unit_test(schedules_are_finite),
+      cmocka_unit_test(schedules),         cmocka_unit_test(of_ones_own),
+      cmocka_unit_test(refused_schedules), cmocka_unit_test(optimizers),
+      cmocka_unit_test(sharded),           cmocka_unit_test(refused),
+      cmocka_unit_test(refused_updates),   cmocka_unit_test(many_leaves),
+      cmocka_unit_test(no_memory),         cmocka_unit_test(schedules_are_finite),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

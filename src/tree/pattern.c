@@ -1,5 +1,5 @@
-/* Matching goes back to the last `*` only: what an earlier one could have taken, a later one can as well. So a name takes at most its
-   length times the pattern's. */
+/* Matching goes back to the last `*` only: what an earlier one could have taken, a later one can as well. So a name takes at most
+   its length times the pattern's. */
 #include "tree/pattern.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ static bool matches(const char *pattern, size_t length, const char *name) {
 
 const ax_rule *ax_rules_find(const ax_rules *rules, const char *name) {
   for (uint32_t i = 0; i < rules->count; i++) {
-    const ax_token *pattern = &rules->list[i].pattern;
+    const ax_lexeme *pattern = &rules->list[i].pattern;
     bool anywhere = pattern->length > 2 && memcmp(pattern->start, "*/", 2) == 0;
     if (matches(pattern->start, pattern->length, name) ||
         (anywhere && matches(pattern->start + 2, pattern->length - 2, name)))
@@ -48,17 +48,17 @@ bool ax_rules_pick(const ax_rules *rules, const char *name) {
 /* --- Parsing --- */
 
 /* text[from .. to) without blanks at its ends. */
-static ax_token trimmed(const char *from, const char *to, uint32_t line) {
+static ax_lexeme trimmed(const char *from, const char *to, uint32_t line) {
   while (from < to && ax_is_blank(*from)) from++;
   while (from < to && ax_is_blank(to[-1])) to--;
-  return (ax_token){.kind = AX_TOKEN_NAME, .start = from, .length = (size_t)(to - from), .line = line};
+  return (ax_lexeme){.kind = AX_TOKEN_NAME, .start = from, .length = (size_t)(to - from), .line = line};
 }
 
-static ax_status check_pattern(const ax_rules *rules, const ax_token *pattern) {
+static ax_status check_pattern(const ax_rules *rules, const ax_lexeme *pattern) {
   if (pattern->length == 0) return ax_lexer_error(&rules->lexer, pattern, "expected a pattern");
   for (size_t i = 0; i < pattern->length; i++) {
     char c = pattern->start[i];
-    ax_token here = {.start = pattern->start + i, .length = 1, .line = pattern->line};
+    ax_lexeme here = {.start = pattern->start + i, .length = 1, .line = pattern->line};
     if (!ax_is_leaf_character(c) && c != '*' && c != '?')
       return ax_lexer_error(&rules->lexer, &here, "a pattern has letters, digits and any of _ - . / * ?");
   }
@@ -71,7 +71,7 @@ static ax_status add(ax_rules *rules, const char *from, const char *to, uint32_t
   if (with_values) {
     const char *colon = memchr(from, ':', (size_t)(to - from));
     if (colon == NULL) {
-      ax_token end = {.start = to, .line = line};
+      ax_lexeme end = {.start = to, .line = line};
       return ax_lexer_error(&rules->lexer, &end, "expected ':' and a value after the pattern");
     }
     rule.pattern = trimmed(from, colon, line);

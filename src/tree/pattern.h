@@ -1,12 +1,12 @@
-/* Patterns on the names of leaves, and lists of them: "PATTERN: VALUE; PATTERN: VALUE" or "PATTERN; !PATTERN". axle/tree.h says what
-   they mean. The first that matches counts. */
+/* Patterns on the names of leaves, and lists of them: "PATTERN: VALUE; PATTERN: VALUE" or "PATTERN; !PATTERN". axle/tree.h says
+   what they mean. The first that matches counts. */
 #ifndef AX_TREE_PATTERN_H
 #define AX_TREE_PATTERN_H
 
 #include "ir/lex.h"
 
 typedef struct ax_rule {
-  ax_token pattern, value; /* places in the text, blanks trimmed; a pattern's "!" is not part of it */
+  ax_lexeme pattern, value; /* places in the text, blanks trimmed; a pattern's "!" is not part of it */
   bool leaves_out;         /* it began with "!" */
 } ax_rule;
 
@@ -17,8 +17,8 @@ typedef struct ax_rules {
   uint32_t count, capacity;
 } ax_rules;
 
-/* `source` names the text in messages. with_values: each pattern has one, and none begins with "!". AX_PARSE_ERROR, AX_OUT_OF_MEMORY;
-   AX_INVALID_ARGUMENT: no text. To be deinited in any case. */
+/* `source` names the text in messages. with_values: each pattern has one, and none begins with "!". AX_PARSE_ERROR,
+   AX_OUT_OF_MEMORY; AX_INVALID_ARGUMENT: no text. To be deinited in any case. */
 AX_MUST_USE ax_status ax_rules_parse(const char *text, const char *source, bool with_values, ax_rules *out);
 void ax_rules_deinit(ax_rules *rules);
 /* The first that matches; NULL: none does. */

@@ -1,6 +1,6 @@
 /* Threefry2x32 with 20 rounds: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3 (2011), whose published
-   numbers the tests have. The inverse of erf: Giles, Approximating the erfinv function (2010), his polynomials for single precision; in
-   double precision Newton's method goes on from there.
+   numbers the tests have. The inverse of erf: Giles, Approximating the erfinv function (2010), his polynomials for single
+   precision; in double precision Newton's method goes on from there.
 
    Everything is computed in double and rounded to the dtype after each operation: the sum, product, quotient and root of two floats
    rounded to double, and then to f32 or less, are those rounded once. */
@@ -72,8 +72,8 @@ static float inverse_erf_single(float x) {
   return p * x;
 }
 
-/* Newton's steps double the digits, of which single precision has six. What is left of erf(y) - x is found from the side of 1 where it
-   has digits. */
+/* Newton's steps double the digits, of which single precision has six. What is left of erf(y) - x is found from the side of 1 where
+   it has digits. */
 static double inverse_erf_double(double x) {
   const double slope = 1.1283791670955126; /* 2 / sqrt(pi) */
   double magnitude = fabs(x), y = (double)inverse_erf_single((float)magnitude);

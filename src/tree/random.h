@@ -23,8 +23,8 @@ typedef enum ax_distribution {
   AX_TRUNCATED_NORMAL /* the same, none outside low .. high */
 } ax_distribution;
 
-/* Fills `elems` elements of a float dtype with numbers of the distribution, each multiplied by `factor`; jax.random.uniform, normal and
-   truncated_normal, then the product. All operations round to the dtype, as jax's do but for a few in bf16 and f16. */
+/* Fills `elems` elements of a float dtype with numbers of the distribution, each multiplied by `factor`; jax.random.uniform, normal
+   and truncated_normal, then the product. All operations round to the dtype, as jax's do but for a few in bf16 and f16. */
 void ax_random_fill(ax_random_key key, ax_distribution distribution, double low, double high, double factor, ax_dtype dtype,
                     int64_t elems, void *data);
 

@@ -28,8 +28,8 @@ static void bits(void **state) {
   assert_int_equal(ax_random_key_of(0x123456789abcdef0).word[0], 0x12345678);
 }
 
-/* Numbers that lie close to 0 are the difference of larger ones: the unit is that of the array's own size. In f64 JAX's inverse of erf is
-   off by up to 17 units. */
+/* Numbers that lie close to 0 are the difference of larger ones: the unit is that of the array's own size. In f64 JAX's inverse of
+   erf is off by up to 17 units. */
 static void compare(const char *rule, ax_dtype dtype, uint32_t leaf, const ax_host_array *want) {
   ax_type type = ax_array_type(dtype, want->rank, want->dims);
   int64_t elems = ax_type_elems(&type);
@@ -97,13 +97,15 @@ static void refused(void **state) {
       {"constant(1e30)", {.dtype = AX_F16}, "f16 does not hold 1e+30"},
       {"constant(2)", {.dtype = AX_BOOL}, "bool does not hold 2"},
       {"normal", {.dtype = AX_S32}, "normal gives floats, not s32[]"},
-      {"he_normal", {.dtype = AX_F32, .rank = 1, .dims = {4}}, "he_normal counts what goes in and out: it needs 2 dimensions, not f32[4]"},
+      {"he_normal",
+       {.dtype = AX_F32, .rank = 1, .dims = {4}},
+       "he_normal counts what goes in and out: it needs 2 dimensions, not f32[4]"},
       {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", {.dtype = AX_F32}, "aaa..\" is no initializer"},
   };
   double data[16];
   for (size_t i = 0; i < AX_COUNT(cases); i++)
-    TEST_FAILS(ax_init_fill(cases[i].rule, strlen(cases[i].rule), &cases[i].type, (ax_random_key){{0, 0}}, data), AX_INVALID_ARGUMENT,
-               cases[i].part);
+    TEST_FAILS(ax_init_fill(cases[i].rule, strlen(cases[i].rule), &cases[i].type, (ax_random_key){{0, 0}}, data),
+               AX_INVALID_ARGUMENT, cases[i].part);
   const ax_type truth = {.dtype = AX_BOOL, .rank = 1, .dims = {2}}, empty = {.dtype = AX_F32, .rank = 2, .dims = {0, 3}};
   TEST_OK(ax_init_fill("ones", 4, &truth, (ax_random_key){{0, 0}}, data));
   assert_memory_equal(data, "\1\1", 2);

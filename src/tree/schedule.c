@@ -50,7 +50,8 @@ bool ax_schedule_is_constant(const ax_schedule *schedule) { return schedule->fun
 static ax_value polynomial_at(const ax_schedule *s, ax_value count) {
   const char *who = "polynomial_schedule";
   int64_t begin = s->begin > 0 ? s->begin : 0;
-  if (!sound_number(who, "from", s->from) || !sound_number(who, "to", s->to) || !sound_number(who, "power", s->power)) return ax_poison;
+  if (!sound_number(who, "from", s->from) || !sound_number(who, "to", s->to) || !sound_number(who, "power", s->power))
+    return ax_poison;
   if (!sound_steps(who, "steps", s->steps) || !sound_steps(who, "begin", begin)) return ax_poison;
   if (s->steps <= 0) return real32(s->from);
   ax_value done = ax_clamp(count32(0), ax_sub(count, count32(begin)), count32(s->steps));
@@ -155,7 +156,8 @@ ax_schedule ax_warmup_cosine_decay_schedule(double from, double peak, int64_t wa
 
 static ax_value piecewise_at(const ax_schedule *s, ax_value count) {
   const char *who = "piecewise_constant_schedule";
-  if (s->count > 0 && (s->boundaries == NULL || s->scales == NULL)) return ax_reject_as(who, "there are no boundaries, or no scales");
+  if (s->count > 0 && (s->boundaries == NULL || s->scales == NULL))
+    return ax_reject_as(who, "there are no boundaries, or no scales");
   if (!sound_number(who, "from", s->from)) return ax_poison;
   ax_value value = real32(s->from);
   for (uint32_t i = 0; i < s->count; i++) {
@@ -178,7 +180,8 @@ ax_value ax_schedule_at(const ax_schedule *schedule, ax_value count) {
   count = ax_as("schedule_at", count, AX_S32);
   ax_type type = ax_typeof(count), value;
   if (ax_failed()) return ax_poison;
-  if (type.dtype != AX_S32 || type.rank != 0) return ax_reject_as("schedule_at", "the count is %s, not s32[]", ax_type_string(&type, NULL));
+  if (type.dtype != AX_S32 || type.rank != 0)
+    return ax_reject_as("schedule_at", "the count is %s, not s32[]", ax_type_string(&type, NULL));
   if (schedule->function == NULL) return real32(0);
   ax_value at = schedule->function(schedule, count);
   value = ax_typeof(at);

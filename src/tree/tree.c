@@ -1,5 +1,5 @@
-/* Trees: made, filled, read and copied, a leaf at a time. Whatever changes all leaves makes all new arrays first, so that a failure changes
-   nothing. */
+/* Trees: made, filled, read and copied, a leaf at a time. Whatever changes all leaves makes all new arrays first, so that a failure
+   changes nothing. */
 #include "tree/tree.h"
 
 #include <stdio.h>
@@ -159,8 +159,8 @@ ax_status ax_tree_put(ax_tree *tree, const void *data, const char *name, ...) {
 }
 
 static ax_status differs(const char *who, const ax_tree *tree, uint32_t leaf, const ax_type *got) {
-  return ax_error(AX_INVALID_ARGUMENT, "%s: %s is %s, not %s", who, tree->def->names[leaf], ax_type_string(&tree->def->types[leaf], NULL),
-                  ax_type_string(got, NULL));
+  return ax_error(AX_INVALID_ARGUMENT, "%s: %s is %s, not %s", who, tree->def->names[leaf],
+                  ax_type_string(&tree->def->types[leaf], NULL), ax_type_string(got, NULL));
 }
 
 ax_status ax_tree_put_host(ax_tree *tree, const ax_host_array *host, const char *name, ...) {

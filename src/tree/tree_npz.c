@@ -19,7 +19,8 @@ static ax_status conclude(complaints *c, const char *path) {
   ax_status status = AX_OK;
   if (c->text.failed) status = ax_out_of_memory(0);
   else if (c->count > most_named)
-    status = ax_error(AX_INVALID_ARGUMENT, "%s does not fit the tree:%s\n  ... and %u more", path, c->text.data, c->count - most_named);
+    status =
+        ax_error(AX_INVALID_ARGUMENT, "%s does not fit the tree:%s\n  ... and %u more", path, c->text.data, c->count - most_named);
   else if (c->count > 0) status = ax_error(AX_INVALID_ARGUMENT, "%s does not fit the tree:%s", path, c->text.data);
   ax_text_deinit(&c->text);
   return status;
@@ -41,7 +42,8 @@ static ax_status match(const ax_tree *tree, const ax_npz *npz, const char *path,
     }
     members[leaf] = m;
     if (!ax_type_equal(&type, &def->types[leaf]) && complain(&c))
-      ax_text_add(&c.text, "\n  %s is %s, but %s in the file", name, ax_type_string(&def->types[leaf], NULL), ax_type_string(&type, NULL));
+      ax_text_add(&c.text, "\n  %s is %s, but %s in the file", name, ax_type_string(&def->types[leaf], NULL),
+                  ax_type_string(&type, NULL));
   }
   for (uint32_t i = 0; i < def->count; i++)
     if (members[i] == AX_NONE && complain(&c)) ax_text_add(&c.text, "\n  the leaf \"%s\" is missing", def->names[i]);

@@ -38,10 +38,11 @@ static ax_status check_counts(const ax_executable *e, const leaves *in, const le
   count_text(&text, in);
   ax_text_add(&text, " and ");
   count_text(&text, out);
-  ax_status status = text.failed ? ax_out_of_memory(0)
-                                 : ax_error(AX_INVALID_ARGUMENT,
-                                            "tree_run: the program takes %u arguments and gives %u results; the trees have %s leaves",
-                                            e->in_count, e->out_count, text.data);
+  ax_status status =
+      text.failed
+          ? ax_out_of_memory(0)
+          : ax_error(AX_INVALID_ARGUMENT, "tree_run: the program takes %u arguments and gives %u results; the trees have %s leaves",
+                     e->in_count, e->out_count, text.data);
   ax_text_deinit(&text);
   return status;
 }
@@ -128,7 +129,8 @@ static void name_leaf(ax_text *text, const void *context, uint32_t argument) {
   ax_text_add(text, "%s of tree %u", name, tree);
 }
 
-/* The run has refused its arguments: says it in leaves when they are not on the same devices, or one that is donated is in two of them. */
+/* The run has refused its arguments: says it in leaves when they are not on the same devices, or one that is donated is in two of
+   them. */
 static ax_status explain(ax_executable *e, const leaves *in, ax_array *const *arrays, ax_status status) {
   const ax_assigned *assigned;
   AX_TRY(ax_assigned_find(e, arrays, "tree_run", &(ax_naming){name_leaf, in}, &assigned));
@@ -140,8 +142,8 @@ static ax_status explain(ax_executable *e, const leaves *in, ax_array *const *ar
     uint32_t a = holders[i - 1].number, b = holders[i].number, tree_a, tree_b;
     if (holders[i].array != holders[i - 1].array || !(e->donate[a] || e->donate[b])) continue;
     const char *first = leaf_of(in, e->donate[a] ? a : b, &tree_a), *second = leaf_of(in, e->donate[a] ? b : a, &tree_b);
-    status = ax_error(status, "tree_run: %s of tree %u is donated, but %s of tree %u holds the same array: %s", first, tree_a, second,
-                      tree_b, ax_type_string(ax_array_get_type(holders[i].array), NULL));
+    status = ax_error(status, "tree_run: %s of tree %u is donated, but %s of tree %u holds the same array: %s", first, tree_a,
+                      second, tree_b, ax_type_string(ax_array_get_type(holders[i].array), NULL));
     break;
   }
   ax_free(holders);
@@ -150,10 +152,11 @@ static ax_status explain(ax_executable *e, const leaves *in, ax_array *const *ar
 
 /* --- Running --- */
 
-typedef ax_status run_function(ax_executable *executable, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out);
+typedef ax_status run_function(ax_executable *executable, uint32_t in_count, ax_array *const *in, uint32_t out_count,
+                               ax_array **out);
 
-static ax_status run(run_function *function, ax_executable *e, ax_tree *const *in_trees, uint32_t in_count, ax_tree *const *out_trees,
-                     uint32_t out_count) {
+static ax_status run(run_function *function, ax_executable *e, ax_tree *const *in_trees, uint32_t in_count,
+                     ax_tree *const *out_trees, uint32_t out_count) {
   leaves in, out;
   AX_TRY(ax_require(e, "executable"));
   AX_TRY(take_leaves(in_trees, in_count, &in));
@@ -175,6 +178,7 @@ ax_status ax_tree_run(ax_executable *executable, uint32_t in_count, ax_tree *con
   return run(ax_run, executable, in, in_count, out, out_count);
 }
 
-ax_status ax_tree_run_start(ax_executable *executable, uint32_t in_count, ax_tree *const *in, uint32_t out_count, ax_tree *const *out) {
+ax_status ax_tree_run_start(ax_executable *executable, uint32_t in_count, ax_tree *const *in, uint32_t out_count,
+                            ax_tree *const *out) {
   return run(ax_run_start, executable, in, in_count, out, out_count);
 }

@@ -82,7 +82,8 @@ static void made_badly(void **state) {
   ax_tree *tree;
   TEST_OK(ax_treedef_parse("a: f32[4]; b/w: f32[3,4] @ data", &def));
   TEST_FAILS(ax_tree_create(runtime, &mesh, def, &tree), AX_INVALID_ARGUMENT, "tree_create: b/w: ");
-  TEST_FAILS(ax_tree_create(runtime, NULL, def, &tree), AX_INVALID_ARGUMENT, "tree_create: b/w: spec \"data\": unknown axis \"data\"");
+  TEST_FAILS(ax_tree_create(runtime, NULL, def, &tree), AX_INVALID_ARGUMENT,
+             "tree_create: b/w: spec \"data\": unknown axis \"data\"");
   TEST_FAILS(ax_tree_create(NULL, &mesh, def, &tree), AX_INVALID_ARGUMENT, "there is no runtime");
   TEST_FAILS(ax_tree_create(runtime, &mesh, NULL, &tree), AX_INVALID_ARGUMENT, "there is no treedef");
   assert_null(tree);
@@ -119,8 +120,10 @@ static void init(void **state) {
   assert_memory_equal(a, b, sizeof a);
   ax_tree_release(tree), ax_tree_release(other);
   tree = tree_of("s: s64[]; u: u64[]");
-  TEST_FAILS(ax_tree_init(tree, "s: constant(9223372036854775808); u: zeros", 0), AX_INVALID_ARGUMENT, "s64 does not hold 9.22337e+18");
-  TEST_FAILS(ax_tree_init(tree, "s: zeros; u: constant(18446744073709551616)", 0), AX_INVALID_ARGUMENT, "u64 does not hold 1.84467e+19");
+  TEST_FAILS(ax_tree_init(tree, "s: constant(9223372036854775808); u: zeros", 0), AX_INVALID_ARGUMENT,
+             "s64 does not hold 9.22337e+18");
+  TEST_FAILS(ax_tree_init(tree, "s: zeros; u: constant(18446744073709551616)", 0), AX_INVALID_ARGUMENT,
+             "u64 does not hold 1.84467e+19");
   TEST_OK(ax_tree_init(tree, "s: constant(-9223372036854775808); u: constant(9223372036854775808)", 0));
   ax_tree_release(tree);
 }
@@ -248,8 +251,8 @@ static void failed_selection(void **state) {
   ax_treedef *def;
   TEST_OK(ax_treedef_parse("a: f32[2]; b: f32[2]; c: f32[2]", &def));
   ax_program *program = test_trace(step, NULL, types, 3, 3);
-  TEST_FAILS(ax_compile(runtime, program, &(ax_compile_options){.donate = ax_treedef_select(def, "d")}, &executable), AX_INVALID_ARGUMENT,
-             "of a selection that failed: treedef_select: no leaf is meant by \"d\"");
+  TEST_FAILS(ax_compile(runtime, program, &(ax_compile_options){.donate = ax_treedef_select(def, "d")}, &executable),
+             AX_INVALID_ARGUMENT, "of a selection that failed: treedef_select: no leaf is meant by \"d\"");
   ax_program_release(program);
   ax_treedef_release(def);
 }
@@ -303,8 +306,10 @@ static void jit(void **state) {
              "tree_jit: b is f32[2], but the body gives s32[]");
   TEST_FAILS(ax_tree_jit(runtime, &mesh, NULL, def, AX_FN(step, 0, 0), NULL, &executable), AX_INVALID_ARGUMENT,
              "there is no treedef of the operands");
-  TEST_FAILS(ax_tree_jit(runtime, NULL, def, def, AX_FN(NULL, 0, 0), NULL, &executable), AX_INVALID_ARGUMENT, "tree_jit: there is no function");
-  TEST_FAILS(ax_tree_jit(runtime, &mesh, def, def, AX_FN(NULL, 0, 0), NULL, &executable), AX_INVALID_ARGUMENT, "tree_jit: there is no function");
+  TEST_FAILS(ax_tree_jit(runtime, NULL, def, def, AX_FN(NULL, 0, 0), NULL, &executable), AX_INVALID_ARGUMENT,
+             "tree_jit: there is no function");
+  TEST_FAILS(ax_tree_jit(runtime, &mesh, def, def, AX_FN(NULL, 0, 0), NULL, &executable), AX_INVALID_ARGUMENT,
+             "tree_jit: there is no function");
   TEST_FAILS(ax_tree_jit(NULL, NULL, def, def, AX_FN(step, 0, 0), NULL, &executable), AX_INVALID_ARGUMENT, "there is no runtime");
   assert_null(executable);
   ax_tree_release(tree);
@@ -325,7 +330,8 @@ static void failed_run(void **state) {
   TEST_FAILS(ax_tree_run(executable, AX_TREES(in), AX_TREES(out)), AX_DEADLOCK, "");
   ASSERT_HOLDS(out, "b", 3, 4);
   TEST_FAILS(ax_tree_read(in, values, sizeof values, "a"), AX_INVALID_ARGUMENT, "tree_read: a: ");
-  TEST_FAILS(ax_tree_run(executable, AX_TREES(in), AX_TREES(out)), AX_INVALID_ARGUMENT, "a of tree 0 (argument 0) held what was donated");
+  TEST_FAILS(ax_tree_run(executable, AX_TREES(in), AX_TREES(out)), AX_INVALID_ARGUMENT,
+             "a of tree 0 (argument 0) held what was donated");
   TEST_OK(ax_tree_put(in, (float[]){1, 2}, "a"));
   ASSERT_HOLDS(in, "a", 1, 2);
   ax_tree_release(in), ax_tree_release(out);

@@ -3,8 +3,8 @@
      names  types  specs      by leaf
      table                    what each name means, leaves' and nodes', by hash
 
-   All nodes that leaves stand below are in the table too, so that a name which would be both a leaf and a node is found out when it is
-   added, whichever of the two comes first. */
+   All nodes that leaves stand below are in the table too, so that a name which would be both a leaf and a node is found out when it
+   is added, whichever of the two comes first. */
 #include "tree/treedef.h"
 
 #include <stdio.h>
@@ -105,9 +105,11 @@ static ax_status check_name(const char *name, size_t length, uint32_t *nodes) {
   for (size_t i = 0; i < length; i++) {
     bool empty = name[i] == '/' && (i == 0 || i + 1 == length || name[i - 1] == '/');
     *nodes += name[i] == '/';
-    if (empty) return ax_error(AX_INVALID_ARGUMENT, "the name \"%.*s\" has an empty word: '/' stands between words", shown(length), name);
+    if (empty)
+      return ax_error(AX_INVALID_ARGUMENT, "the name \"%.*s\" has an empty word: '/' stands between words", shown(length), name);
     if (!ax_is_leaf_character(name[i]))
-      return ax_error(AX_INVALID_ARGUMENT, "\"%.*s\" is not a name: it has letters, digits and any of _ - . /", shown(length), name);
+      return ax_error(AX_INVALID_ARGUMENT, "\"%.*s\" is not a name: it has letters, digits and any of _ - . /", shown(length),
+                      name);
   }
   return AX_OK;
 }
@@ -146,8 +148,10 @@ static ax_status check_spec(const char *name, const char *spec, uint32_t rank) {
     size_t bytes = strcspn(word, ",+");
     if (!is_open(spec, word, bytes)) {
       if (!ax_is_name(word, bytes))
-        return ax_error(AX_INVALID_ARGUMENT, "%s: spec \"%s\": expected an axis or _, got \"%.*s\"", name, spec, shown(bytes), word);
-      if (used.count == AX_MAX_AXES) return ax_error(AX_INVALID_ARGUMENT, "%s: spec \"%s\": more than %d axes", name, spec, AX_MAX_AXES);
+        return ax_error(AX_INVALID_ARGUMENT, "%s: spec \"%s\": expected an axis or _, got \"%.*s\"", name, spec, shown(bytes),
+                        word);
+      if (used.count == AX_MAX_AXES)
+        return ax_error(AX_INVALID_ARGUMENT, "%s: spec \"%s\": more than %d axes", name, spec, AX_MAX_AXES);
       char *axis = used.axis[used.count].name;
       memcpy(axis, word, bytes);
       if (ax_mesh_find(&used, axis) >= 0)
@@ -197,14 +201,16 @@ ax_status ax_treedef_add(ax_treedef *def, const char *name, size_t name_length, 
 
 /* --- Of other things --- */
 
-static ax_status add_all(ax_treedef *def, uint32_t count, const char *const *names, const ax_type *types, const char *const *specs) {
+static ax_status add_all(ax_treedef *def, uint32_t count, const char *const *names, const ax_type *types,
+                         const char *const *specs) {
   if (count > 0) {
     AX_TRY(ax_require(names, "list of names"));
     AX_TRY(ax_require(types, "list of types"));
   }
   for (uint32_t i = 0; i < count; i++) {
     const char *spec = specs == NULL ? "" : specs[i];
-    if (names[i] == NULL || spec == NULL) return ax_error(AX_INVALID_ARGUMENT, "leaf %u has no %s", i, names[i] == NULL ? "name" : "spec");
+    if (names[i] == NULL || spec == NULL)
+      return ax_error(AX_INVALID_ARGUMENT, "leaf %u has no %s", i, names[i] == NULL ? "name" : "spec");
     ax_type type = types[i];
     type.spread = (ax_spread){0};
     AX_TRY(ax_treedef_add(def, names[i], strlen(names[i]), &type, spec, strlen(spec)));
@@ -212,7 +218,8 @@ static ax_status add_all(ax_treedef *def, uint32_t count, const char *const *nam
   return AX_OK;
 }
 
-ax_status ax_treedef_create(uint32_t count, const char *const *names, const ax_type *types, const char *const *specs, ax_treedef **out) {
+ax_status ax_treedef_create(uint32_t count, const char *const *names, const ax_type *types, const char *const *specs,
+                            ax_treedef **out) {
   *out = NULL;
   AX_TRY(ax_treedef_begin(out));
   ax_status status = ax_treedef_finish(*out, add_all(*out, count, names, types, specs), out);

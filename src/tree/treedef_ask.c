@@ -62,8 +62,8 @@ static ax_status select_new(ax_treedef *def, const char *patterns, ax_args *out)
     last = i;
   }
   if (status == AX_OK && count == 0)
-    status = ax_error(AX_INVALID_ARGUMENT, "treedef_select: no leaf is meant by \"%s\"; the first of %u is \"%s\"", patterns, def->count,
-                      def->count > 0 ? def->names[0] : "");
+    status = ax_error(AX_INVALID_ARGUMENT, "treedef_select: no leaf is meant by \"%s\"; the first of %u is \"%s\"", patterns,
+                      def->count, def->count > 0 ? def->names[0] : "");
   if (status == AX_OK) {
     *out = (ax_args){NULL, last - first + 1 == count ? first : 0, count};
     if (last - first + 1 != count) status = keep_list(def, patterns, picked, out);

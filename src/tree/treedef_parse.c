@@ -1,4 +1,5 @@
-/* The text form of treedefs: "NAME: TYPE @ SPEC" entries, braces in names. axle/tree.h says what it means; types are those of programs. */
+/* The text form of treedefs: "NAME: TYPE @ SPEC" entries, braces in names. axle/tree.h says what it means; types are those of
+   programs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 typedef struct entry {
   ax_treedef *def;
   const ax_lexer *lexer; /* for messages */
-  ax_token name;         /* with its braces */
+  ax_lexeme name;         /* with its braces */
   ax_type type;
   const char *spec;
   size_t spec_length;
@@ -41,9 +42,10 @@ static bool read_number(const char *text, size_t length, long *out) {
 }
 
 static ax_status expand_range(entry *e, size_t written, const char *inside, const char *dots, const char *close) {
-  ax_token range = {.start = inside, .length = (size_t)(close - inside), .line = e->name.line};
+  ax_lexeme range = {.start = inside, .length = (size_t)(close - inside), .line = e->name.line};
   long first, last;
-  if (!read_number(inside, (size_t)(dots - inside), &first) || !read_number(dots + 2, (size_t)(close - dots - 2), &last) || first > last)
+  if (!read_number(inside, (size_t)(dots - inside), &first) || !read_number(dots + 2, (size_t)(close - dots - 2), &last) ||
+      first > last)
     return ax_lexer_error(e->lexer, &range, "expected {first..last}, two numbers in order");
   if (last - first >= AX_MAX_LEAVES) return ax_lexer_error(e->lexer, &range, "more than %d leaves", AX_MAX_LEAVES);
   for (long i = first; i <= last; i++) {
@@ -56,10 +58,11 @@ static ax_status expand_range(entry *e, size_t written, const char *inside, cons
 
 static ax_status expand_braces(entry *e, size_t written, const char *open) {
   const char *end = e->name.start + e->name.length, *inside = open + 1, *close = memchr(open, '}', (size_t)(end - open));
-  ax_token brace = {.start = open, .length = 1, .line = e->name.line};
+  ax_lexeme brace = {.start = open, .length = 1, .line = e->name.line};
   if (e->braces > AX_MAX_LEAF_NAME) return ax_lexer_error(e->lexer, &brace, "more than %d braces in a name", AX_MAX_LEAF_NAME);
   if (close == NULL) return ax_lexer_error(e->lexer, &brace, "this brace is not closed");
-  if (memchr(inside, '{', (size_t)(close - inside)) != NULL) return ax_lexer_error(e->lexer, &brace, "braces cannot stand in braces");
+  if (memchr(inside, '{', (size_t)(close - inside)) != NULL)
+    return ax_lexer_error(e->lexer, &brace, "braces cannot stand in braces");
   for (const char *dots = inside; dots + 1 < close; dots++)
     if (dots[0] == '.' && dots[1] == '.') return expand_range(e, written, inside, dots, close);
   for (const char *word = inside; word <= close;) {
@@ -107,12 +110,12 @@ static ax_status parse_entry(ax_treedef *def, const ax_lexer *lexer, const char 
   while (ax_is_blank(*from)) from++;
   const char *colon = memchr(from, ':', (size_t)(to - from));
   if (colon == NULL) {
-    ax_token end = {.start = to, .line = line};
+    ax_lexeme end = {.start = to, .line = line};
     return ax_lexer_error(lexer, &end, "expected ':' and a type after the name");
   }
   const char *stop = colon, *at = memchr(colon, '@', (size_t)(to - colon));
   while (stop > from && ax_is_blank(stop[-1])) stop--;
-  e.name = (ax_token){.kind = AX_TOKEN_NAME, .start = from, .length = (size_t)(stop - from), .line = line};
+  e.name = (ax_lexeme){.kind = AX_TOKEN_NAME, .start = from, .length = (size_t)(stop - from), .line = line};
   AX_TRY(parse_type(lexer, colon + 1, at != NULL ? at : to, line, &e.type));
   e.spec = at != NULL ? at + 1 : to;
   while (to > e.spec && ax_is_blank(to[-1])) to--;

@@ -295,9 +295,18 @@ static void no_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(parse),   cmocka_unit_test(text_reads_back), cmocka_unit_test(refused_texts),    cmocka_unit_test(create),
-      cmocka_unit_test(join),    cmocka_unit_test(select_leaves),   cmocka_unit_test(specs_by_pattern), cmocka_unit_test(nearest_names),
-      cmocka_unit_test(nothing), cmocka_unit_test(many_leaves),     cmocka_unit_test(random_texts), cmocka_unit_test(no_memory),
+      cmocka_unit_test(parse),
+      cmocka_unit_test(text_reads_back),
+      cmocka_unit_test(refused_texts),
+      cmocka_unit_test(create),
+      cmocka_unit_test(join),
+      cmocka_unit_test(select_leaves),
+      cmocka_unit_test(specs_by_pattern),
+      cmocka_unit_test(nearest_names),
+      cmocka_unit_test(nothing),
+      cmocka_unit_test(many_leaves),
+      cmocka_unit_test(random_texts),
+      cmocka_unit_test(no_memory),
       cmocka_unit_test(many_braces),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

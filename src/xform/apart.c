@@ -1,6 +1,6 @@
-/* Devices apart (apart.h). Threads stand for devices that go different ways, not for work done at once: whoever runs holds the crowd's
-   lock, and lets go of it only where it waits. So nothing else is locked, and when nobody is awake and not all are through, nobody ever
-   will be: a deadlock.
+/* Devices apart (apart.h). Threads stand for devices that go different ways, not for work done at once: whoever runs holds the
+   crowd's lock, and lets go of it only where it waits. So nothing else is locked, and when nobody is awake and not all are through,
+   nobody ever will be: a deadlock.
 
      message      to a link: a queue for each source, target, set of axes and link number; precv sleeps until there is one
      collective   at a meeting: one for each equation and group; who comes last computes for all
@@ -83,7 +83,8 @@ static void fail(ax_crowd *crowd, ax_status status, const char *text) {
 
 ax_status ax_crowd_status(const ax_crowd *crowd) {
   if (crowd->status == AX_OK) return AX_OK;
-  return ax_error(crowd->status, "%s", crowd->message.data != NULL && !crowd->message.failed ? crowd->message.data : "out of memory");
+  return ax_error(crowd->status, "%s",
+                  crowd->message.data != NULL && !crowd->message.failed ? crowd->message.data : "out of memory");
 }
 
 static void add_device(ax_text *text, const ax_mesh *mesh, int64_t device) {
@@ -153,8 +154,8 @@ static link *link_of(ax_crowd *crowd, const ax_mesh *mesh, const ax_axes *names,
   ax_status status = ax_axes_resolve(names, mesh, &set);
   ax_text_add(&key, "%lld", (long long)number);
   for (uint32_t a = 0; a < mesh->count && status == AX_OK; a++)
-    ax_text_add(&key, ",%s%s=%lld-%lld", set >> a & 1 ? "*" : "", mesh->axis[a].name, (long long)ax_mesh_coordinate(mesh, source, a),
-                (long long)ax_mesh_coordinate(mesh, target, a));
+    ax_text_add(&key, ",%s%s=%lld-%lld", set >> a & 1 ? "*" : "", mesh->axis[a].name,
+                (long long)ax_mesh_coordinate(mesh, source, a), (long long)ax_mesh_coordinate(mesh, target, a));
   ax_memo_entry *entry = key.failed || status != AX_OK ? NULL : ax_memo_ask(&crowd->memo, "link", NULL, key.data, key.length);
   ax_text_deinit(&key);
   if (entry == NULL || entry->data != NULL) return entry != NULL ? entry->data : NULL;
@@ -197,8 +198,10 @@ static ax_status text_error(ax_text *text) {
   return status;
 }
 
-static ax_status check_received(const ax_crowd *crowd, const ax_eval_args *args, const link *l, const message *m, const ax_tensor *out) {
-  const ax_type wanted = ax_array_type(out->dtype, out->rank, out->dims), is = ax_array_type(m->tensor->dtype, m->tensor->rank, m->tensor->dims);
+static ax_status check_received(const ax_crowd *crowd, const ax_eval_args *args, const link *l, const message *m,
+                                const ax_tensor *out) {
+  const ax_type wanted = ax_array_type(out->dtype, out->rank, out->dims),
+                is = ax_array_type(m->tensor->dtype, m->tensor->rank, m->tensor->dims);
   ax_text text = {0};
   if (ax_type_equal(&wanted, &is)) return AX_OK;
   ax_evaluator_text(&text, args->driver);
@@ -265,8 +268,15 @@ static ax_status compute(ax_crowd *crowd, ax_evaluator *driver, meeting *m, int6
     for (uint32_t i = 0; i < eqn->in_count; i++) in[(size_t)i * lanes + l] = m->places[l].in[i];
     for (uint32_t k = 0; k < eqn->out_count; k++) out[(size_t)k * lanes + l] = m->places[l].out[k];
   }
-  ax_eval_args args = {.eqn = eqn, .axes = &driver->program->axes, .lanes = lanes, .device = device, .in = in, .out = out, .driver = driver,
-                       .hooks = driver->hooks, .each = ~(ax_axis_set)0};
+  ax_eval_args args = {.eqn = eqn,
+                       .axes = &driver->program->axes,
+                       .lanes = lanes,
+                       .device = device,
+                       .in = in,
+                       .out = out,
+                       .driver = driver,
+                       .hooks = driver->hooks,
+                       .each = ~(ax_axis_set)0};
   if (status == AX_OK) status = eqn->prim->eval(&args);
   ax_arena_deinit(&arena);
   m->count = 0;
@@ -341,8 +351,8 @@ static ax_status run_lanes(ax_crowd *crowd, lane *list, uint32_t count) {
   return status == AX_OK ? ax_crowd_status(crowd) : status;
 }
 
-ax_status ax_crowd_spread(ax_evaluator *driver, const ax_program *program, uint32_t lanes, const int64_t *device, ax_tensor *const *in,
-                          ax_tensor **out) {
+ax_status ax_crowd_spread(ax_evaluator *driver, const ax_program *program, uint32_t lanes, const int64_t *device,
+                          ax_tensor *const *in, ax_tensor **out) {
   ax_arena arena = {0};
   lane *list = ax_arena_alloc(&arena, lanes * sizeof list[0]);
   ax_status status = list != NULL ? AX_OK : ax_out_of_memory(lanes * sizeof list[0]);

@@ -7,16 +7,16 @@
    without batch dimension is that value times the size. The axis leaves the environment, and the axis sets of types close the
    gap: for the axes after it the bit is one less.
 
-   spmd_axis_name: a shard_map splits its batch dimensions over these axes, as if its specs had named them, so that in its body each device has
-   a part of the batch, and what has a batch dimension varies over them (ax_builder.batch_varying; inherited as the memo is, so that
-   rules need not pass it on). */
+   spmd_axis_name: a shard_map splits its batch dimensions over these axes, as if its specs had named them, so that in its body each
+   device has a part of the batch, and what has a batch dimension varies over them (ax_builder.batch_varying; inherited as the memo
+   is, so that rules need not pass it on). */
 #include <string.h>
 
 #include "prim/rules.h"
 #include "xform/xform.h"
 
 typedef struct batch_walk {
-  ax_walk walk;
+  ax_program_walk walk;
   const char *axis; /* NULL: none, or not in the environment */
   const ax_axes *split; /* the axes in the environment that the batch is split over; NULL: it is whole */
   int64_t size;
@@ -69,7 +69,8 @@ static ax_status check_split(const batch_walk *w, const ax_eqn *eqn) {
   bool named = w->axis != NULL && names(eqn, w->axis);
   for (uint32_t k = 0; k < w->split->count; k++) named = named || names(eqn, w->split->name[k]);
   if (!named) return AX_OK;
-  return ax_error(AX_ABSENT, "vmap: no %s over an axis that is mapped, or in spmd_axis_name, in a shard_map that splits what is mapped",
+  return ax_error(AX_ABSENT,
+                  "vmap: no %s over an axis that is mapped, or in spmd_axis_name, in a shard_map that splits what is mapped",
                   eqn->prim->name);
 }
 
@@ -79,7 +80,8 @@ static const ax_axes *split_here(const ax_mesh *axes) {
   return split != NULL && ax_mesh_find_manual(axes, split->name[0]) >= 0 ? split : NULL;
 }
 
-/* The environment around, for a body that has none of its own where what has a batch dimension is to vary; NULL: the body's own will do. */
+/* The environment around, for a body that has none of its own where what has a batch dimension is to vary; NULL: the body's own
+   will do. */
 static const ax_mesh *wider(const ax_program *program) {
   const ax_builder *around = ax_builder_current();
   return program->axes.count == 0 && around != NULL && split_here(&around->axes) != NULL ? &around->axes : NULL;
@@ -236,12 +238,14 @@ static ax_value *results(batch_walk *w, const int *want, int *out_dim) {
 }
 
 /* `split` NULL: what the batching around says. */
-static ax_status batch(const ax_program *program, const int *in_dim, int64_t size, const char *axis, const ax_axes *split, const int *want,
-                       int *out_dim, ax_program **out) {
+static ax_status batch(const ax_program *program, const int *in_dim, int64_t size, const char *axis, const ax_axes *split,
+                       const int *want, int *out_dim, ax_program **out) {
   int index;
   *out = NULL;
   AX_TRY(check_axis(program, axis, size, &index));
-  ax_mesh axes = index >= 0 ? without_axis(&program->axes, (uint32_t)index) : wider(program) != NULL ? *wider(program) : program->axes;
+  ax_mesh axes = index >= 0               ? without_axis(&program->axes, (uint32_t)index)
+                 : wider(program) != NULL ? *wider(program)
+                                          : program->axes;
   ax_builder builder;
   ax_memo memo = {0};
   batch_walk w = {.axis = index >= 0 ? axis : NULL, .size = size};
@@ -328,10 +332,12 @@ bool ax_mapped_dim(int given, uint32_t rank, int *dim) {
 }
 
 /* Of operand or result `index`, which has one more dimension outside than `inside`: where that is. */
-static ax_status batched_dim(const ax_program *program, const char *what, const int *given, uint32_t index, const ax_type *inside, int *dim) {
+static ax_status batched_dim(const ax_program *program, const char *what, const int *given, uint32_t index, const ax_type *inside,
+                             int *dim) {
   const int axis = given != NULL ? given[index] : 0;
   if (ax_mapped_dim(axis, inside->rank + 1, dim)) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "vmap: %s[%u]=%d of %s is out of range", what, index, axis, ax_type_string(inside, &program->axes));
+  return ax_error(AX_INVALID_ARGUMENT, "vmap: %s[%u]=%d of %s is out of range", what, index, axis,
+                  ax_type_string(inside, &program->axes));
 }
 
 ax_status ax_program_vmap(const ax_program *program, const ax_vmap_options *options, ax_program **out) {

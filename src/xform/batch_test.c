@@ -77,7 +77,8 @@ static void like_a_loop(void **state) {
   (void)state;
   const ax_type types[] = {TEST_TYPE(AX_F64, 2, 3), TEST_TYPE(AX_F64, 3), TEST_SCALAR(AX_F64)};
   enum { none = AX_NOT_MAPPED };
-  const int in_axes[][3] = {{0, 0, 0}, {2, 1, none}, {1, none, none}, {none, 0, 0}, {none, none, 0}, {0, 1, 0}, {-1, -2, none}, {-3, -1, -1}};
+  const int in_axes[][3] = {{0, 0, 0},       {2, 1, none}, {1, none, none}, {none, 0, 0},
+                            {none, none, 0}, {0, 1, 0},    {-1, -2, none},  {-3, -1, -1}};
   const int out_axes[][3] = {{0, 0, 0}, {2, 1, none}, {1, 1, 0}, {0, 1, 0}, {2, 0, 0}, {1, 1, 0}, {-1, -2, none}, {-2, -1, -1}};
   for (size_t i = 0; i < AX_COUNT(in_axes); i++) check_loop(affine, types, 3, in_axes[i], out_axes[i], 3);
 }
@@ -90,12 +91,16 @@ static void refusals(void **state) {
   TEST_FAILS(ax_program_vmap(program, NULL, &vmap), AX_INVALID_ARGUMENT, "options");
   TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = bad, .size = size}, &vmap), AX_INVALID_ARGUMENT,
              "in_axes[1]=2 of f64[3] is out of range");
-  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = low, .size = size}, &vmap), AX_INVALID_ARGUMENT, "in_axes[1]=-3");
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = low, .size = size}, &vmap), AX_INVALID_ARGUMENT,
+             "in_axes[1]=-3");
   static const char *const names[] = {"", "a,b", "9a", "_", "a b"};
   for (size_t i = 0; i < AX_COUNT(names); i++)
-    TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.size = size, .axis_name = names[i]}, &vmap), AX_INVALID_ARGUMENT, "is not a name");
-  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = low, .size = size}, &vmap), AX_INVALID_ARGUMENT, "out_axes[1]=-3");
-  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = far, .size = size}, &vmap), AX_INVALID_ARGUMENT, "out_axes[2]=1 of f64[]");
+    TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.size = size, .axis_name = names[i]}, &vmap), AX_INVALID_ARGUMENT,
+               "is not a name");
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = low, .size = size}, &vmap), AX_INVALID_ARGUMENT,
+             "out_axes[1]=-3");
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = far, .size = size}, &vmap), AX_INVALID_ARGUMENT,
+             "out_axes[2]=1 of f64[]");
   TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = kept, .size = size}, &vmap), AX_INVALID_ARGUMENT,
              "out_axes[1] is AX_NOT_MAPPED, but result 1, f64[3], depends on a mapped input");
   TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.size = -1}, &vmap), AX_INVALID_ARGUMENT, "the size is -1");

@@ -170,9 +170,17 @@ static void gives_its_operand(const char *text) {
 static void to_an_operand(void **state) {
   (void)state;
   static const char *const equations[] = {
-      "y:f32[3] = mul x one", "y:f32[3] = mul one x", "y:f32[3] = div x one", "y:f32[3] = add x minus", "y:f32[3] = add minus x",
-      "y:f32[3] = sub x zero", "n:f32[3] = neg x y:f32[3] = neg n", "y:f32[3] = select_n p x x", "y:f32[3] = select_n true:bool[] q x",
-      "y:f32[3] = select_n false:bool[] x q", "y:f32[3] = convert_element_type[dtype=f32] x",
+      "y:f32[3] = mul x one",
+      "y:f32[3] = mul one x",
+      "y:f32[3] = div x one",
+      "y:f32[3] = add x minus",
+      "y:f32[3] = add minus x",
+      "y:f32[3] = sub x zero",
+      "n:f32[3] = neg x y:f32[3] = neg n",
+      "y:f32[3] = select_n p x x",
+      "y:f32[3] = select_n true:bool[] q x",
+      "y:f32[3] = select_n false:bool[] x q",
+      "y:f32[3] = convert_element_type[dtype=f32] x",
       "w:f64[3] = convert_element_type[dtype=f64] x y:f32[3] = convert_element_type[dtype=f32] w",
       "t:f32[1,3] = reshape[new_sizes=(1, 3)] x y:f32[3] = reshape[new_sizes=(3,)] t",
       "y:f32[3] = broadcast_in_dim[shape=(3,) broadcast_dimensions=(0,)] x",
@@ -180,34 +188,37 @@ static void to_an_operand(void **state) {
   };
   for (size_t i = 0; i < AX_COUNT(equations); i++) {
     char text[1024];
-    snprintf(text, sizeof text,
-             "{ lambda x:f32[3] q:f32[3] p:bool[3]. let one:f32[3] = broadcast_in_dim[shape=(3,) broadcast_dimensions=()] 1.0:f32[] "
-             "zero:f32[3] = broadcast_in_dim[shape=(3,) broadcast_dimensions=()] 0.0:f32[] "
-             "minus:f32[3] = broadcast_in_dim[shape=(3,) broadcast_dimensions=()] -0.0:f32[] %s in (y,) }",
-             equations[i]);
+    snprintf(
+        text, sizeof text,
+        "{ lambda x:f32[3] q:f32[3] p:bool[3]. let one:f32[3] = broadcast_in_dim[shape=(3,) broadcast_dimensions=()] 1.0:f32[] "
+        "zero:f32[3] = broadcast_in_dim[shape=(3,) broadcast_dimensions=()] 0.0:f32[] "
+        "minus:f32[3] = broadcast_in_dim[shape=(3,) broadcast_dimensions=()] -0.0:f32[] %s in (y,) }",
+        equations[i]);
     simplifies_to(text, "{ lambda x:f32[3] q:f32[3] p:bool[3]. let in (x,) }");
     gives_its_operand(text);
   }
-  simplifies_to("{ axes d=2 ; lambda x:s32[]{V:d}. let o:s32[]{V:d} = pvary[axes=(d,)] 1:s32[] z:s32[]{V:d} = pvary[axes=(d,)] 0:s32[] "
-                "a:s32[]{V:d} = mul o x b:s32[]{V:d} = add a z in (b,) }",
-                "{ axes d=2 ; lambda x:s32[]{V:d}. let in (x,) }");
+  simplifies_to(
+      "{ axes d=2 ; lambda x:s32[]{V:d}. let o:s32[]{V:d} = pvary[axes=(d,)] 1:s32[] z:s32[]{V:d} = pvary[axes=(d,)] 0:s32[] "
+      "a:s32[]{V:d} = mul o x b:s32[]{V:d} = add a z in (b,) }",
+      "{ axes d=2 ; lambda x:s32[]{V:d}. let in (x,) }");
 }
 
 /* What would change a bit of some value stays. */
 static void what_stays(void **state) {
   (void)state;
   static const char *const texts[] = {
-      "{ lambda x:f32[]. let y:f32[] = add x 0.0:f32[] in (y,) }",   /* -0 + 0 = 0 */
-      "{ lambda x:f32[]. let y:f32[] = sub x -0.0:f32[] in (y,) }",  /* -0 - -0 = 0 */
+      "{ lambda x:f32[]. let y:f32[] = add x 0.0:f32[] in (y,) }",  /* -0 + 0 = 0 */
+      "{ lambda x:f32[]. let y:f32[] = sub x -0.0:f32[] in (y,) }", /* -0 - -0 = 0 */
       "{ lambda x:f32[]. let y:f32[] = sub 0.0:f32[] x in (y,) }",
-      "{ lambda x:f32[]. let y:f32[] = mul x 0.0:f32[] in (y,) }",   /* NaN, -0 */
+      "{ lambda x:f32[]. let y:f32[] = mul x 0.0:f32[] in (y,) }", /* NaN, -0 */
       "{ lambda x:f32[]. let y:f32[] = div 1.0:f32[] x in (y,) }",
       "{ lambda x:f32[]. let y:bf16[] = convert_element_type[dtype=bf16] x z:f32[] = convert_element_type[dtype=f32] y in (z,) }",
       "{ lambda x:s32[]. let y:f32[] = convert_element_type[dtype=f32] x z:s32[] = convert_element_type[dtype=s32] y in (z,) }",
       "{ lambda x:s32[]. let y:u64[] = convert_element_type[dtype=u64] x z:f32[] = convert_element_type[dtype=f32] y in (z,) }",
       "{ lambda x:f32[2,3]. let y:f32[3,2] = reshape[new_sizes=(3, 2)] x z:f32[2,3] = transpose[permutation=(1, 0)] y in (z,) }",
       "{ lambda x:f32[]. let y:f32[] = stop_gradient x in (y,) }",
-      "{ lambda x:f32[2,3] y:f32[5,4,3]. let t:f32[3,4,5] = transpose[permutation=(2, 1, 0)] y " /* the result's dimensions would change places */
+      "{ lambda x:f32[2,3] y:f32[5,4,3]. let t:f32[3,4,5] = transpose[permutation=(2, 1, 0)] y " /* the result's dimensions would
+                                                                                                    change places */
       "z:f32[2,4,5] = dot_general[lhs_contract=(1,) rhs_contract=(0,) lhs_batch=() rhs_batch=()] x t in (z,) }",
       "{ lambda x:f32[2,3,4] y:f32[3,4,5]. let t:f32[2,4,3] = transpose[permutation=(0, 2, 1)] x " /* another order of additions */
       "z:f32[2,5] = dot_general[lhs_contract=(2, 1) rhs_contract=(0, 1) lhs_batch=() rhs_batch=()] t y in (z,) }",
@@ -219,32 +230,37 @@ static void chains(void **state) {
   (void)state;
   simplifies_to("{ lambda x:f32[2,3]. let a:f32[6] = reshape[new_sizes=(6,)] x b:f32[3,2] = reshape[new_sizes=(3, 2)] a in (b,) }",
                 "{ lambda x:f32[2,3]. let b:f32[3,2] = reshape[new_sizes=(3, 2)] x in (b,) }");
-  simplifies_to("{ lambda x:f32[2,3,4]. let a:f32[3,4,2] = transpose[permutation=(1, 2, 0)] x b:f32[4,3,2] = transpose[permutation=(1, 0, 2)] a "
-                "in (b,) }",
-                "{ lambda x:f32[2,3,4]. let b:f32[4,3,2] = transpose[permutation=(2, 1, 0)] x in (b,) }");
-  simplifies_to("{ lambda x:f32[2,3] y:f32[5,3]. let t:f32[3,5] = transpose[permutation=(1, 0)] y "
-                "z:f32[2,5] = dot_general[lhs_contract=(1,) rhs_contract=(0,) lhs_batch=() rhs_batch=()] x t in (z,) }",
-                "{ lambda x:f32[2,3] y:f32[5,3]. let z:f32[2,5] = dot_general[lhs_contract=(1,) rhs_contract=(1,) lhs_batch=() rhs_batch=()] x y "
-                "in (z,) }");
-  simplifies_to("{ lambda q:f32[2,8,3,4] k:f32[2,9,3,4]. let a:f32[2,3,8,4] = transpose[permutation=(0, 2, 1, 3)] q "
-                "b:f32[2,3,4,9] = transpose[permutation=(0, 2, 3, 1)] k "
-                "z:f32[2,3,8,9] = dot_general[lhs_contract=(3,) rhs_contract=(2,) lhs_batch=(0, 1) rhs_batch=(0, 1)] a b in (z,) }",
-                "{ lambda q:f32[2,8,3,4] k:f32[2,9,3,4]. let "
-                "z:f32[2,3,8,9] = dot_general[lhs_contract=(3,) rhs_contract=(3,) lhs_batch=(0, 2) rhs_batch=(0, 2)] q k in (z,) }");
+  simplifies_to(
+      "{ lambda x:f32[2,3,4]. let a:f32[3,4,2] = transpose[permutation=(1, 2, 0)] x b:f32[4,3,2] = transpose[permutation=(1, 0, 2)] a "
+      "in (b,) }",
+      "{ lambda x:f32[2,3,4]. let b:f32[4,3,2] = transpose[permutation=(2, 1, 0)] x in (b,) }");
+  simplifies_to(
+      "{ lambda x:f32[2,3] y:f32[5,3]. let t:f32[3,5] = transpose[permutation=(1, 0)] y "
+      "z:f32[2,5] = dot_general[lhs_contract=(1,) rhs_contract=(0,) lhs_batch=() rhs_batch=()] x t in (z,) }",
+      "{ lambda x:f32[2,3] y:f32[5,3]. let z:f32[2,5] = dot_general[lhs_contract=(1,) rhs_contract=(1,) lhs_batch=() rhs_batch=()] x y "
+      "in (z,) }");
+  simplifies_to(
+      "{ lambda q:f32[2,8,3,4] k:f32[2,9,3,4]. let a:f32[2,3,8,4] = transpose[permutation=(0, 2, 1, 3)] q "
+      "b:f32[2,3,4,9] = transpose[permutation=(0, 2, 3, 1)] k "
+      "z:f32[2,3,8,9] = dot_general[lhs_contract=(3,) rhs_contract=(2,) lhs_batch=(0, 1) rhs_batch=(0, 1)] a b in (z,) }",
+      "{ lambda q:f32[2,8,3,4] k:f32[2,9,3,4]. let "
+      "z:f32[2,3,8,9] = dot_general[lhs_contract=(3,) rhs_contract=(3,) lhs_batch=(0, 2) rhs_batch=(0, 2)] q k in (z,) }");
   simplifies_to("{ lambda x:f32[3]. let a:f32[3,1] = broadcast_in_dim[shape=(3, 1) broadcast_dimensions=(0,)] x "
                 "b:f32[2,3,4] = broadcast_in_dim[shape=(2, 3, 4) broadcast_dimensions=(1, 2)] a in (b,) }",
                 "{ lambda x:f32[3]. let b:f32[2,3,4] = broadcast_in_dim[shape=(2, 3, 4) broadcast_dimensions=(1,)] x in (b,) }");
-  simplifies_to("{ lambda x:bf16[]. let a:f32[] = convert_element_type[dtype=f32] x b:s8[] = convert_element_type[dtype=s8] a in (b,) }",
-                "{ lambda x:bf16[]. let b:s8[] = convert_element_type[dtype=s8] x in (b,) }");
+  simplifies_to(
+      "{ lambda x:bf16[]. let a:f32[] = convert_element_type[dtype=f32] x b:s8[] = convert_element_type[dtype=s8] a in (b,) }",
+      "{ lambda x:bf16[]. let b:s8[] = convert_element_type[dtype=s8] x in (b,) }");
 }
 
 /* Nested programs are simplified too, and one that several equations hold stays one. */
 static void nested_programs(void **state) {
   (void)state;
-  simplifies_to("{ lambda i:s32[] x:f32[]. let y:f32[] = cond[branches=({ lambda x:f32[]. let e:f32[] = exp x y:f32[] = mul x 1.0:f32[] in (y,) }, "
-                "{ lambda x:f32[]. let a:f32[] = neg x b:f32[] = neg x c:f32[] = add a b in (c,) })] i x in (y,) }",
-                "{ lambda i:s32[] x:f32[]. let y:f32[] = cond[branches=({ lambda x:f32[]. let in (x,) }, "
-                "{ lambda x:f32[]. let a:f32[] = neg x c:f32[] = add a a in (c,) })] i x in (y,) }");
+  simplifies_to(
+      "{ lambda i:s32[] x:f32[]. let y:f32[] = cond[branches=({ lambda x:f32[]. let e:f32[] = exp x y:f32[] = mul x 1.0:f32[] in (y,) }, "
+      "{ lambda x:f32[]. let a:f32[] = neg x b:f32[] = neg x c:f32[] = add a b in (c,) })] i x in (y,) }",
+      "{ lambda i:s32[] x:f32[]. let y:f32[] = cond[branches=({ lambda x:f32[]. let in (x,) }, "
+      "{ lambda x:f32[]. let a:f32[] = neg x c:f32[] = add a a in (c,) })] i x in (y,) }");
   ax_program *body = parse("{ lambda x:f32[]. let y:f32[] = mul x 1.0:f32[] z:f32[] = exp y in (z,) }"), *program, *simple;
   ax_type type = TEST_SCALAR(AX_F32);
   ax_builder builder;
@@ -357,15 +373,16 @@ static void conds_and_whiles_keep_what_is_needed(void **state) {
              "  r:f64[] = cond[branches=({ lambda x:f64[] y:f64[]. let in (x,) },\n"
              "    { lambda x:f64[] y:f64[]. let a:f64[] = neg y in (a,) })] i x y\n"
              "in (r,) }");
-  check_left("{ lambda l:f64[] k:f64[] m:f64[] a:f64[] b:f64[] c:f64[]. let\n"
-             "  d:f64[] e:f64[] f:f64[] = while[cond={ lambda l:f64[] a:f64[] b:f64[] c:f64[]. let p:bool[] = lt a l in (p,) } cond_nconsts=1\n"
-             "    body={ lambda k:f64[] m:f64[] a:f64[] b:f64[] c:f64[]. let d:f64[] = add a 1.0:f64[]  e:f64[] = mul b k  f:f64[] = mul c m\n"
-             "      in (d, e, f) } body_nconsts=2] l k m a b c\n"
-             "in (e,) }",
-             "{ lambda l:f64[] k:f64[] m:f64[] a:f64[] b:f64[] c:f64[]. let\n"
-             "  d:f64[] e:f64[] = while[cond={ lambda l:f64[] a:f64[] b:f64[]. let p:bool[] = lt a l in (p,) } cond_nconsts=1\n"
-             "    body={ lambda k:f64[] a:f64[] b:f64[]. let d:f64[] = add a 1.0:f64[]  e:f64[] = mul b k in (d, e) } body_nconsts=1] l k a b\n"
-             "in (e,) }");
+  check_left(
+      "{ lambda l:f64[] k:f64[] m:f64[] a:f64[] b:f64[] c:f64[]. let\n"
+      "  d:f64[] e:f64[] f:f64[] = while[cond={ lambda l:f64[] a:f64[] b:f64[] c:f64[]. let p:bool[] = lt a l in (p,) } cond_nconsts=1\n"
+      "    body={ lambda k:f64[] m:f64[] a:f64[] b:f64[] c:f64[]. let d:f64[] = add a 1.0:f64[]  e:f64[] = mul b k  f:f64[] = mul c m\n"
+      "      in (d, e, f) } body_nconsts=2] l k m a b c\n"
+      "in (e,) }",
+      "{ lambda l:f64[] k:f64[] m:f64[] a:f64[] b:f64[] c:f64[]. let\n"
+      "  d:f64[] e:f64[] = while[cond={ lambda l:f64[] a:f64[] b:f64[]. let p:bool[] = lt a l in (p,) } cond_nconsts=1\n"
+      "    body={ lambda k:f64[] a:f64[] b:f64[]. let d:f64[] = add a 1.0:f64[]  e:f64[] = mul b k in (d, e) } body_nconsts=1] l k a b\n"
+      "in (e,) }");
 }
 
 static void shard_maps_and_calls_keep_what_is_needed(void **state) {
@@ -379,15 +396,17 @@ static void shard_maps_and_calls_keep_what_is_needed(void **state) {
              "  s:f64[] = shard_map[mesh=(d=2,) unchecked=false in_specs=(P(),) out_specs=(P(),)\n"
              "    body={ axes d=2 ; lambda y:f64[4]. let t:f64[] = reduce_sum[axes=(0,)] y in (t,) }] y\n"
              "in (s,) }");
-  check_left("{ lambda x:f64[] y:f64[]. let\n"
-             "  r:f64[] s:f64[] = closed_call[body={ lambda x:f64[] y:f64[]. let a:f64[] = exp x  b:f64[] = exp y in (a, b) }] x y in (s,) }",
-             "{ lambda x:f64[] y:f64[]. let\n"
-             "  s:f64[] = closed_call[body={ lambda y:f64[]. let b:f64[] = exp y in (b,) }] y in (s,) }");
-  check_left("{ lambda x:f64[] y:f64[]. let\n"
-             "  r:f64[] s:f64[] = checkpoint[body={ lambda x:f64[] y:f64[]. let a:f64[] = exp x  b:f64[] = exp y in (a, b) }\n"
-             "    differentiated=true save_dots=false save_names=()] x y in (s,) }",
-             "{ lambda x:f64[] y:f64[]. let\n"
-             "  s:f64[] = checkpoint[body={ lambda y:f64[]. let b:f64[] = exp y in (b,) } differentiated=true save_dots=false save_names=()] y in (s,) }");
+  check_left(
+      "{ lambda x:f64[] y:f64[]. let\n"
+      "  r:f64[] s:f64[] = closed_call[body={ lambda x:f64[] y:f64[]. let a:f64[] = exp x  b:f64[] = exp y in (a, b) }] x y in (s,) }",
+      "{ lambda x:f64[] y:f64[]. let\n"
+      "  s:f64[] = closed_call[body={ lambda y:f64[]. let b:f64[] = exp y in (b,) }] y in (s,) }");
+  check_left(
+      "{ lambda x:f64[] y:f64[]. let\n"
+      "  r:f64[] s:f64[] = checkpoint[body={ lambda x:f64[] y:f64[]. let a:f64[] = exp x  b:f64[] = exp y in (a, b) }\n"
+      "    differentiated=true save_dots=false save_names=()] x y in (s,) }",
+      "{ lambda x:f64[] y:f64[]. let\n"
+      "  s:f64[] = checkpoint[body={ lambda y:f64[]. let b:f64[] = exp y in (b,) } differentiated=true save_dots=false save_names=()] y in (s,) }");
 }
 
 int main(void) {

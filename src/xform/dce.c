@@ -1,6 +1,6 @@
-/* dce: equations whose results nobody uses go, and from those that hold programs the operands, results and equations inside that nobody
-   needs. Equations with state stay. The program's own inputs and results stay as they are; one of which everything is needed is
-   returned itself.
+/* dce: equations whose results nobody uses go, and from those that hold programs the operands, results and equations inside that
+   nobody needs. Equations with state stay. The program's own inputs and results stay as they are; one of which everything is needed
+   is returned itself.
 
    One walk backward over each program: what is needed of a region is asked of its `prune` rule, which asks the same of its programs
    (needs.c), and is then told to leave the rest out (ax_prune_program, once for each set of operands and results). */

@@ -8,8 +8,8 @@
    In lock step a device that is not among the lanes is somewhere else in the program, and comes here in no other step: a group
    with a member missing is a deadlock, found the moment it happens. A tensor lives until its last use.
 
-   A program with messages between two devices is evaluated one lane at a time, each as far as it comes (apart.h): a group then meets
-   where its members wait for each other. */
+   A program with messages between two devices is evaluated one lane at a time, each as far as it comes (apart.h): a group then
+   meets where its members wait for each other. */
 #include "xform/evaluate.h"
 
 #include <stdlib.h>
@@ -147,8 +147,8 @@ static const ax_axes *axes_of(const ax_eqn *eqn) {
   return &none;
 }
 
-/* Row-major index of a device's coordinates along the axes that are not in the set; and, of a program that knows of none of the axes around it, along
-   those, which come before. */
+/* Row-major index of a device's coordinates along the axes that are not in the set; and, of a program that knows of none of the
+   axes around it, along those, which come before. */
 static int64_t index_off(const ax_mesh *mesh, ax_axis_set set, int64_t device) {
   int64_t index = device / ax_mesh_devices(mesh);
   for (uint32_t a = 0; a < mesh->count; a++)
@@ -414,7 +414,9 @@ ax_status ax_evaluate_lanes(ax_evaluator *driver, const ax_program *program, uin
   return status;
 }
 
-ax_status ax_evaluate(const ax_program *program, ax_tensor *const *in, ax_tensor **out) { return ax_evaluate_on(NULL, program, in, out); }
+ax_status ax_evaluate(const ax_program *program, ax_tensor *const *in, ax_tensor **out) {
+  return ax_evaluate_on(NULL, program, in, out);
+}
 
 ax_status ax_evaluate_on(const ax_hooks *hooks, const ax_program *program, ax_tensor *const *in, ax_tensor **out) {
   ax_evaluator outside = {.hooks = hooks};

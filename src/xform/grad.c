@@ -84,4 +84,6 @@ static ax_status grad(const ax_program *program, ax_args wrt, bool with_values, 
 
 ax_status ax_program_grad(const ax_program *program, ax_args wrt, ax_program **out) { return grad(program, wrt, false, out); }
 
-ax_status ax_program_value_and_grad(const ax_program *program, ax_args wrt, ax_program **out) { return grad(program, wrt, true, out); }
+ax_status ax_program_value_and_grad(const ax_program *program, ax_args wrt, ax_program **out) {
+  return grad(program, wrt, true, out);
+}

@@ -94,10 +94,12 @@ static void refusals(void **state) {
   ax_program *vector = test_trace(not_scalar, NULL, &type, 1, 1),
              *number = test_trace(not_scalar, NULL, &integer, 1, 1);
   ax_program *none = test_trace(nothing, NULL, &type, 1, 0), *grad;
-  TEST_FAILS(ax_program_grad(vector, AX_FIRST(1), &grad), AX_INVALID_ARGUMENT, "grad: the first result must be a float scalar; it is f32[3]");
+  TEST_FAILS(ax_program_grad(vector, AX_FIRST(1), &grad), AX_INVALID_ARGUMENT,
+             "grad: the first result must be a float scalar; it is f32[3]");
   TEST_FAILS(ax_program_grad(number, AX_FIRST(1), &grad), AX_INVALID_ARGUMENT,
              "grad: the first result must be a float scalar; it is s32[]");
-  TEST_FAILS(ax_program_grad(none, AX_FIRST(1), &grad), AX_INVALID_ARGUMENT, "grad: the first result must be a float scalar; there is no result");
+  TEST_FAILS(ax_program_grad(none, AX_FIRST(1), &grad), AX_INVALID_ARGUMENT,
+             "grad: the first result must be a float scalar; there is no result");
   assert_null(grad);
   ax_program_release(vector), ax_program_release(number), ax_program_release(none);
 }
@@ -216,7 +218,8 @@ static uint32_t stacked(const ax_program *program) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < program->eqn_count; i++) {
     const ax_eqn *eqn = &program->eqns[i];
-    for (uint32_t k = 0; k < eqn->out_count && strcmp(eqn->prim->name, "scan") == 0; k++) count += program->types[eqn->out + k].rank == 3;
+    for (uint32_t k = 0; k < eqn->out_count && strcmp(eqn->prim->name, "scan") == 0; k++)
+      count += program->types[eqn->out + k].rank == 3;
   }
   return count;
 }

@@ -26,7 +26,9 @@ bool ax_traced_init(ax_traced *f, const char *what, ax_fn function, const ax_val
 
 bool ax_traced_choose(ax_traced *f, ax_args wrt) {
   uint32_t in_count = f->function.in_count;
-  f->by_count = ax_args_all(wrt) ? 0 : wrt.count < in_count ? wrt.count : in_count; /* results of a set that there cannot be are not all there */
+  f->by_count = ax_args_all(wrt)       ? 0
+                : wrt.count < in_count ? wrt.count
+                                       : in_count; /* results of a set that there cannot be are not all there */
   bool *mask = ax_trace_alloc(in_count);
   f->by = ax_trace_alloc(in_count * sizeof f->by[0]);
   if (f->types == NULL || mask == NULL || f->by == NULL) return false;
@@ -35,8 +37,8 @@ bool ax_traced_choose(ax_traced *f, ax_args wrt) {
   for (uint32_t i = 0; i < in_count && status == AX_OK; i++) {
     bool is_float = ax_is_float(f->types[i].dtype);
     if (mask[i] && !is_float && !ax_args_all(wrt))
-      status =
-          ax_error(AX_INVALID_ARGUMENT, "operand %u is %s: only floats have derivatives", i, ax_type_string(&f->types[i], ax_axes_here()));
+      status = ax_error(AX_INVALID_ARGUMENT, "operand %u is %s: only floats have derivatives", i,
+                        ax_type_string(&f->types[i], ax_axes_here()));
     if (mask[i] && is_float) f->by[count++] = i;
   }
   if (status == AX_OK && count == 0) status = ax_error(AX_INVALID_ARGUMENT, "there is nothing to take derivatives by");
@@ -61,8 +63,8 @@ ax_args ax_traced_inputs(const ax_traced *f) {
   return (ax_args){.list = list, .count = list != NULL ? f->by_count : 0};
 }
 
-void ax_traced_call(const ax_traced *f, ax_status status, ax_program *transformed, const ax_value *more, uint32_t more_count, ax_value *out,
-                    uint32_t out_count) {
+void ax_traced_call(const ax_traced *f, ax_status status, ax_program *transformed, const ax_value *more, uint32_t more_count,
+                    ax_value *out, uint32_t out_count) {
   if (status != AX_OK) ax_trace_fails(f->what, status);
   uint32_t captured = f->body.captured_count, in_count = f->function.in_count;
   size_t count = (size_t)captured + in_count + more_count;
@@ -90,7 +92,7 @@ bool ax_fit_tangent(const char *what, const char *of, const char *kind, uint32_t
   own_part.spread.unreduced &= own;
   if (own_part.spread.unreduced == 0) own_part.spread.kind = AX_UNREDUCED_SUM;
   if (ax_failed() || ax_type_equal(&own_part, type)) return !ax_failed();
-  ax_fail(ax_error(AX_INVALID_ARGUMENT, "%s: %s %u is %s, but its %s is %s", what, of, index, ax_type_string(type, ax_axes_here()), kind,
-                   ax_type_string(&given, ax_axes_here())));
+  ax_fail(ax_error(AX_INVALID_ARGUMENT, "%s: %s %u is %s, but its %s is %s", what, of, index, ax_type_string(type, ax_axes_here()),
+                   kind, ax_type_string(&given, ax_axes_here())));
   return false;
 }

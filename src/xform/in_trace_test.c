@@ -69,7 +69,9 @@ static void many_captured_values(void **state) {
   TEST_NEAR(y, 6 + many / 2 * (exp(0.5) + 0.0625), 1e-14);
 }
 
-static void first_order(const ax_value *in, ax_value *out, void *context) { ax_grad(AX_CLOSURE(cube, 1, 1, context), AX_FIRST(1), in, out); }
+static void first_order(const ax_value *in, ax_value *out, void *context) {
+  ax_grad(AX_CLOSURE(cube, 1, 1, context), AX_FIRST(1), in, out);
+}
 static void second_order(const ax_value *in, ax_value *out, void *context) {
   ax_grad(AX_CLOSURE(first_order, 1, 1, context), AX_FIRST(1), in, out);
 }

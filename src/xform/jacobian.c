@@ -3,8 +3,8 @@
      jacfwd   basis [total, x_k..] for each x_k     jvp, batched         dy_r [y_r.., total]    its columns of x_k -> [y_r.., x_k..]
      jacrev   basis [total, y_r..] for each y_r     transposed, batched  dx_k [total, x_k..]    its rows of y_r    -> [y_r.., x_k..]
 
-   The basis is that of all arrays laid end to end, of which each has a range: one batch goes through the function whatever the number of
-   operands is. */
+   The basis is that of all arrays laid end to end, of which each has a range: one batch goes through the function whatever the
+   number of operands is. */
 #include <string.h>
 
 #include "xform/in_trace.h"
@@ -75,7 +75,8 @@ static ax_status jacobian_init(jacobian *j, const ax_program *program, ax_args w
   for (uint32_t r = 0; r < program->out_count; r++) {
     y[r] = *ax_program_out_type(program, r);
     if (!ax_is_float(y[r].dtype))
-      return ax_error(AX_INVALID_ARGUMENT, "result %u is %s: only floats have derivatives", r, ax_type_string(&y[r], &program->axes));
+      return ax_error(AX_INVALID_ARGUMENT, "result %u is %s: only floats have derivatives", r,
+                      ax_type_string(&y[r], &program->axes));
     y[r] = ax_dual(&y[r]);
     if (y[r].rank > y[most_y].rank) most_y = r;
   }
@@ -104,7 +105,8 @@ static ax_value *forward(jacobian *j, const ax_value *in) {
   int *at = ax_trace_alloc(y_count * sizeof at[0]);
   for (uint32_t r = 0; r < y_count && at != NULL; r++) at[r] = (int)j->y.types[r].rank;
   ax_value *operands = ax_trace_alloc(((size_t)program->in_count + x_count) * sizeof operands[0]);
-  ax_value *made = ax_trace_alloc(2 * (size_t)y_count * sizeof made[0]), *outs = ax_trace_alloc((size_t)y_count * x_count * sizeof outs[0]);
+  ax_value *made = ax_trace_alloc(2 * (size_t)y_count * sizeof made[0]),
+           *outs = ax_trace_alloc((size_t)y_count * x_count * sizeof outs[0]);
   if (ax_failed()) return NULL;
   ax_status status = ax_program_jvp(program, j->wrt, &jvp);
   if (status == AX_OK) status = batch(j, jvp, program->in_count, y_count, at, j->x.start[x_count], &batched);
@@ -178,7 +180,8 @@ static ax_status make(const ax_program *program, ax_args wrt, direction *way, ax
 /* --- In the trace --- */
 
 /* The way there and, of a Hessian, the way that is gone after it; or NULL. */
-static void derive(const char *what, direction *first, direction *second, ax_fn function, ax_args wrt, const ax_value *in, ax_value *out) {
+static void derive(const char *what, direction *first, direction *second, ax_fn function, ax_args wrt, const ax_value *in,
+                   ax_value *out) {
   ax_traced f;
   ax_program *once = NULL, *twice = NULL;
   bool ready = ax_traced_init(&f, what, function, in, NULL, 0);

@@ -3,15 +3,15 @@
      y = f(x)    becomes    y, dy = f(x), f'(x) dx
 
    A tangent that is zero whatever the inputs' tangents are is symbolic (ax_zero): equations without any other tangent are
-   copied as they are. Invariant: a tangent that is there has exactly the type ax_tangent says: its value's, axes included; that of a future
-   is the array itself. */
+   copied as they are. Invariant: a tangent that is there has exactly the type ax_tangent says: its value's, axes included; that of
+   a future is the array itself. */
 #include "control/custom_linear.h"
 #include "prim/prims.h"
 #include "prim/rules.h"
 #include "xform/xform.h"
 
 typedef struct jvp_walk {
-  ax_walk walk;
+  ax_program_walk walk;
   ax_value *tangent;    /* by value id */
   ax_value *tangent_in; /* room for one equation's */
   bool linearize;
@@ -31,7 +31,8 @@ static bool moves_floats(const ax_program *program) {
   for (uint32_t i = 0; i < program->eqn_count && (program->effects & AX_EFFECT_MESSAGE) != 0; i++) {
     const ax_eqn *eqn = &program->eqns[i];
     const ax_program *held;
-    if ((eqn->prim->effects & AX_EFFECT_MESSAGE) != 0 && (ax_is_float(program->types[eqn->in[0]].dtype) || ax_is_float(program->types[eqn->out].dtype)))
+    if ((eqn->prim->effects & AX_EFFECT_MESSAGE) != 0 &&
+        (ax_is_float(program->types[eqn->in[0]].dtype) || ax_is_float(program->types[eqn->out].dtype)))
       return true;
     for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL; k++)
       if (moves_floats(held)) return true;
@@ -39,14 +40,15 @@ static bool moves_floats(const ax_program *program) {
   return false;
 }
 
-/* Regions whose halves or transpose cannot be told from what depends on what: messages carry tangents beside it. What custom_vjp and its
-   linear map send is as their rules say, and is not differentiated. */
+/* Regions whose halves or transpose cannot be told from what depends on what: messages carry tangents beside it. What custom_vjp
+   and its linear map send is as their rules say, and is not differentiated. */
 static bool refuses_messages(const ax_eqn *eqn) {
   const ax_program *held;
   uint32_t effects = ax_eqn_effects(eqn);
   if (eqn->prim->kind != AX_REGION || (effects & AX_EFFECT_MESSAGE) == 0 || ax_reverses_messages(eqn)) return false;
   if ((effects & AX_EFFECT_TANGENT) != 0) return true;
-  for (uint32_t k = 0; eqn->prim != &ax_prim_custom_vjp && eqn->prim != &ax_prim_custom_linear && (held = ax_eqn_program(eqn, k)) != NULL; k++)
+  for (uint32_t k = 0;
+       eqn->prim != &ax_prim_custom_vjp && eqn->prim != &ax_prim_custom_linear && (held = ax_eqn_program(eqn, k)) != NULL; k++)
     if (moves_floats(held)) return true;
   return false;
 }
@@ -55,9 +57,11 @@ static void step(jvp_walk *w, const ax_eqn *eqn) {
   const ax_program *program = w->walk.program;
   ax_value *tangent_out = w->tangent + eqn->out;
   if (w->linearize && refuses_messages(eqn)) {
-    ax_fail(ax_error(AX_ABSENT,
-                     "%s has no linearize rule where it holds messages (psend, precv) of floats, and so no transpose: of a program with it there are "
-                     "forward derivatives alone (jvp)", eqn->prim->name));
+    ax_fail(ax_error(
+        AX_ABSENT,
+        "%s has no linearize rule where it holds messages (psend, precv) of floats, and so no transpose: of a program with it there are "
+        "forward derivatives alone (jvp)",
+        eqn->prim->name));
     return;
   }
   bool any = (ax_eqn_effects(eqn) & AX_EFFECT_MESSAGE) != 0; /* both sides go by their rules, whatever the other comes from */

@@ -133,7 +133,8 @@ typedef struct question {
   ax_dtype dtype;
 } question;
 
-/* The operands that the program is given: in_count of the function, float_count tangents, out_count cotangents (of which one is no float's). */
+/* The operands that the program is given: in_count of the function, float_count tangents, out_count cotangents (of which one is no
+   float's). */
 static ax_fn function_of(const question *q, ax_value *captured, const ax_value *in) {
   *captured = in[3];
   return AX_CLOSURE(q->function, in_count, out_count, captured);
@@ -230,8 +231,10 @@ static void loss_alone(const ax_value *in, ax_value *out, void *context) {
 
 /* hvp = hessian u; its gradients are grad's; the Hessian is symmetric. */
 static void hessians(const ax_value *in, ax_value *out, void *context) {
-  ax_value captured, second[float_count * float_count], gradients[float_count], products[float_count], plain_gradients[float_count + 2];
-  ax_fn all = function_of(context, &captured, in), f = AX_CLOSURE(loss_alone, in_count, 1, &all), aux = AX_CLOSURE(loss, in_count, 2, &all);
+  ax_value captured, second[float_count * float_count], gradients[float_count], products[float_count],
+      plain_gradients[float_count + 2];
+  ax_fn all = function_of(context, &captured, in), f = AX_CLOSURE(loss_alone, in_count, 1, &all),
+        aux = AX_CLOSURE(loss, in_count, 2, &all);
   const ax_value *u = in + in_count;
   ax_hessian(f, AX_ALL_ARGS, in, second);
   ax_hvp(aux, AX_ALL_ARGS, in, u, gradients, products);
@@ -239,9 +242,9 @@ static void hessians(const ax_value *in, ax_value *out, void *context) {
   for (int k = 0; k < float_count; k++) {
     ax_value product = ax_full_like(in[3], 0);
     ax_type type = ax_typeof(in[floats[k]]);
-    ax_value w =
-        ax_add(ax_reshape(ax_convert_element_type(ax_iota(AX_S32, AX_DIMS(ax_type_elems(&type)), 0), type.dtype), type.rank, type.dims),
-               ax_integer(1));
+    ax_value w = ax_add(
+        ax_reshape(ax_convert_element_type(ax_iota(AX_S32, AX_DIMS(ax_type_elems(&type)), 0), type.dtype), type.rank, type.dims),
+        ax_integer(1));
     for (int l = 0; l < float_count; l++) {
       product = ax_add(product, dot(second[k * float_count + l], outer(w, u[l])));
       ax_value other = second[l * float_count + k];
@@ -351,7 +354,9 @@ static void slope(const ax_value *in, ax_value *out, void *context) {
   ax_linear map = ax_linearize(AX_CLOSURE(cube, 1, 1, context), AX_ALL_ARGS, in, &y);
   ax_pullback(map, &one, out);
 }
-static void curvature(const ax_value *in, ax_value *out, void *context) { ax_grad(AX_CLOSURE(slope, 1, 1, context), AX_ALL_ARGS, in, out); }
+static void curvature(const ax_value *in, ax_value *out, void *context) {
+  ax_grad(AX_CLOSURE(slope, 1, 1, context), AX_ALL_ARGS, in, out);
+}
 
 static void inner_traces(void **state) {
   (void)state;
@@ -391,7 +396,9 @@ static void wrong_vector(const ax_value *in, ax_value *out, void *context) {
   ax_value wrong = ax_stack(AX_VALUES(in[0], in[0]), 0);
   (void)context, ax_hvp(AX_FN(cube, 1, 1), AX_ALL_ARGS, in, &wrong, NULL, out);
 }
-static void whole(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = ax_convert_element_type(in[0], AX_S32); }
+static void whole(const ax_value *in, ax_value *out, void *context) {
+  (void)context, out[0] = ax_convert_element_type(in[0], AX_S32);
+}
 static void jacobian_of_integer(const ax_value *in, ax_value *out, void *context) {
   ax_jacfwd(AX_CLOSURE(whole, 1, 1, context), AX_ALL_ARGS, in, out);
 }
@@ -438,7 +445,8 @@ static void refusals(void **state) {
   (void)state;
   double x[] = {6}, y[2];
   const ax_status kind = AX_INVALID_ARGUMENT;
-  TEST_FAILS(run(stale_push, x, 1, y, 1), kind, "pushforward: the function was linearized in a trace that has finished, or in another one");
+  TEST_FAILS(run(stale_push, x, 1, y, 1), kind,
+             "pushforward: the function was linearized in a trace that has finished, or in another one");
   TEST_FAILS(run(stale_pull, x, 1, y, 1), kind, "pullback: the function was linearized in a trace that has finished");
   TEST_FAILS(run(never_made, x, 1, y, 1), kind, "pullback: the linearized function was never made");
   TEST_FAILS(run(wrong_tangent, x, 1, y, 1), kind, "pushforward: operand 0 is f64[], but its tangent is f64[2]");

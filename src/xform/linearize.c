@@ -5,12 +5,13 @@
      tangent:  (residual.., dx..) -> (dy..)           the rest: linear in dx
 
    A residual is a known value that the tangent program uses, unless it is made again there: it depends on no input at all, or it
-   only spreads a smaller value out (a broadcast, a widening conversion, a pvary), which is the better thing to keep. Where residuals are
-   kept one by one (a scan stacks them), more is made again: residuals.c. Elsewhere both halves end up in one program, where equal
-   equations are merged and plan/recompute.c decides. Of a body that is to be made again, all is, but for inputs and what is saved.
+   only spreads a smaller value out (a broadcast, a widening conversion, a pvary), which is the better thing to keep. Where
+   residuals are kept one by one (a scan stacks them), more is made again: residuals.c. Elsewhere both halves end up in one program,
+   where equal equations are merged and plan/recompute.c decides. Of a body that is to be made again, all is, but for inputs and
+   what is saved.
 
-   A message with a tangent brings what depends on dx though no operand says so, and the one who sends it may have none that does: these
-   equations, and regions that hold them, are tangent as such (AX_EFFECT_TANGENT), and so are the tokens made for them. */
+   A message with a tangent brings what depends on dx though no operand says so, and the one who sends it may have none that does:
+   these equations, and regions that hold them, are tangent as such (AX_EFFECT_TANGENT), and so are the tokens made for them. */
 #include <string.h>
 
 #include "prim/prims.h"
@@ -36,15 +37,16 @@ typedef struct split {
 static bool is_tangent(const split *s, const ax_eqn *eqn) { return s->linear[eqn - s->joint->eqns]; }
 
 static bool spreads(const split *s, const ax_eqn *eqn) {
-  if (eqn->in_count != 1 || eqn->out_count != 1 || ax_value_weight(s->joint, eqn->out) <= ax_value_weight(s->joint, eqn->in[0])) return false;
+  if (eqn->in_count != 1 || eqn->out_count != 1 || ax_value_weight(s->joint, eqn->out) <= ax_value_weight(s->joint, eqn->in[0]))
+    return false;
   return eqn->prim->kind == AX_LOCAL ||
          (eqn->prim->kind == AX_COLLECTIVE && ax_same_shape(&s->joint->types[eqn->out], &s->joint->types[eqn->in[0]]));
 }
 
 static bool is_saved(const split *s, const ax_eqn *eqn) { return s->saved->saves(s->saved->policy, eqn); }
 
-/* Whether an equation may stand in both programs: not with state, and not half of a start and its done, which stay together; where all is
-   made again, both of them are. */
+/* Whether an equation may stand in both programs: not with state, and not half of a start and its done, which stay together; where
+   all is made again, both of them are. */
 static bool repeatable(const split *s, const ax_eqn *eqn) {
   const ax_type *types = s->joint->types;
   if ((ax_eqn_effects(eqn) & AX_EFFECT_STATE) != 0 || eqn->out_count == 0) return false;
@@ -90,8 +92,10 @@ static ax_status check_messages(const split *s) {
   for (uint32_t i = 0; i < s->joint->eqn_count; i++) {
     const ax_eqn *eqn = &s->joint->eqns[i];
     if (s->linear[i] && (ax_eqn_effects(eqn) & (AX_EFFECT_MESSAGE | AX_EFFECT_TANGENT | AX_EFFECT_BACKWARD)) == AX_EFFECT_MESSAGE)
-      return ax_error(AX_ABSENT, "linearize: %s sends or receives, in a rule given for derivatives, what depends on a tangent: that has no transpose",
-                      eqn->prim->name);
+      return ax_error(
+          AX_ABSENT,
+          "linearize: %s sends or receives, in a rule given for derivatives, what depends on a tangent: that has no transpose",
+          eqn->prim->name);
   }
   return AX_OK;
 }
@@ -147,8 +151,8 @@ static ax_status analyse(split *s, const bool *held, ax_arena *arena) {
   s->again = ax_arena_alloc(arena, eqns);
   s->more = ax_arena_alloc(arena, eqns);
   s->residuals = ax_arena_alloc(arena, values * sizeof s->residuals[0]);
-  if (s->tangent == NULL || s->fixed == NULL || s->needed == NULL || s->linear == NULL || s->sends == NULL || s->known == NULL || s->again == NULL || s->more == NULL ||
-      s->residuals == NULL)
+  if (s->tangent == NULL || s->fixed == NULL || s->needed == NULL || s->linear == NULL || s->sends == NULL || s->known == NULL ||
+      s->again == NULL || s->more == NULL || s->residuals == NULL)
     return ax_out_of_memory(values * sizeof s->residuals[0]);
   forward(s);
   mark_tokens(s);
@@ -164,7 +168,7 @@ static ax_status analyse(split *s, const bool *held, ax_arena *arena) {
 static ax_status build_primal(const split *s, ax_program **out) {
   const ax_program *joint = s->joint;
   ax_builder builder;
-  ax_walk walk;
+  ax_program_walk walk;
   ax_value *outs = NULL;
   ax_builder_begin(&builder, &joint->axes);
   if (ax_walk_init(&walk, joint)) {
@@ -184,7 +188,7 @@ static ax_status build_tangent(const split *s, ax_program **out) {
   const ax_program *joint = s->joint;
   uint32_t out_count = joint->out_count - s->y_count;
   ax_builder builder;
-  ax_walk walk;
+  ax_program_walk walk;
   ax_value *outs = NULL;
   ax_builder_begin(&builder, &joint->axes);
   if (ax_walk_init(&walk, joint)) {
@@ -246,13 +250,13 @@ static ax_status answer(const char *name, const question *q, ax_program **primal
   return AX_OK;
 }
 
-ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const ax_want *want, const bool *held, ax_program **primal,
-                               ax_program **tangent, uint32_t *residual_count) {
+ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const ax_want *want, const bool *held,
+                               ax_program **primal, ax_program **tangent, uint32_t *residual_count) {
   return answer("linearize", &(question){program, wrt, held, want, NULL}, primal, tangent, residual_count);
 }
 
-ax_status ax_remat_program(const ax_program *program, const bool *wrt, const ax_want *want, const ax_saved *saved, ax_program **primal,
-                           ax_program **tangent, uint32_t *residual_count) {
+ax_status ax_remat_program(const ax_program *program, const bool *wrt, const ax_want *want, const ax_saved *saved,
+                           ax_program **primal, ax_program **tangent, uint32_t *residual_count) {
   return answer("remat", &(question){program, wrt, NULL, want, saved}, primal, tangent, residual_count);
 }
 

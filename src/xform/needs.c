@@ -1,5 +1,6 @@
-/* What is needed for some results of a program: the values, and of equations that hold programs the operands, found by one walk backward
-   over each program. A region's `prune` rule is asked, and asks the same of its programs, each once for each set of results.
+/* What is needed for some results of a program: the values, and of equations that hold programs the operands, found by one walk
+   backward over each program. A region's `prune` rule is asked, and asks the same of its programs, each once for each set of
+   results.
 
    What is needed only grows with what is asked for. A loop's carries that are needed are the least set that holds what going round
    needs; it is found value by value, so that each equation is looked at once, however long the way from carry to carry is. */
@@ -154,7 +155,8 @@ static ax_status settle(const asking *a, bool known, const bool *out) {
 }
 
 ax_status ax_needs_loop(const ax_prune_args *args, const ax_program *body, uint32_t first, uint32_t count, bool *in) {
-  const uint32_t carries[] = {first, count}; /* what goes round follows from them; parameters as bytes have some that mean nothing */
+  const uint32_t carries[] = {first,
+                              count}; /* what goes round follows from them; parameters as bytes have some that mean nothing */
   ax_memo_entry *entry = ax_memo_ask(args->memo, "needs of a loop", body, carries, sizeof carries);
   if (entry == NULL) return ax_out_of_memory(sizeof *entry);
   asking a = {args->memo, body, first, count, entry->data};

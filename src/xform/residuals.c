@@ -1,10 +1,10 @@
 /* Which residuals are kept, where each is kept by itself.
 
-   Of a chain of cheap equations the tangent half often uses every link. It is enough to keep those that the others can be made of. A
-   value's *bases* are what it is made of in the end: through cheap equations whose results are not used otherwise, or are made again
-   themselves, to what is kept. Going forward, a residual is made again when its bases are kept anyway, or are much smaller than it is;
-   or when the base it lacks would serve for more than it weighs. All others are kept, and become bases. This is the choice that
-   plan/recompute.c makes for operations, where residuals do not leave their program.
+   Of a chain of cheap equations the tangent half often uses every link. It is enough to keep those that the others can be made of.
+   A value's *bases* are what it is made of in the end: through cheap equations whose results are not used otherwise, or are made
+   again themselves, to what is kept. Going forward, a residual is made again when its bases are kept anyway, or are much smaller
+   than it is; or when the base it lacks would serve for more than it weighs. All others are kept, and become bases. This is the
+   choice that plan/recompute.c makes for operations, where residuals do not leave their program.
 
    It takes time in proportion to the equations: what is made again at once, with all that it takes, is bounded. */
 #include "xform/xform.h"

@@ -6,16 +6,16 @@
    cotangents from each. Invariant: a cotangent has exactly the dual of its value's type (ax_dual), axes included; a value that is
    invariant while its uses vary has a pvary between, whose transpose is the psum.
 
-   Messages with tangents (AX_EFFECT_TANGENT) depend on linear inputs, though no operand says so, and go back in any case, zeros as well: who
-   received sends, and who sent receives. Each device goes its own way backward, and so the k-th message of a link is the k-th from the
-   end on both sides, and what waited for nobody who waited for it does not now. */
+   Messages with tangents (AX_EFFECT_TANGENT) depend on linear inputs, though no operand says so, and go back in any case, zeros as
+   well: who received sends, and who sent receives. Each device goes its own way backward, and so the k-th message of a link is the
+   k-th from the end on both sides, and what waited for nobody who waited for it does not now. */
 #include <string.h>
 
 #include "prim/rules.h"
 #include "xform/xform.h"
 
 typedef struct transpose_walk {
-  ax_walk walk;
+  ax_program_walk walk;
   const bool *linear_in;
   bool *depends;       /* by value: on a linear input */
   ax_value *cotangent; /* by value; symbolic zero until something uses it */
@@ -60,8 +60,11 @@ static void check_messages(const ax_eqn *eqn) {
   uint32_t effects = ax_eqn_effects(eqn);
   if ((effects & AX_EFFECT_MESSAGE) == 0 || (effects & AX_EFFECT_BACKWARD) != 0) return;
   if ((effects & AX_EFFECT_TANGENT) == 0)
-    ax_fail(ax_error(AX_ABSENT, "%s has no transpose where it sends or receives what is linear: its other side cannot be found; derivatives mark "
-                     "messages with tangents", eqn->prim->name));
+    ax_fail(
+        ax_error(AX_ABSENT,
+                 "%s has no transpose where it sends or receives what is linear: its other side cannot be found; derivatives mark "
+                 "messages with tangents",
+                 eqn->prim->name));
   else if (eqn->prim->kind == AX_REGION && !ax_reverses_messages(eqn))
     ax_fail(ax_error(AX_ABSENT, "%s has no transpose where it holds messages (psend, precv) with tangents", eqn->prim->name));
 }

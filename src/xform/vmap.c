@@ -21,10 +21,11 @@ static ax_status unbatch(ax_type *types, uint32_t count, const int *in_axes, int
       first = i;
     }
     if (type->dims[axis] != *size)
-      return given != 0 ? ax_error(AX_INVALID_ARGUMENT, "vmap: in_axes[%u]=%d of %s has size %lld, but the size is %lld", i, axis,
-                                   ax_type_string(type, ax_axes_here()), (long long)type->dims[axis], (long long)*size)
-                        : ax_error(AX_INVALID_ARGUMENT, "vmap: in_axes[%u]=%d of %s has size %lld, but the size is %lld, operand %u's", i, axis,
-                                   ax_type_string(type, ax_axes_here()), (long long)type->dims[axis], (long long)*size, first);
+      return given != 0
+                 ? ax_error(AX_INVALID_ARGUMENT, "vmap: in_axes[%u]=%d of %s has size %lld, but the size is %lld", i, axis,
+                            ax_type_string(type, ax_axes_here()), (long long)type->dims[axis], (long long)*size)
+                 : ax_error(AX_INVALID_ARGUMENT, "vmap: in_axes[%u]=%d of %s has size %lld, but the size is %lld, operand %u's", i,
+                            axis, ax_type_string(type, ax_axes_here()), (long long)type->dims[axis], (long long)*size, first);
     type->rank--;
     memmove(type->dims + axis, type->dims + axis + 1, (type->rank - (uint32_t)axis) * sizeof type->dims[0]);
   }

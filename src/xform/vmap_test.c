@@ -10,7 +10,8 @@
 
 enum { UNMAPPED = AX_NOT_MAPPED };
 
-/* --- What runs on each device, of a mesh d=2, m=2: x T[3/m], w T[3]..; the specs are "m;" of x [6] and w [3], to results "m" and "" --- */
+/* --- What runs on each device, of a mesh d=2, m=2: x T[3/m], w T[3]..; the specs are "m;" of x [6] and w [3], to results "m" and
+   "" --- */
 
 static ax_value total(ax_value x) { return ax_reduce_sum(x, AX_ALL_DIMS, false); }
 
@@ -103,8 +104,9 @@ static void on_mesh(const ax_value *in, ax_value *out, void *context) {
 
 static void vmapped(const ax_value *in, ax_value *out, void *context) {
   const question *q = context;
-  const ax_vmap_options options = {
-      .in_axes = (const int[]){1, q->mapped_weights ? 0 : UNMAPPED}, .out_axes = (const int[]){1, 0}, .spmd_axis_name = q->split ? "d" : NULL};
+  const ax_vmap_options options = {.in_axes = (const int[]){1, q->mapped_weights ? 0 : UNMAPPED},
+                                   .out_axes = (const int[]){1, 0},
+                                   .spmd_axis_name = q->split ? "d" : NULL};
   ax_vmap(&options, AX_CLOSURE(on_mesh, 2, 2, context), in, out);
 }
 static void summed(const ax_value *in, ax_value *out, void *context) {
@@ -167,7 +169,8 @@ static void check(question q) {
 static void split_batches(void **state) {
   (void)state;
   for (size_t b = 0; b < sizeof bodies / sizeof bodies[0]; b++)
-    for (int form = 0; form < 4; form++) check((question){.body = bodies[b], .unchecked = form % 2 == 1, .mapped_weights = form >= 2});
+    for (int form = 0; form < 4; form++)
+      check((question){.body = bodies[b], .unchecked = form % 2 == 1, .mapped_weights = form >= 2});
 }
 
 /* --- Sizes, several axes, refusals --- */
@@ -213,7 +216,8 @@ static void given_sizes(void **state) {
   TEST_OK(run_scalars(sizes, 1, &x, 2, y));
   assert_true(y[0] == 40 && y[1] == 12);
   TEST_FAILS(run_scalars(no_size, 1, &x, 1, y), AX_INVALID_ARGUMENT, "vmap: in_axes maps no operand");
-  TEST_FAILS(run_scalars(other_size, 1, &x, 1, y), AX_INVALID_ARGUMENT, "vmap: in_axes[0]=0 of f64[2] has size 2, but the size is 3");
+  TEST_FAILS(run_scalars(other_size, 1, &x, 1, y), AX_INVALID_ARGUMENT,
+             "vmap: in_axes[0]=0 of f64[2] has size 2, but the size is 3");
   TEST_FAILS(run_scalars(size_below, 1, &x, 1, y), AX_INVALID_ARGUMENT, "vmap: the size is -2");
 }
 
@@ -231,14 +235,17 @@ static void mapping_member(const ax_value *in, ax_value *out, void *context) {
 }
 static void mapping_all(const ax_value *in, ax_value *out, void *context) {
   const mapping *m = context;
-  ax_vmap(&(ax_vmap_options){.axis_name = m->axis_name, .spmd_axis_name = m->spmd}, AX_CLOSURE(mapping_member, 1, 1, context), in, out);
+  ax_vmap(&(ax_vmap_options){.axis_name = m->axis_name, .spmd_axis_name = m->spmd}, AX_CLOSURE(mapping_member, 1, 1, context), in,
+          out);
 }
 static ax_status map(const mapping *m, ax_program **out) {
   ax_type type = TEST_TYPE(AX_F64, m->size, 2);
   return ax_trace(AX_CLOSURE(mapping_all, 1, 1, (void *)m), &type, out);
 }
 static void named_sum(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = ax_psum(in[0], "i"); }
-static void sum_over_d(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = ax_psum(ax_pvary(in[0], "d"), "d"); }
+static void sum_over_d(const ax_value *in, ax_value *out, void *context) {
+  (void)context, out[0] = ax_psum(ax_pvary(in[0], "d"), "d");
+}
 
 static void refusals(void **state) {
   (void)state;
@@ -252,7 +259,8 @@ static void refusals(void **state) {
   m.spmd = "";
   TEST_FAILS(map(&m, &program), AX_INVALID_ARGUMENT, "vmap: spmd_axis_name \"\": ");
   m = good, m.size = 3;
-  TEST_FAILS(map(&m, &program), AX_INVALID_ARGUMENT, "vmap: spmd_axis_name: the size 3 cannot be split over the 2 devices along {d}");
+  TEST_FAILS(map(&m, &program), AX_INVALID_ARGUMENT,
+             "vmap: spmd_axis_name: the size 3 cannot be split over the 2 devices along {d}");
   m = good, m.body = named_sum, m.axis_name = "i";
   TEST_FAILS(map(&m, &program), AX_ABSENT, "no psum over an axis that is mapped");
   m = good, m.body = sum_over_d;

@@ -2,8 +2,8 @@
 #include "prim/rules.h"
 #include "xform/xform.h"
 
-bool ax_walk_init(ax_walk *walk, const ax_program *program) {
-  *walk = (ax_walk){.program = program, .most = 1};
+bool ax_walk_init(ax_program_walk *walk, const ax_program *program) {
+  *walk = (ax_program_walk){.program = program, .most = 1};
   for (uint32_t i = 0; i < program->eqn_count; i++) {
     const ax_eqn *eqn = &program->eqns[i];
     if (eqn->in_count > walk->most) walk->most = eqn->in_count;
@@ -14,21 +14,21 @@ bool ax_walk_init(ax_walk *walk, const ax_program *program) {
   return walk->value != NULL && walk->in != NULL;
 }
 
-void ax_walk_deinit(ax_walk *walk) { ax_arena_deinit(&walk->arena); }
+void ax_walk_deinit(ax_program_walk *walk) { ax_arena_deinit(&walk->arena); }
 
-void *ax_walk_alloc(ax_walk *walk, size_t bytes) {
+void *ax_walk_alloc(ax_program_walk *walk, size_t bytes) {
   void *memory = ax_arena_alloc(&walk->arena, bytes);
   if (memory == NULL) ax_fail(ax_out_of_memory(bytes));
   return memory;
 }
 
-const ax_value *ax_walk_operands(ax_walk *walk, const ax_eqn *eqn) {
+const ax_value *ax_walk_operands(ax_program_walk *walk, const ax_eqn *eqn) {
   ax_builder_stem(ax_builder_current(), eqn);
   for (uint32_t i = 0; i < eqn->in_count; i++) walk->in[i] = walk->value[eqn->in[i]];
   return walk->in;
 }
 
-void ax_walk_replay(ax_walk *walk, const ax_eqn *eqn) {
+void ax_walk_replay(ax_program_walk *walk, const ax_eqn *eqn) {
   const ax_value *in = ax_walk_operands(walk, eqn);
   ax_bind(eqn->prim, eqn->params, in, eqn->in_count, walk->value + eqn->out, eqn->out_count);
 }

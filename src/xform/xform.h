@@ -7,41 +7,41 @@
 
 /* --- Walking a program, equation by equation, into the builder that is current --- */
 
-typedef struct ax_walk {
+typedef struct ax_program_walk {
   ax_arena arena; /* scratch, for the time of the walk */
   const ax_program *program;
   ax_value *value; /* by value id: its handle in the current trace */
   ax_value *in;    /* room for the operands of any one equation */
   uint32_t most;   /* the most operands or results an equation has */
-} ax_walk;
+} ax_program_walk;
 /* False without memory: the trace has failed. ax_walk_deinit in any case. */
-bool ax_walk_init(ax_walk *walk, const ax_program *program);
-void ax_walk_deinit(ax_walk *walk);
-void *ax_walk_alloc(ax_walk *walk, size_t bytes); /* cleared; NULL: the trace has failed */
+bool ax_walk_init(ax_program_walk *walk, const ax_program *program);
+void ax_walk_deinit(ax_program_walk *walk);
+void *ax_walk_alloc(ax_program_walk *walk, size_t bytes); /* cleared; NULL: the trace has failed */
 /* The handles of an equation's operands, until the next call; what is built next stems from it. */
-const ax_value *ax_walk_operands(ax_walk *walk, const ax_eqn *eqn);
+const ax_value *ax_walk_operands(ax_program_walk *walk, const ax_eqn *eqn);
 /* The equation as it is, on the walk's values. */
-void ax_walk_replay(ax_walk *walk, const ax_eqn *eqn);
+void ax_walk_replay(ax_program_walk *walk, const ax_eqn *eqn);
 
 /* --- Transforms within transforms: made once --- */
 
-/* The transform in progress has a memo from here on: that of the transform around it, or `own` (zero to start), which its owner ends with
-   ax_memo_deinit once the builder is finished. */
+/* The transform in progress has a memo from here on: that of the transform around it, or `own` (zero to start), which its owner
+   ends with ax_memo_deinit once the builder is finished. */
 void ax_memo_enter(ax_builder *builder, ax_memo *own);
-/* The transform's entry for a question about `program`; `key` says the rest of it (ir/memo.h) and is freed. *entry NULL: there is no
-   transform in progress, and the answer is not kept. */
+/* The transform's entry for a question about `program`; `key` says the rest of it (ir/memo.h) and is freed. *entry NULL: there is
+   no transform in progress, and the answer is not kept. */
 AX_MUST_USE ax_status ax_memo_find(const char *question, const ax_program *program, ax_text *key, ax_memo_entry **entry);
 
 /* --- What is needed: needs.c --- */
 
-/* Of an equation that holds programs: which operands and results are needed; and, when params is not NULL, the parameters of the equation
-   that is left. */
+/* Of an equation that holds programs: which operands and results are needed; and, when params is not NULL, the parameters of the
+   equation that is left. */
 typedef struct ax_needed {
   void *params;
   bool *in, *out;
 } ax_needed;
-/* *any says whether the equation is needed for the values marked in needed[]. If so, the values that it needs are marked there too; and if
-   it holds programs, *of is filled in, whose `in` and `out` have room for its operands and results. */
+/* *any says whether the equation is needed for the values marked in needed[]. If so, the values that it needs are marked there too;
+   and if it holds programs, *of is filled in, whose `in` and `out` have room for its operands and results. */
 AX_MUST_USE ax_status ax_need_eqn(ax_memo *memo, const ax_eqn *eqn, bool *needed, ax_needed *of, bool *any);
 
 /* What every pass ends with: in debug builds the verifier looks at what it made. */
@@ -52,7 +52,8 @@ AX_MUST_USE ax_status ax_finish_clean(ax_builder *builder, const ax_value *outs,
 bool ax_check_rule(const ax_eqn *eqn, const char *rule, ax_value made, const ax_type *wanted);
 /* AX_INVALID_ARGUMENT: an input that is to have a tangent is no float. wrt NULL: all float inputs. */
 AX_MUST_USE ax_status ax_check_wrt(const ax_program *program, const bool *wrt);
-/* By input, whether it is one of wrt, of which AX_ALL_ARGS are the floats. Owned by the caller: ax_free. AX_INVALID_ARGUMENT: as ax_args_mask. */
+/* By input, whether it is one of wrt, of which AX_ALL_ARGS are the floats. Owned by the caller: ax_free. AX_INVALID_ARGUMENT: as
+   ax_args_mask. */
 AX_MUST_USE ax_status ax_wrt_mask(const ax_program *program, ax_args wrt, bool **out);
 /* Whether input i has a tangent. */
 bool ax_has_tangent(const ax_program *program, const bool *wrt, uint32_t i);

@@ -1,5 +1,5 @@
-/* Macros that headers of others define (<complex.h>, <term.h>, <X11/X.h>, <windows.h>, sys/sysmacros.h): Axle's headers compile behind
-   them. cmake/check-headers includes this before each. */
+/* Macros that headers of others define (<complex.h>, <term.h>, <X11/X.h>, <windows.h>, sys/sysmacros.h): Axle's headers compile
+   behind them. cmake/check-headers includes this before each. */
 #undef I
 #define I (hostile)
 #define columns (hostile)

@@ -19,7 +19,8 @@ ax_value ax_forms_dims(ax_value x, uint32_t rank, const int64_t *dims);
 ax_value ax_forms_dims_twice(ax_value x, uint32_t count, const int64_t *dimensions, uint32_t rank, const int64_t *dims, bool tiled);
 ax_value ax_forms_values(uint32_t count, const ax_value *xs, int64_t dimension);
 ax_value ax_forms_pairs(ax_value x, const char *axes, uint32_t count, const int64_t (*pairs)[2]);
-ax_value ax_forms_shared(ax_value x, uint32_t count, const int64_t *lows, const int64_t *highs); /* two lists of one length, as C has them */
+ax_value ax_forms_shared(ax_value x, uint32_t count, const int64_t *lows,
+                         const int64_t *highs); /* two lists of one length, as C has them */
 ax_value ax_forms_options_last(ax_value x, const char *axes,
                                const ax_forms_options *options);
 ax_value ax_forms_mesh(ax_value x, const ax_mesh *mesh, ax_dtype dtype);
@@ -30,7 +31,8 @@ const char *ax_forms_name(ax_dtype dtype);
 bool ax_forms_same(const ax_type *a, const ax_type *b);
 double ax_forms_first(const ax_host_array *array);
 AX_MUST_USE ax_status ax_forms_text(const ax_executable *executable, char **out);
-AX_MUST_USE ax_status ax_forms_handle(ax_runtime *runtime, ax_program *program, const ax_compile_options *options, ax_executable **out);
+AX_MUST_USE ax_status ax_forms_handle(ax_runtime *runtime, ax_program *program, const ax_compile_options *options,
+                                      ax_executable **out);
 AX_MUST_USE ax_status ax_forms_struct(const char *text, ax_target *out);
 AX_MUST_USE ax_status ax_forms_mesh_out(const char *text, ax_mesh *out);
 AX_MUST_USE ax_status ax_forms_array(const char *path, ax_host_array *out);

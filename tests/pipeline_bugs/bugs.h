@@ -1,4 +1,5 @@
-/* Kernels with a pipeline, each in a form that is right and in forms with one fault: a few words of the kernel are other than they should be. */
+/* Kernels with a pipeline, each in a form that is right and in forms with one fault: a few words of the kernel are other than they
+   should be. */
 #ifndef AX_TESTS_PIPELINE_BUGS_H
 #define AX_TESTS_PIPELINE_BUGS_H
 
@@ -20,6 +21,8 @@ typedef struct bug_list {
 } bug_list;
 extern const bug_list bugs_one_core, bugs_warps, bugs_uses, bugs_semaphores;
 
-static inline ax_value bug_slot(ax_value step) { return ax_sub(step, ax_mul(ax_div(step, ax_integer(bug_stages)), ax_integer(bug_stages))); }
+static inline ax_value bug_slot(ax_value step) {
+  return ax_sub(step, ax_mul(ax_div(step, ax_integer(bug_stages)), ax_integer(bug_stages)));
+}
 
 #endif

@@ -2,10 +2,27 @@
 #include "pipeline_bugs/bugs.h"
 
 enum {
-  RIGHT, NO_IN_WAIT, IN_WAIT_OTHER_SLOT, FETCH_BEFORE_BODY, FETCH_OTHER_SLOT, FETCH_ONE_MORE, FETCH_ONE_LESS, NO_FIRST_FETCH, TWO_ARRIVALS, NO_GROUP_WAIT, ONE_MORE_PENDING,
-  STORE_BEFORE_BODY, OUT_SLOT_STAYS, NO_COMMIT, NO_LAST_WAIT, LAST_WAIT_READS,
-  RIGHT_SUMS, STORE_EACH_STEP, STORE_AT_FIRST_STEP, /* two steps after each other have one block of the result, and add to it */
-  RIGHT_RETURNS, RETURN_WAIT_READS                  /* two blocks by turns: the result comes back to each */
+  RIGHT,
+  NO_IN_WAIT,
+  IN_WAIT_OTHER_SLOT,
+  FETCH_BEFORE_BODY,
+  FETCH_OTHER_SLOT,
+  FETCH_ONE_MORE,
+  FETCH_ONE_LESS,
+  NO_FIRST_FETCH,
+  TWO_ARRIVALS,
+  NO_GROUP_WAIT,
+  ONE_MORE_PENDING,
+  STORE_BEFORE_BODY,
+  OUT_SLOT_STAYS,
+  NO_COMMIT,
+  NO_LAST_WAIT,
+  LAST_WAIT_READS,
+  RIGHT_SUMS,
+  STORE_EACH_STEP,
+  STORE_AT_FIRST_STEP, /* two steps after each other have one block of the result, and add to it */
+  RIGHT_RETURNS,
+  RETURN_WAIT_READS /* two blocks by turns: the result comes back to each */
 };
 
 static bool sums(int slip) { return slip >= RIGHT_SUMS && slip < RIGHT_RETURNS; }

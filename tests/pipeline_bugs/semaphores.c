@@ -1,7 +1,18 @@
 /* A pipeline of one core whose copies signal DMA semaphores, one a slot. */
 #include "pipeline_bugs/bugs.h"
 
-enum { RIGHT, NO_RECEIVED_WAIT, RECEIVED_OTHER_SLOT, ONE_SEMAPHORE, NO_SENT_WAIT, NO_LAST_SENT_WAIT, SWAPPED, WAIT_TWICE, WAIT_HALF, STORED_TWICE };
+enum {
+  RIGHT,
+  NO_RECEIVED_WAIT,
+  RECEIVED_OTHER_SLOT,
+  ONE_SEMAPHORE,
+  NO_SENT_WAIT,
+  NO_LAST_SENT_WAIT,
+  SWAPPED,
+  WAIT_TWICE,
+  WAIT_HALF,
+  STORED_TWICE
+};
 
 typedef struct piping { /* refs */
   int slip;
@@ -9,7 +20,9 @@ typedef struct piping { /* refs */
 } piping;
 
 static AX_BODY(nothing) {}
-static void where(ax_value predicate, ax_function then, const piping *p) { ax_if(predicate, AX_CLOSURE(then, 0, 0, p), AX_FN(nothing, 0, 0), NULL, NULL); }
+static void where(ax_value predicate, ax_function then, const piping *p) {
+  ax_if(predicate, AX_CLOSURE(then, 0, 0, p), AX_FN(nothing, 0, 0), NULL, NULL);
+}
 
 static ax_value semaphore_of(const piping *p, bool in, ax_value slot) {
   bool swapped = p->slip == SWAPPED;
@@ -26,20 +39,24 @@ static AX_BODY(fetch_ahead) {
   fetch(p, ax_add(p->step, ax_integer(bug_stages)), bug_slot(p->step));
 }
 
-static void await_store(const piping *p, ax_value slot) { ax_copy_wait(semaphore_of(p, false, slot), ax_ref_at(p->out_slots, slot)); }
+static void await_store(const piping *p, ax_value slot) {
+  ax_copy_wait(semaphore_of(p, false, slot), ax_ref_at(p->out_slots, slot));
+}
 static AX_BODY(await_store_before) { await_store(context, bug_slot(((const piping *)context)->step)); }
 
 static AX_BODY(step) {
   piping p = *(const piping *)context;
   p.step = in[0];
   ax_value slot = bug_slot(p.step), other = bug_slot(ax_add(p.step, ax_integer(1)));
-  ax_value in_slot = ax_ref_at(p.in_slots, slot), out_slot = ax_ref_at(p.out_slots, slot), stored = ax_ref_at(p.stored, slot), start = ax_integer(0);
+  ax_value in_slot = ax_ref_at(p.in_slots, slot), out_slot = ax_ref_at(p.out_slots, slot), stored = ax_ref_at(p.stored, slot),
+           start = ax_integer(0);
   ax_value awaited = p.slip == WAIT_HALF ? ax_ref_slice(in_slot, &start, AX_INTS(bug_block / 2)) : in_slot;
   if (p.slip != NO_RECEIVED_WAIT) ax_copy_wait(semaphore_of(&p, true, p.slip == RECEIVED_OTHER_SLOT ? other : slot), awaited);
   if (p.slip == WAIT_TWICE) ax_copy_wait(semaphore_of(&p, true, slot), awaited);
   if (p.slip != NO_SENT_WAIT) where(ax_ge(p.step, ax_integer(bug_stages)), await_store_before, &p);
   ax_ref_store(out_slot, ax_mul(ax_ref_load(in_slot), ax_integer(2)));
-  ax_copy_start(out_slot, ax_ref_at(p.y, p.step), &(ax_copy_options){.received = &stored, .sent = p.slip == STORED_TWICE ? &stored : NULL});
+  ax_copy_start(out_slot, ax_ref_at(p.y, p.step),
+                &(ax_copy_options){.received = &stored, .sent = p.slip == STORED_TWICE ? &stored : NULL});
   where(ax_lt(p.step, ax_integer(bug_steps - bug_stages)), fetch_ahead, &p);
 }
 

@@ -2,7 +2,20 @@
 #include "axle/collectives.h"
 #include "pipeline_bugs/bugs.h"
 
-enum { RIGHT_LATE, NO_DELAY, NO_OWN_WAIT, NO_OWN_LAST_WAIT, RIGHT_MANUAL, EARLY, NEVER, TWICE, ONE_OF_TWO, WHOLE_BLOCK, RIGHT_PINNED, PINNED_OVERLAPS };
+enum {
+  RIGHT_LATE,
+  NO_DELAY,
+  NO_OWN_WAIT,
+  NO_OWN_LAST_WAIT,
+  RIGHT_MANUAL,
+  EARLY,
+  NEVER,
+  TWICE,
+  ONE_OF_TWO,
+  WHOLE_BLOCK,
+  RIGHT_PINNED,
+  PINNED_OVERLAPS
+};
 
 static bool of_warps(int slip) { return slip >= RIGHT_MANUAL && slip < RIGHT_PINNED; }
 enum { wgs = 2, part = bug_block / wgs };
@@ -38,16 +51,22 @@ static AX_BODY(await_last) { /* its slot is gone after the pipeline */
 static AX_BODY(late_step) { /* slot of x */
   const using *u = context;
   const awaiting a = {u, ax_ref_at(in[0], ax_integer(0))};
-  if (u->slip != NO_OWN_WAIT) ax_if(ax_gt(ax_program_id(0), ax_integer(0)), AX_CLOSURE(await, 0, 0, &a), AX_FN(nothing, 0, 0), NULL, NULL);
+  if (u->slip != NO_OWN_WAIT)
+    ax_if(ax_gt(ax_program_id(0), ax_integer(0)), AX_CLOSURE(await, 0, 0, &a), AX_FN(nothing, 0, 0), NULL, NULL);
   ax_copy_start(a.slot, ax_ref_at(u->y, ax_program_id(0)), &(ax_copy_options){.received = &u->done});
-  if (u->slip != NO_OWN_LAST_WAIT) ax_if(ax_eq(ax_program_id(0), ax_integer(bug_steps - 1)), AX_CLOSURE(await_last, 0, 0, &a), AX_FN(nothing, 0, 0), NULL, NULL);
+  if (u->slip != NO_OWN_LAST_WAIT)
+    ax_if(ax_eq(ax_program_id(0), ax_integer(bug_steps - 1)), AX_CLOSURE(await_last, 0, 0, &a), AX_FN(nothing, 0, 0), NULL, NULL);
 }
 
 static AX_BODY(late) { /* x, y, semaphore */
   const bug *b = context;
   const using u = {b->slip, in[1], in[2]};
   const ax_block_spec spec = {.rank = 2, .block = AX_INTS(1, bug_block), .index_map = by_step};
-  const ax_pipeline_options options = {.grid_rank = 1, .grid = AX_INTS(bug_steps), .in_count = 1, .in_specs = &spec, .max_concurrent_steps = 2,
+  const ax_pipeline_options options = {.grid_rank = 1,
+                                       .grid = AX_INTS(bug_steps),
+                                       .in_count = 1,
+                                       .in_specs = &spec,
+                                       .max_concurrent_steps = 2,
                                        .delay_release = b->slip != NO_DELAY};
   ax_emit_pipeline(&options, AX_CLOSURE(late_step, 1, 0, &u), in);
   if (b->slip == NO_OWN_LAST_WAIT) ax_copy_wait(in[2], ax_ref_at(in[1], ax_integer(0)));
@@ -66,7 +85,8 @@ static AX_BODY(manual_step) { /* slots of x, y; barrier */
   const bug *b = context;
   if (b->slip == EARLY) ax_barrier_arrive(in[2]);
   ax_value x = ax_ref_load(part_of(in[0])), all = b->slip == WHOLE_BLOCK ? ax_ref_load(in[0]) : x;
-  if (b->slip == ONE_OF_TWO) ax_if(ax_eq(ax_axis_index("wg"), ax_integer(0)), AX_CLOSURE(arrive, 0, 0, &in[2]), AX_FN(nothing, 0, 0), NULL, NULL);
+  if (b->slip == ONE_OF_TWO)
+    ax_if(ax_eq(ax_axis_index("wg"), ax_integer(0)), AX_CLOSURE(arrive, 0, 0, &in[2]), AX_FN(nothing, 0, 0), NULL, NULL);
   else if (b->slip != EARLY && b->slip != NEVER) ax_barrier_arrive(in[2]);
   if (b->slip == TWICE) ax_barrier_arrive(in[2]);
   ax_ref_store(b->slip == WHOLE_BLOCK ? in[1] : part_of(in[1]), ax_mul(all, ax_integer(2)));
@@ -74,8 +94,13 @@ static AX_BODY(manual_step) { /* slots of x, y; barrier */
 
 static AX_BODY(manual) { /* x, y */
   const ax_block_spec spec = {.rank = 2, .block = AX_INTS(1, bug_block), .index_map = by_step};
-  const ax_pipeline_options options = {.grid_rank = 1, .grid = AX_INTS(bug_steps), .in_count = 1, .out_count = 1, .in_specs = &spec, .out_specs = &spec};
-  const ax_warp_pipeline_options warps = {.pipeline = options, .memory_registers = 40, .wg_axis = "wg", .compute_wgs = wgs, .memory_thread = -1,
+  const ax_pipeline_options options = {
+      .grid_rank = 1, .grid = AX_INTS(bug_steps), .in_count = 1, .out_count = 1, .in_specs = &spec, .out_specs = &spec};
+  const ax_warp_pipeline_options warps = {.pipeline = options,
+                                          .memory_registers = 40,
+                                          .wg_axis = "wg",
+                                          .compute_wgs = wgs,
+                                          .memory_thread = -1,
                                           .manual_consumed_barriers = true};
   ax_emit_pipeline_warp_specialized(&warps, AX_CLOSURE(manual_step, 3, 0, context), in);
 }
@@ -93,7 +118,8 @@ static AX_BODY(pinned_step) { /* slot of x, the whole y */
 
 static AX_BODY(pinned) { /* x, y */
   const ax_block_spec block = {.rank = 2, .block = AX_INTS(1, bug_block), .index_map = by_step}, whole = {.space = AX_SPACE_ANY};
-  const ax_pipeline_options options = {.grid_rank = 1, .grid = AX_INTS(bug_steps), .in_count = 1, .out_count = 1, .in_specs = &block, .out_specs = &whole};
+  const ax_pipeline_options options = {
+      .grid_rank = 1, .grid = AX_INTS(bug_steps), .in_count = 1, .out_count = 1, .in_specs = &block, .out_specs = &whole};
   ax_emit_pipeline(&options, AX_CLOSURE(pinned_step, 2, 0, context), in);
 }
 
@@ -101,7 +127,8 @@ static AX_BODY(kernel) {
   const bug *b = context;
   const ax_scratch done = {.type = ax_dma_semaphore_type(0, NULL)};
   const ax_kernel_options options = {.scratch_count = b->slip < RIGHT_MANUAL, .scratch = &done};
-  const ax_core_mesh one = {.core = "tensorcore"}, mesh = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = wgs + 1}}}, .threads = "wg"};
+  const ax_core_mesh one = {.core = "tensorcore"},
+                     mesh = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = wgs + 1}}}, .threads = "wg"};
   ax_function body = b->slip < RIGHT_MANUAL ? late : of_warps(b->slip) ? manual : pinned;
   ax_mpmd_map(1, of_warps(b->slip) ? &mesh : &one, &AX_CLOSURE(body, 2 + options.scratch_count, 0, context), &options, 1, in, 1,
               AX_TYPES(AX_TYPE(AX_F32, bug_steps, bug_block)), out);

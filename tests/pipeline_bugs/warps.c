@@ -1,10 +1,26 @@
-/* A warp-specialised pipeline, written out: the last warpgroup brings blocks in, three compute on a third of them, and the first stores. */
+/* A warp-specialised pipeline, written out: the last warpgroup brings blocks in, three compute on a third of them, and the first
+   stores. */
 #include "axle/collectives.h"
 #include "pipeline_bugs/bugs.h"
 
 enum {
-  RIGHT, NO_CONSUMED_WAIT, CONSUMED_OTHER_SLOT, CONSUMED_BEFORE_READING, ONE_CONSUMES, ONE_ARRIVAL, NO_READY_WAIT, ONE_READY, READY_BEFORE_WRITING, READY_AGAIN, NO_FREE_WAIT,
-  FREE_TWICE, FREE_BEFORE_READ, ALL_STORE, SWAPPED, ONE_BARRIER, NO_LAST_WAIT
+  RIGHT,
+  NO_CONSUMED_WAIT,
+  CONSUMED_OTHER_SLOT,
+  CONSUMED_BEFORE_READING,
+  ONE_CONSUMES,
+  ONE_ARRIVAL,
+  NO_READY_WAIT,
+  ONE_READY,
+  READY_BEFORE_WRITING,
+  READY_AGAIN,
+  NO_FREE_WAIT,
+  FREE_TWICE,
+  FREE_BEFORE_READ,
+  ALL_STORE,
+  SWAPPED,
+  ONE_BARRIER,
+  NO_LAST_WAIT
 };
 
 enum { wgs = 3, part = bug_block / wgs };
@@ -16,7 +32,9 @@ typedef struct warps { /* refs */
 } warps;
 
 static AX_BODY(nothing) {}
-static void where(ax_value predicate, ax_function then, const warps *w) { ax_if(predicate, AX_CLOSURE(then, 0, 0, w), AX_FN(nothing, 0, 0), NULL, NULL); }
+static void where(ax_value predicate, ax_function then, const warps *w) {
+  ax_if(predicate, AX_CLOSURE(then, 0, 0, w), AX_FN(nothing, 0, 0), NULL, NULL);
+}
 static ax_value is_leader(const warps *w) { return ax_eq(w->wg, ax_integer(0)); }
 static ax_value part_of(const warps *w, ax_value slots) {
   ax_value start = ax_mul(w->wg, ax_integer(part));
@@ -101,16 +119,29 @@ static AX_BODY(compute) {
 
 static AX_BODY(body) {
   const bug *b = context;
-  warps w = {.slip = b->slip, .x = in[0], .y = in[1], .in_slots = in[2], .out_slots = in[3], .full = in[4], .consumed = in[5], .ready = in[6], .free = in[7]};
+  warps w = {.slip = b->slip,
+             .x = in[0],
+             .y = in[1],
+             .in_slots = in[2],
+             .out_slots = in[3],
+             .full = in[4],
+             .consumed = in[5],
+             .ready = in[6],
+             .free = in[7]};
   w.wg = ax_axis_index("wg");
   ax_if(ax_eq(w.wg, ax_integer(wgs)), AX_CLOSURE(bring, 0, 0, &w), AX_CLOSURE(compute, 0, 0, &w), NULL, NULL);
 }
 
 static AX_BODY(kernel) {
   const bug *b = context;
-  const ax_type slots = AX_VMEM(AX_F32, bug_stages, bug_block), barriers = ax_barrier_type(1, AX_INTS(bug_stages)), barrier = ax_barrier_type(0, NULL);
-  const ax_scratch scratch[] = {{.type = slots}, {.type = slots}, {.type = barriers, .arrivals = 1}, {.type = barriers, .arrivals = b->slip == ONE_ARRIVAL ? 1 : wgs},
-                                {.type = barrier, .arrivals = wgs}, {.type = barrier, .arrivals = 1}};
+  const ax_type slots = AX_VMEM(AX_F32, bug_stages, bug_block), barriers = ax_barrier_type(1, AX_INTS(bug_stages)),
+                barrier = ax_barrier_type(0, NULL);
+  const ax_scratch scratch[] = {{.type = slots},
+                                {.type = slots},
+                                {.type = barriers, .arrivals = 1},
+                                {.type = barriers, .arrivals = b->slip == ONE_ARRIVAL ? 1 : wgs},
+                                {.type = barrier, .arrivals = wgs},
+                                {.type = barrier, .arrivals = 1}};
   const ax_kernel_options options = {.scratch_count = AX_COUNT(scratch), .scratch = scratch};
   const ax_core_mesh mesh = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = wgs + 1}}}, .threads = "wg"};
   ax_mpmd_map(1, &mesh, &AX_CLOSURE(body, 8, 0, context), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, bug_steps, bug_block)), out);

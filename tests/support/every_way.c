@@ -1,7 +1,8 @@
-/* One program run in every manner there is: the policies, 1 to 8 workers, whose memory arguments lie in, who else runs at the same time.
+/* One program run in every manner there is: the policies, 1 to 8 workers, whose memory arguments lie in, who else runs at the same
+   time.
 
-   All ways of a program share one runtime, and so its machine code: the policy is set between runs, when nothing is in flight. What is
-   kept of runtimes goes after some programs, since they keep the machine code of all. */
+   All ways of a program share one runtime, and so its machine code: the policy is set between runs, when nothing is in flight. What
+   is kept of runtimes goes after some programs, since they keep the machine code of all. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -98,7 +99,8 @@ static ax_array *lend(ax_runtime *runtime, const ax_layout *layout, const void *
       ax_text_add(&spec, "%s%s", i > 0 ? "+" : "", layout->mesh.axis[layout->spec.axis[d][i]].name);
     if (d + 1 < layout->spec.rank) ax_text_add(&spec, ",");
   }
-  TEST_OK(ax_array_from_parts(runtime, &layout->mesh, spec.data != NULL ? spec.data : "", &layout->type, layout->blocks, parts, &array));
+  TEST_OK(ax_array_from_parts(runtime, &layout->mesh, spec.data != NULL ? spec.data : "", &layout->type, layout->blocks, parts,
+                              &array));
   ax_text_deinit(&spec);
   free(parts);
   return array;
@@ -191,7 +193,9 @@ static ax_executable *compile(ax_runtime *runtime, ax_program *program, bool don
   ax_executable *executable;
   assert_non_null(donated);
   for (uint32_t i = 0; i < ax_program_in_count(program); i++) donated[i] = donate;
-  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = test_args(donated, ax_program_in_count(program)), .reference = reference}, &executable));
+  TEST_OK(ax_compile(runtime, program,
+                     &(ax_compile_options){.donate = test_args(donated, ax_program_in_count(program)), .reference = reference},
+                     &executable));
   free(donated);
   return executable;
 }
@@ -282,7 +286,8 @@ static uint32_t draw_passes(test_random *random, ax_plan_pass *passes) {
 }
 
 /* Compiled so, verified after each pass and run: as evaluation, whose values the caller compares. */
-static void run_with_other_passes(const trial *t, ax_runtime *runtime, test_random *random, ax_tensor **out, char *told, size_t bytes) {
+static void run_with_other_passes(const trial *t, ax_runtime *runtime, test_random *random, ax_tensor **out, char *told,
+                                  size_t bytes) {
   ax_plan_pass passes[32];
   assert_true(ax_plan_pass_count <= AX_COUNT(passes));
   const uint32_t count = draw_passes(random, passes);
@@ -317,9 +322,9 @@ static void run_in_manner(const trial *t, const manner *how, ax_tensor *const *i
 
 static void blame(const trial *t, const manner *how, uint32_t k) {
   static const char *const policies[] = {"parallel", "fixed", "seeded"};
-  print_error("seed %llu: result %u differs: %s, %u workers, %s%s%s%s%d at once\n", (unsigned long long)t->seed, k, policies[how->policy],
-              t->workers, how->donate ? "donated, " : "", how->lent ? "lent, " : "", how->threads ? "by threads, " : "",
-              how->chained ? "on results to come, " : "", how->at_once);
+  print_error("seed %llu: result %u differs: %s, %u workers, %s%s%s%s%d at once\n", (unsigned long long)t->seed, k,
+              policies[how->policy], t->workers, how->donate ? "donated, " : "", how->lent ? "lent, " : "",
+              how->threads ? "by threads, " : "", how->chained ? "on results to come, " : "", how->at_once);
   _fail(t->file, t->line);
 }
 
@@ -336,7 +341,8 @@ static void check(const trial *t, const manner *how, ax_tensor *const *wanted) {
 static void check_chain(trial *t, bool donate) {
   const manner alone = {.policy = AX_POLICY_FIXED, .donate = donate};
   uint32_t in_count = ax_program_in_count(t->program);
-  ax_tensor **in = calloc(in_count + 1, sizeof in[0]), **before = calloc(t->count + 1, sizeof before[0]), **after = calloc(t->count + 1, sizeof after[0]);
+  ax_tensor **in = calloc(in_count + 1, sizeof in[0]), **before = calloc(t->count + 1, sizeof before[0]),
+            **after = calloc(t->count + 1, sizeof after[0]);
   bool any = false, same = true;
   assert_true(in != NULL && before != NULL && after != NULL);
   for (uint32_t i = 0; i < in_count; i++) any = any || fits(t->program, i);
@@ -347,7 +353,8 @@ static void check_chain(trial *t, bool donate) {
     memcpy(before, after, t->count * sizeof before[0]);
   }
   if (any) {
-    check(t, &(manner){.policy = AX_POLICY_PARALLEL, .donate = donate, .lent = donate, .at_once = most_at_once, .chained = true}, before);
+    check(t, &(manner){.policy = AX_POLICY_PARALLEL, .donate = donate, .lent = donate, .at_once = most_at_once, .chained = true},
+          before);
     test_release(before, t->count);
   }
   free(in), free(before), free(after);
@@ -366,8 +373,10 @@ static const manner ways[] = {
 static const double most_apart = 1e-3;
 
 /* Two executables of a program may add in another order, where memory that is given away lets other kernels become one. */
-static void check_donating(ax_tensor *const *kept, ax_tensor *const *donated, uint32_t count, double tolerance, const char *file, int line) {
-  for (uint32_t i = 0; i < count; i++) test_assert_tensors_near(donated[i], kept[i], tolerance < most_apart ? tolerance : most_apart, file, line);
+static void check_donating(ax_tensor *const *kept, ax_tensor *const *donated, uint32_t count, double tolerance, const char *file,
+                           int line) {
+  for (uint32_t i = 0; i < count; i++)
+    test_assert_tensors_near(donated[i], kept[i], tolerance < most_apart ? tolerance : most_apart, file, line);
 }
 
 /* --- Evaluation --- */
@@ -417,7 +426,8 @@ static void check_far(const trial *t, ax_tensor *const *got, ax_tensor *const *r
     for (int64_t i = 0; i < ax_type_elems(ax_program_out_type(t->program, k)); i++) {
       double g = test_get(got[k], i), w = test_get(reference[k], i);
       if (test_near(g, w, tolerance) || fabs(g - w) <= 2 * far[k][i]) continue;
-      print_error("seed %llu: result %u, element %lld: %.17g is not near %.17g\n", (unsigned long long)t->seed, k, (long long)i, g, w);
+      print_error("seed %llu: result %u, element %lld: %.17g is not near %.17g\n", (unsigned long long)t->seed, k, (long long)i, g,
+                  w);
       _fail(t->file, t->line);
     }
     free(far[k]);
@@ -451,7 +461,8 @@ static void check_looking(const trial *t, ax_tensor *const *kept, uint64_t seed,
   ax_executable *executable;
   char message[most_message] = "";
   assert_non_null(first);
-  TEST_OK(ax_compile(t->executables[0]->runtime, t->program, &(ax_compile_options){.check_numerics = AX_CHECK_NAN | AX_CHECK_INF}, &executable));
+  TEST_OK(ax_compile(t->executables[0]->runtime, t->program, &(ax_compile_options){.check_numerics = AX_CHECK_NAN | AX_CHECK_INF},
+                     &executable));
   for (size_t p = 0; p < AX_COUNT(policies); p++) {
     ax_status status = look(t, executable, policies[p], seed, p == 0 ? first : t->got);
     if (p == 0 && status != AX_OK) snprintf(message, sizeof message, "%s", ax_message());
@@ -476,14 +487,17 @@ static bool all_near(ax_tensor *const *a, ax_tensor *const *b, const trial *t, d
 
 static void check_evaluation(const trial *t, ax_tensor *const *got, ax_tensor *const *reference, double tolerance) {
   for (uint32_t i = 0; tolerance == 0 && i < t->count; i++)
-    if (!test_same_tensors(got[i], reference[i])) fail_msg("seed %llu: result %u is not what evaluation gives", (unsigned long long)t->seed, i);
+    if (!test_same_tensors(got[i], reference[i]))
+      fail_msg("seed %llu: result %u is not what evaluation gives", (unsigned long long)t->seed, i);
   if (tolerance > 0 && !all_near(got, reference, t, tolerance)) check_far(t, got, reference, tolerance);
 }
 
-static void check_other_passes(const trial *t, ax_runtime *runtime, test_random *random, ax_tensor *const *reference, double tolerance) {
+static void check_other_passes(const trial *t, ax_runtime *runtime, test_random *random, ax_tensor *const *reference,
+                               double tolerance) {
   char told[512];
   run_with_other_passes(t, runtime, random, t->got, told, sizeof told);
-  if (tolerance > 0 && !all_near(t->got, reference, t, tolerance)) print_message("seed %llu: with passes %s\n", (unsigned long long)t->seed, told);
+  if (tolerance > 0 && !all_near(t->got, reference, t, tolerance))
+    print_message("seed %llu: with passes %s\n", (unsigned long long)t->seed, told);
   check_evaluation(t, t->got, reference, tolerance);
   test_release(t->got, t->count);
 }
@@ -494,7 +508,8 @@ void test_every_way(ax_program *program, ax_tensor *const *in, double tolerance,
   uint32_t count = ax_program_out_count(program);
   uint32_t workers = 1 + (uint32_t)(seed != 0 ? test_random_below(&random, most_workers) : (int64_t)(turn % most_workers));
   ax_tensor **reference = calloc(count + 1, sizeof reference[0]);
-  ax_tensor **first[2] = {calloc(count + 1, sizeof reference[0]), calloc(count + 1, sizeof reference[0])}; /* by whether arguments are donated */
+  ax_tensor **first[2] = {calloc(count + 1, sizeof reference[0]),
+                          calloc(count + 1, sizeof reference[0])}; /* by whether arguments are donated */
   ax_runtime *runtime = team_of(workers);
   bool same = true;
   trial t = {.program = program, .in = in, .count = count, .workers = workers, .seed = seed, .file = file, .line = line};

@@ -24,7 +24,8 @@ void test_log_end(test_log *log);
 const char *test_log_text(const test_log *log);
 void test_log_sort(test_log *log); /* its lines */
 
-/* "device 2: count(1.5)" for the first element of each operand; every result's elements are the first operand's, plus one. context: a log. */
+/* "device 2: count(1.5)" for the first element of each operand; every result's elements are the first operand's, plus one. context:
+   a log. */
 ax_status test_count_call(ax_callback_call *call, void *context);
 ax_callback *test_callback(const char *name, ax_callback_function function, void *context);
 /* Whose prints go to the log, and the calls of "count", which is registered. */

@@ -31,4 +31,6 @@ static AX_BODY(doubling) {
   ax_run_scoped(2, scratch, NULL, AX_CLOSURE(scoped, 2, 0, in), NULL);
 }
 
-AX_BODY(test_doubled) { ax_mpmd_map(1, &test_one_core, &AX_FN(doubling, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 3, 2)), out); }
+AX_BODY(test_doubled) {
+  ax_mpmd_map(1, &test_one_core, &AX_FN(doubling, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 3, 2)), out);
+}

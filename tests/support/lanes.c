@@ -106,8 +106,8 @@ static void mesh_body(const ax_value *in, ax_value *out, void *context) {
     in_front(program, &program->types[program->outs[k]], true, text[most + k]);
   for (uint32_t i = 0; i < 2 * most; i++) specs[i] = text[i];
   ax_mesh mesh = program->axes;
-  test_shard_map(&mesh, specs, specs + most, mesh.axis[0].unchecked, AX_CLOSURE(block_body, program->in_count, program->out_count, program),
-                 in, out);
+  test_shard_map(&mesh, specs, specs + most, mesh.axis[0].unchecked,
+                 AX_CLOSURE(block_body, program->in_count, program->out_count, program), in, out);
 }
 
 ax_status test_on_mesh(ax_program *program, ax_program **out) {

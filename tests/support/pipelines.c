@@ -17,15 +17,18 @@ const char *test_pipeline_text(const test_pipeline *t, char *text, size_t bytes)
   char columns[32] = "", warps[160] = "";
   if (t->rank > 1) snprintf(columns, sizeof columns, " x %lld", (long long)t->grid[1]);
   if (t->wgs > 0)
-    snprintf(warps, sizeof warps, ", %lld compute warpgroups, memory thread %lld%s%s", (long long)t->wgs, (long long)t->memory, t->manual ? ", manual" : "",
-             t->carries ? ", carries" : "");
-  snprintf(text, bytes, "grid %lld%s, %lld stages, delay %lld%s", (long long)t->grid[0], columns, (long long)t->stages, (long long)t->delay, warps);
+    snprintf(warps, sizeof warps, ", %lld compute warpgroups, memory thread %lld%s%s", (long long)t->wgs, (long long)t->memory,
+             t->manual ? ", manual" : "", t->carries ? ", carries" : "");
+  snprintf(text, bytes, "grid %lld%s, %lld stages, delay %lld%s", (long long)t->grid[0], columns, (long long)t->stages,
+           (long long)t->delay, warps);
   return text;
 }
 
 /* --- The body --- */
 
-static ax_value flat(const test_pipeline *t, ax_value i, ax_value j) { return t->rank > 1 ? ax_add(ax_mul(i, ax_integer(t->grid[1])), j) : i; }
+static ax_value flat(const test_pipeline *t, ax_value i, ax_value j) {
+  return t->rank > 1 ? ax_add(ax_mul(i, ax_integer(t->grid[1])), j) : i;
+}
 
 static AX_BODY(by_step) {
   out[0] = flat(context, in[0], in[1]);
@@ -103,32 +106,48 @@ static AX_BODY(last_sum) {
 static AX_BODY(piped) {
   test_pipeline *t = context;
   const within w = {t, in[6]};
-  const ax_block_spec ins[] = {{.rank = 2, .block = AX_INTS(1, block), .index_map = by_step, .context = t, .delay_release = t->late},
-                               {.rank = 1, .block = AX_INTS(block)},
-                               {.space = AX_SPACE_ANY}};
+  const ax_block_spec ins[] = {
+      {.rank = 2, .block = AX_INTS(1, block), .index_map = by_step, .context = t, .delay_release = t->late},
+      {.rank = 1, .block = AX_INTS(block)},
+      {.space = AX_SPACE_ANY}};
   const ax_block_spec outs[] = {{.rank = 2, .block = AX_INTS(1, block), .index_map = by_step, .context = t},
                                 {.rank = 2, .block = AX_INTS(1, block), .index_map = by_row},
                                 {0},
                                 {.space = AX_SPACE_HBM}};
-  const ax_pipeline_options options = {.grid_rank = t->rank, .grid = t->grid, .in_count = 3, .out_count = test_pipeline_results(t), .in_specs = ins, .out_specs = outs,
-                                       .max_concurrent_steps = t->stages, .delay_release = t->delay};
+  const ax_pipeline_options options = {.grid_rank = t->rank,
+                                       .grid = t->grid,
+                                       .in_count = 3,
+                                       .out_count = test_pipeline_results(t),
+                                       .in_specs = ins,
+                                       .out_specs = outs,
+                                       .max_concurrent_steps = t->stages,
+                                       .delay_release = t->delay};
   uint32_t refs = 3 + options.out_count;
   if (t->wgs == 0) {
     ax_emit_pipeline(&options, AX_CLOSURE(each_step, 6, 0, t), in);
     return;
   }
-  const ax_warp_pipeline_options warps = {.pipeline = options, .memory_registers = 40, .wg_axis = "wg", .compute_wgs = t->wgs, .memory_thread = t->memory,
-                                          .manual_consumed_barriers = t->manual, .carry_count = t->carries, .carry_init = AX_CLOSURE(no_sum, 0, 1, t),
+  const ax_warp_pipeline_options warps = {.pipeline = options,
+                                          .memory_registers = 40,
+                                          .wg_axis = "wg",
+                                          .compute_wgs = t->wgs,
+                                          .memory_thread = t->memory,
+                                          .manual_consumed_barriers = t->manual,
+                                          .carry_count = t->carries,
+                                          .carry_init = AX_CLOSURE(no_sum, 0, 1, t),
                                           .carry_final = AX_CLOSURE(last_sum, 1, 0, &w)};
   ax_emit_pipeline_warp_specialized(&warps, AX_CLOSURE(each_step, refs + (t->manual ? 3 : 0) + t->carries, t->carries, t), in);
 }
 
 static AX_BODY(kernel) {
   const test_pipeline *t = context;
-  const ax_type outs[] = {AX_TYPE(AX_F32, test_pipeline_steps(t), block), AX_TYPE(AX_F32, t->grid[0], block), AX_TYPE(AX_F32, block), AX_TYPE(AX_F32, t->wgs)};
+  const ax_type outs[] = {AX_TYPE(AX_F32, test_pipeline_steps(t), block), AX_TYPE(AX_F32, t->grid[0], block),
+                          AX_TYPE(AX_F32, block), AX_TYPE(AX_F32, t->wgs)};
   const ax_core_mesh one = {.core = "tensorcore"};
-  const ax_core_mesh warpgroups = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = t->wgs + 1}}}, .threads = "wg"};
-  ax_mpmd_map(1, t->wgs == 0 ? &one : &warpgroups, &AX_CLOSURE(piped, 3 + test_pipeline_results(t), 0, context), NULL, 3, in, test_pipeline_results(t), outs, out);
+  const ax_core_mesh warpgroups = {
+      .core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = t->wgs + 1}}}, .threads = "wg"};
+  ax_mpmd_map(1, t->wgs == 0 ? &one : &warpgroups, &AX_CLOSURE(piped, 3 + test_pipeline_results(t), 0, context), NULL, 3, in,
+              test_pipeline_results(t), outs, out);
 }
 
 /* --- What goes in, and what should come out --- */
@@ -166,7 +185,8 @@ static void compare(const test_pipeline *t, const char *name, const ax_tensor *m
   char text[200];
   for (int64_t i = 0; i < count; i++)
     if (((const float *)made->data)[i] != want[i])
-      fail_msg("%s: %s[%lld] is %g, not %g", test_pipeline_text(t, text, sizeof text), name, (long long)i, ((const float *)made->data)[i], want[i]);
+      fail_msg("%s: %s[%lld] is %g, not %g", test_pipeline_text(t, text, sizeof text), name, (long long)i,
+               ((const float *)made->data)[i], want[i]);
 }
 
 void test_pipeline_compare(const test_pipeline *t, ax_tensor *const *made) {

@@ -1,9 +1,10 @@
-/* A kernel with a pipeline that has an operand and a result of each kind, for tests of what it computes and of what is proved of it.
+/* A kernel with a pipeline that has an operand and a result of each kind, for tests of what it computes and of what is proved of
+   it.
 
      x[steps, 6]   a block of a row a step        y[steps, 6]   x + w + table[step]: likewise
-     w[6]          invariant                      rows[r, 6]    the sum of x over a row of the grid: its block stays while the row does
-     table[steps]  pinned                         all[6]        the sum of x: invariant
-                                                  carried[wgs]  pinned: the sums of each compute warpgroup's part, carried through the steps */
+     w[6]          invariant                      rows[r, 6]    the sum of x over a row of the grid: its block stays while the row
+   does table[steps]  pinned                         all[6]        the sum of x: invariant carried[wgs]  pinned: the sums of each
+   compute warpgroup's part, carried through the steps */
 #ifndef AX_TESTS_SUPPORT_PIPELINES_H
 #define AX_TESTS_SUPPORT_PIPELINES_H
 
@@ -12,7 +13,8 @@
 typedef struct test_pipeline {
   uint32_t rank;
   int64_t grid[2], stages, delay;
-  int64_t wgs, memory;   /* compute warpgroups, each with its part of the blocks: 1, 2 or 3; 0: ax_emit_pipeline. The memory thread; -1: the last */
+  int64_t wgs, memory;   /* compute warpgroups, each with its part of the blocks: 1, 2 or 3; 0: ax_emit_pipeline. The memory thread;
+                            -1: the last */
   bool manual, carries;  /* of those: the body arrives at the barriers `consumed` itself; there is `carried` */
   int64_t late;          /* the delay of operand x alone: -1 + own; 0: as all */
 } test_pipeline;

@@ -37,7 +37,8 @@ void test_map_body(const ax_value *in, ax_value *out, void *map) {
   const test_map *m = map;
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse(m->mesh, &mesh));
-  test_shard_map(&mesh, m->in_specs, m->out_specs, m->unchecked, AX_CLOSURE(m->body, count_specs(m->in_specs), count_specs(m->out_specs), m->context), in, out);
+  test_shard_map(&mesh, m->in_specs, m->out_specs, m->unchecked,
+                 AX_CLOSURE(m->body, count_specs(m->in_specs), count_specs(m->out_specs), m->context), in, out);
 }
 
 ax_program *test_trace_map(const test_map *map, const ax_type *in) {
@@ -112,6 +113,7 @@ void test_each_seed(uint64_t count, void (*one)(uint64_t seed, bool show)) {
     one(first + done, false);
   }
   if (!many) return;
-  print_message("%llu programs from seed %llu in %.0f s\n", (unsigned long long)done, (unsigned long long)first, seconds_now() - begin);
+  print_message("%llu programs from seed %llu in %.0f s\n", (unsigned long long)done, (unsigned long long)first,
+                seconds_now() - begin);
   test_tell_ways();
 }

@@ -1,4 +1,5 @@
-/* The table. For each primitive what makes it different: its forms, parameters at their ends, shapes where it has a case to itself. */
+/* The table. For each primitive what makes it different: its forms, parameters at their ends, shapes where it has a case to
+   itself. */
 #include "base/base.h"
 #include "support/sample.h"
 
@@ -27,23 +28,25 @@
   "{ lambda x:T[" left "] y:T[" right "]. let z:T[" result "] = dot_general[lhs_contract=(" lc ") rhs_contract=(" rc \
   ") lhs_batch=(" lb ") rhs_batch=(" rb ")] x y in (z,) }"
 
-#define CONV(left, right, result, strides, low_, high_, lhs_dilation, rhs_dilation, specs, fg, bg)                              \
-  "{ lambda x:T[" left "] y:T[" right "]. let z:T[" result "] = conv_general_dilated[window_strides=(" strides ") padding_low=(" low_ \
-  ") padding_high=(" high_ ") lhs_dilation=(" lhs_dilation ") rhs_dilation=(" rhs_dilation ") " specs " feature_group_count=" #fg \
-  " batch_group_count=" #bg "] x y in (z,) }"
+#define CONV(left, right, result, strides, low_, high_, lhs_dilation, rhs_dilation, specs, fg, bg)                           \
+  "{ lambda x:T[" left "] y:T[" right "]. let z:T[" result "] = conv_general_dilated[window_strides=(" strides               \
+  ") padding_low=(" low_ ") padding_high=(" high_ ") lhs_dilation=(" lhs_dilation ") rhs_dilation=(" rhs_dilation ") " specs \
+  " feature_group_count=" #fg " batch_group_count=" #bg "] x y in (z,) }"
 #define NCW "lhs_spec=(0, 1, 2) rhs_spec=(0, 1, 2) out_spec=(0, 1, 2)"
 #define NHWC "lhs_spec=(0, 3, 1, 2) rhs_spec=(3, 2, 0, 1) out_spec=(0, 3, 1, 2)"
-#define WINDOW(from, to, window, strides, low_, high_, base, dilation)                                                              \
-  "{ lambda x:T[" from "]. let y:T[" to "] = O[window_dimensions=(" window ") window_strides=(" strides ") padding_low=(" low_      \
+#define WINDOW(from, to, window, strides, low_, high_, base, dilation)                                                         \
+  "{ lambda x:T[" from "]. let y:T[" to "] = O[window_dimensions=(" window ") window_strides=(" strides ") padding_low=(" low_ \
   ") padding_high=(" high_ ") base_dilation=(" base ") window_dilation=(" dilation ")] x in (y,) }"
-#define GATHER(x, indices, y, offset, collapsed, map, batching, index_batching, mode_, sizes, fill)                                                  \
-  "{ lambda x:T[" x "] i:" indices ". let y:T[" y "] = gather[offset_dims=(" offset ") collapsed_slice_dims=(" collapsed ") start_index_map=(" map \
-  ") operand_batching_dims=(" batching ") start_indices_batching_dims=(" index_batching ") mode=\"" mode_                                       \
-  "\" indices_are_sorted=false unique_indices=false slice_sizes=(" sizes ") fill_value=" fill ":T[]] x i in (y,) }"
-#define SCATTER(mode_, unique, x, indices, u, window, inserted, map, batching, index_batching)                                                       \
-  "{ lambda x:T[" x "] i:" indices " u:T[" u "]. let y:T[" x "] = O[update_window_dims=(" window ") inserted_window_dims=(" inserted                  \
-  ") scatter_dims_to_operand_dims=(" map ") operand_batching_dims=(" batching ") scatter_indices_batching_dims=(" index_batching ") mode=\"" mode_ \
-  "\" indices_are_sorted=false unique_indices=" unique "] x i u in (y,) }"
+#define GATHER(x, indices, y, offset, collapsed, map, batching, index_batching, mode_, sizes, fill)                      \
+  "{ lambda x:T[" x "] i:" indices ". let y:T[" y "] = gather[offset_dims=(" offset ") collapsed_slice_dims=(" collapsed \
+  ") start_index_map=(" map ") operand_batching_dims=(" batching ") start_indices_batching_dims=(" index_batching        \
+  ") mode=\"" mode_ "\" indices_are_sorted=false unique_indices=false slice_sizes=(" sizes ") fill_value=" fill          \
+  ":T[]] x i in (y,) }"
+#define SCATTER(mode_, unique, x, indices, u, window, inserted, map, batching, index_batching)                              \
+  "{ lambda x:T[" x "] i:" indices " u:T[" u "]. let y:T[" x "] = O[update_window_dims=(" window                            \
+  ") inserted_window_dims=(" inserted ") scatter_dims_to_operand_dims=(" map ") operand_batching_dims=(" batching           \
+  ") scatter_indices_batching_dims=(" index_batching ") mode=\"" mode_ "\" indices_are_sorted=false unique_indices=" unique \
+  "] x i u in (y,) }"
 
 /* The text, and what else there is to say. */
 #define SAMPLE(prim_, ...) \
@@ -56,17 +59,19 @@
       SAMPLE("scatter_max", SCATTER(__VA_ARGS__))
 
 /* A kernel from x to y, both of four elements, with scratch. Its body's first refs are x and y. */
-#define KERNEL(scratch_, arrivals_, refs, body)                                                                                          \
-  "{ lambda x:T[4]. let z:T[4] = kernel_call[name=\"k\" consts=0 cores=(core) core_axes=(0) threads=() grid=() semantics=() "              \
-  "blocks=(ref<T[4] vmem>, ref<T[4] vmem>) blocked=() index_maps=() block_shapes=() outs=(T[4]) scratch=(" scratch_ ") arrivals=(" arrivals_ \
+#define KERNEL(scratch_, arrivals_, refs, body)                                                                                               \
+  "{ lambda x:T[4]. let z:T[4] = kernel_call[name=\"k\" consts=0 cores=(core) core_axes=(0) threads=() grid=() semantics=() "                 \
+  "blocks=(ref<T[4] vmem>, ref<T[4] vmem>) blocked=() index_maps=() block_shapes=() outs=(T[4]) scratch=(" scratch_                           \
+  ") arrivals=(" arrivals_                                                                                                                    \
   ") scratch_cores=() aliases=() target=\"\" metadata=\"\" compiler_params=\"\" interpret=false debug=false collective_id=0 flops=0 bytes=0 " \
   "transcendentals=0 bodies=({ lambda x:ref<T[4] vmem> y:ref<T[4] vmem>" refs ". let " body " in () })] x in (z) }"
 #define LOAD "a:T[4] = ref_load[masked=false] x "
 #define STORE " = ref_store[masked=false] y a"
 #define STEP(prim_, ...) \
   { .prim = prim_, .text = KERNEL(__VA_ARGS__), .linear = "x", .kernel = true }
-#define COPY(received, sent, barrier, predicate, grouped) \
-  "copy_start[axes=() logical=false received=" received " sent=" sent " barrier=" barrier " predicate=" predicate " grouped=" grouped "] "
+#define COPY(received, sent, barrier, predicate, grouped)                                                         \
+  "copy_start[axes=() logical=false received=" received " sent=" sent " barrier=" barrier " predicate=" predicate \
+  " grouped=" grouped "] "
 
 const test_sample test_samples[] = {
     /* --- constant --- */
@@ -117,8 +122,7 @@ const test_sample test_samples[] = {
     SAMPLE("not", ONE),
     SAMPLE("select_n", "{ lambda b:bool[S] x:T[S] y:T[S]. let z:T[S] = select_n b x y in (z,) }", .linear = "xy"),
     SAMPLE("select_n", "{ lambda b:bool[] x:T[S] y:T[S]. let z:T[S] = select_n b x y in (z,) }", .linear = "xy"),
-    SAMPLE("convert_element_type", "{ lambda x:T[S]. let y:U[S] = convert_element_type[dtype=U] x in (y,) }",
-           .linear = "x"),
+    SAMPLE("convert_element_type", "{ lambda x:T[S]. let y:U[S] = convert_element_type[dtype=U] x in (y,) }", .linear = "x"),
     SAMPLE("stop_gradient", ONE, .stops_gradients = true),
 
     /* --- shape --- */
@@ -160,10 +164,8 @@ const test_sample test_samples[] = {
     SAMPLE("pad", PAD("0,2", "3,2", "1, 0", "2, 0", "4, 0"), .linear = "xv"),
     SAMPLE("pad", PAD("3", "0", "-2", "-1", "0"), .linear = "xv"),
     SAMPLE("pad", PAD("", "", "", "", ""), .linear = "xv"),
-    SAMPLE("concatenate", "{ lambda x:T[2,3] y:T[4,3]. let z:T[6,3] = concatenate[dimension=0] x y in (z,) }",
-           .linear = "xy"),
-    SAMPLE("concatenate",
-           "{ lambda x:T[2,3] y:T[2,0] z:T[2,17]. let r:T[2,20] = concatenate[dimension=1] x y z in (r,) }",
+    SAMPLE("concatenate", "{ lambda x:T[2,3] y:T[4,3]. let z:T[6,3] = concatenate[dimension=0] x y in (z,) }", .linear = "xy"),
+    SAMPLE("concatenate", "{ lambda x:T[2,3] y:T[2,0] z:T[2,17]. let r:T[2,20] = concatenate[dimension=1] x y z in (r,) }",
            .linear = "xyz"),
     SAMPLE("concatenate", "{ lambda x:T[2,3]. let y:T[2,3] = concatenate[dimension=1] x in (y,) }", .linear = "x"),
     SAMPLE("concatenate", "{ lambda x:T[2,1,3] y:T[2,2,3]. let r:T[2,5,3] = concatenate[dimension=1] x y y in (r,) }",
@@ -177,34 +179,31 @@ const test_sample test_samples[] = {
     SAMPLE("iota", IOTA("3,19", 1)),
     SAMPLE("iota", IOTA("2,0,3", 2)),
     SAMPLE("iota", IOTA("2,3,4,2", 1)),
-    SAMPLE("dynamic_slice", "{ lambda x:T[7] i:s32[]. let y:T[3] = dynamic_slice[slice_sizes=(3,)] x i in (y,) }",
-           .linear = "x"),
+    SAMPLE("dynamic_slice", "{ lambda x:T[7] i:s32[]. let y:T[3] = dynamic_slice[slice_sizes=(3,)] x i in (y,) }", .linear = "x"),
     SAMPLE("dynamic_slice",
-           "{ lambda x:T[5,36] i:s64[] j:s64[]. let y:T[2,33] = dynamic_slice[slice_sizes=(2, 33)] x i j in (y,) }",
-           .linear = "x"),
-    SAMPLE("dynamic_slice",
-           "{ lambda x:T[4,3] i:U[] j:U[]. let y:T[0,3] = dynamic_slice[slice_sizes=(0, 3)] x i j in (y,) }"),
+           "{ lambda x:T[5,36] i:s64[] j:s64[]. let y:T[2,33] = dynamic_slice[slice_sizes=(2, 33)] x i j in (y,) }", .linear = "x"),
+    SAMPLE("dynamic_slice", "{ lambda x:T[4,3] i:U[] j:U[]. let y:T[0,3] = dynamic_slice[slice_sizes=(0, 3)] x i j in (y,) }"),
     SAMPLE("dynamic_slice", "{ lambda x:f32[300] i:U[]. let y:f32[5] = dynamic_slice[slice_sizes=(5,)] x i in (y,) }"),
     SAMPLE("dynamic_slice", "{ lambda x:T[]. let y:T[] = dynamic_slice[slice_sizes=()] x in (y,) }", .linear = "x"),
     SAMPLE("dynamic_update_slice", "{ lambda x:T[7] u:T[3] i:s32[]. let y:T[7] = dynamic_update_slice x u i in (y,) }",
            .linear = "xu"),
     SAMPLE("dynamic_update_slice",
-           "{ lambda x:T[5,6] u:T[2,5] i:u8[] j:u8[]. let y:T[5,6] = dynamic_update_slice x u i j in (y, x) }",
-           .linear = "xu"),
+           "{ lambda x:T[5,6] u:T[2,5] i:u8[] j:u8[]. let y:T[5,6] = dynamic_update_slice x u i j in (y, x) }", .linear = "xu"),
     SAMPLE("dynamic_update_slice",
-           "{ lambda x:T[4,3] u:T[4,0] i:s32[] j:s32[]. let y:T[4,3] = dynamic_update_slice x u i j in (y,) }",
-           .linear = "xu"),
-    SAMPLE("dynamic_update_slice",
-           "{ lambda x:f32[300] u:f32[5] i:U[]. let y:f32[300] = dynamic_update_slice x u i in (y,) }"),
+           "{ lambda x:T[4,3] u:T[4,0] i:s32[] j:s32[]. let y:T[4,3] = dynamic_update_slice x u i j in (y,) }", .linear = "xu"),
+    SAMPLE("dynamic_update_slice", "{ lambda x:f32[300] u:f32[5] i:U[]. let y:f32[300] = dynamic_update_slice x u i in (y,) }"),
 
     /* --- gather, scatter --- */
     SAMPLE("sort", "{ lambda x:T[9]. let y:T[9] = sort[dimension=0 num_keys=1 is_stable=true] x in (y,) }"),
     SAMPLE("sort", "{ lambda x:T[3,5,2]. let y:T[3,5,2] = sort[dimension=1 num_keys=1 is_stable=false] x in (y,) }"),
-    SAMPLE("sort", "{ lambda i:U[5,4] x:T[5,4]. let j:U[5,4] y:T[5,4] = sort[dimension=0 num_keys=2 is_stable=true] i x in (y, j) }"),
+    SAMPLE("sort",
+           "{ lambda i:U[5,4] x:T[5,4]. let j:U[5,4] y:T[5,4] = sort[dimension=0 num_keys=2 is_stable=true] i x in (y, j) }"),
     SAMPLE("sort", "{ lambda x:T[5,7] y:T[5,7]. let a:T[5,7] b:T[5,7] = sort[dimension=1 num_keys=1 is_stable=true] x y in (b,) }"),
     SAMPLE("sort", "{ lambda x:T[3,0]. let y:T[3,0] = sort[dimension=1 num_keys=1 is_stable=true] x in (y,) }"),
-    SAMPLE("sort", "{ lambda x:T[3,0] y:T[3,0]. let a:T[3,0] b:T[3,0] = sort[dimension=1 num_keys=2 is_stable=true] x y in (a, b) }"),
-    SAMPLE("sort", "{ lambda x:T[0,3] i:U[0,3]. let y:T[0,3] j:U[0,3] = sort[dimension=1 num_keys=1 is_stable=true] x i in (y, j) }"),
+    SAMPLE("sort",
+           "{ lambda x:T[3,0] y:T[3,0]. let a:T[3,0] b:T[3,0] = sort[dimension=1 num_keys=2 is_stable=true] x y in (a, b) }"),
+    SAMPLE("sort",
+           "{ lambda x:T[0,3] i:U[0,3]. let y:T[0,3] j:U[0,3] = sort[dimension=1 num_keys=1 is_stable=true] x i in (y, j) }"),
     SAMPLE("top_k", "{ lambda x:T[9]. let y:T[4] i:s32[4] = top_k[k=4] x in (y, i) }"),
     SAMPLE("top_k", "{ lambda x:T[3,5]. let y:T[3,5] i:s32[3,5] = top_k[k=5] x in (y, i) }"),
     SAMPLE("top_k", "{ lambda x:T[2,0]. let y:T[2,0] i:s32[2,0] = top_k[k=0] x in (y, i) }"),
@@ -213,8 +212,10 @@ const test_sample test_samples[] = {
     SAMPLE("gather", GATHER("7", "s32[4,1]", "4", "", "0,", "0,", "", "", "fill", "1,", "0"), .linear = "x"),
     SAMPLE("gather", GATHER("5,36", "U[3,1]", "3,36", "1,", "0,", "0,", "", "", "clip", "1, 36", "0"), .linear = "x"),
     SAMPLE("gather", GATHER("4,5,3", "s64[2,3,2]", "2,2,3,3", "1, 3", "1,", "1, 0", "", "", "fill", "2, 1, 3", "0"), .linear = "x"),
-    SAMPLE("gather", GATHER("3,6", "s32[3,5,1]", "3,5", "", "1,", "1,", "0,", "0,", "promise_in_bounds", "1, 1", "0"), .linear = "x"),
-    SAMPLE("gather", GATHER("5,3,2", "u8[2,4,3,1]", "2,4,3,2", "3,", "0,", "0,", "1,", "2,", "fill", "1, 1, 2", "0"), .linear = "x"),
+    SAMPLE("gather", GATHER("3,6", "s32[3,5,1]", "3,5", "", "1,", "1,", "0,", "0,", "promise_in_bounds", "1, 1", "0"),
+           .linear = "x"),
+    SAMPLE("gather", GATHER("5,3,2", "u8[2,4,3,1]", "2,4,3,2", "3,", "0,", "0,", "1,", "2,", "fill", "1, 1, 2", "0"),
+           .linear = "x"),
     SAMPLE("gather", GATHER("4,3", "s8[0,1]", "0,3", "1,", "0,", "0,", "", "", "clip", "1, 3", "0")),
     SAMPLE("gather", GATHER("4,3", "s32[2,2]", "0,2,3", "0, 2", "", "0, 1", "", "", "fill", "0, 3", "0")),
     SAMPLE("gather", GATHER("4,3", "s32[2,0]", "2,4,3", "1, 2", "", "", "", "", "fill", "4, 3", "0"), .linear = "x"),
@@ -224,7 +225,8 @@ const test_sample test_samples[] = {
     SCATTERS("xu", "promise_in_bounds", "true", "3,6", "s32[3,1,1]", "3,1", "", "1,", "1,", "0,", "0,"),
     SCATTERS(NULL, "fill", "false", "5,3,2", "u8[2,4,3,1]", "2,4,3,2", "3,", "0,", "0,", "1,", "2,"),
     SCATTERS(NULL, "clip", "false", "4,3", "s8[0,1]", "0,3", "1,", "0,", "0,", "", ""),
-    SAMPLE("scatter_mul", SCATTER("promise_in_bounds", "true", "3,6", "s32[3,1,1]", "3,1", "", "1,", "1,", "0,", "0,"), .linear = "x", .low = 0.5, .high = 2),
+    SAMPLE("scatter_mul", SCATTER("promise_in_bounds", "true", "3,6", "s32[3,1,1]", "3,1", "", "1,", "1,", "0,", "0,"),
+           .linear = "x", .low = 0.5, .high = 2),
     SAMPLE("scatter_mul",
            "{ lambda x:T[4,2] i:U[5,1]. let u:T[5,2] = constant[value=[[2, 3], [1, 2], [3, 1], [2, 2], [1, 3]]:T[5,2]] y:T[4,2] = "
            "O[update_window_dims=(1,) inserted_window_dims=(0,) scatter_dims_to_operand_dims=(0,) operand_batching_dims=() "
@@ -261,26 +263,46 @@ const test_sample test_samples[] = {
     SAMPLE("argmax", ARGMAX("3,35", "3", "1", "s32")),
     SAMPLE("argmax", ARGMAX("2,3,4", "2,4", "1", "s64")),
     SAMPLE("argmax", ARGMAX("0,3", "0", "1", "s32")),
-    SAMPLE("conv_general_dilated", CONV("2,3,7", "4,3,3", "2,4,5", "1", "0", "0", "1", "1", NCW, 1, 1), .linear = "x y", .sums = true),
-    SAMPLE("conv_general_dilated", CONV("2,3,7", "4,3,3", "2,4,4", "2", "1", "1", "1", "1", NCW, 1, 1), .linear = "x y", .sums = true),
-    SAMPLE("conv_general_dilated", CONV("1,2,5", "2,2,3", "1,2,4", "2", "1", "2", "2", "2", NCW, 1, 1), .linear = "x y", .sums = true),
-    SAMPLE("conv_general_dilated", CONV("1,2,7", "2,2,2", "1,2,4", "1", "-1", "-1", "1", "1", NCW, 1, 1), .linear = "x y", .sums = true),
-    SAMPLE("conv_general_dilated", CONV("2,4,5", "6,2,2", "2,6,4", "1", "0", "0", "1", "1", NCW, 2, 1), .linear = "x y", .sums = true),
-    SAMPLE("conv_general_dilated", CONV("4,3,5", "6,3,2", "2,6,4", "1", "0", "0", "1", "1", NCW, 1, 2), .linear = "x y", .sums = true),
-    SAMPLE("conv_general_dilated", CONV("1,3,9", "2,3,8", "1,2,2", "1", "0", "0", "1", "1", NCW, 1, 1), .linear = "x y", .sums = true),
-    SAMPLE("conv_general_dilated", CONV("2,6,5,3", "3,3,3,4", "2,6,5,4", "1, 1", "1, 1", "1, 1", "1, 1", "1, 1", NHWC, 1, 1), .linear = "x y", .sums = true),
-    SAMPLE("conv_general_dilated", CONV("1,5,6,4", "3,2,1,4", "1,2,5,4", "2, 1", "0, 0", "1, 0", "1, 1", "1, 1", NHWC, 4, 1), .linear = "x y", .sums = true),
-    SAMPLE("conv_general_dilated", CONV("1,4,9,2", "2,8,2,3", "1,3,4,3", "1, 1", "0, 1", "0, 1", "1, 1", "1, 1", NHWC, 1, 1), .linear = "x y", .sums = true),
-    SAMPLE("conv_general_dilated", CONV("3,4", "2,4", "3,2", "", "", "", "", "", "lhs_spec=(0, 1) rhs_spec=(0, 1) out_spec=(0, 1)", 1, 1), .linear = "x y", .sums = true),
-    SAMPLE("conv_general_dilated", CONV("3,4", "4,2", "2,3", "", "", "", "", "", "lhs_spec=(0, 1) rhs_spec=(1, 0) out_spec=(1, 0)", 1, 1), .linear = "x y", .sums = true),
-    SAMPLE("conv_general_dilated", CONV("2,0,7", "4,0,3", "2,4,5", "1", "0", "0", "1", "1", NCW, 1, 1), .linear = "x y", .sums = true),
-    SAMPLE("conv_general_dilated", CONV("2,3,2", "4,3,3", "2,4,0", "1", "0", "0", "1", "1", NCW, 1, 1), .linear = "x y", .sums = true),
-    SAMPLE("conv_general_dilated", CONV("1,1,15,25", "1,1,12,12", "1,1,4,14", "1, 1", "0, 0", "0, 0", "1, 1", "1, 1", "lhs_spec=(0, 1, 2, 3) rhs_spec=(0, 1, 2, 3) out_spec=(0, 1, 2, 3)", 1, 1), .linear = "x y", .sums = true),
+    SAMPLE("conv_general_dilated", CONV("2,3,7", "4,3,3", "2,4,5", "1", "0", "0", "1", "1", NCW, 1, 1), .linear = "x y",
+           .sums = true),
+    SAMPLE("conv_general_dilated", CONV("2,3,7", "4,3,3", "2,4,4", "2", "1", "1", "1", "1", NCW, 1, 1), .linear = "x y",
+           .sums = true),
+    SAMPLE("conv_general_dilated", CONV("1,2,5", "2,2,3", "1,2,4", "2", "1", "2", "2", "2", NCW, 1, 1), .linear = "x y",
+           .sums = true),
+    SAMPLE("conv_general_dilated", CONV("1,2,7", "2,2,2", "1,2,4", "1", "-1", "-1", "1", "1", NCW, 1, 1), .linear = "x y",
+           .sums = true),
+    SAMPLE("conv_general_dilated", CONV("2,4,5", "6,2,2", "2,6,4", "1", "0", "0", "1", "1", NCW, 2, 1), .linear = "x y",
+           .sums = true),
+    SAMPLE("conv_general_dilated", CONV("4,3,5", "6,3,2", "2,6,4", "1", "0", "0", "1", "1", NCW, 1, 2), .linear = "x y",
+           .sums = true),
+    SAMPLE("conv_general_dilated", CONV("1,3,9", "2,3,8", "1,2,2", "1", "0", "0", "1", "1", NCW, 1, 1), .linear = "x y",
+           .sums = true),
+    SAMPLE("conv_general_dilated", CONV("2,6,5,3", "3,3,3,4", "2,6,5,4", "1, 1", "1, 1", "1, 1", "1, 1", "1, 1", NHWC, 1, 1),
+           .linear = "x y", .sums = true),
+    SAMPLE("conv_general_dilated", CONV("1,5,6,4", "3,2,1,4", "1,2,5,4", "2, 1", "0, 0", "1, 0", "1, 1", "1, 1", NHWC, 4, 1),
+           .linear = "x y", .sums = true),
+    SAMPLE("conv_general_dilated", CONV("1,4,9,2", "2,8,2,3", "1,3,4,3", "1, 1", "0, 1", "0, 1", "1, 1", "1, 1", NHWC, 1, 1),
+           .linear = "x y", .sums = true),
+    SAMPLE("conv_general_dilated",
+           CONV("3,4", "2,4", "3,2", "", "", "", "", "", "lhs_spec=(0, 1) rhs_spec=(0, 1) out_spec=(0, 1)", 1, 1), .linear = "x y",
+           .sums = true),
+    SAMPLE("conv_general_dilated",
+           CONV("3,4", "4,2", "2,3", "", "", "", "", "", "lhs_spec=(0, 1) rhs_spec=(1, 0) out_spec=(1, 0)", 1, 1), .linear = "x y",
+           .sums = true),
+    SAMPLE("conv_general_dilated", CONV("2,0,7", "4,0,3", "2,4,5", "1", "0", "0", "1", "1", NCW, 1, 1), .linear = "x y",
+           .sums = true),
+    SAMPLE("conv_general_dilated", CONV("2,3,2", "4,3,3", "2,4,0", "1", "0", "0", "1", "1", NCW, 1, 1), .linear = "x y",
+           .sums = true),
+    SAMPLE("conv_general_dilated",
+           CONV("1,1,15,25", "1,1,12,12", "1,1,4,14", "1, 1", "0, 0", "0, 0", "1, 1", "1, 1",
+                "lhs_spec=(0, 1, 2, 3) rhs_spec=(0, 1, 2, 3) out_spec=(0, 1, 2, 3)", 1, 1),
+           .linear = "x y", .sums = true),
     SAMPLE("reduce_window_sum", WINDOW("6", "4", "3", "1", "0", "0", "1", "1"), .linear = "x", .sums = true),
     SAMPLE("reduce_window_sum", WINDOW("7", "4", "3", "2", "1", "1", "1", "1"), .linear = "x", .sums = true),
     SAMPLE("reduce_window_sum", WINDOW("5", "4", "3", "2", "2", "1", "2", "2"), .linear = "x", .sums = true),
     SAMPLE("reduce_window_sum", WINDOW("4,5", "3,2", "2, 3", "1, 2", "0, 0", "0, 0", "1, 1", "1, 1"), .linear = "x", .sums = true),
-    SAMPLE("reduce_window_sum", WINDOW("2,40", "2,3", "1, 20", "1, 7", "0, 0", "0, 0", "1, 1", "1, 1"), .linear = "x", .sums = true),
+    SAMPLE("reduce_window_sum", WINDOW("2,40", "2,3", "1, 20", "1, 7", "0, 0", "0, 0", "1, 1", "1, 1"), .linear = "x",
+           .sums = true),
     SAMPLE("reduce_window_sum", WINDOW("6", "2", "3", "1", "-1", "-1", "1", "1"), .linear = "x", .sums = true),
     SAMPLE("reduce_window_sum", WINDOW("", "", "", "", "", "", "", ""), .linear = "x", .sums = true),
     SAMPLE("reduce_window_sum", WINDOW("20", "1", "17", "4", "0", "0", "1", "1"), .linear = "x", .sums = true),
@@ -339,41 +361,48 @@ const test_sample test_samples[] = {
            "  { lambda a:T[3]{V:d}. let in (a,) },"
            "  { lambda a:T[3]{V:d}. let b:T[3]{V:d} = neg a in (b,) })] i x in (y,) }",
            .axes = "d=4; d=2 e=2", .linear = "x"),
-    SAMPLE("closed_call",
-           "{ lambda x:T[3] y:T[3]. let a:T[3] b:T[3] = closed_call[body={ lambda x:T[3] y:T[3]. let z:T[3] = mul x y w:T[3] = add z x"
-           "  in (w, y) }] x y in (a, b) }"),
-    SAMPLE("closed_call",
-           "{ lambda x:T[3]{V:d} y:T[3]. let z:T[3]{V:d} = pvary[axes=(d,)] y a:T[3] = closed_call[body={ lambda x:T[3]{V:d} y:T[3]{V:d}."
-           "  let z:T[3]{V:d} = add x y w:T[3] = psum[axes=(d,)] z in (w,) }] x z in (a,) }",
-           .axes = "d=2; d=3", .linear = "xy", .sums = true),
-    SAMPLE("checkpoint",
-           "{ lambda x:T[3] y:T[3]. let a:T[3] b:T[3] = checkpoint[body={ lambda x:T[3] y:T[3]. let z:T[3] = mul x y w:T[3] = mul z x in (w, y) }"
-           " differentiated=false save_dots=false save_names=()] x y in (a, b) }"),
-    SAMPLE("checkpoint",
-           "{ lambda x:T[3]{V:d} y:T[3]. let z:T[3]{V:d} = pvary[axes=(d,)] y a:T[3] = checkpoint[body={ lambda x:T[3]{V:d} y:T[3]{V:d}."
-           "  let z:T[3]{V:d} = add x y w:T[3] = psum[axes=(d,)] z in (w,) } differentiated=true save_dots=true save_names=(a, b)] x z in (a,) }",
-           .axes = "d=2; d=3", .linear = "xy", .sums = true),
+    SAMPLE(
+        "closed_call",
+        "{ lambda x:T[3] y:T[3]. let a:T[3] b:T[3] = closed_call[body={ lambda x:T[3] y:T[3]. let z:T[3] = mul x y w:T[3] = add z x"
+        "  in (w, y) }] x y in (a, b) }"),
+    SAMPLE(
+        "closed_call",
+        "{ lambda x:T[3]{V:d} y:T[3]. let z:T[3]{V:d} = pvary[axes=(d,)] y a:T[3] = closed_call[body={ lambda x:T[3]{V:d} y:T[3]{V:d}."
+        "  let z:T[3]{V:d} = add x y w:T[3] = psum[axes=(d,)] z in (w,) }] x z in (a,) }",
+        .axes = "d=2; d=3", .linear = "xy", .sums = true),
+    SAMPLE(
+        "checkpoint",
+        "{ lambda x:T[3] y:T[3]. let a:T[3] b:T[3] = checkpoint[body={ lambda x:T[3] y:T[3]. let z:T[3] = mul x y w:T[3] = mul z x in (w, y) }"
+        " differentiated=false save_dots=false save_names=()] x y in (a, b) }"),
+    SAMPLE(
+        "checkpoint",
+        "{ lambda x:T[3]{V:d} y:T[3]. let z:T[3]{V:d} = pvary[axes=(d,)] y a:T[3] = checkpoint[body={ lambda x:T[3]{V:d} y:T[3]{V:d}."
+        "  let z:T[3]{V:d} = add x y w:T[3] = psum[axes=(d,)] z in (w,) } differentiated=true save_dots=true save_names=(a, b)] x z in (a,) }",
+        .axes = "d=2; d=3", .linear = "xy", .sums = true),
     SAMPLE("name", "{ lambda x:T[S]. let y:T[S] = name[names=(kept,)] x in (y,) }", .linear = "x"),
-    SAMPLE("custom_jvp",
-           "{ lambda x:T[3]. let a:T[3] = iota[dtype=T shape=(3) dimension=0] y:T[3] = custom_jvp[call={ lambda k:T[3] x:T[3]. let z:T[3] = mul k x y:T[3] = mul z x in (y,) }"
-           "  rule={ lambda k:T[3] x:T[3] dx:T[3]. let z:T[3] = mul k x y:T[3] = mul z x w:T[3] = add z z dy:T[3] = mul w dx in (y, dy) }"
-           "  num_consts=1] a x in (y,) }"),
-    SAMPLE("custom_vjp",
-           "{ lambda k:T[3] x:T[3] y:T[2]. let a:T[3] b:T[2] = custom_vjp[call={ lambda k:T[3] x:T[3] y:T[2]. let z:T[3] = mul k x in (z, y) }"
-           "  forward={ lambda k:T[3] x:T[3] y:T[2]. let z:T[3] = mul k x in (z, y, k) }"
-           "  backward={ lambda k:T[3] dz:T[3] dy:T[2]. let z:T[3] = mul k dz in (z, dy) } num_consts=1] k x y in (a, b) }",
-           .own_derivative = true),
+    SAMPLE(
+        "custom_jvp",
+        "{ lambda x:T[3]. let a:T[3] = iota[dtype=T shape=(3) dimension=0] y:T[3] = custom_jvp[call={ lambda k:T[3] x:T[3]. let z:T[3] = mul k x y:T[3] = mul z x in (y,) }"
+        "  rule={ lambda k:T[3] x:T[3] dx:T[3]. let z:T[3] = mul k x y:T[3] = mul z x w:T[3] = add z z dy:T[3] = mul w dx in (y, dy) }"
+        "  num_consts=1] a x in (y,) }"),
+    SAMPLE(
+        "custom_vjp",
+        "{ lambda k:T[3] x:T[3] y:T[2]. let a:T[3] b:T[2] = custom_vjp[call={ lambda k:T[3] x:T[3] y:T[2]. let z:T[3] = mul k x in (z, y) }"
+        "  forward={ lambda k:T[3] x:T[3] y:T[2]. let z:T[3] = mul k x in (z, y, k) }"
+        "  backward={ lambda k:T[3] dz:T[3] dy:T[2]. let z:T[3] = mul k dz in (z, dy) } num_consts=1] k x y in (a, b) }",
+        .own_derivative = true),
     SAMPLE("custom_vjp",
            "{ lambda x:T[3]{V:d}. let y:T[3] = custom_vjp[call={ lambda x:T[3]{V:d}. let y:T[3] = psum[axes=(d,)] x in (y,) }"
            "  forward={ lambda x:T[3]{V:d}. let y:T[3] = psum[axes=(d,)] x in (y,) }"
            "  backward={ lambda dy:T[3]. let dx:T[3]{V:d} = pvary[axes=(d,)] dy in (dx,) } num_consts=0] x in (y,) }",
            .axes = "d=2; d=3", .own_derivative = true, .sums = true),
-    SAMPLE("custom_linear",
-           "{ lambda x:T[3]. let y:T[3] = custom_vjp[call={ lambda x:T[3]. let y:T[3] = neg x in (y,) }"
-           "  forward={ lambda x:T[3]. let y:T[3] = neg x in (y, x) }"
-           "  backward={ lambda x:T[3] dy:T[3]. let dx:T[3] = custom_linear[backward={ lambda x:T[3] t:T[3]. let s:T[3] = mul x t in (s,) }"
-           "    num_residuals=1] x dy in (dx,) } num_consts=0] x in (y,) }",
-           .own_derivative = true),
+    SAMPLE(
+        "custom_linear",
+        "{ lambda x:T[3]. let y:T[3] = custom_vjp[call={ lambda x:T[3]. let y:T[3] = neg x in (y,) }"
+        "  forward={ lambda x:T[3]. let y:T[3] = neg x in (y, x) }"
+        "  backward={ lambda x:T[3] dy:T[3]. let dx:T[3] = custom_linear[backward={ lambda x:T[3] t:T[3]. let s:T[3] = mul x t in (s,) }"
+        "    num_residuals=1] x dy in (dx,) } num_consts=0] x in (y,) }",
+        .own_derivative = true),
     SAMPLE("scan",
            "{ lambda c:T[2] x:T[5,2]. let h:T[2] y:T[5,2] = scan[length=5 reverse=false num_consts=0 num_carry=1"
            "  body={ lambda c:T[2] x:T[2]. let n:T[2] = mul c x m:T[2] = add n x in (m, n) }] c x in (h, y) }"),
@@ -395,13 +424,12 @@ const test_sample test_samples[] = {
            "    s:T[2] = psum[axes=(d,)] x v:T[2]{V:d} = pvary[axes=(d,)] s m:T[2]{V:d} = add n v in (m, s) }] j c x "
            "in (h, y) }",
            .axes = "d=2; d=3", .linear = "cx", .sums = true),
-    SAMPLE(
-        "while",
-        "{ lambda n:s32[] x:T[3] k:T[3]. let m:s32[] = min n 7:s32[] i:s32[] y:T[3] = while["
-        "  cond={ lambda l:s32[] i:s32[] y:T[3]. let b:bool[] = lt i l in (b,) } cond_nconsts=1"
-        "  body={ lambda k:T[3] i:s32[] y:T[3]. let j:s32[] = add i 1:s32[] z:T[3] = sub k y in (j, z) } body_nconsts=1"
-        "  ] m k 0:s32[] x in (i, y) }",
-        .low = -2, .high = 9, .forward_only = true),
+    SAMPLE("while",
+           "{ lambda n:s32[] x:T[3] k:T[3]. let m:s32[] = min n 7:s32[] i:s32[] y:T[3] = while["
+           "  cond={ lambda l:s32[] i:s32[] y:T[3]. let b:bool[] = lt i l in (b,) } cond_nconsts=1"
+           "  body={ lambda k:T[3] i:s32[] y:T[3]. let j:s32[] = add i 1:s32[] z:T[3] = sub k y in (j, z) } body_nconsts=1"
+           "  ] m k 0:s32[] x in (i, y) }",
+           .low = -2, .high = 9, .forward_only = true),
     SAMPLE("while",
            "{ lambda n:s32[] x:T[3]{V:d}. let m:s32[] = min n 4:s32[] i:s32[] y:T[3]{V:d} = while["
            "  cond={ lambda l:s32[] i:s32[] y:T[3]{V:d}. let b:bool[] = lt i l in (b,) } cond_nconsts=1"
@@ -409,17 +437,17 @@ const test_sample test_samples[] = {
            "    v:T[3]{V:d} = pvary[axes=(d,)] s z:T[3]{V:d} = add v y in (j, z) } body_nconsts=0"
            "  ] m 0:s32[] x in (i, y) }",
            .axes = "d=2; d=3", .low = -2, .high = 6, .forward_only = true, .sums = true),
-    SAMPLE(
-        "while",
-        "{ lambda x:T[3]{V:d} n:s32[]{V:d}. let k:s32[] = mul 4:s32[] 1:s32[] l:s32[]{V:d} = pvary[axes=(d,)] k"
-        "  m:s32[]{V:d} = min n l z:s32[]{V:d} = sub m m i:s32[]{V:d} y:T[3]{V:d} = while["
-        "  cond={ lambda l:s32[]{V:d} i:s32[]{V:d} y:T[3]{V:d}. let b:bool[]{V:d} = lt i l in (b,) } cond_nconsts=1"
-        "  body={ lambda i:s32[]{V:d} y:T[3]{V:d}. let o:s32[]{V:d} = pvary[axes=(d,)] 1:s32[] j:s32[]{V:d} = add i o"
-        "    z:T[3]{V:d} = neg y in (j, z) } body_nconsts=0] m z x in (i, y) }",
-        .axes = "d=2; d=3", .low = -2, .high = 6, .forward_only = true),
+    SAMPLE("while",
+           "{ lambda x:T[3]{V:d} n:s32[]{V:d}. let k:s32[] = mul 4:s32[] 1:s32[] l:s32[]{V:d} = pvary[axes=(d,)] k"
+           "  m:s32[]{V:d} = min n l z:s32[]{V:d} = sub m m i:s32[]{V:d} y:T[3]{V:d} = while["
+           "  cond={ lambda l:s32[]{V:d} i:s32[]{V:d} y:T[3]{V:d}. let b:bool[]{V:d} = lt i l in (b,) } cond_nconsts=1"
+           "  body={ lambda i:s32[]{V:d} y:T[3]{V:d}. let o:s32[]{V:d} = pvary[axes=(d,)] 1:s32[] j:s32[]{V:d} = add i o"
+           "    z:T[3]{V:d} = neg y in (j, z) } body_nconsts=0] m z x in (i, y) }",
+           .axes = "d=2; d=3", .low = -2, .high = 6, .forward_only = true),
     SAMPLE("sharding_constraint",
            "{ lambda x:T[4,6]. let y:T[4,6] = sharding_constraint[mesh=(u=2, v=3) specs=(P(u, v),)] x"
-           "  z:T[4,6] = sharding_constraint[mesh=(u=2, v=3) specs=(P(),)] x in (y, z) }", .linear = "x"),
+           "  z:T[4,6] = sharding_constraint[mesh=(u=2, v=3) specs=(P(),)] x in (y, z) }",
+           .linear = "x"),
     SAMPLE("shard_map",
            "{ lambda x:T[4,3] y:T[3]. let z:T[4,3] s:T[2,3] = shard_map[mesh=(d=2) unchecked=false in_specs=(P(d), P())"
            "  out_specs=(P(d), P()) body={ axes d=2 ; lambda x:T[2,3]{V:d} y:T[3]. let b:T[2,3] = broadcast_in_dim["
@@ -442,25 +470,25 @@ const test_sample test_samples[] = {
            .linear = "x"),
 
     /* --- collectives --- */
-    SAMPLE("psum", "{ lambda x:T[S]{V:d}. let y:T[S] = psum[axes=(d,)] x in (y,) }", .axes = "d=1; d=2; d=3; d=8",
-           .linear = "x", .sums = true),
+    SAMPLE("psum", "{ lambda x:T[S]{V:d}. let y:T[S] = psum[axes=(d,)] x in (y,) }", .axes = "d=1; d=2; d=3; d=8", .linear = "x",
+           .sums = true),
     SAMPLE("psum", "{ lambda x:T[3]{V:a,b}. let y:T[3]{V:a} = psum[axes=(b,)] x in (y,) }", .axes = "a=2 b=2; a=4 b=2",
            .linear = "x", .sums = true),
-    SAMPLE("psum", "{ lambda x:T[3]{V:a,b}. let y:T[3] = psum[axes=(b, a)] x in (y,) }", .axes = "a=2 b=3",
-           .linear = "x", .sums = true),
-    SAMPLE("psum", "{ lambda x:T[3]. let y:T[3] = psum[axes=(d,)] x in (y,) }", .axes = "d=2?; d=4?", .linear = "x",
+    SAMPLE("psum", "{ lambda x:T[3]{V:a,b}. let y:T[3] = psum[axes=(b, a)] x in (y,) }", .axes = "a=2 b=3", .linear = "x",
            .sums = true),
+    SAMPLE("psum", "{ lambda x:T[3]. let y:T[3] = psum[axes=(d,)] x in (y,) }", .axes = "d=2?; d=4?", .linear = "x", .sums = true),
     SAMPLE("pmax", "{ lambda x:T[S]{V:d}. let y:T[S] = pmax[axes=(d,)] x in (y,) }", .axes = "d=1; d=2; d=3; d=8"),
     SAMPLE("pmax", "{ lambda x:T[3]{V:a,b}. let y:T[3]{V:b} = pmax[axes=(a,)] x in (y,) }", .axes = "a=2 b=2; a=4 b=2"),
     SAMPLE("pmax", "{ lambda x:T[S]. let y:T[S] = pmax[axes=(d,)] x in (y,) }", .axes = "d=3?"),
     SAMPLE("pmin", "{ lambda x:T[S]{V:d}. let y:T[S] = pmin[axes=(d,)] x in (y,) }", .axes = "d=1; d=2; d=3; d=8"),
     SAMPLE("pmin", "{ lambda x:T[3]{V:a,b}. let y:T[3] = pmin[axes=(a, b)] x in (y,) }", .axes = "a=2 b=2"),
     /* groups: of neighbours, strided, in another order, uneven, of one, over two axes */
-    SAMPLE("psum", "{ lambda x:T[3]{V:d}. let y:T[3]{V:d} = O[axes=(d {0,1} {2,3})] x in (y,) }", .axes = "d=4; d=4 e=2", .linear = "x",
+    SAMPLE("psum", "{ lambda x:T[3]{V:d}. let y:T[3]{V:d} = O[axes=(d {0,1} {2,3})] x in (y,) }", .axes = "d=4; d=4 e=2",
+           .linear = "x", .sums = true),
+    SAMPLE("psum", "{ lambda x:T[S]{V:d}. let y:T[S]{V:d} = O[axes=(d {0} {1,2,4} {3,5})] x in (y,) }", .axes = "d=6",
+           .linear = "x", .sums = true),
+    SAMPLE("psum", "{ lambda x:T[3]. let y:T[3] = O[axes=(d {0,3} {1,2})] x in (y,) }", .axes = "d=4?", .linear = "x",
            .sums = true),
-    SAMPLE("psum", "{ lambda x:T[S]{V:d}. let y:T[S]{V:d} = O[axes=(d {0} {1,2,4} {3,5})] x in (y,) }", .axes = "d=6", .linear = "x",
-           .sums = true),
-    SAMPLE("psum", "{ lambda x:T[3]. let y:T[3] = O[axes=(d {0,3} {1,2})] x in (y,) }", .axes = "d=4?", .linear = "x", .sums = true),
     SAMPLE("psum", "{ lambda x:T[3]{V:a,b}. let y:T[3]{V:a,b} = O[axes=(b, a {0,2,4} {1,3,5})] x in (y,) }", .axes = "a=2 b=3",
            .linear = "x", .sums = true),
     SAMPLE("pmax", "{ lambda x:T[3]{V:d}. let y:T[3]{V:d} = O[axes=(d {0,2} {1,3})] x in (y,) }", .axes = "d=4"),
@@ -483,59 +511,72 @@ const test_sample test_samples[] = {
            .axes = "d=6", .linear = "x"),
     SAMPLE("all_to_all", "{ lambda x:T[2,3]. let y:T[2,3] = O[axes=(d {2} {0} {1}) split_axis=1 concat_axis=1] x in (y,) }",
            .axes = "d=3?", .linear = "x"),
-    SAMPLE("pvary", "{ lambda x:T[S]. let y:T[S]{V:d} = pvary[axes=(d,)] x in (y,) }", .axes = "d=1; d=2; d=3",
-           .linear = "x"),
-    SAMPLE("pvary", "{ lambda x:T[3]{V:a}. let y:T[3]{V:a,b} = pvary[axes=(b,)] x in (y,) }", .axes = "a=2 b=2",
-           .linear = "x"),
-    SAMPLE("preduced", "{ lambda x:T[S] z:T[S]. let r:T[S]{R:d} = O[axes=(d,)] x s:T[S]{R:d} = O[axes=(d,)] z t:T[S]{R:d} = add r s"
-           "  y:T[S]{V:d} = reduced_vary_cast[axes=(d,)] t in (y,) }", .axes = "d=1; d=2; d=3", .linear = "xz", .sums = true),
-    SAMPLE("preduced", "{ lambda x:T[3]{V:a}. let r:T[3]{V:a R:b} = O[axes=(b,)] x y:T[3]{V:a,b} = reduced_vary_cast[axes=(b,)] r in (y,) }",
+    SAMPLE("pvary", "{ lambda x:T[S]. let y:T[S]{V:d} = pvary[axes=(d,)] x in (y,) }", .axes = "d=1; d=2; d=3", .linear = "x"),
+    SAMPLE("pvary", "{ lambda x:T[3]{V:a}. let y:T[3]{V:a,b} = pvary[axes=(b,)] x in (y,) }", .axes = "a=2 b=2", .linear = "x"),
+    SAMPLE("preduced",
+           "{ lambda x:T[S] z:T[S]. let r:T[S]{R:d} = O[axes=(d,)] x s:T[S]{R:d} = O[axes=(d,)] z t:T[S]{R:d} = add r s"
+           "  y:T[S]{V:d} = reduced_vary_cast[axes=(d,)] t in (y,) }",
+           .axes = "d=1; d=2; d=3", .linear = "xz", .sums = true),
+    SAMPLE("preduced",
+           "{ lambda x:T[3]{V:a}. let r:T[3]{V:a R:b} = O[axes=(b,)] x y:T[3]{V:a,b} = reduced_vary_cast[axes=(b,)] r in (y,) }",
            .axes = "a=2 b=2", .linear = "x"),
-    SAMPLE("reduced_vary_cast", "{ lambda x:T[3,2]{V:d}. let r:T[6,2]{R:d} = all_gather_reduced[axes=(d,) dimension=0] x"
-           "  y:T[6,2]{V:d} = O[axes=(d,)] r in (y,) }", .axes = "d=2", .linear = "x"),
-    SAMPLE("reduced_invariant_cast", "{ lambda x:T[S]. let r:T[S]{R:a,b} = preduced[axes=(a,b)] x y:T[S] = O[axes=(b,a)] r in (y,) }",
-           .axes = "a=2 b=2", .linear = "x"),
-    SAMPLE("vary_unreduced_cast", "{ lambda x:T[S]{V:d}. let u:T[S]{U:d} = O[axes=(d,) kind=sum] x v:T[S]{U:d} = neg u"
-           "  y:T[S] = psum[axes=(d,)] v in (y,) }", .axes = "d=1; d=2; d=3", .linear = "x", .sums = true),
-    SAMPLE("vary_unreduced_cast", "{ lambda x:T[3]{V:a,b}. let u:T[3]{U:a,b} = O[axes=(b,a) kind=sum] x y:T[3]{U:a} = psum[axes=(b,)] u"
-           "  z:T[3] = psum[axes=(a,)] y in (z,) }", .axes = "a=2 b=2", .linear = "x", .sums = true),
-    SAMPLE("vary_unreduced_cast", "{ lambda x:T[3]{V:d} z:T[3]{V:d}. let u:T[3]{Umax:d} = O[axes=(d,) kind=max] x v:T[3]{Umax:d} = O[axes=(d,) kind=max] z"
-           "  w:T[3]{Umax:d} = max u v y:T[3] = pmax[axes=(d,)] w in (y,) }", .axes = "d=2; d=3"),
-    SAMPLE("vary_unreduced_cast", "{ lambda x:T[3]{V:d}. let u:T[3]{Umin:d} = O[axes=(d,) kind=min] x y:T[3] = pmin[axes=(d,)] u in (y,) }",
+    SAMPLE("reduced_vary_cast",
+           "{ lambda x:T[3,2]{V:d}. let r:T[6,2]{R:d} = all_gather_reduced[axes=(d,) dimension=0] x"
+           "  y:T[6,2]{V:d} = O[axes=(d,)] r in (y,) }",
+           .axes = "d=2", .linear = "x"),
+    SAMPLE("reduced_invariant_cast",
+           "{ lambda x:T[S]. let r:T[S]{R:a,b} = preduced[axes=(a,b)] x y:T[S] = O[axes=(b,a)] r in (y,) }", .axes = "a=2 b=2",
+           .linear = "x"),
+    SAMPLE("vary_unreduced_cast",
+           "{ lambda x:T[S]{V:d}. let u:T[S]{U:d} = O[axes=(d,) kind=sum] x v:T[S]{U:d} = neg u"
+           "  y:T[S] = psum[axes=(d,)] v in (y,) }",
+           .axes = "d=1; d=2; d=3", .linear = "x", .sums = true),
+    SAMPLE("vary_unreduced_cast",
+           "{ lambda x:T[3]{V:a,b}. let u:T[3]{U:a,b} = O[axes=(b,a) kind=sum] x y:T[3]{U:a} = psum[axes=(b,)] u"
+           "  z:T[3] = psum[axes=(a,)] y in (z,) }",
+           .axes = "a=2 b=2", .linear = "x", .sums = true),
+    SAMPLE("vary_unreduced_cast",
+           "{ lambda x:T[3]{V:d} z:T[3]{V:d}. let u:T[3]{Umax:d} = O[axes=(d,) kind=max] x v:T[3]{Umax:d} = O[axes=(d,) kind=max] z"
+           "  w:T[3]{Umax:d} = max u v y:T[3] = pmax[axes=(d,)] w in (y,) }",
+           .axes = "d=2; d=3"),
+    SAMPLE("vary_unreduced_cast",
+           "{ lambda x:T[3]{V:d}. let u:T[3]{Umin:d} = O[axes=(d,) kind=min] x y:T[3] = pmin[axes=(d,)] u in (y,) }",
            .axes = "d=3"),
-    SAMPLE("unreduced_vary_cast", "{ lambda x:T[S]{V:d}. let u:T[S]{Umax:d} = vary_unreduced_cast[axes=(d,) kind=max] x"
-           "  y:T[S]{V:d} = O[axes=(d,)] u in (y,) }", .axes = "d=2", .linear = "x"),
-    SAMPLE("all_gather", "{ lambda x:T[3,2]{V:d}. let y:T[3,2]{V:d} = O[axes=(d,) dimension=0] x in (y,) }",
-           .axes = "d=1", .linear = "x"),
-    SAMPLE("all_gather", "{ lambda x:T[3,2]{V:d}. let y:T[6,2]{V:d} = O[axes=(d,) dimension=0] x in (y,) }",
-           .axes = "d=2; d=2 e=2", .linear = "x"),
+    SAMPLE("unreduced_vary_cast",
+           "{ lambda x:T[S]{V:d}. let u:T[S]{Umax:d} = vary_unreduced_cast[axes=(d,) kind=max] x"
+           "  y:T[S]{V:d} = O[axes=(d,)] u in (y,) }",
+           .axes = "d=2", .linear = "x"),
+    SAMPLE("all_gather", "{ lambda x:T[3,2]{V:d}. let y:T[3,2]{V:d} = O[axes=(d,) dimension=0] x in (y,) }", .axes = "d=1",
+           .linear = "x"),
+    SAMPLE("all_gather", "{ lambda x:T[3,2]{V:d}. let y:T[6,2]{V:d} = O[axes=(d,) dimension=0] x in (y,) }", .axes = "d=2; d=2 e=2",
+           .linear = "x"),
     SAMPLE("all_gather", "{ lambda x:T[3,2,5]{V:a,b}. let y:T[3,8,5]{V:a,b} = O[axes=(b, a) dimension=1] x in (y,) }",
            .axes = "a=2 b=2", .linear = "x"),
-    SAMPLE("all_gather", "{ lambda x:T[3,2]. let y:T[3,6] = O[axes=(d,) dimension=1] x in (y,) }", .axes = "d=3?",
-           .linear = "x"),
+    SAMPLE("all_gather", "{ lambda x:T[3,2]. let y:T[3,6] = O[axes=(d,) dimension=1] x in (y,) }", .axes = "d=3?", .linear = "x"),
     SAMPLE("all_gather_invariant", "{ lambda x:T[3,2]{V:d}. let y:T[6,2] = O[axes=(d,) dimension=0] x in (y,) }",
            .axes = "d=2; d=2 e=2", .linear = "x"),
-    SAMPLE("all_gather_invariant",
-           "{ lambda x:T[3,2,5]{V:a,b}. let y:T[3,6,5]{V:a} = O[axes=(b,) dimension=1] x in (y,) }", .axes = "a=2 b=3",
-           .linear = "x"),
-    SAMPLE("all_gather_reduced", "{ lambda x:T[3,2]{V:a,b}. let r:T[3,8]{R:a,b} = O[axes=(b, a) dimension=1] x"
-           "  y:T[3,8]{V:a,b} = reduced_vary_cast[axes=(a, b)] r in (y,) }", .axes = "a=2 b=2", .linear = "x", .sums = true),
-    SAMPLE("psum_scatter", "{ lambda x:T[6,2]{V:d}. let u:T[6,2]{U:d} = vary_unreduced_cast[axes=(d,) kind=sum] x"
-           "  y:T[3,2]{V:d} = O[axes=(d,) dimension=0] u in (y,) }", .axes = "d=2; d=2 e=2", .linear = "x", .sums = true),
+    SAMPLE("all_gather_invariant", "{ lambda x:T[3,2,5]{V:a,b}. let y:T[3,6,5]{V:a} = O[axes=(b,) dimension=1] x in (y,) }",
+           .axes = "a=2 b=3", .linear = "x"),
+    SAMPLE("all_gather_reduced",
+           "{ lambda x:T[3,2]{V:a,b}. let r:T[3,8]{R:a,b} = O[axes=(b, a) dimension=1] x"
+           "  y:T[3,8]{V:a,b} = reduced_vary_cast[axes=(a, b)] r in (y,) }",
+           .axes = "a=2 b=2", .linear = "x", .sums = true),
+    SAMPLE("psum_scatter",
+           "{ lambda x:T[6,2]{V:d}. let u:T[6,2]{U:d} = vary_unreduced_cast[axes=(d,) kind=sum] x"
+           "  y:T[3,2]{V:d} = O[axes=(d,) dimension=0] u in (y,) }",
+           .axes = "d=2; d=2 e=2", .linear = "x", .sums = true),
     SAMPLE("psum_scatter", "{ lambda x:T[6,2]{V:d}. let y:T[3,2]{V:d} = O[axes=(d,) dimension=0] x in (y,) }",
            .axes = "d=2; d=2 e=2", .linear = "x", .sums = true),
     SAMPLE("psum_scatter", "{ lambda x:T[3,8,5]{V:a,b}. let y:T[3,2,5]{V:a,b} = O[axes=(b, a) dimension=1] x in (y,) }",
            .axes = "a=2 b=2", .linear = "x", .sums = true),
-    SAMPLE("psum_scatter", "{ lambda x:T[6]. let y:T[2] = O[axes=(d,) dimension=0] x in (y,) }", .axes = "d=3?",
-           .linear = "x", .sums = true),
-    SAMPLE("all_to_all",
-           "{ lambda x:T[6,2]{V:d}. let y:T[3,4]{V:d} = O[axes=(d,) split_axis=0 concat_axis=1] x in (y,) }",
+    SAMPLE("psum_scatter", "{ lambda x:T[6]. let y:T[2] = O[axes=(d,) dimension=0] x in (y,) }", .axes = "d=3?", .linear = "x",
+           .sums = true),
+    SAMPLE("all_to_all", "{ lambda x:T[6,2]{V:d}. let y:T[3,4]{V:d} = O[axes=(d,) split_axis=0 concat_axis=1] x in (y,) }",
            .axes = "d=2; d=2 e=2", .linear = "x"),
-    SAMPLE("all_to_all",
-           "{ lambda x:T[6,2]{V:d}. let y:T[6,2]{V:d} = O[axes=(d,) split_axis=0 concat_axis=0] x in (y,) }",
+    SAMPLE("all_to_all", "{ lambda x:T[6,2]{V:d}. let y:T[6,2]{V:d} = O[axes=(d,) split_axis=0 concat_axis=0] x in (y,) }",
            .axes = "d=1; d=3", .linear = "x"),
-    SAMPLE("all_to_all", "{ lambda x:T[2,3]. let y:T[6,1] = O[axes=(d,) split_axis=1 concat_axis=0] x in (y,) }",
-           .axes = "d=3?", .linear = "x"),
+    SAMPLE("all_to_all", "{ lambda x:T[2,3]. let y:T[6,1] = O[axes=(d,) split_axis=1 concat_axis=0] x in (y,) }", .axes = "d=3?",
+           .linear = "x"),
     SAMPLE("all_to_all",
            "{ lambda x:T[2,3,8]{V:a,b}. let y:T[8,3,2]{V:a,b} = O[axes=(b, a) split_axis=2 concat_axis=0] x in (y,) }",
            .axes = "a=2 b=2", .linear = "x"),
@@ -543,17 +584,16 @@ const test_sample test_samples[] = {
            .axes = "d=2; d=3; d=8", .linear = "x"),
     SAMPLE("ppermute", "{ lambda x:T[S]. let y:T[S] = O[axes=(d,) pairs=((0, 1), (1, 2))] x in (y,) }", .axes = "d=3?",
            .linear = "x"),
-    SAMPLE("ppermute",
-           "{ lambda x:T[5]{V:a,b}. let y:T[5]{V:a,b} = O[axes=(b, a) pairs=((0, 3), (3, 1), (2, 2))] x in (y,) }",
+    SAMPLE("ppermute", "{ lambda x:T[5]{V:a,b}. let y:T[5]{V:a,b} = O[axes=(b, a) pairs=((0, 3), (3, 1), (2, 2))] x in (y,) }",
            .axes = "a=2 b=2; a=4 b=2", .linear = "x"),
-    SAMPLE("ppermute", "{ lambda x:T[5]{V:d}. let y:T[5]{V:d} = O[axes=(d,) pairs=()] x in (y,) }", .axes = "d=2",
-           .linear = "x"),
+    SAMPLE("ppermute", "{ lambda x:T[5]{V:d}. let y:T[5]{V:d} = O[axes=(d,) pairs=()] x in (y,) }", .axes = "d=2", .linear = "x"),
     SAMPLE("pbroadcast", "{ lambda x:T[S]{V:d}. let y:T[S]{V:d} = O[axes=(d,) source=1] x in (y,) }", .axes = "d=2; d=3; d=8",
            .linear = "x"),
-    SAMPLE("pbroadcast", "{ lambda x:T[3,2]{V:d}. let y:T[3,2]{V:d} = O[axes=(d,) source=0] x in (y,) }", .axes = "d=1", .linear = "x"),
-    SAMPLE("pbroadcast", "{ lambda x:T[S]. let y:T[S] = O[axes=(d,) source=2] x in (y,) }", .axes = "d=3?", .linear = "x"),
-    SAMPLE("pbroadcast", "{ lambda x:T[5]{V:a,b}. let y:T[5]{V:a,b} = O[axes=(b, a) source=5] x in (y,) }", .axes = "a=2 b=3; a=3 b=2",
+    SAMPLE("pbroadcast", "{ lambda x:T[3,2]{V:d}. let y:T[3,2]{V:d} = O[axes=(d,) source=0] x in (y,) }", .axes = "d=1",
            .linear = "x"),
+    SAMPLE("pbroadcast", "{ lambda x:T[S]. let y:T[S] = O[axes=(d,) source=2] x in (y,) }", .axes = "d=3?", .linear = "x"),
+    SAMPLE("pbroadcast", "{ lambda x:T[5]{V:a,b}. let y:T[5]{V:a,b} = O[axes=(b, a) source=5] x in (y,) }",
+           .axes = "a=2 b=3; a=3 b=2", .linear = "x"),
     SAMPLE("pbroadcast", "{ lambda x:T[5]{V:a,b}. let y:T[5]{V:a,b} = O[axes=(b,) source=1] x in (y,) }", .axes = "a=2 b=2",
            .linear = "x"),
     SAMPLE("ragged_all_to_all",
@@ -626,11 +666,12 @@ const test_sample test_samples[] = {
            "{ lambda x:T[5]{V:a,b}. let t:token{V:a,b} = O[axes=(b, a) pairs=((0, 3), (3, 1), (2, 2)) link=4] x"
            "  y:T[5]{V:a,b} = precv[dtype=T dims=(5,) axes=(b, a) pairs=((0, 3), (3, 1), (2, 2)) link=4] t in (y, x) }",
            .axes = "a=2 b=2", .forward_only = true, .two_sides = true),
-    SAMPLE("precv",
-           "{ lambda x:T[3]. let t:token = psend[axes=(d,) pairs=((0, 1), (1, 2)) link=0] x s:token = psend[axes=(d,) pairs=((2, 1),) link=0] x"
-           "  y:T[3] = O[dtype=T dims=(3,) axes=(d,) pairs=((2, 1),) link=0] t"
-           "  z:T[3] = O[dtype=T dims=(3,) axes=(d,) pairs=((0, 1), (1, 2)) link=0] s in (y, z) }",
-           .axes = "d=3?", .forward_only = true, .two_sides = true),
+    SAMPLE(
+        "precv",
+        "{ lambda x:T[3]. let t:token = psend[axes=(d,) pairs=((0, 1), (1, 2)) link=0] x s:token = psend[axes=(d,) pairs=((2, 1),) link=0] x"
+        "  y:T[3] = O[dtype=T dims=(3,) axes=(d,) pairs=((2, 1),) link=0] t"
+        "  z:T[3] = O[dtype=T dims=(3,) axes=(d,) pairs=((0, 1), (1, 2)) link=0] s in (y, z) }",
+        .axes = "d=3?", .forward_only = true, .two_sides = true),
     SAMPLE("create_token",
            "{ lambda x:T[2]{V:d}. let s:token{V:d} = psend[axes=(d,) pairs=((1, 0),) link=0] x t:token = O"
            "  y:T[2]{V:d,e} = precv[dtype=T dims=(2,) axes=(d,) pairs=((1, 0),) link=0] t in (y,) }",
@@ -642,43 +683,56 @@ const test_sample test_samples[] = {
            "{ lambda x:T[3] y:T[2,2]. let a:T[3] = stop_gradient x b:T[2,2] = stop_gradient y"
            "  c:T[3] d:T[2,2] = O[vectorized=true callback=\"copy\" types=(T[3], T[2,2])] a b in (d, c) }",
            .stops_gradients = true),
-    SAMPLE("io_callback",
-           "{ lambda x:T[S]{V:d}. let a:T[S]{V:d} = stop_gradient x y:T[S]{V:d} = O[axes=(d) callback=\"copy\" types=(T[S])] a in (y,) }",
-           .axes = "d=2; d=2 e=3", .stops_gradients = true),
+    SAMPLE(
+        "io_callback",
+        "{ lambda x:T[S]{V:d}. let a:T[S]{V:d} = stop_gradient x y:T[S]{V:d} = O[axes=(d) callback=\"copy\" types=(T[S])] a in (y,) }",
+        .axes = "d=2; d=2 e=3", .stops_gradients = true),
     SAMPLE("io_callback",
            "{ lambda x:T[2]. let a:T[2] = stop_gradient x y:T[2] = O[axes=() callback=\"copy\" types=(T[2])] a in (y,) }",
            .stops_gradients = true),
-    SAMPLE("ordered_io_callback",
-           "{ lambda x:T[2]{V:d}. let a:T[2]{V:d} = stop_gradient x y:T[2]{V:d} = O[axes=(d) callback=\"copy\" types=(T[2])] a in (y,) }",
-           .axes = "d=3", .stops_gradients = true, .no_batch = true),
-    SAMPLE("debug_print",
-           "{ lambda x:T[S]{V:d}. let = O[axes=(d) format=\"a {{{}}} b\"] x y:T[S]{V:d} = neg x in (y,) }",
+    SAMPLE(
+        "ordered_io_callback",
+        "{ lambda x:T[2]{V:d}. let a:T[2]{V:d} = stop_gradient x y:T[2]{V:d} = O[axes=(d) callback=\"copy\" types=(T[2])] a in (y,) }",
+        .axes = "d=3", .stops_gradients = true, .no_batch = true),
+    SAMPLE("debug_print", "{ lambda x:T[S]{V:d}. let = O[axes=(d) format=\"a {{{}}} b\"] x y:T[S]{V:d} = neg x in (y,) }",
            .axes = "d=2", .linear = "x"),
-    SAMPLE("debug_print",
-           "{ lambda x:T[2]. let y:T[2] = neg x = O[axes=() format=\"{:8} and {}\"] y x z:T[2] = neg y in (z,) }", .linear = "x"),
+    SAMPLE("debug_print", "{ lambda x:T[2]. let y:T[2] = neg x = O[axes=() format=\"{:8} and {}\"] y x z:T[2] = neg y in (z,) }",
+           .linear = "x"),
     SAMPLE("ordered_debug_print",
-           "{ lambda x:T[2]. let = O[axes=() format=\"\"] = O[axes=() format=\"{}\"] x y:T[2] = neg x in (y,) }", .linear = "x", .no_batch = true),
+           "{ lambda x:T[2]. let = O[axes=() format=\"\"] = O[axes=() format=\"{}\"] x y:T[2] = neg x in (y,) }", .linear = "x",
+           .no_batch = true),
     /* --- kernels --- */
     STEP("kernel_call", "", "", "", LOAD STORE),
-    STEP("ref_load", "", "", "",
-         "m:bool[4] = constant[value=[true, false, true, true]:bool[4]] o:T[4] = O[masked=false] x a:T[4] = O[masked=true] x m o" STORE),
-    STEP("ref_store", "", "", "", LOAD " = O[masked=false] y a m:bool[4] = constant[value=[true, false, true, true]:bool[4]] = O[masked=true] y a m"),
-    STEP("ref_swap", "", "", "", LOAD "b:T[4] = O[masked=false] y a m:bool[4] = constant[value=[true, false, true, true]:bool[4]] c:T[4] = O[masked=true] y a m a"),
+    STEP(
+        "ref_load", "", "", "",
+        "m:bool[4] = constant[value=[true, false, true, true]:bool[4]] o:T[4] = O[masked=false] x a:T[4] = O[masked=true] x m o" STORE),
+    STEP("ref_store", "", "", "",
+         LOAD " = O[masked=false] y a m:bool[4] = constant[value=[true, false, true, true]:bool[4]] = O[masked=true] y a m"),
+    STEP(
+        "ref_swap", "", "", "",
+        LOAD
+        "b:T[4] = O[masked=false] y a m:bool[4] = constant[value=[true, false, true, true]:bool[4]] c:T[4] = O[masked=true] y a m a"),
     STEP("ref_add", "", "", "", LOAD STORE " = O y a"),
-    STEP("ref_slice", "", "", "",
-         "r:ref<T[2] vmem> = O[sizes=(2) strides=()] x 1:s32[] s:ref<T[2] vmem> = O[sizes=(2) strides=(2)] y 0:s32[]"
-         " b:T[2] = ref_load[masked=false] r = ref_store[masked=false] s b t:ref<T[2] vmem> = O[sizes=(2) strides=(2)] y 1:s32[] = ref_store[masked=false] t b"),
-    STEP("ref_transpose", "", "", "",
-         "r:ref<T[2,2] vmem> = ref_reshape[dims=(2, 2)] x t:ref<T[2,2] vmem> = O[permutation=(1, 0)] r b:T[2,2] = ref_load[masked=false] t"
-         " s:ref<T[2,2] vmem> = ref_reshape[dims=(2, 2)] y = ref_store[masked=false] s b"),
-    STEP("ref_reshape", "", "", "",
-         "r:ref<T[2,2] vmem> = O[dims=(2, 2)] x s:ref<T[2,2] vmem> = O[dims=(2, 2)] y b:T[2,2] = ref_load[masked=false] r = ref_store[masked=false] s b"),
-    STEP("run_scoped", "", "", "",
-         LOAD "b:T[4] = O[scratch=(ref<T[4] vmem>,) arrivals=() along=() body={ lambda a:T[4] r:ref<T[4] vmem>. let = ref_store[masked=false] r a"
-              " b:T[4] = ref_load[masked=false] r in (b) }] a = ref_store[masked=false] y b"),
-    STEP("grid_point", "", "", "",
-         "i:s32[] = constant[value=2:s32[]] = O[grid=(4,) body={ lambda x:ref<T[4] vmem> y:ref<T[4] vmem>. let i:s32[] = program_id[dimension=0] a:T[4] = ref_load[masked=false] x "
-         "f:T[] = convert_element_type[dtype=T] i g:T[4] = broadcast_in_dim[shape=(4) broadcast_dimensions=()] f b:T[4] = mul a g = ref_store[masked=false] y b in () }] i x y"),
+    STEP(
+        "ref_slice", "", "", "",
+        "r:ref<T[2] vmem> = O[sizes=(2) strides=()] x 1:s32[] s:ref<T[2] vmem> = O[sizes=(2) strides=(2)] y 0:s32[]"
+        " b:T[2] = ref_load[masked=false] r = ref_store[masked=false] s b t:ref<T[2] vmem> = O[sizes=(2) strides=(2)] y 1:s32[] = ref_store[masked=false] t b"),
+    STEP(
+        "ref_transpose", "", "", "",
+        "r:ref<T[2,2] vmem> = ref_reshape[dims=(2, 2)] x t:ref<T[2,2] vmem> = O[permutation=(1, 0)] r b:T[2,2] = ref_load[masked=false] t"
+        " s:ref<T[2,2] vmem> = ref_reshape[dims=(2, 2)] y = ref_store[masked=false] s b"),
+    STEP(
+        "ref_reshape", "", "", "",
+        "r:ref<T[2,2] vmem> = O[dims=(2, 2)] x s:ref<T[2,2] vmem> = O[dims=(2, 2)] y b:T[2,2] = ref_load[masked=false] r = ref_store[masked=false] s b"),
+    STEP(
+        "run_scoped", "", "", "",
+        LOAD
+        "b:T[4] = O[scratch=(ref<T[4] vmem>,) arrivals=() along=() body={ lambda a:T[4] r:ref<T[4] vmem>. let = ref_store[masked=false] r a"
+        " b:T[4] = ref_load[masked=false] r in (b) }] a = ref_store[masked=false] y b"),
+    STEP(
+        "grid_point", "", "", "",
+        "i:s32[] = constant[value=2:s32[]] = O[grid=(4,) body={ lambda x:ref<T[4] vmem> y:ref<T[4] vmem>. let i:s32[] = program_id[dimension=0] a:T[4] = ref_load[masked=false] x "
+        "f:T[] = convert_element_type[dtype=T] i g:T[4] = broadcast_in_dim[shape=(4) broadcast_dimensions=()] f b:T[4] = mul a g = ref_store[masked=false] y b in () }] i x y"),
     STEP("semaphore_signal", "semaphore[]", "", " s:semaphore[]",
          LOAD STORE " = O[axes=() logical=false] s 2:s32[] = semaphore_wait s 2:s32[]"),
     STEP("semaphore_wait", "semaphore[2]", "", " s:semaphore[2]",
@@ -692,41 +746,50 @@ const test_sample test_samples[] = {
     STEP("barrier_wait", "barrier[]", "(0, 1)", " b:barrier[]", LOAD " = barrier_arrive b = O b = barrier_arrive b = O b" STORE),
     STEP("copy_start", "dma_semaphore[], dma_semaphore[]", "", " s:dma_semaphore[] t:dma_semaphore[]",
          " = " COPY("true", "true", "false", "true", "false") "x y s t true:bool[] = copy_wait s y = copy_wait t x"),
-    STEP("copy_wait", "dma_semaphore[]", "", " s:dma_semaphore[]", " = " COPY("true", "false", "false", "false", "false") "x y s = O s x"),
+    STEP("copy_wait", "dma_semaphore[]", "", " s:dma_semaphore[]",
+         " = " COPY("true", "false", "false", "false", "false") "x y s = O s x"),
     STEP("copy_commit", "ref<T[4] hbm>", "", " h:ref<T[4] hbm>",
-         " = " COPY("false", "false", "false", "false", "true") "x h = O = copy_wait_groups[pending=0 read_only=false] a:T[4] = ref_load[masked=false] h" STORE),
+         " = " COPY("false", "false", "false", "false",
+                    "true") "x h = O = copy_wait_groups[pending=0 read_only=false] a:T[4] = ref_load[masked=false] h" STORE),
     STEP("copy_wait_groups", "ref<T[4] hbm>", "", " h:ref<T[4] hbm>",
-         " = " COPY("false", "false", "false", "false", "true") "x h = copy_commit = O[pending=1 read_only=true] = O[pending=0 read_only=false]"
-         " a:T[4] = ref_load[masked=false] h" STORE),
+         " = " COPY("false", "false", "false", "false",
+                    "true") "x h = copy_commit = O[pending=1 read_only=true] = O[pending=0 read_only=false]"
+                            " a:T[4] = ref_load[masked=false] h" STORE),
     STEP("commit_smem", "ref<T[4] hbm>", "", " h:ref<T[4] hbm>",
-         LOAD STORE " = O = " COPY("false", "false", "false", "false", "true") "y h = copy_commit = copy_wait_groups[pending=0 read_only=false]"),
-    SAMPLE("program_id",
-           "{ lambda x:T[4]. let z:T[4] = kernel_call[name=\"k\" consts=0 cores=(core) core_axes=(0) threads=() grid=(2,) semantics=() "
-           "blocks=(ref<T[2] vmem>, ref<T[4] vmem>) blocked=((0, 0),) index_maps=({ axes ; lambda i:s32[]. let in (i) }) block_shapes=(T[2]) outs=(T[4]) "
-           "scratch=() arrivals=() scratch_cores=() aliases=() target=\"\" metadata=\"\" compiler_params=\"\" interpret=false debug=false collective_id=0 "
-           "flops=0 bytes=0 transcendentals=0 bodies=({ lambda x:ref<T[2] vmem> y:ref<T[4] vmem>. let i:s32[] = O[dimension=0] j:s32[] = mul i 2:s32[] "
-           "r:ref<T[2] vmem> = ref_slice[sizes=(2) strides=()] y j a:T[2] = ref_load[masked=false] x = ref_store[masked=false] r a in () })] x in (z) }",
-           .linear = "x", .kernel = true),
+         LOAD STORE " = O = " COPY("false", "false", "false", "false",
+                                   "true") "y h = copy_commit = copy_wait_groups[pending=0 read_only=false]"),
+    SAMPLE(
+        "program_id",
+        "{ lambda x:T[4]. let z:T[4] = kernel_call[name=\"k\" consts=0 cores=(core) core_axes=(0) threads=() grid=(2,) semantics=() "
+        "blocks=(ref<T[2] vmem>, ref<T[4] vmem>) blocked=((0, 0),) index_maps=({ axes ; lambda i:s32[]. let in (i) }) block_shapes=(T[2]) outs=(T[4]) "
+        "scratch=() arrivals=() scratch_cores=() aliases=() target=\"\" metadata=\"\" compiler_params=\"\" interpret=false debug=false collective_id=0 "
+        "flops=0 bytes=0 transcendentals=0 bodies=({ lambda x:ref<T[2] vmem> y:ref<T[4] vmem>. let i:s32[] = O[dimension=0] j:s32[] = mul i 2:s32[] "
+        "r:ref<T[2] vmem> = ref_slice[sizes=(2) strides=()] y j a:T[2] = ref_load[masked=false] x = ref_store[masked=false] r a in () })] x in (z) }",
+        .linear = "x", .kernel = true),
     STEP("set_max_registers", "", "", "", " = O[count=40 increase=false]" LOAD STORE),
     STEP("trace_begin", "", "", "", " = O[name=\"load\"] " LOAD " = trace_end[name=\"\"]" STORE),
     STEP("trace_end", "", "", "", " = trace_begin[name=\"load\"] " LOAD " = O[name=\"\"]" STORE),
     /* --- kernels that come with the library: of these the rules; what the kernel itself computes src/kernel tests --- */
-    SAMPLE("collective_matmul",
-           "{ lambda x:T[3,2]{V:d} w:T[2,4]{V:d}. let z:T[6,4]{V:d} = O[body={ lambda x:T[3,2]{V:d} w:T[2,4]{V:d}. let b:T[6,2]{V:d} = all_gather[axes=(d,) dimension=0] x z:T[6,4]{V:d} = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] b w in (z) }"
-           " axes=(d) columns=false buffering=2 collective_id=0] x w in (z) }",
-           .axes = "d=2", .linear = "x w", .sums = true),
-    SAMPLE("collective_matmul",
-           "{ lambda x:T[3,2]{V:d} w:T[4,4]{V:d}. let z:T[3,4]{V:d} = O[body={ lambda x:T[3,2]{V:d} w:T[4,4]{V:d}. let b:T[3,4]{V:d} = all_gather[axes=(d,) dimension=1] x z:T[3,4]{V:d} = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] b w in (z) }"
-           " axes=(d) columns=true buffering=2 collective_id=0] x w in (z) }",
-           .axes = "d=2; d=2 e=2", .linear = "x w", .sums = true),
-    SAMPLE("matmul_reduce_scatter",
-           "{ lambda x:T[6,2]{V:d} w:T[2,4]{V:d}. let z:T[3,4]{V:d} = O[body={ lambda x:T[6,2]{V:d} w:T[2,4]{V:d}. let b:T[6,4]{V:d} = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] x w z:T[3,4]{V:d} = psum_scatter[axes=(d,) dimension=0] b in (z) }"
-           " axes=(d) columns=false buffering=2 collective_id=0] x w in (z) }",
-           .axes = "d=2; d=2 e=2", .linear = "x w", .sums = true),
-    SAMPLE("matmul_reduce_scatter",
-           "{ lambda x:T[3,2]{V:d} w:T[2,8]{V:d}. let z:T[3,4]{V:d} = O[body={ lambda x:T[3,2]{V:d} w:T[2,8]{V:d}. let b:T[3,8]{V:d} = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] x w z:T[3,4]{V:d} = psum_scatter[axes=(d,) dimension=1] b in (z) }"
-           " axes=(d) columns=true buffering=2 collective_id=0] x w in (z) }",
-           .axes = "d=2", .linear = "x w", .sums = true),
+    SAMPLE(
+        "collective_matmul",
+        "{ lambda x:T[3,2]{V:d} w:T[2,4]{V:d}. let z:T[6,4]{V:d} = O[body={ lambda x:T[3,2]{V:d} w:T[2,4]{V:d}. let b:T[6,2]{V:d} = all_gather[axes=(d,) dimension=0] x z:T[6,4]{V:d} = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] b w in (z) }"
+        " axes=(d) columns=false buffering=2 collective_id=0] x w in (z) }",
+        .axes = "d=2", .linear = "x w", .sums = true),
+    SAMPLE(
+        "collective_matmul",
+        "{ lambda x:T[3,2]{V:d} w:T[4,4]{V:d}. let z:T[3,4]{V:d} = O[body={ lambda x:T[3,2]{V:d} w:T[4,4]{V:d}. let b:T[3,4]{V:d} = all_gather[axes=(d,) dimension=1] x z:T[3,4]{V:d} = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] b w in (z) }"
+        " axes=(d) columns=true buffering=2 collective_id=0] x w in (z) }",
+        .axes = "d=2; d=2 e=2", .linear = "x w", .sums = true),
+    SAMPLE(
+        "matmul_reduce_scatter",
+        "{ lambda x:T[6,2]{V:d} w:T[2,4]{V:d}. let z:T[3,4]{V:d} = O[body={ lambda x:T[6,2]{V:d} w:T[2,4]{V:d}. let b:T[6,4]{V:d} = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] x w z:T[3,4]{V:d} = psum_scatter[axes=(d,) dimension=0] b in (z) }"
+        " axes=(d) columns=false buffering=2 collective_id=0] x w in (z) }",
+        .axes = "d=2; d=2 e=2", .linear = "x w", .sums = true),
+    SAMPLE(
+        "matmul_reduce_scatter",
+        "{ lambda x:T[3,2]{V:d} w:T[2,8]{V:d}. let z:T[3,4]{V:d} = O[body={ lambda x:T[3,2]{V:d} w:T[2,8]{V:d}. let b:T[3,8]{V:d} = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] x w z:T[3,4]{V:d} = psum_scatter[axes=(d,) dimension=1] b in (z) }"
+        " axes=(d) columns=true buffering=2 collective_id=0] x w in (z) }",
+        .axes = "d=2", .linear = "x w", .sums = true),
 };
 
 const size_t test_sample_count = AX_COUNT(test_samples);

@@ -41,8 +41,10 @@ static void run_random(trial *t, const ax_machine *machine, ax_tensor *const *in
     snprintf(t->wrong, sizeof t->wrong, "seed %llu: a fault: %s: %s", (unsigned long long)seed, who.data, fault.text);
     ax_text_deinit(&who);
   }
-  if (t->wrong[0] == '\0' && left && ax_state_run(state) != AX_OK) snprintf(t->wrong, sizeof t->wrong, "seed %llu: %s", (unsigned long long)seed, ax_message());
-  if (t->wrong[0] == '\0' && ax_state_outcome(state) != outcome) snprintf(t->wrong, sizeof t->wrong, "seed %llu: another outcome", (unsigned long long)seed);
+  if (t->wrong[0] == '\0' && left && ax_state_run(state) != AX_OK)
+    snprintf(t->wrong, sizeof t->wrong, "seed %llu: %s", (unsigned long long)seed, ax_message());
+  if (t->wrong[0] == '\0' && ax_state_outcome(state) != outcome)
+    snprintf(t->wrong, sizeof t->wrong, "seed %llu: another outcome", (unsigned long long)seed);
   ax_state_release(state);
 }
 

@@ -75,7 +75,8 @@ ax_value typed_index(typed_maker *m, ax_axis_set not_varying) {
   if (which >= 2 && (spread_of(m->scalar[which - 2]).varying & not_varying) == 0) x = m->scalar[which - 2];
   if (below(m, 3) == 0 && (spread_of(m->scalar[0]).varying & not_varying) == 0) x = ax_add(x, m->scalar[0]);
   set = m->started ? 0 : typed_axes(m, all_axes(m));
-  if (set != 0 && below(m, 3) == 0) x = below(m, 2) != 0 ? ax_pmax(x, typed_names(m, set, text)) : ax_psum(x, typed_names(m, set, text));
+  if (set != 0 && below(m, 3) == 0)
+    x = below(m, 2) != 0 ? ax_pmax(x, typed_names(m, set, text)) : ax_psum(x, typed_names(m, set, text));
   return ax_clamp(ax_integer(0), x, ax_integer(3));
 }
 
@@ -92,7 +93,9 @@ static ax_value turned(ax_value x) {
 
 static ax_value reduced_rows(ax_value x, int64_t how, int64_t axis) {
   x = ax_reshape(x, AX_DIMS(4, 6));
-  ax_value row = how == 0 ? ax_reduce_sum(x, 1, &axis, true) : how == 1 ? ax_reduce_max(x, 1, &axis, true) : ax_reduce_min(x, 1, &axis, true);
+  ax_value row = how == 0   ? ax_reduce_sum(x, 1, &axis, true)
+                 : how == 1 ? ax_reduce_max(x, 1, &axis, true)
+                            : ax_reduce_min(x, 1, &axis, true);
   return ax_reshape(ax_broadcast_to(row, AX_DIMS(4, 6)), AX_DIMS(TYPED_LENGTH));
 }
 
@@ -110,7 +113,8 @@ static ax_value moved(const operation *o, ax_value x, ax_value y) {
     case 2: return ax_concatenate(AX_VALUES(ax_slice_in_dim(x, 0, 12, 1, 0), ax_slice_in_dim(y, 12, AX_END, 1, 0)), 0);
     case 3: return ax_dynamic_slice_in_dim(ax_concatenate(AX_VALUES(x, y), 0), o->index, TYPED_LENGTH, 0);
     case 4: return ax_where(ax_lt(o->index, ax_full(AX_S32, 0, NULL, 2)), x, y);
-    default: return ax_dynamic_update_slice_in_dim(x, ax_slice_in_dim(y, 3, 9, 1, 0), ax_add(o->index, ax_full(AX_S32, 0, NULL, 7)), 0);
+    default:
+      return ax_dynamic_update_slice_in_dim(x, ax_slice_in_dim(y, 3, 9, 1, 0), ax_add(o->index, ax_full(AX_S32, 0, NULL, 7)), 0);
   }
 }
 
@@ -124,7 +128,12 @@ static ax_value linear(const typed_maker *m, const operation *o, ax_value x, ax_
     case 4: return ax_mul(x, scaled(m, z, 0.5));
     case 5: return m->dtype == AX_F32 ? ax_div(x, ax_add(ax_square(ax_tanh(z)), number(m, 1.5))) : ax_mul(z, x);
     case 6: return ax_convert_element_type(ax_convert_element_type(x, m->dtype == AX_F32 ? AX_F64 : AX_S64), m->dtype);
-    default: return scaled(m, ax_reshape(ax_matmul(ax_reshape(x, AX_DIMS(4, 6)), ax_broadcast_to(ax_slice_in_dim(z, 0, 6, 1, 0), AX_DIMS(6, 6))), AX_DIMS(TYPED_LENGTH)), 0.2);
+    default:
+      return scaled(
+          m,
+          ax_reshape(ax_matmul(ax_reshape(x, AX_DIMS(4, 6)), ax_broadcast_to(ax_slice_in_dim(z, 0, 6, 1, 0), AX_DIMS(6, 6))),
+                     AX_DIMS(TYPED_LENGTH)),
+          0.2);
   }
 }
 
@@ -155,7 +164,9 @@ static typed_held alike(typed_maker *m, typed_held x) {
   for (int i = 0; i < 8; i++) {
     typed_held y = typed_some(m, 0);
     ax_spread other = spread_of(y.own);
-    if (other.unreduced == on.unreduced && other.kind == on.kind && ((other.varying & on.unreduced) | (on.varying & other.unreduced)) == 0) return y;
+    if (other.unreduced == on.unreduced && other.kind == on.kind &&
+        ((other.varying & on.unreduced) | (on.varying & other.unreduced)) == 0)
+      return y;
   }
   int64_t by = 1 + below(m, 5);
   ax_value own = typed_rolled(x.own, by);
@@ -256,29 +267,52 @@ static void cast(typed_maker *m) {
   char text[TYPED_TEXT];
   typed_held x = typed_some(m, 0);
   ax_spread on = spread_of(x.own);
-  ax_axis_set invariant = all_axes(m) & ~(on.varying | on.reduced | on.unreduced) & (ax_axis_set)below(m, (int64_t)all_axes(m) + 1), reduced;
+  ax_axis_set invariant = all_axes(m) & ~(on.varying | on.reduced | on.unreduced) & (ax_axis_set)below(m, (int64_t)all_axes(m) + 1),
+              reduced;
   reduced = on.reduced & (ax_axis_set)below(m, (int64_t)all_axes(m) + 1);
   if (!m->unreduced || below(m, 6) == 0) {
     if (invariant == 0) return;
-    ax_value own = below(m, 2) != 0 ? ax_pvary(x.own, typed_names(m, invariant, text)) : ax_pcast(x.own, typed_names(m, invariant, text), "varying");
+    ax_value own = below(m, 2) != 0 ? ax_pvary(x.own, typed_names(m, invariant, text))
+                                    : ax_pcast(x.own, typed_names(m, invariant, text), "varying");
     typed_hold(m, own, m->unreduced ? typed_vary(m, x.whole, invariant) : own);
   } else if (below(m, 3) == 0) {
     to_unreduced(m);
   } else if (below(m, 2) == 0) {
     from_unreduced(m);
   } else if (reduced != 0) {
-    ax_value own = below(m, 2) != 0 ? ax_pcast(x.own, typed_names(m, reduced, text), "varying") : ax_pcast(x.own, typed_names(m, reduced, text), "invariant");
+    ax_value own = below(m, 2) != 0 ? ax_pcast(x.own, typed_names(m, reduced, text), "varying")
+                                    : ax_pcast(x.own, typed_names(m, reduced, text), "invariant");
     typed_hold(m, own, x.whole);
   } else if (invariant != 0) {
-    ax_value own = below(m, 2) != 0 ? ax_preduced(x.own, typed_names(m, invariant, text)) : ax_pcast(x.own, typed_names(m, invariant, text), "reduced");
+    ax_value own = below(m, 2) != 0 ? ax_preduced(x.own, typed_names(m, invariant, text))
+                                    : ax_pcast(x.own, typed_names(m, invariant, text), "reduced");
     typed_hold(m, own, x.whole);
   }
 }
 
 /* --- Collectives --- */
 
-typedef enum exchange_kind { PSUM, PMEAN, PMAX, PMIN, GATHER, GATHER_INVARIANT, GATHER_REDUCED, SCATTER, TO_ALL, SWAP, PERMUTE, SHUFFLE, SHIFT, BROADCAST, ARGMAX, ARGMIN,
-                             RAGGED, MESSAGE, EXCHANGES } exchange_kind;
+typedef enum exchange_kind {
+  PSUM,
+  PMEAN,
+  PMAX,
+  PMIN,
+  GATHER,
+  GATHER_INVARIANT,
+  GATHER_REDUCED,
+  SCATTER,
+  TO_ALL,
+  SWAP,
+  PERMUTE,
+  SHUFFLE,
+  SHIFT,
+  BROADCAST,
+  ARGMAX,
+  ARGMIN,
+  RAGGED,
+  MESSAGE,
+  EXCHANGES
+} exchange_kind;
 
 typedef struct exchange {
   exchange_kind kind;
@@ -297,14 +331,16 @@ static ax_value gathered(const exchange *e, ax_value x) {
 /* A part of x to each member, of `offset` elements or fewer, in the place of what stood there. */
 static ax_value ragged(const exchange *e, ax_value x) {
   const int64_t part = TYPED_LENGTH / e->n, size = e->offset < part ? e->offset : part;
-  ax_value offsets = ax_mul(ax_iota(AX_S32, AX_DIMS(e->n), 0), ax_full(AX_S32, 0, NULL, (double)part)), sizes = ax_full(AX_S32, AX_DIMS(e->n), (double)size);
+  ax_value offsets = ax_mul(ax_iota(AX_S32, AX_DIMS(e->n), 0), ax_full(AX_S32, 0, NULL, (double)part)),
+           sizes = ax_full(AX_S32, AX_DIMS(e->n), (double)size);
   ax_value place = ax_broadcast_to(ax_mul(ax_axis_index(e->axes), ax_full(AX_S32, 0, NULL, (double)part)), AX_DIMS(e->n));
   return ax_ragged_all_to_all(x, turned(x), offsets, sizes, place, sizes, e->axes);
 }
 
 static ax_value sent(const exchange *e, ax_value x) {
   ax_type type = ax_typeof(x);
-  return ax_precv(ax_psend(x, e->axes, e->pair_count, e->pair), ax_array_type(type.dtype, type.rank, type.dims), e->axes, e->pair_count, e->pair);
+  return ax_precv(ax_psend(x, e->axes, e->pair_count, e->pair), ax_array_type(type.dtype, type.rank, type.dims), e->axes,
+                  e->pair_count, e->pair);
 }
 
 static ax_value exchanged(const typed_maker *m, const exchange *e, ax_value x) {
@@ -320,11 +356,13 @@ static ax_value exchanged(const typed_maker *m, const exchange *e, ax_value x) {
       x = ax_reshape(gathered(e, x), AX_DIMS(n, TYPED_LENGTH));
       return e->sums ? scaled(m, ax_reduce_sum(x, 1, &first, false), 0.4) : ax_at(x, e->offset, 0);
     case SCATTER:
-      x = e->tiled ? ax_psum_scatter(x, e->axes, 0, true) : ax_psum_scatter(ax_reshape(x, AX_DIMS(n, TYPED_LENGTH / n)), e->axes, 0, false);
+      x = e->tiled ? ax_psum_scatter(x, e->axes, 0, true)
+                   : ax_psum_scatter(ax_reshape(x, AX_DIMS(n, TYPED_LENGTH / n)), e->axes, 0, false);
       return scaled(m, ax_reshape(ax_broadcast_to(x, AX_DIMS(n, TYPED_LENGTH / n)), AX_DIMS(TYPED_LENGTH)), 0.5);
     case TO_ALL:
       if (e->tiled) return ax_all_to_all(x, e->axes, 0, 0, true);
-      return ax_reshape(ax_all_to_all(ax_reshape(x, AX_DIMS(n, TYPED_LENGTH / n)), e->axes, 0, e->wrap, false), AX_DIMS(TYPED_LENGTH));
+      return ax_reshape(ax_all_to_all(ax_reshape(x, AX_DIMS(n, TYPED_LENGTH / n)), e->axes, 0, e->wrap, false),
+                        AX_DIMS(TYPED_LENGTH));
     case SWAP: return ax_reshape(ax_pswapaxes(ax_reshape(x, AX_DIMS(n, TYPED_LENGTH / n)), e->axes, 0), AX_DIMS(TYPED_LENGTH));
     case SHUFFLE: return ax_pshuffle(x, e->axes, (uint32_t)n, e->target);
     case ARGMAX: return ax_pargmax(x, e->axes);
@@ -350,7 +388,8 @@ static void draw_pairs(typed_maker *m, exchange *e) {
   for (int64_t i = 0; i < count; i++) e->pair[i][0] = (i + e->offset) % e->n, e->pair[i][1] = target[i];
 }
 
-/* Groups of the n members along the axes, shuffled: of one size, or of any; n becomes the size, or that of all where there are several. */
+/* Groups of the n members along the axes, shuffled: of one size, or of any; n becomes the size, or that of all where there are
+   several. */
 static void draw_groups(typed_maker *m, exchange *e, bool even) {
   int64_t member[32], n = e->n, size = even ? 1 + below(m, n) : 0;
   while (even && n % size != 0) size--;
@@ -464,7 +503,8 @@ static typed_held any_held(typed_maker *m) { return m->pool[below(m, m->count)];
 
 static void reckless_local(typed_maker *m) {
   typed_held x = any_held(m), y = any_held(m), z = any_held(m);
-  operation o = {.which = below(m, 8), .by = below(m, TYPED_LENGTH - 1), .axis = below(m, 2), .how = below(m, 2), .index = typed_index(m, 0)};
+  operation o = {
+      .which = below(m, 8), .by = below(m, TYPED_LENGTH - 1), .axis = below(m, 2), .how = below(m, 2), .index = typed_index(m, 0)};
   ax_unreduced_kind kind = (ax_unreduced_kind)below(m, 3);
   switch (below(m, 4)) {
     case 0: typed_hold(m, moved(&o, x.own, y.own), moved(&o, x.whole, y.whole)); break;
@@ -482,7 +522,8 @@ static void reckless_cast(typed_maker *m) {
   ax_spread on = spread_of(x.own);
   int64_t which = below(m, AX_COUNT(to));
   typed_names(m, set, text);
-  ax_value own = below(m, 2) == 0 || which >= 3 ? ax_pcast(x.own, text, to[which]) : ax_vary_unreduced_cast(x.own, text, (ax_unreduced_kind)which);
+  ax_value own = below(m, 2) == 0 || which >= 3 ? ax_pcast(x.own, text, to[which])
+                                                : ax_vary_unreduced_cast(x.own, text, (ax_unreduced_kind)which);
   ax_value whole = (on.unreduced & set) != 0 ? own : x.whole;
   typed_hold(m, own, which < 3 ? combine(typed_vary(m, whole, set), text, (ax_unreduced_kind)which) : whole);
 }
@@ -494,13 +535,19 @@ static void reckless_exchange(typed_maker *m) {
   typed_held x = any_held(m);
   ax_axis_set unreduced = spread_of(x.own).unreduced & set;
   do e.kind = (exchange_kind)below(m, EXCHANGES);
-  while ((e.kind == PMEAN && m->dtype != AX_F32) || ((e.kind == SCATTER || e.kind == TO_ALL || e.kind == SWAP) && !divides(&e)) || e.kind >= ARGMAX);
+  while ((e.kind == PMEAN && m->dtype != AX_F32) || ((e.kind == SCATTER || e.kind == TO_ALL || e.kind == SWAP) && !divides(&e)) ||
+         e.kind >= ARGMAX);
   e.tiled = below(m, 2) != 0, e.wrap = below(m, 2) != 0, e.sums = below(m, 2) != 0;
   if (e.kind == PERMUTE || e.kind == SHUFFLE) draw_pairs(m, &e);
   if (e.kind <= PMIN && below(m, 4) == 0) draw_groups(m, &e, false);
   ax_value own = exchanged(m, &e, x.own);
   if (unreduced == 0) typed_hold(m, own, exchanged(m, &e, typed_vary(m, x.whole, set)));
-  else typed_hold(m, own, e.kind == PSUM ? scaled(m, x.whole, 0.5) : e.kind == PMEAN ? scaled(m, x.whole, 1 / (double)e.n) : e.kind <= PMIN ? x.whole : own);
+  else
+    typed_hold(m, own,
+               e.kind == PSUM    ? scaled(m, x.whole, 0.5)
+               : e.kind == PMEAN ? scaled(m, x.whole, 1 / (double)e.n)
+               : e.kind <= PMIN  ? x.whole
+                                 : own);
 }
 
 static void reckless_region(typed_maker *m) {

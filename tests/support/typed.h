@@ -1,8 +1,8 @@
 /* Programs made at random to be well typed: each operation is one that the operands' types (ax_typeof) allow.
 
-   A value is held twice where it may be unreduced: `own` is what the program under test computes; `whole` is computed by the same operations from
-   what the parts come to, made where they become parts. So what the parts of `own` come to and `whole` are one value; of values that are in no axis
-   unreduced, `own` and `whole` are. Rounding apart: in s32 they are the same bits. */
+   A value is held twice where it may be unreduced: `own` is what the program under test computes; `whole` is computed by the same
+   operations from what the parts come to, made where they become parts. So what the parts of `own` come to and `whole` are one
+   value; of values that are in no axis unreduced, `own` and `whole` are. Rounding apart: in s32 they are the same bits. */
 #ifndef AX_TESTS_SUPPORT_TYPED_H
 #define AX_TESTS_SUPPORT_TYPED_H
 
@@ -78,11 +78,13 @@ typedef struct typed_making {
 } typed_making;
 /* A mesh of 2 to 8 devices, a dtype and whether values are held twice, as the seed says. */
 typed_making typed_making_of(uint64_t seed);
-/* A program for each device. everything: results 3k are the values made last, 3k + 1 what their parts come to, 3k + 2 the whole; otherwise a few
-   values, each device's own. */
+/* A program for each device. everything: results 3k are the values made last, 3k + 1 what their parts come to, 3k + 2 the whole;
+   otherwise a few values, each device's own. */
 AX_MUST_USE ax_status typed_trace(typed_making *made, bool everything, ax_program **out);
-/* Fails the test unless it runs on all devices, what is typed to be the same on some is the same bits, and, if `twice`, results 3k + 1 and 3k + 2 agree. */
-/* damaged: somebody changed it, so that the slices of a ragged exchange need not fit any more, which is an error of their values. */
+/* Fails the test unless it runs on all devices, what is typed to be the same on some is the same bits, and, if `twice`, results 3k
+   + 1 and 3k + 2 agree. */
+/* damaged: somebody changed it, so that the slices of a ragged exchange need not fit any more, which is an error of their
+   values. */
 void typed_check(const ax_program *program, uint64_t seed, bool twice, bool damaged);
 
 #endif

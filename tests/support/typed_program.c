@@ -44,7 +44,8 @@ static void body(const ax_value *in, ax_value *out, void *context) {
     typed_held held = m.pool[k < m.count ? m.count - 1 - k : 0];
     out[3 * k] = held.own, out[3 * k + 1] = typed_combined(&m, held.own), out[3 * k + 2] = held.whole;
   }
-  for (uint32_t k = 0; !made->everything && k < SEEN; k++) out[k] = typed_vary(&m, typed_combined(&m, m.pool[m.count - 1 - k].own), all);
+  for (uint32_t k = 0; !made->everything && k < SEEN; k++)
+    out[k] = typed_vary(&m, typed_combined(&m, m.pool[m.count - 1 - k].own), all);
 }
 
 ax_status typed_trace(typed_making *made, bool everything, ax_program **out) {
@@ -78,8 +79,8 @@ static void check_values(const ax_program *program, ax_tensor **out, uint64_t se
     for (uint32_t lane = 0; lane < lanes; lane++) {
       uint32_t other = fellow(program, lane, type->spread.varying | type->spread.unreduced);
       if (!same_bits(out[k * lanes + lane], out[k * lanes + other]))
-        fail_msg("seed %llu: result %u, %s, differs between devices %u and %u", (unsigned long long)seed, k, ax_type_string(type, &program->axes),
-                 other, lane);
+        fail_msg("seed %llu: result %u, %s, differs between devices %u and %u", (unsigned long long)seed, k,
+                 ax_type_string(type, &program->axes), other, lane);
       if (twice && k % 3 == 1 && !near(out[k * lanes + lane], out[(k + 1) * lanes + lane]))
         fail_msg("seed %llu: the parts of result %u, %s, do not come to the whole on device %u", (unsigned long long)seed, k - 1,
                  ax_type_string(&program->types[program->outs[k - 1]], &program->axes), lane);
@@ -96,7 +97,8 @@ void typed_check(const ax_program *program, uint64_t seed, bool twice, bool dama
   uint32_t lanes = test_lanes(program);
   test_random data = {seed};
   ax_tensor **in = test_lane_array(program, program->in_count), **out = test_lane_array(program, program->out_count);
-  for (uint32_t i = 0; i < program->in_count; i++) test_fill_lanes(program, &program->types[i], &data, fill, -1, 1, in + (size_t)i * lanes);
+  for (uint32_t i = 0; i < program->in_count; i++)
+    test_fill_lanes(program, &program->types[i], &data, fill, -1, 1, in + (size_t)i * lanes);
   ax_status status = test_run_lanes(program, in, out);
   bool misfits = damaged && status == AX_INVALID_ARGUMENT && strstr(ax_message(), "ragged_all_to_all: slice") != NULL;
   if (status != AX_OK && !misfits) fail_msg("seed %llu: accepted, and then: %s", (unsigned long long)seed, ax_message());

@@ -1,5 +1,5 @@
-/* Well-typed regions: bodies that are made of steps, and what comes out of them. A body sees all values around it. Of a value held twice both go in
-   and come out. */
+/* Well-typed regions: bodies that are made of steps, and what comes out of them. A body sees all values around it. Of a value held
+   twice both go in and come out. */
 #include <string.h>
 
 #include "support/cmocka.h"
@@ -36,7 +36,8 @@ static void put(const typed_maker *m, typed_held held, ax_value *out, uint32_t i
   if (m->unreduced) out[i * 2 + 1] = held.whole;
 }
 
-/* Devices go different ways along `apart` in the body. What is unreduced along it cannot go in, and is not looked at there: that would capture it. */
+/* Devices go different ways along `apart` in the body. What is unreduced along it cannot go in, and is not looked at there: that
+   would capture it. */
 static void part(body *b, ax_axis_set apart) {
   typed_maker *m = &b->maker;
   uint32_t kept = 0;
@@ -247,7 +248,8 @@ static void by_rule(const ax_value *in, ax_value *out, void *context) {
   uint32_t n = r->in_count, k = r->out_count;
   if (r->rule == NO_RULE) run(in, out, r->body);
   if (r->rule == BY_JVP) ax_custom_jvp(body_fn(r), AX_CLOSURE(forwards, 2 * n, 2 * k, context), in, out);
-  if (r->rule == BY_VJP) ax_custom_vjp(body_fn(r), AX_CLOSURE(keeping, n, k + n, context), AX_CLOSURE(backwards, n + k, n, context), in, out);
+  if (r->rule == BY_VJP)
+    ax_custom_vjp(body_fn(r), AX_CLOSURE(keeping, n, k + n, context), AX_CLOSURE(backwards, n + k, n, context), in, out);
 }
 
 static void tangents(typed_maker *m) {

@@ -32,7 +32,8 @@ BODY(named_layer) {
 BODY(names) {
   out[0] = in[0];
   for (int64_t i = 0; i < 4; i++)
-    ax_checkpoint(&(ax_checkpoint_options){.save_names = "first,third"}, AX_FN(named_layer, 2, 1), (ax_value[]){out[0], ax_at(in[1], i, 0)}, out);
+    ax_checkpoint(&(ax_checkpoint_options){.save_names = "first,third"}, AX_FN(named_layer, 2, 1),
+                  (ax_value[]){out[0], ax_at(in[1], i, 0)}, out);
 }
 BODY(first_two) { out[0] = through(in[0], in[1], 0, 2, NULL); }
 BODY(last_two) { out[0] = through(in[0], in[1], 2, 4, NULL); }
@@ -46,7 +47,8 @@ BODY(plainly_scanned) { ax_scan(AX_FN(layer, 2, 1), 1, 4, false, in, out); }
 BODY(of_scan) { ax_checkpoint(NULL, AX_FN(plainly_scanned, 2, 1), in, out); }
 BODY(doubled) { out[0] = ax_mul(in[0], ax_real(2)); }
 BODY(chosen) {
-  ax_if(ax_gt(total(in[0]), ax_real(0)), AX_FN(layer_again, 2, 1), AX_FN(doubled, 2, 1), (ax_value[]){in[0], ax_at(in[1], 0, 0)}, out);
+  ax_if(ax_gt(total(in[0]), ax_real(0)), AX_FN(layer_again, 2, 1), AX_FN(doubled, 2, 1), (ax_value[]){in[0], ax_at(in[1], 0, 0)},
+        out);
 }
 BODY(uses_captured) {
   const ax_value *ws = context;
@@ -69,7 +71,9 @@ BODY(loss) {
   ((const function *)context)->f(in, &made, NULL);
   out[0] = total(ax_mul(made, made));
 }
-static void slopes(ax_function f, const ax_value *in, ax_value *out) { ax_grad(AX_CLOSURE(loss, 2, 1, &(function){f}), AX_FIRST(2), in, out); }
+static void slopes(ax_function f, const ax_value *in, ax_value *out) {
+  ax_grad(AX_CLOSURE(loss, 2, 1, &(function){f}), AX_FIRST(2), in, out);
+}
 BODY(chain_grad) { slopes(chain, in, out); }
 BODY(chain_dots_grad) { slopes(chain_dots, in, out); }
 BODY(names_grad) { slopes(names, in, out); }
@@ -134,8 +138,12 @@ static ax_value passed_on(ax_value x, const char *over) { return ax_mul(ax_pshif
 static ax_value swapped(ax_value x, const char *over) {
   return ax_mul(ax_reshape(ax_pswapaxes(ax_reshape(x, AX_DIMS(4, 2, 3)), over, 0), AX_DIMS(8, 3)), x);
 }
-static ax_value numbered(ax_value x, const char *over) { return ax_mul(x, ax_convert_element_type(ax_axis_index(over), ax_typeof(x).dtype)); }
-static ax_value grouped(ax_value x, const char *over) { return ax_mul(ax_psum(x, over[0] == 'd' ? "d {0,1} {2,3}" : "a {0,1} {2,3}"), x); }
+static ax_value numbered(ax_value x, const char *over) {
+  return ax_mul(x, ax_convert_element_type(ax_axis_index(over), ax_typeof(x).dtype));
+}
+static ax_value grouped(ax_value x, const char *over) {
+  return ax_mul(ax_psum(x, over[0] == 'd' ? "d {0,1} {2,3}" : "a {0,1} {2,3}"), x);
+}
 
 BODY(mesh_psum) { with_slope(sums, in, out, context); }
 BODY(mesh_pmean) { with_slope(means, in, out, context); }
@@ -172,12 +180,17 @@ static const vector_case checkpoint_cases[] = {
     {"grad_of_vmap", "f64", .body = grad_of_vmap, .in = 2, .ulps = 256, .scaled = true},
     {"mesh_psum", MESHES, "A . > A A", .body = mesh_psum, .in = 2, .out = 2, .unchecked = true, .ulps = 64, .scaled = true},
     {"mesh_pmean", MESHES, "A . > A A", .body = mesh_pmean, .in = 2, .out = 2, .unchecked = true, .ulps = 64, .scaled = true},
-    {"mesh_all_gather", MESHES, "A . > A A", .body = mesh_all_gather, .in = 2, .out = 2, .unchecked = true, .ulps = 64, .scaled = true},
-    {"mesh_psum_scatter", MESHES, "A . > A A", .body = mesh_psum_scatter, .in = 2, .out = 2, .unchecked = true, .ulps = 64, .scaled = true},
-    {"mesh_all_to_all", MESHES, "A . > A A", .body = mesh_all_to_all, .in = 2, .out = 2, .unchecked = true, .ulps = 64, .scaled = true},
+    {"mesh_all_gather", MESHES, "A . > A A", .body = mesh_all_gather, .in = 2, .out = 2, .unchecked = true, .ulps = 64,
+     .scaled = true},
+    {"mesh_psum_scatter", MESHES, "A . > A A", .body = mesh_psum_scatter, .in = 2, .out = 2, .unchecked = true, .ulps = 64,
+     .scaled = true},
+    {"mesh_all_to_all", MESHES, "A . > A A", .body = mesh_all_to_all, .in = 2, .out = 2, .unchecked = true, .ulps = 64,
+     .scaled = true},
     {"mesh_ppermute", MESHES, "A . > A A", .body = mesh_ppermute, .in = 2, .out = 2, .unchecked = true, .ulps = 64, .scaled = true},
-    {"mesh_pswapaxes", MESHES, "A . > A A", .body = mesh_pswapaxes, .in = 2, .out = 2, .unchecked = true, .ulps = 64, .scaled = true},
-    {"mesh_axis_index", MESHES, "A . > A A", .body = mesh_axis_index, .in = 2, .out = 2, .unchecked = true, .ulps = 64, .scaled = true},
+    {"mesh_pswapaxes", MESHES, "A . > A A", .body = mesh_pswapaxes, .in = 2, .out = 2, .unchecked = true, .ulps = 64,
+     .scaled = true},
+    {"mesh_axis_index", MESHES, "A . > A A", .body = mesh_axis_index, .in = 2, .out = 2, .unchecked = true, .ulps = 64,
+     .scaled = true},
     {"mesh_groups", MESHES, "A . > A A", .body = mesh_groups, .in = 2, .out = 2, .unchecked = true, .ulps = 64, .scaled = true},
     {"mesh_psum_scan", MESHES, "A . > A", .body = mesh_psum_scan, .in = 2, .ulps = 64, .scaled = true},
 };

@@ -70,7 +70,9 @@ BODY(from_the_end) {
 BODY(all_gather_scalar) {
   const int64_t first = 0;
   out[0] = ax_all_gather(ax_reduce_sum(in[0], DIMS(0, 1), false), axes(context), 0, false);
-  out[1] = ax_reduce_sum(ax_all_gather(ax_reshape(ax_slice(in[0], LIST(0, 0), LIST(1, 3), NULL), DIMS(3)), axes(context), -1, false), 1, &first, false);
+  out[1] =
+      ax_reduce_sum(ax_all_gather(ax_reshape(ax_slice(in[0], LIST(0, 0), LIST(1, 3), NULL), DIMS(3)), axes(context), -1, false), 1,
+                    &first, false);
 }
 
 static ax_value around(ax_value x, void *context) {

@@ -56,7 +56,9 @@ BODY(slopes) { ax_grad(AX_CLOSURE(whole, 2, 1, context), AX_FIRST(2), in, out); 
 BODY(hessian) { ax_hessian(AX_CLOSURE(whole, 2, 1, context), AX_FIRST(1), in, out); }
 BODY(both_results) { call(context, in, out); }
 BODY(vmap) { ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){0, UNMAPPED}}, AX_CLOSURE(both_results, 2, 2, context), in, out); }
-BODY(vmap_of_slopes) { ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){UNMAPPED, 0}}, AX_CLOSURE(slopes, 2, 2, context), in, out); }
+BODY(vmap_of_slopes) {
+  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){UNMAPPED, 0}}, AX_CLOSURE(slopes, 2, 2, context), in, out);
+}
 
 typedef struct step_of {
   const way *way;
@@ -159,7 +161,8 @@ BODY(sum_rule) { /* x, w, tangents */
   out[1] = ax_psum(ax_mul(slope(in[0], in[1]), tangent), axes(context));
 }
 BODY(psum_by_vjp) {
-  ax_custom_vjp(AX_CLOSURE(sum, 2, 1, context), AX_CLOSURE(sum_forward, 2, 3, context), AX_CLOSURE(sum_backward, 3, 2, context), in, out);
+  ax_custom_vjp(AX_CLOSURE(sum, 2, 1, context), AX_CLOSURE(sum_forward, 2, 3, context), AX_CLOSURE(sum_backward, 3, 2, context), in,
+                out);
 }
 BODY(psum_by_jvp) { ax_custom_jvp(AX_CLOSURE(sum, 2, 1, context), AX_CLOSURE(sum_rule, 4, 2, context), in, out); }
 
@@ -223,8 +226,8 @@ static ax_value sum_halves(ax_value x, void *v) {
   int64_t n = variant(v)->members;
   int at = snprintf(text, sizeof text, "%s", axes(v));
   for (int64_t i = 0; i < n; i++)
-    at += snprintf(text + at, sizeof text - (size_t)at, "%s%lld%s", i % (n / 2) == 0 ? " {" : ",", (long long)(2 * (i % (n / 2)) + i / (n / 2)),
-                   i % (n / 2) == n / 2 - 1 ? "}" : "");
+    at += snprintf(text + at, sizeof text - (size_t)at, "%s%lld%s", i % (n / 2) == 0 ? " {" : ",",
+                   (long long)(2 * (i % (n / 2)) + i / (n / 2)), i % (n / 2) == n / 2 - 1 ? "}" : "");
   return ax_psum(x, text);
 }
 
@@ -255,7 +258,8 @@ static const vector_case custom_cases[] = {
     TWO(integer, "vg", "vjg", .variants = FLOAT, .in = 2, .out = 2, .scaled = true),
     TWO(centred, "v", "vjg", .variants = FLOAT, .scaled = true),
     TWO(psum, "vg", "vjg", .variants = MESHES, .specs = "A . > R", .in = 2, .ulps = 64, .scaled = true),
-    /* w's gradient adds up terms of all devices that are hundreds of times as large as what is left of them: of JAX's own f32 values some are 65 from f64's. */
+    /* w's gradient adds up terms of all devices that are hundreds of times as large as what is left of them: of JAX's own f32
+       values some are 65 from f64's. */
     TWO(psum_loop, "vg", "vjg", .variants = MESHES, .specs = "A . > A", .in = 2, .ulps = 256, .scaled = true),
     TWO(psum_rows, "vg", "vjg", .variants = MESHES, .specs = "A . > R", .in = 2, .ulps = 64, .scaled = true),
     TWO(psum_slopes, "vj", "vjg", .variants = MESHES, .specs = "A . > A .", .in = 2, .out = 2, .ulps = 64, .scaled = true),

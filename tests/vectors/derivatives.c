@@ -111,7 +111,9 @@ BODY(vmap_of_jacrev) {
   ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED, UNMAPPED}}, AX_CLOSURE(jacrev_first, 3, 1, context), in, out);
 }
 BODY(hvp_first) { ax_hvp(loss_fn, AX_ARGS(0), in, in + 3, NULL, out); }
-BODY(vmap_of_hvp) { ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED, UNMAPPED, 0}}, AX_CLOSURE(hvp_first, 4, 1, context), in, out); }
+BODY(vmap_of_hvp) {
+  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED, UNMAPPED, 0}}, AX_CLOSURE(hvp_first, 4, 1, context), in, out);
+}
 
 BODY(centred) {
   ax_value y = ax_tanh(ax_mul(in[0], in[1]));
@@ -182,7 +184,8 @@ BODY(split_over_b) {
   ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED}, .spmd_axis_name = "b"}, AX_CLOSURE(over_all, 2, 1, context), in, out);
 }
 BODY(split_twice) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED}, .spmd_axis_name = "a"}, AX_CLOSURE(split_over_b, 2, 1, context), in, out);
+  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED}, .spmd_axis_name = "a"}, AX_CLOSURE(split_over_b, 2, 1, context), in,
+          out);
 }
 
 BODY(scan_step) { /* w, c, s */
@@ -198,7 +201,8 @@ BODY(scan_on_b) {
 }
 BODY(scan_over_b) { ax_shard_map(&variant(context)->mesh, "b; -> b; ", AX_FN(scan_on_b, 2, 2), in, out); }
 BODY(split_scan) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED}, .spmd_axis_name = "a"}, AX_CLOSURE(scan_over_b, 2, 2, context), in, out);
+  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED}, .spmd_axis_name = "a"}, AX_CLOSURE(scan_over_b, 2, 2, context), in,
+          out);
 }
 
 static const ax_vmap_options columns = {.in_axes = (const int[]){1, UNMAPPED}, .spmd_axis_name = "a"};
@@ -217,7 +221,9 @@ BODY(jacobian_over_b) { ax_jacrev(AX_CLOSURE(first_over_b, 2, 1, context), AX_FI
 BODY(split_jacobian) { ax_vmap(&columns, AX_CLOSURE(jacobian_over_b, 2, 1, context), in, out); }
 
 BODY(own_square) { out[0] = square(in[0]); }
-BODY(unmapped) { ax_vmap(&(ax_vmap_options){.in_axes = (int[]){UNMAPPED}, .size = 3}, AX_CLOSURE(own_square, 1, 1, context), in, out); }
+BODY(unmapped) {
+  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){UNMAPPED}, .size = 3}, AX_CLOSURE(own_square, 1, 1, context), in, out);
+}
 
 #define OUTSIDE "operations stand outside the shard_map, on sharded values, or the case lays its operands out itself"
 #define FLOAT "f32 f64"
@@ -245,7 +251,8 @@ static const vector_case derivatives_cases[] = {
     {"jacrev_of_jacfwd", "f64", .body = jacrev_of_jacfwd, .in = 3, .modes = "vj", .ulps = 256, .scaled = true},
     {"linear_captured", FLOAT, .body = linear_captured, .in = 4, .out = 2, .modes = "vj", .ulps = 256, .scaled = true},
     {"vjp_inside", LINES " " GRID ":a", "A . A > R A R", .body = vjp_inside, .in = 3, .out = 3, .ulps = 64, .scaled = true},
-    {"linearize_inside", LINES " " GRID ":a", "A . A > R R A", .body = linearize_inside, .in = 3, .out = 3, .ulps = 64, .scaled = true},
+    {"linearize_inside", LINES " " GRID ":a", "A . A > R R A", .body = linearize_inside, .in = 3, .out = 3, .ulps = 64,
+     .scaled = true},
     {"jacrev_inside", "d=4", "A . > .", .body = jacrev_inside, .in = 2, .ulps = 64, .scaled = true},
     {"jacfwd_inside", "d=4", "A . > .", .body = jacfwd_inside, .in = 2, .ulps = 64, .scaled = true},
     {"hvp_inside", LINES " " GRID ":a", "A . . > R R", .body = hvp_inside, .in = 3, .out = 2, .ulps = 256, .scaled = true},

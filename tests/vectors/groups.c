@@ -31,8 +31,8 @@ static grouped groups_of(const vector_variant *v, kind kind) {
   }
   for (int64_t g = 0; g < n / size; g++)
     for (int64_t i = 0; i < size; i++)
-      at += snprintf(text.axes + at, sizeof text.axes - (size_t)at, "%s%lld%s", i == 0 ? " {" : ",", (long long)member(kind, n, size, g, i),
-                     i == size - 1 ? "}" : "");
+      at += snprintf(text.axes + at, sizeof text.axes - (size_t)at, "%s%lld%s", i == 0 ? " {" : ",",
+                     (long long)member(kind, n, size, g, i), i == size - 1 ? "}" : "");
   return text;
 }
 

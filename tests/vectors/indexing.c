@@ -31,13 +31,15 @@ static void gathers(const ax_value *in, ax_value *out, void *context) {
   out[2] = gather(context, in[0], in[1], &(ax_index_options){.fill_value = fill});
 }
 
-typedef ax_value (*scatter)(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options);
+typedef ax_value (*scatter)(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims,
+                            const ax_index_options *options);
 
 static void scatter_each(const form *f, const scatter *functions, uint32_t count, const ax_value *in, ax_value *out) {
   const ax_scatter_dims dims = {f->window, f->collapsed, f->map, f->batching, f->index_batching};
   for (uint32_t k = 0; k < count; k++)
     for (int clips = 0; clips < 2; clips++)
-      out[2 * k + (uint32_t)clips] = functions[k](in[0], in[1], in[2], &dims, &(ax_index_options){.mode = clips ? AX_INDEX_CLIP : AX_INDEX_FILL});
+      out[2 * k + (uint32_t)clips] =
+          functions[k](in[0], in[1], in[2], &dims, &(ax_index_options){.mode = clips ? AX_INDEX_CLIP : AX_INDEX_FILL});
 }
 
 static void scatters(const ax_value *in, ax_value *out, void *context) {
@@ -86,7 +88,8 @@ BODY(unique) {
   out[1] = ax_scatter_mul(in[0], indices, in[2], &dims, &options);
 }
 
-static void each_row(ax_function body, const form *f, const int *axes, uint32_t in_count, uint32_t out_count, const ax_value *in, ax_value *out) {
+static void each_row(ax_function body, const form *f, const int *axes, uint32_t in_count, uint32_t out_count, const ax_value *in,
+                     ax_value *out) {
   ax_vmap(&(ax_vmap_options){.in_axes = axes}, AX_CLOSURE(body, in_count, out_count, f), in, out);
 }
 
@@ -99,7 +102,8 @@ BODY(scatter_batch) { each_row(scatters, &forms[4], (const int[]){2, 0, 0}, 3, 4
 
 BODY(take_modes) {
   static const ax_index_mode modes[] = {AX_INDEX_FILL, AX_INDEX_CLIP};
-  for (int k = 0; k < 6; k++) out[k] = ax_take_with(in[0], in[1], k / 2 < 2 ? k / 2 : -1, &(ax_index_options){.mode = modes[k % 2]});
+  for (int k = 0; k < 6; k++)
+    out[k] = ax_take_with(in[0], in[1], k / 2 < 2 ? k / 2 : -1, &(ax_index_options){.mode = modes[k % 2]});
 }
 
 BODY(along) {
@@ -124,7 +128,8 @@ static void one_slice(const ax_value *in, ax_value *out, void *context) {
 BODY(slices) {
   const ax_value row = ax_at(in[0], 0, 0);
   each_row(one_slice, NULL, (const int[]){0, 0, 0}, 3, 1, in, out);
-  each_row(one_slice, NULL, (const int[]){UNMAPPED, 0, UNMAPPED}, 3, 1, (const ax_value[]){row, in[1], ax_at(in[2], 0, 0)}, out + 1);
+  each_row(one_slice, NULL, (const int[]){UNMAPPED, 0, UNMAPPED}, 3, 1, (const ax_value[]){row, in[1], ax_at(in[2], 0, 0)},
+           out + 1);
   each_row(one_slice, NULL, (const int[]){0, UNMAPPED, 0}, 3, 1, (const ax_value[]){in[0], ax_at(in[1], 1, 0), in[2]}, out + 2);
 }
 
@@ -136,8 +141,10 @@ static void one_update(const ax_value *in, ax_value *out, void *context) {
 BODY(update_slices) {
   const ax_value row = ax_at(in[0], 0, 0);
   each_row(one_update, NULL, (const int[]){0, 0, 0, 0}, 4, 1, in, out);
-  each_row(one_update, NULL, (const int[]){UNMAPPED, UNMAPPED, 0, UNMAPPED}, 4, 1, (const ax_value[]){row, ax_at(in[1], 0, 0), in[2], ax_at(in[3], 0, 0)}, out + 1);
-  each_row(one_update, NULL, (const int[]){0, UNMAPPED, 0, 0}, 4, 1, (const ax_value[]){in[0], ax_at(in[1], 1, 0), in[2], in[3]}, out + 2);
+  each_row(one_update, NULL, (const int[]){UNMAPPED, UNMAPPED, 0, UNMAPPED}, 4, 1,
+           (const ax_value[]){row, ax_at(in[1], 0, 0), in[2], ax_at(in[3], 0, 0)}, out + 1);
+  each_row(one_update, NULL, (const int[]){0, UNMAPPED, 0, 0}, 4, 1, (const ax_value[]){in[0], ax_at(in[1], 1, 0), in[2], in[3]},
+           out + 2);
 }
 
 BODY(sorts) {
@@ -182,7 +189,9 @@ static ax_value largest_slopes(ax_value x) {
 }
 BODY(largest_edge) { ax_top_k(in[0], 24, out); }
 
-static ax_value embedding(ax_value table, ax_value ids) { return ax_reduce_sum(ax_tanh(ax_take(table, ids, 0)), AX_DIMS(0, 1), false); }
+static ax_value embedding(ax_value table, ax_value ids) {
+  return ax_reduce_sum(ax_tanh(ax_take(table, ids, 0)), AX_DIMS(0, 1), false);
+}
 
 #define MOVE "f32 f64 bf16 f16 s8 s16 s32 s64 u8 u16 u32 u64 bool"
 #define NUMBER "f32 f64 bf16 f16 s8 s32 s64 u8 u16 u64"
@@ -191,8 +200,14 @@ static ax_value embedding(ax_value table, ax_value ids) { return ax_reduce_sum(a
       {"scatter_others" #k, number, .body = scatter_others##k, .in = 3, .out = 6, .modes = "v"}
 
 static const vector_case indexing_cases[] = {
-    FORM(0, "f32", "f32"), FORM(1, "f32", "f32"), FORM(2, "f32", "f32"), FORM(3, MOVE, NUMBER), FORM(4, "f32", "f32"), FORM(5, "f32", "f32"),
-    FORM(6, "f32", "f32"), FORM(7, "f32", "f32"),
+    FORM(0, "f32", "f32"),
+    FORM(1, "f32", "f32"),
+    FORM(2, "f32", "f32"),
+    FORM(3, MOVE, NUMBER),
+    FORM(4, "f32", "f32"),
+    FORM(5, "f32", "f32"),
+    FORM(6, "f32", "f32"),
+    FORM(7, "f32", "f32"),
     {"gather_u8", "f32 s32", .body = gather1, .in = 2, .out = 3},
     {"gather_s64", "f32 u8", .body = gather2, .in = 2, .out = 3},
     {"scatter_bool", "bool", .body = scatter_bool, .in = 3, .out = 6},

@@ -1,5 +1,5 @@
-/* Kernels transformed: kernel_transforms.py says the same in pallas, and where it can not, without kernels. Each case is the kernel as it runs, and as a plain
-   program. */
+/* Kernels transformed: kernel_transforms.py says the same in pallas, and where it can not, without kernels. Each case is the kernel
+   as it runs, and as a plain program. */
 #include "axle/kernel.h"
 #include "vectors/vectors.h"
 
@@ -137,21 +137,33 @@ static AX_BODY(halved) {
 
 /* --- Kernels, and what is made of them --- */
 
-#define EDGES .of = {GRID(3, 3), .in_specs = SPECS(SPEC(i_j, 2, 3)), .out_specs = SPECS(SPEC(i_j, 2, 3)), .outs = SHAPE(5, 7)}, .body = bend, .in_count = 1
+#define EDGES                                                                                                                     \
+  .of = {GRID(3, 3), .in_specs = SPECS(SPEC(i_j, 2, 3)), .out_specs = SPECS(SPEC(i_j, 2, 3)), .outs = SHAPE(5, 7)}, .body = bend, \
+  .in_count = 1
 #define ROWS .of = {.outs = SHAPE(3, 4)}, .body = doubling_rows, .in_count = 1
-#define SCALE \
-  .of = {GRID(2, 2), .in_specs = SPECS(SPEC(i_j, 2, 3), SPEC(j, 3)), .out_specs = SPECS(SPEC(i_j, 2, 3)), .outs = SHAPE(4, 6)}, .body = times_scale, .in_count = 2
+#define SCALE                                                                                                                   \
+  .of = {GRID(2, 2), .in_specs = SPECS(SPEC(i_j, 2, 3), SPEC(j, 3)), .out_specs = SPECS(SPEC(i_j, 2, 3)), .outs = SHAPE(4, 6)}, \
+  .body = times_scale, .in_count = 2
 #define IN_PLACE \
   .of = {GRID(2), .in_specs = SPECS(SPEC(i_0, 2, 3)), .out_specs = SPECS(SPEC(i_0, 2, 3)), .outs = SHAPE(6, 3), \
    .options = {.alias_count = 1, .aliases = (const uint32_t[][2]){{0, 0}}}}, .body = twice, .in_count = 1
-#define MASK .of = {GRID(3), .in_specs = SPECS(SPEC(i, 4)), .out_specs = SPECS(SPEC(i, 4)), .outs = SHAPE(10)}, .body = masked, .in_count = 1
-#define CHOICE .of = {GRID(4), .in_specs = SPECS(SPEC(i_0, 1, 3)), .out_specs = SPECS(SPEC(i_0, 1, 3)), .outs = SHAPE(4, 3)}, .body = chosen, .in_count = 1
-#define SQUARES .of = {GRID(2, 3), .in_specs = SPECS(SPEC(i_j, 2, 2)), .out_specs = SPECS(SPEC(i, 2)), .outs = SHAPE(4)}, .body = sum_rows, .in_count = 1
-#define HALVING .of = {GRID(2), .in_specs = SPECS(SPEC(i, 2)), .out_specs = SPECS(SPEC(i, 2)), .outs = SHAPE(4)}, .body = halved, .in_count = 1
-#define SQUEEZED .of = {GRID(4, 2), .in_specs = SPECS(SPEC(i_j, 0, 3)), .out_specs = SPECS(SPEC(last_i_j, 0, 3)), .outs = SHAPE(4, 6)}, .body = twice, .in_count = 1
-#define PRODUCT \
-  .of = {GRID(2, 2, 3), .in_specs = SPECS(SPEC(i_k, 2, 2), SPEC(k_j, 2, 2)), .out_specs = SPECS(SPEC(i_j, 2, 2)), .outs = SHAPE(4, 4), \
-   .options = {.scratch_count = 1}}, .body = product_block, .in_count = 2
+#define MASK \
+  .of = {GRID(3), .in_specs = SPECS(SPEC(i, 4)), .out_specs = SPECS(SPEC(i, 4)), .outs = SHAPE(10)}, .body = masked, .in_count = 1
+#define CHOICE                                                                                                                   \
+  .of = {GRID(4), .in_specs = SPECS(SPEC(i_0, 1, 3)), .out_specs = SPECS(SPEC(i_0, 1, 3)), .outs = SHAPE(4, 3)}, .body = chosen, \
+  .in_count = 1
+#define SQUARES                                                                                                               \
+  .of = {GRID(2, 3), .in_specs = SPECS(SPEC(i_j, 2, 2)), .out_specs = SPECS(SPEC(i, 2)), .outs = SHAPE(4)}, .body = sum_rows, \
+  .in_count = 1
+#define HALVING \
+  .of = {GRID(2), .in_specs = SPECS(SPEC(i, 2)), .out_specs = SPECS(SPEC(i, 2)), .outs = SHAPE(4)}, .body = halved, .in_count = 1
+#define SQUEEZED                                                                                                         \
+  .of = {GRID(4, 2), .in_specs = SPECS(SPEC(i_j, 0, 3)), .out_specs = SPECS(SPEC(last_i_j, 0, 3)), .outs = SHAPE(4, 6)}, \
+  .body = twice, .in_count = 1
+#define PRODUCT                                                                                                   \
+  .of = {GRID(2, 2, 3), .in_specs = SPECS(SPEC(i_k, 2, 2), SPEC(k_j, 2, 2)), .out_specs = SPECS(SPEC(i_j, 2, 2)), \
+         .outs = SHAPE(4, 4), .options = {.scratch_count = 1}},                                                   \
+  .body = product_block, .in_count = 2
 
 #define AXES(...) .in_axes = {__VA_ARGS__}
 

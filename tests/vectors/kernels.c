@@ -78,15 +78,21 @@ static AX_BODY(prefix) {
 #define KERNEL(name, body, in_count, ...) static AX_BODY(name) { call(&(ax_kernel){__VA_ARGS__}, body, in_count, in, out); }
 #define GRID(...) .grid_rank = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .grid = LIST(__VA_ARGS__)
 
-KERNEL(add_blocks, add, 2, GRID(4), .in_specs = SPECS(SPEC(i_0, 2, 6), SPEC(NULL, 6)), .out_specs = SPECS(SPEC(i_0, 2, 6)), .outs = SHAPE(8, 6))
-KERNEL(add_edges, add, 2, GRID(3, 3), .in_specs = SPECS(SPEC(i_j, 3, 2), SPEC(j, 2)), .out_specs = SPECS(SPEC(i_j, 3, 2)), .outs = SHAPE(7, 5))
+KERNEL(add_blocks, add, 2, GRID(4), .in_specs = SPECS(SPEC(i_0, 2, 6), SPEC(NULL, 6)), .out_specs = SPECS(SPEC(i_0, 2, 6)),
+       .outs = SHAPE(8, 6))
+KERNEL(add_edges, add, 2, GRID(3, 3), .in_specs = SPECS(SPEC(i_j, 3, 2), SPEC(j, 2)), .out_specs = SPECS(SPEC(i_j, 3, 2)),
+       .outs = SHAPE(7, 5))
 KERNEL(sum_edges, sum_block, 1, GRID(3), .in_specs = SPECS(SPEC(i, 3)), .out_specs = SPECS(SPEC(i, 1)), .outs = SHAPE(3))
 KERNEL(sum_of_rows, sum_rows, 1, GRID(2, 3), .in_specs = SPECS(SPEC(i_j, 2, 2)), .out_specs = SPECS(SPEC(i, 2)), .outs = SHAPE(4))
-KERNEL(transposed, transpose, 1, GRID(2, 2), .in_specs = SPECS(SPEC(j_i, 2, 3)), .out_specs = SPECS(SPEC(i_j, 3, 2)), .outs = SHAPE(6, 4))
-KERNEL(turned, twice, 1, GRID(3, 2), .in_specs = SPECS(SPEC(back_i_j, 2, 3)), .out_specs = SPECS(SPEC(i_back_j, 2, 3)), .outs = SHAPE(6, 6))
-KERNEL(squeezed, twice, 1, GRID(4, 2), .in_specs = SPECS(SPEC(i_j, 0, 3)), .out_specs = SPECS(SPEC(last_i_j, 0, 3)), .outs = SHAPE(4, 6))
+KERNEL(transposed, transpose, 1, GRID(2, 2), .in_specs = SPECS(SPEC(j_i, 2, 3)), .out_specs = SPECS(SPEC(i_j, 3, 2)),
+       .outs = SHAPE(6, 4))
+KERNEL(turned, twice, 1, GRID(3, 2), .in_specs = SPECS(SPEC(back_i_j, 2, 3)), .out_specs = SPECS(SPEC(i_back_j, 2, 3)),
+       .outs = SHAPE(6, 6))
+KERNEL(squeezed, twice, 1, GRID(4, 2), .in_specs = SPECS(SPEC(i_j, 0, 3)), .out_specs = SPECS(SPEC(last_i_j, 0, 3)),
+       .outs = SHAPE(4, 6))
 KERNEL(ids_of, ids, 1, GRID(2, 3), .in_specs = SPECS(SPEC(i_j, 2, 2)), .out_specs = SPECS(SPEC(i_j, 2, 2)), .outs = SHAPE(4, 6))
-KERNEL(pinned, row_of_all, 1, GRID(4), .in_specs = SPECS({.space = AX_SPACE_ANY}), .out_specs = SPECS(SPEC(i_0, 1, 3)), .outs = SHAPE(4, 3))
+KERNEL(pinned, row_of_all, 1, GRID(4), .in_specs = SPECS({.space = AX_SPACE_ANY}), .out_specs = SPECS(SPEC(i_0, 1, 3)),
+       .outs = SHAPE(4, 3))
 KERNEL(in_place, twice, 1, GRID(2), .in_specs = SPECS(SPEC(i_0, 2, 3)), .out_specs = SPECS(SPEC(i_0, 2, 3)), .outs = SHAPE(6, 3),
        .options = {.alias_count = 1, .aliases = (const uint32_t[][2]){{0, 0}}})
 KERNEL(no_grid, square, 1, .outs = SHAPE(3, 4))
@@ -94,14 +100,15 @@ KERNEL(one_block, twice, 1, .in_specs = SPECS(SPEC(NULL, 2, 4)), .out_specs = SP
 
 static AX_BODY(matmul_blocks) {
   const ax_scratch total = {.type = ax_ref_type(AX_SPACE_VMEM, ax_typeof(in[0]).dtype, 2, LIST(2, 2))};
-  call(&(ax_kernel){GRID(2, 2, 3), .in_specs = SPECS(SPEC(i_k, 2, 2), SPEC(k_j, 2, 2)), .out_specs = SPECS(SPEC(i_j, 2, 2)), .outs = SHAPE(4, 4),
-                    .options = {.scratch_count = 1, .scratch = &total}},
+  call(&(ax_kernel){GRID(2, 2, 3), .in_specs = SPECS(SPEC(i_k, 2, 2), SPEC(k_j, 2, 2)), .out_specs = SPECS(SPEC(i_j, 2, 2)),
+                    .outs = SHAPE(4, 4), .options = {.scratch_count = 1, .scratch = &total}},
        matmul, 2, in, out);
 }
 
 static AX_BODY(prefix_sums) {
   const ax_scratch total = {.type = ax_ref_type(AX_SPACE_VMEM, ax_typeof(in[0]).dtype, 1, LIST(2))};
-  call(&(ax_kernel){GRID(5), .in_specs = SPECS(SPEC(i, 2)), .out_specs = SPECS(SPEC(i, 2)), .outs = SHAPE(10), .options = {.scratch_count = 1, .scratch = &total}},
+  call(&(ax_kernel){GRID(5), .in_specs = SPECS(SPEC(i, 2)), .out_specs = SPECS(SPEC(i, 2)), .outs = SHAPE(10),
+                    .options = {.scratch_count = 1, .scratch = &total}},
        prefix, 1, in, out);
 }
 

@@ -92,7 +92,9 @@ BODY(squares_of_sums) {
   out[0] = total(square(sums));
 }
 BODY(grad_of_squares) { ax_grad(AX_CLOSURE(squares_of_sums, 2, 1, context), AX_FIRST(2), in, out); }
-BODY(shard_map_vmap_of_grad) { ax_vmap(&(ax_vmap_options){.in_axes = columns}, AX_CLOSURE(grad_of_squares, 2, 2, context), in, out); }
+BODY(shard_map_vmap_of_grad) {
+  ax_vmap(&(ax_vmap_options){.in_axes = columns}, AX_CLOSURE(grad_of_squares, 2, 2, context), in, out);
+}
 
 BODY(squares_of_sum_slopes) {
   ax_value slope;

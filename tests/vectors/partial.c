@@ -95,7 +95,8 @@ BODY(less_one) {
 }
 BODY(sum_of_chosen) {
   ax_value y;
-  ax_if(ax_gt(ax_psum(total(in[1]), "a"), ax_real(0)), AX_CLOSURE(twice, 2, 1, context), AX_CLOSURE(less_one, 2, 1, context), in, &y);
+  ax_if(ax_gt(ax_psum(total(in[1]), "a"), ax_real(0)), AX_CLOSURE(twice, 2, 1, context), AX_CLOSURE(less_one, 2, 1, context), in,
+        &y);
   out[0] = ax_psum(total(ax_mul(y, y)), "a");
 }
 BODY(chosen) { ax_shard_map_manual(mesh(context), "a", "; a -> ", AX_CLOSURE(sum_of_chosen, 2, 1, context), in, out); }
@@ -115,7 +116,8 @@ BODY(mapped) { ax_vmap(&(ax_vmap_options){.in_axes = (int[]){UNMAPPED, UNMAPPED,
 BODY(whole_product) { out[0] = ax_tanh(ax_with_sharding(ax_matmul(in[1], in[0]), mesh(context), "")); }
 BODY(one_product) { ax_shard_map_manual(mesh(context), "a", "; a -> a", AX_CLOSURE(whole_product, 2, 1, context), in, out); }
 BODY(mapped_over_b) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){UNMAPPED, 0}, .spmd_axis_name = "b"}, AX_CLOSURE(one_product, 2, 1, context), in, out);
+  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){UNMAPPED, 0}, .spmd_axis_name = "b"}, AX_CLOSURE(one_product, 2, 1, context), in,
+          out);
 }
 
 BODY(squared_slopes) {
@@ -141,9 +143,10 @@ BODY(around) {
   {#name_, GRID, .body = name_, .in = (in_), .out = (out_), .modes = (modes_), .ulps = 256, .scaled = true, .no_hlo = OUTSIDE}
 
 static const vector_case partial_cases[] = {
-    ROW(loss, 3, 1, NULL),      ROW(grad_inside, 3, 3, "v"), ROW(grad_by_hand, 3, 2, "v"), ROW(nested, 2, 2, "v"),    ROW(collectives, 1, 1, NULL),
-    ROW(steps, 2, 2, NULL),     ROW(in_steps, 2, 2, "v"),    ROW(chosen, 2, 1, NULL),      ROW(unchecked, 3, 1, NULL), ROW(other_axis, 3, 1, NULL),
-    ROW(mapped, 3, 1, NULL),    ROW(mapped_over_b, 2, 1, NULL), ROW(second, 3, 1, "v"),    ROW(around, 3, 1, NULL),
+    ROW(loss, 3, 1, NULL),        ROW(grad_inside, 3, 3, "v"), ROW(grad_by_hand, 3, 2, "v"), ROW(nested, 2, 2, "v"),
+    ROW(collectives, 1, 1, NULL), ROW(steps, 2, 2, NULL),      ROW(in_steps, 2, 2, "v"),     ROW(chosen, 2, 1, NULL),
+    ROW(unchecked, 3, 1, NULL),   ROW(other_axis, 3, 1, NULL), ROW(mapped, 3, 1, NULL),      ROW(mapped_over_b, 2, 1, NULL),
+    ROW(second, 3, 1, "v"),       ROW(around, 3, 1, NULL),
 };
 
 const VECTOR_GROUP(partial);

@@ -129,7 +129,9 @@ BODY(over_both) {
 }
 BODY(over_devices) { ax_pmap(&by_rows, AX_CLOSURE(over_both, 1, 1, context), in, out); }
 BODY(over_batch) { ax_vmap(&(ax_vmap_options){.axis_name = "k"}, AX_CLOSURE(over_both, 1, 1, context), in, out); }
-BODY(named_vmap_of) { ax_vmap(&(ax_vmap_options){.in_axes = second, .axis_name = "k"}, AX_CLOSURE(over_devices, 1, 1, &in[1]), in, out); }
+BODY(named_vmap_of) {
+  ax_vmap(&(ax_vmap_options){.in_axes = second, .axis_name = "k"}, AX_CLOSURE(over_devices, 1, 1, &in[1]), in, out);
+}
 BODY(of_vmap) { ax_pmap(&by_rows, AX_CLOSURE(over_batch, 1, 1, &in[1]), in, out); }
 
 /* --- Control flow and functions --- */

@@ -68,7 +68,8 @@ BODY(pbroadcast_dynamic_vmap) {
   ax_vmap(&options, AX_CLOSURE(pbroadcast_dynamic, 2, 1, context), in, out);
 }
 
-#define OVER(name, variants, body_, ...) {name, variants, "A A A A A A > A", .body = body_, .in = OPERANDS, .scaled = true, __VA_ARGS__}
+#define OVER(name, variants, body_, ...) \
+  { name, variants, "A A A A A A > A", .body = body_, .in = OPERANDS, .scaled = true, __VA_ARGS__ }
 #define TOLD(name, variants, body_, ...) {name, variants, "A . > A", .body = body_, .in = 2, .scaled = true, __VA_ARGS__}
 
 static const vector_case ragged_cases[] = {

@@ -29,7 +29,8 @@ BODY(unreduced_by_reduced) { out[0] = total(context, ax_mul(unreduced(context, i
 BODY(unreduced_sum) { out[0] = total(context, ax_add(unreduced(context, in[0]), product(context, in))); }
 BODY(unreduced_joined) { out[0] = total(context, ax_concatenate(AX_VALUES(unreduced(context, in[0]), product(context, in)), 1)); }
 BODY(unreduced_shapes) {
-  out[0] = total(context, ax_reduce_sum(ax_reshape(ax_transpose(product(context, in), LIST(1, 0)), AX_DIMS(2, 3)), AX_DIMS(1), false));
+  out[0] =
+      total(context, ax_reduce_sum(ax_reshape(ax_transpose(product(context, in), LIST(1, 0)), AX_DIMS(2, 3)), AX_DIMS(1), false));
 }
 
 typedef struct around {

@@ -36,9 +36,10 @@ typedef struct vector_group {
   size_t count;
 } vector_group;
 
-extern const vector_group vectors_pointwise, vectors_arrays, vectors_parts, vectors_indexing, vectors_einsum, vectors_composites, vectors_transforms,
-    vectors_collectives, vectors_groups, vectors_ragged, vectors_reduced, vectors_mesh, vectors_partial, vectors_pmap, vectors_control, vectors_derivatives,
-    vectors_custom, vectors_checkpoint, vectors_mlp, vectors_windows, vectors_kernels, vectors_kernel_transforms;
+extern const vector_group vectors_pointwise, vectors_arrays, vectors_parts, vectors_indexing, vectors_einsum, vectors_composites,
+    vectors_transforms, vectors_collectives, vectors_groups, vectors_ragged, vectors_reduced, vectors_mesh, vectors_partial,
+    vectors_pmap, vectors_control, vectors_derivatives, vectors_custom, vectors_checkpoint, vectors_mlp, vectors_windows,
+    vectors_kernels, vectors_kernel_transforms;
 
 #define VECTOR_GROUP(name) \
   vector_group vectors_##name = {#name, name##_cases, sizeof name##_cases / sizeof name##_cases[0]}

@@ -47,13 +47,14 @@ MAPPED(conv_map_both_batches, 0, 0, .batch_group_count = 2)
   static ax_value name(ax_value x) { return ax_reduce_window_##how(x, window, &(ax_window_options){__VA_ARGS__}); }
 WINDOW(window_sum, sum, LIST(2, 3), .strides = LIST(1, 2))
 WINDOW(window_sum_same, sum, LIST(3, 2), .strides = LIST(2, 1), .padding = "SAME")
-WINDOW(window_sum_dilated, sum, LIST(2, 2), .strides = LIST(1, 2), .low = LIST(2, -1), .high = LIST(1, 2), .base_dilation = LIST(2, 1),
-       .window_dilation = LIST(3, 2))
+WINDOW(window_sum_dilated, sum, LIST(2, 2), .strides = LIST(1, 2), .low = LIST(2, -1), .high = LIST(1, 2),
+       .base_dilation = LIST(2, 1), .window_dilation = LIST(3, 2))
 WINDOW(window_sum_long, sum, LIST(1, 37), .strides = LIST(1, 3), .low = LIST(0, 5), .high = LIST(0, 6))
 WINDOW(window_sum_all, sum, LIST(1, 50), .padding = "VALID")
 WINDOW(window_max, max, LIST(2, 3), .strides = LIST(1, 2))
 WINDOW(window_max_same, max, LIST(3, 2), .strides = LIST(2, 1), .padding = "SAME")
-WINDOW(window_max_dilated, max, LIST(2, 2), .strides = LIST(1, 2), .low = LIST(2, 0), .high = LIST(1, 2), .window_dilation = LIST(3, 2))
+WINDOW(window_max_dilated, max, LIST(2, 2), .strides = LIST(1, 2), .low = LIST(2, 0), .high = LIST(1, 2),
+       .window_dilation = LIST(3, 2))
 WINDOW(window_max_long, max, LIST(1, 21), .strides = LIST(1, 2), .padding = "SAME")
 WINDOW(window_min, min, LIST(2, 3), .strides = LIST(2, 1), .padding = "SAME")
 

@@ -4,12 +4,14 @@
 /* --- Nodes --- */
 
 static size_t place_of(const ax_nest *nest, ax_ex node, uint32_t instance) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   if ((schedule->deps[node] & nest->repeated) == 0) instance = 0;
   return (size_t)instance * schedule->kernel->expr_count + node;
 }
 
-static LLVMValueRef *value_at(ax_nest *nest, ax_ex node, uint32_t instance) { return &nest->values[place_of(nest, node, instance)]; }
+static LLVMValueRef *value_at(ax_nest *nest, ax_ex node, uint32_t instance) {
+  return &nest->values[place_of(nest, node, instance)];
+}
 
 static uint32_t lanes_of(const ax_nest *nest, ax_ex node) {
   return (nest->schedule->deps[node] & nest->spread) != 0 ? nest->schedule->lanes : 1;
@@ -22,14 +24,14 @@ LLVMValueRef ax_nest_value(ax_nest *nest, ax_ex node, uint32_t instance, uint32_
 }
 
 LLVMValueRef ax_nest_mask(const ax_nest *nest, uint32_t instance) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   bool partial = schedule->unrolled != schedule->vector || instance == nest->instances - 1;
   return partial ? nest->mask : NULL;
 }
 
 /* Of lane 0. */
 static LLVMValueRef first_index(ax_nest *nest, int dim, uint32_t instance) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   if (dim < 0 || schedule->loop_of_dim[dim] < 0) return ax_cg_i64(&nest->cg, 0);
   uint32_t loop = (uint32_t)schedule->loop_of_dim[dim];
   int64_t step = loop != schedule->unrolled ? 0 : loop == schedule->vector ? schedule->lanes : 1;
@@ -37,7 +39,7 @@ static LLVMValueRef first_index(ax_nest *nest, int dim, uint32_t instance) {
 }
 
 static LLVMValueRef emit_index(ax_nest *nest, uint32_t dim, uint32_t instance) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   const ax_codegen *cg = &nest->cg;
   if (schedule->loop_of_dim[dim] >= 0 && nest->narrow && (uint32_t)schedule->loop_of_dim[dim] >= schedule->outer)
     return ax_nest_narrow_index(nest, (uint32_t)schedule->loop_of_dim[dim], instance);
@@ -56,12 +58,14 @@ static LLVMValueRef emit_axis(ax_nest *nest, uint32_t axis) {
 
 /* --- One divisor for many --- */
 
-/* A quotient of two bf16, which have 8 digits, is at least 2^-17 of itself away from where rounding to bf16 changes, so that the product with the
-   reciprocal in f32 is rounded to the same; subnormal ones are as far away, or exact. What is divided is scaled, so that the reciprocal is normal. */
-static bool divides_many(const ax_schedule *schedule, ax_ex node) {
+/* A quotient of two bf16, which have 8 digits, is at least 2^-17 of itself away from where rounding to bf16 changes, so that the
+   product with the reciprocal in f32 is rounded to the same; subnormal ones are as far away, or exact. What is divided is scaled,
+   so that the reciprocal is normal. */
+static bool divides_many(const ax_nest_schedule *schedule, ax_ex node) {
   const ax_expr *expr = &schedule->kernel->exprs[node];
-  return expr->op == AX_SCALAR_DIV && expr->dtype == AX_BF16 && schedule->shape != AX_NEST_NARROW && ax_schedule_depends(schedule, node, schedule->vector) &&
-         !ax_schedule_depends(schedule, expr->arg[1], schedule->vector) && schedule->lanes > 1;
+  return expr->op == AX_SCALAR_DIV && expr->dtype == AX_BF16 && schedule->shape != AX_NEST_NARROW &&
+         ax_nest_schedule_depends(schedule, node, schedule->vector) &&
+         !ax_nest_schedule_depends(schedule, expr->arg[1], schedule->vector) && schedule->lanes > 1;
 }
 
 /* The scale and the reciprocal, in all lanes. */
@@ -99,7 +103,7 @@ static LLVMValueRef emit_op(ax_nest *nest, ax_ex node, uint32_t instance) {
   const ax_expr *expr = &nest->schedule->kernel->exprs[node];
   uint32_t lanes = lanes_of(nest, node);
   LLVMValueRef args[3] = {NULL};
-  ax_known decided = expr->op == AX_SCALAR_SELECT ? ax_nest_known(nest, expr->arg[0]) : AX_KNOWN_NOT;
+  ax_guard_state decided = expr->op == AX_SCALAR_SELECT ? ax_nest_known(nest, expr->arg[0]) : AX_KNOWN_NOT;
   if (decided != AX_KNOWN_NOT) return ax_nest_value(nest, expr->arg[decided == AX_KNOWN_TRUE ? 1 : 2], instance, lanes);
   if (divides_many(nest->schedule, node)) return divide(nest, expr, instance);
   for (int i = 0; i < ax_scalar_arity(expr->op); i++) args[i] = ax_nest_value(nest, expr->arg[i], instance, lanes);
@@ -126,7 +130,7 @@ static LLVMValueRef emit_node(ax_nest *nest, ax_ex node, uint32_t instance) {
 }
 
 static void emit_instances(ax_nest *nest, ax_ex node) {
-  bool unrolled = ax_schedule_depends(nest->schedule, node, nest->schedule->unrolled);
+  bool unrolled = ax_nest_schedule_depends(nest->schedule, node, nest->schedule->unrolled);
   for (uint32_t i = 0; i < (unrolled ? nest->instances : 1); i++) {
     *value_at(nest, node, i) = emit_node(nest, node, i);
     if (nest->is_divisor[node]) emit_reciprocal(nest, node, i);
@@ -134,7 +138,7 @@ static void emit_instances(ax_nest *nest, ax_ex node) {
 }
 
 void ax_nest_emit_nodes(ax_nest *nest, uint64_t with, uint64_t without, uint32_t instance) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   for (ax_ex node = 0; node < schedule->kernel->expr_count; node++)
     if (schedule->live[node] && (schedule->deps[node] & with) != 0 && (schedule->deps[node] & without) == 0)
       *value_at(nest, node, instance) = emit_node(nest, node, instance);
@@ -143,11 +147,11 @@ void ax_nest_emit_nodes(ax_nest *nest, uint64_t with, uint64_t without, uint32_t
 /* --- Levels --- */
 
 static void emit_level_stores(ax_nest *nest) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   for (uint32_t i = 0; i < schedule->kernel->store_count; i++) {
     const ax_store *store = &schedule->kernel->stores[i];
-    uint64_t deps = schedule->deps[store->expr] | ax_access_deps(schedule, ax_schedule_store(schedule, i));
-    if (store->reduce != AX_SCALAR_NONE || ax_schedule_level(deps) != nest->level) continue;
+    uint64_t deps = schedule->deps[store->expr] | ax_access_deps(schedule, ax_nest_schedule_store(schedule, i));
+    if (store->reduce != AX_SCALAR_NONE || ax_nest_schedule_level(deps) != nest->level) continue;
     uint32_t lanes = lanes_of(nest, store->expr), instances = deps >> schedule->unrolled & 1 ? nest->instances : 1;
     for (uint32_t k = 0; k < instances; k++)
       ax_nest_store(nest, schedule->kernel->expr_count + i, ax_nest_value(nest, store->expr, k, lanes), lanes, k);
@@ -155,20 +159,20 @@ static void emit_level_stores(ax_nest *nest) {
 }
 
 void ax_nest_enter(ax_nest *nest, uint32_t loop, LLVMValueRef index) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   nest->index[loop] = index;
   ax_nest_step_pointers(nest, loop, index);
   nest->level++;
   for (ax_ex node = 0; node < schedule->kernel->expr_count; node++) {
     if (schedule->accesses[node].live) ax_nest_move_pointer(nest, node);
-    if (schedule->live[node] && ax_schedule_level(schedule->deps[node]) == nest->level) emit_instances(nest, node);
+    if (schedule->live[node] && ax_nest_schedule_level(schedule->deps[node]) == nest->level) emit_instances(nest, node);
   }
   emit_level_stores(nest);
 }
 
 /* Pointers need the dynamic starts, which are nodes, which may be loads: so both in the order of the nodes. */
 void ax_nest_entry(ax_nest *nest) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   for (ax_ex node = 0; node < schedule->kernel->expr_count; node++) {
     if (schedule->accesses[node].live) ax_nest_base(nest, node);
     if (schedule->live[node] && schedule->deps[node] == 0) emit_instances(nest, node);
@@ -193,8 +197,8 @@ LLVMValueRef *ax_nest_accumulator(ax_nest *nest, uint32_t store, uint32_t instan
   return &nest->accumulators[store * AX_MAX_UNROLL + instance];
 }
 
-/* The floats of which the largest or smallest is looked for in their order as integers (order.c); AX_NO_DTYPE: it is none of that. Registers of 16 bytes
-   have no such instructions for 32 and 64 bits. */
+/* The floats of which the largest or smallest is looked for in their order as integers (order.c); AX_NO_DTYPE: it is none of that.
+   Registers of 16 bytes have no such instructions for 32 and 64 bits. */
 static ax_dtype ordered(const ax_nest *nest, uint32_t store) {
   ax_scalar reduce = nest->schedule->kernel->stores[store].reduce;
   ax_dtype dtype = store_dtype(nest, store);
@@ -264,14 +268,16 @@ static LLVMValueRef contributions(ax_nest *nest, uint32_t store) {
   for (uint32_t i = 0; i < nest->instances; i++) values[i] = contribution(nest, store, i);
   for (uint32_t half = 1; half < nest->instances; half *= 2)
     for (uint32_t i = 0; i + half < nest->instances; i += 2 * half)
-      values[i] = ax_cg_combine(&nest->cg, s->reduce, contribution_dtype(nest, store), values[i], values[i + half], nest->schedule->lanes);
+      values[i] =
+          ax_cg_combine(&nest->cg, s->reduce, contribution_dtype(nest, store), values[i], values[i + half], nest->schedule->lanes);
   return widened(nest, store, values[0]);
 }
 
 static LLVMValueRef tile_pointer(ax_nest *nest, uint32_t store) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   bool runs = schedule->shape == AX_NEST_RUNS; /* a vector for each of its rows */
-  LLVMValueRef offset = LLVMBuildSub(nest->cg.builder, nest->index[runs ? schedule->listed : schedule->vector], nest->tile_start, "");
+  LLVMValueRef offset =
+      LLVMBuildSub(nest->cg.builder, nest->index[runs ? schedule->listed : schedule->vector], nest->tile_start, "");
   if (runs) offset = LLVMBuildMul(nest->cg.builder, offset, ax_cg_i64(&nest->cg, schedule->lanes), "");
   LLVMTypeRef element = ax_cg_memory(&nest->cg, ax_nest_accumulator_dtype(nest, store), 1);
   return LLVMBuildGEP2(nest->cg.builder, element, nest->tiles[store], &offset, 1, "");
@@ -341,8 +347,8 @@ static LLVMValueRef lane(ax_nest *nest, LLVMValueRef vector, int64_t which) {
   return LLVMBuildExtractElement(nest->cg.builder, vector, ax_cg_i64(&nest->cg, which), "");
 }
 
-/* All lanes to one, which is stored. Floats that are compared as integers stay in vector registers until they are floats again: the way to the others
-   and back takes longer than all else here. */
+/* All lanes to one, which is stored. Floats that are compared as integers stay in vector registers until they are floats again: the
+   way to the others and back takes longer than all else here. */
 static void store_across(ax_nest *nest, uint32_t store, LLVMValueRef sum) {
   const int64_t swapped[] = {1, 0};
   const ax_dtype order = ordered(nest, store);

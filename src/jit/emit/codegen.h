@@ -16,7 +16,8 @@ typedef struct ax_codegen {
   LLVMModuleRef module;
   LLVMBuilderRef builder;
   LLVMValueRef function;
-  LLVMBasicBlockRef entry; /* of a function with loops around kernels: where memory on the stack is taken. NULL: where it is asked for */
+  LLVMBasicBlockRef
+      entry; /* of a function with loops around kernels: where memory on the stack is taken. NULL: where it is asked for */
 } ax_codegen;
 
 /* --- types.c: functions, types, constants, vectors --- */

@@ -1,18 +1,21 @@
-/* Columns of rows that lie next to each other: loads that step over the same rows along the vector loop, element by element side by side.
+/* Columns of rows that lie next to each other: loads that step over the same rows along the vector loop, element by element side by
+   side.
 
      for i:  f(x[10 i + 3], x[10 i + 4], x[10 i + 5], x[10 i + 6])
 
-   A line of 16 bytes, or of 8 or 4 where they are fewer, has the elements of such loads, `line` of them, of one row. Lines of rows are read into registers, row `line` * j + q as line j of
-   register q, and transposed inside of lines:
+   A line of 16 bytes, or of 8 or 4 where they are fewer, has the elements of such loads, `line` of them, of one row. Lines of rows
+   are read into registers, row `line` * j + q as line j of register q, and transposed inside of lines:
 
      a3 a4 a5 a6 | e3 ..        a3 b3 c3 d3 | e3 ..      column 3
      b3 b4 b5 b6 | f3 ..   ->   a4 b4 c4 d4 | e4 ..      column 4
      c3 c4 c5 c6 | g3 ..        a5 b5 c5 d5 | e5 ..
      d3 d4 d5 d6 | h3 ..        a6 b6 c6 d6 | e6 ..
 
-   which takes less than a load a row, where each column by itself takes one and puts it in its place. Only what the loads themselves read is read.
+   which takes less than a load a row, where each column by itself takes one and puts it in its place. Only what the loads
+   themselves read is read.
 
-   A reduction over short rows, in whose lanes the rows are, does likewise: what lies side by side are then the instances of one load. */
+   A reduction over short rows, in whose lanes the rows are, does likewise: what lies side by side are then the instances of one
+   load. */
 #include "jit/emit/nest.h"
 
 enum { most_bytes = 16, least_bytes = 4, most_line = 16, most_nodes = 512, least_rows = 1 << 13 };
@@ -29,37 +32,41 @@ typedef struct columns { /* of one line */
   uint32_t bytes, line, place; /* of a line; elements; which of them is asked for */
 } columns;
 
-static bool is_beside(const ax_schedule *s, ax_ex a, ax_ex b) {
-  const ax_access *x = &s->accesses[a], *y = &s->accesses[b];
+static bool is_beside(const ax_nest_schedule *s, ax_ex a, ax_ex b) {
+  const ax_nest_access *x = &s->accesses[a], *y = &s->accesses[b];
   if (!y->live || y->moved != 0 || y->guard != AX_NONE || x->slot != y->slot) return false;
   for (uint32_t l = 0; l < s->loop_count; l++)
     if (x->stride[l] != y->stride[l]) return false;
   return true;
 }
 
-static ax_ex find(const ax_schedule *s, ax_ex load, int64_t offset) {
+static ax_ex find(const ax_nest_schedule *s, ax_ex load, int64_t offset) {
   for (ax_ex id = 0; id < s->kernel->expr_count; id++)
     if (s->accesses[id].live && s->accesses[id].offset == offset && is_beside(s, load, id)) return id;
   return AX_NONE;
 }
 
-/* The code for many lines takes some milliseconds to compile, which few rows do not bring back. A reduction has them along the loop, others in all. */
-static bool has_many_rows(const ax_schedule *s, uint32_t loop) {
+/* The code for many lines takes some milliseconds to compile, which few rows do not bring back. A reduction has them along the
+   loop, others in all. */
+static bool has_many_rows(const ax_nest_schedule *s, uint32_t loop) {
   const int64_t extent = s->loops[loop].extent;
   return extent >= least_rows || (!s->reduces && extent >= s->lanes && s->work / most_line >= least_rows);
 }
 
 /* Bytes are picked faster, where they can be. */
-static bool steps_over_rows(const ax_schedule *s, const ax_access *access, uint32_t loop) {
+static bool steps_over_rows(const ax_nest_schedule *s, const ax_nest_access *access, uint32_t loop) {
   const int64_t stride = access->stride[loop];
   if (ax_dtype_bytes(s->kernel->slots[access->slot].dtype) == 1 && ax_stride_picks(stride, s->lanes)) return false;
   return has_many_rows(s, loop) && access->live && access->moved == 0 && access->guard == AX_NONE && (stride < -1 || stride > 4);
 }
 
-/* Of the run [first, end) of elements side by side, all of which are loaded: the line that `offset` is in. They begin where the run does; the last ends
-   where it does, and leaves out what the one before it has. False: the run is too short for any. */
-static bool find_line(columns *c, int64_t first, int64_t end, int64_t offset, uint32_t element, uint32_t lanes, int64_t *start, int64_t *own) {
-  for (c->bytes = most_bytes; c->bytes > least_bytes && (end - first < c->bytes / element || lanes < c->bytes / element); c->bytes /= 2) {}
+/* Of the run [first, end) of elements side by side, all of which are loaded: the line that `offset` is in. They begin where the run
+   does; the last ends where it does, and leaves out what the one before it has. False: the run is too short for any. */
+static bool find_line(columns *c, int64_t first, int64_t end, int64_t offset, uint32_t element, uint32_t lanes, int64_t *start,
+                      int64_t *own) {
+  for (c->bytes = most_bytes; c->bytes > least_bytes && (end - first < c->bytes / element || lanes < c->bytes / element);
+       c->bytes /= 2) {
+  }
   c->line = c->bytes / element;
   if (c->line < 2 || end - first < c->line || lanes % c->line != 0) return false;
   *own = first + (offset - first) / c->line * c->line;
@@ -68,40 +75,47 @@ static bool find_line(columns *c, int64_t first, int64_t end, int64_t offset, ui
   return true;
 }
 
-/* Of several nodes that load the same, the first is one of a line; the others, which differ in dimensions of one index, load for themselves. */
-static bool find_columns(const ax_schedule *s, ax_ex load, uint32_t loop, columns *c) {
-  const ax_access *access = &s->accesses[load];
+/* Of several nodes that load the same, the first is one of a line; the others, which differ in dimensions of one index, load for
+   themselves. */
+static bool find_columns(const ax_nest_schedule *s, ax_ex load, uint32_t loop, columns *c) {
+  const ax_nest_access *access = &s->accesses[load];
   const int64_t offset = access->offset;
   int64_t first = offset, end = offset + 1, start, own;
   if (s->kernel->expr_count > most_nodes || !steps_over_rows(s, access, loop) || find(s, load, offset) != load) return false;
   while (find(s, load, first - 1) != AX_NONE) first--;
   while (find(s, load, end) != AX_NONE) end++;
-  if (!find_line(c, first, end, offset, (uint32_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), s->lanes, &start, &own)) return false;
+  if (!find_line(c, first, end, offset, (uint32_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), s->lanes, &start, &own))
+    return false;
   for (uint32_t i = 0; i < c->line; i++) c->of[i] = (column){start + i < own ? AX_NONE : find(s, load, start + i), 0};
   return true;
 }
 
-bool ax_schedule_in_columns(const ax_schedule *schedule, ax_ex load, uint32_t loop) {
+bool ax_nest_schedule_in_columns(const ax_nest_schedule *schedule, ax_ex load, uint32_t loop) {
   columns c;
   return load < schedule->kernel->expr_count && find_columns(schedule, load, loop, &c);
 }
 
-uint32_t ax_schedule_row_line(const ax_schedule *s, const ax_access *access, uint32_t loop) {
+uint32_t ax_nest_schedule_row_line(const ax_nest_schedule *s, const ax_nest_access *access, uint32_t loop) {
   enum { light = 24 };
   uint32_t last = s->loop_count;
   while (last > 0 && !s->loops[last - 1].reduced) last--;
-  if (!s->reduces || s->weight > light || last == 0 || s->loops[loop].reduced || access->stride[last - 1] != 1 || !steps_over_rows(s, access, loop)) return 0;
+  if (!s->reduces || s->weight > light || last == 0 || s->loops[loop].reduced || access->stride[last - 1] != 1 ||
+      !steps_over_rows(s, access, loop))
+    return 0;
   const uint32_t bytes = (uint32_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), line = most_bytes / bytes;
-  const bool is_short = s->loops[last - 1].extent > 1 && s->loops[last - 1].extent <= AX_MOST_ROW; /* longer ones fill registers by themselves */
+  const bool is_short =
+      s->loops[last - 1].extent > 1 && s->loops[last - 1].extent <= AX_MOST_ROW; /* longer ones fill registers by themselves */
   return bytes > 1 && is_short && s->lanes >= line ? line : 0; /* shuffles of bytes take long to compile */
 }
 
-int ax_schedule_choose_columns(const ax_schedule *s) {
+int ax_nest_schedule_choose_columns(const ax_nest_schedule *s) {
   enum { most_weight = 96 };
   if (s->reduces || !has_many_rows(s, s->vector)) return -1;
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
-    const ax_access *access = &s->accesses[id];
-    if (!access->live || access->moved != 0 || access->guard != AX_NONE || (access->stride[s->vector] > -2 && access->stride[s->vector] < 2)) continue;
+    const ax_nest_access *access = &s->accesses[id];
+    if (!access->live || access->moved != 0 || access->guard != AX_NONE ||
+        (access->stride[s->vector] > -2 && access->stride[s->vector] < 2))
+      continue;
     for (uint32_t l = 0; l < s->loop_count; l++) {
       const int64_t extent = s->loops[l].extent;
       if (l == s->vector || s->loops[l].ranged || access->stride[l] != 1 || extent > AX_MOST_ROW) continue;
@@ -113,28 +127,34 @@ int ax_schedule_choose_columns(const ax_schedule *s) {
 
 /* Of instances along the unrolled loop. */
 static bool find_instances(const ax_nest *nest, ax_ex load, uint32_t instance, columns *c) {
-  const ax_schedule *s = nest->schedule;
-  const ax_access *access = &s->accesses[load];
+  const ax_nest_schedule *s = nest->schedule;
+  const ax_nest_access *access = &s->accesses[load];
   int64_t start, own;
   if (s->unrolled == s->vector || access->stride[s->unrolled] != 1 || !steps_over_rows(s, access, s->vector)) return false;
-  if (!find_line(c, 0, nest->instances, instance, (uint32_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), s->lanes, &start, &own)) return false;
+  if (!find_line(c, 0, nest->instances, instance, (uint32_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), s->lanes, &start,
+                 &own))
+    return false;
   for (uint32_t i = 0; i < c->line; i++) c->of[i] = (column){start + i < own ? AX_NONE : load, (uint32_t)start + i};
   return true;
 }
 
 /* --- Loads --- */
 
-/* Of the line of row `row`; rows that do not exist repeat the last one that does: masks would be a branch a lane where elements are short. */
-static LLVMValueRef line_at(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, const columns *c, int64_t stride, int64_t row, bool whole) {
+/* Of the line of row `row`; rows that do not exist repeat the last one that does: masks would be a branch a lane where elements are
+   short. */
+static LLVMValueRef line_at(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, const columns *c, int64_t stride, int64_t row,
+                            bool whole) {
   if (whole) return ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, row * stride - c->place));
   LLVMTypeRef i64 = LLVMInt64TypeInContext(nest->cg.context);
   LLVMValueRef rows[] = {ax_cg_i64(&nest->cg, row), LLVMBuildSub(nest->cg.builder, nest->present, ax_cg_i64(&nest->cg, 1), "")};
-  LLVMValueRef offset = LLVMBuildMul(nest->cg.builder, ax_cg_intrinsic(&nest->cg, "llvm.smin", &i64, 1, rows, 2), ax_cg_i64(&nest->cg, stride), "");
+  LLVMValueRef offset =
+      LLVMBuildMul(nest->cg.builder, ax_cg_intrinsic(&nest->cg, "llvm.smin", &i64, 1, rows, 2), ax_cg_i64(&nest->cg, stride), "");
   return ax_nest_advance(nest, element, ax_nest_advance(nest, element, pointer, offset), ax_cg_i64(&nest->cg, -(int64_t)c->place));
 }
 
 /* Lines of rows `first`, `first` + line, .., together a register. */
-static LLVMValueRef load_lines(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, const columns *c, int64_t stride, uint32_t first, bool whole_vector) {
+static LLVMValueRef load_lines(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, const columns *c, int64_t stride,
+                               uint32_t first, bool whole_vector) {
   LLVMBuilderRef b = nest->cg.builder;
   const uint32_t lanes = nest->schedule->lanes, count = lanes / c->line;
   LLVMTypeRef line = c->bytes == 16 ? LLVMVectorType(element, c->line) : ax_cg_int(&nest->cg, 8 * c->bytes, 1);
@@ -151,7 +171,7 @@ static LLVMValueRef load_lines(ax_nest *nest, LLVMTypeRef element, LLVMValueRef 
 }
 
 bool ax_nest_load_columns(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance, LLVMValueRef *out) {
-  const ax_schedule *s = nest->schedule;
+  const ax_nest_schedule *s = nest->schedule;
   const size_t nodes = s->kernel->expr_count;
   LLVMValueRef rows[most_line], *done = &nest->columns[instance * nodes + access];
   columns c;
@@ -161,10 +181,12 @@ bool ax_nest_load_columns(ax_nest *nest, uint32_t access, LLVMValueRef pointer, 
   const bool instances = find_instances(nest, access, instance, &c);
   if (!instances && !find_columns(s, access, s->vector, &c)) return false;
   const bool whole = ax_nest_mask(nest, instance) == NULL;
-  for (uint32_t q = 0; q < c.line; q++) rows[q] = load_lines(nest, ax_nest_element(nest, access), pointer, &c, s->accesses[access].stride[s->vector], q, whole);
+  for (uint32_t q = 0; q < c.line; q++)
+    rows[q] = load_lines(nest, ax_nest_element(nest, access), pointer, &c, s->accesses[access].stride[s->vector], q, whole);
   ax_nest_turn_lines(nest, rows, c.line);
   for (uint32_t i = 0; i < c.line; i++)
-    if (c.of[i].load != AX_NONE && i != c.place) nest->columns[(instances ? c.of[i].instance : instance) * nodes + c.of[i].load] = rows[i];
+    if (c.of[i].load != AX_NONE && i != c.place)
+      nest->columns[(instances ? c.of[i].instance : instance) * nodes + c.of[i].load] = rows[i];
   *out = rows[c.place];
   return true;
 }

@@ -1,5 +1,6 @@
 /* Conversions between dtypes, and between registers and memory. Every conversion rounds once: where it would go through a wider
-   type first (f64 -> f32 -> bf16), the first step leaves a sticky bit of what it drops, so that the second has its correct answer. */
+   type first (f64 -> f32 -> bf16), the first step leaves a sticky bit of what it drops, so that the second has its correct
+   answer. */
 #include <math.h>
 
 #include "jit/emit/codegen.h"
@@ -72,8 +73,8 @@ LLVMValueRef ax_cg_to_memory(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef 
 
 /* --- Sticky bits --- */
 
-/* The bits below bit `count`, made one: bit `count` is set where any of them is, and they are cleared. What is rounded to a unit of at least four
-   times that bit is rounded alike, also where numbers are negative in two's complement. */
+/* The bits below bit `count`, made one: bit `count` is set where any of them is, and they are cleared. What is rounded to a unit of
+   at least four times that bit is rounded alike, also where numbers are negative in two's complement. */
 static LLVMValueRef collapse(const ax_codegen *cg, LLVMValueRef bits, uint32_t width, uint32_t count, uint32_t lanes) {
   LLVMBuilderRef b = cg->builder;
   const uint64_t low = (1ull << count) - 1;
@@ -82,14 +83,15 @@ static LLVMValueRef collapse(const ax_codegen *cg, LLVMValueRef bits, uint32_t w
   return LLVMBuildAnd(b, LLVMBuildOr(b, bits, sticky, ""), constant(cg, width, lanes, ~low), "");
 }
 
-/* f64 to an f32 that rounds to the same bf16 or f16: of 15 digits, the last of them sticky, which f32 has down to where both are 0. */
+/* f64 to an f32 that rounds to the same bf16 or f16: of 15 digits, the last of them sticky, which f32 has down to where both are
+   0. */
 static LLVMValueRef to_sticky(const ax_codegen *cg, LLVMValueRef value, uint32_t lanes) {
   LLVMValueRef bits = collapse(cg, cast(cg, LLVMBitCast, value, ax_cg_int(cg, 64, lanes)), 64, 38, lanes);
   return cast(cg, LLVMFPTrunc, cast(cg, LLVMBitCast, bits, LLVMTypeOf(value)), ax_cg_register(cg, AX_F32, lanes));
 }
 
-/* An integer from 2^24 on has digits that bf16 has not; what is below its bit 8 (of 32 bits) or 15 (of 64) is only sticky there. Then f32 has all
-   others of 32 bits, f64 those of 64. */
+/* An integer from 2^24 on has digits that bf16 has not; what is below its bit 8 (of 32 bits) or 15 (of 64) is only sticky there.
+   Then f32 has all others of 32 bits, f64 those of 64. */
 static LLVMValueRef int_to_sticky(const ax_codegen *cg, ax_dtype from, LLVMValueRef value, uint32_t lanes) {
   LLVMBuilderRef b = cg->builder;
   const bool is_signed = ax_dtype_get(from)->kind == AX_KIND_SIGNED;
@@ -98,7 +100,8 @@ static LLVMValueRef int_to_sticky(const ax_codegen *cg, ax_dtype from, LLVMValue
   LLVMValueRef biased = is_signed ? LLVMBuildAdd(b, value, limit, "") : value;
   LLVMValueRef large = collapse(cg, value, width, width == 64 ? 15 : 8, lanes);
   LLVMValueRef kept = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntULT, biased, bound, ""), value, large, "");
-  LLVMValueRef exact = cast(cg, is_signed ? LLVMSIToFP : LLVMUIToFP, kept, ax_cg_register(cg, width == 64 ? AX_F64 : AX_F32, lanes));
+  LLVMValueRef exact =
+      cast(cg, is_signed ? LLVMSIToFP : LLVMUIToFP, kept, ax_cg_register(cg, width == 64 ? AX_F64 : AX_F32, lanes));
   return width == 64 ? to_sticky(cg, exact, lanes) : exact;
 }
 
@@ -127,7 +130,8 @@ static LLVMValueRef float_to_int(const ax_codegen *cg, ax_dtype from, ax_dtype t
   LLVMValueRef least = ax_cg_number(cg, dtype, lanes, is_signed ? -limit : 0), most = ax_cg_number(cg, dtype, lanes, last);
   LLVMValueRef inside = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOGT, value, least, ""), value, least, "");
   inside = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOLT, inside, most, ""), inside, most, "");
-  LLVMValueRef whole = cast(cg, is_signed || bits < 32 ? LLVMFPToSI : LLVMFPToUI, inside, ax_cg_int(cg, bits < 32 ? 32 : (uint32_t)bits, lanes));
+  LLVMValueRef whole =
+      cast(cg, is_signed || bits < 32 ? LLVMFPToSI : LLVMFPToUI, inside, ax_cg_int(cg, bits < 32 ? 32 : (uint32_t)bits, lanes));
   if (bits < 32) whole = cast(cg, LLVMTrunc, whole, ax_cg_register(cg, to, lanes));
   LLVMTypeRef type = LLVMTypeOf(whole);
   if (digits > held) {

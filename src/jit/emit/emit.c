@@ -1,5 +1,5 @@
-/* The loops of a kernel. Trip counts are constants except along the ranged dimension; a loop is entered only when it runs at least once,
-   so each is a single block with its test at the end. */
+/* The loops of a kernel. Trip counts are constants except along the ranged dimension; a loop is entered only when it runs at least
+   once, so each is a single block with its test at the end. */
 #include "jit/emit/walk.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ static void rows(ax_nest *nest, uint32_t loop_id, uint32_t end, const ax_range *
 }
 
 static void reduced_loops(ax_nest *nest, uint32_t loop_id, uint32_t end, const ax_range *tile, inner body) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   if (loop_id == end) {
     body(nest, tile);
     return;
@@ -55,12 +55,13 @@ static void enter_and_accumulate(ax_nest *nest, LLVMValueRef index) {
   ax_nest_leave(nest);
 }
 
-static void walk_and_accumulate(ax_nest *nest, const ax_range *r) { ax_walk(nest, r, enter_and_accumulate); }
+static void walk_and_accumulate(ax_nest *nest, const ax_range *r) { ax_nest_walk(nest, r, enter_and_accumulate); }
 
 static void emit_lanes(ax_nest *nest) {
   ax_range r = ax_range_of_loop(nest, nest->schedule->vector);
   bool unrolled = nest->inside != NULL && nest->inside->unrolled;
-  if (!nest->schedule->reduces && !unrolled && ax_nest_find_settled(nest) && nest->settled_end - nest->settled_first >= 2 * (int64_t)nest->schedule->lanes) {
+  if (!nest->schedule->reduces && !unrolled && ax_nest_find_settled(nest) &&
+      nest->settled_end - nest->settled_first >= 2 * (int64_t)nest->schedule->lanes) {
     ax_walk_guarded(nest, &r, enter_and_accumulate);
     return;
   }
@@ -88,13 +89,15 @@ static void results_in_registers(ax_nest *nest, LLVMValueRef index) {
 
 static void emit_block(ax_nest *nest) {
   ax_range r = ax_range_of_loop(nest, nest->schedule->vector);
-  ax_walk(nest, &r, results_in_registers);
+  ax_nest_walk(nest, &r, results_in_registers);
 }
 
-/* Tiles of even size, all stores' together small enough for the first-level cache and for any thread's stack. Those of RUNS have a vector a row. */
+/* Tiles of even size, all stores' together small enough for the first-level cache and for any thread's stack. Those of RUNS have a
+   vector a row. */
 static int64_t tile_elems(const ax_nest *nest) {
-  const ax_schedule *schedule = nest->schedule;
-  int64_t lanes = schedule->lanes, extent = schedule->shape == AX_NEST_RUNS ? schedule->loops[schedule->listed].extent * lanes : schedule->loops[schedule->vector].extent;
+  const ax_nest_schedule *schedule = nest->schedule;
+  int64_t lanes = schedule->lanes, extent = schedule->shape == AX_NEST_RUNS ? schedule->loops[schedule->listed].extent * lanes
+                                                                            : schedule->loops[schedule->vector].extent;
   int64_t stores = nest->schedule->kernel->store_count, most = tile_elems_in_all / (stores < 2 ? 2 : stores);
   if (most < lanes) most = lanes;
   int64_t tiles = (extent + most - 1) / most, even = (extent + tiles - 1) / tiles;
@@ -133,7 +136,7 @@ static ax_range tile_range(ax_nest *nest, const ax_range *all, LLVMValueRef lo, 
 }
 
 static void emit_tile(ax_nest *nest) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   ax_range all = ax_range_of_loop(nest, schedule->vector);
   int64_t elems = tile_elems(nest), lanes = schedule->lanes;
   ax_nest_loop l = ax_nest_open_loop(nest, all.lo, all.count == elems);
@@ -142,7 +145,7 @@ static void emit_tile(ax_nest *nest) {
   ax_walk_repeat(nest, ax_nest_i64(nest, 0), LLVMBuildSub(nest->cg.builder, tile.hi, tile.lo, ""), lanes, tile.count == lanes,
          fill_tile);
   reduced_loops(nest, schedule->outer, schedule->vector, &tile, walk_and_accumulate);
-  ax_walk(nest, &tile, finish_tile);
+  ax_nest_walk(nest, &tile, finish_tile);
   ax_nest_close_loop(nest, &l, all.hi, elems);
 }
 
@@ -153,21 +156,22 @@ static void rows_of_runs(ax_nest *nest, const ax_range *block) {
   ax_nest_loop l = ax_nest_open_loop(nest, block->lo, block->count == 1);
   ax_nest_enter(nest, loop, l.index);
   ax_nest_take_up(nest);
-  ax_walk(nest, &r, enter_and_accumulate);
+  ax_nest_walk(nest, &r, enter_and_accumulate);
   ax_nest_put_down(nest);
   ax_nest_leave(nest);
   ax_nest_close_loop(nest, &l, block->hi, 1);
 }
 
 static void emit_runs(ax_nest *nest) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   ax_range all = ax_range_of_loop(nest, schedule->listed);
   int64_t lanes = schedule->lanes, rows = tile_elems(nest) / lanes;
   ax_nest_loop l = ax_nest_open_loop(nest, all.lo, all.count == rows);
   ax_range block = tile_range(nest, &all, l.index, rows);
   LLVMValueRef count = LLVMBuildSub(nest->cg.builder, block.hi, block.lo, "");
   nest->tile_start = l.index;
-  ax_walk_repeat(nest, ax_nest_i64(nest, 0), LLVMBuildMul(nest->cg.builder, count, ax_nest_i64(nest, lanes), ""), lanes, block.count == 1, fill_tile);
+  ax_walk_repeat(nest, ax_nest_i64(nest, 0), LLVMBuildMul(nest->cg.builder, count, ax_nest_i64(nest, lanes), ""), lanes,
+                 block.count == 1, fill_tile);
   reduced_loops(nest, schedule->outer, schedule->listed, &block, rows_of_runs);
   ax_nest_loop row = ax_nest_open_loop(nest, block.lo, block.count == 1);
   finish_along(nest, schedule->listed, row.index);
@@ -175,7 +179,8 @@ static void emit_runs(ax_nest *nest) {
   ax_nest_close_loop(nest, &l, all.hi, rows);
 }
 
-/* The square at l, or what there is of it before `hi`; it reaches over the end of a range, but never of the extent: the last one begins early enough. */
+/* The square at l, or what there is of it before `hi`; it reaches over the end of a range, but never of the extent: the last one
+   begins early enough. */
 static void place_square(ax_nest *nest, LLVMValueRef at, const ax_range *block) {
   int64_t lanes = nest->schedule->lanes, extent = nest->schedule->loops[nest->schedule->loop_count - 1].extent;
   LLVMTypeRef type = LLVMInt64TypeInContext(nest->cg.context);
@@ -205,7 +210,7 @@ static void squares(ax_nest *nest, const ax_range *along, const ax_range *across
   ax_nest_loop l = ax_nest_open_loop(nest, along->lo, along->count == lanes);
   ax_range block = tile_range(nest, along, l.index, lanes);
   place_square(nest, l.index, &block);
-  ax_walk(nest, across, transposed_square);
+  ax_nest_walk(nest, across, transposed_square);
   ax_nest_close_loop(nest, &l, along->hi, lanes);
 }
 
@@ -222,19 +227,21 @@ static void squares_of_rows(ax_nest *nest, LLVMValueRef index) {
   ax_nest_leave(nest);
 }
 
-/* Rows that lie in several places: so much of each that memory is read in runs, and that what is written of all of it stays in a cache until the next rows
-   go on there. */
+/* Rows that lie in several places: so much of each that memory is read in runs, and that what is written of all of it stays in a
+   cache until the next rows go on there. */
 static void emit_strips(ax_nest *nest, const ax_range *along, const ax_range *across) {
-  const int64_t elems = AX_STRIP_BYTES / (int64_t)ax_dtype_bytes(nest->schedule->kernel->slots[ax_schedule_store(nest->schedule, 0)->slot].dtype);
+  const int64_t elems = AX_STRIP_BYTES / (int64_t)ax_dtype_bytes(
+                                             nest->schedule->kernel->slots[ax_nest_schedule_store(nest->schedule, 0)->slot].dtype);
   ax_nest_loop l = ax_nest_open_loop(nest, along->lo, along->count >= 0 && along->count <= elems);
   nest->strip = along->count >= 0 && along->count <= elems ? *along : tile_range(nest, along, l.index, elems);
-  ax_walk(nest, across, squares_of_rows);
+  ax_nest_walk(nest, across, squares_of_rows);
   ax_nest_close_loop(nest, &l, along->hi, elems);
 }
 
-/* Large squares in blocks, so that what is near in memory is come to soon on both sides; strips of small ones are faster from end to end. */
+/* Large squares in blocks, so that what is near in memory is come to soon on both sides; strips of small ones are faster from end
+   to end. */
 static void emit_turn(ax_nest *nest) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   int64_t edge = AX_SQUARES_A_BLOCK * (int64_t)schedule->lanes;
   ax_range along = ax_range_of_loop(nest, schedule->loop_count - 1), across = ax_range_of_loop(nest, schedule->vector);
   if (schedule->loops[schedule->vector].inner > 0) {
@@ -257,7 +264,7 @@ static void emit_turn(ax_nest *nest) {
 
 /* Whole blocks, then rows. */
 static void emit_narrow(ax_nest *nest) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   ax_range rows = ax_range_of_loop(nest, schedule->outer), last = ax_range_static(nest, schedule->loops[schedule->vector].extent);
   LLVMBasicBlockRef skip;
   ax_nest_begin_narrow(nest);
@@ -337,7 +344,7 @@ static void begin_function(ax_nest *nest, const char *name) {
 }
 
 static void load_slot_bases(ax_nest *nest) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   LLVMTypeRef pointer = LLVMPointerTypeInContext(nest->cg.context, 0);
   for (uint32_t a = 0; a < schedule->kernel->expr_count + schedule->kernel->store_count; a++) {
     uint32_t slot = schedule->accesses[a].slot;
@@ -368,7 +375,7 @@ static void scale_range(ax_nest *nest) {
   }
 }
 
-static bool is_ranged(const ax_schedule *schedule) {
+static bool is_ranged(const ax_nest_schedule *schedule) {
   for (uint32_t l = 0; l < schedule->loop_count; l++)
     if (schedule->loops[l].ranged) return true;
   return false;
@@ -377,7 +384,8 @@ static bool is_ranged(const ax_schedule *schedule) {
 /* Of TRANSPOSE, whose code is short: a copy for vectors that do not begin with lines of the cache. */
 static void turn_streamed(ax_nest *nest) {
   LLVMBuilderRef b = nest->cg.builder;
-  LLVMBasicBlockRef past = LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, ""), plain = LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, ""),
+  LLVMBasicBlockRef past = LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, ""),
+                    plain = LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, ""),
                     after = LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, "");
   LLVMBuildCondBr(b, ax_nest_begins_line(nest, ax_range_of_loop(nest, nest->schedule->vector).lo), past, plain);
   LLVMPositionBuilderAtEnd(b, past);
@@ -428,7 +436,8 @@ static bool allocate(ax_arena *arena, ax_nest *nest) {
   nest->accumulators = ax_arena_alloc(arena, AX_MAX_UNROLL * (size_t)kernel->store_count * word);
   nest->tiles = ax_arena_alloc(arena, accesses * word);
   nest->holds = ax_arena_alloc(arena, kernel->expr_count + (size_t)1);
-  return nest->holds && nest->slot_bases && nest->pointers && nest->pairs && nest->columns && nest->values && nest->reciprocals && nest->is_divisor && nest->accumulators && nest->tiles;
+  return nest->holds && nest->slot_bases && nest->pointers && nest->pairs && nest->columns && nest->values && nest->reciprocals &&
+         nest->is_divisor && nest->accumulators && nest->tiles;
 }
 
 /* Nothing to reduce over: the results are the identities, stored by a kernel over the other dimensions. */
@@ -457,15 +466,15 @@ static bool any_empty(const int64_t *dims, uint32_t count) {
 }
 
 /* The schedule of what there is to do; NULL: nothing. */
-static ax_status schedule_of(ax_arena *arena, const ax_loop_kernel *kernel, uint32_t vector_bytes, ax_schedule **out) {
+static ax_status schedule_of(ax_arena *arena, const ax_loop_kernel *kernel, uint32_t vector_bytes, ax_nest_schedule **out) {
   uint32_t parallel = kernel->rank - kernel->reduce_rank;
   *out = NULL;
   if (any_empty(kernel->dims, parallel)) return AX_OK;
   if (any_empty(kernel->dims + parallel, kernel->reduce_rank)) kernel = identities(arena, kernel);
-  return kernel != NULL ? ax_schedule_create(arena, kernel, vector_bytes, out) : ax_out_of_memory(sizeof *kernel);
+  return kernel != NULL ? ax_nest_schedule_create(arena, kernel, vector_bytes, out) : ax_out_of_memory(sizeof *kernel);
 }
 
-static ax_status begin(ax_arena *arena, ax_nest *nest, const ax_schedule *schedule) {
+static ax_status begin(ax_arena *arena, ax_nest *nest, const ax_nest_schedule *schedule) {
   nest->schedule = schedule;
   ax_nest_end_narrow(nest);
   return allocate(arena, nest) ? AX_OK : ax_out_of_memory(AX_MAX_UNROLL * schedule->kernel->expr_count * sizeof(LLVMValueRef));
@@ -473,7 +482,7 @@ static ax_status begin(ax_arena *arena, ax_nest *nest, const ax_schedule *schedu
 
 ax_status ax_nest_emit(ax_arena *arena, const ax_codegen *cg, const ax_loop_kernel *kernel, const char *name) {
   ax_nest nest = {.cg = *cg, .instances = 1};
-  ax_schedule *schedule;
+  ax_nest_schedule *schedule;
   AX_TRY(schedule_of(arena, kernel, cg->vector_bytes, &schedule));
   if (schedule != NULL) AX_TRY(begin(arena, &nest, schedule));
   begin_function(&nest, name);
@@ -488,16 +497,17 @@ static bool reduces(const ax_loop_kernel *kernel) {
   return false;
 }
 
-/* Nobody asks for a range, so that dimensions of size 1 need no loop. A reduction keeps it all the same: its order of additions is that of its
-   schedule. */
-ax_status ax_nest_schedule_inside(ax_arena *arena, const ax_loop_kernel *kernel, uint32_t vector_bytes, ax_schedule **out) {
+/* Nobody asks for a range, so that dimensions of size 1 need no loop. A reduction keeps it all the same: its order of additions is
+   that of its schedule. */
+ax_status ax_nest_schedule_inside(ax_arena *arena, const ax_loop_kernel *kernel, uint32_t vector_bytes, ax_nest_schedule **out) {
   ax_loop_kernel *whole = ax_arena_copy(arena, kernel, sizeof *whole);
   if (whole == NULL) return ax_out_of_memory(sizeof *whole);
   if (!reduces(kernel)) whole->ranged = UINT32_MAX;
   return schedule_of(arena, whole, vector_bytes, out);
 }
 
-ax_status ax_nest_emit_inside(ax_arena *arena, const ax_codegen *cg, const ax_schedule *schedule, const ax_nest_inside *inside) {
+ax_status ax_nest_emit_inside(ax_arena *arena, const ax_codegen *cg, const ax_nest_schedule *schedule,
+                              const ax_nest_inside *inside) {
   ax_nest nest = {.cg = *cg, .instances = 1, .inside = inside, .coordinates = inside->coordinates};
   AX_TRY(begin(arena, &nest, schedule));
   memcpy(nest.slot_bases, inside->bases, schedule->kernel->slot_count * sizeof inside->bases[0]);

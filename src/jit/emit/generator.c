@@ -1,11 +1,12 @@
-/* LLVM starts with the first kernels and makes code for this very machine. What it makes refers to its own sections and to functions by
-   name (math.c, and what of the C library the code generator itself calls), so the small code model does, wherever it is loaded. */
+/* LLVM starts with the first kernels and makes code for this very machine. What it makes refers to its own sections and to
+   functions by name (math.c, and what of the C library the code generator itself calls), so the small code model does, wherever it
+   is loaded. */
 #include "jit/emit/generator.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "jit/emit/strand_emit.h"
+#include "jit/emit/fused_loop_emit.h"
 #include "jit/llvm/llvm.h"
 #include "jit/emit/nest.h"
 
@@ -45,8 +46,8 @@ static LLVMTargetMachineRef make_machine(ax_generator *generator, const host_nam
   generator->vector_bytes = as_it_is ? widest : generator->most_vector_bytes;
   const char *older = generator->vector_bytes == 32 ? "x86-64-v3" : "x86-64";
   if (LLVMGetTargetFromTriple(host->triple, &target, &error) == 0)
-    machine = LLVMCreateTargetMachine(target, host->triple, as_it_is ? host->processor : older, as_it_is ? host->features : "", LLVMCodeGenLevelLess,
-                                      LLVMRelocPIC, LLVMCodeModelSmall);
+    machine = LLVMCreateTargetMachine(target, host->triple, as_it_is ? host->processor : older, as_it_is ? host->features : "",
+                                      LLVMCodeGenLevelLess, LLVMRelocPIC, LLVMCodeModelSmall);
   LLVMDisposeMessage(error);
   return machine;
 }
@@ -94,7 +95,8 @@ static ax_status emit_all(const ax_generator *generator, LLVMModuleRef module, c
     ax_arena scratch = {0};
     char name[32];
     snprintf(name, sizeof name, AX_KERNEL_PREFIX "%u", i);
-    status = units[i].strand != NULL ? ax_strand_emit(&scratch, &cg, units[i].strand, name) : ax_nest_emit(&scratch, &cg, units[i].kernel, name);
+    status = units[i].fused_loop != NULL ? ax_fused_loop_emit(&scratch, &cg, units[i].fused_loop, name)
+                                         : ax_nest_emit(&scratch, &cg, units[i].kernel, name);
     ax_arena_deinit(&scratch);
   }
   LLVMDisposeBuilder(cg.builder);
@@ -122,7 +124,11 @@ static ax_status write_object(const ax_generator *generator, LLVMModuleRef modul
 }
 
 ax_status ax_generator_emit(ax_generator *generator, const ax_unit *units, uint32_t count, void **object, size_t *bytes) {
-  enum { to_start = 16 << 20, a_kernel = 64 << 10, most_kernels = 4096 }; /* bytes. A look, no reservation: more than this is never asked for */
+  enum {
+    to_start = 16 << 20,
+    a_kernel = 64 << 10,
+    most_kernels = 4096
+  }; /* bytes. A look, no reservation: more than this is never asked for */
   *object = NULL;
   AX_TRY(ax_memory_for_library(to_start + (size_t)(count < most_kernels ? count : most_kernels) * a_kernel));
   AX_TRY(start(generator));

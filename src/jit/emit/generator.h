@@ -1,8 +1,9 @@
-/* LLVM's code generator for this machine: kernels and strands in, an object file out. Nothing of it is there, nor LLVM itself, before the first. */
+/* LLVM's code generator for this machine: kernels and fused loops in, an object file out. Nothing of it is there, nor LLVM itself,
+   before the first. */
 #ifndef AX_JIT_EMIT_GENERATOR_H
 #define AX_JIT_EMIT_GENERATOR_H
 
-#include "jit/nest/strand.h"
+#include "jit/nest/fused_loop.h"
 
 /* Zero-initialise to start. Not locked: ax_compiler does that. */
 typedef struct ax_generator {
@@ -14,7 +15,7 @@ typedef struct ax_generator {
 
 typedef struct ax_unit { /* what becomes a function: one of the two */
   const ax_loop_kernel *kernel;
-  const ax_strand *strand;
+  const ax_fused_loop *fused_loop;
 } ax_unit;
 
 /* What the functions are called: this, followed by the unit's number. */
@@ -22,7 +23,8 @@ typedef struct ax_unit { /* what becomes a function: one of the two */
 
 /* The units as one object file, *object, of *bytes bytes: owned by the caller, ax_free. AX_INTERNAL: LLVM is not there, or refuses.
    AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_generator_emit(ax_generator *generator, const ax_unit *units, uint32_t count, void **object, size_t *bytes);
+AX_MUST_USE ax_status ax_generator_emit(ax_generator *generator, const ax_unit *units, uint32_t count, void **object,
+                                        size_t *bytes);
 void ax_generator_deinit(ax_generator *generator);
 
 #endif

@@ -1,22 +1,22 @@
-/* Conditions on loop indices, INSIDE nodes, that guard loads. Each changes at most twice along its loop, and in nearly all of a kernel's steps
-   all of them are what they are in most: there is a box of steps, the *settled* ones, in which each is known to hold or not to.
+/* Conditions on loop indices, INSIDE nodes, that guard loads. Each changes at most twice along its loop, and in nearly all of a
+   kernel's steps all of them are what they are in most: there is a box of steps, the *settled* ones, in which each is known to hold
+   or not to.
 
-        i1:   0 1                    n-1        in rows that are settled, the steps from `first` to before `end` along the vector loop
-     i0 0     g g g g g g g g g g g g g         are done by code that knows what holds: whole vectors, loaded without a mask or not at all
-        1     g . . . . . . . . . . . g
-              g . . . . . . . . . . . g         the others (g) by code that asks, with masks
-      n-1     g g g g g g g g g g g g g
+        i1:   0 1                    n-1        in rows that are settled, the steps from `first` to before `end` along the vector
+   loop i0 0     g g g g g g g g g g g g g         are done by code that knows what holds: whole vectors, loaded without a mask or
+   not at all 1     g . . . . . . . . . . . g g . . . . . . . . . . . g         the others (g) by code that asks, with masks n-1 g g
+   g g g g g g g g g g g
 
    The box is the kernel's, along each loop the longest stretch in which no condition changes. */
 #include "jit/emit/nest.h"
 
 enum { most_changes = 32 }; /* along one loop; with more, nothing is settled */
 
-static bool is_live_guard(const ax_schedule *schedule, ax_ex node) {
+static bool is_live_guard(const ax_nest_schedule *schedule, ax_ex node) {
   return schedule->live[node] && schedule->kernel->exprs[node].op == AX_LEAF_INSIDE;
 }
 
-static int loop_of(const ax_schedule *schedule, ax_ex node) {
+static int loop_of(const ax_nest_schedule *schedule, ax_ex node) {
   int dim = schedule->kernel->exprs[node].at->dim;
   return dim < 0 ? -1 : schedule->loop_of_dim[dim];
 }
@@ -31,7 +31,7 @@ static bool add_change(int64_t *places, uint32_t *count, int64_t place, int64_t 
   return true;
 }
 
-static bool longest_stretch(const ax_schedule *schedule, uint32_t loop, int64_t *first, int64_t *end) {
+static bool longest_stretch(const ax_nest_schedule *schedule, uint32_t loop, int64_t *first, int64_t *end) {
   int64_t places[most_changes + 2], extent = schedule->loops[loop].extent;
   uint32_t count = 0;
   for (ax_ex node = 0; node < schedule->kernel->expr_count; node++) {
@@ -51,7 +51,7 @@ static bool longest_stretch(const ax_schedule *schedule, uint32_t loop, int64_t 
 }
 
 bool ax_nest_find_settled(ax_nest *nest) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   int64_t first[AX_MAX_LOOPS], end[AX_MAX_LOOPS];
   bool any = false;
   for (uint32_t l = 0; l < schedule->loop_count; l++)
@@ -69,7 +69,7 @@ bool ax_nest_find_settled(ax_nest *nest) {
 }
 
 LLVMValueRef ax_nest_row_settled(ax_nest *nest) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   LLVMValueRef all = LLVMConstInt(LLVMInt1TypeInContext(nest->cg.context), 1, false);
   for (ax_ex node = 0; node < schedule->kernel->expr_count; node++) {
     if (!is_live_guard(schedule, node) || loop_of(schedule, node) < 0 || loop_of(schedule, node) == (int)schedule->vector) continue;
@@ -80,19 +80,19 @@ LLVMValueRef ax_nest_row_settled(ax_nest *nest) {
   return all;
 }
 
-ax_known ax_nest_known(const ax_nest *nest, ax_ex node) {
+ax_guard_state ax_nest_known(const ax_nest *nest, ax_ex node) {
   const ax_expr *expr = &nest->schedule->kernel->exprs[node];
   if (!nest->settled) return AX_KNOWN_NOT;
   if (expr->op == AX_LEAF_INSIDE) return nest->holds[node] ? AX_KNOWN_TRUE : AX_KNOWN_FALSE;
   if (expr->op != AX_SCALAR_AND || expr->dtype != AX_BOOL) return AX_KNOWN_NOT;
-  ax_known a = ax_nest_known(nest, expr->arg[0]), b = ax_nest_known(nest, expr->arg[1]);
+  ax_guard_state a = ax_nest_known(nest, expr->arg[0]), b = ax_nest_known(nest, expr->arg[1]);
   if (a == AX_KNOWN_FALSE || b == AX_KNOWN_FALSE) return AX_KNOWN_FALSE;
   return a == AX_KNOWN_TRUE && b == AX_KNOWN_TRUE ? AX_KNOWN_TRUE : AX_KNOWN_NOT;
 }
 
 /* 32 bits do where the loop is not longer: an unsigned comparison finds what comes before the stretch too. */
 LLVMValueRef ax_nest_guard(ax_nest *nest, ax_ex node, LLVMValueRef index, uint32_t lanes) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   const ax_codegen *cg = &nest->cg;
   const ax_stretch holds = schedule->stretches[node];
   int loop = loop_of(schedule, node);

@@ -1,7 +1,8 @@
-/* Functions of bf16 and f16, in line: of 8 or 11 digits, they take so few instructions that a call, which leaves nothing in the registers,
-   would cost more. In f32 and rounded once by who asks; within 0.51 units of the narrow last place (ir/accuracy.def). Both sizes of register
-   do the same operations in the same order, so that they give the same bits; there is none for registers of 16 bytes, which have no fused
-   multiply-add. Coefficients are those of the polynomials of least largest relative error over the range that is said with them. */
+/* Functions of bf16 and f16, in line: of 8 or 11 digits, they take so few instructions that a call, which leaves nothing in the
+   registers, would cost more. In f32 and rounded once by who asks; within 0.51 units of the narrow last place (ir/accuracy.def).
+   Both sizes of register do the same operations in the same order, so that they give the same bits; there is none for registers of
+   16 bytes, which have no fused multiply-add. Coefficients are those of the polynomials of least largest relative error over the
+   range that is said with them. */
 #include <math.h>
 
 #include "jit/emit/codegen.h"
@@ -23,8 +24,10 @@ static LLVMValueRef subtract(const half *h, LLVMValueRef a, LLVMValueRef b) { re
 /* Of what has that sign already, or is 0. */
 static LLVMValueRef signed_as(const half *h, LLVMValueRef x, LLVMValueRef sign) {
   LLVMTypeRef words = ax_cg_int(h->cg, 32, h->lanes);
-  LLVMValueRef bit = LLVMBuildAnd(h->b, LLVMBuildCast(h->b, LLVMBitCast, sign, words, ""), ax_cg_integer(h->cg, AX_U32, h->lanes, 0x80000000u), "");
-  return LLVMBuildCast(h->b, LLVMBitCast, LLVMBuildOr(h->b, LLVMBuildCast(h->b, LLVMBitCast, x, words, ""), bit, ""), LLVMTypeOf(x), "");
+  LLVMValueRef bit = LLVMBuildAnd(h->b, LLVMBuildCast(h->b, LLVMBitCast, sign, words, ""),
+                                  ax_cg_integer(h->cg, AX_U32, h->lanes, 0x80000000u), "");
+  return LLVMBuildCast(h->b, LLVMBitCast, LLVMBuildOr(h->b, LLVMBuildCast(h->b, LLVMBitCast, x, words, ""), bit, ""), LLVMTypeOf(x),
+                       "");
 }
 
 static LLVMValueRef fused(const half *h, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c) {
@@ -62,7 +65,8 @@ static LLVMValueRef power(const half *h, LLVMValueRef n) {
   return LLVMBuildCast(h->b, LLVMBitCast, bits, ax_cg_register(h->cg, AX_F32, h->lanes), "");
 }
 
-/* p 2^floor(y), rounded once: in two steps where no instruction does it, of which the first is exact. p is about 1, y within the bounds of exp2. */
+/* p 2^floor(y), rounded once: in two steps where no instruction does it, of which the first is exact. p is about 1, y within the
+   bounds of exp2. */
 static LLVMValueRef scaled(const half *h, LLVMValueRef p, LLVMValueRef y) {
   LLVMTypeRef type = LLVMTypeOf(y);
   if (is_wide(h)) {
@@ -83,18 +87,21 @@ static LLVMValueRef within(const half *h, LLVMValueRef x, double least, double m
 
 /* Beyond the bounds it is 0 or infinite, as it is at them. */
 static LLVMValueRef exp2_of(const half *h, LLVMValueRef y) {
-  static const double c[] = {1.0000025933692647, 0.6930038344324988, 0.24144275709800028, 0.052011460299324144, 0.013534168062382872}; /* 0 .. 1 */
+  static const double c[] = {1.0000025933692647, 0.6930038344324988, 0.24144275709800028, 0.052011460299324144,
+                             0.013534168062382872}; /* 0 .. 1 */
   if (!is_wide(h)) y = within(h, y, -152, 130);
   return scaled(h, polynomial(h, c, AX_COUNT(c), fraction(h, y)), y);
 }
 
 /* --- x = 2^k m, m from 3/4 to 3/2 --- */
 
-/* Of 0: k is -inf; of what is less than 0, and of NaN, m is NaN. Narrow numbers times 2/3 are less than a power of two where they are less than 3/2. */
+/* Of 0: k is -inf; of what is less than 0, and of NaN, m is NaN. Narrow numbers times 2/3 are less than a power of two where they
+   are less than 3/2. */
 static LLVMValueRef split_wide(const half *h, LLVMValueRef x, LLVMValueRef *k) {
   enum { from_three_quarters = 3, negative_is_nan = 2 << 2 };
   LLVMValueRef less = mul(h, x, all(h, 0.666666687)), current = i32(h, x86_current_rounding);
-  LLVMValueRef exponent[] = {less, less, every_lane(h), current}, mantissa[] = {x, i32(h, from_three_quarters | negative_is_nan), x, every_lane(h), current};
+  LLVMValueRef exponent[] = {less, less, every_lane(h), current},
+               mantissa[] = {x, i32(h, from_three_quarters | negative_is_nan), x, every_lane(h), current};
   *k = LLVMBuildFAdd(h->b, ax_cg_intrinsic(h->cg, "llvm.x86.avx512.mask.getexp.ps.512", NULL, 0, exponent, 4), all(h, 1), "");
   return ax_cg_intrinsic(h->cg, "llvm.x86.avx512.mask.getmant.ps.512", NULL, 0, mantissa, 5);
 }
@@ -110,7 +117,8 @@ static LLVMValueRef split(const half *h, LLVMValueRef x, LLVMValueRef *k) {
   LLVMValueRef bias = LLVMBuildSelect(h->b, small, all(h, 127 + 64), all(h, 127), "");
   *k = subtract(h, LLVMBuildCast(h->b, LLVMSIToFP, exponent, type, ""), bias);
   LLVMValueRef fraction = LLVMBuildAnd(h->b, moved, ax_cg_integer(h->cg, AX_S32, h->lanes, 0x7fffff), "");
-  return LLVMBuildCast(h->b, LLVMBitCast, LLVMBuildAdd(h->b, fraction, ax_cg_integer(h->cg, AX_S32, h->lanes, 0x3f400000), ""), type, "");
+  return LLVMBuildCast(h->b, LLVMBitCast, LLVMBuildAdd(h->b, fraction, ax_cg_integer(h->cg, AX_S32, h->lanes, 0x3f400000), ""),
+                       type, "");
 }
 
 /* --- The functions --- */
@@ -125,8 +133,10 @@ static LLVMValueRef logistic_of(const half *h, LLVMValueRef x) {
 
 /* y / (y + 2) with y = e^2x - 1 = 2^n (2^r - 1) + (2^n - 1), which keeps the digits of what is small. */
 static LLVMValueRef tanh_of(const half *h, LLVMValueRef x) {
-  static const double f16[] = {0.6931471435061587, 0.24022351343132514, 0.05550500213429321, 0.009666245425790861, 0.0013333538732232045};
-  static const double bf16[] = {0.6931368577804886, 0.24023252160542183, 0.05583728827013547, 0.009618110838395026}; /* (2^r - 1) / r, -1/2 .. 1/2 */
+  static const double f16[] = {0.6931471435061587, 0.24022351343132514, 0.05550500213429321, 0.009666245425790861,
+                               0.0013333538732232045};
+  static const double bf16[] = {0.6931368577804886, 0.24023252160542183, 0.05583728827013547,
+                                0.009618110838395026}; /* (2^r - 1) / r, -1/2 .. 1/2 */
   LLVMTypeRef type = LLVMTypeOf(x);
   LLVMValueRef one = all(h, 1), t = mul(h, within(h, x, -9, 9), all(h, 2.88539008));
   LLVMValueRef n = ax_cg_intrinsic(h->cg, "llvm.rint", &type, 1, &t, 1), r = subtract(h, t, n);
@@ -137,10 +147,11 @@ static LLVMValueRef tanh_of(const half *h, LLVMValueRef x) {
 
 /* x times a polynomial in x^2, up to where the result is rounded to 1. */
 static LLVMValueRef erf_of(const half *h, LLVMValueRef x) {
-  static const double f16[] = {1.1283751026259827, -0.37603720198821244, 0.11249925519839188, -0.026351446654812566, 0.004816358933710594,
-                               -0.0006642278192542795, 6.407201265353402e-05, -3.7809377843074682e-06, 1.0117258302422858e-07}; /* 0 .. 2.6 */
-  static const double bf16[] = {1.128353414775583, -0.37564386506190717, 0.11127344366198802, -0.024869383271129024, 0.003936391608694607,
-                                -0.0003854374342563905, 1.7121943382078013e-05}; /* 0 .. 2.2 */
+  static const double f16[] = {1.1283751026259827,    -0.37603720198821244,    0.11249925519839188,
+                               -0.026351446654812566, 0.004816358933710594,    -0.0006642278192542795,
+                               6.407201265353402e-05, -3.7809377843074682e-06, 1.0117258302422858e-07}; /* 0 .. 2.6 */
+  static const double bf16[] = {1.128353414775583,    -0.37564386506190717,   0.11127344366198802,   -0.024869383271129024,
+                                0.003936391608694607, -0.0003854374342563905, 1.7121943382078013e-05}; /* 0 .. 2.2 */
   const double most = h->is_f16 ? 2.6 : 2.2;
   LLVMValueRef inside = within(h, x, -most, most), square = mul(h, inside, inside);
   return mul(h, inside, h->is_f16 ? polynomial(h, f16, AX_COUNT(f16), square) : polynomial(h, bf16, AX_COUNT(bf16), square));
@@ -148,9 +159,10 @@ static LLVMValueRef erf_of(const half *h, LLVMValueRef x) {
 
 /* f times log(1 + f) / f, 1 + f from 3/4 to 3/2. */
 static LLVMValueRef log_of(const half *h, LLVMValueRef x) {
-  static const double f16[] = {1.000000884166864, -0.4999863076395227, 0.333144639616701, -0.2506230472633327, 0.20675210141215247, -0.16807150424749276,
-                               0.08290274471020394};
-  static const double bf16[] = {0.9999974639841411, -0.4998775956106833, 0.3335753385580707, -0.25613382318936334, 0.20457803531800625, -0.10552980308002749};
+  static const double f16[] = {1.000000884166864,   -0.4999863076395227,  0.333144639616701,  -0.2506230472633327,
+                               0.20675210141215247, -0.16807150424749276, 0.08290274471020394};
+  static const double bf16[] = {0.9999974639841411,   -0.4998775956106833, 0.3335753385580707,
+                                -0.25613382318936334, 0.20457803531800625, -0.10552980308002749};
   LLVMValueRef k, m = is_wide(h) ? split_wide(h, x, &k) : split(h, x, &k), f = subtract(h, m, all(h, 1));
   LLVMValueRef slope = h->is_f16 ? polynomial(h, f16, AX_COUNT(f16), f) : polynomial(h, bf16, AX_COUNT(bf16), f);
   LLVMValueRef result = fused(h, k, all(h, 0.693147182), mul(h, f, slope));
@@ -163,7 +175,8 @@ static LLVMValueRef log_of(const half *h, LLVMValueRef x) {
 
 typedef LLVMValueRef (*function)(const half *h, LLVMValueRef x);
 static const function functions[AX_SCALAR_COUNT] = {
-    [AX_SCALAR_EXP] = exp_of, [AX_SCALAR_LOGISTIC] = logistic_of, [AX_SCALAR_LOG] = log_of, [AX_SCALAR_TANH] = tanh_of, [AX_SCALAR_ERF] = erf_of,
+    [AX_SCALAR_EXP] = exp_of,   [AX_SCALAR_LOGISTIC] = logistic_of, [AX_SCALAR_LOG] = log_of,
+    [AX_SCALAR_TANH] = tanh_of, [AX_SCALAR_ERF] = erf_of,
 };
 
 bool ax_cg_has_half(const ax_codegen *cg, ax_scalar op, ax_dtype dtype) {

@@ -1,18 +1,19 @@
-/* What is held in registers, of kernels inside a strand: one element as a scalar, or all vectors of a slot that the kernel goes through once. */
+/* What is held in registers, of kernels inside a fused loop: one element as a scalar, or all vectors of a slot that the kernel goes
+   through once. */
 #include "jit/emit/nest.h"
 
 LLVMTypeRef ax_nest_held_type(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes) {
   return dtype == AX_BOOL && lanes == 1 ? ax_cg_register(cg, dtype, 1) : ax_cg_memory(cg, dtype, lanes);
 }
 
-static bool walks_along(const ax_schedule *s, const ax_access *access) {
+static bool walks_along(const ax_nest_schedule *s, const ax_nest_access *access) {
   const ax_slot *slot = &s->kernel->slots[access->slot];
   for (uint32_t d = 0; d < slot->rank; d++)
     if (access->at[d].dynamic != AX_NONE) return false;
   return access->offset == 0 && access->stride[s->vector] == 1 && !access->transposed;
 }
 
-bool ax_nest_walks_once(const ax_schedule *s, uint32_t slot, int64_t elems) {
+bool ax_nest_walks_once(const ax_nest_schedule *s, uint32_t slot, int64_t elems) {
   if (s->shape != AX_NEST_LANES || s->loops[s->vector].extent != elems) return false;
   for (uint32_t l = 0; l < s->loop_count; l++)
     if (l != s->vector && s->loops[l].extent != 1) return false;
@@ -21,17 +22,17 @@ bool ax_nest_walks_once(const ax_schedule *s, uint32_t slot, int64_t elems) {
   return true;
 }
 
-LLVMValueRef *ax_nest_held_at(const ax_nest *nest, const ax_access *access, uint32_t instance) {
-  const ax_schedule *s = nest->schedule;
+LLVMValueRef *ax_nest_held_at(const ax_nest *nest, const ax_nest_access *access, uint32_t instance) {
+  const ax_nest_schedule *s = nest->schedule;
   LLVMValueRef *held = nest->inside != NULL ? nest->inside->held[access->slot] : NULL;
   if (held == NULL || LLVMGetTypeKind(LLVMTypeOf(*held)) != LLVMVectorTypeKind) return held;
   return held + LLVMConstIntGetSExtValue(nest->index[s->vector]) / s->lanes + (s->unrolled == s->vector ? instance : 0);
 }
 
 LLVMValueRef ax_nest_load_held(ax_nest *nest, uint32_t access, ax_dtype dtype, LLVMValueRef held, bool guarded, uint32_t instance) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   const bool is_vector = LLVMGetTypeKind(LLVMTypeOf(held)) == LLVMVectorTypeKind;
-  const uint32_t lanes = is_vector || ax_schedule_depends(schedule, access, schedule->vector) ? schedule->lanes : 1;
+  const uint32_t lanes = is_vector || ax_nest_schedule_depends(schedule, access, schedule->vector) ? schedule->lanes : 1;
   LLVMValueRef value = dtype == AX_BOOL && !is_vector ? held : ax_cg_to_register(&nest->cg, dtype, held, is_vector ? lanes : 1);
   if (!is_vector) value = ax_cg_broadcast(&nest->cg, value, lanes);
   if (!guarded) return value;

@@ -1,8 +1,8 @@
-/* Transcendental functions are calls on whole registers: scalars and short vectors are padded and long ones cut up, so that a result
-   never depends on where in a vector it was computed. What is called is found by accuracy: our own functions (vector_math.h), which are
-   within 4 units of the last place, or SLEEF's, which are within 1 and are slower; where a register has no function of ours, SLEEF's as
-   well. Code names them by what they are (operation, dtype, size of the registers, whether the most precise is asked for), and
-   ax_math_find has their addresses when the code is loaded: no address is part of it. */
+/* Transcendental functions are calls on whole registers: scalars and short vectors are padded and long ones cut up, so that a
+   result never depends on where in a vector it was computed. What is called is found by accuracy: our own functions
+   (vector_math.h), which are within 4 units of the last place, or SLEEF's, which are within 1 and are slower; where a register has
+   no function of ours, SLEEF's as well. Code names them by what they are (operation, dtype, size of the registers, whether the most
+   precise is asked for), and ax_math_find has their addresses when the code is loaded: no address is part of it. */
 #include <stdio.h>
 
 #include "jit/emit/codegen.h"
@@ -66,7 +66,9 @@ ax_object_function ax_math_find(const char *name) {
 
 static uint32_t register_size(const ax_codegen *cg) { return cg->vector_bytes == 64 ? 2 : cg->vector_bytes == 32 ? 1 : 0; }
 
-bool ax_cg_has_own(const ax_codegen *cg, ax_scalar op, ax_dtype dtype) { return own(op, dtype == AX_F64, register_size(cg), false) != NULL; }
+bool ax_cg_has_own(const ax_codegen *cg, ax_scalar op, ax_dtype dtype) {
+  return own(op, dtype == AX_F64, register_size(cg), false) != NULL;
+}
 
 /* One call on a whole register. */
 static LLVMValueRef call(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args, uint32_t width) {
@@ -82,8 +84,8 @@ static LLVMValueRef call(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, boo
   return LLVMBuildCall2(cg->builder, type, function, args, count, "");
 }
 
-static LLVMValueRef call_padded(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args, uint32_t lanes,
-                                uint32_t width) {
+static LLVMValueRef call_padded(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args,
+                                uint32_t lanes, uint32_t width) {
   LLVMValueRef wide[2] = {NULL};
   for (int i = 0; i < ax_scalar_arity(op); i++)
     wide[i] = lanes == 1 ? ax_cg_broadcast(cg, args[i], width) : ax_cg_slice(cg, args[i], 0, width);

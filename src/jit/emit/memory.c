@@ -1,6 +1,6 @@
 /* Loads and stores. Each access keeps one pointer a level: a loop adds its own part when it is entered, and what an instance
-   is further on is a constant. Dynamic starts are added where they are known: those that no loop moves at level 0, those that a loop moves
-   at its level, and those that differ between lanes or instances by each load for itself. */
+   is further on is a constant. Dynamic starts are added where they are known: those that no loop moves at level 0, those that a
+   loop moves at its level, and those that differ between lanes or instances by each load for itself. */
 #include "jit/emit/nest.h"
 
 static uint32_t access_count(const ax_nest *nest) {
@@ -12,7 +12,7 @@ static LLVMValueRef *pointer_at(ax_nest *nest, uint32_t level, uint32_t access) 
 }
 
 LLVMTypeRef ax_nest_element(const ax_nest *nest, uint32_t access) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   return ax_cg_memory(&nest->cg, schedule->kernel->slots[schedule->accesses[access].slot].dtype, 1);
 }
 
@@ -39,20 +39,22 @@ static LLVMValueRef clamped(ax_nest *nest, LLVMValueRef start, int64_t limit, in
 }
 
 /* Of a start that these loops move: by each load for itself. */
-static bool is_own(const ax_schedule *schedule, uint64_t deps) {
+static bool is_own(const ax_nest_schedule *schedule, uint64_t deps) {
   return ((deps >> schedule->vector | deps >> schedule->unrolled) & 1) != 0;
 }
 
-/* `sum`, to which the starts are added that are known at `level`; AX_NONE: those that each load adds for itself, in `lanes` lanes. */
-static LLVMValueRef add_starts(ax_nest *nest, uint32_t access, uint32_t level, uint32_t instance, uint32_t lanes, LLVMValueRef sum) {
-  const ax_schedule *schedule = nest->schedule;
-  const ax_access *a = &schedule->accesses[access];
+/* `sum`, to which the starts are added that are known at `level`; AX_NONE: those that each load adds for itself, in `lanes`
+   lanes. */
+static LLVMValueRef add_starts(ax_nest *nest, uint32_t access, uint32_t level, uint32_t instance, uint32_t lanes,
+                               LLVMValueRef sum) {
+  const ax_nest_schedule *schedule = nest->schedule;
+  const ax_nest_access *a = &schedule->accesses[access];
   const ax_slot *slot = &schedule->kernel->slots[a->slot];
   int64_t pitch = 1;
   for (uint32_t d = slot->rank; d-- > 0; pitch *= slot->dims[d]) {
     if (a->at[d].dynamic == AX_NONE) continue;
     uint64_t deps = schedule->deps[a->at[d].dynamic];
-    if ((is_own(schedule, deps) ? AX_NONE : ax_schedule_level(deps)) != level) continue;
+    if ((is_own(schedule, deps) ? AX_NONE : ax_nest_schedule_level(deps)) != level) continue;
     LLVMValueRef start = clamped(nest, ax_nest_value(nest, a->at[d].dynamic, instance, lanes), a->at[d].limit, pitch, lanes);
     sum = sum == NULL ? start : LLVMBuildAdd(nest->cg.builder, sum, start, "");
   }
@@ -60,7 +62,7 @@ static LLVMValueRef add_starts(ax_nest *nest, uint32_t access, uint32_t level, u
 }
 
 LLVMValueRef ax_nest_base(ax_nest *nest, uint32_t access) {
-  const ax_access *a = &nest->schedule->accesses[access];
+  const ax_nest_access *a = &nest->schedule->accesses[access];
   LLVMValueRef offset = add_starts(nest, access, 0, 0, 1, ax_cg_i64(&nest->cg, a->offset));
   return *pointer_at(nest, 0, access) =
              ax_nest_advance(nest, ax_nest_element(nest, access), nest->slot_bases[a->slot], offset);
@@ -74,7 +76,7 @@ void ax_nest_move_pointer(ax_nest *nest, uint32_t access) {
 
 /* Where an access is at an index of a loop, from where it is at 0. */
 LLVMValueRef ax_nest_offset(ax_nest *nest, uint32_t access, uint32_t loop, LLVMValueRef index) {
-  const ax_access *a = &nest->schedule->accesses[access];
+  const ax_nest_access *a = &nest->schedule->accesses[access];
   LLVMValueRef even = scaled(nest, index, a->stride[loop]);
   if (a->uneven[loop] == 0) return even;
   LLVMValueRef rows = LLVMBuildUDiv(nest->cg.builder, index, ax_cg_i64(&nest->cg, nest->schedule->loops[loop].inner), "");
@@ -83,7 +85,7 @@ LLVMValueRef ax_nest_offset(ax_nest *nest, uint32_t access, uint32_t loop, LLVMV
 
 void ax_nest_step_pointers(ax_nest *nest, uint32_t loop, LLVMValueRef index) {
   for (uint32_t a = 0; a < access_count(nest); a++) {
-    const ax_access *access = &nest->schedule->accesses[a];
+    const ax_nest_access *access = &nest->schedule->accesses[a];
     if (!access->live) continue;
     LLVMValueRef pointer = *pointer_at(nest, nest->level, a);
     const bool by_row = access->transposed && access->uneven[loop] != 0; /* each row of a square finds its own place */
@@ -96,7 +98,7 @@ void ax_nest_step_pointers(ax_nest *nest, uint32_t loop, LLVMValueRef index) {
 LLVMValueRef ax_nest_pointer(ax_nest *nest, uint32_t access) { return *pointer_at(nest, nest->level, access); }
 
 static LLVMValueRef instance_pointer(ax_nest *nest, uint32_t access, uint32_t instance) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   int64_t step = schedule->unrolled == schedule->vector ? schedule->lanes : 1;
   int64_t count = schedule->accesses[access].stride[schedule->unrolled] * step * instance;
   return ax_nest_advance(nest, ax_nest_element(nest, access), *pointer_at(nest, nest->level, access),
@@ -170,7 +172,8 @@ static LLVMValueRef lane_place(ax_nest *nest, LLVMTypeRef element, LLVMValueRef 
   return ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, offset));
 }
 
-/* One by one: where data is not in a cache, what fetches ahead does not see the steps of gather instructions, which then take ten times as long. */
+/* One by one: where data is not in a cache, what fetches ahead does not see the steps of gather instructions, which then take ten
+   times as long. */
 static LLVMValueRef gather(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride,
                            LLVMValueRef mask) {
   int64_t count = known_lanes(nest, mask);
@@ -249,8 +252,8 @@ void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointe
 
 /* Each lane's element where its own start says; 32-bit indices, where they do, make the faster gather. */
 static LLVMValueRef load_looked_up(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance, LLVMValueRef mask) {
-  const ax_schedule *schedule = nest->schedule;
-  const ax_access *a = &schedule->accesses[access];
+  const ax_nest_schedule *schedule = nest->schedule;
+  const ax_nest_access *a = &schedule->accesses[access];
   const ax_slot *slot = &schedule->kernel->slots[a->slot];
   LLVMTypeRef element = ax_nest_element(nest, access);
   int64_t stride = a->stride[schedule->vector];
@@ -264,13 +267,15 @@ static LLVMValueRef load_looked_up(ax_nest *nest, uint32_t access, LLVMValueRef 
 
 /* 0 in as many lanes as the load is asked for. */
 static LLVMValueRef nothing(ax_nest *nest, uint32_t access, ax_dtype dtype) {
-  const ax_schedule *schedule = nest->schedule;
-  return LLVMConstNull(ax_cg_register(&nest->cg, dtype, ax_schedule_depends(schedule, access, schedule->vector) ? schedule->lanes : 1));
+  const ax_nest_schedule *schedule = nest->schedule;
+  return LLVMConstNull(
+      ax_cg_register(&nest->cg, dtype, ax_nest_schedule_depends(schedule, access, schedule->vector) ? schedule->lanes : 1));
 }
 
-/* Of one place, where a guard that does not differ between lanes may say that it is outside: then the slot's first element is read instead,
-   and 0 taken. */
-static LLVMValueRef load_one_guarded(ax_nest *nest, const ax_access *a, LLVMTypeRef element, LLVMValueRef pointer, LLVMValueRef guard) {
+/* Of one place, where a guard that does not differ between lanes may say that it is outside: then the slot's first element is read
+   instead, and 0 taken. */
+static LLVMValueRef load_one_guarded(ax_nest *nest, const ax_nest_access *a, LLVMTypeRef element, LLVMValueRef pointer,
+                                     LLVMValueRef guard) {
   LLVMBuilderRef b = nest->cg.builder;
   uint32_t bits = 8 * alignment(element);
   LLVMTypeRef word = ax_cg_int(&nest->cg, bits, 1);
@@ -282,16 +287,17 @@ static LLVMValueRef load_one_guarded(ax_nest *nest, const ax_access *a, LLVMType
 
 /* Lanes beyond a guard are not read, and 0. */
 static LLVMValueRef load_guarded(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance) {
-  const ax_schedule *schedule = nest->schedule;
-  const ax_access *a = &schedule->accesses[access];
+  const ax_nest_schedule *schedule = nest->schedule;
+  const ax_nest_access *a = &schedule->accesses[access];
   int64_t stride = a->stride[schedule->vector];
   LLVMTypeRef element = ax_nest_element(nest, access);
   LLVMValueRef pointer = instance_pointer(nest, access, instance), mask = ax_nest_mask(nest, instance), value;
-  bool moved = ax_access_is_moved(a, schedule->vector), differs = ax_schedule_depends(schedule, a->guard, schedule->vector);
+  bool moved = ax_access_is_moved(a, schedule->vector), differs = ax_nest_schedule_depends(schedule, a->guard, schedule->vector);
   if (!moved && is_own(schedule, a->moved))
     pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, NULL));
   if (stride == 0 && !moved && !differs)
-    return ax_cg_to_register(&nest->cg, dtype, load_one_guarded(nest, a, element, pointer, ax_nest_value(nest, a->guard, instance, 1)), 1);
+    return ax_cg_to_register(&nest->cg, dtype,
+                             load_one_guarded(nest, a, element, pointer, ax_nest_value(nest, a->guard, instance, 1)), 1);
   LLVMValueRef guard = ax_nest_value(nest, a->guard, instance, schedule->lanes);
   mask = mask == NULL ? guard : LLVMBuildAnd(nest->cg.builder, mask, guard, "");
   if (moved)
@@ -304,7 +310,7 @@ static LLVMValueRef load_guarded(ax_nest *nest, uint32_t access, ax_dtype dtype,
 }
 
 /* Whether loops around this kernel come to one long row after the other of an array that caches near the core do not hold. */
-static bool walks_far_rows(const ax_nest *nest, const ax_access *a) {
+static bool walks_far_rows(const ax_nest *nest, const ax_nest_access *a) {
   enum { least_row = 3 << 10 };
   const ax_slot *slot = &nest->schedule->kernel->slots[a->slot];
   const ax_loop *row = &nest->schedule->loops[nest->schedule->vector];
@@ -316,29 +322,31 @@ static bool walks_far_rows(const ax_nest *nest, const ax_access *a) {
 }
 
 /* RUNS, of such an array: bytes from here to where the next of the rows that are added up lies; 0: it is none of that. */
-static int64_t to_next_run(const ax_schedule *s, const ax_access *a) {
+static int64_t to_next_run(const ax_nest_schedule *s, const ax_nest_access *a) {
   const ax_slot *slot = &s->kernel->slots[a->slot];
   const int64_t bytes = (int64_t)ax_dtype_bytes(slot->dtype);
-  if (s->shape != AX_NEST_RUNS || s->listed == 0 || !s->loops[s->listed - 1].reduced || ax_dims_elems(slot->rank, slot->dims) < AX_FAR_BYTES / bytes) return 0;
+  if (s->shape != AX_NEST_RUNS || s->listed == 0 || !s->loops[s->listed - 1].reduced ||
+      ax_dims_elems(slot->rank, slot->dims) < AX_FAR_BYTES / bytes)
+    return 0;
   return a->stride[s->listed - 1] * bytes;
 }
 
 /* What is stored meanwhile keeps the processor from reading ahead by itself as far as memory is away. */
-static void fetch_ahead(ax_nest *nest, const ax_access *a, LLVMValueRef pointer) {
+static void fetch_ahead(ax_nest *nest, const ax_nest_access *a, LLVMValueRef pointer) {
   enum { ahead = 4096 };
   const int64_t bytes = walks_far_rows(nest, a) ? ahead : to_next_run(nest->schedule, a);
   if (bytes == 0) return;
   LLVMTypeRef type = LLVMTypeOf(pointer), i32 = LLVMInt32TypeInContext(nest->cg.context);
-  LLVMValueRef arguments[] = {ax_nest_advance(nest, ax_cg_int(&nest->cg, 8, 1), pointer, ax_cg_i64(&nest->cg, bytes)), LLVMConstInt(i32, 0, false), LLVMConstInt(i32, 3, false),
-                              LLVMConstInt(i32, 1, false)};
+  LLVMValueRef arguments[] = {ax_nest_advance(nest, ax_cg_int(&nest->cg, 8, 1), pointer, ax_cg_i64(&nest->cg, bytes)),
+                              LLVMConstInt(i32, 0, false), LLVMConstInt(i32, 3, false), LLVMConstInt(i32, 1, false)};
   ax_cg_intrinsic(&nest->cg, "llvm.prefetch", &type, 1, arguments, 4);
 }
 
 LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance) {
-  const ax_access *a = &nest->schedule->accesses[access];
+  const ax_nest_access *a = &nest->schedule->accesses[access];
   int64_t stride = a->stride[nest->schedule->vector];
   LLVMValueRef *held = ax_nest_held_at(nest, a, instance);
-  ax_known guard = a->guard == AX_NONE ? AX_KNOWN_TRUE : ax_nest_known(nest, a->guard);
+  ax_guard_state guard = a->guard == AX_NONE ? AX_KNOWN_TRUE : ax_nest_known(nest, a->guard);
   if (guard == AX_KNOWN_FALSE) return nothing(nest, access, dtype);
   if (held != NULL) return ax_nest_load_held(nest, access, dtype, *held, guard == AX_KNOWN_NOT, instance);
   if (guard == AX_KNOWN_NOT) return load_guarded(nest, access, dtype, instance);
@@ -348,7 +356,8 @@ LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32
   LLVMTypeRef element = ax_nest_element(nest, access);
   LLVMValueRef pointer = instance_pointer(nest, access, instance), value;
   if (ax_access_is_moved(a, nest->schedule->vector))
-    return ax_cg_to_register(&nest->cg, dtype, load_looked_up(nest, access, pointer, instance, ax_nest_mask(nest, instance)), nest->schedule->lanes);
+    return ax_cg_to_register(&nest->cg, dtype, load_looked_up(nest, access, pointer, instance, ax_nest_mask(nest, instance)),
+                             nest->schedule->lanes);
   if (is_own(nest->schedule, a->moved))
     pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, NULL));
   if (ax_nest_is_paired(nest, access, instance)) return ax_nest_load_paired(nest, access, pointer, instance);
@@ -360,13 +369,14 @@ LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32
     value = ax_nest_load_lanes(nest, element, pointer, stride, ax_nest_mask(nest, instance));
   }
   value = ax_cg_to_register(&nest->cg, dtype, value, lanes);
-  bool spread = lanes == 1 && ax_schedule_depends(nest->schedule, access, nest->schedule->vector); /* by a guard that is settled */
+  bool spread =
+      lanes == 1 && ax_nest_schedule_depends(nest->schedule, access, nest->schedule->vector); /* by a guard that is settled */
   return spread ? ax_cg_broadcast(&nest->cg, value, nest->schedule->lanes) : value;
 }
 
 /* Where all lanes share one place, the store makes no sense unless they agree: the first one stands for all. */
 void ax_nest_store(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t lanes, uint32_t instance) {
-  const ax_access *a = &nest->schedule->accesses[access];
+  const ax_nest_access *a = &nest->schedule->accesses[access];
   ax_dtype dtype = nest->schedule->kernel->slots[a->slot].dtype;
   int64_t stride = a->stride[nest->schedule->vector];
   LLVMTypeRef element = ax_nest_element(nest, access);

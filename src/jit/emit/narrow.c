@@ -2,22 +2,22 @@
 
      for r:  for c < 3:  y[r, c] = x[r, c] + b[c]          lanes:  r0c0 r0c1 r0c2 r1c0 | r1c1 r1c2 r2c0 r2c1 | r2c2 r3c0 r3c1 r3c2
 
-   A block is `lanes` rows, N vectors of which each is an instance: which row and column a lane of it has are constants. So a load is one
-   that is contiguous, or windows (jit/emit/windows.h) and a shuffle; so is a store, under constant masks. What does not depend on the row is
-   computed once, before the blocks. Rows that make no whole block are done row by row, as LANES does. */
+   A block is `lanes` rows, N vectors of which each is an instance: which row and column a lane of it has are constants. So a load
+   is one that is contiguous, or windows (jit/emit/windows.h) and a shuffle; so is a store, under constant masks. What does not
+   depend on the row is computed once, before the blocks. Rows that make no whole block are done row by row, as LANES does. */
 #include "jit/emit/nest.h"
 #include "jit/emit/windows.h"
 
 /* --- Where lanes are --- */
 
 /* Row and columns of a lane, by loop. */
-static int64_t lane_index(const ax_schedule *s, uint32_t loop, uint32_t instance, uint32_t lane) {
+static int64_t lane_index(const ax_nest_schedule *s, uint32_t loop, uint32_t instance, uint32_t lane) {
   int64_t rest = (int64_t)instance * s->lanes + lane;
   for (uint32_t l = s->loop_count - 1; l > loop; l--) rest /= s->loops[l].extent;
   return loop == s->outer ? rest : rest % s->loops[loop].extent;
 }
 
-static void lane_offsets(const ax_schedule *s, const ax_access *access, uint32_t instance, int64_t *offset) {
+static void lane_offsets(const ax_nest_schedule *s, const ax_nest_access *access, uint32_t instance, int64_t *offset) {
   for (uint32_t lane = 0; lane < s->lanes; lane++) {
     offset[lane] = 0;
     for (uint32_t l = s->outer; l < s->loop_count; l++) offset[lane] += lane_index(s, l, instance, lane) * access->stride[l];
@@ -25,7 +25,7 @@ static void lane_offsets(const ax_schedule *s, const ax_access *access, uint32_t
 }
 
 /* Of a whole block's elements none lies beyond the last: reading as far as that is safe. */
-static ax_windows load_windows(const ax_schedule *s, const ax_access *access, const int64_t *offset) {
+static ax_row_windows load_windows(const ax_nest_schedule *s, const ax_nest_access *access, const int64_t *offset) {
   int64_t last = 0;
   for (uint32_t l = s->outer; l < s->loop_count; l++) {
     int64_t steps = (l == s->outer ? s->lanes : s->loops[l].extent) - 1;
@@ -34,12 +34,13 @@ static ax_windows load_windows(const ax_schedule *s, const ax_access *access, co
   return ax_windows_cover(offset, s->lanes, last);
 }
 
-/* In cache lines, where the array begins with one and blocks are whole ones: a masked store over two of them takes several times as long. */
-static ax_windows store_windows(const ax_schedule *s, const ax_access *access, const int64_t *offset) {
+/* In cache lines, where the array begins with one and blocks are whole ones: a masked store over two of them takes several times as
+   long. */
+static ax_row_windows store_windows(const ax_nest_schedule *s, const ax_nest_access *access, const int64_t *offset) {
   return ax_windows_cover_aligned(offset, s->lanes, -access->offset);
 }
 
-static bool in_order(const ax_windows *w, const int64_t *offset, uint32_t lanes) {
+static bool in_order(const ax_row_windows *w, const int64_t *offset, uint32_t lanes) {
   for (uint32_t l = 0; l < lanes; l++)
     if (offset[l] != w->start[0] + l) return false;
   return w->count == 1;
@@ -47,10 +48,10 @@ static bool in_order(const ax_windows *w, const int64_t *offset, uint32_t lanes)
 
 /* --- What it costs --- */
 
-static uint64_t narrow_loops(const ax_schedule *s) { return ((uint64_t)2 << (s->loop_count - 1)) - ((uint64_t)1 << s->outer); }
+static uint64_t narrow_loops(const ax_nest_schedule *s) { return ((uint64_t)2 << (s->loop_count - 1)) - ((uint64_t)1 << s->outer); }
 
 /* Instructions to move all vectors of a block; below 0: it cannot be done. */
-static double moves(const ax_schedule *s, const ax_access *access, bool store) {
+static double moves(const ax_nest_schedule *s, const ax_nest_access *access, bool store) {
   double cost = 0;
   if ((access->moved & narrow_loops(s)) != 0 || (!store && access->guard != AX_NONE)) return -1;
   if (!store && access->stride[s->outer] == 0) return 0.5 * s->narrow;
@@ -60,7 +61,7 @@ static double moves(const ax_schedule *s, const ax_access *access, bool store) {
   for (uint32_t v = 0; v < s->narrow; v++) {
     int64_t offset[AX_MAX_LANES];
     lane_offsets(s, access, v, offset);
-    ax_windows w = load_windows(s, access, offset);
+    ax_row_windows w = load_windows(s, access, offset);
     bool whole = in_order(&w, offset, s->lanes);
     if (store && !whole) w = store_windows(s, access, offset);
     if (w.count > AX_MAX_WINDOWS || (store && !whole && no_masks)) return -1;
@@ -69,10 +70,10 @@ static double moves(const ax_schedule *s, const ax_access *access, bool store) {
   return cost;
 }
 
-double ax_narrow_cost(const ax_schedule *s) {
+double ax_narrow_cost(const ax_nest_schedule *s) {
   double cost = 0;
   for (uint32_t a = 0; a < s->kernel->expr_count + s->kernel->store_count; a++) {
-    const ax_access *access = &s->accesses[a];
+    const ax_nest_access *access = &s->accesses[a];
     bool store = a >= s->kernel->expr_count, inside = !store && (s->deps[a] & narrow_loops(s)) != 0;
     if (!store && s->live[a] && s->kernel->exprs[a].op == AX_LEAF_INSIDE) return -1;
     double each = access->live ? moves(s, access, store) : inside && s->live[a] ? 0.5 * s->narrow : 0;
@@ -107,12 +108,12 @@ static LLVMValueRef load_columns(ax_nest *nest, uint32_t access, const int64_t *
 }
 
 LLVMValueRef ax_nest_load_narrow(ax_nest *nest, uint32_t access, uint32_t instance) {
-  const ax_schedule *s = nest->schedule;
-  const ax_access *a = &s->accesses[access];
+  const ax_nest_schedule *s = nest->schedule;
+  const ax_nest_access *a = &s->accesses[access];
   int64_t offset[AX_MAX_LANES], from[AX_MAX_LANES];
   lane_offsets(s, a, instance, offset);
   if (a->stride[s->outer] == 0) return load_columns(nest, access, offset);
-  ax_windows w = load_windows(s, a, offset);
+  ax_row_windows w = load_windows(s, a, offset);
   LLVMValueRef picked = NULL;
   for (uint32_t i = 0; i < w.count; i++) {
     LLVMValueRef whole = ax_nest_load_lanes(nest, ax_nest_element(nest, access), place(nest, access, w.start[i]), 1, NULL);
@@ -127,10 +128,10 @@ LLVMValueRef ax_nest_load_narrow(ax_nest *nest, uint32_t access, uint32_t instan
 }
 
 void ax_nest_store_narrow(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t instance) {
-  const ax_schedule *s = nest->schedule;
+  const ax_nest_schedule *s = nest->schedule;
   int64_t offset[AX_MAX_LANES];
   lane_offsets(s, &s->accesses[access], instance, offset);
-  ax_windows w = load_windows(s, &s->accesses[access], offset);
+  ax_row_windows w = load_windows(s, &s->accesses[access], offset);
   if (!in_order(&w, offset, s->lanes)) w = store_windows(s, &s->accesses[access], offset);
   for (uint32_t i = 0; i < w.count; i++) {
     LLVMValueRef exists[AX_MAX_LANES], part = value, mask = NULL;
@@ -151,7 +152,7 @@ void ax_nest_store_narrow(ax_nest *nest, uint32_t access, LLVMValueRef value, ui
 }
 
 LLVMValueRef ax_nest_narrow_index(ax_nest *nest, uint32_t loop, uint32_t instance) {
-  const ax_schedule *s = nest->schedule;
+  const ax_nest_schedule *s = nest->schedule;
   LLVMValueRef lane[AX_MAX_LANES];
   for (uint32_t l = 0; l < s->lanes; l++) lane[l] = ax_cg_i64(&nest->cg, lane_index(s, loop, instance, l));
   LLVMValueRef index = LLVMConstVector(lane, s->lanes);
@@ -170,7 +171,7 @@ void ax_nest_begin_narrow(ax_nest *nest) {
 
 /* One vector after the other: few values are alive at a time. */
 void ax_nest_narrow_block(ax_nest *nest, LLVMValueRef index) {
-  const ax_schedule *s = nest->schedule;
+  const ax_nest_schedule *s = nest->schedule;
   nest->index[s->outer] = index;
   ax_nest_step_pointers(nest, s->outer, index);
   nest->level++;

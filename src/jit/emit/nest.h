@@ -15,11 +15,12 @@ enum { AX_STRIP_BYTES = 4096 };  /* TRANSPOSE, of rows that lie in several place
 
 enum { AX_FAR_BYTES = 12 << 20 };   /* no cache near a core has that much */
 
-/* Where a kernel stands in a function of more than itself (strand.h). */
+/* Where a kernel stands in a function of more than itself (fused_loop.h). */
 typedef struct ax_nest_inside {
   LLVMValueRef coordinates;
   const LLVMValueRef *bases; /* by slot: its address; of one that is held, anything */
-  LLVMValueRef *const *held; /* by slot: what is in registers of it: one element, or all of its vectors, of as many lanes as the schedule's; NULL */
+  LLVMValueRef *const
+      *held; /* by slot: what is in registers of it: one element, or all of its vectors, of as many lanes as the schedule's; NULL */
   const bool *far;           /* by slot: loops go through more than AX_FAR_BYTES, of which this is the part of one trip */
   bool unrolled;             /* some are held as vectors: ax_nest_walks_once */
 } ax_nest_inside;
@@ -32,7 +33,7 @@ typedef struct ax_range { /* lo .. hi; `count` is hi - lo where it is a constant
 typedef struct ax_nest {
   ax_codegen cg;
   const ax_nest_inside *inside; /* NULL: a function of its own */
-  const ax_schedule *schedule;
+  const ax_nest_schedule *schedule;
   LLVMValueRef slots, coordinates, begin, end; /* the arguments; begin and end in iterations of the ranged loop */
   uint32_t level, instances;
   LLVMValueRef rest_mask;           /* of the vector that ends each row; NULL: made where it is needed */
@@ -51,9 +52,10 @@ typedef struct ax_nest {
   bool *is_divisor;                 /* by node: of many, which are multiplied instead (body.c) */
   LLVMValueRef *accumulators;       /* [store][instance] */
   LLVMValueRef *tiles;              /* on the stack: TILE's and RUNS' sums, by store; TRANSPOSE's squares, by access */
-  LLVMValueRef tile_start;         /* where the tiles begin: along the vector loop (TILE), p (RUNS) or the innermost one (TRANSPOSE) */
+  LLVMValueRef tile_start; /* where the tiles begin: along the vector loop (TILE), p (RUNS) or the innermost one (TRANSPOSE) */
   ax_range strip;                  /* TRANSPOSE, of rows that lie in several places: the innermost loop's range in this strip */
-  LLVMValueRef block_lo, block_hi; /* TRANSPOSE: the innermost loop's range in this square; blocked LANES: that of the last parallel loop */
+  LLVMValueRef block_lo,
+      block_hi; /* TRANSPOSE: the innermost loop's range in this square; blocked LANES: that of the last parallel loop */
   bool *holds;                     /* by node: what each guard is in the settled steps (guards.c) */
   int64_t settled_first, settled_end; /* those along the vector loop */
   bool settled;                    /* the code in the making is of settled steps */
@@ -65,11 +67,14 @@ typedef struct ax_nest {
 AX_MUST_USE ax_status ax_nest_emit(ax_arena *arena, const ax_codegen *cg, const ax_loop_kernel *kernel, const char *name);
 
 /* The schedule of a kernel that stands inside a function, where it is done whole; NULL: there is nothing to do. */
-AX_MUST_USE ax_status ax_nest_schedule_inside(ax_arena *arena, const ax_loop_kernel *kernel, uint32_t vector_bytes, ax_schedule **out);
+AX_MUST_USE ax_status ax_nest_schedule_inside(ax_arena *arena, const ax_loop_kernel *kernel, uint32_t vector_bytes,
+                                              ax_nest_schedule **out);
 /* Emits it from where the builder is, and leaves that where it is done. */
-AX_MUST_USE ax_status ax_nest_emit_inside(ax_arena *arena, const ax_codegen *cg, const ax_schedule *schedule, const ax_nest_inside *inside);
-/* Whether it goes once along its vector loop, and there touches nothing of the slot but element i at step i: so it can be held as vectors. */
-bool ax_nest_walks_once(const ax_schedule *schedule, uint32_t slot, int64_t elems);
+AX_MUST_USE ax_status ax_nest_emit_inside(ax_arena *arena, const ax_codegen *cg, const ax_nest_schedule *schedule,
+                                          const ax_nest_inside *inside);
+/* Whether it goes once along its vector loop, and there touches nothing of the slot but element i at step i: so it can be held as
+   vectors. */
+bool ax_nest_walks_once(const ax_nest_schedule *schedule, uint32_t slot, int64_t elems);
 
 /* --- emit.c --- */
 typedef struct ax_nest_loop {
@@ -107,9 +112,11 @@ void ax_nest_store_sum(ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t
 
 /* --- memory.c --- */
 LLVMValueRef ax_nest_base(ax_nest *nest, uint32_t access);                    /* a level 0 pointer */
-void ax_nest_move_pointer(ax_nest *nest, uint32_t access); /* the current level's, by the starts that are known from this level on */
+void ax_nest_move_pointer(ax_nest *nest,
+                          uint32_t access); /* the current level's, by the starts that are known from this level on */
 void ax_nest_step_pointers(ax_nest *nest, uint32_t loop, LLVMValueRef index); /* level's pointers to level + 1's */
-LLVMValueRef ax_nest_offset(ax_nest *nest, uint32_t access, uint32_t loop, LLVMValueRef index); /* elements that the loop has moved it by */
+LLVMValueRef ax_nest_offset(ax_nest *nest, uint32_t access, uint32_t loop,
+                            LLVMValueRef index); /* elements that the loop has moved it by */
 LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance);
 void ax_nest_store(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t lanes, uint32_t instance);
 /* The pointer as it is with the loops that are open now. */
@@ -124,8 +131,10 @@ void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointe
                          LLVMValueRef value);
 
 /* --- streamed.c --- */
-void ax_nest_mark_streamed(ax_nest *nest, LLVMValueRef store, uint32_t bytes); /* that it goes past the caches; to a multiple of its bytes */
-/* Of the first store, along the vector loop: steps from `from` to where it comes to the beginning of a line of the cache; whether it is at one. */
+void ax_nest_mark_streamed(ax_nest *nest, LLVMValueRef store,
+                           uint32_t bytes); /* that it goes past the caches; to a multiple of its bytes */
+/* Of the first store, along the vector loop: steps from `from` to where it comes to the beginning of a line of the cache; whether
+   it is at one. */
 LLVMValueRef ax_nest_steps_to_line(ax_nest *nest, LLVMValueRef from);
 LLVMValueRef ax_nest_begins_line(ax_nest *nest, LLVMValueRef at);
 
@@ -136,14 +145,14 @@ LLVMValueRef ax_nest_load_paired(ax_nest *nest, uint32_t access, LLVMValueRef po
 void ax_nest_store_paired(ax_nest *nest, uint32_t access, LLVMValueRef pointer, LLVMValueRef value, uint32_t instance);
 
 /* --- columns.c --- */
-/* All lanes of a load that is done with its neighbours, in memory's types; `pointer`: of the first. False: it is not. Each load is done once between changes
-   of `instances`. */
+/* All lanes of a load that is done with its neighbours, in memory's types; `pointer`: of the first. False: it is not. Each load is
+   done once between changes of `instances`. */
 bool ax_nest_load_columns(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance, LLVMValueRef *out);
 
 /* --- held.c --- */
 LLVMTypeRef ax_nest_held_type(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes); /* as memory has it; of one bool, a bit */
 /* The register of what an access is about, of an instance; NULL: it is not held. */
-LLVMValueRef *ax_nest_held_at(const ax_nest *nest, const ax_access *access, uint32_t instance);
+LLVMValueRef *ax_nest_held_at(const ax_nest *nest, const ax_nest_access *access, uint32_t instance);
 LLVMValueRef ax_nest_load_held(ax_nest *nest, uint32_t access, ax_dtype dtype, LLVMValueRef held, bool guarded, uint32_t instance);
 void ax_nest_store_held(ax_nest *nest, ax_dtype dtype, LLVMValueRef *held, LLVMValueRef value, uint32_t lanes);
 
@@ -161,15 +170,16 @@ LLVMValueRef ax_nest_narrow_index(ax_nest *nest, uint32_t loop, uint32_t instanc
 bool ax_nest_find_settled(ax_nest *nest);
 /* Inside all loops but the vector loop: whether steps are settled here. */
 LLVMValueRef ax_nest_row_settled(ax_nest *nest);
-typedef enum ax_known { AX_KNOWN_NOT, AX_KNOWN_FALSE, AX_KNOWN_TRUE } ax_known;
+typedef enum ax_guard_state { AX_KNOWN_NOT, AX_KNOWN_FALSE, AX_KNOWN_TRUE } ax_guard_state;
 /* Of a condition, in the code in the making. */
-ax_known ax_nest_known(const ax_nest *nest, ax_ex node);
+ax_guard_state ax_nest_known(const ax_nest *nest, ax_ex node);
 /* An INSIDE node where its loop's index is `index`, or from there on, lane by lane. */
 LLVMValueRef ax_nest_guard(ax_nest *nest, ax_ex node, LLVMValueRef index, uint32_t lanes);
 
 /* --- transposed.c --- */
 void ax_nest_allocate_squares(ax_nest *nest);
-/* `line` registers, each of lines of so many elements: inside of lines rows become columns. Row k then has, in its line j, column j * line + k. */
+/* `line` registers, each of lines of so many elements: inside of lines rows become columns. Row k then has, in its line j, column j
+   * line + k. */
 void ax_nest_turn_lines(ax_nest *nest, LLVMValueRef *rows, uint32_t line);
 /* At the vector loop's level: reads each square at tile_start, turns it and leaves it in its tile. */
 void ax_nest_fill_squares(ax_nest *nest);

@@ -1,11 +1,12 @@
-/* Floats as integers of the same order, for the largest or the smallest of many: one instruction each and one cycle, where floats take seven
-   that wait for each other, because of NaN and of -0, which is less than +0. The bits of negative numbers are inverted below the sign; then they
-   stand, as signed integers, as the numbers do:
+/* Floats as integers of the same order, for the largest or the smallest of many: one instruction each and one cycle, where floats
+   take seven that wait for each other, because of NaN and of -0, which is less than +0. The bits of negative numbers are inverted
+   below the sign; then they stand, as signed integers, as the numbers do:
 
      -NaN   -inf ... -0   +0 ... +inf   +NaN
 
-   All are moved by as many places as there are NaNs of a sign: down and around for the largest, so that all NaNs come last, or up and
-   around for the smallest, so that they come first. What reducing nothing gives, -inf or +inf, is the least or the greatest integer then. */
+   All are moved by as many places as there are NaNs of a sign: down and around for the largest, so that all NaNs come last, or up
+   and around for the smallest, so that they come first. What reducing nothing gives, -inf or +inf, is the least or the greatest
+   integer then. */
 #include "jit/emit/codegen.h"
 
 /* Of bits of `dtype` in registers: bf16 and f16 as they are in memory, others as floats. */

@@ -1,31 +1,36 @@
-/* Two registers of bf16 at once. Where everything along the vector loop is bf16, side by side in memory, an even instance and the one after it are
-   one register of memory, as words of 32 bits of which the even instance takes the lower halves and the odd one the upper halves:
+/* Two registers of bf16 at once. Where everything along the vector loop is bf16, side by side in memory, an even instance and the
+   one after it are one register of memory, as words of 32 bits of which the even instance takes the lower halves and the odd one
+   the upper halves:
 
      memory      e0 e1 e2 e3 e4 e5 ..
      instance 0  e0    e2    e4          a shift to the left makes these f32
      instance 1     e1    e3    e5       a mask these
 
-   That takes one instruction for each register, where widening elements that lie together takes three, and as little when they are stored. */
+   That takes one instruction for each register, where widening elements that lie together takes three, and as little when they are
+   stored. */
 #include "jit/emit/nest.h"
 
 /* --- Which kernels --- */
 
-static bool lies_in_pairs(const ax_schedule *s, const ax_access *access) {
-  return s->kernel->slots[access->slot].dtype == AX_BF16 && access->stride[s->vector] == 1 && !ax_access_is_moved(access, s->vector) && !access->transposed;
+static bool lies_in_pairs(const ax_nest_schedule *s, const ax_nest_access *access) {
+  return s->kernel->slots[access->slot].dtype == AX_BF16 && access->stride[s->vector] == 1 &&
+         !ax_access_is_moved(access, s->vector) && !access->transposed;
 }
 
-bool ax_schedule_can_pair(const ax_schedule *s) {
-  enum { least_work = 1 << 15 }; /* below, twice the code takes longer to make than it saves; and no vectors are held in registers (strand_emit.c) */
+bool ax_nest_schedule_can_pair(const ax_nest_schedule *s) {
+  enum {
+    least_work = 1 << 15
+  }; /* below, twice the code takes longer to make than it saves; and no vectors are held in registers (fused_loop_emit.c) */
   const ax_loop_kernel *kernel = s->kernel;
   bool any = false;
   if (s->shape != AX_NEST_LANES && s->shape != AX_NEST_BLOCK) return false;
   if (s->work <= least_work || s->lanes * 4 != s->vector_bytes || s->loops[s->vector].extent < 2 * (int64_t)s->lanes) return false;
   for (ax_ex id = 0; id < kernel->expr_count; id++) {
     const ax_scalar op = kernel->exprs[id].op;
-    if (s->live[id] && (op == AX_LEAF_INDEX || op == AX_LEAF_INSIDE) && ax_schedule_depends(s, id, s->vector)) return false;
+    if (s->live[id] && (op == AX_LEAF_INDEX || op == AX_LEAF_INSIDE) && ax_nest_schedule_depends(s, id, s->vector)) return false;
   }
   for (uint32_t a = 0; a < kernel->expr_count + kernel->store_count; a++) {
-    const ax_access *access = &s->accesses[a];
+    const ax_nest_access *access = &s->accesses[a];
     if (!access->live || (access->stride[s->vector] == 0 && !ax_access_is_moved(access, s->vector))) continue;
     if (!lies_in_pairs(s, access)) return false;
     any = true;
@@ -36,12 +41,15 @@ bool ax_schedule_can_pair(const ax_schedule *s) {
 /* --- Loads and stores --- */
 
 bool ax_nest_is_paired(const ax_nest *nest, uint32_t access, uint32_t instance) {
-  const ax_schedule *s = nest->schedule;
-  return s->paired && (instance | 1) < nest->instances && ax_nest_mask(nest, instance | 1) == NULL && s->accesses[access].stride[s->vector] == 1;
+  const ax_nest_schedule *s = nest->schedule;
+  return s->paired && (instance | 1) < nest->instances && ax_nest_mask(nest, instance | 1) == NULL &&
+         s->accesses[access].stride[s->vector] == 1;
 }
 
 static LLVMTypeRef words(const ax_nest *nest) { return ax_cg_int(&nest->cg, 32, nest->schedule->lanes); }
-static LLVMValueRef all(const ax_nest *nest, uint32_t value) { return ax_cg_integer(&nest->cg, AX_U32, nest->schedule->lanes, value); }
+static LLVMValueRef all(const ax_nest *nest, uint32_t value) {
+  return ax_cg_integer(&nest->cg, AX_U32, nest->schedule->lanes, value);
+}
 
 LLVMValueRef ax_nest_load_paired(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance) {
   LLVMBuilderRef b = nest->cg.builder;
@@ -63,7 +71,8 @@ void ax_nest_store_paired(ax_nest *nest, uint32_t access, LLVMValueRef pointer, 
     *pair = LLVMBuildLShr(b, ax_cg_upper_half(&nest->cg, value, nest->schedule->lanes), all(nest, 16), "");
     return;
   }
-  LLVMValueRef one = LLVMBuildOr(b, LLVMBuildCast(b, LLVMBitCast, value, words(nest), ""), *pair, ""), back = ax_cg_i64(&nest->cg, -(int64_t)nest->schedule->lanes);
+  LLVMValueRef one = LLVMBuildOr(b, LLVMBuildCast(b, LLVMBitCast, value, words(nest), ""), *pair, ""),
+               back = ax_cg_i64(&nest->cg, -(int64_t)nest->schedule->lanes);
   pointer = ax_nest_advance(nest, ax_nest_element(nest, access), pointer, back);
   LLVMValueRef store = LLVMBuildStore(b, one, pointer);
   LLVMSetAlignment(store, 2);

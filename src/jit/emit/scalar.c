@@ -189,7 +189,8 @@ static LLVMValueRef emit_convert(const op *o) {
   return ax_cg_convert(o->cg, o->dtype, o->expr->dtype, o->args[0], o->lanes);
 }
 
-/* Whether the f32 result of a narrow float operation may need rounding; of arithmetic, which has no NaN but its operands' and the processor's own. */
+/* Whether the f32 result of a narrow float operation may need rounding; of arithmetic, which has no NaN but its operands' and the
+   processor's own. */
 typedef enum rounding { EXACT, ROUND, ARITHMETIC } rounding;
 
 static const struct {
@@ -236,7 +237,8 @@ LLVMValueRef ax_cg_scalar(const ax_codegen *cg, const ax_expr *expr, ax_dtype op
   op o = {.cg = cg, .expr = expr, .dtype = operand, .kind = ax_dtype_get(operand)->kind, .args = args, .lanes = lanes};
   o.type = ax_cg_register(cg, operand, lanes);
   LLVMValueRef value = ops[expr->op].emit(&o);
-  if (ops[expr->op].narrow == ARITHMETIC || ax_cg_has_half(cg, expr->op, operand)) return ax_cg_round_arithmetic(cg, expr->dtype, value, lanes);
+  if (ops[expr->op].narrow == ARITHMETIC || ax_cg_has_half(cg, expr->op, operand))
+    return ax_cg_round_arithmetic(cg, expr->dtype, value, lanes);
   return ops[expr->op].narrow == ROUND ? ax_cg_round(cg, expr->dtype, value, lanes) : value;
 }
 

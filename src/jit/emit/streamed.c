@@ -1,6 +1,6 @@
-/* Stores past the caches: whole lines, which need not be fetched to be overwritten. Along rows (LANES) they begin at the first line of each (walk.c), so
-   rows have to be long beside the two lines at their ends; squares that are turned are stored as lines, or not so (emit.c). The processor hands such
-   stores on when it likes: a function that has some ends with a fence. */
+/* Stores past the caches: whole lines, which need not be fetched to be overwritten. Along rows (LANES) they begin at the first line
+   of each (walk.c), so rows have to be long beside the two lines at their ends; squares that are turned are stored as lines, or not
+   so (emit.c). The processor hands such stores on when it likes: a function that has some ends with a fence. */
 #include "jit/emit/walk.h"
 
 #if defined(__x86_64__)
@@ -10,16 +10,16 @@ enum { here = false, line = 64 }; /* the fence is x86's */
 #endif
 
 /* Whether every vector that is stored is a line of the cache, where the first one is. */
-static bool stores_lines(const ax_schedule *s, const ax_access *to, int64_t bytes) {
+static bool stores_lines(const ax_nest_schedule *s, const ax_nest_access *to, int64_t bytes) {
   if (bytes * s->lanes % line != 0) return false;
   for (uint32_t l = 0; l < s->loop_count; l++)
     if (l != s->vector && (bytes * to->stride[l] % line != 0 || bytes * to->uneven[l] % line != 0)) return false;
   return true;
 }
 
-bool ax_schedule_can_stream(const ax_schedule *s) {
+bool ax_nest_schedule_can_stream(const ax_nest_schedule *s) {
   enum { least_run = 1024, least_vector = 16 };
-  const ax_access *to = ax_schedule_store(s, 0);
+  const ax_nest_access *to = ax_nest_schedule_store(s, 0);
   const int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[to->slot].dtype);
   if (!here || !s->kernel->streams || to->stride[s->vector] != 1) return false;
   if (s->shape == AX_NEST_TRANSPOSE) return stores_lines(s, to, bytes);
@@ -35,8 +35,8 @@ static LLVMValueRef place_of(ax_nest *nest, LLVMValueRef at) {
 
 LLVMValueRef ax_nest_steps_to_line(ax_nest *nest, LLVMValueRef from) {
   LLVMBuilderRef b = nest->cg.builder;
-  const ax_schedule *s = nest->schedule;
-  const uint32_t bytes = (uint32_t)ax_dtype_bytes(s->kernel->slots[ax_schedule_store(s, 0)->slot].dtype);
+  const ax_nest_schedule *s = nest->schedule;
+  const uint32_t bytes = (uint32_t)ax_dtype_bytes(s->kernel->slots[ax_nest_schedule_store(s, 0)->slot].dtype);
   LLVMValueRef before = LLVMBuildAnd(b, LLVMBuildNeg(b, place_of(nest, from), ""), ax_nest_i64(nest, line - 1), "");
   return LLVMBuildLShr(b, before, ax_nest_i64(nest, __builtin_ctz(bytes)), "");
 }

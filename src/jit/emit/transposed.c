@@ -1,8 +1,8 @@
-/* Transposed reads. A square of lanes by lanes elements is read along the loop it lies along, transposed in registers and left on the
-   stack, from where the body reads it the other way. So memory is touched in whole vectors in both directions.
+/* Transposed reads. A square of lanes by lanes elements is read along the loop it lies along, transposed in registers and left on
+   the stack, from where the body reads it the other way. So memory is touched in whole vectors in both directions.
 
-   Registers consist of lines of 16 bytes, and what stays inside lines, or moves lines whole, is cheap. So first each line is transposed:
-   interleaving rows by 1, 2, 4 .. elements,
+   Registers consist of lines of 16 bytes, and what stays inside lines, or moves lines whole, is cheap. So first each line is
+   transposed: interleaving rows by 1, 2, 4 .. elements,
 
      a0 a1 a2 a3       a0 b0 a1 b1       a0 b0 c0 d0
      b0 b1 b2 b3       a2 b2 a3 b3       a1 b1 c1 d1
@@ -14,7 +14,7 @@
 #include "jit/emit/nest.h"
 
 void ax_nest_allocate_squares(ax_nest *nest) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   for (uint32_t a = 0; a < schedule->kernel->expr_count; a++) {
     if (!schedule->accesses[a].transposed) continue;
     LLVMTypeRef square = LLVMArrayType2(ax_nest_element(nest, a), (uint64_t)schedule->lanes * schedule->lanes);
@@ -84,13 +84,14 @@ void ax_nest_turn_lines(ax_nest *nest, LLVMValueRef *rows, uint32_t line) {
 
 /* From the slot to the tile, `line` rows at a time. */
 static void read_lines(const square *s) {
-  const ax_schedule *schedule = s->nest->schedule;
+  const ax_nest_schedule *schedule = s->nest->schedule;
   LLVMValueRef corner = ax_nest_advance(s->nest, s->element, ax_nest_pointer(s->nest, s->access), s->nest->tile_start),
                rows[64];
   ax_nest_loop l = ax_nest_open_loop(s->nest, ax_cg_i64(&s->nest->cg, 0), s->line == s->lanes);
   for (uint32_t r = 0; r < s->line; r++) {
     LLVMValueRef row = existing_row(s->nest, plus(s, l.index, r));
-    if (schedule->accesses[s->access].uneven[schedule->vector] != 0) row = LLVMBuildAdd(s->nest->cg.builder, s->nest->index[schedule->vector], row, "");
+    if (schedule->accesses[s->access].uneven[schedule->vector] != 0)
+      row = LLVMBuildAdd(s->nest->cg.builder, s->nest->index[schedule->vector], row, "");
     LLVMValueRef offset = ax_nest_offset(s->nest, s->access, schedule->vector, row);
     rows[r] = load_row(s, ax_nest_advance(s->nest, s->element, corner, offset));
   }

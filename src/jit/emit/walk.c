@@ -1,5 +1,5 @@
-/* Single loops, and the ways along the vector loop: whole blocks of vectors, what is left of them, and where guards settle. A loop is entered only when it
-   runs at least once, so it is a single block with its test at the end. */
+/* Single loops, and the ways along the vector loop: whole blocks of vectors, what is left of them, and where guards settle. A loop
+   is entered only when it runs at least once, so it is a single block with its test at the end. */
 #include "jit/emit/walk.h"
 
 enum { most_masked = 1 << 15 };
@@ -22,7 +22,7 @@ static LLVMBasicBlockRef new_block(const ax_nest *nest) {
 
 /* How many accumulators a store carries through the loops that are opened now; 0: none. */
 static uint32_t carried(const ax_nest *nest, uint32_t store) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   if (!nest->accumulating || schedule->kernel->stores[store].reduce == AX_SCALAR_NONE) return 0;
   return schedule->shape == AX_NEST_BLOCK ? nest->instances : ax_nest_partial_sums(nest, store);
 }
@@ -81,10 +81,10 @@ static LLVMValueRef constant_mask(const ax_nest *nest, int64_t present) {
   return LLVMConstVector(lane, lanes);
 }
 
-/* In a register from the start, where registers can hold masks: made in each iteration, it would go through half of a register, and so
-   wait for whatever was in there. */
+/* In a register from the start, where registers can hold masks: made in each iteration, it would go through half of a register, and
+   so wait for whatever was in there. */
 void ax_walk_prepare(ax_nest *nest) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   int64_t rest = schedule->loops[schedule->vector].extent % schedule->lanes;
   if (nest->cg.vector_bytes < 64 || rest == 0 || schedule->loops[schedule->vector].ranged) return;
   nest->rest_mask = LLVMBuildFreeze(nest->cg.builder, constant_mask(nest, rest), "");
@@ -109,14 +109,15 @@ static void mask_first(ax_nest *nest, LLVMValueRef mask, LLVMValueRef present) {
 /* Whether every iteration may run under a mask at little cost: one body then serves whole vectors and remainders alike, which
    halves the time to compile. Not for much data: masked stores of whole cache lines still fetch them first. */
 static bool masks_are_cheap(const ax_nest *nest) {
-  const ax_schedule *schedule = nest->schedule;
+  const ax_nest_schedule *schedule = nest->schedule;
   if (nest->cg.vector_bytes < 64 || schedule->work > most_masked) return false;
   for (uint32_t a = 0; a < schedule->kernel->expr_count + schedule->kernel->store_count; a++) {
-    const ax_access *access = &schedule->accesses[a];
+    const ax_nest_access *access = &schedule->accesses[a];
     int64_t stride = access->stride[schedule->vector];
     bool short_element = ax_dtype_bytes(schedule->kernel->slots[access->slot].dtype) < 4,
-         near = ((stride >= -1 && stride <= 1) || ax_stride_picks(stride, schedule->lanes) || ax_schedule_in_columns(schedule, a, schedule->vector)) &&
-               !ax_access_is_moved(access, schedule->vector);
+         near = ((stride >= -1 && stride <= 1) || ax_stride_picks(stride, schedule->lanes) ||
+                 ax_nest_schedule_in_columns(schedule, a, schedule->vector)) &&
+                !ax_access_is_moved(access, schedule->vector);
     if (access->live && short_element && !near) return false;
   }
   return true;
@@ -214,7 +215,7 @@ static void walk_dynamic(ax_nest *nest, const ax_range *r, uint32_t block, ax_le
   if (block == 1 || r->multiple % step != 0) walk_rest(nest, lo, r, body);
 }
 
-void ax_walk(ax_nest *nest, const ax_range *r, ax_leaf body) {
+void ax_nest_walk(ax_nest *nest, const ax_range *r, ax_leaf body) {
   uint32_t block = vector_unrolled(nest) ? nest->schedule->unroll : 1;
   if (r->count >= 0)
     walk_static(nest, r, block, body);
@@ -237,8 +238,8 @@ static void walk_unsettled(ax_nest *nest, const ax_range *r, LLVMValueRef first,
   ax_nest_close_loop(nest, &side, ax_nest_i64(nest, 2), 1);
 }
 
-/* Whole vectors of settled steps, a multiple of the lanes from where the ax_range begins or from a line of the cache on, and all others under masks. Nothing is
-   accumulated. */
+/* Whole vectors of settled steps, a multiple of the lanes from where the ax_range begins or from a line of the cache on, and all
+   others under masks. Nothing is accumulated. */
 void ax_walk_guarded(ax_nest *nest, const ax_range *r, ax_leaf body) {
   LLVMBuilderRef b = nest->cg.builder;
   LLVMTypeRef type = LLVMInt64TypeInContext(nest->cg.context);
@@ -247,7 +248,8 @@ void ax_walk_guarded(ax_nest *nest, const ax_range *r, ax_leaf body) {
   LLVMValueRef row = ax_nest_row_settled(nest), zero = ax_nest_i64(nest, 0);
   const bool streams = nest->schedule->streams && nest->inside == NULL;
   LLVMValueRef late[] = {LLVMBuildSub(b, ax_nest_i64(nest, nest->settled_first + (streams ? 0 : lanes - 1)), r->lo, ""), zero};
-  LLVMValueRef before = LLVMBuildAnd(b, ax_cg_intrinsic(&nest->cg, "llvm.smax", &type, 1, late, 2), ax_nest_i64(nest, streams ? -1 : -lanes), "");
+  LLVMValueRef before =
+      LLVMBuildAnd(b, ax_cg_intrinsic(&nest->cg, "llvm.smax", &type, 1, late, 2), ax_nest_i64(nest, streams ? -1 : -lanes), "");
   LLVMValueRef ends[] = {ax_nest_i64(nest, nest->settled_end), r->hi}, first = LLVMBuildAdd(b, r->lo, before, "");
   if (streams) first = LLVMBuildAdd(b, first, ax_nest_steps_to_line(nest, first), "");
   LLVMValueRef count[] = {LLVMBuildSub(b, ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, ends, 2), first, ""), zero};
@@ -272,7 +274,8 @@ void ax_walk_streamed(ax_nest *nest, const ax_range *r, ax_leaf body) {
   const int64_t block = vector_unrolled(nest) ? nest->schedule->unroll : 1, step = block * (int64_t)nest->schedule->lanes;
   LLVMValueRef ends[] = {LLVMBuildAdd(b, r->lo, ax_nest_steps_to_line(nest, r->lo), ""), r->hi};
   LLVMValueRef first = ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, ends, 2);
-  LLVMValueRef whole = LLVMBuildAnd(b, LLVMBuildSub(b, r->hi, first, ""), ax_nest_i64(nest, -step), ""), end = LLVMBuildAdd(b, first, whole, "");
+  LLVMValueRef whole = LLVMBuildAnd(b, LLVMBuildSub(b, r->hi, first, ""), ax_nest_i64(nest, -step), ""),
+               end = LLVMBuildAdd(b, first, whole, "");
   if (vector_unrolled(nest)) nest->instances = 1;
   walk_unsettled(nest, r, first, end, body);
   ax_walk_open_guard(nest, first, end, &skip);

@@ -21,8 +21,9 @@ void ax_walk_repeat(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi, int64_t ste
 /* As many steps, of a power of two, as fit; returns where they end. */
 LLVMValueRef ax_walk_steps(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi, int64_t step, ax_leaf body);
 /* All of a range, in vectors, the last of which may be partial. */
-void ax_walk(ax_nest *nest, const ax_range *range, ax_leaf body);
-/* As ax_walk, where the schedule streams: vectors from where the store comes to a line of the cache, and what is before and after under masks. */
+void ax_nest_walk(ax_nest *nest, const ax_range *range, ax_leaf body);
+/* As ax_nest_walk, where the schedule streams: vectors from where the store comes to a line of the cache, and what is before and
+   after under masks. */
 void ax_walk_streamed(ax_nest *nest, const ax_range *range, ax_leaf body);
 /* Whole vectors of settled steps, and all others under masks (guards.c). Nothing is accumulated. */
 void ax_walk_guarded(ax_nest *nest, const ax_range *range, ax_leaf body);

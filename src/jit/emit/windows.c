@@ -6,7 +6,7 @@
 enum { not_covered = UINT8_MAX };
 
 /* -1: all are. */
-static int lowest(const ax_windows *w, const int64_t *offset, uint32_t lanes) {
+static int lowest(const ax_row_windows *w, const int64_t *offset, uint32_t lanes) {
   int best = -1;
   for (uint32_t l = 0; l < lanes; l++)
     if (w->window[l] == not_covered && (best < 0 || offset[l] < offset[best])) best = (int)l;
@@ -14,8 +14,8 @@ static int lowest(const ax_windows *w, const int64_t *offset, uint32_t lanes) {
 }
 
 /* `step` 0: no window ends after `bound`; otherwise they begin at `bound` or whole steps from it. */
-static ax_windows cover(const int64_t *offset, uint32_t lanes, int64_t bound, int64_t step) {
-  ax_windows w = {0};
+static ax_row_windows cover(const int64_t *offset, uint32_t lanes, int64_t bound, int64_t step) {
+  ax_row_windows w = {0};
   assert(lanes <= AX_MAX_LANES);
   for (uint32_t l = 0; l < lanes; l++) w.window[l] = not_covered;
   for (int first = lowest(&w, offset, lanes); first >= 0; first = lowest(&w, offset, lanes)) {
@@ -33,8 +33,8 @@ static ax_windows cover(const int64_t *offset, uint32_t lanes, int64_t bound, in
   return w;
 }
 
-ax_windows ax_windows_cover(const int64_t *offset, uint32_t lanes, int64_t last) { return cover(offset, lanes, last, 0); }
+ax_row_windows ax_windows_cover(const int64_t *offset, uint32_t lanes, int64_t last) { return cover(offset, lanes, last, 0); }
 
-ax_windows ax_windows_cover_aligned(const int64_t *offset, uint32_t lanes, int64_t first) {
+ax_row_windows ax_windows_cover_aligned(const int64_t *offset, uint32_t lanes, int64_t first) {
   return cover(offset, lanes, first, lanes);
 }

@@ -1,6 +1,6 @@
-/* LLVM, loaded when the first kernel is compiled: most of what a process does needs no kernel. So the library is opened by name, and each
-   function is called through a pointer. LLVM's own library is large (12 ms of relocations and constructors); what of it is called
-   here is linked into one of ours (linked.c; 3 ms), which is tried first.
+/* LLVM, loaded when the first kernel is compiled: most of what a process does needs no kernel. So the library is opened by name,
+   and each function is called through a pointer. LLVM's own library is large (12 ms of relocations and constructors); what of it is
+   called here is linked into one of ours (linked.c; 3 ms), which is tried first.
 
      jit/llvm/llvm.def    the names
      ax_llvm         a pointer each, of the type the headers declare
@@ -25,8 +25,8 @@ typedef struct ax_llvm_functions {
 /* Filled by ax_llvm_load, once, and never changed after. */
 extern ax_llvm_functions ax_llvm;
 
-/* Opens the library and readies its code generator for this machine, the first time; any thread. AX_INTERNAL: it is not there, or not
-   whole; the same answer at each later call. */
+/* Opens the library and readies its code generator for this machine, the first time; any thread. AX_INTERNAL: it is not there, or
+   not whole; the same answer at each later call. */
 AX_MUST_USE ax_status ax_llvm_load(void);
 /* The name of the library that ax_llvm_load looks for first. */
 const char *ax_llvm_library(void);

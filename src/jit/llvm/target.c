@@ -1,5 +1,5 @@
-/* LLVM finds out what the processor is from what the CPUID instruction says; so do we, since LLVM is not there yet. Words that differ from core to
-   core or from moment to moment (which core this is) are left out. */
+/* LLVM finds out what the processor is from what the CPUID instruction says; so do we, since LLVM is not there yet. Words that
+   differ from core to core or from moment to moment (which core this is) are left out. */
 #include "jit/llvm/target.h"
 
 #include <llvm/Config/llvm-config.h>
@@ -14,7 +14,8 @@
 /* A leaf of CPUID, and which of EAX, EBX, ECX and EDX count, a bit each. */
 static const struct {
   unsigned leaf, part, registers;
-} leaves[] = {{0, 0, 15}, {1, 0, 13}, {7, 0, 15}, {7, 1, 15}, {0xd, 1, 1}, {0x14, 0, 2}, {0x19, 0, 2}, {0x24, 0, 2}, {0x80000000u, 0, 1}, {0x80000001u, 0, 12}, {0x80000008u, 0, 2}};
+} leaves[] = {{0, 0, 15},   {1, 0, 13},   {7, 0, 15},          {7, 1, 15},           {0xd, 1, 1},        {0x14, 0, 2},
+              {0x19, 0, 2}, {0x24, 0, 2}, {0x80000000u, 0, 1}, {0x80000001u, 0, 12}, {0x80000008u, 0, 2}};
 
 /* Which registers the system saves for its processes. */
 static uint64_t saved_registers(void) {
@@ -47,7 +48,8 @@ bool ax_jit_target(uint32_t most_vector_bytes, const char *instead, ax_digest *o
   ax_digester digester;
   char text[128];
   ax_digester_init(&digester);
-  const int length = snprintf(text, sizeof text, "LLVM %s, axle %s, registers %u;", LLVM_VERSION_STRING, AX_CODE_DIGEST, (unsigned)most_vector_bytes);
+  const int length = snprintf(text, sizeof text, "LLVM %s, axle %s, registers %u;", LLVM_VERSION_STRING, AX_CODE_DIGEST,
+                              (unsigned)most_vector_bytes);
   ax_digester_add(&digester, text, (size_t)length + 1);
   if (instead != NULL) ax_digester_add(&digester, instead, strlen(instead) + 1);
   if (instead == NULL && !add_processor(&digester)) return false;

@@ -1,5 +1,6 @@
-/* SLEEF's functions in registers of 16 bytes, where they end too early: its exp and pow of f64 are infinite from 1.79769e308 on, a little
-   before the largest f64. Such lanes are computed again by the C library. What is not here is called as SLEEF has it (math.c). */
+/* SLEEF's functions in registers of 16 bytes, where they end too early: its exp and pow of f64 are infinite from 1.79769e308 on, a
+   little before the largest f64. Such lanes are computed again by the C library. What is not here is called as SLEEF has it
+   (math.c). */
 #include "jit/math/vector_math.h"
 
 #include <math.h>
@@ -30,4 +31,5 @@ static f64s f64_pow(f64s x, f64s y) {
   return result;
 }
 
-const ax_vector_math ax_vector_math_16 = {.f64 = {[AX_SCALAR_EXP] = (ax_vector_function)f64_exp, [AX_SCALAR_POW] = (ax_vector_function)f64_pow}};
+const ax_vector_math ax_vector_math_16 = {
+    .f64 = {[AX_SCALAR_EXP] = (ax_vector_function)f64_exp, [AX_SCALAR_POW] = (ax_vector_function)f64_pow}};

@@ -1,4 +1,5 @@
-/* The functions of vector_f32.h and vector_f64.h for registers of 32 bytes. CMakeLists.txt has this file alone compiled for AVX2 and FMA. */
+/* The functions of vector_f32.h and vector_f64.h for registers of 32 bytes. CMakeLists.txt has this file alone compiled for AVX2
+   and FMA. */
 #include "jit/math/vector_math.h"
 
 #if defined(__AVX2__) && defined(__FMA__)

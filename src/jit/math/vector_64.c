@@ -1,4 +1,5 @@
-/* The functions of vector_f32.h and vector_f64.h for registers of 64 bytes. CMakeLists.txt has this file alone compiled for AVX-512. */
+/* The functions of vector_f32.h and vector_f64.h for registers of 64 bytes. CMakeLists.txt has this file alone compiled for
+   AVX-512. */
 #include "jit/math/vector_math.h"
 
 #if defined(__AVX512F__) && defined(__AVX512DQ__)

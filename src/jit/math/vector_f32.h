@@ -1,6 +1,6 @@
 /* Functions of f32, in the operations of vector_lanes.h. Coefficients are those of the polynomials (or quotients of polynomials) of
-   least largest relative error over the range that is said with them, rounded to f32; math_errors.def has what comes of it. NaN goes
-   through each: f32_min and f32_max give their second operand then. */
+   least largest relative error over the range that is said with them, rounded to f32; math_errors.def has what comes of it. NaN
+   goes through each: f32_min and f32_max give their second operand then. */
 #include "jit/math/vector_lanes.h"
 
 /* --- Exponentials: e^x = 2^n e^r, |r| <= log(2)/2 --- */
@@ -138,7 +138,8 @@ static f32s f32_erf(f32s x) {
   return f32_signed(f32_fnma(scale, p * r, one - scale), x);
 }
 
-/* --- sin and cos: x = n pi + r, |r| <= pi/2, and half a pi on for cos. pi in three parts, of which the first leaves no rounding. --- */
+/* --- sin and cos: x = n pi + r, |r| <= pi/2, and half a pi on for cos. pi in three parts, of which the first leaves no rounding.
+   --- */
 
 /* The sine of x - n pi, less its sign */
 static inline f32s f32_sine(f32s x, f32s n) {

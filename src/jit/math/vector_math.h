@@ -1,4 +1,5 @@
-/* Vector mathematics of our own, compiled ahead: calls cost the code generator nothing. A function takes and gives one whole register.
+/* Vector mathematics of our own, compiled ahead: calls cost the code generator nothing. A function takes and gives one whole
+   register.
 
      vector_math.h     the functions there are, by width
      vector_lanes.h    what the functions are written in: registers of f32 and f64, and the few operations on them
@@ -6,8 +7,8 @@
      vector_64.c, vector_32.c      them, compiled for AVX-512 and for AVX2 with FMA
      vector_16.c       for registers of 16 bytes, of any processor, only what SLEEF has not right
 
-   Both of the wider forms do the same operations in the same order, so they give the same bits. In registers of 16 bytes kernels call
-   SLEEF (emit/math.c). */
+   Both of the wider forms do the same operations in the same order, so they give the same bits. In registers of 16 bytes kernels
+   call SLEEF (emit/math.c). */
 #ifndef AX_JIT_MATH_VECTOR_MATH_H
 #define AX_JIT_MATH_VECTOR_MATH_H
 

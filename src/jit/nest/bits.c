@@ -1,12 +1,12 @@
-/* Narrow floats that are only moved, or of which the largest or the smallest is looked for, need no arithmetic in f32: their kernels take
-   them as integers of 16 bits, of which a register has twice as many, and whose bits stay as they are. */
+/* Narrow floats that are only moved, or of which the largest or the smallest is looked for, need no arithmetic in f32: their
+   kernels take them as integers of 16 bits, of which a register has twice as many, and whose bits stay as they are. */
 #include "jit/nest/schedule.h"
 
 #include "ir/program.h"
 
 static bool is_moved(ax_scalar op) { return op == AX_LEAF_LOAD || op == AX_LEAF_CONST || op == AX_SCALAR_SELECT; }
 
-static bool computes(const ax_schedule *s, ax_dtype dtype) {
+static bool computes(const ax_nest_schedule *s, ax_dtype dtype) {
   const ax_loop_kernel *kernel = s->kernel;
   for (ax_ex id = 0; id < kernel->expr_count; id++) {
     const ax_expr *expr = &kernel->exprs[id];
@@ -21,7 +21,8 @@ static bool computes(const ax_schedule *s, ax_dtype dtype) {
 static bool sums(const ax_loop_kernel *kernel, ax_dtype dtype) {
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     const ax_store *store = &kernel->stores[i];
-    const bool here = kernel->slots[store->slot].dtype == dtype, extreme = store->reduce == AX_SCALAR_MAX || store->reduce == AX_SCALAR_MIN;
+    const bool here = kernel->slots[store->slot].dtype == dtype,
+               extreme = store->reduce == AX_SCALAR_MAX || store->reduce == AX_SCALAR_MIN;
     if (here != (kernel->exprs[store->expr].dtype == dtype)) return true;
     if (here && store->reduce != AX_SCALAR_NONE && !extreme) return true;
   }
@@ -34,7 +35,7 @@ static bool has(const ax_loop_kernel *kernel, ax_dtype dtype) {
   return false;
 }
 
-static ax_status take_bits(ax_schedule *s, ax_arena *arena, ax_dtype dtype) {
+static ax_status take_bits(ax_nest_schedule *s, ax_arena *arena, ax_dtype dtype) {
   const ax_loop_kernel *from = s->kernel;
   ax_loop_kernel *kernel = ax_arena_copy(arena, from, sizeof *kernel);
   if (kernel == NULL) return ax_out_of_memory(sizeof *kernel);
@@ -50,9 +51,10 @@ static ax_status take_bits(ax_schedule *s, ax_arena *arena, ax_dtype dtype) {
   return AX_OK;
 }
 
-ax_status ax_schedule_take_bits(ax_schedule *s, ax_arena *arena) {
+ax_status ax_nest_schedule_take_bits(ax_nest_schedule *s, ax_arena *arena) {
   static const ax_dtype narrow[] = {AX_BF16, AX_F16};
   for (uint32_t i = 0; i < AX_COUNT(narrow) && s->bits_of == AX_NO_DTYPE; i++)
-    if (has(s->kernel, narrow[i]) && !has(s->kernel, AX_U16) && !computes(s, narrow[i]) && !sums(s->kernel, narrow[i])) AX_TRY(take_bits(s, arena, narrow[i]));
+    if (has(s->kernel, narrow[i]) && !has(s->kernel, AX_U16) && !computes(s, narrow[i]) && !sums(s->kernel, narrow[i]))
+      AX_TRY(take_bits(s, arena, narrow[i]));
   return AX_OK;
 }

@@ -2,20 +2,20 @@
 
      y[i, j, 0] = x[i, j] + b[j]           two loops, for i and j; without b it is one, over all of x
 
-   Before loops are made, strides are by dimension of the kernel; afterwards by loop. Only accesses of what some store needs are live. What a node depends on is
-   said in loops, and again when these change places. */
+   Before loops are made, strides are by dimension of the kernel; afterwards by loop. Only accesses of what some store needs are
+   live. What a node depends on is said in loops, and again when these change places. */
 #include <string.h>
 
 #include "jit/nest/schedule.h"
 
 /* --- What is needed --- */
 
-static void mark_starts(ax_schedule *s, const ax_position *at, uint32_t rank) {
+static void mark_starts(ax_nest_schedule *s, const ax_position *at, uint32_t rank) {
   for (uint32_t d = 0; d < rank; d++)
     if (at[d].dynamic != AX_NONE) s->live[at[d].dynamic] = true;
 }
 
-void ax_schedule_mark_live(ax_schedule *s) {
+void ax_nest_schedule_mark_live(ax_nest_schedule *s) {
   const ax_loop_kernel *kernel = s->kernel;
   for (uint32_t i = 0; i < kernel->store_count; i++) {
     s->live[kernel->stores[i].expr] = true;
@@ -32,8 +32,8 @@ void ax_schedule_mark_live(ax_schedule *s) {
 }
 
 /* Strides by kernel dimension, until loops are made. */
-static ax_access make_access(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at, ax_ex guard) {
-  ax_access access = {.live = true, .slot = slot, .guard = guard, .at = at};
+static ax_nest_access make_access(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at, ax_ex guard) {
+  ax_nest_access access = {.live = true, .slot = slot, .guard = guard, .at = at};
   int64_t pitch = 1;
   for (uint32_t d = kernel->slots[slot].rank; d-- > 0; pitch *= kernel->slots[slot].dims[d]) {
     access.offset += at[d].offset * pitch;
@@ -42,27 +42,27 @@ static ax_access make_access(const ax_loop_kernel *kernel, uint32_t slot, const 
   return access;
 }
 
-static void make_accesses(ax_schedule *s) {
+static void make_accesses(ax_nest_schedule *s) {
   const ax_loop_kernel *kernel = s->kernel;
   for (ax_ex id = 0; id < kernel->expr_count; id++) {
     const ax_expr *expr = &kernel->exprs[id];
     if (s->live[id] && expr->op == AX_LEAF_LOAD) s->accesses[id] = make_access(kernel, expr->slot, expr->at, expr->arg[0]);
   }
   for (uint32_t i = 0; i < kernel->store_count; i++)
-    *ax_schedule_store(s, i) = make_access(kernel, kernel->stores[i].slot, kernel->stores[i].at, AX_NONE);
+    *ax_nest_schedule_store(s, i) = make_access(kernel, kernel->stores[i].slot, kernel->stores[i].at, AX_NONE);
 }
 
 /* --- Dimensions to loops --- */
 
-static bool index_used(const ax_schedule *s, uint32_t dim) {
+static bool index_used(const ax_nest_schedule *s, uint32_t dim) {
   for (ax_ex id = 0; id < s->kernel->expr_count; id++)
     if (s->live[id] && s->kernel->exprs[id].op == AX_LEAF_INDEX && s->kernel->exprs[id].imm == dim) return true;
   return false;
 }
 
-static bool is_guard(const ax_schedule *s, ax_ex id) { return s->live[id] && s->kernel->exprs[id].op == AX_LEAF_INSIDE; }
+static bool is_guard(const ax_nest_schedule *s, ax_ex id) { return s->live[id] && s->kernel->exprs[id].op == AX_LEAF_INSIDE; }
 
-static bool guard_used(const ax_schedule *s, uint32_t dim) {
+static bool guard_used(const ax_nest_schedule *s, uint32_t dim) {
   for (ax_ex id = 0; id < s->kernel->expr_count; id++)
     if (is_guard(s, id) && s->kernel->exprs[id].at->dim == (int)dim) return true;
   return false;
@@ -72,7 +72,8 @@ static int64_t divide_down(int64_t a, int64_t b) { return a / b - (a % b != 0 &&
 
 /* The indices in which a guard holds, of those there are. */
 static ax_stretch stretch_of(const ax_loop_kernel *kernel, const ax_expr *guard) {
-  int64_t coef = guard->at->dim < 0 ? 0 : guard->at->coef, offset = guard->at->offset, extent = guard->at->dim < 0 ? 1 : kernel->dims[guard->at->dim];
+  int64_t coef = guard->at->dim < 0 ? 0 : guard->at->coef, offset = guard->at->offset,
+          extent = guard->at->dim < 0 ? 1 : kernel->dims[guard->at->dim];
   if (coef == 0) return (ax_stretch){0, offset >= 0 && offset < guard->imm ? extent : 0};
   int64_t first = coef > 0 ? -divide_down(offset, coef) : divide_down(offset - guard->imm, -coef) + 1;
   int64_t end = coef > 0 ? -divide_down(offset - guard->imm, coef) : divide_down(offset, -coef) + 1;
@@ -81,13 +82,13 @@ static ax_stretch stretch_of(const ax_loop_kernel *kernel, const ax_expr *guard)
   return (ax_stretch){first, end < first ? first : end};
 }
 
-static void find_stretches(ax_schedule *s) {
+static void find_stretches(ax_nest_schedule *s) {
   for (ax_ex id = 0; id < s->kernel->expr_count; id++)
     if (is_guard(s, id)) s->stretches[id] = stretch_of(s->kernel, &s->kernel->exprs[id]);
 }
 
 /* Each iteration of the loop has become so many. */
-static void scale_stretches(ax_schedule *s, uint32_t loop, int64_t by) {
+static void scale_stretches(ax_nest_schedule *s, uint32_t loop, int64_t by) {
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
     if (!is_guard(s, id)) continue;
     int dim = s->kernel->exprs[id].at->dim;
@@ -98,17 +99,17 @@ static void scale_stretches(ax_schedule *s, uint32_t loop, int64_t by) {
 }
 
 /* The outer of two neighbours steps exactly over the inner one, in every access. */
-static bool linear_across(const ax_schedule *s, uint32_t outer, uint32_t inner, int64_t inner_extent) {
-  for (uint32_t a = 0; a < ax_schedule_access_count(s); a++) {
-    const ax_access *access = &s->accesses[a];
+static bool linear_across(const ax_nest_schedule *s, uint32_t outer, uint32_t inner, int64_t inner_extent) {
+  for (uint32_t a = 0; a < ax_nest_schedule_access_count(s); a++) {
+    const ax_nest_access *access = &s->accesses[a];
     if (access->live && access->stride[outer] != access->stride[inner] * inner_extent) return false;
   }
   return true;
 }
 
-static void rename_dim(ax_schedule *s, uint32_t dim, uint32_t loop) {
-  for (uint32_t a = 0; a < ax_schedule_access_count(s); a++) {
-    ax_access *access = &s->accesses[a];
+static void rename_dim(ax_nest_schedule *s, uint32_t dim, uint32_t loop) {
+  for (uint32_t a = 0; a < ax_nest_schedule_access_count(s); a++) {
+    ax_nest_access *access = &s->accesses[a];
     int64_t stride = access->stride[dim];
     access->stride[dim] = 0;
     access->stride[loop] = stride;
@@ -117,12 +118,12 @@ static void rename_dim(ax_schedule *s, uint32_t dim, uint32_t loop) {
 }
 
 /* A first dimension of size 1 needs no loop of its own when the next loop can carry its range. */
-static bool range_moves_on(const ax_schedule *s, const ax_loop *first, const ax_loop *next) {
+static bool range_moves_on(const ax_nest_schedule *s, const ax_loop *first, const ax_loop *next) {
   return first->ranged && first->extent == 1 && first->reduced == next->reduced && s->loop_count == 1;
 }
 
 /* Loops are written over the front of the dimensions already read: loop_count <= d throughout. */
-void ax_schedule_make_loops(ax_schedule *s) {
+void ax_nest_schedule_make_loops(ax_nest_schedule *s) {
   const ax_loop_kernel *kernel = s->kernel;
   bool last_has_index = false;
   make_accesses(s);
@@ -141,8 +142,8 @@ void ax_schedule_make_loops(ax_schedule *s) {
       s->loop_count = 0;
       last_has_index = false;
       for (uint32_t i = 0; i < d; i++) s->loop_of_dim[i] = -1;
-    } else if (s->loop_count > 0 && last->reduced == reduced && !loop.ranged && !has_index && !last_has_index && !guard_used(s, d) &&
-               linear_across(s, s->loop_count - 1, d, loop.extent)) {
+    } else if (s->loop_count > 0 && last->reduced == reduced && !loop.ranged && !has_index && !last_has_index &&
+               !guard_used(s, d) && linear_across(s, s->loop_count - 1, d, loop.extent)) {
       scale_stretches(s, s->loop_count - 1, loop.extent);
       loop.ranged = last->ranged;
       loop.scale = last->scale * loop.extent;
@@ -158,7 +159,7 @@ void ax_schedule_make_loops(ax_schedule *s) {
 
 /* --- What depends on which loops --- */
 
-uint64_t ax_access_deps(const ax_schedule *s, const ax_access *access) {
+uint64_t ax_access_deps(const ax_nest_schedule *s, const ax_nest_access *access) {
   uint64_t deps = 0;
   for (uint32_t l = 0; l < s->loop_count; l++)
     if (access->stride[l] != 0 || access->uneven[l] != 0) deps |= (uint64_t)1 << l;
@@ -166,13 +167,13 @@ uint64_t ax_access_deps(const ax_schedule *s, const ax_access *access) {
 }
 
 /* Those of the starts, which are earlier nodes. */
-static void find_moved(ax_schedule *s, ax_access *access) {
+static void find_moved(ax_nest_schedule *s, ax_nest_access *access) {
   access->moved = 0;
   for (uint32_t d = 0; d < s->kernel->slots[access->slot].rank; d++)
     if (access->at[d].dynamic != AX_NONE) access->moved |= s->deps[access->at[d].dynamic];
 }
 
-void ax_schedule_find_deps(ax_schedule *s) {
+void ax_nest_schedule_find_deps(ax_nest_schedule *s) {
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
     const ax_expr *expr = &s->kernel->exprs[id];
     s->deps[id] = 0;

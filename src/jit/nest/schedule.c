@@ -1,5 +1,6 @@
-/* The order of work: find what is live, make loops of dimensions (loops.c), choose the vector loop by cost, decide between rows, columns, squares and
-   several rows a vector, order the loops. Each choice sees the ones before it, and is made by the kernel's sizes alone. */
+/* The order of work: find what is live, make loops of dimensions (loops.c), choose the vector loop by cost, decide between rows,
+   columns, squares and several rows a vector, order the loops. Each choice sees the ones before it, and is made by the kernel's
+   sizes alone. */
 #include "jit/nest/schedule.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@
 /* --- How much it computes --- */
 
 /* Rough size of the body: unrolling pays for small ones only. */
-static uint32_t body_weight(const ax_schedule *s) {
+static uint32_t body_weight(const ax_nest_schedule *s) {
   uint32_t weight = 0;
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
     ax_scalar op = s->kernel->exprs[id].op;
@@ -32,7 +33,7 @@ static size_t lane_bytes(const ax_expr *expr) {
 }
 
 /* Of elements of at least so many bytes. */
-static uint32_t lanes_of(const ax_schedule *s, uint32_t vector_bytes, size_t widest) {
+static uint32_t lanes_of(const ax_nest_schedule *s, uint32_t vector_bytes, size_t widest) {
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
     size_t bytes = lane_bytes(&s->kernel->exprs[id]);
     if (s->live[id] && bytes > widest) widest = bytes;
@@ -45,31 +46,36 @@ static uint32_t lanes_of(const ax_schedule *s, uint32_t vector_bytes, size_t wid
 }
 
 /* Before AVX-512 there are no masks for elements of less than 4 bytes: each lane of a remainder would be a branch. */
-static uint32_t choose_lanes(const ax_schedule *s, uint32_t vector_bytes) { return lanes_of(s, vector_bytes, vector_bytes < 64 ? 4 : 1); }
+static uint32_t choose_lanes(const ax_nest_schedule *s, uint32_t vector_bytes) {
+  return lanes_of(s, vector_bytes, vector_bytes < 64 ? 4 : 1);
+}
 
 /* Instructions to move one vector, roughly. */
-static double access_cost(const ax_schedule *s, const ax_access *access, uint32_t loop, bool store) {
+static double access_cost(const ax_nest_schedule *s, const ax_nest_access *access, uint32_t loop, bool store) {
   int64_t stride = access->stride[loop];
   if (ax_access_is_moved(access, loop)) return s->lanes * 2;
   if (stride == 0) return 0.25;
   if (stride == 1) return 1;
   if (stride == -1) return 2;
   if (store) return s->lanes * 3;
-  if (ax_schedule_row_line(s, access, loop) > 0) return 8;
-  if (ax_schedule_in_columns(s, (ax_ex)(access - s->accesses), loop)) return 6;
-  if (ax_schedule_can_turn(s, access, loop, AX_FULL_SQUARE)) return 5;
-  if (ax_schedule_can_turn(s, access, loop, AX_SHORT_SQUARE)) return 10;
-  return ax_access_picks(access, loop, s->lanes) ? (double)stride * 2 : s->lanes * (ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < 4 ? 2 : 1.25);
+  if (ax_nest_schedule_row_line(s, access, loop) > 0) return 8;
+  if (ax_nest_schedule_in_columns(s, (ax_ex)(access - s->accesses), loop)) return 6;
+  if (ax_nest_schedule_can_turn(s, access, loop, AX_FULL_SQUARE)) return 5;
+  if (ax_nest_schedule_can_turn(s, access, loop, AX_SHORT_SQUARE)) return 10;
+  return ax_access_picks(access, loop, s->lanes) ? (double)stride * 2
+                                                 : s->lanes * (ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < 4 ? 2 : 1.25);
 }
 
-/* To combine the lanes of one register. Largest and smallest floats take several instructions where they are not compared as integers (order.c). */
-static double across_cost(const ax_schedule *s, const ax_store *store) {
-  bool extreme = (store->reduce == AX_SCALAR_MAX || store->reduce == AX_SCALAR_MIN) && s->vector_bytes < 32 && ax_is_float(s->kernel->slots[store->slot].dtype);
+/* To combine the lanes of one register. Largest and smallest floats take several instructions where they are not compared as
+   integers (order.c). */
+static double across_cost(const ax_nest_schedule *s, const ax_store *store) {
+  bool extreme = (store->reduce == AX_SCALAR_MAX || store->reduce == AX_SCALAR_MIN) && s->vector_bytes < 32 &&
+                 ax_is_float(s->kernel->slots[store->slot].dtype);
   return 2 * __builtin_ctz(s->lanes) * (extreme ? 5 : 1);
 }
 
 /* Per element of the loop. A vector that is half empty costs as much as a full one. */
-static double loop_cost(const ax_schedule *s, uint32_t loop) {
+static double loop_cost(const ax_nest_schedule *s, uint32_t loop) {
   const ax_loop *l = &s->loops[loop];
   double cost = 0, vectors = (double)((l->extent + s->lanes - 1) / s->lanes);
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
@@ -78,13 +84,13 @@ static double loop_cost(const ax_schedule *s, uint32_t loop) {
   }
   for (uint32_t i = 0; i < s->kernel->store_count; i++) {
     bool plain = s->kernel->stores[i].reduce == AX_SCALAR_NONE;
-    if (plain) cost += access_cost(s, ax_schedule_store(s, i), loop, true);
+    if (plain) cost += access_cost(s, ax_nest_schedule_store(s, i), loop, true);
     if (!plain) cost += l->reduced ? 1 + across_cost(s, &s->kernel->stores[i]) / vectors : 1;
   }
   return cost * vectors / (double)l->extent;
 }
 
-static uint32_t choose_vector(const ax_schedule *s) {
+static uint32_t choose_vector(const ax_nest_schedule *s) {
   uint32_t best = s->loop_count - 1;
   double best_cost = loop_cost(s, best);
   for (uint32_t loop = best; loop-- > 0;) {
@@ -99,7 +105,7 @@ static uint32_t choose_vector(const ax_schedule *s) {
 
 /* --- Shape and order --- */
 
-static int64_t reduced_elems(const ax_schedule *s) {
+static int64_t reduced_elems(const ax_nest_schedule *s) {
   int64_t elems = 1;
   for (uint32_t l = 0; l < s->loop_count; l++)
     if (s->loops[l].reduced) elems *= s->loops[l].extent;
@@ -107,39 +113,42 @@ static int64_t reduced_elems(const ax_schedule *s) {
 }
 
 /* Nor are there gathers for them; element by element, the fewer the better. */
-static bool gathers_short_elements(const ax_schedule *s) {
-  for (uint32_t a = 0; a < ax_schedule_access_count(s); a++) {
-    const ax_access *access = &s->accesses[a];
+static bool gathers_short_elements(const ax_nest_schedule *s) {
+  for (uint32_t a = 0; a < ax_nest_schedule_access_count(s); a++) {
+    const ax_nest_access *access = &s->accesses[a];
     int64_t stride = access->stride[s->vector];
     bool near = access->transposed || (stride >= -1 && stride <= 1) || ax_access_picks(access, s->vector, s->lanes);
     if (ax_access_is_moved(access, s->vector)) near = false;
-    near |= ax_schedule_in_columns(s, a, s->vector) || (a < s->kernel->expr_count && ax_schedule_row_line(s, access, s->vector) > 0);
+    near |= ax_nest_schedule_in_columns(s, a, s->vector) ||
+            (a < s->kernel->expr_count && ax_nest_schedule_row_line(s, access, s->vector) > 0);
     if (access->live && !near && ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < 4) return true;
   }
   return false;
 }
 
 /* Registers no longer than a short loop fills. */
-static void shorten(ax_schedule *s) {
+static void shorten(ax_nest_schedule *s) {
   while (s->lanes > 4 && s->loops[s->vector].extent <= s->lanes / 2) s->lanes /= 2;
 }
 
-/* Of a reduction along the vector loop: the parallel loop whose rows lie nearest to each other, where some that are added up lie further apart; -1: none.
-   Decided by the load that moves along the vector loop and most others. */
-static int choose_listed(const ax_schedule *s) {
+/* Of a reduction along the vector loop: the parallel loop whose rows lie nearest to each other, where some that are added up lie
+   further apart; -1: none. Decided by the load that moves along the vector loop and most others. */
+static int choose_listed(const ax_nest_schedule *s) {
   enum { long_row = 16 << 10, least = 2 };
-  const ax_access *most = NULL;
+  const ax_nest_access *most = NULL;
   int listed = -1;
   int64_t far = 0;
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
-    const ax_access *access = &s->accesses[id];
+    const ax_nest_access *access = &s->accesses[id];
     if (!access->live || access->stride[s->vector] == 0 || ax_access_is_moved(access, s->vector)) continue;
-    if (most == NULL || __builtin_popcountll(ax_access_deps(s, access)) > __builtin_popcountll(ax_access_deps(s, most))) most = access;
+    if (most == NULL || __builtin_popcountll(ax_access_deps(s, access)) > __builtin_popcountll(ax_access_deps(s, most)))
+      most = access;
   }
   if (!s->reduces || !s->loops[s->vector].reduced || most == NULL) return -1;
   if (s->loops[s->vector].extent * (int64_t)ax_dtype_bytes(s->kernel->slots[most->slot].dtype) > long_row) return -1;
   for (uint32_t l = 0; l < s->loop_count; l++)
-    if (s->loops[l].reduced && l != s->vector && s->loops[l].extent >= least && ax_stride_length(most->stride[l]) > far) far = ax_stride_length(most->stride[l]);
+    if (s->loops[l].reduced && l != s->vector && s->loops[l].extent >= least && ax_stride_length(most->stride[l]) > far)
+      far = ax_stride_length(most->stride[l]);
   for (uint32_t l = 0; l < s->loop_count; l++) {
     int64_t stride = ax_stride_length(most->stride[l]);
     if (s->loops[l].reduced || s->loops[l].extent < least || stride == 0 || stride >= far) continue;
@@ -149,27 +158,29 @@ static int choose_listed(const ax_schedule *s) {
 }
 
 /* Of the reductions whose lanes are rows: how many elements of each are taken at a time; 0: they are not that. */
-static uint32_t row_line(const ax_schedule *s) {
+static uint32_t row_line(const ax_nest_schedule *s) {
   uint32_t line = 0;
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
-    uint32_t own = s->accesses[id].live ? ax_schedule_row_line(s, &s->accesses[id], s->vector) : 0;
+    uint32_t own = s->accesses[id].live ? ax_nest_schedule_row_line(s, &s->accesses[id], s->vector) : 0;
     if (own > line) line = own;
   }
   return line;
 }
 
-/* Sums of narrow floats over numbers that caches near the core hold: they are widened once for several rows that are added up, if these are taken together. */
-static bool sums_near(const ax_schedule *s) {
+/* Sums of narrow floats over numbers that caches near the core hold: they are widened once for several rows that are added up, if
+   these are taken together. */
+static bool sums_near(const ax_nest_schedule *s) {
   enum { near_elems = 256 << 10 };
   bool found = false;
   for (uint32_t i = 0; i < s->kernel->store_count; i++) {
     const ax_store *store = &s->kernel->stores[i];
-    found = found || (store->reduce == AX_SCALAR_ADD && ax_is_float(s->kernel->slots[store->slot].dtype) && s->kernel->slots[store->slot].dtype != AX_F64);
+    found = found || (store->reduce == AX_SCALAR_ADD && ax_is_float(s->kernel->slots[store->slot].dtype) &&
+                      s->kernel->slots[store->slot].dtype != AX_F64);
   }
   return found && s->work <= near_elems;
 }
 
-static ax_nest_shape choose_shape(const ax_schedule *s) {
+static ax_nest_shape choose_shape(const ax_nest_schedule *s) {
   const ax_loop *vector = &s->loops[s->vector];
   int64_t rows = reduced_elems(s);
   if (!s->reduces || vector->reduced) return choose_listed(s) >= 0 ? AX_NEST_RUNS : AX_NEST_LANES;
@@ -179,8 +190,9 @@ static ax_nest_shape choose_shape(const ax_schedule *s) {
   return vector->extent <= 8 * (int64_t)s->lanes && !sums_near(s) ? AX_NEST_BLOCK : AX_NEST_TILE;
 }
 
-/* Operations on narrow floats are each rounded, one after the other: so many that the next vector does not begin before this one ends. */
-static bool waits_for_rounding(const ax_schedule *s) {
+/* Operations on narrow floats are each rounded, one after the other: so many that the next vector does not begin before this one
+   ends. */
+static bool waits_for_rounding(const ax_nest_schedule *s) {
   enum { many = 10 };
   uint32_t count = 0;
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
@@ -191,15 +203,16 @@ static bool waits_for_rounding(const ax_schedule *s) {
 }
 
 /* The extent of the last reduced loop. */
-static int64_t row_length(const ax_schedule *s) {
+static int64_t row_length(const ax_nest_schedule *s) {
   int64_t row = 1;
   for (uint32_t l = 0; l < s->loop_count; l++)
     if (s->loops[l].reduced) row = s->loops[l].extent;
   return row;
 }
 
-/* Reductions need several chains of additions at once; the rest does well enough one vector at a time, unless that takes too long. */
-static uint32_t choose_unroll(const ax_schedule *s) {
+/* Reductions need several chains of additions at once; the rest does well enough one vector at a time, unless that takes too
+   long. */
+static uint32_t choose_unroll(const ax_nest_schedule *s) {
   uint32_t weight = body_weight(s) * s->kernel->store_count, unroll = weight <= 8 ? 4 : weight <= 24 ? 2 : 1;
   if (!s->reduces) unroll = s->shape == AX_NEST_LANES && waits_for_rounding(s) ? 4 : 1;
   else if ((s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_TILE) && weight <= 4) unroll = 8;
@@ -210,14 +223,14 @@ static uint32_t choose_unroll(const ax_schedule *s) {
   return unroll;
 }
 
-static void move_loop(ax_schedule *s, ax_loop *loops, uint32_t *to_new, uint32_t old) {
+static void move_loop(ax_nest_schedule *s, ax_loop *loops, uint32_t *to_new, uint32_t old) {
   to_new[old] = s->loop_count;
   s->loops[s->loop_count++] = loops[old];
 }
 
 /* Writes strides and dimensions in terms of the new loop numbers. */
-static void renumber(ax_schedule *s, const uint32_t *to_new) {
-  for (uint32_t a = 0; a < ax_schedule_access_count(s); a++) {
+static void renumber(ax_nest_schedule *s, const uint32_t *to_new) {
+  for (uint32_t a = 0; a < ax_nest_schedule_access_count(s); a++) {
     int64_t stride[AX_MAX_LOOPS] = {0}, uneven[AX_MAX_LOOPS] = {0};
     for (uint32_t l = 0; l < s->loop_count; l++) {
       stride[to_new[l]] = s->accesses[a].stride[l];
@@ -231,7 +244,7 @@ static void renumber(ax_schedule *s, const uint32_t *to_new) {
 }
 
 /* `last`: a parallel loop that goes innermost after all, or -1; `listed`: one that goes inside of the reduced ones, or -1. */
-static void order_loops(ax_schedule *s, int last, int listed) {
+static void order_loops(ax_nest_schedule *s, int last, int listed) {
   ax_loop loops[AX_MAX_LOOPS];
   uint32_t to_new[AX_MAX_LOOPS], count = s->loop_count, vector = s->vector;
   bool inside = s->shape == AX_NEST_LANES || s->shape == AX_NEST_TILE || s->shape == AX_NEST_RUNS;
@@ -255,17 +268,17 @@ static void order_loops(ax_schedule *s, int last, int listed) {
 
        for a:  for b:  y[a, b, :] = x[b, a, :]
 
-   each row is all that is read of what lies there, until a goes on. So b is done in blocks, in which what is read for all of a stays in the
-   first cache. */
-static int64_t choose_blocked(const ax_schedule *s) {
+   each row is all that is read of what lies there, until a goes on. So b is done in blocks, in which what is read for all of a
+   stays in the first cache. */
+static int64_t choose_blocked(const ax_nest_schedule *s) {
   enum { cache = 32 << 10, least_bytes = 512 << 10, long_row = 128, least = 4 };
   if (s->shape != AX_NEST_LANES || s->reduces || s->outer < 2) return 0;
   const ax_loop *a = &s->loops[s->outer - 2], *b = &s->loops[s->outer - 1];
-  const int64_t *to = ax_schedule_store(s, 0)->stride;
+  const int64_t *to = ax_nest_schedule_store(s, 0)->stride;
   int64_t block = 0;
   if (ax_stride_length(to[s->outer - 2]) < ax_stride_length(to[s->outer - 1])) return 0;
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
-    const ax_access *access = &s->accesses[id];
+    const ax_nest_access *access = &s->accesses[id];
     int64_t along_a = ax_stride_length(access->stride[s->outer - 2]), along_b = ax_stride_length(access->stride[s->outer - 1]);
     if (!access->live || access->moved != 0 || along_a == 0 || along_a >= along_b) continue;
     int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), row = s->loops[s->vector].extent * bytes;
@@ -277,7 +290,7 @@ static int64_t choose_blocked(const ax_schedule *s) {
 }
 
 /* How many values are added one after the other into an accumulator. */
-static int64_t chain(const ax_schedule *s) {
+static int64_t chain(const ax_nest_schedule *s) {
   int64_t rows = reduced_elems(s), lanes = s->lanes;
   int64_t vectors = (s->loops[s->vector].extent + lanes - 1) / lanes;
   if (s->shape == AX_NEST_BLOCK) return rows;
@@ -289,8 +302,8 @@ static int64_t chain(const ax_schedule *s) {
 /* --- Several rows a vector --- */
 
 /* The loops as the first store steps through them, the widest steps first. */
-static void sort_loops(const ax_schedule *s, uint32_t *order) {
-  const int64_t *stride = ax_schedule_store(s, 0)->stride;
+static void sort_loops(const ax_nest_schedule *s, uint32_t *order) {
+  const int64_t *stride = ax_nest_schedule_store(s, 0)->stride;
   for (uint32_t l = 0; l < s->loop_count; l++) {
     uint32_t at = l;
     for (; at > 0 && ax_stride_length(stride[order[at - 1]]) < ax_stride_length(stride[l]); at--) order[at] = order[at - 1];
@@ -298,9 +311,9 @@ static void sort_loops(const ax_schedule *s, uint32_t *order) {
   }
 }
 
-/* In that order: how many of the first loops stay as they are, so that those after them, of AX_MAX_NARROW iterations together at most, are
-   narrow. 0: none are, or those before have no whole block of rows. */
-static uint32_t before_narrow(const ax_schedule *s, const uint32_t *order, int64_t *narrow) {
+/* In that order: how many of the first loops stay as they are, so that those after them, of AX_MAX_NARROW iterations together at
+   most, are narrow. 0: none are, or those before have no whole block of rows. */
+static uint32_t before_narrow(const ax_nest_schedule *s, const uint32_t *order, int64_t *narrow) {
   uint32_t first = s->loop_count;
   for (*narrow = 1; first > 0; first--) {
     const ax_loop *loop = &s->loops[order[first - 1]];
@@ -310,7 +323,7 @@ static uint32_t before_narrow(const ax_schedule *s, const uint32_t *order, int64
   return first > 0 && *narrow > 1 && s->loops[order[first - 1]].extent >= s->lanes ? first : 0;
 }
 
-static void make_narrow(ax_schedule *s, const uint32_t *order, uint32_t first, int64_t narrow) {
+static void make_narrow(ax_nest_schedule *s, const uint32_t *order, uint32_t first, int64_t narrow) {
   uint32_t to_new[AX_MAX_LOOPS];
   ax_loop loops[AX_MAX_LOOPS];
   memcpy(loops, s->loops, sizeof loops);
@@ -324,36 +337,36 @@ static void make_narrow(ax_schedule *s, const uint32_t *order, uint32_t first, i
   s->narrow = (uint32_t)narrow;
   s->shape = AX_NEST_NARROW;
   s->unroll = 1;
-  ax_schedule_find_deps(s);
+  ax_nest_schedule_find_deps(s);
 }
 
-/* By rows, the last vector of each is masked, which is slow where it reaches over two cache lines. A body for many vectors takes a few
-   milliseconds to compile, which few rows do not bring back. */
-static ax_status choose_narrow(ax_schedule *s, ax_arena *arena, bool *chosen) {
+/* By rows, the last vector of each is masked, which is slow where it reaches over two cache lines. A body for many vectors takes a
+   few milliseconds to compile, which few rows do not bring back. */
+static ax_status choose_narrow(ax_nest_schedule *s, ax_arena *arena, bool *chosen) {
   enum { most_nodes = 96, masked_row = 4, least_rows = 4096 };
   uint32_t order[AX_MAX_LOOPS], first;
   int64_t narrow;
   *chosen = false;
-  if (s->reduces || s->loop_count < 2 || ax_schedule_fits_squares(s)) return AX_OK;
+  if (s->reduces || s->loop_count < 2 || ax_nest_schedule_fits_squares(s)) return AX_OK;
   sort_loops(s, order);
   first = before_narrow(s, order, &narrow);
   if (first == 0 || body_weight(s) * narrow > most_nodes || s->work / narrow < least_rows) return AX_OK;
   int64_t row = s->loops[s->vector].extent;
   double cost, by_rows = loop_cost(s, s->vector) + (row % s->lanes == 0 ? 1.0 : masked_row) / (double)row;
-  ax_schedule before = *s;
-  ax_access *accesses = ax_arena_copy(arena, s->accesses, ax_schedule_access_count(s) * sizeof accesses[0]);
-  if (accesses == NULL) return ax_out_of_memory(ax_schedule_access_count(s) * sizeof accesses[0]);
+  ax_nest_schedule before = *s;
+  ax_nest_access *accesses = ax_arena_copy(arena, s->accesses, ax_nest_schedule_access_count(s) * sizeof accesses[0]);
+  if (accesses == NULL) return ax_out_of_memory(ax_nest_schedule_access_count(s) * sizeof accesses[0]);
   make_narrow(s, order, first, narrow);
   cost = ax_narrow_cost(s);
   *chosen = cost >= 0 && cost < by_rows;
   if (*chosen) return AX_OK;
   *s = before;
   s->accesses = accesses;
-  ax_schedule_find_deps(s);
+  ax_nest_schedule_find_deps(s);
   return AX_OK;
 }
 
-static bool allocate(ax_schedule *s, ax_arena *arena) {
+static bool allocate(ax_nest_schedule *s, ax_arena *arena) {
   size_t exprs = s->kernel->expr_count;
   s->live = ax_arena_alloc(arena, exprs * sizeof s->live[0]);
   s->deps = ax_arena_alloc(arena, exprs * sizeof s->deps[0]);
@@ -362,41 +375,43 @@ static bool allocate(ax_schedule *s, ax_arena *arena) {
   return s->live != NULL && s->stretches != NULL && s->deps != NULL && s->accesses != NULL;
 }
 
-ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint32_t vector_bytes, ax_schedule **out) {
-  ax_schedule *s = *out = ax_arena_alloc(arena, sizeof *s);
+ax_status ax_nest_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint32_t vector_bytes, ax_nest_schedule **out) {
+  ax_nest_schedule *s = *out = ax_arena_alloc(arena, sizeof *s);
   bool narrow;
   if (s == NULL) return ax_out_of_memory(sizeof *s);
   s->kernel = kernel;
-  if (!allocate(s, arena)) return ax_out_of_memory(kernel->expr_count * sizeof(ax_access));
+  if (!allocate(s, arena)) return ax_out_of_memory(kernel->expr_count * sizeof(ax_nest_access));
   for (uint32_t i = 0; i < kernel->store_count; i++) s->reduces |= kernel->stores[i].reduce != AX_SCALAR_NONE;
-  ax_schedule_mark_live(s);
-  AX_TRY(ax_schedule_take_bits(s, arena));
-  ax_schedule_make_loops(s);
-  ax_schedule_find_deps(s);
+  ax_nest_schedule_mark_live(s);
+  AX_TRY(ax_nest_schedule_take_bits(s, arena));
+  ax_nest_schedule_make_loops(s);
+  ax_nest_schedule_find_deps(s);
   s->lanes = choose_lanes(s, vector_bytes);
   s->vector_bytes = vector_bytes;
   s->weight = body_weight(s) * kernel->store_count;
   s->work = 1;
   for (uint32_t l = 0; l < s->loop_count; l++) s->work *= s->loops[l].extent;
   int transposed;
-  AX_TRY(ax_schedule_compose(s, arena, &transposed));
+  AX_TRY(ax_nest_schedule_compose(s, arena, &transposed));
   if (transposed < 0) {
     s->vector = choose_vector(s);
     AX_TRY(choose_narrow(s, arena, &narrow));
     if (narrow) return AX_OK;
-    transposed = ax_schedule_choose_turned(s, AX_FULL_SQUARE);
-    if (transposed < 0 && ax_schedule_choose_columns(s) < 0) transposed = ax_schedule_choose_turned(s, AX_SHORT_SQUARE);
+    transposed = ax_nest_schedule_choose_turned(s, AX_FULL_SQUARE);
+    if (transposed < 0 && ax_nest_schedule_choose_columns(s) < 0) transposed = ax_nest_schedule_choose_turned(s, AX_SHORT_SQUARE);
   }
   bool gathers = gathers_short_elements(s);
   if (gathers && s->lanes > vector_bytes / 4) s->lanes = vector_bytes / 4;
-  if (row_line(s) > 0 && s->lanes > vector_bytes / 4) s->lanes = vector_bytes / 4; /* twice the rows would take twice as long to compile, or longer */
+  if (row_line(s) > 0 && s->lanes > vector_bytes / 4)
+    s->lanes = vector_bytes / 4; /* twice the rows would take twice as long to compile, or longer */
   shorten(s);
   s->shape = transposed >= 0 ? AX_NEST_TRANSPOSE : choose_shape(s);
-  int columns = transposed >= 0 ? -1 : ax_schedule_choose_columns(s);
+  int columns = transposed >= 0 ? -1 : ax_nest_schedule_choose_columns(s);
   if (columns >= 0) s->shape = AX_NEST_COLUMNS;
   int listed = s->shape == AX_NEST_RUNS ? choose_listed(s) : -1;
-  if (transposed >= 0) s->lanes = ax_schedule_turned_lanes(s, (uint32_t)transposed, gathers ? 0 : lanes_of(s, vector_bytes, 1));
-  s->paired = ax_schedule_can_pair(s);
+  if (transposed >= 0)
+    s->lanes = ax_nest_schedule_turned_lanes(s, (uint32_t)transposed, gathers ? 0 : lanes_of(s, vector_bytes, 1));
+  s->paired = ax_nest_schedule_can_pair(s);
   s->unroll = choose_unroll(s);
   if (s->paired && s->unroll == 1) s->unroll = 2;
   s->wide = s->reduces && chain(s) > AX_FEW_ADDITIONS;
@@ -406,7 +421,7 @@ ax_status ax_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint
                 : s->shape == AX_NEST_TILE ? s->loop_count - 2
                                            : s->vector;
   s->blocked = choose_blocked(s);
-  s->streams = ax_schedule_can_stream(s);
-  ax_schedule_find_deps(s);
+  s->streams = ax_nest_schedule_can_stream(s);
+  ax_nest_schedule_find_deps(s);
   return AX_OK;
 }

@@ -3,8 +3,8 @@
      | sections with code | stubs |   page   | other sections | slots |
      read and executed                       read
 
-   A function outside is reached through a stub, which jumps to the address beside it; a slot holds the same address for who loads it from
-   memory. Both lie within the reach of the short relocations of the small code model, wherever the function itself is. */
+   A function outside is reached through a stub, which jumps to the address beside it; a slot holds the same address for who loads
+   it from memory. Both lie within the reach of the short relocations of the small code model, wherever the function itself is. */
 #include "jit/object/object.h"
 
 #include <elf.h>
@@ -57,8 +57,10 @@ static bool is_table(const loader *l, const Elf64_Shdr *section, size_t entry) {
 
 static ax_status read_header(loader *l) {
   const Elf64_Ehdr *h = l->header = (const Elf64_Ehdr *)l->data;
-  if ((uintptr_t)l->data % 8 != 0 || l->bytes < sizeof *h || memcmp(h->e_ident, ELFMAG, SELFMAG) != 0) return damaged("it is no object file");
-  if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_type != ET_REL || h->e_machine != this_machine)
+  if ((uintptr_t)l->data % 8 != 0 || l->bytes < sizeof *h || memcmp(h->e_ident, ELFMAG, SELFMAG) != 0)
+    return damaged("it is no object file");
+  if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_type != ET_REL ||
+      h->e_machine != this_machine)
     return damaged("it is an object file of another kind");
   if (h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shnum == 0 || h->e_shoff % 8 != 0 ||
       !within(l->bytes, h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr)))
@@ -71,10 +73,12 @@ static ax_status read_symbols(loader *l) {
   for (uint32_t i = 0; i < l->header->e_shnum; i++) {
     const Elf64_Shdr *table = &l->sections[i];
     if (table->sh_type != SHT_SYMTAB) continue;
-    if (l->symbols != NULL || !is_table(l, table, sizeof(Elf64_Sym)) || table->sh_link >= l->header->e_shnum || table->sh_size > most_bytes)
+    if (l->symbols != NULL || !is_table(l, table, sizeof(Elf64_Sym)) || table->sh_link >= l->header->e_shnum ||
+        table->sh_size > most_bytes)
       return damaged("its symbols are out of bounds");
     const Elf64_Shdr *strings = &l->sections[table->sh_link];
-    if (strings->sh_size == 0 || !within(l->bytes, strings->sh_offset, strings->sh_size) || l->data[strings->sh_offset + strings->sh_size - 1] != '\0')
+    if (strings->sh_size == 0 || !within(l->bytes, strings->sh_offset, strings->sh_size) ||
+        l->data[strings->sh_offset + strings->sh_size - 1] != '\0')
       return damaged("its names are out of bounds");
     l->symbols = (const Elf64_Sym *)(l->data + table->sh_offset);
     l->symbol_count = (uint32_t)(table->sh_size / sizeof(Elf64_Sym));
@@ -90,7 +94,8 @@ static ax_status check_symbols(loader *l) {
     if (s->st_name >= l->strings_bytes) return damaged("a name is out of bounds");
     if (s->st_shndx == SHN_UNDEF && l->strings[s->st_name] != '\0') l->outside[i] = ++l->outside_count;
     if (s->st_shndx == SHN_UNDEF || s->st_shndx == SHN_ABS) continue;
-    if (s->st_shndx >= l->header->e_shnum || s->st_value > l->sections[s->st_shndx].sh_size) return damaged("a symbol is out of bounds");
+    if (s->st_shndx >= l->header->e_shnum || s->st_value > l->sections[s->st_shndx].sh_size)
+      return damaged("a symbol is out of bounds");
   }
   return AX_OK;
 }
@@ -100,9 +105,11 @@ static ax_status check_symbols(loader *l) {
 static bool is_loaded(const Elf64_Shdr *section) { return (section->sh_flags & SHF_ALLOC) != 0 && section->sh_size > 0; }
 
 static ax_status check_section(const loader *l, const Elf64_Shdr *section) {
-  if ((section->sh_flags & (SHF_WRITE | SHF_TLS)) != 0 || section->sh_type == SHT_NOBITS) return damaged("it holds what is written");
+  if ((section->sh_flags & (SHF_WRITE | SHF_TLS)) != 0 || section->sh_type == SHT_NOBITS)
+    return damaged("it holds what is written");
   if (!within(l->bytes, section->sh_offset, section->sh_size)) return damaged("a section is out of bounds");
-  if ((section->sh_addralign & (section->sh_addralign - 1)) != 0 || section->sh_addralign > 4096) return damaged("a section's alignment");
+  if ((section->sh_addralign & (section->sh_addralign - 1)) != 0 || section->sh_addralign > 4096)
+    return damaged("a section's alignment");
   return AX_OK;
 }
 
@@ -152,7 +159,9 @@ static void write_stub(unsigned char *stub, uint64_t address) {
 }
 
 static uint64_t stub_of(const loader *l, uint64_t symbol) { return l->stubs + (l->outside[symbol] - UINT64_C(1)) * stub_bytes; }
-static uint64_t slot_of(const loader *l, uint64_t symbol) { return l->slots + (l->outside[symbol] - UINT64_C(1)) * sizeof(uint64_t); }
+static uint64_t slot_of(const loader *l, uint64_t symbol) {
+  return l->slots + (l->outside[symbol] - UINT64_C(1)) * sizeof(uint64_t);
+}
 
 static ax_status find_outside(const loader *l) {
   for (uint32_t i = 0; i < l->symbol_count; i++) {
@@ -301,7 +310,8 @@ static ax_status find_functions(const loader *l, const char *prefix, uint32_t co
   for (uint32_t i = 0; i < l->symbol_count; i++) {
     const Elf64_Sym *s = &l->symbols[i];
     const uint32_t number = number_of(l->strings + s->st_name, prefix, count);
-    if (number == count || s->st_shndx == SHN_UNDEF || s->st_shndx >= l->header->e_shnum || l->places[s->st_shndx] >= l->code_bytes) continue;
+    if (number == count || s->st_shndx == SHN_UNDEF || s->st_shndx >= l->header->e_shnum || l->places[s->st_shndx] >= l->code_bytes)
+      continue;
     if (functions[number] == NULL) found++;
     functions[number] = (ax_object_function)(uintptr_t)(l->image + l->places[s->st_shndx] + s->st_value);
   }
@@ -333,11 +343,11 @@ static ax_status load(loader *l, const char *prefix, uint32_t count, ax_object_f
 }
 
 ax_status ax_object_load(const void *data, size_t bytes, ax_object_find *find, const char *prefix, uint32_t count,
-                         ax_object_function *functions, ax_object *out) {
+                         ax_object_function *functions, ax_object_file *out) {
   loader l = {.data = data, .bytes = bytes, .find = find};
-  *out = (ax_object){0};
+  *out = (ax_object_file){0};
   ax_status status = load(&l, prefix, count, functions);
-  ax_object image = {l.image, l.image_bytes};
+  ax_object_file image = {l.image, l.image_bytes};
   if (status == AX_OK)
     *out = image;
   else
@@ -347,15 +357,15 @@ ax_status ax_object_load(const void *data, size_t bytes, ax_object_find *find, c
   return status;
 }
 
-void ax_object_unload(ax_object *object) {
+void ax_object_unload(ax_object_file *object) {
   if (object->memory != NULL) munmap(object->memory, object->bytes);
-  *object = (ax_object){0};
+  *object = (ax_object_file){0};
 }
 
 /* --- Several --- */
 
-ax_status ax_objects_load(ax_objects *objects, const void *data, size_t bytes, ax_object_find *find, const char *prefix, uint32_t count,
-                          ax_object_function *functions) {
+ax_status ax_objects_load(ax_objects *objects, const void *data, size_t bytes, ax_object_find *find, const char *prefix,
+                          uint32_t count, ax_object_function *functions) {
   AX_TRY(ax_grow(&objects->all, sizeof objects->all[0], objects->count, 1, &objects->capacity));
   AX_TRY(ax_object_load(data, bytes, find, prefix, count, functions, &objects->all[objects->count]));
   objects->count++;

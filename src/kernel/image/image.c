@@ -1,5 +1,5 @@
-/* An image is made of a machine for one device: the machine knows which instance of each ref a core has. Here each gets its place in a device's
-   state, and each step of a body becomes an operation on slots whose places, shapes and strides are known.
+/* An image is made of a machine for one device: the machine knows which instance of each ref a core has. Here each gets its place
+   in a device's state, and each step of a body becomes an operation on slots whose places, shapes and strides are known.
 
      steps      0 EVAL   1 JUMP to 3   2 ..         an operation is made of each step, but for those that do nothing
      operations 0 EVAL   1 JUMP to 2   2 ..         (or that a segment holds); targets are renumbered at the end */
@@ -42,7 +42,7 @@ static void set_root(ax_image_body *body, uint32_t slot, uint32_t root) {
   set_view(body, slot, &view, root, true);
 }
 
-static ax_status find_view(ax_image_body *body, const ax_code_step *step, uint32_t barrier_root) {
+static ax_status find_view(ax_image_body *body, const ax_core_code_step *step, uint32_t barrier_root) {
   const ax_prim *prim = step->eqn->prim;
   uint32_t out = step->out[0];
   if (prim == &ax_prim_barrier_semaphore) {
@@ -69,12 +69,13 @@ static ax_status find_view(ax_image_body *body, const ax_code_step *step, uint32
 
 static ax_status find_slots(ax_image *image, ax_image_body *body, uint32_t b, const ax_image_memory *memory) {
   const ax_machine *machine = image->machine;
-  const ax_code *code = machine->codes[b];
+  const ax_core_code *code = machine->codes[b];
   uint32_t consts = (uint32_t)machine->params->consts;
   body->slots = ax_arena_alloc(&image->arena, code->slot_count * sizeof body->slots[0]);
   body->view_of = ax_arena_alloc(&image->arena, code->slot_count * sizeof body->view_of[0]);
   body->scopes = ax_arena_alloc(&image->arena, (code->step_count + 1) * sizeof body->scopes[0]);
-  if (body->slots == NULL || body->view_of == NULL || body->scopes == NULL) return ax_out_of_memory(code->slot_count * sizeof body->slots[0]);
+  if (body->slots == NULL || body->view_of == NULL || body->scopes == NULL)
+    return ax_out_of_memory(code->slot_count * sizeof body->slots[0]);
   for (uint32_t i = 0; i < code->slot_count; i++) body->slots[i].type = code->types[i];
   for (uint32_t i = 0; i < consts; i++) body->slots[i].source = AX_SLOT_OPERAND, body->slots[i].at = memory->of_operand[i];
   for (uint32_t r = 0; r < machine->ref_count; r++) set_root(body, consts + r, r);
@@ -85,7 +86,7 @@ static ax_status find_slots(ax_image *image, ax_image_body *body, uint32_t b, co
   }
   body->root_count = machine->ref_count + 1;
   for (uint32_t i = 0; i < code->step_count; i++) {
-    const ax_code_step *step = &code->steps[i];
+    const ax_core_code_step *step = &code->steps[i];
     if (step->kind == AX_STEP_VIEW && step->eqn->prim != &ax_prim_program_id) AX_TRY(find_view(body, step, machine->ref_count));
     if (step->kind != AX_STEP_OPEN) continue;
     body->scopes[body->scope_count++] = (ax_image_scope){.params = step->eqn->params, .first_root = body->root_count};
@@ -106,23 +107,28 @@ static ax_status find_slots(ax_image *image, ax_image_body *body, uint32_t b, co
 /* --- Operations --- */
 
 static ax_image_kind act_kind(const ax_prim *prim) {
-  static const struct { const ax_prim *prim; ax_image_kind kind; } all[] = {
-      {&ax_prim_ref_load, AX_IMAGE_LOAD},         {&ax_prim_ref_store, AX_IMAGE_STORE},      {&ax_prim_ref_swap, AX_IMAGE_SWAP},
-      {&ax_prim_ref_add, AX_IMAGE_ADD},           {&ax_prim_semaphore_signal, AX_IMAGE_SIGNAL}, {&ax_prim_semaphore_wait, AX_IMAGE_WAIT},
-      {&ax_prim_semaphore_read, AX_IMAGE_READ},   {&ax_prim_barrier_arrive, AX_IMAGE_ARRIVE}, {&ax_prim_barrier_wait, AX_IMAGE_AWAIT},
-      {&ax_prim_copy_start, AX_IMAGE_COPY},       {&ax_prim_copy_wait, AX_IMAGE_COPY_WAIT}};
+  static const struct { const ax_prim *prim; ax_image_kind kind;
+  } all[] = {{&ax_prim_ref_load, AX_IMAGE_LOAD},           {&ax_prim_ref_store, AX_IMAGE_STORE},
+             {&ax_prim_ref_swap, AX_IMAGE_SWAP},           {&ax_prim_ref_add, AX_IMAGE_ADD},
+             {&ax_prim_semaphore_signal, AX_IMAGE_SIGNAL}, {&ax_prim_semaphore_wait, AX_IMAGE_WAIT},
+             {&ax_prim_semaphore_read, AX_IMAGE_READ},     {&ax_prim_barrier_arrive, AX_IMAGE_ARRIVE},
+             {&ax_prim_barrier_wait, AX_IMAGE_AWAIT},      {&ax_prim_copy_start, AX_IMAGE_COPY},
+             {&ax_prim_copy_wait, AX_IMAGE_COPY_WAIT}};
   for (size_t i = 0; i < AX_COUNT(all); i++)
     if (all[i].prim == prim) return all[i].kind;
   return AX_IMAGE_END; /* a hint, or of groups: copies are through when they have been started */
 }
 
-bool ax_image_is_nothing(const ax_code_step *step) { return step->kind == AX_STEP_ACT && act_kind(step->eqn->prim) == AX_IMAGE_END; }
+bool ax_image_is_nothing(const ax_core_code_step *step) {
+  return step->kind == AX_STEP_ACT && act_kind(step->eqn->prim) == AX_IMAGE_END;
+}
 
-static ax_image_kind kind_of(const ax_code *code, const ax_code_step *step) {
-  static const ax_image_kind kinds[] = {[AX_STEP_MOVE] = AX_IMAGE_MOVE,   [AX_STEP_JUMP] = AX_IMAGE_JUMP, [AX_STEP_SWITCH] = AX_IMAGE_SWITCH,
-                                        [AX_STEP_TEST] = AX_IMAGE_TEST,   [AX_STEP_BEGIN] = AX_IMAGE_BEGIN, [AX_STEP_NEXT] = AX_IMAGE_NEXT,
-                                        [AX_STEP_STACK] = AX_IMAGE_STACK, [AX_STEP_ADVANCE] = AX_IMAGE_ADVANCE, [AX_STEP_OPEN] = AX_IMAGE_OPEN,
-                                        [AX_STEP_CLOSE] = AX_IMAGE_CLOSE, [AX_STEP_END] = AX_IMAGE_END};
+static ax_image_kind kind_of(const ax_core_code *code, const ax_core_code_step *step) {
+  static const ax_image_kind kinds[] = {
+      [AX_STEP_MOVE] = AX_IMAGE_MOVE,   [AX_STEP_JUMP] = AX_IMAGE_JUMP,       [AX_STEP_SWITCH] = AX_IMAGE_SWITCH,
+      [AX_STEP_TEST] = AX_IMAGE_TEST,   [AX_STEP_BEGIN] = AX_IMAGE_BEGIN,     [AX_STEP_NEXT] = AX_IMAGE_NEXT,
+      [AX_STEP_STACK] = AX_IMAGE_STACK, [AX_STEP_ADVANCE] = AX_IMAGE_ADVANCE, [AX_STEP_OPEN] = AX_IMAGE_OPEN,
+      [AX_STEP_CLOSE] = AX_IMAGE_CLOSE, [AX_STEP_END] = AX_IMAGE_END};
   if (step->kind == AX_STEP_EVAL) return ax_scalar_step_known(code, step) ? AX_IMAGE_SCALAR : AX_IMAGE_EVAL;
   if (step->kind == AX_STEP_VIEW) return step->eqn->prim == &ax_prim_ref_slice ? AX_IMAGE_SLICE : AX_IMAGE_VIEW;
   return step->kind == AX_STEP_ACT ? act_kind(step->eqn->prim) : kinds[step->kind];
@@ -134,28 +140,30 @@ static ax_status add_op(ax_image_body *body, const ax_image_op *op) {
   return AX_OK;
 }
 
-static bool crosses(const ax_code_step *step) {
+static bool crosses(const ax_core_code_step *step) {
   for (uint32_t k = 0; k < step->in_count; k++)
     for (uint32_t before = 0; before < k; before++)
       if (step->out[before] == step->in[k]) return true;
   return false;
 }
 
-static uint32_t scope_of(const ax_image_body *body, const ax_code_step *step) {
+static uint32_t scope_of(const ax_image_body *body, const ax_core_code_step *step) {
   const ax_run_scoped_params *params = step->eqn->params;
-  uint32_t count = params->scratch.count, root = count > 0 ? body->slots[step->kind == AX_STEP_OPEN ? step->out[0] : step->in[0]].root : 0, s = 0;
+  uint32_t count = params->scratch.count,
+           root = count > 0 ? body->slots[step->kind == AX_STEP_OPEN ? step->out[0] : step->in[0]].root : 0, s = 0;
   while (body->scopes[s].params != params || (count > 0 && body->scopes[s].first_root != root)) s++;
   return s;
 }
 
-ax_status ax_image_add_step(ax_image_body *body, const ax_code_step *step) {
+ax_status ax_image_add_step(ax_image_body *body, const ax_core_code_step *step) {
   ax_image_op op = {.kind = kind_of(body->code, step), .step = step};
   if (ax_image_is_nothing(step)) return AX_OK;
   if (step->kind == AX_STEP_VIEW && step->eqn->prim == &ax_prim_program_id)
     return ax_error(AX_ABSENT, "program_id of a grid that is no loop of the kernel");
   if (step->kind == AX_STEP_MOVE)
     for (uint32_t k = 0; k < step->in_count; k++)
-      if (body->slots[step->in[k]].source == AX_SLOT_VIEW) return ax_error(AX_ABSENT, "a kernel in which memory is chosen while it runs");
+      if (body->slots[step->in[k]].source == AX_SLOT_VIEW)
+        return ax_error(AX_ABSENT, "a kernel in which memory is chosen while it runs");
   if (op.kind == AX_IMAGE_EVAL && (step->in_count > AX_IMAGE_MOST || step->out_count > AX_IMAGE_MOST))
     return ax_error(AX_ABSENT, "an equation of more than %d operands or results in a kernel", AX_IMAGE_MOST);
   if (op.kind == AX_IMAGE_SCALAR) op.scalar = ax_scalar_step_number(body->code, step);
@@ -179,17 +187,18 @@ static ax_status renumber(ax_image *image, ax_image_body *body, const uint32_t *
 }
 
 /* Where jumps lead to. */
-void ax_image_find_targets(const ax_code *code, bool *is) {
+void ax_image_find_targets(const ax_core_code *code, bool *is) {
   for (uint32_t i = 0; i < code->step_count; i++) {
-    const ax_code_step *step = &code->steps[i];
-    bool jumps = step->kind == AX_STEP_JUMP || step->kind == AX_STEP_TEST || step->kind == AX_STEP_NEXT || step->kind == AX_STEP_ADVANCE;
+    const ax_core_code_step *step = &code->steps[i];
+    bool jumps =
+        step->kind == AX_STEP_JUMP || step->kind == AX_STEP_TEST || step->kind == AX_STEP_NEXT || step->kind == AX_STEP_ADVANCE;
     if (jumps) is[step->target] = true;
     for (uint32_t k = 0; step->kind == AX_STEP_SWITCH && k < step->target_count; k++) is[step->targets[k]] = true;
   }
 }
 
 static ax_status add_steps(ax_image_body *body, ax_segments *segments, const bool *is_target, uint32_t *op_of) {
-  const ax_code *code = body->code;
+  const ax_core_code *code = body->code;
   for (uint32_t i = 0; i < code->step_count; i++) {
     bool taken = false;
     if (is_target[i]) AX_TRY(ax_segments_flush(segments));
@@ -201,11 +210,12 @@ static ax_status add_steps(ax_image_body *body, ax_segments *segments, const boo
 }
 
 static ax_status make_ops(ax_image *image, ax_image_body *body, struct ax_runtime *compile) {
-  const ax_code *code = body->code;
+  const ax_core_code *code = body->code;
   uint32_t *op_of = ax_alloc((code->step_count + 1) * sizeof op_of[0]);
   bool *is_target = ax_calloc(code->step_count + (size_t)1, sizeof is_target[0]);
   ax_segments segments = {.image = image};
-  ax_status status = op_of != NULL && is_target != NULL ? ax_segments_init(&segments, image, body, compile) : ax_out_of_memory(code->step_count * sizeof op_of[0]);
+  ax_status status = op_of != NULL && is_target != NULL ? ax_segments_init(&segments, image, body, compile)
+                                                        : ax_out_of_memory(code->step_count * sizeof op_of[0]);
   if (status == AX_OK) {
     ax_image_find_targets(code, is_target);
     status = add_steps(body, &segments, is_target, op_of);
@@ -229,12 +239,13 @@ static ax_status add_objects(ax_image *image, size_t at, const ax_type *type, in
   return AX_OK;
 }
 
-/* unit: of what is borrowed; 0: nothing is. */
+/* unit: of what is aliased; 0: nothing is. */
 static ax_status take_room(ax_image *image, const ax_type *type, int64_t arrivals, size_t unit, size_t *at) {
   *at = image->bytes = round_up(image->bytes, 64);
   image->bytes += type_bytes(type);
   if (unit > 0) {
-    ax_image_table table = {.root_at = *at, .table_at = round_up(image->bytes, 64), .unit = unit, .count = (int64_t)(type_bytes(type) / unit)};
+    ax_image_table table = {
+        .root_at = *at, .table_at = round_up(image->bytes, 64), .unit = unit, .count = (int64_t)(type_bytes(type) / unit)};
     AX_TRY(ax_grow(&image->tables, sizeof image->tables[0], image->table_count, 1, &image->table_capacity));
     image->tables[image->table_count++] = table;
     image->bytes = table.table_at + (size_t)table.count * sizeof(char *);
@@ -268,14 +279,16 @@ static ax_status place_scope(ax_image *image, uint32_t c, uint32_t s) {
   uint32_t leader = ax_machine_leader(image->machine, c, &scope->params->along, &scope->users);
   scope->shared = scope->users > 1;
   if (leader != c) {
-    memcpy(&image->roots[c][scope->first_root], &image->roots[leader][scope->first_root], scope->params->scratch.count * sizeof image->roots[c][0]);
+    memcpy(&image->roots[c][scope->first_root], &image->roots[leader][scope->first_root],
+           scope->params->scratch.count * sizeof image->roots[c][0]);
     image->shared_scopes[c][s] = image->shared_scopes[leader][s];
     return AX_OK;
   }
   for (uint32_t k = 0; k < scope->params->scratch.count; k++) {
     ax_image_root *root = &image->roots[c][scope->first_root + k];
     root->memory = AX_NONE;
-    AX_TRY(take_room(image, &scope->params->scratch.v[k], ax_arrivals_of(&scope->params->arrivals, k), body->unit != NULL ? body->unit[scope->first_root + k] : 0, &root->at));
+    AX_TRY(take_room(image, &scope->params->scratch.v[k], ax_arrivals_of(&scope->params->arrivals, k),
+                     body->unit != NULL ? body->unit[scope->first_root + k] : 0, &root->at));
   }
   if (!scope->shared) return AX_OK;
   image->shared_scopes[c][s] = take(&image->bytes, 1, sizeof(ax_run_scope));
@@ -291,7 +304,8 @@ static ax_status place_roots(ax_image *image, const ax_image_memory *memory) {
   image->roots = ax_arena_alloc(&image->arena, machine->core_count * sizeof image->roots[0]);
   image->shared_scopes = ax_arena_alloc(&image->arena, machine->core_count * sizeof image->shared_scopes[0]);
   image->core_at = ax_arena_alloc(&image->arena, machine->core_count * sizeof image->core_at[0]);
-  if (place_at == NULL || image->roots == NULL || image->shared_scopes == NULL || image->core_at == NULL) return ax_out_of_memory(0);
+  if (place_at == NULL || image->roots == NULL || image->shared_scopes == NULL || image->core_at == NULL)
+    return ax_out_of_memory(0);
   for (uint32_t p = 0; p < machine->place_count; p++) {
     const struct ax_ref_place *at = &machine->places[p];
     if (at->ref < operands + outs) continue;
@@ -300,7 +314,9 @@ static ax_status place_roots(ax_image *image, const ax_image_memory *memory) {
     bool barrier = p >= machine->first_barrier;
     const size_t *unit = image->bodies[0].unit;
     if (barrier) AX_TRY(take_room(image, &one, 1, 0, &place_at[p]));
-    else AX_TRY(take_room(image, &machine->params->scratch.v[scratch], ax_arrivals_of(&machine->params->arrivals, scratch), unit != NULL ? unit[at->ref] : 0, &place_at[p]));
+    else
+      AX_TRY(take_room(image, &machine->params->scratch.v[scratch], ax_arrivals_of(&machine->params->arrivals, scratch),
+                       unit != NULL ? unit[at->ref] : 0, &place_at[p]));
   }
   for (uint32_t c = 0; c < machine->core_count; c++) {
     const ax_core *core = &machine->cores[c];
@@ -325,7 +341,8 @@ static ax_status lay_out(ax_image *image, const ax_image_memory *memory) {
   image->device_at = take(&image->bytes, 1, sizeof(ax_run_device) + memory->count * sizeof(void *));
   AX_TRY(place_roots(image, memory));
   for (uint32_t b = 0; b < machine->params->bodies.count; b++) lay_out_core(image, &image->bodies[b]);
-  for (uint32_t c = 0; c < machine->core_count; c++) image->core_at[c] = take(&image->bytes, image->bodies[machine->cores[c].body].core_bytes, 1);
+  for (uint32_t c = 0; c < machine->core_count; c++)
+    image->core_at[c] = take(&image->bytes, image->bodies[machine->cores[c].body].core_bytes, 1);
   image->bytes = round_up(image->bytes, 64);
   return AX_OK;
 }
@@ -344,14 +361,14 @@ static ax_status make(ax_image *image, const ax_image_memory *memory, struct ax_
     AX_TRY(make_ops(image, body, compile));
   }
   if (compile != NULL) {
-    AX_TRY(ax_image_borrow(image));
-    AX_TRY(ax_image_lend(image));
+    AX_TRY(ax_image_alias(image));
+    AX_TRY(ax_image_forward(image));
   }
   return lay_out(image, memory);
 }
 
-ax_status ax_image_create(const ax_eqn *eqn, const ax_type *in, const ax_mesh *axes, const ax_axes *names, const ax_image_memory *memory, const ax_hooks *hooks,
-                          struct ax_runtime *compile, ax_image **out) {
+ax_status ax_image_create(const ax_eqn *eqn, const ax_type *in, const ax_mesh *axes, const ax_axes *names,
+                          const ax_image_memory *memory, const ax_hooks *hooks, struct ax_runtime *compile, ax_image **out) {
   *out = NULL;
   ax_image *image = ax_calloc(1, sizeof *image);
   if (image == NULL) return ax_out_of_memory(sizeof *image);
@@ -390,12 +407,13 @@ static double body_time(const ax_image_body *body) {
   double time = 0, rounds = 1;
   for (uint32_t i = 0; i < body->op_count; i++) {
     const ax_image_op *op = &body->ops[i];
-    const ax_code_step *step = op->step;
+    const ax_core_code_step *step = op->step;
     if (op->kind == AX_IMAGE_NEXT) rounds *= (double)step->length;
     double bytes = 0;
     for (uint32_t k = 0; k < step->out_count; k++) bytes += (double)body->slots[step->out[k]].bytes;
-    for (uint32_t k = 0; k < step->in_count; k++) bytes += body->slots[step->in[k]].source == AX_SLOT_VIEW ? (double)body->slots[step->in[k]].bytes : 0;
-    if (op->lent) bytes = 0;
+    for (uint32_t k = 0; k < step->in_count; k++)
+      bytes += body->slots[step->in[k]].source == AX_SLOT_VIEW ? (double)body->slots[step->in[k]].bytes : 0;
+    if (op->forwarded) bytes = 0;
     time += rounds * (op->kind == AX_IMAGE_SEGMENT ? ax_straight_time(op->segment->straight) : 20 + 0.1 * bytes);
     if (op->kind == AX_IMAGE_ADVANCE && step->length > 0) rounds /= (double)step->length;
   }
@@ -428,7 +446,8 @@ ax_status ax_image_written(const ax_eqn *eqn, const ax_type *in, const ax_mesh *
   if (zeros == NULL) return ax_out_of_memory(eqn->in_count * sizeof zeros[0]);
   const ax_image_memory memory = {zeros, zeros, 1};
   ax_status status = ax_image_create(eqn, in, axes, &none, &memory, NULL, NULL, &image);
-  for (uint32_t b = 0; status == AX_OK && b < params->bodies.count; b++) note_written(&image->bodies[b], image->machine->operand_count, out);
+  for (uint32_t b = 0; status == AX_OK && b < params->bodies.count; b++)
+    note_written(&image->bodies[b], image->machine->operand_count, out);
   if (status == AX_OK) ax_image_release(image);
   ax_free(zeros);
   return status;

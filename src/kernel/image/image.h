@@ -1,13 +1,15 @@
 /* A kernel as frames of the executor run it: made once, when it is lowered, from what the machine knows of it (machine.h).
 
-     kernel ---- machine: codes, cores, places of one device ----> image: a list of operations for each body, and where all is in a device's state
+     kernel ---- machine: codes, cores, places of one device ----> image: a list of operations for each body, and where all is in a
+   device's state
 
-   A core's values have fixed places in its memory, and a view is one number: how far into its root it begins. So an operation knows shapes and
-   strides, and what differs from core to core are addresses alone.
+   A core's values have fixed places in its memory, and a view is one number: how far into its root it begins. So an operation knows
+   shapes and strides, and what differs from core to core are addresses alone.
 
      state of a device   group | device | cores, each with views, counters, values | semaphores and barriers | scratch
 
-   A *root* is memory that views are of: an operand, a result, scratch, the barrier semaphore, what a scope has. Each body numbers its own. */
+   A *root* is memory that views are of: an operand, a result, scratch, the barrier semaphore, what a scope has. Each body numbers
+   its own. */
 #ifndef AX_KERNEL_IMAGE_IMAGE_H
 #define AX_KERNEL_IMAGE_IMAGE_H
 
@@ -29,8 +31,10 @@ typedef struct ax_image_slot {
   size_t at;              /* OWN: bytes into the core's values; OPERAND: which of the plan's memory */
   const void *constant;
   uint32_t root;          /* VIEW: */
-  bool whole, keeps_place; /* it is all of its root, from the beginning; it is one index along the first dimensions of what it was made of, or all of it */
-  size_t unit, table_at;  /* of a root that borrows (image_borrow.c): bytes of a unit, and where in the root the table of its units begins; else 0 */
+  bool whole, keeps_place; /* it is all of its root, from the beginning; it is one index along the first dimensions of what it was
+                              made of, or all of it */
+  size_t unit, table_at;   /* of a root that aliases its source (image_alias.c): bytes of a unit, and where in the root the table of
+                              its units begins; else 0 */
   int64_t strides[AX_MAX_RANK]; /* VIEW: bytes; of semaphores and barriers: objects */
 } ax_image_slot;
 
@@ -54,9 +58,9 @@ typedef struct ax_image_op {
   uint32_t scope;            /* OPEN, CLOSE: which */
   uint32_t scalar;           /* SCALAR: number of the operation */
   bool crosses;              /* MOVE: what is read is written before, in order */
-  uint32_t lends, copy;      /* SEGMENT: 1 + the result that operation `copy` lends its destination to (image_lend.c); else 0 */
-  bool lent;                 /* COPY: it does */
-  const ax_code_step *step;
+  uint32_t forwards, copy; /* SEGMENT: 1 + the result that operation `copy` forwards its destination to (image_forward.c); else 0 */
+  bool forwarded;                 /* COPY: it does */
+  const ax_core_code_step *step;
   struct ax_segment *segment;
 } ax_image_op;
 
@@ -68,13 +72,13 @@ typedef struct ax_image_scope { /* of a body: what one run_scoped has. Each core
 } ax_image_scope;
 
 typedef struct ax_image_body {
-  const ax_code *code;
+  const ax_core_code *code;
   ax_image_slot *slots;
   ax_image_op *ops;
   ax_image_scope *scopes;
   uint32_t op_count, op_capacity, root_count, scope_count, view_count;
   uint32_t *view_of;      /* by slot: its place among the core's views */
-  size_t *unit;           /* by root: where it borrows, bytes of a unit; NULL: none does */
+  size_t *unit;           /* by root: where it aliases its source, bytes of a unit; NULL: none does */
   size_t value_bytes;     /* of a core's values */
   size_t core_bytes;      /* of all that a core has */
   size_t views_at, counters_at, occurrences_at, waited_at, roots_at, values_at, segments_at;
@@ -94,7 +98,7 @@ typedef struct ax_image_objects { /* semaphores or barriers in a row */
   bool barriers;
 } ax_image_objects;
 
-typedef struct ax_image_table { /* of units that are borrowed */
+typedef struct ax_image_table { /* of units that are aliased */
   size_t root_at, table_at, unit; /* root_at, table_at: bytes into the state */
   int64_t count;
 } ax_image_table;
@@ -124,31 +128,35 @@ typedef struct ax_image_memory {
   uint32_t count;
 } ax_image_memory;
 
-/* in: the types of the equation's operands. eqn, axes: borrowed. compile: segments become machine code, by this runtime; NULL: all is reference code. AX_ABSENT: what cores cannot run. */
-AX_MUST_USE ax_status ax_image_create(const ax_eqn *eqn, const ax_type *in, const ax_mesh *axes, const ax_axes *names, const ax_image_memory *memory, const ax_hooks *hooks,
-                                      struct ax_runtime *compile, ax_image **out);
+/* in: the types of the equation's operands. eqn, axes: borrowed. compile: segments become machine code, by this runtime; NULL: all
+   is reference code. AX_ABSENT: what cores cannot run. */
+AX_MUST_USE ax_status ax_image_create(const ax_eqn *eqn, const ax_type *in, const ax_mesh *axes, const ax_axes *names,
+                                      const ax_image_memory *memory, const ax_hooks *hooks, struct ax_runtime *compile,
+                                      ax_image **out);
 void ax_image_release(ax_image *image);
 double ax_image_time(const ax_image *image); /* nanoseconds on one thread, roughly */
 /* Whether a body writes an operand that is no alias, so that it needs a copy: by operand without constants. */
 AX_MUST_USE ax_status ax_image_written(const ax_eqn *eqn, const ax_type *in, const ax_mesh *axes, bool *out);
 
-/* --- image_borrow.c: which scratch borrows, and in which units --- */
-AX_MUST_USE ax_status ax_image_borrow(ax_image *image);
+/* --- image_alias.c: which scratch aliases its source, and in which units --- */
+AX_MUST_USE ax_status ax_image_alias(ax_image *image);
 
-/* --- image_lend.c: which stores go to where copies would take what is stored --- */
-AX_MUST_USE ax_status ax_image_lend(ax_image *image);
+/* --- image_forward.c: which stores go to where copies would take what is stored --- */
+AX_MUST_USE ax_status ax_image_forward(ax_image *image);
 
 /* --- image_scalar.c --- */
-bool ax_scalar_step_known(const ax_code *code, const ax_code_step *step); /* integers of rank 0, and an operation that is here */
-uint32_t ax_scalar_step_number(const ax_code *code, const ax_code_step *step); /* of that operation; AX_NONE */
+bool ax_scalar_step_known(const ax_core_code *code,
+                          const ax_core_code_step *step); /* integers of rank 0, and an operation that is here */
+uint32_t ax_scalar_step_number(const ax_core_code *code, const ax_core_code_step *step); /* of that operation; AX_NONE */
 /* false: a division that has no result; the reference code knows what is given then. */
-bool ax_scalar_step_do(uint32_t number, const ax_code *code, const ax_code_step *step, int64_t place, const void *const *in, void *out);
+bool ax_scalar_step_do(uint32_t number, const ax_core_code *code, const ax_core_code_step *step, int64_t place,
+                       const void *const *in, void *out);
 int64_t ax_integer_at(ax_dtype dtype, const void *data); /* s32 or bool */
 
 /* --- image.c, for those files --- */
-void ax_image_find_targets(const ax_code *code, bool *is); /* by step: a jump leads to it */
+void ax_image_find_targets(const ax_core_code *code, bool *is); /* by step: a jump leads to it */
 /* An act that nobody notices here, a hint or of groups: no operation is made of it. */
-bool ax_image_is_nothing(const ax_code_step *step);
+bool ax_image_is_nothing(const ax_core_code_step *step);
 
 static inline bool ax_slot_is_dense(const ax_image_slot *slot) {
   int64_t stride = (int64_t)ax_dtype_bytes(slot->type.dtype);
@@ -187,7 +195,7 @@ typedef struct ax_run_core {
   ax_run_object *awaited;   /* while it waits: what, and how much of it */
   int64_t amount;
   bool through, made_way;   /* made_way: for others, before what it stands at */
-  bool lent;                /* what the copy that comes next would take is there already */
+  bool forwarded;                /* what the copy that comes next would take is there already */
   int64_t *views, *counters, *waited; /* waited: by barrier, how often */
   uint32_t *occurrences; /* by scope */
   void **roots;
@@ -207,7 +215,8 @@ typedef struct ax_run_group {
 } ax_run_group;
 
 /* run.c */
-AX_MUST_USE ax_status ax_image_enter(const void *image, void *state, void *const *memory, int64_t device, uint32_t member, uint64_t base);
+AX_MUST_USE ax_status ax_image_enter(const void *image, void *state, void *const *memory, int64_t device, uint32_t member,
+                                     uint64_t base);
 ax_status ax_image_run(const void *image, const ax_cores_runner *runner, uint64_t *ticket);
 
 #endif

@@ -1,27 +1,72 @@
-/* Integers of rank 0: counters, indices, predicates. A core computes them itself, as most of them are a few nanoseconds' work. As the primitives do:
-   results wrap around, and what is chosen by is clamped. */
+/* Integers of rank 0: counters, indices, predicates. A core computes them itself, as most of them are a few nanoseconds' work. As
+   the primitives do: results wrap around, and what is chosen by is clamped. */
 #include <string.h>
 
 #include "kernel/image/image.h"
 #include "prim/prims.h"
 
-typedef enum op { ADD, SUB, MUL, DIV, MAX, MIN, NEG, ABS, SIGN, EQ, NE, LT, LE, GT, GE, AND, OR, NOT, SELECT, CONVERT, SAME, INDEX, UNKNOWN } op;
+typedef enum op {
+  ADD,
+  SUB,
+  MUL,
+  DIV,
+  MAX,
+  MIN,
+  NEG,
+  ABS,
+  SIGN,
+  EQ,
+  NE,
+  LT,
+  LE,
+  GT,
+  GE,
+  AND,
+  OR,
+  NOT,
+  SELECT,
+  CONVERT,
+  SAME,
+  INDEX,
+  UNKNOWN
+} op;
 
 static op op_of(const ax_prim *prim) {
-  static const struct { const ax_prim *prim; op op; } all[] = {
-      {&ax_prim_add, ADD}, {&ax_prim_sub, SUB}, {&ax_prim_mul, MUL}, {&ax_prim_div, DIV}, {&ax_prim_max, MAX}, {&ax_prim_min, MIN}, {&ax_prim_neg, NEG},
-      {&ax_prim_abs, ABS}, {&ax_prim_sign, SIGN}, {&ax_prim_eq, EQ}, {&ax_prim_ne, NE}, {&ax_prim_lt, LT}, {&ax_prim_le, LE}, {&ax_prim_gt, GT},
-      {&ax_prim_ge, GE}, {&ax_prim_and, AND}, {&ax_prim_or, OR}, {&ax_prim_not, NOT}, {&ax_prim_select_n, SELECT},
-      {&ax_prim_convert_element_type, CONVERT}, {&ax_prim_stop_gradient, SAME}, {&ax_prim_reshape, SAME}, {&ax_prim_axis_index, INDEX}};
+  static const struct { const ax_prim *prim; op op;
+  } all[] = {{&ax_prim_add, ADD},
+             {&ax_prim_sub, SUB},
+             {&ax_prim_mul, MUL},
+             {&ax_prim_div, DIV},
+             {&ax_prim_max, MAX},
+             {&ax_prim_min, MIN},
+             {&ax_prim_neg, NEG},
+             {&ax_prim_abs, ABS},
+             {&ax_prim_sign, SIGN},
+             {&ax_prim_eq, EQ},
+             {&ax_prim_ne, NE},
+             {&ax_prim_lt, LT},
+             {&ax_prim_le, LE},
+             {&ax_prim_gt, GT},
+             {&ax_prim_ge, GE},
+             {&ax_prim_and, AND},
+             {&ax_prim_or, OR},
+             {&ax_prim_not, NOT},
+             {&ax_prim_select_n, SELECT},
+             {&ax_prim_convert_element_type, CONVERT},
+             {&ax_prim_stop_gradient, SAME},
+             {&ax_prim_reshape, SAME},
+             {&ax_prim_axis_index, INDEX}};
   for (size_t i = 0; i < AX_COUNT(all); i++)
     if (all[i].prim == prim) return all[i].op;
   return UNKNOWN;
 }
 
 /* s32 and bool are what indices and predicates are; others are rare, and left to reference code. */
-static bool is_small(const ax_type *type) { return type->form == AX_ARRAY && ax_type_elems(type) == 1 && (type->dtype == AX_S32 || type->dtype == AX_BOOL); }
+static bool is_small(const ax_type *type) {
+  return type->form == AX_ARRAY && ax_type_elems(type) == 1 && (type->dtype == AX_S32 || type->dtype == AX_BOOL);
+}
 
-uint32_t ax_scalar_step_number(const ax_code *code, const ax_code_step *step) {
+uint32_t ax_scalar_step_number(const ax_core_code *code, const ax_core_code_step *step) {
   op op = op_of(step->eqn->prim);
   if (op == UNKNOWN || step->out_count != 1 || step->in_count > 3 || !is_small(&code->types[step->out[0]])) return AX_NONE;
   for (uint32_t i = 0; i < step->in_count; i++)
@@ -29,7 +74,9 @@ uint32_t ax_scalar_step_number(const ax_code *code, const ax_code_step *step) {
   return op;
 }
 
-bool ax_scalar_step_known(const ax_code *code, const ax_code_step *step) { return ax_scalar_step_number(code, step) != AX_NONE; }
+bool ax_scalar_step_known(const ax_core_code *code, const ax_core_code_step *step) {
+  return ax_scalar_step_number(code, step) != AX_NONE;
+}
 
 int64_t ax_integer_at(ax_dtype dtype, const void *data) {
   int32_t value = 0;
@@ -70,11 +117,12 @@ static int64_t apply(op op, ax_dtype dtype, const int64_t *x) {
 }
 
 /* The place along the names, row-major, as axis_index gives it. */
-static int64_t index_of(const ax_code_step *step, int64_t place) {
+static int64_t index_of(const ax_core_code_step *step, int64_t place) {
   return ax_axes_index((const ax_axes *)ax_param_at(step->eqn, &step->eqn->prim->params[0]), &step->program->axes, place);
 }
 
-bool ax_scalar_step_do(uint32_t number, const ax_code *code, const ax_code_step *step, int64_t place, const void *const *in, void *out) {
+bool ax_scalar_step_do(uint32_t number, const ax_core_code *code, const ax_core_code_step *step, int64_t place,
+                       const void *const *in, void *out) {
   op op = (enum op)number;
   int64_t x[3] = {0};
   ax_dtype dtype = code->types[step->out[0]].dtype;

@@ -135,7 +135,8 @@ static ax_status make_lists(work *w) {
   w->memory.of_result = ax_arena_alloc(arena, (out_count + 1) * sizeof w->memory.of_result[0]);
   w->written = ax_arena_alloc(arena, (in_count + 1) * sizeof w->written[0]);
   w->types = ax_arena_alloc(arena, (in_count + 1) * sizeof w->types[0]);
-  bool made = w->types != NULL && w->cores.buffers != NULL && w->memory.of_operand != NULL && w->memory.of_result != NULL && w->written != NULL;
+  bool made = w->types != NULL && w->cores.buffers != NULL && w->memory.of_operand != NULL && w->memory.of_result != NULL &&
+              w->written != NULL;
   for (uint32_t i = 0; i < in_count && made; i++) w->types[i] = w->lower->program->types[w->eqn->in[i]];
   return made ? AX_OK : ax_out_of_memory((in_count + out_count) * sizeof w->cores.buffers[0]);
 }
@@ -160,7 +161,10 @@ static ax_status tell(const ax_plan *plan, const ax_kernel_params *params) {
 
 ax_status ax_kernel_call_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   ax_plan *plan = lower->plan;
-  work w = {.lower = lower, .eqn = eqn, .params = eqn->params, .cores = {.rules = &rules, .came = AX_NONE, .all_came = AX_NONE, .done = AX_NONE, .all_done = AX_NONE}};
+  work w = {.lower = lower,
+            .eqn = eqn,
+            .params = eqn->params,
+            .cores = {.rules = &rules, .came = AX_NONE, .all_came = AX_NONE, .done = AX_NONE, .all_done = AX_NONE}};
   ax_image *image;
   ax_cores *cores;
   AX_TRY(tell(plan, w.params));
@@ -170,7 +174,8 @@ ax_status ax_kernel_call_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_
   AX_TRY(ax_image_written(eqn, w.types, &plan->mesh, w.written));
   AX_TRY(list_operands(&w, in));
   AX_TRY(list_results(&w, in, out));
-  AX_TRY(ax_image_create(eqn, w.types, &plan->mesh, &w.cores.names, &w.memory, plan->options.hooks, plan->options.reference ? NULL : plan->options.runtime, &image));
+  AX_TRY(ax_image_create(eqn, w.types, &plan->mesh, &w.cores.names, &w.memory, plan->options.hooks,
+                         plan->options.reference ? NULL : plan->options.runtime, &image));
   const int64_t members = ax_axis_set_size(w.cores.axes, &plan->mesh), bytes = (int64_t)image->bytes;
   w.cores.kernel = image;
   w.cores.core_count = image->machine->core_count;

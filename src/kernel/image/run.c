@@ -1,7 +1,8 @@
 /* Kernels in the executor: a device's state is made, and threads take cores that are ready until none is.
 
-   Threads wait for nothing here. A core that waits stands in the list of what it waits for, and whoever signals that puts it among those that are
-   ready. Copies are through when they have been started: the core that starts one does it, which is a legal schedule.
+   Threads wait for nothing here. A core that waits stands in the list of what it waits for, and whoever signals that puts it among
+   those that are ready. Copies are through when they have been started: the core that starts one does it, which is a legal
+   schedule.
 
    One lock a group guards who is ready and what semaphores hold. It is not held while cores compute and copy. */
 #include <stdio.h>
@@ -20,9 +21,16 @@ static void make_core(const ax_image *image, ax_run_device *device, uint32_t c) 
   const ax_mesh *mesh = &image->machine->params->bodies.v[from->body]->axes;
   int64_t per_device = ax_mesh_devices(mesh) / ax_mesh_devices(image->axes);
   memset(at, 0, body->values_at);
-  *core = (ax_run_core){.body = body, .device = device, .number = c, .place = device->device * per_device + cores,
-                        .views = (void *)(at + body->views_at), .counters = (void *)(at + body->counters_at), .waited = (void *)(at + body->waited_at),
-                        .occurrences = (void *)(at + body->occurrences_at), .roots = (void *)(at + body->roots_at), .values = at + body->values_at,
+  *core = (ax_run_core){.body = body,
+                        .device = device,
+                        .number = c,
+                        .place = device->device * per_device + cores,
+                        .views = (void *)(at + body->views_at),
+                        .counters = (void *)(at + body->counters_at),
+                        .waited = (void *)(at + body->waited_at),
+                        .occurrences = (void *)(at + body->occurrences_at),
+                        .roots = (void *)(at + body->roots_at),
+                        .values = at + body->values_at,
                         .segments = at + body->segments_at};
   for (uint32_t r = 0; r < body->root_count; r++) {
     const ax_image_root *root = &image->roots[c][r];
@@ -49,7 +57,9 @@ ax_status ax_image_enter(const void *kernel, void *state, void *const *memory, i
   if (image->memory_count > 0) memcpy(device->memory, memory, image->memory_count * sizeof memory[0]);
   for (uint32_t i = 0, numbered = 0; i < image->object_count; i++) {
     ax_run_object *objects = (void *)((char *)state + image->objects[i].at);
-    for (int64_t k = 0; k < image->objects[i].count; k++) objects[k] = (ax_run_object){.arrivals = image->objects[i].arrivals, .number = image->objects[i].barriers ? numbered++ : AX_NONE};
+    for (int64_t k = 0; k < image->objects[i].count; k++)
+      objects[k] =
+          (ax_run_object){.arrivals = image->objects[i].arrivals, .number = image->objects[i].barriers ? numbered++ : AX_NONE};
   }
   for (uint32_t i = 0; i < image->table_count; i++) { /* nothing is borrowed yet: units are where they would be */
     const ax_image_table *table = &image->tables[i];
@@ -128,7 +138,9 @@ static void waiting_text(ax_text *text, const ax_image *image, const ax_run_core
   ax_text_add(text, " waits in %s", ax_step_text(core->body->ops[core->pc].step, step, sizeof step));
   if (core->awaited == NULL) return;
   bool barrier = core->body->ops[core->pc].kind == AX_IMAGE_AWAIT;
-  if (barrier) ax_text_add(text, " for phase %lld, with %lld of %lld arrivals in phase %lld", (long long)core->amount, (long long)core->awaited->arrived, (long long)core->awaited->arrivals, (long long)core->awaited->phase + 1);
+  if (barrier)
+    ax_text_add(text, " for phase %lld, with %lld of %lld arrivals in phase %lld", (long long)core->amount,
+                (long long)core->awaited->arrived, (long long)core->awaited->arrivals, (long long)core->awaited->phase + 1);
   else ax_text_add(text, " for %lld, of which there are %lld", (long long)core->amount, (long long)core->awaited->count);
 }
 

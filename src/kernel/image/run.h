@@ -5,18 +5,20 @@
 #include "kernel/image/image.h"
 
 /* A core at one of its operations. */
-typedef struct ax_walk {
+typedef struct ax_row_walk {
   const ax_image *image;
   const ax_cores_runner *runner;
   ax_run_core *core;
   const ax_image_body *body;
   const ax_image_op *op;
-} ax_walk;
+} ax_row_walk;
 
 static inline void *ax_core_value(const ax_run_core *core, const ax_image_slot *slot) {
-  return slot->source == AX_SLOT_OWN ? core->values + slot->at : slot->source == AX_SLOT_OPERAND ? core->device->memory[slot->at] : (void *)(uintptr_t)slot->constant;
+  return slot->source == AX_SLOT_OWN       ? core->values + slot->at
+         : slot->source == AX_SLOT_OPERAND ? core->device->memory[slot->at]
+                                           : (void *)(uintptr_t)slot->constant;
 }
-/* Of memory that borrows: where it says that the unit is that is so many bytes into the root. */
+/* Of memory that aliases its source: where it says that the unit is that is so many bytes into the root. */
 static inline char **ax_core_unit(const ax_run_core *core, const ax_image_slot *view, int64_t offset) {
   return (char **)(void *)((char *)core->roots[view->root] + view->table_at) + (size_t)offset / view->unit;
 }
@@ -40,15 +42,15 @@ void ax_core_text(ax_text *text, const ax_image *image, const ax_run_core *core)
 typedef enum ax_walked { AX_WALKED_WAITS, AX_WALKED_THROUGH, AX_WALKED_FAILED } ax_walked;
 ax_walked ax_core_walk(const ax_image *image, const ax_cores_runner *runner, ax_run_core *core);
 /* "device 3, core 0: ..": AX_INVALID_ARGUMENT */
-ax_status ax_walk_fault(const ax_walk *walk, const char *format, ...) AX_PRINTF(2, 3);
+ax_status ax_walk_fault(const ax_row_walk *walk, const char *format, ...) AX_PRINTF(2, 3);
 
 /* --- run_act.c: with the lock held, on entry and at the end --- */
 
 /* What others may notice. *waits: it is not done; the core stands in the list of what it waits for. */
-AX_MUST_USE ax_status ax_walk_act(ax_walk *walk, bool *waits);
-/* A core may make way to others before it does such a thing: it is ready, and comes again. Where a policy draws who is next; and before it looks at a
-   semaphore. */
-bool ax_core_makes_way(ax_walk *walk);
+AX_MUST_USE ax_status ax_walk_act(ax_row_walk *walk, bool *waits);
+/* A core may make way to others before it does such a thing: it is ready, and comes again. Where a policy draws who is next; and
+   before it looks at a semaphore. */
+bool ax_core_makes_way(ax_row_walk *walk);
 
 /* --- run_rows.c: of views --- */
 
@@ -56,6 +58,7 @@ bool ax_core_makes_way(ax_walk *walk);
 void ax_rows_take(const ax_type *type, const int64_t *strides, const void *view, const unsigned char *mask, void *to);
 void ax_rows_put(const ax_type *type, const int64_t *strides, void *view, const unsigned char *mask, const void *from);
 /* From one view to another of the same shape. far: nobody reads it soon. */
-void ax_rows_copy(const ax_type *type, const int64_t *from_strides, const void *from, const int64_t *to_strides, void *to, bool far);
+void ax_rows_copy(const ax_type *type, const int64_t *from_strides, const void *from, const int64_t *to_strides, void *to,
+                  bool far);
 
 #endif

@@ -1,11 +1,13 @@
-/* What others may notice of a core: semaphores, barriers, copies, scopes. All of it is done with the group's lock held, but for the bytes of copies.
+/* What others may notice of a core: semaphores, barriers, copies, scopes. All of it is done with the group's lock held, but for the
+   bytes of copies.
 
-   Memory of a scope is one for all times it is opened. So a scope that several cores have together is opened again only when all have left it. */
+   Memory of a scope is one for all times it is opened. So a scope that several cores have together is opened again only when all
+   have left it. */
 #include <string.h>
 
 #include "kernel/image/run.h"
 
-static int64_t integer_in(const ax_walk *w, uint32_t operand) {
+static int64_t integer_in(const ax_row_walk *w, uint32_t operand) {
   const ax_image_slot *slot = &w->body->slots[w->op->step->in[operand]];
   return ax_integer_at(slot->type.dtype, ax_core_value(w->core, slot));
 }
@@ -13,7 +15,7 @@ static int64_t integer_in(const ax_walk *w, uint32_t operand) {
 /* --- Objects --- */
 
 /* The object that a view of rank 0 is of, of this core's. */
-static ax_run_object *object_of(const ax_walk *w, const ax_run_core *core, uint32_t operand) {
+static ax_run_object *object_of(const ax_row_walk *w, const ax_run_core *core, uint32_t operand) {
   uint32_t slot = w->op->step->in[operand];
   return (ax_run_object *)core->roots[w->body->slots[slot].root] + w->core->views[w->body->view_of[slot]];
 }
@@ -22,8 +24,9 @@ static bool is_given(const ax_run_core *core, const ax_run_object *object) {
   return core->body->ops[core->pc].kind == AX_IMAGE_AWAIT ? object->phase >= core->amount : object->count >= core->amount;
 }
 
-/* Cores that have what they wait for come again, in the order they came: of several that want what one can have, the others wait once more. */
-static void let_go(const ax_walk *w, ax_run_object *object) {
+/* Cores that have what they wait for come again, in the order they came: of several that want what one can have, the others wait
+   once more. */
+static void let_go(const ax_row_walk *w, ax_run_object *object) {
   ax_run_core **at = &object->waiting;
   while (*at != NULL) {
     ax_run_core *core = *at;
@@ -38,12 +41,12 @@ static void let_go(const ax_walk *w, ax_run_object *object) {
   }
 }
 
-static void signal(const ax_walk *w, ax_run_object *object, int64_t amount) {
+static void signal(const ax_row_walk *w, ax_run_object *object, int64_t amount) {
   object->count += amount;
   if (object->waiting != NULL) let_go(w, object);
 }
 
-static void arrive(const ax_walk *w, ax_run_object *object) {
+static void arrive(const ax_row_walk *w, ax_run_object *object) {
   if (++object->arrived < object->arrivals) return;
   object->arrived = 0;
   object->phase++;
@@ -56,7 +59,7 @@ static void stand_in(ax_run_core **list, ax_run_core *core) {
   *list = core;
 }
 
-static bool wait_for(const ax_walk *w, ax_run_object *object, int64_t amount) {
+static bool wait_for(const ax_row_walk *w, ax_run_object *object, int64_t amount) {
   w->core->amount = amount;
   if (is_given(w->core, object)) return false;
   w->core->awaited = object;
@@ -64,23 +67,24 @@ static bool wait_for(const ax_walk *w, ax_run_object *object, int64_t amount) {
   return true;
 }
 
-static ax_status wait(const ax_walk *w, int64_t amount, bool *waits) {
+static ax_status wait(const ax_row_walk *w, int64_t amount, bool *waits) {
   ax_run_object *object = object_of(w, w->core, 0);
   char text[160];
-  if (amount < 0) return ax_walk_fault(w, "%s: the amount is %lld", ax_step_text(w->op->step, text, sizeof text), (long long)amount);
+  if (amount < 0)
+    return ax_walk_fault(w, "%s: the amount is %lld", ax_step_text(w->op->step, text, sizeof text), (long long)amount);
   *waits = wait_for(w, object, amount);
   if (!*waits) object->count -= amount;
   return AX_OK;
 }
 
 /* A core's n-th wait is for the n-th phase. */
-static void await(const ax_walk *w, bool *waits) {
+static void await(const ax_row_walk *w, bool *waits) {
   ax_run_object *object = object_of(w, w->core, 0);
   *waits = wait_for(w, object, w->core->waited[object->number] + 1);
   if (!*waits) w->core->waited[object->number]++;
 }
 
-static void read_count(const ax_walk *w) {
+static void read_count(const ax_row_walk *w) {
   int32_t count = (int32_t)object_of(w, w->core, 0)->count;
   memcpy(ax_core_value(w->core, &w->body->slots[w->op->step->out[0]]), &count, sizeof count);
 }
@@ -88,12 +92,13 @@ static void read_count(const ax_walk *w) {
 /* --- Elsewhere --- */
 
 /* The core of the same body that `to` means, by the last operands. */
-static ax_status core_meant(const ax_walk *w, const ax_core_params *to, ax_run_core **out) {
+static ax_status core_meant(const ax_row_walk *w, const ax_core_params *to, ax_run_core **out) {
   const ax_image *image = w->image;
   const ax_run_core *core = w->core;
   const ax_mesh *mesh = &w->op->step->program->axes;
   uint32_t count = ax_core_operands(to), first = w->op->step->in_count - count, body = image->machine->cores[core->number].body;
-  int64_t per_device = ax_mesh_devices(mesh) / ax_mesh_devices(image->axes), devices = ax_mesh_devices(image->axes), place = core->place;
+  int64_t per_device = ax_mesh_devices(mesh) / ax_mesh_devices(image->axes), devices = ax_mesh_devices(image->axes),
+          place = core->place;
   char text[160];
   *out = w->core;
   if (count == 0) return AX_OK;
@@ -102,11 +107,14 @@ static ax_status core_meant(const ax_walk *w, const ax_core_params *to, ax_run_c
     uint32_t axis = to->logical ? 0 : (uint32_t)ax_mesh_find(mesh, to->axes.name[i]);
     if (!to->logical) size = mesh->axis[axis].size;
     if (coordinate < 0 || coordinate >= size)
-      return to->logical ? ax_walk_fault(w, "%s: there is no device %lld: there are %lld", ax_step_text(w->op->step, text, sizeof text), (long long)coordinate, (long long)devices)
-                         : ax_walk_fault(w, "%s: coordinate %lld along \"%s\", which has %lld", ax_step_text(w->op->step, text, sizeof text), (long long)coordinate,
-                                         to->axes.name[i], (long long)size);
+      return to->logical ? ax_walk_fault(w, "%s: there is no device %lld: there are %lld",
+                                         ax_step_text(w->op->step, text, sizeof text), (long long)coordinate, (long long)devices)
+                         : ax_walk_fault(w, "%s: coordinate %lld along \"%s\", which has %lld",
+                                         ax_step_text(w->op->step, text, sizeof text), (long long)coordinate, to->axes.name[i],
+                                         (long long)size);
     for (uint32_t a = axis + 1; a < mesh->count; a++) stride *= mesh->axis[a].size;
-    place = to->logical ? coordinate * per_device + place % per_device : place + (coordinate - ax_mesh_coordinate(mesh, place, axis)) * stride;
+    place = to->logical ? coordinate * per_device + place % per_device
+                        : place + (coordinate - ax_mesh_coordinate(mesh, place, axis)) * stride;
   }
   int64_t member = image->members > 1 ? ax_axes_index(&image->names, image->axes, place / per_device) : 0;
   char *state = core->device->group->states[member];
@@ -114,11 +122,12 @@ static ax_status core_meant(const ax_walk *w, const ax_core_params *to, ax_run_c
   return AX_OK;
 }
 
-static ax_status send_signal(const ax_walk *w) {
+static ax_status send_signal(const ax_row_walk *w) {
   int64_t amount = integer_in(w, 1);
   char text[160];
   ax_run_core *there;
-  if (amount < 0) return ax_walk_fault(w, "%s: the amount is %lld", ax_step_text(w->op->step, text, sizeof text), (long long)amount);
+  if (amount < 0)
+    return ax_walk_fault(w, "%s: the amount is %lld", ax_step_text(w->op->step, text, sizeof text), (long long)amount);
   AX_TRY(core_meant(w, w->op->step->eqn->params, &there));
   signal(w, object_of(w, there, 0), amount);
   return AX_OK;
@@ -126,8 +135,8 @@ static ax_status send_signal(const ax_walk *w) {
 
 /* --- Copies: through when they have been started --- */
 
-static ax_status copy(const ax_walk *w) {
-  const ax_code_step *step = w->op->step;
+static ax_status copy(const ax_row_walk *w) {
+  const ax_core_code_step *step = w->op->step;
   const ax_copy_params *params = step->eqn->params;
   const ax_image_slot *from = &w->body->slots[step->in[0]], *to = &w->body->slots[step->in[1]];
   uint32_t received = 2, sent = received + params->received, barrier = sent + params->sent, predicate = barrier + params->barrier;
@@ -137,11 +146,12 @@ static ax_status copy(const ax_walk *w) {
   AX_TRY(core_meant(w, &params->to, &there));
   int64_t offset = w->core->views[w->body->view_of[step->in[1]]];
   bool far = w->image->roots[w->core->number][to->root].memory != AX_NONE; /* an operand's or a result's */
-  if (w->core->lent) w->core->lent = false;
+  if (w->core->forwarded) w->core->forwarded = false;
   else if (to->unit > 0) *ax_core_unit(there, to, offset) = ax_core_view(w->core, step->in[0]);
   else {
     pthread_mutex_unlock(&group->lock);
-    ax_rows_copy(&from->type, from->strides, ax_core_view(w->core, step->in[0]), to->strides, (char *)there->roots[to->root] + offset, far);
+    ax_rows_copy(&from->type, from->strides, ax_core_view(w->core, step->in[0]), to->strides,
+                 (char *)there->roots[to->root] + offset, far);
     pthread_mutex_lock(&group->lock);
   }
   if (params->sent) signal(w, object_of(w, w->core, sent), (int64_t)from->bytes);
@@ -153,7 +163,7 @@ static ax_status copy(const ax_walk *w) {
 /* --- Scopes --- */
 
 /* New objects: of one core alone, or by the first of those that have them together. */
-static void begin_objects(const ax_walk *w, const ax_image_scope *scope, bool mine) {
+static void begin_objects(const ax_row_walk *w, const ax_image_scope *scope, bool mine) {
   for (uint32_t k = 0; k < scope->params->scratch.count; k++) {
     const ax_type *type = &scope->params->scratch.v[k];
     if (type->form == AX_REF) continue;
@@ -165,11 +175,11 @@ static void begin_objects(const ax_walk *w, const ax_image_scope *scope, bool mi
   }
 }
 
-static ax_run_scope *shared_scope(const ax_walk *w) {
+static ax_run_scope *shared_scope(const ax_row_walk *w) {
   return (void *)(w->core->device->state + w->image->shared_scopes[w->core->number][w->op->scope]);
 }
 
-static void open_scope(const ax_walk *w, bool *waits) {
+static void open_scope(const ax_row_walk *w, bool *waits) {
   const ax_image_scope *scope = &w->body->scopes[w->op->scope];
   if (!scope->shared) {
     begin_objects(w, scope, true);
@@ -186,7 +196,7 @@ static void open_scope(const ax_walk *w, bool *waits) {
   shared->opened++;
 }
 
-static void close_scope(const ax_walk *w) {
+static void close_scope(const ax_row_walk *w) {
   const ax_image_scope *scope = &w->body->scopes[w->op->scope];
   w->core->occurrences[w->op->scope]++;
   if (!scope->shared) return;
@@ -200,13 +210,13 @@ static void close_scope(const ax_walk *w) {
 /* --- All --- */
 
 /* Who reads a semaphore may go on doing so until somebody else has signalled. */
-static bool reads_again(const ax_walk *w) {
+static bool reads_again(const ax_row_walk *w) {
   bool first = w->op->kind == AX_IMAGE_READ && !w->core->made_way;
   w->core->made_way = first;
   return first;
 }
 
-bool ax_core_makes_way(ax_walk *w) {
+bool ax_core_makes_way(ax_row_walk *w) {
   ax_run_group *group = w->core->device->group;
   if (group->ready == 0) return false;
   if (reads_again(w)) {
@@ -220,7 +230,7 @@ bool ax_core_makes_way(ax_walk *w) {
   return true;
 }
 
-ax_status ax_walk_act(ax_walk *w, bool *waits) {
+ax_status ax_walk_act(ax_row_walk *w, bool *waits) {
   switch (w->op->kind) {
     case AX_IMAGE_OPEN: open_scope(w, waits); return AX_OK;
     case AX_IMAGE_CLOSE: close_scope(w); return AX_OK;

@@ -1,7 +1,7 @@
 /* Rows of views: pieces that lie dense on both sides, in row-major order of the elements.
 
-   What goes to memory that nobody reads soon, an operand's or a result's, is written past the caches where there is much of it: else each line would be
-   read before it is written, a third of all the traffic. */
+   What goes to memory that nobody reads soon, an operand's or a result's, is written past the caches where there is much of it:
+   else each line would be read before it is written, a third of all the traffic. */
 #include <stdint.h>
 #include <string.h>
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -18,8 +18,10 @@ __attribute__((target("avx"))) static void copy_past(char *to, const char *from,
   memcpy(to, from, head);
   to += head, from += head, bytes -= head;
   for (; bytes >= 128; to += 128, from += 128, bytes -= 128) {
-    __m256i a = _mm256_loadu_si256((const __m256i *)(const void *)from), b = _mm256_loadu_si256((const __m256i *)(const void *)(from + 32));
-    __m256i c = _mm256_loadu_si256((const __m256i *)(const void *)(from + 64)), d = _mm256_loadu_si256((const __m256i *)(const void *)(from + 96));
+    __m256i a = _mm256_loadu_si256((const __m256i *)(const void *)from),
+            b = _mm256_loadu_si256((const __m256i *)(const void *)(from + 32));
+    __m256i c = _mm256_loadu_si256((const __m256i *)(const void *)(from + 64)),
+            d = _mm256_loadu_si256((const __m256i *)(const void *)(from + 96));
     _mm256_stream_si256((__m256i *)(void *)to, a), _mm256_stream_si256((__m256i *)(void *)(to + 32), b);
     _mm256_stream_si256((__m256i *)(void *)(to + 64), c), _mm256_stream_si256((__m256i *)(void *)(to + 96), d);
   }
@@ -54,7 +56,8 @@ static void dense_strides(const ax_type *type, int64_t *out) {
 static bool overlap(const char *a, const char *b, int64_t bytes) { return a < b + bytes && b < a + bytes; }
 
 /* One piece after the other. */
-void ax_rows_copy(const ax_type *type, const int64_t *from_strides, const void *from, const int64_t *to_strides, void *to, bool far) {
+void ax_rows_copy(const ax_type *type, const int64_t *from_strides, const void *from, const int64_t *to_strides, void *to,
+                  bool far) {
   int64_t bytes, index[AX_MAX_RANK] = {0};
   const char *source = from;
   char *target = to;

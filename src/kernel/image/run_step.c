@@ -7,12 +7,12 @@
 #include "kernel/image/segment.h"
 #include "prim/prims.h"
 
-static int64_t integer_in(const ax_walk *w, uint32_t operand) {
+static int64_t integer_in(const ax_row_walk *w, uint32_t operand) {
   const ax_image_slot *slot = &w->body->slots[w->op->step->in[operand]];
   return ax_integer_at(slot->type.dtype, ax_core_value(w->core, slot));
 }
 
-ax_status ax_walk_fault(const ax_walk *w, const char *format, ...) {
+ax_status ax_walk_fault(const ax_row_walk *w, const char *format, ...) {
   ax_text text = {0};
   char what[512];
   va_list args;
@@ -27,37 +27,45 @@ ax_status ax_walk_fault(const ax_walk *w, const char *format, ...) {
 
 /* --- Values --- */
 
-static ax_tensor tensor_of(const ax_walk *w, uint32_t number) {
+static ax_tensor tensor_of(const ax_row_walk *w, uint32_t number) {
   const ax_image_slot *slot = &w->body->slots[number];
   ax_tensor tensor = {.dtype = slot->type.dtype, .rank = slot->type.rank, .data = ax_core_value(w->core, slot)};
   memcpy(tensor.dims, slot->type.dims, sizeof tensor.dims);
   return tensor;
 }
 
-static ax_status evaluate(const ax_walk *w) {
-  const ax_code_step *step = w->op->step;
+static ax_status evaluate(const ax_row_walk *w) {
+  const ax_core_code_step *step = w->op->step;
   ax_tensor in[AX_IMAGE_MOST], out[AX_IMAGE_MOST], *ins[AX_IMAGE_MOST], *outs[AX_IMAGE_MOST];
   for (uint32_t i = 0; i < step->in_count; i++) in[i] = tensor_of(w, step->in[i]), ins[i] = &in[i];
   for (uint32_t k = 0; k < step->out_count; k++) {
     out[k] = tensor_of(w, step->out[k]), outs[k] = &out[k];
     memset(out[k].data, 0, w->body->slots[step->out[k]].bytes); /* as rules are promised */
   }
-  const ax_eval_args args = {.eqn = step->eqn, .axes = &step->program->axes, .lanes = 1, .device = &w->core->place, .in = ins, .out = outs, .hooks = w->image->machine->hooks};
+  const ax_eval_args args = {.eqn = step->eqn,
+                             .axes = &step->program->axes,
+                             .lanes = 1,
+                             .device = &w->core->place,
+                             .in = ins,
+                             .out = outs,
+                             .hooks = w->image->machine->hooks};
   return step->eqn->prim->eval(&args);
 }
 
-static ax_status compute(const ax_walk *w) {
-  const ax_code_step *step = w->op->step;
+static ax_status compute(const ax_row_walk *w) {
+  const ax_core_code_step *step = w->op->step;
   const void *in[3] = {NULL};
   for (uint32_t i = 0; i < step->in_count; i++) in[i] = ax_core_value(w->core, &w->body->slots[step->in[i]]);
-  if (ax_scalar_step_do(w->op->scalar, w->body->code, step, w->core->place, in, ax_core_value(w->core, &w->body->slots[step->out[0]]))) return AX_OK;
+  if (ax_scalar_step_do(w->op->scalar, w->body->code, step, w->core->place, in,
+                        ax_core_value(w->core, &w->body->slots[step->out[0]])))
+    return AX_OK;
   return evaluate(w);
 }
 
 /* --- Views --- */
 
-static ax_status slice(const ax_walk *w) {
-  const ax_code_step *step = w->op->step;
+static ax_status slice(const ax_row_walk *w) {
+  const ax_core_code_step *step = w->op->step;
   const ax_ref_slice_params *params = step->eqn->params;
   const ax_image_slot *from = &w->body->slots[step->in[0]];
   int64_t offset = w->core->views[w->body->view_of[step->in[0]]];
@@ -66,7 +74,8 @@ static ax_status slice(const ax_walk *w) {
     int64_t start = integer_in(w, 1 + d), size = params->sizes.v[d], stride = params->strides.count > 0 ? params->strides.v[d] : 1;
     int64_t last = start + (size > 0 ? (size - 1) * stride : 0);
     if (size > 0 && (start < 0 || last >= from->type.dims[d]))
-      return ax_walk_fault(w, "%s takes elements %lld to %lld of dimension %u, which has %lld", ax_step_text(step, text, sizeof text), (long long)start, (long long)last, d,
+      return ax_walk_fault(w, "%s takes elements %lld to %lld of dimension %u, which has %lld",
+                           ax_step_text(step, text, sizeof text), (long long)start, (long long)last, d,
                            (long long)from->type.dims[d]);
     offset += start * from->strides[d];
   }
@@ -74,43 +83,45 @@ static ax_status slice(const ax_walk *w) {
   return AX_OK;
 }
 
-static void same_view(const ax_walk *w) {
-  const ax_code_step *step = w->op->step;
+static void same_view(const ax_row_walk *w) {
+  const ax_core_code_step *step = w->op->step;
   w->core->views[w->body->view_of[step->out[0]]] = step->in_count > 0 ? w->core->views[w->body->view_of[step->in[0]]] : 0;
 }
 
 /* --- Memory --- */
 
 /* The mask operand's bytes; NULL: all. */
-static const unsigned char *mask_of(const ax_walk *w, uint32_t operand) {
+static const unsigned char *mask_of(const ax_row_walk *w, uint32_t operand) {
   const ax_eqn *eqn = w->op->step->eqn;
   if (w->op->kind == AX_IMAGE_ADD || !((const ax_ref_masked_params *)eqn->params)->masked) return NULL;
   return ax_core_value(w->core, &w->body->slots[w->op->step->in[operand]]);
 }
 
-static void *operand(const ax_walk *w, uint32_t number) { return ax_core_value(w->core, &w->body->slots[w->op->step->in[number]]); }
+static void *operand(const ax_row_walk *w, uint32_t number) {
+  return ax_core_value(w->core, &w->body->slots[w->op->step->in[number]]);
+}
 
-static void load(const ax_walk *w, void *to, const unsigned char *mask, uint32_t other) {
+static void load(const ax_row_walk *w, void *to, const unsigned char *mask, uint32_t other) {
   uint32_t ref = w->op->step->in[0];
   const ax_image_slot *slot = &w->body->slots[ref];
   if (mask != NULL) memcpy(to, operand(w, other), slot->bytes);
   ax_rows_take(&slot->type, slot->strides, ax_core_view(w->core, ref), mask, to);
 }
 
-static void store(const ax_walk *w, const unsigned char *mask, const void *from) {
+static void store(const ax_row_walk *w, const unsigned char *mask, const void *from) {
   uint32_t ref = w->op->step->in[0];
   const ax_image_slot *slot = &w->body->slots[ref];
   ax_rows_put(&slot->type, slot->strides, ax_core_view(w->core, ref), mask, from);
 }
 
 /* What is read is the result's place; a swap writes when that is there, and its value is another slot. */
-static void swap(const ax_walk *w) {
+static void swap(const ax_row_walk *w) {
   const unsigned char *mask = mask_of(w, 2);
   load(w, ax_core_value(w->core, &w->body->slots[w->op->step->out[0]]), mask, 3);
   store(w, mask, operand(w, 1));
 }
 
-static ax_status add(const ax_walk *w) {
+static ax_status add(const ax_row_walk *w) {
   const ax_image_slot *slot = &w->body->slots[w->op->step->in[0]];
   char *memory = ax_alloc(2 * slot->bytes + 1);
   if (memory == NULL) return ax_out_of_memory(2 * slot->bytes);
@@ -135,40 +146,42 @@ static ax_status add(const ax_walk *w) {
 
 /* --- Segments --- */
 
-static void *place_of(const ax_walk *w, uint32_t slot) {
+static void *place_of(const ax_row_walk *w, uint32_t slot) {
   const ax_image_slot *of = &w->body->slots[slot];
   return of->source == AX_SLOT_VIEW ? ax_core_view(w->core, slot) : ax_core_value(w->core, of);
 }
 
 static bool meets(const char *a, size_t a_bytes, const char *b, size_t b_bytes) { return a < b + b_bytes && b < a + a_bytes; }
 
-/* Where the copy that comes next takes what this segment stores: the result is made there. NULL: it makes no copy this time, or the segment touches
-   that memory otherwise. */
-static void *destination(const ax_walk *w, void *const *in, void *const *out, uint32_t lends) {
+/* Where the copy that comes next takes what this segment stores: the result is made there. NULL: it makes no copy this time, or the
+   segment touches that memory otherwise. */
+static void *destination(const ax_row_walk *w, void *const *in, void *const *out, uint32_t forwards) {
   const ax_segment *segment = w->op->segment;
-  const ax_code_step *copy = w->body->ops[w->op->copy].step;
+  const ax_core_code_step *copy = w->body->ops[w->op->copy].step;
   const ax_copy_params *params = copy->eqn->params;
   const ax_image_slot *slots = w->body->slots;
   uint32_t predicate = 2u + params->received + params->sent + params->barrier;
   size_t bytes = slots[copy->in[1]].bytes;
-  if (params->predicate && ax_integer_at(slots[copy->in[predicate]].type.dtype, ax_core_value(w->core, &slots[copy->in[predicate]])) == 0) return NULL;
+  if (params->predicate &&
+      ax_integer_at(slots[copy->in[predicate]].type.dtype, ax_core_value(w->core, &slots[copy->in[predicate]])) == 0)
+    return NULL;
   char *to = ax_core_view(w->core, copy->in[1]);
   for (uint32_t i = 0; i < segment->in_count; i++)
     if (meets(to, bytes, in[i], slots[segment->in[i]].bytes)) return NULL;
   for (uint32_t k = 0; k < segment->out_count; k++)
-    if (k != lends && meets(to, bytes, out[k], slots[segment->out[k]].bytes)) return NULL;
+    if (k != forwards && meets(to, bytes, out[k], slots[segment->out[k]].bytes)) return NULL;
   return to;
 }
 
-static ax_status run_segment(const ax_walk *w) {
+static ax_status run_segment(const ax_row_walk *w) {
   const ax_segment *segment = w->op->segment;
   void *in[AX_IMAGE_MOST], *out[AX_IMAGE_MOST];
   for (uint32_t i = 0; i < segment->in_count; i++) in[i] = place_of(w, segment->in[i]);
   for (uint32_t k = 0; k < segment->out_count; k++) out[k] = place_of(w, segment->out[k]);
-  if (w->op->lends > 0) {
-    void *to = destination(w, in, out, w->op->lends - 1);
-    w->core->lent = to != NULL;
-    if (to != NULL) out[w->op->lends - 1] = to;
+  if (w->op->forwards > 0) {
+    void *to = destination(w, in, out, w->op->forwards - 1);
+    w->core->forwarded = to != NULL;
+    if (to != NULL) out[w->op->forwards - 1] = to;
   }
   return ax_straight_run(segment->straight, in, out, w->core->segments);
 }
@@ -176,59 +189,63 @@ static ax_status run_segment(const ax_walk *w) {
 /* --- Control --- */
 
 /* All are read before any is written. Only where a value that is read is one of those written before does that need room. */
-static ax_status move(const ax_walk *w) {
-  const ax_code_step *step = w->op->step;
+static ax_status move(const ax_row_walk *w) {
+  const ax_core_code_step *step = w->op->step;
   const ax_image_slot *slots = w->body->slots;
   if (!w->op->crosses) {
-    for (uint32_t k = 0; k < step->in_count; k++) memcpy(ax_core_value(w->core, &slots[step->out[k]]), operand(w, k), slots[step->out[k]].bytes);
+    for (uint32_t k = 0; k < step->in_count; k++)
+      memcpy(ax_core_value(w->core, &slots[step->out[k]]), operand(w, k), slots[step->out[k]].bytes);
     return AX_OK;
   }
   size_t bytes = 0, at = 0;
   for (uint32_t k = 0; k < step->in_count; k++) bytes += slots[step->in[k]].bytes;
   char *held = ax_alloc(bytes + 1);
   if (held == NULL) return ax_out_of_memory(bytes);
-  for (uint32_t k = 0; k < step->in_count; at += slots[step->in[k]].bytes, k++) memcpy(held + at, operand(w, k), slots[step->in[k]].bytes);
+  for (uint32_t k = 0; k < step->in_count; at += slots[step->in[k]].bytes, k++)
+    memcpy(held + at, operand(w, k), slots[step->in[k]].bytes);
   at = 0;
-  for (uint32_t k = 0; k < step->in_count; at += slots[step->in[k]].bytes, k++) memcpy(ax_core_value(w->core, &slots[step->out[k]]), held + at, slots[step->in[k]].bytes);
+  for (uint32_t k = 0; k < step->in_count; at += slots[step->in[k]].bytes, k++)
+    memcpy(ax_core_value(w->core, &slots[step->out[k]]), held + at, slots[step->in[k]].bytes);
   ax_free(held);
   return AX_OK;
 }
 
-static size_t slice_at(const ax_walk *w, size_t bytes) {
-  const ax_code_step *step = w->op->step;
+static size_t slice_at(const ax_row_walk *w, size_t bytes) {
+  const ax_core_code_step *step = w->op->step;
   int64_t i = w->core->counters[step->loop];
   return (size_t)(step->reverse ? step->length - 1 - i : i) * bytes;
 }
 
-static void slice_xs(const ax_walk *w) {
-  const ax_code_step *step = w->op->step;
+static void slice_xs(const ax_row_walk *w) {
+  const ax_core_code_step *step = w->op->step;
   for (uint32_t k = 0; k < step->in_count; k++) {
     const ax_image_slot *to = &w->body->slots[step->out[k]];
     memcpy(ax_core_value(w->core, to), (const char *)operand(w, k) + slice_at(w, to->bytes), to->bytes);
   }
 }
 
-static void stack_ys(const ax_walk *w) {
-  const ax_code_step *step = w->op->step;
+static void stack_ys(const ax_row_walk *w) {
+  const ax_core_code_step *step = w->op->step;
   for (uint32_t k = 0; k < step->in_count; k++) {
     size_t bytes = w->body->slots[step->in[k]].bytes;
     memcpy((char *)ax_core_value(w->core, &w->body->slots[step->out[k]]) + slice_at(w, bytes), operand(w, k), bytes);
   }
 }
 
-static void begin_loop(const ax_walk *w) {
-  const ax_code_step *step = w->op->step;
+static void begin_loop(const ax_row_walk *w) {
+  const ax_core_code_step *step = w->op->step;
   w->core->counters[step->loop] = 0;
-  for (uint32_t k = 0; k < step->out_count; k++) memset(ax_core_value(w->core, &w->body->slots[step->out[k]]), 0, w->body->slots[step->out[k]].bytes);
+  for (uint32_t k = 0; k < step->out_count; k++)
+    memset(ax_core_value(w->core, &w->body->slots[step->out[k]]), 0, w->body->slots[step->out[k]].bytes);
 }
 
-static uint32_t chosen(const ax_walk *w) {
+static uint32_t chosen(const ax_row_walk *w) {
   int64_t index = integer_in(w, 0), last = (int64_t)w->op->step->target_count - 1;
   return w->op->targets[index < 0 ? 0 : index > last ? last : index];
 }
 
 /* An operation that nobody notices. */
-static ax_status do_silent(const ax_walk *w, uint32_t *pc) {
+static ax_status do_silent(const ax_row_walk *w, uint32_t *pc) {
   const ax_image_op *op = w->op;
   ax_run_core *core = w->core;
   ++*pc;
@@ -265,17 +282,18 @@ static ax_status do_silent(const ax_walk *w, uint32_t *pc) {
 /* --- All --- */
 
 /* The first that fails leaves its message, in words of its own where it has them. With the lock held. */
-static void note_failure(ax_walk *w, ax_status status) {
+static void note_failure(ax_row_walk *w, ax_status status) {
   ax_run_group *group = w->core->device->group;
   char text[160];
-  if (w->op->step->eqn != NULL && status != AX_INVALID_ARGUMENT) status = ax_error_context(status, "%s: ", ax_step_text(w->op->step, text, sizeof text));
+  if (w->op->step->eqn != NULL && status != AX_INVALID_ARGUMENT)
+    status = ax_error_context(status, "%s: ", ax_step_text(w->op->step, text, sizeof text));
   if (group->status != AX_OK) return;
   group->status = status;
   snprintf(group->message, sizeof group->message, "%s", ax_message());
 }
 
 ax_walked ax_core_walk(const ax_image *image, const ax_cores_runner *runner, ax_run_core *core) {
-  ax_walk w = {.image = image, .runner = runner, .core = core, .body = core->body};
+  ax_row_walk w = {.image = image, .runner = runner, .core = core, .body = core->body};
   ax_run_group *group = core->device->group;
   ax_status status = AX_OK;
   uint32_t pc = core->pc;

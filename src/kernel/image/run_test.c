@@ -41,11 +41,15 @@ static AX_BODY(all_of_memory) {
   ax_ref_store_masked(in[0], mask, ax_real(-1));
   ax_value was = ax_ref_swap(ax_ref_at(in[1], ax_integer(2)), ax_ref_load(ax_ref_at(in[0], ax_integer(2))));
   ax_ref_store(ax_ref_at(in[2], ax_integer(0)), was);
-  ax_ref_store(ax_ref_strided_slice(ax_ref_reshape(in[2], AX_DIMS(8)), ((ax_value[]){ax_integer(4)}), AX_INTS(2), AX_INTS(2)), ax_real(7));
-  ax_ref_store(ax_ref_strided_slice(ax_ref_reshape(in[2], AX_DIMS(8)), ((ax_value[]){ax_integer(5)}), AX_INTS(2), AX_INTS(2)), ax_real(8));
+  ax_ref_store(ax_ref_strided_slice(ax_ref_reshape(in[2], AX_DIMS(8)), ((ax_value[]){ax_integer(4)}), AX_INTS(2), AX_INTS(2)),
+               ax_real(7));
+  ax_ref_store(ax_ref_strided_slice(ax_ref_reshape(in[2], AX_DIMS(8)), ((ax_value[]){ax_integer(5)}), AX_INTS(2), AX_INTS(2)),
+               ax_real(8));
 }
-static AX_BODY(memory) { ax_mpmd_map(1, &test_one_core, &AX_FN(all_of_memory, 3, 0), NULL, 1, in, 2, AX_TYPES(AX_TYPE(AX_F32, 3, 4), AX_TYPE(AX_F32, 2, 4)), out); }
-
+static AX_BODY(memory) {
+  ax_mpmd_map(1, &test_one_core, &AX_FN(all_of_memory, 3, 0), NULL, 1, in, 2,
+              AX_TYPES(AX_TYPE(AX_F32, 3, 4), AX_TYPE(AX_F32, 2, 4)), out);
+}
 
 /* --- Several cores: one makes, the others take turns to use it --- */
 
@@ -70,7 +74,9 @@ static AX_BODY(consumer) {
 }
 static AX_BODY(both) {
   const ax_core_mesh meshes[] = {{.core = "maker"}, {.core = "user"}};
-  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 3), .shared = true}, {.type = ax_semaphore_type(0, NULL), .shared = true}, {.type = ax_semaphore_type(0, NULL), .shared = true}};
+  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 3), .shared = true},
+                                {.type = ax_semaphore_type(0, NULL), .shared = true},
+                                {.type = ax_semaphore_type(0, NULL), .shared = true}};
   const ax_kernel_options options = {.scratch_count = 3, .scratch = scratch};
   const ax_fn bodies[] = {AX_FN(producer, 5, 0), AX_FN(consumer, 5, 0)};
   ax_mpmd_map(2, meshes, bodies, &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, rounds, 3)), out);
@@ -224,11 +230,14 @@ static AX_BODY(stuck) {
 static AX_BODY(one_sided) { /* device 3 signals nobody */
   ax_value me = ax_axis_index("d"), right = right_of("d", 4);
   const ax_target_core to = {.axes = "d", .coordinates = &right};
-  ax_semaphore_signal(ax_barrier_semaphore(), ax_where(ax_eq(me, ax_integer(3)), ax_integer(0), ax_abs(ax_sub(me, ax_sub(me, ax_integer(1))))), &to);
+  ax_semaphore_signal(ax_barrier_semaphore(),
+                      ax_where(ax_eq(me, ax_integer(3)), ax_integer(0), ax_abs(ax_sub(me, ax_sub(me, ax_integer(1))))), &to);
   ax_semaphore_wait(ax_barrier_semaphore(), ax_integer(1));
   ax_copy(in[0], in[1]);
 }
-static AX_BODY(one_sided_kernel) { ax_mpmd_map(1, &test_one_core, &AX_FN(one_sided, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 1)), out); }
+static AX_BODY(one_sided_kernel) {
+  ax_mpmd_map(1, &test_one_core, &AX_FN(one_sided, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 1)), out);
+}
 static AX_BODY(stuck_ring) {
   const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = 4}}};
   ax_shard_map(&mesh, "d -> d", AX_FN(one_sided_kernel, 1, 1), in, out);
@@ -238,7 +247,9 @@ static AX_BODY(beyond) {
   ax_value at = ax_convert_element_type(ax_ref_load(ax_ref_at(in[0], ax_integer(0))), AX_S32);
   ax_ref_store(ax_ref_at(in[1], at), ax_real(1));
 }
-static AX_BODY(out_of_bounds) { ax_mpmd_map(1, &test_one_core, &AX_FN(beyond, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out); }
+static AX_BODY(out_of_bounds) {
+  ax_mpmd_map(1, &test_one_core, &AX_FN(beyond, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+}
 
 static AX_BODY(nowhere) {
   ax_value at = ax_convert_element_type(ax_ref_load(ax_ref_at(in[0], ax_integer(0))), AX_S32);
@@ -247,7 +258,9 @@ static AX_BODY(nowhere) {
   ax_semaphore_wait(ax_barrier_semaphore(), ax_integer(1));
   ax_copy(in[0], in[1]);
 }
-static AX_BODY(nowhere_kernel) { ax_mpmd_map(1, &test_one_core, &AX_FN(nowhere, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 1)), out); }
+static AX_BODY(nowhere_kernel) {
+  ax_mpmd_map(1, &test_one_core, &AX_FN(nowhere, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 1)), out);
+}
 static AX_BODY(no_such_device) {
   const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = 4}}};
   ax_shard_map(&mesh, "d -> d", AX_FN(nowhere_kernel, 1, 1), in, out);
@@ -261,7 +274,9 @@ static void fails(ax_fn fn, ax_status wanted, const char *part) {
     ax_runtime *runtime;
     ax_executable *executable;
     ax_array *x, *y;
-    TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = workers, .policy = workers == 3 ? AX_POLICY_SEEDED : AX_POLICY_PARALLEL, .seed = 5}, &runtime));
+    TEST_OK(ax_runtime_create(
+        &(ax_runtime_options){.workers = workers, .policy = workers == 3 ? AX_POLICY_SEEDED : AX_POLICY_PARALLEL, .seed = 5},
+        &runtime));
     TEST_OK(ax_jit(runtime, fn, &type, NULL, &executable));
     test_use_threads(executable);
     for (int i = 0; i < 20; i++) {
@@ -278,7 +293,8 @@ static void fails(ax_fn fn, ax_status wanted, const char *part) {
 static void failures_are_told(void **state) {
   (void)state;
   fails(AX_FN(stuck, 1, 1), AX_DEADLOCK, "deadlock in the kernel stuck: device 0 waits in copy_wait for 16, of which there are 0");
-  fails(AX_FN(stuck_ring, 1, 1), AX_DEADLOCK, "deadlock in the kernel kernel: device 0 waits in semaphore_wait for 1, of which there are 0");
+  fails(AX_FN(stuck_ring, 1, 1), AX_DEADLOCK,
+        "deadlock in the kernel kernel: device 0 waits in semaphore_wait for 1, of which there are 0");
   fails(AX_FN(out_of_bounds, 1, 1), AX_INVALID_ARGUMENT, "device 0: ref_slice takes elements 9 to 9 of dimension 0, which has 4");
   fails(AX_FN(no_such_device, 1, 1), AX_INVALID_ARGUMENT, "coordinate 9 along \"d\", which has 4");
 }
@@ -287,7 +303,11 @@ static void failures_are_told(void **state) {
 
 static void a_thousand_runs(void **state) {
   (void)state;
-  static const struct { ax_function function; int64_t dims[2]; uint32_t rank; } programs[] = {{gathered, {16}, 1}, {both, {rounds, 3}, 2}, {warpgroups, {2, 3}, 2}};
+  static const struct {
+    ax_function function;
+    int64_t dims[2];
+    uint32_t rank;
+  } programs[] = {{gathered, {16}, 1}, {both, {rounds, 3}, 2}, {warpgroups, {2, 3}, 2}};
   for (size_t p = 0; p < sizeof programs / sizeof programs[0]; p++) {
     const ax_type type = ax_array_type(AX_F32, programs[p].rank, programs[p].dims);
     float data[16], first[32] = {0}, got[32];
@@ -318,7 +338,8 @@ static void a_thousand_runs(void **state) {
 enum { many = 1 << 17 }; /* 8 bytes for each two cores would be 128 GiB */
 
 static AX_BODY(tell_next) {
-  ax_value me = ax_axis_index("core"), next = ax_select_n(ax_eq(me, ax_integer(many - 1)), ax_add(me, ax_integer(1)), ax_full(AX_S32, 0, NULL, 0));
+  ax_value me = ax_axis_index("core"),
+           next = ax_select_n(ax_eq(me, ax_integer(many - 1)), ax_add(me, ax_integer(1)), ax_full(AX_S32, 0, NULL, 0));
   ax_ref_store(ax_ref_at(in[1], me), ax_add(ax_ref_load(ax_ref_at(in[0], me)), ax_real(1)));
   ax_semaphore_signal(in[2], ax_integer(1), &(ax_target_core){.axes = "core", .coordinates = &next});
   ax_semaphore_wait(in[2], ax_integer(1));
@@ -343,6 +364,7 @@ static void cores_cost_as_many(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(samples_agree), cmocka_unit_test(failures_are_told), cmocka_unit_test(a_thousand_runs), cmocka_unit_test(cores_cost_as_many)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(samples_agree), cmocka_unit_test(failures_are_told),
+                                     cmocka_unit_test(a_thousand_runs), cmocka_unit_test(cores_cost_as_many)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,12 @@
-/* Steps that only compute, load and store are put off while more of them come; then they are one program, whose inputs are what they load and values made
-   before, and whose results are what they store and values used later:
+/* Steps that only compute, load and store are put off while more of them come; then they are one program, whose inputs are what
+   they load and values made before, and whose results are what they store and values used later:
 
-     load a ; load b ; c = a b ; add c to o     ->     { (o, a, b) -> o + a b }, run on the memory of o, a and b, the result in that of o
+     load a ; load b ; c = a b ; add c to o     ->     { (o, a, b) -> o + a b }, run on the memory of o, a and b, the result in that
+   of o
 
-   Slices, integers and hints go on in between, as they touch no memory; views must be known when the segment is run. What ends a segment: an act, a jump or
-   where one leads to; a step that needs what is put off; a load or store of memory that one put off may touch too, by another view.
+   Slices, integers and hints go on in between, as they touch no memory; views must be known when the segment is run. What ends a
+   segment: an act, a jump or where one leads to; a step that needs what is put off; a load or store of memory that one put off may
+   touch too, by another view.
 
    Moves at the end of a loop's round are taken in where they move what the segment makes: it is made where it is moved to. */
 #include "kernel/image/segment.h"
@@ -22,12 +24,16 @@ enum {
 
 /* --- Which steps --- */
 
-static bool loads(const ax_code_step *step) { return step->eqn->prim == &ax_prim_ref_load || step->eqn->prim == &ax_prim_ref_add || step->eqn->prim == &ax_prim_ref_swap; }
-static bool stores(const ax_code_step *step) { return step->eqn->prim == &ax_prim_ref_store || step->eqn->prim == &ax_prim_ref_add || step->eqn->prim == &ax_prim_ref_swap; }
+static bool loads(const ax_core_code_step *step) {
+  return step->eqn->prim == &ax_prim_ref_load || step->eqn->prim == &ax_prim_ref_add || step->eqn->prim == &ax_prim_ref_swap;
+}
+static bool stores(const ax_core_code_step *step) {
+  return step->eqn->prim == &ax_prim_ref_store || step->eqn->prim == &ax_prim_ref_add || step->eqn->prim == &ax_prim_ref_swap;
+}
 
-static bool touches_memory(const ax_code_step *step) { return step->kind == AX_STEP_ACT && (loads(step) || stores(step)); }
+static bool touches_memory(const ax_core_code_step *step) { return step->kind == AX_STEP_ACT && (loads(step) || stores(step)); }
 
-static bool may_be_put_off(const ax_segments *s, const ax_code_step *step) {
+static bool may_be_put_off(const ax_segments *s, const ax_core_code_step *step) {
   if (step->kind == AX_STEP_EVAL) {
     const ax_prim *prim = step->eqn->prim;
     return prim->kind == AX_LOCAL && prim->effects == 0 && !ax_scalar_step_known(s->body->code, step);
@@ -48,7 +54,7 @@ static uint32_t memory_of(const ax_segments *s, uint32_t slot) {
 
 /* --- What is put off --- */
 
-static bool makes(const ax_code_step *step, uint32_t slot) {
+static bool makes(const ax_core_code_step *step, uint32_t slot) {
   for (uint32_t k = 0; k < step->out_count; k++)
     if (step->out[k] == slot) return true;
   return false;
@@ -60,23 +66,23 @@ static bool is_made(const ax_segments *s, uint32_t slot) {
   return false;
 }
 
-static bool needs_it(const ax_segments *s, const ax_code_step *step) {
+static bool needs_it(const ax_segments *s, const ax_core_code_step *step) {
   for (uint32_t i = 0; i < step->in_count; i++)
     if (is_made(s, step->in[i])) return true;
   return false;
 }
 
 /* What is put off touches the same memory by another view, and one of them writes. */
-static bool conflicts(const ax_segments *s, const ax_code_step *step) {
+static bool conflicts(const ax_segments *s, const ax_core_code_step *step) {
   for (uint32_t i = 0; i < s->count; i++) {
-    const ax_code_step *other = s->steps[i];
+    const ax_core_code_step *other = s->steps[i];
     if (!touches_memory(other) || (!stores(other) && !stores(step))) continue;
     if (other->in[0] != step->in[0] && memory_of(s, other->in[0]) == memory_of(s, step->in[0])) return true;
   }
   return false;
 }
 
-static ax_status put_off(ax_segments *s, const ax_code_step *step) {
+static ax_status put_off(ax_segments *s, const ax_core_code_step *step) {
   AX_TRY(ax_grow(&s->steps, sizeof s->steps[0], s->count, 1, &s->capacity));
   s->steps[s->count++] = step;
   return AX_OK;
@@ -88,7 +94,7 @@ typedef struct draft {
   ax_segments *s;
   ax_segment segment;
   uint32_t *in_place;     /* by result */
-  const ax_code_step *move; /* taken in, or NULL */
+  const ax_core_code_step *move; /* taken in, or NULL */
   uint32_t *made_of;      /* by result: the slot whose value it is */
 } draft;
 
@@ -102,7 +108,9 @@ static bool is_in(const uint32_t *list, uint32_t count, uint32_t slot, uint32_t 
 }
 
 static void need(draft *d, uint32_t slot) {
-  if (d->s->body->slots[slot].source == AX_SLOT_CONSTANT || d->s->known[slot] || is_in(d->segment.in, d->segment.in_count, slot, NULL)) return;
+  if (d->s->body->slots[slot].source == AX_SLOT_CONSTANT || d->s->known[slot] ||
+      is_in(d->segment.in, d->segment.in_count, slot, NULL))
+    return;
   d->segment.in[d->segment.in_count++] = slot;
 }
 
@@ -128,7 +136,7 @@ static uint32_t used_inside(const draft *d, uint32_t slot) {
 static void find_ends(draft *d) {
   ax_segments *s = d->s;
   for (uint32_t i = 0; i < s->count; i++) {
-    const ax_code_step *step = s->steps[i];
+    const ax_core_code_step *step = s->steps[i];
     bool memory = touches_memory(step);
     for (uint32_t k = 0; k < step->in_count; k++)
       if (k > 0 || !memory || loads(step)) need(d, step->in[k]);
@@ -162,7 +170,7 @@ static ax_value value_of(const draft *d, uint32_t slot) {
   return of->source == AX_SLOT_CONSTANT ? ax_constant(&type, of->constant) : d->s->value[slot];
 }
 
-static void trace_step(draft *d, const ax_code_step *step) {
+static void trace_step(draft *d, const ax_core_code_step *step) {
   ax_value in[AX_IMAGE_MOST], out[AX_IMAGE_MOST];
   const ax_prim *prim = step->eqn->prim;
   if (!touches_memory(step)) {
@@ -190,7 +198,9 @@ static ax_status compile(draft *d) {
   ax_program *program;
   if (types == NULL) return ax_out_of_memory(d->segment.in_count * sizeof types[0]);
   for (uint32_t i = 0; i < d->segment.in_count; i++) types[i] = plain_type(&d->s->body->slots[d->segment.in[i]].type);
-  AX_TRY(ax_trace((ax_fn){.function = trace_segment, .in_count = d->segment.in_count, .out_count = d->segment.out_count, .context = d}, types, &program));
+  AX_TRY(
+      ax_trace((ax_fn){.function = trace_segment, .in_count = d->segment.in_count, .out_count = d->segment.out_count, .context = d},
+               types, &program));
   ax_status status = ax_straight_create(d->s->compile, program, d->in_place, &d->segment.straight);
   ax_program_release(program);
   return status;
@@ -214,7 +224,7 @@ static ax_status make_draft(draft *d) {
 static bool is_worth_it(const ax_segments *s) {
   size_t bytes = 0;
   for (uint32_t i = 0; i < s->count; i++) {
-    const ax_code_step *step = s->steps[i];
+    const ax_core_code_step *step = s->steps[i];
     if (step->kind == AX_STEP_EVAL || step->eqn->prim == &ax_prim_ref_add) return true;
     bytes += s->body->slots[step->in[0]].bytes;
   }
@@ -224,7 +234,9 @@ static bool is_worth_it(const ax_segments *s) {
 static ax_status add_segment(ax_segments *s, const ax_segment *segment) {
   ax_image_body *body = s->body;
   ax_segment *kept = ax_arena_copy(&s->image->arena, segment, sizeof *segment);
-  ax_status status = kept != NULL ? ax_grow(&body->segments, sizeof body->segments[0], body->segment_count, 1, &body->segment_capacity) : ax_out_of_memory(sizeof *segment);
+  ax_status status = kept != NULL
+                         ? ax_grow(&body->segments, sizeof body->segments[0], body->segment_count, 1, &body->segment_capacity)
+                         : ax_out_of_memory(sizeof *segment);
   if (status == AX_OK) body->segments[body->segment_count++] = kept;
   else ax_straight_release(segment->straight);
   if (status != AX_OK) return status;
@@ -234,7 +246,7 @@ static ax_status add_segment(ax_segments *s, const ax_segment *segment) {
 }
 
 /* *moved: the move has been taken in. */
-static ax_status flush(ax_segments *s, const ax_code_step *move, bool *moved) {
+static ax_status flush(ax_segments *s, const ax_core_code_step *move, bool *moved) {
   ax_status status = AX_OK;
   *moved = false;
   if (s->compile != NULL && is_worth_it(s)) {
@@ -259,7 +271,7 @@ ax_status ax_segments_flush(ax_segments *s) {
 }
 
 /* A move of which all comes out of the segment, or is small; where what is moved to is not moved from. */
-static bool takes_move(const ax_segments *s, const ax_code_step *move) {
+static bool takes_move(const ax_segments *s, const ax_core_code_step *move) {
   bool any = false;
   for (uint32_t k = 0; k < move->in_count; k++) {
     bool made = is_made(s, move->in[k]);
@@ -270,7 +282,7 @@ static bool takes_move(const ax_segments *s, const ax_code_step *move) {
   return any;
 }
 
-ax_status ax_segments_take(ax_segments *s, const ax_code_step *step, bool *taken) {
+ax_status ax_segments_take(ax_segments *s, const ax_core_code_step *step, bool *taken) {
   *taken = false;
   if (step->kind == AX_STEP_MOVE) return flush(s, takes_move(s, step) ? step : NULL, taken);
   if (may_be_put_off(s, step)) {
@@ -289,7 +301,7 @@ ax_status ax_segments_take(ax_segments *s, const ax_code_step *step, bool *taken
 /* --- Made, released --- */
 
 ax_status ax_segments_init(ax_segments *s, ax_image *image, ax_image_body *body, struct ax_runtime *compile) {
-  const ax_code *code = body->code;
+  const ax_core_code *code = body->code;
   *s = (ax_segments){.image = image, .body = body, .compile = compile};
   s->uses = ax_calloc(code->slot_count + (size_t)1, sizeof s->uses[0]);
   s->value = ax_calloc(code->slot_count + (size_t)1, sizeof s->value[0]);

@@ -18,7 +18,7 @@ typedef struct ax_segments {
   ax_image_body *body;
   struct ax_runtime *compile; /* NULL: there are none */
   uint32_t *uses;             /* by slot: operands of steps that it is */
-  const ax_code_step **steps; /* that have been put off: they become a segment, or operations of their own */
+  const ax_core_code_step **steps; /* that have been put off: they become a segment, or operations of their own */
   uint32_t count, capacity;
   ax_value *value;            /* by slot, while a segment is traced: it, or what a view holds */
   bool *known;                /* by slot: while its ends are looked for */
@@ -26,11 +26,11 @@ typedef struct ax_segments {
 AX_MUST_USE ax_status ax_segments_init(ax_segments *segments, ax_image *image, ax_image_body *body, struct ax_runtime *compile);
 void ax_segments_deinit(ax_segments *segments);
 /* A step is put off, *taken; or must become an operation now. What must come before it becomes operations first. */
-AX_MUST_USE ax_status ax_segments_take(ax_segments *segments, const ax_code_step *step, bool *taken);
+AX_MUST_USE ax_status ax_segments_take(ax_segments *segments, const ax_core_code_step *step, bool *taken);
 /* What has been put off becomes operations. */
 AX_MUST_USE ax_status ax_segments_flush(ax_segments *segments);
 /* The operation of a step, at the end of the body's. (image.c) */
-AX_MUST_USE ax_status ax_image_add_step(ax_image_body *body, const ax_code_step *step);
+AX_MUST_USE ax_status ax_image_add_step(ax_image_body *body, const ax_core_code_step *step);
 
 /* --- When a body is made --- */
 

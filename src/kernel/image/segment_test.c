@@ -1,4 +1,5 @@
-/* Segments: random kernels that load, compute and store, in loops and branches, give to the bit what the machine gives; and so do pipelines and rings. */
+/* Segments: random kernels that load, compute and store, in loops and branches, give to the bit what the machine gives; and so do
+   pipelines and rings. */
 #include "kernel/image/segment.h"
 
 #include "axle/axle.h"
@@ -22,7 +23,9 @@ static ax_value some_view(plan *p, const ax_value *ref, const ax_value *counter)
     case 0: return whole;
     case 1: return ax_ref_slice(whole, (ax_value[]){at, ax_integer(0)}, AX_INTS(1, columns));
     case 2: return ax_ref_slice(whole, (ax_value[]){ax_integer((int64_t)draw(p, 2)), ax_integer(0)}, AX_INTS(2, columns));
-    case 3: return ax_ref_strided_slice(whole, (ax_value[]){ax_integer(0), ax_integer((int64_t)draw(p, 2))}, AX_INTS(rows, columns / 2), AX_INTS(1, 2));
+    case 3:
+      return ax_ref_strided_slice(whole, (ax_value[]){ax_integer(0), ax_integer((int64_t)draw(p, 2))}, AX_INTS(rows, columns / 2),
+                                  AX_INTS(1, 2));
     default: return ax_ref_transpose(ax_ref_slice(whole, (ax_value[]){ax_integer(0), at}, AX_INTS(rows, 1)), AX_DIMS(1, 0));
   }
 }
@@ -98,7 +101,8 @@ static AX_BODY(random_kernel) {
   const ax_core_mesh one = {.core = "tensorcore"};
   const ax_scratch scratch = {.type = AX_VMEM(AX_F32, rows, columns)};
   const ax_kernel_options options = {.scratch_count = 1, .scratch = &scratch};
-  ax_mpmd_map(1, &one, &AX_CLOSURE(random_body, refs, 0, context), &options, 2, in, 1, AX_TYPES(AX_TYPE(AX_F32, rows, columns)), out);
+  ax_mpmd_map(1, &one, &AX_CLOSURE(random_body, refs, 0, context), &options, 2, in, 1, AX_TYPES(AX_TYPE(AX_F32, rows, columns)),
+              out);
 }
 
 static void one_random(uint64_t seed, bool show) {
@@ -138,7 +142,14 @@ static void pipelines(void **state) {
   (void)state;
   for (int64_t stages = 1; stages <= 3; stages++)
     for (int64_t wgs = 0; wgs <= 2; wgs++)
-      one_pipeline(&(test_pipeline){.rank = 2, .grid = {3, 4}, .stages = stages, .delay = stages > 2, .wgs = wgs, .memory = -1, .manual = stages == 2 && wgs > 0, .carries = wgs == 1});
+      one_pipeline(&(test_pipeline){.rank = 2,
+                                    .grid = {3, 4},
+                                    .stages = stages,
+                                    .delay = stages > 2,
+                                    .wgs = wgs,
+                                    .memory = -1,
+                                    .manual = stages == 2 && wgs > 0,
+                                    .carries = wgs == 1});
 }
 
 typedef struct ring {
@@ -149,7 +160,8 @@ typedef struct ring {
 static AX_BODY(ring_matmul) {
   const ring *r = context;
   const ax_ring_options options = {.columns = r->columns};
-  out[0] = r->scatter ? ax_matmul_reduce_scatter_kernel(in[0], in[1], "d", NULL, &options) : ax_collective_matmul_kernel(in[0], in[1], "d", NULL, &options);
+  out[0] = r->scatter ? ax_matmul_reduce_scatter_kernel(in[0], in[1], "d", NULL, &options)
+                      : ax_collective_matmul_kernel(in[0], in[1], "d", NULL, &options);
 }
 static AX_BODY(ring_program) {
   const ring *r = context;

@@ -109,5 +109,6 @@ void ax_act_record_deinit(ax_act_record *record) {
 }
 
 bool ax_act_has_effect(const ax_act *act) {
-  return (act->kind == AX_ACT_SIGNAL && act->amount > 0) || act->kind == AX_ACT_ARRIVE || (act->kind == AX_ACT_LOCAL && act->touch_count > 0);
+  return (act->kind == AX_ACT_SIGNAL && act->amount > 0) || act->kind == AX_ACT_ARRIVE ||
+         (act->kind == AX_ACT_LOCAL && act->touch_count > 0);
 }

@@ -1,29 +1,29 @@
 /* What the checker knows of a kernel: agents that act.
 
-   Whoever runs a kernel (cores, warpgroups, copies under way) tells it as *agents*. Each goes on by itself, one *act* after the other. An
-   act does one thing to one object, and touches memory:
+   Whoever runs a kernel (cores, warpgroups, copies under way) tells it as *agents*. Each goes on by itself, one *act* after the
+   other. An act does one thing to one object, and touches memory:
 
        agent            acts, in its own order
        core 0           START copy 7    WAIT done 1       LOCAL read slot     SIGNAL free 1
        copy 7           LOCAL read x    LOCAL write slot  SIGNAL done 1
 
-   An agent's next act is there before it is done (`what would it do?`), and may be held up: a WAIT until the semaphore holds enough, an
-   AWAIT until the phase is complete, a JOIN until the other has come so far. All else is never held up. One act is one step of the
-   whole: nothing comes between its parts.
+   An agent's next act is there before it is done (`what would it do?`), and may be held up: a WAIT until the semaphore holds
+   enough, an AWAIT until the phase is complete, a JOIN until the other has come so far. All else is never held up. One act is one
+   step of the whole: nothing comes between its parts.
 
    Promises of whoever gives acts:
-     - an agent's next act, with its touches, follows from its own earlier acts and what they have read, from nothing else; what it does
-       between two acts is silent. So bytes that a store's address or a branch depends on are read by an act before.
-     - numbers of agents, semaphores, barriers and regions do not depend on the order in which agents went on. An agent that is started
-       is numbered by who starts it, and how many that one has started before.
-     - touches say every byte of memory that another agent could touch too. A region's allocation, and the end of its scope, are LOCAL
-       acts that write the whole of it, with `scope`: who touches it at the same time uses it after its scope. A scope that several agents
-       share ends with the last of them: each leaves it by an act with a `scope` touch that does not write, and that conflicts with nothing.
-       The end of a kernel is an act that reads its results.
+     - an agent's next act, with its touches, follows from its own earlier acts and what they have read, from nothing else; what it
+   does between two acts is silent. So bytes that a store's address or a branch depends on are read by an act before.
+     - numbers of agents, semaphores, barriers and regions do not depend on the order in which agents went on. An agent that is
+   started is numbered by who starts it, and how many that one has started before.
+     - touches say every byte of memory that another agent could touch too. A region's allocation, and the end of its scope, are
+   LOCAL acts that write the whole of it, with `scope`: who touches it at the same time uses it after its scope. A scope that
+   several agents share ends with the last of them: each leaves it by an act with a `scope` touch that does not write, and that
+   conflicts with nothing. The end of a kernel is an act that reads its results.
      - an act is the same, and touches the same, until its agent has done it.
 
-   A *record* is one whole run: every act that was done, in the order of the run, and what those who were held up at the end would have
-   done next. Strings are borrowed, and outlive whatever holds the act. */
+   A *record* is one whole run: every act that was done, in the order of the run, and what those who were held up at the end would
+   have done next. Strings are borrowed, and outlive whatever holds the act. */
 #ifndef AX_KERNEL_MACHINE_ACT_H
 #define AX_KERNEL_MACHINE_ACT_H
 
@@ -36,10 +36,12 @@ typedef enum ax_act_kind {
   AX_ACT_WAIT,   /* goes on when semaphore `object` holds at least `amount`, and takes it off */
   AX_ACT_READ,   /* reads semaphore `object`'s count: what follows may depend on it */
   AX_ACT_ARRIVE, /* one arrival at barrier `object`: after `arrivals` of them a phase is complete and the count begins anew */
-  AX_ACT_AWAIT, /* goes on when phase `amount` (1, 2, ..: the n-th wait of this agent on this barrier) of barrier `object` is complete */
-  AX_ACT_START, /* agent `object` begins; each agent once at most */
-  AX_ACT_JOIN,  /* goes on when agent `object` has done `amount` acts; INT64_MAX: when it is through, which it is not yet */
-  AX_ACT_SEEN   /* of scripts: a read of semaphore `object` that gave `amount`. Goes on where no more than that is there, but for what others have still to take */
+  AX_ACT_AWAIT,  /* goes on when phase `amount` (1, 2, ..: the n-th wait of this agent on this barrier) of barrier `object` is
+                    complete */
+  AX_ACT_START,  /* agent `object` begins; each agent once at most */
+  AX_ACT_JOIN,   /* goes on when agent `object` has done `amount` acts; INT64_MAX: when it is through, which it is not yet */
+  AX_ACT_SEEN /* of scripts: a read of semaphore `object` that gave `amount`. Goes on where no more than that is there, but for what
+                 others have still to take */
 } ax_act_kind;
 
 typedef struct ax_bytes { /* of a region */

@@ -1,10 +1,9 @@
 /* Acts: what an agent does next, whether it can, and doing it.
 
-     core    load, store, swap, add   LOCAL      signal  SIGNAL     wait   WAIT     read   READ     arrive  ARRIVE    barrier wait  AWAIT
-             copy_start  START        copy_wait  WAIT of bytes      wait for groups: one JOIN for each copy of them
-     copy    0: LOCAL, reads the source     1: SIGNAL sent      2: LOCAL, writes the destination     3: SIGNAL received     4: ARRIVE
-             those that it was not asked for are left out
-     signal  of a machine whose signals travel: SIGNAL; the core that sends it to another device STARTs it
+     core    load, store, swap, add   LOCAL      signal  SIGNAL     wait   WAIT     read   READ     arrive  ARRIVE    barrier wait
+   AWAIT copy_start  START        copy_wait  WAIT of bytes      wait for groups: one JOIN for each copy of them copy    0: LOCAL,
+   reads the source     1: SIGNAL sent      2: LOCAL, writes the destination     3: SIGNAL received     4: ARRIVE those that it was
+   not asked for are left out signal  of a machine whose signals travel: SIGNAL; the core that sends it to another device STARTs it
      beginning   a LOCAL that has all memory of its device begin; cores of it JOIN that first
      end     JOIN of each core of the device, then a LOCAL that reads the results */
 #include <stdio.h>
@@ -23,7 +22,8 @@ static ax_status away(ax_about *a, const ax_core_params *to, uint32_t *place) {
   for (uint32_t i = 0; i < count; i++) coordinates[i] = ax_about_integer(a, a->step->in_count - count + i);
   ax_status status = ax_state_away(a->state, a->actor->core, to, coordinates, *place, place);
   if (status != AX_INVALID_ARGUMENT) return status;
-  return ax_state_fault(a->state, a->fault, AX_FINDING_OUT_OF_BOUNDS, AX_NONE, "%s: %s", ax_step_text(a->step, text, sizeof text), ax_message());
+  return ax_state_fault(a->state, a->fault, AX_FINDING_OUT_OF_BOUNDS, AX_NONE, "%s: %s", ax_step_text(a->step, text, sizeof text),
+                        ax_message());
 }
 
 /* The object that a view of rank 0 is of; elsewhere: of another core, as `to` says with the last operands. */
@@ -39,9 +39,10 @@ static ax_status object_of(ax_about *a, const ax_view *at, const ax_core_params 
 
 /* --- Cores: semaphores and barriers --- */
 
-/* Another core's scope may not have begun, or be over: its semaphores are touched as its memory is. The own ones need no more than the order of the program. */
+/* Another core's scope may not have begun, or be over: its semaphores are touched as its memory is. The own ones need no more than
+   the order of the program. */
 static ax_status touch_object(ax_about *a, const ax_core_params *to, uint32_t object) {
-  const ax_object *there = &a->state->objects[object];
+  const ax_state_object *there = &a->state->objects[object];
   if ((to->axes.count == 0 && !to->logical) || there->region < a->state->machine->place_count) return AX_OK;
   const uint64_t at = object - a->state->places[there->region].first_object;
   AX_TRY(ax_touches_add(&a->state->pool, there->region, false, false, 1, &(ax_bytes){at, at + 1}));
@@ -49,7 +50,7 @@ static ax_status touch_object(ax_about *a, const ax_core_params *to, uint32_t ob
   return AX_OK;
 }
 
-static int64_t *waited(ax_frame *frame, uint32_t object) {
+static int64_t *waited(ax_core_frame *frame, uint32_t object) {
   for (uint32_t i = 0; i < frame->waited_count; i++)
     if (frame->waited[i].object == object) return &frame->waited[i].times;
   return NULL;
@@ -66,7 +67,8 @@ static ax_status sent_agent(const ax_about *a, bool signal, uint32_t ordinal, ui
 
 static bool travels(const ax_about *a, uint32_t object) {
   const ax_machine *machine = a->state->machine;
-  return machine->signals_travel && a->state->places[a->state->objects[object].region].device != machine->cores[a->actor->core].device;
+  return machine->signals_travel &&
+         a->state->places[a->state->objects[object].region].device != machine->cores[a->actor->core].device;
 }
 
 static ax_status about_object(ax_about *a) {
@@ -79,7 +81,8 @@ static ax_status about_object(ax_about *a) {
   if (a->act.amount < 0) {
     const int64_t amount = a->act.amount;
     a->act.amount = 0;
-    return ax_state_fault(a->state, a->fault, AX_FINDING_OUT_OF_BOUNDS, AX_NONE, "%s: the amount is %lld", ax_step_text(a->step, text, sizeof text), (long long)amount);
+    return ax_state_fault(a->state, a->fault, AX_FINDING_OUT_OF_BOUNDS, AX_NONE, "%s: the amount is %lld",
+                          ax_step_text(a->step, text, sizeof text), (long long)amount);
   }
   a->act.kind = signal                              ? AX_ACT_SIGNAL
                 : prim == &ax_prim_semaphore_wait ? AX_ACT_WAIT
@@ -99,7 +102,12 @@ static ax_status about_object(ax_about *a) {
 
 /* A signal sets out. */
 static ax_status do_send(ax_about *a) {
-  ax_transfer transfer = {.step = a->step, .by = a->actor->core, .received = AX_NONE, .sent = AX_NONE, .barrier = AX_NONE, .amount = ax_about_integer(a, 1)};
+  ax_state_copy transfer = {.step = a->step,
+                            .by = a->actor->core,
+                            .received = AX_NONE,
+                            .sent = AX_NONE,
+                            .barrier = AX_NONE,
+                            .amount = ax_about_integer(a, 1)};
   AX_TRY(object_of(a, ax_about_view(a, 0), a->step->eqn->params, &transfer.received));
   ax_actor *actor;
   AX_TRY(ax_state_add_actor(a->state, a->act.object, &actor));
@@ -109,8 +117,13 @@ static ax_status do_send(ax_about *a) {
 }
 
 static ax_status about_signal(ax_about *a) {
-  const ax_transfer *t = &a->actor->transfer;
-  a->act = (ax_act){.kind = AX_ACT_SIGNAL, .object = t->received, .amount = t->amount, .what = "signal arrives at", .location = t->step->location, .span = t->step->span};
+  const ax_state_copy *t = &a->actor->transfer;
+  a->act = (ax_act){.kind = AX_ACT_SIGNAL,
+                    .object = t->received,
+                    .amount = t->amount,
+                    .what = "signal arrives at",
+                    .location = t->step->location,
+                    .span = t->step->span};
   return touch_object(a, t->step->eqn->params, t->received);
 }
 
@@ -119,7 +132,7 @@ static void do_signal(ax_about *a) {
   ax_state_end_copy(a->state, a->agent);
 }
 
-static void arrive(ax_object *object) {
+static void arrive(ax_state_object *object) {
   if (++object->arrived < object->arrivals) return;
   object->arrived = 0;
   object->phase++;
@@ -127,8 +140,8 @@ static void arrive(ax_object *object) {
 
 static ax_status do_object(ax_about *a) {
   if (a->act.kind == AX_ACT_START) return do_send(a);
-  ax_object *object = &a->state->objects[a->act.object];
-  ax_frame *frame = &a->actor->frame;
+  ax_state_object *object = &a->state->objects[a->act.object];
+  ax_core_frame *frame = &a->actor->frame;
   if (a->act.kind == AX_ACT_SIGNAL) object->count += a->act.amount;
   if (a->act.kind == AX_ACT_WAIT) object->count -= a->act.amount;
   if (a->act.kind == AX_ACT_ARRIVE) arrive(object);
@@ -181,11 +194,11 @@ static ax_status about_copy(ax_about *a) {
   return sent_agent(a, false, a->actor->frame.copies, &a->act.object);
 }
 
-static uint32_t acts_of_copy(const ax_transfer *transfer) {
+static uint32_t acts_of_copy(const ax_state_copy *transfer) {
   return 2u + (transfer->sent != AX_NONE) + (transfer->received != AX_NONE) + (transfer->barrier != AX_NONE);
 }
 
-static ax_status add_to_group(ax_frame *frame, uint32_t agent, const ax_transfer *transfer) {
+static ax_status add_to_group(ax_core_frame *frame, uint32_t agent, const ax_state_copy *transfer) {
   AX_TRY(ax_grow(&frame->group, sizeof frame->group[0], frame->grouped, 1, &frame->grouped_capacity));
   frame->group[frame->grouped++] = (struct ax_grouped){agent, acts_of_copy(transfer)};
   return AX_OK;
@@ -195,7 +208,13 @@ static ax_status do_copy(ax_about *a) {
   if (a->act.kind != AX_ACT_START) return AX_OK;
   const ax_copy_params *params = a->step->eqn->params;
   const copy_operands at = operands_of(params);
-  ax_transfer transfer = {.step = a->step, .from = *ax_about_view(a, 0), .to = *ax_about_view(a, 1), .by = a->actor->core, .received = AX_NONE, .sent = AX_NONE, .barrier = AX_NONE};
+  ax_state_copy transfer = {.step = a->step,
+                            .from = *ax_about_view(a, 0),
+                            .to = *ax_about_view(a, 1),
+                            .by = a->actor->core,
+                            .received = AX_NONE,
+                            .sent = AX_NONE,
+                            .barrier = AX_NONE};
   AX_TRY(away(a, &params->to, &transfer.to.region));
   if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
   if (at.received != AX_NONE) AX_TRY(object_of(a, ax_about_view(a, at.received), &params->to, &transfer.received));
@@ -212,14 +231,14 @@ static ax_status do_copy(ax_about *a) {
 
 /* The copies that a wait for groups is for, and that no wait has seen so far; the next of them, or NULL. */
 static const struct ax_grouped *next_to_join(const ax_about *a) {
-  const ax_frame *frame = &a->actor->frame;
+  const ax_core_frame *frame = &a->actor->frame;
   const ax_copy_groups_params *params = a->step->eqn->params;
   uint32_t next = params->read_only ? frame->joined_read : frame->joined;
   if (frame->groups <= (uint64_t)params->pending) return NULL;
   return next < frame->group_end[frame->groups - 1 - (uint32_t)params->pending] ? &frame->group[next] : NULL;
 }
 
-static void join(ax_frame *frame, const ax_copy_groups_params *params) {
+static void join(ax_core_frame *frame, const ax_copy_groups_params *params) {
   if (!params->read_only) frame->joined++;
   if (params->read_only || frame->joined_read < frame->joined) frame->joined_read++;
 }
@@ -233,13 +252,14 @@ static void about_groups(ax_about *a) {
 }
 
 /* Groups that are through are forgotten when they have been waited for, so that frames stay small. */
-static void forget_groups(ax_frame *frame) {
+static void forget_groups(ax_core_frame *frame) {
   uint32_t groups = 0;
   while (groups < frame->groups && frame->group_end[groups] <= frame->joined) groups++;
   uint32_t copies = groups > 0 ? frame->group_end[groups - 1] : 0;
   if (groups == 0) return;
   frame->grouped -= copies, frame->joined -= copies, frame->joined_read -= copies, frame->groups -= groups;
-  if (frame->grouped > 0) memmove(frame->group, frame->group + copies, frame->grouped * sizeof frame->group[0]); /* there may never have been any */
+  if (frame->grouped > 0)
+    memmove(frame->group, frame->group + copies, frame->grouped * sizeof frame->group[0]); /* there may never have been any */
   memmove(frame->group_end, frame->group_end + groups, frame->groups * sizeof frame->group_end[0]);
   for (uint32_t i = 0; i < frame->groups; i++) frame->group_end[i] -= copies;
 }
@@ -252,7 +272,8 @@ static ax_status scope_place(const ax_about *a, uint32_t opened, uint32_t k, uin
   const ax_machine *machine = a->state->machine;
   int64_t users;
   const uint32_t leader = ax_machine_leader(machine, a->actor->core, &params->along, &users);
-  const ax_name_key key = {.kind = AX_NAME_PLACE, .core = leader, .site = opened, .occurrence = a->actor->frame.occurrence[opened], .index = k};
+  const ax_name_key key = {
+      .kind = AX_NAME_PLACE, .core = leader, .site = opened, .occurrence = a->actor->frame.occurrence[opened], .index = k};
   AX_TRY(ax_names_number(machine->names, &key, out));
   *out += machine->place_count;
   return AX_OK;
@@ -283,7 +304,8 @@ static ax_status open_scope(ax_about *a) {
     uint32_t place;
     AX_TRY(scope_place(a, a->actor->frame.pc, k, &place));
     if (place >= state->place_count || !state->places[place].made)
-      AX_TRY(ax_state_make_place(state, place, &params->scratch.v[k], ax_arrivals_of(&params->arrivals, k), state->machine->cores[a->actor->core].device));
+      AX_TRY(ax_state_make_place(state, place, &params->scratch.v[k], ax_arrivals_of(&params->arrivals, k),
+                                 state->machine->cores[a->actor->core].device));
     state->places[place].users++;
     const ax_view whole = ax_dense_view(place, &params->scratch.v[k]);
     ax_cell **slot = &a->actor->frame.slot[a->step->out[k]];
@@ -301,7 +323,7 @@ static ax_status close_scope(ax_about *a) {
   for (uint32_t k = 0; k < params->scratch.count; k++) {
     uint32_t number;
     AX_TRY(scope_place(a, a->step->target, k, &number));
-    ax_place *place = &a->state->places[number];
+    ax_state_place *place = &a->state->places[number];
     if (place->users++ < 2 * users - 1) continue; /* as many come as go */
     place->alive = false;
     ax_bank_release(place->memory);
@@ -325,10 +347,13 @@ static ax_status about_core(ax_about *a) {
   const ax_machine *machine = a->state->machine;
   const ax_core *core = &machine->cores[a->actor->core];
   if (!a->actor->frame.begun) {
-    a->act = (ax_act){.kind = AX_ACT_JOIN, .object = machine->core_count + machine->device_count + core->device, .amount = 1, .what = "the kernel begins"};
+    a->act = (ax_act){.kind = AX_ACT_JOIN,
+                      .object = machine->core_count + machine->device_count + core->device,
+                      .amount = 1,
+                      .what = "the kernel begins"};
     return AX_OK;
   }
-  AX_TRY(ax_frame_advance(a->state, a->agent, a->fault));
+  AX_TRY(ax_core_frame_advance(a->state, a->agent, a->fault));
   a->act.kind = AX_ACT_LOCAL;
   if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
   a->step = &a->state->machine->codes[core->body]->steps[a->actor->frame.pc];
@@ -387,7 +412,7 @@ static ax_status do_core(ax_about *a) {
 
 enum { copy_reads, copy_sent, copy_writes, copy_received, copy_arrives, copy_done };
 
-static uint32_t stage_from(const ax_transfer *t, uint32_t stage) {
+static uint32_t stage_from(const ax_state_copy *t, uint32_t stage) {
   if (stage == copy_sent && t->sent == AX_NONE) stage++;
   if (stage == copy_received && t->received == AX_NONE) stage++;
   if (stage == copy_arrives && t->barrier == AX_NONE) stage++;
@@ -395,12 +420,13 @@ static uint32_t stage_from(const ax_transfer *t, uint32_t stage) {
 }
 
 static ax_status about_transfer(ax_about *a) {
-  const ax_transfer *t = &a->actor->transfer;
+  const ax_state_copy *t = &a->actor->transfer;
   a->act.kind = AX_ACT_LOCAL;
   a->act.what = t->stage == copy_reads ? "copy reads" : t->stage == copy_writes ? "copy writes" : "copy signals";
   a->act.location = t->step->location;
   a->act.span = t->step->span;
-  if ((t->stage == copy_reads || t->stage == copy_writes) && view_bytes(&t->from) == 0) return AX_OK; /* of nothing: nobody can wait for it */
+  if ((t->stage == copy_reads || t->stage == copy_writes) && view_bytes(&t->from) == 0)
+    return AX_OK; /* of nothing: nobody can wait for it */
   if (t->stage == copy_reads && ax_about_usable(a, &t->from, "its source ")) return ax_about_touch(a, &t->from, NULL, false);
   if (t->stage == copy_writes && ax_about_usable(a, &t->to, "its destination ")) return ax_about_touch(a, &t->to, NULL, true);
   if (t->stage == copy_reads || t->stage == copy_writes) return AX_OK;
@@ -412,7 +438,7 @@ static ax_status about_transfer(ax_about *a) {
 }
 
 static ax_status do_transfer(ax_about *a) {
-  ax_transfer *t = &a->actor->transfer;
+  ax_state_copy *t = &a->actor->transfer;
   ax_state *state = a->state;
   size_t bytes = (size_t)view_bytes(&t->from);
   if (t->stage == copy_reads) {
@@ -440,8 +466,8 @@ static ax_status settle(ax_state *state, uint32_t core) {
   ax_actor *actor = state->actors[core];
   if (actor->through || !actor->frame.begun) return AX_OK;
   ax_act_fault fault = {.kind = AX_FINDING_NONE};
-  AX_TRY(ax_frame_advance(state, core, &fault));
-  const ax_code *code = state->machine->codes[state->machine->cores[core].body];
+  AX_TRY(ax_core_frame_advance(state, core, &fault));
+  const ax_core_code *code = state->machine->codes[state->machine->cores[core].body];
   actor->through = fault.kind == AX_FINDING_NONE && code->steps[actor->frame.pc].kind == AX_STEP_END;
   if (actor->through) actor->hash = 0;
   return AX_OK;
@@ -451,9 +477,10 @@ static ax_status settle(ax_state *state, uint32_t core) {
 static ax_status touch_scopes(ax_about *a, uint32_t device, bool scratch_alone) {
   const ax_machine *machine = a->state->machine;
   for (uint32_t p = 0; p < machine->first_barrier; p++) {
-    const ax_place *place = &a->state->places[p];
+    const ax_state_place *place = &a->state->places[p];
     bool scratch = machine->places[p].ref >= machine->operand_count + machine->params->outs.count;
-    if (machine->places[p].device != device || (scratch_alone && !scratch) || place->memory == NULL || place->memory->bytes == 0) continue;
+    if (machine->places[p].device != device || (scratch_alone && !scratch) || place->memory == NULL || place->memory->bytes == 0)
+      continue;
     AX_TRY(ax_touches_add(&a->state->pool, p, true, true, 1, &(ax_bytes){0, place->memory->bytes}));
     a->act.touch_count++;
   }
@@ -472,7 +499,8 @@ static ax_status check_scopes(ax_about *a, uint32_t device) {
   const ax_state *state = a->state;
   for (uint32_t p = state->machine->place_count; p < state->place_count && !state->failed; p++) {
     if (!state->places[p].alive || state->places[p].device != device) continue;
-    return ax_state_fault(a->state, a->fault, AX_FINDING_AFTER_SCOPE, p, "not all cores that have %s together come to its scope", ax_type_string(&state->places[p].type, NULL));
+    return ax_state_fault(a->state, a->fault, AX_FINDING_AFTER_SCOPE, p, "not all cores that have %s together come to its scope",
+                          ax_type_string(&state->places[p].type, NULL));
   }
   return AX_OK;
 }
@@ -480,7 +508,8 @@ static ax_status check_scopes(ax_about *a, uint32_t device) {
 static ax_status about_end(ax_about *a) {
   const ax_machine *machine = a->state->machine;
   uint32_t bodies = machine->params->bodies.count, device = a->actor->device;
-  uint32_t first = machine->first_core[device * bodies], end = device + 1 < machine->device_count ? machine->first_core[(device + 1) * bodies] : machine->core_count;
+  uint32_t first = machine->first_core[device * bodies],
+           end = device + 1 < machine->device_count ? machine->first_core[(device + 1) * bodies] : machine->core_count;
   a->act.what = "the end";
   if (first + a->actor->stage < end) {
     const ax_actor *core = a->state->actors[first + a->actor->stage];
@@ -520,7 +549,8 @@ static ax_status look(ax_about *a) {
 }
 
 static bool is_enabled(const ax_about *a) {
-  const ax_object *object = a->act.kind == AX_ACT_WAIT || a->act.kind == AX_ACT_AWAIT ? &a->state->objects[a->act.object] : NULL;
+  const ax_state_object *object =
+      a->act.kind == AX_ACT_WAIT || a->act.kind == AX_ACT_AWAIT ? &a->state->objects[a->act.object] : NULL;
   if (a->act.kind == AX_ACT_NONE) return false;
   if (a->act.kind == AX_ACT_WAIT) return object->count >= a->act.amount;
   if (a->act.kind == AX_ACT_AWAIT) return object->phase >= a->act.amount;

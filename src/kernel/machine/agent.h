@@ -10,7 +10,7 @@ typedef struct ax_about {
   ax_state *state;
   uint32_t agent;
   ax_actor *actor;
-  const ax_code_step *step; /* of a core */
+  const ax_core_code_step *step; /* of a core */
   ax_act act;
   ax_act_fault *fault;
 } ax_about;
@@ -23,7 +23,9 @@ static inline int64_t ax_about_integer(const ax_about *a, uint32_t operand) {
   return ax_number_load(tensor->dtype, tensor->data, 0).i;
 }
 
-static inline const ax_place *ax_about_place_of(const ax_about *a, const ax_view *view) { return &a->state->places[view->region]; }
+static inline const ax_state_place *ax_about_place_of(const ax_about *a, const ax_view *view) {
+  return &a->state->places[view->region];
+}
 
 /* Whether there is such memory now; a fault where there is not. */
 bool ax_about_usable(ax_about *a, const ax_view *view, const char *whose);

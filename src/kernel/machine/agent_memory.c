@@ -8,7 +8,8 @@ bool ax_about_usable(ax_about *a, const ax_view *view, const char *whose) {
   if (view->region < a->state->place_count && ax_about_place_of(a, view)->alive) return true;
   char text[160];
   (void)ax_state_fault(a->state, a->fault, AX_FINDING_AFTER_SCOPE, view->region, "%s uses %s%s after its scope",
-                       a->step != NULL ? ax_step_text(a->step, text, sizeof text) : "a copy", whose, ax_type_string(&view->type, NULL));
+                       a->step != NULL ? ax_step_text(a->step, text, sizeof text) : "a copy", whose,
+                       ax_type_string(&view->type, NULL));
   return false;
 }
 
@@ -25,7 +26,8 @@ ax_status ax_about_check_set(ax_about *a, const ax_view *view, const unsigned ch
   ax_bytes where;
   char text[160];
   if (!a->state->machine->strict || !ax_view_unset(view, ax_about_place_of(a, view)->memory, mask, &where)) return AX_OK;
-  AX_TRY(ax_state_fault(a->state, a->fault, AX_FINDING_UNSET_READ, view->region, "%s reads what nobody has written", ax_step_text(a->step, text, sizeof text)));
+  AX_TRY(ax_state_fault(a->state, a->fault, AX_FINDING_UNSET_READ, view->region, "%s reads what nobody has written",
+                        ax_step_text(a->step, text, sizeof text)));
   a->fault->bytes = where;
   return AX_OK;
 }
@@ -33,7 +35,9 @@ ax_status ax_about_check_set(ax_about *a, const ax_view *view, const unsigned ch
 /* --- Loads, stores, swaps, sums --- */
 
 /* A mask operand's bytes, or NULL. */
-static const unsigned char *mask_of(const ax_about *a, bool masked, uint32_t operand) { return masked ? ax_about_cell(a, operand)->tensor->data : NULL; }
+static const unsigned char *mask_of(const ax_about *a, bool masked, uint32_t operand) {
+  return masked ? ax_about_cell(a, operand)->tensor->data : NULL;
+}
 
 static bool is_masked(const ax_about *a) {
   return a->step->eqn->prim != &ax_prim_ref_add && ((const ax_ref_masked_params *)a->step->eqn->params)->masked;
@@ -59,7 +63,7 @@ static ax_status read_cell(ax_about *a, const unsigned char *mask, const ax_tens
 }
 
 static ax_status write_tensor(ax_about *a, const unsigned char *mask, const ax_tensor *value) {
-  ax_place *place = &a->state->places[ax_about_view(a, 0)->region];
+  ax_state_place *place = &a->state->places[ax_about_view(a, 0)->region];
   AX_TRY(ax_bank_own(&place->memory));
   ax_view_write(ax_about_view(a, 0), place->memory, mask, value->data, NULL);
   return AX_OK;

@@ -9,37 +9,38 @@
 #include "control/scan.h"
 #include "control/while.h"
 
-static ax_status inline_program(ax_code *code, const ax_program *program, const uint32_t *in, uint32_t *out);
+static ax_status inline_program(ax_core_code *code, const ax_program *program, const uint32_t *in, uint32_t *out);
 
 /* --- Slots and steps --- */
 
-static ax_status new_slot(ax_code *code, const ax_type *type, uint32_t *slot) {
+static ax_status new_slot(ax_core_code *code, const ax_type *type, uint32_t *slot) {
   AX_TRY(ax_grow(&code->types, sizeof code->types[0], code->slot_count, 1, &code->slot_capacity));
   code->types[code->slot_count] = *type;
   *slot = code->slot_count++;
   return AX_OK;
 }
 
-static ax_status add_step(ax_code *code, ax_code_step step, uint32_t *number) {
+static ax_status add_step(ax_core_code *code, ax_core_code_step step, uint32_t *number) {
   AX_TRY(ax_grow(&code->steps, sizeof code->steps[0], code->step_count, 1, &code->step_capacity));
   if (number != NULL) *number = code->step_count;
   code->steps[code->step_count++] = step;
   return AX_OK;
 }
 
-static ax_status copy_slots(ax_code *code, const uint32_t *slots, uint32_t count, uint32_t **out) {
+static ax_status copy_slots(ax_core_code *code, const uint32_t *slots, uint32_t count, uint32_t **out) {
   *out = ax_arena_copy(&code->arena, slots, count * sizeof slots[0]);
   return *out != NULL || count == 0 ? AX_OK : ax_out_of_memory(count * sizeof slots[0]);
 }
 
-static ax_status alloc_slots(ax_code *code, uint32_t count, uint32_t **out) {
+static ax_status alloc_slots(ax_core_code *code, uint32_t count, uint32_t **out) {
   *out = ax_arena_alloc(&code->arena, (count + 1) * sizeof(uint32_t));
   return *out != NULL ? AX_OK : ax_out_of_memory(count * sizeof(uint32_t));
 }
 
 /* Moves that change nothing are left out. */
-static ax_status add_move(ax_code *code, const ax_code_step *from, const uint32_t *in, const uint32_t *out, uint32_t count) {
-  ax_code_step step = {.kind = AX_STEP_MOVE, .eqn = from->eqn, .program = from->program};
+static ax_status add_move(ax_core_code *code, const ax_core_code_step *from, const uint32_t *in, const uint32_t *out,
+                          uint32_t count) {
+  ax_core_code_step step = {.kind = AX_STEP_MOVE, .eqn = from->eqn, .program = from->program};
   AX_TRY(alloc_slots(code, count, &step.in));
   AX_TRY(alloc_slots(code, count, &step.out));
   for (uint32_t k = 0; k < count; k++) {
@@ -52,9 +53,9 @@ static ax_status add_move(ax_code *code, const ax_code_step *from, const uint32_
 
 /* --- Regions --- */
 
-static ax_status inline_cond(ax_code *code, const ax_code_step *from, const uint32_t *in, uint32_t *out) {
+static ax_status inline_cond(ax_core_code *code, const ax_core_code_step *from, const uint32_t *in, uint32_t *out) {
   const ax_programs *branches = &((const ax_cond_params *)from->eqn->params)->branches;
-  ax_code_step step = *from;
+  ax_core_code_step step = *from;
   uint32_t at, *ends, *results;
   step.kind = AX_STEP_SWITCH;
   step.in_count = 1;
@@ -68,16 +69,17 @@ static ax_status inline_cond(ax_code *code, const ax_code_step *from, const uint
     step.targets[b] = code->step_count;
     AX_TRY(inline_program(code, branches->v[b], in + 1, results));
     AX_TRY(add_move(code, from, results, out, from->eqn->out_count));
-    AX_TRY(add_step(code, (ax_code_step){.kind = AX_STEP_JUMP, .eqn = from->eqn, .program = from->program}, &ends[b]));
+    AX_TRY(add_step(code, (ax_core_code_step){.kind = AX_STEP_JUMP, .eqn = from->eqn, .program = from->program}, &ends[b]));
   }
   for (uint32_t b = 0; b < branches->count; b++) code->steps[ends[b]].target = code->step_count;
   return AX_OK;
 }
 
 /* The carries' slots are the equation's results: set before the loop, and moved into at the end of each round. */
-static ax_status inline_while(ax_code *code, const ax_code_step *from, const uint32_t *in, uint32_t *out) {
+static ax_status inline_while(ax_core_code *code, const ax_core_code_step *from, const uint32_t *in, uint32_t *out) {
   const ax_while_params *params = from->eqn->params;
-  uint32_t carries = from->eqn->out_count, cond_consts = (uint32_t)params->cond_nconsts, body_consts = (uint32_t)params->body_nconsts;
+  uint32_t carries = from->eqn->out_count, cond_consts = (uint32_t)params->cond_nconsts,
+           body_consts = (uint32_t)params->body_nconsts;
   uint32_t *cond_in, *body_in, *results, predicate, test;
   AX_TRY(alloc_slots(code, cond_consts + carries, &cond_in));
   AX_TRY(alloc_slots(code, body_consts + carries, &body_in));
@@ -89,28 +91,32 @@ static ax_status inline_while(ax_code *code, const ax_code_step *from, const uin
   AX_TRY(add_move(code, from, in + cond_consts + body_consts, out, carries));
   uint32_t head = code->step_count;
   AX_TRY(inline_program(code, params->cond, cond_in, &predicate));
-  ax_code_step step = {.kind = AX_STEP_TEST, .eqn = from->eqn, .program = from->program, .in_count = 1};
+  ax_core_code_step step = {.kind = AX_STEP_TEST, .eqn = from->eqn, .program = from->program, .in_count = 1};
   AX_TRY(copy_slots(code, &predicate, 1, &step.in));
   AX_TRY(add_step(code, step, &test));
   AX_TRY(inline_program(code, params->body, body_in, results));
   AX_TRY(add_move(code, from, results, out, carries));
-  AX_TRY(add_step(code, (ax_code_step){.kind = AX_STEP_JUMP, .eqn = from->eqn, .program = from->program, .target = head}, NULL));
+  AX_TRY(
+      add_step(code, (ax_core_code_step){.kind = AX_STEP_JUMP, .eqn = from->eqn, .program = from->program, .target = head}, NULL));
   code->steps[test].target = code->step_count;
   return AX_OK;
 }
 
-static ax_status inline_scan(ax_code *code, const ax_code_step *from, const uint32_t *in, uint32_t *out) {
+static ax_status inline_scan(ax_core_code *code, const ax_core_code_step *from, const uint32_t *in, uint32_t *out) {
   const ax_scan_params *params = from->eqn->params;
-  uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry, xs = from->eqn->in_count - consts - carries;
+  uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry,
+           xs = from->eqn->in_count - consts - carries;
   uint32_t ys = from->eqn->out_count - carries, *body_in, *results, head;
-  ax_code_step step = {.eqn = from->eqn, .program = from->program, .loop = code->loop_count++, .length = params->length, .reverse = params->reverse};
+  ax_core_code_step step = {
+      .eqn = from->eqn, .program = from->program, .loop = code->loop_count++, .length = params->length, .reverse = params->reverse};
   AX_TRY(alloc_slots(code, from->eqn->in_count, &body_in));
   AX_TRY(alloc_slots(code, from->eqn->out_count, &results));
   memcpy(body_in, in, consts * sizeof in[0]);
   memcpy(body_in + consts, out, carries * sizeof out[0]);
-  for (uint32_t i = 0; i < xs; i++) AX_TRY(new_slot(code, &params->body->types[consts + carries + i], &body_in[consts + carries + i]));
+  for (uint32_t i = 0; i < xs; i++)
+    AX_TRY(new_slot(code, &params->body->types[consts + carries + i], &body_in[consts + carries + i]));
   AX_TRY(add_move(code, from, in + consts, out, carries));
-  ax_code_step begin = step, next = step, stack = step, advance = step;
+  ax_core_code_step begin = step, next = step, stack = step, advance = step;
   begin.kind = AX_STEP_BEGIN, next.kind = AX_STEP_NEXT, stack.kind = AX_STEP_STACK, advance.kind = AX_STEP_ADVANCE;
   begin.out_count = stack.out_count = stack.in_count = ys;
   AX_TRY(copy_slots(code, out + carries, ys, &begin.out));
@@ -130,10 +136,10 @@ static ax_status inline_scan(ax_code *code, const ax_code_step *from, const uint
   return AX_OK;
 }
 
-static ax_status inline_scope(ax_code *code, const ax_code_step *from, const uint32_t *in, uint32_t *out) {
+static ax_status inline_scope(ax_core_code *code, const ax_core_code_step *from, const uint32_t *in, uint32_t *out) {
   const ax_run_scoped_params *params = from->eqn->params;
   uint32_t count = params->scratch.count, *body_in, *results, opened;
-  ax_code_step open = *from;
+  ax_core_code_step open = *from;
   open.kind = AX_STEP_OPEN;
   open.out_count = count;
   AX_TRY(alloc_slots(code, from->eqn->in_count + count, &body_in));
@@ -144,7 +150,7 @@ static ax_status inline_scope(ax_code *code, const ax_code_step *from, const uin
   AX_TRY(add_step(code, open, &opened));
   AX_TRY(inline_program(code, params->body, body_in, results));
   AX_TRY(add_move(code, from, results, out, from->eqn->out_count));
-  ax_code_step close = *from;
+  ax_core_code_step close = *from;
   close.kind = AX_STEP_CLOSE;
   close.target = opened;
   close.in = open.out;
@@ -153,7 +159,7 @@ static ax_status inline_scope(ax_code *code, const ax_code_step *from, const uin
 }
 
 /* program_id is the slot that the number came in. */
-static ax_status inline_point(ax_code *code, const ax_code_step *from, const uint32_t *in, uint32_t *out) {
+static ax_status inline_point(ax_core_code *code, const ax_core_code_step *from, const uint32_t *in, uint32_t *out) {
   const ax_grid_point_params *params = from->eqn->params;
   const uint32_t *around = code->ids;
   code->ids = in;
@@ -162,14 +168,14 @@ static ax_status inline_point(ax_code *code, const ax_code_step *from, const uin
   return status;
 }
 
-static ax_status inline_call(ax_code *code, const ax_code_step *from, const uint32_t *in, uint32_t *out) {
+static ax_status inline_call(ax_core_code *code, const ax_core_code_step *from, const uint32_t *in, uint32_t *out) {
   uint32_t *results;
   AX_TRY(alloc_slots(code, from->eqn->out_count, &results));
   AX_TRY(inline_program(code, ax_eqn_program(from->eqn, 0), in, results));
   return add_move(code, from, results, out, from->eqn->out_count);
 }
 
-static ax_status inline_region(ax_code *code, const ax_code_step *from, const uint32_t *in, uint32_t *out) {
+static ax_status inline_region(ax_core_code *code, const ax_core_code_step *from, const uint32_t *in, uint32_t *out) {
   const ax_prim *prim = from->eqn->prim;
   const ax_program *held = ax_eqn_program(from->eqn, 0);
   if (prim == &ax_prim_cond) return inline_cond(code, from, in, out);
@@ -177,8 +183,9 @@ static ax_status inline_region(ax_code *code, const ax_code_step *from, const ui
   if (prim == &ax_prim_scan) return inline_scan(code, from, in, out);
   if (prim == &ax_prim_run_scoped) return inline_scope(code, from, in, out);
   if (prim == &ax_prim_grid_point) return inline_point(code, from, in, out);
-  bool call = (prim->runs == AX_RUNS_EACH || prim->runs == AX_RUNS_FIRST) && held != NULL && held->in_count == from->eqn->in_count &&
-              held->out_count == from->eqn->out_count && (held->axes.count == 0 || ax_mesh_equal(&held->axes, &from->program->axes, true));
+  bool call = (prim->runs == AX_RUNS_EACH || prim->runs == AX_RUNS_FIRST) && held != NULL &&
+              held->in_count == from->eqn->in_count && held->out_count == from->eqn->out_count &&
+              (held->axes.count == 0 || ax_mesh_equal(&held->axes, &from->program->axes, true));
   if (call && (prim->runs == AX_RUNS_FIRST || ax_eqn_program(from->eqn, 1) == NULL)) return inline_call(code, from, in, out);
   return ax_error(AX_ABSENT, "a core cannot run %s: it is for devices", prim->name);
 }
@@ -186,23 +193,24 @@ static ax_status inline_region(ax_code *code, const ax_code_step *from, const ui
 /* --- Equations --- */
 
 static bool is_silent(const ax_prim *prim) {
-  return prim == &ax_prim_ref_slice || prim == &ax_prim_ref_transpose || prim == &ax_prim_ref_reshape || prim == &ax_prim_program_id ||
-         prim == &ax_prim_barrier_semaphore;
+  return prim == &ax_prim_ref_slice || prim == &ax_prim_ref_transpose || prim == &ax_prim_ref_reshape ||
+         prim == &ax_prim_program_id || prim == &ax_prim_barrier_semaphore;
 }
 
 static bool is_of_kernels(const ax_prim *prim) {
-  static const ax_prim *const all[] = {&ax_prim_ref_load,       &ax_prim_ref_store,    &ax_prim_ref_swap,       &ax_prim_ref_add,
-                                       &ax_prim_semaphore_signal, &ax_prim_semaphore_wait, &ax_prim_semaphore_read, &ax_prim_barrier_arrive,
-                                       &ax_prim_barrier_wait,   &ax_prim_copy_start,   &ax_prim_copy_wait,      &ax_prim_copy_commit,
-                                       &ax_prim_copy_wait_groups, &ax_prim_commit_smem,  &ax_prim_set_max_registers, &ax_prim_trace_begin,
-                                       &ax_prim_trace_end};
+  static const ax_prim *const all[] = {&ax_prim_ref_load,         &ax_prim_ref_store,        &ax_prim_ref_swap,
+                                       &ax_prim_ref_add,          &ax_prim_semaphore_signal, &ax_prim_semaphore_wait,
+                                       &ax_prim_semaphore_read,   &ax_prim_barrier_arrive,   &ax_prim_barrier_wait,
+                                       &ax_prim_copy_start,       &ax_prim_copy_wait,        &ax_prim_copy_commit,
+                                       &ax_prim_copy_wait_groups, &ax_prim_commit_smem,      &ax_prim_set_max_registers,
+                                       &ax_prim_trace_begin,      &ax_prim_trace_end};
   for (size_t i = 0; i < AX_COUNT(all); i++)
     if (prim == all[i]) return true;
   return false;
 }
 
-static ax_status inline_eqn(ax_code *code, const ax_program *program, const ax_eqn *eqn, uint32_t *map) {
-  ax_code_step step = {.eqn = eqn, .program = program, .in_count = eqn->in_count, .out_count = eqn->out_count};
+static ax_status inline_eqn(ax_core_code *code, const ax_program *program, const ax_eqn *eqn, uint32_t *map) {
+  ax_core_code_step step = {.eqn = eqn, .program = program, .in_count = eqn->in_count, .out_count = eqn->out_count};
   if (eqn->prim == &ax_prim_program_id && code->ids != NULL) {
     map[eqn->out] = code->ids[((const ax_program_id_params *)eqn->params)->dimension];
     return AX_OK;
@@ -214,7 +222,7 @@ static ax_status inline_eqn(ax_code *code, const ax_program *program, const ax_e
   memcpy(map + eqn->out, step.out, eqn->out_count * sizeof map[0]);
   if (ax_prim_is_literal(eqn->prim)) {
     AX_TRY(ax_grow(&code->constants, sizeof code->constants[0], code->constant_count, 1, &code->constant_capacity));
-    code->constants[code->constant_count++] = (ax_code_constant){step.out[0], eqn->params};
+    code->constants[code->constant_count++] = (ax_core_code_constant){step.out[0], eqn->params};
     return AX_OK;
   }
   if (eqn->prim->kind == AX_REGION) return inline_region(code, &step, step.in, step.out);
@@ -224,7 +232,7 @@ static ax_status inline_eqn(ax_code *code, const ax_program *program, const ax_e
   return add_step(code, step, NULL);
 }
 
-static ax_status inline_program(ax_code *code, const ax_program *program, const uint32_t *in, uint32_t *out) {
+static ax_status inline_program(ax_core_code *code, const ax_program *program, const uint32_t *in, uint32_t *out) {
   uint32_t *map;
   AX_TRY(alloc_slots(code, program->value_count, &map));
   memcpy(map, in, program->in_count * sizeof in[0]);
@@ -241,11 +249,11 @@ const char *ax_eqn_place(const ax_eqn *eqn, ax_arena *arena) {
 }
 
 /* Where each step stands. Spans are those of the text: a loop's body is within what is around the loop. */
-static void locate(ax_code *code) {
+static void locate(ax_core_code *code) {
   const char *open[16];
   uint32_t depth = 0;
   for (uint32_t i = 0; i < code->step_count; i++) {
-    ax_code_step *step = &code->steps[i];
+    ax_core_code_step *step = &code->steps[i];
     if (step->eqn == NULL) continue;
     const bool acts = step->kind == AX_STEP_ACT;
     if (acts && step->eqn->prim == &ax_prim_trace_end && depth > 0) depth--;
@@ -257,9 +265,9 @@ static void locate(ax_code *code) {
   }
 }
 
-ax_status ax_code_create(ax_program *program, ax_code **out) {
+ax_status ax_core_code_create(ax_program *program, ax_core_code **out) {
   *out = NULL;
-  ax_code *code = ax_calloc(1, sizeof *code);
+  ax_core_code *code = ax_calloc(1, sizeof *code);
   if (code == NULL) return ax_out_of_memory(sizeof *code);
   code->program = ax_program_retain(program);
   uint32_t *in, *results;
@@ -267,16 +275,16 @@ ax_status ax_code_create(ax_program *program, ax_code **out) {
   if (status == AX_OK) status = alloc_slots(code, program->out_count, &results);
   for (uint32_t i = 0; i < program->in_count && status == AX_OK; i++) status = new_slot(code, &program->types[i], &in[i]);
   if (status == AX_OK) status = inline_program(code, program, in, results);
-  if (status == AX_OK) status = add_step(code, (ax_code_step){.kind = AX_STEP_END}, NULL);
+  if (status == AX_OK) status = add_step(code, (ax_core_code_step){.kind = AX_STEP_END}, NULL);
   if (status == AX_OK) locate(code);
   if (status == AX_OK)
     *out = code;
   else
-    ax_code_release(code);
+    ax_core_code_release(code);
   return status;
 }
 
-void ax_code_release(ax_code *code) {
+void ax_core_code_release(ax_core_code *code) {
   if (code == NULL) return;
   ax_program_release((ax_program *)code->program);
   ax_free(code->steps);
@@ -286,7 +294,7 @@ void ax_code_release(ax_code *code) {
   ax_free(code);
 }
 
-const char *ax_step_text(const ax_code_step *step, char *text, size_t bytes) {
+const char *ax_step_text(const ax_core_code_step *step, char *text, size_t bytes) {
   const ax_eqn *eqn = step->eqn;
   const char *name = eqn != NULL ? eqn->prim->name : "the end";
   const char *what = step->kind == AX_STEP_OPEN ? "begin of run_scoped" : step->kind == AX_STEP_CLOSE ? "end of run_scoped" : name;

@@ -1,9 +1,11 @@
-/* A kernel's body as one list of steps with jumps, which a frame walks through: what cond, scan, while, calls and scopes hold stands in line.
+/* A kernel's body as one list of steps with jumps, which a frame walks through: what cond, scan, while, calls and scopes hold
+   stands in line.
 
-     program { x = .. ; scan { body } ; store }   ->   0 EVAL x | 1 BEGIN loop | 2 NEXT (out: 6) | 3 .. body .. | 5 ADVANCE (to: 2) | 6 ACT store
+     program { x = .. ; scan { body } ; store }   ->   0 EVAL x | 1 BEGIN loop | 2 NEXT (out: 6) | 3 .. body .. | 5 ADVANCE (to: 2)
+   | 6 ACT store
 
-   Every value of every program inlined has a slot. A body's inputs are the slots of the operands themselves, so entering one moves nothing;
-   results and carries are moved, all of an equation at once. */
+   Every value of every program inlined has a slot. A body's inputs are the slots of the operands themselves, so entering one moves
+   nothing; results and carries are moved, all of an equation at once. */
 #ifndef AX_KERNEL_MACHINE_CODE_H
 #define AX_KERNEL_MACHINE_CODE_H
 
@@ -26,7 +28,7 @@ typedef enum ax_step_kind {
   AX_STEP_END
 } ax_step_kind;
 
-typedef struct ax_code_step {
+typedef struct ax_core_code_step {
   ax_step_kind kind;
   const ax_eqn *eqn;         /* EVAL, VIEW, ACT, OPEN, CLOSE: that it is; of others that it stems from */
   const ax_program *program; /* which the equation is of */
@@ -38,31 +40,31 @@ typedef struct ax_code_step {
   uint32_t loop;
   int64_t length;
   bool reverse;
-} ax_code_step;
+} ax_core_code_step;
 
-typedef struct ax_code_constant {
+typedef struct ax_core_code_constant {
   uint32_t slot;
   const ax_literal *literal;
-} ax_code_constant;
+} ax_core_code_constant;
 
-typedef struct ax_code {
+typedef struct ax_core_code {
   const ax_program *program; /* retained */
-  ax_code_step *steps;
+  ax_core_code_step *steps;
   ax_type *types; /* by slot; the first are the program's inputs */
-  ax_code_constant *constants;
+  ax_core_code_constant *constants;
   uint32_t step_count, slot_count, constant_count, loop_count;
   const uint32_t *ids; /* while it is made: the slots of the numbers in the grid around, NULL: there is none */
   uint32_t step_capacity, slot_capacity, constant_capacity;
   ax_arena arena;
-} ax_code;
+} ax_core_code;
 
 /* AX_ABSENT: an equation that a core cannot do: a collective, a shard_map. */
-AX_MUST_USE ax_status ax_code_create(ax_program *program, ax_code **out);
-void ax_code_release(ax_code *code);
+AX_MUST_USE ax_status ax_core_code_create(ax_program *program, ax_core_code **out);
+void ax_core_code_release(ax_core_code *code);
 
 /* "kernel.c:12"; "line 12" of a text; NULL where it is not known or memory is gone. */
 const char *ax_eqn_place(const ax_eqn *eqn, ax_arena *arena);
 /* "ref_store, kernel.c:12": an equation, for people; in `text`, which is returned. */
-const char *ax_step_text(const ax_code_step *step, char *text, size_t bytes);
+const char *ax_step_text(const ax_core_code_step *step, char *text, size_t bytes);
 
 #endif

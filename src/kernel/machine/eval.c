@@ -35,7 +35,8 @@ static ax_status fault_error(const ax_state *state, uint32_t agent, const ax_act
   return status;
 }
 
-/* An agent as far as it comes; not beyond a count that it reads, as it may read it again and again until another one changes it. *worked: it did more than that. */
+/* An agent as far as it comes; not beyond a count that it reads, as it may read it again and again until another one changes it.
+   *worked: it did more than that. */
 static ax_status go_on(ax_state *state, uint32_t agent, bool *moved, bool *worked) {
   for (;;) {
     ax_act act;
@@ -52,7 +53,8 @@ static ax_status go_on(ax_state *state, uint32_t agent, bool *moved, bool *worke
   }
 }
 
-/* Rounds in which agents only read counts: a state that comes again comes for ever. It is compared with one that is kept, a later one after 1, 2, 4, .. rounds. */
+/* Rounds in which agents only read counts: a state that comes again comes for ever. It is compared with one that is kept, a later
+   one after 1, 2, 4, .. rounds. */
 typedef struct circle {
   uint64_t kept[2], rounds, next;
 } circle;
@@ -79,7 +81,8 @@ ax_status ax_state_run(ax_state *state) {
   uint32_t low = ax_machine_agents(state->machine); /* copies end about as they begin, and there are many */
   while (moved && !done) {
     bool worked = moved = false;
-    for (uint32_t agent = 0; agent < ax_state_agents(state); agent = after(state, agent, low)) AX_TRY(go_on(state, agent, &moved, &worked));
+    for (uint32_t agent = 0; agent < ax_state_agents(state); agent = after(state, agent, low))
+      AX_TRY(go_on(state, agent, &moved, &worked));
     if (moved && !worked && closes(&circle, state)) return deadlock(state);
     for (const ax_actor *copy; (copy = ax_state_actor(state, low)) != NULL && copy->through;) low++;
     done = true;
@@ -96,7 +99,8 @@ static ax_status run(const ax_eval_args *args, ax_machine *machine) {
   AX_TRY(ax_state_create(machine, args->in, &state));
   ax_status status = ax_state_run(state);
   for (uint32_t k = 0; k < args->eqn->out_count && status == AX_OK; k++)
-    for (uint32_t d = 0; d < args->lanes && status == AX_OK; d++) status = ax_state_result(state, k, d, &args->out[(size_t)k * args->lanes + d]);
+    for (uint32_t d = 0; d < args->lanes && status == AX_OK; d++)
+      status = ax_state_result(state, k, d, &args->out[(size_t)k * args->lanes + d]);
   ax_state_release(state);
   return status;
 }
@@ -119,7 +123,8 @@ void ax_actor_text(ax_text *text, const ax_state *state, uint32_t agent) {
   uint32_t c = agent;
   if (agent >= machine->core_count && agent < ax_machine_agents(machine)) {
     bool end = agent < machine->core_count + machine->device_count;
-    ax_text_add(text, "the %s of device %lld", end ? "end" : "beginning", (long long)machine->devices[agent - machine->core_count - (end ? 0 : machine->device_count)]);
+    ax_text_add(text, "the %s of device %lld", end ? "end" : "beginning",
+                (long long)machine->devices[agent - machine->core_count - (end ? 0 : machine->device_count)]);
     return;
   }
   if (agent >= machine->core_count) {

@@ -9,7 +9,7 @@
 typedef struct walk {
   ax_state *state;
   ax_actor *actor;
-  const ax_code *code;
+  const ax_core_code *code;
   const ax_core *core;
   ax_act_fault *fault;
 } walk;
@@ -37,20 +37,28 @@ static int64_t integer_in(const walk *w, uint32_t slot) {
 
 enum { most_here = 64 };
 
-static ax_status evaluate(walk *w, const ax_code_step *step) {
+static ax_status evaluate(walk *w, const ax_core_code_step *step) {
   ax_tensor *in_here[most_here], *out_here[most_here], **in = in_here, **out = out_here;
   ax_cell *made[most_here] = {NULL}, **cells = made;
-  if (step->in_count > most_here || step->out_count > most_here) return ax_error(AX_ABSENT, "an equation of more than %d operands in a kernel", most_here);
+  if (step->in_count > most_here || step->out_count > most_here)
+    return ax_error(AX_ABSENT, "an equation of more than %d operands in a kernel", most_here);
   for (uint32_t i = 0; i < step->in_count; i++) in[i] = w->actor->frame.slot[step->in[i]]->tensor;
   ax_status status = AX_OK;
   for (uint32_t k = 0; k < step->out_count && status == AX_OK; k++) {
     status = ax_cell_tensor(&w->code->types[step->out[k]], &cells[k]);
     if (status == AX_OK) out[k] = cells[k]->tensor;
   }
-  const ax_eval_args args = {.eqn = step->eqn, .axes = &step->program->axes, .lanes = 1, .device = &w->core->place, .in = in, .out = out, .hooks = w->state->machine->hooks};
+  const ax_eval_args args = {.eqn = step->eqn,
+                             .axes = &step->program->axes,
+                             .lanes = 1,
+                             .device = &w->core->place,
+                             .in = in,
+                             .out = out,
+                             .hooks = w->state->machine->hooks};
   if (status == AX_OK) status = step->eqn->prim->eval(&args);
   const ax_machine *machine = w->state->machine;
-  if (status == AX_OK && machine->computes != NULL) status = machine->computes(machine->computes_context, w->actor->core, step->program, step->eqn);
+  if (status == AX_OK && machine->computes != NULL)
+    status = machine->computes(machine->computes_context, w->actor->core, step->program, step->eqn);
   for (uint32_t k = 0; k < step->out_count; k++) {
     if (status == AX_OK)
       set_slot(w, step->out[k], cells[k]);
@@ -90,15 +98,17 @@ bool ax_view_reshape(const ax_view *from, const ax_type *to, ax_view *out) {
   return true;
 }
 
-static ax_status slice_view(walk *w, const ax_code_step *step, ax_view *view) {
+static ax_status slice_view(walk *w, const ax_core_code_step *step, ax_view *view) {
   const ax_ref_slice_params *params = step->eqn->params;
   char text[160];
   for (uint32_t d = 0; d < view->type.rank; d++) {
-    int64_t start = integer_in(w, step->in[1 + d]), size = params->sizes.v[d], stride = params->strides.count > 0 ? params->strides.v[d] : 1;
+    int64_t start = integer_in(w, step->in[1 + d]), size = params->sizes.v[d],
+            stride = params->strides.count > 0 ? params->strides.v[d] : 1;
     int64_t last = start + (size > 0 ? (size - 1) * stride : 0);
     if (size > 0 && (start < 0 || last >= view->type.dims[d]))
-      return ax_state_fault(w->state, w->fault, AX_FINDING_OUT_OF_BOUNDS, view->region, "%s takes elements %lld to %lld of dimension %u, which has %lld",
-                            ax_step_text(step, text, sizeof text), (long long)start, (long long)last, d, (long long)view->type.dims[d]);
+      return ax_state_fault(w->state, w->fault, AX_FINDING_OUT_OF_BOUNDS, view->region,
+                            "%s takes elements %lld to %lld of dimension %u, which has %lld", ax_step_text(step, text, sizeof text),
+                            (long long)start, (long long)last, d, (long long)view->type.dims[d]);
     view->offset += start * view->strides[d];
     view->strides[d] *= stride;
     view->type.dims[d] = size;
@@ -106,10 +116,11 @@ static ax_status slice_view(walk *w, const ax_code_step *step, ax_view *view) {
   return AX_OK;
 }
 
-static ax_status make_view(walk *w, const ax_code_step *step) {
+static ax_status make_view(walk *w, const ax_core_code_step *step) {
   const ax_prim *prim = step->eqn->prim;
   ax_view view = step->in_count > 0 ? w->actor->frame.slot[step->in[0]]->view : (ax_view){0};
-  if (prim == &ax_prim_barrier_semaphore) view = ax_dense_view(w->state->machine->first_barrier + w->core->device, &w->code->types[step->out[0]]);
+  if (prim == &ax_prim_barrier_semaphore)
+    view = ax_dense_view(w->state->machine->first_barrier + w->core->device, &w->code->types[step->out[0]]);
   if (prim == &ax_prim_ref_slice) AX_TRY(slice_view(w, step, &view));
   if (w->fault->kind != AX_FINDING_NONE) return AX_OK;
   if (prim == &ax_prim_ref_transpose) {
@@ -133,21 +144,22 @@ static ax_status make_view(walk *w, const ax_code_step *step) {
 
 /* --- Control --- */
 
-static void move(walk *w, const ax_code_step *step) {
+static void move(walk *w, const ax_core_code_step *step) {
   ax_cell **slot = w->actor->frame.slot, *held[most_here];
-  for (uint32_t from = 0; from < step->in_count; from += most_here) { /* beyond so many nothing changes places: carries are moved from fresh values */
+  for (uint32_t from = 0; from < step->in_count;
+       from += most_here) { /* beyond so many nothing changes places: carries are moved from fresh values */
     uint32_t count = step->in_count - from < most_here ? step->in_count - from : most_here;
     for (uint32_t k = 0; k < count; k++) held[k] = ax_cell_retain(slot[step->in[from + k]]);
     for (uint32_t k = 0; k < count; k++) set_slot(w, step->out[from + k], held[k]);
   }
 }
 
-static int64_t slice_number(const walk *w, const ax_code_step *step) {
+static int64_t slice_number(const walk *w, const ax_core_code_step *step) {
   int64_t i = w->actor->frame.counter[step->loop];
   return step->reverse ? step->length - 1 - i : i;
 }
 
-static ax_status slice_xs(walk *w, const ax_code_step *step) {
+static ax_status slice_xs(walk *w, const ax_core_code_step *step) {
   for (uint32_t k = 0; k < step->in_count; k++) {
     const ax_tensor *whole = w->actor->frame.slot[step->in[k]]->tensor;
     const ax_type *type = &w->code->types[step->out[k]];
@@ -160,7 +172,7 @@ static ax_status slice_xs(walk *w, const ax_code_step *step) {
   return AX_OK;
 }
 
-static ax_status begin_loop(walk *w, const ax_code_step *step) {
+static ax_status begin_loop(walk *w, const ax_core_code_step *step) {
   w->actor->frame.counter[step->loop] = 0;
   for (uint32_t k = 0; k < step->out_count; k++) {
     ax_cell *cell;
@@ -170,7 +182,7 @@ static ax_status begin_loop(walk *w, const ax_code_step *step) {
   return AX_OK;
 }
 
-static ax_status stack_ys(walk *w, const ax_code_step *step) {
+static ax_status stack_ys(walk *w, const ax_core_code_step *step) {
   for (uint32_t k = 0; k < step->in_count; k++) {
     const ax_tensor *slice = w->actor->frame.slot[step->in[k]]->tensor;
     ax_cell *whole = w->actor->frame.slot[step->out[k]], *own;
@@ -183,14 +195,14 @@ static ax_status stack_ys(walk *w, const ax_code_step *step) {
   return AX_OK;
 }
 
-static uint32_t chosen(const walk *w, const ax_code_step *step) {
+static uint32_t chosen(const walk *w, const ax_core_code_step *step) {
   int64_t index = integer_in(w, step->in[0]);
   return step->targets[index < 0 ? 0 : index >= step->target_count ? step->target_count - 1 : index];
 }
 
 /* One step that nobody notices. */
-static ax_status walk_step(walk *w, const ax_code_step *step) {
-  ax_frame *frame = &w->actor->frame;
+static ax_status walk_step(walk *w, const ax_core_code_step *step) {
+  ax_core_frame *frame = &w->actor->frame;
   frame->pc++;
   switch (step->kind) {
     case AX_STEP_EVAL: return evaluate(w, step);
@@ -215,27 +227,27 @@ static ax_status walk_step(walk *w, const ax_code_step *step) {
   }
 }
 
-static bool is_act(const ax_code_step *step) {
+static bool is_act(const ax_core_code_step *step) {
   if (step->kind == AX_STEP_OPEN || step->kind == AX_STEP_CLOSE || step->kind == AX_STEP_END) return true;
   if (step->kind != AX_STEP_ACT) return false;
   const ax_prim *prim = step->eqn->prim;
-  return prim != &ax_prim_commit_smem && prim != &ax_prim_set_max_registers && prim != &ax_prim_trace_begin && prim != &ax_prim_trace_end &&
-         prim != &ax_prim_copy_commit;
+  return prim != &ax_prim_commit_smem && prim != &ax_prim_set_max_registers && prim != &ax_prim_trace_begin &&
+         prim != &ax_prim_trace_end && prim != &ax_prim_copy_commit;
 }
 
-static ax_status commit_group(ax_frame *frame) {
+static ax_status commit_group(ax_core_frame *frame) {
   AX_TRY(ax_grow(&frame->group_end, sizeof frame->group_end[0], frame->groups, 1, &frame->groups_capacity));
   frame->group_end[frame->groups++] = frame->grouped;
   return AX_OK;
 }
 
-ax_status ax_frame_advance(ax_state *state, uint32_t agent, ax_act_fault *fault) {
+ax_status ax_core_frame_advance(ax_state *state, uint32_t agent, ax_act_fault *fault) {
   ax_actor *actor = state->actors[agent];
   const ax_core *core = &state->machine->cores[actor->core];
   walk w = {state, actor, state->machine->codes[core->body], core, fault};
   char text[160];
   while (fault->kind == AX_FINDING_NONE) {
-    const ax_code_step *step = &w.code->steps[actor->frame.pc];
+    const ax_core_code_step *step = &w.code->steps[actor->frame.pc];
     if (is_act(step)) return AX_OK;
     actor->hash = 0;
     if (step->kind == AX_STEP_ACT && step->eqn->prim == &ax_prim_copy_commit) AX_TRY(commit_group(&actor->frame));

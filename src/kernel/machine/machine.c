@@ -76,7 +76,8 @@ static ax_status make_cores(ax_machine *machine) {
   uint32_t bodies = bodies_of(machine);
   int64_t count = 0, most = 1 << 20;
   for (uint32_t b = 0; b < bodies; b++) count += cores_of(machine, b, false) * machine->device_count;
-  if (count > most) return ax_error(AX_INVALID_ARGUMENT, "a kernel on %lld cores; at most %lld can be run", (long long)count, (long long)most);
+  if (count > most)
+    return ax_error(AX_INVALID_ARGUMENT, "a kernel on %lld cores; at most %lld can be run", (long long)count, (long long)most);
   machine->cores = ax_arena_alloc(&machine->arena, (size_t)count * sizeof machine->cores[0]);
   machine->first_core = ax_arena_alloc(&machine->arena, (size_t)bodies * machine->device_count * sizeof machine->first_core[0]);
   if (machine->cores == NULL || machine->first_core == NULL) return ax_out_of_memory((size_t)count * sizeof machine->cores[0]);
@@ -85,7 +86,8 @@ static ax_status make_cores(ax_machine *machine) {
       int64_t cores = cores_of(machine, b, false);
       machine->first_core[d * bodies + b] = machine->core_count;
       for (int64_t c = 0; c < cores; c++)
-        machine->cores[machine->core_count++] = (ax_core){.device = d, .body = b, .number = c, .place = machine->devices[d] * cores + c};
+        machine->cores[machine->core_count++] =
+            (ax_core){.device = d, .body = b, .number = c, .place = machine->devices[d] * cores + c};
     }
   return AX_OK;
 }
@@ -106,7 +108,8 @@ static ax_status make_place(ax_machine *machine, uint32_t *capacity, struct ax_r
 static ax_status make_places(ax_machine *machine) {
   uint32_t bodies = bodies_of(machine), refs = machine->ref_count, operands = machine->operand_count, capacity = 0;
   uint32_t io = operands + machine->params->outs.count;
-  machine->first_place = ax_arena_alloc(&machine->arena, (size_t)machine->device_count * bodies * refs * sizeof machine->first_place[0]);
+  machine->first_place =
+      ax_arena_alloc(&machine->arena, (size_t)machine->device_count * bodies * refs * sizeof machine->first_place[0]);
   if (machine->first_place == NULL) return ax_out_of_memory(0);
   for (uint32_t d = 0; d < machine->device_count; d++)
     for (uint32_t ref = 0; ref < refs; ref++)
@@ -116,7 +119,10 @@ static ax_status make_places(ax_machine *machine) {
         uint32_t alias = ref >= operands && ref < io ? alias_of(machine->params, ref - operands) : AX_NONE;
         int owner = ref < io ? -1 : owner_of(machine, ref - io, b);
         uint32_t first_body = owner < 0 ? 0 : (uint32_t)owner;
-        bool has_own = owner >= 0 && strcmp(ref - io < machine->params->scratch_cores.count ? machine->params->scratch_cores.name[ref - io] : "each", "each") == 0;
+        bool has_own =
+            owner >= 0 &&
+            strcmp(ref - io < machine->params->scratch_cores.count ? machine->params->scratch_cores.name[ref - io] : "each",
+                   "each") == 0;
         *at = machine->place_count;
         if (alias != AX_NONE)
           *at = of_device[alias];
@@ -127,7 +133,8 @@ static ax_status make_places(ax_machine *machine) {
             AX_TRY(make_place(machine, &capacity, (struct ax_ref_place){d, owner < 0 ? AX_NONE : first_body, ref, (uint32_t)i}));
       }
   machine->first_barrier = machine->place_count;
-  for (uint32_t d = 0; d < machine->device_count; d++) AX_TRY(make_place(machine, &capacity, (struct ax_ref_place){d, AX_NONE, refs, 0}));
+  for (uint32_t d = 0; d < machine->device_count; d++)
+    AX_TRY(make_place(machine, &capacity, (struct ax_ref_place){d, AX_NONE, refs, 0}));
   return AX_OK;
 }
 
@@ -135,7 +142,7 @@ static ax_status make_codes(ax_machine *machine) {
   uint32_t bodies = bodies_of(machine);
   machine->codes = ax_arena_alloc(&machine->arena, bodies * sizeof machine->codes[0]);
   if (machine->codes == NULL) return ax_out_of_memory(0);
-  for (uint32_t b = 0; b < bodies; b++) AX_TRY(ax_code_create(machine->params->bodies.v[b], &machine->codes[b]));
+  for (uint32_t b = 0; b < bodies; b++) AX_TRY(ax_core_code_create(machine->params->bodies.v[b], &machine->codes[b]));
   return AX_OK;
 }
 
@@ -145,17 +152,22 @@ static ax_status make_grid_code(ax_machine *machine, const ax_type *in) {
   machine->codes = ax_arena_alloc(&machine->arena, sizeof machine->codes[0]);
   if (machine->codes == NULL) return ax_out_of_memory(sizeof machine->codes[0]);
   AX_TRY(ax_kernel_expand(machine->params, machine->eqn->in_count, in, &body));
-  ax_status status = ax_code_create(body, &machine->codes[0]);
+  ax_status status = ax_core_code_create(body, &machine->codes[0]);
   ax_program_release(body);
   return status;
 }
 
-ax_status ax_machine_create(const ax_eqn *eqn, const ax_type *in, const ax_mesh *axes, uint32_t device_count, const int64_t *devices, const ax_hooks *hooks,
-                            ax_machine **out) {
+ax_status ax_machine_create(const ax_eqn *eqn, const ax_type *in, const ax_mesh *axes, uint32_t device_count,
+                            const int64_t *devices, const ax_hooks *hooks, ax_machine **out) {
   *out = NULL;
   ax_machine *machine = ax_calloc(1, sizeof *machine);
   if (machine == NULL) return ax_out_of_memory(sizeof *machine);
-  *machine = (ax_machine){.eqn = eqn, .params = eqn->params, .axes = axes, .hooks = hooks, .device_count = device_count, .devices = devices,
+  *machine = (ax_machine){.eqn = eqn,
+                          .params = eqn->params,
+                          .axes = axes,
+                          .hooks = hooks,
+                          .device_count = device_count,
+                          .devices = devices,
                           .begins = device_count > 1 ? device_count : 0};
   machine->operand_count = eqn->in_count - (uint32_t)machine->params->consts;
   machine->ref_count = machine->operand_count + machine->params->outs.count + machine->params->scratch.count;
@@ -186,7 +198,7 @@ ax_status ax_machine_of(const ax_eval_args *args, const ax_hooks *hooks, ax_mach
 
 void ax_machine_release(ax_machine *machine) {
   if (machine == NULL) return;
-  for (uint32_t b = 0; machine->codes != NULL && b < bodies_of(machine); b++) ax_code_release(machine->codes[b]);
+  for (uint32_t b = 0; machine->codes != NULL && b < bodies_of(machine); b++) ax_core_code_release(machine->codes[b]);
   ax_names_release(machine->names);
   ax_free(machine->places);
   ax_arena_deinit(&machine->arena);
@@ -206,19 +218,21 @@ static ax_status device_here(const ax_machine *machine, int64_t id, uint32_t *ou
 }
 
 /* The core of the same body at these coordinates. */
-static ax_status core_at(const ax_machine *machine, const ax_core *from, const ax_core_params *to, const int64_t *coordinates, uint32_t *out) {
+static ax_status core_at(const ax_machine *machine, const ax_core *from, const ax_core_params *to, const int64_t *coordinates,
+                         uint32_t *out) {
   const ax_mesh *mesh = &machine->params->bodies.v[from->body]->axes;
   int64_t place = from->place, cores = cores_of(machine, from->body, false);
   if (to->logical) place = coordinates[0] * cores + from->number;
   if (to->logical && (coordinates[0] < 0 || coordinates[0] >= ax_mesh_devices(mesh) / cores))
-    return ax_error(AX_INVALID_ARGUMENT, "there is no device %lld: there are %lld", (long long)coordinates[0], (long long)(ax_mesh_devices(mesh) / cores));
+    return ax_error(AX_INVALID_ARGUMENT, "there is no device %lld: there are %lld", (long long)coordinates[0],
+                    (long long)(ax_mesh_devices(mesh) / cores));
   for (uint32_t i = 0; i < to->axes.count; i++) {
     int axis = ax_mesh_find(mesh, to->axes.name[i]);
     int64_t stride = 1;
     if (axis < 0) return ax_error(AX_INVALID_ARGUMENT, "there is no axis \"%s\"", to->axes.name[i]);
     if (coordinates[i] < 0 || coordinates[i] >= mesh->axis[axis].size)
-      return ax_error(AX_INVALID_ARGUMENT, "coordinate %lld along \"%s\", which has %lld", (long long)coordinates[i], to->axes.name[i],
-                      (long long)mesh->axis[axis].size);
+      return ax_error(AX_INVALID_ARGUMENT, "coordinate %lld along \"%s\", which has %lld", (long long)coordinates[i],
+                      to->axes.name[i], (long long)mesh->axis[axis].size);
     for (uint32_t a = (uint32_t)axis + 1; a < mesh->count; a++) stride *= mesh->axis[a].size;
     place += (coordinates[i] - ax_mesh_coordinate(mesh, place, (uint32_t)axis)) * stride;
   }
@@ -228,7 +242,8 @@ static ax_status core_at(const ax_machine *machine, const ax_core *from, const a
   return AX_OK;
 }
 
-ax_status ax_state_away(const ax_state *state, uint32_t core, const ax_core_params *to, const int64_t *coordinates, uint32_t place, uint32_t *out) {
+ax_status ax_state_away(const ax_state *state, uint32_t core, const ax_core_params *to, const int64_t *coordinates, uint32_t place,
+                        uint32_t *out) {
   const ax_machine *machine = state->machine;
   *out = place;
   if (!to->logical && to->axes.count == 0) return AX_OK;
@@ -241,12 +256,17 @@ ax_status ax_state_away(const ax_state *state, uint32_t core, const ax_core_para
   }
   if (place < machine->place_count) {
     const struct ax_ref_place *ref = &machine->places[place];
-    uint32_t bodies = bodies_of(machine), first = machine->first_place[((size_t)there->device * bodies + (ref->body == AX_NONE ? 0 : ref->body)) * machine->ref_count + ref->ref];
+    uint32_t bodies = bodies_of(machine),
+             first =
+                 machine
+                     ->first_place[((size_t)there->device * bodies + (ref->body == AX_NONE ? 0 : ref->body)) * machine->ref_count +
+                                   ref->ref];
     *out = ref->body == AX_NONE ? first : first + instance_of(machine, ref->body, there->body, there->number);
     return AX_OK;
   }
   ax_name_key key = *ax_names_key(machine->names, AX_NAME_PLACE, place - machine->place_count);
-  key.core = key.core - core + target; /* of the same scope; one for several cores is named by the first of them, which is as far away */
+  key.core =
+      key.core - core + target; /* of the same scope; one for several cores is named by the first of them, which is as far away */
   if (!ax_names_find(machine->names, &key, out)) return ax_error(AX_INVALID_ARGUMENT, "the core meant has not opened this scope");
   *out += machine->place_count;
   return AX_OK;

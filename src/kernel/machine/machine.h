@@ -1,12 +1,12 @@
-/* The machine that kernels run on: *agents*, each going on by itself. An agent is a core (or a warpgroup, a subcore: one walk through a body's
-   code), a copy under way, the beginning of the kernel on a device, before which its memory is not the kernel's, or its end, which comes when all its cores
-   are through and reads its results. By number: cores, ends, beginnings, copies.
+/* The machine that kernels run on: *agents*, each going on by itself. An agent is a core (or a warpgroup, a subcore: one walk
+   through a body's code), a copy under way, the beginning of the kernel on a device, before which its memory is not the kernel's,
+   or its end, which comes when all its cores are through and reads its results. By number: cores, ends, beginnings, copies.
 
      machine   what never changes: codes, who is where, capacities
      state     memory, semaphores, barriers, and where each agent stands; may be cloned
 
-   Agents go from one *act* to the next (act.h): what others may notice. Between acts a core computes with values of its own. Whoever drives
-   the machine chooses whose act is next: reference evaluation (eval.c), the checker (check.c).
+   Agents go from one *act* to the next (act.h): what others may notice. Between acts a core computes with values of its own.
+   Whoever drives the machine chooses whose act is next: reference evaluation (eval.c), the checker (check.c).
 
    Nothing here waits or takes a lock, and a state is one thread's. */
 #ifndef AX_KERNEL_MACHINE_MACHINE_H
@@ -28,17 +28,20 @@ typedef struct ax_machine {
   const ax_kernel_params *params;
   const ax_mesh *axes; /* of the devices: the environment of the equation */
   const ax_hooks *hooks;
-  ax_status (*computes)(void *context, uint32_t core, const ax_program *program, const ax_eqn *eqn); /* told of each equation that a core computes; NULL */
+  ax_status (*computes)(void *context, uint32_t core, const ax_program *program,
+                        const ax_eqn *eqn); /* told of each equation that a core computes; NULL */
   void *computes_context;
-  bool signals_travel; /* a signal to another device is an agent of its own, which adds to the count at its own time; otherwise it has come when it is sent */
+  bool signals_travel; /* a signal to another device is an agent of its own, which adds to the count at its own time; otherwise it
+                          has come when it is sent */
   bool strict; /* reading memory that nobody has set is a fault; otherwise it gives anything */
   uint32_t device_count, core_count, operand_count; /* operand_count: without constants */
   uint32_t begins; /* how many devices have a beginning that others may come before: all, or of a single one none */
   const int64_t *devices; /* ids, row-major over `axes` */
-  ax_code **codes;        /* by body */
+  ax_core_code **codes;        /* by body */
   ax_core *cores;
   uint32_t *first_core;  /* of each device and body: [device * bodies + body] */
-  uint32_t *first_place; /* of each device, body and ref: [(device * bodies + body) * ref_count + ref]: the first of its instances */
+  uint32_t
+      *first_place; /* of each device, body and ref: [(device * bodies + body) * ref_count + ref]: the first of its instances */
   uint32_t ref_count, place_count; /* places of the kernel itself; scopes' come behind */
   uint32_t first_barrier; /* of the places: the barrier semaphore of each device, which has ref ref_count */
   struct ax_ref_place { uint32_t device, body, ref, instance; } *places; /* of those: what they are */
@@ -46,15 +49,18 @@ typedef struct ax_machine {
   ax_arena arena;
 } ax_machine;
 
-/* in: the types of the equation's operands. `devices` of them: ids, ascending, borrowed as is `eqn`. AX_ABSENT: a body that cores cannot run. */
-AX_MUST_USE ax_status ax_machine_create(const ax_eqn *eqn, const ax_type *in, const ax_mesh *axes, uint32_t device_count, const int64_t *devices,
-                                        const ax_hooks *hooks, ax_machine **out);
+/* in: the types of the equation's operands. `devices` of them: ids, ascending, borrowed as is `eqn`. AX_ABSENT: a body that cores
+   cannot run. */
+AX_MUST_USE ax_status ax_machine_create(const ax_eqn *eqn, const ax_type *in, const ax_mesh *axes, uint32_t device_count,
+                                        const int64_t *devices, const ax_hooks *hooks, ax_machine **out);
 /* Of the equation that is being evaluated. */
 AX_MUST_USE ax_status ax_machine_of(const ax_eval_args *args, const ax_hooks *hooks, ax_machine **out);
 void ax_machine_release(ax_machine *machine);
 
 /* How many agents are there from the beginning on: copies are numbered from here. */
-static inline uint32_t ax_machine_agents(const ax_machine *machine) { return machine->core_count + machine->device_count + machine->begins; }
+static inline uint32_t ax_machine_agents(const ax_machine *machine) {
+  return machine->core_count + machine->device_count + machine->begins;
+}
 
 /* The first of the cores that open a scope along `along` together with this one; *users: how many they are. */
 uint32_t ax_machine_leader(const ax_machine *machine, uint32_t core, const ax_axes *along, int64_t *users);
@@ -69,9 +75,9 @@ AX_MUST_USE ax_status ax_state_clone(const ax_state *state, ax_state **out);
 void ax_state_release(ax_state *state);
 
 uint32_t ax_state_agents(const ax_state *state);
-/* What agent does next, and whether it can now. Computes up to there, which nobody notices. The act and its touches are valid until the next call.
-   A fault of what it computes or touches (out of bounds, unset memory, ..) is in `fault`; AX_OK then too. A step that has one is not done, and its agent
-   goes no further. */
+/* What agent does next, and whether it can now. Computes up to there, which nobody notices. The act and its touches are valid until
+   the next call. A fault of what it computes or touches (out of bounds, unset memory, ..) is in `fault`; AX_OK then too. A step
+   that has one is not done, and its agent goes no further. */
 AX_MUST_USE ax_status ax_state_peek(ax_state *state, uint32_t agent, ax_act *act, bool *enabled, ax_act_fault *fault);
 AX_MUST_USE ax_status ax_state_step(ax_state *state, uint32_t agent, ax_act_fault *fault);
 const ax_touches *ax_state_touched(const ax_state *state); /* what the act peeked at last touches */

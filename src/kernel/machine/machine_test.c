@@ -22,7 +22,8 @@ static void evaluates(ax_fn fn, const ax_type *types, const float *const *in, co
   }
   test_schedules(program, given, made, 100, 1);
   for (int64_t i = 0; i < count; i++)
-    if (((float *)made[0]->data)[i] != want[i]) fail_msg("element %lld is %g, not %g", (long long)i, ((float *)made[0]->data)[i], want[i]);
+    if (((float *)made[0]->data)[i] != want[i])
+      fail_msg("element %lld is %g, not %g", (long long)i, ((float *)made[0]->data)[i], want[i]);
   for (uint32_t i = 0; i < fn.in_count; i++) ax_tensor_release(given[i]);
   for (uint32_t k = 0; k < fn.out_count; k++) ax_tensor_release(made[k]);
   ax_program_release(program);
@@ -45,7 +46,8 @@ static void test_copies(void **state) {
 /* --- A ring of devices: each sends its block to the right --- */
 
 static AX_BODY(send_right) {
-  ax_value me = ax_axis_index("d"), next = ax_add(me, ax_integer(1)), right = ax_where(ax_eq(next, ax_integer(4)), ax_integer(0), next), barrier = ax_barrier_semaphore();
+  ax_value me = ax_axis_index("d"), next = ax_add(me, ax_integer(1)),
+           right = ax_where(ax_eq(next, ax_integer(4)), ax_integer(0), next), barrier = ax_barrier_semaphore();
   const ax_target_core to = {.axes = "d", .coordinates = &right};
   ax_semaphore_signal(barrier, ax_integer(1), &to);
   ax_semaphore_wait(barrier, ax_integer(1));
@@ -119,6 +121,7 @@ static void test_faults(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_plain_kernel), cmocka_unit_test(test_copies), cmocka_unit_test(test_ring), cmocka_unit_test(test_faults)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_plain_kernel), cmocka_unit_test(test_copies),
+                                     cmocka_unit_test(test_ring), cmocka_unit_test(test_faults)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,8 @@ static uint32_t place_of(const ax_names *names, const ax_name_key *key) {
   for (uint64_t at = ax_hash_bytes(AX_HASH_SEED, key, sizeof *key);; at++) {
     uint32_t i = (uint32_t)(at & (names->size - 1));
     if (names->table[i].number == 0) return i;
-    if (names->table[i].kind == key->kind && memcmp(&names->keys[key->kind][names->table[i].number - 1], key, sizeof *key) == 0) return i;
+    if (names->table[i].kind == key->kind && memcmp(&names->keys[key->kind][names->table[i].number - 1], key, sizeof *key) == 0)
+      return i;
   }
 }
 

@@ -12,7 +12,8 @@ ax_actor *ax_state_actor(const ax_state *state, uint32_t agent) { return agent <
 
 ax_status ax_state_add_actor(ax_state *state, uint32_t agent, ax_actor **out) {
   if (agent >= state->actor_count) {
-    AX_TRY(ax_grow(&state->actors, sizeof state->actors[0], state->actor_count, agent + 1 - state->actor_count, &state->actor_capacity));
+    AX_TRY(ax_grow(&state->actors, sizeof state->actors[0], state->actor_count, agent + 1 - state->actor_count,
+                   &state->actor_capacity));
     while (state->actor_count <= agent) state->actors[state->actor_count++] = NULL;
   }
   ax_actor *actor = state->actors[agent] = ax_calloc(1, sizeof *actor);
@@ -22,7 +23,7 @@ ax_status ax_state_add_actor(ax_state *state, uint32_t agent, ax_actor **out) {
   return AX_OK;
 }
 
-static void release_frame(ax_frame *frame, const ax_code *code) {
+static void release_frame(ax_core_frame *frame, const ax_core_code *code) {
   for (uint32_t i = 0; frame->slot != NULL && i < code->slot_count; i++) ax_cell_release(frame->slot[i]);
   ax_free(frame->slot);
   ax_free(frame->counter);
@@ -60,7 +61,7 @@ ax_view ax_dense_view(uint32_t region, const ax_type *type) {
 }
 
 static ax_status make_objects(ax_state *state, uint32_t number, int64_t arrivals) {
-  ax_place *place = &state->places[number];
+  ax_state_place *place = &state->places[number];
   int64_t count = ax_type_elems(&place->type);
   for (int64_t i = 0; i < count; i++) {
     uint32_t object;
@@ -68,23 +69,25 @@ static ax_status make_objects(ax_state *state, uint32_t number, int64_t arrivals
     AX_TRY(ax_names_number(state->machine->names, &key, &object));
     if (i == 0) place->first_object = object;
     if (object >= state->object_count) {
-      AX_TRY(ax_grow(&state->objects, sizeof state->objects[0], state->object_count, object + 1 - state->object_count, &state->object_capacity));
+      AX_TRY(ax_grow(&state->objects, sizeof state->objects[0], state->object_count, object + 1 - state->object_count,
+                     &state->object_capacity));
       memset(state->objects + state->object_count, 0, (object + 1 - state->object_count) * sizeof state->objects[0]);
       state->object_count = object + 1;
     }
-    state->objects[object] = (ax_object){.arrivals = arrivals, .region = number};
+    state->objects[object] = (ax_state_object){.arrivals = arrivals, .region = number};
   }
   return AX_OK;
 }
 
 ax_status ax_state_make_place(ax_state *state, uint32_t number, const ax_type *type, int64_t arrivals, uint32_t device) {
   if (number >= state->place_count) {
-    AX_TRY(ax_grow(&state->places, sizeof state->places[0], state->place_count, number + 1 - state->place_count, &state->place_capacity));
+    AX_TRY(ax_grow(&state->places, sizeof state->places[0], state->place_count, number + 1 - state->place_count,
+                   &state->place_capacity));
     memset(state->places + state->place_count, 0, (number + 1 - state->place_count) * sizeof state->places[0]);
     state->place_count = number + 1;
   }
-  ax_place *place = &state->places[number];
-  *place = (ax_place){.type = *type, .device = device, .made = true, .alive = true};
+  ax_state_place *place = &state->places[number];
+  *place = (ax_state_place){.type = *type, .device = device, .made = true, .alive = true};
   if (type->form != AX_REF) return make_objects(state, number, arrivals);
   return ax_bank_create((uint64_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype), &place->memory);
 }
@@ -97,7 +100,8 @@ static ax_status make_static_place(ax_state *state, uint32_t number, ax_tensor *
   uint32_t operands = machine->operand_count, outs = machine->params->outs.count, consts = (uint32_t)machine->params->consts;
   if (at->ref < operands + outs) {
     ax_tensor *tensor = at->ref < operands ? in[(size_t)(consts + at->ref) * machine->device_count + at->device] : NULL;
-    ax_type type = tensor != NULL ? ax_array_type(tensor->dtype, tensor->rank, tensor->dims) : machine->params->outs.v[at->ref - operands];
+    ax_type type =
+        tensor != NULL ? ax_array_type(tensor->dtype, tensor->rank, tensor->dims) : machine->params->outs.v[at->ref - operands];
     type.form = AX_REF;
     type.space = AX_SPACE_HBM;
     AX_TRY(ax_state_make_place(state, number, &type, 0, at->device));
@@ -111,7 +115,8 @@ static ax_status make_static_place(ax_state *state, uint32_t number, ax_tensor *
     return ax_state_make_place(state, number, &one, 0, at->device);
   }
   uint32_t scratch = at->ref - operands - outs;
-  return ax_state_make_place(state, number, &machine->params->scratch.v[scratch], ax_arrivals_of(&machine->params->arrivals, scratch), at->device);
+  return ax_state_make_place(state, number, &machine->params->scratch.v[scratch],
+                             ax_arrivals_of(&machine->params->arrivals, scratch), at->device);
 }
 
 static ax_status tensor_cell(const ax_tensor *tensor, ax_cell **out) {
@@ -124,17 +129,18 @@ static ax_status tensor_cell(const ax_tensor *tensor, ax_cell **out) {
 static ax_status make_frame(ax_state *state, uint32_t c, ax_tensor *const *in) {
   const ax_machine *machine = state->machine;
   const ax_core *core = &machine->cores[c];
-  const ax_code *code = machine->codes[core->body];
+  const ax_core_code *code = machine->codes[core->body];
   uint32_t consts = (uint32_t)machine->params->consts;
   ax_actor *actor;
   AX_TRY(ax_state_add_actor(state, c, &actor));
   *actor = (ax_actor){.references = 1, .kind = AX_AGENT_CORE, .started = true, .core = c};
-  ax_frame *frame = &actor->frame;
+  ax_core_frame *frame = &actor->frame;
   frame->begun = machine->begins == 0;
   frame->slot = ax_calloc(code->slot_count + 1, sizeof frame->slot[0]);
   frame->counter = ax_calloc(code->loop_count + 1, sizeof frame->counter[0]);
   frame->occurrence = ax_calloc(code->step_count + 1, sizeof frame->occurrence[0]);
-  if (frame->slot == NULL || frame->counter == NULL || frame->occurrence == NULL) return ax_out_of_memory(code->slot_count * sizeof frame->slot[0]);
+  if (frame->slot == NULL || frame->counter == NULL || frame->occurrence == NULL)
+    return ax_out_of_memory(code->slot_count * sizeof frame->slot[0]);
   for (uint32_t i = 0; i < consts; i++) AX_TRY(tensor_cell(in[(size_t)i * machine->device_count + core->device], &frame->slot[i]));
   for (uint32_t r = 0; r < machine->ref_count; r++) {
     const ax_view view = ax_dense_view(ax_machine_place(machine, core, r), &code->types[consts + r]);
@@ -203,16 +209,18 @@ static ax_status copy_array(void *out, const void *from, size_t count, size_t by
 }
 
 static ax_status clone_frame(const ax_state *state, const ax_actor *from, ax_actor *to) {
-  const ax_code *code = state->machine->codes[state->machine->cores[from->core].body];
-  ax_frame *frame = &to->frame;
-  const ax_frame *old = &from->frame;
-  frame->slot = NULL, frame->counter = NULL, frame->occurrence = NULL, frame->waited = NULL, frame->group = NULL, frame->group_end = NULL;
+  const ax_core_code *code = state->machine->codes[state->machine->cores[from->core].body];
+  ax_core_frame *frame = &to->frame;
+  const ax_core_frame *old = &from->frame;
+  frame->slot = NULL, frame->counter = NULL, frame->occurrence = NULL, frame->waited = NULL, frame->group = NULL,
+  frame->group_end = NULL;
   AX_TRY(copy_array(&frame->counter, old->counter, code->loop_count, sizeof old->counter[0]));
   AX_TRY(copy_array(&frame->occurrence, old->occurrence, code->step_count, sizeof old->occurrence[0]));
   AX_TRY(copy_array(&frame->waited, old->waited, old->waited_count, sizeof old->waited[0]));
   AX_TRY(copy_array(&frame->group, old->group, old->grouped, sizeof old->group[0]));
   AX_TRY(copy_array(&frame->group_end, old->group_end, old->groups, sizeof old->group_end[0]));
-  frame->waited_capacity = old->waited_count + 1, frame->grouped_capacity = old->grouped + 1, frame->groups_capacity = old->groups + 1;
+  frame->waited_capacity = old->waited_count + 1, frame->grouped_capacity = old->grouped + 1,
+  frame->groups_capacity = old->groups + 1;
   AX_TRY(copy_array(&frame->slot, old->slot, code->slot_count, sizeof old->slot[0]));
   for (uint32_t i = 0; i < code->slot_count; i++) ax_cell_retain(frame->slot[i]);
   return AX_OK;
@@ -229,7 +237,8 @@ static ax_status copy_actor(const ax_state *state, const ax_actor *from, ax_acto
   ax_cell_retain(actor->transfer.data);
   actor->transfer.set = NULL;
   if (from->transfer.set == NULL) return AX_OK;
-  return copy_array(&actor->transfer.set, from->transfer.set, (size_t)ax_type_elems(&from->transfer.from.type) * ax_dtype_bytes(from->transfer.from.type.dtype), 1);
+  return copy_array(&actor->transfer.set, from->transfer.set,
+                    (size_t)ax_type_elems(&from->transfer.from.type) * ax_dtype_bytes(from->transfer.from.type.dtype), 1);
 }
 
 ax_status ax_state_own_actor(ax_state *state, uint32_t agent) {
@@ -290,28 +299,30 @@ static uint64_t hash_cell(ax_cell *cell) {
   if (cell->hash != 0) return cell->hash;
   uint64_t hash = AX_HASH_SEED;
   if (cell->tensor != NULL)
-    hash = ax_hash_bytes(hash, cell->tensor->data, (size_t)ax_dims_elems(cell->tensor->rank, cell->tensor->dims) * ax_dtype_bytes(cell->tensor->dtype));
+    hash = ax_hash_bytes(hash, cell->tensor->data,
+                         (size_t)ax_dims_elems(cell->tensor->rank, cell->tensor->dims) * ax_dtype_bytes(cell->tensor->dtype));
   else
     hash = hash_view(hash, &cell->view);
   return cell->hash = hash | 1;
 }
 
 static uint64_t hash_frame(const ax_state *state, const ax_actor *actor) {
-  const ax_frame *frame = &actor->frame;
-  const ax_code *code = state->machine->codes[state->machine->cores[actor->core].body];
+  const ax_core_frame *frame = &actor->frame;
+  const ax_core_code *code = state->machine->codes[state->machine->cores[actor->core].body];
   uint64_t hash = ax_hash_word(AX_HASH_SEED, (uint64_t)frame->pc << 32 | frame->copies << 1 | frame->begun);
   if (frame->signals > 0) hash = ax_hash_word(hash, frame->signals);
   for (uint32_t i = 0; i < code->slot_count; i++) hash = ax_hash_word(hash, hash_cell(frame->slot[i]));
   hash = ax_hash_bytes(hash, frame->counter, code->loop_count * sizeof frame->counter[0]);
   hash = ax_hash_bytes(hash, frame->occurrence, code->step_count * sizeof frame->occurrence[0]);
-  for (uint32_t i = 0; i < frame->waited_count; i++) hash = ax_hash_word(ax_hash_word(hash, frame->waited[i].object), (uint64_t)frame->waited[i].times);
+  for (uint32_t i = 0; i < frame->waited_count; i++)
+    hash = ax_hash_word(ax_hash_word(hash, frame->waited[i].object), (uint64_t)frame->waited[i].times);
   hash = ax_hash_bytes(hash, frame->group, frame->grouped * sizeof frame->group[0]);
   hash = ax_hash_bytes(hash, frame->group_end, frame->groups * sizeof frame->group_end[0]);
   return ax_hash_word(ax_hash_word(hash, frame->joined), frame->joined_read);
 }
 
 /* With what it copies: the same copy of a core may be another one where control flow differs, as after a count that was read. */
-static uint64_t hash_transfer(uint64_t hash, const ax_transfer *transfer) {
+static uint64_t hash_transfer(uint64_t hash, const ax_state_copy *transfer) {
   hash = ax_hash_word(ax_hash_word(hash, transfer->stage), hash_cell(transfer->data));
   hash = hash_view(hash_view(hash, &transfer->from), &transfer->to);
   return ax_hash_word(ax_hash_word(ax_hash_word(hash, transfer->sent), transfer->received), transfer->barrier);
@@ -322,7 +333,8 @@ static uint64_t hash_actor(const ax_state *state, const ax_actor *actor) {
   if (actor->through) return hash;
   if (actor->kind == AX_AGENT_CORE) return ax_hash_word(hash, hash_frame(state, actor));
   if (actor->kind == AX_AGENT_COPY) return hash_transfer(hash, &actor->transfer);
-  if (actor->kind == AX_AGENT_SIGNAL) return ax_hash_word(ax_hash_word(hash, actor->transfer.received), (uint64_t)actor->transfer.amount);
+  if (actor->kind == AX_AGENT_SIGNAL)
+    return ax_hash_word(ax_hash_word(hash, actor->transfer.received), (uint64_t)actor->transfer.amount);
   return ax_hash_word(hash, actor->stage);
 }
 
@@ -337,7 +349,7 @@ void ax_state_hash(const ax_state *state, uint64_t out[2]) {
     out[1] = ax_hash_word(ax_hash_word(out[1], hash), a);
   }
   for (uint32_t p = 0; p < state->place_count; p++) {
-    const ax_place *place = &state->places[p];
+    const ax_state_place *place = &state->places[p];
     if (!place->alive) continue;
     uint64_t hash = ax_hash_word(place->memory != NULL ? ax_bank_hash(place->memory) : 1, place->users);
     out[0] = ax_hash_word(ax_hash_word(out[0], p), hash);
@@ -345,8 +357,9 @@ void ax_state_hash(const ax_state *state, uint64_t out[2]) {
   }
   for (uint32_t i = 0; i < 2; i++)
     for (uint32_t o = 0; o < state->object_count; o++) {
-      const ax_object *object = &state->objects[o];
-      out[i] = ax_hash_word(ax_hash_word(ax_hash_word(out[i], (uint64_t)object->count), (uint64_t)object->arrived), (uint64_t)object->phase);
+      const ax_state_object *object = &state->objects[o];
+      out[i] = ax_hash_word(ax_hash_word(ax_hash_word(out[i], (uint64_t)object->count), (uint64_t)object->arrived),
+                            (uint64_t)object->phase);
     }
 }
 
@@ -359,19 +372,22 @@ uint64_t ax_state_outcome(const ax_state *state) {
   const ax_machine *machine = state->machine;
   uint64_t hash = AX_HASH_SEED;
   for (uint32_t d = 0; d < machine->device_count; d++)
-    for (uint32_t k = 0; k < machine->params->outs.count; k++) hash = ax_hash_word(hash, ax_bank_hash(state->places[place_of_result(machine, k, d)].memory));
-  for (uint32_t o = 0; o < state->object_count; o++) hash = ax_hash_word(ax_hash_word(hash, (uint64_t)state->objects[o].count), (uint64_t)state->objects[o].arrived);
+    for (uint32_t k = 0; k < machine->params->outs.count; k++)
+      hash = ax_hash_word(hash, ax_bank_hash(state->places[place_of_result(machine, k, d)].memory));
+  for (uint32_t o = 0; o < state->object_count; o++)
+    hash = ax_hash_word(ax_hash_word(hash, (uint64_t)state->objects[o].count), (uint64_t)state->objects[o].arrived);
   return hash;
 }
 
 size_t ax_state_bytes(const ax_state *state) {
-  size_t bytes = sizeof *state + state->actor_count * sizeof state->actors[0] + state->place_count * sizeof state->places[0] + state->object_count * sizeof state->objects[0];
+  size_t bytes = sizeof *state + state->actor_count * sizeof state->actors[0] + state->place_count * sizeof state->places[0] +
+                 state->object_count * sizeof state->objects[0];
   for (uint32_t a = 0; a < state->actor_count; a++) {
     const ax_actor *actor = state->actors[a];
     if (actor == NULL || actor == &through) continue;
     bytes += sizeof *actor;
     if (actor->kind != AX_AGENT_CORE) continue;
-    const ax_code *code = state->machine->codes[state->machine->cores[actor->core].body];
+    const ax_core_code *code = state->machine->codes[state->machine->cores[actor->core].body];
     bytes += code->slot_count * sizeof actor->frame.slot[0] + code->step_count * sizeof actor->frame.occurrence[0];
   }
   return bytes;

@@ -30,7 +30,8 @@ typedef struct ax_bank {
   uint64_t bytes, hash; /* hash 0: not made since it was written */
   unsigned char *data, *set; /* set: a byte each, whether anybody has written it */
 } ax_bank;
-AX_MUST_USE ax_status ax_bank_create(uint64_t bytes, ax_bank **out); /* nothing set; filled with a pattern that is no sensible number */
+AX_MUST_USE ax_status ax_bank_create(uint64_t bytes,
+                                     ax_bank **out); /* nothing set; filled with a pattern that is no sensible number */
 void ax_bank_release(ax_bank *memory);
 /* *memory is the only reference then. */
 AX_MUST_USE ax_status ax_bank_own(ax_bank **memory);
@@ -46,18 +47,18 @@ bool ax_view_unset(const ax_view *view, const ax_bank *memory, const unsigned ch
 
 /* --- What there is --- */
 
-typedef struct ax_place { /* a region, or an array of semaphores or barriers, in a state */
+typedef struct ax_state_place { /* a region, or an array of semaphores or barriers, in a state */
   ax_bank *memory;     /* NULL: objects, or not there (yet) */
   ax_type type;
   uint32_t first_object; /* of semaphores and barriers */
   uint32_t device, users; /* users: of a scope for several cores, how many are in it */
   bool made, alive;
-} ax_place;
+} ax_state_place;
 
-typedef struct ax_object { /* a semaphore, a barrier */
+typedef struct ax_state_object { /* a semaphore, a barrier */
   int64_t count, arrivals, arrived, phase;
   uint32_t region;
-} ax_object;
+} ax_state_object;
 
 typedef enum ax_agent_kind { AX_AGENT_CORE, AX_AGENT_COPY, AX_AGENT_BEGIN, AX_AGENT_END, AX_AGENT_SIGNAL } ax_agent_kind;
 
@@ -66,7 +67,7 @@ typedef struct ax_wait_count { /* how often a core has waited for a barrier */
   int64_t times;
 } ax_wait_count;
 
-typedef struct ax_frame { /* of a core */
+typedef struct ax_core_frame { /* of a core */
   uint32_t pc, copies, signals; /* how many copies it has started, and signals that travel */
   ax_cell **slot;
   int64_t *counter;
@@ -78,10 +79,10 @@ typedef struct ax_frame { /* of a core */
   uint32_t grouped, grouped_capacity, groups, groups_capacity;
   bool begun;            /* it has waited for the beginning of its device */
   uint32_t joined, joined_read; /* of these copies, how many were waited for, until they are through and until they have read */
-} ax_frame;
+} ax_core_frame;
 
-typedef struct ax_transfer { /* a copy; of a signal that travels step, by, received and amount */
-  const ax_code_step *step;
+typedef struct ax_state_copy { /* a copy; of a signal that travels step, by, received and amount */
+  const ax_core_code_step *step;
   ax_view from, to;
   uint32_t by;                       /* the core that started it */
   uint32_t received, sent, barrier;  /* objects; AX_NONE */
@@ -89,7 +90,7 @@ typedef struct ax_transfer { /* a copy; of a signal that travels step, by, recei
   ax_cell *data;                     /* between reading and writing: bytes as u8 */
   unsigned char *set;
   uint32_t stage;
-} ax_transfer;
+} ax_state_copy;
 
 typedef struct ax_actor { /* states share those that nobody has moved since they were cloned */
   uint32_t references;
@@ -97,8 +98,8 @@ typedef struct ax_actor { /* states share those that nobody has moved since they
   ax_agent_kind kind;
   bool started, through;
   int64_t acts;
-  ax_frame frame;       /* CORE */
-  ax_transfer transfer; /* COPY, SIGNAL */
+  ax_core_frame frame;       /* CORE */
+  ax_state_copy transfer; /* COPY, SIGNAL */
   uint32_t device, stage; /* BEGIN, END */
   uint32_t core;        /* CORE: its number */
 } ax_actor;
@@ -109,8 +110,8 @@ AX_MUST_USE ax_status ax_state_own_actor(ax_state *state, uint32_t agent);
 struct ax_state {
   const ax_machine *machine;
   ax_actor **actors; /* by agent number; NULL: not there yet */
-  ax_place *places;
-  ax_object *objects;
+  ax_state_place *places;
+  ax_state_object *objects;
   uint32_t actor_count, actor_capacity, place_count, place_capacity, object_count, object_capacity;
   ax_touches pool;
   bool failed; /* an agent has gone no further for a fault */
@@ -120,7 +121,8 @@ struct ax_state {
 /* --- Numbers, the same in all states of a machine: of what has this key; handed out when it is first asked for (names.c) --- */
 typedef enum ax_name_kind { AX_NAME_AGENT, AX_NAME_PLACE, AX_NAME_OBJECT, AX_NAME_KINDS } ax_name_kind;
 typedef struct ax_name_key {
-  uint32_t kind, core, site, occurrence, index; /* OBJECT: of place `core` element `index`; PLACE: a scope's; AGENT: of `core` copy `index`, or, where site is 1, signal `index` */
+  uint32_t kind, core, site, occurrence, index; /* OBJECT: of place `core` element `index`; PLACE: a scope's; AGENT: of `core` copy
+                                                   `index`, or, where site is 1, signal `index` */
 } ax_name_key;
 typedef struct ax_names ax_names;
 AX_MUST_USE ax_status ax_names_create(ax_names **out);
@@ -134,21 +136,25 @@ uint32_t ax_names_count(const ax_names *names, ax_name_kind kind);
 /* Makes a region, or objects, of this number; `set`: its memory counts as written. */
 AX_MUST_USE ax_status ax_state_make_place(ax_state *state, uint32_t number, const ax_type *type, int64_t arrivals, uint32_t device);
 /* Where a frame's view is, for another core: `coordinates` as ax_core_params says. AX_NONE: there is nothing. */
-AX_MUST_USE ax_status ax_state_away(const ax_state *state, uint32_t core, const ax_core_params *to, const int64_t *coordinates, uint32_t place, uint32_t *out);
+AX_MUST_USE ax_status ax_state_away(const ax_state *state, uint32_t core, const ax_core_params *to, const int64_t *coordinates,
+                                    uint32_t place, uint32_t *out);
 ax_view ax_dense_view(uint32_t region, const ax_type *type);
-/* The same elements, in row-major order, of another shape; false: it is no view: a dimension split or joined that does not lie in one piece. */
+/* The same elements, in row-major order, of another shape; false: it is no view: a dimension split or joined that does not lie in
+   one piece. */
 bool ax_view_reshape(const ax_view *from, const ax_type *to, ax_view *out);
 /* The instance of a ref of the kernel for a core. */
 uint32_t ax_machine_place(const ax_machine *machine, const ax_core *core, uint32_t ref);
 ax_actor *ax_state_actor(const ax_state *state, uint32_t agent); /* NULL: not there yet */
 AX_MUST_USE ax_status ax_state_add_actor(ax_state *state, uint32_t agent, ax_actor **out);
 void ax_state_end_copy(ax_state *state, uint32_t agent);
-void ax_actor_text(ax_text *text, const ax_state *state, uint32_t agent); /* "device 3, core 0", "copy 2 of device 3, core 0", "the end of device 3" */
+void ax_actor_text(ax_text *text, const ax_state *state,
+                   uint32_t agent); /* "device 3, core 0", "copy 2 of device 3, core 0", "the end of device 3" */
 /* Until all are through, one after the other as far as each comes. AX_DEADLOCK, and AX_INVALID_ARGUMENT for a fault. */
 AX_MUST_USE ax_status ax_state_run(ax_state *state);
 /* --- A core between acts (frame.c) --- */
 /* Goes on to the next act, or the end. A fault of what is computed on the way (an index out of bounds) is in `fault`. */
-AX_MUST_USE ax_status ax_frame_advance(ax_state *state, uint32_t agent, ax_act_fault *fault);
-ax_status ax_state_fault(ax_state *state, ax_act_fault *fault, ax_finding_kind kind, uint32_t region, const char *format, ...) AX_PRINTF(5, 6);
+AX_MUST_USE ax_status ax_core_frame_advance(ax_state *state, uint32_t agent, ax_act_fault *fault);
+ax_status ax_state_fault(ax_state *state, ax_act_fault *fault, ax_finding_kind kind, uint32_t region, const char *format, ...)
+    AX_PRINTF(5, 6);
 
 #endif

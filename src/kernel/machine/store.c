@@ -91,7 +91,8 @@ uint64_t ax_bank_hash(ax_bank *memory) {
 static uint32_t dense_tail(const ax_view *view, int64_t *bytes) {
   uint32_t dense = 0;
   *bytes = (int64_t)ax_dtype_bytes(view->type.dtype);
-  while (dense < view->type.rank && (view->strides[view->type.rank - 1 - dense] == *bytes || view->type.dims[view->type.rank - 1 - dense] == 1))
+  while (dense < view->type.rank &&
+         (view->strides[view->type.rank - 1 - dense] == *bytes || view->type.dims[view->type.rank - 1 - dense] == 1))
     *bytes *= view->type.dims[view->type.rank - 1 - dense++];
   return dense;
 }

@@ -1,4 +1,5 @@
-/* Stores that go where copies take them: where it is done, and where somebody could tell and it must not be. All is compared to the bit with the machine. */
+/* Stores that go where copies take them: where it is done, and where somebody could tell and it must not be. All is compared to the
+   bit with the machine. */
 #include <stdio.h>
 
 #include "axle/axle.h"
@@ -11,9 +12,9 @@ enum { rows = 4, columns = 37, slots = 2 };
 
 static const ax_core_mesh one_core = {.core = "tensorcore"};
 
-/* --- How many segments lend --- */
+/* --- How many segments forward --- */
 
-static uint32_t lending(const ax_program *program, const ax_eqn *eqn, ax_runtime *runtime) {
+static uint32_t forwarding(const ax_program *program, const ax_eqn *eqn, ax_runtime *runtime) {
   const ax_kernel_params *params = eqn->params;
   static const ax_axes none;
   uint32_t numbers[8] = {0}, results[8] = {0}, count = 0;
@@ -24,7 +25,7 @@ static uint32_t lending(const ax_program *program, const ax_eqn *eqn, ax_runtime
   const ax_image_memory memory = {numbers, results, eqn->in_count + eqn->out_count};
   TEST_OK(ax_image_create(eqn, types, &program->axes, &none, &memory, NULL, runtime, &image));
   for (uint32_t b = 0; b < params->bodies.count; b++)
-    for (uint32_t i = 0; i < image->bodies[b].op_count; i++) count += image->bodies[b].ops[i].lends > 0;
+    for (uint32_t i = 0; i < image->bodies[b].op_count; i++) count += image->bodies[b].ops[i].forwards > 0;
   ax_image_release(image);
   return count;
 }
@@ -34,32 +35,35 @@ static void expect(const char *name, const ax_program *program, uint32_t wanted)
   uint32_t made = 0;
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1}, &runtime));
   for (uint32_t i = 0; i < program->eqn_count; i++)
-    if (program->eqns[i].prim == &ax_prim_kernel_call) made += lending(program, &program->eqns[i], runtime);
+    if (program->eqns[i].prim == &ax_prim_kernel_call) made += forwarding(program, &program->eqns[i], runtime);
   ax_runtime_release(runtime);
-  if (made != wanted) fail_msg("%s: %u segments lend, not %u", name, made, wanted);
+  if (made != wanted) fail_msg("%s: %u segments forward its stores, not %u", name, made, wanted);
 }
 
-/* --- Kernels that store and copy: refs x, y, v[slots, columns], semaphore, y as the operand that it was; each does one thing for each row --- */
+/* --- Kernels that store and copy: refs x, y, v[slots, columns], semaphore, y as the operand that it was; each does one thing for
+   each row --- */
 
-typedef struct lender {
+typedef struct forwarder {
   const char *name;
   ax_function step; /* (row, carried slot) -> (carried slot), in the refs */
-  uint32_t lends;
-} lender;
+  uint32_t forwards;
+} forwarder;
 
 static ax_value row_of(ax_value ref, ax_value row) { return ax_ref_at(ref, row); }
 static ax_value twice(ax_value x) { return ax_add(ax_mul(x, ax_real(2)), ax_real(1)); }
 
 /* predicate NULL: always. */
 static void copy(const ax_value *ref, ax_value from, ax_value to, const ax_value *predicate) {
-  ax_copy_start(from, to, &(ax_copy_options){.received = predicate == NULL ? &ref[3] : NULL, .predicate = predicate, .grouped = predicate != NULL});
+  ax_copy_start(
+      from, to,
+      &(ax_copy_options){.received = predicate == NULL ? &ref[3] : NULL, .predicate = predicate, .grouped = predicate != NULL});
   if (predicate == NULL) ax_copy_wait(ref[3], to);
   ax_copy_commit_group();
   ax_copy_wait_groups(0, false);
 }
 
 typedef struct round_of {
-  const lender *l;
+  const forwarder *l;
   const ax_value *ref;
 } round_of;
 
@@ -138,7 +142,8 @@ static AX_BODY(masked) {
 static AX_BODY(half) {
   const ax_value *ref = context;
   ax_value slot = ax_ref_at(ref[2], ax_integer(0)), zero = ax_integer(0);
-  ax_ref_store(ax_ref_slice(slot, &zero, AX_INTS(columns / 2)), twice(ax_slice(ax_ref_load(row_of(ref[0], in[0])), AX_INTS(0), AX_INTS(columns / 2), NULL)));
+  ax_ref_store(ax_ref_slice(slot, &zero, AX_INTS(columns / 2)),
+               twice(ax_slice(ax_ref_load(row_of(ref[0], in[0])), AX_INTS(0), AX_INTS(columns / 2), NULL)));
   copy(ref, slot, row_of(ref[1], in[0]), NULL);
   out[0] = in[1];
 }
@@ -190,7 +195,8 @@ static AX_BODY(at_times) {
 /* .. by what is stored */
 static AX_BODY(if_high) {
   const ax_value *ref = context;
-  ax_value slot = ax_ref_at(ref[2], ax_integer(0)), x = ax_ref_load(row_of(ref[0], in[0])), high = ax_gt(ax_reduce_max(x, AX_DIMS(0), false), ax_real(6.5));
+  ax_value slot = ax_ref_at(ref[2], ax_integer(0)), x = ax_ref_load(row_of(ref[0], in[0])),
+           high = ax_gt(ax_reduce_max(x, AX_DIMS(0), false), ax_real(6.5));
   ax_ref_store(slot, twice(x));
   copy(ref, slot, row_of(ref[1], in[0]), &high);
   out[0] = in[1];
@@ -258,16 +264,18 @@ static AX_BODY(kernel_body) {
 }
 static AX_BODY(kernel) {
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, slots, columns)}, {.type = ax_dma_semaphore_type(0, NULL)}};
-  const ax_kernel_options options = {.scratch_count = 2, .scratch = scratch, .alias_count = 1, .aliases = (const uint32_t[][2]){{1, 0}}};
-  ax_mpmd_map(1, &one_core, &AX_CLOSURE(kernel_body, 5, 0, context), &options, 2, in, 1, AX_TYPES(AX_TYPE(AX_F32, rows, columns)), out);
+  const ax_kernel_options options = {
+      .scratch_count = 2, .scratch = scratch, .alias_count = 1, .aliases = (const uint32_t[][2]){{1, 0}}};
+  ax_mpmd_map(1, &one_core, &AX_CLOSURE(kernel_body, 5, 0, context), &options, 2, in, 1, AX_TYPES(AX_TYPE(AX_F32, rows, columns)),
+              out);
 }
 
-static void every_way(const char *name, ax_fn fn, const ax_type *types, uint32_t lends) {
+static void every_way(const char *name, ax_fn fn, const ax_type *types, uint32_t forwards) {
   ax_program *program;
   ax_tensor *in[4] = {NULL};
   uint64_t random = 7;
   if (ax_trace(fn, types, &program) != AX_OK) fail_msg("%s: %s", name, ax_message());
-  if (lends != AX_NONE) expect(name, program, lends);
+  if (forwards != AX_NONE) expect(name, program, forwards);
   for (uint32_t i = 0; i < fn.in_count; i++) {
     TEST_OK(ax_tensor_create(&types[i], &in[i]));
     for (int64_t k = 0; k < ax_type_elems(&types[i]); k++) ((float *)in[i]->data)[k] = (float)(ax_next_random(&random) % 64) / 8;
@@ -277,9 +285,9 @@ static void every_way(const char *name, ax_fn fn, const ax_type *types, uint32_t
   ax_program_release(program);
 }
 
-static void who_lends(void **state) {
+static void who_forwards(void **state) {
   (void)state;
-  static const lender all[] = {{"plain", plain, 1},
+  static const forwarder all[] = {{"plain", plain, 1},
                                {"made_again", made_again, 1},
                                {"scoped", scoped, 1},
                                {"other_slot", other_slot, 0},
@@ -300,7 +308,8 @@ static void who_lends(void **state) {
                                {"stored_there", stored_there, 1}, /* likewise */
                                {"stored_after", stored_after, 1}};
   const ax_type type = AX_TYPE(AX_F32, rows, columns);
-  for (size_t i = 0; i < AX_COUNT(all); i++) every_way(all[i].name, AX_CLOSURE(kernel, 2, 1, (void *)(uintptr_t)&all[i]), (const ax_type[]){type, type}, all[i].lends);
+  for (size_t i = 0; i < AX_COUNT(all); i++)
+    every_way(all[i].name, AX_CLOSURE(kernel, 2, 1, (void *)(uintptr_t)&all[i]), (const ax_type[]){type, type}, all[i].forwards);
 }
 
 /* --- Several cores, other bodies --- */
@@ -318,7 +327,9 @@ static AX_BODY(reader) {
 }
 static AX_BODY(read_elsewhere) {
   const ax_core_mesh meshes[] = {{.core = "maker"}, {.core = "reader"}};
-  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, columns), .shared = true}, {.type = ax_dma_semaphore_type(0, NULL), .shared = true}, {.type = ax_semaphore_type(0, NULL), .shared = true}};
+  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, columns), .shared = true},
+                                {.type = ax_dma_semaphore_type(0, NULL), .shared = true},
+                                {.type = ax_semaphore_type(0, NULL), .shared = true}};
   const ax_kernel_options options = {.scratch_count = 3, .scratch = scratch};
   const ax_fn bodies[] = {AX_FN(maker, 5, 0), AX_FN(reader, 5, 0)};
   ax_mpmd_map(2, meshes, bodies, &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, columns)), out);
@@ -345,7 +356,9 @@ static AX_BODY(looker) {
 }
 static AX_BODY(looked_at) {
   const ax_core_mesh meshes[] = {{.core = "maker"}, {.core = "looker"}};
-  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, columns), .shared = true}, {.type = ax_dma_semaphore_type(0, NULL), .shared = true}, {.type = ax_semaphore_type(0, NULL), .shared = true}};
+  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, columns), .shared = true},
+                                {.type = ax_dma_semaphore_type(0, NULL), .shared = true},
+                                {.type = ax_semaphore_type(0, NULL), .shared = true}};
   const ax_kernel_options options = {.scratch_count = 3, .scratch = scratch};
   const ax_fn bodies[] = {{.function = context != NULL ? late : early, .in_count = 6}, AX_FN(looker, 6, 0)};
   ax_mpmd_map(2, meshes, bodies, &options, 1, in, 2, AX_TYPES(AX_TYPE(AX_F32, columns), AX_TYPE(AX_F32, columns)), out);
@@ -365,7 +378,7 @@ static void several_cores(void **state) {
 typedef struct piece {
   const char *name;
   int64_t stages, block[2], extent[2];
-  uint32_t results, lends;
+  uint32_t results, forwards;
   bool in_place, columns;
 } piece;
 
@@ -383,25 +396,33 @@ static AX_BODY(piece_body) {
   const piece *p = context;
   const ax_block_spec spec = {.rank = 2, .block = p->block, .index_map = block_of, .context = context}, specs[] = {spec, spec};
   const int64_t grid = p->columns ? (p->extent[1] + p->block[1] - 1) / p->block[1] : (p->extent[0] + p->block[0] - 1) / p->block[0];
-  const ax_pipeline_options options = {.grid_rank = 1, .grid = &grid, .in_count = 1, .out_count = p->results, .in_specs = specs, .out_specs = specs, .max_concurrent_steps = p->stages};
+  const ax_pipeline_options options = {.grid_rank = 1,
+                                       .grid = &grid,
+                                       .in_count = 1,
+                                       .out_count = p->results,
+                                       .in_specs = specs,
+                                       .out_specs = specs,
+                                       .max_concurrent_steps = p->stages};
   ax_emit_pipeline(&options, AX_CLOSURE(piece_step, 1 + p->results, 0, context), in + p->in_place);
 }
 static AX_BODY(piecewise) {
   const piece *p = context;
   const ax_type type = AX_TYPE(AX_F32, p->extent[0], p->extent[1]), types[] = {type, type};
   const ax_kernel_options options = {.alias_count = p->in_place, .aliases = (const uint32_t[][2]){{0, 0}}};
-  ax_mpmd_map(1, &(ax_core_mesh){.core = "tensorcore", .space = AX_SPACE_HBM}, &AX_CLOSURE(piece_body, 1 + p->results, 0, context), &options, 1, in, p->results, types, out);
+  ax_mpmd_map(1, &(ax_core_mesh){.core = "tensorcore", .space = AX_SPACE_HBM}, &AX_CLOSURE(piece_body, 1 + p->results, 0, context),
+              &options, 1, in, p->results, types, out);
 }
 
 static void pipelines(void **state) {
   (void)state;
-  static const piece all[] = {{"rows", 2, {2, 8}, {8, 8}, 1, 1, false, false},   {"one stage", 1, {2, 8}, {8, 8}, 1, 1, false, false},
-                              {"three", 3, {1, 8}, {7, 8}, 1, 1, false, false},   {"two results", 2, {2, 8}, {8, 8}, 2, 1, false, false},
-                              {"sticks out", 2, {3, 8}, {8, 8}, 1, 0, false, false}, {"columns", 2, {8, 2}, {8, 8}, 1, 0, false, true},
-                              {"all at once", 2, {8, 8}, {8, 8}, 1, 0, false, false}};
+  static const piece all[] = {
+      {"rows", 2, {2, 8}, {8, 8}, 1, 1, false, false},       {"one stage", 1, {2, 8}, {8, 8}, 1, 1, false, false},
+      {"three", 3, {1, 8}, {7, 8}, 1, 1, false, false},      {"two results", 2, {2, 8}, {8, 8}, 2, 1, false, false},
+      {"sticks out", 2, {3, 8}, {8, 8}, 1, 0, false, false}, {"columns", 2, {8, 2}, {8, 8}, 1, 0, false, true},
+      {"all at once", 2, {8, 8}, {8, 8}, 1, 0, false, false}};
   for (size_t i = 0; i < AX_COUNT(all); i++) {
     const ax_type type = AX_TYPE(AX_F32, all[i].extent[0], all[i].extent[1]);
-    every_way(all[i].name, AX_CLOSURE(piecewise, 1, all[i].results, (void *)(uintptr_t)&all[i]), &type, all[i].lends);
+    every_way(all[i].name, AX_CLOSURE(piecewise, 1, all[i].results, (void *)(uintptr_t)&all[i]), &type, all[i].forwards);
   }
 }
 
@@ -426,7 +447,8 @@ typedef struct within {
 static void random_step(plan *p, const ax_value *ref, const ax_value *in, ax_value *x) {
   uint32_t s = (uint32_t)draw(p, refs);
   const bool *may = p->may[s];
-  ax_value index = draw(p, 2) == 0 ? ax_integer((int64_t)draw(p, slots)) : in[1], zero = ax_integer(0), slot = ax_ref_at(ref[4 + s], index);
+  ax_value index = draw(p, 2) == 0 ? ax_integer((int64_t)draw(p, slots)) : in[1], zero = ax_integer(0),
+           slot = ax_ref_at(ref[4 + s], index);
   ax_value row = row_of(ref[1], draw(p, 2) == 0 ? in[0] : ax_integer((int64_t)draw(p, rows)));
   const ax_value copied[] = {ref[0], ref[1], ref[4 + s], ref[2]};
   if (may[0] && draw(p, 4) == 0) *x = ax_add(*x, ax_ref_load(slot));
@@ -461,8 +483,10 @@ static AX_BODY(random_body) {
 static AX_BODY(random_kernel) {
   const ax_type type = AX_VMEM(AX_F32, slots, columns);
   const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}, {.type = type}, {.type = type}, {.type = type}};
-  const ax_kernel_options options = {.scratch_count = 1 + refs, .scratch = scratch, .alias_count = 1, .aliases = (const uint32_t[][2]){{1, 0}}};
-  ax_mpmd_map(1, &one_core, &AX_CLOSURE(random_body, 4 + refs, 0, context), &options, 2, in, 1, AX_TYPES(AX_TYPE(AX_F32, rows, columns)), out);
+  const ax_kernel_options options = {
+      .scratch_count = 1 + refs, .scratch = scratch, .alias_count = 1, .aliases = (const uint32_t[][2]){{1, 0}}};
+  ax_mpmd_map(1, &one_core, &AX_CLOSURE(random_body, 4 + refs, 0, context), &options, 2, in, 1,
+              AX_TYPES(AX_TYPE(AX_F32, rows, columns)), out);
 }
 
 static void one_random(uint64_t seed, bool show) {
@@ -470,7 +494,8 @@ static void one_random(uint64_t seed, bool show) {
   const ax_type type = AX_TYPE(AX_F32, rows, columns);
   char name[32];
   for (uint32_t s = 0; s < refs; s++)
-    for (uint32_t h = 0; h < habits; h++) p.may[s][h] = s > 0 && draw(&p, 5) == 0; /* the first is only stored to, and copied from */
+    for (uint32_t h = 0; h < habits; h++)
+      p.may[s][h] = s > 0 && draw(&p, 5) == 0; /* the first is only stored to, and copied from */
   (void)show;
   snprintf(name, sizeof name, "seed %llu", (unsigned long long)seed);
   every_way(name, AX_CLOSURE(random_kernel, 2, 1, &p), (const ax_type[]){type, type}, AX_NONE);
@@ -482,6 +507,7 @@ static void random_kernels(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(who_lends), cmocka_unit_test(several_cores), cmocka_unit_test(pipelines), cmocka_unit_test(random_kernels)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(who_forwards), cmocka_unit_test(several_cores), cmocka_unit_test(pipelines),
+                                     cmocka_unit_test(random_kernels)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

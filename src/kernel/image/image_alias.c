@@ -1,16 +1,14 @@
-/* Copies that need not be made. Scratch that is only ever filled by copies of what nobody writes need not hold anything: it *borrows* what it would be a
-   copy of. Blocks of a pipeline's operands are such, and what goes round a ring of devices.
+/* Copies that need not be made. Scratch that is only ever filled by copies of what nobody writes need not hold anything: it
+   *aliases its source* what it would be a copy of. Blocks of a pipeline's operands are such, and what goes round a ring of devices.
 
      copy x[block] -> v[slot]       v[slot] stands for x[block]
      load v[slot]                   x[block] is loaded
      copy v[slot] -> w[slot]        w[slot] stands for x[block] too, on whatever device it is
 
-   A ref that borrows is in units: those that copies fill, one at a time. Behind its memory is a table of where each unit is. It is so for a ref when
-     nobody stores to it;
-     each copy to it is of something that lies dense, and fills one unit, all of the same size;
-     each copy to it is from an operand that nobody writes, or from a ref that borrows;
-     what is loaded or copied from it lies within one unit.
-   Operands stay as they are until everybody is through (plan/cores.h). */
+   A ref that aliases its source is in units: those that copies fill, one at a time. Behind its memory is a table of where each unit
+   is. It is so for a ref when nobody stores to it; each copy to it is of something that lies dense, and fills one unit, all of the
+   same size; each copy to it is from an operand that nobody writes, or from a ref that aliases its source; what is loaded or copied
+   from it lies within one unit. Operands stay as they are until everybody is through (plan/cores.h). */
 #include "kernel/image/image.h"
 
 #include "prim/prims.h"
@@ -27,10 +25,12 @@ typedef struct finder {
   bool changed;
 } finder;
 
-static finding *find(const finder *f, uint32_t b, uint32_t root) { return &f->of[root < f->image->machine->ref_count ? 0 : b][root]; }
+static finding *find(const finder *f, uint32_t b, uint32_t root) {
+  return &f->of[root < f->image->machine->ref_count ? 0 : b][root];
+}
 
 /* What each view was made of, and of slices whether they are one index along the first dimensions and all of the rest. */
-static bool keeps_place(const ax_image_body *body, const ax_code_step *step) {
+static bool keeps_place(const ax_image_body *body, const ax_core_code_step *step) {
   if (step->eqn->prim == &ax_prim_ref_reshape) return true;
   if (step->eqn->prim != &ax_prim_ref_slice) return false;
   const ax_type *from = &body->slots[step->in[0]].type;
@@ -63,23 +63,26 @@ static void ban(finder *f, finding *one) {
   one->banned = true;
 }
 
-static bool is_scratch(const finder *f, uint32_t root) { return root >= f->image->machine->operand_count + f->image->machine->params->outs.count; }
+static bool is_scratch(const finder *f, uint32_t root) {
+  return root >= f->image->machine->operand_count + f->image->machine->params->outs.count;
+}
 
 /* Who writes what; the units. */
-static void look_at_writes(finder *f, uint32_t b, const ax_code_step *step) {
+static void look_at_writes(finder *f, uint32_t b, const ax_core_code_step *step) {
   const ax_image_body *body = &f->image->bodies[b];
   const ax_prim *prim = step->eqn->prim;
-  if (prim == &ax_prim_ref_store || prim == &ax_prim_ref_add || prim == &ax_prim_ref_swap) ban(f, find(f, b, body->slots[step->in[0]].root));
+  if (prim == &ax_prim_ref_store || prim == &ax_prim_ref_add || prim == &ax_prim_ref_swap)
+    ban(f, find(f, b, body->slots[step->in[0]].root));
   if (prim != &ax_prim_copy_start) return;
   const ax_image_slot *to = &body->slots[step->in[1]];
   finding *one = find(f, b, to->root);
-  if (!is_scratch(f, to->root) || to->bytes == 0 || (one->unit != 0 && one->unit != to->bytes) || !ax_slot_is_dense(&body->slots[step->in[0]]) ||
-      !is_in_unit(f, b, step->in[1], to->bytes, true))
+  if (!is_scratch(f, to->root) || to->bytes == 0 || (one->unit != 0 && one->unit != to->bytes) ||
+      !ax_slot_is_dense(&body->slots[step->in[0]]) || !is_in_unit(f, b, step->in[1], to->bytes, true))
     ban(f, one);
   one->unit = to->bytes;
 }
 
-static void look_at_reads(finder *f, uint32_t b, const ax_code_step *step) {
+static void look_at_reads(finder *f, uint32_t b, const ax_core_code_step *step) {
   const ax_image_body *body = &f->image->bodies[b];
   const ax_prim *prim = step->eqn->prim;
   if (prim != &ax_prim_ref_load && prim != &ax_prim_copy_start) return;
@@ -90,9 +93,9 @@ static void look_at_reads(finder *f, uint32_t b, const ax_code_step *step) {
   if (from->banned || (of_scratch && from->unit == 0)) ban(f, find(f, b, body->slots[step->in[1]].root));
 }
 
-static void each_act(finder *f, void (*look)(finder *f, uint32_t b, const ax_code_step *step)) {
+static void each_act(finder *f, void (*look)(finder *f, uint32_t b, const ax_core_code_step *step)) {
   for (uint32_t b = 0; b < f->image->machine->params->bodies.count; b++) {
-    const ax_code *code = f->image->bodies[b].code;
+    const ax_core_code *code = f->image->bodies[b].code;
     for (uint32_t i = 0; i < code->step_count; i++)
       if (code->steps[i].kind == AX_STEP_ACT) look(f, b, &code->steps[i]);
   }
@@ -111,14 +114,15 @@ static ax_status begin(finder *f) {
     if (f->of[b] == NULL || f->parent[b] == NULL) return ax_out_of_memory(body->root_count * sizeof f->of[b][0]);
     for (uint32_t i = 0; i < body->code->slot_count; i++) f->parent[b][i] = AX_NONE;
     for (uint32_t i = 0; i < body->code->step_count; i++) {
-      const ax_code_step *step = &body->code->steps[i];
+      const ax_core_code_step *step = &body->code->steps[i];
       if (step->kind != AX_STEP_VIEW || step->in_count == 0) continue;
       f->parent[b][step->out[0]] = step->in[0];
       body->slots[step->out[0]].keeps_place = keeps_place(body, step);
     }
   }
   for (uint32_t k = 0; k < image->machine->params->outs.count; k++) f->of[0][image->machine->operand_count + k].banned = true;
-  for (uint32_t a = 0; a < image->machine->params->aliases.count; a++) f->of[0][image->machine->params->aliases.v[a][0]].banned = true; /* written as a result */
+  for (uint32_t a = 0; a < image->machine->params->aliases.count; a++)
+    f->of[0][image->machine->params->aliases.v[a][0]].banned = true; /* written as a result */
   return AX_OK;
 }
 
@@ -141,7 +145,7 @@ static ax_status note_units(finder *f, uint32_t b) {
   return AX_OK;
 }
 
-ax_status ax_image_borrow(ax_image *image) {
+ax_status ax_image_alias(ax_image *image) {
   finder f = {.image = image};
   AX_TRY(begin(&f));
   each_act(&f, look_at_writes);

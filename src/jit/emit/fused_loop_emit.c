@@ -1,6 +1,6 @@
-/* Strands to code. Every kernel is emitted where it stands. What is held is values that go along: where paths meet, after a branch and at
-   the head of a loop, each that some path changes gets a phi. */
-#include "jit/emit/strand_emit.h"
+/* Fused loops to code. Every kernel is emitted where it stands. What is held is values that go along: where paths meet, after a
+   branch and at the head of a loop, each that some path changes gets a phi. */
+#include "jit/emit/fused_loop_emit.h"
 
 #include <string.h>
 
@@ -16,9 +16,9 @@ typedef struct holding { /* how a place is held */
 typedef struct writer {
   ax_codegen cg;
   ax_arena *arena;
-  const ax_strand *strand;
+  const ax_fused_loop *fused_loop;
   LLVMValueRef places, coordinates;
-  ax_schedule **schedules; /* by step that is a KERNEL; NULL: it has nothing to do */
+  ax_nest_schedule **schedules; /* by step that is a KERNEL; NULL: it has nothing to do */
   holding *held;        /* by place */
   LLVMValueRef *bases;  /* by place: its address */
   LLVMValueRef *values; /* [place][most_vectors]: what it is now */
@@ -29,29 +29,31 @@ typedef struct writer {
 
 static LLVMValueRef i64(const writer *w, int64_t value) { return ax_cg_i64(&w->cg, value); }
 static LLVMBasicBlockRef new_block(const writer *w) { return LLVMAppendBasicBlockInContext(w->cg.context, w->cg.function, ""); }
-static size_t value_count(const writer *w) { return (size_t)w->strand->place_count * most_vectors; }
+static size_t value_count(const writer *w) { return (size_t)w->fused_loop->place_count * most_vectors; }
 static bool is_held(const writer *w, size_t value) { return value % most_vectors < w->held[value / most_vectors].vectors; }
 
 /* --- Steps --- */
 
-static bool opens(const ax_strand_step *step) { return step->kind == AX_STRAND_LOOP || step->kind == AX_STRAND_BRANCH; }
+static bool opens(const ax_fused_loop_step *step) { return step->kind == AX_FUSED_LOOP_LOOP || step->kind == AX_FUSED_LOOP_BRANCH; }
 
 /* The END of what a step opens, or the TEST, CASE or END that ends what begins at `at`. */
 static uint32_t part_end(const writer *w, uint32_t at, bool whole) {
   for (uint32_t depth = 0;; at++) {
-    const ax_strand_step *step = &w->strand->steps[at];
-    if (depth == 0 && (step->kind == AX_STRAND_END || (!whole && (step->kind == AX_STRAND_CASE || step->kind == AX_STRAND_TEST)))) return at;
-    if (step->kind == AX_STRAND_END) depth--;
+    const ax_fused_loop_step *step = &w->fused_loop->steps[at];
+    if (depth == 0 &&
+        (step->kind == AX_FUSED_LOOP_END || (!whole && (step->kind == AX_FUSED_LOOP_CASE || step->kind == AX_FUSED_LOOP_TEST))))
+      return at;
+    if (step->kind == AX_FUSED_LOOP_END) depth--;
     if (opens(step)) depth++;
   }
 }
 
 /* By place: whether a step of begin .. end changes what is held there. NULL: no memory. */
 static bool *changed(writer *w, uint32_t begin, uint32_t end) {
-  bool *is = ax_arena_alloc(w->arena, w->strand->place_count);
+  bool *is = ax_arena_alloc(w->arena, w->fused_loop->place_count);
   for (uint32_t i = begin; is != NULL && i < end; i++) {
-    const ax_strand_step *step = &w->strand->steps[i];
-    for (uint32_t s = 0; step->kind == AX_STRAND_KERNEL && s < step->kernel->store_count; s++) {
+    const ax_fused_loop_step *step = &w->fused_loop->steps[i];
+    for (uint32_t s = 0; step->kind == AX_FUSED_LOOP_KERNEL && s < step->kernel->store_count; s++) {
       uint32_t place = step->operands[step->kernel->stores[s].slot].place;
       is[place] = is[place] || w->held[place].vectors > 0;
     }
@@ -62,8 +64,8 @@ static bool *changed(writer *w, uint32_t begin, uint32_t end) {
 
 static bool uses_index(const writer *w, uint32_t begin, uint32_t end, uint32_t loop) {
   for (uint32_t i = begin; i < end; i++)
-    for (uint32_t k = 0; k < ax_strand_operands(&w->strand->steps[i]); k++)
-      if (w->strand->steps[i].operands[k].loop == loop) return true;
+    for (uint32_t k = 0; k < ax_fused_loop_operands(&w->fused_loop->steps[i]); k++)
+      if (w->fused_loop->steps[i].operands[k].loop == loop) return true;
   return false;
 }
 
@@ -75,7 +77,7 @@ static LLVMValueRef *copy_values(writer *w) {
 
 /* --- Operands --- */
 
-static LLVMValueRef address(writer *w, const ax_strand_operand *operand) {
+static LLVMValueRef address(writer *w, const ax_fused_loop_operand *operand) {
   LLVMValueRef base = w->bases[operand->place];
   if (operand->loop == AX_NONE || operand->step == 0) return base;
   LLVMValueRef index = w->index[operand->loop];
@@ -85,24 +87,25 @@ static LLVMValueRef address(writer *w, const ax_strand_operand *operand) {
   return LLVMBuildGEP2(w->cg.builder, ax_cg_int(&w->cg, scales ? 8 * (uint32_t)step : 8, 1), base, &index, 1, "");
 }
 
-static LLVMValueRef scalar(writer *w, const ax_strand_operand *operand) {
-  const ax_strand_place *place = &w->strand->places[operand->place];
+static LLVMValueRef scalar(writer *w, const ax_fused_loop_operand *operand) {
+  const ax_fused_loop_place *place = &w->fused_loop->places[operand->place];
   if (w->held[operand->place].vectors > 0) return w->values[operand->place * most_vectors];
   LLVMValueRef memory = LLVMBuildLoad2(w->cg.builder, ax_cg_memory(&w->cg, place->dtype, 1), address(w, operand), "");
   return ax_cg_to_register(&w->cg, place->dtype, memory, 1);
 }
 
 /* In all its loop's trips it is what no cache near a core holds, from its beginning on. */
-static bool is_far(const writer *w, const ax_strand_operand *operand) {
-  for (uint32_t i = 0; operand->loop != AX_NONE && i < w->strand->step_count; i++) {
-    const ax_strand_step *loop = &w->strand->steps[i];
-    if (loop->kind == AX_STRAND_LOOP && w->number[i] == operand->loop) return operand->step > 0 && loop->trips >= AX_FAR_BYTES / operand->step;
+static bool is_far(const writer *w, const ax_fused_loop_operand *operand) {
+  for (uint32_t i = 0; operand->loop != AX_NONE && i < w->fused_loop->step_count; i++) {
+    const ax_fused_loop_step *loop = &w->fused_loop->steps[i];
+    if (loop->kind == AX_FUSED_LOOP_LOOP && w->number[i] == operand->loop)
+      return operand->step > 0 && loop->trips >= AX_FAR_BYTES / operand->step;
   }
   return false;
 }
 
 static ax_status emit_kernel(writer *w, uint32_t at) {
-  const ax_strand_step *step = &w->strand->steps[at];
+  const ax_fused_loop_step *step = &w->fused_loop->steps[at];
   LLVMValueRef bases[AX_MAX_SLOTS], *held[AX_MAX_SLOTS];
   bool unrolled = false, far[AX_MAX_SLOTS];
   if (w->schedules[at] == NULL) return AX_OK;
@@ -140,7 +143,8 @@ static opened open_loop(writer *w, uint32_t at, uint32_t end) {
   if (w->failed) return l;
   LLVMBuildBr(w->cg.builder, l.head);
   LLVMPositionBuilderAtEnd(w->cg.builder, l.head);
-  if (w->strand->steps[at].trips >= 0 || uses_index(w, at, end, w->number[at])) l.index = w->index[w->number[at]] = add_phi(w, i64(w, 0), before);
+  if (w->fused_loop->steps[at].trips >= 0 || uses_index(w, at, end, w->number[at]))
+    l.index = w->index[w->number[at]] = add_phi(w, i64(w, 0), before);
   for (size_t v = 0; v < value_count(w); v++)
     if (changes[v / most_vectors] && is_held(w, v)) w->values[v] = l.phis[v] = add_phi(w, w->values[v], before);
   return l;
@@ -165,7 +169,8 @@ static ax_status emit_trips(writer *w, uint32_t at, uint32_t end) {
   LLVMBasicBlockRef after = new_block(w);
   LLVMValueRef next = next_index(w, &l);
   close_phis(w, &l, next);
-  LLVMBuildCondBr(w->cg.builder, LLVMBuildICmp(w->cg.builder, LLVMIntSLT, next, i64(w, w->strand->steps[at].trips), ""), l.head, after);
+  LLVMBuildCondBr(w->cg.builder, LLVMBuildICmp(w->cg.builder, LLVMIntSLT, next, i64(w, w->fused_loop->steps[at].trips), ""), l.head,
+                  after);
   LLVMPositionBuilderAtEnd(w->cg.builder, after);
   return AX_OK;
 }
@@ -178,7 +183,7 @@ static ax_status emit_while(writer *w, uint32_t at, uint32_t end) {
   LLVMBasicBlockRef body = new_block(w), after = new_block(w);
   LLVMValueRef *left = copy_values(w);
   if (left == NULL) return ax_out_of_memory(0);
-  LLVMBuildCondBr(w->cg.builder, scalar(w, w->strand->steps[test].operands), body, after);
+  LLVMBuildCondBr(w->cg.builder, scalar(w, w->fused_loop->steps[test].operands), body, after);
   LLVMPositionBuilderAtEnd(w->cg.builder, body);
   AX_TRY(emit_steps(w, test + 1));
   close_phis(w, &l, next_index(w, &l));
@@ -202,7 +207,8 @@ static void choose(writer *w, LLVMValueRef index, const LLVMBasicBlockRef *block
   if (count == 1) {
     LLVMBuildBr(w->cg.builder, blocks[0]);
   } else if (count == 2) {
-    LLVMBuildCondBr(w->cg.builder, LLVMBuildICmp(w->cg.builder, LLVMIntSGT, index, LLVMConstNull(LLVMTypeOf(index)), ""), blocks[1], blocks[0]);
+    LLVMBuildCondBr(w->cg.builder, LLVMBuildICmp(w->cg.builder, LLVMIntSGT, index, LLVMConstNull(LLVMTypeOf(index)), ""), blocks[1],
+                    blocks[0]);
   } else {
     LLVMValueRef chosen = LLVMBuildSwitch(w->cg.builder, clamped(w, index, count - 1), blocks[count - 1], count - 1);
     for (uint32_t k = 0; k + 1 < count; k++) LLVMAddCase(chosen, LLVMConstInt(LLVMTypeOf(index), k, false), blocks[k]);
@@ -220,7 +226,7 @@ static void meet(writer *w, const bool *changes, LLVMBasicBlockRef *from, LLVMVa
 }
 
 static ax_status emit_branch(writer *w, uint32_t at, uint32_t end) {
-  const uint32_t count = w->strand->steps[at].count;
+  const uint32_t count = w->fused_loop->steps[at].count;
   LLVMBasicBlockRef *blocks = ax_arena_alloc(w->arena, count * sizeof blocks[0]), after;
   LLVMValueRef **values = ax_arena_alloc(w->arena, count * sizeof values[0]);
   const LLVMValueRef *before = copy_values(w);
@@ -228,7 +234,7 @@ static ax_status emit_branch(writer *w, uint32_t at, uint32_t end) {
   if (blocks == NULL || values == NULL || before == NULL || changes == NULL) return ax_out_of_memory(count * sizeof values[0]);
   for (uint32_t k = 0; k < count; k++) blocks[k] = new_block(w);
   after = new_block(w);
-  choose(w, scalar(w, w->strand->steps[at].operands), blocks, count);
+  choose(w, scalar(w, w->fused_loop->steps[at].operands), blocks, count);
   for (uint32_t k = 0, step = at + 1; k < count; k++, step = part_end(w, step + 1, false)) { /* each begins with its CASE */
     LLVMPositionBuilderAtEnd(w->cg.builder, blocks[k]);
     memcpy(w->values, before, value_count(w) * sizeof before[0]);
@@ -244,15 +250,15 @@ static ax_status emit_branch(writer *w, uint32_t at, uint32_t end) {
 
 /* From `at` to what ends the part of a loop or branch that it is in, or to the end of the list. */
 static ax_status emit_steps(writer *w, uint32_t at) {
-  for (; at < w->strand->step_count; at++) {
-    const ax_strand_step *step = &w->strand->steps[at];
-    if (step->kind == AX_STRAND_KERNEL) {
+  for (; at < w->fused_loop->step_count; at++) {
+    const ax_fused_loop_step *step = &w->fused_loop->steps[at];
+    if (step->kind == AX_FUSED_LOOP_KERNEL) {
       AX_TRY(emit_kernel(w, at));
       continue;
     }
     if (!opens(step)) break;
     uint32_t end = part_end(w, at + 1, true);
-    if (step->kind == AX_STRAND_BRANCH) AX_TRY(emit_branch(w, at, end));
+    if (step->kind == AX_FUSED_LOOP_BRANCH) AX_TRY(emit_branch(w, at, end));
     else if (step->trips < 0) AX_TRY(emit_while(w, at, end));
     else if (step->trips > 0) AX_TRY(emit_trips(w, at, end));
     at = end;
@@ -263,15 +269,15 @@ static ax_status emit_steps(writer *w, uint32_t at) {
 /* --- What is held --- */
 
 static ax_status make_schedules(writer *w) {
-  for (uint32_t i = 0; i < w->strand->step_count; i++)
-    if (w->strand->steps[i].kind == AX_STRAND_KERNEL)
-      AX_TRY(ax_nest_schedule_inside(w->arena, w->strand->steps[i].kernel, w->cg.vector_bytes, &w->schedules[i]));
+  for (uint32_t i = 0; i < w->fused_loop->step_count; i++)
+    if (w->fused_loop->steps[i].kind == AX_FUSED_LOOP_KERNEL)
+      AX_TRY(ax_nest_schedule_inside(w->arena, w->fused_loop->steps[i].kernel, w->cg.vector_bytes, &w->schedules[i]));
   return AX_OK;
 }
 
 /* As one element, or as vectors of `lanes`: no other kernel may have taken it for vectors of other ones. */
 static void hold(writer *w, uint32_t place, uint32_t lanes) {
-  const uint32_t elems = w->strand->places[place].elems;
+  const uint32_t elems = w->fused_loop->places[place].elems;
   holding *h = &w->held[place];
   bool other = h->vectors > 0 && h->lanes != lanes;
   h->lanes = lanes;
@@ -281,15 +287,15 @@ static void hold(writer *w, uint32_t place, uint32_t lanes) {
 
 /* Vectors that are partly empty would be read and written with masks, which before AVX-512 are slow for short elements. */
 static bool fills(const writer *w, uint32_t place, uint32_t lanes) {
-  const ax_strand_place *p = &w->strand->places[place];
+  const ax_fused_loop_place *p = &w->fused_loop->places[place];
   return p->elems % lanes == 0 || w->cg.vector_bytes == 64 || ax_dtype_bytes(p->dtype) >= 4;
 }
 
 static void hold_vectors(writer *w, uint32_t at) {
-  const ax_strand_step *step = &w->strand->steps[at];
-  const ax_schedule *schedule = w->schedules[at];
+  const ax_fused_loop_step *step = &w->fused_loop->steps[at];
+  const ax_nest_schedule *schedule = w->schedules[at];
   for (uint32_t k = 0; schedule != NULL && k < step->kernel->slot_count; k++) {
-    const uint32_t place = step->operands[k].place, elems = w->strand->places[place].elems;
+    const uint32_t place = step->operands[k].place, elems = w->fused_loop->places[place].elems;
     if (elems < 2 || w->held[place].lanes == UINT32_MAX) continue;
     bool along = ax_nest_walks_once(schedule, k, elems) && schedule->lanes > 1 && fills(w, place, schedule->lanes);
     hold(w, place, along ? schedule->lanes : 0);
@@ -298,11 +304,11 @@ static void hold_vectors(writer *w, uint32_t at) {
 
 static void choose_held(writer *w) {
   uint32_t vectors = 0;
-  for (uint32_t p = 0; p < w->strand->place_count; p++)
-    if (w->strand->places[p].elems == 1) w->held[p] = (holding){1, 1};
-  for (uint32_t i = 0; i < w->strand->step_count; i++)
-    if (w->strand->steps[i].kind == AX_STRAND_KERNEL) hold_vectors(w, i);
-  for (uint32_t p = 0; p < w->strand->place_count; p++) {
+  for (uint32_t p = 0; p < w->fused_loop->place_count; p++)
+    if (w->fused_loop->places[p].elems == 1) w->held[p] = (holding){1, 1};
+  for (uint32_t i = 0; i < w->fused_loop->step_count; i++)
+    if (w->fused_loop->steps[i].kind == AX_FUSED_LOOP_KERNEL) hold_vectors(w, i);
+  for (uint32_t p = 0; p < w->fused_loop->place_count; p++) {
     if (w->held[p].lanes > 1 && (vectors += w->held[p].vectors) > most_in_all) {
       vectors -= w->held[p].vectors;
       w->held[p].vectors = 0;
@@ -314,22 +320,23 @@ static void choose_held(writer *w) {
 /* --- The function --- */
 
 static bool allocate(writer *w) {
-  const size_t places = w->strand->place_count, steps = w->strand->step_count;
+  const size_t places = w->fused_loop->place_count, steps = w->fused_loop->step_count;
   w->schedules = ax_arena_alloc(w->arena, steps * sizeof w->schedules[0]);
   w->held = ax_arena_alloc(w->arena, places * sizeof w->held[0]);
   w->bases = ax_arena_alloc(w->arena, places * sizeof w->bases[0]);
   w->values = ax_arena_alloc(w->arena, value_count(w) * sizeof w->values[0]);
   w->index = ax_arena_alloc(w->arena, steps * sizeof w->index[0]);
   w->number = ax_arena_alloc(w->arena, steps * sizeof w->number[0]);
-  if (w->schedules == NULL || w->held == NULL || w->bases == NULL || w->values == NULL || w->index == NULL || w->number == NULL) return false;
+  if (w->schedules == NULL || w->held == NULL || w->bases == NULL || w->values == NULL || w->index == NULL || w->number == NULL)
+    return false;
   for (uint32_t i = 0, loops = 0; i < steps; i++)
-    if (w->strand->steps[i].kind == AX_STRAND_LOOP) w->number[i] = loops++;
+    if (w->fused_loop->steps[i].kind == AX_FUSED_LOOP_LOOP) w->number[i] = loops++;
   return true;
 }
 
 /* One that is held as it is in memory: read, or written where `value` is not NULL. */
 static LLVMValueRef move(writer *w, uint32_t place, uint32_t vector, LLVMValueRef value) {
-  const ax_strand_place *p = &w->strand->places[place];
+  const ax_fused_loop_place *p = &w->fused_loop->places[place];
   const uint32_t lanes = w->held[place].lanes, left = p->elems - vector * lanes;
   LLVMTypeRef type = ax_cg_memory(&w->cg, p->dtype, lanes), element = ax_cg_memory(&w->cg, p->dtype, 1);
   LLVMValueRef start = i64(w, (int64_t)vector * lanes), at = LLVMBuildGEP2(w->cg.builder, element, w->bases[place], &start, 1, "");
@@ -344,21 +351,24 @@ static LLVMValueRef move(writer *w, uint32_t place, uint32_t vector, LLVMValueRe
   LLVMValueRef mask = LLVMConstVector(exists, lanes);
   LLVMTypeRef types[] = {type, LLVMTypeOf(at)};
   LLVMValueRef reads[] = {at, alignment, mask, LLVMConstNull(type)}, writes[] = {value, at, alignment, mask};
-  return value == NULL ? ax_cg_intrinsic(&w->cg, "llvm.masked.load", types, 2, reads, 4) : ax_cg_intrinsic(&w->cg, "llvm.masked.store", types, 2, writes, 4);
+  return value == NULL ? ax_cg_intrinsic(&w->cg, "llvm.masked.load", types, 2, reads, 4)
+                       : ax_cg_intrinsic(&w->cg, "llvm.masked.store", types, 2, writes, 4);
 }
 
-static bool is_bit(const writer *w, uint32_t place) { return w->strand->places[place].dtype == AX_BOOL && w->held[place].lanes == 1; }
+static bool is_bit(const writer *w, uint32_t place) {
+  return w->fused_loop->places[place].dtype == AX_BOOL && w->held[place].lanes == 1;
+}
 
 static void load_places(writer *w) {
   LLVMBuilderRef b = w->cg.builder;
   LLVMTypeRef pointer = LLVMPointerTypeInContext(w->cg.context, 0);
-  for (uint32_t p = 0; p < w->strand->place_count; p++) {
+  for (uint32_t p = 0; p < w->fused_loop->place_count; p++) {
     LLVMValueRef index = i64(w, p);
     w->bases[p] = LLVMBuildLoad2(b, pointer, LLVMBuildGEP2(b, pointer, w->places, &index, 1, ""), "");
     for (uint32_t v = 0; v < w->held[p].vectors; v++) {
       LLVMValueRef *value = &w->values[p * most_vectors + v];
-      *value = LLVMConstNull(ax_nest_held_type(&w->cg, w->strand->places[p].dtype, w->held[p].lanes));
-      if (!w->strand->places[p].needed) continue;
+      *value = LLVMConstNull(ax_nest_held_type(&w->cg, w->fused_loop->places[p].dtype, w->held[p].lanes));
+      if (!w->fused_loop->places[p].needed) continue;
       *value = move(w, p, v, NULL);
       if (is_bit(w, p)) *value = ax_cg_to_register(&w->cg, AX_BOOL, *value, 1);
     }
@@ -366,20 +376,20 @@ static void load_places(writer *w) {
 }
 
 static void store_places(writer *w, const bool *changes) {
-  for (uint32_t p = 0; p < w->strand->place_count; p++)
-    for (uint32_t v = 0; w->strand->places[p].wanted && changes[p] && v < w->held[p].vectors; v++) {
+  for (uint32_t p = 0; p < w->fused_loop->place_count; p++)
+    for (uint32_t v = 0; w->fused_loop->places[p].wanted && changes[p] && v < w->held[p].vectors; v++) {
       LLVMValueRef value = w->values[p * most_vectors + v];
       move(w, p, v, is_bit(w, p) ? ax_cg_to_memory(&w->cg, AX_BOOL, value, 1) : value);
     }
 }
 
-ax_status ax_strand_emit(ax_arena *arena, const ax_codegen *cg, const ax_strand *strand, const char *name) {
-  writer w = {.cg = *cg, .arena = arena, .strand = strand};
-  if (!allocate(&w)) return ax_out_of_memory(strand->step_count * sizeof w.number[0]);
+ax_status ax_fused_loop_emit(ax_arena *arena, const ax_codegen *cg, const ax_fused_loop *fused_loop, const char *name) {
+  writer w = {.cg = *cg, .arena = arena, .fused_loop = fused_loop};
+  if (!allocate(&w)) return ax_out_of_memory(fused_loop->step_count * sizeof w.number[0]);
   AX_TRY(make_schedules(&w));
   choose_held(&w);
-  const bool *changes = changed(&w, 0, strand->step_count);
-  if (changes == NULL) return ax_out_of_memory(strand->place_count);
+  const bool *changes = changed(&w, 0, fused_loop->step_count);
+  if (changes == NULL) return ax_out_of_memory(fused_loop->place_count);
   ax_cg_begin_function(&w.cg, name);
   w.places = LLVMGetParam(w.cg.function, 0);
   w.coordinates = LLVMGetParam(w.cg.function, 1);

@@ -1,4 +1,5 @@
-/* Loops as strands against reference evaluation, bit by bit: random ones, and those that are near the ends of what strands can be. */
+/* Loops as fused loops against reference evaluation, bit by bit: random ones, and those that are near the ends of what fused loops
+   can be. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,14 +10,16 @@
 #include "support/random.h"
 #include "support/run.h"
 
-/* --- Random loops: carries of all kinds, changed by what gives the same bits everywhere, with loops and branches in each other --- */
+/* --- Random loops: carries of all kinds, changed by what gives the same bits everywhere, with loops and branches in each other
+   --- */
 
 enum carry { COUNT, REAL, FLAG, BRAIN, HALF, LONG, ONE, BYTES, TABLE, CARRIES };
 enum { rows = 2, columns = 9 };
 
 static void carry_types(ax_type *types) {
-  const ax_type all[CARRIES] = {TEST_SCALAR(AX_S32), TEST_SCALAR(AX_F32), TEST_SCALAR(AX_BOOL), TEST_SCALAR(AX_BF16), TEST_SCALAR(AX_F16),
-                                TEST_SCALAR(AX_S64), TEST_TYPE(AX_F32, 1), TEST_TYPE(AX_S8, 3), TEST_TYPE(AX_F32, rows, columns)};
+  const ax_type all[CARRIES] = {TEST_SCALAR(AX_S32),  TEST_SCALAR(AX_F32), TEST_SCALAR(AX_BOOL),
+                                TEST_SCALAR(AX_BF16), TEST_SCALAR(AX_F16), TEST_SCALAR(AX_S64),
+                                TEST_TYPE(AX_F32, 1), TEST_TYPE(AX_S8, 3), TEST_TYPE(AX_F32, rows, columns)};
   memcpy(types, all, sizeof all);
 }
 
@@ -27,7 +30,8 @@ static ax_value looked_up(const ax_value *c) {
   return scalar(ax_dynamic_slice(c[TABLE], (const ax_value[]){ax_and(c[COUNT], ax_integer(1)), c[COUNT]}, (const int64_t[]){1, 1}));
 }
 static ax_value overwritten(const ax_value *c) {
-  return ax_dynamic_update_slice(c[TABLE], ax_reshape(c[REAL], AX_DIMS(1, 1)), (const ax_value[]){c[LONG], ax_convert_element_type(c[COUNT], AX_S64)});
+  return ax_dynamic_update_slice(c[TABLE], ax_reshape(c[REAL], AX_DIMS(1, 1)),
+                                 (const ax_value[]){c[LONG], ax_convert_element_type(c[COUNT], AX_S64)});
 }
 
 static void change(test_random *random, ax_value *c) {
@@ -65,7 +69,9 @@ static void counts_too(const ax_value *in, ax_value *out, void *context) {
   change_all(in, out, context);
   out[COUNT] = ax_add(in[COUNT], ax_integer(1));
 }
-static void below(const ax_value *in, ax_value *out, void *context) { out[0] = ax_lt(in[COUNT], ax_integer(((const body *)context)->trips)); }
+static void below(const ax_value *in, ax_value *out, void *context) {
+  out[0] = ax_lt(in[COUNT], ax_integer(((const body *)context)->trips));
+}
 
 /* A row of a table more, and a number for each. */
 static void with_row(const ax_value *in, ax_value *out, void *context) {
@@ -76,7 +82,9 @@ static void with_row(const ax_value *in, ax_value *out, void *context) {
 
 static void change_inside(test_random *random, uint32_t depth, ax_value *c) {
   static const int64_t trips[] = {0, 1, 2, 3, 7};
-  const body parts[] = {{test_random_bits(random), depth, trips[test_random_below(random, 5)]}, {test_random_bits(random), depth, 0}, {test_random_bits(random), 0, 0}};
+  const body parts[] = {{test_random_bits(random), depth, trips[test_random_below(random, 5)]},
+                        {test_random_bits(random), depth, 0},
+                        {test_random_bits(random), 0, 0}};
   ax_value more[CARRIES + 1];
   memcpy(more, c, CARRIES * sizeof c[0]);
   switch (test_random_below(random, 5)) {
@@ -85,16 +93,21 @@ static void change_inside(test_random *random, uint32_t depth, ax_value *c) {
       c[COUNT] = ax_and(c[COUNT], ax_integer(3));
       ax_while(AX_CLOSURE(below, CARRIES, 1, &parts[0]), AX_CLOSURE(counts_too, CARRIES, CARRIES, &parts[0]), c, c);
       break;
-    case 2: ax_if(c[FLAG], AX_CLOSURE(change_all, CARRIES, CARRIES, &parts[0]), AX_CLOSURE(change_all, CARRIES, CARRIES, &parts[1]), c, c); break;
+    case 2:
+      ax_if(c[FLAG], AX_CLOSURE(change_all, CARRIES, CARRIES, &parts[0]), AX_CLOSURE(change_all, CARRIES, CARRIES, &parts[1]), c,
+            c);
+      break;
     case 3: {
-      const ax_fn cases[] = {AX_CLOSURE(change_all, CARRIES, CARRIES, &parts[0]), AX_CLOSURE(change_all, CARRIES, CARRIES, &parts[1]),
+      const ax_fn cases[] = {AX_CLOSURE(change_all, CARRIES, CARRIES, &parts[0]),
+                             AX_CLOSURE(change_all, CARRIES, CARRIES, &parts[1]),
                              AX_CLOSURE(change_all, CARRIES, CARRIES, &parts[2])};
       ax_switch(c[COUNT], 3, cases, c, c);
       break;
     }
     default:
       more[CARRIES] = c[TABLE];
-      ax_scan(AX_CLOSURE(with_row, CARRIES + 1, CARRIES + 1, &parts[0]), CARRIES, rows, test_random_below(random, 2) == 0, more, more);
+      ax_scan(AX_CLOSURE(with_row, CARRIES + 1, CARRIES + 1, &parts[0]), CARRIES, rows, test_random_below(random, 2) == 0, more,
+              more);
       memcpy(c, more, CARRIES * sizeof c[0]);
       c[ONE] = ax_reduce_max(more[CARRIES], AX_DIMS(0), true);
   }
@@ -172,7 +185,8 @@ static void vectors_stay(const ax_value *in, ax_value *out, void *context) {
   memcpy(out, in, VECTORS * sizeof out[0]);
 }
 static void perhaps(const ax_value *in, ax_value *out, void *context) {
-  ax_if(ax_gt(in[MOST], ax_real(0)), AX_CLOSURE(change_vectors, VECTORS, VECTORS, context), AX_FN(vectors_stay, VECTORS, VECTORS), in, out);
+  ax_if(ax_gt(in[MOST], ax_real(0)), AX_CLOSURE(change_vectors, VECTORS, VECTORS, context), AX_FN(vectors_stay, VECTORS, VECTORS),
+        in, out);
   const uint64_t seed = *(const uint64_t *)context + 1;
   change_vectors(out, out, (void *)(uintptr_t)&seed);
 }
@@ -188,7 +202,9 @@ static void thrice(const ax_value *in, ax_value *out, void *context) {
   ax_while(AX_FN(below_three, VECTORS + 1, 1), AX_CLOSURE(perhaps_again, VECTORS + 1, VECTORS + 1, context), now, now);
   memcpy(out, now, VECTORS * sizeof out[0]);
 }
-static void vectors_in_a_scan(const ax_value *in, ax_value *out, void *context) { ax_scan(AX_CLOSURE(thrice, VECTORS, VECTORS, context), VECTORS, 4, false, in, out); }
+static void vectors_in_a_scan(const ax_value *in, ax_value *out, void *context) {
+  ax_scan(AX_CLOSURE(thrice, VECTORS, VECTORS, context), VECTORS, 4, false, in, out);
+}
 
 static ax_program *trace_vectors(uint64_t seed) {
   static const int64_t lengths[] = {1, 2, 3, 7, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 100, 127, 128, 129, 255, 256, 300};
@@ -238,10 +254,10 @@ static void shorter_registers(void **state) {
   }
 }
 
-/* --- What becomes a strand --- */
+/* --- What becomes a fused loop --- */
 
-/* How many loops of a compiled program are strands; *loops: of how many. */
-static uint32_t strands(ax_program *program, uint32_t *loops) {
+/* How many loops of a compiled program are fused loops; *loops: of how many. */
+static uint32_t fused_loops(ax_program *program, uint32_t *loops) {
   ax_runtime *runtime;
   ax_executable *e;
   uint32_t count = 0;
@@ -252,15 +268,15 @@ static uint32_t strands(ax_program *program, uint32_t *loops) {
     const ax_instr *instr = &e->codes[0].instrs[i];
     if (instr->kind != AX_INSTR_LOOP) continue;
     ++*loops;
-    count += instr->strand != NULL;
+    count += instr->fused_loop != NULL;
   }
   ax_executable_release(e);
   ax_runtime_release(runtime);
   return count;
 }
 
-static void assert_strands(ax_program *program, uint32_t wanted, uint32_t of) {
-  uint32_t loops, count = strands(program, &loops);
+static void assert_fused_loops(ax_program *program, uint32_t wanted, uint32_t of) {
+  uint32_t loops, count = fused_loops(program, &loops);
   assert_int_equal(count, wanted);
   assert_int_equal(loops, of);
 }
@@ -280,7 +296,7 @@ static void ten_deep(void **state) {
   const ax_type types[] = {TEST_SCALAR(AX_F32), TEST_TYPE(AX_F32, 5)};
   for (int k = 0; k < 2; k++) {
     ax_program *program = test_trace(nested, (void *)(uintptr_t)&depth, &types[k], 1, 1);
-    assert_strands(program, 1, depth); /* the outermost holds the others */
+    assert_fused_loops(program, 1, depth); /* the outermost holds the others */
     test_random_run(program, 1, false, 0);
     ax_program_release(program);
   }
@@ -293,7 +309,7 @@ static void forty_deep(void **state) {
   const ax_type type = TEST_SCALAR(AX_F32);
   ax_program *program = test_trace(nested, (void *)(uintptr_t)&depth, &type, 1, 1);
   uint32_t loops;
-  assert_int_equal(strands(program, &loops), 1);
+  assert_int_equal(fused_loops(program, &loops), 1);
   assert_int_equal(loops, depth);
   ax_program_release(program);
 }
@@ -308,7 +324,7 @@ static void no_function_without_end(void **state) {
   (void)state;
   const ax_type type = TEST_SCALAR(AX_F32);
   ax_program *program = test_trace(many_in_one, NULL, &type, 1, 1);
-  assert_strands(program, 300, 301);
+  assert_fused_loops(program, 300, 301);
   test_random_run(program, 1, false, 0);
   ax_program_release(program);
 }
@@ -319,7 +335,9 @@ static AX_BODY(turn) {
   out[1] = in[2];
   out[2] = in[0];
 }
-static void turns(const ax_value *in, ax_value *out, void *context) { ax_scan(AX_FN(turn, 3, 3), 3, *(const int64_t *)context, false, in, out); }
+static void turns(const ax_value *in, ax_value *out, void *context) {
+  ax_scan(AX_FN(turn, 3, 3), 3, *(const int64_t *)context, false, in, out);
+}
 
 static void carries_that_turn(void **state) {
   (void)state;
@@ -371,7 +389,8 @@ static void devices(void **state) {
     }
 }
 
-/* Rows of arrays that no cache near a core holds are read ahead of, beyond the last one too: by a start that moves, and one a trip. */
+/* Rows of arrays that no cache near a core holds are read ahead of, beyond the last one too: by a start that moves, and one a
+   trip. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 enum { FAR_ROWS = 40, FAR_COLUMNS = 800 }; /* which are near: all ways of doing many rows take minutes */
 #else
@@ -402,8 +421,9 @@ static void far_rows(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(random_loops), cmocka_unit_test(vectors), cmocka_unit_test(shorter_registers), cmocka_unit_test(ten_deep), cmocka_unit_test(forty_deep),
-      cmocka_unit_test(no_function_without_end), cmocka_unit_test(carries_that_turn), cmocka_unit_test(devices), cmocka_unit_test(far_rows),
+      cmocka_unit_test(random_loops),      cmocka_unit_test(vectors),    cmocka_unit_test(shorter_registers),
+      cmocka_unit_test(ten_deep),          cmocka_unit_test(forty_deep), cmocka_unit_test(no_function_without_end),
+      cmocka_unit_test(carries_that_turn), cmocka_unit_test(devices),    cmocka_unit_test(far_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,17 @@
-/* Stores that go at once to where a copy would take them. A copy *lends* its destination to the segment before it, so that a pipeline's results are made where
-   they go, and the copy only signals:
+/* Stores that go at once to where a copy would take them. A copy *forwards* its destination to the segment before it, so that a
+   pipeline's results are made where they go, and the copy only signals:
 
      segment: v[slot] = f(x) ; copy v[slot] -> y[block]       ->       segment: y[block] = f(x) ; copy: nothing to do
 
-   Nothing stands between the two but what touches no memory, so the store comes when the copy does. Who reads or writes y[block] before that is told of in
-   time, or it is a race: the core hears of nobody between its store and its copy, as it neither waits there nor looks at a semaphore. A scope of its own may be
-   opened in between, as for the semaphore of ax_copy.
+   Nothing stands between the two but what touches no memory, so the store comes when the copy does. Who reads or writes y[block]
+   before that is told of in time, or it is a race: the core hears of nobody between its store and its copy, as it neither waits
+   there nor looks at a semaphore. A scope of its own may be opened in between, as for the semaphore of ax_copy.
 
    The scratch then has something else in it than it would. So it is done for a ref only when nobody can tell:
      all that reads it anywhere are copies as above, each of all that the segment before it has stored by the same view;
      nothing is copied to it.
-   Masked and partial stores, sums and what a loop leaves in it for later are thus copied as ever. Where the segment reads or writes that memory otherwise is
-   seen by addresses, when it is run (run_step.c). */
+   Masked and partial stores, sums and what a loop leaves in it for later are thus copied as ever. Where the segment reads or writes
+   that memory otherwise is seen by addresses, when it is run (run_step.c). */
 #include <string.h>
 
 #include "kernel/image/image.h"
@@ -21,9 +21,9 @@
 enum { most_between = 1024 }; /* steps that are looked through for one copy */
 
 typedef struct body_facts {
-  const ax_code_step **maker; /* by slot: what makes the view; NULL: a root, or a value */
+  const ax_core_code_step **maker; /* by slot: what makes the view; NULL: a root, or a value */
   bool *is_target;            /* by step */
-  bool *lent;                 /* by step: a copy that could lend */
+  bool *forwarded;                 /* by step: a copy that could forward */
 } body_facts;
 
 typedef struct finder {
@@ -32,36 +32,46 @@ typedef struct finder {
   bool **banned;     /* by body, then root; what all bodies have is the first's */
 } finder;
 
-static bool *banned(const finder *f, uint32_t b, uint32_t root) { return &f->banned[root < f->image->machine->ref_count ? 0 : b][root]; }
+static bool *banned(const finder *f, uint32_t b, uint32_t root) {
+  return &f->banned[root < f->image->machine->ref_count ? 0 : b][root];
+}
 
 /* --- The same view --- */
 
 static bool same_value(const ax_image_body *body, uint32_t a, uint32_t b) {
   const ax_image_slot *x = &body->slots[a], *y = &body->slots[b];
   if (a == b) return true;
-  return x->source == AX_SLOT_CONSTANT && y->source == AX_SLOT_CONSTANT && x->type.dtype == y->type.dtype && x->bytes == y->bytes && memcmp(x->constant, y->constant, x->bytes) == 0;
+  return x->source == AX_SLOT_CONSTANT && y->source == AX_SLOT_CONSTANT && x->type.dtype == y->type.dtype && x->bytes == y->bytes &&
+         memcmp(x->constant, y->constant, x->bytes) == 0;
 }
 
 /* Two steps make the same of the same: views of equal shape that begin at the same place. */
-static bool same_step(const ax_image_body *body, const ax_code_step *a, const ax_code_step *b) {
-  if (a->eqn->prim != b->eqn->prim || a->in_count != b->in_count || !ax_same_shape(&body->slots[a->out[0]].type, &body->slots[b->out[0]].type)) return false;
+static bool same_step(const ax_image_body *body, const ax_core_code_step *a, const ax_core_code_step *b) {
+  if (a->eqn->prim != b->eqn->prim || a->in_count != b->in_count ||
+      !ax_same_shape(&body->slots[a->out[0]].type, &body->slots[b->out[0]].type))
+    return false;
   if (a->eqn->prim == &ax_prim_ref_reshape) return true;
   if (a->eqn->prim != &ax_prim_ref_slice) return false;
-  if (((const ax_ref_slice_params *)a->eqn->params)->strides.count > 0 || ((const ax_ref_slice_params *)b->eqn->params)->strides.count > 0) return false;
+  if (((const ax_ref_slice_params *)a->eqn->params)->strides.count > 0 ||
+      ((const ax_ref_slice_params *)b->eqn->params)->strides.count > 0)
+    return false;
   for (uint32_t i = 1; i < a->in_count; i++)
     if (!same_value(body, a->in[i], b->in[i])) return false;
   return true;
 }
 
-static const ax_code_step *earlier(const ax_code_step *a, const ax_code_step *b) { return a < b ? a : b; }
+static const ax_core_code_step *earlier(const ax_core_code_step *a, const ax_core_code_step *b) { return a < b ? a : b; }
 
 /* Nobody is waited for. */
-static bool opens_alone(const ax_code_step *step) { return step->kind == AX_STEP_OPEN && ((const ax_run_scoped_params *)step->eqn->params)->along.count == 0; }
+static bool opens_alone(const ax_core_code_step *step) {
+  return step->kind == AX_STEP_OPEN && ((const ax_run_scoped_params *)step->eqn->params)->along.count == 0;
+}
 
 /* From `first` to the copy all is done in line, and nothing makes again what views are made of. */
-static bool stays(const body_facts *facts, const ax_code *code, const ax_code_step *first, const ax_code_step *copy, uint32_t slot) {
+static bool stays(const body_facts *facts, const ax_core_code *code, const ax_core_code_step *first, const ax_core_code_step *copy,
+                  uint32_t slot) {
   if (copy - first > most_between) return false;
-  for (const ax_code_step *step = first; step < copy; step++) {
+  for (const ax_core_code_step *step = first; step < copy; step++) {
     if (step > first && facts->is_target[step - code->steps]) return false;
     if (step->kind != AX_STEP_EVAL && step->kind != AX_STEP_VIEW && step->kind != AX_STEP_ACT && !opens_alone(step)) return false;
     for (uint32_t k = 0; step > first && k < step->out_count; k++)
@@ -71,8 +81,9 @@ static bool stays(const body_facts *facts, const ax_code *code, const ax_code_st
 }
 
 /* What is stored by view `a`, at `store`, is what `copy` takes by view `b`. */
-static bool same_view(const body_facts *facts, const ax_image_body *body, uint32_t a, uint32_t b, const ax_code_step *store, const ax_code_step *copy) {
-  const ax_code_step *first = store, *x, *y;
+static bool same_view(const body_facts *facts, const ax_image_body *body, uint32_t a, uint32_t b, const ax_core_code_step *store,
+                      const ax_core_code_step *copy) {
+  const ax_core_code_step *first = store, *x, *y;
   for (uint32_t p = a, q = b; p != q; p = x->in[0], q = y->in[0]) {
     x = facts->maker[p], y = facts->maker[q];
     if (x == NULL || y == NULL || !same_step(body, x, y)) return false;
@@ -84,11 +95,11 @@ static bool same_view(const body_facts *facts, const ax_image_body *body, uint32
   return stays(facts, body->code, first, copy, a);
 }
 
-/* --- Copies that could lend --- */
+/* --- Copies that could forward --- */
 
 /* The last step before the copy that stores all of a view. */
-static const ax_code_step *store_of(const ax_code *code, uint32_t view, const ax_code_step *copy) {
-  for (const ax_code_step *step = copy; step > code->steps && copy - step < most_between;)
+static const ax_core_code_step *store_of(const ax_core_code *code, uint32_t view, const ax_core_code_step *copy) {
+  for (const ax_core_code_step *step = copy; step > code->steps && copy - step < most_between;)
     if ((--step)->kind == AX_STEP_ACT && step->eqn->prim == &ax_prim_ref_store && step->in[0] == view) return step;
   return NULL;
 }
@@ -100,26 +111,30 @@ static bool has(const uint32_t *list, uint32_t count, uint32_t slot) {
 }
 
 /* Which of the segment's results the copy takes; AX_NONE. */
-static uint32_t result_taken(const finder *f, uint32_t b, const ax_segment *segment, const ax_code_step *copy) {
+static uint32_t result_taken(const finder *f, uint32_t b, const ax_segment *segment, const ax_core_code_step *copy) {
   const ax_image_body *body = &f->image->bodies[b];
   const ax_image_slot *from = &body->slots[copy->in[0]];
   for (uint32_t k = 0; k < segment->out_count; k++) {
     const ax_image_slot *of = &body->slots[segment->out[k]];
     if (of->source != AX_SLOT_VIEW || of->root != from->root || has(segment->in, segment->in_count, segment->out[k])) continue;
-    const ax_code_step *store = store_of(body->code, segment->out[k], copy);
+    const ax_core_code_step *store = store_of(body->code, segment->out[k], copy);
     if (store != NULL && same_view(&f->facts[b], body, segment->out[k], copy->in[0], store, copy)) return k;
   }
   return AX_NONE;
 }
 
-/* It stays on this core's device, what it takes and where it goes lie dense, and whether it is made is known before the segment is. */
-static bool may_lend(const finder *f, uint32_t b, const ax_segment *segment, const ax_code_step *copy) {
+/* It stays on this core's device, what it takes and where it goes lie dense, and whether it is made is known before the segment
+   is. */
+static bool may_forward(const finder *f, uint32_t b, const ax_segment *segment, const ax_core_code_step *copy) {
   const ax_image_body *body = &f->image->bodies[b];
   const ax_machine *machine = f->image->machine;
   const ax_copy_params *params = copy->eqn->params;
   const ax_image_slot *from = &body->slots[copy->in[0]], *to = &body->slots[copy->in[1]];
-  uint32_t outer = machine->operand_count + machine->params->outs.count, predicate = 2u + params->received + params->sent + params->barrier;
-  if (ax_core_operands(&params->to) > 0 || from->root < outer || to->root >= outer || from->unit > 0 || to->unit > 0 || from->bytes == 0) return false;
+  uint32_t outer = machine->operand_count + machine->params->outs.count,
+           predicate = 2u + params->received + params->sent + params->barrier;
+  if (ax_core_operands(&params->to) > 0 || from->root < outer || to->root >= outer || from->unit > 0 || to->unit > 0 ||
+      from->bytes == 0)
+    return false;
   if (params->predicate && has(segment->out, segment->out_count, copy->in[predicate])) return false;
   return ax_slot_is_dense(from) && ax_slot_is_dense(to);
 }
@@ -129,11 +144,12 @@ static void find_copies(finder *f, uint32_t b) {
   for (uint32_t i = 0; i + 1 < body->op_count; i++) {
     ax_image_op *op = &body->ops[i];
     if (op->kind != AX_IMAGE_SEGMENT) continue;
-    op->copy = body->ops[i + 1].kind == AX_IMAGE_OPEN && opens_alone(body->ops[i + 1].step) ? i + 2 : i + 1; /* an END is behind each */
-    const ax_code_step *copy = body->ops[op->copy].step;
-    if (body->ops[op->copy].kind != AX_IMAGE_COPY || !may_lend(f, b, op->segment, copy)) continue;
-    op->lends = result_taken(f, b, op->segment, copy) + 1; /* AX_NONE: 0 */
-    f->facts[b].lent[copy - body->code->steps] = op->lends > 0;
+    op->copy =
+        body->ops[i + 1].kind == AX_IMAGE_OPEN && opens_alone(body->ops[i + 1].step) ? i + 2 : i + 1; /* an END is behind each */
+    const ax_core_code_step *copy = body->ops[op->copy].step;
+    if (body->ops[op->copy].kind != AX_IMAGE_COPY || !may_forward(f, b, op->segment, copy)) continue;
+    op->forwards = result_taken(f, b, op->segment, copy) + 1; /* AX_NONE: 0 */
+    f->facts[b].forwarded[copy - body->code->steps] = op->forwards > 0;
   }
 }
 
@@ -141,12 +157,13 @@ static void find_copies(finder *f, uint32_t b) {
 
 static void look_at_reads(finder *f, uint32_t b) {
   const ax_image_body *body = &f->image->bodies[b];
-  const ax_code *code = body->code;
+  const ax_core_code *code = body->code;
   for (uint32_t i = 0; i < code->step_count; i++) {
-    const ax_code_step *step = &code->steps[i];
+    const ax_core_code_step *step = &code->steps[i];
     if (step->kind != AX_STEP_ACT) continue;
     const ax_prim *prim = step->eqn->prim;
-    bool reads = prim == &ax_prim_ref_load || prim == &ax_prim_ref_swap || prim == &ax_prim_ref_add || (prim == &ax_prim_copy_start && !f->facts[b].lent[i]);
+    bool reads = prim == &ax_prim_ref_load || prim == &ax_prim_ref_swap || prim == &ax_prim_ref_add ||
+                 (prim == &ax_prim_copy_start && !f->facts[b].forwarded[i]);
     if (reads) *banned(f, b, body->slots[step->in[0]].root) = true;
     if (prim == &ax_prim_copy_start) *banned(f, b, body->slots[step->in[1]].root) = true;
   }
@@ -156,9 +173,9 @@ static void settle(finder *f, uint32_t b) {
   ax_image_body *body = &f->image->bodies[b];
   for (uint32_t i = 0; i < body->op_count; i++) {
     ax_image_op *op = &body->ops[i];
-    if (op->lends == 0) continue;
-    if (*banned(f, b, body->slots[body->ops[op->copy].step->in[0]].root)) op->lends = 0;
-    else body->ops[op->copy].lent = true;
+    if (op->forwards == 0) continue;
+    if (*banned(f, b, body->slots[body->ops[op->copy].step->in[0]].root)) op->forwards = 0;
+    else body->ops[op->copy].forwarded = true;
   }
 }
 
@@ -167,22 +184,25 @@ static void settle(finder *f, uint32_t b) {
 static ax_status begin(finder *f, uint32_t b) {
   ax_arena *arena = &f->image->arena;
   const ax_image_body *body = &f->image->bodies[b];
-  const ax_code *code = body->code;
+  const ax_core_code *code = body->code;
   body_facts *facts = &f->facts[b];
   facts->maker = ax_arena_alloc(arena, (code->slot_count + (size_t)1) * sizeof facts->maker[0]);
   facts->is_target = ax_arena_alloc(arena, code->step_count + (size_t)1);
-  facts->lent = ax_arena_alloc(arena, code->step_count + (size_t)1);
+  facts->forwarded = ax_arena_alloc(arena, code->step_count + (size_t)1);
   f->banned[b] = ax_arena_alloc(arena, body->root_count + (size_t)1);
-  if (facts->maker == NULL || facts->is_target == NULL || facts->lent == NULL || f->banned[b] == NULL) return ax_out_of_memory(code->slot_count * sizeof facts->maker[0]);
+  if (facts->maker == NULL || facts->is_target == NULL || facts->forwarded == NULL || f->banned[b] == NULL)
+    return ax_out_of_memory(code->slot_count * sizeof facts->maker[0]);
   ax_image_find_targets(code, facts->is_target);
   for (uint32_t i = 0; i < code->step_count; i++)
     if (code->steps[i].kind == AX_STEP_VIEW && code->steps[i].in_count > 0) facts->maker[code->steps[i].out[0]] = &code->steps[i];
   return AX_OK;
 }
 
-ax_status ax_image_lend(ax_image *image) {
+ax_status ax_image_forward(ax_image *image) {
   uint32_t bodies = image->machine->params->bodies.count;
-  finder f = {.image = image, .facts = ax_arena_alloc(&image->arena, bodies * sizeof f.facts[0]), .banned = ax_arena_alloc(&image->arena, bodies * sizeof f.banned[0])};
+  finder f = {.image = image,
+              .facts = ax_arena_alloc(&image->arena, bodies * sizeof f.facts[0]),
+              .banned = ax_arena_alloc(&image->arena, bodies * sizeof f.banned[0])};
   if (f.facts == NULL || f.banned == NULL) return ax_out_of_memory(bodies * sizeof f.facts[0]);
   for (uint32_t b = 0; b < bodies; b++) AX_TRY(begin(&f, b));
   for (uint32_t b = 0; b < bodies; b++) find_copies(&f, b);
