@@ -8,6 +8,7 @@
 #   a link                         leads to a file that is there
 #   text.md                        has a text for each production of its grammar
 #   jax.md                         names every exported function, and no page one that there is not
+#   design.md                      has a row for each public header, and names each room
 #   axle.1                         names the commands and options that `axle --help` does, and no others
 #
 # AXLE_GOLDEN_UPDATE=1 makes the first two so; cmake/docs docs alone makes the first.
@@ -118,6 +119,17 @@ check_grammar() {
   diff "$work/productions" "$work/shown" || wrong "text.md: not every production has a text, or one has that is none"
 }
 
+# The way to a function: design.md has a row for each public header, and names each room that there is.
+check_design() {
+  for header in include/axle/*.h; do
+    grep -q "\`axle/${header##*/}\`" docs/design.md || wrong "design.md does not say in which room $header is defined"
+  done
+  grep -o '^[a-z][a-z/]*' tests/rooms.txt | while read -r room; do
+    [ ! -d "src/$room" ] || grep -qw "$room" docs/design.md || echo "$room"
+  done >"$work/missing"
+  [ ! -s "$work/missing" ] || wrong "design.md says nothing of the rooms" $(cat "$work/missing")
+}
+
 cmake/docs "$work/made" || wrong "cmake/docs fails"
 for page in "$work"/made/*.md; do same "docs/${page##*/}" "$page"; done
 for page in docs/*.md; do
@@ -128,4 +140,5 @@ check_names
 check_jax
 check_grammar
 check_manual
+check_design
 [ $failed -eq 0 ] && echo "docs: all as they say"
