@@ -2,7 +2,9 @@
 #
 #   make             build the library, the command, the examples and the tests
 #   make run         train the digit classifier; make run ARGS="--mesh data=256"
-#   make test        all checks, under the sanitizers too
+#   make test        the suite: all checks, once
+#   make test-all    the suite, then again under ASan and UBSan, hostile; then the executor's tests under TSan
+#   make coverage    the suite with counters: which lines no test runs -> build-coverage/coverage.txt
 #   make soak        the tests that make programs at random, for an hour; make soak SECONDS=60
 #   make bench       ours and theirs in one run -> build/bench.csv; AXLE_JAX_PYTHON names an interpreter that has JAX
 #   make oracle      compare with JAX, live; needs AXLE_JAX_PYTHON
@@ -16,7 +18,7 @@ PREFIX ?= /usr/local
 ARGS ?=
 SECONDS ?= 3600
 
-.PHONY: all setup run test soak bench oracle install clean
+.PHONY: all setup run test test-all coverage soak bench oracle install clean
 
 all: setup
 	@cmake/build $(BUILD) all
@@ -28,7 +30,13 @@ run: all
 	@$(BUILD)/examples/digits --out $(BUILD)/digits.npz data/digits.csv.gz $(ARGS)
 
 test: setup
-	@cmake/run-tests $(BUILD)
+	@cmake/run-tests $(BUILD) plain
+
+test-all: setup
+	@cmake/run-tests $(BUILD) plain sanitized threads
+
+coverage: setup
+	@cmake/run-coverage $(BUILD)-coverage
 
 soak: all
 	@cmake/run-soak $(BUILD) $(SECONDS)
@@ -46,4 +54,4 @@ install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan
+	rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-coverage

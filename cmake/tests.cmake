@@ -145,6 +145,10 @@ if(NOT AXLE_SANITIZE)
   axle_test(house/rooms_finds_breaches sh tests/rooms.sh tests/rooms.bad)
   set_tests_properties(house/rooms_finds_breaches PROPERTIES PASS_REGULAR_EXPRESSION "rooms: 6 breaches")
 
+  axle_test(house/names sh tests/names.sh .)
+  axle_test(house/names_finds_breaches sh tests/names.sh tests/names.bad)
+  set_tests_properties(house/names_finds_breaches PROPERTIES PASS_REGULAR_EXPRESSION "names: 2 defined twice")
+
   file(GLOB public_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include include/axle/*.h)
   file(GLOB public_cxx_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include include/axle/*.hpp include/axle/cxx/*.hpp)
   axle_test(house/headers sh cmake/check-headers ${CMAKE_C_COMPILER} ${public_headers} ${public_cxx_headers} axle/cxx/functions.hpp)

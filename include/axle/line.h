@@ -31,13 +31,16 @@
 /* Names of their own, so that calls in calls shadow nothing. */
 #define AX_JOIN_(a, b) a##b
 #define AX_JOIN(a, b) AX_JOIN_(a, b)
-/* An operand that may be a number of C: a value as it is, a number as a handle. Evaluated once, and written once. */
+/* An operand that may be a number of C: a value as it is, a number as a handle. Evaluated once, and written once. Anything else, such as a
+   pointer or a string, does not compile. */
 #define AX_X(x) AX_X_(x, AX_JOIN(ax_operand_, __COUNTER__))
 #define AX_X_(x, name)                                                                                                       \
   __extension__({                                                                                                            \
     __auto_type name = (x);                                                                                                  \
-    _Generic(name, ax_value: ax_itself, float: ax_real, double: ax_real, long double: ax_real, unsigned long: ax_unsigned,       \
-             unsigned long long: ax_unsigned, default: ax_integer)(name);                                                    \
+    _Generic(name, ax_value: ax_itself, float: ax_real, double: ax_real, long double: ax_real, unsigned long: ax_unsigned,   \
+             unsigned long long: ax_unsigned, _Bool: ax_integer, char: ax_integer, signed char: ax_integer,                  \
+             unsigned char: ax_integer, short: ax_integer, unsigned short: ax_integer, int: ax_integer,                      \
+             unsigned: ax_integer, long: ax_integer, long long: ax_integer)(name);                                           \
   })
 #endif
 
