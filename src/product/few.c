@@ -1,14 +1,14 @@
-/* Few rows by a large b, which is read once. Where it lies in rows, in long runs: block of k by block of k, some columns at a time,
-   some steps at a time.
+/* Products of few rows by a large b, which is read once. Where b lies in rows, it is read in long runs: block of k by block of k,
+   some columns at a time, some steps at a time.
 
-     b[some steps, columns]       runs side by side; they stay in the second-level cache for all groups of rows
+     b[some steps, columns]       its rows are read side by side, and stay in the second-level cache for all groups of rows of a
      a[rows, block]               packed
-     held[rows, columns]          sums, that wait in the second-level cache for the next steps
+     held[rows, columns]          sums, kept in the second-level cache until the next steps
 
-   What comes later is on its way meanwhile. Where b lies transposed, panel by panel of its columns, which are turned some steps at
-   a time and used while they are in the first-level cache:
+   The b of the next steps is prefetched meanwhile. Where b lies transposed, it is taken panel by panel of its columns. A panel is
+   transposed some steps at a time, and used while these are in the first-level cache:
 
-     panel[turned_steps, two vectors]   turned
+     panel[turned_steps, two vectors]   transposed
      a[rows, k]                         packed, in the second-level cache
      held[rows, two vectors] */
 #include "product/few.h"
@@ -16,22 +16,22 @@
 #include "base/base.h"
 
 enum {
-  few_groups = 5,        /* of rows: more pay for packing b */
-  least_bytes = 1 << 20, /* of b and what lies between */
-  least_run = 2 << 10,   /* of a row of b: shorter ones are read ahead as they are, */
-  least_far_run = 512,   /* if they do not lie in memory */
+  few_groups = 5,        /* groups of rows; with more of them it pays to pack b */
+  least_bytes = 1 << 20, /* of b, with the gaps between its rows */
+  least_run = 2 << 10,   /* bytes of a row of a b in a cache: the processor prefetches shorter rows well */
+  least_far_run = 512,   /* the same for a b in memory */
   far_steps = 8,
-  near_steps =
-      32, /* of what lies in memory runs are few, since that gives them one by one, and rows a power of two apart meet in one set */
+  near_steps = 32, /* rows of b read side by side. Memory gets fewer, far_steps: it serves one row after another, and rows a power
+                      of two apart share a set */
   many_rows = 8,
-  more_rows = 28,           /* that take longer than memory, and twice as long: sums need not wait as often */
-  fetched_bytes = 16 << 10, /* on their way */
+  more_rows = 28, /* rows of a whose arithmetic takes longer than memory, and twice as long: their sums are held less often */
+  fetched_bytes = 16 << 10, /* prefetched ahead */
   least_turned = 5,
-  most_turned = 16,        /* rows by a b that lies transposed: fewer are at home in a narrow product, more pay for packing it */
-  least_panels = 8,        /* of such a b, of which the last one may have few lines */
-  turned_steps = 128,      /* at a time: they stay in the first-level cache */
-  held_bytes = 256 << 10,  /* of sums that wait */
-  chunk_bytes = 128 << 10, /* of b, that is read before the next group of rows does */
+  most_turned = 16,        /* rows by a transposed b: fewer are made by narrow products; for more, b is packed */
+  least_panels = 8,        /* panels of such a b; the last may have few columns */
+  turned_steps = 128,      /* steps transposed at a time: they stay in the first-level cache */
+  held_bytes = 256 << 10,  /* of sums held for the next steps */
+  chunk_bytes = 128 << 10, /* of b, read for one group of rows before the next group reads it */
 };
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -48,16 +48,16 @@ bool ax_few_streams(const ax_product *p, const ax_product_kernels *k) {
   return p->k * apart >= least_bytes && p->n * k->number_bytes >= (is_far(p, k) ? least_far_run : least_run);
 }
 
-/* Vectors of a panel. */
+/* The number of vectors in a panel. */
 static int64_t panel_vectors(const ax_product_way *way) { return way->rows <= way->kernels->wide_rows ? 4 : 2; }
 
-/* Of b: as many rows of it as are read side by side. */
+/* The number of rows of b that are read side by side. */
 static int64_t streamed_steps(const ax_product *p, const ax_product_kernels *k) {
   if (p->m > more_rows || p->k * p->b_row * k->number_bytes < AX_PRODUCT_FAR) return near_steps;
   return p->m > many_rows ? 2 * far_steps : far_steps;
 }
 
-/* The rows of a group, packed: numbers of one step side by side. */
+/* Bytes from one step to the next in the packed rows of a group: a step has the numbers of all rows side by side. */
 static int64_t packed_step(const ax_product_kernels *k, int64_t rows) {
   return (rows > k->lanes ? 2 : 1) * k->lanes * k->unit_bytes;
 }
@@ -78,7 +78,7 @@ void ax_few_choose(ax_product_way *way, const ax_product *p) {
   way->work_bytes = (size_t)(groups * (way->slot_bytes + way->columns * way->rows * k->result_bytes));
 }
 
-typedef struct streaming { /* of one block of k */
+typedef struct streaming { /* over one block of k */
   const ax_product *product;
   const ax_product_way *way;
   char *packed, *held;
@@ -86,7 +86,7 @@ typedef struct streaming { /* of one block of k */
   bool add;
 } streaming;
 
-/* The rows, over some numbers of k: groups way->slot_bytes apart. */
+/* Packs the rows of a over `numbers` steps of k, group by group; groups are way->slot_bytes apart. */
 static void pack(const ax_product *p, const ax_product_way *way, const char *a, int64_t numbers, char *packed) {
   const ax_product_kernels *k = way->kernels;
   for (int64_t row = 0; row < p->m; row += way->rows, packed += way->slot_bytes) {
@@ -103,8 +103,8 @@ static void pack(const ax_product *p, const ax_product_way *way, const char *a, 
   }
 }
 
-/* The columns that fill no panel; and all of a last group of so few rows that its panels would be wider than those of the
-   others. */
+/* Makes the columns that fill no panel. It also makes all columns of a last group with so few rows that its panels would be
+   wider than those of the other groups. */
 static void make_rest(const streaming *s, const ax_product_stream *t, int64_t columns) {
   const ax_product_kernels *k = s->way->kernels;
   const int64_t width = 2 * k->lanes, at = t->panels * panel_vectors(s->way) * k->lanes;
@@ -193,10 +193,10 @@ void ax_few_choose_turns(ax_product_way *way, const ax_product *p) {
                              panel * (2 * turned_steps * k->unit_bytes + way->groups * way->rows * k->result_bytes));
 }
 
-typedef struct turning { /* of a panel of b's columns */
+typedef struct turning { /* over one panel of b's columns */
   const ax_product *product;
   const ax_product_way *way;
-  char *rows, *panel, *held; /* packed: all rows, some steps of the panel; and its sums, that wait */
+  char *rows, *panel, *held; /* packed rows of a; some steps of the panel; sums held until the next steps */
   int64_t columns;
 } turning;
 
@@ -213,10 +213,11 @@ static void turn_steps(const turning *t, const char *b, int64_t step, int64_t st
   k->along(&packing);
 }
 
-/* Of those left in a block; not much less than that the next time. */
+/* The number of steps to make next, if `left` remain in the block: a short remainder is made together with the steps before
+   it. */
 static int64_t steps_of(int64_t left) { return left < 2 * turned_steps - turned_steps / 2 ? left : turned_steps; }
 
-/* Some steps, of those in a block of k, for all rows. */
+/* Makes steps_of(numbers - at) steps of a block of k, from step `at` on, for all rows. */
 static void make_steps(const turning *t, int64_t block, int64_t at, int64_t numbers, char *c) {
   const ax_product *p = t->product;
   const ax_product_way *way = t->way;

@@ -4,10 +4,11 @@
 
 #include "product/product.h"
 
-/* Whether b is read where it lies, in long runs, once; then how, but for what the way says of every product. */
+/* _streams: says whether b is read once, in long runs, where it lies. _choose: then fills in the fields of `way` that differ
+   from those of other products. */
 bool ax_few_streams(const ax_product *product, const ax_product_kernels *kernels);
 void ax_few_choose(ax_product_way *way, const ax_product *product);
-/* The same of a b that lies transposed. */
+/* The same for a b that lies transposed. */
 bool ax_few_turns(const ax_product *product, const ax_product_kernels *kernels);
 void ax_few_choose_turns(ax_product_way *way, const ax_product *product);
 void ax_few_run_turns(const ax_product *product, const ax_product_way *way, const char *a, const char *b, char *c, char *work);

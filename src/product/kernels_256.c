@@ -1,5 +1,5 @@
-/* Kernels for registers of 32 bytes: AVX2 with its fused multiply-adds. Compiled for such a processor, so nothing here is called
-   before ax_product_kernels_256 has looked. */
+/* Kernels for registers of 32 bytes: AVX2 with its fused multiply-adds. This file is compiled for such a processor, so nothing
+   in it is called before ax_product_kernels_256 has asked the processor. */
 #include "product/kernels.h"
 
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
@@ -11,7 +11,7 @@ typedef float floats __attribute__((vector_size(32)));
 typedef double doubles __attribute__((vector_size(32)));
 typedef uint32_t words __attribute__((vector_size(32)));
 
-/* Lanes of which the first `count` are there. */
+/* A mask of the first `count` lanes. */
 static inline __m256i first_8(int count) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
@@ -166,7 +166,7 @@ static inline words s8_unit_along(const char *p, int count) {
 
 static bool converts_halves(void) {
 #if defined(__clang__) && __clang_major__ < 19
-  return true; /* it has no name for this; processors with AVX2 do */
+  return true; /* the compiler has no name for this; processors with AVX2 have it */
 #else
   return __builtin_cpu_supports("f16c") != 0;
 #endif

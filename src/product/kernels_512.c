@@ -1,5 +1,5 @@
-/* Which kernels for registers of 64 bytes there are: AVX-512, and its products of bf16 and s8 where the processor has them. The
-   kernels' files are compiled for that processor, so nothing in them is called before this has looked. */
+/* Chooses among the kernels for registers of 64 bytes: AVX-512, and its products of bf16 and s8 if the processor has them. The
+   kernels' files are compiled for such a processor, so nothing in them is called before this file has asked the processor. */
 #include "product/kernels_512.h"
 
 const ax_product_kernels *ax_product_kernels_512(ax_dtype dtype) {

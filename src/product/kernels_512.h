@@ -1,21 +1,21 @@
-/* What the kernels for registers of 64 bytes have in common: vectors, and what is done to those of f32 and of 32-bit integers, of
-   which other kinds are made. One file compiles one kind or two, so that they are compiled side by side; kernels_512.c chooses
-   among them. Empty where the compiler is not asked for AVX-512. */
+/* Shared by the kernels for registers of 64 bytes: vectors, and the operations on f32 and 32-bit integers from which the other
+   kinds are made. Each file compiles one kind or two, so that a build compiles them in parallel; kernels_512.c chooses among them.
+   The header is empty if the compiler does not target AVX-512. */
 #ifndef AX_PRODUCT_KERNELS_512_H
 #define AX_PRODUCT_KERNELS_512_H
 
 #include "product/kernels.h"
 
-/* Each NULL where it was compiled without the instructions it is made of. */
+/* Each is NULL if the file was compiled without the instructions that the kernels need. */
 const ax_product_kernels *ax_product_512_f32(void);
 const ax_product_kernels *ax_product_512_f64(void);
 const ax_product_kernels *ax_product_512_s32(void);
 const ax_product_kernels *ax_product_512_s8(void);
-const ax_product_kernels *ax_product_512_bf16(void);  /* made f32 when packed */
-const ax_product_kernels *ax_product_512_f16(void);   /* the same */
-const ax_product_kernels *ax_product_512_pairs(void); /* of bf16, by the processor's products of them */
+const ax_product_kernels *ax_product_512_bf16(void);  /* converted to f32 when packed */
+const ax_product_kernels *ax_product_512_f16(void);   /* likewise */
+const ax_product_kernels *ax_product_512_pairs(void); /* bf16, by the processor's products of pairs */
 const ax_product_kernels *ax_product_512_fours(
-    void); /* of s8 or u8, by the processor's products of them; the last 8 bits are right */
+    void); /* s8 or u8, by the processor's products of fours; only the low 8 bits are right */
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__)
 #define AX_HAS_512 1

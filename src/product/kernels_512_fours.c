@@ -1,9 +1,10 @@
-/* Kernels for fours of s8 or u8, which the processor multiplies and adds at once. The last 8 bits are wanted. */
+/* Kernels for fours of s8 or u8, which the processor multiplies and adds in one instruction. Only the low 8 bits of results are
+   used. */
 #include "product/kernels_512.h"
 
 #if AX_HAS_512 && defined(__AVX512VNNI__)
 
-/* The left ones count as unsigned: that is another multiple of 256. */
+/* The instruction takes the left numbers as unsigned, which changes a product by a multiple of 256. */
 static inline words four_multiply_add(words sum, words a, words b) {
   return (words)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
 }

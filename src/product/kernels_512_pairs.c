@@ -1,5 +1,5 @@
-/* Kernels for pairs of bf16, which the processor multiplies and adds at once; and the same additions in f32, for numbers that it
-   takes for 0. */
+/* Kernels for pairs of bf16, which the processor multiplies and adds in one instruction. For numbers that this instruction takes
+   as 0 (subnormal ones) there is a tile that makes the same additions in f32. */
 #include "product/kernels_512.h"
 
 #if AX_HAS_512 && defined(__AVX512BF16__)
@@ -37,7 +37,7 @@ static inline floats careful_multiply_add(floats sum, words a, words b) {
 #define NUMBER_BYTES 2
 #include "product/tile_template.h"
 
-/* Of each half the least magnitude less 1, so that 0 is the largest. */
+/* For each half of a unit, keeps the least magnitude less 1. So 0 wraps to the largest value and never counts. */
 static inline words pair_none(void) { return (words){0} - 1; }
 static inline words pair_least(words least, words units) {
   __m512i size = _mm512_and_si512((__m512i)units, _mm512_set1_epi16(0x7fff));
@@ -48,7 +48,7 @@ static inline int pair_exponent(words least) {
   __m128i quarter = _mm_min_epu16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
   int smallest = _mm_extract_epi16(_mm_minpos_epu16(quarter), 0);
   if (smallest == 0xffff) return no_exponent;
-  return smallest + 1 < 1 << 7 ? -no_exponent : (smallest + 1) >> 7; /* a subnormal number is below anything */
+  return smallest + 1 < 1 << 7 ? -no_exponent : (smallest + 1) >> 7; /* below any: subnormal */
 }
 
 #define KIND(name) pair_##name

@@ -1,11 +1,12 @@
-/* Included by tile_template.h, and of the same kind: a tile of few columns, with the rows of a in lanes.
+/* Included by tile_template.h, for the same kind: a tile of few columns, with the rows of a in lanes.
 
-     a[LANES, LANES] as it lies, turned: step u is x[u]      sum[j] += x[u] * b[u, j] for each column j      c[LANES, columns]: the
-   sums, turned
+     a[LANES, LANES] as it lies     transposed: the units of step u are x[u]
+     sum[j]                         += x[u] * b[u, j], for each column j
+     c[LANES, columns]              the sums, transposed
 
-   The sums are the tile's: one chain over the steps for each result. So which of the two makes a result shows in time alone. */
+   The sums are those of the tile: one chain over the steps for each result. So both kernels make the same bits. */
 
-/* The units of LANES rows, as many as there are lanes: those of step u are in x[u]. */
+/* Takes LANES units of each of LANES rows, transposed: x[u] has the units of step u. */
 static inline __attribute__((always_inline)) void KIND(take_square)(FACTOR *x, const char *from, const int64_t *rows,
                                                                     FACTOR *least) {
   UNROLL for (int l = 0; l < LANES; l++) x[l] = KIND(unit_along)(from + rows[l], LANES * UNIT);
@@ -13,8 +14,8 @@ static inline __attribute__((always_inline)) void KIND(take_square)(FACTOR *x, c
   KIND(turn)(x);
 }
 
-/* Fewer units, of `numbers` numbers each; called, since it is the same for all columns. Where half a square has all of them, two
-   rows share a vector. */
+/* Takes fewer units, of `numbers` numbers in each row. It is a call, since its code is the same for all numbers of columns. If
+   half a square holds all units, two rows share a vector. */
 static __attribute__((noinline)) void KIND(take_some)(FACTOR *made, const char *from, const int64_t *rows, int numbers,
                                                       FACTOR *least) {
   FACTOR x[LANES];
@@ -54,7 +55,7 @@ static inline void KIND(put_squares)(char *c, const SUM *sum, bool add) {
 }
 #endif
 
-/* Called, since it is the same for all: sums go through memory once for as many rows as a vector has lanes. */
+/* It is a call, since its code is the same for all numbers of columns: sums go through memory once for each LANES rows. */
 static __attribute__((noinline)) void KIND(put_columns)(const ax_tile *t, const SUM *sum) {
   FACTOR x[LANES];
   const int columns = t->columns;
@@ -87,7 +88,7 @@ static __attribute__((noinline)) void KIND(put_columns)(const ax_tile *t, const 
   UNROLL for (int l = 0; l < LANES; l++) x[l] = l < columns ? (FACTOR)sum[l] : (FACTOR){0};
   KIND(turn)(x);
   char *c = t->c;
-  /* Rows beside one another: what a whole vector writes too much, the next rows write again. */
+  /* Rows that touch each other: a whole vector is stored, and the next rows overwrite its surplus. */
   const int whole = t->c_row == columns * RESULT_BYTES && t->rows == LANES && !t->add ? LANES * (columns - 1) : -1;
   UNROLL for (int l = 0; l < LANES; l++, c += t->c_row) {
     SUM row = (SUM)x[l];
@@ -101,7 +102,7 @@ static __attribute__((noinline)) void KIND(put_columns)(const ax_tile *t, const 
   }
 }
 
-/* What comes later of rows whose last units are less than a line each: of short ones that lie side by side all lines. */
+/* Prefetches the ends of later rows. Short rows that touch each other are prefetched whole, line by line. */
 static inline void KIND(fetch_ends)(const ax_tile *t, const char *a, const int64_t *rows) {
   const int64_t bytes = t->numbers * NUMBER_BYTES;
   a += t->ahead;
@@ -112,7 +113,7 @@ static inline void KIND(fetch_ends)(const ax_tile *t, const char *a, const int64
   }
 }
 
-/* columns is a constant wherever this is inlined. */
+/* columns is a constant at every call, since this is always inlined. */
 static inline __attribute__((always_inline)) void KIND(narrow_of)(const ax_tile *t, const int columns) {
   ax_tile one = *t;
   int64_t rows[LANES];
@@ -124,7 +125,7 @@ static inline __attribute__((always_inline)) void KIND(narrow_of)(const ax_tile 
     int64_t numbers = t->numbers;
     one.lines = one.rows = left < LANES ? (int)left : LANES;
     for (int l = one.rows; l < LANES; l++)
-      rows[l] = (one.rows - 1) * t->a_row; /* lanes without a row do the last one's work again */
+      rows[l] = (one.rows - 1) * t->a_row; /* lanes without a row compute the last row once more */
     UNROLL for (int j = 0; j < columns; j++) sum[j] = (SUM){0};
     for (; numbers >= LANES * UNIT; numbers -= LANES * UNIT, a += LANES * UNIT * NUMBER_BYTES) {
       if (t->ahead > 0)

@@ -1,15 +1,15 @@
-/* A product goes block of k by block of k, some columns of b at a time, and then group by group of rows:
+/* A product is made block of k by block of k, some columns of b at a time, and then group by group of rows:
 
      b[block, columns]  packed into panels of two vectors        stays in the second-level cache
-     a[rows, block]     as many rows as a tile has               stays in the first-level cache while all panels go by
+     a[rows, block]     as many rows as a tile has               stays in the first-level cache for all panels
      c[rows, panel]     one tile, in registers
 
-   What lies well is not packed. Few rows read a large b where it is, in long runs (few.h). Narrow products read a where it is, and
-   where columns are few, rows of a stand in the lanes of a vector (narrow_template.h). Other rows of a are copied once for all of
-   b's columns, so that the tile knows how far apart they are and they do not meet in one set of the cache.
+   A factor that already lies well is not packed. A product of few rows reads a large b where it is, in long runs (few.h). A narrow
+   product reads a where it is; if the columns are few, rows of a are in the lanes of a vector (narrow_template.h). Other rows of a
+   are copied once for all columns of b. Then the kernel knows their distance, and they do not share one set of the cache.
 
-   Of many products the next one's factors are fetched from memory while one is made, a few lines of the cache with each tile: small
-   ones would wait for them as long as they take. */
+   Among many products, the factors of the next one are prefetched from memory while one is made, a few cache lines with each tile:
+   small products would otherwise wait for them as long as they compute. */
 #include "product/product.h"
 
 #include <string.h>
@@ -19,24 +19,24 @@
 
 enum {
   line_bytes = 64,
-  many_groups = 3,         /* of rows: some few of the last group cost little beside the others */
-  block_bytes = 3072,      /* of a row of a in a block, and most_steps units of k */
-  whole_lines = 16,        /* units: blocks begin where lines of the cache do, if rows do */
-  panel_bytes = 512 << 10, /* packed of b */
-  pass_bytes = 4 << 20,    /* packed of a, that is kept for more columns */
-  turned_groups = 8,       /* of a that lies transposed, packed at once: some lines of the cache from each of its rows */
-  near_bytes = 32 << 10,   /* of b, to be read where it lies */
-  few_groups = 2,          /* of rows, that read it where it lies however large it is */
-  many_panels = 3,         /* that make it worth to copy rows of a */
-  conflict = 8192,         /* bytes: rows so far apart meet in a few sets */
+  many_groups = 3,         /* of rows: with so many, a last group of few rows costs little */
+  block_bytes = 3072,      /* of a row of a in a block, which has at most most_steps units of k */
+  whole_lines = 16,        /* units: blocks begin at cache lines, if rows do */
+  panel_bytes = 512 << 10, /* of b, packed */
+  pass_bytes = 4 << 20,    /* of a, packed and kept for the next columns */
+  turned_groups = 8,       /* of a transposed a, packed at once: a few cache lines from each of its rows */
+  near_bytes = 32 << 10,   /* of b, if it is to be read where it lies */
+  few_groups = 2,          /* of rows: if there are no more, b is read where it lies, whatever its size */
+  many_panels = 3,         /* of b's columns: from here on it pays to copy rows of a */
+  conflict = 8192,         /* bytes: rows at this distance share a few sets of the cache */
   least_copied = 1024,     /* bytes of a row */
-  long_tile = 64,          /* steps, in which what comes next can be fetched */
+  long_tile = 64,          /* steps: such a tile leaves time to prefetch */
   most_fetched = 128 << 10,
-  most_in_place =
-      2 << 20, /* of a factor of the next product: longer runs are seen by the processor, unless they are read in panels */
-  fetched_ahead = 8 << 10, /* bytes of a, where a tile takes less time than memory does */
+  most_in_place = 2 << 20, /* bytes of a factor of the next product; the processor prefetches longer runs itself, unless they are
+                              read in panels */
+  fetched_ahead = 8 << 10, /* bytes of a, if memory takes longer than a tile */
   long_row = 1024,
-  row_ahead = 512, /* bytes, of a narrow product, of which so many are fetched ahead in the row itself */
+  row_ahead = 512, /* bytes prefetched ahead within a row, in narrow products */
 };
 
 bool ax_product_result(ax_dtype dtype, ax_dtype *result) {
@@ -52,7 +52,7 @@ static const ax_product_kernels *kernels_of(ax_dtype dtype, uint32_t most_bytes)
 }
 
 static int64_t round_up(int64_t a, int64_t b) { return ax_ceil_div(a, b) * b; }
-/* Small products are over before a division is: units are of one, two or four numbers. */
+/* Units have one, two or four numbers; a shift is used since a division takes as long as a small product. */
 static int64_t units_of(const ax_product_kernels *k, int64_t numbers) { return (numbers + k->unit - 1) >> k->unit / 2; }
 
 static bool packs_b(const ax_product *p, const ax_product_kernels *k, int64_t block) {
@@ -69,13 +69,13 @@ static bool packs_a(const ax_product *p, const ax_product_kernels *k, int64_t bl
   return turned || packs_b || p->a_row * k->number_bytes % conflict == 0;
 }
 
-/* Rows of a group: of a few groups all have about as many, so that the last is not much slower for its size. */
+/* Rows of a group. If there are few groups, all have about as many rows, so that the last is not much slower for its size. */
 static int64_t rows_of(const ax_product *p, const ax_product_kernels *k) {
   int64_t groups = ax_ceil_div(p->m, k->most_rows);
   return groups > many_groups || groups == 0 ? k->most_rows : ax_ceil_div(p->m, groups);
 }
 
-/* Room for a's packed rows, and how many of them one pass over the columns makes. */
+/* Chooses the room for packed rows of a, and how many groups one pass over the columns makes. */
 static void choose_slots(ax_product_way *way, const ax_product *p, int64_t units) {
   const ax_product_kernels *k = way->kernels;
   const bool turned = p->a_column != 1, kept = way->columns < p->n;
@@ -89,12 +89,13 @@ static void choose_slots(ax_product_way *way, const ax_product *p, int64_t units
   way->slots = kept || way->groups < way->ahead ? way->groups : way->ahead;
 }
 
-/* Few columns fill no vector: then it pays to turn rows, if there are enough to fill one and they have a few numbers each. */
+/* Few columns do not fill a vector. Then it pays to put rows into lanes, if there are enough rows to fill one and each has
+   enough numbers. */
 static bool is_narrow(const ax_product *p, const ax_product_kernels *k, int64_t block) {
   return p->n <= k->most_columns && p->m >= k->lanes && p->a_column == 1 && 2 * units_of(k, block) >= k->lanes;
 }
 
-/* The same products with rows for columns. */
+/* The transposed product: rows and columns change places. */
 static ax_product turn(const ax_product *p) {
   return (ax_product){.dtype = p->dtype,
                       .m = p->n,
@@ -109,7 +110,7 @@ static ax_product turn(const ax_product *p) {
                       .far = p->n * p->b_column * (int64_t)ax_dtype_bytes(p->dtype) > AX_PRODUCT_NEAR};
 }
 
-/* So many columns, packed for one block: panels, the last of them no wider than it must be. */
+/* Bytes of so many columns, packed for one block: whole panels, and a last one that is no wider than needed. */
 static size_t columns_bytes(const ax_product_way *way, int64_t columns) {
   const ax_product_kernels *k = way->kernels;
   const int64_t width = 2 * k->lanes, whole = columns / width, rest = columns - whole * width;
@@ -117,7 +118,7 @@ static size_t columns_bytes(const ax_product_way *way, int64_t columns) {
   return (size_t)(whole * way->panel_bytes + (rest == 0 ? 0 : narrow ? way->panel_bytes / 2 : way->panel_bytes));
 }
 
-/* columns: of all of b, where it is packed already; or 0. */
+/* columns: all columns of b if it is packed already; otherwise 0. */
 static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, int64_t columns) {
   int64_t most = (block_bytes / k->unit_bytes < most_steps ? block_bytes / k->unit_bytes : most_steps) * k->unit;
   int64_t blocks = p->k > most ? ax_ceil_div(p->k, most) : 1,
@@ -147,8 +148,8 @@ static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, i
   return way;
 }
 
-/* Few rows of a, and a b that lies transposed: its lines are rows of a narrow product, and need not be packed for so few, unless it
-   is large (few.h). Fours of numbers are not the same either way: the left ones count as unsigned. */
+/* If a has few rows and b lies transposed, the transposed product is narrow: b's lines are its rows. So b need not be packed,
+   unless it is large (few.h). Products of fours are not symmetric, since the left numbers count as unsigned. */
 ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
   const ax_product_kernels *k = kernels_of(p->dtype, most_bytes);
   if (!ax_few_turns(p, k) && k->unit <= 2 && p->m <= k->most_columns && p->b_row == 1 && p->b_column != 1 &&
@@ -169,25 +170,24 @@ int64_t ax_product_panel_at(const ax_product_way *way, int64_t column) {
   return column / ax_product_panel_columns(way) * way->panel_bytes;
 }
 
-/* Lines that come next. Rows of a: they are on their way to the cache while the panels of those before them are made, a share with
-   each. */
+/* Lines to prefetch. Rows of a are prefetched while the panels of the rows before them are made, some lines with each panel. */
 typedef struct fetching {
   const char *run;            /* the next line is `at` bytes into it */
-  int64_t apart, bytes, at, lines; /* of runs; lines with each panel */
+  int64_t apart, bytes, at, lines; /* apart, bytes: of runs; lines: for each panel */
 } fetching;
 
-typedef struct making { /* of some rows and columns, over one block of k */
+typedef struct making { /* some rows and columns, over one block of k */
   const ax_product *product;
   const ax_product_way *way;
   const char *a, *b;
   char *c, *packed_a, *packed_b;
-  int64_t slots;                  /* at packed_a */
+  int64_t slots;                  /* slots at packed_a */
   int64_t rows, columns, numbers; /* of k */
-  bool add, packs_a, packs_b;     /* packs_: packed rows, or columns, are not there yet */
+  bool add, packs_a, packs_b;     /* packs_: rows, or columns, are still to be packed */
   fetching next[2];               /* of the next product's factors */
 } making;
 
-/* The least exponents of a panel's columns stand behind them. */
+/* Notes the least exponent of a panel's columns, behind the panel. */
 static void note_columns(const making *m, int64_t panel, int least) {
   if (m->way->kernels->careful != NULL) memcpy(m->packed_b + (panel + 1) * m->way->panel_bytes - line_bytes, &least, sizeof least);
 }
@@ -220,7 +220,7 @@ static void pack_columns(const making *m) {
 
 static char *slot_of(const making *m, int64_t group) { return m->packed_a + group % m->slots * m->way->slot_bytes; }
 
-/* The least exponents of a slot's rows stand behind them. */
+/* Notes the least exponent of a slot's rows, behind the slot. */
 static void note_least(const making *m, int64_t group, int least) {
   if (m->way->kernels->careful != NULL) memcpy(slot_of(m, group) + m->way->slot_bytes - line_bytes, &least, sizeof least);
 }
@@ -232,7 +232,7 @@ static int least_of(const making *m, int64_t group) {
   return least;
 }
 
-/* Packs a group of rows; of rows that lie transposed several at once, since they share lines of the cache. */
+/* Packs a group of rows. Transposed rows are packed several groups at once, since they share cache lines. */
 static void pack_rows(const making *m, int64_t group) {
   const ax_product *p = m->product;
   const ax_product_kernels *k = m->way->kernels;
@@ -252,7 +252,7 @@ static void pack_rows(const making *m, int64_t group) {
   for (int64_t i = 0; i * m->way->rows < lines; i++) note_least(m, group + i, packing.least);
 }
 
-/* Rows of a as the tile reads them: packed, or where they lie. */
+/* Gives the tile its rows of a: packed, or where they lie. */
 static void take_rows(const making *m, int64_t group, ax_tile *tile) {
   const ax_product *p = m->product;
   const ax_product_kernels *k = m->way->kernels;
@@ -271,7 +271,7 @@ static void take_rows(const making *m, int64_t group, ax_tile *tile) {
   if (m->way->packs_b) tile->stand = turned ? AX_IN_PANEL : AX_IN_LINES;
 }
 
-/* How many groups of rows on those are that are fetched while one is made; as many as there are: none are. */
+/* How many groups ahead rows are prefetched while one group is made. A distance of m->rows or more means none. */
 static int64_t fetch_distance(const making *m, bool long_tiles) {
   const ax_product *p = m->product;
   const ax_product_way *way = m->way;
@@ -293,14 +293,14 @@ static inline fetching fetch_rows(const making *m, int64_t group) {
   return f;
 }
 
-/* All lines of a factor of at most so many bytes, which `panels` panels fetch. */
+/* All lines of a factor, shared out to `panels` panels; none if the factor is larger than `most` bytes. */
 static fetching fetch_factor(const void *factor, int64_t most, int64_t runs, int64_t apart, int64_t bytes, int64_t panels) {
   if (factor == NULL || runs * bytes > most) return (fetching){0};
   if (apart == bytes) bytes *= runs, runs = 1;
   return (fetching){.run = factor, .apart = apart, .bytes = bytes, .lines = ax_ceil_div(runs * (bytes / line_bytes + 1), panels)};
 }
 
-/* Where the whole product is made in one go, those of the next one are on their way meanwhile. */
+/* Sets up the prefetching of the next product's factors, if this product is made in one go. */
 static void fetch_next(making *m) {
   const ax_product *p = m->product;
   const int64_t number = m->way->kernels->number_bytes, most_b = m->way->packs_b ? most_fetched : most_in_place;
@@ -338,7 +338,7 @@ static inline void make_panels(making *m, ax_tile *tile, char *c, bool careful, 
   }
 }
 
-/* All rows at once, which the kernel reads where they lie. */
+/* Makes all rows in one call of the kernel, which reads them where they lie. */
 static void make_narrow(making *m) {
   const ax_product *p = m->product;
   const ax_product_way *way = m->way;
@@ -384,7 +384,8 @@ static int64_t block_numbers(const ax_product *p, const ax_product_way *way, int
   return left < way->block ? left : way->block;
 }
 
-/* A pass: some rows, over one block of k, and all columns, a few panels at a time. b NULL: they are packed already, all of them. */
+/* A pass: makes some rows, over one block of k, for all columns, a few panels at a time. b NULL: all columns are packed
+   already. */
 static void make_pass(making *m, const char *b, char *c) {
   const ax_product *p = m->product;
   char *packed = m->packed_b;
@@ -399,7 +400,7 @@ static void make_pass(making *m, const char *b, char *c) {
   }
 }
 
-/* packed: b as it was packed before; NULL: it was not. */
+/* packed: b, packed before; NULL if it was not. */
 static void run(const ax_product *p, const ax_product_way *way, const void *a, const void *b, const char *packed, char *c,
                 char *work) {
   const ax_product_kernels *k = way->kernels;
@@ -423,8 +424,8 @@ static void run(const ax_product *p, const ax_product_way *way, const void *a, c
     }
 }
 
-/* One row by whole panels of b's columns, which are wide, since a chain of additions at a time is slow. How many columns they
-   are. */
+/* Makes one row for whole panels of b's columns. Panels are wide, since a single chain of additions is slow. Returns the number
+   of columns made. */
 static int64_t make_row(const ax_product *p, const ax_product_kernels *k, const char *a, const char *b, char *c) {
   const int64_t width = 4 * k->lanes, panels = p->n / width;
   const ax_product_stream row = {.a = a,

@@ -1,72 +1,73 @@
-/* Products of matrices, on one thread: c (+)= a b, with factors of any strides. Of bf16 and f16 the results are f32, of s8 and u8
-   s32, of which the last 8 bits are right. Each result is a sum in blocks of at most some hundred products, each block a chain in
-   the order of k, and the blocks added in their order: by k and the processor alone, so not by the tile in which a product is made,
-   nor by its other dimensions or strides. */
+/* Products of matrices, on one thread: c (+)= a b, with factors of any strides. Factors of bf16 and f16 give results in f32.
+   Factors of s8 and u8 give s32, of which the low 8 bits are right. Each result is a sum of blocks of at most some hundred
+   products: a block is one chain in the order of k, and blocks are added in their order. So the bits of a result follow from k and
+   the processor alone. They depend neither on the tile in which a result is made, nor on the product's other dimensions or
+   strides. */
 #ifndef AX_PRODUCT_PRODUCT_H
 #define AX_PRODUCT_PRODUCT_H
 
 #include "product/kernels.h"
 
 enum {
-  AX_PRODUCT_NEAR = 2 << 20, /* bytes of a factor that caches near the core hold */
-  AX_PRODUCT_FAR = 16 << 20, /* and that no cache is sure to hold */
+  AX_PRODUCT_NEAR = 2 << 20, /* bytes of a factor that fit the caches near the core */
+  AX_PRODUCT_FAR = 16 << 20, /* bytes of a factor that may not fit any cache */
   AX_PRODUCT_LONG =
-      16 << 10, /* numbers of a sum, of which more are too inexact in one product: whoever makes it adds up several (exec/gemm.c) */
-  AX_REGISTER_BYTES = 64 /* the most that programs' products are made with */
+      16 << 10, /* numbers of a sum; a longer one is too inexact as one product, so the caller adds up several (exec/gemm.c) */
+  AX_REGISTER_BYTES = 64 /* widest registers that products of programs use */
 };
 
 typedef struct ax_product {
-  ax_dtype dtype;                                 /* of the factors; one that ax_product_result knows */
+  ax_dtype dtype;                                 /* of the factors; accepted by ax_product_result */
   int64_t m, n, k;
-  int64_t a_row, a_column, b_row, b_column, c_row; /* numbers between neighbours; those of c's rows lie side by side */
+  int64_t a_row, a_column, b_row, b_column, c_row; /* numbers between neighbours; c's rows are dense */
   bool add;
-  bool far;   /* a, or what it is part of, is larger than what caches near the core hold */
-  bool far_b; /* b, or what it is part of, lies in memory: it is larger than AX_PRODUCT_FAR */
+  bool far;   /* a, or the array that it is part of, is larger than AX_PRODUCT_NEAR */
+  bool far_b; /* b, or the array that it is part of, is larger than AX_PRODUCT_FAR: it lies in memory */
   const void *next_a,
-      *next_b; /* what lies like a and b and is multiplied next: fetched meanwhile, where that is worth it; NULL: nothing */
+      *next_b; /* factors of the next product, which lie like a and b; prefetched if that pays; NULL: none */
 } ax_product;
 
-/* How it is made: decided once for equal products, by ax_product_choose. */
+/* How a product is made. ax_product_choose decides it once for all equal products. */
 typedef struct ax_product_way {
   const ax_product_kernels *kernels;
-  int64_t blocks, block;   /* of k: how many, numbers in each but perhaps the last */
-  int64_t rows;            /* of a group, which tiles make: all but perhaps the last */
-  int64_t groups;          /* that one pass over b's columns makes */
-  int64_t columns;         /* of b, packed at a time */
-  bool narrow;             /* tiles have their rows in lanes */
-  bool turned;             /* it is made as the product of b', then a' (their transposes); all else here is of that one */
-  bool streams_b;          /* few rows: b is read where it lies, in the order in which it does */
-  bool turns_b;            /* few rows: b, which lies transposed, is turned panel by panel, some steps at a time */
+  int64_t blocks, block;   /* blocks of k; numbers in each, except perhaps the last */
+  int64_t rows;            /* of a group, which tiles make; the last may have fewer */
+  int64_t groups;          /* groups of rows in one pass over b's columns */
+  int64_t columns;         /* columns of b that are packed at a time */
+  bool narrow;             /* rows are in the lanes of tiles */
+  bool turned;             /* made as b' a' (the transposes); all other fields describe that product */
+  bool streams_b;          /* few rows: b is read where it lies, row by row */
+  bool turns_b;            /* few rows: b lies transposed and is transposed back panel by panel, some steps at a time */
   bool packs_a, packs_b;
-  bool plain;              /* nothing is packed, fetched or made in blocks: small products are over before that is looked at */
-  int64_t slots, ahead; /* for packed groups: all of a pass, where b's columns come in several parts; how many are packed at once */
+  bool plain;              /* nothing is packed, prefetched or made in blocks: a short path for small products */
+  int64_t slots, ahead; /* packed groups that have room: a whole pass, if b's columns come in parts; how many are packed at once */
   int64_t slot_bytes, panel_bytes;
-  int64_t block_bytes;     /* from one block of k to the next, where all columns of b are packed before */
+  int64_t block_bytes;     /* from one block of k to the next, if all columns of b are packed before */
   size_t b_bytes, work_bytes;
 } ax_product_way;
 
-/* What a product of such factors gives; false: there is none. */
+/* Sets *result to the dtype of a product of such factors. False: there are no products of this dtype. */
 bool ax_product_result(ax_dtype dtype, ax_dtype *result);
-/* most_bytes: of a register, 64 but for tests. */
+/* most_bytes: the widest register to use, 64 except in tests. */
 ax_product_way ax_product_choose(const ax_product *product, uint32_t most_bytes);
-/* work: way->work_bytes, aligned to 64; NULL where that is 0. A way also makes a piece of a product along k that begins with a
-   block: k and blocks are the piece's then. */
+/* work: way->work_bytes, aligned to 64; NULL if that is 0. A way also serves a piece of its product along k that begins with a
+   block; `product` and `way` then have the piece's k and blocks. */
 void ax_product_run(const ax_product *product, const ax_product_way *way, const void *a, const void *b, void *c, void *work);
 
-/* Many products with the same b, of any rows: b can be packed whole for all of them. How it then lies follows from its dtype, rows
-   and columns alone. */
-/* Bytes of b as it is packed, aligned to 64; 0: the way reads it where it is, or turned. */
+/* Many products may share one b, whatever their rows: b can be packed once for all of them. The layout of a packed b follows
+   from its dtype, rows and columns alone. */
+/* Bytes of the packed b, which is aligned to 64. 0: the way does not pack b. */
 size_t ax_product_packed_bytes(const ax_product_way *way);
 void ax_product_pack(const ax_product *product, const ax_product_way *way, const void *b, void *packed);
-/* Where in it what begins `at` numbers into k is: a multiple of way->block. */
+/* The offset in the packed b, in bytes, of step `at` of k: a multiple of way->block. */
 size_t ax_product_packed_at(const ax_product_way *way, int64_t at);
 /* work: as for ax_product_run. */
 void ax_product_run_packed(const ax_product *product, const ax_product_way *way, const void *a, const void *packed, void *c,
                            void *work);
-/* The way of a product whose b is packed already. It may have some of b's columns only, from the beginning of a panel on: `columns`
-   are all there are. */
+/* The way of a product whose b is packed already. The product may have only some of b's columns, from the beginning of a panel
+   on: `columns` counts all of them. */
 ax_product_way ax_product_choose_packed(const ax_product *product, int64_t columns, uint32_t most_bytes);
-/* Of such a way: columns of a panel; where the one that begins with that column is. */
+/* For such a way: the columns of a panel; the offset of the panel that begins with `column`. */
 int64_t ax_product_panel_columns(const ax_product_way *way);
 int64_t ax_product_panel_at(const ax_product_way *way, int64_t column);
 

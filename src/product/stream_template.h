@@ -9,7 +9,7 @@
 /* Sums, two vectors of b and a broadcast stay in registers: very few rows take wider panels. */
 #define WIDE_ROWS 2
 
-/* rows and vectors are constants wherever this is inlined. */
+/* rows and vectors are constants at every call, since this is always inlined. */
 static inline __attribute__((always_inline)) void KIND(stream_of)(const ax_product_stream *t, const int rows, const int vectors) {
   const int64_t width = vectors * VECTOR_BYTES, ahead = t->ahead, a_step = t->a_step, b_step = t->b_step, c_row = t->c_row;
   char *held = t->held, *c = t->c;

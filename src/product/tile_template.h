@@ -1,15 +1,22 @@
-/* Included once for each kind of unit and width of register: the kernels of kernels.h, as functions KIND(tile) and so on. What is
-   defined before:
+/* Included once for each kind of unit and width of register. It defines the kernels of kernels.h as functions KIND(tile) and so on.
+   The including file defines:
 
-     KIND(name)   name with the kind's prefix          LANES, ROWS   results in a vector, rows of a tile (4, 6 or 14, no more than 2
-   LANES) UNIT         numbers in a unit                    SOME          1: UNITS(load_some) costs no more than a load FACTOR, SUM
-   vectors of units, of results         NUMBER_BYTES  of a number as it lies UNITS(name), RESULTS(name)                        with
-   the prefixes of load, load_some and broadcast of units, of load, load_some, store and store_some of results MULTIPLY_ADD(sum, a,
-   b) KIND(unit_along)(from, count)                     units of one line, of `count` numbers in all KIND(unit_across)(from, number,
-   count, lanes)     units of `lanes` lines that lie side by side, of `count` numbers `number` bytes apart; of one number: made here
-     CAREFUL      1: there are numbers that tiles do not take, for which CAREFUL_KIND(name) are; then KIND(least)(least, units)
-   notes exponents, and KIND(exponent)(least) is the least of all; KIND(none) is what there is before KIND(unit_along) and
-   KIND(unit_across) give 0 for lanes and numbers that are not there. */
+     KIND(name)            name with the prefix of the kind
+     LANES, ROWS           results in a vector; rows of a tile (4, 6 or 14, no more than 2 LANES)
+     UNIT                  numbers in a unit
+     SOME                  1: UNITS(load_some) costs no more than a load
+     FACTOR, SUM           vectors of units; of results
+     NUMBER_BYTES          bytes of a number in memory
+     UNITS(name)           with the prefix of load, load_some and broadcast of units
+     RESULTS(name)         with the prefix of load, load_some, store and store_some of results
+     MULTIPLY_ADD(sum, a, b)
+     KIND(unit_along)(from, count)                   units of one line, with `count` numbers in all
+     KIND(unit_across)(from, number, count, lanes)   units of `lanes` lines that lie side by side, with `count` numbers `number`
+                           bytes apart; for units of one number it is defined here
+     CAREFUL               1: tiles do not take some numbers, which CAREFUL_KIND(name) takes. Then KIND(least)(least, units) notes
+                           exponents, KIND(exponent)(least) is the least of all, and KIND(none) is the value to begin with
+
+   KIND(unit_along) and KIND(unit_across) give 0 for missing lanes and numbers. */
 #if !CAREFUL
 static inline FACTOR KIND(none)(void) { return (FACTOR){0}; }
 static inline FACTOR KIND(least)(FACTOR least, FACTOR units) {
@@ -33,7 +40,7 @@ static inline FACTOR KIND(unit_across)(const char *from, int64_t number, int cou
 #define COLUMNS                 \
   (NUMBER_BYTES * UNIT < 4 ? 1  \
    : LANES == 16           ? 12 \
-                           : LANES / 2) /* of a narrow tile; numbers that are made wide mostly have better ones */
+                           : LANES / 2) /* columns of a narrow tile; for widened numbers other tiles are mostly faster */
 #define UNIT_BYTES ((int64_t)sizeof(FACTOR) / LANES)
 #define RESULT_BYTES ((int64_t)sizeof(SUM) / LANES)
 #define VECTOR_BYTES ((int64_t)sizeof(FACTOR))
@@ -43,8 +50,8 @@ static inline FACTOR KIND(unit_across)(const char *from, int64_t number, int cou
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/* rows, vectors and stand are constants wherever this is inlined: all loops over them are unrolled, and sums stay in registers, as
-   do distances, which for packed factors are constants. */
+/* rows, vectors and stand are constants at every call, since this is always inlined: all loops over them are unrolled, and sums
+   stay in registers. The distances in packed factors are constants too. */
 static inline __attribute__((always_inline)) void KIND(tile_of)(const ax_tile *t, const int rows, const int vectors,
                                                                 const ax_standing stand) {
   SUM sum[ROWS][2];
@@ -131,7 +138,7 @@ static void KIND(tile)(const ax_tile *t) {
     KIND(tile_narrow)(t);
     return;
   }
-  if (t->rows == ROWS && t->stand != AX_ANYHOW) { /* most, of large products */
+  if (t->rows == ROWS && t->stand != AX_ANYHOW) { /* the usual case in large products */
     if (t->stand == AX_IN_LINES) KIND(tile_of)(t, ROWS, 2, AX_IN_LINES);
     else KIND(tile_of)(t, ROWS, 2, AX_IN_PANEL);
     return;
@@ -158,10 +165,11 @@ static void KIND(tile)(const ax_tile *t) {
   }
 }
 
-/* Numbers of two vectors by turns, of each 16 bytes the first half and the second; and whole 16 bytes: those at even places and
-   those at odd ones. */
+/* FIRST, SECOND: numbers of x and y in turn, from the first, or second, half of each 16 bytes; _PAIRS: pairs of numbers in turn.
+   EVEN, ODD: whole 16 bytes, those at even places, or at odd places. */
 #if LANES == 16
-/* Of halves of vectors: the first halves; and then of each the first 16 bytes, or the second ones, by turns. */
+/* LOWER: the first halves of x and y. EVEN_PAIR, ODD_PAIR: within each half of x and y, their first, or second, 16 bytes in
+   turn. */
 #define LOWER(x, y) __builtin_shufflevector(x, y, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23)
 #define EVEN_PAIR(x, y) __builtin_shufflevector(x, y, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27)
 #define ODD_PAIR(x, y) __builtin_shufflevector(x, y, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31)
@@ -203,7 +211,7 @@ static void KIND(tile)(const ax_tile *t) {
 #define EACH 4
 #endif
 
-/* Squares of 16 bytes a row, transposed where they are. */
+/* Transposes squares of 16 bytes a row in place. */
 static inline __attribute__((always_inline)) void KIND(turn_within)(FACTOR *x, const int vectors) {
   UNROLL for (int i = 0; i < vectors; i += EACH) {
     FACTOR first = FIRST(x[i], x[i + 1]), second = SECOND(x[i], x[i + 1]);
@@ -221,7 +229,7 @@ static inline __attribute__((always_inline)) void KIND(turn_within)(FACTOR *x, c
 }
 
 #if LANES == 4 * EACH
-/* Four vectors of four times 16 bytes, some places apart, transposed. */
+/* Transposes four vectors, `apart` places from each other, as 4 by 4 blocks of 16 bytes. */
 static inline __attribute__((always_inline)) void KIND(turn_squares)(FACTOR *x, const int apart) {
   FACTOR *first = x, *second = x + apart, *third = x + 2 * apart, *fourth = x + 3 * apart;
   FACTOR even = EVEN(*first, *second), odd = ODD(*first, *second), even_too = EVEN(*third, *fourth), odd_too = ODD(*third, *fourth);
@@ -232,7 +240,7 @@ static inline __attribute__((always_inline)) void KIND(turn_squares)(FACTOR *x, 
 }
 #endif
 
-/* LANES vectors, transposed: within squares of 16 bytes a row, and then the squares. Each step is one instruction. */
+/* Transposes LANES vectors: first within squares of 16 bytes a row, then the squares. Each step is one instruction. */
 static inline __attribute__((always_inline)) void KIND(turn)(FACTOR *x) {
   KIND(turn_within)(x, LANES);
 #if LANES == 4 * EACH
@@ -262,7 +270,7 @@ static inline void KIND(note)(ax_packing *p, FACTOR least) {
   if (exponent < p->least) p->least = exponent;
 }
 
-/* Step by step, so that memory is read in rows; first and second: lanes of a panel's vectors. */
+/* Packs step by step, so that memory is read in rows. first, second: lanes in the two vectors of a panel. */
 static inline __attribute__((always_inline)) void KIND(across_by)(ax_packing *p, const int first, const int second) {
   FACTOR least = KIND(none)();
   const int64_t width = first + second, whole = p->lines / width, rest = p->lines - whole * width;
@@ -291,15 +299,15 @@ static void KIND(across)(ax_packing *p) {
   else KIND(across_by)(p, p->width < LANES ? p->width : LANES, p->width < LANES ? 0 : p->width - LANES);
 }
 
-/* Where the vector of lines from `line` on is packed, and how far apart its steps are: in a panel of two vectors, or of one that is
-   left over. */
+/* Returns the address at which the vector of lines from `line` on is packed. *step: bytes between its steps; a panel has two
+   vectors, the last perhaps one. */
 static inline char *KIND(packed_at)(const ax_packing *p, int64_t line, int64_t *step) {
   const int64_t width = 2 * LANES, panel = line / width;
   *step = (p->lines - panel * width > LANES ? 2 : 1) * VECTOR_BYTES;
   return p->to + panel * p->panel + line / LANES % 2 * VECTOR_BYTES;
 }
 
-/* A square of LANES by LANES units, transposed, that is whole: in registers. */
+/* Packs a whole square of LANES by LANES units, transposed in registers. */
 static inline void KIND(square)(const char *from, int64_t line, char *to, int64_t step, FACTOR *least) {
   FACTOR square[LANES];
   UNROLL for (int l = 0; l < LANES; l++) square[l] = KIND(unit_along)(from + l * line, UNIT * LANES);
@@ -307,7 +315,7 @@ static inline void KIND(square)(const char *from, int64_t line, char *to, int64_
   UNROLL for (int u = 0; u < LANES; u++) KIND(put)(to + u * step, square[u], least);
 }
 
-/* One of which lines or numbers are missing. */
+/* Packs a square in which lines or numbers are missing. */
 static inline void KIND(corner)(const ax_packing *p, const char *from, int64_t lines, int64_t numbers, char *to, int64_t step,
                                 FACTOR *least) {
   FACTOR square[LANES];
