@@ -1,5 +1,5 @@
-/* axle bench: a program is run over and over, and each of its kernels, products and exchanges is shown with the time it took, the
-   least time that its bytes and operations take on this machine, and the difference. */
+/* axle bench: runs a program over and over. For each of its kernels, products and exchanges it shows the time taken, the least
+   time that its bytes and operations need on this machine, and the difference. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,12 +23,12 @@ typedef struct bench {
   ax_program *whole;
   ax_executable *executable;
   ax_array **arrays; /* inputs, then results */
-  ax_profile_row *rows; /* by instruction: the least of all runs */
+  ax_profile_row *rows; /* by instruction: the least times of all runs */
   uint32_t row_count;
-  double seconds; /* of a run, the least */
+  double seconds; /* of the shortest run */
 } bench;
 
-/* Ones, where nothing is given. */
+/* An input that is not given is filled with ones. */
 static ax_status fill(const ax_type *type, ax_host_array *out) {
   AX_TRY(host_make(type, out));
   const ax_number one = ax_number_convert(AX_F64, type->dtype, (ax_number){.f = 1});
@@ -82,11 +82,11 @@ static ax_status run_once(bench *b, bool first) {
   return AX_OK;
 }
 
-/* As many runs as are asked for, or as half a second has room for. */
+/* Makes as many runs as are asked for, or as fit into half a second. */
 static ax_status run_all(bench *b) {
   const int64_t begin = ax_timeline_now();
   AX_TRY(run_once(b, true));
-  ax_free(b->rows); /* the first touches fresh memory */
+  ax_free(b->rows); /* the first run touches fresh memory, so its times do not count */
   for (int64_t i = 0; i == 0 || (b->runs > 0 ? i < b->runs : i < 1000 && seconds_of(ax_timeline_now() - begin) < 0.5); i++)
     AX_TRY(run_once(b, i == 0));
   return AX_OK;
@@ -120,7 +120,7 @@ static const char *kind_of(const ax_op *op) {
   }
 }
 
-/* The shape a kernel goes through, or a product has. */
+/* Prints the dimensions that a kernel goes over, or those of a product. */
 static void print_shape(const ax_op *op) {
   if (op->kind == AX_OP_KERNEL) {
     const ax_loop_kernel *k = op->kernel.kernel;

@@ -1,4 +1,5 @@
-/* axle check: whether the kernels of a program are synchronised, in whatever order cores and copies go on. */
+/* axle check: finds out whether the kernels of a program are synchronised, in every order in which cores and copies may go
+   on. */
 #include "axle/check.h"
 
 #include <stdio.h>
@@ -20,7 +21,7 @@ typedef struct check {
 
 enum { option_in = 1, option_max_states, option_replay };
 
-/* --- What is printed --- */
+/* --- The report --- */
 
 static const char *verdict_name(ax_verdict verdict) {
   return verdict == AX_PROVED ? "proved" : verdict == AX_WRONG ? "wrong" : "not decided";
@@ -50,7 +51,7 @@ static void print_kernel(const check *c, const ax_check_kernel *k) {
   if (k->finding_count > 0) puts("");
 }
 
-/* The picture of the first finding there is. */
+/* Writes the picture of the first finding, if there is one. */
 static ax_status write_svg(const check *c, const ax_check_report *report) {
   const ax_check_finding *first = NULL;
   for (uint32_t k = 0; k < report->kernel_count && first == NULL; k++)

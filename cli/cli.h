@@ -1,4 +1,4 @@
-/* What the sub-commands share. Each returns the exit code: 0, 1 (it failed), 2 (wrong usage); errors go to stderr. */
+/* Shared by the sub-commands. Each _main returns the exit code: 0, 1 (it failed) or 2 (wrong usage). Errors go to stderr. */
 #ifndef AX_CLI_CLI_H
 #define AX_CLI_CLI_H
 
@@ -20,18 +20,18 @@ int devices_main(int argc, const char **argv);
 int help_main(int argc, const char **argv);
 
 /* --- speeds.c --- */
-/* How fast the runtime's threads read, write and multiply together; takes some tenths of a second. */
+/* Measures how fast the runtime's threads together read, write and multiply. It takes a few tenths of a second. */
 AX_MUST_USE ax_status measure_speeds(ax_runtime *runtime, ax_speeds *out);
 
 /* --- main.c --- */
-/* "axle: error: " and this thread's message. */
+/* Prints "axle: error: " and this thread's message. Returns EXIT_FAILED. */
 int report_error(void);
-/* "axle: error: ...", and where help is. */
+/* Prints "axle: error: ..." and how to get help. Returns EXIT_USAGE. */
 int usage_error(const char *command, const char *format, ...) AX_PRINTF(2, 3);
 
-/* The commands, a line each. */
+/* Prints the commands, a line each. */
 void print_overview(void);
-/* What `axle NAME --help` prints; false: there is no such command. */
+/* Prints what `axle NAME --help` prints. False: there is no such command. */
 bool print_command_help(const char *name);
 
 typedef struct word_list {
@@ -41,8 +41,9 @@ typedef struct word_list {
 AX_MUST_USE ax_status word_list_add(word_list *list, const char *word, size_t length);
 void word_list_deinit(word_list *list);
 
-/* Reads options up to the end: those with a value `val` of its table go to handle(context, val, argument); the one argument that
-   is no option goes to *file. Returns EXIT_OK or EXIT_USAGE (reported); *done: help was printed. `notes` ends the help. */
+/* Reads all options. An option with a value `val` in the table goes to handle(context, val, argument). The one argument that is
+   not an option goes to *file. Returns EXIT_OK, or EXIT_USAGE after reporting the error. *done: help was printed. `notes` ends the
+   help. */
 typedef struct option_set {
   const char *command; /* "run" */
   const char *usage, *summary, *notes;
@@ -54,17 +55,18 @@ typedef struct option_set {
 int read_options(const option_set *set, int argc, const char **argv, char **file, bool *done);
 
 /* --- source.c --- */
-/* A program and what its text calls its inputs and results. */
+/* A program, and the names that its text gives to its inputs and results. */
 typedef struct source {
   ax_program *program;
-  ax_program_names names; /* `in` is NULL when the program is not as the text has it, but transformed */
+  ax_program_names names; /* `in` is NULL once a pass has transformed the program */
 } source;
 AX_MUST_USE ax_status source_read(const char *path, source *out); /* "-": standard input */
 void source_deinit(source *source);
-/* By the text's name, by number from 0, or by the letters of the printed form, in this order; -1 when there is none. */
+/* Finds an input, or result, by its name in the text, else by its number from 0, else by its letters in the printed form. -1:
+   there is none. */
 int64_t source_find_input(const source *source, const char *word, size_t length);
 int64_t source_find_output(const source *source, const char *word, size_t length);
-const char *source_input_name(const source *source, uint32_t index);  /* good until the next call */
+const char *source_input_name(const source *source, uint32_t index);  /* valid until the next call */
 const char *source_output_name(const source *source, uint32_t index); /* likewise */
 
 /* --- inputs.c --- */
@@ -74,16 +76,16 @@ typedef struct inputs {
   bool *given;
   uint32_t count;
 } inputs;
-/* words: NAME=VALUE, each of an input once at most. */
+/* words: NAME=VALUE, at most one for each input. */
 AX_MUST_USE ax_status inputs_read(inputs *inputs, const source *source, const word_list *words, bool convert);
 void inputs_deinit(inputs *inputs);
 ax_type host_type(const ax_host_array *array);
 size_t host_bytes(const ax_host_array *array);
-/* An array of `type` with room for its elements. */
+/* Makes an array of `type` with room for its elements. */
 AX_MUST_USE ax_status host_make(const ax_type *type, ax_host_array *out);
 
 /* --- shardings.c --- */
-/* What --mesh, --in-sharding and --out-sharding say. */
+/* The values of --mesh, --in-sharding and --out-sharding. */
 typedef struct shardings {
   word_list in, out; /* NAME=SPEC */
   ax_mesh mesh;
@@ -98,21 +100,22 @@ enum { option_mesh = 100, option_in_sharding, option_out_sharding };
   }
 AX_MUST_USE ax_status shardings_take(shardings *s, int value, const char *argument);
 static inline bool shardings_given(const shardings *s) { return s->in.count + s->out.count > 0; }
-/* The program with its inputs and results laid out so. */
+/* Makes the program in which inputs and results are laid out as the options say. */
 AX_MUST_USE ax_status shardings_apply(const shardings *s, const source *source, ax_program **out);
 void shardings_deinit(shardings *s);
-/* NAME=VALUE, added to the list. */
+/* Adds NAME=VALUE to the list. */
 AX_MUST_USE ax_status take_pair(word_list *list, const char *option, const char *argument);
 
 /* --- whole.c --- */
-/* A per-device program as one that takes and gives whole arrays, by a shard_map over `mesh` (its axes, perhaps of other sizes).
-   given[i]: the type of the array that there is for input i. See `axle run --help`. */
+/* Makes a program on whole arrays from a per-device one, by a shard_map over `mesh`, which has the program's axes, perhaps with
+   other sizes. given[i]: the type of the array given for input i. See `axle run --help`. */
 AX_MUST_USE ax_status whole_program(const source *source, const ax_mesh *mesh, const ax_type *given, ax_program **out);
 
-/* What can be compiled: a program as it is, a per-device one as above, where each device has an input of its own. mesh: NULL, or as
-   above. */
+/* Makes a program that can be compiled. A program on whole arrays stays as it is. A per-device program becomes one on whole
+   arrays, as above, in which each device has an input of its own. mesh: NULL, or as above. */
 AX_MUST_USE ax_status whole_compiled(const source *source, const ax_mesh *mesh, ax_program **out);
-/* The same as the options say: with --mesh, sizes of a per-device program's axes, or what shardings are over. */
+/* The same, laid out as the options say. --mesh gives the sizes of a per-device program's axes, or the mesh for the
+   shardings. */
 AX_MUST_USE ax_status whole_laid_out(const source *source, const shardings *shardings, ax_program **out);
 
 #endif

@@ -1,4 +1,4 @@
-/* axle devices: what there is to run on. */
+/* axle devices: shows the processor, the threads and the libraries of this machine. */
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "cli.h"
 #include "jit/jit.h"
 
-/* The value of the first line of /proc/cpuinfo that begins so. */
+/* Prints the model of the processor, from the first such line of /proc/cpuinfo. */
 static void print_model(void) {
   char line[512];
   FILE *file = fopen("/proc/cpuinfo", "r");
@@ -43,7 +43,7 @@ static void print_vectors(void) {
 
 static const char *const libraries[] = {"libsleef.", "libzip.", "libz."};
 
-/* The real file of each library that is loaded: its name has the version. */
+/* Prints the real path of a loaded library, since that has the version in its name. */
 static int print_library(struct dl_phdr_info *info, size_t size, void *context) {
   (void)size, (void)context;
   const char *slash = strrchr(info->dlpi_name, '/');

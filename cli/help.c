@@ -1,4 +1,4 @@
-/* axle help: the spec comments of the primitives, as they stand over their rules; the build extracts them (cmake/specs.awk). */
+/* axle help: prints the spec comments that stand over the primitives' rules. The build extracts them (cmake/specs.awk). */
 #include <stdio.h>
 #include <string.h>
 

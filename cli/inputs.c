@@ -1,4 +1,4 @@
-/* What --in says: arrays from files and literals. */
+/* The values of --in: arrays from files and literals. */
 #include <string.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-/* The axle command: which sub-command, and what they share. */
+/* The axle command: chooses the sub-command. Its options, help and errors are shared by all of them. */
 #include "cli.h"
 
 #include <stdio.h>
@@ -85,7 +85,7 @@ int read_options(const option_set *set, int argc, const char **argv, char **file
       {"help", 'h', POPT_ARG_NONE, NULL, help_value, "Print this", NULL},
       POPT_TABLEEND,
   };
-  char title[64]; /* what the help's first line calls the command */
+  char title[64]; /* the command's name in the first line of the help */
   snprintf(title, sizeof title, "axle %s", set->command);
   argv[0] = title;
   poptContext context = poptGetContext("axle", argc, argv, help, 0);

@@ -1,4 +1,5 @@
-/* axle run: a program on arrays from files, results to files or to the screen. axle trace: the same, for its timeline. */
+/* axle run: runs a program on arrays from files, and writes results to files or to the screen. axle trace: the same, to get the
+   timeline. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include "ir/program.h"
 #include "xform/evaluate.h"
 
-enum { most_printed = 1000 }; /* elements of a result on the screen */
+enum { most_printed = 1000 }; /* elements of a result shown on the screen */
 
 typedef struct run {
   word_list in, out; /* NAME=VALUE */
@@ -24,13 +25,14 @@ typedef struct run {
   ax_host_array *results;
   ax_program *whole; /* what runs: takes and gives whole arrays */
   char *timeline;    /* file; NULL: none */
-  bool traces;       /* the timeline is what is wanted */
+  bool traces;       /* axle trace: only the timeline is written */
   char *code_cache;  /* NULL: own_code_cache */
 } run;
 
 enum { option_in = 1, option_out, option_policy, option_seed, option_workers };
 
-/* What the user's environment does not say otherwise: a command is started over and over with the same program. */
+/* The command keeps compiled code in the user's folder unless the environment says otherwise, since it is often started again
+   with the same program. */
 static const char *own_code_cache(void) { return getenv("AXLE_CODE_CACHE") == NULL ? "user" : NULL; }
 
 /* --- Inputs --- */
@@ -48,8 +50,8 @@ static ax_status read_inputs(run *run) {
   return AX_OK;
 }
 
-/* Where a file will lie once it is written: its folder without links, and its name. False: that cannot be told, so writing it will
-   fail. */
+/* Finds the path that a file will have once it is written: its folder, with links resolved, and its name. False: the folder
+   cannot be resolved, so writing the file will fail. */
 static bool find_place(const char *path, char place[2 * PATH_MAX]) {
   char target[PATH_MAX], folder[PATH_MAX];
   if (ax_file_target(path, target) != AX_OK) return false;
@@ -63,7 +65,7 @@ static bool find_place(const char *path, char place[2 * PATH_MAX]) {
 
 static const char *file_of(const char *word) { return strchr(word, '=') + 1; }
 
-/* Two results in one file: the second would replace the first. So would a result the timeline. */
+/* Refuses two results, or a result and the timeline, in one file: the second would replace the first. */
 static ax_status check_places(const run *run) {
   char place[2 * PATH_MAX], other[2 * PATH_MAX];
   for (uint32_t i = 0; i < run->out.count; i++) {
@@ -77,7 +79,7 @@ static ax_status check_places(const run *run) {
   return AX_OK;
 }
 
-/* Fails before anything is computed. */
+/* Reports bad --out options before anything is computed. */
 static ax_status check_outputs(const run *run) {
   for (uint32_t i = 0; i < run->out.count; i++) {
     const char *word = run->out.words[i];
@@ -91,7 +93,7 @@ static ax_status check_outputs(const run *run) {
 
 static bool mesh_equal(const ax_mesh *a, const ax_mesh *b) { return a->count == b->count && ax_axes_begin_with(a, b); }
 
-/* A whole program has its mesh in its shard_maps; --mesh can only agree. */
+/* A program on whole arrays has its mesh in its shard_maps; --mesh may only repeat it. */
 static ax_status check_whole_mesh(const run *run) {
   const ax_program *program = run->source.program;
   uint32_t found = 0;
@@ -142,8 +144,8 @@ static ax_status make_whole(run *run) {
 
 /* --- Running --- */
 
-/* What compiling leaves of the program, with the numbers of its equations: a collective that nobody needs deadlocks nobody either
-   way. */
+/* Simplifies the program as compiling does, and keeps the numbers of its equations. So a collective whose result is unused is
+   left out of both runs, and cannot deadlock in one of them alone. */
 static ax_status simplify(const ax_program *program, ax_program **out) {
   const ax_mesh none = {0};
   ax_builder around;
@@ -154,7 +156,7 @@ static ax_status simplify(const ax_program *program, ax_program **out) {
   return status;
 }
 
-/* By the reference rules, one equation after another. */
+/* Runs the program by the reference rules, one equation after another. */
 static ax_status evaluate(const run *run, ax_tensor *const *in, ax_tensor **out) {
   ax_program *simple;
   AX_TRY(simplify(run->whole, &simple));
@@ -194,7 +196,7 @@ static ax_status run_on(run *run, ax_executable *executable, ax_array **in, ax_a
   return AX_OK;
 }
 
-/* Of the run that is over: trace events where they are what is wanted or the file's name says .json, text otherwise; - is the
+/* Writes the timeline of the last run: trace events for axle trace or a file named .json, otherwise text. The name - is the
    screen. */
 static ax_status write_timeline(const run *run, ax_executable *executable) {
   const char *name = run->timeline;
@@ -236,7 +238,7 @@ static ax_status run_compiled(run *run) {
 
 /* --- Results --- */
 
-/* On the screen every NaN is nan; in files they keep their bits. */
+/* On the screen every NaN is shown as nan; files keep its bits. */
 static void plain_nans(ax_host_array *array) {
   int64_t elems = ax_dims_elems(array->rank, array->dims);
   for (int64_t i = 0; ax_is_float(array->dtype) && i < elems; i++)

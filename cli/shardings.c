@@ -1,4 +1,4 @@
-/* --in-sharding and --out-sharding: how a whole program's inputs and results lie over --mesh. */
+/* --in-sharding and --out-sharding: the layouts of a whole program's inputs and results over --mesh. */
 #include <string.h>
 
 #include "axle/transform.h"
@@ -12,7 +12,7 @@ ax_status take_pair(word_list *list, const char *option, const char *argument) {
   return word_list_add(list, argument, strlen(argument));
 }
 
-/* "data,_; ?": what was said of each, or nothing. */
+/* Adds the specs of one side, as "data,_; ?": ? stands for an input, or result, of which no option speaks. */
 static ax_status side(const source *source, const char *option, const word_list *words, uint32_t count,
                       int64_t (*find)(const struct source *source, const char *word, size_t length), ax_text *text) {
   const char **specs = ax_calloc((size_t)count + 1, sizeof specs[0]);

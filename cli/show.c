@@ -1,4 +1,4 @@
-/* axle show: a program, through passes. */
+/* axle show: shows a program after the passes asked for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +13,13 @@
 typedef struct show {
   word_list passes, wrt, linear;
   shardings shardings;
-  char *after; /* the pass whose result is wanted; NULL */
-  int cost, memory; /* are the last pass */
+  char *after; /* --after: the pass to stop after; NULL: none */
+  int cost, memory; /* --cost, --memory: the last pass */
   int64_t size;
   char *axis_name;
-  source source;      /* the program so far */
-  uint32_t residuals; /* of the linearize before: the first inputs, which are not linear */
-  ax_program *primal; /* likewise; printed when linearize is the last */
+  source source;      /* the program after the passes so far */
+  uint32_t residuals; /* after linearize: how many first inputs are residuals, in which the tangent is not linear */
+  ax_program *primal; /* after linearize: the primal; printed if linearize is the last pass */
 } show;
 
 enum { option_pass = 1, option_after, option_wrt, option_linear, option_size, option_axis };
@@ -35,7 +35,7 @@ static ax_status split(word_list *list, const char *words) {
 
 /* --- Transforms --- */
 
-/* The inputs of these names; the list is the caller's: ax_free. `otherwise` when no names were given. */
+/* Finds the inputs of these names; if there are no names, *out is `otherwise`. *list is the caller's: ax_free. */
 static ax_status choose(const show *show, const word_list *names, ax_args otherwise, ax_args *out, uint32_t **list) {
   const uint32_t count = show->source.program->in_count;
   *list = NULL;
@@ -56,7 +56,7 @@ static ax_status choose(const show *show, const word_list *names, ax_args otherw
   return status;
 }
 
-/* By what --wrt names; else by the first input for a gradient, by all floats for a jvp. */
+/* Differentiates by the inputs that --wrt names; by default by the first input for a gradient, and by all floats for a jvp. */
 static ax_status differentiate(show *show, ax_status (*how)(const ax_program *, ax_args, ax_program **), ax_program **out) {
   ax_args wrt;
   uint32_t *list;
@@ -81,7 +81,8 @@ static ax_status linearize(show *show, ax_program **out) {
   return status;
 }
 
-/* Linear in what --linear names; else in what linearize says; else in every float input. */
+/* The program is taken as linear in the inputs that --linear names; by default in those that linearize says, else in all
+   floats. */
 static ax_status transpose(show *show, ax_program **out) {
   const ax_program *program = show->source.program;
   ax_args linear, otherwise = show->residuals > 0 ? AX_RANGE(show->residuals, program->in_count - show->residuals) : AX_ALL_ARGS;
@@ -113,9 +114,9 @@ static ax_status partition(show *show, ax_program **out) {
   return status;
 }
 
-/* --- What is text at once --- */
+/* --- Passes that end in text --- */
 
-/* The result of a pass on the way to an executable. */
+/* Gives the result of one pass on the way to an executable, as text. */
 static ax_status after(const show *show, const char *pass, char **out) {
   ax_program *program = NULL;
   ax_runtime *runtime = NULL;

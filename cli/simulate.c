@@ -1,4 +1,4 @@
-/* axle simulate: what a run of a program would take on a machine that is described. */
+/* axle simulate: predicts the time that a program takes on a machine, from a description of that machine. */
 #include "axle/simulate.h"
 
 #include <stdio.h>

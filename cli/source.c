@@ -1,11 +1,11 @@
-/* Reading a program's text, and finding its inputs and results by what the user calls them. */
+/* Reads a program's text, and finds its inputs and results by the names that the user may give them. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli.h"
 
-static const size_t most_bytes = (size_t)1 << 28; /* of a text: a device that never ends is not read for ever */
+static const size_t most_bytes = (size_t)1 << 28; /* of a text; so reading an endless device ends */
 
 static ax_status read_stream(FILE *file, const char *path, ax_text *text) {
   char block[16384];
@@ -40,7 +40,7 @@ static bool same(const char *name, const char *word, size_t length) {
   return name[0] != '\0' && strlen(name) == length && memcmp(name, word, length) == 0;
 }
 
-/* Its index, or -1, of a number below `count`. */
+/* Reads a number below `count`; -1: the word is not one. */
 static int64_t as_number(const char *word, size_t length, uint32_t count) {
   char digits[16] = {0};
   int64_t index;

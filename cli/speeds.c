@@ -1,5 +1,5 @@
-/* What this machine can do, measured by programs that do little else: a sum reads, a negation reads and writes, a product of
-   matrices computes. */
+/* Measures this machine by programs that do little besides: a sum reads, a negation reads and writes, a product of matrices
+   computes. */
 #include <math.h>
 #include <time.h>
 
@@ -16,7 +16,7 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The least time of one run, in some fifty milliseconds. */
+/* The time of the shortest run, over about fifty milliseconds. */
 static ax_status least_time(ax_executable *e, uint32_t count, ax_array *const *in, double *out) {
   const double enough = 0.05, begin = now();
   *out = HUGE_VAL;
@@ -51,7 +51,8 @@ static ax_status time_program(ax_runtime *runtime, ax_function body, uint32_t co
   return status;
 }
 
-/* Of so many bytes read, and of half of them read and half written. */
+/* *read, *write: bytes a second, from two programs that touch `bytes` bytes. A sum reads them; a negation reads half of them and
+   writes the other half. */
 static ax_status measure_memory(ax_runtime *runtime, int64_t bytes, double *read, double *write) {
   const ax_type all = ax_array_type(AX_F32, 1, (int64_t[]){bytes / 4}), half = ax_array_type(AX_F32, 1, (int64_t[]){bytes / 8});
   double reading, copying;

@@ -1,12 +1,12 @@
-/* A per-device program run on whole arrays: it becomes the body of a shard_map.
+/* Runs a per-device program on whole arrays: the program becomes the body of a shard_map.
 
-   Where an input varies over axes of n devices in all, or is unreduced over them (each has its part), the array given for it is
-   laid over them in one of three ways, told apart by its shape. Results that vary are stacked. n = 4, the program's type is
-   f32[8,3]{V:data}:
+   An input may vary over axes of n devices in all, or be unreduced over them (each device has a summand). The array given for it is
+   laid over these devices in one of three ways, which its shape tells apart. Results that vary are stacked. For n = 4 and an input
+   of type f32[8,3]{V:data}:
 
      given f32[8,3]     the same on each device
      given f32[4,8,3]   one for each device
-     given f32[32,3]    cut into 4 along the one dimension that is 4 times as long; so is f32[8,12]                          */
+     given f32[32,3]    cut into 4 along the one dimension that is 4 times as long; likewise f32[8,12] */
 #include <string.h>
 
 #include "axle/collectives.h"
@@ -19,9 +19,9 @@ typedef struct wrapping {
   bool unchecked;
   ax_arena arena;
   const char **in_specs, **out_specs;
-  ax_text specs; /* all of them, as ax_shard_map takes them */
+  ax_text specs; /* all specs, as ax_shard_map takes them */
   bool *stacked;      /* by input */
-  const char **pvary; /* by input: the axes that a value given once is to vary over; NULL for none */
+  const char **pvary; /* by input: axes over which a value given once is made to vary; NULL: none */
   ax_value *values;
 } wrapping;
 
@@ -93,7 +93,8 @@ static ax_status lay_input(wrapping *w, uint32_t index, const ax_type *given) {
   return w->in_specs[index] != NULL ? AX_OK : ax_out_of_memory(0);
 }
 
-/* What each device does: its block as the program wants it, the program, the results as blocks of a stack. */
+/* The body of the shard_map: takes each block as the program wants it, calls the program, and makes its results blocks of a
+   stack. */
 static void body(const ax_value *in, ax_value *out, void *context) {
   wrapping *w = context;
   const ax_program *program = w->source->program;
@@ -152,7 +153,7 @@ static ax_status lay_out(wrapping *w, const ax_type *given) {
   return w->specs.failed ? ax_out_of_memory(0) : AX_OK;
 }
 
-/* The type of an array that has one of `type` for each device of the mesh over which it may vary. */
+/* The type of a stack with one array of `type` for each device over which it may vary. */
 static ax_type stacked(const ax_program *program, const ax_mesh *mesh, const ax_type *type) {
   ax_axis_set unchecked = ax_all_axes(&program->axes) & ~ax_checked_axes(&program->axes);
   int64_t dims[AX_MAX_RANK + 1] = {ax_axis_set_size(ax_spread_differs(&type->spread) | unchecked, mesh)};
