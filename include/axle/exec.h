@@ -66,6 +66,8 @@ typedef struct ax_runtime_options {
      that cannot be used, since it belongs to somebody else or others can write in it, is not used; `log` is told. As jax_compilation_cache_dir. */
   const char *code_cache;
   uint64_t code_cache_bytes; /* what that folder holds at most; 0: 256 MiB */
+  uint64_t idle_code_bytes;  /* machine code whose executables are released stays in memory, for programs with the same fused operations, up to so many bytes;
+                                0: 64 MiB. Beyond them, what was released first goes first. ax_runtime_trim gives all of it back */
 } ax_runtime_options;
 /* A ready `print`: writes the text to a stdio stream (the context, a FILE *), whole. */
 void ax_print_to(const char *text, void *file);
@@ -81,7 +83,8 @@ ax_runtime *ax_runtime_retain(ax_runtime *runtime);
 void ax_runtime_release(ax_runtime *runtime);
 /* Bytes held now, and the most so far: arrays, temporaries and pooled memory. */
 void ax_runtime_memory(const ax_runtime *runtime, size_t *now, size_t *peak);
-void ax_runtime_trim(ax_runtime *runtime); /* gives pooled memory back to the system */
+/* Gives back to the system: pooled memory, and machine code that no executable uses. */
+void ax_runtime_trim(ax_runtime *runtime);
 /* Programs read from texts that are compiled from now on find this callback by its name. It is retained as long as the runtime lives. Any thread.
    AX_INVALID_ARGUMENT: another one is registered under that name. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_runtime_register(ax_runtime *runtime, ax_callback *callback);
@@ -94,6 +97,7 @@ typedef struct ax_counters {
   uint64_t programs_compiled, programs_found; /* by ax_compile and what calls it */
   uint64_t kernels_compiled, kernels_found;   /* of programs that were compiled: machine code of fused operations */
   uint64_t kernels_loaded;                    /* those that were not compiled, since an earlier process had left their code (ax_runtime_options.code_cache) */
+  uint64_t code_bytes;                        /* of machine code, held now */
   uint64_t arguments_copied;                  /* by calls, as they lay otherwise than the program wants them; shardings that mean the same are none */
   uint64_t layouts_made, layouts_found;       /* how arrays lie: of each kind of type, mesh, spec and devices one, while anybody has it */
   uint64_t runs, calls_without_run; /* calls that devices ran for, and those that gave arguments, or constants made by an earlier one, as results */

@@ -276,6 +276,7 @@ typedef struct ax_idle {
 
 struct ax_executable {
   ax_runtime *runtime;
+  ax_jit_use code;     /* of all its instructions */
   ax_program *program; /* as it was given */
   ax_mesh mesh;        /* of the arrays that go in and come out */
   ax_plan *plan;       /* of what each device runs; owns the arena everything below is in */

@@ -1,5 +1,6 @@
 /* Executables: made, found again, asked, shown, released. How they are made of programs: pipeline.c. */
 #include <string.h>
+#include <unistd.h>
 
 #include "axle/transform.h"
 #include "exec/exec.h"
@@ -25,6 +26,8 @@ void ax_executable_destroy(ax_executable *e) {
   for (uint32_t k = 0; e->results != NULL && k < e->plan->out_count; k++) ax_layout_release(e->results[k].layout);
   for (uint32_t k = 0; k < e->out_count; k++) ax_layout_release(e->passed_layout[k]);
   for (uint32_t i = 0; i < e->in_count; i++) ax_layout_release(e->wanted[i]);
+  if (e->runtime->process == getpid()) ax_jit_drop(e->runtime->jit, &e->code);
+  else ax_free(e->code.objects); /* a thread that is not here may hold the compiler's lock */
   ax_plan_destroy(e->plan);
   ax_program_release(e->program);
   ax_free(e->constants);

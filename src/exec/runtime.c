@@ -12,7 +12,9 @@
 /* --- Memory --- */
 
 void ax_runtime_trim(ax_runtime *runtime) {
-  if (runtime != NULL) ax_pool_trim(&runtime->pool);
+  if (runtime == NULL) return;
+  ax_pool_trim(&runtime->pool);
+  ax_jit_trim(runtime->jit);
 }
 
 void ax_runtime_memory(const ax_runtime *runtime, size_t *now, size_t *peak) {
@@ -44,6 +46,7 @@ ax_counters ax_runtime_counters(const ax_runtime *runtime) {
   counters.kernels_compiled = kernels.compiled;
   counters.kernels_found = kernels.found;
   counters.kernels_loaded = kernels.loaded;
+  counters.code_bytes = kernels.code_bytes;
   return counters;
 }
 
@@ -80,8 +83,8 @@ static ax_status create_compiler(ax_runtime *runtime) {
   char folder[PATH_MAX];
   const bool keeps = ax_code_cache_folder(runtime->options.code_cache, folder, sizeof folder);
   runtime->options.code_cache = NULL; /* it was borrowed */
-  return ax_jit_create(&(ax_jit_options){.folder = keeps ? folder : NULL, .folder_bytes = runtime->options.code_cache_bytes},
-                       &runtime->jit);
+  return ax_jit_create(&(ax_jit_options){.folder = keeps ? folder : NULL, .folder_bytes = runtime->options.code_cache_bytes,
+                                         .idle_bytes = runtime->options.idle_code_bytes}, &runtime->jit);
 }
 
 ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out) {

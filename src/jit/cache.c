@@ -74,3 +74,24 @@ void ax_cache_truncate(ax_cache *cache, uint32_t count) {
   cache->count = count;
   rebuild(cache);
 }
+
+void ax_cache_sweep(ax_cache *cache, const ax_objects *objects) {
+  ax_arena arena = {0};
+  uint32_t left = 0;
+  for (uint32_t i = 0; i < cache->count; i++) {
+    ax_cached entry = cache->entries[i];
+    if (!ax_objects_have(objects, entry.object)) continue;
+    if (entry.kernel != NULL) entry.kernel = ax_kernel_copy(&arena, entry.kernel);
+    if (entry.fused_loop != NULL) entry.fused_loop = ax_fused_loop_copy(&arena, entry.fused_loop);
+    if (entry.kernel != NULL || entry.fused_loop != NULL) cache->entries[left++] = entry;
+  }
+  ax_arena_deinit(&cache->arena);
+  cache->arena = arena;
+  cache->count = left;
+  if (left > 0) {
+    rebuild(cache);
+    return;
+  }
+  ax_cache_deinit(cache);
+  *cache = (ax_cache){0};
+}

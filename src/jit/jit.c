@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "jit/cache.h"
@@ -18,12 +19,15 @@
 struct ax_compiler {
   pthread_mutex_t lock;
   ax_cache cache;
-  uint64_t found, loaded; /* kernels that were in it, and those that came from the folder */
+  uint64_t compiled, found, loaded; /* kernels: compiled, in the cache, come from the folder */
+  uint64_t most_idle;     /* bytes of code that nothing uses */
   ax_generator generator;
   ax_kept kept;
   ax_digest target; /* where the folder is in use */
   ax_objects objects; /* whose code the cache has */
 };
+
+enum { default_idle = 64 << 20 };
 
 ax_status ax_jit_create(const ax_jit_options *options, ax_compiler **out) {
   static const ax_jit_options none;
@@ -39,6 +43,7 @@ ax_status ax_jit_create(const ax_jit_options *options, ax_compiler **out) {
     return status;
   }
   jit->generator.most_vector_bytes = options->most_vector_bytes;
+  jit->most_idle = options->idle_bytes > 0 ? options->idle_bytes : default_idle;
   pthread_mutex_init(&jit->lock, NULL);
   *out = jit;
   return AX_OK;
@@ -156,10 +161,13 @@ static ax_status compile_entries(ax_compiler *jit, uint32_t first) {
   batch b;
   ax_arena scratch = {0};
   const uint32_t count = jit->cache.count - first;
+  jit->objects.fresh = 0;
   ax_status status = batch_init(&scratch, first, count, &b);
   if (status == AX_OK) find_kept(jit, &b);
   if (status == AX_OK && b.count > 0) status = compile_batch(jit, &b);
-  if (status == AX_OK) jit->loaded += count - b.count;
+  for (uint32_t i = first; i < jit->cache.count && status == AX_OK; i++)
+    jit->cache.entries[i].object = ax_objects_of(&jit->objects, (ax_object_function)jit->cache.entries[i].code);
+  if (status == AX_OK) jit->compiled += b.count, jit->loaded += count - b.count;
   ax_arena_deinit(&scratch);
   return status;
 }
@@ -188,8 +196,46 @@ static ax_status compile_locked(ax_compiler *jit, const ax_loop_kernel *const *k
   return status;
 }
 
+/* --- Who uses what --- */
+
+static int by_number(const void *x, const void *y) {
+  const uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+  return a < b ? -1 : a > b;
+}
+
+/* Turns entries into the objects that they are part of, each once, and uses these. */
+static uint32_t use_objects(ax_compiler *jit, uint32_t *entries, uint32_t count) {
+  uint32_t left = 0;
+  for (uint32_t i = 0; i < count; i++) entries[i] = jit->cache.entries[entries[i]].object;
+  if (count > 0) qsort(entries, count, sizeof entries[0], by_number);
+  for (uint32_t i = 0; i < count; i++)
+    if (i == 0 || entries[i] != entries[i - 1]) entries[left++] = entries[i];
+  for (uint32_t i = 0; i < left; i++) ax_objects_use(&jit->objects, entries[i]);
+  return left;
+}
+
+void ax_jit_drop(ax_compiler *jit, ax_jit_use *use) {
+  pthread_mutex_lock(&jit->lock);
+  for (uint32_t i = 0; i < use->count; i++) ax_objects_drop(&jit->objects, use->objects[i]);
+  if (jit->objects.idle_bytes > jit->most_idle) {
+    ax_objects_trim(&jit->objects, jit->most_idle / 2); /* half, so that going through all is rare */
+    ax_cache_sweep(&jit->cache, &jit->objects);
+  }
+  pthread_mutex_unlock(&jit->lock);
+  ax_free(use->objects);
+  *use = (ax_jit_use){0};
+}
+
+void ax_jit_trim(ax_compiler *jit) {
+  pthread_mutex_lock(&jit->lock);
+  ax_objects_trim_all(&jit->objects);
+  ax_cache_sweep(&jit->cache, &jit->objects);
+  pthread_mutex_unlock(&jit->lock);
+}
+
 ax_status ax_jit_compile_all(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count, ax_kernel_code *out,
-                             const ax_fused_loop *const *fused_loops, uint32_t fused_loop_count, ax_kernel_code *fused_loop_out) {
+                             const ax_fused_loop *const *fused_loops, uint32_t fused_loop_count, ax_kernel_code *fused_loop_out,
+                             ax_jit_use *use) {
   uint32_t *entries = ax_alloc((count + (size_t)fused_loop_count) * sizeof entries[0]);
   if (entries == NULL) return ax_out_of_memory((count + (size_t)fused_loop_count) * sizeof entries[0]);
   pthread_mutex_lock(&jit->lock);
@@ -197,18 +243,20 @@ ax_status ax_jit_compile_all(ax_compiler *jit, const ax_loop_kernel *const *kern
   for (uint32_t i = 0; i < count; i++) out[i] = status == AX_OK ? jit->cache.entries[entries[i]].code : NULL;
   for (uint32_t i = 0; i < fused_loop_count; i++)
     fused_loop_out[i] = status == AX_OK ? jit->cache.entries[entries[count + i]].code : NULL;
+  const uint32_t objects = status == AX_OK ? use_objects(jit, entries, count + fused_loop_count) : 0;
   pthread_mutex_unlock(&jit->lock);
-  ax_free(entries);
+  if (use != NULL && status == AX_OK) *use = (ax_jit_use){entries, objects};
+  else ax_free(entries);
   return status;
 }
 
 ax_status ax_jit_compile(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count, ax_kernel_code *out) {
-  return ax_jit_compile_all(jit, kernels, count, out, NULL, 0, NULL);
+  return ax_jit_compile_all(jit, kernels, count, out, NULL, 0, NULL, NULL);
 }
 
 ax_jit_counts ax_jit_count(ax_compiler *jit) {
   pthread_mutex_lock(&jit->lock);
-  const ax_jit_counts counts = {jit->cache.count - jit->loaded, jit->found, jit->loaded};
+  const ax_jit_counts counts = {jit->compiled, jit->found, jit->loaded, jit->objects.bytes};
   pthread_mutex_unlock(&jit->lock);
   return counts;
 }

@@ -18,6 +18,7 @@ const char *ax_jit_library(void);
 typedef struct ax_jit_options {
   const char *folder;          /* where compiled code is kept for other processes (jit/kept.h); NULL: nowhere */
   uint64_t folder_bytes;       /* how much it may hold; 0: 256 MiB */
+  uint64_t idle_bytes;         /* how much code that nothing uses is kept in memory; 0: 64 MiB */
   uint32_t most_vector_bytes;  /* for tests: registers as of an older machine, at most 64, 32 or 16 bytes; 0: those of this one */
   const char *processor;       /* for tests: what code in the folder is for instead of this processor; NULL: this one */
 } ax_jit_options;
@@ -29,11 +30,21 @@ void ax_jit_destroy(ax_compiler *jit); /* the code it made goes with it; NULL is
 
 /* Machine code for each kernel. Equal kernels (now or in an earlier call) are compiled once; the others go into one module. */
 AX_MUST_USE ax_status ax_jit_compile(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count, ax_kernel_code *out);
+/* What somebody who compiled uses: this code stays until it is dropped. Zero-initialise to start. */
+typedef struct ax_jit_use {
+  uint32_t *objects, count;
+} ax_jit_use;
+
 /* The same of kernels and fused loops together. A fused loop's code is called as a kernel's: slots are the addresses of its places,
-   and there is no range. */
+   and there is no range. use: empty, and to be dropped; NULL: the code stays as long as the compiler. */
 AX_MUST_USE ax_status ax_jit_compile_all(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count,
                                          ax_kernel_code *out, const ax_fused_loop *const *fused_loops, uint32_t fused_loop_count,
-                                         ax_kernel_code *fused_loop_out);
+                                         ax_kernel_code *fused_loop_out, ax_jit_use *use);
+/* Leaves `use` empty. Code that nothing uses any more stays for a time, within the bound of the options: what is compiled next may
+   be the same. */
+void ax_jit_drop(ax_compiler *jit, ax_jit_use *use);
+/* Gives the code back that nothing uses. */
+void ax_jit_trim(ax_compiler *jit);
 /* The kernel's loops as they are made on this machine, a line each: their order, parts, vectors and what is done at a time.
    AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_jit_nest_text(const ax_loop_kernel *kernel, ax_text *text);
@@ -41,6 +52,7 @@ uint32_t ax_jit_vector_bytes(void); /* of this machine's widest registers that c
 /* How many kernels were compiled, found among those that were, and loaded from the folder, so far. */
 typedef struct ax_jit_counts {
   uint64_t compiled, found, loaded;
+  uint64_t code_bytes; /* that are held now */
 } ax_jit_counts;
 ax_jit_counts ax_jit_count(ax_compiler *jit);
 /* Once, when it is known that the folder cannot be used: why. False, and an empty text: no news. */

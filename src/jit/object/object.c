@@ -364,16 +364,101 @@ void ax_object_unload(ax_object_file *object) {
 
 /* --- Several --- */
 
-ax_status ax_objects_load(ax_objects *objects, const void *data, size_t bytes, ax_object_find *find, const char *prefix,
-                          uint32_t count, ax_object_function *functions) {
+static ax_status take_number(ax_objects *objects, uint32_t *out) {
+  if (objects->free != 0) {
+    *out = objects->free - 1;
+    objects->free = objects->all[*out].next;
+    return AX_OK;
+  }
   AX_TRY(ax_grow(&objects->all, sizeof objects->all[0], objects->count, 1, &objects->capacity));
-  AX_TRY(ax_object_load(data, bytes, find, prefix, count, functions, &objects->all[objects->count]));
-  objects->count++;
+  *out = objects->count++;
   return AX_OK;
 }
 
+static void give_number(ax_objects *objects, uint32_t number) {
+  objects->all[number] = (ax_held_object){.next = objects->free};
+  objects->free = number + 1;
+}
+
+ax_status ax_objects_load(ax_objects *objects, const void *data, size_t bytes, ax_object_find *find, const char *prefix,
+                          uint32_t count, ax_object_function *functions) {
+  uint32_t number;
+  ax_object_file object;
+  AX_TRY(take_number(objects, &number));
+  ax_status status = ax_object_load(data, bytes, find, prefix, count, functions, &object);
+  if (status != AX_OK) {
+    give_number(objects, number);
+    return status;
+  }
+  objects->all[number] = (ax_held_object){.object = object, .next = objects->fresh, .dropped = ++objects->clock};
+  objects->fresh = number + 1;
+  objects->bytes += object.bytes;
+  objects->idle_bytes += object.bytes;
+  return AX_OK;
+}
+
+uint32_t ax_objects_of(const ax_objects *objects, ax_object_function function) {
+  for (uint32_t at = objects->fresh; at != 0; at = objects->all[at - 1].next) {
+    const ax_object_file *object = &objects->all[at - 1].object;
+    if ((uintptr_t)function - (uintptr_t)object->memory < object->bytes) return at - 1;
+  }
+  return AX_NONE;
+}
+
+void ax_objects_use(ax_objects *objects, uint32_t number) {
+  if (objects->all[number].users++ == 0) objects->idle_bytes -= objects->all[number].object.bytes;
+}
+
+void ax_objects_drop(ax_objects *objects, uint32_t number) {
+  if (--objects->all[number].users > 0) return;
+  objects->all[number].dropped = ++objects->clock;
+  objects->idle_bytes += objects->all[number].object.bytes;
+}
+
+typedef struct idle {
+  uint64_t dropped;
+  uint32_t number;
+} idle;
+
+static int by_drop(const void *x, const void *y) {
+  const idle *a = x, *b = y;
+  return a->dropped < b->dropped ? -1 : a->dropped > b->dropped;
+}
+
+static bool is_idle(const ax_held_object *held) { return held->object.memory != NULL && held->users == 0; }
+
+static void unload(ax_objects *objects, uint32_t number) {
+  ax_object_file *object = &objects->all[number].object;
+  objects->bytes -= object->bytes;
+  objects->idle_bytes -= object->bytes;
+  ax_object_unload(object);
+  give_number(objects, number);
+}
+
+void ax_objects_trim(ax_objects *objects, size_t most_idle) {
+  uint32_t count = 0;
+  if (objects->idle_bytes <= most_idle) return;
+  idle *all = ax_alloc(objects->count * sizeof all[0]);
+  if (all == NULL) return;
+  for (uint32_t i = 0; i < objects->count; i++)
+    if (is_idle(&objects->all[i])) all[count++] = (idle){objects->all[i].dropped, i};
+  qsort(all, count, sizeof all[0], by_drop);
+  for (uint32_t k = 0; k < count && objects->idle_bytes > most_idle; k++) unload(objects, all[k].number);
+  ax_free(all);
+}
+
+void ax_objects_trim_all(ax_objects *objects) {
+  for (uint32_t i = 0; i < objects->count; i++)
+    if (is_idle(&objects->all[i])) unload(objects, i);
+  if (objects->bytes == 0) ax_objects_deinit(objects);
+}
+
+bool ax_objects_have(const ax_objects *objects, uint32_t number) {
+  return number < objects->count && objects->all[number].object.memory != NULL;
+}
+
 void ax_objects_deinit(ax_objects *objects) {
-  for (uint32_t i = 0; i < objects->count; i++) ax_object_unload(&objects->all[i]);
+  for (uint32_t i = 0; i < objects->count; i++) ax_object_unload(&objects->all[i].object);
   ax_free(objects->all);
   *objects = (ax_objects){0};
 }
