@@ -32,7 +32,7 @@ static ax_status infer(const ax_infer_args *args) {
   return ax_infer_shape(p->index_dtype, &left, &args->out[0]);
 }
 
-/* x beats the best so far; what is NaN beats all that is not. */
+/* Says whether x is greater than the best so far. A NaN is greater than any number. */
 static bool beats(ax_dtype dtype, ax_number x, ax_number best) {
   switch (ax_dtype_get(dtype)->kind) {
     case AX_KIND_FLOAT:
@@ -172,7 +172,7 @@ static uint32_t hlo_compare(ax_hlo *hlo, const char *direction, uint32_t a, uint
   return ax_hlo_op(hlo, "stablehlo.compare", in, types, 2, direction, &result, 1);
 }
 
-/* Where x is its maximum along the axes, or NaN. */
+/* A mask that is true where x equals its maximum along the axes, or is NaN. */
 static ax_status hlo_hits(ax_hlo *hlo, uint32_t x, const ax_type *type, const ax_dims *axes, uint32_t *out) {
   ax_dims kept = ax_dims_others(type->rank, axes, NULL), left = ax_dims_left(type, axes);
   ax_type small = ax_array_type(type->dtype, left.count, left.v);

@@ -55,7 +55,7 @@ static void batch(const ax_batch_args *args) {
   args->out[0] = ax_bind1(prim, &p, &x, 1);
 }
 
-/* What is repeated is cut in the result alone. */
+/* A dimension of x that is repeated is not cut; the result's dimension is. */
 static void shard(const ax_shard_args *args) {
   const broadcast_params *p = args->eqn->params;
   const ax_type *x = &args->types[args->eqn->in[0]];
@@ -69,7 +69,7 @@ static void block(const ax_block_args *args) {
   args->out[0] = ax_broadcast_in_dim(args->in[0], p->shape.count, args->blocks[0].dims, p->broadcast_dimensions.v);
 }
 
-/* What is stretched in two steps is stretched in one; to the shape there is, in none. */
+/* Two broadcasts in a row become one. A broadcast to the operand's own shape is dropped. */
 static void simplify(const ax_simplify_args *args) {
   const ax_eqn *inner = ax_simplify_operand(args, 0, &ax_prim_broadcast_in_dim);
   if (inner != NULL) {

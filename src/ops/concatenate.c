@@ -54,7 +54,8 @@ static void transpose(const ax_transpose_args *args) {
   }
 }
 
-/* Along what is joined, each index of the result sees one of one operand: where there are few of them. */
+/* Cutting along the joined dimension is offered for few operands only: there each index of the result reads an element of one
+   operand. */
 static void shard(const ax_shard_args *args) {
   enum { few = 8 };
   int64_t dimension = ((const concatenate_params *)args->eqn->params)->dimension, first = 0;

@@ -1,18 +1,21 @@
 /* conv_general_dilated: lhs T[batch, features, s..], rhs T[out, in, k..] -> T[batch / bg, out, o..]
      y[b, f, o..] = sum over c, k.. of lhs[b, c, (o * stride + k * rhs_dilation - low) / lhs_dilation ..] * rhs[f, c, k..]
-   with zeros where there is no such element; dimensions stand where the specs say. rhs is not turned round.
+   with zeros where there is no such element. The specs say which dimension has which role. rhs is not reversed.
    Parameters: window_strides, padding_low, padding_high (negative: cut), lhs_dilation, rhs_dilation: one entry a spatial dimension;
    lhs_spec, out_spec: the numbers of the batch, the feature and the spatial dimensions; rhs_spec: of out feature, in feature,
-   spatial; feature_group_count fg: lhs's features and out are cut in so many groups, each of which makes one of these from one of
-   those; batch_group_count bg: likewise lhs's batch and out, and each group of the batch makes its own features. Errors: bool or
-   dtypes that differ; ranks below 2 or that differ; a spec that is no permutation; a stride, dilation or group count below 1; both
-   group counts above 1; sizes that the groups do not divide, in that is not features / fg; more cut off than there is. Numerics:
-   eval adds floats in f64 and rounds once; compiled bf16 and f16 are multiplied and added in f32 and rounded once. Integers wrap.
-   Compiled code does not multiply by all zeros that dilation puts in between: an infinity of the kernel makes no NaN there.
+   spatial; feature_group_count fg: lhs's features and out are cut into fg groups, and group i of the features makes group i of out;
+   batch_group_count bg: lhs's batch and out are cut into bg groups, and group i of the batch makes group i of out.
+   Errors: bool or dtypes that differ; ranks below 2 or that differ; a spec that is no permutation; a stride, dilation or group
+   count below 1; both group counts above 1; sizes that the groups do not divide, an in that is not features / fg; padding that cuts
+   off more than there is.
+   Numerics: eval adds floats in f64 and rounds once; compiled bf16 and f16 are multiplied and added in f32 and rounded once.
+   Integers wrap. Compiled code leaves out some of the products with the zeros that dilation inserts: an infinity of the kernel
+   makes no NaN there.
    Bilinear; the transposes are convolutions: lhs's of the cotangent, lhs_dilation and strides in each other's place, with rhs
-   turned round; rhs's of lhs with the cotangent as its kernel, rhs_dilation and strides in each other's place. Sharding: batch,
-   features and groups go through, in makes a sum. A spatial dimension is cut with the result's, or, where the kernel is longer than
-   the result, with the kernel's, which makes a sum: what windows need of their neighbours' blocks is exchanged. */
+   reversed; rhs's of lhs with the cotangent as its kernel, rhs_dilation and strides in each other's place.
+   Sharding: cuts of batch, features and groups are kept; a cut of in makes a sum. A spatial dimension is cut with the result's, or,
+   where the kernel is longer than the result, with the kernel's, which makes a sum; devices exchange the elements that their
+   windows need from neighbours' blocks. */
 #include "ops/conv_general_dilated.h"
 
 #include <string.h>
@@ -115,8 +118,8 @@ static void strides_of(const ax_tensor *x, const ax_dims *spec, int64_t *by_plac
   for (uint32_t i = 0; i < spec->count; i++) by_place[i] = strides[spec->v[i]];
 }
 
-/* Where the element of lhs that place `tap` of the kernel meets lies, from that of its batch and feature on; *kernel: that of rhs.
-   -1: a zero. */
+/* The offset of the element of lhs that place `tap` of the kernel meets, from the first element of its batch and feature; -1 if a
+   zero is there. *kernel: the offset of that place in rhs. */
 static int64_t meets(const walk *w, const int64_t *position, int64_t tap, int64_t *kernel) {
   int64_t at = 0;
   bool there = true;
@@ -276,7 +279,8 @@ static bool read_spec(const char *what, const char *text, uint32_t rank, const c
   return true;
 }
 
-/* What is not said has its two dimensions in front, and those of the others behind them. */
+/* Reads the three specs. A spec that is not given has its two dimensions that are not spatial in front, and the spatial letters of
+   a given one behind them. */
 static bool read_specs(const ax_conv_options *options, uint32_t rank, ax_conv_params *p) {
   static const char letters[] = "DHWXYZABEFGJKL";
   static const char *const what[] = {"lhs", "rhs", "out"};
@@ -315,7 +319,7 @@ static bool read_padding(const ax_conv_options *options, const ax_type *lhs, con
   return true;
 }
 
-/* Products are made in the wider of what the operands are and what is asked for. */
+/* Products are computed in the wider of the operands' dtype and the requested dtype. */
 static ax_value convert(ax_value x, ax_dtype dtype) { return ax_typeof(x).dtype == dtype ? x : ax_convert_element_type(x, dtype); }
 
 static ax_value conv(ax_value lhs, ax_value rhs, const ax_conv_options *options) {

@@ -1,4 +1,4 @@
-/* What the files of conv_general_dilated share. */
+/* Declarations shared by the files of conv_general_dilated. */
 #ifndef AX_OPS_CONV_GENERAL_DILATED_H
 #define AX_OPS_CONV_GENERAL_DILATED_H
 
@@ -7,7 +7,7 @@
 typedef struct ax_conv_params {
   ax_dims window_strides, padding_low, padding_high, lhs_dilation, rhs_dilation; /* one entry a spatial dimension */
   ax_dims lhs_spec, rhs_spec,
-      out_spec; /* numbers of dimensions: batch, feature, spatial..; of rhs: out feature, in feature, spatial.. */
+      out_spec; /* numbers of dimensions. lhs, out: batch, feature, spatial..; rhs: out feature, in feature, spatial.. */
   int64_t feature_group_count, batch_group_count;
 } ax_conv_params;
 
@@ -15,7 +15,7 @@ enum { AX_CONV_BATCH = 0, AX_CONV_FEATURE = 1, AX_CONV_SPATIAL = 2 }; /* places 
 enum { AX_CONV_OUT = 0, AX_CONV_IN = 1 };                             /* in rhs_spec */
 
 static inline uint32_t ax_conv_spatial(const ax_conv_params *p) { return p->lhs_spec.count - AX_CONV_SPATIAL; }
-/* Spatial dimension i. */
+/* The window along spatial dimension i. */
 ax_window ax_conv_window(const ax_conv_params *p, const ax_type *lhs, const ax_type *rhs, uint32_t i);
 ax_value ax_conv_bind(const ax_conv_params *p, ax_value lhs, ax_value rhs);
 
@@ -23,7 +23,8 @@ void ax_conv_transpose(const ax_transpose_args *args);
 void ax_conv_batch(const ax_batch_args *args);
 void ax_conv_shard(const ax_shard_args *args);
 void ax_conv_block(const ax_block_args *args);
-/* Of a dilated left operand: whether it is made by phases, without zeros in between; and that. conv_general_dilated_phases.c */
+/* Convolutions whose lhs is dilated (conv_general_dilated_phases.c). has_phases: whether this one can be computed by phases,
+   without the zeros between elements; by_phases: the expansion that computes it so. */
 bool ax_conv_has_phases(const ax_conv_params *p, const ax_type *lhs, const ax_type *rhs);
 ax_value ax_conv_by_phases(const ax_eqn *eqn, const ax_value *in);
 ax_status ax_conv_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);

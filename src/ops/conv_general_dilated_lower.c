@@ -1,14 +1,14 @@
-/* How convolutions are computed: as products of strided parts of lhs with parts of rhs.
+/* Lowers convolutions to products of strided parts of lhs with parts of rhs.
 
-     y = sum over the kernel's places of       lhs's part for that place . rhs there         many results, few places: 3x3 over an
-   image y at each position =                      lhs's part for that position . rhs            few results, many places: a
-   kernel's gradient
+     y = sum over the kernel's places of   lhs's part for that place . rhs there      many results, few places: 3x3 over an image
+     y at each position =                  lhs's part for that position . rhs         few results, many places: a kernel's gradient
 
-   What is dilated is made of convolutions of what is not, first: conv_general_dilated_phases.c.
+   A dilated convolution is first made of convolutions that are not dilated: conv_general_dilated_phases.c.
 
-   For each spatial dimension the shorter of the two is written out, or gone through in a loop where all of them together would be
-   too many. Places that are written out are taken several at a time, beside one another, so that products are not of a few features
-   only; where a group has but one there are none, and what is left is multiplied element by element. */
+   For each spatial dimension the code goes through the kernel's places or the result's positions, whichever are fewer: written out
+   one by one, or in a loop if all of them together would be too many. Places that are written out are taken several at a time and
+   joined, so that products are not over a few features only. A group with a single feature has no product to make; it is multiplied
+   element by element. */
 #include <string.h>
 
 #include "ops/conv_general_dilated.h"
@@ -16,8 +16,8 @@
 
 enum { most_written_out = 128, few_features = 32, long_sum = 128, long_width = 16, few_places = 64 };
 
-/* lhs as [group, ..], padded, with its batch, spatial and in dimensions where the fields say, and rhs likewise; what is made is
-   [group, batch, o.., out]. */
+/* A convolution partly taken apart. lhs is [group, ..], padded, with its batch, spatial and feature dimensions where the fields
+   say; rhs likewise. The result is [group, batch, o.., out]. */
 typedef struct product {
   ax_window windows[AX_MAX_RANK];
   uint32_t spatial, at; /* the dimension that is gone through next */
@@ -61,7 +61,8 @@ static AX_BODY(add_place) {
   out[0] = ax_add(in[1], multiply(&inner));
 }
 
-/* Of many places, with what each addition lacks (Knuth's two-sum). in: the place, the sum, all it lacks. */
+/* One step of a loop over many places, which keeps the rounding errors of the additions (Knuth's two-sum). in: the place, the sum,
+   the sum of its errors. */
 static AX_BODY(add_place_exactly) {
   product inner = taken_at(context, in[0]);
   ax_value more = multiply(&inner), sum = ax_add(in[1], more), added = ax_sub(sum, in[1]);
@@ -83,7 +84,7 @@ static ax_value by_places(const product *c) {
   if (c->looped[c->at] && count > few_places && !ax_failed() && ax_is_float(ax_typeof(sum).dtype)) {
     ax_value carry[] = {sum, ax_full_like(sum, 0)};
     ax_fori_loop(ax_integer(1), ax_integer(count), AX_CLOSURE(add_place_exactly, 3, 2, c), carry, carry);
-    return ax_where(ax_eq(carry[1], carry[1]), ax_add(carry[0], carry[1]), carry[0]); /* infinities lack what is no number */
+    return ax_where(ax_eq(carry[1], carry[1]), ax_add(carry[0], carry[1]), carry[0]); /* the error of an infinite sum is NaN */
   }
   if (c->looped[c->at]) {
     ax_fori_loop(ax_integer(1), ax_integer(count), AX_CLOSURE(add_place, 2, 1, c), &sum, &sum);
@@ -162,8 +163,8 @@ static ax_value part_for(const product *c, int64_t place) {
   return x;
 }
 
-/* Of few features, parts for as many places as make a sum long enough to be worth a product, beside one another. rhs: [group, k..,
-   in, out]. */
+/* For few features: joins the parts of so many places that one product sums over at least long_sum terms. rhs: [group, k.., in,
+   out]. */
 static ax_value by_places_together(const product *c) {
   const ax_type kernel = ax_typeof(c->rhs);
   if (ax_failed()) return ax_poison;
@@ -182,8 +183,8 @@ static ax_value by_places_together(const product *c) {
   return sum;
 }
 
-/* Of one feature a group, lhs with its dimensions where the result has them, the groups at `features`, and rhs as [k.., 1, group *
-   out]: element by element. */
+/* For groups of one feature: multiplies element by element. lhs has its dimensions in the result's order, the groups at `features`;
+   rhs is [k.., 1, group * out]. */
 static ax_value by_features(const product *c, uint32_t features, int64_t groups) {
   const ax_type x = ax_typeof(c->lhs), kernel = ax_typeof(c->rhs);
   if (ax_failed()) return ax_poison;
@@ -234,8 +235,8 @@ static bool plan_loops(product *c) {
   return places;
 }
 
-/* Where places of lhs_spec or rhs_spec stand, once x has its dimensions in this order: all of them, or, where `lies`, as they
-   lie. */
+/* Transposes x so that its dimensions follow `order`, or leaves it as it lies if `lies`. at[i]: the dimension of the result that
+   has role i of the spec. */
 static ax_value ordered(ax_value x, const ax_dims *spec, const uint32_t *order, bool lies, uint32_t *at) {
   int64_t permutation[AX_MAX_RANK];
   bool same = true;
@@ -330,26 +331,26 @@ static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
 
 /* --- Rows as they lie, and rows unfolded --- */
 
-/* Of images without groups.
+/* Convolutions of images, without groups.
 
-   Few places, which is what layers have. Along a row of the image the kernel's places lie beside one another, each row of the left
-   factor over most of the last: what a row of the result is made of is a product for each of the kernel's rows, added up.
+   Few places, as in layers. Along a row of the image the kernel's places lie side by side, so the rows of the left factor overlap:
+   a row of the result is the sum of one product for each row of the kernel.
 
-     y[batch, oh, ow, out] = sum over kh of padded[batch, oh * stride + kh * dilation, (ow * stride .. + kw, in)] . rhs[kh, (kw,
-   in), out]
+     y[batch, oh, ow, out] = sum over kh of
+       padded[batch, oh * stride + kh * dilation, (ow * stride .. + kw, in)] . rhs[kh, (kw, in), out]
 
-   Where rows are short, or places in a row do not lie side by side: along the last spatial dimension the kernel's places are laid
-   beside one another, once; along the first each place is a product of rows that lie together, added to those before it. Rows that
-   a stride skips lie behind one another too.
+   If rows are short, or places in a row do not lie side by side: along the last spatial dimension the parts for the kernel's places
+   are copied side by side, once; along the first, each place is a product of rows that lie together, added to those before it. Rows
+   that a stride skips are stored behind one another too.
 
      unfolded[batch, h mod stride, h / stride, ow, kw, in] = padded[batch, h, ow * stride + kw * dilation, in]
-     y[batch, (oh, ow), out] += unfolded[batch, (kh * dilation) mod stride, (kh * dilation) / stride + oh, ow, (kw, in)] . rhs[kh,
-   (kw, in), out]
+     y[batch, (oh, ow), out] +=
+       unfolded[batch, (kh * dilation) mod stride, (kh * dilation) / stride + oh, ow, (kw, in)] . rhs[kh, (kw, in), out]
 
-   Few positions, which is what gradients of kernels have: the same with images that have batches for features.
+   Few positions, as in gradients of kernels: the same, with the image's batch in the place of its features.
 
-     y[oh, (ow, batch), out] = sum over in, kh of padded[in, oh * stride + kh * dilation, kw * dilation + (ow, batch)]' . rhs[in,
-   kh, kw, out] */
+     y[oh, (ow, batch), out] =
+       sum over in, kh of padded[in, oh * stride + kh * dilation, kw * dilation + (ow, batch)]' . rhs[in, kh, kw, out] */
 typedef struct unfolding {
   const ax_conv_params *p;
   ax_window rows, columns; /* padded */

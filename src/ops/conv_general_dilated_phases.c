@@ -1,15 +1,14 @@
-/* Convolutions of what is dilated, which the gradients of strided ones are, without the zeros in between.
+/* Convolutions of a dilated lhs, as the gradients of strided convolutions are, without the zeros between its elements.
 
-   Along one dimension, position o and the kernel's place k meet an element, and no zero, where o * stride + k * dilation - low is a
-   multiple of the base. So positions fall into phases, o = phase + q * period, each of which knows its places of the kernel, k =
+   Along one dimension, position o and the kernel's place k meet an element, and no zero, if o * stride + k * dilation - low is a
+   multiple of the base. So positions fall into phases, o = phase + q * period, and each phase has its own places of the kernel, k =
    first + j * step:
 
-     y[phase + q * period] = sum over j of lhs[q * (period * stride / base) + j * (dilation / gcd) - low'] * rhs[first + j * step]
+       y[phase + q * period] = sum over j of lhs[q * (period * stride / base) + j * (dilation / gcd) - low'] * rhs[first + j * step]
 
-   which is a convolution without a base. Phases that follow one another and have as many places, which meet the same elements, are
-   a segment: they are made at once, as more features of the result (patches: all of them). What the segments make is laid between
-   one another. No place is added that a phase has not, so that nothing is multiplied by a zero that the definition does not
-   have. */
+   which is a convolution without a base. Consecutive phases that have equally many places and meet the same elements are a segment:
+   one convolution computes them at once, as more features of the result (for patches, all of them). The segments' results are then
+   interleaved. No place is added to a phase, so that nothing is multiplied by a zero that the definition does not have. */
 #include "ops/conv_general_dilated.h"
 #include "prim/prims.h"
 
@@ -41,7 +40,7 @@ static phase phase_of(const phases *s, int64_t index) {
   return f;
 }
 
-/* Where the segment of phase `index` ends. */
+/* The end, exclusive, of the segment that begins with phase `index`. */
 static int64_t segment_end(const phases *s, int64_t index, bool one_group) {
   const phase f = phase_of(s, index);
   for (index++; one_group && index < s->period; index++) {
@@ -51,7 +50,7 @@ static int64_t segment_end(const phases *s, int64_t index, bool one_group) {
   return index;
 }
 
-/* So many elements, behind what is there, as all positions with these places want. */
+/* The padding behind the elements that makes room for all positions of this phase. */
 static int64_t high_of(const phases *s, const phase *f) {
   return (s->positions - 1) * s->stride + (f->count - 1) * s->dilation + 1 - s->window.array - f->low;
 }
@@ -107,7 +106,7 @@ static void set_window(ax_conv_params *p, const phases *s, uint32_t i, const pha
   p->padding_high.v[i] = high_of(s, f);
 }
 
-/* What made() of the next dimension would give for so many phases along dimension i, which have no places. */
+/* The zeros that stand for phases along dimension i without places: the array that made() would return for as many phases. */
 static ax_value zeros(const convolution *c, uint32_t i, const ax_conv_params *p, ax_value x, ax_value y, int64_t phases) {
   const ax_type lhs = ax_typeof(x), rhs = ax_typeof(y);
   ax_type type = ax_array_type(lhs.dtype, lhs.rank, lhs.dims);

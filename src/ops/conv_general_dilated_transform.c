@@ -6,7 +6,7 @@
 
 /* --- Dimensions of groups --- */
 
-/* Dimension `at` as two, of `groups` and of what is left. */
+/* Cuts dimension `at` in two: `groups`, and the rest. */
 static ax_value split(ax_value x, uint32_t at, int64_t groups) {
   ax_type type = ax_typeof(x);
   ax_dims dims = {.count = type.rank};
@@ -63,7 +63,7 @@ static ax_value transpose_lhs(const ax_conv_params *p, const ax_type *lhs, ax_va
   return move_groups(made, (uint32_t)p->lhs_spec.v[AX_CONV_FEATURE], (uint32_t)p->lhs_spec.v[AX_CONV_BATCH], p->batch_group_count);
 }
 
-/* rhs's: lhs's batch is what is summed over, and its features are the batch. */
+/* The cotangent of rhs: a convolution that sums over lhs's batch and has lhs's features as its batch. */
 static ax_value transpose_rhs(const ax_conv_params *p, ax_value lhs, const ax_type *rhs, ax_value cotangent) {
   const ax_type x = ax_typeof(lhs), y = ax_typeof(cotangent);
   ax_conv_params t = *p;
@@ -87,7 +87,7 @@ static ax_value transpose_rhs(const ax_conv_params *p, ax_value lhs, const ax_ty
   return ax_conv_bind(&t, lhs, cotangent);
 }
 
-/* Of nothing, or into nothing, all is zero. */
+/* Says that an operand or the result has no elements: all cotangents are zero then. */
 static bool is_empty(const ax_transpose_args *args) {
   ax_type y = ax_typeof(args->cotangent[0]);
   return ax_type_elems(&args->in_types[0]) == 0 || ax_type_elems(&args->in_types[1]) == 0 || ax_type_elems(&y) == 0;
@@ -102,7 +102,7 @@ void ax_conv_transpose(const ax_transpose_args *args) {
 
 /* --- batch --- */
 
-/* The batch dimension, `from`, goes into dimension `at` of what is left, inside its groups. */
+/* Merges the batch dimension `from` into dimension `at` of the remaining ones, inside its groups. */
 static ax_value batch_into(ax_value x, int from, int64_t at, int64_t groups) {
   x = split(ax_move_dim(x, from, 0), (uint32_t)at + 1, groups);
   return merge(merge(ax_move_dim(x, 0, (int)at + 1), (uint32_t)at + 1), (uint32_t)at);

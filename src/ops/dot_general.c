@@ -1,16 +1,18 @@
 /* dot_general: lhs T[..], rhs T[..] -> T[batch.., lhs's others.., rhs's others..]
      y[b.., i.., j..] = sum over c.. of lhs[b.., i.., c..] * rhs[b.., j.., c..]
-   with the dimensions of each operand in the order its lists and its shape give.
+   in the order of the lists, then in the order of the operand's shape.
    Parameters: lhs_contract, rhs_contract (pairs that are summed over), lhs_batch, rhs_batch (pairs that go along).
    Errors: bool or dtypes that differ; lists of unequal length; a dimension outside the rank or named twice; paired sizes that
    differ; a result of too many dimensions.
    Numerics: eval adds floats in f64 and rounds once; compiled bf16 and f16 products are made in f32 and rounded once. Integers
-   wrap. Bilinear; each transpose is a dot_general of the cotangent with the other operand over the other's free dimensions.
+   wrap.
+   Bilinear; each transpose is a dot_general of the cotangent with the other operand over the other's free dimensions.
    Compiled: a GEMM over each operand as a matrix where it lies, or copied so that it is one; a kernel, which sums as reduce_sum
-   does, for integers of 16 and 64 bits, for vectors (one result dimension of 1) but those by many short rows, for many tiny
-   matrices, and where there is one term, so nothing to sum. Simplified: operands that were transposed are taken as they lay before,
-   where the order of the result's and of the contracted dimensions is the same. Sharding: a batch or free dimension goes through; a
-   contracted one makes a sum over its mesh axes. */
+   does, for integers of 16 and 64 bits, for vectors (one result dimension of 1) unless they meet many short rows, for many tiny
+   matrices, and for a single term, which needs no sum.
+   Simplified: a transposed operand is replaced by the array before its transpose, if the order of the result's and of the
+   contracted dimensions stays the same.
+   Sharding: a cut of a batch or free dimension is kept; a cut of a contracted one makes a sum over its mesh axes. */
 #include <string.h>
 
 #include "ops/dot_general.h"

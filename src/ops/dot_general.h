@@ -1,4 +1,4 @@
-/* What the files of dot_general share. */
+/* Declarations shared by the files of dot_general. */
 #ifndef AX_OPS_DOT_GENERAL_H
 #define AX_OPS_DOT_GENERAL_H
 
@@ -8,7 +8,7 @@ typedef struct ax_dot_params {
   ax_dims lhs_contract, rhs_contract, lhs_batch, rhs_batch;
 } ax_dot_params;
 
-/* One operand's dimensions by their part in the product. */
+/* One operand's dimensions, sorted by their role in the product. */
 typedef struct ax_dot_side {
   ax_dims batch, free, contract;
 } ax_dot_side;

@@ -1,4 +1,4 @@
-/* How dot_general is computed: as GEMMs over operands as they lie, or copied so that they are matrices, or by kernels that sum. */
+/* Lowers dot_general: to GEMMs over operands as they lie or copied into matrices, or to kernels that sum. */
 #include <string.h>
 
 #include "ops/dot_general.h"
@@ -84,8 +84,8 @@ static ax_status lower_matrix(ax_lower *lower, uint32_t buffer, ax_axis_set axes
   return as_matrix(&type, &first, &second, &third, out) ? AX_OK : ax_error(AX_INTERNAL, "a copied operand is no matrix");
 }
 
-/* Into how many blocks of k a product is cut: 1, unless k is so long that one sum over it would be inexact, or that the results
-   alone make too few parts for threads. The blocks' products are always a small part of what is read. */
+/* The number of blocks that k is cut into. It is 1 unless k is so long that one sum over it would be inexact, or the results alone
+   give threads too few parts. The blocks' products are always small compared with the operands. */
 static int64_t contracted_blocks(const ax_gemm *gemm) {
   enum { least_size = 2048, long_size = 1 << 15, few_results = 1 << 18, most_blocks = 32 };
   double m = (double)gemm->m, n = (double)gemm->n, k = (double)gemm->k, least = 16 * m * n / (m + n);
@@ -98,7 +98,7 @@ static int64_t contracted_blocks(const ax_gemm *gemm) {
   return wanted;
 }
 
-/* A batch of products, one for each block of k, perhaps one of what is left over, and their sum. */
+/* Computes a batch of products, one for each block of k and one for the remainder if there is one, and then their sum. */
 static ax_status lower_blocks(ax_lower *lower, ax_gemm gemm, int64_t blocks, uint32_t out) {
   const ax_buffer *result = ax_lower_get(lower, out);
   int64_t size = gemm.k / blocks, rest = gemm.k - size * blocks, dims[AX_MAX_RANK + 1] = {blocks + (rest > 0)};
@@ -206,7 +206,7 @@ static ax_status lower_products(ax_lower *lower, const ax_eqn *eqn, ax_dot_side 
   return narrow_product(lower, &type, product, out);
 }
 
-/* Where an operand's dimensions are in the loop nest: the result's dimensions, then the contracted ones. */
+/* Finds the loop of each dimension of an operand: the loops are the result's dimensions, then the contracted ones. */
 static void loop_places(const ax_dot_side *s, uint32_t free_at, uint32_t contract_at, ax_position *at) {
   const ax_position here = {.coef = 1, .dynamic = AX_NONE};
   for (uint32_t i = 0; i < s->batch.count; i++) at[s->batch.v[i]] = here, at[s->batch.v[i]].dim = (int)i;
@@ -222,7 +222,7 @@ static ax_ex load_factor(ax_lower *lower, uint32_t buffer, const ax_position *at
   return ax_kernel_op(lower->kernel, AX_SCALAR_CONVERT, dtype, x, AX_NONE, AX_NONE);
 }
 
-/* Of one term: nothing is reduced over, so that others may take it in. 0 is added, as a sum begins with it: -0.0 becomes 0.0. */
+/* A product with one term is no reduction, so that other kernels may absorb it. It adds 0 as a sum does, so -0.0 becomes 0.0. */
 static ax_status lower_one_term(ax_lower *lower, const ax_type *type, const uint32_t *in, ax_position *left_at, uint32_t left_rank,
                                 ax_position *right_at, uint32_t right_rank, uint32_t product) {
   ax_position to[AX_MAX_RANK];
@@ -285,7 +285,7 @@ static bool has_short_rows(const ax_type *matrix, const ax_dot_side *s) {
          ax_type_elems(matrix) >= many && ax_product_result(matrix->dtype, &made) && made == matrix->dtype;
 }
 
-/* Where a product is not worth its call: vectors, which are one long row, and many tiny matrices. */
+/* Says whether a kernel is faster than a GEMM: for vectors, which are one long row, and for many tiny matrices. */
 static bool suits_loops(const ax_type *lhs, const ax_type *rhs, const ax_dot_side *left, const ax_dot_side *right) {
   enum { tiny = 512 };
   int64_t m = listed_elems(lhs, &left->free), n = listed_elems(rhs, &right->free), k = listed_elems(lhs, &left->contract);

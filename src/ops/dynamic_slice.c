@@ -3,8 +3,8 @@
    One start a dimension, integer scalars of one dtype, clamped so that the part lies inside.
    Parameters: slice_sizes (dynamic_slice).
    Errors: a part larger than the operand; starts that are not integer scalars, or not one a dimension.
-   Linear in x and update. Each is the other's transpose: a slice's cotangent is put into zeros; an update's is the slice of the
-   cotangent there, and x's the cotangent with zeros put there. Batched over starts they are a gather and a scatter. */
+   Linear in x and update. Each is the other's transpose: a slice's cotangent is put into zeros; an update's cotangent is that slice
+   of the result's, and x's is the result's with zeros in that place. Batched over starts they are a gather and a scatter. */
 #include <string.h>
 
 #include "ops/gather.h"

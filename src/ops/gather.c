@@ -1,15 +1,18 @@
 /* gather: x T[d..], indices I[b.., n] -> T[b.. and w..]
-   y[b.. and w..] = x[w.. + start(b..)], start(b..) along dimension start_index_map[k] indices[b.., k], along others 0; a window has
-   slice_sizes of x. Its dimensions w.. stand at offset_dims, without those that are collapsed or batching, where it has 1; along a
-   batching dimension of x it lies at the coordinate that b.. has along the dimension of the indices that goes with it. Parameters:
-   offset_dims, collapsed_slice_dims, start_index_map, operand_batching_dims, start_indices_batching_dims; mode: where a window is
-   not inside x, "fill" gives the fill value all over it, "clip" and "promise_in_bounds" the nearest that is; indices_are_sorted,
-   unique_indices (promises); slice_sizes, one a dimension of x; fill_value, T[].
-   Errors: lists that are no dimensions, not ascending (but start_index_map), or have some in common; as many numbers an index as
-   start_index_map has not; windows larger than x, or not of 1 where they are collapsed or batching; parts of sums filled with what
-   is not 0. Linear in x; its transpose is scatter_add into zeros at the same indices. Batched with batching dimensions. Cut along
-   dimensions of the indices and those that windows have whole; and along those of which an index picks one, where devices look up
-   what they have and the parts are added. Compiled: one kernel of loads. */
+   y[b.. and w..] = x[w.. + start(b..)], where start(b..) is indices[b.., k] along dimension start_index_map[k] and 0 along the
+   others. A window has sizes slice_sizes. Its dimensions w.. stand at offset_dims, without the collapsed and batching ones, which
+   have size 1. Along a batching dimension of x the window lies at the coordinate that b.. has along the dimension of the indices
+   that is paired with it.
+   Parameters: offset_dims, collapsed_slice_dims, start_index_map, operand_batching_dims, start_indices_batching_dims; mode: for a
+   window that is not inside x, "fill" gives the fill value all over it, "clip" and "promise_in_bounds" the nearest window that is
+   inside; indices_are_sorted, unique_indices (promises); slice_sizes, one a dimension of x; fill_value, T[].
+   Errors: lists with numbers that are no dimensions, that do not ascend (start_index_map need not), or that have one in common; an
+   index whose length is not start_index_map's; windows larger than x, or not of size 1 along collapsed or batching dimensions; an
+   unreduced x with a fill value other than 0.
+   Linear in x; its transpose is scatter_add into zeros at the same indices. Batching adds a batching dimension.
+   Sharding: cuts of the indices' dimensions, and of x's dimensions that windows have whole, are kept. A dimension of x from which
+   an index picks one element may be cut too: each device looks up the elements it holds, and the parts are added.
+   Compiled: one kernel of loads. */
 #include <string.h>
 
 #include "ops/gather.h"
@@ -59,7 +62,8 @@ static bool fills_with_zero(const ax_gather_params *p) {
   return !ax_indexing_fills(&p->at) || (ax_is_float(type->dtype) ? number.f == 0 : number.u == 0);
 }
 
-/* Parts of a sum may be looked up each for itself where what is filled in is no part more. */
+/* An x that is unreduced is looked up part by part. The parts add up to the result only if the fill value adds nothing: it must be
+   0. */
 static ax_status spread(const ax_infer_args *args) {
   if (args->in[0].spread.unreduced != 0 && !fills_with_zero(args->params))
     return ax_error(AX_INVALID_ARGUMENT, "x is unreduced, and what windows outside of it are filled with is not 0");
@@ -137,7 +141,8 @@ static void shard(const ax_shard_args *args) {
     if (ax_window_picks(&w, at, d)) ax_factor_of(&args->in[0], d, ax_factor(args, x->dims[d], AX_FACTOR_SUM));
 }
 
-/* What windows outside of all of x are filled with, is filled in by the first of the devices whose parts are added. */
+/* Windows that are outside the whole of x are filled by the first of the devices whose parts are added, so that the fill value
+   counts once. */
 static ax_value filled_once(const ax_block_args *args, const ax_index_windows *w, ax_value y, ax_value outside) {
   const ax_gather_params *p = args->eqn->params;
   const ax_type type = ax_typeof(y);
@@ -249,7 +254,7 @@ const ax_prim ax_prim_gather = {
 
 /* --- The function --- */
 
-/* As JAX fills: NaN, the least of what is signed, the greatest of what is not. */
+/* JAX's default fill value: NaN for floats, the least signed number, the greatest unsigned one. */
 static ax_number default_fill(ax_dtype dtype) {
   switch (ax_dtype_get(dtype)->kind) {
     case AX_KIND_FLOAT: return (ax_number){.f = __builtin_nan("")};
@@ -258,7 +263,7 @@ static ax_number default_fill(ax_dtype dtype) {
   }
 }
 
-/* The bits of a number of C, or of what is filled in where none is given. */
+/* The bits of the fill value: `number`, a number of C, or the default if none is given. */
 static bool take_fill(ax_value number, ax_dtype dtype, int64_t *bits) {
   *bits = 0;
   if (number.trace == 0 && number.id == 0) {

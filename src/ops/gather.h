@@ -1,4 +1,4 @@
-/* gather, for the rules of others. */
+/* gather, for the rules of other primitives. */
 #ifndef AX_OPS_GATHER_H
 #define AX_OPS_GATHER_H
 
@@ -10,7 +10,7 @@ typedef struct ax_gather_params {
   ax_literal fill_value;
 } ax_gather_params;
 
-/* The windows of x, 0 where they are outside. */
+/* gather with mode "fill": windows of x that are not inside x are 0. */
 ax_value ax_gather_of(ax_value x, ax_value indices, const ax_indexing *at, const int64_t *sizes);
 
 #endif

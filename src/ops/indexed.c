@@ -1,4 +1,4 @@
-/* Windows at indices: what parameters must say, and where each window lies. */
+/* Windows at indices: checks of the parameters, and the place of each window. */
 #include "ops/indexed.h"
 
 #include <string.h>
@@ -215,7 +215,7 @@ static uint32_t hlo_compare(ax_hlo *hlo, const char *direction, uint32_t a, uint
   return ax_hlo_op(hlo, "stablehlo.compare", in, types, 2, direction, &result, 1);
 }
 
-/* What no s64 holds is far outside: as an s64 it is negative. */
+/* A u64 beyond s64 becomes a negative s64, which is outside the operand as well. */
 static uint32_t hlo_as_s64(ax_hlo *hlo, uint32_t indices, const ax_type *type, ax_type *as) {
   *as = ax_array_type(AX_S64, type->rank, type->dims);
   return type->dtype == AX_S64 ? indices : ax_hlo_op(hlo, "stablehlo.convert", &indices, type, 1, NULL, as, 1);

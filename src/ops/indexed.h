@@ -1,12 +1,13 @@
-/* Windows of an operand at places that indices say: what gather, which reads them, and the scatters, which write them, share.
+/* Windows of an operand at places given by indices, for gather, which reads the windows, and for the scatters, which write them.
 
      operand  [ .. d .. ]       a window is a box of it, of sizes[d] each, 1 where d is collapsed or batching
-     indices  [ b.., n ]        n numbers for each b..: where its window begins along operand dimensions map[0 .. n)
-     wide     [ b.. and w.. ]   gather's result, a scatter's updates: the window of each b.., without the dimensions of 1; its
-   dimensions w.. stand at `window`, those of b.. at the others, both in order
+     indices  [ b.., n ]        n numbers for each b..: the start of its window along operand dimensions map[0 .. n)
+     wide     [ b.. and w.. ]   gather's result, a scatter's updates: the window of each b.., without the dimensions of 1.
+                                w.. are the dimensions listed in `window`, b.. the others, both in order
 
-   Names are those of jax.lax's GatherDimensionNumbers; ScatterDimensionNumbers has others for the same. Batching dimensions of the
-   operand go along with dimensions of the indices: b there is where its window lies. */
+   The fields are named after jax.lax's GatherDimensionNumbers; ScatterDimensionNumbers has other names for the same fields. Each
+   batching dimension of the operand is paired with a dimension of the indices: the window of b.. lies at b's coordinate
+   along it. */
 #ifndef AX_OPS_INDEXED_H
 #define AX_OPS_INDEXED_H
 
@@ -14,73 +15,78 @@
 
 typedef struct ax_indexing {
   ax_dims window, collapsed, map, batching, index_batching;
-  const char *mode; /* what indices that say something outside come to: "fill", "clip" or "promise_in_bounds" */
+  const char *mode; /* the treatment of indices whose window is not inside: "fill", "clip" or "promise_in_bounds" */
   bool sorted, unique;
 } ax_indexing;
 
-/* Fields of params: by the names that the primitive gives them. */
+/* The fields as parameters of a primitive, under the primitive's own names. */
 #define AX_INDEXING_PARAMS(type, window_, collapsed_, map_, batching_, index_batching_)                      \
   {window_, AX_PARAM_DIMS, offsetof(type, at.window)}, {collapsed_, AX_PARAM_DIMS, offsetof(type, at.collapsed)}, \
       {map_, AX_PARAM_DIMS, offsetof(type, at.map)}, {batching_, AX_PARAM_DIMS, offsetof(type, at.batching)},     \
       {index_batching_, AX_PARAM_DIMS, offsetof(type, at.index_batching)}, {"mode", AX_PARAM_TEXT, offsetof(type, at.mode)}, \
       {"indices_are_sorted", AX_PARAM_BOOL, offsetof(type, at.sorted)}, {"unique_indices", AX_PARAM_BOOL, offsetof(type, at.unique)}
 
-/* Who goes with whom; -1: nobody. */
+/* The dimensions of operand, indices and wide array that belong together; -1: none does. */
 typedef struct ax_index_windows {
-  uint32_t rank, index_rank, wide_rank; /* of the operand, the indices, and what is wide */
-  int wide_of[AX_MAX_RANK]; /* by operand dimension: a wide one that moves in it, of its window or of the indices that it batches
-                               with */
-  int component_of[AX_MAX_RANK];  /* by operand dimension: which number of an index moves it */
-  int wide_of_index[AX_MAX_RANK]; /* by dimension of the indices but the last */
-  int64_t sizes[AX_MAX_RANK];     /* of a window, by operand dimension */
-  int64_t limit[AX_MAX_RANK];     /* where a window may begin at most, by operand dimension */
+  uint32_t rank, index_rank, wide_rank; /* ranks of the operand, the indices and the wide array */
+  int wide_of[AX_MAX_RANK]; /* by operand dimension: the wide dimension that moves in it, which is a dimension of its window or of
+                               the indices it is batched with */
+  int component_of[AX_MAX_RANK];  /* by operand dimension: the number of an index that moves the window along it */
+  int wide_of_index[AX_MAX_RANK]; /* by dimension of the indices but the last: the wide dimension */
+  int64_t sizes[AX_MAX_RANK];     /* sizes of a window, by operand dimension */
+  int64_t limit[AX_MAX_RANK];     /* the largest start of a window, by operand dimension */
 } ax_index_windows;
 
-/* Refuses what does not go together; `names` are those of the parameters in AX_INDEXING_PARAMS' order. */
+/* Refuses lists of dimensions that do not fit each other or the operands; `names` are the parameters' names in AX_INDEXING_PARAMS'
+   order. */
 AX_MUST_USE ax_status ax_indexing_check(const ax_indexing *at, const char *const *names, const ax_type *operand,
                                         const ax_type *indices);
-/* Of parameters that were checked, sizes one an operand dimension. */
+/* The windows of checked parameters; `sizes` has one entry an operand dimension. */
 ax_index_windows ax_windows_of(const ax_indexing *at, const ax_type *operand, const ax_type *indices, const int64_t *sizes);
-/* The sizes of windows that what is wide has. */
+/* Finds the sizes of a scatter's windows, one an operand dimension, from the wide array's type. */
 void ax_window_sizes(const ax_indexing *at, const ax_type *operand, const ax_type *wide, int64_t *sizes);
 
-/* Windows that are not inside are nowhere. Others are moved inside, also where it was promised that there are none. */
+/* Says whether windows that are not inside the operand are skipped or filled. In the other modes they are moved inside, also where
+   the caller promised that there are none. */
 static inline bool ax_indexing_fills(const ax_indexing *at) { return at->mode[0] == 'f'; }
 
-/* For eval: where the element of what is wide with number `index` lies in the operand. -1: nowhere, as its window is not inside,
-   unless `clips`. */
+/* For eval: the offset in the operand of element number `index` of the wide array. -1 if that element's window is not inside the
+   operand and `clips` is false. */
 int64_t ax_window_place(const ax_index_windows *w, const ax_tensor *operand, const ax_tensor *indices, const ax_tensor *wide,
                         int64_t index, bool clips);
 
-/* For transforms: the parameters of the same over operands with a batch dimension in front, for those that are batched (dimension
-   >= 0); both, or the one. `sizes`, of windows, get an entry for it. False: the trace has failed. */
+/* For transforms: rewrites the parameters for operands with a batch dimension in front, on the operand, the indices or both, as the
+   two flags say. `sizes`, the windows' sizes, get an entry for it. False: the trace has failed. */
 bool ax_indexing_batch(const ax_prim *prim, ax_indexing *at, bool operand, bool indices, int64_t size, ax_dims *sizes);
-/* A front function's lists and options as parameters. False: the trace has failed. */
+/* Reads a front function's lists and options into parameters. False: the trace has failed. */
 bool ax_indexing_take(const ax_prim *prim, const ax_dim_list *const lists[5], const ax_index_options *options, ax_indexing *out);
 
-/* For lower: the places of windows in the operand, in terms of the kernel being built, whose first loops are those of what is wide.
-   `inside`: whether the window is, a node; AX_NONE where it cannot be elsewhere. NULL: it is not asked. */
+/* For lower: the positions of windows in the operand, as terms of the kernel being built, whose first loops are the wide array's
+   dimensions. *inside becomes the node that says whether the window is inside, AX_NONE if it always is; `inside` may be NULL. */
 void ax_lower_windows(ax_lower *lower, const ax_index_windows *w, uint32_t indices, ax_position *at, ax_ex *inside);
 
-/* For hlo: a mask of the shape of what is wide, true where the window is inside; the indices as s64, clamped; and the lists of
-   "#stablehlo.gather<..", not closed: `names` in the order window, collapsed, batching, index_batching, map. */
+/* For hlo: a mask of the wide array's shape, true where the window is inside; the indices as s64, clamped; and the lists of
+   "#stablehlo.gather<..", without the closing bracket, with `names` in the order window, collapsed, batching, index_batching,
+   map. */
 AX_MUST_USE ax_status ax_hlo_windows_inside(ax_hlo *hlo, const ax_index_windows *w, uint32_t indices, const ax_type *index_type,
                                             const ax_type *wide, uint32_t *out);
 AX_MUST_USE ax_status ax_hlo_indices_clamped(ax_hlo *hlo, const ax_index_windows *w, uint32_t indices, const ax_type *index_type,
                                              ax_type *type, uint32_t *out);
 void ax_hlo_indexing(ax_text *text, const char *lead, const char *const *names, const ax_indexing *at);
 
-/* For shard: a factor for each dimension of the indices but the last, where it stands in what is wide, and in the operand where it
-   batches with it; of `alone` where it does not, or none where `alone` is NULL. Likewise each dimension of the operand that windows
-   have whole. `out`: NULL, or what has the operand's dimensions. */
+/* For shard: gives each dimension of the indices but the last a factor, shared with its dimension of the wide array and with the
+   operand's dimension that it is batched with. A dimension that is not batched gets a factor of kind *alone, or none if `alone` is
+   NULL. Each operand dimension that windows have whole gets a factor likewise. `out`: the tensor that has the operand's dimensions,
+   or NULL. */
 void ax_shard_windows(const ax_shard_args *args, const ax_index_windows *w, const ax_indexing *at, ax_factored *wide,
                       ax_factored *out, const ax_factor_kind *alone);
-/* Whether an index's number picks one place of d: then a device that has some of them can do what is asked of these. */
+/* Says whether an index picks single places along operand dimension d. A device that holds some of these places can then do the
+   work for them alone. */
 bool ax_window_picks(const ax_index_windows *w, const ax_indexing *at, uint32_t d);
 
-/* For block: where such dimensions are cut, *cut is true, and the result is the indices, as s64, counted from where this device's
-   block begins; what is not in it is outside of it. Where windows are not inside the whole operand either, they are in no device's;
-   *outside: which those are, b.. (NULL: not asked). */
+/* For block: the indices, as s64, counted from the start of this device's block, when dimensions that an index picks from are cut;
+   *cut says whether any is. An index outside the block is then outside the operand. If *cut and mode is "fill", *outside becomes a
+   mask over b.. of the windows that are not inside the whole operand; these are in no device's block either. */
 ax_value ax_block_indices(const ax_block_args *args, const ax_index_windows *w, const ax_indexing *at, bool *cut,
                           ax_value *outside);
 

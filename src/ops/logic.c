@@ -1,4 +1,4 @@
-/* Comparisons, logic, choice and conversion, a member of the pointwise family each.
+/* Comparisons, logic, choice and conversion: members of the pointwise family.
 
      eq ne lt le gt ge      T[d..] T[d..] -> bool[d..]         NaN: only ne holds
      and or not             T[d..] .. -> T[d..]                T bool, or an integer (bit by bit)
@@ -8,7 +8,7 @@
 
    Errors: shapes or dtypes that differ; a choice that is not bool or of another shape; a dtype that does not exist.
    select_n is linear in its cases, and convert_element_type between floats is linear; all others have no tangent.
-   Sharding: every dimension goes through. */
+   Sharding: cuts of every dimension are kept. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* pad: T[d..], value T[] -> T[n..]         n = low + high + d + max(d - 1, 0) * interior
-   y[low + i * (interior + 1) ..] = x[i..], `value` everywhere else. Negative low and high cut.
+   y[low + i * (interior + 1) ..] = x[i..], `value` everywhere else. A negative low or high cuts elements off.
    Parameters: low, high, interior; one entry a dimension.
    Errors: a negative interior or result; a value of another dtype or not a scalar.
-   Linear in both; x's transpose cuts and takes the strided slice, the value's sums what is left. */
+   Linear in both; x's transpose cuts and takes the strided slice, the value's sums the rest. */
 #include "prim/prims.h"
 #include "prim/shape.h"
 
@@ -40,8 +40,8 @@ static ax_status infer(const ax_infer_args *args) {
   return AX_OK;
 }
 
-/* Which of x's elements are in the result: count from `first` on, in each dimension; the first lies at `place`, the others
-   `step` apart. */
+/* The part of x that is in the result: in each dimension, count elements from `first` on. The first of them lies at `place` of the
+   result, the others `step` apart. */
 typedef struct window {
   int64_t first[AX_MAX_RANK], count[AX_MAX_RANK], place[AX_MAX_RANK], step[AX_MAX_RANK];
 } window;
@@ -124,7 +124,7 @@ static void batch(const ax_batch_args *args) {
     args->out[0] = ax_bind1(prim, &p, args->in, 2);
 }
 
-/* Of the result, or of `extent` of it along one dimension from `begin` on. */
+/* Writes the padding value over the result, or over `extent` of it along one dimension from `begin` on. */
 static ax_status lower_value(ax_lower *lower, uint32_t out, uint32_t value, uint32_t dim, int64_t begin, int64_t extent) {
   ax_type type = ax_lower_get(lower, out)->type;
   ax_position at[AX_MAX_RANK];
@@ -149,7 +149,8 @@ static uint32_t padded_dim(const window *w, const ax_type *type) {
   return dim;
 }
 
-/* Along one dimension what is padded is put together from parts (plan/pieces.c); otherwise it is written over. */
+/* If only one dimension is padded, the value is written in front of and behind x, and the result is put together from such parts
+   (plan/pieces.c). Otherwise the value is written over the whole result, and x over that. */
 static ax_status lower_values(ax_lower *lower, uint32_t out, uint32_t value, const window *w, const ax_type *type, int64_t moved) {
   uint32_t dim = moved > 0 ? padded_dim(w, type) : AX_NONE;
   if (dim == AX_NONE) return lower_value(lower, out, value, 0, 0, type->rank > 0 ? type->dims[0] : 1);
@@ -158,7 +159,7 @@ static ax_status lower_values(ax_lower *lower, uint32_t out, uint32_t value, con
   return end < type->dims[dim] ? lower_value(lower, out, value, dim, end, type->dims[dim] - end) : AX_OK;
 }
 
-/* Of dimensions that are padded, each index of the result sees one of the operand, or the value. */
+/* Each index of a padded dimension of the result reads one element of the operand, or the value. */
 static void shard(const ax_shard_args *args) {
   const pad_params *p = args->eqn->params;
   const ax_type *x = &args->types[args->eqn->in[0]], *y = &args->types[args->eqn->out];
@@ -202,8 +203,8 @@ static ax_status lower_choice(ax_lower *lower, const ax_type *type, const window
   return ax_lower_kernel_end(lower);
 }
 
-/* Not with something between elements; nor what is long padding along one dimension, whose readers had better be cut where it
-   begins. */
+/* Says whether each element chooses between x and the value in one kernel. Not if there is padding between elements. Not if the
+   padding along one dimension is long either: kernels that read the result are better cut where the padding begins. */
 static bool is_choice(const window *w, const ax_type *type) {
   for (uint32_t d = 0; d < type->rank; d++)
     if (w->step[d] != 1) return false;

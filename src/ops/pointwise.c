@@ -22,15 +22,16 @@
      erf            float     the error function                                       2 / sqrt(pi) e^(-x^2) dx
 
    exp to erf have one parameter, accuracy: how far results may be from the exact ones, in units of their last place, or "highest"
-   for as near as there is; printed where it is not the default, which is within 4 (f32, f64). What each function keeps to stands
-   below on the page of primitives. It chooses the code that is run: evaluation by reference is as exact either way. Derivatives
-   have the accuracy of what they are of.
+   for as near as there is; printed where it is not the default, which is within 4 (f32, f64). The page of primitives lists each
+   function's bound below. The parameter chooses the compiled code; the reference evaluation is equally exact either way.
+   Derivatives have the accuracy of their function.
 
-   add, sub and neg are linear, mul in either operand, div (of floats) in the first; of unreduced operands max takes those by max,
-   min those by min. Errors: shapes or dtypes that differ; a dtype the operation has no meaning for. Sharding: every dimension goes
-   through. A member of the family is a scalar operation (ir/scalar.def), which dtypes it takes, and its derivative; evaluation,
-   batching, lowering and export are the family's. Derivatives are those of jax.lax, at the kinks too (max shares equally on
-   ties). */
+   add, sub and neg are linear, mul in either operand, div (of floats) in the first; max takes operands that are unreduced by max,
+   min operands that are unreduced by min.
+   Errors: shapes or dtypes that differ; a dtype the operation has no meaning for.
+   Sharding: cuts of every dimension are kept. A member of the family is a scalar operation (ir/scalar.def), which dtypes it takes,
+   and its derivative; evaluation, batching, lowering and export are the family's. Derivatives are those of jax.lax, at the kinks
+   too (max shares equally on ties). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

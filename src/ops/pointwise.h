@@ -1,4 +1,4 @@
-/* What the files of the pointwise family share. */
+/* Declarations shared by the files of the pointwise family. */
 #ifndef AX_OPS_POINTWISE_H
 #define AX_OPS_POINTWISE_H
 
@@ -17,8 +17,8 @@ ax_number ax_scalar_eval(ax_scalar op, ax_dtype dtype, const ax_number *x, int64
 
 /* The op "stablehlo.text" on the same operands. */
 #define AX_FORM(text) (&(const ax_hlo_form){.op = "stablehlo." text})
-/* A record of the family, which applies AX_SCALAR_scalar; with its own rules for simplify and hlo, or without and by its form. The
-   first is linear as said, of sums or whatever kinds_ has; the others are not. */
+/* A record of the family, which applies AX_SCALAR_scalar. The first macro takes every rule that differs between members; the second
+   is for members that are not linear; AX_POINTWISE below is for those that are exported by their form. */
 #define AX_POINTWISE_RECORD(name_, scalar_, form_, operands, linear_, kinds_, infer_, jvp_, transpose_, simplify_, hlo_)  \
   const ax_prim ax_prim_##name_ = {                                                                                     \
       .name = #name_, .kind = AX_LOCAL, .cheap = true, .scalar = AX_SCALAR_##scalar_, .form = form_,                        \
@@ -29,7 +29,7 @@ ax_number ax_scalar_eval(ax_scalar op, ax_dtype dtype, const ax_number *x, int64
   }
 #define AX_POINTWISE_HLO(name_, scalar_, form_, operands, infer_, jvp_, transpose_, hlo_) \
   AX_POINTWISE_RECORD(name_, scalar_, form_, operands, AX_LINEAR_NOT, 0, infer_, jvp_, transpose_, ax_simplify_nothing, hlo_)
-/* One of the functions that have an accuracy. */
+/* A member that has the parameter `accuracy`. */
 #define AX_FUNCTION(name_, scalar_, form_, jvp_, hlo_)                                                                  \
   const ax_prim ax_prim_##name_ = {                                                                                     \
       .name = #name_, .kind = AX_LOCAL, .cheap = true, .scalar = AX_SCALAR_##scalar_, .form = form_,                        \

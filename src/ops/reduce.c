@@ -44,7 +44,7 @@ ax_number ax_reduce_identity(ax_scalar op, ax_dtype dtype) {
 }
 
 ax_value ax_reduce_neutral(ax_scalar op, ax_dtype dtype) {
-  if (ax_failed()) return ax_poison; /* what has failed has no dtype */
+  if (ax_failed()) return ax_poison; /* after a failure x has no dtype */
   const ax_number number = ax_reduce_identity(op, dtype);
   const ax_dtype_kind kind = ax_dtype_get(dtype)->kind;
   return ax_as("reduce",

@@ -1,13 +1,16 @@
 /* reduce_window_sum, reduce_window_max, reduce_window_min: T[d..] -> T[n..]
      y[o..] = the sum, largest or smallest of x[(o * stride + k * window_dilation - low) / base_dilation ..] over the window's
-   places k, where there is such an element: all else counts for nothing. Parameters: window_dimensions, window_strides,
-   padding_low, padding_high (negative: cut), base_dilation, window_dilation; one entry a dimension. Errors: bool; a window, stride
-   or dilation below 1; more cut off than there is. A window of nothing gives 0, or the least or greatest T. Numerics: eval adds
-   floats in f64 and rounds once; compiled sums of bf16 and f16 are made in f32; they are added along one dimension after the other,
-   short windows in a row, long ones by halves. Integers wrap. NaN wins in max and min. reduce_window_sum is linear; its transpose
-   is one, of the cotangent, base_dilation and strides in each other's place. The tangent of a max or min is that of the first
-   place, in row-major order, that holds it. Sharding: a dimension that windows go along is cut with the result's: what windows need
-   of their neighbours' blocks is exchanged. */
+   places k, where there is such an element; other places are ignored.
+   Parameters: window_dimensions, window_strides, padding_low, padding_high (negative: cut), base_dilation, window_dilation; one
+   entry a dimension.
+   Errors: bool; a window, stride or dilation below 1; padding that cuts off more than there is. A window without elements gives 0,
+   or the least or greatest T.
+   Numerics: eval adds floats in f64 and rounds once; compiled sums of bf16 and f16 are made in f32; they are added along one
+   dimension after the other, short windows element by element, long ones by halves. Integers wrap. NaN wins in max and min.
+   reduce_window_sum is linear; its transpose is a reduce_window_sum of the cotangent, with base_dilation and strides exchanged. The
+   tangent of a max or min is that of the first place, in row-major order, that holds it.
+   Sharding: a dimension that windows move along is cut with the result's; devices exchange the elements that their windows need
+   from neighbours' blocks. */
 #include <string.h>
 
 #include "prim/composite.h"
@@ -86,7 +89,7 @@ static ax_status eval(const ax_eval_args *args) {
 
 /* --- Windows along one dimension after the other --- */
 
-/* What windows hold: one value, or, with a tangent, the extreme and what belongs to its first place. */
+/* The content of windows: one value, or, with a tangent, the extreme and the tangent of its first place. */
 typedef struct held {
   ax_value x, tangent;
   bool has_tangent;
@@ -222,7 +225,7 @@ static void shard(const ax_shard_args *args) {
   }
 }
 
-/* What windows see is padded and dilated already. */
+/* The exchange between devices has padded and dilated the blocks already. */
 static void block(const ax_block_args *args) {
   window_params p = *(const window_params *)args->eqn->params;
   for (uint32_t d = 0; d < p.window_dimensions.count; d++) {
@@ -348,7 +351,7 @@ ax_value ax_reduce_window_min(ax_value x, const int64_t *window, const ax_window
   return reduce_window(&ax_prim_reduce_window_min, x, window, options);
 }
 
-/* Of [N, s.., C]: windows over the spatial dimensions alone. False: the trace has failed. */
+/* Checks a pooling of [N, s.., C] and widens its lists: windows over the spatial dimensions alone. False: the trace has failed. */
 static bool pool(const char *function, ax_value x, uint32_t count, const int64_t *window, const int64_t *strides, int64_t *all,
                  int64_t *by, ax_type *type) {
   if (!ax_operand(function, x, type)) return false;

@@ -86,7 +86,7 @@ const ax_prim ax_prim_reshape = {
     .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .block = block, .lower = lower, .hlo = hlo,
 };
 
-/* -1 stands for what is left. False: the trace has failed. */
+/* Replaces a size -1 by the quotient of the elements and the other sizes. False: the trace has failed. */
 static bool fill_in(const ax_type *type, ax_dims *dims) {
   int64_t others = 1, elems = ax_type_elems(type);
   uint32_t open = AX_NONE, count = 0;
@@ -94,7 +94,7 @@ static bool fill_in(const ax_type *type, ax_dims *dims) {
     bool is_open = dims->v[d] == -1;
     count += is_open;
     if (is_open) open = d;
-    else if (dims->v[d] < 0 || !ax_mul_i64(others, dims->v[d], &others)) return true; /* infer says what is wrong */
+    else if (dims->v[d] < 0 || !ax_mul_i64(others, dims->v[d], &others)) return true; /* infer reports the error */
   }
   if (count == 0) return true;
   if (count == 1 && others > 0 && elems % others == 0) dims->v[open] = elems / others;

@@ -1,7 +1,7 @@
 /* The reference semantics of every scalar operation (ir/scalar.def) on every dtype.
 
-   Integers are computed in 64 bits without sign, so they wrap; ax_number_store keeps the low bits. Floats are computed in f64 and
-   rounded by whoever stores them: once. Bools are the numbers 0 and 1.
+   Integers are computed as unsigned 64-bit numbers, so they wrap; ax_number_store keeps the low bits. Floats are computed in f64
+   and rounded once, when they are stored. Bools are the numbers 0 and 1.
 
                      special cases
      div             integers truncate; x/0 has all bits set; the least signed number / -1 is itself

@@ -1,20 +1,25 @@
 /* scatter: x T[d..], indices I[b.., n], updates T[b.. and w..] -> T[d..]         x with updates[b..] put at start(b..)
-   scatter_add: x T[d..], indices I[b.., n], updates T[b.. and w..] -> T[d..]         added to what is there
-   scatter_mul: x T[d..], indices I[b.., n], updates T[b.. and w..] -> T[d..]         multiplied with what is there
+   scatter_add: x T[d..], indices I[b.., n], updates T[b.. and w..] -> T[d..]         added to the elements there
+   scatter_mul: x T[d..], indices I[b.., n], updates T[b.. and w..] -> T[d..]         multiplied with the elements there
    scatter_min: x T[d..], indices I[b.., n], updates T[b.. and w..] -> T[d..]         the smaller of both, NaN if either is
    scatter_max: x T[d..], indices I[b.., n], updates T[b.. and w..] -> T[d..]         the larger of both, NaN if either is
-   start(b..) is along dimension scatter_dims_to_operand_dims[k] indices[b.., k], along others 0. Updates have the dimensions w.. of
-   a window at update_window_dims, without those that are inserted or batching, where it has 1; along a batching dimension of x it
-   lies at the coordinate that b.. has along the dimension of the indices that goes with it. Windows come one after the other, in
-   the order of b.. Parameters: update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims, operand_batching_dims,
+   start(b..) is indices[b.., k] along dimension scatter_dims_to_operand_dims[k] and 0 along the others. Updates have the dimensions
+   w.. of a window at update_window_dims, without the inserted and batching ones, which have size 1. Along a batching dimension of x
+   the window lies at the coordinate that b.. has along the dimension of the indices that is paired with it. Windows are applied one
+   after the other, in the order of b..
+   Parameters: update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims, operand_batching_dims,
    scatter_indices_batching_dims; mode: windows that are not inside x are dropped ("fill") or moved inside ("clip",
-   "promise_in_bounds"); indices_are_sorted, unique_indices (promises). Errors: lists as gather's; updates of another dtype or of
-   other dimensions than the indices, larger windows than x; add and mul of bool. Put and added: linear in x and updates; mul in one
-   of them. The transpose of scatter_add gives x's the cotangent, and updates' what gather takes of it; scatter's, which needs
-   unique_indices, x's with zeros put there. What several windows put in one place has the tangent of the last; the extreme of
-   several the mean of those that are it. Batched with batching dimensions. Cut along those, along dimensions that windows have
-   whole, and along those of which an index picks one, where each device takes the updates of its part; updates that are cut make
-   parts of a sum, or of an extreme. Compiled: a copy, and code of its own. */
+   "promise_in_bounds"); indices_are_sorted, unique_indices (promises).
+   Errors: lists as gather's; updates of another dtype or of other dimensions than the indices, larger windows than x; add and mul
+   of bool.
+   scatter and scatter_add are linear in x and updates, scatter_mul in one of them. The transpose of scatter_add gives x
+   the cotangent, and updates the windows that gather reads from it. The transpose of scatter, which needs unique_indices, gives x
+   the cotangent with zeros in the windows. An element that several windows put has the tangent of the last; an extreme that several
+   have, the mean of theirs. Batching adds a batching dimension.
+   Sharding: cuts of batching dimensions and of dimensions that windows have whole are kept. A dimension of x from which an index
+   picks one element may be cut too: each device applies the updates of its part. Updates that are cut make parts of a sum, or of an
+   extreme.
+   Compiled: a copy, and code of its own. */
 #include "ops/scatter.h"
 
 #include <string.h>
@@ -26,7 +31,7 @@
 static const char *const list_names[] = {"update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims",
                                          "operand_batching_dims", "scatter_indices_batching_dims"};
 
-/* What is done with an update and what is there; NONE: it is put. */
+/* The operation that combines an update with the element there; NONE: the update replaces it. */
 static ax_scalar combination(const ax_prim *prim) {
   return prim == &ax_prim_scatter_add   ? AX_SCALAR_ADD
          : prim == &ax_prim_scatter_mul ? AX_SCALAR_MUL
@@ -269,7 +274,7 @@ static void shard(const ax_shard_args *args) {
   }
 }
 
-/* Of parts of a sum one has x in it. */
+/* If the updates are cut they make parts of a sum, and only one part contains x. */
 static void block(const ax_block_args *args) {
   const ax_index_windows w = all_windows(args->eqn, args->types);
   ax_scatter_params p = *(const ax_scatter_params *)args->eqn->params;

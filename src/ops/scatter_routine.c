@@ -1,12 +1,12 @@
-/* How updates come into their places: window after window, in the order of the indices, so that sums are the same on any number of
-   threads. These share the work by where it is written:
+/* Applies updates window after window, in the order of the indices, so that sums are the same on any number of threads. The threads
+   share the work by the place that is written:
 
      batching dimensions      each part has some coordinates along one, and goes through the windows that lie there
-     the window's dimensions  each part has some coordinates of the operand along one, and does its part of every window; windows
+     the window's dimensions  each part has some coordinates of the operand along one, and does its part of every window; a window
                               that an index moves along it may miss the part
 
-   The first is taken where there is one, then a dimension of the window that is not moved where its runs are long, then one that
-   is, then any. */
+   A batching dimension is cut if there is one; then a dimension of the window that no index moves, if its runs are long; then one
+   that an index moves; then any. */
 #include <string.h>
 
 #include "ops/pointwise.h"
@@ -24,12 +24,13 @@ typedef struct scatter {
   uint32_t batch_rank, number_count, window_rank;
   loop batch[AX_MAX_RANK], window[AX_MAX_RANK];
   int64_t limit[AX_MAX_RANK],
-      pitch[AX_MAX_RANK]; /* by number of an index: where a window may begin, and how far apart places are */
-  /* What parts have some coordinates of: a batch dimension, or else a dimension of the operand: */
-  int cut_batch, cut_window, cut_number; /* the window's dimension in it and the index's number that moves it; -1: none */
+      pitch[AX_MAX_RANK]; /* by number of an index: the largest start of a window, and the distance between places */
+  /* The dimension that is cut into parts: a batch dimension, or else a dimension of the operand: */
+  int cut_batch, cut_window, cut_number; /* the window's dimension that moves along it and the index's number that moves the window
+                                            there; -1: none */
   int64_t cut_extent;
   uint32_t parts;
-  int window_of[AX_MAX_RANK]; /* by operand dimension, before windows are joined; -1: a batching one, or of 1 */
+  int window_of[AX_MAX_RANK]; /* by operand dimension, before windows are joined; -1: a batching dimension, or of size 1 */
 } scatter;
 
 /* --- One run of elements --- */
@@ -160,7 +161,7 @@ typedef struct range {
   int64_t begin, end;
 } range;
 
-/* Of what `at` says, a number of the index; what no s64 holds is the largest. */
+/* The number of the index at `at`. A number beyond s64 becomes the largest s64. */
 static int64_t number_at(ax_dtype dtype, const char *indices, int64_t at) {
   switch (dtype) {
     case AX_S32: return ((const int32_t *)(const void *)indices)[at];
@@ -274,7 +275,7 @@ static inline void list_row(listing *list, int64_t *count, int64_t row, int64_t 
   *count += (uint64_t)place - (uint64_t)a.begin < a.count;
 }
 
-/* Of rows [i, end): no branch depends on whose a row is, which nothing foretells. */
+/* Lists rows [i, end) that this part accepts. No branch depends on a row's index, as it could not be predicted. */
 static void list_rows(const scatter *s, const memory *m, range places, int64_t i, int64_t end, listing *list) {
   const int32_t *at = (const int32_t *)(const void *)m->indices;
   const int64_t step = s->batch[0].indices, limit = s->limit[0], last = places.end <= limit ? places.end : limit + 1;

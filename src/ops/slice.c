@@ -86,7 +86,7 @@ static bool is_contiguous(const slice_params *p, const ax_type *x, const ax_type
   return true;
 }
 
-/* Of dimensions that are not taken whole, each index of the result sees one of the operand. */
+/* Each index of a dimension that is not taken whole reads one element of the operand. */
 static void shard(const ax_shard_args *args) {
   const slice_params *p = args->eqn->params;
   const ax_type *x = &args->types[args->eqn->in[0]], *y = &args->types[args->eqn->out];

@@ -1,10 +1,11 @@
 /* sort: x T[d..], y U[d..] .. -> T[d..], U[d..] ..         all in the order in which x, then y, .., ascend along the dimension
-   The first num_keys operands are keys: a later one says where earlier ones are equal; the other operands go along. False comes
-   before true, -0 is 0, NaN comes last and is equal to NaN. What is equal in all keys stays in order, whether is_stable or not.
+   The first num_keys operands are keys: a later key decides between elements that are equal in the earlier ones; the other operands
+   are rearranged alike. False comes before true, -0 is 0, NaN comes last and is equal to NaN. Elements that are equal in all keys
+   stay in order, with is_stable or without.
    Parameters: dimension, num_keys, is_stable.
    Errors: no operands; shapes that differ; a dimension outside the rank; fewer than one key, or more than operands.
-   Tangents go along in the same order, by a gather, which has a transpose. Batched along other dimensions; these are cut.
-   Compiled: code of its own, by digits of the keys, so that all orders cost the same; rows in parts. */
+   A gather puts tangents in the same order, and has a transpose. Batching and sharding are along the other dimensions.
+   Compiled: code of its own, by digits of the keys, so that the time does not depend on the order; rows in parts. */
 #include "ops/sort.h"
 
 #include <stdio.h>

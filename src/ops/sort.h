@@ -1,4 +1,4 @@
-/* What sort and top_k share, and their routines. */
+/* Declarations shared by sort and top_k, and their routines. */
 #ifndef AX_OPS_SORT_H
 #define AX_OPS_SORT_H
 
@@ -9,17 +9,17 @@ typedef struct ax_sort_params {
   bool is_stable;
 } ax_sort_params;
 
-/* The routine that sorts buffers `in` into `out`, `count` of them of one shape (sort_routine.c). */
+/* Adds the routine that sorts the `count` buffers `in`, of one shape, into `out` (sort_routine.c). */
 AX_MUST_USE ax_status ax_lower_sort(ax_lower *lower, const ax_sort_params *p, uint32_t count, const uint32_t *in,
                                     const uint32_t *out);
 
-/* The routine of top_k: values and places (top_k_routine.c). */
+/* Adds the routine of top_k; out: the values and their places (top_k_routine.c). */
 AX_MUST_USE ax_status ax_lower_top_k(ax_lower *lower, uint32_t in, const uint32_t *out);
-/* An element as an unsigned number: it ascends with the element, is largest for NaN, and one for 0 and -0. */
+/* An element as an unsigned number that ascends with the element. NaN has the largest number; 0 and -0 have the same. */
 uint64_t ax_sort_key(ax_dtype dtype, const void *data, int64_t at);
-/* x's elements along the dimension taken from these places, s32 or s64, of as many dimensions. */
+/* Takes elements of x along the dimension at these places, s32 or s64, which have x's rank. */
 ax_value ax_taken_in_order(ax_value x, ax_value places, int64_t dimension);
-/* stablehlo.compare of scalars as they are ordered: "LT", .. */
+/* stablehlo.compare of scalars in the order of sorting; direction: "LT", .. */
 uint32_t ax_hlo_sort_compare(ax_hlo *hlo, const char *direction, uint32_t a, uint32_t b, const ax_type *type);
 
 #endif

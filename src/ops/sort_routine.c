@@ -1,10 +1,10 @@
-/* Sorting row by row. Each element of a row becomes a word: its key, as an unsigned number that ascends with it, and its place
-   behind the key's bits, so that words are different and their order is the stable one. Words are sorted by the digits of the key,
-   from the last to the first; digits that are the same in all words are passed over, and short rows are sorted by insertion. Of
-   several keys the last comes first: the places of a later round are those of an earlier one. At the end each operand's elements
-   are taken in the order of the places.
+/* Sorts row by row. Each element of a row becomes a word: its key, an unsigned number that ascends with the element, in the high
+   bits and its place in the low bits. So all words are different and their order is the stable one. Words are sorted by the digits
+   of the key, from the lowest to the highest. Digits that are the same in all words are skipped, and short rows are sorted by
+   insertion. Of several keys the last is sorted first: each round starts from the places that the previous one found. At the end
+   each operand's elements are taken in the order of the places.
 
-   64-bit keys do not fit a word with a place: their words are pairs. */
+   A 64-bit key and a place do not fit one word: their words are pairs. */
 #include <string.h>
 
 #include "ops/sort.h"
@@ -24,7 +24,8 @@ enum { digit_bits = 11, digit_values = 1 << digit_bits, few = 24, least_to_count
 
 /* --- Keys --- */
 
-/* Of a float, given as the bits of its dtype: larger numbers have larger keys, zeros one, and NaNs the largest. */
+/* The key of a float, given as the bits of its dtype. Larger numbers have larger keys, both zeros the same, and NaNs the
+   largest. */
 static uint64_t float_key(uint64_t bits, unsigned width, uint64_t infinity) {
   uint64_t sign = (uint64_t)1 << (width - 1), magnitude = bits & (sign - 1);
   if (magnitude > infinity) return sign | (sign - 1);
@@ -77,7 +78,7 @@ static bool distribute_words(const uint64_t *from, uint64_t *to, int64_t n, unsi
   return true;
 }
 
-/* Where the sorted words are: in one of the two. `width`: bits of a key, above the place's 32. */
+/* Sorts the words and returns the one of the two buffers that then holds them. `width`: bits of a key, above the place's 32. */
 static uint64_t *sort_words(uint64_t *words, uint64_t *other, int64_t n, unsigned width) {
   const unsigned bits = n < least_to_count * few ? short_bits : digit_bits;
   if (n <= few) insert_words(words, n);
@@ -105,7 +106,7 @@ static bool distribute_pairs(const pair *from, pair *to, int64_t n, unsigned shi
   return true;
 }
 
-/* Of equal keys the first stays first. */
+/* Insertion sort, stable: of equal keys the first stays first. */
 static void insert_pairs(pair *pairs, int64_t n) {
   for (int64_t i = 1; i < n; i++) {
     pair moved = pairs[i];

@@ -1,5 +1,5 @@
 /* top_k: x T[.., n] -> T[.., k], s32[.., k]         the k greatest along the last dimension, descending, and where they are
-   NaN is greatest; 0 and -0 are equal, as NaNs are; of equals the first comes first.
+   NaN is greatest; 0 and -0 are equal, as NaNs are; equal elements stay in order.
    Parameters: k.
    Errors: a scalar; k below 0 or above n; n beyond s32.
    The values' tangents are taken from where they are, by a gather; places have none. Batched and cut along other dimensions.

@@ -1,5 +1,5 @@
-/* The greatest of each row: a heap of the k best so far, the worst of them on top, so that most elements are compared with that one
-   alone. */
+/* Finds the greatest elements of each row with a heap of the k best so far. The worst of them is on top, so that most elements are
+   compared with that one alone. */
 #include <string.h>
 
 #include "ops/sort.h"
@@ -15,7 +15,7 @@ typedef struct entry {
   int32_t place;
 } entry;
 
-/* Of equals the later one is worse. */
+/* If two entries are equal, the later one is worse. */
 static bool is_worse(entry a, entry b) { return a.key != b.key ? a.key < b.key : a.place > b.place; }
 
 /* An entry in place of the first, sunk to where no worse one is below it. */
@@ -65,7 +65,7 @@ static ax_status pick_part(const void *data, void *const *memory, uint32_t part)
 
 enum { most_parts = 64 };
 
-/* What has no elements is written by a kernel without steps. */
+/* A result without elements is written by a kernel without steps. */
 ax_status ax_lower_top_k(ax_lower *lower, uint32_t in, const uint32_t *out) {
   const ax_type x = ax_lower_get(lower, in)->type, values = ax_lower_get(lower, out[0])->type;
   picker p = {

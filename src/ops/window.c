@@ -1,4 +1,4 @@
-/* Windows along one dimension, and how equations of windows become others. */
+/* Windows along one dimension, and the lowering of windowed equations as programs of others. */
 #include "ops/window.h"
 
 #include <string.h>
@@ -109,7 +109,7 @@ static ax_status trace(const ax_lower *lower, const ax_eqn *eqn, ax_expansion fu
   return ax_builder_finish(&builder, &made, 1, out, NULL, NULL);
 }
 
-/* What is made inside is nobody's equation: checks are of the whole. */
+/* Checks for NaN and infinity look at the results of the equation as a whole, so they are off for the equations it is made of. */
 ax_status ax_lower_expanded(ax_lower *lower, const ax_eqn *eqn, ax_expansion function, const uint32_t *in, uint32_t *out) {
   ax_program *program;
   AX_TRY(trace(lower, eqn, function, &program));
