@@ -29,6 +29,8 @@ BEGIN {
 
   reason["ax_call_sharded"] = "what AX_SHARDED of C calls: a lambda that calls shard_map takes its place"
   reason["ax_call_pmapped"] = "what AX_PMAPPED of C calls: a lambda that calls pmap takes its place"
+  split("ax_loop_block ax_scan_block ax_while_block ax_if_block ax_block_next ax_block_enter ax_block_test ax_block_left", pairs, " ")
+  for (i in pairs) reason[pairs[i]] = "AX_LOOP and the like, which C++ has too, call it"
   reason["ax_start_with"] = "psum_start and the like begin with it"
   reason["ax_print_to"] = "it is handed on by its address, as ax_runtime_options.print"
   reason["ax_device_put"] = "runtime.put takes a view of the data"

@@ -10,6 +10,7 @@ for compiler in ${AXLE_CXX:-c++}; do
   [ -n "$macros" ] || { echo "$compiler names no macros"; failed=1; }
   for macro in $macros; do
     case " $inner " in *" $macro "*) continue ;; esac
+    case $macro in AX_BLOCK_* | AX_*_) continue ;; esac
     grep -qw "$macro" tests/cxx/macros.cc || { echo "not used in tests/cxx/macros.cc: $macro"; failed=1; }
   done
 done

@@ -2,6 +2,7 @@
 #ifndef AXLE_AXLE_H
 #define AXLE_AXLE_H
 
+#include "axle/bodies.h"
 #include "axle/callback.h"
 #include "axle/check.h"
 #include "axle/collective_matmul.h"

@@ -29,6 +29,7 @@
 #define AXLE_AXLE_HPP
 
 #include "axle/cxx/base.hpp"
+#include "axle/cxx/bodies.hpp"
 #include "axle/cxx/callback.hpp"
 #include "axle/cxx/check.hpp"
 #include "axle/cxx/collectives.hpp"

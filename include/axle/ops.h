@@ -299,7 +299,7 @@ ax_value ax_relu(ax_value x); /* or T an integer */
 ax_value ax_softplus(ax_value x); /* log(1 + e^x), without overflow; its derivative is the logistic function, at 0 too */
 ax_value ax_gelu(ax_value x); /* the tanh approximation, jax.nn.gelu's default */
 
-/* --- Control flow. Functions may use values of the enclosing trace; their collectives are real ones. `in` has an entry for each
+/* --- Control flow; in blocks of C: axle/bodies.h. Functions may use values of the enclosing trace; their collectives are real ones. `in` has an entry for each
    operand of the function, `out` one for each result; they may be one array. --- */
 /* Kept as one equation: as jax.jit inside a trace. Functions that come to equal programs from the same lines, as equal layers of a
    model do, are transformed, lowered and exported once for all of them; what runs is as fast as the equations written out. */

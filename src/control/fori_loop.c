@@ -2,7 +2,12 @@
    user's, so that messages count those as the user does. */
 #include <math.h>
 
+#include "control/fori_loop.h"
 #include "prim/composite.h"
+
+ax_value ax_fori_next(const char *function, ax_value index) {
+  return ax_add(index, ax_as(function, ax_integer(1), ax_typeof(index).dtype));
+}
 
 /* As in scan and while: carry.., index, and of a while the upper bound. */
 static void step(const ax_value *in, ax_value *out, void *context) {
@@ -14,7 +19,7 @@ static void step(const ax_value *in, ax_value *out, void *context) {
   for (uint32_t k = 0; k < count; k++) given[k + 1] = in[k];
   const ax_value *made = ax_builder_call(*body, given);
   for (uint32_t k = 0; k < count && made != NULL; k++) out[k] = made[k];
-  out[count] = ax_add(in[count], ax_as("fori_loop", ax_integer(1), ax_typeof(in[count]).dtype));
+  out[count] = ax_fori_next("fori_loop", in[count]);
 }
 
 static void step_to(const ax_value *in, ax_value *out, void *context) {
@@ -29,12 +34,11 @@ static void is_below(const ax_value *in, ax_value *out, void *context) {
 }
 
 /* The dtype of an index from one number to another: s32 where that holds both. */
-static bool number_dtype(double lower, double upper, ax_dtype *out) {
+static bool number_dtype(const char *function, double lower, double upper, ax_dtype *out) {
   for (int i = 0; i < 2; i++) {
     double bound = i == 0 ? lower : upper;
     if (!(fabs(bound) < 0x1p53) || bound != trunc(bound)) {
-      ax_reject_as("fori_loop", "the %s bound is %.17g; it must be an integer below 2^53 in size", i == 0 ? "lower" : "upper",
-                   bound);
+      ax_reject_as(function, "the %s bound is %.17g; it must be an integer below 2^53 in size", i == 0 ? "lower" : "upper", bound);
       return false;
     }
   }
@@ -42,35 +46,47 @@ static bool number_dtype(double lower, double upper, ax_dtype *out) {
   return true;
 }
 
-static void count_numbers(double lower, double upper, ax_fn body, ax_value *carries, ax_value *out) {
-  uint32_t count = body.out_count;
+bool ax_fori_numbers(const char *function, ax_value from, ax_value to, ax_value *start, int64_t *length) {
+  double lower = ax_number_real(from), upper = ax_number_real(to);
   ax_dtype dtype;
-  if (!number_dtype(lower, upper, &dtype)) return;
-  carries[count] = ax_as("fori_loop", ax_integer((int64_t)lower), dtype);
-  ax_scan(AX_CLOSURE(step, count + 1, count + 1, &body), count + 1, upper > lower ? (int64_t)upper - (int64_t)lower : 0, false,
-          carries, out);
+  if (!number_dtype(function, lower, upper, &dtype)) return false;
+  *start = ax_as(function, ax_integer((int64_t)lower), dtype);
+  *length = upper > lower ? (int64_t)upper - (int64_t)lower : 0;
+  return !ax_failed();
 }
 
-static bool is_integer_scalar(ax_value bound, const char *which) {
+static void count_numbers(ax_value lower, ax_value upper, ax_fn body, ax_value *carries, ax_value *out) {
+  uint32_t count = body.out_count;
+  int64_t length;
+  if (ax_fori_numbers("fori_loop", lower, upper, &carries[count], &length))
+    ax_scan(AX_CLOSURE(step, count + 1, count + 1, &body), count + 1, length, false, carries, out);
+}
+
+static bool is_integer_scalar(const char *function, ax_value bound, const char *which) {
   if (ax_is_number(bound)) return true;
   ax_type type = ax_typeof(bound);
   ax_dtype_kind kind = ax_dtype_get(type.dtype)->kind;
   if (!ax_failed() && (type.form != AX_ARRAY || type.rank != 0 || (kind != AX_KIND_SIGNED && kind != AX_KIND_UNSIGNED)))
-    ax_reject_as("fori_loop", "the %s bound is %s; it must be an integer scalar", which, ax_operand_string(&type));
+    ax_reject_as(function, "the %s bound is %s; it must be an integer scalar", which, ax_operand_string(&type));
+  return !ax_failed();
+}
+
+bool ax_fori_values(const char *function, ax_value *bounds) {
+  ax_type types[2];
+  if (!is_integer_scalar(function, bounds[0], "lower") || !is_integer_scalar(function, bounds[1], "upper")) return false;
+  ax_give_dtype(function, bounds, 2);
+  for (int i = 0; i < 2; i++) types[i] = ax_typeof(bounds[i]);
+  if (types[0].dtype != types[1].dtype)
+    ax_reject_as(function, "the bounds are %s and %s; they need one dtype", ax_operand_string(&types[0]),
+                 ax_operand_string(&types[1]));
   return !ax_failed();
 }
 
 static void count_values(ax_value lower, ax_value upper, ax_fn body, ax_value *carries, ax_value *out) {
   uint32_t count = body.out_count;
-  ax_value bounds[] = {lower, upper};
-  ax_type types[2];
-  if (!is_integer_scalar(lower, "lower") || !is_integer_scalar(upper, "upper")) return;
-  ax_give_dtype("fori_loop", bounds, 2);
-  for (int i = 0; i < 2; i++) types[i] = ax_typeof(carries[count + i] = bounds[i]);
-  if (types[0].dtype != types[1].dtype)
-    ax_reject_as("fori_loop", "the bounds are %s and %s; they need one dtype", ax_operand_string(&types[0]),
-                 ax_operand_string(&types[1]));
-  if (!ax_failed())
+  carries[count] = lower;
+  carries[count + 1] = upper;
+  if (ax_fori_values("fori_loop", carries + count))
     ax_while(AX_CLOSURE(is_below, count + 2, 1, &body), AX_CLOSURE(step_to, count + 2, count + 2, &body), carries, out);
 }
 
@@ -87,7 +103,7 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in
     return;
   }
   if (ax_is_number(lower) && ax_is_number(upper))
-    count_numbers(ax_number_real(lower), ax_number_real(upper), body, carries, made);
+    count_numbers(lower, upper, body, carries, made);
   else
     count_values(lower, upper, body, carries, made);
   for (uint32_t k = 0; k < count && !ax_failed(); k++) out[k] = made[k];

@@ -5,21 +5,21 @@
    Parameters: length n; reverse; num_consts, num_carry: how many operands are constants and carries, the rest are xs; body.
    Errors: operands that are not what the body takes (xs one dimension more, of size n); a carry that the body changes in type.
    Varying: whatever a carry varies over it varies over from the start; the function finds that fixed point.
-   Linear in what its body is linear in. jvp, linearize, transpose and batch stand in scan_transform.c. */
+   Linear in what its body is linear in. jvp, linearize, transpose and batch stand in scan_transform.c, the function in
+   scan_trace.c. */
 #include <string.h>
 
 #include "ir/flow.h"
 #include "prim/prims.h"
 #include "prim/region.h"
 #include "control/scan.h"
-#include "prim/settle.h"
 
 static uint32_t count_outs(const void *params) { return ((const ax_scan_params *)params)->body->out_count; }
 
 /* --- infer --- */
 
 /* An operand without, or a result with, the dimension that is looped over. */
-static ax_type unstacked(const ax_type *type) {
+ax_type ax_scan_slice_type(const ax_type *type) {
   ax_type slice = ax_array_type(type->dtype, type->rank - 1, type->dims + 1);
   slice.spread = type->spread;
   return slice;
@@ -55,7 +55,7 @@ static ax_status check_x(const ax_infer_args *args, uint32_t i, uint32_t number)
   if (type->rank == 0 || type->dims[0] != params->length)
     return ax_error(AX_INVALID_ARGUMENT, "xs %u is %s, but its first dimension must be the length, %lld", number,
                     ax_type_string(type, args->axes), (long long)params->length);
-  ax_type slice = unstacked(type);
+  ax_type slice = ax_scan_slice_type(type);
   return ax_region_check_type(&slice, &params->body->types[i], args->axes, "xs", number, "has slices",
                               "the body takes");
 }
@@ -499,86 +499,3 @@ const ax_prim ax_prim_scan = {
     .lower = lower,
     .hlo = hlo,
 };
-
-/* --- The function --- */
-
-static bool check_lengths(const ax_type *types, uint32_t count, int64_t *length) {
-  for (uint32_t i = 0; i < count; i++) {
-    if (types[i].rank == 0) {
-      ax_reject(&ax_prim_scan, "xs %u is a scalar: there is nothing to loop over", i);
-      return false;
-    }
-    if (*length == -1) *length = types[i].dims[0];
-    if (types[i].dims[0] != *length) {
-      ax_reject(&ax_prim_scan, "xs %u has the length %lld, not %lld", i, (long long)types[i].dims[0],
-                (long long)*length);
-      return false;
-    }
-  }
-  if (*length == -1) ax_reject(&ax_prim_scan, "there is neither a length nor xs");
-  else if (*length < 0) ax_reject(&ax_prim_scan, "the length is %lld", (long long)*length);
-  return !ax_failed();
-}
-
-/* What the carries come to, as traced once. */
-static ax_status settle_once(ax_settling *s, ax_scan_params *params, const ax_body *body) {
-  const ax_program *program = params->body = body->program;
-  ax_axis_set *in = ax_trace_alloc(program->in_count * sizeof in[0]);
-  ax_spread *made = ax_trace_alloc(s->count * sizeof made[0]);
-  if (in == NULL || made == NULL) return AX_OUT_OF_MEMORY;
-  params->num_consts = body->captured_count;
-  for (uint32_t i = 0; i < program->in_count; i++) in[i] = program->types[i].spread.varying;
-  for (uint32_t k = 0; k < s->count; k++) made[k] = program->types[program->outs[k]].spread;
-  const ax_eqn eqn = {.prim = &ax_prim_scan, .params = params, .in_count = program->in_count, .out_count = program->out_count};
-  return ax_settle(s, &eqn, in, body->captured_count, made);
-}
-
-/* Traces the body with carries spread as it makes them: carries[] grow until they are stable. */
-static ax_status trace_body(ax_body_options *options, ax_scan_params *params, ax_type *carries, ax_body *body) {
-  ax_settling s;
-  ax_spread *wanted = ax_trace_alloc(options->function.out_count * sizeof wanted[0]);
-  if (wanted == NULL || !ax_settle_begin(&s, options->function.function, carries, (uint32_t)params->num_carry))
-    return AX_OUT_OF_MEMORY;
-  options->out_spread = wanted;
-  options->notes = &s.notes;
-  while (s.changed) {
-    for (uint32_t k = 0; k < s.count; k++) wanted[k] = s.spread[k];
-    ax_body_deinit(body);
-    ax_settle_round(&s);
-    AX_TRY(ax_body_trace(options, body));
-    AX_TRY(settle_once(&s, params, body));
-  }
-  ax_settle_end(&s);
-  return AX_OK;
-}
-
-static void bind_traced(const ax_scan_params *params, const ax_body *body, const ax_type *types, const ax_value *in,
-                        uint32_t in_count, ax_value *out, uint32_t out_count) {
-  uint32_t count = body->captured_count + in_count;
-  ax_value *all = ax_trace_alloc(count * sizeof all[0]);
-  if (all == NULL) return;
-  for (uint32_t i = 0; i < body->captured_count; i++) all[i] = body->captured[i];
-  for (uint32_t i = 0; i < in_count; i++)
-    all[body->captured_count + i] = i < params->num_carry ? ax_spread_to(in[i], &types[i].spread) : in[i];
-  ax_bind(&ax_prim_scan, params, all, count, out, out_count);
-}
-
-void ax_scan(ax_fn function, uint32_t carry_count, int64_t length, bool reverse, const ax_value *in, ax_value *out) {
-  uint32_t in_count = function.in_count, out_count = function.out_count;
-  in = ax_take_operands(in, in_count, out, out_count);
-  if (carry_count > in_count || carry_count > out_count) {
-    (void)ax_reject(&ax_prim_scan, "%u carries, but its body takes %u operands and gives %u results", carry_count, in_count,
-                    out_count);
-    return;
-  }
-  ax_type *types = ax_types_of("scan", in, in_count);
-  if (types == NULL || !check_lengths(types + carry_count, in_count - carry_count, &length)) return;
-  for (uint32_t i = carry_count; i < in_count; i++) types[i] = unstacked(&types[i]);
-  ax_body_options options = {.owner = "scan", .part = "body", .function = function, .in = types};
-  ax_scan_params params = {.length = length, .reverse = reverse, .num_carry = carry_count};
-  ax_body body = {0};
-  ax_status status = trace_body(&options, &params, types, &body);
-  if (status != AX_OK) ax_fail(ax_error_context(status, "scan: body: "));
-  if (!ax_failed()) bind_traced(&params, &body, types, in, in_count, out, out_count);
-  ax_body_deinit(&body);
-}

@@ -3,14 +3,14 @@
    Errors: a condition that is no bool scalar; a carry that the body changes in type; communication over checked axes along which
    the condition varies: devices that have left the loop would never come. Varying: carries vary over what the condition varies
    over, and over what the body makes them vary over. Derivatives: forward only. The number of iterations is not known before, so
-   there is nothing of known size to keep for the way back. jvp, linearize, transpose and batch stand in while_transform.c. */
+   there is nothing of known size to keep for the way back. jvp, linearize, transpose and batch stand in while_transform.c,
+   the function in while_trace.c. */
 #include <string.h>
 
 #include "ir/flow.h"
 #include "ir/number.h"
 #include "prim/prims.h"
 #include "prim/region.h"
-#include "prim/settle.h"
 #include "control/while.h"
 
 static uint32_t count_outs(const void *params) { return ((const ax_while_params *)params)->body->out_count; }
@@ -270,91 +270,3 @@ const ax_prim ax_prim_while = {
     .lower = lower,
     .hlo = hlo,
 };
-
-/* --- The function --- */
-
-typedef struct tracing {
-  ax_fn condition, function;
-  ax_type *types; /* of the carries; their sets grow until all is stable */
-  uint32_t count;
-  ax_body cond, body;
-  ax_settling settling;
-} tracing;
-
-static ax_while_params params_of(const tracing *t) {
-  return (ax_while_params){t->cond.program, t->cond.captured_count, t->body.program, t->body.captured_count};
-}
-
-/* What the carries come to, as traced once. */
-static ax_status settle_once(tracing *t) {
-  const ax_program *cond = t->cond.program, *body = t->body.program;
-  const ax_while_params params = params_of(t);
-  uint32_t cond_consts = t->cond.captured_count, first = cond_consts + t->body.captured_count;
-  ax_axis_set *in = ax_trace_alloc((first + (size_t)t->count) * sizeof in[0]);
-  ax_spread *made = ax_trace_alloc(t->count * sizeof made[0]);
-  if (in == NULL || made == NULL) return AX_OUT_OF_MEMORY;
-  for (uint32_t i = 0; i < first; i++)
-    in[i] = i < cond_consts ? cond->types[i].spread.varying : body->types[i - cond_consts].spread.varying;
-  for (uint32_t k = 0; k < t->count; k++) {
-    made[k] = body->types[body->outs[k]].spread;
-    ax_spread_vary(&made[k], cond->types[cond->outs[0]].spread.varying);
-  }
-  const ax_eqn eqn = {.prim = &ax_prim_while, .params = &params, .in_count = first + t->count, .out_count = t->count};
-  return ax_settle(&t->settling, &eqn, in, first, made);
-}
-
-static ax_status trace_once(tracing *t) {
-  ax_body_options options = {
-      .owner = "while", .part = "condition", .function = t->condition, .in = t->types, .notes = &t->settling.notes};
-  ax_body_deinit(&t->cond);
-  ax_body_deinit(&t->body);
-  ax_settle_round(&t->settling);
-  ax_status status = ax_body_trace(&options, &t->cond);
-  if (status != AX_OK) return ax_error_context(status, "while: condition: ");
-  options.function = t->function;
-  options.part = "body";
-  options.out_spread = t->settling.spread;
-  status = ax_body_trace(&options, &t->body);
-  if (status != AX_OK) return ax_error_context(status, "while: body: ");
-  return settle_once(t);
-}
-
-static ax_status trace_all(tracing *t) {
-  if (!ax_settle_begin(&t->settling, t->function.function, t->types, t->count)) return AX_OUT_OF_MEMORY;
-  while (t->settling.changed) AX_TRY(trace_once(t));
-  ax_settle_end(&t->settling);
-  return AX_OK;
-}
-
-static void bind_traced(const tracing *t, const ax_value *in, ax_value *out) {
-  uint32_t cond_consts = t->cond.captured_count, body_consts = t->body.captured_count;
-  uint32_t count = cond_consts + body_consts + t->count;
-  ax_value *all = ax_trace_alloc(count * sizeof all[0]);
-  if (all == NULL) return;
-  for (uint32_t i = 0; i < cond_consts; i++) all[i] = t->cond.captured[i];
-  for (uint32_t i = 0; i < body_consts; i++) all[cond_consts + i] = t->body.captured[i];
-  for (uint32_t k = 0; k < t->count; k++) all[cond_consts + body_consts + k] = ax_spread_to(in[k], &t->settling.spread[k]);
-  const ax_while_params params = params_of(t);
-  ax_bind(&ax_prim_while, &params, all, count, out, t->count);
-}
-
-void ax_while(ax_fn condition, ax_fn body, const ax_value *in, ax_value *out) {
-  uint32_t count = body.out_count;
-  in = ax_take_operands(in, body.in_count, out, count);
-  if (body.in_count != count || condition.in_count != count || condition.out_count != 1) {
-    if (condition.out_count != 1)
-      (void)ax_reject(&ax_prim_while, "the condition gives %u results; it must give 1", condition.out_count);
-    else
-      (void)ax_reject(&ax_prim_while,
-                      "the body takes %u operands and gives %u results, the condition takes %u: all three are the carries",
-                      body.in_count, count, condition.in_count);
-    return;
-  }
-  tracing t = {.condition = condition, .function = body, .count = count, .types = ax_types_of("while", in, count)};
-  if (t.types == NULL) return;
-  ax_status status = trace_all(&t);
-  if (status != AX_OK) ax_fail(status);
-  if (!ax_failed()) bind_traced(&t, in, out);
-  ax_body_deinit(&t.cond);
-  ax_body_deinit(&t.body);
-}

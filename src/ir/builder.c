@@ -56,6 +56,7 @@ void ax_builder_begin(ax_builder *builder, const ax_mesh *axes) {
     builder->keeps_numbers = current->keeps_numbers;
     builder->notes = current->notes;
     builder->grid = current->grid;
+    builder->again = current->again;
     builder->batch_split = current->batch_split;
     builder->batch_varying = current->batch_varying;
   }
@@ -72,16 +73,50 @@ static void deinit(ax_builder *builder);
 static _Thread_local struct ended {
   uint64_t serial;
   const char *owner, *part; /* NULL: there is none */
+  char block[128];          /* where a block of C stood, "prog.c:12"; empty: it was none */
 } ended[16];
 static _Thread_local uint32_t ended_next;
+
+/* `call` is "prog.c:12: matmul": where its last word begins. */
+static size_t function_at(const char *call) { return (size_t)(strrchr(call, ' ') - call) + 1; }
+
+static void note_end(const ax_builder *builder) {
+  struct ended *note = &ended[ended_next++ % AX_COUNT(ended)];
+  *note = (struct ended){.serial = builder->serial, .owner = builder->owner, .part = builder->part};
+  if (builder->block != NULL)
+    snprintf(note->block, sizeof note->block, "%.*s", (int)function_at(builder->block) - 2, builder->block);
+}
+
+static void end_current(void) {
+  ax_builder *builder = current;
+  if (builder->owner != NULL) note_end(builder);
+  current = builder->parent;
+  deinit(builder);
+}
+
+/* C went out of a block before its end: the current trace, which is the one around, is told. */
+static void fail_left(const ax_builder *left) {
+  const char *last = left->eqn_count > 0 ? left->eqns[left->eqn_count - 1].location : NULL;
+  if (current == NULL || current->status != AX_OK) return;
+  if (left->status != AX_OK)
+    ax_fail(ax_error(left->status, "%s: %s", left->block, left->message));
+  else
+    ax_fail(ax_error(AX_INVALID_ARGUMENT,
+                     "%s: its block was left by break, return, goto, longjmp or an exception%s%s; a block runs to its end",
+                     left->block, last != NULL ? ", after " : "", last != NULL ? last : ""));
+  current->blamed = true;
+}
 
 /* Ends the current trace, whoever's it is. */
 static void give_up(void) {
   ax_builder *builder = current;
-  if (builder->owner != NULL)
-    ended[ended_next++ % AX_COUNT(ended)] = (struct ended){builder->serial, builder->owner, builder->part};
-  current = builder->parent;
-  deinit(builder);
+  if (builder->left != NULL) {
+    builder->left(builder);
+    current = builder->parent;
+    fail_left(builder);
+    current = builder;
+  }
+  end_current();
 }
 
 static ax_status nested_too_deep(void) {
@@ -131,6 +166,8 @@ ax_value *ax_builder_call(ax_fn function, const ax_value *operands) {
     return NULL;
   }
   ax_builder *builder = current;
+  const void *frame = __builtin_frame_address(0); /* the trace may have been opened further down */
+  if (builder->frame != NULL && (uintptr_t)builder->frame < (uintptr_t)frame) builder->frame = frame;
   ax_value *in = guarded(builder, function.in_count), *out = guarded(builder, function.out_count);
   if (in == NULL || out == NULL) return NULL;
   for (uint32_t i = 0; i < function.in_count; i++) in[i] = operands[i];
@@ -162,6 +199,19 @@ ax_value ax_builder_input(ax_builder *builder, const ax_type *type) {
     return ax_poison;
   }
   builder->in_count++;
+  return (ax_value){builder->serial, id};
+}
+
+ax_value ax_builder_late_input(ax_builder *builder, const ax_type *type) {
+  uint32_t id;
+  ax_status status = ax_type_check(type, &builder->axes);
+  if (status == AX_OK) status = ax_grow(&builder->late, sizeof builder->late[0], builder->late_count, 1, &builder->late_capacity);
+  if (status == AX_OK) status = new_values(builder, type, 1, &id);
+  if (status != AX_OK) {
+    ax_fail(status);
+    return ax_poison;
+  }
+  builder->late[builder->late_count++] = id;
   return (ax_value){builder->serial, id};
 }
 
@@ -232,7 +282,7 @@ static ax_status capture(ax_builder *builder, ax_value outer, uint32_t *id) {
   return AX_OK;
 }
 
-enum { foreign_text = 192 };
+enum { foreign_text = 400 };
 
 /* What a handle is that cannot be used in the current trace: "a value of scan's body, which has finished"; false: it can. */
 static bool is_foreign(ax_value value, char *text) {
@@ -246,7 +296,11 @@ static bool is_foreign(ax_value value, char *text) {
   if (value.trace == guard) snprintf(text, foreign_text, "in[%u], which stands behind its function's last operand", value.id);
   for (size_t i = 0; i < AX_COUNT(ended); i++)
     if (ended[i].owner != NULL && ended[i].serial == value.trace)
-      snprintf(text, foreign_text, "a value of %.48s's %.24s, which has finished", ended[i].owner, ended[i].part);
+      snprintf(text, foreign_text, ended[i].block[0] == '\0' ? "a value of %.48s's %.24s, which has finished"
+                                                             : "a value of %.48s's %.24s at %s, which has finished; a variable "
+                                                               "that the block sets, and that is used in its next round or after "
+                                                               "it, is listed there: &variable",
+               ended[i].owner, ended[i].part, ended[i].block);
   return true;
 }
 
@@ -295,6 +349,18 @@ uint32_t ax_value_id(ax_value value) {
     return AX_NONE;
   }
   return id;
+}
+
+bool ax_builder_type(ax_builder *builder, ax_value value, ax_type *out) {
+  uint32_t id;
+  *out = (ax_type){0};
+  if (ax_failed()) return false;
+  ax_status status = resolve(builder, value, &id);
+  if (status != AX_OK)
+    ax_fail(status);
+  else
+    *out = builder->types[id];
+  return status == AX_OK;
 }
 
 ax_type ax_typeof(ax_value value) {
@@ -394,9 +460,6 @@ static const char *keep_location(ax_builder *builder, const char *location, size
   return *kept = copy;
 }
 
-/* `call` is "prog.c:12: matmul": where its last word begins. */
-static size_t function_at(const char *call) { return (size_t)(strrchr(call, ' ') - call) + 1; }
-
 void ax_blame(ax_status status, const char *call) {
   const char *function = call + function_at(call), *message = ax_message();
   size_t length = strlen(function);
@@ -476,6 +539,7 @@ static void deinit(ax_builder *builder) {
   ax_free(builder->eqns);
   ax_free(builder->captured);
   ax_free(builder->captured_ids);
+  ax_free(builder->late);
   ax_free(builder->capture_table);
   ax_free(builder->room);
   if (builder->unified != NULL) ax_memo_deinit(builder->unified);
@@ -491,13 +555,15 @@ void ax_builder_cancel(ax_builder *builder) {
   give_up();
 }
 
-/* New number of each value: captured ones first, then inputs, then results in order. */
+/* New number of each value: captured ones first, then inputs, late ones last, then results in order. */
 static uint32_t *renumber(ax_builder *builder) {
   uint32_t *map = ax_arena_alloc(&builder->arena, builder->value_count * sizeof map[0]);
   if (map == NULL) return NULL;
   memset(map, 0xff, builder->value_count * sizeof map[0]);
   uint32_t next = 0;
   for (uint32_t i = 0; i < builder->captured_count; i++) map[builder->captured_ids[i]] = next++;
+  for (uint32_t i = 0; i < builder->in_count && builder->late_count > 0; i++) map[i] = next++; /* the first values of all */
+  for (uint32_t i = 0; i < builder->late_count; i++) map[builder->late[i]] = next++;
   for (uint32_t i = 0; i < builder->value_count; i++)
     if (map[i] == AX_NONE) map[i] = next++;
   return map;
@@ -529,7 +595,7 @@ static ax_status make_program(ax_builder *builder, const uint32_t *outs, uint32_
     if (eqns[i].out_count > 0) eqns[i].out = map[eqns[i].out];
   }
   *program = (ax_program){.axes = builder->axes,
-                          .in_count = builder->captured_count + builder->in_count,
+                          .in_count = builder->captured_count + builder->in_count + builder->late_count,
                           .out_count = out_count,
                           .value_count = builder->value_count,
                           .eqn_count = builder->eqn_count,
@@ -584,6 +650,6 @@ ax_status ax_builder_finish(ax_builder *builder, const ax_value *outs, uint32_t 
     *captured_count = status == AX_OK ? builder->captured_count : 0;
     if (status == AX_OK) builder->captured = NULL;
   }
-  give_up();
+  end_current();
   return status;
 }

@@ -234,6 +234,12 @@ typedef struct ax_builder {
   bool linear; /* some of its values are futures or tokens */
   bool keeps_numbers; /* equations keep those of what they stem from; inherited */
   bool starts; /* it is the expression that ax_start takes (collectives/start.c) */
+  const char *block; /* of a block of C (control/block.c): the call that began it, "prog.c:12: AX_LOOP", static. NULL: it is none */
+  void (*left)(struct ax_builder *builder); /* likewise: called when the trace is given up before the block's end was reached */
+  void *block_state;  /* likewise */
+  bool again; /* C ran this code before, for the same loop: what is the same in each run need not be checked once more; inherited */
+  uint32_t *late;     /* inputs added after the first equation, by id */
+  uint32_t late_count, late_capacity;
   bool seals; /* values of enclosing traces may not be used */
   struct ax_memo *unified; /* of an outermost trace: the programs given to ax_unify_program; NULL: none */
   struct ax_loop_notes *notes; /* of the loop's body that is being traced, inherited likewise; NULL: none (prim/settle.h) */
@@ -263,6 +269,11 @@ ax_value *ax_builder_call(ax_fn function, const ax_value *operands);
 enum { AX_GUARDS = 16 };
 /* Adds an input. All inputs come before the first equation. */
 ax_value ax_builder_input(ax_builder *builder, const ax_type *type);
+/* Adds an input at any time, to this trace or one around the current one. It comes after all that were added before. */
+ax_value ax_builder_late_input(ax_builder *builder, const ax_type *type);
+/* The type of a value of this trace, or of one around it, as it is in this one, which is the current one or around it; it
+   captures the value. False: the current trace has failed. */
+bool ax_builder_type(ax_builder *builder, ax_value value, ax_type *out);
 /* Ends the trace whatever happens. The program's inputs are the captured values first, then the declared inputs. When
    `captured` is NULL captures are an error; otherwise it receives the enclosing trace's handles: ax_free. */
 AX_MUST_USE ax_status ax_builder_finish(ax_builder *builder, const ax_value *outs, uint32_t out_count, ax_program **out,

@@ -16,22 +16,34 @@ void ax_body_deinit(ax_body *body) {
   *body = (ax_body){0};
 }
 
-ax_status ax_body_trace(const ax_body_options *options, ax_body *out) {
+ax_status ax_body_open(const ax_body_options *options, ax_value **in) {
   ax_builder *builder;
-  *out = (ax_body){0};
+  *in = NULL;
   AX_TRY(ax_builder_open(options->axes, &builder));
   builder->owner = options->owner;
   builder->part = options->part;
   builder->capture_varying = options->capture_varying;
   if (options->notes != NULL) builder->notes = options->notes;
-  ax_value *in = ax_trace_alloc(options->function.in_count * sizeof in[0]);
-  for (uint32_t i = 0; in != NULL && i < options->function.in_count; i++) in[i] = ax_builder_input(builder, &options->in[i]);
-  ax_value *outs = ax_builder_call(options->function, in);
+  *in = ax_trace_alloc(options->function.in_count * sizeof in[0][0]);
+  for (uint32_t i = 0; *in != NULL && i < options->function.in_count; i++) (*in)[i] = ax_builder_input(builder, &options->in[i]);
+  return AX_OK;
+}
+
+ax_status ax_body_close(const ax_body_options *options, ax_value *outs, ax_body *out) {
+  ax_builder *builder = ax_builder_current();
+  *out = (ax_body){0};
   for (uint32_t k = 0; outs != NULL && options->out_spread != NULL && k < options->function.out_count; k++)
     outs[k] = ax_spread_to(outs[k], &options->out_spread[k]);
   for (uint32_t k = 0; outs != NULL && options->out_invariant != 0 && k < options->function.out_count; k++)
     outs[k] = ax_cast(&ax_prim_reduced_invariant_cast, outs[k], ax_typeof(outs[k]).spread.reduced & options->out_invariant);
   return ax_builder_finish(builder, outs, options->function.out_count, &out->program, &out->captured, &out->captured_count);
+}
+
+ax_status ax_body_trace(const ax_body_options *options, ax_body *out) {
+  ax_value *in;
+  *out = (ax_body){0};
+  AX_TRY(ax_body_open(options, &in));
+  return ax_body_close(options, ax_builder_call(options->function, in), out);
 }
 
 ax_type *ax_types_of(const char *function, const ax_value *in, uint32_t count) {

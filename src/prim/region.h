@@ -29,6 +29,11 @@ typedef struct ax_body_options {
   struct ax_loop_notes *notes; /* NULL: those of the enclosing trace (prim/settle.h) */
 } ax_body_options;
 AX_MUST_USE ax_status ax_body_trace(const ax_body_options *options, ax_body *out);
+/* The two halves of it, between which the caller traces. The first begins the trace and gives the operands, function.in_count of
+   them, in the trace's memory (NULL: it has failed). The second ends it, whatever happened, with the results (NULL: it has
+   failed). `options` is the same. */
+AX_MUST_USE ax_status ax_body_open(const ax_body_options *options, ax_value **in);
+AX_MUST_USE ax_status ax_body_close(const ax_body_options *options, ax_value *outs, ax_body *out);
 /* The types of the operands of a function, in the trace's memory; NULL: the trace has failed. */
 ax_type *ax_types_of(const char *function, const ax_value *in, uint32_t count);
 

@@ -35,6 +35,7 @@ void functions_made_test();
 void kernels_test();
 void macros_test();
 void handles_test();
+void bodies_test();
 void statuses_test();
 
 #endif

@@ -62,6 +62,22 @@ void macro_starts() {
   for (const char *part : {"psum", "pbroadcast", "ppermute", "all_gather", "psum_scatter", "all_to_all", "done"}) check_has(text, part);
 }
 
+/* Blocks, as C says them. */
+void macro_blocks() {
+  axle::program program = axle::trace([](axle::value given) {
+    ax_value x = given.get(), rows;
+    AX_LOOP (i, 0, 2, &x) AX_SCAN (row, x) ax_collect(&rows, ax_neg(ax_each(x)));
+    AX_SCAN_REVERSED (row, x) ax_collect(&rows, row.get());
+    ax_value first = ax_reduce_max(x, AX_ALL_DIMS, false);
+    AX_WHILE (ax_lt(first, ax_real(3)), &first) first = ax_add(first, ax_real(1));
+    AX_IF (ax_gt(first, ax_real(3)), &rows) rows = ax_neg(rows);
+    AX_ELSE rows = ax_exp(rows);
+    return axle::value(rows);
+  }, {f32({4})});
+  std::string text = program.print();
+  for (const char *part : {"scan", "while", "cond", "reverse=true"}) check_has(text, part);
+}
+
 void macro_attributes() {
   AX_UNUSED int nothing;
   struct local {
@@ -78,5 +94,6 @@ void macros_test() {
   macro_sets();
   macro_constants();
   macro_starts();
+  macro_blocks();
   macro_attributes();
 }

@@ -10,6 +10,7 @@ int main() {
   functions_made_test();
   kernels_test();
   macros_test();
+  bodies_test();
   handles_test();
   statuses_test();
   if (failed_checks > 0) std::fprintf(stderr, "%d checks failed\n", failed_checks);
