@@ -231,6 +231,7 @@ const ax_prim ax_prim_start = {
     .spread = ax_spread_body,
     .eval = start_eval,
     .differs = start_differs,
+    .links = ax_region_links_call,
     .jvp = start_jvp,
     .linearize = start_jvp,
     .transpose = start_transpose,

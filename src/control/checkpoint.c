@@ -119,11 +119,29 @@ static const ax_param params[] = {{"body", AX_PARAM_PROGRAM, offsetof(checkpoint
                                   {"save_names", AX_PARAM_NAMES, offsetof(checkpoint_params, saved.names)}};
 
 const ax_prim ax_prim_checkpoint = {
-    .name = "checkpoint", .kind = AX_REGION, .unify = true, .in_count = -1, .out_count = -1, .count_outs = ax_called_outs,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(checkpoint_params),
-    .infer = infer, .spread = ax_spread_body, .eval = ax_called_eval, .differs = ax_called_differs, .jvp = ax_called_jvp,
-    .linearize = linearize, .transpose = ax_called_transpose, .batch = ax_called_batch, .simplify = ax_simplify_nothing,
-    .prune = prune, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,
+    .name = "checkpoint",
+    .kind = AX_REGION,
+    .unify = true,
+    .in_count = -1,
+    .out_count = -1,
+    .count_outs = ax_called_outs,
+    .params = params,
+    .param_count = AX_COUNT(params),
+    .params_bytes = sizeof(checkpoint_params),
+    .infer = infer,
+    .spread = ax_spread_body,
+    .eval = ax_called_eval,
+    .differs = ax_called_differs,
+    .links = ax_region_links_call,
+    .jvp = ax_called_jvp,
+    .linearize = linearize,
+    .transpose = ax_called_transpose,
+    .batch = ax_called_batch,
+    .simplify = ax_simplify_nothing,
+    .prune = prune,
+    .shard = ax_shard_whole,
+    .lower = lower,
+    .hlo = hlo,
 };
 
 /* --- The function --- */

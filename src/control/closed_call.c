@@ -13,7 +13,7 @@ static ax_program *body_of(const ax_eqn *eqn) { return ((const ax_closed_call_pa
 
 uint32_t ax_called_outs(const void *params) { return ((const ax_closed_call_params *)params)->body->out_count; }
 
-/* --- infer, eval, differs --- */
+/* --- infer, eval, differs, links --- */
 
 ax_status ax_called_infer(const ax_infer_args *args) {
   const ax_program *body = ((const ax_closed_call_params *)args->params)->body;
@@ -32,6 +32,12 @@ ax_status ax_called_eval(const ax_eval_args *args) {
 }
 
 void ax_called_differs(const ax_differs_args *args) { (void)ax_region_differs(args, body_of(args->eqn), args->in, args->out); }
+
+static ax_region_link links(const ax_region_link_args *args) {
+  ax_region_link link = ax_region_links_call(args);
+  link.once = !args->is_output;
+  return link;
+}
 
 /* --- jvp, linearize --- */
 
@@ -152,6 +158,7 @@ const ax_prim ax_prim_closed_call = {
     .spread = ax_spread_body,
     .eval = ax_called_eval,
     .differs = ax_called_differs,
+    .links = links,
     .jvp = ax_called_jvp,
     .linearize = linearize,
     .transpose = ax_called_transpose,

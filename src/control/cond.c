@@ -106,6 +106,11 @@ static void differs(const ax_differs_args *args) {
   }
 }
 
+/* The first operand says which branch. */
+static ax_region_link links(const ax_region_link_args *args) {
+  return ax_region_link_to(AX_LINK_SAME, args->is_output ? args->number : args->number + 1);
+}
+
 /* --- lower, hlo --- */
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
@@ -173,6 +178,7 @@ const ax_prim ax_prim_cond = {
     .spread = ax_spread_body,
     .eval = eval,
     .differs = differs,
+    .links = links,
     .jvp = ax_cond_jvp,
     .linearize = ax_cond_linearize,
     .transpose = ax_cond_transpose,

@@ -212,6 +212,7 @@ const ax_prim ax_prim_custom_jvp = {
     .spread = ax_spread_body,
     .eval = eval,
     .differs = differs,
+    .links = ax_region_links_call,
     .jvp = jvp,
     .linearize = linearize,
     .transpose = ax_absent_transpose,

@@ -56,6 +56,13 @@ static ax_status infer(const ax_infer_args *args) {
 
 static ax_status eval(const ax_eval_args *args) { return only_backwards(args->eqn); }
 
+/* backward is run for derivatives alone: it takes cotangents of the results, and gives those of the tangents. */
+static ax_region_link links(const ax_region_link_args *args) {
+  const custom_linear_params *params = args->eqn->params;
+  const bool residual = !args->is_output && args->number < (uint32_t)params->num_residuals;
+  return residual ? ax_region_link_to(AX_LINK_SAME, args->number) : ax_region_link_own();
+}
+
 /* --- jvp, transpose --- */
 
 /* On tangents of the tangents. At other residuals it is another map, of which nothing is known. */
@@ -197,6 +204,7 @@ const ax_prim ax_prim_custom_linear = {
     .spread = ax_spread_body,
     .eval = eval,
     .differs = ax_differs_union,
+    .links = links,
     .jvp = jvp,
     .linearize = jvp,
     .transpose = transpose,

@@ -74,6 +74,11 @@ static void differs(const ax_differs_args *args) {
   ax_custom_differs(args, params->call, params->forward, NULL);
 }
 
+/* backward is run for derivatives alone, on residuals and cotangents. */
+static ax_region_link links(const ax_region_link_args *args) {
+  return args->program < 2 ? ax_region_links_call(args) : ax_region_link_own();
+}
+
 /* --- jvp: forwards the results and residuals; the map of tangents waits to be transposed --- */
 
 static void jvp(const ax_jvp_args *args) {
@@ -215,6 +220,7 @@ const ax_prim ax_prim_custom_vjp = {
     .spread = ax_spread_body,
     .eval = eval,
     .differs = differs,
+    .links = links,
     .jvp = jvp,
     .linearize = jvp,
     .transpose = ax_absent_transpose,

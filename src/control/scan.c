@@ -212,6 +212,16 @@ static void differs(const ax_differs_args *args) {
   }
 }
 
+static ax_region_link links(const ax_region_link_args *args) {
+  const ax_scan_params *params = args->eqn->params;
+  const uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry, i = args->number;
+  const uint32_t first = args->is_output ? 0 : consts; /* carry */
+  ax_region_link link = ax_region_link_to(i < first + carries ? AX_LINK_SAME : AX_LINK_SLICE, i);
+  link.once = i < first;
+  if (i >= first && i < first + carries) link.carry = args->is_output ? consts + i : i - consts;
+  return link;
+}
+
 /* --- lower --- */
 
 /* The loop being lowered. */
@@ -489,6 +499,7 @@ const ax_prim ax_prim_scan = {
     .spread = ax_spread_body,
     .eval = eval,
     .differs = differs,
+    .links = links,
     .jvp = ax_scan_jvp,
     .linearize = ax_scan_linearize,
     .transpose = ax_scan_transpose,

@@ -155,6 +155,20 @@ static void differs(const ax_differs_args *args) {
   }
 }
 
+static ax_region_link links(const ax_region_link_args *args) {
+  const ax_while_params *params = args->eqn->params;
+  const bool is_cond = args->program == 0;
+  const uint32_t cond_consts = (uint32_t)params->cond_nconsts, body_consts = (uint32_t)params->body_nconsts, i = args->number;
+  const uint32_t own = is_cond ? cond_consts : body_consts;
+  if (args->is_output) return is_cond ? ax_region_link_own() : (ax_region_link){AX_LINK_SAME, i, body_consts + i, false};
+  ax_region_link link = ax_region_link_to(AX_LINK_SAME, i >= own  ? cond_consts + body_consts + (i - own)
+                                                        : is_cond ? i
+                                                                  : cond_consts + i);
+  link.once = i < own;
+  if (i >= own) link.carry = i - own;
+  return link;
+}
+
 /* --- lower, hlo --- */
 
 /* The axes along which devices may leave the loop at different times. */
@@ -260,6 +274,7 @@ const ax_prim ax_prim_while = {
     .spread = ax_spread_body,
     .eval = eval,
     .differs = differs,
+    .links = links,
     .jvp = ax_while_jvp,
     .linearize = ax_while_linearize,
     .transpose = ax_while_transpose,

@@ -10,6 +10,7 @@
 
 #include "ir/memo.h"
 #include "ir/program.h"
+#include "ir/region_link.h"
 
 static _Thread_local ax_builder *current;
 static atomic_uint_fast64_t next_serial = 1;
@@ -490,6 +491,7 @@ static ax_status emit(ax_builder *builder, const ax_prim *prim, const void *para
   ax_eqn eqn = {.prim = prim, .params = params, .in = in, .in_count = in_count, .out_count = out_count,
                 .line = builder->line, .number = builder->number};
   if (builder->location != NULL) eqn.location = keep_location(builder, builder->location, strlen(builder->location));
+  AX_TRY(ax_region_link_check(prim));
   if (prim->kind == AX_REGION && ax_eqn_nesting(&eqn) > AX_MAX_NESTING) return nested_too_deep();
   AX_TRY(ax_infer_types(prim, &builder->axes, params, types, in_count, types + in_count, out_count));
   AX_TRY(ax_grow(&builder->eqns, sizeof builder->eqns[0], builder->eqn_count, 1, &builder->eqn_capacity));

@@ -132,6 +132,31 @@ typedef struct ax_differs_args {
   struct ax_flow *flow;
 } ax_differs_args;
 
+/* --- links: what each input and each output of the programs is that a REGION holds. It says once, for all who walk programs, how
+   operands become inputs, what goes round in loops, and how outputs become results. --- */
+typedef enum ax_region_link_how {
+  AX_LINK_OWN,  /* an input that is made for the program: scratch, a cotangent. An output that the equation itself uses: a
+     condition */
+  AX_LINK_SAME, /* the operand or the result as it is */
+  AX_LINK_SLICE, /* one index of the operand's or the result's first dimension, another one in each run */
+  AX_LINK_BLOCK  /* a device's block of it, as parameters of the equation say */
+} ax_region_link_how;
+typedef struct ax_region_link {
+  ax_region_link_how how;
+  uint32_t number; /* of the operand that an input comes from, or of the result that an output becomes; OWN: AX_NONE */
+  /* What goes round in a loop, whose start is operand `number`: of an input, the result that it is in the end; of an output, the
+     input of its program that it is in the next run. AX_NONE: nothing. A program that gives no results only looks at carries, which
+     another gives. */
+  uint32_t carry;
+  bool once;       /* of an input: what the program computes from such inputs alone may be computed before, for all its runs */
+} ax_region_link;
+typedef struct ax_region_link_args {
+  const ax_eqn *eqn; /* with parameters that infer has found right; its operands may not be known */
+  uint32_t program;  /* as ax_eqn_program counts */
+  bool is_output;
+  uint32_t number;   /* of the program's input or output */
+} ax_region_link_args;
+
 /* --- jvp and linearize: fill out and tangent_out. A tangent may be the symbolic zero (ax_is_zero). Rules for linearize add
    only equations that either do not depend on tangents or are linear in them. --- */
 typedef struct ax_jvp_args {
@@ -320,7 +345,7 @@ struct ax_lower;    /* plan/lower.h */
 struct ax_hlo;      /* hlo/hlo.h */
 struct ax_hlo_form; /* hlo/hlo.h */
 
-/* No rule but `prune`, `ungroup`, `block`, `rename` and `plain` is NULL: a shared one (prim/rules.h) or the matching
+/* No rule but `links`, `prune`, `ungroup`, `block`, `rename` and `plain` is NULL: a shared one (prim/rules.h) or the matching
    `ax_absent_*`. */
 struct ax_prim {
   const char *name;
@@ -351,6 +376,8 @@ struct ax_prim {
   ax_status (*spread)(const ax_infer_args *args);
   ax_status (*eval)(const ax_eval_args *args);
   void (*differs)(const ax_differs_args *args);
+  ax_region_link (*links)(
+      const ax_region_link_args *args); /* of a REGION, which is refused without it; NULL for others (ir/region_link.h) */
   void (*jvp)(const ax_jvp_args *args);
   void (*linearize)(const ax_jvp_args *args);
   void (*transpose)(const ax_transpose_args *args);

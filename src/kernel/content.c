@@ -10,7 +10,6 @@
 
 #include "kernel/discharge.h"
 #include "prim/prims.h"
-#include "control/while.h"
 
 ax_value ax_discharge_spread(const ax_discharge *d, ax_value x) {
   return ax_failed() || ax_typeof(x).form != AX_ARRAY ? x : ax_spread_to(x, &d->spread);
@@ -143,23 +142,12 @@ typedef struct origins {
   bool *written;
 } origins;
 
-/* Which operand of the equation input i of its program k is; AX_NONE: what comes round, or is made for it. */
-static uint32_t operand_of(const ax_eqn *eqn, uint32_t program, uint32_t i) {
-  if (eqn->prim == &ax_prim_cond) return i + 1;
-  if (eqn->prim == &ax_prim_while) {
-    const ax_while_params *params = eqn->params;
-    if (program == 0) return i < params->cond_nconsts ? i : AX_NONE;
-    return i < params->body_nconsts ? (uint32_t)params->cond_nconsts + i : AX_NONE;
-  }
-  if (eqn->prim == &ax_prim_grid_point) return ((const ax_grid_point_params *)eqn->params)->grid.count + i;
-  return i < eqn->in_count ? i : AX_NONE;
-}
-
 static ax_status look_into(const ax_eqn *eqn, uint32_t k, const ax_program *nested, const origins *o) {
   bool *written = ax_calloc((size_t)nested->in_count + 1, sizeof written[0]);
   ax_status status = written != NULL ? ax_written_inputs(nested, written) : ax_out_of_memory(nested->in_count);
   for (uint32_t i = 0; status == AX_OK && i < nested->in_count; i++) {
-    uint32_t operand = written[i] ? operand_of(eqn, k, i) : AX_NONE;
+    const ax_region_link link = ax_region_link_in(eqn, k, i);
+    const uint32_t operand = written[i] && link.carry == AX_NONE ? link.number : AX_NONE;
     if (operand != AX_NONE && o->of[eqn->in[operand]] != AX_NONE) o->written[o->of[eqn->in[operand]]] = true;
   }
   ax_free(written);

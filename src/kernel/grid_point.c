@@ -30,6 +30,12 @@ static void differs(const ax_differs_args *args) {
   (void)ax_region_differs(args, params->body, args->in + params->grid.count, args->out);
 }
 
+/* The operands before are the numbers in the grid. */
+static ax_region_link links(const ax_region_link_args *args) {
+  const ax_grid_point_params *params = args->eqn->params;
+  return args->is_output ? ax_region_link_own() : ax_region_link_to(AX_LINK_SAME, params->grid.count + args->number);
+}
+
 /* --- The record --- */
 
 static uint32_t count_outs(const void *params) { return ((const ax_grid_point_params *)params)->body->out_count; }
@@ -51,6 +57,7 @@ const ax_prim ax_prim_grid_point = {
     .spread = ax_step_spread,
     .eval = ax_step_eval,
     .differs = differs,
+    .links = links,
     .jvp = ax_step_jvp,
     .linearize = ax_step_jvp,
     .transpose = ax_step_transpose,

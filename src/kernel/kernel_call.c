@@ -435,6 +435,13 @@ static void differs(const ax_differs_args *args) {
   for (uint32_t k = 0; k < args->eqn->out_count; k++) args->out[k] = all;
 }
 
+/* Of operands bodies have refs, but for captured values; index maps take numbers in the grid. */
+static ax_region_link links(const ax_region_link_args *args) {
+  const ax_kernel_params *params = args->eqn->params;
+  const bool captured = args->program >= params->index_maps.count && !args->is_output && args->number < (uint32_t)params->consts;
+  return captured ? ax_region_link_to(AX_LINK_SAME, args->number) : ax_region_link_own();
+}
+
 /* --- The record --- */
 
 static const ax_param params[] = {{"name", AX_PARAM_TEXT, offsetof(ax_kernel_params, name)},
@@ -479,6 +486,7 @@ const ax_prim ax_prim_kernel_call = {
     .spread = spread,
     .eval = ax_kernel_call_eval,
     .differs = differs,
+    .links = links,
     .jvp = ax_kernel_call_jvp,
     .linearize = ax_kernel_call_linearize,
     .transpose = ax_kernel_call_transpose,

@@ -128,6 +128,7 @@ const ax_prim ax_prim_run_scoped = {
     .spread = ax_step_spread,
     .eval = ax_step_eval,
     .differs = differs,
+    .links = ax_region_links_call,
     .jvp = ax_step_jvp,
     .linearize = ax_step_jvp,
     .transpose = ax_step_transpose,

@@ -270,6 +270,7 @@ static const ax_param params[] = {{"body", AX_PARAM_PROGRAM, offsetof(product_pa
       .spread = ax_spread_body,               \
       .eval = ax_called_eval,                 \
       .differs = ax_called_differs,           \
+      .links = ax_region_links_call,          \
       .jvp = jvp,                             \
       .linearize = jvp,                       \
       .transpose = transpose_,                \

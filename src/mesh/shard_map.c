@@ -298,6 +298,8 @@ static void differs(const ax_differs_args *args) {
   for (uint32_t k = 0; k < body->out_count; k++) args->out[k] &= ~ax_shard_map_own(params);
 }
 
+static ax_region_link links(const ax_region_link_args *args) { return ax_region_link_to(AX_LINK_BLOCK, args->number); }
+
 /* --- The record --- */
 
 static const ax_param params[] = {
@@ -321,6 +323,7 @@ const ax_prim ax_prim_shard_map = {
     .spread = ax_spread_body,
     .eval = eval,
     .differs = differs,
+    .links = links,
     .jvp = ax_shard_map_jvp,
     .linearize = ax_shard_map_linearize,
     .transpose = ax_shard_map_transpose,

@@ -21,8 +21,6 @@
 #include "control/closed_call.h"
 #include "prim/prims.h"
 #include "prim/rules.h"
-#include "control/scan.h"
-#include "control/while.h"
 
 typedef struct typing {
   const ax_mesh *mesh; /* of all constraints */
@@ -255,65 +253,48 @@ typedef struct region {
   const values *v;
   const ax_eqn *eqn;
   const ax_spec **in, **out;
+  bool *given; /* results that a program has given already */
 } region;
 
-static ax_program *type_scan(const region *r) {
-  const ax_scan_params *params = r->eqn->params;
-  const uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry;
-  const ax_spec **in = ax_trace_alloc(r->eqn->in_count * sizeof in[0]);
-  for (uint32_t i = 0; in != NULL && i < r->eqn->in_count; i++) {
-    const bool stacked = i >= consts + carries;
-    char text[SHOWN];
-    if (stacked && axes_in(r->in[i], 0) > 0) {
-      ax_reject(r->eqn->prim,
-                "what it goes over is %s, cut along the dimension that it goes over: constrain that to be whole before",
-                shown(r->t, &r->v->old->types[r->eqn->in[i]], r->in[i], text, sizeof text));
-      return NULL;
-    }
-    in[i] = stacked ? moved(r->t, r->in[i], -1) : r->in[i];
+/* How input i of program k lies: as its operand does. *out NULL: whole. False: refused. */
+static bool type_input(const region *r, uint32_t k, uint32_t i, const ax_spec **out) {
+  const ax_region_link link = ax_region_link_in(r->eqn, k, i);
+  char text[SHOWN];
+  *out = link.how != AX_LINK_OWN ? r->in[link.number] : NULL;
+  if (link.how != AX_LINK_SLICE) return true;
+  if (axes_in(*out, 0) > 0) {
+    ax_reject(r->eqn->prim, "what it goes over is %s, cut along the dimension that it goes over: constrain that to be whole before",
+              shown(r->t, &r->v->old->types[r->eqn->in[link.number]], *out, text, sizeof text));
+    return false;
   }
-  const typed *body = in != NULL ? type_program(r->t, params->body, in) : NULL;
-  for (uint32_t k = 0; body != NULL && k < r->eqn->out_count; k++) {
-    if (k < carries &&
-        !same(r->t, r->eqn, "carry", k, &params->body->types[consts + k], in[consts + k], "comes round as", body->out[k]))
-      return NULL;
-    r->out[k] = k < carries ? body->out[k] : moved(r->t, body->out[k], 1);
-  }
-  return body != NULL ? body->program : NULL;
+  *out = moved(r->t, *out, -1);
+  return true;
 }
 
-static ax_program *type_while(const region *r, const ax_program *program, bool is_cond) {
-  const ax_while_params *params = r->eqn->params;
-  const uint32_t carries = r->eqn->out_count, consts = program->in_count - carries,
-                 first = is_cond ? 0 : (uint32_t)params->cond_nconsts;
+/* How a result lies, from output j of program k: carries come round as they went in, and branches agree. False: refused. */
+static bool type_output(const region *r, const ax_program *program, uint32_t k, uint32_t j, const ax_spec *const *in,
+                        const ax_spec *made) {
+  const ax_region_link link = ax_region_link_out(r->eqn, k, j);
+  const ax_type *type = &program->types[program->outs[j]];
+  if (link.how == AX_LINK_OWN) return true;
+  if (link.carry != AX_NONE &&
+      !same(r->t, r->eqn, "carry", link.number, &program->types[link.carry], in[link.carry], "comes round as", made))
+    return false;
+  if (r->given[link.number] && !same(r->t, r->eqn, "result", link.number, type, r->out[link.number], "another branch gives", made))
+    return false;
+  r->out[link.number] = link.how == AX_LINK_SLICE ? moved(r->t, made, 1) : made;
+  r->given[link.number] = true;
+  return true;
+}
+
+static ax_program *type_held(const region *r, const ax_program *program, uint32_t k) {
   const ax_spec **in = ax_trace_alloc(program->in_count * sizeof in[0]);
   for (uint32_t i = 0; in != NULL && i < program->in_count; i++)
-    in[i] = r->in[i < consts ? first + i : r->eqn->in_count - carries + (i - consts)];
+    if (!type_input(r, k, i, &in[i])) return NULL;
   const typed *made = in != NULL ? type_program(r->t, program, in) : NULL;
-  for (uint32_t k = 0; made != NULL && !is_cond && k < carries; k++) {
-    if (!same(r->t, r->eqn, "carry", k, &program->types[consts + k], in[consts + k], "comes round as", made->out[k])) return NULL;
-    r->out[k] = made->out[k];
-  }
+  for (uint32_t j = 0; made != NULL && j < program->out_count; j++)
+    if (!type_output(r, program, k, j, in, made->out[j])) return NULL;
   return made != NULL ? made->program : NULL;
-}
-
-/* A branch, or the body of a call. first: it is not to agree with one before it. */
-static ax_program *type_called(const region *r, const ax_program *program, uint32_t skipped, bool first) {
-  const typed *made = type_program(r->t, program, r->in + skipped);
-  for (uint32_t k = 0; made != NULL && k < r->eqn->out_count; k++) {
-    if (!first &&
-        !same(r->t, r->eqn, "result", k, &program->types[program->outs[k]], r->out[k], "another branch gives", made->out[k]))
-      return NULL;
-    r->out[k] = made->out[k];
-  }
-  return made != NULL ? made->program : NULL;
-}
-
-static ax_program *type_held(const region *r, const ax_program *program, uint32_t number) {
-  const ax_prim *prim = r->eqn->prim;
-  if (prim == &ax_prim_scan) return type_scan(r);
-  if (prim == &ax_prim_while) return type_while(r, program, program == ((const ax_while_params *)r->eqn->params)->cond);
-  return type_called(r, program, prim == &ax_prim_cond, number == 0);
 }
 
 /* The parameters with programs typed. NULL: the trace has failed. */
@@ -331,7 +312,8 @@ static void type_region(typing *t, values *v, const ax_eqn *eqn, const ax_value 
   const ax_closed_call_params called = {eqn->prim->derived ? ax_eqn_program(eqn, 0) : NULL};
   ax_eqn call = *eqn;
   if (eqn->prim->derived) call.prim = &ax_prim_closed_call, call.params = (void *)&called;
-  region r = {t, v, &call, ax_trace_alloc(eqn->in_count * sizeof r.in[0]), ax_trace_alloc(eqn->out_count * sizeof r.out[0])};
+  region r = {t, v, &call, ax_trace_alloc(eqn->in_count * sizeof r.in[0]), ax_trace_alloc(eqn->out_count * sizeof r.out[0]),
+              ax_trace_alloc(eqn->out_count + 1)};
   if (ax_failed()) return;
   for (uint32_t i = 0; i < eqn->in_count; i++) r.in[i] = v->lies[eqn->in[i]];
   void *params = type_params(&r);

@@ -6,47 +6,48 @@
      loops    a carry as the body takes it, in whatever way it comes round. What scan goes over, and what it stacks, as slices
      are */
 #include "partition/partitioner.h"
-#include "prim/prims.h"
-#include "control/scan.h"
-#include "control/while.h"
+#include "prim/rules.h"
 
 typedef struct asking {
   ax_partitioner *p;
   const ax_scope *s;
+  const ax_eqn *eqn;
 } asking;
 
-static const ax_spec *taken(const asking *a, const ax_program *body, uint32_t i) { return ax_propagated_at(a->p, a->s, body, i); }
-
-static void scan_layouts(const asking *a, const ax_eqn *eqn, const ax_spec **in, const ax_spec **out) {
-  const ax_scan_params *params = eqn->params;
-  const uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry;
-  const ax_program *body = params->body;
-  for (uint32_t i = 0; i < eqn->in_count; i++)
-    in[i] = i < consts + carries ? taken(a, body, i) : ax_spec_stacked(a->p, taken(a, body, i));
-  for (uint32_t k = 0; k < eqn->out_count; k++)
-    out[k] = k < carries ? in[consts + k] : ax_spec_stacked(a->p, taken(a, body, body->outs[k]));
+/* Value v of a program that the equation holds, as it is around it. */
+static const ax_spec *around(const asking *a, const ax_program *body, uint32_t v, ax_region_link_how how) {
+  const ax_spec *spec = ax_propagated_at(a->p, a->s, body, v);
+  return how == AX_LINK_SLICE ? ax_spec_stacked(a->p, spec) : spec;
 }
 
-static void while_layouts(const asking *a, const ax_eqn *eqn, const ax_spec **in, const ax_spec **out) {
-  const ax_while_params *params = eqn->params;
-  const uint32_t cond_consts = (uint32_t)params->cond_nconsts;
-  for (uint32_t i = 0; i < eqn->in_count; i++)
-    in[i] = i < cond_consts ? taken(a, params->cond, i) : taken(a, params->body, i - cond_consts);
-  for (uint32_t k = 0; k < eqn->out_count; k++) out[k] = in[eqn->in_count - eqn->out_count + k];
+/* Of several programs that take an operand the first says how; of a carry the one that gives it. */
+static void take_operands(const asking *a, const ax_program *body, uint32_t p, const ax_spec **in, bool *taken) {
+  const bool gives = ax_region_link_gives(a->eqn, p);
+  for (uint32_t i = 0; i < body->in_count; i++) {
+    const ax_region_link link = ax_region_link_in(a->eqn, p, i);
+    if (link.how == AX_LINK_OWN || taken[link.number] || (link.carry != AX_NONE && !gives)) continue;
+    in[link.number] = around(a, body, i, link.how);
+    taken[link.number] = true;
+  }
+}
+
+/* Of carries, and of what is stacked. */
+static void give_results(const asking *a, const ax_program *body, uint32_t p, const ax_spec *const *in, const ax_spec **out) {
+  for (uint32_t j = 0; j < body->out_count; j++) {
+    const ax_region_link link = ax_region_link_out(a->eqn, p, j);
+    if (link.carry != AX_NONE) out[link.number] = in[ax_region_link_in(a->eqn, p, link.carry).number];
+    else if (link.how == AX_LINK_SLICE) out[link.number] = around(a, body, body->outs[j], link.how);
+  }
 }
 
 void ax_region_layouts(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, const ax_spec **in,
                        const ax_spec **out) {
-  const asking a = {p, s};
-  if (eqn->prim == &ax_prim_scan) {
-    scan_layouts(&a, eqn, in, out);
-    return;
-  }
-  if (eqn->prim == &ax_prim_while) {
-    while_layouts(&a, eqn, in, out);
-    return;
-  }
-  const uint32_t first = eqn->prim == &ax_prim_cond; /* a branch does not take the index */
-  for (uint32_t i = 0; i < eqn->in_count; i++) in[i] = i < first ? NULL : taken(&a, ax_eqn_program(eqn, 0), i - first);
-  for (uint32_t k = 0; first == 1 && k < eqn->out_count; k++) out[k] = taken(&a, program, eqn->out + k);
+  const asking a = {p, s, eqn};
+  const uint32_t programs = ax_region_link_programs(eqn);
+  bool *taken = ax_trace_alloc(eqn->in_count + 1);
+  if (taken == NULL) return;
+  for (uint32_t k = 0; k < programs; k++) take_operands(&a, ax_eqn_program(eqn, k), k, in, taken);
+  for (uint32_t k = 0; k < programs; k++) give_results(&a, ax_eqn_program(eqn, k), k, in, out);
+  for (uint32_t k = 0; k < eqn->out_count && eqn->prim->runs == AX_RUNS_ONE; k++)
+    out[k] = ax_propagated_at(p, s, program, eqn->out + k);
 }

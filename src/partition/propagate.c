@@ -18,11 +18,10 @@
    for each growth of one of its operands or results, of which there are at most as many as axes. */
 #include <string.h>
 
+#include "ir/region_link.h"
 #include "mesh/constraint.h"
 #include "partition/partitioner.h"
 #include "prim/prims.h"
-#include "control/scan.h"
-#include "control/while.h"
 
 /* A program in which layouts flow. */
 typedef struct flow flow;
@@ -270,53 +269,50 @@ static void join_map(propagation *g, flow *f, const ax_eqn *eqn) {
     join_blocks(g, f, eqn->out + k, ax_spec_on(g->p, f->s, &params->mesh, &params->out_specs.v[k]), body, body->program->outs[k]);
 }
 
-static void join_results(propagation *g, flow *f, const ax_eqn *eqn, flow *body) {
-  for (uint32_t k = 0; k < eqn->out_count; k++) join(g, f, eqn->out + k, body, body->program->outs[k]);
+/* v is around the equation, w in its program: as their link says. */
+static void join_linked(propagation *g, flow *f, uint32_t v, flow *body, uint32_t w, ax_region_link_how how) {
+  if (how == AX_LINK_SAME) join(g, f, v, body, w);
+  else if (how == AX_LINK_SLICE) join_slices(g, f, v, body, w);
 }
 
-static void join_call(propagation *g, flow *f, const ax_eqn *eqn) {
-  flow *body = flow_of(g, f->s, ax_eqn_program(eqn, 0));
-  if (body == NULL) return;
-  for (uint32_t i = 0; i < eqn->in_count; i++) join(g, f, eqn->in[i], body, i);
-  join_results(g, f, eqn, body);
-}
-
-static void join_cond(propagation *g, flow *f, const ax_eqn *eqn) {
-  const ax_program *program;
-  for (uint32_t b = 0; (program = ax_eqn_program(eqn, b)) != NULL; b++) {
-    flow *branch = flow_of(g, f->s, program);
-    if (branch == NULL) return;
-    for (uint32_t i = 1; i < eqn->in_count; i++) join(g, f, eqn->in[i], branch, i - 1);
-    join_results(g, f, eqn, branch);
+/* A carry is joined to its start in the program that gives it. */
+static void join_inputs(propagation *g, flow *f, const ax_eqn *eqn, uint32_t p, flow *body) {
+  const bool gives = ax_region_link_gives(eqn, p);
+  for (uint32_t i = 0; i < body->program->in_count; i++) {
+    const ax_region_link link = ax_region_link_in(eqn, p, i);
+    if (link.how != AX_LINK_OWN && (gives || link.carry == AX_NONE)) join_linked(g, f, eqn->in[link.number], body, i, link.how);
   }
 }
 
-static void join_scan(propagation *g, flow *f, const ax_eqn *eqn) {
-  const ax_scan_params *params = eqn->params;
-  const uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry;
-  flow *body = flow_of(g, f->s, params->body);
-  if (body == NULL) return;
-  for (uint32_t i = 0; i < consts + carries; i++) join(g, f, eqn->in[i], body, i);
-  for (uint32_t i = consts + carries; i < eqn->in_count; i++) join_slices(g, f, eqn->in[i], body, i);
-  for (uint32_t k = 0; k < carries; k++) {
-    join(g, body, body->program->outs[k], body, consts + k);
-    join(g, f, eqn->out + k, body, consts + k);
+/* A carry is one value all the way round, which is the result in the end. */
+static void join_outputs(propagation *g, flow *f, const ax_eqn *eqn, uint32_t p, flow *body) {
+  for (uint32_t j = 0; j < body->program->out_count; j++) {
+    const ax_region_link link = ax_region_link_out(eqn, p, j);
+    if (link.how == AX_LINK_OWN) continue;
+    if (link.carry != AX_NONE) join(g, body, body->program->outs[j], body, link.carry);
+    join_linked(g, f, eqn->out + link.number, body, link.carry != AX_NONE ? link.carry : body->program->outs[j], link.how);
   }
-  for (uint32_t k = carries; k < eqn->out_count; k++) join_slices(g, f, eqn->out + k, body, body->program->outs[k]);
 }
 
-static void join_while(propagation *g, flow *f, const ax_eqn *eqn) {
-  const ax_while_params *params = eqn->params;
-  const uint32_t cond_consts = (uint32_t)params->cond_nconsts, body_consts = (uint32_t)params->body_nconsts;
-  flow *cond = flow_of(g, f->s, params->cond), *body = flow_of(g, f->s, params->body);
-  if (cond == NULL || body == NULL) return;
-  for (uint32_t i = 0; i < cond_consts; i++) join(g, f, eqn->in[i], cond, i);
-  for (uint32_t i = 0; i < body_consts; i++) join(g, f, eqn->in[cond_consts + i], body, i);
-  for (uint32_t k = 0; k < eqn->out_count; k++) {
-    join(g, f, eqn->in[cond_consts + body_consts + k], body, body_consts + k);
-    join(g, body, body->program->outs[k], body, body_consts + k);
-    join(g, f, eqn->out + k, body, body_consts + k);
-    join(g, body, body_consts + k, cond, cond_consts + k);
+/* The carries of a program that only looks at them. */
+static void join_looked_at(propagation *g, flow *f, const ax_eqn *eqn, uint32_t p, flow *body) {
+  for (uint32_t i = 0; i < body->program->in_count; i++) {
+    const ax_region_link link = ax_region_link_in(eqn, p, i);
+    if (link.carry != AX_NONE) join(g, f, eqn->out + link.carry, body, i);
+  }
+}
+
+static void join_region(propagation *g, flow *f, const ax_eqn *eqn) {
+  flow *body;
+  for (uint32_t p = 0; p < ax_region_link_programs(eqn); p++) {
+    if ((body = flow_of(g, f->s, ax_eqn_program(eqn, p))) == NULL) return;
+    join_inputs(g, f, eqn, p, body);
+    join_outputs(g, f, eqn, p, body);
+  }
+  for (uint32_t p = 0; p < ax_region_link_programs(eqn); p++) {
+    if (ax_region_link_gives(eqn, p)) continue;
+    if ((body = flow_of(g, f->s, ax_eqn_program(eqn, p))) == NULL) return;
+    join_looked_at(g, f, eqn, p, body);
   }
 }
 
@@ -332,10 +328,7 @@ static void look_at(propagation *g, flow *f, uint32_t index, level level) {
   if (eqn->prim == &ax_prim_sharding_constraint) join_open(g, f, eqn);
   else if (eqn->prim == &ax_prim_shard_map) join_map(g, f, eqn);
   else if (eqn->prim->kind != AX_REGION) look_at_operation(g, f, index, level);
-  else if (eqn->prim == &ax_prim_cond) join_cond(g, f, eqn);
-  else if (eqn->prim == &ax_prim_scan) join_scan(g, f, eqn);
-  else if (eqn->prim == &ax_prim_while) join_while(g, f, eqn);
-  else join_call(g, f, eqn);
+  else join_region(g, f, eqn);
 }
 
 /* --- The beginning --- */

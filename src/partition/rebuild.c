@@ -9,8 +9,6 @@
 #include "control/closed_call.h"
 #include "prim/prims.h"
 #include "prim/rules.h"
-#include "control/scan.h"
-#include "control/while.h"
 
 /* A program held by equations, on the whole mesh. */
 typedef struct rebuilt {
@@ -120,6 +118,7 @@ static const rebuilt *rebuild(ax_partitioner *p, const question *q) {
 
 /* An equation that is bound anew: how its operands are handed over and its results come back. */
 typedef struct binding {
+  const ax_program *program; /* that the equation is of */
   const ax_eqn *eqn;
   const ax_spec **in, **out;
   ax_axis_set *uneven;
@@ -128,67 +127,62 @@ typedef struct binding {
 static bool binding_init(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, ax_held *held,
                          binding *b) {
   for (uint32_t i = 0; i < eqn->in_count; i++) ax_held_combine(&held[eqn->in[i]]);
-  *b = (binding){eqn, ax_trace_alloc(eqn->in_count * sizeof b->in[0]), ax_trace_alloc(eqn->out_count * sizeof b->out[0]),
+  *b = (binding){program, eqn, ax_trace_alloc(eqn->in_count * sizeof b->in[0]), ax_trace_alloc(eqn->out_count * sizeof b->out[0]),
                  ax_trace_alloc(eqn->out_count * sizeof b->uneven[0])};
   if (ax_failed()) return false;
   ax_region_layouts(p, s, program, eqn, b->in, b->out);
   return !ax_failed();
 }
 
-/* The program, with what it joins of its first `count` inputs joined before, where it is done once for all calls and iterations. */
-static const rebuilt *rebuild_for(ax_partitioner *p, question q, const ax_spec **in, uint32_t count) {
+/* The program, with what it joins of the inputs marked joined before, where it is done once for all calls and iterations. */
+static const rebuilt *rebuild_for(ax_partitioner *p, question q, const ax_spec **in, const bool *once) {
   q.in = in;
   const rebuilt *made = rebuild(p, &q);
   bool changed = false;
-  for (uint32_t i = 0; made != NULL && i < count; i++) {
+  for (uint32_t i = 0; made != NULL && i < q.program->in_count; i++) {
     const ax_asked *asked = &made->asked[i];
-    if (!asked->joined) continue;
+    if (!once[i] || !asked->joined) continue;
     in[i] = asked->several ? NULL : ax_spec_unique(p, &asked->as);
     changed = true;
   }
   return changed && !ax_failed() ? rebuild(p, &q) : made;
 }
 
-/* From operand `first` on, as slices where they are stacked. */
-static const ax_spec **parts_of(ax_partitioner *p, const ax_spec *const *specs, uint32_t count, uint32_t stacked_from) {
-  const ax_spec **made = ax_trace_alloc(count * sizeof made[0]);
-  for (uint32_t i = 0; made != NULL && i < count; i++) made[i] = i < stacked_from ? specs[i] : ax_spec_unstacked(p, specs[i]);
+static const ax_spec *inside(ax_partitioner *p, const ax_spec *spec, ax_region_link_how how) {
+  return how == AX_LINK_SLICE ? ax_spec_unstacked(p, spec) : spec;
+}
+
+/* A call's results come as the body makes them; but a future is whole. */
+static bool gives_as_made(const ax_program *program, const ax_eqn *eqn, uint32_t k) {
+  bool made = eqn->prim->runs == AX_RUNS_EACH && ax_region_link_gives(eqn, k);
+  for (uint32_t r = 0; r < eqn->out_count; r++) made = made && program->types[eqn->out + r].form != AX_FUTURE;
   return made;
 }
 
-static ax_program *scan_body(ax_partitioner *p, const ax_scope *s, const binding *b) {
-  const ax_scan_params *params = b->eqn->params;
-  const uint32_t carries = (uint32_t)params->num_carry;
-  const ax_spec **in = parts_of(p, b->in, b->eqn->in_count, (uint32_t)params->num_consts + carries);
-  const ax_spec **out = parts_of(p, b->out, b->eqn->out_count, carries);
-  const rebuilt *made =
-      ax_failed() ? NULL
-                  : rebuild_for(p, (question){.s = s, .program = params->body, .out = out}, in, (uint32_t)params->num_consts);
-  for (uint32_t i = 0; made != NULL && i < (uint32_t)params->num_consts; i++) b->in[i] = in[i];
+/* Program k of the equation, for operands and results as the binding has them, which it changes where the program decides. */
+static ax_program *linked_program(ax_partitioner *p, const ax_scope *s, binding *b, uint32_t k, const ax_program *body) {
+  const ax_spec **in = ax_trace_alloc(body->in_count * sizeof in[0]), **out = ax_trace_alloc(body->out_count * sizeof out[0]);
+  bool *once = ax_trace_alloc(body->in_count + 1);
+  if (ax_failed()) return NULL;
+  for (uint32_t i = 0; i < body->in_count; i++) {
+    const ax_region_link link = ax_region_link_in(b->eqn, k, i);
+    in[i] = link.how != AX_LINK_OWN ? inside(p, b->in[link.number], link.how) : NULL;
+    once[i] = link.once;
+  }
+  for (uint32_t j = 0; j < body->out_count; j++) {
+    const ax_region_link link = ax_region_link_out(b->eqn, k, j);
+    out[j] = link.how != AX_LINK_OWN ? inside(p, b->out[link.number], link.how) : NULL;
+  }
+  const bool as_made = gives_as_made(b->program, b->eqn, k);
+  const rebuilt *made = rebuild_for(p, (question){.s = s, .program = body, .out = as_made ? NULL : out}, in, once);
+  for (uint32_t i = 0; made != NULL && i < body->in_count; i++)
+    if (once[i]) b->in[ax_region_link_in(b->eqn, k, i).number] = in[i];
+  for (uint32_t j = 0; made != NULL && as_made && j < body->out_count; j++) {
+    const ax_region_link link = ax_region_link_out(b->eqn, k, j);
+    b->out[link.number] = made->out[j];
+    b->uneven[link.number] = made->uneven[j];
+  }
   return made != NULL ? made->program : NULL;
-}
-
-/* The condition (its first program) or the body of a while: its constants, then the carries. */
-static ax_program *while_program(ax_partitioner *p, const ax_scope *s, const binding *b, const ax_program *program, bool is_cond) {
-  const ax_while_params *params = b->eqn->params;
-  const uint32_t carries = b->eqn->out_count, consts = program->in_count - carries;
-  const ax_spec **in = ax_trace_alloc(program->in_count * sizeof in[0]), **own = b->in + (is_cond ? 0 : params->cond_nconsts);
-  const ax_spec *whole[] = {NULL};
-  for (uint32_t i = 0; in != NULL && i < program->in_count; i++) in[i] = i < consts ? own[i] : b->out[i - consts];
-  const rebuilt *made =
-      ax_failed() ? NULL : rebuild_for(p, (question){.s = s, .program = program, .out = is_cond ? whole : b->out}, in, consts);
-  for (uint32_t i = 0; made != NULL && i < consts; i++) own[i] = in[i];
-  return made != NULL ? made->program : NULL;
-}
-
-/* A call's results come as the body makes them. What a checkpoint joins is joined again where it is done again. */
-static ax_program *called_body(ax_partitioner *p, const ax_scope *s, binding *b, const ax_program *body) {
-  const rebuilt *made =
-      rebuild_for(p, (question){.s = s, .program = body}, b->in, b->eqn->prim == &ax_prim_closed_call ? body->in_count : 0);
-  if (made == NULL) return NULL;
-  b->out = made->out;
-  b->uneven = made->uneven;
-  return made->program;
 }
 
 /* Whether the whole mesh has these axes, and no others. */
@@ -217,15 +211,9 @@ static ax_program *renamed(ax_partitioner *p, const ax_scope *s, const ax_prim *
   return entry->made[0];
 }
 
-static ax_program *program_here(ax_partitioner *p, const ax_scope *s, binding *b, ax_program *program) {
+static ax_program *program_here(ax_partitioner *p, const ax_scope *s, binding *b, uint32_t k, ax_program *program) {
   const ax_prim *prim = b->eqn->prim;
-  if (prim->rename != NULL) return renamed(p, s, prim, program);
-  if (prim == &ax_prim_closed_call || prim == &ax_prim_checkpoint) return called_body(p, s, b, program);
-  if (prim == &ax_prim_scan) return scan_body(p, s, b);
-  if (prim == &ax_prim_while) return while_program(p, s, b, program, program == ((const ax_while_params *)b->eqn->params)->cond);
-  const ax_spec *const *in = prim == &ax_prim_cond ? b->in + 1 : b->in;
-  const rebuilt *made = rebuild(p, &(question){s, program, in, b->out});
-  return made != NULL ? made->program : NULL;
+  return prim->rename != NULL ? renamed(p, s, prim, program) : linked_program(p, s, b, k, program);
 }
 
 /* The equation's parameters, in the names of the whole mesh. NULL: there are none, or the trace has failed. */
@@ -239,7 +227,8 @@ static void *params_here(ax_partitioner *p, const ax_scope *s, binding *b) {
     ax_axes *axes = (ax_axes *)(void *)(made + prim->params[i].offset);
     if (prim->params[i].kind == AX_PARAM_AXES) *axes = ax_scope_names(p, s, axes);
   }
-  for (uint32_t k = 0; !ax_failed() && (held = ax_params_program(prim, made, k)) != NULL; k++) *held = program_here(p, s, b, *held);
+  for (uint32_t k = 0; !ax_failed() && (held = ax_params_program(prim, made, k)) != NULL; k++)
+    *held = program_here(p, s, b, k, *held);
   return made;
 }
 
@@ -292,7 +281,7 @@ static void bind_ungrouped(ax_partitioner *p, const ax_type *result, const ax_eq
 
 /* On whole values. */
 static void bind_whole(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, ax_held *held) {
-  binding b = {.eqn = eqn};
+  binding b = {.program = program, .eqn = eqn};
   ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]), *out = ax_trace_alloc(eqn->out_count * sizeof out[0]);
   for (uint32_t i = 0; in != NULL && i < eqn->in_count; i++) in[i] = ax_held_whole(&held[eqn->in[i]]);
   void *params = params_here(p, s, &b);
@@ -378,7 +367,7 @@ static bool has_factors(const ax_eqn *eqn) {
 
 static void bind_collective(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn,
                             const ax_spec *const *lies, ax_held *held) {
-  binding b = {.eqn = eqn};
+  binding b = {.program = program, .eqn = eqn};
   ax_eqn here = *eqn;
   here.params = params_here(p, s, &b);
   if (!ax_failed()) ax_bind_operation(p, s, program, &here, lies, held);

@@ -199,6 +199,11 @@ void ax_jvp_zero(const ax_jvp_args *args) {
   for (uint32_t i = 0; i < eqn->out_count; i++) args->tangent_out[i] = ax_zero;
 }
 
+ax_region_link ax_region_links_call(const ax_region_link_args *args) {
+  const uint32_t count = args->is_output ? args->eqn->out_count : args->eqn->in_count;
+  return args->number < count ? ax_region_link_to(AX_LINK_SAME, args->number) : ax_region_link_own();
+}
+
 void ax_absent_transpose(const ax_transpose_args *args) {
   ax_fail(ax_error(AX_ABSENT, "%s has no transpose rule", args->eqn->prim->name));
 }

@@ -6,6 +6,7 @@
 #include "axle/ops.h"
 #include "hlo/hlo.h"
 #include "ir/program.h"
+#include "ir/region_link.h"
 #include "plan/lower.h"
 
 /* --- Binding: how an equation is added. Casts the operands of all but a REGION first so that they spread alike. --- */
@@ -84,6 +85,9 @@ ax_status ax_lower_same(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, 
 ax_status ax_hlo_same(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 /* The results vary wherever an operand does. */
 void ax_differs_union(const ax_differs_args *args);
+/* Regions of one program, or `derived` ones, that are calls: operand i is input i of each program, output k is result k. Whatever
+   else a program takes or gives is its own. */
+ax_region_link ax_region_links_call(const ax_region_link_args *args);
 /* f(x) is linear in all operands together: bind the same on tangents. */
 void ax_jvp_linear(const ax_jvp_args *args);
 /* Results have no tangent (integers, comparisons): bind, tangents zero. */
