@@ -3,11 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "control/closed_call.h"
-#include "control/cond.h"
-#include "prim/prims.h"
 #include "control/scan.h"
-#include "control/while.h"
+#include "ir/region_link.h"
+#include "prim/prims.h"
 
 static ax_status inline_program(ax_core_code *code, const ax_program *program, const uint32_t *in, uint32_t *out);
 
@@ -51,85 +49,142 @@ static ax_status add_move(ax_core_code *code, const ax_core_code_step *from, con
   return step.in_count > 0 ? add_step(code, step, NULL) : AX_OK;
 }
 
-/* --- Regions --- */
+/* --- Regions: their links (ir/region_link.h) say what their programs take and give --- */
 
-static ax_status inline_cond(ax_core_code *code, const ax_core_code_step *from, const uint32_t *in, uint32_t *out) {
-  const ax_programs *branches = &((const ax_cond_params *)from->eqn->params)->branches;
-  ax_core_code_step step = *from;
-  uint32_t at, *ends, *results;
-  step.kind = AX_STEP_SWITCH;
-  step.in_count = 1;
-  step.target_count = branches->count;
-  AX_TRY(copy_slots(code, in, 1, &step.in));
-  AX_TRY(alloc_slots(code, branches->count, &step.targets));
-  AX_TRY(alloc_slots(code, branches->count, &ends));
-  AX_TRY(alloc_slots(code, from->eqn->out_count, &results));
-  AX_TRY(add_step(code, step, &at));
-  for (uint32_t b = 0; b < branches->count; b++) {
-    step.targets[b] = code->step_count;
-    AX_TRY(inline_program(code, branches->v[b], in + 1, results));
-    AX_TRY(add_move(code, from, results, out, from->eqn->out_count));
-    AX_TRY(add_step(code, (ax_core_code_step){.kind = AX_STEP_JUMP, .eqn = from->eqn, .program = from->program}, &ends[b]));
+/* The slots of program k's inputs. Carries are in the slots of the results, slices and the program's own in new ones. */
+static ax_status input_slots(ax_core_code *code, const ax_core_code_step *from, uint32_t k, const uint32_t *in, const uint32_t *out,
+                             uint32_t **slots) {
+  const ax_program *held = ax_eqn_program(from->eqn, k);
+  AX_TRY(alloc_slots(code, held->in_count, slots));
+  for (uint32_t i = 0; i < held->in_count; i++) {
+    const ax_region_link link = ax_region_link_in(from->eqn, k, i);
+    if (link.carry != AX_NONE) (*slots)[i] = out[link.carry];
+    else if (link.how == AX_LINK_SAME) (*slots)[i] = in[link.number];
+    else AX_TRY(new_slot(code, &held->types[i], &(*slots)[i]));
   }
-  for (uint32_t b = 0; b < branches->count; b++) code->steps[ends[b]].target = code->step_count;
   return AX_OK;
 }
 
-/* The carries' slots are the equation's results: set before the loop, and moved into at the end of each round. */
-static ax_status inline_while(ax_core_code *code, const ax_core_code_step *from, const uint32_t *in, uint32_t *out) {
-  const ax_while_params *params = from->eqn->params;
-  uint32_t carries = from->eqn->out_count, cond_consts = (uint32_t)params->cond_nconsts,
-           body_consts = (uint32_t)params->body_nconsts;
-  uint32_t *cond_in, *body_in, *results, predicate, test;
-  AX_TRY(alloc_slots(code, cond_consts + carries, &cond_in));
-  AX_TRY(alloc_slots(code, body_consts + carries, &body_in));
-  AX_TRY(alloc_slots(code, carries, &results));
-  memcpy(cond_in, in, cond_consts * sizeof in[0]);
-  memcpy(body_in, in + cond_consts, body_consts * sizeof in[0]);
-  memcpy(cond_in + cond_consts, out, carries * sizeof out[0]);
-  memcpy(body_in + body_consts, out, carries * sizeof out[0]);
-  AX_TRY(add_move(code, from, in + cond_consts + body_consts, out, carries));
-  uint32_t head = code->step_count;
-  AX_TRY(inline_program(code, params->cond, cond_in, &predicate));
+/* Carries start: the operands go to their slots. */
+static ax_status move_starts(ax_core_code *code, const ax_core_code_step *from, uint32_t k, const uint32_t *in,
+                             const uint32_t *out) {
+  const uint32_t in_count = ax_eqn_program(from->eqn, k)->in_count;
+  uint32_t *starts, *carries, count = 0;
+  AX_TRY(alloc_slots(code, in_count, &starts));
+  AX_TRY(alloc_slots(code, in_count, &carries));
+  for (uint32_t i = 0; i < in_count; i++) {
+    const ax_region_link link = ax_region_link_in(from->eqn, k, i);
+    if (link.carry == AX_NONE) continue;
+    starts[count] = in[link.number];
+    carries[count++] = out[link.carry];
+  }
+  return add_move(code, from, starts, carries, count);
+}
+
+/* The outputs of program k that are results as they are. */
+static ax_status move_results(ax_core_code *code, const ax_core_code_step *from, uint32_t k, const uint32_t *results,
+                              const uint32_t *out) {
+  const uint32_t out_count = ax_eqn_program(from->eqn, k)->out_count;
+  uint32_t *given, *to, count = 0;
+  AX_TRY(alloc_slots(code, out_count, &given));
+  AX_TRY(alloc_slots(code, out_count, &to));
+  for (uint32_t j = 0; j < out_count; j++) {
+    const ax_region_link link = ax_region_link_out(from->eqn, k, j);
+    if (link.how != AX_LINK_SAME) continue;
+    given[count] = results[j];
+    to[count++] = out[link.number];
+  }
+  return add_move(code, from, given, to, count);
+}
+
+/* Program k inlined, its results moved to where the equation's are. */
+static ax_status inline_held(ax_core_code *code, const ax_core_code_step *from, uint32_t k, const uint32_t *in,
+                             const uint32_t *out) {
+  const ax_program *held = ax_eqn_program(from->eqn, k);
+  uint32_t *slots, *results;
+  AX_TRY(input_slots(code, from, k, in, out, &slots));
+  AX_TRY(alloc_slots(code, held->out_count, &results));
+  AX_TRY(inline_program(code, held, slots, results));
+  return move_results(code, from, k, results, out);
+}
+
+/* The first operand says which program. */
+static ax_status inline_switch(ax_core_code *code, const ax_core_code_step *from, const uint32_t *in, const uint32_t *out) {
+  const uint32_t count = ax_region_link_programs(from->eqn);
+  ax_core_code_step step = *from;
+  uint32_t at, *ends;
+  step.kind = AX_STEP_SWITCH;
+  step.in_count = 1;
+  step.target_count = count;
+  AX_TRY(copy_slots(code, in, 1, &step.in));
+  AX_TRY(alloc_slots(code, count, &step.targets));
+  AX_TRY(alloc_slots(code, count, &ends));
+  AX_TRY(add_step(code, step, &at));
+  for (uint32_t b = 0; b < count; b++) {
+    step.targets[b] = code->step_count;
+    AX_TRY(inline_held(code, from, b, in, out));
+    AX_TRY(add_step(code, (ax_core_code_step){.kind = AX_STEP_JUMP, .eqn = from->eqn, .program = from->program}, &ends[b]));
+  }
+  for (uint32_t b = 0; b < count; b++) code->steps[ends[b]].target = code->step_count;
+  return AX_OK;
+}
+
+/* The first program says whether the second is run again. */
+static ax_status inline_until(ax_core_code *code, const ax_core_code_step *from, const uint32_t *in, const uint32_t *out) {
+  uint32_t *slots, holds, test;
+  AX_TRY(move_starts(code, from, 1, in, out));
+  const uint32_t head = code->step_count;
+  AX_TRY(input_slots(code, from, 0, in, out, &slots));
+  AX_TRY(inline_program(code, ax_eqn_program(from->eqn, 0), slots, &holds));
   ax_core_code_step step = {.kind = AX_STEP_TEST, .eqn = from->eqn, .program = from->program, .in_count = 1};
-  AX_TRY(copy_slots(code, &predicate, 1, &step.in));
+  AX_TRY(copy_slots(code, &holds, 1, &step.in));
   AX_TRY(add_step(code, step, &test));
-  AX_TRY(inline_program(code, params->body, body_in, results));
-  AX_TRY(add_move(code, from, results, out, carries));
-  AX_TRY(
-      add_step(code, (ax_core_code_step){.kind = AX_STEP_JUMP, .eqn = from->eqn, .program = from->program, .target = head}, NULL));
+  AX_TRY(inline_held(code, from, 1, in, out));
+  step = (ax_core_code_step){.kind = AX_STEP_JUMP, .eqn = from->eqn, .program = from->program, .target = head};
+  AX_TRY(add_step(code, step, NULL));
   code->steps[test].target = code->step_count;
   return AX_OK;
 }
 
-static ax_status inline_scan(ax_core_code *code, const ax_core_code_step *from, const uint32_t *in, uint32_t *out) {
+/* Of the inputs or outputs of a loop's program that are slices: the whole arrays, which `slots` has by operand or result, or the
+   slices, which it has by input or output. */
+static ax_status pick_slices(ax_core_code *code, const ax_eqn *eqn, bool of_outputs, bool whole, const uint32_t *slots,
+                             uint32_t **picked, uint32_t *count) {
+  const ax_program *body = ax_eqn_program(eqn, 0);
+  const uint32_t most = of_outputs ? body->out_count : body->in_count;
+  *count = 0;
+  AX_TRY(alloc_slots(code, most, picked));
+  for (uint32_t i = 0; i < most; i++) {
+    const ax_region_link link = of_outputs ? ax_region_link_out(eqn, 0, i) : ax_region_link_in(eqn, 0, i);
+    if (link.how == AX_LINK_SLICE) (*picked)[(*count)++] = slots[whole ? link.number : i];
+  }
+  return AX_OK;
+}
+
+static ax_status inline_scan(ax_core_code *code, const ax_core_code_step *from, const uint32_t *in, const uint32_t *out) {
   const ax_scan_params *params = from->eqn->params;
-  uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry,
-           xs = from->eqn->in_count - consts - carries;
-  uint32_t ys = from->eqn->out_count - carries, *body_in, *results, head;
-  ax_core_code_step step = {
-      .eqn = from->eqn, .program = from->program, .loop = code->loop_count++, .length = params->length, .reverse = params->reverse};
-  AX_TRY(alloc_slots(code, from->eqn->in_count, &body_in));
-  AX_TRY(alloc_slots(code, from->eqn->out_count, &results));
-  memcpy(body_in, in, consts * sizeof in[0]);
-  memcpy(body_in + consts, out, carries * sizeof out[0]);
-  for (uint32_t i = 0; i < xs; i++)
-    AX_TRY(new_slot(code, &params->body->types[consts + carries + i], &body_in[consts + carries + i]));
-  AX_TRY(add_move(code, from, in + consts, out, carries));
+  uint32_t *slots, *results, head;
+  const ax_core_code_step step = {.eqn = from->eqn,
+                                  .program = from->program,
+                                  .loop = code->loop_count++,
+                                  .length = params->length,
+                                  .reverse = params->reverse};
   ax_core_code_step begin = step, next = step, stack = step, advance = step;
   begin.kind = AX_STEP_BEGIN, next.kind = AX_STEP_NEXT, stack.kind = AX_STEP_STACK, advance.kind = AX_STEP_ADVANCE;
-  begin.out_count = stack.out_count = stack.in_count = ys;
-  AX_TRY(copy_slots(code, out + carries, ys, &begin.out));
+  AX_TRY(input_slots(code, from, 0, in, out, &slots));
+  AX_TRY(alloc_slots(code, params->body->out_count, &results));
+  AX_TRY(pick_slices(code, from->eqn, false, true, in, &next.in, &next.in_count));
+  AX_TRY(pick_slices(code, from->eqn, false, false, slots, &next.out, &next.out_count));
+  AX_TRY(pick_slices(code, from->eqn, true, true, out, &begin.out, &begin.out_count));
+  AX_TRY(move_starts(code, from, 0, in, out));
   AX_TRY(add_step(code, begin, NULL));
-  next.in_count = next.out_count = xs;
-  AX_TRY(copy_slots(code, in + consts + carries, xs, &next.in));
-  AX_TRY(copy_slots(code, body_in + consts + carries, xs, &next.out));
   AX_TRY(add_step(code, next, &head));
-  AX_TRY(inline_program(code, params->body, body_in, results));
-  AX_TRY(copy_slots(code, results + carries, ys, &stack.in));
+  AX_TRY(inline_program(code, params->body, slots, results));
+  AX_TRY(pick_slices(code, from->eqn, true, false, results, &stack.in, &stack.in_count));
   stack.out = begin.out;
-  if (ys > 0) AX_TRY(add_step(code, stack, NULL));
-  AX_TRY(add_move(code, from, results, out, carries));
+  stack.out_count = begin.out_count;
+  if (stack.in_count > 0) AX_TRY(add_step(code, stack, NULL));
+  AX_TRY(move_results(code, from, 0, results, out));
   advance.target = head;
   AX_TRY(add_step(code, advance, NULL));
   code->steps[head].target = code->step_count;
@@ -168,25 +223,18 @@ static ax_status inline_point(ax_core_code *code, const ax_core_code_step *from,
   return status;
 }
 
-static ax_status inline_call(ax_core_code *code, const ax_core_code_step *from, const uint32_t *in, uint32_t *out) {
-  uint32_t *results;
-  AX_TRY(alloc_slots(code, from->eqn->out_count, &results));
-  AX_TRY(inline_program(code, ax_eqn_program(from->eqn, 0), in, results));
-  return add_move(code, from, results, out, from->eqn->out_count);
-}
-
 static ax_status inline_region(ax_core_code *code, const ax_core_code_step *from, const uint32_t *in, uint32_t *out) {
   const ax_prim *prim = from->eqn->prim;
   const ax_program *held = ax_eqn_program(from->eqn, 0);
-  if (prim == &ax_prim_cond) return inline_cond(code, from, in, out);
-  if (prim == &ax_prim_while) return inline_while(code, from, in, out);
+  if (prim->runs == AX_RUNS_ONE) return inline_switch(code, from, in, out);
+  if (prim->runs == AX_RUNS_UNTIL) return inline_until(code, from, in, out);
   if (prim == &ax_prim_scan) return inline_scan(code, from, in, out);
   if (prim == &ax_prim_run_scoped) return inline_scope(code, from, in, out);
   if (prim == &ax_prim_grid_point) return inline_point(code, from, in, out);
   bool call = (prim->runs == AX_RUNS_EACH || prim->runs == AX_RUNS_FIRST) && held != NULL &&
               held->in_count == from->eqn->in_count && held->out_count == from->eqn->out_count &&
               (held->axes.count == 0 || ax_mesh_equal(&held->axes, &from->program->axes, true));
-  if (call && (prim->runs == AX_RUNS_FIRST || ax_eqn_program(from->eqn, 1) == NULL)) return inline_call(code, from, in, out);
+  if (call && (prim->runs == AX_RUNS_FIRST || ax_eqn_program(from->eqn, 1) == NULL)) return inline_held(code, from, 0, in, out);
   return ax_error(AX_ABSENT, "a core cannot run %s: it is for devices", prim->name);
 }
 
