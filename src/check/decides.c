@@ -6,9 +6,7 @@
 
 #include <string.h>
 
-#include "control/cond.h"
-#include "control/scan.h"
-#include "control/while.h"
+#include "ir/region_link.h"
 #include "prim/prims.h"
 
 /* --- Sets: words of bits, `width` each --- */
@@ -186,26 +184,34 @@ static bool holds_kernel(const ax_eqn *eqn) {
 
 static ax_status walk_program(walk *w, const ax_program *program, uint64_t *sets);
 
-/* A program that an equation holds: operand from[k] is its input k, or, where `from` is NULL, each may be. The first
-   results of a loop's body are its inputs from first_carry on, the next time. */
-static ax_status walk_held(walk *w, const ax_eqn *eqn, const ax_program *held, const uint32_t *from, uint64_t *around,
-                           uint32_t carries, uint32_t first_carry) {
+/* An input's set, from the operand that it is; or from all, where `any` of them may be it, or it is made of them. */
+static void enter(const walk *w, const ax_eqn *eqn, ax_region_link link, bool any, uint64_t *input, const uint64_t *around) {
+  for (uint32_t i = 0; i < eqn->in_count; i++)
+    if (any || link.how == AX_LINK_OWN || link.number == i) (void)take(input, around + (size_t)eqn->in[i] * w->width, w->width);
+}
+
+/* Program k of an equation; a loop's carries go round until nothing grows. */
+static ax_status walk_held(walk *w, const ax_eqn *eqn, uint32_t k, bool any, uint64_t *around) {
+  const ax_program *held = ax_eqn_program(eqn, k);
   uint64_t *sets = ax_calloc((size_t)held->value_count * w->width + 1, sizeof sets[0]);
   if (sets == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < held->in_count; i++)
-    for (uint32_t k = 0; k < eqn->in_count; k++)
-      if (from == NULL || from[i] == k) (void)take(sets + (size_t)i * w->width, around + (size_t)eqn->in[k] * w->width, w->width);
+    enter(w, eqn, ax_region_link_in(eqn, k, i), any, sets + (size_t)i * w->width, around);
   ax_status status = AX_OK;
   for (bool grown = true; grown && status == AX_OK;) {
     grown = false;
     status = walk_program(w, held, sets);
-    for (uint32_t k = 0; k < carries && status == AX_OK; k++)
-      grown = take(sets + (size_t)(first_carry + k) * w->width, sets + (size_t)held->outs[k] * w->width, w->width) || grown;
+    for (uint32_t o = 0; o < held->out_count && status == AX_OK; o++) {
+      const uint32_t input = ax_region_link_out(eqn, k, o).carry;
+      if (input != AX_NONE)
+        grown = take(sets + (size_t)input * w->width, sets + (size_t)held->outs[o] * w->width, w->width) || grown;
+    }
   }
-  for (uint32_t k = 0; k < eqn->out_count && status == AX_OK; k++) {
-    uint64_t *result = around + (size_t)(eqn->out + k) * w->width;
-    for (uint32_t o = 0; o < held->out_count; o++)
-      if (held->out_count != eqn->out_count || o == k) (void)take(result, sets + (size_t)held->outs[o] * w->width, w->width);
+  for (uint32_t o = 0; o < held->out_count && status == AX_OK; o++) {
+    const ax_region_link link = ax_region_link_out(eqn, k, o);
+    for (uint32_t r = 0; r < eqn->out_count; r++)
+      if (link.how == AX_LINK_OWN || link.number == r)
+        (void)take(around + (size_t)(eqn->out + r) * w->width, sets + (size_t)held->outs[o] * w->width, w->width);
   }
   ax_free(sets);
   return status;
@@ -218,34 +224,25 @@ static void flow_through(const walk *w, const ax_eqn *eqn, uint64_t *sets) {
       (void)take(sets + (size_t)(eqn->out + k) * w->width, sets + (size_t)eqn->in[i] * w->width, w->width);
 }
 
-/* Any operand may decide on the next round, and be handed on to it. */
-static ax_status walk_while(walk *w, const ax_eqn *eqn, uint64_t *around) {
-  const ax_while_params *params = eqn->params;
-  ax_status status = walk_held(w, eqn, params->body, NULL, around, 0, 0);
+/* A loop without a length, whose first program says whether it goes on: any operand may decide on the next round, and be handed on
+   to it. */
+static ax_status walk_until(walk *w, const ax_eqn *eqn, uint64_t *around) {
+  ax_status status = walk_held(w, eqn, 1, true, around);
   flow_through(w, eqn, around);
   for (uint32_t i = 0; i < eqn->in_count && holds_kernel(eqn); i++)
     (void)take(w->decides, around + (size_t)eqn->in[i] * w->width, w->width);
   return status;
 }
 
+/* Of one of several programs the first operand says which. */
 static ax_status walk_regions(walk *w, const ax_eqn *eqn, uint64_t *around) {
-  const ax_program *held;
+  if (eqn->prim->runs == AX_RUNS_UNTIL) return walk_until(w, eqn, around);
+  const bool branches = eqn->prim->runs == AX_RUNS_ONE;
   ax_status status = AX_OK;
-  if (eqn->prim == &ax_prim_while) return walk_while(w, eqn, around);
-  const bool branches = eqn->prim == &ax_prim_cond, loop = eqn->prim == &ax_prim_scan;
-  uint32_t *from = ax_alloc((eqn->in_count + 1) * sizeof from[0]);
-  if (from == NULL) return ax_out_of_memory(0);
-  for (uint32_t i = 0; i < eqn->in_count; i++) from[i] = i + branches;
   if (branches && holds_kernel(eqn)) (void)take(w->decides, around + (size_t)eqn->in[0] * w->width, w->width);
-  for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL && status == AX_OK; k++) {
-    const ax_scan_params *scan = loop ? eqn->params : NULL;
-    const bool each = held->in_count + branches == eqn->in_count;
-    status = walk_held(w, eqn, held, each ? from : NULL, around, loop ? (uint32_t)scan->num_carry : 0,
-                       loop ? (uint32_t)scan->num_consts : 0);
-  }
+  for (uint32_t k = 0; ax_eqn_program(eqn, k) != NULL && status == AX_OK; k++) status = walk_held(w, eqn, k, false, around);
   for (uint32_t k = 0; k < eqn->out_count && branches; k++)
     (void)take(around + (size_t)(eqn->out + k) * w->width, around + (size_t)eqn->in[0] * w->width, w->width);
-  ax_free(from);
   return status;
 }
 
