@@ -52,15 +52,16 @@ ax_status ax_require(const void *given, const char *what) {
 
 enum { huge_page = 2 << 20, large = 2 * huge_page };
 
-/* What is large lies in huge pages, where the system gives them when asked: going through it, most of the time would otherwise be
-   spent on where its pages are. Its end stays in small ones, so that it takes no more memory. */
+/* Memory of two huge pages or more is aligned to them, and the system is asked for them. With small pages a pass over it would
+   spend most of its time on address translation. The rest beyond the last whole huge page stays in small pages, so that the
+   allocation takes no more memory. */
 static void *default_allocate(void *user, size_t bytes, size_t align) {
   (void)user;
   void *memory = NULL;
   if (bytes >= large && align < huge_page) align = huge_page;
   if (posix_memalign(&memory, align, bytes) != 0) return NULL;
 #ifdef MADV_HUGEPAGE
-  if (bytes >= large) (void)madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE); /* refused: as it was */
+  if (bytes >= large) (void)madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE); /* refused: pages stay small */
 #endif
   return memory;
 }

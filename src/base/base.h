@@ -1,4 +1,4 @@
-/* What every room uses: errors, allocation, arenas, growing arrays, strings, hashes. */
+/* Shared by all rooms: errors, allocation, arenas, growing arrays, texts, hashes. */
 #ifndef AX_BASE_BASE_H
 #define AX_BASE_BASE_H
 
@@ -75,7 +75,7 @@ void ax_text_add_bytes(ax_text *text, const char *bytes, size_t count);
 AX_MUST_USE ax_status ax_text_finish(ax_text *text, char **out); /* *out: owned by the caller, ax_free */
 void ax_text_deinit(ax_text *text);
 
-/* Of numbers of at least 0 and 1, whose sum is one. */
+/* a / b, rounded up. a >= 0 and b >= 1; a + b - 1 must fit. */
 static inline int64_t ax_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* One turn of a loop that waits for another thread: the processor's pause instruction, where there is one. */
@@ -85,8 +85,8 @@ static inline void ax_relax(void) {
 #endif
 }
 
-/* 1 in builds that are out to break what holds by luck (AXLE_HOSTILE): arrays move whenever they may, memory that is to be written
-   before it is read holds NaN, and frames yield wherever a policy lets them. */
+/* 1 in hostile builds (AXLE_HOSTILE), which break code that works only by luck: arrays move whenever they may, memory that is to
+   be written before it is read holds NaN, and activations yield wherever a policy lets them. */
 #ifndef AX_HOSTILE
 #define AX_HOSTILE 0
 #endif

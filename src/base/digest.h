@@ -1,5 +1,5 @@
-/* BLAKE2b with results of 32 bytes (RFC 7693), for what is told from others by its digest alone: two different texts of the same
-   digest are not to be found. For tables in memory ax_hash_bytes is cheaper. */
+/* BLAKE2b with results of 32 bytes (RFC 7693). For tables that compare digests alone: two different texts with the same digest
+   cannot be found in practice. For tables in memory ax_hash_bytes is cheaper. */
 #ifndef AX_BASE_DIGEST_H
 #define AX_BASE_DIGEST_H
 
@@ -10,11 +10,11 @@ typedef struct ax_digest {
   unsigned char bytes[32];
 } ax_digest;
 
-/* A digest in the making. */
+/* The state of an unfinished digest. */
 typedef struct ax_digester {
   uint64_t state[8], count; /* bytes that are in the state */
   unsigned char block[128];
-  size_t filled; /* of the block, which is taken in when more than it holds has come */
+  size_t filled; /* bytes in `block`; a full block waits until more bytes come, because the last one is mixed in differently */
 } ax_digester;
 
 void ax_digester_init(ax_digester *digester);
