@@ -1,6 +1,6 @@
-/* The cache and what fills it: kernels that are new are looked for in the folder (kept.h); those that are nowhere become an object
-   file together (generator.h), which is loaded (object.h) and kept. One mutex guards everything, since LLVM contexts are not
-   thread-safe and compiles are rare. */
+/* The cache and the ways it is filled. New kernels are looked for in the folder (kept.h). Kernels that are not there either are
+   compiled together into one object file (generator.h), which is loaded (object.h) and kept. One mutex guards everything, since
+   LLVM contexts are not thread-safe and compiles are rare. */
 #include "jit/jit.h"
 
 #include <dlfcn.h>
@@ -84,7 +84,7 @@ static ax_object_function find_half(const char *name) {
 }
 #endif
 
-/* What the code generator itself calls is the C library's (floor, where the machine has no instruction for it; memset). */
+/* The code generator may call C library functions by itself: floor, where the machine has no instruction for it; memset. */
 static ax_object_function find_function(const char *name) {
   ax_object_function found = ax_math_find(name);
   if (found == NULL) found = find_half(name);
@@ -126,7 +126,7 @@ static ax_status batch_init(ax_arena *arena, uint32_t first, uint32_t count, bat
              : ax_out_of_memory(count * sizeof b->keys[0]);
 }
 
-/* Those that the folder has get their code; the batch is the others afterwards. */
+/* Gives code to the entries whose keys the folder has. The batch keeps the others. */
 static void find_kept(ax_compiler *jit, batch *b) {
   uint32_t left = 0;
   if (jit->kept.path == NULL) return;

@@ -1,5 +1,5 @@
-/* Batches are read whole and checked before anything in them is believed; mapping them would hand what another process does to a
-   file to the code that runs. */
+/* Batches are read whole and checked before they are used. They are not mapped, because another process could change the file
+   under code that runs. */
 #include "jit/kept.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ typedef struct record {
 
 static const char magic[8] = "axlecode", index_name[] = "index", lock_name[] = "lock";
 
-/* What is looked for, in the order of keys. */
+/* Keys to look for, sorted by key. */
 typedef struct wanted {
   const ax_digest *key;
   uint32_t number;

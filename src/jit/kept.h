@@ -1,15 +1,16 @@
-/* Compiled code kept in a folder for later processes: the code cache. A kernel's key is a digest of its structure and of what the
-   code is made for and by (target.h). Kernels that were compiled together are one object and one file, a *batch*:
+/* The code cache: compiled code kept in a folder for later processes. A kernel's key is a digest of its structure, of the
+   machine that its code is for, and of the code generator (target.h). Kernels that were compiled together are one object and one
+   file, a *batch*:
 
-     <32 digits>   header | keys | object     named by the digest of its keys, so a program that starts again finds all its kernels
-   in one index         which batch each key is in, 32 bytes each, appended to; for programs that need kernels of several batches
+     <32 digits>   header | keys | object     named by the digest of its keys: a program that starts again finds all at once
+     index         the batch of each key, 32 bytes each, appended to; for programs that need kernels of several batches
 
-   A batch says in its header what the digest of all its bytes is. One that is damaged, cut off, or of another version is not looked
-   at, and removed. The index is a hint: what it leads to is checked like anything else, and it is made again when it is damaged.
-   Nothing here fails a compile: what cannot be read is compiled, what cannot be written is not kept.
+   A batch's header holds the digest of all its bytes. A batch that is damaged, cut off, or of another version is not used, and
+   is removed. The index is a hint: the batch it names is checked like any other, and a damaged index is made again. Nothing here
+   fails a compile: code that cannot be read is compiled, and code that cannot be written is not kept.
 
-   When all batches are larger together than they may be, those go that have not been used for longest, until a quarter of the room
-   is free. How large they are is known from the index, so that nobody looks through the folder before. */
+   If all batches together are larger than the limit, those unused for longest are removed until a quarter of the room is free.
+   The index says how large they are, so that the folder need not be listed before. */
 #ifndef AX_JIT_KEPT_H
 #define AX_JIT_KEPT_H
 
@@ -25,20 +26,20 @@ typedef struct ax_kept {
   uint64_t most_bytes;
   ax_kept_state state;
   ax_folder folder;
-  uint64_t total; /* of all batches, as far as the index said and this process knows */
+  uint64_t total; /* bytes of all batches, as far as the index and this process know */
   bool index_is_whole;
-  char trouble[256]; /* why the folder is not used; "" otherwise, and once it was told */
+  char trouble[256]; /* why the folder is not used; "" if it is, and after ax_jit_trouble */
 } ax_kept;
 
 /* The path is copied; NULL: nothing is kept. most_bytes 0: 256 MiB. */
 AX_MUST_USE ax_status ax_kept_init(ax_kept *kept, const char *path, uint64_t most_bytes);
 void ax_kept_deinit(ax_kept *kept);
 
-/* Loads what there is of the kernels with these keys, all different: functions[i] becomes that of keys[i], or stays NULL. What the
-   functions are in is added to `objects`. */
+/* Loads the kernels with these keys, all different, that the folder has: functions[i] becomes the code of keys[i], or stays
+   NULL. The memory of the code is added to `objects`. */
 void ax_kept_find(ax_kept *kept, const ax_digest *keys, uint32_t count, ax_object_find *find, ax_object_function *functions,
                   ax_objects *objects);
-/* Keeps the object whose functions are AX_KERNEL_PREFIX 0, 1, ..., for keys[0], keys[1], ... */
+/* Keeps an object. Its function AX_KERNEL_PREFIX 0 belongs to keys[0], 1 to keys[1], ... */
 void ax_kept_put(ax_kept *kept, const ax_digest *keys, uint32_t count, const void *object, size_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* What stands inside the loops: nodes, plain stores, and the accumulators of reductions. */
+/* The code inside a kernel's loops: nodes, plain stores, and the accumulators of reductions. */
 #include "jit/emit/nest.h"
 
 /* --- Nodes --- */
@@ -29,7 +29,7 @@ LLVMValueRef ax_nest_mask(const ax_nest *nest, uint32_t instance) {
   return partial ? nest->mask : NULL;
 }
 
-/* Of lane 0. */
+/* The index of lane 0 along kernel dimension `dim`. */
 static LLVMValueRef first_index(ax_nest *nest, int dim, uint32_t instance) {
   const ax_nest_schedule *schedule = nest->schedule;
   if (dim < 0 || schedule->loop_of_dim[dim] < 0) return ax_cg_i64(&nest->cg, 0);
@@ -233,7 +233,7 @@ void ax_nest_init(ax_nest *nest) {
   nest->accumulating = nest->schedule->reduces;
 }
 
-/* Of what goes into an accumulator, which may be wider. */
+/* The dtype of the values that are added to an accumulator. The accumulator itself may be wider. */
 static ax_dtype contribution_dtype(const ax_nest *nest, uint32_t store) {
   return widens(nest, store) ? store_dtype(nest, store) : ax_nest_accumulator_dtype(nest, store);
 }
@@ -250,7 +250,7 @@ static LLVMValueRef contribution(ax_nest *nest, uint32_t store, uint32_t instanc
   return LLVMBuildSelect(nest->cg.builder, mask, value, identity, "");
 }
 
-/* Of accumulators. */
+/* Combines two accumulators. */
 static LLVMValueRef combine(ax_nest *nest, uint32_t store, LLVMValueRef a, LLVMValueRef b, uint32_t lanes) {
   ax_dtype dtype = ax_nest_accumulator_dtype(nest, store);
   return ax_cg_combine(&nest->cg, reduction(nest, store)->reduce, dtype, a, b, lanes);
@@ -261,7 +261,7 @@ static LLVMValueRef widened(ax_nest *nest, uint32_t store, LLVMValueRef value) {
   return LLVMBuildFPExt(nest->cg.builder, value, ax_cg_register(&nest->cg, AX_F64, nest->schedule->lanes), "");
 }
 
-/* Of all instances: ((0 1) (2 3)) ((4 5) 6), as an accumulator. */
+/* Combines the contributions of all instances, as a tree: ((0 1) (2 3)) ((4 5) 6). The result has the accumulator's dtype. */
 static LLVMValueRef contributions(ax_nest *nest, uint32_t store) {
   LLVMValueRef values[AX_MAX_UNROLL];
   const ax_store *s = reduction(nest, store);

@@ -49,17 +49,18 @@ LLVMValueRef ax_cg_intrinsic(const ax_codegen *cg, const char *name, LLVMTypeRef
 /* One node's operation; `operand` is the dtype of its first value operand (that of the second for SELECT). */
 LLVMValueRef ax_cg_scalar(const ax_codegen *cg, const ax_expr *expr, ax_dtype operand, LLVMValueRef *args,
                           uint32_t lanes);
-/* The dtype of what a reduction to `dtype` adds up in: f32 for bf16 and f16, or f64 for all floats when it is to be `wide`. */
+/* The dtype in which a reduction to `dtype` adds up. `wide`: f64 for all floats; otherwise f32 for bf16 and f16. */
 ax_dtype ax_cg_accumulator(ax_dtype dtype, bool wide);
-/* What reducing nothing gives: 0, 1, the least or greatest value, all ones. */
+/* The result of a reduction over no elements: 0, 1, the least or greatest value, all ones. */
 uint64_t ax_cg_identity_bits(ax_scalar reduce, ax_dtype dtype);
-/* Both of elements of `dtype`, narrow ones as their f32 registers: an accumulator, or what goes into it. */
+/* Both work on `lanes` elements of `dtype`, either accumulators or values to be added to one. bf16 and f16 are held as f32. */
 LLVMValueRef ax_cg_identity(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, uint32_t lanes);
 LLVMValueRef ax_cg_combine(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef a, LLVMValueRef b,
                            uint32_t lanes);
 
 /* --- order.c: the largest and the smallest --- */
-/* The integers that floats of `dtype` are compared as. Their registers are bits where they are of 16 bits, here alone. */
+/* The integer dtype in which floats of `dtype` are compared. In these functions registers of bf16 and f16 hold their 16 bits;
+   everywhere else they hold f32. */
 ax_dtype ax_cg_order(ax_dtype dtype);
 LLVMValueRef ax_cg_to_order(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
 LLVMValueRef ax_cg_from_order(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
@@ -71,25 +72,29 @@ LLVMValueRef ax_cg_integer_pow(const ax_codegen *cg, ax_dtype dtype, LLVMValueRe
 
 /* --- convert.c --- */
 LLVMValueRef ax_cg_convert(const ax_codegen *cg, ax_dtype from, ax_dtype to, LLVMValueRef value, uint32_t lanes);
-/* Rounds an f32 to a value bf16 or f16 has; other dtypes: nothing to do. */
+/* Rounds an f32 to a value that bf16 or f16 has. Values of other dtypes are returned as they are. */
 LLVMValueRef ax_cg_round(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
-/* The same for what has no NaN with bits that a narrow type lacks, as results of arithmetic on values of it. */
+/* As ax_cg_round, for values that hold no NaN with bits beyond the narrow type's. Results of arithmetic on values of the narrow
+   type are such values. */
 LLVMValueRef ax_cg_round_arithmetic(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
 LLVMValueRef ax_cg_to_register(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef memory, uint32_t lanes);
-/* Bits whose upper half is that of an f32; the lower one is anything, so that nobody clears what is dropped then. */
+/* Returns words of 32 bits whose upper half is that of an f32. The lower half is undefined: the store drops it, so no
+   instruction is spent on clearing it. */
 LLVMValueRef ax_cg_upper_half(const ax_codegen *cg, LLVMValueRef value, uint32_t lanes);
 LLVMValueRef ax_cg_to_memory(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
 
 /* --- half_math.c --- */
-/* Whether a function of a narrow dtype is made in line. It has no NaN but its operands' and the processor's own. */
+/* Whether a function of a narrow dtype is computed in line. The only NaNs in its results are its operands' and the processor's
+   default NaN. */
 bool ax_cg_has_half(const ax_codegen *cg, ax_scalar op, ax_dtype dtype);
-LLVMValueRef ax_cg_half(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, LLVMValueRef x); /* of a whole register of f32 */
+LLVMValueRef ax_cg_half(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, LLVMValueRef x); /* x: a whole register of f32 */
 
 /* --- math.c --- */
-/* exp, log, ... and pow, in registers of f64, or of f32 for that and what is narrower: to be rounded. */
+/* exp, log, ... and pow. Registers are f64 for f64, and f32 for f32 and narrower dtypes; the caller rounds results to the
+   narrower dtype. */
 LLVMValueRef ax_cg_math(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args, uint32_t lanes);
-ax_object_function ax_math_find(const char *name); /* what such code calls; NULL: nothing of this name */
-/* Whether that calls a function of ours (vector_math.h), which is right for all operands. */
+ax_object_function ax_math_find(const char *name); /* a function that code of ax_cg_math calls; NULL: unknown name */
+/* Whether ax_cg_math calls a function of ours (vector_math.h), which is right for all operands. */
 bool ax_cg_has_own(const ax_codegen *cg, ax_scalar op, ax_dtype dtype);
 
 #endif

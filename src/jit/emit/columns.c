@@ -1,21 +1,20 @@
-/* Columns of rows that lie next to each other: loads that step over the same rows along the vector loop, element by element side by
-   side.
+/* Loads of neighbouring columns, done together. Such loads step over the same rows along the vector loop, and their elements lie
+   side by side in each row.
 
      for i:  f(x[10 i + 3], x[10 i + 4], x[10 i + 5], x[10 i + 6])
 
-   A line of 16 bytes, or of 8 or 4 where they are fewer, has the elements of such loads, `line` of them, of one row. Lines of rows
-   are read into registers, row `line` * j + q as line j of register q, and transposed inside of lines:
+   A *line* is the elements of `line` such loads in one row: 16 bytes, or 8 or 4 where there are fewer. Line j of register q
+   holds the elements of row `line` * j + q. The registers are then transposed inside of lines:
 
      a3 a4 a5 a6 | e3 ..        a3 b3 c3 d3 | e3 ..      column 3
      b3 b4 b5 b6 | f3 ..   ->   a4 b4 c4 d4 | e4 ..      column 4
      c3 c4 c5 c6 | g3 ..        a5 b5 c5 d5 | e5 ..
      d3 d4 d5 d6 | h3 ..        a6 b6 c6 d6 | e6 ..
 
-   which takes less than a load a row, where each column by itself takes one and puts it in its place. Only what the loads
-   themselves read is read.
+   This takes less than one load for each row. Column by column, each element would take a load and an insertion. No element is
+   read that the loads themselves do not read.
 
-   A reduction over short rows, in whose lanes the rows are, does likewise: what lies side by side are then the instances of one
-   load. */
+   A reduction over short rows whose rows lie in lanes works alike: there the neighbours are the instances of one load. */
 #include "jit/emit/nest.h"
 
 enum { most_bytes = 16, least_bytes = 4, most_line = 16, most_nodes = 512, least_rows = 1 << 13 };
@@ -60,8 +59,9 @@ static bool steps_over_rows(const ax_nest_schedule *s, const ax_nest_access *acc
   return has_many_rows(s, loop) && access->live && access->moved == 0 && access->guard == AX_NONE && (stride < -1 || stride > 4);
 }
 
-/* Of the run [first, end) of elements side by side, all of which are loaded: the line that `offset` is in. They begin where the run
-   does; the last ends where it does, and leaves out what the one before it has. False: the run is too short for any. */
+/* Cuts the run [first, end) of neighbouring elements, all loaded, into lines, and finds the line that holds `offset`. The first
+   line begins with the run. The last one ends with the run and may overlap the line before it; `*own` is its first element that
+   the line before does not have. False: the run is too short for a line. */
 static bool find_line(columns *c, int64_t first, int64_t end, int64_t offset, uint32_t element, uint32_t lanes, int64_t *start,
                       int64_t *own) {
   for (c->bytes = most_bytes; c->bytes > least_bytes && (end - first < c->bytes / element || lanes < c->bytes / element);
@@ -75,8 +75,8 @@ static bool find_line(columns *c, int64_t first, int64_t end, int64_t offset, ui
   return true;
 }
 
-/* Of several nodes that load the same, the first is one of a line; the others, which differ in dimensions of one index, load for
-   themselves. */
+/* If several nodes load the same element, the first of them takes part in the line. The others, which differ only in dimensions
+   of a single index, load by themselves. */
 static bool find_columns(const ax_nest_schedule *s, ax_ex load, uint32_t loop, columns *c) {
   const ax_nest_access *access = &s->accesses[load];
   const int64_t offset = access->offset;
@@ -125,7 +125,7 @@ int ax_nest_schedule_choose_columns(const ax_nest_schedule *s) {
   return -1;
 }
 
-/* Of instances along the unrolled loop. */
+/* As find_columns, for the instances of one load along the unrolled loop. */
 static bool find_instances(const ax_nest *nest, ax_ex load, uint32_t instance, columns *c) {
   const ax_nest_schedule *s = nest->schedule;
   const ax_nest_access *access = &s->accesses[load];
@@ -140,8 +140,8 @@ static bool find_instances(const ax_nest *nest, ax_ex load, uint32_t instance, c
 
 /* --- Loads --- */
 
-/* Of the line of row `row`; rows that do not exist repeat the last one that does: masks would be a branch a lane where elements are
-   short. */
+/* The address of the line in row `row`. If the vector has fewer rows than lanes, missing rows repeat the last one. Masks instead
+   would cost a branch for each lane where elements are short. */
 static LLVMValueRef line_at(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, const columns *c, int64_t stride, int64_t row,
                             bool whole) {
   if (whole) return ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, row * stride - c->place));

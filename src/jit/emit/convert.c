@@ -90,8 +90,8 @@ static LLVMValueRef to_sticky(const ax_codegen *cg, LLVMValueRef value, uint32_t
   return cast(cg, LLVMFPTrunc, cast(cg, LLVMBitCast, bits, LLVMTypeOf(value)), ax_cg_register(cg, AX_F32, lanes));
 }
 
-/* An integer from 2^24 on has digits that bf16 has not; what is below its bit 8 (of 32 bits) or 15 (of 64) is only sticky there.
-   Then f32 has all others of 32 bits, f64 those of 64. */
+/* bf16 has 8 significant bits. So in an integer of 2^24 or more, all bits below bit 8 (of 32) or bit 15 (of 64) can be replaced
+   by one sticky bit. The other bits then fit f32 (of 32) or f64 (of 64) exactly. */
 static LLVMValueRef int_to_sticky(const ax_codegen *cg, ax_dtype from, LLVMValueRef value, uint32_t lanes) {
   LLVMBuilderRef b = cg->builder;
   const bool is_signed = ax_dtype_get(from)->kind == AX_KIND_SIGNED;

@@ -214,7 +214,7 @@ static void squares(ax_nest *nest, const ax_range *along, const ax_range *across
   ax_nest_close_loop(nest, &l, along->hi, lanes);
 }
 
-/* Side by side first. */
+/* The squares of one strip, one after the other along the innermost loop. */
 static void squares_of_rows(ax_nest *nest, LLVMValueRef index) {
   const ax_range *along = &nest->strip;
   int64_t lanes = nest->schedule->lanes;
@@ -227,8 +227,8 @@ static void squares_of_rows(ax_nest *nest, LLVMValueRef index) {
   ax_nest_leave(nest);
 }
 
-/* Rows that lie in several places: so much of each that memory is read in runs, and that what is written of all of it stays in a
-   cache until the next rows go on there. */
+/* Rows that lie in several places are done in strips. A strip is long enough that each place is read in runs, and short enough
+   that the lines written for all places stay in a cache until the next rows are written beside them. */
 static void emit_strips(ax_nest *nest, const ax_range *along, const ax_range *across) {
   const int64_t elems = AX_STRIP_BYTES / (int64_t)ax_dtype_bytes(
                                              nest->schedule->kernel->slots[ax_nest_schedule_store(nest->schedule, 0)->slot].dtype);
@@ -238,8 +238,8 @@ static void emit_strips(ax_nest *nest, const ax_range *along, const ax_range *ac
   ax_nest_close_loop(nest, &l, along->hi, elems);
 }
 
-/* Large squares in blocks, so that what is near in memory is come to soon on both sides; strips of small ones are faster from end
-   to end. */
+/* Large squares are done in blocks, so that neighbours in memory are touched soon on both sides. Small squares are faster in
+   strips from end to end. */
 static void emit_turn(ax_nest *nest) {
   const ax_nest_schedule *schedule = nest->schedule;
   int64_t edge = AX_SQUARES_A_BLOCK * (int64_t)schedule->lanes;
@@ -381,7 +381,8 @@ static bool is_ranged(const ax_nest_schedule *schedule) {
   return false;
 }
 
-/* Of TRANSPOSE, whose code is short: a copy for vectors that do not begin with lines of the cache. */
+/* The nest of TRANSPOSE twice: once with streaming stores, and once with plain ones, for arrays whose vectors do not begin with
+   lines of the cache. Its code is short, so the copy is cheap. */
 static void turn_streamed(ax_nest *nest) {
   LLVMBuilderRef b = nest->cg.builder;
   LLVMBasicBlockRef past = LLVMAppendBasicBlockInContext(nest->cg.context, nest->cg.function, ""),

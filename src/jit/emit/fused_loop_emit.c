@@ -1,5 +1,5 @@
-/* Fused loops to code. Every kernel is emitted where it stands. What is held is values that go along: where paths meet, after a
-   branch and at the head of a loop, each that some path changes gets a phi. */
+/* Emits fused loops. Each kernel is emitted where its step stands. Places that are held become SSA values: where paths meet
+   (after a branch, at the head of a loop), each value that some path changes gets a phi. */
 #include "jit/emit/fused_loop_emit.h"
 
 #include <string.h>
@@ -48,7 +48,7 @@ static uint32_t part_end(const writer *w, uint32_t at, bool whole) {
   }
 }
 
-/* By place: whether a step of begin .. end changes what is held there. NULL: no memory. */
+/* Returns for each place whether a step from begin to end stores to it and it is held. NULL: out of memory. */
 static bool *changed(writer *w, uint32_t begin, uint32_t end) {
   bool *is = ax_arena_alloc(w->arena, w->fused_loop->place_count);
   for (uint32_t i = begin; is != NULL && i < end; i++) {
@@ -94,7 +94,7 @@ static LLVMValueRef scalar(writer *w, const ax_fused_loop_operand *operand) {
   return ax_cg_to_register(&w->cg, place->dtype, memory, 1);
 }
 
-/* In all its loop's trips it is what no cache near a core holds, from its beginning on. */
+/* Whether the operand steps, over all trips of its loop, through more bytes than a cache near a core holds. */
 static bool is_far(const writer *w, const ax_fused_loop_operand *operand) {
   for (uint32_t i = 0; operand->loop != AX_NONE && i < w->fused_loop->step_count; i++) {
     const ax_fused_loop_step *loop = &w->fused_loop->steps[i];
@@ -215,7 +215,7 @@ static void choose(writer *w, LLVMValueRef index, const LLVMBasicBlockRef *block
   }
 }
 
-/* What some case changes, of what each has come to. */
+/* Joins the paths of a branch: each held value that some case changes becomes a phi of the cases' values. */
 static void meet(writer *w, const bool *changes, LLVMBasicBlockRef *from, LLVMValueRef *const *values, uint32_t count) {
   for (size_t v = 0; v < value_count(w); v++) {
     if (!changes[v / most_vectors] || !is_held(w, v)) continue;

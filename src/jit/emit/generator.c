@@ -1,6 +1,6 @@
-/* LLVM starts with the first kernels and makes code for this very machine. What it makes refers to its own sections and to
-   functions by name (math.c, and what of the C library the code generator itself calls), so the small code model does, wherever it
-   is loaded. */
+/* Starts LLVM with the first kernels, and makes code for this very machine. The code refers to its own sections, and to
+   functions by name: those of math.c, and functions of the C library that the code generator itself calls. So the small code
+   model is enough, wherever the code is loaded. */
 #include "jit/emit/generator.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ static uint32_t widest_vector(const char *features) {
   return has_feature(features, "+avx2") && has_feature(features, "+fma") ? 32 : 16;
 }
 
-/* What LLVM says of the host. Each is a copy that malloc made, so it is NULL where there was no memory. */
+/* LLVM's names for the host. Each is a copy in LLVM's malloc; NULL: out of memory. */
 typedef struct host_names {
   char *triple, *processor, *features;
 } host_names;

@@ -1,5 +1,5 @@
-/* LLVM's code generator for this machine: kernels and fused loops in, an object file out. Nothing of it is there, nor LLVM itself,
-   before the first. */
+/* LLVM's code generator for this machine: takes kernels and fused loops, gives an object file. LLVM is loaded with the first
+   call of ax_generator_emit. */
 #ifndef AX_JIT_EMIT_GENERATOR_H
 #define AX_JIT_EMIT_GENERATOR_H
 
@@ -7,9 +7,9 @@
 
 /* Zero-initialise to start. Not locked: ax_compiler does that. */
 typedef struct ax_generator {
-  uint32_t most_vector_bytes; /* registers are to have no more; 0: as many as the machine's have */
+  uint32_t most_vector_bytes; /* Zero-initialise to start. Not locked: ax_compiler does that. */
   uint32_t vector_bytes;
-  struct LLVMOpaqueTargetMachine *machine; /* NULL until the first */
+  struct LLVMOpaqueTargetMachine *machine; /* limit on the size of registers; 0: as large as the machine's */
   struct LLVMOpaqueContext *context;
 } ax_generator;
 
@@ -18,11 +18,11 @@ typedef struct ax_unit { /* what becomes a function: one of the two */
   const ax_fused_loop *fused_loop;
 } ax_unit;
 
-/* What the functions are called: this, followed by the unit's number. */
+/* The names of emitted functions: this prefix, followed by the unit's number. */
 #define AX_KERNEL_PREFIX "axle_kernel_"
 
-/* The units as one object file, *object, of *bytes bytes: owned by the caller, ax_free. AX_INTERNAL: LLVM is not there, or refuses.
-   AX_OUT_OF_MEMORY. */
+/* Compiles the units into one object file, *object, of *bytes bytes; owned by the caller, ax_free. AX_INTERNAL: LLVM cannot be
+   loaded, or refuses. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_generator_emit(ax_generator *generator, const ax_unit *units, uint32_t count, void **object,
                                         size_t *bytes);
 void ax_generator_deinit(ax_generator *generator);

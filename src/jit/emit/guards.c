@@ -1,13 +1,15 @@
-/* Conditions on loop indices, INSIDE nodes, that guard loads. Each changes at most twice along its loop, and in nearly all of a
-   kernel's steps all of them are what they are in most: there is a box of steps, the *settled* ones, in which each is known to hold
-   or not to.
+/* Guards: conditions on loop indices (INSIDE nodes) under which loads are done. A condition changes at most twice along its
+   loop. In most of a kernel's steps no condition differs from its usual value. So there is a box of *settled* steps, in which
+   the code knows of each condition whether it holds.
 
-        i1:   0 1                    n-1        in rows that are settled, the steps from `first` to before `end` along the vector
-   loop i0 0     g g g g g g g g g g g g g         are done by code that knows what holds: whole vectors, loaded without a mask or
-   not at all 1     g . . . . . . . . . . . g g . . . . . . . . . . . g         the others (g) by code that asks, with masks n-1 g g
-   g g g g g g g g g g g
+        i1:   0 1                    n-1
+     i0 0     g g g g g g g g g g g g g
+        1     g . . . . . . . . . . . g         . settled: whole vectors, each loaded without a mask or not at all
+              g . . . . . . . . . . . g         g not settled: the conditions are tested, and loads have masks
+      n-1     g g g g g g g g g g g g g
 
-   The box is the kernel's, along each loop the longest stretch in which no condition changes. */
+   In a row inside the box, the settled steps go from settled_first to before settled_end along the vector loop. The box belongs
+   to the kernel: along each loop it is the longest stretch in which no condition changes. */
 #include "jit/emit/nest.h"
 
 enum { most_changes = 32 }; /* along one loop; with more, nothing is settled */

@@ -1,8 +1,8 @@
-/* Functions of bf16 and f16, in line: of 8 or 11 digits, they take so few instructions that a call, which leaves nothing in the
-   registers, would cost more. In f32 and rounded once by who asks; within 0.51 units of the narrow last place (ir/accuracy.def).
-   Both sizes of register do the same operations in the same order, so that they give the same bits; there is none for registers of
-   16 bytes, which have no fused multiply-add. Coefficients are those of the polynomials of least largest relative error over the
-   range that is said with them. */
+/* Functions of bf16 and f16, emitted in line. For 8 or 11 significant bits they take so few instructions that a call, which
+   saves and restores all registers, would cost more. They compute in f32, and the caller rounds once; results are within 0.51
+   units of the narrow last place (ir/accuracy.def). Registers of 64 and of 32 bytes do the same operations in the same order, so
+   they give the same bits. Registers of 16 bytes have no fused multiply-add and no such functions. Coefficients belong to the
+   polynomials of least largest relative error over the range given with them. */
 #include <math.h>
 
 #include "jit/emit/codegen.h"
@@ -21,7 +21,7 @@ static LLVMValueRef mul(const half *h, LLVMValueRef a, LLVMValueRef b) { return 
 
 static LLVMValueRef subtract(const half *h, LLVMValueRef a, LLVMValueRef b) { return LLVMBuildBinOp(h->b, LLVMFSub, a, b, ""); }
 
-/* Of what has that sign already, or is 0. */
+/* Gives x the sign of `sign`. x must be 0 or have that sign already. */
 static LLVMValueRef signed_as(const half *h, LLVMValueRef x, LLVMValueRef sign) {
   LLVMTypeRef words = ax_cg_int(h->cg, 32, h->lanes);
   LLVMValueRef bit = LLVMBuildAnd(h->b, LLVMBuildCast(h->b, LLVMBitCast, sign, words, ""),
@@ -95,8 +95,8 @@ static LLVMValueRef exp2_of(const half *h, LLVMValueRef y) {
 
 /* --- x = 2^k m, m from 3/4 to 3/2 --- */
 
-/* Of 0: k is -inf; of what is less than 0, and of NaN, m is NaN. Narrow numbers times 2/3 are less than a power of two where they
-   are less than 3/2. */
+/* For x = 0, k is -inf. For x < 0 and NaN, m is NaN. The exponent is taken of x times 2/3: for narrow numbers it is less than a
+   power of two exactly when x is less than 3/2 of that power. */
 static LLVMValueRef split_wide(const half *h, LLVMValueRef x, LLVMValueRef *k) {
   enum { from_three_quarters = 3, negative_is_nan = 2 << 2 };
   LLVMValueRef less = mul(h, x, all(h, 0.666666687)), current = i32(h, x86_current_rounding);
@@ -106,7 +106,7 @@ static LLVMValueRef split_wide(const half *h, LLVMValueRef x, LLVMValueRef *k) {
   return ax_cg_intrinsic(h->cg, "llvm.x86.avx512.mask.getmant.ps.512", NULL, 0, mantissa, 5);
 }
 
-/* The same of x > 0 and finite, anything of others. */
+/* The same with integer operations. x > 0 and finite; for other x the result is undefined. */
 static LLVMValueRef split(const half *h, LLVMValueRef x, LLVMValueRef *k) {
   LLVMValueRef small = LLVMBuildFCmp(h->b, LLVMRealOLT, x, all(h, 0x1p-126), "");
   LLVMValueRef normal = LLVMBuildSelect(h->b, small, mul(h, x, all(h, 0x1p64)), x, "");
@@ -131,7 +131,7 @@ static LLVMValueRef logistic_of(const half *h, LLVMValueRef x) {
   return LLVMBuildFDiv(h->b, least, LLVMBuildFAdd(h->b, least, e, ""), "");
 }
 
-/* y / (y + 2) with y = e^2x - 1 = 2^n (2^r - 1) + (2^n - 1), which keeps the digits of what is small. */
+/* y / (y + 2) with y = e^2x - 1 = 2^n (2^r - 1) + (2^n - 1). This form keeps the digits of small x. */
 static LLVMValueRef tanh_of(const half *h, LLVMValueRef x) {
   static const double f16[] = {0.6931471435061587, 0.24022351343132514, 0.05550500213429321, 0.009666245425790861,
                                0.0013333538732232045};

@@ -1,5 +1,5 @@
-/* What is held in registers, of kernels inside a fused loop: one element as a scalar, or all vectors of a slot that the kernel goes
-   through once. */
+/* Slots of kernels inside a fused loop whose values stay in registers: one element as a scalar, or all vectors of a slot that
+   the kernel goes through once. */
 #include "jit/emit/nest.h"
 
 LLVMTypeRef ax_nest_held_type(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes) {
@@ -40,7 +40,7 @@ LLVMValueRef ax_nest_load_held(ax_nest *nest, uint32_t access, ax_dtype dtype, L
   return LLVMBuildSelect(nest->cg.builder, guard, value, LLVMConstNull(LLVMTypeOf(value)), "");
 }
 
-/* Of one element there is one step that stores it: that of lane 0. Lanes that do not exist may have anything. */
+/* If the slot has one element, a single step stores it: that of lane 0. Lanes that do not exist may hold anything. */
 void ax_nest_store_held(ax_nest *nest, ax_dtype dtype, LLVMValueRef *held, LLVMValueRef value, uint32_t lanes) {
   if (LLVMGetTypeKind(LLVMTypeOf(*held)) == LLVMVectorTypeKind) {
     if (lanes == 1) value = ax_cg_broadcast(&nest->cg, value, nest->schedule->lanes);

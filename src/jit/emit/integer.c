@@ -20,8 +20,9 @@ static LLVMValueRef any_set(const ax_codegen *cg, LLVMValueRef value, uint32_t l
   return LLVMBuildICmp(cg->builder, LLVMIntNE, value, LLVMConstNull(LLVMTypeOf(value)), "");
 }
 
-/* Of 64 bits: by each lane's own instruction, unless all lanes are below 2^51. There floats are exact once more: a and b together
-   stay below 2^53, so that the next integer is further than half a unit of the quotient's last place. */
+/* Divides 64-bit integers. If all lanes are below 2^51 in size, it divides them as f64, which is exact: a and b together stay
+   below 2^53, so the next integer is more than half a unit in the last place away from the quotient. Otherwise each lane is
+   divided by the scalar instruction. */
 static LLVMValueRef divide_long(const ax_codegen *cg, bool with_sign, LLVMValueRef a, LLVMValueRef b, uint32_t lanes) {
   LLVMBuilderRef builder = cg->builder;
   LLVMTypeRef type = LLVMTypeOf(a);

@@ -38,13 +38,12 @@ static LLVMValueRef clamped(ax_nest *nest, LLVMValueRef start, int64_t limit, in
   return by == 1 ? start : LLVMBuildMul(nest->cg.builder, start, spread(nest, by, lanes), "");
 }
 
-/* Of a start that these loops move: by each load for itself. */
+/* Whether a start depends on the vector or the unrolled loop. Then each load adds it by itself. */
 static bool is_own(const ax_nest_schedule *schedule, uint64_t deps) {
   return ((deps >> schedule->vector | deps >> schedule->unrolled) & 1) != 0;
 }
 
-/* `sum`, to which the starts are added that are known at `level`; AX_NONE: those that each load adds for itself, in `lanes`
-   lanes. */
+/* Adds to `sum` the starts that are known at `level`. AX_NONE: the starts that each load adds by itself, in `lanes` lanes. */
 static LLVMValueRef add_starts(ax_nest *nest, uint32_t access, uint32_t level, uint32_t instance, uint32_t lanes,
                                LLVMValueRef sum) {
   const ax_nest_schedule *schedule = nest->schedule;
@@ -74,7 +73,7 @@ void ax_nest_move_pointer(ax_nest *nest, uint32_t access) {
   if (offset != NULL) *pointer = ax_nest_advance(nest, ax_nest_element(nest, access), *pointer, offset);
 }
 
-/* Where an access is at an index of a loop, from where it is at 0. */
+/* The elements from an access's place at index 0 of a loop to its place at `index`. */
 LLVMValueRef ax_nest_offset(ax_nest *nest, uint32_t access, uint32_t loop, LLVMValueRef index) {
   const ax_nest_access *a = &nest->schedule->accesses[access];
   LLVMValueRef even = scaled(nest, index, a->stride[loop]);
@@ -272,8 +271,8 @@ static LLVMValueRef nothing(ax_nest *nest, uint32_t access, ax_dtype dtype) {
       ax_cg_register(&nest->cg, dtype, ax_nest_schedule_depends(schedule, access, schedule->vector) ? schedule->lanes : 1));
 }
 
-/* Of one place, where a guard that does not differ between lanes may say that it is outside: then the slot's first element is read
-   instead, and 0 taken. */
+/* Loads one element under a guard that is the same for all lanes. If the guard is false, it reads the slot's first element
+   instead and returns 0. */
 static LLVMValueRef load_one_guarded(ax_nest *nest, const ax_nest_access *a, LLVMTypeRef element, LLVMValueRef pointer,
                                      LLVMValueRef guard) {
   LLVMBuilderRef b = nest->cg.builder;
@@ -331,7 +330,7 @@ static int64_t to_next_run(const ax_nest_schedule *s, const ax_nest_access *a) {
   return a->stride[s->listed - 1] * bytes;
 }
 
-/* What is stored meanwhile keeps the processor from reading ahead by itself as far as memory is away. */
+/* Prefetches far memory. The kernel's stores keep the hardware prefetcher from running as far ahead as memory's latency needs. */
 static void fetch_ahead(ax_nest *nest, const ax_nest_access *a, LLVMValueRef pointer) {
   enum { ahead = 4096 };
   const int64_t bytes = walks_far_rows(nest, a) ? ahead : to_next_run(nest->schedule, a);
@@ -374,7 +373,7 @@ LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32
   return spread ? ax_cg_broadcast(&nest->cg, value, nest->schedule->lanes) : value;
 }
 
-/* Where all lanes share one place, the store makes no sense unless they agree: the first one stands for all. */
+/* If all lanes store to one place, the kernel is valid only if their values agree. So lane 0 is stored. */
 void ax_nest_store(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t lanes, uint32_t instance) {
   const ax_nest_access *a = &nest->schedule->accesses[access];
   ax_dtype dtype = nest->schedule->kernel->slots[a->slot].dtype;

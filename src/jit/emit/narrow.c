@@ -24,7 +24,7 @@ static void lane_offsets(const ax_nest_schedule *s, const ax_nest_access *access
   }
 }
 
-/* Of a whole block's elements none lies beyond the last: reading as far as that is safe. */
+/* No lane of a whole block reads beyond the block's last element. So windows may read up to it. */
 static ax_row_windows load_windows(const ax_nest_schedule *s, const ax_nest_access *access, const int64_t *offset) {
   int64_t last = 0;
   for (uint32_t l = s->outer; l < s->loop_count; l++) {

@@ -1,18 +1,17 @@
-/* Floats as integers of the same order, for the largest or the smallest of many: one instruction each and one cycle, where floats
-   take seven that wait for each other, because of NaN and of -0, which is less than +0. The bits of negative numbers are inverted
-   below the sign; then they stand, as signed integers, as the numbers do:
+/* Floats as integers of the same order, for the largest or the smallest of many. An integer comparison takes one instruction and
+   one cycle. With floats it takes seven dependent instructions, because of NaN, and because -0 is less than +0. Negative numbers
+   have their bits below the sign inverted; then the bits, as signed integers, stand in the order of the numbers:
 
      -NaN   -inf ... -0   +0 ... +inf   +NaN
 
-   All are moved by as many places as there are NaNs of a sign: down and around for the largest, so that all NaNs come last, or up
-   and around for the smallest, so that they come first. What reducing nothing gives, -inf or +inf, is the least or the greatest
-   integer then. */
+   Then all are shifted around by the number of NaNs of one sign: down for the largest, so that all NaNs come last, up for the
+   smallest, so that they come first. So the result over no elements, -inf or +inf, is the least or the greatest integer. */
 #include "jit/emit/codegen.h"
 
-/* Of bits of `dtype` in registers: bf16 and f16 as they are in memory, others as floats. */
+/* By dtype: the bits of the integer it is compared as, and how many NaNs there are of one sign. */
 static const struct {
   uint32_t bits;
-  uint64_t nans; /* of a sign */
+  uint64_t nans; /* of one sign */
 } forms[AX_DTYPE_COUNT] = {
     [AX_BF16] = {16, 0x7f},
     [AX_F16] = {16, 0x3ff},

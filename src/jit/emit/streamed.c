@@ -1,6 +1,7 @@
-/* Stores past the caches: whole lines, which need not be fetched to be overwritten. Along rows (LANES) they begin at the first line
-   of each (walk.c), so rows have to be long beside the two lines at their ends; squares that are turned are stored as lines, or not
-   so (emit.c). The processor hands such stores on when it likes: a function that has some ends with a fence. */
+/* Stores past the caches. They write whole lines, so a line need not be fetched before it is overwritten. Along rows (LANES)
+   they begin at each row's first whole line (walk.c), so a row must be long beside the two partial lines at its ends. Transposed
+   squares are stored in lines, or in the usual way where vectors do not begin with lines (emit.c). The processor may delay such
+   stores: a function that has some ends with a fence. */
 #include "jit/emit/walk.h"
 
 #if defined(__x86_64__)
@@ -26,7 +27,7 @@ bool ax_nest_schedule_can_stream(const ax_nest_schedule *s) {
   return s->shape == AX_NEST_LANES && bytes * s->lanes >= least_vector && bytes * s->loops[s->vector].extent >= least_run;
 }
 
-/* Where the first store goes at this index of the vector loop. */
+/* The address, as an integer, that the first store writes at index `at` of the vector loop. */
 static LLVMValueRef place_of(ax_nest *nest, LLVMValueRef at) {
   const uint32_t store = nest->schedule->kernel->expr_count;
   LLVMValueRef place = ax_nest_advance(nest, ax_nest_element(nest, store), ax_nest_pointer(nest, store), at);

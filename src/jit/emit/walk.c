@@ -1,5 +1,5 @@
-/* Single loops, and the ways along the vector loop: whole blocks of vectors, what is left of them, and where guards settle. A loop
-   is entered only when it runs at least once, so it is a single block with its test at the end. */
+/* Single loops, and the walks along the vector loop: whole blocks of vectors, the rest of the range, and settled steps between
+   others. A loop is entered only if it runs at least once, so it is a single block with its test at the end. */
 #include "jit/emit/walk.h"
 
 enum { most_masked = 1 << 15 };
@@ -135,7 +135,8 @@ static void repeat_masked(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi, ax_le
   ax_nest_close_loop(nest, &l, hi, nest->schedule->lanes);
 }
 
-/* What is held in registers is found by number: no loop could do that. */
+/* Repeats `body` over whole vectors. If slots are held in vector registers, the loop is unrolled, because registers cannot be
+   indexed at run time. */
 static void repeat_whole(ax_nest *nest, LLVMValueRef lo, int64_t whole, int64_t step, ax_leaf body) {
   bool unrolled = nest->inside != NULL && nest->inside->unrolled;
   if (!unrolled && whole > 0) ax_walk_repeat(nest, lo, ax_nest_add(nest, lo, whole), step, whole == step, body);
@@ -188,7 +189,7 @@ LLVMValueRef ax_walk_steps(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi, int6
   return end;
 }
 
-/* What no whole block covers: under masks all of it, or whole vectors and then one partial vector. */
+/* Walks the rest after the whole blocks: all of it under masks, or whole vectors and then one partial vector. */
 static void walk_rest(ax_nest *nest, LLVMValueRef lo, const ax_range *r, ax_leaf body) {
   LLVMBasicBlockRef skip;
   bool partial = r->multiple % nest->schedule->lanes != 0, cheap = partial && masks_are_cheap(nest);

@@ -14,21 +14,21 @@ static inline LLVMValueRef ax_nest_add(const ax_nest *nest, LLVMValueRef a, int6
 ax_range ax_range_static(const ax_nest *nest, int64_t extent);
 ax_range ax_range_of_loop(const ax_nest *nest, uint32_t loop);
 
-/* Before any walk, outside of all loops. */
+/* Called once before any walk, outside of all loops. */
 void ax_walk_prepare(ax_nest *nest);
-/* `hi` - `lo` is a positive multiple of `step`. */
+/* Runs `body` from `lo` to `hi`; hi - lo is a positive multiple of `step`. */
 void ax_walk_repeat(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi, int64_t step, bool once, ax_leaf body);
-/* As many steps, of a power of two, as fit; returns where they end. */
+/* Runs `body` for as many whole steps as fit, perhaps none; returns the index where they end. `step` is a power of two. */
 LLVMValueRef ax_walk_steps(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi, int64_t step, ax_leaf body);
-/* All of a range, in vectors, the last of which may be partial. */
+/* Walks a whole range in vectors, the last of which may be partial. */
 void ax_nest_walk(ax_nest *nest, const ax_range *range, ax_leaf body);
-/* As ax_nest_walk, where the schedule streams: vectors from where the store comes to a line of the cache, and what is before and
-   after under masks. */
+/* As ax_nest_walk, for streaming stores: whole vectors begin where the store reaches a cache line; the steps before and after
+   them are done under masks. */
 void ax_walk_streamed(ax_nest *nest, const ax_range *range, ax_leaf body);
-/* Whole vectors of settled steps, and all others under masks (guards.c). Nothing is accumulated. */
+/* Walks settled steps in whole vectors, and all others under masks (guards.c). For kernels without accumulators. */
 void ax_walk_guarded(ax_nest *nest, const ax_range *range, ax_leaf body);
 
-/* A block that is skipped when lo = hi; `skip` gets what closing needs. */
+/* Opens a block that is skipped if lo = hi; `skip` is for the call that closes it. */
 void ax_walk_open_guard(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi, LLVMBasicBlockRef *skip);
 void ax_walk_close_guard(ax_nest *nest, LLVMBasicBlockRef skip);
 

@@ -1,11 +1,11 @@
-/* From the lowest lane that is not covered yet, as far as a vector reaches. */
+/* Windows are placed greedily: each begins at the lowest lane that is not covered yet. */
 #include "jit/emit/windows.h"
 
 #include <assert.h>
 
 enum { not_covered = UINT8_MAX };
 
-/* -1: all are. */
+/* The uncovered lane of lowest offset; -1: all are covered. */
 static int lowest(const ax_row_windows *w, const int64_t *offset, uint32_t lanes) {
   int best = -1;
   for (uint32_t l = 0; l < lanes; l++)
@@ -13,7 +13,7 @@ static int lowest(const ax_row_windows *w, const int64_t *offset, uint32_t lanes
   return best;
 }
 
-/* `step` 0: no window ends after `bound`; otherwise they begin at `bound` or whole steps from it. */
+/* `step` 0: no window ends after `bound`. Otherwise windows begin at `bound` or whole steps away from it. */
 static ax_row_windows cover(const int64_t *offset, uint32_t lanes, int64_t bound, int64_t step) {
   ax_row_windows w = {0};
   assert(lanes <= AX_MAX_LANES);

@@ -1,5 +1,5 @@
-/* Lanes of a vector that lie here and there in memory, covered by windows: runs of as many elements as there are lanes, each of
-   which is one load or store, from which lanes are picked by a shuffle of constants. */
+/* Windows: runs of memory that cover the scattered elements of a vector. A window has as many elements as the vector has lanes
+   and is one load or store; a constant shuffle picks the lanes from it. */
 #ifndef AX_JIT_EMIT_WINDOWS_H
 #define AX_JIT_EMIT_WINDOWS_H
 
@@ -8,15 +8,15 @@
 enum { AX_MAX_LANES = 64, AX_MAX_WINDOWS = 8 };
 
 typedef struct ax_row_windows {
-  uint32_t count; /* AX_MAX_WINDOWS + 1: it takes more than that */
+  uint32_t count; /* AX_MAX_WINDOWS + 1: more than that would be needed */
   int64_t start[AX_MAX_WINDOWS];
-  uint8_t window[AX_MAX_LANES]; /* by lane: which one it lies in */
+  uint8_t window[AX_MAX_LANES]; /* by lane: the window it lies in */
 } ax_row_windows;
 
-/* Of lanes at these offsets, none of them beyond `last`. No window begins before the lowest offset of all that may be read, if
-   there is room for one before `last`, and none ends after that. */
+/* Covers lanes at these offsets, in elements, none beyond `last`. No window reads beyond `last`. A window begins before the
+   lowest offset only if it would otherwise end after `last`. */
 ax_row_windows ax_windows_cover(const int64_t *offset, uint32_t lanes, int64_t last);
-/* The same, with windows that begin at `first` and whole vectors from there. */
+/* The same with windows that begin at `first` or a whole number of vectors away from it. */
 ax_row_windows ax_windows_cover_aligned(const int64_t *offset, uint32_t lanes, int64_t first);
 
 #endif

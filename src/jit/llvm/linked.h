@@ -1,11 +1,11 @@
-/* What libaxle_llvm (linked.c) holds: one object, axle_llvm. */
+/* The contents of libaxle_llvm (linked.c): one object, axle_llvm. */
 #ifndef AX_JIT_LLVM_LINKED_H
 #define AX_JIT_LLVM_LINKED_H
 
 #include "jit/llvm/llvm.h"
 
 typedef struct ax_llvm_linked {
-  const char *names;   /* AX_LLVM_NAMES as it was when the library was built; with other names it is of no use */
+  const char *names;   /* AX_LLVM_NAMES when the library was built; a library with other names is not used */
   void (*start)(void); /* readies the code generator for this machine */
   ax_llvm_functions functions;
 } ax_llvm_linked;

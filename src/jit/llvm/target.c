@@ -1,5 +1,5 @@
-/* LLVM finds out what the processor is from what the CPUID instruction says; so do we, since LLVM is not there yet. Words that
-   differ from core to core or from moment to moment (which core this is) are left out. */
+/* The processor is identified by the CPUID instruction, as LLVM does it, because LLVM is not loaded yet. Words that differ
+   between cores or moments (the number of this core, say) are left out. */
 #include "jit/llvm/target.h"
 
 #include <llvm/Config/llvm-config.h>
@@ -17,7 +17,7 @@ static const struct {
 } leaves[] = {{0, 0, 15},   {1, 0, 13},   {7, 0, 15},          {7, 1, 15},           {0xd, 1, 1},        {0x14, 0, 2},
               {0x19, 0, 2}, {0x24, 0, 2}, {0x80000000u, 0, 1}, {0x80000001u, 0, 12}, {0x80000008u, 0, 2}};
 
-/* Which registers the system saves for its processes. */
+/* The register state that the operating system saves for processes (XCR0). 0: it saves none. */
 static uint64_t saved_registers(void) {
   unsigned a, b, c, d, low, high;
   enum { osxsave = 1 << 27 };

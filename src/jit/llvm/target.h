@@ -1,4 +1,4 @@
-/* What compiled code is made for and by, in one digest: what differs in any of it must not find the other's code. */
+/* A digest of everything that compiled code depends on beside the kernel. Code is reused only under an equal digest. */
 #ifndef AX_JIT_LLVM_TARGET_H
 #define AX_JIT_LLVM_TARGET_H
 

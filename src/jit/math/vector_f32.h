@@ -1,6 +1,6 @@
-/* Functions of f32, in the operations of vector_lanes.h. Coefficients are those of the polynomials (or quotients of polynomials) of
-   least largest relative error over the range that is said with them, rounded to f32; math_errors.def has what comes of it. NaN
-   goes through each: f32_min and f32_max give their second operand then. */
+/* Functions of f32, in the operations of vector_lanes.h. Coefficients belong to the polynomials, or quotients of polynomials, of
+   least largest relative error over the range given with them, rounded to f32; math_errors.def has the resulting errors. NaN
+   passes through each function: if one operand is NaN, f32_min and f32_max give the second. */
 #include "jit/math/vector_lanes.h"
 
 /* --- Exponentials: e^x = 2^n e^r, |r| <= log(2)/2 --- */
@@ -84,7 +84,7 @@ static f32s f32_log(f32s x) {
   return f32_pick(f32_less(x, f32_all(__builtin_inff())), result, x + x);
 }
 
-/* 1 + f = 2^-k (1 + x) with one rounding: f = 2^-k x + (2^-k - 1). For large x what is lost of the 1 does not count. */
+/* 1 + f = 2^-k (1 + x) with one rounding: f = 2^-k x + (2^-k - 1). For large x the lost part of the 1 does not count. */
 static f32s f32_log1p(f32s x) {
   f32s one = f32_all(1), u = one + x;
   f32_parts parts = f32_split(u, 0);
@@ -98,7 +98,7 @@ static f32s f32_log1p(f32s x) {
   return f32_pick(f32_less(x, f32_all(__builtin_inff())), result, x + x);
 }
 
-/* --- tanh and erf, by way of e^y - 1, which keeps the digits of what is small and of what is nearly 1 --- */
+/* --- tanh and erf, from e^y - 1, which keeps the digits of small results and of results near 1 --- */
 
 /* y / (y + 2) with y = e^(2x) - 1. One constant will do for n log(2)/2: what it lacks counts for less as y grows. */
 static f32s f32_tanh(f32s x) {

@@ -1,8 +1,9 @@
-/* What vector_f32.h and vector_f64.h are written in. AX_VECTOR_BYTES is defined before: 64 (AVX-512) or 32 (AVX2 with FMA).
+/* The operations that vector_f32.h and vector_f64.h are written in. The file that includes this one defines AX_VECTOR_BYTES
+   first: 64 (AVX-512) or 32 (AVX2 with FMA).
 
-   + - * / and integer operations are the compiler's own on its vector types. What they lack stands here: fused multiply-add, least
-   and greatest, rounding, scaling by powers of two, choosing by lane. Fused operations are written out, so that both widths round
-   alike. */
+   + - * / and integer operations are the compiler's own on its vector types. This file adds those that they lack: fused
+   multiply-add, minimum and maximum, rounding, scaling by powers of two, choosing by lane. Fused operations are written out, so
+   that both widths round alike. */
 #ifndef AX_JIT_MATH_VECTOR_LANES_H
 #define AX_JIT_MATH_VECTOR_LANES_H
 

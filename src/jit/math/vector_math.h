@@ -14,7 +14,8 @@
 
 #include "ir/scalar.h"
 
-/* Of the true type vector -> vector, in the registers that the platform's C passes vectors in. */
+/* A function from vector to vector, cast to this type. Its argument and result are in the registers in which the platform's C
+   passes vectors. */
 typedef void (*ax_vector_function)(void);
 
 /* NULL: there is no such function. */

@@ -1,20 +1,20 @@
-/* Two loops as one, for squares that are turned (TRANSPOSE). Rows that are short on the side of what is written, or of what is
-   read, go on in the next loop:
+/* Two loops as one, for squares that are transposed (TRANSPOSE). If rows are short on the written or on the read side, they go
+   on in the next loop:
 
-       for c:  for a:  for v < 5:  y[c, a, v] = x[v, a, c]                what is written goes evenly through a and v, what is read
-   does not for c:  for r:              y[c, r]    = x[r % 5, r / 5, c]        r = 5 a + v
+       for c:  for a:  for v < 5:  y[c, a, v] = x[v, a, c]
+       for c:  for r:              y[c, r]    = x[r % 5, r / 5, c]        r = 5 a + v; y is even along r, x is not
 
-   So lines of a cache are written whole, or read whole, and no register is mostly empty. An access that goes through the two
-   unevenly moves by its stride from one index to the next, and by `uneven` more whenever a row of the inner loop is at its end.
-   Rows of squares are read one by one, so what is turned may be uneven along the vector loop; and what is written along the loop
-   that squares lie along. */
+   So cache lines are written whole, or read whole, and no register is mostly empty. An access that is uneven along the two loops
+   moves by its stride from one index to the next, and by `uneven` more at each end of a row of the inner loop. Squares are read
+   row by row, so the transposed load may be uneven along the vector loop, and the store may be uneven along the loop that
+   squares lie along. */
 #include <string.h>
 
 #include "jit/nest/schedule.h"
 
 enum { line = 64, least_side = 8, long_enough = 16 };
 
-/* Nothing but places decides what is done. */
+/* Whether the kernel only moves elements, from places that no value and no condition decides. */
 static bool only_moves(const ax_nest_schedule *s) {
   if (s->reduces || s->kernel->store_count != 1) return false;
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
@@ -92,7 +92,7 @@ static const ax_nest_access *turned_load(const ax_nest_schedule *s, uint32_t vec
   return NULL;
 }
 
-/* Merges what is worth it of the loops around the vector loop and the one that squares lie along. False: nothing is. */
+/* Merges the vector loop, and the loop that squares lie along, with a loop around it where that pays. False: nothing is merged. */
 static bool merge_short(ax_nest_schedule *s, int *along, int vector) {
   const ax_nest_access *to = ax_nest_schedule_store(s, 0), *from = turned_load(s, (uint32_t)vector);
   if (from == NULL || (*along = find_loop(s, from, 1)) < 0 || *along == vector) return false;

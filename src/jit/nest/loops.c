@@ -1,9 +1,10 @@
-/* A kernel's dimensions become loops: those of size 1 vanish, and neighbours that every access steps through evenly become one.
+/* A kernel's dimensions become loops: dimensions of size 1 vanish, and neighbours become one if every access steps through them
+   evenly.
 
      y[i, j, 0] = x[i, j] + b[j]           two loops, for i and j; without b it is one, over all of x
 
-   Before loops are made, strides are by dimension of the kernel; afterwards by loop. Only accesses of what some store needs are
-   live. What a node depends on is said in loops, and again when these change places. */
+   Strides are by dimension of the kernel until loops are made, and by loop afterwards. Only accesses that some store needs are
+   live. The dependences of nodes are in terms of loops, and are found again when loops change places. */
 #include <string.h>
 
 #include "jit/nest/schedule.h"
@@ -157,7 +158,7 @@ void ax_nest_schedule_make_loops(ax_nest_schedule *s) {
   if (s->loop_count == 0) s->loops[s->loop_count++] = (ax_loop){.extent = 1, .scale = 1};
 }
 
-/* --- What depends on which loops --- */
+/* --- The loops that nodes depend on --- */
 
 uint64_t ax_access_deps(const ax_nest_schedule *s, const ax_nest_access *access) {
   uint64_t deps = 0;
@@ -166,7 +167,7 @@ uint64_t ax_access_deps(const ax_nest_schedule *s, const ax_nest_access *access)
   return deps;
 }
 
-/* Those of the starts, which are earlier nodes. */
+/* The loops that the access's starts depend on. Starts are earlier nodes, so their loops are known. */
 static void find_moved(ax_nest_schedule *s, ax_nest_access *access) {
   access->moved = 0;
   for (uint32_t d = 0; d < s->kernel->slots[access->slot].rank; d++)

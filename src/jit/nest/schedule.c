@@ -1,6 +1,6 @@
-/* The order of work: find what is live, make loops of dimensions (loops.c), choose the vector loop by cost, decide between rows,
-   columns, squares and several rows a vector, order the loops. Each choice sees the ones before it, and is made by the kernel's
-   sizes alone. */
+/* Makes a schedule: finds the live nodes, makes loops of dimensions (loops.c), chooses the vector loop by cost, decides between
+   rows, columns, squares and several rows a vector, and orders the loops. Each choice depends on the ones before it and on the
+   kernel's sizes alone. */
 #include "jit/nest/schedule.h"
 
 #include <string.h>
@@ -32,7 +32,8 @@ static size_t lane_bytes(const ax_expr *expr) {
   return ax_dtype_bytes(expr->dtype);
 }
 
-/* Of elements of at least so many bytes. */
+/* Lanes of a register, for elements of `widest` bytes or of the widest dtype that the kernel computes or stores, if that is
+   wider. */
 static uint32_t lanes_of(const ax_nest_schedule *s, uint32_t vector_bytes, size_t widest) {
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
     size_t bytes = lane_bytes(&s->kernel->exprs[id]);
@@ -131,8 +132,8 @@ static void shorten(ax_nest_schedule *s) {
   while (s->lanes > 4 && s->loops[s->vector].extent <= s->lanes / 2) s->lanes /= 2;
 }
 
-/* Of a reduction along the vector loop: the parallel loop whose rows lie nearest to each other, where some that are added up lie
-   further apart; -1: none. Decided by the load that moves along the vector loop and most others. */
+/* RUNS: for a reduction along the vector loop, the parallel loop whose rows lie nearest to each other, if some rows that are
+   added up lie further apart. -1: there is none. The load decides that moves along the vector loop and most other loops. */
 static int choose_listed(const ax_nest_schedule *s) {
   enum { long_row = 16 << 10, least = 2 };
   const ax_nest_access *most = NULL;
@@ -157,7 +158,7 @@ static int choose_listed(const ax_nest_schedule *s) {
   return listed;
 }
 
-/* Of the reductions whose lanes are rows: how many elements of each are taken at a time; 0: they are not that. */
+/* For a reduction whose lanes are rows: the elements of each row that are loaded at a time. 0: it is no such reduction. */
 static uint32_t row_line(const ax_nest_schedule *s) {
   uint32_t line = 0;
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
@@ -264,12 +265,12 @@ static void order_loops(ax_nest_schedule *s, int last, int listed) {
   if (listed >= 0) s->listed = to_new[listed];
 }
 
-/* Short rows that are read in one order and written in another: of the last two parallel loops, a outside of b,
+/* Short rows that are read in one order and written in another. The last two parallel loops are a, and b inside of it:
 
        for a:  for b:  y[a, b, :] = x[b, a, :]
 
-   each row is all that is read of what lies there, until a goes on. So b is done in blocks, in which what is read for all of a
-   stays in the first cache. */
+   A cache line of x has a row for one a and the next rows for later a. So b is done in blocks, small enough that the lines read
+   for all of a stay in the first cache. */
 static int64_t choose_blocked(const ax_nest_schedule *s) {
   enum { cache = 32 << 10, least_bytes = 512 << 10, long_row = 128, least = 4 };
   if (s->shape != AX_NEST_LANES || s->reduces || s->outer < 2) return 0;

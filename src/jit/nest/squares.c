@@ -7,8 +7,8 @@
    where no columns (columns.c) can be read, and only where little of them is left over. */
 #include "jit/nest/schedule.h"
 
-/* Where elements can be gathered, short squares pay when little of them is left over: less of those that are gathered from the
-   first cache. */
+/* Elements of 4 bytes or more can be gathered. So short squares pay only if they leave little of their area unused: less for
+   arrays that fit the first cache, where gathering is fast. */
 static bool fits_short(const ax_nest_schedule *s, const ax_nest_access *access, uint32_t vector, uint32_t along) {
   enum { near = 32 << 10 };
   const int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), across = s->loops[vector].extent,

@@ -1,4 +1,4 @@
-/* Everything goes by the folder's descriptor, so that what was checked is what is used. */
+/* All files are opened relative to the folder's descriptor, so that the folder that was checked is the one that is used. */
 #include "jit/object/folder.h"
 
 #include <dirent.h>

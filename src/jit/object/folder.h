@@ -1,7 +1,8 @@
-/* A folder that is the user's alone, and whole files in it, which other processes read and replace at the same time. What is there
-   by anybody else's doing is not looked at: the folder and its files belong to the user and nobody else can write them.
+/* A folder that belongs to the user alone, with whole files in it. Other processes read and replace them at the same time. The
+   folder and its files must belong to the user, and no other user may have the right to write them; otherwise they are not used.
 
-   Files are replaced, never changed: who has one open reads it to its end. Only what is appended to may be cut off anywhere. */
+   Files are replaced, never changed: a process that has a file open reads it to its end. Only files that are appended to may be
+   cut off anywhere. */
 #ifndef AX_JIT_OBJECT_FOLDER_H
 #define AX_JIT_OBJECT_FOLDER_H
 
@@ -15,20 +16,21 @@ typedef struct ax_folder {
   int fd;
 } ax_folder;
 
-/* Makes the folder where there is none, and those it is in, with mode 0700. AX_INVALID_ARGUMENT: it cannot be used; the message
-   says why. */
+/* Opens the folder; makes it, and folders above it, with mode 0700 if they do not exist. AX_INVALID_ARGUMENT: it cannot be used;
+   the message says why. */
 AX_MUST_USE ax_status ax_folder_open(const char *path, ax_folder *out);
 void ax_folder_close(ax_folder *folder);
 
-/* The whole file of at most `most` bytes, owned by the caller, ax_free. `use`: if it was last written or used more than an hour
-   ago, it counts as written now. NULL: there is none, or it cannot be had. */
+/* Reads a whole file of at most `most` bytes; the caller owns the result, ax_free. `use`: a file last written or used more than
+   an hour ago is marked as written now. NULL: there is no such file, or it cannot be read. */
 void *ax_folder_read(const ax_folder *folder, const char *name, size_t most, bool use, size_t *bytes);
-/* False, and nothing changed: there is no room, or no right to write. Readers find the file as it was or as it is to be. */
+/* Both return false if there is no room, or no right to write. ax_folder_write replaces the file: readers find either the old
+   file or the new one. */
 bool ax_folder_write(const ax_folder *folder, const char *name, const struct iovec *parts, int count);
 bool ax_folder_append(const ax_folder *folder, const char *name, const void *data, size_t bytes);
 void ax_folder_remove(const ax_folder *folder, const char *name);
 
-/* Taken without waiting: -1 when another has it. */
+/* Takes a lock without waiting. -1: another process has it, or the file cannot be opened. */
 int ax_folder_lock(const ax_folder *folder, const char *name);
 void ax_folder_unlock(int lock);
 
@@ -40,7 +42,7 @@ typedef struct ax_folder_file {
 /* All the files, in no order. `*files` is owned by the caller, ax_free. */
 AX_MUST_USE ax_status ax_folder_list(const ax_folder *folder, ax_folder_file **files, uint32_t *count);
 
-/* What temporary files' names begin with; one that is old was left behind. */
+/* Temporary files' names begin with this. An old one was left behind by a process that ended. */
 #define AX_FOLDER_TEMPORARY "new-"
 
 #endif
