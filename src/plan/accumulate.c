@@ -1,14 +1,14 @@
-/* A product that is only added to what is there adds itself: the gradient of a loop's weights, which is a carry.
+/* A product that is only added to a value adds itself to it. Example: the gradient of a loop's weights, added to a carry.
 
      gemm b5 = b2' b3                       gemm b4 += b2' b3
      kernel of b4 b5:  b4 = b4 + b5    ->
 
-   The bits are those of a product that is added afterwards where its sums are of one block of what it contracts
-   (product/product.h): they end in registers, and what is there is added last. A product of several blocks adds each of them to its
-   result, and is left alone; of integers the order is no matter.
+   For floats the contracted dimension must be a single block (product/product.h). Then the product's sums end in registers and
+   the old value is added last, so the bits are those of a separate addition. A product of several blocks adds each block to its
+   result, and is left alone. For integers the order of additions does not matter.
 
-   It stays where it is, so nothing in between may touch what it adds to: that is not looked for far. It comes after carries are in
-   place, and before rows are grouped. */
+   The product stays where it is, so no operation between it and the sum may touch the value that it adds to. The search goes
+   back only a few operations. The pass runs after carries are in place and before rows are grouped. */
 #include <string.h>
 
 #include "plan/panels.h"
@@ -19,7 +19,7 @@ enum { window = 24 }; /* operations between a product and its sum */
 typedef struct accumulator {
   ax_plan *plan;
   uint32_t *reads, *writes; /* by allocation: see ax_plan_count */
-  uint32_t *made;           /* by allocation: 1 + the position, in the block looked at last, of a product that writes it; or 0 */
+  uint32_t *made;           /* by allocation: 1 + the position, in the block looked at last, of a product that writes it; 0: none */
 } accumulator;
 
 /* --- The sum --- */
@@ -72,7 +72,7 @@ static bool is_dense(const ax_gemm *g, int64_t elems) {
   return stride == elems;
 }
 
-/* What is there is added last. */
+/* Whether the product, as an accumulating one, would add the old value last, so that results keep their bits. */
 static bool adds_last(const ax_gemm *g) {
   if (g->accumulate || g->k == 0 || ax_dims_elems(g->term_rank, g->terms) != 1) return false;
   const ax_product whole = ax_gemm_product(g, g->m, g->n);

@@ -56,7 +56,7 @@ static bool is_short(const ax_block *body) {
   return true;
 }
 
-/* What an operation does with an allocation. */
+/* Whether an operation reads and writes an allocation. */
 typedef struct question {
   const ax_plan *plan;
   uint32_t allocation;
@@ -76,7 +76,7 @@ static question ask(const alternator *a, const ax_op *op, uint32_t allocation) {
   return q;
 }
 
-/* Of what is inside of it, too. */
+/* As `ask`, with the operations inside it. */
 static question ask_all(const alternator *a, const ax_op *op, uint32_t allocation) {
   question q = {.plan = a->plan, .allocation = allocation};
   ax_op_visit_all((ax_op *)op, answer, &q);

@@ -127,7 +127,8 @@ static moved *moved_allocation(moved *list, uint32_t *count, uint32_t allocation
   return &list[i];
 }
 
-/* What lies in memory moves once, however many members touch it, and what they made themselves is not read from there. */
+/* An allocation in memory is read and written once, however many members touch it. A value that a member has written is not read
+   from memory by the next ones. */
 static ax_amount rows_amount(const ax_plan *plan, const ax_rows *rows) {
   moved list[AX_ROWS_SLOTS];
   uint32_t count = 0, first = 0;

@@ -1,18 +1,19 @@
-/* What an operation has to read, write and compute, whoever runs it: counted once, for simulated time, profiles and bounds. */
+/* The bytes that an operation reads and writes and the operations that it computes, on whatever it runs. Simulated time,
+   profiles and bounds share these numbers. */
 #ifndef AX_PLAN_AMOUNT_H
 #define AX_PLAN_AMOUNT_H
 
 #include "plan/plan.h"
 
 typedef struct ax_amount {
-  double read, written; /* bytes; loads of one slot are of its elements once, however many there are */
-  double flops;         /* operations on floats, a multiplication and an addition two; a conversion is none */
-  ax_dtype dtype;       /* of these */
+  double read, written; /* bytes; a slot's elements count once, however many loads touch them */
+  double flops;         /* operations on floats; a fused multiply-add is two, a conversion none */
+  ax_dtype dtype;       /* of the flops */
 } ax_amount;
 
 ax_amount ax_kernel_amount(const ax_loop_kernel *kernel);
-/* Of one run of the operation on one device. What is neither a kernel nor a product: the bytes of all that it touches, and no
-   operations. */
+/* One run of the operation on one device. Operations other than kernels, products and groups of rows: the bytes of all buffers
+   that they touch, and no flops. */
 ax_amount ax_op_amount(const ax_plan *plan, const ax_op *op);
 
 #endif

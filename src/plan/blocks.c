@@ -1,4 +1,4 @@
-/* A reduction over E indices becomes one over `count` blocks of C of them, and what is left over:
+/* A reduction over E indices becomes one over `count` blocks of C indices and one over the rest:
 
        y[k] = reduce over e < E of f(k, e)
 
@@ -6,8 +6,9 @@
        part[count, k] = reduce over c < E - count C of f(k, count C + c)
        y[k]           = reduce over b of part[b, k]
 
-   Positions have one loop index a dimension, so b C + c is written as two dimensions (b, c) of an array that lies the same way;
-   that can be done where C divides the array's dimension, or where it is the array's first, which nothing is multiplied by. */
+   A position has only one loop index for each dimension, so b C + c is written as two dimensions (b, c) of an array over the
+   same memory. That is possible if C divides the array's dimension, or if it is the array's first dimension, whose extent no
+   stride depends on. */
 #include "plan/blocks.h"
 
 #include <string.h>
@@ -60,7 +61,7 @@ typedef struct maker {
   const blocking *s;
   ax_loop_kernel *kernel;
   uint32_t *buffers; /* by slot */
-  bool leftover;     /* the kernel of what is left over: no dimension of blocks */
+  bool leftover;     /* the kernel for the rest: it has no dimension of blocks */
   ax_ex *moved;      /* by node of `from` */
 } maker;
 
@@ -136,7 +137,7 @@ static ax_ex move_node(maker *m, const ax_expr *expr) {
   return ax_kernel_op(m->kernel, expr->op, expr->dtype, arg[0], arg[1], arg[2]);
 }
 
-/* Of the parts: one more dimension in front. */
+/* Stores to the parts, which have one more dimension in front. */
 static void add_parts(maker *m, uint32_t store) {
   const blocking *s = m->s;
   const ax_type *type = &s->plan->buffers[s->parts[store]].type;

@@ -23,9 +23,9 @@
 enum { most_kinds = 2 };
 static const uint32_t kinds[most_kinds] = {AX_CHECK_NAN, AX_CHECK_INF};
 
-/* --- What can make one --- */
+/* --- Operations that can make a NaN or an infinity --- */
 
-/* Of floats that are neither NaN nor infinite, these give none. */
+/* Whether the operation gives neither NaN nor infinity if its operands are finite. */
 static bool keeps_finite(ax_scalar op) {
   switch (op) {
     case AX_SCALAR_MAX:
@@ -102,7 +102,8 @@ static ax_status add_own(ax_lower *lower, uint32_t buffer, uint32_t kind, uint32
   return ax_lower_kernel_end(lower);
 }
 
-/* What the members along some axes have together in `buffer`. */
+/* Tells all members of a group along some axes whether one of them has a NaN or an infinity in `buffer`: *out is not finite
+   then. */
 static ax_status add_group(ax_lower *lower, const ax_axes *names, uint32_t buffer, uint32_t kind, uint32_t *out) {
   const ax_type scalar = ax_array_type(AX_F32, 0, NULL);
   ax_exchange exchange = {.names = *names, .peers = AX_PEERS_ONE, .combine = AX_SCALAR_ADD, .rank = 1, .dims = {1},
@@ -114,7 +115,8 @@ static ax_status add_group(ax_lower *lower, const ax_axes *names, uint32_t buffe
   return ax_lower_done(lower, started);
 }
 
-/* Of the sums among the operations from first to last, by kind: `list` has room for all. */
+/* Adds to `list` the buffers that a sum over a group is made of, for the sums among operations first .. last: for each kind of
+   check, one that says whether a member's operand had such a number. `list` has room for all. */
 static ax_status list_groups(ax_lower *lower, uint32_t first, uint32_t last, uint32_t *list, uint32_t *count) {
   for (uint32_t i = first; i < last; i++) {
     const ax_op op = lower->block->ops[i];
@@ -122,7 +124,7 @@ static ax_status list_groups(ax_lower *lower, uint32_t first, uint32_t last, uin
     if (!rows && !sums(lower, &op)) continue;
     const ax_axes *names = rows ? &op.ragged->names : &op.exchange->names;
     uint32_t in = rows ? op.ragged->in[0] : op.exchange->in;
-    if (rows) list[(*count)++] = op.ragged->in[1]; /* what they are added to */
+    if (rows) list[(*count)++] = op.ragged->in[1]; /* the value that the rows are added to */
     for (int k = 0; k < most_kinds; k++)
       if ((lower->plan->options.check & kinds[k]) != 0) AX_TRY(add_group(lower, names, in, kinds[k], &list[(*count)++]));
   }

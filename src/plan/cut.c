@@ -60,7 +60,8 @@ double ax_kernel_time(const ax_loop_kernel *kernel) {
   return elem * (double)ax_dims_elems(kernel->rank, kernel->dims) + bytes * byte_time(bytes);
 }
 
-/* Of a few microseconds, which is what it takes two threads to share anything at all; of more where there are many. */
+/* The number of parts that a kernel of `time` nanoseconds is worth cutting into. A part takes some microseconds, since sharing
+   work between two threads costs about as much; more if there are many parts. */
 double ax_parts_worth(double time) {
   const double least = 8000, more = 18000;
   enum { few = 8 };
@@ -68,8 +69,8 @@ double ax_parts_worth(double time) {
   return parts <= few ? parts : few + (time - few * least) / more;
 }
 
-/* The same of what is cut without changing what is computed: finer where there is little, and no odd number, of which one of two
-   threads would be left with one more. Who runs it knows whether threads are at hand (exec/share.c). */
+/* As ax_parts_worth, for ranges that change nothing but who computes them. Small kernels are cut finer, and into an even number,
+   so that two threads get equal shares. The executor knows whether threads are free (exec/share.c). */
 static double parts_to_share(double time) {
   static const double two = 3500, four = 10000;
   enum { few = 8 };
@@ -133,7 +134,7 @@ typedef struct cut {
   int64_t most; /* parts along it */
 } cut;
 
-/* Of dimensions from .. to: the outermost that gives as many parts as are wanted, or the one that gives most. */
+/* Chooses among dimensions from .. to: the outermost that gives as many parts as are wanted, or the one that gives most. */
 static cut choose(const ax_loop_kernel *kernel, const lengths *l, uint32_t from, uint32_t to, double wanted) {
   cut best = {wanted, from, 1};
   for (uint32_t d = from; d < to && (double)best.most < wanted; d++) {
@@ -144,8 +145,8 @@ static cut choose(const ax_loop_kernel *kernel, const lengths *l, uint32_t from,
   return best;
 }
 
-/* The longest runs that are worth while. What is only read comes from memory in runs of 128 KiB in two thirds of the time of runs
-   of 8 KiB. */
+/* The longest runs, in bytes, that are worth having. Memory that is only read is read in runs of 128 KiB in two thirds of the
+   time of runs of 8 KiB. */
 static int64_t longest_run(const ax_loop_kernel *kernel) {
   return kernel->reduce_rank > 0 && ax_kernel_amount(kernel).read > shared_cache ? long_run_bytes : run_bytes;
 }
@@ -164,14 +165,14 @@ static cut choose_long(const ax_loop_kernel *kernel, uint32_t to, double wanted)
 
 /* --- Reductions in blocks --- */
 
-/* Few enough blocks for their results to be a small part of what is read. */
+/* Chooses blocks of a reduced dimension: so few that their results are a small part of the data that is read. */
 static cut choose_blocks(const ax_loop_kernel *kernel, const lengths *l, double wanted) {
   uint32_t parallel = kernel->rank - kernel->reduce_rank;
   double rows = (double)ax_dims_elems(kernel->reduce_rank, kernel->dims + parallel);
   return choose(kernel, l, parallel, kernel->rank, wanted < rows / 32 ? wanted : rows / 32);
 }
 
-/* A number of blocks that leaves nothing over, if there is one nearby; else little, beside a block. */
+/* A number of blocks near `count` that divides the extent; if there is none, one whose rest is small beside a block. */
 static int64_t even_count(int64_t extent, int64_t count) {
   enum { little = 8 };
   int64_t best = count;

@@ -52,7 +52,8 @@ static ax_status make_key(ax_lower *lower, const uint32_t *in, uint32_t count, f
 
 /* --- Lowering --- */
 
-/* One buffer for each different operand: a memory of its own, so that what is made a view of it is known by its allocation. */
+/* Adds one buffer for each different operand. Each has an allocation of its own, so that views of it are known by that
+   allocation. */
 static ax_status add_formals(ax_lower *lower, const formal *key, const uint32_t *in, fragment *f) {
   for (uint32_t i = 0; i < f->in_count; i++) {
     ax_buffer buffer = lower->plan->buffers[in[i]];
@@ -74,7 +75,7 @@ static ax_status lower_body(ax_lower *lower, const ax_program *body, const forma
   return AX_OK;
 }
 
-/* What was added to the plan is the fragment's. */
+/* Moves all that lowering the body has added from the plan to the fragment. */
 static ax_status take(ax_lower *lower, fragment *f) {
   ax_plan *plan = lower->plan;
   ax_arena *arena = &lower->flow->memo->arena;
@@ -216,7 +217,7 @@ static ax_mail *message_here(const call *c, const ax_mail *message) {
   return made;
 }
 
-/* Of the buffers, a group of one lacks some. */
+/* In a group of one, some of the exchange's buffers are AX_NONE. */
 static ax_ragged *ragged_here(const call *c, const ax_ragged *ragged) {
   ax_ragged *made = ax_arena_copy(&c->lower->plan->arena, ragged, sizeof *ragged);
   if (made == NULL) return NULL;
@@ -227,7 +228,8 @@ static ax_ragged *ragged_here(const call *c, const ax_ragged *ragged) {
   return made;
 }
 
-/* A kernel and its steps are several operations; each gets a copy of what they have in common, and the kernel itself stays one. */
+/* A kernel and its steps are several operations. The copy of the call holds what they share, under the call's buffers; the
+   kernel itself is not copied. */
 static ax_cores *cores_here(const call *c, const ax_cores *cores) {
   ax_cores *made = ax_arena_copy(&c->lower->plan->arena, cores, sizeof *cores);
   if (made == NULL) return NULL;

@@ -40,7 +40,7 @@ typedef struct fuser {
   uint32_t *view, *next_view, next_capacity; /* by allocation, the latest of its buffers; by buffer, the next; AX_NONE */
   uint32_t *last_read; /* by allocation: the last operation of the block that read it to begin with */
   ax_kernel_pool pool;
-  /* Of the block at work: */
+  /* The block being fused: */
   ax_block *block;
   ax_pooled_kernel **pooled; /* by position: the kernel's */
   touch *touches;
@@ -56,7 +56,7 @@ static uint32_t allocation_of(const fuser *f, uint32_t buffer) { return f->plan-
 
 /* --- Who touched an allocation last --- */
 
-/* The list stays in order: what was merged into an earlier operation goes at most a window back. */
+/* The list stays in order: work that was merged into an earlier operation goes back a window at most. */
 static void note_one(void *context, uint32_t buffer, bool writes) {
   fuser *f = context;
   uint32_t allocation = allocation_of(f, buffer);
@@ -166,7 +166,7 @@ static ax_status suspect(fuser *f, uint32_t position) {
   return AX_OK;
 }
 
-/* The writers, in this block, of what is not read any more. */
+/* Suspects the operations of this block that write allocations which are not read any more: they may be dead. */
 static ax_status suspect_writers(fuser *f, const uint32_t *buffers, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     uint32_t allocation = allocation_of(f, buffers[i]);
@@ -177,7 +177,7 @@ static ax_status suspect_writers(fuser *f, const uint32_t *buffers, uint32_t cou
   return AX_OK;
 }
 
-/* The stores of a kernel operation to what nobody reads go, with the last of them the operation. */
+/* Drops the stores of a kernel operation to allocations that are not read; if none is left, drops the operation. */
 static ax_status drop_dead_stores(fuser *f, uint32_t position) {
   ax_op *op = &f->block->ops[position];
   bool dropped[AX_MAX_SLOTS] = {false};
@@ -230,8 +230,8 @@ static const ax_store *whole_store(const fuser *f, const ax_op *op, uint32_t all
   return NULL;
 }
 
-/* What the producer reads would be held in place of what it makes, for a long way, and is more. In a sum of many values that come
-   one by one all of them would be. */
+/* Whether inlining would keep more memory in use: the producer's operands, instead of its result, up to a distant reader. In a
+   sum of many values that are made one by one, all of them would be kept. */
 static bool holds_more(const fuser *f, const ax_bound *producer, uint32_t position, uint32_t at, uint32_t made) {
   int64_t bytes = 0;
   if (at - position <= window) return false;
@@ -252,7 +252,7 @@ static bool worth_inlining(const fuser *f, uint32_t position, const ax_store *st
     return false;
   const ax_loop_kernel *kernel = consumer->kernel.kernel; /* several readers: each may compute its share */
   int64_t elems = ax_type_elems(&f->plan->buffers[allocation].type);
-  if (ax_kernel_guards(kernel, slot)) elems += elems / 4; /* it is padded: what is computed in vain is less than a pass */
+  if (ax_kernel_guards(kernel, slot)) elems += elems / 4; /* padded: computing the padding in vain costs less than a pass */
   return ax_kernel_loads_once(kernel, slot) && ax_dims_elems(kernel->rank, kernel->dims) * f->reads[allocation] <= elems;
 }
 
@@ -436,9 +436,9 @@ static bool waits_for_reader(const fuser *f, const ax_op *op, uint32_t at) {
              ax_type_elems(&f->plan->buffers[allocation].type);
 }
 
-/* Of kernel b, which its one reader will take in: a is a reduction, with which it shares nothing as large as what both go through.
-   What it makes would be stored beside a's result, and loaded again by the reader, and nothing saved by that: vectors alone, say,
-   of which a matrix is made that is added to another one. */
+/* Whether kernel b, whose only reader will take it in, should not join reduction a, because they share no array of an eighth of
+   a's steps or more. Joined, b's result would be stored beside a's and loaded again by the reader, and nothing would be saved.
+   Example: b makes a matrix of vectors, which is added to another matrix. */
 static bool stays_by_itself(const fuser *f, const ax_bound *a, const ax_bound *b) {
   const int64_t steps = ax_dims_elems(a->kernel->rank, a->kernel->dims);
   return a->kernel->reduce_rank > 0 && !share_data(f, a, b, steps / 8);
@@ -453,8 +453,8 @@ static bool feeds(const ax_bound *a, const ax_bound *b) {
   return false;
 }
 
-/* A copy to where nobody else can put the value, a row of what a loop stacks, say, joins the kernel that computes it and no other:
-   copies of carries stay by themselves, since coalescing does away with them. */
+/* A copy to a place that no other operation can write (a row that a loop stacks, say) joins only the kernel that computes the
+   value. Copies of carries stay by themselves, since coalescing removes them. */
 static ax_status merge_back(fuser *f, uint32_t at) {
   ax_op *ops = f->block->ops, *b = &ops[at];
   if (left_to_readers(f, b)) return AX_OK;
@@ -508,7 +508,7 @@ static ax_status pool_kernels(fuser *f) {
   return AX_OK;
 }
 
-/* What is left moves to the plan's memory: kernels, each once, and the list itself. */
+/* Moves the block's list, and each kernel in it once, to the plan's memory. */
 static ax_status settle(fuser *f) {
   ax_block *block = f->block;
   ax_arena *arena = &f->plan->arena;

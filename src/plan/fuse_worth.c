@@ -1,5 +1,5 @@
-/* What an element costs, in what order memory is walked, how much there is of a reduction: by a kernel's expressions and sizes, and
-   nothing of the plan. */
+/* Estimates for fusion, from a kernel's expressions and sizes alone: the cost of an element, the order in which memory is
+   walked, the size of a reduction. */
 #include "plan/fuse_worth.h"
 
 #include <string.h>
@@ -7,9 +7,9 @@
 #include "plan/index_map.h"
 #include "plan/kernel_rewrite.h"
 
-/* --- What an element costs --- */
+/* --- The cost of an element --- */
 
-/* Guards, and choices by them: the compiler leaves out nearly all. */
+/* Whether a node is a guard. Guards, and selections by them, cost nearly nothing, because the compiler removes most of them. */
 static bool is_guard(const ax_loop_kernel *kernel, ax_ex node) {
   const ax_expr *expr = &kernel->exprs[node];
   if (expr->op == AX_LEAF_INSIDE) return true;

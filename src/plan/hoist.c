@@ -1,25 +1,25 @@
-/* What each step of a loop would make again is made once, before it: a kernel, a product or a routine that reads nothing which the
-   loop changes, and makes what nobody outside of the loop touches.
+/* Work that each step of a loop would repeat is done once, before the loop. This holds for a kernel, product or routine that
+   reads nothing which the loop changes, and whose results are not touched outside the loop.
 
      loop 0, 1000 times                       kernel of b1 b4      weights in another dtype
        kernel of b1 b4              ->        loop 0, 1000 times
        gemm b6 = b2 b4'                         gemm b6 = b2 b4'
 
-   It goes before the outermost loop of which that holds. It comes after fusion: what is cheap to make where it is read has gone
-   into its readers by then, and what is left is written and read in each step anyway. What stands in a branch may never be made,
-   and stays. What is made lives through the loop, so there is a bound for it. */
+   The operation goes before the outermost loop for which that is true. The pass runs after fusion: by then cheap work has gone
+   into its readers, and each remaining result is written and read in each step anyway. Work in a branch stays there, since it
+   may never be done. Results live through the loop, so their bytes are bounded. */
 #include <string.h>
 
 #include "plan/nesting.h"
 #include "plan/passes.h"
 
-enum { most_bytes = 64 << 20 }; /* of all that is made before loops */
+enum { most_bytes = 64 << 20 }; /* of all results made before loops */
 
 typedef struct hoister {
   ax_plan *plan;
   ax_arena scratch;
   ax_nesting nesting;
-  uint32_t number;     /* of the operation that is walked */
+  uint32_t number;     /* of the operation being visited */
   uint32_t *read, *written; /* buffers of that operation */
   uint32_t read_count, read_capacity, written_count, written_capacity;
   int64_t bytes;       /* so far */

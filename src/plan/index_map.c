@@ -51,7 +51,7 @@ static void join(digits *g, uint32_t k) {
   for (uint32_t d = first + 1; d <= last; d++) g->joined[d] = true;
 }
 
-/* Of the group of digits first .. last. */
+/* The digits first .. last, read as one number. */
 static ax_affine number_of(const digits *g, uint32_t first, uint32_t last) {
   int64_t size = g->weight[first] * g->dims[first] / g->weight[last];
   ax_affine number = {.offset = g->address->offset / g->weight[last] % size};

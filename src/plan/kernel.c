@@ -97,7 +97,7 @@ static uint64_t hash_expr(const ax_loop_kernel *kernel, const ax_expr *expr) {
   return hash;
 }
 
-/* Where the table has an equal node, or room for it. */
+/* The table's entry for an equal node, or a free one. */
 static uint32_t *place_of(const ax_loop_kernel *kernel, const ax_expr *expr) {
   for (uint64_t at = hash_expr(kernel, expr);; at++) {
     uint32_t *place = &kernel->table[at & (kernel->table_size - 1)];

@@ -173,7 +173,7 @@ static ax_ex copy_inside(copier *c, const ax_expr *expr) {
   return c->failed ? 0 : ax_kernel_inside(c->to->kernel, at.dim, at.coef, at.offset, expr->imm);
 }
 
-/* An operation on what has been copied; what a condition that has become certain decides is not there any more. */
+/* Copies an operation. A condition that has become constant removes the selection or conjunction that it decides. */
 static ax_ex copy_op(copier *c, const ax_expr *expr) {
   ax_loop_kernel *to = c->to->kernel;
   ax_ex arg[3];
@@ -226,7 +226,7 @@ static void copy_stores(copier *c, const bool *dropped) {
   }
 }
 
-/* What was made, unless it is too large or could not be. */
+/* Gives the new kernel to *out, unless the rewrite failed or the kernel has more than AX_MOST_EXPRS nodes. */
 static ax_status made(const ax_bound *made, bool failed, ax_bound *out) {
   *out = (ax_bound){NULL, NULL};
   if (made->kernel->failed) return ax_out_of_memory(0);
@@ -240,7 +240,8 @@ static bool same_array(const ax_slot *a, const ax_slot *b) {
   return a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) == 0;
 }
 
-/* What is loaded where the guard holds is computed there; elsewhere it is 0, which a load is already. */
+/* Replaces a guarded load: where the guard holds, the value is computed; elsewhere it is 0. A value that is itself a load has
+   the guard already. */
 static ax_ex guarded(const copier *inner, const ax_store *store) {
   ax_loop_kernel *to = inner->to->kernel;
   const ax_expr *value = &inner->from->kernel->exprs[store->expr];
@@ -249,7 +250,7 @@ static ax_ex guarded(const copier *inner, const ax_store *store) {
   return ax_kernel_op(to, AX_SCALAR_SELECT, value->dtype, inner->guard, made, ax_kernel_const(to, value->dtype, 0));
 }
 
-/* What the producer stores at the position of a load of the consumer, as a node of the kernel under construction. */
+/* The node for the value that the producer stores at the position of a load of the consumer, in the kernel under construction. */
 static ax_status copy_producer(copier *c, const ax_bound *producer, const ax_store *store, const ax_expr *load, int64_t offset,
                                ax_ex *out) {
   const ax_slot *loaded = &c->from->kernel->slots[load->slot], *stored = &producer->kernel->slots[store->slot];

@@ -62,7 +62,7 @@ ax_status ax_lower_append(ax_lower *lower, const ax_op *op) {
   return AX_OK;
 }
 
-/* Of the equation being lowered. */
+/* Appends an operation for the equation being lowered. */
 static ax_status add_op(ax_lower *lower, const ax_op *op) {
   ax_op made = *op;
   made.eqn = lower->eqn;
@@ -91,7 +91,8 @@ static uint32_t slot_of(ax_lower *lower, uint32_t buffer) {
   return slot;
 }
 
-/* Such a one is part of the code, not a load: what is made of constants alone depends on nothing. */
+/* A constant of one element becomes part of the code instead of a load, so that values made of constants alone depend on no
+   memory. */
 bool ax_lower_constant(const ax_buffer *buffer, int64_t *bits) {
   if (buffer->kind != AX_BUFFER_CONST || buffer->loop != AX_NONE || ax_type_elems(&buffer->type) != 1) return false;
   *bits = 0;
@@ -163,7 +164,7 @@ ax_status ax_lower_routine(ax_lower *lower, const ax_routine *routine, size_t by
                 &(ax_op){.kind = AX_OP_ROUTINE, .axes = lower->plan->buffers[copy->buffers[copy->in_count]].axes, .routine = copy});
 }
 
-/* Of the callback that a parameter names, the one that is called; none where there is no such parameter. */
+/* Resolves the callback among the equation's parameters; *out NULL if none of them is one. */
 static ax_status find_callback(const ax_lower *lower, const ax_eqn *eqn, ax_callback **out) {
   *out = NULL;
   for (uint32_t i = 0; i < eqn->prim->param_count; i++)
@@ -281,7 +282,8 @@ void ax_lower_branch_end(ax_lower *lower, ax_block *outer) { close_region(lower,
 
 /* --- The walk --- */
 
-/* What cannot be compiled is named; of a region that holds it, it has been. */
+/* Adds to the message which equation cannot be compiled. An equation with a region is not named, since the one inside it has
+   been. */
 static ax_status refuse(const ax_lower *lower, const ax_eqn *eqn, ax_status status) {
   ax_text text = {0};
   ax_path path;
@@ -376,8 +378,8 @@ static ax_status build(ax_plan *plan, ax_lower *lower, const ax_axis_set *in_axe
   if (plan->in == NULL || plan->out == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < program->in_count; i++)
     AX_TRY(add_input(plan, i, in_axes != NULL ? in_axes[i] : ax_spread_differs(&program->types[i].spread)));
-  /* Where messages order devices, each is in a place of its own anywhere: a value that one computes for all could be what another
-     waits for that the first waits for. So each computes its own. */
+  /* Messages may put each device at a different place of the program. If one device computed a value for all, it could be
+     waiting for a device that waits for that value. So each device computes its own. */
   if ((program->effects & AX_EFFECT_MESSAGE) != 0) lower->diverging = ax_all_axes(&plan->mesh);
   AX_TRY(ax_lower_program(lower, program, plan->in, plan->out));
   lower->diverging = 0;

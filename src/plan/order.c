@@ -1,15 +1,15 @@
-/* The order of operations in a block: what does not depend on a collective's result comes before what does.
+/* The order of operations in a block: operations that do not depend on a collective's result come before those that do.
 
    Each operation gets a phase: the number of collectives on the longest way to it. A stable sort by phase keeps program order
-   otherwise, so dependencies hold. What waits at a control dependence (the operations of a body that is done again) has the phase
-   of what all of the control dependence's buffers come after, at least: what is made again to save memory is made late. Nothing
-   comes before messages that it came after, nor after those it came before: a phase begins with each operation that has some, as
-   late as the latest before it. A device then starts every collective it can before it waits for one, and the collectives overlap
-   with the rest; and devices do not wait, with their gradients in hand, for one that waits for the loss.
+   otherwise, so dependencies hold. An operation behind a control dependence (a body that is computed again) has at least the
+   phase in which all buffers of that dependence can be read, so values that are made again to save memory are made late.
+   Operations do not move across messages: each operation with messages begins a phase, as late as the latest phase before it. So
+   a device starts every collective it can before it waits for one, and collectives overlap with other work. No device that has
+   its gradients ready waits for another one that waits for the loss.
 
      loss = psum(l)        phase 0 (start), its readers 1               g = grad ...    phase 0
      report = loss / n     phase 1                                      G = psum(g)     phase 0 (start)
-     g = grad ...          phase 0             becomes                  report, w - G   phase 1                      */
+     g = grad ...          phase 0             becomes                  report, w - G   phase 1 */
 #include <string.h>
 
 #include "plan/passes.h"
@@ -50,7 +50,7 @@ static void need_op(void *context, ax_op *op) {
   if (op->kind == AX_OP_DONE) need(context, op->exchange->out, false);
 }
 
-/* What it does, whether it exchanges, and whether it is ordered are known before the blocks inside are noted. */
+/* Notes whether the operation exchanges and whether it is ordered, before the blocks inside it are noted. */
 static void describe_op(void *context, ax_op *op) {
   scheduler *s = context;
   if (op->kind == AX_OP_START) s->exchanges = true;

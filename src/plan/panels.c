@@ -34,7 +34,7 @@ enum {
 
 /* --- Products --- */
 
-/* Of a factor and what it is part of. */
+/* Bytes of a factor, with all matrices of its batch. */
 static double factor_bytes(const ax_gemm *g, int64_t extent, const int64_t *stride) {
   double bytes = (double)extent * (double)g->k * (double)ax_dtype_bytes(g->dtype);
   for (uint32_t d = 0; d < g->batch_rank; d++)
@@ -108,7 +108,7 @@ uint32_t ax_panels_parts(const ax_panels *p) {
   return worth < 2 || most < 2 ? 1 : (uint32_t)(worth < most ? worth : most);
 }
 
-/* Where the index-th matrix begins. */
+/* The offset of the index-th matrix. */
 static int64_t begin_of(const ax_panels *p, int64_t index) {
   int64_t at = p->offset;
   for (uint32_t d = p->rank; d-- > 0; index /= p->dims[d]) at += index % p->dims[d] * p->stride[d];
@@ -354,7 +354,8 @@ static ax_status pack_constant(packer *p, uint32_t from, const ax_panels *panels
   return add_made(p, buffer->allocation, from, AX_NONE, panels, &to, out);
 }
 
-/* Of a factor that is no constant, and that is not packed before a loop: whether there are enough that read it. */
+/* Whether enough products read a factor to pack it before the first of them. For factors that are neither constant nor packed
+   before a loop. */
 static bool worth_sharing(const sharing *s, gain of) {
   return s != NULL && s->count >= (of == GAIN_ALWAYS ? shared_reads : shared_few);
 }

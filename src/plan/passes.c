@@ -8,17 +8,17 @@
 
 const ax_plan_pass ax_plan_passes[] = {
     {"products", ax_plan_products, .needs = AX_PLAN_UNPACKED}, /* (A B)' becomes B' A' */
-    {"order", .run = ax_plan_order},                           /* what needs no collective's result first */
+    {"order", .run = ax_plan_order},                           /* operations that need no collective's result go first */
     {"scatter", .run = ax_plan_scatter},               /* parts added to sums, instead of tables of zeros with a part in them */
-    {"recompute", .run = ax_plan_recompute},           /* what is cheaper to compute again than to hold */
-    {"update", .run = ax_plan_update},                 /* parts of values overwritten where they are */
-    {"pieces", .run = ax_plan_pieces},                 /* readers of what is put together read its parts */
+    {"recompute", .run = ax_plan_recompute},           /* values that are cheaper to compute again than to hold */
+    {"update", .run = ax_plan_update},                 /* parts of values overwritten in place */
+    {"pieces", .run = ax_plan_pieces},                 /* readers of a concatenation or padding read its pieces */
     {"fuse", ax_plan_fuse, .needs = AX_PLAN_SEPARATE}, /* fewer passes over memory */
-    {"hoist", .run = ax_plan_hoist},                   /* what each step of a loop would make again, before it */
+    {"hoist", .run = ax_plan_hoist},                   /* work that each step of a loop would repeat, before the loop */
     {"cut", ax_plan_cut, .breaks = AX_PLAN_UNCUT},     /* parts for threads; long reductions in blocks */
     {"coalesce", .run = ax_plan_coalesce},             /* results into donated memory, carries in place */
-    {"accumulate", ax_plan_accumulate, .breaks = AX_PLAN_OVERWRITES}, /* products that add themselves to what is there */
-    {"alternate", .run = ax_plan_alternate},            /* carries that change places with what they become, instead of copies */
+    {"accumulate", ax_plan_accumulate, .breaks = AX_PLAN_OVERWRITES}, /* products that add themselves to a value */
+    {"alternate", .run = ax_plan_alternate},            /* carries that change places with their next values, instead of copies */
     {"rows", ax_plan_rows, .breaks = AX_PLAN_SEPARATE}, /* kernels over the same rows, few rows at a time */
     {"panels", ax_plan_panels,
      .breaks = AX_PLAN_UNPACKED}, /* right factors that loops do not change, and constant ones, packed once */

@@ -4,23 +4,23 @@
 
 #include "plan/plan.h"
 
-/* The plan of what each device of the program's axes runs. Input i is stored, and result k wanted, once for each coordinate along
-   in_axes[i] and out_axes[k]; NULL: along the axes over which they vary or are unreduced. options NULL: all 0. */
+/* Makes the plan of each device of the program's axes. Input i is stored, and result k wanted, once for each coordinate along
+   in_axes[i] and out_axes[k]. NULL: along the axes over which they vary or are unreduced. `options` NULL: all 0. */
 AX_MUST_USE ax_status ax_plan_create(ax_program *program, const ax_axis_set *in_axes, const ax_axis_set *out_axes,
                                      const ax_plan_options *options, ax_plan **out);
 
-/* --- What a pass may assume, and what it leaves true. A property is a promise about the whole plan: a pass that `needs` it relies
-   on it, one that `makes` it has seen to it, and after one that `breaks` it nobody may rely on it. In debug builds what holds is
+/* --- Assumptions of passes. A property is a promise about the whole plan. A pass that `needs` it relies on it, one that `makes`
+   it establishes it, and after one that `breaks` it no pass may rely on it. In debug builds the properties that should hold are
    checked after each pass. --- */
 typedef enum ax_plan_property {
   AX_PLAN_SEPARATE = 1 << 0,   /* no operation is a group of rows: kernels and products stand in their blocks by themselves */
   AX_PLAN_UNPACKED = 1 << 1,   /* right factors of products are matrices, none lies in panels */
-  AX_PLAN_OVERWRITES = 1 << 2, /* products write their results, none adds to what is there */
+  AX_PLAN_OVERWRITES = 1 << 2, /* products write their results, none adds to a value */
   AX_PLAN_CACHED = 1 << 3,     /* kernels store through the caches, none past them */
-  AX_PLAN_UNCUT = 1 << 4       /* kernels are whole: none is in parts for threads */
+  AX_PLAN_UNCUT = 1 << 4       /* kernels are whole: none is cut into ranges for threads */
 } ax_plan_property;
 typedef uint32_t ax_plan_properties; /* a set */
-/* What holds of a plan as it was lowered. */
+/* The properties of a plan right after lowering. */
 enum { AX_PLAN_LOWERED = AX_PLAN_SEPARATE | AX_PLAN_UNPACKED | AX_PLAN_OVERWRITES | AX_PLAN_CACHED | AX_PLAN_UNCUT };
 
 typedef struct ax_plan_pass {
@@ -28,18 +28,18 @@ typedef struct ax_plan_pass {
   ax_status (*run)(ax_plan *plan);
   ax_plan_properties needs, makes, breaks;
 } ax_plan_pass;
-/* The passes, in their order. Each changes the plan it is given; that of a program is made for one executable. docs/passes.md says
-   what each is for. */
+/* The passes, in their order. Each changes the plan in place, since a plan is made for one executable. docs/passes.md says what
+   each is for. */
 extern const ax_plan_pass ax_plan_passes[];
 extern const uint32_t ax_plan_pass_count;
 
-/* AX_INTERNAL: a pass of the list needs what does not hold where it stands; the message names the pass, the property and who broke
-   it. */
+/* Checks a list of passes. AX_INTERNAL: a pass needs a property that does not hold at its place; the message names the pass, the
+   property and the pass that broke it. */
 AX_MUST_USE ax_status ax_plan_passes_check(const ax_plan_pass *passes, uint32_t count);
-/* All of a list that ax_plan_passes_check has found in order, or up to the one named `last` when there is one; in debug builds the
-   verifiers follow each. *found says whether there was one of that name; found may be NULL. */
+/* Runs a list that ax_plan_passes_check has accepted, all of it or up to the pass named `last` (NULL: all). In debug builds the
+   verifiers follow each pass. *found: whether there was a pass of that name; found may be NULL. */
 AX_MUST_USE ax_status ax_plan_run_passes(ax_plan *plan, const ax_plan_pass *passes, uint32_t count, const char *last, bool *found);
-/* The same of ax_plan_passes; or, where plan->options say so, of another list. */
+/* The same for ax_plan_passes, or for the list in plan->options if there is one. */
 AX_MUST_USE ax_status ax_plan_optimise(ax_plan *plan, const char *last, bool *found);
 
 AX_MUST_USE ax_status ax_plan_products(ax_plan *plan);

@@ -1,21 +1,20 @@
-/* Values that are put together from parts, taken apart again. Where an array is written part by part (a concatenation; what is
-   padded along one dimension) and read by kernels alone, each reader becomes a kernel for each part, and the array goes:
+/* Takes values that are put together from parts apart again. If an array is written part by part (a concatenation, a padding
+   along one dimension) and only kernels read it, each reader becomes one kernel for each part, and the array is not made:
 
-     c[0 .. 32] = f(i);  c[32 .. 64] = g(i);  y = h(c)       becomes       c0 = f;  c1 = g;  y[0 .. 32] = h(c0);  y[32 .. 64] =
-   h(c1)
+     c[0 .. 32] = f(i);  c[32 .. 64] = g(i);  y = h(c)
+     becomes       c0 = f;  c1 = g;  y[0 .. 32] = h(c0);  y[32 .. 64] = h(c1)
 
-   which costs fewer passes once they are fused: a part is computed where it is read, as nothing has to be chosen element by
-   element. What is written in pieces so is an array of parts itself, and so on down to what needs it whole: products, collectives,
-   reductions, results, carries.
+   After fusion this costs fewer passes over memory: a part is computed where it is read, and nothing is chosen element by
+   element. A reader's result is then written part by part itself. This goes on down to readers that need the whole array:
+   products, collectives, reductions, results, carries.
 
-   Where one part is nearly all of the array, or readers cannot be cut, and the parts are copies, one kernel makes the whole array
-   instead, each element of the part that has it, by guarded loads (plan/kernel.h): readers take that in as it is, wherever they
-   look.
+   If one part is nearly all of the array, or readers cannot be cut, and the parts are copies, one kernel makes the whole array
+   instead. It loads each element from its part, by guarded loads (plan/kernel.h), and any reader can take that kernel in.
 
      c[0] = x[9];  c[1 .. 10] = x[0 .. 9];  y = c + x      becomes      y[i] = (i < 1 ? x[i + 9] : x[i - 1]) + x[i]
 
-   Readers must step along the parts one element or a few at a time. A piece's innermost runs must not get short, as kernels work
-   on vectors, and small arrays are left alone when that would make more kernels. */
+   Readers must step along the parts by one element or a few at a time. A piece's innermost runs must not get short, as kernels
+   work on vectors. Small arrays are left alone if taking them apart would make more kernels. */
 #include <string.h>
 
 #include "plan/kernel_rewrite.h"
@@ -337,7 +336,7 @@ static bool are_readers_kernels(const cutter *c, uint32_t allocation, uint32_t l
   return loads > 0 && loads == c->reads[allocation];
 }
 
-/* What the part has at the kernel's steps, where they are its own. */
+/* Loads the part's value at the kernel's steps. *guard: whether a step lies in the part. */
 static ax_ex load_part(cutter *c, ax_bound *to, const parts *p, const part *one, ax_ex *guard) {
   const ax_bound *from = &c->nodes[one->node].op.kernel;
   const ax_expr *load = &from->kernel->exprs[0];

@@ -1,10 +1,10 @@
-/* The plan: what a program is before it is instructions. Buffers, and operations on them in nested blocks; the passes over it see
-   operations, never primitives.
+/* The plan: a program on its way to instructions. It consists of buffers, and of operations on them in nested blocks. Passes
+   over it see operations, never primitives.
 
      program  --lower rules (lower.h)-->  plan  --passes (passes.h)-->  --exec/-->  instructions
 
-   A buffer is stored once for each coordinate along `axes`, the axes on which its value may differ: a value that is the same
-   on all devices exists once, and is computed by one of them (its owner: coordinate 0 on every other axis). */
+   A buffer is stored once for each coordinate along `axes`, the axes on which its value may differ. A value that is the same on
+   all devices exists once, and one of them computes it (its owner: coordinate 0 on every other axis). */
 #ifndef AX_PLAN_PLAN_H
 #define AX_PLAN_PLAN_H
 
@@ -19,14 +19,14 @@ typedef struct ax_buffer {
   ax_buffer_kind kind;
   ax_type type;      /* dtype and shape: dense, row-major */
   ax_axis_set axes;  /* stored once for each coordinate along these */
-  uint32_t index;    /* INPUT: which */
+  uint32_t index;    /* INPUT: its number */
   const void *data;  /* CONST: borrowed from the program ... */
-  const struct ax_panels *panels; /* ... and packed so; NULL: it is as it lies (plan/panels.h) */
+  const struct ax_panels *panels; /* ... and packed in this layout (plan/panels.h); NULL: not packed */
   uint32_t allocation;     /* the buffer whose memory this is; its own id unless it is a view */
   int64_t offset;    /* of a view: bytes into the allocation ... */
   uint32_t loop;     /* ... plus step bytes times the iteration of this loop; AX_NONE for none */
   int64_t step;
-  bool updated;      /* of an allocation: kernels that write a part of it rely on what others wrote into the rest (plan/update.c) */
+  bool updated;      /* of an allocation: kernels that write a part of it rely on the rest written by others (plan/update.c) */
 } ax_buffer;
 
 static inline int64_t ax_buffer_bytes(const ax_buffer *buffer) {
@@ -50,12 +50,12 @@ typedef struct ax_gemm {
   int64_t terms[AX_GEMM_TERMS], a_term[AX_GEMM_TERMS], b_term[AX_GEMM_TERMS]; /* how many, and elements from one to the next */
 } ax_gemm;
 
-/* What operations wait for that are not to be done as soon as they could be: those of a body that is done again, late, so that what
-   it makes need not be held. The schedule moves none of them before all these buffers can be read. */
+/* Delays operations that could be done earlier: those of a body that is computed again late, so that its values need not be
+   held. The scheduler moves none of them before all these buffers can be read. */
 typedef struct ax_control_dependence {
   uint32_t count, number;
   const uint32_t *buffers;
-  const struct ax_control_dependence *outer; /* of the call that this one stands in; NULL: none */
+  const struct ax_control_dependence *outer; /* that of the call around; NULL: none */
 } ax_control_dependence;
 
 /* Every collective is an exchange: each member of a group, in turn or in any order, puts parts of its `in` into the `out` of
@@ -77,34 +77,35 @@ typedef struct ax_exchange {
   ax_peers peers;
   const ax_pairs *pairs;
   ax_scalar combine; /* NONE, ADD, MAX, MIN */
-  bool alone;        /* of the members only this one puts its part; the others only come to it */
+  bool alone;        /* only member `source` puts its part; the others only take part */
   int64_t source;
   uint32_t in, out;
   int64_t src_step, dst_step;                                                /* elements */
   uint32_t rank;                                                             /* of the part */
   int64_t dims[AX_MAX_RANK], src_stride[AX_MAX_RANK], dst_stride[AX_MAX_RANK]; /* elements */
-  uint32_t id;                                                               /* ties DONE to START */
+  uint32_t id;                                                               /* the same in START and DONE */
 } ax_exchange;
 
-/* One side of messages between two devices: who has a target sends `buffer`, who has a source receives it; zeros without one. */
+/* One side of messages between two devices. A device with a target sends `buffer`. A device with a source receives into it; one
+   without a source gets zeros. */
 typedef struct ax_mail {
   ax_axes names; /* members are numbered row-major over these axes, in this order */
   ax_axis_set axes;
   const ax_pairs *pairs;
-  int64_t link; /* which of the queues between two devices */
+  int64_t link; /* the number of the queue between two devices */
   uint32_t buffer;
 } ax_mail;
 
-/* A ragged exchange (ragged.h). Its tables are exchanged in between, as all_to_all's parts are; the rows are not put by those who
-   have them, but taken by those who want them, so that nothing but the tables and one more exchange orders members:
+/* A ragged exchange (ragged.h). Its tables are exchanged like all_to_all's parts. The rows are taken by their receivers instead
+   of put by their senders, so only the tables and one more exchange order the members:
 
      PACK      in, and offsets and sizes                         -> table         my operand is ready, and here are my slices
-     exchange  table                                             -> received      so is everybody's, and here are those for me
+     exchange  table                                             -> received      all operands are ready, with the slices for me
      TAKE      received, recv_sizes, in (also others'), out      -> out, taken    my rows
-     exchange  taken                                             -> released      everybody has theirs
+     exchange  taken                                             -> released      all members have their rows
      RELEASE   released, in                                                       from here on my operand's memory may be written
 
-   In a group of one, received is table, and the exchanges and RELEASE are not there. */
+   In a group of one, `received` is `table`, and there are no exchanges and no RELEASE. */
 typedef enum ax_ragged_step { AX_RAGGED_PACK, AX_RAGGED_TAKE, AX_RAGGED_RELEASE } ax_ragged_step;
 enum { AX_RAGGED_OPERANDS = 6 };
 typedef struct ax_ragged {
@@ -114,7 +115,7 @@ typedef struct ax_ragged {
   bool back, agree;
   uint32_t in[AX_RAGGED_OPERANDS]; /* as the primitive's: operand, output, input_offsets, send_sizes, output_offsets, recv_sizes */
   uint32_t table, received, work, out, taken, released;
-  uint32_t base; /* of what out has where nothing is taken; AX_NONE: out has it already, as a copy of output */
+  uint32_t base; /* values of `out` that no slice covers; AX_NONE: out has them already, as a copy of output */
 } ax_ragged;
 
 typedef struct ax_ragged_buffer {
@@ -123,31 +124,31 @@ typedef struct ax_ragged_buffer {
 } ax_ragged_buffer;
 enum { AX_RAGGED_MOST = 8 };
 
-/* Code of a primitive's own over buffers, for what is no loop nest: scatters, sorts. It is cut into parts by shapes alone, any of
-   which may be done at once. `data` is the plan's and is only read. */
+/* A primitive's own code over buffers, for work that is no loop nest: scatters, sorts. It is cut into parts by shapes alone, and
+   parts may run at the same time. `data` is the plan's and is only read. */
 typedef struct ax_routine {
-  ax_status (*run)(const void *data, void *const *memory, uint32_t part); /* memory: by buffer. What it returns has no message */
+  ax_status (*run)(const void *data, void *const *memory, uint32_t part); /* memory: by buffer. A failure sets no message */
   const void *data;
   uint32_t in_count, out_count, parts;
   uint32_t *buffers; /* those that are read, then those that are written */
-  bool updates;      /* what is written stays as it was where nothing is written: so it is read too */
-  bool moves;        /* it only puts numbers elsewhere: other operations compute what its equation is */
+  bool updates;      /* it writes only parts of its results, and the rest keeps its old value: results are read too */
+  bool moves;        /* it only moves numbers; other operations do the equation's arithmetic */
   double time;       /* nanoseconds on one thread, roughly */
-  const char *name;  /* in texts; NULL: it has none but its primitive's */
+  const char *name;  /* in texts; NULL: the primitive's */
 } ax_routine;
 
-/* Kernels and products that go over the same rows, done block of rows by block of rows: each member over rows b .. b + step, then
-   over the next ones. So what one makes of a row, and what several read of it, is still in the cache when the next one comes to it.
+/* Kernels and products over the same rows, done one block of rows after another: each member over rows b .. b + step, then over
+   the next ones. So a row that one member makes, or that several read, is still in the cache when the next member needs it.
 
-   A kernel has a dimension of `extent` steps that it is ranged over, and may stand for `outer` such kernels one after the other: of
-   index a, each slot begins a * outer_step bytes further on. A product has `extent` rows, and there are `outer` of them; the factor
-   on the right is read whole by each block. Rows are numbered over both. Whatever two members touch, one of them writing, they
-   touch at the same row, so that the order of blocks is of no matter. What nobody else touches is local: it has no memory but a
-   block of rows, which each thread that computes has one of. */
+   A kernel is ranged over a dimension of `extent` steps. It may stand for `outer` such kernels; in number a, each slot begins a
+   * outer_step bytes further on. A product has `extent` rows, and there are `outer` of them; each block reads the whole right
+   factor. Rows are numbered over both. If one member writes an allocation that another touches, both touch it at the same row,
+   so the order of blocks does not matter. An allocation that only members touch is local: it has no memory but a block of rows
+   in each thread that computes. */
 typedef struct ax_rows_slot {
-  int64_t outer_step; /* bytes; of a product 0: it knows its own */
-  int64_t row_bytes;  /* of a local allocation: from row to row; 0: it lies in memory */
-  int64_t place;      /* of a local allocation: where it is in the block */
+  int64_t outer_step; /* bytes; 0 for a product, which has its own strides */
+  int64_t row_bytes;  /* local allocation: bytes from row to row; 0: it is in memory */
+  int64_t place;      /* local allocation: its offset in the block */
 } ax_rows_slot;
 
 typedef struct ax_rows {
@@ -155,12 +156,12 @@ typedef struct ax_rows {
   struct ax_op *members; /* KERNEL and GEMM operations, in order */
   int64_t outer, extent;
   int64_t step;          /* rows in a block */
-  uint32_t parts;        /* into which the rows are worth cutting */
+  uint32_t parts;        /* ranges worth cutting the rows into */
   uint32_t slot_count;   /* of all members */
   ax_rows_slot *slots;   /* the first member's, then the next one's */
   int64_t block_bytes;   /* for local allocations */
 } ax_rows;
-enum { AX_ROWS_SLOTS = 192, AX_ROWS_MEMBERS = 32, AX_ROWS_BYTES = 192 << 10 }; /* the most of a group */
+enum { AX_ROWS_SLOTS = 192, AX_ROWS_MEMBERS = 32, AX_ROWS_BYTES = 192 << 10 }; /* limits of a group */
 
 typedef struct ax_block {
   struct ax_op *ops;
@@ -168,26 +169,26 @@ typedef struct ax_block {
 } ax_block;
 
 typedef enum ax_op_kind {
-  AX_OP_NONE, /* nothing: taken out by the pass at work, which sweeps its block before it ends */
+  AX_OP_NONE, /* dropped; the pass at work sweeps its block before it ends */
   AX_OP_KERNEL,
   AX_OP_ROWS, /* kernels and products over the same rows (plan/rows.c) */
   AX_OP_GEMM,
   AX_OP_EVAL,  /* the primitive's reference code */
-  AX_OP_ROUTINE, /* code of its own */
-  AX_OP_START, /* of an exchange: put my parts */
-  AX_OP_DONE,  /* of an exchange: from here on, out may be read */
-  AX_OP_SEND,  /* a message, to be received by another device: never waits */
-  AX_OP_RECEIVE, /* one: waits until it is there */
+  AX_OP_ROUTINE, /* a primitive's own code (ax_routine) */
+  AX_OP_START, /* begins an exchange: puts this device's parts */
+  AX_OP_DONE,  /* ends an exchange: from here on, out may be read */
+  AX_OP_SEND,  /* sends a message to another device: never waits */
+  AX_OP_RECEIVE, /* receives a message: waits for it */
   AX_OP_RAGGED, /* a step of a ragged exchange */
   AX_OP_CORES, /* a step of a kernel that a user wrote */
-  AX_OP_CHECK, /* that the equation made no NaN or infinity (plan/check.c) */
+  AX_OP_CHECK, /* finds a NaN or infinity that the equation made (plan/check.c) */
   AX_OP_LOOP,
   AX_OP_BRANCH
 } ax_op_kind;
 
 typedef struct ax_op {
   ax_op_kind kind;
-  const ax_eqn *eqn;         /* where it came from, for messages; */
+  const ax_eqn *eqn;         /* its equation, for messages, */
   const ax_program *program; /* and its program */
   ax_axis_set axes;          /* run once for each coordinate along these; of a loop or branch: along which control differs */
   ax_axis_set diverging;     /* axes along which control differs around it */
@@ -198,7 +199,7 @@ typedef struct ax_op {
     ax_gemm *gemm;
     struct {
       uint32_t *in, *out;
-      ax_callback *callback; /* that it calls; NULL: none, or none that has to be looked up */
+      ax_callback *callback; /* the callback it calls; NULL: none, or none to look up */
     } eval;
     ax_routine *routine;
     ax_exchange *exchange;
@@ -212,8 +213,8 @@ typedef struct ax_op {
       ax_cores_step cores_step;
     };
     struct {
-      uint32_t result;   /* of the equation, which one */
-      uint32_t count;    /* buffers: that result, then floats it is made of; what is in one of those already was not made here */
+      uint32_t result;   /* number of the equation's result */
+      uint32_t count;    /* buffers: that result, then float operands; a NaN or infinity of an operand was not made here */
       uint32_t *buffers;
     } check;
     struct {
@@ -230,7 +231,7 @@ typedef struct ax_op {
   };
 } ax_op;
 
-/* A body that was lowered once and called so many times (plan/fragment.c). */
+/* A body that was lowered once, and the number of its calls (plan/fragment.c). */
 typedef struct ax_called {
   uint32_t op_count, call_count;
   const struct ax_called *next;
@@ -238,21 +239,21 @@ typedef struct ax_called {
 
 typedef struct ax_plan_options {
   bool reference; /* LOCAL primitives are lowered to their eval rules */
-  uint32_t check; /* AX_CHECK_*: equations that make such a number are found */
-  bool unchecked_ragged; /* sizes that senders and receivers of a ragged exchange say are not compared */
+  uint32_t check; /* AX_CHECK_*: finds equations that make such numbers */
+  bool unchecked_ragged; /* ragged exchanges do not compare the sizes of senders and receivers */
   const ax_hooks *hooks; /* callbacks by name, and whether debug_print's text is read; NULL: no host */
-  struct ax_runtime *runtime; /* whose code parts of kernels become when they are lowered; NULL: they stay reference code */
-  const struct ax_plan_pass *passes; /* plan/passes.h: instead of those there are; NULL. For tests */
+  struct ax_runtime *runtime; /* gets code for parts of kernels while they are lowered; NULL: they stay reference code */
+  const struct ax_plan_pass *passes; /* for tests: replaces ax_plan_passes (plan/passes.h); NULL */
   uint32_t pass_count;
 } ax_plan_options;
 
 typedef struct ax_plan {
   ax_arena arena;
-  ax_arena drafts; /* kernels and lists of operations as they were lowered, and tables of lowering: gone after fusion */
+  ax_arena drafts; /* kernels and lists of operations as lowered, and lowering's tables: freed after fusion */
   ax_program *program; /* what each device runs; retained: equations and constants are borrowed from it */
-  ax_program **kept;   /* those that rules made of single equations, borrowed from likewise */
+  ax_program **kept;   /* programs that rules made of single equations, borrowed from likewise */
   uint32_t kept_count, kept_capacity;
-  ax_cores *cores; /* the kernels that users wrote, the latest first, without copies of calls: each of the plan's own */
+  ax_cores *cores; /* kernels that users wrote, the latest first, without copies of calls; owned */
   ax_mesh mesh;
   ax_plan_options options;
   ax_buffer *buffers;
@@ -260,39 +261,41 @@ typedef struct ax_plan {
   ax_block block;
   const ax_called *called; /* the latest first */
   uint32_t in_count, out_count;
-  uint32_t *in, *out; /* buffers; an out is all of a memory of its own */
+  uint32_t *in, *out; /* buffers; an `out` is a whole allocation */
   const bool *donate; /* by input: its memory may be overwritten; NULL: none */
 } ax_plan;
 
 void ax_plan_destroy(ax_plan *plan);
-/* Consumes the program, which is released with the plan, or at once: AX_OUT_OF_MEMORY. */
+/* Consumes `program`: it is released with the plan, or at once on failure. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_plan_keep(ax_plan *plan, ax_program *program);
-/* allocation AX_NONE: one of its own. AX_OUT_OF_MEMORY. */
+/* `allocation` AX_NONE: the buffer gets memory of its own. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_plan_add_buffer(ax_plan *plan, const ax_buffer *buffer, uint32_t *out);
 void ax_plan_text(ax_text *text, const ax_plan *plan);
-/* How often each allocation is read and written: every load of every operation, loop conditions and branch indices, and results.
-   Arrays of plan->buffer_count, added to. */
+/* Adds to arrays of plan->buffer_count how often each allocation is read and written: every load of every operation, loop
+   conditions, branch indices, and results. */
 void ax_plan_count(const ax_plan *plan, uint32_t *reads, uint32_t *writes);
 /* Drops the operations that are AX_OP_NONE. */
 void ax_block_sweep(ax_block *block);
-/* Of an equation with order or state (ir/prim.h), or a check: it stays where it is among others like it, and is neither dropped nor
-   done twice, whatever its buffers say. Not for the operations inside it. */
+/* Whether the operation is a check, or belongs to an equation with order or state (ir/prim.h). Such operations keep their order
+   among each other, and are neither dropped nor done twice, whatever their buffers allow. Operations inside it are not
+   considered. */
 bool ax_op_is_ordered(const ax_op *op);
-/* It is an ordered call of the host, which devices make one after the other. */
+/* Whether it is an ordered call of the host, which devices make one after the other. */
 bool ax_op_takes_turns(const ax_op *op);
-/* It sends or receives messages, or holds an operation that does. What waits for other devices is not moved before it, nor what
-   others wait for behind it: they may be in another place than this device, and wait for each other only as the program says. */
+/* Whether it sends or receives messages, or holds an operation that does. An operation that waits for other devices is not moved
+   before it, and one that others wait for is not moved behind it. Other devices may be at other places of the program, and wait
+   for each other only as the program says. */
 bool ax_op_has_messages(const ax_op *op);
-/* The only thing a kernel operation does is to write `*to` element by element from `*from` (at `at` of from's dimensions). */
+/* Whether it is a kernel that only writes `*to`, element by element, from `*from` at positions *at. */
 bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_position **at);
-/* The same, and it takes all of `*from` as it lies. */
+/* Whether it also copies all of `*from`, in its order. */
 bool ax_op_copies_all(const ax_op *op, uint32_t *to, uint32_t *from);
 
 /* Nanoseconds on one thread, as ax_kernel_time. */
 double ax_gemm_time(const ax_gemm *gemm);
 double ax_rows_time(const ax_rows *rows);
 
-/* What a kernel or a product takes: a kernel's slots; of a product both factors, then the result. */
+/* The buffers of a kernel or a product: a kernel's slots; a product's two factors, then its result. */
 typedef struct ax_op_use {
   uint32_t buffer;
   bool reads, writes;
@@ -300,26 +303,26 @@ typedef struct ax_op_use {
 uint32_t ax_op_slots(const ax_op *op);
 ax_op_use ax_op_slot(const ax_op *op, uint32_t index);
 
-/* A copy in the arena, with a list of buffers of its own. NULL: no memory. */
+/* A copy in the arena, with its own list of buffers. NULL: out of memory. */
 ax_routine *ax_routine_copy(ax_arena *arena, const ax_routine *routine);
-/* Consumes the kernel, which is released with the plan, or at once: AX_OUT_OF_MEMORY. */
+/* Consumes the kernel: it is released with the plan, or at once on failure. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_plan_keep_cores(ax_plan *plan, const ax_cores *cores, ax_cores **out);
-/* What a step of a ragged exchange touches, in the order of its instruction's operands; how many. */
+/* Lists the buffers that a step of a ragged exchange touches, in the order of its instruction's operands; returns how many. */
 uint32_t ax_ragged_buffers(const ax_ragged *ragged, ax_ragged_step step, ax_ragged_buffer *out);
 
-/* The blocks inside an operation: NULL beyond the last. */
+/* Block `index` inside an operation. NULL: beyond the last. */
 ax_block *ax_op_block(ax_op *op, uint32_t index);
-/* Calls visit(context, buffer, writes) for each buffer an operation itself touches (not the blocks inside it) ... */
+/* Calls visit(context, buffer, writes) for each buffer that the operation itself touches, without those of blocks inside it. */
 typedef void (*ax_visit)(void *context, uint32_t buffer, bool writes);
 void ax_op_visit(const ax_op *op, ax_visit visit, void *context);
-/* ... or that it and those inside it touch. */
+/* The same with the operations inside it. */
 void ax_op_visit_all(ax_op *op, ax_visit visit, void *context);
-/* Calls visit(context, op) for each operation: itself, or the block's, in order, and right after it those inside it. */
+/* Calls visit(context, op) for an operation, or for those of a block in order. Each is followed by the operations inside it. */
 typedef void (*ax_visit_op)(void *context, ax_op *op);
 void ax_op_walk(ax_op *op, ax_visit_op visit, void *context);
 void ax_block_walk(const ax_block *block, ax_visit_op visit, void *context);
-/* Calls visit(context, block, is_body) for each block inside `block`, inner ones first, and for itself; a loop's body is one that
-   is gone through again and again. Ends with the first that fails. */
+/* Calls visit(context, block, is_body) for each block inside `block`, inner ones first, and for `block` itself. is_body: it is a
+   loop's body, which runs again and again. Stops at the first failure. */
 typedef ax_status (*ax_visit_block)(void *context, ax_block *block, bool is_body);
 AX_MUST_USE ax_status ax_blocks_visit(ax_block *block, ax_visit_block visit, void *context);
 

@@ -1,4 +1,4 @@
-/* What members of a ragged exchange do, and what is said when their slices do not fit. */
+/* The work of a ragged exchange's members, and the errors about slices that do not fit. */
 #include "plan/ragged.h"
 
 #include <string.h>
@@ -46,7 +46,7 @@ static int64_t count_at(const ax_counts *counts, int64_t i) {
 /* Slice s from one member to another, in the sender's arrays. */
 static int64_t slice_number(const ax_ragged_shape *shape, uint32_t receiver, int64_t s) { return receiver * shape->each + s; }
 
-/* Where the arrays of a batch element's local member begin. */
+/* The index at which the arrays of batch element `batch` begin for local member `local`. */
 static int64_t counts_begin(const ax_ragged_shape *shape, int64_t batch, int64_t local) {
   return (batch * shape->local + local) * shape->members * shape->each;
 }
@@ -63,18 +63,18 @@ void ax_ragged_pack(const ax_ragged_shape *shape, const ax_counts *from, const a
           }
 }
 
-/* In a table: what a local member sends to that of the device, or has from that of the device. */
+/* The index in a table, sent or received, of the slices between two local members of two devices. */
 static int64_t table_at(const ax_ragged_shape *shape, int64_t device, int64_t batch, int64_t from, int64_t to) {
   return (((device * shape->batch + batch) * shape->local + from) * shape->local + to) * shape->each;
 }
 
-/* What member `number` sends to local member l of the receiver. */
+/* The slices that member `number` sends to local member l of the receiver. */
 static const ax_piece *slices_from(const ax_taking *t, int64_t batch, uint32_t l, int64_t number) {
   uint32_t where = t->shape->where[number], local = (uint32_t)t->shape->local;
   return t->received + table_at(t->shape, where / local, batch, where % local, l);
 }
 
-/* What local member l sends to member `number`. */
+/* The slices that local member l sends to member `number`. */
 static const ax_piece *slices_to(const ax_taking *t, int64_t batch, uint32_t l, int64_t number) {
   uint32_t where = t->shape->where[number], local = (uint32_t)t->shape->local;
   return t->packed + table_at(t->shape, where / local, batch, l, where % local);
@@ -215,7 +215,7 @@ static void fill(const ax_taking *t, int64_t offset, int64_t begin, int64_t end)
   if (bytes > 0) memcpy((char *)t->out + (offset + begin) * row, (const char *)t->base + (offset + begin) * row, (size_t)bytes);
 }
 
-/* What of base stays: all that no slice is put on. */
+/* Copies from base all rows that no slice covers. */
 static void fill_gaps(const ax_taking *t, int64_t batch, uint32_t l, int64_t sorted) {
   const ax_ragged_shape *shape = t->shape;
   int64_t mine = t->back ? shape->from_rows : shape->to_rows, offset = (batch * shape->local + l) * mine, end = 0;
@@ -243,7 +243,7 @@ bool ax_ragged_take(const ax_taking *t, ax_fault *fault) {
   return true;
 }
 
-/* --- What is said --- */
+/* --- Error messages --- */
 
 static void device_text(ax_text *text, const ax_mesh *mesh, int64_t device) {
   ax_text_add(text, "device %lld", (long long)device);

@@ -1,15 +1,15 @@
-/* Ragged exchanges: slices of any number of rows from every member of a group to every other. What one member does, for whoever has
-   the members' arrays at hand: reference evaluation, and frames.
+/* Ragged exchanges: slices of any number of rows from every member of a group to every other. These functions do one member's
+   work; reference evaluation and the executor call them with the members' arrays.
 
-     pack   each member puts its slices in a table, those for one device side by side. Tables are then exchanged as by all_to_all
-     take   each member looks at the slices that come to it, from all members in order, and takes them out of their operands; or
-   back: looks at the same, and adds to its own rows those that its slices have become with the others
+     pack   each member puts its slices in a table, those for one device side by side; all_to_all then exchanges the tables
+     take   each member checks the slices that come to it, in order of members, and copies their rows from the senders' operands
+     take, back: each member checks the same slices, and adds to its own rows the values that its slices have in the receivers
 
-   Members are devices; or, where axes have been batched, several live on one device: `local` of them, numbered among the devices'
-   as the axes were. Arrays have `batch` independent exchanges outside, then the local members, then rows.
+   Members are devices. If axes have been batched, several members live on one device: `local` of them, numbered together with
+   the devices in the order of the axes. Arrays have `batch` independent exchanges outside, then the local members, then rows.
 
      from device e, in its table for device f:   [batch][local of e][local of f][slice]
-     in what f has from all devices:             [device e][batch][local of e][local of f][slice]                        */
+     in what f has from all devices:             [device e][batch][local of e][local of f][slice] */
 #ifndef AX_PLAN_RAGGED_H
 #define AX_PLAN_RAGGED_H
 
@@ -84,7 +84,7 @@ typedef struct ax_taking { /* by one device */
   const void *base;       /* otherwise these are, and out has nothing yet */
 } ax_taking;
 
-/* False, and what is wrong: then out is good for nothing. */
+/* Takes the rows. False: *fault is the first error, and `out` must not be used. */
 bool ax_ragged_take(const ax_taking *taking, ax_fault *fault);
 /* sender, other, receiver: the devices of the mesh that those in the fault are. */
 void ax_fault_text(ax_text *text, const ax_fault *fault, const ax_ragged_shape *shape, const ax_mesh *mesh, int64_t sender,

@@ -1,30 +1,31 @@
-/* What is cheaper to compute again than to hold: memory instead of a little work.
+/* Values that are cheaper to compute again than to hold: saves memory for a little work.
 
-   A backward pass uses what the forward pass made long before. Of a chain of pointwise operations it often uses every link (gelu
-   and softmax give four or five values of one size), and all of them would be held from one pass to the other. It is enough to hold
-   those that the others can be made of; a kernel of the backward pass then computes what it needs itself.
+   A backward pass uses values that the forward pass made long before. Of a chain of pointwise operations it often uses every
+   link (gelu and softmax give four or five values of one size), and all of them would be held from one pass to the other. It is
+   enough to hold those that the others can be made of; a kernel of the backward pass then computes the values it needs itself.
 
      t = tanh(x);  u = t * x;  y = u W;  ...;  a = u' dy;  b = t * dz      holds x, t and u across the dots
      becomes  ...;  t' = tanh(x);  u' = t' * x;  a = u'' dy;  b = t' * dz   which holds x
 
-   A read is *late* when it comes long after the touch before it and memory is much in use in between: at the *crest*, the place in
-   between where most is alive, at least half of the most there is anywhere. A value may be made again when one kernel computes each
-   of its elements by itself, by little work, of values that do not change. Its *bases* are the values that it is made of in the
-   end: through values that are used shortly, or are made again themselves, to such as are kept. The pass goes forward. It makes a
-   late value again when the value's bases are alive at its crest anyway, or are much smaller than it is; or when one base is
-   missing, and keeping that one would serve for more values than it weighs. All other late values are kept, and become bases.
+   A read is *late* when it comes long after the touch before it and much memory is in use in between. The *crest* is the place
+   in between where most memory is in use; it must be at least half of the block's peak. A value may be made again when one
+   kernel computes each of its elements by itself, by little work, from values that do not change. Its *bases* are the kept
+   values that it is made of in the end, through values that are used soon or are made again themselves. The pass goes forward.
+   It makes a late value again if its bases are alive at its crest anyway, or are much smaller than it is. It also does so if one
+   base is missing, and keeping that one would serve for more values than it weighs. All other late values are kept, and become
+   bases.
 
-   The bits are the same, since the same operations are done on the same values. Values of one device are made again where they are
-   read; not when they were the same for more than a few of the readers. What is filled in long before the rest of it is written (a
-   table of zeros with a part in it) is filled in when it is needed.
+   The bits are the same, since the same operations are done on the same values. A value of one device is made again by the
+   devices that read it, but only if they are few. A table that is filled with zeros long before its other parts are written is
+   filled when it is needed.
 
-   The work is in proportion to the operations: what is made again at once, with all that it takes, is bounded. */
+   The work is in proportion to the operations: all that is made again at one place is bounded. */
 #include <string.h>
 
 #include "plan/passes.h"
 
 enum {
-  window = AX_HOSTILE ? 2 : 24, /* operations: what is used again so soon is at hand (also as far as fusion looks) */
+  window = AX_HOSTILE ? 2 : 24, /* operations: a value used again so soon stays at hand; also as far as fusion looks */
   most_bases = 6,
   most_work = 96,               /* scalar operations an element, of all that is made again for a value */
   most_copies = 4,              /* devices that make the same value again */
@@ -55,7 +56,7 @@ typedef struct recomputer {
   value *values; /* by allocation; of allocations made here nothing is known, nor need be */
   uint32_t value_count;
   ax_arena tables;
-  /* Of the block at work: */
+  /* The block at work: */
   ax_arena scratch;
   ax_block *block;
   touch *touches;
@@ -150,7 +151,7 @@ static ax_status find_levels(recomputer *r) {
   return AX_OK;
 }
 
-/* Where between two operations, both included, most is alive. */
+/* The operation from `from` to `to`, both included, at which most memory is in use. */
 static uint32_t crest_between(const recomputer *r, uint32_t from, uint32_t to) {
   uint32_t best = AX_NONE;
   for (uint32_t low = from + r->leaves, high = to + r->leaves + 1; low < high; low /= 2, high /= 2) {
@@ -344,7 +345,7 @@ static ax_status make_again(recomputer *r, value *v, uint32_t at) {
   return put(r, &op);
 }
 
-/* What the operation at `at` reads instead of *buffer: something made again, if that is what is to be done with it. */
+/* Replaces *buffer, which the operation at `at` reads, by a value made again, if that is decided for it. */
 static ax_status use(recomputer *r, uint32_t at, uint32_t *buffer) {
   value *v = value_of(r, *buffer);
   const ax_op *op = &r->block->ops[at];

@@ -1,4 +1,4 @@
-/* Rewrites are asked for by kernels, which are one when they are equal, and by which of their buffers are the same. */
+/* Rewrites are found by their kernels, of which equal ones are one object, and by which of their slots share a buffer. */
 #include "plan/rewrites.h"
 
 #include <string.h>
@@ -71,17 +71,17 @@ void ax_kernel_pool_release(ax_pooled_kernel *pooled) {
 
 /* --- Rewrites --- */
 
-/* Two kernels, or one, and what is to be done with them. */
+/* A rewrite: one or two kernels, the details of the rewrite, and which of their slots share a buffer. */
 typedef struct question {
   const ax_loop_kernel *kernel[2];
   uint64_t detail[2];
-  uint8_t same[2 * AX_MAX_SLOTS]; /* of each slot, the second kernel's behind the first's: the first with its buffer */
+  uint8_t same[2 * AX_MAX_SLOTS]; /* by slot, the second kernel's behind the first's: the first slot with its buffer */
 } question;
 
-/* What came of it. */
+/* The result of a rewrite. */
 typedef struct answer {
-  ax_pooled_kernel *pooled; /* NULL: it cannot be done */
-  uint8_t from[AX_MOST_SLOTS]; /* by slot: whose buffer it has */
+  ax_pooled_kernel *pooled; /* NULL: it is not possible */
+  uint8_t from[AX_MOST_SLOTS]; /* by slot: a slot of the inputs with its buffer */
 } answer;
 
 typedef struct rewrite {

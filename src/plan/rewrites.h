@@ -1,10 +1,10 @@
-/* Kernels made from kernels, remembered: what equal layers, steps or parameters have fused is found out for the first of them, and
-   looked up for the others.
+/* Kernels made from kernels, remembered: fusing equal layers, steps or parameters is computed for the first of them and looked
+   up for the others.
 
-   A pool holds each kernel once, however many operations do it; kernels in it are not changed. What a rewrite (kernel_rewrite.h)
-   makes depends on the kernels and on which of their slots are the same buffer, and on nothing else; unless it takes other views of
-   buffers, of which only the plan knows what they are: that is made anew each time. Kernels that no operation has any more go when
-   the pool has become large; until then they may be asked for again. */
+   A pool holds each kernel once, however many operations use it; kernels in it are not changed. The result of a rewrite
+   (kernel_rewrite.h) depends only on the kernels and on which of their slots share a buffer, and is remembered. If a rewrite
+   takes other views of buffers, which only the plan knows, it is computed anew each time. Kernels that no operation uses are
+   freed when the pool has become large; until then they may be asked for again. */
 #ifndef AX_PLAN_REWRITES_H
 #define AX_PLAN_REWRITES_H
 
@@ -32,7 +32,7 @@ void ax_kernel_pool_deinit(ax_kernel_pool *pool);
 ax_pooled_kernel *ax_kernel_pool_find(ax_kernel_pool *pool, ax_loop_kernel *kernel);
 void ax_kernel_pool_release(ax_pooled_kernel *pooled); /* one use less; NULL is allowed */
 
-/* What was made, with one use, and the buffers of its slots; `pooled` NULL: there is none. */
+/* The result of a rewrite, counted as one use, and the buffers of its slots. `pooled` NULL: there is none. */
 typedef struct ax_rewritten {
   ax_pooled_kernel *pooled;
   uint32_t buffers[AX_MOST_SLOTS];

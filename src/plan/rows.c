@@ -337,7 +337,8 @@ static uint32_t connected(const ax_rows_group *of) {
   return all;
 }
 
-/* Leaves out what has nothing to do with the others: it stays where it is. Nothing was moved over it that touches what it does. */
+/* Leaves out members that share nothing with the others. They stay where they are, because no operation that touches their
+   buffers was moved over them. */
 static bool leave_out(grouper *g) {
   ax_rows_group *t = &g->trial;
   uint32_t kept = connected(&g->now);

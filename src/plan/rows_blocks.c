@@ -1,11 +1,12 @@
-/* A block is as many rows as stay in the cache from one member to the next: of kernels, as many as fit in the first one or are
-   worth a call; with products, tiles of them, as long as all that is local has room on the stack.
+/* A block has as many rows as stay in the cache from one member to the next. For kernels, it is as many as fit in the first
+   cache, or more if they would not be worth a call. With products, it is several tiles of rows, as long as all local allocations
+   have room on the stack.
 
-     m  |----|                 what is local lies in such a block only while it is needed, and others
-     e  |----------|           lie there before and after
+     m  |----|                 a local allocation is in the block only while it is needed,
+     e  |----------|           and others use its place before and after
      s       |-----|
 
-   By the group's sizes alone, never by who does it: how rows are cut changes no bits, and no more than the time. */
+   Blocks depend on the group's sizes alone, never on the threads. The cut of rows changes the time only, and no bits. */
 #include "plan/rows_blocks.h"
 
 enum {
@@ -85,8 +86,8 @@ static bool overlap(const ax_rows_use *a, const ax_rows_use *b) {
   return first_member(a) <= last_member(b) && first_member(b) <= last_member(a);
 }
 
-/* Where local allocations lie in a block of rows, as long as there is room: each where none lies that is in use at the same time;
-   place[i] -1: in memory. */
+/* Places local allocations in a block of rows, as long as there is room, so that none overlaps another one in use at the same
+   time. place[i] -1: it stays in memory. */
 static int64_t place_local(const ax_rows_group *of, const bool *local, int64_t step, int64_t *place) {
   int64_t bytes = 0, size[AX_ROWS_USES];
   for (uint32_t i = 0; i < of->use_count; i++) {

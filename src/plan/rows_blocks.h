@@ -1,5 +1,5 @@
-/* Of a group of kernels and products over the same rows (rows.c): how many rows are done at a time, where what is local lies
-   meanwhile, into how many parts the rows are cut, and whether all that is worth it. */
+/* Blocks of rows for a group of kernels and products (rows.c): how many rows are done at a time, where local allocations lie
+   meanwhile, how many parts the rows are cut into, and whether all this pays. */
 #ifndef AX_PLAN_ROWS_BLOCKS_H
 #define AX_PLAN_ROWS_BLOCKS_H
 

@@ -1,24 +1,24 @@
-/* What an operation of a group does to an allocation (rows.c): from row to row it moves by so many bytes, and touches such bytes of
-   row 0. */
+/* One operation's use of an allocation in a group (rows.c): the bytes that it touches of row 0, and the distance to the next
+   row. */
 #ifndef AX_PLAN_ROWS_USE_H
 #define AX_PLAN_ROWS_USE_H
 
 #include "plan/plan.h"
 
 typedef struct ax_rows_use {
-  uint32_t allocation, members; /* those that touch it, a bit each */
+  uint32_t allocation, members; /* members: those that touch it, a bit each */
   uint32_t loop;         /* of the views by which it is touched */
   int64_t loop_step;
   int64_t row, outer;    /* bytes from row to row, and from one outer index to the next */
   int64_t low, high;     /* bytes of row 0 that are touched */
   uint32_t touches;
-  bool written, irregular; /* irregular: by different distances, or by places that are not known */
+  bool written, irregular; /* irregular: members touch it at different distances, or at unknown places */
 } ax_rows_use;
 
-/* Of one access of a kernel, whose dimension `dim` is the rows'. False: rows are not how it should be walked. */
+/* The use by one access of a kernel whose dimension `dim` is the rows. False: the kernel should not be walked by these rows. */
 bool ax_rows_use_of(const ax_plan *plan, const ax_bound *kernel, uint32_t slot, const ax_position *at, uint32_t dim,
                     ax_rows_use *out);
-/* Of an operand of a product. */
+/* The use by an operand of a product. */
 ax_rows_use ax_rows_use_of_product(const ax_plan *plan, const ax_gemm *product, uint32_t index);
 
 #endif

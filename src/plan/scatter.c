@@ -1,12 +1,11 @@
-/* Sums into parts. What loops that gather rows have as their derivative: a table of zeros with one row in it, added to what there
-   is.
+/* Sums into parts. A loop that gathers rows has this derivative: a table of zeros with one row in it, added to a sum.
 
      t = zeros;  t[i..] = row;  g = a + t            becomes            g = copy of a;  g[i..] = g[i..] + row
 
-   which pass update (plan/update.c) does in a's memory, so that it costs a row and not two tables. Adding 0.0 is left out
-   everywhere else, which changes nothing unless a has a -0.0 there. Therefore a must be a sum that began as zeros: the carry of a
-   loop that starts as 0.0 and is replaced by sums of itself and other values, or such a sum. No sum of 0.0 and other values is
-   -0.0. */
+   The pass update (plan/update.c) then works in a's memory, so the addition costs a row and not two tables. The rewrite leaves
+   out adding 0.0 everywhere else, which changes nothing unless a has a -0.0 there. Therefore a must be a sum that began as
+   zeros: the carry of a loop that starts as 0.0 and is replaced by sums of itself and other values, or such a sum. A sum of 0.0
+   and other values is never -0.0. */
 #include <string.h>
 
 #include "plan/passes.h"
@@ -33,7 +32,7 @@ static bool is_own(const scatterer *s, uint32_t buffer) {
   return s->plan->buffers[buffer].kind == AX_BUFFER_TEMP && allocation_of(s, buffer) == buffer;
 }
 
-/* --- What operations are --- */
+/* --- Kinds of operations --- */
 
 /* A kernel that computes all of an array, one element a step, by so many nodes. */
 static bool stores_all(const ax_op *op, uint32_t exprs) {
@@ -63,7 +62,7 @@ static bool adds(const ax_op *op, uint32_t *x, uint32_t *y) {
   return true;
 }
 
-/* --- What is known of allocations --- */
+/* --- Facts about allocations --- */
 
 static void look_at(void *context, ax_op *op) {
   scatterer *s = context;
@@ -126,7 +125,7 @@ static void watch_one(void *context, uint32_t buffer, bool writes) {
     if (allocation_of(w->s, w->reader->kernel.buffers[i]) == allocation) w->written = true;
 }
 
-/* What the update reads, and the base, stay as they are until the sum. */
+/* Whether no operation between the update and the sum writes the base or the update's operands. */
 static bool may_move(const scatterer *s, uint32_t update, uint32_t sum, uint32_t base) {
   watch w = {.s = s, .reader = &s->block->ops[update], .base = allocation_of(s, base)};
   for (uint32_t i = update + 1; i < sum && !w.written; i++) {
@@ -137,7 +136,8 @@ static bool may_move(const scatterer *s, uint32_t update, uint32_t sum, uint32_t
   return !w.written;
 }
 
-/* The table that the sum at `at` adds to `base`: zeros, then a part. Where both are made, or false. */
+/* Whether the table that the sum at `at` adds to `base` is zeros with one part written. *made, *updated: the operations that do
+   so. */
 static bool is_part_in_zeros(const scatterer *s, uint32_t table, uint32_t at, uint32_t *made, uint32_t *updated) {
   uint32_t to, from;
   if (!is_own(s, table) || s->writes[table] != 2 || s->reads[table] != 1 || s->first_write[table] == AX_NONE) return false;

@@ -1,8 +1,9 @@
-/* Results that no cache holds are stored past the caches. An ordinary store of a line first fetches it, only for it to be
-   overwritten; that is a third of the memory traffic of y = x + 1.
+/* Results that no cache holds are stored past the caches. An ordinary store first fetches its cache line, only to overwrite it;
+   that is a third of the memory traffic of y = x + 1.
 
-   Not where the line is in a cache already, as it has just been read: what is overwritten in place. Nor in groups of rows
-   (plan/rows.c) what the next member reads. A kernel may be at work elsewhere too, so this one is a copy. */
+   Two kinds are stored as usual, because the line is in a cache already or should stay there: arrays that are overwritten in
+   place, and allocations that the next member of a group of rows reads (plan/rows.c). Other operations may use the same kernel,
+   so the pass changes a copy. */
 #include "plan/passes.h"
 
 enum { more_than_caches = 32 << 20, few_parts = 8 };
@@ -22,8 +23,8 @@ static void count_touch(void *context, uint32_t buffer, bool writes) {
   t->count += t->plan->buffers[buffer].allocation == t->allocation;
 }
 
-/* All of the array, or a part of which there are few others: what is put together from parts is stored by several kernels. `times`:
-   how often the kernel is done. */
+/* Whether the kernel stores a large array, or a large share of one; several kernels store an array that is put together from
+   parts. `times`: how often the kernel is done. */
 static bool stores_much(const ax_plan *plan, const ax_bound *bound, int64_t times) {
   const ax_loop_kernel *k = bound->kernel;
   const ax_buffer *allocation = &plan->buffers[allocation_of(plan, bound, k->stores[0].slot)];
@@ -33,7 +34,7 @@ static bool stores_much(const ax_plan *plan, const ax_bound *bound, int64_t time
   return !allocation->updated && whole >= more_than_caches && bytes * few_parts >= whole;
 }
 
-/* `op`: the kernel's, or the group's that it is a member of, which touches what is stored by that alone. */
+/* `op`: the kernel's operation, or the group that it is a member of. No other access of `op` touches the stored allocation. */
 static ax_status stream(ax_plan *plan, const ax_op *op, ax_bound *bound, int64_t times) {
   if (bound->kernel->reduce_rank > 0 || bound->kernel->store_count != 1 || !stores_much(plan, bound, times)) return AX_OK;
   touching t = {.plan = plan, .allocation = allocation_of(plan, bound, bound->kernel->stores[0].slot)};
@@ -46,8 +47,8 @@ static ax_status stream(ax_plan *plan, const ax_op *op, ax_bound *bound, int64_t
   return AX_OK;
 }
 
-/* What rows are computed of is in a cache, so that narrow floats, which take longer to compute than to store, would only wait for
-   memory. */
+/* In a group the operands of rows are in a cache. Narrow floats take longer to compute than to store, so streaming them would
+   only wait for memory. */
 static ax_status stream_group(ax_plan *plan, ax_op *op) {
   enum { least_bytes = 4 };
   const ax_rows_slot *slots = op->rows->slots;

@@ -1,18 +1,19 @@
-/* Updates in place: a value with a part overwritten lives in the memory of the value it was made from, when nobody needs that any
-   more, so that writing a row costs a row.
+/* Updates in place: a value with a part overwritten lives in the memory of the value it was made from, if that is not needed any
+   more. So writing a row costs a row.
 
      t = copy of s;  t[i..] = part;  ... t ...                  becomes      s[i..] = part;  ... s ...
      the same in a loop's body, with  s = copy of t  at its end  becomes      s[i..] = part
 
-   s and t are one memory from the copy on when they hold the same value wherever both are alive. That is so when
+   s and t share memory from the copy on if they hold the same value wherever both are alive. That is so if
 
      t   is touched in this block only, first by the copy; and
      s   is touched in this block only, and not after the copy (a donated argument counts, in the outermost block);
          or the block is a loop's body at whose end s becomes a copy of t, and nothing touches s between the two copies.
 
-   Inner blocks come first and copies from the last to the first, so that a chain of updates ends up in one memory. Only values that
-   are updated are looked at: others are better left for fusion. What another frame put into the memory before must be there when a
-   part is overwritten: the allocation is marked `updated`, and whoever writes it counts as its reader too (exec/flatten.c). */
+   Inner blocks come first, and copies from the last to the first, so that a chain of updates ends up in one memory. Only updated
+   values are considered; fusion treats other copies better. If a part is overwritten, the rest must hold the values that other
+   activations put there before. So the allocation is marked `updated`, and each writer of it counts as a reader too
+   (exec/flatten.c). */
 #include <string.h>
 
 #include "plan/passes.h"
@@ -25,7 +26,7 @@ typedef struct summary { /* of an allocation's touches in the block at hand: ope
 typedef struct updater {
   ax_plan *plan;
   ax_arena scratch;
-  uint32_t *parent;   /* by allocation: what it was united with; itself */
+  uint32_t *parent;   /* by allocation: the one it was united with, or itself */
   uint32_t *total;    /* by allocation: visits in all blocks */
   bool *updated;      /* by allocation */
   uint32_t *result;   /* by allocation: the result it is; AX_NONE */
@@ -138,10 +139,10 @@ static ax_status place_block(void *context, ax_block *block, bool is_body) {
 
 /* --- Ragged exchanges --- */
 
-/* Where a copy cannot go, rows that are put in it need not be copied before: whoever takes them takes from the source what they
-   leave. A source that a kernel makes for the copy alone stays, since fusion then makes it in its place. In one walk over each
-   block, by allocation: the operation that is its latest write, whether a kernel does that, and the copy that it is and nobody has
-   touched. */
+/* A TAKE whose output is a copy that cannot be united with its source need not have the copy: it takes the rows that no slice
+   covers from the source. If a kernel makes the source for the copy alone, the copy stays, since fusion then removes it. One
+   walk over each block notes by allocation its latest writer, whether that is a kernel, and the copy that it holds if nothing
+   has touched it since. */
 typedef struct taker {
   updater *u;
   const uint32_t *reads;
@@ -227,10 +228,10 @@ static void note_written(updater *u, const ax_routine *routine) {
   for (uint32_t k = 0; k < routine->out_count; k++) u->updated[allocation_of(u, routine->buffers[routine->in_count + k])] = true;
 }
 
-/* Rows are taken into what is a copy of the equation's output until then. */
+/* The step puts rows into `out`, which is a copy of the equation's output until then. */
 static void note_taking(updater *u, const ax_op *op) { u->takes = u->updated[allocation_of(u, op->ragged->out)] = true; }
 
-/* What a kernel writes beside fresh results is a copy of an operand until then. */
+/* Results of a kernel that are not fresh are copies of operands until the kernel writes them. */
 static void note_copied(updater *u, const ax_cores *cores) {
   for (uint32_t k = cores->fresh_count; k < cores->out_count; k++)
     u->updated[allocation_of(u, cores->buffers[cores->in_count + k])] = true;

@@ -1,11 +1,13 @@
-/* The verifier of plans: what plan.h and kernel.h promise, checked again from nothing.
+/* The verifier of plans: checks the promises of plan.h and kernel.h independently of the passes.
 
-     buffers    an allocation is its own; a view begins and ends inside its allocation, in every iteration of its loop; axes are of
-   the mesh kernels    slots are like the buffers they stand for; operands come before their users; every place loaded or stored is
-   inside products   what is read and written lies inside the buffers ragged     tables are of the slices that there are, and rows
-   of the buffers exchanges  the same, on both sides; started once, done once, in that order loops      each has an id of its own,
-   and its views are used inside it alone; conditions and indices are scalars order      what is made during the run is written
-   before it is read
+     buffers    an allocation is its own; a view begins and ends inside its allocation, in every iteration of its loop;
+                axes are of the mesh
+     kernels    slots are like the buffers they stand for; operands come before their users; every place loaded or stored is inside
+     products   all places read and written lie inside the buffers
+     ragged     tables have as many slices as there are, and arrays as many rows
+     exchanges  the same, on both sides; started once, done once, in that order
+     loops      each has an id of its own, and its views are used inside it alone; conditions and indices are scalars
+     order      values made during the run are written before they are read
 
    Only a defect of Axle's own breaks one, so the status is AX_INTERNAL. It costs a walk over the plan. */
 #include "plan/kernel_rewrite.h"
@@ -279,7 +281,7 @@ static ax_status check_done(const verifier *v, const ax_exchange *x) {
 
 static int64_t elems_of(const verifier *v, uint32_t buffer) { return ax_type_elems(&v->plan->buffers[buffer].type); }
 
-/* Of the tables of a ragged exchange. What slices say is looked at when it runs. */
+/* Checks the sizes of a ragged exchange's tables and rows. The contents of slices are checked when it runs. */
 static ax_status check_ragged(const verifier *v, const ax_ragged *ragged, ax_ragged_step step) {
   const ax_ragged_shape *shape = &ragged->shape;
   ax_ragged_buffer list[AX_RAGGED_MOST];
@@ -342,7 +344,7 @@ static ax_status check_routine(const verifier *v, const ax_routine *routine) {
   return AX_OK;
 }
 
-/* What of the operation's structure must hold before its buffers can be visited. */
+/* Checks the parts of an operation's structure that must hold before its buffers can be visited. */
 static ax_status check_shape(const verifier *v, const ax_op *op) {
   ax_axis_set all = ax_all_axes(&v->plan->mesh);
   if (((op->axes | op->diverging) & ~all) != 0) return ax_error(AX_INTERNAL, "runs along axes that the mesh has not");
