@@ -42,7 +42,7 @@ typedef struct ax_jit_use {
 AX_MUST_USE ax_status ax_jit_compile_all(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count,
                                          ax_kernel_code *out, const ax_fused_loop *const *fused_loops, uint32_t fused_loop_count,
                                          ax_kernel_code *fused_loop_out, ax_jit_use *use);
-/* Ends a use, and leaves it empty. Code that has no use left stays in memory up to options.idle_bytes, since the same kernels may be
+/* Ends a use, and leaves it empty. Code without a use stays in memory, up to options.idle_bytes, since the same kernels may be
    compiled again. */
 void ax_jit_drop(ax_compiler *jit, ax_jit_use *use);
 /* Frees the code that has no use. */
