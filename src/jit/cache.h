@@ -11,7 +11,7 @@ typedef struct ax_cached { /* one of the two, the cache's own copy */
   const ax_fused_loop *fused_loop;
   uint64_t hash;
   ax_kernel_code code; /* NULL until it is compiled */
-  uint32_t object;     /* that the code is part of (ax_objects) */
+  uint32_t object;     /* number of the object that holds the code (ax_objects) */
 } ax_cached;
 
 /* Zero-initialise to start. */
@@ -27,8 +27,8 @@ void ax_cache_deinit(ax_cache *cache);
 /* The entry for a kernel, or a fused loop, added without code when there was none. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_cache_get(ax_cache *cache, const ax_loop_kernel *kernel, uint32_t *entry);
 AX_MUST_USE ax_status ax_cache_get_fused_loop(ax_cache *cache, const ax_fused_loop *fused_loop, uint32_t *entry);
-/* Forgets the entries whose object has been unloaded, and gives their memory back. One for whose copy there is no memory is
-   forgotten, too: its code stays where it is used, and is compiled again where it is wanted anew. */
+/* Forgets the entries whose object has been unloaded, and frees their memory. If there is no memory to copy another entry, that
+   one is forgotten too: its code stays where it is used, and is compiled again for the next caller. */
 void ax_cache_sweep(ax_cache *cache, const ax_objects *objects);
 /* Forgets the entries from `count` on. */
 void ax_cache_truncate(ax_cache *cache, uint32_t count);

@@ -20,7 +20,7 @@ struct ax_compiler {
   pthread_mutex_t lock;
   ax_cache cache;
   uint64_t compiled, found, loaded; /* kernels: compiled, in the cache, come from the folder */
-  uint64_t most_idle;     /* bytes of code that nothing uses */
+  uint64_t most_idle;     /* limit on the bytes of unused code */
   ax_generator generator;
   ax_kept kept;
   ax_digest target; /* where the folder is in use */
@@ -196,14 +196,14 @@ static ax_status compile_locked(ax_compiler *jit, const ax_loop_kernel *const *k
   return status;
 }
 
-/* --- Who uses what --- */
+/* --- Uses of code --- */
 
 static int by_number(const void *x, const void *y) {
   const uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
   return a < b ? -1 : a > b;
 }
 
-/* Turns entries into the objects that they are part of, each once, and uses these. */
+/* Replaces entries by the objects that hold their code, each once, and adds a use to each. */
 static uint32_t use_objects(ax_compiler *jit, uint32_t *entries, uint32_t count) {
   uint32_t left = 0;
   for (uint32_t i = 0; i < count; i++) entries[i] = jit->cache.entries[entries[i]].object;
@@ -218,7 +218,7 @@ void ax_jit_drop(ax_compiler *jit, ax_jit_use *use) {
   pthread_mutex_lock(&jit->lock);
   for (uint32_t i = 0; i < use->count; i++) ax_objects_drop(&jit->objects, use->objects[i]);
   if (jit->objects.idle_bytes > jit->most_idle) {
-    ax_objects_trim(&jit->objects, jit->most_idle / 2); /* half, so that going through all is rare */
+    ax_objects_trim(&jit->objects, jit->most_idle / 2); /* half, so that walks over all objects are rare */
     ax_cache_sweep(&jit->cache, &jit->objects);
   }
   pthread_mutex_unlock(&jit->lock);

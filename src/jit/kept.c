@@ -133,7 +133,7 @@ static bool is_batch(const void *data, size_t bytes) {
   return memcmp(&content, &h.content, sizeof content) == 0;
 }
 
-/* The batch's functions, for who wants them. False: it cannot be loaded. */
+/* Loads a batch, and sets the functions of all wanted keys that it has. False: it cannot be loaded. */
 static bool load_batch(const void *data, size_t bytes, const wanted *all, uint32_t count, ax_object_find *find,
                        ax_object_function *functions, ax_objects *objects) {
   header h;

@@ -56,14 +56,14 @@ static bool adds(const ax_plan *plan, const ax_op *op, uint32_t *to, uint32_t *m
 
 /* --- The product --- */
 
-/* All of its allocation's memory, which one operation writes and one reads. */
+/* Whether the buffer is all of a temporary allocation that one operation writes and one reads. */
 static bool is_plain(const accumulator *a, uint32_t buffer) {
   const ax_buffer *b = &a->plan->buffers[buffer], *allocation = &a->plan->buffers[b->allocation];
   return allocation->kind == AX_BUFFER_TEMP && a->reads[b->allocation] == 1 && a->writes[b->allocation] == 1 && b->offset == 0 &&
          b->loop == AX_NONE && ax_buffer_bytes(b) == ax_buffer_bytes(allocation);
 }
 
-/* Its results lie one after the other, and are as many as are added. */
+/* Whether the product's results are dense in memory, and as many as the sum adds. */
 static bool is_dense(const ax_gemm *g, int64_t elems) {
   int64_t stride = g->m * g->n;
   if (g->c_offset != 0 || (g->ldc != g->n && g->m > 1)) return false;

@@ -2,15 +2,15 @@
 
      loop n: s = exchange(c) or f(c);  c = s        becomes        loop n / 2: s = exchange(c);  c = exchange(s)
 
-   A carry whose next value cannot be written where it lies, since it is still read, is made beside it and copied at the end of each
-   step. Two steps in one need no copy: the second has the two memories exchanged. Of an odd number of steps the last comes after
-   the loop, and copies.
+   If a carry is still read, its next value cannot be written in its place. It is made beside it and copied at the end of each
+   step. Two steps in one need no copy: the second has the two memories exchanged. If the number of steps is odd, the last one
+   comes after the loop, and copies.
 
-   Only short bodies without loops or branches are done twice; their machine code is made once. Copies that fusion has made parts of
-   other kernels stay. It makes no difference whether exchanges or kernels make s and read c, but each device must read its own part
-   of c in each step: that is what orders the next write of it by another device after those before it. What the last of an even
-   number of steps has another device write into c must be read behind the loop likewise, or never be written again: a loop around
-   this one would have each device write c's first value, and nobody waits for a write that is not read. */
+   Only short bodies without loops or branches are done twice; their machine code is made once. Copies that fusion has made parts
+   of other kernels stay. Either exchanges or kernels may make s and read c. But each device must read its own part of c in each
+   step, since that read orders the next write of it by another device. After an even number of steps, another device may have
+   written into c last. That write must be read behind the loop, or c must never be written again: a loop around this one would
+   have each device write c's first value, and no device waits for a write that it does not read. */
 #include <string.h>
 
 #include "plan/passes.h"
@@ -99,7 +99,8 @@ static bool made_once(const alternator *a, const ax_block *body, uint32_t next, 
   return maker != NULL;
 }
 
-/* Nothing writes `carry` but the copy at `at`, after which nothing reads it, and whoever holds a part of it reads that. */
+/* Whether only the copy at `at` writes `carry`, no operation reads it after that, and each device that holds a part reads its
+   part before. */
 static bool read_before(const alternator *a, const ax_block *body, uint32_t carry, uint32_t at) {
   bool read = false;
   for (uint32_t i = 0; i < body->count; i++) {

@@ -1,18 +1,18 @@
-/* Checks of numbers: behind what an equation is lowered to, an operation for each result that looks at it when it runs. What it
-   reads is in memory then, since a check is a reader like any other, and fusion goes on around it.
+/* Checks of numbers. After the operations of an equation, a check of each result reads it and looks for NaNs or infinities. The
+   result is in memory then, since a check is a reader like any other; fusion goes on around it.
 
      log b1 = b0                kernel of b0 b1
                                 check log b1 of b0       b1 has a NaN and b0 has none: log made it
 
-   An equation makes such a number when its result has one and none of its operands has: what comes in with an argument or a
-   constant, or is carried on, is nobody's fault. Only what can make one is checked: the kernels that move or choose elements
-   cannot, so values that are overwritten in place stay so.
+   An equation makes such a number if its result has one and none of its operands has. Numbers that come in with an argument or a
+   constant, or with a carry, are not reported. Only operations that can make one are checked. Kernels that move or choose
+   elements cannot, so they need no check, and values that are overwritten in place stay so.
 
-   The sum of a group's operands is made of what other devices hold. Each says of its own whether it has such a number, in a scalar
-   that goes the same way as the operand:
+   The sum over a group is made of operands on other devices. Each device says whether its own operand has such a number, in a
+   scalar that goes the same way as the operand:
 
      psum b2 = b1               kernel of b1 b3            b3 = NaN if b1 has one, else 0
-                                start, done: b3 to b4      what some member's operand had
+                                start, done: b3 to b4      b4: whether some member's operand had one
                                 check psum b2 of b4 */
 #include <math.h>
 

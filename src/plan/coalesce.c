@@ -1,14 +1,14 @@
-/* Values written straight where they are wanted, instead of being copied or put beside:
+/* Values written straight to the place where they are needed, without a copy:
 
-     a result   into the memory of a donated input that nobody needs any more     (w - 0.1 g into w)
+     a result   into the memory of a donated input that is not needed any more    (w - 0.1 g into w)
      a carry    at the end of a loop's body, into the carry's buffer              (c = f(c))
 
-   `source` may live in `target`'s memory when the one operation that writes source comes after every other use of target, or uses
-   target itself only element by element at the places it writes. Synchronisation is decided later, on allocations, so that other
-   devices' uses of the target are waited for.
+   `source` may live in `target`'s memory if the one operation that writes source comes after every other use of target, or uses
+   target itself only element by element at the places it writes. Synchronisation is derived later, on allocations, so it makes
+   devices wait for other devices' uses of the target.
 
-   What is asked about an allocation is answered from the list of its touches in the block at hand, and an allocation's views are
-   listed, so that uniting two allocations costs as much as they have views, whatever the size of the plan. */
+   Questions about an allocation are answered from the list of its touches in the current block. Each allocation's views are
+   listed, so uniting two allocations costs as much as they have views, whatever the size of the plan. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Large kernels are cut into parts, which several threads may run at once. Along which dimension, and into how many, follows from
-   the kernel alone: a part should take some microseconds, and walk memory in runs that are long enough to be fetched ahead. A
+/* Cuts large kernels into parts, which several threads may run at once. The dimension and the number of parts follow from the
+   kernel alone: a part should take some microseconds, and walk memory in runs that are long enough for hardware prefetching. A
    reduction to few results is made in blocks first (plan/blocks.h). */
 #include <math.h>
 #include <string.h>

@@ -1,14 +1,15 @@
-/* A body that is called is lowered once, and each call is a copy of that.
+/* A body that is called is lowered once, and each call is a copy of the result.
 
      closed_call body a b          fragment of body: b7 b8 -> b9              the call: a = b2, b = b5
      closed_call body c d            kernel of b7 b8 b9                         kernel of b2 b5 b20
                                      gemm b10 = b9 b8                           gemm b21 = b20 b5
 
-   A fragment is lowered against buffers that stand for the operands (formals). What comes out depends on the operands only by what
-   the key of a fragment says: along which axes each differs, which of them are the same buffer, which are views of a loop's
-   iteration, which are constants of one element, and where devices may be. A call then costs its operations and buffers, renamed:
-   kernels, which name no buffer, are shared by all copies, and whoever changes one makes its own first. Passes, memory and waits
-   see the copies as they would see the equations written out, so what comes out of a call is as fast, and the same to the bit. */
+   A fragment is lowered against buffers that stand for the operands (formals). Its operations depend only on these facts about
+   the operands, which are the fragment's key: along which axes each differs, which of them are the same buffer, which are views
+   of a loop's iteration, which are constants of one element, and at which different places devices may be. A call then costs its
+   operations and buffers, renamed. Kernels name no buffers, so all copies share them; a pass copies a kernel before it changes
+   it. Passes, memory and waits see the copies as they would see the equations written out, so a call is as fast, and gives the
+   same bits. */
 #include <string.h>
 
 #include "plan/lower.h"

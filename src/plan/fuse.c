@@ -1,24 +1,25 @@
 /* Fusion: fewer passes over memory. Two rewrites, tried on each kernel of a block in order:
 
-     inline   a kernel that loads b, computed by an earlier kernel, computes b's elements itself. Done when nobody else reads b,
-              or when computing an element costs no more than loading it.
-     merge    two kernels over one index space become one, so that what both read is read once, and what the second reads of the
-              first stays in a register.
+     inline   a kernel that loads b, computed by an earlier kernel, computes b's elements itself. Done if no other operation reads b,
+              or if computing an element costs no more than loading it.
+     merge    two kernels over one index space become one. Arrays that both read are read once, and values that the first
+              makes for the second stay in registers.
 
-   Both see through views: other dimensions over the same memory, which reshapes and contiguous slices are. A kernel that loads such
-   a view computes the elements that lie there, and two kernels that go through as many steps in the same order are brought under
-   the same dimensions. Transposes, strided slices, reversals and broadcasts are kernels that only load, and are taken in as such.
-   What takes a division stays a pass: a load by one index of what was computed under two, unless all that was loaded for it lies in
-   that order too.
+   Both see through views: other dimensions over the same memory, as reshapes and contiguous slices have. A kernel that loads
+   such a view computes the elements that lie there. Two kernels that go through as many steps in the same order are brought
+   under the same dimensions. Transposes, strided slices, reversals and broadcasts are kernels that only load, and are taken in
+   as such. A view that would need a division stays a pass: a load by one index of an array that was computed under two, unless
+   all that was loaded for it lies in that order too.
 
-   Both move work along the block, so the operations in between must not touch what it reads or writes. Views alias their
-   allocation; hazards are decided on allocations. Values computed once for all devices are not pulled into kernels that run on
-   each. Kernels of equations with order or state stay what and where they are; what they load may be computed by them.
+   Both move work along the block, so the operations in between must not touch the buffers that it reads or writes. Views alias
+   their allocation; hazards are decided on allocations. Values computed once for all devices are not pulled into kernels that
+   run on each. Kernels of equations with order or state are neither moved nor changed; the values that they load may be computed
+   by them.
 
-   Which rewrites are done is decided here, by what kernels alone say of their cost (fuse_worth.c) and by who else reads; how they
-   are done, in kernel_rewrite.c. Whether the operations in between touch something is answered by who touched an allocation last,
-   which is noted as the walk goes along the block, so no question takes a walk of its own. What came of rewriting kernels is
-   remembered (rewrites.c), and each is there once. What is left is copied to the plan's memory at the end. */
+   This file decides which rewrites are done: by estimates from kernels alone (fuse_worth.c), and by the other readers.
+   kernel_rewrite.c does them. The walk along the block notes who touched each allocation last, so a question about the
+   operations in between takes no walk of its own. Rewritten kernels are remembered (rewrites.c), and equal ones are one object.
+   The remaining operations are copied to the plan's memory at the end. */
 #include <string.h>
 
 #include "plan/fuse_worth.h"
@@ -202,7 +203,7 @@ static ax_status drop_dead_stores(fuser *f, uint32_t position) {
   return suspect_writers(f, buffers, slots);
 }
 
-/* All that is dead now that `position` may be. */
+/* Drops the operation at `position` if it is dead, and all operations that are dead then. */
 static ax_status drop_dead(fuser *f, uint32_t position) {
   AX_TRY(suspect(f, position));
   while (f->suspect_count > 0) AX_TRY(drop_dead_stores(f, f->suspects[--f->suspect_count]));
@@ -211,7 +212,7 @@ static ax_status drop_dead(fuser *f, uint32_t position) {
 
 /* --- Inlining --- */
 
-/* All of its allocation's memory, perhaps under other dimensions. */
+/* Whether the buffer is all of its allocation's memory, perhaps under other dimensions. */
 static bool is_whole(const fuser *f, uint32_t buffer) {
   const ax_buffer *b = &f->plan->buffers[buffer];
   return b->offset == 0 && b->loop == AX_NONE && ax_buffer_bytes(b) == ax_buffer_bytes(&f->plan->buffers[b->allocation]);
@@ -332,7 +333,7 @@ static ax_status inline_into(fuser *f, uint32_t at) {
 
 /* --- Merging --- */
 
-/* Both touch something of which they see at least so many elements. */
+/* Whether both touch an allocation of which each sees at least `least` elements. */
 static bool share_data(const fuser *f, const ax_bound *a, const ax_bound *b, int64_t least) {
   for (uint32_t i = 0; i < a->kernel->slot_count; i++)
     for (uint32_t j = 0; j < b->kernel->slot_count; j++) {
@@ -380,8 +381,8 @@ static ax_status bring_together(fuser *f, ax_bound *a, ax_bound *b, ax_rewritten
   return AX_OK;
 }
 
-/* As they are to be merged, a first: *x and *y; without kernels when they are not. One of them may be `brought`, which is to be
-   released. */
+/* Prepares two kernels to be merged, a first, as *x and *y; without kernels if they should not be merged. *brought is the one
+   that had to be rewritten, if any; the caller releases it. */
 static ax_status prepare_merge(fuser *f, const ax_op *a, const ax_op *b, ax_bound *x, ax_bound *y, ax_rewritten *brought) {
   brought->pooled = NULL;
   *x = *y = (ax_bound){NULL, NULL};
@@ -403,7 +404,7 @@ static ax_status prepare_merge(fuser *f, const ax_op *a, const ax_op *b, ax_boun
   return AX_OK;
 }
 
-/* The operations at `first` and `second`, which are x and y, become one, which stands at `into`, one of the two. */
+/* Merges the operations at `first` and `second`, whose kernels are x and y, into one at `into`, which is one of the two places. */
 static ax_status merge(fuser *f, uint32_t first, uint32_t second, const ax_bound *x, const ax_bound *y, uint32_t into, bool *done) {
   ax_rewritten made;
   AX_TRY(ax_pool_merge(&f->pool, x, y, &made));
@@ -414,14 +415,14 @@ static ax_status merge(fuser *f, uint32_t first, uint32_t second, const ax_bound
   return AX_OK;
 }
 
-/* Its readers compute what it stores themselves, for no more than a load. */
+/* Whether the kernel's readers will compute its result themselves, for no more than a load. */
 static bool left_to_readers(const fuser *f, const ax_op *op) {
   const ax_loop_kernel *kernel = op->kernel.kernel;
   uint32_t buffer = op->kernel.buffers[kernel->stores[0].slot];
   return ax_kernel_is_cheap(kernel) && is_plain(f, allocation_of(f, buffer)) && is_whole(f, buffer);
 }
 
-/* One kernel alone, beyond `at`, reads what it stores, and will take it in. */
+/* Whether only one kernel, beyond `at`, reads the result, and will take this kernel in. */
 static bool waits_for_reader(const fuser *f, const ax_op *op, uint32_t at) {
   if (op->kind != AX_OP_KERNEL || op->kernel.kernel->store_count != 1) return false;
   const ax_loop_kernel *kernel = op->kernel.kernel;

@@ -44,7 +44,8 @@ static const ax_op *loop_around(const ax_loop_level *inner) {
   return NULL;
 }
 
-/* An allocation that this operation alone makes, in each step before anybody reads it, for the rest of the step. */
+/* Whether only this operation writes the allocation, in each step before any read of it, and no operation after the loop touches
+   it. */
 static bool is_own(const hoister *h, uint32_t buffer, uint32_t loop) {
   const ax_nesting *n = &h->nesting;
   const ax_buffer *b = &h->plan->buffers[buffer];

@@ -220,7 +220,7 @@ static bool is_constant(const packer *p, uint32_t buffer) {
   return b->allocation == buffer && b->kind == AX_BUFFER_CONST;
 }
 
-/* By allocation that is a constant, whether all who read it are products that would have it packed alike. */
+/* Notes for a constant factor whether all its readers are products that would pack it alike. */
 static void note_factor(packer *p, const ax_gemm *g) {
   ax_gemm made;
   const uint32_t allocation = g->b;
@@ -380,7 +380,7 @@ static ax_status find_or_pack(packer *p, ax_loop_level *inner, const ax_op *op, 
   const int64_t bytes = ax_panels_numbers(&panels) * (int64_t)ax_dtype_bytes(panels.dtype);
   const bool instead =
       constant && p->always[allocation] &&
-      p->shared[allocation] == p->nesting.reads[allocation]; /* nobody reads it as it lies, nor will: whoever comes first */
+      p->shared[allocation] == p->nesting.reads[allocation]; /* all its readers take it in panels */
   if (!instead && !fits(p, of, bytes)) return AX_OK;
   const ax_panels *kept = ax_arena_copy(&p->plan->arena, &panels, sizeof panels);
   if (kept == NULL) return ax_out_of_memory(sizeof panels);

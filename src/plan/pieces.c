@@ -35,7 +35,7 @@ typedef struct cutter {
   ax_plan *plan;
   uint32_t allocation_capacity;      /* of the tables by allocation: those there are, and the parts of each */
   uint32_t *reads, *writes;    /* by allocation: see ax_plan_count */
-  uint32_t change;             /* what counting adds */
+  uint32_t change;             /* 1 or -1 (wraps): added to the counts of reads and writes */
   bool donates;                /* some argument's memory may be overwritten */
   bool *kept;                  /* by allocation: a result, updated, or seen as something else than itself */
   uint32_t *first[2];          /* [writes][allocation]: the latest touch in this block; AX_NONE */
@@ -43,7 +43,7 @@ typedef struct cutter {
   uint32_t touch_count, touch_capacity;
   node *nodes;                 /* of the block at work */
   uint32_t node_count, node_capacity, noting;
-  bool changed;                /* the block's operations are not what they were */
+  bool changed;                /* some operation of the block was replaced */
   ax_status status;            /* of a visit */
 } cutter;
 
@@ -114,7 +114,7 @@ static bool find_part(const cutter *c, uint32_t at, uint32_t allocation, uint32_
   return true;
 }
 
-/* All writers of the allocation, when each writes a part, and the parts are all of it. */
+/* The parts of an allocation: its writers, if each writes a part and the parts are all of it. */
 static bool find_parts(const cutter *c, uint32_t allocation, parts *out) {
   *out = (parts){.allocation = allocation, .dim = AX_NONE};
   int64_t end = 0;
@@ -166,7 +166,7 @@ static bool find_stride(const cutter *c, const ax_op *op, const parts *p, stride
   return any;
 }
 
-/* Whether a reader can be cut, and where. */
+/* Whether a reader can be cut into pieces, one for each part; finds where. */
 static bool can_cut(const cutter *c, uint32_t at, const parts *p, stride *out, uint32_t *loads) {
   const ax_op *op = &c->nodes[at].op;
   uint32_t to, from;
@@ -192,7 +192,7 @@ static bool can_cut(const cutter *c, uint32_t at, const parts *p, stride *out, u
 
 /* --- Cutting --- */
 
-/* In a fresh kernel, the slot of the allocation becomes that of a part. */
+/* Makes the allocation's slots of a fresh kernel slots of one part. */
 static ax_status use_part(cutter *c, ax_bound *kernel, const parts *p, const part *one) {
   ax_loop_kernel *k = kernel->kernel;
   for (uint32_t s = 0; s < k->slot_count; s++) {

@@ -58,8 +58,8 @@ typedef struct ax_control_dependence {
   const struct ax_control_dependence *outer; /* that of the call around; NULL: none */
 } ax_control_dependence;
 
-/* Every collective is an exchange: each member of a group, in turn or in any order, puts parts of its `in` into the `out` of
-   its peers, by copying or combining.
+/* Every collective is an exchange: each member of a group, in turn or in any order, puts parts of its `in` into the `out` of its
+   peers, by copying or combining.
 
                  peers          combine   source part          place in the peer's out
      psum        ONE shared     ADD       whole                whole
@@ -69,7 +69,7 @@ typedef struct ax_control_dependence {
      pbroadcast  ONE shared     copy      whole, of one alone  whole
      ppermute    PAIRS          copy      whole                whole; an out without source is zero
 
-   Combining takes the members in index order, so results do not depend on who comes first. */
+   Combining takes the members in index order, so results do not depend on the order of arrival. */
 typedef enum ax_peers { AX_PEERS_ONE, AX_PEERS_ALL, AX_PEERS_PAIRS } ax_peers;
 typedef struct ax_exchange {
   ax_axes names; /* members are numbered row-major over these axes, in this order */

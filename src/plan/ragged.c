@@ -156,7 +156,7 @@ static bool overlaps(const ax_taking *t, int64_t batch, uint32_t l, int64_t *sor
 static bool fits(const ax_taking *t, int64_t batch, uint32_t l, int64_t *sorted, ax_fault *fault) {
   const ax_ragged_shape *shape = t->shape;
   int64_t begin = counts_begin(shape, batch, l), end = 0;
-  bool in_order = true; /* most often slices lie in the order of those who send them, and then they need no sorting */
+  bool in_order = true; /* slices usually lie in the order of their senders, and then need no sorting */
   for (int64_t m = 0; m < shape->members; m++) {
     const ax_piece *slices = slices_from(t, batch, l, m);
     for (int64_t s = 0; s < shape->each; s++) {

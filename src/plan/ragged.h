@@ -56,7 +56,7 @@ typedef enum ax_fault_kind {
   AX_FAULT_OVERLAP   /* lies on `other` with the receiver */
 } ax_fault_kind;
 
-typedef struct ax_sent { /* a slice and who sends it */
+typedef struct ax_sent { /* a slice and its sender */
   ax_piece piece;
   uint32_t device, local; /* device: number in its group */
   int64_t number;         /* in the sender's arrays */

@@ -43,8 +43,8 @@ typedef struct value { /* an allocation, in the block at hand */
   uint32_t first, tail;        /* touches */
   uint32_t writes, writer, last_write; /* writer: of the last write; AX_NONE when that stands inside an operation */
   uint32_t until;              /* the last operation that reads it, as it will be */
-  uint32_t crest;              /* of a late value: where most is alive before its first late read */
-  bool makeable, late, again, opaque; /* opaque: whoever needs it takes it as it is */
+  uint32_t crest;              /* of a late value: the place of most memory in use before its first late read */
+  bool makeable, late, again, opaque; /* opaque: its readers take it as it is, not its bases */
   uint32_t work, base_count, bases[most_bases];
   double gain;                 /* of what could be made of it, if it were kept */
   uint32_t copy, used;         /* the latest that was made again, or AX_NONE; the last operation that used that */
@@ -197,7 +197,8 @@ static bool fits_reader(const recomputer *r, ax_axis_set axes, const ax_op *op) 
   return (axes & ~op->axes) == 0 && ax_axis_set_size(op->axes, mesh) <= most_copies * ax_axis_set_size(axes, mesh);
 }
 
-/* Values that operations inside other operations read late are kept: those would have to make them every time. */
+/* Finds whether a value is read late. If an operation with blocks reads it late, the value is kept: the operations inside might
+   make it again in every step. */
 static void find_late_reads(recomputer *r, value *v) {
   const ax_buffer *buffer = &r->plan->buffers[number_of(r, v)];
   uint32_t before = v->writer, crest;
@@ -237,12 +238,12 @@ static bool add_base(value *v, uint32_t base) {
   return true;
 }
 
-/* Whether what reads it is made of what it is made of, instead of it. */
+/* Whether values computed from this one have its bases as theirs, instead of the value itself. */
 static bool is_transparent(const value *v, bool decided) {
   return v->makeable && !v->opaque && (v->late ? decided && v->again : true);
 }
 
-/* One operand's part; false: too much. */
+/* Adds the bases and the work of one operand. False: there are too many bases, or too much work. */
 static bool add_operand(const recomputer *r, value *v, uint32_t buffer, bool decided) {
   const value *u = value_of(r, buffer);
   if (u == NULL) return false;
@@ -255,7 +256,7 @@ static bool add_operand(const recomputer *r, value *v, uint32_t buffer, bool dec
   return v->work <= most_work;
 }
 
-/* decided: what late values before it come down to is known; else they are bases. */
+/* Finds the bases of a value. decided: it is known which earlier late values are made again; otherwise they count as bases. */
 static void find_bases(const recomputer *r, value *v, bool decided) {
   const ax_op *op = &r->block->ops[v->writer];
   const ax_loop_kernel *kernel = op->kernel.kernel;
@@ -323,7 +324,7 @@ static ax_status put(recomputer *r, const ax_op *op) {
 
 static ax_status use(recomputer *r, uint32_t at, uint32_t *buffer);
 
-/* A kernel keeps the operands it had for those who make it again. */
+/* Gives the kernel a list of operands of its own, since kernels that are made again still need the old one. */
 static ax_status use_loads(recomputer *r, uint32_t at, ax_bound *bound) {
   bound->buffers = ax_arena_copy(&r->plan->drafts, bound->buffers, bound->kernel->slot_count * sizeof bound->buffers[0]);
   if (bound->buffers == NULL) return ax_out_of_memory(bound->kernel->slot_count * sizeof bound->buffers[0]);
@@ -419,7 +420,7 @@ static ax_status rewrite(recomputer *r) {
   return AX_OK;
 }
 
-/* --- What nobody reads any more --- */
+/* --- Operations whose results are not read any more --- */
 
 static void count_read(void *context, uint32_t buffer, bool writes) {
   value *v = value_of(context, buffer);

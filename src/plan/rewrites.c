@@ -19,7 +19,7 @@ void ax_kernel_pool_deinit(ax_kernel_pool *pool) {
   ax_arena_deinit(&pool->scratch);
 }
 
-/* Forgets what was remembered, and frees the kernels that nobody uses. */
+/* Forgets remembered rewrites, and frees the kernels without a use. */
 static void shrink(ax_kernel_pool *pool) {
   uint32_t kept = 0;
   ax_memo_deinit(&pool->memo);
@@ -134,7 +134,7 @@ static ax_status ask(rewrite *r, ax_kernel_pool *pool, const char *what, const a
   return AX_OK;
 }
 
-/* The kernel that was made, with a use for who asked. */
+/* Puts the new kernel in the pool, with one use for the caller. */
 static ax_status take(ax_kernel_pool *pool, const ax_bound *made, ax_rewritten *out) {
   out->pooled = NULL;
   if (made->kernel == NULL) return AX_OK;

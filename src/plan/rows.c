@@ -1,27 +1,27 @@
-/* Kernels and products over the same rows are done together, few rows at a time (ax_rows in plan.h), so that rows stay in the cache
-   from one to the next:
+/* Kernels and products over the same rows are done together, few rows at a time (ax_rows in plan.h), so that rows stay in the
+   cache from one to the next:
 
      m[i] = max over j of x[i, j]                           rows 0 .. 16 of all four, then rows 16 .. 32, ...
      e[i, j] = exp(x[i, j] - m[i])
-     s[i] = sum over j of e[i, j]                           m, e and s are read by nobody else: they are local, a block of 16 rows
+     s[i] = sum over j of e[i, j]                           only these four use m, e and s: they are local, a block of 16 rows
      y[i, j] = e[i, j] / s[i]                               for each thread
 
-   A group begins with a kernel and takes in kernels after it that touch what it touches. A dimension of the first one is the rows':
-   the outermost of which one is small enough; those around it are gone through one index after the other. A kernel that has as many
-   steps in all may be put under these dimensions.
+   A group begins with a kernel and takes in kernels after it that touch the same allocations. The rows are a dimension of the
+   first kernel: the outermost one whose rows are small enough. The dimensions around it are gone through one index after the
+   other. A kernel with as many steps in all may be put under these dimensions.
 
-   A product takes part when the factor on its right is small: it is packed once for many rows, and stays in the cache with them.
-   Attention's scores, their softmax and what it weighs are one group, and the scores are in no memory.
+   A product takes part if its right factor is small: it is packed once for many rows, and stays in the cache with them.
+   Attention's scores, their softmax and the weighted sum are one group, and the scores are never in memory.
 
-   What a group does to each allocation is noted as one use: from row to row it moves by so many bytes, and touches such bytes of
-   row 0. Members may be done together when every allocation that one of them writes is touched by all of them with the same
-   distance from row to row, and no further than that: then row r of one kernel has to do with row r of another alone. A kernel that
-   is taken in moves up to the group, so nothing in between may touch what it writes, or write what it reads. What arrives from
-   other devices is not waited for earlier than before.
+   The use of each allocation by a group is noted once: the bytes that it touches of row 0, and the distance to the next row.
+   Members may be done together if, for every allocation that one of them writes, all of them have the same distance from row to
+   row and touch no more than a row. Then row r of one kernel only has to do with row r of another. A kernel that is taken in
+   moves up to the group. So the operations in between must not touch the buffers that it writes, nor write those that it reads.
+   A group never waits for another device earlier than before.
 
-   What a kernel computes depends on its sizes alone, and never on which rows it is called with, so results keep their bits. It
-   comes when results have their places (plan/coalesce.c, plan/alternate.c): those decide which rows may be done together. How many
-   rows at a time, and whether it is worth it: rows_blocks.c. */
+   A kernel's results depend on its sizes alone, and never on the rows it is called with, so they keep their bits. The pass runs
+   when results have their places (plan/coalesce.c, plan/alternate.c), since those decide which rows may be done together.
+   rows_blocks.c decides how many rows are done at a time, and whether it pays. */
 #include <string.h>
 
 #include "plan/kernel_rewrite.h"
@@ -105,7 +105,7 @@ static uint32_t make_view(void *context, uint32_t buffer, uint32_t rank, const i
   return buffer;
 }
 
-/* The dimension of the rows, when those before it have `outer` indices in all; AX_NONE. */
+/* The dimension of the rows: of `extent` steps, behind dimensions of `outer` indices in all. AX_NONE: there is none. */
 static uint32_t rows_dim(const ax_loop_kernel *kernel, int64_t outer, int64_t extent) {
   int64_t before = 1;
   for (uint32_t d = 0; d < kernel->rank - kernel->reduce_rank; d++) {
@@ -200,7 +200,7 @@ static bool add_kernel(grouper *g, const ax_op *op) {
   return true;
 }
 
-/* Adds what the operation touches to the trial; false: it cannot be done with the others. */
+/* Adds an operation to the trial. False: it cannot be done together with the others. */
 static bool try_member(grouper *g, const ax_op *op) {
   ax_rows_group *t = &g->trial;
   if (t->count == AX_ROWS_MEMBERS || t->slot_count + ax_op_slots(op) > AX_ROWS_SLOTS) return false;
@@ -212,7 +212,7 @@ static bool try_member(grouper *g, const ax_op *op) {
   return true;
 }
 
-/* --- What stays in between --- */
+/* --- Operations that stay in between --- */
 
 static void note_skipped(void *context, uint32_t buffer, bool writes) {
   grouper *g = context;
@@ -244,7 +244,7 @@ static void forget_skipped(grouper *g) {
   g->skipped_count = 0;
 }
 
-/* It reads what arrives, and the group does not yet. */
+/* Whether the operation reads a value from another device that the group does not wait for yet. */
 static bool waits(const grouper *g, const ax_op *op) {
   for (uint32_t i = 0; i < ax_op_slots(op); i++) {
     uint32_t allocation = g->plan->buffers[ax_op_slot(op, i).buffer].allocation, k = 0;
@@ -421,7 +421,7 @@ static ax_status make_group(grouper *g, ax_op *made) {
   return AX_OK;
 }
 
-/* Without it nothing else is looked at: what several kernels of a group touch, the first one mostly does. */
+/* A quick test before a group is begun: an allocation that several members share is mostly touched by the first one. */
 static bool touches_much(const grouper *g, const ax_op *op) {
   for (uint32_t i = 0; i < ax_op_slots(op); i++)
     if (ax_buffer_bytes(&g->plan->buffers[g->plan->buffers[ax_op_slot(op, i).buffer].allocation]) >= AX_ROWS_LEAST_SHARED)

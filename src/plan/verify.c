@@ -36,7 +36,7 @@ static ax_status check_view(const verifier *v, uint32_t id) {
     if (view->loop >= v->plan->loop_count)
       return ax_error(AX_INTERNAL, "is a view of loop %u, of %u", view->loop, v->plan->loop_count);
     int64_t trips = v->trips[view->loop];
-    if (trips == 0) return AX_OK; /* nobody touches it: what it is a part of may be empty */
+    if (trips == 0) return AX_OK; /* no operation touches it, and its allocation may be empty */
     last += view->step * (trips > 0 ? trips - 1 : 0);
   }
   int64_t low = last < view->offset ? last : view->offset, high = last < view->offset ? view->offset : last;

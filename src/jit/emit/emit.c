@@ -404,7 +404,7 @@ static void emit_loops(ax_nest *nest) {
   const bool streams = nest->schedule->streams && nest->inside == NULL;
   if (streams && nest->schedule->shape == AX_NEST_TRANSPOSE) turn_streamed(nest);
   else parallel_loops(nest, 0);
-  if (streams) ax_cg_intrinsic(&nest->cg, "llvm.x86.sse.sfence", NULL, 0, NULL, 0); /* before anybody hears that it is done */
+  if (streams) ax_cg_intrinsic(&nest->cg, "llvm.x86.sse.sfence", NULL, 0, NULL, 0); /* before other threads hear that it is done */
 }
 
 static void emit_body(ax_nest *nest) {

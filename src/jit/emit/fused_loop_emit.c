@@ -132,7 +132,7 @@ static ax_status emit_steps(writer *w, uint32_t at);
 typedef struct opened {
   LLVMBasicBlockRef head;
   LLVMValueRef *phis; /* by value: of what changes; NULL */
-  LLVMValueRef index; /* NULL: nobody asks */
+  LLVMValueRef index; /* NULL: not used */
 } opened;
 
 static opened open_loop(writer *w, uint32_t at, uint32_t end) {

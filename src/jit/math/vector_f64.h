@@ -229,7 +229,7 @@ static f64s f64_cos(f64s x) {
   return f64_any_not_inside(x, f64_all(-1073741824.0), f64_all(1073741824.0)) ? f64_one_by_one(x, result, cos) : result;
 }
 
-/* Within 0.6 units of the last place, for those who ask for it. */
+/* Within 0.6 units of the last place, for precise functions. */
 static f64s f64_sin_precise(f64s x) { return f64_of_each(x, sin); }
 static f64s f64_cos_precise(f64s x) { return f64_of_each(x, cos); }
 

@@ -72,7 +72,8 @@ ax_fused_loop *ax_fused_loop_copy(ax_arena *arena, const ax_fused_loop *fused_lo
   return copy;
 }
 
-/* Beyond a microsecond a call is no matter; and code that is long is compiled once for all who call it. */
+/* For a kernel of more than a microsecond the cost of a call does not matter. A long kernel is better compiled once and called
+   from several places. */
 bool ax_fused_loop_takes(const ax_loop_kernel *kernel) {
   enum { most_exprs = 64, most_time = 1000 };
   return kernel->expr_count <= most_exprs && ax_kernel_time(kernel) <= most_time;

@@ -1,10 +1,11 @@
-/* One mapping holds it all:
+/* One mapping holds the whole object:
 
      | sections with code | stubs |   page   | other sections | slots |
      read and executed                       read
 
-   A function outside is reached through a stub, which jumps to the address beside it; a slot holds the same address for who loads
-   it from memory. Both lie within the reach of the short relocations of the small code model, wherever the function itself is. */
+   A call of an outside function goes to its stub, which jumps to the address beside it. Code that loads the function's address
+   from memory finds it in a slot. Both are within reach of the small code model's short relocations, wherever the function
+   itself is. */
 #include "jit/object/object.h"
 
 #include <elf.h>

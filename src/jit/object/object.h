@@ -26,34 +26,34 @@ AX_MUST_USE ax_status ax_object_load(const void *data, size_t bytes, ax_object_f
                                      ax_object_function *functions, ax_object_file *out);
 void ax_object_unload(ax_object_file *object);
 
-/* Objects by number. Each has users, who count themselves; one without any is idle. Zero-initialise to start. */
+/* Loaded objects, by number. An object without users is idle. Zero-initialise to start. */
 typedef struct ax_held_object {
-  ax_object_file object;  /* no memory: the number is free */
+  ax_object_file object;  /* memory NULL: the number is free */
   uint32_t users;
-  uint32_t next;     /* of a free number: 1 + the next one; of one that was just loaded: 1 + the one before it */
-  uint64_t dropped;  /* when its last user left it, on a clock that counts such events */
+  uint32_t next;     /* free number: 1 + the next free one; object just loaded: 1 + the one loaded before it; 0: none */
+  uint64_t dropped;  /* time of its last drop, on ax_objects.clock */
 } ax_held_object;
 
 typedef struct ax_objects {
   ax_held_object *all;
   uint32_t count, capacity, free;
-  uint32_t fresh;    /* 1 + the object loaded last; whoever loads sets it to 0 before */
+  uint32_t fresh;    /* 1 + the object loaded last; the caller sets it to 0 before loading */
   uint64_t clock;
-  size_t bytes, idle_bytes; /* of all objects, and of the idle ones */
+  size_t bytes, idle_bytes; /* of all objects; of the idle ones */
 } ax_objects;
 
-/* As ax_object_load; the object is one more of them, and idle. */
+/* As ax_object_load; adds the object, which is idle at first. */
 AX_MUST_USE ax_status ax_objects_load(ax_objects *objects, const void *data, size_t bytes, ax_object_find *find, const char *prefix,
                                       uint32_t count, ax_object_function *functions);
-/* The fresh object that holds this function. AX_NONE: there is none. */
+/* The number of the object, among those just loaded, that holds this function. AX_NONE: there is none. */
 uint32_t ax_objects_of(const ax_objects *objects, ax_object_function function);
 void ax_objects_use(ax_objects *objects, uint32_t number);
 void ax_objects_drop(ax_objects *objects, uint32_t number);
-/* Unloads idle objects, those that were dropped first before the others, until the idle ones have at most so many bytes. Without
-   memory for a list of them it leaves all as they are. */
+/* Unloads idle objects, those dropped first before the others, until at most `most_idle` bytes of them are left. If there is no
+   memory for a list of them, none is unloaded. */
 void ax_objects_trim(ax_objects *objects, size_t most_idle);
-void ax_objects_trim_all(ax_objects *objects); /* unloads all idle ones; allocates nothing */
-bool ax_objects_have(const ax_objects *objects, uint32_t number); /* it has not been unloaded */
+void ax_objects_trim_all(ax_objects *objects); /* unloads all idle objects; allocates nothing */
+bool ax_objects_have(const ax_objects *objects, uint32_t number); /* false: it has been unloaded */
 void ax_objects_deinit(ax_objects *objects);
 
 #endif
