@@ -1,6 +1,6 @@
 /* Fusion: fewer passes over memory. Two rewrites, tried on each kernel of a block in order:
 
-     inline   a kernel that loads b, computed by an earlier kernel, computes b's elements itself. Done if no other kernel reads b,
+     inline   a kernel that loads b, computed by an earlier kernel, computes b's elements itself. Done if b has no other reader,
               or if computing an element costs no more than loading it.
      merge    two kernels over one index space become one. Arrays that both read are read once, and values that the first
               makes for the second stay in registers.
