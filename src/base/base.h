@@ -22,10 +22,10 @@
 
 /* Sets this thread's message and returns `code`. */
 AX_MUST_USE ax_status ax_error(ax_status code, const char *format, ...) AX_PRINTF(2, 3);
-/* Puts more words in front of this thread's message; returns `code`. */
+/* Puts more text in front of this thread's message; returns `code`. */
 AX_MUST_USE ax_status ax_error_context(ax_status code, const char *format, ...) AX_PRINTF(2, 3);
 AX_MUST_USE ax_status ax_out_of_memory(size_t bytes); /* 0: some */
-/* For arguments of public functions that a user may have failed to make: NULL is AX_INVALID_ARGUMENT, "there is no <what>". */
+/* For arguments of public functions that the caller may have failed to make. NULL: AX_INVALID_ARGUMENT, "there is no <what>". */
 AX_MUST_USE ax_status ax_require(const void *given, const char *what);
 
 /* Aligned to 64 bytes, not cleared; NULL on failure (or for 0 bytes: a unique pointer). Through the allocation hooks. */
@@ -33,14 +33,15 @@ void *ax_alloc(size_t bytes);
 void *ax_calloc(size_t count, size_t bytes);
 void ax_free(void *memory);
 
-/* AX_OUT_OF_MEMORY when the system would not give so many bytes now. For libraries that end the process when they find none. */
+/* AX_OUT_OF_MEMORY if the system would not give so many bytes now. Called before libraries that end the process when memory runs
+   out. */
 AX_MUST_USE ax_status ax_memory_for_library(size_t bytes);
 
 /* Whether a file of this process may grow to so many bytes (RLIMIT_FSIZE). Beyond that, a write would end the process with a
    signal. */
 bool ax_file_may_hold(uint64_t bytes);
 
-/* From some moment on, for differences. */
+/* Seconds since an arbitrary moment; only differences have a meaning. */
 double ax_seconds(void);
 
 /* False on overflow. */
@@ -53,8 +54,8 @@ typedef struct ax_arena {
 } ax_arena;
 void *ax_arena_alloc(ax_arena *arena, size_t bytes); /* cleared, 16-byte aligned; NULL on failure */
 void *ax_arena_copy(ax_arena *arena, const void *data, size_t bytes);
-/* Makes room for exactly so many bytes more, for an arena that will not grow; false when there is no memory. What an allocation
-   takes of it is ax_arena_bytes. */
+/* Makes room for exactly `bytes` more, for an arena that will not grow; false: out of memory. An allocation of n bytes takes
+   ax_arena_bytes(n) of it. */
 bool ax_arena_reserve(ax_arena *arena, size_t bytes);
 static inline size_t ax_arena_bytes(size_t bytes) { return (bytes + 15) & ~(size_t)15; }
 void ax_arena_deinit(ax_arena *arena);
@@ -91,8 +92,8 @@ static inline void ax_relax(void) {
 #define AX_HOSTILE 0
 #endif
 
-/* A hash, continued from `seed`, of a word or of bytes. A product carries upwards only, so its upper half is folded into the lower
-   one: all bits are good. */
+/* A hash of a word or of bytes, continued from `seed`. A product carries only upwards, so its upper half is folded into the
+   lower one to make all bits good. */
 static inline uint64_t ax_hash_word(uint64_t seed, uint64_t word) {
   seed = (seed ^ word) * 0x9e3779b97f4a7c15ull;
   return seed ^ seed >> 32;

@@ -5,10 +5,10 @@
 
 #include "ir/program.h"
 
-/* A primitive that is one StableHLO op on the same operands: read from records when programs are written and when they are read. */
+/* A primitive that is one StableHLO op on the same operands: its record (ir/prim.h) names the op. */
 typedef struct ax_hlo_form {
   const char *op;         /* "stablehlo.add" */
-  const char *attributes; /* those that tell it from other forms of the op; NULL: none */
+  const char *attributes; /* attributes that tell it from other forms of the op; NULL: none */
 } ax_hlo_form;
 
 typedef struct ax_hlo {
@@ -17,16 +17,16 @@ typedef struct ax_hlo {
   uint32_t indent;
   ax_mesh axes;    /* the devices the module runs on: replica groups are made from it */
   uint32_t channel;
-  uint32_t watched, watched_ops; /* ops begun at this indentation are counted; 0: none are */
-  uint32_t messages; /* the channel of all messages, so that both sides name one; 0: there are none yet */
+  uint32_t watched, watched_ops; /* watched: an indentation; ops begun at it are counted in watched_ops; 0: none are */
+  uint32_t messages; /* channel of all messages, since both sides must name the same one; 0: no message yet */
   const ax_program *program; /* whose equations are being written: operand types are program->types[eqn->in[i]] */
-  /* Writes `program`'s equations here by their rules; set by the driver (bridge/), used by rules of regions. */
+  /* Writes `program`'s equations here by their rules. The driver (bridge/) sets it; rules of regions call it. */
   ax_status (*inline_program)(struct ax_hlo *hlo, const ax_program *program, const uint32_t *in, uint32_t *out);
-  /* Calls `program` here, which becomes a function of the module, once however often it is called. Likewise. */
+  /* Calls `program` here. It becomes a function of the module, once however often it is called. Set and called likewise. */
   ax_status (*call_program)(struct ax_hlo *hlo, const ax_program *program, const uint32_t *in, uint32_t *out);
 } ax_hlo;
 
-/* With the id of a value: it is a future of StableHLO, which async_done must end. Rules of start and done alone see it. */
+/* Added to a value's id: the value is a future of StableHLO, which async_done must end. Only the rules of start and done see it. */
 #define AX_HLO_FUTURE 0x80000000u
 
 /* tensor<4x8xf32>; !stablehlo.future<tensor<4x8xf32>> */
@@ -43,7 +43,7 @@ uint32_t ax_hlo_region_begin(ax_hlo *hlo, const ax_type *arg_types, uint32_t arg
 void ax_hlo_region_end(ax_hlo *hlo, const uint32_t *results, const ax_type *types, uint32_t count);
 void ax_hlo_end(ax_hlo *hlo, const char *attributes, const ax_type *in_types, uint32_t in_count, const ax_type *out_types,
                 uint32_t out_count);
-/* Releases attributes that a rule wrote; AX_OUT_OF_MEMORY when there was too little for them (then the op lacks some). */
+/* Releases attributes that a rule wrote. AX_OUT_OF_MEMORY: there was too little memory for them, and the op lacks some. */
 AX_MUST_USE ax_status ax_hlo_attributes_end(ax_text *attributes);
 /* dense<v> of a scalar, splat over `type`: `bits` as in the array. */
 uint32_t ax_hlo_splat(ax_hlo *hlo, const ax_type *type, const void *scalar);
@@ -51,8 +51,8 @@ uint32_t ax_hlo_splat(ax_hlo *hlo, const ax_type *type, const void *scalar);
 uint32_t ax_hlo_dense(ax_hlo *hlo, const ax_type *type, const void *data);
 /* "array<i64: 1, 2>" */
 void ax_hlo_i64_array(ax_text *text, const int64_t *v, uint32_t count);
-/* "dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>": the groups of devices that differ only along the named axes, in
-   their order; smaller ones are filled up with -1. */
+/* "dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>": the groups of devices that differ only along the named axes, in their order.
+   Groups smaller than the largest are filled up with -1. */
 void ax_hlo_replica_groups(ax_text *text, const ax_axes *names, const ax_mesh *axes);
 
 #endif
