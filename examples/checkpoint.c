@@ -1,4 +1,5 @@
-/* Training that is saved and taken up again by another runtime comes to the same weights, bit for bit, as training that went through.
+/* Training that is saved and taken up again by another runtime comes to the same weights, bit for bit, as training that went
+   through.
      checkpoint [FOLDER]        where to save; here when not given */
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Every collective on four devices: what each device has before and after, and how the types say it spreads over them. Device d holds the
-   numbers 10 d + 0, 10 d + 1, ..; docs/collectives.md shows what this prints. */
+/* Every collective on four devices: what each device has before and after, and how the types say it spreads over them. Device d
+   holds the numbers 10 d + 0, 10 d + 1, ..; docs/collectives.md shows what this prints. */
 #include <axle/axle.h>
 #include <stdio.h>
 

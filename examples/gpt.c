@@ -1,5 +1,5 @@
-/* A character transformer, trained as a program of whole arrays: the model has no collectives and knows of no devices. How parameters lie on the
-   mesh is said in one table, by name; all else is found from that.
+/* A character transformer, trained as a program of whole arrays: the model has no collectives and knows of no devices. How
+   parameters lie on the mesh is said in one table, by name; all else is found from that.
 
      gpt [--mesh data=2,model=4] [--steps 200] [FILE]        FILE: the text to learn; a sonnet, when not given
 

@@ -1,5 +1,5 @@
-/* A gradient for each example of a batch, by vmap of grad; each cut to a norm of at most 1, and their mean, as differentially private
-   training does. Without cutting, the mean is the gradient of the batch. */
+/* A gradient for each example of a batch, by vmap of grad; each cut to a norm of at most 1, and their mean, as differentially
+   private training does. Without cutting, the mean is the gradient of the batch. */
 #include <math.h>
 #include <stdio.h>
 

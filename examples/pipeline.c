@@ -1,5 +1,5 @@
-/* A pipeline: four devices, a layer each, through which eight microbatches go one behind the other. Its loss and gradient are those of the
-   same layers without a pipeline.
+/* A pipeline: four devices, a layer each, through which eight microbatches go one behind the other. Its loss and gradient are those
+   of the same layers without a pipeline.
 
      tick      0    1    2    3    4   ..        device s works at tick t on microbatch t - s, and hands what it made to device
      stage 0   m0   m1   m2   m3   m4            s + 1 by a shift along "stage"; the gradient goes the same way back

@@ -1,5 +1,6 @@
-/* How should a layer be cut over 64 devices that one does not have? Its time on a machine that is described, for each way to cut the batch by `data` and the weights by `model`,
-   with the gradients' sums over `data`. Nothing is run: each program is laid out, lowered and simulated. */
+/* How should a layer be cut over 64 devices that one does not have? Its time on a machine that is described, for each way to cut
+   the batch by `data` and the weights by `model`, with the gradients' sums over `data`. Nothing is run: each program is laid out,
+   lowered and simulated. */
 #include <axle/axle.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* A program handed to somebody else: softmax over rows whose columns lie on four devices, as a StableHLO module, with inputs and with our
-   results. stablehlo.py lets XLA run the module, through JAX, and compares.
+/* A program handed to somebody else: softmax over rows whose columns lie on four devices, as a StableHLO module, with inputs and
+   with our results. stablehlo.py lets XLA run the module, through JAX, and compares.
      stablehlo FOLDER && python3 examples/stablehlo.py FOLDER */
 #include <math.h>
 #include <stdio.h>

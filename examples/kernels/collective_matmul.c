@@ -1,6 +1,7 @@
-/* Two layers of a model that is cut over four devices, with the products and the exchanges between devices in one: each device has some rows of x, and some columns of w1 and rows of
-   w2. Rows of x go round the ring of devices while they are multiplied, and sums go round it to whoever has the rows. Compared, with the gradients, with the same as one
-   does it otherwise, where everybody waits for all rows; and what its kernels do is proved to be right whoever comes first. */
+/* Two layers of a model that is cut over four devices, with the products and the exchanges between devices in one: each device has
+   some rows of x, and some columns of w1 and rows of w2. Rows of x go round the ring of devices while they are multiplied, and sums
+   go round it to whoever has the rows. Compared, with the gradients, with the same as one does it otherwise, where everybody waits
+   for all rows; and what its kernels do is proved to be right whoever comes first. */
 #include <axle/axle.h>
 #include <math.h>
 #include <stdio.h>

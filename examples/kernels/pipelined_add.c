@@ -1,5 +1,5 @@
-/* x + y by a kernel with a pipeline: while the core adds two blocks, the next ones are copied into fast memory, and the sum before is copied out.
-   The checker proves that no copy is in anybody's way, in whatever order core and copies go on. */
+/* x + y by a kernel with a pipeline: while the core adds two blocks, the next ones are copied into fast memory, and the sum before
+   is copied out. The checker proves that no copy is in anybody's way, in whatever order core and copies go on. */
 #include <stdio.h>
 
 #include <axle/axle.h>

@@ -1,7 +1,9 @@
 /* Matrix products with pipelines, in two ways, beside the plain one:
 
-     one core      a grid of tiles of the result, and along the sum: a tile of the result stays while the sum goes on, so the body adds to it
-     warpgroups    one brings blocks in, two multiply, each its half of the rows; what they have summed up so far is carried from step to step  */
+     one core      a grid of tiles of the result, and along the sum: a tile of the result stays while the sum goes on, so the body
+                   adds to it
+     warpgroups    one brings blocks in, two multiply, each its half of the rows; what they have summed up so far is carried from
+                   step to step  */
 #include <math.h>
 #include <stdio.h>
 

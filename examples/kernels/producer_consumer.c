@@ -1,5 +1,6 @@
-/* Two kinds of core at work on one kernel: a memory core brings blocks into two slots, two vector cores square their halves of each. Which slot is full
-   and which is free again goes by semaphores alone; the checker proves that nothing else is needed, in whatever order the three go on. */
+/* Two kinds of core at work on one kernel: a memory core brings blocks into two slots, two vector cores square their halves of
+   each. Which slot is full and which is free again goes by semaphores alone; the checker proves that nothing else is needed, in
+   whatever order the three go on. */
 #include <stdio.h>
 
 #include <axle/axle.h>

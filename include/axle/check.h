@@ -1,5 +1,5 @@
-/* The checker: whether a kernel's synchronisation is right, in whatever order its cores, warpgroups and copies go on. docs/checker.md says
-   what is proved, and why. */
+/* The checker: whether a kernel's synchronisation is right, in whatever order its cores, warpgroups and copies go on.
+   docs/checker.md says what is proved, and why. */
 #ifndef AXLE_CHECK_H
 #define AXLE_CHECK_H
 
@@ -45,8 +45,9 @@ typedef struct ax_check_report {
   ax_verdict verdict; /* the worst of its kernels' */
   uint32_t kernel_count;
   const ax_check_kernel *kernels;
-  /* Inputs, by number, that were made up, and that kernels' addresses (indices, devices, amounts, predicates, masks) or control flow follow from: what is said holds for
-     the values that were made up alone. An upper bound; inputs that are given are not in it. */
+  /* Inputs, by number, that were made up, and that kernels' addresses (indices, devices, amounts, predicates, masks) or control
+     flow follow from: what is said holds for the values that were made up alone. An upper bound; inputs that are given are not in
+     it. */
   uint32_t made_up_count;
   const uint32_t *made_up;
   const char *stopped; /* why the program could not be gone through to its end, as after a deadlock; NULL: it was */
@@ -62,11 +63,12 @@ typedef struct ax_check_options {
   const char *replay;      /* a finding's schedule: the first kernel is run so, and the report's one finding is what it comes to; NULL */
 } ax_check_options;
 
-/* Goes through the program (reference evaluation) and checks each kernel_call that it comes to, with the values it has there: what is proved is proved for these
-   sizes and this control flow. Of a program without kernels: that it ends, without a deadlock between devices.
-   `options` may be NULL. `*out` is owned by the caller: ax_check_report_release. Any thread; several at once.
-   AX_INVALID_ARGUMENT: inputs that are not the program's, a schedule that cannot be gone. AX_ABSENT: a kernel that cores cannot run. What is found
-   is no error. */
+/* Goes through the program (reference evaluation) and checks each kernel_call that it comes to, with the values it has there: what
+   is proved is proved for these sizes and this control flow. Of a program without kernels: that it ends, without a deadlock between
+   devices.
+   `options` may be NULL. `*out` is owned by the caller: ax_check_report_release. Any thread; several at once. AX_INVALID_ARGUMENT:
+   inputs that are not the program's, a schedule that cannot be gone. AX_ABSENT: a kernel that cores cannot run. What is found is no
+   error. */
 AX_MUST_USE ax_status ax_check(const ax_program *program, const ax_check_options *options, ax_check_report **out);
 void ax_check_report_release(ax_check_report *report); /* NULL is allowed */
 

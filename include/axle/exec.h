@@ -1,33 +1,35 @@
 /* Running programs: a runtime, arrays laid over meshes, executables.
 
-   Threads. Every function here may be called from any thread, and any number of them at once, on the same objects: compiling, starting,
-   running, waiting, reading, retaining and releasing need no locks of the caller's. Only a reference must not be used after it was
-   released, as everywhere. A call never needs another thread of the caller's to go on: a run waits for nothing but its arguments, those who still
-   read what is donated to it, and the callbacks that its program has (axle/callback.h).
+   Threads. Every function here may be called from any thread, and any number of them at once, on the same objects: compiling,
+   starting, running, waiting, reading, retaining and releasing need no locks of the caller's. Only a reference must not be used
+   after it was released, as everywhere. A call never needs another thread of the caller's to go on: a run waits for nothing but its
+   arguments, those who still read what is donated to it, and the callbacks that its program has (axle/callback.h).
 
-   Order. Runs that do not take each other's results are not ordered: they go on at the same time, on the same workers. A run that takes
-   a result begins after the run that makes it. Results do not depend on threads, workers or order: they are the same bit for bit,
-   also whatever rounding mode or handling of subnormals the calling thread has set (a run computes with the defaults, and the
-   caller finds its own settings again). That holds on one kind of processor: another may have wider registers or lack fused multiply-add,
-   and then sums and functions such as tanh can differ in their last digits. Kernels (axle/kernel.h) that ax_check does not prove may give anything.
+   Order. Runs that do not take each other's results are not ordered: they go on at the same time, on the same workers. A run that
+   takes a result begins after the run that makes it. Results do not depend on threads, workers or order: they are the same bit for
+   bit, also whatever rounding mode or handling of subnormals the calling thread has set (a run computes with the defaults, and the
+   caller finds its own settings again). That holds on one kind of processor: another may have wider registers or lack fused
+   multiply-add, and then sums and functions such as tanh can differ in their last digits. Kernels (axle/kernel.h) that ax_check
+   does not prove may give anything.
 
    Memory. An array's elements do not change while anybody may read them. Arrays own their memory, or keep what was lent by
-   ax_array_from_parts; memory that nothing needs goes to the runtime's pool, and to the system by ax_runtime_trim or with the runtime.
-   A run holds its arguments and its executable until it is over, so the caller may release its references as soon as the call returns. A
-   callback of the run, and whatever thread the callback waits for, may release them before that.
+   ax_array_from_parts; memory that nothing needs goes to the runtime's pool, and to the system by ax_runtime_trim or with the
+   runtime. A run holds its arguments and its executable until it is over, so the caller may release its references as soon as the
+   call returns. A callback of the run, and whatever thread the callback waits for, may release them before that.
 
-   Arguments that no result and no effect depends on are not looked at but for their type: they are not laid out, not waited for and not donated
-   (ax_compile_options.keep_unused, ax_executable_keeps). A result that is an argument unchanged is that array, once more (ax_executable_passed). Such
-   an argument decides with the others on which devices the run goes on, and must not be one that is donated.
+   Arguments that no result and no effect depends on are not looked at but for their type: they are not laid out, not waited for and
+   not donated (ax_compile_options.keep_unused, ax_executable_keeps). A result that is an argument unchanged is that array, once
+   more (ax_executable_passed). Such an argument decides with the others on which devices the run goes on, and must not be one that
+   is donated.
 
    Donation. An argument that an executable was compiled to be given (ax_compile_options.donate) is gone from the moment the run is
-   started, for every reference to it and every thread: reading it, waiting for it or running on it fails. Who had begun to read it before (a run
-   that was started, ax_array_read) reads on, and the run that it was donated to waits for them. Its memory may hold a result
-   afterwards. It comes back only when the run fails before it begins: an argument's run failed, no memory. An address that
+   started, for every reference to it and every thread: reading it, waiting for it or running on it fails. Who had begun to read it
+   before (a run that was started, ax_array_read) reads on, and the run that it was donated to waits for them. Its memory may hold a
+   result afterwards. It comes back only when the run fails before it begins: an argument's run failed, no memory. An address that
    ax_array_part gave is good only as long as the caller knows that the array is neither donated nor released.
 
-   Forking. A process that is forked from one with a runtime has none of its threads: all it may do with the runtime, its arrays and its
-   executables is release them, once, as if they were its own. */
+   Forking. A process that is forked from one with a runtime has none of its threads: all it may do with the runtime, its arrays and
+   its executables is release them, once, as if they were its own. */
 #ifndef AXLE_EXEC_H
 #define AXLE_EXEC_H
 
@@ -52,18 +54,21 @@ typedef struct ax_runtime_options {
   int64_t max_devices; /* devices a mesh may have; 0: 2^20 */
   ax_policy policy;    /* FIXED and SEEDED run on one thread, whatever `workers` says */
   uint64_t seed;       /* SEEDED: decides the order */
-  /* Who reads what debug_print says: `text` is what one call prints, with its newline, and gone when `print` returns. Called on whatever
-     thread runs the device, several at once; what holds of a callback holds of it (axle/callback.h). NULL: nobody, and programs are compiled
-     without it: the library itself writes nothing anywhere. ax_print_to, with a FILE * as context, writes there. */
+  /* Who reads what debug_print says: `text` is what one call prints, with its newline, and gone when `print` returns. Called on
+     whatever thread runs the device, several at once; what holds of a callback holds of it (axle/callback.h). NULL: nobody, and
+     programs are compiled without it: the library itself writes nothing anywhere. ax_print_to, with a FILE * as context, writes
+     there. */
   void (*print)(const char *text, void *context);
   void *print_context;
   uint32_t check_numerics; /* AX_CHECK_*, of every program that is compiled, besides those that its ax_compile_options.check_numerics names */
   void (*log)(const char *line, void *context); /* told, a line each, what was lowered and compiled and how long it took, and which donated
                           arguments are of no use. On the thread that compiles, with nothing locked. NULL: nobody is told; nothing is printed */
   void *log_context;
-  /* The folder in which machine code is kept for later processes ("the code cache"): a path, "user" ($XDG_CACHE_HOME/axle, or ~/.cache/axle), or "off".
-     NULL: what the environment's AXLE_CODE_CACHE says in the same words, and where it is not set nothing is kept. Borrowed for the call. A folder
-     that cannot be used, since it belongs to somebody else or others can write in it, is not used; `log` is told. As jax_compilation_cache_dir. */
+  /* The folder in which machine code is kept for later processes ("the code cache"): a path, "user" ($XDG_CACHE_HOME/axle, or
+     ~/.cache/axle), or "off".
+     NULL: what the environment's AXLE_CODE_CACHE says in the same words, and where it is not set nothing is kept. Borrowed for the
+     call. A folder that cannot be used, since it belongs to somebody else or others can write in it, is not used; `log` is told. As
+     jax_compilation_cache_dir. */
   const char *code_cache;
   uint64_t code_cache_bytes; /* what that folder holds at most; 0: 256 MiB */
   uint64_t idle_code_bytes;  /* machine code whose executables are released stays in memory, for programs with the same fused operations, up to so many bytes;
@@ -77,20 +82,21 @@ typedef struct ax_runtime ax_runtime;
 /* options may be NULL: all 0. `*out` is owned by the caller. AX_INVALID_ARGUMENT: max_devices below 0, a policy or a check_numerics that is none. */
 AX_MUST_USE ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out);
 ax_runtime *ax_runtime_retain(ax_runtime *runtime);
-/* The last reference of those that create and retain gave waits for all runs in flight; arrays and executables may outlive it. Inside a run of the
-   runtime it does not wait: in a callback, in the release of a callback's context or of a lent part as a run ends, on whatever thread that is. The runs in flight
-   then go on, and the last of them, of the arrays and of the executables ends the runtime. */
+/* The last reference of those that create and retain gave waits for all runs in flight; arrays and executables may outlive it.
+   Inside a run of the runtime it does not wait: in a callback, in the release of a callback's context or of a lent part as a run
+   ends, on whatever thread that is. The runs in flight then go on, and the last of them, of the arrays and of the executables ends
+   the runtime. */
 void ax_runtime_release(ax_runtime *runtime);
 /* Bytes held now, and the most so far: arrays, temporaries and pooled memory. */
 void ax_runtime_memory(const ax_runtime *runtime, size_t *now, size_t *peak);
 /* Gives back to the system: pooled memory, and machine code that no executable uses. */
 void ax_runtime_trim(ax_runtime *runtime);
-/* Programs read from texts that are compiled from now on find this callback by its name. It is retained as long as the runtime lives. Any thread.
-   AX_INVALID_ARGUMENT: another one is registered under that name. AX_OUT_OF_MEMORY. */
+/* Programs read from texts that are compiled from now on find this callback by its name. It is retained as long as the runtime
+   lives. Any thread. AX_INVALID_ARGUMENT: another one is registered under that name. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_runtime_register(ax_runtime *runtime, ax_callback *callback);
-/* Returns when no run that ax_run_start began before is left, and lends a hand: all that they print and all their calls are made then. A result
-   that is ready says the same of its own run. What failed is said by the results alone. As jax.effects_barrier. Any thread that is not in a
-   callback of such a run. */
+/* Returns when no run that ax_run_start began before is left, and lends a hand: all that they print and all their calls are made
+   then. A result that is ready says the same of its own run. What failed is said by the results alone. As jax.effects_barrier. Any
+   thread that is not in a callback of such a run. */
 void ax_runtime_wait(ax_runtime *runtime);
 /* How often something was made, and how often found in a cache, so far. A plain value. */
 typedef struct ax_counters {
@@ -120,14 +126,14 @@ void ax_array_release(ax_array *array);
 const ax_type *ax_array_get_type(const ax_array *array);
 const ax_mesh *ax_array_get_mesh(const ax_array *array);
 const ax_spec *ax_array_get_spec(const ax_array *array);
-/* Waits until the array is ready, then copies the whole, dense row-major, to `data` of `bytes` bytes. AX_INVALID_ARGUMENT: wrong size; a
-   donated array. Or what its run failed with. */
+/* Waits until the array is ready, then copies the whole, dense row-major, to `data` of `bytes` bytes. AX_INVALID_ARGUMENT: wrong
+   size; a donated array. Or what its run failed with. */
 AX_MUST_USE ax_status ax_array_read(const ax_array *array, void *data, size_t bytes);
 /* The same into a host array with memory of its own: ax_host_array_release; empty on failure. What `*out` held is not released.
    AX_INVALID_ARGUMENT: a donated array. AX_OUT_OF_MEMORY. Or what its run failed with. */
 AX_MUST_USE ax_status ax_array_to_host(const ax_array *array, ax_host_array *out);
-/* The part on one device, which is its place on the mesh, or where the array was put by a sharding (axle/sharding.h) its id: its shape, and
-   where it begins in the whole array (rank entries). AX_INVALID_ARGUMENT: a device the array is not on. */
+/* The part on one device, which is its place on the mesh, or where the array was put by a sharding (axle/sharding.h) its id: its
+   shape, and where it begins in the whole array (rank entries). AX_INVALID_ARGUMENT: a device the array is not on. */
 AX_MUST_USE ax_status ax_array_shard(const ax_array *array, int64_t device, ax_type *type, int64_t *start);
 
 /* --- Parts: what is stored, one for each block however many devices hold it --- */
@@ -145,8 +151,8 @@ typedef struct ax_part {
    belongs to the array and must not be written by anybody else; runs write into it only when the array is donated, and then a
    result may live there. Each release is called once, when nothing lies in its part any more, on whatever thread that turns out (a
    worker too); it must not wait for a run, as ax_run, ax_array_wait, ax_array_read and ax_array_part may. It may release the
-   runtime. mesh, spec and type as in ax_device_put; `parts` itself is copied. `*out` is owned by the caller. Copies are made, at the
-   cost of a copy in each run, only where a program wants another layout.
+   runtime. mesh, spec and type as in ax_device_put; `parts` itself is copied. `*out` is owned by the caller. Copies are made, at
+   the cost of a copy in each run, only where a program wants another layout.
    AX_INVALID_ARGUMENT: as ax_device_put; a wrong number of parts, one that is too small, at no address or not aligned. On
    failure no release is called. */
 AX_MUST_USE ax_status ax_array_from_parts(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
@@ -192,20 +198,22 @@ typedef struct ax_compile_options {
                          operand or output, or lies on each other, fails a run all the same */
   const ax_mesh *mesh; /* with `shardings`; else NULL */
   const char *shardings; /* "data; ? -> ?": how inputs and results lie over `mesh`, as ax_program_with_shardings has it; NULL: as the program says */
-  /* Arrays such as the runs will be given, one for each input, borrowed for the call; NULL, and an entry that is: nothing. An input of which `shardings`
-     say nothing ("?", or no shardings at all) lies as its array does, over that array's mesh, so that computation follows data: arguments that lie
-     so are not copied, and each device computes with its blocks. As jax.jit without in_shardings. Only how the arrays lie is looked at: they may be donated,
-     or still to be made. One that is not committed (ax_array_is_committed), or lies on a device without a mesh, says nothing. */
+  /* Arrays such as the runs will be given, one for each input, borrowed for the call; NULL, and an entry that is: nothing. An input
+     of which `shardings` say nothing ("?", or no shardings at all) lies as its array does, over that array's mesh, so that
+     computation follows data: arguments that lie so are not copied, and each device computes with its blocks. As jax.jit without
+     in_shardings. Only how the arrays lie is looked at: they may be donated, or still to be made. One that is not committed
+     (ax_array_is_committed), or lies on a device without a mesh, says nothing. */
   ax_array *const *like;
   bool timeline;      /* each run notes what every thread and device did, and when: ax_executable_timeline. Two looks at the clock
                          for each kernel, product and part of an exchange */
 } ax_compile_options;
 /* Compiles a program without axes of its own, simplified (ax_program_simplify: a collective whose results nobody uses is not run,
    and so deadlocks nobody) and partitioned (ax_program_partition): the mesh is that of its shard_maps. While an executable lives,
-   compiling an equal program from the same lines with equal options gives one more reference to it (two threads at the same time may
-   each get their own). `*out` is owned by the caller. Any thread. options may be NULL.
-   AX_INVALID_ARGUMENT: shardings that do not parse or fit; arrays in `like` of other types than the inputs, or on different devices; a program with axes; more devices than the runtime allows; an input donated that there is not; a check_numerics
-   that is none. AX_ABSENT: what ax_program_partition says; a
+   compiling an equal program from the same lines with equal options gives one more reference to it (two threads at the same time
+   may each get their own). `*out` is owned by the caller. Any thread. options may be NULL.
+   AX_INVALID_ARGUMENT: shardings that do not parse or fit; arrays in `like` of other types than the inputs, or on different
+   devices; a program with axes; more devices than the runtime allows; an input donated that there is not; a check_numerics that is
+   none. AX_ABSENT: what ax_program_partition says; a
    primitive that cannot be compiled. AX_OUT_OF_MEMORY: also when values are larger than any machine's memory. */
 AX_MUST_USE ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options,
                                  ax_executable **out);
@@ -217,10 +225,10 @@ ax_executable *ax_executable_retain(ax_executable *executable);
 AX_MUST_USE ax_status ax_jit_host(ax_runtime *runtime, ax_fn function, const ax_host_array *in, const ax_compile_options *options,
                                   ax_executable **out);
 void ax_executable_release(ax_executable *executable);
-/* The mesh it runs on (of a program over several meshes one that all are made of, with axes of its own), and how input and
-   result `index` lie over it: an input as what uses it first wants it, a result as it is made. An argument that lies so is used
-   as it is. Any other is laid out anew by every run that it is given to: what moves is copied into memory that is held as long as the
-   run needs it. A result can be an argument of the next run without that when it lies as that input.
+/* The mesh it runs on (of a program over several meshes one that all are made of, with axes of its own), and how input and result
+   `index` lie over it: an input as what uses it first wants it, a result as it is made. An argument that lies so is used as it is.
+   Any other is laid out anew by every run that it is given to: what moves is copied into memory that is held as long as the run
+   needs it. A result can be an argument of the next run without that when it lies as that input.
    Borrowed, for as long as the executable lives; NULL: there is no such input or result. Any thread. */
 const ax_mesh *ax_executable_get_mesh(const ax_executable *executable);
 const ax_spec *ax_executable_in_spec(const ax_executable *executable, uint32_t index);
@@ -231,44 +239,45 @@ AX_MUST_USE ax_status ax_executable_put(const ax_executable *executable, uint32_
 /* What it is made of: buffers, instructions, memory, as text. `*out`: ax_string_free. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_executable_text(const ax_executable *executable, char **out);
 
-/* What the run that ended last did, of an executable compiled with ax_compile_options.timeline. TEXT: a row for each thread, each device
-   (16 of each at most) and each collective under way, in columns of equal time that show the equation which took most of them, and
-   what the letters stand for. JSON: trace events, as Perfetto and chrome://tracing show them, threads and devices as processes. `*out`:
-   ax_string_free. Any thread. AX_INVALID_ARGUMENT: compiled without, no run yet, a form that is none. AX_OUT_OF_MEMORY. */
+/* What the run that ended last did, of an executable compiled with ax_compile_options.timeline. TEXT: a row for each thread, each
+   device (16 of each at most) and each collective under way, in columns of equal time that show the equation which took most of
+   them, and what the letters stand for. JSON: trace events, as Perfetto and chrome://tracing show them, threads and devices as
+   processes. `*out`: ax_string_free. Any thread. AX_INVALID_ARGUMENT: compiled without, no run yet, a form that is none.
+   AX_OUT_OF_MEMORY. */
 typedef enum ax_timeline_form { AX_TIMELINE_TEXT, AX_TIMELINE_JSON } ax_timeline_form;
 AX_MUST_USE ax_status ax_executable_timeline(ax_executable *executable, ax_timeline_form form, char **out);
 
-/* Runs and waits: ax_run_start, then until the results are ready. The thread works on this run until it is over, beside the runtime's
-   workers. `out` receives arrays owned by the caller, all NULL on failure. Any thread, several at once; the workers serve all runs. A run takes at
-   most 32 KB of the thread's stack, whatever the program; callbacks come on top of that.
-   AX_INVALID_ARGUMENT: wrong number of arguments; shapes or dtypes that do not match, arrays of another runtime, arrays donated
-   to an earlier run (the first five are named); committed arrays (ax_array_is_committed) on different devices, or on another number of them than the
-   executable's mesh has (the first are named, with their layouts and devices); an array that is donated and an argument twice, or donated by another thread meanwhile.
-   AX_DEADLOCK: devices wait for a collective that others never reach; the message names them. AX_NOT_FINITE:
-   see ax_compile_options.check_numerics. Also what an argument's run failed with. */
+/* Runs and waits: ax_run_start, then until the results are ready. The thread works on this run until it is over, beside the
+   runtime's workers. `out` receives arrays owned by the caller, all NULL on failure. Any thread, several at once; the workers serve
+   all runs. A run takes at most 32 KB of the thread's stack, whatever the program; callbacks come on top of that.
+   AX_INVALID_ARGUMENT: wrong number of arguments; shapes or dtypes that do not match, arrays of another runtime, arrays donated to
+   an earlier run (the first five are named); committed arrays (ax_array_is_committed) on different devices, or on another number of
+   them than the executable's mesh has (the first are named, with their layouts and devices); an array that is donated and an
+   argument twice, or donated by another thread meanwhile. AX_DEADLOCK: devices wait for a collective that others never reach; the
+   message names them. AX_NOT_FINITE: see ax_compile_options.check_numerics. Also what an argument's run failed with. */
 #ifndef __cplusplus
 #define AX_ARRAYS(...) (uint32_t)(sizeof((ax_array *[]){__VA_ARGS__}) / sizeof(ax_array *)), ((ax_array *[]){__VA_ARGS__}) /* for `in` */
 #endif
 AX_MUST_USE ax_status ax_run(ax_executable *executable, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out);
-/* The same from host arrays to host arrays: puts each argument down as the executable wants it, runs, and reads the results. `in` is
-   borrowed, and only read, also where the executable was compiled to be given an argument; `out` gets arrays with memory of their own
-   (ax_host_array_release), all empty on failure. What `out` held is not released, and it shares no array with `in`. Threads and errors
-   as ax_run. */
+/* The same from host arrays to host arrays: puts each argument down as the executable wants it, runs, and reads the results. `in`
+   is borrowed, and only read, also where the executable was compiled to be given an argument; `out` gets arrays with memory of
+   their own (ax_host_array_release), all empty on failure. What `out` held is not released, and it shares no array with `in`.
+   Threads and errors as ax_run. */
 AX_MUST_USE ax_status ax_run_host(ax_executable *executable, uint32_t in_count, const ax_host_array *in, uint32_t out_count, ax_host_array *out);
-/* Once, and all in one: traces the function on the types of the host arrays, compiles it and runs it on them. runtime NULL: one that is
-   made for the call. `in` has function.in_count entries, `out` function.out_count; ownership as ax_run_host's. What is run more
-   often is compiled once (ax_jit). Statuses: those of ax_runtime_create, ax_jit and ax_run_host. */
+/* Once, and all in one: traces the function on the types of the host arrays, compiles it and runs it on them. runtime NULL: one
+   that is made for the call. `in` has function.in_count entries, `out` function.out_count; ownership as ax_run_host's. What is run
+   more often is compiled once (ax_jit). Statuses: those of ax_runtime_create, ax_jit and ax_run_host. */
 AX_MUST_USE ax_status ax_apply(ax_runtime *runtime, ax_fn function, const ax_host_array *in, ax_host_array *out);
-/* Starts a run. Its results, in `out`, are arrays that need not be ready yet, and its arguments may be such: it begins when they are
-   ready, and when nobody else reads those that are donated to it any more (they are gone for everybody else from now on). No thread
-   waits meanwhile. A small run, and any run where the runtime has no worker threads, is over when this returns, if its arguments are
-   ready. All references may be given up at once: a run keeps what it needs. Memory for results is taken when a run begins.
-   A failure before the run begins to wait is this function's, as ax_run's, with `out` all NULL. One that comes later is that of the
-   results: waiting for one of them, reading it or running on it gives the status and the message, which names the run ("run 3
-   failed: ..."; runs that are pending are numbered from 1 in each runtime). Threads: as ax_run. */
+/* Starts a run. Its results, in `out`, are arrays that need not be ready yet, and its arguments may be such: it begins when they
+   are ready, and when nobody else reads those that are donated to it any more (they are gone for everybody else from now on). No
+   thread waits meanwhile. A small run, and any run where the runtime has no worker threads, is over when this returns, if its
+   arguments are ready. All references may be given up at once: a run keeps what it needs. Memory for results is taken when a run
+   begins. A failure before the run begins to wait is this function's, as ax_run's, with `out` all NULL. One that comes later is
+   that of the results: waiting for one of them, reading it or running on it gives the status and the message, which names the run
+   ("run 3 failed: ..."; runs that are pending are numbered from 1 in each runtime). Threads: as ax_run. */
 AX_MUST_USE ax_status ax_run_start(ax_executable *executable, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out);
-/* Waits until the array is ready, and lends a hand. The status and message of the run that makes it. AX_INVALID_ARGUMENT: a donated array.
-   Any thread, several at once. */
+/* Waits until the array is ready, and lends a hand. The status and message of the run that makes it. AX_INVALID_ARGUMENT: a donated
+   array. Any thread, several at once. */
 AX_MUST_USE ax_status ax_array_wait(const ax_array *array);
 /* True when ax_array_wait would not wait: the run that makes it is over, well or not, or the array was donated. */
 bool ax_array_is_ready(const ax_array *array);

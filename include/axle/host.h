@@ -1,5 +1,5 @@
-/* Host arrays: dense, row-major arrays in the program's own memory. Files are read into them and written from them (axle/npy.h); they
-   are put on devices, read back and handed to a run (axle/exec.h).
+/* Host arrays: dense, row-major arrays in the program's own memory. Files are read into them and written from them (axle/npy.h);
+   they are put on devices, read back and handed to a run (axle/exec.h).
 
    A host array owns its data, or is a view of memory that is somebody else's, which must live as long as the view is used. Plain
    values: no function here takes a lock; one array is one thread's at a time. */
@@ -29,8 +29,8 @@ ax_host_array ax_host_view(ax_dtype dtype, uint32_t rank, const int64_t *dims, c
 #ifndef __cplusplus
 #define AX_HOST_ARRAYS(...) (uint32_t)(sizeof((ax_host_array[]){__VA_ARGS__}) / sizeof(ax_host_array)), ((ax_host_array[]){__VA_ARGS__})
 #endif
-/* Element `index`, counted row-major, of whatever dtype: as a double, to which integers beyond 2^53 are rounded. NaN: there is no such
-   element, also since the array has no data, or its dtype, rank or dimensions are none. */
+/* Element `index`, counted row-major, of whatever dtype: as a double, to which integers beyond 2^53 are rounded. NaN: there is no
+   such element, also since the array has no data, or its dtype, rank or dimensions are none. */
 double ax_host_at(const ax_host_array *array, int64_t index);
 /* Frees the data, unless the array is a view, and clears the array. NULL and a cleared array are allowed. */
 void ax_host_array_release(ax_host_array *array);

@@ -1,18 +1,21 @@
-/* Kernels: programs for the cores of a device, over memory that they read and write, with semaphores, barriers and copies that go on by
-   themselves. As jax.experimental.pallas; docs/kernels.md has pictures.
+/* Kernels: programs for the cores of a device, over memory that they read and write, with semaphores, barriers and copies that go
+   on by themselves. As jax.experimental.pallas; docs/kernels.md has pictures.
 
-   A kernel's body is a C function traced as all others (axle/program.h), whose operands are refs: memory of a dtype and a shape in a memory
-   space. All operations of axle/ops.h work on values; the functions below read refs into values, write values into refs, make views of refs,
-   copy between refs, and signal and wait. cond, while, fori and scan may stand in a body, with refs of the trace around used inside.
+   A kernel's body is a C function traced as all others (axle/program.h), whose operands are refs: memory of a dtype and a shape in
+   a memory space. All operations of axle/ops.h work on values; the functions below read refs into values, write values into refs,
+   make views of refs, copy between refs, and signal and wait. cond, while, fori and scan may stand in a body, with refs of the
+   trace around used inside.
 
      static AX_BODY(add_kernel) { ax_ref_store(in[2], ax_add(ax_ref_load(in[0]), ax_ref_load(in[1]))); }
      ..
-     ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(8), .in_specs = .., .out_specs = .., .out_count = 1, .outs = ..}, AX_FN(add_kernel, 3, 0), 2, in, out);
+     ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(8), .in_specs = .., .out_specs = .., .out_count = 1, .outs = ..},
+     AX_FN(add_kernel, 3, 0), 2, in, out);
 
-   Threads and time. Each core, each warpgroup and each copy under way goes on by itself: nothing orders what two of them do but semaphores,
-   barriers, and that a copy begins when it is started. What is not ordered and touches the same bytes, one of them writing, is a race, and
-   gives anything; ax_check (axle/check.h) proves that there is none, or shows one. So do bytes of a result that no body writes, and memory that is read before
-   it is written: what was there before is what they hold, another thing in each run. A run does not look whether semaphores are 0 at the end; ax_check does.
+   Threads and time. Each core, each warpgroup and each copy under way goes on by itself: nothing orders what two of them do but
+   semaphores, barriers, and that a copy begins when it is started. What is not ordered and touches the same bytes, one of them
+   writing, is a race, and gives anything; ax_check (axle/check.h) proves that there is none, or shows one. So do bytes of a result
+   that no body writes, and memory that is read before it is written: what was there before is what they hold, another thing in each
+   run. A run does not look whether semaphores are 0 at the end; ax_check does.
 
    Errors of all functions here are the trace's, as of other operations. */
 #ifndef AXLE_KERNEL_H
@@ -52,14 +55,15 @@ typedef struct ax_target_space {
 typedef struct ax_target { /* a plain value */
   ax_target_space space[AX_SPACE_COUNT]; /* space[AX_SPACE_NONE]: semaphores and barriers */
 } ax_target;
-/* A name, "tpu-like" (a core of a TPU: 64 MiB VMEM) or "h200" (a block of an H200: 227 KiB SMEM), or entries apart by `;` or lines, as
+/* A name, "tpu-like" (a core of a TPU: 64 MiB VMEM) or "h200" (a block of an H200: 227 KiB SMEM), or entries apart by `;` or lines,
+   as
      vmem called=VMEM bytes=16MiB align=4096; hbm direct=no; smem within=vmem; semaphores count=2048 bytes=8
    KiB, MiB, GiB and KB, MB, GB are units; what is not said has no limit. AX_INVALID_ARGUMENT: which entry is none. */
 AX_MUST_USE ax_status ax_target_parse(const char *text, ax_target *out);
 
 /* --- Views: other refs of the same memory. Also of semaphores and barriers. --- */
-/* ref: T[d..] -> T[sizes..], from `starts` on (scalars of s32, or numbers: one a dimension). A start that is known and leaves the ref is an error;
-   one that is not is found when it runs. As ref.at[pl.ds(start, size), ..]. */
+/* ref: T[d..] -> T[sizes..], from `starts` on (scalars of s32, or numbers: one a dimension). A start that is known and leaves the
+   ref is an error; one that is not is found when it runs. As ref.at[pl.ds(start, size), ..]. */
 ax_value ax_ref_slice(ax_value ref, const ax_value *starts, const int64_t *sizes);
 /* The same with every strides[d]-th element: sizes are those of the result. */
 ax_value ax_ref_strided_slice(ax_value ref, const ax_value *starts, const int64_t *sizes, const int64_t *strides);
@@ -79,9 +83,9 @@ void ax_ref_store_masked(ax_value ref, ax_value mask, ax_value value);
 ax_value ax_ref_swap_masked(ax_value ref, ax_value mask, ax_value value, ax_value other);
 
 /* --- Where an operation or a copy goes that is not for the own core --- */
-/* {0}: the own core of the own device. `axes` names axes of devices and of cores ("x", "x,core"), `coordinates` has a scalar of s32 or a number for
-   each: along all others it is the own one. `device`, where `axes` is NULL and `logical` is set, is the number of a device, row-major over all axes of
-   devices in scope (jax's DeviceIdType.LOGICAL; the other way is its MESH). */
+/* {0}: the own core of the own device. `axes` names axes of devices and of cores ("x", "x,core"), `coordinates` has a scalar of s32
+   or a number for each: along all others it is the own one. `device`, where `axes` is NULL and `logical` is set, is the number of a
+   device, row-major over all axes of devices in scope (jax's DeviceIdType.LOGICAL; the other way is its MESH). */
 typedef struct ax_target_core {
   const char *axes;
   const ax_value *coordinates;
@@ -136,8 +140,9 @@ typedef struct ax_scratch {
   const char *core;  /* of a kernel over several core meshes: whose it is; NULL: each has its own; of HBM: the device's, for all */
   bool shared;       /* one for all cores of a device (jax's VMEM_SHARED) */
 } ax_scratch;
-/* Runs `body` on refs that are made for it and gone after it: body: (one ref for each scratch) -> results, which are values. `along` names core axes whose
-   cores come here together and get one scratch for all ("wg"); NULL: each core its own. As pl.run_scoped, collective_axes. */
+/* Runs `body` on refs that are made for it and gone after it: body: (one ref for each scratch) -> results, which are values.
+   `along` names core axes whose cores come here together and get one scratch for all ("wg"); NULL: each core its own. As
+   pl.run_scoped, collective_axes. */
 void ax_run_scoped(uint32_t count, const ax_scratch *scratch, const char *along, ax_fn body, ax_value *out);
 
 /* --- Block specs --- */
@@ -180,8 +185,8 @@ typedef struct ax_kernel {
   const ax_type *outs; /* arrays: dtype and shape of the results */
   ax_kernel_options options; /* {0}: the defaults */
 } ax_kernel;
-/* body: (refs of the blocks of operands, of results, of scratch) -> (). in: in_count arrays; out: kernel->out_count. As pl.pallas_call.
-   in_count: operands; body.in_count must be in_count + out_count + scratch_count. */
+/* body: (refs of the blocks of operands, of results, of scratch) -> (). in: in_count arrays; out: kernel->out_count. As
+   pl.pallas_call. in_count: operands; body.in_count must be in_count + out_count + scratch_count. */
 void ax_kernel_call(const ax_kernel *kernel, ax_fn body, uint32_t in_count, const ax_value *in, ax_value *out);
 
 /* A mesh of cores of a device. */
@@ -191,8 +196,9 @@ typedef struct ax_core_mesh {
   const char *threads; /* axes of them whose cores are threads of one: they have VMEM, SMEM and semaphores together ("wg"); NULL: none */
   ax_space space;     /* where operands and results are; AX_SPACE_NONE: AX_SPACE_ANY */
 } ax_core_mesh;
-/* Several functions, each on its core mesh, at once on each device, over the same operands, results and scratch: bodies[i]: (refs of the whole operands, of the
-   results, of scratch) -> (). outs: arrays; or refs, in whose space bodies have these results. As jax's mpmd_map: docs/mpmd.md. */
+/* Several functions, each on its core mesh, at once on each device, over the same operands, results and scratch: bodies[i]: (refs
+   of the whole operands, of the results, of scratch) -> (). outs: arrays; or refs, in whose space bodies have these results. As
+   jax's mpmd_map: docs/mpmd.md. */
 void ax_mpmd_map(uint32_t mesh_count, const ax_core_mesh *meshes, const ax_fn *bodies, const ax_kernel_options *options, uint32_t in_count,
                  const ax_value *in, uint32_t out_count, const ax_type *outs, ax_value *out);
 

@@ -1,5 +1,5 @@
-/* Where a call stands: the public functions that can fail are macros over themselves, which give the equations that a call makes, and the
-   error that it leaves, the C file and line of the call.
+/* Where a call stands: the public functions that can fail are macros over themselves, which give the equations that a call makes,
+   and the error that it leaves, the C file and line of the call.
 
      ax_matmul(x, w)      ->   "prog.c:12: matmul f32[2,3] f32[4,5]: ..."
 
@@ -20,8 +20,8 @@
 #define AX_TEXT_OF_(x) #x
 #define AX_TEXT_OF(x) AX_TEXT_OF_(x)
 #define AX_CALL(name) __FILE__ ":" AX_TEXT_OF(__LINE__) ": " name
-/* Of functions that give a value, a status, nothing, anything else. The name is made a text here, before a macro of the user's that is
-   called so (iso646.h has `and`) takes its place. */
+/* Of functions that give a value, a status, nothing, anything else. The name is made a text here, before a macro of the user's that
+   is called so (iso646.h has `and`) takes its place. */
 #define AX_LINED(name, ...) ax_lined_value((ax_##name)(__VA_ARGS__), AX_CALL(#name))
 #define AX_LINED_STATUS(name, ...) ax_lined_status((ax_##name)(__VA_ARGS__), AX_CALL(#name))
 #define AX_LINED_VOID(name, ...) ((ax_##name)(__VA_ARGS__), ax_stamp(AX_CALL(#name)))
@@ -49,8 +49,9 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
-/* What the macros call. `call` is "file:line: function", kept only during the call. ax_stamp: equations of the trace in progress that
-   have no location yet come from there, and so does its error. ax_blame: this thread's message is of a call that stands there. */
+/* What the macros call. `call` is "file:line: function", kept only during the call. ax_stamp: equations of the trace in progress
+   that have no location yet come from there, and so does its error. ax_blame: this thread's message is of a call that stands
+   there. */
 void ax_stamp(const char *call);
 void ax_blame(ax_status status, const char *call);
 

@@ -17,11 +17,11 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
-/* --- Schedules: a number for each step. Errors are kept by the trace: steps beyond 2^31 in size, numbers that are not finite, and what
-   each says. --- */
+/* --- Schedules: a number for each step. Errors are kept by the trace: steps beyond 2^31 in size, numbers that are not finite, and
+   what each says. --- */
 
-/* What optax's function of the same name computes. A schedule of your own: `function` gives f32[] for count, s32[], the steps done so
-   far, and may read `context`. The others' functions read the fields that their makers set, which may be changed. */
+/* What optax's function of the same name computes. A schedule of your own: `function` gives f32[] for count, s32[], the steps done
+   so far, and may read `context`. The others' functions read the fields that their makers set, which may be changed. */
 typedef struct ax_schedule ax_schedule;
 struct ax_schedule {
   ax_value (*function)(const ax_schedule *schedule, ax_value count); /* NULL: 0 at every step */
@@ -41,8 +41,8 @@ ax_schedule ax_linear_schedule(double from, double to, int64_t steps, int64_t be
 ax_schedule ax_polynomial_schedule(double from, double to, double power, int64_t steps, int64_t begin);
 /* From `from` to alpha * from along half a cosine wave, raised to the exponent, in `steps` steps. An error: steps <= 0. */
 ax_schedule ax_cosine_decay_schedule(double from, int64_t steps, double alpha, double exponent);
-/* from * rate^(t / steps), but never beyond `to`, which NAN leaves out. As optax.exponential_decay; steps <= 0 or rate 0: `from` for
-   ever. */
+/* from * rate^(t / steps), but never beyond `to`, which NAN leaves out. As optax.exponential_decay; steps <= 0 or rate 0: `from`
+   for ever. */
 ax_schedule ax_exponential_decay_schedule(double from, int64_t steps, double rate, int64_t begin, bool staircase, double to);
 /* Straight from `from` to `peak` in `warmup` steps, then along a cosine to `to` at step `steps`. An error: steps <= warmup. */
 ax_schedule ax_warmup_cosine_decay_schedule(double from, double peak, int64_t warmup, int64_t steps, double to);
@@ -75,16 +75,18 @@ ax_optimizer ax_sgd(ax_schedule learning_rate);
 ax_optimizer ax_adam(ax_schedule learning_rate);
 ax_optimizer ax_adamw(ax_schedule learning_rate);
 
-/* The treedef of its state for these parameters: count: s32[], the steps done; trace/NAME (sgd with momentum), or mu/NAME and nu/NAME
-   (adam) of each parameter's type and spec. All begin as zeros: ax_tree_init(state, "*: zeros", 0). `*out` is owned by the caller,
-   NULL on failure. AX_INVALID_ARGUMENT: a parameter that is not float; numbers that make no sense (a decay rate outside 0 .. 1, ..). */
+/* The treedef of its state for these parameters: count: s32[], the steps done; trace/NAME (sgd with momentum), or mu/NAME and
+   nu/NAME (adam) of each parameter's type and spec. All begin as zeros: ax_tree_init(state, "*: zeros", 0). `*out` is owned by the
+   caller, NULL on failure. AX_INVALID_ARGUMENT: a parameter that is not float; numbers that make no sense (a decay rate outside 0
+   .. 1, ..). */
 AX_MUST_USE ax_status ax_optimizer_state(const ax_optimizer *optimizer, const ax_treedef *params_def, ax_treedef **out);
-/* In a trace: one step. gradients, params and new_params are leaves of params_def, state and new_state those of its state; new ones may be
-   the same arrays as old ones. In a shard_map all may be parts, as the specs have them: norms are those of whole leaves
-   (in ax_shard_map_unchecked as params_def's specs say what is cut). Gradients are
+/* In a trace: one step. gradients, params and new_params are leaves of params_def, state and new_state those of its state; new ones
+   may be the same arrays as old ones. In a shard_map all may be parts, as the specs have them: norms are those of whole leaves (in
+   ax_shard_map_unchecked as params_def's specs say what is cut). Gradients are
    what ax_value_and_grad gives: summed over the devices that hold the same parameter. Schedules are computed in f32, but
    for constants; bias corrections in f32, or f64 for f64 leaves; all else in each leaf's dtype.
-   Errors (kept by the trace): as ax_optimizer_state; a gradient or a state of another shape or dtype than its parameter; bad patterns. */
+   Errors (kept by the trace): as ax_optimizer_state; a gradient or a state of another shape or dtype than its parameter; bad
+   patterns. */
 void ax_optimizer_update(const ax_optimizer *optimizer, const ax_treedef *params_def, const ax_value *gradients, const ax_value *state,
                          const ax_value *params, ax_value *new_state, ax_value *new_params);
 

@@ -9,8 +9,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
-/* Programs hold programs (the body of a scan, ..) up to this many inside one another; more are refused wherever they would be made, so
-   that whatever prints can be read back. */
+/* Programs hold programs (the body of a scan, ..) up to this many inside one another; more are refused wherever they would be made,
+   so that whatever prints can be read back. */
 enum { AX_MAX_NESTING = 256 };
 
 /* An immutable list of equations over typed values. Reference-counted; retain and release from any thread. */
@@ -23,14 +23,14 @@ typedef struct ax_value {
   uint32_t id;
 } ax_value;
 
-/* A function to trace. Reads `in`, fills `out` (all entries start as poison). `context` is passed through. It may use values
-   of an enclosing trace: they become extra operands of whatever this trace is for. It may be called more than once.
-   It sets each of the results it was asked for, out[0 .. out_count), and no other: one that is not set, or out[out_count .. out_count + 16) set, is an
-   error ("scan: body: out[2] was set, but there are 2 results"), and so is using in[in_count .. in_count + 16); further behind it is undefined.
-   It should return. One that leaves by longjmp or a C++ exception gives its trace up: caught outside all traces, the thread is as
-   before, and what the trace held is freed when the next one begins there; caught by a function that is being traced itself, that
-   trace fails if it uses a value made from then on. Memory of the call that was left (ax_switch's, ..) may leak. A function must not
-   begin a trace on another stack than its own (a fiber's). */
+/* A function to trace. Reads `in`, fills `out` (all entries start as poison). `context` is passed through. It may use values of an
+   enclosing trace: they become extra operands of whatever this trace is for. It may be called more than once. It sets each of the
+   results it was asked for, out[0 .. out_count), and no other: one that is not set, or out[out_count .. out_count + 16) set, is an
+   error ("scan: body: out[2] was set, but there are 2 results"), and so is using in[in_count .. in_count + 16); further behind it
+   is undefined. It should return. One that leaves by longjmp or a C++ exception gives its trace up: caught outside all traces, the
+   thread is as before, and what the trace held is freed when the next one begins there; caught by a function that is being traced
+   itself, that trace fails if it uses a value made from then on. Memory of the call that was left (ax_switch's, ..) may leak. A
+   function must not begin a trace on another stack than its own (a fiber's). */
 typedef void (*ax_function)(const ax_value *in, ax_value *out, void *context);
 
 /* The head of such a function, whose parameters are called in, out and context, and need not be used:
@@ -57,8 +57,9 @@ typedef struct ax_fn {
   ((ax_fn){.function = (function_), .in_count = (in_count_), .out_count = (out_count_), .context = (void *)(uintptr_t)(const void *)(__VA_ARGS__)}) /* of const data too */
 #endif
 
-/* A set of operands, inputs or arguments by number: those that derivatives are taken by, those that are donated, .. A plain value that
-   borrows `list`: `count` numbers, ascending; or, where list is NULL, all from `first` on, `count` of them. {0} is the empty set. */
+/* A set of operands, inputs or arguments by number: those that derivatives are taken by, those that are donated, .. A plain value
+   that borrows `list`: `count` numbers, ascending; or, where list is NULL, all from `first` on, `count` of them. {0} is the empty
+   set. */
 typedef struct ax_args {
   const uint32_t *list;
   uint32_t first, count;
@@ -85,8 +86,8 @@ ax_value ax_real(double number);
 ax_value ax_integer(int64_t number);
 ax_value ax_unsigned(uint64_t number);
 
-/* Traces `function` on values of types `in_types` (function.in_count of them) into a program; `*out` is owned by the caller, NULL on
-   failure. AX_INVALID_ARGUMENT: an unsound type; the first bad step, with its shapes, dtypes and axis names. AX_OUT_OF_MEMORY,
+/* Traces `function` on values of types `in_types` (function.in_count of them) into a program; `*out` is owned by the caller, NULL
+   on failure. AX_INVALID_ARGUMENT: an unsound type; the first bad step, with its shapes, dtypes and axis names. AX_OUT_OF_MEMORY,
    AX_ABSENT (a rule that does not exist): a step's too. */
 AX_MUST_USE ax_status ax_trace(ax_fn function, const ax_type *in_types, ax_program **out);
 /* The same inside an axis environment: collectives over the axes of `axes` are allowed (a per-device program).
@@ -104,9 +105,9 @@ const ax_type *ax_program_out_type(const ax_program *program, uint32_t index);
 /* The axes this program may name; borrowed. */
 const ax_mesh *ax_program_axes(const ax_program *program);
 
-/* What a program does between devices, all programs in it included: the axes that its collectives, axis_index and pvary among them, name, as bits of
-   ax_program_axes, without those that a shard_map or a vmap in it binds; and whether it has single-sided communication (psend, precv), which a
-   conditional may have though its predicate varies. A plain value. */
+/* What a program does between devices, all programs in it included: the axes that its collectives, axis_index and pvary among them,
+   name, as bits of ax_program_axes, without those that a shard_map or a vmap in it binds; and whether it has single-sided
+   communication (psend, precv), which a conditional may have though its predicate varies. A plain value. */
 typedef struct ax_effects {
   ax_axis_set axes;
   bool single_sided;
@@ -120,8 +121,8 @@ double ax_program_seconds(const ax_program *program);
 AX_MUST_USE ax_status ax_program_print(const ax_program *program, char **out);
 /* The same, with the location of the C call that each equation comes from, where it is known: `... @"prog.c:12"`. */
 AX_MUST_USE ax_status ax_program_print_locations(const ax_program *program, char **out);
-/* As ax_program_print, for eyes only, with each value's layout in its type: b:f32[8@data,16]. A constraint that alone takes a value is shown by that type and not as an
-   equation. */
+/* As ax_program_print, for eyes only, with each value's layout in its type: b:f32[8@data,16]. A constraint that alone takes a value
+   is shown by that type and not as an equation. */
 AX_MUST_USE ax_status ax_program_print_shardings(const ax_program *program, char **out);
 void ax_string_free(char *text);
 /* `source` names the text in messages. AX_PARSE_ERROR: with source, line, column and a caret. */
@@ -131,8 +132,8 @@ AX_MUST_USE ax_status ax_program_verify(const ax_program *program);
 /* Same structure, parameters and types; scalar constants count as part of the equations that use them. */
 bool ax_program_equal(const ax_program *a, const ax_program *b);
 
-/* Inside a trace: fails it, as a bad step does: AX_INVALID_ARGUMENT with this text, which is copied. For functions of your own that look
-   at shapes, and for those that cannot go on. Only a trace's first error is kept. */
+/* Inside a trace: fails it, as a bad step does: AX_INVALID_ARGUMENT with this text, which is copied. For functions of your own that
+   look at shapes, and for those that cannot go on. Only a trace's first error is kept. */
 void ax_trace_fail(const char *message);
 /* Inside a trace: the type of a value (AX_NO_DTYPE for poison). */
 ax_type ax_typeof(ax_value value);

@@ -1,5 +1,5 @@
-/* Simulated time: what a run of a program would take on a machine that is described, not there. Nothing is computed but time. docs/simulate.md
-   has the model, the description's form and examples. */
+/* Simulated time: what a run of a program would take on a machine that is described, not there. Nothing is computed but time.
+   docs/simulate.md has the model, the description's form and examples. */
 #ifndef AXLE_SIMULATE_H
 #define AXLE_SIMULATE_H
 
@@ -117,9 +117,10 @@ typedef struct ax_simulation {
   struct ax_timed_kernels *timed; /* what holds kernels */
 } ax_simulation;
 
-/* Simulates a run of a lowered program: the plan that would be compiled, on one device of the machine each. options may be NULL. `*out` is to be
-   released, and empty on failure. Any thread. AX_INVALID_ARGUMENT: the mesh does not fit on the machine; more messages than options allow.
-   AX_ABSENT: messages in a conditional that devices take differently. AX_DEADLOCK: a message, or in a kernel a semaphore, is waited for in vain. AX_OUT_OF_MEMORY. What the model is: docs/simulate.md. */
+/* Simulates a run of a lowered program: the plan that would be compiled, on one device of the machine each. options may be NULL.
+   `*out` is to be released, and empty on failure. Any thread. AX_INVALID_ARGUMENT: the mesh does not fit on the machine; more
+   messages than options allow. AX_ABSENT: messages in a conditional that devices take differently. AX_DEADLOCK: a message, or in a
+   kernel a semaphore, is waited for in vain. AX_OUT_OF_MEMORY. What the model is: docs/simulate.md. */
 AX_MUST_USE ax_status ax_simulate(const ax_lowered *lowered, const ax_cluster *machine, const ax_simulate_options *options, ax_simulation *out);
 void ax_simulation_release(ax_simulation *simulation); /* leaves it empty */
 

@@ -12,10 +12,10 @@ extern "C" {
 /* Writes `program` as the text of a module: the program of one device, which every device runs.
 
    A per-device program (of ax_trace_on) is written as it is. A whole program is partitioned first (ax_program_partition):
-   parameters and results are the device's shards of the program's, laid out as those of the compiled program. Collectives are between
-   the mhlo.num_partitions devices of the mesh, by global ids. What ax_start begins is async_start and async_done where it is one
-   exchange, of what was computed before; otherwise it stands where it begins. Functions kept as one (ax_closed_call) are private functions of the
-   module, each once, and calls of them.
+   parameters and results are the device's shards of the program's, laid out as those of the compiled program. Collectives are
+   between the mhlo.num_partitions devices of the mesh, by global ids. What ax_start begins is async_start and async_done where it
+   is one exchange, of what was computed before; otherwise it stands where it begins. Functions kept as one (ax_closed_call) are
+   private functions of the module, each once, and calls of them.
    Each parameter and result is marked as sharded by hand ("{manual}"), so that XLA's partitioner, which has to be on
    (use_spmd_partitioning, without Shardy), leaves the program alone.
 

@@ -1,5 +1,5 @@
-/* The stages of a program on its way to a run, each an object that can be asked: traced (ax_program), lowered, compiled (ax_executable), and
-   what each costs before the next is begun. docs/running.md has an example. */
+/* The stages of a program on its way to a run, each an object that can be asked: traced (ax_program), lowered, compiled
+   (ax_executable), and what each costs before the next is begun. docs/running.md has an example. */
 #ifndef AXLE_STAGES_H
 #define AXLE_STAGES_H
 
@@ -19,8 +19,8 @@ typedef struct ax_collective_cost {
   double bytes;          /* received by a device in all of them */
 } ax_collective_cost;
 
-/* What one device computes, reads and receives in a run, counted from the program: nothing is compiled. Of conditionals the costliest branch
-   counts (by the sum of the three figures), and a loop that runs until a condition says so counts as one step. */
+/* What one device computes, reads and receives in a run, counted from the program: nothing is compiled. Of conditionals the
+   costliest branch counts (by the sum of the three figures), and a loop that runs until a condition says so counts as one step. */
 typedef struct ax_cost {
   int64_t devices;
   double flops;    /* operations on elements: one an element of a pointwise function, two a pair of a product, one an element reduced. What only
@@ -34,8 +34,9 @@ typedef struct ax_cost {
   uint32_t collective_count;
   ax_collective_cost *collectives; /* those with the most bytes first; owned by the struct */
 } ax_cost;
-/* Of a program without axes of its own, simplified and partitioned as ax_compile does it. `*out` is to be released (ax_cost_release), and empty on
-   failure; what it held is not released. Any thread. AX_INVALID_ARGUMENT, AX_ABSENT: what ax_program_partition says. AX_OUT_OF_MEMORY. */
+/* Of a program without axes of its own, simplified and partitioned as ax_compile does it. `*out` is to be released
+   (ax_cost_release), and empty on failure; what it held is not released. Any thread. AX_INVALID_ARGUMENT, AX_ABSENT: what
+   ax_program_partition says. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_program_cost(const ax_program *program, ax_cost *out);
 void ax_cost_release(ax_cost *cost); /* leaves it empty */
 /* As a table. `*out`: ax_string_free. AX_OUT_OF_MEMORY. */
@@ -45,13 +46,15 @@ AX_MUST_USE ax_status ax_cost_text(const ax_cost *cost, char **out);
 
 /* Reference-counted; any thread. */
 typedef struct ax_lowered ax_lowered;
-/* The first half of ax_compile, which is this and ax_lowered_compile: with its shardings, simplified, partitioned. options may be NULL, and are copied.
+/* The first half of ax_compile, which is this and ax_lowered_compile: with its shardings, simplified, partitioned. options may be
+   NULL, and are copied.
    `*out` is owned by the caller. Statuses: those of ax_program_with_shardings and ax_program_partition. */
 AX_MUST_USE ax_status ax_program_lower(ax_program *program, const ax_compile_options *options, ax_lowered **out);
 ax_lowered *ax_lowered_retain(ax_lowered *lowered);
 void ax_lowered_release(ax_lowered *lowered);
-/* What each device runs, in one shard_map, with its collectives: to be printed, written as StableHLO, its cost counted (ax_program_cost). It has no inputs
-   that nothing depends on (unless ax_compile_options.keep_unused) and no results that are an input. Borrowed, as are the mesh and how input and result
+/* What each device runs, in one shard_map, with its collectives: to be printed, written as StableHLO, its cost counted
+   (ax_program_cost). It has no inputs that nothing depends on (unless ax_compile_options.keep_unused) and no results that are an
+   input. Borrowed, as are the mesh and how input and result
    `index` of the whole program lie on it; NULL: there is no such input or result. */
 ax_program *ax_lowered_program(const ax_lowered *lowered);
 const ax_mesh *ax_lowered_get_mesh(const ax_lowered *lowered);
@@ -68,7 +71,8 @@ typedef struct ax_memory_bytes {
   size_t kept;    /* temporaries that devices share, or that are to be there for all of a run */
   size_t scratch; /* temporaries of a device's own, which it needs while it runs */
 } ax_memory_bytes;
-/* Of a run, each array rounded up to 64 bytes: what one device holds, and all together, where what devices have in common is stored once. Scratch memory counts for every device in
+/* Of a run, each array rounded up to 64 bytes: what one device holds, and all together, where what devices have in common is stored
+   once. Scratch memory counts for every device in
    `all`, as if they all ran at once; those that wait may have given theirs back. */
 typedef struct ax_memory {
   ax_memory_bytes device, all;
@@ -90,9 +94,10 @@ double ax_executable_compile_seconds(const ax_executable *executable);
 int64_t ax_executable_donated(const ax_executable *executable, uint32_t index);
 /* Whether devices compute with input `index`. False: nothing depends on it but results that it is itself, or there is no such input. JAX's kept_var_idx. */
 bool ax_executable_keeps(const ax_executable *executable, uint32_t index);
-/* The input that result `index` is, unchanged; -1: none, it is made. A run gives one more reference to the argument's array: nothing is copied, the
-   result is ready when that is, and fails as that does. It is another array only where the argument is donated, whose memory it then has, or where the
-   argument lies otherwise than the shardings of both say. What is then left to do is done without devices, where all results are inputs. */
+/* The input that result `index` is, unchanged; -1: none, it is made. A run gives one more reference to the argument's array:
+   nothing is copied, the result is ready when that is, and fails as that does. It is another array only where the argument is
+   donated, whose memory it then has, or where the argument lies otherwise than the shardings of both say. What is then left to do
+   is done without devices, where all results are inputs. */
 int64_t ax_executable_passed(const ax_executable *executable, uint32_t index);
 
 #pragma GCC visibility pop

@@ -1,8 +1,8 @@
 /* Status codes and the message of the last error.
 
-   NULL in place of an object (a program, runtime, array, executable, sharding, npz): functions with a status say AX_INVALID_ARGUMENT,
-   retain gives NULL, release does nothing, questions answer 0, false or NULL. Every other pointer must point to something, unless
-   its function says otherwise. */
+   NULL in place of an object (a program, runtime, array, executable, sharding, npz): functions with a status say
+   AX_INVALID_ARGUMENT, retain gives NULL, release does nothing, questions answer 0, false or NULL. Every other pointer must point
+   to something, unless its function says otherwise. */
 #ifndef AXLE_STATUS_H
 #define AXLE_STATUS_H
 

@@ -4,8 +4,8 @@
      leaves     in a trace: a plain array of ax_value in the treedef's order
      tree       in a runtime: a treedef and an ax_array for each of its leaves
 
-   A leaf's name is words of letters, digits, `_`, `-` and `.` with "/" between them, AX_MAX_LEAF_NAME bytes at most with the NUL. What
-   stands before a "/" names a node: the leaves below it. A node is no leaf.
+   A leaf's name is words of letters, digits, `_`, `-` and `.` with "/" between them, AX_MAX_LEAF_NAME bytes at most with the NUL.
+   What stands before a "/" names a node: the leaves below it. A node is no leaf.
 
    Everything takes time in proportion to the leaves. */
 // Patterns pick leaves by name: `*` stands for any characters, "/" among them, and `?` for one. A pattern means the leaves whose name
@@ -33,22 +33,24 @@ enum {
 /* Names, types and specs of leaves, in order. Immutable and reference-counted: any thread. */
 typedef struct ax_treedef ax_treedef;
 
-/* Parses "NAME: TYPE @ SPEC" entries, each ended by ";" or a line's end; " @ SPEC" may be missing: "". `#` begins a comment. In names {a,b}
-   stands for each of a and b, and {0..11} for each number, as in a shell:
+/* Parses "NAME: TYPE @ SPEC" entries, each ended by ";" or a line's end; " @ SPEC" may be missing: "". `#` begins a comment. In
+   names {a,b} stands for each of a and b, and {0..11} for each number, as in a shell:
 
      layers/{0..11}/{q,k,v}: f32[64,64] @ _,model
      layers/{0..11}/scale:   f32[64]
 
-   Leaves are numbered as they come, in what one entry stands for the last braces fastest. `*out` is owned by the caller, NULL on failure.
-   AX_PARSE_ERROR, with line, column and a caret: bad syntax; a name twice, or that of a leaf and a node; a spec with more entries than
-   dimensions, or an axis twice; too many leaves. Whether a mesh has the axes, and they divide, is seen where the leaves meet one. */
+   Leaves are numbered as they come, in what one entry stands for the last braces fastest. `*out` is owned by the caller, NULL on
+   failure. AX_PARSE_ERROR, with line, column and a caret: bad syntax; a name twice, or that of a leaf and a node; a spec with more
+   entries than dimensions, or an axis twice; too many leaves. Whether a mesh has the axes, and they divide, is seen where the
+   leaves meet one. */
 AX_MUST_USE ax_status ax_treedef_parse(const char *text, ax_treedef **out);
 /* Of lists with `count` entries each; specs NULL: all "". AX_INVALID_ARGUMENT: as ax_treedef_parse, and an unsound type. */
 AX_MUST_USE ax_status ax_treedef_create(uint32_t count, const char *const *names, const ax_type *types, const char *const *specs,
                                         ax_treedef **out);
-/* The parts' leaves one after the other, each part's below a node. prefixes: the nodes' names with ";" between; an empty one adds nothing:
-   ax_treedef_join("params; state; batch", AX_TREEDEFS(params, state, batch), &all).
-   AX_INVALID_ARGUMENT: other numbers of names than of parts; a name twice, or that of a leaf and a node; a name that gets too long. */
+/* The parts' leaves one after the other, each part's below a node. prefixes: the nodes' names with ";" between; an empty one adds
+   nothing: ax_treedef_join("params; state; batch", AX_TREEDEFS(params, state, batch), &all).
+   AX_INVALID_ARGUMENT: other numbers of names than of parts; a name twice, or that of a leaf and a node; a name that gets too
+   long. */
 #ifndef __cplusplus
 #define AX_TREEDEFS(...) (uint32_t)(sizeof((ax_treedef *[]){__VA_ARGS__}) / sizeof(ax_treedef *)), ((ax_treedef *[]){__VA_ARGS__})
 #endif
@@ -70,10 +72,10 @@ const ax_type *ax_treedef_types(const ax_treedef *def);
 const char *ax_treedef_specs(const ax_treedef *def);
 /* The leaf of that name, or -1. The name is a format, as printf's: ax_treedef_find(def, "layers/%d/w", i). */
 int64_t ax_treedef_find(const ax_treedef *def, const char *name, ...) AX_PRINTF(2, 3);
-/* The numbers of the leaves that `patterns` means: "params; opt". Patterns with ";" between them; for each leaf the first that matches
-   decides, and one that begins with "!" leaves it out: "!_*; params" is what is below params but for the names that begin with "_".
-   Good for `wrt` of derivatives and for what is donated. A list is kept by the treedef, for as long as it lives.
-   When a pattern is bad, nothing is selected or there is no memory, the result is one that every function refuses; ax_message says why,
+/* The numbers of the leaves that `patterns` means: "params; opt". Patterns with ";" between them; for each leaf the first that
+   matches decides, and one that begins with "!" leaves it out: "!_*; params" is what is below params but for the names that begin
+   with "_". Good for `wrt` of derivatives and for what is donated. A list is kept by the treedef, for as long as it lives. When a
+   pattern is bad, nothing is selected or there is no memory, the result is one that every function refuses; ax_message says why,
    and so does the trace in progress. */
 ax_args ax_treedef_select(const ax_treedef *def, const char *patterns);
 /* As ax_treedef_parse reads it, a line a leaf. `*out`: ax_string_free. */
@@ -83,45 +85,46 @@ AX_MUST_USE ax_status ax_treedef_text(const ax_treedef *def, char **out);
 
 /* A leaf by name: ax_leaf(def, leaves, "layers/%d/w", i). An error: no such leaf, with the nearest names. */
 ax_value ax_leaf(const ax_treedef *def, const ax_value *leaves, const char *name, ...) AX_PRINTF(3, 4);
-/* The first of the leaves below a node, which stand together in a treedef that ax_treedef_join made: ax_leaves(def, in, "params") are
-   leaves of what was joined under that name. A leaf's name gives that leaf's place. An error: no leaf is there. Never NULL. */
+/* The first of the leaves below a node, which stand together in a treedef that ax_treedef_join made: ax_leaves(def, in, "params")
+   are leaves of what was joined under that name. A leaf's name gives that leaf's place. An error: no leaf is there. Never NULL. */
 const ax_value *ax_leaves(const ax_treedef *def, const ax_value *leaves, const char *node);
-/* out[i] = f(x[i]); out[i] = f(a[i], b[i]); f(f(x[0], x[1]), x[2]).. Public functions can be given by name: ax_neg, ax_add. `out` may be an
-   array of operands. An error: ax_tree_reduce of none. */
+/* out[i] = f(x[i]); out[i] = f(a[i], b[i]); f(f(x[0], x[1]), x[2]).. Public functions can be given by name: ax_neg, ax_add. `out`
+   may be an array of operands. An error: ax_tree_reduce of none. */
 void ax_tree_map(ax_value (*f)(ax_value x), uint32_t count, const ax_value *x, ax_value *out);
 void ax_tree_zip(ax_value (*f)(ax_value a, ax_value b), uint32_t count, const ax_value *a, const ax_value *b, ax_value *out);
 ax_value ax_tree_reduce(ax_value (*f)(ax_value a, ax_value b), uint32_t count, const ax_value *x);
 /* out[i] = x[i] * factor, a scalar of any float dtype or a number, rounded to each leaf's. */
 void ax_tree_scale(ax_value factor, uint32_t count, const ax_value *x, ax_value *out);
-/* All elements of all leaves, of one dtype, one leaf after the other in one dimension; and leaves shaped like `like` from the first elements
-   of such a value. As jax.flatten_util.ravel_pytree. Errors: leaves of different dtypes; no leaf; too few elements in `flat`. */
+/* All elements of all leaves, of one dtype, one leaf after the other in one dimension; and leaves shaped like `like` from the first
+   elements of such a value. As jax.flatten_util.ravel_pytree. Errors: leaves of different dtypes; no leaf; too few elements in
+   `flat`. */
 ax_value ax_tree_ravel(uint32_t count, const ax_value *leaves);
 void ax_tree_unravel(ax_value flat, uint32_t count, const ax_value *like, ax_value *out);
-/* The root of the sum of squares of all elements of all leaves, as optax.tree.norm: f32[], or f64[] where a leaf is f64. In a shard_map the
-   parts of a leaf that devices hold along the axes over which it varies are all counted, and the result varies over none; in
-   ax_shard_map_unchecked leaves must be whole. Errors: a leaf that is not float; no leaf. */
+/* The root of the sum of squares of all elements of all leaves, as optax.tree.norm: f32[], or f64[] where a leaf is f64. In a
+   shard_map the parts of a leaf that devices hold along the axes over which it varies are all counted, and the result varies over
+   none; in ax_shard_map_unchecked leaves must be whole. Errors: a leaf that is not float; no leaf. */
 ax_value ax_global_norm(uint32_t count, const ax_value *leaves);
-/* ax_shard_map with the specs of the leaves: operands are the leaves of `in_def`, results those of `out_def`. The body's counts must be
-   theirs, or both 0, which stands for them. */
+/* ax_shard_map with the specs of the leaves: operands are the leaves of `in_def`, results those of `out_def`. The body's counts
+   must be theirs, or both 0, which stands for them. */
 void ax_tree_shard_map(const ax_mesh *mesh, const ax_treedef *in_def, const ax_treedef *out_def, ax_fn body, const ax_value *in,
                        ax_value *out);
 
 /* --- Trees --- */
 
-/* Leaves of a treedef as arrays over one mesh. A leaf holds an array or, before something is put into it, nothing; arrays that a tree
-   holds are its own references. It changes: one thread at a time, and others that only read it not meanwhile. Names are formats, as
-   printf's. Errors name the leaf. NULL in place of a tree is AX_INVALID_ARGUMENT. */
+/* Leaves of a treedef as arrays over one mesh. A leaf holds an array or, before something is put into it, nothing; arrays that a
+   tree holds are its own references. It changes: one thread at a time, and others that only read it not meanwhile. Names are
+   formats, as printf's. Errors name the leaf. NULL in place of a tree is AX_INVALID_ARGUMENT. */
 typedef struct ax_tree ax_tree;
 
-/* With leaves that hold nothing, and the runtime and treedef retained. mesh NULL: one device. `*out` is owned by the caller, NULL on
-   failure. AX_INVALID_ARGUMENT: an unsound mesh, one with too many devices; a leaf's spec with an axis that the mesh has not, or that
-   does not divide. */
+/* With leaves that hold nothing, and the runtime and treedef retained. mesh NULL: one device. `*out` is owned by the caller, NULL
+   on failure. AX_INVALID_ARGUMENT: an unsound mesh, one with too many devices; a leaf's spec with an axis that the mesh has not, or
+   that does not divide. */
 AX_MUST_USE ax_status ax_tree_create(ax_runtime *runtime, const ax_mesh *mesh, ax_treedef *def, ax_tree **out);
 void ax_tree_release(ax_tree *tree); /* NULL is allowed */
 const ax_treedef *ax_tree_get_def(const ax_tree *tree); /* borrowed */
 
-/* Fills all leaves. rules: "PATTERN: INITIALISER; PATTERN: INITIALISER"; the first whose pattern matches a leaf says what it is filled
-   with:
+/* Fills all leaves. rules: "PATTERN: INITIALISER; PATTERN: INITIALISER"; the first whose pattern matches a leaf says what it is
+   filled with:
 
      zeros, ones, constant(c)
      uniform(s)            from 0 to s; without (s): 0.01
@@ -145,7 +148,8 @@ ax_array *ax_tree_get(const ax_tree *tree, const char *name, ...) AX_PRINTF(2, 3
 /* Puts an array into a leaf, which retains it. AX_INVALID_ARGUMENT: another type; no such leaf. */
 AX_MUST_USE ax_status ax_tree_set(ax_tree *tree, ax_array *array, const char *name, ...) AX_PRINTF(3, 4);
 /* Copies all leaves' elements into a tree with the same names and types, in whatever order, and any specs, mesh and runtime.
-   AX_INVALID_ARGUMENT: a leaf that one of them has not, or of another type; one that holds nothing. On failure nothing has changed. */
+   AX_INVALID_ARGUMENT: a leaf that one of them has not, or of another type; one that holds nothing. On failure nothing has
+   changed. */
 AX_MUST_USE ax_status ax_tree_copy(const ax_tree *from, ax_tree *to);
 
 /* All leaves from the .npz file, or into it: a member a leaf, by name ("layers/0/w"). NumPy reads and writes the same.
@@ -154,9 +158,9 @@ AX_MUST_USE ax_status ax_tree_copy(const ax_tree *from, ax_tree *to);
 AX_MUST_USE ax_status ax_tree_read_npz(ax_tree *tree, const char *path);
 AX_MUST_USE ax_status ax_tree_write_npz(const ax_tree *tree, const char *path);
 
-/* ax_jit of a body that takes the leaves of `in_def` and gives those of `out_def`, on the mesh as ax_tree_shard_map says; mesh NULL:
-   as it is. What is donated is a selection: &(ax_compile_options){.donate = ax_treedef_select(in_def, "params; state")}. `*out` is
-   owned by the caller, NULL on failure. AX_INVALID_ARGUMENT, AX_ABSENT: as ax_trace, ax_tree_shard_map and ax_compile. */
+/* ax_jit of a body that takes the leaves of `in_def` and gives those of `out_def`, on the mesh as ax_tree_shard_map says; mesh
+   NULL: as it is. What is donated is a selection: &(ax_compile_options){.donate = ax_treedef_select(in_def, "params; state")}.
+   `*out` is owned by the caller, NULL on failure. AX_INVALID_ARGUMENT, AX_ABSENT: as ax_trace, ax_tree_shard_map and ax_compile. */
 AX_MUST_USE ax_status ax_tree_jit(ax_runtime *runtime, const ax_mesh *mesh, const ax_treedef *in_def, const ax_treedef *out_def, ax_fn body,
                                   const ax_compile_options *options, ax_executable **out);
 
@@ -165,10 +169,10 @@ AX_MUST_USE ax_status ax_tree_jit(ax_runtime *runtime, const ax_mesh *mesh, cons
 
      ax_tree_run(step, AX_TREES(params, state, batch), AX_TREES(metrics, params, state))
 
-   Waits as ax_run does; the second only starts, as ax_run_start. AX_INVALID_ARGUMENT: other numbers of leaves than the executable takes and
-   gives; leaves of other types, that hold nothing, whose arrays were donated or are of another runtime: the first five are named; an
-   array that is donated and also in another leaf. Otherwise as ax_run. On failure no leaf has changed; what a run that had begun was
-   donated is gone, though: reading such a leaf, or running on it, says so, until something is put into it. */
+   Waits as ax_run does; the second only starts, as ax_run_start. AX_INVALID_ARGUMENT: other numbers of leaves than the executable
+   takes and gives; leaves of other types, that hold nothing, whose arrays were donated or are of another runtime: the first five
+   are named; an array that is donated and also in another leaf. Otherwise as ax_run. On failure no leaf has changed; what a run
+   that had begun was donated is gone, though: reading such a leaf, or running on it, says so, until something is put into it. */
 #ifndef __cplusplus
 #define AX_TREES(...) (uint32_t)(sizeof((ax_tree *[]){__VA_ARGS__}) / sizeof(ax_tree *)), ((ax_tree *[]){__VA_ARGS__})
 #endif

@@ -42,8 +42,9 @@ size_t ax_dtype_bytes(ax_dtype dtype);
 /* "f32", ...; "?" for an unknown one. Static. */
 const char *ax_dtype_name(ax_dtype dtype);
 
-/* A named axis of devices. `unchecked` axes do not take part in the varying/invariant types. An `automatic` axis of a shard_map's mesh is one that
-   its body does not take by hand (ax_mesh_manual): no collective and no type names it, and what it cuts is the partitioner's to say. */
+/* A named axis of devices. `unchecked` axes do not take part in the varying/invariant types. An `automatic` axis of a shard_map's
+   mesh is one that its body does not take by hand (ax_mesh_manual): no collective and no type names it, and what it cuts is the
+   partitioner's to say. */
 typedef struct ax_axis {
   char name[AX_MAX_NAME];
   int64_t size;
@@ -65,16 +66,17 @@ int64_t ax_mesh_devices(const ax_mesh *mesh);
 /* Index of the axis called `name`, or -1: also where there are more than AX_MAX_AXES. */
 int ax_mesh_find(const ax_mesh *mesh, const char *name);
 
-/* The mesh of which a shard_map takes the named axes by hand, "data,model": the others become automatic. As the `axis_names` of jax.shard_map.
-   AX_INVALID_ARGUMENT: an unsound mesh; a name that it has not, or twice; groups. */
+/* The mesh of which a shard_map takes the named axes by hand, "data,model": the others become automatic. As the `axis_names` of
+   jax.shard_map. AX_INVALID_ARGUMENT: an unsound mesh; a name that it has not, or twice; groups. */
 AX_MUST_USE ax_status ax_mesh_manual(const ax_mesh *mesh, const char *names, ax_mesh *out);
 
 /* One bit an axis of the program's axis environment. */
 typedef uint64_t ax_axis_set;
 
-/* What a value of the type is. A future is an array that a collective under way will give; a token holds nothing, and says that something was
-   sent (both in axle/collectives.h). A token's dtype is AX_BOOL and its rank 0. The others are in kernels alone (axle/kernel.h): memory that
-   is read and written; and arrays of semaphores, of semaphores that copies signal, and of barriers, whose dtype is AX_S32. */
+/* What a value of the type is. A future is an array that a collective under way will give; a token holds nothing, and says that
+   something was sent (both in axle/collectives.h). A token's dtype is AX_BOOL and its rank 0. The others are in kernels alone
+   (axle/kernel.h): memory that is read and written; and arrays of semaphores, of semaphores that copies signal, and of barriers,
+   whose dtype is AX_S32. */
 typedef enum ax_form { AX_ARRAY, AX_FUTURE, AX_TOKEN, AX_REF, AX_SEMAPHORE, AX_DMA_SEMAPHORE, AX_BARRIER } ax_form;
 
 /* Where the memory of a ref is. What each is called on a machine, how much of it there is and how it is aligned, its target says
@@ -114,9 +116,9 @@ typedef struct ax_type {
 /* An invariant array type; `dims` has `rank` entries and may be NULL when rank is 0. An unknown dtype, a rank above AX_MAX_RANK
    or a negative dimension makes a type with AX_NO_DTYPE, which every function refuses. */
 ax_type ax_array_type(ax_dtype dtype, uint32_t rank, const int64_t *dims);
-/* Lists of integers, wherever a count and a list are taken (count first): AX_DIMS(2, 3) is `2, (int64_t[]){2, 3}`, AX_DIMS() a list of
-   none, AX_ALL_DIMS what stands for all dimensions. AX_INTS(..) is the list alone, where its length is the rank. They live as long as
-   the block they stand in. C++ has no macros that make lists: they are {2, 3} there, and the like (docs/cxx.md). */
+/* Lists of integers, wherever a count and a list are taken (count first): AX_DIMS(2, 3) is `2, (int64_t[]){2, 3}`, AX_DIMS() a list
+   of none, AX_ALL_DIMS what stands for all dimensions. AX_INTS(..) is the list alone, where its length is the rank. They live as
+   long as the block they stand in. C++ has no macros that make lists: they are {2, 3} there, and the like (docs/cxx.md). */
 #define AX_ALL_DIMS 0, NULL
 #ifndef __cplusplus
 #define AX_DIMS(...) (uint32_t)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1), ((int64_t[]){0, __VA_ARGS__} + 1)
@@ -135,8 +137,9 @@ int64_t ax_type_elems(const ax_type *type);
 bool ax_type_equal(const ax_type *a, const ax_type *b);
 
 /* How the dimensions of an array are laid over a mesh: dimension d is split over axes `axis[d][0..count[d])`, major first.
-   Written as text: one entry a dimension, separated by commas; an entry is `_` (not split), an axis name, or axis names joined
-   by `+`. Missing trailing entries are `_`; "" is fully replicated. Where ax_with_sharding and its like take one, an entry may be `?`. */
+   Written as text: one entry a dimension, separated by commas; an entry is `_` (not split), an axis name, or axis names joined by
+   `+`. Missing trailing entries are `_`; "" is fully replicated. Where ax_with_sharding and its like take one, an entry may be
+   `?`. */
 typedef struct ax_spec {
   uint8_t count[AX_MAX_RANK];
   uint8_t axis[AX_MAX_RANK][AX_MAX_AXES];

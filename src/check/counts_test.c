@@ -6,8 +6,9 @@
    two parts.
 
      first   every state that acts in any order come to. A signal to another device is on its way until it comes. Noted: who comes
-   to an end with which acts, as a count that is read decides on some second  for each of these, the same acts in all orders, where
-   reads may be ahead of all else: a read orders nothing
+             to an end with which
+             acts, as a count that is read decides on some
+     second  for each of these, the same acts in all orders, where reads may be ahead of all else: a read orders nothing
 
    Wrong is in either: two acts that touch a cell, one writing, that can both be done; a deadlock; a phase that is complete before
    it was waited for; a copy under way when all are through; a state that no end can be come to from, as cores read a count again

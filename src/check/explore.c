@@ -9,7 +9,7 @@
 
      of a semaphore   that one agent waits on it, and nobody reads its count
      of bytes         that no two agents may touch them at the same time, one of them writing; of a whole region, that only one
-   touches it
+                      touches it
 
    Acts about what is not assumed are *contended*. From a state the search takes one step, of an agent whose next act can be done
    and is not contended; where there is none, every step that can be done. Besides, where that step touches what others touch as
@@ -22,10 +22,13 @@
    state. Where it takes one step g, of agent a:
 
      a moves in r       its first step in r is g. What comes before that in r commutes with g: it is not bad, so no conflict. So r
-   goes to the same state with g in front, and the rest is shorter a does not move    g commutes with all of r: if a is not one of
-   those that make the state bad, r leads from the state after g to one that is bad for the same reason, and the system has fewer
-   steps to go. If it is, g is what makes the state bad together with an act f of another agent: then a is held, and the search
-   without a follows r, in the same way, to where f is next
+                        goes
+                        to the same state with g in front, and the rest is shorter
+     a does not move    g commutes with all of r: if a is not one of those that make the state bad, r leads from the state after g
+                        to one
+                        that is bad for the same reason, and the system has fewer steps to go. If it is, g is what makes the state
+                        bad together with an act f of another agent: then a is held, and the search without a follows r, in the same
+                        way, to where f is next
 
    Where the search takes every step, it takes r's first one as well. Runs are finite, so it comes to the bad state. Once nothing
    speaks against what is assumed, every final state, deadlock, race and misuse has been found, with every result. (A final state is

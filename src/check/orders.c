@@ -8,7 +8,8 @@
    and
 
      r's acts are a system of agents that each do fixed acts, a script. explore.c goes through its orders. Mostly that is not
-   needed: where reads are taken for acts that do nothing, there are more orders, and prove.c may find that all of these are right.
+     needed: where reads are taken for acts that do nothing, there are more orders, and prove.c may find that all of these are
+     right.
 
    Two runs of the machine with the same acts and the same reads, agent by agent, have the same orders: explore.c comes with one of
    them, and keeps apart states that were come to by others. A count that is read again and again with the same result is one read.

@@ -23,13 +23,13 @@
    same reads; none ends before R's end; and conflicting acts are never next, and both possible, at the same time.
 
      By induction over a run that is a run of the game, with the same reads, so far. Let a be what K does next, of agent i. It
-   follows from what i has done and read, so it is R's. Counts are the game's, so the game can do it too; unless it is a wait out of
-     turn, which is excluded. What does a read of some byte? Let w be the write before it in R. It is needed for a, so it is done.
-   Any other write is earlier in R than w, then it is needed for w and was done before w; or later than a, then a is needed for it
-   and it is not done. So a reads what w wrote, as in R; with counts likewise. Let a run end at c, and not where R does. The first
-   step of R that is not done at c is the next of its agent; what R had done before is done, so by lemma 1 it can be done: the run
-   has not ended. Conflicting acts that are next together, and can both be done, could be done in either order, but one is needed
-   for the other.
+     follows from what i has done and read, so it is R's. Counts are the game's, so the game can do it too; unless it is a wait out
+     of turn, which is excluded. What does a read of some byte? Let w be the write before it in R. It is needed for a, so it is
+     done. Any other write is earlier in R than w, then it is needed for w and was done before w; or later than a, then a is needed
+     for it and it is not done. So a reads what w wrote, as in R; with counts likewise. Let a run end at c, and not where R does.
+     The first step of R that is not done at c is the next of its agent; what R had done before is done, so by lemma 1 it can be
+     done: the run has not ended. Conflicting acts that are next together, and can both be done, could be done in either order, but
+     one is needed for the other.
 
    Theorem 2. If that holds for waits and counts, and not for memory, K has a race: it comes to where two acts conflict and can both
    be done. For suppose it does not. Then acts that can be done at the same time commute in K, so that all its runs that do not stop

@@ -6,8 +6,8 @@
    Linear. Transposes: a member's part of all_gather's result reaches every member, so its cotangents come back summed:
    psum_scatter; of all_gather_reduced too, where they are unreduced. The invariant result is one value for all, whose cotangent
    every member has whole: it takes its own part; on unchecked axes each member has its own cotangent, and they are summed first
-   (jax.lax leaves that sum out, and is n times off). Batching: the part of the batched axis is its batch dimension moved in front
-   of `dimension` and merged with it. */
+   (jax.lax leaves that sum out, and is n times off).
+   Batching: the part of the batched axis is its batch dimension moved in front of `dimension` and merged with it. */
 #include "collectives/collective.h"
 #include "prim/prims.h"
 

@@ -15,11 +15,12 @@
    A varying value is each device's own. An invariant one is the same on all, and so is its cotangent. A reduced one is the same on
    all too, but what flows back to it stays on each device as a part, whose sum is its cotangent. An unreduced one is the sum (or
    the largest, or the smallest) of the parts that devices hold, not made yet. So a cast to unreduced makes parts of what there is,
-   and a cast from invariant to reduced puts the sum of what flows back off. Parameters: axes; of vary_unreduced_cast kind, one of
-   sum, max, min: by what the parts are to be combined. Errors: an unknown axis or one named twice; an operand that is not in the
-   state to cast from along each of the axes; to unreduced: bool, and a value unreduced by another kind along other axes. Linear. On
-   unchecked axes they do nothing. Batching: over a named axis that is among the axes, that axis is left out. pcast takes the cast
-   from the state there is to the one that is named, or two where it takes two. */
+   and a cast from invariant to reduced puts the sum of what flows back off.
+   Parameters: axes; of vary_unreduced_cast kind, one of sum, max, min: by what the parts are to be combined.
+   Errors: an unknown axis or one named twice; an operand that is not in the state to cast from along each of the axes; to
+   unreduced: bool, and a value unreduced by another kind along other axes.
+   Linear. On unchecked axes they do nothing. Batching: over a named axis that is among the axes, that axis is left out.
+   pcast takes the cast from the state there is to the one that is named, or two where it takes two. */
 #include <string.h>
 
 #include "collectives/collective.h"

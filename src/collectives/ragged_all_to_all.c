@@ -1,8 +1,9 @@
 /* ragged_all_to_all: operand T[B.., L.., N, A..], output T[B.., L.., M, A..], input_offsets, send_sizes, output_offsets,
                       recv_sizes I[B.., L.., K] -> T[B.., L.., M, A..], all {V: axes, v..}
      output, with slices of the members' operands put in it: of K = n c slices that a member has, c go to each member in order.
-   Slice i goes to member i / c; it is operand[input_offsets[i] : input_offsets[i] + send_sizes[i]], and lies from output_offsets[i]
-   on in the output of the member it goes to. recv_sizes[i]: how many rows come as slice i % c from member i / c.
+     Slice i goes to member i / c; it is operand[input_offsets[i] : input_offsets[i] + send_sizes[i]], and lies from
+     output_offsets[i] on in the output of the member it goes to. recv_sizes[i]: how many rows come as slice i % c from member i /
+     c.
 
         member 0   operand a b b   offsets 0 1   sizes 1 2   output_offsets 0 0   recv_sizes 1 1       a c 0 0
         member 1   operand c d .           0 1         1 1                  1 2              2 1  -->  b b d 0
@@ -10,13 +11,14 @@
    Parameters: axes; batch, the number of dimensions B, of exchanges apart from each other; local, for each dimension of L, of
    members that live on one device since their axis was batched, how many devices lie along the axes behind that one; back: the
    transpose. Then operand is T[.., M, A..] and output T[.., N, A..], and the rows that slices became are added to those they were,
-   in the order of members and slices. Errors: an unknown axis or one named twice; operands that do not vary over a checked axis;
-   shapes other than those said, offsets and sizes that are no integers, K = 0 or that does not divide by n; groups of several
-   sizes; back, T other than f32 and f64. Errors of a run, which name device, slice, offset and size: a negative offset or size; a
-   slice that leaves the operand or the output; slices that lie on each other in one output; a size that is not the one in
-   recv_sizes. Linear in operand and output together. The transpose takes rows back and adds them to zeros, since slices of an
-   operand may lie on each other; output's cotangent is zero where something came, which the same exchange of flags says. Batching:
-   one more dimension of B; over a named axis, of L. */
+   in the order of members and slices.
+   Errors: an unknown axis or one named twice; operands that do not vary over a checked axis; shapes other than those said, offsets
+   and sizes that are no integers, K = 0 or that does not divide by n; groups of several sizes; back, T other than f32 and f64.
+   Errors of a run, which name device, slice, offset and size: a negative offset or size; a slice that leaves the operand or the
+   output; slices that lie on each other in one output; a size that is not the one in recv_sizes.
+   Linear in operand and output together. The transpose takes rows back and adds them to zeros, since slices of an operand may lie
+   on each other; output's cotangent is zero where something came, which the same exchange of flags says. Batching: one more
+   dimension of B; over a named axis, of L. */
 #include "plan/ragged.h"
 
 #include <string.h>

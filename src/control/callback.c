@@ -7,12 +7,14 @@
 
    Parameters: callback, a name, and the function when it was traced in this process; types of the results; of pure_callback whether
    it takes a whole batch at once; of the others axes: they are called once for each coordinate along these, and along those that an
-   operand varies over. Errors: results that are no arrays; a pure_callback without results; operands that are unreduced; an ordered
-   one where devices go different ways along its axes. pure_callback may be dropped, merged and moved, and is computed once where
-   its operands are the same. io_callback is called as often as the program says. Ordered ones are called in one order: in program
-   order, and at each place in that of the devices, as a collective that all have to come to. No derivatives. Batched they are
-   called for one element after the other, but for pure_callback with vectorized, whose operands and results then have the batch
-   dimension in front; ordered ones are not batched. */
+   operand varies over.
+   Errors: results that are no arrays; a pure_callback without results; operands that are unreduced; an ordered one where devices go
+   different ways along its axes.
+   pure_callback may be dropped, merged and moved, and is computed once where its operands are the same. io_callback is called as
+   often as the program says. Ordered ones are called in one order: in program order, and at each place in that of the devices, as a
+   collective that all have to come to.
+   No derivatives. Batched they are called for one element after the other, but for pure_callback with vectorized, whose operands
+   and results then have the batch dimension in front; ordered ones are not batched. */
 #include <string.h>
 
 #include "control/host_call.h"

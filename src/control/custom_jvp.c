@@ -1,8 +1,9 @@
 /* custom_jvp: C0.., T0.., -> R0..         call on the operands: a function with a derivative of its own
    Parameters: num_consts, how many operands are no operands of the function, but what it or its rule uses besides; call and rule,
    programs of all operands. The rule takes the tangents of the function's float operands behind them, and gives the results, then
-   the tangents of those that are floats. Errors: programs that do not take the operands, or disagree; derivatives by one of the
-   first num_consts operands. Its derivative is the rule, which is linear in the tangents; differentiated again, the rule is. */
+   the tangents of those that are floats.
+   Errors: programs that do not take the operands, or disagree; derivatives by one of the first num_consts operands.
+   Its derivative is the rule, which is linear in the tangents; differentiated again, the rule is. */
 #include "ir/flow.h"
 #include "prim/composite.h"
 #include "control/custom.h"

@@ -1,9 +1,9 @@
 /* custom_vjp: C0.., T0.., -> R0..         call on the operands: a function with a derivative backwards of its own
    Parameters: num_consts, how many operands are no operands of the function, but what it or its derivative uses besides; call, a
    program of all operands; forward, one that gives the results and then residuals; backward, a program of the residuals and the
-   cotangents of the results that are floats, which gives the cotangents of those operands of the function that are. Errors:
-   programs that do not take the operands, or disagree; derivatives by one of the first num_consts operands. Its derivative is
-   forward, and a custom_linear of the residuals and the tangents. */
+   cotangents of the results that are floats, which gives the cotangents of those operands of the function that are.
+   Errors: programs that do not take the operands, or disagree; derivatives by one of the first num_consts operands.
+   Its derivative is forward, and a custom_linear of the residuals and the tangents. */
 #include "prim/composite.h"
 #include "control/custom.h"
 #include "control/custom_linear.h"

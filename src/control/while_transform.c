@@ -40,7 +40,8 @@ static ax_status widen_condition(const loop *l, const ax_tangents *t, ax_program
 }
 
 /* The body's jvp, and its operands: constants and theirs, carries and theirs. A carry that comes to a tangent has one from the
-   start. NULL: the trace has failed. */
+   start.
+   NULL: the trace has failed. */
 static ax_value *jvp_body(const loop *l, const ax_tangents *t, ax_sorting *operands, ax_program **body) {
   uint32_t count = l->body_consts + l->carries;
   bool *in = ax_trace_alloc(count);

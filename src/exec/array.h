@@ -1,8 +1,10 @@
 /* Arrays: a layout, parts, and who uses them.
 
      layout   what lies where: the type, the mesh, the spec; n blocks, numbered as in mesh/sharding.h. Shared: all results of an
-   executable have its layouts parts    where the n blocks are: an address each, and whom the memory belongs to: this one's own
-   block from the pool, other parts (after a change of layout that left some in place), or somebody outside (ax_array_from_parts)
+              executable
+              have its layouts
+     parts    where the n blocks are: an address each, and whom the memory belongs to: this one's own block from the pool, other
+              parts (after a change of layout that left some in place), or somebody outside (ax_array_from_parts)
 
    A replicated array is one part, however many devices the mesh has. Nothing may be said of where a part lies from where its
    neighbour does. An array has any number of users that read it, until it is given to the one run it was donated to: that run

@@ -171,7 +171,8 @@ ax_status ax_instrs_exchanges(ax_assembly *a) {
 }
 
 /* dst = dst op src over the contiguous elements of a part, or dst = src when `first`, in dst's dtype: how contributions are
-   combined. NULL: no memory. */
+   combined.
+   NULL: no memory. */
 ax_loop_kernel *ax_combine_kernel(ax_assembly *a, const ax_exchange *exchange, int64_t run, bool first) {
   int64_t dims[] = {run};
   ax_dtype wide = a->plan->buffers[exchange->out].type.dtype, dtype = a->plan->buffers[exchange->in].type.dtype;

@@ -4,8 +4,9 @@
 
    Code depends on extents in three ways. A loop over few elements is made of masked vectors throughout, which is the shorter code,
    one over many has whole vectors and a remainder, and where every part of the range is a whole number of vectors there are neither
-   masks nor remainder (jit/emit/emit.c). So there are three forms: [few], [many] and [many, block]. Fewer elements yet may be less
-   than a register's, and keep their number. */
+   masks nor remainder (jit/emit/emit.c).
+   So there are three forms: [few], [many] and [many, block]. Fewer elements yet may be less than a register's, and keep their
+   number. */
 #include "exec/flat.h"
 
 #include <string.h>

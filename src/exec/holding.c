@@ -1,5 +1,6 @@
 /* What is held, as a table: the allocations that are alive where a run holds most, over all devices, with where they live and how
-   long. `axle show --after memory` ends with it. */
+   long.
+   `axle show --after memory` ends with it. */
 #include <stdlib.h>
 
 #include "exec/exec.h"

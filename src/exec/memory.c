@@ -3,8 +3,9 @@
      constants, inputs, outputs   spaces of their own; constants that are one data are one
      shared                       another activation touches it: reused by lifetime too, which may need waits (exec/reuse.c)
      kept                         one activation's own, alive while that activation may be parked: one part a coordinate, reused by
-   lifetime scratch                      one activation's own between two parkings: a block that goes with whoever is running,
-   reused by lifetime
+                                  lifetime
+     scratch                      one activation's own between two parkings: a block that goes with whoever is running, reused by
+                                  lifetime
 
    So a program whose devices never wait in the middle needs scratch for as many devices as run at once, not for all. */
 #include <math.h>

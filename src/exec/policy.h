@@ -3,8 +3,9 @@
 
      fixed        no scheduling policy: who was ready first runs, until it must wait
      seeded       at random, and activations make way at random, before instructions that order activations; the same seed, the same
-   run recorded     as another scheduling policy says, and every decision is written down replayed     as a record says, then as
-   another scheduling policy says: a schedule again, or another that begins like it
+                  run
+     recorded     as another scheduling policy says, and every decision is written down
+     replayed     as a record says, then as another scheduling policy says: a schedule again, or another that begins like it
 
    Several threads (the parallel policy) have no scheduling policy: who runs next is who comes first. Results do not depend on any
    of it. */

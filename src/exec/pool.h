@@ -2,8 +2,9 @@
    copying does.
 
      pockets   two chains of small blocks of each size for each of the threads there are likely to be, taken from and added to
-   without a lock, so that threads that run small programs at once do not wait for each other the rest  free blocks by size, under a
-   lock: one by one, or chains that pockets had no room for and take back whole
+               without a lock, so
+               that threads that run small programs at once do not wait for each other
+     the rest  free blocks by size, under a lock: one by one, or chains that pockets had no room for and take back whole
 
    A thread finds its pocket by its identity. Another that shares it, and finds it in use, goes to the rest. */
 #ifndef AX_EXEC_POOL_H

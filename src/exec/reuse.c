@@ -10,8 +10,9 @@
 
      have the same axes and the same group    a part of one is a part of the other, touched by the same activations
      have the same home                       the innermost branch or while loop around them; a for loop that runs at least once is
-   no obstacle are touched only where control is the same on all devices, are written first and whenever their home runs, and are no
-   results
+                                              no
+                                              obstacle
+     are touched only where control is the same on all devices, are written first and whenever their home runs, and are no results
 
    In a loop the first aliased allocation of a place follows the last one of the iteration before: they are a pair too.
 

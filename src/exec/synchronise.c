@@ -8,7 +8,7 @@
 
      read after write    a read of what another activation wrote waits for the write
      write after read    a write waits until the activations that read the old value are done; in a loop, those of the iteration
-   before
+                         before
 
    Two writes need no wait of their own: a part has one activation that writes it, and members of an exchange take turns or write
    apart.
@@ -19,10 +19,11 @@
      counter >= (entered + delta) * times
 
    `entered` is how often the waiting activation itself has entered the region (a loop's body, a branch's case) where the signal
-   stands, and `times` how many activations signal that counter each time round. What stands earlier in that region has happened
-   once each time it was entered: delta is 0. What stands later, once less: delta is -1. So no loop needs a barrier, and no counter
-   is ever set back. The count cannot be reached by an activation that runs ahead of the others: to read for time n + 1 it needs the
-   write of time n + 1, which has waited for all reads of time n, and the same holds with the two exchanged.
+   stands, and
+   `times` how many activations signal that counter each time round. What stands earlier in that region has happened once each time
+   it was entered: delta is 0. What stands later, once less: delta is -1. So no loop needs a barrier, and no counter is ever set
+   back. The count cannot be reached by an activation that runs ahead of the others: to read for time n + 1 it needs the write of
+   time n + 1, which has waited for all reads of time n, and the same holds with the two exchanged.
 
    For example, psum of a carry in a loop. The sum s lives in memory that all four devices read:
 

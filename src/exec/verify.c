@@ -1,11 +1,15 @@
 /* The verifier of instruction lists: what exec.h promises, checked again from nothing, as far as the passes have come.
 
      flat           one END, at the end; jumps stay inside their region, or leave it for what comes right after it; regions are
-   entered where they begin; loops and branches are nested synchronised   what is awaited is signalled, in the region that the wait
-   counts, before the wait or in the iteration before placed         operands lie inside their spaces; an allocation lies in one
-   place; whoever reads memory finds what was last written there, and what is in scratch memory is gone once an activation may have
-   parked numbered       counters and tables of counters are those of their events pushes         pushes are of their operations'
-   exchanges, between members that there are finished       what needs scratch memory, now or later, says so
+                    entered
+                    where they begin; loops and branches are nested
+     synchronised   what is awaited is signalled, in the region that the wait counts, before the wait or in the iteration before
+     placed         operands lie inside their spaces; an allocation lies in one place; whoever reads memory finds what was last
+                    written
+                    there, and what is in scratch memory is gone once an activation may have parked
+     numbered       counters and tables of counters are those of their events
+     pushes         pushes are of their operations' exchanges, between members that there are
+     finished       what needs scratch memory, now or later, says so
 
    What memory holds is found by going through the list once as an activation would that takes every case of a branch and goes round
    every loop, and through each loop's body a second time, for what one iteration leaves to the next. A loop in a loop is not gone

@@ -3,11 +3,11 @@
      job    something that a thread does for itself and in which others may help, as long as it lasts: a run that is going on
      task   something that any thread may do, once: a run that was started and nobody has begun
 
-   Threads with nothing to do take the oldest task, or else help in the job that has the fewest helpers. A helper that finds
-   nothing to do in its job asks whether others have come since that lack threads, and then leaves. The caller of a job stays
-   until its end. No more threads work on jobs than the team has and one caller: when there are as many callers, nobody helps, and
-   nobody spins, since each would take a processor from somebody with work of his own. A team without threads is sound: jobs are
-   done by their callers, tasks by who waits for them. */
+   Threads with nothing to do take the oldest task, or else help in the job that has the fewest helpers. A helper that finds nothing
+   to do in its job asks whether others have come since that lack threads, and then leaves. The caller of a job stays until its end.
+   No more threads work on jobs than the team has and one caller: when there are as many callers, nobody helps, and nobody spins,
+   since each would take a processor from somebody with work of his own. A team without threads is sound: jobs are done by their
+   callers, tasks by who waits for them. */
 #ifndef AX_EXEC_WORKERS_H
 #define AX_EXEC_WORKERS_H
 
@@ -73,7 +73,8 @@ bool ax_workers_held_up(const ax_workers *workers, int64_t longer_than);
 
 void ax_workers_push(ax_workers *workers, ax_task *task);
 /* A number that changes with each task that comes and each job that may be helped in, and whenever somebody tells; sleeps while it
-   is still `seen`. */
+   is still
+   `seen`. */
 uint32_t ax_workers_news(const ax_workers *workers);
 void ax_workers_await(ax_workers *workers, uint32_t seen);
 void ax_workers_tell(ax_workers *workers);

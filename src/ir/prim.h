@@ -99,9 +99,8 @@ typedef struct ax_infer_args {
   ax_type *out; /* out_count entries, zeroed */
 } ax_infer_args;
 
-/* --- eval: reference semantics over arrays. LOCAL: one lane. COLLECTIVE: all members of one group, in the order of the axes
-   it names; with state, all devices that got here together, in their order. REGION: any set of devices that got here together.
-   --- */
+/* --- eval: reference semantics over arrays. LOCAL: one lane. COLLECTIVE: all members of one group, in the order of the axes it
+   names; with state, all devices that got here together, in their order. REGION: any set of devices that got here together. --- */
 typedef struct ax_tensor { /* dense, row-major */
   ax_dtype dtype;
   uint32_t rank;
@@ -121,9 +120,9 @@ typedef struct ax_eval_args {
   ax_axis_set each; /* of a COLLECTIVE with state: devices that differ along other axes alone have one effect and result */
 } ax_eval_args;
 
-/* --- differs: the axes along which a result may differ between devices, from those of the operands. What is computed, not what
-   is declared: it drives "what is equal is computed once". A region's rule carries any sets through its programs, and is asked
-   other questions too (ir/flow.h); bits that are no axes come through as they are. --- */
+/* --- differs: the axes along which a result may differ between devices, from those of the operands. What is computed, not what is
+   declared: it drives "what is equal is computed once". A region's rule carries any sets through its programs, and is asked other
+   questions too (ir/flow.h); bits that are no axes come through as they are. --- */
 typedef struct ax_differs_args {
   const ax_program *program; /* that the equation is of; NULL for an equation asked for alone (a REGION) */
   const ax_eqn *eqn;

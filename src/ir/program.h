@@ -113,7 +113,8 @@ const char *ax_form_advice(const ax_type *type);
 int64_t ax_dims_elems(uint32_t rank, const int64_t *dims);
 
 /* Sets mask[i] for each of args, of which there are `count`. AX_INVALID_ARGUMENT: numbers that there are not, or that do not
-   ascend; `what` is said of them: "input", "argument". */
+   ascend;
+   `what` is said of them: "input", "argument". */
 AX_MUST_USE ax_status ax_args_mask(ax_args args, const char *what, uint32_t count, bool *mask);
 /* What stands for a set that could not be made; this thread's message said why, and is shown where it is used. */
 #define AX_REFUSED_ARGS AX_RANGE(UINT32_MAX, 1)

@@ -1,9 +1,10 @@
 /* copy_start: source: ref<T[d..]>, destination: ref<T[d..]>, [received: dma_semaphore[]], [sent: dma_semaphore[]], [barrier:
-   barrier[]], [predicate: bool[]], coordinate: s32[].. -> () copy_wait: dma_semaphore[], ref -> ()     goes on when the semaphore
-   has as many bytes as the ref, and takes them off copy_commit: -> ()                        the grouped copies that this core has
-   started since the last commit are a group copy_wait_groups: -> ()                   goes on when at most `pending` of the groups
-   that this core has committed are under way commit_smem: -> ()                        what this core has stored in VMEM is there
-   for copies that it starts from here on
+   barrier[]],
+               [predicate: bool[]], coordinate: s32[].. -> ()
+   copy_wait: dma_semaphore[], ref -> ()     goes on when the semaphore has as many bytes as the ref, and takes them off
+   copy_commit: -> ()                        the grouped copies that this core has started since the last commit are a group
+   copy_wait_groups: -> ()                   goes on when at most `pending` of the groups that this core has committed are under way
+   commit_smem: -> ()                        what this core has stored in VMEM is there for copies that it starts from here on
 
      core:   copy_start ----------- goes on ----------- copy_wait(received) --
      copy:              read .. write .. received += bytes
@@ -12,9 +13,10 @@
    destination, then `received`, where that is, gets them, and `barrier` an arrival. Without a true predicate there is no copy, and
    nothing is signalled. Parameters of copy_start: axes, logical, of whose memory destination and received are (barrier is the own),
    as semaphore_signal's; received, sent, barrier, predicate: which of the operands there are; grouped. Of copy_wait_groups:
-   pending; read_only: until their sources have been read. Errors: refs of other shapes or dtypes; what is no such semaphore, or
-   several; a copy with a barrier that does not go from HBM or ANY to VMEM or SMEM, a grouped one that does not go the other way
-   round, or both; registers; a grouped one to another core; pending below 0. They stand in kernels' bodies alone. */
+   pending; read_only: until their sources have been read.
+   Errors: refs of other shapes or dtypes; what is no such semaphore, or several; a copy with a barrier that does not go from HBM or
+   ANY to VMEM or SMEM, a grouped one that does not go the other way round, or both; registers; a grouped one to another core;
+   pending below 0. They stand in kernels' bodies alone. */
 #include "kernel/local.h"
 #include "prim/prims.h"
 

@@ -2,7 +2,7 @@
    written in it.
 
      scan[consts: ref.., x..] carry.. xs..      scan carry.. (contents of refs that the body writes).. xs..,  of which the others
-   are constants
+                                                are constants
 
    What waits for nobody else is done at once: a copy when it is started, and waiting for it is nothing. That is one of the
    schedules that the kernel has where its steps are ordered, so that the results are the kernel's. */

@@ -2,7 +2,7 @@
    the blocks of each point in and takes results out (pipeline.c). So what runs, checks and lowers kernels knows one form.
 
      kernel_call[grid, blocks, body]    becomes    (consts.., whole refs.., scratch..) -> () { emit_pipeline, at each step:
-   grid_point[body] }
+                                                   grid_point[body] }
 
    Scratch is the kernel's, so it stays as it is from point to point. Points go on in row-major order; those along AX_PARALLEL
    dimensions too, which they may. A result's block keeps what it holds as long as it stays the same; one that is come back to after

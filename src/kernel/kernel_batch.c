@@ -1,7 +1,8 @@
 /* Batching of kernels: the batch is one dimension more of the grid, in front.
 
      in: f32[8,4], blocks (2,4) at (i, 0)       in: f32[n,8,4], blocks (1,2,4) at (b, i, 0), of which the body gets the last two
-   dimensions pinned: ref<f32[8,4] hbm>                  ref<f32[n,8,4] hbm>, of which the body takes the one at program_id 0
+                                                dimensions
+     pinned: ref<f32[8,4] hbm>                  ref<f32[n,8,4] hbm>, of which the body takes the one at program_id 0
      captured: f32[4]                           an operand f32[n,4] in blocks (1,4), which the body loads
 
    program_id d becomes d + 1, and a number along the axis that is batched is program_id 0. Scratch goes on from one element to the

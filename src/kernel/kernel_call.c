@@ -1,5 +1,5 @@
 /* kernel_call: C.., T.. -> R..       runs programs on the cores of each device, over memory: bodies[i]: (C.., refs of T.., of R..,
-   of scratch) -> ()
+                                      of scratch) -> ()
 
      operand T[d..] --block of the grid's point--> ref --body--> ref --> block of the result R[e..]
 
@@ -9,14 +9,14 @@
    results; blocked, index_maps, block_shapes: which of them are cut into blocks, where the block of a point of the grid is, in
    blocks, and its shape; outs; scratch, arrivals: as run_scoped's; scratch_cores: the type of core that has it, "each" or "device";
    aliases (operand, result) that are one memory; target: what there is of memory; metadata, compiler_params: carried along;
-   interpret; debug; collective_id: whose barrier semaphore; flops, bytes, transcendentals: estimates; bodies. One body: it runs
-   once for each point of the grid. Several bodies: all at once on each device, over operands and results as they are, with no grid.
-   A body's environment is the equation's, all of its axes unchecked, and then axes of cores.
+   interpret; debug; collective_id: whose barrier semaphore; flops, bytes, transcendentals: estimates; bodies.
+   One body: it runs once for each point of the grid. Several bodies: all at once on each device, over operands and results as they
+   are, with no grid. A body's environment is the equation's, all of its axes unchecked, and then axes of cores.
    Errors: bodies that take other than values captured and refs, or give results; counts that do not match; blocks that do not fit
    their operands; an index map that takes or gives other than s32[] for each dimension; core axes of one name and two sizes;
    aliases of other types; collectives, shard_maps or kernels in a body; program_id of a dimension that the grid has not; a slice of
-   a ref that is known to leave it; unreduced operands; memory, or semaphores, beyond what the target has. Varying: results vary
-   over what any operand varies over, and over the axes that bodies name. */
+   a ref that is known to leave it; unreduced operands; memory, or semaphores, beyond what the target has.
+   Varying: results vary over what any operand varies over, and over the axes that bodies name. */
 #include <string.h>
 
 #include "ir/number.h"

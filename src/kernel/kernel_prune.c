@@ -1,6 +1,6 @@
 /* kernel_call without what nobody needs: captured values and operands that no body touches, and results that nobody needs and no
-   body touches. What a body touches it keeps: its stores are effects in it. An operand that is one memory with a result goes with
-   that alone. */
+   body touches.
+   What a body touches it keeps: its stores are effects in it. An operand that is one memory with a result goes with that alone. */
 #include <string.h>
 
 #include "ir/memo.h"

@@ -1,5 +1,6 @@
 /* The rules of kernel_call that go by the plain program that it equals (discharge.h): derivatives, which are those of a closed_call
-   of that program; what `interpret` runs; StableHLO. A kernel whose cores wait for one another has none of these, and says so. */
+   of that program; what
+   `interpret` runs; StableHLO. A kernel whose cores wait for one another has none of these, and says so. */
 #include "kernel/kernel_call.h"
 
 #include <string.h>

@@ -7,9 +7,11 @@
    Barriers, `stages` of each, of which step u has number u mod stages:
      in         of each operand: its block is there
      consumed   the compute warpgroups are through with the operands of a step (or `delay` steps later). One for all operands, or
-   where the body arrives itself, or delays differ, one for each and where there are several compute warpgroups and results: free
-   the leader says that the slots of the results of the next step have been read, for the stores that used them last ready      all
-   have written their part of the results
+                where the body
+                arrives itself, or delays differ, one for each
+   and where there are several compute warpgroups and results:
+     free       the leader says that the slots of the results of the next step have been read, for the stores that used them last
+     ready      all have written their part of the results
 
    A block of a result is stored once, whole, by the leader, when all have written to it. (Where this comes from each compute
    warpgroup stores all of it, whether the others have written their parts or not, and whoever writes to the slot next has waited

@@ -1,8 +1,10 @@
 /* ref_load: ref<T[d..]>, [mask: bool[d..], other: T[d..]] -> T[d..]            what is there; where the mask is false nothing is
-   read, and it is `other` ref_store: ref<T[d..]>, value: T[d..], [mask: bool[d..]] -> ()               is there from then on; where
-   the mask is false nothing is written ref_swap: ref<T[d..]>, value: T[d..], [mask: bool[d..], other: T[d..]] -> T[d..]     stores,
-   and gives what was there ref_add: ref<T[d..]>, value: T[d..] -> ()                                    stores what was there plus
-   the value: two steps, and not one
+                                                                                read, and it is `other`
+   ref_store: ref<T[d..]>, value: T[d..], [mask: bool[d..]] -> ()               is there from then on; where the mask is false
+                                                                                nothing is written
+   ref_swap: ref<T[d..]>, value: T[d..], [mask: bool[d..], other: T[d..]] -> T[d..]     stores, and gives what was there
+   ref_add: ref<T[d..]>, value: T[d..] -> ()                                    stores what was there plus the value: two steps, and
+                                                                                not one
 
    Parameters: masked: whether there is a mask; of ref_add none.
    Errors: what is no ref; a value, mask or other of another shape or dtype; a sum of bools.

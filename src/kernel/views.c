@@ -1,6 +1,7 @@
 /* ref_slice: M[d..], start: s32[].. -> M[sizes..]     other memory of a kernel's: from `start` on, every strides[d]-th element; one
-   start a dimension ref_transpose: M[d..] -> M[d[permutation]..]        its dimensions in another order ref_reshape: M[d..] ->
-   M[dims..]                    its elements, row-major, under other dimensions
+                                                       start a dimension
+   ref_transpose: M[d..] -> M[d[permutation]..]        its dimensions in another order
+   ref_reshape: M[d..] -> M[dims..]                    its elements, row-major, under other dimensions
 
    M is a ref of a dtype in a space, semaphores or barriers, and the view is of the same. Nothing is copied: what is stored in a
    view is in what it is of.
@@ -10,8 +11,8 @@
    Parameters: sizes; strides, none: all 1; permutation; dims.
    Errors: no memory; counts other than the rank; a slice that is larger than what it is of, or begins at a start that is known and
    leaves it; a stride below 1; a permutation that is none; other numbers of elements. A start that is not known and leaves what it
-   is of is found when the kernel runs, as is a reshape that splits or joins dimensions which do not lie in one piece. They have no
-   effect: one that nobody uses is dropped. They stand in kernels' bodies alone. */
+   is of is found when the kernel runs, as is a reshape that splits or joins dimensions which do not lie in one piece.
+   They have no effect: one that nobody uses is dropped. They stand in kernels' bodies alone. */
 #include <string.h>
 
 #include "kernel/local.h"

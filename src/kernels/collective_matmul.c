@@ -1,14 +1,18 @@
 /* collective_matmul: x T[b.., m, k], w U[b.., k, j] -> [b.., n m, j]       all_gather(x) w, while x is gathered; of columns: w
-   U[b.., n k, j] -> [b.., m, j] matmul_reduce_scatter: x T[b.., n m, k], w U[b.., k, j] -> [b.., m, j]     psum_scatter(x w), while
-   it is summed; of columns: w U[b.., k, n j] Parameters: body, a program of the operands, in the environment of the equation, that
-   computes it: a kernel on the ring of devices along axes; axes, of n members; columns: what is gathered or scattered are columns,
-   not rows; buffering and collective_id, as of its kernel, for those of its derivatives. Errors: operands that are not what the
-   body takes; sizes that do not go together; an unknown axis. Bilinear; each transpose is a product of the other kind, or one of
-   its own of what is turned: z = G(x) w       x' = S(z' w^T),      w' = G(x^T) z'         where G gathers and S sums and scatters;
-   in w' it is columns where z = S(x w)       x' = G(z') w^T,      w'^T = G(z'^T) x       z has rows, and rows where it has columns
+                                                                            U[b.., n k, j] -> [b.., m, j]
+   matmul_reduce_scatter: x T[b.., n m, k], w U[b.., k, j] -> [b.., m, j]     psum_scatter(x w), while it is summed; of columns: w
+                                                                              U[b.., k, n j]
+   Parameters: body, a program of the operands, in the environment of the equation, that computes it: a kernel on the ring of
+   devices along axes; axes, of n members; columns: what is gathered or scattered are columns, not rows; buffering and
+   collective_id, as of its kernel, for those of its derivatives.
+   Errors: operands that are not what the body takes; sizes that do not go together; an unknown axis.
+   Bilinear; each transpose is a product of the other kind, or one of its own of what is turned:
+     z = G(x) w       x' = S(z' w^T),      w' = G(x^T) z'         where G gathers and S sums and scatters; in w' it is columns where
+     z = S(x w)       x' = G(z') w^T,      w'^T = G(z'^T) x       z has rows, and rows where it has columns
    Batching: a batch of both operands is a leading dimension; of one alone it is more rows of x or columns of w. Over the axis that
-   is batched it is gathered or scattered, and multiplied, by itself. Compiled: a call of its body. StableHLO: gathered or
-   scattered, and multiplied, by itself. */
+   is batched it is
+     gathered or scattered, and multiplied, by itself.
+   Compiled: a call of its body. StableHLO: gathered or scattered, and multiplied, by itself. */
 #include <stdio.h>
 
 #include "kernels/collective_matmul.h"

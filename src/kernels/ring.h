@@ -11,9 +11,12 @@
 
      slots     memory for arrivals, in VMEM
      capacity  a semaphore: how many slots are free downstream. A part is sent when one is taken off; whoever has done with a slot,
-   and has sent on what was in it, signals the device upstream sent      a DMA semaphore: the part that was sent last has been read
+     and has sent on what was in it,
+               signals the device upstream
+     sent      a DMA semaphore: the part that was sent last has been read
      received  a DMA semaphore for each slot: what is to stand in it does. One for all of them would not do: copies overtake each
-   other, so that the bytes of one would let a device go on that waits for another
+     other, so that the bytes of one
+               would let a device go on that waits for another
 
    The own part stays where it is and takes no slot. With one slot a ring in which more than one part arrives would stand still: all
    slots are full, and each device would wait for the next to send on what it has. So there are two at least then; and never more

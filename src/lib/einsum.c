@@ -5,7 +5,9 @@
      names       each dimension gets a label: its letter, or its place in the ellipsis, counted from the end
      operands    a label twice in one: its diagonal; a 1 that meets another size: dropped; a label nobody else has: summed over
      products    two at a time (einsum_order.c): a dot_general where something is summed over, batch dimensions in place; else a
-   product of elements result      its dimensions in order, if they are not yet
+                 product
+                 of elements
+     result      its dimensions in order, if they are not yet
 
    The last product's operands are taken in the order that gives the result's dimensions as they are wanted, if one does. */
 #include <ctype.h>

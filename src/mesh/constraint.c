@@ -1,9 +1,10 @@
 /* sharding_constraint: T[d..] -> T[d..]         the operand, which lies on the mesh as the spec says; of a dimension that is `?`
-   nothing is said Parameters: mesh; specs: one. Axes that a shard_map around it leaves automatic are those of that mesh; all others
-   are new. Errors: a spec with more entries than the operand has dimensions; an axis name that is in scope already and not
-   automatic; axes of which some alone are automatic. Linear: the cotangent lies as the value does. By value nothing happens: the
-   partitioner (partition.c) changes layouts where it stands, and carries the layout to what goes before and comes after it
-   (propagate.c). */
+                                                 nothing is said
+   Parameters: mesh; specs: one. Axes that a shard_map around it leaves automatic are those of that mesh; all others are new.
+   Errors: a spec with more entries than the operand has dimensions; an axis name that is in scope already and not automatic; axes
+   of which some alone are automatic.
+   Linear: the cotangent lies as the value does. By value nothing happens: the partitioner (partition.c) changes layouts where it
+   stands, and carries the layout to what goes before and comes after it (propagate.c). */
 #include "mesh/constraint.h"
 
 #include "axle/transform.h"

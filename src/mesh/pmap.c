@@ -2,7 +2,7 @@
    one axis, of a function that takes from operands the dimension of size 1 that blocks have along it, and gives results one.
 
      operand f32[4,8]  --P(i)-->  f32[1,8]  --squeeze-->  f32[8]  --function-->  f32[3]  --out_axes 1-->  f32[3,1]  --P(_,i)-->
-   f32[3,4]
+     f32[3,4]
 
    So derivatives, batches, pruning and everything after are shard_map's. */
 #include "axle/pmap.h"

@@ -2,8 +2,9 @@
    devices, in order, which cut or how many replicas they go along (ShardedAxis, Replicated):
 
      ShardingSpec((Unstacked(4), NoSharding(), Chunked(2,3)), (ShardedAxis(axis=0), Replicated(replicas=2), ShardedAxis(axis=2),
-   ShardedAxis(axis=1))) 0                            1 2                                                                  cuts, as
-   they come
+     ShardedAxis(axis=1)))
+                            0                            1 2                                                                  cuts,
+                                                         as they come
 
    That is a mesh and a spec: an axis for each entry of the second list, and for each dimension the axes of its cuts. What they do
    not say is that a part has no such dimension where it is unstacked. */

@@ -8,11 +8,11 @@
      operand f32[8]  --P(data)-->  blocks f32[8/data]{V:data}  --body-->  f32[]{}  --P()-->  result f32[]
 
    Errors: a spec that does not fit or divide, or that names an automatic axis; an axis name that is in scope already and not
-   automatic; axes of which some alone are automatic around it; a result that varies over an axis its spec does not name, which
-   unless `unchecked` is refused, because the devices would disagree on it. Varying: inside, a block varies over the axes of its
-   spec (not when unchecked). A value that the body captures has the spec P(). jvp, linearize, transpose and batch stand in
-   shard_map_transform.c. Neither plans nor StableHLO modules have shard_maps: they are made of what each device runs, after
-   partition.c. */
+   automatic; axes of which some alone are automatic around it; a result that varies over an axis its spec
+   does not name, which unless `unchecked` is refused, because the devices would disagree on it.
+   Varying: inside, a block varies over the axes of its spec (not when unchecked). A value that the body captures has the spec P().
+   jvp, linearize, transpose and batch stand in shard_map_transform.c. Neither plans nor StableHLO modules have shard_maps: they are
+   made of what each device runs, after partition.c. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

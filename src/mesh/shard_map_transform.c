@@ -7,7 +7,8 @@
                  its cotangent is the psum of theirs. Unchecked, types tell nothing: a result's cotangent is shared out among
                  the devices that hold the result, and an operand's is summed over those that hold the operand, as in JAX.
      batch       the batch dimension is not split, unless vmap's spmd_axis_name says so: then its entry in the specs names these
-   axes, and the body is batched by a device's part of the size */
+                 axes, and
+                 the body is batched by a device's part of the size */
 #include <string.h>
 
 #include "mesh/shard_map.h"

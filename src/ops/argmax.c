@@ -1,9 +1,9 @@
 /* argmax: T[d..] -> index_dtype[without the axis]         the place of the greatest element along the axis
    The first of equals; NaN counts as greatest.
    Parameters: axes (one), index_dtype.
-   Errors: not one axis, or outside the rank; nothing along it; an index dtype that is no integer or too small for the axis.
-   No tangent. Compiled: the maximum m (NaN if there is one), then the least index where x = m or x is NaN; along a short axis,
-   element after element is compared with the best so far. */
+   Errors: not one axis, or outside the rank; nothing along it; an index dtype that is no integer or too small for the axis. No
+   tangent. Compiled: the maximum m (NaN if there is one), then the least index where x = m or x is NaN; along a short axis, element
+   after element is compared with the best so far. */
 #include <stdio.h>
 
 #include "ops/pointwise.h"

@@ -150,7 +150,8 @@ static bool any_batched(const ax_batch_args *args, uint32_t first) {
 }
 
 /* Windows at the starts of each batch element: those along dimensions where they can be anywhere but at 0. `first`: the first
-   start's number. Without any such: at->map is empty. */
+   start's number.
+   Without any such: at->map is empty. */
 static ax_value batched_starts(const ax_batch_args *args, uint32_t first, const int64_t *dims, const int64_t *sizes,
                                ax_indexing *at) {
   const uint32_t rank = args->eqn->in_count - first;

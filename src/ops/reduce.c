@@ -2,8 +2,9 @@
    Parameters: axes.
    Errors: bool; an axis outside the rank or named twice. Over nothing at all the result is 0, or the least or greatest T.
    Numerics: eval adds floats in f64 and rounds once; compiled sums do so too where more than a few numbers meet, and add short runs
-   of bf16, f16 and f32 in f32 (the bounds are in axle/ops.h). Integers wrap. NaN wins in max and min. reduce_sum is linear; its
-   transpose repeats the cotangent. The tangent of a max or min is shared equally by all places that hold it. */
+   of bf16, f16 and f32 in f32 (the bounds are in axle/ops.h). Integers wrap. NaN wins in max and min.
+   reduce_sum is linear; its transpose repeats the cotangent. The tangent of a max or min is shared equally by all places that
+   hold it. */
 #include <math.h>
 
 #include "prim/composite.h"

@@ -2,7 +2,7 @@
    with which a run of the whole program costs a device least:
 
      work, at 32 operations a byte; bytes received, and 8 KiB for each collective; a sixteenth of what it holds of inputs and
-   results
+     results
 
    as costs are counted from the program (cost.c), so that each try costs as much as partitioning. At first propagation lays all of
    them, from what is said of others; of all ways to say something of one alone, so that propagation lays the others by it, the best

@@ -2,9 +2,11 @@
    no rule decides is an error, which a constraint resolves:
 
      h:f32[8@data,16@model] = dot_general x:f32[8@data,12] w:f32[12,16@model]     what has one index of a factor lies alike: it is
-   kept y = dot_general a:f32[8@data,16@model] b:f32[16@model,6]                     both are cut along what is summed: whole, or in
-   parts, and how, nobody said; good where a constraint alone takes y z = add f32[8@data] f32[8@model] the operands lie otherwise:
-   refused
+                                                                                  kept
+     y = dot_general a:f32[8@data,16@model] b:f32[16@model,6]                     both are cut along what is summed: whole, or in
+                                                                                  parts, and how,
+                                                                                  nobody said; good where a constraint alone takes y
+     z = add f32[8@data] f32[8@model]                                             the operands lie otherwise: refused
 
    An operand that is whole along a factor goes with one that is cut. What an operation combines is whole afterwards, along
    dimensions that cannot be kept nothing may be cut. Bodies of loops and branches are typed for the operands that they are given;

@@ -3,8 +3,8 @@
 
      call     operands as the body takes them; results as it makes them
      cond     operands as the first branch takes them; results as the equation's are to lie, for all branches
-     loops    a carry as the body takes it, in whatever way it comes round. What scan goes over, and what it stacks, as slices
-     are */
+     loops    a carry as the body takes it, in whatever way it comes round. What scan goes over, and what it stacks, as slices are
+              */
 #include "partition/partitioner.h"
 #include "prim/rules.h"
 

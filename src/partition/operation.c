@@ -2,11 +2,13 @@
    there, or none; of the ways to do that one is taken that costs little, in bytes that a device sends and receives:
 
      y = dot_general x w      x: P(data, _) of [4096,64]     w: P(data, _) of [64,64]     data cuts the first dimension of x and y,
-   and w is gathered; with x of [4,64] it is the other way An operand is laid out anew where it has to be; a factor that no result
-   has makes parts of results, which are combined: where the wish is that the result is cut by the same axes, scattered at once.
-   Parts are combined when somebody asks for the value: what only adds them to others goes on with parts. What is computed counts
-   too, and each collective for itself, so that no two devices do the same work to save little, and not two collectives the work of
-   one. */
+                                                             and w
+                                                                                         is gathered; with x of [4,64] it is the
+                                                                                         other way
+   An operand is laid out anew where it has to be; a factor that no result has makes parts of results, which are combined: where the
+   wish is that the result is cut by the same axes, scattered at once. Parts are combined when somebody asks for the value: what
+   only adds them to others goes on with parts. What is computed counts too, and each collective for itself, so that no two devices
+   do the same work to save little, and not two collectives the work of one. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* How values are to lie, from what is said of some: results of sharding_constraints and of shard_maps lie as they say, and
-   what these take had better lie as they take it. A shard_map that leaves axes automatic says nothing of these: layouts over them
-   go in, through its body and out again. From there layouts go through equations, forwards and backwards, by factors (ir/prim.h):
+/* How values are to lie, from what is said of some: results of sharding_constraints and of shard_maps lie as they say, and what
+   these take had better lie as they take it. A shard_map that leaves axes automatic says nothing of these: layouts over them go in,
+   through its body and out again. From there layouts go through equations, forwards and backwards, by factors (ir/prim.h):
 
      y = dot_general x w     x: P(data, _)   w: P(_, model)      y gets P(data, model), and what flows back to w lies as w does
 

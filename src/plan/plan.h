@@ -36,8 +36,9 @@ static inline int64_t ax_buffer_bytes(const ax_buffer *buffer) {
 enum { AX_GEMM_TERMS = 2 }; /* dimensions */
 
 /* C[b] (+)= sum over t of A[b, t] B[b, t], each matrix row-major with the given leading dimension; b runs over `batch_rank`
-   dimensions, t over `term_rank` more, and terms are added in their row-major order. B may be packed: then b_offset, b_stride and
-   b_term say where its panels begin. */
+   dimensions, t over
+   `term_rank` more, and terms are added in their row-major order. B may be packed: then b_offset, b_stride and b_term say where its
+   panels begin. */
 typedef struct ax_gemm {
   ax_dtype dtype; /* of a and b; c's is ax_product_result's (product/product.h) */
   bool transpose_a, transpose_b, accumulate, packed; /* packed: b is in panels (plan/panels.h) */

@@ -3,9 +3,11 @@
    Model
      - a device computes one operation after the other; a transfer is begun in no time, and goes on by itself;
      - a message is sent `overhead` seconds after it could be, one after the other of a chain; is on all links of its way at once,
-   and there `latency` after the last of them has carried it;
+     and there
+       `latency` after the last of them has carried it;
      - a link carries what it gets in the order of coming; messages that come at the same instant share it, and are through
-   together. So who is first never depends on a device's number, and devices that are alike (place.h) stay alike.
+     together. So who is
+       first never depends on a device's number, and devices that are alike (place.h) stay alike.
 
    Time is counted in ticks, whole numbers of a power of two of seconds, as short as the run allows: so sums of times are exact, and
    what comes at the same instant does so however it was added up.

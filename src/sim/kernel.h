@@ -4,8 +4,10 @@
      computing between two acts    its flops; the cores of a device share what computes, one after the other
      loads and stores              bytes of the device's memory, or of a core's own
      a copy                        on a device: bytes of the slower of the two memories; else a message over links: read when the
-   last of them has carried it, written `latency` later a signal                      at once; to another device a message of no
-   bytes a wait                        until what it waits for is there, and can be seen on its device
+                                   last of them has
+                                   carried it, written `latency` later
+     a signal                      at once; to another device a message of no bytes
+     a wait                        until what it waits for is there, and can be seen on its device
 
    So data decides as in a run, and what waits for whom is the kernel's own doing. */
 #ifndef AX_SIM_KERNEL_H

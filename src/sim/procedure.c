@@ -5,10 +5,14 @@
      ring           reduce-scatter and all-gather in n-1 steps to the next member
      bidirectional  the same with half of each part either way, side by side
      dimensions     rings along one cycle of the group after the other: reduced parts are scattered along the last cycle, then what
-   is left along the one before, and gathered the other way round doubling       Bruck et al. (1997): an all-gather in ceil(log2 n)
-   steps, to the member 1, 2, 4, .. before, of all that one has; a reduce-scatter is that backwards; all-to-all sends what still has
-   to go an odd number of times so far. Along each cycle tree           binomial, to the root and back direct         everything to
-   everybody at once pairwise       the same in n-1 steps */
+                    is left
+                    along the one before, and gathered the other way round
+     doubling       Bruck et al. (1997): an all-gather in ceil(log2 n) steps, to the member 1, 2, 4, .. before, of all that one has;
+                    a reduce-scatter is that backwards; all-to-all sends what still has to go an odd number of times so far. Along
+                    each cycle
+     tree           binomial, to the root and back
+     direct         everything to everybody at once
+     pairwise       the same in n-1 steps */
 #include "sim/procedure.h"
 
 #include <math.h>

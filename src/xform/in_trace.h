@@ -33,8 +33,8 @@ void ax_trace_fails(const char *what, ax_status status);
 const ax_mesh *ax_axes_here(void);
 
 /* What was given as the tangent, or cotangent, of an operand or result with this number: a number as an array of it; another value
-   as varying as `type`. Along axes that are not in `own` it may vary as it likes. False: the trace has failed, as it is not of that
-   type. */
+   as varying as
+   `type`. Along axes that are not in `own` it may vary as it likes. False: the trace has failed, as it is not of that type. */
 bool ax_fit_tangent(const char *what, const char *of, const char *kind, uint32_t index, const ax_type *type, ax_axis_set own,
                     ax_value *value);
 

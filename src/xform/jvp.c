@@ -2,9 +2,9 @@
 
      y = f(x)    becomes    y, dy = f(x), f'(x) dx
 
-   A tangent that is zero whatever the inputs' tangents are is symbolic (ax_zero): equations without any other tangent are
-   copied as they are. Invariant: a tangent that is there has exactly the type ax_tangent says: its value's, axes included; that of
-   a future is the array itself. */
+   A tangent that is zero whatever the inputs' tangents are is symbolic (ax_zero): equations without any other tangent are copied as
+   they are. Invariant: a tangent that is there has exactly the type ax_tangent says: its value's, axes included; that of a future
+   is the array itself. */
 #include "control/custom_linear.h"
 #include "prim/prims.h"
 #include "prim/rules.h"

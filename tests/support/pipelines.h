@@ -3,8 +3,10 @@
 
      x[steps, 6]   a block of a row a step        y[steps, 6]   x + w + table[step]: likewise
      w[6]          invariant                      rows[r, 6]    the sum of x over a row of the grid: its block stays while the row
-   does table[steps]  pinned                         all[6]        the sum of x: invariant carried[wgs]  pinned: the sums of each
-   compute warpgroup's part, carried through the steps */
+                                                                does
+     table[steps]  pinned                         all[6]        the sum of x: invariant
+                                                  carried[wgs]  pinned: the sums of each compute warpgroup's part, carried through
+                                                  the steps */
 #ifndef AX_TESTS_SUPPORT_PIPELINES_H
 #define AX_TESTS_SUPPORT_PIPELINES_H
 

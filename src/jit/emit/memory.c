@@ -1,6 +1,6 @@
-/* Loads and stores. Each access keeps one pointer a level: a loop adds its own part when it is entered, and what an instance
-   is further on is a constant. Dynamic starts are added where they are known: those that no loop moves at level 0, those that a
-   loop moves at its level, and those that differ between lanes or instances by each load for itself. */
+/* Loads and stores. Each access keeps one pointer a level: a loop adds its own part when it is entered, and what an instance is
+   further on is a constant. Dynamic starts are added where they are known: those that no loop moves at level 0, those that a loop
+   moves at its level, and those that differ between lanes or instances by each load for itself. */
 #include "jit/emit/nest.h"
 
 static uint32_t access_count(const ax_nest *nest) {

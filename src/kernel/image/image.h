@@ -1,7 +1,7 @@
 /* A kernel as frames of the executor run it: made once, when it is lowered, from what the machine knows of it (machine.h).
 
      kernel ---- machine: codes, cores, places of one device ----> image: a list of operations for each body, and where all is in a
-   device's state
+     device's state
 
    A core's values have fixed places in its memory, and a view is one number: how far into its root it begins. So an operation knows
    shapes and strides, and what differs from core to core are addresses alone.

@@ -6,9 +6,12 @@
      copy v[slot] -> w[slot]        w[slot] stands for x[block] too, on whatever device it is
 
    A ref that aliases its source is in units: those that copies fill, one at a time. Behind its memory is a table of where each unit
-   is. It is so for a ref when nobody stores to it; each copy to it is of something that lies dense, and fills one unit, all of the
-   same size; each copy to it is from an operand that nobody writes, or from a ref that aliases its source; what is loaded or copied
-   from it lies within one unit. Operands stay as they are until everybody is through (plan/cores.h). */
+   is. It is so for a ref when
+     nobody stores to it;
+     each copy to it is of something that lies dense, and fills one unit, all of the same size;
+     each copy to it is from an operand that nobody writes, or from a ref that aliases its source;
+     what is loaded or copied from it lies within one unit.
+   Operands stay as they are until everybody is through (plan/cores.h). */
 #include "kernel/image/image.h"
 
 #include "prim/prims.h"

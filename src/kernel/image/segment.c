@@ -2,7 +2,7 @@
    they load and values made before, and whose results are what they store and values used later:
 
      load a ; load b ; c = a b ; add c to o     ->     { (o, a, b) -> o + a b }, run on the memory of o, a and b, the result in that
-   of o
+                                                       of o
 
    Slices, integers and hints go on in between, as they touch no memory; views must be known when the segment is run. What ends a
    segment: an act, a jump or where one leads to; a step that needs what is put off; a load or store of memory that one put off may

@@ -13,13 +13,16 @@
 
    Promises of whoever gives acts:
      - an agent's next act, with its touches, follows from its own earlier acts and what they have read, from nothing else; what it
-   does between two acts is silent. So bytes that a store's address or a branch depends on are read by an act before.
+     does
+       between two acts is silent. So bytes that a store's address or a branch depends on are read by an act before.
      - numbers of agents, semaphores, barriers and regions do not depend on the order in which agents went on. An agent that is
-   started is numbered by who starts it, and how many that one has started before.
+     started
+       is numbered by who starts it, and how many that one has started before.
      - touches say every byte of memory that another agent could touch too. A region's allocation, and the end of its scope, are
-   LOCAL acts that write the whole of it, with `scope`: who touches it at the same time uses it after its scope. A scope that
-   several agents share ends with the last of them: each leaves it by an act with a `scope` touch that does not write, and that
-   conflicts with nothing. The end of a kernel is an act that reads its results.
+     LOCAL
+       acts that write the whole of it, with `scope`: who touches it at the same time uses it after its scope. A scope that several
+       agents share ends with the last of them: each leaves it by an act with a `scope` touch that does not write, and that
+       conflicts with nothing. The end of a kernel is an act that reads its results.
      - an act is the same, and touches the same, until its agent has done it.
 
    A *record* is one whole run: every act that was done, in the order of the run, and what those who were held up at the end would

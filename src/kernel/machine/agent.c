@@ -1,9 +1,12 @@
 /* Acts: what an agent does next, whether it can, and doing it.
 
      core    load, store, swap, add   LOCAL      signal  SIGNAL     wait   WAIT     read   READ     arrive  ARRIVE    barrier wait
-   AWAIT copy_start  START        copy_wait  WAIT of bytes      wait for groups: one JOIN for each copy of them copy    0: LOCAL,
-   reads the source     1: SIGNAL sent      2: LOCAL, writes the destination     3: SIGNAL received     4: ARRIVE those that it was
-   not asked for are left out signal  of a machine whose signals travel: SIGNAL; the core that sends it to another device STARTs it
+                                                                                    AWAIT
+             copy_start  START        copy_wait  WAIT of bytes      wait for groups: one JOIN for each copy of them
+     copy    0: LOCAL, reads the source     1: SIGNAL sent      2: LOCAL, writes the destination     3: SIGNAL received     4:
+                                                                ARRIVE
+             those that it was not asked for are left out
+     signal  of a machine whose signals travel: SIGNAL; the core that sends it to another device STARTs it
      beginning   a LOCAL that has all memory of its device begin; cores of it JOIN that first
      end     JOIN of each core of the device, then a LOCAL that reads the results */
 #include <stdio.h>

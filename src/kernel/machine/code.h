@@ -2,7 +2,7 @@
    stands in line.
 
      program { x = .. ; scan { body } ; store }   ->   0 EVAL x | 1 BEGIN loop | 2 NEXT (out: 6) | 3 .. body .. | 5 ADVANCE (to: 2)
-   | 6 ACT store
+                                                       | 6 ACT store
 
    Every value of every program inlined has a slot. A body's inputs are the slots of the operands themselves, so entering one moves
    nothing; results and carries are moved, all of an equation at once. */
