@@ -1,5 +1,5 @@
-/* Tables of numbers: bytes come in pieces of any size, a field at a time becomes a double, and what is wrong is told with the
-   place where it stands. zlib reads plain files as they are and gzipped ones inflated. */
+/* Tables of numbers. Bytes come in pieces of any size; each field becomes a double, and errors name the place in the file. zlib
+   reads plain files as they are, and inflates gzipped ones. */
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
@@ -49,8 +49,8 @@ static ax_status field_error(csv_parser *parser, const char *what) {
 
 static bool is_blank(char byte) { return byte == ' ' || byte == '\t' || byte == '\r'; }
 
-/* What strtod reads beyond decimal numbers, nan and inf is refused: hexadecimal, nan with a payload, other white space in
-   front. */
+/* Refuses texts that strtod accepts beyond decimal numbers, nan and inf: hexadecimal numbers, nan with a payload, other white space
+   in front. */
 static bool is_decimal(const char *field, size_t length) {
   for (size_t i = 0; i < length; i++)
     if (field[i] == 'x' || field[i] == 'X' || field[i] == '(') return false;

@@ -1,4 +1,4 @@
-/* What the tests of the file formats share: a heap that counts and fails on demand, a folder of their own, seeded bytes. */
+/* Helpers for tests of the file formats: a heap that counts calls and fails on demand, a temporary folder, seeded random bytes. */
 #ifndef AX_BRIDGE_FILES_TEST_H
 #define AX_BRIDGE_FILES_TEST_H
 
@@ -130,8 +130,8 @@ static inline void limit_file_size(rlim_t bytes) {
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* Runs `work` in a process whose files can hold `bytes`, and which ends by SIGXFSZ where it writes more. True: it came to its end,
-   and `work` gave true. */
+/* Runs `work` in a process whose files may hold `bytes`, and which SIGXFSZ ends if it writes more. True: the process ran to its
+   end, and `work` returned true. */
 static inline bool within_file_size(rlim_t bytes, bool (*work)(void)) {
   int status;
   fflush(NULL);

@@ -3,8 +3,8 @@
      \x93NUMPY  major minor  length   {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }  \n   elements
      6 bytes    1     1      2 or 4   padded with spaces so that the elements begin at a multiple of 64
 
-   Invariant: no size in a file is believed. A header may be at most `header_limit`, the elements must fill exactly what is left
-   of their container, and memory is taken no faster than the container proves its bytes. */
+   Invariant: no size in a file is trusted. A header may have at most `header_limit` bytes, the elements must exactly fill the rest
+   of their container, and memory is allocated no faster than bytes arrive. */
 #include "bridge/npy.h"
 
 #include <errno.h>
@@ -441,7 +441,7 @@ size_t ax_npy_header(const ax_host_array *array, char into[AX_NPY_HEADER_BYTES])
   return total;
 }
 
-/* Where a link points, which may be to nothing yet: the file is to be made there, and the link to stay. */
+/* Finds the target of a link. The target need not exist: a write creates it, and the link stays. */
 static ax_status follow_link(const char *path, char *into) {
   char link[PATH_MAX];
   const char *slash = strrchr(path, '/');
@@ -473,7 +473,7 @@ ax_status ax_file_target(const char *path, char *into) {
   return AX_OK;
 }
 
-/* Creates a file beside `target`, under a name nobody holds, with the user's usual permissions (which mkstemp's are not). */
+/* Creates a file beside `target`, under an unused name, with the user's usual permissions (which mkstemp's are not). */
 static int open_beside(const char *target, char *name, size_t name_bytes) {
   int file = -1;
   for (int attempt = 0; file < 0 && attempt < 1000; attempt++) {

@@ -1,12 +1,12 @@
-/* What the file formats share: bytes that arrive from somewhere, and files that appear whole or not at all. */
+/* Helpers shared by the file formats: sources of bytes, and files that are written whole or not at all. */
 #ifndef AX_BRIDGE_NPY_H
 #define AX_BRIDGE_NPY_H
 
 #include "axle/npy.h"
 #include "base/base.h"
 
-/* Bytes from a file, memory or a zip member. `left` is what their container claims; a claim may lie, so nothing larger than
-   `proven` is allocated before that many bytes have come. */
+/* Bytes from a file, memory or a zip member. `left` is the number of bytes that the container claims. The claim may be false, so
+   nothing larger than `proven` is allocated before that many bytes have been read. */
 typedef struct ax_byte_source {
   const char *name; /* for messages */
   /* Puts 1 .. `bytes` bytes into `into` and their number into `*got`; 0 only at the end. */
@@ -23,21 +23,22 @@ AX_MUST_USE ax_status ax_npy_decode(const void *bytes, size_t count, const char 
 AX_MUST_USE ax_status ax_npz_decode(const void *bytes, size_t count, const char *name, ax_npz **out);
 AX_MUST_USE ax_status ax_csv_decode(const void *bytes, size_t count, const char *name, ax_host_array *out);
 
-/* The bytes that stand before an array's data in an .npy file. Returns their number. The array passed ax_host_array_check. */
+/* Writes the bytes in front of an array's data in an .npy file, and returns their number. The array must have passed
+   ax_host_array_check. */
 enum { AX_NPY_HEADER_BYTES = 512 };
 size_t ax_npy_header(const ax_host_array *array, char into[AX_NPY_HEADER_BYTES]);
 /* AX_INVALID_ARGUMENT unless `array` can be written; `path` is for the message. `*bytes`: the size of its data. */
 AX_MUST_USE ax_status ax_host_array_check(const ax_host_array *array, const char *path, size_t *bytes);
 
-/* Where a write to `path` must go: what it links to, if anything, so that a link stays a link. `into` has PATH_MAX bytes.
-   AX_IO_ERROR when a device, folder or pipe stands there: renaming over those would destroy them. */
+/* Finds the path that a write to `path` must replace: the target if `path` is a link, so that the link stays. `into` has PATH_MAX
+   bytes. AX_IO_ERROR: a device, folder or pipe is there, which renaming would destroy. */
 AX_MUST_USE ax_status ax_file_target(const char *path, char *into);
 
 typedef struct ax_byte_span {
   const void *data;
   size_t bytes;
 } ax_byte_span;
-/* Makes `path` hold the parts, one after the other; on failure it is as before. */
+/* Writes a file that consists of the parts, one after the other. On failure a file at `path` stays as it was. */
 AX_MUST_USE ax_status ax_file_write(const char *path, const ax_byte_span *parts, uint32_t count);
 
 #endif

@@ -53,8 +53,8 @@ void ax_npz_release(ax_npz *npz) {
 
 /* --- Reading --- */
 
-/* What libzip says of a failure. Where it gets no memory it often gives another reason, or none, but then errno is ENOMEM: so errno
-   is 0 when a file is begun. */
+/* Makes an error of libzip's report. Without memory libzip often reports another reason, or none, but errno is ENOMEM then. So
+   errno is set to 0 before each file. */
 static ax_status failure(const char *path, const char *what, zip_error_t *error) {
   if (errno == ENOMEM || zip_error_code_zip(error) == ZIP_ER_MEMORY) return ax_out_of_memory(0);
   return ax_error(AX_IO_ERROR, "%s: %s: %s", path, what, zip_error_strerror(error));
@@ -238,8 +238,8 @@ static ax_status add_array(zip_t *archive, const char *path, const char *name, c
   return AX_OK;
 }
 
-/* Of an archive of `count` members with so many bytes in their names and in themselves: the records that stand around these, and
-   larger ones where a size, a place or a number does not fit into those of old. */
+/* The bytes of an archive of `count` members: those of their names, those of the members, and the records around them. A size, an
+   offset or a count that does not fit an old record needs larger ones. */
 static uint64_t archive_bytes(uint64_t count, uint64_t names, uint64_t members) {
   enum { local = 30, central = 46, end = 22, local_more = 20, central_more = 28, end_more = 76 };
   const uint64_t bytes = members + 2 * names + count * (local + central) + end;

@@ -1,5 +1,5 @@
 /* A program as a StableHLO module: that of one device. A whole program is partitioned first (partition/partition.h); then each
-   equation's hlo rule is called, and the module stands around what they write.
+   equation's hlo rule writes its operations, and the module is written around them.
 
      whole program                          module: one device
      x f32[8,4], w f32[4]                   @main(x: tensor<2x4xf32>, w: tensor<4xf32>)
@@ -50,7 +50,7 @@ static ax_status write_program(ax_hlo *hlo, const ax_program *program, const uin
   return status;
 }
 
-/* The function's number; it is written when what is under way has been. */
+/* The number of the body's function, which is written after the functions in progress. */
 static ax_status function_of(module *m, const ax_program *body, uint32_t *number) {
   ax_memo_entry *entry = ax_memo_ask(&m->memo, "function", body, NULL, 0);
   if (entry == NULL) return ax_out_of_memory(0);
@@ -140,7 +140,7 @@ static ax_status write_functions(module *m, const ax_program *program) {
   return AX_OK;
 }
 
-/* Of what each device runs. */
+/* Writes the module of a partitioned program, which is one device's. */
 static ax_status write_module(const ax_program *program, char **out) {
   module m = {.hlo = {.inline_program = write_program, .call_program = write_call, .axes = program->axes}};
   if (ax_mesh_devices(&m.hlo.axes) > most_devices)

@@ -3,10 +3,10 @@
    all_gather_reduced: the same, but the result is typed reduced over axes.
    Parameters: axes; dimension, which grows n times. (Untiled: x is first given a dimension of 1 there.)
    Errors: an unknown axis or one named twice; an operand that does not vary over a checked axis; a dimension x does not have.
-   Linear. Transposes: a member's part of all_gather's result reaches every member, so its cotangents come back summed:
-   psum_scatter; of all_gather_reduced too, where they are unreduced. The invariant result is one value for all, whose cotangent
-   every member has whole: it takes its own part; on unchecked axes each member has its own cotangent, and they are summed first
-   (jax.lax leaves that sum out, and is n times off).
+   Linear. Transposes: every member receives a member's x, so the cotangents of that part are summed: psum_scatter, for
+   all_gather_reduced too, whose cotangents are unreduced. The invariant result is one value for all, and every member has its whole
+   cotangent: it takes its own part. On unchecked axes each member has its own cotangent, and they are summed first (jax.lax leaves
+   that sum out, and is n times off).
    Batching: the part of the batched axis is its batch dimension moved in front of `dimension` and merged with it. */
 #include "collectives/collective.h"
 #include "prim/prims.h"
@@ -82,7 +82,7 @@ static void batch(const ax_batch_args *args) {
 }
 
 /* One result that all members fill; it is the same for all of them whatever its type says. */
-/* Of what all members have. */
+/* The gather of a value that all members have: copies of it. */
 static ax_status repeat(ax_lower *lower, const ax_eqn *eqn, uint32_t in, uint32_t *out) {
   const all_gather_params *params = eqn->params;
   const ax_type *x = &lower->program->types[eqn->in[0]], *y = &lower->program->types[eqn->out];

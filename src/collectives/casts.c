@@ -1,4 +1,4 @@
-/* The casts: changes of how a value is typed to spread over axes, which leave what each device holds as it is.
+/* The casts: they change the type by which a value spreads over axes, and leave each device's data unchanged.
 
      cast                     from         to           its transpose
      pvary                    invariant    varying      psum
@@ -7,20 +7,21 @@
                                                         cotangents of parts vary
      reduced_vary_cast        reduced      varying      vary_unreduced_cast
      reduced_invariant_cast   reduced      invariant    the cotangent on the first member and zeros on the others: parts of it
-     unreduced_vary_cast      unreduced    varying      of max and min none is needed; of sums the first member's cotangent: what
-                                                        flows back to a part must be alike for all
+     unreduced_vary_cast      unreduced    varying      for max and min none is needed; for sums the first member's cotangent, as
+                                                        all parts must have the same cotangent
 
      cast: T[d..]{from: axes, ..} -> T[d..]{to: axes, ..}
 
    A varying value is each device's own. An invariant one is the same on all, and so is its cotangent. A reduced one is the same on
-   all too, but what flows back to it stays on each device as a part, whose sum is its cotangent. An unreduced one is the sum (or
-   the largest, or the smallest) of the parts that devices hold, not made yet. So a cast to unreduced makes parts of what there is,
-   and a cast from invariant to reduced puts the sum of what flows back off.
-   Parameters: axes; of vary_unreduced_cast kind, one of sum, max, min: by what the parts are to be combined.
+   all too, but its cotangent stays on the devices as parts that add up to it. An unreduced one is a sum (or the largest, or the
+   smallest) that has not been computed yet: each device holds a part. So a cast to unreduced makes parts of the value, and a cast
+   from invariant to reduced postpones the sum of the cotangents.
+   Parameters: axes; for vary_unreduced_cast also kind, one of sum, max and min, by which the parts are combined.
    Errors: an unknown axis or one named twice; an operand that is not in the state to cast from along each of the axes; to
    unreduced: bool, and a value unreduced by another kind along other axes.
-   Linear. On unchecked axes they do nothing. Batching: over a named axis that is among the axes, that axis is left out.
-   pcast takes the cast from the state there is to the one that is named, or two where it takes two. */
+   Linear. On unchecked axes the casts do nothing.
+   Batching: over a named axis that is among the axes, that axis is left out.
+   pcast applies the cast from the operand's state to the named one, or two casts if none leads there directly. */
 #include <string.h>
 
 #include "collectives/collective.h"
@@ -62,7 +63,7 @@ static ax_status unreduced_infer(const ax_infer_args *args) {
   return infer(args);
 }
 
-/* What to do instead, for an operand in `state`. */
+/* Advises the user how to bring an operand in `state` into the state that the cast takes. */
 static const char *advice(const ax_prim *prim, ax_axis_state state, ax_unreduced_kind kind) {
   ax_axis_state from = from_state(prim);
   if (state == AX_IS_UNREDUCED) return ax_reduce_advice(kind);
@@ -104,7 +105,7 @@ static ax_status spread(const ax_infer_args *args) {
 
 /* --- jvp --- */
 
-/* The tangents of what is unreduced by max or min vary: they are the same before and after. */
+/* Tangents of a value unreduced by max or min vary, so the cast leaves them as they are. */
 static void unreduced_jvp(const ax_jvp_args *args) {
   args->out[0] = ax_bind1(args->eqn->prim, args->eqn->params, args->in, 1);
   ax_type type = ax_typeof(to_state(args->eqn->prim) == AX_IS_UNREDUCED ? args->out[0] : args->in[0]);
@@ -239,7 +240,7 @@ ax_value ax_reduced_vary_cast(ax_value x, const char *axes) { return cast(&ax_pr
 
 /* --- pcast --- */
 
-/* What pcast is to come to: a state, and the kind of unreduced. */
+/* The goal of pcast: a state, and for unreduced its kind. */
 typedef struct aim {
   const char *name;
   ax_axis_state state;

@@ -399,7 +399,8 @@ ax_status ax_lower_is_same(const ax_lower *lower, const ax_axes *names, uint32_t
 
 enum { most_same = 16 }; /* members whose combination is worth writing out */
 
-/* What so many members combine to that all hold `in`: by whoever owns it, in the same order and dtype. */
+/* Combines the values of members that all hold `in`, in the same order and dtype as an exchange. Each device that owns the buffer
+   does it itself. */
 static ax_status combine_same(ax_lower *lower, ax_scalar op, int64_t members, uint32_t in, const ax_type *type, uint32_t *out) {
   ax_dtype wide = ax_combined_in(op, type->dtype, members);
   ax_position at[AX_MAX_RANK];

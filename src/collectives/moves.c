@@ -1,5 +1,4 @@
-/* Moves that are others with other parameters: pshift, which is what rings, halos and pipelines want of ppermute; pshuffle;
-   pswapaxes. */
+/* Collectives made of others by their parameters: pshift, the ppermute of rings, halos and pipelines; pshuffle; pswapaxes. */
 #include "collectives/collective.h"
 #include "prim/composite.h"
 

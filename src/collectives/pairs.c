@@ -1,4 +1,4 @@
-/* Pairs (source, target) of member numbers: what ppermute, psend and precv say about who gives to whom. */
+/* Pairs (source, target) of member numbers, for ppermute, psend and precv. */
 #include <stdlib.h>
 
 #include "collectives/collective.h"

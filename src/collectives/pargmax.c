@@ -1,5 +1,6 @@
-/* pargmax, pargmin: which member has the extreme. As of argmax, NaN is one, and the first of equals counts; compared with the
-   members' extreme, those that have it give their number, of which the least is it. */
+/* pargmax, pargmin: the number of the member that has the extreme. As in argmax, a NaN is the extreme, and the first of equal
+   members counts. Each member compares its value with the extreme over all members. The members that have it give their number, and
+   the least number is the result. */
 #include "collectives/collective.h"
 #include "prim/composite.h"
 

@@ -1,8 +1,9 @@
 /* pbroadcast: T[d..]{V: axes, v..} -> T[d..]{V: axes, v..}     y on every member = x of member `source`
    Parameters: axes; source, a member's number.
    Errors: an unknown axis or one named twice; an operand that does not vary over a checked axis; a source outside the group. The
-   result is typed varying, as jax.lax types it, and computed once for the group. Linear; the transpose: the source's x reaches
-   every member, so the cotangents of all of them, summed, are the source's; the others have zeros.
+   result is typed varying, as jax.lax types it, and computed once for the group.
+   Linear; the transpose: every member receives the source's x, so the source's cotangent is the sum over all members; the others
+   have zeros.
    Batching over a named axis: one slice of the batch dimension, over the other axes from the source's number there. */
 #include "collectives/collective.h"
 #include "prim/composite.h"

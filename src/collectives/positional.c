@@ -1,5 +1,5 @@
-/* What the reductions over members take besides: dimensions of the operand, by number among the names of axes ("data,0", "-1"),
-   which are reduced on each device first; and numbers, which are reduced without an equation. */
+/* Dimensions and numbers in psum, pmax and pmin. The names of axes may include numbers of the operand's dimensions ("data,0",
+   "-1"): each device reduces these first. An operand that is a number is reduced without an equation. */
 #include <stdlib.h>
 #include <string.h>
 

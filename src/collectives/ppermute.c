@@ -129,8 +129,8 @@ static void find_routes(permutation *p) {
   if (pairs->count > 0) qsort(p->routes, pairs->count, sizeof p->routes[0], by_route);
 }
 
-/* What batch element `target` gets from the others, by its routes from *next on: from each, a permutation along the rest of the
-   axes. */
+/* The values that batch element `target` receives, by its routes from *next on: one permutation along the rest of the axes for each
+   source. */
 static ax_value permute_to(const permutation *p, int64_t target, uint32_t *next) {
   const uint32_t count = p->params->pairs.count;
   ax_value result = ax_poison;

@@ -1,7 +1,5 @@
-/* psend: T[d..]{V: axes, v..} -> token{V: axes, v..}     a message with x from member `source` to member `target`, for each of the
-                                                          pairs
-   precv: token -> T[d..]{V: all checked axes}             the message to member `target` from member `source`; zeros where there is
-                                                           none
+/* psend: T[d..]{V: axes, v..} -> token{V: axes, v..}      sends x from member `source` to member `target`, for each of the pairs
+   precv: token -> T[d..]{V: all checked axes}             the message to member `target` from member `source`, or zeros
    create_token: -> token                                  for a precv whose psend is not at hand
 
      t:token{V:d} = psend[axes=(d,) pairs=((0, 1),) link=0] x
@@ -12,15 +10,16 @@
    Errors: an unknown axis or one named twice; an operand of psend that does not vary over a checked axis, one of precv that is no
    token; a number outside the group; two pairs with one source, or with one target.
    A link is a queue from one device to another, for each set of axes and each `link`: the k-th precv takes what the k-th psend
-   left. psend copies x and never waits; precv waits for its message. Each is one side of an exchange, so both may stand where
-   devices go different ways; a device's own stay in program order, and none is dropped, doubled or merged. What a token says is
-   said by that order already: it is used once at most (ir/once.c), and holds nothing. By shape or dtype another message than what
-   precv says is an error of the run, as is one that nobody takes; a precv whose message never comes is a deadlock.
-   precv's result varies over all checked axes: nothing says that what other devices sent along them is the same. Where there are
-   derivatives x goes on link 2 link, and its tangent right after it on link 2 link + 1, by and to whoever sends and receives x,
-   symbolic zeros as zeros. The transpose is of messages with tangents alone, which are those on odd links: psend becomes a precv
-   and precv a psend, the other way round. There is none in scan, while and cond. Batched, both carry the batch dimension in front,
-   psend whether or not x has one, so that both sides agree; over a batched axis itself there is no rule. */
+   left. psend copies x and never waits; precv waits for its message. Each is one side of an exchange, so both may stand in
+   branches that only some devices take. The messages of one device stay in program order, and none is dropped, doubled or
+   merged. A token adds nothing to that order: it is used once at most (ir/once.c), and holds nothing. A message whose shape or
+   dtype differs from precv's is an error of the run, and so is a message that no precv takes; a precv whose message never comes
+   is a deadlock.
+   precv's result varies over all checked axes: nothing says that what other devices sent along them is the same.
+   In derivatives x is sent on link 2 link and its tangent right after it on link 2 link + 1, between the same members; symbolic
+   zeros are sent as zeros. Only messages with tangents, those on odd links, have a transpose: psend becomes a precv and precv a
+   psend, in the opposite direction. Inside scan, while and cond there is no transpose. Batched messages have the batch dimension
+   in front, also if psend's x has none, so that both sides agree; over a batched axis itself there is no rule. */
 #include <string.h>
 
 #include "collectives/collective.h"

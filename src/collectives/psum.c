@@ -4,10 +4,10 @@
    Parameters: axes. With groups the result differs from group to group, and stays varying over the axes.
    Errors: an unknown axis or one named twice; an operand that does not vary over all checked axes named, nor is unreduced over all
    of them by this combination; bool.
-   Numerics: members are combined in index order, so the result does not depend on who comes first; bf16/f16 in f32, and
-   sums of floats over more than 128 members in f64, rounded once.
-   psum is linear. Transpose: on a checked axis the result is one value for all, whose cotangent reaches each member's x: pvary, or
-   preduced where the operand was unreduced.
+   Numerics: members are combined in index order, so the result does not depend on the order of arrival; bf16/f16 in f32, and sums
+   of floats over more than 128 members in f64, rounded once.
+   psum is linear. Transpose: on a checked axis the result is one value for all, whose cotangent reaches each member's x: pvary,
+   or preduced where the operand was unreduced.
    On an unchecked axis every device holds its own copy of the result, with its own cotangent: psum again.
    The derivative of pmax is shared equally by the members that hold the largest value, as reduce_max's is (jax.lax has none).
    Batching: over a named axis that is among the axes, psum is a sum over the batch dimension. */

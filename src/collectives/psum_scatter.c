@@ -3,8 +3,9 @@
    Parameters: axes; dimension, of which member i keeps part i of n. (Untiled: its size is n, and it goes afterwards.)
    Errors: an unknown axis or one named twice; an operand that does not vary over all checked axes named, nor is
    unreduced over all of them by sum; bool; a dimension x does not have or that does not divide by n.
-   Numerics: as psum. Linear; the transpose is all_gather, or all_gather_reduced where the operand was unreduced.
-   Batching: the members along the batched axis are summed, and each keeps its part: a dimension of the result. */
+   Numerics: as psum.
+   Linear; the transpose is all_gather, or all_gather_reduced where the operand was unreduced.
+   Batching: the x of the members along the batched axis are summed, and each keeps its part: a dimension of the result. */
 #include "collectives/collective.h"
 #include "prim/prims.h"
 

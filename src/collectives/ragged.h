@@ -1,4 +1,4 @@
-/* ragged_all_to_all, between its file and that of its StableHLO. */
+/* ragged_all_to_all: declarations shared by its file and the file of its StableHLO. */
 #ifndef AX_COLLECTIVES_RAGGED_H
 #define AX_COLLECTIVES_RAGGED_H
 
@@ -20,9 +20,9 @@ typedef struct ax_ragged_params {
   bool back;
 } ax_ragged_params;
 
-/* All operands made to vary over the axes. */
+/* Makes all operands vary over the axes, and binds the equation. */
 ax_value ax_ragged_bind(const ax_ragged_params *params, const ax_value *in);
-/* The equation on operands of these types as a program of exchanges between devices, of no batch and not back. */
+/* Writes the equation, on operands of these types, as a program of exchanges between devices, none with a batch or backwards. */
 ax_status ax_ragged_write_out(const ax_mesh *axes, const ax_ragged_params *params, const ax_type *types, ax_program **out);
 ax_status ax_ragged_hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 

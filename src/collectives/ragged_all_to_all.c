@@ -343,7 +343,7 @@ static ax_status table_buffer(ax_lower *lower, ax_dtype dtype, int64_t elems, ax
   return ax_lower_buffer(lower, &type, axes, out);
 }
 
-/* A byte of each member's goes to all: whoever reads them knows that all have come so far. */
+/* Each member sends a byte to all. A member that has received all bytes knows that all members have come this far. */
 static ax_status meet(ax_lower *lower, const ax_ragged *ragged) {
   ax_exchange exchange = {
       .names = ragged->names, .peers = AX_PEERS_ONE, .in = ragged->taken, .out = ragged->released, .dst_step = 1};
@@ -351,8 +351,8 @@ static ax_status meet(ax_lower *lower, const ax_ragged *ragged) {
   return ax_lower_exchange(lower, &exchange);
 }
 
-/* Who has packed its table has its operand ready, and who has all tables knows it of all. Nobody goes on with the memory of its
-   operand before all have taken their rows. */
+/* A device that has packed its table has its operand ready, so a device that has received all tables knows that all operands are
+   ready. No device reuses its operand's memory before all members have taken their rows from it. */
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_ragged_params *params = eqn->params;
   ax_plan *plan = lower->plan;

@@ -1,8 +1,10 @@
-/* ragged_all_to_all in StableHLO: a custom call that XLA knows, of one exchange between devices. The other forms of the equation
-   are programs of that one and of ordinary operations, written in its place:
+/* ragged_all_to_all in StableHLO: a custom call that XLA knows, for one exchange between devices. The other forms of the equation
+   are written as programs of that call and of ordinary operations:
 
-     batch, local   elements of a batch and members of a device lie one behind the other in its rows, and their slices in its tables
-     back           each slice comes back to an area of its own, where it was in the operand; the areas are added */
+     batch, local   elements of a batch and members of a device are stored behind one another in the device's rows, and their
+                    slices in its
+                    tables
+     back           each slice comes back to an area of its own, at its place in the operand; the areas are added */
 #include "collectives/ragged.h"
 
 #include <string.h>

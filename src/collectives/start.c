@@ -10,10 +10,10 @@
    future. A future is done once, in the program that it was started in: any other use of it is an error, found where it stands or
    when the trace finishes (ir/future.c).
    By value start is its body and done the identity. Derivatives are the body's: tangents and cotangents of a future are arrays,
-   whose collectives stand where start does (every collective overlaps with what does not need it; the pair only says so in the
-   program). A batched start begins the batched body.
+   whose collectives stand where start does (every collective overlaps with operations that do not need it; the pair only says so
+   in the program). A batched start begins the batched body.
    ax_start(expression) traces the body where it stands: the expression is evaluated between two calls, of which the first begins a
-   trace and the second ends it; what it uses of the trace around becomes operands. */
+   trace and the second ends it; values of the enclosing trace that it uses become operands. */
 #include "collectives/collective.h"
 #include "prim/prims.h"
 #include "prim/rebuild.h"
@@ -115,7 +115,7 @@ static void start_batch(const ax_batch_args *args) {
   ax_program_release(params.body);
 }
 
-/* The body's exchanges begin here; whoever reads a result waits for it. */
+/* The body's exchanges begin here; an operation that reads a result waits for it. */
 static ax_status start_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   return ax_lower_program(lower, body_of(eqn), in, out);
 }
@@ -280,7 +280,7 @@ ax_value ax_start_with(ax_value x) {
   return x;
 }
 
-/* What the expression came to, in its trace. */
+/* Checks the value of the expression at the end of its trace. */
 static void check_started(const ax_builder *body, ax_value value) {
   if (ax_failed() || !ax_check_operands(name, &value, 1)) return;
   if (ax_is_number(value)) ax_reject_as(name, "the expression is a number; nothing is started");

@@ -1,10 +1,9 @@
-/* Collectives over groups of members (axis_index_groups) as collectives over all members: for groups that are not what axes of a
-   mesh would make of them (partition/regroup.c), and for batches over a grouped axis. The work grows as that of the same over all
-   members.
+/* Collectives over groups of members (axis_index_groups), written as collectives over all members: for groups that no axes of a
+   mesh can express (partition/regroup.c), and for batches over a grouped axis. The work is that of the collective over all members.
 
-     combine   x is cut in n parts and traded: each member has one part of everybody's; it combines them for every group, and trades
-               back, to each member the combination of its group. Groups of any sizes
-     gather    everybody's x is gathered, once for all, and each member takes its group's
+     combine   x is cut in n parts and traded: each member has one part of every member's x. It combines them for every group, and
+               trades each member's combination back. Groups of any sizes
+     gather    the x of all members are gathered once, and each member takes its group's
      trade     a round for each distance in the group: one part to the member so many places on */
 #include "collectives/collective.h"
 #include "ops/pointwise.h"

@@ -17,7 +17,7 @@
 
 /* --- Variables --- */
 
-/* Where the next item of a list of C expressions begins: behind a comma that stands in no brackets and no quotes. */
+/* The start of the next item in a list of C expressions: behind a comma outside of brackets and quotes. */
 static const char *next_item(const char *text) {
   int depth = 0;
   char quote = 0;
@@ -180,8 +180,8 @@ static bool open_run(ax_code_block *block) {
   return went_on(block, b->form->open(b));
 }
 
-/* What C code in the block left open is given up. False: this run's trace is among that, or was, and the trace around is
-   current. */
+/* Cancels the traces that C code in the block left open. False: this run's trace was among them, or was cancelled before, so the
+   trace around the block is current. */
 static bool end_inner(const ax_block_state *b, uint64_t around) {
   while (ax_builder_current() != b->trace && ax_builder_current()->serial != around) ax_builder_cancel(ax_builder_current());
   return ax_builder_current() == b->trace;

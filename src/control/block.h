@@ -1,4 +1,4 @@
-/* Blocks of C that are traced where they stand (axle/bodies.h): what loops and branches have in common. */
+/* Blocks of C that are traced where they stand (axle/bodies.h): declarations shared by loops and branches. */
 #ifndef AX_CONTROL_BLOCK_H
 #define AX_CONTROL_BLOCK_H
 
@@ -9,7 +9,8 @@
 
 typedef struct ax_block_state ax_block_state;
 
-/* What a form has of its own. Errors are the current trace's to begin with, then, by status, the one around's. */
+/* The functions of one form of block. Errors are the current trace's at first; a function that returns a status passes them to the
+   trace around. */
 typedef struct ax_block_form {
   AX_MUST_USE ax_status (*open)(ax_block_state *b); /* begins a run: a trace, in which the variables hold values */
   AX_MUST_USE ax_status (*close)(ax_block_state *b,
@@ -18,15 +19,15 @@ typedef struct ax_block_form {
   void (*deinit)(ax_block_state *b);
 } ax_block_form;
 
-/* Of a loop that is a scan, so that its number of rounds is known: what is sliced and stacked. */
+/* Slices and stacks of a loop that is a scan, so that its length is known. */
 typedef struct ax_block_slices {
   ax_value *whole, *slice; /* of the trace around it, and of the run */
   uint32_t count, capacity;
-  ax_value **stacked, *made; /* where the stacks go, and what is stacked */
+  ax_value **stacked, *made; /* the C variables that get the stacks, and the stacked values */
   uint32_t stacked_count, stacked_capacity;
 } ax_block_slices;
 
-/* In the memory of the trace around. */
+/* The state of a block, in the memory of the trace around it. */
 struct ax_block_state {
   const ax_block_form *form;
   const char *call, *name, *listed; /* "prog.c:12: AX_LOOP", "AX_LOOP", "10, &x" */
@@ -55,8 +56,9 @@ extern const ax_block_form ax_block_scan, ax_block_while, ax_block_if;
 const char *ax_block_variable_name(const ax_block_state *b, uint32_t k, char text[64]);
 /* The variables hold arrays at the loop's beginning; or the trace has failed. */
 bool ax_block_check_starts(const ax_block_state *b);
-/* What the variables hold at a run's end, in the trace's memory, numbers made scalars of the dtype of what they were; `extra`
-   more have room. NULL: the trace has failed, and a variable that is not as `types` say was named. types NULL: any. */
+/* The values of the variables at a run's end, in the trace's memory, with room for `extra` more. Numbers become scalars of the
+   dtype that the variable had. NULL: the trace has failed; the message names a variable that does not fit `types`. types NULL: any
+   type fits. */
 ax_value *ax_block_take(ax_block_state *b, const ax_type *types, uint32_t extra);
 /* Puts the values into the variables; NULL: poison. */
 void ax_block_give(const ax_block_state *b, const ax_value *values);

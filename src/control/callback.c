@@ -1,4 +1,4 @@
-/* pure_callback: T0[d..].. -> R0[e..]..              what a function of the host makes of the operands, without any other effect
+/* pure_callback: T0[d..].. -> R0[e..]..              a function of the host applied to the operands, without other effects
    io_callback: T0[d..].. -> R0[e..]{V: axes}..       the same of one that has effects
    ordered_io_callback: likewise                      one call after the other
 
@@ -11,8 +11,8 @@
    Errors: results that are no arrays; a pure_callback without results; operands that are unreduced; an ordered one where devices go
    different ways along its axes.
    pure_callback may be dropped, merged and moved, and is computed once where its operands are the same. io_callback is called as
-   often as the program says. Ordered ones are called in one order: in program order, and at each place in that of the devices, as a
-   collective that all have to come to.
+   often as the program says. Ordered ones are called in one order: in program order, and at each place in that of the devices,
+   as a collective that all have to come to.
    No derivatives. Batched they are called for one element after the other, but for pure_callback with vectorized, whose operands
    and results then have the batch dimension in front; ordered ones are not batched. */
 #include <string.h>

@@ -1,11 +1,12 @@
-/* checkpoint: T0.., -> R0..         body on the operands: what its derivatives need of it is made again for them, not kept
-   Parameters: body, a program in the environment of the equation; differentiated: it is a derivative, which does again what is
-   needed of the body that it is of; save_dots: results of dot_general are kept; save_names: so is what name has given one of these.
-   Errors: operands that are not what the body takes; a body that sends or receives messages or calls the host, which would be done
-   twice. Linear in what its body is linear in; each transform is that of the body. What it leaves for the way back are the
-   operands, and what is saved: linearized it is itself for the results, and for the tangents a checkpoint of the operands, what is
-   saved, and the tangents. Equations are merged within a program only, so what is made again stays apart from what was made; and no
-   operation of a differentiated one is moved before what all its operands come after (plan/order.c; in StableHLO an
+/* checkpoint: T0.., -> R0..         body on the operands: the values that its derivatives need are computed again, not kept
+   Parameters: body, a program in the environment of the equation; differentiated: this equation is part of a derivative, and
+   computes again the values of the original body; save_dots: results of dot_general are kept; save_names: so are values to which
+   `name` gave one of these names.
+   Errors: operands that do not fit the body; a body that sends or receives messages or calls the host, which would happen twice.
+   Linear where its body is linear; each transform is that of the body. Linearized, it becomes a checkpoint for the results, and a
+   checkpoint of the operands, the saved values and the tangents for the tangents: so its residuals are its operands and the saved
+   values. Equations are merged within a program only, so values computed again stay apart from the original ones. No operation of a
+   differentiated checkpoint moves before the point at which all its operands are ready (plan/order.c; in StableHLO an
    optimization_barrier). */
 #include <string.h>
 

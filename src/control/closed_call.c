@@ -1,8 +1,9 @@
-/* closed_call: T0.., -> R0..         body on the operands: a function kept as one
+/* closed_call: T0.., -> R0..         body on the operands: a function that stays a call
    Parameters: body, a program in the environment of the equation.
-   Errors: operands that are not what the body takes.
-   Linear in what its body is linear in; each transform is that of the body. Equations that share a body, as equal layers do, share
-   what is made of it: it is transformed once for each set of operands that take part, and lowered once (plan/fragment.c). */
+   Errors: operands that do not fit the body.
+   Linear where its body is linear; each transform is that of the body. Equations that share a body, as equal layers do, share its
+   transforms and its lowered form: the body is transformed once for each set of operands that take part, and lowered once
+   (plan/fragment.c). */
 #include "control/closed_call.h"
 
 #include <string.h>
@@ -57,7 +58,7 @@ ax_value *ax_called_bind(const ax_prim *prim, const void *params, ax_program *bo
   return ax_failed() ? NULL : out;
 }
 
-/* The same of a body that is consumed, if there is one. */
+/* The same for a body that it consumes, which may be NULL. */
 static ax_value *bind(ax_status status, const ax_eqn *eqn, ax_program *body, const ax_value *in) {
   if (status != AX_OK) ax_fail(status);
   ax_value *out = status == AX_OK ? ax_called_bind(eqn->prim, eqn->params, body, in) : NULL;
@@ -95,7 +96,7 @@ void ax_called_halves(const ax_tangents *t, ax_program *primal, ax_program *tang
 }
 
 /* The halves as they are, so that all calls of the body share them: residuals that are operands leave the first one too, where
-   pruning finds that nobody uses them. */
+   pruning finds that they are not used. */
 static void linearize(const ax_jvp_args *args) {
   const ax_eqn *eqn = args->eqn;
   ax_program *primal, *tangent;

@@ -1,10 +1,10 @@
-/* Calls of a body: what closed_call and checkpoint share. The rules bind the primitive of the equation they are given. */
+/* Calls of a body: rules shared by closed_call and checkpoint. They bind the primitive of the equation they are given. */
 #ifndef AX_CONTROL_CLOSED_CALL_H
 #define AX_CONTROL_CLOSED_CALL_H
 
 #include "prim/rebuild.h"
 
-/* What the parameters of each begin with. */
+/* The first part of the parameters of both. */
 typedef struct ax_closed_call_params {
   ax_program *body;
 } ax_closed_call_params;
@@ -21,12 +21,12 @@ void ax_called_batch(const ax_batch_args *args);
 
 /* --- Binding --- */
 
-/* An equation with `params`, but for its body. Gives its results; NULL: the trace has failed. */
+/* Binds an equation with `params` and this body in the place of theirs. Returns its results; NULL: the trace has failed. */
 ax_value *ax_called_bind(const ax_prim *prim, const void *params, ax_program *body, const ax_value *in);
-/* linearize: the equation with the first half for its body, and one with tangent_params and the second. */
+/* linearize: binds the equation with the first half as its body, and one with tangent_params and the second half. */
 void ax_called_halves(const ax_tangents *t, ax_program *primal, ax_program *tangent, uint32_t residuals,
                       const void *tangent_params);
-/* The public function: traces the function for the body of an equation with `params`. */
+/* The public function: traces `function` as the body of an equation with `params`, and binds it. */
 void ax_called_function(const ax_prim *prim, const void *params, ax_fn function, const ax_value *in, ax_value *out);
 
 #endif

@@ -2,9 +2,10 @@
    Parameters: branches, programs that take the same operands and give results of the same types.
    Errors: an index that is no s32 scalar; branches that disagree; checked axes along which the index varies and a branch
    communicates: devices that take another branch would never come.
-   Varying: operands and results vary at least over what the index varies over (ax_if and ax_switch see to it by pvary): what a
-   device's choice uses is its own, so that a transposed branch needs no psum that other devices would not come to. Linear in the
-   operands for a fixed index. jvp, linearize, transpose and batch stand in cond_transform.c, the functions in
+   Varying: operands and results vary at least over the axes that the index varies over; ax_if and ax_switch insert pvary. A
+   device's branch then uses only the device's own values, so a transposed branch needs no psum that other devices would not
+   reach.
+   Linear in the operands for a fixed index. jvp, linearize, transpose and batch stand in cond_transform.c, the functions in
    cond_trace.c. */
 #include <stdio.h>
 

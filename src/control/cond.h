@@ -1,4 +1,4 @@
-/* The inside of cond: its parameters, and the rules that stand in cond_transform.c. */
+/* Parameters of cond, and its rules in cond_transform.c. */
 #ifndef AX_CONTROL_COND_H
 #define AX_CONTROL_COND_H
 

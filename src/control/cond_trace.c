@@ -1,5 +1,5 @@
-/* ax_if and ax_switch. Each branch is traced once. Then all are given what any of them captures, and the results of all vary,
-   or are reduced, over what those of any do. */
+/* ax_if and ax_switch. Each branch is traced once. Then all branches get the values that any of them captures, and each result
+   varies, or is reduced, over the axes that it does in any branch. */
 #include <stdio.h>
 
 #include "control/cond.h"
@@ -106,7 +106,7 @@ static ax_status join_captures(ax_cond_tracing *t) {
   return ax_failed() ? AX_OUT_OF_MEMORY : AX_OK;
 }
 
-/* What is unreduced in one branch must be so in all: nothing else is a part of the same sum. */
+/* If a result is unreduced in one branch it must be unreduced in all: values that are not parts cannot be added to the same sum. */
 static ax_status check_unreduced(const ax_cond_tracing *t, uint32_t b) {
   const ax_mesh *axes = &ax_builder_current()->axes;
   for (uint32_t k = 0; k < t->out_count; k++) {

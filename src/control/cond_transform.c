@@ -1,13 +1,13 @@
 /* cond: the rules that make conds of conds. Each transform is that of the branches.
 
      jvp         one cond, of the branches' jvps
-     linearize   a cond of the primal halves, which give what the tangent halves need; then one of those
+     linearize   a cond of the primal halves, which also give the residuals, and a cond of the tangent halves
      transpose   one cond, of the branches transposed, on the same index
      batch       one cond, of the branches batched; when the index itself is batched, all branches run on the whole batch and each
                  member's results are selected
      prune       one cond; an operand is needed when a branch needs it
 
-   Which results have a tangent, or a batch dimension, is known before: those that have one in any branch. */
+   A result has a tangent, or a batch dimension, if it has one in any branch; this is known before the branches are transformed. */
 #include "control/cond.h"
 #include "prim/prims.h"
 #include "prim/rebuild.h"

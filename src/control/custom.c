@@ -1,4 +1,4 @@
-/* Functions with derivatives of their own (custom.h): traced one after the other, then given the same operands. */
+/* Functions with derivatives of their own (custom.h): they are traced one after the other, and then given the same operands. */
 #include "control/custom.h"
 
 #include <string.h>
@@ -74,7 +74,7 @@ uint32_t ax_custom_captured(const ax_custom *c) {
   return count;
 }
 
-/* Where the captured values of a body stand among those of all. */
+/* The place of a body's captured values among the captured values of all bodies. */
 static uint32_t first_captured(const ax_custom *c, uint32_t body) {
   uint32_t first = 0;
   for (uint32_t b = 0; b < body; b++) first += c->body[b].captured_count;

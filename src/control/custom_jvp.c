@@ -3,7 +3,7 @@
    programs of all operands. The rule takes the tangents of the function's float operands behind them, and gives the results, then
    the tangents of those that are floats.
    Errors: programs that do not take the operands, or disagree; derivatives by one of the first num_consts operands.
-   Its derivative is the rule, which is linear in the tangents; differentiated again, the rule is. */
+   Its derivative is the rule, which is linear in the tangents. Higher derivatives are those of the rule. */
 #include "ir/flow.h"
 #include "prim/composite.h"
 #include "control/custom.h"

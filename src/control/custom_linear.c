@@ -1,8 +1,8 @@
 /* custom_linear: R0.., T0.., -> U0..         the linear map of the tangents T whose transpose is backward, at the residuals R
    Parameters: num_residuals; backward, a program of the residuals and the cotangents of the results, which gives those of the
    tangents.
-   Errors: operands that are not of the types whose duals backward has; whatever runs it: it is known by its transpose alone.
-   Linear in the tangents. It is what custom_vjp leaves of itself on the way forwards. */
+   Errors: operands that are not of the types whose duals backward has; any evaluation, since only its transpose is known.
+   Linear in the tangents. custom_vjp leaves it in the forward pass. */
 #include "control/custom_linear.h"
 
 #include "control/custom.h"

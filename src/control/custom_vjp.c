@@ -150,7 +150,8 @@ static void batch(const ax_batch_args *args) {
 
 /* --- prune --- */
 
-/* Which inputs of backward there will be: the residuals it needs, and the cotangents of the results marked. NULL: no memory. */
+/* Marks the inputs of backward that stay: the residuals that it needs, and the cotangents of the results marked. NULL: no
+   memory. */
 static bool *needed_of_backward(const ax_prune_args *args, const custom_vjp_params *params) {
   const ax_program *backward = params->backward;
   const uint32_t out_count = args->eqn->out_count;
@@ -289,7 +290,7 @@ static bool trace_backward(ax_custom *c, ax_fn backward) {
   return true;
 }
 
-/* What backward uses besides becomes residuals, its first. */
+/* Values that backward captures become residuals, in front of the others. */
 static void make(ax_custom *c, ax_fn forward, ax_fn backward, ax_value *out) {
   if (!check_counts(c, forward, backward) || !ax_custom_trace(c, "forward", forward, c->types, NULL) ||
       !ax_custom_join(c, "forward") || !trace_backward(c, backward))

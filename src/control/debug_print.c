@@ -5,9 +5,9 @@
 
    Parameters: axes, as io_callback's; format: text, and as many fields as operands. A field is {} or
    {:[width][.precision][type]}, type one of e f g for floats, d x for integers; {{ and }} are braces.
-   Errors: a format that is none, or does not fit the operands; operands as io_callback's.
-   The text goes to whoever runs the program (ax_runtime_options.print); where nobody reads it, nothing is compiled. Order and
-   batching as io_callback. Derivatives pass it by: it stands in the forward part, and a transpose has none. */
+   Errors: a malformed format, or one that does not fit the operands; operands as io_callback's.
+   The text goes to the runtime's print function (ax_runtime_options.print); without one, nothing is compiled. Order and batching
+   as io_callback. Derivatives ignore it: it stays in the forward part, and a transpose has none. */
 #include "control/format.h"
 #include "control/host_call.h"
 #include "prim/prims.h"

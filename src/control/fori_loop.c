@@ -1,5 +1,5 @@
-/* fori_loop: a scan where both bounds are numbers, so that it has all derivatives; else a while. The index is a carry, after the
-   user's, so that messages count those as the user does. */
+/* fori_loop: a scan if both bounds are numbers, so that it has all derivatives; otherwise a while. The index is a carry behind the
+   user's carries, so that messages number carries as the user does. */
 #include <math.h>
 
 #include "control/fori_loop.h"

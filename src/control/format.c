@@ -1,5 +1,5 @@
-/* Fields are {} or {:[width][.precision][type]}. An array is a list of lists of its elements, each written as the field says; of a
-   large one the middle of each long dimension is left out, as NumPy does. */
+/* Fields are {} or {:[width][.precision][type]}. An array is written as nested lists of its elements, each in the field's format.
+   In a large array the middle of each long dimension is left out, as in NumPy. */
 #include "control/format.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* Calls of the host: who makes them, and one element of a batch after the other. */
+/* Calls of the host: the devices that make them, and batches, which call for one element after the other. */
 #include "control/host_call.h"
 
 #include <stdlib.h>

@@ -1,7 +1,8 @@
-/* name: T[d..] -> T[d..]         x, by a name that a checkpoint may keep it under
+/* name: T[d..] -> T[d..]         x, under a name by which a checkpoint may keep it
    Parameters: names, one word.
    Errors: no name, or more than one.
-   Linear. Its tangents have no name. Sharding: every dimension goes through. */
+   Linear. Its tangents have no name.
+   Sharding: cuts of every dimension are kept. */
 #include "control/name.h"
 
 #include "axle/transform.h"

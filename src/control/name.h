@@ -1,4 +1,4 @@
-/* Values by name: for checkpoints that keep some (checkpoint.c). */
+/* Names of values, by which checkpoints keep some of them (checkpoint.c). */
 #ifndef AX_CONTROL_NAME_H
 #define AX_CONTROL_NAME_H
 
@@ -8,7 +8,7 @@ typedef struct ax_name_params {
   ax_axes names;
 } ax_name_params;
 
-/* "attention,ffn" as names. False: the trace has failed. */
+/* Parses "attention,ffn" into names. False: the trace has failed. */
 bool ax_parse_words(const char *function, const char *words, ax_axes *out);
 
 #endif

@@ -4,9 +4,9 @@
 
    Parameters: length n; reverse; num_consts, num_carry: how many operands are constants and carries, the rest are xs; body.
    Errors: operands that are not what the body takes (xs one dimension more, of size n); a carry that the body changes in type.
-   Varying: whatever a carry varies over it varies over from the start; the function finds that fixed point.
-   Linear in what its body is linear in. jvp, linearize, transpose and batch stand in scan_transform.c, the function in
-   scan_trace.c. */
+   Varying: a carry has the same type in all iterations, so it varies from the start over all axes that it ever varies over; ax_scan
+   finds that fixed point.
+   Linear where its body is linear. jvp, linearize, transpose and batch stand in scan_transform.c, the function in scan_trace.c. */
 #include <string.h>
 
 #include "ir/flow.h"
@@ -446,7 +446,7 @@ static ax_status hlo_loop(const hlo_state *s, const uint32_t *in, uint32_t *out)
   return status;
 }
 
-/* Of length 0: the body would slice what is empty. */
+/* A scan of length 0 is not a loop: its body would slice an empty array. */
 static ax_status hlo_nothing(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_scan_params *params = eqn->params;
   const uint64_t zero = 0;

@@ -1,4 +1,4 @@
-/* The inside of scan: its parameters, and the rules that stand in scan_transform.c. */
+/* Parameters of scan, and its rules in scan_transform.c. */
 #ifndef AX_CONTROL_SCAN_H
 #define AX_CONTROL_SCAN_H
 
@@ -18,7 +18,7 @@ void ax_scan_transpose(const ax_transpose_args *args);
 void ax_scan_batch(const ax_batch_args *args);
 ax_status ax_scan_prune(const ax_prune_args *args);
 
-/* The type of a slice, of what is scanned over. */
+/* The type of a slice of an operand of this type. */
 ax_type ax_scan_slice_type(const ax_type *type);
 
 /* --- A scan being traced: ax_scan calls a function between opening and closing a round, a block of C stands there itself. --- */
@@ -29,13 +29,13 @@ typedef struct ax_scan_tracing {
   ax_settling settling;
   ax_body body; /* of the last round: ax_body_deinit */
 } ax_scan_tracing;
-/* `site`: what is the same of one loop in each trace of the code around it. False: the trace has failed. */
+/* `site`: the same for one loop in each trace of the code around it, and different for other loops. False: the trace has failed. */
 bool ax_scan_begin(ax_scan_tracing *t, ax_function site);
 /* A round: begins the body's trace and gives its operands; ends it with its results. settling.changed: another is needed.
    ax_settle_end is called after the last. */
 AX_MUST_USE ax_status ax_scan_open(ax_scan_tracing *t, ax_value **in);
 AX_MUST_USE ax_status ax_scan_close(ax_scan_tracing *t, ax_value *outs);
-/* in: the carries' starts, then what is sliced; out: the carries, then what is stacked. */
+/* in: the carries' starts, then the sliced operands; out: the carries, then the stacked results. */
 void ax_scan_bind(const ax_scan_tracing *t, const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count);
 
 #endif

@@ -21,7 +21,7 @@ static bool check_lengths(const ax_type *types, uint32_t count, int64_t *length)
   return !ax_failed();
 }
 
-/* What the carries come to, as traced once. */
+/* Finds the carries' types that follow from one trace. */
 static ax_status settle_once(ax_scan_tracing *t) {
   const ax_program *program = t->params.body = t->body.program;
   ax_settling *s = &t->settling;

@@ -7,7 +7,8 @@
      batch       one scan, of the body batched
      prune       a carry is needed when its result is, or another carry or y that is uses it
 
-   Which carries have a tangent, a cotangent or a batch dimension is known before (ax_tangents, find_zeros, ax_batched_results). */
+   The carries that have a tangent, a cotangent or a batch dimension are known before the body is transformed (ax_tangents,
+   find_zeros, ax_batched_results). */
 #include <string.h>
 
 #include "prim/prims.h"
@@ -27,7 +28,7 @@ static scan scan_of(const ax_eqn *eqn) {
 
 static bool is_carry(const scan *s, uint32_t i) { return i >= s->consts && i < s->consts + s->carries; }
 
-/* What a scan's operands and results are, in the order they stand in; a slice is of an operand or result that is stacked. */
+/* The roles of a scan's operands and results, in their order. A slice belongs to a stacked operand or result. */
 typedef enum role { ROLE_CONST, ROLE_CARRY, ROLE_SLICE, ROLE_COUNT } role;
 static role role_of_in(const scan *s, uint32_t i) {
   return i < s->consts ? ROLE_CONST : is_carry(s, i) ? ROLE_CARRY : ROLE_SLICE;
@@ -53,8 +54,8 @@ static ax_value *bind_sorted(const scan *s, const ax_sorting *operands, const ax
 
 /* --- jvp, linearize --- */
 
-/* `in`: which inputs of the body have a tangent. A carry that comes to one has it from the start; `want`: what is wanted of the
-   body. */
+/* `in`: the inputs of the body that have a tangent. A carry whose result has one has it from the start. `want`: the tangents wanted
+   of the body. */
 static bool tangents_init(const scan *s, ax_tangents *t, const ax_jvp_args *args) {
   if (!ax_tangents_init(t, args)) return false;
   for (uint32_t k = 0; k < s->carries; k++) {
@@ -159,8 +160,8 @@ void ax_scan_linearize(const ax_jvp_args *args) {
 
 /* --- transpose --- */
 
-/* What the transposed scan takes and its body is given, in order: constants; running sums of constants' cotangents and cotangents
-   of carries, both carried; slices of xs, and of ys' cotangents. */
+/* The inputs of the transposed scan and of its body, in order: constants; running sums of constants' cotangents and cotangents of
+   carries, both carried; slices of xs, and of ys' cotangents. */
 typedef enum slot_kind { SLOT_GIVEN, SLOT_SUM, SLOT_COTANGENT } slot_kind;
 typedef struct slot {
   slot_kind kind;
@@ -190,8 +191,8 @@ static ax_status settle_linear(transposition *t) {
   return AX_OK;
 }
 
-/* A carry's cotangent is zero in every step when no result that has one needs the carry, in this step or a later one. What depends
-   on a linear operand is used linearly, so what is needed and what gets a cotangent are the same. */
+/* A carry's cotangent is zero in every step if no result that has a cotangent needs the carry, in this step or a later one. Values
+   that depend on a linear operand are used linearly, so a value is needed exactly if it gets a cotangent. */
 static ax_status find_zeros(transposition *t) {
   const scan *s = &t->s;
   bool *used = ax_trace_alloc(s->out_count), *needed = ax_trace_alloc(s->in_count);
@@ -212,7 +213,7 @@ static ax_status transpose_body(transposition *t) {
   return AX_OK;
 }
 
-/* Whether the transposed scan gives the cotangent of an operand. */
+/* Says whether the transposed scan gives the cotangent of an operand. */
 static bool is_given(const transposition *t, uint32_t i) {
   if (!t->linear[i]) return false;
   return is_carry(&t->s, i) ? !t->zero[i - t->s.consts] : !t->made_zero[i];

@@ -1,10 +1,10 @@
 /* while: C0.., B0.., A0.. -> A0..         while cond(C.., carry): carry = body(B.., carry)
    Parameters: cond, body; cond_nconsts, body_nconsts: how many operands are constants of each.
    Errors: a condition that is no bool scalar; a carry that the body changes in type; communication over checked axes along which
-   the condition varies: devices that have left the loop would never come. Varying: carries vary over what the condition varies
-   over, and over what the body makes them vary over. Derivatives: forward only. The number of iterations is not known before, so
-   there is nothing of known size to keep for the way back. jvp, linearize, transpose and batch stand in while_transform.c,
-   the function in while_trace.c. */
+   the condition varies: devices that have left the loop would never come.
+   Varying: carries vary over the axes that the condition varies over, and over those that the body's results vary over.
+   Derivatives: forward only. The number of iterations is not known in advance, so residuals would have no known size. jvp,
+   linearize, transpose and batch stand in while_transform.c, the function in while_trace.c. */
 #include <string.h>
 
 #include "ir/flow.h"

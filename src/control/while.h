@@ -1,4 +1,4 @@
-/* The inside of while: its parameters, and the rules that stand in while_transform.c. */
+/* Parameters of while, and its rules in while_transform.c. */
 #ifndef AX_CONTROL_WHILE_H
 #define AX_CONTROL_WHILE_H
 

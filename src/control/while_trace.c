@@ -6,7 +6,7 @@ static ax_while_params params_of(const ax_while_tracing *t) {
   return (ax_while_params){t->cond.program, t->cond.captured_count, t->body.program, t->body.captured_count};
 }
 
-/* What the carries come to, as traced once. */
+/* Finds the carries' types that follow from one trace. */
 static ax_status settle_once(ax_while_tracing *t) {
   const ax_program *cond = t->cond.program, *body = t->body.program;
   const ax_while_params params = params_of(t);
@@ -26,7 +26,7 @@ static ax_status settle_once(ax_while_tracing *t) {
 
 bool ax_while_begin(ax_while_tracing *t, ax_function site) { return ax_settle_begin(&t->settling, site, t->types, t->count); }
 
-/* Of the condition, or of the body. */
+/* The options for tracing the condition, or the body. */
 static ax_body_options options_of(ax_while_tracing *t, bool is_body) {
   return (ax_body_options){.owner = t->owner,
                            .part = is_body ? t->part : "condition",

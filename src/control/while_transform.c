@@ -1,12 +1,13 @@
 /* while: the rules that make whiles of whiles.
 
-     jvp         one while: the body's jvp carries the tangents along; the condition takes them and does not look at them
+     jvp         one while: the body's jvp carries the tangents along; the condition takes them and ignores them
      linearize   the loop alone, for the results; and once more with tangents, for those
      batch       one while. Where members stop at different times, all go on until the last stops, and those that have stopped keep
                  their carries
      prune       a carry is needed when its result is, or the condition or another carry that is uses it
 
-   Which carries have a tangent, or a batch dimension, is known before (ax_tangents, ax_batched_results). */
+   The carries that have a tangent, or a batch dimension, are known before the body is transformed (ax_tangents,
+   ax_batched_results). */
 #include "prim/prims.h"
 #include "prim/rebuild.h"
 #include "control/while.h"

@@ -1,6 +1,6 @@
 /* Tracing: handles, the stack of traces of a thread, and equations checked as they are added.
 
-   A handle names its trace by serial number, never by pointer, so a stale one is found out, not followed. A value of an
+   A handle names its trace by serial number, never by pointer, so a stale handle is detected. A value of an
    enclosing trace used in an inner one becomes a captured input of the inner program:
 
      outer:  a -> ... shard_map(body, captured a) ...
@@ -31,7 +31,7 @@ void ax_fail(ax_status status) {
 static atomic_ullong strays;
 static _Thread_local unsigned long long strays_before;
 
-/* What to add where a value was never set: the cause may be that another thread was to make it. */
+/* A hint for values that were never set: another thread may have tried to make them. */
 static const char *stray_hint(void) {
   return atomic_load_explicit(&strays, memory_order_relaxed) == strays_before
              ? ""
@@ -78,7 +78,7 @@ static _Thread_local struct ended {
 } ended[16];
 static _Thread_local uint32_t ended_next;
 
-/* `call` is "prog.c:12: matmul": where its last word begins. */
+/* The place of the last word of `call`, as in "prog.c:12: matmul". */
 static size_t function_at(const char *call) { return (size_t)(strrchr(call, ' ') - call) + 1; }
 
 static void note_end(const ax_builder *builder) {
@@ -108,7 +108,7 @@ static void fail_left(const ax_builder *left) {
   current->blamed = true;
 }
 
-/* Ends the current trace, whoever's it is. */
+/* Ends the current trace, whichever function began it. */
 static void give_up(void) {
   ax_builder *builder = current;
   if (builder->left != NULL) {
@@ -138,7 +138,7 @@ ax_status ax_builder_open(const ax_mesh *axes, ax_builder **out) {
   return AX_OK;
 }
 
-/* What stands behind operands and results: no trace has this number. The id is the place. */
+/* The serial number of guard values, which stand behind operands and results: no trace has it. Their id is their place. */
 static const uint64_t guard = UINT64_MAX - 1;
 
 /* The values, and guards behind them. NULL: no memory. */
@@ -241,7 +241,7 @@ ax_program *ax_unify_program(ax_program *program) {
 
 /* --- Handles --- */
 
-/* Where the table has the value of the enclosing trace with this id, or room for it. */
+/* The entry of the capture table for the enclosing trace's value with this id, or the free entry for it. */
 static uint32_t *capture_place(const ax_builder *builder, uint32_t outer) {
   for (uint64_t at = ax_hash_word(AX_HASH_SEED, outer);; at++) {
     uint32_t *place = &builder->capture_table[at & (builder->capture_table_size - 1)];
@@ -285,7 +285,8 @@ static ax_status capture(ax_builder *builder, ax_value outer, uint32_t *id) {
 
 enum { foreign_text = 400 };
 
-/* What a handle is that cannot be used in the current trace: "a value of scan's body, which has finished"; false: it can. */
+/* Describes a handle that cannot be used in the current trace: "a value of scan's body, which has finished". False: it can be
+   used. */
 static bool is_foreign(ax_value value, char *text) {
   const ax_builder *builder = current;
   while (builder->serial != value.trace && builder->parent != NULL && !builder->seals) builder = builder->parent;

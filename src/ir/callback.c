@@ -1,4 +1,4 @@
-/* Callbacks: references, and finding them by name. */
+/* Callbacks: reference counts, and lookup by name. */
 #include "ir/callback.h"
 
 #include <stdatomic.h>

@@ -1,4 +1,5 @@
-/* What programs, runtimes and evaluation hold of the host: callbacks, those registered by name, and where text goes. */
+/* Callbacks, and the parts of the host that programs, runtimes and evaluations hold: functions registered by name, and the receiver
+   of text. */
 #ifndef AX_IR_CALLBACK_H
 #define AX_IR_CALLBACK_H
 
@@ -9,7 +10,7 @@
 
 struct ax_callback {
   _Atomic uint32_t references;
-  ax_callback_function function; /* NULL: of a text; the name alone is known */
+  ax_callback_function function; /* NULL: a callback read from a text, of which only the name is known */
   void *context;
   void (*release)(void *context);
   char name[];
@@ -17,11 +18,12 @@ struct ax_callback {
 
 enum { AX_MAX_CALLBACK_NAME = 255 };
 
-/* Any name of 1 to AX_MAX_CALLBACK_NAME bytes; function NULL: one that is to be looked up. */
+/* Makes a callback of any name of 1 to AX_MAX_CALLBACK_NAME bytes, without a function: it is found by its name later. */
 AX_MUST_USE ax_status ax_callback_make(const char *name, size_t length, ax_callback **out);
 bool ax_callback_equal(const ax_callback *a, const ax_callback *b);
 
-/* Those of a runtime, by name. Only added to, until the end: one that was found stays. Zero-initialised, then _init. */
+/* A runtime's callbacks by name. They are only added until the end, so a callback that was found stays valid. Zero-initialise, then
+   call _init. */
 typedef struct ax_callbacks {
   pthread_mutex_t lock;
   ax_callback **v; /* retained */
@@ -33,21 +35,22 @@ void ax_callbacks_deinit(ax_callbacks *callbacks);
 AX_MUST_USE ax_status ax_callbacks_add(ax_callbacks *callbacks, ax_callback *callback);
 
 ax_callback *ax_callbacks_find(ax_callbacks *callbacks,
-                               const char *name); /* borrowed, as long as they live; NULL: there is none, or none of all */
+                               const char *name); /* borrowed, as long as the callbacks live; NULL: no callback has this name, or
+                                                     `callbacks` is NULL */
 
-/* What a run has of its host. */
+/* The host of a run. */
 struct ax_eval_args; /* ir/prim.h */
 typedef struct ax_hooks {
   ax_callbacks *callbacks; /* NULL: none */
-  void (*print)(const char *text, void *context); /* NULL: nobody reads what debug_print says */
+  void (*print)(const char *text, void *context); /* NULL: the text of debug_print is dropped */
   void *print_context;
   ax_status (*kernel)(
       const struct ax_eval_args *args,
-      void *context); /* reference evaluation calls it at each kernel_call, before that is run; NULL: nobody looks */
+      void *context); /* the reference evaluation calls it before each kernel_call; NULL: not called */
   void *kernel_context;
 } ax_hooks;
-/* The callback itself where it has a function, else the one of that name. hooks may be NULL. AX_INVALID_ARGUMENT: none is
-   registered. */
+/* Finds the callback to run: the callback itself if it has a function, otherwise the registered one of its name. hooks may be NULL.
+   AX_INVALID_ARGUMENT: none is registered. */
 AX_MUST_USE ax_status ax_callback_resolve(const ax_hooks *hooks, ax_callback *callback, ax_callback **out);
 
 #endif

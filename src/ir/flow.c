@@ -1,5 +1,5 @@
-/* Sets carried through programs (flow.h): straight through by one walk, and round loops by looking again at what reads a value that
-   has grown, until nothing grows. */
+/* Sets carried through programs (flow.h): in one walk where there are no loops; for loops, readers of a value that has grown are
+   looked at again until no value grows. */
 #include "ir/flow.h"
 
 #include <string.h>
@@ -39,15 +39,15 @@ const ax_axis_set *ax_flow_program(ax_flow *flow, const ax_program *program, con
 
 /* --- Loops --- */
 
-/* What is known of a loop: where it was last begun, and the sets of all values that it came to. Asked again from no less, it goes
-   on from there, and only what grows is looked at: each equation at most once for each growth of an operand, however long the way
-   from carry to carry is. */
+/* The state of a loop's analysis: the inputs' sets it last started from, and the sets of all values. Asked again with no smaller
+   sets, it continues from there, and looks only at equations whose operands grow: each at most once for each growth, however long
+   the way from carry to carry is. */
 typedef struct loop {
   bool begun;
   ax_axis_set *start; /* of the inputs */
   ax_axis_set *sets;  /* of all values */
-  /* Once something has grown: value v is read by reader[first_reader[v] .. first_reader[v + 1]), equations, or eqn_count +
-     carry. */
+  /* Filled in when a value first grows: the readers of value v are reader[first_reader[v] .. first_reader[v + 1]): equations, or
+     eqn_count + carry. */
   uint32_t *first_reader, *reader;
   ax_worklist again; /* equations */
   uint32_t *grown;   /* carries whose results have grown: a ring of all carries */
@@ -135,7 +135,8 @@ static bool grow(const asking *a, uint32_t value, ax_axis_set more) {
 
 static bool carry(const asking *a, uint32_t k) { return grow(a, a->first + k, a->loop->sets[a->body->outs[k]]); }
 
-/* Looks again at all that follows from what has grown: equations, and when there are no more, the next round of all carries. */
+/* Follows the growth of values: through equations first, then, when there are none left, through the carries into the next
+   iteration. */
 static bool follow(const asking *a) {
   loop *l = a->loop;
   if (l->reader == NULL) return true;

@@ -4,9 +4,9 @@
      derivatives    one bit: which values have a tangent
      batching       one bit (of the axis that is batched, where it has a name): which values have a batch dimension
 
-   What is carried is monotone in the inputs, so that a loop's carries are the least sets that going round does not enlarge.
-   Everything is asked once for each program and inputs' sets, and a loop begins with what is known of it: a body is gone through at
-   most once for each of its inputs, however deep it stands. */
+   The sets grow with the inputs' sets. So a loop's carries have the least sets that an iteration does not enlarge. Each program is
+   analysed once for given inputs' sets, and a loop starts from its last result: a body is walked at most once for each of its
+   inputs, however deep it is nested. */
 #ifndef AX_IR_FLOW_H
 #define AX_IR_FLOW_H
 
@@ -14,23 +14,23 @@
 
 typedef struct ax_flow {
   ax_memo *memo;
-  const char *question; /* a name for it in the memo */
-  /* For equations that hold no programs; NULL: their `differs`. */
+  const char *question; /* the question's name in the memo */
+  /* The rule for equations that hold no programs; NULL: their `differs`. */
   void (*rule)(const ax_differs_args *args);
-  bool tangents;       /* it asks for derivatives: what has its own answers by that */
-  bool first_apart;    /* a scan's first step may be done by itself, so that its carries are what the second begins with
-                          (control/scan.c) */
+  bool tangents;       /* the question is about derivatives, so primitives with derivatives of their own answer by these */
+  bool first_apart;    /* the first step of a scan may be computed apart, so that the carries are those that the second step begins
+                          with (control/scan.c) */
   bool failed;         /* there was no memory */
 } ax_flow;
 
-/* The sets of all values of `program`, from those of its inputs; owned by the memo. NULL: no memory. */
+/* Finds the sets of all values of `program` from those of its inputs; owned by the memo. NULL: no memory. */
 const ax_axis_set *ax_flow_program(ax_flow *flow, const ax_program *program, const ax_axis_set *in);
-/* The sets of one equation's results. False: no memory. */
+/* Finds the sets of one equation's results. False: no memory. */
 bool ax_flow_eqn(ax_flow *flow, const ax_program *program, const ax_eqn *eqn, const ax_axis_set *in, ax_axis_set *out);
 
-/* For loops, whose result k of `body` is carried to input first + k, of `count` carries: the sets of all values of `body`, where
-   `in` are those of its inputs before, enlarged to the least sets that going round does not enlarge. Owned by the memo, until it is
-   asked of this loop again. NULL: no memory. */
+/* For loops that carry result k of `body` to input first + k, for `count` carries: enlarges `in`, the sets of the inputs, to the
+   least sets that an iteration does not enlarge, and finds the sets of all values of `body`. Owned by the memo, until the next call
+   for this loop. NULL: no memory. */
 const ax_axis_set *ax_flow_loop(const ax_differs_args *args, const ax_program *body, const ax_axis_set *in, uint32_t first,
                                 uint32_t count);
 

@@ -1,5 +1,5 @@
-/* What a program is, whatever its values are called: equal programs have equal labels, equations and types, and so equal hashes.
-   Scalar constants are operands: where they are made, how often, and whether anything uses them is no part of it.
+/* The identity of a program, independent of its values' names: equal programs have equal labels, equations and types, and so equal
+   hashes. Scalar constants belong to their uses: where and how often they are made, and whether they are used, makes no difference.
 
      a:f32[] = 2.0   b = mul x a            x: label 0; b: label 1; a: a literal, compared and hashed in `mul` by its value */
 #include <string.h>

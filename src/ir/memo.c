@@ -1,5 +1,4 @@
-/* A hash table of questions and what came of them (memo.h). Entries lie in the arena, so that they stay where they are when the
-   table grows. */
+/* A hash table of questions and their answers (memo.h). Entries are in the arena, so their addresses stay when the table grows. */
 #include "ir/memo.h"
 
 #include <string.h>

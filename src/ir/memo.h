@@ -1,9 +1,9 @@
-/* What has been found out about programs, or made of them, in the course of one transform or lowering: kept until it ends, so that
-   a body that stands in several places is gone through once, and that a question asked at every level of a nest costs nothing the
-   second time. A question is its name, a program, and bytes that say the rest (which operands, say).
+/* Answers to questions about programs, kept as long as one transform or lowering lasts. So a body used in several places is
+   analysed or transformed once, and a question asked at every level of a nest costs time once. A question is its name, a program,
+   and a key: bytes with the rest of it, such as which operands.
 
-   The outermost transform owns a memo; builders begun inside it inherit the pointer (ax_builder.memo), so that the rules of
-   regions, which ask for transforms of their bodies, find it without being told. */
+   The outermost transform owns the memo. Builders begun inside it inherit the pointer (ax_builder.memo), so that rules of regions
+   find it when they ask for transforms of their bodies. */
 #ifndef AX_IR_MEMO_H
 #define AX_IR_MEMO_H
 
@@ -11,11 +11,11 @@
 
 typedef struct ax_memo_entry {
   const char *question;
-  ax_program *program; /* retained, so that no other takes its address */
+  ax_program *program; /* retained, so that no other program gets its address */
   const void *key;
   size_t key_bytes;
   uint64_t hash;
-  bool known; /* the answer follows; set by whoever gives it */
+  bool known; /* the fields below hold the answer; set by the caller that fills them in */
   ax_program *made[2]; /* owned by the entry */
   void *data;          /* in the memo's arena */
   uint32_t count;
@@ -27,9 +27,9 @@ typedef struct ax_memo { /* zero to start */
   size_t slots, count;
 } ax_memo;
 
-/* The entry of a question, made when there is none; NULL: no memory. It stays where it is. */
+/* Finds the entry of a question, or makes one. Its address does not change. NULL: no memory. */
 ax_memo_entry *ax_memo_ask(ax_memo *memo, const char *question, const ax_program *program, const void *key, size_t key_bytes);
-/* Ends all entries; those that hold programs release them. */
+/* Frees all entries and releases their programs. */
 void ax_memo_deinit(ax_memo *memo);
 
 #endif

@@ -1,4 +1,4 @@
-/* bf16 and f16 by hand, as no C type has them; all else is a widening load and a rounding store. */
+/* Conversions of bf16 and f16, which no C type has, are written out; all others are a widening load and a rounding store. */
 #include "ir/number.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* One element of any dtype, widened: what reference code computes in. Rounding f64 to f32, bf16 or f16 after each operation
-   gives the same bits as computing in that dtype (for + - * / sqrt). */
+/* One element of any dtype, widened to the type in which reference code computes. Rounding f64 to f32, bf16 or f16 after each
+   operation gives the same bits as computing in that dtype (for + - * / sqrt). */
 #ifndef AX_IR_NUMBER_H
 #define AX_IR_NUMBER_H
 
@@ -17,7 +17,7 @@ void ax_number_store(ax_dtype dtype, void *data, int64_t index, ax_number number
 /* The semantics of convert_element_type: float to integer truncates and saturates, NaN gives 0; to bool is != 0; integer to float
    is rounded once. Float to float is left to the store that follows. */
 ax_number ax_number_convert(ax_dtype from, ax_dtype to, ax_number number);
-/* Rounded to `dtype`: as after a store and a load. */
+/* Rounds a number to `dtype`, as a store and a load do. */
 ax_number ax_number_round(ax_dtype dtype, ax_number number);
 /* The number of a float dtype that is nearest to a decimal as strtod reads it, in the C locale: rounded once. *end: behind the
    decimal. */

@@ -1,7 +1,7 @@
-/* What is used once. A future is what a collective under way will give: the equation that starts it gives the future, and one whose
-   operands are futures ends it: exactly one, in the same program. So what is started is awaited, by all devices alike, and nothing
-   holds a half-done result. A token says that something was sent: one equation takes it, or the program returns it, or nobody needs
-   it. So tokens name an order, in which nothing is there twice. */
+/* Values that are used once. A future stands for the result of a collective in progress. One equation starts it and gives the
+   future, and exactly one equation of the same program, whose operands are futures, ends it. So each started collective is awaited,
+   by all devices alike, and no other operation holds a result that is not complete. A token says that a message was sent. It is
+   taken by one equation, or returned by the program, or unused. So tokens order messages, and no message appears twice. */
 #include "ir/program.h"
 
 /* The collective that an equation holds. */

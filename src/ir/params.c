@@ -1,4 +1,4 @@
-/* Parameters, written once for every primitive: copy, release, compare, hash, by the record's description. */
+/* Operations on parameters, written once for all primitives by the record's description: copy, release, compare, hash. */
 #include <string.h>
 
 #include "ir/program.h"
@@ -51,7 +51,7 @@ static ax_status copy_field(ax_arena *arena, ax_param_kind kind, void *field) {
   }
 }
 
-/* What is held by reference: programs, callbacks. */
+/* Visits everything that parameters hold by reference: programs and callbacks. */
 static void each_held(const ax_prim *prim, const void *params, void (*visit)(ax_program *), void (*visit_callback)(ax_callback *)) {
   for (uint32_t i = 0; i < prim->param_count; i++) {
     const void *field = (const char *)params + prim->params[i].offset;

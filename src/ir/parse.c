@@ -157,7 +157,7 @@ static ax_status define(scope *scope, const binder *binder, ax_value value) {
   return AX_OK;
 }
 
-/* What the trace refused becomes an error at `token`. */
+/* Turns the trace's error into an error at `token`. */
 static ax_status traced(const scope *scope, const ax_lexeme *token) {
   const ax_builder *builder = scope->builder;
   if (builder->status == AX_OK) return AX_OK;

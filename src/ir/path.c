@@ -1,4 +1,4 @@
-/* Where an equation stands: the way to it through the equations that hold programs, and that as text. */
+/* The place of an equation: the way to it through the equations that hold programs, and its text. */
 #include "ir/path.h"
 
 #include "ir/memo.h"

@@ -16,14 +16,14 @@ typedef struct ax_dims {
   uint32_t count;
   int64_t v[AX_MAX_RANK];
 } ax_dims;
-/* Who exchanges with whom among the n members along some axes, when that is not all with all (axis_index_groups): each number from
-   0 to n once, group after group, in the order of their places in it. (ir/groups.c) */
+/* The groups in which members along some axes exchange, if not all exchange with all (axis_index_groups): each number from 0 to n
+   once, group after group; inside a group in the order of the members' places in it. (ir/groups.c) */
 typedef struct ax_groups {
   uint32_t count; /* 0: all members are one group */
   const uint32_t *end;    /* by group: where the next begins */
   const uint32_t *member; /* end[count - 1] of them */
 } ax_groups;
-typedef struct ax_axes { /* axis names, in order, and the groups along them; of primitives with `ungroup` alone */
+typedef struct ax_axes { /* axis names, in order, and the groups along them; groups only for primitives with `ungroup` */
   uint32_t count;
   char name[AX_MAX_AXES][AX_MAX_NAME];
   ax_groups groups;
@@ -40,7 +40,7 @@ typedef struct ax_specs {
   uint32_t count;
   ax_spec *v;
 } ax_specs;
-typedef struct ax_types { /* of arrays or memory; how they spread is not said */
+typedef struct ax_types { /* types of arrays or memory, without their spreads */
   uint32_t count;
   ax_type *v;
 } ax_types;
@@ -120,11 +120,11 @@ typedef struct ax_eval_args {
   ax_axis_set each; /* of a COLLECTIVE with state: devices that differ along other axes alone have one effect and result */
 } ax_eval_args;
 
-/* --- differs: the axes along which a result may differ between devices, from those of the operands. What is computed, not what is
-   declared: it drives "what is equal is computed once". A region's rule carries any sets through its programs, and is asked other
-   questions too (ir/flow.h); bits that are no axes come through as they are. --- */
+/* --- differs: the axes along which a result may differ between devices, from those of the operands. The sets follow the
+   computation, not the declared types: a value that is equal on several devices is computed once. A region's rule carries any sets
+   through its programs, and is asked other questions too (ir/flow.h); bits that are no axes come through as they are. --- */
 typedef struct ax_differs_args {
-  const ax_program *program; /* that the equation is of; NULL for an equation asked for alone (a REGION) */
+  const ax_program *program; /* the equation's program; NULL for a REGION that is asked about alone */
   const ax_eqn *eqn;
   const ax_axis_set *in;
   ax_axis_set *out;
@@ -143,9 +143,9 @@ typedef enum ax_region_link_how {
 typedef struct ax_region_link {
   ax_region_link_how how;
   uint32_t number; /* of the operand that an input comes from, or of the result that an output becomes; OWN: AX_NONE */
-  /* What goes round in a loop, whose start is operand `number`: of an input, the result that it is in the end; of an output, the
-     input of its program that it is in the next run. AX_NONE: nothing. A program that gives no results only looks at carries, which
-     another gives. */
+  /* For a loop's carry that starts as operand `number`: for an input, the number of the equation's result that it ends as; for an
+     output, the number of the program's input that takes it in the next run. AX_NONE: no carry. A program without results only reads
+     carries, which another program gives. */
   uint32_t carry;
   bool once;       /* of an input: what the program computes from such inputs alone may be computed before, for all its runs */
 } ax_region_link;
@@ -168,7 +168,7 @@ typedef struct ax_jvp_args {
 typedef struct ax_transpose_args {
   const ax_eqn *eqn;
   const ax_type *in_types;
-  const bool *linear;    /* which operands the cotangent is wanted for */
+  const bool *linear;    /* operands whose cotangent is wanted */
   const ax_value *in;    /* the others' values */
   const ax_value *cotangent; /* of each result; may be the symbolic zero */
   ax_value *out;         /* of each linear operand; starts as the symbolic zero */
@@ -185,14 +185,14 @@ typedef struct ax_batch_args {
   int *out_dim; /* starts as 0 */
 } ax_batch_args;
 
-/* --- prune: a REGION without what nobody needs. First the question alone: which operands, and which further results, it cannot do
-   without; then the equation that is left. --- */
+/* --- prune: a REGION without unused results. First only the question: the operands, and the further results, that it needs. Then
+   the equation that is left. --- */
 typedef struct ax_prune_args {
   const ax_eqn *eqn;
-  bool *out;    /* results that are needed; the rule adds those they need (carries) */
-  bool *in;     /* to fill: operands that are */
-  void *params; /* NULL: only the question. Otherwise to fill: those of the equation left; the programs in them are then the
-                   caller's */
+  bool *out;    /* the results that are needed; the rule adds the results (carries) that these need */
+  bool *in;     /* filled in: the operands that are needed */
+  void *params; /* NULL: only the question. Otherwise filled in: the parameters of the equation that is left; the caller owns the
+                   programs in them */
   struct ax_memo *memo;
 } ax_prune_args;
 
@@ -202,21 +202,20 @@ typedef enum ax_prim_kind {
   AX_REGION      /* holds programs: cond, scan, while, shard_map, closed_call, checkpoint, start */
 } ax_prim_kind;
 
-/* What an equation does beside computing its results from its operands: what those who drop, merge or move equations respect. An
+/* Effects: actions of an equation besides computing its results, which passes that drop, merge or move equations must respect. An
    equation has the effects of its primitive and of the programs it holds (ax_eqn_effects). */
 enum {
-  AX_EFFECT_EXCHANGE = 1, /* between devices: all members of a group must come to it. It may be dropped or merged with an equal
-                             one, as all devices of a program run what is left */
+  AX_EFFECT_EXCHANGE = 1, /* exchanges data between devices: all members of a group must reach it. It may be dropped, or merged with
+                             an equal one, as all devices of a program lose the same equations */
   AX_EFFECT_ORDER = 2,    /* stays in program order among all that have this effect */
-  AX_EFFECT_STATE = 4,    /* reads or changes what is no operand: never dropped, doubled, or merged with an equal one */
-  AX_EFFECT_MESSAGE = 8,  /* single-sided: between two devices, of which each comes to its own side alone */
-  AX_EFFECT_BACKWARD = 16, /* none that can be had: of it only the transpose is known */
-  AX_EFFECT_TANGENT = 32  /* of an equation alone: a message with a tangent, which has an odd link (collectives/psend.c) */
+  AX_EFFECT_STATE = 4,    /* reads or changes state that is no operand: never dropped, doubled, or merged with an equal one */
+  AX_EFFECT_MESSAGE = 8,  /* single-sided: between two devices, each of which reaches only its own side */
+  AX_EFFECT_BACKWARD = 16, /* cannot be run: only its transpose is known */
+  AX_EFFECT_TANGENT = 32  /* of single equations: a message with a tangent, which has an odd link (collectives/psend.c) */
 };
 
-/* What an operation makes of unreduced operands. Devices apply it to the parts they hold; that is right where combining what comes
-   out gives what the operation would have given of the values combined: where it is linear, of sums. Which operands are unreduced
-   then? */
+/* An operation's linearity decides which of its operands may be unreduced. Devices then apply it to the parts they hold. That is
+   right if combining the parts' results gives the result of the combined operands, as for linear operations on parts of sums. */
 typedef enum ax_linearity {
   AX_LINEAR_NOT,       /* none may be */
   AX_LINEAR_ALL,       /* all together: add, concatenate */
@@ -227,33 +226,33 @@ typedef enum ax_linearity {
   AX_LINEAR_REST,      /* all but the first together, which is reduced: select_n */
   AX_LINEAR_SOME       /* any of them, the others being reduced: max, which takes one value twice as well as once */
 } ax_linearity;
-/* ... and by what they may have to be combined: bits 1 << ax_unreduced_kind. */
+/* The kinds that such operands may be unreduced by: bits 1 << ax_unreduced_kind. */
 enum {
   AX_KINDS_SUM = 1,
   AX_KINDS_MAX = 2,
   AX_KINDS_MIN = 4,
-  AX_KINDS_ALL = 7,       /* what only moves elements */
+  AX_KINDS_ALL = 7,       /* operations that only move elements */
   AX_KINDS_FLOAT_SUM = 8  /* sums, but of floats alone */
 };
 
-/* What a device receives when the members of a group of n run a collective on operands of B bytes, in the fewest bytes that there
-   is a way for. */
+/* The bytes that a device receives when the n members of a group run a collective on operands of B bytes, by the method with the
+   fewest bytes. */
 typedef enum ax_traffic {
   AX_TRAFFIC_NONE,
-  AX_TRAFFIC_COMBINED, /* all get what all have, combined: 2(n-1)/n B, parts combined and then gathered */
-  AX_TRAFFIC_PARTS,    /* each gets a part of what every other has: (n-1)/n B */
-  AX_TRAFFIC_GATHERED, /* each gets what every other has: (n-1) B */
-  AX_TRAFFIC_OPERAND,  /* each gets what one other has: B */
-  AX_TRAFFIC_RESULT    /* a message comes: the bytes of the result */
+  AX_TRAFFIC_COMBINED, /* each receives the combination of all operands: 2(n-1)/n B; parts are combined and then gathered */
+  AX_TRAFFIC_PARTS,    /* each receives a part of every other member's operand: (n-1)/n B */
+  AX_TRAFFIC_GATHERED, /* each receives every other member's operand: (n-1) B */
+  AX_TRAFFIC_OPERAND,  /* each receives one other member's operand: B */
+  AX_TRAFFIC_RESULT    /* each receives a message: the bytes of the result */
 } ax_traffic;
 
-/* How often a run of an equation runs the programs it holds. */
+/* How often one run of an equation runs the programs it holds. */
 typedef enum ax_runs {
   AX_RUNS_EACH,   /* each of them once */
-  AX_RUNS_FIRST,  /* the first once; the others say what its derivatives are */
+  AX_RUNS_FIRST,  /* the first once; the others define derivatives */
   AX_RUNS_ONE,    /* one of them */
-  AX_RUNS_LENGTH, /* as often as its parameter "length" says */
-  AX_RUNS_UNTIL,  /* as long as one of them says so */
+  AX_RUNS_LENGTH, /* as often as its parameter "length" */
+  AX_RUNS_UNTIL,  /* until one of them ends the loop */
   AX_RUNS_POINTS  /* for each point of its parameter "grid", on each core; parameters "flops" and "bytes" say what that comes to,
                      unless 0 */
 } ax_runs;
@@ -283,16 +282,16 @@ typedef struct ax_ungroup_args {
    major first; axes that cut a factor cut it wherever it stands. A dimension without factors is not cut. --- */
 enum { AX_MAX_FACTORS = 64 };
 typedef enum ax_factor_kind {
-  AX_FACTOR_ALONG, /* what has one index of it has nothing to do with what has another; or the `block` rule sees to it */
-  AX_FACTOR_SUM,   /* no result has it: blocks give parts of results, which are added .. */
-  AX_FACTOR_MAX,   /* .. or of which the largest .. */
-  AX_FACTOR_MIN    /* .. or the smallest is taken */
+  AX_FACTOR_ALONG, /* its indices are independent of each other, or the `block` rule handles their dependence */
+  AX_FACTOR_SUM,   /* no result has it: blocks give parts of results, which are added */
+  AX_FACTOR_MAX,   /* the same; the largest part is taken */
+  AX_FACTOR_MIN    /* the same; the smallest part is taken */
 } ax_factor_kind;
 /* A dimension of an operand over which windows go: its one factor counts their positions, which are no indices of its own. Position
    p sees what stands from first + p * stride on, `extent` places, when its elements stand `base` apart, and `fill` everywhere
    else. */
 typedef enum ax_fill {
-  AX_FILL_ANY,      /* nobody looks there */
+  AX_FILL_ANY,      /* these elements are never used */
   AX_FILL_ZERO,
   AX_FILL_LEAST,    /* of the dtype */
   AX_FILL_GREATEST,
@@ -304,8 +303,8 @@ typedef struct ax_reach {
 } ax_reach;
 typedef struct ax_factored { /* an operand's or a result's dimensions; the numbers of their factors */
   uint8_t count[AX_MAX_RANK], factor[AX_MAX_RANK][AX_MAX_RANK];
-  uint32_t reached; /* bits of those over which windows go, as .. */
-  ax_reach reach[AX_MAX_RANK]; /* .. says */
+  uint32_t reached; /* bits of the dimensions that windows move over */
+  ax_reach reach[AX_MAX_RANK]; /* the windows, by dimension */
 } ax_factored;
 typedef struct ax_factors {
   uint32_t count;
@@ -327,7 +326,7 @@ typedef struct ax_block_args {
   const uint32_t *reached; /* by operand: bits of those dimensions */
   const ax_type *types; /* of the whole values, by value id */
   const ax_type *blocks; /* the types of the results' */
-  const ax_spec *in_specs, *specs; /* how operands and results are cut */
+  const ax_spec *in_specs, *specs; /* the cuts of operands and results */
   ax_value *out;
 } ax_block_args;
 
@@ -335,7 +334,7 @@ typedef struct ax_block_args {
 typedef struct ax_rename_args {
   const ax_program *program;
   const ax_mesh *from, *to; /* the environments of the equation: that it has, and the whole mesh */
-  const ax_axes *parts;     /* by axis of `from`: those of `to` that it is made of, major first */
+  const ax_axes *parts;     /* by axis of `from`: the axes of `to` that it is made of, major first */
 } ax_rename_args;
 
 enum { AX_AS_OPERANDS = -2 }; /* of out_count below */
@@ -350,19 +349,20 @@ struct ax_prim {
   const char *name;
   ax_prim_kind kind;
   uint32_t effects;               /* AX_EFFECT_*; a COLLECTIVE without EXCHANGE is one that each device comes to alone */
-  ax_scalar scalar;               /* what a pointwise primitive applies to elements; AX_SCALAR_NONE for others */
-  const struct ax_hlo_form *form; /* the one StableHLO op that it is; NULL when there is none or it takes more to say */
-  ax_form operands; /* the form that all of them have */
-  bool tokens;      /* or that of a token: it hands them on */
-  bool memory;      /* or those of refs, semaphores and barriers: which, infer says */
-  bool cheap;       /* an element of the result takes little work on an element of each operand at most */
-  ax_linearity linear; /* of a LOCAL or COLLECTIVE: what it makes of unreduced operands */
-  uint32_t kinds;      /* of them */
+  ax_scalar scalar;               /* the operation that a pointwise primitive applies to elements; AX_SCALAR_NONE for others */
+  const struct ax_hlo_form *form; /* the StableHLO op that is equal to the primitive; NULL if there is none or it needs more than
+                                     its name */
+  ax_form operands; /* the form of all operands */
+  bool tokens;      /* operands may also be tokens, which it passes on */
+  bool memory;      /* operands may also be refs, semaphores and barriers; infer checks which */
+  bool cheap;       /* an element of the result takes little work, on at most one element of each operand */
+  ax_linearity linear; /* of a LOCAL or COLLECTIVE: the operands that may be unreduced */
+  uint32_t kinds;      /* the kinds they may be unreduced by */
   ax_traffic traffic;  /* of a COLLECTIVE */
   ax_runs runs;        /* of a REGION */
-  bool derived;     /* of a REGION: derivatives of its own; it is a call of its first program otherwise */
-  bool unify;       /* what it holds is a function that other equations call too: equal ones are one program */
-  /* Of a REGION whose programs have effects on nothing but what it makes itself: those that it has outside, and the axes of its
+  bool derived;     /* of a REGION: it has derivatives of its own; otherwise it is a call of its first program */
+  bool unify;       /* its programs are functions that other equations may call too: equal ones become one program */
+  /* For a REGION whose programs have effects only on objects it makes itself: the effects it has outside, and the axes of its
      environment over which it exchanges. NULL: those of its programs. */
   uint32_t (*outside)(const void *params, ax_axis_set *axes);
   int in_count,
@@ -383,13 +383,14 @@ struct ax_prim {
   void (*batch)(const ax_batch_args *args);
   void (*simplify)(const ax_simplify_args *args);
   ax_status (*prune)(const ax_prune_args *args); /* of a REGION; NULL for others, which are needed whole or not at all */
-  void (*ungroup)(const ax_ungroup_args *args);  /* of a COLLECTIVE that takes groups; NULL: its axes have none */
+  void (*ungroup)(const ax_ungroup_args *args);  /* for a COLLECTIVE that takes groups; NULL: its axes have none */
   void (*shard)(const ax_shard_args *args);
-  void (*block)(const ax_block_args *args); /* NULL: on blocks it is bound with the same parameters */
+  void (*block)(const ax_block_args *args); /* NULL: blocks take the same parameters */
   ax_status (*rename)(const ax_rename_args *args, ax_program **out); /* NULL: its programs are rebuilt, with layouts */
   ax_status (*plain)(
       const ax_eqn *eqn,
-      ax_program **out); /* of what is `derived`: an equal program without kernels, for those who run none; NULL: its first */
+      ax_program **out); /* for a `derived` REGION: an equal program without kernels, for evaluators that run none; NULL: its first
+                            program */
   ax_status (*lower)(struct ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out); /* buffers */
   ax_status (*hlo)(struct ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);       /* SSA ids */
 };

@@ -15,7 +15,7 @@
 
 enum { line_columns = 100 };
 
-/* What is shown besides. */
+/* Additional text that is shown. */
 typedef enum style {
   PLAIN,
   LOCATIONS,

@@ -1,4 +1,4 @@
-/* Programs as objects: references, questions about them, tracing and calling. */
+/* Programs as objects: reference counts, queries, tracing and calling. */
 #include "ir/program.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The program's inside, and the builder that makes one. */
+/* The inside of a program, and the builder that makes one. */
 #ifndef AX_IR_PROGRAM_H
 #define AX_IR_PROGRAM_H
 
@@ -18,10 +18,10 @@ struct ax_program {
      for scalar constants, which are part of the equations that use them: printed, compared and hashed there, by value. */
   const uint32_t *labels;
   uint32_t label_count;
-  uint32_t effects; /* of all its equations */
-  ax_axis_set named; /* axes of its environment that its collectives name, and those of the programs in it */
-  uint32_t nesting; /* how deep the programs in it stand in one another; 0: there are none */
-  double seconds; /* tracing it took; 0 where it was not traced */
+  uint32_t effects; /* of all its equations together */
+  ax_axis_set named; /* axes of its environment that its collectives name, with those of the programs in it */
+  uint32_t nesting; /* the depth to which programs in it are nested; 0: it holds none */
+  double seconds; /* seconds that tracing took; 0 if it was not traced */
   uint64_t hash; /* of structure, parameters and types; not of lines */
 };
 #define AX_LITERAL 0x80000000u
@@ -31,12 +31,12 @@ static inline bool ax_prim_is_literal(const ax_prim *prim) {
   return prim->kind == AX_LOCAL && prim->in_count == 0 && prim->out_count == 1 && prim->param_count == 1 &&
          prim->params[0].kind == AX_PARAM_LITERAL;
 }
-/* The scalar that an equation is (`constant` of rank 0); NULL for every other equation. */
+/* The scalar of an equation that is a `constant` of rank 0; NULL for other equations. */
 static inline const ax_literal *ax_eqn_literal(const ax_eqn *eqn) {
   const ax_literal *literal = ax_prim_is_literal(eqn->prim) ? eqn->params : NULL;
   return literal != NULL && literal->type.rank == 0 ? literal : NULL;
 }
-/* The literal that a value is, or NULL. */
+/* The literal that defines a value, or NULL. */
 static inline const ax_literal *ax_value_literal(const ax_program *program, uint32_t id) {
   uint32_t label = program->labels[id];
   return (label & AX_LITERAL) != 0 ? program->eqns[label & ~AX_LITERAL].params : NULL;
@@ -48,25 +48,25 @@ static inline const void *ax_param_at(const ax_eqn *eqn, const ax_param *param) 
 /* Fills in the labels of a program that has all else, which are its own (`labels` once more, to be written), and its hash
    (identity.c). */
 void ax_program_identify(ax_program *program, uint32_t *labels);
-/* Whether the equations of two programs, which are equal or would be, come from the same C calls and, where asked, lines of a text,
-   so that messages that name those fit both. */
+/* Says whether the equations of two equal programs come from the same C calls and, if `lines`, from the same lines of a text, so
+   that messages with these places fit both. */
 bool ax_program_same_locations(const ax_program *a, const ax_program *b, bool lines);
-/* The programs that an equation holds, in the order of its parameters; NULL: there are no more. */
+/* Program `index` of those that an equation holds, in the order of its parameters; NULL: there are fewer. */
 ax_program *ax_eqn_program(const ax_eqn *eqn, uint32_t index);
-/* A copy of its parameters, whose programs may be others. NULL: no memory, or it has no parameters. */
+/* Copies the equation's parameters; the programs in the copy may be replaced. NULL: no memory, or no parameters. */
 void *ax_eqn_own_params(const ax_eqn *eqn, ax_arena *arena);
-/* Where they have program `index`, as ax_eqn_program counts; NULL: there are fewer. */
+/* The field of `params` that has program `index`, counted as by ax_eqn_program; NULL: there are fewer. */
 ax_program **ax_params_program(const ax_prim *prim, void *params, uint32_t index);
-/* AX_EFFECT_*: of its primitive, and of the programs it holds. */
+/* AX_EFFECT_*: those of its primitive and of the programs it holds. */
 uint32_t ax_eqn_effects(const ax_eqn *eqn);
-/* The first equation whose primitive has the effect, however deep it stands. NULL: there is none. */
+/* The first equation whose primitive has the effect, at any depth. NULL: there is none. */
 const ax_eqn *ax_find_effect(const ax_program *program, uint32_t effect);
-/* The axes of `axes` that it names, a collective, or those of the programs it holds do. */
+/* The axes of `axes` that the equation names if it is a collective, with those that the programs it holds name. */
 ax_axis_set ax_eqn_named(const ax_eqn *eqn, const ax_mesh *axes);
-/* The largest numbers of operands, and of results, that one of its equations has. */
+/* The largest numbers of operands, and of results, of any equation. */
 uint32_t ax_most_operands(const ax_program *program);
 uint32_t ax_most_results(const ax_program *program);
-/* How deep the programs that it holds stand in one another; 0: it holds none. */
+/* The depth of nested programs in an equation; 0: it holds none. */
 uint32_t ax_eqn_nesting(const ax_eqn *eqn);
 
 /* --- Types --- */
@@ -84,19 +84,19 @@ void ax_type_text(ax_text *text, const ax_type *type, const ax_mesh *axes); /* f
 const char *ax_type_string(const ax_type *type, const ax_mesh *axes);
 const char *ax_axis_set_string(ax_axis_set set, const ax_mesh *axes);
 const char *ax_bound_string(const ax_mesh *axes); /* likewise: "data (4), model (2)", or "none" */
-/* AX_INVALID_ARGUMENT: a dtype or rank that is none, a dimension below 0, a size beyond int64_t, axis sets that overlap, are not of
-   `axes` or hold unchecked axes, a kind that is none or of nothing unreduced. */
+/* AX_INVALID_ARGUMENT: an unknown dtype, a rank out of range, a dimension below 0, a size beyond int64_t, axis sets that overlap,
+   are not of `axes` or hold unchecked axes, an unknown kind, or a kind without unreduced axes. */
 AX_MUST_USE ax_status ax_type_check(const ax_type *type, const ax_mesh *axes);
 bool ax_spread_equal(const ax_spread *a, const ax_spread *b);
 /* The type of a value's tangent: its own, but of an array; where it is unreduced by max or min it varies, as each part has a
    tangent. */
 ax_type ax_tangent(const ax_type *type);
-/* The type of a value's cotangent, an array: what devices hold in common is the sum of what flows back to each, so reduced and
-   unreduced axes of its tangent change places. */
+/* The type of a value's cotangent, an array. If devices hold a value in common its cotangent is the sum over them, so the reduced
+   and the unreduced axes of its tangent change places. */
 ax_type ax_dual(const ax_type *type);
-/* Makes it vary over `axes` too, but where it is unreduced. */
+/* Makes the spread vary over `axes` too, except where it is unreduced. */
 void ax_spread_vary(ax_spread *spread, ax_axis_set axes);
-/* Nothing is said of axes that are not checked in `axes`: as what is said of a value becomes in a body of such an environment. */
+/* Drops axes that are not checked in `axes`, as for a value in a body with that environment. */
 void ax_spread_keep_checked(ax_spread *spread, const ax_mesh *axes);
 /* The axes along which devices may hold different bits: varying, and unreduced, where each holds its part. */
 ax_axis_set ax_spread_differs(const ax_spread *spread);
@@ -105,32 +105,32 @@ extern const char *const ax_kind_names[];      /* "sum", "max", "min" */
 bool ax_same_shape(const ax_type *a, const ax_type *b);
 extern const char *const ax_space_names[]; /* "vmem", by ax_space */
 extern const char *const ax_form_names[];  /* "ref", by ax_form; "" for AX_ARRAY */
-/* Memory of kernels, and what they wait for: a ref, a semaphore, a barrier. No value: it is no result of a program, and is handed
-   on as what it is. */
+/* Says whether a form is kernels' memory or something kernels wait for: a ref, a semaphore, a barrier. Such an operand is no value:
+   no program returns it. */
 bool ax_is_memory(ax_form form);
-/* What is to be said of an operand that should have been an array: "which done must end first". */
+/* The advice for an operand that should have been an array: "which done must end first". */
 const char *ax_form_advice(const ax_type *type);
 int64_t ax_dims_elems(uint32_t rank, const int64_t *dims);
 
-/* Sets mask[i] for each of args, of which there are `count`. AX_INVALID_ARGUMENT: numbers that there are not, or that do not
-   ascend;
-   `what` is said of them: "input", "argument". */
+/* Sets mask[i] for each number in args; there are `count`. AX_INVALID_ARGUMENT: numbers out of range or not ascending; messages
+   call them `what`: "input", "argument". */
 AX_MUST_USE ax_status ax_args_mask(ax_args args, const char *what, uint32_t count, bool *mask);
-/* What stands for a set that could not be made; this thread's message said why, and is shown where it is used. */
+/* A set that could not be made. This thread's message says why; the function that takes the set reports it. */
 #define AX_REFUSED_ARGS AX_RANGE(UINT32_MAX, 1)
 static inline bool ax_args_refused(ax_args args) { return args.list == NULL && args.first == UINT32_MAX && args.count == 1; }
-/* AX_ALL_ARGS. */
+/* Says whether args is AX_ALL_ARGS. */
 static inline bool ax_args_all(ax_args args) { return args.list == NULL && args.first == 0 && args.count == UINT32_MAX; }
 
 /* --- Axes --- */
-/* Whether it can be an axis's name: see AX_MAX_NAME. */
+/* Says whether the text can be an axis's name: see AX_MAX_NAME. */
 bool ax_is_name(const char *text, size_t length);
-/* Every mesh that comes in filled by hand goes through this. AX_INVALID_ARGUMENT: too many axes, a name that is none, a name twice,
-   a size below 1, more than 2^31 devices. */
+/* Checks a mesh that a caller may have filled in by hand. AX_INVALID_ARGUMENT: too many axes, an invalid name, a name twice, a size
+   below 1, more than 2^31 devices. */
 AX_MUST_USE ax_status ax_mesh_check(const ax_mesh *mesh);
-/* The same names and sizes, in the same order; `flags_too`: and the same axes unchecked and automatic. */
+/* Says whether two meshes have the same names and sizes, in the same order, and, if `flags_too`, the same unchecked and automatic
+   axes. */
 bool ax_mesh_equal(const ax_mesh *a, const ax_mesh *b, bool flags_too);
-/* As ax_mesh_find, of axes that are not automatic. */
+/* As ax_mesh_find, but only finds axes that are not automatic. */
 int ax_mesh_find_manual(const ax_mesh *mesh, const char *name);
 ax_mesh ax_mesh_plain(const ax_mesh *mesh); /* names and sizes alone */
 bool ax_axes_equal(const ax_axes *a, const ax_axes *b);
@@ -148,7 +148,7 @@ typedef struct ax_axes_list {
 } ax_axes_list;
 ax_axes_list ax_axes_listed(const ax_axes *axes);
 /* --- ir/groups.c --- */
-/* The axes of an equation over groups, which are the first parameter of collectives; NULL: it is over none. */
+/* The axes of an equation over groups, which are the first parameter of collectives; NULL: it has no groups. */
 const ax_axes *ax_eqn_grouped(const ax_eqn *eqn);
 bool ax_groups_equal(const ax_groups *a, const ax_groups *b);
 uint32_t ax_group_begin(const ax_groups *groups, uint32_t group);
@@ -156,31 +156,32 @@ uint32_t ax_group_size(const ax_groups *groups, uint32_t group);
 bool ax_groups_even(const ax_groups *groups);
 void ax_groups_text(ax_text *text, const ax_groups *groups); /* " {0,1} {2,3}"; "" for all in one */
 
-typedef struct ax_group_list { /* being read */
+typedef struct ax_group_list { /* groups while they are read */
   uint32_t *end, *member;
   uint32_t count, capacity, member_count, member_capacity;
 } ax_group_list;
 AX_MUST_USE ax_status ax_group_list_open(ax_group_list *list);               /* a new group */
 AX_MUST_USE ax_status ax_group_list_add(ax_group_list *list, int64_t member); /* to the last */
-/* Into `arena`; ends the list in any case. */
+/* Copies the groups into `arena`. Frees the list in either case. */
 AX_MUST_USE ax_status ax_group_list_close(ax_group_list *list, ax_arena *arena, ax_groups *out);
 void ax_group_list_deinit(ax_group_list *list);
-/* Each of the members 0 .. n is in one group. AX_INVALID_ARGUMENT: the first that is not. */
+/* Checks that each of the members 0 .. n is in one group. AX_INVALID_ARGUMENT: one is not; the message names the first. */
 AX_MUST_USE ax_status ax_groups_check(const ax_groups *groups, int64_t members);
-/* By member: which group it is in, and its number there; arrays of so many as there are members, either may be NULL. */
+/* Finds each member's group, and its number there. The arrays have an entry for each member; either may be NULL. */
 void ax_groups_numbers(const ax_groups *groups, uint32_t *group, uint32_t *number);
-/* The groups in ascending order, with their members likewise: for what does not care. In `arena`; false: no memory. */
+/* The groups in ascending order, with their members in ascending order, for operations that do not depend on the order. In `arena`;
+   false: no memory. */
 bool ax_groups_sorted(const ax_groups *groups, ax_arena *arena, ax_groups *out);
 int64_t ax_axis_set_size(ax_axis_set set, const ax_mesh *axes); /* product of the sizes */
-ax_axis_set ax_checked_axes(const ax_mesh *axes); /* those that types name: neither unchecked nor automatic */
-ax_axis_set ax_manual_axes(const ax_mesh *axes);  /* those that are not automatic */
-/* The axes of `mesh` that are called as those of `of` in the set. */
+ax_axis_set ax_checked_axes(const ax_mesh *axes); /* the axes that types name: neither unchecked nor automatic */
+ax_axis_set ax_manual_axes(const ax_mesh *axes);  /* the axes that are not automatic */
+/* The axes of `mesh` that have the names of those of `of` in the set. */
 ax_axis_set ax_axis_set_on(ax_axis_set set, const ax_mesh *of, const ax_mesh *mesh);
 ax_axis_set ax_all_axes(const ax_mesh *axes);
 int64_t ax_mesh_coordinate(const ax_mesh *mesh, int64_t device, uint32_t axis);
 /* Row-major index of a device's coordinates along the named axes, in the order named. */
 int64_t ax_axes_index(const ax_axes *names, const ax_mesh *axes, int64_t device);
-/* The inverse: the device of that index in the group along the named axes that `device` is in. */
+/* The inverse: the device with that index in the group of `device` along the named axes. */
 int64_t ax_axes_device(const ax_axes *names, const ax_mesh *axes, int64_t device, int64_t index);
 ax_axis_set ax_spec_set(const ax_spec *spec);
 bool ax_spec_equal(const ax_spec *a, const ax_spec *b); /* missing trailing entries are whole */
@@ -188,7 +189,7 @@ bool ax_spec_equal(const ax_spec *a, const ax_spec *b); /* missing trailing entr
 AX_MUST_USE ax_status ax_spec_parse_open(const char *text, const ax_mesh *mesh, ax_spec *out);
 void ax_mesh_text(ax_text *text, const ax_mesh *mesh); /* (data=4, model=2) */
 void ax_spec_text(ax_text *text, const ax_spec *spec, const ax_mesh *mesh);
-/* f32[8@data+model,16]: an array's type, and how it lies (NULL: whole). */
+/* Writes an array's type and layout: f32[8@data+model,16]. NULL: the array is whole. */
 void ax_sharded_type_text(ax_text *text, const ax_type *type, const ax_spec *spec, const ax_mesh *mesh);
 
 /* --- Parameters --- */
@@ -199,73 +200,73 @@ uint64_t ax_params_hash(uint64_t seed, const ax_prim *prim, const void *params);
 
 /* --- Builder: one trace in progress. Builders of a thread form a stack; the innermost is current. --- */
 
-/* A function linearized in a trace, which keeps it (xform/linear.c): what its results' tangents are, of the tangents of some
-   operands, at the point that it was given. */
+/* A function linearized in a trace, which owns it (xform/linear.c): the linear map from the tangents of some operands to those of
+   the results, at one point. */
 typedef struct ax_linearized {
   ax_program *tangent;    /* (residual.., dx..) -> (dy.. of floats) */
-  ax_program *transposed; /* (residual.., ct of dy..) -> (ct of dx..); NULL before anybody asks for it */
+  ax_program *transposed; /* (residual.., ct of dy..) -> (ct of dx..); NULL until it is first needed */
   const ax_value *residuals;
   uint32_t residual_count, operand_count, result_count;
-  const uint32_t *operands; /* by number, those that have tangents */
-  const ax_type *results;   /* of all results of the function */
+  const uint32_t *operands; /* numbers of the operands that have tangents */
+  const ax_type *results;   /* types of all results of the function */
 } ax_linearized;
 
 typedef struct ax_builder {
-  uint64_t serial; /* what handles carry */
+  uint64_t serial; /* the serial number in handles */
   struct ax_builder *parent;
-  uint32_t depth;    /* traces around it */
-  const void *frame; /* of a trace that a user's function runs in, which is on the heap: the stack frame it began in; or NULL */
+  uint32_t depth;    /* the number of traces around it */
+  const void *frame; /* for a trace on the heap, in which a user's function runs: the stack frame it began in; otherwise NULL */
   ax_mesh axes;
   ax_arena arena;
   ax_type *types;
   ax_eqn *eqns;
   uint32_t value_count, value_capacity, eqn_count, eqn_capacity, in_count;
-  uint32_t line, number; /* of the equation that is built next, or that it stems from */
-  const char *location;  /* likewise; copied when one is built */
-  uint32_t stamped;      /* equations before this one have been given their locations */
-  bool blamed;           /* the message says which call failed */
-  const char *locations[16]; /* those met last, by hash */
+  uint32_t line, number; /* of the next equation, or of the equation it is made from */
+  const char *location;  /* likewise; copied when an equation is built */
+  uint32_t stamped;      /* the number of equations that have been given their locations */
+  bool blamed;           /* the message names the call that failed */
+  const char *locations[16]; /* the last locations, by hash */
   ax_value *captured; /* values of enclosing traces used here, and the local ids that stand for them */
   uint32_t *captured_ids;
   uint32_t captured_count, captured_capacity, captured_ids_capacity;
-  uint32_t *capture_table, capture_table_size; /* 1 + a captured value by its outer id, or 0 */
+  uint32_t *capture_table, capture_table_size; /* by outer id: 1 + the number of the captured value, or 0 */
   ax_type *room; /* for the types of one equation's operands and results */
   uint32_t room_capacity;
-  ax_axis_set capture_varying; /* what it captures varies over these too */
+  ax_axis_set capture_varying; /* axes that captured values are made to vary over */
   bool linear; /* some of its values are futures or tokens */
-  bool keeps_numbers; /* equations keep those of what they stem from; inherited */
-  bool starts; /* it is the expression that ax_start takes (collectives/start.c) */
-  const char *block; /* of a block of C (control/block.c): the call that began it, "prog.c:12: AX_LOOP", static. NULL: it is none */
-  void (*left)(struct ax_builder *builder); /* likewise: called when the trace is given up before the block's end was reached */
-  void *block_state;  /* likewise */
-  bool again; /* C ran this code before, for the same loop: what is the same in each run need not be checked once more; inherited */
+  bool keeps_numbers; /* equations keep the number of the equation they are made from; inherited */
+  bool starts; /* it traces the expression that ax_start takes (collectives/start.c) */
+  const char *block; /* for a block of C (control/block.c): the call that began it, "prog.c:12: AX_LOOP", static. NULL: no block */
+  void (*left)(struct ax_builder *builder); /* for a block: called when the trace is dropped before the block's end was reached */
+  void *block_state;  /* for a block */
+  bool again; /* C ran this code before, for the same loop, so checks that cannot change are left out; inherited */
   uint32_t *late;     /* inputs added after the first equation, by id */
   uint32_t late_count, late_capacity;
   bool seals; /* values of enclosing traces may not be used */
   struct ax_memo *unified; /* of an outermost trace: the programs given to ax_unify_program; NULL: none */
   struct ax_loop_notes *notes; /* of the loop's body that is being traced, inherited likewise; NULL: none (prim/settle.h) */
-  ax_arena notes_arena;        /* what the loops begun in this trace that are in no other loop's body note */
+  ax_arena notes_arena;        /* notes of the loops begun in this trace outside of any other loop's body */
   const ax_axes
       *batch_split; /* of the batching in progress, inherited: the axes that shard_maps split the batch over; NULL: none */
-  ax_axis_set batch_varying;  /* those of them that are in scope, checked: what has a batch dimension varies over them */
+  ax_axis_set batch_varying;  /* the checked axes among them that are in scope: values with a batch dimension vary over them */
   struct ax_memo *memo; /* of the transform in progress, inherited from the trace around; NULL: none (ir/memo.h) */
   ax_linearized *linearized;
   uint32_t linearized_count, linearized_capacity;
-  const struct ax_grid *grid; /* that it stands in, inherited likewise; NULL: none (kernel/grid.h) */
-  const char *owner, *part; /* of a user's function, for messages: "scan", "body"; static. NULL: not known */
+  const struct ax_grid *grid; /* the grid around it, inherited; NULL: none (kernel/grid.h) */
+  const char *owner, *part; /* the user's function, for messages: "scan", "body"; static. NULL: not known */
   ax_status status;
   char message[1024];
 } ax_builder;
 
 /* Makes a fresh builder current. `axes` NULL: the environment of the enclosing trace, or none. */
 void ax_builder_begin(ax_builder *builder, const ax_mesh *axes);
-/* The same for a trace that a user's function will run in: finishing frees it. A function that leaves by longjmp or an exception
-   never comes to finishing: its traces are given up when one around them is finished, or when another begins on this thread in a
+/* The same for a trace in which a user's function runs; finishing it frees it. A function that leaves by longjmp or an exception
+   never finishes its traces. They are dropped when a trace around them finishes, or when this thread begins another trace in a
    stack frame that cannot be inside theirs. */
 AX_MUST_USE ax_status ax_builder_open(const ax_mesh *axes, ax_builder **out);
-/* Calls the function on copies of the operands in the trace in progress and gives its results; NULL: the trace has failed. A
-   result that was not set, or a place behind them that was, fails the trace, and so does an operand behind the last: AX_GUARDS more
-   stand there, so that a count that is too small is found out before anything else is read or overwritten. */
+/* Calls the function on copies of the operands in the trace in progress and returns its results. NULL: the trace has failed. A
+   result that was not set fails the trace. So does a write behind the results, or a use of an operand behind the last: AX_GUARDS
+   guard values stand there, so that a wrong count is found before other memory is read or overwritten. */
 ax_value *ax_builder_call(ax_fn function, const ax_value *operands);
 enum { AX_GUARDS = 16 };
 /* Adds an input. All inputs come before the first equation. */
@@ -279,19 +280,19 @@ bool ax_builder_type(ax_builder *builder, ax_value value, ax_type *out);
    `captured` is NULL captures are an error; otherwise it receives the enclosing trace's handles: ax_free. */
 AX_MUST_USE ax_status ax_builder_finish(ax_builder *builder, const ax_value *outs, uint32_t out_count, ax_program **out,
                                         ax_value **captured, uint32_t *captured_count);
-/* Ends the trace and throws it away. */
+/* Ends the trace and drops it. */
 void ax_builder_cancel(ax_builder *builder);
 
-/* Of equal programs from the same C calls in the outermost trace in progress the first, for the reference given: so that bodies
-   traced alike are one. Without memory the trace fails. */
+/* Returns the first of the equal programs from the same C calls in the outermost trace in progress, so that bodies traced alike
+   become one. Consumes the reference given and returns one. Without memory the trace fails. */
 ax_program *ax_unify_program(ax_program *program);
 
 ax_builder *ax_builder_current(void); /* NULL when no trace is in progress */
-/* Keeps the first error in the current trace, from this thread's message. */
+/* Makes `status`, with this thread's message, the current trace's error, unless it has one. */
 void ax_fail(ax_status status);
 bool ax_failed(void); /* the current trace has an error (or there is none) */
 
-/* What is built next stems from this equation: messages name its location. */
+/* Marks the equation that the next ones are made from: messages name its location. */
 static inline void ax_builder_stem(ax_builder *builder, const ax_eqn *eqn) {
   builder->line = eqn->line;
   builder->number = eqn->number;
@@ -301,13 +302,13 @@ static inline void ax_builder_stem(ax_builder *builder, const ax_eqn *eqn) {
    failure. `params` is copied. */
 void ax_emit(const ax_prim *prim, const void *params, const ax_value *in, uint32_t in_count, ax_value *out,
              uint32_t out_count);
-/* Each future is ended once, by an equation that takes futures, and is no output; each token is used once at most.
-   AX_INVALID_ARGUMENT: the first that is not, with what made it, and what uses it. */
+/* Checks that each future is used once, by an equation that takes futures, and is no output, and that each token is used at most
+   once. AX_INVALID_ARGUMENT: the first that is not, with the equation that made it and the equations that use it. */
 AX_MUST_USE ax_status ax_linear_check(const ax_type *types, uint32_t value_count, const ax_eqn *eqns, uint32_t eqn_count,
                                       const uint32_t *outs, uint32_t out_count, const ax_mesh *axes);
 /* AX_INVALID_ARGUMENT: memory among a program's results. */
 AX_MUST_USE ax_status ax_results_check(const ax_type *types, const uint32_t *outs, uint32_t out_count, const ax_mesh *axes);
-/* AX_INVALID_ARGUMENT: a program that somebody is to run takes or gives a token, or takes memory. */
+/* AX_INVALID_ARGUMENT: a program that is to be run takes or gives a token, or takes or gives memory. */
 AX_MUST_USE ax_status ax_whole_check(const ax_program *program);
 /* "the future<f32[8]> of psum, start in line 3, <what>". */
 ax_status ax_future_error(const ax_type *types, const ax_eqn *eqns, uint32_t eqn_count, uint32_t id, const ax_mesh *axes,
@@ -317,21 +318,21 @@ uint32_t ax_prim_outs(const ax_prim *prim, const void *params, uint32_t in_count
 AX_MUST_USE ax_status ax_infer_types(const ax_prim *prim, const ax_mesh *axes, const void *params, const ax_type *in,
                                      uint32_t in_count, ax_type *out, uint32_t out_count);
 
-/* Poisons `out` and gives the operands, copied into the trace first: users may pass one array for both. `in` itself when the trace
-   has failed. */
+/* Copies the operands into the trace and then poisons `out`, so that callers may pass one array for both. Returns the copy, or `in`
+   itself if the trace has failed. */
 const ax_value *ax_take_operands(const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count);
-/* Each is a value of the trace in progress, or of one around it, or a number; or the trace has failed: "add: operand 1 is a value
-   of scan's body, which has finished". */
+/* Checks that each value belongs to the trace in progress or to one around it, or is a number. False: the trace has failed: "add:
+   operand 1 is a value of scan's body, which has finished". */
 bool ax_check_operands(const char *function, const ax_value *values, uint32_t count);
 extern const ax_value ax_poison; /* trace 0 */
 extern const ax_value ax_zero;   /* the symbolic zero of transforms; never an operand */
 static inline bool ax_is_zero(ax_value value) { return value.trace == UINT64_MAX && value.id == 0; }
-/* Made by ax_real, ax_integer or ax_unsigned (ops/constant.c). */
+/* Says whether the value was made by ax_real, ax_integer or ax_unsigned (ops/constant.c). */
 bool ax_is_number(ax_value value);
-/* The id of a value in the current trace: captures it when it belongs to an enclosing one. AX_NONE for poison. */
+/* The id of a value in the current trace. A value of an enclosing trace is captured. AX_NONE for poison. */
 uint32_t ax_value_id(ax_value value);
 
-/* Uses of each value (operands and outputs); owned by the caller: ax_free. */
+/* Counts the uses of each value (as operand or output). Owned by the caller: ax_free. */
 AX_MUST_USE ax_status ax_program_uses(const ax_program *program, uint32_t **out);
 
 #endif

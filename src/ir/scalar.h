@@ -1,4 +1,4 @@
-/* The scalar operations: what pointwise primitives apply to elements, and what kernels are made of (plan/kernel.h). */
+/* The scalar operations, which pointwise primitives apply to elements and kernels are made of (plan/kernel.h). */
 #ifndef AX_IR_SCALAR_H
 #define AX_IR_SCALAR_H
 
@@ -24,11 +24,11 @@ typedef enum ax_scalar {
 int ax_scalar_arity(ax_scalar op);
 const char *ax_scalar_name(ax_scalar op);
 
-/* The largest error of a function in units of the last place of a result of float `dtype` (ir/accuracy.def); 0: nothing is said of
-   it. */
+/* The largest error of a function in units of the last place of a result of float `dtype` (ir/accuracy.def); 0: no bound is
+   given. */
 double ax_scalar_error(ax_scalar op, ax_dtype dtype, bool highest);
-/* Whether an accuracy (AX_ACCURACY_DEFAULT, AX_ACCURACY_HIGHEST or so many units of the last place) asks for more than the default
-   has. */
+/* Says whether an accuracy (AX_ACCURACY_DEFAULT, AX_ACCURACY_HIGHEST or a number of units of the last place) is stricter than the
+   default. */
 bool ax_scalar_precise(ax_scalar op, ax_dtype dtype, int64_t accuracy);
 
 #endif

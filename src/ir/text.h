@@ -1,4 +1,4 @@
-/* The text form of programs: what print.c, parse.c, verify.c and the messages of others share. README.md has the grammar. */
+/* The text form of programs: functions shared by print.c, parse.c, verify.c and messages. README.md has the grammar. */
 #ifndef AX_IR_TEXT_H
 #define AX_IR_TEXT_H
 
@@ -6,7 +6,8 @@
 
 #include "ir/program.h"
 
-/* Numbers are written and read in the "C" locale whatever the host program has set. Pairs nest. AX_OUT_OF_MEMORY. */
+/* Switch this thread to the "C" locale for numbers, and back, whatever locale the host program has set. Pairs nest.
+   AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_text_locale_enter(locale_t *saved);
 void ax_text_locale_leave(locale_t saved);
 
@@ -15,20 +16,22 @@ bool ax_is_reserved(const char *word, size_t length);
 
 /* The name of the value with this label: a .. z, aa, ab .. without the reserved words. `name` needs 16 bytes. */
 void ax_label_name(uint32_t label, char *name);
-/* A value as an operand: its name, or the literal that it is: 0.1:f32[]. */
+/* Writes a value as an operand: its name, or its literal: 0.1:f32[]. */
 void ax_operand_text(ax_text *text, const ax_program *program, uint32_t id);
 
-/* One element, as short as reads back to the same bits; floats always have a point, an exponent or a name: 1.0, 1e-05, nan. */
+/* Writes one element in the shortest form that reads back to the same bits. Floats always have a point, an exponent or a name: 1.0,
+   1e-05, nan. */
 void ax_element_text(ax_text *text, ax_dtype dtype, const void *data, int64_t index);
-/* Reads what ax_element_text writes, and any decimal number that `dtype` holds. False: not that. `word` is NUL-terminated. */
+/* Reads what ax_element_text writes, and any decimal number that `dtype` holds. False: the word is neither. `word` is
+   NUL-terminated. */
 bool ax_element_parse(const char *word, ax_dtype dtype, void *data, int64_t index);
 /* Decimal digits after an optional minus; false on anything else and beyond int64_t. */
 bool ax_integer_parse(const char *word, int64_t *out);
 
-/* "a\\n": any bytes but NUL between quotes; a quote, a backslash and what is below a blank are written \\x22, \\\\, \\n or
-   \\x07. */
+/* Writes any bytes but NUL between quotes: "a\\n". A quote, a backslash and characters below a blank are written \\x22, \\\\, \\n
+   or \\x07. */
 void ax_quoted_text(ax_text *text, const char *bytes);
-/* Reads what stands between the quotes, `length` bytes of it, into `out` of length + 1 bytes. NULL, or what is wrong. */
+/* Reads the text between quotes, `length` bytes, into `out` of length + 1 bytes. Returns NULL, or a description of the error. */
 const char *ax_quoted_parse(const char *quoted, size_t length, char *out);
 
 /* [[1, 2], [3, 4]]:s32[2,2]; equal elements are written once: 0.0:f32[8,4]. */
@@ -47,8 +50,8 @@ void ax_program_names_deinit(ax_program_names *names);
 AX_MUST_USE ax_status ax_program_parse_named(const char *text, size_t bytes, const char *source, const ax_hooks *hooks,
                                              ax_program_names *names, ax_program **out);
 
-/* The environment of a nested program begins with its parent's, of whose automatic axes some may not be so any more; or it is
-   empty: what names no axes may stand anywhere. */
+/* Says whether a nested program may have this environment: one that begins with its parent's, of whose automatic axes some may no
+   longer be automatic; or an empty one, as a program that names no axes may be nested anywhere. */
 bool ax_axes_begin_with(const ax_mesh *axes, const ax_mesh *parent);
 
 #endif

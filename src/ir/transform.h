@@ -1,39 +1,41 @@
-/* Transforms of programs with every choice open: what the rules of primitives that hold programs call. Declared here, below
+/* Transforms of programs with all their options, for the rules of primitives that hold programs. Declared here, below
    `prim`; defined in xform/. Conventions as in axle/transform.h: `*out` is a program owned by the caller, NULL on failure. The
-   programs may have any axis environment: it is kept. What a rule asks for twice within one transform is made once (ir/memo.h). */
+   programs may have any axis environment: it is kept. Two equal requests within one transform are answered by one program
+   (ir/memo.h). */
 #ifndef AX_IR_TRANSFORM_H
 #define AX_IR_TRANSFORM_H
 
 #include "axle/transform.h"
 #include "ir/program.h"
 
-/* --- What a region's rule asks before it transforms its programs --- */
+/* --- Questions that a region's rule asks before it transforms its programs --- */
 
-/* Which results of the equation get a tangent when the operands in[] have one; a batch dimension. Of a loop: what its carries come
-   to. An upper bound: that a tangent is zero may show only when it is made. False: no memory; the trace has failed. */
+/* Marks the results that get a tangent when the operands marked in in[] have one; the same for batch dimensions. For a loop this
+   includes its carries' growth. The marks are upper bounds: a tangent may turn out to be zero when it is made. False: no memory;
+   the trace has failed. */
 bool ax_eqn_tangents(const ax_eqn *eqn, const bool *in, bool *out);
 bool ax_eqn_batched(const ax_eqn *eqn, const char *axis, const bool *in, bool *out);
 
 /* --- Differentiation --- */
 
-/* What is wanted of a result's tangent. Results that are not floats never have one. ZERO: it is expected to be the symbolic zero;
-   AX_INTERNAL when it is not. */
+/* Whether a result has a tangent in the transformed program. Results that are not floats never have one. ZERO: it must turn out to
+   be the symbolic zero; otherwise AX_INTERNAL. */
 typedef enum ax_want { AX_WANT_NEVER, AX_WANT_ZERO, AX_WANT_ALWAYS } ax_want;
 
 /* (x..) -> (y..)  becomes  (x.., dx[wrt]..) -> (y.., dy[want: always]..). wrt NULL: all float inputs; want NULL: ALWAYS. */
 AX_MUST_USE ax_status ax_jvp_program(const ax_program *program, const bool *wrt, const ax_want *want, ax_program **out);
 /* The same split in two: primal (x..) -> (y.., residual..), tangent (residual.., dx[wrt]..) -> (dy[want: always]..). held (may be
-   NULL): every residual is kept by itself, but for the inputs that are marked, which are there anyway; so the tangent half makes
-   again what is cheaper to make than to keep. */
+   NULL): each residual is kept by itself, except for the inputs marked, which are kept in any case; the tangent half then computes
+   values again that are cheaper to compute than to keep. */
 AX_MUST_USE ax_status ax_linearize_program(const ax_program *program, const bool *wrt, const ax_want *want, const bool *held,
                                            ax_program **primal, ax_program **tangent, uint32_t *residual_count);
-/* What is kept of a program whose other values are made again. */
+/* The values of a program that are kept, while its other values are computed again. */
 typedef struct ax_saved {
-  bool (*saves)(const void *policy, const ax_eqn *eqn); /* whether the results of an equation are */
-  const void *policy;                                   /* all that this goes by: plain bytes */
+  bool (*saves)(const void *policy, const ax_eqn *eqn); /* says whether the results of an equation are kept */
+  const void *policy;                                   /* all that `saves` depends on, as plain bytes */
   size_t policy_bytes;
 } ax_saved;
-/* As ax_linearize_program, but the tangent half makes again all that it uses besides inputs and what is saved: those are the
+/* As ax_linearize_program, but the tangent half computes again all that it uses, except for inputs and saved values, which are the
    residuals. The program has no state. */
 AX_MUST_USE ax_status ax_remat_program(const ax_program *program, const bool *wrt, const ax_want *want, const ax_saved *saved,
                                        ax_program **primal, ax_program **tangent, uint32_t *residual_count);
@@ -43,22 +45,22 @@ AX_MUST_USE ax_status ax_remat_program(const ax_program *program, const bool *wr
 AX_MUST_USE ax_status ax_transpose_program(const ax_program *program, const bool *linear, const bool *zero, bool *made_zero,
                                            ax_program **out);
 
-/* --- Pruning: what `prune` rules ask of their programs --- */
+/* --- Pruning: questions that `prune` rules ask of their programs --- */
 
-/* in[i]: whether input i is needed for the results marked in out[]. */
+/* Sets in[i] to whether input i is needed for the results marked in out[]. */
 AX_MUST_USE ax_status ax_needs_program(struct ax_memo *memo, const ax_program *program, const bool *out, bool *in);
-/* For loops, whose result k of `body` is carried to input first + k, of `count` carries: adds to args->out the carries that those
-   in it need, and fills `in` as above. */
+/* For loops that carry result k of `body` to input first + k, for `count` carries: adds to args->out the carries that its marked
+   ones need, and fills in `in` as above. */
 AX_MUST_USE ax_status ax_needs_loop(const ax_prune_args *args, const ax_program *body, uint32_t first, uint32_t count, bool *in);
-/* The program with the inputs and results marked alone, of which `in` has at least what is needed, and without equations that
-   nobody needs; itself, retained, when it is all needed. */
+/* The program with only the inputs and results marked, and without unused equations; `in` must mark at least the inputs that are
+   needed. The program itself, retained, if all of it is needed. */
 AX_MUST_USE ax_status ax_prune_program(struct ax_memo *memo, const ax_program *program, const bool *out, const bool *in,
                                        ax_program **pruned);
 
 /* --- Batching --- */
 
-/* The dimension that a user gives, of an array of `rank` dimensions: below 0 it counts from the end. *dim is -1 for AX_NOT_MAPPED.
-   Returns false where there is no such dimension. */
+/* The dimension meant by a user's number, for an array of `rank` dimensions: a negative number counts from the end. *dim is -1 for
+   AX_NOT_MAPPED. False: there is no such dimension. */
 bool ax_mapped_dim(int given, uint32_t rank, int *dim);
 
 enum { AX_BATCH_ANY = -2 }; /* in front when batched, -1 otherwise */

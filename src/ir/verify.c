@@ -1,4 +1,4 @@
-/* The verifier: a program's invariants, checked again from nothing.
+/* The verifier checks all invariants of a program anew.
 
      values     inputs are 0 .. in_count; each equation's results are the next ids; operands and outputs come earlier
      types      a dtype, at most AX_MAX_RANK dimensions, a size that can be counted; axis sets are disjoint, within the
@@ -9,7 +9,7 @@
      memory     is no result
      nested     programs hold the same, and their environment begins with their parent's
 
-   Only a defect of Axle's own breaks one, so the status is AX_INTERNAL. */
+   Only a defect in Axle can break one, so the status is AX_INTERNAL. */
 #include "ir/text.h"
 
 static ax_status check_type(const ax_type *type, const ax_mesh *axes) {
@@ -59,7 +59,7 @@ static ax_status check_eqn(const ax_program *program, const ax_eqn *eqn, uint32_
   return types != NULL ? check_types(program, eqn, types) : ax_out_of_memory(bytes);
 }
 
-/* The values themselves may be what is wrong, so the equation is named, not quoted. */
+/* Names the equation and does not print its operands, since the values themselves may be invalid. */
 static ax_status name_eqn(ax_status status, const ax_program *program, uint32_t index) {
   const ax_eqn *eqn = &program->eqns[index];
   const char *name = eqn->prim != NULL ? eqn->prim->name : "without a primitive";

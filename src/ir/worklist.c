@@ -1,4 +1,4 @@
-/* A binary heap of equations (worklist.h). Taken in backward order, an equation's key is its number counted from the end. */
+/* A binary heap of equations (worklist.h). In backward order an equation's key is its number counted from the end. */
 #include "ir/worklist.h"
 
 bool ax_worklist_init(ax_worklist *list, ax_arena *arena, uint32_t eqn_count, bool backward) {

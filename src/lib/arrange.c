@@ -1,4 +1,4 @@
-/* Dimensions put elsewhere, added and dropped; arrays put beside one another. */
+/* Moves, adds and drops dimensions, and joins arrays along an old or a new one. */
 #include "prim/composite.h"
 #include "prim/prims.h"
 #include "prim/shape.h"

@@ -1,11 +1,11 @@
-/* cumsum: in log2 n passes, each of which adds to every sum the one that ends where it begins:
+/* cumsum in log2 n passes. Each pass adds to every partial sum the one that ends where it begins:
 
      x   a b c    d
      +1  a ab bc  cd
      +2  a ab abc abcd
 
-   So each sum is made in log2 n additions in a row, which is why f32 is enough up to 2^25 elements (the bound on sums of
-   axle/ops.h); longer ones are made in f64. */
+   So each sum is made by log2 n additions in a row, and f32 is enough up to 2^25 elements (the bound on sums is in axle/ops.h);
+   longer ones are made in f64. */
 #include "prim/composite.h"
 #include "prim/shape.h"
 

@@ -1,11 +1,11 @@
 /* einsum: T[..].. -> T[..]         "ij,jk->ik": the product of all operands, summed over the letters that the result lacks
 
-   Four steps, none of which is a primitive of its own:
+   Four steps; none is a primitive of its own:
 
      names       each dimension gets a label: its letter, or its place in the ellipsis, counted from the end
-     operands    a label twice in one: its diagonal; a 1 that meets another size: dropped; a label nobody else has: summed over
-     products    two at a time (einsum_order.c): a dot_general where something is summed over, batch dimensions in place; else a
-                 product
+     operands    a label twice in one operand: its diagonal; a 1 that meets another size: dropped; a label in no other term: summed
+                 over
+     products    two at a time (einsum_order.c): a dot_general if it sums over a label, batch dimensions in place; else a product
                  of elements
      result      its dimensions in order, if they are not yet
 
@@ -109,7 +109,7 @@ static bool name_dimensions(einsum *e, const letters *from, uint32_t in_ellipsis
   return true;
 }
 
-/* The size of a dimension agrees with what is known of its label, in this operand and those before. */
+/* Checks that the size of dimension d agrees with the known size of its label, in this operand and those before. */
 static bool fit_size(einsum *e, uint32_t operand, const ax_type *type, const term *t, uint32_t d) {
   uint8_t label = t->label[d];
   int64_t size = type->dims[d];

@@ -1,10 +1,11 @@
-/* What the two files of einsum share: sets of labels, and the order of products. */
+/* Declarations shared by the two files of einsum: sets of labels, and the order of products. */
 #ifndef AX_LIB_EINSUM_H
 #define AX_LIB_EINSUM_H
 
 #include "prim/rules.h"
 
-/* A label is a letter of the subscripts, or a dimension that an ellipsis stands for; they are numbered as they are met. */
+/* A label is a letter of the subscripts, or a dimension that an ellipsis stands for. Labels are numbered in the order of their
+   first use. */
 enum { AX_EINSUM_LABELS = 64 };
 typedef uint64_t ax_labels; /* a set of them */
 
@@ -15,9 +16,9 @@ typedef struct ax_einsum_step {
   ax_labels kept;
 } ax_einsum_step;
 
-/* The count - 1 steps that make `count` terms with these labels one, of few multiplications: the fewest there can be where there
-   are at most eight terms. Each label of a term is in another one or in `out`. size: by label. False: the trace has failed; no
-   order has only results of AX_MAX_RANK dimensions or fewer. */
+/* Finds the count - 1 products that combine `count` terms with these labels: of up to eight terms the order with the fewest
+   multiplications, of more a greedy order. Each label of a term is in another term or in `out`. size: by label. False: the trace
+   has failed, as every order has a result of more than AX_MAX_RANK dimensions. */
 bool ax_einsum_order(uint32_t count, const ax_labels *terms, ax_labels out, const int64_t *size, ax_einsum_step *steps);
 
 #endif

@@ -1,9 +1,9 @@
 /* The order of products of an einsum.
 
-   A product costs as many multiplications as its operands' labels have values together, and what it writes. Of up to eight terms
-   the best order is found by way of the best order of each subset; more are first made fewer, each time by the product whose result
-   is smallest compared with what it takes the place of. Either way a subset's product has the labels that the result or a term
-   outside it needs. */
+   The cost of a product is its number of multiplications, which is the product of the sizes of its operands' labels, and the
+   elements that it writes. Of up to eight terms the best order is found from the best order of each subset. More terms are first
+   reduced to eight: each time by the product whose result is smallest compared with the two terms it replaces. Either way a
+   subset's product has the labels that the result or a term outside it needs. */
 #include <math.h>
 
 #include "prim/composite.h"

@@ -14,8 +14,9 @@ ax_value ax_square(ax_value x) {
   return ax_operand(name, x, &type) && is_numeric(name, &type) ? ax_integer_pow(x, 2) : ax_poison;
 }
 
-/* The value is min(max(x, low), high), NaN where x is. Its tangent is that of x strictly between the two, that of a bound strictly
-   beyond it, and where two are equal nobody's: so it is a choice between them, where min and max would share it. */
+/* The value is min(max(x, low), high), NaN where x is. Its tangent is that of x strictly between the bounds,
+   that of a bound strictly beyond it, and zero if two of the values are equal. So it is a choice between them, as min and max would
+   share the tangent. */
 ax_value ax_clamp(ax_value low, ax_value x, ax_value high) {
   static const char name[] = "clamp";
   ax_value v[] = {low, x, high};

@@ -1,4 +1,4 @@
-/* Parts along one dimension, at places known while tracing or computed: slice and dynamic_slice as they are mostly wanted. */
+/* Parts along one dimension, at places known while tracing or computed: convenient forms of slice and dynamic_slice. */
 #include "collectives/collective.h"
 #include "prim/composite.h"
 #include "prim/shape.h"

@@ -1,9 +1,10 @@
-/* Reductions made of others. */
+/* Reductions made of other reductions. */
 #include <math.h>
 
 #include "prim/composite.h"
 
-/* Along all axes where every element is -inf, 0 is taken for the maximum: so that what is subtracted is no NaN. */
+/* Subtracts the maximum before exp, so that exp does not overflow. A maximum that is infinite or NaN is replaced by 0, since
+   subtracting it would make NaN. */
 ax_value ax_logsumexp(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
   ax_type type;
   if (!ax_operand("logsumexp", x, &type)) return ax_poison;

@@ -1,4 +1,4 @@
-/* Rows looked up and rows updated along one axis: gather and the scatters as they are mostly wanted. */
+/* Rows looked up and rows updated along one axis: convenient forms of gather and the scatters. */
 #include "prim/composite.h"
 #include "ops/indexed.h"
 

@@ -1,4 +1,4 @@
-/* Shardings: made, asked, compared, and said as tiles. */
+/* Shardings: creation, queries, comparison, and their tile assignments. */
 #include "mesh/assignment.h"
 
 #include <stdio.h>
@@ -68,7 +68,7 @@ ax_status ax_sharding_create(const ax_mesh *mesh, const ax_spec *spec, ax_shardi
 
 static const ax_sharding_options no_options;
 
-/* What all kinds ask of options, that are for so many places; 0: for any number. */
+/* Checks the options that all kinds of shardings have; `places`: the number of places, 0: any number. */
 static ax_status check_options(const ax_sharding_options *options, int64_t places) {
   if (options->memory_kind != NULL && strcmp(options->memory_kind, "device") != 0)
     return ax_error(AX_ABSENT, "memory kind \"%.64s\": devices have one kind of memory, \"device\"", options->memory_kind);
@@ -156,7 +156,7 @@ static ax_status mesh_of_tiles(const ax_tiles *tiles, ax_mesh *mesh, ax_spec *sp
   return AX_OK;
 }
 
-/* The numbers of what is neither the digits of a mesh nor a list. */
+/* Writes out the numbers of a tile assignment that is not a mesh's, if it is given by digits. */
 static ax_status list_digits(ax_tiles *tiles) {
   const int64_t count = ax_tiles_count(tiles);
   if (tiles->list != NULL) return AX_OK;

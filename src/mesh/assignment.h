@@ -1,4 +1,4 @@
-/* What an ax_sharding is: a mesh, a spec, and the ids of the devices at the mesh's places.
+/* The inside of ax_sharding: a mesh, a spec, and the ids of the devices at the mesh's places.
 
      mesh (x=2, y=2), P(y), devices 3 1 2 0:     place    0  1  2  3
                                                  id       3  1  2  0
@@ -20,19 +20,19 @@ struct ax_sharding {
   ax_mesh mesh;
   ax_spec spec;
   int64_t places;
-  uint32_t rank;  /* of the arrays it lays out; AX_NONE: any that the spec fits */
+  uint32_t rank;  /* rank of the arrays it lays out; AX_NONE: any that the spec fits */
   int64_t *ids;   /* by place; NULL: each place's own number */
-  ax_stand *by_id; /* sorted; NULL where ids is */
+  ax_stand *by_id; /* sorted; NULL if ids is NULL */
 };
 
-/* Of devices in order. */
+/* A sharding over devices 0, 1, .. in order. */
 AX_MUST_USE ax_status ax_sharding_create(const ax_mesh *mesh, const ax_spec *spec, ax_sharding **out);
-/* Of the devices that another sharding has, in its order, of which there are as many as places. */
+/* A sharding over the devices of another sharding, in its order; there must be as many as the mesh has places. */
 AX_MUST_USE ax_status ax_sharding_create_on(const ax_mesh *mesh, const ax_spec *spec, const ax_sharding *devices,
                                             ax_sharding **out);
-/* The whole type without axis sets, and the block. AX_INVALID_ARGUMENT: see ax_sharding_block. */
+/* Gives the whole type without axis sets, and the block's type. AX_INVALID_ARGUMENT: see ax_sharding_block. */
 AX_MUST_USE ax_status ax_sharding_types(const ax_sharding *sharding, const ax_type *whole, ax_type *sound, ax_type *block);
-/* The picture of an array's blocks and the devices that have them; ids: by place, NULL: the places. */
+/* Draws an array's blocks and the devices that hold them; ids: by place; NULL: the places' numbers. */
 void ax_draw_layout(ax_text *text, const ax_type *whole, const ax_type *block, const ax_spec *spec, const ax_mesh *mesh,
                     const int64_t *ids);
 

@@ -1,10 +1,10 @@
-/* sharding_constraint: T[d..] -> T[d..]         the operand, which lies on the mesh as the spec says; of a dimension that is `?`
-                                                 nothing is said
+/* sharding_constraint: T[d..] -> T[d..]         the operand, laid out on the mesh by the spec; a dimension `?` stays open
    Parameters: mesh; specs: one. Axes that a shard_map around it leaves automatic are those of that mesh; all others are new.
    Errors: a spec with more entries than the operand has dimensions; an axis name that is in scope already and not automatic; axes
    of which some alone are automatic.
-   Linear: the cotangent lies as the value does. By value nothing happens: the partitioner (partition.c) changes layouts where it
-   stands, and carries the layout to what goes before and comes after it (propagate.c). */
+   Linear: the cotangent lies as the value does.
+   The value stays the same: the partitioner (partition.c) changes layouts here, and carries the layout to the operations before
+   and after it (propagate.c). */
 #include "mesh/constraint.h"
 
 #include "axle/transform.h"
@@ -35,8 +35,8 @@ static ax_value bind(const ax_constraint_params *params, ax_value x) {
 
 static void transpose(const ax_transpose_args *args) { args->out[0] = bind(args->eqn->params, args->cotangent[0]); }
 
-/* What is mapped is cut by the axes that the batch is split over, where the mesh has them (vmap's spmd_axis_name); of one that is
-   split over none nothing is said. */
+/* The batch dimension is cut by the axes that split the batch, if the mesh has them (vmap's spmd_axis_name). If the batch is not
+   split the dimension stays open. */
 static void batch(const ax_batch_args *args) {
   ax_constraint_params params = *(const ax_constraint_params *)args->eqn->params;
   const ax_spec *old = &params.specs.v[0];
@@ -98,7 +98,7 @@ const ax_prim ax_prim_sharding_constraint = {
 
 /* --- The functions --- */
 
-/* One form for what is the same, so that equal programs are found to be so: dimensions at the end that are whole are not said. */
+/* Drops whole dimensions at the end of a spec, so that equal layouts have equal specs and equal programs are found to be equal. */
 static void shorten(ax_spec *spec, uint32_t rank) {
   while (spec->rank > 0 && spec->rank <= rank && spec->count[spec->rank - 1] == 0 && (spec->open >> (spec->rank - 1) & 1) == 0)
     spec->rank--;
@@ -137,7 +137,7 @@ ax_value ax_with_sharding(ax_value x, const ax_mesh *mesh, const char *spec) {
   return bind(&params, x);
 }
 
-/* Of input or result i: the mesh of its array, or the one that specs are over. */
+/* The mesh of input or result i: that of its array, or the one that the specs are over. */
 static const ax_mesh *mesh_of(const ax_given *g, const ax_program *program, const ax_mesh *mesh, uint32_t i) {
   return g->like != NULL && i < program->in_count && g->like[i].mesh != NULL ? g->like[i].mesh : mesh;
 }
@@ -159,7 +159,7 @@ ax_status ax_program_given(const ax_program *program, const ax_mesh *mesh, const
   return ax_builder_finish(&builder, out, out != NULL ? out_count : 0, made, NULL, NULL);
 }
 
-/* Before anything is built, so that what does not fit is named by its number. Then shortens specs. */
+/* Checks all specs before anything is built, so that messages name the argument or result by its number. Then shortens them. */
 static ax_status check(const ax_program *program, const ax_mesh *mesh, const ax_given *g) {
   for (uint32_t i = 0; i < program->in_count + program->out_count; i++) {
     bool is_in = i < program->in_count;

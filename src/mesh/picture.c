@@ -1,4 +1,4 @@
-/* An array's layout as a picture: of each block, the devices that hold it.
+/* An array's layout as a picture of its blocks, each with the devices that hold it.
 
      f32[64,512] P(_, model), a device holds f32[64,256]         f32[4,2,2] P(data), a device holds f32[2,2,2]
      +----------------+----------------+                         from [0,0,0]: 0 1

@@ -1,8 +1,8 @@
-/* pmap: a function on as many devices as a dimension of its operands is long. No primitive: an unchecked shard_map over a mesh of
-   one axis, of a function that takes from operands the dimension of size 1 that blocks have along it, and gives results one.
+/* pmap: a function on as many devices as a dimension of its operands is long. It is no primitive, but an unchecked shard_map over a
+   mesh of one axis. Blocks have size 1 along the mapped dimension; the function gets operands without it, and its results get one.
 
-     operand f32[4,8]  --P(i)-->  f32[1,8]  --squeeze-->  f32[8]  --function-->  f32[3]  --out_axes 1-->  f32[3,1]  --P(_,i)-->
-     f32[3,4]
+     operand f32[4,8]  --P(i)-->  f32[1,8]  --squeeze-->  f32[8]  --function-->  f32[3]
+     f32[3]  --out_axes 1-->  f32[3,1]  --P(_,i)-->  result f32[3,4]
 
    So derivatives, batches, pruning and everything after are shard_map's. */
 #include "axle/pmap.h"
@@ -29,7 +29,7 @@ typedef struct mapping {
 
 static int given_axis(const int *axes, uint32_t i) { return axes != NULL ? axes[i] : 0; }
 
-/* Of an operand that find_size has looked at: the mapped dimension, or -1. */
+/* The mapped dimension of an operand that find_size has checked, or -1. */
 static int operand_axis(const mapping *m, uint32_t i, uint32_t rank) {
   int axis;
   return ax_mapped_dim(given_axis(m->options->in_axes, i), rank, &axis) ? axis : -1;
@@ -204,7 +204,7 @@ void ax_call_pmapped(const ax_value *in, ax_value *out, void *pmapped) {
 
 /* --- How many devices --- */
 
-/* Those that the equation adds. */
+/* The number of devices that the equation adds. */
 static int64_t own_devices(const ax_eqn *eqn, const ax_mesh *axes) {
   const ax_mesh *mesh = NULL;
   if (eqn->prim == &ax_prim_shard_map) mesh = &((const ax_shard_map_params *)eqn->params)->mesh;

@@ -148,7 +148,7 @@ ax_status ax_pmap_sharding_parse(const char *text, ax_pmap_sharding *out) {
 
 /* --- Writing --- */
 
-/* Of a struct that was filled by hand. */
+/* Checks a struct that a caller may have filled in by hand. */
 static ax_status check(const ax_pmap_sharding *sharding) {
   AX_TRY(ax_require(sharding, "sharding"));
   AX_TRY(ax_mesh_check(&sharding->mesh));

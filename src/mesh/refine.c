@@ -1,4 +1,4 @@
-/* Common refinements: both meshes are walked from their major axes on, and what is left of the two axes met is cut by the
+/* Common refinements: both meshes are walked from their major axes on, and the rests of the two current axes are cut by the
    smaller. */
 #include "mesh/refine.h"
 

@@ -127,7 +127,8 @@ static bool only_gathered(const ax_program *body, uint32_t value, ax_axis_set ax
   return gathered && !elsewhere;
 }
 
-/* What is reduced leaves by the cast that says what happens to its cotangent, and parts are not put together. */
+/* Refuses results that are unreduced, as parts cannot leave the body, or reduced: the user must choose the cast that makes them
+   invariant, since it decides about the cotangent. */
 static ax_status check_made(const ax_type *type, const ax_mesh *inner, ax_axis_set own, uint32_t k) {
   const ax_spread *on = &type->spread;
   if ((on->unreduced & own) != 0)
@@ -225,7 +226,7 @@ static uint32_t number_of(const ax_mesh *mesh, int64_t place) {
   return (uint32_t)number;
 }
 
-/* Where each of the devices is, on the mesh and on the body's environment from where the first is. */
+/* Finds each device's place on the mesh, and its offset in the body's environment from the first device's place. */
 static void place_devices(const eval_state *s, int64_t *offset) {
   const ax_mesh *mesh = &s->params->mesh, *axes = &s->params->body->axes;
   for (uint32_t j = 0; j < s->devices; j++) {
@@ -241,7 +242,7 @@ static void place_devices(const eval_state *s, int64_t *offset) {
   }
 }
 
-/* Of devices that hold the same block, the first one's counts. */
+/* Joins blocks to result k. If several devices hold a block, the first one's is taken. */
 static ax_status join(eval_state *s, uint32_t k) {
   const ax_eval_args *args = s->args;
   const ax_spec *spec = &s->params->out_specs.v[k];
@@ -465,7 +466,7 @@ static ax_status renumber_all(const char *which, ax_spec *specs, uint32_t count,
   return AX_OK;
 }
 
-/* The user may hand the whole mesh: what is in use around it, and is not to be taken by hand here, goes. */
+/* The user may pass the whole mesh. Axes that are in use around this shard_map, and are marked automatic here, are left out. */
 static ax_mesh map_mesh(const ax_mesh *mesh, const ax_mesh *outer) {
   ax_mesh own = *mesh;
   own.count = 0;

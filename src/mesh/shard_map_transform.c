@@ -3,8 +3,8 @@
      jvp         a tangent has the spec of its value
      linearize   two shard_maps; a residual leaves the first and enters the second in blocks along dimension 0 over all axes that
                  it varies over (all that the body takes by hand when unchecked). One that is an operand is passed as it is.
-     transpose   a cotangent has the spec of its value. What is invariant in the body but put together from blocks was spread out:
-                 its cotangent is the psum of theirs. Unchecked, types tell nothing: a result's cotangent is shared out among
+     transpose   a cotangent has the spec of its value. A value that is invariant in the body but joined from blocks was copied to
+                 them: its cotangent is the psum of theirs. Unchecked, types tell nothing: a result's cotangent is shared out among
                  the devices that hold the result, and an operand's is summed over those that hold the operand, as in JAX.
      batch       the batch dimension is not split, unless vmap's spmd_axis_name says so: then its entry in the specs names these
                  axes, and
@@ -80,9 +80,9 @@ void ax_shard_map_jvp(const ax_jvp_args *args) {
   if (out != NULL) ax_tangents_give(&t, out, out + eqn->out_count);
 }
 
-/* A body split in two, with residuals that can leave it: a scalar becomes [1], so that there is a dimension to put the blocks
-   along; what is reduced over the map's axes leaves as invariant, the parts of what is unreduced as varying, and they are cast back
-   where they come in. */
+/* A body split in two, with residuals that can leave it. A scalar residual becomes [1], so that there is a dimension along which
+   blocks are joined. A residual that is reduced over the map's axes leaves as invariant, and one that is unreduced leaves as
+   varying parts; both are cast back in the second half. */
 typedef struct split {
   const ax_shard_map_params *of;
   ax_program *primal, *tangent; /* (x..) -> (y.., r..); (r.., dx..) -> (dy..) */

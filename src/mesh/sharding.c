@@ -1,4 +1,4 @@
-/* Index maps: axes to parts, parts to places. Copies go by the longest runs that are dense on both sides. */
+/* Index maps: from axes to parts, and from parts to offsets. Copies use the longest runs that are dense on both sides. */
 #include "mesh/sharding.h"
 
 #include <stdio.h>

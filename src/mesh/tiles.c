@@ -1,4 +1,4 @@
-/* Tile assignments: read, written, and found in lists. */
+/* Tile assignments: parsing, printing, and finding digits in lists. */
 #include "mesh/tiles.h"
 
 #include <ctype.h>
@@ -110,7 +110,7 @@ static ax_status read_list(const char **at, int64_t tiles, int64_t **list) {
   return check_list(*list, tiles);
 }
 
-/* What stands after the devices: that the last dimension is of copies, or nothing. */
+/* Parses the end, behind the devices: a word that says that the last dimension is of copies, or nothing. */
 static ax_status read_last(const char **at, bool *copies) {
   *copies = accept(at, "last_tile_dim_replicate") || accept(at, "last_tile_dims={replicated}");
   if (!accept(at, "last_tile_dims=")) return AX_OK;
@@ -194,7 +194,7 @@ static bool find_digits(const int64_t *list, int64_t count, ax_tile_digits *out)
   return true;
 }
 
-/* Where digit i comes by falling stride. */
+/* Finds the rank of each digit by falling stride. */
 static void sort_digits(const ax_tile_digits *digits, uint32_t *rank_of) {
   for (uint32_t i = 0; i < digits->count; i++) {
     rank_of[i] = 0;

@@ -1,5 +1,5 @@
-/* vtile: a function on the blocks of arrays, as in a shard_map, but computed by whoever computes the arrays: an axis of the mesh is
-   a vmapped dimension, and collectives over it stay within an array.
+/* vtile: a function on the blocks of arrays, as in a shard_map, but computed by the devices that hold the arrays: an axis of the
+   mesh is a vmapped dimension, and collectives over it stay within an array.
 
      operand f32[8,6], P(b, a) on a=2, b=4  --reshape, transpose-->  f32[2,4,2,3]  --vmap a, vmap b-->  blocks f32[2,3]
                                                                       a b ----- block
@@ -20,8 +20,9 @@ typedef struct tiling {
   const ax_spec *in_specs, *out_specs;
 } tiling;
 
-/* An array cut by a spec, each part of each dimension as a dimension of its own: the whole's are these, those of dimension 0 first,
-   major first; the blocks' are these in the order `sorted`: the mesh's axes in their order, then what is left of each dimension. */
+/* An array cut by a spec, with each part of each dimension as a dimension of its own. The whole array has these parts in order:
+   those of dimension 0 first, major first. The blocks have them in the order `sorted`: the mesh's axes in their order, then the
+   rest of each dimension. */
 typedef struct pieces {
   uint32_t count, rank; /* rank: of the whole */
   int64_t size[AX_MAX_RANK + AX_MAX_AXES], sorted[AX_MAX_RANK + AX_MAX_AXES];

@@ -118,7 +118,7 @@ static ax_ex load_at(ax_lower *lower, uint32_t x, const ax_reduction *r, int64_t
   return ax_lower_load(lower, x, at);
 }
 
-/* As `beats`: not below or equal, which NaN is not either. */
+/* As `beats`: x is not below or equal to the best, which holds for NaN too. */
 static ax_ex emit_beats(ax_loop_kernel *kernel, ax_dtype dtype, ax_ex here, ax_ex best) {
   if (dtype == AX_BOOL)
     return ax_kernel_op(kernel, AX_SCALAR_AND, AX_BOOL, here, ax_kernel_op(kernel, AX_SCALAR_NOT, AX_BOOL, best, AX_NONE, AX_NONE),

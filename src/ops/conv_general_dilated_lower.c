@@ -42,7 +42,7 @@ static product taken(const product *c, int64_t n) {
   return inner;
 }
 
-/* The same where `n` is computed. */
+/* The same for an `n` that is computed. */
 static product taken_at(const product *c, ax_value n) {
   product inner = *c;
   const ax_window *w = &c->windows[c->at];

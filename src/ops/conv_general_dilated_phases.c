@@ -97,7 +97,7 @@ bool ax_conv_has_phases(const ax_conv_params *p, const ax_type *lhs, const ax_ty
   return find_all(p, lhs, rhs, &c);
 }
 
-/* As a segment's convolution has it along dimension i. */
+/* Sets the parameters of a segment's convolution along dimension i. */
 static void set_window(ax_conv_params *p, const phases *s, uint32_t i, const phase *f) {
   p->window_strides.v[i] = s->stride;
   p->lhs_dilation.v[i] = 1;

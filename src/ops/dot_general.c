@@ -240,7 +240,7 @@ static void permute(ax_dims *dims, const ax_dims *permutation) {
   for (uint32_t i = 0; i < dims->count; i++) dims->v[i] = permutation->v[dims->v[i]];
 }
 
-/* A product reads its factors as they lie, so a transposed one need not be made. Whoever else reads it may make it. */
+/* A product reads its factors as they lie, so a transposed one need not be made. Other operations that read it may make it. */
 static void simplify_side(const ax_simplify_args *args, uint32_t k) {
   const ax_eqn *inner = ax_simplify_operand(args, k, &ax_prim_transpose);
   ax_dot_params p = *(const ax_dot_params *)args->eqn->params;

@@ -242,7 +242,7 @@ static ax_status lower_one_term(ax_lower *lower, const ax_type *type, const uint
   return ax_lower_kernel_end(lower);
 }
 
-/* As one kernel: a sum of products over the contracted dimensions. */
+/* Lowers to one kernel: a sum of products over the contracted dimensions. */
 static ax_status lower_loops(ax_lower *lower, const ax_eqn *eqn, const ax_dot_side *left, const ax_dot_side *right,
                              const uint32_t *in, uint32_t out) {
   const ax_type *lhs = &lower->program->types[eqn->in[0]], *type = &lower->program->types[eqn->out];

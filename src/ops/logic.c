@@ -199,7 +199,7 @@ static void convert_transpose(const ax_transpose_args *args) {
   args->out[0] = ax_convert_element_type(args->cotangent[0], args->in_types[0].dtype);
 }
 
-/* Whether `to` holds every number that `from` does. */
+/* Says whether `to` holds every number that `from` does. */
 static bool widens(ax_dtype from, ax_dtype to) {
   const ax_dtype_info *a = ax_dtype_get(from), *b = ax_dtype_get(to);
   if (a->kind == AX_KIND_FLOAT) return b->kind == AX_KIND_FLOAT && (from == to || b->bytes > a->bytes);

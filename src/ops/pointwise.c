@@ -29,9 +29,9 @@
    add, sub and neg are linear, mul in either operand, div (of floats) in the first; max takes operands that are unreduced by max,
    min operands that are unreduced by min.
    Errors: shapes or dtypes that differ; a dtype the operation has no meaning for.
-   Sharding: cuts of every dimension are kept. A member of the family is a scalar operation (ir/scalar.def), which dtypes it takes,
-   and its derivative; evaluation, batching, lowering and export are the family's. Derivatives are those of jax.lax, at the kinks
-   too (max shares equally on ties). */
+   Sharding: cuts of every dimension are kept.
+   A member of the family is a scalar operation (ir/scalar.def), which dtypes it takes, and its derivative; evaluation, batching,
+   lowering and export are the family's. Derivatives are those of jax.lax, at the kinks too (max shares equally on ties). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static ax_status infer_float(const ax_infer_args *args) {
   return infer_same(args);
 }
 
-/* Whether there is code that is so accurate. */
+/* Says whether there is code with this accuracy. */
 static ax_status accuracy_check(const ax_prim *prim, ax_dtype dtype, int64_t accuracy) {
   if (accuracy == AX_ACCURACY_DEFAULT || accuracy == AX_ACCURACY_HIGHEST) return AX_OK;
   if (accuracy < 0) return ax_error(AX_INVALID_ARGUMENT, "an accuracy of %lld units of the last place", (long long)accuracy);

@@ -1,4 +1,4 @@
-/* How functions made of primitives refuse what is wrong. */
+/* The checks of composite.h. */
 #include "prim/composite.h"
 
 const char *ax_operand_string(const ax_type *type) {

@@ -1,4 +1,4 @@
-/* The records, by name; for the rules that build equations of other primitives. */
+/* The primitives' records by name, for rules that build equations of other primitives. */
 #ifndef AX_PRIM_PRIMS_H
 #define AX_PRIM_PRIMS_H
 

@@ -1,5 +1,5 @@
-/* What transforms of equations with programs share (rebuild.h). Everything here is in the memory of the trace in progress, and a
-   failure is the trace's. */
+/* Helpers for transforms of equations that hold programs (rebuild.h). All arrays are in the memory of the trace in progress, and
+   every failure fails that trace. */
 #include "prim/rebuild.h"
 
 /* --- Tangents --- */

@@ -1,5 +1,5 @@
-/* Loops whose carries' types are being found (settle.h): what a trace of the body shows is carried round the loop before the next
-   trace. */
+/* Finding the types of loops' carries (settle.h): the changes that one trace of the body shows are carried round the loop before
+   the next trace. */
 #include "prim/settle.h"
 
 #include "ir/flow.h"
@@ -10,7 +10,7 @@ static bool is_within(const ax_spread *a, const ax_spread *b) {
   return (a->varying & ~b->varying) == 0 && (a->reduced & ~(b->reduced | b->varying | b->unreduced)) == 0;
 }
 
-/* What is known of the loop that begins now, from the last trace of the body around it; NULL: nothing. */
+/* The note about the loop that begins now, from the last trace of the body around it. NULL: there is none. */
 static const ax_loop_note *known_note(const ax_settling *s) {
   ax_loop_notes *around = ax_builder_current()->notes;
   const ax_loop_note *known = around != NULL ? around->known : NULL;
@@ -55,8 +55,8 @@ void ax_settle_round(ax_settling *s) {
   s->notes.last = &s->notes.made;
 }
 
-/* What differs between devices varies, so that what is computed is a lower bound of what types come to; most often it is just
-   that. */
+/* Values that differ between devices vary, so the sets that flow through the body are a lower bound of the carries' final types.
+   Most often they are the final types. */
 static ax_status carry_through(ax_settling *s, const ax_eqn *eqn, ax_axis_set *in) {
   ax_memo memo = {0};
   ax_flow flow = {.memo = &memo, .question = "settle"};

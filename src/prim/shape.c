@@ -1,4 +1,5 @@
-/* Helpers of the shape, reduction and product files; infer's checks say which dimension, of which parameter, is wrong. */
+/* Helpers for the files of shapes, reductions and products. The checks of infer say which dimension, of which parameter, is
+   wrong. */
 #include "prim/shape.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* What the shape, reduction and product files share: lists of dimensions, strided access, and kernels that move elements. */
+/* Helpers shared by the files of shapes, reductions and products: lists of dimensions, strided access, and kernels that move
+   elements. */
 #ifndef AX_PRIM_SHAPE_H
 #define AX_PRIM_SHAPE_H
 
@@ -11,13 +12,13 @@ bool ax_dims_take(const ax_prim *prim, uint32_t count, const int64_t *v, ax_dims
 bool ax_dims_insert(const ax_prim *prim, ax_dims *dims, uint32_t at, int64_t value);
 
 bool ax_dims_has(const ax_dims *dims, int64_t value);
-/* Numbers of dimensions, after a dimension has been put in at `at`. */
+/* Renumbers the dimensions for a new dimension at `at`. */
 void ax_dims_shift(ax_dims *dims, int64_t at);
 /* The dimensions 0 .. rank that are in neither list, in order; `b` may be NULL. */
 ax_dims ax_dims_others(uint32_t rank, const ax_dims *a, const ax_dims *b);
-/* The sizes of those of x's dimensions that are not among the axes. */
+/* The sizes of x's dimensions that are not among the axes, in order. */
 ax_dims ax_dims_left(const ax_type *x, const ax_dims *axes);
-/* Of an equation that transposes: which of its operand's dimensions each of its result's is. */
+/* The permutation of a transpose equation: by result dimension, the operand's dimension. */
 const ax_dims *ax_transposed_dims(const ax_eqn *eqn);
 
 /* --- For infer --- */
@@ -30,9 +31,9 @@ AX_MUST_USE ax_status ax_infer_one_each(const char *what, const ax_dims *dims, u
 
 /* --- Strided access; strides in elements --- */
 void ax_dense_strides(uint32_t rank, const int64_t *dims, int64_t *strides);
-/* Where the element of row-major number `index` lies. */
+/* The offset of the element with row-major number `index`. */
 int64_t ax_strided_at(int64_t index, uint32_t rank, const int64_t *dims, const int64_t *strides);
-/* An array's elements under other strides, from element `offset` on. */
+/* An array's elements under strides other than its own, from element `offset` on. */
 typedef struct ax_strided {
   void *data;
   int64_t offset, strides[AX_MAX_RANK];
@@ -57,17 +58,17 @@ AX_MUST_USE ax_status ax_hlo_attributed(ax_hlo *hlo, const ax_eqn *eqn, const ch
                                         ax_text *attributes, uint32_t *out);
 
 /* --- Reductions (reduce.c) --- */
-/* y, which lacks the axes, repeated along them to the shape of `like`. */
+/* Repeats y, which lacks the axes, along them to the shape of `like`. */
 ax_value ax_repeat(ax_value y, const ax_type *like, const ax_dims *axes);
-/* The value that changes nothing: 0, or the least or greatest of the dtype. */
+/* The neutral element of the reduction: 0, or the least or greatest number of the dtype. */
 ax_number ax_reduce_identity(ax_scalar op, ax_dtype dtype);
 ax_value ax_reduce_neutral(ax_scalar op, ax_dtype dtype); /* the same as a scalar of the trace in progress */
-/* x's axes and kept dimensions, as a kernel whose last dimensions are reduced over has them. */
+/* x's kept dimensions and axes in the order of a kernel whose last dimensions are reduced over. */
 typedef struct ax_reduction {
   ax_dims kept, reduced;     /* numbers of dimensions, in order */
-  uint32_t rank;             /* of the loop nest: x's */
-  int64_t dims[AX_MAX_RANK]; /* kept, then reduced */
-  ax_position at[AX_MAX_RANK];     /* of x: where its dimensions went */
+  uint32_t rank;             /* rank of the loop nest, which is x's */
+  int64_t dims[AX_MAX_RANK]; /* sizes of the kept dimensions, then of the reduced ones */
+  ax_position at[AX_MAX_RANK];     /* by dimension of x: its loop */
 } ax_reduction;
 ax_reduction ax_reduction_of(uint32_t rank, const int64_t *dims, const ax_dims *axes);
 /* stablehlo.reduce of `x` over `axes` by ADD, MAX or MIN. */

@@ -1,4 +1,4 @@
-/* Factors: what the partitioner knows of an operation. */
+/* Factors, by which an operation tells the partitioner which of its dimensions can be cut together. */
 #include "prim/prims.h"
 #include "prim/rules.h"
 

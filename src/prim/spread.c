@@ -1,4 +1,4 @@
-/* How values spread over the mesh: what operands come to together, and what their results do for it.
+/* How values spread over the mesh: the common spread of operands, and the spread of results.
 
    Along each checked axis a value is invariant (I), varying (V), reduced (R) or unreduced (U) of a kind (ax_spread). Operands of
    one operation are brought together axis by axis:
@@ -8,7 +8,7 @@
      some are R      I is cast to R; the result is R
      all are I       so is the result
 
-   Binding makes the casts (ax_spread_together); the rule (ax_spread_local) says what is wrong with operands that did not become
+   Binding makes the casts (ax_spread_together); the rule (ax_spread_local) reports operands that did not become
    alike. */
 #include "prim/prims.h"
 #include "prim/rules.h"

@@ -1,4 +1,4 @@
-/* The table of primitives, from prims.def. Few enough that a search looks at each. */
+/* The table of primitives, from prims.def. It is small enough for a linear search. */
 #include <string.h>
 
 #include "prim/prims.h"

@@ -1,5 +1,5 @@
-/* Bodies from leaves to leaves: on a mesh, and compiled. What they take and give is held against the treedefs before anything else
-   sees it, so that messages are in the words of leaves:
+/* Bodies from leaves to leaves: on a mesh, and compiled. Operands and results are compared with the treedefs first, so that
+   messages name leaves:
 
      operands are of the leaves' types  ->  the body, on blocks  ->  results are the leaves' blocks, and vary as their specs say */
 #include "axle/collectives.h"
@@ -82,7 +82,7 @@ static void check_result(const body *b, uint32_t i, ax_value result) {
         def->names[i], ax_axis_set_string(varying, b->mesh), def->specs[i]);
 }
 
-/* What was not set is found out by who called this. */
+/* Results that the body did not set are found by this function's caller. */
 static void call_checked(const ax_value *in, ax_value *out, void *context) {
   const body *b = context;
   b->function.function(in, out, b->function.context);

@@ -1,6 +1,7 @@
-/* A table: what each initialiser draws, and what it is multiplied by. Those called after Lecun, Glorot and He keep the variance of
-   what goes through a layer: scale / n, with n what goes into an element of the result (fan in) or the mean of that and what comes
-   out. A weight is [.., in, out]; all dimensions before are a window, of which each place counts. */
+/* A table of initialisers: the distribution each draws from, and the factor. Those named after Lecun, Glorot and He keep the
+   variance of a signal that passes a layer: the variance is scale / n, where n is the number of inputs of an element of the result
+   (fan in), or the mean of the numbers of inputs and outputs. A weight is [.., in, out]; the dimensions before form a window, and
+   each of its places counts as an input. */
 #include "tree/init.h"
 
 #include <math.h>
@@ -103,9 +104,10 @@ static ax_status variance_of(const initializer *init, const ax_type *type, doubl
   return AX_OK;
 }
 
-/* What numbers between -1 and 1, or normal ones cut off at twice their deviation, are multiplied by. */
+/* The factor for numbers between -1 and 1, or for normal numbers cut off at twice their deviation. */
 static double factor_of(const initializer *init, ax_dtype dtype, double variance) {
-  const double deviation_left = 0.87962566103423978; /* of a normal distribution of deviation 1 without what is beyond 2 */
+  const double deviation_left = 0.87962566103423978; /* deviation of a normal distribution of deviation 1 that is cut off at -2 and
+                                                        2 */
   variance = ax_rounded(dtype, variance);
   if (init->distribution == AX_UNIFORM) return ax_rounded(dtype, sqrt(ax_rounded(dtype, 3 * variance)));
   return ax_rounded(dtype, ax_rounded(dtype, sqrt(variance)) / ax_rounded(dtype, deviation_left));

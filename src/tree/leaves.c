@@ -1,4 +1,4 @@
-/* Leaves in a trace: found by name, mapped, summed. */
+/* Leaves in a trace: finding them by name, mapping a function over them, summing them. */
 #include "tree/leaves.h"
 
 #include <stdio.h>

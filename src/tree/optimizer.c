@@ -3,7 +3,7 @@
 
      gradients -> clipped -> direction (with new state) -> decayed -> params + (-learning rate) direction
 
-   What does not depend on a leaf (the norm, the learning rate, the bias corrections) is made once for each dtype there is. */
+   Values that depend on no leaf (the norm, the learning rate, the bias corrections) are computed once for each dtype. */
 #include <math.h>
 #include <string.h>
 
@@ -141,7 +141,7 @@ static ax_value within_norm(step *s, ax_value g, ax_dtype dtype) {
 /* (1 - b) x + b m */
 static ax_value moved(double b, ax_value x, ax_value m) { return ax_add(ax_mul(ax_real(1 - b), x), ax_mul(ax_real(b), m)); }
 
-/* Where sgd goes; *trace becomes the new one. */
+/* The direction of sgd's step; *trace becomes the new trace. */
 static ax_value sgd_direction(const ax_optimizer *o, ax_value g, ax_value *trace) {
   if (trace == NULL) return g;
   *trace = ax_add(g, ax_mul(ax_real(o->momentum), *trace));

@@ -1,5 +1,5 @@
-/* Matching goes back to the last `*` only: what an earlier one could have taken, a later one can as well. So a name takes at most
-   its length times the pattern's. */
+/* Matching goes back to the last `*` only, since the last one can take any text that an earlier one could have taken. So matching
+   takes at most the product of the two lengths. */
 #include "tree/pattern.h"
 
 #include <string.h>

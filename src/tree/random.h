@@ -9,18 +9,18 @@ typedef struct ax_random_key {
   uint32_t word[2];
 } ax_random_key;
 
-/* jax.random.key(seed); of seeds from 2^31 on, with jax_enable_x64. */
+/* jax.random.key(seed); for seeds from 2^31 on, as with jax_enable_x64. */
 ax_random_key ax_random_key_of(uint64_t seed);
 /* jax.random.fold_in(key, number). */
 ax_random_key ax_random_fold_in(ax_random_key key, uint32_t number);
 
-/* To the nearest number of a float dtype. */
+/* Rounds x to the nearest number of a float dtype. */
 double ax_rounded(ax_dtype dtype, double x);
 
 typedef enum ax_distribution {
   AX_UNIFORM,         /* from low to high, without high */
   AX_NORMAL,          /* mean 0, deviation 1 */
-  AX_TRUNCATED_NORMAL /* the same, none outside low .. high */
+  AX_TRUNCATED_NORMAL /* the same, cut off outside low .. high */
 } ax_distribution;
 
 /* Fills `elems` elements of a float dtype with numbers of the distribution, each multiplied by `factor`; jax.random.uniform, normal

@@ -1,5 +1,5 @@
-/* Trees: made, filled, read and copied, a leaf at a time. Whatever changes all leaves makes all new arrays first, so that a failure
-   changes nothing. */
+/* Trees: creation, filling, reading and copying, a leaf at a time. A function that changes all leaves makes all new arrays first,
+   so that a failure changes nothing. */
 #include "tree/tree.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Trees in .npz files: a member a leaf, by name. */
+/* Trees in .npz files: one member for each leaf, under its name. */
 #include <string.h>
 
 #include "axle/npy.h"
@@ -7,7 +7,7 @@
 
 enum { most_named = 5 };
 
-/* What does not fit, as text: the first few, then how many more. */
+/* Mismatches as text: the first few, then the number of the others. */
 typedef struct complaints {
   ax_text text;
   uint32_t count;

@@ -1,5 +1,4 @@
-/* Executables on trees: leaves as arguments and results. What does not match is said in the words of trees, before
-   the run is asked. */
+/* Executables on trees: leaves as arguments and results. Mismatches are reported by leaf before the run starts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +46,7 @@ static ax_status check_counts(const ax_executable *e, const leaves *in, const le
   return status;
 }
 
-/* What is wrong with what a leaf holds, as an argument; NULL: nothing. */
+/* The reason why a leaf's array cannot be an argument; NULL: it can. */
 static const char *fault_of(const ax_executable *e, ax_array *array) {
   if (array == NULL) return "holds nothing yet";
   if (ax_array_gone(array)) return "held what was donated to an earlier run";

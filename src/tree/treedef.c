@@ -3,7 +3,7 @@
      names  types  specs      by leaf
      table                    what each name means, leaves' and nodes', by hash
 
-   All nodes that leaves stand below are in the table too, so that a name which would be both a leaf and a node is found out when it
+   All nodes that leaves stand below are in the table too, so that a name which would be both a leaf and a node is refused when it
    is added, whichever of the two comes first. */
 #include "tree/treedef.h"
 

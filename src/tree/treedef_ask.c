@@ -1,4 +1,4 @@
-/* What a treedef is asked: its leaves, by number, name and pattern; its text. */
+/* Queries of a treedef: its leaves by number, name and pattern, and its text. */
 #include <stdio.h>
 #include <string.h>
 
@@ -75,7 +75,7 @@ static ax_status select_new(ax_treedef *def, const char *patterns, ax_args *out)
 
 ax_args ax_treedef_select(const ax_treedef *def, const char *patterns) {
   ax_args args = {0};
-  ax_treedef *own = (ax_treedef *)def; /* what is kept does not show */
+  ax_treedef *own = (ax_treedef *)def; /* the kept selections are no visible change */
   ax_status status = ax_require(def, "treedef");
   if (status == AX_OK) status = ax_require(patterns, "list of patterns");
   if (status == AX_OK) {

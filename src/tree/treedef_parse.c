@@ -1,4 +1,4 @@
-/* The text form of treedefs: "NAME: TYPE @ SPEC" entries, braces in names. axle/tree.h says what it means; types are those of
+/* The text form of treedefs: "NAME: TYPE @ SPEC" entries, braces in names. axle/tree.h describes it; types are written as in
    programs. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
-/* Devices apart (apart.h). Threads stand for devices that go different ways, not for work done at once: whoever runs holds the
-   crowd's lock, and lets go of it only where it waits. So nothing else is locked, and when nobody is awake and not all are through,
-   nobody ever will be: a deadlock.
+/* Devices apart (apart.h). Threads stand for devices that take different ways, not for parallel work: the thread that runs holds
+   the crowd's lock, and releases it only to wait. So nothing else is locked. If all threads that have not ended are waiting, none
+   can ever wake another: a deadlock.
 
-     message      to a link: a queue for each source, target, set of axes and link number; precv sleeps until there is one
-     collective   at a meeting: one for each equation and group; who comes last computes for all
+     message      to a link: a queue for each source, target, set of axes and link number; precv sleeps until its message is there
+     collective   at a meeting: one for each equation and group; the last member to come computes for all
      region       its lanes become threads of the same crowd, and their parent sleeps until they have ended */
 #include "xform/apart.h"
 
@@ -21,12 +21,12 @@ typedef struct message {
   const ax_program *program;
 } message;
 
-/* Somebody who waits; on its own stack. */
+/* A thread that waits; on its own stack. */
 typedef struct sleeper {
   struct sleeper *next;
   const ax_evaluator *at; /* NULL: for the threads it made */
   const ax_mesh *axes;
-  int64_t device, from;   /* from: whose message it waits for; -1: it is in a meeting */
+  int64_t device, from;   /* from: the sender of the message it waits for; -1: it is in a meeting */
   uint64_t number;        /* of that message */
   bool ready;
   pthread_cond_t wake;
@@ -38,7 +38,7 @@ typedef struct link {
   uint64_t taken;
   int64_t source, target;
   const ax_mesh *axes;
-  sleeper *receiver; /* NULL: nobody waits */
+  sleeper *receiver; /* NULL: no thread waits */
 } link;
 
 typedef struct place { /* a member's, at a meeting */
@@ -109,7 +109,7 @@ static void add_sleeper(ax_text *text, const sleeper *s) {
   add_device(text, s->axes, s->from);
 }
 
-/* Nobody is awake: who waits for what, by device. */
+/* No thread is awake: lists the devices and what each waits for. */
 static void report_deadlock(ax_crowd *crowd) {
   enum { most_listed = 16 };
   uint32_t count = 0;

@@ -1,15 +1,15 @@
-/* Batching: each value either has a batch dimension somewhere, or none, being the same for all members. Equations on values
-   without are copied; the others go by the primitives' rules.
+/* Batching: a value either has a batch dimension, at any place, or it has none and is the same for all members. Equations on values
+   without one are copied; the others follow the primitives' batch rules.
 
-     in_axes  ->  where the inputs' batch dimension is  ->  rules carry it through  ->  moved to out_axes
+     in_axes  ->  the inputs' batch dimensions  ->  carried through by the rules  ->  moved to out_axes
 
    When the batch has an axis name, equations that may speak of that axis always go by their rule: a psum over it of a value
    without batch dimension is that value times the size. The axis leaves the environment, and the axis sets of types close the
    gap: for the axes after it the bit is one less.
 
-   spmd_axis_name: a shard_map splits its batch dimensions over these axes, as if its specs had named them, so that in its body each
-   device has a part of the batch, and what has a batch dimension varies over them (ax_builder.batch_varying; inherited as the memo
-   is, so that rules need not pass it on). */
+   spmd_axis_name: a shard_map splits its batch dimensions over these axes, as if its specs had named them. In its body each device
+   has a part of the batch, and values with a batch dimension vary over the axes (ax_builder.batch_varying, which nested transforms
+   inherit as they inherit the memo, so that rules need not pass it on). */
 #include <string.h>
 
 #include "prim/rules.h"
@@ -48,7 +48,7 @@ static ax_type outside(const ax_type *type, int axis) {
   return result;
 }
 
-/* Whether the equation itself names the axis. */
+/* Says whether the equation itself names the axis. */
 static bool names(const ax_eqn *eqn, const char *axis) {
   for (uint32_t i = 0; i < eqn->prim->param_count; i++) {
     if (eqn->prim->params[i].kind != AX_PARAM_AXES) continue;
@@ -64,7 +64,8 @@ static bool mentions(const ax_eqn *eqn, const char *axis) {
   return eqn->prim->kind == AX_REGION || names(eqn, axis);
 }
 
-/* Of a batch of which each device has a part: nothing goes over the whole of it, or over the devices that have the parts. */
+/* Refuses equations that name the batch's axis, or an axis that splits it, while each device has only a part of the batch: such an
+   equation would have to work on the whole batch. */
 static ax_status check_split(const batch_walk *w, const ax_eqn *eqn) {
   bool named = w->axis != NULL && names(eqn, w->axis);
   for (uint32_t k = 0; k < w->split->count; k++) named = named || names(eqn, w->split->name[k]);
@@ -80,8 +81,8 @@ static const ax_axes *split_here(const ax_mesh *axes) {
   return split != NULL && ax_mesh_find_manual(axes, split->name[0]) >= 0 ? split : NULL;
 }
 
-/* The environment around, for a body that has none of its own where what has a batch dimension is to vary; NULL: the body's own
-   will do. */
+/* The enclosing environment, for a body without one of its own whose batched values must vary over axes that split the batch. NULL:
+   the body's own environment is enough. */
 static const ax_mesh *wider(const ax_program *program) {
   const ax_builder *around = ax_builder_current();
   return program->axes.count == 0 && around != NULL && split_here(&around->axes) != NULL ? &around->axes : NULL;
@@ -99,7 +100,7 @@ static ax_status check_axis(const ax_program *program, const char *axis, int64_t
 
 /* --- The walk --- */
 
-/* What a rule made: of the result's type, but for the batch dimension. */
+/* Checks a rule's result: its type must be the equation's, but for the batch dimension. */
 static void check_made(const batch_walk *w, const ax_eqn *eqn, uint32_t k) {
   uint32_t id = eqn->out + k;
   ax_type made = ax_typeof(w->walk.value[id]), plain = w->walk.program->types[id];
@@ -331,7 +332,7 @@ bool ax_mapped_dim(int given, uint32_t rank, int *dim) {
   return given == AX_NOT_MAPPED || (*dim >= 0 && *dim < (int)rank);
 }
 
-/* Of operand or result `index`, which has one more dimension outside than `inside`: where that is. */
+/* Finds the batch dimension of operand or result `index`, which has one more dimension outside than the type `inside`. */
 static ax_status batched_dim(const ax_program *program, const char *what, const int *given, uint32_t index, const ax_type *inside,
                              int *dim) {
   const int axis = given != NULL ? given[index] : 0;

@@ -1,15 +1,16 @@
-/* dce: equations whose results nobody uses go, and from those that hold programs the operands, results and equations inside that
-   nobody needs. Equations with state stay. The program's own inputs and results stay as they are; one of which everything is needed
-   is returned itself.
+/* Dead code elimination. Equations whose results are not used are dropped. Equations that hold programs lose the operands, results
+   and inner equations that are not needed. Equations with state stay. The program's own inputs and results stay as they are. If
+   everything is needed, the program itself is returned.
 
-   One walk backward over each program: what is needed of a region is asked of its `prune` rule, which asks the same of its programs
-   (needs.c), and is then told to leave the rest out (ax_prune_program, once for each set of operands and results). */
+   It takes one walk backward over each program. A region's `prune` rule is asked for the operands that some results need, and it
+   asks the same of its programs (needs.c). Then the rule builds the region without the rest (ax_prune_program, once for each set of
+   operands and results). */
 #include <string.h>
 
 #include "ir/program.h"
 #include "xform/xform.h"
 
-/* What is left of an equation that holds programs; params NULL: it is left as it is. */
+/* The needed part of an equation that holds programs; params NULL: the equation stays as it is. */
 typedef ax_needed remnant;
 
 typedef struct sweep {
@@ -21,7 +22,7 @@ typedef struct sweep {
   ax_memo *memo;
 } sweep;
 
-/* Emits what is left of an equation. `in`, `out`: room for the operands and results of any. */
+/* Emits the needed part of an equation. `in`, `out`: room for the operands and results of any equation. */
 static void emit_left(const ax_eqn *eqn, const remnant *left, ax_value *map, ax_value *in, ax_value *out) {
   uint32_t in_count = 0, out_count = 0;
   bool whole = left->params == NULL;

@@ -1,4 +1,4 @@
-/* grad, jvp and hvp of functions, inside a trace: the transform of the program, called once. */
+/* grad, jvp and hvp of functions inside a trace: each transforms the function's program and calls the result once. */
 #include "xform/in_trace.h"
 
 /* --- grad --- */

@@ -5,11 +5,11 @@
                   Without an exchange: as LOCAL. With state: the rule once with all lanes
      REGION       the rule once with all lanes; it runs its programs through ax_evaluate_lanes, perhaps on some of the lanes only
 
-   In lock step a device that is not among the lanes is somewhere else in the program, and comes here in no other step: a group
-   with a member missing is a deadlock, found the moment it happens. A tensor lives until its last use.
+   In lock step a device that is not among the lanes is at another place of the program and never comes here: a group with a member
+   missing is a deadlock, found at once. A tensor lives until its last use.
 
-   A program with messages between two devices is evaluated one lane at a time, each as far as it comes (apart.h): a group then
-   meets where its members wait for each other. */
+   A program with messages between two devices is evaluated one lane at a time, until that lane waits (apart.h). The members of a
+   group then wait for each other at the collective. */
 #include "xform/evaluate.h"
 
 #include <stdlib.h>
@@ -207,7 +207,7 @@ static int64_t device_of_group(const ax_axes *names, const ax_mesh *mesh, const 
   return ax_axes_device(names, mesh, device, index);
 }
 
-/* Those that agree with the member at `first` stand before this one. */
+/* The end, exclusive, of the members that agree with the one at `first`. */
 static uint32_t end_of_group(const evaluation *e, uint32_t first) {
   uint32_t end = first;
   while (end < e->lanes && e->members[end].group == e->members[first].group) end++;
@@ -277,7 +277,8 @@ static int by_device(const void *a, const void *b) {
   return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* All lanes at once, in the order of their devices: what has an effect, which may be one for several of them. */
+/* Evaluates all lanes at once, in the order of their devices: for equations with an effect, which may happen once for several
+   lanes. */
 static ax_status eval_together(evaluation *e, const ax_eqn *eqn) {
   ax_axis_set each;
   AX_TRY(ax_axes_resolve(axes_of(eqn), &e->program->axes, &each));

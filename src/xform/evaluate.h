@@ -1,13 +1,13 @@
-/* Reference evaluation: every device's value of every equation, in lock step, by the primitives' eval rules. Slow and plain:
-   what the fast path is compared with. */
+/* Reference evaluation: every device's value of every equation, in lock step, by the primitives' eval rules. It is slow and simple;
+   tests compare compiled programs with it. */
 #ifndef AX_XFORM_EVALUATE_H
 #define AX_XFORM_EVALUATE_H
 
 #include "prim/region.h" /* ax_tensor_*, ax_evaluate_lanes: what eval rules of regions call */
 
-/* A program without axes, on one lane. out: out_count tensors owned by the caller; all NULL on failure. */
+/* Evaluates a program without axes on one lane. out: out_count tensors owned by the caller; all NULL on failure. */
 AX_MUST_USE ax_status ax_evaluate(const ax_program *program, ax_tensor *const *in, ax_tensor **out);
-/* The same with a host: callbacks by name, and somebody who reads what is printed. */
+/* The same with a host: functions for callbacks by name, and one that receives printed text. */
 AX_MUST_USE ax_status ax_evaluate_on(const ax_hooks *hooks, const ax_program *program, ax_tensor *const *in, ax_tensor **out);
 
 #endif

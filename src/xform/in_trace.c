@@ -4,7 +4,8 @@
      inner program: (c.., x..) -> (y..)     transformed     called on (c.., x..)
 
    Captured values are constants to the transform; to the enclosing trace they are operands like others, so that it can be
-   differentiated again. This file has what the transforms share; derivatives.c, linear.c, jacobian.c and vmap.c are they. */
+   differentiated again. This file has their common helpers; the transforms are in derivatives.c, linear.c, jacobian.c and
+   vmap.c. */
 #include "xform/in_trace.h"
 
 #include <string.h>

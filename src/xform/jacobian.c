@@ -3,8 +3,8 @@
      jacfwd   basis [total, x_k..] for each x_k     jvp, batched         dy_r [y_r.., total]    its columns of x_k -> [y_r.., x_k..]
      jacrev   basis [total, y_r..] for each y_r     transposed, batched  dx_k [total, x_k..]    its rows of y_r    -> [y_r.., x_k..]
 
-   The basis is that of all arrays laid end to end, of which each has a range: one batch goes through the function whatever the
-   number of operands is. */
+   The basis is that of all arrays laid end to end, and each array has a range of it. So one batch goes through the function,
+   however many operands it has. */
 #include <string.h>
 
 #include "xform/in_trace.h"
@@ -36,7 +36,7 @@ static ax_value basis(const ends *e, uint32_t k) {
   return ax_placed(ax_reshape(units, type->rank + 1, dims), &type->spread);
 }
 
-/* What belongs to `array` of the dimension that goes over all: [y.., x..]. */
+/* The part of `all` that belongs to `array`, as [y.., x..]: a range of the dimension that goes over all arrays. */
 static ax_value piece(ax_value all, const ends *e, uint32_t array, int64_t dimension, const ax_type *y, const ax_type *x) {
   int64_t dims[2 * AX_MAX_RANK];
   memcpy(dims, y->dims, y->rank * sizeof dims[0]);

@@ -2,9 +2,9 @@
 
      y = f(x)    becomes    y, dy = f(x), f'(x) dx
 
-   A tangent that is zero whatever the inputs' tangents are is symbolic (ax_zero): equations without any other tangent are copied as
-   they are. Invariant: a tangent that is there has exactly the type ax_tangent says: its value's, axes included; that of a future
-   is the array itself. */
+   A tangent that is zero for all tangents of the inputs is symbolic (ax_zero). Equations that have only such tangents are copied.
+   Invariant: any other tangent has exactly the type that ax_tangent gives: its value's, axes included; for a future the type of the
+   array itself. */
 #include "control/custom_linear.h"
 #include "prim/prims.h"
 #include "prim/rules.h"
@@ -17,7 +17,7 @@ typedef struct jvp_walk {
   bool linearize;
 } jvp_walk;
 
-/* Symbolic zero for what is no float; otherwise spread as its value, and checked. */
+/* Returns the symbolic zero for a value that is no float. Any other tangent is spread as its value is, and checked. */
 static ax_value fitted(const ax_eqn *eqn, ax_value tangent, const ax_type *type) {
   if (ax_is_zero(tangent) || !ax_is_float(type->dtype)) return ax_zero;
   ax_type wanted = ax_tangent(type);

@@ -1,10 +1,10 @@
-/* Functions linearized inside a trace: linearize, the two ways to use what it gives, and vjp.
+/* Functions linearized inside a trace: linearize, the two uses of its map (pushforward, pullback), and vjp.
 
      x.. -> primal -> y.., residual..  here, once     residual.., dx.. -> tangent -> dy..                pushforward
                                                       residual.., ct of dy.. -> transposed -> ct of dx.. pullback
 
    The trace that a function was linearized in keeps the programs and the residuals, which are values of it like others: an inner
-   trace that uses them captures them. A handle is the trace's serial and a number in it, so that a stale one is found out. */
+   trace that uses them captures them. A handle is the trace's serial and a number in it, so that a stale one is recognized. */
 #include "control/custom_linear.h"
 #include "xform/in_trace.h"
 

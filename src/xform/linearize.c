@@ -1,17 +1,18 @@
-/* Linearization: the jvp by the `linearize` rules, split by what depends on the tangents.
+/* Linearization: the jvp by the `linearize` rules, split into the equations that depend on the tangents and the others.
 
      joint:    (x.., dx..) -> (y.., dy..)
      primal:   (x..) -> (y.., residual..)             all that does not depend on dx
      tangent:  (residual.., dx..) -> (dy..)           the rest: linear in dx
 
-   A residual is a known value that the tangent program uses, unless it is made again there: it depends on no input at all, or it
-   only spreads a smaller value out (a broadcast, a widening conversion, a pvary), which is the better thing to keep. Where
-   residuals are kept one by one (a scan stacks them), more is made again: residuals.c. Elsewhere both halves end up in one program,
-   where equal equations are merged and plan/recompute.c decides. Of a body that is to be made again, all is, but for inputs and
-   what is saved.
+   A residual is a known value that the tangent program uses and does not compute again. It computes a value again if the value
+   depends on no input, or only spreads a smaller value out (a broadcast, a widening conversion, a pvary); the smaller value is then
+   kept. If residuals are kept one by one (a scan stacks them), more values are computed again: residuals.c. Otherwise both halves
+   end up in one program, where equal equations are merged and plan/recompute.c decides. A checkpoint's body is computed again
+   whole, except for its inputs and the values that it saves.
 
-   A message with a tangent brings what depends on dx though no operand says so, and the one who sends it may have none that does:
-   these equations, and regions that hold them, are tangent as such (AX_EFFECT_TANGENT), and so are the tokens made for them. */
+   A received tangent depends on dx although no operand of the equation does, and the operands of its sender may not depend on dx
+   either. So these equations, and regions that hold them, always belong to the tangent half (AX_EFFECT_TANGENT), and so do the
+   tokens made for them. */
 #include <string.h>
 
 #include "prim/prims.h"
@@ -87,7 +88,8 @@ static void mark_tokens(split *s) {
   }
 }
 
-/* What a rule of the program's own sends of a tangent is not known to be one: its other side cannot be found. */
+/* Refuses messages that a user's derivative rule sends or receives as a function of tangents: they are not marked as tangents'
+   messages, so the transpose could not find their other side. */
 static ax_status check_messages(const split *s) {
   for (uint32_t i = 0; i < s->joint->eqn_count; i++) {
     const ax_eqn *eqn = &s->joint->eqns[i];

@@ -1,9 +1,9 @@
-/* What is needed for some results of a program: the values, and of equations that hold programs the operands, found by one walk
-   backward over each program. A region's `prune` rule is asked, and asks the same of its programs, each once for each set of
-   results.
+/* The values that some results of a program need, and the operands needed of equations that hold programs, found by one walk
+   backward over each program. A region's `prune` rule is asked, and asks the same of its programs, once for each set of results.
 
-   What is needed only grows with what is asked for. A loop's carries that are needed are the least set that holds what going round
-   needs; it is found value by value, so that each equation is looked at once, however long the way from carry to carry is. */
+   Needs only grow with the results asked for. For a loop, the needed carries are the least set that contains all carries needed by
+   an iteration. It is found value by value, so that each equation is looked at once, however long the way from carry to carry
+   is. */
 #include <string.h>
 
 #include "ir/worklist.h"
@@ -35,7 +35,7 @@ static ax_status room_init(ax_needed *room, const ax_program *program, ax_arena 
   return room->in != NULL && room->out != NULL ? AX_OK : ax_out_of_memory(in_count + (size_t)out_count);
 }
 
-/* From the results marked in out[], whose values are marked in needed[] besides what is there. */
+/* Walks backward from the results marked in out[], and adds the values they need to needed[]. */
 static ax_status walk(ax_memo *memo, const ax_program *program, const bool *out, bool *needed, ax_needed *room) {
   for (uint32_t k = 0; k < program->out_count; k++) needed[program->outs[k]] = needed[program->outs[k]] || out[k];
   for (uint32_t i = program->eqn_count; i-- > 0;) {
@@ -63,15 +63,16 @@ ax_status ax_needs_program(ax_memo *memo, const ax_program *program, const bool 
 
 /* --- Loops --- */
 
-/* What is known of a loop: which results it was last asked for, and what that came to. Asked for no less, it goes on from there. */
+/* The state of a loop's analysis: the results last asked for, and the answer. A question with these and more results continues from
+   it. */
 typedef struct loop {
   bool *start;  /* results asked for */
   bool *out;    /* and those that are needed for them */
   bool *needed; /* values */
   ax_needed room;
-  uint32_t *maker; /* of value in_count + v: its equation */
+  uint32_t *maker; /* by value in_count + v: its equation */
   ax_worklist again;
-  uint32_t *carries, carry_count; /* those needed of which the results that make them have not been marked yet: a stack */
+  uint32_t *carries, carry_count; /* a stack: needed carries whose results at the body's end have not been marked yet */
 } loop;
 
 /* A loop being asked about, whose result k is carried to input first + k. */
@@ -114,7 +115,8 @@ static void need(const asking *a, uint32_t value) {
   else if (value >= a->first && value - a->first < a->count) need_carry(a, value - a->first);
 }
 
-/* All that is needed for what has been marked: equations, and when there are no more, the round before, of all carries. */
+/* Marks all that the marked values need: first by equations, then, when there are none left, the results that make the needed
+   carries in the iteration before. */
 static ax_status follow(const asking *a) {
   loop *l = a->loop;
   do {

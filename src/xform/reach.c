@@ -1,12 +1,12 @@
-/* How far tangents and batch dimensions reach: what rules of regions ask before they transform their programs, so that each body is
-   transformed once, knowing which of its inputs and results take part (ir/flow.h). */
+/* How far tangents and batch dimensions reach. Rules of regions ask before they transform their programs, so that each body is
+   transformed once, with the inputs and results that take part known (ir/flow.h). */
 #include "ir/flow.h"
 #include "prim/rules.h"
 #include "xform/xform.h"
 
 static const ax_axis_set one = (ax_axis_set)1 << 63; /* a bit that is no axis */
 
-/* What comes in a message has a tangent, and a batch dimension, whatever the equation's operands have. */
+/* A received message has a tangent and a batch dimension, whatever the equation's operands have. */
 static bool is_message(const ax_eqn *eqn) { return (eqn->prim->effects & AX_EFFECT_MESSAGE) != 0; }
 
 /* Floats that depend on a tangent have one, unless the primitive has no derivative. */

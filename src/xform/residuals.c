@@ -1,19 +1,19 @@
-/* Which residuals are kept, where each is kept by itself.
+/* The choice of residuals, for loops that keep each one by itself.
 
-   Of a chain of cheap equations the tangent half often uses every link. It is enough to keep those that the others can be made of.
-   A value's *bases* are what it is made of in the end: through cheap equations whose results are not used otherwise, or are made
-   again themselves, to what is kept. Going forward, a residual is made again when its bases are kept anyway, or are much smaller
-   than it is; or when the base it lacks would serve for more than it weighs. All others are kept, and become bases. This is the
-   choice that plan/recompute.c makes for operations, where residuals do not leave their program.
+   In a chain of cheap equations the tangent half often uses every link. It is enough to keep some links and compute the others from
+   them. A value's *bases* are the kept values that it is computed from in the end, through cheap equations whose results are not
+   used otherwise or are computed again themselves. In a walk forward, a residual is computed again if its bases are kept anyway, or
+   are much smaller than it; or if the one base that is missing would serve residuals that weigh more than the base. All others are
+   kept, and become bases. plan/recompute.c makes this choice for operations whose residuals do not leave their program.
 
-   It takes time in proportion to the equations: what is made again at once, with all that it takes, is bounded. */
+   The time is proportional to the equations, since the number of equations computed again at once is bounded. */
 #include "xform/xform.h"
 
 enum { most_bases = 6, most_work = 48 /* equations, of all that is made again for a value */ };
 
 typedef struct value {
   uint32_t maker; /* the equation that makes it; AX_NONE: an input */
-  bool makeable, residual, again, opaque; /* opaque: whoever needs it takes it as it is */
+  bool makeable, residual, again, opaque; /* opaque: users of the value take it as it is */
   uint32_t work, base_count, bases[most_bases];
   double gain; /* of what could be made of it, if it were kept */
 } value;

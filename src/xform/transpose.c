@@ -2,13 +2,13 @@
 
      (c.., dx..) -> (dy..)   becomes   (c.., ct of dy..) -> (ct of dx..)
 
-   What does not depend on the linear inputs is copied forward first. A value used in several places gets the sum of the
+   Equations that do not depend on the linear inputs are copied forward first. A value used in several places gets the sum of the
    cotangents from each. Invariant: a cotangent has exactly the dual of its value's type (ax_dual), axes included; a value that is
    invariant while its uses vary has a pvary between, whose transpose is the psum.
 
-   Messages with tangents (AX_EFFECT_TANGENT) depend on linear inputs, though no operand says so, and go back in any case, zeros as
-   well: who received sends, and who sent receives. Each device goes its own way backward, and so the k-th message of a link is the
-   k-th from the end on both sides, and what waited for nobody who waited for it does not now. */
+   Messages with tangents (AX_EFFECT_TANGENT) depend on linear inputs, though no operand says so. They are always sent back, zeros
+   as well: the receiver sends, and the sender receives. Each device runs its own equations in reverse, so the k-th message of a
+   link is the k-th from the end on both sides. A program without a cycle of waits has none in reverse either. */
 #include <string.h>
 
 #include "prim/rules.h"

@@ -1,4 +1,4 @@
-/* vmap of a function inside a trace: traced without its mapped dimensions, batched, and called. */
+/* vmap of a function inside a trace: the function is traced without its mapped dimensions, batched, and called. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What the transforms share: a walk from one program into the builder of another, and the checks on what rules make. */
+/* Helpers shared by the transforms: a walk from one program into the builder of another, and the checks on rules' results. */
 #include "prim/rules.h"
 #include "xform/xform.h"
 
