@@ -1,12 +1,12 @@
-/* Which folder a runtime keeps compiled code in. */
+/* The folder in which a runtime keeps compiled code. */
 #ifndef AX_EXEC_CODE_CACHE_H
 #define AX_EXEC_CODE_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The folder that ax_runtime_options.code_cache means, or AXLE_CODE_CACHE where that is NULL. False: none, or its path is longer
-   than `bytes`. */
+/* Gives the folder that ax_runtime_options.code_cache names, or, if that is NULL, AXLE_CODE_CACHE. False: there is none, or its
+   path is longer than `bytes`. */
 bool ax_code_cache_folder(const char *said, char *path, size_t bytes);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "exec/scheduler.h"
 
-/* *parked: cores that others run are not through, and the activation waits for something to do. AX_DEADLOCK: cores wait for each
-   other; errors of what cores do. */
+/* Performs a step of a kernel. *parked: cores run by other threads are not through, and the activation waits for its turn.
+   AX_DEADLOCK: cores wait for each other. Other statuses: errors in the code of a core. */
 AX_MUST_USE ax_status ax_cores_do(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation,
                                   const ax_instr *instr, uint32_t f, bool *parked);
 

@@ -1,14 +1,14 @@
 /* Counters, and the activations parked on them.
 
-   A counter only grows. An activation that must wait until it has reached a target is parked on it; who signals looks at one
-   number, the least target of all parked here, and need not look at any activation unless some may go on. Activations with the same
-   target are listed in the order they came; the lists form a heap by target (a pairing heap), linked through the activations
-   themselves:
+   A counter only grows. An activation that must wait until the counter has reached a target is parked on it. A thread that signals
+   compares the count with one number, the least target of all activations parked here. It looks at activations only if some may go
+   on. Activations with the same target form a list in the order they came. The lists form a heap by target (a pairing heap), linked
+   through the activations themselves:
 
-     parked -> [target 8: f3, f0, f5] -> child [target 9: f1] -> sibling [target 12: f2, f4]
+     parked -> [target 8: f3, f0, f5]  -> child [target 9: f1] -> sibling [target 12: f2, f4]
 
-   So parking costs O(1), a signal that lets nobody go O(1), and letting activations go O(1) each and O(log n) for each of their
-   targets. */
+   So parking costs O(1), and so does a signal that wakes no activation. Waking costs O(1) for each activation and O(log n) for each
+   of their targets. */
 #ifndef AX_EXEC_COUNTER_H
 #define AX_EXEC_COUNTER_H
 
@@ -19,23 +19,24 @@
 
 typedef struct ax_counter {
   _Atomic uint64_t count;
-  _Atomic uint64_t least; /* the least target of those parked here; AX_NO_TARGET when nobody is */
-  uint32_t parked;        /* the activation at the head of the list with the least target; AX_NONE */
+  _Atomic uint64_t least; /* least target of the activations parked here; AX_NO_TARGET: none is */
+  uint32_t parked;        /* head of the list with the least target; AX_NONE */
 } ax_counter;
 
-/* An activation's place among those parked. */
+/* The links of one parked activation. */
 typedef struct ax_parking {
   uint64_t target;
-  uint32_t counter;        /* which it is parked on */
-  uint32_t next;           /* after it in its list */
-  uint32_t last;           /* of a list's head: the last in the list. This and what follows is not set in the others */
-  uint32_t child, sibling; /* of a list's head: lists with greater targets */
+  uint32_t counter;        /* the counter that it is parked on */
+  uint32_t next;           /* next activation in its list */
+  uint32_t last;           /* in a list's head: the last of the list. This and the next fields are set in heads only */
+  uint32_t child, sibling; /* in a list's head: lists with greater targets */
 } ax_parking;
 
 void ax_counter_reset(ax_counter *counter);
-/* Adds activation f, whose target is set. `parking` is by activation. */
+/* Parks activation f, whose target is set. `parking` is indexed by activation. */
 void ax_counter_park(ax_counter *counter, ax_parking *parking, uint32_t f);
-/* Takes out all whose target is at most `count`: the head of one list, which knows its last; AX_NONE when there are none. */
+/* Takes out all activations whose target is at most `count`, and returns the head of their list, which knows its last. AX_NONE:
+   there are none. */
 uint32_t ax_counter_release(ax_counter *counter, ax_parking *parking, uint64_t count);
 
 #endif

@@ -1,13 +1,13 @@
-/* Kernels that go over arrays as they lie, element by element: how many elements there are is data, so one code does for all
+/* Kernels over arrays in memory order, element by element. The number of elements is data to their code, so one code serves all
    shapes. */
 #ifndef AX_EXEC_FLAT_H
 #define AX_EXEC_FLAT_H
 
 #include "plan/kernel.h"
 
-/* The kernel whose code does what this one's does: itself, and *scale is 1; or one in the arena, of which *scale steps are one of
-   this one's ranged dimension. That one's dimensions say nothing but which of a few classes of shapes this one is of: kernels that
-   do the same over other shapes have the same. NULL: no memory. */
+/* Returns a kernel whose machine code serves for this one. If there is no other, it is `kernel` itself, and *scale is 1.
+   Otherwise it is one in the arena that stands for all kernels that do the same over shapes of one class: its dimensions name the
+   class. One step of `kernel` along its ranged dimension is then *scale of its steps. NULL: no memory. */
 const ax_loop_kernel *ax_kernel_flat(ax_arena *arena, const ax_loop_kernel *kernel, int64_t *scale);
 
 #endif

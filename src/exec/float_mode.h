@@ -1,5 +1,6 @@
-/* The floating-point environment of whatever computes: rounding to nearest, subnormals kept, nothing trapped. A caller may have
-   chosen another; results do not depend on it, nor on which thread does what, and the caller finds its own again afterwards. */
+/* The floating-point environment of a thread that computes: rounding to nearest, subnormals kept, no traps. The caller's thread
+   may have another one. Results must depend neither on it nor on the thread that computes them, and the caller gets its own back
+   afterwards. */
 #ifndef AX_EXEC_FLOAT_MODE_H
 #define AX_EXEC_FLOAT_MODE_H
 

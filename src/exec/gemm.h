@@ -6,13 +6,13 @@
 #include "exec/pool.h"
 #include "plan/panels.h"
 
-/* at[3]: the elements where the factors and the result of the index-th product of the batch begin. */
+/* at[3]: indices of the first elements of a, b and c in product `index` of the batch. */
 void ax_gemm_begin(const ax_gemm *g, int64_t index, int64_t *at);
 
-/* A GEMM instruction, whole, on this thread. pool: where it takes memory to work in; NULL: from anywhere. The status has no
-   message: ax_compute_failed gives it. */
+/* Performs a whole GEMM instruction on this thread. pool: memory to work in; NULL: from the heap. The status has no message:
+   ax_compute_failed sets it. */
 AX_MUST_USE ax_status ax_gemm_compute(const ax_activation *activation, const ax_instr *instr, ax_pool *pool);
-/* The same, in parts where others can help. */
+/* The same, in parts if other threads can help. */
 AX_MUST_USE ax_status ax_gemm_run(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation,
                                   const ax_instr *instr);
 

@@ -1,10 +1,10 @@
-/* Sums of many numbers, in runs, for one kind of number; included once for each, by exec/gemm.c. What is defined before:
+/* Sums of many numbers, made in runs. exec/gemm.c includes this once for each kind of number. It defines before:
 
-     NUMBER      float or double
-     KIND(name)  the name for that kind */
+     NUMBER       float or double
+     KIND(name)   the name for that kind */
 
-/* total + lack += more, as if exactly: so many at a time, which the compiler makes vectors of. Arrays are whole lines of the
-   cache. */
+/* total + lack += more, as if exactly. Arrays are whole cache lines; a few numbers are added at a time, so that compilers use
+   vectors. */
 static void KIND(add_exactly)(NUMBER *restrict total, NUMBER *restrict lack, const NUMBER *restrict more, int64_t count) {
   enum { at_once = 64 / sizeof(NUMBER) };
   for (int64_t begin = 0; begin < count; begin += at_once)
@@ -19,8 +19,8 @@ static void KIND(add_run)(char *total, char *lack, const char *run, int64_t coun
   KIND(add_exactly)((NUMBER *)(void *)total, (NUMBER *)(void *)lack, (const NUMBER *)(const void *)run, count);
 }
 
-/* c (+)= total + lack: rows without gaps into rows c_row apart. An infinity or NaN of the total says all: what it lacks is a NaN
-   then. */
+/* c (+)= total + lack, from dense rows into rows c_row apart. If the total is an infinity or a NaN, `lack` is a NaN and is left
+   out. */
 static void KIND(put_sums)(char *to, const char *totals, const char *lacks, const ax_product *p, int64_t c_row, bool add) {
   NUMBER *c = (NUMBER *)(void *)to;
   const NUMBER *total = (const NUMBER *)(const void *)totals, *lack = (const NUMBER *)(const void *)lacks;

@@ -1,4 +1,4 @@
-/* Packing by lifetime: memory for things that are not all alive at the same time. */
+/* Packing by lifetime: gives offsets to items that are not all alive at the same time. */
 #ifndef AX_EXEC_PACK_H
 #define AX_EXEC_PACK_H
 
@@ -7,11 +7,12 @@
 typedef struct ax_packed {
   uint32_t first, last; /* alive from first to last, inclusive */
   int64_t bytes;
-  int64_t offset; /* result */
+  int64_t offset; /* the result */
 } ax_packed;
 
-/* Gives every item an offset, such that items alive at the same time do not overlap: in the order in which they come alive (of
-   several, the largest first), each at the lowest offset where it fits. *bytes: where the highest one ends. O(n log n). */
+/* Gives every item an offset, such that items alive at the same time do not overlap. Items are placed in the order in which they
+   come alive (the largest first if several do), each at the lowest offset where it fits. *bytes: the highest end of an item. O(n
+   log n). */
 AX_MUST_USE ax_status ax_pack(ax_packed *items, uint32_t count, int64_t *bytes);
 
 #endif

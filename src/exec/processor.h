@@ -1,17 +1,15 @@
-/* Which processor a thread runs on, and going to another.
-
-   On a busy machine the system wakes a helper where whoever woke it runs, for want of an idle processor, and leaves both there for
-   long: they then take turns, and two threads are slower than one. Helpers therefore go elsewhere when they find themselves on the
-   processor of the thread they help. */
+/* The processor that a thread runs on, and moving to another. If no processor is idle, the system wakes a helper on the
+   processor of the thread that woke it, and leaves both there for long. They then take turns, and two threads are slower than one.
+   So a helper that finds itself on the processor of the thread it helps moves to another. */
 #ifndef AX_EXEC_PROCESSOR_H
 #define AX_EXEC_PROCESSOR_H
 
 enum { AX_NO_PROCESSOR = -1 };
 
-/* AX_NO_PROCESSOR: the system does not say. Takes a few nanoseconds. */
+/* The number of the processor; AX_NO_PROCESSOR: the system does not say. Takes a few nanoseconds. */
 int ax_processor(void);
-/* If this thread runs on that processor, and may run on others: it goes to one of those, where it shares with whoever runs there,
-   and may run on all as before. Takes tens of microseconds then. */
+/* Moves this thread away from that processor, if it is there and may run elsewhere. Afterwards it may run on all processors as
+   before. A move takes tens of microseconds. */
 void ax_processor_leave(int processor);
 
 #endif

@@ -4,12 +4,13 @@
 
 #include "exec/execution.h"
 
-enum { AX_PUSH_BLOCK = 1 << 14 }; /* elements: several contributions are combined in blocks of so many */
-enum { AX_PUSH_AT_ONCE = 16 };   /* members at most whose contributions one call combines */
+enum { AX_PUSH_BLOCK = 1 << 14 }; /* elements of a block: several contributions are combined block by block */
+enum { AX_PUSH_AT_ONCE = 16 };   /* most members whose contributions one call combines */
 
-/* My parts of an exchange, put where they go; then its event is signalled. False: I must wait for my turn, and am parked. */
+/* Copies or combines this activation's parts of an exchange into their targets, then signals the exchange's event. False: the
+   activation must wait for its turn, and is parked. */
 bool ax_push_do(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr, uint32_t f);
-/* My result of a ppermute is zero, when I have no source. */
+/* Sets the activation's result of a ppermute to zero, if it has no source. */
 void ax_push_clear(const ax_activation *activation, const ax_instr *instr);
 
 #endif

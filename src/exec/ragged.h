@@ -4,8 +4,8 @@
 
 #include "exec/execution.h"
 
-/* False: slices that come to this activation do not fit, which the run remembers as a finding (check.h). The activation's pc is
-   that of the instruction. */
+/* Performs a step. False: slices sent to this activation do not fit, which the run keeps as a finding (check.h). The
+   activation's pc is that of the instruction. */
 bool ax_ragged_do(ax_execution *run, ax_activation *activation, const ax_instr *instr);
 
 #endif

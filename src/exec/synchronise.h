@@ -1,4 +1,4 @@
-/* Between the passes that decide where activations wait and signal (synchronise.c) and the one that writes it into the list
+/* Shared by the pass that decides where activations wait and signal (synchronise.c) and the one that writes this into the list
    (weave.c). */
 #ifndef AX_EXEC_SYNC_H
 #define AX_EXEC_SYNC_H
@@ -10,17 +10,17 @@ typedef enum ax_insertion_order { AX_WAIT_FIRST, AX_SIGNAL_BEFORE, AX_WAIT_BEFOR
 typedef struct ax_insertion { /* a wait or a signal to be put beside the instruction at `position` */
   ax_insertion_order order;
   uint32_t position;
-  uint32_t access;         /* of a wait: what it waits for; of a signal: what it reports */
-  ax_axis_set axes;        /* the activations that do it */
-  uint32_t region, waiter_region; /* where the signal stands; of a wait: where it stands itself */
-  int64_t delta;           /* of a wait */
-  const ax_exchange *away; /* of a wait: it is for the part that my part of this exchange goes to, not for my own; NULL */
-  bool implied;            /* by other waits: not wanted */
+  uint32_t access;         /* for a wait: the access it waits for; for a signal: the access it reports */
+  ax_axis_set axes;        /* the activations that perform it */
+  uint32_t region, waiter_region; /* region of the signal; for a wait: also the region of the wait itself */
+  int64_t delta;           /* for a wait */
+  const ax_exchange *away; /* for a wait on the part that mine of this exchange goes to, not on my own; NULL */
+  bool implied;            /* other waits imply this one: it is left out */
 } ax_insertion;
 
 static inline bool ax_is_wait(const ax_insertion *item) { return item->order == AX_WAIT_FIRST || item->order == AX_WAIT_BEFORE; }
 
-/* Where accesses are done and where waits stand, on one line: greater is later in the list. */
+/* One order for the points where accesses are done and where waits stand: a greater number is later in the list. */
 static inline uint64_t ax_done_point(const ax_access *access) {
   return 4 * (uint64_t)access->done_position + (access->done_before ? 1 : 3);
 }

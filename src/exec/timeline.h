@@ -1,5 +1,5 @@
-/* The timeline of a run: what each thread did, and for which device, from when to when. Kept for executables compiled with
-   ax_compile_options.timeline; the others do not look at the clock. */
+/* The timeline of a run: which instruction each thread did when, and for which device. It is kept for executables compiled with
+   ax_compile_options.timeline; other runs do not look at the clock. */
 #ifndef AX_EXEC_TIMELINE_H
 #define AX_EXEC_TIMELINE_H
 
@@ -10,17 +10,17 @@ typedef struct ax_span { /* an instruction that computed or moved something */
   uint32_t activation, instr, worker_slot;
 } ax_span;
 
-/* Of the run that ended last. */
+/* For the run that ended last. */
 typedef struct ax_timeline {
-  ax_span *spans; /* as they began */
+  ax_span *spans; /* in the order in which they began */
   uint32_t count;
-  bool whole;     /* none was left out */
+  bool whole;     /* no span was left out */
 } ax_timeline;
 
 int64_t ax_timeline_now(void);
-/* From `begin` until now. Beyond so many a thread, and without memory, it is left out. */
+/* Adds a span from `begin` until now. It is left out if the thread has too many already, or without memory. */
 void ax_timeline_add(ax_execution *run, ax_worker_slot *worker_slot, uint32_t activation, uint32_t instr, int64_t begin);
-/* The run is over: its spans are the executable's latest. */
+/* Called when the run is over: its spans become the executable's latest timeline. */
 void ax_timeline_keep(ax_execution *run);
 
 #endif
