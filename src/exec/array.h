@@ -38,7 +38,7 @@ typedef struct ax_layout {
 
 /* A runtime has one layout of each kind as long as it is referenced, so that equal layouts have equal addresses. Axis sets of
    `type` are ignored. devices: retained if places have other devices than their own numbers; may be NULL. AX_INVALID_ARGUMENT: see
-   ax_shard_type. AX_OUT_OF_MEMORY: also if the array has more bytes than memory can. */
+   ax_shard_type. AX_OUT_OF_MEMORY: also if the array has too many bytes to be addressed. */
 AX_MUST_USE ax_status ax_layout_create(ax_runtime *runtime, const ax_type *type, const ax_mesh *mesh, const ax_spec *spec,
                                        const ax_sharding *devices, bool committed, ax_layout **out);
 /* Checks the caller's description of an array, and gives its layout. mesh NULL: one device. `who` begins messages.
@@ -75,8 +75,7 @@ AX_MUST_USE ax_status ax_parts_create(ax_runtime *runtime, const ax_layout *layo
 AX_MUST_USE ax_status ax_parts_share(ax_runtime *runtime, const ax_layout *layout, ax_parts **out);
 /* Makes parts of the user's memory. On failure nothing is released. */
 AX_MUST_USE ax_status ax_parts_lend(ax_runtime *runtime, const ax_layout *layout, const ax_part *parts, ax_parts **out);
-void ax_parts_return(
-    ax_parts *parts); /* gives lent parts with no other holder back to the caller, without calling their release functions */
+void ax_parts_return(ax_parts *parts); /* lent parts that no other array holds go back to the caller, not released */
 /* The purpose of a change of layout. */
 typedef enum ax_laying {
   AX_LAY_READ,    /* a run reads the parts: those that are in place stay there, even if other arrays share them */

@@ -8,7 +8,7 @@
      replayed   chooses as a record says, and after its end as another scheduling policy does: it repeats a schedule, or its
    beginning
 
-   Several threads (the parallel policy) have no scheduling policy: each thread takes what is ready. Results depend on none of
+   Several threads (the parallel policy) have no scheduling policy: each thread takes the next ready one. Results depend on none of
    this. */
 #ifndef AX_EXEC_POLICY_H
 #define AX_EXEC_POLICY_H
