@@ -1,4 +1,4 @@
-/* Arrays: made, asked, read. What they are is said in array.h. */
+/* Making, describing and reading arrays. array.h says how an array is built. */
 #include <string.h>
 
 #include "exec/copying.h"
@@ -10,7 +10,7 @@
 ax_status ax_array_create(ax_layout *layout, ax_parts *parts, ax_array **out) {
   void *memory;
   *out = NULL;
-  AX_TRY(ax_pool_alloc(&layout->runtime->pool, sizeof(ax_array), &memory)); /* on cache lines of its own: users are counted in it */
+  AX_TRY(ax_pool_alloc(&layout->runtime->pool, sizeof(ax_array), &memory)); /* on its own cache lines, since it counts its users */
   ax_array *array = *out = memory;
   *array = (ax_array){.parts = parts};
   atomic_init(&array->references, 1);
@@ -77,7 +77,7 @@ ax_status ax_array_refuse_donated(const ax_array *array) {
 ax_status ax_array_open(const ax_array *array) {
   AX_TRY(ax_array_wait(array));
   return ax_array_use((ax_array *)array) ? AX_OK
-                                         : ax_array_refuse_donated(array); /* its count of users is not part of what is const */
+                                         : ax_array_refuse_donated(array); /* the cast: counting users does not change the array */
 }
 
 ax_status ax_array_part(const ax_array *array, uint32_t index, const void **data, size_t *bytes, int64_t *device) {
@@ -135,7 +135,7 @@ ax_status ax_layout_describe(const char *who, ax_runtime *runtime, const ax_mesh
   AX_TRY(ax_require(runtime, "runtime"));
   AX_TRY(ax_require(type, "type"));
   ax_status status = ax_mesh_check(mesh);
-  ax_type sound = *type; /* axis sets are not looked at */
+  ax_type sound = *type; /* a copy, since the caller's axis sets are ignored */
   sound.spread = (ax_spread){0};
   if (status == AX_OK) status = ax_type_check(&sound, mesh);
   if (status == AX_OK && sound.form != AX_ARRAY)

@@ -1,7 +1,8 @@
-/* ax_run and ax_run_start: arguments checked and held, laid out, memory for results.
+/* ax_run and ax_run_start: check and hold the arguments, lay them out, and get memory for results.
 
-   A call goes on at once, on the caller's thread, when its arguments are there and nobody waits for them longer than a lock takes:
-   no object is made for it. Otherwise, and when it was only to be started and is worth a thread, it becomes a pending run. */
+   A call is performed at once, on the caller's thread, if its arguments are ready and unused, apart from users that leave within
+   the time of a lock: it needs no object. Otherwise it becomes a pending run. So does a call that need only be started, if it is worth
+   a thread. */
 #include "exec/call.h"
 
 #include <string.h>
@@ -35,7 +36,7 @@ ax_status ax_mismatches_report(ax_mismatches *all, const char *who, uint32_t arg
 static ax_status check_arguments(const ax_executable *e, ax_array *const *in) {
   ax_mismatches wrong = {0};
   for (uint32_t i = 0; i < e->in_count; i++) {
-    if (in != NULL && in[i] != NULL && in[i]->layout == e->wanted[i] && !ax_array_gone(in[i])) continue; /* which is soon said */
+    if (in != NULL && in[i] != NULL && in[i]->layout == e->wanted[i] && !ax_array_gone(in[i])) continue; /* the usual case */
     const ax_type *want = ax_program_in_type(e->program, i);
     const ax_type *got = in != NULL && in[i] != NULL ? &in[i]->layout->type : NULL;
     bool gone = got != NULL && ax_executable_uses(e, i) && ax_array_gone(in[i]),
@@ -64,7 +65,7 @@ static ax_status refuse_both(uint32_t donated, uint32_t other, const char *type)
                   type);
 }
 
-/* Argument i is an array that another is too, and one of the two is donated: which is looked for. */
+/* Argument i is the same array as another argument, and one of the two is donated. Finds the other one for the message. */
 ax_status ax_call_refuse_twice(const ax_run_call *call, uint32_t i) {
   uint32_t k = 0;
   while (k == i || call->in[k] != call->in[i] || !(ax_call_donates(call, k) || ax_call_donates(call, i))) k++;
@@ -90,8 +91,8 @@ typedef enum holding { HELD, NOT_YET, FAILED } holding;
 
 static ax_status wait_for_maker(const ax_array *array) { return array->maker != NULL ? ax_pending_wait(array->maker) : AX_OK; }
 
-/* Everything is made. From here on no other thread takes the arguments' memory, nor uses that of donated ones. NOT_YET: somebody
-   uses what is donated, or it is an argument twice. */
+/* Called when all arguments are ready. From here on no other thread takes the arguments' memory or uses that of donated ones.
+   NOT_YET: a donated argument has users, or occurs twice. */
 static holding hold(const ax_run_call *call, ax_status *status) {
   *status = AX_OK;
   for (uint32_t i = 0; i < call->in_count; i++) {
@@ -111,7 +112,7 @@ static holding hold(const ax_run_call *call, ax_status *status) {
 
 /* --- One run --- */
 
-/* How a result that is passed on lies. */
+/* The layout of a result that is passed on. */
 static ax_layout *layout_of(const ax_run_call *call, const ax_passed *passed) {
   ax_layout *wanted = call->on->passed[passed->result];
   return wanted != NULL ? wanted : call->in[passed->from]->layout;
@@ -150,7 +151,7 @@ static ax_status lay_out_inputs(performance *p) {
   return AX_OK;
 }
 
-/* A result's parts are its own, or those of the donated input that it is written over. */
+/* Gives each result parts of its own, or those of the donated input whose memory it gets. */
 static ax_status make_outputs(performance *p) {
   ax_executable *e = p->call->e;
   for (uint32_t k = 0; k < e->plan->out_count; k++) {
@@ -161,7 +162,7 @@ static ax_status make_outputs(performance *p) {
   return AX_OK;
 }
 
-/* Results that are an argument. */
+/* Passes on results that are an argument. */
 static ax_status pass_on(performance *p) {
   const ax_run_call *call = p->call;
   ax_parts **outputs = p->outputs + call->e->plan->out_count;
@@ -172,7 +173,7 @@ static ax_status pass_on(performance *p) {
   return AX_OK;
 }
 
-/* Donated inputs are gone, whether results live in their memory or not. */
+/* Donated inputs lose their parts, whether or not results live in their memory. */
 static void take_donations(const ax_run_call *call) {
   for (uint32_t i = 0; i < call->in_count; i++) {
     if (!ax_call_donates(call, i)) continue;
@@ -181,7 +182,8 @@ static void take_donations(const ax_run_call *call) {
   }
 }
 
-/* Results that depend on nothing are those of the first run. Whoever is donated one has others' memory, and is given a copy. */
+/* Results that depend on no input are those of the first run. They share its parts, so a run to which one is donated writes into
+   a copy. */
 static bool take_constants(performance *p) {
   const ax_executable *e = p->call->e;
   ax_parts **kept = e->is_constant ? atomic_load_explicit(&e->constant_parts, memory_order_acquire) : NULL;
@@ -189,14 +191,14 @@ static bool take_constants(performance *p) {
   return kept != NULL;
 }
 
-/* Without memory for it the next run makes them again. */
+/* If there is no memory to keep them, the next run computes them again. */
 static void keep_constants(performance *p) {
   ax_executable *e = p->call->e;
   ax_parts **none = NULL, **kept = e->is_constant ? ax_alloc(e->plan->out_count * sizeof kept[0]) : NULL;
   if (kept == NULL) return;
   for (uint32_t k = 0; k < e->plan->out_count; k++) kept[k] = ax_parts_retain(p->outputs[k]);
   if (atomic_compare_exchange_strong(&e->constant_parts, &none, kept)) return;
-  for (uint32_t k = 0; k < e->plan->out_count; k++) ax_parts_release(kept[k]); /* another thread's are there already */
+  for (uint32_t k = 0; k < e->plan->out_count; k++) ax_parts_release(kept[k]); /* another thread was first */
   ax_free(kept);
 }
 
@@ -240,8 +242,8 @@ ax_status ax_call_perform(const ax_run_call *call, uint64_t number, bool *began)
   return status;
 }
 
-/* The run's own references. Its callbacks, and other threads, may give up the caller's meanwhile, and write over the caller's
-   list. */
+/* Takes the run's own references to its arguments. During the run its callbacks, or other threads, may release the caller's
+   references and overwrite the caller's list. */
 static void retain_arguments(const ax_run_call *call, ax_array **own) {
   for (uint32_t i = 0; i < call->in_count; i++) own[i] = ax_array_retain(call->in[i]);
 }
@@ -250,7 +252,7 @@ static void release_arguments(const ax_run_call *call) {
   for (uint32_t i = 0; i < call->in_count; i++) ax_array_release(call->in[i]);
 }
 
-/* The arguments are made, and in use by this call or given to it. */
+/* Performs the call now. The arguments are ready, and in use by this call or given to it. */
 static ax_status run_now(const ax_run_call *given) {
   ax_array *few[64], **own = given->in_count <= AX_COUNT(few) ? few : ax_alloc(given->in_count * sizeof own[0]);
   bool began = false;
@@ -283,18 +285,18 @@ static ax_status start(const ax_run_call *call, bool at_once, ax_pending **pendi
   return held == HELD ? run_now(call) : status;
 }
 
-/* A call of a program of which the plan takes and makes less. */
+/* A call of a program whose plan has fewer inputs or results. */
 typedef struct selection {
   ax_run_call call;
   ax_array **in, **out;
   uint32_t *input;
   uint32_t
-      *given; /* by argument: of a donated one that no device computes with, 1 + where it is among the call's; 0: nowhere yet */
+      *given; /* by argument that is donated but not the plan's: 1 + its index in the call; 0: it is not there yet */
   ax_passed *passed;
   ax_same *same;
 } selection;
 
-/* Room for as much as there can be. One block of memory, owned by the caller: *memory. */
+/* Allocates the lists for the most entries they can have, as one block of memory, owned by the caller: *memory. */
 static ax_status make_room(selection *s, ax_executable *e, const ax_assigned *on, void **memory) {
   const size_t in_count = (size_t)e->in_count + e->out_count, out_count = e->out_count;
   const size_t bytes = (in_count + out_count) * sizeof s->in[0] + in_count * sizeof s->input[0] + e->in_count * sizeof s->given[0] +
@@ -317,14 +319,14 @@ static uint32_t select_argument(selection *s, ax_array *const *in, uint32_t i) {
   return s->call.in_count++;
 }
 
-/* Where a donated argument is among the call's: it must be there once. */
+/* Gives the index of a donated argument in the call, where it may occur only once. */
 static uint32_t find_given(selection *s, ax_array *const *in, uint32_t i) {
   if (s->call.e->place[i] != AX_NONE) return s->call.e->place[i];
   if (s->given[i] == 0) s->given[i] = select_argument(s, in, i) + 1;
   return s->given[i] - 1;
 }
 
-/* Whether result k is its argument, the same array: that is not donated, and lies as the result is to. */
+/* Says whether result k is the very array of its argument: the argument is not donated, and has the result's layout. */
 static bool is_same_array(const ax_executable *e, ax_array *const *in, uint32_t k) {
   const ax_returned *r = &e->returned[k];
   const ax_layout *is = in[r->input]->layout, *wanted = e->passed_layout[k];
@@ -342,7 +344,7 @@ static void select_all(selection *s, ax_array *const *in, ax_array **out) {
   }
 }
 
-/* Results where the program has them. */
+/* Puts the results into the program's order. */
 static void hand_out(const selection *s, ax_array **out) {
   const ax_executable *e = s->call.e;
   for (uint32_t k = 0; k < e->out_count; k++)
@@ -350,7 +352,7 @@ static void hand_out(const selection *s, ax_array **out) {
   for (uint32_t k = 0; k < s->call.passed_count; k++) out[s->passed[k].result] = s->out[e->plan->out_count + k];
 }
 
-/* Nothing runs where all results are arguments as they are, and no other argument is taken. */
+/* Nothing runs if all results are arguments as they are, and no other argument is taken. */
 static ax_status start_selected(ax_executable *e, const ax_assigned *on, ax_array *const *in, ax_array **out, bool at_once,
                                 ax_pending **pending) {
   selection s;
@@ -381,7 +383,7 @@ static ax_status begin(ax_executable *e, ax_array *const *in, ax_array **out, bo
   return start(&(ax_run_call){.e = e, .on = on, .in_count = e->in_count, .in = in, .out = out}, at_once, pending);
 }
 
-/* Results that are arguments may be those of a run that is not over. */
+/* Waits for results that are arguments, since these may be results of a run that is not over. */
 static ax_status wait_for_passed(const ax_executable *e, ax_array *const *out) {
   for (uint32_t k = 0; !e->plain && k < e->out_count; k++)
     if (e->returned[k].input != AX_NONE) AX_TRY(wait_for_maker(out[k]));
@@ -403,7 +405,8 @@ static ax_status run_later(ax_executable *e, ax_array *const *in, ax_array **out
   return status;
 }
 
-/* The executable is held until the call returns: a callback of the run, or another thread, may give up the caller's reference. */
+/* Holds the executable until the call returns, since a callback of the run, or another thread, may release the caller's
+   reference. */
 static ax_status call_held(ax_status (*run)(ax_executable *, ax_array *const *, ax_array **), ax_executable *e, uint32_t in_count,
                            ax_array *const *in, uint32_t out_count, ax_array **out) {
   AX_TRY(check_call(e, in, in_count, out, out_count));
@@ -425,10 +428,10 @@ ax_status ax_run_start(ax_executable *e, uint32_t in_count, ax_array *const *in,
   return call_held(run_later, e, in_count, in, out_count, out);
 }
 
-/* Whoever finds it donated does not wait: nothing that comes of it can be read. */
+/* Does not wait for an array that was donated, since it can never be read. */
 ax_status ax_array_wait(const ax_array *array) {
   AX_TRY(ax_require(array, "array"));
-  if (!ax_array_gone((ax_array *)array)) AX_TRY(wait_for_maker(array)); /* its count of users is not part of what is const */
+  if (!ax_array_gone((ax_array *)array)) AX_TRY(wait_for_maker(array)); /* the cast: counting users does not change the array */
   return ax_array_gone((ax_array *)array) ? ax_array_refuse_donated(array) : AX_OK;
 }
 

@@ -1,5 +1,5 @@
-/* CHECK instructions (check.h). A number is looked at as its bits: without the sign those of a float stand in the order of the
-   numbers, the infinity after all finite ones and NaNs after it, so that a kind of number is a range of integers. */
+/* CHECK instructions (check.h). Numbers are examined as bits. Without the sign, the bits of floats have the order of the
+   numbers: all finite ones, then the infinity, then NaNs. So a kind of number is a range of integers. */
 #include "exec/check.h"
 
 #include <stdio.h>
@@ -24,7 +24,8 @@ static range range_of(ax_dtype dtype, uint32_t kinds) {
   return (range){mask, (kinds & AX_CHECK_INF) != 0 ? infinity : infinity + 1, (kinds & AX_CHECK_NAN) != 0 ? mask : infinity};
 }
 
-/* Whether one of so many is beyond `limit`. Written so that compilers take several at once: signed, and to no early end. */
+/* Says whether any number is beyond r's beginning. The loop has signed comparisons and no early end, so that compilers use
+   vectors. */
 static inline bool any16(const int16_t *data, int64_t count, range r) {
   int16_t limit = (int16_t)(r.first - 1), found = 0;
   for (int64_t i = 0; i < count; i++) found |= (int16_t)((int16_t)(data[i] & INT16_MAX) > limit ? -1 : 0);
@@ -49,7 +50,7 @@ static inline bool any(size_t bytes, const void *data, int64_t count, range r) {
 
 enum { run_elems = 512, part_bytes = 256 << 10, most_parts = 64 };
 
-/* An element in the range or beyond it: of infinities alone, perhaps a NaN. */
+/* Says whether some element is in the range or beyond it. If the range has only infinities, that may be a NaN. */
 static bool looks_suspect(size_t bytes, const char *data, int64_t elems, range r) {
   int64_t i = 0;
   for (; i + run_elems <= elems; i += run_elems)
@@ -74,7 +75,7 @@ static bool has(const ax_activation *activation, const ax_instr *instr, uint32_t
   return false;
 }
 
-/* The kinds that the result has and nothing it is made of. */
+/* The kinds (AX_CHECK_*) that occur in the result but in none of its operands. */
 static uint32_t made(const ax_activation *activation, const ax_instr *instr) {
   uint32_t kinds = 0;
   for (uint32_t kind = AX_CHECK_NAN; kind <= AX_CHECK_INF; kind *= 2) {
@@ -97,7 +98,7 @@ typedef struct look {
   const ax_instr *instr;
 } look;
 
-/* AX_NOT_FINITE, without a message: something is suspect. */
+/* AX_NOT_FINITE, without a message: some element is suspect. */
 static ax_status look_at_part(const void *context, ax_worker_slot *worker_slot, uint32_t part) {
   (void)worker_slot;
   const look *l = context;
@@ -130,8 +131,8 @@ static const ax_loops *loops_of(const ax_instr *instr) {
   return instr->kind == AX_INSTR_CHECK ? &instr->check->loops : &instr->ragged->loops;
 }
 
-/* Where activation f stands, against activation g: which comes first as one device goes through the program. Iterations of the
-   loops that hold both places count before places do. */
+/* Orders the places of activations f and g as one device would reach them. First the iterations of the loops around both places
+   are compared, then the places. */
 static int compare_places(const ax_execution *run, uint32_t f, uint32_t g) {
   const ax_activation *a = &run->activations[f], *b = &run->activations[g];
   const ax_loops *x = loops_of(&a->code->instrs[a->pc]), *y = loops_of(&b->code->instrs[b->pc]);
@@ -150,7 +151,7 @@ void ax_finding_note(ax_execution *run, uint32_t f, const ax_finding *finding) {
     if (run->status == run->finding.status) run->status = finding->status;
     run->finding = *finding;
     run->finding.activation = f;
-    const ax_activation *activation = &run->activations[f]; /* what a callback says is not found out later */
+    const ax_activation *activation = &run->activations[f]; /* copied now, since a callback's message cannot be made again later */
     if (is_call(&activation->code->instrs[activation->pc])) snprintf(run->message, sizeof run->message, "%s", ax_message());
   }
   pthread_mutex_unlock(&run->lock);

@@ -1,4 +1,4 @@
-/* The words for a folder. Nothing is kept unless somebody said so: a library has no business in a home it was not sent to. */
+/* The words for a folder. By default nothing is kept: a library must not write into a home directory unasked. */
 #include "exec/code_cache.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 static bool is_absolute(const char *path) { return path != NULL && path[0] == '/'; }
 
-/* Where the XDG base directory specification puts such files. A path that is not absolute does not count there. */
+/* The folder for caches by the XDG base directory specification, which ignores paths that are not absolute. */
 static int users_folder(char *path, size_t bytes) {
   const char *caches = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
   if (is_absolute(caches)) return snprintf(path, bytes, "%s/axle", caches);
@@ -15,7 +15,7 @@ static int users_folder(char *path, size_t bytes) {
 }
 
 bool ax_code_cache_folder(const char *said, char *path, size_t bytes) {
-  if (said == NULL) said = secure_getenv("AXLE_CODE_CACHE"); /* NULL for programs that have other rights than their user */
+  if (said == NULL) said = secure_getenv("AXLE_CODE_CACHE"); /* NULL for programs with more rights than their user */
   if (said == NULL || said[0] == '\0' || strcmp(said, "off") == 0) return false;
   const int length = strcmp(said, "user") == 0 ? users_folder(path, bytes) : snprintf(path, bytes, "%s", said);
   return length >= 0 && (size_t)length < bytes;

@@ -1,5 +1,5 @@
-/* Machine code: kernels, the members of groups of rows, fused loops and what exchanges combine by are compiled together, and each
-   instruction gets its code. */
+/* Machine code. Kernels, the members of groups of rows, fused loops, and the kernels by which exchanges combine are compiled
+   together; then each instruction gets its code. */
 #include "exec/exec.h"
 #include "exec/flat.h"
 
@@ -35,7 +35,7 @@ static bool allocate_wanted(ax_assembly *a, wanted *w) {
   return w->kernels != NULL && w->code != NULL && w->fused_loops != NULL && w->fused_loop_code != NULL && w->loops != NULL;
 }
 
-/* Instructions inside fused loops are never come to. */
+/* Instructions inside a fused loop are never reached. */
 static uint32_t after(const ax_instr *instr, uint32_t i) {
   return instr->kind == AX_INSTR_LOOP && instr->fused_loop != NULL ? instr->target : i + 1;
 }

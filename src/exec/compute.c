@@ -37,15 +37,15 @@ ax_status ax_compute_eval(const ax_executable *e, const ax_activation *activatio
   }
   ax_eval_args args = {.eqn = eqn, .axes = &e->plan->mesh, .lanes = 1, .device = &device, .in = pointers,
                        .out = pointers + eqn->in_count, .hooks = &e->runtime->hooks, .callback = instr->call.callback,
-                       .each = ~(ax_axis_set)0}; /* who is not to make it steps over it */
+                       .each = ~(ax_axis_set)0}; /* devices that do not own the result skip the instruction */
   if (status == AX_OK) status = eqn->prim->eval(&args);
   ax_free(tensors);
   ax_free(pointers);
   return status;
 }
 
-/* Where a part begins. Where parts are long, at a multiple of a short vector's elements or of many vectors': what begins amid a
-   line of a cache reads and writes two lines a vector, to its end. */
+/* If parts are long, they begin at a multiple of a short vector's elements or of many vectors. A part that began inside a cache
+   line would touch two lines with each vector, to its end. */
 int64_t ax_part_begin(int64_t extent, int64_t part, int64_t parts) {
   int64_t begin = extent * part / parts, unit = 64;
   while (unit > 1 && extent / parts < 16 * unit) unit /= 2;

@@ -1,7 +1,5 @@
-/* Copies: box by box, and large ones in pieces.
-
-   A piece is a box too, and dense in what is filled: one index along the first dimensions, a range along the next, and all of the
-   rest. */
+/* Copies, box by box; large boxes in pieces. A piece is also a box, and is dense in the destination: one index along the first
+   dimensions, a range along the next one, and the whole of the others. */
 #include "exec/copying.h"
 
 #include <string.h>
@@ -39,8 +37,8 @@ typedef struct copying {
   const ax_type *to;
   const int64_t *offset;
   unsigned char *data;
-  uint32_t dim;        /* along which pieces are ranges */
-  int64_t outer, cuts; /* indices along the dimensions before it, and ranges for each */
+  uint32_t dim;        /* dimension along which pieces are ranges */
+  int64_t outer, cuts; /* indices along the dimensions before it; ranges for each */
   _Atomic int64_t next;
 } copying;
 
@@ -71,7 +69,7 @@ static void copy_piece(const copying *c, int64_t piece) {
 
 static bool work(void *context, const ax_helper *helper) {
   copying *c = context;
-  (void)helper; /* pieces are short: none is left in the middle */
+  (void)helper; /* pieces are short: helpers finish theirs */
   for (int64_t piece; (piece = atomic_fetch_add_explicit(&c->next, 1, memory_order_relaxed)) < c->outer * c->cuts;)
     copy_piece(c, piece);
   return false;

@@ -1,7 +1,7 @@
-/* Kernels, as activations carry them out. Whoever comes to a RUN runs cores that are ready, its own or others'; when there are none
-   and some are still running on other threads, it is parked on a counter of the group, and goes on when a core has become ready or
-   all are through. So a core that waits holds no thread, and what is left when nobody runs and nothing is ready is a deadlock,
-   which the last one reports. */
+/* Kernels of users, as activations perform them. An activation at a RUN runs cores that are ready, its own or others'. If none
+   is ready and other threads still run some, it is parked on a counter of the group, and goes on when a core has become ready or
+   all are through. So a waiting core holds no thread. If no core is running and none is ready, the cores that remain are
+   deadlocked; the last activation reports it. */
 #include "exec/cores.h"
 
 #include "exec/compute.h"
@@ -34,7 +34,7 @@ static ax_status describe(ax_assembly *a, const ax_instr *instr) {
   return AX_OK;
 }
 
-/* Of the same kernel, ENTER and RUN have the counter in common. */
+/* The ENTER and the RUN of one kernel share a counter. */
 static void find_counter(ax_assembly *a, uint32_t enter) {
   for (uint32_t i = enter; i < a->instr_count; i++) {
     const ax_instr *instr = &a->instrs[i];
@@ -95,7 +95,7 @@ static ax_status enter(ax_execution *run, const ax_activation *activation, const
   return status;
 }
 
-/* The first of several parts that fail has left its message in the kernel's state. */
+/* The first part that fails leaves its message in the kernel's state. */
 static ax_status run_part(const void *context, ax_worker_slot *worker_slot, uint32_t part) {
   (void)worker_slot;
   const runner *r = context;
@@ -115,7 +115,7 @@ static ax_status run_alone(ax_execution *run, ax_worker_slot *worker_slot, const
     ax_status status = ax_share_parts(run, worker_slot, run_part, r, cores->core_count);
     if (status == AX_OUT_OF_MEMORY) return status;
   }
-  return cores->rules->run(cores->kernel, r->all, &ticket); /* all that is left; nobody else runs any by now */
+  return cores->rules->run(cores->kernel, r->all, &ticket); /* runs all cores that remain; no other thread runs any by now */
 }
 
 static ax_status run_together(ax_execution *run, ax_worker_slot *worker_slot, const runner *r, uint32_t f, bool *parked) {
@@ -146,7 +146,7 @@ ax_status ax_cores_do(ax_execution *run, ax_worker_slot *worker_slot, const ax_a
     case AX_CORES_RUN:
       return instr->cores->number == NULL ? run_alone(run, worker_slot, &context)
                                           : run_together(run, worker_slot, &context, f, parked);
-    case AX_CORES_LEAVE: return AX_OK; /* that its waits are over is all */
+    case AX_CORES_LEAVE: return AX_OK; /* only its waits matter */
   }
   return AX_OK;
 }

@@ -1,5 +1,5 @@
-/* What a plan costs, roughly: nanoseconds on one thread, and how many segments, from wait to wait, they are in; loops counted.
-   Enough to tell microseconds from milliseconds. */
+/* A rough cost of a plan: nanoseconds, and the number of segments (from wait to wait) that they are in, loops multiplied out. It
+   is good enough to tell microseconds from milliseconds. */
 #include "exec/exec.h"
 
 typedef struct cost {
@@ -14,7 +14,7 @@ double ax_plan_op_time(const ax_plan *plan, const ax_op *op) {
     case AX_OP_ROWS: return 20 + ax_rows_time(op->rows);
     case AX_OP_GEMM: return 200 + ax_gemm_time(op->gemm);
     case AX_OP_EVAL:
-      return ax_op_is_ordered(op) || op->eval.callback != NULL ? 20000 : 1000; /* what a callback does is not known */
+      return ax_op_is_ordered(op) || op->eval.callback != NULL ? 20000 : 1000; /* the time of a callback is unknown */
     case AX_OP_ROUTINE: return 100 + op->routine->time;
     case AX_OP_CHECK: return 20 + 0.1 * (double)ax_buffer_bytes(&plan->buffers[op->check.buffers[0]]);
     case AX_OP_RAGGED:

@@ -1,4 +1,4 @@
-/* Who is parked on a counter: lists by target, in a pairing heap (counter.h). */
+/* Lists of parked activations by target, in a pairing heap (counter.h). */
 #include "exec/counter.h"
 
 #include "base/base.h"
@@ -9,8 +9,8 @@ void ax_counter_reset(ax_counter *counter) {
   counter->parked = AX_NONE;
 }
 
-/* Two heaps become one: the head with the greater target goes below the other; a list of the same target with nothing below it is
-   appended. */
+/* Merges two heaps. The head with the greater target goes below the other. If the targets are equal and one has nothing below
+   it, its list is appended to the other. */
 static uint32_t meld(ax_parking *parking, uint32_t a, uint32_t b) {
   if (a == AX_NONE) return b;
   if (b == AX_NONE) return a;
@@ -30,7 +30,7 @@ static uint32_t meld(ax_parking *parking, uint32_t a, uint32_t b) {
   return a;
 }
 
-/* The heap of what was below a head that has gone: in pairs from the left, then the pairs from the right. */
+/* Merges the heaps below a removed head: in pairs from the left, then the pairs from the right. */
 static uint32_t meld_all(ax_parking *parking, uint32_t first) {
   uint32_t pairs = AX_NONE, heap = AX_NONE;
   while (first != AX_NONE) {
@@ -54,7 +54,7 @@ static uint32_t meld_all(ax_parking *parking, uint32_t first) {
 void ax_counter_park(ax_counter *counter, ax_parking *parking, uint32_t f) {
   ax_parking *mine = &parking[f], *head = counter->parked != AX_NONE ? &parking[counter->parked] : NULL;
   mine->next = AX_NONE;
-  if (head != NULL && head->target == mine->target) { /* as most are: at the end of that list */
+  if (head != NULL && head->target == mine->target) { /* the usual case: append to that list */
     parking[head->last].next = f;
     head->last = f;
     return;

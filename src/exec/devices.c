@@ -80,7 +80,7 @@ static ax_status make(ax_executable *e, ax_layout *like, ax_assigned **out) {
   return status;
 }
 
-/* They stay until the executable goes: nobody has to keep one. */
+/* Entries stay until the executable goes, so callers hold no reference to one. */
 static ax_status find_other(ax_executable *e, ax_layout *like, const ax_assigned **out) {
   ax_status status = AX_OK;
   ax_assigned *a = look(e, like);
@@ -183,5 +183,5 @@ ax_status ax_assigned_find(ax_executable *e, ax_array *const *in, const char *wh
   if (has_mesh(e) && first->devices != e->devices) return refuse(e, in, who, naming, at, AX_NONE);
   return has_mesh(e) && first->sharding == NULL
              ? AX_OK
-             : find_other(e, (ax_layout *)first, out); /* its count of references is not part of what is const */
+             : find_other(e, (ax_layout *)first, out); /* the cast: counting references does not change the layout */
 }

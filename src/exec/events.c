@@ -1,20 +1,20 @@
-/* Who signals and who awaits which counter: tables by device, made once for all events and waits of the same kind.
+/* Tables by device of the counters that are signalled and awaited. One table serves all events and waits of the same kind.
 
-   An activation signals and awaits the counter of a group: of those devices with its coordinates along some axes. Of a ppermute's
-   result, which has a counter for each part, a source signals its target's, and waits for its target's readers, so the table names
-   the part that its own goes to: none when it has no target. How often a counter is signalled each time round is counted from the
-   table. */
+   An activation signals and awaits the counter of its group: the devices with its coordinates along some axes. The result of a
+   ppermute has a counter for each part. A source signals the counter of its target's part, and waits for the readers of that part,
+   so the table names the part that the source's own goes to; AX_NONE: it has no target. How often a counter is signalled each time
+   round is counted from the table. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "exec/exec.h"
 
-/* A table somebody wants, and where its address goes. */
+/* A table that is needed, and where its address goes. */
 typedef struct request {
   const ax_exchange *away;
   ax_axis_set groups, by;
-  const uint32_t *counters; /* of a table of times: the table of who signals */
-  uint32_t count;           /* and the counters there are */
+  const uint32_t *counters; /* for a table of times: the table of signals */
+  uint32_t count;           /* for a table of times: the number of counters */
   const uint32_t **out;
 } request;
 
@@ -74,7 +74,7 @@ static ax_status make_table(ax_executable *e, const request *wanted, const uint3
   return AX_OK;
 }
 
-/* Of requests for the same thing only the first makes it. */
+/* Makes one table for all requests that are the same. */
 static ax_status make_tables(ax_executable *e, requests *r) {
   if (r->count > 0) qsort(r->items, r->count, sizeof r->items[0], by_table);
   for (uint32_t i = 0; i < r->count; i++)
@@ -87,7 +87,7 @@ static ax_status make_tables(ax_executable *e, requests *r) {
 
 static int by_times(const void *a, const void *b) {
   const request *x = a, *y = b;
-  uintptr_t mine = (uintptr_t)x->counters, other = (uintptr_t)y->counters; /* any order does, as long as it is one */
+  uintptr_t mine = (uintptr_t)x->counters, other = (uintptr_t)y->counters; /* any fixed order will do */
   if (mine != other) return mine < other ? -1 : 1;
   return x->by < y->by ? -1 : x->by > y->by;
 }
@@ -120,7 +120,7 @@ static ax_status make_all_times(ax_executable *e, requests *r) {
 
 /* --- Numbers --- */
 
-/* Counters are numbered by 32 bits: far more of them than memory would hold. */
+/* Counters have 32-bit numbers; memory would be exhausted long before. */
 static ax_status number_counters(ax_executable *e) {
   for (uint32_t i = 0; i < e->event_count; i++) {
     ax_event *event = &e->events[i];

@@ -1,8 +1,8 @@
-/* Tables for exchanges: who the members of a group are, where their parts lie, and how a part is put into another.
+/* Tables for exchanges: the members of a group, the places of their parts, and how a part is put into another.
 
-   An exchange has one push, which all instructions of it share; what depends on the group alone (who has which number, and where)
-   is made once for all exchanges over the same axes between buffers stored along the same axes. Finding a push, its event and what
-   else touches its memory is a look-up by the exchange's id or the buffer's allocation, so the cost grows with the number of
+   An exchange has one push, which all its instructions share. Tables that depend on the group alone (member numbers and places) are
+   made once for all exchanges over the same axes between buffers stored along the same axes. The push of an exchange, its event and
+   other accesses to its memory are looked up by the exchange's id or the buffer's allocation, so the cost grows with the number of
    exchanges. */
 #include <string.h>
 
@@ -17,14 +17,14 @@ typedef struct members { /* of a group; see ax_push */
 typedef struct exchanger {
   ax_assembly *a;
   ax_push **push;   /* by exchange */
-  uint32_t *event;  /* by exchange: that its pushes signal */
+  uint32_t *event;  /* by exchange: the event that its pushes signal */
   bool *nested;     /* by exchange: started in a loop or branch */
-  bool *written;    /* by allocation: an instruction of this run writes it */
+  bool *written;    /* by allocation: some instruction writes it */
   members *tables;  /* few: one for each way of grouping */
   uint32_t table_count, table_capacity;
 } exchanger;
 
-/* The trailing dimensions of a part that are contiguous on both sides are one run. */
+/* Counts the trailing dimensions of a part that are contiguous on both sides as one run. */
 static void find_run(ax_push *push) {
   const ax_exchange *x = push->exchange;
   push->run = 1;
@@ -53,7 +53,8 @@ static ax_status number_members(ax_executable *e, members *m, uint32_t n) {
   return AX_OK;
 }
 
-/* Who each member of a group is, in the order of its mesh and for the memory on both sides; made when first asked for. */
+/* Gives the push the tables of its group: member numbers in the order of the mesh, and places in the memory of both sides. A
+   table is made when first needed. */
 static ax_status take_members(exchanger *x, ax_push *push) {
   members m = {.names = &push->exchange->names, .in_set = push->in_set, .out_set = push->out_set};
   uint32_t i = 0;
@@ -90,7 +91,8 @@ static ax_status pair_members(ax_executable *e, ax_push *push) {
 
 enum { least_by_last = 1 << 20 }; /* bytes of a group's contributions */
 
-/* Large contributions that lie in arguments of the run, which nothing overwrites, need not be passed on one after another. */
+/* Says whether the last member to arrive may combine all contributions: these are large, and lie in arguments of the run that
+   are never overwritten. */
 static bool may_be_by_last(const exchanger *x, const ax_push *push) {
   const ax_exchange *exchange = push->exchange;
   const ax_plan *plan = x->a->plan;
@@ -128,7 +130,7 @@ static ax_status make_push(exchanger *x, const ax_exchange *exchange, ax_push **
   return exchange->peers == AX_PEERS_PAIRS ? pair_members(e, push) : AX_OK;
 }
 
-/* What accesses say about exchanges and allocations, at hand. */
+/* Collects from the accesses the tables by exchange and by allocation. */
 static ax_status look_up(exchanger *x) {
   ax_arena *scratch = &x->a->scratch;
   const ax_plan *plan = x->a->plan;
@@ -170,9 +172,8 @@ ax_status ax_instrs_exchanges(ax_assembly *a) {
   return status;
 }
 
-/* dst = dst op src over the contiguous elements of a part, or dst = src when `first`, in dst's dtype: how contributions are
-   combined.
-   NULL: no memory. */
+/* The kernel that combines contributions: dst = dst op src over the contiguous elements of a part, or dst = src if `first`, in
+   dst's dtype. NULL: no memory. */
 ax_loop_kernel *ax_combine_kernel(ax_assembly *a, const ax_exchange *exchange, int64_t run, bool first) {
   int64_t dims[] = {run};
   ax_dtype wide = a->plan->buffers[exchange->out].type.dtype, dtype = a->plan->buffers[exchange->in].type.dtype;
@@ -188,8 +189,8 @@ ax_loop_kernel *ax_combine_kernel(ax_assembly *a, const ax_exchange *exchange, i
   return kernel->failed ? NULL : kernel;
 }
 
-/* dst of each peer = the operands of all members, combined in order: slots are the peers' dsts, then the members' srcs. NULL: no
-   memory. */
+/* The kernel that combines the operands of all members, in order, into dst of each peer. Slots are the peers' dsts, then the
+   members' srcs. NULL: no memory. */
 ax_loop_kernel *ax_combine_all_kernel(ax_assembly *a, const ax_push *push) {
   const ax_exchange *exchange = push->exchange;
   const ax_type *in = &a->plan->buffers[exchange->in].type;

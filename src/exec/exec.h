@@ -425,7 +425,8 @@ AX_MUST_USE ax_status ax_laid_plan(const ax_laid *laid, const ax_compile_options
 AX_MUST_USE ax_status ax_lowered_plan(const ax_lowered *lowered, ax_plan **out);
 /* Runs the remaining passes: completes a fresh executable. `laid` is of its program. */
 AX_MUST_USE ax_status ax_executable_build(ax_executable *executable, const ax_laid *laid, const ax_compile_options *options);
-/* Runs the remaining passes up to the one that places memory; gives the memory that a run takes. text: NULL, or gets a table of the allocations. Afterwards the executable may only be destroyed. */
+/* Runs the remaining passes up to the one that places memory; gives the memory that a run takes. text: NULL, or gets a table of
+   the allocations. Afterwards the executable may only be destroyed. */
 AX_MUST_USE ax_status ax_executable_place(ax_executable *executable, const ax_laid *laid, const ax_compile_options *options,
                                           ax_memory *out, ax_text *text);
 /* Prints a program's memory, and the allocations alive where it holds most (exec/lowered.c). */

@@ -1,4 +1,4 @@
-/* Executables: made, found again, asked, shown, released. How they are made of programs: pipeline.c. */
+/* Executables: creation, cache, questions, text, release. pipeline.c makes them from programs. */
 #include <string.h>
 #include <unistd.h>
 
@@ -55,7 +55,7 @@ ax_status ax_names_copy(const char *const *names, uint32_t count, const char ***
   return AX_OK;
 }
 
-/* Messages are to have the names that the caller gave. */
+/* Messages must have the caller's names, so executables with other names are not shared. */
 static bool same_names(const char *const *a, const char *const *b, uint32_t count) {
   if (a == NULL || b == NULL) return a == b;
   for (uint32_t i = 0; i < count; i++)
@@ -122,7 +122,7 @@ static void tell(const ax_executable *e) {
   }
 }
 
-/* laid: what the program was lowered to; NULL: it is now. */
+/* laid: the lowered program; NULL: it is lowered here. */
 static ax_status make(ax_executable *e, const ax_laid *laid, double lower_seconds, const ax_compile_options *options) {
   const double begin = ax_seconds();
   ax_laid own = {0};
@@ -157,7 +157,7 @@ static ax_status compile(ax_runtime *runtime, ax_program *program, const ax_laid
   if (e == NULL) return ax_out_of_memory(sizeof *e);
   status = ax_names_copy(options->names, program->in_count, &e->names);
   e->timeline = options->timeline ? ax_calloc(1, sizeof *e->timeline) : NULL;
-  ax_float_mode caller = ax_float_mode_enter(); /* constants are rounded as runs round */
+  ax_float_mode caller = ax_float_mode_enter(); /* constants are rounded as in runs */
   if (status == AX_OK && options->timeline && e->timeline == NULL) status = ax_out_of_memory(sizeof *e->timeline);
   if (status == AX_OK) status = make(e, laid, lower_seconds, options);
   ax_float_mode_leave(caller);
@@ -178,8 +178,8 @@ ax_status ax_executable_of(ax_runtime *runtime, ax_program *program, const ax_la
   return compile(runtime, program, laid, lower_seconds, &all, out);
 }
 
-/* How the arrays lie that inputs are to be like. One that is not committed says nothing, nor does one without a mesh, whose devices
-   a program without a mesh has anyway. *says: some array says something. */
+/* Finds how arrays given as `like` lie. An array that is not committed gives no layout. Neither does one without a mesh, since a
+   program without a mesh has the same devices anyway. *says: some array gives a layout. */
 static ax_status look_at_like(const ax_program *program, ax_array *const *arrays, ax_lying *like, bool *says) {
   uint32_t first = AX_NONE;
   *says = false;
@@ -250,7 +250,7 @@ void ax_executable_release(ax_executable *e) {
     if (atomic_compare_exchange_weak_explicit(&e->references, &references, references - 1, memory_order_release,
                                               memory_order_relaxed))
       return;
-  pthread_mutex_lock(&e->runtime->cache_lock); /* the cache must not hand out what is going */
+  pthread_mutex_lock(&e->runtime->cache_lock); /* so that the cache does not hand out an executable that is being destroyed */
   bool last = atomic_fetch_sub(&e->references, 1) == 1;
   for (ax_executable **link = &e->runtime->cache; last && *link != NULL; link = &(*link)->next_cached)
     if (*link == e) {
@@ -339,7 +339,7 @@ static uint32_t most_times(const ax_event *event) {
   return most;
 }
 
-/* Of a list under way what is not known yet is left out. */
+/* Prints an instruction. Fields that no pass has filled yet are left out. */
 static void instr_text(ax_text *text, const ax_executable *e, const ax_instr *instr, uint32_t i) {
   const bool named = instr->kind == AX_INSTR_ROUTINE && instr->routine != NULL && instr->routine->name != NULL;
   ax_text_add(text, "%4u %-7s", i, named ? instr->routine->name : instr_names[instr->kind]);

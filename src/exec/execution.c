@@ -1,4 +1,4 @@
-/* The state of one run: made once, pointed at each call's arguments, and what a deadlock's report is read from. */
+/* The state of one run. It is created once, pointed at each call's arguments, and read by reports of deadlocks. */
 #include "exec/execution.h"
 
 #include <stdio.h>
@@ -39,7 +39,7 @@ static void lay_out_activations(ax_execution *run) {
     for (uint32_t d = 0; d < e->codes[i].activation_count; d++) lay_out_activation(run, &e->codes[i], d);
 }
 
-/* What does not change from call to call: constants, and kept memory. */
+/* Allocates the memory that stays from call to call: constants, and kept memory. */
 static ax_status allocate_spaces(ax_execution *run) {
   ax_executable *e = run->executable;
   for (uint32_t s = 0; s < e->space_count; s++) {
@@ -101,7 +101,7 @@ static void free_scratch(ax_executable *e, void *block) {
 
 void ax_execution_destroy(ax_executable *e, ax_execution *run) {
   for (uint32_t s = 0; run->part != NULL && s < e->space_count; s++)
-    if (e->spaces[s].kind == AX_SPACE_KEPT) /* all parts together, so the first is where they begin */
+    if (e->spaces[s].kind == AX_SPACE_KEPT) /* its parts are one allocation, which begins with the first part */
       ax_pool_free(&e->runtime->pool, run->part[e->spaces[s].first], e->spaces[s].total);
   free_scratch(e, run->scratch);
   for (uint32_t i = 0; i < run->worker_slot_count; i++) {
@@ -111,7 +111,7 @@ void ax_execution_destroy(ax_executable *e, ax_execution *run) {
     pthread_mutex_destroy(&run->worker_slots[i].lock);
     pthread_cond_destroy(&run->worker_slots[i].share.left);
   }
-  for (uint32_t f = 0; run->activations != NULL && f < e->activation_count; f++) /* after a failure, some still hold theirs */
+  for (uint32_t f = 0; run->activations != NULL && f < e->activation_count; f++) /* after a failure some hold scratch */
     ax_pool_free(&e->runtime->pool, run->activations[f].scratch, (size_t)e->spaces[e->scratch_space].bytes);
   for (uint32_t i = 0; i < AX_STRIPES; i++) pthread_mutex_destroy(&run->stripes[i]);
   pthread_mutex_destroy(&run->lock);
@@ -163,7 +163,7 @@ void ax_execution_keep(ax_executable *e, ax_execution *run) {
 /* --- For each call --- */
 
 static void reset_schedule(ax_execution *run) {
-  for (uint32_t i = 0; i < run->worker_slot_count; i++) { /* a run that failed leaves activations behind */
+  for (uint32_t i = 0; i < run->worker_slot_count; i++) { /* a failed run leaves activations in queues */
     ax_worker_slot *worker_slot = &run->worker_slots[i];
     worker_slot->finished = 0;
     worker_slot->first = worker_slot->last = AX_NONE;
@@ -202,8 +202,8 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
   run->status = run->finding.status = AX_OK;
 }
 
-/* --- Deadlocks. An activation's place and its counts of regions entered tell how often it has signalled each event, and so who
-   owes. --- */
+/* --- Deadlocks. The place of an activation and its counts of regions entered show how often it has signalled each event, so
+   which activations owe a signal. --- */
 
 enum { most_listed = 16, most_groups = 8, enough_bytes = 3500 };
 
@@ -250,7 +250,7 @@ ax_status ax_execution_blame(const ax_execution *run, uint32_t f, const ax_instr
   return status;
 }
 
-/* The event that a counter belongs to: the last that begins there or before. */
+/* The event that a counter belongs to: the last one whose first counter is not greater. */
 static const ax_event *event_at(const ax_executable *e, uint32_t counter) {
   uint32_t low = 0, high = e->event_count;
   while (high - low > 1) {
@@ -263,11 +263,11 @@ static const ax_event *event_at(const ax_executable *e, uint32_t counter) {
 
 static const ax_instr *signal_of(const ax_executable *e, const ax_event *event) { return &e->codes[0].instrs[event->signalled_at]; }
 
-/* What an activation waits for: an event's signal, and how often it must have come from each who gives it. */
+/* The signal that an activation waits for, and how often each activation must have given it. */
 typedef struct awaited {
   const ax_event *event;
   const ax_instr *signal;
-  uint32_t region, begin; /* where the signal stands, and the region's first instruction */
+  uint32_t region, begin; /* region of the signal; first instruction of that region */
   int64_t times;
 } awaited;
 
@@ -289,7 +289,7 @@ static awaited awaited_by(const ax_execution *run, uint32_t f) {
   return a;
 }
 
-/* How often activation f has signalled; one that stands in the region before the signal has yet to for this time. */
+/* How often activation f has signalled. If f stands in the region, before the signal, this time round does not count yet. */
 static int64_t signalled(const ax_execution *run, const awaited *a, uint32_t f) {
   const ax_activation *activation = &run->activations[f];
   uint32_t place = (uint32_t)(a->signal - run->executable->codes[0].instrs);
@@ -304,7 +304,7 @@ static bool owes(const ax_execution *run, const awaited *a, uint32_t counter, ui
   return (a->signal->skip & run->activations[f].nonzero) == 0 && signalled(run, a, f) < a->times;
 }
 
-/* A collective is named rather than what needs its result. */
+/* The instruction that a report names for activation f: rather a collective than the reader of its result. */
 static const ax_instr *named_place(const ax_execution *run, uint32_t f) {
   const ax_executable *e = run->executable;
   if (ax_execution_awaits_message(run, f) || ax_execution_awaits_turn(run, f))
@@ -314,7 +314,7 @@ static const ax_instr *named_place(const ax_execution *run, uint32_t f) {
 }
 
 static bool wait_together(const ax_execution *run, uint32_t f, uint32_t g) {
-  bool messages = ax_execution_awaits_message(run, f); /* each its own */
+  bool messages = ax_execution_awaits_message(run, f); /* each waits for a message of its own */
   return run->activations[g].state == ACTIVATION_PARKED && ax_execution_awaits_message(run, g) == messages &&
          (messages || run->parking[f].counter == run->parking[g].counter) && named_place(run, f) == named_place(run, g);
 }
@@ -334,7 +334,7 @@ static void add_whereabouts(ax_text *text, const ax_execution *run, uint32_t f) 
   if (run->activations[f].state != ACTIVATION_DONE) ax_execution_equation_text(text, run, named_place(run, f));
 }
 
-/* What the activations that wait for messages where `first` does wait for. */
+/* Adds the messages awaited by the activations that wait at the same instruction as `first`. */
 static void add_messages(ax_text *text, const ax_execution *run, uint32_t first) {
   const ax_executable *e = run->executable;
   uint32_t count = 0;
@@ -348,7 +348,7 @@ static void add_messages(ax_text *text, const ax_execution *run, uint32_t first)
   }
 }
 
-/* Activation f has not made the ordered call that `first` waits to come after, at the same place. */
+/* Says whether activation f has yet to make the ordered call that `first` waits for, at the same place. */
 static bool owes_turn(const ax_execution *run, uint32_t first, uint32_t f) {
   const ax_activation *waits = &run->activations[first], *other = &run->activations[f];
   const ax_turns *turns = waits->code->instrs[waits->pc].call.turns;
@@ -356,8 +356,8 @@ static bool owes_turn(const ax_execution *run, uint32_t first, uint32_t f) {
   return before && other->turn <= waits->turn;
 }
 
-/* Those who wait where activation `first` does, and those who never come, where they are instead. A member that waits here too owes
-   nothing that others do not owe it. */
+/* Adds the activations that wait where `first` does, and those that never came, with the places where these are. A member that
+   waits at this place too is not counted as missing. */
 static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first) {
   const uint32_t activations = run->executable->activation_count;
   uint32_t waiting = 0, missing = 0;

@@ -1,5 +1,5 @@
-/* The executor: activations run depth-first until they must wait. This file is what an instruction does; who runs next is
-   scheduler.c, exchanges are push.c, and work in parts share.c. One thread or several run the same code. */
+/* The executor runs activations depth-first until they must wait. This file performs instructions; scheduler.c chooses the next
+   activation, push.c performs exchanges, and share.c shares work in parts. One thread or several run the same code. */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,8 +31,8 @@ static ax_status compute_part(const void *context, ax_worker_slot *worker_slot, 
   return ax_compute_part(c->activation, c->instr, part);
 }
 
-/* A large kernel or product is done in parts by whoever is idle. The parts depend on its size alone, so the result does not depend
-   on who that is. */
+/* A large kernel or product is done in parts, which idle threads may take. The parts depend on its size alone, so the result
+   does not depend on the threads. */
 static ax_status compute(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr) {
   worker_slot->share.activation = (uint32_t)(activation - run->activations);
   worker_slot->share.instr = (uint32_t)(instr - activation->code->instrs);
@@ -61,14 +61,14 @@ static outcome fail(ax_execution *run, ax_status status) {
   return FAILED;
 }
 
-/* Of callbacks that fail on several devices the same one is reported, whoever came first. The activation's pc is that of the
-   instruction. */
+/* Notes a failure. If callbacks fail on several devices, the same failure is reported whichever came first. The activation's pc
+   is that of the instruction. */
 static outcome fail_at(ax_execution *run, const ax_instr *instr, uint32_t f, ax_status status) {
   ax_finding_of_eval(run, f, ax_execution_blame(run, f, instr, status));
   return FINISHED;
 }
 
-/* A message sent or received; PARKED, FAILED; YIELDS: the activation goes on. */
+/* Sends or receives a message. PARKED; FAILED; YIELDS: the activation goes on. */
 static outcome do_message(ax_execution *run, ax_worker_slot *worker_slot, ax_activation *activation, const ax_instr *instr,
                           uint32_t f) {
   bool parked = false;
@@ -111,7 +111,7 @@ static outcome run_activation(ax_execution *run, ax_worker_slot *worker_slot, ui
     int64_t begin = timed ? ax_timeline_now() : 0;
     switch (instr->kind) {
       case AX_INSTR_KERNEL:
-        if (instr->parts <= 1) { /* most are small */
+        if (instr->parts <= 1) { /* the usual case */
           ax_compute_range(activation, instr, 0, instr->kernel.extent);
           break;
         }
@@ -197,7 +197,7 @@ static outcome run_activation(ax_execution *run, ax_worker_slot *worker_slot, ui
 static void run_one(ax_execution *run, ax_worker_slot *worker_slot, uint32_t f) {
   ax_status status = ax_scheduler_scratch(run, worker_slot, &run->activations[f]);
   switch (status == AX_OK ? run_activation(run, worker_slot, f) : fail(run, status)) {
-    case PARKED: break; /* somebody else may run it already */
+    case PARKED: break; /* another thread may run it already */
     case YIELDS: ax_scheduler_yield(run, f); break;
     case FINISHED:
     case FAILED: ax_scheduler_end(run, worker_slot, f); break;
@@ -206,7 +206,7 @@ static void run_one(ax_execution *run, ax_worker_slot *worker_slot, uint32_t f) 
 
 static void nudge(void *context) { ax_scheduler_wake(context, true); }
 
-/* Until nothing is left to do here, or the helper is to leave. helper NULL: the thread that makes the call. */
+/* Runs activations until none is left to run here, or the helper is to leave. helper NULL: the thread that makes the call. */
 static void run_activations(ax_execution *run, ax_worker_slot *worker_slot, const ax_helper *helper) {
   while (!atomic_load_explicit(&run->over, memory_order_acquire)) {
     uint32_t f = ax_scheduler_take(run, worker_slot);

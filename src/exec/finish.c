@@ -1,5 +1,5 @@
-/* What the executor wants at hand: which results live in donated memory, counters by address, whether scratch memory is still
-   needed, whether threads are worth waking; and the list itself, as the code of the devices. */
+/* Derives facts that the executor looks up: results in donated memory, addresses of counters, whether scratch memory is still
+   needed, whether threads are worth waking. Then makes the list the code of the devices. */
 #include "exec/exec.h"
 #include "exec/execution.h"
 
@@ -8,8 +8,8 @@ static bool is_jump(const ax_instr *instr) {
          instr->kind == AX_INSTR_BRANCH || instr->kind == AX_INSTR_JUMP;
 }
 
-/* instr->scratch: whether this instruction or a later one touches scratch memory. Found from the end backwards. A jump may lead
-   back to any instruction before it, so one always counts as touching it. */
+/* Sets instr->scratch: this instruction or a later one touches scratch memory. The list is walked from its end. A jump may lead
+   back to any earlier instruction, so a jump always counts as touching it. */
 static void mark_scratch(ax_assembly *a) {
   bool ahead = false;
   if (a->executable->spaces[a->executable->scratch_space].bytes == 0) return;
@@ -21,10 +21,10 @@ static void mark_scratch(ax_assembly *a) {
   }
 }
 
-/* The result that lives in each donated input's memory. */
+/* Finds the result that lives in each donated input's memory. */
 static void find_donated(ax_executable *e) {
   for (uint32_t i = 0; i < e->in_count; i++) e->donated[i] = AX_NONE;
-  for (uint32_t k = e->out_count; k-- > 0;) { /* of several that are an input, the first */
+  for (uint32_t k = e->out_count; k-- > 0;) { /* if several results are the same input, the first counts */
     const ax_returned *r = &e->returned[k];
     const uint32_t in = r->made == AX_NONE ? AX_NONE : e->results[r->made].donated;
     if (in != AX_NONE) e->donated[e->kept[in]] = k;
@@ -38,7 +38,7 @@ static bool is_plain(const ax_executable *e) {
   return plain;
 }
 
-/* Whether every run makes the same: there are no arguments, and nobody is called. Where that is little it is kept. */
+/* Says whether every run makes the same small results: the plan has no inputs, and no instruction calls the host. */
 static bool is_constant(const ax_assembly *a) {
   enum { most_kept = 64 << 10 }; /* bytes */
   const ax_executable *e = a->executable;

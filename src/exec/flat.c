@@ -1,12 +1,11 @@
-/* A kernel is flat when nothing depends on where a step is but what it touches, and every slot is either a single element or an
-   array as large as the index space, come to in its order. Then the index space may as well be one dimension. Bits cannot depend on
-   it: nothing is added up.
+/* A kernel is flat if its steps differ only in the elements they touch, and every slot is either a single element or an array as
+   large as the index space, taken in its order. Then the index space may as well have one dimension. That changes no bits, since
+   nothing is added up.
 
-   Code depends on extents in three ways. A loop over few elements is made of masked vectors throughout, which is the shorter code,
-   one over many has whole vectors and a remainder, and where every part of the range is a whole number of vectors there are neither
-   masks nor remainder (jit/emit/emit.c).
-   So there are three forms: [few], [many] and [many, block]. Fewer elements yet may be less than a register's, and keep their
-   number. */
+   Code depends on extents in three ways. A loop over few elements has masked vectors throughout, which is the shorter code. A loop
+   over many has whole vectors and a remainder. If every part of the range is a whole number of vectors, there are neither masks nor
+   a remainder (jit/emit/emit.c). So there are three forms: [few], [many] and [many, block]. A kernel with fewer than `fewest`
+   elements, which may be less than a register holds, keeps its number. */
 #include "exec/flat.h"
 
 #include <string.h>
@@ -18,7 +17,7 @@ static bool lies_flat(const ax_loop_kernel *kernel, uint32_t slot, const ax_posi
   return kernel->slots[slot].rank == 0 || ax_kernel_covers(kernel, slot, at);
 }
 
-/* Of the whole index space; 0: it is not flat. */
+/* The number of elements of the whole index space; 0: the kernel is not flat. */
 static int64_t flat_elems(const ax_loop_kernel *kernel) {
   int64_t elems = 1;
   if (kernel->rank == 0 || kernel->reduce_rank > 0) return 0;

@@ -52,11 +52,11 @@ static void visit(void *context, uint32_t buffer, bool writes) {
   if (!writes || (v->op->kind != AX_OP_KERNEL && v->op->kind != AX_OP_ROWS) ||
       !v->assembly->plan->buffers[access.allocation].updated)
     return;
-  access.writes = false; /* what it does not write must be there */
+  access.writes = false; /* an operand that is not written is read */
   if (v->status == AX_OK) v->status = add_access(v->assembly, &access);
 }
 
-/* Local allocations have no memory. */
+/* Local allocations have no memory of their own. */
 static void visit_rows(visit_state *v) {
   const ax_rows *rows = v->op->rows;
   uint32_t first = 0;
@@ -102,7 +102,7 @@ static ax_status describe_cores(ax_assembly *a, const ax_op *op, ax_cores_instr 
   return AX_OK;
 }
 
-/* What a check looks at, and in which loops it stands. */
+/* Describes the operands of a check, and the loops around it. */
 static ax_status describe_check(ax_assembly *a, const ax_op *op, uint32_t region, const ax_value_check **out) {
   ax_arena *arena = &a->plan->arena;
   const ax_buffer *buffers = a->plan->buffers;
@@ -136,7 +136,7 @@ static ax_status plain(ax_assembly *a, const ax_op *op, uint32_t region) {
       [AX_OP_EVAL] = AX_INSTR_EVAL,     [AX_OP_ROUTINE] = AX_INSTR_ROUTINE, [AX_OP_START] = AX_INSTR_PUSH,
       [AX_OP_DONE] = AX_INSTR_CLEAR,    [AX_OP_SEND] = AX_INSTR_SEND,       [AX_OP_RECEIVE] = AX_INSTR_RECEIVE,
       [AX_OP_CHECK] = AX_INSTR_CHECK,   [AX_OP_RAGGED] = AX_INSTR_RAGGED,   [AX_OP_CORES] = AX_INSTR_CORES};
-  if (op->kind == AX_OP_DONE && op->exchange->peers != AX_PEERS_PAIRS) return AX_OK; /* its readers wait */
+  if (op->kind == AX_OP_DONE && op->exchange->peers != AX_PEERS_PAIRS) return AX_OK; /* its readers wait instead */
   visit_state v = {.assembly = a, .op = op, .region = region};
   const ax_instr_kind kind = ax_op_takes_turns(op) ? AX_INSTR_CALL : kinds[op->kind];
   AX_TRY(emit(a, &(ax_instr){.kind = kind, .region = region}, op, &v.position));

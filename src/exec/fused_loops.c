@@ -1,10 +1,10 @@
-/* Which loops become fused loops (jit/nest/fused_loop.h): those of small kernels alone, that nothing in them waits or is waited
-   for, and that one device does for all that share them or each does for itself. The instructions stay in the list behind the LOOP,
-   which has the fused loop, and does all of them at once.
+/* Chooses the loops that become fused loops (jit/nest/fused_loop.h). Such a loop has small kernels alone, and no instruction in it
+   waits or is awaited. Either one device computes it for all devices that share the results, or each computes it for itself. The
+   instructions stay in the list behind the LOOP, which has the fused loop and performs all of them at once.
 
-   An operand can be held in registers where it is all of an allocation of few elements: no other allocation's bytes are read
-   through it, and whoever else lives in its memory does so before or after. Its lifetime says whether it is needed before the fused
-   loop's first step, and wanted after its last. */
+   An operand can be held in registers if it is the whole of an allocation of few elements. No other allocation's bytes are read
+   through it, and allocations in the same memory live before it or after it. Its lifetime says whether its value is needed before
+   the fused loop's first step, and wanted after its last. */
 #include <string.h>
 
 #include "exec/exec.h"
@@ -12,7 +12,7 @@
 enum { most_steps = 512, most_exprs = 1024 };
 
 typedef struct counted { /* in the list before a position */
-  uint32_t others, exprs; /* instructions that no fused loop can have; nodes of kernels */
+  uint32_t others, exprs; /* instructions that no fused loop may have; nodes of kernels */
 } counted;
 
 typedef struct maker {
@@ -23,10 +23,10 @@ typedef struct maker {
   ax_fused_loop_place *places;
   ax_ref *refs;
   uint32_t *allocations;  /* by place */
-  uint32_t *numbers; /* by loop of the plan: its number in the fused loop; AX_NONE: it is around it, or elsewhere */
+  uint32_t *numbers; /* by loop of the plan: its number in the fused loop; AX_NONE: it is not inside */
   uint32_t loops, begin, end; /* end: the position after the fused loop */
   ax_axis_set skip;
-  bool any;    /* a kernel, whose skip that is */
+  bool any;    /* a kernel was found, and `skip` is its own */
   bool failed; /* for lack of memory */
 } maker;
 
@@ -76,7 +76,7 @@ static bool wanted_after(const maker *m, uint32_t allocation) {
   return (kind != AX_SPACE_SCRATCH && kind != AX_SPACE_KEPT && kind != AX_SPACE_CONST) || r->life.last >= m->end;
 }
 
-/* How many elements of an operand can be held: all of its allocation's, if they are few. */
+/* How many elements of an operand can be held in registers: all elements of its allocation if they are few, otherwise 0. */
 static uint16_t held_elems(const maker *m, const ax_buffer *buffer, ax_dtype dtype) {
   const ax_buffer *allocation = &m->a->plan->buffers[buffer->allocation];
   const int64_t bytes = ax_buffer_bytes(allocation);
@@ -89,7 +89,7 @@ static bool same_ref(const ax_ref *a, const ax_ref *b) {
   return a->first == b->first && a->place == b->place && a->offset == b->offset && a->loop == b->loop && a->step == b->step;
 }
 
-/* Of the place that an operand of instruction `i` is in, its number. false: there are too many. */
+/* Sets out->place to the number of the operand's place, which is added if it is new. False: there are too many places. */
 static bool find_place(maker *m, ax_ref ref, uint32_t buffer, ax_dtype dtype, ax_fused_loop_operand *out) {
   const ax_buffer *b = &m->a->plan->buffers[buffer];
   const uint32_t allocation = b->allocation;
@@ -117,7 +117,8 @@ static bool find_place(maker *m, ax_ref ref, uint32_t buffer, ax_dtype dtype, ax
   return true;
 }
 
-/* What is held is in one place: who else touches that allocation, as another dtype say, makes them all memory. */
+/* An allocation is held in registers only if it has one place. If it has several, for example with different dtypes, all of them
+   stay in memory. */
 static void settle_places(maker *m) {
   for (uint32_t p = 0; p < m->fused_loop.place_count; p++)
     for (uint32_t q = 0; q < m->fused_loop.place_count; q++)
@@ -156,7 +157,7 @@ static bool add_kernel(maker *m, uint32_t i) {
 
 static bool add_steps(maker *m, uint32_t *i, uint32_t depth);
 
-/* *i: the LOOP; then what comes after its NEXT. */
+/* *i: the position of the LOOP; then the position behind its NEXT. */
 static bool add_loop(maker *m, uint32_t *i, uint32_t depth) {
   const ax_instr *loop = &m->a->instrs[*i];
   add(m, AX_FUSED_LOOP_LOOP)->trips = loop->trips;
@@ -195,7 +196,7 @@ static bool add_branch(maker *m, uint32_t *i, uint32_t depth) {
   return true;
 }
 
-/* As far as the region goes. false: it makes no fused loop after all. */
+/* Adds steps to the end of the region. False: the loop cannot be fused after all. */
 static bool add_steps(maker *m, uint32_t *i, uint32_t depth) {
   for (;;) {
     const ax_instr *instr = &m->a->instrs[*i];
@@ -227,7 +228,7 @@ static bool allocate(maker *m) {
   return m->steps != NULL && m->places != NULL && m->refs != NULL && m->allocations != NULL;
 }
 
-/* What is kept of the maker's tables, which are used again. */
+/* Copies the maker's tables for the new fused loop, since the maker uses them again. */
 static ax_status keep(maker *m, ax_instr *loop, ax_fused_loop **out) {
   ax_arena *arena = &m->a->scratch;
   ax_fused_loop *fused_loop = *out = ax_arena_copy(arena, &m->fused_loop, sizeof *fused_loop);
@@ -243,7 +244,7 @@ static ax_status keep(maker *m, ax_instr *loop, ax_fused_loop **out) {
   return AX_OK;
 }
 
-/* The fused loop of the loop at `at`; *out NULL: it is none. */
+/* Makes the fused loop of the loop at `at`; *out NULL: it cannot be fused. */
 static ax_status make_fused_loop(maker *m, uint32_t at, ax_fused_loop **out) {
   ax_instr *loop = &m->a->instrs[at];
   uint32_t i = at;

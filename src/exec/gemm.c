@@ -40,7 +40,7 @@ void ax_gemm_begin(const ax_gemm *g, int64_t index, int64_t *at) {
   }
 }
 
-typedef struct factors { /* of a product of the batch, and where its result goes */
+typedef struct factors { /* a product of the batch: addresses of its factors and of its result */
   const char *a, *b;
   char *c;
 } factors;
@@ -53,7 +53,7 @@ static factors factors_of(const ax_activation *activation, const ax_instr *instr
                    (char *)ax_address(activation, &instr->refs[2]) + at[2] * k->result_bytes};
 }
 
-/* Memory to work in; of a pool, where there is one and it is much. */
+/* Allocates memory to work in; from the pool, if there is one and the size is large. */
 static void *take_work(ax_pool *pool, size_t bytes) {
   void *work = NULL;
   if (pool == NULL || bytes < much_work) return ax_alloc(bytes);
@@ -65,14 +65,14 @@ static void give_work(ax_pool *pool, void *work, size_t bytes) {
   else if (work != NULL) ax_pool_free(pool, work, bytes);
 }
 
-/* Where the n-th term of a factor lies, beside the first. */
+/* Distance in elements from the first term of a factor to the n-th. */
 static int64_t term_at(const ax_gemm *g, const int64_t *step, int64_t n) {
   int64_t at = 0;
   for (uint32_t d = g->term_rank; d-- > 0; n /= g->terms[d]) at += n % g->terms[d] * step[d];
   return at;
 }
 
-/* Whether all products of the batch have the same right factors. */
+/* Says whether all products of the batch have the same right factors. */
 static bool has_one_right(const ax_gemm *g) {
   for (uint32_t d = 0; d < g->batch_rank; d++)
     if (g->b_stride[d] != 0 && g->batch[d] > 1) return false;
@@ -82,21 +82,21 @@ static bool has_one_right(const ax_gemm *g) {
 /* --- Terms --- */
 
 enum {
-  run_of_terms = 64, run_of_numbers = 4096, /* that are added up before the sum is added exactly */
+  run_of_terms = 64, run_of_numbers = 4096, /* terms and numbers of a run: a run is added up as usual, runs are added exactly */
   most_packed = 16 << 20                    /* bytes */
 };
 
-/* What a tile of the products of a batch is made with, on one thread. */
+/* State for a tile of the products of a batch, on one thread. */
 typedef struct tile_work {
   const ax_gemm *gemm;
   tile tile;
   ax_product product;
   ax_product_way way;
-  char *work, *packed; /* packed: right factors that all have in common, a term each `each` bytes; none where that is 0 */
+  char *work, *packed; /* packed: right factors shared by all products, `each` bytes a term; none if `each` is 0 */
   size_t each;
-  int64_t piece; /* of k, that is multiplied at once: whole blocks, or all */
-  char *sums; /* of a run of terms, of all, and what these lack: a tile each, in whole lines; of long sums */
-  int64_t sums_bytes; /* of each */
+  int64_t piece; /* length along k that is multiplied at once: whole blocks, or all of k */
+  char *sums; /* long sums: three tiles in whole cache lines: sum of a run, total, and what the total lacks */
+  int64_t sums_bytes; /* of each tile */
 } tile_work;
 
 #define NUMBER float
@@ -106,8 +106,8 @@ typedef struct tile_work {
 #define KIND(name) name##_f64
 #include "exec/long_sum_template.h"
 
-/* The n-th term of a product of the batch whose factors these are, or its piece from there on, into c; packs: nobody has packed the
-   right factors yet. */
+/* Makes the n-th term of the product with these factors into c: the whole term, or its piece from step `at` on. packs: the right
+   factors are not packed yet. */
 static void make_term(tile_work *w, const factors *f, int64_t n, int64_t at, bool packs, char *c) {
   const ax_gemm *g = w->gemm;
   const ax_product *p = &w->product;
@@ -138,7 +138,8 @@ static void put_sums(const tile_work *w, char *c, const char *total, const char 
   (w->product.dtype == AX_F32 ? put_sums_f32 : put_sums_f64)(c, total, lack, &w->product, w->gemm->ldc, w->gemm->accumulate);
 }
 
-/* Many terms, and terms of many numbers, are added in runs, and these exactly, so that sums do not get worse with their length. */
+/* Adds many terms, or terms of many numbers, in runs, and adds the runs exactly, so that sums do not become worse with their
+   length. */
 static void make_long_sum(tile_work *w, const factors *f, int64_t terms, bool packs, char *c) {
   ax_product *p = &w->product;
   char *run = w->sums, *total = run + w->sums_bytes, *lack = total + w->sums_bytes;
@@ -159,7 +160,7 @@ static void make_long_sum(tile_work *w, const factors *f, int64_t terms, bool pa
   put_sums(w, c, total, lack);
 }
 
-/* The tile's factors in the product of the batch that comes after this one, where they are others and not near. */
+/* Sets the factors to prefetch: those of the tile in the next product of the batch, if they differ and are far. */
 static void look_ahead(tile_work *w, const factors *now, const ax_activation *activation, const ax_instr *instr, int64_t index) {
   ax_product *p = &w->product;
   const ax_gemm *g = w->gemm;
@@ -171,7 +172,7 @@ static void look_ahead(tile_work *w, const factors *now, const ax_activation *ac
   if (next.b != now->b && !g->packed) p->next_b = next.b + w->tile.column * p->b_column * bytes;
 }
 
-/* What a long sum is made with: pieces of k, and memory for three tiles. */
+/* Chooses the pieces of k for a long sum. Returns the bytes of its three tiles. */
 static size_t plan_long_sum(tile_work *w) {
   enum { line = 64 };
   const ax_product *p = &w->product;
@@ -181,7 +182,7 @@ static size_t plan_long_sum(tile_work *w) {
   return 3 * (size_t)w->sums_bytes;
 }
 
-/* A tile of each of some products of the batch. Right factors that all of them have are packed once. */
+/* Makes one tile in each of some products of the batch. Right factors shared by all of them are packed once. */
 static ax_status product_tiles(const ax_activation *activation, const ax_instr *instr, int64_t begin, int64_t end, tile t,
                                ax_pool *pool) {
   const ax_gemm *g = instr->gemm;
@@ -223,40 +224,44 @@ ax_status ax_gemm_compute(const ax_activation *activation, const ax_instr *instr
 
 /* --- The parts of a product --- */
 
-/* Multiply-adds of f32: some three microseconds of them; and as what reading or writing a byte counts. */
+/* Work is counted in multiply-adds of f32. part_work: about three microseconds; byte_work: reading or writing a byte. */
 static const double part_work = 3e5, byte_work = 2;
-/* What a thread more has to bring at least; what packing again may cost, so that a thread that is late holds up less. */
+/* least speed-up by more threads; most extra packing that finer parts may cost, which make the wait for a late thread shorter.
+   */
 static const double least_gain = 1.15, finer_cost = 1.01;
 enum {
-  pack_work = 8,     /* multiply-adds, as which packing a number counts */
-  most_tiles = 64,   /* products of a batch, that are enough parts by themselves */
+  pack_work = 8,     /* for packing a number, in multiply-adds */
+  most_tiles = 64,   /* products in a batch that are enough parts by themselves */
   most_parts = 256,
-  thread_parts = 8,  /* for each thread, at most */
-  whole_parts = 4,   /* products of a batch for each thread, that need not be as many for all */
+  thread_parts = 8,  /* most parts for each thread */
+  whole_parts = 4,   /* products of a batch for each thread from which on threads may have different numbers of them */
   row_edge = 4,
-  few_rows = 28, short_run = 512, long_run = 1024, least_run = 32 /* columns of b, that few rows read where they lie; of any tile */
+  few_rows = 28, short_run = 512, long_run = 1024, least_run = 32 /* columns of b, read in place by few rows; of any tile */
 };
 
 typedef struct tiling {
-  int64_t rows, columns; /* tiles in each product ... */
-  int64_t groups;        /* ... or, where that is 1, groups of products of the batch; in both cases rows * columns * groups parts */
+  int64_t rows, columns; /* tiles in each product */
+  int64_t groups;        /* groups of products of the batch; there are rows * columns * groups parts */
 } tiling;
 
-/* What packing adds to each multiply-add: the rows and the columns that meet in a tile are packed for it, if they are not yet. */
+/* The cost of a multiply-add together with its share of packing: each tile packs its rows and columns, unless they are packed
+   already. */
 static double with_packing(const ax_gemm *g, tiling t) {
   return 1 + pack_work * ((g->packed ? 0 : (double)t.rows / (double)g->m) + (double)t.columns / (double)g->n);
 }
 
-/* Columns of a tile: of few rows so many that memory is read in long runs, where they do not lie transposed. */
+/* Least columns of a tile. If there are few rows, and b does not lie transposed, a tile has so many columns that memory is read
+   in long runs. */
 static int64_t least_columns(const ax_gemm *g) {
-  const int64_t line = 64 / (int64_t)ax_dtype_bytes(g->dtype); /* where tiles end */
+  const int64_t line = 64 / (int64_t)ax_dtype_bytes(g->dtype); /* tiles end at cache lines */
   if (g->m > few_rows || g->transpose_b || g->packed) return line > least_run ? line : least_run;
   int64_t half = g->n / 2, quarter = g->n / 4, run = quarter < short_run ? short_run : quarter > long_run ? long_run : quarter;
   return half < run ? half : run;
 }
 
-/* The product in `parts` tiles, of which packing costs least; false: they would be too small. Where nothing is packed they are of
-   whole rows, so that each thread's results lie together: fetched ahead, the end of a row would be another's. */
+/* Cuts the product into `parts` tiles so that packing costs least. False: they would be too small. If nothing is packed, tiles
+   are whole rows, so that each thread's results are contiguous; otherwise prefetching at the end of a row would fetch another
+   thread's lines. */
 static bool cut_into(const ax_gemm *g, bool plain, int64_t parts, tiling *t) {
   const int64_t run = least_columns(g);
   bool found = false;
@@ -270,7 +275,7 @@ static bool cut_into(const ax_gemm *g, bool plain, int64_t parts, tiling *t) {
   return found;
 }
 
-/* A tile for each thread, or for as many as gain by it; several, where that costs next to nothing. */
+/* Gives a tile to each thread, or to as many threads as gain by it; several tiles each, if that costs next to nothing. */
 static tiling tiling_of_one(const ax_gemm *g, bool plain, double wanted, int64_t threads) {
   tiling t = {1, 1, 1}, trial;
   const double alone = with_packing(g, t);
@@ -286,19 +291,20 @@ static tiling tiling_of_one(const ax_gemm *g, bool plain, double wanted, int64_t
   return t;
 }
 
-/* Of a multiply-add, beside one of f32. */
+/* The time of a multiply-add relative to one of f32. */
 static double slowness(ax_dtype dtype) {
   return dtype == AX_F64 ? 2 : dtype == AX_BF16 ? 0.5 : ax_dtype_bytes(dtype) == 1 ? 0.25 : 1;
 }
 
-/* Parts that are worth somebody's while; by the product's shape alone. */
+/* The number of parts that are worth waking a thread for each; it follows from the product's shape alone. */
 static double wanted_parts(const ax_gemm *g, double count) {
   const double m = (double)g->m, n = (double)g->n, k = (double)g->k, terms = (double)ax_dims_elems(g->term_rank, g->terms);
   return (m * n * k * terms * slowness(g->dtype) + (m * k + k * n + m * n) * ax_dtype_bytes(g->dtype) * byte_work) * count /
          part_work;
 }
 
-/* Of a batch whole products, where there are enough, or as many for each thread. */
+/* Cuts a batch into groups of whole products, if there are enough of them or each thread gets equally many. Otherwise it cuts
+   each product. */
 static tiling tiling_of(const ax_gemm *g, bool plain, int64_t threads) {
   const int64_t count = ax_dims_elems(g->batch_rank, g->batch);
   const double wanted = wanted_parts(g, (double)count),
@@ -318,7 +324,7 @@ uint32_t ax_gemm_parts(const ax_gemm *g) {
   return wanted < 2 ? 1 : wanted < most_parts ? (uint32_t)wanted : most_parts;
 }
 
-/* Where the index-th of `count` tiles begins, of so many rows or columns: a multiple of `edge`. */
+/* The beginning of tile `index` of `count`, in `extent` rows or columns: a multiple of `edge`. */
 static int64_t tile_begin(int64_t extent, int64_t edge, int64_t index, int64_t count) {
   return least(ax_ceil_div(extent, edge) * index / count * edge, extent);
 }
@@ -344,8 +350,8 @@ static ax_status make_tile(const void *context, ax_worker_slot *worker_slot, uin
   return product_tiles(r->activation, r->instr, count * group / t.groups, count * (group + 1) / t.groups, it, r->pool);
 }
 
-/* Of numbers that a tile's rows and columns are multiples of: such that the last of them are hardly slower than others, and lines
-   of the cache are whole. */
+/* Chooses the numbers of which a tile's rows and columns are multiples, so that the last tiles are hardly slower than others and
+   cache lines are whole. */
 static void set_edges(gemm_run *r, const ax_gemm *g, const ax_product_way *way) {
   const int64_t lanes = way->kernels->lanes, line = 64 / way->kernels->number_bytes;
   r->row_edge = way->turned ? 2 * lanes : way->narrow ? way->rows : row_edge;

@@ -1,6 +1,5 @@
-/* What is held, as a table: the allocations that are alive where a run holds most, over all devices, with where they live and how
-   long.
-   `axle show --after memory` ends with it. */
+/* A table of the memory that a run holds: the allocations alive at the point where it holds most, over all devices, with their
+   spaces and lifetimes. `axle show --after memory` ends with it. */
 #include <stdlib.h>
 
 #include "exec/exec.h"
@@ -16,7 +15,7 @@ static bool counts(const ax_assembly *a, uint32_t allocation) {
   return a->plan->buffers[allocation].allocation == allocation && (kind == AX_SPACE_KEPT || kind == AX_SPACE_SCRATCH);
 }
 
-/* Scratch counts once a device, as if all ran at once. */
+/* Bytes of all parts. Scratch memory counts once for each device, as if all ran at once. */
 static size_t bytes_of(const ax_assembly *a, uint32_t allocation) {
   const ax_part_space *space = &a->executable->spaces[a->residents[allocation].space];
   uint32_t parts = space->kind == AX_SPACE_SCRATCH ? a->executable->devices : a->executable->sets[space->set].size;
@@ -29,7 +28,7 @@ static int by_bytes(const void *x, const void *y) {
   return a->allocation < b->allocation ? -1 : a->allocation > b->allocation;
 }
 
-/* The position where the most is alive. change: by position, room for one more; cleared. */
+/* The position where most bytes are alive. change: by position, with room for one more; cleared. */
 static uint32_t fullest(const ax_assembly *a, int64_t *change, int64_t *most) {
   int64_t now = 0;
   uint32_t at = 0;

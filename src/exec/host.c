@@ -72,7 +72,7 @@ static ax_status check_hosts(const ax_executable *e, const ax_host_array *in) {
   return ax_mismatches_report(&wrong, "run_host", e->in_count);
 }
 
-/* What nothing depends on is not put anywhere: nobody looks at its array, which has no parts. */
+/* Puts the arguments. An unused input gets an array without parts, which no run reads. */
 static ax_status put_all(const ax_executable *e, const ax_host_array *in, ax_array **arrays) {
   for (uint32_t i = 0; i < e->in_count; i++) {
     if (ax_executable_uses(e, i)) AX_TRY(ax_array_of_data(e->runtime, e->wanted[i], in[i].data, &arrays[i]));

@@ -1,4 +1,4 @@
-/* Lifetimes: between which positions of the list the memory of an allocation is needed. */
+/* Lifetimes: the positions of the list between which the memory of an allocation is needed. */
 #include <string.h>
 
 #include "exec/exec.h"
@@ -14,7 +14,7 @@ static uint32_t depth_of(const ax_assembly *a, uint32_t region) {
   return depth;
 }
 
-/* The innermost region that both lie in. */
+/* The innermost region that has both inside. */
 static uint32_t common_region(const ax_assembly *a, uint32_t x, uint32_t y) {
   if (x == y) return x;
   uint32_t dx = depth_of(a, x), dy = depth_of(a, y);
@@ -24,8 +24,9 @@ static uint32_t common_region(const ax_assembly *a, uint32_t x, uint32_t y) {
   return x;
 }
 
-/* What is touched in a loop and outside of it lives through the whole loop; of loops in loops, through the outermost that does not
-   hold all its accesses. The test and the body of a while loop are one: from the test's begin to the exit. */
+/* An allocation that is accessed in a loop and outside of it is alive through the whole loop. With nested loops, that is the
+   outermost loop that does not hold all its accesses. The test and the body of a while loop are one loop, from the beginning of the
+   test to the exit. */
 static void extend_over_loops(const ax_assembly *a, ax_lifetime *lives) {
   for (uint32_t i = 0; i < a->access_count; i++) {
     ax_lifetime *life = &lives[a->accesses[i].allocation];
@@ -34,7 +35,7 @@ static void extend_over_loops(const ax_assembly *a, ax_lifetime *lives) {
   }
 }
 
-/* Read before it is written, in a loop: it carries a value from one iteration to the next. */
+/* An allocation that is read before it is written, in a loop, carries a value from one iteration to the next. */
 static void extend_carried(const ax_assembly *a, ax_lifetime *lives, bool *written) {
   for (uint32_t i = 0; i < a->access_count; i++) {
     const ax_access *access = &a->accesses[i];

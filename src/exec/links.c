@@ -1,11 +1,12 @@
-/* Links: the queues that messages go through, one for each source, target, set of axes and link number that some instruction names.
-   They are numbered by sorting what all instructions name on all devices, so the cost is n log n in how much that is. */
+/* Links: the queues of messages. There is one for each source, target, set of axes and link number that some instruction names.
+   They are numbered by sorting the ends that all instructions have on all devices, so the cost is n log n in the number of these
+   ends. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "exec/exec.h"
 
-/* An end of a link as an instruction has it on a device, and where the link's number goes. */
+/* One end of a link: that of an instruction on a device. Also says where the link's number goes. */
 typedef struct end {
   ax_axis_set axes;
   int64_t number;
@@ -17,7 +18,7 @@ typedef struct linker {
   ax_assembly *a;
   end *ends;
   size_t count, room;
-  int64_t *other; /* by member: who is the other side; -1 */
+  int64_t *other; /* by member: the member on the other side; -1: none */
 } linker;
 
 static int by_link(const void *a, const void *b) {

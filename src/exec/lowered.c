@@ -1,4 +1,4 @@
-/* The stage between a program and an executable: partitioned, with what is left of the options. */
+/* The stage between a program and an executable: a partitioned program, with the options that executables still need. */
 #include "axle/stages.h"
 
 #include "axle/transform.h"
@@ -10,7 +10,7 @@ struct ax_lowered {
   atomic_uint references;
   ax_program *program; /* with its shardings */
   ax_laid laid;
-  ax_compile_options options; /* without mesh, shardings and arrays to be like, which `program` has; its lists are owned */
+  ax_compile_options options; /* without mesh, shardings and `like` arrays, which `program` includes; its lists are owned */
   double seconds;
 };
 
@@ -87,7 +87,7 @@ ax_program *ax_lowered_program(const ax_lowered *l) { return l != NULL ? l->laid
 double ax_lowered_seconds(const ax_lowered *l) { return l != NULL ? l->seconds : 0; }
 const ax_mesh *ax_lowered_get_mesh(const ax_lowered *l) { return l != NULL ? ax_partitioned_of(l->laid.program).mesh : NULL; }
 
-/* A program without shard_maps lies whole on its device, as what is not part of a program may. */
+/* The spec of an input or result. In a program without shard_maps it lies whole on its device; so does one that was pruned. */
 static const ax_spec *spec_of(const ax_spec *specs, uint32_t number) {
   static const ax_spec whole;
   return specs != NULL && number != AX_NONE ? &specs[number] : &whole;

@@ -1,5 +1,5 @@
-/* Messages (mail.h). The queue is a list that begins with the message taken last, or none: who sends writes its end alone, who
-   receives its beginning alone, and each message is read after the link's counter has said that it is there. */
+/* Messages (mail.h). The queue is a list that begins with the message taken last, if any. Only the sender writes its end, and
+   only the receiver its beginning. A message is read after the link's counter has said that it is there. */
 #include "exec/mail.h"
 
 #include <string.h>
@@ -15,8 +15,8 @@ struct ax_letter {
 struct ax_queue {
   struct ax_letter *last;  /* the sender's */
   char apart[64];          /* from the receiver's */
-  struct ax_letter *taken; /* the one before the first that waits */
-  uint64_t count;          /* and how many have been taken */
+  struct ax_letter *taken; /* the message before the first that waits */
+  uint64_t count;          /* messages taken */
 };
 
 static struct ax_letter *new_letter(const ax_instr *from) {

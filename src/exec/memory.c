@@ -1,10 +1,11 @@
-/* Where each buffer lives.
+/* Places each buffer in a space.
 
-     constants, inputs, outputs   spaces of their own; constants that are one data are one
-     shared                       another activation touches it: reused by lifetime too, which may need waits (exec/reuse.c)
-     kept                         one activation's own, alive while that activation may be parked: one part a coordinate, reused by
-                                  lifetime
-     scratch                      one activation's own between two parkings: a block that goes with whoever is running, reused by
+     constants, inputs, outputs   spaces of their own; equal constants share one place
+     shared                       allocations that another activation accesses; reused by lifetime too, which may need waits
+                                  (exec/reuse.c)
+     kept                         allocations of one activation that are alive while it may be parked: one part for each coordinate,
+                                  reused by lifetime
+     scratch                      allocations of one activation between two parkings: a block of the thread that runs it, reused by
                                   lifetime
 
    So a program whose devices never wait in the middle needs scratch for as many devices as run at once, not for all. */
@@ -21,16 +22,16 @@ typedef struct placer {
   ax_lifetime *lives;    /* by allocation */
   uint32_t *space;       /* by allocation */
   int64_t *offset;       /* by allocation */
-  uint32_t *parking_before; /* waits that park before each position */
+  uint32_t *parking_before; /* number of parking waits before each position */
   const uint32_t *devices; /* each device's own number */
   uint32_t space_capacity;
-  uint32_t *kept;        /* the kept spaces there are */
+  uint32_t *kept;        /* all kept spaces */
   uint32_t kept_count, kept_capacity;
 } placer;
 
 static int64_t round64(int64_t bytes) { return (bytes + 63) & ~(int64_t)63; }
 
-/* More than any machine has; sums of what is below stay far from overflowing. */
+/* More than any machine has, and small enough that sums of such sizes do not overflow. */
 static const int64_t most_bytes = (int64_t)1 << 46;
 
 static uint32_t allocation_count(const placer *p) { return p->a->plan->buffer_count; }
@@ -46,7 +47,7 @@ static ax_status check_sizes(const placer *p) {
   return AX_OK;
 }
 
-/* What all parts take together, once the size of one is known. */
+/* Computes the bytes of each space, and the places of its parts in a run's table, once the size of one part is known. */
 static ax_status close_spaces(ax_executable *e) {
   for (uint32_t s = 0; s < e->space_count; s++) {
     ax_part_space *space = &e->spaces[s];
@@ -94,8 +95,9 @@ static bool crosses_parking_wait(const placer *p, const ax_lifetime *life) {
 
 /* --- Packing --- */
 
-/* Places the allocations in a list, which starts at `allocation` and goes on by `next`; gives the bytes needed: first those of what
-   is not shared, by lifetime, then those of what is, which were placed before synchronisation (exec/reuse.c). */
+/* Places the allocations of a list, which begins with `allocation` and is linked by `next`; *bytes: the bytes needed.
+   Allocations of one activation come first, packed by lifetime. Behind them come shared ones, whose offsets were decided before
+   synchronisation (exec/reuse.c). */
 static ax_status pack(placer *p, uint32_t allocation, const uint32_t *next, int64_t *bytes) {
   const ax_plan *plan = p->a->plan;
   uint32_t count = 0;
@@ -124,7 +126,7 @@ static ax_status pack(placer *p, uint32_t allocation, const uint32_t *next, int6
 static bool is_constant(const ax_plan *plan, uint32_t i) {
   return plan->buffers[i].kind == AX_BUFFER_CONST && plan->buffers[i].allocation == i;
 }
-/* One that nobody reads, since its readers have it packed, is not. */
+/* Says whether a run holds this constant. It need not if all its readers have a packed copy. */
 static bool is_held(const placer *p, uint32_t i) { return is_constant(p->a->plan, i) && p->lives[i].first <= p->lives[i].last; }
 
 static bool same_constant(const ax_buffer *a, const ax_buffer *b) {
@@ -132,8 +134,8 @@ static bool same_constant(const ax_buffer *a, const ax_buffer *b) {
   return a->panels == NULL || ax_panels_equal(a->panels, b->panels);
 }
 
-/* Of the constants that are the same data, as those of all calls of a body are, the first. seen: a table with room for more than
-   there are, of 1 + an allocation. */
+/* Returns the first constant with the same data; all calls of a body share theirs. seen: a hash table of 1 + allocation, with
+   free entries left. */
 static uint32_t first_alike(const ax_plan *plan, uint32_t *seen, size_t size, uint32_t allocation) {
   const ax_buffer *buffer = &plan->buffers[allocation];
   size_t at = ax_hash_word(AX_HASH_SEED, (uintptr_t)buffer->data) & (size - 1);
@@ -171,7 +173,7 @@ static ax_status put_constant(const ax_buffer *buffer, unsigned char *to) {
 
 static ax_status place_constants(placer *p) {
   ax_plan *plan = p->a->plan;
-  int64_t bytes = 0, copied = 0; /* those that come first lie in order */
+  int64_t bytes = 0, copied = 0; /* consecutive ones lie in order */
   AX_TRY(find_constants(p, &bytes));
   AX_TRY(new_space(p, AX_SPACE_CONST, 0, 0, bytes, &p->e->const_space));
   p->e->constants = ax_calloc(1, (size_t)bytes + 64);
@@ -209,7 +211,7 @@ static ax_status place_arguments(placer *p) {
   return AX_OK;
 }
 
-/* The kept space for an axis set, made when first asked for. */
+/* Gives the kept space for an axis set, which is made when first needed. */
 static ax_status kept_space(placer *p, ax_axis_set axes, uint32_t *out) {
   for (uint32_t i = 0; i < p->kept_count; i++)
     if (p->e->sets[p->e->spaces[p->kept[i]].set].axes == axes) {
@@ -237,7 +239,7 @@ static ax_status choose_spaces(placer *p) {
   return AX_OK;
 }
 
-/* Where nothing in scratch memory is needed later, an activation that must wait may as well give its block to another. */
+/* If no later instruction needs the contents of scratch memory, an activation that must wait gives its block to another. */
 static ax_status park_where_free(placer *p) {
   ax_assembly *a = p->a;
   int64_t alive = 0, *change = ax_arena_alloc(&a->scratch, (a->instr_count + (size_t)1) * sizeof change[0]);
@@ -249,7 +251,7 @@ static ax_status park_where_free(placer *p) {
   }
   for (uint32_t i = 0; i < a->instr_count; i++) {
     if (a->instrs[i].kind == AX_INSTR_WAIT && alive == 0) a->instrs[i].sync.parks = true;
-    alive += change[i]; /* a wait touches nothing: what began before it and has not ended is alive across it */
+    alive += change[i]; /* a wait touches no memory: all that began before it and has not ended is alive across it */
   }
   return AX_OK;
 }
@@ -297,7 +299,7 @@ static ax_status set_refs(placer *p, ax_instr *instr, const uint32_t *buffers, u
   return AX_OK;
 }
 
-/* A slot of a local allocation is in no space, which is told by its first place. */
+/* Slots of local allocations are in no space; their offset is within the block of rows. */
 static ax_status rows_refs(placer *p, ax_instr *instr, const ax_rows *rows) {
   uint32_t at = 0;
   instr->refs = ax_arena_alloc(&p->a->plan->arena, rows->slot_count * sizeof instr->refs[0]);
@@ -361,7 +363,7 @@ static ax_status encode(placer *p, uint32_t position) {
       instr->parts = ax_gemm_parts(op->gemm);
       return set_refs(p, instr, buffers, 3);
     }
-    case AX_INSTR_CALL: /* who passes by counts the calls that others make */
+    case AX_INSTR_CALL: /* activations without a call of their own count the calls that others make */
       instr->skip = 0;
       /* fall through */
     case AX_INSTR_EVAL: instr->call.callback = op->eval.callback; return eval_refs(p, instr, op);
@@ -389,7 +391,7 @@ static ax_status encode(placer *p, uint32_t position) {
   }
 }
 
-/* What the assembly says of each allocation. */
+/* Notes in the assembly the space, offset and lifetime of each allocation. */
 static ax_status note_residents(placer *p) {
   ax_assembly *a = p->a;
   a->residents = ax_arena_alloc(&a->scratch, allocation_count(p) * sizeof a->residents[0]);

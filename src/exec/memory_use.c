@@ -1,4 +1,4 @@
-/* What memory a run takes, by what it is for: the spaces, added up. */
+/* The memory that a run takes, by purpose: the sizes of its spaces, added up. */
 #include "exec/exec.h"
 
 static size_t *figure_of(ax_memory_bytes *bytes, ax_space_kind kind) {
@@ -11,7 +11,7 @@ static size_t *figure_of(ax_memory_bytes *bytes, ax_space_kind kind) {
   }
 }
 
-/* What several devices hold in common is stored once. Scratch memory is each device's own, while it runs. */
+/* Memory that several devices share counts once. Scratch memory counts for each device, as if all ran at once. */
 void ax_memory_of(const ax_executable *e, ax_memory *out) {
   *out = (ax_memory){0};
   for (uint32_t s = 0; s < e->space_count; s++) {

@@ -1,5 +1,5 @@
-/* Who lives where (occupancy.h): a tree over pieces of memory, in which a newcomer who takes all of a node's pieces is noted there
-   once. */
+/* The latest occupants of memory (occupancy.h): a tree over pieces of memory. An occupant that takes all pieces of a node is
+   noted once, in that node. */
 #include "exec/occupancy.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ typedef struct arrival {
   void *context;
 } arrival;
 
-/* The node has the pieces begin .. end. */
+/* The node covers the pieces begin .. end. */
 static ax_status move_in(const arrival *a, uint32_t node, uint32_t begin, uint32_t end) {
   if (a->high <= begin || end <= a->low) return AX_OK;
   uint32_t *last = &a->o->last[node], *below = &a->o->last[2 * node + 1], middle = begin + (end - begin) / 2;

@@ -1,8 +1,8 @@
-/* Packing: a walk over time that takes memory for what comes alive and gives back that of what has died.
+/* Packing: a walk over time, which takes memory when an item comes alive and gives it back when the item has died.
 
-   The free gaps are a treap: a search tree by offset in which each node has a random priority at least its children's, so that it
-   is about log n deep, and knows the largest gap at or below it, so that the lowest gap that is large enough is found by one
-   descent. No two gaps touch. The last gap has no end. */
+   The free gaps are a treap, a search tree by offset. Each node has a random priority that is at least its children's, so that the
+   tree is about log n deep. Each node knows the largest gap at or below it, so that one descent finds the lowest gap that is large
+   enough. No two gaps touch. The last gap has no end. */
 #include "exec/pack.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 typedef struct gap {
   int64_t offset, bytes, largest; /* largest: of this one and those below */
   uint64_t priority;
-  uint32_t left, right; /* AX_NONE; of a node that is not in use, `left` is the next one */
+  uint32_t left, right; /* children, or AX_NONE; for an unused node, `left` is the next unused one */
 } gap;
 
 typedef struct packer {
@@ -30,7 +30,7 @@ static void update(packer *p, uint32_t node) {
   if (largest(p, g->right) > g->largest) g->largest = largest(p, g->right);
 }
 
-/* Those below `offset` to `low`, the others to `high`. */
+/* Splits a tree: gaps below `offset` go to `low`, the others to `high`. */
 static void split(packer *p, uint32_t node, int64_t offset, uint32_t *low, uint32_t *high) {
   if (node == AX_NONE) {
     *low = *high = AX_NONE;
@@ -47,7 +47,7 @@ static void split(packer *p, uint32_t node, int64_t offset, uint32_t *low, uint3
   update(p, node);
 }
 
-/* All of `low` lie below all of `high`. */
+/* Joins two trees; all gaps of `low` are below all of `high`. */
 static uint32_t join(packer *p, uint32_t low, uint32_t high) {
   if (low == AX_NONE) return high;
   if (high == AX_NONE) return low;
@@ -84,7 +84,7 @@ static int64_t take(packer *p, int64_t bytes) {
   return offset;
 }
 
-/* Gives back what was taken; one gap with its neighbours. */
+/* Gives memory back, merged with neighbouring gaps. */
 static void give(packer *p, int64_t offset, int64_t bytes) {
   uint32_t low, high, node;
   split(p, p->allocation, offset, &low, &high);

@@ -1,7 +1,6 @@
-/* Parts: where the blocks of an array lie, whose memory that is, and how they are laid out anew.
-
-   A change of layout copies what new blocks share with old ones, block to block; a new block that is a dense piece of an old one
-   stays where it is, and keeps the old parts alive. */
+/* Parts: the addresses of an array's blocks, the owner of their memory, and changes of layout. A change of layout copies from
+   block to block the elements that new blocks share with old ones. A new block that is a dense piece of an old one stays in place,
+   and keeps the old parts alive. */
 #include <string.h>
 #include <unistd.h>
 
@@ -12,7 +11,7 @@
 
 /* --- Layouts --- */
 
-/* Sizes; false: more bytes than there can be. */
+/* Computes the sizes. False: more bytes than can be addressed. */
 static bool measure(ax_layout *layout) {
   layout->blocks = (uint32_t)ax_shard_count(&layout->spec, &layout->mesh);
   layout->block_bytes = (size_t)ax_type_elems(&layout->block) * ax_dtype_bytes(layout->block.dtype); /* see ax_type_check */
@@ -39,7 +38,7 @@ static ax_status make(const ax_layout *like, ax_layout **out) {
 
 static uint64_t mix(uint64_t hash, uint64_t number) { return (hash ^ number) * 0x9e3779b97f4a7c15u; }
 
-/* Names and ids count for equality alone. */
+/* Names and ids are compared for equality, but are not hashed. */
 static uint64_t hash_of(const ax_layout *layout) {
   uint64_t hash = mix((uint64_t)layout->type.dtype, layout->committed);
   for (uint32_t d = 0; d < layout->type.rank; d++) hash = mix(hash, (uint64_t)layout->type.dims[d]);
@@ -57,7 +56,8 @@ static bool equal(const ax_layout *a, const ax_layout *b) {
           memcmp(a->sharding->ids, b->sharding->ids, (size_t)a->devices * sizeof a->sharding->ids[0]) == 0);
 }
 
-/* One whose last reference is gone stays until whoever gave that up has taken it out: it is passed by. */
+/* A layout without references stays in the table until the thread that dropped the last one has taken it out. It must not be
+   used again. */
 static bool still_there(ax_layout *layout) {
   uint32_t references = atomic_load(&layout->references);
   while (references > 0)
@@ -77,7 +77,7 @@ ax_status ax_layout_create(ax_runtime *runtime, const ax_type *type, const ax_me
                     .devices = ax_mesh_devices(mesh)};
   ax_status status = AX_OK;
   if (devices != NULL && devices->ids != NULL)
-    like.sharding = (ax_sharding *)devices; /* its count of references is not part of what is const */
+    like.sharding = (ax_sharding *)devices; /* the cast: counting references does not change the sharding */
   like.type = ax_array_type(type->dtype, type->rank, type->dims);
   like.hash = hash_of(&like);
   ax_layout **place = place_of(runtime, like.hash), *found;
@@ -102,7 +102,8 @@ ax_layout *ax_layout_retain(ax_layout *layout) {
   return layout;
 }
 
-/* In a process that was forked another thread may have held the lock for ever, and nobody makes layouts there. */
+/* In a forked process another thread may have held the lock for ever. No layouts are made there, so the table is left as it is.
+   */
 static void take_out(ax_layout *layout) {
   ax_runtime *runtime = layout->runtime;
   if (getpid() != runtime->process) return;
@@ -152,7 +153,7 @@ bool ax_layout_same(const ax_layout *a, const ax_layout *b) {
 
 static size_t bytes_for(uint32_t count) { return sizeof(ax_parts) + count * sizeof(unsigned char *); }
 
-/* Without memory yet. */
+/* Makes parts without memory. */
 static ax_status start(ax_runtime *runtime, const ax_layout *layout, ax_parts **out) {
   void *memory;
   *out = NULL;
@@ -169,7 +170,7 @@ static ax_status allocate(ax_parts *parts, size_t bytes) {
   return ax_pool_alloc(&parts->runtime->pool, bytes, &parts->memory);
 }
 
-/* What was started, and could not be finished. */
+/* Frees parts that were begun and could not be completed. */
 static ax_status give_up(ax_parts **parts, ax_status status) {
   ax_parts_release(*parts);
   *parts = NULL;
@@ -237,13 +238,13 @@ typedef struct move {
   const ax_layout *old, *to;
 } move;
 
-/* Where new block b lies already: inside one old block, with nothing between its elements; NULL. */
+/* The address of new block b if it lies in place: inside one old block, with nothing between its elements. NULL: it does not. */
 static unsigned char *in_place(const move *m, uint32_t b) {
   const ax_type *whole = &m->old->block, *piece = &m->to->block;
   int64_t offset[AX_MAX_RANK], part[AX_MAX_RANK], at = 0;
   if (m->to->block_bytes == 0) return NULL;
   ax_layout_offset(m->to, b, offset);
-  bool cut = false; /* some dimension before has more than one element here */
+  bool cut = false; /* an earlier dimension has more than one element here */
   for (uint32_t d = 0; d < whole->rank; d++) {
     int64_t inside = offset[d] % whole->dims[d];
     if (inside + piece->dims[d] > whole->dims[d] || (cut && piece->dims[d] != whole->dims[d])) return NULL;
@@ -254,7 +255,7 @@ static unsigned char *in_place(const move *m, uint32_t b) {
   return m->from->part[ax_shard_number(&m->old->spec, &m->old->mesh, part)] + (size_t)at * ax_dtype_bytes(whole->dtype);
 }
 
-/* Fills new block b from the old blocks it touches. */
+/* Fills new block b from the old blocks that it overlaps. */
 static void fill(const move *m, uint32_t b, void *data) {
   int64_t offset[AX_MAX_RANK];
   ax_layout_offset(m->to, b, offset);
@@ -262,7 +263,7 @@ static void fill(const move *m, uint32_t b, void *data) {
                  data);
 }
 
-/* Finds the new blocks that lie somewhere already; gives how many do not. */
+/* Sets the addresses of new blocks that lie in place; returns the number of the others. */
 static size_t find_in_place(const move *m, ax_parts *parts) {
   size_t moved = 0;
   for (uint32_t b = 0; b < parts->count; b++)
@@ -270,10 +271,11 @@ static size_t find_in_place(const move *m, ax_parts *parts) {
   return moved;
 }
 
-/* Who owns the memory: parts that lie in others' do not keep these alive, so that no chain of them grows from run to run. */
+/* The parts that own the memory. Parts in place keep the owner alive and not each other, so that no chain of them grows from run
+   to run. */
 static ax_parts *owner_of(ax_parts *parts) { return parts->source != NULL ? parts->source : parts; }
 
-/* Another array has them too, or parts of another array lie in their memory. */
+/* Says whether another array has these parts, or other parts lie in their memory. */
 static bool shared(ax_parts *parts) { return atomic_load(&parts->references) > 1 || atomic_load(&owner_of(parts)->references) > 1; }
 
 ax_status ax_parts_of_block(ax_parts *from, const ax_layout *to, uint32_t block, ax_parts **out) {
@@ -296,7 +298,7 @@ ax_status ax_parts_lay_out(ax_parts *from, const ax_layout *old, const ax_layout
   AX_TRY(start(from->runtime, to, out));
   ax_parts *parts = *out;
   size_t moved = copied ? parts->count : find_in_place(&m, parts);
-  if (copied || (laying != AX_LAY_READ && moved > 0)) { /* what outlives the run is all in one memory, or all in its owner's */
+  if (copied || (laying != AX_LAY_READ && moved > 0)) { /* parts that outlive the run have one memory, or all their owner's */
     memset(parts->part, 0, parts->count * sizeof parts->part[0]);
     moved = parts->count;
   }

@@ -12,18 +12,18 @@ typedef struct dependent { /* of a run whose result is an argument */
 } dependent;
 
 struct ax_pending {
-  ax_task task; /* the first member; queued when nothing is missing */
+  ax_task task; /* first member, so that the task's address is the run's; queued when nothing is missing */
   atomic_uint references;
-  ax_runtime *runtime; /* held until it is over */
+  ax_runtime *runtime; /* held until the run is over */
   uint64_t number;
   _Atomic bool over;
-  ax_status status; /* once over, as message: NULL when all went well */
+  ax_status status; /* set when it is over, as is message; NULL: no failure */
   char *message;
-  uint32_t missing; /* what it waits for; one more while it is being set up. Guarded by the order lock, as dependents */
+  uint32_t missing; /* number of things it waits for; one more while it is set up. Guarded by the order lock, as are dependents */
   dependent *dependents;
   /* until it is over: */
   ax_run_call call;     /* its executable, arguments and results retained, its lists here */
-  dependent *waits; /* by argument: for where it is listed */
+  dependent *waits; /* by argument: the list entry by which it waits */
   void *memory;     /* of the lists */
 };
 
@@ -43,13 +43,13 @@ void ax_pending_release(ax_pending *run) {
 
 /* --- Beginning and ending --- */
 
-/* The run misses one thing less. When that was the last it is queued, and then belongs to the thread that takes it. With the order
-   lock held. */
+/* The run misses one thing less. If that was the last, the run is queued, and from then on belongs to the thread that takes it.
+   Called with the order lock held. */
 static void found(ax_pending *run) {
   if (--run->missing == 0) ax_workers_push(run->runtime->workers, &run->task);
 }
 
-/* The status and message of a failure, kept for those who ask later. */
+/* Keeps the status and message of a failure for later callers. */
 static void note_failure(ax_pending *run, ax_status status, bool own) {
   ax_text text = {0};
   if (own) ax_text_add(&text, "run %llu failed: ", (unsigned long long)run->number);
@@ -63,21 +63,22 @@ static ax_status failure_of(const ax_pending *run) {
   return ax_error(run->status, "%s", run->message != NULL ? run->message : "a run failed");
 }
 
-/* What an argument's run failed with. */
+/* Returns the failure of an argument's run, if one failed. */
 static ax_status check_made(const ax_pending *run) {
   for (uint32_t i = 0; i < run->call.in_count; i++)
     if (run->call.in[i]->maker != NULL) AX_TRY(failure_of(run->call.in[i]->maker));
   return AX_OK;
 }
 
-/* Tells everybody; the run's own references go last, and with them perhaps the runtime. False: it is gone. */
+/* Tells all that wait; the run's own references are released last, and perhaps the runtime with them. False: the runtime is
+   gone. */
 static bool end(ax_pending *run) {
   ax_runtime *runtime = run->runtime;
   const ax_run_call *call = &run->call;
   lock_order(runtime);
   atomic_store_explicit(&run->over, true, memory_order_release);
   for (dependent *d = run->dependents, *next; d != NULL; d = next) {
-    next = d->next; /* that run may be over before the next is told */
+    next = d->next; /* read now, since that run may be over before the next is told */
     found(d->run);
   }
   ax_workers_tell(runtime->workers);
@@ -85,12 +86,12 @@ static bool end(ax_pending *run) {
   for (uint32_t i = 0; i < call->in_count; i++) ax_array_release(call->in[i]);
   for (uint32_t k = ax_call_out_count(call); k-- > 0;) ax_array_release(call->out[k]);
   ax_executable_release(call->e);
-  ax_free(run->memory); /* results keep the rest, for its status */
+  ax_free(run->memory); /* results keep the run itself, for its status */
   run->memory = NULL;
   ax_pending_release(run);
   lock_order(runtime);
   runtime->pending--;
-  bool last = ax_runtime_let_go(runtime); /* under the lock: who waits for the runtime's runs may end it right after */
+  bool last = ax_runtime_let_go(runtime); /* under the lock: a thread that awaits all runs may end the runtime after */
   if (!last) ax_workers_tell(runtime->workers);
   unlock_order(runtime);
   if (last) ax_runtime_destroy(runtime);
@@ -122,7 +123,7 @@ static void *copy(void **to, const void *from, size_t bytes) {
   return at;
 }
 
-/* Copies the lists of a call, whose results are NULL yet. */
+/* Copies the lists of a call; its results are still NULL. */
 static ax_status create(const ax_run_call *call, ax_pending **out) {
   const uint32_t in_count = call->in_count, out_count = ax_call_out_count(call);
   ax_pending *run = *out = ax_calloc(1, sizeof *run);
@@ -154,23 +155,23 @@ static ax_status refuse(const ax_pending *run, uint32_t i) {
                   ax_call_donates(&run->call, i) ? "donated, but another thread has donated it" : "donated by another thread");
 }
 
-/* Makes argument i this run's to read; or, when it is donated, its own as soon as the array's users have left. With the order lock
-   held. */
+/* Makes argument i readable by this run; if it is donated, the run gets it as soon as the array's users have left. Called with
+   the order lock held. */
 static ax_status hold(ax_pending *run, uint32_t i) {
   ax_array *array = run->call.in[i];
   if (!ax_call_donates(&run->call, i)) return ax_array_use(array) ? AX_OK : refuse(run, i);
-  if (ax_array_gone(array)) return refuse(run, i); /* given to another run: `taker` is that run, and must stay */
-  array->taker = run;                              /* before its last user can leave */
+  if (ax_array_gone(array)) return refuse(run, i); /* given to another run, which stays its `taker` */
+  array->taker = run;                              /* set before its last user can leave */
   uint32_t users = atomic_fetch_or(&array->users, AX_ARRAY_GIVEN);
   if ((users & AX_ARRAY_GIVEN) == 0 && users > 0) {
     run->missing++;
     return AX_OK;
   }
   array->taker = NULL;
-  return users == 0 ? AX_OK : refuse(run, i); /* an array without users can be taken without the lock, and somebody just has */
+  return users == 0 ? AX_OK : refuse(run, i); /* without users it can be taken without the lock, which another thread just did */
 }
 
-/* Gives the first `count` arguments back, when a later one could not be held. */
+/* Gives the first `count` arguments back, since a later one could not be held. */
 static void give_up(ax_pending *run, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     ax_array *array = run->call.in[i];
@@ -180,7 +181,7 @@ static void give_up(ax_pending *run, uint32_t count) {
   }
 }
 
-/* What is donated must be that argument alone. With the order lock held. */
+/* A donated array may be one argument only. Called with the order lock held. */
 static ax_status check_distinct(const ax_pending *run) {
   const ax_run_call *call = &run->call;
   for (uint32_t i = 0; i < call->in_count; i++) call->in[i]->donated_to = 0;
@@ -208,13 +209,13 @@ static ax_status hold_all(ax_pending *run) {
   return status;
 }
 
-/* Nothing can fail any more: the run takes its references, and is listed with the runs that it waits for. With the order lock
+/* Can no longer fail: the run takes its references, and is listed with the runs that it waits for. Called with the order lock
    held. */
 static void set_off(ax_pending *run) {
   const ax_run_call *call = &run->call;
   ax_runtime_hold(run->runtime);
   ax_executable_hold(call->e);
-  retain(run); /* its own reference; the other is the caller's */
+  retain(run); /* the run's own reference; the other is the caller's */
   run->runtime->pending++;
   for (uint32_t k = ax_call_out_count(call); k-- > 0;) {
     ax_array_retain(call->out[k]);
@@ -240,7 +241,7 @@ ax_status ax_pending_start(const ax_run_call *call, ax_pending **handle) {
   if (out_count > 0) memcpy(run->call.out, call->out, out_count * sizeof call->out[0]);
   lock_order(runtime);
   run->number = ++runtime->runs;
-  run->missing = 1; /* so that nobody begins it before all is counted */
+  run->missing = 1; /* so that the run does not begin before all is counted */
   if (status == AX_OK) status = hold_all(run);
   if (status == AX_OK) {
     set_off(run);
@@ -258,7 +259,7 @@ ax_status ax_pending_start(const ax_run_call *call, ax_pending **handle) {
 
 void ax_pending_array_free(ax_array *array) {
   lock_order(array->layout->runtime);
-  /* The user that left was the last. But before the lock was taken the array may have been given back, and have a new reader. */
+  /* This user was the last. But before the lock was taken the array may have been given back, and have a new reader. */
   bool unused = atomic_load(&array->users) == AX_ARRAY_GIVEN;
   ax_pending *taker = unused ? array->taker : NULL;
   if (taker != NULL) {
@@ -268,15 +269,16 @@ void ax_pending_array_free(ax_array *array) {
   unlock_order(array->layout->runtime);
 }
 
-/* A queued run to begin here: `run`, or while that one misses something (or is NULL), the oldest. With the order lock held. */
+/* The queued run to begin here: `run`, or the oldest one if `run` misses something or is NULL. Called with the order lock held.
+   */
 static ax_task *task_for(ax_runtime *runtime, ax_pending *run) {
   return ax_workers_pull(runtime->workers, run != NULL && run->missing == 0 ? &run->task : NULL);
 }
 
-/* Helps in what was started before, which it may depend on, as threads of the team do. */
+/* Helps in runs that were started before, on which this run may depend, as threads of the team do. */
 ax_status ax_pending_wait(ax_pending *run) {
   if (ax_pending_over(run)) return failure_of(run);
-  ax_runtime *runtime = run->runtime; /* stays: the caller holds an array of it, or the executable */
+  ax_runtime *runtime = run->runtime; /* stays alive: the caller holds an array of it, or the executable */
   ax_workers *workers = runtime->workers;
   ax_float_mode caller = ax_float_mode_enter();
   for (;;) {

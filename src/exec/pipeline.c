@@ -12,22 +12,22 @@
 #include "mesh/sharding.h"
 #include "prim/prims.h"
 
-/* What there is so far. */
+/* The state of a build, as far as the passes have come. */
 typedef struct build {
   const ax_compile_options *options;
-  bool is_laid, keep_unused; /* is_laid: what it begins with */
+  bool is_laid, keep_unused; /* is_laid: it begins with a laid-out program */
   ax_program *program; /* the latest; owned */
-  ax_pruning own;      /* what the first pruning made of inputs and results, where it is done here */
-  const ax_pruning *pruning; /* and where it is found */
-  ax_program *laid;    /* partitioned: how arrays lie; owned */
-  ax_program *whole;   /* the same without groups, of which `program` is the body; owned */
-  ax_pruning inner;    /* what the second pruning made of the inputs and results of `whole` */
+  ax_pruning own;      /* inputs and results that the first pruning left, if it is done here */
+  const ax_pruning *pruning; /* the first pruning, wherever it was done */
+  ax_program *laid;    /* partitioned: has the layouts of arrays; owned */
+  ax_program *whole;   /* `laid` without groups, whose body is `program`; owned */
+  ax_pruning inner;    /* inputs and results of `whole` that the second pruning left */
   ax_assembly a;       /* with the executable, and the plan once there is one */
 } build;
 
 /* --- The whole program --- */
 
-/* Before it is partitioned, so that what is not needed decides on no meshes and layouts. */
+/* Prunes before partitioning, so that unused inputs and results have no effect on meshes and layouts. */
 static ax_status prune(build *b) {
   ax_program *left;
   AX_TRY(ax_pruning_make(&b->own, b->program, NULL, b->keep_unused, &left));
@@ -39,14 +39,14 @@ static ax_status prune(build *b) {
 
 /* --- What each device runs --- */
 
-/* Arrays lie on the mesh of the user, whatever groups make of it. */
+/* Groups change the mesh inside the program; arrays lie on the user's mesh. */
 static ax_status ungroup(build *b) {
   b->laid = b->program;
   b->program = NULL;
   return ax_program_ungroup(b->laid, &b->program);
 }
 
-/* Simplified and pruned once more: the partitioner makes equations that nothing needs, and equal ones. */
+/* Takes the body, simplified and pruned once more, since the partitioner makes unused equations and duplicates. */
 static ax_status take_body(build *b) {
   ax_program *simple;
   b->whole = b->program;
@@ -60,7 +60,8 @@ static ax_status take_body(build *b) {
 
 /* --- The plan --- */
 
-/* By input that nothing depends on, what the user says of it: how else it lies does not matter. NULL: nothing. */
+/* *out: by unused input, the spec that the user's constraint gives it; NULL: there is none. Other layouts of such an input do
+   not matter. */
 static ax_status find_said(const ax_executable *e, const ax_pruning *outer, const ax_spec ***out) {
   const ax_program *program = e->program;
   const ax_spec **said = *out = ax_arena_alloc(&e->plan->arena, program->in_count * sizeof said[0]);
@@ -78,7 +79,7 @@ static ax_status find_said(const ax_executable *e, const ax_pruning *outer, cons
   return AX_OK;
 }
 
-/* said: of an input that nothing depends on. */
+/* said: the user's spec for an unused input; NULL. */
 static ax_status describe_input(ax_executable *e, const ax_partitioned *laid, uint32_t place, const ax_spec *said, uint32_t i) {
   const ax_spec whole = {0};
   const ax_spec *spec = place == AX_NONE ? said : laid->in_specs != NULL ? &laid->in_specs[place] : NULL;
@@ -95,7 +96,7 @@ static ax_status describe_result(ax_executable *e, const ax_partitioned *laid, c
   return ax_layout_create(e->runtime, ax_program_out_type(e->program, k), &e->mesh, spec, NULL, e->mesh.count > 0, out);
 }
 
-/* The two prunings as one, and how inputs and results lie: as the specs of the partitioned program say. */
+/* Combines the two prunings, and gives inputs and results the layouts of the partitioned program's specs. */
 static ax_status describe_arguments(ax_executable *e, const ax_partitioned *laid, const ax_pruning *outer,
                                     const ax_pruning *inner) {
   const ax_spec **said;
@@ -108,7 +109,7 @@ static ax_status describe_arguments(ax_executable *e, const ax_partitioned *laid
     AX_TRY(describe_input(e, laid, place, said[i], i));
   }
   uint32_t *before =
-      ax_arena_alloc(&e->plan->arena, inner->in_count * sizeof before[0]); /* the second pruning: the program's numbers */
+      ax_arena_alloc(&e->plan->arena, inner->in_count * sizeof before[0]); /* by the second pruning's input: the program's number */
   if (before == NULL) return ax_out_of_memory(inner->in_count * sizeof before[0]);
   for (uint32_t i = 0; i < e->in_count; i++)
     if (outer->place[i] != AX_NONE) before[outer->place[i]] = i;
@@ -145,8 +146,8 @@ static ax_status allocate_arguments(ax_executable *e) {
   return AX_OK;
 }
 
-/* An input that nothing depends on is not taken. One that is also a result unchanged goes on living there, so that nothing may be
-   written over it. */
+/* Unused inputs are not donated. An input that is also a result unchanged goes on living in its memory, so no result may be
+   written there. */
 static ax_status choose_donated(ax_executable *e, const ax_compile_options *options) {
   bool *writable = ax_arena_alloc(&e->plan->arena, e->plan->in_count);
   if (writable == NULL) return ax_out_of_memory(e->plan->in_count);
@@ -171,7 +172,7 @@ static ax_status refuse_devices(const ax_mesh *mesh, int64_t most) {
   return status;
 }
 
-/* The plan of the partitioned program, and the tables by input and result. */
+/* Makes the plan of the partitioned program, and the tables by input and result. */
 static ax_status make_plan(build *b, const ax_partitioned *laid, const ax_partitioned *left) {
   ax_executable *e = b->a.executable;
   const int64_t devices = ax_mesh_devices(left->mesh), most = e->runtime->options.max_devices;
@@ -198,43 +199,43 @@ static ax_status lower(build *b) {
 
 /* --- The contents page --- */
 
-static const char laid_out[] = "partition"; /* the last pass of ax_program_lower, */
-static const char placed[] = "memory";      /* and the one that says what memory it takes */
+static const char laid_out[] = "partition"; /* last pass of ax_program_lower */
+static const char placed[] = "memory";      /* the pass that decides how much memory a run takes */
 
-/* One of the functions; none: the passes over plans (plan/passes.c) stand here. A pass that `needs` properties of the list relies
-   on them; what it `makes` is verified after it, with all that was made before. */
+/* A pass has one of the functions; without any, the entry stands for the passes over plans (plan/passes.c). A pass relies on the
+   properties that it `needs`. After it, the property that it `makes` is verified, with all made before. */
 typedef struct pass {
-  const char *name; /* of one over instructions: also of its file, and ax_instrs_NAME */
+  const char *name; /* for a pass over instructions: also of its file, and of ax_instrs_NAME */
   ax_status (*program)(const ax_program *program, ax_program **out); /* verified by ax_program_verify */
-  ax_status (*change)(build *b);                                     /* verified by what verifies its result */
+  ax_status (*change)(build *b);                                     /* its result is verified by the verifier of its kind */
   ax_status (*instrs)(ax_assembly *a);
   ax_instrs_properties needs, makes;
 } pass;
 
 static const pass passes[] = {
-    {"simplify", .program = ax_program_simplify},   /* nothing needless decides on meshes and layouts */
-    {"prune", .change = prune},                     /* without inputs that nothing depends on, and results that are inputs */
+    {"simplify", .program = ax_program_simplify},   /* so that dead equations have no effect on meshes and layouts */
+    {"prune", .change = prune},                     /* drops unused inputs, and results that are inputs */
     {"partition", .program = ax_program_partition}, /* one shard_map over the whole mesh */
-    {"ungroup", .change = ungroup},                 /* collectives over groups as some over all members along axes */
-    {"body", .change = take_body},                  /* what each device runs, simplified */
+    {"ungroup", .change = ungroup},                 /* collectives over groups become collectives over axes */
+    {"body", .change = take_body},                  /* the program of each device, simplified */
     {"lower", .change = lower},                     /* operations on buffers */
-    {.name = NULL},                                 /* products .. stream */
+    {.name = NULL},                                 /* the passes over plans */
     {"flatten", .instrs = ax_instrs_flatten, .makes = AX_INSTRS_FLAT}, /* one list with jumps */
     {"synchronise", .instrs = ax_instrs_synchronise, AX_INSTRS_FLAT,
      AX_INSTRS_SYNCHRONISED}, /* signals and waits where activations touch each other's memory */
     {"memory", .instrs = ax_instrs_memory, AX_INSTRS_SYNCHRONISED,
-     AX_INSTRS_PLACED}, /* where each buffer lives; operands, and parts for threads */
+     AX_INSTRS_PLACED}, /* places buffers; fills in operands, and parts for threads */
     {"events", .instrs = ax_instrs_events, AX_INSTRS_PLACED, AX_INSTRS_NUMBERED},                          /* counters */
-    {"exchanges", .instrs = ax_instrs_exchanges, AX_INSTRS_PLACED | AX_INSTRS_NUMBERED, AX_INSTRS_PUSHES}, /* who puts what where */
+    {"exchanges", .instrs = ax_instrs_exchanges, AX_INSTRS_PLACED | AX_INSTRS_NUMBERED, AX_INSTRS_PUSHES}, /* members, and places */
     {"cores", .instrs = ax_instrs_cores, AX_INSTRS_PLACED | AX_INSTRS_NUMBERED,
-     AX_INSTRS_CORES},                                                          /* who runs users' kernels together */
-    {"turns", .instrs = ax_instrs_turns, AX_INSTRS_NUMBERED, AX_INSTRS_TURNS},  /* who calls the host when */
-    {"links", .instrs = ax_instrs_links, AX_INSTRS_NUMBERED, AX_INSTRS_LINKS},  /* who sends to whom */
-    {"ragged", .instrs = ax_instrs_ragged, AX_INSTRS_PLACED, AX_INSTRS_RAGGED}, /* who takes from where */
+     AX_INSTRS_CORES},                                                          /* groups that run users' kernels */
+    {"turns", .instrs = ax_instrs_turns, AX_INSTRS_NUMBERED, AX_INSTRS_TURNS},  /* order of calls of the host */
+    {"links", .instrs = ax_instrs_links, AX_INSTRS_NUMBERED, AX_INSTRS_LINKS},  /* senders and receivers */
+    {"ragged", .instrs = ax_instrs_ragged, AX_INSTRS_PLACED, AX_INSTRS_RAGGED}, /* members, and places of their rows */
     {"codegen", .instrs = ax_instrs_codegen, AX_INSTRS_PLACED | AX_INSTRS_PUSHES,
      AX_INSTRS_CODE}, /* kernels' loops in order, with tiles and vectors: machine code */
     {"finish", .instrs = ax_instrs_finish, AX_INSTRS_ALL & ~AX_INSTRS_FINISHED,
-     AX_INSTRS_FINISHED}, /* what the executor wants at hand */
+     AX_INSTRS_FINISHED}, /* facts that the executor looks up */
 };
 
 static const char *name_of(ax_instrs_properties one) {
@@ -256,7 +257,7 @@ ax_status ax_pipeline_check(const char *left_out) {
   return AX_OK;
 }
 
-/* What holds once this pass has run. */
+/* The properties that hold once this pass has run. */
 static ax_instrs_properties made_by(const pass *last) {
   ax_instrs_properties made = 0;
   for (const pass *p = passes; p <= last; p++) made |= p->makes;
@@ -287,7 +288,7 @@ static ax_status run_one(build *b, const pass *pass) {
 
 static bool is_last(const char *name, const char *last) { return last != NULL && strcmp(name, last) == 0; }
 
-/* *found: the pass named `last` has run. Begins with those behind `laid` when the program is laid out. */
+/* *found: the pass named `last` has run. A program that is laid out begins behind the pass `laid_out`. */
 static ax_status run_passes(build *b, const char *last, bool *found) {
   size_t first = 0;
   while (b->is_laid && strcmp(passes[first++].name, laid_out) != 0) continue;
@@ -308,7 +309,7 @@ static ax_status run_passes(build *b, const char *last, bool *found) {
   return AX_OK;
 }
 
-/* In a trace of nothing around the programs that the passes make, so that equations keep the numbers that messages name. */
+/* Runs the passes inside a trace of no equations that keeps numbers, so that equations keep the numbers that messages name. */
 static ax_status run_passes_inside(build *b, const char *last, bool *found) {
   static const ax_mesh none;
   ax_builder around;
@@ -319,7 +320,7 @@ static ax_status run_passes_inside(build *b, const char *last, bool *found) {
   return status;
 }
 
-/* laid: NULL, or what the first passes made of the program. */
+/* laid: NULL, or the result of the first passes. */
 static build begin(ax_executable *e, const ax_laid *laid, const ax_compile_options *options) {
   return (build){.options = options,
                  .is_laid = laid != NULL,
@@ -330,7 +331,7 @@ static build begin(ax_executable *e, const ax_laid *laid, const ax_compile_optio
 }
 
 static void end(build *b) {
-  if (b->a.instr_capacity > 0) ax_free(b->a.instrs); /* else in the arena */
+  if (b->a.instr_capacity > 0) ax_free(b->a.instrs); /* otherwise it is in the arena */
   ax_free(b->a.ops);
   ax_free(b->a.regions);
   ax_free(b->a.accesses);
@@ -364,7 +365,7 @@ ax_status ax_program_lay_out(ax_program *program, bool keep_unused, ax_laid *out
   return status;
 }
 
-/* Nothing is donated, and no runtime says how many devices there may be. */
+/* No input is donated, and there is no runtime that knows the number of devices. */
 static ax_status plan_inside(build *b, ax_plan **out) {
   const ax_plan_options options = {
       .reference = b->options->reference, .check = b->options->check_numerics, .unchecked_ragged = b->options->unchecked_ragged};

@@ -1,5 +1,5 @@
-/* Arrays and shardings: put, moved, made of what devices have and taken apart again. What is in place is shared; parts know who
-   else has them, so that memory which is donated but shared is copied first (ax_parts_lay_out). */
+/* Arrays and shardings: put, moved, assembled from the devices' arrays, and taken apart again. Parts in place are shared. Parts
+   know whether they are shared, so donated memory that others have is copied first (ax_parts_lay_out). */
 #include "axle/sharding.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static ax_status lay(const char *who, ax_runtime *runtime, const ax_sharding *sh
   return status == AX_OK ? AX_OK : ax_error_context(status, "%s: ", who);
 }
 
-/* An array of parts that are consumed, or the status that there are none. */
+/* Makes an array of parts, which are consumed, or passes on the status with which they failed. */
 static ax_status wrap(ax_status status, ax_layout *layout, ax_parts *parts, ax_array **out) {
   if (status == AX_OK) {
     status = ax_array_create(layout, parts, out);
@@ -68,7 +68,7 @@ ax_status ax_put(ax_runtime *runtime, const ax_sharding *sharding, const ax_host
   return put("put", runtime, sharding, host, out);
 }
 
-/* What was made before something failed goes. */
+/* Releases the results made before a failure. */
 static ax_status drop_all(ax_status status, const char *who, uint32_t at, ax_array **out) {
   for (uint32_t i = 0; i < at; i++) {
     ax_array_release(out[i]);
@@ -128,7 +128,7 @@ static ax_status check_count(const char *who, const ax_sharding *sharding, uint3
 /* The place of the first device that has block b. */
 static int64_t first_place(const ax_layout *layout, uint32_t b) { return ax_shard_device(&layout->spec, &layout->mesh, b); }
 
-/* Blocks are numbered as their first devices come, so those of other devices are all that is passed over. */
+/* Gives back the parts of devices that are not the first with their block. Blocks are numbered as their first devices come. */
 static void give_back_copies(const ax_layout *layout, const ax_part *parts) {
   const int64_t places = ax_mesh_devices(&layout->mesh);
   uint32_t b = 0;
@@ -138,7 +138,7 @@ static void give_back_copies(const ax_layout *layout, const ax_part *parts) {
   }
 }
 
-/* By block, out of what is by place; ax_free. */
+/* Picks the parts by block from a list by place. *out: ax_free. */
 static ax_status pick_blocks(const ax_layout *layout, const ax_part *by_place, ax_part **out) {
   *out = ax_alloc(layout->blocks * sizeof **out);
   if (*out == NULL) return ax_out_of_memory(layout->blocks * sizeof **out);
@@ -146,7 +146,7 @@ static ax_status pick_blocks(const ax_layout *layout, const ax_part *by_place, a
   return AX_OK;
 }
 
-/* Nothing is released on failure. */
+/* On failure nothing is released. */
 static ax_status lend_blocks(const char *who, ax_runtime *runtime, ax_layout *layout, const ax_part *by_place, ax_array **out) {
   ax_part *blocks;
   AX_TRY(pick_blocks(layout, by_place, &blocks));
@@ -173,7 +173,7 @@ static int64_t device_at(const ax_layout *layout, int64_t place) {
   return layout->sharding != NULL ? layout->sharding->ids[place] : place;
 }
 
-/* Of one device, the right one, and a block. */
+/* Checks an array for one place: it lies on one device, the one at this place, and has the shape of a block. */
 static ax_status check_array(const ax_layout *whole, const ax_array *array, int64_t place) {
   AX_TRY(ax_require(array, "array"));
   const ax_layout *own = array->layout;
@@ -191,7 +191,7 @@ static ax_status check_array(const ax_layout *whole, const ax_array *array, int6
 
 static void release_parts(void *parts) { ax_parts_release(parts); }
 
-/* The array's part as one that is lent, and keeps its parts. Nothing may be written there, as the array goes on having it. */
+/* Lends the array's part, which keeps the array's parts alive. It is read-only, since the array still has it. */
 static ax_status borrow(const ax_array *array, ax_part *part) {
   AX_TRY(ax_array_open(array));
   *part = (ax_part){.data = array->parts->part[0], .bytes = array->layout->block_bytes, .release = release_parts,

@@ -47,7 +47,7 @@ void ax_record_deinit(ax_record *record) {
 
 static uint32_t pick_again(void *state, const uint32_t *ready, uint32_t count) {
   ax_replay *replay = state;
-  if (replay->next < replay->count) { /* of another program the record may name a place that there is not */
+  if (replay->next < replay->count) { /* a record of another program may name an index that is out of range */
     uint32_t decision = replay->decisions[replay->next++];
     return decision < count ? decision : 0;
   }

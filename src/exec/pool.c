@@ -13,11 +13,11 @@ enum { least_power = 6, most_power_of_two = 16 };
 
 /* --- Sizes --- */
 
-/* Up to 64 KiB the powers of two, then so many between each and the next that at most a sixty-fourth is wasted. Gives the number
-   of the size, and rounds *bytes up to it. */
+/* Returns the number of the size class, and rounds *bytes up to it. Up to 64 KiB the classes are powers of two; above, there are
+   AX_POOL_STEPS between each and the next, so that at most a sixty-fourth is wasted. */
 static uint32_t round_to_size(size_t *bytes) {
   uint32_t power = *bytes <= (size_t)1 << least_power ? least_power : 64 - (uint32_t)__builtin_clzll(*bytes - 1);
-  size_t top = (size_t)1 << power, step = top / (2 * AX_POOL_STEPS); /* more than half of `top` is wanted */
+  size_t top = (size_t)1 << power, step = top / (2 * AX_POOL_STEPS); /* `bytes` is more than half of `top` */
   uint32_t steps = power <= most_power_of_two ? 2 * AX_POOL_STEPS : (uint32_t)((*bytes + step - 1) / step);
   *bytes = power <= most_power_of_two ? top : steps * step;
   return power * AX_POOL_STEPS + (steps - 1) % AX_POOL_STEPS;
@@ -27,17 +27,17 @@ static uint32_t round_to_size(size_t *bytes) {
 
 uint32_t ax_thread_place(uint32_t count) {
   uint64_t mixed =
-      (uint64_t)(uintptr_t)pthread_self() * 0x9e3779b97f4a7c15ull; /* neighbours differ in low bits, which this spreads */
+      (uint64_t)(uintptr_t)pthread_self() * 0x9e3779b97f4a7c15ull; /* spreads identities that differ in low bits */
   return (uint32_t)(mixed >> 32) & (count - 1);
 }
 
-/* Blocks of a chain that is full. */
+/* The number of blocks in a full chain. */
 static uint32_t chain_blocks(uint32_t index) {
   const uint32_t fit = AX_POCKET_BYTES >> (least_power + index);
   return fit > AX_POCKET_MOST ? AX_POCKET_MOST : fit < AX_POCKET_LEAST ? AX_POCKET_LEAST : fit;
 }
 
-/* Whether it was. As a mutex does, without an atomic exchange in a process of one thread. */
+/* Says whether the pocket was busy, and makes it so. Like a mutex, it needs no atomic exchange in a process of one thread. */
 static bool make_busy(ax_pocket *pocket) {
   if (!SINGLE_THREADED) return atomic_exchange_explicit(&pocket->busy, true, memory_order_acquire);
   const bool was = atomic_load_explicit(&pocket->busy, memory_order_relaxed);
@@ -45,8 +45,8 @@ static bool make_busy(ax_pocket *pocket) {
   return was;
 }
 
-/* Where this thread keeps blocks of a size, which is nobody else's until it is closed; NULL: they are too large, or somebody is at
-   it. */
+/* Opens this thread's pocket for blocks of a size; no other thread uses it until it is closed. NULL: the blocks are too large,
+   or another thread is using the pocket. */
 static ax_pocket *open_pocket(ax_pool *pool, uint32_t index) {
   if (index >= AX_POCKET_SIZES) return NULL;
   ax_pocket *pocket = &pool->pockets[ax_thread_place(AX_POCKETS)];
@@ -55,7 +55,7 @@ static ax_pocket *open_pocket(ax_pool *pool, uint32_t index) {
 
 static void close_pocket(ax_pocket *pocket) { atomic_store_explicit(&pocket->busy, false, memory_order_release); }
 
-/* NULL: there is none. */
+/* Returns NULL if there is none. */
 static ax_pool_block *take_from_pocket(ax_pocket *pocket, uint32_t index) {
   if (pocket->open[index] == NULL && pocket->full[index] != NULL) {
     pocket->open[index] = pocket->full[index];
@@ -69,7 +69,7 @@ static ax_pool_block *take_from_pocket(ax_pocket *pocket, uint32_t index) {
   return block;
 }
 
-/* Gives a full chain there is no room for any more; NULL: there was. */
+/* Returns a full chain for which there is no room; NULL: there is room. */
 static ax_pool_block *put_in_pocket(ax_pocket *pocket, uint32_t index, ax_pool_block *block) {
   ax_pool_block *over = NULL;
   if (pocket->count[index] == chain_blocks(index)) {
@@ -86,7 +86,7 @@ static ax_pool_block *put_in_pocket(ax_pocket *pocket, uint32_t index, ax_pool_b
 
 /* --- The rest --- */
 
-/* A chain is opened for good where there are no blocks one by one. */
+/* A chain is broken up, for good, if there are no single blocks. */
 static ax_pool_block *take_from_rest(ax_pool *pool, uint32_t size, uint32_t index) { /* with the lock held */
   if (pool->blocks[size] == NULL && index < AX_POCKET_SIZES && pool->chains[index] != NULL) {
     pool->blocks[size] = pool->chains[index];
@@ -97,7 +97,8 @@ static ax_pool_block *take_from_rest(ax_pool *pool, uint32_t size, uint32_t inde
   return block;
 }
 
-/* Of the rest: into the pocket a whole chain, if there are any; what is new is counted. pocket: NULL, or open and empty. */
+/* Takes a block of the rest. If there are chains, a whole one goes into the pocket. If there is no block, the new one is
+   counted. pocket: NULL, or open and empty. */
 static ax_pool_block *take_or_count(ax_pool *pool, ax_pocket *pocket, uint32_t size, uint32_t index, size_t bytes) {
   ax_pool_block *block;
   pthread_mutex_lock(&pool->lock);
@@ -192,15 +193,15 @@ static void release_rest(ax_pool *pool) { /* likewise */
 
 void ax_pool_init(ax_pool *pool) { pthread_mutex_init(&pool->lock, NULL); }
 
-/* In a process forked from the one that made it, another thread may have held the lock for ever: nobody is asked here. What is in a
-   pocket that somebody was at just then may stand in it twice, and is left. */
+/* In a process forked from the one that made the pool, another thread may have held the lock for ever, so the lock is not taken
+   here. A pocket that was in use at the fork may list a block twice, and is left. */
 void ax_pool_deinit(ax_pool *pool) {
   for (uint32_t i = 0; i < AX_POCKETS; i++)
     if (!atomic_load_explicit(&pool->pockets[i].busy, memory_order_relaxed)) release_pocket(pool, &pool->pockets[i]);
   release_rest(pool);
 }
 
-/* A pocket that somebody is at keeps what it has. */
+/* A pocket in use keeps its blocks. */
 void ax_pool_trim(ax_pool *pool) {
   pthread_mutex_lock(&pool->lock);
   for (uint32_t i = 0; i < AX_POCKETS; i++) {

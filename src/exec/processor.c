@@ -1,4 +1,4 @@
-/* See processor.h. A thread is moved at once when it may not stay where it is. */
+/* See processor.h. The system moves a thread at once if its processor is no longer among those allowed. */
 #include "exec/processor.h"
 
 #ifdef __linux__
@@ -6,7 +6,7 @@
 
 int ax_processor(void) { return sched_getcpu(); }
 
-/* The C library's fixed set is enough for 1,024 processors; with more this fails, and nobody goes. */
+/* The C library's fixed set holds 1,024 processors. With more of them the call fails, and the thread stays. */
 void ax_processor_leave(int processor) {
   cpu_set_t all, others;
   if (processor < 0 || processor >= CPU_SETSIZE || sched_getcpu() != processor) return;

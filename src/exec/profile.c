@@ -2,7 +2,7 @@
 
 #include "exec/timeline.h"
 
-/* Operations of a dtype beside f32's, on processors with instructions for narrow ones as wide as their registers. */
+/* The rate of a dtype's operations relative to f32, on processors whose instructions for narrow numbers use whole registers. */
 static double width_of(ax_dtype dtype) {
   switch ((int)dtype) {
     case AX_F64: return 0.5;
@@ -15,7 +15,8 @@ static double computing(const ax_speeds *speeds, const ax_amount *amount) {
   return amount->flops / (speeds->flops * width_of(amount->dtype));
 }
 
-/* What fits where less was measured goes as fast as that. */
+/* Seconds to move the bytes, at the speeds of the smallest measured size that is not less; beyond the largest size, at its
+   speeds. */
 static double moving(const ax_speeds *speeds, const ax_amount *amount) {
   const double bytes = amount->read + amount->written;
   uint32_t i = 0;
@@ -32,13 +33,13 @@ const char *ax_speeds_which(const ax_speeds *speeds, const ax_amount *amount) {
   return computing(speeds, amount) > moving(speeds, amount) ? "arithmetic" : "memory";
 }
 
-typedef struct covered { /* by the spans of an instruction so far */
+typedef struct covered { /* time covered by an instruction's spans so far */
   int64_t until;
-  uint32_t activation; /* of the latest */
+  uint32_t activation; /* of the latest span */
 } covered;
 
-/* Spans are as they began, so what an instruction's earlier ones cover ends with the latest end of them. Threads that help with a
-   call have spans of their own, of the same activation and at the same time. */
+/* Spans are in the order in which they began, so the time covered by an instruction's earlier spans ends with the latest of
+   their ends. Threads that help with a call have spans of their own, for the same activation and at the same time. */
 static void add_spans(const ax_timeline *timeline, ax_profile_row *rows, covered *by) {
   for (uint32_t i = 0; i < timeline->count; i++) {
     const ax_span *span = &timeline->spans[i];
@@ -58,7 +59,7 @@ ax_status ax_executable_profile(ax_executable *e, ax_profile_row **rows, uint32_
   *count = 0;
   if (e->timeline == NULL) return ax_error(AX_INVALID_ARGUMENT, "profile: the executable was compiled without a timeline");
   const uint32_t instrs =
-      e->codes[0].instr_count; /* the last is its end: of a program that computes nothing there is no other, and no run is noted */
+      e->codes[0].instr_count; /* the END is no row; a program that computes nothing has no other instruction, and notes no run */
   ax_profile_row *made = ax_calloc(instrs, sizeof made[0]);
   covered *by = ax_calloc(instrs, sizeof by[0]);
   ax_status status = made != NULL && by != NULL ? AX_OK : ax_out_of_memory(instrs * sizeof made[0]);
@@ -94,7 +95,7 @@ static void product_text(ax_text *text, const ax_gemm *g) {
   if (g->term_rank > 0) ax_text_add(text, ", each of %lld added up", (long long)ax_dims_elems(g->term_rank, g->terms));
 }
 
-/* The members of a group, each for itself. */
+/* Prints the members of a group, one by one. */
 static ax_status rows_text(ax_text *text, const ax_rows *rows, uint32_t parts) {
   ax_text_add(text, "    %u kernels and products over the same %lld rows, %lld at a time, in %u parts:\n", rows->count,
               (long long)(rows->outer * rows->extent), (long long)rows->step, parts);

@@ -1,11 +1,11 @@
-/* What a run need not be given and need not make: inputs that no result and no effect depends on, and results that are inputs
-   unchanged.
+/* Drops all that a run need not take and need not make: inputs on which no result and no effect depends, and results that are
+   inputs unchanged.
 
-     (x, y, z) -> (x + 1, z, z)     is computed as   (x) -> (x + 1);   y is not looked at, and results 1 and 2 are whatever z is
+     (x, y, z) -> (x + 1, z, z)     is computed as   (x) -> (x + 1);   y is ignored, and results 1 and 2 are the array given as z
 
-   It is done twice. First to the program as the user wrote it: a result that is an input there is that array, however it lies.
-   Then, once it is partitioned, to what each device runs: a result that is an input there, and is laid out alike, is that array
-   where it lies as the input is wanted. Calls, loops and shard_maps lose what they do not need by the rules of dce. */
+   Pruning happens twice. First it prunes the program as the user wrote it: a result that is an input there is that array, whatever
+   its layout. After partitioning it prunes the program of each device: a result that is an input there, with the same layout, is
+   that array in the layout in which the input is wanted. Calls, loops and shard_maps are pruned by the rules of dce. */
 #include <string.h>
 
 #include "exec/exec.h"
@@ -27,7 +27,7 @@ static ax_status init(ax_pruning *p, const ax_program *program) {
   return ax_out_of_memory(program->in_count);
 }
 
-/* Whether result k is an input that lies as it does. */
+/* Says whether result k is an input with the same layout. */
 static bool is_input(const ax_program *program, const ax_partitioned *laid, uint32_t k) {
   const uint32_t id = program->outs[k];
   return id < program->in_count &&
@@ -72,7 +72,7 @@ ax_status ax_pruning_make(ax_pruning *p, const ax_program *program, const ax_par
   return status;
 }
 
-/* The specs of what stays. */
+/* Keeps the specs of the inputs and results that stay. */
 ax_status ax_pruning_specs(const ax_pruning *p, ax_partitioned *laid, ax_arena *arena) {
   if (laid->in_specs == NULL) return AX_OK;
   ax_spec *in = ax_arena_alloc(arena, p->in_count * sizeof in[0]), *out = ax_arena_alloc(arena, p->out_count * sizeof out[0]);

@@ -1,11 +1,11 @@
-/* Exchanges, as activations carry them out.
+/* Exchanges, as activations perform them.
 
-   What is copied, each member copies. What is combined is combined in the order of members, so that the result does not depend on
-   who comes first: a member whose turn has not come is parked, with its contribution. The one whose turn it is takes along all
-   members after it that are parked already, and adds all these contributions, a block at a time, so that a block of the sum stays
-   in the cache while they pass; blocks of a large sum are shared with idle threads. Large contributions that are arguments of the
-   run (`at_last_arrival`) nobody passes on: whoever comes last adds them all. Each element is added up in the same order either
-   way. */
+   In an exchange that copies, each member copies its own parts. Contributions are combined in the order of members, so that the
+   result does not depend on the order of arrival. A member whose turn has not come is parked, with its contribution. The member
+   whose turn it is takes along all next members that are parked already. It adds these contributions a block at a time, so that a
+   block of the sum stays in the cache meanwhile; idle threads share the blocks of a large sum. For large contributions that are
+   arguments of the run (`at_last_arrival`) no member waits for its turn: the last to arrive adds them all. The order of additions
+   to an element is the same either way. */
 #include "exec/push.h"
 
 #include <string.h>
@@ -43,7 +43,7 @@ static void put_rows(const ax_push *push, const char *src, char *dst, int64_t be
   }
 }
 
-/* A part's length in steps: elements of its one run, or rows. */
+/* The length of a part in steps: elements if it is one run, otherwise rows. */
 static int64_t step_count(const ax_push *push) {
   return push->outer_rank == 0 ? push->run : ax_dims_elems(push->outer_rank, push->exchange->dims);
 }
@@ -53,13 +53,13 @@ static void put_steps(const ax_push *push, const char *src, char *dst, int64_t b
   else if (end > begin) put_rows(push, src, dst, begin, end, combine);
 }
 
-/* Where member j's part of the result is, by the activation of member `number`. */
+/* The address of member j's part of the result, as seen by the activation of member `number`. */
 static char *member_out(const ax_activation *activation, const ax_instr *instr, uint32_t number, uint32_t j) {
   const uint32_t *place = instr->push->place;
   return ax_address_away(activation, &instr->refs[1], (int64_t)place[j] - (int64_t)place[number]);
 }
 
-/* Copies. */
+/* Copies the parts. */
 static void put_parts(const ax_activation *activation, const ax_instr *instr, uint32_t number) {
   const ax_push *push = instr->push;
   const ax_exchange *x = push->exchange;
@@ -83,13 +83,12 @@ static void put_parts(const ax_activation *activation, const ax_instr *instr, ui
 
 typedef struct contributions {
   const ax_execution *run;
-  const ax_activation *activation; /* whose turn it is */
+  const ax_activation *activation; /* the one whose turn it is */
   const ax_instr *instr;
   uint32_t number;       /* of its activation */
-  uint32_t first; /* of the activations whose contributions come after its own, linked by parking.next; AX_NONE. at_last_arrival:
-                     unused */
-  int64_t steps, block;  /* of a part; of a block */
-  uint32_t blocks;       /* of a part */
+  uint32_t first; /* list by parking.next of activations whose contributions follow; AX_NONE. at_last_arrival: unused */
+  int64_t steps, block;  /* in a part; in a block */
+  uint32_t blocks;       /* in a part */
 } contributions;
 
 static void put_by_last(const contributions *c, int64_t offset, char *dst, int64_t begin, int64_t end) {
@@ -108,7 +107,7 @@ static void put_in_turn(const contributions *c, int64_t offset, char *dst, int64
     put_steps(c->instr->push, (const char *)ax_address(&c->run->activations[f], in) + offset, dst, begin, end, true);
 }
 
-/* One block of what goes to one peer. */
+/* Makes one block of the part of one peer. */
 static ax_status put_block(const void *context, ax_worker_slot *worker_slot, uint32_t part) {
   (void)worker_slot;
   const contributions *c = context;
@@ -142,7 +141,7 @@ static void put_contributions(ax_execution *run, ax_worker_slot *worker_slot, co
 
 /* --- Pushes --- */
 
-/* A push that nobody need take turns in: all contributions are inputs of the run, which stay. */
+/* A push without turns: all contributions are inputs of the run, which stay. The last member combines them. */
 static void push_by_last(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
                          uint32_t counter) {
   const ax_push *push = instr->push;
@@ -152,7 +151,7 @@ static void push_by_last(ax_execution *run, ax_worker_slot *worker_slot, const a
   ax_scheduler_signal(run, counter, 1);
 }
 
-/* The members after me that are parked in front of this push, one after another without a gap, are taken along. */
+/* Takes along the next members that are parked at this push, without a gap. */
 static uint32_t take_along(ax_execution *run, contributions *c, uint32_t counter, uint64_t turn) {
   uint32_t count = 0, last = AX_NONE;
   while (c->number + count + 1 < c->instr->push->members) {
@@ -168,7 +167,7 @@ static uint32_t take_along(ax_execution *run, contributions *c, uint32_t counter
   return count;
 }
 
-/* All have come, and have little. */
+/* Combines all contributions in one call: all members have come, and the parts are small. */
 static void put_at_once(const contributions *c) {
   const ax_push *push = c->instr->push;
   const ax_ref *in = &c->instr->refs[0];
@@ -182,7 +181,7 @@ static void put_at_once(const contributions *c) {
   push->all(slots, NULL, 0, push->run);
 }
 
-/* My turn has come, and perhaps that of others. */
+/* Combines the contributions of this member, whose turn has come, and of members parked behind it. */
 static void push_together(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
                           uint32_t counter, uint64_t turn) {
   contributions c = {
@@ -195,7 +194,7 @@ static void push_together(ax_execution *run, ax_worker_slot *worker_slot, const 
   ax_scheduler_resume(run, c.first);
 }
 
-/* My short runs, whoever they go to. */
+/* Combines this member's short runs, into every peer. */
 static void put_small(const ax_activation *activation, const ax_instr *instr, uint32_t number) {
   const ax_push *push = instr->push;
   const char *src = ax_address(activation, &instr->refs[0]);
@@ -215,7 +214,7 @@ bool ax_push_do(ax_execution *run, ax_worker_slot *worker_slot, const ax_activat
   if (push->exchange->combine == AX_SCALAR_NONE) {
     put_parts(activation, instr, number);
     if (push->counter[activation->device] != AX_NONE)
-      ax_scheduler_signal(run, counter, 1); /* none: a ppermute in which I am no source */
+      ax_scheduler_signal(run, counter, 1); /* AX_NONE: this member is no source of the ppermute */
     return true;
   }
   if (push->at_last_arrival) {

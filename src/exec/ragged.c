@@ -1,6 +1,6 @@
-/* Ragged exchanges, as activations carry them out. Rows are taken by those who want them out of memory of those who have them: it
-   is kept memory, an argument or a constant, found by its place in the run's table of parts, and stays as it is from the PACK to
-   the RELEASE of its own activation. */
+/* Ragged exchanges, as activations perform them. The member that receives rows takes them out of the memory of those that have
+   them. That is kept memory, an argument or a constant, found by its place in the run's table of parts. Its contents stay the same
+   from the PACK to the RELEASE of its own activation. */
 #include "exec/ragged.h"
 
 #include "exec/check.h"
@@ -82,7 +82,7 @@ bool ax_ragged_do(ax_execution *run, ax_activation *activation, const ax_instr *
   switch (instr->ragged->step) {
     case AX_RAGGED_PACK: pack(activation, instr); return true;
     case AX_RAGGED_TAKE: return take(run, activation, instr);
-    case AX_RAGGED_RELEASE: return true; /* that its waits are over is all */
+    case AX_RAGGED_RELEASE: return true; /* only its waits matter */
   }
   return true;
 }

@@ -1,4 +1,5 @@
-/* One array for each device, all alike, as one array with a dimension more: one copy of the elements, which all its parts are. */
+/* Makes one array out of equal arrays for each device, with one dimension more. It has one copy of the elements, which is the
+   memory of all parts. */
 #include "axle/pmap.h"
 
 #include <string.h>
@@ -7,7 +8,7 @@
 
 static const char name[] = "replicate";
 
-/* The type with a dimension in front, as long as there are devices along the axes of the spec. */
+/* The type with one more dimension in front, of the number of devices along the spec's axes. */
 static ax_status stacked_type(const ax_mesh *mesh, const char *spec, const ax_host_array *host, ax_type *out) {
   ax_spec parsed;
   *out = ax_array_type(host->dtype, host->rank, host->dims);
@@ -15,7 +16,7 @@ static ax_status stacked_type(const ax_mesh *mesh, const char *spec, const ax_ho
   for (uint32_t d = 1; d < parsed.rank; d++)
     if (parsed.count[d] > 0)
       return ax_error(AX_INVALID_ARGUMENT, "\"%s\" splits dimension %u; only the new one, 0, is split", spec, d);
-  if (out->dtype == AX_NO_DTYPE) return AX_OK; /* refused with all that are no types */
+  if (out->dtype == AX_NO_DTYPE) return AX_OK; /* refused later, with other bad types */
   if (out->rank == AX_MAX_RANK)
     return ax_error(AX_INVALID_ARGUMENT, "%s has %d dimensions already", ax_type_string(out, NULL), AX_MAX_RANK);
   memmove(out->dims + 1, out->dims, out->rank++ * sizeof out->dims[0]);

@@ -53,7 +53,7 @@ static int64_t bytes_of(const reuser *r, uint32_t allocation) {
 
 /* --- Who may share --- */
 
-/* Entered whenever what is around it is. */
+/* Says whether a region is entered whenever the region around it is. */
 static bool always_runs(const ax_assembly *a, uint32_t region) {
   const ax_instr *before = &a->instrs[a->regions[region].begin - 1];
   return before->kind == AX_INSTR_LOOP && before->trips > 0;
@@ -105,8 +105,7 @@ static ax_status list_aliased_allocations(reuser *r) {
 
 /* --- Until everybody knows --- */
 
-/* An exchange over `axes`: started at `start`; whoever is at `known`, or at that of a later one, has waited for all of its
-   members. */
+/* An exchange over `axes` that begins at `start`. An activation at `known` or later has waited for all members. */
 typedef struct meeting {
   uint32_t region, start, known;
   ax_axis_set axes;
@@ -154,7 +153,7 @@ static uint32_t find_meeting(const reuser *r, uint32_t region, ax_axis_set axes,
   return low;
 }
 
-/* Where all who touch it are known to be done; its last use when no exchange says so. */
+/* The position at which all its users are known to be done; if no exchange tells, its last use. */
 static uint32_t known_done(const reuser *r, const aliased_allocation *t) {
   ax_axis_set others = t->touching & ~t->group;
   uint32_t known = AX_NONE, i = find_meeting(r, t->region, 0, 0);
@@ -185,7 +184,7 @@ static int by_time(const void *a, const void *b) {
   return x->allocation < y->allocation ? -1 : x->allocation > y->allocation;
 }
 
-/* Gives the aliased allocations begin .. end, which may share, their offsets; *bytes: what they need. */
+/* Gives offsets to aliased allocations begin .. end, which may share memory; *bytes: the bytes needed. */
 static ax_status pack_pool(reuser *r, uint32_t begin, uint32_t end, int64_t *bytes) {
   ax_packed *items = ax_arena_alloc(&r->a->scratch, (end - begin) * sizeof items[0]);
   if (items == NULL) return ax_out_of_memory((end - begin) * sizeof items[0]);
@@ -239,7 +238,7 @@ static bool is_inside(const ax_assembly *a, uint32_t region, uint32_t around) {
   return region == around;
 }
 
-/* The regions from home to the aliased allocation's that repeat, and are not open yet, the outermost first. */
+/* Opens the regions from `home` to that of the aliased allocation that repeat and are not open yet, the outermost first. */
 static void open_loops(const ax_assembly *a, const aliased_allocation *t, uint32_t index, open_loop *loops, uint32_t *count) {
   uint32_t known = *count > 0 ? loops[*count - 1].region : AX_NONE, first = *count;
   for (uint32_t g = t->region;; g = a->regions[g].parent) {
@@ -254,7 +253,8 @@ static void open_loops(const ax_assembly *a, const aliased_allocation *t, uint32
   }
 }
 
-/* Aliased allocations begin .. end, in the order of time; at the end of what repeats, those in it move in again. */
+/* Goes through aliased allocations begin .. end in the order of time. At the end of a repeated region, those in it move in once
+   more. */
 static ax_status walk(reuser *r, uint32_t begin, uint32_t end) {
   const ax_assembly *a = r->a;
   open_loop *loops = ax_arena_alloc(&r->a->scratch, (a->region_count + 1) * sizeof loops[0]);
@@ -284,12 +284,12 @@ static ax_status pair_up(reuser *r, uint32_t begin, uint32_t end) {
 
 /* --- All --- */
 
-typedef struct area { /* of what is shared along the same axes */
+typedef struct area { /* memory shared along the same axes */
   ax_axis_set axes;
   int64_t bytes;
 } area;
 
-/* Where the next `bytes` of an area are. Areas are few: one for each set of axes in use. */
+/* Takes the next `bytes` of an area and returns their offset. There are few areas: one for each set of axes in use. */
 static int64_t take(area *areas, uint32_t *count, ax_axis_set axes, int64_t bytes) {
   uint32_t i = 0;
   while (i < *count && areas[i].axes != axes) i++;
@@ -311,7 +311,7 @@ static ax_status place_all(reuser *r, area *areas) {
       a->shared_offset[r->aliased_allocations[i].allocation] = base + r->aliased_allocations[i].offset;
   }
   for (uint32_t k = 0; k < a->plan->out_count; k++)
-    a->shared_offset[a->plan->buffers[a->plan->out[k]].allocation] = 0; /* in memory of their own */
+    a->shared_offset[a->plan->buffers[a->plan->out[k]].allocation] = 0; /* results have memory of their own */
   for (uint32_t i = 0; i < a->plan->buffer_count; i++)
     if (a->shared[i] && a->shared_offset[i] < 0)
       a->shared_offset[i] = take(areas, &area_count, a->plan->buffers[i].axes, bytes_of(r, i));
@@ -324,7 +324,7 @@ ax_status ax_reuse_shared(ax_assembly *a, const ax_axis_set *group, const bool *
   a->shared_offset = ax_arena_alloc(&a->scratch, allocations * sizeof a->shared_offset[0]);
   area *areas = ax_arena_alloc(&a->scratch, (allocations + 1) * sizeof areas[0]);
   if (a->shared_offset == NULL || areas == NULL) return ax_out_of_memory(allocations * sizeof areas[0]);
-  memset(a->shared_offset, 0xff, allocations * sizeof a->shared_offset[0]); /* -1: not yet */
+  memset(a->shared_offset, 0xff, allocations * sizeof a->shared_offset[0]); /* -1: not placed yet */
   AX_TRY(ax_find_lifetimes(a, &r.lives));
   AX_TRY(look_at_accesses(&r));
   AX_TRY(list_aliased_allocations(&r));

@@ -1,9 +1,7 @@
-/* A ROWS instruction: kernels and products over the same rows, a block of rows at a time (ax_rows in plan/plan.h).
-
-   A slot of a local allocation is as if the allocation lay in memory whole: where row `first` of the block lies less so many rows.
-   So its members know nothing of it.
-
-   The products' right factors are packed by whoever does the rows, for each outer index, unless they are packed already. */
+/* A ROWS instruction: kernels and products over the same rows, a block of rows at a time (ax_rows in plan/plan.h). The slot of a
+   local allocation has the address that the whole allocation would have: the address of the block, less the bytes of the rows
+   before it. So members need not know of blocks. A thread packs the products' right factors for each outer index, unless they are
+   packed already. */
 #include <string.h>
 
 #include "exec/compute.h"
@@ -13,26 +11,26 @@
 enum {
   few_parts = 2,
   whole_parts = 8
-}; /* for each thread, of groups with products: where parts pack what others pack too, and where they do not */
+}; /* for each thread, in groups with products: if parts repeat each other's packing, and if not */
 
-typedef struct rows_product { /* of a member that is one */
+typedef struct rows_product { /* for a member that is a product */
   ax_product product;
   ax_product_way way;
-  char *packed;   /* its right factor; NULL: it is read where it is */
-  int64_t packed_of; /* outer index; -1: of none yet */
+  char *packed;   /* packed right factor; NULL: it is read where it lies */
+  int64_t packed_of; /* the outer index it was packed for; -1: none yet */
 } rows_product;
 
 typedef struct rows_work {
   const ax_rows_instr *instr;
   const int64_t *coordinates;
-  char *base[AX_ROWS_SLOTS];  /* by slot, of outer index 0 and, where it is local, of a block that begins with row 0 */
-  void *slots[AX_ROWS_SLOTS]; /* of the block at hand */
-  rows_product *products;     /* by member; then all that is packed, and room for each to work in */
+  char *base[AX_ROWS_SLOTS];  /* by slot, for outer index 0; if local, for a block that begins with row 0 */
+  void *slots[AX_ROWS_SLOTS]; /* for the current block */
+  rows_product *products;     /* by member; in the same memory: packed factors, and room to work in */
   char *room;
 } rows_work;
 
-/* What the product is asked for next: more rows, or those of the next outer index with its right factor. What is local is near
-   anyway. */
+/* Sets the factors to prefetch: the next rows, or those of the next outer index with its right factor. Local allocations are in
+   the cache anyway. */
 static void look_ahead(const rows_work *w, const ax_gemm *g, ax_product *p, uint32_t first_slot, int64_t outer, int64_t end) {
   const ax_rows *rows = w->instr->rows;
   const ax_rows_slot *slots = &rows->slots[first_slot];
@@ -73,7 +71,7 @@ static void do_product(rows_work *w, const ax_gemm *g, rows_product *of, uint32_
   ax_product_run_packed(p, way, a, of->packed, c, w->room);
 }
 
-/* Rows begin .. end of the one outer index `outer`. */
+/* Performs rows begin .. end of outer index `outer`. */
 static void do_block(rows_work *w, int64_t outer, int64_t begin, int64_t end) {
   const ax_rows *rows = w->instr->rows;
   for (uint32_t i = 0; i < rows->slot_count; i++) {
@@ -107,7 +105,7 @@ static void find_slots(rows_work *w, const ax_activation *activation, const ax_i
   }
 }
 
-/* How `rows` rows at most are made of each product, and memory for it. */
+/* Chooses how each product is made, for at most `most` rows, and allocates its memory. */
 static ax_status prepare_products(rows_work *w, int64_t most) {
   const ax_rows *rows = w->instr->rows;
   rows_product list[AX_ROWS_MEMBERS] = {0};
@@ -160,7 +158,7 @@ typedef struct rows_run {
   const ax_activation *activation;
   const ax_instr *instr;
   int64_t parts;
-  bool whole; /* parts are of whole outer indices */
+  bool whole; /* parts are whole outer indices */
 } rows_run;
 
 static int64_t first_row(const rows_run *r, int64_t part) {
@@ -168,7 +166,8 @@ static int64_t first_row(const rows_run *r, int64_t part) {
   return r->whole ? rows->outer * part / r->parts * rows->extent : ax_part_begin(rows->outer * rows->extent, part, r->parts);
 }
 
-/* The worker slot's block: no stack of a thread has to have room for it. It stays with the run, which is kept for the next call. */
+/* Gives the worker slot's block, so that it need not fit on a thread's stack. It stays with the run, which is kept for the next
+   call. */
 static ax_status take_block(ax_execution *run, ax_worker_slot *worker_slot, void **out) {
   const ax_executable *e = run->executable;
   if (worker_slot->rows == NULL && e->rows_bytes > 0) AX_TRY(ax_pool_alloc(&e->runtime->pool, e->rows_bytes, &worker_slot->rows));

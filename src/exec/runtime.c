@@ -19,7 +19,7 @@ void ax_runtime_trim(ax_runtime *runtime) {
 
 void ax_runtime_memory(const ax_runtime *runtime, size_t *now, size_t *peak) {
   *now = *peak = 0;
-  if (runtime != NULL) ax_pool_count((ax_pool *)&runtime->pool, now, peak); /* its lock is not part of what is const */
+  if (runtime != NULL) ax_pool_count((ax_pool *)&runtime->pool, now, peak); /* its lock is not part of the constant data */
 }
 
 /* --- What is told --- */
@@ -27,7 +27,7 @@ void ax_runtime_memory(const ax_runtime *runtime, size_t *now, size_t *peak) {
 ax_counters ax_runtime_counters(const ax_runtime *runtime) {
   ax_counters counters = {0};
   if (runtime == NULL) return counters;
-  pthread_mutex_t *lock = (pthread_mutex_t *)&runtime->cache_lock; /* it is not part of what is const */
+  pthread_mutex_t *lock = (pthread_mutex_t *)&runtime->cache_lock; /* the cast: the lock is not part of the constant data */
   pthread_mutex_lock(lock);
   counters.programs_compiled = runtime->compiled;
   counters.programs_found = runtime->found;
@@ -82,7 +82,7 @@ static ax_status check_options(const ax_runtime_options *options) {
 static ax_status create_compiler(ax_runtime *runtime) {
   char folder[PATH_MAX];
   const bool keeps = ax_code_cache_folder(runtime->options.code_cache, folder, sizeof folder);
-  runtime->options.code_cache = NULL; /* it was borrowed */
+  runtime->options.code_cache = NULL; /* was only borrowed */
   return ax_jit_create(&(ax_jit_options){.folder = keeps ? folder : NULL, .folder_bytes = runtime->options.code_cache_bytes,
                                          .idle_bytes = runtime->options.idle_code_bytes}, &runtime->jit);
 }
@@ -127,7 +127,7 @@ void ax_runtime_destroy(ax_runtime *runtime) {
   ax_jit_destroy(runtime->jit);
   ax_pool_deinit(&runtime->pool);
   ax_callbacks_deinit(&runtime->callbacks);
-  if (runtime->process == getpid()) { /* else a thread that is not here may hold them */
+  if (runtime->process == getpid()) { /* in a forked process, a thread that is not there may hold the locks */
     pthread_mutex_destroy(&runtime->pool.lock);
     pthread_mutex_destroy(&runtime->cache_lock);
     pthread_mutex_destroy(&runtime->layouts_lock);
@@ -143,7 +143,7 @@ ax_runtime *ax_runtime_retain(ax_runtime *runtime) {
   return ax_runtime_hold(runtime);
 }
 
-/* A thread that is inside a run cannot wait for all runs. That run holds the runtime, which goes with the last that does. */
+/* A thread inside a run cannot wait for all runs. That run holds the runtime, which goes with its last holder. */
 void ax_runtime_release(ax_runtime *runtime) {
   if (runtime == NULL) return;
   const bool last = atomic_fetch_sub(&runtime->owners, 1) == 1;

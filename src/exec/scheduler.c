@@ -1,17 +1,19 @@
-/* Who runs next.
+/* Chooses the activation that runs next.
 
-   An activation that must wait is parked on a counter and holds no thread. Who signals the counter takes out those that may go on
-   and puts them into the queues of the threads that ran them last, where their memory is warm; a thread whose own queue is empty
-   starts a new activation, or takes one from another's queue. What is locked: a queue, which nearly always only its own thread and
-   who wakes its activations use; and for parking and waking a stripe, one of 64, by the counter's number. A wait that succeeds is
-   one atomic read, a signal that lets nobody go one atomic addition and one read.
+   An activation that must wait is parked on a counter and holds no thread. The thread that signals the counter takes out the
+   activations that may go on, and puts them into the queues of the threads that ran them last, where their memory is warm. A thread
+   whose own queue is empty starts a new activation, or takes one from another queue. There are two kinds of locks: one for each
+   queue, rarely used by other threads than its own and those that wake its activations; and 64 stripes, chosen by the counter's
+   number, for parking and waking. A wait that succeeds is one atomic read. A signal that wakes no activation is one atomic addition
+   and one read.
 
-   The end. A thread that finds nothing, neither an activation nor shared work, is no longer busy; whoever is the last to be so
-   looks once more, and when there is still nothing, and nothing in flight, there never will be: activations are added by busy
-   threads and from outside only. If not all activations have ended it is a deadlock, reported at once. Only threads that change
-   between busy and idle write what all share.
+   The end. A thread that finds neither an activation nor shared work is no longer busy. The last thread to become idle looks once
+   more. If there is still no work, and nothing in flight, there never will be, since only busy threads and operations in flight add
+   activations. If some activations have not ended, that is a deadlock, reported at once. Shared counts are written only by threads
+   that change between busy and idle.
 
-   One thread has one queue, and locks nothing. A scheduling policy (policy.h) sees all activations that may go on, in an array. */
+   A run on one thread has one queue and locks nothing. A scheduling policy (policy.h) sees all activations that may go on, in an
+   array. */
 #include "exec/scheduler.h"
 
 #include <stdio.h>
@@ -19,7 +21,7 @@
 
 enum { idle_spins = 4000, large_scratch = 16 << 20 };
 
-/* An activation that has not run yet is reset where it starts, not before all run, so that its memory is gone through once. */
+/* An activation is reset where it starts, not before the run, so that its memory is gone through once. */
 static uint32_t begin(ax_execution *run, uint32_t f) {
   const ax_executable *e = run->executable;
   ax_activation *activation = &run->activations[f];
@@ -65,7 +67,7 @@ static uint32_t choose(ax_execution *run, ax_worker_slot *worker_slot) {
   return chosen;
 }
 
-/* Depth-first: those that have begun before new ones. */
+/* Depth-first: takes activations that have begun before new ones. */
 static uint32_t take_alone(ax_execution *run, ax_worker_slot *worker_slot) {
   if (atomic_load_explicit(&run->post_count, memory_order_relaxed) > 0) take_posts(run);
   if (run->scheduling_policy != NULL) return choose(run, worker_slot);
@@ -98,14 +100,14 @@ static uint32_t take_from_queue(ax_execution *run, ax_worker_slot *worker_slot) 
   pthread_mutex_lock(&worker_slot->lock);
   uint32_t f = take_first(run, worker_slot);
   if (f != AX_NONE) {
-    if (is_large(run->executable)) atomic_fetch_add(&run->running, 1); /* before nobody is ready any more: see start_new */
+    if (is_large(run->executable)) atomic_fetch_add(&run->running, 1); /* counted before the queue is seen empty: see start_new */
     atomic_store(&worker_slot->count, atomic_load_explicit(&worker_slot->count, memory_order_relaxed) - 1);
   }
   pthread_mutex_unlock(&worker_slot->lock);
   return f;
 }
 
-/* Those with the same home go together. */
+/* Puts a list into the queues of the threads that ran its activations last; neighbours with the same home go together. */
 static void send_home(ax_execution *run, uint32_t f) {
   uint32_t total = 0;
   while (f != AX_NONE) {
@@ -119,7 +121,7 @@ static void send_home(ax_execution *run, uint32_t f) {
   ax_scheduler_wake(run, total > 1);
 }
 
-/* A list of activations linked by parking.next, whose head knows its last. */
+/* Adds a list of activations linked by parking.next, whose head knows its last. */
 static void add_ready(ax_execution *run, uint32_t first) {
   if (first == AX_NONE) return;
   if (run->threaded) send_home(run, first);
@@ -132,15 +134,15 @@ static bool any_queued(ax_execution *run) {
   return false;
 }
 
-/* Activations that wait for their turn keep their scratch memory. When that is large, no more of them are started than threads can
-   use, as long as somebody runs who will let them go on. */
+/* Activations that wait for their turn keep their scratch memory. If that is large, no more activations start than threads can
+   use, as long as one is running that will let the waiting ones go on. */
 static bool may_start(ax_execution *run) {
   const ax_executable *e = run->executable;
   if (atomic_load(&run->fresh) >= e->activation_count) return false;
   return !is_large(e) || atomic_load(&run->scratch_out) < run->worker_slot_count || atomic_load(&run->running) == 0;
 }
 
-/* When scratch memory is large, one at a time, with its block counted at once, and only when nobody else is ready. */
+/* If scratch memory is large, one activation starts at a time, only if no other is ready, and its block is counted at once. */
 static uint32_t start_large(ax_execution *run) {
   uint32_t f = AX_NONE;
   pthread_mutex_lock(&run->lock);
@@ -186,7 +188,7 @@ uint32_t ax_scheduler_take(ax_execution *run, ax_worker_slot *worker_slot) {
   return f;
 }
 
-/* Only scheduling policys make activations yield, so there is one thread. */
+/* Only scheduling policies make activations yield, so there is one thread. */
 void ax_scheduler_yield(ax_execution *run, uint32_t f) {
   run->parking[f].next = AX_NONE;
   link_in(run, &run->worker_slots[0], f, f);
@@ -216,7 +218,7 @@ ax_status ax_scheduler_give_scratch(ax_execution *run, ax_worker_slot *worker_sl
   return AX_OK;
 }
 
-/* A worker slot keeps one block, which is warm, unless it is large; more go to all. */
+/* A worker slot keeps one warm block, unless blocks are large; further blocks go to the run's list. */
 static void put_back(ax_execution *run, ax_worker_slot *worker_slot, void *block) {
   if (worker_slot->scratch == NULL && !is_large(run->executable)) {
     *(void **)block = NULL;
@@ -229,7 +231,7 @@ static void put_back(ax_execution *run, ax_worker_slot *worker_slot, void *block
   if (run->threaded) pthread_mutex_unlock(&run->lock);
 }
 
-/* A block is there before it is not counted any more, so that who may start an activation then finds it. */
+/* The block is put back before the count goes down, so that a thread that may start an activation finds it. */
 static void give_back_scratch(ax_execution *run, ax_worker_slot *worker_slot, ax_activation *activation) {
   if (activation->scratch != NULL) put_back(run, worker_slot, activation->scratch);
   activation->scratch = NULL;
@@ -272,7 +274,7 @@ static void end_run(ax_execution *run) { /* with the lock held */
   pthread_cond_broadcast(&run->change);
 }
 
-/* With the lock held: things begin and end being in flight under it. */
+/* Decides whether the run is over. Called with the lock held, under which operations begin and end being in flight. */
 static void judge(ax_execution *run) {
   uint32_t finished = 0;
   if (atomic_load(&run->over) || atomic_load(&run->in_flight) > 0) return;
@@ -301,7 +303,7 @@ void ax_scheduler_wait(ax_execution *run) {
   for (int i = 0; i < idle_spins && !(changed = anything(run)); i++) ax_relax();
   if (!changed) {
     pthread_mutex_lock(&run->lock);
-    atomic_fetch_add(&run->sleepers, 1); /* before looking again: who adds something looks at it after that */
+    atomic_fetch_add(&run->sleepers, 1); /* before looking again: a thread that adds work reads this count afterwards */
     if (!anything(run)) pthread_cond_wait(&run->change, &run->lock);
     atomic_fetch_sub(&run->sleepers, 1);
     pthread_mutex_unlock(&run->lock);
@@ -311,7 +313,7 @@ void ax_scheduler_wait(ax_execution *run) {
 
 void ax_scheduler_stop(ax_execution *run, ax_status status, const char *message) {
   pthread_mutex_lock(&run->lock);
-  if (run->status == AX_OK || run->status == run->finding.status) { /* what is found is not all there is */
+  if (run->status == AX_OK || run->status == run->finding.status) { /* another activation may still have an earlier finding */
     run->status = status;
     snprintf(run->message, sizeof run->message, "%s", message);
   }
@@ -344,7 +346,7 @@ void ax_scheduler_release(ax_execution *run, uint32_t index) {
   add_ready(run, f);
 }
 
-/* The count is read again once whoever signals can see that somebody waits, so that no signal in between is lost. */
+/* The count is read again once signalling threads can see the new target, so that no signal in between is lost. */
 bool ax_scheduler_park(ax_execution *run, ax_worker_slot *worker_slot, uint32_t f, uint32_t index, uint64_t target, bool parks) {
   ax_counter *counter = &run->counters[index];
   if (run->threaded) {
@@ -394,7 +396,7 @@ ax_status ax_execution_begin_flight(ax_execution *run) {
 void ax_execution_post(ax_execution *run, uint32_t counter, uint32_t times) {
   if (run->threaded) ax_scheduler_signal(run, counter, times);
   pthread_mutex_lock(&run->lock);
-  if (!run->threaded) { /* its counters are for its own thread */
+  if (!run->threaded) { /* its counters belong to its own thread */
     uint32_t count = atomic_load(&run->post_count);
     run->posts[count] = (struct ax_post){counter, times};
     atomic_store(&run->post_count, count + 1);
@@ -413,7 +415,7 @@ static void take_posts(ax_execution *run) {
 
 void ax_scheduler_land(ax_execution *run) {
   if (!atomic_load_explicit(&run->flown, memory_order_relaxed)) return;
-  pthread_mutex_lock(&run->lock); /* also when nothing is left in flight: who posted last may hold it still */
+  pthread_mutex_lock(&run->lock); /* also with nothing in flight: the thread that posted last may still hold it */
   while (atomic_load(&run->in_flight) > 0) pthread_cond_wait(&run->change, &run->lock);
   pthread_mutex_unlock(&run->lock);
 }

@@ -1,4 +1,4 @@
-/* Sets of axes, and where along them each device is: what memory and events are numbered by. */
+/* Sets of axes, with each device's index along them. Memory and events are numbered by these. */
 #include <string.h>
 
 #include "exec/exec.h"

@@ -15,14 +15,15 @@
 
 enum { spins = 2000, brief_parts = 16, worth_asking = 8, met_before = 20, long_alone = 5000000 };
 
-/* While helpers are held up: small work, which would be waited for longer than it takes, and any when that has been so for long. */
+/* Says that helpers are held up: then small work is done alone, as the wait would be longer than the work, and after a while all
+   work is. */
 static bool better_alone(const ax_execution *run, uint32_t count) {
   return ax_workers_held_up(run->executable->runtime->workers, count < brief_parts ? 0 : long_alone);
 }
 
-/* To call a helper into a run takes a microsecond or two, and more where it sleeps: it is done for what takes much longer, or when
-   there has been some before, as in a loop. In runs of one device helpers are called by what is shared; in others they are
-   there. */
+/* Calling a helper into a run takes a microsecond or two, and more if it sleeps. That pays for work that takes much longer, or
+   after enough small work, as in a loop. Runs of one device call helpers when they share work; in other runs helpers are there
+   already. */
 bool ax_share_worth(ax_execution *run, const ax_instr *instr) {
   if (!run->threaded || instr->parts <= 1) return false;
   if (!run->job.late || run->job.asked || instr->microseconds >= worth_asking) return true;
@@ -30,7 +31,7 @@ bool ax_share_worth(ax_execution *run, const ax_instr *instr) {
   return run->alone >= met_before;
 }
 
-/* A part that nobody has taken, from the place on; there is one, as has been counted. */
+/* Takes the next free part from *place on. There is one, since `taken` was counted before. */
 static uint32_t take_near(ax_share *share, uint32_t count, uint32_t *place) {
   for (;; *place = *place + 1 < count ? *place + 1 : 0) {
     _Atomic uint64_t *word = &share->gone[*place / 64];
@@ -43,7 +44,7 @@ static uint32_t place_of(const ax_execution *run, const ax_worker_slot *worker_s
   return (uint32_t)((uint64_t)((uint32_t)(worker_slot - run->worker_slots) % run->threads) * count / run->threads);
 }
 
-/* Gives how many parts it did. */
+/* Returns the number of parts done. */
 static uint32_t do_parts(ax_execution *run, ax_worker_slot *worker_slot, ax_share *share) {
   const uint32_t count = atomic_load_explicit(&share->count, memory_order_relaxed);
   uint32_t place = place_of(run, worker_slot, count), done = 0;
@@ -56,13 +57,13 @@ static uint32_t do_parts(ax_execution *run, ax_worker_slot *worker_slot, ax_shar
   return done;
 }
 
-/* For at most a part each. Who sleeps has a processor again as soon as it wakes; who yields instead goes behind all others each
-   time. */
+/* Waits for the part that each helper still has. A thread that sleeps gets a processor as soon as it wakes; one that yields goes
+   behind all others each time. */
 static void await_helpers(ax_execution *run, ax_share *share) {
   for (int i = 0; i < spins && atomic_load(&share->helpers) > 0; i++) ax_relax();
   if (atomic_load(&share->helpers) == 0) return;
   pthread_mutex_lock(&run->lock);
-  atomic_store(&share->awaited, true); /* before looking again: who leaves looks at it after that */
+  atomic_store(&share->awaited, true); /* before looking again: a helper that leaves reads this afterwards */
   while (atomic_load(&share->helpers) > 0) pthread_cond_wait(&share->left, &run->lock);
   atomic_store(&share->awaited, false);
   pthread_mutex_unlock(&run->lock);
@@ -86,7 +87,7 @@ ax_status ax_share_parts(ax_execution *run, ax_worker_slot *worker_slot, ax_part
   if (better_alone(run, count)) {
     const int64_t begin = ax_timeline_now();
     do status = part(context, worker_slot, first++);
-    while (first < count && status == AX_OK && ax_timeline_now() - begin < long_alone); /* what takes longer is worth a wait */
+    while (first < count && status == AX_OK && ax_timeline_now() - begin < long_alone); /* longer work is worth a wait */
     if (first == count || status != AX_OK) return status;
   }
   ax_share *share = &worker_slot->share;
@@ -130,7 +131,7 @@ bool ax_share_help(ax_execution *run, ax_worker_slot *worker_slot) {
     if (!has_parts(share)) continue;
     if (worker_slot != run->worker_slots)
       ax_processor_leave(
-          atomic_load_explicit(&share->processor, memory_order_relaxed)); /* the caller's own thread stays where it is */
+          atomic_load_explicit(&share->processor, memory_order_relaxed)); /* the caller's own thread does not move */
     atomic_fetch_add(&share->helpers, 1);
     if (atomic_load(&share->open)) {
       int64_t begin = run->executable->timeline != NULL ? ax_timeline_now() : 0;

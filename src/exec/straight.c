@@ -1,8 +1,9 @@
-/* A program compiled as any other, whose instructions are all computations: they are done one after the other, by an activation
-   that stands on the caller's stack, with the run's table of parts in the caller's memory.
+/* A program is compiled as any other; all its instructions only compute. They are performed one after the other, by an activation
+   on the caller's stack, with the run's table of parts in the caller's memory.
 
-   A result is made where it goes, but: one that is an input unchanged is copied; one that is equal to another, likewise; and one
-   that goes where an input is, which the plan does not know of, is made elsewhere and copied when nothing reads inputs any more. */
+   A result is computed in its place, with three exceptions. An unchanged input is copied. So is a result that equals another one. A
+   result in the place of an input, of which the plan does not know, is computed aside, and copied when inputs are no longer
+   read. */
 #include "exec/straight.h"
 
 #include <string.h>
@@ -13,15 +14,15 @@
 typedef enum made { MADE_THERE, MADE_OF_INPUT, MADE_OF_RESULT, MADE_ASIDE } made;
 typedef struct result {
   made how;
-  uint32_t part;  /* of the table, that is its memory; AX_NONE: an input's */
-  uint32_t of;    /* OF_INPUT, OF_RESULT: which */
-  bool aside;     /* OF_INPUT: through memory of its own, as it goes where another input is */
+  uint32_t part;  /* its memory in the table; AX_NONE: that of an input */
+  uint32_t of;    /* MADE_OF_INPUT, MADE_OF_RESULT: its number */
+  bool aside;     /* MADE_OF_INPUT: copied through memory of its own, since its place is that of another input */
   size_t aside_at, bytes;
 } result;
 
 struct ax_straight {
   ax_executable *executable;
-  uint32_t *input_part; /* by input; AX_NONE: nothing depends on it */
+  uint32_t *input_part; /* by input: its part; AX_NONE: it is unused */
   uint32_t in_count, out_count;
   result *results;
   size_t iterations_at, scratch_at, rows_at, kept_at, aside_at, bytes;
@@ -97,7 +98,7 @@ static ax_status describe(ax_straight *s, const uint32_t *in_place) {
   return AX_OK;
 }
 
-/* As a compilation of its own, of which nobody is told. */
+/* Builds the executable as a compilation of its own, which the runtime does not count. */
 static ax_status build(ax_executable *e, const ax_compile_options *options) {
   ax_laid laid = {0};
   ax_float_mode caller = ax_float_mode_enter();
@@ -175,7 +176,8 @@ static void fill_parts(const ax_straight *s, void *const *in, void *const *out, 
   }
 }
 
-/* Those that go where an input is come last of those made of inputs, and what is equal to another result after all. */
+/* Copies results that are not computed in place: first unchanged inputs, those in the place of another input last; then results
+   computed aside; then results that equal another one. */
 static void finish(const ax_straight *s, void *const *in, void *const *out, char *work) {
   for (uint32_t k = 0; k < s->out_count; k++)
     if (s->results[k].how == MADE_OF_INPUT && s->results[k].aside)

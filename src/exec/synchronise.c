@@ -1,6 +1,6 @@
-/* Where activations must wait for each other.
+/* Decides where activations wait for each other.
 
-   What must be ordered. All activations go through one list, each at its own pace. An access is an instruction that reads or writes
+   Order. All activations go through one list, each at its own pace. An access is an instruction that reads or writes
    the memory of an allocation: the part that the activation's own coordinates name, or, when an exchange writes, its peers' parts.
    If two activations touch the same part and one of them writes it, the access that stands earlier in the list comes first; in a
    loop that holds both, the earlier one's nth time comes before the later one's nth, and that before the earlier one's time n + 1.
@@ -13,7 +13,7 @@
    Two writes need no wait of their own: a part has one activation that writes it, and members of an exchange take turns or write
    apart.
 
-   Counting. An access that somebody waits for has an event: every activation that does it signals a counter when it is done. An
+   Counting. An access that others wait for has an event: every activation that does it signals a counter when it is done. An
    activation that waits does so until
 
      counter >= (entered + delta) * times
@@ -36,17 +36,17 @@
    In iteration 1 the wait at 2 asks for 0 signals. A device cannot signal p for iteration 2 before all four have signalled r for
    iteration 1, and those have waited for all four p of iteration 1: p's count of 8 therefore means twice from each.
 
-   Where an access is done. A write, right after it. A read in a region that only some of the activations concerned enter, or that
+   Points. A write is done right after it. A read in a region that only some of the activations concerned enter, or that
    they enter differently often, would be counted differently by each: it is reported done at the region's exit, which all pass.
    Activations that may not have read report it as well, so they wait for what they would have read before they do: else they could
    run ahead.
 
-   Which activations. The counters of an event belong to groups of activations: a group shares the allocation's coordinates, less
+   Groups. The counters of an event belong to groups of activations: a group shares the allocation's coordinates, less
    those along which an exchange writes into other members' parts. An allocation that only pairs of devices exchange (ppermute) has
    a counter for each part instead: a source signals the part of its target, and before it writes there again waits for those who
-   read that part, so that nobody waits for anybody but its own source and target.
+   read that part, so that a device waits for its own source and target alone.
 
-   Which waits are dropped. Signals of one activation come in the order of the list, so a wait for an access implies waiting for all
+   Dropped waits. Signals of one activation come in the order of the list, so a wait for an access implies waiting for all
    that the same activations have done before it. First, of all accesses of an allocation that are alike (a class: the same region,
    activations and kind) only the last before the waiter counts; then waits that another one implies are dropped. Both cost n log n
    in the number of accesses, and the square of the number of classes of an allocation, of which there are few: a class is a region,
@@ -56,8 +56,8 @@
 
 #include "exec/synchronise.h"
 
-typedef struct touch { /* an access of a shared allocation, and what makes accesses alike */
-  uint32_t allocation, region, done_region, exchange; /* exchange: its id and 1, of a write by one */
+typedef struct touch { /* an access of a shared allocation, with the fields in which like accesses agree */
+  uint32_t allocation, region, done_region, exchange; /* exchange: 1 + the id of the exchange that writes, or 0 */
   ax_axis_set axes;
   bool writes;
   uint64_t done;
@@ -73,11 +73,11 @@ typedef struct synchroniser {
   ax_insertion *items;
   uint32_t count, capacity;
   ax_axis_set *group;                      /* by allocation */
-  bool *paired;                            /* by allocation: written by ppermutes alone, so that each part has its own counter */
+  bool *paired;                            /* by allocation: only ppermutes write it, so each part has its own counter */
   uint32_t *first_exchange, *next_exchange; /* writes by exchanges, by allocation and by access */
-  uint32_t *pairs;                         /* by exchange: ppermutes of the same devices have the same number, from 1 */
-  uint32_t pairs_count;                    /* how many of these numbers there are */
-  uint32_t *first_known;                   /* by kin, in the knowledge under way; AX_NONE */
+  uint32_t *pairs;                         /* by exchange: ppermutes with the same pairs have the same number, from 1 */
+  uint32_t pairs_count;                    /* how many such numbers there are */
+  uint32_t *first_known;                   /* by kin: the first entry of the knowledge collected; AX_NONE */
   touch *touches;
   uint32_t touch_count;
   touch_class *classes;
@@ -88,7 +88,7 @@ static bool inside(const ax_assembly *a, uint32_t position, uint32_t region) {
   return position >= a->regions[region].begin && position < a->regions[region].end;
 }
 
-/* Some loop holds both, so the later one also comes before the earlier one. */
+/* Some loop has both inside, so the later access also comes before the earlier one. */
 static bool share_loop(const ax_assembly *a, uint32_t region, uint32_t other) {
   for (uint32_t r = region; r != 0; r = a->regions[r].parent) {
     if (!a->regions[r].is_loop) continue;
@@ -139,7 +139,7 @@ static ax_status number_pairs(synchroniser *s) {
   return AX_OK;
 }
 
-/* Which allocations are shared, and by whom. */
+/* Finds the shared allocations, and the groups that share them. */
 static void describe_allocations(synchroniser *s) {
   const ax_assembly *a = s->a;
   for (uint32_t i = 0; i < a->access_count; i++) {
@@ -162,7 +162,7 @@ static void describe_allocations(synchroniser *s) {
 
 /* --- Where accesses are done --- */
 
-/* Members meet in an exchange, so those who write this allocation by one are in this region equally often. */
+/* Members meet in an exchange, so all that write this allocation by one enter this region equally often. */
 static bool exchanged_in(const synchroniser *s, uint32_t allocation, uint32_t region) {
   for (uint32_t i = s->first_exchange[allocation]; i != AX_NONE; i = s->next_exchange[i])
     if (inside(s->a, s->a->accesses[i].position, region)) return true;
@@ -229,7 +229,7 @@ static ax_status add_item(synchroniser *s, const ax_insertion *item) {
   return AX_OK;
 }
 
-/* How many of a class are done before the waiter's point in the list. */
+/* The number of accesses of a class that are done before a point in the list. */
 static uint32_t count_done(const synchroniser *s, const touch_class *c, uint64_t point) {
   uint32_t low = 0, high = c->count;
   while (low < high) {
@@ -240,7 +240,8 @@ static uint32_t count_done(const synchroniser *s, const touch_class *c, uint64_t
   return low;
 }
 
-/* The one access of a class that a wait is for: all others of it come earlier in the lives of the activations that do them. */
+/* Finds the one access of a class that a wait is for: each activation makes all others of the class earlier. False: there is
+   none. */
 static bool latest(const synchroniser *s, const touch_class *c, ax_insertion *wait) {
   const ax_assembly *a = s->a;
   const touch *first = &s->touches[c->first];
@@ -263,21 +264,21 @@ static bool latest(const synchroniser *s, const touch_class *c, ax_insertion *wa
   return count > 0;
 }
 
-/* An owner that reads what it wrote needs no wait. */
+/* Says whether one of two accesses must wait for the other. An owner that reads what it wrote itself need not. */
 static bool conflict(const synchroniser *s, const touch *x, const touch *y) {
   const touch *write = x->writes ? x : y, *read = x->writes ? y : x;
   if (x->writes == y->writes) return false;
   return write->exchange != 0 || (read->axes & ~s->a->plan->buffers[x->allocation].axes) != 0;
 }
 
-/* `wait` stands where the waiter does, an access that is like `waiter`. */
+/* Adds the wait of `waiter` for a class. `wait` has the position of the waiter. */
 static ax_status wait_for_class(synchroniser *s, const touch *waiter, ax_insertion wait, const touch_class *c) {
   wait.axes = waiter->axes;
   if (!latest(s, c, &wait)) return AX_OK;
   if (s->paired[waiter->allocation]) {
     if (waiter->exchange != 0) wait.away = s->a->accesses[waiter->access].exchange;
   } else {
-    wait.axes &= ~(s->group[waiter->allocation] & ~s->touches[c->first].axes); /* less the groups in which no activation does it */
+    wait.axes &= ~(s->group[waiter->allocation] & ~s->touches[c->first].axes); /* less the groups in which no activation makes it */
   }
   return add_item(s, &wait);
 }
@@ -300,9 +301,9 @@ static ax_status find_waits(synchroniser *s, uint32_t begin, uint32_t end) {
   return AX_OK;
 }
 
-/* Whoever reports a read that it may not have done, at the exit of a region that it may not have entered, first waits for what it
-   would have read. Otherwise it could run ahead, and report often enough for others as well. Only of reads that some write waits
-   for: items from `first` on. */
+/* At the exit of a region, activations may report a read that they have not made. Such an activation first waits for the writes
+   that it would have read. Otherwise it could run ahead, and its reports would count for others. That applies only to reads that
+   some write waits for: items from `first` on. */
 static ax_status guard_reports(synchroniser *s, uint32_t begin, uint32_t end, uint32_t first) {
   const ax_assembly *a = s->a;
   for (uint32_t i = first, count = s->count; i < count; i++) {
@@ -316,16 +317,16 @@ static ax_status guard_reports(synchroniser *s, uint32_t begin, uint32_t end, ui
   return AX_OK;
 }
 
-/* Two allocations live in the same memory, one after the other: the one's writers wait for whoever touched the other, unless it is
-   their own activation. In a loop that goes both ways, for the next iteration. */
+/* Two allocations live in the same memory, one after the other. The writers of one wait for all that accessed the other, except
+   for accesses of their own activation. In a loop that holds in both directions, for the next iteration. */
 static bool conflict_as_aliased_allocations(const synchroniser *s, const touch *writer, const touch *other) {
   ax_axis_set stored = s->a->plan->buffers[writer->allocation].axes;
   if (!writer->writes) return false;
   return writer->exchange != 0 || other->exchange != 0 || ((writer->axes | other->axes) & ~stored) != 0;
 }
 
-/* Whoever waits for a later read of the same allocation waits for those who write it too, because the reader has: if there is a
-   reader in every group. `from` to `to`: the allocation's classes. */
+/* A wait for a later read of the same allocation includes the wait for its writers, since the reader has waited for these, if
+   there is a reader in every group. from, to: the classes of the allocation. */
 static bool read_since(const synchroniser *s, uint32_t c, uint32_t from, uint32_t to) {
   const touch *write = &s->touches[s->classes[c].first + s->classes[c].count - 1];
   for (uint32_t i = from; i < to && write->writes; i++) {
@@ -369,12 +370,12 @@ static ax_status find_all_waits(synchroniser *s) {
 
 /* --- Waits that others imply --- */
 
-/* What activations that came past some waits know: the latest access, of all that are alike, that those waits waited for. */
+/* Knowledge of activations that have come past some waits: the latest access among like ones that is known to be done. */
 typedef struct knowledge {
   const ax_insertion *from;
   int64_t delta;
   uint64_t done;
-  uint32_t kin, next; /* and the next of that kin */
+  uint32_t kin, next; /* next: of the same kin */
 } knowledge;
 
 static uint32_t pairs_of(const synchroniser *s, const ax_exchange *exchange) {
@@ -384,7 +385,7 @@ static bool same_pairs(const synchroniser *s, const ax_exchange *a, const ax_exc
   return pairs_of(s, a) == pairs_of(s, b);
 }
 
-/* Whoever waits as `item` says waits for all activations that `wait` waits for, on all activations that do. */
+/* Says whether a wait like `item` waits for all activations that `wait` waits for, on all activations that perform `wait`. */
 static bool includes(const synchroniser *s, const ax_insertion *item, const ax_insertion *wait) {
   const ax_access *known = &s->a->accesses[item->access], *access = &s->a->accesses[wait->access];
   if ((wait->axes & ~item->axes) != 0 || (access->axes & ~known->axes) != 0) return false;
@@ -394,8 +395,8 @@ static bool includes(const synchroniser *s, const ax_insertion *item, const ax_i
          s->a->plan->buffers[known->allocation].axes == s->a->plan->buffers[access->allocation].axes;
 }
 
-/* What includes a wait is of its kin, or of kin 0: a wait for an allocation that is not paired. Those for paired allocations have
-   kin by their pairs, of which there may be as many as there are ppermutes. */
+/* Groups knowledge for the search: a wait can only be included in one of its own kin, or of kin 0. Kin 0 has all waits for
+   allocations that are not paired. The others have kin by their pairs, of which there may be as many as ppermutes. */
 static uint32_t kin_of(const synchroniser *s, const ax_insertion *wait) {
   const ax_access *access = &s->a->accesses[wait->access];
   if (!s->paired[access->allocation]) return 0;
@@ -406,7 +407,7 @@ static bool at_least(int64_t delta, uint64_t done, int64_t other_delta, uint64_t
   return delta != other_delta ? delta > other_delta : done >= other_done;
 }
 
-/* Waits that stand in one region for signals of one region, in order. */
+/* Waits in one region for signals of one region, in order. */
 typedef struct bucket {
   ax_insertion *items;
   uint32_t count;
@@ -414,13 +415,15 @@ typedef struct bucket {
   uint32_t known_count;
 } bucket;
 
-/* What was known before the signals' region was entered once more counts from another beginning. */
+/* Says that knowledge is out of date: since it was gained, the signals' region was entered once more, and counts have a new
+   beginning. */
 static bool outdated(const synchroniser *s, const knowledge *k, const ax_insertion *wait) {
   uint32_t begin = s->a->regions[wait->region].begin;
   return wait->region != wait->waiter_region && k->from->position <= begin && begin < wait->position;
 }
 
-/* Whether knowledge of this kin says that `wait` is over. *own: the one that is about the same, if there is one. */
+/* Says whether knowledge of this kin implies `wait`. *own: the entry that says the same about other accesses, if there is one.
+   */
 static bool knows(const synchroniser *s, const bucket *b, uint32_t kin, const ax_insertion *wait, knowledge **own) {
   uint64_t done = ax_done_point(&s->a->accesses[wait->access]);
   for (uint32_t i = s->first_known[kin]; i != AX_NONE; i = b->known[i].next) {
@@ -432,7 +435,7 @@ static bool knows(const synchroniser *s, const bucket *b, uint32_t kin, const ax
   return false;
 }
 
-/* Notes what is known once `wait` is over; true when it was known before. */
+/* Notes that `wait` is over. True: it was known before. */
 static bool learn(const synchroniser *s, bucket *b, const ax_insertion *wait) {
   uint32_t kin = kin_of(s, wait);
   knowledge *own = NULL;
@@ -449,7 +452,7 @@ static bool learn(const synchroniser *s, bucket *b, const ax_insertion *wait) {
   return false;
 }
 
-/* In a loop what was known at the end of an iteration is still known in the next, as of the iteration before: the waits are gone
+/* In a loop, knowledge from the end of an iteration holds in the next one, as of the iteration before. So the waits are gone
    through twice, the first time to learn. */
 static void mark_implied(const synchroniser *s, bucket *b) {
   uint32_t region = b->items[0].waiter_region;
@@ -511,7 +514,7 @@ static ax_status add_event(synchroniser *s, uint32_t index) {
                                      .position = access->done_position, .region = access->done_region, .axes = access->axes});
 }
 
-/* For what somebody waits for, and for every push: combining counts on it. */
+/* Makes an event for each access that is awaited, and for every push, since combining counts on it. */
 static ax_status find_events(synchroniser *s) {
   const ax_assembly *a = s->a;
   bool *awaited = ax_calloc(a->access_count, 1);

@@ -1,7 +1,7 @@
-/* Timelines: spans are noted by the thread that worked, and put together when the run is over.
+/* Timelines: each thread notes the spans of its own work; they are put together when the run is over.
 
-   As text, a row for each thread, each device and each exchange that is under way, cut in columns of equal time; a column shows the
-   letter of the equation that took most of it. As JSON, the trace events that Perfetto and chrome://tracing show. */
+   As text: a row for each thread, each device and each exchange under way, cut into columns of equal time. A column has the letter
+   of the equation that took most of it. As JSON: the trace events that Perfetto and chrome://tracing show. */
 #include "exec/timeline.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ int64_t ax_timeline_now(void) {
 }
 
 void ax_timeline_add(ax_execution *run, ax_worker_slot *worker_slot, uint32_t activation, uint32_t instr, int64_t begin) {
-  assert(run->activations[activation].code == &run->executable->codes[0]); /* whose list spans are numbered in */
+  assert(run->activations[activation].code == &run->executable->codes[0]); /* spans are numbered in its list */
   if (worker_slot->span_count >= most_spans ||
       ax_grow(&worker_slot->spans, sizeof worker_slot->spans[0], worker_slot->span_count, 1, &worker_slot->span_capacity) != AX_OK)
     worker_slot->spans_lost = true;
@@ -64,14 +64,14 @@ typedef struct drawing {
   const ax_span *spans;
   uint32_t count, letters;
   int64_t begin, end;
-  char *letter;  /* by instruction: of its equation; 0: it did nothing */
-  int64_t *time; /* by instruction: of all its spans */
+  char *letter;  /* by instruction: the letter of its equation; 0: it did nothing */
+  int64_t *time; /* by instruction: time of all its spans */
   ax_text *text;
 } drawing;
 
 static const ax_instr *instr_of(const drawing *d, uint32_t index) { return &d->e->codes[0].instrs[index]; }
 
-/* Equations get letters in the order of the list; beyond the last, all have the same. */
+/* Gives letters to equations in the order of the list; when they run out, all others have the same. */
 static void choose_letters(drawing *d) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
   uint32_t first[sizeof letters]; /* by letter: an instruction of its equation */
@@ -101,7 +101,7 @@ static bool of_letter(const drawing *d, const ax_span *span, uint32_t letter) {
 
 static int64_t column_at(const drawing *d, uint32_t column) { return d->begin + (d->end - d->begin) * column / columns; }
 
-/* The letter that takes most of each column; a dot where nothing does. */
+/* Prints a row: each column has the letter that takes most of its time; a dot: there is none. */
 static void row(drawing *d, shown *is_shown, uint32_t which) {
   int64_t most[columns] = {0};
   char line[columns + 1];
@@ -124,8 +124,8 @@ static void row(drawing *d, shown *is_shown, uint32_t which) {
   ax_text_add(d->text, "%s\n", line);
 }
 
-/* From the first of a group's parts to the last, each time round: spans of one instruction in the order of their activations'
-   turns. */
+/* Prints a row for an exchange: each time round from the first of a group's parts to the last. The n-th span of an activation
+   belongs to round n. */
 static void under_way(drawing *d, char letter) {
   char line[columns + 1];
   memset(line, '.', columns);
@@ -201,7 +201,7 @@ static void event(ax_text *text, const char *name, const ax_span *span, int64_t 
               (double)(span->begin - start) * 1e-3, (double)(span->end - span->begin) * 1e-3, process, row, more ? "," : "");
 }
 
-/* As a part of a JSON string: a location may hold anything. */
+/* Adds text as part of a JSON string: locations may contain any character. */
 static void add_escaped(ax_text *text, const char *s) {
   for (; *s != '\0'; s++) {
     if ((unsigned char)*s < ' ') ax_text_add(text, "\\u%04x", (unsigned)*s);
@@ -209,7 +209,7 @@ static void add_escaped(ax_text *text, const char *s) {
   }
 }
 
-/* Process 0 has the threads as rows, process 1 the devices. */
+/* Process 0 has a row for each thread, process 1 one for each device. */
 static void trace_events(const drawing *d) {
   ax_text_add(d->text, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
   ax_text_add(d->text, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":{\"name\":\"threads\"}},\n");

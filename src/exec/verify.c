@@ -1,21 +1,19 @@
-/* The verifier of instruction lists: what exec.h promises, checked again from nothing, as far as the passes have come.
+/* The verifier of instruction lists. It checks anew the promises of exec.h, as far as the passes have come.
 
-     flat           one END, at the end; jumps stay inside their region, or leave it for what comes right after it; regions are
-                    entered
-                    where they begin; loops and branches are nested
-     synchronised   what is awaited is signalled, in the region that the wait counts, before the wait or in the iteration before
-     placed         operands lie inside their spaces; an allocation lies in one place; whoever reads memory finds what was last
-                    written
-                    there, and what is in scratch memory is gone once an activation may have parked
+     flat           one END, at the end; jumps stay inside their region, or leave it for the next instruction behind it; regions are
+                    entered at their beginning; loops and branches are nested
+     synchronised   every awaited signal is given, in the region that the wait counts, before the wait or in the iteration before
+     placed         operands lie inside their spaces; an allocation lies in one place; every read finds the value last written
+                    there; the contents of scratch memory are gone once an activation may have parked
      numbered       counters and tables of counters are those of their events
-     pushes         pushes are of their operations' exchanges, between members that there are
-     finished       what needs scratch memory, now or later, says so
+     pushes         pushes agree with their operations' exchanges, and their members exist
+     finished       `scratch` is set wherever scratch memory is needed, now or later
 
-   What memory holds is found by going through the list once as an activation would that takes every case of a branch and goes round
-   every loop, and through each loop's body a second time, for what one iteration leaves to the next. A loop in a loop is not gone
-   through twice again, so the cost is the length of the list times how deep its loops are nested.
+   The contents of memory are found by walking the list once, as an activation would that takes every case of a branch and every
+   loop. The body of each loop is walked a second time, for values that one iteration leaves to the next. A loop in a loop is not repeated
+   again, so the cost is the length of the list times the depth of its loops.
 
-   Only a defect of Axle's own breaks any of this, so the status is AX_INTERNAL. */
+   Only a defect of Axle itself breaks any of this, so the status is AX_INTERNAL. */
 #include <string.h>
 
 #include "exec/exec.h"
@@ -25,16 +23,16 @@ typedef struct verifier {
   const ax_assembly *a;
   ax_instrs_properties has;
   ax_arena arena;
-  uint32_t *region;    /* by position: the innermost it is in */
-  uint32_t *end;       /* by position of a LOOP: of its NEXT */
-  uint32_t *signalled; /* by event: where; AX_NONE */
-  int64_t *home;       /* by allocation: where it lies, counted through all spaces; -1: nowhere */
-  int64_t *begin;      /* by space: where it begins, likewise */
+  uint32_t *region;    /* by position: the innermost region around it */
+  uint32_t *end;       /* by position of a LOOP: that of its NEXT */
+  uint32_t *signalled; /* by event: the position of its signal; AX_NONE */
+  int64_t *home;       /* by allocation: its address, counted through all spaces; -1: none */
+  int64_t *begin;      /* by space: its beginning in the same count */
   ax_occupancy memory; /* by allocation */
   const uint32_t
-      *known[8]; /* tables of counters that have been gone through, by how many counters there are, and which was first */
+      *known[8]; /* tables of counters already checked, by count and first counter */
   uint32_t known_count[8], known_next;
-  uint32_t fused_loop_end; /* instructions before this one are inside a fused loop that has been come to */
+  uint32_t fused_loop_end; /* earlier instructions are inside a fused loop that was reached */
 } verifier;
 
 static const ax_instr *at(const verifier *v, uint32_t i) { return &v->a->instrs[i]; }
@@ -45,7 +43,7 @@ static bool is_sync(const ax_instr *instr) { return instr->kind == AX_INSTR_WAIT
 
 static ax_status walk_region(verifier *v, uint32_t *i, uint32_t region);
 
-/* `target` is the first of the list after `from`, less waits and signals, or one of those. */
+/* Says that only waits and signals stand between `from` and `target`. */
 static bool comes_next(const verifier *v, uint32_t from, uint32_t target) {
   if (target <= from || target >= v->a->instr_count) return false;
   for (uint32_t k = from + 1; k < target; k++)
@@ -57,8 +55,8 @@ static ax_status wrong_target(const ax_instr *instr, uint32_t target) {
   return ax_error(AX_INTERNAL, "jumps to %u, out of its place (%d)", target, (int)instr->kind);
 }
 
-/* A region's own code: what is before its ENTER is of the one around it. *i: the instruction before it; then the one that ends
-   it. */
+/* Checks a region. Instructions before its ENTER belong to the region around it. *i: the instruction before; then the one that
+   ends the region. */
 static ax_status walk_inside(verifier *v, uint32_t *i, uint32_t parent, ax_instr_kind end) {
   uint32_t entry = *i + 1;
   const ax_assembly *a = v->a;
@@ -109,7 +107,7 @@ static ax_status walk_branch(verifier *v, uint32_t *i, uint32_t region) {
   return comes_next(v, *i, first) ? AX_OK : wrong_target(at(v, *i), first);
 }
 
-/* From *i on; then *i is what ends the region: TEST, NEXT, JUMP or END. */
+/* Walks from *i to the instruction that ends the region (TEST, NEXT, JUMP or END), at which *i stays. */
 static ax_status walk_region(verifier *v, uint32_t *i, uint32_t region) {
   for (; *i < v->a->instr_count; ++*i) {
     v->region[*i] = region;
@@ -123,7 +121,7 @@ static ax_status walk_region(verifier *v, uint32_t *i, uint32_t region) {
       case AX_INSTR_END: return AX_OK;
       default: break;
     }
-    v->region[*i] = region; /* of what ends a loop or branch as of what begins it */
+    v->region[*i] = region; /* the end of a loop or branch is in the region of its beginning */
   }
   return ax_error(AX_INTERNAL, "the list has no end");
 }
@@ -168,7 +166,8 @@ static bool is_inside(const verifier *v, uint32_t region, uint32_t around) {
   return region == around;
 }
 
-/* Where the wait is in the region that it counts, the signal of this time round comes before it, or it means that of the last. */
+/* If the wait is in the region that it counts, either the signal of this round comes before it, or it waits for that of the last
+   round. */
 static ax_status check_wait(const verifier *v, uint32_t i) {
   const ax_instr *wait = at(v, i);
   if (wait->sync.event >= v->a->event_count)
@@ -185,7 +184,7 @@ static ax_status check_wait(const verifier *v, uint32_t i) {
 
 /* --- Memory --- */
 
-/* What an earlier member has written is not read from before. */
+/* How member k uses memory. An operand that an earlier member wrote is not read from before. */
 static ax_op_use operand_of_rows(const ax_buffer *buffers, const ax_rows *rows, uint32_t k) {
   uint32_t member = 0, first = 0;
   while (k - first >= ax_op_slots(&rows->members[member])) first += ax_op_slots(&rows->members[member++]);
@@ -274,7 +273,7 @@ static ax_status check_ref(verifier *v, const ax_ref *ref, uint32_t buffer) {
   return AX_OK;
 }
 
-/* Of an allocation that has no memory but a block of rows. */
+/* Says that the operand is a local allocation, which has no memory but a block of rows. */
 static bool is_local(const ax_instr *instr, uint32_t k) {
   return instr->kind == AX_INSTR_ROWS && instr->rows->rows->slots[k].row_bytes != 0;
 }
@@ -306,7 +305,7 @@ static ax_status move_in(verifier *v, uint32_t allocation, ax_leaves leaves) {
   return ax_occupancy_move_in(&v->memory, v->home[allocation], v->home[allocation] + bytes, allocation, leaves, NULL);
 }
 
-/* Whoever goes on from a place where it may have parked has other scratch memory. */
+/* An activation that goes on after it may have parked has other scratch memory. */
 static ax_status forget_scratch(verifier *v) {
   const ax_executable *e = v->a->executable;
   int64_t begin = v->begin[e->scratch_space];
@@ -321,13 +320,13 @@ static ax_status touch(verifier *v, uint32_t i) {
       ax_op_use o = operand_of(v->a->plan->buffers, instr, v->a->ops[i], k);
       uint32_t allocation = v->a->plan->buffers[o.buffer].allocation;
       if (is_local(instr, k)) continue;
-      if (!writing && v->a->plan->buffers[allocation].kind == AX_BUFFER_CONST) continue; /* equal ones are in one place, and stay */
+      if (!writing && v->a->plan->buffers[allocation].kind == AX_BUFFER_CONST) continue; /* equal ones share one place and stay */
       if (writing ? o.writes : o.reads) AX_TRY(move_in(v, allocation, writing ? any_aliased_allocation : same_aliased_allocation));
     }
   return AX_OK;
 }
 
-/* Instructions from .. to; the bodies of loops a second time when `again`. */
+/* Goes through instructions from .. to; if `again`, through the bodies of loops a second time. */
 static ax_status go_through(verifier *v, uint32_t from, uint32_t to, bool again) {
   for (uint32_t i = from; i < to; i++) {
     const ax_instr *instr = at(v, i);
@@ -347,7 +346,7 @@ static ax_status go_through(verifier *v, uint32_t from, uint32_t to, bool again)
   return AX_OK;
 }
 
-/* Where anybody's memory begins or ends. */
+/* Collects the offsets where allocations begin and end. */
 static ax_status draw_map(verifier *v) {
   const ax_executable *e = v->a->executable;
   uint32_t count = 0, allocations = v->a->plan->buffer_count;
@@ -393,7 +392,7 @@ static ax_status check_memory(verifier *v) {
 
 /* --- Counters and exchanges --- */
 
-/* By device: a counter of `count`, or none. */
+/* Checks a table by device: each entry is below `count`, or AX_NONE. */
 static ax_status check_table(verifier *v, const uint32_t *table, uint32_t count) {
   if (table == NULL) return ax_error(AX_INTERNAL, "there is no table of counters");
   for (uint32_t i = 0; i < AX_COUNT(v->known); i++)

@@ -1,4 +1,4 @@
-/* Waits and signals are written into the list of instructions; jumps, regions and accesses move along. */
+/* Writes waits and signals into the list of instructions; jumps, regions and accesses move along. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ static int by_position(const void *x, const void *y) {
   return a->access < b->access ? -1 : a->access > b->access;
 }
 
-/* Waiting for the result of an exchange, or for readers, is where activations are parked; an owner's own results are there
+/* Says whether activations park at a wait: for the result of an exchange, or for readers. An owner's own results are there
    already. */
 static bool parks(const ax_assembly *a, const ax_insertion *item) {
   const ax_access *access = &a->accesses[item->access];
@@ -47,7 +47,7 @@ static void retarget(ax_instr *instr, const uint32_t *moved) {
   }
 }
 
-/* Where instructions are now: with what is before them, and they themselves. */
+/* The new positions of instructions: with the insertions before them, and of the instructions themselves. */
 typedef struct places {
   uint32_t *moved, *placed;
 } places;

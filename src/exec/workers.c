@@ -33,24 +33,23 @@ enum {
 };
 
 struct ax_workers {
-  pid_t process;  /* that has the threads: a forked child has none */
+  pid_t process;  /* process that has the threads: a forked child has none */
   uint32_t count; /* of them */
   pthread_t *threads;
-  _Alignas(64) pthread_mutex_t lock; /* what is above nobody writes once threads run */
+  _Alignas(64) pthread_mutex_t lock; /* no thread writes the fields above once the team runs */
   pthread_cond_t wake; /* for threads of the team */
-  pthread_cond_t told; /* for those who wait for news */
-  pthread_cond_t left; /* for callers whose helpers have not left */
+  pthread_cond_t told; /* wakes threads that wait for news */
+  pthread_cond_t left; /* wakes callers that wait for their helpers to leave */
   _Atomic uint32_t news;    /* see ax_workers_news */
-  _Atomic uint32_t came;    /* jobs and tasks so far */
-  _Atomic uint32_t lacking; /* tasks that wait, and jobs that could use more helpers than they have */
-  _Atomic uint32_t active;  /* callers of jobs, and their helpers */
-  _Atomic int64_t alone_until; /* of the monotonic clock, in nanoseconds: helpers are held up */
-  _Atomic int64_t times_alone; /* as long as the last wait was */
-  _Atomic int64_t owed, owed_at; /* nanoseconds of waits that were not made up for then */
-  _Atomic int64_t debt, debt_at; /* nanoseconds that helpers cost more than they saved and than is allowed for the time until then;
-                                    less than 0: a credit */
-  uint32_t free;            /* threads of the team with nothing to do */
-  uint32_t visitors;        /* helpers that wait for something besides */
+  _Atomic uint32_t came;    /* number of jobs and tasks so far */
+  _Atomic uint32_t lacking; /* number of waiting tasks, and of jobs that could use more helpers */
+  _Atomic uint32_t active;  /* number of callers of jobs, and of their helpers */
+  _Atomic int64_t alone_until; /* nanoseconds of the monotonic clock: until then helpers count as held up */
+  _Atomic int64_t times_alone; /* factor by which that time exceeds the last wait */
+  _Atomic int64_t owed, owed_at; /* nanoseconds of waits not made up for, as of owed_at */
+  _Atomic int64_t debt, debt_at; /* nanoseconds that helpers cost beyond their allowance, as of debt_at; below 0: credit */
+  uint32_t free;            /* number of idle threads of the team */
+  uint32_t visitors;        /* number of helpers that also wait for something else */
   bool watched;             /* a thread of the team looks for room */
   ax_job *jobs;
   ax_task *first_task, *last_task;
@@ -65,10 +64,11 @@ static int64_t now(void) {
 
 /* --- Jobs and tasks, with the lock held --- */
 
-/* Whether one more thread may work on a job. Callers' threads count as well, so that no more work than there are processors. */
+/* Says whether one more thread may work on a job. Callers' threads count too, so that there are no more threads at work than
+   processors. */
 static bool room(const ax_workers *workers) { return atomic_load(&workers->active) <= workers->count; }
 
-/* Whether jobs or tasks lack threads that may not come, as there is no room for them. */
+/* Says whether jobs or tasks lack threads that have no room to come. */
 static bool crowded(const ax_workers *workers) { return atomic_load(&workers->lacking) > 0 && !room(workers); }
 
 static bool lacks(const ax_job *job) { return job->joined < job->wanted; }
@@ -89,7 +89,7 @@ static ax_job *job_to_help(const ax_workers *workers) {
   return best;
 }
 
-/* Wakes threads of the team: one, or all when more are wanted; and everybody who waits for news. */
+/* Wakes one thread of the team, or all if more are wanted; and all threads that wait for news. */
 static void tell(ax_workers *workers, uint32_t wanted) {
   atomic_fetch_add_explicit(&workers->news, 1, memory_order_release);
   if (wanted > 1) pthread_cond_broadcast(&workers->wake);
@@ -102,9 +102,9 @@ static void tell_next(ax_workers *workers) {
   if (workers->free > 0 && atomic_load(&workers->lacking) > 0 && room(workers)) tell(workers, 1);
 }
 
-/* Helps in the job until there is nothing to do or the helper is to leave. The lock is let go meanwhile. A job that is over wants
-   nobody any more, though its caller, who may have no processor, has not said so yet: whoever came would leave at once, and come
-   again. */
+/* Helps in the job until nothing is left to do or the helper is to leave. The lock is released meanwhile. A finished job wants
+   no more helpers, even if its caller, which may have no processor, has not said so yet: other helpers would leave at once, and
+   come again. */
 static void join(ax_workers *workers, ax_job *job, const _Atomic bool *until) {
   const ax_helper helper = {workers, atomic_load(&workers->came), until};
   set_helpers(workers, job, job->wanted, job->joined + 1);
@@ -112,7 +112,7 @@ static void join(ax_workers *workers, ax_job *job, const _Atomic bool *until) {
   workers->visitors += until != NULL;
   tell_next(workers);
   const int processor =
-      until == NULL ? job->processor : AX_NO_PROCESSOR; /* a visitor, of the user's threads perhaps, stays where it is */
+      until == NULL ? job->processor : AX_NO_PROCESSOR; /* a visitor, perhaps a user's thread, stays on its processor */
   pthread_mutex_unlock(&workers->lock);
   ax_processor_leave(processor);
   const bool more = job->work(job->context, &helper);
@@ -121,7 +121,7 @@ static void join(ax_workers *workers, ax_job *job, const _Atomic bool *until) {
   atomic_fetch_sub(&workers->active, 1);
   set_helpers(workers, job, more ? job->wanted : 0, job->joined - 1);
   if (job->joined == 0) pthread_cond_broadcast(&workers->left);
-  if (until != NULL) tell_next(workers); /* a visitor does not look for other jobs */
+  if (until != NULL) tell_next(workers); /* visitors do not look for other jobs */
 }
 
 /* Takes `task`, or the oldest one when `task` is NULL, out of the queue. NULL: it is not queued, or none is. */
@@ -160,7 +160,7 @@ static void spin_and_sleep(ax_workers *workers) { /* with the lock held; it is l
   spin_for_news(workers, seen);
   pthread_mutex_lock(&workers->lock);
   while (atomic_load(&workers->news) == seen && !workers->stop) {
-    if (job_to_help(workers) != NULL) break; /* there is room now, of which nobody tells */
+    if (job_to_help(workers) != NULL) break; /* there is room now, which is not announced */
     if (!crowded(workers) || workers->watched) {
       pthread_cond_wait(&workers->wake, &workers->lock);
     } else {
@@ -196,7 +196,7 @@ ax_status ax_workers_create(uint32_t count, ax_workers **out) {
   ax_workers *workers = *out = ax_calloc(1, sizeof *workers);
   if (workers == NULL) return ax_out_of_memory(sizeof *workers);
   workers->process = getpid();
-  workers->debt = -most_credit; /* nobody has cost anything yet */
+  workers->debt = -most_credit; /* helpers begin with credit */
   workers->debt_at = now();
   pthread_mutex_init(&workers->lock, NULL);
   pthread_condattr_t by_clock;
@@ -212,8 +212,8 @@ ax_status ax_workers_create(uint32_t count, ax_workers **out) {
     *out = NULL;
     return ax_out_of_memory(count * sizeof workers->threads[0]);
   }
-  pthread_mutex_lock(&workers->lock); /* threads begin when their count is known */
-  while (workers->count < count) {    /* fewer than asked for still do the work */
+  pthread_mutex_lock(&workers->lock); /* threads wait for the lock until their number is known */
+  while (workers->count < count) {    /* fewer threads than asked for still do the work */
     if (pthread_create(&workers->threads[workers->count], NULL, thread_main, workers) != 0) break;
     workers->count++;
   }
@@ -240,7 +240,7 @@ static void end_threads(ax_workers *workers) {
 
 void ax_workers_destroy(ax_workers *workers) {
   if (workers == NULL) return;
-  if (workers->process == getpid()) end_threads(workers); /* else even the lock may be held for ever */
+  if (workers->process == getpid()) end_threads(workers); /* in a forked process even the lock may be held for ever */
   ax_free(workers->threads);
   ax_free(workers);
 }
@@ -271,7 +271,7 @@ static void ask(ax_workers *workers, ax_job *job) {
   atomic_fetch_add(&workers->lacking, lacks(job) ? 1 : 0);
   if (room(workers)) tell(workers, job->wanted);
   else if (!workers->watched) tell(workers, 1);
-  if (job->wanted > workers->free) nudge_helpers(workers); /* they are too few: some are to come from other jobs */
+  if (job->wanted > workers->free) nudge_helpers(workers); /* too few are idle: some must come from other jobs */
   job->next = workers->jobs;
   workers->jobs = job;
   pthread_mutex_unlock(&workers->lock);
@@ -282,7 +282,7 @@ void ax_workers_note_wait(ax_workers *workers, int64_t nanoseconds) {
   const int64_t time = now(), since = time - atomic_load_explicit(&workers->owed_at, memory_order_relaxed);
   int64_t owed = atomic_load_explicit(&workers->owed, memory_order_relaxed) - since / makes_up;
   int64_t times = owed > 0 ? 4 * atomic_load_explicit(&workers->times_alone, memory_order_relaxed) : 1;
-  if (times < 1) times = 1; /* what another thread writes just now */
+  if (times < 1) times = 1; /* another thread may be writing it just now */
   if (times > most_times_alone) times = most_times_alone;
   int64_t alone = nanoseconds < most_alone / times ? nanoseconds * times : most_alone;
   if (owed < 0) owed = 0;
@@ -296,7 +296,7 @@ void ax_workers_note_help(ax_workers *workers, int64_t saved, int64_t lost) {
   const int64_t owed = atomic_load_explicit(&workers->owed, memory_order_relaxed);
   int64_t debt = atomic_load_explicit(&workers->debt, memory_order_relaxed) + lost - saved;
   if (owed > 0) atomic_store_explicit(&workers->owed, owed - saved, memory_order_relaxed);
-  if (debt >= long_wait) { /* the clock is looked at only now, when it matters */
+  if (debt >= long_wait) { /* the clock is read only now, when it matters */
     const int64_t time = now();
     debt -= (time - atomic_exchange_explicit(&workers->debt_at, time, memory_order_relaxed)) / allowed;
   }
@@ -313,7 +313,7 @@ bool ax_workers_held_up(const ax_workers *workers, int64_t longer_than) {
 /* The caller's own thread is done. */
 static void end(ax_workers *workers, ax_job *job) {
   pthread_mutex_lock(&workers->lock);
-  set_helpers(workers, job, 0, job->joined); /* who has not come yet need not */
+  set_helpers(workers, job, 0, job->joined); /* threads that have not come yet need not come */
   pthread_mutex_unlock(&workers->lock);
   const bool helped = atomic_load_explicit(&job->joined, memory_order_relaxed) > 0;
   const int64_t since = helped ? now() : 0;
