@@ -1,8 +1,8 @@
 /* ax_run and ax_run_start: check and hold the arguments, lay them out, and get memory for results.
 
    A call is performed at once, on the caller's thread, if its arguments are ready and unused, apart from users that leave within
-   the time of a lock: it needs no object. Otherwise it becomes a pending run. So does a call that need only be started, if it is worth
-   a thread. */
+   the time of a lock: it needs no object. Otherwise it becomes a pending run. So does a call that need only be started, if it is
+   worth a thread. */
 #include "exec/call.h"
 
 #include <string.h>

@@ -10,8 +10,8 @@
      finished       `scratch` is set wherever scratch memory is needed, now or later
 
    The contents of memory are found by walking the list once, as an activation would that takes every case of a branch and every
-   loop. The body of each loop is walked a second time, for values that one iteration leaves to the next. A loop in a loop is not repeated
-   again, so the cost is the length of the list times the depth of its loops.
+   loop. The body of each loop is walked a second time, for values that one iteration leaves to the next. A loop in a loop is not
+   repeated again, so the cost is the length of the list times the depth of its loops.
 
    Only a defect of Axle itself breaks any of this, so the status is AX_INTERNAL. */
 #include <string.h>
