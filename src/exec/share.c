@@ -15,8 +15,8 @@
 
 enum { spins = 2000, brief_parts = 16, worth_asking = 8, met_before = 20, long_alone = 5000000 };
 
-/* Says that helpers are held up: then small work is done alone, as the wait would be longer than the work, and after a while all
-   work is. */
+/* Work in few parts is done alone while helpers are held up, as the wait would be longer than the work. Other work is done alone
+   only if that will last for more than long_alone nanoseconds. */
 static bool better_alone(const ax_execution *run, uint32_t count) {
   return ax_workers_held_up(run->executable->runtime->workers, count < brief_parts ? 0 : long_alone);
 }
