@@ -1,7 +1,7 @@
 /* From a program to instructions: the passes, as a contents page.
 
-     program  --simplify, partition-->  per-device program  --lower-->  plan  --passes of loop/-->  plan  --flatten ..-->
-     instructions
+     program  --simplify, partition-->  per-device program  --lower-->  plan  --passes of plan/-->  plan
+     --flatten ..-->  instructions
 
    Any stage can be looked at: `axle show --after PASS FILE`. In debug builds each stage is verified as soon as it is made. */
 #include <string.h>

@@ -5,8 +5,8 @@
      seeded     chooses at random; activations make way at random, before instructions that order activations. The same seed gives
                 the same run
      recorded   chooses as another scheduling policy does, and every decision is written down
-     replayed   chooses as a record says, and after its end as another scheduling policy does: it repeats a schedule, or its
-   beginning
+     replayed   follows a record, and after its end chooses as another scheduling policy does: it repeats a schedule, or the
+                beginning of one
 
    Several threads (the parallel policy) have no scheduling policy: each thread takes the next ready one. Results depend on none of
    this. */
