@@ -279,8 +279,56 @@ static void over_devices(void **state) {
   }
 }
 
+/* --- Sums of -0 alone are 0, since a sum begins with 0 --- */
+
+static void rows(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_reduce_sum(in[0], AX_DIMS(1), false);
+}
+static void columns(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_reduce_sum(in[0], AX_DIMS(0), false);
+}
+static void with_ones(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  const ax_type type = ax_typeof(in[0]);
+  out[0] = ax_matmul(in[0], ax_full(type.dtype, 2, (int64_t[]){type.dims[1], 3}, 1));
+}
+static void windows(const ax_value *in, ax_value *out, void *context) {
+  const int64_t *size = context;
+  out[0] = ax_reduce_window_sum(in[0], (int64_t[]){1, *size}, NULL);
+}
+
+static void of_negative_zeros(void **state) {
+  (void)state;
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16, AX_F16};
+  static const int64_t lengths[] = {1, 2, 3, 7, 16, 17, 100, 1000};
+  static const ax_function functions[] = {rows, columns, with_ones, windows};
+  ax_runtime *runtime;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  for (size_t t = 0; t < 4; t++)
+    for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++)
+      for (size_t f = 0; f < 4; f++) {
+        const int64_t n = lengths[l], rows_count = f == 1 ? n : 5, width = f == 1 ? 5 : n;
+        const ax_type type = TEST_TYPE(dtypes[t], rows_count, width);
+        ax_program *program;
+        ax_tensor *in, *out;
+        TEST_OK(ax_trace(AX_CLOSURE(functions[f], 1, 1, (void *)(uintptr_t)&n), &type, &program));
+        TEST_OK(ax_tensor_create(&type, &in));
+        for (int64_t e = 0; e < rows_count * width; e++) test_set(in, e, -0.0);
+        test_execute(runtime, program, &in, &out);
+        for (int64_t e = 0; e < test_elems(out); e++)
+          if (test_get(out, e) != 0 || signbit(test_get(out, e)))
+            fail_msg("function %zu, dtype %s, %lld terms: a sum of -0 is %g", f, ax_dtype_name(dtypes[t]), (long long)n, test_get(out, e));
+        test_release(&in, 1);
+        test_release(&out, 1);
+        ax_program_release(program);
+      }
+  ax_runtime_release(runtime);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(of_everything), cmocka_unit_test(along_dimensions),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(of_negative_zeros), cmocka_unit_test(of_everything), cmocka_unit_test(along_dimensions),
                                      cmocka_unit_test(of_matrices),   cmocka_unit_test(of_long_products),
                                      cmocka_unit_test(of_short_rows), cmocka_unit_test(over_devices)};
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -223,8 +223,7 @@ void ax_top_k(ax_value x, int64_t k, ax_value *out);
    run, under every policy, with any number of workers. Another program, or the same with other arguments donated, may add in
    another, within these bounds. The reference evaluator adds in f64, in index
    order, and rounds once.
-   A sum begins with 0, as XLA's do, so that a sum of -0 alone is 0. Compiled sums of windows, and other sums that are made without
-   a loop, can begin with their first term instead: a result that is made of -0 alone may be -0 there. */
+   A sum begins with 0, as XLA's do, so that a sum whose terms are all -0 is 0. */
 ax_value ax_reduce_sum(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* over nothing: 0 */
 ax_value ax_reduce_mean(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* T float */
 ax_value ax_reduce_max(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* over nothing: the least T */

@@ -243,6 +243,8 @@ static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
   const ax_dtype dtype = ax_typeof(in[0]).dtype;
   const bool narrow = op == AX_SCALAR_ADD && (dtype == AX_BF16 || dtype == AX_F16);
   ax_value made = reduced(eqn->params, op, (held){.x = narrow ? ax_convert_element_type(in[0], AX_F32) : in[0]}).x;
+  /* A sum begins with 0, so one whose terms are all -0 is 0. Adding 0 at the end gives the same bits. */
+  if (op == AX_SCALAR_ADD && ax_is_float(dtype)) made = ax_add(made, ax_real(0.0));
   return narrow ? ax_convert_element_type(made, dtype) : made;
 }
 
