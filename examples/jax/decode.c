@@ -18,35 +18,33 @@ static ax_value layer_norm(ax_value x) {
   return ax_mul(centered, ax_rsqrt(ax_add(variance, 1e-5)));
 }
 
-/* k's cache, v's cache, previous, t, prompt -> the caches, following, following, logits */
-static AX_BODY(step) {
-  const ax_value *params = context;
-  ax_value t = in[3], token = ax_where(ax_lt(t, PROMPT), in[4], in[2]), qkv[3];
-  ax_value x = ax_add(ax_take(params[EMBED], token, 0), ax_take(params[POSITION], t, 0));
-  ax_value h = layer_norm(x);
-  for (int i = 0; i < 3; i++)
-    qkv[i] = ax_reshape(ax_matmul(h, params[WQ + i]), AX_DIMS(HEADS, -1));
-  out[0] = ax_dynamic_put(in[0], qkv[1], t, 0);
-  out[1] = ax_dynamic_put(in[1], qkv[2], t, 0);
-  ax_value scores = ax_div(ax_einsum("hd,thd->ht", AX_VALUES(qkv[0], out[0])), sqrt(DIM / HEADS));
-  ax_value seen = ax_le(ax_iota(AX_S32, AX_DIMS(LENGTH), 0), t);
-  ax_value weights = ax_softmax(ax_where(seen, scores, -INFINITY), -1);
-  ax_value mixed = ax_reshape(ax_einsum("ht,thd->hd", AX_VALUES(weights, out[1])), AX_DIMS(DIM));
-  x = ax_add(x, ax_matmul(mixed, params[WO]));
-  ax_value hidden = ax_gelu(ax_matmul(layer_norm(x), params[W1]));
-  out[4] = ax_matmul(layer_norm(ax_add(x, ax_matmul(hidden, params[W2]))), params[UNEMBED]);
-  out[2] = out[3] = ax_argmax(out[4], -1, AX_S32);
-}
-
 /* prompt -> tokens, logits */
 static AX_BODY(generate) {
-  ax_value empty = ax_full(AX_F32, AX_DIMS(LENGTH, HEADS, DIM / HEADS), 0), found[5];
-  ax_value t = ax_iota(AX_S32, AX_DIMS(LENGTH - 1), 0);
-  ax_value prompt = ax_pad(in[0], 0, AX_INTS(0), AX_INTS(NEW - 1), AX_INTS(0));
-  ax_value init[] = {empty, empty, ax_at(prompt, 0, 0), t, prompt};
-  ax_scan(AX_CLOSURE(step, 5, 5, context), 3, -1, false, init, found);
+  const ax_value *params = context;
+  ax_value keys = ax_full(AX_F32, AX_DIMS(LENGTH, HEADS, DIM / HEADS), 0), values = keys;
+  ax_value prompt = ax_pad(in[0], 0, AX_INTS(0), AX_INTS(NEW - 1), AX_INTS(0)),
+           previous = ax_at(prompt, 0, 0);
+  AX_LOOP (t, 0, LENGTH - 1, &keys, &values, &previous) {
+    ax_value token = ax_where(ax_lt(t, PROMPT), ax_each(prompt), previous), qkv[3];
+    ax_value x = ax_add(ax_take(params[EMBED], token, 0), ax_take(params[POSITION], t, 0));
+    ax_value h = layer_norm(x);
+    for (int i = 0; i < 3; i++)
+      qkv[i] = ax_reshape(ax_matmul(h, params[WQ + i]), AX_DIMS(HEADS, -1));
+    keys = ax_dynamic_put(keys, qkv[1], t, 0);
+    values = ax_dynamic_put(values, qkv[2], t, 0);
+    ax_value scores = ax_div(ax_einsum("hd,thd->ht", AX_VALUES(qkv[0], keys)), sqrt(DIM / HEADS));
+    ax_value seen = ax_le(ax_iota(AX_S32, AX_DIMS(LENGTH), 0), t);
+    ax_value weights = ax_softmax(ax_where(seen, scores, -INFINITY), -1);
+    ax_value mixed = ax_reshape(ax_einsum("ht,thd->hd", AX_VALUES(weights, values)), AX_DIMS(DIM));
+    x = ax_add(x, ax_matmul(mixed, params[WO]));
+    ax_value hidden = ax_gelu(ax_matmul(layer_norm(x), params[W1]));
+    ax_value logits = ax_matmul(layer_norm(ax_add(x, ax_matmul(hidden, params[W2]))), params[UNEMBED]);
+    previous = ax_argmax(logits, -1, AX_S32);
+    ax_collect(&out[0], previous);
+    ax_collect(&out[1], logits);
+  }
   for (int i = 0; i < 2; i++)
-    out[i] = ax_slice_in_dim(found[3 + i], PROMPT - 1, AX_END, 1, 0);
+    out[i] = ax_slice_in_dim(out[i], PROMPT - 1, AX_END, 1, 0);
 }
 
 /* prompts -> tokens, logits, top logits of the last position, logits norm */

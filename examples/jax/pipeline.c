@@ -24,21 +24,15 @@ static AX_BODY(sequential) {
     out[0] = layer(in, i, out[0]);
 }
 
-/* received, t -> what is passed on; what was made */
-static AX_BODY(tick) {
-  const ax_value *stage = context; /* w, b, x */
-  ax_value first = ax_eq(ax_axis_index("stage"), 0);
-  out[1] = layer(stage, 0, ax_where(first, ax_dynamic_at(stage[2], in[1], 0), in[0]));
-  out[0] = ax_pshift(out[1], "stage", 1, false);
-}
-
 static AX_BODY(pipelined) {
-  ax_value ticks = ax_iota(AX_S32, AX_DIMS(MICROBATCHES + STAGES - 1), 0), outs[2];
-  ax_value init[] = {ax_full(AX_F32, AX_DIMS(ROWS, DIM), 0), ticks};
-  ax_scan(AX_CLOSURE(tick, 2, 2, (void *)in), 1, -1, false, init, outs);
-  ax_value last = ax_eq(ax_axis_index("stage"), STAGES - 1);
-  ax_value made = ax_slice_in_dim(outs[1], STAGES - 1, AX_END, 1, 0);
-  out[0] = ax_psum(ax_where(last, made, 0), "stage");
+  ax_value received = ax_full(AX_F32, AX_DIMS(ROWS, DIM), 0), stage = ax_axis_index("stage"), all;
+  AX_LOOP (t, 0, MICROBATCHES + STAGES - 1, &received) {
+    ax_value made = layer(in, 0, ax_where(ax_eq(stage, 0), ax_dynamic_at(in[2], t, 0), received));
+    received = ax_pshift(made, "stage", 1, false);
+    ax_collect(&all, made);
+  }
+  all = ax_slice_in_dim(all, STAGES - 1, AX_END, 1, 0);
+  out[0] = ax_psum(ax_where(ax_eq(stage, STAGES - 1), all, 0), "stage");
 }
 
 /* w, b, x, y -> the mean square of the error */

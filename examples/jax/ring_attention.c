@@ -22,28 +22,22 @@ static AX_BODY(full_attention) {
   out[0] = ax_einsum("bhqk,bkhd->bqhd", AX_VALUES(weights, in[2]));
 }
 
-/* k, v, their positions, out, denom, top -> the same after one block */
-static AX_BODY(step) {
-  const ax_value *local = context; /* q, k, v, positions */
-  ax_value v = in[1], top = in[5];
-  ax_value scores = causal_scores(local[0], in[0], local[3], in[2]);
-  ax_value new_top = ax_max(top, ax_reduce_max(scores, AX_DIMS(-1), true));
-  ax_value rescale = ax_exp(ax_sub(top, new_top));
-  ax_value weights = ax_exp(ax_sub(scores, new_top));
-  for (int i = 0; i < 3; i++)
-    out[i] = ax_pshift(in[i], "seq", 1, true);
-  out[3] = ax_add(ax_mul(in[3], rescale), ax_einsum("bhqk,bkhd->bhqd", AX_VALUES(weights, v)));
-  out[4] = ax_add(ax_mul(in[4], rescale), ax_reduce_sum(weights, AX_DIMS(-1), true));
-  out[5] = new_top;
-}
-
 static AX_BODY(ring_attention) {
-  ax_value zeros = ax_full_like(ax_swapaxes(in[0], 1, 2), 0), last[6];
-  ax_value denom = ax_reduce_sum(zeros, AX_DIMS(-1), true);
-  ax_value init[] = {in[1], in[2], in[3], zeros, denom, ax_full_like(denom, -INFINITY)};
-  ax_fn body = AX_CLOSURE(step, 6, 6, (void *)in);
-  ax_scan(body, 6, ax_axis_size("seq"), false, init, last);
-  out[0] = ax_swapaxes(ax_div(last[3], last[4]), 1, 2);
+  ax_value q = in[0], k = in[1], v = in[2], k_pos = in[3];
+  ax_value sum = ax_full_like(ax_swapaxes(q, 1, 2), 0), denom = ax_reduce_sum(sum, AX_DIMS(-1), true);
+  ax_value top = ax_full_like(denom, -INFINITY);
+  AX_LOOP (i, 0, ax_axis_size("seq"), &k, &v, &k_pos, &sum, &denom, &top) {
+    ax_value scores = causal_scores(q, k, in[3], k_pos);
+    ax_value new_top = ax_max(top, ax_reduce_max(scores, AX_DIMS(-1), true));
+    ax_value rescale = ax_exp(ax_sub(top, new_top)), weights = ax_exp(ax_sub(scores, new_top));
+    sum = ax_add(ax_mul(sum, rescale), ax_einsum("bhqk,bkhd->bhqd", AX_VALUES(weights, v)));
+    denom = ax_add(ax_mul(denom, rescale), ax_reduce_sum(weights, AX_DIMS(-1), true));
+    top = new_top;
+    k = ax_pshift(k, "seq", 1, true);
+    v = ax_pshift(v, "seq", 1, true);
+    k_pos = ax_pshift(k_pos, "seq", 1, true);
+  }
+  out[0] = ax_swapaxes(ax_div(sum, denom), 1, 2);
 }
 
 /* q, k, v, positions -> the loss, what the attention gave */
