@@ -17,8 +17,8 @@ typedef struct subject {
 /* Makes the job of a family, of size s->n. False: there is no such family. */
 bool family_make(const char *name, subject *s);
 
-/* What families are made with. Memory that nobody gives back; a body that gives the gradients of the subject's loss, which is its
-   context. */
+/* Helpers that make families. family_room: memory that is never freed. family_gradients: a body that gives the gradients of the
+   subject's loss; the subject is its context. */
 void *family_room(int64_t count, size_t bytes);
 void family_gradients(const ax_value *in, ax_value *out, void *context);
 /* families_layers.c. kept: by ax_closed_call; spread: the hidden dimension lies over "d". */

@@ -24,7 +24,7 @@ static void gathered_beside(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_collective_matmul_kernel(in[0], in[1], "d", NULL, NULL);
 }
 
-/* What is left where gathering takes no time: the whole left operand is there. */
+/* The product alone, with the whole left operand in place: the time that remains if gathering were free. */
 static void product_alone(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_matmul(in[0], in[1]);
@@ -40,7 +40,7 @@ void gathered_matmul(char **arguments) {
   bench_serve(job_run, &j, 1);
 }
 
-/* --- b18: pipelines on two cores, each of which has half of the first dimension of the grid --- */
+/* --- b18: pipelines on two cores, each with half of the first dimension of the grid --- */
 
 enum { cores = 2, rows = 1 << 14, columns = 1 << 10, block_rows = 128, edge = 1024, tile = 256, deep = 512 };
 

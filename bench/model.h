@@ -1,4 +1,4 @@
-/* What is trained: a loss over weights and data, and how they lie on the mesh. */
+/* A model to train: a loss over weights and data, and their layout on the mesh. */
 #ifndef AXLE_BENCH_MODEL_H
 #define AXLE_BENCH_MODEL_H
 

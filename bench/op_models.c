@@ -382,7 +382,7 @@ static void conv3(op_case *c) { /* BATCH HEIGHT WIDTH FEATURES */
   c->body = conv_body;
 }
 
-/* Of square windows, "SAME"; grad: both gradients of the sum of squares. */
+/* A convolution with square windows, padded "SAME"; grad: both gradients of the sum of squares. */
 static AX_BODY(any_conv_body) {
   const op_case *c = context;
   const bool last = strcmp(c->words[2], "nhwc") == 0;

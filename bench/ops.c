@@ -398,7 +398,7 @@ static double size_of(const void *data, ax_dtype dtype, int64_t i) {
   return 0;
 }
 
-/* What changes places changes the sum. */
+/* A weighted sum: elements that change places change it. */
 static double sum_of(const void *data, ax_dtype dtype, int64_t elems) {
   enum { period = 1009 };
   double sum = 0;

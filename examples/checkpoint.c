@@ -36,7 +36,8 @@ static void put_data(ax_tree *batch) {
   ax_must(ax_tree_put(batch, y, "y"));
 }
 
-/* `count` steps in a runtime of their own, from what is saved in `from` (NULL: from the beginning) to what is saved in `to`. */
+/* `count` steps in a runtime of their own, beginning with the state saved in file `from` (NULL: a new one), and saving the state to
+   file `to`. */
 static void train(const char *from, const char *to, int count) {
   ax_treedef *defs[2], *all;
   ax_tree *state, *batch;

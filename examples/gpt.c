@@ -145,7 +145,7 @@ static int shape(char *text, size_t bytes, const ax_type *type) {
   return length + snprintf(text + length, bytes - (size_t)length, "]");
 }
 
-/* What the table says of each parameter, and what one device then has of it. */
+/* Prints the table's spec of each parameter, and the block of it that one device holds. */
 static void show_layout(const ax_treedef *def, const ax_tree *params) {
   printf("\n%-16s %-14s %-10s %s\n", "parameter", "type", "spec", "on each device");
   for (uint32_t i = 0; i < ax_treedef_count(def); i++) {

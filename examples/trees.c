@@ -1,5 +1,5 @@
-/* Parameters, the optimiser's state, a batch and what is reported, each a tree of named arrays: an MLP whose batch is cut along
-   "data" and whose hidden layer along "model", trained by AdamW. docs/trees.md goes through it.
+/* Parameters, the optimiser's state, a batch and the metrics, each a tree of named arrays: an MLP whose batch is cut along "data"
+   and whose hidden layer along "model", trained by AdamW. docs/trees.md goes through it.
      trees [FILE.npz]        where the weights are saved; nowhere when not given */
 #include <math.h>
 #include <stdio.h>

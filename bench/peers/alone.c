@@ -64,7 +64,7 @@ static void stream(void *context, int64_t count) { copy_by(context, count, copy_
 enum { lanes = 16, chains = 12, peak_operations = 1 << 20 };
 typedef float wide __attribute__((vector_size(4 * lanes)));
 typedef float wide_in_memory __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
-static volatile float seen; /* what is computed is looked at */
+static volatile float seen; /* results are written here, so that the compiler keeps them */
 
 static float lane_sum(wide x) {
   float sum = 0;

@@ -6,7 +6,7 @@
 
 enum { blocks = 8, block = 128, size = blocks * block };
 
-/* Which block step i has: i. */
+/* Step i works on block i. */
 static AX_BODY(by_step) { out[0] = in[0]; }
 
 /* Once a step: the slots in fast memory of x, of y and of the sum. */

@@ -10,7 +10,7 @@ static ax_value mean_square(const ax_value *in) {
   return ax_reduce_mean(ax_square(error), AX_ALL_DIMS, false);
 }
 
-/* What each device does: w f32[3], x f32[2,3], y f32[2] -> f32[] */
+/* The body on each device: w f32[3], x f32[2,3], y f32[2] -> f32[] */
 static AX_BODY(part) {
   out[0] = ax_pmean(mean_square(in), "data");
 }

@@ -1,4 +1,4 @@
-/* Loops and branches whose bodies stand where they are run, in a block of C:
+/* Loops and branches with their bodies in place, as a block of C:
 
      ax_value x = in[0], total = ax_full(AX_F32, 0, NULL, 0);
      AX_LOOP (i, 0, 10, &x, &total) {
@@ -10,19 +10,19 @@
 
    They are equal to ax_fori_loop, ax_scan, ax_while and ax_if (axle/ops.h), and make the same programs; no function and no
    context is written.
-   Functions remain for what is used in several places, and for ax_shard_map, ax_vmap and ax_grad, in whose
-   functions blocks may stand. Blocks stand in one another, in loops of C and in bodies of kernels as well.
+   Functions remain for bodies that are used in several places, and for ax_shard_map, ax_vmap and ax_grad; blocks may stand in such
+   functions. Blocks stand in one another, in loops of C and in bodies of kernels as well.
 
-   Variables. Behind the head stand the addresses of the variables that the block sets: &x, &state.w, &h[k]; there may be none.
+   Variables. The head ends with the addresses of the variables that the block sets: &x, &state.w, &h[k]; there may be none.
    In a loop they are its carries: at the top of the block they hold what the round before left, and after the loop what the
-   last round left. In a branch they are its results. What else the block uses keeps its value from before. A variable that is
-   set in the block, not listed, and used in the next round or after the block is an error that names the block.
+   last round left. In a branch they are its results. All other values that the block uses keep their value from before. A variable
+   that is set in the block, not listed, and used in the next round or after the block is an error that names the block.
 
-   What C does. The library runs a loop's block at least twice while it traces, and what the runs make must be the same: a C
-   variable that a round changes and that the program depends on (`ax_mul(x, k++)`), or a variable that should be a carry, is
-   found so. Of a branch both blocks are run. So C's own effects (printf, malloc, a[n++]) have no place in a block.
+   Running the block. The library runs a loop's block at least twice while it traces, and the runs must make the same equations. So
+   it finds a C variable that a round changes and that the program depends on (`ax_mul(x, k++)`), and a variable that should be a
+   carry. Both blocks of a branch are run. So C's own effects (printf, malloc, a[n++]) have no place in a block.
    A block is run to its end: break, return, goto, longjmp and exceptions out of it are an error of the trace. `continue` ends a
-   round, as in C. In the block of AX_IF it ends that block alone, and what stands behind AX_IF is run.
+   round, as in C. In the block of AX_IF it ends that block alone, and the code after AX_IF is run.
 
    Errors are kept by the trace, as those of operations; they name the line of the head, and the variable. They are those of
    the functions, and those said here. In C the macros use __attribute__((cleanup)) of gcc and clang, in C++ a destructor. */
@@ -50,8 +50,8 @@
 #define AX_SCAN_REVERSED(x, ...) AX_SCAN_(AX_BLOCK_NAME, x, "AX_SCAN_REVERSED", true, #__VA_ARGS__, __VA_ARGS__)
 
 /* AX_WHILE (condition, &x, ..) { .. }            as jax.lax.while_loop
-   condition: an expression of the variables, and of what else is there, that gives a bool scalar; it is traced before each
-   round. See ax_while. */
+   condition: an expression of the variables and any other values that gives a bool scalar; it is traced before each round. See
+   ax_while. */
 #define AX_WHILE(...) AX_WHILE_(AX_BLOCK_NAME, #__VA_ARGS__, __VA_ARGS__)
 
 /* AX_IF (predicate, &x, ..) { .. } AX_ELSE { .. }          as jax.lax.cond
@@ -68,16 +68,16 @@ extern "C" {
 ax_value ax_each(ax_value xs);
 void ax_collect(ax_value *stacked, ax_value y);
 
-/* What the macros stand on; call none of it. A block under way; a plain value, on the caller's stack. */
+/* For the macros only; do not call these. A block under way; a plain value, on the caller's stack. */
 typedef enum ax_block_stage { AX_BLOCK_BEGUN, AX_BLOCK_ENTERED, AX_BLOCK_ENDED } ax_block_stage; /* of a run */
 typedef struct ax_code_block {
   void *inside;    /* NULL: nothing is under way */
   uint64_t around; /* the trace that it stands in */
-  ax_value index;  /* what the head declares */
+  ax_value index;  /* the value that the head declares */
   bool then;       /* AX_IF: the block that runs now is that of a predicate that holds */
   ax_block_stage stage;
 } ax_code_block;
-/* call: "prog.c:12: AX_LOOP"; listed: the head's text from what stands before the variables on; both static. frame: of the
+/* call: "prog.c:12: AX_LOOP"; listed: the head's text from the argument before the variables on; both static. frame: of the
    function that the block stands in. variables: up to a NULL. */
 ax_code_block ax_loop_block(const char *call, const char *listed, const void *frame, ax_value *const *variables, ax_value lower,
                             ax_value upper);

@@ -1,6 +1,6 @@
-/* Products whose one operand is in parts on the devices of a ring, and is gathered, or whose result is scattered, while they are
-   computed: what one step multiplies, the next one's copies travel beside. The kernels are written with axle/kernel.h, as a user's
-   would be; docs/collective_matmul.md has pictures.
+/* Products of which one operand is spread over the devices of a ring and is gathered while the product is computed, or whose result
+   is scattered while it is computed. While a step multiplies, the copies for the next step travel. The kernels are written with
+   axle/kernel.h, as a user's would be; docs/collective_matmul.md has pictures.
 
      collective matmul          x[m/n, k] w[k, j] -> [m, j]      all_gather(x) w, without waiting for all of x
      matmul and reduce-scatter  x[m, k] w[k, j] -> [m/n, j]      psum_scatter(x w), the sum made on its way
@@ -24,11 +24,13 @@ extern "C" {
 #undef columns
 /* {0}, or NULL: the defaults. */
 typedef struct ax_ring_options {
-  bool columns;          /* what is gathered, or scattered, is columns: false: rows */
-  ax_dtype dtype;        /* of the result: a float of floats, a signed or unsigned integer of those; AX_NO_DTYPE: that of the operands. Sums are made in it, but in
-                            f32 or 32 bits at least */
-  int64_t buffering;     /* how many parts that are on their way each device has room for, each way round; 0 and 1: 2. Never more are made than there are parts */
-  int64_t collective_id; /* of the barrier semaphore that devices meet at (ax_kernel_options), which other neighbours are not to meet at; 0: one for these axes and rings */
+  bool columns;          /* true: columns are gathered or scattered; false: rows */
+  ax_dtype dtype;        /* of the result: a float for float operands, a signed (unsigned) integer for signed (unsigned) ones;
+                            AX_NO_DTYPE: that of the operands. Sums are made in it, but in f32 or 32 bits at least */
+  int64_t buffering;     /* parts on their way that each device has room for, in each direction; 0 and 1: 2. Never more are made
+                            than there are parts */
+  int64_t collective_id; /* of the barrier semaphore at which the devices meet (ax_kernel_options); devices with other neighbours
+                            must not use it. 0: one for these axes and rings */
 } ax_ring_options;
 #pragma pop_macro("columns")
 

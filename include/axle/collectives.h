@@ -1,15 +1,15 @@
-/* Collectives between the devices along named mesh axes, and shard_map, in whose body they are used.
+/* Collectives between the devices along named mesh axes, and shard_map, whose body uses them.
 
    `axes`: "data" or "data,model". A group is the devices that differ along these axes alone; its n members are numbered
-   row-major over the axes in the order named. x is made varying over them first where it is
-   invariant; where it is reduced that takes an ax_reduced_vary_cast, and only psum, pmax, pmin and psum_scatter take what is
-   unreduced. "" is a group of one.
-   "data {0,2} {1,3}" makes groups of those members (axis_index_groups of jax.lax), each of them in one, numbered as they are
-   listed. psum, pmean, pmax and pmin take groups of any sizes; all_gather, psum_scatter, all_to_all, pswapaxes, ragged_all_to_all
-   and axis_size of one size; what they give differs from group to group, so it stays typed varying. Groups that are those along
-   axes of a finer mesh cost what these would; others about twice that of all members.
-   Semantics are those of jax.lax (parallel.py), but for ppermute, whose members jax.lax numbers in mesh order whatever the order
-   named, and for pmax and pmin, which here have derivatives.
+   row-major over the axes in the order named. Where x is invariant over them, it is first made varying. Where it is reduced, the
+   caller must cast it (ax_reduced_vary_cast). Only psum, pmax, pmin and psum_scatter take an unreduced x. "" is a group of one.
+   "data {0,2} {1,3}" makes groups of those members (axis_index_groups of jax.lax). Each member is in one group, and is numbered by
+   its place in the list. psum, pmean, pmax and pmin take groups of any sizes; all_gather, psum_scatter, all_to_all, pswapaxes,
+   ragged_all_to_all and axis_size of one size. Their results differ from group to group, so these stay typed varying. Groups along
+   the axes of a finer mesh cost as much as collectives over these axes; other groups cost about twice as much as a collective of
+   all members.
+   Semantics are those of jax.lax (parallel.py), with two exceptions: jax.lax numbers the members of ppermute in mesh order whatever
+   the order named, and here pmax and pmin have derivatives.
    A dimension may count from the end: -1 is the last.
    Errors (kept by the trace): an axis that is not in scope or is named twice, a dimension x does not have, a size that does not
    divide, a dtype other than those said; groups that overlap, leave a member out, or differ in size where they must not, and groups
@@ -24,14 +24,15 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
-/* T[d..] -> T[d..]: the sum over the members, combined in member order; the same on all, and typed invariant over axes. T numeric;
-   of bools the number that are true, s32. Floats over more than 128 members are added in f64 and rounded once, over up to 128 in
-   f32 (f64: in f64): n members are off by at most min(n, 128) 2^-24 times the sum of absolute values. psum_scatter likewise. psum,
-   pmean, pmax and pmin also take dimensions of x, by number among the names: "data,0", "-1". They go, as by reduce_sum and the like
-   on each device before. Of a number (ax_integer(1)) they give a number, without an equation: n times it, itself. */
+/* T[d..] -> T[d..]: the sum over the members, combined in member order; the same on all, and typed invariant over axes. T
+   numeric; of bools the number that are true, s32. Floats over more than 128 members are added in f64 and rounded once, over up to
+   128 in f32 (f64: in f64): n members are off by at most min(n, 128) 2^-24 times the sum of absolute values. psum_scatter likewise.
+   psum, pmean, pmax and pmin also take dimensions of x, by number among the names: "data,0", "-1". Each device reduces these
+   dimensions first, as reduce_sum and the like do. For a number (ax_integer(1)) the result is a number, without an equation: n
+   times it for psum, itself for the others. */
 ax_value ax_psum(ax_value x, const char *axes);
-ax_value ax_pmean(ax_value x, const char *axes); /* psum / n; of integers f32[d..], of 64-bit ones f64[d..], of what
-                                                    their psum is; of bools the fraction that are true, f32[d..] */
+ax_value ax_pmean(ax_value x, const char *axes); /* psum / n. For integers f32[d..], for 64-bit ones f64[d..]: their psum, converted
+                                                    and divided. For bools the fraction that are true, f32[d..] */
 ax_value ax_pmax(ax_value x, const char *axes);  /* NaN if any is; of bools, whether any is true; pmin: all */
 ax_value ax_pmin(ax_value x, const char *axes);
 /* T[d..] -> s32[d..]: the number of the first member that has the largest, or the smallest, element by element; NaN is both. Typed
@@ -43,8 +44,8 @@ ax_value ax_pargmin(ax_value x, const char *axes);
 ax_value ax_all_gather(ax_value x, const char *axes, int64_t dimension, bool tiled);
 ax_value ax_all_gather_invariant(ax_value x, const char *axes, int64_t dimension, bool tiled); /* ... invariant */
 ax_value ax_all_gather_reduced(ax_value x, const char *axes, int64_t dimension, bool tiled);   /* ... reduced */
-/* Sum over members, of which member i keeps part i. tiled: T[.., n k, ..] -> T[.., k, ..]; otherwise the dimension's size is n,
-   and it goes. T numeric. */
+/* The sum over the members; member i keeps part i of it. tiled: T[.., n k, ..] -> T[.., k, ..]; otherwise the dimension's size is
+   n, and it goes. T numeric. */
 ax_value ax_psum_scatter(ax_value x, const char *axes, int64_t dimension, bool tiled);
 /* tiled: split_axis is cut in n parts, part i goes to member i, those received are joined along concat_axis in member order;
    otherwise split_axis has size n and goes, and a new dimension of n appears at concat_axis. Any T. */
@@ -52,9 +53,8 @@ ax_value ax_all_to_all(ax_value x, const char *axes, int64_t split_axis, int64_t
 /* T[d..] -> T[d..]: x of member `source` on member `target`, for each of the pairs (source, target); a member that is no target
    gets zeros. Any T. Errors: a member outside the group, below 0 too; two pairs with one source, or with one target. */
 ax_value ax_ppermute(ax_value x, const char *axes, uint32_t count, const int64_t (*pairs)[2]);
-/* ppermute by an offset of any size and sign: x of member i on member i + by. wrap: modulo n, a ring; otherwise members that nobody
-   is
-   `by` before get zeros. */
+/* ppermute by an offset of any size and sign: member i + by gets x of member i. wrap: modulo n, a ring; otherwise a member that
+   would get x from outside 0 .. n-1 gets zeros. */
 ax_value ax_pshift(ax_value x, const char *axes, int64_t by, bool wrap);
 /* ppermute by a whole permutation, each member's number once: x of member perm[i] on member i. */
 ax_value ax_pshuffle(ax_value x, const char *axes, uint32_t count, const int64_t *perm);
@@ -63,13 +63,14 @@ ax_value ax_pshuffle(ax_value x, const char *axes, uint32_t count, const int64_t
 ax_value ax_pswapaxes(ax_value x, const char *axes, int64_t dimension);
 /* T[d..] -> T[d..]: x of member `source` on all. The result stays typed varying. Any T. A source outside the group is an error. */
 ax_value ax_pbroadcast(ax_value x, const char *axes, int64_t source);
-/* The same where the source, s32[], is found by the program: as the psum of x on that member, and zeros (of bools false) on the
-   others, so that all have zeros where there is no such member, and 0 for -0. Also an error: a source that is not s32[]. */
+/* The same with a source, s32[], that the program computes: the psum of x on that member and zeros (for bools false) on the others.
+   So all members get zeros where there is no such member, and 0 for -0. Also an error: a source that is not s32[]. */
 ax_value ax_pbroadcast_dynamic(ax_value x, const char *axes, ax_value source);
 /* output T[M, A..] with rows of the members' operands T[N, A..] put in it, as jax.lax.ragged_all_to_all. The others are integers
    [K], of any dtypes; c = K / n slices of each member go to each member. Slice i, operand[input_offsets[i] : input_offsets[i] +
    send_sizes[i]], goes to member i / c, and lies from output_offsets[i] on in that one's output. recv_sizes[i] is the size of slice
-   i % c from member i / c. Any T. All operands are made varying over axes.
+   i % c from member i / c.
+   Any T. All operands are made varying over axes.
    A run fails with AX_INVALID_ARGUMENT and names device, slice, offsets and size where these are negative, leave operand or output,
    lie on each other in one output, or are not what the receiver's recv_sizes say (ax_compile_options.unchecked_ragged turns the
    last off). */
@@ -77,13 +78,15 @@ ax_value ax_ragged_all_to_all(ax_value operand, ax_value output, ax_value input_
                               ax_value recv_sizes, const char *axes);
 ax_value ax_axis_index(const char *axes); /* s32[], this member's number, varying over axes */
 int64_t ax_axis_size(const char *axes);   /* n, known while tracing; 1 and an error for an unknown axis */
-/* Casts: T[d..] -> T[d..], what each device holds being as it was, typed otherwise along the axes (ax_spread says what the states
-   are). On unchecked axes they do nothing. Errors: an operand that is not in the state to cast from along every one of the axes. */
+/* Casts: T[d..] -> T[d..]. Each device keeps the elements that it holds; the type changes its state along the axes (ax_spread lists
+   the states). On unchecked axes casts do nothing. Errors: an operand that is not in the state to cast from along every one of the
+   axes. */
 ax_value ax_pvary(ax_value x, const char *axes);             /* invariant to varying; its gradient is a psum */
-ax_value ax_preduced(ax_value x, const char *axes);          /* invariant to reduced; its gradient is a psum, of unreduced cotangents */
+ax_value ax_preduced(ax_value x, const char *axes);          /* invariant to reduced; its gradient is a psum, of unreduced
+                                                                cotangents */
 ax_value ax_reduced_vary_cast(ax_value x, const char *axes); /* reduced to varying */
-/* Varying to unreduced: what devices hold are the parts of a sum, or of a largest or smallest value, not made yet. T numeric;
-   unreduced over other axes by another kind: an error. */
+/* Varying to unreduced: the devices' values become the parts of a sum, or of a largest or smallest value, that is not computed yet.
+   T numeric; unreduced over other axes by another kind: an error. */
 ax_value ax_vary_unreduced_cast(ax_value x, const char *axes, ax_unreduced_kind kind);
 /* As jax.lax.pcast: the cast to "varying", "reduced", "unreduced" (by sum), "unreduced_max", "unreduced_min" or "invariant", from
    the state there is: from invariant to varying, to reduced, and to unreduced_max and _min; from varying to the three unreduced;
@@ -97,26 +100,26 @@ ax_value ax_unreduced_psum(ax_value x, const char *axes);
 ax_value ax_unreduced_pmax(ax_value x, const char *axes);
 ax_value ax_unreduced_pmin(ax_value x, const char *axes);
 ax_value ax_unreduced_psum_scatter(ax_value x, const char *axes, int64_t dimension, bool tiled);
-ax_value ax_psum_invariant(ax_value x, const char *axes); /* psum of an operand that varies (is made to), and nothing else */
-/* A collective in two parts, as MPI_Iallreduce and MPI_Wait: ax_start begins what an expression says and gives a future, ax_done
-   waits for it and gives its result; other work proceeds between them:
+ax_value ax_psum_invariant(ax_value x, const char *axes); /* psum of a varying operand alone (an invariant one is made to vary) */
+/* A collective in two parts, as MPI_Iallreduce and MPI_Wait: ax_start begins the collectives of an expression and gives a future;
+   ax_done waits for it and gives the result. Other work proceeds between them:
      ax_value sum = ax_start(ax_psum(x, "data"));
      ax_value y = ax_matmul(z, w);
      return ax_add(y, ax_done(sum));
-   The expression is evaluated where it stands, once. It is made of collectives and operations of each device, and uses what values
-   it likes. Derivatives and batches are the expression's too.
-   ax_typeof says what the result will be, with the form AX_FUTURE. A future is good for nothing but ax_done, once, in the trace
-   that started it: used as an array, used in a body or in another start's expression, or returned is an error where that happens;
-   done twice or never, when the trace finishes.
-   Errors (kept by the trace): those of the expression; one that comes to a number or to a value made before, as nothing is started
-   then; one that holds another start, or a cond or a loop with collectives in it.
+   The expression is evaluated where it stands, once. It is made of collectives and operations of each device, and may use any value
+   of the trace. Derivatives and batches go through it as through the expression.
+   ax_typeof of a future gives the result's type, with the form AX_FUTURE. Only ax_done may use a future, once, in the trace that
+   started it. To use it as an array, in a body or in another start's expression, or to return it, is an error at that place. A
+   future that is done twice or never is an error when the trace finishes.
+   Errors (kept by the trace): those of the expression; an expression whose value is a number or was made before, since nothing
+   would be started; one that holds another start, or a cond or a loop with collectives in it.
    ax_start is the macro behind these: the first begins the expression's trace and the last ends it, with its value; ax_start_with
    also gives the collective's operand, which was evaluated before. */
 void ax_start_open(void);
 ax_value ax_start_with(ax_value x);
 ax_value ax_start_close(ax_value value);
 ax_value ax_done(ax_value future);
-/* Of one collective: the same, but that its operand x is evaluated before. */
+/* ax_start as above; the others start one collective, whose operand x is evaluated before it. */
 #define ax_start(...) (ax_start_open(), AX_STARTED("start", (__VA_ARGS__)))
 #define ax_psum_start(x, ...) AX_STARTED("psum_start", ax_psum(ax_start_with(x), __VA_ARGS__))
 #define ax_all_gather_start(x, ...) AX_STARTED("all_gather_start", ax_all_gather(ax_start_with(x), __VA_ARGS__))
@@ -132,34 +135,37 @@ ax_value ax_done(ax_value future);
 
 /* Messages from one device to another: as jax.lax.psend and jax.lax.precv, on every platform.
    psend sends x of member `source` to member `target`, for each of the pairs (source, target), and gives a token. It copies x and
-   never waits. precv gives, on each target, what its source sent: T[d..] as `type` says (its dtype and dims); zeros on a member
-   that is no target. It waits for its message. Any T. The result is varying over all checked axes.
-   From one member to another messages over one set of axes stay in order: the k-th precv takes what the k-th psend left. Each
-   member comes to its own side alone, so the two may stand apart, under an ax_if whose predicate varies, in loops; each device's
-   psends and precvs happen in program order, which is all that orders them. A token says which precv is meant to follow which
-   psend: used once at most, in the trace that made it or in a body; a carry or operand of if, switch, scan, while; never an input
-   or result of a program.
-   Errors: as ppermute's; a token used twice, with both uses; what is no token. When run: a message of another dtype or shape than
-   its precv's, or that nobody receives, with both places (AX_INVALID_ARGUMENT); a precv whose message never comes (AX_DEADLOCK).
-   Forward derivatives alone: the tangent follows x. vmap over the axis itself: AX_ABSENT. */
+   never waits. precv gives, on each target, the array that its source sent: T[d..] as `type` says (its dtype and dims); zeros on a
+   member that is no target.
+   It waits for its message. Any T. The result is varying over all checked axes.
+   From one member to another messages over one set of axes stay in order: the k-th precv takes what the k-th psend left. A member
+   runs its own side alone, so psend and precv may stand apart, under an ax_if whose predicate varies, or in loops. Each device's
+   psends and precvs happen in program order; nothing else orders them. A token says which precv is meant to follow which psend. It
+   is used once at most, in the trace that made it or in a body; it may be a carry or operand of if, switch, scan and while, but not
+   an input or result of a program.
+   Errors: as ppermute's; a token used twice (the message has both uses); a value that is no token. When run: a message of another
+   dtype or shape than its precv's, or one that no precv takes, with both places (AX_INVALID_ARGUMENT); a precv whose message never
+   comes (AX_DEADLOCK).
+   Only forward derivatives exist: the tangent follows x. vmap over the axis itself: AX_ABSENT. */
 ax_value ax_psend(ax_value x, const char *axes, uint32_t count, const int64_t (*pairs)[2]);
 ax_value ax_precv(ax_value token, ax_type type, const char *axes, uint32_t count, const int64_t (*pairs)[2]);
 ax_value ax_create_token(void); /* for a precv whose psend is elsewhere */
 
-/* Runs `body` on each device of `mesh`. `specs` says how operands are cut and results put together (see ax_spec):
+/* Runs `body` on each device of `mesh`. `specs` gives a spec for each operand and each result: how it is cut into blocks (see
+   ax_spec):
      "data; _,model -> data; "     two operands and two results
-   a spec for each operand, separated by semicolons, an arrow, a spec for each result. One spec alone on a side stands for all
+   First the operands' specs, separated by semicolons, then an arrow, then the results'. One spec alone on a side stands for all
    there; "*N" behind one repeats it: "_,model*2; *6; data -> ".
-   A result that varies over an axis its spec does not name is refused; not by ax_shard_map_unchecked, which turns the
-   varying/invariant types off: then such a result is taken from the first device along that axis. What is reduced leaves as what is
-   invariant; what is unreduced does not leave.
-   The mesh may have automatic axes (ax_mesh_manual, and ax_shard_map_manual, which is both): the body does not see them, as specs
-   do not name them, and blocks are whole along them. How the body is laid over them the partitioner finds, as it does outside;
-   ax_with_sharding says it. In such a body a shard_map may take axes by hand that are automatic around it; it may be given the
-   whole mesh, as what is in use already goes from it. As jax.shard_map with axis_names.
+   A result that varies over an axis its spec does not name is refused. ax_shard_map_unchecked turns the varying/invariant types off
+   and takes such a result from the first device along that axis. A reduced result leaves the body as an invariant one; an unreduced
+   result is refused.
+   The mesh may have automatic axes (ax_mesh_manual, and ax_shard_map_manual, which is both): specs do not name them, the body does
+   not see them, and blocks are whole along them. The partitioner lays the body over them, as it does outside; ax_with_sharding
+   decides it where it is used. In such a body a shard_map may take axes by hand that are automatic around it. It may be given the
+   whole mesh: axes that are in use already are left out. As jax.shard_map with axis_names.
    Errors (kept by the trace): an unsound mesh; an axis that a shard_map around this one takes by hand; a mesh of axes that are
-   automatic around it and others; specs that name automatic axes; specs of another number than there are
-   operands or results; one that has more entries than there are dimensions, or does not divide; the body's own. */
+   automatic around it and others; specs that name automatic axes; specs of another number than there are operands or results; one
+   that has more entries than there are dimensions, or does not divide; the body's own. */
 void ax_shard_map(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out);
 void ax_shard_map_unchecked(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out);
 void ax_shard_map_manual(const ax_mesh *mesh, const char *names, const char *specs, ax_fn body, const ax_value *in, ax_value *out);

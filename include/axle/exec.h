@@ -1,9 +1,9 @@
 /* Running programs: a runtime, arrays laid over meshes, executables.
 
    Threads. Every function here may be called from any thread, and any number of them at once, on the same objects: compiling,
-   starting, running, waiting, reading, retaining and releasing need no locks of the caller's. Only a reference must not be used
-   after it was released, as everywhere. A call never needs another thread of the caller's to go on: a run waits for nothing but its
-   arguments, those who still read what is donated to it, and the callbacks that its program has (axle/callback.h).
+   starting, running, waiting, reading, retaining and releasing need no locks of the caller's. A reference must not be used after it
+   was released, as everywhere. No call needs another thread of the caller to make progress: a run waits for its arguments, for the
+   calls that still read arrays donated to it, and for its program's callbacks (axle/callback.h), and for nothing else.
 
    Order. Runs that do not take each other's results are not ordered: they go on at the same time, on the same workers. A run that
    takes a result begins after the run that makes it. Results do not depend on threads, workers or order: they are the same bit for
@@ -12,10 +12,11 @@
    multiply-add, and then sums and functions such as tanh can differ in their last digits. Kernels (axle/kernel.h) that ax_check
    does not prove may give anything.
 
-   Memory. An array's elements do not change while anybody may read them. Arrays own their memory, or keep what was lent by
-   ax_array_from_parts; memory that nothing needs goes to the runtime's pool, and to the system by ax_runtime_trim or with the
-   runtime. A run holds its arguments and its executable until it is over, so the caller may release its references as soon as the
-   call returns. A callback of the run, and whatever thread the callback waits for, may release them before that.
+   Memory. An array's elements do not change as long as a live reference can read them. Arrays own their memory, or keep the memory
+   that was lent by ax_array_from_parts; memory that nothing needs goes to the runtime's pool, and to the system by ax_runtime_trim
+   or with the runtime.
+   A run holds its arguments and its executable until it is over, so the caller may release its references as soon as the call
+   returns. A callback of the run, or a thread that the callback waits for, may release them even during the call.
 
    Arguments that no result and no effect depends on are not looked at but for their type: they are not laid out, not waited for and
    not donated (ax_compile_options.keep_unused, ax_executable_keeps). A result that is an argument unchanged is that array, once
@@ -23,13 +24,14 @@
    is donated.
 
    Donation. An argument that an executable was compiled to be given (ax_compile_options.donate) is gone from the moment the run is
-   started, for every reference to it and every thread: reading it, waiting for it or running on it fails. Who had begun to read it
-   before (a run that was started, ax_array_read) reads on, and the run that it was donated to waits for them. Its memory may hold a
-   result afterwards. It comes back only when the run fails before it begins: an argument's run failed, no memory. An address that
-   ax_array_part gave is good only as long as the caller knows that the array is neither donated nor released.
+   started, for every reference to it and every thread: reading it, waiting for it or running on it fails. A reader that began
+   before (a run that was started, ax_array_read) reads on, and the run that it was donated to waits for such readers. Its memory
+   may hold a result afterwards. The argument comes back only when the run fails before it begins: an argument's run failed, or
+   there is no memory. An address that ax_array_part gave is good only as long as the caller knows that the array is neither donated
+   nor released.
 
-   Forking. A process that is forked from one with a runtime has none of its threads: all it may do with the runtime, its arrays and
-   its executables is release them, once, as if they were its own. */
+   Forking. A process that is forked from one with a runtime has none of the runtime's threads. It may release the runtime, its
+   arrays and its executables, once, as if they were its own, and do nothing else with them. */
 #ifndef AXLE_EXEC_H
 #define AXLE_EXEC_H
 
@@ -54,59 +56,67 @@ typedef struct ax_runtime_options {
   int64_t max_devices; /* devices a mesh may have; 0: 2^20 */
   ax_policy policy;    /* FIXED and SEEDED run on one thread, whatever `workers` says */
   uint64_t seed;       /* SEEDED: decides the order */
-  /* Who reads what debug_print says: `text` is what one call prints, with its newline, and gone when `print` returns. Called on
-     whatever thread runs the device, several at once; what holds of a callback holds of it (axle/callback.h). NULL: nobody, and
-     programs are compiled without it: the library itself writes nothing anywhere. ax_print_to, with a FILE * as context, writes
-     there. */
+  /* Receives the text of debug_print: `text` is the text of one call, with its newline, and is gone when `print` returns. It is
+     called on the thread that runs the device, on several threads at once; the rules of callbacks hold for it (axle/callback.h).
+     NULL: programs are compiled without debug_print, since the library itself writes nothing anywhere. ax_print_to, with a FILE *
+     as context, writes to that stream. */
   void (*print)(const char *text, void *context);
   void *print_context;
-  uint32_t check_numerics; /* AX_CHECK_*, of every program that is compiled, besides those that its ax_compile_options.check_numerics names */
-  void (*log)(const char *line, void *context); /* told, a line each, what was lowered and compiled and how long it took, and which donated
-                          arguments are of no use. On the thread that compiles, with nothing locked. NULL: nobody is told; nothing is printed */
+  uint32_t check_numerics; /* AX_CHECK_*, of every program that is compiled, besides those that its
+                              ax_compile_options.check_numerics names */
+  void (*log)(const char *line, void *context); /* gets a line for each program that was lowered or compiled, with the time it took,
+                                                   and for donated arguments whose memory no result can use. Called on the thread
+                                                   that compiles, with no lock held. NULL: there is no log; nothing is printed */
   void *log_context;
   /* The folder in which machine code is kept for later processes ("the code cache"): a path, "user" ($XDG_CACHE_HOME/axle, or
      ~/.cache/axle), or "off".
      NULL: what the environment's AXLE_CODE_CACHE says in the same words, and where it is not set nothing is kept. Borrowed for the
-     call. A folder that cannot be used, since it belongs to somebody else or others can write in it, is not used; `log` is told. As
-     jax_compilation_cache_dir. */
+     call. A folder that cannot be used, since it belongs to another user or others can write in it, is not used, and `log` gets a
+     line that says so. As jax_compilation_cache_dir. */
   const char *code_cache;
   uint64_t code_cache_bytes; /* what that folder holds at most; 0: 256 MiB */
-  uint64_t idle_code_bytes;  /* machine code whose executables are released stays in memory, for programs with the same fused operations, up to so many bytes;
-                                0: 64 MiB. Beyond them, what was released first goes first. ax_runtime_trim gives all of it back */
+  uint64_t idle_code_bytes;  /* most bytes of machine code that is kept in memory after its executables are released, for programs
+                                with the same fused operations; 0: 64 MiB. Beyond them the code that was released first is freed
+                                first. ax_runtime_trim gives all of it back */
 } ax_runtime_options;
 /* A ready `print`: writes the text to a stdio stream (the context, a FILE *), whole. */
 void ax_print_to(const char *text, void *file);
 
 /* Worker threads, memory, compiled code and executables. Reference-counted; arrays and executables retain it. Any thread. */
 typedef struct ax_runtime ax_runtime;
-/* options may be NULL: all 0. `*out` is owned by the caller. AX_INVALID_ARGUMENT: max_devices below 0, a policy or a check_numerics that is none. */
+/* options may be NULL: all 0. `*out` is owned by the caller. AX_INVALID_ARGUMENT: max_devices below 0, a policy or a check_numerics
+   that is none. */
 AX_MUST_USE ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out);
 ax_runtime *ax_runtime_retain(ax_runtime *runtime);
-/* The last reference of those that create and retain gave waits for all runs in flight; arrays and executables may outlive it.
-   Inside a run of the runtime it does not wait: in a callback, in the release of a callback's context or of a lent part as a run
-   ends, on whatever thread that is. The runs in flight then go on, and the last of them, of the arrays and of the executables ends
-   the runtime. */
+/* The release of the last reference that create and retain gave waits for all runs in flight; arrays and executables may outlive
+   it. It does not wait inside a run of the runtime: in a callback, or in the release of a callback's context or of a lent part as a
+   run ends, on any thread. The runs in flight then go on, and the last run, array or executable ends the runtime. */
 void ax_runtime_release(ax_runtime *runtime);
 /* Bytes held now, and the most so far: arrays, temporaries and pooled memory. */
 void ax_runtime_memory(const ax_runtime *runtime, size_t *now, size_t *peak);
 /* Gives back to the system: pooled memory, and machine code that no executable uses. */
 void ax_runtime_trim(ax_runtime *runtime);
 /* Programs read from texts that are compiled from now on find this callback by its name. It is retained as long as the runtime
-   lives. Any thread. AX_INVALID_ARGUMENT: another one is registered under that name. AX_OUT_OF_MEMORY. */
+   lives. Any thread.
+   AX_INVALID_ARGUMENT: another one is registered under that name. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_runtime_register(ax_runtime *runtime, ax_callback *callback);
-/* Returns when no run that ax_run_start began before is left, and lends a hand: all that they print and all their calls are made
-   then. A result that is ready says the same of its own run. What failed is said by the results alone. As jax.effects_barrier. Any
-   thread that is not in a callback of such a run. */
+/* Returns when all runs that ax_run_start began before are over, and works on them meanwhile. All their printing and all their
+   calls are done then; a result that is ready says the same for its own run. Only the results tell which runs failed. As
+   jax.effects_barrier. Any thread that is not in a callback of such a run. */
 void ax_runtime_wait(ax_runtime *runtime);
-/* How often something was made, and how often found in a cache, so far. A plain value. */
+/* Counts since the runtime was created: how often something was made, and how often found in a cache. A plain value. */
 typedef struct ax_counters {
   uint64_t programs_compiled, programs_found; /* by ax_compile and what calls it */
   uint64_t kernels_compiled, kernels_found;   /* of programs that were compiled: machine code of fused operations */
-  uint64_t kernels_loaded;                    /* those that were not compiled, since an earlier process had left their code (ax_runtime_options.code_cache) */
+  uint64_t kernels_loaded;                    /* those that were not compiled, since an earlier process had left their code
+                                                 (ax_runtime_options.code_cache) */
   uint64_t code_bytes;                        /* of machine code, held now */
-  uint64_t arguments_copied;                  /* by calls, as they lay otherwise than the program wants them; shardings that mean the same are none */
-  uint64_t layouts_made, layouts_found;       /* how arrays lie: of each kind of type, mesh, spec and devices one, while anybody has it */
-  uint64_t runs, calls_without_run; /* calls that devices ran for, and those that gave arguments, or constants made by an earlier one, as results */
+  uint64_t arguments_copied;                  /* by calls, because they lay otherwise than the program wants them; a sharding that
+                                                 means the same is not counted */
+  uint64_t layouts_made, layouts_found;       /* layouts of arrays: one for each combination of type, mesh, spec and devices, as
+                                                 long as something holds it */
+  uint64_t runs, calls_without_run; /* calls that devices ran for, and those that gave arguments, or constants made by an earlier
+                                       one, as results */
 } ax_counters;
 ax_counters ax_runtime_counters(const ax_runtime *runtime); /* zeros for NULL */
 
@@ -136,23 +146,23 @@ AX_MUST_USE ax_status ax_array_to_host(const ax_array *array, ax_host_array *out
    shape, and where it begins in the whole array (rank entries). AX_INVALID_ARGUMENT: a device the array is not on. */
 AX_MUST_USE ax_status ax_array_shard(const ax_array *array, int64_t device, ax_type *type, int64_t *start);
 
-/* --- Parts: what is stored, one for each block however many devices hold it --- */
+/* --- Parts: the stored blocks, one part for each block however many devices hold it --- */
 
-/* A part whose memory is somebody else's. */
+/* A part whose memory the caller lends. */
 typedef struct ax_part {
   void *data;     /* dense row-major; aligned to an element; NULL only when there are no elements */
   size_t bytes;   /* at `data`: at least those of a part */
-  void (*release)(void *context); /* NULL: nobody needs to know */
+  void (*release)(void *context); /* NULL: nothing is called */
   void *context;
   bool read_only; /* memory that must not be written: a donated array is copied then */
 } ax_part;
 /* An array of parts that lie where they are: nothing is copied. Parts are numbered as the first devices that hold each: with a spec
    that names no axes there is one; with P(d) on d=4, part i is what device i holds. Until its release is called, each part's memory
-   belongs to the array and must not be written by anybody else; runs write into it only when the array is donated, and then a
-   result may live there. Each release is called once, when nothing lies in its part any more, on whatever thread that turns out (a
-   worker too); it must not wait for a run, as ax_run, ax_array_wait, ax_array_read and ax_array_part may. It may release the
-   runtime. mesh, spec and type as in ax_device_put; `parts` itself is copied. `*out` is owned by the caller. Copies are made, at
-   the cost of a copy in each run, only where a program wants another layout.
+   belongs to the array and no other code may write to it. Runs write into it only when the array is donated, and then a result may
+   live there. Each release is called once, when nothing lies in its part any more, on any thread (a worker too); it must not wait
+   for a run, as ax_run, ax_array_wait, ax_array_read and ax_array_part may. It may release the runtime. mesh, spec and type as in
+   ax_device_put; `parts` itself is copied. `*out` is owned by the caller. Copies are made, at the cost of a copy in each run, only
+   where a program wants another layout.
    AX_INVALID_ARGUMENT: as ax_device_put; a wrong number of parts, one that is too small, at no address or not aligned. On
    failure no release is called. */
 AX_MUST_USE ax_status ax_array_from_parts(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
@@ -168,7 +178,7 @@ AX_MUST_USE ax_status ax_array_part(const ax_array *array, uint32_t index, const
    first two and the last. `*out`: ax_string_free. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_array_picture(const ax_array *array, char **out);
 
-/* What equations are looked at for, one or both. */
+/* The numbers that check_numerics looks for in the results of equations, one kind or both. */
 enum {
   AX_CHECK_NAN = 1,
   AX_CHECK_INF = 2
@@ -178,26 +188,32 @@ enum {
 typedef struct ax_executable ax_executable;
 typedef struct ax_compile_options {
   ax_args donate;     /* the inputs whose memory may be reused for results, and that are gone once a run is started (see above) */
-  bool keep_unused;   /* inputs that no result and no effect depends on are part of the program all the same: they are placed, held, and gone when they
-                         are donated, so that a result may live in their memory. As jax.jit's keep_unused */
-  const char *const *names; /* what messages call the inputs, besides by their numbers: as many as there are, copied; NULL, and an entry that is: nothing */
-  bool reference;     /* what each device computes by itself runs in plain reference code instead of machine code: slow, to find
-                         out which of the two is wrong */
-  uint32_t check_numerics; /* AX_CHECK_*: a run fails with AX_NOT_FINITE when an equation makes such a number: its result has one and none
-                         of its floating-point operands has. What an argument or a constant brings is carried on: -inf in a mask or as the
-                         first value of a maximum is no finding, log's NaN is one, even if a select after it leaves it out (as
-                         jax_debug_nans and jax_debug_infs). The message names the equation, its place, the iteration of the loops around
+  bool keep_unused;   /* inputs that no result and no effect depends on are part of the program all the same: they are placed, held,
+                         and gone when they are donated, so that a result may live in their memory. As jax.jit's keep_unused */
+  const char *const *names; /* names of the inputs for messages, which have the numbers too: as many as there are inputs, copied;
+                               NULL, or a NULL entry: no name */
+  bool reference;     /* each device's own computation runs in plain reference code instead of machine code: slow, to find out which
+                         of the two is wrong */
+  uint32_t check_numerics; /* AX_CHECK_*: a run fails with AX_NOT_FINITE when an equation makes such a number: its result has one
+                              and none
+                         of its floating-point operands has. A NaN or infinity of an argument or a constant is no finding where it
+                         is carried on: -inf in a mask or as the first value of a maximum is none. log's NaN is one, even if a
+                         select after it leaves it out (as
+                         jax_debug_nans and jax_debug_infs). The message names the equation, its place, the iteration of the loops
+                         around
                          it, the device, how many there are and where the first is: of all that is found, the earliest in the order
                          in which a device goes through the simplified program, and of that the lowest device's, whatever the policy
                          and the workers. A device goes no further once it has found something; the others end, or wait for it. Only
-                         what runs is found: not what nobody needs. Where axes do not divide a dimension, padding is looked at like all
-                         else; it repeats an array's last element, so that it has what that has (but for numbers made of positions). Each equation's results are then in memory at some time, and
+                         equations that run are looked at, not unused ones. Where axes do not divide a dimension, padding is looked
+                         at like all else; it repeats an array's last element, so it has such a number where that element has one
+                         (except for numbers made of positions). Each equation's results are then in memory at some time, and
                          fewer of them live in the memory of its operands: slower, and it takes more memory. Kernels are others than
                          without, so that a sum over elements may be added in another order; all else is the same to the bit */
-  bool unchecked_ragged; /* ragged_all_to_all takes send_sizes at their word and does not compare them with recv_sizes. What leaves an
-                         operand or output, or lies on each other, fails a run all the same */
+  bool unchecked_ragged; /* ragged_all_to_all trusts send_sizes and does not compare them with recv_sizes. Slices that leave an
+                            operand or output, or overlap, fail a run all the same */
   const ax_mesh *mesh; /* with `shardings`; else NULL */
-  const char *shardings; /* "data; ? -> ?": how inputs and results lie over `mesh`, as ax_program_with_shardings has it; NULL: as the program says */
+  const char *shardings; /* "data; ? -> ?": how inputs and results lie over `mesh`, as ax_program_with_shardings has it; NULL: as
+                            the program says */
   /* Arrays such as the runs will be given, one for each input, borrowed for the call; NULL, and an entry that is: nothing. An input
      of which `shardings` say nothing ("?", or no shardings at all) lies as its array does, over that array's mesh, so that
      computation follows data: arguments that lie so are not copied, and each device computes with its blocks. As jax.jit without
@@ -207,28 +223,29 @@ typedef struct ax_compile_options {
   bool timeline;      /* each run notes what every thread and device did, and when: ax_executable_timeline. Two looks at the clock
                          for each kernel, product and part of an exchange */
 } ax_compile_options;
-/* Compiles a program without axes of its own, simplified (ax_program_simplify: a collective whose results nobody uses is not run,
-   and so deadlocks nobody) and partitioned (ax_program_partition): the mesh is that of its shard_maps. While an executable lives,
+/* Compiles a program without axes of its own, simplified (ax_program_simplify: a collective whose results are unused is not run,
+   and so cannot deadlock) and partitioned (ax_program_partition): the mesh is that of its shard_maps. While an executable lives,
    compiling an equal program from the same lines with equal options gives one more reference to it (two threads at the same time
    may each get their own). `*out` is owned by the caller. Any thread. options may be NULL.
    AX_INVALID_ARGUMENT: shardings that do not parse or fit; arrays in `like` of other types than the inputs, or on different
    devices; a program with axes; more devices than the runtime allows; an input donated that there is not; a check_numerics that is
-   none. AX_ABSENT: what ax_program_partition says; a
-   primitive that cannot be compiled. AX_OUT_OF_MEMORY: also when values are larger than any machine's memory. */
+   none. AX_ABSENT: what ax_program_partition says; a primitive that cannot be compiled. AX_OUT_OF_MEMORY: also when values are
+   larger than any machine's memory. */
 AX_MUST_USE ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options,
                                  ax_executable **out);
 /* ax_trace and ax_compile in one: the executable of a function of operands of these types. Statuses: theirs. */
 AX_MUST_USE ax_status ax_jit(ax_runtime *runtime, ax_fn function, const ax_type *in_types, const ax_compile_options *options,
                              ax_executable **out);
 ax_executable *ax_executable_retain(ax_executable *executable);
-/* The same for operands with the types of host arrays, whose data is not looked at. AX_INVALID_ARGUMENT: one that has no dtype, besides. */
+/* The same for operands with the types of host arrays, whose data is not looked at. AX_INVALID_ARGUMENT: one that has no dtype,
+   besides. */
 AX_MUST_USE ax_status ax_jit_host(ax_runtime *runtime, ax_fn function, const ax_host_array *in, const ax_compile_options *options,
                                   ax_executable **out);
 void ax_executable_release(ax_executable *executable);
-/* The mesh it runs on (of a program over several meshes one that all are made of, with axes of its own), and how input and result
-   `index` lie over it: an input as what uses it first wants it, a result as it is made. An argument that lies so is used as it is.
-   Any other is laid out anew by every run that it is given to: what moves is copied into memory that is held as long as the run
-   needs it. A result can be an argument of the next run without that when it lies as that input.
+/* The mesh it runs on (of a program over several meshes one that all are made of, with axes of its own), and how input and
+   result `index` lie over it: an input as what uses it first wants it, a result as it is made. An argument that lies so is used
+   as it is. Any other is laid out anew by every run that it is given to: what moves is copied into memory that is held as long as
+   the run needs it. A result that lies as an input of the next run is that run's argument without a copy.
    Borrowed, for as long as the executable lives; NULL: there is no such input or result. Any thread. */
 const ax_mesh *ax_executable_get_mesh(const ax_executable *executable);
 const ax_spec *ax_executable_in_spec(const ax_executable *executable, uint32_t index);
@@ -236,25 +253,26 @@ const ax_spec *ax_executable_out_spec(const ax_executable *executable, uint32_t 
 /* Copies dense row-major `data` onto the devices as input `index` wants to lie, as ax_device_put. `*out` is owned by the caller.
    AX_INVALID_ARGUMENT: no such input. */
 AX_MUST_USE ax_status ax_executable_put(const ax_executable *executable, uint32_t index, const void *data, ax_array **out);
-/* What it is made of: buffers, instructions, memory, as text. `*out`: ax_string_free. AX_OUT_OF_MEMORY. */
+/* The compiled program as text: its buffers, instructions and memory. `*out`: ax_string_free. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_executable_text(const ax_executable *executable, char **out);
 
-/* What the run that ended last did, of an executable compiled with ax_compile_options.timeline. TEXT: a row for each thread, each
-   device (16 of each at most) and each collective under way, in columns of equal time that show the equation which took most of
-   them, and what the letters stand for. JSON: trace events, as Perfetto and chrome://tracing show them, threads and devices as
-   processes. `*out`: ax_string_free. Any thread. AX_INVALID_ARGUMENT: compiled without, no run yet, a form that is none.
-   AX_OUT_OF_MEMORY. */
+/* The timeline of the run that ended last, for an executable compiled with ax_compile_options.timeline. TEXT: a row for each
+   thread, each device (16 of each at most) and each collective under way, in columns of equal time that show the equation which
+   took most of them, and what the letters stand for. JSON: trace events, as Perfetto and chrome://tracing show them, threads and
+   devices as processes. `*out`:
+   ax_string_free. Any thread. AX_INVALID_ARGUMENT: compiled without, no run yet, a form that is none. AX_OUT_OF_MEMORY. */
 typedef enum ax_timeline_form { AX_TIMELINE_TEXT, AX_TIMELINE_JSON } ax_timeline_form;
 AX_MUST_USE ax_status ax_executable_timeline(ax_executable *executable, ax_timeline_form form, char **out);
 
 /* Runs and waits: ax_run_start, then until the results are ready. The thread works on this run until it is over, beside the
    runtime's workers. `out` receives arrays owned by the caller, all NULL on failure. Any thread, several at once; the workers serve
    all runs. A run takes at most 32 KB of the thread's stack, whatever the program; callbacks come on top of that.
-   AX_INVALID_ARGUMENT: wrong number of arguments; shapes or dtypes that do not match, arrays of another runtime, arrays donated to
-   an earlier run (the first five are named); committed arrays (ax_array_is_committed) on different devices, or on another number of
-   them than the executable's mesh has (the first are named, with their layouts and devices); an array that is donated and an
-   argument twice, or donated by another thread meanwhile. AX_DEADLOCK: devices wait for a collective that others never reach; the
-   message names them. AX_NOT_FINITE: see ax_compile_options.check_numerics. Also what an argument's run failed with. */
+   AX_INVALID_ARGUMENT: wrong number of arguments; shapes or dtypes that do not match, arrays of another runtime, arrays donated
+   to an earlier run (the first five are named); committed arrays (ax_array_is_committed) on different devices, or on another number
+   of them than the executable's mesh has (the first are named, with their layouts and devices); an array that is donated and an
+   argument twice, or donated by another thread meanwhile.
+   AX_DEADLOCK: devices wait for a collective that others never reach; the message names them. AX_NOT_FINITE:
+   see ax_compile_options.check_numerics. Also what an argument's run failed with. */
 #ifndef __cplusplus
 #define AX_ARRAYS(...) (uint32_t)(sizeof((ax_array *[]){__VA_ARGS__}) / sizeof(ax_array *)), ((ax_array *[]){__VA_ARGS__}) /* for `in` */
 #endif
@@ -268,16 +286,18 @@ AX_MUST_USE ax_status ax_run_host(ax_executable *executable, uint32_t in_count, 
    that is made for the call. `in` has function.in_count entries, `out` function.out_count; ownership as ax_run_host's. What is run
    more often is compiled once (ax_jit). Statuses: those of ax_runtime_create, ax_jit and ax_run_host. */
 AX_MUST_USE ax_status ax_apply(ax_runtime *runtime, ax_fn function, const ax_host_array *in, ax_host_array *out);
-/* Starts a run. Its results, in `out`, are arrays that need not be ready yet, and its arguments may be such: it begins when they
-   are ready, and when nobody else reads those that are donated to it any more (they are gone for everybody else from now on). No
-   thread waits meanwhile. A small run, and any run where the runtime has no worker threads, is over when this returns, if its
-   arguments are ready. All references may be given up at once: a run keeps what it needs. Memory for results is taken when a run
-   begins. A failure before the run begins to wait is this function's, as ax_run's, with `out` all NULL. One that comes later is
-   that of the results: waiting for one of them, reading it or running on it gives the status and the message, which names the run
-   ("run 3 failed: ..."; runs that are pending are numbered from 1 in each runtime). Threads: as ax_run. */
+/* Starts a run. Its results, in `out`, are arrays that need not be ready yet, and its arguments may be such arrays. The run begins
+   when its arguments are ready and no other run or call reads those that are donated to it (every other use of these fails from now
+   on). No thread waits meanwhile. A small run, and any run where the runtime has no worker threads, is over when this returns, if
+   its arguments are ready. The caller may release all references at once: a run keeps the objects that it needs. Memory for results
+   is taken when a run begins.
+   A failure before the run begins to wait is this function's, as ax_run's, with `out` all NULL. One that comes later is that of the
+   results: waiting for one of them, reading it or running on it gives the status and the message, which names the run ("run 3
+   failed: ..."; runs that are pending are numbered from 1 in each runtime). Threads: as ax_run. */
 AX_MUST_USE ax_status ax_run_start(ax_executable *executable, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out);
-/* Waits until the array is ready, and lends a hand. The status and message of the run that makes it. AX_INVALID_ARGUMENT: a donated
-   array. Any thread, several at once. */
+/* Waits until the array is ready, and works on the runtime's runs meanwhile. Gives the status and message of the run that makes it.
+   AX_INVALID_ARGUMENT: a donated array.
+   Any thread, several at once. */
 AX_MUST_USE ax_status ax_array_wait(const ax_array *array);
 /* True when ax_array_wait would not wait: the run that makes it is over, well or not, or the array was donated. */
 bool ax_array_is_ready(const ax_array *array);

@@ -11,11 +11,11 @@
      ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(8), .in_specs = .., .out_specs = .., .out_count = 1, .outs = ..},
      AX_FN(add_kernel, 3, 0), 2, in, out);
 
-   Threads and time. Each core, each warpgroup and each copy under way goes on by itself: nothing orders what two of them do but
-   semaphores, barriers, and that a copy begins when it is started. What is not ordered and touches the same bytes, one of them
-   writing, is a race, and gives anything; ax_check (axle/check.h) proves that there is none, or shows one. So do bytes of a result
-   that no body writes, and memory that is read before it is written: what was there before is what they hold, another thing in each
-   run. A run does not look whether semaphores are 0 at the end; ax_check does.
+   Threads and time. Each core, each warpgroup and each copy under way goes on by itself. Only semaphores, barriers and the start of
+   a copy order what two of them do. Two accesses of the same bytes that are not ordered, one of them a write, are a race, and the
+   result is undefined; ax_check (axle/check.h) proves that there is no race, or shows one. Undefined are also the bytes of a result
+   that no body writes, and memory that is read before it is written: they hold whatever was there before, which may differ from run
+   to run. A run does not check that semaphores are 0 at the end; ax_check does.
 
    Errors of all functions here are the trace's, as of other operations. */
 #ifndef AXLE_KERNEL_H
@@ -31,9 +31,9 @@ extern "C" {
 /* --- Types --- */
 /* A ref of this dtype, shape and space; {0}-like (AX_NO_DTYPE) for what ax_array_type refuses. */
 ax_type ax_ref_type(ax_space space, ax_dtype dtype, uint32_t rank, const int64_t *dims);
-ax_type ax_semaphore_type(uint32_t rank, const int64_t *dims);     /* counts, that cores signal and wait for */
-ax_type ax_dma_semaphore_type(uint32_t rank, const int64_t *dims); /* counts of bytes, that copies signal */
-ax_type ax_barrier_type(uint32_t rank, const int64_t *dims);       /* phases of so many arrivals as their scratch says */
+ax_type ax_semaphore_type(uint32_t rank, const int64_t *dims);     /* counts; cores signal them and wait for them */
+ax_type ax_dma_semaphore_type(uint32_t rank, const int64_t *dims); /* counts of bytes; copies signal them */
+ax_type ax_barrier_type(uint32_t rank, const int64_t *dims);       /* phases; their scratch says how many arrivals complete one */
 #ifndef __cplusplus /* axle::vmem, smem and hbm there */
 #define AX_VMEM(...) ax_listed_ref_type(AX_SPACE_VMEM, (uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
 #define AX_SMEM(...) ax_listed_ref_type(AX_SPACE_SMEM, (uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
@@ -43,10 +43,10 @@ static inline ax_type ax_listed_ref_type(ax_space space, uint32_t count, const i
 }
 #endif
 
-/* --- Targets: what a machine has of each space --- */
+/* --- Targets: the capacity and alignment of each memory space of a machine --- */
 typedef struct ax_target_space {
-  char called[16];    /* what it is called there: "SMEM" */
-  int64_t bytes;      /* of a core; of HBM of a device; -1: no limit. Of semaphores: what one takes */
+  char called[16];    /* the machine's name for it: "SMEM" */
+  int64_t bytes;      /* capacity of a core; HBM: of a device; -1: no limit. Semaphores: bytes of one */
   int64_t align;      /* each ref begins at a multiple, and is rounded up to one */
   int64_t count;      /* of semaphores and barriers; -1: no limit */
   ax_space within;    /* it is part of that space's memory; AX_SPACE_NONE: memory of its own */
@@ -55,10 +55,11 @@ typedef struct ax_target_space {
 typedef struct ax_target { /* a plain value */
   ax_target_space space[AX_SPACE_COUNT]; /* space[AX_SPACE_NONE]: semaphores and barriers */
 } ax_target;
-/* A name, "tpu-like" (a core of a TPU: 64 MiB VMEM) or "h200" (a block of an H200: 227 KiB SMEM), or entries apart by `;` or lines,
-   as
+/* Reads a target: a name, "tpu-like" (a core of a TPU: 64 MiB VMEM) or "h200" (a block of an H200: 227 KiB SMEM), or entries
+   separated by `;` or line ends, such as
      vmem called=VMEM bytes=16MiB align=4096; hbm direct=no; smem within=vmem; semaphores count=2048 bytes=8
-   KiB, MiB, GiB and KB, MB, GB are units; what is not said has no limit. AX_INVALID_ARGUMENT: which entry is none. */
+   KiB, MiB, GiB and KB, MB, GB are units; a field that is not given has no limit. AX_INVALID_ARGUMENT: an unknown or malformed
+   entry, which the message names. */
 AX_MUST_USE ax_status ax_target_parse(const char *text, ax_target *out);
 
 /* --- Views: other refs of the same memory. Also of semaphores and barriers. --- */
@@ -70,19 +71,22 @@ ax_value ax_ref_strided_slice(ax_value ref, const ax_value *starts, const int64_
 /* ref: T[n,d..] -> T[d..], the one at `index` of the first dimension. As ref.at[index]. */
 ax_value ax_ref_at(ax_value ref, ax_value index);
 ax_value ax_ref_transpose(ax_value ref, uint32_t rank, const int64_t *permutation);
-ax_value ax_ref_reshape(ax_value ref, uint32_t rank, const int64_t *dims); /* of what is dense: a dimension that is split or joined must lie in one piece */
+ax_value ax_ref_reshape(ax_value ref, uint32_t rank, const int64_t *dims); /* only of dense memory: a dimension that is split or
+                                                                              joined must lie in one piece */
 
-/* --- Reading and writing: by the core itself, before it goes on. Not of refs in HBM or ANY on targets whose cores cannot (ax_check says so). --- */
+/* --- Reading and writing: by the core itself, before it goes on. Refs in HBM or ANY are refused on targets whose cores cannot
+   access them (ax_check says so). --- */
 ax_value ax_ref_load(ax_value ref);
 void ax_ref_store(ax_value ref, ax_value value); /* value: a number, a scalar (broadcast), or of the ref's shape */
-ax_value ax_ref_swap(ax_value ref, ax_value value); /* gives what was there */
+ax_value ax_ref_swap(ax_value ref, ax_value value); /* gives the value that was there before */
 void ax_ref_add(ax_value ref, ax_value value); /* as ref[...] += value, which is not atomic; jax's addupdate */
-/* mask: bool of the ref's shape. Where it is false nothing is read and `other` (a number, a scalar or of the shape) is given; nothing is written. */
+/* mask: bool of the ref's shape. Where it is false nothing is read and `other` (a number, a scalar or of the shape) is given;
+   nothing is written. */
 ax_value ax_ref_load_masked(ax_value ref, ax_value mask, ax_value other);
 void ax_ref_store_masked(ax_value ref, ax_value mask, ax_value value);
 ax_value ax_ref_swap_masked(ax_value ref, ax_value mask, ax_value value, ax_value other);
 
-/* --- Where an operation or a copy goes that is not for the own core --- */
+/* --- The target of an operation or a copy: the own core, or another --- */
 /* {0}: the own core of the own device. `axes` names axes of devices and of cores ("x", "x,core"), `coordinates` has a scalar of s32
    or a number for each: along all others it is the own one. `device`, where `axes` is NULL and `logical` is set, is the number of a
    device, row-major over all axes of devices in scope (jax's DeviceIdType.LOGICAL; the other way is its MESH). */
@@ -94,10 +98,13 @@ typedef struct ax_target_core {
 } ax_target_core;
 
 /* --- Semaphores --- */
-void ax_semaphore_signal(ax_value semaphore, ax_value amount, const ax_target_core *to); /* adds; to NULL: the own. amount: s32 or a number, >= 0 */
-void ax_semaphore_wait(ax_value semaphore, ax_value amount); /* until at least so much is there, and takes it off */
-ax_value ax_semaphore_read(ax_value semaphore);              /* s32[]: what is there now. Orders nothing: only a wait makes what was done before a signal seen */
-/* The semaphore of this device that all kernels with one collective_id have for meeting before they touch each other's memory. */
+void ax_semaphore_signal(ax_value semaphore, ax_value amount, const ax_target_core *to); /* adds; to NULL: the own. amount: s32 or a
+                                                                                            number, >= 0 */
+void ax_semaphore_wait(ax_value semaphore, ax_value amount); /* waits until the count is at least `amount`, and subtracts it */
+ax_value ax_semaphore_read(ax_value semaphore);              /* s32[]: the count now. It orders nothing: only a wait makes the
+                                                                writes before a signal visible */
+/* The semaphore of this device that all kernels with one collective_id share. Devices use it to meet before they touch each other's
+   memory. */
 ax_value ax_barrier_semaphore(void);
 
 /* --- Barriers: phases of a fixed number of arrivals (mbarrier) --- */
@@ -106,38 +113,43 @@ void ax_barrier_wait(ax_value barrier); /* a core's n-th wait: until the n-th ph
 
 /* --- Copies: they go on by themselves. Source and destination have one dtype and shape. --- */
 typedef struct ax_copy_options {
-  const ax_value *received; /* DMA semaphore that gets the copy's bytes when all is written, where the destination is; NULL: none */
-  const ax_value *sent;   /* .. when all is read, here; NULL: none */
-  const ax_value *barrier; /* at which the copy arrives once when all is written (GMEM -> SMEM); NULL: none */
+  const ax_value *received; /* DMA semaphore on the destination's core that is increased by the copy's bytes when all is written;
+                               NULL: none */
+  const ax_value *sent;   /* the same on this core, when all is read; NULL: none */
+  const ax_value *barrier; /* barrier at which the copy arrives once when all is written (GMEM -> SMEM); NULL: none */
   const ax_value *predicate; /* bool[]: false: there is no copy, and nothing is signalled; NULL: true */
-  const ax_target_core *to; /* whose memory `destination` (and `received`) is; NULL: the own */
+  const ax_target_core *to; /* the core that `destination` (and `received`) belongs to; NULL: the own */
   bool grouped;       /* it belongs to the copies that ax_copy_commit_group makes a group of (SMEM -> GMEM) */
 } ax_copy_options;
 void ax_copy_start(ax_value source, ax_value destination, const ax_copy_options *options);
-/* Waits until `semaphore` has as many bytes as `ref` has, and takes them off: as wait, wait_send, wait_recv of jax's async copies. */
+/* Waits until `semaphore` has as many bytes as `ref` has, and takes them off: as wait, wait_send, wait_recv of jax's async
+   copies. */
 void ax_copy_wait(ax_value semaphore, ax_value ref);
 /* The whole of it: pltpu.sync_copy. Needs no semaphore. */
 void ax_copy(ax_value source, ax_value destination);
 void ax_copy_commit_group(void);
-/* Waits until at most `pending` of the groups that this core committed are under way; read_only: until their sources have been read. */
+/* Waits until at most `pending` of the groups that this core committed are under way; read_only: until their sources have been
+   read. */
 void ax_copy_wait_groups(int64_t pending, bool read_only);
-/* What this core has stored in VMEM (SMEM of a GPU) is there for copies that it starts from here on. */
+/* Makes this core's stores to VMEM (SMEM on GPUs) visible to the copies that it starts after this call. */
 void ax_commit_smem(void);
 
-/* --- Where one is --- */
+/* --- The place of this core in the grid --- */
 ax_value ax_program_id(uint32_t dimension);     /* s32[]: of the grid; in a pipeline's body, of the pipeline's */
 ax_value ax_num_programs(uint32_t dimension);   /* s32[] */
 /* A coordinate of the core, as of the device: ax_axis_index("core"). */
 void ax_set_max_registers(int64_t count, bool increase); /* a hint */
-void ax_kernel_trace_begin(const char *name); /* a named span, told by what ax_check finds in it; they nest */
+void ax_kernel_trace_begin(const char *name); /* a named span; the findings of ax_check name the spans that they are in. Spans
+                                                 nest */
 void ax_kernel_trace_end(void);
 
 /* --- Scratch --- */
-/* What a kernel or a scope has beside its operands. */
+/* Memory, semaphores or barriers that a kernel or a scope has beside its operands. */
 typedef struct ax_scratch {
   ax_type type;      /* ax_ref_type, ax_semaphore_type, .. */
-  int64_t arrivals;  /* of barriers: how many complete a phase */
-  const char *core;  /* of a kernel over several core meshes: whose it is; NULL: each has its own; of HBM: the device's, for all */
+  int64_t arrivals;  /* of barriers: arrivals that complete a phase */
+  const char *core;  /* of a kernel over several core meshes: the core mesh that owns it; NULL: each has its own, but HBM is one for
+                        the whole device */
   bool shared;       /* one for all cores of a device (jax's VMEM_SHARED) */
 } ax_scratch;
 /* Runs `body` on refs that are made for it and gone after it: body: (one ref for each scratch) -> results, which are values.
@@ -157,22 +169,25 @@ typedef struct ax_block_spec {
 } ax_block_spec;
 
 /* --- Kernels --- */
-typedef enum ax_semantics { AX_ARBITRARY, AX_PARALLEL } ax_semantics; /* of a grid's dimension: in order; or in any, by several cores */
+typedef enum ax_semantics { AX_ARBITRARY, AX_PARALLEL } ax_semantics; /* of a grid's dimension: in order; or in any, by several
+                                                                         cores */
 
-/* What is alike of kernels over a grid and over core meshes. */
+/* Options of both kinds of kernels: over a grid, and over core meshes. */
 typedef struct ax_kernel_options {
   const char *name;      /* NULL: "kernel" */
   uint32_t scratch_count;
   const ax_scratch *scratch;
   uint32_t alias_count;
-  const uint32_t (*aliases)[2]; /* (operand, result): they are one memory; the operand is used up */
-  const char *target;    /* of capacities and alignment: "tpu-like", "h200", or the text of one (ax_target_parse); NULL: no limits */
-  bool interpret;        /* run as a plain program: cores one after the other, copies done when they are started. AX_INVALID_ARGUMENT where one waits for another */
+  const uint32_t (*aliases)[2]; /* (operand, result): both are one memory; the operand is consumed */
+  const char *target;    /* of capacities and alignment: "tpu-like", "h200", or the text of one (ax_target_parse); NULL: no
+                            limits */
+  bool interpret;        /* run as a plain program: cores one after the other, each copy complete as soon as it is started.
+                            AX_INVALID_ARGUMENT where one core waits for another */
   bool debug;            /* the kernel's text is printed when it is compiled, by ax_runtime_options.print */
   double flops, bytes, transcendentals; /* cost estimate; 0: counted */
   const char *metadata;  /* "key=value, .."; carried along */
   const char *compiler_params; /* likewise */
-  int64_t collective_id; /* which barrier semaphore; 0 where nothing is said */
+  int64_t collective_id; /* selects the barrier semaphore; 0 by default */
 } ax_kernel_options;
 
 /* A kernel over a grid: the body is run once for each of the grid's points, in row-major order along AX_ARBITRARY dimensions. */
@@ -186,14 +201,16 @@ typedef struct ax_kernel {
   ax_kernel_options options; /* {0}: the defaults */
 } ax_kernel;
 /* body: (refs of the blocks of operands, of results, of scratch) -> (). in: in_count arrays; out: kernel->out_count. As
-   pl.pallas_call. in_count: operands; body.in_count must be in_count + out_count + scratch_count. */
+   pl.pallas_call.
+   in_count: operands; body.in_count must be in_count + out_count + scratch_count. */
 void ax_kernel_call(const ax_kernel *kernel, ax_fn body, uint32_t in_count, const ax_value *in, ax_value *out);
 
 /* A mesh of cores of a device. */
 typedef struct ax_core_mesh {
   const char *core;   /* the type: "tensorcore", "scalar_subcore", "vector_subcore", "warpgroup", or any other word */
   ax_mesh mesh;       /* named axes of cores; none: one core */
-  const char *threads; /* axes of them whose cores are threads of one: they have VMEM, SMEM and semaphores together ("wg"); NULL: none */
+  const char *threads; /* axes of them whose cores are threads of one: they have VMEM, SMEM and semaphores together ("wg"); NULL:
+                          none */
   ax_space space;     /* where operands and results are; AX_SPACE_NONE: AX_SPACE_ANY */
 } ax_core_mesh;
 /* Several functions, each on its core mesh, at once on each device, over the same operands, results and scratch: bodies[i]: (refs
@@ -211,7 +228,8 @@ typedef struct ax_pipeline_options {
   int64_t max_concurrent_steps; /* 0: 1, or 2 of the warp-specialised one */
   int64_t delay_release;        /* steps to wait before a slot is used again */
 } ax_pipeline_options;
-/* refs: in_count + out_count refs in HBM. body: (refs of the slots of operands, results) -> (), once a step. As emit_pipeline of jax's pallas.mosaic_gpu. */
+/* refs: in_count + out_count refs in HBM. body: (refs of the slots of operands, results) -> (), once a step. As emit_pipeline of
+   jax's pallas.mosaic_gpu. */
 void ax_emit_pipeline(const ax_pipeline_options *options, ax_fn body, const ax_value *refs);
 
 typedef struct ax_warp_pipeline_options {
@@ -221,7 +239,8 @@ typedef struct ax_warp_pipeline_options {
   int64_t compute_wgs;
   int64_t memory_thread; /* index along wg_axis; -1: the last */
   bool manual_consumed_barriers; /* the body gets one barrier an operand, after the refs, and arrives at it itself */
-  uint32_t carry_count; /* of values that the body takes last and gives, and whose first ones `carry` makes and last ones it gets */
+  uint32_t carry_count; /* values that the body takes last and gives; carry_init makes the first ones, and carry_final gets the last
+                           ones */
   ax_fn carry_init;     /* () -> (carry..) */
   ax_fn carry_final;    /* (carry..) -> () */
 } ax_warp_pipeline_options;

@@ -1,9 +1,10 @@
-/* Where a call stands: the public functions that can fail are macros over themselves, which give the equations that a call makes,
-   and the error that it leaves, the C file and line of the call.
+/* The location of a call: the public functions that can fail are macros over themselves. The macros attach the call's C file and
+   line to the equations that it makes and to its error message.
 
      ax_matmul(x, w)      ->   "prog.c:12: matmul f32[2,3] f32[4,5]: ..."
 
-   A bare name is the function itself, as a pointer to it is wanted. A file compiled with AXLE_NO_LINES has no macros. C only:
+   A bare name is the function itself, so that a pointer to it can be taken. A file compiled with AXLE_NO_LINES has no macros. C
+   only:
    in C++ axle/axle.hpp does the same. Each header says at its end which of its functions are such macros. */
 #ifndef AXLE_LINE_H
 #define AXLE_LINE_H
@@ -20,19 +21,19 @@
 #define AX_TEXT_OF_(x) #x
 #define AX_TEXT_OF(x) AX_TEXT_OF_(x)
 #define AX_CALL(name) __FILE__ ":" AX_TEXT_OF(__LINE__) ": " name
-/* Of functions that give a value, a status, nothing, anything else. The name is made a text here, before a macro of the user's that
-   is called so (iso646.h has `and`) takes its place. */
+/* Four forms: for functions that return a value, a status, nothing, or anything else. The name becomes a string here, before a
+   user's macro of the same name (iso646.h has `and`) can replace it. */
 #define AX_LINED(name, ...) ax_lined_value((ax_##name)(__VA_ARGS__), AX_CALL(#name))
 #define AX_LINED_STATUS(name, ...) ax_lined_status((ax_##name)(__VA_ARGS__), AX_CALL(#name))
 #define AX_LINED_VOID(name, ...) ((ax_##name)(__VA_ARGS__), ax_stamp(AX_CALL(#name)))
 #define AX_LINED_ANY(name, ...) AX_LINED_ANY_(ax_##name, AX_CALL(#name), AX_JOIN(ax_given_, __COUNTER__), __VA_ARGS__)
 #define AX_LINED_ANY_(function, call, given, ...) \
   __extension__({ __auto_type given = (function)(__VA_ARGS__); ax_stamp(call); given; })
-/* Names of their own, so that calls in calls shadow nothing. */
+/* Makes a fresh name for each use, so that a call inside a call's arguments shadows nothing. */
 #define AX_JOIN_(a, b) a##b
 #define AX_JOIN(a, b) AX_JOIN_(a, b)
-/* An operand that may be a number of C: a value as it is, a number as a handle. Evaluated once, and written once. Anything else, such as a
-   pointer or a string, does not compile. */
+/* An operand that may be a C number: a value stays as it is, a number becomes a handle. The argument is evaluated once. Anything
+   else, such as a pointer or a string, does not compile. */
 #define AX_X(x) AX_X_(x, AX_JOIN(ax_operand_, __COUNTER__))
 #define AX_X_(x, name)                                                                                                       \
   __extension__({                                                                                                            \
@@ -49,9 +50,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
-/* What the macros call. `call` is "file:line: function", kept only during the call. ax_stamp: equations of the trace in progress
-   that have no location yet come from there, and so does its error. ax_blame: this thread's message is of a call that stands
-   there. */
+/* Called by the macros. `call` is "file:line: function", read only during the call. ax_stamp gives this location to the equations
+   of the trace in progress that have none yet, and to its error. ax_blame puts this location before this thread's error message. */
 void ax_stamp(const char *call);
 void ax_blame(ax_status status, const char *call);
 

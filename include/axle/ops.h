@@ -1,17 +1,18 @@
 /* Operations on the values of a trace. Each adds an equation to the trace in progress on this thread and returns its result;
    errors poison the result and are reported when the trace finishes (see program.h).
 
-   Two-operand functions broadcast as NumPy does: shapes are aligned at the last dimension, and a dimension of 1 stretches. dtypes
-   are never converted silently: both operands have one dtype T. Numeric: an integer or float. Names and semantics are those of
-   jax.lax.
+   Functions of two operands broadcast as NumPy does: shapes are aligned at the last dimension, and a dimension of 1 stretches.
+   dtypes are never converted silently: both operands have one dtype T. Numeric: an integer or float. Names and semantics are those
+   of jax.lax.
 
    Operands that spread differently over mesh axes (ax_spread) are made to agree by implicit casts, axis by axis: where one varies
    all are made to vary; where one is reduced or unreduced, those that are invariant become reduced. Operations take unreduced
-   operands where they are linear in them: all operands of add, sub, neg, concatenate, pad, reduce_sum, of what only moves elements,
-   and the cases of select_n; one of mul and dot_general; the first of div (floats), dynamic_slice, and the first two of
-   dynamic_update_slice. What is unreduced by max or min is taken by what only moves elements, by max and reduce_max or min and
-   reduce_min. The number 0 is a
-   part of any sum: ax_where(mask, x, ax_real(0)). All other unreduced operands are errors that name the axis.
+   operands where they are linear in them:
+   all operands of add, sub, neg, concatenate, pad, reduce_sum and the operations that only move elements, and the cases of
+   select_n; one of mul and dot_general; the first of div (floats) and dynamic_slice, and the first two of dynamic_update_slice.
+   Operands that are unreduced by max (by min) are taken by the operations that only move elements, and by max and reduce_max (min
+   and reduce_min). The number 0 is a part of any sum: ax_where(mask, x, ax_real(0)). All other unreduced operands are errors that
+   name the axis.
 
    A single dimension, and each of a reduction's axes, may count from the end: -1 is the last. Lists with an entry a dimension
    (permutation, broadcast_dimensions, starts, limits) and dot_general's have one entry for each, from 0.
@@ -29,7 +30,7 @@ extern "C" {
 
 /* --- Constants --- */
 /* T[dims], every element `value`; rank 0 and dims NULL for a scalar. Float dtypes round it to nearest. Errors (kept by the trace):
-   a value the dtype cannot hold: for an integer dtype a fraction, NaN or what is out of its range, for bool all but 0 and 1, for a
+   a value the dtype cannot hold: for an integer dtype a fraction, NaN or a number out of its range, for bool all but 0 and 1, for a
    float dtype a finite value beyond its largest. ax_full takes whole numbers below 2^53 in size for integer dtypes, ax_full_i64
    any. */
 ax_value ax_full(ax_dtype dtype, uint32_t rank, const int64_t *dims, double value);
@@ -82,16 +83,17 @@ ax_value ax_not(ax_value x);
 /* Any T.  which: bool, of the cases' shape or a scalar -> case_false where false, case_true where true. */
 ax_value ax_select_n(ax_value which, ax_value case_false, ax_value case_true);
 ax_value ax_where(ax_value condition, ax_value x, ax_value y); /* broadcasts; x where condition holds */
-/* Any dtype to any. Floats become integers towards zero, clamped to what there is; what is not 0 becomes true. */
+/* Any dtype to any. Floats are rounded towards zero and clamped to the integer dtype's range. To bool, every value other than 0
+   becomes true. */
 ax_value ax_convert_element_type(ax_value x, ax_dtype dtype);
 ax_value ax_stop_gradient(ax_value x); /* x, whose derivative is zero */
 ax_value ax_square(ax_value x);        /* T numeric */
-/* T numeric; the operands broadcast, and some may be numbers. min(max(x, low), high), as jax.lax.clamp: where x equals a bound
-   nobody has a derivative. */
+/* T numeric; the operands broadcast, and some may be numbers. min(max(x, low), high), as jax.lax.clamp: where x equals a bound, the
+   derivatives by all three operands are zero. */
 ax_value ax_clamp(ax_value low, ax_value x, ax_value high);
 
 /* --- Shape; any T --- */
-/* The same number of elements, in row-major order; one dimension may be -1, which stands for what the others leave. */
+/* The same number of elements, in row-major order; one dimension may be -1, the size that the others leave. */
 ax_value ax_reshape(ax_value x, uint32_t rank, const int64_t *dims);
 ax_value ax_transpose(ax_value x, const int64_t *permutation); /* result dimension i is x's dimension permutation[i] */
 /* T[s..] -> T[dims]; x's dimension i becomes broadcast_dimensions[i] (strictly increasing), equal to it or 1. */
@@ -110,12 +112,15 @@ ax_value ax_dynamic_slice(ax_value x, const ax_value *starts, const int64_t *siz
 ax_value ax_dynamic_update_slice(ax_value x, ax_value update, const ax_value *starts); /* x with update put at starts */
 ax_value ax_expand_dims(ax_value x, int64_t dimension); /* adds a dimension of 1; it is then number `dimension` of the result */
 
-ax_value ax_broadcast_to(ax_value x, uint32_t rank, const int64_t *dims); /* repeated, as NumPy broadcasts, to T[dims]; as jnp.broadcast_to */
+ax_value ax_broadcast_to(ax_value x, uint32_t rank, const int64_t *dims); /* repeated, as NumPy broadcasts, to T[dims]; as
+                                                                             jnp.broadcast_to */
 /* Dimensions of 1 dropped: those named, each once; dimensions NULL: all there are. As jnp.squeeze. */
 ax_value ax_squeeze(ax_value x, uint32_t count, const int64_t *dimensions);
-ax_value ax_moveaxis(ax_value x, int64_t source, int64_t destination); /* dimension `source` comes to be `destination`; as jnp.moveaxis */
+ax_value ax_moveaxis(ax_value x, int64_t source, int64_t destination); /* dimension `source` comes to be `destination`; as
+                                                                          jnp.moveaxis */
 ax_value ax_swapaxes(ax_value x, int64_t a, int64_t b);                /* as jnp.swapaxes */
-/* At least one operand, all of one shape, beside one another along a new dimension, number `dimension` of the result. As jnp.stack. */
+/* At least one operand, all of one shape, beside one another along a new dimension, number `dimension` of the result. As
+   jnp.stack. */
 ax_value ax_stack(uint32_t count, const ax_value *xs, int64_t dimension);
 /* x cut along the dimension in parts of these sizes, which make up all of it: out[i] is part i. As jax.lax.split. */
 void ax_split(ax_value x, uint32_t count, const int64_t *sizes, int64_t dimension, ax_value *out);
@@ -133,7 +138,8 @@ ax_value ax_at(ax_value x, int64_t index, int64_t dimension);
    may be a number, not a negative one. Errors besides: a dimension of 0. */
 ax_value ax_dynamic_at(ax_value x, ax_value index, int64_t dimension);
 ax_value ax_dynamic_put(ax_value x, ax_value row, ax_value index, int64_t dimension);
-/* A part of `size` from `start` on; x with `update` from `start` on, whose shape is x's but for the dimension, where it is no longer. */
+/* A part of `size` from `start` on; x with `update` from `start` on, whose shape is x's but for the dimension, where it is no
+   longer. */
 ax_value ax_dynamic_slice_in_dim(ax_value x, ax_value start, int64_t size, int64_t dimension);
 ax_value ax_dynamic_update_slice_in_dim(ax_value x, ax_value update, ax_value start, int64_t dimension);
 
@@ -142,38 +148,39 @@ typedef struct ax_dim_list { /* {AX_DIMS(0, 2)}; {0} is none */
   uint32_t count;
   const int64_t *v;
 } ax_dim_list;
-/* What comes of an index whose window is not inside the operand: of what is read the fill value, while what is written is dropped;
-   the nearest window that is inside; or there is none, which the caller promises (what then comes of one is not said, but no other
-   memory is touched). */
+/* How an index is treated whose window is not inside the operand. FILL: a read gives the fill value, a write is dropped. CLIP: the
+   nearest window inside is used. PROMISE_IN_BOUNDS: the caller promises that there is none; the result of such an index is
+   unspecified, but no other memory is touched. */
 typedef enum ax_index_mode { AX_INDEX_FILL, AX_INDEX_CLIP, AX_INDEX_PROMISE_IN_BOUNDS } ax_index_mode;
 typedef struct ax_index_options { /* {0}, as NULL: fill, nothing promised */
   ax_index_mode mode;
-  bool indices_are_sorted, unique_indices; /* promises: the indices ascend; no two windows overlap. Derivatives of some scatters need the second */
-  ax_value fill_value; /* of ax_gather that fills, a number; {0}: NaN, the least signed or the greatest unsigned integer, true */
+  bool indices_are_sorted, unique_indices; /* promises: the indices ascend; no two windows overlap. Derivatives of some scatters
+                                              need the second */
+  ax_value fill_value; /* a number, for ax_gather with AX_INDEX_FILL; {0}: NaN, the least signed or the greatest unsigned integer,
+                          true */
 } ax_index_options;
 /* As jax.lax.GatherDimensionNumbers. */
 typedef struct ax_gather_dims {
   ax_dim_list offset_dims, collapsed_slice_dims, start_index_map, operand_batching_dims, start_indices_batching_dims;
 } ax_gather_dims;
-/* T[d..], indices I[b.., n], I an integer dtype -> T[b.. and w..]: for each b.. a window of slice_sizes (one a dimension of x),
-   which begins along x's dimension start_index_map[k] where the k-th of n numbers says, and elsewhere at 0. The result has the
-   window's dimensions, but for those of 1 that are collapsed or batching, at offset_dims, and b.. at the others. An
-   operand_batching dimension moves with the dimension of the indices that stands at its place in start_indices_batching_dims. As
-   jax.lax.gather.
-   Errors besides: lists that are no dimensions, are not ascending (start_index_map need not be), or have one in common; a window
-   that is larger than x, or not of 1 where it is collapsed or batching. Derivatives: through x; unreduced x with a fill value of
-   0. */
+/* T[d..], indices I[b.., n], I an integer dtype -> T[b.. and w..]: for each b.. a window of slice_sizes (one a dimension of x).
+   Along x's dimension start_index_map[k] it begins at the k-th of the n numbers, along all others at 0. The result has the window's
+   dimensions, but for those of 1 that are collapsed or batching, at offset_dims, and b.. at the others. An operand_batching
+   dimension moves with the dimension of the indices that stands at its place in start_indices_batching_dims. As jax.lax.gather.
+   Errors besides: lists that are no dimensions, are not ascending (start_index_map need not be), or have one in common; a
+   window that is larger than x, or not of 1 where it is collapsed or batching. Derivatives: through x; unreduced x with a fill
+   value of 0. */
 ax_value ax_gather(ax_value x, ax_value indices, const ax_gather_dims *dims, const int64_t *slice_sizes, const ax_index_options *options);
 
 /* As jax.lax.ScatterDimensionNumbers. */
 typedef struct ax_scatter_dims {
   ax_dim_list update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims, operand_batching_dims, scatter_indices_batching_dims;
 } ax_scatter_dims;
-/* x T[d..], indices I[b.., n], updates T[b.. and w..] -> T[d..]: x with the window of each b.. put at its place, added to what is
-   there, multiplied with it, or the smaller or larger of both taken (min and max: NaN if either is). Windows that overlap come in
-   the order of b..: of those that are put the last one stays, and sums are made in that order on any number of threads. Dimensions
-   as ax_gather's by other names; updates have the window's dimensions at update_window_dims. Windows that are not inside x are
-   dropped where the mode is to fill. As jax.lax.scatter, scatter_add, ... T numeric for add and mul.
+/* x T[d..], indices I[b.., n], updates T[b.. and w..] -> T[d..]: x with the window of each b.. written at its place (scatter), or
+   combined with the elements there: added, multiplied, or the smaller or larger of both (min and max: NaN if either is). Windows
+   that overlap are applied in the order of b..: the last one written stays, and sums are made in that order on any number of
+   threads. Dimensions are as ax_gather's under other names; updates have the window's dimensions at update_window_dims. With
+   AX_INDEX_FILL, windows that are not inside x are dropped. As jax.lax.scatter, scatter_add, ... T numeric for add and mul.
    Derivatives: through x and updates. As in JAX, those of mul through updates, and those backwards of a scatter whose tangents
    are scattered, need unique_indices. */
 ax_value ax_scatter(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options);
@@ -183,52 +190,55 @@ ax_value ax_scatter_min(ax_value x, ax_value indices, ax_value updates, const ax
 ax_value ax_scatter_max(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options);
 
 /* The parts at these indices, one operation whatever their number: integers I[i..]; [b.., n, a..] -> [b.., i.., a..] along
-   dimension `axis`. They are clamped as ax_dynamic_at's; or what is outside comes to what the options say, where other modes than
-   to clip count negative ones from the end. As jnp.take(mode="clip"), and jnp.take. An error besides: a dimension of 0. */
+   dimension `axis`. ax_take clamps indices as ax_dynamic_at does. ax_take_with treats indices outside as the options say; in all
+   modes but AX_INDEX_CLIP a negative index counts from the end. As jnp.take(mode="clip"), and jnp.take. An error besides: a
+   dimension of 0. */
 ax_value ax_take(ax_value x, ax_value indices, int64_t axis);
 ax_value ax_take_with(ax_value x, ax_value indices, int64_t axis, const ax_index_options *options);
 /* One element for each index: [b.., n, a..], I[b.., m, a..] -> [b.., m, a..]; other dimensions than the axis may be 1 in either. As
    jnp.take_along_axis, with the options as above. */
 ax_value ax_take_along_axis(ax_value x, ax_value indices, int64_t axis, const ax_index_options *options);
-/* x [b.., n, a..] with its parts at indices I[i..] along the axis overwritten, added to, .. by updates, which broadcast to [b..,
-   i.., a..] or are a number; options as above: parts outside are dropped. As x.at[.., indices].set(updates), add, multiply, min,
-   max. */
+/* x [b.., n, a..] whose parts at indices I[i..] along the axis are overwritten by updates, increased by them, ..; updates broadcast
+   to [b.., i.., a..] or are a number; options as above: parts outside are dropped. As x.at[.., indices].set(updates), add,
+   multiply, min, max. */
 ax_value ax_at_set(ax_value x, ax_value indices, ax_value updates, int64_t axis, const ax_index_options *options);
 ax_value ax_at_add(ax_value x, ax_value indices, ax_value updates, int64_t axis, const ax_index_options *options);
 ax_value ax_at_mul(ax_value x, ax_value indices, ax_value updates, int64_t axis, const ax_index_options *options);
 ax_value ax_at_min(ax_value x, ax_value indices, ax_value updates, int64_t axis, const ax_index_options *options);
 ax_value ax_at_max(ax_value x, ax_value indices, ax_value updates, int64_t axis, const ax_index_options *options);
 
-/* --- Order; any T. Ascending along a dimension: false before true, NaN last, -0 as 0; what is equal stays in order. --- */
+/* --- Order; any T. Ascending along a dimension: false before true, NaN last, -0 as 0. Equal elements keep their order. --- */
 ax_value ax_sort(ax_value x, int64_t dimension); /* as jnp.sort */
-ax_value ax_argsort(ax_value x, int64_t dimension); /* s32: the places that the elements come from; as jnp.argsort. Errors besides: more than s32 counts */
-/* out[i]: xs[i], of any dtype and one shape, all in the order of the first num_keys, of which a later one says where earlier ones
-   are equal. As jax.lax.sort. Errors besides: num_keys below 1 or above count. */
+ax_value ax_argsort(ax_value x, int64_t dimension); /* s32: the places that the elements come from; as jnp.argsort. Errors besides:
+                                                       more than s32 counts */
+/* out[i]: xs[i], of any dtype and one shape, all put into the order of the first num_keys operands; a later key decides where
+   earlier ones are equal. As jax.lax.sort. Errors besides: num_keys below 1 or above count. */
 void ax_sort_together(uint32_t count, const ax_value *xs, int64_t dimension, uint32_t num_keys, ax_value *out);
-/* out[0]: the k greatest along the last dimension, descending, T[.., k]; out[1]: s32, where they are. NaN counts as greatest; of
-   equals the first comes first. As jax.lax.top_k. Errors besides: k below 0 or above the dimension. */
+/* out[0]: the k greatest along the last dimension, descending, T[.., k]; out[1]: s32, where they are. NaN counts as greatest; equal
+   elements keep their order. As jax.lax.top_k. Errors besides: k below 0 or above the dimension. */
 void ax_top_k(ax_value x, int64_t k, ax_value *out);
 
-/* --- Reductions: over the dimensions AX_DIMS(..), or AX_ALL_DIMS; keepdims: those stay, with size 1. Any other operand than
-   ax_reduce_mean's is T numeric --- */
-/* Sums of floats (mean and everything made of them as well) do not get worse with their length. With u = 2^-24 for f32, bf16 and
-   f16, each result is off by at most 25 u times the sum of absolute values, before it is rounded to bf16 or f16: up to 16 numbers
-   in a row, and the few sums of those, are added in f32; where more than that meet, they are added in f64 and rounded once. In f64
-   the bound is n 2^-53 times the sum of absolute values of n numbers.
+/* --- Reductions: over the dimensions AX_DIMS(..), or AX_ALL_DIMS; keepdims: those stay, with size 1. T numeric, except where a
+   function says otherwise --- */
+/* Sums of floats (mean and everything made of them as well) do not get worse with their length. With u = 2^-24 for f32, bf16
+   and f16, each result is off by at most 25 u times the sum of absolute values, before it is rounded to bf16 or f16: up to 16
+   numbers in a row, and the few sums of those, are added in f32; where more than that meet, they are added in f64 and rounded once.
+   In f64 the bound is n 2^-53 times the sum of absolute values of n numbers.
    Products of matrices and convolutions add up to 768 numbers in a row, and these sums one to the other; where a result of f32 or
    f64 is made of more than 16,384, runs of some 4,096 as if exactly. So a result is off by some 2 u times the sum of absolute
    values where numbers differ; by up to 100 u where all are the same, so that all additions err to one side; and never by more than
-   400 u. u is 2^-53 in f64. The order of additions is decided when a program is compiled, by shapes, by
-   what else is computed in the same pass and by the width of the machine's registers: an executable adds in the same order in every
-   run, under every policy, with any number of workers. Another program, or the same with other arguments donated, may add in
-   another, within these bounds. The reference evaluator adds in f64, in index
-   order, and rounds once.
+   400 u. u is 2^-53 in f64.
+   The order of additions is decided when a program is compiled, by shapes, by the other computations of the same pass and by the
+   width of the machine's registers: an executable adds in the same order in every run, under every policy, with any number of
+   workers. Another program, or the same with other arguments donated, may add in another, within these bounds. The reference
+   evaluator adds in f64, in index order, and rounds once.
    A sum begins with 0, as XLA's do, so that a sum whose terms are all -0 is 0. */
 ax_value ax_reduce_sum(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* over nothing: 0 */
 ax_value ax_reduce_mean(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* T float */
 ax_value ax_reduce_max(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* over nothing: the least T */
 ax_value ax_reduce_min(ax_value x, uint32_t count, const int64_t *axes, bool keepdims);
-ax_value ax_reduce_or(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* T bool: true where any is; over nothing: false */
+ax_value ax_reduce_or(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* T bool: true where any is; over nothing:
+                                                                                          false */
 ax_value ax_reduce_and(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* T bool: true where all are */
 /* log(sum(exp(x))) without overflow; -inf over nothing and where all are -inf. T float. As jax.nn.logsumexp. */
 ax_value ax_logsumexp(ax_value x, uint32_t count, const int64_t *axes, bool keepdims);
@@ -242,8 +252,8 @@ ax_value ax_allclose(ax_value a, ax_value b, double rtol, double atol);
 
 /* --- Products; T numeric --- */
 /* Contracts lhs_contract[i] with rhs_contract[i], pairs lhs_batch[i] with rhs_batch[i]. Result: batch dimensions, then lhs's
-   others, then rhs's others. Of bf16 and f16, made in f32 and rounded once. Products with vectors and of tiny matrices are sums as
-   above, of factors rounded to f32 first. In others up to 65,536 products are added so: blocks of at most 384 (768 of bf16) in a
+   others, then rhs's others. Of bf16 and f16, computed in f32 and rounded once. Products with vectors and of tiny matrices are sums
+   as above, of factors rounded to f32 first. In others up to 65,536 products are added so: blocks of at most 384 (768 of bf16) in a
    row, each multiplication and its addition rounded as one where the processor can, and then the blocks' sums in a row. Longer sums
    are sums, as above, of such, and so are shorter ones that would otherwise give few threads work. Integers wrap. */
 ax_value ax_dot_general(ax_value lhs, ax_value rhs, uint32_t contract_count, const int64_t *lhs_contract,
@@ -259,39 +269,42 @@ ax_value ax_matmul(ax_value a, ax_value b); /* as NumPy's, ranks >= 1 */
 ax_value ax_einsum(const char *subscripts, uint32_t count, const ax_value *xs);
 
 /* --- Windows; T numeric --- */
-/* What a convolution does besides what its operands say. Lists have one entry a spatial dimension, in the order in which rhs has
-   them; NULL: 1 for each, 0 of low and high. */
+/* Options of a convolution. Lists have one entry a spatial dimension, in the order in which rhs has them. NULL: 0 each for low and
+   high, 1 each for the others. */
 typedef struct ax_conv_options {
   /* A letter for each dimension: lhs and out have N (batch) and C (features), rhs has O (features of the result) and I (of lhs, or
      of one group of them); all other letters are spatial dimensions, the same in all three. NULL: "NCHW", "OIHW", and out as lhs,
      with as many letters behind the first two as there are spatial dimensions. As jax.lax's dimension_numbers. */
   const char *lhs, *rhs, *out;
-  const int64_t *strides, *low, *high, *lhs_dilation, *rhs_dilation; /* low and high: padding with zeros; negative: so many are cut off */
+  const int64_t *strides, *low, *high, *lhs_dilation, *rhs_dilation; /* low and high: zeros added; negative: elements cut off */
   const char *padding; /* "SAME", "SAME_LOWER" or "VALID", in the place of low and high */
   int64_t feature_group_count, batch_group_count; /* 0: 1 */
-  ax_dtype preferred_element_type; /* of the result, and of products where it is the wider: a float for floats; 0: that of the operands */
+  ax_dtype preferred_element_type; /* of the result, and of products where it is the wider: a float for floats; 0: that of the
+                                      operands */
 } ax_conv_options;
 /* As jax.lax.conv_general_dilated. lhs: T[N, C, s..], rhs: T[O, I, k..], where options says, any number of spatial dimensions;
-   options NULL: {0}. Sums are as dot_general's: products are added up place by place of the kernel. Errors: those of `axle help
-   conv_general_dilated`; letters that do not fit; padding said twice; a dtype asked for that is a float where the operands are not,
-   or the other way round. */
+   options NULL: {0}.
+   Sums are as dot_general's: products are added up place by place of the kernel. Errors: those of `axle help conv_general_dilated`;
+   letters that do not fit; padding said twice; a dtype asked for that is a float where the operands are not, or the other way
+   round. */
 ax_value ax_conv_general_dilated(ax_value lhs, ax_value rhs, const ax_conv_options *options);
 /* As jax.lax.conv: NCHW, OIHW -> NCHW. strides NULL: 1 each; padding: "SAME", "SAME_LOWER", "VALID" or NULL, which is "VALID". */
 ax_value ax_conv(ax_value lhs, ax_value rhs, const int64_t *strides, const char *padding);
 
-/* Of windows, one entry a dimension; NULL: 1 for each, 0 of low and high. */
+/* Options of reductions over windows. Lists have one entry a dimension. NULL: 0 each for low and high, 1 each for the others. */
 typedef struct ax_window_options {
-  const int64_t *strides, *low, *high, *base_dilation, *window_dilation; /* low and high: what counts for nothing; negative: so many are cut off */
+  const int64_t *strides, *low, *high, *base_dilation, *window_dilation; /* low and high: padding that does not change the result;
+                                                                            negative: elements cut off */
   const char *padding; /* "SAME", "SAME_LOWER" or "VALID", in the place of low and high */
 } ax_window_options;
 /* The sum, largest or smallest of each window: T[d..] -> T[n..]. window: its size, one entry a dimension. As jax.lax.reduce_window
-   with add, max or min and the value that changes nothing; of equals the first in row-major order has the derivative, as JAX's has.
+   with add, max or min and its neutral value. Among equal elements the first in row-major order has the derivative, as in JAX.
    Errors besides: a window, stride or dilation below 1; padding said twice, or none of the three. */
 ax_value ax_reduce_window_sum(ax_value x, const int64_t *window, const ax_window_options *options);
 ax_value ax_reduce_window_max(ax_value x, const int64_t *window, const ax_window_options *options);
 ax_value ax_reduce_window_min(ax_value x, const int64_t *window, const ax_window_options *options);
-/* Of T[N, s.., C], over its spatial dimensions, of which there are `count`. strides NULL: 1 each; padding: as ax_conv's. avg_pool:
-   T float, divided by all of the window's places, padding too. As flax.linen.max_pool and avg_pool. */
+/* Pooling of T[N, s.., C] over its `count` spatial dimensions. strides NULL: 1 each; padding: as ax_conv's. avg_pool: T float,
+   divided by the number of the window's places, those of padding included. As flax.linen.max_pool and avg_pool. */
 ax_value ax_max_pool(ax_value x, uint32_t count, const int64_t *window, const int64_t *strides, const char *padding);
 ax_value ax_avg_pool(ax_value x, uint32_t count, const int64_t *window, const int64_t *strides, const char *padding);
 
@@ -306,8 +319,9 @@ ax_value ax_gelu(ax_value x); /* the tanh approximation, jax.nn.gelu's default *
 
 /* --- Control flow; in blocks of C: axle/bodies.h. Functions may use values of the enclosing trace; their collectives are real ones. `in` has an entry for each
    operand of the function, `out` one for each result; they may be one array. --- */
-/* Kept as one equation: as jax.jit inside a trace. Functions that come to equal programs from the same lines, as equal layers of a
-   model do, are transformed, lowered and exported once for all of them; what runs is as fast as the equations written out. */
+/* Kept as one equation: as jax.jit inside a trace. Functions whose traces are equal programs from the same lines, such as equal
+   layers of a model, are transformed, lowered and exported once for all of them. A call runs as fast as the equations written
+   out. */
 void ax_closed_call(ax_fn function, const ax_value *in, ax_value *out);
 /* As jax.lax.cond. predicate: a bool scalar. Both functions take `in` and return values of the same types. An error besides: a
    function that communicates along checked axes over which the predicate varies. */

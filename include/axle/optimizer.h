@@ -18,10 +18,10 @@ extern "C" {
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
 /* --- Schedules: a number for each step. Errors are kept by the trace: steps beyond 2^31 in size, numbers that are not finite, and
-   what each says. --- */
+   the errors that each function names. --- */
 
-/* What optax's function of the same name computes. A schedule of your own: `function` gives f32[] for count, s32[], the steps done
-   so far, and may read `context`. The others' functions read the fields that their makers set, which may be changed. */
+/* A schedule of learning rates. The functions below make those of optax with the same names; their fields may be changed. For a
+   schedule of your own set `function`: it gives f32[] for count, s32[], the steps done so far, and may read `context`. */
 typedef struct ax_schedule ax_schedule;
 struct ax_schedule {
   ax_value (*function)(const ax_schedule *schedule, ax_value count); /* NULL: 0 at every step */
@@ -36,7 +36,7 @@ struct ax_schedule {
   const void *context;
 };
 ax_schedule ax_constant_schedule(double value);
-/* From `from` to `to` in `steps` steps after the first `begin`; steps <= 0: `from` for ever. */
+/* Goes from `from` to `to` in `steps` steps after the first `begin` steps; steps <= 0: stays at `from`. */
 ax_schedule ax_linear_schedule(double from, double to, int64_t steps, int64_t begin);
 ax_schedule ax_polynomial_schedule(double from, double to, double power, int64_t steps, int64_t begin);
 /* From `from` to alpha * from along half a cosine wave, raised to the exponent, in `steps` steps. An error: steps <= 0. */
@@ -50,7 +50,7 @@ ax_schedule ax_warmup_cosine_decay_schedule(double from, double peak, int64_t wa
 ax_schedule ax_piecewise_constant_schedule(double from, uint32_t count, const int64_t *boundaries, const double *scales);
 /* parts[0], and from step boundaries[i] on parts[i + 1], which counts from there; `count` boundaries. */
 ax_schedule ax_join_schedules(uint32_t count, const ax_schedule *parts, const int64_t *boundaries);
-/* In a trace: the value at step `count`, s32[]: f32[]. What a training step may return beside its loss. */
+/* In a trace: the value, f32[], at step `count`, s32[], which a training step may return beside its loss. */
 ax_value ax_schedule_at(const ax_schedule *schedule, ax_value count);
 
 /* --- Optimisers --- */
@@ -65,7 +65,7 @@ typedef struct ax_optimizer {
   double b1, b2, eps, eps_root; /* adam, adamw */
   double weight_decay;          /* adamw */
   const char *decay;            /* adamw: patterns of the leaves that decay, as ax_treedef_select; NULL: all */
-  /* What is done with gradients first, in this order; 0: nothing. */
+  /* Clipping of the gradients before the step, in this order; 0: none. */
   double clip_value;     /* each element into -clip_value .. clip_value: optax.clip */
   double clip_block_rms; /* each leaf's root of the mean square to at most this: optax.clip_by_block_rms */
   double clip_norm;      /* the norm of all together to at most this: optax.clip_by_global_norm */
@@ -81,10 +81,10 @@ ax_optimizer ax_adamw(ax_schedule learning_rate);
    .. 1, ..). */
 AX_MUST_USE ax_status ax_optimizer_state(const ax_optimizer *optimizer, const ax_treedef *params_def, ax_treedef **out);
 /* In a trace: one step. gradients, params and new_params are leaves of params_def, state and new_state those of its state; new ones
-   may be the same arrays as old ones. In a shard_map all may be parts, as the specs have them: norms are those of whole leaves (in
-   ax_shard_map_unchecked as params_def's specs say what is cut). Gradients are
-   what ax_value_and_grad gives: summed over the devices that hold the same parameter. Schedules are computed in f32, but
-   for constants; bias corrections in f32, or f64 for f64 leaves; all else in each leaf's dtype.
+   may be the same arrays as old ones. In a shard_map all may be blocks, as the specs say: norms are those of whole leaves (in
+   ax_shard_map_unchecked the specs of params_def say how leaves are cut). Gradients are as ax_value_and_grad gives them: summed
+   over the devices that hold the same parameter. Schedules other than constants are computed in f32; bias corrections in f32, or
+   f64 for f64 leaves; all else in each leaf's dtype.
    Errors (kept by the trace): as ax_optimizer_state; a gradient or a state of another shape or dtype than its parameter; bad
    patterns. */
 void ax_optimizer_update(const ax_optimizer *optimizer, const ax_treedef *params_def, const ax_value *gradients, const ax_value *state,

@@ -1,9 +1,9 @@
 /* pmap: a function run on as many devices as a dimension of its operands is long, each on one slice. As jax.pmap; docs/sharding.md
    has an example.
 
-   There is no other machinery behind it than shard_map's (axle/collectives.h): a pmap is an unchecked shard_map over a mesh of one
-   axis, whose blocks lose the dimension of size 1 that they have along it. So it may stand wherever operations do, in bodies of
-   loops and conditionals, in another pmap, and is differentiated, batched and pruned as shard_maps are; programs show it as one. */
+   It is built on shard_map (axle/collectives.h): a pmap is an unchecked shard_map over a mesh of one axis, whose blocks lose the
+   dimension of size 1 that they have along it. So it may stand wherever operations do, in bodies of loops and conditionals, in
+   another pmap, and is differentiated, batched and pruned as shard_maps are; programs show it as one. */
 #ifndef AXLE_PMAP_H
 #define AXLE_PMAP_H
 
@@ -17,24 +17,24 @@ extern "C" {
 
 /* {0}: all operands and results are mapped along dimension 0. */
 typedef struct ax_pmap_options {
-  const char *axis_name; /* of the mapped axis, for collectives over it; NULL: one that nothing else has ("pmap", "pmap_1", ..) */
+  const char *axis_name; /* of the mapped axis, for collectives over it; NULL: an unused name ("pmap", "pmap_1", ..) */
   const int *in_axes;    /* the mapped dimension of each operand; NULL: all 0; AX_NOT_MAPPED: none, each device gets all of it */
   const int *out_axes;   /* where each result gets it; NULL: all 0; AX_NOT_MAPPED: nowhere, the result is the first device's */
-  int64_t axis_size;     /* 0: as the mapped operands have it. What is given they must have; without a mapped operand it must be given */
+  int64_t axis_size;     /* the mapped operands' size; 0: taken from them. Without a mapped operand it must be given */
   const int64_t *devices; /* the ids of device_count devices, as many as the axis is long; NULL: the first there are */
   uint32_t device_count;
 } ax_pmap_options;
 
-/* Runs `f` on axis_size devices; device i has slice i of what is mapped. in: f.in_count values, out: f.out_count.
+/* Runs `f` on axis_size devices; device i gets slice i of each mapped operand. in: f.in_count values, out: f.out_count.
      in[k]: T[.., n, ..] mapped along in_axes[k]  ->  f's operand T[.., ..]   f's result R[..]  ->  out[k]: R[.., n, ..]
    options may be NULL: {0}. The axis is unchecked: a result with AX_NOT_MAPPED that devices differ in is taken from the first of
    them, and derivatives are those of ax_shard_map_unchecked and of jax.pmap: the transpose of psum is psum, a mapped result's
    cotangent goes to its device, the cotangent of a result with AX_NOT_MAPPED is shared out equally among the devices, and that of
-   such an operand is the sum of theirs. What `f` uses of the trace around is an operand with AX_NOT_MAPPED. Static arguments are
-   f.context. A pmap in a pmap takes axis_size devices for each of those around it: a program needs the product
-   (ax_program_devices). All devices of a runtime are alike, and are numbered by their place on the mesh: which they are and in what
-   order changes no result, so
-   `devices` is checked, and decides nothing else. It is the outermost pmap's to give.
+   such an operand is the sum of theirs. A value of the enclosing trace that `f` uses is an operand with AX_NOT_MAPPED. Static
+   arguments are f.context.
+   A pmap in a pmap takes axis_size devices for each of those around it: a program needs the product (ax_program_devices). All
+   devices of a runtime are alike, and are numbered by their place on the mesh. Their choice and order change no result, so
+   `devices` is only checked. Only the outermost pmap may give it.
    Errors (kept by the trace): an axis_name that is no name or is in use around this one; an axis outside the rank of its operand or
    result; no mapped operand and no axis_size; sizes of mapped dimensions that do not agree with each other (all are listed), with
    axis_size or with device_count; a size of 0; device ids below 0 or twice, devices without a count or where axes are in scope
@@ -66,31 +66,31 @@ static inline ax_fn ax_pmapped_function(ax_pmapped *pmapped) {
 #define AX_PMAPPED(options_, ...) ax_pmapped_function(&(ax_pmapped){.options = (options_), .body = __VA_ARGS__, .call = AX_PMAPPED_AT})
 #endif
 
-/* A shard_map that one device computes: `f` on the blocks that the specs cut, with mesh and specs as ax_shard_map's, where each
-   axis of the mesh is a vmapped dimension, and collectives over it stay within an array. As vtile_by_mesh of JAX's xmap: to try
-   what is written for a mesh, and to have it outside of one. Types and derivatives are those of ax_vmap.
-   Errors (kept by the trace): those of ax_shard_map, but that a result is refused where it depends on what is split over an axis
-   that its spec does not name; those of ax_vmap; an array that has more than AX_MAX_RANK dimensions with the axes that it is split
-   over. */
+/* A shard_map on one device: runs `f` on the blocks that the specs cut, with mesh and specs as ax_shard_map's. Each axis of the
+   mesh becomes a vmapped dimension, and collectives over it stay within an array. As vtile_by_mesh of JAX's xmap: a function
+   written for a mesh can be tried, or used, without one. Types and derivatives are those of ax_vmap.
+   Errors (kept by the trace): those of ax_shard_map, except that a result is refused where it depends on an operand that is split
+   over an axis that the result's spec does not name; those of ax_vmap; an array that has more than AX_MAX_RANK dimensions with the
+   axes that it is split over. */
 void ax_vtile(const ax_mesh *mesh, const char *specs, ax_fn f, const ax_value *in, ax_value *out);
 
-/* How many devices a program needs: those of its shard_maps' and constraints' meshes and pmaps, inside one another multiplied, of
-   those beside one another the most; 1 where there are none, and for NULL. A program may take more when it is compiled: all that
-   stand equally deep inside others are over one mesh then (ax_program_partition). INT64_MAX when they are more than that, or there
-   is no memory to count. */
+/* The number of devices a program needs: those of the meshes of its shard_maps, constraints and pmaps. Nested ones are multiplied;
+   of those beside one another the largest counts. 1 where there are none, and for NULL. A compiled program may take more: all that
+   are nested equally deep are then over one mesh (ax_program_partition). INT64_MAX where there are more than that, or no memory to
+   count them. */
 int64_t ax_program_devices(const ax_program *program);
 
 /* As jax.device_put_replicated: host T[d..] becomes T[n, d..] with each [i] the host array, n being the devices along the axes that
    `spec` names, over which dimension 0 is split ("i", "i+j"; "": n is 1); devices along other axes hold the same. So it is a mapped
-   operand of a pmap over these axes whose slices are all alike. The elements are copied once, and all parts are that copy: a run
-   that the array is donated to makes its own. host is borrowed for the call; `*out` is owned by the caller. Any thread.
+   operand of a pmap over these axes whose slices are all alike. The elements are copied once, and all parts are that copy; a run
+   that the array is donated to makes its own copy. host is borrowed for the call; `*out` is owned by the caller. Any thread.
    AX_INVALID_ARGUMENT: as ax_put_host; a spec of more than one entry; AX_MAX_RANK dimensions already. */
 AX_MUST_USE ax_status ax_replicate(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_host_array *host, ax_array **out);
 
 /* --- The shardings of jax.pmap's arrays, as text and as meshes and specs --- */
 
-/* How an array lies over devices: by mesh and spec (an entry for each dimension); and of which dimensions a device's part has one
-   index instead of a dimension of 1. A plain value. */
+/* How an array lies over devices: a mesh, a spec (an entry for each dimension), and the dimensions that a device's part lacks,
+   since the device has one index of them. A plain value. */
 typedef struct ax_pmap_sharding {
   ax_mesh mesh;
   ax_spec spec;       /* rank is the array's */
@@ -103,16 +103,17 @@ typedef struct ax_pmap_sharding {
    at what it says; cuts that are not there, twice or left out; more than AX_MAX_RANK dimensions, AX_MAX_AXES cuts or axes, 2^31
    devices. `*out` is all 0 on failure. Any thread, as all here. */
 AX_MUST_USE ax_status ax_pmap_sharding_parse(const char *text, ax_pmap_sharding *out);
-/* Writes it; an unstacked dimension without a bit is Chunked. `*out`: ax_string_free. AX_INVALID_ARGUMENT: an unsound struct. AX_OUT_OF_MEMORY. */
+/* Writes it; an unstacked dimension without a bit is Chunked. `*out`: ax_string_free. AX_INVALID_ARGUMENT: an unsound struct.
+   AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_pmap_sharding_print(const ax_pmap_sharding *sharding, char **out);
-/* That of a pmap's operand or result of `rank` dimensions, the mapped one, `axis`, included (below 0: from the end); AX_NOT_MAPPED:
-   none is. devices: all that the pmap and those inside it take; a multiple of axis_size. AX_INVALID_ARGUMENT: that it is none; an
-   axis outside the rank; more than 2^31 devices. */
+/* The sharding of a pmap's operand or result of `rank` dimensions, among them the mapped one, `axis` (below 0: from the end);
+   AX_NOT_MAPPED: no dimension is mapped. devices: the number that the pmap and those inside it take, a multiple of axis_size.
+   AX_INVALID_ARGUMENT: devices that are no multiple of it; an axis outside the rank; more than 2^31 devices. */
 AX_MUST_USE ax_status ax_pmap_sharding_of(int64_t devices, int64_t axis_size, uint32_t rank, int axis, ax_pmap_sharding *out);
-/* What `device`, by its number, has of an array of type `whole` (axis sets not looked at): *part, without the dimensions that are
-   unstacked, begins at
-   `start` (an index for each dimension of the whole). AX_INVALID_ARGUMENT: an unsound struct or type; another rank; an unstacked
-   dimension of another size; one that its cuts do not divide; a device that there is not. */
+/* Gives the part of an array of type `whole` (axis sets are ignored) that `device`, by its number, holds: *part is its type,
+   without the unstacked dimensions, and `start` its first element (an index for each dimension of the whole). AX_INVALID_ARGUMENT:
+   an unsound struct or type; another rank; an unstacked dimension of another size; a dimension that its cuts do not divide; no such
+   device. */
 AX_MUST_USE ax_status ax_pmap_sharding_part(const ax_pmap_sharding *sharding, const ax_type *whole, int64_t device, ax_type *part,
                                             int64_t *start);
 

@@ -9,8 +9,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
-/* Programs hold programs (the body of a scan, ..) up to this many inside one another; more are refused wherever they would be made,
-   so that whatever prints can be read back. */
+/* Programs hold programs (the body of a scan, ..) up to this many inside one another; deeper nesting is refused where it would be
+   made, so that every printed program can be read back. */
 enum { AX_MAX_NESTING = 256 };
 
 /* An immutable list of equations over typed values. Reference-counted; retain and release from any thread. */
@@ -23,21 +23,22 @@ typedef struct ax_value {
   uint32_t id;
 } ax_value;
 
-/* A function to trace. Reads `in`, fills `out` (all entries start as poison). `context` is passed through. It may use values of an
-   enclosing trace: they become extra operands of whatever this trace is for. It may be called more than once. It sets each of the
-   results it was asked for, out[0 .. out_count), and no other: one that is not set, or out[out_count .. out_count + 16) set, is an
-   error ("scan: body: out[2] was set, but there are 2 results"), and so is using in[in_count .. in_count + 16); further behind it
-   is undefined. It should return. One that leaves by longjmp or a C++ exception gives its trace up: caught outside all traces, the
-   thread is as before, and what the trace held is freed when the next one begins there; caught by a function that is being traced
-   itself, that trace fails if it uses a value made from then on. Memory of the call that was left (ax_switch's, ..) may leak. A
-   function must not begin a trace on another stack than its own (a fiber's). */
+/* A function to trace. Reads `in`, fills `out` (all entries start as poison). `context` is passed through. It may use values
+   of an enclosing trace: they become extra operands of the operation that this trace is for. It may be called more than once.
+   It sets each of the results it was asked for, out[0 .. out_count), and no other: one that is not set, or out[out_count ..
+   out_count + 16) set, is an error ("scan: body: out[2] was set, but there are 2 results"), and so is using in[in_count .. in_count
+   + 16); further behind it is undefined.
+   It should return. One that leaves by longjmp or a C++ exception gives its trace up: caught outside all traces, the thread is as
+   before, and what the trace held is freed when the next one begins there; caught by a function that is being traced itself, that
+   trace fails if it uses a value made from then on. Memory of the call that was left (ax_switch's, ..) may leak. A function must
+   not begin a trace on another stack than its own (a fiber's). */
 typedef void (*ax_function)(const ax_value *in, ax_value *out, void *context);
 
 /* The head of such a function, whose parameters are called in, out and context, and need not be used:
      static AX_BODY(center) { out[0] = ax_sub(in[0], ax_pmean(in[0], "data")); } */
 #define AX_BODY(name) void name(AX_UNUSED const ax_value *in, AX_UNUSED ax_value *out, AX_UNUSED void *context)
 
-/* A function with its counts and its context: what is given wherever something takes a function. Arrays of operands have
+/* A function with its counts and its context, as all calls that take a function expect it. Arrays of operands have
    function.in_count entries then, arrays of results function.out_count. A plain value; it owns nothing. */
 typedef struct ax_fn {
   ax_function function;
@@ -80,8 +81,8 @@ typedef struct ax_args {
 #endif
 
 /* A number as a handle: it belongs to no trace and has no dtype, and becomes a scalar of the dtype of the other operand where it
-   meets one. What that dtype cannot hold exactly is an error for integers and bool; floats round. Functions whose operands may be
-   numbers say so, and their macros make them: ax_mul(x, 2), ax_sub(1, x). */
+   meets one. A number that the dtype cannot hold exactly is an error for integers and bool; floats round. Functions whose operands
+   may be numbers say so, and their macros make them: ax_mul(x, 2), ax_sub(1, x). */
 ax_value ax_real(double number);
 ax_value ax_integer(int64_t number);
 ax_value ax_unsigned(uint64_t number);
@@ -105,16 +106,16 @@ const ax_type *ax_program_out_type(const ax_program *program, uint32_t index);
 /* The axes this program may name; borrowed. */
 const ax_mesh *ax_program_axes(const ax_program *program);
 
-/* What a program does between devices, all programs in it included: the axes that its collectives, axis_index and pvary among them,
-   name, as bits of ax_program_axes, without those that a shard_map or a vmap in it binds; and whether it has single-sided
-   communication (psend, precv), which a conditional may have though its predicate varies. A plain value. */
+/* The communication of a program, nested programs included. axes: the axes that its collectives name (axis_index and pvary count as
+   such), as bits of ax_program_axes, without those that a shard_map or a vmap in it binds. single_sided: whether it has psend or
+   precv, which may stand in a conditional whose predicate varies. A plain value. */
 typedef struct ax_effects {
   ax_axis_set axes;
   bool single_sided;
 } ax_effects;
 ax_effects ax_program_effects(const ax_program *program); /* none for NULL */
 
-/* How long tracing it took; 0 for one that was not traced: read from text, or made of another. Any thread. */
+/* Seconds that tracing it took; 0 for a program that was read from text or made from another. Any thread. */
 double ax_program_seconds(const ax_program *program);
 
 /* Prints as text that ax_program_parse reads back to an equal program. `*out` is owned by the caller: ax_string_free. */

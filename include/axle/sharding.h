@@ -10,8 +10,8 @@
      tiled         XLA's text: {devices=[4,1,2]<=[8] last_tile_dim_replicate}        GSPMDSharding, PositionalSharding
      pmap          of cuts and replicas (axle/pmap.h)                                PmapSharding
 
-   Devices are all alike and share one memory. What stands at which place therefore changes which id is asked for to find a block,
-   and nothing else: no result, no cost, and no collective, whose peers are places on the mesh.
+   Devices are all alike and share one memory. The order of the ids therefore decides only under which id a block is found. It
+   changes no result, no cost and no collective, whose peers are places on the mesh.
 
    Every function may be called from any thread. */
 #ifndef AXLE_SHARDING_H
@@ -44,16 +44,16 @@ AX_MUST_USE ax_status ax_sharding_named(const ax_mesh *mesh, const char *spec, c
 AX_MUST_USE ax_status ax_sharding_single(int64_t device, ax_sharding **out);
 /* All of an array on each of options->device_count devices; 0: one. */
 AX_MUST_USE ax_status ax_sharding_replicated(const ax_sharding_options *options, ax_sharding **out);
-/* Of XLA's text: "{devices=[2,2]0,2,1,3}", "{devices=[2,2]<=[2,2]T(1,0)}", with " last_tile_dim_replicate" or "
+/* From XLA's text: "{devices=[2,2]0,2,1,3}", "{devices=[2,2]<=[2,2]T(1,0)}", with " last_tile_dim_replicate" or "
    last_tile_dims={replicated}" when the last tile dimension is of devices with the same block; "{replicated}" and "{maximal
    device=3}". The numbers are places in options->devices, or ids without these; device_count is asked for by "{replicated}" (0: one
    device), and checked against the others, which need no count. Where a mesh in the order of the numbers has these blocks, that and
    a spec over its axes "t0", "t1" and on are the sharding's; else the mesh is the tile dimensions and the numbers its devices' ids.
    A tiled sharding is of arrays with as many dimensions as there are tile dimensions without the last of replicas.
-   AX_INVALID_ARGUMENT: other text, named where it ends to make sense; a number twice, or beyond the devices; more than AX_MAX_RANK
-   tiled dimensions, or more than AX_MAX_AXES axes. AX_ABSENT: manual, unreduced and unknown shardings, tuples. */
+   AX_INVALID_ARGUMENT: other text, the message says where it stops making sense; a number twice, or beyond the devices; more than
+   AX_MAX_RANK tiled dimensions, or more than AX_MAX_AXES axes. AX_ABSENT: manual, unreduced and unknown shardings, tuples. */
 AX_MUST_USE ax_status ax_sharding_tiled(const char *text, const ax_sharding_options *options, ax_sharding **out);
-/* Of a pmap's array; what is unstacked there is a dimension of size 1 of the block here. AX_INVALID_ARGUMENT: an unsound struct. */
+/* From a pmap's sharding. An unstacked dimension is one of size 1 in the block here. AX_INVALID_ARGUMENT: an unsound struct. */
 AX_MUST_USE ax_status ax_sharding_pmap(const ax_pmap_sharding *sharding, const ax_sharding_options *options, ax_sharding **out);
 ax_sharding *ax_sharding_retain(ax_sharding *sharding);
 void ax_sharding_release(ax_sharding *sharding);
@@ -66,7 +66,7 @@ int64_t ax_sharding_device_count(const ax_sharding *sharding);
 int64_t ax_sharding_device(const ax_sharding *sharding, int64_t place);
 /* The place of a device, by its id; -1: it is none of the sharding's. */
 int64_t ax_sharding_place(const ax_sharding *sharding, int64_t device);
-/* How many different blocks an array has; that it is one: is_fully_replicated. */
+/* The number of different blocks of an array; and whether there is one only: is_fully_replicated. */
 int64_t ax_sharding_block_count(const ax_sharding *sharding);
 bool ax_sharding_is_replicated(const ax_sharding *sharding);
 /* The same devices have the same blocks, of arrays of every shape that both can lay out, whatever axes are called and however the
@@ -77,10 +77,11 @@ bool ax_sharding_equal(const ax_sharding *a, const ax_sharding *b);
    type; more entries in the spec than there are dimensions; another rank than a tiled sharding's; a dimension that is not divided
    evenly. */
 AX_MUST_USE ax_status ax_sharding_block(const ax_sharding *sharding, const ax_type *whole, ax_type *block);
-/* Where the block of a device, by its id, begins: `start` has whole->rank entries. AX_INVALID_ARGUMENT: as ax_sharding_block; a
-   device that is none of the sharding's. */
+/* The first element of a device's block, the device by its id: `start` has whole->rank entries. AX_INVALID_ARGUMENT: as
+   ax_sharding_block; a device that is none of the sharding's. */
 AX_MUST_USE ax_status ax_sharding_start(const ax_sharding *sharding, const ax_type *whole, int64_t device, int64_t *start);
-/* The same of all devices, in the order of their places: `starts` has ax_sharding_device_count times whole->rank entries. devices_indices_map. */
+/* The same of all devices, in the order of their places: `starts` has ax_sharding_device_count times whole->rank entries.
+   devices_indices_map. */
 AX_MUST_USE ax_status ax_sharding_starts(const ax_sharding *sharding, const ax_type *whole, int64_t *starts);
 
 /* A mesh whose places are the ids, 0 and on, and a spec over it with the same blocks on the same devices: the sharding's own when
@@ -88,10 +89,10 @@ AX_MUST_USE ax_status ax_sharding_starts(const ax_sharding *sharding, const ax_t
    transposed 0, 1, .. */
 AX_MUST_USE ax_status ax_sharding_in_order(const ax_sharding *sharding, ax_mesh *mesh, ax_spec *spec);
 /* As text. `*out`: ax_string_free. print: "P(data, _) over (data=4, model=2)", and the ids where they are others. tiles: XLA's text
-   for arrays of
-   `rank` dimensions, of the ids, in the shortest form there is; "{maximal device=3}" of one device, "{replicated}" where all have
-   all. picture: as ax_array_picture, of an array of type `whole`, as jax.debug.visualize_sharding. AX_INVALID_ARGUMENT: a rank or
-   type that the sharding cannot lay out. AX_OUT_OF_MEMORY. */
+   for arrays of `rank` dimensions, of the ids, in the shortest form there is; "{maximal device=3}" of one device, "{replicated}"
+   where all have all. picture: as ax_array_picture, of an array of type `whole`, as jax.debug.visualize_sharding.
+   AX_INVALID_ARGUMENT: a rank or type that the sharding cannot lay out.
+   AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_sharding_print(const ax_sharding *sharding, char **out);
 AX_MUST_USE ax_status ax_sharding_tiles(const ax_sharding *sharding, uint32_t rank, char **out);
 AX_MUST_USE ax_status ax_sharding_picture(const ax_sharding *sharding, const ax_type *whole, char **out);
@@ -107,13 +108,14 @@ AX_MUST_USE ax_status ax_sharding_picture(const ax_sharding *sharding, const ax_
 AX_MUST_USE ax_status ax_put(ax_runtime *runtime, const ax_sharding *sharding, const ax_host_array *host, ax_array **out);
 /* `count` of them; all or none: `out` is all NULL on failure, and the message says which could not be put. */
 AX_MUST_USE ax_status ax_put_many(ax_runtime *runtime, uint32_t count, const ax_sharding *const *shardings, const ax_host_array *hosts, ax_array **out);
-/* The elements of an array laid out anew: jax.device_put of an array. Blocks that lie in place already, whole or as a dense piece
-   of one that the array has, are shared with it and not copied, if that is so of all of them. The two arrays are used and released
-   independently; a run that is given memory that both have (donated) makes a copy of it. */
+/* The elements of an array laid out anew: jax.device_put of an array. If all blocks lie in place already, each whole or as a dense
+   piece of one of the array's blocks, they are shared with it and not copied. The two arrays are used and released independently; a
+   run that is given memory that both have (donated) makes a copy of it. */
 AX_MUST_USE ax_status ax_array_put(const ax_array *array, const ax_sharding *sharding, ax_array **out);
 /* `count` of them; all or none. */
 AX_MUST_USE ax_status ax_array_put_many(uint32_t count, ax_array *const *arrays, const ax_sharding *const *shardings, ax_array **out);
-/* The same in memory of its own, whatever is in place: jax.device_put with may_alias=False. For an array of which both are to be donated. */
+/* The same in memory of its own, also where blocks lie in place: jax.device_put with may_alias=False. For callers that donate both
+   arrays. */
 AX_MUST_USE ax_status ax_array_copy_to(const ax_array *array, const ax_sharding *sharding, ax_array **out);
 
 /* An array of parts that lie where they are, as ax_array_from_parts, but one for each device, in the order of the sharding's
@@ -121,28 +123,28 @@ AX_MUST_USE ax_status ax_array_copy_to(const ax_array *array, const ax_sharding 
    release, and not looked at. */
 AX_MUST_USE ax_status ax_array_from_device_parts(ax_runtime *runtime, const ax_sharding *sharding, const ax_type *type, uint32_t count,
                                                  const ax_part *parts, ax_array **out);
-/* An array of one array for each device, in the order of the sharding's places: jax.make_array_from_single_device_arrays. Each is
-   of one device, that which stands at its place, and of a block's type; nothing is copied, and what is said at ax_array_put of
-   shared memory holds. AX_INVALID_ARGUMENT: another number of arrays than devices; one of another type, device, or runtime, or of
-   several devices. */
+/* Makes an array from one array for each device, in the order of the sharding's places: jax.make_array_from_single_device_arrays.
+   Each lies on the one device at its place, and has a block's type. Nothing is copied; memory is shared as in ax_array_put.
+   AX_INVALID_ARGUMENT: another number of arrays than devices; one of another type, device, or runtime, or of several devices. */
 AX_MUST_USE ax_status ax_array_from_device_arrays(ax_runtime *runtime, const ax_sharding *sharding, const ax_type *type, uint32_t count,
                                                   ax_array *const *arrays, ax_array **out);
-/* What one device, by its id, has, as an array of that device alone: x.addressable_shards[i].data. Nothing is copied, as in
-   ax_array_put. AX_INVALID_ARGUMENT: a device that the array is not on. */
+/* The block of one device, by its id, as an array of that device alone: x.addressable_shards[i].data. Nothing is copied, as in
+   ax_array_put.
+   AX_INVALID_ARGUMENT: a device that the array is not on. */
 AX_MUST_USE ax_status ax_array_on_device(const ax_array *array, int64_t device, ax_array **out);
 /* Copies the box of sizes[d] elements from start[d] on along each dimension d, dense and row-major, to `data` of `bytes` bytes, out
    of the blocks that have some of it and without the whole. AX_INVALID_ARGUMENT: a box that leaves the array; wrong bytes; a
    donated array. Or what its run failed with. */
 AX_MUST_USE ax_status ax_array_read_slice(const ax_array *array, const int64_t *start, const int64_t *sizes, void *data, size_t bytes);
 
-/* Whether it was put where it lies by somebody who said where (a mesh, a sharding, an executable that has a mesh), or made by a run
-   that has a mesh or committed arguments. JAX's _committed. A run goes on where its committed arguments are, also those that it
-   only passes on to a result: all on the same devices in the same order, as many as its mesh has; of a program without a mesh on
-   any. Its results lie there too. Arguments that are not committed come to it. False for NULL. */
+/* Whether the caller said where it lies (by a mesh, a sharding, an executable that has a mesh), or a run made it that has a mesh or
+   committed arguments. JAX's _committed. A run executes where its committed arguments are, also those that it only passes on to a
+   result. They must all be on the same devices in the same order, as many as its mesh has; a program without a mesh runs on any.
+   Its results lie there too. Arguments that are not committed are brought there. False for NULL. */
 bool ax_array_is_committed(const ax_array *array);
 /* How an array lies, as a sharding that is owned by the caller. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_array_get_sharding(const ax_array *array, ax_sharding **out);
-/* Its blocks lie on the devices that the sharding says, whatever axes are called: ax_array_put would copy nothing. */
+/* Whether its blocks lie on the devices that the sharding says, whatever names axes have: ax_array_put would copy nothing. */
 bool ax_array_lies(const ax_array *array, const ax_sharding *sharding);
 
 /* --- Devices --- */

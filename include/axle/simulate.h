@@ -1,4 +1,4 @@
-/* Simulated time: what a run of a program would take on a machine that is described, not there. Nothing is computed but time.
+/* Simulated time: predicts how long a run of a program takes on a machine that is only described. Nothing is computed but time.
    docs/simulate.md has the model, the description's form and examples. */
 #ifndef AXLE_SIMULATE_H
 #define AXLE_SIMULATE_H
@@ -12,26 +12,31 @@ extern "C" {
 
 /* --- Machines --- */
 
-/* What devices compute and how they are linked. Immutable; any thread. */
+/* A machine: the speed of its devices and the links between them. Immutable; any thread. */
 typedef struct ax_cluster ax_cluster;
-/* Reads a description. source: what errors call it. `*out` is owned by the caller. AX_PARSE_ERROR: with source, line and column. AX_OUT_OF_MEMORY. */
+/* Reads a description. source: its name in errors. `*out` is owned by the caller. AX_PARSE_ERROR: with source, line and column.
+   AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_cluster_parse(const char *text, const char *source, ax_cluster **out);
-/* One by name ("tpu-like-torus", "tpu-like-cube", "h200-switch", "cpu"), or from the file of that name. AX_IO_ERROR: neither. AX_PARSE_ERROR, AX_OUT_OF_MEMORY. */
+/* One by name ("tpu-like-torus", "tpu-like-cube", "h200-switch", "cpu"), or from the file of that name. AX_IO_ERROR: neither.
+   AX_PARSE_ERROR, AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_cluster_read(const char *name_or_path, ax_cluster **out);
 void ax_cluster_release(ax_cluster *machine); /* may be NULL */
 const char *ax_cluster_name(const ax_cluster *machine); /* as its text says; borrowed */
-/* The names of those that are there without a file, from 0 on, and their texts; NULL: there are no more. */
+/* The names of the built-in machines, from 0 on, and their texts; NULL: there are no more. */
 const char *ax_cluster_builtin(uint32_t index, const char **text);
 
 /* --- Simulating --- */
 
-/* How the messages of collectives go. */
+/* The algorithm by which collectives exchange messages. */
 typedef enum ax_algorithm {
-  AX_ALGORITHM_BEST,          /* what takes the least time in all, of: for each collective the one that takes the least alone, and one of the others for all */
+  AX_ALGORITHM_BEST,          /* the fastest of these choices: for each collective its fastest algorithm when it runs alone, or one
+                                 algorithm for all collectives */
   AX_ALGORITHM_RING,          /* one ring through all members, one way: all-reduce in 2(n-1) steps of B/n bytes */
   AX_ALGORITHM_BIDIRECTIONAL, /* the same, half of each part either way */
-  AX_ALGORITHM_DIMENSIONS,    /* rings along one dimension of the machine after the other: nodes and their devices, sides of a torus */
-  AX_ALGORITHM_DOUBLING,      /* ceil(log2 n) steps to members 1, 2, 4, .. further on; twice as many for an all-reduce (Bruck et al., 1997) */
+  AX_ALGORITHM_DIMENSIONS,    /* rings along one dimension of the machine after the other: nodes and their devices, sides of a
+                                 torus */
+  AX_ALGORITHM_DOUBLING,      /* ceil(log2 n) steps to members 1, 2, 4, .. further on; twice as many for an all-reduce (Bruck et
+                                 al., 1997) */
   AX_ALGORITHM_TREE,          /* binomial: to the first member, and back: 2 ceil(log2 n) steps of B bytes */
   AX_ALGORITHM_DIRECT,        /* each member to each other one, all at once */
   AX_ALGORITHM_PAIRWISE,      /* the same in n-1 steps: all_to_all */
@@ -42,23 +47,25 @@ const char *ax_algorithm_name(ax_algorithm algorithm); /* "best", "ring", ..; st
 AX_MUST_USE ax_status ax_algorithm_find(const char *name, ax_algorithm *out);
 
 typedef struct ax_simulate_options {
-  ax_algorithm algorithm; /* for the collectives that it does; the others take their best */
-  bool every_device;      /* devices that do the same, and steps that repeat themselves, are simulated each by itself all the same */
+  ax_algorithm algorithm; /* for the collectives that it can do; the others take their best */
+  bool every_device;      /* also simulate each device that does the same as another, and each step that repeats another */
   double most_messages;   /* a simulation with more is refused; 0: 5e7 */
-  uint32_t spans;         /* of how many devices what they did when is kept; 0: 64 */
+  uint32_t spans;         /* number of devices whose spans are kept; 0: 64 */
 } ax_simulate_options;
 
 /* An operation of the plan, all its runs together. */
 typedef struct ax_simulated_op {
-  const char *name;      /* of the primitive: "psum"; or of what was split off it: "pack", which is a product's right factor put into another order */
+  const char *name;      /* of the primitive: "psum"; or of a part that was split off it: "pack", which puts a product's right
+                            factor into another order */
   const char *location;  /* of the C call, "prog.c:12"; NULL: not known */
   uint32_t line;         /* of the text; 0: none */
   const char *algorithm; /* of a collective; NULL: it is a computation */
-  const char *bound;     /* by what: "flops", "memory", "launch", "bandwidth", "latency" */
+  const char *bound;     /* the limiting factor: "flops", "memory", "launch", "bandwidth", "latency" */
   int64_t members;       /* of a collective's group; 1 */
   double start, end;     /* seconds: of the first run on any device, of the last */
-  double busy;           /* seconds in all runs, on a device: the mean of those simulated. Of a collective it counts from when the device comes to it until
-                            it is through there, with waiting for others and for links, so those of several together may be more than the whole time */
+  double busy;           /* seconds in all runs, on a device: the mean over the simulated devices. A collective counts from when the
+                            device reaches it until it is done there, waiting for others and for links included, so the sum over
+                            several may be more than the whole time */
   double runs, flops;    /* on a device */
   double bytes;          /* read and written, or sent, by a device: the mean */
   bool critical;         /* it is on the critical path */
@@ -70,7 +77,7 @@ typedef struct ax_simulated_span {
   double start, end;
 } ax_simulated_span;
 
-/* What an agent of a kernel did: a core, or a copy. */
+/* One activity of an agent of a kernel; an agent is a core, or a copy. */
 typedef struct ax_simulated_act {
   const char *agent;  /* "device 3, core 0", "copy 2 of device 3, core 0" */
   const char *what;   /* "computes", "copies", "waits" */
@@ -78,7 +85,7 @@ typedef struct ax_simulated_act {
   double start, end;  /* seconds from the kernel's beginning */
 } ax_simulated_act;
 
-/* A kernel (axle/kernel.h), all its devices and cores together, as it is where they begin at once. */
+/* A kernel (axle/kernel.h), all its devices and cores together, as if all began at the same time. */
 typedef struct ax_simulated_kernel {
   const char *name, *location; /* location: "" where it is not known */
   double seconds;
@@ -86,7 +93,7 @@ typedef struct ax_simulated_kernel {
   double computing, carrying;  /* parts of the time in which its busiest device computed, and its busiest link carried */
   double acts;
   uint32_t span_count, span_capacity;
-  ax_simulated_act *spans;     /* as they ended; what takes no time has none */
+  ax_simulated_act *spans;     /* in the order of their ends; an activity without duration has none */
 } ax_simulated_kernel;
 
 /* A kind of link. */
@@ -94,33 +101,36 @@ typedef struct ax_simulated_link {
   char name[32];    /* "x+", "to the switch" */
   int64_t count;    /* how many there are in the machine */
   double bandwidth; /* bytes a second */
-  double mean, most; /* bytes over what could have gone in the whole time: of all, and of the busiest */
+  double mean, most; /* utilisation, 0 to 1: bytes sent over the bytes that could have been sent in the whole time; mean of all
+                        links, and the busiest */
 } ax_simulated_link;
 
 typedef struct ax_simulation {
   double seconds;          /* from the start to the end of the last device */
   int64_t devices;         /* of the mesh */
-  int64_t simulated;       /* so many stand for all: devices that do the same at the same time are one */
+  int64_t simulated;       /* devices that were simulated; one stands for all that do the same at the same time */
   double messages;         /* sent by all devices */
-  double events;           /* that were gone through one by one; the others are repetitions */
-  bool at_least;           /* there are loops of which one step was taken */
+  double events;           /* simulated one by one; the others are repetitions */
+  bool at_least;           /* true if only one step of some loop was simulated, so that the time is a lower bound */
   uint32_t op_count, span_count, path_count, link_count, kernel_count;
   ax_simulated_op *ops;    /* in the order of the plan */
   ax_simulated_span *spans; /* as they began */
-  ax_simulated_span *path; /* the critical path, without gaps: a collective counts from when the member that held it up came to it */
+  ax_simulated_span *path; /* the critical path, without gaps: a collective counts from when the member that delayed it reached
+                              it */
   ax_simulated_link *links;
-  ax_simulated_kernel *kernels; /* as the program comes to them; each call once */
+  ax_simulated_kernel *kernels; /* in the order in which the program reaches them; each call once */
   bool all_spans;          /* none was left out */
   char machine[64];        /* its name */
   char topology[160];      /* as the mesh lies on it: "torus 1024 x 4 x 1", "512 nodes of 8", "a switch" */
   char *texts;             /* the locations */
-  struct ax_timed_kernels *timed; /* what holds kernels */
+  struct ax_timed_kernels *timed; /* owns `kernels` */
 } ax_simulation;
 
 /* Simulates a run of a lowered program: the plan that would be compiled, on one device of the machine each. options may be NULL.
    `*out` is to be released, and empty on failure. Any thread. AX_INVALID_ARGUMENT: the mesh does not fit on the machine; more
-   messages than options allow. AX_ABSENT: messages in a conditional that devices take differently. AX_DEADLOCK: a message, or in a
-   kernel a semaphore, is waited for in vain. AX_OUT_OF_MEMORY. What the model is: docs/simulate.md. */
+   messages than options allow.
+   AX_ABSENT: messages in a conditional that devices take differently. AX_DEADLOCK: a message, or in a kernel a semaphore, is waited
+   for in vain. AX_OUT_OF_MEMORY. The model is in docs/simulate.md. */
 AX_MUST_USE ax_status ax_simulate(const ax_lowered *lowered, const ax_cluster *machine, const ax_simulate_options *options, ax_simulation *out);
 void ax_simulation_release(ax_simulation *simulation); /* leaves it empty */
 

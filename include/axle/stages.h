@@ -10,32 +10,33 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
-/* What one kind of collective over the same axes does, in one run, on one device. */
+/* The cost of all collectives of one kind over the same axes, in one run, on one device. */
 typedef struct ax_collective_cost {
   const char *primitive; /* "psum" */
   const char *axes;      /* "data", or "data,model" */
-  int64_t members;       /* of a group: those that exchange with one another; of groups of several sizes the largest */
-  double runs;           /* how often: loops multiplied */
+  int64_t members;       /* of a group, whose members exchange with one another; the largest where groups differ in size */
+  double runs;           /* number of times it runs, each step of a loop counted */
   double bytes;          /* received by a device in all of them */
 } ax_collective_cost;
 
-/* What one device computes, reads and receives in a run, counted from the program: nothing is compiled. Of conditionals the
-   costliest branch counts (by the sum of the three figures), and a loop that runs until a condition says so counts as one step. */
+/* The operations of one device in a run, and the bytes that it reads, writes and receives, counted from the program: nothing is
+   compiled. The costliest branch of a conditional counts (by the sum of the three figures), and a loop that runs until a condition
+   says so counts as one step. */
 typedef struct ax_cost {
   int64_t devices;
-  double flops;    /* operations on elements: one an element of a pointwise function, two a pair of a product, one an element reduced. What only
-                      moves or converts elements has none */
-  double bytes;    /* read and written if each equation read its operands from memory and wrote its results there: more than what runs,
-                      which is fused */
-  double received; /* from other devices, by all collectives: as rings of the fewest bytes do it, n members and an operand of B bytes being
-                      2(n-1)/n B for a psum, (n-1)/n B where each gets a part of what the others have (psum_scatter, all_to_all), (n-1) B for
-                      all_gather, B for ppermute, pbroadcast and a message */
+  double flops;    /* operations on elements: one an element of a pointwise function, two a pair of a product, one an element
+                      reduced. Operations that only move or convert elements count 0 */
+  double bytes;    /* read and written if each equation read its operands from memory and wrote its results there: more than the
+                      compiled program moves, since it is fused */
+  double received; /* from other devices, by all collectives: as rings of the fewest bytes do it, n members and an operand of B
+                      bytes being 2(n-1)/n B for a psum, (n-1)/n B where each member gets a part of the others' operands
+                      (psum_scatter, all_to_all), (n-1) B for all_gather, B for ppermute, pbroadcast and a message */
   bool at_least;   /* there are loops of which one step was counted */
   uint32_t collective_count;
   ax_collective_cost *collectives; /* those with the most bytes first; owned by the struct */
 } ax_cost;
-/* Of a program without axes of its own, simplified and partitioned as ax_compile does it. `*out` is to be released
-   (ax_cost_release), and empty on failure; what it held is not released. Any thread. AX_INVALID_ARGUMENT, AX_ABSENT: what
+/* Counts the cost of a program without axes of its own, after it is simplified and partitioned as ax_compile does. `*out` is to be
+   released (ax_cost_release), and empty on failure; what it held is not released. Any thread. AX_INVALID_ARGUMENT, AX_ABSENT: what
    ax_program_partition says. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_program_cost(const ax_program *program, ax_cost *out);
 void ax_cost_release(ax_cost *cost); /* leaves it empty */
@@ -46,38 +47,38 @@ AX_MUST_USE ax_status ax_cost_text(const ax_cost *cost, char **out);
 
 /* Reference-counted; any thread. */
 typedef struct ax_lowered ax_lowered;
-/* The first half of ax_compile, which is this and ax_lowered_compile: with its shardings, simplified, partitioned. options may be
-   NULL, and are copied.
+/* The first half of ax_compile; ax_lowered_compile is the second. Applies the options' shardings, simplifies and partitions the
+   program. options may be NULL, and are copied.
    `*out` is owned by the caller. Statuses: those of ax_program_with_shardings and ax_program_partition. */
 AX_MUST_USE ax_status ax_program_lower(ax_program *program, const ax_compile_options *options, ax_lowered **out);
 ax_lowered *ax_lowered_retain(ax_lowered *lowered);
 void ax_lowered_release(ax_lowered *lowered);
-/* What each device runs, in one shard_map, with its collectives: to be printed, written as StableHLO, its cost counted
-   (ax_program_cost). It has no inputs that nothing depends on (unless ax_compile_options.keep_unused) and no results that are an
-   input. Borrowed, as are the mesh and how input and result
-   `index` of the whole program lie on it; NULL: there is no such input or result. */
+/* The program of each device, in one shard_map, with its collectives: it can be printed, written as StableHLO, and its cost counted
+   (ax_program_cost). It lacks inputs that nothing depends on (unless ax_compile_options.keep_unused) and results that are an input.
+   Borrowed, as are the mesh and how input and result `index` of the whole program lie on it; NULL: there is no such input or
+   result. */
 ax_program *ax_lowered_program(const ax_lowered *lowered);
 const ax_mesh *ax_lowered_get_mesh(const ax_lowered *lowered);
 const ax_spec *ax_lowered_in_spec(const ax_lowered *lowered, uint32_t index);
 const ax_spec *ax_lowered_out_spec(const ax_lowered *lowered, uint32_t index);
 /* As ax_executable_keeps, which may keep fewer. */
 bool ax_lowered_keeps(const ax_lowered *lowered, uint32_t index);
-double ax_lowered_seconds(const ax_lowered *lowered); /* that lowering took */
+double ax_lowered_seconds(const ax_lowered *lowered); /* time that lowering took */
 
 /* Bytes by what they are for. */
 typedef struct ax_memory_bytes {
   size_t arguments, constants;
-  size_t results; /* but those that live in the memory of donated arguments */
-  size_t kept;    /* temporaries that devices share, or that are to be there for all of a run */
+  size_t results; /* without those that live in the memory of donated arguments */
+  size_t kept;    /* temporaries that devices share, or that live during a whole run */
   size_t scratch; /* temporaries of a device's own, which it needs while it runs */
 } ax_memory_bytes;
-/* Of a run, each array rounded up to 64 bytes: what one device holds, and all together, where what devices have in common is stored
-   once. Scratch memory counts for every device in
-   `all`, as if they all ran at once; those that wait may have given theirs back. */
+/* Memory of a run, each array rounded up to 64 bytes. device: the bytes of one device. all: of all devices together; blocks that
+   devices share are counted once. Scratch counts for every device in `all`, as if all ran at once; devices that wait may have
+   returned theirs. */
 typedef struct ax_memory {
   ax_memory_bytes device, all;
 } ax_memory;
-/* What memory a run takes, without machine code being made. Statuses: as ax_lowered_compile. */
+/* The memory that a run takes; no machine code is generated. Statuses: as ax_lowered_compile. */
 AX_MUST_USE ax_status ax_lowered_memory(ax_runtime *runtime, const ax_lowered *lowered, ax_memory *out);
 /* The second half of ax_compile: from the program's cache, or compiled. Statuses: its. */
 AX_MUST_USE ax_status ax_lowered_compile(ax_runtime *runtime, const ax_lowered *lowered, ax_executable **out);
@@ -87,17 +88,19 @@ AX_MUST_USE ax_status ax_lowered_compile(ax_runtime *runtime, const ax_lowered *
 /* As ax_program_cost of its program, and the memory of its runs. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_executable_cost(const ax_executable *executable, ax_cost *out);
 AX_MUST_USE ax_status ax_executable_memory(const ax_executable *executable, ax_memory *out);
-/* How long the two halves took when it was made. */
+/* Seconds that lowering and compiling took when it was made. */
 double ax_executable_lower_seconds(const ax_executable *executable);
 double ax_executable_compile_seconds(const ax_executable *executable);
-/* The result that lives in the memory of input `index`, which was donated; -1: none does, and donating it is of no use but that it is gone. */
+/* The result that lives in the memory of input `index`, which was donated; -1: none does, and donating it only makes it
+   unusable. */
 int64_t ax_executable_donated(const ax_executable *executable, uint32_t index);
-/* Whether devices compute with input `index`. False: nothing depends on it but results that it is itself, or there is no such input. JAX's kept_var_idx. */
+/* Whether devices compute with input `index`. False: nothing depends on it but results that it is itself, or there is no such
+   input. JAX's kept_var_idx. */
 bool ax_executable_keeps(const ax_executable *executable, uint32_t index);
 /* The input that result `index` is, unchanged; -1: none, it is made. A run gives one more reference to the argument's array:
    nothing is copied, the result is ready when that is, and fails as that does. It is another array only where the argument is
-   donated, whose memory it then has, or where the argument lies otherwise than the shardings of both say. What is then left to do
-   is done without devices, where all results are inputs. */
+   donated, whose memory it then has, or where the argument lies otherwise than the shardings of both say. Where all results are
+   inputs, such a run is done without devices. */
 int64_t ax_executable_passed(const ax_executable *executable, uint32_t index);
 
 #pragma GCC visibility pop

@@ -1,8 +1,8 @@
 /* Status codes and the message of the last error.
 
    NULL in place of an object (a program, runtime, array, executable, sharding, npz): functions with a status say
-   AX_INVALID_ARGUMENT, retain gives NULL, release does nothing, questions answer 0, false or NULL. Every other pointer must point
-   to something, unless its function says otherwise. */
+   AX_INVALID_ARGUMENT, retain gives NULL, release does nothing, queries return 0, false or NULL. Every other pointer must point to
+   something, unless its function says otherwise. */
 #ifndef AXLE_STATUS_H
 #define AXLE_STATUS_H
 
@@ -26,13 +26,14 @@ extern "C" {
 typedef enum ax_status {
   AX_OK = 0,
   AX_INVALID_ARGUMENT, /* the caller's input is wrong: shapes, dtypes, axis names, specs, handles */
-  AX_OUT_OF_MEMORY,    /* an allocation failed; nothing half-done stays behind. LLVM ends the process when it finds no memory:
-                          before it starts it is looked whether what it usually needs is there */
+  AX_OUT_OF_MEMORY,    /* an allocation failed; nothing half-done stays behind. LLVM ends the process when it finds no memory, so
+                          Axle first checks that the memory it usually needs is there */
   AX_ABSENT,           /* a rule or feature that does not exist (yet), named in the message */
   AX_PARSE_ERROR,      /* text that is not a program; the message has file, line, column and a caret */
   AX_IO_ERROR,         /* a file could not be opened, read or written, or is malformed */
-  AX_DEADLOCK,         /* devices wait for a collective that others never reach; the message names them */
-  AX_NOT_FINITE,       /* a run that was to look found an equation that makes a NaN or an infinity: ax_compile_options.check_numerics */
+  AX_DEADLOCK,         /* devices wait for a collective that others never reach; the message names the devices */
+  AX_NOT_FINITE,       /* an equation of a run made a NaN or an infinity, and the run was compiled to look:
+                          ax_compile_options.check_numerics */
   AX_INTERNAL          /* a defect of Axle's own */
 } ax_status;
 

@@ -34,64 +34,68 @@ AX_MUST_USE ax_status ax_program_value_and_grad(const ax_program *program, ax_ar
 /* In place of a dimension, where vmap and pmap take one for each operand and result: None in JAX. A dimension below 0 counts from
    the end, so -1 is the last one. */
 enum { AX_NOT_MAPPED = INT_MIN };
-/* What is mapped, and how. {0}: all operands and results along dimension 0. */
+/* The mapped operands and results, and their dimensions. {0}: all of them along dimension 0. */
 typedef struct ax_vmap_options {
   const int *in_axes;         /* the mapped dimension of each operand; NULL: all 0; AX_NOT_MAPPED: none */
-  const int *out_axes;        /* where each result gets it; NULL: all 0; AX_NOT_MAPPED: nowhere, it must not depend on what is mapped */
-  int64_t size;               /* of the mapped dimensions. Of a function 0: as the mapped operands have it */
+  const int *out_axes;        /* where each result gets it; NULL: all 0; AX_NOT_MAPPED: nowhere, it must not depend on a mapped
+                                 operand */
+  int64_t size;               /* of the mapped dimensions. 0, for a function only: taken from the mapped operands */
   const char *axis_name;      /* of the mapped axis, for collectives over it; NULL: none */
-  const char *spmd_axis_name; /* "data", or "data,model": mesh axes; NULL: none. shard_maps inside split what is mapped over them */
+  const char *spmd_axis_name; /* "data", or "data,model": mesh axes; NULL: none. shard_maps inside split the mapped dimension over
+                                 them */
 } ax_vmap_options;
 /* As jax.vmap. Adds a dimension of options->size to inputs that are mapped, at in_axes[i], and to results at out_axes[i].
    axis_name: the program may use collectives over it when it was traced in an environment that has it. spmd_axis_name: the specs of
-   shard_maps inside get these axes for the new dimension, so that each device has a part of what is mapped, instead of all of it.
-   It has no effect inside a shard_map over them.
+   shard_maps inside get these axes for the new dimension, so that each device has a part of the batch, instead of all of it. It has
+   no effect inside a shard_map over them.
    AX_INVALID_ARGUMENT: an axis outside the rank; a size below 0, or another than the named axis has; a result with AX_NOT_MAPPED
    that depends on a mapped input; spmd_axis_name: no axes of a shard_map's mesh, or used in its specs, or a size that they do not
-   divide. AX_ABSENT: in a shard_map that splits what is mapped, a collective over axis_name or over one of spmd_axis_name. */
+   divide. AX_ABSENT: in a shard_map that splits the batch, a collective over axis_name or over one of spmd_axis_name. */
 AX_MUST_USE ax_status ax_program_vmap(const ax_program *program, const ax_vmap_options *options, ax_program **out);
-/* Removes equations whose results nobody uses, collectives among them, in nested programs too, with the operands and results these
-   no longer need. What has other effects stays, and so do inputs. */
+/* Removes equations whose results are unused, collectives among them, in nested programs too, with the operands and results these
+   no longer need. Equations with other effects stay, and so do inputs. */
 AX_MUST_USE ax_status ax_program_dce(const ax_program *program, ax_program **out);
 /* Merges equal equations: one primitive, equal parameters, the same operands. */
 AX_MUST_USE ax_status ax_program_cse(const ax_program *program, ax_program **out);
-/* Both, in nested programs too, and what is simpler is put for what computes the same bits: x for x * 1, x + -0.0, x - 0, -(-x), a
-   choice between equal cases, a transpose there and back, a broadcast or a reshape of another. ax_compile does this first. */
+/* Both, in nested programs too, and replaces expressions by simpler ones that compute the same bits: x for x * 1, x + -0.0, x - 0,
+   -(-x), a choice between equal cases, a transpose there and back, a broadcast or a reshape of another. ax_compile does this
+   first. */
 AX_MUST_USE ax_status ax_program_simplify(const ax_program *program, ax_program **out);
 /* How inputs and results lie on `mesh`: "data,_; ? -> ?,model": specs as ax_with_sharding has them, or "?", which leaves all of it
-   open, or "auto": of an input that is chosen, of the ways to cut it that divide it, so that a run costs a device least (by
-   ax_cost; found by trying: as long as partitioning some ten times for each type of input, or for each input of a few); a result
-   lies as it is made. One alone stands for all of its side. The result is the program with ax_with_sharding around its inputs and
-   results. Where a spec does not divide an input or a result, it is whole outside, and in padded blocks inside.
-   AX_INVALID_ARGUMENT: an unsound mesh; specs that do not parse, or that have more entries than what they are of has dimensions: it
-   is named by its number. */
+   open, or "auto". For an input "auto" chooses, among the ways to cut it evenly, the one with the least cost of a run on a device
+   (by ax_cost). It tries them, which takes as long as partitioning some ten times for each type of input, or for each input if
+   there are few. For a result "auto" keeps the layout in which it is made. One alone stands for all of its side. The result is the
+   program with ax_with_sharding around its inputs and results.
+   Where a spec does not divide an input or a result, it is whole outside, and in padded blocks inside.
+   AX_INVALID_ARGUMENT: an unsound mesh; specs that do not parse, or that have more entries than their input or result has
+   dimensions; the message names it by its number. */
 AX_MUST_USE ax_status ax_program_with_shardings(const ax_program *program, const ax_mesh *mesh, const char *specs, ax_program **out);
 /* Sharding in types, as jax.sharding.AxisType.Explicit: the program, in which constraints (ax_program_with_shardings,
    ax_with_sharding) say how some values lie over one mesh, with a constraint on each value that is cut, as it follows from its
    operands by rule: so that nothing is left to propagation or choice. An input without a constraint is whole. Derivatives are taken
    of the result, whose cotangents lie as its values do; but a function with a derivative of its own has become a call, so that they
    are taken before where there is one.
-   AX_INVALID_ARGUMENT, with the line of the operation: what no rule decides and no constraint says: operands that are cut
-   otherwise; several that are cut along what is combined, unless one constraint alone takes the result; an operand that is cut
-   along a dimension that the operation does not keep; one axis for two dimensions of a result; a carry that comes round otherwise
-   than it went in, branches that differ; what a scan goes over cut along its first dimension; a shard_map whose operand does not
-   lie as its spec says. Constraints, or a shard_map, over more than one mesh. */
+   AX_INVALID_ARGUMENT, with the line of the operation: a value whose layout no rule decides and no constraint gives: operands that
+   are cut differently; several that are cut along a dimension that is combined, unless one constraint alone takes the result; an
+   operand that is cut along a dimension that the operation does not keep; one axis for two dimensions of a result; a carry that
+   comes round otherwise than it went in, branches that differ; an operand that a scan slices and that is cut along its first
+   dimension; a shard_map whose operand does not lie as its spec says. Constraints, or a shard_map, over more than one mesh. */
 AX_MUST_USE ax_status ax_program_explicit(const ax_program *program, ax_program **out);
-/* The program as one shard_map over its whole mesh: a program for each device, whose collectives and slices are all to be seen.
-   What stands outside of shard_maps is computed on blocks where what shard_maps and ax_with_sharding say of layouts comes to it,
-   and whole by every device otherwise; so it goes through calls, cond, while and scan too. Blocks are gathered where something
-   wants them whole. shard_maps over different meshes of the same devices are over one mesh that all are made of: with (a=4, b=2)
-   and (c=8) c is a and b. One over fewer devices, whose number divides theirs, is done by several groups of devices alike: with
-   (e=2) e is the first part of a. A shard_map inside another adds its axes. A program that is one shard_map already, or has none,
-   is returned itself.
+/* The program as one shard_map over its whole mesh: a program for each device, with all its collectives and slices explicit.
+   Equations outside of shard_maps are computed on blocks where the layouts of shard_maps and ax_with_sharding propagate to them,
+   and whole on every device otherwise. Layouts propagate through calls, cond, while and scan too. Blocks are gathered where an
+   operation needs them whole. shard_maps over different meshes of the same devices are put over one mesh that refines all of them:
+   with (a=4, b=2) and (c=8) c is a and b. One over fewer devices, whose number divides theirs, is done by several groups of devices
+   alike: with (e=2) e is the first part of a. A shard_map inside another adds its axes. A program that is one shard_map already, or
+   has none, is returned itself.
    AX_INVALID_ARGUMENT: a per-device program. AX_ABSENT: meshes of numbers of devices that do not divide each other; meshes that no
    mesh of AX_MAX_AXES axes or fewer is a refinement of, as 3x2 and 2x3. */
 AX_MUST_USE ax_status ax_program_partition(const ax_program *program, ax_program **out);
 
 /* --- The same inside a trace, on functions. Errors, as above, are kept by the trace, and `out` is poison. `in` has f.in_count
    entries; wrt names those that derivatives are taken by, floats all (AX_ALL_ARGS: those that are), in ascending order. Tangents,
-   cotangents and vectors are of the type of what they belong to; one that varies over fewer axes is made to agree, and a number
-   (ax_real, ax_integer) stands for an array of it. --- */
+   cotangents and vectors have the type of the value that they belong to; one that varies over fewer axes is made to agree, and a
+   number (ax_real, ax_integer) stands for an array of it. --- */
 /* As jax.value_and_grad. f's first result is a float scalar; further ones are auxiliary. out: f's results, then the gradients of
    the first with respect to each of wrt. */
 void ax_value_and_grad(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out);
@@ -102,23 +106,24 @@ void ax_jvp(ax_fn f, ax_args wrt, const ax_value *in, const ax_value *tangents, 
    floats are not looked at; out: f's results; gradients: one for each of wrt, of its operand's type. */
 void ax_vjp(ax_fn f, ax_args wrt, const ax_value *in, const ax_value *cotangents, ax_value *out, ax_value *gradients);
 
-/* As jax.lax.with_sharding_constraint: x, which lies on `mesh` as the spec says ("data,_,?", see ax_spec): of a dimension that is
-   `?` nothing is said, as by PartitionSpec.UNCONSTRAINED. vmap says nothing of the dimension that it adds, unless by
-   spmd_axis_name. What goes before and comes after it is laid out to go with that, where nothing else says how. Its cotangent lies
-   as it does. A dimension need not be divided: blocks are padded. Inside a shard_map it is of axes of further devices, as a
-   shard_map would be there. Errors: a spec that does not parse, or has more entries than x has dimensions; an axis name that is in
-   use around it. */
+/* As jax.lax.with_sharding_constraint: x, which lies on `mesh` as the spec says ("data,_,?", see ax_spec): a dimension that is `?`
+   is left open, as by PartitionSpec.UNCONSTRAINED. vmap leaves the dimension that it adds open, unless spmd_axis_name gives axes.
+   The computations before and after x are laid out to match, where nothing else decides their layout. Its cotangent lies as it
+   does. A dimension need not be divided: blocks are padded. Inside a shard_map its mesh adds further devices, as that of a
+   shard_map would there. Errors: a spec that does not parse, or has more entries than x has dimensions; an axis name that is in use
+   around it. */
 ax_value ax_with_sharding(ax_value x, const ax_mesh *mesh, const char *spec);
 
-/* A function linearized at a point: what ax_linearize gives. A plain value that belongs to the trace it was made in: good there,
-   and in what is traced inside, which captures what it needs; anywhere else it is an error. In a shard_map begun since, tangents
-   and cotangents may vary over its axes too, unless the function has a body that they would go into (a scan's, ..), whose types say
-   otherwise. */
+/* A function linearized at a point, made by ax_linearize. A plain value that belongs to the trace it was made in. It may be used
+   there and in traces inside, which capture the values that it needs; anywhere else it is an error. In a shard_map begun since,
+   tangents and cotangents may vary over its axes too, unless the function has a body that they would go into (a scan's, ..), whose
+   types say otherwise. */
 typedef struct ax_linear {
   uint64_t trace;
   uint32_t number, in_count, out_count; /* counts of tangents and of results */
 } ax_linear;
-/* As jax.linearize and jax.vjp: out: f's results. What depends on `in` alone is computed here, once, however often the map is used. */
+/* As jax.linearize and jax.vjp: out: f's results. Values that depend on `in` alone are computed here, once, however often the map
+   is used. */
 ax_linear ax_linearize(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out);
 /* tangents: one for each of wrt; out_tangents: one for each result, zeros for those that are no floats. */
 void ax_pushforward(ax_linear linear, const ax_value *tangents, ax_value *out_tangents);
@@ -127,12 +132,13 @@ void ax_pullback(ax_linear linear, const ax_value *cotangents, ax_value *gradien
 
 /* As jax.custom_vjp: f(in), whose derivative backwards is the caller's. forward takes f's operands, and gives f's results and then
    residuals, as many as it likes; backward takes these and the cotangents of those of f's results that are floats, and gives the
-   cotangents of those of f's operands that are: of the duals of their types, as ax_vjp gives them (what varies over fewer axes is
-   made to agree). forward runs in the place of f where derivatives are taken, and both are differentiated when derivatives are
-   taken again. It has no derivative forwards: jvp, jacfwd and pushforward of it are AX_ABSENT. What the functions use of the trace
-   around without being given it has no derivative. ax_program_partition leaves f in their place, so derivatives are taken before.
-   Errors: counts that do not fit; forward's results that are not as f's; cotangents that are of other types; derivatives taken by
-   what is used without being given. */
+   cotangents of those of f's operands that are: of the duals of their types, as ax_vjp gives them (one that varies over fewer axes
+   is made to agree). forward runs in the place of f where derivatives are taken, and both are differentiated when derivatives are
+   taken again. It has no derivative forwards: jvp, jacfwd and pushforward of it are AX_ABSENT. Values of the enclosing trace that
+   the functions use without taking them as operands have no derivative. ax_program_partition leaves f alone in place of the three,
+   so take derivatives before.
+   Errors: counts that do not fit; forward's results that are not as f's; cotangents that are of other types; derivatives by a value
+   that is used without being an operand. */
 void ax_custom_vjp(ax_fn f, ax_fn forward, ax_fn backward, const ax_value *in, ax_value *out);
 /* As jax.custom_jvp: f(in), whose derivative is the caller's, forwards and, transposed, backwards. rule takes f's operands, then
    the tangents of those that are floats, and gives f's results, then the tangents of those that are; these are linear in the
@@ -140,17 +146,19 @@ void ax_custom_vjp(ax_fn f, ax_fn forward, ax_fn backward, const ax_value *in, a
    backwards, tangents that are not linear. */
 void ax_custom_jvp(ax_fn f, ax_fn rule, const ax_value *in, ax_value *out);
 
-/* What ax_checkpoint keeps for derivatives besides the operands. {0}, or NULL: nothing. */
+/* The values that ax_checkpoint keeps for derivatives besides the operands. {0}, or NULL: none. */
 typedef struct ax_checkpoint_options {
   bool save_dots;         /* results of dot_general, as jax.checkpoint_policies.dots_saveable */
-  const char *save_names; /* "attention,ffn": what ax_checkpoint_name has given one of these, as save_only_these_names; NULL: none */
+  const char *save_names; /* "attention,ffn": values to which ax_checkpoint_name gave one of these names, as save_only_these_names;
+                             NULL: none */
 } ax_checkpoint_options;
-/* As jax.checkpoint (jax.remat): f(in), of which derivatives keep the operands alone, and what f captures, and make the rest again
-   when they come to need it, collectives too: memory for work. A deep chain of layers then holds one value a layer, a scan over
-   such steps one a step. f may hold others, and be differentiated any number of times. Errors: f sends or receives messages;
-   save_names that are no names, as axes have them. */
+/* As jax.checkpoint (jax.remat): f(in). Derivatives keep only its operands and the values it captures, and compute the rest again
+   when they need it, collectives too. This takes less memory and more work: a deep chain of layers then holds one value a layer, a
+   scan over such steps one a step.
+   f may hold others, and be differentiated any number of times. Errors: f sends or receives messages; save_names
+   that are no names, as axes have them. */
 void ax_checkpoint(const ax_checkpoint_options *options, ax_fn f, const ax_value *in, ax_value *out);
-/* As jax.ad_checkpoint.checkpoint_name: T[d..] -> T[d..], x by a name. Any T. An error: what is no name, as an axis has one. */
+/* As jax.ad_checkpoint.checkpoint_name: T[d..] -> T[d..], x by a name. Any T. An error: a name that an axis could not have. */
 ax_value ax_checkpoint_name(ax_value x, const char *name);
 
 /* As jax.jacfwd and jax.jacrev: out[r * n + k], n being the number of wrt, is the derivative of result r by the k-th of wrt,
@@ -164,8 +172,9 @@ void ax_jacrev(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out);
    [result's dimensions.., the k-th's.., the l-th's..]. Errors as above. */
 void ax_hessian(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out);
 /* The Hessian of f's first result, a float scalar, by vectors, one for each of wrt, forward over reverse, at a few times the cost
-   of f. products: one for each of wrt; gradients (may be NULL): those of ax_grad, which come with them. For many products at one
-   point: ax_linearize a function that calls ax_grad. */
+   of f.
+   products: one for each of wrt; gradients (may be NULL): those of ax_grad, which come with them. For many products at one point:
+   ax_linearize a function that calls ax_grad. */
 void ax_hvp(ax_fn f, ax_args wrt, const ax_value *in, const ax_value *vectors, ax_value *gradients, ax_value *products);
 
 /* As jax.vmap. options NULL: {0}. */

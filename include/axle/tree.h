@@ -1,6 +1,6 @@
 /* Named trees of arrays: parameters, optimiser states, batches. Initialisers, optimisers and schedules stand on them.
 
-     treedef    what there is: leaves in order, each a name ("layers/0/w"), a type and a spec
+     treedef the leaves in order, each a name ("layers/0/w"), a type and a spec
      leaves     in a trace: a plain array of ax_value in the treedef's order
      tree       in a runtime: a treedef and an ax_array for each of its leaves
 
@@ -39,16 +39,18 @@ typedef struct ax_treedef ax_treedef;
      layers/{0..11}/{q,k,v}: f32[64,64] @ _,model
      layers/{0..11}/scale:   f32[64]
 
-   Leaves are numbered as they come, in what one entry stands for the last braces fastest. `*out` is owned by the caller, NULL on
-   failure. AX_PARSE_ERROR, with line, column and a caret: bad syntax; a name twice, or that of a leaf and a node; a spec with more
-   entries than dimensions, or an axis twice; too many leaves. Whether a mesh has the axes, and they divide, is seen where the
-   leaves meet one. */
+   Leaves are numbered as they come; within an entry the last braces vary fastest. `*out` is owned by the caller, NULL on failure.
+   AX_PARSE_ERROR, with line, column and a caret: bad syntax; a name twice, or that of a leaf and a node; a spec with more entries
+   than dimensions, or an axis twice; too many leaves. The axes are checked against a mesh, and the sizes that they must divide,
+   where the leaves are laid over one. */
 AX_MUST_USE ax_status ax_treedef_parse(const char *text, ax_treedef **out);
-/* Of lists with `count` entries each; specs NULL: all "". AX_INVALID_ARGUMENT: as ax_treedef_parse, and an unsound type. */
+/* The same from lists with `count` entries each; specs NULL: all "". AX_INVALID_ARGUMENT: as ax_treedef_parse, and an unsound
+   type. */
 AX_MUST_USE ax_status ax_treedef_create(uint32_t count, const char *const *names, const ax_type *types, const char *const *specs,
                                         ax_treedef **out);
 /* The parts' leaves one after the other, each part's below a node. prefixes: the nodes' names with ";" between; an empty one adds
-   nothing: ax_treedef_join("params; state; batch", AX_TREEDEFS(params, state, batch), &all).
+   nothing:
+   ax_treedef_join("params; state; batch", AX_TREEDEFS(params, state, batch), &all).
    AX_INVALID_ARGUMENT: other numbers of names than of parts; a name twice, or that of a leaf and a node; a name that gets too
    long. */
 #ifndef __cplusplus
@@ -72,11 +74,11 @@ const ax_type *ax_treedef_types(const ax_treedef *def);
 const char *ax_treedef_specs(const ax_treedef *def);
 /* The leaf of that name, or -1. The name is a format, as printf's: ax_treedef_find(def, "layers/%d/w", i). */
 int64_t ax_treedef_find(const ax_treedef *def, const char *name, ...) AX_PRINTF(2, 3);
-/* The numbers of the leaves that `patterns` means: "params; opt". Patterns with ";" between them; for each leaf the first that
-   matches decides, and one that begins with "!" leaves it out: "!_*; params" is what is below params but for the names that begin
-   with "_". Good for `wrt` of derivatives and for what is donated. A list is kept by the treedef, for as long as it lives. When a
-   pattern is bad, nothing is selected or there is no memory, the result is one that every function refuses; ax_message says why,
-   and so does the trace in progress. */
+/* The numbers of the leaves that `patterns` selects: "params; opt". Patterns are separated by ";". For each leaf the first pattern
+   that matches decides; one that begins with "!" leaves the leaf out: "!_*; params" selects the leaves below params whose names do
+   not begin with "_". For `wrt` of derivatives and for donation. A list is kept by the treedef, for as long as it lives.
+   When a pattern is bad, nothing is selected or there is no memory, every function refuses the result; ax_message says why, and so
+   does the trace in progress. */
 ax_args ax_treedef_select(const ax_treedef *def, const char *patterns);
 /* As ax_treedef_parse reads it, a line a leaf. `*out`: ax_string_free. */
 AX_MUST_USE ax_status ax_treedef_text(const ax_treedef *def, char **out);
@@ -100,8 +102,8 @@ void ax_tree_scale(ax_value factor, uint32_t count, const ax_value *x, ax_value 
    `flat`. */
 ax_value ax_tree_ravel(uint32_t count, const ax_value *leaves);
 void ax_tree_unravel(ax_value flat, uint32_t count, const ax_value *like, ax_value *out);
-/* The root of the sum of squares of all elements of all leaves, as optax.tree.norm: f32[], or f64[] where a leaf is f64. In a
-   shard_map the parts of a leaf that devices hold along the axes over which it varies are all counted, and the result varies over
+/* The square root of the sum of squares of all elements of all leaves, as optax.tree.norm: f32[], or f64[] where a leaf is f64. In
+   a shard_map the parts of a leaf that devices hold along the axes over which it varies are all counted, and the result varies over
    none; in ax_shard_map_unchecked leaves must be whole. Errors: a leaf that is not float; no leaf. */
 ax_value ax_global_norm(uint32_t count, const ax_value *leaves);
 /* ax_shard_map with the specs of the leaves: operands are the leaves of `in_def`, results those of `out_def`. The body's counts
@@ -111,9 +113,9 @@ void ax_tree_shard_map(const ax_mesh *mesh, const ax_treedef *in_def, const ax_t
 
 /* --- Trees --- */
 
-/* Leaves of a treedef as arrays over one mesh. A leaf holds an array or, before something is put into it, nothing; arrays that a
-   tree holds are its own references. It changes: one thread at a time, and others that only read it not meanwhile. Names are
-   formats, as printf's. Errors name the leaf. NULL in place of a tree is AX_INVALID_ARGUMENT. */
+/* Leaves of a treedef as arrays over one mesh. A leaf holds an array or, before one is put into it, nothing; the tree has its own
+   references to its arrays. A tree is mutable: while one thread changes it, no other may change or read it. Names are formats, as
+   printf's. Errors name the leaf. NULL in place of a tree is AX_INVALID_ARGUMENT. */
 typedef struct ax_tree ax_tree;
 
 /* With leaves that hold nothing, and the runtime and treedef retained. mesh NULL: one device. `*out` is owned by the caller, NULL
@@ -137,7 +139,8 @@ const ax_treedef *ax_tree_get_def(const ax_tree *tree); /* borrowed */
    weight of fewer than two dimensions; a number that the dtype does not hold. */
 AX_MUST_USE ax_status ax_tree_init(ax_tree *tree, const char *rules, uint64_t seed);
 
-/* Copies dense row-major `data` of the leaf's type into it; the second from a host array, whose dtype and shape must be the leaf's. */
+/* Copies dense row-major `data` of the leaf's type into it; the second from a host array, whose dtype and shape must be the
+   leaf's. */
 AX_MUST_USE ax_status ax_tree_put(ax_tree *tree, const void *data, const char *name, ...) AX_PRINTF(3, 4);
 AX_MUST_USE ax_status ax_tree_put_host(ax_tree *tree, const ax_host_array *host, const char *name, ...) AX_PRINTF(3, 4);
 /* As ax_array_read and ax_array_to_host. AX_INVALID_ARGUMENT: also no such leaf, and one that holds nothing. */
@@ -159,8 +162,9 @@ AX_MUST_USE ax_status ax_tree_read_npz(ax_tree *tree, const char *path);
 AX_MUST_USE ax_status ax_tree_write_npz(const ax_tree *tree, const char *path);
 
 /* ax_jit of a body that takes the leaves of `in_def` and gives those of `out_def`, on the mesh as ax_tree_shard_map says; mesh
-   NULL: as it is. What is donated is a selection: &(ax_compile_options){.donate = ax_treedef_select(in_def, "params; state")}.
-   `*out` is owned by the caller, NULL on failure. AX_INVALID_ARGUMENT, AX_ABSENT: as ax_trace, ax_tree_shard_map and ax_compile. */
+   NULL:
+   as it is. Donated leaves are a selection: &(ax_compile_options){.donate = ax_treedef_select(in_def, "params; state")}. `*out` is
+   owned by the caller, NULL on failure. AX_INVALID_ARGUMENT, AX_ABSENT: as ax_trace, ax_tree_shard_map and ax_compile. */
 AX_MUST_USE ax_status ax_tree_jit(ax_runtime *runtime, const ax_mesh *mesh, const ax_treedef *in_def, const ax_treedef *out_def, ax_fn body,
                                   const ax_compile_options *options, ax_executable **out);
 
@@ -171,8 +175,9 @@ AX_MUST_USE ax_status ax_tree_jit(ax_runtime *runtime, const ax_mesh *mesh, cons
 
    Waits as ax_run does; the second only starts, as ax_run_start. AX_INVALID_ARGUMENT: other numbers of leaves than the executable
    takes and gives; leaves of other types, that hold nothing, whose arrays were donated or are of another runtime: the first five
-   are named; an array that is donated and also in another leaf. Otherwise as ax_run. On failure no leaf has changed; what a run
-   that had begun was donated is gone, though: reading such a leaf, or running on it, says so, until something is put into it. */
+   are named; an array that is donated and also in another leaf. Otherwise as ax_run. On failure no leaf has changed; leaves that
+   were donated to a run that had begun are gone, though: reading such a leaf, or running on it, fails with that message until an
+   array is put into it. */
 #ifndef __cplusplus
 #define AX_TREES(...) (uint32_t)(sizeof((ax_tree *[]){__VA_ARGS__}) / sizeof(ax_tree *)), ((ax_tree *[]){__VA_ARGS__})
 #endif

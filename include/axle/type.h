@@ -43,8 +43,8 @@ size_t ax_dtype_bytes(ax_dtype dtype);
 const char *ax_dtype_name(ax_dtype dtype);
 
 /* A named axis of devices. `unchecked` axes do not take part in the varying/invariant types. An `automatic` axis of a shard_map's
-   mesh is one that its body does not take by hand (ax_mesh_manual): no collective and no type names it, and what it cuts is the
-   partitioner's to say. */
+   mesh is one that its body does not take by hand (ax_mesh_manual): no collective and no type names it, and the partitioner decides
+   which values it cuts. */
 typedef struct ax_axis {
   char name[AX_MAX_NAME];
   int64_t size;
@@ -59,30 +59,31 @@ typedef struct ax_mesh {
 
 /* Parses "data=4,model=2" ("" is the mesh of one device).
    AX_INVALID_ARGUMENT: bad syntax, a size below 1, a name twice, too many axes, more than 2^31 devices. A mesh filled by hand may
-   have the same faults; functions with a status say so, and those without answer as if the mesh had nothing. */
+   have the same faults; functions with a status refuse it, and those without answer as if the mesh were empty. */
 AX_MUST_USE ax_status ax_mesh_parse(const char *text, ax_mesh *out);
-/* The product of the sizes: 1 for a mesh without axes; 0 where there are more than AX_MAX_AXES, a size is below 1 or the product beyond int64_t. */
+/* The product of the sizes: 1 for a mesh without axes; 0 where there are more than AX_MAX_AXES, a size is below 1 or the product
+   beyond int64_t. */
 int64_t ax_mesh_devices(const ax_mesh *mesh);
 /* Index of the axis called `name`, or -1: also where there are more than AX_MAX_AXES. */
 int ax_mesh_find(const ax_mesh *mesh, const char *name);
 
 /* The mesh of which a shard_map takes the named axes by hand, "data,model": the others become automatic. As the `axis_names` of
-   jax.shard_map. AX_INVALID_ARGUMENT: an unsound mesh; a name that it has not, or twice; groups. */
+   jax.shard_map.
+   AX_INVALID_ARGUMENT: an unsound mesh; a name that it has not, or twice; groups. */
 AX_MUST_USE ax_status ax_mesh_manual(const ax_mesh *mesh, const char *names, ax_mesh *out);
 
 /* One bit an axis of the program's axis environment. */
 typedef uint64_t ax_axis_set;
 
-/* What a value of the type is. A future is an array that a collective under way will give; a token holds nothing, and says that
-   something was sent (both in axle/collectives.h). A token's dtype is AX_BOOL and its rank 0. The others are in kernels alone
+/* The kind of a value. A future is an array that a collective under way will give; a token holds nothing and shows that a message
+   was sent (both in axle/collectives.h). A token's dtype is AX_BOOL and its rank 0. The others exist only in kernels
    (axle/kernel.h): memory that is read and written; and arrays of semaphores, of semaphores that copies signal, and of barriers,
    whose dtype is AX_S32. */
 typedef enum ax_form { AX_ARRAY, AX_FUTURE, AX_TOKEN, AX_REF, AX_SEMAPHORE, AX_DMA_SEMAPHORE, AX_BARRIER } ax_form;
 
-/* Where the memory of a ref is. What each is called on a machine, how much of it there is and how it is aligned, its target says
-   (ax_target_parse). */
+/* The memory space of a ref. A kernel's target gives each space's name, capacity and alignment on a machine (ax_target_parse). */
 typedef enum ax_space {
-  AX_SPACE_NONE,      /* of what is no ref, and of semaphores and barriers */
+  AX_SPACE_NONE,      /* of types that are no ref, and of semaphores and barriers */
   AX_SPACE_ANY,       /* wherever its maker put it */
   AX_SPACE_HBM,       /* the device's large memory; GMEM on GPUs */
   AX_SPACE_VMEM,      /* a core's own fast memory for arrays; SMEM on GPUs, where the warpgroups of a block have it together */
@@ -92,7 +93,7 @@ typedef enum ax_space {
 } ax_space;
 #define AX_SPACE_GMEM AX_SPACE_HBM
 
-/* By what the devices' parts of an unreduced value are to be combined. */
+/* The operation that combines the devices' parts of an unreduced value. */
 typedef enum ax_unreduced_kind { AX_UNREDUCED_SUM, AX_UNREDUCED_MAX, AX_UNREDUCED_MIN } ax_unreduced_kind;
 
 /* How a value spreads over the mesh: an axis is in one of the sets at most. Along an axis of `varying` devices may hold different
@@ -103,7 +104,7 @@ typedef struct ax_spread {
   ax_unreduced_kind kind; /* AX_UNREDUCED_SUM when `unreduced` is empty */
 } ax_spread;
 
-/* What a value is on one device, and how it spreads over the others. */
+/* The type of a value on one device, and how the value spreads over the mesh. */
 typedef struct ax_type {
   ax_form form;
   ax_space space; /* of an AX_REF; AX_SPACE_NONE for all others */
@@ -117,8 +118,8 @@ typedef struct ax_type {
    or a negative dimension makes a type with AX_NO_DTYPE, which every function refuses. */
 ax_type ax_array_type(ax_dtype dtype, uint32_t rank, const int64_t *dims);
 /* Lists of integers, wherever a count and a list are taken (count first): AX_DIMS(2, 3) is `2, (int64_t[]){2, 3}`, AX_DIMS() a list
-   of none, AX_ALL_DIMS what stands for all dimensions. AX_INTS(..) is the list alone, where its length is the rank. They live as
-   long as the block they stand in. C++ has no macros that make lists: they are {2, 3} there, and the like (docs/cxx.md). */
+   of none, AX_ALL_DIMS the list that stands for all dimensions. AX_INTS(..) is the list alone, where its length is the rank. They
+   live as long as the block they stand in. C++ has no macros that make lists: they are {2, 3} there, and the like (docs/cxx.md). */
 #define AX_ALL_DIMS 0, NULL
 #ifndef __cplusplus
 #define AX_DIMS(...) (uint32_t)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1), ((int64_t[]){0, __VA_ARGS__} + 1)
@@ -137,14 +138,14 @@ int64_t ax_type_elems(const ax_type *type);
 bool ax_type_equal(const ax_type *a, const ax_type *b);
 
 /* How the dimensions of an array are laid over a mesh: dimension d is split over axes `axis[d][0..count[d])`, major first.
-   Written as text: one entry a dimension, separated by commas; an entry is `_` (not split), an axis name, or axis names joined by
-   `+`. Missing trailing entries are `_`; "" is fully replicated. Where ax_with_sharding and its like take one, an entry may be
+   Written as text: one entry a dimension, separated by commas; an entry is `_` (not split), an axis name, or axis names joined
+   by `+`. Missing trailing entries are `_`; "" is fully replicated. Where ax_with_sharding and its like take one, an entry may be
    `?`. */
 typedef struct ax_spec {
   uint8_t count[AX_MAX_RANK];
   uint8_t axis[AX_MAX_RANK][AX_MAX_AXES];
   uint32_t rank; /* entries given */
-  uint16_t open; /* dimensions, as bits, of which nothing is said: `?`, which ax_with_sharding and its like alone take */
+  uint16_t open; /* bit d: dimension d is left open: `?`, which only ax_with_sharding and its like take */
 } ax_spec;
 
 /* AX_INVALID_ARGUMENT: an axis that the mesh has not, an axis used twice, more than AX_MAX_RANK entries, an unsound mesh.

@@ -33,7 +33,7 @@ static ax_status keep(struct checked *c, const char *text, const char **out) {
 
 /* --- Findings --- */
 
-/* What ax_interleaving_print and its like give, into the report. */
+/* Moves a text made by ax_interleaving_print and its like into the report. */
 static ax_status keep_made(struct checked *c, ax_status status, char *made, const char **out) {
   if (status == AX_OK) status = keep(c, made, out);
   ax_free(made);
@@ -67,7 +67,7 @@ static ax_status keep_finding(struct checked *c, ax_watch *watch, const ax_act_f
   return status;
 }
 
-/* Who has a fault goes no further: that others wait for it then is no news. */
+/* An agent with a fault stops. Other findings that only follow from this are not reported. */
 static bool is_fault(const ax_act_finding *finding) { return finding->fault.kind != AX_FINDING_NONE; }
 
 static bool follows_from_fault(const ax_act_finding *finding) {
@@ -144,8 +144,8 @@ static uint32_t *rotation(const ax_machine *machine) {
   return to;
 }
 
-/* Where one run does not tell all, a finding may be of a path that no run takes, as after a count that is read sooner than it can
-   be. What is certain comes first; how many of these there are. */
+/* If one run does not decide all, a finding may be about a path that no run takes, as after a count that is read sooner than it can
+   be. Moves the certain findings to the front, and returns their number. */
 static uint32_t certain_first(ax_act_findings *findings) {
   uint32_t certain = 0;
   for (uint32_t i = 0; i < findings->count; i++) {
@@ -207,7 +207,7 @@ static ax_status explore(struct checked *c, ax_watch *watch, ax_check_kernel *ke
   return status;
 }
 
-/* What a schedule comes to: where it ends, told as a finding. */
+/* Replays the schedule of the options, and reports its end as a finding. */
 static ax_status show_replay(struct checked *c, ax_watch *watch, ax_check_kernel *kernel) {
   ax_act_finding finding = {.agent = AX_NONE, .other = AX_NONE, .object = AX_NONE};
   ax_act_record record = {0};
@@ -301,7 +301,7 @@ static ax_status list_made_up(struct checked *c, const ax_program *program) {
   return status;
 }
 
-/* What reference evaluation calls where it comes to a kernel. */
+/* Called by reference evaluation when it reaches a kernel. */
 static ax_status come_to(const ax_eval_args *args, void *context) {
   struct checked *c = context;
   ax_status status = AX_OK;

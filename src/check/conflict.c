@@ -282,7 +282,8 @@ static ax_status pair_touches(finder *f) {
   return AX_OK;
 }
 
-/* Waits follow each other as those of memory do, what is pending after the last that was done. */
+/* Pairs each wait on a semaphore with the one before it by another agent, as for memory; pending waits come after the last done
+   one. */
 static ax_status pair_waits(finder *f) {
   const ax_act_record *r = f->g->record;
   uint32_t *last = ax_alloc(r->objects.semaphore_count * sizeof last[0]);
@@ -299,7 +300,7 @@ static ax_status pair_waits(finder *f) {
   return status;
 }
 
-/* Of one semaphore whose count is read: the last read or change of each agent. */
+/* The last read or change of a semaphore's count by each agent, for semaphores whose count is read. */
 typedef struct latest {
   uint32_t agent, step, next;
   bool read;

@@ -1,5 +1,5 @@
-/* Which acts of a record must be in order: those of different agents that touch the same bytes, and one of them writes; waits of
-   several agents on one semaphore; a count that is read, and what changes it. */
+/* Finds the pairs of acts of a record that must be in order: accesses of the same bytes by different agents, one of them a write;
+   waits of several agents on one semaphore; a read of a count, and an act that changes it. */
 #ifndef AX_CHECK_CONFLICT_H
 #define AX_CHECK_CONFLICT_H
 

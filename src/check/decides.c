@@ -1,7 +1,7 @@
-/* Sets of inputs flow along values: a result may follow from all of an equation's operands. In kernels memory holds a set as well:
-   what has been stored in it from anywhere. Sets only grow, so steps are gone through in any order until none does. What flows into
-   an index, a coordinate, an amount, a predicate, a mask or a branch decides. It is an upper bound: a value that is multiplied by 0
-   counts. */
+/* Sets of inputs flow along values: a result may depend on all operands of its equation. In kernels memory has a set as well: the
+   sets of all values that were stored in it. Sets only grow, so the steps are visited, in any order, until no set changes. An input
+   decides if it flows into an index, a coordinate, an amount, a predicate, a mask or a branch. The result is an upper bound: a
+   value that is multiplied by 0 counts. */
 #include "check/decides.h"
 
 #include <string.h>
@@ -234,7 +234,7 @@ static ax_status walk_until(walk *w, const ax_eqn *eqn, uint64_t *around) {
   return status;
 }
 
-/* Of one of several programs the first operand says which. */
+/* Walks an equation that holds programs. Where one of several programs runs, the first operand chooses it, so it decides. */
 static ax_status walk_regions(walk *w, const ax_eqn *eqn, uint64_t *around) {
   if (eqn->prim->runs == AX_RUNS_UNTIL) return walk_until(w, eqn, around);
   const bool branches = eqn->prim->runs == AX_RUNS_ONE;

@@ -1,5 +1,5 @@
-/* Backwards from the ends: what is not met has none before it. States get numbers, so that steps can be listed by where they
-   lead. */
+/* Searches backwards from the ends: a state that is not met cannot reach an end. States get numbers, so that steps can be listed by
+   the state they lead to. */
 #include "check/ends.h"
 
 #include <stdlib.h>

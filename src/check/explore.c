@@ -1,48 +1,45 @@
-/* States, gone through depth first.
+/* A depth-first search of the states of a system.
 
-   AX_EXPLORE_ALL takes every step that can be done, from every state. What is wrong shows at some state: nobody can go on; two acts
-   that conflict are next and can both be done; an agent is about to wait for a phase, and the one after it is complete.
+   AX_EXPLORE_ALL takes every enabled step from every state. A fault shows at some state: no agent can go on; two conflicting acts
+   are next and both enabled; an agent is about to wait for a phase, and the one after it is complete.
 
-   AX_EXPLORE_REDUCED does acts at once, alone, that commute with all that others can ever do before them. Nobody knows the future,
-   so that is *assumed*, and the search looks for what speaks against it; what it finds is no longer assumed, and it begins again.
-   Assumed is
+   AX_EXPLORE_REDUCED does an act at once, alone, if it commutes with all acts that others can ever do before it. The future is not
+   known, so this is *assumed*. The search looks for evidence against an assumption; where it finds some it drops the assumption and
+   begins again. The assumptions are
 
-     of a semaphore   that one agent waits on it, and nobody reads its count
+     of a semaphore   that one agent waits on it, and no agent reads its count
      of bytes         that no two agents may touch them at the same time, one of them writing; of a whole region, that only one
-                      touches it
+                      agent touches it
 
-   Acts about what is not assumed are *contended*. From a state the search takes one step, of an agent whose next act can be done
-   and is not contended; where there is none, every step that can be done. Besides, where that step touches what others touch as
-   well, or is a wait for a phase, or a copy's, the search goes the other way too: this agent is *held* there, and all others go on,
-   for as long as they can (the same search, of the system without this agent). Somebody may come to an act that conflicts with the
-   one that is held.
+   Acts whose assumption was dropped are *contended*. From a state the search takes one step, of an agent whose next act is enabled
+   and not contended; where there is none, every enabled step. Where that step touches memory that others touch as well, is a wait
+   for a phase, or is a copy's, the search also goes the other way: this agent is *held* there, and all others go on for as long as
+   they can (the same search, of the system without this agent). One of them may come to an act that conflicts with the held one.
 
-   Nothing is missed. Call a state *bad* if it speaks against an assumption, shows a race or misuse, or is final. Suppose there is
-   one; take a shortest run r to a bad state, so that before its end all assumptions hold, and follow the search from the first
+   Nothing is missed. Call a state *bad* if it is evidence against an assumption, shows a race or misuse, or is final. Suppose there
+   is one. Take a shortest run r to a bad state, so that before its end all assumptions hold, and follow the search from the first
    state. Where it takes one step g, of agent a:
 
-     a moves in r       its first step in r is g. What comes before that in r commutes with g: it is not bad, so no conflict. So r
-                        goes
-                        to the same state with g in front, and the rest is shorter
-     a does not move    g commutes with all of r: if a is not one of those that make the state bad, r leads from the state after g
-                        to one
-                        that is bad for the same reason, and the system has fewer steps to go. If it is, g is what makes the state
-                        bad together with an act f of another agent: then a is held, and the search without a follows r, in the same
-                        way, to where f is next
+     a moves in r       its first step in r is g. The steps before it in r commute with g: their states are not bad, so there is no
+                        conflict. So r goes to the same state with g in front, and the rest is shorter
+     a does not move    g commutes with all of r. If a is not one of the agents that make the state bad, r leads from the state
+                        after g to one that is bad for the same reason, and the system has fewer steps to go. If it is, g makes the
+                        state bad together with an act f of another agent: then a is held, and the search without a follows r, in
+                        the same way, to where f is next
 
-   Where the search takes every step, it takes r's first one as well. Runs are finite, so it comes to the bad state. Once nothing
-   speaks against what is assumed, every final state, deadlock, race and misuse has been found, with every result. (A final state is
-   bad by what holds of all agents; but there all have moved in r that can.)
+   Where the search takes every step, it takes r's first one as well. Runs are finite, so it comes to the bad state. Once there is
+   no evidence against the remaining assumptions, every final state, deadlock, race and misuse has been found, with every result. (A
+   final state is bad because of all agents; but there all agents have moved in r that can.)
 
-   Where counts are read, three things are added. States that differ in the acts that led to them are two (history.c), so that every
-   complete run is met, up to the order of its acts; orders.c looks at these in other orders. And states that no end can be come to
-   from are looked for (ends.c).
+   Where counts are read, three things are added. States that differ in the acts that led to them are distinct (history.c), so that
+   every complete run is met, up to the order of its acts. orders.c looks at these runs in other orders. And ends.c finds states
+   from which no end can be reached.
 
-   A system has one result, or there is a finding: runs that end well and leave other results are told, unless acts race anyway.
+   A system has one result, or there is a finding: runs that end well with different results are reported, unless acts race anyway.
 
-   States may be joined by hash, because what the search does at a state follows from the state, who is held, and the assumptions.
+   States may be joined by hash, because the search from a state depends only on the state, the held agents and the assumptions.
    Where runs go in circles (a count that is read again and again), one agent could keep all others from going on: if the one step
-   leads to a state on the way, every step is taken. */
+   leads to a state on the present path, every step is taken. */
 #include "check/explore.h"
 
 #include <stdlib.h>
@@ -205,7 +202,7 @@ static void grow_uses(explorer *e, ax_status *status) {
   while (e->region_count < o->region_count) e->regions[e->region_count++] = (region_use){.agent = AX_NONE};
 }
 
-/* An act that is next somewhere: does it speak against what is assumed? */
+/* Drops the assumptions that an act contradicts, which is an agent's next somewhere. */
 static void note_use(explorer *e, const next_act *n) {
   const ax_act *act = &n->act;
   if (act->kind == AX_ACT_WAIT) {
@@ -454,7 +451,7 @@ static ax_status look(explorer *e, node *n) {
   return n->count == 0 && n->held == AX_NONE ? look_at_end(e, n->state) : AX_OK;
 }
 
-/* Where counts are read, states that differ in what was done to come to them are two. */
+/* Adds the acts that led to a state to its hash: where counts are read, states that differ in these acts are distinct. */
 static void hash_histories(const explorer *e, uint64_t hash[2]) {
   for (uint32_t a = 0; a < e->done_count; a++) {
     const uint64_t word = ax_history_hash(&e->history[a]);
@@ -550,7 +547,7 @@ static bool is_at_limit(explorer *e) {
   return e->options->most_seconds > 0 && (e->out->transitions & 255) == 0 && ax_seconds() - e->begin > e->options->most_seconds;
 }
 
-/* Once through all states, with what is assumed now. */
+/* Searches all states once, under the present assumptions. */
 static ax_status go_through(explorer *e) {
   void *state;
   bool on_way;
@@ -572,7 +569,7 @@ static ax_status go_through(explorer *e) {
   return status;
 }
 
-/* States that no end can be come to from: an agent reads a count again and again, and nobody is left to change it. */
+/* Reports states from which no end can be reached: an agent reads a count again and again, and no agent is left to change it. */
 static ax_status tell_endless(explorer *e) {
   bool found;
   if (!e->reads || e->stopped) return AX_OK;
@@ -587,7 +584,7 @@ static ax_status tell_endless(explorer *e) {
   return status;
 }
 
-/* Where acts race, results differ for that. */
+/* Reports that there are several results, unless a race explains them. */
 static ax_status tell_results(explorer *e) {
   const uint32_t racy = 1u << AX_FINDING_RACE | 1u << AX_FINDING_AFTER_SCOPE;
   if (e->out->outcome_count < 2 || (e->out->kinds & racy) != 0) return AX_OK;
@@ -599,7 +596,7 @@ static ax_status tell_results(explorer *e) {
   return ax_act_findings_add(&e->out->findings, finding);
 }
 
-/* What other orders come to is told where nothing else is wrong but that there are several results. */
+/* Reports the findings of other orders, if there are no findings besides several results. */
 static ax_status tell_orders(explorer *e) {
   ax_orders *orders = &e->orders;
   if ((e->out->kinds & ~(1u << AX_FINDING_RESULTS)) != 0) return AX_OK;

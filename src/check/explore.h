@@ -19,9 +19,9 @@ typedef struct ax_system {
   uint32_t (*agents)(void *context, const void *state);
   /* Its next act; computes silently up to it. NONE when it is through, or not started. */
   AX_MUST_USE ax_status (*peek)(void *context, void *state, uint32_t agent, ax_act *act, bool *enabled);
-  /* Does its next act, which is enabled. *fault, which is NONE before: what is wrong with the act. */
+  /* Does its next act, which is enabled. *fault, which is NONE before: the act's fault. */
   AX_MUST_USE ax_status (*step)(void *context, void *state, uint32_t agent, ax_act_fault *fault);
-  /* Equal states have equal hashes: where agents are and what they know, memory, semaphores, barriers. */
+  /* Equal states have equal hashes: agents' places and values, memory, semaphores, barriers. */
   void (*hash)(void *context, const void *state, uint64_t out[2]);
   uint64_t (*outcome)(void *context, const void *state);                      /* of a final state: the results alone */
   int64_t (*semaphore)(void *context, const void *state, uint32_t semaphore); /* its count */
@@ -35,13 +35,13 @@ typedef struct ax_system {
 AX_MUST_USE ax_status ax_system_record(const ax_system *system, const ax_interleaving *schedule, bool finish, uint64_t most_steps,
                                        ax_act_record *out);
 
-/* How many steps of the schedule can be gone: all, or up to an agent that cannot go on. After a race a run may differ from the one
-   that a schedule was made of: an agent reads what nobody has set, and stops there. */
+/* Gives the number of the schedule's steps that can be done: all, or those before an agent that cannot go on. After a race a run
+   may differ from the one that the schedule was made of: an agent reads unset memory, and stops there. */
 AX_MUST_USE ax_status ax_system_follow(const ax_system *system, const ax_interleaving *schedule, uint32_t *count);
 
 typedef enum ax_explore_mode {
   AX_EXPLORE_ALL,    /* every interleaving; each state once */
-  AX_EXPLORE_REDUCED /* acts that commute with all that others can do are done at once, in one order: explore.c says why nothing is
+  AX_EXPLORE_REDUCED /* acts that commute with all acts of others are done at once, in one order; explore.c proves that nothing is
                         missed */
 } ax_explore_mode;
 
@@ -52,7 +52,7 @@ typedef struct ax_explore_options {
 } ax_explore_options;
 
 typedef struct ax_exploration {
-  bool bounded; /* stopped at a limit: what is not found may still be there */
+  bool bounded; /* stopped at a limit: there may be more findings */
   uint64_t states, transitions, passes;
   size_t bytes;       /* at most, of states known and states on the way */
   size_t known_bytes; /* of these, of states known */

@@ -214,7 +214,7 @@ static const ax_act_step *pending_of(const ax_act_run *run, uint32_t agent) {
   return NULL;
 }
 
-/* Who has done acts of a kind to an object so far, and how often. */
+/* Prints the agents that have done acts of a kind to an object so far, and how often. */
 static void print_doers(const ax_act_run *run, ax_act_kind kind, uint32_t object, const char *done, ax_text *text) {
   enum { few = 4 };
   uint32_t agents[few], times[few], shown = 0, others = 0, count = 0;
@@ -266,7 +266,7 @@ static uint32_t acts_of(const ax_act_run *run, uint32_t agent) {
 /* Another is to be through; nobody knows yet after how many acts. */
 static bool waits_for_all(const ax_act_step *step) { return step->act.kind == AX_ACT_JOIN && step->act.amount == INT64_MAX; }
 
-/* What one agent waits for, and who would have to bring it. */
+/* Prints the object that an agent waits for, and the agents that could let it go on. */
 static void print_waiting(const ax_act_run *run, const ax_act_step *step, ax_text *text) {
   const ax_act_objects *o = run->objects;
   const ax_act *act = &step->act;

@@ -1,10 +1,10 @@
-/* What the checker has found, with the schedule that shows it. */
+/* A finding of the checker, with the schedule that shows it. */
 #ifndef AX_CHECK_FINDING_H
 #define AX_CHECK_FINDING_H
 
 #include "kernel/machine/act.h"
 
-/* Which agent goes on, one a step. Zero-initialise to start. */
+/* A schedule: the agent that does each step. Zero-initialise to start. */
 typedef struct ax_interleaving {
   uint32_t *agents;
   uint32_t count, capacity;
@@ -12,11 +12,12 @@ typedef struct ax_interleaving {
 AX_MUST_USE ax_status ax_interleaving_add(ax_interleaving *schedule, uint32_t agent);
 /* Text: agents by number, in order; `7x3` is three steps of agent 7. *out: owned by the caller, ax_free. */
 AX_MUST_USE ax_status ax_interleaving_print(const ax_interleaving *schedule, char **out);
-/* What ax_interleaving_print has printed. Appends. AX_PARSE_ERROR: the text is none; the message says where. */
+/* Reads the text of ax_interleaving_print, and appends to `out`. AX_PARSE_ERROR: the text is no schedule; the message says
+   where. */
 AX_MUST_USE ax_status ax_interleaving_parse(const char *text, ax_interleaving *out);
 void ax_interleaving_deinit(ax_interleaving *schedule);
 
-/* A run, or its beginning: what was done, and what each agent that is not through would do next. Borrowed. */
+/* A run, or its beginning: the acts that were done, and the next act of each agent that is not through. Borrowed. */
 typedef struct ax_act_run {
   const ax_act_objects *objects;
   const ax_touches *touches;
@@ -27,27 +28,27 @@ ax_act_run ax_act_record_run(const ax_act_record *record);
 
 typedef struct ax_act_finding {
   ax_finding_kind kind;
-  uint32_t agent, position;       /* who, and with which of its acts, from 0; AX_NONE: nobody */
+  uint32_t agent, position;       /* the agent, and the number of its act, from 0; AX_NONE: no agent */
   uint32_t other, other_position; /* the other of a race */
   uint32_t object;                /* a semaphore or barrier; of faults a region; AX_NONE */
-  int64_t amount; /* of BARRIER: the phase that is complete too early; 0: one is left half done. Of LEAK: the count. Of RESULTS: how
-                     many */
-  bool certain;   /* the schedule leads there also if others of the findings are races */
-  bool reordered; /* what it says is of another order of the schedule's acts: one of two acts that race is done on it (orders.c) */
-  bool endless;   /* of DEADLOCK: some can go on, but not to an end */
+  int64_t amount; /* BARRIER: the phase that is complete too early; 0: a phase is left half done. LEAK: the count. RESULTS: their
+                     number */
+  bool certain;   /* the schedule leads there even if other findings are races */
+  bool reordered; /* it is about another order of the schedule's acts: the schedule does one of the two acts that race (orders.c) */
+  bool endless;   /* DEADLOCK: some agents can go on, but not to an end */
   ax_act_fault fault;
   ax_interleaving schedule; /* from the beginning to where it shows */
-  char *text;           /* lines without the last newline; the first says what it is */
+  char *text;           /* lines without the last newline; the first names the finding */
 } ax_act_finding;
 
-/* Of this kind, about nobody and nothing yet, and certain. */
+/* Makes a finding of this kind, without agents and objects, and certain. */
 ax_act_finding ax_act_finding_of(ax_finding_kind kind);
 
 typedef struct ax_act_findings {
   ax_act_finding *items;
   uint32_t count, capacity;
 } ax_act_findings;
-/* Appends; what the finding holds is the list's from now on, also when it fails. */
+/* Appends; the list owns the finding's memory from now on, also on failure. */
 AX_MUST_USE ax_status ax_act_findings_add(ax_act_findings *findings, ax_act_finding finding);
 void ax_act_findings_deinit(ax_act_findings *findings);
 

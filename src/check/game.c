@@ -183,7 +183,7 @@ static int by_list(const void *a, const void *b) {
   return x->item < y->item ? -1 : x->item > y->item;
 }
 
-/* Which agents do acts of this kind, by object. */
+/* Lists, for each object, the agents that do acts of this kind. */
 static ax_status make_lists(const ax_game *g, ax_act_kind kind, uint32_t list_count, ax_lists *out) {
   uint32_t total = g->first[g->agent_count], count = 0, kept = 0;
   entry *entries = ax_alloc(total * sizeof entries[0]);
@@ -206,7 +206,7 @@ cleanup:
   return status;
 }
 
-/* Waits of several agents on one semaphore take turns as they did; what is pending comes after all, with no turn among itself. */
+/* Waits of several agents on one semaphore take turns as they did; pending waits come after all, without turns among themselves. */
 static void order_waits(ax_game *g) {
   const ax_act_record *r = g->record;
   memset(g->turns, 0, r->objects.semaphore_count * sizeof g->turns[0]);

@@ -1,10 +1,10 @@
-/* The token game of a record: its acts without data. Each agent does its own acts in order; an act that waits goes on when counts
-   say so.
+/* The token game of a record: its acts without data. Each agent does its own acts in order; an act that waits is done when the
+   counts allow it.
 
    The position of every agent is the whole state: counts follow from it. Waits of several agents on one semaphore are done in the
-   order of the record (prove.c says when that leaves nothing out), so whatever may be done next may also be done after more has
-   been done by others: going on with all that can, until nothing can, comes to the same positions in whatever order. So that may be
-   asked which need an act first: its agent is held in front of it (a limit), and all else goes on. */
+   order of the record (prove.c says when that leaves nothing out), so an act that is enabled stays enabled while others go on:
+   doing enabled acts until there are none gives the same positions in any order. To find the acts that need an act first, its agent
+   is held in front of it (a limit), and all others go on. */
 #ifndef AX_CHECK_GAME_H
 #define AX_CHECK_GAME_H
 
@@ -26,12 +26,12 @@ typedef struct ax_game {
   const ax_act_record *record;
   uint32_t agent_count;
   ax_game_act *tokens;
-  uint32_t *first;    /* by agent: its acts are tokens[first[a] .. first[a + 1]), what is pending at the end among them */
+  uint32_t *first;    /* by agent: its acts are tokens[first[a] .. first[a + 1]), those pending at the end among them */
   uint32_t *done;     /* by agent: how many of these the record did; the game does no more */
-  uint32_t *position; /* by step: the how manieth of its agent */
+  uint32_t *position; /* by step: its number among its agent's acts */
   ax_lists waiters, awaiters, joiners; /* by semaphore, barrier, agent: agents that ever wait there */
-  uint32_t *starter, *start;           /* by agent: who starts it, with which of its acts; AX_NONE */
-  bool complete;                       /* what is pending could really not go on */
+  uint32_t *starter, *start;           /* by agent: its starter, and the number of the starter's act; AX_NONE */
+  bool complete;                       /* none of the pending acts was enabled */
 
   /* The state. */
   uint32_t *at, *limit; /* by agent: acts done; it does not go beyond */
@@ -47,15 +47,15 @@ typedef struct ax_game {
 AX_MUST_USE ax_status ax_game_create(const ax_act_record *record, ax_game **out);
 void ax_game_destroy(ax_game *game);
 
-/* To the beginning; nobody is held. */
+/* Goes back to the beginning; no agent is held. */
 void ax_game_reset(ax_game *game);
 /* Lets an agent go on to a position, or holds it there. */
 void ax_game_hold(ax_game *game, uint32_t agent, uint32_t position);
-/* On, until nobody can go on. */
+/* Runs until no agent can go on. */
 void ax_game_run(ax_game *game);
-/* The same, as much in the record's order as can be. Takes as long as the record. */
+/* The same, in the record's order as far as possible. Takes time in proportion to the record. */
 void ax_game_run_in_order(ax_game *game);
-/* Back to where the trail was so long. Limits stay. */
+/* Goes back to the state in which the trail had this length. Limits stay. */
 void ax_game_undo(ax_game *game, uint32_t trail_count);
 
 static inline uint32_t ax_game_acts(const ax_game *game, uint32_t agent) { return game->first[agent + 1] - game->first[agent]; }
@@ -66,7 +66,7 @@ static inline const ax_act_step *ax_game_step(const ax_game *game, uint32_t step
   const ax_act_record *r = game->record;
   return step < r->step_count ? &r->steps[step] : &r->pending[step - r->step_count];
 }
-/* Its next act can be done now, whatever its limit. */
+/* Says that the agent's next act can be done now, ignoring its limit. */
 bool ax_game_enabled(const ax_game *game, uint32_t agent);
 
 #endif

@@ -1,4 +1,5 @@
-/* Who comes after whom without a game: agents' own order, who starts whom, who waits for whom to have come so far. */
+/* Order between agents that is known without a game: each agent's own order, starts of agents, and joins, which wait for an agent
+   by name. */
 #ifndef AX_CHECK_JOINS_H
 #define AX_CHECK_JOINS_H
 
@@ -17,7 +18,7 @@ typedef struct ax_joins { /* zero-initialise to start */
 AX_MUST_USE ax_status ax_joins_init(ax_joins *joins, const ax_game *game);
 void ax_joins_deinit(ax_joins *joins);
 
-/* Whether the act at `position` of `agent` is needed for the other, as these three say. False: the game has to tell. */
+/* Says that the act at `position` of `agent` is needed for the other, by these three. False: the game must decide. */
 bool ax_joins_need(const ax_joins *joins, uint32_t agent, uint32_t position, uint32_t other, uint32_t other_position);
 
 #endif

@@ -1,20 +1,19 @@
-/* Reads of counts order nothing. An agent that reads a count learns that there was a signal; it does not learn that what the
-   signaller did before is done, as after a wait. The count may be ahead of memory, barriers and other semaphores.
+/* Reads of counts order nothing. An agent that reads a count learns that there was a signal. Unlike a wait, the read does not tell
+   it that the signaller's earlier acts are done: the count may be ahead of memory, barriers and other semaphores.
 
-   A kernel that reads counts so has more runs than the machine shows. Let r be a complete run of the machine. Its acts are what
-   they are because of what the reads gave. Each order of r's acts is a run too if programs of agents, starts, waits and phases
-   allow it, and no read in it is behind: what is there where it stands is at most what the read gave in r. (Of what is there, what
-   other agents have still to take is left out, as a read may be ahead of their waits, too.) So a read is an act that says `seen`,
-   and
+   A kernel that reads counts so has more runs than the machine shows. Let r be a complete run of the machine. Its acts depend on
+   the values that the reads gave. An order of r's acts is a run too if programs of agents, starts, waits and phases allow it, and
+   no read in it is behind: the count at the read's place is at most the value that the read gave in r. (The amount that other
+   agents have still to take is subtracted from the count, as a read may be ahead of their waits, too.) So a read is an act that
+   says `seen`, and
 
-     r's acts are a system of agents that each do fixed acts, a script. explore.c goes through its orders. Mostly that is not
-     needed: where reads are taken for acts that do nothing, there are more orders, and prove.c may find that all of these are
-     right.
+     r's acts are a system of agents that each do fixed acts, a script. explore.c visits its orders. Mostly that is not needed: if
+     reads are treated as acts that do nothing, there are more orders, and prove.c may find that all of these are right.
 
-   Two runs of the machine with the same acts and the same reads, agent by agent, have the same orders: explore.c comes with one of
-   them, and keeps apart states that were come to by others. A count that is read again and again with the same result is one read.
+   Two runs of the machine with the same acts and the same reads, agent by agent, have the same orders: explore.c adds one of them,
+   and keeps states apart that were reached by others. A count that is read again and again with the same result is one read.
 
-   In the orders of a run data are not computed again. Where no acts race in them, reads of memory give what they gave in r. But
+   In the orders of a run data are not computed again. Where no acts race in them, reads of memory give the same values as in r. But
    where several agents wait on one semaphore, other orders than r's may leave other data: where the scripts' results differ,
    nothing is proved. */
 #include "check/orders.h"
@@ -23,7 +22,7 @@
 
 #include "check/script.h"
 
-/* *given: by step, what a read gave. */
+/* *given: by step, the value that a read gave. */
 static ax_status find_given(const ax_act_record *run, int64_t **given) {
   const ax_act_objects *o = &run->objects;
   int64_t *count = ax_alloc((o->semaphore_count + 1) * sizeof count[0]);

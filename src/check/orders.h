@@ -4,7 +4,7 @@
 
 #include "check/prove.h"
 
-/* What was found, of all runs that were added. Zero-initialise to start. */
+/* The findings of all runs that were added. Zero-initialise to start. */
 typedef struct ax_orders {
   ax_act_findings findings; /* `reordered`; the schedule is the run's own, up to where the later act is next */
   ax_race_list races;

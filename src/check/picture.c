@@ -128,7 +128,7 @@ static void cut(char *text, uint32_t width) {
   if (width >= 2) text[width - 1] = text[width - 2] = '.';
 }
 
-/* What an act that has a name is about. */
+/* Adds the object of an act that has a name. */
 static void add_object(const picture *p, const ax_act *act, ax_text *text) {
   const ax_act_objects *o = p->run->objects;
   const ax_touch *touch = act->touch_count == 1 ? &p->run->touches->touches[act->touch_first] : NULL;

@@ -1,15 +1,15 @@
-/* What one run of a kernel tells of all its runs.
+/* Proves properties of all runs of a kernel from one run.
 
-   K is a kernel: agents that act, as act.h promises. R is the record of a run of K that went on until nobody could. The game
+   K is a kernel: agents that act, as act.h promises. R is the record of a run of K that went on until no agent could. The game
    (game.h) has R's acts without data. A *position* says how many acts each agent has done; counts of semaphores and barriers follow
    from it. Two acts of different agents *conflict* if they touch the same byte and one writes it, if both wait on one semaphore, or
    if one reads a semaphore's count and the other changes it.
 
    Lemma 1. If agent i's next act can be done at position c, it can be done at every reachable position c' that is nowhere behind c
-   and has i at the same act. For what others do only adds to counts: nobody but i takes from a semaphore that i alone waits on; and
-   where several do, the game has them take in R's order, so that at i's turn it is settled what has been taken. So for any limits
-   that agents may not go beyond, there is one furthest position M(limits): going on with whoever can comes to it in whatever order,
-   and no run under these limits gets any agent further.
+   and has i at the same act. For others only add to counts: no agent but i takes from a semaphore that i alone waits on. Where
+   several agents wait, the game lets them take in R's order, so that the amount taken before i's turn is fixed. So for any limits
+   that agents may not go beyond, there is one furthest position M(limits): doing enabled acts leads to it in any order, and no run
+   under these limits gets any agent further.
 
    Say that e, act p of agent i, is *needed* for f, act q of agent j, if f is not done at M(i <= p). This is transitive: every run
    that has done f has done e before.
@@ -23,13 +23,13 @@
    same reads; none ends before R's end; and conflicting acts are never next, and both possible, at the same time.
 
      By induction over a run that is a run of the game, with the same reads, so far. Let a be what K does next, of agent i. It
-     follows from what i has done and read, so it is R's. Counts are the game's, so the game can do it too; unless it is a wait out
-     of turn, which is excluded. What does a read of some byte? Let w be the write before it in R. It is needed for a, so it is
-     done. Any other write is earlier in R than w, then it is needed for w and was done before w; or later than a, then a is needed
-     for it and it is not done. So a reads what w wrote, as in R; with counts likewise. Let a run end at c, and not where R does.
-     The first step of R that is not done at c is the next of its agent; what R had done before is done, so by lemma 1 it can be
-     done: the run has not ended. Conflicting acts that are next together, and can both be done, could be done in either order, but
-     one is needed for the other.
+   follows from what i has done and read, so it is R's. Counts are the game's, so the game can do it too; unless it is a wait out of
+     turn, which is excluded. Now let a read a byte. Let w be the write before it in R. It is needed for a, so it is done.
+   Any other write is earlier in R than w, then it is needed for w and was done before w; or later than a, then a is needed for it
+   and it is not done. So a reads what w wrote, as in R; with counts likewise. Let a run end at c, and not where R does. The first
+   step of R that is not done at c is the next of its agent; the steps of R before it are done, so by lemma 1 it can be done: the
+   run has not ended. Conflicting acts that are next together, and can both be done, could be done in either order, but one is
+   needed for the other.
 
    Theorem 2. If that holds for waits and counts, and not for memory, K has a race: it comes to where two acts conflict and can both
    be done. For suppose it does not. Then acts that can be done at the same time commute in K, so that all its runs that do not stop
@@ -41,24 +41,24 @@
    its reads by waits and starts alone. Then no order of R's acts, as orders.c has them, comes to anything else.
 
    A race that is found is a race of the game. Its schedule leads K there, if no acts that race are done in another order than in
-   R: such findings are `certain`. By theorem 2 there is something to find in K when none is; running the schedule shows what.
+   R: such findings are `certain`. If no finding is certain, theorem 2 still says that K has a race; running the schedule shows it.
 
-   What else is wrong shows at a furthest position, as it only grows worse the further others go:
+   Other faults show at a furthest position, since they only grow worse the further others go:
 
      deadlock           M() is not the end. It is R's own end, so every run ends there
      leaked semaphore   a count at M() is not 0; a barrier is left in the middle of a phase
      barrier misuse     agent i is held before it waits for phase n, and phase n + 1 is complete
      copy not awaited   a copy is held before the last it does to others, and all cores are through
-     use after scope    a copy is held before it touches what several agents have together, and all of these have left that scope
+     use after scope    a copy is held before it touches memory of a scope that several agents share, and all of these have left it
 
-   Where waits or counts are not in order, R tells of R's order only: what is found is so, but nothing is proved. explore.c has the
-   rest; a kernel that is proved so has one result as well.
+   Where waits or counts are not in order, R decides about R's order only: findings are true, but nothing is proved. explore.c does
+   the rest; a kernel that it proves has one result as well.
 
-   Cost. Which pairs to look at: conflict.c, as many as touches. Where who starts whom and who waits for whom by name says that an
-   act is needed (joins.c), nobody is held. M(i <= p) is computed going on from M(i <= p'), p' < p, so that all holds of an agent
-   cost as much as one run. There are many copies, but each begins late: a copy is held going on from where its starter stands
-   before it starts it, and afterwards that is undone; it costs what the others do while the copy does nothing. Of agents that a
-   symmetry makes alike, one is held. */
+   Cost. Which pairs to look at: conflict.c, as many as touches. Where starts and joins already say that an act is needed (joins.c),
+   no agent is held. M(i <= p) is computed going on from M(i <= p'), p' < p, so that all holds of an agent cost as much as one run.
+   There are many copies, but each begins late: the game with a copy held continues from the position before its start, and is
+   undone afterwards. This costs as much as the others' acts while the copy does nothing. Of agents that a symmetry makes alike, one
+   is held. */
 #include "check/prove.h"
 
 #include <stdlib.h>
@@ -389,7 +389,7 @@ static bool is_certain(const prover *p, uint32_t *when) {
   return true;
 }
 
-/* Where the game stands, by another way if that makes it certain. */
+/* Says whether the present position is certain. If not, comes to the same position in the record's order and asks again. */
 static ax_status make_certain(prover *p, const uint32_t *limits, bool *certain) {
   uint32_t *when = ax_alloc(p->g->record->step_count * sizeof when[0]);
   if (when == NULL) return ax_out_of_memory(0);
@@ -404,7 +404,7 @@ static ax_status make_certain(prover *p, const uint32_t *limits, bool *certain) 
   return AX_OK;
 }
 
-/* What the game stands at, as a run. `steps`, `pending`: room for all. */
+/* The present position of the game, as a run. `steps`, `pending`: room for all. */
 static ax_act_run present_run(const prover *p, ax_act_step *steps, ax_act_step *pending) {
   const ax_game *g = p->g;
   uint32_t waiting = 0;

@@ -18,18 +18,18 @@ void ax_races_sort(ax_race_list *races);
 
 typedef struct ax_proof_options {
   bool all_races; /* every pair of acts that race; else, where there are any, at least one pair for each byte they are about */
-  /* By agent that is there from the beginning: whose place it takes when all move on by one (a ring turned by one device); agents
-     that are started follow. Holding one of each class is enough then. What is no symmetry of the record is not used. NULL:
-     none. */
+  /* By agent that exists from the beginning: the agent whose place it takes when all move on by one (a ring turned by one device);
+     agents that are started follow. Then one of each class is held. A permutation that is no symmetry of the record is not used.
+     NULL: none. */
   const uint32_t *symmetry;
 } ax_proof_options;
 
 typedef struct ax_proof {
-  bool proved;                  /* nothing is wrong, in whatever order agents go on */
-  bool confluent;               /* this one run tells all: `why_not` otherwise */
+  bool proved;                  /* nothing is wrong in any order of the agents */
+  bool confluent;               /* this one run decides all; `why_not` otherwise */
   bool complete;                /* the run went on as far as it could */
   bool symmetric;               /* the symmetry was used */
-  char *why_not;                /* NULL, or what makes runs differ, line by line */
+  char *why_not;                /* NULL, or the reasons why runs differ, a line each */
   ax_act_findings findings;     /* of races the first few */
   uint32_t kinds;               /* bit k: there are findings of kind k */
   ax_race_list races;           /* that were found, all of them */

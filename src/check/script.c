@@ -91,7 +91,7 @@ static uint32_t agents(void *context, const void *state) {
   return ((const ax_script *)context)->objects.agent_count;
 }
 
-/* What agents but this one have still to take of a semaphore. */
+/* The amount that all agents but `but` have still to take from a semaphore. */
 static int64_t still_taken(const ax_script *s, uint64_t *words, uint32_t semaphore, uint32_t but) {
   int64_t amount = 0;
   for (uint32_t a = 0; a < s->agent_count; a++)
@@ -187,7 +187,7 @@ static void hash(void *context, const void *state, uint64_t out[2]) {
   }
 }
 
-/* Memory, and what is left in semaphores. */
+/* A hash of memory and of the semaphores' counts. */
 static uint64_t outcome(void *context, const void *state) {
   const ax_script *s = context;
   const uint64_t *words = state;

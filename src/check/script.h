@@ -1,7 +1,7 @@
-/* Agents that do what is written down: a system without a kernel, to test the checker with, and to go through what a record says.
+/* Agents that do fixed lists of acts: a system without a kernel, to test the checker and to replay a record.
 
-   Data are hashes: what is written follows from who writes, and from all that this agent has read before. So results differ when
-   reads do. */
+   Data are hashes: a written value depends on the writer and on all values that it has read before. So results differ when reads
+   do. */
 #ifndef AX_CHECK_SCRIPT_H
 #define AX_CHECK_SCRIPT_H
 
@@ -9,7 +9,7 @@
 
 typedef struct ax_script_act {
   ax_act act;    /* touches: of the script's pool */
-  uint32_t skip; /* acts that are left out after this one where what the agent has read is odd */
+  uint32_t skip; /* acts that are skipped after this one if the hash of the agent's reads is odd */
 } ax_script_act;
 
 typedef struct ax_script_agent {
@@ -26,7 +26,7 @@ typedef struct ax_script {
   uint64_t *first_word; /* by region: where its bytes are in a state; made by ax_script_system */
 } ax_script;
 AX_MUST_USE ax_status ax_script_add(ax_script *script, uint32_t agent, ax_act act, uint32_t skip);
-/* What the agents of a record did, and would do next. */
+/* Makes the script of a record: the acts that its agents did, and would do next. */
 AX_MUST_USE ax_status ax_script_of_record(const ax_act_record *record, ax_script *out);
 /* The script must outlive it, unchanged. */
 AX_MUST_USE ax_status ax_script_system(ax_script *script, ax_system *out);

@@ -8,7 +8,7 @@
 typedef struct ax_watch {
   const ax_machine *machine;
   ax_tensor *const *in; /* as of ax_state_create; borrowed */
-  ax_act_objects objects; /* what there is: of semaphores and barriers each number is in both lists */
+  ax_act_objects objects; /* all objects; each number of a semaphore or barrier is in both lists */
   ax_arena names;
   ax_touches last; /* by the act peeked at last */
 } ax_watch;

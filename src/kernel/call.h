@@ -1,4 +1,5 @@
-/* What ax_kernel_call and ax_mpmd_map share: bodies traced over refs, with what they capture put together, and the equation. */
+/* Shared by ax_kernel_call and ax_mpmd_map: tracing the bodies over refs, joining the values they capture, and binding the
+   equation. */
 #ifndef AX_KERNEL_CALL_H
 #define AX_KERNEL_CALL_H
 
@@ -6,7 +7,7 @@
 #include "prim/region.h"
 
 typedef struct ax_kernel_trace {
-  const char *function; /* what the user called, for messages */
+  const char *function; /* the public function that the user called, for messages */
   ax_kernel_params params;
   const ax_fn *bodies;
   const ax_mesh *axes; /* of each body: its environment */
@@ -16,7 +17,7 @@ typedef struct ax_kernel_trace {
   ax_value *out;
 } ax_kernel_trace;
 
-/* What options say of kernels of both kinds. False: the trace has failed. */
+/* Takes the options that kernels of both kinds have. False: the trace has failed. */
 bool ax_take_kernel_options(const char *function, const ax_kernel_options *options, ax_kernel_params *params);
 /* The results' types; false: the trace has failed. */
 bool ax_take_kernel_outs(const char *function, uint32_t count, const ax_type *outs, ax_types *taken);

@@ -1,22 +1,23 @@
-/* copy_start: source: ref<T[d..]>, destination: ref<T[d..]>, [received: dma_semaphore[]], [sent: dma_semaphore[]], [barrier:
-   barrier[]],
-               [predicate: bool[]], coordinate: s32[].. -> ()
-   copy_wait: dma_semaphore[], ref -> ()     goes on when the semaphore has as many bytes as the ref, and takes them off
-   copy_commit: -> ()                        the grouped copies that this core has started since the last commit are a group
-   copy_wait_groups: -> ()                   goes on when at most `pending` of the groups that this core has committed are under way
-   commit_smem: -> ()                        what this core has stored in VMEM is there for copies that it starts from here on
+/* copy_start: source: ref<T[d..]>, destination: ref<T[d..]>, [received: dma_semaphore[]], [sent: dma_semaphore[]],
+               [barrier: barrier[]], [predicate: bool[]], coordinate: s32[].. -> ()
+   copy_wait: dma_semaphore[], ref -> ()     waits until the semaphore has as many bytes as the ref, and subtracts them
+   copy_commit: -> ()                        puts the grouped copies that this core has started since the last commit into one group
+   copy_wait_groups: -> ()                   waits until at most `pending` of the groups that this core has committed are under way
+   commit_smem: -> ()                        makes this core's stores to VMEM visible to the copies that it starts afterwards
 
      core:   copy_start ----------- goes on ----------- copy_wait(received) --
      copy:              read .. write .. received += bytes
 
-   A copy goes on by itself from when it is started. It reads the source, then `sent`, here, gets the bytes; it writes the
-   destination, then `received`, where that is, gets them, and `barrier` an arrival. Without a true predicate there is no copy, and
-   nothing is signalled. Parameters of copy_start: axes, logical, of whose memory destination and received are (barrier is the own),
-   as semaphore_signal's; received, sent, barrier, predicate: which of the operands there are; grouped. Of copy_wait_groups:
-   pending; read_only: until their sources have been read.
-   Errors: refs of other shapes or dtypes; what is no such semaphore, or several; a copy with a barrier that does not go from HBM or
-   ANY to VMEM or SMEM, a grouped one that does not go the other way round, or both; registers; a grouped one to another core;
-   pending below 0. They stand in kernels' bodies alone. */
+   A copy goes on by itself from when it is started. It reads the source; then `sent`, on the starting core, gets the bytes. It
+   writes the destination; then `received`, on the destination's core, gets the bytes, and `barrier` gets an arrival. Where the
+   predicate is false there is no copy, and nothing is signalled.
+   Parameters of copy_start: axes and logical, as semaphore_signal's, name the core that destination and received belong to (the
+   barrier is the own core's); received, sent, barrier, predicate: whether there are these operands; grouped. Parameters of
+   copy_wait_groups: pending; read_only: it waits only until their sources have been read.
+   Errors: refs of other shapes or dtypes; an operand that is no such semaphore, or an array of several; a copy with a barrier that
+   does not go from HBM or ANY to VMEM or SMEM; a grouped one that does not go the other way round; a copy with both; registers; a
+   grouped one to another core; pending below 0.
+   They stand in kernels' bodies alone. */
 #include "kernel/local.h"
 #include "prim/prims.h"
 

@@ -1,24 +1,24 @@
 /* Kernels as plain programs: cores one after the other, the points of a grid in a loop, blocks by dynamic slices.
 
      for each core of each body                                              scratch: new
-       for each point of the grid, in row-major order                        results, scratch and what else is written come round
+       for each point of the grid, in row-major order                        carried: results, scratch, other written memory
          block = dynamic_slice operand, index_map(point) * shape
          body
          result = dynamic_update_slice result, block, ..
 
-   This is one of the schedules of a kernel in which no core waits for another, and all of them come to the same where ax_check
-   finds nothing. So interpret runs it, and what is known of plain programs is known of such kernels: derivatives, StableHLO.
-   Operands whose blocks stick out are padded, and results cut. The blocks of a result begin as what is there, so that a block that
-   is come to again goes on; a result that is one memory with an operand begins as that. */
+   This is one of the schedules of a kernel in which no core waits for another; all schedules give the same results where ax_check
+   finds nothing. So the option `interpret` runs it, and such kernels have the rules of plain programs: derivatives, StableHLO.
+   Operands whose blocks stick out are padded, and results cut. The block of a result begins with the result's present content, so a
+   block that is visited again goes on from there. A result that aliases an operand begins with the operand's content. */
 #include "kernel/discharge.h"
 
 #include <string.h>
 
 #include "prim/prims.h"
 
-/* --- What cannot be --- */
+/* --- Kernels that cannot be discharged --- */
 
-/* How many cores run the body. */
+/* The number of cores that run the body. */
 static int64_t cores_of(const ax_kernel_params *params, uint32_t b) {
   const ax_mesh *axes = &params->bodies.v[b]->axes;
   int64_t count = 1;
@@ -253,7 +253,7 @@ static void carry(ax_carried *carried, uint32_t memory) {
   carried->memory[carried->count++] = memory;
 }
 
-/* What comes round from one point to the next, and from one core. */
+/* Finds the memory whose content is carried from one point to the next, and from one core to the next. */
 static void find_carried(kernel *k) {
   uint32_t first = (uint32_t)k->params->consts;
   k->by_core.count = 0;
@@ -303,7 +303,7 @@ static void do_body(kernel *k, uint32_t b) {
 
 /* --- The program --- */
 
-/* What results are behind all, without what they were widened by. */
+/* Gives result r after all cores, without the padding. */
 static ax_value result_of(kernel *k, uint32_t r) {
   const ax_type *type = &k->params->outs.v[r];
   const int64_t none[AX_MAX_RANK] = {0};

@@ -13,8 +13,8 @@ typedef struct ax_discharge_options {
   uint32_t in_count;
   const ax_mesh *axes;  /* the environment that the program is to have: that of the kernel_call */
   ax_spread spread;     /* how results spread */
-  bool zeros; /* memory that nobody has written is 0, so that derivatives of what is masked are finite; otherwise it is what shows
-                 best */
+  bool zeros; /* unwritten memory is 0, so that derivatives of masked values are finite; otherwise it has the value that shows best
+                 (NaN for floats) */
 } ax_discharge_options;
 /* (operands) -> (results), as those of the kernel_call. AX_ABSENT: as above. Owned by the caller; NULL on failure. */
 AX_MUST_USE ax_status ax_kernel_discharge(const ax_kernel_params *params, const ax_discharge_options *options, ax_program **out);
@@ -42,7 +42,7 @@ typedef struct ax_discharge {
   bool zeros;
   const ax_value *ids;   /* the point of the grid; NULL: not in a body */
   const ax_value *cores; /* the core, along each of its axes */
-  ax_value *content; /* by memory: what is in it now, a value of the trace in progress or one around it */
+  ax_value *content; /* by memory: its content now, a value of the trace in progress or one around it */
   uint32_t memory_count, memory_capacity;
   ax_arena arena; /* of views */
 } ax_discharge;
@@ -55,9 +55,10 @@ typedef struct ax_discharge_value {
 
 /* x, spread as everything is. */
 ax_value ax_discharge_spread(const ax_discharge *d, ax_value x);
-/* What is in memory of this type that nobody has written. */
+/* Gives the content of memory of this type before any write. */
 ax_value ax_content_unset(const ax_discharge *d, const ax_type *type);
-/* New memory of this type with `content`; without any where it is of no memory. NULL: the trace has failed. */
+/* Adds memory of this type with `content`. A type other than a ref or a counting semaphore gets a view without memory. NULL: the
+   trace has failed. */
 const ax_content_view *ax_content_add(ax_discharge *d, const ax_type *type, ax_value content);
 ax_value ax_content_read(ax_discharge *d, const ax_content_view *view);
 void ax_content_write(ax_discharge *d, const ax_content_view *view, ax_value value);

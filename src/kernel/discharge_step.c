@@ -1,11 +1,12 @@
-/* The equations of a body, discharged: steps become values in place of others, and control flow carries the contents of what is
-   written in it.
+/* The equations of a kernel's body, discharged: stores become new values, and control flow carries the contents of the memory that
+   its body writes.
 
-     scan[consts: ref.., x..] carry.. xs..      scan carry.. (contents of refs that the body writes).. xs..,  of which the others
-                                                are constants
+     scan[consts: ref.., x..] carry.. xs..
+       becomes
+     scan carry.. (contents of refs that the body writes).. xs..,  with the others as constants
 
-   What waits for nobody else is done at once: a copy when it is started, and waiting for it is nothing. That is one of the
-   schedules that the kernel has where its steps are ordered, so that the results are the kernel's. */
+   Each step is done at once: a copy is complete when it is started, and a wait for it does nothing. This is one of the kernel's
+   schedules where its steps are ordered, so that the results are the kernel's. */
 #include "kernel/discharge.h"
 
 #include <string.h>
@@ -68,7 +69,7 @@ static void nothing(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, co
   (void)d, (void)eqn, (void)types, (void)in, (void)out;
 }
 
-/* Of semaphores that cores signal, which the core at hand alone does. */
+/* Signals and waits of a counting semaphore, as additions to its content: only the present core uses it. */
 static void count(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out) {
   (void)types, (void)out;
   if (in[0].view->memory == AX_NONE) return;
@@ -131,8 +132,8 @@ typedef struct nest {
   const ax_carried *carried;
 } nest;
 
-/* (given.. up to given_at, contents, given.. behind) -> (results.. up to result_at, contents, results.. behind). Contents are as
-   before, for what is traced next. */
+/* (given.. up to given_at, contents, given.. behind) -> (results.. up to result_at, contents, results.. behind). Restores the
+   contents afterwards, for the equations that are traced next. */
 static AX_BODY(call_nest) {
   const nest *n = context;
   ax_discharge *d = n->d;

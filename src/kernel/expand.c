@@ -1,13 +1,14 @@
-/* A kernel over a grid, as one without a grid: its body over the whole operands and results, in HBM, with a pipeline that brings
-   the blocks of each point in and takes results out (pipeline.c). So what runs, checks and lowers kernels knows one form.
+/* Rewrites a kernel over a grid as one without a grid: a body over the whole operands and results, in HBM, with a pipeline that
+   brings the blocks of each point in and takes results out (pipeline.c). So running, checking and lowering handle one form.
 
-     kernel_call[grid, blocks, body]    becomes    (consts.., whole refs.., scratch..) -> () { emit_pipeline, at each step:
-                                                   grid_point[body] }
+     kernel_call[grid, blocks, body]
+       becomes
+     (consts.., whole refs.., scratch..) -> () { emit_pipeline, at each step: grid_point[body] }
 
-   Scratch is the kernel's, so it stays as it is from point to point. Points go on in row-major order; those along AX_PARALLEL
-   dimensions too, which they may. A result's block keeps what it holds as long as it stays the same; one that is come back to after
-   another begins anew, but where the result is the memory of an operand. Then each step waits until the one before has stored, and
-   blocks of the result start with what is there. */
+   Scratch belongs to the kernel, so it is kept from point to point. Points run in row-major order, also along AX_PARALLEL
+   dimensions, which allow any order. A result's slot keeps its content as long as its block stays the same. A block that is
+   visited again after another one begins anew, except where the result is the memory of an operand: then each step waits until the
+   one before has stored, and the slot starts with the block's content in the whole. */
 #include <string.h>
 
 #include "ir/transform.h"

@@ -1,4 +1,4 @@
-/* The grids that functions being traced stand in: what ax_program_id and ax_num_programs say. A kernel over a grid has one, and so
+/* The grids around the functions that are being traced, for ax_program_id and ax_num_programs. A kernel over a grid has one, and so
    has each pipeline, whose body's numbers are the steps' of the pipeline. */
 #ifndef AX_KERNEL_GRID_H
 #define AX_KERNEL_GRID_H

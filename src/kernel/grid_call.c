@@ -125,7 +125,7 @@ static bool take_grid(const ax_kernel *kernel, ax_kernel_params *params) {
   return true;
 }
 
-/* Of one mesh, a core's own is everybody's. */
+/* A kernel over a grid has no core meshes, so none of its scratch may name one. */
 static bool take_scratch_cores(const ax_kernel *kernel) {
   for (uint32_t i = 0; i < kernel->options.scratch_count; i++) {
     if (kernel->options.scratch[i].core == NULL) continue;

@@ -24,8 +24,9 @@ typedef struct ax_ref_masked_params {
   bool masked;
 } ax_ref_masked_params;
 
-/* Whose: `axes` names axes of devices and cores; the last operands are the coordinates, s32[] each. logical: axes has none, and the
-   one operand is a device's number, row-major over all axes of devices. Without either: the own. */
+/* The core that an operation is for: `axes` names axes of devices and cores; the last operands are the coordinates, s32[] each.
+   logical: axes is empty, and the one operand is a device's number, row-major over all axes of devices. Without either: the own
+   core. */
 typedef struct ax_core_params {
   ax_axes axes;
   bool logical;
@@ -41,7 +42,7 @@ static inline uint32_t ax_core_operands(const ax_core_params *to) { return to->l
    copy_commit: -> ()      copy_wait_groups[pending, read_only]: -> ()      commit_smem: -> ()
    All operands that are there, in this order. */
 typedef struct ax_copy_params {
-  ax_core_params to; /* first, as of all that have one */
+  ax_core_params to; /* the first member, as in all params that have one */
   bool received, sent, barrier, predicate, grouped;
 } ax_copy_params;
 typedef struct ax_copy_groups_params {
@@ -67,7 +68,7 @@ typedef struct ax_trace_params {
 typedef struct ax_run_scoped_params {
   ax_types scratch;
   ax_pairs arrivals; /* (number of a scratch that is barriers, arrivals that complete a phase), ascending */
-  ax_axes along;    /* core axes along which it is one for all; names alone */
+  ax_axes along;    /* core axes along which cores share the scratch; names alone */
   ax_program *body;
 } ax_run_scoped_params;
 
@@ -81,16 +82,17 @@ typedef struct ax_grid_point_params {
    Several bodies: mpmd, each on its core mesh; blocks and grid are of one body alone. */
 typedef struct ax_kernel_params {
   const char *name;
-  int64_t consts; /* of the operands, the first so many are values that the bodies captured, and are no refs in them */
+  int64_t consts; /* number of leading operands that are values which the bodies captured; these are no refs in the bodies */
   ax_axes cores;   /* the core type of each body; names alone */
-  ax_dims core_axes; /* how many of the last axes of each body's environment are of cores */
-  ax_axes threads;  /* those core axes whose cores have VMEM, SMEM and semaphores together */
+  ax_dims core_axes; /* for each body, the number of core axes, which are the last of its environment */
+  ax_axes threads;  /* the core axes whose cores share VMEM, SMEM and semaphores */
   ax_dims grid;
   ax_dims semantics; /* ax_semantics of each dimension; none: all AX_ARBITRARY */
   ax_types blocks; /* the refs that bodies get, of operands (without consts) then results: ax_ref_type of the block or the whole */
   ax_pairs blocked;  /* (number of an operand or result that is cut into blocks, number of its index map), ascending by the first */
   ax_programs
-      index_maps; /* (s32[] x grid) -> (s32[] x rank): numbers of blocks; one that needs none of its operands is the same for all */
+      index_maps; /* (s32[] x grid) -> (s32[] x rank): index of the block; a map that uses none of its operands gives the same block
+                     for all points */
   ax_types block_shapes;  /* for each of `blocked`: the shape of its blocks, squeezed dimensions as 1 */
   ax_types outs, scratch;
   ax_pairs arrivals;      /* as of run_scoped */

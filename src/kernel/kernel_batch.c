@@ -1,13 +1,13 @@
-/* Batching of kernels: the batch is one dimension more of the grid, in front.
+/* Batching of kernels: the batch becomes one more dimension of the grid, in front.
 
-     in: f32[8,4], blocks (2,4) at (i, 0)       in: f32[n,8,4], blocks (1,2,4) at (b, i, 0), of which the body gets the last two
-                                                dimensions
-     pinned: ref<f32[8,4] hbm>                  ref<f32[n,8,4] hbm>, of which the body takes the one at program_id 0
+     in: f32[8,4], blocks (2,4) at (i, 0)       in: f32[n,8,4], blocks (1,2,4) at (b, i, 0); the body gets the last two dimensions
+     pinned: ref<f32[8,4] hbm>                  ref<f32[n,8,4] hbm>; the body takes the slice at program_id 0
      captured: f32[4]                           an operand f32[n,4] in blocks (1,4), which the body loads
 
-   program_id d becomes d + 1, and a number along the axis that is batched is program_id 0. Scratch goes on from one element to the
-   next, as from one point to the next: each begins with what is unset. What the body writes of an operand is each element's own.
-   Kernels over meshes of cores, and what has no blocks since it has no elements, are run one element after the other. */
+   program_id d becomes d + 1, and the member number along a batched axis is program_id 0. Scratch is kept from one element to the
+   next, as from one point to the next: each element begins with scratch whose content is undefined. An operand that the body writes
+   is each element's own. Kernels over meshes of cores, and kernels without blocks because they have no elements, are run one
+   element after the other. */
 #include <string.h>
 
 #include "kernel/discharge.h"
@@ -200,7 +200,7 @@ static void make_blocks(batching *b, blocks *all) {
 
 /* --- The body --- */
 
-/* The ref that the old body takes: of what is pinned the one of this element. */
+/* Gives the ref that the old body takes: for a pinned operand or result the slice of this element. */
 static ax_value own_ref(const batching *b, uint32_t i, ax_value ref) {
   const ax_type *was = &b->params->blocks.v[i];
   bool batched = i >= b->operands || b->batched[b->consts + i];

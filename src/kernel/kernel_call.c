@@ -255,7 +255,8 @@ static ax_status check_scratch(const ax_kernel_params *params) {
   return AX_OK;
 }
 
-/* What is around is there without checks, as nothing in a kernel is typed to spread. */
+/* Says that `axes` begins with the axes around the kernel. These are unchecked in a kernel, since no value there is typed to
+   spread. */
 static bool begins_as(const ax_mesh *axes, const ax_mesh *around) {
   for (uint32_t i = 0; i < around->count; i++) {
     const ax_axis *mine = &axes->axis[i], *other = &around->axis[i];
@@ -435,7 +436,8 @@ static void differs(const ax_differs_args *args) {
   for (uint32_t k = 0; k < args->eqn->out_count; k++) args->out[k] = all;
 }
 
-/* Of operands bodies have refs, but for captured values; index maps take numbers in the grid. */
+/* Links inputs of bodies to operands: captured values are the operands themselves, all others are refs; index maps take grid
+   indices. */
 static ax_region_link links(const ax_region_link_args *args) {
   const ax_kernel_params *params = args->eqn->params;
   const bool captured = args->program >= params->index_maps.count && !args->is_output && args->number < (uint32_t)params->consts;

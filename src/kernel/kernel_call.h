@@ -1,4 +1,4 @@
-/* What kernel_call's files know of each other. */
+/* Declarations shared by kernel_call's files. */
 #ifndef AX_KERNEL_KERNEL_CALL_H
 #define AX_KERNEL_KERNEL_CALL_H
 

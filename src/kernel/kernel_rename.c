@@ -28,7 +28,7 @@ static ax_mesh axes_of(const void *context, const ax_mesh *was) {
   return axes;
 }
 
-/* Those of devices by their parts; those of cores as they are. */
+/* Replaces axes of devices by their parts; axes of cores stay as they are. */
 static ax_axes named_here(const ax_rename_args *args, const ax_axes *names) {
   ax_axes here = {.groups = names->groups};
   for (uint32_t i = 0; i < names->count; i++) {

@@ -1,5 +1,5 @@
-/* What the primitives that stand in bodies of kernels share: they are a core's own steps, which the machine runs (machine.c), so
-   that they have no rules for running, deriving, batching or lowering them by themselves; and how their operands are checked. */
+/* Shared by the primitives that stand in bodies of kernels. They are a core's own steps, which the machine runs (machine.c), so
+   they have no rules to run, derive, batch or lower them by themselves. Also the checks of their operands. */
 #ifndef AX_KERNEL_LOCAL_H
 #define AX_KERNEL_LOCAL_H
 

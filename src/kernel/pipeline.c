@@ -136,7 +136,7 @@ static void fetch(const emission *e, uint32_t i, ax_value step) {
   ax_pipe_fetch(pipe, of, index, ax_ref_at(e->buffers[i], slot), &barrier);
 }
 
-/* Those operands that are released so many steps late, for a step to come. */
+/* Fetches, for a step to come, the operands that are released `delay` steps late. */
 typedef struct fetching {
   const emission *e;
   int64_t delay;
@@ -163,7 +163,7 @@ static void fetch_ahead(const emission *e, ax_value step) {
   }
 }
 
-/* A result whose slot starts with what is in the whole, where its block changes. */
+/* Loads a result's slot from the whole where its block changes. */
 typedef struct loading {
   const emission *e;
   uint32_t i;

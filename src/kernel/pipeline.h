@@ -1,4 +1,4 @@
-/* What pipelines of both kinds, and kernels over grids (expand.c), share: operands that are cut into blocks, and copies of blocks
+/* Shared by pipelines of both kinds and by kernels over grids (expand.c): operands that are cut into blocks, and copies of blocks
    in and out.
 
      the whole, in HBM     block (i, j)                       slots, in VMEM
@@ -8,8 +8,8 @@
      |    |    |  |  <-- store: a copy of a group ---------   |      | slot 1
      +----+----+--+                                           +------+
 
-   A block at the edge may stick out of the whole: as much is copied as there is. What is outside is read as NaN, or the lowest of
-   an integer dtype, and never written. */
+   A block at the edge may stick out of the whole: only the part inside is copied. Elements outside are read as NaN, or the lowest
+   value of an integer dtype, and never written. */
 #ifndef AX_KERNEL_PIPELINE_H
 #define AX_KERNEL_PIPELINE_H
 
@@ -28,7 +28,7 @@ typedef struct ax_piped { /* an operand or a result of a pipeline */
   bool pinned;
   bool invariant; /* the block is the same at each step: one slot, fetched once, or stored at the end */
   bool revisits;  /* it may come back to a block after another one */
-  bool loaded;    /* of a result: its slot starts with what is in the whole */
+  bool loaded;    /* of a result: its slot starts with the block's content in the whole */
   int64_t delay;  /* so many steps later than it could be is a slot used again */
 } ax_piped;
 
@@ -48,12 +48,12 @@ static inline bool ax_pipe_is_out(const ax_pipe *pipe, uint32_t i) { return i >=
 /* Checks the options; most: max_concurrent_steps where they say nothing. The pipe is in the trace's memory. False: the trace has
    failed. */
 bool ax_pipe_take(const char *function, const ax_pipeline_options *options, int64_t most, const ax_value *refs, ax_pipe *pipe);
-/* What follows from the maps: which operands are invariant, ..; those of them that kernels over grids say themselves are set after
-   it. */
+/* Derives the fields that follow from the maps: which operands are invariant, .. Kernels over grids overwrite some of them
+   afterwards. */
 bool ax_pipe_look(ax_pipe *pipe);
 
 /* --- Steps: numbers of C where they are known, s32 scalars elsewhere --- */
-ax_value ax_pipe_rest(ax_value x, int64_t n); /* x mod n, of what is not negative */
+ax_value ax_pipe_rest(ax_value x, int64_t n); /* x mod n, for x >= 0 */
 void ax_pipe_ids(const ax_pipe *pipe, ax_value step,
                  ax_value *ids); /* where in the grid a step is: s32[] each; behind the last step is the first */
 /* The block of an operand: a number of C or s32[] for each dimension of the whole. False: the trace has failed. */
@@ -87,7 +87,7 @@ const ax_value *ax_pipe_body(const ax_pipe *pipe, ax_fn body, const ax_value *id
 /* then on no operands, where the predicate holds. */
 void ax_pipe_where(ax_value predicate, ax_function then, void *context);
 
-/* The pipeline of emit_pipeline on what is taken already. */
+/* The pipeline of emit_pipeline, on options and refs that were taken before. */
 void ax_pipe_emit(const ax_pipe *pipe, ax_fn body);
 
 #endif

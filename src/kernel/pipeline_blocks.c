@@ -153,8 +153,8 @@ static void find_revisits(const ax_pipe *pipe, ax_piped *of, const ax_body *map,
   }
 }
 
-/* Where there are few steps it is found out instead: the map of all steps at once, and whether a block stands there again after
-   another one. */
+/* For few steps the answer is computed instead: the map is evaluated for all steps at once, and the indices are searched for a
+   block that returns after another one. */
 enum { most_listed = 1024 };
 
 static bool is_listed(const ax_pipe *pipe, const ax_body *map) {
@@ -317,8 +317,8 @@ static ax_value lowest(ax_dtype dtype) {
   return ax_integer(INT64_MIN >> (64 - 8 * ax_dtype_get(dtype)->bytes));
 }
 
-/* What of the slot is outside, one dimension after the other. The core stores it before it starts the copy, so that who has waited
-   for the copy sees it. */
+/* Fills the part of the slot that is outside the whole, one dimension after the other. The core stores it before it starts the
+   copy, so that an agent that has waited for the copy sees it. */
 static void fill_outside(const ax_piped *of, const int64_t *sizes, ax_value slot) {
   ax_value starts[AX_MAX_RANK];
   int64_t rest[AX_MAX_RANK];

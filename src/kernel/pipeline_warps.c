@@ -4,23 +4,24 @@
      compute          waits in 0, body 0, consumed 0 | waits in 1, body 1, consumed 1 | ..        (each of them)
      the first of them, the leader, besides:    | store 0                             | store 1
 
-   Barriers, `stages` of each, of which step u has number u mod stages:
-     in         of each operand: its block is there
-     consumed   the compute warpgroups are through with the operands of a step (or `delay` steps later). One for all operands, or
-                where the body
-                arrives itself, or delays differ, one for each
+   Barriers. There are `stages` of each kind; step u uses number u mod stages:
+     in         one for each operand: its block has arrived
+     consumed   the compute warpgroups have finished with the operands of a step (or of `delay` steps before). One for all operands,
+                or one for each where the body arrives itself or delays differ
    and where there are several compute warpgroups and results:
-     free       the leader says that the slots of the results of the next step have been read, for the stores that used them last
+     free       the leader says that the stores that used the slots of the next step's results last have read them
      ready      all have written their part of the results
 
-   A block of a result is stored once, whole, by the leader, when all have written to it. (Where this comes from each compute
-   warpgroup stores all of it, whether the others have written their parts or not, and whoever writes to the slot next has waited
-   for its own stores alone.) Neither barrier runs away from anybody: the leader arrives at `free` again when all have come to
-   `ready`, so have waited, and `ready` has the leader among its arrivals. Nothing is awaited between the last step and the end, so
-   nobody arrives at `ready` once more there: two arrivals of one could stand for another's. At the end `done` says to all, the
-   memory thread too, that everything is stored: what follows may read it.
+   The leader stores each block of a result once, whole, when all have written to it. (In the code that this follows each compute
+   warpgroup stores all of the block, whether or not the others have written their parts, and a warpgroup that writes to the slot
+   next has waited for its own stores alone.) No warpgroup can miss a phase of either barrier: the leader arrives at `free` again
+   only after all have arrived at `ready`, so have waited for `free`; and `ready` has the leader among its arrivals. No warpgroup
+   waits between the last step and the end, so none arrives at `ready` there: two arrivals of one warpgroup could count as
+   another's.
+   At the end `done` tells all, the memory thread too, that everything is stored: code after the pipeline may read it.
 
-   Invariant operands are fetched once and waited for once. (Fetching them again for each step writes to what is being read.) */
+   Invariant operands are fetched once and waited for once. (Fetching them again for each step would write to memory that is being
+   read.) */
 #include <string.h>
 
 #include "axle/collectives.h"
@@ -149,7 +150,8 @@ static AX_BODY(memory_block) {
 
 static ax_value is_leader(const warps *w) { return ax_eq(ax_axis_index(w->options->wg_axis), ax_integer(w->memory == 0 ? 1 : 0)); }
 
-/* What each does where there is but one, or the leader alone. */
+/* Runs `does` on the leader and `others` on the other compute warpgroups; where there is only one compute warpgroup it runs
+   `does`. */
 static void by_leader(const warps *w, ax_function does, ax_function others, void *context) {
   if (!several(w)) {
     does(NULL, NULL, context);

@@ -1,21 +1,23 @@
-/* ref_load: ref<T[d..]>, [mask: bool[d..], other: T[d..]] -> T[d..]            what is there; where the mask is false nothing is
-                                                                                read, and it is `other`
-   ref_store: ref<T[d..]>, value: T[d..], [mask: bool[d..]] -> ()               is there from then on; where the mask is false
-                                                                                nothing is written
-   ref_swap: ref<T[d..]>, value: T[d..], [mask: bool[d..], other: T[d..]] -> T[d..]     stores, and gives what was there
-   ref_add: ref<T[d..]>, value: T[d..] -> ()                                    stores what was there plus the value: two steps, and
-                                                                                not one
+/* ref_load: ref<T[d..]>, [mask: bool[d..], other: T[d..]] -> T[d..]
+      loads the elements; where the mask is false nothing is read, and `other` is given
+   ref_store: ref<T[d..]>, value: T[d..], [mask: bool[d..]] -> ()
+      stores the value; where the mask is false nothing is written
+   ref_swap: ref<T[d..]>, value: T[d..], [mask: bool[d..], other: T[d..]] -> T[d..]
+      stores the value, and gives the elements that were there
+   ref_add: ref<T[d..]>, value: T[d..] -> ()
+      adds the value to the elements: a load and a store, which are two steps
 
-   Parameters: masked: whether there is a mask; of ref_add none.
-   Errors: what is no ref; a value, mask or other of another shape or dtype; a sum of bools.
-   The core does it itself, before it goes on, in the order of its program. What others do to the same bytes meanwhile is a race.
-   They stand in kernels' bodies alone. */
+   Parameters: masked: whether there is a mask; ref_add has none.
+   Errors: an operand that is no ref; a value, mask or other of another shape or dtype; a sum of bools.
+   The core does it itself, before it goes on, in the order of its program. Other agents that touch the same bytes meanwhile race
+   with it. They stand in kernels' bodies alone. */
 #include "kernel/local.h"
 #include "prim/prims.h"
 
 /* --- infer --- */
 
-/* Operand 0 is a ref, `from` its mask and, where there is one, `from` + 1 what is given where that is false. */
+/* Operand 0 is a ref, operand `from` its mask, and operand `from` + 1, where there is one, the value given where the mask is
+   false. */
 static ax_status check_masked(const ax_infer_args *args, uint32_t from, bool has_other) {
   bool masked = ((const ax_ref_masked_params *)args->params)->masked;
   uint32_t count = from + (masked ? 1 + has_other : 0);

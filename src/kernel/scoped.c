@@ -1,11 +1,11 @@
-/* run_scoped: T.., -> R..         body on the operands and on refs, semaphores and barriers that are made for it, and are gone
-                                   after it
-   Parameters: scratch, their types; arrivals: for each of them that is barriers, its number and how many arrivals complete a phase;
-   along: axes of cores, along which cores that come here together have one scratch for all; body, which takes the operands and then
-   the scratch.
-   Errors: operands that are not what the body takes; scratch that is an array; barriers without arrivals, or arrivals of what is no
-   barrier; an unknown axis. A core that uses it after it is gone, or goes elsewhere than the others along those axes, is found when
-   the kernel runs. The effects are the body's. It stands in kernels' bodies alone. */
+/* run_scoped: T.., -> R..         runs body on the operands and on new refs, semaphores and barriers, which are gone after it
+   Parameters: scratch, their types; arrivals: for each scratch that is barriers, its number and how many arrivals complete a phase;
+   along: axes of cores; the cores that differ along these axes alone share one scratch; body, which takes the operands and then the
+   scratch.
+   Errors: operands that the body does not take; scratch that is an array; barriers without arrivals, or arrivals of scratch that is
+   no barrier; an unknown axis. A core that uses the scratch after it is gone, or takes another path than the others along those
+   axes, is found when the kernel runs.
+   The effects are the body's. It stands in kernels' bodies alone. */
 #include <string.h>
 
 #include "kernel/scratch.h"

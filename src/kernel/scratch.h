@@ -1,4 +1,4 @@
-/* Scratch: what kernels and scopes have beside their operands. */
+/* Scratch: memory, semaphores and barriers that kernels and scopes have beside their operands. */
 #ifndef AX_KERNEL_SCRATCH_H
 #define AX_KERNEL_SCRATCH_H
 

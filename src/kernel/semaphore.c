@@ -1,15 +1,14 @@
-/* semaphore_signal: semaphore[], amount: s32[], coordinate: s32[].. -> ()     adds the amount, here or at another core
-   semaphore_wait: semaphore[], amount: s32[] -> ()                            goes on when at least so much is there, and takes it
-                                                                               off
-   semaphore_read: semaphore[] -> s32[]                                        what is there; orders nothing
-   barrier_semaphore: -> semaphore[]       the device's own, which all kernels of its kernel_call's collective_id have together
-   barrier_arrive: barrier[] -> ()         one of the arrivals of which so many as the barrier's scratch says complete a phase
+/* semaphore_signal: semaphore[], amount: s32[], coordinate: s32[].. -> ()     adds the amount, on this or on another core
+   semaphore_wait: semaphore[], amount: s32[] -> ()     waits until the count is at least the amount, and subtracts it
+   semaphore_read: semaphore[] -> s32[]                 the count; orders nothing
+   barrier_semaphore: -> semaphore[]       the device's own, shared by all kernels with its kernel_call's collective_id
+   barrier_arrive: barrier[] -> ()         one arrival; the barrier's scratch says how many complete a phase
    barrier_wait: barrier[] -> ()           a core's n-th wait goes on when the n-th phase is complete
 
-   Parameters of semaphore_signal: axes, of devices and cores, with a coordinate for each, along all others it is the own one;
-   logical: the one coordinate is the number of a device, row-major over all axes of devices.
-   Errors: what is no such semaphore or barrier, or several; an amount or a coordinate that is no s32[]; an unknown axis or one
-   named twice. An amount below 0, and a coordinate outside its axis, are found when the kernel runs.
+   Parameters of semaphore_signal: axes, of devices and cores, with a coordinate for each (along all others the target is the own
+   one); logical: the one coordinate is the number of a device, row-major over all axes of devices.
+   Errors: an operand that is no such semaphore or barrier, or an array of several; an amount or a coordinate that is no s32[]; an
+   unknown axis or one named twice. An amount below 0, and a coordinate outside its axis, are found when the kernel runs.
    They stand in kernels' bodies alone. */
 #include "kernel/local.h"
 #include "prim/prims.h"

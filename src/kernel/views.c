@@ -1,18 +1,17 @@
-/* ref_slice: M[d..], start: s32[].. -> M[sizes..]     other memory of a kernel's: from `start` on, every strides[d]-th element; one
-                                                       start a dimension
-   ref_transpose: M[d..] -> M[d[permutation]..]        its dimensions in another order
-   ref_reshape: M[d..] -> M[dims..]                    its elements, row-major, under other dimensions
+/* ref_slice: M[d..], start: s32[].. -> M[sizes..]     the elements from `start` on, every strides[d]-th; one start a dimension
+   ref_transpose: M[d..] -> M[d[permutation]..]        the same elements, dimensions in another order
+   ref_reshape: M[d..] -> M[dims..]                    the same elements, row-major, under other dimensions
 
-   M is a ref of a dtype in a space, semaphores or barriers, and the view is of the same. Nothing is copied: what is stored in a
-   view is in what it is of.
+   They make views of a kernel's memory. M is a ref of a dtype in a space, semaphores or barriers; the view is of the same kind.
+   Nothing is copied: a store to a view is a store to the ref that it was made of.
 
      o:ref<f32[4,8] vmem> = ref_slice[sizes=(4, 8) strides=()] x i 0:s32[]     x: ref<f32[16,8] vmem>, as x.at[pl.ds(i, 4), 0:8]
 
    Parameters: sizes; strides, none: all 1; permutation; dims.
-   Errors: no memory; counts other than the rank; a slice that is larger than what it is of, or begins at a start that is known and
-   leaves it; a stride below 1; a permutation that is none; other numbers of elements. A start that is not known and leaves what it
-   is of is found when the kernel runs, as is a reshape that splits or joins dimensions which do not lie in one piece.
-   They have no effect: one that nobody uses is dropped. They stand in kernels' bodies alone. */
+   Errors: an operand that is no memory; counts other than the rank; a slice that is larger than its operand, or whose start is
+   known and makes it leave the operand; a stride below 1; a permutation that is none; other numbers of elements. A start that is
+   not known is checked when the kernel runs, and so is a reshape that splits or joins dimensions which do not lie in one piece.
+   They have no effect: an unused one is dropped. They stand in kernels' bodies alone. */
 #include <string.h>
 
 #include "kernel/local.h"

@@ -1,18 +1,17 @@
-/* collective_matmul: x T[b.., m, k], w U[b.., k, j] -> [b.., n m, j]       all_gather(x) w, while x is gathered; of columns: w
-                                                                            U[b.., n k, j] -> [b.., m, j]
-   matmul_reduce_scatter: x T[b.., n m, k], w U[b.., k, j] -> [b.., m, j]     psum_scatter(x w), while it is summed; of columns: w
-                                                                              U[b.., k, n j]
+/* collective_matmul: x T[b.., m, k], w U[b.., k, j] -> [b.., n m, j]
+      all_gather(x) w, while x is gathered; columns: w U[b.., n k, j] -> [b.., m, j]
+   matmul_reduce_scatter: x T[b.., n m, k], w U[b.., k, j] -> [b.., m, j]
+      psum_scatter(x w), while it is summed; columns: w U[b.., k, n j]
    Parameters: body, a program of the operands, in the environment of the equation, that computes it: a kernel on the ring of
-   devices along axes; axes, of n members; columns: what is gathered or scattered are columns, not rows; buffering and
-   collective_id, as of its kernel, for those of its derivatives.
-   Errors: operands that are not what the body takes; sizes that do not go together; an unknown axis.
-   Bilinear; each transpose is a product of the other kind, or one of its own of what is turned:
+   devices along axes; axes, of n members; columns: columns are gathered or scattered, not rows; buffering and collective_id, as of
+   the body's kernel, for the kernels of its derivatives.
+   Errors: operands that the body does not take; sizes that do not go together; an unknown axis.
+   Bilinear. Each transpose is a product of the other kind, or one of its own kind with a transposed operand:
      z = G(x) w       x' = S(z' w^T),      w' = G(x^T) z'         where G gathers and S sums and scatters; in w' it is columns where
      z = S(x w)       x' = G(z') w^T,      w'^T = G(z'^T) x       z has rows, and rows where it has columns
    Batching: a batch of both operands is a leading dimension; of one alone it is more rows of x or columns of w. Over the axis that
-   is batched it is
-     gathered or scattered, and multiplied, by itself.
-   Compiled: a call of its body. StableHLO: gathered or scattered, and multiplied, by itself. */
+   is batched, the gather or scatter and the multiplication are two operations.
+   Compiled: a call of its body. StableHLO: the gather or scatter and the multiplication as two operations. */
 #include <stdio.h>
 
 #include "kernels/collective_matmul.h"
@@ -164,7 +163,7 @@ static void scatter_transpose(const ax_transpose_args *args) {
 
 /* --- batch --- */
 
-/* x, whose batch dimension is `from`, with it inside dimension d of what is left: [.., parts, size, rest, ..] as one. */
+/* Moves batch dimension `from` of x into dimension d of the remaining ones: [.., parts, size, rest, ..] becomes one dimension. */
 static ax_value fold_in(ax_value x, int from, int64_t d, int64_t parts) {
   x = ax_move_dim(x, from, (int)d);
   if (parts == 1) return ax_fold_dims(x, d);
@@ -172,7 +171,7 @@ static ax_value fold_in(ax_value x, int from, int64_t d, int64_t parts) {
   return ax_fold_dims(ax_fold_dims(x, d), d);
 }
 
-/* The other way round, of a z that has no batch otherwise: the batch dimension comes to be the first. */
+/* The inverse, for a z without another batch: the batch dimension becomes the first. */
 static ax_value fold_out(ax_value made, const ax_type *z, int64_t size, int64_t d, int64_t parts) {
   int64_t dims[AX_MAX_RANK + 2], whole[AX_MAX_RANK + 1];
   if (z->rank + 2 > AX_MAX_RANK) return ax_reject_as("batch", "a result of %u dimensions, above %d", z->rank + 2, AX_MAX_RANK);

@@ -17,7 +17,7 @@ typedef struct ax_ring_matmul { /* of one product, checked */
    `function`'s name. */
 bool ax_ring_matmul_init(ax_ring_matmul *m, const char *function, bool scatter, const ax_value *in, const char *axes,
                          const ax_rings *rings, const ax_ring_options *options);
-/* What sums for results of this dtype are made in. */
+/* The dtype in which sums for results of this dtype are made. */
 ax_dtype ax_ring_sums(ax_dtype dtype);
 /* Refuses operands of two dtypes, which derivatives alone have. */
 bool ax_ring_same_dtype(const char *function, ax_value lhs, ax_value rhs);
@@ -25,7 +25,7 @@ bool ax_ring_same_dtype(const char *function, ax_value lhs, ax_value rhs);
 ax_value ax_gather_kernel(const ax_ring_matmul *m, const ax_value *in);
 ax_value ax_scatter_kernel(const ax_ring_matmul *m, const ax_value *in);
 
-/* --- What bodies use --- */
+/* --- For bodies --- */
 /* ref[.., start .. start + size, ..] along a dimension. start: s32[]. */
 ax_value ax_ref_part(ax_value ref, uint32_t dimension, ax_value start, int64_t size);
 /* The product of two refs' values, in m->sums. */

@@ -61,7 +61,7 @@ static void step(const gather *g, ax_value a) {
 
 static AX_BODY(looped_step) { step(context, in[0]); }
 
-/* Those in which both streams go on, in a loop; then the last two or one. */
+/* The steps in which both streams go on, in a loop; then the last one or two. */
 static void walk_steps(gather *g) {
   const int64_t left = g->walk->stream[AX_LEFT].arrivals, right = g->walk->stream[AX_RIGHT].arrivals,
                 alike = right > 1 ? right - 1 : 0;

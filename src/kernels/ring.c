@@ -110,7 +110,7 @@ static ax_value look_up(const ax_ring *ring, const int32_t *table, ax_value memb
   return ax_dynamic_at(ax_constant(&type, table), member, 0);
 }
 
-/* Of a number that is not negative. */
+/* number mod size, for number >= 0. */
 static ax_value remainder_of(ax_value number, int64_t size) {
   return ax_sub(number, ax_mul(ax_div(number, ax_integer(size)), ax_integer(size)));
 }

@@ -1,5 +1,5 @@
-/* What the products of axle/collective_matmul.h have in common: what is checked of operands and options, and what their kernels'
-   bodies make of refs. */
+/* Shared by the products of axle/collective_matmul.h: the checks of operands and options, and the steps of their kernels' bodies on
+   refs. */
 #include "kernels/collective_matmul.h"
 
 #include <string.h>

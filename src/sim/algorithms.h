@@ -1,11 +1,12 @@
-/* Which algorithm each collective takes, and how far devices are alike then. */
+/* Chooses the algorithm of each collective, and with it how far devices are alike. */
 #ifndef AX_SIM_ALGORITHMS_H
 #define AX_SIM_ALGORITHMS_H
 
 #include "sim/engine.h"
 
-/* Makes the procedures of all transfers and posts: by options->algorithm what that does; the rest, and all of AX_ALGORITHM_BEST, as
-   takes the least time. The choice is the same whether every device is gone through or not. The place is left folded in some way.
+/* Makes the procedures of all transfers and posts: by options->algorithm those that it can do; the others, and all of them for
+   AX_ALGORITHM_BEST, by the fastest algorithm. The choice is the same whether every device is simulated or not. The place may be
+   folded differently afterwards.
    AX_OUT_OF_MEMORY, AX_DEADLOCK. */
 AX_MUST_USE ax_status ax_algorithms_choose(ax_sim_work *work, ax_sim_place *place, const ax_simulate_options *options);
 

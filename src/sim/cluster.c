@@ -10,7 +10,7 @@
 #include "ir/lex.h"
 #include "ir/text.h"
 
-/* Round figures of what is sold, to reckon with: nobody's data sheet. */
+/* Round figures near those of present machines, for estimates; not from a data sheet. */
 static const struct {
   const char *name, *text;
 } builtins[] = {
@@ -135,7 +135,7 @@ static ax_status read_device(reader *r) {
   return AX_OK;
 }
 
-/* Of a link: *known says whether it was one of its words. */
+/* Reads a field of a link. *known: the word was one of a link's fields. */
 static ax_status read_wire(reader *r, ax_sim_wire *wire, bool *known) {
   *known = true;
   if (is(r, "latency")) return number(r, false, &wire->latency);

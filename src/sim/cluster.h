@@ -1,4 +1,4 @@
-/* A machine: what a device computes, and the links between devices.
+/* A machine: the speed of a device, and the links between devices.
 
      torus     each device has a link each way along every dimension
      switch    each device has a link to the switch and one from it; any two ports, at full speed
@@ -22,21 +22,21 @@ typedef enum ax_sim_topology { AX_TOPOLOGY_NONE, AX_TOPOLOGY_TORUS, AX_TOPOLOGY_
 
 struct ax_cluster {
   char name[64];
-  double flops[AX_DTYPE_COUNT]; /* a second; 0: not said */
+  double flops[AX_DTYPE_COUNT]; /* operations a second; 0: not given */
   double memory; /* bytes a second */
-  double scratch; /* the same of a core's own memory; 0: it is never short */
+  double scratch; /* the same of a core's own memory; 0: no limit */
   double launch; /* seconds before an operation begins */
   ax_sim_topology topology;
   uint32_t rank; /* of a torus */
-  int64_t side[AX_MAX_SIDES]; /* side[0] 0: as the mesh wants them, ... */
+  int64_t side[AX_MAX_SIDES]; /* side[0] 0: chosen to fit the mesh, ... */
   bool cube;                  /* ... or as near to each other as the number of devices allows */
-  int64_t ports;    /* of a switch, or nodes of a network; 0: as many as are wanted */
+  int64_t ports;    /* of a switch, or nodes of a network; 0: no limit */
   int64_t per_node;
   bool by_node;     /* the network's links are the nodes', not the devices' */
   ax_sim_wire wire, network; /* of the torus, the switch or the nodes' switches; between nodes */
 };
 
-/* Of its operations on elements: what is not said of a dtype is that of f32, or the least there is. */
+/* Operations on elements a second. A dtype without a figure has f32's, or the least of all figures. */
 double ax_cluster_flops(const ax_cluster *machine, ax_dtype dtype);
 
 #endif

@@ -30,7 +30,7 @@ static ax_sim_event pop(ax_sim_engine *e) {
 
 /* --- Spans --- */
 
-/* What was done: its number, or AX_NONE where it is not kept. */
+/* Notes a span. *out is its number, or AX_NONE where spans are not kept. */
 static ax_status note(ax_sim_engine *e, uint32_t image, uint32_t op, double start, double end, uint32_t cause, uint32_t *out) {
   enum { most_spans = 1 << 21 };
   ax_sim_engine_result *r = e->result;
@@ -258,7 +258,7 @@ static ax_status deliver(ax_sim_engine *e, const ax_sim_event *event) {
   return w->queue == event->transfer ? walk(e, event->image) : AX_OK;
 }
 
-/* False in *done: what is received has not come. */
+/* False in *done: the message has not arrived. */
 static ax_status receive(ax_sim_engine *e, const ax_sim_work_step *step, uint32_t image, bool *done) {
   const ax_sim_post *post = &e->work->posts[step->target];
   const ax_sim_group *group = &post->procedure.group;
@@ -419,7 +419,8 @@ static ax_status run(ax_sim_engine *e) {
   return AX_OK;
 }
 
-/* Of all operations, loops multiplied, with room for collectives that get in one another's way. */
+/* Chooses the tick by the total time of all operations, each step of a loop counted, with room for collectives that delay one
+   another. */
 static double choose_tick(const ax_sim_work *work) {
   enum { room = 16, digits = 53 };
   double total = 0, times = 1;

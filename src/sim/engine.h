@@ -25,7 +25,7 @@ typedef struct ax_sim_op_time {
 
 typedef struct ax_sim_engine_span {
   ax_simulated_span span; /* device: an image */
-  uint32_t cause;         /* what it waited for; AX_NONE: nothing */
+  uint32_t cause;         /* the span that it waited for; AX_NONE: none */
 } ax_sim_engine_span;
 
 /* Zero to start. */
@@ -38,8 +38,8 @@ typedef struct ax_sim_engine_result {
   bool all_spans;
 } ax_sim_engine_result;
 
-/* AX_DEADLOCK: a message is waited for that nobody sends. repeats: rounds that do are gone through once. AX_INVALID_ARGUMENT: more
-   messages than `most`. AX_OUT_OF_MEMORY. */
+/* AX_DEADLOCK: a device waits for a message that no device sends. repeats: repeated rounds are simulated once. AX_INVALID_ARGUMENT:
+   more messages than `most`. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_sim_engine_run(const ax_sim_work *work, const ax_sim_place *place, double most, bool repeats,
                                         ax_sim_engine_result *out);
 void ax_sim_engine_result_deinit(ax_sim_engine_result *result);

@@ -1,8 +1,8 @@
-/* The machine of kernels, driven by simulated time. An agent is looked at when it has done its last act: what it computed up to the
-   next, and what that takes. Then it is done, or waits.
+/* The machine of kernels, driven by simulated time. After each act of an agent, the computation up to its next act is done and its
+   time found. Then the next act is done, or waits.
 
-   What a wait is for is there twice: in the machine's state from when it was given, and visible from when it can be known. An agent
-   waits for what is visible, which the state then has. */
+   A signal exists twice: in the machine's state from when it was given, and as visible from when its receiver can know of it. An
+   agent waits for visible signals, which the state then has too. */
 #include "sim/kernel.h"
 
 #include <string.h>
@@ -154,7 +154,7 @@ static ax_status carry(driver *d, uint32_t from, uint32_t to, double bytes, doub
   return AX_OK;
 }
 
-/* Of a copy's act: when it has read, or written. Signals come with what is written. */
+/* Finds the time at which a copy has read, or written. Its signals arrive with the written data. */
 static ax_status end_copying(driver *d, const ax_copy_way *way, bool writes, double *end) {
   const bool away = way->from != way->to;
   *end = d->time;
@@ -170,7 +170,7 @@ static ax_status end_copying(driver *d, const ax_copy_way *way, bool writes, dou
   return AX_OK;
 }
 
-/* Of an act that only touches memory. */
+/* Finds the end of an act that only touches memory. */
 static ax_status end_local(driver *d, uint32_t agent, const ax_act *act, double *end) {
   const ax_touches *touches = d->system.touches;
   ax_copy_way way;
@@ -196,7 +196,7 @@ static ax_status peek(driver *d, uint32_t agent, ax_act *act, bool *enabled) {
   return make_room(d);
 }
 
-/* What it has computed since its last act takes its time first. */
+/* Looks at an agent's next act; the computation since its last act takes its time first. */
 static ax_status look(driver *d, uint32_t agent) {
   ax_act act;
   bool enabled;
@@ -223,7 +223,7 @@ static ax_status wake(driver *d, ax_act_kind kind, uint32_t object) {
   return AX_OK;
 }
 
-/* What others learn of an act that was just done. */
+/* Lets other agents learn of an act that was just done. */
 static ax_status tell(driver *d, uint32_t agent, const ax_act *act) {
   AX_TRY(wake(d, AX_ACT_JOIN, agent));
   if (act->kind == AX_ACT_START) return push(d, d->time, LOOK, act->object, 0);

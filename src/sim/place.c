@@ -238,7 +238,7 @@ void ax_sim_place_topology(const ax_sim_place *place, ax_text *text) {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* What lies of the ids from `stride` to `end` in a digit: false where one is not a part of the other. */
+/* Finds the part of the ids from `stride` to `end` that lies in a digit. False: neither is a part of the other. */
 static bool meets(const ax_sim_digit *digit, int64_t stride, int64_t end, ax_sim_cycle *out) {
   const int64_t low = stride > digit->stride ? stride : digit->stride, high = least(end, digit->stride * digit->size);
   *out = (ax_sim_cycle){.size = 1};

@@ -1,4 +1,4 @@
-/* A machine laid under a mesh: which links a message takes, and which devices are alike.
+/* A mesh laid over a machine: the links of each message, and the devices that are alike.
 
    A device's id is its place in the mesh, and has digits, major first: on a torus its coordinates; on a switch those of the mesh;
    with nodes those of the mesh again, cut where a node ends, so that some digits say which node it is and the others which of its
@@ -6,7 +6,8 @@
 
    Where all that is to be simulated looks the same after such a move by `fold`, devices whose digit is the same modulo `fold` do
    the same at the same time, and one stands for all of them: their *image*. So do their links. With fold = 1 everywhere one device
-   is left, with fold = size all of them. A link of an image carries what images send over it and over all links that it stands for:
+   is left, with fold = size all of them. A link of an image carries the messages that images send over it and over all links that
+   it stands for:
 
      ring of 6, fold 2     0 > 1 > 2 > 3 > 4 > 5 >       a message from 0 to 3 goes over the links of 0, 1 and 2;
                            a   b   a   b   a   b         the link of a carries it twice, that of b once
@@ -73,7 +74,8 @@ int64_t ax_sim_cycle_value(const ax_sim_cycle *cycle, int64_t device); /* its va
 int64_t ax_sim_group_member(const ax_sim_group *group, int64_t device);
 int64_t ax_sim_group_device(const ax_sim_group *group, int64_t device, int64_t member); /* that member of the device's group */
 
-/* What is folded less, so that a cycle's values, or moves along a cycle by any number modulo its size, remain what they are. */
+/* Fold the place less, so that a cycle's values, or moves along a cycle by any number modulo its size, stay the same for all
+   devices of an image. */
 void ax_sim_place_keep_values(ax_sim_place *place, const ax_sim_cycle *cycle);
 void ax_sim_place_keep_moves(ax_sim_place *place, const ax_sim_cycle *cycle);
 
@@ -88,7 +90,7 @@ typedef struct ax_sim_route { /* zero to start; made anew by each call */
   ax_sim_hop *hops;
   uint32_t count, capacity;
 } ax_sim_route;
-/* Of a message from one device to another. */
+/* The sender's overhead, and the route, of a message from one device to another. */
 double ax_sim_place_overhead(const ax_sim_place *place, int64_t from, int64_t to);
 AX_MUST_USE ax_status ax_sim_route_find(const ax_sim_place *place, int64_t from, int64_t to, ax_sim_route *route);
 void ax_sim_route_deinit(ax_sim_route *route);

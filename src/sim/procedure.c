@@ -77,7 +77,7 @@ static ax_status both_ways(ax_sim_procedure *s) {
   return ring(s, s->group.members - 1, 2, &s->chains[1]);
 }
 
-/* What is left is 1/size of it behind each cycle, and what is gathered grows by it. */
+/* After each cycle's scatter 1/size of the data remains; each gather makes it larger by the same factor. */
 static ax_status dimensions(ax_sim_procedure *s, ax_sim_chain *chain) {
   const ax_sim_group *g = &s->group;
   double part = s->bytes;
@@ -349,7 +349,8 @@ typedef struct estimate {
   int64_t links;
 } estimate;
 
-/* Of one step, the load of each link, and the longest way. Of many messages some, evenly chosen, stand for all. */
+/* Finds the load of each link in one step, and the longest route. If there are many messages, some, evenly chosen, stand for
+   all. */
 static ax_status load_step(estimate *e, const ax_sim_phase *phase, int64_t r, int64_t images) {
   enum { most = 1 << 14 };
   for (int64_t i = 0; i < images; i++) {

@@ -1,8 +1,8 @@
-/* How a collective goes: who sends how much to whom, step by step.
+/* The messages of a collective, step by step: senders, receivers and sizes.
 
    A procedure has one chain of phases, or two that go on side by side. A phase is so many equal steps. In a step a member sends its
-   messages, all of the same size, and is through when it has those that are for it; the next step begins then. What members do with
-   what they have got takes no time of its own.
+   messages, all of the same size, and is through when it has those that are for it; the next step begins then. Combining received
+   data takes no time of its own.
 
      all-reduce by ring of n:    one phase of 2(n-1) steps: B/n bytes to the next member
      all-reduce by tree of 5:    1 > 0, 3 > 2;  2 > 0;  4 > 0;  and back:  0 > 4;  0 > 2;  0 > 1, 2 > 3        a phase each
@@ -66,11 +66,11 @@ typedef struct ax_sim_procedure {
 /* The shift, as digits, that leads from a member to another: what AX_MOVE_APART adds. */
 int64_t ax_sim_group_apart(const ax_sim_group *group, int64_t from, int64_t to);
 
-/* Fills in chains for kind, group, bytes and what else the kind needs. False in *done: the algorithm does not do that.
+/* Makes the chains from kind, group, bytes and the other fields of the kind. False in *done: the algorithm cannot do this kind.
    AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_sim_procedure_make(ax_sim_procedure *procedure, ax_algorithm algorithm, bool *done);
 void ax_sim_procedure_deinit(ax_sim_procedure *procedure);
-/* Folds the place less, so that what this procedure does is alike wherever devices have one image. */
+/* Folds the place less, so that the procedure is the same for all devices of one image. */
 void ax_sim_procedure_keep(const ax_sim_procedure *procedure, ax_sim_place *place);
 /* Bytes that a device sends, the mean; and messages, at most, of steps that are all the same those of a few. */
 double ax_sim_procedure_bytes(const ax_sim_procedure *procedure);

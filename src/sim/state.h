@@ -1,4 +1,4 @@
-/* The state of a simulation between two instants: what engine.c moves on, and steady.c recognises. */
+/* The state of a simulation between two instants: engine.c advances it, and steady.c recognises repetitions. */
 #ifndef AX_SIM_STATE_H
 #define AX_SIM_STATE_H
 
@@ -25,7 +25,7 @@ typedef struct ax_sim_early { /* messages of steps that are still to come; of a 
 typedef struct ax_sim_agent {
   bool active;
   uint32_t phase, early; /* early: 1 + the first; 0: none */
-  uint32_t cause;        /* the span before the start that all this waited for */
+  uint32_t cause;        /* the span that delayed its start */
   int64_t step, key;     /* of the phase; of its messages */
   int64_t got;           /* messages of this key */
   int64_t sent, to_send, to_get; /* in a step */
@@ -64,12 +64,12 @@ typedef struct ax_sim_engine {
   const ax_sim_work *work;
   const ax_sim_place *place;
   ax_sim_engine_result *result;
-  double most, sent; /* messages that may be gone through one by one, and that have been */
+  double most, sent; /* limit of messages that are simulated one by one, and their number so far */
   double tick;       /* seconds; all times are in ticks */
   double time;
   uint32_t images;
   bool repeats; /* rounds are looked for */
-  bool disturbed; /* something has happened that is no part of a round */
+  bool disturbed; /* an event has happened that is not part of a round */
   ax_sim_event *heap;
   ax_sim_early *early;
   ax_sim_parcel *batch; /* sent at this instant */
@@ -82,7 +82,7 @@ typedef struct ax_sim_engine {
   ax_sim_course_table *tables; /* by transfer */
   ax_sim_walker *walkers;      /* by image */
   int64_t *trips;          /* by image and depth: that are left */
-  uint32_t *mail;          /* by queue and image: 1 + the first of what has come; 0: nothing */
+  uint32_t *mail;          /* by queue and image: 1 + the first message that has come; 0: none */
   ax_sim_route route;
   uint32_t leader;         /* the transfer whose first chain has begun a step on image 0; AX_NONE */
   struct ax_sim_steady *steady;
@@ -101,7 +101,7 @@ static inline double ax_ticks(const ax_sim_engine *e, double seconds) { return n
 /* --- steady.c --- */
 struct ax_sim_steady *ax_sim_steady_create(void); /* NULL: no memory */
 void ax_sim_steady_destroy(struct ax_sim_steady *steady);
-/* Where the leader's transfer repeats itself, goes as many times round as it can. AX_OUT_OF_MEMORY. */
+/* If the leader's transfer repeats itself, does as many rounds at once as possible. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_sim_steady_look(ax_sim_engine *engine);
 
 #endif

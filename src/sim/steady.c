@@ -1,11 +1,11 @@
 /* Rounds that repeat themselves.
 
-   Transfers that are all in phases of equal steps end up in a round: after some steps everything is as it was, but that the steps
-   of each are so many further and all times so much later. Then the next rounds are the same, up to the end of a phase, or until
-   something else happens (a device comes to its next transfer). A state is: where each agent is beside the first of its transfer,
-   what is on its way, and how long links are taken. States are kept at steps 1, 2, 4, 8, .. of one transfer, the leader, and
-   compared with those that follow (Brent, 1980), so a round of any length is found, in a small multiple of the time that one
-   takes. */
+   If all transfers are in phases of equal steps, the simulation ends in a round: after some steps the state is the same again,
+   except that the steps of each transfer have advanced by some number and all times by some amount. Then the next rounds are the
+   same, up to the end of a phase, or until another event (a device reaches its next transfer). A state is: the place of each agent
+   relative to the first of its transfer, the messages on their way, and how long links are busy. States are kept at steps 1, 2, 4,
+   8, .. of one transfer, the leader, and compared with those that follow (Brent, 1980). So a round of any length is found, in a
+   small multiple of its own time. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -123,7 +123,7 @@ static ax_status add_transfer(making *m, const ax_op *op, const ax_sim_transfer 
 
 static uint32_t root_of(const making *m, uint32_t buffer) { return m->plan->buffers[buffer].allocation; }
 
-/* Of an operand that is scattered every member's part counts, one of the first dimensions for each. */
+/* Adds a transfer. If the operand is scattered, its first dimension stands for the members' parts, and all of them count. */
 static ax_status exchange(making *m, const ax_op *op) {
   const ax_exchange *x = op->exchange;
   ax_sim_transfer t = {.reads = root_of(m, x->in), .writes = root_of(m, x->out)};
@@ -180,7 +180,7 @@ static ax_status post(making *m, const ax_op *op) {
 
 static ax_status add_block(making *m, const ax_block *block);
 
-/* Of a block done once: what it takes, roughly, for a choice among blocks. */
+/* Estimates the seconds of one run of a block, for the choice among blocks. */
 static ax_status weigh(making *m, const ax_block *block, double *seconds) {
   for (uint32_t i = 0; i < block->count; i++) {
     const ax_op *op = &block->ops[i];

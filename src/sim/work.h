@@ -1,11 +1,11 @@
-/* What a device does, in order: a plan's operations with their seconds on a machine, loops around them, and for each the transfers
-   that have to be over before it begins.
+/* The work of a device, in order: a plan's operations with their seconds on a machine, loops around them, and for each operation
+   the transfers that must be over before it begins.
 
-   Readers wait, transfers do not: a transfer goes on beside what follows, until something touches what it writes, or writes what it
-   reads. That follows from the plan's buffers, whose memory is still their own.
+   Readers wait, transfers do not: a transfer goes on beside the operations that follow, until one of them touches memory that it
+   writes, or writes memory that it reads. This follows from the plan's buffers, whose memory is still their own.
 
-   Every device does all of it. The executor computes what is the same on several devices once, as they share memory; a machine's do
-   not. */
+   Every device does all of it. The executor computes a value that is the same on several devices once, as they share memory; a
+   machine's devices do not. */
 #ifndef AX_SIM_WORK_H
 #define AX_SIM_WORK_H
 
@@ -21,7 +21,7 @@ typedef struct ax_sim_transfer {
 /* One side of messages between two devices. */
 typedef struct ax_sim_post {
   ax_sim_procedure procedure; /* its pairs */
-  uint32_t queue;         /* sides with the same number belong together: what is sent first is received first */
+  uint32_t queue;         /* sides with the same number belong together; messages are received in the order of sending */
 } ax_sim_post;
 
 typedef struct ax_sim_work_op {
@@ -60,7 +60,7 @@ typedef struct ax_sim_work {
   uint32_t *awaits;
   uint32_t op_count, op_capacity, step_count, step_capacity, transfer_count, transfer_capacity, post_count, post_capacity, queues,
       await_count, await_capacity;
-  uint32_t loops; /* that stand in one another, at most */
+  uint32_t loops; /* the deepest nesting */
   bool at_least;  /* a loop goes on until a condition says so: one step of it was taken */
   ax_arena arena; /* tables of pairs */
 } ax_sim_work;

@@ -1,4 +1,4 @@
-/* What the macros of axle/bodies.h are made of. */
+/* The parts of the macros of axle/bodies.h. */
 #ifndef AXLE_INSIDE_BLOCK_H
 #define AXLE_INSIDE_BLOCK_H
 
@@ -10,7 +10,7 @@
 #define AX_BLOCK_TEXT_(x) #x
 #define AX_BLOCK_TEXT(x) AX_BLOCK_TEXT_(x)
 #define AX_BLOCK_AT(name, listed) __FILE__ ":" AX_BLOCK_TEXT(__LINE__) ": " name, listed, __builtin_frame_address(0)
-/* Of a list with something behind it. */
+/* The first argument of a list, and the others; a 0 is appended so that the list may have one argument. */
 #define AX_BLOCK_FIRST_(first, ...) first
 #define AX_BLOCK_FIRST(...) AX_BLOCK_FIRST_(__VA_ARGS__, 0)
 #define AX_BLOCK_REST_(first, ...) __VA_ARGS__

@@ -186,7 +186,7 @@ static ax_status renumber(ax_image *image, ax_image_body *body, const uint32_t *
   return AX_OK;
 }
 
-/* Where jumps lead to. */
+/* Marks the steps that a jump leads to. */
 void ax_image_find_targets(const ax_core_code *code, bool *is) {
   for (uint32_t i = 0; i < code->step_count; i++) {
     const ax_core_code_step *step = &code->steps[i];
@@ -239,7 +239,7 @@ static ax_status add_objects(ax_image *image, size_t at, const ax_type *type, in
   return AX_OK;
 }
 
-/* unit: of what is aliased; 0: nothing is. */
+/* unit: bytes of a unit of scratch that aliases its source; 0: it has memory of its own. */
 static ax_status take_room(ax_image *image, const ax_type *type, int64_t arrivals, size_t unit, size_t *at) {
   *at = image->bytes = round_up(image->bytes, 64);
   image->bytes += type_bytes(type);

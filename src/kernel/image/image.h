@@ -1,15 +1,16 @@
-/* A kernel as frames of the executor run it: made once, when it is lowered, from what the machine knows of it (machine.h).
+/* A kernel in the form in which activations of the executor run it: made once, when it is lowered, from the kernel's machine
+   (machine.h).
 
      kernel ---- machine: codes, cores, places of one device ----> image: a list of operations for each body, and where all is in a
      device's state
 
-   A core's values have fixed places in its memory, and a view is one number: how far into its root it begins. So an operation knows
-   shapes and strides, and what differs from core to core are addresses alone.
+   A core's values have fixed places in its memory, and a view is one number: its offset in its root. So an operation knows shapes
+   and strides, and only addresses differ from core to core.
 
      state of a device   group | device | cores, each with views, counters, values | semaphores and barriers | scratch
 
-   A *root* is memory that views are of: an operand, a result, scratch, the barrier semaphore, what a scope has. Each body numbers
-   its own. */
+   A *root* is memory that views are made of: an operand, a result, scratch, the barrier semaphore, a scope's scratch. Each body
+   numbers its own. */
 #ifndef AX_KERNEL_IMAGE_IMAGE_H
 #define AX_KERNEL_IMAGE_IMAGE_H
 
@@ -19,7 +20,7 @@
 #include "kernel/machine/machine.h"
 #include "plan/cores.h"
 
-/* --- What an image says of a body --- */
+/* --- The image of a body --- */
 
 enum { AX_IMAGE_MOST = 64 }; /* operands, results of an equation */
 
@@ -31,10 +32,10 @@ typedef struct ax_image_slot {
   size_t at;              /* OWN: bytes into the core's values; OPERAND: which of the plan's memory */
   const void *constant;
   uint32_t root;          /* VIEW: */
-  bool whole, keeps_place; /* it is all of its root, from the beginning; it is one index along the first dimensions of what it was
-                              made of, or all of it */
-  size_t unit, table_at;   /* of a root that aliases its source (image_alias.c): bytes of a unit, and where in the root the table of
-                              its units begins; else 0 */
+  bool whole, keeps_place; /* whole: it is all of its root, from the beginning. keeps_place: it is one index along the first
+                              dimensions of the view it was made of, or all of it */
+  size_t unit, table_at;   /* of a root that aliases its source (image_alias.c): bytes of a unit, and the offset in the root of its
+                              table of units; else 0 */
   int64_t strides[AX_MAX_RANK]; /* VIEW: bytes; of semaphores and barriers: objects */
 } ax_image_slot;
 
@@ -57,14 +58,16 @@ typedef struct ax_image_op {
   uint32_t target, *targets; /* operations, where the step has steps */
   uint32_t scope;            /* OPEN, CLOSE: which */
   uint32_t scalar;           /* SCALAR: number of the operation */
-  bool crosses;              /* MOVE: what is read is written before, in order */
-  uint32_t forwards, copy; /* SEGMENT: 1 + the result that operation `copy` forwards its destination to (image_forward.c); else 0 */
-  bool forwarded;                 /* COPY: it does */
+  bool crosses;              /* MOVE: a slot that it reads is written before, when the moves are done in order */
+  uint32_t forwards, copy; /* SEGMENT: 1 + the result that is stored directly to the destination of operation `copy`
+                              (image_forward.c); 0: none */
+  bool forwarded;                 /* COPY: it forwards its destination to a segment */
   const ax_core_code_step *step;
   struct ax_segment *segment;
 } ax_image_op;
 
-typedef struct ax_image_scope { /* of a body: what one run_scoped has. Each core has it once, or cores along its axes together */
+typedef struct ax_image_scope { /* of a body: the scratch of one run_scoped. Each core has it once, or cores along its axes share
+                                   it */
   const ax_run_scoped_params *params;
   uint32_t first_root; /* of its scratch */
   int64_t users;       /* cores that open it together */
@@ -78,7 +81,7 @@ typedef struct ax_image_body {
   ax_image_scope *scopes;
   uint32_t op_count, op_capacity, root_count, scope_count, view_count;
   uint32_t *view_of;      /* by slot: its place among the core's views */
-  size_t *unit;           /* by root: where it aliases its source, bytes of a unit; NULL: none does */
+  size_t *unit;           /* by root: bytes of a unit where it aliases its source, else 0; NULL: none does */
   size_t value_bytes;     /* of a core's values */
   size_t core_bytes;      /* of all that a core has */
   size_t views_at, counters_at, occurrences_at, waited_at, roots_at, values_at, segments_at;
@@ -86,7 +89,7 @@ typedef struct ax_image_body {
   uint32_t segment_count, segment_capacity;
 } ax_image_body;
 
-/* Where a root of a core is: memory of an operand or result, or something in the state. */
+/* The place of a core's root: memory of an operand or result, or bytes of the state. */
 typedef struct ax_image_root {
   uint32_t memory; /* the plan's number; AX_NONE: .. */
   size_t at;       /* .. so many bytes into the state */
@@ -121,7 +124,7 @@ typedef struct ax_image {
   ax_arena arena;
 } ax_image;
 
-/* What the plan says of operands: by operand of the equation (without constants), and result: which memory it is. */
+/* The plan's memory of each operand of the equation and of each result, by number. */
 typedef struct ax_image_memory {
   uint32_t *of_operand; /* by the equation's operands, constants among them */
   uint32_t *of_result;
@@ -129,7 +132,7 @@ typedef struct ax_image_memory {
 } ax_image_memory;
 
 /* in: the types of the equation's operands. eqn, axes: borrowed. compile: segments become machine code, by this runtime; NULL: all
-   is reference code. AX_ABSENT: what cores cannot run. */
+   is reference code. AX_ABSENT: an equation that cores cannot run. */
 AX_MUST_USE ax_status ax_image_create(const ax_eqn *eqn, const ax_type *in, const ax_mesh *axes, const ax_axes *names,
                                       const ax_image_memory *memory, const ax_hooks *hooks, struct ax_runtime *compile,
                                       ax_image **out);
@@ -138,24 +141,24 @@ double ax_image_time(const ax_image *image); /* nanoseconds on one thread, rough
 /* Whether a body writes an operand that is no alias, so that it needs a copy: by operand without constants. */
 AX_MUST_USE ax_status ax_image_written(const ax_eqn *eqn, const ax_type *in, const ax_mesh *axes, bool *out);
 
-/* --- image_alias.c: which scratch aliases its source, and in which units --- */
+/* --- image_alias.c: finds the scratch that aliases its source, and its units --- */
 AX_MUST_USE ax_status ax_image_alias(ax_image *image);
 
-/* --- image_forward.c: which stores go to where copies would take what is stored --- */
+/* --- image_forward.c: finds the stores that write directly to a copy's destination --- */
 AX_MUST_USE ax_status ax_image_forward(ax_image *image);
 
 /* --- image_scalar.c --- */
 bool ax_scalar_step_known(const ax_core_code *code,
-                          const ax_core_code_step *step); /* integers of rank 0, and an operation that is here */
+                          const ax_core_code_step *step); /* integers of rank 0, and a known operation */
 uint32_t ax_scalar_step_number(const ax_core_code *code, const ax_core_code_step *step); /* of that operation; AX_NONE */
-/* false: a division that has no result; the reference code knows what is given then. */
+/* False: a division without a result; the reference code defines its value. */
 bool ax_scalar_step_do(uint32_t number, const ax_core_code *code, const ax_core_code_step *step, int64_t place,
                        const void *const *in, void *out);
 int64_t ax_integer_at(ax_dtype dtype, const void *data); /* s32 or bool */
 
 /* --- image.c, for those files --- */
 void ax_image_find_targets(const ax_core_code *code, bool *is); /* by step: a jump leads to it */
-/* An act that nobody notices here, a hint or of groups: no operation is made of it. */
+/* An act without an effect here, a hint or one of copy groups: no operation is made of it. */
 bool ax_image_is_nothing(const ax_core_code_step *step);
 
 static inline bool ax_slot_is_dense(const ax_image_slot *slot) {
@@ -192,10 +195,10 @@ typedef struct ax_run_core {
   struct ax_run_core *next; /* among those that are ready, or wait for the same */
   uint32_t number, pc;      /* number: of the image's cores */
   int64_t place;            /* of the device and the core, as the machine's */
-  ax_run_object *awaited;   /* while it waits: what, and how much of it */
+  ax_run_object *awaited;   /* while it waits: the object, and the amount */
   int64_t amount;
-  bool through, made_way;   /* made_way: for others, before what it stands at */
-  bool forwarded;                /* what the copy that comes next would take is there already */
+  bool through, made_way;   /* made_way: it has let others go first before its present operation */
+  bool forwarded;                /* the next copy's data is at its destination already */
   int64_t *views, *counters, *waited; /* waited: by barrier, how often */
   uint32_t *occurrences; /* by scope */
   void **roots;

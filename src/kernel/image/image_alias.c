@@ -1,17 +1,18 @@
-/* Copies that need not be made. Scratch that is only ever filled by copies of what nobody writes need not hold anything: it
-   *aliases its source* what it would be a copy of. Blocks of a pipeline's operands are such, and what goes round a ring of devices.
+/* Copy elision for loads: finds scratch that needs no memory of its own. If scratch is filled only by copies from memory that no
+   core writes, a view of it can point to the copy's source instead. Such scratch *aliases its source*. Examples are the blocks of
+   a pipeline's operands, and parts that travel round a ring of devices.
 
-     copy x[block] -> v[slot]       v[slot] stands for x[block]
-     load v[slot]                   x[block] is loaded
-     copy v[slot] -> w[slot]        w[slot] stands for x[block] too, on whatever device it is
+     copy x[block] -> v[slot]       v[slot] is an alias of x[block]
+     load v[slot]                   loads x[block]
+     copy v[slot] -> w[slot]        w[slot] is an alias of x[block] too, also on another device
 
-   A ref that aliases its source is in units: those that copies fill, one at a time. Behind its memory is a table of where each unit
-   is. It is so for a ref when
-     nobody stores to it;
-     each copy to it is of something that lies dense, and fills one unit, all of the same size;
-     each copy to it is from an operand that nobody writes, or from a ref that aliases its source;
-     what is loaded or copied from it lies within one unit.
-   Operands stay as they are until everybody is through (plan/cores.h). */
+   Scratch that aliases its source is divided into units of equal size; each copy fills one unit. A table behind its memory holds
+   the address of each unit's source. The conditions for a ref:
+     no core stores to it;
+     each copy to it fills one whole unit from a source that lies dense;
+     the source is an operand that no core writes, or a ref that aliases its own source;
+     each load and each copy from it stays within one unit.
+   Operands stay unchanged until all cores of the kernel have ended (plan/cores.h). */
 #include "kernel/image/image.h"
 
 #include "prim/prims.h"
@@ -32,7 +33,7 @@ static finding *find(const finder *f, uint32_t b, uint32_t root) {
   return &f->of[root < f->image->machine->ref_count ? 0 : b][root];
 }
 
-/* What each view was made of, and of slices whether they are one index along the first dimensions and all of the rest. */
+/* Says that the step's view is all of the view it was made of, or one index along the first dimensions and all of the others. */
 static bool keeps_place(const ax_image_body *body, const ax_core_code_step *step) {
   if (step->eqn->prim == &ax_prim_ref_reshape) return true;
   if (step->eqn->prim != &ax_prim_ref_slice) return false;
@@ -70,7 +71,7 @@ static bool is_scratch(const finder *f, uint32_t root) {
   return root >= f->image->machine->operand_count + f->image->machine->params->outs.count;
 }
 
-/* Who writes what; the units. */
+/* Excludes roots that are stored to, and finds the size of the units that copies fill. */
 static void look_at_writes(finder *f, uint32_t b, const ax_core_code_step *step) {
   const ax_image_body *body = &f->image->bodies[b];
   const ax_prim *prim = step->eqn->prim;

@@ -1,17 +1,18 @@
-/* Stores that go at once to where a copy would take them. A copy *forwards* its destination to the segment before it, so that a
-   pipeline's results are made where they go, and the copy only signals:
+/* Copy elision for stores: a store writes at once to the destination of the copy that follows it. The copy *forwards* its
+   destination to the segment before it, so that a pipeline's results are made in place, and the copy only signals:
 
-     segment: v[slot] = f(x) ; copy v[slot] -> y[block]       ->       segment: y[block] = f(x) ; copy: nothing to do
+     segment: v[slot] = f(x) ; copy v[slot] -> y[block]       ->       segment: y[block] = f(x) ; copy: signals only
 
-   Nothing stands between the two but what touches no memory, so the store comes when the copy does. Who reads or writes y[block]
-   before that is told of in time, or it is a race: the core hears of nobody between its store and its copy, as it neither waits
-   there nor looks at a semaphore. A scope of its own may be opened in between, as for the semaphore of ax_copy.
+   Between the store and the copy stand only steps that touch no memory, so the early store is as good as one at the time of the
+   copy. The core neither waits nor looks at a semaphore in between. So another core that accesses y[block] before the copy is
+   ordered with both in the same way, or it is in a race. A scope of this core alone may be opened in between, as for the semaphore
+   of ax_copy.
 
-   The scratch then has something else in it than it would. So it is done for a ref only when nobody can tell:
-     all that reads it anywhere are copies as above, each of all that the segment before it has stored by the same view;
-     nothing is copied to it.
-   Masked and partial stores, sums and what a loop leaves in it for later are thus copied as ever. Where the segment reads or writes
-   that memory otherwise is seen by addresses, when it is run (run_step.c). */
+   The scratch then does not hold the stored values. So this is done for a ref only where no other step can notice:
+     all reads of it, anywhere, are copies as above, each of everything that the segment before has stored by the same view;
+     no copy writes to it.
+   Masked and partial stores, sums, and values that a loop leaves in scratch for later are therefore copied as usual. Whether the
+   segment touches the destination in another way is decided by addresses when it runs (run_step.c). */
 #include <string.h>
 
 #include "kernel/image/image.h"
@@ -62,12 +63,12 @@ static bool same_step(const ax_image_body *body, const ax_core_code_step *a, con
 
 static const ax_core_code_step *earlier(const ax_core_code_step *a, const ax_core_code_step *b) { return a < b ? a : b; }
 
-/* Nobody is waited for. */
+/* Opens a scope of this core alone, without waiting for others. */
 static bool opens_alone(const ax_core_code_step *step) {
   return step->kind == AX_STEP_OPEN && ((const ax_run_scoped_params *)step->eqn->params)->along.count == 0;
 }
 
-/* From `first` to the copy all is done in line, and nothing makes again what views are made of. */
+/* Says that the steps from `first` to the copy run in line, and none of them writes `slot` again. */
 static bool stays(const body_facts *facts, const ax_core_code *code, const ax_core_code_step *first, const ax_core_code_step *copy,
                   uint32_t slot) {
   if (copy - first > most_between) return false;
@@ -80,7 +81,7 @@ static bool stays(const body_facts *facts, const ax_core_code *code, const ax_co
   return !facts->is_target[copy - code->steps];
 }
 
-/* What is stored by view `a`, at `store`, is what `copy` takes by view `b`. */
+/* Says that view `a` at `store` and view `b` at `copy` are the same elements. */
 static bool same_view(const body_facts *facts, const ax_image_body *body, uint32_t a, uint32_t b, const ax_core_code_step *store,
                       const ax_core_code_step *copy) {
   const ax_core_code_step *first = store, *x, *y;
@@ -110,7 +111,7 @@ static bool has(const uint32_t *list, uint32_t count, uint32_t slot) {
   return false;
 }
 
-/* Which of the segment's results the copy takes; AX_NONE. */
+/* Gives the result of the segment that the copy takes; AX_NONE. */
 static uint32_t result_taken(const finder *f, uint32_t b, const ax_segment *segment, const ax_core_code_step *copy) {
   const ax_image_body *body = &f->image->bodies[b];
   const ax_image_slot *from = &body->slots[copy->in[0]];

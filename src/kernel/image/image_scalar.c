@@ -1,5 +1,5 @@
-/* Integers of rank 0: counters, indices, predicates. A core computes them itself, as most of them are a few nanoseconds' work. As
-   the primitives do: results wrap around, and what is chosen by is clamped. */
+/* Integers of rank 0: counters, indices, predicates. A core computes them itself, as most of them take a few nanoseconds. They
+   follow the primitives: results wrap around, and the index of a choice is clamped. */
 #include <string.h>
 
 #include "kernel/image/image.h"

@@ -1,9 +1,10 @@
-/* kernel_call's lower rule: operands and results as a device's cores have them, and the steps of the kernel (plan/cores.h).
+/* kernel_call's lower rule: gives each operand and result the buffer that a device's cores use, and adds the steps of the kernel
+   (plan/cores.h).
 
-     read alone                   its buffer
-     an alias                     the result's buffer, which is a copy of the operand; passes know when it need not be one
-     written, but no alias        a copy of it
-     result                       a buffer that nobody has written */
+     operand, only read              its buffer
+     operand, an alias               the result's buffer, into which the operand is copied; passes elide the copy where they can
+     operand, written, no alias      a copy of it
+     result                          a new buffer, not initialised */
 #include <string.h>
 
 #include "kernel/image/image.h"

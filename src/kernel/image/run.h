@@ -1,4 +1,4 @@
-/* What runs a kernel's cores (run.c): what its files know of each other. */
+/* Runs a kernel's cores (run.c): declarations shared by its files. */
 #ifndef AX_KERNEL_IMAGE_RUN_H
 #define AX_KERNEL_IMAGE_RUN_H
 
@@ -18,11 +18,11 @@ static inline void *ax_core_value(const ax_run_core *core, const ax_image_slot *
          : slot->source == AX_SLOT_OPERAND ? core->device->memory[slot->at]
                                            : (void *)(uintptr_t)slot->constant;
 }
-/* Of memory that aliases its source: where it says that the unit is that is so many bytes into the root. */
+/* Gives the table entry of the unit at `offset` in a root that aliases its source. */
 static inline char **ax_core_unit(const ax_run_core *core, const ax_image_slot *view, int64_t offset) {
   return (char **)(void *)((char *)core->roots[view->root] + view->table_at) + (size_t)offset / view->unit;
 }
-/* Where a view of memory begins. */
+/* Gives the address at which a view of memory begins. */
 static inline char *ax_core_view(const ax_run_core *core, uint32_t slot) {
   const ax_image_slot *view = &core->body->slots[slot];
   int64_t offset = core->views[core->body->view_of[slot]];
@@ -46,10 +46,11 @@ ax_status ax_walk_fault(const ax_row_walk *walk, const char *format, ...) AX_PRI
 
 /* --- run_act.c: with the lock held, on entry and at the end --- */
 
-/* What others may notice. *waits: it is not done; the core stands in the list of what it waits for. */
+/* Does an operation that other cores can notice. *waits: it is not done; the core stands in the list of the object that it waits
+   for. */
 AX_MUST_USE ax_status ax_walk_act(ax_row_walk *walk, bool *waits);
-/* A core may make way to others before it does such a thing: it is ready, and comes again. Where a policy draws who is next; and
-   before it looks at a semaphore. */
+/* Lets other cores go first before such an operation; the core stays ready and tries again. It does so where a policy draws the
+   next core, and before a core reads a semaphore. */
 bool ax_core_makes_way(ax_row_walk *walk);
 
 /* --- run_rows.c: of views --- */
@@ -57,7 +58,7 @@ bool ax_core_makes_way(ax_row_walk *walk);
 /* The view's elements to dense memory, and from there. mask: a byte an element; NULL: all. */
 void ax_rows_take(const ax_type *type, const int64_t *strides, const void *view, const unsigned char *mask, void *to);
 void ax_rows_put(const ax_type *type, const int64_t *strides, void *view, const unsigned char *mask, const void *from);
-/* From one view to another of the same shape. far: nobody reads it soon. */
+/* From one view to another of the same shape. far: no core reads it soon, so the copy may bypass caches. */
 void ax_rows_copy(const ax_type *type, const int64_t *from_strides, const void *from, const int64_t *to_strides, void *to,
                   bool far);
 

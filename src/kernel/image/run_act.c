@@ -1,8 +1,8 @@
-/* What others may notice of a core: semaphores, barriers, copies, scopes. All of it is done with the group's lock held, but for the
-   bytes of copies.
+/* The operations of a core that other cores can notice: semaphores, barriers, copies, scopes. All of it is done with the group's
+   lock held, except moving the bytes of copies.
 
-   Memory of a scope is one for all times it is opened. So a scope that several cores have together is opened again only when all
-   have left it. */
+   A scope has the same memory each time it is opened. So a scope that several cores share is opened again only when all have left
+   it. */
 #include <string.h>
 
 #include "kernel/image/run.h"
@@ -209,7 +209,8 @@ static void close_scope(const ax_row_walk *w) {
 
 /* --- All --- */
 
-/* Who reads a semaphore may go on doing so until somebody else has signalled. */
+/* Says that a core that reads a semaphore must let others go first: a loop of reads may only end when another core has
+   signalled. */
 static bool reads_again(const ax_row_walk *w) {
   bool first = w->op->kind == AX_IMAGE_READ && !w->core->made_way;
   w->core->made_way = first;

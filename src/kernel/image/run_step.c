@@ -114,7 +114,7 @@ static void store(const ax_row_walk *w, const unsigned char *mask, const void *f
   ax_rows_put(&slot->type, slot->strides, ax_core_view(w->core, ref), mask, from);
 }
 
-/* What is read is the result's place; a swap writes when that is there, and its value is another slot. */
+/* Loads into the result's slot, then stores; the value is in another slot. */
 static void swap(const ax_row_walk *w) {
   const unsigned char *mask = mask_of(w, 2);
   load(w, ax_core_value(w->core, &w->body->slots[w->op->step->out[0]]), mask, 3);
@@ -153,8 +153,8 @@ static void *place_of(const ax_row_walk *w, uint32_t slot) {
 
 static bool meets(const char *a, size_t a_bytes, const char *b, size_t b_bytes) { return a < b + b_bytes && b < a + a_bytes; }
 
-/* Where the copy that comes next takes what this segment stores: the result is made there. NULL: it makes no copy this time, or the
-   segment touches that memory otherwise. */
+/* Gives the destination of the copy that takes this segment's result, so that the result is made there. NULL: the copy is not done
+   this time, or the segment touches that memory in another way. */
 static void *destination(const ax_row_walk *w, void *const *in, void *const *out, uint32_t forwards) {
   const ax_segment *segment = w->op->segment;
   const ax_core_code_step *copy = w->body->ops[w->op->copy].step;

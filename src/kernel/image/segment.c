@@ -1,14 +1,15 @@
-/* Steps that only compute, load and store are put off while more of them come; then they are one program, whose inputs are what
-   they load and values made before, and whose results are what they store and values used later:
+/* Steps that only compute, load and store are deferred as long as more of them follow. Then they become one program. Its inputs are
+   the memory that they load and values made before; its results are the values that they store and values used later:
 
      load a ; load b ; c = a b ; add c to o     ->     { (o, a, b) -> o + a b }, run on the memory of o, a and b, the result in that
                                                        of o
 
-   Slices, integers and hints go on in between, as they touch no memory; views must be known when the segment is run. What ends a
-   segment: an act, a jump or where one leads to; a step that needs what is put off; a load or store of memory that one put off may
-   touch too, by another view.
+   Slices, integers and hints run in between, as they touch no memory; views must be known when the segment is run. A segment ends
+   at an act, at a jump or its target, at a step that needs a deferred value, and at a load or store of memory that a deferred step
+   may touch by another view.
 
-   Moves at the end of a loop's round are taken in where they move what the segment makes: it is made where it is moved to. */
+   Moves at the end of a loop's round become part of the segment where they move its results: these are made at the move's
+   destination. */
 #include "kernel/image/segment.h"
 
 #include <string.h>
@@ -19,7 +20,7 @@
 
 enum {
   least_bytes = 256, /* that are worth a segment where nothing is computed */
-  most_steps = 256   /* of a segment: what is asked of each step is asked of all that are put off */
+  most_steps = 256   /* of a segment: each new step is compared with all deferred ones */
 };
 
 /* --- Which steps --- */
@@ -72,7 +73,7 @@ static bool needs_it(const ax_segments *s, const ax_core_code_step *step) {
   return false;
 }
 
-/* What is put off touches the same memory by another view, and one of them writes. */
+/* Says that a deferred step touches the same memory by another view, and one of the two writes. */
 static bool conflicts(const ax_segments *s, const ax_core_code_step *step) {
   for (uint32_t i = 0; i < s->count; i++) {
     const ax_core_code_step *other = s->steps[i];
@@ -132,7 +133,8 @@ static uint32_t used_inside(const draft *d, uint32_t slot) {
   return count;
 }
 
-/* Inputs: what is read before it is made or stored. Results: what is stored, what is moved, and what is used later. */
+/* Finds the inputs: slots that are read before they are made or stored. Finds the results: slots that are stored, moved or used
+   later. */
 static void find_ends(draft *d) {
   ax_segments *s = d->s;
   for (uint32_t i = 0; i < s->count; i++) {
@@ -270,7 +272,8 @@ ax_status ax_segments_flush(ax_segments *s) {
   return flush(s, NULL, &moved);
 }
 
-/* A move of which all comes out of the segment, or is small; where what is moved to is not moved from. */
+/* Says that the segment may take the move in: each source is made by the segment or is small, and no source is a destination of the
+   move. */
 static bool takes_move(const ax_segments *s, const ax_core_code_step *move) {
   bool any = false;
   for (uint32_t k = 0; k < move->in_count; k++) {

@@ -1,32 +1,29 @@
-/* What the checker knows of a kernel: agents that act.
+/* The checker's view of a kernel: agents that act.
 
-   Whoever runs a kernel (cores, warpgroups, copies under way) tells it as *agents*. Each goes on by itself, one *act* after the
-   other. An act does one thing to one object, and touches memory:
+   The cores, warpgroups and copies under way of a kernel are *agents*. Each goes on by itself, one *act* after the other. An act
+   does one thing to one object, and touches memory:
 
        agent            acts, in its own order
        core 0           START copy 7    WAIT done 1       LOCAL read slot     SIGNAL free 1
        copy 7           LOCAL read x    LOCAL write slot  SIGNAL done 1
 
-   An agent's next act is there before it is done (`what would it do?`), and may be held up: a WAIT until the semaphore holds
-   enough, an AWAIT until the phase is complete, a JOIN until the other has come so far. All else is never held up. One act is one
-   step of the whole: nothing comes between its parts.
+   An agent's next act can be asked for before it is done, and may be held up: a WAIT until the semaphore holds enough, an AWAIT
+   until the phase is complete, a JOIN until the other agent has done so many acts. All other acts are never held up. An act is
+   atomic.
 
-   Promises of whoever gives acts:
-     - an agent's next act, with its touches, follows from its own earlier acts and what they have read, from nothing else; what it
-     does
-       between two acts is silent. So bytes that a store's address or a branch depends on are read by an act before.
+   Promises of a source of acts:
+     - an agent's next act, with its touches, depends only on its own earlier acts and the values they have read; its computation
+       between two acts has no effect on others. So bytes that a store's address or a branch depends on are read by an act before.
      - numbers of agents, semaphores, barriers and regions do not depend on the order in which agents went on. An agent that is
-     started
-       is numbered by who starts it, and how many that one has started before.
+       started is numbered by its starter and by how many that one has started before.
      - touches say every byte of memory that another agent could touch too. A region's allocation, and the end of its scope, are
-     LOCAL
-       acts that write the whole of it, with `scope`: who touches it at the same time uses it after its scope. A scope that several
-       agents share ends with the last of them: each leaves it by an act with a `scope` touch that does not write, and that
-       conflicts with nothing. The end of a kernel is an act that reads its results.
+       LOCAL acts that write the whole of it, with `scope`: an agent that touches it at the same time uses it after its scope. A
+       scope that several agents share ends with the last of them: each leaves it by an act with a `scope` touch that does not
+       write, and that conflicts with nothing. The end of a kernel is an act that reads its results.
      - an act is the same, and touches the same, until its agent has done it.
 
-   A *record* is one whole run: every act that was done, in the order of the run, and what those who were held up at the end would
-   have done next. Strings are borrowed, and outlive whatever holds the act. */
+   A *record* is one whole run: every act that was done, in the order of the run, and the next acts of the agents that were held up
+   at the end. Strings are borrowed, and outlive every holder of the act. */
 #ifndef AX_KERNEL_MACHINE_ACT_H
 #define AX_KERNEL_MACHINE_ACT_H
 
@@ -37,7 +34,7 @@ typedef enum ax_act_kind {
   AX_ACT_LOCAL,  /* only touches memory, or nothing */
   AX_ACT_SIGNAL, /* adds `amount` to semaphore `object`; at least 0 */
   AX_ACT_WAIT,   /* goes on when semaphore `object` holds at least `amount`, and takes it off */
-  AX_ACT_READ,   /* reads semaphore `object`'s count: what follows may depend on it */
+  AX_ACT_READ,   /* reads semaphore `object`'s count: later acts may depend on it */
   AX_ACT_ARRIVE, /* one arrival at barrier `object`: after `arrivals` of them a phase is complete and the count begins anew */
   AX_ACT_AWAIT,  /* goes on when phase `amount` (1, 2, ..: the n-th wait of this agent on this barrier) of barrier `object` is
                     complete */
@@ -74,12 +71,12 @@ typedef struct ax_act {
   ax_act_kind kind;
   uint32_t object;
   int64_t amount;
-  uint32_t touch_first, touch_count; /* in a pool that belongs to whoever gives the act */
+  uint32_t touch_first, touch_count; /* in the pool of the act's source */
   const char *what, *location, *span; /* for people: "store out[0:8]", "kernel.c:12", "Compute"; NULL: nothing to say */
 } ax_act;
 
 const char *ax_act_kind_name(ax_act_kind kind); /* "signal" */
-/* Does it do anything to others? A copy of nothing signals no bytes, and nobody waits for that. */
+/* Says that the act can affect others. A copy of nothing signals no bytes, and no agent waits for that. */
 bool ax_act_has_effect(const ax_act *act);
 
 typedef enum ax_finding_kind {
@@ -87,7 +84,7 @@ typedef enum ax_finding_kind {
   AX_FINDING_DEADLOCK,
   AX_FINDING_RACE,
   AX_FINDING_LEAK,    /* a semaphore is not 0 at the end */
-  AX_FINDING_BARRIER, /* a phase is complete before all have waited for the one before, or is left half done */
+  AX_FINDING_BARRIER, /* a phase is complete before all have waited for the previous one, or is left half done */
   AX_FINDING_UNSET_READ,
   AX_FINDING_OUT_OF_BOUNDS,
   AX_FINDING_AFTER_SCOPE,     /* used before a region's scope begins, or after it ends */
@@ -99,7 +96,7 @@ typedef enum ax_finding_kind {
 
 const char *ax_finding_kind_name(ax_finding_kind kind); /* "data race" */
 
-/* What is wrong with an act itself, whatever the order: it reads what nobody has set, or is out of bounds. NONE: nothing. */
+/* A fault of an act itself, in any order: it reads unset memory, or is out of bounds. NONE: no fault. */
 typedef struct ax_act_fault {
   ax_finding_kind kind;
   uint32_t region; /* AX_NONE: it is about none */
@@ -107,7 +104,7 @@ typedef struct ax_act_fault {
   const char *text; /* a sentence, without a full stop */
 } ax_act_fault;
 
-/* --- Who and what there is --- */
+/* --- Agents and objects --- */
 
 typedef struct ax_act_agent {
   const char *name; /* "device 3, core 0"; "copy of x[0:8], started at kernel.c:12" */
@@ -177,7 +174,7 @@ typedef struct ax_act_record {
 /* Each copies the act with its touches, which are in `pool` (NULL: it has none). */
 AX_MUST_USE ax_status ax_act_record_step(ax_act_record *record, uint32_t agent, const ax_act *act, const ax_touches *pool);
 AX_MUST_USE ax_status ax_act_record_pending(ax_act_record *record, uint32_t agent, const ax_act *act, const ax_touches *pool);
-/* Of the step that was added last. */
+/* Adds a fault of the step that was added last. */
 AX_MUST_USE ax_status ax_act_record_fault(ax_act_record *record, const ax_act_fault *fault);
 void ax_act_record_deinit(ax_act_record *record);
 

@@ -59,7 +59,7 @@ static int64_t *waited(ax_core_frame *frame, uint32_t object) {
   return NULL;
 }
 
-/* Of copies and of signals that travel: the agent that is the core's `ordinal`-th of these. */
+/* Gives the agent that is the core's `ordinal`-th copy, or its `ordinal`-th travelling signal. */
 static ax_status sent_agent(const ax_about *a, bool signal, uint32_t ordinal, uint32_t *out) {
   const ax_machine *machine = a->state->machine;
   const ax_name_key key = {.kind = AX_NAME_AGENT, .core = a->actor->core, .site = signal, .index = ordinal};
@@ -169,7 +169,7 @@ static ax_status do_object(ax_about *a) {
 
 /* --- Cores: copies --- */
 
-/* Which operand is what; AX_NONE: there is none. */
+/* Numbers of the optional operands; AX_NONE: there is none. */
 typedef struct copy_operands {
   uint32_t received, sent, barrier, predicate;
 } copy_operands;

@@ -1,11 +1,11 @@
-/* What acts are made of, for agent.c and agent_memory.c. */
+/* The making of acts, for agent.c and agent_memory.c. */
 #ifndef AX_KERNEL_MACHINE_AGENT_H
 #define AX_KERNEL_MACHINE_AGENT_H
 
 #include "ir/number.h"
 #include "kernel/machine/state.h"
 
-/* What an agent is about to do, with what peek and step both need of it. */
+/* The next act of an agent, with the values that both peek and step need. */
 typedef struct ax_about {
   ax_state *state;
   uint32_t agent;
@@ -30,7 +30,7 @@ static inline const ax_state_place *ax_about_place_of(const ax_about *a, const a
 /* Whether there is such memory now; a fault where there is not. */
 bool ax_about_usable(ax_about *a, const ax_view *view, const char *whose);
 AX_MUST_USE ax_status ax_about_touch(ax_about *a, const ax_view *view, const unsigned char *mask, bool write);
-/* What is read has been written; a fault where it has not. */
+/* Checks that the bytes that are read have been written; a fault where they have not. */
 AX_MUST_USE ax_status ax_about_check_set(ax_about *a, const ax_view *view, const unsigned char *mask);
 
 /* Loads, stores, swaps and sums. */

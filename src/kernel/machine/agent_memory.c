@@ -53,7 +53,7 @@ ax_status ax_about_memory(ax_about *a) {
   return ax_about_touch(a, ax_about_view(a, 0), mask, true);
 }
 
-/* What is read, as a new cell; `other` (an operand, or none) where the mask is false. */
+/* Reads the view into a new cell; elements where the mask is false are those of `other` (an operand, or NULL). */
 static ax_status read_cell(ax_about *a, const unsigned char *mask, const ax_tensor *other, ax_cell **out) {
   ax_type type = ax_array_type(ax_about_view(a, 0)->type.dtype, ax_about_view(a, 0)->type.rank, ax_about_view(a, 0)->type.dims);
   AX_TRY(ax_cell_tensor(&type, out));

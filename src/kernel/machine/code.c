@@ -146,8 +146,8 @@ static ax_status inline_until(ax_core_code *code, const ax_core_code_step *from,
   return AX_OK;
 }
 
-/* Of the inputs or outputs of a loop's program that are slices: the whole arrays, which `slots` has by operand or result, or the
-   slices, which it has by input or output. */
+/* Picks the slots of the inputs or outputs of a loop's program that are slices. whole: the slots of the whole arrays, where `slots`
+   is by operand or result; otherwise those of the slices, where `slots` is by input or output. */
 static ax_status pick_slices(ax_core_code *code, const ax_eqn *eqn, bool of_outputs, bool whole, const uint32_t *slots,
                              uint32_t **picked, uint32_t *count) {
   const ax_program *body = ax_eqn_program(eqn, 0);
@@ -296,7 +296,7 @@ const char *ax_eqn_place(const ax_eqn *eqn, ax_arena *arena) {
   return ax_arena_copy(arena, text, (size_t)length + 1);
 }
 
-/* Where each step stands. Spans are those of the text: a loop's body is within what is around the loop. */
+/* Finds the location and the trace spans of each step. Spans follow the text: a loop's body is within the spans around the loop. */
 static void locate(ax_core_code *code) {
   const char *open[16];
   uint32_t depth = 0;

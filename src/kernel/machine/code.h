@@ -13,7 +13,7 @@
 
 typedef enum ax_step_kind {
   AX_STEP_EVAL,    /* an equation on values, by its eval rule */
-  AX_STEP_VIEW,    /* a view of a ref, or a number that the frame knows (program_id): silent */
+  AX_STEP_VIEW,    /* a view of a ref, or a number that the frame knows (program_id); others do not notice it */
   AX_STEP_ACT,     /* a primitive of kernels that others may notice */
   AX_STEP_MOVE,    /* in[k] to out[k], all read before any is written */
   AX_STEP_JUMP,    /* to `target` */
@@ -23,14 +23,14 @@ typedef enum ax_step_kind {
   AX_STEP_NEXT,    /* to `target` when the counter is `length`; else out[k] is slice number counter of in[k] */
   AX_STEP_STACK,   /* in[k] becomes slice number counter of out[k] */
   AX_STEP_ADVANCE, /* the counter goes up; to `target` */
-  AX_STEP_OPEN,    /* a scope: out[k] are refs of what is made for it */
-  AX_STEP_CLOSE,   /* .. and no more; `target` is where it was opened */
+  AX_STEP_OPEN,    /* a scope: out[k] are refs of its new scratch */
+  AX_STEP_CLOSE,   /* the scope ends; `target` is the step that opened it */
   AX_STEP_END
 } ax_step_kind;
 
 typedef struct ax_core_code_step {
   ax_step_kind kind;
-  const ax_eqn *eqn;         /* EVAL, VIEW, ACT, OPEN, CLOSE: that it is; of others that it stems from */
+  const ax_eqn *eqn;         /* EVAL, VIEW, ACT, OPEN, CLOSE: the step's equation; of others the one it was made from */
   const ax_program *program; /* which the equation is of */
   const char *span;          /* the innermost trace_begin around; NULL */
   const char *location;      /* of the equation: its own, or "line 12" of a text; NULL */
@@ -58,7 +58,7 @@ typedef struct ax_core_code {
   ax_arena arena;
 } ax_core_code;
 
-/* AX_ABSENT: an equation that a core cannot do: a collective, a shard_map. */
+/* AX_ABSENT: an equation that a core cannot run: a collective, a shard_map. */
 AX_MUST_USE ax_status ax_core_code_create(ax_program *program, ax_core_code **out);
 void ax_core_code_release(ax_core_code *code);
 

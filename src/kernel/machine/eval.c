@@ -4,7 +4,7 @@
 #include "kernel/machine/machine.h"
 #include "kernel/machine/state.h"
 
-/* What each agent that is not through waits for. */
+/* The error of a deadlock: lists the agents that are not through, and the act that each waits for. */
 static ax_status deadlock(ax_state *state) {
   ax_text text = {0};
   uint32_t listed = 0;

@@ -1,4 +1,4 @@
-/* What a core does between two acts: computes, jumps, makes views. Nobody else notices. */
+/* The steps of a core between two acts: it computes, jumps and makes views. Other agents cannot notice them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -252,7 +252,7 @@ ax_status ax_core_frame_advance(ax_state *state, uint32_t agent, ax_act_fault *f
     actor->hash = 0;
     if (step->kind == AX_STEP_ACT && step->eqn->prim == &ax_prim_copy_commit) AX_TRY(commit_group(&actor->frame));
     ax_status status = walk_step(&w, step);
-    if (fault->kind != AX_FINDING_NONE) actor->frame.pc--; /* it stands before what is wrong */
+    if (fault->kind != AX_FINDING_NONE) actor->frame.pc--; /* it stays before the faulty step */
     if (status != AX_OK) return ax_error_context(status, "%s: ", ax_step_text(step, text, sizeof text));
   }
   return AX_OK;

@@ -1,11 +1,11 @@
-/* What never changes of a machine: codes, cores, and which instance of each ref a core has.
+/* The immutable part of a machine: codes, cores, and the instance of each ref that a core has.
 
      ref                    instances on a device
      operand, result        one, for all bodies; of a result that is an alias, its operand's
      scratch in HBM, shared one, for all bodies
      other scratch          one for each core of its body, but one together for cores that are threads of one
 
-   Cores of a body that scratch is not of have the instance of the core with the same coordinates along axes of the same names. */
+   A core of another body than the scratch's has the instance of the core with the same coordinates along axes of the same names. */
 #include "kernel/machine/machine.h"
 
 #include <stdio.h>
@@ -35,7 +35,7 @@ static int64_t cores_of(const ax_machine *machine, uint32_t b, bool instances) {
   return count;
 }
 
-/* Which instance of what body `owner` has a core of body `b` has. */
+/* Gives the instance of body `owner`'s scratch that core `number` of body `b` uses. */
 static uint32_t instance_of(const ax_machine *machine, uint32_t owner, uint32_t b, int64_t number) {
   const ax_mesh *own = &machine->params->bodies.v[owner]->axes, *mesh = &machine->params->bodies.v[b]->axes;
   int64_t instance = 0;
@@ -146,7 +146,7 @@ static ax_status make_codes(ax_machine *machine) {
   return AX_OK;
 }
 
-/* Of a kernel over a grid, which has one body. */
+/* Makes the code of a kernel over a grid, which has one body. */
 static ax_status make_grid_code(ax_machine *machine, const ax_type *in) {
   ax_program *body;
   machine->codes = ax_arena_alloc(&machine->arena, sizeof machine->codes[0]);

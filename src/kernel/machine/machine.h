@@ -2,11 +2,11 @@
    through a body's code), a copy under way, the beginning of the kernel on a device, before which its memory is not the kernel's,
    or its end, which comes when all its cores are through and reads its results. By number: cores, ends, beginnings, copies.
 
-     machine   what never changes: codes, who is where, capacities
+     machine   immutable: codes, places of cores and refs, capacities
      state     memory, semaphores, barriers, and where each agent stands; may be cloned
 
-   Agents go from one *act* to the next (act.h): what others may notice. Between acts a core computes with values of its own.
-   Whoever drives the machine chooses whose act is next: reference evaluation (eval.c), the checker (check.c).
+   Agents go from one *act* to the next (act.h): an operation that others can notice. Between acts a core computes with values of
+   its own. The driver of the machine chooses whose act is next: reference evaluation (eval.c), the checker (check.c).
 
    Nothing here waits or takes a lock, and a state is one thread's. */
 #ifndef AX_KERNEL_MACHINE_MACHINE_H
@@ -20,7 +20,7 @@ typedef struct ax_core { /* of the machine: one walk through a body */
   uint32_t device; /* its place among the machine's devices */
   uint32_t body;
   int64_t number;  /* row-major over the core axes of its mesh */
-  int64_t place;   /* of the device and the core, row-major over the body's axes: what axis_index is told */
+  int64_t place;   /* of the device and the core, row-major over the body's axes; axis_index reads it */
 } ax_core;
 
 typedef struct ax_machine {
@@ -29,13 +29,13 @@ typedef struct ax_machine {
   const ax_mesh *axes; /* of the devices: the environment of the equation */
   const ax_hooks *hooks;
   ax_status (*computes)(void *context, uint32_t core, const ax_program *program,
-                        const ax_eqn *eqn); /* told of each equation that a core computes; NULL */
+                        const ax_eqn *eqn); /* called for each equation that a core computes; NULL: nothing is called */
   void *computes_context;
   bool signals_travel; /* a signal to another device is an agent of its own, which adds to the count at its own time; otherwise it
                           has come when it is sent */
-  bool strict; /* reading memory that nobody has set is a fault; otherwise it gives anything */
+  bool strict; /* reading unset memory is a fault; otherwise it gives arbitrary bytes */
   uint32_t device_count, core_count, operand_count; /* operand_count: without constants */
-  uint32_t begins; /* how many devices have a beginning that others may come before: all, or of a single one none */
+  uint32_t begins; /* number of devices whose beginning is an agent: all; 0 if there is a single device */
   const int64_t *devices; /* ids, row-major over `axes` */
   ax_core_code **codes;        /* by body */
   ax_core *cores;
@@ -44,7 +44,7 @@ typedef struct ax_machine {
       *first_place; /* of each device, body and ref: [(device * bodies + body) * ref_count + ref]: the first of its instances */
   uint32_t ref_count, place_count; /* places of the kernel itself; scopes' come behind */
   uint32_t first_barrier; /* of the places: the barrier semaphore of each device, which has ref ref_count */
-  struct ax_ref_place { uint32_t device, body, ref, instance; } *places; /* of those: what they are */
+  struct ax_ref_place { uint32_t device, body, ref, instance; } *places; /* the ref and instance of each of these places */
   struct ax_names *names; /* numbers of copies, scopes and objects */
   ax_arena arena;
 } ax_machine;
@@ -53,19 +53,19 @@ typedef struct ax_machine {
    cannot run. */
 AX_MUST_USE ax_status ax_machine_create(const ax_eqn *eqn, const ax_type *in, const ax_mesh *axes, uint32_t device_count,
                                         const int64_t *devices, const ax_hooks *hooks, ax_machine **out);
-/* Of the equation that is being evaluated. */
+/* Makes the machine of the equation that is being evaluated. */
 AX_MUST_USE ax_status ax_machine_of(const ax_eval_args *args, const ax_hooks *hooks, ax_machine **out);
 void ax_machine_release(ax_machine *machine);
 
-/* How many agents are there from the beginning on: copies are numbered from here. */
+/* The number of agents that exist from the beginning; copies are numbered from here. */
 static inline uint32_t ax_machine_agents(const ax_machine *machine) {
   return machine->core_count + machine->device_count + machine->begins;
 }
 
-/* The first of the cores that open a scope along `along` together with this one; *users: how many they are. */
+/* The first of the cores that open a scope along `along` together with this one; *users: their number. */
 uint32_t ax_machine_leader(const ax_machine *machine, uint32_t core, const ax_axes *along, int64_t *users);
 
-/* How many arrivals complete a phase of this scratch. */
+/* The number of arrivals that complete a phase of this scratch. */
 int64_t ax_arrivals_of(const ax_pairs *arrivals, uint32_t scratch);
 
 typedef struct ax_state ax_state;
@@ -75,18 +75,18 @@ AX_MUST_USE ax_status ax_state_clone(const ax_state *state, ax_state **out);
 void ax_state_release(ax_state *state);
 
 uint32_t ax_state_agents(const ax_state *state);
-/* What agent does next, and whether it can now. Computes up to there, which nobody notices. The act and its touches are valid until
-   the next call. A fault of what it computes or touches (out of bounds, unset memory, ..) is in `fault`; AX_OK then too. A step
-   that has one is not done, and its agent goes no further. */
+/* Gives the agent's next act, and whether it can be done now. Computes up to it, without any effect that others notice. The act and
+   its touches are valid until the next call. A fault of the computation or its touches (out of bounds, unset memory, ..) is in
+   `fault`, with AX_OK. A step with a fault is not done, and its agent stops. */
 AX_MUST_USE ax_status ax_state_peek(ax_state *state, uint32_t agent, ax_act *act, bool *enabled, ax_act_fault *fault);
 AX_MUST_USE ax_status ax_state_step(ax_state *state, uint32_t agent, ax_act_fault *fault);
-const ax_touches *ax_state_touched(const ax_state *state); /* what the act peeked at last touches */
+const ax_touches *ax_state_touched(const ax_state *state); /* the touches of the act that was peeked at last */
 
 /* Result k of device number `device`, as a new tensor. */
 AX_MUST_USE ax_status ax_state_result(const ax_state *state, uint32_t k, uint32_t device, ax_tensor **out);
 void ax_state_hash(const ax_state *state, uint64_t out[2]);
-uint64_t ax_state_outcome(const ax_state *state); /* of results and what semaphores hold */
-size_t ax_state_bytes(const ax_state *state);     /* what a clone takes, roughly */
+uint64_t ax_state_outcome(const ax_state *state); /* hash of the results and the semaphores' counts */
+size_t ax_state_bytes(const ax_state *state);     /* bytes of a clone, roughly */
 
 /* Reference evaluation of a kernel_call. */
 AX_MUST_USE ax_status ax_kernel_eval(const ax_eval_args *args);

@@ -6,7 +6,7 @@
 
 /* --- Actors --- */
 
-static ax_actor through = {.through = true, .started = true}; /* what is left of copies that are through */
+static ax_actor through = {.through = true, .started = true}; /* stands for every copy that is through */
 
 ax_actor *ax_state_actor(const ax_state *state, uint32_t agent) { return agent < state->actor_count ? state->actors[agent] : NULL; }
 

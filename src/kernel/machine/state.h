@@ -1,4 +1,4 @@
-/* The inside of a machine's state (machine.h): what agents have, memory, and what is told of both. */
+/* The inside of a machine's state (machine.h): the agents' values, memory, and functions over both. */
 #ifndef AX_KERNEL_MACHINE_STATE_H
 #define AX_KERNEL_MACHINE_STATE_H
 
@@ -28,7 +28,7 @@ AX_MUST_USE ax_status ax_cell_view(const ax_view *view, ax_cell **out);
 typedef struct ax_bank {
   uint32_t references;
   uint64_t bytes, hash; /* hash 0: not made since it was written */
-  unsigned char *data, *set; /* set: a byte each, whether anybody has written it */
+  unsigned char *data, *set; /* set: a byte for each byte, 1 where it has been written */
 } ax_bank;
 AX_MUST_USE ax_status ax_bank_create(uint64_t bytes,
                                      ax_bank **out); /* nothing set; filled with a pattern that is no sensible number */
@@ -42,16 +42,16 @@ AX_MUST_USE ax_status ax_view_touch(ax_touches *pool, const ax_view *view, const
 /* The view's elements, dense, to or from `data`; `set` likewise, a byte each byte. mask: a byte an element, or NULL. */
 void ax_view_read(const ax_view *view, const ax_bank *memory, const unsigned char *mask, void *data, unsigned char *set);
 void ax_view_write(const ax_view *view, ax_bank *memory, const unsigned char *mask, const void *data, const unsigned char *set);
-/* A byte that the view reads (where the mask says) and nobody has set; false: all are. */
+/* Finds a byte that the view reads (where the mask says) and that is unset; false: there is none. */
 bool ax_view_unset(const ax_view *view, const ax_bank *memory, const unsigned char *mask, ax_bytes *where);
 
-/* --- What there is --- */
+/* --- Places and objects --- */
 
 typedef struct ax_state_place { /* a region, or an array of semaphores or barriers, in a state */
   ax_bank *memory;     /* NULL: objects, or not there (yet) */
   ax_type type;
   uint32_t first_object; /* of semaphores and barriers */
-  uint32_t device, users; /* users: of a scope for several cores, how many are in it */
+  uint32_t device, users; /* users: of a scope for several cores, the number of cores in it */
   bool made, alive;
 } ax_state_place;
 
@@ -62,7 +62,7 @@ typedef struct ax_state_object { /* a semaphore, a barrier */
 
 typedef enum ax_agent_kind { AX_AGENT_CORE, AX_AGENT_COPY, AX_AGENT_BEGIN, AX_AGENT_END, AX_AGENT_SIGNAL } ax_agent_kind;
 
-typedef struct ax_wait_count { /* how often a core has waited for a barrier */
+typedef struct ax_wait_count { /* number of times that a core has waited for a barrier */
   uint32_t object;
   int64_t times;
 } ax_wait_count;
@@ -78,7 +78,7 @@ typedef struct ax_core_frame { /* of a core */
   uint32_t *group_end;   /* .. and where each committed group ends in them */
   uint32_t grouped, grouped_capacity, groups, groups_capacity;
   bool begun;            /* it has waited for the beginning of its device */
-  uint32_t joined, joined_read; /* of these copies, how many were waited for, until they are through and until they have read */
+  uint32_t joined, joined_read; /* numbers of these copies that were waited for: until they are through, and until they have read */
 } ax_core_frame;
 
 typedef struct ax_state_copy { /* a copy; of a signal that travels step, by, received and amount */
@@ -92,7 +92,7 @@ typedef struct ax_state_copy { /* a copy; of a signal that travels step, by, rec
   uint32_t stage;
 } ax_state_copy;
 
-typedef struct ax_actor { /* states share those that nobody has moved since they were cloned */
+typedef struct ax_actor { /* cloned states share an agent until one of them moves it */
   uint32_t references;
   uint64_t hash; /* 0: not known */
   ax_agent_kind kind;
@@ -114,11 +114,11 @@ struct ax_state {
   ax_state_object *objects;
   uint32_t actor_count, actor_capacity, place_count, place_capacity, object_count, object_capacity;
   ax_touches pool;
-  bool failed; /* an agent has gone no further for a fault */
+  bool failed; /* an agent has stopped at a fault */
   char what[256], fault[512];
 };
 
-/* --- Numbers, the same in all states of a machine: of what has this key; handed out when it is first asked for (names.c) --- */
+/* --- Numbers by key, the same in all states of a machine; given when a key is first asked for (names.c) --- */
 typedef enum ax_name_kind { AX_NAME_AGENT, AX_NAME_PLACE, AX_NAME_OBJECT, AX_NAME_KINDS } ax_name_kind;
 typedef struct ax_name_key {
   uint32_t kind, core, site, occurrence, index; /* OBJECT: of place `core` element `index`; PLACE: a scope's; AGENT: of `core` copy
@@ -135,12 +135,12 @@ uint32_t ax_names_count(const ax_names *names, ax_name_kind kind);
 /* --- Within a state (state.c) --- */
 /* Makes a region, or objects, of this number; `set`: its memory counts as written. */
 AX_MUST_USE ax_status ax_state_make_place(ax_state *state, uint32_t number, const ax_type *type, int64_t arrivals, uint32_t device);
-/* Where a frame's view is, for another core: `coordinates` as ax_core_params says. AX_NONE: there is nothing. */
+/* Gives the place that stands for `place` on another core: `coordinates` as ax_core_params says. *out is AX_NONE: there is none. */
 AX_MUST_USE ax_status ax_state_away(const ax_state *state, uint32_t core, const ax_core_params *to, const int64_t *coordinates,
                                     uint32_t place, uint32_t *out);
 ax_view ax_dense_view(uint32_t region, const ax_type *type);
-/* The same elements, in row-major order, of another shape; false: it is no view: a dimension split or joined that does not lie in
-   one piece. */
+/* The same elements, in row-major order, of another shape; false: no such view exists, since a dimension that is split or joined
+   does not lie in one piece. */
 bool ax_view_reshape(const ax_view *from, const ax_type *to, ax_view *out);
 /* The instance of a ref of the kernel for a core. */
 uint32_t ax_machine_place(const ax_machine *machine, const ax_core *core, uint32_t ref);
@@ -152,7 +152,7 @@ void ax_actor_text(ax_text *text, const ax_state *state,
 /* Until all are through, one after the other as far as each comes. AX_DEADLOCK, and AX_INVALID_ARGUMENT for a fault. */
 AX_MUST_USE ax_status ax_state_run(ax_state *state);
 /* --- A core between acts (frame.c) --- */
-/* Goes on to the next act, or the end. A fault of what is computed on the way (an index out of bounds) is in `fault`. */
+/* Goes on to the next act, or the end. A fault of the computation on the way (an index out of bounds) is in `fault`. */
 AX_MUST_USE ax_status ax_core_frame_advance(ax_state *state, uint32_t agent, ax_act_fault *fault);
 ax_status ax_state_fault(ax_state *state, ax_act_fault *fault, ax_finding_kind kind, uint32_t region, const char *format, ...)
     AX_PRINTF(5, 6);

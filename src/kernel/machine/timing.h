@@ -1,4 +1,4 @@
-/* What simulated time asks of a machine's state: what copies move, and where memory is. */
+/* Queries of simulated time to a machine's state: the bytes that copies move, and the memory they are in. */
 #ifndef AX_KERNEL_MACHINE_TIMING_H
 #define AX_KERNEL_MACHINE_TIMING_H
 
