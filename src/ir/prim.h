@@ -144,8 +144,8 @@ typedef struct ax_region_link {
   ax_region_link_how how;
   uint32_t number; /* of the operand that an input comes from, or of the result that an output becomes; OWN: AX_NONE */
   /* For a loop's carry that starts as operand `number`: for an input, the number of the equation's result that it ends as; for an
-     output, the number of the program's input that takes it in the next run. AX_NONE: no carry. A program without results only reads
-     carries, which another program gives. */
+     output, the number of the program's input that takes it in the next run. AX_NONE: no carry. A program without results only
+     reads carries, which another program gives. */
   uint32_t carry;
   bool once;       /* of an input: what the program computes from such inputs alone may be computed before, for all its runs */
 } ax_region_link;
