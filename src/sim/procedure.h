@@ -7,7 +7,7 @@
      all-reduce by ring of n:    one phase of 2(n-1) steps: B/n bytes to the next member
      all-reduce by tree of 5:    1 > 0, 3 > 2;  2 > 0;  4 > 0;  and back:  0 > 4;  0 > 2;  0 > 1, 2 > 3        a phase each
 
-   Most moves are the same for every member, which is what lets devices be folded (place.h): `ax_procedure_keep` says what of it
+   Most moves are the same for every member, which is what lets devices be folded (place.h): `ax_sim_procedure_keep` says what of it
    must stay. */
 #ifndef AX_SIM_PROCEDURE_H
 #define AX_SIM_PROCEDURE_H
