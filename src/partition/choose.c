@@ -1,14 +1,13 @@
-/* Layouts of inputs that are to be chosen: "auto". Each of them is tried in each way to cut it that divides it, and that is kept
-   with which a run of the whole program costs a device least:
+/* The search for the layouts of inputs that are given as "auto". It tries every way to cut such an input that divides it, and keeps
+   the way with which a run of the whole program costs a device least:
 
-     work, at 32 operations a byte; bytes received, and 8 KiB for each collective; a sixteenth of what it holds of inputs and
-     results
+     operations / 32 + bytes received + 8 KiB for each collective + bytes held of inputs and results / 16
 
-   as costs are counted from the program (cost.c), so that each try costs as much as partitioning. At first propagation lays all of
-   them, from what is said of others; of all ways to say something of one alone, so that propagation lays the others by it, the best
-   is where the search begins. Then they go on from there, the largest first, until nothing is better or they were gone through
-   three times. Inputs of one type go together, as weights of equal layers do, and where there are few of them each by itself at
-   last. What is found is good by the count, and a local minimum. */
+   The counts come from the partitioned program (cost.c), so each try takes as long as partitioning. At first propagation lays out
+   all of these inputs, from the layouts that are given. Then each input alone gets a layout, with the others left to propagation;
+   the best of these tries is where the search begins. From there it goes through the inputs, the largest first, until no change is
+   better, at most three times. Inputs of one type get one layout, as the weights of equal layers do; if there are at most eight
+   inputs, each gets its own after the first round. The result is a local minimum of the counted cost. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +22,7 @@ typedef struct choosing {
   const ax_program *program;
   const ax_mesh *mesh;
   ax_given *given;
-  uint32_t *by_size, count; /* inputs to choose for */
+  uint32_t *by_size, count; /* inputs to choose for, the largest first */
   double least;
 } choosing;
 
@@ -63,14 +62,14 @@ static ax_status cost_of(const choosing *c, double *out) {
 
 /* --- The ways to cut an array --- */
 
-/* Way number `way`: digit k of it, to the base of rank + 1, is the dimension that axis k cuts, from 1 on. False: it does not
-   divide. */
+/* Decodes way number `way`. Its digit k, to the base of rank + 1, is the dimension that axis k cuts, counted from 1; 0: none.
+   False: the layout does not divide the array. */
 static bool spec_of(const choosing *c, const ax_type *type, uint64_t way, ax_spec *out) {
   memset(out, 0, sizeof *out);
   for (uint32_t axis = 0; axis < c->mesh->count; axis++, way /= type->rank + 1) {
     const uint64_t digit = way % (type->rank + 1);
     if (digit == 0) continue;
-    if (c->mesh->axis[axis].size == 1) return false; /* as without it */
+    if (c->mesh->axis[axis].size == 1) return false; /* cutting by an axis of size 1 changes nothing */
     out->axis[digit - 1][out->count[digit - 1]++] = (uint8_t)axis;
     if (out->rank < digit) out->rank = (uint32_t)digit;
   }
@@ -79,7 +78,7 @@ static bool spec_of(const choosing *c, const ax_type *type, uint64_t way, ax_spe
   return true;
 }
 
-/* 0: there are too many. */
+/* How many ways there are to cut the array. 0: more than 256. */
 static uint64_t way_count(const choosing *c, const ax_type *type) {
   enum { most = 256 };
   uint64_t ways = 1;
@@ -87,7 +86,8 @@ static uint64_t way_count(const choosing *c, const ax_type *type) {
   return ways <= most ? ways : 0;
 }
 
-/* Of arrays of many dimensions on many axes: one axis alone, or all of the mesh along one dimension. */
+/* Gives one of the few ways that are tried for an array with too many: number 0 cuts nothing, every other number cuts one
+   dimension, by one axis or by all axes of the mesh. */
 static uint64_t few_ways(const choosing *c, const ax_type *type, uint64_t number) {
   uint64_t way = 0, place = 1;
   if (number == 0) return 0;
@@ -99,7 +99,8 @@ static uint64_t few_ways(const choosing *c, const ax_type *type, uint64_t number
 
 /* --- The search --- */
 
-/* Tries one spec, or NULL: what propagation makes of it, for `count` inputs from place `first` on. */
+/* Tries one layout for `count` inputs from place `first` on, and keeps it if it costs less. spec NULL: propagation lays them
+   out. */
 static ax_status try_spec(choosing *c, uint32_t first, uint32_t count, const ax_spec *spec, bool *better) {
   ax_given *g = c->given;
   const ax_spec old = g->specs[c->by_size[first]];
@@ -138,7 +139,8 @@ static bool same_type(const choosing *c, uint32_t i, uint32_t k) {
   return ax_type_equal(type_of(c, c->by_size[i]), type_of(c, c->by_size[k]));
 }
 
-/* Where those end that go with the one at place `first`. */
+/* The place after the last input that gets one layout with the input at place `first`: if `together`, all that follow it and
+   have its type. */
 static uint32_t group_end(const choosing *c, uint32_t first, bool together) {
   uint32_t end = first + 1;
   while (together && end < c->count && same_type(c, first, end)) end++;
@@ -152,7 +154,7 @@ static void say(const choosing *c, uint32_t first, uint32_t end, ax_saying sayin
   }
 }
 
-/* The best of one alone, all others left to propagation. */
+/* Finds the best start: a layout for one group of inputs, with all others left to propagation. */
 static ax_status begin(choosing *c) {
   const ax_spec nothing = {0};
   const double open = c->least;
@@ -197,7 +199,7 @@ typedef struct sized {
   uint32_t input;
 } sized;
 
-/* The largest first, and those of one type one after the other. */
+/* Orders by size, the largest first, and puts inputs of one type next to each other. */
 static int larger_first(const void *a, const void *b) {
   const sized *x = a, *y = b;
   if (x->bytes != y->bytes) return x->bytes > y->bytes ? -1 : 1;
@@ -218,7 +220,7 @@ static ax_status order(choosing *c) {
   return AX_OK;
 }
 
-/* A program of which nothing is said has no mesh. */
+/* A program gets its mesh from its constraints, so one without any is given a whole layout for its first input or result. */
 static void say_something(const ax_program *program, ax_given *given) {
   for (uint32_t i = 0; i < program->in_count + program->out_count; i++)
     if (given->sayings[i] == AX_SAYS_SPEC) return;
@@ -234,7 +236,7 @@ ax_status ax_given_choose(const ax_program *program, const ax_mesh *mesh, ax_giv
   for (uint32_t i = 0; i < program->in_count + program->out_count; i++) {
     if (given->sayings[i] != AX_SAYS_AUTO) continue;
     any = true;
-    given->sayings[i] = AX_SAYS_NOTHING; /* a result lies as it is made, from where nothing is moved */
+    given->sayings[i] = AX_SAYS_NOTHING; /* a result lies as it is made, because then no bytes are moved for it */
     if (i < program->in_count) c.by_size[c.count++] = i;
   }
   ax_status status = order(&c);

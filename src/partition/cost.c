@@ -1,6 +1,6 @@
-/* What a partitioned program costs, counted from its equations: their factors say how much they compute, their records how they
-   move bytes between devices and how often they run what they hold. Each program in it is counted once, however many equations hold
-   it. */
+/* The cost of a partitioned program, counted from its equations. The factors of an equation give its operations; the record of
+   its primitive gives the bytes that devices receive, and how often it runs the programs that it holds. Each program is counted
+   once, however many equations hold it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,12 +9,12 @@
 #include "partition/partitioner.h"
 #include "prim/rules.h"
 
-/* Of one program, run once. The collectives are in no order. */
+/* The cost of one run of one program. The collectives (rows) are in no order. */
 typedef struct tally {
   double flops, bytes, received;
   bool at_least;
-  ax_collective_cost *rows; /* in the memo's arena, as what they say is */
-  uint32_t row_count, row_capacity; /* while it is counted they are on the heap */
+  ax_collective_cost *rows; /* on the heap while the program is counted, then in the memo's arena */
+  uint32_t row_count, row_capacity; /* rows that the heap's array has room for */
 } tally;
 
 typedef struct counting {
@@ -28,7 +28,7 @@ static bool is_like(const ax_collective_cost *a, const ax_collective_cost *b) {
   return a->members == b->members && strcmp(a->primitive, b->primitive) == 0 && strcmp(a->axes, b->axes) == 0;
 }
 
-/* The different collectives of a program are few, however many equations there are. */
+/* Adds to the row of this collective. The search is linear, as a program has few different collectives. */
 static ax_status add_row(tally *t, const ax_collective_cost *row, double times) {
   uint32_t i = 0;
   while (i < t->row_count && !is_like(&t->rows[i], row)) i++;
@@ -58,7 +58,7 @@ static double bytes_of(const ax_type *type) {
   return type->form == AX_ARRAY ? (double)ax_type_elems(type) * (double)ax_dtype_get(type->dtype)->bytes : 0;
 }
 
-/* Scalars that are part of equations, and what is the operand itself under another type, are not moved. */
+/* Bytes that an equation reads and writes. Literals count for none, nor does a result that is the operand under another type. */
 static double touched(const ax_program *program, const ax_eqn *eqn) {
   double bytes = 0;
   if (eqn->prim->lower == ax_lower_same || ax_prim_is_literal(eqn->prim)) return 0;
@@ -78,12 +78,13 @@ static double most_elems(const ax_program *program, const ax_eqn *eqn) {
   return (double)most;
 }
 
-/* The pairs of elements that meet, or the elements, where a dimension has no factor. */
+/* Adds the operations of an equation: the product of its factors' sizes, but at least the elements of its largest array, as a
+   dimension may have no factor. A contraction of two arrays multiplies and adds, so it counts twice. */
 static ax_status add_flops(ax_factoring *factoring, const ax_program *program, const ax_eqn *eqn, double *flops) {
   double met = 1;
   bool contracted = false;
-  if (eqn->prim->kinds == AX_KINDS_ALL || eqn->in_count == 0) return AX_OK; /* elements are moved, or made of nothing, */
-  if ((eqn->prim->effects & AX_EFFECT_STATE) != 0) return AX_OK;             /* or it is somebody else's work */
+  if (eqn->prim->kinds == AX_KINDS_ALL || eqn->in_count == 0) return AX_OK; /* it only moves elements, or has no operand */
+  if ((eqn->prim->effects & AX_EFFECT_STATE) != 0) return AX_OK;             /* it works on state: not counted */
   if (!ax_factoring_of(factoring, program, eqn)) return ax_out_of_memory(0);
   const ax_factors *factors = &factoring->factors;
   for (uint32_t i = 0; i < factors->count; i++) {
@@ -164,7 +165,8 @@ static double length_of(const ax_eqn *eqn) {
   return length != NULL ? (double)*length : 1;
 }
 
-/* Of a kernel's body: it runs on each core, whose axes are those it has beyond the program's, at each point. */
+/* How often a kernel's body runs: at each point of the grid, on each core. The axes that the body's environment has beyond the
+   program's are the cores. */
 static double points_of(const ax_program *program, const ax_eqn *eqn, const ax_program *body) {
   const ax_dims *grid = named(eqn, "grid");
   double points = 1;
@@ -173,7 +175,7 @@ static double points_of(const ax_program *program, const ax_eqn *eqn, const ax_p
   return points;
 }
 
-/* What is estimated takes the place of what was counted. */
+/* An estimate that the kernel's caller gave replaces the count. */
 static void estimate(const ax_eqn *eqn, tally *all) {
   const int64_t *flops = named(eqn, "flops"), *bytes = named(eqn, "bytes");
   if (flops != NULL && *flops > 0) all->flops = (double)*flops;
@@ -203,7 +205,8 @@ static ax_status count_region(counting *c, const ax_program *program, const ax_e
 
 static ax_status count_eqn(counting *c, const ax_program *program, const ax_eqn *eqn, tally *t) {
   if (eqn->prim->kind == AX_REGION) return count_region(c, program, eqn, t);
-  if (eqn->prim->kind == AX_COLLECTIVE && eqn->prim->traffic == AX_TRAFFIC_NONE) return AX_OK; /* it says what is so already */
+  if (eqn->prim->kind == AX_COLLECTIVE && eqn->prim->traffic == AX_TRAFFIC_NONE) return AX_OK; /* it changes the type alone, and
+                                                                                                  moves no bytes */
   t->bytes += touched(program, eqn);
   return eqn->prim->kind == AX_LOCAL ? add_flops(&c->factoring, program, eqn, &t->flops) : count_collective(c, program, eqn, t);
 }
@@ -235,7 +238,7 @@ static int by_bytes(const void *x, const void *y) {
   return names != 0 ? names : strcmp(a->axes, b->axes);
 }
 
-/* Rows and the texts of their axes in one piece of memory. */
+/* Copies the rows and the texts of their axes into one piece of memory, which the caller releases. */
 static ax_status give(const tally *t, int64_t devices, ax_cost *out) {
   size_t bytes = t->row_count * sizeof t->rows[0];
   for (uint32_t i = 0; i < t->row_count; i++) bytes += strlen(t->rows[i].axes) + 1;

@@ -1,19 +1,18 @@
-/* Sharding in types: how each value lies follows from how the operands of its equation lie, by rule and in one direction, and what
-   no rule decides is an error, which a constraint resolves:
+/* Sharding in types. The layout of each value follows from the layouts of its equation's operands, by rule and in one direction. If
+   no rule decides, that is an error, which a constraint resolves:
 
-     h:f32[8@data,16@model] = dot_general x:f32[8@data,12] w:f32[12,16@model]     what has one index of a factor lies alike: it is
-                                                                                  kept
-     y = dot_general a:f32[8@data,16@model] b:f32[16@model,6]                     both are cut along what is summed: whole, or in
-                                                                                  parts, and how,
-                                                                                  nobody said; good where a constraint alone takes y
-     z = add f32[8@data] f32[8@model]                                             the operands lie otherwise: refused
+     h:f32[8@data,16@model] = dot_general x:f32[8@data,12] w:f32[12,16@model]     each factor is cut in one way: h keeps the cuts
+     y = dot_general a:f32[8@data,16@model] b:f32[16@model,6]                     both are cut along the dimension that is summed: y
+                                                                                  may be whole or in parts, so a constraint must be
+                                                                                  its only user
+     z = add f32[8@data] f32[8@model]                                             the operands are cut in different ways: refused
 
-   An operand that is whole along a factor goes with one that is cut. What an operation combines is whole afterwards, along
-   dimensions that cannot be kept nothing may be cut. Bodies of loops and branches are typed for the operands that they are given;
-   carries come round as they went in.
+   An operand that is whole along a factor goes with one that is cut. A factor that an operation combines is gone from its result.
+   A dimension that an operation cannot keep must be whole. Bodies of loops and branches are typed for the operands that they are
+   given; a carry must come round with the layout that it went in with.
 
-   The result is the program with a constraint on each value whose type is more than its shape, so that the partitioner has nothing
-   to choose. */
+   The result is the program with a constraint on each value that is computed from a cut one, so that the partitioner has no
+   choice. */
 #include <stdio.h>
 #include <string.h>
 
@@ -41,7 +40,7 @@ typedef struct values {
   const ax_program *old;
   ax_value *value;
   const ax_spec **lies;
-  uint32_t *uses, *user; /* how many, and the last equation of them */
+  uint32_t *uses, *user; /* by value: how many operands it is; the last equation that takes it */
 } values;
 
 static const typed *type_program(typing *t, const ax_program *program, const ax_spec *const *in);
@@ -76,7 +75,7 @@ static const ax_spec *moved(typing *t, const ax_spec *spec, int by) {
   return unique(t, &here);
 }
 
-/* The value, which is to lie so. */
+/* Binds a constraint that lays the value out as `spec` says; NULL: whole. */
 static ax_value constrained(const typing *t, ax_value value, const ax_spec *spec) {
   ax_spec whole = {0};
   ax_constraint_params params = {.mesh = *t->mesh, .specs = {1, spec != NULL ? (ax_spec *)spec : &whole}};
@@ -92,7 +91,8 @@ static void set(const typing *t, values *v, uint32_t id, ax_value value, const a
 
 static uint32_t axes_in(const ax_spec *spec, uint32_t d) { return spec != NULL && d < spec->rank ? spec->count[d] : 0; }
 
-/* What operand i says of the factors goes into what is known. False: refused. */
+/* Adds the cuts of operand i to `known`, and counts it in `holders` for each factor that it cuts. False: refused, because an
+   earlier operand is cut in another way, or because the operation does not keep a dimension that is cut. */
 static bool learn(typing *t, const values *v, const ax_eqn *eqn, uint32_t i, ax_cuts *known, uint32_t *holders) {
   const ax_factored *tensor = &t->factoring.in[i];
   const ax_factors *factors = &t->factoring.factors;
@@ -128,14 +128,14 @@ static bool learn(typing *t, const values *v, const ax_eqn *eqn, uint32_t i, ax_
   return true;
 }
 
-/* Nothing but one constraint takes it. */
+/* Whether the equation has one result, used once, by a constraint. */
 static bool is_resolved(const values *v, const ax_eqn *eqn) {
   if (eqn->out_count != 1 || v->uses[eqn->out] != 1) return false;
   const uint32_t user = v->user[eqn->out];
   return user != AX_NONE && v->old->eqns[user].prim == &ax_prim_sharding_constraint;
 }
 
-/* Several operands are cut along what is combined. Then its result lies as a constraint says. */
+/* Whether several operands are cut along a factor that is combined. Then only a constraint can say how the result lies. */
 static bool is_ambiguous(const typing *t, const uint32_t *holders) {
   for (uint32_t k = 0; k < t->factoring.factors.count; k++)
     if (t->factoring.factors.kind[k] != AX_FACTOR_ALONG && holders[k] > 1) return true;
@@ -152,8 +152,8 @@ static bool has_twice(const ax_spec *spec) {
   return false;
 }
 
-/* Whether a dimension of the result has all the axes by which its factors are cut: a factor behind one that is not cut to the end
-   has not. */
+/* Whether each dimension of the result has all axes by which its factors are cut. It lacks those of a factor that stands behind
+   one that is not cut to single elements. */
 static bool keeps_all(const ax_factored *tensor, uint32_t rank, const ax_cuts *known, const ax_spec *spec) {
   for (uint32_t d = 0; d < rank; d++) {
     uint32_t count = 0;
@@ -239,7 +239,7 @@ static void type_shard_map(typing *t, values *v, const ax_eqn *eqn, const ax_val
 
 /* --- Equations that hold programs --- */
 
-/* Two that have to lie alike. */
+/* Whether two layouts that must be the same are. False: refused, with both types in the message. */
 static bool same(const typing *t, const ax_eqn *eqn, const char *what, uint32_t number, const ax_type *type, const ax_spec *a,
                  const char *verb, const ax_spec *b) {
   char first[SHOWN], second[SHOWN];
@@ -309,7 +309,8 @@ static void *type_params(const region *r) {
   return ax_failed() ? NULL : made;
 }
 
-/* What has a derivative of its own is the call that it is: derivatives have been taken. */
+/* Types a region's programs for its operands and binds it. A region with derivatives of its own is bound as a call of its first
+   program, because derivatives have been taken by now. */
 static void type_region(typing *t, values *v, const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   const ax_closed_call_params called = {eqn->prim->derived ? ax_eqn_program(eqn, 0) : NULL};
   ax_eqn call = *eqn;

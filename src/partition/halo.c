@@ -26,17 +26,18 @@ ax_halo ax_halo_of(const ax_reach *reach, int64_t size, int64_t positions, int64
 
 static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
-/* The element at or before the place where what device i sees begins, and how many from there on any device sees. */
+/* first_element: the element at or before the first place that device i sees. seen_elements: how many elements from there on
+   cover the places that any one device sees. */
 static int64_t first_element(const ax_halo *h, int64_t i) {
   return floor_div(h->reach.first + i * h->count * h->reach.stride, h->reach.base);
 }
 static int64_t seen_places(const ax_halo *h) { return (h->count - 1) * h->reach.stride + h->reach.extent; }
 static int64_t seen_elements(const ax_halo *h) { return (seen_places(h) + h->reach.base - 2) / h->reach.base + 1; }
 
-/* Blocks of positions begin where blocks of elements do. */
+/* Whether blocks of positions begin where blocks of elements do. */
 static bool is_aligned(const ax_halo *h) { return h->parts == 1 || h->count * h->reach.stride == h->block * h->reach.base; }
 
-/* The elements that there are which device i needs: first <= e < *end; none where they are the same. */
+/* The range of existing elements that device i needs: first <= e < *end. It is empty if both are the same. */
 static int64_t needs(const ax_halo *h, int64_t i, int64_t *end) {
   int64_t from = i * h->count, to = from + h->count < h->positions ? from + h->count : h->positions;
   int64_t first = first_element(h, i),
@@ -68,7 +69,7 @@ static piece piece_at(const ax_halo *h, int64_t distance) {
   return p;
 }
 
-/* Between which distances devices need anything. */
+/* The least and the greatest distance at which a device has elements that another one needs. */
 static void distances(const ax_halo *h, int64_t *low, int64_t *high) {
   *low = *high = 0;
   for (int64_t i = 0; i < h->parts; i++) {
@@ -98,12 +99,12 @@ bool ax_halo_received(const ax_halo *h, int64_t *elements, int64_t *exchanges) {
 
 /* --- What is bound --- */
 
-/* What is being brought, along dimension d. */
+/* The exchange that is being bound, along dimension d. */
 typedef struct bringing {
   const ax_halo *h;
   const char *axes;
   uint32_t d;
-  ax_value zero, fill; /* scalars; fill: poison where nobody looks */
+  ax_value zero, fill; /* scalars; fill: poison if the elements outside are never used */
 } bringing;
 
 static ax_value number(ax_value device, int64_t times, int64_t plus) {
@@ -113,7 +114,8 @@ static ax_value number(ax_value device, int64_t times, int64_t plus) {
 /* This device's number along the axes. */
 static ax_value device_of(const bringing *b) { return ax_convert_element_type(ax_axis_index(b->axes), AX_S64); }
 
-/* first_element of it: of what is not negative, as division truncates. */
+/* first_element of this device, computed at run time. Division truncates, so `ahead` elements are added before it and taken off
+   afterwards: the dividend is never negative. */
 static ax_value first_of(const bringing *b) {
   const ax_halo *h = b->h;
   const int64_t base = h->reach.base, ahead = first_element(h, 0) < 0 ? -first_element(h, 0) : 0;
@@ -160,11 +162,11 @@ static ax_value joined(const bringing *b, ax_value x, int64_t low, int64_t high)
     at = place + p.end - p.first;
   }
   if (parts == NULL || ax_failed()) return ax_poison;
-  if (count == 0) parts[count++] = ax_window_part(x, b->d, 0, 0, 1); /* nobody sees anything */
+  if (count == 0) parts[count++] = ax_window_part(x, b->d, 0, 0, 1); /* no device sees an element */
   return widened(b, count > 1 ? ax_concatenate(count, parts, b->d) : parts[0], b->zero, 0, length - at, 0);
 }
 
-/* Each piece at the place where this device has it, above those before it. */
+/* Puts each piece at the place where this device sees it. Where pieces overlap, the later one counts. */
 static ax_value placed(const bringing *b, ax_value x, int64_t low, int64_t high) {
   const ax_halo *h = b->h;
   const int64_t length = seen_elements(h);
@@ -173,7 +175,8 @@ static ax_value placed(const bringing *b, ax_value x, int64_t low, int64_t high)
     piece p = piece_at(h, k);
     if (p.first >= p.end && k != 0) continue;
     if (p.first >= p.end) p = (piece){0, 0, 0};
-    ax_value at = ax_sub(first, number(device, h->block, k * h->block + p.first)); /* in the piece: where what is seen begins */
+    ax_value at = ax_sub(first, number(device, h->block, k * h->block + p.first)); /* place in the piece of the first element
+                                                                                      that this device sees */
     ax_value y = widened(b, received(b, x, &p), b->zero, length, length, 0);
     y = ax_dynamic_slice_in_dim(y, ax_add(at, ax_integer(length)), length, b->d);
     ax_type type = ax_typeof(y);
@@ -187,19 +190,20 @@ static ax_value placed(const bringing *b, ax_value x, int64_t low, int64_t high)
   return made;
 }
 
-/* Where no element stands there is `fill`: in front of the first, and behind the last, where blocks may have padding. */
+/* Puts `fill` where no element stands: in front of the first, and behind the last, where blocks may have padding. */
 static ax_value filled(const bringing *b, ax_value x) {
   const ax_halo *h = b->h;
   bool outside = first_element(h, 0) < 0 || first_element(h, h->parts - 1) + seen_elements(h) > h->size;
   bool stands =
-      h->reach.fill == AX_FILL_ZERO && is_aligned(h) && h->parts * h->block == h->size; /* it is what devices get from nobody */
+      h->reach.fill == AX_FILL_ZERO && is_aligned(h) && h->parts * h->block == h->size; /* devices without a neighbour have
+                                                                                           received zeros */
   ax_type type = ax_typeof(x);
   if (b->fill.trace == 0 || !outside || stands || ax_failed()) return x;
   ax_value element = ax_add(ax_iota(AX_S64, type.rank, type.dims, b->d), first_of(b));
   return ax_where(ax_and(ax_ge(element, ax_integer(0)), ax_lt(element, ax_integer(h->size))), x, b->fill);
 }
 
-/* Of all of the dimension, what this device sees. */
+/* Cuts the elements that this device sees out of x, which has all of the dimension. */
 static ax_value own_part(const bringing *b, ax_value x) {
   const ax_halo *h = b->h;
   const int64_t length = seen_elements(h), ahead = first_element(h, 0) < 0 ? -first_element(h, 0) : 0;
@@ -208,7 +212,7 @@ static ax_value own_part(const bringing *b, ax_value x) {
   return ax_dynamic_slice_in_dim(x, ax_add(first_of(b), ax_integer(ahead)), length, b->d);
 }
 
-/* Out of elements: those standing apart, from the place on where what this device sees begins. */
+/* Spreads the elements apart by the reach's base, and cuts off the places in front of the first that this device sees. */
 static ax_value dilated(const bringing *b, ax_value x) {
   const ax_halo *h = b->h;
   const int64_t base = h->reach.base, length = seen_places(h);

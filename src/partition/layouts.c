@@ -1,10 +1,10 @@
-/* In which layouts equations that hold programs take their operands and give their results. Propagation has held a program's inputs
-   and what is handed to them to be one value; where they could not be brought together, the program's own say holds:
+/* The layouts in which equations that hold programs take their operands and give their results. Propagation has treated an input of
+   such a program and the operand that it gets as one value. Where it could not give both the same layout, the program decides:
 
-     call     operands as the body takes them; results as it makes them
-     cond     operands as the first branch takes them; results as the equation's are to lie, for all branches
-     loops    a carry as the body takes it, in whatever way it comes round. What scan goes over, and what it stacks, as slices are
-              */
+     call     operands as the body takes them; results as the body makes them
+     cond     operands as the first branch takes them; results, for all branches, as propagation found for the equation
+     loops    a carry as the body takes it, whatever layout it comes round with; the arrays that scan slices or stacks as their
+              slices are */
 #include "partition/partitioner.h"
 #include "prim/rules.h"
 
@@ -14,13 +14,14 @@ typedef struct asking {
   const ax_eqn *eqn;
 } asking;
 
-/* Value v of a program that the equation holds, as it is around it. */
+/* The layout that value v of a held program has outside of it: one dimension more if it is a slice there. */
 static const ax_spec *around(const asking *a, const ax_program *body, uint32_t v, ax_region_link_how how) {
   const ax_spec *spec = ax_propagated_at(a->p, a->s, body, v);
   return how == AX_LINK_SLICE ? ax_spec_stacked(a->p, spec) : spec;
 }
 
-/* Of several programs that take an operand the first says how; of a carry the one that gives it. */
+/* Sets the layouts of operands. If several programs take an operand, the first of them decides; for a carry, the program that
+   computes its next value does. */
 static void take_operands(const asking *a, const ax_program *body, uint32_t p, const ax_spec **in, bool *taken) {
   const bool gives = ax_region_link_gives(a->eqn, p);
   for (uint32_t i = 0; i < body->in_count; i++) {
@@ -31,7 +32,7 @@ static void take_operands(const asking *a, const ax_program *body, uint32_t p, c
   }
 }
 
-/* Of carries, and of what is stacked. */
+/* Sets the layouts of results that are carries or stacked slices. */
 static void give_results(const asking *a, const ax_program *body, uint32_t p, const ax_spec *const *in, const ax_spec **out) {
   for (uint32_t j = 0; j < body->out_count; j++) {
     const ax_region_link link = ax_region_link_out(a->eqn, p, j);

@@ -1,4 +1,5 @@
-/* The plan of a partitioned program: that of what each device runs, with inputs and results stored as the specs say. */
+/* The plan of a partitioned program: the plan of the program that each device runs, with inputs and results stored as the specs
+   say. */
 #include "partition/partition.h"
 
 static void sets_of(const ax_spec *specs, uint32_t count, ax_axis_set *sets) {

@@ -1,14 +1,15 @@
-/* An operation on blocks. Each axis along which an operand or the wished-for result is cut may cut one of the factors that it cuts
-   there, or none; of the ways to do that one is taken that costs little, in bytes that a device sends and receives:
+/* One operation on blocks. An axis that cuts an operand or the wished-for result may cut one of the factors that it cuts there,
+   or none. The choice is the one with the least cost found, in bytes that a device sends and receives:
 
-     y = dot_general x w      x: P(data, _) of [4096,64]     w: P(data, _) of [64,64]     data cuts the first dimension of x and y,
-                                                             and w
-                                                                                         is gathered; with x of [4,64] it is the
-                                                                                         other way
-   An operand is laid out anew where it has to be; a factor that no result has makes parts of results, which are combined: where the
-   wish is that the result is cut by the same axes, scattered at once. Parts are combined when somebody asks for the value: what
-   only adds them to others goes on with parts. What is computed counts too, and each collective for itself, so that no two devices
-   do the same work to save little, and not two collectives the work of one. */
+     y = dot_general x w      x: P(data, _) of [4096,64]   w: P(data, _) of [64,64]   data cuts the first dimension of x and y,
+                                                                                      and w is gathered; with x of [4,64],
+                                                                                      x is gathered
+
+   An operand is laid out anew if the choice needs it. If an axis cuts a factor that no result has, each device has a part of the
+   result, and the parts are combined; if the wish is a result cut by the same axes, they are scattered at once. Parts are combined
+   only when a reader needs the value; an operation that merely adds them to others gives parts again. Work counts as well as bytes,
+   and each collective has a fixed cost: so no two devices do the same work to save few bytes, and one collective is better than
+   two. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,18 +27,18 @@ typedef struct operation {
   const ax_eqn *eqn;
   const ax_factoring *f;
   const ax_spec **lies;   /* operands as they are held, then results as they are wished for */
-  const ax_factored *tensor; /* of these */
-  ax_cuts cuts;           /* tried */
-  uint64_t split;         /* the factors that are not all of every dimension they are in: these are not padded */
+  const ax_factored *tensor; /* of the same arrays */
+  ax_cuts cuts;           /* the cuts that are being tried */
+  uint64_t split;         /* the factors, as bits, that in some array are only a part of a dimension: they are never padded */
   struct {
     uint8_t axis, factor;
-  } choices[AX_MAX_AXES * AX_MAX_FACTORS]; /* which factors axes may cut: the largest array's first, in its order */
+  } choices[AX_MAX_AXES * AX_MAX_FACTORS]; /* the factors that an axis may cut: the largest array's first, in its order */
   uint32_t choice_count;
-  uint64_t among[AX_MAX_AXES]; /* the same by axis */
-  ax_axis_set carried; /* over these the operands are parts of sums, and so are the results */
-  uint8_t on[AX_MAX_AXES]; /* by axis: the one it cuts now; none: 255 */
+  uint64_t among[AX_MAX_AXES]; /* by axis: the same factors, as bits */
+  ax_axis_set carried; /* axes over which the operands are parts of sums, and so are the results */
+  uint8_t on[AX_MAX_AXES]; /* by axis: the factor that it cuts now; 255: none */
 } operation;
-enum { none = 255, bytes_a_collective = 8192 }; /* what one more costs, however little it moves */
+enum { none = 255, bytes_a_collective = 8192 }; /* what one more collective costs, however few bytes it moves */
 
 static const ax_type *type_of(const operation *o, uint32_t t) {
   return &o->program->types[t < o->eqn->in_count ? o->eqn->in[t] : o->eqn->out + t - o->eqn->in_count];
@@ -92,7 +93,7 @@ static void drop_unreached(operation *o) {
   }
 }
 
-/* The cuts that o->on says. The axes of a factor come in the order in which the largest array that has them has them. */
+/* Sets the cuts that o->on says. The axes of a factor have the order that they have in the largest array with that factor. */
 static void make_cuts(operation *o) {
   const ax_mesh *mesh = &o->p->mesh;
   for (uint32_t i = 0; i < o->f->factors.count; i++) o->cuts.by[i].count = 0;
@@ -101,7 +102,8 @@ static void make_cuts(operation *o) {
     ax_axis_list *by = &o->cuts.by[factor];
     int64_t size = o->f->factors.size[factor];
     if (o->on[axis] != factor) continue;
-    for (uint32_t j = 0; j < by->count; j++) size /= mesh->axis[by->axis[j]].size; /* of what is padded any size will do */
+    for (uint32_t j = 0; j < by->count; j++) size /= mesh->axis[by->axis[j]].size; /* inexact where the factor may be padded,
+                                                                                      which is not checked for divisibility */
     if (size % mesh->axis[axis].size != 0 && (o->split >> factor & 1) != 0) continue;
     by->axis[by->count++] = axis;
   }
@@ -121,8 +123,8 @@ static ax_axis_set behind(const ax_spec *spec, uint32_t d, uint32_t stay) {
   return set;
 }
 
-/* As ax_held_as does it: what is not joined is cut first; blocks that go from one dimension to another are exchanged; all else
-   behind the axes that stay is gathered. */
+/* The cost of a change of layout, in bytes, by the steps of ax_held_as: it first cuts the dimensions that need not be joined,
+   exchanges blocks that go from one dimension to another, and gathers over all other axes behind those that stay. */
 static double reshard_cost(const operation *o, const ax_type *type, const ax_spec *from, const ax_spec *to) {
   const ax_spec whole = {0};
   uint32_t stay[AX_MAX_RANK];
@@ -155,14 +157,14 @@ static double reshard_cost(const operation *o, const ax_type *type, const ax_spe
   return cost;
 }
 
-/* Of operand t, along a dimension that windows go over, which positions are cut as `cut` says. */
+/* The windows over dimension d of operand t, with their positions cut as `cut` says. */
 static ax_halo halo_of(const operation *o, uint32_t t, uint32_t d, const ax_spec *cut) {
   const ax_factored *tensor = &o->tensor[t];
   return ax_halo_of(&tensor->reach[d], type_of(o, t)->dims[d], o->f->factors.size[tensor->factor[d][0]],
                     ax_shard_parts(cut, &o->p->mesh, d));
 }
 
-/* What is exchanged along dimension d once the operand lies so. False: too often. */
+/* The cost of the exchanges along dimension d, once the operand lies as `spec` says. False: there are too many of them. */
 static bool halo_cost(const operation *o, uint32_t t, uint32_t d, const ax_spec *spec, double *cost) {
   const ax_halo halo = halo_of(o, t, d, spec);
   int64_t elements, exchanges;
@@ -172,8 +174,8 @@ static bool halo_cost(const operation *o, uint32_t t, uint32_t d, const ax_spec 
   return true;
 }
 
-/* How operand t is to lie, given its cuts: along dimensions that windows go over as they are, so that what they see is exchanged,
-   or whole. */
+/* The layout that operand t needs for the cuts, and its cost. A dimension that windows go over is either cut, so that neighbours
+   exchange the elements that the windows see, or whole. */
 static ax_spec operand_spec(const operation *o, uint32_t t, double *cost) {
   const ax_type *type = type_of(o, t);
   ax_spec spec = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[t], type->rank, &o->cuts);
@@ -202,7 +204,8 @@ static ax_axis_set combined_axes(const operation *o, ax_factor_kind *kind) {
   return axes;
 }
 
-/* Of a result that is in parts over `parts`, the axes by which dimension d is to be cut behind those by which it is cut. */
+/* The axes by which dimension d of a result is scattered: those that the wished-for layout has behind the axes of `spec`, up to
+   the first over which the result is not in parts. */
 static ax_axis_list scattered(const operation *o, uint32_t t, const ax_spec *spec, uint32_t d, ax_axis_set parts) {
   const ax_spec *wish = o->lies[t];
   ax_axis_list list = {0};
@@ -213,8 +216,8 @@ static ax_axis_list scattered(const operation *o, uint32_t t, const ax_spec *spe
   return list;
 }
 
-/* How a result in parts lies once what is scattered of them is; *parts gets those that are left. Gives how many dimensions are
-   scattered. */
+/* Changes `spec` to the layout of the result after its parts are scattered, and takes the axes used out of *parts. Returns the
+   number of dimensions that are scattered. */
 static uint32_t scatter_spec(const operation *o, uint32_t t, ax_spec *spec, ax_axis_set *parts) {
   uint32_t dims = 0;
   for (uint32_t d = 0; d < type_of(o, t)->rank; d++) {
@@ -243,7 +246,7 @@ static double result_cost(const operation *o, uint32_t t) {
   return cost + reshard_cost(o, type, &spec, o->lies[t]);
 }
 
-/* Of one device: the elements of all loops. 16 products of a matrix product take about as long as a byte that is moved. */
+/* The work of one device, in bytes: moving a byte takes about as long as 16 products of a matrix product. */
 static double work_cost(const operation *o) {
   double work = 1;
   for (uint32_t i = 0; i < o->f->factors.count; i++) {
@@ -388,7 +391,7 @@ static ax_value neutral(ax_factor_kind kind, ax_dtype dtype) {
   return ax_reduce_neutral(op, dtype);
 }
 
-/* The block of operand i with what does not change anything in the place of padding that would be combined. */
+/* Puts a neutral element in the place of padding in the block of operand i, along dimensions that the operation combines. */
 static ax_value without_padding(const operation *o, ax_value x, uint32_t i, const ax_spec *spec) {
   const ax_type *whole = type_of(o, i);
   for (uint32_t d = 0; d < whole->rank; d++) {
@@ -405,7 +408,7 @@ static ax_value without_padding(const operation *o, ax_value x, uint32_t i, cons
   return x;
 }
 
-/* Where windows see no element. */
+/* The scalar that windows see where there is no element. Poison: these places are never used. */
 static ax_value fill_of(const ax_reach *reach, const ax_value *in, ax_dtype dtype) {
   switch (reach->fill) {
     case AX_FILL_ANY: return ax_poison;
@@ -417,8 +420,8 @@ static ax_value fill_of(const ax_reach *reach, const ax_value *in, ax_dtype dtyp
   return in[1];
 }
 
-/* What its positions see in the place of each operand's block, along dimensions that windows go over and whose positions are
-   cut. */
+/* Replaces the blocks of operands by the elements that this device's positions see, along dimensions that windows go over and
+   whose positions are cut. Sets the bits of these dimensions in reached[i]. */
 static void bring_seen(const operation *o, ax_value *in, uint32_t *reached) {
   for (uint32_t i = 0; i < o->eqn->in_count && !ax_failed(); i++) {
     const ax_factored *tensor = &o->tensor[i];
@@ -467,7 +470,7 @@ static void bind_cut(const operation *o, ax_held *held) {
   }
 }
 
-/* Whether the operands' parts may go through: the operation adds them up, or what comes of them, and nobody else asks for them. */
+/* Whether the operation may take and give parts of sums: it is linear, and no other equation uses its operands. */
 static bool carries_parts(operation *o, const ax_scope *s, const ax_held *held) {
   const ax_eqn *eqn = o->eqn;
   const ax_held *first = eqn->in_count > 0 ? &held[eqn->in[0]] : NULL;
@@ -487,7 +490,7 @@ static bool carries_parts(operation *o, const ax_scope *s, const ax_held *held) 
   return true;
 }
 
-/* With the cuts chosen: no operand has to be laid out anew, and nothing is cut by the axes of the parts. */
+/* Whether the chosen cuts let parts pass: no operand is laid out anew, and the axes of the parts cut nothing. */
 static bool stays(const operation *o, const ax_held *held, ax_axis_set parts) {
   for (uint32_t t = 0; t < tensor_count(o); t++) {
     const ax_spec none_ = {0}, spec = ax_cuts_write(&o->p->mesh, &o->f->factors, &o->tensor[t], type_of(o, t)->rank, &o->cuts);

@@ -6,21 +6,20 @@
                                                     c = add b b                    of blocks
                                                   }
 
-   How values are to lie is found from what shard_maps and sharding_constraints say (propagate.c), inputs included. What stands
-   outside shard_maps is computed on blocks where its operands or results are cut (operation.c), on whole arrays by every device
-   otherwise. A value stays as it was made until something needs it in another layout; then it is laid out anew by collectives and
-   slices that show in the program (reshard.h). Programs in control flow are rebuilt for the layouts that they take and give
-   (rebuild.c).
+   Propagation finds the layouts of values from those that shard_maps and sharding_constraints give, inputs included (propagate.c).
+   An equation outside shard_maps runs on blocks if its operands or results are cut (operation.c); otherwise every device runs it on
+   whole arrays. A value keeps its layout until an equation needs it in another one. Then collectives and slices, which show in the
+   program, change the layout (reshard.h). Programs in control flow are rebuilt for the layouts that they take and give (rebuild.c).
 
-   A shard_map may leave axes automatic (shard_map.c). Its mesh is in the whole mesh as any other's; values in its body lie over
-   these axes as propagation finds, which goes through such a shard_map, and go in and out in blocks of both kinds (rebuild.c). A
-   shard_map in there that takes some of them by hand adds nothing to the mesh.
+   A shard_map may leave axes automatic (shard_map.c). The whole mesh has its mesh as any other. Propagation goes through such a
+   shard_map and lays out the values in its body over the automatic axes; they go in and out as blocks over both kinds of axes
+   (rebuild.c). A shard_map inside it that takes some of these axes by hand adds nothing to the mesh.
 
    The mesh has a level for each depth of shard_maps inside one another (whole_mesh.c). Along the axes of deeper levels, values of
    outer bodies are the same everywhere.
 
-   If any of the shard_maps is unchecked, the one made of them is, and a result that differs over more axes than its spec names is
-   taken from the first device, as each of them would. */
+   If one of the shard_maps is unchecked, so is the resulting one. A result that differs over more axes than its spec names is then
+   taken from the first device, as the unchecked shard_map alone would do. */
 #include "partition/partition.h"
 
 #include "partition/partitioner.h"
@@ -36,7 +35,7 @@ static ax_value input(const ax_partitioner *p, ax_builder *builder, const ax_typ
   return ax_failed() ? ax_poison : ax_builder_input(builder, &block);
 }
 
-/* Arrays are whole where their layout would not divide them. */
+/* The layout of an input or result: NULL, which is whole, if `spec` does not divide it. */
 static const ax_spec *divided(const ax_partitioner *p, const ax_type *type, const ax_spec *spec) {
   for (uint32_t d = 0; d < type->rank; d++)
     if (!ax_shard_divides(type, spec, &p->mesh, d)) return NULL;
@@ -121,7 +120,7 @@ static void deinit(ax_partitioner *p) {
   ax_arena_deinit(&p->arena);
 }
 
-/* Nothing to do: without shard_maps, or one that is all, and takes all its mesh by hand. */
+/* Whether there is nothing to do: the program has no shard_map, or is a single one that takes its whole mesh by hand. */
 static bool is_partitioned(const ax_partitioner *p, const ax_program *program) {
   if (p->ungroups) return !p->grouped;
   return p->level_count == 0 || (p->level_count == 1 && is_one_shard_map(program));

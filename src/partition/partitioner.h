@@ -1,15 +1,18 @@
-/* The parts of the partitioner (partition.c), which only they include.
+/* The parts of the partitioner (partition.c). No other file includes this header, but for cost.c, which counts by factors.
 
      whole_mesh.c   the mesh of all shard_maps in the program
      regroup.c      groups as axes of that mesh
-     scope.c        from the axes of one of its programs to those of that mesh
-     propagate.c    how values are to lie, from sharding_constraints and shard_maps on
-     layouts.c      what of this holds for the operands and results of equations that hold programs
+     scope.c        from the axes of one program to those of that mesh
+     factoring.c    the factors of an equation's dimensions, and the axes that cut them
+     propagate.c    layouts for all values, from those that sharding_constraints and shard_maps give
+     layouts.c      layouts for the operands and results of equations that hold programs
+     explicit.c     sharding in types: layouts by rule
      rebuild.c      the walk that makes the per-device program
      operation.c    single operations in it, on blocks
-     halo.c         what windows see of their neighbours' blocks
+     halo.c         the elements that windows see of neighbours' blocks
 
-   Layouts are pointers: equal ones are the same, and NULL is whole. Whoever finds that there is no memory fails the trace. */
+   Layouts are pointers: equal layouts have the same address, and NULL is whole. A function that runs out of memory fails the
+   trace. */
 #ifndef AX_PARTITION_PARTITIONER_H
 #define AX_PARTITION_PARTITIONER_H
 
@@ -18,19 +21,20 @@
 #include "partition/reshard.h"
 #include "mesh/shard_map.h"
 
-/* Of all shard_maps and sharding_constraints at one depth, but those over axes that are automatic around them. */
+/* The meshes of all shard_maps and sharding_constraints at one depth. Meshes whose axes a shard_map around them leaves automatic
+   are not among them. */
 typedef struct ax_body_level {
-  const ax_eqn **maps; /* the first shard_map over each of the different meshes; borrowed */
-  uint32_t mesh_count, mesh_capacity, first, count; /* its axes of the whole mesh */
-  ax_mesh refined; /* these, without names */
-  ax_mesh *cuts;   /* that groups would have, where there is a refinement */
+  const ax_eqn **maps; /* the first shard_map or sharding_constraint over each different mesh; borrowed */
+  uint32_t mesh_count, mesh_capacity, first, count; /* first, count: the level's axes in the whole mesh */
+  ax_mesh refined; /* the common refinement of the meshes; axes without names */
+  ax_mesh *cuts;   /* finer meshes that have groups along their axes */
   uint32_t cut_count, cut_capacity;
 } ax_body_level;
 
-/* What the axes of a program's environment are made of in the whole mesh. */
+/* The axes of a program's environment, and the axes of the whole mesh that each of them is made of. */
 typedef struct ax_scope {
   struct ax_scope *next;
-  uint32_t depth; /* shard_maps around it, of those that add devices */
+  uint32_t depth; /* shard_maps around the program that add devices */
   ax_mesh axes;
   ax_axis_list runs[AX_MAX_AXES];
 } ax_scope;
@@ -39,7 +43,7 @@ typedef struct ax_scope {
 typedef struct ax_cuts {
   ax_axis_list by[AX_MAX_FACTORS];
 } ax_cuts;
-/* An equation's factors, until the next equation's. */
+/* An equation's factors. They hold until ax_factoring_of is called for the next equation. */
 typedef struct ax_factoring {
   ax_factors factors;
   ax_factored *in, *out;
@@ -49,26 +53,29 @@ typedef struct ax_factoring {
 typedef struct ax_partitioner {
   ax_body_level *levels;
   uint32_t level_count, level_capacity;
-  bool unchecked; /* one of the shard_maps is */
-  bool plain;     /* without kernels, where there is a program without */
-  bool ungroups;  /* groups are to become axes, or go */
-  bool grouped;   /* there are some */
+  bool unchecked; /* a shard_map is unchecked, or a body with automatic axes has messages */
+  bool plain;     /* kernels are replaced by equal programs without them, where a rule `plain` gives one */
+  bool ungroups;  /* groups are to become axes, or to be dissolved */
+  bool grouped;   /* the program has groups */
   ax_mesh mesh;
-  ax_arena arena;   /* for the time of the work */
-  ax_memo memo;     /* likewise: a program held by many equations is looked at once */
-  ax_scope *scopes; /* the different ones */
-  ax_factoring factoring; /* of the equation at hand */
+  ax_arena arena;   /* memory until the partitioner is done */
+  ax_memo memo;     /* so that a program that many equations hold is looked at once */
+  ax_scope *scopes; /* a list of the different scopes */
+  ax_factoring factoring; /* factors of the current equation */
 } ax_partitioner;
 
-/* Finds all shard_maps; then makes the mesh for them. AX_ABSENT: there is none for all. */
+/* ax_whole_mesh_find collects the meshes of all shard_maps and constraints; ax_whole_mesh_make then makes one mesh of them.
+   AX_ABSENT: there is no mesh that all of them are made of. */
 AX_MUST_USE ax_status ax_whole_mesh_find(ax_partitioner *p, const ax_program *program);
 AX_MUST_USE ax_status ax_whole_mesh_make(ax_partitioner *p);
 
 /* --- Groups --- */
 
-/* The mesh with its named axes cut so that the groups along them are those along some of the parts. False: no cuts make them so. */
+/* Cuts the named axes of `mesh` finer, so that each group has the members along some of the finer axes. *out has no names.
+   False: no cut does that. */
 bool ax_mesh_cut(const ax_mesh *mesh, const ax_axes *names, ax_mesh *out);
-/* The axes among the named, of `mesh`, along which the members of each group are, in their order. False: there are none that. */
+/* Finds the axes, among the named ones of `mesh` and in their order, along which the members of each group lie. False: there are
+   no such axes. */
 bool ax_groups_along(const ax_mesh *mesh, const ax_axes *names, ax_axes *out);
 
 /* --- Scopes --- */
@@ -76,70 +83,76 @@ bool ax_groups_along(const ax_mesh *mesh, const ax_axes *names, ax_axes *out);
 ax_axis_set ax_scope_set(const ax_scope *s, ax_axis_set set);
 ax_axes ax_scope_names(const ax_partitioner *p, const ax_scope *s, const ax_axes *names);
 ax_type ax_scope_type(const ax_partitioner *p, const ax_scope *s, const ax_type *type);
-/* The type of the block that `spec` says. */
+/* The type of a device's block of a value that `spec` cuts; NULL: whole. Blocks may end in padding. */
 ax_type ax_scope_block(const ax_partitioner *p, const ax_scope *s, const ax_type *type, const ax_spec *spec);
-/* Of the body of a shard_map. NULL: the trace has failed. */
+/* The scope of a shard_map's body. NULL: the trace has failed. */
 const ax_scope *ax_scope_body(ax_partitioner *p, const ax_scope *outer, const ax_shard_map_params *params);
-/* Whether some of its axes are automatic. */
+/* Whether some of the scope's axes are automatic. */
 bool ax_scope_lays_out(const ax_scope *s);
-/* A layout on the mesh of a shard_map or a sharding_constraint in this scope, as one on the whole mesh. */
+/* Translates a layout on `mesh`, that of a shard_map or a sharding_constraint in this scope, to the whole mesh. */
 const ax_spec *ax_spec_on(ax_partitioner *p, const ax_scope *s, const ax_mesh *mesh, const ax_spec *spec);
-/* Of a value's layout around a shard_map what its body sees, in whose scope blocks of it have this type: the axes that are
-   automatic there, as far as they divide. And back: in each dimension the axes of the map's own spec, then these. */
+/* ax_spec_inward: the layout that a shard_map's body sees of a value that lies as `spec` around it. It has the axes that are
+   automatic inside, as far as they divide `block`, the type of the value in the body's scope. ax_spec_outward goes back: in each
+   dimension it has the axes of the map's own spec, then those of the layout inside. */
 const ax_spec *ax_spec_inward(ax_partitioner *p, const ax_scope *inner, const ax_type *block, const ax_spec *spec);
 const ax_spec *ax_spec_outward(ax_partitioner *p, const ax_spec *own, const ax_spec *inside);
-/* The one that equals it, which has nothing but zeros where it says nothing. */
+/* The one address of all layouts equal to *spec; NULL: it cuts nothing. Layouts are compared by their bytes: unused ones must be
+   zero. */
 const ax_spec *ax_spec_unique(ax_partitioner *p, const ax_spec *spec);
-/* Dimension d becomes d + by; those that would be below 0 go. by + its rank is at most AX_MAX_RANK. */
+/* Moves each dimension d to d + by, and drops those that would be below 0. by + the spec's rank is at most AX_MAX_RANK. */
 ax_spec ax_spec_moved(const ax_spec *spec, int by);
-/* A layout of slices as one of what they are stacked to, and back. A layout of too many dimensions is whole. */
+/* ax_spec_stacked: the layout of an array, from that of its slices along dimension 0; whole if it would have too many
+   dimensions. ax_spec_unstacked goes back. */
 const ax_spec *ax_spec_stacked(ax_partitioner *p, const ax_spec *spec);
 const ax_spec *ax_spec_unstacked(ax_partitioner *p, const ax_spec *spec);
 
 /* --- Propagation --- */
 
-/* False: the trace has failed. */
+/* Asks the equation's primitive for its factors. False: the trace has failed. */
 bool ax_factoring_of(ax_factoring *f, const ax_program *program, const ax_eqn *eqn);
 void ax_factoring_deinit(ax_factoring *f);
-/* The axes by which an array of this type that lies so has its factors cut: cuts->by of those it has. Axes that fall into none are
-   left out. */
+/* Reads off a layout which axes cut the factors of an array of this type. Sets cuts->by for the factors that the array has, and
+   leaves out axes that cut none of them. */
 void ax_cuts_read(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, const ax_type *type,
                   const ax_spec *spec, ax_cuts *cuts);
-/* Whether dimension d is one factor, which may be cut by axes that do not divide it. */
+/* Whether dimension d is a single factor, or the dimension that windows go over. Axes that do not divide it may cut it. */
 bool ax_factor_is_all(const ax_factors *factors, const ax_factored *tensor, const ax_type *type, uint32_t d);
-/* Whether layouts are carried through it: of a dimension that windows go over, where a block of positions sees about a block of
-   it. */
+/* Whether propagation carries layouts through dimension d. It does, except along a dimension that windows go over if a block of
+   positions sees much more or much less than a block of elements. */
 bool ax_factor_flows(const ax_factors *factors, const ax_factored *tensor, const ax_type *type, uint32_t d);
-/* How it lies with its factors cut so: a factor can be cut only when those before it in its dimension are cut to the end. */
+/* The layout of an array whose factors are cut as `cuts` says. A factor is cut only if those before it in its dimension are cut
+   to single elements. */
 ax_spec ax_cuts_write(const ax_mesh *mesh, const ax_factors *factors, const ax_factored *tensor, uint32_t rank,
                       const ax_cuts *cuts);
 
-/* Finds how values are to lie, of the program and of all in it but what shard_maps hold that leave no axis automatic, where these
-   or sharding_constraints say something. */
+/* Finds layouts for the values of a program and of the programs in it, from those that shard_maps and sharding_constraints give.
+   It does not enter a shard_map that leaves no axis automatic. It finds none if the scope has no automatic axis and there is no
+   mesh at its depth. */
 void ax_propagate(ax_partitioner *p, const ax_scope *s, const ax_program *program);
-/* By value, what was found; NULL: nothing was, as nothing is said: all values are whole. */
+/* The layouts that ax_propagate found, by value. NULL: it found none, and all values are whole. */
 const ax_spec *const *ax_propagated(ax_partitioner *p, const ax_scope *s, const ax_program *program);
-/* Of one value. */
+/* The layout that ax_propagate found for value v; NULL: whole. */
 const ax_spec *ax_propagated_at(ax_partitioner *p, const ax_scope *s, const ax_program *program, uint32_t v);
-/* Whether one operand of one equation is all that the value is used for. */
+/* Whether value v is used once, as an operand, and is no result of the program. False, too, if ax_propagate has not seen the
+   program. */
 bool ax_propagated_once(ax_partitioner *p, const ax_scope *s, const ax_program *program, uint32_t v);
 
 /* --- Layouts --- */
 
-/* How an equation of `program` that holds programs takes its operands and gives its results: as propagation found. A call's results
-   are left out, as they come as its body makes them. */
+/* The layouts in which an equation of `program` that holds programs takes its operands and gives its results, as propagation
+   found them. A call's results are not set, because they lie as its body makes them. */
 void ax_region_layouts(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, const ax_spec **in,
                        const ax_spec **out);
 
 /* --- The walk --- */
 
-/* Room for the values of a program, which are not held yet. NULL: the trace has failed. */
+/* Allocates the records of a program's values, with their types; no value is held yet. NULL: the trace has failed. */
 ax_held *ax_held_alloc(ax_partitioner *p, const ax_program *program);
-/* An equation of one operation on blocks, laid out so that little has to be moved; lies: as ax_propagated. The names of axes in its
-   parameters are those of the whole mesh. */
+/* Binds an equation of one operation on blocks, in layouts that move few bytes. lies: as ax_propagated gives them. The axes in
+   its parameters have the names of the whole mesh. */
 void ax_bind_operation(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn,
                        const ax_spec *const *lies, ax_held *held);
-/* The equations of `program`, bound in the trace in progress. held: by value; those of the inputs are set. */
+/* Binds the equations of `program` in the current trace. held: by value; the caller has set those of the inputs. */
 void ax_rebuild(ax_partitioner *p, const ax_scope *s, const ax_program *program, ax_held *held);
 
 #endif

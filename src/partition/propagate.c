@@ -1,21 +1,23 @@
-/* How values are to lie, from what is said of some: results of sharding_constraints and of shard_maps lie as they say, and what
-   these take had better lie as they take it. A shard_map that leaves axes automatic says nothing of these: layouts over them go in,
-   through its body and out again. From there layouts go through equations, forwards and backwards, by factors (ir/prim.h):
+/* Layouts for all values, from the layouts that some of them are given. Results of sharding_constraints and of shard_maps lie as
+   these say; operands of both are wished to lie as they are taken. A shard_map that leaves axes automatic does not fix its values:
+   layouts over the automatic axes go into its body, through it and out again. From there layouts go through equations, forwards and
+   backwards, by factors (ir/prim.h):
 
-     y = dot_general x w     x: P(data, _)   w: P(_, model)      y gets P(data, model), and what flows back to w lies as w does
+     y = dot_general x w     x: P(data, _)   w: P(_, model)      y gets P(data, model)
 
    until nothing changes. A layout only grows: a dimension gets the next axis that another operand or result has along the same
-   factor, when the value has not got that axis elsewhere and its size is divided. Where values disagree on a factor neither grows.
-   What is said goes first: sharding_constraints and shard_maps are looked at before anything moves; then equations that combine no
-   elements, as layouts that go through cost nothing; then products and reductions along what they do not combine; and what they
-   combine only when all else has come to rest: so that a batch that is cut stays so beside weights that are cut by the same axes.
+   factor, if the axis does not cut the value elsewhere. It must divide the factor, unless the factor is all of the dimension,
+   which may be padded. Where values disagree on a factor, neither grows. The order is: first the layouts that are given; then
+   equations that combine no elements, because a layout goes through these at no cost; then products and reductions, along the
+   dimensions that they keep; last the dimensions that they combine. So a batch that is cut stays cut beside weights that are cut
+   by the same axes.
 
-   Programs in control flow have one layout for each of their values, however often they are called: operands and inputs, carries
-   that go round and results are held to be the same value. Layouts of a scan's slices are those of what is scanned without its
-   first dimension.
+   Programs in control flow have one layout for each of their values, however often they are called. An operand and the input that
+   it becomes are treated as one value, and so are a carry, its next value and its result. A scan's slices have the layout of the
+   array that is scanned, without its first dimension.
 
-   These are wishes. What an equation makes of them is decided where it is bound (operation.c). Cost: an equation is looked at once
-   for each growth of one of its operands or results, of which there are at most as many as axes. */
+   These layouts are wishes; the equation's cuts are decided when it is bound (operation.c). Cost: an equation is looked at once for
+   each growth of one of its operands or results, and a value grows at most once for each axis. */
 #include <string.h>
 
 #include "ir/region_link.h"
@@ -34,7 +36,7 @@ struct flow {
   const ax_scope *s;
   const ax_program *program;
   const ax_spec **at; /* by value */
-  uint16_t *said;     /* by value: the dimensions that stay as they are, as bits */
+  uint16_t *said;     /* by value: bits of the dimensions that a constraint or a shard_map fixes */
   bool *given;        /* by value: it is a result of the program */
   uint8_t *queued;    /* by equation: a bit a level */
   uint32_t *user_end, *user; /* of value v: user[user_end[v - 1]] .. user[user_end[v]], equations */
@@ -42,11 +44,11 @@ struct flow {
   holder *holders;    /* the equations that hold it */
 };
 
-/* What is looked at of an equation, one level after the other has come to rest. */
+/* The parts of an equation that are looked at. A level begins when the one before it has come to rest. */
 typedef enum level {
   THROUGH,  /* equations that combine no elements */
-  ALONG,    /* of all others what they have along each other */
-  COMBINED, /* and what they combine */
+  ALONG,    /* the factors that all other equations keep */
+  COMBINED, /* the factors that these combine */
   LEVELS
 } level;
 typedef struct item {
@@ -123,7 +125,7 @@ static void grow_to(propagation *g, flow *f, uint32_t v, const ax_spec *grown) {
   if (!ax_failed()) set(g, f, v, unique);
 }
 
-/* The value's layout gets the axes that `wanted` has more: dimension d + by here is dimension d there. */
+/* Adds to the layout of v the axes that `wanted` has beyond it. Dimension d of `wanted` is dimension d + by of v. */
 static void grow_as(propagation *g, flow *f, uint32_t v, const ax_spec *wanted, int by) {
   const ax_type *type = &f->program->types[v];
   ax_spec grown;
@@ -160,7 +162,8 @@ static void join_slices(propagation *g, flow *f, uint32_t v, flow *other, uint32
 
 /* --- Equations of factors --- */
 
-/* What the value's layout says of the factors goes into the best there is. */
+/* Adds the cuts of v's factors to g->best. If two layouts disagree on a factor, g->best keeps the axes that both begin with, and
+   the factor is stuck. */
 static void learn(propagation *g, const ax_factoring *of, const ax_factored *tensor, const flow *f, uint32_t v) {
   const ax_factors *factors = &of->factors;
   const ax_type *type = &f->program->types[v];
@@ -318,7 +321,7 @@ static void join_region(propagation *g, flow *f, const ax_eqn *eqn) {
 
 static bool is_said(const ax_eqn *eqn) { return eqn->prim == &ax_prim_shard_map || eqn->prim == &ax_prim_sharding_constraint; }
 
-/* What it said holds; in dimensions that it left open its operand and its result are one value. */
+/* In dimensions that a constraint leaves open, its operand and its result are treated as one value. */
 static void join_open(propagation *g, flow *f, const ax_eqn *eqn) {
   if (((const ax_constraint_params *)eqn->params)->specs.v[0].open != 0) join(g, f, eqn->in[0], f, eqn->out);
 }
@@ -333,7 +336,7 @@ static void look_at(propagation *g, flow *f, uint32_t index, level level) {
 
 /* --- The beginning --- */
 
-/* What a shard_map or a sharding_constraint says. */
+/* Gives values the layouts that a shard_map or a sharding_constraint names. */
 static void hear(propagation *g, flow *f, const ax_eqn *eqn) {
   if (eqn->prim == &ax_prim_sharding_constraint) {
     const ax_constraint_params *params = eqn->params;
@@ -343,7 +346,7 @@ static void hear(propagation *g, flow *f, const ax_eqn *eqn) {
     return;
   }
   const ax_shard_map_params *params = eqn->params;
-  const bool automatic = body_of_map(g, f, eqn) != NULL; /* then more may be said of them */
+  const bool automatic = body_of_map(g, f, eqn) != NULL; /* then its results may be cut by automatic axes as well */
   for (uint32_t i = 0; i < eqn->in_count; i++)
     grow_as(g, f, eqn->in[i], ax_spec_on(g->p, f->s, &params->mesh, &params->in_specs.v[i]), 0);
   for (uint32_t k = 0; k < eqn->out_count; k++) {
@@ -403,7 +406,8 @@ static flow *flow_of(propagation *g, const ax_scope *s, const ax_program *progra
 
 static void hear_all(propagation *g, flow *f);
 
-/* An equation that holds a program is looked at in any case, as it may be found after what is said in there. */
+/* Notes that equation e holds `body`. The equation is queued in any case, because the body may have its layouts already, from
+   another equation that holds it. */
 static void hold(propagation *g, flow *f, uint32_t e, flow *body) {
   holder *h = body != NULL ? ax_arena_alloc(&g->p->arena, sizeof *h) : NULL;
   if (body != NULL && h == NULL) ax_fail(ax_out_of_memory(sizeof *h));
@@ -414,7 +418,8 @@ static void hold(propagation *g, flow *f, uint32_t e, flow *body) {
   hear_all(g, body);
 }
 
-/* Goes through a program and those in it, once each: who holds whom, and what is said. */
+/* Visits a program and the programs in it, once each: notes which equations hold them, and takes the layouts that constraints
+   and shard_maps give. */
 static void hear_all(propagation *g, flow *f) {
   ax_memo_entry *entry = ax_memo_ask(&g->p->memo, "heard", f->program, &f->s, sizeof f->s);
   if (entry == NULL) ax_fail(ax_out_of_memory(0));
@@ -437,7 +442,7 @@ static void propagate(propagation *g, const ax_scope *s, const ax_program *progr
   while (!ax_failed() && pop(g, &at)) look_at(g, at.of, at.eqn, at.level);
 }
 
-/* Something may be said here: there are meshes at this depth, or axes that a shard_map around leaves automatic. */
+/* Whether layouts can be given here: there are meshes at this depth, or a shard_map around leaves axes automatic. */
 static bool is_heard(const ax_partitioner *p, const ax_scope *s) {
   return s->depth < p->level_count || ax_scope_lays_out(s);
 }

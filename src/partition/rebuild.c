@@ -1,7 +1,7 @@
-/* The walk that makes the per-device program. What stands outside shard_maps is bound on blocks (operation.c) or on whole values; a
-   shard_map's body is bound in its place, on blocks; a program in control flow is rebuilt for the layouts that its inputs come in
-   and its results are to have (layouts.c), once for each of them, so that a hundred calls of one body on blocks laid out alike are
-   calls of one body again. */
+/* The walk that makes the per-device program. An equation outside shard_maps is bound on blocks (operation.c) or on whole
+   values. A shard_map's body is bound in its place, on blocks. A program in control flow is rebuilt for the layouts of its
+   inputs and results (layouts.c), once for each set of layouts: a hundred calls of one body on blocks laid out alike stay calls
+   of one body. */
 #include <string.h>
 
 #include "ir/flow.h"
@@ -15,7 +15,7 @@ typedef struct rebuilt {
   ax_program *program; /* borrowed */
   const ax_spec **out; /* how its results are laid out */
   ax_axis_set *uneven; /* ax_held.uneven of each */
-  ax_asked *asked;     /* by input, what it was joined to */
+  ax_asked *asked;     /* by input: how the program joined its blocks */
 } rebuilt;
 
 ax_held *ax_held_alloc(ax_partitioner *p, const ax_program *program) {
@@ -35,8 +35,7 @@ static ax_value held_here(const ax_partitioner *p, ax_held *held, const ax_spec 
 
 /* --- Programs held by equations --- */
 
-/* What is asked: the program in this scope with inputs laid out as `in` says, and results as `out` says; out NULL: as they are
-   made. */
+/* The program to rebuild, its scope, and the layouts of its inputs and results. out NULL: results lie as they are made. */
 typedef struct question {
   const ax_scope *s;
   const ax_program *program;
@@ -256,7 +255,7 @@ static ax_program *called_by(ax_partitioner *p, const ax_eqn *eqn) {
   return entry != NULL ? entry->made[0] : NULL;
 }
 
-/* What has a derivative of its own is the call that it is: derivatives have been taken. */
+/* Binds a region with derivatives of its own as a call of its program, because derivatives have been taken by now. */
 static void bind_custom(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, ax_held *held) {
   const ax_closed_call_params params = {called_by(p, eqn)};
   ax_eqn call = *eqn;
@@ -279,7 +278,7 @@ static void bind_ungrouped(ax_partitioner *p, const ax_type *result, const ax_eq
   out[0] = ax_vary_to(out[0], result->spread.varying);
 }
 
-/* On whole values. */
+/* Binds an equation on whole values. */
 static void bind_whole(ax_partitioner *p, const ax_scope *s, const ax_program *program, const ax_eqn *eqn, ax_held *held) {
   binding b = {.program = program, .eqn = eqn};
   ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]), *out = ax_trace_alloc(eqn->out_count * sizeof out[0]);

@@ -1,15 +1,16 @@
-/* Groups of members that are those along axes of a finer mesh.
+/* Groups of members that lie along the axes of a finer mesh.
 
      x=8   {0,1} {2,3} {4,5} {6,7}    is x_0=4, x_1=2, and the groups are those along x_1
            {0,4} {1,5} {2,6} {3,7}    is x_0=2, x_1=4, and the groups are those along x_0
 
-   A group over axes costs what one over those of a mesh that was made so costs, because it is one. What is asked of the groups: one
-   size, and members in ascending order, each group the first moved by its own least member. */
+   A collective over such groups becomes one over axes of the finer mesh, and so costs the same. The groups must have one size and
+   members in ascending order, and each must be the group of member 0 moved by its own least member. */
 #include <string.h>
 
 #include "partition/partitioner.h"
 
-/* Where the group of member 0 begins in the list; AX_NONE: it does not begin with it, or groups differ in size. */
+/* The place in the list of members where the group of member 0 begins. AX_NONE: member 0 is not the first of its group, or
+   groups differ in size. */
 static uint32_t group_of_first(const ax_groups *groups) {
   if (!ax_groups_even(groups)) return AX_NONE;
   for (uint32_t g = 0; g < groups->count; g++)
@@ -17,7 +18,8 @@ static uint32_t group_of_first(const ax_groups *groups) {
   return AX_NONE;
 }
 
-/* The sizes of axes, minor first, of which members 0, m1, m2 .. are those along every second one. False: there are no such. */
+/* Finds the sizes of axes, the minor one first, such that the members 0, m1, m2 .. of a group lie along some of the axes: a run
+   of members at equal distances is an axis, and so is a gap between runs. False: there are no such sizes. */
 static bool sizes_of(const uint32_t *member, uint32_t count, int64_t all, ax_mesh *sizes) {
   int64_t inside = 1; /* the product of the sizes so far */
   for (uint32_t have = 1; have < count;) {
@@ -57,7 +59,7 @@ bool ax_mesh_cut(const ax_mesh *mesh, const ax_axes *names, ax_mesh *out) {
   return true;
 }
 
-/* How far member i along `axes`, of these sizes and as far apart, is from the first. */
+/* The distance from the first member of a group to member i, for axes of these sizes and steps. */
 static int64_t offset_of(uint32_t i, const int64_t *size, const int64_t *step, uint32_t count) {
   int64_t offset = 0;
   for (uint32_t k = count; k-- > 0; i /= (uint32_t)size[k]) offset += i % size[k] * step[k];

@@ -41,7 +41,7 @@ void ax_held_combine(ax_held *held) {
   held->parts = 0;
 }
 
-/* The first device's block for all: gathered as rows, of which the first is taken. */
+/* Gives all devices the first device's block: gathers the blocks as rows and takes the first row. */
 static void settle(ax_held *held) {
   ax_held_combine(held);
   ax_type type = ax_typeof(held->value);
@@ -86,13 +86,13 @@ static bool divides(const ax_held *held, const ax_spec *spec, uint32_t d) {
   return ax_shard_divides(held->type, spec, &ax_builder_current()->axes, d);
 }
 
-/* Dimension d, joined, without what is behind its end. */
+/* Cuts off the padding of dimension d, whose blocks have been joined. */
 static ax_value without_padding(const ax_held *held, ax_value x, uint32_t d) {
   return divides(held, held->spec, d) ? x : ax_slice_in_dim(x, 0, held->type->dims[d], 1, d);
 }
 
-/* Dimension d, which is whole, with as much behind its end as blocks of this layout need: its last element again, so that what is
-   computed of it there is what is computed of that, and no other number or NaN comes of it. */
+/* Pads dimension d, which is whole, to the size that blocks of this layout need. The padding repeats the last element, so
+   results computed from it are the last element's results, and it brings in no new NaN. */
 static ax_value with_padding(const ax_held *held, ax_value x, const ax_spec *spec, uint32_t d) {
   if (divides(held, spec, d) || ax_failed()) return x;
   const int64_t parts = ax_shard_parts(spec, &ax_builder_current()->axes, d), size = held->type->dims[d];
@@ -120,16 +120,17 @@ ax_value ax_held_whole(ax_held *held) {
   return whole_of(held);
 }
 
-/* From one layout to another: along dimension d, `stay[d]` axes stay. */
+/* A change from one layout to another. Along dimension d the first `stay[d]` axes stay. */
 typedef struct change {
   const ax_held *held;
   const ax_spec *from, *to;
   uint32_t stay[AX_MAX_RANK];
   bool cut[AX_MAX_RANK], joined[AX_MAX_RANK]; /* done already */
-  ax_axis_set gathered;                       /* over these blocks are joined */
+  ax_axis_set gathered;                       /* axes over which blocks are joined */
 } change;
 
-/* Blocks of a dimension that is padded begin elsewhere when it is cut in another way: then nothing of it stays. */
+/* Finds the axes that stay. Blocks of a padded dimension begin elsewhere once it is cut in another way, so none of its axes
+   stays. */
 static change compare(const ax_held *held, const ax_spec *from, const ax_spec *to) {
   change c = {.held = held, .from = from, .to = to};
   for (uint32_t d = 0; d < AX_MAX_RANK; d++) {
@@ -146,7 +147,7 @@ static change compare(const ax_held *held, const ax_spec *from, const ax_spec *t
 static bool cuts(const change *c, uint32_t d) { return !c->cut[d] && c->to->count[d] > c->stay[d]; }
 static bool joins(const change *c, uint32_t d) { return !c->joined[d] && c->from->count[d] > c->stay[d]; }
 
-/* The parts of dimension d, which is not joined before. */
+/* Cuts dimension d, which needs no joining any more, and takes this device's part. */
 static ax_value cut(change *c, ax_value x, uint32_t d) {
   ax_axes names = names_of(c->to, d, c->stay[d]);
   c->cut[d] = true;
@@ -159,7 +160,8 @@ static bool can_cut_first(const change *c, uint32_t d) {
   return cuts(c, d) && !joins(c, d);
 }
 
-/* What is joined along dimension d and cut along another by the same axes in the same order. */
+/* Changes blocks along dimension d to blocks along another dimension by one all_to_all, if the same axes in the same order leave
+   d and come to the other. */
 static ax_value exchange(change *c, ax_value x, uint32_t d) {
   ax_axes names = names_of(c->from, d, c->stay[d]);
   if (!divides(c->held, c->from, d)) return x;
@@ -174,7 +176,7 @@ static ax_value exchange(change *c, ax_value x, uint32_t d) {
   return x;
 }
 
-/* Every block is joined, and nothing is cut before. */
+/* Whether the change passes through the whole value: no axis stays, and nothing is cut before the blocks are joined. */
 static bool goes_by_whole(const change *c) {
   for (uint32_t d = 0; d < AX_MAX_RANK; d++)
     if (c->stay[d] > 0 || c->cut[d]) return false;

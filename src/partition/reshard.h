@@ -1,46 +1,47 @@
-/* A value of the whole program inside the per-device program, and the change of its layout by collectives and slices that show in
-   the program.
+/* A value of the whole program as a device holds it, and the change of its layout by collectives and slices that show in the
+   program.
 
      held      f32[2,4], P(data) of f32[8,4]           wanted P(_, model) on data=4, model=2
-     cut       f32[2,2]      dimension 1, by model     what is cut by axes that nothing is gathered over is cut first:
-     gather    f32[8,2]      dimension 0, over data    less moves
+     cut       f32[2,2]      dimension 1, by model     no gather needs model, so this cut comes first:
+     gather    f32[8,2]      dimension 0, over data    the gather moves fewer bytes
 
-   Along a dimension the axes that both layouts begin with stay. Blocks that only move to another dimension go by all_to_all. */
+   Along a dimension, the axes that both layouts begin with stay. Blocks that only move to another dimension go by all_to_all. */
 #ifndef AX_PARTITION_RESHARD_H
 #define AX_PARTITION_RESHARD_H
 
 #include "ir/program.h"
 
-/* What a value's blocks were joined to. */
+/* Whether a value's blocks were joined, and the layout that they were joined to. */
 typedef struct ax_asked {
   bool joined, several;
-  ax_spec as; /* the first time; several: and in another way */
+  ax_spec as; /* as: the first such layout; several: another one followed */
 } ax_asked;
 
-/* A layout that a value was brought to. */
+/* A layout that a value was changed to, with the value in it. */
 typedef struct ax_relaid ax_laid;
 
 typedef struct ax_held {
   ax_value value; /* this device's block; where axes do not divide a dimension the last blocks end in padding, in which anything may
                      stand */
-  const ax_type *type; /* of the whole */
+  const ax_type *type; /* type of the whole value */
   const ax_spec *spec; /* of axes of the current trace's environment; NULL: whole */
-  ax_axis_set parts; /* over these each device holds a part of a sum (or of what `combine` says), which nobody has asked for yet */
+  ax_axis_set parts; /* axes over which each device holds a part of a sum (or of another combination: `combine`); no reader has
+                        needed it yet */
   ax_factor_kind combine;
-  const ax_spec *combined; /* how the sum will lie: as the parts do, or cut further, by axes over which there are parts */
-  ax_axis_set uneven;  /* along these, which the spec does not name, blocks may differ: the first device's counts */
-  ax_value whole;      /* gathered already, or poison */
-  ax_laid *laid;       /* all others that it was brought to */
-  ax_asked *asked;     /* to fill, or NULL */
+  const ax_spec *combined; /* layout of the combined value: that of the parts, or cut further, by axes over which there are parts */
+  ax_axis_set uneven;  /* axes outside the spec along which blocks may differ: the first device's block counts */
+  ax_value whole;      /* the whole value if it was gathered already, or poison */
+  ax_laid *laid;       /* all other layouts that the value was changed to, with their values */
+  ax_asked *asked;     /* the caller's record of how blocks are joined, or NULL */
 } ax_held;
 
-/* What it holds from now on; its type stays. */
+/* Sets the value and its layout. The type stays; all else is cleared. */
 void ax_held_set(ax_held *held, ax_value value, const ax_spec *spec);
-/* Combines its parts, if it has any. */
+/* Combines the parts, if the value is in parts. */
 void ax_held_combine(ax_held *held);
 /* The whole value, the same on all devices of the spec's axes. */
 ax_value ax_held_whole(ax_held *held);
-/* The block of it that `spec` says. */
+/* This device's block of the value in the layout `spec`. */
 ax_value ax_held_as(ax_held *held, const ax_spec *spec);
 
 #endif

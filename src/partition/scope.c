@@ -1,4 +1,4 @@
-/* From the axes of one program to those of the whole mesh, of which each is a run. */
+/* Translates the axes of one program to those of the whole mesh. Each axis of a program is a run of the whole mesh's axes. */
 #include <string.h>
 
 #include "partition/partitioner.h"

@@ -1,5 +1,6 @@
-/* top_level_all_gather: an array, outside of shard_map, laid out over fewer axes. By value it is the array; it is a shard_map whose
-   body gathers, so that the collective stands where the user put it and not where the partitioner would. */
+/* top_level_all_gather: lays an array outside of shard_map out over fewer axes. The value stays the same. The call makes a
+   shard_map whose body gathers, so that the collective stands where the user put it, and not where the partitioner would put
+   one. */
 #include <string.h>
 
 #include "axle/collectives.h"
@@ -14,7 +15,7 @@ typedef struct change {
   ax_spec from, to;
 } change;
 
-/* Of each dimension the axes that go, which are the inner ones, in their order. */
+/* Gathers each dimension over the axes that its new layout lacks. These are the inner ones, and keep their order. */
 static void gather(const ax_value *in, ax_value *out, void *context) {
   const change *c = context;
   out[0] = in[0];

@@ -1,6 +1,7 @@
-/* The mesh of all shard_maps and sharding_constraints in a program: a level for each depth of shard_maps inside one another, of
-   those that add devices: a mesh whose axes a shard_map around leaves automatic is a part of that one's. The meshes of those at one
-   depth are refined into one (refine.h). One of fewer devices is first given a further axis, along which devices do the same. */
+/* The mesh of all shard_maps and sharding_constraints in a program. It has a level for each depth of shard_maps inside one
+   another. A shard_map over axes that one around it leaves automatic adds no level, because it adds no devices. The meshes at
+   one depth are refined into one (refine.h). A mesh of fewer devices first gets a further axis, along which devices do the same
+   work. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "partition/partitioner.h"
 #include "prim/prims.h"
 
-/* Of a shard_map or a sharding_constraint. */
+/* The mesh of a shard_map or a sharding_constraint. */
 static const ax_mesh *mesh_of(const ax_eqn *map) {
   if (map->prim == &ax_prim_sharding_constraint) return &((const ax_constraint_params *)map->params)->mesh;
   return &((const ax_shard_map_params *)map->params)->mesh;
@@ -28,7 +29,8 @@ static ax_status add_mesh(ax_partitioner *p, uint32_t depth, const ax_eqn *map) 
   return AX_OK;
 }
 
-/* The groups along axes of the innermost mesh, which are those of the level before `depth`. */
+/* Notes the finer mesh that would have the equation's groups along its axes. `mesh` is the innermost around the equation, on the
+   level before `depth`. */
 static ax_status add_cut(ax_partitioner *p, uint32_t depth, const ax_mesh *mesh, const ax_eqn *eqn) {
   const ax_axes *axes = ax_eqn_grouped(eqn);
   ax_mesh cut;
@@ -133,14 +135,15 @@ static bool refines(const ax_mesh *a, const ax_mesh *b) {
   return widen(a, devices, &first) && widen(b, devices, &second) && ax_mesh_refine(&first, &second, &refined);
 }
 
-/* Which two of a level's meshes have no common refinement; the last two in doubt (all may need too many axes together). */
+/* Reports two meshes of a level that have no common refinement. If every two have one, but all together need too many axes, it
+   names the last two. */
 static ax_status refuse_level(const ax_body_level *l, uint32_t last) {
   for (uint32_t i = 0; i < last; i++)
     if (!refines(mesh_of(l->maps[i]), mesh_of(l->maps[last]))) return refuse(l->maps[i], l->maps[last]);
   return refuse(l->maps[last - 1], l->maps[last]);
 }
 
-/* One that cannot be widened: with the largest. */
+/* Reports a mesh that cannot be widened, together with the level's largest. */
 static ax_status refuse_wide(const ax_body_level *l, uint32_t narrow, int64_t devices) {
   uint32_t largest = 0;
   while (ax_mesh_devices(mesh_of(l->maps[largest])) != devices) largest++;
@@ -161,7 +164,7 @@ static ax_status refine_level(ax_body_level *l) {
   return AX_OK;
 }
 
-/* As long as `total`, the number of axes of all levels, stays within what there may be. */
+/* Refines the level for its groups, as long as `total`, the number of axes of all levels, is at most AX_MAX_AXES. */
 static void refine_for_groups(ax_body_level *l, uint32_t *total) {
   for (uint32_t i = 0; i < l->cut_count; i++) {
     ax_mesh next;
