@@ -145,7 +145,8 @@ static void mark(ax_block_state *b) {
   trace->block = b->call;
   trace->block_state = b;
   trace->left = left;
-  trace->again = b->reruns || b->runs > 1;
+  /* A second run of a loop's block repeats the first. The second of a branch is the other block, which C runs for the first time. */
+  trace->again = b->reruns || (b->runs > 1 && b->form != &ax_block_if);
 }
 
 /* No more runs: the variables are poison where the trace has failed. */

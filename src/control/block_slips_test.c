@@ -26,6 +26,16 @@ static AX_BODY(read_in_next_round) {
   }
   out[0] = x;
 }
+static AX_BODY(read_in_next_round_in_else) {
+  ax_value x = in[0], t = in[1];
+  AX_IF (in[3], &x) x = ax_neg(x); AX_ELSE {
+    HERE; AX_LOOP (i, 0, 3, &x) {
+      x = ax_add(x, t);
+      t = ax_mul(t, 2);
+    }
+  }
+  out[0] = x;
+}
 static AX_BODY(read_in_next_scan) {
   ax_value x = in[1], t = in[1];
   HERE; AX_SCAN (row, in[0], &x) {
@@ -307,6 +317,7 @@ static const struct {
   const char *head, *message; /* what stands behind the line, and elsewhere */
 } slips[] = {
     {read_in_next_round, "AX_LOOP: ", "add: operand 1 is a value of AX_LOOP's block at "},
+    {read_in_next_round_in_else, "AX_LOOP: ", "add: operand 1 is a value of AX_LOOP's block at "},
     {read_in_next_scan, "AX_SCAN: ", "mul: operand 1 is a value of AX_SCAN's block at "},
     {read_in_next_while, "AX_WHILE: ", "add: operand 1 is a value of AX_WHILE's block at "},
     {read_by_condition, "AX_WHILE: ", "lt: operand 0 is a value of AX_WHILE's block at "},

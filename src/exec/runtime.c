@@ -159,8 +159,12 @@ ax_status ax_runtime_register(ax_runtime *runtime, ax_callback *callback) {
   return ax_callbacks_add(&runtime->callbacks, callback);
 }
 
+/* Holds the runtime: a callback of a run that it waits for may release the last reference. */
 void ax_runtime_wait(ax_runtime *runtime) {
-  if (runtime != NULL) ax_pending_wait_for_all(runtime);
+  if (runtime == NULL) return;
+  ax_runtime_hold(runtime);
+  ax_pending_wait_for_all(runtime);
+  ax_runtime_drop(runtime);
 }
 
 void ax_print_to(const char *text, void *file) { (void)fputs(text, file); }
