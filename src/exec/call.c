@@ -428,19 +428,11 @@ ax_status ax_run_start(ax_executable *e, uint32_t in_count, ax_array *const *in,
   return call_held(run_later, e, in_count, in, out_count, out);
 }
 
-/* Does not wait for an array that was donated, since it can never be read. Holds the array while it waits, since a callback of its run
-   may release the caller's reference. */
+/* Does not wait for an array that was donated, since it can never be read. */
 ax_status ax_array_wait(const ax_array *array) {
   AX_TRY(ax_require(array, "array"));
-  if (ax_array_is_ready(array)) {
-    if (ax_array_gone((ax_array *)array)) return ax_array_refuse_donated(array); /* the cast: counting users does not change the array */
-    return wait_for_maker(array);
-  }
-  ax_array *held = ax_array_retain((ax_array *)array);
-  ax_status status = wait_for_maker(held);
-  if (status == AX_OK && ax_array_gone(held)) status = ax_array_refuse_donated(held);
-  ax_array_release(held);
-  return status;
+  if (!ax_array_gone((ax_array *)array)) AX_TRY(wait_for_maker(array)); /* the cast: counting users does not change the array */
+  return ax_array_gone((ax_array *)array) ? ax_array_refuse_donated(array) : AX_OK;
 }
 
 bool ax_array_is_ready(const ax_array *array) {

@@ -78,7 +78,7 @@ void ax_cache_truncate(ax_cache *cache, uint32_t count) {
 void ax_cache_sweep(ax_cache *cache, const ax_objects *objects) {
   uint32_t left = 0;
   while (left < cache->count && ax_objects_have(objects, cache->entries[left].object)) left++;
-  if (left == cache->count) return; /* all stay where they are */
+  if (left > 0 && left == cache->count) return; /* all stay where they are */
   ax_arena arena = {0};
   left = 0;
   for (uint32_t i = 0; i < cache->count; i++) {

@@ -547,6 +547,8 @@ static ax_status fuse_block(void *context, ax_block *block, bool is_body) {
   for (f->noting = 0; f->noting < count; f->noting++) ax_op_visit_all(&block->ops[f->noting], note_read, f);
   for (uint32_t i = 0; i < count && status == AX_OK; i++) status = fuse_op(f, i);
   if (status == AX_OK) status = settle(f);
+  /* They are drafts, which go when the pass ends: a pass `order` after this one has none to follow. */
+  for (uint32_t i = 0; i < block->count; i++) block->ops[i].control_dependence = NULL;
   for (uint32_t i = 0; i < count; i++) ax_kernel_pool_release(f->pooled[i]);
   ax_free(f->pooled);
   forget_touches(f);
