@@ -17,7 +17,7 @@ const ax_plan_pass ax_plan_passes[] = {
     {"hoist", .run = ax_plan_hoist},                   /* work that each step of a loop would repeat, before the loop */
     {"cut", ax_plan_cut, .breaks = AX_PLAN_UNCUT},     /* parts for threads; long reductions in blocks */
     {"coalesce", .run = ax_plan_coalesce},             /* results into donated memory, carries in place */
-    {"accumulate", ax_plan_accumulate, .breaks = AX_PLAN_OVERWRITES}, /* products that add themselves to a value */
+    {"accumulate", .run = ax_plan_accumulate},          /* products that add themselves to a value */
     {"alternate", .run = ax_plan_alternate},            /* carries that change places with their next values, instead of copies */
     {"rows", ax_plan_rows, .breaks = AX_PLAN_SEPARATE}, /* kernels over the same rows, few rows at a time */
     {"panels", ax_plan_panels,
@@ -30,7 +30,6 @@ const uint32_t ax_plan_pass_count = AX_COUNT(ax_plan_passes);
 
 static bool is_separate(const ax_op *op) { return op->kind != AX_OP_ROWS; }
 static bool is_unpacked(const ax_op *op) { return op->kind != AX_OP_GEMM || !op->gemm->packed; }
-static bool overwrites(const ax_op *op) { return op->kind != AX_OP_GEMM || !op->gemm->accumulate; }
 static bool is_uncut(const ax_op *op) { return op->kind != AX_OP_KERNEL || op->kernel.kernel->parts == 1; }
 static bool is_cached(const ax_op *op) { return op->kind != AX_OP_KERNEL || !op->kernel.kernel->streams; }
 
@@ -41,7 +40,6 @@ static const struct named_property {
 } named[] = {
     {AX_PLAN_SEPARATE, "separate", is_separate},
     {AX_PLAN_UNPACKED, "unpacked", is_unpacked},
-    {AX_PLAN_OVERWRITES, "overwrites", overwrites},
     {AX_PLAN_CACHED, "cached", is_cached},
     {AX_PLAN_UNCUT, "uncut", is_uncut},
 };

@@ -15,13 +15,12 @@ AX_MUST_USE ax_status ax_plan_create(ax_program *program, const ax_axis_set *in_
 typedef enum ax_plan_property {
   AX_PLAN_SEPARATE = 1 << 0,   /* no operation is a group of rows: kernels and products stand in their blocks by themselves */
   AX_PLAN_UNPACKED = 1 << 1,   /* right factors of products are matrices, none lies in panels */
-  AX_PLAN_OVERWRITES = 1 << 2, /* products write their results, none adds to a value */
-  AX_PLAN_CACHED = 1 << 3,     /* kernels store through the caches, none past them */
-  AX_PLAN_UNCUT = 1 << 4       /* kernels are whole: none is cut into ranges for threads */
+  AX_PLAN_CACHED = 1 << 2,     /* kernels store through the caches, none past them */
+  AX_PLAN_UNCUT = 1 << 3       /* kernels are whole: none is cut into ranges for threads */
 } ax_plan_property;
 typedef uint32_t ax_plan_properties; /* a set */
 /* The properties of a plan right after lowering. */
-enum { AX_PLAN_LOWERED = AX_PLAN_SEPARATE | AX_PLAN_UNPACKED | AX_PLAN_OVERWRITES | AX_PLAN_CACHED | AX_PLAN_UNCUT };
+enum { AX_PLAN_LOWERED = AX_PLAN_SEPARATE | AX_PLAN_UNPACKED | AX_PLAN_CACHED | AX_PLAN_UNCUT };
 
 typedef struct ax_plan_pass {
   const char *name; /* also of its file and its function: src/plan/NAME.c, ax_plan_NAME */

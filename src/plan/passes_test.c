@@ -242,7 +242,6 @@ static void properties_are_checked(void **state) {
     ax_plan_property broken;
   } cases[] = {{"rows", AX_PLAN_SEPARATE},
                {"panels", AX_PLAN_UNPACKED},
-               {"accumulate", AX_PLAN_OVERWRITES},
                {"stream", AX_PLAN_CACHED},
                {"cut", AX_PLAN_UNCUT}};
   for (size_t c = 0; c < AX_COUNT(cases); c++)
