@@ -48,6 +48,8 @@ int main(void) {
                                  "grad[15, 10:14]", "grad[0, 0], grad[31, 23]", "<grad, u0> / 2"};
   ax_host_array out[RESULTS];
   ax_must(ax_apply(NULL, AX_FN(everything, 0, RESULTS), NULL, out));
-  for (int i = 0; i < RESULTS; i++)
+  for (int i = 0; i < RESULTS; i++) {
     ax_print(labels[i], &out[i]);
+    ax_host_array_release(&out[i]);
+  }
 }

@@ -44,7 +44,7 @@ static AX_BODY(forgotten) {
 }
 
 int main(void) {
-  ax_program *program;
+  ax_program *program, *none;
   char *text;
   const ax_type scalar = AX_TYPE(AX_F32);
   const float xs[] = {1, 3, -5, 8};
@@ -55,7 +55,7 @@ int main(void) {
   ax_must(ax_trace(AX_FN(power, 1, 1), &scalar, &program));
   ax_must(ax_program_print(program, &text));
   fputs(text, stdout);
-  if (ax_trace(AX_FN(forgotten, 1, 1), &scalar, &program) != AX_OK) puts(ax_message());
+  if (ax_trace(AX_FN(forgotten, 1, 1), &scalar, &none) != AX_OK) puts(ax_message());
   ax_string_free(text);
   ax_program_release(program);
   for (int i = 0; i < 2; i++) ax_host_array_release(&out[i]);
