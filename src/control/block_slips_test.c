@@ -331,7 +331,7 @@ static const struct {
     {changed_capture, "AX_LOOP: the block makes something else each time that C runs it", ""},
     {changed_slices, "AX_LOOP: the block makes something else each time that C runs it", ""},
     {changed_condition, "AX_WHILE: the block makes something else each time that C runs it", ""},
-    {broken_loop, "AX_LOOP: its block was left by break", ", after ../src/control/block_slips_test.c:"},
+    {broken_loop, "AX_LOOP: its block was left by break", ", after " __FILE__ ":"},
     {broken_scan, "AX_SCAN: its block was left by break", ""},
     {broken_while, "AX_WHILE: its block was left by break", ""},
     {broken_if, "AX_IF: its block was left by break", ""},
@@ -425,11 +425,11 @@ static void lines(void **state) {
   (void)state;
   const ax_type type = TEST_TYPE(AX_F32, 4);
   ax_program *program = test_trace(lined, NULL, &type, 1, 1);
-  char *text, wanted[100];
+  char *text, wanted[sizeof __FILE__ + 40];
   TEST_OK(ax_program_print_locations(program, &text));
-  snprintf(wanted, sizeof wanted, "mul a a @\"../src/control/block_slips_test.c:%d\"", of_mul);
+  snprintf(wanted, sizeof wanted, "mul a a @\"" __FILE__ ":%d\"", of_mul);
   if (strstr(text, wanted) == NULL) fail_msg("%s is not in %s", wanted, text);
-  snprintf(wanted, sizeof wanted, "0:s32[] @\"../src/control/block_slips_test.c:%d\"", at);
+  snprintf(wanted, sizeof wanted, "0:s32[] @\"" __FILE__ ":%d\"", at);
   if (strstr(text, wanted) == NULL) fail_msg("%s is not in %s", wanted, text);
   ax_string_free(text);
   ax_program_release(program);
