@@ -8,6 +8,8 @@
 #include "axle/exec.h"
 #include "cli.h"
 #include "jit/jit.h"
+#include "machine/features.h"
+#include "machine/processor.h"
 
 /* Prints the model of the processor, from the first such line of /proc/cpuinfo. */
 static void print_model(void) {
@@ -24,18 +26,8 @@ static void print_model(void) {
 
 static void print_vectors(void) {
 #if defined(__x86_64__)
-  __builtin_cpu_init();
-  bool wide = __builtin_cpu_supports("avx512f"), middle = __builtin_cpu_supports("avx2");
-  printf("vectors    %d bits (%s), %d f32 at once\n",
-         wide     ? 512
-         : middle ? 256
-                  : 128,
-         wide     ? "AVX-512"
-         : middle ? "AVX2"
-                  : "SSE2",
-         wide     ? 16
-         : middle ? 8
-                  : 4);
+  const uint32_t bytes = ax_machine_register_bytes();
+  printf("vectors    %u bits (%s), %u f32 at once\n", bytes * 8, bytes == 64 ? "AVX-512" : bytes == 32 ? "AVX2" : "SSE2", bytes / 4);
 #elif defined(__aarch64__)
   printf("vectors    128 bits (NEON), 4 f32 at once\n");
 #endif
@@ -70,7 +62,7 @@ int devices_main(int argc, const char **argv) {
   free(file);
   if (code != EXIT_OK || done) return code;
   print_model();
-  printf("cores      %ld\n", sysconf(_SC_NPROCESSORS_ONLN));
+  printf("cores      %u\n", ax_processor_count());
   print_vectors();
   printf("memory     %.1f GiB, %.1f GiB free\n", gibibytes(_SC_PHYS_PAGES), gibibytes(_SC_AVPHYS_PAGES));
   puts("devices    virtual ones, up to 2^20 (1048576) in a mesh; they share the cores");

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-#include "exec/float_mode.h"
 #include "exec/inside.h"
 #include "exec/pending.h"
+#include "machine/float_mode.h"
 
 /* --- Arguments --- */
 

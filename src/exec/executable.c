@@ -4,10 +4,10 @@
 
 #include "axle/transform.h"
 #include "exec/exec.h"
-#include "exec/float_mode.h"
 #include "exec/execution.h"
 #include "exec/timeline.h"
 #include "ir/path.h"
+#include "machine/float_mode.h"
 #include "mesh/constraint.h"
 #include "partition/partition.h"
 

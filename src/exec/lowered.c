@@ -3,7 +3,7 @@
 
 #include "axle/transform.h"
 #include "exec/exec.h"
-#include "exec/float_mode.h"
+#include "machine/float_mode.h"
 #include "partition/partition.h"
 
 struct ax_lowered {

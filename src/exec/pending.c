@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "exec/float_mode.h"
 #include "exec/inside.h"
+#include "machine/float_mode.h"
 
 typedef struct dependent { /* of a run whose result is an argument */
   ax_pending *run;

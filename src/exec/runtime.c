@@ -8,6 +8,7 @@
 #include "exec/exec.h"
 #include "exec/inside.h"
 #include "exec/pending.h"
+#include "machine/processor.h"
 
 /* --- Memory --- */
 
@@ -62,11 +63,6 @@ void ax_runtime_log(const ax_runtime *runtime, const char *format, ...) {
 
 /* --- The runtime --- */
 
-static uint32_t core_count(void) {
-  long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  return cores > 0 ? (uint32_t)cores : 1;
-}
-
 static ax_status check_options(const ax_runtime_options *options) {
   if (options == NULL) return AX_OK;
   if (options->max_devices < 0)
@@ -93,7 +89,7 @@ ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out)
   ax_runtime *runtime = *out = ax_calloc(1, sizeof *runtime);
   if (runtime == NULL) return ax_out_of_memory(sizeof *runtime);
   if (options != NULL) runtime->options = *options;
-  if (runtime->options.workers == 0) runtime->options.workers = core_count();
+  if (runtime->options.workers == 0) runtime->options.workers = ax_processor_count();
   if (runtime->options.max_devices == 0) runtime->options.max_devices = 1 << 20;
   if (runtime->options.policy != AX_POLICY_PARALLEL) runtime->options.workers = 1;
   atomic_init(&runtime->references, 1);

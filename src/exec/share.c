@@ -9,9 +9,9 @@
    same part of each array, which its own cache still holds, and takes others' parts only when its own are done. */
 #include "exec/share.h"
 
-#include "exec/processor.h"
 #include "exec/scheduler.h"
 #include "exec/timeline.h"
+#include "machine/processor.h"
 
 enum { spins = 2000, brief_parts = 16, worth_asking = 8, met_before = 20, long_alone = 5000000 };
 

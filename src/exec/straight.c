@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "exec/compute.h"
-#include "exec/float_mode.h"
+#include "machine/float_mode.h"
 
 typedef enum made { MADE_THERE, MADE_OF_INPUT, MADE_OF_RESULT, MADE_ASIDE } made;
 typedef struct result {

@@ -18,8 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "exec/float_mode.h"
-#include "exec/processor.h"
+#include "machine/float_mode.h"
+#include "machine/processor.h"
 
 enum {
   spins = 20000,

@@ -50,7 +50,6 @@ void ax_jit_trim(ax_compiler *jit);
 /* Writes the kernel's loops as this machine runs them, one a line: order, ranges for threads, vectors, iterations done at a
    time. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_jit_nest_text(const ax_loop_kernel *kernel, ax_text *text);
-uint32_t ax_jit_vector_bytes(void); /* bytes of this machine's widest registers that code is made for */
 /* Kernels compiled, found in the cache, and loaded from the folder, so far. */
 typedef struct ax_jit_counts {
   uint64_t compiled, found, loaded;

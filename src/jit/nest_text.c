@@ -1,6 +1,7 @@
 /* How a kernel is walked, for `axle show --after schedule` and messages. */
 #include "jit/jit.h"
 #include "jit/nest/schedule.h"
+#include "machine/features.h"
 #include "plan/amount.h"
 
 static const char *const shapes[] = {
@@ -13,17 +14,6 @@ static const char *const shapes[] = {
     [AX_NEST_NARROW] = "narrow: several rows a vector",
     [AX_NEST_TRANSPOSE] = "transpose: squares are turned in registers",
 };
-
-uint32_t ax_jit_vector_bytes(void) {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq"))
-    return 64;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 32;
-#endif
-  return 16;
-}
 
 /* "i0 x i1" of the kernel's dimensions that a loop goes through; those of one step are in none. */
 static void add_dims(ax_text *text, const ax_nest_schedule *s, uint32_t loop) {
@@ -52,7 +42,7 @@ static void add_loop(ax_text *text, const ax_nest_schedule *s, uint32_t loop) {
 ax_status ax_jit_nest_text(const ax_loop_kernel *kernel, ax_text *text) {
   ax_arena scratch = {0};
   ax_nest_schedule *s = NULL;
-  ax_status status = ax_nest_schedule_create(&scratch, kernel, ax_jit_vector_bytes(), &s);
+  ax_status status = ax_nest_schedule_create(&scratch, kernel, ax_machine_register_bytes(), &s);
   if (status == AX_OK) {
     ax_text_add(text, "    %s%s%s\n", shapes[s->shape], s->wide ? "; sums of narrow floats in f64" : "",
                 s->streams ? "; stored past the caches" : "");

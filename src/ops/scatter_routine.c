@@ -9,6 +9,7 @@
    that an index moves; then any. */
 #include <string.h>
 
+#include "machine/features.h"
 #include "ops/pointwise.h"
 #include "ops/scatter.h"
 
@@ -62,7 +63,7 @@ static void add_f32(float *to, const float *from, int64_t n) { add_some(to, from
 
 #if defined(__x86_64__)
 __attribute__((target("avx2"))) static void add_f32_wide(float *to, const float *from, int64_t n) { add_some(to, from, n); }
-static add_run *adder(void) { return __builtin_cpu_supports("avx2") ? add_f32_wide : add_f32; }
+static add_run *adder(void) { return ax_machine_has(AX_FEATURE_AVX2) ? add_f32_wide : add_f32; }
 #else
 static add_run *adder(void) { return add_f32; }
 #endif

@@ -1,5 +1,6 @@
 /* Kernels for registers of 32 bytes: AVX2 with its fused multiply-adds. This file is compiled for such a processor, so nothing
    in it is called before ax_product_kernels_256 has asked the processor. */
+#include "machine/features.h"
 #include "product/kernels.h"
 
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
@@ -164,16 +165,8 @@ static inline words s8_unit_along(const char *p, int count) {
 #define NUMBER_BYTES 1
 #include "product/tile_template.h"
 
-static bool converts_halves(void) {
-#if defined(__clang__) && __clang_major__ < 19
-  return true; /* the compiler has no name for this; processors with AVX2 have it */
-#else
-  return __builtin_cpu_supports("f16c") != 0;
-#endif
-}
-
 const ax_product_kernels *ax_product_kernels_256(ax_dtype dtype) {
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !converts_halves()) return NULL;
+  if (!ax_machine_has(AX_FEATURE_AVX2) || !ax_machine_has(AX_FEATURE_F16C)) return NULL;
   switch ((int)dtype) {
     case AX_F32: return &f32_kernels;
     case AX_F64: return &f64_kernels;

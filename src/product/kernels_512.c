@@ -2,12 +2,14 @@
    kernels' files are compiled for such a processor, so nothing in them is called before this file has asked the processor. */
 #include "product/kernels_512.h"
 
+#include "machine/features.h"
+
 const ax_product_kernels *ax_product_kernels_512(ax_dtype dtype) {
 #if defined(__x86_64__)
   const bool narrow = dtype == AX_S8 || dtype == AX_U8;
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vl")) return NULL;
-  if (narrow && __builtin_cpu_supports("avx512vnni") && ax_product_512_fours() != NULL) return ax_product_512_fours();
-  if (dtype == AX_BF16 && __builtin_cpu_supports("avx512bf16") && ax_product_512_pairs() != NULL) return ax_product_512_pairs();
+  if (!ax_machine_has(AX_FEATURE_AVX512)) return NULL;
+  if (narrow && ax_machine_has(AX_FEATURE_AVX512_VNNI) && ax_product_512_fours() != NULL) return ax_product_512_fours();
+  if (dtype == AX_BF16 && ax_machine_has(AX_FEATURE_AVX512_BF16) && ax_product_512_pairs() != NULL) return ax_product_512_pairs();
   switch ((int)dtype) {
     case AX_F32: return ax_product_512_f32();
     case AX_F64: return ax_product_512_f64();

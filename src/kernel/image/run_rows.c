@@ -9,6 +9,7 @@
 #endif
 
 #include "kernel/image/run.h"
+#include "machine/features.h"
 
 enum { least_past = 1 << 14 }; /* bytes */
 
@@ -27,7 +28,7 @@ __attribute__((target("avx"))) static void copy_past(char *to, const char *from,
   }
   memcpy(to, from, bytes);
 }
-static bool can_copy_past(void) { return __builtin_cpu_supports("avx") != 0; }
+static bool can_copy_past(void) { return ax_machine_has(AX_FEATURE_AVX); }
 static void end_past(void) { _mm_sfence(); }
 #else
 static void copy_past(char *to, const char *from, size_t bytes) { memcpy(to, from, bytes); }

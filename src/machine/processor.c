@@ -1,5 +1,12 @@
 /* See processor.h. The system moves a thread at once if its processor is no longer among those allowed. */
-#include "exec/processor.h"
+#include "machine/processor.h"
+
+#include <unistd.h>
+
+uint32_t ax_processor_count(void) {
+  const long count = sysconf(_SC_NPROCESSORS_ONLN);
+  return count > 0 ? (uint32_t)count : 1;
+}
 
 #ifdef __linux__
 #include <sched.h>

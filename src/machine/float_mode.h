@@ -1,8 +1,8 @@
 /* The floating-point environment of a thread that computes: rounding to nearest, subnormals kept, no traps. The caller's thread
    may have another one. Results must depend neither on it nor on the thread that computes them, and the caller gets its own back
    afterwards. */
-#ifndef AX_EXEC_FLOAT_MODE_H
-#define AX_EXEC_FLOAT_MODE_H
+#ifndef AX_MACHINE_FLOAT_MODE_H
+#define AX_MACHINE_FLOAT_MODE_H
 
 #if defined(__x86_64__)
 

@@ -1,5 +1,5 @@
 /* Going to another processor: the thread is elsewhere afterwards, and may run where it could before. */
-#include "exec/processor.h"
+#include "machine/processor.h"
 
 #include <sched.h>
 #include <stdbool.h>

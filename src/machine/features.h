@@ -1,0 +1,27 @@
+/* What this machine's processor can do. The library's own vector code asks here before it is called, because it is compiled for
+   processors that not every machine has. Code that is made while Axle runs is not asked for here: LLVM describes the processor to
+   its own code generator (jit/emit/generator.c). */
+#ifndef AX_MACHINE_FEATURES_H
+#define AX_MACHINE_FEATURES_H
+
+#include "base/base.h"
+#include "base/digest.h"
+
+typedef enum ax_feature {
+  AX_FEATURE_AVX,
+  AX_FEATURE_AVX2,        /* and FMA: the two are used together */
+  AX_FEATURE_F16C,        /* conversions of f16 */
+  AX_FEATURE_AVX512,      /* F, VL, BW and DQ, without which nothing here uses registers of 64 bytes */
+  AX_FEATURE_AVX512_VNNI, /* sums of four products of 8 bits */
+  AX_FEATURE_AVX512_BF16  /* sums of two products of bf16 */
+} ax_feature;
+
+/* Says whether the processor has it, and the operating system saves the registers that it needs. */
+bool ax_machine_has(ax_feature feature);
+/* The bytes of the widest registers that code is made for: 64, 32 or 16. */
+uint32_t ax_machine_register_bytes(void);
+/* Adds to the digest all that decides which instructions this processor has. Two processors that add the same can run the same
+   machine code. False: this kind of processor does not say, and nothing was added. */
+AX_MUST_USE bool ax_machine_add_identity(ax_digester *digester);
+
+#endif
