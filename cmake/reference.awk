@@ -1,12 +1,40 @@
-# The API reference, docs/reference.md, from the public headers:   awk -f cmake/reference.awk include/axle/a.h ...
+# The API reference from the public headers.
+#
+#   awk -v folder=DIR -f cmake/reference.awk cmake/reference.txt USES include/axle/a.h ..     DIR/README.md and a page for each header
+#   awk -v form=c -f cmake/reference.awk cmake/reference.txt USES include/axle/a.h ..         what `axle help NAME` is made of
+#
+# USES is what cmake/uses.awk prints, or /dev/null. cmake/reference.txt has the order of the pages and the index by task.
 #
 # A header is its head comment, then groups: a comment and the declarations under it, up to an empty line or the next comment. A group
-# becomes a heading of its names, its declarations as they stand and its comment as prose; "/* --- x --- */" becomes a heading. What
+# becomes its declarations as they stand, its comment as prose and its uses; "/* --- x --- */" becomes a heading. What
 # compilers alone need is left out: guards, visibility, AX_MUST_USE, and what stands between #ifndef AXLE_NO_LINES and #endif: the
 # macros that stamp a call's line, which are called as the functions of their names; and what C++ has in the place of C's macros.
 #
 # state: head (of the file), between, comment, declaration. A declaration ends with the line where its brackets are closed and a ; stands
 # at the end; a macro with the first line that does not end in \.
+
+# --- The order of the pages, the tasks, and the uses ---
+
+FILENAME ~ /reference\.txt$/ {
+  if (/^ /) {
+    tasks[order_count] = tasks[order_count] $0 "\n"
+  } else if (/^[a-z]/) {
+    ordered[++order_count] = $1
+    sub(/:$/, "", ordered[order_count])
+    title[ordered[order_count]] = substr($0, length($1) + 2)
+    sub(/^ /, "", title[ordered[order_count]])
+  }
+  next
+}
+FILENAME !~ /\.h$/ {
+  split($0, field, "\t")
+  use_place[field[1]] = field[2]
+  use_line[field[1]] = field[3]
+  use_text[field[1]] = field[4]
+  next
+}
+
+# --- Headers ---
 
 function escaped(text,    parts, count, i, made) { # for Markdown, outside of `..`
   count = split(text, parts, "`")
@@ -26,11 +54,13 @@ function prose(text) {
   return text
 }
 
-function add_name(name) {
-  if (name in seen) return
-  seen[name] = header
+# shown: whether a use of it is shown below the declaration: of functions, macros with arguments and structs.
+function add_name(name, shown) {
+  if (name in home) return
+  home[name] = header
   names[++name_count] = name
   group_names[++group_name_count] = name
+  used[name] = shown
 }
 
 # The names that a declaration makes: a macro's, an enumeration's and its constants, a type's, a function's.
@@ -40,7 +70,7 @@ function add_names(text,    body, parts, count, i, name) {
   if (text ~ /^#define /) {
     sub(/^#define +/, "", text)
     match(text, /^[A-Za-z0-9_]+/)
-    add_name(substr(text, RSTART, RLENGTH))
+    add_name(substr(text, RSTART, RLENGTH), text ~ /^[A-Za-z0-9_]+\(/)
     return
   }
   if (text ~ /^(typedef )?enum/) {
@@ -50,25 +80,28 @@ function add_names(text,    body, parts, count, i, name) {
     count = split(body, parts, ",")
     if (text ~ /^typedef/) add_last(text)
     for (i = 1; i <= count; i++)
-      if (match(parts[i], /AX_[A-Z0-9_]+/)) add_name(substr(parts[i], RSTART, RLENGTH))
+      if (match(parts[i], /AX_[A-Z0-9_]+/)) {
+        is_constant[substr(parts[i], RSTART, RLENGTH)] = 1
+        add_name(substr(parts[i], RSTART, RLENGTH), 0)
+      }
     return
   }
   if (text ~ /^typedef/) {
     if (text ~ /\(\*ax_[a-z0-9_]+\)/) {
       match(text, /\(\*ax_[a-z0-9_]+\)/)
-      add_name(substr(text, RSTART + 2, RLENGTH - 3))
+      add_name(substr(text, RSTART + 2, RLENGTH - 3), 0)
     } else
       add_last(text)
     return
   }
-  if (match(text, /ax_[a-z0-9_]+\(/)) add_name(substr(text, RSTART, RLENGTH - 1))
+  if (match(text, /ax_[a-z0-9_]+\(/)) add_name(substr(text, RSTART, RLENGTH - 1), 1)
 }
 
 function add_last(text,    name) { # typedef ... name;
   match(text, /ax_[a-z0-9_]+ *;[^;]*$/)
   name = substr(text, RSTART, RLENGTH)
   sub(/ *;.*$/, "", name)
-  add_name(name)
+  add_name(name, text ~ /\{/)
 }
 
 function hidden(text) { return text ~ /^static inline .*ax_lined_|^#define (AX_MUST_USE|AX_PRINTF|AXLE_)/ }
@@ -86,17 +119,70 @@ function end_declaration() {
 
 function end_group(    i) {
   if (code != "") {
-    for (i = 1; i <= group_name_count; i++) body = body "<a id=\"" group_names[i] "\"></a>"
+    end_head()
+    group_count++
+    group_text[group_count] = code (comment == "" ? "" : "\n" plain(comment) "\n")
+    group_header[group_count] = header
+    for (i = 1; i <= group_name_count; i++) {
+      group[group_names[i]] = group_count
+      page = page "<a id=\"" group_names[i] "\"></a>"
+      if (!is_constant[group_names[i]]) section_names[section] = section_names[section] " " group_names[i]
+    }
     keep("\n\n```c\n" code "```\n")
     if (comment != "") keep_prose(comment)
     comment = ""
+    keep_uses()
   }
   if (comment != "") keep_prose(comment)
   comment = code = ""
   group_name_count = 0
 }
 
-function keep(text) { body = body text "\n" }
+# The names on the page are listed behind the header's first comment.
+function end_head() {
+  if (!(header in head_length)) head_length[header] = length(page)
+}
+
+function plain(text) {
+  text = prose(text)
+  gsub(/\n   /, "\n", text)
+  return text
+}
+
+function keep(text) { page = page text "\n" }
+
+# The uses of the group's names, each statement once: a line, or a block of a few lines.
+function keep_uses(    i, name, lines, count, at, shown, some) {
+  for (i = 1; i <= group_name_count; i++) {
+    name = group_names[i]
+    if (!used[name] || !(name in use_place)) continue
+    at = use_place[name] "#L" use_line[name]
+    if (at in shown) continue
+    shown[at] = 1
+    count = split(use_text[name], lines, /\\n/)
+    if (count > 8) continue
+    some = 1
+    page = page "- [" use_place[name] ":" use_line[name] "](../../" at "): "
+    keep_use(lines, count)
+  }
+  if (some) keep("")
+}
+
+function keep_use(lines, count,    i, margin) {
+  match(lines[1], /^ */)
+  margin = RLENGTH
+  if (count == 1) {
+    sub(/ +$/, "", lines[1])
+    keep("`" substr(lines[1], margin + 1) "`")
+    return
+  }
+  keep("\n  ```c")
+  for (i = 1; i <= count; i++) {
+    match(lines[i], /^ */)
+    keep("  " substr(lines[i], (RLENGTH < margin ? RLENGTH : margin) + 1))
+  }
+  keep("  ```")
+}
 
 function keep_prose(text,    lines, count, i, example, gap) { # lines that are indented further than the rest are an example
   count = split(prose(text), lines, "\n")
@@ -117,16 +203,17 @@ function keep_prose(text,    lines, count, i, example, gap) { # lines that are i
 }
 
 # "/* --- Shape; any T --- */": what is longer than a heading goes below it.
-function keep_section(text,    at) {
+function keep_section(text,    at, heading) {
   gsub(/^\/\* --- | --- \*\/$/, "", text)
   gsub(/\n */, " ", text)
   sub(/\.$/, "", text)
   at = length(text) > 60 ? match(text, /[.:;] /) : 0
-  if (at == 0) {
-    keep("### " escaped(text) "\n")
-    return
-  }
-  keep("### " escaped(substr(text, 1, at - 1)) "\n")
+  heading = at == 0 ? text : substr(text, 1, at - 1)
+  end_head()
+  section_title[++section] = heading
+  section_names[section] = ""
+  keep("## " escaped(heading) "\n")
+  if (at == 0) return
   text = substr(text, at + 2)
   keep(escaped(toupper(substr(text, 1, 1)) substr(text, 2)) ".\n")
 }
@@ -139,12 +226,25 @@ function end_comment() {
   state = "between"
 }
 
-FNR == 1 {
+# Ends the page of the header before this one.
+function end_page() {
+  if (header == "") return
   end_group()
+  end_head()
+  pages[header] = page
+  contents[header] = ""
+  for (; first_section <= section; first_section++)
+    if (section_names[first_section] != "") contents[header] = contents[header] section_title[first_section] "\t" section_names[first_section] "\n"
+}
+
+FNR == 1 {
+  end_page()
   header = FILENAME
-  sub(/^.*include\//, "", header)
-  keep("## " header "\n")
-  headers[++header_count] = header
+  sub(/^.*include\/axle\//, "", header)
+  page = ""
+  first_section = ++section
+  section_title[section] = ""
+  section_names[section] = ""
   state = "between"
   depth = 0
 }
@@ -193,22 +293,125 @@ state == "declaration" {
 }
 
 END {
-  end_group()
-  print "<!-- Made of include/axle/*.h by cmake/reference.awk; tests/docs_test.sh says how. -->"
-  print "# Reference\n"
-  print "Everything that `#include <axle/axle.h>` declares, by header, in the headers' own words. An `ax_status` that a function returns has"
-  print "to be looked at. What is said at the head of a header holds for all that it declares.\n"
-  for (i = 1; i <= header_count; i++) {
-    anchor = headers[i]
-    gsub(/[\/.]/, "", anchor)
-    printf "%s[%s](#%s)", (i > 1 ? ", " : ""), headers[i], anchor
+  end_page()
+  sort_names()
+  check_order()
+  if (failed) exit 1
+  if (form == "c") print_c()
+  else print_pages()
+}
+
+function fail(message) {
+  print "reference: " message > "/dev/stderr"
+  failed = 1
+}
+
+function check_order(    i, k, count, lines, words, at) {
+  for (i = 1; i <= order_count; i++) {
+    if (!(ordered[i] in pages)) fail("cmake/reference.txt: there is no header axle/" ordered[i])
+    placed[ordered[i]] = i
+    count = split(tasks[i], lines, "\n")
+    for (k = 1; k < count; k++) {
+      at = match(lines[k], /: [^:]*$/)
+      if (at == 0) fail("cmake/reference.txt: a task without names:" lines[k])
+      split(substr(lines[k], at + 2), words, " ")
+      for (at in words) if (!(words[at] in home)) fail("cmake/reference.txt: no header declares " words[at])
+    }
   }
-  print ".\n\n## Index\n"
-  for (i = 2; i <= name_count; i++) { # sorted by insertion: they are few
+  for (at in pages) if (!(at in placed)) fail("cmake/reference.txt has no line for axle/" at ": add HEADER: TITLE where a user meets it")
+}
+
+function sort_names(    i, k, name, key) { # by insertion: they are few; ax_psum stands at p
+  for (i = 1; i <= name_count; i++) {
     name = names[i]
-    for (k = i - 1; k >= 1 && tolower(names[k]) > tolower(name); k--) names[k + 1] = names[k]
+    key = tolower(name)
+    for (k = i - 1; k >= 1 && tolower(names[k]) > key; k--) names[k + 1] = names[k]
     names[k + 1] = name
   }
-  for (i = 1; i <= name_count; i++) printf "[`%s`](#%s)%s\n", names[i], names[i], (i < name_count ? "," : ".")
-  printf "\n%s", body
+}
+
+# --- Pages ---
+
+function page_of(header_) {
+  sub(/\.h$/, ".md", header_)
+  return header_
+}
+
+function link(name) { return "[`" name "`](" (home[name] == header ? "" : page_of(home[name])) "#" name ")" }
+
+function links(text,    words, count, i, made) {
+  count = split(text, words, " ")
+  for (i = 1; i <= count; i++) made = made (i > 1 ? ", " : "") link(words[i])
+  return made
+}
+
+function print_pages(    i) {
+  for (i = 1; i <= order_count; i++) print_page(i, folder "/" page_of(ordered[i]))
+  header = ""
+  print_index(folder "/README.md")
+}
+
+function print_page(i, file,    lines, count, k, parts) {
+  header = ordered[i]
+  print "<!-- Made of include/axle/" header " by cmake/reference.awk; tests/docs_test.sh says how. -->" > file
+  print "# axle/" header ": " tolower(substr(title[header], 1, 1)) substr(title[header], 2) "\n" > file
+  printf "[All pages](README.md)" > file
+  if (i > 1) printf ". Before: [axle/%s](%s)", ordered[i - 1], page_of(ordered[i - 1]) > file
+  if (i < order_count) printf ". Next: [axle/%s](%s)", ordered[i + 1], page_of(ordered[i + 1]) > file
+  print ".\n" > file
+  printf "%s", substr(pages[header], 1, head_length[header]) > file
+  count = split(contents[header], lines, "\n")
+  for (k = 1; k < count; k++) {
+    split(lines[k], parts, "\t")
+    print (parts[1] == "" ? "" : escaped(parts[1]) ": ") links(parts[2]) ".\n" > file
+  }
+  printf "%s", substr(pages[header], head_length[header] + 1) > file
+  close(file)
+}
+
+function print_index(file,    i, k, count, lines, at, letter, before) {
+  print "<!-- Made of include/axle/*.h and cmake/reference.txt by cmake/reference.awk; tests/docs_test.sh says how. -->" > file
+  print "# Reference\n" > file
+  print "Everything that `#include <axle/axle.h>` declares, a page for each header, in the headers' own words, with a use from" > file
+  print "the examples or the tests where there is one. An `ax_status` that a function returns has to be looked at. What is said at the" > file
+  print "head of a page holds for all that it declares.\n" > file
+  print "## By task\n" > file
+  for (i = 1; i <= order_count; i++) {
+    print "### [" title[ordered[i]] "](" page_of(ordered[i]) ")\n" > file
+    if (tasks[i] == "") print "Includes all others.\n" > file
+    else print "| to | use |\n| --- | --- |" > file
+    count = split(tasks[i], lines, "\n")
+    for (k = 1; k < count; k++) {
+      at = match(lines[k], /: [^:]*$/)
+      print "| " tolower(substr(lines[k], 3, 1)) substr(lines[k], 4, at - 4) " | " links(substr(lines[k], at + 2)) " |" > file
+    }
+    if (tasks[i] != "") print "" > file
+  }
+  print "## By name" > file
+  for (i = 1; i <= name_count; i++) {
+    letter = toupper(substr(names[i], 4, 1))
+    if (letter != before) printf "\n### %s\n\n", letter > file
+    before = letter
+    print link(names[i]) (i < name_count && toupper(substr(names[i + 1], 4, 1)) == letter ? "," : ".") > file
+  }
+  close(file)
+}
+
+# --- The table of `axle help` ---
+
+function quoted(text) {
+  gsub(/\\/, "\\\\", text)
+  gsub(/"/, "\\\"", text)
+  gsub(/\n/, "\\n\"\n    \"", text)
+  return "\"" text "\""
+}
+
+function print_c(    i) {
+  print "/* Made by cmake/reference.awk. */"
+  print "static const struct {\n  const char *header, *text;\n} contracts[] = {"
+  for (i = 1; i <= group_count; i++) print "    {\"" group_header[i] "\", " quoted(group_text[i]) "},"
+  print "};"
+  print "static const struct {\n  const char *name;\n  unsigned contract; /* of contracts */\n} public_names[] = {"
+  for (i = 1; i <= name_count; i++) print "    {\"" names[i] "\", " group[names[i]] - 1 "},"
+  print "};"
 }

@@ -84,7 +84,7 @@ function print_page() {
   print "<!-- Made of the comments over the primitives' records by cmake/specs.awk; tests/docs_test.sh says how. -->"
   print "# Primitives\n"
   print "What programs are made of: each primitive's operands and results, parameters, errors, mathematics and derivatives. The functions"
-  print "of the [reference](reference.md) make equations of these, one or several a call; printed programs name them. `axle help NAME`"
+  print "of the [reference](reference/README.md) make equations of these, one or several a call; printed programs name them. `axle help NAME`"
   print "prints the same.\n"
   print "`T[d..]` is an array of any dtype and shape, `{V: axes}` what it varies over; a primitive that is linear in an operand has a"
   print "transpose, from which reverse derivatives are made.\n"

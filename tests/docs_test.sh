@@ -1,11 +1,11 @@
 #!/bin/sh
 # What the pages of docs/ say is so.
 #
-#   reference.md, primitives.md    are what cmake/docs makes of the sources; every exported function is in the first
+#   reference/*.md, primitives.md  are what cmake/docs makes of the sources; every exported function is in the first
 #   a transcript (```console)      has what its commands print now (cmake/page.awk)
 #   C and C++ (```c, ```cpp)       stand in a file of examples/, tests/docs/ or tests/cxx/, which are compiled and run
 #   a program's text (```axle)     parses
-#   a link                         leads to a file that is there
+#   a link                         leads to a file that is there, and to an anchor that its page has (docs_links.awk)
 #   text.md                        has a text for each production of its grammar
 #   jax.md                         names every exported function, and no page one that there is not
 #   design.md                      has a row for each public header, and names each room
@@ -67,10 +67,15 @@ check_page() {
   for block in "$work"/blocks/*.axle; do
     [ ! -f "$block" ] || "$AXLE" show "$block" >/dev/null || wrong "$1: a program's text does not parse"
   done
-  sed '/^```[a-z]/,/^```$/d' "$1" | grep -o '](\([^)#:]*\)[)#]' | sed 's/](\(.*\)[)#]/\1/' | while read -r link; do
-    [ -z "$link" ] || [ -e "docs/$link" ] || echo "$link"
-  done >"$work/dead"
-  [ ! -s "$work/dead" ] || wrong "$1: no such file: $(cat "$work/dead")"
+}
+
+# Links of all pages, also those that are made, and those of the examples.
+check_links() {
+  awk -f tests/docs_links.awk README.md docs/*.md docs/reference/*.md examples/README.md examples/jax/README.md >"$work/links"
+  grep -q '	docs/reference/ops.md$' "$work/links" || wrong "tests/docs_links.awk finds no links"
+  while IFS='	' read -r page link file; do
+    if [ -z "$link" ]; then wrong "no such anchor: $page"; else [ -e "$file" ] || wrong "$page: no such file: $link"; fi
+  done <"$work/links"
 }
 
 # The manual has a section for each command, and in it the options of the command's help, each at the beginning of a paragraph.
@@ -90,7 +95,7 @@ check_manual() {
 # Each function that the library exports has its place in the reference.
 check_reference() {
   nm -D --defined-only "$AXLE_BUILD/libaxle.so" | awk '$3 ~ /^ax_/ { print $3 }' | sort >"$work/exported"
-  grep -o '<a id="ax_[a-z0-9_]*"' "$work/made/reference.md" | sed 's/.*"\(.*\)"/\1/' | sort >"$work/described"
+  cat "$work"/made/reference/*.md | grep -o '<a id="ax_[a-z0-9_]*"' | sed 's/.*"\(.*\)"/\1/' | sort >"$work/described"
   [ -s "$work/exported" ] || wrong "nm finds no functions in $AXLE_BUILD/libaxle.so"
   comm -23 "$work/exported" "$work/described" >"$work/missing"
   [ ! -s "$work/missing" ] || wrong "cmake/reference.awk passes over" $(cat "$work/missing")
@@ -98,9 +103,9 @@ check_reference() {
 
 # What pages for users call ax_.. or AX_.. is in the reference; `ax_name_` and `AX_NAME_` stand for several.
 check_names() {
-  grep -o '<a id="[A-Za-z0-9_]*"' "$work/made/reference.md" | sed 's/.*"\(.*\)"/\1/' | sort -u >"$work/described"
+  cat "$work"/made/reference/*.md | grep -o '<a id="[A-Za-z0-9_]*"' | sed 's/.*"\(.*\)"/\1/' | sort -u >"$work/described"
   for page in docs/*.md docs/axle.1; do
-    case $page in docs/design.md | docs/passes.md | docs/performance.md | docs/reference.md | docs/primitives.md) continue ;; esac
+    case $page in docs/design.md | docs/passes.md | docs/performance.md | docs/primitives.md) continue ;; esac
     grep -o '\b\(ax\|AX\)_[A-Za-z0-9_]*[A-Za-z0-9]\b' "$page" | sort -u | comm -23 - "$work/described" >"$work/unknown"
     [ ! -s "$work/unknown" ] || wrong "$page: in no public header:" $(cat "$work/unknown")
   done
@@ -131,10 +136,14 @@ check_design() {
 }
 
 cmake/docs "$work/made" || wrong "cmake/docs fails"
-for page in "$work"/made/*.md; do same "docs/${page##*/}" "$page"; done
+for page in "$work"/made/*.md "$work"/made/reference/*.md; do same "docs/${page#"$work/made/"}" "$page"; done
+for page in docs/reference/*.md; do
+  [ -f "$work/made/${page#docs/}" ] || wrong "$page: no header makes this page; cmake/docs docs removes it"
+done
 for page in docs/*.md; do
   [ -f "$work/made/${page#docs/}" ] || check_page "$page"
 done
+check_links
 check_reference
 check_names
 check_jax

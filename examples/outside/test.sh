@@ -24,6 +24,6 @@ said=$(./outside_cc)
 [ "$said" = "3" ] || { echo "expected: 3; got: $said" >&2; exit 1; }
 
 # What users read comes with it.
-for file in share/man/man1/axle.1 share/doc/axle/text.md share/doc/axle/reference.md share/doc/axle/examples/tutorial/1_mesh.c; do
+for file in share/man/man1/axle.1 share/doc/axle/text.md share/doc/axle/reference/ops.md share/doc/axle/examples/tutorial/1_mesh.c; do
   [ -s "$work/prefix/$file" ] || { echo "not installed: $file" >&2; exit 1; }
 done
