@@ -50,13 +50,14 @@
 #define AX_SCAN_REVERSED(x, ...) AX_SCAN_(AX_BLOCK_NAME, x, "AX_SCAN_REVERSED", true, #__VA_ARGS__, __VA_ARGS__)
 
 /* AX_WHILE (condition, &x, ..) { .. }            as jax.lax.while_loop
-   condition: an expression of the variables and any other values that gives a bool scalar; it is traced before each round. See
-   ax_while. */
+   Repeats the block as long as the condition holds. condition: an expression of the variables and any other values that gives a
+   bool scalar; it is traced before each round. See ax_while. */
 #define AX_WHILE(...) AX_WHILE_(AX_BLOCK_NAME, #__VA_ARGS__, __VA_ARGS__)
 
 /* AX_IF (predicate, &x, ..) { .. } AX_ELSE { .. }          as jax.lax.cond
-   predicate: a bool scalar. Without AX_ELSE the variables keep what they hold. A variable that both blocks set need not hold
-   anything before. AX_ELSE AX_IF (..) { .. } goes on: the first lists what any of them sets. See ax_if. */
+   Runs the first block where the predicate, a bool scalar, holds, and the second where it does not. Without AX_ELSE the variables
+   keep what they hold. A variable that both blocks set need not hold anything before. AX_ELSE AX_IF (..) { .. } goes on: the first
+   lists what any of them sets. See ax_if. */
 #define AX_IF(...) AX_IF_(AX_BLOCK_NAME, #__VA_ARGS__, __VA_ARGS__)
 #define AX_ELSE else
 

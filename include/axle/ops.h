@@ -102,9 +102,10 @@ ax_value ax_broadcast_in_dim(ax_value x, uint32_t rank, const int64_t *dims, con
 ax_value ax_slice(ax_value x, const int64_t *start, const int64_t *limit, const int64_t *strides);
 /* low, high may be negative (cut); interior >= 0. `value`: T[]. */
 ax_value ax_pad(ax_value x, ax_value value, const int64_t *low, const int64_t *high, const int64_t *interior);
-/* At least one operand, of one shape but for `dimension`. */
 ax_value ax_rev(ax_value x, uint32_t count, const int64_t *dimensions); /* turned round along these dimensions; as jax.lax.rev */
-ax_value ax_concatenate(uint32_t count, const ax_value *xs, int64_t dimension); /* ax_concatenate(AX_VALUES(a, b), 0) */
+/* The operands one after the other along `dimension`: ax_concatenate(AX_VALUES(a, b), 0). At least one operand; their other
+   dimensions are the same. */
+ax_value ax_concatenate(uint32_t count, const ax_value *xs, int64_t dimension);
 /* T[dims], T numeric: each element its index along `dimension`. */
 ax_value ax_iota(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t dimension);
 /* starts: one integer scalar a dimension, clamped so that the slice lies inside. */
@@ -118,7 +119,7 @@ ax_value ax_broadcast_to(ax_value x, uint32_t rank, const int64_t *dims); /* rep
 ax_value ax_squeeze(ax_value x, uint32_t count, const int64_t *dimensions);
 ax_value ax_moveaxis(ax_value x, int64_t source, int64_t destination); /* dimension `source` comes to be `destination`; as
                                                                           jnp.moveaxis */
-ax_value ax_swapaxes(ax_value x, int64_t a, int64_t b);                /* as jnp.swapaxes */
+ax_value ax_swapaxes(ax_value x, int64_t a, int64_t b);                /* dimensions a and b change places; as jnp.swapaxes */
 /* At least one operand, all of one shape, beside one another along a new dimension, number `dimension` of the result. As
    jnp.stack. */
 ax_value ax_stack(uint32_t count, const ax_value *xs, int64_t dimension);
@@ -159,7 +160,8 @@ typedef struct ax_index_options { /* {0}, as NULL: fill, nothing promised */
   ax_value fill_value; /* a number, for ax_gather with AX_INDEX_FILL; {0}: NaN, the least signed or the greatest unsigned integer,
                           true */
 } ax_index_options;
-/* As jax.lax.GatherDimensionNumbers. */
+/* Which dimensions the windows of a gather have in its operands and its result: ax_gather says what each list means. As
+   jax.lax.GatherDimensionNumbers. */
 typedef struct ax_gather_dims {
   ax_dim_list offset_dims, collapsed_slice_dims, start_index_map, operand_batching_dims, start_indices_batching_dims;
 } ax_gather_dims;
@@ -172,7 +174,8 @@ typedef struct ax_gather_dims {
    value of 0. */
 ax_value ax_gather(ax_value x, ax_value indices, const ax_gather_dims *dims, const int64_t *slice_sizes, const ax_index_options *options);
 
-/* As jax.lax.ScatterDimensionNumbers. */
+/* Which dimensions the windows of a scatter have in its operands: ax_scatter says what each list means. As
+   jax.lax.ScatterDimensionNumbers. */
 typedef struct ax_scatter_dims {
   ax_dim_list update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims, operand_batching_dims, scatter_indices_batching_dims;
 } ax_scatter_dims;
@@ -208,7 +211,7 @@ ax_value ax_at_min(ax_value x, ax_value indices, ax_value updates, int64_t axis,
 ax_value ax_at_max(ax_value x, ax_value indices, ax_value updates, int64_t axis, const ax_index_options *options);
 
 /* --- Order; any T. Ascending along a dimension: false before true, NaN last, -0 as 0. Equal elements keep their order. --- */
-ax_value ax_sort(ax_value x, int64_t dimension); /* as jnp.sort */
+ax_value ax_sort(ax_value x, int64_t dimension); /* the elements in ascending order; as jnp.sort */
 ax_value ax_argsort(ax_value x, int64_t dimension); /* s32: the places that the elements come from; as jnp.argsort. Errors besides:
                                                        more than s32 counts */
 /* out[i]: xs[i], of any dtype and one shape, all put into the order of the first num_keys operands; a later key decides where
@@ -282,13 +285,15 @@ typedef struct ax_conv_options {
   ax_dtype preferred_element_type; /* of the result, and of products where it is the wider: a float for floats; 0: that of the
                                       operands */
 } ax_conv_options;
-/* As jax.lax.conv_general_dilated. lhs: T[N, C, s..], rhs: T[O, I, k..], where options says, any number of spatial dimensions;
-   options NULL: {0}.
+/* The convolution of lhs with a kernel, rhs: each element of the result is the sum of the products of the kernel with the window of
+   lhs at its place, over all features; the kernel is not turned round. lhs: T[N, C, s..], rhs: T[O, I, k..], with the dimensions
+   where options says; any number of spatial dimensions. options NULL: {0}. As jax.lax.conv_general_dilated.
    Sums are as dot_general's: products are added up place by place of the kernel. Errors: those of `axle help conv_general_dilated`;
    letters that do not fit; padding said twice; a dtype asked for that is a float where the operands are not, or the other way
    round. */
 ax_value ax_conv_general_dilated(ax_value lhs, ax_value rhs, const ax_conv_options *options);
-/* As jax.lax.conv: NCHW, OIHW -> NCHW. strides NULL: 1 each; padding: "SAME", "SAME_LOWER", "VALID" or NULL, which is "VALID". */
+/* The same for images: lhs NCHW, rhs OIHW -> NCHW, as jax.lax.conv. strides NULL: 1 each; padding: "SAME", "SAME_LOWER", "VALID" or
+   NULL, which is "VALID". */
 ax_value ax_conv(ax_value lhs, ax_value rhs, const int64_t *strides, const char *padding);
 
 /* Options of reductions over windows. Lists have one entry a dimension. NULL: 0 each for low and high, 1 each for the others. */
@@ -313,31 +318,36 @@ ax_value ax_softmax(ax_value x, int64_t axis); /* T[d..] -> T[d..]: along the ax
 ax_value ax_log_softmax(ax_value x, int64_t axis); /* its logarithm, without overflow */
 /* Integers [d..] -> dtype[d.., classes]: 1 at the index, 0 elsewhere; all 0 for an index outside. */
 ax_value ax_one_hot(ax_value indices, int64_t classes, ax_dtype dtype);
-ax_value ax_relu(ax_value x); /* or T an integer */
+ax_value ax_relu(ax_value x); /* max(x, 0); or T an integer */
 ax_value ax_softplus(ax_value x); /* log(1 + e^x), without overflow; its derivative is the logistic function, at 0 too */
 ax_value ax_gelu(ax_value x); /* the tanh approximation, jax.nn.gelu's default */
 
-/* --- Control flow; in blocks of C: axle/bodies.h. Functions may use values of the enclosing trace; their collectives are real ones. `in` has an entry for each
-   operand of the function, `out` one for each result; they may be one array. --- */
-/* Kept as one equation: as jax.jit inside a trace. Functions whose traces are equal programs from the same lines, such as equal
-   layers of a model, are transformed, lowered and exported once for all of them. A call runs as fast as the equations written
-   out. */
+/* --- Control flow; in blocks of C: axle/bodies.h. Functions may use values of the enclosing trace; their collectives are real
+   ones. `in` has an entry for each operand of the function, `out` one for each result; they may be one array. --- */
+/* Calls the function and keeps it as one equation of the program, as jax.jit does inside a trace. Functions whose traces are equal
+   programs from the same lines, such as equal layers of a model, are transformed, lowered and exported once for all of them. A call
+   runs as fast as the equations written out. */
 void ax_closed_call(ax_fn function, const ax_value *in, ax_value *out);
-/* As jax.lax.cond. predicate: a bool scalar. Both functions take `in` and return values of the same types. An error besides: a
-   function that communicates along checked axes over which the predicate varies. */
+/* Runs `then` where the predicate, a bool scalar, holds, and `otherwise` where it does not. Both functions take `in` and return
+   values of the same types. As jax.lax.cond. An error besides: a function that communicates along checked axes over which the
+   predicate varies. */
 void ax_if(ax_value predicate, ax_fn then, ax_fn otherwise, const ax_value *in, ax_value *out);
-/* As jax.lax.switch. index: an s32 scalar, clamped; branches: count of them, one at least, otherwise as ax_if. */
+/* Runs branches[index]. index: an s32 scalar, clamped to 0 .. count - 1; count is 1 at least; otherwise as ax_if. As
+   jax.lax.switch. */
 void ax_switch(ax_value index, uint32_t count, const ax_fn *branches, const ax_value *in, ax_value *out);
-/* As jax.lax.scan. body: (carry.., x..) -> (carry.., y..): the first carry_count of each are carries, xs are sliced along dimension
-   0, ys stacked along a new dimension 0. in: initial carries, then xs; out: final carries, then ys. `length` may be -1 when there
-   are xs. */
+/* Runs the body once for each slice of the arrays xs along dimension 0, in order; reverse: from the last to the first. Carries go
+   from one run to the next; the ys of all runs are stacked along a new dimension 0. body: (carry.., x..) -> (carry.., y..): the
+   first carry_count of each are carries. in: initial carries, then xs; out: final carries, then ys. length: the number of runs; it
+   may be -1 when there are xs. All derivatives. As jax.lax.scan. */
 void ax_scan(ax_fn body, uint32_t carry_count, int64_t length, bool reverse, const ax_value *in, ax_value *out);
-/* As jax.lax.while_loop. condition: carry.. -> bool scalar; body: carry.. -> carry... Forward derivatives only. An error besides:
-   communication along checked axes over which the condition varies. */
+/* Runs the body again as long as the condition of the carries holds. condition: carry.. -> bool scalar; body: carry.. -> carry...
+   in: initial carries; out: final ones. Forward derivatives only. As jax.lax.while_loop. An error besides: communication along
+   checked axes over which the condition varies. */
 void ax_while(ax_fn condition, ax_fn body, const ax_value *in, ax_value *out);
-/* As jax.lax.fori_loop. body: (index, carry..) -> (carry..), for each index from lower to below upper. Both bounds numbers: a scan,
-   with all derivatives; the index is an s32, or an s64 if need be. Otherwise the bounds are integer scalars of one dtype, which is
-   the index's, or one of them a number: a while. */
+/* Runs the body for each index from lower to below upper. body: (index, carry..) -> (carry..); in: initial carries; out: final
+   ones. If both bounds are C numbers, the loop is a scan: it has all derivatives, and the index is an s32, or an s64 if need be. If
+   a bound is a value of the trace, the loop is a while: it has forward derivatives only, and the index has the bound's dtype, an
+   integer one. Two values have the same dtype. As jax.lax.fori_loop. */
 void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in, ax_value *out);
 
 #pragma GCC visibility pop

@@ -44,7 +44,8 @@ typedef struct ax_vmap_options {
   const char *spmd_axis_name; /* "data", or "data,model": mesh axes; NULL: none. shard_maps inside split the mapped dimension over
                                  them */
 } ax_vmap_options;
-/* As jax.vmap. Adds a dimension of options->size to inputs that are mapped, at in_axes[i], and to results at out_axes[i].
+/* The program on a batch, each element of which is computed as the program says. Adds a dimension of options->size to inputs that
+   are mapped, at in_axes[i], and to results at out_axes[i]. As jax.vmap.
    axis_name: the program may use collectives over it when it was traced in an environment that has it. spmd_axis_name: the specs of
    shard_maps inside get these axes for the new dimension, so that each device has a part of the batch, instead of all of it. It has
    no effect inside a shard_map over them.
@@ -96,22 +97,24 @@ AX_MUST_USE ax_status ax_program_partition(const ax_program *program, ax_program
    entries; wrt names those that derivatives are taken by, floats all (AX_ALL_ARGS: those that are), in ascending order. Tangents,
    cotangents and vectors have the type of the value that they belong to; one that varies over fewer axes is made to agree, and a
    number (ax_real, ax_integer) stands for an array of it. --- */
-/* As jax.value_and_grad. f's first result is a float scalar; further ones are auxiliary. out: f's results, then the gradients of
-   the first with respect to each of wrt. */
+/* f(in), and the gradients of its first result, a float scalar, with respect to each of wrt; further results are carried along.
+   out: f's results, then the gradients. As jax.value_and_grad. */
 void ax_value_and_grad(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out);
 void ax_grad(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out); /* the gradients alone */
-/* As jax.jvp. tangents: one for each of wrt; out: f's results; out_tangents: as many, zeros for those that are no floats. */
+/* f(in), and its derivative forwards: the changes of the results when the operands change along the tangents. tangents: one for
+   each of wrt; out: f's results; out_tangents: as many, zeros for those that are no floats. As jax.jvp. */
 void ax_jvp(ax_fn f, ax_args wrt, const ax_value *in, const ax_value *tangents, ax_value *out, ax_value *out_tangents);
-/* As jax.vjp, and the function it gives called once. cotangents: one for each result of f, where those of results that are no
-   floats are not looked at; out: f's results; gradients: one for each of wrt, of its operand's type. */
+/* f(in), and its derivative backwards: the gradients of the sum of all results, each multiplied by its cotangent. cotangents: one
+   for each result of f, where those of results that are no floats are not looked at; out: f's results; gradients: one for each of
+   wrt, of its operand's type. As jax.vjp, and the function it gives called once. */
 void ax_vjp(ax_fn f, ax_args wrt, const ax_value *in, const ax_value *cotangents, ax_value *out, ax_value *gradients);
 
-/* As jax.lax.with_sharding_constraint: x, which lies on `mesh` as the spec says ("data,_,?", see ax_spec): a dimension that is `?`
-   is left open, as by PartitionSpec.UNCONSTRAINED. vmap leaves the dimension that it adds open, unless spmd_axis_name gives axes.
-   The computations before and after x are laid out to match, where nothing else decides their layout. Its cotangent lies as it
-   does. A dimension need not be divided: blocks are padded. Inside a shard_map its mesh adds further devices, as that of a
-   shard_map would there. Errors: a spec that does not parse, or has more entries than x has dimensions; an axis name that is in use
-   around it. */
+/* x, which lies on `mesh` as the spec says ("data,_,?", see ax_spec): a dimension that is `?` is left open for the partitioner, as
+   by PartitionSpec.UNCONSTRAINED. As jax.lax.with_sharding_constraint. vmap leaves the dimension that it adds open, unless
+   spmd_axis_name gives axes. The computations before and after x are laid out to match, where nothing else decides their layout.
+   Its cotangent lies as it does. A dimension need not be divided: blocks are padded. Inside a shard_map its mesh adds further
+   devices, as that of a shard_map would there. Errors: a spec that does not parse, or has more entries than x has dimensions; an
+   axis name that is in use around it. */
 ax_value ax_with_sharding(ax_value x, const ax_mesh *mesh, const char *spec);
 
 /* A function linearized at a point, made by ax_linearize. A plain value that belongs to the trace it was made in. It may be used
@@ -122,7 +125,8 @@ typedef struct ax_linear {
   uint64_t trace;
   uint32_t number, in_count, out_count; /* counts of tangents and of results */
 } ax_linear;
-/* As jax.linearize and jax.vjp: out: f's results. Values that depend on `in` alone are computed here, once, however often the map
+/* f(in), and its derivative at that point as a linear map, which ax_pushforward applies forwards and ax_pullback backwards. As
+   jax.linearize and jax.vjp. out: f's results. Values that depend on `in` alone are computed here, once, however often the map
    is used. */
 ax_linear ax_linearize(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out);
 /* tangents: one for each of wrt; out_tangents: one for each result, zeros for those that are no floats. */
@@ -177,7 +181,8 @@ void ax_hessian(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out);
    ax_linearize a function that calls ax_grad. */
 void ax_hvp(ax_fn f, ax_args wrt, const ax_value *in, const ax_value *vectors, ax_value *gradients, ax_value *products);
 
-/* As jax.vmap. options NULL: {0}. */
+/* Runs f on a batch: on each slice of the mapped operands along their dimensions, at once; the results are stacked. options NULL:
+   {0}, all operands and results along dimension 0. As jax.vmap; ax_program_vmap says more. */
 void ax_vmap(const ax_vmap_options *options, ax_fn f, const ax_value *in, ax_value *out);
 
 #pragma GCC visibility pop
