@@ -161,10 +161,86 @@ static void what_is_missing_is_named(void **state) {
   assert_non_null(strstr(ax_message(), "function is missing"));
 }
 
+/* --- Objects by number --- */
+
+static void add(ax_objects *objects, ax_object_function *functions) {
+  objects->fresh = 0;
+  assert_int_equal(ax_objects_load(objects, object, bytes, find, AX_KERNEL_PREFIX, kernels, functions), AX_OK);
+}
+
+static void an_object_is_found_by_its_functions(void **state) {
+  (void)state;
+  ax_objects objects = {0};
+  ax_object_function a[kernels], b[kernels];
+  assert_true(ax_object_supported());
+  add(&objects, a);
+  const uint32_t first = ax_objects_of(&objects, a[1]);
+  assert_int_equal(ax_objects_of(&objects, a[0]), first);
+  assert_true(ax_objects_have(&objects, first));
+  add(&objects, b);
+  assert_int_not_equal(ax_objects_of(&objects, b[0]), first);
+  assert_int_equal(ax_objects_of(&objects, a[0]), AX_NONE); /* it is not among those just loaded */
+  ax_objects_deinit(&objects);
+}
+
+static void objects_in_use_are_kept(void **state) {
+  (void)state;
+  ax_objects objects = {0};
+  ax_object_function a[kernels], b[kernels];
+  add(&objects, a);
+  const uint32_t used = ax_objects_of(&objects, a[0]);
+  ax_objects_use(&objects, used);
+  add(&objects, b);
+  const uint32_t idle = ax_objects_of(&objects, b[0]);
+  assert_true(objects.idle_bytes == objects.bytes / 2);
+  ax_objects_trim_all(&objects);
+  assert_true(ax_objects_have(&objects, used) && !ax_objects_have(&objects, idle));
+  assert_int_equal(objects.idle_bytes, 0);
+  ax_objects_use(&objects, used);
+  ax_objects_drop(&objects, used);
+  ax_objects_trim_all(&objects);
+  assert_true(ax_objects_have(&objects, used)); /* it has another user */
+  ax_objects_drop(&objects, used);
+  assert_true(objects.idle_bytes == objects.bytes);
+  ax_objects_trim_all(&objects);
+  assert_false(ax_objects_have(&objects, used));
+  assert_int_equal(objects.bytes, 0);
+  assert_null(objects.all); /* nothing is left to free */
+}
+
+static void what_was_dropped_first_goes_first(void **state) {
+  (void)state;
+  ax_objects objects = {0};
+  ax_object_function functions[kernels];
+  uint32_t number[3];
+  for (int i = 0; i < 3; i++) {
+    add(&objects, functions);
+    number[i] = ax_objects_of(&objects, functions[0]);
+    ax_objects_use(&objects, number[i]);
+  }
+  ax_objects_drop(&objects, number[1]);
+  ax_objects_drop(&objects, number[0]);
+  ax_objects_trim(&objects, objects.idle_bytes);
+  assert_true(ax_objects_have(&objects, number[1]));
+  ax_objects_trim(&objects, objects.idle_bytes - 1);
+  assert_false(ax_objects_have(&objects, number[1]));
+  assert_true(ax_objects_have(&objects, number[0]) && ax_objects_have(&objects, number[2]));
+  add(&objects, functions);
+  assert_int_equal(ax_objects_of(&objects, functions[0]), number[1]); /* its number is given again */
+  ax_objects_deinit(&objects);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(runs),           cmocka_unit_test(cannot_be_written), cmocka_unit_test(cut_off),
-      cmocka_unit_test(damaged_anywhere), cmocka_unit_test(of_another_kind),   cmocka_unit_test(what_is_missing_is_named),
+      cmocka_unit_test(runs),
+      cmocka_unit_test(cannot_be_written),
+      cmocka_unit_test(cut_off),
+      cmocka_unit_test(damaged_anywhere),
+      cmocka_unit_test(of_another_kind),
+      cmocka_unit_test(what_is_missing_is_named),
+      cmocka_unit_test(an_object_is_found_by_its_functions),
+      cmocka_unit_test(objects_in_use_are_kept),
+      cmocka_unit_test(what_was_dropped_first_goes_first),
   };
   return cmocka_run_group_tests(tests, make_object, drop_object);
 }

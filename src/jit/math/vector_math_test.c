@@ -1,0 +1,223 @@
+/* Functions of whole registers at their special values, and what a register of 32 bytes can do by itself. ir/accuracy.def states
+   their errors, which jit/accuracy_test.c measures. */
+#include "jit/math/vector_math.h"
+
+#include <string.h>
+
+#include "support/cmocka.h"
+
+#if defined(__x86_64__)
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#define AX_VECTOR_BYTES 32
+#include "jit/math/vector_lanes.h"
+
+typedef f32s of_f32(f32s);
+typedef f64s of_f64(f64s);
+typedef f64s of_two(f64s, f64s);
+
+static bool skipped(void) {
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && ax_vector_math_32.f32[AX_SCALAR_EXP] != NULL) return false;
+  skip();
+  return true;
+}
+
+static bool same(double a, double b) { return (isnan(a) && isnan(b)) || (a == b && signbit(a) == signbit(b)); }
+
+/* The same at both precisions, and beside whatever neighbours. */
+static void gives(ax_scalar op, double x, double wanted) {
+  of_f32 *narrow = (of_f32 *)ax_vector_math_32.f32[op];
+  of_f64 *wide = (of_f64 *)ax_vector_math_32.f64[op];
+  for (int lane = 0; lane < 4; lane++) {
+    f32s xs = {1, -2, INFINITY, NAN, 0.5f, 1e30f, -0.0f, 7};
+    f64s xd = {1, -2, INFINITY, NAN};
+    xs[lane] = (float)x;
+    xd[lane] = x;
+    const f32s ys = narrow(xs);
+    const f64s yd = wide(xd);
+    if (!same(ys[lane], (float)wanted)) fail_msg("%s of f32 %g: %g, want %g", ax_scalar_name(op), x, (double)ys[lane], wanted);
+    if (!same(yd[lane], wanted)) fail_msg("%s of f64 %g: %g, want %g", ax_scalar_name(op), x, yd[lane], wanted);
+  }
+}
+
+static void exponentials_at_their_ends(void **state) {
+  (void)state;
+  if (skipped()) return;
+  gives(AX_SCALAR_EXP, 0, 1);
+  gives(AX_SCALAR_EXP, -INFINITY, 0);
+  gives(AX_SCALAR_EXP, INFINITY, INFINITY);
+  gives(AX_SCALAR_EXP, NAN, NAN);
+  gives(AX_SCALAR_EXP, 800, INFINITY);
+  gives(AX_SCALAR_EXP, -800, 0);
+  gives(AX_SCALAR_EXPM1, -0.0, -0.0);
+  gives(AX_SCALAR_EXPM1, -INFINITY, -1);
+  gives(AX_SCALAR_EXPM1, INFINITY, INFINITY);
+  gives(AX_SCALAR_EXPM1, 0x1p-60, 0x1p-60); /* 1 is never added and taken off again */
+}
+
+static void logarithms_at_their_ends(void **state) {
+  (void)state;
+  if (skipped()) return;
+  gives(AX_SCALAR_LOG, 1, 0);
+  gives(AX_SCALAR_LOG, 0, -INFINITY);
+  gives(AX_SCALAR_LOG, -1, NAN);
+  gives(AX_SCALAR_LOG, INFINITY, INFINITY);
+  gives(AX_SCALAR_LOG, NAN, NAN);
+  gives(AX_SCALAR_LOG1P, -0.0, -0.0);
+  gives(AX_SCALAR_LOG1P, -1, -INFINITY);
+  gives(AX_SCALAR_LOG1P, -2, NAN);
+  gives(AX_SCALAR_LOG1P, 0x1p-60, 0x1p-60);
+}
+
+static void steps_at_their_ends(void **state) {
+  (void)state;
+  if (skipped()) return;
+  gives(AX_SCALAR_LOGISTIC, 0, 0.5);
+  gives(AX_SCALAR_LOGISTIC, INFINITY, 1);
+  gives(AX_SCALAR_LOGISTIC, -INFINITY, 0);
+  gives(AX_SCALAR_TANH, -0.0, -0.0);
+  gives(AX_SCALAR_TANH, 100, 1);
+  gives(AX_SCALAR_TANH, -INFINITY, -1);
+  gives(AX_SCALAR_TANH, NAN, NAN);
+  gives(AX_SCALAR_ERF, -0.0, -0.0);
+  gives(AX_SCALAR_ERF, 100, 1);
+  gives(AX_SCALAR_ERF, -INFINITY, -1);
+}
+
+static void circles_at_their_ends(void **state) {
+  (void)state;
+  if (skipped()) return;
+  gives(AX_SCALAR_SIN, -0.0, -0.0);
+  gives(AX_SCALAR_COS, -0.0, 1);
+  gives(AX_SCALAR_SIN, INFINITY, NAN);
+  gives(AX_SCALAR_COS, -INFINITY, NAN);
+}
+
+static double power(double x, double y) {
+  const f64s result = ((of_two *)ax_vector_math_32.f64[AX_SCALAR_POW])((f64s){2, x, NAN, 0}, (f64s){3, y, 1, -1});
+  return result[1];
+}
+
+static void powers_of_special_values(void **state) {
+  (void)state;
+  if (skipped()) return;
+  assert_true(power(2, 10) == 1024);
+  assert_true(power(NAN, 0) == 1 && power(1, NAN) == 1);
+  assert_true(power(-8, 3) == -512);
+  assert_true(isnan(power(-8, 0.5)));
+  assert_true(same(power(-0.0, -3), -INFINITY));
+  assert_true(power(2, -1074) == 0x1p-1074);
+}
+
+static void tables_differ_only_in_their_width(void **state) {
+  (void)state;
+  if (skipped()) return;
+  if (ax_vector_math_64.f32[AX_SCALAR_EXP] == NULL) skip();
+  for (int op = 0; op < AX_SCALAR_COUNT; op++) {
+    assert_true((ax_vector_math_32.f32[op] == NULL) == (ax_vector_math_64.f32[op] == NULL));
+    assert_true((ax_vector_math_32.f64[op] == NULL) == (ax_vector_math_64.f64[op] == NULL));
+    assert_true((ax_vector_math_32.precise_f64[op] == NULL) == (ax_vector_math_64.precise_f64[op] == NULL));
+  }
+}
+
+/* --- Lanes --- */
+
+static void fused_products_are_rounded_once(void **state) {
+  (void)state;
+  if (skipped()) return;
+  const float x = 1 + 0x1p-23f;
+  assert_true(f32_fma(f32_all(x), f32_all(x), f32_all(-1))[7] == 0x1p-22f + 0x1p-46f);
+  assert_true(f32_fnma(f32_all(3), f32_all(4), f32_all(5))[0] == -7);
+  assert_true(f64_fnma(f64_all(3), f64_all(4), f64_all(5))[3] == -7);
+}
+
+static void ties_are_rounded_to_even(void **state) {
+  (void)state;
+  if (skipped()) return;
+  const f32s y = f32_round((f32s){0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 2.4f, 2.6f, -7});
+  const float wanted[] = {0, 2, 2, -0.0f, -2, 2, 3, -7};
+  for (int i = 0; i < 8; i++) assert_true(same(y[i], wanted[i]));
+}
+
+static void scaling_rounds_once_into_the_subnormals(void **state) {
+  (void)state;
+  if (skipped()) return;
+  const float x = 1 + 0x1.8p-22f;
+  assert_true(f32_scale(f32_all(1.5f), f32_all(-149))[0] == 0x1p-148f); /* a tie, to even */
+  assert_true(f32_scale(f32_all(x), f32_all(-149))[0] == 0x1p-149f);
+  assert_true(f32_scale(f32_all(1), f32_all(127))[1] == 0x1p127f);
+  assert_true(f32_scale(f32_all(1), f32_all(200))[1] == INFINITY);
+  assert_true(f64_scale(f64_all(1.5), f64_all(-1074))[0] == 0x1p-1073);
+}
+
+static void the_second_wins_where_either_is_nan(void **state) {
+  (void)state;
+  if (skipped()) return;
+  assert_true(f32_min(f32_all(NAN), f32_all(3))[0] == 3 && isnan(f32_min(f32_all(3), f32_all(NAN))[0]));
+  assert_true(f64_max(f64_all(NAN), f64_all(3))[0] == 3 && isnan(f64_max(f64_all(3), f64_all(NAN))[0]));
+}
+
+static void lanes_are_picked_by_a_mask(void **state) {
+  (void)state;
+  if (skipped()) return;
+  const f64s x = {-1, 0, 1, NAN}, y = f64_pick(f64_less(x, f64_all(0)), f64_all(10), f64_all(20));
+  assert_true(y[0] == 10 && y[1] == 20 && y[2] == 20 && y[3] == 20);
+  assert_true(f64_pick(f64_equal(x, f64_all(0)), f64_all(10), f64_all(20))[1] == 10);
+}
+
+static void one_lane_outside_is_found(void **state) {
+  (void)state;
+  if (skipped()) return;
+  f32s x = f32_all(0.5f);
+  assert_false(f32_any_not_inside(x, f32_all(0), f32_all(1)));
+  x[6] = 1;
+  assert_false(f32_any_not_inside(x, f32_all(0), f32_all(1)));
+  x[6] = NAN;
+  assert_true(f32_any_not_inside(x, f32_all(0), f32_all(1)));
+  f64s y = f64_all(0.5);
+  y[3] = -0.1;
+  assert_true(f64_any_not_inside(y, f64_all(0), f64_all(1)));
+}
+
+static void signs_are_taken_off_and_put_on(void **state) {
+  (void)state;
+  if (skipped()) return;
+  assert_true(same(f32_sized(f32_all(-0.0f))[0], 0) && f64_sized(f64_all(-3))[0] == 3);
+  assert_true(f32_signed(f32_all(2), f32_all(-0.0f))[0] == -2 && f64_signed(f64_all(2), f64_all(5))[0] == 2);
+}
+
+#pragma GCC pop_options
+#endif
+
+/* Which every processor has. */
+static void registers_of_16_bytes_reach_the_largest_numbers(void **state) {
+  (void)state;
+  typedef double pair __attribute__((vector_size(16)));
+  pair (*const exponential)(pair) = (pair(*)(pair))ax_vector_math_16.f64[AX_SCALAR_EXP];
+  const pair y = exponential((pair){709.782712893383973, 710});
+  assert_true(y[0] > 1.79769e308 && y[0] < 1.0 / 0.0);
+  assert_true(y[1] == 1.0 / 0.0);
+  assert_null(ax_vector_math_16.f32[AX_SCALAR_EXP]); /* SLEEF's is right */
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+#if defined(__x86_64__)
+      cmocka_unit_test(exponentials_at_their_ends),
+      cmocka_unit_test(logarithms_at_their_ends),
+      cmocka_unit_test(steps_at_their_ends),
+      cmocka_unit_test(circles_at_their_ends),
+      cmocka_unit_test(powers_of_special_values),
+      cmocka_unit_test(tables_differ_only_in_their_width),
+      cmocka_unit_test(fused_products_are_rounded_once),
+      cmocka_unit_test(ties_are_rounded_to_even),
+      cmocka_unit_test(scaling_rounds_once_into_the_subnormals),
+      cmocka_unit_test(the_second_wins_where_either_is_nan),
+      cmocka_unit_test(lanes_are_picked_by_a_mask),
+      cmocka_unit_test(one_lane_outside_is_found),
+      cmocka_unit_test(signs_are_taken_off_and_put_on),
+#endif
+      cmocka_unit_test(registers_of_16_bytes_reach_the_largest_numbers),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,350 @@
+/* Which shape sums over rows are made in: by what is added up and how much is read. And which short loops become longer, where
+   squares are turned. */
+#include "jit/nest/schedule.h"
+
+#include "base/base.h"
+#include "support/cmocka.h"
+
+/* y[j] = the sum, or another reduction, over i of x[i, j]. */
+static ax_nest_shape shape_of(ax_dtype dtype, ax_scalar reduce, int64_t rows, int64_t columns, uint32_t vector_bytes) {
+  ax_arena arena = {0};
+  ax_nest_schedule *schedule;
+  const int64_t dims[] = {columns, rows}, from[] = {rows, columns};
+  ax_loop_kernel *k = ax_kernel_create(&arena, 2, 1, dims);
+  const uint32_t in = ax_kernel_slot(k, dtype, 2, from), out = ax_kernel_slot(k, dtype, 1, dims);
+  const ax_position at[] = {{.dim = 1, .coef = 1, .dynamic = AX_NONE}, {.dim = 0, .coef = 1, .dynamic = AX_NONE}};
+  ax_kernel_store(k, out, &at[1], ax_kernel_load(k, in, at), reduce);
+  assert_false(k->failed);
+  assert_int_equal(ax_nest_schedule_create(&arena, k, vector_bytes, &schedule), AX_OK);
+  const ax_nest_shape shape = schedule->shape;
+  ax_arena_deinit(&arena);
+  return shape;
+}
+
+static void sums_over_rows(void **state) {
+  (void)state;
+  for (uint32_t bytes = 16; bytes <= 64; bytes *= 2) {
+    const int64_t columns = 4 * (bytes / 4);
+    assert_int_equal(shape_of(AX_F32, AX_SCALAR_ADD, 100, columns, bytes), AX_NEST_TILE);
+    assert_int_equal(shape_of(AX_BF16, AX_SCALAR_ADD, 100, columns, bytes), AX_NEST_TILE);
+    assert_int_equal(shape_of(AX_F32, AX_SCALAR_ADD, 16, columns, bytes), AX_NEST_BLOCK);      /* nothing is widened */
+    assert_int_equal(shape_of(AX_F64, AX_SCALAR_ADD, 100, columns / 2, bytes), AX_NEST_BLOCK); /* nor here, */
+    assert_int_equal(shape_of(AX_F32, AX_SCALAR_MAX, 100, columns, bytes), AX_NEST_BLOCK);     /* nor here */
+    assert_int_equal(shape_of(AX_F32, AX_SCALAR_ADD, 1 << 16, columns, bytes), AX_NEST_BLOCK); /* memory takes longer */
+    assert_int_equal(shape_of(AX_F32, AX_SCALAR_ADD, 100, 16 * columns, bytes), AX_NEST_TILE);
+  }
+}
+
+/* y = x with its dimensions in reverse order, which are these of y: what its loops have become, "rows of V, squares along W", an
+   inner extent in brackets. */
+static void expect_turned(ax_dtype dtype, uint32_t rank, const int64_t *dims, uint32_t ranged, uint32_t vector_bytes,
+                          const char *wanted) {
+  ax_arena arena = {0};
+  ax_nest_schedule *s;
+  ax_position from[AX_MAX_RANK], to[AX_MAX_RANK];
+  int64_t reversed[AX_MAX_RANK];
+  ax_text text = {0};
+  char *got;
+  ax_loop_kernel *k = ax_kernel_create(&arena, rank, 0, dims);
+  for (uint32_t d = 0; d < rank; d++) {
+    from[d] = (ax_position){.dim = (int)(rank - 1 - d), .coef = 1, .dynamic = AX_NONE};
+    reversed[d] = dims[rank - 1 - d];
+  }
+  ax_at_identity(to, rank);
+  ax_kernel_store(k, ax_kernel_slot(k, dtype, rank, dims), to, ax_kernel_load(k, ax_kernel_slot(k, dtype, rank, reversed), from),
+                  AX_SCALAR_NONE);
+  k->ranged = ranged;
+  assert_false(k->failed);
+  assert_int_equal(ax_nest_schedule_create(&arena, k, vector_bytes, &s), AX_OK);
+  const ax_loop *rows = &s->loops[s->vector], *last = &s->loops[s->loop_count - 1];
+  if (s->shape == AX_NEST_TRANSPOSE)
+    ax_text_add(&text, "%lld (%lld), %lld (%lld)", (long long)rows->extent, (long long)rows->inner, (long long)last->extent,
+                (long long)last->inner);
+  else ax_text_add(&text, "no squares");
+  assert_int_equal(ax_text_finish(&text, &got), AX_OK);
+  assert_string_equal(got, wanted);
+  ax_free(got);
+  ax_arena_deinit(&arena);
+}
+
+static void short_rows_go_on_in_the_next_loop(void **state) {
+  (void)state;
+  for (uint32_t bytes = 16; bytes <= 64; bytes *= 2) {
+    expect_turned(AX_F32, 3, (int64_t[]){512, 512, 5}, 0, bytes, "2560 (5), 512 (0)");         /* what is written */
+    expect_turned(AX_F32, 4, (int64_t[]){5, 100, 32, 7}, 1, bytes, "224 (7), 500 (5)");        /* and what is read */
+    expect_turned(AX_F32, 3, (int64_t[]){512, 7, 512}, 0, bytes, "512 (0), 512 (0)");          /* both are long */
+    expect_turned(AX_F64, 2, (int64_t[]){1000, 1000}, 0, bytes, "1000 (0), 1000 (0)");         /* there is no other loop */
+  }
+}
+
+/* --- Dimensions as loops --- */
+
+/* The first steps of making a schedule, without the choices that follow. */
+typedef struct steps {
+  ax_arena arena;
+  ax_nest_schedule s;
+} steps;
+
+static void take_steps(ax_loop_kernel *k, steps *out) {
+  ax_nest_schedule *s = &out->s;
+  assert_false(k->failed);
+  *s = (ax_nest_schedule){.kernel = k, .bits_of = AX_NO_DTYPE};
+  s->live = ax_arena_alloc(&out->arena, k->expr_count * sizeof s->live[0]);
+  s->deps = ax_arena_alloc(&out->arena, k->expr_count * sizeof s->deps[0]);
+  s->stretches = ax_arena_alloc(&out->arena, k->expr_count * sizeof s->stretches[0]);
+  s->accesses = ax_arena_alloc(&out->arena, ax_nest_schedule_access_count(s) * sizeof s->accesses[0]);
+  for (uint32_t i = 0; i < k->store_count; i++) s->reduces |= k->stores[i].reduce != AX_SCALAR_NONE;
+  ax_nest_schedule_mark_live(s);
+  assert_int_equal(ax_nest_schedule_take_bits(s, &out->arena), AX_OK);
+  ax_nest_schedule_make_loops(s);
+  ax_nest_schedule_find_deps(s);
+}
+
+static ax_position along(int dim) { return (ax_position){.dim = dim, .coef = 1, .dynamic = AX_NONE}; }
+
+static void store(ax_loop_kernel *k, ax_dtype dtype, ax_ex expr, ax_scalar reduce) {
+  ax_position at[AX_MAX_RANK];
+  const uint32_t rank = reduce == AX_SCALAR_NONE ? k->rank : k->rank - k->reduce_rank;
+  ax_at_identity(at, rank);
+  ax_kernel_store(k, ax_kernel_slot(k, dtype, rank, k->dims), at, expr, reduce);
+}
+
+/* x[i, j, ..], of the kernel's own dimensions. */
+static ax_ex load_all(ax_loop_kernel *k, ax_dtype dtype) {
+  ax_position at[AX_MAX_RANK];
+  ax_at_identity(at, k->rank);
+  return ax_kernel_load(k, ax_kernel_slot(k, dtype, k->rank, k->dims), at);
+}
+
+/* b[j], j the dimension `dim`. */
+static ax_ex load_row(ax_loop_kernel *k, ax_dtype dtype, uint32_t dim) {
+  const ax_position at = along((int)dim);
+  return ax_kernel_load(k, ax_kernel_slot(k, dtype, 1, &k->dims[dim]), &at);
+}
+
+#define KERNEL(t, rank, reduced, ...) ax_kernel_create(&(t)->arena, (rank), (reduced), (const int64_t[]){__VA_ARGS__})
+
+static void neighbours_that_are_stepped_through_evenly_are_one_loop(void **state) {
+  (void)state;
+  steps t = {0};
+  ax_loop_kernel *k = KERNEL(&t, 3, 0, 3, 1, 5);
+  store(k, AX_F32, load_all(k, AX_F32), AX_SCALAR_NONE);
+  take_steps(k, &t);
+  assert_int_equal(t.s.loop_count, 1);
+  assert_int_equal(t.s.loops[0].extent, 15);
+  assert_true(t.s.loops[0].ranged);
+  assert_int_equal(t.s.loops[0].scale, 5); /* iterations for each step of the first dimension, of which a call does a range */
+  assert_int_equal(t.s.loop_of_dim[1], -1);
+  assert_int_equal(t.s.accesses[k->stores[0].expr].stride[0], 1);
+  ax_arena_deinit(&t.arena);
+}
+
+static void an_operand_of_one_dimension_keeps_two_loops(void **state) {
+  (void)state;
+  steps t = {0};
+  ax_loop_kernel *k = KERNEL(&t, 2, 0, 3, 5);
+  const ax_ex x = load_all(k, AX_F32), b = load_row(k, AX_F32, 1);
+  store(k, AX_F32, ax_kernel_op(k, AX_SCALAR_ADD, AX_F32, x, b, AX_NONE), AX_SCALAR_NONE);
+  take_steps(k, &t);
+  assert_int_equal(t.s.loop_count, 2);
+  assert_int_equal(t.s.loops[1].extent, 5);
+  assert_int_equal(t.s.accesses[x].stride[0], 5);
+  assert_int_equal(t.s.accesses[b].stride[0], 0);
+  assert_int_equal(t.s.deps[x], 3);
+  assert_int_equal(t.s.deps[b], 2);
+  assert_true(ax_nest_schedule_depends(&t.s, b, 1) && !ax_nest_schedule_depends(&t.s, b, 0));
+  assert_int_equal(ax_access_deps(&t.s, &t.s.accesses[b]), 2);
+  ax_arena_deinit(&t.arena);
+}
+
+static void an_index_that_is_used_keeps_its_loop(void **state) {
+  (void)state;
+  steps t = {0};
+  ax_loop_kernel *k = KERNEL(&t, 2, 0, 3, 5);
+  const ax_ex j = ax_kernel_index(k, 1);
+  store(k, AX_S64, j, AX_SCALAR_NONE);
+  take_steps(k, &t);
+  assert_int_equal(t.s.loop_count, 2);
+  assert_int_equal(t.s.deps[j], 2);
+  ax_arena_deinit(&t.arena);
+}
+
+static void reduced_loops_stay_apart_from_parallel_ones(void **state) {
+  (void)state;
+  steps t = {0};
+  ax_loop_kernel *k = KERNEL(&t, 4, 2, 2, 3, 4, 5);
+  store(k, AX_F32, load_all(k, AX_F32), AX_SCALAR_ADD);
+  take_steps(k, &t);
+  assert_int_equal(t.s.loop_count, 2);
+  assert_true(t.s.loops[0].extent == 6 && !t.s.loops[0].reduced && t.s.loops[0].ranged);
+  assert_true(t.s.loops[1].extent == 20 && t.s.loops[1].reduced && !t.s.loops[1].ranged);
+  assert_int_equal(ax_nest_schedule_store(&t.s, 0)->stride[1], 0);
+  ax_arena_deinit(&t.arena);
+}
+
+static void a_first_dimension_of_one_hands_its_range_on(void **state) {
+  (void)state;
+  steps t = {0};
+  ax_loop_kernel *k = KERNEL(&t, 2, 0, 1, 6);
+  store(k, AX_F32, load_all(k, AX_F32), AX_SCALAR_NONE);
+  take_steps(k, &t);
+  assert_int_equal(t.s.loop_count, 1);
+  assert_true(t.s.loops[0].ranged && t.s.loops[0].extent == 6 && t.s.loops[0].scale == 6);
+  assert_int_equal(t.s.loop_of_dim[0], -1);
+  ax_arena_deinit(&t.arena);
+}
+
+static void a_single_element_has_one_loop(void **state) {
+  (void)state;
+  steps t = {0};
+  ax_loop_kernel *k = ax_kernel_create(&t.arena, 0, 0, NULL);
+  store(k, AX_F32, load_all(k, AX_F32), AX_SCALAR_NONE);
+  take_steps(k, &t);
+  assert_int_equal(t.s.loop_count, 1);
+  assert_int_equal(t.s.loops[0].extent, 1);
+  ax_arena_deinit(&t.arena);
+}
+
+static void only_what_a_store_needs_is_live(void **state) {
+  (void)state;
+  steps t = {0};
+  ax_loop_kernel *k = KERNEL(&t, 1, 0, 8);
+  const ax_ex unused = load_all(k, AX_F32), used = load_all(k, AX_F32);
+  store(k, AX_F32, ax_kernel_op(k, AX_SCALAR_NEG, AX_F32, used, AX_NONE, AX_NONE), AX_SCALAR_NONE);
+  (void)ax_kernel_op(k, AX_SCALAR_NEG, AX_F32, unused, AX_NONE, AX_NONE);
+  take_steps(k, &t);
+  assert_true(t.s.live[used] && t.s.accesses[used].live);
+  assert_false(t.s.live[unused] || t.s.accesses[unused].live);
+  ax_arena_deinit(&t.arena);
+}
+
+/* y[i, j] = table[p[i], j]: the load of the table is moved by what p has there, which is loaded before. */
+static void a_look_up_is_moved_by_the_loops_of_its_start(void **state) {
+  (void)state;
+  steps t = {0};
+  ax_loop_kernel *k = KERNEL(&t, 2, 0, 3, 5);
+  const ax_ex row = load_row(k, AX_S64, 0);
+  const ax_position at[] = {{.dim = -1, .dynamic = row, .limit = 9}, along(1)};
+  const ax_ex look_up = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 2, (const int64_t[]){10, 5}), at);
+  store(k, AX_F32, look_up, AX_SCALAR_NONE);
+  take_steps(k, &t);
+  assert_true(t.s.live[row]);
+  assert_true(ax_access_is_moved(&t.s.accesses[look_up], 0) && !ax_access_is_moved(&t.s.accesses[look_up], 1));
+  assert_int_equal(ax_access_deps(&t.s, &t.s.accesses[look_up]), 2);
+  assert_int_equal(t.s.deps[look_up], 3);
+  ax_arena_deinit(&t.arena);
+}
+
+/* The indices i < 10 in which 0 <= coef * i + offset < limit. */
+static void holds(int64_t coef, int64_t offset, int64_t limit, int64_t first, int64_t end) {
+  steps t = {0};
+  ax_loop_kernel *k = KERNEL(&t, 1, 0, 10);
+  const ax_ex guard = ax_kernel_inside(k, 0, coef, offset, limit);
+  const ax_position at = {.dim = 0, .coef = coef, .offset = offset, .dynamic = AX_NONE};
+  store(k, AX_F32, ax_kernel_load_where(k, ax_kernel_slot(k, AX_F32, 1, &limit), &at, guard), AX_SCALAR_NONE);
+  take_steps(k, &t);
+  assert_int_equal(t.s.stretches[guard].first, first);
+  assert_int_equal(t.s.stretches[guard].end, end);
+  ax_arena_deinit(&t.arena);
+}
+
+static void guards_hold_in_stretches(void **state) {
+  (void)state;
+  holds(1, -1, 3, 1, 4);   /* i - 1 in 0 1 2 */
+  holds(2, -3, 4, 2, 4);   /* 2i - 3: 1 and 3 */
+  holds(-1, 5, 4, 2, 6);   /* 5 - i: 3 2 1 0 */
+  holds(-3, 20, 12, 3, 7); /* 20 - 3i: 11 8 5 2 */
+  holds(1, 2, 6, 0, 4);    /* of the indices that there are */
+}
+
+static void guarded_dimensions_merge_with_those_inside_of_them(void **state) {
+  (void)state;
+  steps t = {0};
+  ax_loop_kernel *k = KERNEL(&t, 2, 0, 4, 5);
+  const ax_ex guard = ax_kernel_inside(k, 0, 1, -1, 2);
+  const ax_position at[] = {{.dim = 0, .coef = 1, .offset = -1, .dynamic = AX_NONE}, along(1)};
+  store(k, AX_F32, ax_kernel_load_where(k, ax_kernel_slot(k, AX_F32, 2, (const int64_t[]){2, 5}), at, guard), AX_SCALAR_NONE);
+  take_steps(k, &t);
+  assert_int_equal(t.s.loop_count, 1);
+  assert_int_equal(t.s.stretches[guard].first, 5); /* rows 1 and 2, of five elements each */
+  assert_int_equal(t.s.stretches[guard].end, 15);
+  ax_arena_deinit(&t.arena);
+}
+
+/* --- Narrow floats as bits --- */
+
+static bool is_on_bits(ax_dtype dtype, ax_scalar op, ax_scalar reduce) {
+  steps t = {0};
+  ax_loop_kernel *k = KERNEL(&t, 2, reduce == AX_SCALAR_NONE ? 0 : 1, 4, 8);
+  const ax_ex x = load_all(k, dtype);
+  store(k, dtype, op == AX_SCALAR_NONE ? x : ax_kernel_op(k, op, dtype, x, AX_NONE, AX_NONE), reduce);
+  take_steps(k, &t);
+  const bool bits = t.s.bits_of == dtype;
+  assert_true(bits == (t.s.kernel != k) && bits == (t.s.kernel->slots[0].dtype == AX_U16));
+  ax_arena_deinit(&t.arena);
+  return bits;
+}
+
+static void narrow_floats_that_are_only_moved_are_bits(void **state) {
+  (void)state;
+  assert_true(is_on_bits(AX_BF16, AX_SCALAR_NONE, AX_SCALAR_NONE));
+  assert_true(is_on_bits(AX_F16, AX_SCALAR_NONE, AX_SCALAR_MAX));
+  assert_true(is_on_bits(AX_F16, AX_SCALAR_NONE, AX_SCALAR_MIN));
+  assert_false(is_on_bits(AX_BF16, AX_SCALAR_NEG, AX_SCALAR_NONE));
+  assert_false(is_on_bits(AX_BF16, AX_SCALAR_NONE, AX_SCALAR_ADD));
+  assert_false(is_on_bits(AX_F32, AX_SCALAR_NONE, AX_SCALAR_NONE));
+}
+
+/* --- Strides --- */
+
+static void levels_count_from_the_innermost_loop(void **state) {
+  (void)state;
+  assert_int_equal(ax_nest_schedule_level(0), 0);
+  assert_int_equal(ax_nest_schedule_level(1), 1);
+  assert_int_equal(ax_nest_schedule_level(5), 3);
+}
+
+static void short_strides_are_picked_from_what_lies_between(void **state) {
+  (void)state;
+  assert_true(ax_stride_picks(2, 4) && ax_stride_picks(8, 16));
+  assert_false(ax_stride_picks(1, 16) || ax_stride_picks(3, 4) || ax_stride_picks(9, 32) || ax_stride_picks(-2, 16));
+  assert_int_equal(ax_stride_length(-3), 3);
+  const ax_nest_access guarded = {.guard = 0, .stride = {2}}, free = {.guard = AX_NONE, .stride = {2}};
+  assert_true(ax_access_picks(&free, 0, 16));
+  assert_false(ax_access_picks(&guarded, 0, 16)); /* what lies between may be outside of memory */
+}
+
+static void registers_of_squares_fit_their_sides(void **state) {
+  (void)state;
+  ax_nest_schedule s = {.lanes = 16, .vector = 1, .loops = {{.extent = 100}, {.extent = 96}}};
+  assert_int_equal(ax_nest_schedule_turned_lanes(&s, 0, 32), 32); /* divides 96: no masks */
+  assert_int_equal(ax_nest_schedule_turned_lanes(&s, 0, 64), 16);
+  s.loops[1].ranged = true;
+  assert_int_equal(ax_nest_schedule_turned_lanes(&s, 0, 32), 16);
+  s.loops[0].extent = 9;
+  assert_int_equal(ax_nest_schedule_turned_lanes(&s, 0, 0), 8);
+  s.loops[1].extent = 3;
+  assert_int_equal(ax_nest_schedule_turned_lanes(&s, 0, 0), 4);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(sums_over_rows),
+      cmocka_unit_test(short_rows_go_on_in_the_next_loop),
+      cmocka_unit_test(neighbours_that_are_stepped_through_evenly_are_one_loop),
+      cmocka_unit_test(an_operand_of_one_dimension_keeps_two_loops),
+      cmocka_unit_test(an_index_that_is_used_keeps_its_loop),
+      cmocka_unit_test(reduced_loops_stay_apart_from_parallel_ones),
+      cmocka_unit_test(a_first_dimension_of_one_hands_its_range_on),
+      cmocka_unit_test(a_single_element_has_one_loop),
+      cmocka_unit_test(only_what_a_store_needs_is_live),
+      cmocka_unit_test(a_look_up_is_moved_by_the_loops_of_its_start),
+      cmocka_unit_test(guards_hold_in_stretches),
+      cmocka_unit_test(guarded_dimensions_merge_with_those_inside_of_them),
+      cmocka_unit_test(narrow_floats_that_are_only_moved_are_bits),
+      cmocka_unit_test(levels_count_from_the_innermost_loop),
+      cmocka_unit_test(short_strides_are_picked_from_what_lies_between),
+      cmocka_unit_test(registers_of_squares_fit_their_sides),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
