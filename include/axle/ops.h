@@ -45,13 +45,17 @@ ax_value ax_add(ax_value a, ax_value b); /* T numeric */
 ax_value ax_sub(ax_value a, ax_value b);
 ax_value ax_mul(ax_value a, ax_value b);
 ax_value ax_div(ax_value a, ax_value b); /* integers truncate; x/0 has all bits set */
+ax_value ax_rem(ax_value a, ax_value b); /* exact, with the sign of a, as fmod and % of C; integers: x rem 0 is x. As jax.lax.rem */
 ax_value ax_max(ax_value a, ax_value b); /* NaN if either is */
 ax_value ax_min(ax_value a, ax_value b);
 ax_value ax_pow(ax_value a, ax_value b); /* T float */
 ax_value ax_neg(ax_value x);             /* T numeric, as the two below */
 ax_value ax_abs(ax_value x);
 ax_value ax_sign(ax_value x);
-ax_value ax_exp(ax_value x); /* T float, as those below up to erf */
+ax_value ax_floor(ax_value x); /* T float, as those below up to erf */
+ax_value ax_ceil(ax_value x);
+ax_value ax_round(ax_value x); /* to the nearest whole number, of two to the even one, as jnp.round */
+ax_value ax_exp(ax_value x);
 ax_value ax_log(ax_value x);
 ax_value ax_log1p(ax_value x);
 ax_value ax_expm1(ax_value x);
@@ -88,6 +92,10 @@ ax_value ax_where(ax_value condition, ax_value x, ax_value y); /* broadcasts; x 
 ax_value ax_convert_element_type(ax_value x, ax_dtype dtype);
 ax_value ax_stop_gradient(ax_value x); /* x, whose derivative is zero */
 ax_value ax_square(ax_value x);        /* T numeric */
+/* a % b of Python: the remainder with the sign of b. T numeric; integers: a mod 0 is 0. As jnp.remainder. */
+ax_value ax_mod(ax_value a, ax_value b);
+/* a // b of Python: rounded down. T numeric; by 0: the result of ax_div. As jnp.floor_divide. */
+ax_value ax_floor_divide(ax_value a, ax_value b);
 /* T numeric; the operands broadcast, and some may be numbers. min(max(x, low), high), as jax.lax.clamp: where x equals a bound, the
    derivatives by all three operands are zero. */
 ax_value ax_clamp(ax_value low, ax_value x, ax_value high);
@@ -361,12 +369,16 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in
 #define ax_sub(a, b) AX_LINED(sub, AX_X(a), AX_X(b))
 #define ax_mul(a, b) AX_LINED(mul, AX_X(a), AX_X(b))
 #define ax_div(a, b) AX_LINED(div, AX_X(a), AX_X(b))
+#define ax_rem(a, b) AX_LINED(rem, AX_X(a), AX_X(b))
 #define ax_max(a, b) AX_LINED(max, AX_X(a), AX_X(b))
 #define ax_min(a, b) AX_LINED(min, AX_X(a), AX_X(b))
 #define ax_pow(a, b) AX_LINED(pow, AX_X(a), AX_X(b))
 #define ax_neg(...) AX_LINED(neg, __VA_ARGS__)
 #define ax_abs(...) AX_LINED(abs, __VA_ARGS__)
 #define ax_sign(...) AX_LINED(sign, __VA_ARGS__)
+#define ax_floor(...) AX_LINED(floor, __VA_ARGS__)
+#define ax_ceil(...) AX_LINED(ceil, __VA_ARGS__)
+#define ax_round(...) AX_LINED(round, __VA_ARGS__)
 #define ax_exp(...) AX_LINED(exp, __VA_ARGS__)
 #define ax_log(...) AX_LINED(log, __VA_ARGS__)
 #define ax_log1p(...) AX_LINED(log1p, __VA_ARGS__)
@@ -454,6 +466,8 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in
 #define ax_logsumexp(...) AX_LINED(logsumexp, __VA_ARGS__)
 #define ax_cumsum(...) AX_LINED(cumsum, __VA_ARGS__)
 #define ax_fori_loop(lower, upper, ...) AX_LINED_VOID(fori_loop, AX_X(lower), AX_X(upper), __VA_ARGS__)
+#define ax_mod(a, b) AX_LINED(mod, AX_X(a), AX_X(b))
+#define ax_floor_divide(a, b) AX_LINED(floor_divide, AX_X(a), AX_X(b))
 #define ax_square(...) AX_LINED(square, __VA_ARGS__)
 #define ax_allclose(a, b, ...) AX_LINED(allclose, AX_X(a), AX_X(b), __VA_ARGS__)
 #define ax_clamp(low, x, high) AX_LINED(clamp, AX_X(low), AX_X(x), AX_X(high))

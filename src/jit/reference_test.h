@@ -143,9 +143,13 @@ static inline double float_op(ax_scalar op, ax_dtype dtype, double a, double b, 
     case AX_SCALAR_MAX: return float_max(a, b);
     case AX_SCALAR_MIN: return -float_max(-a, -b);
     case AX_SCALAR_POW: return pow(a, b);
+    case AX_SCALAR_REM: return fmod(a, b);
     case AX_SCALAR_NEG: return -a;
     case AX_SCALAR_ABS: return fabs(a);
     case AX_SCALAR_SIGN: return isnan(a) || a == 0 ? a : a > 0 ? 1 : -1;
+    case AX_SCALAR_FLOOR: return floor(a);
+    case AX_SCALAR_CEIL: return ceil(a);
+    case AX_SCALAR_ROUND_NEAREST_EVEN: return rint(a);
     case AX_SCALAR_EXP: return exp(a);
     case AX_SCALAR_LOG: return log(a);
     case AX_SCALAR_LOG1P: return log1p(a);
@@ -191,6 +195,7 @@ static inline uint64_t integer_op(ax_scalar op, ax_dtype dtype, number a, number
     case AX_SCALAR_MAX: return less ? b.u : a.u;
     case AX_SCALAR_MIN: return less ? a.u : b.u;
     case AX_SCALAR_POW: return is_signed ? signed_pow(a, b) : integer_pow(a.u, b.u);
+    case AX_SCALAR_REM: return b.u == 0 ? a.u : !is_signed ? a.u % b.u : b.i == -1 ? 0 : (uint64_t)(a.i % b.i);
     case AX_SCALAR_NEG: return 0 - a.u;
     case AX_SCALAR_ABS: return is_signed && a.i < 0 ? 0 - a.u : a.u;
     case AX_SCALAR_SIGN: return is_signed && a.i < 0 ? UINT64_MAX : a.u != 0;

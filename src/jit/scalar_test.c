@@ -136,6 +136,9 @@ static void try_op(const ax_expr *op, ax_dtype operand) {
 static bool defined(ax_scalar op, ax_dtype dtype) {
   bool is_float = ax_is_float(dtype), is_bool = dtype == AX_BOOL;
   switch ((int)op) {
+    case AX_SCALAR_FLOOR:
+    case AX_SCALAR_CEIL:
+    case AX_SCALAR_ROUND_NEAREST_EVEN:
     case AX_SCALAR_EXP:
     case AX_SCALAR_LOG:
     case AX_SCALAR_LOG1P:

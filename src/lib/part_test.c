@@ -50,6 +50,11 @@ static ax_value stack_deep(const ax_value *in) { return ax_stack(1, in + 6, 0); 
 static ax_value clamp_bools(const ax_value *in) { return ax_clamp(in[2], in[2], in[2]); }
 static ax_value clamp_shapes(const ax_value *in) { return ax_clamp(in[0], in[3], in[4]); }
 static ax_value clamp_dtypes(const ax_value *in) { return ax_clamp(in[1], in[0], in[1]); }
+static ax_value mod_bools(const ax_value *in) { return ax_mod(in[2], in[2]); }
+static ax_value mod_dtypes(const ax_value *in) { return ax_mod(in[0], in[1]); }
+static ax_value floor_divide_shapes(const ax_value *in) { return ax_floor_divide(in[0], in[3]); }
+static ax_value floor_integers(const ax_value *in) { return ax_floor(in[5]); }
+static ax_value rem_bools(const ax_value *in) { return ax_rem(in[2], in[2]); }
 static ax_value square_bools(const ax_value *in) { return ax_square(in[2]); }
 
 static ax_value take_float(const ax_value *in) { return ax_take(in[0], in[4], 0); }
@@ -117,6 +122,11 @@ static const slip slips[] = {
     {"softplus: the operand is s32[8,4]; it must be of floats", softplus_integers},
     {"clamp: f32[8,4], f32[0,4] and f32[4] do not broadcast to one shape", clamp_shapes},
     {"clamp: operands 0 and 1 are s32[] and f32[8,4]; they need one dtype", clamp_dtypes},
+    {"mod: operand 0 is bool[8]; it must be numeric", mod_bools},
+    {"mod: operands 0 and 1 are f32[8,4] and s32[]; they need one dtype", mod_dtypes},
+    {"floor_divide: f32[8,4] and f32[0,4] do not broadcast to one shape", floor_divide_shapes},
+    {"floor s32[8,4]: needs a float dtype, got s32", floor_integers},
+    {"rem bool[8] bool[8]: needs a numeric dtype, got bool", rem_bools},
     {"square: operand 0 is bool[8]; it must be numeric", square_bools},
 };
 

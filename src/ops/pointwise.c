@@ -9,10 +9,14 @@
      div            numeric   x / y; integers truncate, x/0 has all bits set           dx / y - (x/y) / y dy
      max, min       numeric   the larger, the smaller; NaN if either is                the winner's, half of each on ties
      pow            float     x to the power y                                         y x^(y-1) dx + log(x) x^y dy, log(0) as 0
+     rem            numeric   x - y trunc(x / y), exact, with the sign of x; x rem 0   dx - round((x - x rem y) / y) dy
+                              is x of integers, NaN of floats
      integer_pow    numeric   x to the power of the parameter y; below 0: T float      y x^(y-1) dx
      neg            numeric   -x                                                       -dx
      abs            numeric   |x|                                                      dx where x >= 0, -dx elsewhere
      sign           numeric   -1, 0 or 1; keeps NaN and both zeros                     none
+     floor, ceil    float     the whole number next below, next above; keeps -0        none
+     round_nearest_even  float  the nearest whole number, of two the even one          none
      exp, log       float     e^x, the natural logarithm                               e^x dx, dx / x
      log1p, expm1   float     log(1 + x), e^x - 1, exact near 0                        dx / (1 + x), e^x dx
      sin, cos       float     of x in radians                                          cos(x) dx, -sin(x) dx
@@ -267,6 +271,16 @@ static void pow_jvp(const ax_jvp_args *a) {
   a->tangent_out[0] = ax_add_any(left, right);
 }
 
+/* x rem y is x - n y with a whole number n, and n does not change near x and y. It is (x - x rem y) / y but for rounding. */
+static void rem_jvp(const ax_jvp_args *a) {
+  ax_value rest = one_in(a), right = ax_zero;
+  if (!ax_is_zero(a->tangent_in[1])) {
+    ax_value times_in = ax_round(ax_div(ax_sub(a->in[0], rest), a->in[1]));
+    right = ax_mul(a->tangent_in[1], ax_neg(times_in));
+  }
+  a->tangent_out[0] = ax_add_any(a->tangent_in[0], right);
+}
+
 /* One operand: tangent times a factor of x and y = f(x). */
 typedef ax_value (*factor_function)(ax_value x, ax_value y);
 static void unary_jvp(const ax_jvp_args *a, factor_function factor) {
@@ -405,10 +419,14 @@ AX_POINTWISE_RECORD(max, MAX, AX_FORM("maximum"), 2, AX_LINEAR_SOME, AX_KINDS_MA
 AX_POINTWISE_RECORD(min, MIN, AX_FORM("minimum"), 2, AX_LINEAR_SOME, AX_KINDS_MIN, infer_numeric, max_jvp, ax_absent_transpose,
                     ax_simplify_nothing, ax_hlo_by_form);
 AX_POINTWISE(pow, POW, AX_FORM("power"), 2, infer_float, pow_jvp, ax_absent_transpose);
+AX_POINTWISE(rem, REM, AX_FORM("remainder"), 2, infer_numeric, rem_jvp, ax_absent_transpose);
 AX_POINTWISE_RECORD(neg, NEG, AX_FORM("negate"), 1, AX_LINEAR_ALL, AX_KINDS_SUM, infer_numeric, ax_jvp_linear, neg_transpose,
                     neg_simplify, ax_hlo_by_form);
 AX_POINTWISE_HLO(abs, ABS, AX_FORM("abs"), 1, infer_numeric, abs_jvp, ax_absent_transpose, abs_hlo);
 AX_POINTWISE_HLO(sign, SIGN, AX_FORM("sign"), 1, infer_numeric, ax_jvp_zero, ax_absent_transpose, sign_hlo);
+AX_POINTWISE(floor, FLOOR, AX_FORM("floor"), 1, infer_float, ax_jvp_zero, ax_absent_transpose);
+AX_POINTWISE(ceil, CEIL, AX_FORM("ceil"), 1, infer_float, ax_jvp_zero, ax_absent_transpose);
+AX_POINTWISE(round_nearest_even, ROUND_NEAREST_EVEN, AX_FORM("round_nearest_even"), 1, infer_float, ax_jvp_zero, ax_absent_transpose);
 AX_FUNCTION(exp, EXP, AX_FORM("exponential"), exp_jvp, function_hlo);
 AX_FUNCTION(log, LOG, AX_FORM("log"), log_jvp, function_hlo);
 AX_FUNCTION(log1p, LOG1P, AX_FORM("log_plus_one"), log1p_jvp, function_hlo);
@@ -458,9 +476,13 @@ ax_value ax_div(ax_value a, ax_value b) { return ax_bind_binary(&ax_prim_div, a,
 ax_value ax_max(ax_value a, ax_value b) { return ax_bind_binary(&ax_prim_max, a, b); }
 ax_value ax_min(ax_value a, ax_value b) { return ax_bind_binary(&ax_prim_min, a, b); }
 ax_value ax_pow(ax_value a, ax_value b) { return ax_bind_binary(&ax_prim_pow, a, b); }
+ax_value ax_rem(ax_value a, ax_value b) { return ax_bind_binary(&ax_prim_rem, a, b); }
 ax_value ax_neg(ax_value x) { return unary(&ax_prim_neg, x); }
 ax_value ax_abs(ax_value x) { return unary(&ax_prim_abs, x); }
 ax_value ax_sign(ax_value x) { return unary(&ax_prim_sign, x); }
+ax_value ax_floor(ax_value x) { return unary(&ax_prim_floor, x); }
+ax_value ax_ceil(ax_value x) { return unary(&ax_prim_ceil, x); }
+ax_value ax_round(ax_value x) { return unary(&ax_prim_round_nearest_even, x); }
 ax_value ax_exp(ax_value x) { return function(&ax_prim_exp, x); }
 ax_value ax_log(ax_value x) { return function(&ax_prim_log, x); }
 ax_value ax_log1p(ax_value x) { return function(&ax_prim_log1p, x); }

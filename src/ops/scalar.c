@@ -7,6 +7,7 @@
      div             integers truncate; x/0 has all bits set; the least signed number / -1 is itself
      max, min        NaN if either is; -0 < +0 here
      sign            keeps NaN and both zeros
+     rem             x rem 0 is x of integers, NaN of floats; the least signed number rem -1 is 0
      integer_pow     exact modulo 2^bits on integers; x^-n = 1 / x^n on floats
      eq lt le gt ge  false on NaN; ne true
      convert         imm is the dtype it converts to                                                                  */
@@ -46,9 +47,13 @@ static double float_eval(ax_scalar op, double a, double b, int64_t imm) {
     case AX_SCALAR_MAX: return greater(a, b);
     case AX_SCALAR_MIN: return -greater(-a, -b);
     case AX_SCALAR_POW: return pow(a, b);
+    case AX_SCALAR_REM: return fmod(a, b); /* exact, and a number of every dtype that a and b are numbers of */
     case AX_SCALAR_NEG: return -a;
     case AX_SCALAR_ABS: return fabs(a);
     case AX_SCALAR_SIGN: return sign_of(a);
+    case AX_SCALAR_FLOOR: return floor(a);
+    case AX_SCALAR_CEIL: return ceil(a);
+    case AX_SCALAR_ROUND_NEAREST_EVEN: return nearbyint(a);
     case AX_SCALAR_EXP: return exp(a);
     case AX_SCALAR_LOG: return log(a);
     case AX_SCALAR_LOG1P: return log1p(a);
@@ -100,6 +105,7 @@ static uint64_t integer_eval(ax_scalar op, ax_dtype_kind kind, ax_number a, ax_n
     case AX_SCALAR_SUB: return a.u - b.u;
     case AX_SCALAR_MUL: return a.u * b.u;
     case AX_SCALAR_DIV: return quotient(is_signed, a, b);
+    case AX_SCALAR_REM: return a.u - quotient(is_signed, a, b) * b.u;
     case AX_SCALAR_MAX: return less(is_signed, a, b) ? b.u : a.u;
     case AX_SCALAR_MIN: return less(is_signed, a, b) ? a.u : b.u;
     case AX_SCALAR_NEG: return -a.u;

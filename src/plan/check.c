@@ -33,6 +33,9 @@ static bool keeps_finite(ax_scalar op) {
     case AX_SCALAR_NEG:
     case AX_SCALAR_ABS:
     case AX_SCALAR_SIGN:
+    case AX_SCALAR_FLOOR:
+    case AX_SCALAR_CEIL:
+    case AX_SCALAR_ROUND_NEAREST_EVEN:
     case AX_SCALAR_SIN:
     case AX_SCALAR_COS:
     case AX_SCALAR_TANH:

@@ -63,6 +63,7 @@ void named() {
   gives([](value x, value, value, value) { return and_(eq(x, 1), or_(ne(x, 2), not_(lt(x, 3)))) & le(x, 4) & gt(x, 5) & ge(6, x); }, {2, 3});
   gives([](value x, value n, value b, value) { return select_n(b, x, where(b, x, 0)) + convert_element_type(n, axle::f32); }, {2, 3});
   gives([](value x, value, value, value) { return stop_gradient(x) + clamp(0, x, 1) + axle::full_like(x, 2); }, {2, 3});
+  gives([](value x, value, value, value) { return rem(x, 2) + mod(-7, x) + floor_divide(x, x) + axle::floor(x) + axle::ceil(x) + axle::round(x); }, {2, 3});
   gives([](value x, value, value, value) { return reshape(x, {3, 2}); }, {3, 2});
   gives([](value x, value, value, value) { return reshape(x, 6); }, {6});
   gives([](value x, value, value, value) { return transpose(x, {1, 0}); }, {3, 2});

@@ -5,6 +5,7 @@
 
 #define MOVE "f32 bf16 s32 bool"
 #define FLOAT "f32 f64 bf16"
+#define DIVIDED "f32 f64 bf16 s32 s8 u8"
 
 BODY(slice_in_dim) {
   out[0] = ax_slice_in_dim(in[0], 1, 4, 1, 0);
@@ -68,6 +69,7 @@ BODY(clamp) {
   out[1] = ax_clamp(in[2], in[0], in[1]);
 }
 
+static ax_value floor_divide_odd(ax_value x, ax_value y) { return ax_floor_divide(x, ax_add(ax_add(y, y), ax_full_like(y, 1))); }
 static ax_value clamp_scalar(ax_value x, ax_value low) { return ax_clamp(low, x, ax_full_like(low, 0.5)); }
 
 BODY(broadcast_to) {
@@ -128,6 +130,11 @@ static const vector_case parts_cases[] = {
     {"moveaxis", MOVE, .body = moveaxis, .out = 2},
     {"swapaxes", MOVE, .body = swapaxes, .out = 2},
     {"stack", MOVE, .body = stack, .in = 3, .out = 3},
+    {"mod", DIVIDED, .binary = ax_mod, .modes = "v"},
+    {"floor_divide", FLOAT, .binary = ax_floor_divide, .modes = "v"},
+    {"floor_divide_odd", "s32 s8 u8", .binary = floor_divide_odd},
+    {"mod_rows", DIVIDED, .binary = ax_mod},
+    {"floor_divide_rows", FLOAT, .binary = ax_floor_divide},
     {"square", "f32 f64 bf16 s32", .unary = ax_square},
     {"clamp", "f32 bf16 s32", .body = clamp, .in = 3, .out = 2},
     {"clamp_scalar", FLOAT, .binary = clamp_scalar, .scaled = true},

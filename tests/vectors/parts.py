@@ -8,6 +8,7 @@ from case import Case, edge, index, real, ties
 
 MOVE = "f32 bf16 s32 bool"
 FLOAT = "f32 f64 bf16"
+DIVIDED = "f32 f64 bf16 s32 s8 u8"
 
 
 def dynamic_at(x, i, j):
@@ -44,6 +45,10 @@ CASES = [
     Case("moveaxis", MOVE, lambda x: (jnp.moveaxis(x, 0, -1), jnp.moveaxis(x, 3, 1)), [real(2, 3, 4, 5)]),
     Case("swapaxes", MOVE, lambda x: (jnp.swapaxes(x, 0, -1), jnp.swapaxes(x, 1, 1)), [real(2, 3, 4)]),
     Case("stack", MOVE, lambda x, y, z: (jnp.stack((x, y, z)), jnp.stack((x, y), -1), jnp.stack((z,), 1)), [real(2, 3), real(2, 3), real(2, 3)]),
+    Case("mod", DIVIDED, jnp.remainder, [edge(24), edge(24)], modes="v"), Case("floor_divide", FLOAT, jnp.floor_divide, [edge(24), edge(24)], modes="v"),
+    Case("floor_divide_odd", "s32 s8 u8", lambda x, y: jnp.floor_divide(x, y + y + y.dtype.type(1)), [edge(24), edge(24)]),
+    Case("mod_rows", DIVIDED, jnp.remainder, [real(6, 4, scale=20), real(4, scale=3)]),
+    Case("floor_divide_rows", FLOAT, jnp.floor_divide, [real(6, 4, scale=20), real(4, scale=3)]),
     Case("square", "f32 f64 bf16 s32", lax.square, [real(6)]),
     Case("clamp", "f32 bf16 s32", lambda x, a, b: (lax.clamp(a, x, b), lax.clamp(b, x, a)), [ties(24), ties(24), ties(24)]),
     Case("clamp_scalar", FLOAT, lambda x, a: lax.clamp(jnp.broadcast_to(a, x.shape), x, jnp.full_like(x, 0.5)), [real(4, 6), real()]),

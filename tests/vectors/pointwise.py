@@ -27,6 +27,9 @@ def power(exponent, variants=FLOAT):
 CASES = [
     binary("add", lax.add, WIDE), binary("sub", lax.sub, WIDE), binary("mul", lax.mul, WIDE), binary("div", lax.div, WIDE),
     binary("max", lax.max, WIDE), binary("min", lax.min, WIDE), binary("pow", lax.pow, FLOAT),
+    Case("rem", WIDE, lax.rem, [edge(24), edge(24)], modes="v"), Case("rem_real", FLOAT, lax.rem, [real(24, scale=30), real(24)]),
+    unary("floor", lax.floor), unary("ceil", lax.ceil),
+    unary("round", lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)),
     unary("neg", lax.neg, WIDE), unary("abs", lax.abs, NUMERIC), unary("sign", lax.sign, NUMERIC),
     unary("exp", lax.exp), unary("log", lax.log), unary("log1p", lax.log1p), unary("expm1", lax.expm1),
     unary("sin", lax.sin), unary("cos", lax.cos),

@@ -43,6 +43,14 @@ static LLVMValueRef emit_div(const op *o) {
   return ax_cg_integer_div(o->cg, o->dtype, o->args[0], o->args[1], o->lanes);
 }
 
+/* Of floats the C library's fmod, lane by lane: it is exact. bf16 and f16 are computed as f32, which is exact too. */
+static LLVMValueRef emit_rem(const op *o) {
+  LLVMBuilderRef b = o->cg->builder;
+  if (o->kind == AX_KIND_FLOAT) return LLVMBuildFRem(b, o->args[0], o->args[1], "");
+  LLVMValueRef quotient = ax_cg_integer_div(o->cg, o->dtype, o->args[0], o->args[1], o->lanes);
+  return LLVMBuildSub(b, o->args[0], LLVMBuildMul(b, quotient, o->args[1], ""), "");
+}
+
 /* llvm.maximum: NaN if either is, and -0 is less than +0. */
 static LLVMValueRef extreme(const op *o, const char *on_float, const char *on_signed, const char *on_unsigned) {
   const char *name = o->kind == AX_KIND_FLOAT ? on_float : o->kind == AX_KIND_SIGNED ? on_signed : on_unsigned;
@@ -85,6 +93,10 @@ static LLVMValueRef emit_sign(const op *o) {
   if (o->kind != AX_KIND_SIGNED) return nonzero;
   return LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntSLT, x, zero(o), ""), LLVMConstAllOnes(o->type), nonzero, "");
 }
+
+static LLVMValueRef emit_floor(const op *o) { return unary(o, "llvm.floor", o->args[0]); }
+static LLVMValueRef emit_ceil(const op *o) { return unary(o, "llvm.ceil", o->args[0]); }
+static LLVMValueRef emit_round_nearest_even(const op *o) { return unary(o, "llvm.roundeven", o->args[0]); }
 
 /* --- Functions --- */
 
@@ -204,9 +216,13 @@ static const struct {
     [AX_SCALAR_MAX] = {emit_max, EXACT},
     [AX_SCALAR_MIN] = {emit_min, EXACT},
     [AX_SCALAR_POW] = {emit_pow, ROUND},
+    [AX_SCALAR_REM] = {emit_rem, EXACT},
     [AX_SCALAR_NEG] = {emit_neg, EXACT},
     [AX_SCALAR_ABS] = {emit_abs, EXACT},
     [AX_SCALAR_SIGN] = {emit_sign, EXACT},
+    [AX_SCALAR_FLOOR] = {emit_floor, EXACT},
+    [AX_SCALAR_CEIL] = {emit_ceil, EXACT},
+    [AX_SCALAR_ROUND_NEAREST_EVEN] = {emit_round_nearest_even, EXACT},
     [AX_SCALAR_EXP] = {emit_math, ROUND},
     [AX_SCALAR_LOG] = {emit_math, ROUND},
     [AX_SCALAR_LOG1P] = {emit_log1p, ROUND},

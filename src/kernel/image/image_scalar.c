@@ -10,6 +10,7 @@ typedef enum op {
   SUB,
   MUL,
   DIV,
+  REM,
   MAX,
   MIN,
   NEG,
@@ -37,6 +38,7 @@ static op op_of(const ax_prim *prim) {
              {&ax_prim_sub, SUB},
              {&ax_prim_mul, MUL},
              {&ax_prim_div, DIV},
+             {&ax_prim_rem, REM},
              {&ax_prim_max, MAX},
              {&ax_prim_min, MIN},
              {&ax_prim_neg, NEG},
@@ -97,6 +99,7 @@ static int64_t apply(op op, ax_dtype dtype, const int64_t *x) {
     case SUB: return x[0] - x[1];
     case MUL: return x[0] * x[1];
     case DIV: return x[0] / x[1];
+    case REM: return x[0] % x[1];
     case MAX: return x[0] > x[1] ? x[0] : x[1];
     case MIN: return x[0] < x[1] ? x[0] : x[1];
     case NEG: return -x[0];
@@ -127,7 +130,7 @@ bool ax_scalar_step_do(uint32_t number, const ax_core_code *code, const ax_core_
   int64_t x[3] = {0};
   ax_dtype dtype = code->types[step->out[0]].dtype;
   for (uint32_t i = 0; i < step->in_count; i++) x[i] = ax_integer_at(code->types[step->in[i]].dtype, in[i]);
-  if (op == DIV && x[1] == 0) return false;
+  if ((op == DIV || op == REM) && x[1] == 0) return false;
   if (op == SELECT && step->in_count == 3) x[0] = x[0] < 0 ? 0 : x[0] > 1 ? 1 : x[0];
   store(dtype, out, op == INDEX ? index_of(step, place) : apply(op, dtype, x));
   return true;
