@@ -125,10 +125,78 @@ static void test_equal(void **state) {
   assert_false(ax_spec_equal(&a, &c));
 }
 
+/* --- By hand --- */
+
+static ax_mesh six;
+
+static ax_spec spec_of(const char *text) {
+  ax_spec spec;
+  TEST_OK(ax_mesh_parse("data=2,model=3", &six));
+  TEST_OK(ax_spec_parse(text, &six, &spec));
+  return spec;
+}
+
+static void parts_are_those_of_all_axes_of_a_dimension(void **state) {
+  (void)state;
+  const ax_spec spec = spec_of("_,data+model");
+  assert_int_equal(ax_shard_parts(&spec, &six, 0), 1);
+  assert_int_equal(ax_shard_parts(&spec, &six, 1), 6);
+}
+
+static void blocks_that_do_not_divide_are_padded(void **state) {
+  (void)state;
+  const ax_spec spec = spec_of("model,data");
+  const int64_t dims[] = {7, 4};
+  const ax_type whole = ax_array_type(AX_F32, 2, dims);
+  ax_type block;
+  TEST_OK(ax_shard_padded(&whole, &spec, &six, &block));
+  assert_true(block.dims[0] == 3 && block.dims[1] == 2);
+  assert_false(ax_shard_divides(&whole, &spec, &six, 0));
+  assert_true(ax_shard_divides(&whole, &spec, &six, 1));
+  assert_true(ax_shard_divides(&whole, &spec, &six, 2)); /* the spec says nothing of it */
+  assert_true(ax_shard_divides(&whole, NULL, &six, 0));
+}
+
+/* Blocks are in the order of the mesh, whatever the order of dimensions: data before model. */
+static void blocks_are_numbered_in_the_order_of_the_mesh(void **state) {
+  (void)state;
+  const ax_spec spec = spec_of("model,data"), minor = spec_of("model+data");
+  assert_int_equal(ax_shard_number(&spec, &six, (const int64_t[]){2, 1}), 5);
+  assert_int_equal(ax_shard_number(&spec, &six, (const int64_t[]){1, 0}), 1);
+  assert_int_equal(ax_shard_number(&minor, &six, (const int64_t[]){3}), 4); /* model 1, data 1 */
+  const ax_spec only = spec_of("model");
+  assert_int_equal(ax_shard_count(&only, &six), 3);
+  assert_int_equal(ax_shard_device(&only, &six, 2), 2);
+  const ax_spec data = spec_of("data");
+  assert_int_equal(ax_shard_device(&data, &six, 1), 3);
+}
+
+static void what_two_blocks_share_is_copied(void **state) {
+  (void)state;
+  const ax_type from = ax_array_type(AX_S32, 2, (const int64_t[]){2, 3}), to = ax_array_type(AX_S32, 2, (const int64_t[]){2, 2});
+  const int32_t source[] = {1, 2, 3, 4, 5, 6};
+  int32_t target[] = {0, 0, 0, 0};
+  ax_shard_copy(&from, (const int64_t[]){0, 0}, source, &to, (const int64_t[]){1, 2}, target); /* one element: [1, 2] */
+  assert_memory_equal(target, ((int32_t[]){6, 0, 0, 0}), sizeof target);
+  ax_shard_copy(&from, (const int64_t[]){5, 1}, source, &to, (const int64_t[]){5, 0}, target); /* their columns 1 */
+  assert_memory_equal(target, ((int32_t[]){6, 1, 0, 4}), sizeof target);
+  ax_shard_copy(&from, (const int64_t[]){0, 0}, source, &to, (const int64_t[]){2, 0}, target); /* nothing */
+  const ax_type row = ax_array_type(AX_S32, 1, (const int64_t[]){4});
+  ax_shard_copy(&row, (const int64_t[]){0}, source, &row, (const int64_t[]){9}, target); /* nor here */
+  assert_memory_equal(target, ((int32_t[]){6, 1, 0, 4}), sizeof target);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_types),   cmocka_unit_test(test_blocks), cmocka_unit_test(test_scalar),
-      cmocka_unit_test(test_refused), cmocka_unit_test(test_equal),
+      cmocka_unit_test(test_types),
+      cmocka_unit_test(test_blocks),
+      cmocka_unit_test(test_scalar),
+      cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_equal),
+      cmocka_unit_test(parts_are_those_of_all_axes_of_a_dimension),
+      cmocka_unit_test(blocks_that_do_not_divide_are_padded),
+      cmocka_unit_test(blocks_are_numbered_in_the_order_of_the_mesh),
+      cmocka_unit_test(what_two_blocks_share_is_copied),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

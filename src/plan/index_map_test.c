@@ -128,7 +128,55 @@ static void apart(void **state) {
   assert_true(ax_affine_digits(&other, 2, turned, 2, rows, found, &count) && count == 1); /* 4 by 6 as 6 by 4 */
 }
 
+/* --- By hand --- */
+
+static ax_position along(int dim, int64_t coef, int64_t offset) {
+  return (ax_position){.dim = dim, .coef = coef, .offset = offset, .dynamic = AX_NONE};
+}
+
+static void an_address_adds_up_rows_and_columns(void **state) {
+  (void)state;
+  ax_affine address;
+  const ax_position at[] = {along(0, 2, 1), along(1, 1, 3)}, moved[] = {along(0, 1, 0), {.dim = 1, .coef = 1, .dynamic = 0}};
+  assert_true(ax_affine_of(2, (const int64_t[]){9, 10}, at, &address));
+  assert_int_equal(address.offset, 13);
+  assert_int_equal(address.coef[0], 20);
+  assert_int_equal(address.coef[1], 1);
+  assert_false(ax_affine_of(2, (const int64_t[]){9, 10}, moved, &address)); /* known at run time only */
+}
+
+/* Over i < 4 and j < 3: 6 i + j, in an array of eight rows of three, is [2 i, j]. */
+static void an_address_has_positions_in_another_array(void **state) {
+  (void)state;
+  const ax_affine address = {.offset = 0, .coef = {6, 1}};
+  const int64_t loop[] = {4, 3};
+  ax_position at[2];
+  assert_true(ax_affine_at(&address, 2, loop, 2, (const int64_t[]){8, 3}, at));
+  assert_true(at[0].dim == 0 && at[0].coef == 2 && at[0].offset == 0);
+  assert_true(at[1].dim == 1 && at[1].coef == 1 && at[1].offset == 0);
+  assert_false(ax_affine_at(&address, 2, loop, 2, (const int64_t[]){6, 3}, at)); /* too small */
+  assert_false(ax_affine_at(&address, 2, loop, 2, (const int64_t[]){6, 4}, at)); /* j runs over the end of a row */
+}
+
+static void a_position_has_one_index(void **state) {
+  (void)state;
+  const ax_affine address = {.coef = {3, 1}};
+  ax_position at[1];
+  ax_digits digits[1];
+  uint32_t count;
+  assert_false(ax_affine_at(&address, 2, (const int64_t[]){4, 3}, 1, (const int64_t[]){12}, at));
+  assert_true(ax_affine_digits(&address, 2, (const int64_t[]){4, 3}, 1, (const int64_t[]){12}, digits, &count));
+  assert_int_equal(count, 1);
+  assert_true(digits[0].number.coef[0] == 3 && digits[0].number.coef[1] == 1);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(at_random), cmocka_unit_test(apart)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(at_random),
+      cmocka_unit_test(apart),
+      cmocka_unit_test(an_address_adds_up_rows_and_columns),
+      cmocka_unit_test(an_address_has_positions_in_another_array),
+      cmocka_unit_test(a_position_has_one_index),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

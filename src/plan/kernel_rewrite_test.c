@@ -215,6 +215,68 @@ static void equal_nodes(void **state) {
   ax_arena_deinit(&own);
 }
 
+/* --- Other dimensions --- */
+
+static void a_piece_has_its_own_indices(void **state) {
+  (void)state;
+  ax_bound b = pointwise(AX_SCALAR_EXP, 10, AX_NONE, 11), out;
+  TEST_OK(ax_kernel_piece(&arena, &b, 1, 2, 3, &out));
+  expect(&out, "b10 b11 for i0<4 i1<3\n"
+               "  e0:f32 = load s0[i0, i1+2]\n"
+               "  e1:f32 = exp e0\n"
+               "  s1[i0, i1+2] = e1\n");
+}
+
+/* Rows 0 and 1 are outside of what the guard lets be read, the others inside. */
+static void a_guard_of_a_piece_may_be_certain(void **state) {
+  (void)state;
+  ax_bound b = kernel_of(2, 0, (uint32_t[]){10, 11}, 2), out;
+  ax_position at[] = {along(0, 1, -2), along(1, 1, 0)};
+  store(b, 1, ax_kernel_load_where(b.kernel, 0, at, ax_kernel_inside(b.kernel, 0, 1, -2, 4)));
+  TEST_OK(ax_kernel_piece(&arena, &b, 0, 2, 2, &out));
+  expect(&out, "b10 b11 for i0<2 i1<6\n"
+               "  e0:f32 = load s0[i0, i1]\n"
+               "  s1[i0+2, i1] = e0\n");
+  TEST_OK(ax_kernel_piece(&arena, &b, 0, 0, 2, &out));
+  expect(&out, "b11 for i0<2 i1<6\n"
+               "  e0:f32 = const 0.0\n"
+               "  s0[i0, i1] = e0\n");
+}
+
+static uint32_t view(void *context, uint32_t buffer, uint32_t rank, const int64_t *view_dims) {
+  (void)view_dims;
+  *(uint32_t *)context = rank;
+  return buffer + 100;
+}
+
+static void a_kernel_goes_over_rows_as_one(void **state) {
+  (void)state;
+  uint32_t rank = 0;
+  const ax_views views = {view, &rank};
+  ax_bound b = pointwise(AX_SCALAR_EXP, 10, AX_NONE, 11), out;
+  TEST_OK(ax_kernel_redimension(&arena, &b, 1, (int64_t[]){24}, &views, &out));
+  expect(&out, "b110 b111 for i0<24\n"
+               "  e0:f32 = load s0[i0]\n"
+               "  e1:f32 = exp e0\n"
+               "  s1[i0] = e1\n");
+  assert_int_equal(rank, 1);
+}
+
+static void what_a_node_needs_are_its_operands_and_starts(void **state) {
+  (void)state;
+  ax_bound b = kernel_of(2, 0, (uint32_t[]){10, 11}, 2);
+  bool needed[8] = {false};
+  ax_position at[] = {along(0, 1, 0), along(1, 1, 0)};
+  const ax_ex unused = ax_kernel_index(b.kernel, 1), moving = ax_kernel_axis(b.kernel, 0),
+              guard = ax_kernel_inside(b.kernel, 0, 1, -1, 4);
+  at[1].dynamic = moving;
+  const ax_ex x = ax_kernel_load_where(b.kernel, 0, at, guard);
+  const ax_ex y = ax_kernel_op(b.kernel, AX_SCALAR_EXP, AX_F32, x, AX_NONE, AX_NONE);
+  needed[y] = true;
+  ax_kernel_needs(b.kernel, needed);
+  assert_true(needed[x] && needed[guard] && needed[moving] && !needed[unused]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(inlining, start, end),
@@ -226,6 +288,10 @@ int main(void) {
       cmocka_unit_test_setup_teardown(merging_has_a_limit, start, end),
       cmocka_unit_test_setup_teardown(pruning, start, end),
       cmocka_unit_test_setup_teardown(equal_nodes, start, end),
+      cmocka_unit_test_setup_teardown(a_piece_has_its_own_indices, start, end),
+      cmocka_unit_test_setup_teardown(a_guard_of_a_piece_may_be_certain, start, end),
+      cmocka_unit_test_setup_teardown(a_kernel_goes_over_rows_as_one, start, end),
+      cmocka_unit_test_setup_teardown(what_a_node_needs_are_its_operands_and_starts, start, end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,206 @@ static void too_many_slots(void **state) {
   ax_arena_deinit(&arena);
 }
 
+/* --- Kernels of one line --- */
+
+static ax_arena arena;
+
+static int start(void **state) {
+  (void)state;
+  arena = (ax_arena){0};
+  return 0;
+}
+
+static int end(void **state) {
+  (void)state;
+  ax_arena_deinit(&arena);
+  return 0;
+}
+
+static ax_loop_kernel *rows(int64_t count) {
+  ax_loop_kernel *k = ax_kernel_create(&arena, 1, 0, &count);
+  ax_kernel_slot(k, AX_F32, 1, &count);
+  return k;
+}
+
+static ax_position along(int dim, int64_t coef, int64_t offset) {
+  return (ax_position){.dim = dim, .coef = coef, .offset = offset, .dynamic = AX_NONE};
+}
+
+static bool is_constant(const ax_loop_kernel *k, ax_ex node, int64_t bits) {
+  return k->exprs[node].op == AX_LEAF_CONST && k->exprs[node].imm == bits;
+}
+
+static ax_scalar op_of(const ax_loop_kernel *k, ax_ex node) { return k->exprs[node].op; }
+
+/* --- Guards --- */
+
+static void a_guard_that_is_certain_is_a_constant(void **state) {
+  (void)state;
+  ax_loop_kernel *k = rows(10);
+  assert_true(is_constant(k, ax_kernel_inside(k, 0, 1, 0, 10), 1));
+  assert_true(is_constant(k, ax_kernel_inside(k, 0, -1, 9, 10), 1));
+  assert_true(is_constant(k, ax_kernel_inside(k, 0, 1, 10, 10), 0));
+  assert_true(is_constant(k, ax_kernel_inside(k, 0, 1, -10, 10), 0));
+  assert_true(is_constant(k, ax_kernel_inside(k, -1, 0, 3, 4), 1));
+  assert_int_equal(op_of(k, ax_kernel_inside(k, 0, 1, 1, 10)), AX_LEAF_INSIDE);
+  assert_int_equal(op_of(k, ax_kernel_inside(k, 0, 2, 0, 18)), AX_LEAF_INSIDE); /* 2 i is 18 at last */
+}
+
+static void both_of_two_guards(void **state) {
+  (void)state;
+  ax_loop_kernel *k = rows(10);
+  const ax_ex a = ax_kernel_inside(k, 0, 1, 1, 10), b = ax_kernel_inside(k, 0, 1, -1, 10);
+  const ax_ex never = ax_kernel_inside(k, 0, 1, 20, 10), always = ax_kernel_inside(k, 0, 1, 0, 10);
+  assert_int_equal(ax_kernel_both(k, a, AX_NONE), a);
+  assert_int_equal(ax_kernel_both(k, always, b), b);
+  assert_int_equal(ax_kernel_both(k, always, always), AX_NONE);
+  assert_int_equal(ax_kernel_both(k, a, never), never);
+  assert_int_equal(ax_kernel_both(k, a, a), a);
+  assert_int_equal(op_of(k, ax_kernel_both(k, a, b)), AX_SCALAR_AND);
+}
+
+static void a_load_that_is_never_done_is_zero(void **state) {
+  (void)state;
+  ax_loop_kernel *k = rows(10);
+  const ax_position at = along(0, 1, 0);
+  assert_true(is_constant(k, ax_kernel_load_where(k, 0, &at, ax_kernel_inside(k, 0, 1, 20, 10)), 0));
+  assert_int_equal(ax_kernel_load_where(k, 0, &at, ax_kernel_inside(k, 0, 1, 0, 10)), ax_kernel_load(k, 0, &at));
+}
+
+/* --- Equal nodes --- */
+
+static void equal_nodes_are_one(void **state) {
+  (void)state;
+  ax_loop_kernel *k = rows(10);
+  const ax_position here = along(0, 1, 0), next = along(0, 1, 1), none = along(-1, 5, 3), same = along(-1, 7, 3);
+  assert_int_equal(ax_kernel_load(k, 0, &here), ax_kernel_load(k, 0, &here));
+  assert_int_not_equal(ax_kernel_load(k, 0, &here), ax_kernel_load(k, 0, &next));
+  assert_int_equal(ax_kernel_load(k, 0, &none), ax_kernel_load(k, 0, &same)); /* of no index there is no coefficient */
+  assert_int_not_equal(ax_kernel_index(k, 0), ax_kernel_axis(k, 0));
+  const ax_ex x = ax_kernel_load(k, 0, &here);
+  assert_int_not_equal(ax_kernel_op_imm(k, AX_SCALAR_INTEGER_POW, AX_F32, x, 2), ax_kernel_op_imm(k, AX_SCALAR_INTEGER_POW, AX_F32, x, 3));
+  assert_int_not_equal(ax_kernel_const(k, AX_F32, 1), ax_kernel_const(k, AX_S32, 1));
+}
+
+static void positions_are_those_of_the_slot(void **state) {
+  (void)state;
+  ax_loop_kernel *k = rows(10);
+  const uint32_t two = ax_kernel_slot(k, AX_F32, 2, (const int64_t[]){10, 3});
+  const ax_position at[] = {along(0, 1, 0), along(-1, 0, 2)};
+  const ax_ex load = ax_kernel_load(k, two, at), guard = ax_kernel_inside(k, 0, 1, 1, 10), index = ax_kernel_index(k, 0);
+  assert_int_equal(ax_expr_positions(k, &k->exprs[load]), 2);
+  assert_int_equal(ax_expr_positions(k, &k->exprs[guard]), 1);
+  assert_int_equal(ax_expr_positions(k, &k->exprs[index]), 0);
+}
+
+/* --- Positions --- */
+
+static void an_identity_has_nothing_added(void **state) {
+  (void)state;
+  ax_position at[2];
+  ax_at_identity(at, 2);
+  assert_true(ax_at_is_identity(at, 2));
+  const ax_position others[] = {along(0, 1, 0), along(1, 2, 0), along(1, 1, 1), {.dim = 1, .coef = 1, .dynamic = 0}};
+  for (size_t i = 0; i < AX_COUNT(others); i++) {
+    at[1] = others[i];
+    assert_false(ax_at_is_identity(at, 2));
+  }
+}
+
+static void a_kernel_covers_an_array_of_its_own_size(void **state) {
+  (void)state;
+  ax_loop_kernel *k = rows(10);
+  const ax_position at = along(0, 1, 0), shifted = along(0, 1, 1);
+  const uint32_t longer = ax_kernel_slot(k, AX_F32, 1, (const int64_t[]){11});
+  assert_true(ax_kernel_covers(k, 0, &at));
+  assert_false(ax_kernel_covers(k, 0, &shifted));
+  assert_false(ax_kernel_covers(k, longer, &at));
+}
+
+/* --- Equality --- */
+
+/* y = -x of 10 rows. */
+static ax_loop_kernel *negate(void) {
+  ax_loop_kernel *k = rows(10);
+  const ax_position at = along(0, 1, 0);
+  const ax_ex x = ax_kernel_load(k, 0, &at);
+  ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 1, k->dims), &at, ax_kernel_op(k, AX_SCALAR_NEG, AX_F32, x, AX_NONE, AX_NONE),
+                  AX_SCALAR_NONE);
+  return k;
+}
+
+static void differ(const ax_loop_kernel *a, const ax_loop_kernel *b) {
+  assert_false(ax_kernel_equal(a, b));
+  assert_true(ax_kernel_hash(a) != ax_kernel_hash(b));
+}
+
+static void every_field_makes_another_kernel(void **state) {
+  (void)state;
+  ax_loop_kernel *a = negate(), *b = negate();
+  assert_true(ax_kernel_equal(a, b) && ax_kernel_hash(a) == ax_kernel_hash(b));
+  b->parts = 7; /* is no part of the structure */
+  assert_true(ax_kernel_equal(a, b) && ax_kernel_hash(a) == ax_kernel_hash(b));
+  b = negate(), b->ranged = 1, differ(a, b);
+  b = negate(), b->streams = true, differ(a, b);
+  b = negate(), b->dims[0] = 9, differ(a, b);
+  b = negate(), b->reduce_rank = 1, differ(a, b);
+  b = negate(), b->slots[1].dtype = AX_BF16, differ(a, b);
+  b = negate(), b->slots[0].dims[0] = 12, differ(a, b);
+  b = negate(), b->exprs[1].op = AX_SCALAR_ABS, differ(a, b);
+  b = negate(), b->stores[0].reduce = AX_SCALAR_ADD, differ(a, b);
+  b = negate(), b->stores[0].expr = 0, differ(a, b);
+  b = negate(), b->stores[0].slot = 0, differ(a, b);
+  b = negate(), ax_kernel_const(b, AX_F32, 0), differ(a, b);
+}
+
+static void the_extent_is_that_of_the_ranged_dimension(void **state) {
+  (void)state;
+  ax_loop_kernel *k = ax_kernel_create(&arena, 3, 1, (const int64_t[]){4, 5, 6});
+  assert_int_equal(ax_kernel_extent(k), 4);
+  k->ranged = 1;
+  assert_int_equal(ax_kernel_extent(k), 5);
+  assert_int_equal(ax_kernel_extent(ax_kernel_create(&arena, 2, 2, (const int64_t[]){4, 5})), 1);
+}
+
+static void longer_work_is_cut_into_more_parts(void **state) {
+  (void)state;
+  assert_true(ax_parts_worth(8000) == 1 && ax_parts_worth(64000) == 8);
+  assert_true(ax_parts_worth(64000 + 18000) == 9); /* beyond eight, parts are longer */
+}
+
+static void a_text_shows_all_of_a_kernel(void **state) {
+  (void)state;
+  ax_loop_kernel *k = ax_kernel_create(&arena, 2, 1, (const int64_t[]){4, 5});
+  const uint32_t in = ax_kernel_slot(k, AX_F32, 2, (const int64_t[]){9, 8}), out = ax_kernel_slot(k, AX_F32, 1, k->dims);
+  ax_position at[] = {along(0, 2, -1), along(1, 1, 3)}, to = along(0, 1, 0);
+  const ax_ex guard = ax_kernel_inside(k, 0, 2, -1, 9), start_at = ax_kernel_index(k, 1);
+  at[1].dynamic = start_at, at[1].limit = 6;
+  ax_kernel_store(k, out, &to, ax_kernel_load_where(k, in, at, guard), AX_SCALAR_MAX);
+  ax_text text = {0};
+  ax_kernel_text(&text, k);
+  assert_string_equal(text.data, "for i0<4 reduce i1<5\n"
+                                 "  e0:bool = inside [2*i0-1] of 9\n"
+                                 "  e1:s64 = index 1\n"
+                                 "  e2:f32 = load s0[2*i0-1, i1+3+clamp(e1, 6)] where e0\n"
+                                 "  s1[i0] = reduce max e2\n");
+  ax_text_deinit(&text);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(too_many_slots)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(too_many_slots),
+      cmocka_unit_test_setup_teardown(a_guard_that_is_certain_is_a_constant, start, end),
+      cmocka_unit_test_setup_teardown(both_of_two_guards, start, end),
+      cmocka_unit_test_setup_teardown(a_load_that_is_never_done_is_zero, start, end),
+      cmocka_unit_test_setup_teardown(equal_nodes_are_one, start, end),
+      cmocka_unit_test_setup_teardown(positions_are_those_of_the_slot, start, end),
+      cmocka_unit_test_setup_teardown(an_identity_has_nothing_added, start, end),
+      cmocka_unit_test_setup_teardown(a_kernel_covers_an_array_of_its_own_size, start, end),
+      cmocka_unit_test_setup_teardown(every_field_makes_another_kernel, start, end),
+      cmocka_unit_test_setup_teardown(the_extent_is_that_of_the_ranged_dimension, start, end),
+      cmocka_unit_test_setup_teardown(longer_work_is_cut_into_more_parts, start, end),
+      cmocka_unit_test_setup_teardown(a_text_shows_all_of_a_kernel, start, end),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
