@@ -7,7 +7,8 @@
 
 #include "axle/exec.h"
 #include "cli.h"
-#include "exec/timeline.h"
+#include "exec/executable.h"
+#include "exec/profile.h"
 #include "ir/number.h"
 #include "ir/program.h"
 
@@ -70,7 +71,7 @@ static ax_status run_once(bench *b, bool first) {
   }
   AX_TRY(status);
   double took = seconds_of(ax_timeline_now() - before);
-  AX_TRY(ax_executable_profile(b->executable, &rows, &count));
+  AX_TRY(ax_runner_profile(&b->executable->runner, &rows, &count));
   if (first || took < b->seconds) b->seconds = took;
   if (first) {
     b->rows = rows;
@@ -159,7 +160,7 @@ static ax_status print_table(const bench *b, const ax_speeds *speeds) {
   for (uint32_t i = 0; i < b->row_count; i++) {
     const ax_profile_row *row = &b->rows[i];
     if (row->calls == 0 || row->op == NULL || row->seconds <= 0) continue;
-    const ax_amount amount = ax_op_amount(b->executable->plan, row->op);
+    const ax_amount amount = ax_op_amount(b->executable->compiled.plan, row->op);
     const double calls = row->calls;
     lines[count] = (line){*row,
                           calls * amount.read,

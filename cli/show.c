@@ -8,7 +8,7 @@
 #include "axle/stages.h"
 #include "axle/transform.h"
 #include "cli.h"
-#include "exec/exec.h"
+#include "exec/executable.h"
 
 typedef struct show {
   word_list passes, wrt, linear;

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "exec/copying.h"
-#include "exec/exec.h"
+#include "exec/runtime.h"
 #include "exec/pending.h"
 #include "mesh/assignment.h"
 #include "mesh/sharding.h"
@@ -10,7 +10,8 @@
 ax_status ax_array_create(ax_layout *layout, ax_parts *parts, ax_array **out) {
   void *memory;
   *out = NULL;
-  AX_TRY(ax_pool_alloc(&layout->runtime->pool, sizeof(ax_array), &memory)); /* on its own cache lines, since it counts its users */
+  /* on its own cache lines, since it counts its users */
+  AX_TRY(ax_pool_alloc(&layout->runtime->executor.pool, sizeof(ax_array), &memory));
   ax_array *array = *out = memory;
   *array = (ax_array){.parts = parts};
   atomic_init(&array->references, 1);
@@ -28,7 +29,7 @@ void ax_array_release(ax_array *array) {
   ax_parts_release(array->parts);
   ax_pending_release(array->maker);
   ax_layout *layout = array->layout;
-  ax_pool_free(&layout->runtime->pool, array, sizeof *array);
+  ax_pool_free(&layout->runtime->executor.pool, array, sizeof *array);
   ax_layout_release(layout); /* and with it perhaps the runtime */
 }
 

@@ -14,9 +14,8 @@
 #ifndef AX_EXEC_ARRAY_H
 #define AX_EXEC_ARRAY_H
 
-#include <stdatomic.h>
-
 #include "axle/sharding.h"
+#include "exec/parts.h"
 #include "ir/program.h"
 
 typedef struct ax_layout {
@@ -57,18 +56,6 @@ bool ax_layout_same(const ax_layout *a, const ax_layout *b);
 bool ax_layout_same_devices(const ax_layout *a, const ax_layout *b); /* exec/devices.c */
 /* The number of the block at a place. */
 uint32_t ax_layout_block_at(const ax_layout *layout, int64_t place);
-
-typedef struct ax_parts {
-  atomic_uint references;
-  ax_runtime *runtime;     /* `memory` is from its pool; held by the arrays and runs that hold the parts */
-  void *memory;            /* of the parts that were allocated together; NULL: none */
-  size_t bytes;            /* of `memory` */
-  struct ax_parts *source; /* retained: parts in whose memory some of these lie; NULL */
-  ax_part *lent;           /* by part, if the user owns them; NULL */
-  bool read_only;          /* no run may write into them, whichever array has them */
-  uint32_t count;
-  unsigned char *part[]; /* by block */
-} ax_parts;
 
 AX_MUST_USE ax_status ax_parts_create(ax_runtime *runtime, const ax_layout *layout, ax_parts **out); /* all in one allocation */
 /* Allocates one block, which is the memory of all parts. Only the caller may write into it, and only before any thread reads. */

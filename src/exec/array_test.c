@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "axle/ops.h"
-#include "exec/exec.h"
+#include "exec/executable.h"
 #include "support/cmocka.h"
 #include "support/tensor.h"
 

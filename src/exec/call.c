@@ -35,22 +35,22 @@ ax_status ax_mismatches_report(ax_mismatches *all, const char *who, uint32_t arg
 
 static ax_status check_arguments(const ax_executable *e, ax_array *const *in) {
   ax_mismatches wrong = {0};
-  for (uint32_t i = 0; i < e->in_count; i++) {
+  for (uint32_t i = 0; i < e->signature.in_count; i++) {
     if (in != NULL && in[i] != NULL && in[i]->layout == e->wanted[i] && !ax_array_gone(in[i])) continue; /* the usual case */
     const ax_type *want = ax_program_in_type(e->program, i);
     const ax_type *got = in != NULL && in[i] != NULL ? &in[i]->layout->type : NULL;
-    bool gone = got != NULL && ax_executable_uses(e, i) && ax_array_gone(in[i]),
+    bool gone = got != NULL && ax_signature_uses(&e->signature, i) && ax_array_gone(in[i]),
          foreign = got != NULL && in[i]->layout->runtime != e->runtime;
     if (got != NULL && !gone && !foreign && got->dtype == want->dtype && ax_same_shape(got, want)) continue;
     ax_mismatch(&wrong, e, i, want, got, gone ? ", which was donated to an earlier run" : foreign ? " of another runtime" : "");
   }
-  return ax_mismatches_report(&wrong, "run", e->in_count);
+  return ax_mismatches_report(&wrong, "run", e->signature.in_count);
 }
 
 ax_status ax_call_check_counts(const ax_executable *e, const char *who, uint32_t in_count, uint32_t out_count) {
-  if (in_count == e->in_count && out_count == e->out_count) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "%s: the program takes %u arguments and gives %u results, not %u and %u", who, e->in_count,
-                  e->out_count, in_count, out_count);
+  if (in_count == e->signature.in_count && out_count == e->signature.out_count) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s: the program takes %u arguments and gives %u results, not %u and %u", who,
+                  e->signature.in_count, e->signature.out_count, in_count, out_count);
 }
 
 void ax_call_let_go(const ax_run_call *call, uint32_t count, bool began) {
@@ -119,7 +119,7 @@ static ax_layout *layout_of(const ax_run_call *call, const ax_passed *passed) {
 }
 
 ax_status ax_call_make_arrays(const ax_run_call *call) {
-  const uint32_t made = call->e->plan->out_count;
+  const uint32_t made = call->e->compiled.plan->out_count;
   for (uint32_t k = 0; k < made; k++) AX_TRY(ax_array_create(call->on->made[k], NULL, &call->out[k]));
   for (uint32_t k = 0; k < call->passed_count; k++)
     AX_TRY(ax_array_create(layout_of(call, &call->passed[k]), NULL, &call->out[made + k]));
@@ -141,10 +141,10 @@ typedef struct performance {
 
 static ax_status lay_out_inputs(performance *p) {
   const ax_executable *e = p->call->e;
-  for (uint32_t i = 0; i < e->plan->in_count; i++) {
+  for (uint32_t i = 0; i < e->compiled.plan->in_count; i++) {
     const ax_array *array = p->call->in[i];
-    const ax_laying laying = e->plan->donate[i] ? AX_LAY_WRITTEN : AX_LAY_READ;
-    AX_TRY(ax_parts_lay_out(array->parts, array->layout, e->wanted[e->kept[i]], laying, &p->inputs[i]));
+    const ax_laying laying = e->compiled.plan->donate[i] ? AX_LAY_WRITTEN : AX_LAY_READ;
+    AX_TRY(ax_parts_lay_out(array->parts, array->layout, e->wanted[e->signature.kept[i]], laying, &p->inputs[i]));
     if (p->inputs[i] != array->parts && p->inputs[i]->memory != NULL)
       atomic_fetch_add_explicit(&ax_runtime_tally(e->runtime)->copied, 1, memory_order_relaxed);
   }
@@ -154,10 +154,10 @@ static ax_status lay_out_inputs(performance *p) {
 /* Gives each result parts of its own, or those of the donated input whose memory it gets. */
 static ax_status make_outputs(performance *p) {
   ax_executable *e = p->call->e;
-  for (uint32_t k = 0; k < e->plan->out_count; k++) {
-    const ax_result *result = &e->results[k];
+  for (uint32_t k = 0; k < e->compiled.plan->out_count; k++) {
+    const ax_result *result = &e->compiled.results[k];
     if (result->donated != AX_NONE) p->outputs[k] = ax_parts_retain(p->inputs[result->donated]);
-    else AX_TRY(ax_parts_create(e->runtime, result->layout, &p->outputs[k]));
+    else AX_TRY(ax_parts_create(e->runtime, e->assigned.made[k], &p->outputs[k]));
   }
   return AX_OK;
 }
@@ -165,7 +165,7 @@ static ax_status make_outputs(performance *p) {
 /* Passes on results that are an argument. */
 static ax_status pass_on(performance *p) {
   const ax_run_call *call = p->call;
-  ax_parts **outputs = p->outputs + call->e->plan->out_count;
+  ax_parts **outputs = p->outputs + call->e->compiled.plan->out_count;
   for (uint32_t k = 0; k < call->passed_count; k++) {
     const ax_array *from = call->in[call->passed[k].from];
     AX_TRY(ax_parts_lay_out(from->parts, from->layout, layout_of(call, &call->passed[k]), AX_LAY_SHARED, &outputs[k]));
@@ -186,19 +186,19 @@ static void take_donations(const ax_run_call *call) {
    a copy. */
 static bool take_constants(performance *p) {
   const ax_executable *e = p->call->e;
-  ax_parts **kept = e->is_constant ? atomic_load_explicit(&e->constant_parts, memory_order_acquire) : NULL;
-  for (uint32_t k = 0; kept != NULL && k < e->plan->out_count; k++) p->outputs[k] = ax_parts_retain(kept[k]);
+  ax_parts **kept = e->compiled.is_constant ? atomic_load_explicit(&e->constant_parts, memory_order_acquire) : NULL;
+  for (uint32_t k = 0; kept != NULL && k < e->compiled.plan->out_count; k++) p->outputs[k] = ax_parts_retain(kept[k]);
   return kept != NULL;
 }
 
 /* If there is no memory to keep them, the next run computes them again. */
 static void keep_constants(performance *p) {
   ax_executable *e = p->call->e;
-  ax_parts **none = NULL, **kept = e->is_constant ? ax_alloc(e->plan->out_count * sizeof kept[0]) : NULL;
+  ax_parts **none = NULL, **kept = e->compiled.is_constant ? ax_alloc(e->compiled.plan->out_count * sizeof kept[0]) : NULL;
   if (kept == NULL) return;
-  for (uint32_t k = 0; k < e->plan->out_count; k++) kept[k] = ax_parts_retain(p->outputs[k]);
+  for (uint32_t k = 0; k < e->compiled.plan->out_count; k++) kept[k] = ax_parts_retain(p->outputs[k]);
   if (atomic_compare_exchange_strong(&e->constant_parts, &none, kept)) return;
-  for (uint32_t k = 0; k < e->plan->out_count; k++) ax_parts_release(kept[k]); /* another thread was first */
+  for (uint32_t k = 0; k < e->compiled.plan->out_count; k++) ax_parts_release(kept[k]); /* another thread was first */
   ax_free(kept);
 }
 
@@ -210,21 +210,21 @@ static ax_status run(performance *p, uint64_t number, bool *began) {
   ax_executable *e = p->call->e;
   AX_TRY(lay_out_inputs(p));
   AX_TRY(pass_on(p));
-  if (e->idle_plan || take_constants(p)) {
+  if (e->compiled.idle_plan || take_constants(p)) {
     *began = true;
     count_without(e);
     return AX_OK;
   }
   AX_TRY(make_outputs(p));
   atomic_fetch_add_explicit(&ax_runtime_tally(e->runtime)->runs, 1, memory_order_relaxed);
-  AX_TRY(ax_execute(e, p->inputs, p->outputs, number, began));
+  AX_TRY(ax_execute(&e->runner, p->inputs, p->outputs, number, began));
   keep_constants(p);
   return AX_OK;
 }
 
 ax_status ax_call_perform(const ax_run_call *call, uint64_t number, bool *began) {
   ax_parts *few[64];
-  const uint32_t in_count = call->e->plan->in_count, out_count = ax_call_out_count(call);
+  const uint32_t in_count = call->e->compiled.plan->in_count, out_count = ax_call_out_count(call);
   const size_t count = (size_t)in_count + out_count;
   ax_parts **parts = count <= AX_COUNT(few) ? few : ax_alloc(count * sizeof parts[0]);
   *began = false;
@@ -278,7 +278,7 @@ static ax_status run_now(const ax_run_call *given) {
 static ax_status start(const ax_run_call *call, bool at_once, ax_pending **pending) {
   ax_executable *e = call->e;
   ax_status status;
-  bool worth_a_thread = !at_once && e->threaded && ax_workers_any(e->runtime->workers);
+  bool worth_a_thread = !at_once && e->compiled.threaded && ax_workers_any(e->runtime->executor.workers);
   *pending = NULL;
   holding held = worth_a_thread ? NOT_YET : hold(call, &status);
   if (held == NOT_YET) return ax_pending_start(call, pending);
@@ -298,8 +298,8 @@ typedef struct selection {
 
 /* Allocates the lists for the most entries they can have, as one block of memory, owned by the caller: *memory. */
 static ax_status make_room(selection *s, ax_executable *e, const ax_assigned *on, void **memory) {
-  const size_t in_count = (size_t)e->in_count + e->out_count, out_count = e->out_count;
-  const size_t bytes = (in_count + out_count) * sizeof s->in[0] + in_count * sizeof s->input[0] + e->in_count * sizeof s->given[0] +
+  const size_t given = e->signature.in_count, out_count = e->signature.out_count, in_count = given + out_count;
+  const size_t bytes = (in_count + out_count) * sizeof s->in[0] + in_count * sizeof s->input[0] + given * sizeof s->given[0] +
                        out_count * (sizeof s->passed[0] + sizeof s->same[0]);
   void *next = *memory = ax_calloc(1, bytes + 1);
   if (next == NULL) return ax_out_of_memory(bytes);
@@ -321,35 +321,37 @@ static uint32_t select_argument(selection *s, ax_array *const *in, uint32_t i) {
 
 /* Gives the index of a donated argument in the call, where it may occur only once. */
 static uint32_t find_given(selection *s, ax_array *const *in, uint32_t i) {
-  if (s->call.e->place[i] != AX_NONE) return s->call.e->place[i];
+  if (s->call.e->signature.in[i].place != AX_NONE) return s->call.e->signature.in[i].place;
   if (s->given[i] == 0) s->given[i] = select_argument(s, in, i) + 1;
   return s->given[i] - 1;
 }
 
 /* Says whether result k is the very array of its argument: the argument is not donated, and has the result's layout. */
 static bool is_same_array(const ax_executable *e, ax_array *const *in, uint32_t k) {
-  const ax_returned *r = &e->returned[k];
-  const ax_layout *is = in[r->input]->layout, *wanted = e->passed_layout[k];
-  return !e->donate[r->input] && (wanted == NULL || (ax_layout_same(is, wanted) && is->devices == wanted->devices));
+  const ax_signature_out *r = &e->signature.out[k];
+  const ax_layout *is = in[r->input]->layout, *wanted = e->assigned.passed[k];
+  return !e->signature.in[r->input].donate && (wanted == NULL || (ax_layout_same(is, wanted) && is->devices == wanted->devices));
 }
 
 static void select_all(selection *s, ax_array *const *in, ax_array **out) {
   const ax_executable *e = s->call.e;
-  for (uint32_t i = 0; i < e->plan->in_count; i++) select_argument(s, in, e->kept[i]);
-  for (uint32_t k = 0; k < e->out_count; k++) {
-    const uint32_t i = e->returned[k].input;
+  for (uint32_t i = 0; i < e->compiled.plan->in_count; i++) select_argument(s, in, e->signature.kept[i]);
+  for (uint32_t k = 0; k < e->signature.out_count; k++) {
+    const uint32_t i = e->signature.out[k].input;
     if (i == AX_NONE) continue;
     if (is_same_array(e, in, k)) s->same[s->call.same_count++] = (ax_same){out[k] = ax_array_retain(in[i]), i};
-    else s->passed[s->call.passed_count++] = (ax_passed){e->donate[i] ? find_given(s, in, i) : select_argument(s, in, i), k};
+    else
+      s->passed[s->call.passed_count++] =
+          (ax_passed){e->signature.in[i].donate ? find_given(s, in, i) : select_argument(s, in, i), k};
   }
 }
 
 /* Puts the results into the program's order. */
 static void hand_out(const selection *s, ax_array **out) {
   const ax_executable *e = s->call.e;
-  for (uint32_t k = 0; k < e->out_count; k++)
-    if (e->returned[k].made != AX_NONE) out[k] = s->out[e->returned[k].made];
-  for (uint32_t k = 0; k < s->call.passed_count; k++) out[s->passed[k].result] = s->out[e->plan->out_count + k];
+  for (uint32_t k = 0; k < e->signature.out_count; k++)
+    if (e->signature.out[k].made != AX_NONE) out[k] = s->out[e->signature.out[k].made];
+  for (uint32_t k = 0; k < s->call.passed_count; k++) out[s->passed[k].result] = s->out[e->compiled.plan->out_count + k];
 }
 
 /* Nothing runs if all results are arguments as they are, and no other argument is taken. */
@@ -360,7 +362,7 @@ static ax_status start_selected(ax_executable *e, const ax_assigned *on, ax_arra
   *pending = NULL;
   AX_TRY(make_room(&s, e, on, &memory));
   select_all(&s, in, out);
-  const bool nothing = e->idle_plan && s.call.in_count == 0;
+  const bool nothing = e->compiled.idle_plan && s.call.in_count == 0;
   if (nothing) count_without(e);
   ax_status status = nothing ? AX_OK : start(&s.call, at_once, pending);
   hand_out(&s, out);
@@ -379,14 +381,14 @@ static ax_status begin(ax_executable *e, ax_array *const *in, ax_array **out, bo
   const ax_assigned *on;
   *pending = NULL;
   AX_TRY(ax_assigned_find(e, in, "run", NULL, &on));
-  if (!e->plain) return start_selected(e, on, in, out, at_once, pending);
-  return start(&(ax_run_call){.e = e, .on = on, .in_count = e->in_count, .in = in, .out = out}, at_once, pending);
+  if (!e->signature.plain) return start_selected(e, on, in, out, at_once, pending);
+  return start(&(ax_run_call){.e = e, .on = on, .in_count = e->signature.in_count, .in = in, .out = out}, at_once, pending);
 }
 
 /* Waits for results that are arguments, since these may be results of a run that is not over. */
 static ax_status wait_for_passed(const ax_executable *e, ax_array *const *out) {
-  for (uint32_t k = 0; !e->plain && k < e->out_count; k++)
-    if (e->returned[k].input != AX_NONE) AX_TRY(wait_for_maker(out[k]));
+  for (uint32_t k = 0; !e->signature.plain && k < e->signature.out_count; k++)
+    if (e->signature.out[k].input != AX_NONE) AX_TRY(wait_for_maker(out[k]));
   return AX_OK;
 }
 
@@ -412,7 +414,7 @@ static ax_status call_held(ax_status (*run)(ax_executable *, ax_array *const *, 
   AX_TRY(check_call(e, in, in_count, out, out_count));
   ax_inside inside;
   ax_executable_hold(e);
-  ax_inside_enter(&inside, e->runtime);
+  ax_inside_enter(&inside, &e->runtime->executor);
   ax_status status = run(e, in, out);
   if (status != AX_OK) ax_call_drop_arrays(out, out_count);
   ax_executable_release(e);

@@ -6,8 +6,7 @@
 #ifndef AX_EXEC_CALL_H
 #define AX_EXEC_CALL_H
 
-#include "exec/array.h"
-#include "exec/exec.h"
+#include "exec/executable.h"
 
 typedef struct ax_passed {
   uint32_t from, result; /* index of the argument in the call, and of the result in the program */
@@ -30,9 +29,11 @@ typedef struct ax_run_call {
   const ax_same *same; /* checked when the call begins: none of them may be donated to it */
 } ax_run_call;
 
-static inline uint32_t ax_call_out_count(const ax_run_call *call) { return call->e->plan->out_count + call->passed_count; }
+static inline uint32_t ax_call_out_count(const ax_run_call *call) { return call->e->compiled.plan->out_count + call->passed_count; }
 static inline uint32_t ax_call_input(const ax_run_call *call, uint32_t i) { return call->input != NULL ? call->input[i] : i; }
-static inline bool ax_call_donates(const ax_run_call *call, uint32_t i) { return call->e->donate[ax_call_input(call, i)]; }
+static inline bool ax_call_donates(const ax_run_call *call, uint32_t i) {
+  return call->e->signature.in[ax_call_input(call, i)].donate;
+}
 
 /* Makes the results' arrays, without parts. ax_call_drop_arrays releases them and sets all to NULL. */
 AX_MUST_USE ax_status ax_call_make_arrays(const ax_run_call *call);

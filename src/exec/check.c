@@ -48,7 +48,7 @@ static inline bool any(size_t bytes, const void *data, int64_t count, range r) {
   return bytes == 8 ? any64(data, count, r) : bytes == 4 ? any32(data, count, r) : any16(data, count, r);
 }
 
-enum { run_elems = 512, part_bytes = 256 << 10, most_parts = 64 };
+enum { run_elems = 512 };
 
 /* Says whether some element is in the range or beyond it. If the range has only infinities, that may be a NaN. */
 static bool looks_suspect(size_t bytes, const char *data, int64_t elems, range r) {
@@ -87,11 +87,6 @@ static uint32_t made(const ax_activation *activation, const ax_instr *instr) {
 }
 
 /* --- In parts --- */
-
-uint32_t ax_check_parts(const ax_value_check *check) {
-  int64_t parts = check->elems[0] * (int64_t)ax_dtype_bytes(check->dtype[0]) / part_bytes;
-  return parts < 2 ? 1 : parts > most_parts ? most_parts : (uint32_t)parts;
-}
 
 typedef struct look {
   const ax_activation *activation;
@@ -205,7 +200,7 @@ static void add_iterations(ax_text *text, const ax_activation *activation, const
 
 static void add_others(ax_text *text, const ax_execution *run) {
   uint32_t count = 0, f = run->finding.activation;
-  for (uint32_t g = f + 1; g < run->executable->activation_count; g++) {
+  for (uint32_t g = f + 1; g < run->compiled->activation_count; g++) {
     if (!run->activations[g].found || compare_places(run, f, g) != 0) continue;
     if (count < most_listed) ax_text_add(text, count == 0 ? "\n  likewise on " : ", ");
     if (count++ < most_listed) ax_execution_device_text(text, run, g);
@@ -228,7 +223,7 @@ static void check_text(ax_text *text, const ax_execution *run, const ax_instr *i
   add_iterations(text, &run->activations[finding->activation], &check->loops);
   ax_text_add(text, " on ");
   ax_execution_device_text(text, run, finding->activation);
-  if (instr->skip != 0) ax_text_add(text, ", for all along %s", ax_axis_set_string(instr->skip, &run->executable->plan->mesh));
+  if (instr->skip != 0) ax_text_add(text, ", for all along %s", ax_axis_set_string(instr->skip, &run->compiled->plan->mesh));
   add_others(text, run);
 }
 
@@ -237,7 +232,7 @@ static void ragged_text(ax_text *text, const ax_execution *run, const ax_instr *
   const ax_activation *activation = &run->activations[run->finding.activation];
   ax_text_add(text, ": ");
   const ax_fault *fault = &run->finding.fault;
-  const ax_mesh *mesh = &run->executable->plan->mesh;
+  const ax_mesh *mesh = &run->compiled->plan->mesh;
   ax_fault_text(text, fault, &ragged->shape, mesh, ax_axes_device(&ragged->names, mesh, activation->device, fault->sent.device),
                 ax_axes_device(&ragged->names, mesh, activation->device, fault->other.device), activation->device);
   if (instr->ragged->loops.count > 0) ax_text_add(text, ",");

@@ -1,6 +1,6 @@
 /* Machine code. Kernels, the members of groups of rows, fused loops, and the kernels by which exchanges combine are compiled
    together; then each instruction gets its code. */
-#include "exec/exec.h"
+#include "exec/assembly.h"
 #include "exec/flat.h"
 
 static bool combines(const ax_instr *instr) {
@@ -63,8 +63,8 @@ ax_status ax_instrs_codegen(ax_assembly *a) {
   AX_TRY(ax_find_fused_loops(a, w.fused_loops, w.loops, &w.fused_loop_count));
   AX_TRY(list_kernels(a, &w));
   if (w.count + w.fused_loop_count == 0) return AX_OK;
-  AX_TRY(ax_jit_compile_all(a->executable->runtime->jit, w.kernels, w.count, w.code, w.fused_loops, w.fused_loop_count,
-                            w.fused_loop_code, &a->executable->code));
+  AX_TRY(ax_jit_compile_all(a->jit, w.kernels, w.count, w.code, w.fused_loops, w.fused_loop_count,
+                            w.fused_loop_code, &a->compiled->jit_use));
   for (uint32_t i = 0; i < w.fused_loop_count; i++) a->instrs[w.loops[i]].fused_loop->code = w.fused_loop_code[i];
   uint32_t count = 0;
   for (uint32_t i = 0; i < a->instr_count; i = after(&a->instrs[i], i)) {

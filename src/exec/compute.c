@@ -21,7 +21,8 @@ static ax_status routine_part(const ax_activation *activation, const ax_instr *i
 
 /* --- Instructions --- */
 
-ax_status ax_compute_eval(const ax_executable *e, const ax_activation *activation, const ax_instr *instr, uint32_t f) {
+ax_status ax_compute_eval(const ax_compiled *c, const ax_hooks *hooks, const ax_activation *activation, const ax_instr *instr,
+                          uint32_t f) {
   const ax_eqn *eqn = instr->eqn;
   uint32_t count = instr->ref_count;
   ax_tensor *tensors = ax_alloc(count * sizeof tensors[0]);
@@ -35,8 +36,8 @@ ax_status ax_compute_eval(const ax_executable *e, const ax_activation *activatio
     memcpy(tensors[i].dims, type->dims, sizeof type->dims);
     pointers[i] = &tensors[i];
   }
-  ax_eval_args args = {.eqn = eqn, .axes = &e->plan->mesh, .lanes = 1, .device = &device, .in = pointers,
-                       .out = pointers + eqn->in_count, .hooks = &e->runtime->hooks, .callback = instr->call.callback,
+  ax_eval_args args = {.eqn = eqn, .axes = &c->plan->mesh, .lanes = 1, .device = &device, .in = pointers,
+                       .out = pointers + eqn->in_count, .hooks = hooks, .callback = instr->call.callback,
                        .each = ~(ax_axis_set)0}; /* devices that do not own the result skip the instruction */
   if (status == AX_OK) status = eqn->prim->eval(&args);
   ax_free(tensors);

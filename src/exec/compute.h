@@ -3,7 +3,6 @@
 #define AX_EXEC_COMPUTE_H
 
 #include "exec/execution.h"
-#include "exec/pool.h"
 
 /* The address of the operand in the part `away` places after the activation's own. */
 static inline void *ax_address_away(const ax_activation *activation, const ax_ref *ref, int64_t away) {
@@ -30,8 +29,8 @@ static inline void ax_compute_fused_loop(const ax_activation *activation, const 
 /* The beginning of part `part` of `parts`, in a range from 0 to extent. */
 int64_t ax_part_begin(int64_t extent, int64_t part, int64_t parts);
 
-/* Performs a ROWS instruction over some of its rows (exec/rows.c). block: memory of the executable's rows_bytes, aligned to 64
-   bytes. AX_OUT_OF_MEMORY has no message. */
+/* Performs a ROWS instruction over some of its rows (exec/rows.c). block: memory of the compiled program's rows_bytes, aligned to
+   64 bytes. AX_OUT_OF_MEMORY has no message. */
 AX_MUST_USE ax_status ax_compute_rows(const ax_activation *activation, const ax_instr *instr, int64_t begin, int64_t end,
                                       void *block);
 /* Performs all its rows, each part with the block of the thread that does it. If it pays, other threads help. */
@@ -46,6 +45,7 @@ AX_MUST_USE ax_status ax_compute(const ax_activation *activation, const ax_instr
 AX_MUST_USE ax_status ax_compute_part(const ax_activation *activation, const ax_instr *instr, uint32_t part);
 AX_MUST_USE ax_status ax_compute_failed(const ax_instr *instr, ax_status status);
 /* Performs an EVAL instruction on device f. */
-AX_MUST_USE ax_status ax_compute_eval(const ax_executable *e, const ax_activation *activation, const ax_instr *instr, uint32_t f);
+AX_MUST_USE ax_status ax_compute_eval(const ax_compiled *compiled, const ax_hooks *hooks, const ax_activation *activation,
+                                      const ax_instr *instr, uint32_t f);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/runtime.h"
 #include "mesh/sharding.h"
 
 enum {
@@ -80,12 +80,13 @@ static void nudge(void *context) { (void)context; } /* no helper sleeps */
 void ax_blocks_copy(ax_runtime *runtime, const ax_blocks *from, const ax_type *to, const int64_t *offset, void *data) {
   const int64_t bytes = ax_type_elems(to) * (int64_t)ax_dtype_bytes(to->dtype);
   if (bytes == 0) return;
-  if (bytes < worth_sharing || !ax_workers_any(runtime->workers)) {
+  if (bytes < worth_sharing || !ax_workers_any(runtime->executor.workers)) {
     copy_box(from, to, offset, data);
     return;
   }
   copying c = {.from = from, .to = to, .offset = offset, .data = data};
   plan_pieces(&c, bytes / piece_bytes < most_pieces ? bytes / piece_bytes : most_pieces);
   atomic_init(&c.next, 0);
-  ax_workers_call(runtime->workers, &(ax_job){.work = work, .nudge = nudge, .context = &c, .wanted = runtime->options.workers - 1});
+  ax_workers_call(runtime->executor.workers,
+                  &(ax_job){.work = work, .nudge = nudge, .context = &c, .wanted = runtime->options.workers - 1});
 }

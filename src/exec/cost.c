@@ -1,6 +1,6 @@
 /* A rough cost of a plan: nanoseconds, and the number of segments (from wait to wait) that they are in, loops multiplied out. It
    is good enough to tell microseconds from milliseconds. */
-#include "exec/exec.h"
+#include "exec/assembly.h"
 
 typedef struct cost {
   double time, segments;
@@ -51,7 +51,7 @@ static cost block_cost(const ax_plan *plan, const ax_block *block) {
 double ax_plan_time(const ax_plan *plan) { return block_cost(plan, &plan->block).time; }
 
 /* Waking a thread takes some microseconds, and passing an activation from one to another about one. */
-bool ax_worth_threads(const ax_executable *e) {
-  cost whole = block_cost(e->plan, &e->plan->block);
-  return whole.time > 12000 && whole.time / (whole.segments + e->devices) > 1200;
+bool ax_worth_threads(const ax_compiled *c) {
+  cost whole = block_cost(c->plan, &c->plan->block);
+  return whole.time > 12000 && whole.time / (whole.segments + c->devices) > 1200;
 }

@@ -3,40 +3,43 @@
 
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/executable.h"
 #include "mesh/assignment.h"
 
 /* --- How results lie --- */
 
-static bool has_mesh(const ax_executable *e) { return e->mesh.count > 0; }
+static bool has_mesh(const ax_executable *e) { return e->signature.mesh.count > 0; }
 
-static ax_status describe(ax_executable *e, const ax_layout *usual, const ax_assigned *assigned, ax_layout **out) {
+/* The layout of result k of the program, which has a spec. */
+static ax_status describe(ax_executable *e, const ax_assigned *assigned, uint32_t k, ax_layout **out) {
   const ax_layout *like = assigned->like;
-  if (like == NULL) {
-    *out = ax_layout_retain((ax_layout *)usual);
-    return AX_OK;
-  }
-  const ax_mesh *mesh = has_mesh(e) ? &usual->mesh : &like->mesh;
+  const ax_type *type = ax_program_out_type(e->program, k);
+  const ax_spec *spec = e->signature.out[k].spec;
+  const ax_mesh *mesh = has_mesh(e) || like == NULL ? &e->signature.mesh : &like->mesh;
+  if (like == NULL) return ax_layout_create(e->runtime, type, mesh, spec, NULL, has_mesh(e), out);
   ax_sharding *devices = NULL;
-  if (like->sharding != NULL) AX_TRY(ax_sharding_create_on(mesh, &usual->spec, like->sharding, &devices));
-  ax_status status = ax_layout_create(e->runtime, &usual->type, mesh, &usual->spec, devices, true, out);
+  if (like->sharding != NULL) AX_TRY(ax_sharding_create_on(mesh, spec, like->sharding, &devices));
+  ax_status status = ax_layout_create(e->runtime, type, mesh, spec, devices, true, out);
   ax_sharding_release(devices);
   return status;
 }
 
 static ax_status describe_all(ax_executable *e, ax_assigned *assigned) {
-  const uint32_t made = e->plan->out_count;
-  assigned->made = ax_calloc((size_t)made + e->out_count + 1, sizeof assigned->made[0]);
+  const uint32_t made = e->compiled.plan->out_count;
+  assigned->made = ax_calloc((size_t)made + e->signature.out_count + 1, sizeof assigned->made[0]);
   if (assigned->made == NULL) return ax_out_of_memory(made * sizeof assigned->made[0]);
   assigned->passed = assigned->made + made;
-  for (uint32_t k = 0; k < made; k++) AX_TRY(describe(e, e->results[k].layout, assigned, &assigned->made[k]));
-  for (uint32_t k = 0; k < e->out_count; k++)
-    if (e->passed_layout[k] != NULL) AX_TRY(describe(e, e->passed_layout[k], assigned, &assigned->passed[k]));
+  for (uint32_t k = 0; k < e->signature.out_count; k++) {
+    const ax_signature_out *out = &e->signature.out[k];
+    ax_layout **place = out->made != AX_NONE ? &assigned->made[out->made] : &assigned->passed[k];
+    if (out->spec != NULL) AX_TRY(describe(e, assigned, k, place));
+  }
   return AX_OK;
 }
 
 static void release(const ax_executable *e, ax_assigned *assigned) {
-  for (uint32_t k = 0; assigned->made != NULL && k < e->plan->out_count + e->out_count; k++) ax_layout_release(assigned->made[k]);
+  for (uint32_t k = 0; assigned->made != NULL && k < e->compiled.plan->out_count + e->signature.out_count; k++)
+    ax_layout_release(assigned->made[k]);
   ax_free(assigned->made);
   ax_layout_release(assigned->like);
 }
@@ -132,8 +135,8 @@ static void whereabouts(ax_text *text, const ax_executable *e, ax_array *const *
 /* The next argument, from *i on, that decides on which devices this call runs: it is committed, and a result or an effect depends
    on it. */
 static const ax_layout *next_committed(const ax_executable *e, ax_array *const *in, uint32_t *i) {
-  for (; *i < e->in_count; ++*i)
-    if (ax_executable_uses(e, *i) && in[*i]->layout->committed) return in[*i]->layout;
+  for (; *i < e->signature.in_count; ++*i)
+    if (ax_signature_uses(&e->signature, *i) && in[*i]->layout->committed) return in[*i]->layout;
   return NULL;
 }
 
@@ -149,8 +152,8 @@ static ax_status refuse(const ax_executable *e, ax_array *const *in, const char 
   ax_text text = {0};
   uint32_t more = count_others(e, in, layout);
   if (second == AX_NONE) {
-    ax_text_add(&text, "the program runs on %u device%s, ", e->devices, e->devices == 1 ? "" : "s");
-    ax_mesh_text(&text, &e->mesh);
+    ax_text_add(&text, "the program runs on %u device%s, ", e->compiled.devices, e->compiled.devices == 1 ? "" : "s");
+    ax_mesh_text(&text, &e->signature.mesh);
     ax_text_add(&text, ", and was given ");
   } else {
     ax_text_add(&text, "incompatible devices: ");
@@ -180,7 +183,7 @@ ax_status ax_assigned_find(ax_executable *e, ax_array *const *in, const char *wh
     if (layout == seen || ax_layout_same_devices(layout, first)) seen = layout;
     else return refuse(e, in, who, naming, at, i);
   }
-  if (has_mesh(e) && first->devices != e->devices) return refuse(e, in, who, naming, at, AX_NONE);
+  if (has_mesh(e) && first->devices != e->compiled.devices) return refuse(e, in, who, naming, at, AX_NONE);
   return has_mesh(e) && first->sharding == NULL
              ? AX_OK
              : find_other(e, (ax_layout *)first, out); /* the cast: counting references does not change the layout */

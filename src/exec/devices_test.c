@@ -4,7 +4,7 @@
 #include "axle/ops.h"
 #include "axle/sharding.h"
 #include "axle/tree.h"
-#include "exec/exec.h"
+#include "exec/executable.h"
 #include "support/cmocka.h"
 #include "support/run.h"
 

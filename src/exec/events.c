@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/assembly.h"
 
 /* A table that is needed, and where its address goes. */
 typedef struct request {
@@ -49,23 +49,23 @@ static int by_table(const void *a, const void *b) {
   return ax_compare_pairs(x->away, y->away);
 }
 
-static ax_status make_table(ax_executable *e, const request *wanted, const uint32_t **out) {
+static ax_status make_table(ax_compiled *c, const request *wanted, const uint32_t **out) {
   uint32_t set;
-  AX_TRY(ax_set_of(e, wanted->groups, &set));
-  const uint32_t *group = e->sets[set].index;
+  AX_TRY(ax_set_of(c, wanted->groups, &set));
+  const uint32_t *group = c->sets[set].index;
   *out = group;
   if (wanted->away == NULL) return AX_OK;
   const ax_exchange *x = wanted->away;
-  const ax_mesh *mesh = &e->plan->mesh;
-  uint32_t *table = ax_arena_alloc(&e->plan->arena, e->devices * sizeof table[0]);
+  const ax_mesh *mesh = &c->plan->mesh;
+  uint32_t *table = ax_arena_alloc(&c->plan->arena, c->devices * sizeof table[0]);
   int64_t members = ax_axis_set_size(x->axes, mesh), *target = ax_alloc((size_t)members * sizeof target[0]);
   if (table == NULL || target == NULL) {
     ax_free(target);
-    return ax_out_of_memory(e->devices * sizeof table[0]);
+    return ax_out_of_memory(c->devices * sizeof table[0]);
   }
   for (int64_t i = 0; i < members; i++) target[i] = -1;
   for (uint32_t i = 0; i < x->pairs->count; i++) target[x->pairs->v[i][0]] = x->pairs->v[i][1];
-  for (uint32_t d = 0; d < e->devices; d++) {
+  for (uint32_t d = 0; d < c->devices; d++) {
     int64_t to = target[ax_axes_index(&x->names, mesh, d)];
     table[d] = to >= 0 ? group[ax_axes_device(&x->names, mesh, d, to)] : AX_NONE;
   }
@@ -75,11 +75,11 @@ static ax_status make_table(ax_executable *e, const request *wanted, const uint3
 }
 
 /* Makes one table for all requests that are the same. */
-static ax_status make_tables(ax_executable *e, requests *r) {
+static ax_status make_tables(ax_compiled *c, requests *r) {
   if (r->count > 0) qsort(r->items, r->count, sizeof r->items[0], by_table);
   for (uint32_t i = 0; i < r->count; i++)
     if (i > 0 && by_table(&r->items[i - 1], &r->items[i]) == 0) *r->items[i].out = *r->items[i - 1].out;
-    else AX_TRY(make_table(e, &r->items[i], r->items[i].out));
+    else AX_TRY(make_table(c, &r->items[i], r->items[i].out));
   return AX_OK;
 }
 
@@ -92,11 +92,11 @@ static int by_times(const void *a, const void *b) {
   return x->by < y->by ? -1 : x->by > y->by;
 }
 
-static ax_status make_times(ax_executable *e, const request *wanted, const uint32_t **out) {
-  const ax_mesh *mesh = &e->plan->mesh;
-  uint32_t *times = ax_arena_alloc(&e->plan->arena, wanted->count * sizeof times[0]);
+static ax_status make_times(ax_compiled *c, const request *wanted, const uint32_t **out) {
+  const ax_mesh *mesh = &c->plan->mesh;
+  uint32_t *times = ax_arena_alloc(&c->plan->arena, wanted->count * sizeof times[0]);
   if (times == NULL) return ax_out_of_memory(wanted->count * sizeof times[0]);
-  for (uint32_t d = 0; d < e->devices; d++) {
+  for (uint32_t d = 0; d < c->devices; d++) {
     bool signals = wanted->counters[d] != AX_NONE;
     for (uint32_t axis = 0; axis < mesh->count && signals; axis++)
       signals = (wanted->by >> axis & 1) != 0 || ax_mesh_coordinate(mesh, d, axis) == 0;
@@ -106,59 +106,59 @@ static ax_status make_times(ax_executable *e, const request *wanted, const uint3
   return AX_OK;
 }
 
-static ax_status make_all_times(ax_executable *e, requests *r) {
-  for (uint32_t i = 0; i < e->event_count; i++) {
-    ax_event *event = &e->events[i];
+static ax_status make_all_times(ax_compiled *c, requests *r) {
+  for (uint32_t i = 0; i < c->event_count; i++) {
+    ax_event *event = &c->events[i];
     AX_TRY(ask(r, &(request){.counters = event->signal, .by = event->by, .count = event->count, .out = &event->times}));
   }
   if (r->count > 0) qsort(r->items, r->count, sizeof r->items[0], by_times);
   for (uint32_t i = 0; i < r->count; i++)
     if (i > 0 && by_times(&r->items[i - 1], &r->items[i]) == 0) *r->items[i].out = *r->items[i - 1].out;
-    else AX_TRY(make_times(e, &r->items[i], r->items[i].out));
+    else AX_TRY(make_times(c, &r->items[i], r->items[i].out));
   return AX_OK;
 }
 
 /* --- Numbers --- */
 
 /* Counters have 32-bit numbers; memory would be exhausted long before. */
-static ax_status number_counters(ax_executable *e) {
-  for (uint32_t i = 0; i < e->event_count; i++) {
-    ax_event *event = &e->events[i];
+static ax_status number_counters(ax_compiled *c) {
+  for (uint32_t i = 0; i < c->event_count; i++) {
+    ax_event *event = &c->events[i];
     uint32_t set;
-    AX_TRY(ax_set_of(e, event->groups, &set));
-    event->count = e->sets[set].size;
-    event->first = e->counter_count;
-    if (event->count > AX_NONE - e->counter_count)
+    AX_TRY(ax_set_of(c, event->groups, &set));
+    event->count = c->sets[set].size;
+    event->first = c->counter_count;
+    if (event->count > AX_NONE - c->counter_count)
       return ax_error(AX_OUT_OF_MEMORY, "compile: %u events, for up to %u groups of devices each, need more than 2^32 counters",
-                      e->event_count, event->count);
-    e->counter_count += event->count;
+                      c->event_count, event->count);
+    c->counter_count += event->count;
   }
   return AX_OK;
 }
 
 static ax_status ask_for_counters(ax_assembly *a, requests *r) {
-  ax_executable *e = a->executable;
-  for (uint32_t i = 0; i < e->event_count; i++)
-    AX_TRY(ask(r, &(request){.away = e->events[i].away, .groups = e->events[i].groups, .out = &e->events[i].signal}));
+  ax_compiled *c = a->compiled;
+  for (uint32_t i = 0; i < c->event_count; i++)
+    AX_TRY(ask(r, &(request){.away = c->events[i].away, .groups = c->events[i].groups, .out = &c->events[i].signal}));
   for (uint32_t i = 0; i < a->instr_count; i++) {
     ax_instr *instr = &a->instrs[i];
     if (instr->kind != AX_INSTR_WAIT) continue;
     AX_TRY(
-        ask(r, &(request){.away = instr->sync.away, .groups = e->events[instr->sync.event].groups, .out = &instr->sync.counter}));
+        ask(r, &(request){.away = instr->sync.away, .groups = c->events[instr->sync.event].groups, .out = &instr->sync.counter}));
   }
   return AX_OK;
 }
 
 ax_status ax_instrs_events(ax_assembly *a) {
-  ax_executable *e = a->executable;
+  ax_compiled *c = a->compiled;
   requests counters = {0}, times = {0};
-  e->events = ax_arena_copy(&a->plan->arena, a->events, a->event_count * sizeof a->events[0]);
-  if (e->events == NULL) return ax_out_of_memory(a->event_count * sizeof a->events[0]);
-  e->event_count = a->event_count;
-  ax_status status = number_counters(e);
+  c->events = ax_arena_copy(&a->plan->arena, a->events, a->event_count * sizeof a->events[0]);
+  if (c->events == NULL) return ax_out_of_memory(a->event_count * sizeof a->events[0]);
+  c->event_count = a->event_count;
+  ax_status status = number_counters(c);
   if (status == AX_OK) status = ask_for_counters(a, &counters);
-  if (status == AX_OK) status = make_tables(e, &counters);
-  if (status == AX_OK) status = make_all_times(e, &times);
+  if (status == AX_OK) status = make_tables(c, &counters);
+  if (status == AX_OK) status = make_all_times(c, &times);
   ax_free(counters.items);
   ax_free(times.items);
   return status;
@@ -169,7 +169,7 @@ void ax_resolve_counters(ax_assembly *a) {
     ax_instr *instr = &a->instrs[i];
     bool push = instr->kind == AX_INSTR_PUSH;
     if (!push && instr->kind != AX_INSTR_WAIT && instr->kind != AX_INSTR_SIGNAL) continue;
-    ax_event *event = &a->executable->events[push ? instr->push->event : instr->sync.event];
+    ax_event *event = &a->compiled->events[push ? instr->push->event : instr->sync.event];
     if (push) {
       instr->push->first = event->first;
       instr->push->counter = event->signal;

@@ -6,7 +6,7 @@
    exchanges. */
 #include <string.h>
 
-#include "exec/push.h"
+#include "exec/assembly.h"
 
 typedef struct members { /* of a group; see ax_push */
   const ax_axes *names;
@@ -39,16 +39,16 @@ static void find_run(ax_push *push) {
 
 /* --- Members --- */
 
-static ax_status number_members(ax_executable *e, members *m, uint32_t n) {
-  m->number = ax_arena_alloc(&e->plan->arena, e->devices * sizeof m->number[0]);
-  m->place = ax_arena_alloc(&e->plan->arena, n * sizeof m->place[0]);
-  m->in_place = ax_arena_alloc(&e->plan->arena, n * sizeof m->in_place[0]);
-  if (m->number == NULL || m->place == NULL || m->in_place == NULL) return ax_out_of_memory(e->devices * sizeof m->number[0]);
-  for (uint32_t d = 0; d < e->devices; d++) m->number[d] = (uint32_t)ax_axes_index(m->names, &e->plan->mesh, d);
+static ax_status number_members(ax_compiled *c, members *m, uint32_t n) {
+  m->number = ax_arena_alloc(&c->plan->arena, c->devices * sizeof m->number[0]);
+  m->place = ax_arena_alloc(&c->plan->arena, n * sizeof m->place[0]);
+  m->in_place = ax_arena_alloc(&c->plan->arena, n * sizeof m->in_place[0]);
+  if (m->number == NULL || m->place == NULL || m->in_place == NULL) return ax_out_of_memory(c->devices * sizeof m->number[0]);
+  for (uint32_t d = 0; d < c->devices; d++) m->number[d] = (uint32_t)ax_axes_index(m->names, &c->plan->mesh, d);
   for (uint32_t member = 0; member < n; member++) {
-    int64_t device = ax_axes_device(m->names, &e->plan->mesh, 0, member);
-    m->place[member] = e->sets[m->out_set].index[device];
-    m->in_place[member] = e->sets[m->in_set].index[device];
+    int64_t device = ax_axes_device(m->names, &c->plan->mesh, 0, member);
+    m->place[member] = c->sets[m->out_set].index[device];
+    m->in_place[member] = c->sets[m->in_set].index[device];
   }
   return AX_OK;
 }
@@ -62,7 +62,7 @@ static ax_status take_members(exchanger *x, ax_push *push) {
                                 !ax_axes_equal(x->tables[i].names, m.names)))
     i++;
   if (i == x->table_count) {
-    AX_TRY(number_members(x->a->executable, &m, push->members));
+    AX_TRY(number_members(x->a->compiled, &m, push->members));
     AX_TRY(ax_grow(&x->tables, sizeof x->tables[0], x->table_count, 1, &x->table_capacity));
     x->tables[x->table_count++] = m;
   }
@@ -72,11 +72,11 @@ static ax_status take_members(exchanger *x, ax_push *push) {
   return AX_OK;
 }
 
-static ax_status pair_members(ax_executable *e, ax_push *push) {
+static ax_status pair_members(ax_compiled *c, ax_push *push) {
   uint32_t n = push->members;
   const ax_pairs *pairs = push->exchange->pairs;
-  push->targets = ax_arena_alloc(&e->plan->arena, n * sizeof push->targets[0]);
-  push->sources = ax_arena_alloc(&e->plan->arena, n * sizeof push->sources[0]);
+  push->targets = ax_arena_alloc(&c->plan->arena, n * sizeof push->targets[0]);
+  push->sources = ax_arena_alloc(&c->plan->arena, n * sizeof push->sources[0]);
   if (push->targets == NULL || push->sources == NULL) return ax_out_of_memory(n * sizeof push->targets[0]);
   memset(push->targets, 0xff, n * sizeof push->targets[0]);
   memset(push->sources, 0xff, n * sizeof push->sources[0]);
@@ -109,17 +109,17 @@ static bool may_be_at_once(const exchanger *x, const ax_push *push, int64_t part
 }
 
 static ax_status make_push(exchanger *x, const ax_exchange *exchange, ax_push **out) {
-  ax_executable *e = x->a->executable;
+  ax_compiled *c = x->a->compiled;
   const ax_plan *plan = x->a->plan;
-  ax_push *push = *out = ax_arena_alloc(&e->plan->arena, sizeof *push);
+  ax_push *push = *out = ax_arena_alloc(&c->plan->arena, sizeof *push);
   if (push == NULL) return ax_out_of_memory(sizeof *push);
   push->exchange = exchange;
   push->item = (int64_t)ax_dtype_bytes(plan->buffers[exchange->in].type.dtype);
   push->out_item = (int64_t)ax_dtype_bytes(plan->buffers[exchange->out].type.dtype);
   push->members = (uint32_t)ax_axis_set_size(exchange->axes, &plan->mesh);
   push->event = x->event[exchange->id];
-  AX_TRY(ax_set_of(e, plan->buffers[plan->buffers[exchange->out].allocation].axes, &push->out_set));
-  AX_TRY(ax_set_of(e, plan->buffers[plan->buffers[exchange->in].allocation].axes, &push->in_set));
+  AX_TRY(ax_set_of(c, plan->buffers[plan->buffers[exchange->out].allocation].axes, &push->out_set));
+  AX_TRY(ax_set_of(c, plan->buffers[plan->buffers[exchange->in].allocation].axes, &push->in_set));
   find_run(push);
   push->at_last_arrival = may_be_by_last(x, push);
   int64_t parts = exchange->peers == AX_PEERS_ONE ? 1 : push->members;
@@ -127,7 +127,7 @@ static ax_status make_push(exchanger *x, const ax_exchange *exchange, ax_push **
       exchange->combine != AX_SCALAR_NONE && push->outer_rank == 0 && push->run * parts <= AX_PUSH_BLOCK && !push->at_last_arrival;
   push->at_once = may_be_at_once(x, push, parts);
   AX_TRY(take_members(x, push));
-  return exchange->peers == AX_PEERS_PAIRS ? pair_members(e, push) : AX_OK;
+  return exchange->peers == AX_PEERS_PAIRS ? pair_members(c, push) : AX_OK;
 }
 
 /* Collects from the accesses the tables by exchange and by allocation. */

@@ -3,10 +3,7 @@
 #include <unistd.h>
 
 #include "axle/transform.h"
-#include "exec/exec.h"
-#include "exec/execution.h"
-#include "exec/timeline.h"
-#include "ir/path.h"
+#include "exec/executable.h"
 #include "machine/float_mode.h"
 #include "mesh/constraint.h"
 #include "partition/partition.h"
@@ -15,25 +12,19 @@
 
 static void release_constants(ax_executable *e) {
   ax_parts **kept = atomic_load(&e->constant_parts);
-  for (uint32_t k = 0; kept != NULL && k < e->plan->out_count; k++) ax_parts_release(kept[k]);
+  for (uint32_t k = 0; kept != NULL && k < e->compiled.plan->out_count; k++) ax_parts_release(kept[k]);
   ax_free(kept);
 }
 
 void ax_executable_destroy(ax_executable *e) {
   release_constants(e);
   ax_assigned_deinit(e);
-  for (ax_execution *run; (run = ax_execution_take_idle(e)) != NULL;) ax_execution_destroy(e, run);
-  for (uint32_t k = 0; e->results != NULL && k < e->plan->out_count; k++) ax_layout_release(e->results[k].layout);
-  for (uint32_t k = 0; k < e->out_count; k++) ax_layout_release(e->passed_layout[k]);
-  for (uint32_t i = 0; i < e->in_count; i++) ax_layout_release(e->wanted[i]);
-  if (e->runtime->process == getpid()) ax_jit_drop(e->runtime->jit, &e->code);
-  else ax_free(e->code.objects); /* a thread that is not here may hold the compiler's lock */
-  ax_plan_destroy(e->plan);
+  ax_runner_deinit(&e->runner);
+  for (uint32_t i = 0; e->wanted != NULL && i < e->signature.in_count; i++) ax_layout_release(e->wanted[i]);
+  ax_free(e->wanted);
+  ax_compiled_deinit(&e->compiled, e->runtime->process == getpid() ? e->runtime->assembler.jit : NULL);
   ax_program_release(e->program);
-  ax_free(e->constants);
   ax_free(e->names);
-  if (e->timeline != NULL) ax_free(e->timeline->spans);
-  ax_free(e->timeline);
   pthread_mutex_destroy(&e->lock);
   ax_runtime_drop(e->runtime);
   ax_free(e);
@@ -64,11 +55,13 @@ static bool same_names(const char *const *a, const char *const *b, uint32_t coun
 }
 
 static bool same_options(const ax_executable *e, const ax_compile_options *options, const bool *donate) {
-  if ((e->timeline != NULL) != options->timeline || e->plan->options.reference != options->reference ||
-      e->plan->options.check != options->check_numerics || e->plan->options.unchecked_ragged != options->unchecked_ragged ||
-      e->keep_unused != options->keep_unused)
+  const ax_plan_options *own = &e->compiled.plan->options;
+  if (e->compiled.timed != options->timeline || own->reference != options->reference || own->check != options->check_numerics ||
+      own->unchecked_ragged != options->unchecked_ragged || e->keep_unused != options->keep_unused)
     return false;
-  return memcmp(e->asked, donate, e->in_count) == 0 && same_names((const char *const *)e->names, options->names, e->in_count);
+  for (uint32_t i = 0; i < e->signature.in_count; i++)
+    if (e->signature.in[i].asked != donate[i]) return false;
+  return same_names((const char *const *)e->names, options->names, e->signature.in_count);
 }
 
 static ax_executable *find_cached(ax_runtime *runtime, const ax_program *program, const ax_compile_options *options,
@@ -86,13 +79,15 @@ static ax_executable *find_cached(ax_runtime *runtime, const ax_program *program
   return found;
 }
 
-ax_executable *ax_executable_create(ax_runtime *runtime, ax_program *program) {
+/* An executable that is not compiled. NULL: no memory. */
+static ax_executable *create(ax_runtime *runtime, ax_program *program) {
   ax_executable *e = ax_calloc(1, sizeof *e);
   if (e == NULL) return NULL;
   atomic_init(&e->references, 1);
   pthread_mutex_init(&e->lock, NULL);
   e->runtime = ax_runtime_hold(runtime);
   e->program = ax_program_retain(program);
+  ax_runner_init(&e->runner, &e->compiled, &e->runtime->executor);
   return e;
 }
 
@@ -107,19 +102,31 @@ static void put_in_cache(ax_runtime *runtime, ax_executable *e) {
 static void tell(const ax_executable *e) {
   char trouble[256];
   if (e->runtime->options.log == NULL) return;
-  if (ax_jit_trouble(e->runtime->jit, trouble, sizeof trouble))
+  if (ax_jit_trouble(e->runtime->assembler.jit, trouble, sizeof trouble))
     ax_runtime_log(e->runtime, "compile: the code cache is not used: %s", trouble);
-  ax_runtime_log(e->runtime, "lower: %u equations for %u devices, %.3f s", e->program->eqn_count, e->devices, e->lower_seconds);
-  ax_runtime_log(e->runtime, "compile: %u instructions, %.3f s", e->codes[0].instr_count, e->compile_seconds);
-  for (uint32_t i = 0; i < e->in_count; i++) {
-    if (!e->asked[i] || ax_executable_donated(e, i) >= 0) continue;
+  ax_runtime_log(e->runtime, "lower: %u equations for %u devices, %.3f s", e->program->eqn_count, e->compiled.devices,
+                 e->lower_seconds);
+  ax_runtime_log(e->runtime, "compile: %u instructions, %.3f s", e->compiled.codes[0].instr_count, e->compile_seconds);
+  for (uint32_t i = 0; i < e->signature.in_count; i++) {
+    const ax_signature_in *in = &e->signature.in[i];
+    if (!in->asked || in->donated != AX_NONE) continue;
     ax_text name = {0};
     ax_argument_text(&name, e, NULL, i);
     ax_runtime_log(e->runtime, "compile: %s, %s, is donated to no use: %s", name.data != NULL ? name.data : "an argument",
                    ax_type_string(ax_program_in_type(e->program, i), NULL),
-                   e->donate[i] ? "no result lives in its memory" : "nothing depends on it, and it stays the caller's");
+                   in->donate ? "no result lives in its memory" : "nothing depends on it, and it stays the caller's");
     ax_text_deinit(&name);
   }
+}
+
+static ax_status make_layouts(ax_executable *e) {
+  const ax_signature *s = &e->signature;
+  e->wanted = ax_calloc((size_t)s->in_count + 1, sizeof e->wanted[0]);
+  if (e->wanted == NULL) return ax_out_of_memory(s->in_count * sizeof e->wanted[0]);
+  for (uint32_t i = 0; i < s->in_count; i++)
+    AX_TRY(ax_layout_create(e->runtime, ax_program_in_type(e->program, i), &s->mesh, s->in[i].spec, NULL, s->mesh.count > 0,
+                            &e->wanted[i]));
+  return ax_assigned_init(e);
 }
 
 /* laid: the lowered program; NULL: it is lowered here. */
@@ -131,8 +138,11 @@ static ax_status make(ax_executable *e, const ax_laid *laid, double lower_second
     lower_seconds = ax_seconds() - begin;
   }
   const double lowered = ax_seconds();
-  ax_status status = ax_executable_build(e, laid != NULL ? laid : &own, options);
+  const ax_source source = {e->program, laid != NULL ? laid : &own, options};
+  ax_status status = ax_assemble(&e->runtime->assembler, &source, &e->signature, &e->compiled);
+  if (status == AX_OK) status = make_layouts(e);
   ax_laid_deinit(&own);
+  e->keep_unused = options->keep_unused;
   e->lower_seconds = lower_seconds;
   e->compile_seconds = ax_seconds() - lowered;
   return status;
@@ -153,12 +163,10 @@ static ax_status compile(ax_runtime *runtime, ax_program *program, const ax_laid
     ax_runtime_log(runtime, "compile: found in the cache");
     return AX_OK;
   }
-  ax_executable *e = ax_executable_create(runtime, program);
+  ax_executable *e = create(runtime, program);
   if (e == NULL) return ax_out_of_memory(sizeof *e);
   status = ax_names_copy(options->names, program->in_count, &e->names);
-  e->timeline = options->timeline ? ax_calloc(1, sizeof *e->timeline) : NULL;
   ax_float_mode caller = ax_float_mode_enter(); /* constants are rounded as in runs */
-  if (status == AX_OK && options->timeline && e->timeline == NULL) status = ax_out_of_memory(sizeof *e->timeline);
   if (status == AX_OK) status = make(e, laid, lower_seconds, options);
   ax_float_mode_leave(caller);
   if (status != AX_OK) {
@@ -263,32 +271,33 @@ void ax_executable_release(ax_executable *e) {
 
 /* --- Questions --- */
 
-const ax_mesh *ax_executable_get_mesh(const ax_executable *e) { return e != NULL ? &e->mesh : NULL; }
+const ax_mesh *ax_executable_get_mesh(const ax_executable *e) { return e != NULL ? &e->signature.mesh : NULL; }
 
 const ax_spec *ax_executable_in_spec(const ax_executable *e, uint32_t index) {
-  return e != NULL && index < e->in_count ? &e->wanted[index]->spec : NULL;
+  return e != NULL && index < e->signature.in_count ? e->signature.in[index].spec : NULL;
 }
 
 const ax_spec *ax_executable_out_spec(const ax_executable *e, uint32_t index) {
-  if (e == NULL || index >= e->out_count) return NULL;
-  const ax_returned *r = &e->returned[index];
-  if (r->made != AX_NONE) return &e->results[r->made].layout->spec;
-  return &(e->passed_layout[index] != NULL ? e->passed_layout[index] : e->wanted[r->input])->spec;
+  if (e == NULL || index >= e->signature.out_count) return NULL;
+  const ax_signature_out *r = &e->signature.out[index];
+  return r->spec != NULL ? r->spec : e->signature.in[r->input].spec;
 }
 
 bool ax_executable_keeps(const ax_executable *e, uint32_t index) {
-  return e != NULL && index < e->in_count && e->place[index] != AX_NONE;
+  return e != NULL && index < e->signature.in_count && e->signature.in[index].place != AX_NONE;
 }
 
 int64_t ax_executable_passed(const ax_executable *e, uint32_t index) {
-  return e != NULL && index < e->out_count && e->returned[index].input != AX_NONE ? (int64_t)e->returned[index].input : -1;
+  const uint32_t input = e != NULL && index < e->signature.out_count ? e->signature.out[index].input : AX_NONE;
+  return input != AX_NONE ? (int64_t)input : -1;
 }
 
 double ax_executable_lower_seconds(const ax_executable *e) { return e != NULL ? e->lower_seconds : 0; }
 double ax_executable_compile_seconds(const ax_executable *e) { return e != NULL ? e->compile_seconds : 0; }
 
 int64_t ax_executable_donated(const ax_executable *e, uint32_t index) {
-  return e != NULL && index < e->in_count && e->donated[index] != AX_NONE ? (int64_t)e->donated[index] : -1;
+  const uint32_t result = e != NULL && index < e->signature.in_count ? e->signature.in[index].donated : AX_NONE;
+  return result != AX_NONE ? (int64_t)result : -1;
 }
 
 ax_status ax_executable_cost(const ax_executable *e, ax_cost *out) {
@@ -300,15 +309,15 @@ ax_status ax_executable_cost(const ax_executable *e, ax_cost *out) {
 ax_status ax_executable_memory(const ax_executable *e, ax_memory *out) {
   *out = (ax_memory){0};
   AX_TRY(ax_require(e, "executable"));
-  ax_memory_of(e, out);
+  ax_memory_of(&e->compiled, out);
   return AX_OK;
 }
 
 ax_status ax_executable_put(const ax_executable *e, uint32_t index, const void *data, ax_array **out) {
   *out = NULL;
   AX_TRY(ax_require(e, "executable"));
-  if (index < e->in_count) return ax_array_of_data(e->runtime, e->wanted[index], data, out);
-  return ax_error(AX_INVALID_ARGUMENT, "executable_put: there is no input %u; the program takes %u", index, e->in_count);
+  if (index < e->signature.in_count) return ax_array_of_data(e->runtime, e->wanted[index], data, out);
+  return ax_error(AX_INVALID_ARGUMENT, "executable_put: there is no input %u; the program takes %u", index, e->signature.in_count);
 }
 
 ax_status ax_jit(ax_runtime *runtime, ax_fn function, const ax_type *in_types, const ax_compile_options *options,
@@ -325,64 +334,22 @@ ax_status ax_jit(ax_runtime *runtime, ax_fn function, const ax_type *in_types, c
 
 /* --- Text --- */
 
-static const char *const instr_names[] = {
-    [AX_INSTR_KERNEL] = "kernel",   [AX_INSTR_ROWS] = "rows",   [AX_INSTR_GEMM] = "gemm",     [AX_INSTR_EVAL] = "eval",
-    [AX_INSTR_ROUTINE] = "routine", [AX_INSTR_CHECK] = "check", [AX_INSTR_CALL] = "call",     [AX_INSTR_RAGGED] = "ragged",
-    [AX_INSTR_CORES] = "cores",     [AX_INSTR_PUSH] = "push",   [AX_INSTR_SEND] = "send",     [AX_INSTR_RECEIVE] = "receive",
-    [AX_INSTR_CLEAR] = "clear",     [AX_INSTR_WAIT] = "wait",   [AX_INSTR_SIGNAL] = "signal", [AX_INSTR_LOOP] = "loop",
-    [AX_INSTR_ENTER] = "enter",     [AX_INSTR_NEXT] = "next",   [AX_INSTR_TEST] = "test",     [AX_INSTR_BRANCH] = "branch",
-    [AX_INSTR_JUMP] = "jump",       [AX_INSTR_END] = "end"};
-
-static uint32_t most_times(const ax_event *event) {
-  uint32_t most = 0;
-  for (uint32_t i = 0; i < event->count; i++) most = event->times[i] > most ? event->times[i] : most;
-  return most;
-}
-
-/* Prints an instruction. Fields that no pass has filled yet are left out. */
-static void instr_text(ax_text *text, const ax_executable *e, const ax_instr *instr, uint32_t i) {
-  const bool named = instr->kind == AX_INSTR_ROUTINE && instr->routine != NULL && instr->routine->name != NULL;
-  ax_text_add(text, "%4u %-7s", i, named ? instr->routine->name : instr_names[instr->kind]);
-  ax_axis_set on = ax_all_axes(&e->plan->mesh) & ~instr->skip;
-  ax_text_add(text, " on %s", ax_axis_set_string(on, &e->plan->mesh));
-  if (instr->kind == AX_INSTR_WAIT || instr->kind == AX_INSTR_SIGNAL)
-    ax_text_add(text, " event %u region %u%+lld times %u%s%s", instr->sync.event, instr->sync.region, (long long)instr->sync.delta,
-                e->events != NULL ? most_times(&e->events[instr->sync.event]) : 0, instr->sync.away != NULL ? " away" : "",
-                instr->sync.parks ? " parks" : "");
-  if (instr->kind == AX_INSTR_PUSH && instr->push != NULL) ax_text_add(text, " event %u", instr->push->event);
-  if (instr->kind == AX_INSTR_LOOP || instr->kind == AX_INSTR_NEXT || instr->kind == AX_INSTR_TEST || instr->kind == AX_INSTR_JUMP)
-    ax_text_add(text, " to %u", instr->target);
-  for (uint32_t k = 0; k < instr->ref_count; k++)
-    if (instr->refs[k].space != AX_NONE) ax_text_add(text, " s%u+%lld", instr->refs[k].space, (long long)instr->refs[k].offset);
-  if (instr->eqn != NULL) {
-    ax_text_add(text, "   ; ");
-    ax_origin_text(text, instr->eqn);
-  }
-  ax_text_add(text, "\n");
-}
-
-void ax_instrs_text(ax_text *text, const ax_executable *e, const ax_instr *instrs, uint32_t count) {
-  static const char *const kinds[] = {"const", "input", "output", "kept", "scratch"};
-  for (uint32_t s = 0; s < e->space_count; s++)
-    ax_text_add(text, "s%u: %s %u, %lld bytes per %s\n", s, kinds[e->spaces[s].kind], e->spaces[s].index,
-                (long long)e->spaces[s].bytes, ax_axis_set_string(e->sets[e->spaces[s].set].axes, &e->plan->mesh));
-  for (uint32_t i = 0; i < count; i++) instr_text(text, e, &instrs[i], i);
-}
-
 ax_status ax_executable_text(const ax_executable *e, char **out) {
   ax_text text = {0};
   *out = NULL;
   AX_TRY(ax_require(e, "executable"));
-  ax_plan_text(&text, e->plan);
-  ax_instrs_text(&text, e, e->codes[0].instrs, e->codes[0].instr_count);
+  ax_plan_text(&text, e->compiled.plan);
+  ax_instrs_text(&text, &e->compiled, e->compiled.codes[0].instrs, e->compiled.codes[0].instr_count);
   return ax_text_finish(&text, out);
 }
 
 ax_status ax_text_after(ax_runtime *runtime, ax_program *program, const char *pass, const struct ax_speeds *speeds, char **out) {
-  ax_executable *e = ax_executable_create(runtime, program);
+  const ax_compile_options options = {0};
+  return ax_assemble_text(&runtime->assembler, &(ax_source){program, NULL, &options}, pass, speeds, out);
+}
+
+ax_status ax_executable_timeline(ax_executable *e, ax_timeline_form form, char **out) {
   *out = NULL;
-  if (e == NULL) return ax_out_of_memory(sizeof *e);
-  ax_status status = ax_executable_text_after(e, pass, speeds, out);
-  ax_executable_destroy(e);
-  return status;
+  AX_TRY(ax_require(e, "executable"));
+  return ax_runner_timeline(&e->runner, form, out);
 }

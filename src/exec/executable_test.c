@@ -4,7 +4,7 @@
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
-#include "exec/exec.h"
+#include "exec/executable.h"
 #include "ir/program.h"
 #include "support/cmocka.h"
 #include "support/run.h"
@@ -113,7 +113,7 @@ static void expect_donated(ax_function function, uint32_t in_count, uint32_t out
                      &executable));
   bool taken[PARAMETERS] = {false};
   for (uint32_t k = 0; k < out_count; k++) {
-    uint32_t donated = executable->results[k].donated;
+    uint32_t donated = executable->compiled.results[k].donated;
     if (where != NULL) assert_int_equal(donated, where[k]);
     assert_true(where != NULL || (donated < in_count && !taken[donated]));
     if (donated != AX_NONE) taken[donated] = true;
@@ -151,9 +151,9 @@ static int64_t temporaries_of(const test_map *map, const ax_type *types) {
   TEST_OK(ax_runtime_create(NULL, &runtime));
   ax_program *program = test_trace_map(map, types);
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
-  for (uint32_t s = 0; s < executable->space_count; s++)
-    if (executable->spaces[s].kind == AX_SPACE_KEPT || executable->spaces[s].kind == AX_SPACE_SCRATCH)
-      bytes += executable->spaces[s].bytes;
+  for (uint32_t s = 0; s < executable->compiled.space_count; s++)
+    if (executable->compiled.spaces[s].kind == AX_SPACE_KEPT || executable->compiled.spaces[s].kind == AX_SPACE_SCRATCH)
+      bytes += executable->compiled.spaces[s].bytes;
   ax_executable_release(executable);
   ax_program_release(program);
   ax_runtime_release(runtime);
@@ -262,7 +262,7 @@ static void constants_of_calls(void **state) {
   ax_program *program = test_trace(add_tables, table, &type, 1, 1);
   TEST_OK(ax_runtime_create(NULL, &runtime));
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
-  assert_in_range(executable->spaces[executable->const_space].bytes, 2 * sizeof(float) * table_elems,
+  assert_in_range(executable->compiled.spaces[executable->compiled.const_space].bytes, 2 * sizeof(float) * table_elems,
                   3 * sizeof(float) * table_elems - 1);
   ax_executable_release(executable);
   ax_runtime_release(runtime);
@@ -286,9 +286,9 @@ static void test_parking(void **state) {
   TEST_OK(ax_runtime_create(NULL, &runtime));
   ax_program *program = test_trace_map(&map, types);
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
-  assert_true(executable->spaces[executable->scratch_space].bytes > 0);
-  for (uint32_t i = 0; i < executable->codes[0].instr_count; i++) {
-    const ax_instr *instr = &executable->codes[0].instrs[i];
+  assert_true(executable->compiled.spaces[executable->compiled.scratch_space].bytes > 0);
+  for (uint32_t i = 0; i < executable->compiled.codes[0].instr_count; i++) {
+    const ax_instr *instr = &executable->compiled.codes[0].instrs[i];
     if (instr->kind != AX_INSTR_WAIT) continue;
     assert_true(instr->sync.parks);
     waits++;

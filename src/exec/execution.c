@@ -9,23 +9,23 @@
 
 /* --- Making one --- */
 
-static uint32_t words_per_activation(const ax_executable *e) {
+static uint32_t words_per_activation(const ax_compiled *c) {
   uint32_t axes = 0;
-  for (uint32_t i = 0; i < e->code_count; i++) axes = e->codes[i].mesh->count > axes ? e->codes[i].mesh->count : axes;
-  return e->region_count + e->loop_count + axes + 1;
+  for (uint32_t i = 0; i < c->code_count; i++) axes = c->codes[i].mesh->count > axes ? c->codes[i].mesh->count : axes;
+  return c->region_count + c->loop_count + axes + 1;
 }
 
 static void lay_out_activation(ax_execution *run, const ax_code *code, uint32_t device) {
-  const ax_executable *e = run->executable;
+  const ax_compiled *c = run->compiled;
   const ax_mesh *mesh = code->mesh;
   uint32_t f = code->first_activation + device;
   ax_activation *activation = &run->activations[f];
   activation->code = code;
   activation->device = device;
   activation->part = run->part;
-  activation->entered = run->words + (size_t)f * words_per_activation(e);
-  activation->iteration = activation->entered + e->region_count;
-  int64_t *coordinates = activation->iteration + e->loop_count + 1;
+  activation->entered = run->words + (size_t)f * words_per_activation(c);
+  activation->iteration = activation->entered + c->region_count;
+  int64_t *coordinates = activation->iteration + c->loop_count + 1;
   activation->coordinates = coordinates;
   for (uint32_t axis = 0; axis < mesh->count; axis++) {
     coordinates[axis] = ax_mesh_coordinate(mesh, device, axis);
@@ -34,41 +34,41 @@ static void lay_out_activation(ax_execution *run, const ax_code *code, uint32_t 
 }
 
 static void lay_out_activations(ax_execution *run) {
-  const ax_executable *e = run->executable;
-  for (uint32_t i = 0; i < e->code_count; i++)
-    for (uint32_t d = 0; d < e->codes[i].activation_count; d++) lay_out_activation(run, &e->codes[i], d);
+  const ax_compiled *c = run->compiled;
+  for (uint32_t i = 0; i < c->code_count; i++)
+    for (uint32_t d = 0; d < c->codes[i].activation_count; d++) lay_out_activation(run, &c->codes[i], d);
 }
 
 /* Allocates the memory that stays from call to call: constants, and kept memory. */
 static ax_status allocate_spaces(ax_execution *run) {
-  ax_executable *e = run->executable;
-  for (uint32_t s = 0; s < e->space_count; s++) {
-    const ax_part_space *space = &e->spaces[s];
-    if (space->kind == AX_SPACE_CONST) run->part[space->first] = e->constants;
+  const ax_compiled *c = run->compiled;
+  for (uint32_t s = 0; s < c->space_count; s++) {
+    const ax_part_space *space = &c->spaces[s];
+    if (space->kind == AX_SPACE_CONST) run->part[space->first] = c->constants;
     if (space->kind != AX_SPACE_KEPT) continue;
     void *memory;
-    AX_TRY(ax_pool_alloc(&e->runtime->pool, space->total, &memory));
-    for (uint32_t i = 0; i < e->sets[space->set].size; i++)
+    AX_TRY(ax_pool_alloc(&run->executor->pool, space->total, &memory));
+    for (uint32_t i = 0; i < c->sets[space->set].size; i++)
       run->part[space->first + i] = (unsigned char *)memory + i * (size_t)space->bytes;
   }
   return AX_OK;
 }
 
 static ax_status allocate(ax_execution *run) {
-  const ax_executable *e = run->executable;
-  size_t words = (size_t)words_per_activation(e) * e->activation_count;
-  run->activations = ax_calloc(e->activation_count, sizeof run->activations[0]);
-  run->parking = ax_calloc(e->activation_count, sizeof run->parking[0]);
+  const ax_compiled *c = run->compiled;
+  size_t words = (size_t)words_per_activation(c) * c->activation_count;
+  run->activations = ax_calloc(c->activation_count, sizeof run->activations[0]);
+  run->parking = ax_calloc(c->activation_count, sizeof run->parking[0]);
   run->words = ax_calloc(words, sizeof run->words[0]);
-  run->counters = ax_calloc(e->counter_count, sizeof run->counters[0]);
-  run->arrived = ax_calloc(e->counter_count, sizeof run->arrived[0]);
-  run->part = ax_calloc(e->part_count, sizeof run->part[0]);
-  run->ready = ax_calloc(2 * (size_t)e->activation_count, sizeof run->ready[0]);
-  run->worker_slots = ax_calloc(e->runtime->options.workers, sizeof run->worker_slots[0]);
+  run->counters = ax_calloc(c->counter_count, sizeof run->counters[0]);
+  run->arrived = ax_calloc(c->counter_count, sizeof run->arrived[0]);
+  run->part = ax_calloc(c->part_count, sizeof run->part[0]);
+  run->ready = ax_calloc(2 * (size_t)c->activation_count, sizeof run->ready[0]);
+  run->worker_slots = ax_calloc(run->executor->options->workers, sizeof run->worker_slots[0]);
   if (run->activations == NULL || run->parking == NULL || run->words == NULL || run->counters == NULL || run->arrived == NULL ||
       run->part == NULL || run->ready == NULL || run->worker_slots == NULL)
     return ax_out_of_memory(words * sizeof run->words[0]);
-  for (; run->worker_slot_count < e->runtime->options.workers; run->worker_slot_count++) {
+  for (; run->worker_slot_count < run->executor->options->workers; run->worker_slot_count++) {
     pthread_mutex_init(&run->worker_slots[run->worker_slot_count].lock, NULL);
     pthread_cond_init(&run->worker_slots[run->worker_slot_count].share.left, NULL);
   }
@@ -77,42 +77,44 @@ static ax_status allocate(ax_execution *run) {
   return allocate_spaces(run);
 }
 
-ax_status ax_execution_create(ax_executable *executable, ax_execution **out) {
+ax_status ax_execution_create(const ax_runner *runner, ax_execution **out) {
   ax_execution *run = *out = ax_calloc(1, sizeof *run);
   if (run == NULL) return ax_out_of_memory(sizeof *run);
-  run->executable = executable;
+  run->compiled = runner->compiled;
+  run->executor = runner->executor;
   pthread_mutex_init(&run->lock, NULL);
   pthread_cond_init(&run->change, NULL);
   for (uint32_t i = 0; i < AX_STRIPES; i++) pthread_mutex_init(&run->stripes[i], NULL);
   ax_status status = allocate(run);
   if (status == AX_OK) return AX_OK;
-  ax_execution_destroy(executable, run);
+  ax_execution_destroy(run);
   *out = NULL;
   return status;
 }
 
-static void free_scratch(ax_executable *e, void *block) {
+static void free_scratch(ax_execution *run, void *block) {
   while (block != NULL) {
     void *next = *(void **)block;
-    ax_pool_free(&e->runtime->pool, block, (size_t)e->spaces[e->scratch_space].bytes);
+    ax_pool_free(&run->executor->pool, block, (size_t)run->compiled->spaces[run->compiled->scratch_space].bytes);
     block = next;
   }
 }
 
-void ax_execution_destroy(ax_executable *e, ax_execution *run) {
-  for (uint32_t s = 0; run->part != NULL && s < e->space_count; s++)
-    if (e->spaces[s].kind == AX_SPACE_KEPT) /* its parts are one allocation, which begins with the first part */
-      ax_pool_free(&e->runtime->pool, run->part[e->spaces[s].first], e->spaces[s].total);
-  free_scratch(e, run->scratch);
+void ax_execution_destroy(ax_execution *run) {
+  const ax_compiled *c = run->compiled;
+  for (uint32_t s = 0; run->part != NULL && s < c->space_count; s++)
+    if (c->spaces[s].kind == AX_SPACE_KEPT) /* its parts are one allocation, which begins with the first part */
+      ax_pool_free(&run->executor->pool, run->part[c->spaces[s].first], c->spaces[s].total);
+  free_scratch(run, run->scratch);
   for (uint32_t i = 0; i < run->worker_slot_count; i++) {
-    free_scratch(e, run->worker_slots[i].scratch);
-    ax_pool_free(&e->runtime->pool, run->worker_slots[i].rows, e->rows_bytes);
+    free_scratch(run, run->worker_slots[i].scratch);
+    ax_pool_free(&run->executor->pool, run->worker_slots[i].rows, c->rows_bytes);
     ax_free(run->worker_slots[i].spans);
     pthread_mutex_destroy(&run->worker_slots[i].lock);
     pthread_cond_destroy(&run->worker_slots[i].share.left);
   }
-  for (uint32_t f = 0; run->activations != NULL && f < e->activation_count; f++) /* after a failure some hold scratch */
-    ax_pool_free(&e->runtime->pool, run->activations[f].scratch, (size_t)e->spaces[e->scratch_space].bytes);
+  for (uint32_t f = 0; run->activations != NULL && f < c->activation_count; f++) /* after a failure some hold scratch */
+    ax_pool_free(&run->executor->pool, run->activations[f].scratch, (size_t)c->spaces[c->scratch_space].bytes);
   for (uint32_t i = 0; i < AX_STRIPES; i++) pthread_mutex_destroy(&run->stripes[i]);
   pthread_mutex_destroy(&run->lock);
   pthread_cond_destroy(&run->change);
@@ -131,33 +133,44 @@ void ax_execution_destroy(ax_executable *e, ax_execution *run) {
 
 /* --- Kept for the next call --- */
 
-ax_execution *ax_execution_take_idle(ax_executable *e) {
+void ax_runner_init(ax_runner *runner, const ax_compiled *compiled, ax_executor *executor) {
+  *runner = (ax_runner){.compiled = compiled, .executor = executor};
+  pthread_mutex_init(&runner->lock, NULL);
+}
+
+void ax_runner_deinit(ax_runner *runner) {
+  for (ax_execution *run; (run = ax_execution_take_idle(runner)) != NULL;) ax_execution_destroy(run);
+  ax_free(runner->timeline.spans);
+  pthread_mutex_destroy(&runner->lock);
+}
+
+ax_execution *ax_execution_take_idle(ax_runner *runner) {
   uint32_t own = ax_thread_place(AX_IDLE_PLACES);
   for (uint32_t i = 0; i < AX_IDLE_PLACES; i++) {
-    ax_idle *place = &e->idle[(own + i) % AX_IDLE_PLACES];
+    ax_idle *place = &runner->idle[(own + i) % AX_IDLE_PLACES];
     if (atomic_load_explicit(&place->run, memory_order_relaxed) == NULL) continue;
     ax_execution *run = atomic_exchange_explicit(&place->run, NULL, memory_order_acquire);
     if (run != NULL) return run;
   }
-  pthread_mutex_lock(&e->lock);
-  ax_execution *run = e->more_idle;
-  if (run != NULL) e->more_idle = run->next;
-  pthread_mutex_unlock(&e->lock);
+  pthread_mutex_lock(&runner->lock);
+  ax_execution *run = runner->more_idle;
+  if (run != NULL) runner->more_idle = run->next;
+  pthread_mutex_unlock(&runner->lock);
   return run;
 }
 
-void ax_execution_keep(ax_executable *e, ax_execution *run) {
+void ax_execution_keep(ax_runner *runner, ax_execution *run) {
   uint32_t own = ax_thread_place(AX_IDLE_PLACES);
   for (uint32_t i = 0; i < AX_IDLE_PLACES; i++) {
     ax_execution *none = NULL;
-    ax_idle *place = &e->idle[(own + i) % AX_IDLE_PLACES];
+    ax_idle *place = &runner->idle[(own + i) % AX_IDLE_PLACES];
     if (atomic_load_explicit(&place->run, memory_order_relaxed) != NULL) continue;
     if (atomic_compare_exchange_strong_explicit(&place->run, &none, run, memory_order_release, memory_order_relaxed)) return;
   }
-  pthread_mutex_lock(&e->lock);
-  run->next = e->more_idle;
-  e->more_idle = run;
-  pthread_mutex_unlock(&e->lock);
+  pthread_mutex_lock(&runner->lock);
+  run->next = runner->more_idle;
+  runner->more_idle = run;
+  pthread_mutex_unlock(&runner->lock);
 }
 
 /* --- For each call --- */
@@ -181,23 +194,23 @@ static void reset_schedule(ax_execution *run) {
 }
 
 void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *const *outputs) {
-  const ax_executable *e = run->executable;
+  const ax_compiled *c = run->compiled;
   ax_mail_empty(run);
-  for (uint32_t i = 0; i < e->counter_count; i++) {
+  for (uint32_t i = 0; i < c->counter_count; i++) {
     ax_counter_reset(&run->counters[i]);
     atomic_store_explicit(&run->arrived[i], 0, memory_order_relaxed);
   }
-  for (uint32_t s = 0; s < e->space_count; s++) {
-    const ax_part_space *space = &e->spaces[s];
+  for (uint32_t s = 0; s < c->space_count; s++) {
+    const ax_part_space *space = &c->spaces[s];
     if (AX_HOSTILE && space->kind == AX_SPACE_KEPT && space->total > 0) memset(run->part[space->first], 0xff, space->total);
     if (space->kind != AX_SPACE_INPUT && space->kind != AX_SPACE_OUTPUT) continue;
     const ax_parts *parts = space->kind == AX_SPACE_INPUT ? inputs[space->index] : outputs[space->index];
     memcpy(&run->part[space->first], parts->part, parts->count * sizeof parts->part[0]);
   }
-  uint32_t workers = e->runtime->options.workers;
-  run->threads = e->in_parts || workers < e->activation_count ? workers : e->activation_count;
-  run->threaded = run->threads > 1 && e->threaded && ax_workers_any(e->runtime->workers);
-  if (run->threaded && e->brief) run->threaded = !ax_workers_held_up(e->runtime->workers, 0);
+  uint32_t workers = run->executor->options->workers;
+  run->threads = c->in_parts || workers < c->activation_count ? workers : c->activation_count;
+  run->threaded = run->threads > 1 && c->threaded && ax_workers_any(run->executor->workers);
+  if (run->threaded && c->brief) run->threaded = !ax_workers_held_up(run->executor->workers, 0);
   reset_schedule(run);
   run->status = run->finding.status = AX_OK;
 }
@@ -210,7 +223,7 @@ enum { most_listed = 16, most_groups = 8, enough_bytes = 3500 };
 void ax_execution_device_text(ax_text *text, const ax_execution *run, uint32_t f) {
   const ax_activation *activation = &run->activations[f];
   const ax_mesh *mesh = activation->code->mesh;
-  if (activation->code->first_activation > 0) ax_text_add(text, "code %u ", (unsigned)(activation->code - run->executable->codes));
+  if (activation->code->first_activation > 0) ax_text_add(text, "code %u ", (unsigned)(activation->code - run->compiled->codes));
   ax_text_add(text, "device %u", activation->device);
   for (uint32_t axis = 0; axis < mesh->count; axis++)
     ax_text_add(text, "%s%s=%lld", axis == 0 ? " (" : ",", mesh->axis[axis].name, (long long)run->activations[f].coordinates[axis]);
@@ -236,7 +249,7 @@ void ax_execution_equation_text(ax_text *text, const ax_execution *run, const ax
     for (uint32_t j = 0; j < names->count; j++) ax_text_add(text, "%s%s", j == 0 ? " over " : ",", names->name[j]);
   }
   ax_path path;
-  ax_path_find(run->executable->plan->program, instr->program, eqn, &path);
+  ax_path_find(run->compiled->plan->program, instr->program, eqn, &path);
   ax_path_text(text, &path);
 }
 
@@ -251,17 +264,17 @@ ax_status ax_execution_blame(const ax_execution *run, uint32_t f, const ax_instr
 }
 
 /* The event that a counter belongs to: the last one whose first counter is not greater. */
-static const ax_event *event_at(const ax_executable *e, uint32_t counter) {
-  uint32_t low = 0, high = e->event_count;
+static const ax_event *event_at(const ax_compiled *c, uint32_t counter) {
+  uint32_t low = 0, high = c->event_count;
   while (high - low > 1) {
     uint32_t middle = low + (high - low) / 2;
-    if (e->events[middle].first <= counter) low = middle;
+    if (c->events[middle].first <= counter) low = middle;
     else high = middle;
   }
-  return &e->events[low];
+  return &c->events[low];
 }
 
-static const ax_instr *signal_of(const ax_executable *e, const ax_event *event) { return &e->codes[0].instrs[event->signalled_at]; }
+static const ax_instr *signal_of(const ax_compiled *c, const ax_event *event) { return &c->codes[0].instrs[event->signalled_at]; }
 
 /* The signal that an activation waits for, and how often each activation must have given it. */
 typedef struct awaited {
@@ -271,20 +284,20 @@ typedef struct awaited {
   int64_t times;
 } awaited;
 
-static uint32_t region_begin(const ax_executable *e, uint32_t region) {
-  for (uint32_t i = 0; i < e->codes[0].instr_count; i++)
-    if (e->codes[0].instrs[i].kind == AX_INSTR_ENTER && e->codes[0].instrs[i].region == region) return i;
+static uint32_t region_begin(const ax_compiled *c, uint32_t region) {
+  for (uint32_t i = 0; i < c->codes[0].instr_count; i++)
+    if (c->codes[0].instrs[i].kind == AX_INSTR_ENTER && c->codes[0].instrs[i].region == region) return i;
   return 0; /* the whole program */
 }
 
 static awaited awaited_by(const ax_execution *run, uint32_t f) {
-  const ax_executable *e = run->executable;
+  const ax_compiled *c = run->compiled;
   const ax_activation *activation = &run->activations[f];
   const ax_instr *at = &activation->code->instrs[activation->pc];
-  awaited a = {.event = event_at(e, run->parking[f].counter)};
-  a.signal = signal_of(e, a.event);
+  awaited a = {.event = event_at(c, run->parking[f].counter)};
+  a.signal = signal_of(c, a.event);
   a.region = a.signal->kind == AX_INSTR_PUSH ? a.signal->region : a.signal->sync.region;
-  a.begin = region_begin(e, a.region);
+  a.begin = region_begin(c, a.region);
   a.times = activation->entered[a.region] + (at->kind == AX_INSTR_WAIT ? at->sync.delta : 0);
   return a;
 }
@@ -292,13 +305,13 @@ static awaited awaited_by(const ax_execution *run, uint32_t f) {
 /* How often activation f has signalled. If f stands in the region, before the signal, this time round does not count yet. */
 static int64_t signalled(const ax_execution *run, const awaited *a, uint32_t f) {
   const ax_activation *activation = &run->activations[f];
-  uint32_t place = (uint32_t)(a->signal - run->executable->codes[0].instrs);
+  uint32_t place = (uint32_t)(a->signal - run->compiled->codes[0].instrs);
   bool yet = activation->state != ACTIVATION_DONE && a->begin <= activation->pc && activation->pc <= place;
   return activation->entered[a->region] - yet;
 }
 
 static bool owes(const ax_execution *run, const awaited *a, uint32_t counter, uint32_t f) {
-  if (run->activations[f].code != &run->executable->codes[0]) return false;
+  if (run->activations[f].code != &run->compiled->codes[0]) return false;
   uint32_t signalled_counter = a->event->signal[f];
   if (signalled_counter == AX_NONE || a->event->first + signalled_counter != counter) return false;
   return (a->signal->skip & run->activations[f].nonzero) == 0 && signalled(run, a, f) < a->times;
@@ -306,10 +319,10 @@ static bool owes(const ax_execution *run, const awaited *a, uint32_t counter, ui
 
 /* The instruction that a report names for activation f: rather a collective than the reader of its result. */
 static const ax_instr *named_place(const ax_execution *run, uint32_t f) {
-  const ax_executable *e = run->executable;
+  const ax_compiled *c = run->compiled;
   if (ax_execution_awaits_message(run, f) || ax_execution_awaits_turn(run, f))
     return &run->activations[f].code->instrs[run->activations[f].pc];
-  const ax_instr *signal = signal_of(e, event_at(e, run->parking[f].counter));
+  const ax_instr *signal = signal_of(c, event_at(c, run->parking[f].counter));
   return signal->kind == AX_INSTR_PUSH ? signal : &run->activations[f].code->instrs[run->activations[f].pc];
 }
 
@@ -336,11 +349,11 @@ static void add_whereabouts(ax_text *text, const ax_execution *run, uint32_t f) 
 
 /* Adds the messages awaited by the activations that wait at the same instruction as `first`. */
 static void add_messages(ax_text *text, const ax_execution *run, uint32_t first) {
-  const ax_executable *e = run->executable;
+  const ax_compiled *c = run->compiled;
   uint32_t count = 0;
-  for (uint32_t f = first; f < e->activation_count; f++) {
+  for (uint32_t f = first; f < c->activation_count; f++) {
     if (!wait_together(run, first, f) || count++ >= most_listed) continue;
-    uint32_t source = e->links[run->parking[f].counter - e->first_link].source;
+    uint32_t source = c->links[run->parking[f].counter - c->first_link].source;
     ax_text_add(text, "\n    never comes to device %u: message %llu of ", run->activations[f].device,
                 (unsigned long long)run->parking[f].target);
     ax_execution_device_text(text, run, source);
@@ -359,7 +372,7 @@ static bool owes_turn(const ax_execution *run, uint32_t first, uint32_t f) {
 /* Adds the activations that wait where `first` does, and those that never came, with the places where these are. A member that
    waits at this place too is not counted as missing. */
 static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first) {
-  const uint32_t activations = run->executable->activation_count;
+  const uint32_t activations = run->compiled->activation_count;
   uint32_t waiting = 0, missing = 0;
   ax_text_add(text, "\n  at ");
   ax_execution_equation_text(text, run, named_place(run, first));
@@ -385,7 +398,7 @@ static uint32_t add_group(ax_text *text, const ax_execution *run, uint32_t first
 }
 
 void ax_execution_report_deadlock(ax_execution *run) {
-  const uint32_t activations = run->executable->activation_count;
+  const uint32_t activations = run->compiled->activation_count;
   ax_text text = {0};
   uint32_t waiting = 0, listed = 0, groups = 0, first[most_groups];
   for (uint32_t f = 0; f < activations; f++) waiting += run->activations[f].state == ACTIVATION_PARKED;

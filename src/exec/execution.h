@@ -1,11 +1,9 @@
-/* One run of an executable: activations, counters of events, memory. The executable keeps it for its next call. */
+/* One run of a compiled program: activations, counters of events, memory. It is kept for the next call (runner.h). */
 #ifndef AX_EXEC_EXECUTION_H
 #define AX_EXEC_EXECUTION_H
 
 #include "exec/counter.h"
-#include "exec/exec.h"
-#include "exec/policy.h"
-#include "exec/workers.h"
+#include "exec/runner.h"
 
 typedef enum activation_state { ACTIVATION_ACTIVE, ACTIVATION_PARKED, ACTIVATION_DONE } activation_state;
 
@@ -79,7 +77,8 @@ enum { AX_STRIPES = 64 };
    (scheduler.c). */
 typedef struct ax_execution {
   struct ax_execution *next;
-  ax_executable *executable;
+  const ax_compiled *compiled;
+  ax_executor *executor;
   ax_activation *activations;
   ax_parking *parking; /* by activation */
   int64_t *words; /* memory of the activations' arrays */
@@ -118,11 +117,12 @@ typedef struct ax_execution {
   char message[4096];
 } ax_execution;
 
-AX_MUST_USE ax_status ax_execution_create(ax_executable *executable, ax_execution **out);
-void ax_execution_destroy(ax_executable *executable, ax_execution *run);
+/* Of the same compiled program and executor as `runner`. */
+AX_MUST_USE ax_status ax_execution_create(const ax_runner *runner, ax_execution **out);
+void ax_execution_destroy(ax_execution *run);
 /* Takes a run that was kept, by this thread if there is one. NULL: there is none. */
-ax_execution *ax_execution_take_idle(ax_executable *executable);
-void ax_execution_keep(ax_executable *executable, ax_execution *run);
+ax_execution *ax_execution_take_idle(ax_runner *runner);
+void ax_execution_keep(ax_runner *runner, ax_execution *run);
 /* Points the activations at this call's arguments and resets the rest of the run. Activations themselves are reset when they
    start. */
 void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *const *outputs);
@@ -138,11 +138,11 @@ void ax_execution_post(ax_execution *run, uint32_t counter, uint32_t times);
 
 /* Says whether activation f, which is parked, waits for a message. */
 static inline bool ax_execution_awaits_message(const ax_execution *run, uint32_t f) {
-  return run->executable->link_count > 0 && run->parking[f].counter >= run->executable->first_link;
+  return run->compiled->link_count > 0 && run->parking[f].counter >= run->compiled->first_link;
 }
 /* Says whether it waits for its turn to make an ordered call. */
 static inline bool ax_execution_awaits_turn(const ax_execution *run, uint32_t f) {
-  return run->parking[f].counter == run->executable->turns;
+  return run->parking[f].counter == run->compiled->turns;
 }
 /* "device 3 (data=1,model=1)" */
 void ax_execution_device_text(ax_text *text, const ax_execution *run, uint32_t f);

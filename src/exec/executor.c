@@ -5,16 +5,16 @@
 
 #include "exec/check.h"
 #include "exec/compute.h"
-#include "exec/cores.h"
+#include "exec/run_cores.h"
 #include "exec/gemm.h"
 #include "exec/inside.h"
 #include "exec/mail.h"
 #include "exec/push.h"
-#include "exec/ragged.h"
+#include "exec/run_ragged.h"
 #include "exec/scheduler.h"
 #include "exec/share.h"
 #include "exec/timeline.h"
-#include "exec/turns.h"
+#include "exec/run_turns.h"
 
 typedef enum outcome { PARKED, YIELDS, FINISHED, FAILED } outcome;
 
@@ -37,7 +37,7 @@ static ax_status compute(ax_execution *run, ax_worker_slot *worker_slot, const a
   worker_slot->share.activation = (uint32_t)(activation - run->activations);
   worker_slot->share.instr = (uint32_t)(instr - activation->code->instrs);
   if (instr->kind == AX_INSTR_ROWS) return ax_rows_run(run, worker_slot, activation, instr);
-  if (!ax_share_worth(run, instr)) return ax_compute(activation, instr, NULL, &run->executable->runtime->pool);
+  if (!ax_share_worth(run, instr)) return ax_compute(activation, instr, NULL, &run->executor->pool);
   if (instr->kind == AX_INSTR_GEMM) return ax_gemm_run(run, worker_slot, activation, instr);
   return ax_share_parts(run, worker_slot, compute_part, &(computation){activation, instr}, instr->parts);
 }
@@ -95,11 +95,11 @@ static outcome do_cores(ax_execution *run, ax_worker_slot *worker_slot, const ax
 
 /* Runs an activation until it waits or ends. */
 static outcome run_activation(ax_execution *run, ax_worker_slot *worker_slot, uint32_t f) {
-  const ax_executable *e = run->executable;
+  const ax_compiled *c = run->compiled;
   ax_activation *activation = &run->activations[f];
   const ax_instr *instrs = activation->code->instrs;
   const ax_scheduling_policy *scheduling_policy = run->scheduling_policy;
-  const bool timed = e->timeline != NULL;
+  const bool timed = c->timed;
   uint32_t pc = activation->pc;
   for (;;) {
     const ax_instr *instr = &instrs[pc];
@@ -124,7 +124,7 @@ static outcome run_activation(ax_execution *run, ax_worker_slot *worker_slot, ui
         break;
       }
       case AX_INSTR_EVAL: {
-        ax_status status = ax_compute_eval(e, activation, instr, activation->device);
+        ax_status status = ax_compute_eval(c, &run->executor->hooks, activation, instr, activation->device);
         if (status == AX_OK) break;
         activation->pc = pc;
         return fail_at(run, instr, f, status);
@@ -225,7 +225,7 @@ static bool work(void *context, const ax_helper *helper) {
   ax_inside inside;
   ax_worker_slot *worker_slot = ax_scheduler_enter(run);
   if (worker_slot == NULL) return true;
-  if (helper != NULL) ax_inside_enter(&inside, run->executable->runtime);
+  if (helper != NULL) ax_inside_enter(&inside, run->executor);
   run_activations(run, worker_slot, helper);
   if (helper != NULL) ax_inside_leave(&inside);
   ax_scheduler_leave(run, worker_slot);
@@ -234,8 +234,8 @@ static bool work(void *context, const ax_helper *helper) {
 
 void ax_execution_run(ax_execution *run, uint64_t number) {
   if (run->threaded) {
-    run->job = (ax_job){work, nudge, run, number, .wanted = run->threads - 1, .late = run->executable->activation_count == 1};
-    ax_workers_call(run->executable->runtime->workers, &run->job);
+    run->job = (ax_job){work, nudge, run, number, .wanted = run->threads - 1, .late = run->compiled->activation_count == 1};
+    ax_workers_call(run->executor->workers, &run->job);
   } else {
     work(run, NULL);
   }
@@ -249,24 +249,25 @@ static ax_status failure(ax_execution *run) {
   return ax_error(run->status, "%s", run->message);
 }
 
-ax_status ax_execute(ax_executable *e, ax_parts *const *inputs, ax_parts *const *outputs, uint64_t number, bool *began) {
-  const ax_runtime_options *options = &e->runtime->options;
-  ax_execution *run = ax_execution_take_idle(e);
+ax_status ax_execute(ax_runner *runner, ax_parts *const *inputs, ax_parts *const *outputs, uint64_t number, bool *began) {
+  const ax_executor *executor = runner->executor;
+  const ax_runtime_options *options = executor->options;
+  ax_execution *run = ax_execution_take_idle(runner);
   *began = false;
-  if (run == NULL) AX_TRY(ax_execution_create(e, &run));
+  if (run == NULL) AX_TRY(ax_execution_create(runner, &run));
   *began = true;
   ax_execution_reset(run, inputs, outputs);
   ax_seeded seeded = {options->seed | 1ull << 63};
   const ax_scheduling_policy by_seed = ax_choose_seeded(&seeded);
-  run->scheduling_policy = e->runtime->scheduling_policy != NULL ? e->runtime->scheduling_policy
+  run->scheduling_policy = executor->scheduling_policy != NULL   ? executor->scheduling_policy
                            : options->policy == AX_POLICY_SEEDED ? &by_seed
                                                                  : NULL;
   ax_execution_run(run, number);
-  if (e->timeline != NULL) ax_timeline_keep(run);
+  if (runner->compiled->timed) ax_timeline_keep(runner, run);
   ax_status status = run->status != AX_OK ? failure(run) : ax_mail_check(run);
   if (status == AX_OK)
-    ax_execution_keep(e, run);
+    ax_execution_keep(runner, run);
   else
-    ax_execution_destroy(e, run);
+    ax_execution_destroy(run);
   return status;
 }

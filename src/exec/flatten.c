@@ -5,7 +5,7 @@
      branch:      BRANCH    ENTER case 0 ... JUMP    ENTER case 1 ... JUMP   (exit)                                   */
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/assembly.h"
 
 static ax_status emit(ax_assembly *a, const ax_instr *instr, const ax_op *op, uint32_t *position) {
   AX_TRY(ax_grow(&a->instrs, sizeof a->instrs[0], a->instr_count, 1, &a->instr_capacity));

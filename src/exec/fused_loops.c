@@ -7,7 +7,7 @@
    the fused loop's first step, and wanted after its last. */
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/assembly.h"
 
 enum { most_steps = 512, most_exprs = 1024 };
 
@@ -72,7 +72,7 @@ static bool needed_before(const maker *m, uint32_t allocation) {
 
 static bool wanted_after(const maker *m, uint32_t allocation) {
   const ax_resident *r = &m->a->residents[allocation];
-  const ax_space_kind kind = m->a->executable->spaces[r->space].kind;
+  const ax_space_kind kind = m->a->compiled->spaces[r->space].kind;
   return (kind != AX_SPACE_SCRATCH && kind != AX_SPACE_KEPT && kind != AX_SPACE_CONST) || r->life.last >= m->end;
 }
 

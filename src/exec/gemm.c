@@ -19,6 +19,7 @@
 
 #include "exec/compute.h"
 #include "exec/share.h"
+#include "exec/split.h"
 
 typedef struct tile { /* of a product's result */
   int64_t row, rows, column, columns;
@@ -224,15 +225,12 @@ ax_status ax_gemm_compute(const ax_activation *activation, const ax_instr *instr
 
 /* --- The parts of a product --- */
 
-/* Work is counted in multiply-adds of f32. part_work: about three microseconds; byte_work: reading or writing a byte. */
-static const double part_work = 3e5, byte_work = 2;
 /* least speed-up by more threads; most extra packing that finer parts may cost, which make the wait for a late thread shorter.
    */
 static const double least_gain = 1.15, finer_cost = 1.01;
 enum {
   pack_work = 8,     /* for packing a number, in multiply-adds */
   most_tiles = 64,   /* products in a batch that are enough parts by themselves */
-  most_parts = 256,
   thread_parts = 8,  /* most parts for each thread */
   whole_parts = 4,   /* products of a batch for each thread from which on threads may have different numbers of them */
   row_edge = 4,
@@ -291,23 +289,11 @@ static tiling tiling_of_one(const ax_gemm *g, bool plain, double wanted, int64_t
   return t;
 }
 
-/* The time of a multiply-add relative to one of f32. */
-static double slowness(ax_dtype dtype) {
-  return dtype == AX_F64 ? 2 : dtype == AX_BF16 ? 0.5 : ax_dtype_bytes(dtype) == 1 ? 0.25 : 1;
-}
-
-/* The number of parts that are worth waking a thread for each; it follows from the product's shape alone. */
-static double wanted_parts(const ax_gemm *g, double count) {
-  const double m = (double)g->m, n = (double)g->n, k = (double)g->k, terms = (double)ax_dims_elems(g->term_rank, g->terms);
-  return (m * n * k * terms * slowness(g->dtype) + (m * k + k * n + m * n) * ax_dtype_bytes(g->dtype) * byte_work) * count /
-         part_work;
-}
-
 /* Cuts a batch into groups of whole products, if there are enough of them or each thread gets equally many. Otherwise it cuts
    each product. */
 static tiling tiling_of(const ax_gemm *g, bool plain, int64_t threads) {
   const int64_t count = ax_dims_elems(g->batch_rank, g->batch);
-  const double wanted = wanted_parts(g, (double)count),
+  const double wanted = ax_gemm_wanted_parts(g, (double)count),
                parts = wanted < (double)(thread_parts * threads) ? wanted : (double)(thread_parts * threads);
   if (count >= most_tiles || wanted < 2 * (double)count) {
     const int64_t groups = parts < (double)count ? (int64_t)parts : count;
@@ -317,11 +303,6 @@ static tiling tiling_of(const ax_gemm *g, bool plain, int64_t threads) {
   if (count < whole_parts * threads && count % threads != 0) t = tiling_of_one(g, plain, wanted / (double)count, threads);
   t.groups = count;
   return t;
-}
-
-uint32_t ax_gemm_parts(const ax_gemm *g) {
-  const double wanted = wanted_parts(g, (double)ax_dims_elems(g->batch_rank, g->batch));
-  return wanted < 2 ? 1 : wanted < most_parts ? (uint32_t)wanted : most_parts;
 }
 
 /* The beginning of tile `index` of `count`, in `extent` rows or columns: a multiple of `edge`. */
@@ -364,7 +345,7 @@ static void set_edges(gemm_run *r, const ax_gemm *g, const ax_product_way *way) 
 
 ax_status ax_gemm_run(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr) {
   const ax_gemm *g = instr->gemm;
-  ax_pool *pool = &run->executable->runtime->pool;
+  ax_pool *pool = &run->executor->pool;
   const ax_product whole = ax_gemm_product(g, g->m, g->n);
   const ax_product_way way = ax_gemm_way(g, &whole);
   gemm_run r = {.activation = activation, .instr = instr, .pool = pool, .tiles = tiling_of(g, way.plain, run->threads)};

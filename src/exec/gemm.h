@@ -3,7 +3,6 @@
 #define AX_EXEC_GEMM_H
 
 #include "exec/execution.h"
-#include "exec/pool.h"
 #include "plan/panels.h"
 
 /* at[3]: indices of the first elements of a, b and c in product `index` of the batch. */

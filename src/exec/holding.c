@@ -2,7 +2,7 @@
    spaces and lifetimes. `axle show --after memory` ends with it. */
 #include <stdlib.h>
 
-#include "exec/exec.h"
+#include "exec/assembly.h"
 
 typedef struct holder {
   uint32_t allocation;
@@ -11,14 +11,14 @@ typedef struct holder {
 
 static bool counts(const ax_assembly *a, uint32_t allocation) {
   ax_space_kind kind =
-      a->residents[allocation].space != AX_NONE ? a->executable->spaces[a->residents[allocation].space].kind : AX_SPACE_CONST;
+      a->residents[allocation].space != AX_NONE ? a->compiled->spaces[a->residents[allocation].space].kind : AX_SPACE_CONST;
   return a->plan->buffers[allocation].allocation == allocation && (kind == AX_SPACE_KEPT || kind == AX_SPACE_SCRATCH);
 }
 
 /* Bytes of all parts. Scratch memory counts once for each device, as if all ran at once. */
 static size_t bytes_of(const ax_assembly *a, uint32_t allocation) {
-  const ax_part_space *space = &a->executable->spaces[a->residents[allocation].space];
-  uint32_t parts = space->kind == AX_SPACE_SCRATCH ? a->executable->devices : a->executable->sets[space->set].size;
+  const ax_part_space *space = &a->compiled->spaces[a->residents[allocation].space];
+  uint32_t parts = space->kind == AX_SPACE_SCRATCH ? a->compiled->devices : a->compiled->sets[space->set].size;
   return (size_t)ax_buffer_bytes(&a->plan->buffers[allocation]) * parts;
 }
 

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "exec/call.h"
-#include "exec/exec.h"
+#include "exec/executable.h"
 #include "ir/number.h"
 
 static ax_type type_of(const ax_host_array *host) { return ax_array_type(host->dtype, host->rank, host->dims); }
@@ -61,7 +61,7 @@ ax_status ax_array_to_host(const ax_array *array, ax_host_array *out) {
 
 static ax_status check_hosts(const ax_executable *e, const ax_host_array *in) {
   ax_mismatches wrong = {0};
-  for (uint32_t i = 0; i < e->in_count; i++) {
+  for (uint32_t i = 0; i < e->signature.in_count; i++) {
     const ax_type *want = ax_program_in_type(e->program, i);
     ax_type got = in != NULL ? type_of(&in[i]) : (ax_type){0};
     bool empty = in != NULL && in[i].data == NULL && e->wanted[i]->block_bytes > 0;
@@ -69,13 +69,13 @@ static ax_status check_hosts(const ax_executable *e, const ax_host_array *in) {
     ax_mismatch(&wrong, e, i, want, got.dtype != AX_NO_DTYPE ? &got : NULL,
                 got.dtype != AX_NO_DTYPE && empty ? " without data" : "");
   }
-  return ax_mismatches_report(&wrong, "run_host", e->in_count);
+  return ax_mismatches_report(&wrong, "run_host", e->signature.in_count);
 }
 
 /* Puts the arguments. An unused input gets an array without parts, which no run reads. */
 static ax_status put_all(const ax_executable *e, const ax_host_array *in, ax_array **arrays) {
-  for (uint32_t i = 0; i < e->in_count; i++) {
-    if (ax_executable_uses(e, i)) AX_TRY(ax_array_of_data(e->runtime, e->wanted[i], in[i].data, &arrays[i]));
+  for (uint32_t i = 0; i < e->signature.in_count; i++) {
+    if (ax_signature_uses(&e->signature, i)) AX_TRY(ax_array_of_data(e->runtime, e->wanted[i], in[i].data, &arrays[i]));
     else AX_TRY(ax_array_create(e->wanted[i], NULL, &arrays[i]));
   }
   return AX_OK;
@@ -88,7 +88,7 @@ static ax_status read_all(ax_array *const *arrays, uint32_t count, ax_host_array
 
 /* arrays: room for the arguments, then the results; all NULL. */
 static ax_status run(ax_executable *e, const ax_host_array *in, ax_host_array *out, ax_array **arrays) {
-  uint32_t in_count = e->in_count, out_count = e->out_count;
+  uint32_t in_count = e->signature.in_count, out_count = e->signature.out_count;
   AX_TRY(put_all(e, in, arrays));
   AX_TRY(ax_run(e, in_count, arrays, out_count, arrays + in_count));
   return read_all(arrays + in_count, out_count, out);

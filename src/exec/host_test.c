@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "axle/axle.h"
-#include "exec/exec.h"
+#include "exec/executable.h"
 #include "support/cmocka.h"
 #include "support/oom.h"
 #include "support/run.h"

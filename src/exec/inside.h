@@ -6,18 +6,18 @@
 
 #include <stdbool.h>
 
-#include "axle/exec.h"
+#include "exec/executor.h"
 
 /* On the stack of one thread: the runs that it is inside of, the innermost first. */
 typedef struct ax_inside {
-  const ax_runtime *runtime; /* only its address is compared: the runtime may be gone when the run has ended */
+  const ax_executor *executor; /* only its address is compared: its runtime may be gone when the run has ended */
   struct ax_inside *outer;
 } ax_inside;
 
 /* The thread is inside a run from here to its ax_inside_leave. */
-void ax_inside_enter(ax_inside *inside, const ax_runtime *runtime);
+void ax_inside_enter(ax_inside *inside, const ax_executor *executor);
 void ax_inside_leave(const ax_inside *inside);
-/* Says whether this thread is inside a run of the runtime. */
-bool ax_inside_run(const ax_runtime *runtime);
+/* Says whether this thread is inside a run of the executor. */
+bool ax_inside_run(const ax_executor *executor);
 
 #endif

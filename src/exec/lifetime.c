@@ -1,7 +1,7 @@
 /* Lifetimes: the positions of the list between which the memory of an allocation is needed. */
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/assembly.h"
 
 static void cover(ax_lifetime *life, uint32_t first, uint32_t last) {
   if (first < life->first) life->first = first;

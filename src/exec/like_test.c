@@ -3,7 +3,7 @@
 #include "axle/sharding.h"
 #include "axle/stages.h"
 #include "axle/transform.h"
-#include "exec/exec.h"
+#include "exec/executable.h"
 #include "support/cmocka.h"
 #include "support/run.h"
 

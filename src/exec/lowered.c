@@ -2,7 +2,7 @@
 #include "axle/stages.h"
 
 #include "axle/transform.h"
-#include "exec/exec.h"
+#include "exec/executable.h"
 #include "machine/float_mode.h"
 #include "partition/partition.h"
 
@@ -111,11 +111,7 @@ bool ax_lowered_keeps(const ax_lowered *l, uint32_t index) {
 
 static ax_status place(ax_runtime *runtime, ax_program *program, const ax_laid *laid, const ax_compile_options *options,
                        ax_memory *out, ax_text *text) {
-  ax_executable *e = ax_executable_create(runtime, program);
-  if (e == NULL) return ax_out_of_memory(sizeof *e);
-  ax_status status = ax_executable_place(e, laid, options, out, text);
-  ax_executable_destroy(e);
-  return status;
+  return ax_assemble_memory(&runtime->assembler, &(ax_source){program, laid, options}, out, text);
 }
 
 ax_status ax_lowered_memory(ax_runtime *runtime, const ax_lowered *l, ax_memory *out) {

@@ -26,12 +26,12 @@ static struct ax_letter *new_letter(const ax_instr *from) {
 }
 
 static void free_data(ax_execution *run, struct ax_letter *letter) {
-  if (letter->data != NULL) ax_pool_free(&run->executable->runtime->pool, letter->data, (size_t)letter->from->side->bytes);
+  if (letter->data != NULL) ax_pool_free(&run->executor->pool, letter->data, (size_t)letter->from->side->bytes);
   letter->data = NULL;
 }
 
 ax_status ax_mail_init(ax_execution *run) {
-  const uint32_t count = run->executable->link_count;
+  const uint32_t count = run->compiled->link_count;
   run->queues = ax_calloc(count, sizeof run->queues[0]);
   if (run->queues == NULL) return ax_out_of_memory(count * sizeof run->queues[0]);
   for (uint32_t i = 0; i < count; i++) {
@@ -42,7 +42,7 @@ ax_status ax_mail_init(ax_execution *run) {
 }
 
 void ax_mail_empty(ax_execution *run) {
-  for (uint32_t i = 0; i < run->executable->link_count; i++) {
+  for (uint32_t i = 0; i < run->compiled->link_count; i++) {
     struct ax_queue *queue = &run->queues[i];
     while (queue->taken != queue->last) {
       struct ax_letter *next = queue->taken->next;
@@ -57,7 +57,7 @@ void ax_mail_empty(ax_execution *run) {
 void ax_mail_deinit(ax_execution *run) {
   if (run->queues == NULL) return;
   ax_mail_empty(run);
-  for (uint32_t i = 0; i < run->executable->link_count; i++)
+  for (uint32_t i = 0; i < run->compiled->link_count; i++)
     ax_free(run->queues[i].taken);
   ax_free(run->queues);
 }
@@ -68,7 +68,7 @@ ax_status ax_mail_send(ax_execution *run, const ax_activation *activation, const
   if (link == AX_NONE) return AX_OK;
   struct ax_letter *letter = new_letter(instr);
   ax_status status = letter == NULL ? ax_out_of_memory(sizeof *letter)
-                     : side->bytes > 0 ? ax_pool_alloc(&run->executable->runtime->pool, (size_t)side->bytes, &letter->data)
+                     : side->bytes > 0 ? ax_pool_alloc(&run->executor->pool, (size_t)side->bytes, &letter->data)
                                        : AX_OK;
   if (status != AX_OK) {
     ax_free(letter);
@@ -77,14 +77,14 @@ ax_status ax_mail_send(ax_execution *run, const ax_activation *activation, const
   if (side->bytes > 0) memcpy(letter->data, ax_address(activation, &instr->refs[0]), (size_t)side->bytes);
   run->queues[link].last->next = letter;
   run->queues[link].last = letter;
-  ax_scheduler_signal(run, run->executable->first_link + link, 1);
+  ax_scheduler_signal(run, run->compiled->first_link + link, 1);
   return AX_OK;
 }
 
 /* "message 2 of device 0 (d=0)" */
 static void letter_text(ax_text *text, const ax_execution *run, uint32_t link) {
   ax_text_add(text, "message %llu of ", (unsigned long long)run->queues[link].count + 1);
-  ax_execution_device_text(text, run, run->executable->links[link].source);
+  ax_execution_device_text(text, run, run->compiled->links[link].source);
 }
 
 static ax_status refuse(const ax_execution *run, const ax_instr *instr, uint32_t f, uint32_t link, const ax_instr *from) {
@@ -112,7 +112,7 @@ ax_status ax_mail_receive(ax_execution *run, ax_worker_slot *worker_slot, ax_act
     return AX_OK;
   }
   struct ax_queue *queue = &run->queues[link];
-  *parked = !ax_scheduler_await(run, worker_slot, f, run->executable->first_link + link, queue->count + 1, true);
+  *parked = !ax_scheduler_await(run, worker_slot, f, run->compiled->first_link + link, queue->count + 1, true);
   if (*parked) return AX_OK;
   struct ax_letter *letter = queue->taken->next;
   if (!ax_type_equal(&letter->from->side->type, &side->type)) return refuse(run, instr, f, link, letter->from);
@@ -125,16 +125,16 @@ ax_status ax_mail_receive(ax_execution *run, ax_worker_slot *worker_slot, ax_act
 }
 
 ax_status ax_mail_check(const ax_execution *run) {
-  const ax_executable *e = run->executable;
+  const ax_compiled *c = run->compiled;
   uint32_t link = 0;
-  while (link < e->link_count && run->queues[link].taken == run->queues[link].last) link++;
-  if (link == e->link_count) return AX_OK;
+  while (link < c->link_count && run->queues[link].taken == run->queues[link].last) link++;
+  if (link == c->link_count) return AX_OK;
   ax_text text = {0};
   ax_execution_equation_text(&text, run, run->queues[link].taken->next->from);
   ax_text_add(&text, ": ");
   letter_text(&text, run, link);
   ax_text_add(&text, " to ");
-  ax_execution_device_text(&text, run, e->links[link].target);
+  ax_execution_device_text(&text, run, c->links[link].target);
   ax_text_add(&text, " is never received");
   ax_status status =
       ax_error(AX_INVALID_ARGUMENT, "%s", text.data != NULL && !text.failed ? text.data : "a message is never received");

@@ -12,13 +12,14 @@
 #include <math.h>
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/assembly.h"
 #include "exec/pack.h"
+#include "exec/split.h"
 #include "plan/panels.h"
 
 typedef struct placer {
   ax_assembly *a;
-  ax_executable *e;
+  ax_compiled *c;
   ax_lifetime *lives;    /* by allocation */
   uint32_t *space;       /* by allocation */
   int64_t *offset;       /* by allocation */
@@ -48,32 +49,32 @@ static ax_status check_sizes(const placer *p) {
 }
 
 /* Computes the bytes of each space, and the places of its parts in a run's table, once the size of one part is known. */
-static ax_status close_spaces(ax_executable *e) {
-  for (uint32_t s = 0; s < e->space_count; s++) {
-    ax_part_space *space = &e->spaces[s];
-    bool fits = ax_mul_size((size_t)space->bytes, e->sets[space->set].size, &space->total);
+static ax_status close_spaces(ax_compiled *c) {
+  for (uint32_t s = 0; s < c->space_count; s++) {
+    ax_part_space *space = &c->spaces[s];
+    bool fits = ax_mul_size((size_t)space->bytes, c->sets[space->set].size, &space->total);
     if (!fits || space->total > (size_t)most_bytes) return ax_out_of_memory(fits ? space->total : SIZE_MAX);
-    uint32_t parts = space->kind == AX_SPACE_SCRATCH ? e->devices : e->sets[space->set].size;
-    if (parts > UINT32_MAX - e->part_count) return ax_out_of_memory(SIZE_MAX);
-    space->first = e->part_count;
-    e->part_count += parts;
+    uint32_t parts = space->kind == AX_SPACE_SCRATCH ? c->devices : c->sets[space->set].size;
+    if (parts > UINT32_MAX - c->part_count) return ax_out_of_memory(SIZE_MAX);
+    space->first = c->part_count;
+    c->part_count += parts;
   }
   return AX_OK;
 }
 
 static ax_status new_space(placer *p, ax_space_kind kind, uint32_t index, ax_axis_set axes, int64_t bytes, uint32_t *out) {
-  ax_executable *e = p->e;
-  if (e->space_count == p->space_capacity) {
+  ax_compiled *c = p->c;
+  if (c->space_count == p->space_capacity) {
     p->space_capacity = p->space_capacity < 8 ? 8 : p->space_capacity * 2;
     ax_part_space *spaces = ax_arena_alloc(&p->a->plan->arena, p->space_capacity * sizeof spaces[0]);
     if (spaces == NULL) return ax_out_of_memory(p->space_capacity * sizeof spaces[0]);
-    if (e->space_count > 0) memcpy(spaces, e->spaces, e->space_count * sizeof spaces[0]);
-    e->spaces = spaces;
+    if (c->space_count > 0) memcpy(spaces, c->spaces, c->space_count * sizeof spaces[0]);
+    c->spaces = spaces;
   }
-  ax_part_space *space = &e->spaces[e->space_count];
+  ax_part_space *space = &c->spaces[c->space_count];
   *space = (ax_part_space){.kind = kind, .index = index, .bytes = round64(bytes)};
-  AX_TRY(ax_set_of(e, axes, &space->set));
-  *out = e->space_count++;
+  AX_TRY(ax_set_of(c, axes, &space->set));
+  *out = c->space_count++;
   return AX_OK;
 }
 
@@ -175,15 +176,15 @@ static ax_status place_constants(placer *p) {
   ax_plan *plan = p->a->plan;
   int64_t bytes = 0, copied = 0; /* consecutive ones lie in order */
   AX_TRY(find_constants(p, &bytes));
-  AX_TRY(new_space(p, AX_SPACE_CONST, 0, 0, bytes, &p->e->const_space));
-  p->e->constants = ax_calloc(1, (size_t)bytes + 64);
-  if (p->e->constants == NULL) return ax_out_of_memory((size_t)bytes);
+  AX_TRY(new_space(p, AX_SPACE_CONST, 0, 0, bytes, &p->c->const_space));
+  p->c->constants = ax_calloc(1, (size_t)bytes + 64);
+  if (p->c->constants == NULL) return ax_out_of_memory((size_t)bytes);
   for (uint32_t i = 0; i < allocation_count(p); i++) {
     const ax_buffer *buffer = &plan->buffers[i];
     if (!is_held(p, i)) continue;
-    p->space[i] = p->e->const_space;
+    p->space[i] = p->c->const_space;
     if (ax_buffer_bytes(buffer) == 0 || p->offset[i] < copied) continue;
-    AX_TRY(put_constant(buffer, p->e->constants + p->offset[i]));
+    AX_TRY(put_constant(buffer, p->c->constants + p->offset[i]));
     copied = p->offset[i] + ax_buffer_bytes(buffer);
   }
   return AX_OK;
@@ -191,6 +192,8 @@ static ax_status place_constants(placer *p) {
 
 static ax_status place_arguments(placer *p) {
   ax_plan *plan = p->a->plan;
+  p->c->results = ax_arena_alloc(&plan->arena, plan->out_count * sizeof p->c->results[0]);
+  if (p->c->results == NULL) return ax_out_of_memory(plan->out_count * sizeof p->c->results[0]);
   for (uint32_t i = 0; i < plan->in_count; i++) {
     const ax_buffer *buffer = &plan->buffers[plan->in[i]];
     AX_TRY(new_space(p, AX_SPACE_INPUT, i, buffer->axes, ax_buffer_bytes(buffer), &p->space[plan->in[i]]));
@@ -198,7 +201,7 @@ static ax_status place_arguments(placer *p) {
   for (uint32_t i = 0; i < plan->out_count; i++) {
     uint32_t allocation = plan->buffers[plan->out[i]].allocation;
     const ax_buffer *buffer = &plan->buffers[allocation];
-    ax_result *result = &p->e->results[i];
+    ax_result *result = &p->c->results[i];
     result->donated = AX_NONE;
     if (buffer->kind == AX_BUFFER_INPUT) {
       result->donated = buffer->index;
@@ -214,7 +217,7 @@ static ax_status place_arguments(placer *p) {
 /* Gives the kept space for an axis set, which is made when first needed. */
 static ax_status kept_space(placer *p, ax_axis_set axes, uint32_t *out) {
   for (uint32_t i = 0; i < p->kept_count; i++)
-    if (p->e->sets[p->e->spaces[p->kept[i]].set].axes == axes) {
+    if (p->c->sets[p->c->spaces[p->kept[i]].set].axes == axes) {
       *out = p->kept[i];
       return AX_OK;
     }
@@ -226,13 +229,13 @@ static ax_status kept_space(placer *p, ax_axis_set axes, uint32_t *out) {
 
 static ax_status choose_spaces(placer *p) {
   const ax_plan *plan = p->a->plan;
-  AX_TRY(new_space(p, AX_SPACE_SCRATCH, 0, 0, 0, &p->e->scratch_space));
+  AX_TRY(new_space(p, AX_SPACE_SCRATCH, 0, 0, 0, &p->c->scratch_space));
   for (uint32_t i = 0; i < allocation_count(p); i++) {
     const ax_buffer *buffer = &plan->buffers[i];
     if (buffer->kind != AX_BUFFER_TEMP || buffer->allocation != i || p->space[i] != AX_NONE || p->lives[i].first > p->lives[i].last)
       continue;
     if (!p->a->shared[i] && !crosses_parking_wait(p, &p->lives[i]))
-      p->space[i] = p->e->scratch_space;
+      p->space[i] = p->c->scratch_space;
     else
       AX_TRY(kept_space(p, buffer->axes, &p->space[i]));
   }
@@ -245,7 +248,7 @@ static ax_status park_where_free(placer *p) {
   int64_t alive = 0, *change = ax_arena_alloc(&a->scratch, (a->instr_count + (size_t)1) * sizeof change[0]);
   if (change == NULL) return ax_out_of_memory(a->instr_count * sizeof change[0]);
   for (uint32_t i = 0; i < allocation_count(p); i++) {
-    if (p->space[i] != p->e->scratch_space) continue;
+    if (p->space[i] != p->c->scratch_space) continue;
     change[p->lives[i].first]++;
     change[p->lives[i].last]--;
   }
@@ -257,21 +260,21 @@ static ax_status park_where_free(placer *p) {
 }
 
 static ax_status place_temporaries(placer *p) {
-  ax_executable *e = p->e;
+  ax_compiled *c = p->c;
   AX_TRY(choose_spaces(p));
   AX_TRY(park_where_free(p));
-  uint32_t *first = ax_arena_alloc(&p->a->scratch, e->space_count * sizeof first[0]); /* allocations, by space */
+  uint32_t *first = ax_arena_alloc(&p->a->scratch, c->space_count * sizeof first[0]); /* allocations, by space */
   uint32_t *next = ax_arena_alloc(&p->a->scratch, allocation_count(p) * sizeof next[0]);
   if (first == NULL || next == NULL) return ax_out_of_memory(allocation_count(p) * sizeof next[0]);
-  memset(first, 0xff, e->space_count * sizeof first[0]);
+  memset(first, 0xff, c->space_count * sizeof first[0]);
   for (uint32_t i = allocation_count(p); i-- > 0;) {
     if (p->space[i] == AX_NONE) continue;
     next[i] = first[p->space[i]];
     first[p->space[i]] = i;
   }
-  for (uint32_t s = 0; s < e->space_count; s++)
-    if (e->spaces[s].kind == AX_SPACE_KEPT || e->spaces[s].kind == AX_SPACE_SCRATCH)
-      AX_TRY(pack(p, first[s], next, &e->spaces[s].bytes));
+  for (uint32_t s = 0; s < c->space_count; s++)
+    if (c->spaces[s].kind == AX_SPACE_KEPT || c->spaces[s].kind == AX_SPACE_SCRATCH)
+      AX_TRY(pack(p, first[s], next, &c->spaces[s].bytes));
   return AX_OK;
 }
 
@@ -281,9 +284,9 @@ static ax_ref ref_of(const placer *p, uint32_t buffer) {
   const ax_buffer *b = &p->a->plan->buffers[buffer];
   ax_ref ref = {.space = p->space[b->allocation], .offset = p->offset[b->allocation] + b->offset};
   assert(ref.space != AX_NONE);
-  const ax_part_space *space = &p->e->spaces[ref.space];
+  const ax_part_space *space = &p->c->spaces[ref.space];
   ref.first = space->first;
-  ref.place = space->kind == AX_SPACE_SCRATCH ? p->devices : p->e->sets[space->set].index;
+  ref.place = space->kind == AX_SPACE_SCRATCH ? p->devices : p->c->sets[space->set].index;
   if (b->loop != AX_NONE) {
     ref.loop = b->loop;
     ref.step = b->step;
@@ -305,7 +308,7 @@ static ax_status rows_refs(placer *p, ax_instr *instr, const ax_rows *rows) {
   instr->refs = ax_arena_alloc(&p->a->plan->arena, rows->slot_count * sizeof instr->refs[0]);
   if (instr->refs == NULL) return ax_out_of_memory(rows->slot_count * sizeof instr->refs[0]);
   instr->ref_count = rows->slot_count;
-  if (p->e->rows_bytes < (size_t)rows->block_bytes) p->e->rows_bytes = (size_t)rows->block_bytes;
+  if (p->c->rows_bytes < (size_t)rows->block_bytes) p->c->rows_bytes = (size_t)rows->block_bytes;
   for (uint32_t k = 0; k < rows->count; k++)
     for (uint32_t i = 0; i < ax_op_slots(&rows->members[k]); i++, at++) {
       uint32_t buffer = ax_op_slot(&rows->members[k], i).buffer;
@@ -411,10 +414,10 @@ static ax_status place(placer *p) {
   AX_TRY(place_constants(p));
   AX_TRY(place_arguments(p));
   AX_TRY(place_temporaries(p));
-  AX_TRY(close_spaces(p->e));
+  AX_TRY(close_spaces(p->c));
   uint32_t all;
-  AX_TRY(ax_set_of(p->e, ax_all_axes(&a->plan->mesh), &all));
-  p->devices = p->e->sets[all].index;
+  AX_TRY(ax_set_of(p->c, ax_all_axes(&a->plan->mesh), &all));
+  p->devices = p->c->sets[all].index;
   for (uint32_t i = 0; i < a->instr_count; i++) {
     ax_instr *instr = &a->instrs[i];
     AX_TRY(encode(p, i));
@@ -424,7 +427,7 @@ static ax_status place(placer *p) {
 }
 
 ax_status ax_instrs_memory(ax_assembly *a) {
-  placer p = {.a = a, .e = a->executable};
+  placer p = {.a = a, .c = a->compiled};
   ax_status status = place(&p);
   ax_free(p.kept);
   return status;

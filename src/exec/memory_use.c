@@ -1,5 +1,5 @@
 /* The memory that a run takes, by purpose: the sizes of its spaces, added up. */
-#include "exec/exec.h"
+#include "exec/assembly.h"
 
 static size_t *figure_of(ax_memory_bytes *bytes, ax_space_kind kind) {
   switch (kind) {
@@ -12,11 +12,11 @@ static size_t *figure_of(ax_memory_bytes *bytes, ax_space_kind kind) {
 }
 
 /* Memory that several devices share counts once. Scratch memory counts for each device, as if all ran at once. */
-void ax_memory_of(const ax_executable *e, ax_memory *out) {
+void ax_memory_of(const ax_compiled *c, ax_memory *out) {
   *out = (ax_memory){0};
-  for (uint32_t s = 0; s < e->space_count; s++) {
-    const ax_part_space *space = &e->spaces[s];
-    const size_t parts = space->kind == AX_SPACE_SCRATCH ? e->devices : e->sets[space->set].size;
+  for (uint32_t s = 0; s < c->space_count; s++) {
+    const ax_part_space *space = &c->spaces[s];
+    const size_t parts = space->kind == AX_SPACE_SCRATCH ? c->devices : c->sets[space->set].size;
     *figure_of(&out->device, space->kind) += (size_t)space->bytes;
     *figure_of(&out->all, space->kind) += (size_t)space->bytes * parts;
   }

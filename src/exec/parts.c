@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "exec/copying.h"
-#include "exec/exec.h"
+#include "exec/runtime.h"
 #include "mesh/assignment.h"
 #include "mesh/sharding.h"
 
@@ -157,7 +157,7 @@ static size_t bytes_for(uint32_t count) { return sizeof(ax_parts) + count * size
 static ax_status start(ax_runtime *runtime, const ax_layout *layout, ax_parts **out) {
   void *memory;
   *out = NULL;
-  AX_TRY(ax_pool_alloc(&runtime->pool, bytes_for(layout->blocks), &memory));
+  AX_TRY(ax_pool_alloc(&runtime->executor.pool, bytes_for(layout->blocks), &memory));
   ax_parts *parts = *out = memory;
   *parts = (ax_parts){.count = layout->blocks};
   atomic_init(&parts->references, 1);
@@ -167,7 +167,7 @@ static ax_status start(ax_runtime *runtime, const ax_layout *layout, ax_parts **
 
 static ax_status allocate(ax_parts *parts, size_t bytes) {
   parts->bytes = bytes;
-  return ax_pool_alloc(&parts->runtime->pool, bytes, &parts->memory);
+  return ax_pool_alloc(&parts->runtime->executor.pool, bytes, &parts->memory);
 }
 
 /* Frees parts that were begun and could not be completed. */
@@ -225,10 +225,10 @@ void ax_parts_release(ax_parts *parts) {
   if (parts == NULL || atomic_fetch_sub(&parts->references, 1) != 1) return;
   for (uint32_t b = 0; parts->lent != NULL && b < parts->count; b++)
     if (parts->lent[b].release != NULL) parts->lent[b].release(parts->lent[b].context);
-  ax_pool_free(&parts->runtime->pool, parts->memory, parts->bytes);
+  ax_pool_free(&parts->runtime->executor.pool, parts->memory, parts->bytes);
   ax_parts_release(parts->source);
   ax_free(parts->lent);
-  ax_pool_free(&parts->runtime->pool, parts, bytes_for(parts->count));
+  ax_pool_free(&parts->runtime->executor.pool, parts, bytes_for(parts->count));
 }
 
 /* --- Another layout --- */

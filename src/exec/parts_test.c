@@ -6,7 +6,7 @@
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
-#include "exec/exec.h"
+#include "exec/executable.h"
 #include "support/cmocka.h"
 #include "support/random.h"
 #include "support/run.h"

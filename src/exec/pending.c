@@ -46,7 +46,7 @@ void ax_pending_release(ax_pending *run) {
 /* The run misses one thing less. If that was the last, the run is queued, and from then on belongs to the thread that takes it.
    Called with the order lock held. */
 static void found(ax_pending *run) {
-  if (--run->missing == 0) ax_workers_push(run->runtime->workers, &run->task);
+  if (--run->missing == 0) ax_workers_push(run->runtime->executor.workers, &run->task);
 }
 
 /* Keeps the status and message of a failure for later callers. */
@@ -81,7 +81,7 @@ static bool end(ax_pending *run) {
     next = d->next; /* read now, since that run may be over before the next is told */
     found(d->run);
   }
-  ax_workers_tell(runtime->workers);
+  ax_workers_tell(runtime->executor.workers);
   unlock_order(runtime);
   for (uint32_t i = 0; i < call->in_count; i++) ax_array_release(call->in[i]);
   for (uint32_t k = ax_call_out_count(call); k-- > 0;) ax_array_release(call->out[k]);
@@ -92,7 +92,7 @@ static bool end(ax_pending *run) {
   lock_order(runtime);
   runtime->pending--;
   bool last = ax_runtime_let_go(runtime); /* under the lock: a thread that awaits all runs may end the runtime after */
-  if (!last) ax_workers_tell(runtime->workers);
+  if (!last) ax_workers_tell(runtime->executor.workers);
   unlock_order(runtime);
   if (last) ax_runtime_destroy(runtime);
   return !last;
@@ -102,7 +102,7 @@ static bool perform(ax_task *task) {
   ax_pending *run = (ax_pending *)task;
   ax_inside inside;
   bool began = false;
-  ax_inside_enter(&inside, run->runtime);
+  ax_inside_enter(&inside, &run->runtime->executor);
   ax_status status = check_made(run);
   bool own = status == AX_OK;
   if (own) status = ax_call_perform(&run->call, run->number, &began);
@@ -272,14 +272,14 @@ void ax_pending_array_free(ax_array *array) {
 /* The queued run to begin here: `run`, or the oldest one if `run` misses something or is NULL. Called with the order lock held.
    */
 static ax_task *task_for(ax_runtime *runtime, ax_pending *run) {
-  return ax_workers_pull(runtime->workers, run != NULL && run->missing == 0 ? &run->task : NULL);
+  return ax_workers_pull(runtime->executor.workers, run != NULL && run->missing == 0 ? &run->task : NULL);
 }
 
 /* Helps in runs that were started before, on which this run may depend, as threads of the team do. */
 ax_status ax_pending_wait(ax_pending *run) {
   if (ax_pending_over(run)) return failure_of(run);
   ax_runtime *runtime = run->runtime; /* stays alive: the caller holds an array of it, or the executable */
-  ax_workers *workers = runtime->workers;
+  ax_workers *workers = runtime->executor.workers;
   ax_float_mode caller = ax_float_mode_enter();
   for (;;) {
     uint32_t seen = ax_workers_news(workers);
@@ -298,14 +298,14 @@ ax_status ax_pending_wait(ax_pending *run) {
 void ax_pending_wait_for_all(ax_runtime *runtime) {
   ax_float_mode caller = ax_float_mode_enter();
   for (;;) {
-    uint32_t seen = ax_workers_news(runtime->workers);
+    uint32_t seen = ax_workers_news(runtime->executor.workers);
     lock_order(runtime);
     bool none = runtime->pending == 0;
     ax_task *task = none ? NULL : task_for(runtime, NULL);
     unlock_order(runtime);
     if (none) break;
     if (task != NULL) task->perform(task);
-    else ax_workers_await(runtime->workers, seen);
+    else ax_workers_await(runtime->executor.workers, seen);
   }
   ax_float_mode_leave(caller);
 }

@@ -10,7 +10,7 @@
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
-#include "exec/exec.h"
+#include "exec/executable.h"
 #include "exec/pending.h"
 #include "support/cmocka.h"
 #include "support/oom.h"

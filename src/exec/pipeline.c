@@ -6,14 +6,14 @@
    Any stage can be looked at: `axle show --after PASS FILE`. In debug builds each stage is verified as soon as it is made. */
 #include <string.h>
 
-#include "exec/exec.h"
-#include "exec/profile.h"
-#include "mesh/constraint.h"
-#include "mesh/sharding.h"
-#include "prim/prims.h"
+#include "exec/assemble.h"
+#include "exec/assembly.h"
+#include "exec/nests.h"
 
 /* The state of a build, as far as the passes have come. */
 typedef struct build {
+  const ax_assembler *assembler;
+  const ax_program *source; /* as it was given */
   const ax_compile_options *options;
   bool is_laid, keep_unused; /* is_laid: it begins with a laid-out program */
   ax_program *program; /* the latest; owned */
@@ -22,7 +22,8 @@ typedef struct build {
   ax_program *laid;    /* partitioned: has the layouts of arrays; owned */
   ax_program *whole;   /* `laid` without groups, whose body is `program`; owned */
   ax_pruning inner;    /* inputs and results of `whole` that the second pruning left */
-  ax_assembly a;       /* with the executable, and the plan once there is one */
+  ax_signature *signature;
+  ax_assembly a;       /* with the compiled code, and the plan once there is one */
 } build;
 
 /* --- The whole program --- */
@@ -60,109 +61,6 @@ static ax_status take_body(build *b) {
 
 /* --- The plan --- */
 
-/* *out: by unused input, the spec that the user's constraint gives it; NULL: there is none. Other layouts of such an input do
-   not matter. */
-static ax_status find_said(const ax_executable *e, const ax_pruning *outer, const ax_spec ***out) {
-  const ax_program *program = e->program;
-  const ax_spec **said = *out = ax_arena_alloc(&e->plan->arena, program->in_count * sizeof said[0]);
-  if (said == NULL) return ax_out_of_memory(program->in_count * sizeof said[0]);
-  for (uint32_t i = 0; i < program->eqn_count; i++) {
-    const ax_eqn *eqn = &program->eqns[i];
-    const uint32_t input = eqn->prim == &ax_prim_sharding_constraint ? eqn->in[0] : program->in_count;
-    if (input >= program->in_count || outer->place[input] != AX_NONE || said[input] != NULL) continue;
-    const ax_constraint_params *p = eqn->params;
-    ax_type block;
-    const ax_type *whole = &program->types[input];
-    if (ax_mesh_equal(&p->mesh, &e->mesh, false) && ax_shard_type(whole, &p->specs.v[0], &e->mesh, &block) == AX_OK)
-      said[input] = &p->specs.v[0];
-  }
-  return AX_OK;
-}
-
-/* said: the user's spec for an unused input; NULL. */
-static ax_status describe_input(ax_executable *e, const ax_partitioned *laid, uint32_t place, const ax_spec *said, uint32_t i) {
-  const ax_spec whole = {0};
-  const ax_spec *spec = place == AX_NONE ? said : laid->in_specs != NULL ? &laid->in_specs[place] : NULL;
-  return ax_layout_create(e->runtime, ax_program_in_type(e->program, i), &e->mesh, spec != NULL ? spec : &whole, NULL,
-                          e->mesh.count > 0, &e->wanted[i]);
-}
-
-static ax_status describe_result(ax_executable *e, const ax_partitioned *laid, const ax_pruning *inner, uint32_t number,
-                                 uint32_t k) {
-  const ax_spec whole = {0};
-  const uint32_t made = inner->returned[number].made;
-  ax_layout **out = made != AX_NONE ? &e->results[made].layout : &e->passed_layout[k];
-  const ax_spec *spec = laid->out_specs != NULL ? &laid->out_specs[number] : &whole;
-  return ax_layout_create(e->runtime, ax_program_out_type(e->program, k), &e->mesh, spec, NULL, e->mesh.count > 0, out);
-}
-
-/* Combines the two prunings, and gives inputs and results the layouts of the partitioned program's specs. */
-static ax_status describe_arguments(ax_executable *e, const ax_partitioned *laid, const ax_pruning *outer,
-                                    const ax_pruning *inner) {
-  const ax_spec **said;
-  e->mesh = *laid->mesh;
-  AX_TRY(find_said(e, outer, &said));
-  for (uint32_t i = 0; i < e->in_count; i++) {
-    const uint32_t place = outer->place[i];
-    e->place[i] = place != AX_NONE ? inner->place[place] : AX_NONE;
-    if (e->place[i] != AX_NONE) e->kept[e->place[i]] = i;
-    AX_TRY(describe_input(e, laid, place, said[i], i));
-  }
-  uint32_t *before =
-      ax_arena_alloc(&e->plan->arena, inner->in_count * sizeof before[0]); /* by the second pruning's input: the program's number */
-  if (before == NULL) return ax_out_of_memory(inner->in_count * sizeof before[0]);
-  for (uint32_t i = 0; i < e->in_count; i++)
-    if (outer->place[i] != AX_NONE) before[outer->place[i]] = i;
-  for (uint32_t k = 0; k < e->out_count; k++) {
-    const uint32_t number = outer->returned[k].made;
-    e->returned[k] = outer->returned[k];
-    if (number == AX_NONE) continue;
-    e->returned[k] = inner->returned[number];
-    if (e->returned[k].input != AX_NONE) e->returned[k].input = before[e->returned[k].input];
-    AX_TRY(describe_result(e, laid, inner, number, k));
-  }
-  return AX_OK;
-}
-
-static ax_status allocate_arguments(ax_executable *e) {
-  ax_arena *arena = &e->plan->arena;
-  const ax_program *program = e->program;
-  const size_t in_count = program->in_count, out_count = program->out_count;
-  e->asked = ax_arena_alloc(arena, in_count);
-  e->donate = ax_arena_alloc(arena, in_count);
-  e->is_passed = ax_arena_alloc(arena, in_count);
-  e->donated = ax_arena_alloc(arena, in_count * sizeof e->donated[0]);
-  e->place = ax_arena_alloc(arena, in_count * sizeof e->place[0]);
-  e->kept = ax_arena_alloc(arena, e->plan->in_count * sizeof e->kept[0]);
-  e->returned = ax_arena_alloc(arena, out_count * sizeof e->returned[0]);
-  e->results = ax_arena_alloc(arena, e->plan->out_count * sizeof e->results[0]);
-  e->wanted = ax_arena_alloc(arena, in_count * sizeof e->wanted[0]);
-  e->passed_layout = ax_arena_alloc(arena, out_count * sizeof e->passed_layout[0]);
-  if (e->asked == NULL || e->donate == NULL || e->is_passed == NULL || e->donated == NULL || e->place == NULL || e->kept == NULL ||
-      e->returned == NULL || e->results == NULL || e->wanted == NULL || e->passed_layout == NULL)
-    return ax_out_of_memory((in_count + out_count) * sizeof e->wanted[0]);
-  e->in_count = program->in_count;
-  e->out_count = program->out_count;
-  return AX_OK;
-}
-
-/* Unused inputs are not donated. An input that is also a result unchanged goes on living in its memory, so no result may be
-   written there. */
-static ax_status choose_donated(ax_executable *e, const ax_compile_options *options) {
-  bool *writable = ax_arena_alloc(&e->plan->arena, e->plan->in_count);
-  if (writable == NULL) return ax_out_of_memory(e->plan->in_count);
-  AX_TRY(ax_args_mask(options->donate, "input", e->in_count, e->asked));
-  for (uint32_t k = 0; k < e->out_count; k++)
-    if (e->returned[k].input != AX_NONE) e->is_passed[e->returned[k].input] = true;
-  for (uint32_t i = 0; i < e->in_count; i++) {
-    e->donate[i] = e->asked[i] && (e->place[i] != AX_NONE || e->is_passed[i]);
-    if (e->place[i] != AX_NONE) writable[e->place[i]] = e->asked[i] && !e->is_passed[i];
-  }
-  e->keep_unused = options->keep_unused;
-  e->plan->donate = writable;
-  return AX_OK;
-}
-
 static ax_status refuse_devices(const ax_mesh *mesh, int64_t most) {
   ax_text axes = {0};
   ax_mesh_text(&axes, mesh);
@@ -172,20 +70,17 @@ static ax_status refuse_devices(const ax_mesh *mesh, int64_t most) {
   return status;
 }
 
-/* Makes the plan of the partitioned program, and the tables by input and result. */
+/* Makes the plan of the partitioned program, and the signature. */
 static ax_status make_plan(build *b, const ax_partitioned *laid, const ax_partitioned *left) {
-  ax_executable *e = b->a.executable;
-  const int64_t devices = ax_mesh_devices(left->mesh), most = e->runtime->options.max_devices;
-  if (devices > most) return refuse_devices(left->mesh, most);
-  e->devices = (uint32_t)devices;
-  AX_TRY(
-      ax_partitioned_plan(left,
-                          &(ax_plan_options){b->options->reference, b->options->check_numerics, b->options->unchecked_ragged,
-                                             &e->runtime->hooks, e->runtime, e->runtime->plan_passes, e->runtime->plan_pass_count},
-                          &e->plan));
-  AX_TRY(allocate_arguments(e));
-  AX_TRY(describe_arguments(e, laid, b->pruning, &b->inner));
-  return choose_donated(e, b->options);
+  const ax_assembler *by = b->assembler;
+  ax_compiled *c = b->a.compiled;
+  const ax_plan_options options = {b->options->reference, b->options->check_numerics, b->options->unchecked_ragged, by->hooks,
+                                   by->runtime, by->plan_passes, by->plan_pass_count};
+  const int64_t devices = ax_mesh_devices(left->mesh);
+  if (devices > by->max_devices) return refuse_devices(left->mesh, by->max_devices);
+  c->devices = (uint32_t)devices;
+  AX_TRY(ax_partitioned_plan(left, &options, &c->plan));
+  return ax_signature_make(b->source, laid, b->pruning, &b->inner, &b->options->donate, c->plan, b->signature);
 }
 
 static ax_status lower(build *b) {
@@ -193,7 +88,7 @@ static ax_status lower(build *b) {
   left.body = b->program;
   AX_TRY(ax_pruning_specs(&b->inner, &left, &b->a.scratch));
   AX_TRY(make_plan(b, &laid, &left));
-  b->a.plan = b->a.executable->plan;
+  b->a.plan = b->a.compiled->plan;
   return AX_OK;
 }
 
@@ -320,14 +215,19 @@ static ax_status run_passes_inside(build *b, const char *last, bool *found) {
   return status;
 }
 
-/* laid: NULL, or the result of the first passes. */
-static build begin(ax_executable *e, const ax_laid *laid, const ax_compile_options *options) {
-  return (build){.options = options,
+static build begin(const ax_assembler *assembler, const ax_source *source, ax_signature *signature, ax_compiled *compiled) {
+  const ax_laid *laid = source->laid;
+  *signature = (ax_signature){0};
+  *compiled = (ax_compiled){.timed = source->options->timeline};
+  return (build){.assembler = assembler,
+                 .source = source->program,
+                 .options = source->options,
                  .is_laid = laid != NULL,
-                 .keep_unused = options->keep_unused,
+                 .keep_unused = source->options->keep_unused,
                  .pruning = laid != NULL ? &laid->pruning : NULL,
-                 .program = ax_program_retain(laid != NULL ? laid->program : e->program),
-                 .a = {.executable = e}};
+                 .program = ax_program_retain(laid != NULL ? laid->program : source->program),
+                 .signature = signature,
+                 .a = {.compiled = compiled, .jit = assembler->jit}};
 }
 
 static void end(build *b) {
@@ -398,22 +298,25 @@ ax_status ax_laid_plan(const ax_laid *laid, const ax_compile_options *options, a
   return status;
 }
 
-ax_status ax_executable_build(ax_executable *e, const ax_laid *laid, const ax_compile_options *options) {
-  build b = begin(e, laid, options);
+ax_status ax_assemble(const ax_assembler *assembler, const ax_source *source, ax_signature *signature, ax_compiled *compiled) {
+  build b = begin(assembler, source, signature, compiled);
   bool found;
   ax_status status = run_passes_inside(&b, NULL, &found);
+  if (status == AX_OK) ax_signature_find_donated(signature, compiled->results);
   end(&b);
   return status;
 }
 
-ax_status ax_executable_place(ax_executable *e, const ax_laid *laid, const ax_compile_options *options, ax_memory *out,
-                              ax_text *text) {
-  build b = begin(e, laid, options);
+ax_status ax_assemble_memory(const ax_assembler *assembler, const ax_source *source, ax_memory *out, ax_text *text) {
+  ax_signature signature;
+  ax_compiled compiled;
+  build b = begin(assembler, source, &signature, &compiled);
   bool found;
   ax_status status = run_passes_inside(&b, placed, &found);
-  if (status == AX_OK) ax_memory_of(e, out);
+  if (status == AX_OK) ax_memory_of(&compiled, out);
   if (status == AX_OK && text != NULL) status = ax_holding_text(text, &b.a);
   end(&b);
+  ax_compiled_deinit(&compiled, assembler->jit);
   return status;
 }
 
@@ -441,21 +344,24 @@ static ax_status stage_text(build *b, const char *name, const ax_speeds *speeds,
   }
   if (b->a.plan == NULL) return ax_program_print_locations(b->program, out);
   if (b->a.instr_count == 0) ax_plan_text(&text, b->a.plan);
-  else ax_instrs_text(&text, b->a.executable, b->a.instrs, b->a.instr_count);
+  else ax_instrs_text(&text, b->a.compiled, b->a.instrs, b->a.instr_count);
   ax_status status = b->a.residents != NULL ? ax_holding_text(&text, &b->a) : AX_OK;
   if (status == AX_OK) return ax_text_finish(&text, out);
   ax_text_deinit(&text);
   return status;
 }
 
-ax_status ax_executable_text_after(ax_executable *e, const char *name, const ax_speeds *speeds, char **out) {
-  const ax_compile_options options = {0};
-  build b = begin(e, NULL, &options);
+ax_status ax_assemble_text(const ax_assembler *assembler, const ax_source *source, const char *pass, const ax_speeds *speeds,
+                           char **out) {
+  ax_signature signature;
+  ax_compiled compiled;
+  build b = begin(assembler, source, &signature, &compiled);
   bool found;
   *out = NULL;
-  ax_status status = run_passes_inside(&b, name, &found);
-  if (status == AX_OK && !found) status = refuse_name(name);
-  if (status == AX_OK) status = stage_text(&b, name, speeds, out);
+  ax_status status = run_passes_inside(&b, pass, &found);
+  if (status == AX_OK && !found) status = refuse_name(pass);
+  if (status == AX_OK) status = stage_text(&b, pass, speeds, out);
   end(&b);
+  ax_compiled_deinit(&compiled, assembler->jit);
   return status;
 }

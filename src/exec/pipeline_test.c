@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/assemble.h"
 #include "support/cmocka.h"
 #include "support/tensor.h"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/runtime.h"
 #include "mesh/assignment.h"
 #include "mesh/sharding.h"
 

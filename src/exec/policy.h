@@ -13,7 +13,7 @@
 #ifndef AX_EXEC_POLICY_H
 #define AX_EXEC_POLICY_H
 
-#include "exec/exec.h"
+#include "exec/instr.h"
 
 typedef struct ax_scheduling_policy {
   /* Chooses which of the `count` (at least one) activations in `ready` runs next: returns its index there. */

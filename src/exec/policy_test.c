@@ -8,6 +8,7 @@
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
+#include "exec/executable.h"
 #include "exec/execution.h"
 #include "support/cmocka.h"
 #include "support/run.h"
@@ -57,9 +58,9 @@ static void run_with(ax_runtime *runtime, ax_executable *executable, ax_array *x
                      log_of_run *log, float *result) {
   ax_array *y;
   *log = (log_of_run){.scheduling_policy = scheduling_policy};
-  runtime->scheduling_policy = &(ax_scheduling_policy){pick_and_log, yields_and_log, log};
+  runtime->executor.scheduling_policy = &(ax_scheduling_policy){pick_and_log, yields_and_log, log};
   TEST_OK(ax_run(executable, 1, &x, 1, &y));
-  runtime->scheduling_policy = NULL;
+  runtime->executor.scheduling_policy = NULL;
   TEST_OK(ax_array_read(y, result, 12 * sizeof result[0]));
   ax_array_release(y);
 }
@@ -130,9 +131,9 @@ static void *post_later(void *context) {
   return NULL;
 }
 
-static uint32_t counter_of_push(const ax_executable *e) {
-  const ax_instr *instrs = e->codes[0].instrs;
-  for (uint32_t i = 0; i < e->codes[0].instr_count; i++)
+static uint32_t counter_of_push(const ax_compiled *c) {
+  const ax_instr *instrs = c->codes[0].instrs;
+  for (uint32_t i = 0; i < c->codes[0].instr_count; i++)
     if (instrs[i].kind == AX_INSTR_PUSH) return instrs[i].push->first + instrs[i].push->counter[0];
   fail_msg("no push");
   return 0;
@@ -141,27 +142,27 @@ static uint32_t counter_of_push(const ax_executable *e) {
 typedef enum helper { NOBODY, SOMEBODY_OUTSIDE, ANOTHER_CODE } helper;
 
 /* An activation of a code of its own, which signals a counter of the devices'. */
-static void add_code(ax_executable *e, uint32_t counter) {
+static void add_code(ax_compiled *c, uint32_t counter) {
   static const ax_mesh mesh = {0};
   static const uint32_t own = 0;
   static ax_instr instrs[2] = {{.kind = AX_INSTR_SIGNAL, .sync = {.counter = &own}}, {.kind = AX_INSTR_END}};
   static ax_code codes[2];
   instrs[0].sync.first = counter;
-  codes[0] = e->codes[0];
+  codes[0] = c->codes[0];
   codes[1] =
-      (ax_code){.mesh = &mesh, .first_activation = e->activation_count, .activation_count = 1, .instr_count = 2, .instrs = instrs};
-  e->codes = codes;
-  e->code_count = 2;
-  e->activation_count++;
+      (ax_code){.mesh = &mesh, .first_activation = c->activation_count, .activation_count = 1, .instr_count = 2, .instrs = instrs};
+  c->codes = codes;
+  c->code_count = 2;
+  c->activation_count++;
 }
 
 static void let_run(ax_executable *executable, ax_array *x, ax_array *y, helper who) {
   ax_execution *run;
   pthread_t thread;
   bool outside = who == SOMEBODY_OUTSIDE;
-  uint32_t counter = counter_of_push(executable);
-  if (who == ANOTHER_CODE) add_code(executable, counter);
-  TEST_OK(ax_execution_create(executable, &run));
+  uint32_t counter = counter_of_push(&executable->compiled);
+  if (who == ANOTHER_CODE) add_code(&executable->compiled, counter);
+  TEST_OK(ax_execution_create(&executable->runner, &run));
   ax_execution_reset(run, &x->parts, &y->parts);
   flight f = {run, counter};
   if (outside) TEST_OK(ax_execution_begin_flight(run));
@@ -169,7 +170,7 @@ static void let_run(ax_executable *executable, ax_array *x, ax_array *y, helper 
   ax_execution_run(run, 0);
   if (outside) pthread_join(thread, NULL);
   assert_int_equal(run->status, who == NOBODY ? AX_DEADLOCK : AX_OK);
-  ax_execution_destroy(executable, run);
+  ax_execution_destroy(run);
 }
 
 /* The last of four devices stays away from a psum: a deadlock, unless somebody else signals in its place. */

@@ -8,7 +8,8 @@
    that array in the layout in which the input is wanted. Calls, loops and shard_maps are pruned by the rules of dce. */
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/prune.h"
+
 #include "ir/memo.h"
 #include "ir/transform.h"
 

@@ -4,9 +4,6 @@
 
 #include "exec/execution.h"
 
-enum { AX_PUSH_BLOCK = 1 << 14 }; /* elements of a block: several contributions are combined block by block */
-enum { AX_PUSH_AT_ONCE = 16 };   /* most members whose contributions one call combines */
-
 /* Copies or combines this activation's parts of an exchange into their targets, then signals the exchange's event. False: the
    activation must wait for its turn, and is parked. */
 bool ax_push_do(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr, uint32_t f);

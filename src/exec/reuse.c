@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/assembly.h"
 #include "exec/occupancy.h"
 #include "exec/pack.h"
 

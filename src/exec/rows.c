@@ -169,8 +169,9 @@ static int64_t first_row(const rows_run *r, int64_t part) {
 /* Gives the worker slot's block, so that it need not fit on a thread's stack. It stays with the run, which is kept for the next
    call. */
 static ax_status take_block(ax_execution *run, ax_worker_slot *worker_slot, void **out) {
-  const ax_executable *e = run->executable;
-  if (worker_slot->rows == NULL && e->rows_bytes > 0) AX_TRY(ax_pool_alloc(&e->runtime->pool, e->rows_bytes, &worker_slot->rows));
+  const ax_compiled *c = run->compiled;
+  if (worker_slot->rows == NULL && c->rows_bytes > 0)
+    AX_TRY(ax_pool_alloc(&run->executor->pool, c->rows_bytes, &worker_slot->rows));
   *out = worker_slot->rows;
   return AX_OK;
 }

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "exec/code_cache.h"
-#include "exec/exec.h"
+#include "exec/executable.h"
 #include "exec/inside.h"
 #include "exec/pending.h"
 #include "machine/processor.h"
@@ -14,13 +14,13 @@
 
 void ax_runtime_trim(ax_runtime *runtime) {
   if (runtime == NULL) return;
-  ax_pool_trim(&runtime->pool);
-  ax_jit_trim(runtime->jit);
+  ax_pool_trim(&runtime->executor.pool);
+  ax_jit_trim(runtime->assembler.jit);
 }
 
 void ax_runtime_memory(const ax_runtime *runtime, size_t *now, size_t *peak) {
   *now = *peak = 0;
-  if (runtime != NULL) ax_pool_count((ax_pool *)&runtime->pool, now, peak); /* its lock is not part of the constant data */
+  if (runtime != NULL) ax_pool_count((ax_pool *)&runtime->executor.pool, now, peak); /* its lock is not part of the constant data */
 }
 
 /* --- What is told --- */
@@ -43,7 +43,7 @@ ax_counters ax_runtime_counters(const ax_runtime *runtime) {
     counters.arguments_copied += atomic_load_explicit(&runtime->tallies[i].copied, memory_order_relaxed);
     counters.calls_without_run += atomic_load_explicit(&runtime->tallies[i].calls_without, memory_order_relaxed);
   }
-  const ax_jit_counts kernels = ax_jit_count(runtime->jit);
+  const ax_jit_counts kernels = ax_jit_count(runtime->assembler.jit);
   counters.kernels_compiled = kernels.compiled;
   counters.kernels_found = kernels.found;
   counters.kernels_loaded = kernels.loaded;
@@ -80,7 +80,7 @@ static ax_status create_compiler(ax_runtime *runtime) {
   const bool keeps = ax_code_cache_folder(runtime->options.code_cache, folder, sizeof folder);
   runtime->options.code_cache = NULL; /* was only borrowed */
   return ax_jit_create(&(ax_jit_options){.folder = keeps ? folder : NULL, .folder_bytes = runtime->options.code_cache_bytes,
-                                         .idle_bytes = runtime->options.idle_code_bytes}, &runtime->jit);
+                                         .idle_bytes = runtime->options.idle_code_bytes}, &runtime->assembler.jit);
 }
 
 ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out) {
@@ -95,15 +95,18 @@ ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out)
   atomic_init(&runtime->references, 1);
   atomic_init(&runtime->owners, 1);
   runtime->process = getpid();
-  ax_pool_init(&runtime->pool);
+  ax_pool_init(&runtime->executor.pool);
   pthread_mutex_init(&runtime->cache_lock, NULL);
   pthread_mutex_init(&runtime->layouts_lock, NULL);
   pthread_mutex_init(&runtime->order, NULL);
   ax_callbacks_init(&runtime->callbacks);
-  runtime->hooks = (ax_hooks){
+  runtime->executor.options = &runtime->options;
+  runtime->executor.hooks = (ax_hooks){
       .callbacks = &runtime->callbacks, .print = runtime->options.print, .print_context = runtime->options.print_context};
+  runtime->assembler = (ax_assembler){
+      .hooks = &runtime->executor.hooks, .runtime = runtime, .max_devices = runtime->options.max_devices};
   ax_status status = create_compiler(runtime);
-  if (status == AX_OK) status = ax_workers_create(runtime->options.workers - 1, &runtime->workers);
+  if (status == AX_OK) status = ax_workers_create(runtime->options.workers - 1, &runtime->executor.workers);
   if (status != AX_OK) {
     ax_runtime_destroy(runtime);
     *out = NULL;
@@ -119,12 +122,12 @@ ax_runtime *ax_runtime_hold(ax_runtime *runtime) {
 bool ax_runtime_let_go(ax_runtime *runtime) { return atomic_fetch_sub(&runtime->references, 1) == 1; }
 
 void ax_runtime_destroy(ax_runtime *runtime) {
-  ax_workers_destroy(runtime->workers);
-  ax_jit_destroy(runtime->jit);
-  ax_pool_deinit(&runtime->pool);
+  ax_workers_destroy(runtime->executor.workers);
+  ax_jit_destroy(runtime->assembler.jit);
+  ax_pool_deinit(&runtime->executor.pool);
   ax_callbacks_deinit(&runtime->callbacks);
   if (runtime->process == getpid()) { /* in a forked process, a thread that is not there may hold the locks */
-    pthread_mutex_destroy(&runtime->pool.lock);
+    pthread_mutex_destroy(&runtime->executor.pool.lock);
     pthread_mutex_destroy(&runtime->cache_lock);
     pthread_mutex_destroy(&runtime->layouts_lock);
     pthread_mutex_destroy(&runtime->order);
@@ -143,7 +146,7 @@ ax_runtime *ax_runtime_retain(ax_runtime *runtime) {
 void ax_runtime_release(ax_runtime *runtime) {
   if (runtime == NULL) return;
   const bool last = atomic_fetch_sub(&runtime->owners, 1) == 1;
-  if (last && runtime->process == getpid() && !ax_inside_run(runtime)) ax_pending_wait_for_all(runtime);
+  if (last && runtime->process == getpid() && !ax_inside_run(&runtime->executor)) ax_pending_wait_for_all(runtime);
   ax_runtime_drop(runtime);
 }
 

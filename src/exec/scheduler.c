@@ -23,20 +23,20 @@ enum { idle_spins = 4000, large_scratch = 16 << 20 };
 
 /* An activation is reset where it starts, not before the run, so that its memory is gone through once. */
 static uint32_t begin(ax_execution *run, uint32_t f) {
-  const ax_executable *e = run->executable;
+  const ax_compiled *c = run->compiled;
   ax_activation *activation = &run->activations[f];
   activation->pc = activation->code->entry;
   activation->counted = false;
   activation->entered[0] = 1;
   activation->turn = 0;
-  for (uint32_t region = 1; region < e->region_count; region++) activation->entered[region] = 0;
+  for (uint32_t region = 1; region < c->region_count; region++) activation->entered[region] = 0;
   return f;
 }
 
 /* --- One thread --- */
 
 static void append(ax_execution *run, uint32_t f) {
-  uint32_t activations = run->executable->activation_count;
+  uint32_t activations = run->compiled->activation_count;
   if (run->ready_first + run->ready_count == 2 * activations) {
     memmove(run->ready, run->ready + run->ready_first, run->ready_count * sizeof run->ready[0]);
     run->ready_first = 0;
@@ -54,7 +54,7 @@ static void take_posts(ax_execution *run);
 
 static uint32_t choose(ax_execution *run, ax_worker_slot *worker_slot) {
   uint32_t fresh = atomic_load_explicit(&run->fresh, memory_order_relaxed);
-  while (fresh < run->executable->activation_count) append(run, begin(run, fresh++));
+  while (fresh < run->compiled->activation_count) append(run, begin(run, fresh++));
   atomic_store_explicit(&run->fresh, fresh, memory_order_relaxed);
   for (uint32_t f; (f = take_first(run, worker_slot)) != AX_NONE;) append(run, f);
   if (run->ready_count == 0) return AX_NONE;
@@ -73,14 +73,14 @@ static uint32_t take_alone(ax_execution *run, ax_worker_slot *worker_slot) {
   if (run->scheduling_policy != NULL) return choose(run, worker_slot);
   if (worker_slot->first != AX_NONE) return take_first(run, worker_slot);
   uint32_t fresh = atomic_load_explicit(&run->fresh, memory_order_relaxed);
-  if (fresh == run->executable->activation_count) return AX_NONE;
+  if (fresh == run->compiled->activation_count) return AX_NONE;
   atomic_store_explicit(&run->fresh, fresh + 1, memory_order_relaxed);
   return begin(run, fresh);
 }
 
 /* --- Several threads: queues --- */
 
-static bool is_large(const ax_executable *e) { return e->spaces[e->scratch_space].bytes >= large_scratch; }
+static bool is_large(const ax_compiled *c) { return c->spaces[c->scratch_space].bytes >= large_scratch; }
 
 static void link_in(ax_execution *run, ax_worker_slot *worker_slot, uint32_t first, uint32_t last) {
   if (worker_slot->first == AX_NONE) worker_slot->first = first;
@@ -100,7 +100,7 @@ static uint32_t take_from_queue(ax_execution *run, ax_worker_slot *worker_slot) 
   pthread_mutex_lock(&worker_slot->lock);
   uint32_t f = take_first(run, worker_slot);
   if (f != AX_NONE) {
-    if (is_large(run->executable)) atomic_fetch_add(&run->running, 1); /* counted before the queue is seen empty: see start_new */
+    if (is_large(run->compiled)) atomic_fetch_add(&run->running, 1); /* counted before the queue is seen empty: see start_new */
     atomic_store(&worker_slot->count, atomic_load_explicit(&worker_slot->count, memory_order_relaxed) - 1);
   }
   pthread_mutex_unlock(&worker_slot->lock);
@@ -137,9 +137,9 @@ static bool any_queued(ax_execution *run) {
 /* Activations that wait for their turn keep their scratch memory. If that is large, no more activations start than threads can
    use, as long as one is running that will let the waiting ones go on. */
 static bool may_start(ax_execution *run) {
-  const ax_executable *e = run->executable;
-  if (atomic_load(&run->fresh) >= e->activation_count) return false;
-  return !is_large(e) || atomic_load(&run->scratch_out) < run->worker_slot_count || atomic_load(&run->running) == 0;
+  const ax_compiled *c = run->compiled;
+  if (atomic_load(&run->fresh) >= c->activation_count) return false;
+  return !is_large(c) || atomic_load(&run->scratch_out) < run->worker_slot_count || atomic_load(&run->running) == 0;
 }
 
 /* If scratch memory is large, one activation starts at a time, only if no other is ready, and its block is counted at once. */
@@ -158,9 +158,9 @@ static uint32_t start_large(ax_execution *run) {
 
 static uint32_t start_new(ax_execution *run) {
   if (!may_start(run)) return AX_NONE;
-  if (is_large(run->executable)) return start_large(run);
+  if (is_large(run->compiled)) return start_large(run);
   uint32_t f = atomic_fetch_add(&run->fresh, 1);
-  return f < run->executable->activation_count ? begin(run, f) : AX_NONE;
+  return f < run->compiled->activation_count ? begin(run, f) : AX_NONE;
 }
 
 static uint32_t take_from_others(ax_execution *run, const ax_worker_slot *worker_slot) {
@@ -197,8 +197,8 @@ void ax_scheduler_yield(ax_execution *run, uint32_t f) {
 /* --- Scratch memory --- */
 
 ax_status ax_scheduler_give_scratch(ax_execution *run, ax_worker_slot *worker_slot, ax_activation *activation) {
-  const ax_executable *e = run->executable;
-  size_t bytes = (size_t)e->spaces[e->scratch_space].bytes;
+  const ax_compiled *c = run->compiled;
+  size_t bytes = (size_t)c->spaces[c->scratch_space].bytes;
   void *block = worker_slot->scratch;
   if (block != NULL) {
     worker_slot->scratch = NULL;
@@ -206,21 +206,21 @@ ax_status ax_scheduler_give_scratch(ax_execution *run, ax_worker_slot *worker_sl
     if (run->threaded) pthread_mutex_lock(&run->lock);
     if ((block = run->scratch) != NULL) run->scratch = *(void **)block;
     if (run->threaded) pthread_mutex_unlock(&run->lock);
-    if (block == NULL) AX_TRY(ax_pool_alloc(&e->runtime->pool, bytes, &block));
+    if (block == NULL) AX_TRY(ax_pool_alloc(&run->executor->pool, bytes, &block));
   }
   if (AX_HOSTILE) memset(block, 0xff, bytes);
   activation->scratch = block;
-  if (run->threaded && is_large(e) && !activation->counted) {
+  if (run->threaded && is_large(c) && !activation->counted) {
     atomic_fetch_add(&run->scratch_out, 1);
     activation->counted = true;
   }
-  run->part[e->spaces[e->scratch_space].first + activation->code->first_activation + activation->device] = block;
+  run->part[c->spaces[c->scratch_space].first + activation->code->first_activation + activation->device] = block;
   return AX_OK;
 }
 
 /* A worker slot keeps one warm block, unless blocks are large; further blocks go to the run's list. */
 static void put_back(ax_execution *run, ax_worker_slot *worker_slot, void *block) {
-  if (worker_slot->scratch == NULL && !is_large(run->executable)) {
+  if (worker_slot->scratch == NULL && !is_large(run->compiled)) {
     *(void **)block = NULL;
     worker_slot->scratch = block;
     return;
@@ -244,8 +244,8 @@ void ax_scheduler_end(ax_execution *run, ax_worker_slot *worker_slot, uint32_t f
   if (activation->scratch != NULL || activation->counted) give_back_scratch(run, worker_slot, activation);
   activation->state = ACTIVATION_DONE;
   worker_slot->finished++;
-  if (run->threaded && is_large(run->executable)) atomic_fetch_sub(&run->running, 1);
-  if (!run->threaded && worker_slot->finished == run->executable->activation_count)
+  if (run->threaded && is_large(run->compiled)) atomic_fetch_sub(&run->running, 1);
+  if (!run->threaded && worker_slot->finished == run->compiled->activation_count)
     atomic_store_explicit(&run->over, true, memory_order_relaxed);
 }
 
@@ -280,7 +280,7 @@ static void judge(ax_execution *run) {
   if (atomic_load(&run->over) || atomic_load(&run->in_flight) > 0) return;
   if (run->threaded ? any_ready(run) || atomic_load(&run->busy) > 0 : atomic_load(&run->post_count) > 0) return;
   for (uint32_t i = 0; i < run->worker_slot_count; i++) finished += run->worker_slots[i].finished;
-  if (finished < run->executable->activation_count && run->status == AX_OK) ax_execution_report_deadlock(run);
+  if (finished < run->compiled->activation_count && run->status == AX_OK) ax_execution_report_deadlock(run);
   end_run(run);
 }
 
@@ -358,7 +358,7 @@ bool ax_scheduler_park(ax_execution *run, ax_worker_slot *worker_slot, uint32_t 
       unlock_counter(run, index);
       return true;
     }
-    if (is_large(run->executable)) atomic_fetch_sub(&run->running, 1);
+    if (is_large(run->compiled)) atomic_fetch_sub(&run->running, 1);
   }
   ax_activation *activation = &run->activations[f];
   if (parks) give_back_scratch(run, worker_slot, activation);

@@ -18,7 +18,7 @@ enum { spins = 2000, brief_parts = 16, worth_asking = 8, met_before = 20, long_a
 /* Work in few parts is done alone while helpers are held up, as the wait would be longer than the work. Other work is done alone
    only if that will last for more than long_alone nanoseconds. */
 static bool better_alone(const ax_execution *run, uint32_t count) {
-  return ax_workers_held_up(run->executable->runtime->workers, count < brief_parts ? 0 : long_alone);
+  return ax_workers_held_up(run->executor->workers, count < brief_parts ? 0 : long_alone);
 }
 
 /* Calling a helper into a run takes a microsecond or two, and more if it sleeps. That pays for work that takes much longer, or
@@ -106,7 +106,7 @@ ax_status ax_share_parts(ax_execution *run, ax_worker_slot *worker_slot, ax_part
   atomic_store(&share->open, true);
   atomic_fetch_add(&run->shares, 1);
   const int64_t call = ax_timeline_now();
-  ax_workers_ask(run->executable->runtime->workers, &run->job);
+  ax_workers_ask(run->executor->workers, &run->job);
   ax_scheduler_wake(run, true);
   const int64_t begin = ax_timeline_now();
   const uint32_t done = do_parts(run, worker_slot, share);
@@ -114,7 +114,7 @@ ax_status ax_share_parts(ax_execution *run, ax_worker_slot *worker_slot, ax_part
   const int64_t end = ax_timeline_now();
   await_helpers(run, share);
   const int64_t saved = done > 0 ? (end - begin) / done * (count - first - done) : 0;
-  ax_workers_note_help(run->executable->runtime->workers, saved, begin - call + (ax_timeline_now() - end));
+  ax_workers_note_help(run->executor->workers, saved, begin - call + (ax_timeline_now() - end));
   return atomic_load(&share->status);
 }
 
@@ -134,9 +134,9 @@ bool ax_share_help(ax_execution *run, ax_worker_slot *worker_slot) {
           atomic_load_explicit(&share->processor, memory_order_relaxed)); /* the caller's own thread does not move */
     atomic_fetch_add(&share->helpers, 1);
     if (atomic_load(&share->open)) {
-      int64_t begin = run->executable->timeline != NULL ? ax_timeline_now() : 0;
+      int64_t begin = run->compiled->timed ? ax_timeline_now() : 0;
       do_parts(run, worker_slot, share);
-      if (run->executable->timeline != NULL) ax_timeline_add(run, worker_slot, share->activation, share->instr, begin);
+      if (run->compiled->timed) ax_timeline_add(run, worker_slot, share->activation, share->instr, begin);
       helped = true;
     }
     leave(run, share);

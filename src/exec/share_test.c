@@ -14,17 +14,17 @@ enum { worker_slots = 3, most_parts = 2000 };
 
 /* As much of a run as shares look at. */
 typedef struct stage {
-  ax_runtime runtime;
-  ax_executable executable;
+  ax_executor executor;
+  ax_compiled compiled;
   ax_execution run;
   ax_worker_slot worker_slot[worker_slots];
 } stage;
 
 static void set_up(stage *s) {
   memset(s, 0, sizeof *s);
-  TEST_OK(ax_workers_create(0, &s->runtime.workers));
-  s->executable.runtime = &s->runtime;
-  s->run = (ax_execution){.executable = &s->executable,
+  TEST_OK(ax_workers_create(0, &s->executor.workers));
+  s->run = (ax_execution){.compiled = &s->compiled,
+                          .executor = &s->executor,
                           .worker_slots = s->worker_slot,
                           .worker_slot_count = worker_slots,
                           .threads = worker_slots,
@@ -35,7 +35,7 @@ static void set_up(stage *s) {
 }
 
 static void tear_down(stage *s) {
-  ax_workers_destroy(s->runtime.workers);
+  ax_workers_destroy(s->executor.workers);
   pthread_mutex_destroy(&s->run.lock);
   for (int i = 0; i < worker_slots; i++) pthread_cond_destroy(&s->worker_slot[i].share.left);
 }

@@ -7,8 +7,11 @@
 #include "exec/straight.h"
 
 #include <string.h>
+#include <unistd.h>
 
+#include "exec/assembly.h"
 #include "exec/compute.h"
+#include "exec/runtime.h"
 #include "machine/float_mode.h"
 
 typedef enum made { MADE_THERE, MADE_OF_INPUT, MADE_OF_RESULT, MADE_ASIDE } made;
@@ -21,9 +24,11 @@ typedef struct result {
 } result;
 
 struct ax_straight {
-  ax_executable *executable;
+  ax_runtime *runtime; /* held */
+  ax_program *program;
+  ax_signature signature;
+  ax_compiled compiled;
   uint32_t *input_part; /* by input: its part; AX_NONE: it is unused */
-  uint32_t in_count, out_count;
   result *results;
   size_t iterations_at, scratch_at, rows_at, kept_at, aside_at, bytes;
 };
@@ -32,20 +37,20 @@ static size_t round_up(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /* --- Making --- */
 
-static bool only_computes(const ax_executable *e) {
-  const ax_code *code = &e->codes[0];
+static bool only_computes(const ax_compiled *c) {
+  const ax_code *code = &c->codes[0];
   for (uint32_t i = 0; i < code->instr_count; i++) {
     const ax_instr_kind kind = code->instrs[i].kind;
     bool computes = kind == AX_INSTR_KERNEL || kind == AX_INSTR_ROWS || kind == AX_INSTR_GEMM || kind == AX_INSTR_EVAL ||
                     kind == AX_INSTR_ROUTINE || kind == AX_INSTR_LOOP || kind == AX_INSTR_ENTER || kind == AX_INSTR_NEXT;
     if (!computes && !(kind == AX_INSTR_END && i + 1 == code->instr_count)) return false;
   }
-  return e->devices == 1;
+  return c->devices == 1;
 }
 
-static result describe_result(const ax_executable *e, const uint32_t *in_place, uint32_t k) {
-  const ax_returned *r = &e->returned[k];
-  const ax_type *type = ax_program_out_type(e->program, k);
+static result describe_result(const ax_straight *s, const uint32_t *in_place, uint32_t k) {
+  const ax_signature_out *r = &s->signature.out[k];
+  const ax_type *type = ax_program_out_type(s->program, k);
   result made = {.how = MADE_THERE, .part = AX_NONE, .bytes = (size_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype)};
   if (r->made == AX_NONE) {
     made.how = MADE_OF_INPUT;
@@ -54,56 +59,55 @@ static result describe_result(const ax_executable *e, const uint32_t *in_place, 
     return made;
   }
   for (uint32_t before = 0; before < k; before++)
-    if (e->returned[before].made == r->made) {
+    if (s->signature.out[before].made == r->made) {
       made.how = MADE_OF_RESULT;
       made.of = before;
       return made;
     }
-  const ax_result *of = &e->results[r->made];
+  const ax_result *of = &s->compiled.results[r->made];
   if (of->donated != AX_NONE) {
-    made.of = e->kept[of->donated];
+    made.of = s->signature.kept[of->donated];
     if (in_place[k] == made.of) return made;
     made.how = MADE_OF_INPUT;
     made.aside = in_place[k] != AX_NONE;
     return made;
   }
-  made.part = e->spaces[of->space].first;
-  if (in_place[k] != AX_NONE && (e->place[in_place[k]] != AX_NONE || e->is_passed[in_place[k]])) made.how = MADE_ASIDE;
+  made.part = s->compiled.spaces[of->space].first;
+  if (in_place[k] != AX_NONE && ax_signature_uses(&s->signature, in_place[k])) made.how = MADE_ASIDE;
   return made;
 }
 
 static ax_status describe(ax_straight *s, const uint32_t *in_place) {
-  const ax_executable *e = s->executable;
-  s->in_count = e->in_count;
-  s->out_count = e->out_count;
-  s->results = ax_calloc(e->out_count + (size_t)1, sizeof s->results[0]);
-  s->input_part = ax_calloc(e->in_count + (size_t)1, sizeof s->input_part[0]);
-  if (s->results == NULL || s->input_part == NULL) return ax_out_of_memory(e->out_count * sizeof s->results[0]);
-  for (uint32_t i = 0; i < e->in_count; i++) s->input_part[i] = AX_NONE;
-  for (uint32_t p = 0; p < e->space_count; p++)
-    if (e->spaces[p].kind == AX_SPACE_INPUT) s->input_part[e->kept[e->spaces[p].index]] = e->spaces[p].first;
-  s->iterations_at = round_up(e->part_count * sizeof(void *));
-  s->scratch_at = round_up(s->iterations_at + (e->loop_count + (size_t)1 + e->region_count + AX_MAX_AXES) * sizeof(int64_t));
-  s->rows_at = s->scratch_at + round_up((size_t)e->spaces[e->scratch_space].bytes);
-  s->kept_at = s->rows_at + round_up(e->rows_bytes);
+  const ax_compiled *c = &s->compiled;
+  s->results = ax_calloc(s->signature.out_count + (size_t)1, sizeof s->results[0]);
+  s->input_part = ax_calloc(s->signature.in_count + (size_t)1, sizeof s->input_part[0]);
+  if (s->results == NULL || s->input_part == NULL) return ax_out_of_memory(s->signature.out_count * sizeof s->results[0]);
+  for (uint32_t i = 0; i < s->signature.in_count; i++) s->input_part[i] = AX_NONE;
+  for (uint32_t p = 0; p < c->space_count; p++)
+    if (c->spaces[p].kind == AX_SPACE_INPUT) s->input_part[s->signature.kept[c->spaces[p].index]] = c->spaces[p].first;
+  s->iterations_at = round_up(c->part_count * sizeof(void *));
+  s->scratch_at = round_up(s->iterations_at + (c->loop_count + (size_t)1 + c->region_count + AX_MAX_AXES) * sizeof(int64_t));
+  s->rows_at = s->scratch_at + round_up((size_t)c->spaces[c->scratch_space].bytes);
+  s->kept_at = s->rows_at + round_up(c->rows_bytes);
   s->bytes = s->kept_at;
-  for (uint32_t p = 0; p < e->space_count; p++)
-    if (e->spaces[p].kind == AX_SPACE_KEPT) s->bytes += round_up(e->spaces[p].total);
-  for (uint32_t k = 0; k < e->out_count; k++) {
+  for (uint32_t p = 0; p < c->space_count; p++)
+    if (c->spaces[p].kind == AX_SPACE_KEPT) s->bytes += round_up(c->spaces[p].total);
+  for (uint32_t k = 0; k < s->signature.out_count; k++) {
     result *r = &s->results[k];
-    *r = describe_result(e, in_place, k);
+    *r = describe_result(s, in_place, k);
     r->aside_at = s->bytes;
     if (r->how == MADE_ASIDE || r->aside) s->bytes += round_up(r->bytes);
   }
   return AX_OK;
 }
 
-/* Builds the executable as a compilation of its own, which the runtime does not count. */
-static ax_status build(ax_executable *e, const ax_compile_options *options) {
+/* A compilation of its own, which the runtime does not count. */
+static ax_status build(ax_straight *s, const ax_compile_options *options) {
   ax_laid laid = {0};
   ax_float_mode caller = ax_float_mode_enter();
-  ax_status status = ax_program_lay_out(e->program, false, &laid);
-  if (status == AX_OK) status = ax_executable_build(e, &laid, options);
+  ax_status status = ax_program_lay_out(s->program, false, &laid);
+  if (status == AX_OK)
+    status = ax_assemble(&s->runtime->assembler, &(ax_source){s->program, &laid, options}, &s->signature, &s->compiled);
   ax_laid_deinit(&laid);
   ax_float_mode_leave(caller);
   return status;
@@ -131,11 +135,12 @@ ax_status ax_straight_create(ax_runtime *runtime, ax_program *program, const uin
   ax_straight *s = ax_calloc(1, sizeof *s);
   uint32_t *inputs = NULL;
   ax_compile_options options = {0};
-  ax_status status = s != NULL ? choose_donated(program, in_place, &inputs, &options.donate) : ax_out_of_memory(sizeof *s);
-  if (status == AX_OK && (s->executable = ax_executable_create(runtime, program)) == NULL)
-    status = ax_out_of_memory(sizeof *s->executable);
-  if (status == AX_OK) status = build(s->executable, &options);
-  bool able = status == AX_OK && only_computes(s->executable);
+  if (s == NULL) return ax_out_of_memory(sizeof *s);
+  s->runtime = ax_runtime_hold(runtime);
+  s->program = ax_program_retain(program);
+  ax_status status = choose_donated(program, in_place, &inputs, &options.donate);
+  if (status == AX_OK) status = build(s, &options);
+  bool able = status == AX_OK && only_computes(&s->compiled);
   if (able) status = describe(s, in_place);
   ax_free(inputs);
   if (able && status == AX_OK) *out = s;
@@ -145,32 +150,34 @@ ax_status ax_straight_create(ax_runtime *runtime, ax_program *program, const uin
 
 void ax_straight_release(ax_straight *s) {
   if (s == NULL) return;
-  if (s->executable != NULL) ax_executable_destroy(s->executable);
+  ax_compiled_deinit(&s->compiled, s->runtime->process == getpid() ? s->runtime->assembler.jit : NULL);
+  ax_program_release(s->program);
   ax_free(s->results);
   ax_free(s->input_part);
+  ax_runtime_drop(s->runtime);
   ax_free(s);
 }
 
 size_t ax_straight_bytes(const ax_straight *s) { return s->bytes; }
 
-double ax_straight_time(const ax_straight *s) { return 50 + ax_plan_time(s->executable->plan); }
+double ax_straight_time(const ax_straight *s) { return 50 + ax_plan_time(s->compiled.plan); }
 
 /* --- Running --- */
 
 static void fill_parts(const ax_straight *s, void *const *in, void *const *out, char *work, unsigned char **part) {
-  const ax_executable *e = s->executable;
+  const ax_compiled *c = &s->compiled;
   size_t kept = s->kept_at;
-  for (uint32_t p = 0; p < e->space_count; p++) {
-    const ax_part_space *space = &e->spaces[p];
-    if (space->kind == AX_SPACE_CONST) part[space->first] = e->constants;
+  for (uint32_t p = 0; p < c->space_count; p++) {
+    const ax_part_space *space = &c->spaces[p];
+    if (space->kind == AX_SPACE_CONST) part[space->first] = c->constants;
     if (space->kind == AX_SPACE_SCRATCH) part[space->first] = (unsigned char *)work + s->scratch_at;
     if (space->kind != AX_SPACE_KEPT) continue;
     part[space->first] = (unsigned char *)work + kept;
     kept += round_up(space->total);
   }
-  for (uint32_t i = 0; i < s->in_count; i++)
+  for (uint32_t i = 0; i < s->signature.in_count; i++)
     if (s->input_part[i] != AX_NONE) part[s->input_part[i]] = in[i];
-  for (uint32_t k = 0; k < s->out_count; k++) {
+  for (uint32_t k = 0; k < s->signature.out_count; k++) {
     const result *r = &s->results[k];
     if (r->part != AX_NONE) part[r->part] = (unsigned char *)(r->how == MADE_ASIDE ? (void *)(work + r->aside_at) : out[k]);
   }
@@ -179,22 +186,22 @@ static void fill_parts(const ax_straight *s, void *const *in, void *const *out, 
 /* Copies results that are not computed in place: first unchanged inputs, those in the place of another input last; then results
    computed aside; then results that equal another one. */
 static void finish(const ax_straight *s, void *const *in, void *const *out, char *work) {
-  for (uint32_t k = 0; k < s->out_count; k++)
+  for (uint32_t k = 0; k < s->signature.out_count; k++)
     if (s->results[k].how == MADE_OF_INPUT && s->results[k].aside)
       memcpy(work + s->results[k].aside_at, in[s->results[k].of], s->results[k].bytes);
-  for (uint32_t k = 0; k < s->out_count; k++) {
+  for (uint32_t k = 0; k < s->signature.out_count; k++) {
     const result *r = &s->results[k];
     if (r->how == MADE_OF_INPUT && !r->aside && out[k] != in[r->of]) memcpy(out[k], in[r->of], r->bytes);
   }
-  for (uint32_t k = 0; k < s->out_count; k++)
+  for (uint32_t k = 0; k < s->signature.out_count; k++)
     if (s->results[k].how == MADE_ASIDE || s->results[k].aside) memcpy(out[k], work + s->results[k].aside_at, s->results[k].bytes);
-  for (uint32_t k = 0; k < s->out_count; k++)
+  for (uint32_t k = 0; k < s->signature.out_count; k++)
     if (s->results[k].how == MADE_OF_RESULT) memcpy(out[k], out[s->results[k].of], s->results[k].bytes);
 }
 
 ax_status ax_straight_run(const ax_straight *s, void *const *in, void *const *out, void *work) {
-  const ax_executable *e = s->executable;
-  const ax_code *code = &e->codes[0];
+  const ax_compiled *c = &s->compiled;
+  const ax_code *code = &c->codes[0];
   unsigned char **part = work;
   int64_t *words = (int64_t *)(void *)((char *)work + s->iterations_at);
   fill_parts(s, in, out, work, part);
@@ -202,13 +209,13 @@ ax_status ax_straight_run(const ax_straight *s, void *const *in, void *const *ou
   ax_activation activation = {.code = code,
                               .part = part,
                               .iteration = words,
-                              .entered = words + e->loop_count + 1,
-                              .coordinates = words + e->loop_count + 1 + e->region_count};
+                              .entered = words + c->loop_count + 1,
+                              .coordinates = words + c->loop_count + 1 + c->region_count};
   ax_status status = AX_OK;
   for (uint32_t pc = 0; status == AX_OK && pc < code->instr_count;) {
     const ax_instr *instr = &code->instrs[pc++];
     switch (instr->kind) {
-      case AX_INSTR_EVAL: status = ax_compute_eval(e, &activation, instr, 0); break;
+      case AX_INSTR_EVAL: status = ax_compute_eval(c, &s->runtime->executor.hooks, &activation, instr, 0); break;
       case AX_INSTR_LOOP:
         activation.iteration[instr->loop] = 0;
         if (instr->fused_loop != NULL) ax_compute_fused_loop(&activation, instr->fused_loop);

@@ -3,7 +3,7 @@
 #ifndef AX_EXEC_SYNC_H
 #define AX_EXEC_SYNC_H
 
-#include "exec/exec.h"
+#include "exec/assembly.h"
 
 typedef enum ax_insertion_order { AX_WAIT_FIRST, AX_SIGNAL_BEFORE, AX_WAIT_BEFORE, AX_SIGNAL_AFTER } ax_insertion_order;
 

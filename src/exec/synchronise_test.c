@@ -26,7 +26,7 @@ enum {
 
 typedef struct maker {
   test_random random;
-  ax_executable *executable;
+  ax_compiled *compiled;
   ax_plan *plan;
   uint32_t plain; /* buffers below are written by operations, others by exchanges */
   uint32_t ops;
@@ -204,8 +204,8 @@ static uint32_t decide(const game *g, uint32_t f, uint32_t position, ax_axis_set
 
 static uint64_t own_part(const game *g, uint32_t allocation, uint32_t f) {
   uint32_t set;
-  TEST_OK(ax_set_of(g->a->executable, g->a->plan->buffers[allocation].axes, &set));
-  return (uint64_t)1 << g->a->executable->sets[set].index[f];
+  TEST_OK(ax_set_of(g->a->compiled, g->a->plan->buffers[allocation].axes, &set));
+  return (uint64_t)1 << g->a->compiled->sets[set].index[f];
 }
 
 static uint64_t parts_of(const game *g, const ax_access *access, const ax_instr *instr, uint32_t f) {
@@ -318,7 +318,7 @@ static bool play_one(game *g, uint32_t f, uint32_t stop) {
 /* As far as it goes with activation `stopped` in front of its step `stop`; or nobody: AX_NONE. */
 static void play(game *g, uint32_t stopped, uint32_t stop) {
   memset(g->players, 0, sizeof g->players);
-  memset(g->counts, 0, (g->a->executable->counter_count + 1) * sizeof g->counts[0]);
+  memset(g->counts, 0, (g->a->compiled->counter_count + 1) * sizeof g->counts[0]);
   for (uint32_t f = 0; f < g->activations; f++) g->players[f].entered[0] = 1;
   for (bool moved = true; moved;) {
     moved = false;
@@ -385,13 +385,13 @@ static void check_game(game *g, uint64_t seed) {
 static void prepare_game(game *g) {
   ax_assembly *a = g->a;
   const ax_mesh *mesh = &a->plan->mesh;
-  g->activations = a->executable->devices;
+  g->activations = a->compiled->devices;
   for (uint32_t f = 0; f < g->activations; f++)
     for (uint32_t i = 0; i < mesh->count; i++)
       if (ax_mesh_coordinate(mesh, f, i) != 0) g->nonzero[f] |= (ax_axis_set)1 << i;
   g->first_access = calloc(a->instr_count, sizeof g->first_access[0]);
   g->next_access = calloc(a->access_count + 1, sizeof g->next_access[0]);
-  g->counts = calloc(a->executable->counter_count + 1, sizeof g->counts[0]);
+  g->counts = calloc(a->compiled->counter_count + 1, sizeof g->counts[0]);
   memset(g->first_access, 0xff, a->instr_count * sizeof g->first_access[0]);
   for (uint32_t i = 0; i < a->access_count; i++) {
     g->next_access[i] = g->first_access[a->accesses[i].position];
@@ -460,12 +460,12 @@ static void show(const ax_assembly *a) {
 static void one_program(uint64_t seed, bool shown) {
   static const char *const meshes[] = {"a=2,b=2", "a=3,b=2", "a=4", "a=2,b=2,c=2"};
   ax_plan plan = {0};
-  ax_executable executable = {.plan = &plan};
-  maker m = {.random = {seed}, .executable = &executable, .plan = &plan, .plain = 5};
-  ax_assembly a = {.executable = &executable, .plan = &plan};
+  ax_compiled compiled = {.plan = &plan};
+  maker m = {.random = {seed}, .compiled = &compiled, .plan = &plan, .plain = 5};
+  ax_assembly a = {.compiled = &compiled, .plan = &plan};
   game g = {.made = &m, .a = &a, .seed = seed};
   TEST_OK(ax_mesh_parse(meshes[seed % 4], &plan.mesh));
-  executable.devices = (uint32_t)ax_mesh_devices(&plan.mesh);
+  compiled.devices = (uint32_t)ax_mesh_devices(&plan.mesh);
   (void)new_buffer(&m, ax_all_axes(&plan.mesh));
   while (plan.buffer_count < m.plain) (void)new_buffer(&m, some_axes(&m));
   fill_block(&m, &plan.block, 0, 0, 0);
@@ -497,12 +497,12 @@ static void at_random(void **state) {
 
 static double seconds_for(uint32_t exchanges) {
   ax_plan plan = {0};
-  ax_executable executable = {.plan = &plan};
-  maker m = {.random = {1}, .executable = &executable, .plan = &plan};
-  ax_assembly a = {.executable = &executable, .plan = &plan};
+  ax_compiled compiled = {.plan = &plan};
+  maker m = {.random = {1}, .compiled = &compiled, .plan = &plan};
+  ax_assembly a = {.compiled = &compiled, .plan = &plan};
   struct timespec begin, end;
   TEST_OK(ax_mesh_parse("a=4", &plan.mesh));
-  executable.devices = 4;
+  compiled.devices = 4;
   uint32_t same = new_buffer(&m, 0);
   for (uint32_t i = 0; i < exchanges; i++) { /* one value that all read and that is written now and then; many exchanges */
     m.plain = plan.buffer_count;

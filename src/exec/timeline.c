@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "exec/scheduler.h"
+#include "exec/execution.h"
 
 enum { most_spans = 1 << 20, columns = 96, most_rows = 16 };
 
@@ -19,7 +19,7 @@ int64_t ax_timeline_now(void) {
 }
 
 void ax_timeline_add(ax_execution *run, ax_worker_slot *worker_slot, uint32_t activation, uint32_t instr, int64_t begin) {
-  assert(run->activations[activation].code == &run->executable->codes[0]); /* spans are numbered in its list */
+  assert(run->activations[activation].code == &run->compiled->codes[0]); /* spans are numbered in its list */
   if (worker_slot->span_count >= most_spans ||
       ax_grow(&worker_slot->spans, sizeof worker_slot->spans[0], worker_slot->span_count, 1, &worker_slot->span_capacity) != AX_OK)
     worker_slot->spans_lost = true;
@@ -34,7 +34,7 @@ static int by_begin(const void *a, const void *b) {
   return x->activation < y->activation ? -1 : x->activation > y->activation;
 }
 
-void ax_timeline_keep(ax_execution *run) {
+void ax_timeline_keep(ax_runner *runner, ax_execution *run) {
   ax_timeline made = {.whole = true};
   uint32_t count = 0;
   for (uint32_t s = 0; s < run->worker_slot_count; s++) count += run->worker_slots[s].span_count;
@@ -49,18 +49,17 @@ void ax_timeline_keep(ax_execution *run) {
     worker_slot->spans_lost = false;
   }
   if (made.count > 0) qsort(made.spans, made.count, sizeof made.spans[0], by_begin);
-  ax_executable *e = run->executable;
-  pthread_mutex_lock(&e->lock);
-  ax_timeline old = *e->timeline;
-  *e->timeline = made;
-  pthread_mutex_unlock(&e->lock);
+  pthread_mutex_lock(&runner->lock);
+  ax_timeline old = runner->timeline;
+  runner->timeline = made;
+  pthread_mutex_unlock(&runner->lock);
   ax_free(old.spans);
 }
 
 /* --- What is shown --- */
 
 typedef struct drawing {
-  const ax_executable *e;
+  const ax_compiled *c;
   const ax_span *spans;
   uint32_t count, letters;
   int64_t begin, end;
@@ -69,7 +68,7 @@ typedef struct drawing {
   ax_text *text;
 } drawing;
 
-static const ax_instr *instr_of(const drawing *d, uint32_t index) { return &d->e->codes[0].instrs[index]; }
+static const ax_instr *instr_of(const drawing *d, uint32_t index) { return &d->c->codes[0].instrs[index]; }
 
 /* Gives letters to equations in the order of the list; when they run out, all others have the same. */
 static void choose_letters(drawing *d) {
@@ -80,7 +79,7 @@ static void choose_letters(drawing *d) {
     d->time[span->instr] += span->end - span->begin;
     if (span->end > d->end) d->end = span->end;
   }
-  for (uint32_t i = 0; i < d->e->codes[0].instr_count; i++) {
+  for (uint32_t i = 0; i < d->c->codes[0].instr_count; i++) {
     uint32_t l = 0;
     if (d->time[i] == 0) continue;
     while (l < d->letters && instr_of(d, first[l])->eqn != instr_of(d, i)->eqn) l++;
@@ -130,7 +129,7 @@ static void under_way(drawing *d, char letter) {
   char line[columns + 1];
   memset(line, '.', columns);
   line[columns] = '\0';
-  uint32_t *round = ax_calloc(d->e->activation_count, sizeof round[0]), last = 0;
+  uint32_t *round = ax_calloc(d->c->activation_count, sizeof round[0]), last = 0;
   int64_t from = 0, to = 0;
   for (uint32_t i = 0; i <= d->count && round != NULL; i++) {
     const ax_span *span = i < d->count ? &d->spans[i] : NULL;
@@ -151,16 +150,16 @@ static void under_way(drawing *d, char letter) {
 }
 
 static void legend(drawing *d) {
-  const ax_execution at = {.executable = (ax_executable *)d->e};
+  const ax_execution at = {.compiled = d->c};
   int64_t all = 0;
-  for (uint32_t i = 0; i < d->e->codes[0].instr_count; i++) all += d->time[i];
+  for (uint32_t i = 0; i < d->c->codes[0].instr_count; i++) all += d->time[i];
   ax_text_add(d->text, "\n");
-  for (uint32_t i = 0; i < d->e->codes[0].instr_count; i++) {
+  for (uint32_t i = 0; i < d->c->codes[0].instr_count; i++) {
     bool first = d->letter[i] != 0;
     for (uint32_t k = 0; k < i && first; k++) first = d->letter[k] != d->letter[i];
     if (!first) continue;
     int64_t time = 0;
-    for (uint32_t k = i; k < d->e->codes[0].instr_count; k++) time += d->letter[k] == d->letter[i] ? d->time[k] : 0;
+    for (uint32_t k = i; k < d->c->codes[0].instr_count; k++) time += d->letter[k] == d->letter[i] ? d->time[k] : 0;
     ax_text_add(d->text, "%c %5.1f %%  ", d->letter[i], 100 * (double)time / (double)(all > 0 ? all : 1));
     if (d->letter[i] == '#') ax_text_add(d->text, "all others");
     else if (instr_of(d, i)->eqn == NULL) ax_text_add(d->text, "copies of carries and results");
@@ -170,7 +169,7 @@ static void legend(drawing *d) {
 }
 
 static void draw(drawing *d) {
-  uint32_t worker_slots = 0, devices = d->e->activation_count;
+  uint32_t worker_slots = 0, devices = d->c->activation_count;
   for (uint32_t i = 0; i < d->count; i++)
     worker_slots = d->spans[i].worker_slot >= worker_slots ? d->spans[i].worker_slot + 1 : worker_slots;
   ax_text_add(d->text, "%.3f ms, a column is %.1f us\n", (double)(d->end - d->begin) * 1e-6,
@@ -185,7 +184,7 @@ static void draw(drawing *d) {
   }
   if (devices > most_rows) ax_text_add(d->text, "%u more devices\n", devices - most_rows);
   bool drawn[128] = {['#'] = true}; /* an equation may have several exchanges */
-  for (uint32_t i = 0; i < d->e->codes[0].instr_count; i++) {
+  for (uint32_t i = 0; i < d->c->codes[0].instr_count; i++) {
     if (d->letter[i] == 0 || instr_of(d, i)->kind != AX_INSTR_PUSH || drawn[(unsigned char)d->letter[i]]) continue;
     drawn[(unsigned char)d->letter[i]] = true;
     ax_text_add(d->text, "%c under way  ", d->letter[i]);
@@ -233,11 +232,11 @@ static void trace_events(const drawing *d) {
   ax_text_add(d->text, "]}\n");
 }
 
-static ax_status show(const ax_executable *e, const ax_timeline *timeline, ax_timeline_form form, ax_text *text) {
-  drawing d = {.e = e, .spans = timeline->spans, .count = timeline->count, .text = text};
+static ax_status show(const ax_compiled *c, const ax_timeline *timeline, ax_timeline_form form, ax_text *text) {
+  drawing d = {.c = c, .spans = timeline->spans, .count = timeline->count, .text = text};
   if (d.count == 0) return ax_error(AX_INVALID_ARGUMENT, "executable_timeline: no run has ended, or none computed anything");
   d.begin = d.end = timeline->spans[0].begin;
-  uint32_t instrs = e->codes[0].instr_count;
+  uint32_t instrs = c->codes[0].instr_count;
   d.letter = ax_calloc(instrs, 1);
   d.time = ax_calloc(instrs, sizeof d.time[0]);
   ax_status status = d.letter != NULL && d.time != NULL ? AX_OK : ax_out_of_memory(instrs * sizeof d.time[0]);
@@ -253,17 +252,16 @@ static ax_status show(const ax_executable *e, const ax_timeline *timeline, ax_ti
   return status;
 }
 
-ax_status ax_executable_timeline(ax_executable *e, ax_timeline_form form, char **out) {
+ax_status ax_runner_timeline(ax_runner *runner, ax_timeline_form form, char **out) {
   ax_text text = {0};
   *out = NULL;
-  AX_TRY(ax_require(e, "executable"));
   if (form != AX_TIMELINE_TEXT && form != AX_TIMELINE_JSON)
     return ax_error(AX_INVALID_ARGUMENT, "executable_timeline: the form is %d, which is none", (int)form);
-  if (e->timeline == NULL)
+  if (!runner->compiled->timed)
     return ax_error(AX_INVALID_ARGUMENT, "executable_timeline: it was compiled without ax_compile_options.timeline");
-  pthread_mutex_lock(&e->lock);
-  ax_status status = show(e, e->timeline, form, &text);
-  pthread_mutex_unlock(&e->lock);
+  pthread_mutex_lock(&runner->lock);
+  ax_status status = show(runner->compiled, &runner->timeline, form, &text);
+  pthread_mutex_unlock(&runner->lock);
   if (status == AX_OK) return ax_text_finish(&text, out);
   ax_text_deinit(&text);
   return status;

@@ -1,4 +1,4 @@
-/* The verifier of instruction lists. It checks anew the promises of exec.h, as far as the passes have come.
+/* The verifier of instruction lists. It checks anew the promises of instr.h, as far as the passes have come.
 
      flat           one END, at the end; jumps stay inside their region, or leave it for the next instruction behind it; regions are
                     entered at their beginning; loops and branches are nested
@@ -16,7 +16,7 @@
    Only a defect of Axle itself breaks any of this, so the status is AX_INTERNAL. */
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/assembly.h"
 #include "exec/occupancy.h"
 
 typedef struct verifier {
@@ -253,15 +253,15 @@ static uint32_t operand_count(const ax_instr *instr, const ax_op *op) {
 }
 
 static ax_status check_ref(verifier *v, const ax_ref *ref, uint32_t buffer) {
-  const ax_executable *e = v->a->executable;
+  const ax_compiled *c = v->a->compiled;
   const ax_buffer *b = &v->a->plan->buffers[buffer], *allocation = &v->a->plan->buffers[b->allocation];
-  if (ref->space >= e->space_count) return ax_error(AX_INTERNAL, "b%u is in space %u of %u", buffer, ref->space, e->space_count);
-  const ax_part_space *space = &e->spaces[ref->space];
+  if (ref->space >= c->space_count) return ax_error(AX_INTERNAL, "b%u is in space %u of %u", buffer, ref->space, c->space_count);
+  const ax_part_space *space = &c->spaces[ref->space];
   int64_t home = ref->offset - b->offset;
   if (ref->first != space->first || ref->place == NULL || ref->step != (b->loop != AX_NONE ? b->step : 0) ||
       (ref->step != 0 && ref->loop != b->loop))
     return ax_error(AX_INTERNAL, "b%u is not found as its space says", buffer);
-  if (space->kind != AX_SPACE_SCRATCH && space->kind != AX_SPACE_CONST && e->sets[space->set].axes != allocation->axes)
+  if (space->kind != AX_SPACE_SCRATCH && space->kind != AX_SPACE_CONST && c->sets[space->set].axes != allocation->axes)
     return ax_error(AX_INTERNAL, "b%u is in space %u, of other axes", buffer, ref->space);
   if (home < 0 || home + ax_buffer_bytes(allocation) > space->bytes)
     return ax_error(AX_INTERNAL, "b%u is at %lld of the %lld bytes of space %u", buffer, (long long)home, (long long)space->bytes,
@@ -307,9 +307,9 @@ static ax_status move_in(verifier *v, uint32_t allocation, ax_leaves leaves) {
 
 /* An activation that goes on after it may have parked has other scratch memory. */
 static ax_status forget_scratch(verifier *v) {
-  const ax_executable *e = v->a->executable;
-  int64_t begin = v->begin[e->scratch_space];
-  return ax_occupancy_move_in(&v->memory, begin, begin + e->spaces[e->scratch_space].bytes, AX_NONE, any_aliased_allocation, NULL);
+  const ax_compiled *c = v->a->compiled;
+  int64_t begin = v->begin[c->scratch_space];
+  return ax_occupancy_move_in(&v->memory, begin, begin + c->spaces[c->scratch_space].bytes, AX_NONE, any_aliased_allocation, NULL);
 }
 
 static ax_status touch(verifier *v, uint32_t i) {
@@ -348,12 +348,12 @@ static ax_status go_through(verifier *v, uint32_t from, uint32_t to, bool again)
 
 /* Collects the offsets where allocations begin and end. */
 static ax_status draw_map(verifier *v) {
-  const ax_executable *e = v->a->executable;
+  const ax_compiled *c = v->a->compiled;
   uint32_t count = 0, allocations = v->a->plan->buffer_count;
   int64_t *offsets = ax_arena_alloc(&v->arena, (2 * (size_t)allocations + 2) * sizeof offsets[0]);
   if (offsets == NULL) return ax_out_of_memory(2 * (size_t)allocations * sizeof offsets[0]);
-  offsets[count++] = v->begin[e->scratch_space];
-  offsets[count++] = v->begin[e->scratch_space] + e->spaces[e->scratch_space].bytes;
+  offsets[count++] = v->begin[c->scratch_space];
+  offsets[count++] = v->begin[c->scratch_space] + c->spaces[c->scratch_space].bytes;
   for (uint32_t i = 0; i < allocations; i++) {
     if (v->home[i] < 0) continue;
     offsets[count++] = v->home[i];
@@ -364,16 +364,16 @@ static ax_status draw_map(verifier *v) {
 
 static ax_status check_memory(verifier *v) {
   const ax_assembly *a = v->a;
-  const ax_executable *e = a->executable;
+  const ax_compiled *c = a->compiled;
   size_t allocations = a->plan->buffer_count;
   int64_t all = 0;
   v->home = ax_arena_alloc(&v->arena, allocations * sizeof v->home[0]);
-  v->begin = ax_arena_alloc(&v->arena, e->space_count * sizeof v->begin[0]);
+  v->begin = ax_arena_alloc(&v->arena, c->space_count * sizeof v->begin[0]);
   if (v->home == NULL || v->begin == NULL) return ax_out_of_memory(allocations * sizeof v->home[0]);
   if (allocations > 0) memset(v->home, 0xff, allocations * sizeof v->home[0]);
-  for (uint32_t s = 0; s < e->space_count; s++) {
+  for (uint32_t s = 0; s < c->space_count; s++) {
     v->begin[s] = all;
-    all += e->spaces[s].bytes;
+    all += c->spaces[s].bytes;
   }
   for (uint32_t i = 0; i < a->instr_count; i++) {
     ax_status status = check_refs(v, i);
@@ -397,7 +397,7 @@ static ax_status check_table(verifier *v, const uint32_t *table, uint32_t count)
   if (table == NULL) return ax_error(AX_INTERNAL, "there is no table of counters");
   for (uint32_t i = 0; i < AX_COUNT(v->known); i++)
     if (v->known[i] == table && v->known_count[i] == count) return AX_OK;
-  for (uint32_t d = 0; d < v->a->executable->devices; d++)
+  for (uint32_t d = 0; d < v->a->compiled->devices; d++)
     if (table[d] >= count && table[d] != AX_NONE)
       return ax_error(AX_INTERNAL, "device %u has counter %u of %u", d, table[d], count);
   v->known[v->known_next] = table;
@@ -407,42 +407,42 @@ static ax_status check_table(verifier *v, const uint32_t *table, uint32_t count)
 }
 
 static ax_status check_events(verifier *v) {
-  const ax_executable *e = v->a->executable;
-  for (uint32_t i = 0; i < e->event_count; i++) {
-    const ax_event *event = &e->events[i];
-    if (event->first > e->counter_count || event->count > e->counter_count - event->first || event->times == NULL)
+  const ax_compiled *c = v->a->compiled;
+  for (uint32_t i = 0; i < c->event_count; i++) {
+    const ax_event *event = &c->events[i];
+    if (event->first > c->counter_count || event->count > c->counter_count - event->first || event->times == NULL)
       return ax_error(AX_INTERNAL, "event %u has counters %u to %u of %u", i, event->first, event->first + event->count,
-                      e->counter_count);
+                      c->counter_count);
     AX_TRY(check_table(v, event->signal, event->count));
   }
   return AX_OK;
 }
 
 static ax_status check_counters(verifier *v, const ax_instr *instr) {
-  const ax_event *event = &v->a->executable->events[instr->sync.event];
+  const ax_event *event = &v->a->compiled->events[instr->sync.event];
   if (instr->kind == AX_INSTR_WAIT || (v->has & AX_INSTRS_FINISHED) != 0) AX_TRY(check_table(v, instr->sync.counter, event->count));
   if ((v->has & AX_INSTRS_FINISHED) == 0 || (instr->sync.first == event->first && instr->sync.times == event->times)) return AX_OK;
   return ax_error(AX_INTERNAL, "its counters are not those of event %u", instr->sync.event);
 }
 
 static ax_status check_push(verifier *v, const ax_instr *instr, const ax_exchange *exchange) {
-  const ax_executable *e = v->a->executable;
+  const ax_compiled *c = v->a->compiled;
   const ax_push *push = instr->push;
   if (push == NULL || push->exchange != exchange) return ax_error(AX_INTERNAL, "pushes for another exchange");
-  if (push->event >= e->event_count || push->in_set >= e->set_count || push->out_set >= e->set_count)
+  if (push->event >= c->event_count || push->in_set >= c->set_count || push->out_set >= c->set_count)
     return ax_error(AX_INTERNAL, "has event %u and sets %u, %u", push->event, push->in_set, push->out_set);
   if (push->members != ax_axis_set_size(exchange->axes, &v->a->plan->mesh))
     return ax_error(AX_INTERNAL, "has %u members", push->members);
   for (uint32_t i = 0; i < push->members; i++)
-    if (push->place[i] >= e->sets[push->out_set].size || push->in_place[i] >= e->sets[push->in_set].size)
+    if (push->place[i] >= c->sets[push->out_set].size || push->in_place[i] >= c->sets[push->in_set].size)
       return ax_error(AX_INTERNAL, "member %u is nowhere", i);
   return check_table(v, push->number, push->members);
 }
 
 static ax_status check_turns(verifier *v, const ax_instr *instr) {
-  const ax_executable *e = v->a->executable;
+  const ax_compiled *c = v->a->compiled;
   if (instr->skip != 0) return ax_error(AX_INTERNAL, "is passed over by devices that are to count it");
-  if (instr->call.turns == NULL || e->turns >= e->counter_count) return ax_error(AX_INTERNAL, "has no turns");
+  if (instr->call.turns == NULL || c->turns >= c->counter_count) return ax_error(AX_INTERNAL, "has no turns");
   return check_table(v, instr->call.turns->number, instr->call.turns->calls);
 }
 
@@ -454,14 +454,14 @@ static ax_status check_instr(verifier *v, uint32_t i) {
   if (is_sync(instr) && (v->has & AX_INSTRS_NUMBERED) != 0) AX_TRY(check_counters(v, instr));
   bool exchanges = instr->kind == AX_INSTR_PUSH || instr->kind == AX_INSTR_CLEAR;
   bool message = instr->kind == AX_INSTR_SEND || instr->kind == AX_INSTR_RECEIVE;
-  if (message && (v->has & AX_INSTRS_LINKS) != 0) AX_TRY(check_table(v, instr->side->link, v->a->executable->link_count));
+  if (message && (v->has & AX_INSTRS_LINKS) != 0) AX_TRY(check_table(v, instr->side->link, v->a->compiled->link_count));
   if (instr->kind == AX_INSTR_CALL && (v->has & AX_INSTRS_TURNS) != 0) AX_TRY(check_turns(v, instr));
   if (exchanges && (v->has & AX_INSTRS_PUSHES) != 0) AX_TRY(check_push(v, instr, v->a->ops[i]->exchange));
   if ((v->has & AX_INSTRS_FINISHED) == 0) return AX_OK;
-  uint32_t space = v->a->executable->scratch_space;
+  uint32_t space = v->a->compiled->scratch_space;
   bool scratch = i + 1 < v->a->instr_count && at(v, i + 1)->scratch;
   for (uint32_t k = 0; k < instr->ref_count; k++) scratch = scratch || instr->refs[k].space == space;
-  if (scratch && v->a->executable->spaces[space].bytes > 0 && !instr->scratch)
+  if (scratch && v->a->compiled->spaces[space].bytes > 0 && !instr->scratch)
     return ax_error(AX_INTERNAL, "does not say that scratch memory is needed");
   if (instr->kind == AX_INSTR_LOOP && instr->fused_loop != NULL && instr->target > v->fused_loop_end)
     v->fused_loop_end = instr->target;

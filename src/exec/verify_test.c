@@ -3,7 +3,8 @@
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
-#include "exec/exec.h"
+#include "exec/assembly.h"
+#include "exec/executable.h"
 #include "support/cmocka.h"
 #include "support/run.h"
 
@@ -47,11 +48,9 @@ static void device(const ax_value *in, ax_value *out, void *context) {
 
 /* --- The list --- */
 
-static void init(ax_assembly *a, ax_executable *own, ax_executable *compiled) {
-  *own = (ax_executable){
-      .runtime = compiled->runtime, .plan = compiled->plan, .devices = compiled->devices, .donate = compiled->donate};
-  own->results = ax_arena_alloc(&own->plan->arena, own->plan->out_count * sizeof own->results[0]);
-  *a = (ax_assembly){.executable = own, .plan = own->plan};
+static void init(ax_assembly *a, ax_compiled *own, const ax_executable *executable) {
+  *own = (ax_compiled){.plan = executable->compiled.plan, .devices = executable->compiled.devices};
+  *a = (ax_assembly){.compiled = own, .plan = own->plan};
 }
 
 /* Up to a stage; each is found to be as it should. */
@@ -65,7 +64,7 @@ static void assemble(ax_assembly *a, ax_instrs_property stage) {
   }
 }
 
-static void deinit(ax_assembly *a, ax_executable *own) {
+static void deinit(ax_assembly *a, ax_compiled *own) {
   if (a->instr_capacity > 0) ax_free(a->instrs);
   ax_free(a->ops), ax_free(a->regions), ax_free(a->accesses), ax_free(a->events), ax_free(a->aliased_allocations);
   ax_arena_deinit(&a->scratch);
@@ -125,24 +124,24 @@ static void never_signalled(ax_assembly *a) {
 }
 static void counts_another_region(ax_assembly *a) { parking_wait(a)->sync.region++; }
 static void last_time(ax_assembly *a) { wait_within(a)->sync.delta = -1; }
-static void space_of_none(ax_assembly *a) { need(a, AX_INSTR_GEMM)->refs[0].space = a->executable->space_count; }
+static void space_of_none(ax_assembly *a) { need(a, AX_INSTR_GEMM)->refs[0].space = a->compiled->space_count; }
 static void beyond_its_space(ax_assembly *a) { need(a, AX_INSTR_GEMM)->refs[2].offset += 1 << 20; }
 static void in_two_places(ax_assembly *a) {
   ax_instr *gemm = need(a, AX_INSTR_GEMM);
-  ax_part_space *space = &a->executable->spaces[gemm->refs[2].space];
+  ax_part_space *space = &a->compiled->spaces[gemm->refs[2].space];
   space->bytes += N * N * 4;
   gemm->refs[2].offset = space->bytes - N * N * 4;
 }
 static void found_elsewhere(ax_assembly *a) { need(a, AX_INSTR_GEMM)->refs[0].first++; }
 static void one_operand_less(ax_assembly *a) { need(a, AX_INSTR_GEMM)->ref_count--; }
-static void no_such_counter(ax_assembly *a) { a->executable->events[0].first = a->executable->counter_count; }
+static void no_such_counter(ax_assembly *a) { a->compiled->events[0].first = a->compiled->counter_count; }
 static void table_of_another(ax_assembly *a) {
-  uint32_t *table = ax_arena_alloc(&a->plan->arena, a->executable->devices * sizeof table[0]);
+  uint32_t *table = ax_arena_alloc(&a->plan->arena, a->compiled->devices * sizeof table[0]);
   table[1] = 1u << 20;
   need(a, AX_INSTR_WAIT)->sync.counter = table;
 }
 static void push_of_none(ax_assembly *a) { need(a, AX_INSTR_PUSH)->push = NULL; }
-static void lost_member(ax_assembly *a) { need(a, AX_INSTR_PUSH)->push->place[1] = a->executable->devices; }
+static void lost_member(ax_assembly *a) { need(a, AX_INSTR_PUSH)->push->place[1] = a->compiled->devices; }
 
 typedef struct row {
   ax_instrs_property stage;
@@ -197,7 +196,7 @@ static void break_rows(const row *broken, size_t count) {
   TEST_OK(ax_runtime_create(NULL, &runtime));
   ax_executable *executable = compile(runtime);
   for (size_t i = 0; i < count; i++) {
-    ax_executable own;
+    ax_compiled own;
     ax_assembly a;
     init(&a, &own, executable);
     assemble(&a, broken[i].stage);
@@ -225,18 +224,18 @@ static void each_ref(ax_assembly *a, void (*change)(ax_assembly *a, ax_ref *ref,
 
 /* `end`: where scratch memory ended. */
 static void move_to_scratch(ax_assembly *a, ax_ref *ref, const ax_ref *end) {
-  const ax_part_space *space = &a->executable->spaces[ref->space];
-  ax_part_space *scratch = &a->executable->spaces[a->executable->scratch_space];
+  const ax_part_space *space = &a->compiled->spaces[ref->space];
+  ax_part_space *scratch = &a->compiled->spaces[a->compiled->scratch_space];
   if (space->kind != AX_SPACE_KEPT) return;
   if (end->offset + space->bytes > scratch->bytes) scratch->bytes = end->offset + space->bytes;
-  ref->space = a->executable->scratch_space;
+  ref->space = a->compiled->scratch_space;
   ref->first = scratch->first;
   ref->offset += end->offset;
 }
 
 /* What must be kept while the activation is parked lies in scratch memory. */
 static void not_kept(ax_assembly *a) {
-  each_ref(a, move_to_scratch, &(ax_ref){.offset = a->executable->spaces[a->executable->scratch_space].bytes});
+  each_ref(a, move_to_scratch, &(ax_ref){.offset = a->compiled->spaces[a->compiled->scratch_space].bytes});
 }
 
 /* `ends`: from where, to where. */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/executable.h"
 #include "tree/tree.h"
 
 enum { most_named = 5 };
@@ -33,7 +33,7 @@ static void count_text(ax_text *text, const leaves *l) {
 
 static ax_status check_counts(const ax_executable *e, const leaves *in, const leaves *out) {
   ax_text text = {0};
-  if (in->count == e->in_count && out->count == e->out_count) return AX_OK;
+  if (in->count == e->signature.in_count && out->count == e->signature.out_count) return AX_OK;
   count_text(&text, in);
   ax_text_add(&text, " and ");
   count_text(&text, out);
@@ -41,7 +41,7 @@ static ax_status check_counts(const ax_executable *e, const leaves *in, const le
       text.failed
           ? ax_out_of_memory(0)
           : ax_error(AX_INVALID_ARGUMENT, "tree_run: the program takes %u arguments and gives %u results; the trees have %s leaves",
-                     e->in_count, e->out_count, text.data);
+                     e->signature.in_count, e->signature.out_count, text.data);
   ax_text_deinit(&text);
   return status;
 }
@@ -139,8 +139,9 @@ static ax_status explain(ax_executable *e, const leaves *in, ax_array *const *ar
   qsort(holders, in->count, sizeof holders[0], by_array);
   for (uint32_t i = 1; i < in->count; i++) {
     uint32_t a = holders[i - 1].number, b = holders[i].number, tree_a, tree_b;
-    if (holders[i].array != holders[i - 1].array || !(e->donate[a] || e->donate[b])) continue;
-    const char *first = leaf_of(in, e->donate[a] ? a : b, &tree_a), *second = leaf_of(in, e->donate[a] ? b : a, &tree_b);
+    if (holders[i].array != holders[i - 1].array || !(e->signature.in[a].donate || e->signature.in[b].donate)) continue;
+    const bool first_given = e->signature.in[a].donate;
+    const char *first = leaf_of(in, first_given ? a : b, &tree_a), *second = leaf_of(in, first_given ? b : a, &tree_b);
     status = ax_error(status, "tree_run: %s of tree %u is donated, but %s of tree %u holds the same array: %s", first, tree_a,
                       second, tree_b, ax_type_string(ax_array_get_type(holders[i].array), NULL));
     break;

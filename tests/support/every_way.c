@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/executable.h"
 #include "mesh/sharding.h"
 #include "support/cmocka.h"
 #include "support/random.h"
@@ -299,13 +299,13 @@ static void run_with_other_passes(const trial *t, ax_runtime *runtime, test_rand
     if (ax_plan_verify(plan) != AX_OK) fail_msg("seed %llu: after passes %s: %s", (unsigned long long)t->seed, told, ax_message());
   }
   ax_plan_destroy(plan);
-  runtime->plan_passes = passes;
-  runtime->plan_pass_count = count;
+  runtime->assembler.plan_passes = passes;
+  runtime->assembler.plan_pass_count = count;
   ax_executable *executable = compile(runtime, t->program, test_random_below(random, 2) == 0, false);
   bool same = true;
-  runtime->plan_passes = NULL;
+  runtime->assembler.plan_passes = NULL;
   runtime->options.policy = AX_POLICY_PARALLEL;
-  executable->threaded = true;
+  executable->compiled.threaded = true;
   run_all(executable, &(manner){0}, t->in, out, &same);
   ax_executable_release(executable);
 }
@@ -315,7 +315,7 @@ static void run_in_manner(const trial *t, const manner *how, ax_tensor *const *i
   ax_executable *executable = t->executables[how->donate];
   executable->runtime->options.policy = how->policy;
   executable->runtime->options.seed = how->seed;
-  executable->threaded = how->policy == AX_POLICY_PARALLEL;
+  executable->compiled.threaded = how->policy == AX_POLICY_PARALLEL;
   count_runs(how, t->workers, how->at_once > 0 ? (uint64_t)how->at_once : 1);
   run_all(executable, how, in, out, same);
 }
@@ -445,7 +445,7 @@ static ax_status look(const trial *t, ax_executable *executable, ax_policy polic
   assert_non_null(arrays);
   executable->runtime->options.policy = policy;
   executable->runtime->options.seed = seed;
-  executable->threaded = policy == AX_POLICY_PARALLEL;
+  executable->compiled.threaded = policy == AX_POLICY_PARALLEL;
   for (uint32_t i = 0; i < in_count; i++) arrays[i] = argument(executable, &(manner){0}, i, t->in[i]);
   ax_status status = ax_run(executable, in_count, arrays, t->count, results);
   if (status != AX_OK && status != AX_NOT_FINITE) fail_msg("seed %llu: looking: %s", (unsigned long long)t->seed, ax_message());

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "axle/collectives.h"
-#include "exec/exec.h"
+#include "exec/executable.h"
 #include "partition/partition.h"
 #include "support/cmocka.h"
 #include "support/random.h"
@@ -45,7 +45,7 @@ ax_program *test_trace_map(const test_map *map, const ax_type *in) {
   return test_trace(test_map_body, (void *)map, in, count_specs(map->in_specs), count_specs(map->out_specs));
 }
 
-void test_use_threads(ax_executable *executable) { executable->threaded = true; }
+void test_use_threads(ax_executable *executable) { executable->compiled.threaded = true; }
 
 ax_status test_make_plan(const ax_program *program, ax_plan **out) {
   ax_program *partitioned, *ungrouped;

@@ -1,6 +1,6 @@
 /* CORES instructions: steps of kernels that users write (plan/cores.h). */
-#ifndef AX_EXEC_CORES_H
-#define AX_EXEC_CORES_H
+#ifndef AX_EXEC_RUN_CORES_H
+#define AX_EXEC_RUN_CORES_H
 
 #include "exec/scheduler.h"
 
