@@ -5,7 +5,7 @@
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
-#include "exec/executable.h"
+#include "exec/compiled.h"
 #include "support/cmocka.h"
 #include "support/random.h"
 #include "support/run.h"
@@ -245,9 +245,7 @@ static void shorter_registers(void **state) {
   for (uint32_t bytes = 16; bytes <= 64; bytes *= 2) {
     ax_runtime *runtime;
     TEST_OK(ax_runtime_create(NULL, &runtime));
-    ax_jit_destroy(runtime->assembler.jit);
-    runtime->assembler.jit = NULL;
-    TEST_OK(ax_jit_create(&(ax_jit_options){.most_vector_bytes = bytes}, &runtime->assembler.jit));
+    test_use_vectors(runtime, bytes);
     for (uint64_t seed = 1; seed <= 42; seed++) at_width(runtime, trace_vectors(seed), seed);
     for (uint64_t seed = 1; seed <= 15; seed++) at_width(runtime, trace_random(seed), seed);
     ax_runtime_release(runtime);
@@ -264,8 +262,9 @@ static uint32_t fused_loops(ax_program *program, uint32_t *loops) {
   *loops = 0;
   TEST_OK(ax_runtime_create(NULL, &runtime));
   TEST_OK(ax_compile(runtime, program, NULL, &e));
-  for (uint32_t i = 0; i < e->compiled.codes[0].instr_count; i++) {
-    const ax_instr *instr = &e->compiled.codes[0].instrs[i];
+  const ax_code *code = &test_compiled(e)->codes[0];
+  for (uint32_t i = 0; i < code->instr_count; i++) {
+    const ax_instr *instr = &code->instrs[i];
     if (instr->kind != AX_INSTR_LOOP) continue;
     ++*loops;
     count += instr->fused_loop != NULL;

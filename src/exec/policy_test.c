@@ -8,7 +8,6 @@
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
-#include "exec/executable.h"
 #include "exec/execution.h"
 #include "support/cmocka.h"
 #include "support/run.h"
@@ -54,13 +53,14 @@ static bool yields_and_log(void *state, const ax_instr *instr) {
   return yields;
 }
 
-static void run_with(ax_runtime *runtime, ax_executable *executable, ax_array *x, const ax_scheduling_policy *scheduling_policy,
+static void run_with(ax_executable *executable, ax_array *x, const ax_scheduling_policy *scheduling_policy,
                      log_of_run *log, float *result) {
   ax_array *y;
   *log = (log_of_run){.scheduling_policy = scheduling_policy};
-  runtime->executor.scheduling_policy = &(ax_scheduling_policy){pick_and_log, yields_and_log, log};
+  ax_executor *executor = test_runner(executable)->executor;
+  executor->scheduling_policy = &(ax_scheduling_policy){pick_and_log, yields_and_log, log};
   TEST_OK(ax_run(executable, 1, &x, 1, &y));
-  runtime->executor.scheduling_policy = NULL;
+  executor->scheduling_policy = NULL;
   TEST_OK(ax_array_read(y, result, 12 * sizeof result[0]));
   ax_array_release(y);
 }
@@ -82,15 +82,15 @@ static void replayed(void **state) {
   const ax_scheduling_policy seeded = ax_choose_seeded(&seed), other_seeded = ax_choose_seeded(&other_seed);
   ax_record record = {0};
   const ax_scheduling_policy recorded = ax_choose_recorded(&record, &seeded);
-  run_with(runtime, executable, x, &recorded, &first, results[0]);
+  run_with(executable, x, &recorded, &first, results[0]);
   assert_int_equal(record.status, AX_OK);
   assert_int_equal(record.count, first.count);
   ax_replay whole = {record.decisions, record.count, 0, NULL}, half = {record.decisions, record.count / 2, 0, &other_seeded};
   const ax_scheduling_policy replay = ax_choose_replayed(&whole), begins_alike = ax_choose_replayed(&half);
-  run_with(runtime, executable, x, &replay, &again, results[1]);
+  run_with(executable, x, &replay, &again, results[1]);
   assert_int_equal(again.count, first.count);
   assert_memory_equal(again.steps, first.steps, first.count * sizeof first.steps[0]);
-  run_with(runtime, executable, x, &begins_alike, &other, results[2]);
+  run_with(executable, x, &begins_alike, &other, results[2]);
   assert_memory_equal(other.steps, first.steps, record.count / 2 * sizeof first.steps[0]);
   assert_true(other.count != first.count || memcmp(other.steps, first.steps, first.count * sizeof first.steps[0]) != 0);
   for (int i = 1; i < 3; i++) assert_memory_equal(results[i], results[0], sizeof results[0]);
@@ -160,10 +160,12 @@ static void let_run(ax_executable *executable, ax_array *x, ax_array *y, helper 
   ax_execution *run;
   pthread_t thread;
   bool outside = who == SOMEBODY_OUTSIDE;
-  uint32_t counter = counter_of_push(&executable->compiled);
-  if (who == ANOTHER_CODE) add_code(&executable->compiled, counter);
-  TEST_OK(ax_execution_create(&executable->runner, &run));
-  ax_execution_reset(run, &x->parts, &y->parts);
+  ax_runner *runner = test_runner(executable);
+  uint32_t counter = counter_of_push(runner->compiled);
+  if (who == ANOTHER_CODE) add_code((ax_compiled *)runner->compiled, counter); /* the cast: nothing else runs it */
+  ax_parts *in = test_parts(x), *out = test_parts(y);
+  TEST_OK(ax_execution_create(runner, &run));
+  ax_execution_reset(run, &in, &out);
   flight f = {run, counter};
   if (outside) TEST_OK(ax_execution_begin_flight(run));
   if (outside) assert_int_equal(pthread_create(&thread, NULL, post_later, &f), 0);

@@ -4,7 +4,6 @@
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "exec/assembly.h"
-#include "exec/executable.h"
 #include "support/cmocka.h"
 #include "support/run.h"
 
@@ -49,7 +48,8 @@ static void device(const ax_value *in, ax_value *out, void *context) {
 /* --- The list --- */
 
 static void init(ax_assembly *a, ax_compiled *own, const ax_executable *executable) {
-  *own = (ax_compiled){.plan = executable->compiled.plan, .devices = executable->compiled.devices};
+  const ax_compiled *compiled = test_compiled(executable);
+  *own = (ax_compiled){.plan = compiled->plan, .devices = compiled->devices};
   *a = (ax_assembly){.compiled = own, .plan = own->plan};
 }
 

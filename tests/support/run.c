@@ -45,6 +45,16 @@ ax_program *test_trace_map(const test_map *map, const ax_type *in) {
   return test_trace(test_map_body, (void *)map, in, count_specs(map->in_specs), count_specs(map->out_specs));
 }
 
+const ax_compiled *test_compiled(const ax_executable *executable) { return &executable->compiled; }
+ax_runner *test_runner(ax_executable *executable) { return &executable->runner; }
+ax_parts *test_parts(const ax_array *array) { return array->parts; }
+
+void test_use_vectors(ax_runtime *runtime, uint32_t bytes) {
+  ax_jit_destroy(runtime->assembler.jit);
+  runtime->assembler.jit = NULL;
+  TEST_OK(ax_jit_create(&(ax_jit_options){.most_vector_bytes = bytes}, &runtime->assembler.jit));
+}
+
 void test_use_threads(ax_executable *executable) { executable->compiled.threaded = true; }
 
 ax_status test_make_plan(const ax_program *program, ax_plan **out) {

@@ -20,6 +20,12 @@ void test_shard_map(const ax_mesh *mesh, const char *const *in_specs, const char
 /* Traced; released by the caller. */
 ax_program *test_trace_map(const test_map *map, const ax_type *in);
 
+/* The inside of an executable and of an array, for tests of rooms that do not know them. */
+const struct ax_compiled *test_compiled(const ax_executable *executable);
+struct ax_runner *test_runner(ax_executable *executable);
+struct ax_parts *test_parts(const ax_array *array);
+/* Code is compiled from now on for registers of so many bytes. */
+void test_use_vectors(ax_runtime *runtime, uint32_t bytes);
 /* Small programs run on one thread; so that the others are tested too: as many as the runtime has. */
 void test_use_threads(ax_executable *executable);
 /* The plan of a program without axes, before the passes. ax_plan_destroy. */
