@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "axle/exec.h"
+#include "array/executable.h"
 #include "cli.h"
-#include "exec/executable.h"
-#include "exec/profile.h"
 #include "ir/number.h"
 #include "ir/program.h"
+#include "run/profile.h"
 
 enum { option_in = 1, option_runs, option_workers };
 

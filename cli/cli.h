@@ -5,7 +5,7 @@
 #include <popt.h>
 
 #include "axle/npy.h"
-#include "exec/nests.h"
+#include "assemble/nests.h"
 #include "ir/text.h"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };

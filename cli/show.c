@@ -7,8 +7,8 @@
 #include "axle/stablehlo.h"
 #include "axle/stages.h"
 #include "axle/transform.h"
+#include "array/executable.h"
 #include "cli.h"
-#include "exec/executable.h"
 
 typedef struct show {
   word_list passes, wrt, linear;

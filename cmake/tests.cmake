@@ -28,7 +28,7 @@ if(support)
   target_link_libraries(test_support PUBLIC inside PkgConfig::cmocka)
 endif()
 
-add_custom_target(exec_tests) # what TSan builds
+add_custom_target(run_tests) # what TSan builds: tests of the rooms that make instructions and run them
 file(GLOB whole_tests CONFIGURE_DEPENDS tests/*_test.c)
 foreach(source ${unit_tests} ${whole_tests})
   cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
@@ -42,8 +42,8 @@ foreach(source ${unit_tests} ${whole_tests})
   target_include_directories(${target} PRIVATE tests)
   target_link_libraries(${target} PRIVATE $<TARGET_NAME_IF_EXISTS:test_support> inside PkgConfig::cmocka)
   axle_test(${name} $<TARGET_FILE:${target}>)
-  if(name MATCHES "^exec/")
-    add_dependencies(exec_tests ${target})
+  if(name MATCHES "^(code|assemble|run|array)/")
+    add_dependencies(run_tests ${target})
   endif()
 endforeach()
 

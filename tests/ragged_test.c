@@ -7,7 +7,7 @@
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "axle/transform.h"
-#include "exec/executable.h"
+#include "array/executable.h"
 #include "collectives/ragged.h"
 #include "support/cmocka.h"
 #include "support/random.h"

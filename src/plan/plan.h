@@ -1,7 +1,7 @@
 /* The plan: a program on its way to instructions. It consists of buffers, and of operations on them in nested blocks. Passes
    over it see operations, never primitives.
 
-     program  --lower rules (lower.h)-->  plan  --passes (passes.h)-->  --exec/-->  instructions
+     program  --lower rules (lower.h)-->  plan  --passes (passes.h)-->  --assemble/-->  instructions
 
    A buffer is stored once for each coordinate along `axes`, the axes on which its value may differ. A value that is the same on
    all devices exists once, and one of them computes it (its owner: coordinate 0 on every other axis). */

@@ -13,7 +13,7 @@
    Inner blocks come first, and copies from the last to the first, so that a chain of updates ends up in one memory. Only updated
    values are considered; fusion treats other copies better. If a part is overwritten, the rest must hold the values that other
    activations put there before. So the allocation is marked `updated`, and each writer of it counts as a reader too
-   (exec/flatten.c). */
+   (assemble/flatten.c). */
 #include <string.h>
 
 #include "plan/passes.h"

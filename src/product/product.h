@@ -12,7 +12,7 @@ enum {
   AX_PRODUCT_NEAR = 2 << 20, /* bytes of a factor that fit the caches near the core */
   AX_PRODUCT_FAR = 16 << 20, /* bytes of a factor that may not fit any cache */
   AX_PRODUCT_LONG =
-      16 << 10, /* numbers of a sum; a longer one is too inexact as one product, so the caller adds up several (exec/gemm.c) */
+      16 << 10, /* numbers of a sum; a longer one is too inexact as one product, so the caller adds up several (run/gemm.c) */
   AX_REGISTER_BYTES = 64 /* widest registers that products of programs use */
 };
 

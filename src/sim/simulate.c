@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/executable.h"
+#include "array/executable.h"
 #include "sim/algorithms.h"
 #include "sim/engine.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "exec/executable.h"
+#include "array/executable.h"
 #include "tree/init.h"
 #include "tree/pattern.h"
 

@@ -2,7 +2,7 @@
 #ifndef AX_TREE_TREE_H
 #define AX_TREE_TREE_H
 
-#include "exec/array.h"
+#include "array/array.h"
 #include "tree/treedef.h"
 
 struct ax_tree {

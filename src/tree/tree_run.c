@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/executable.h"
+#include "array/executable.h"
 #include "tree/tree.h"
 
 enum { most_named = 5 };

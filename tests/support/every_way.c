@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/executable.h"
+#include "array/executable.h"
 #include "mesh/sharding.h"
 #include "support/cmocka.h"
 #include "support/random.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/executable.h"
+#include "array/executable.h"
 #include "support/cmocka.h"
 #include "support/run.h"
 

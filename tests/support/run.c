@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "axle/collectives.h"
-#include "exec/executable.h"
+#include "array/executable.h"
 #include "partition/partition.h"
 #include "support/cmocka.h"
 #include "support/random.h"

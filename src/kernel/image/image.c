@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "exec/straight.h"
+#include "array/straight.h"
 #include "kernel/image/segment.h"
 #include "kernel/machine/state.h"
 #include "prim/prims.h"

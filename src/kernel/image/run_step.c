@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "exec/straight.h"
+#include "array/straight.h"
 #include "kernel/image/run.h"
 #include "kernel/image/segment.h"
 #include "prim/prims.h"

@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-#include "exec/straight.h"
+#include "array/straight.h"
 #include "prim/prims.h"
 #include "prim/rules.h"
 

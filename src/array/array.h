@@ -1,0 +1,116 @@
+/* Arrays: a layout, parts, and users.
+
+     layout   the type, the mesh and the spec, which cut the array into n blocks, numbered as in partition/sharding.h. All results
+              of an executable share its layouts
+     parts    the n blocks in memory: an address for each, and the owner of the memory. The owner is this set of parts (one block
+              of memory from the pool), another set of parts (after a change of layout that left some in place), or the user
+              (ax_array_from_parts)
+
+   A replicated array has one part, however many devices the mesh has. The address of a part says nothing about its neighbour's.
+
+   Any number of users may read an array, until it is given to the one run that it was donated to. That run begins when the last
+   user has left, and no new user is admitted. An array may be the result of a run that is not over; it gets its parts when the run
+   is. */
+#ifndef AX_ARRAY_ARRAY_H
+#define AX_ARRAY_ARRAY_H
+
+#include "axle/sharding.h"
+#include "ir/program.h"
+#include "run/parts.h"
+
+typedef struct ax_layout {
+  ax_runtime *runtime; /* retained */
+  ax_type type, block; /* of the whole array; of a part */
+  ax_mesh mesh;
+  ax_spec spec;
+  ax_sharding *sharding; /* retained: gives the devices at the mesh's places; NULL: each place has the device of its number */
+  ax_axis_set named; /* axes that the spec names */
+  bool committed;    /* the caller said where the array lies, or it was computed from such arrays: calls must run there */
+  int64_t devices;   /* in the mesh */
+  uint32_t blocks;
+  size_t block_bytes;   /* of the elements of one part */
+  size_t stride, bytes; /* between parts allocated together, a multiple of 64; of all these */
+  uint64_t hash;
+  struct ax_layout *next; /* in the list of one hash; guarded by the runtime's lock of layouts */
+  _Alignas(64) atomic_uint references; /* by arrays and executables; on a cache line of its own, apart from what every run reads */
+} ax_layout;
+
+/* A runtime has one layout of each kind as long as it is referenced, so that equal layouts have equal addresses. Axis sets of
+   `type` are ignored. devices: retained if places have other devices than their own numbers; may be NULL. AX_INVALID_ARGUMENT: see
+   ax_shard_type. AX_OUT_OF_MEMORY: also if the array has too many bytes to be addressed. */
+AX_MUST_USE ax_status ax_layout_create(ax_runtime *runtime, const ax_type *type, const ax_mesh *mesh, const ax_spec *spec,
+                                       const ax_sharding *devices, bool committed, ax_layout **out);
+/* Checks the caller's description of an array, and gives its layout. mesh NULL: one device. `who` begins messages.
+   AX_INVALID_ARGUMENT: see ax_device_put. */
+AX_MUST_USE ax_status ax_layout_describe(const char *who, ax_runtime *runtime, const ax_mesh *mesh, const char *spec,
+                                         const ax_type *type, ax_layout **out);
+ax_layout *ax_layout_retain(ax_layout *layout);
+void ax_layout_release(ax_layout *layout);
+/* Sets offset[d] to the first index of block b along each dimension of the whole. */
+void ax_layout_offset(const ax_layout *layout, uint32_t b, int64_t *offset);
+/* Finds the place of a device by its id. AX_INVALID_ARGUMENT: the array is not on it. */
+AX_MUST_USE ax_status ax_layout_place(const ax_layout *layout, int64_t device, int64_t *place);
+/* Says whether both have the same elements in the same parts, with the same numbers. */
+bool ax_layout_same(const ax_layout *a, const ax_layout *b);
+/* Says whether their places have the same devices, by id. */
+bool ax_layout_same_devices(const ax_layout *a, const ax_layout *b); /* array/devices.c */
+/* The number of the block at a place. */
+uint32_t ax_layout_block_at(const ax_layout *layout, int64_t place);
+
+AX_MUST_USE ax_status ax_parts_create(ax_runtime *runtime, const ax_layout *layout, ax_parts **out); /* all in one allocation */
+/* Allocates one block, which is the memory of all parts. Only the caller may write into it, and only before any thread reads. */
+AX_MUST_USE ax_status ax_parts_share(ax_runtime *runtime, const ax_layout *layout, ax_parts **out);
+/* Makes parts of the user's memory. On failure nothing is released. */
+AX_MUST_USE ax_status ax_parts_lend(ax_runtime *runtime, const ax_layout *layout, const ax_part *parts, ax_parts **out);
+void ax_parts_return(ax_parts *parts); /* lent parts that no other array holds go back to the caller, not released */
+/* The purpose of a change of layout. */
+typedef enum ax_laying {
+  AX_LAY_READ,    /* a run reads the parts: those that are in place stay there, even if other arrays share them */
+  AX_LAY_WRITTEN, /* a run may overwrite them: all stay in place or none; none if they are read-only or shared */
+  AX_LAY_SHARED,  /* another array shares them: all stay in place or none */
+  AX_LAY_COPIED   /* no part stays in place */
+} ax_laying;
+/* Gives the same elements in the layout `to`: `from` itself, retained, if it has that layout. */
+AX_MUST_USE ax_status ax_parts_lay_out(ax_parts *from, const ax_layout *old, const ax_layout *to, ax_laying laying, ax_parts **out);
+/* Gives one block alone, without moving it. */
+AX_MUST_USE ax_status ax_parts_of_block(ax_parts *from, const ax_layout *to, uint32_t block, ax_parts **out);
+ax_parts *ax_parts_retain(ax_parts *parts);
+void ax_parts_release(ax_parts *parts);
+
+#define AX_ARRAY_GIVEN (1u << 31)
+
+struct ax_array {
+  atomic_uint references;
+  atomic_uint users; /* number of current readers; with AX_ARRAY_GIVEN: given to a run, for good or until that run is over */
+  ax_layout *layout;        /* retained, and so holds the runtime */
+  ax_parts
+      *parts; /* for users, and for the run they were given to; NULL once donated, and before the run that makes them is over */
+  struct ax_pending *maker; /* retained: the run that makes the array, if it was not over when it was started; NULL */
+  struct ax_pending *taker; /* the run that waits for the users to leave. maker and taker are guarded by the runtime's order lock */
+  uint64_t donated_to;      /* number of the pending run it is donated to, while that run checks that it takes it only once */
+};
+
+/* Retains the layout; consumes the parts unless it fails. parts NULL: they come later. */
+AX_MUST_USE ax_status ax_array_create(ax_layout *layout, ax_parts *parts, ax_array **out);
+/* Makes an array of dense row-major data. Retains the layout. AX_INVALID_ARGUMENT: data is NULL though there are elements. */
+AX_MUST_USE ax_status ax_array_of_data(ax_runtime *runtime, ax_layout *layout, const void *data, ax_array **out);
+/* Makes an array of the user's parts, one for each block. Retains the layout; on failure nothing is released.
+   AX_INVALID_ARGUMENT: see ax_array_from_parts. */
+AX_MUST_USE ax_status ax_array_lend(const char *who, ax_runtime *runtime, ax_layout *layout, const ax_part *parts, uint32_t count,
+                                    ax_array **out);
+/* Waits until the array is ready, and becomes a user of it: ax_array_leave ends that. AX_INVALID_ARGUMENT: it was donated. Other
+   statuses: the failure of the run that makes it. */
+AX_MUST_USE ax_status ax_array_open(const ax_array *array);
+AX_MUST_USE ax_status ax_array_refuse_donated(const ax_array *array); /* always the error */
+/* Copies a box of the whole array, which begins at `start`. AX_INVALID_ARGUMENT: wrong number of bytes. Otherwise as
+   ax_array_open. */
+AX_MUST_USE ax_status ax_array_read_box(const ax_array *array, const ax_type *box, const int64_t *start, void *data, size_t bytes);
+/* Begins and ends the reading of its parts. False: they were given to a run. */
+bool ax_array_use(ax_array *array);
+void ax_array_leave(ax_array *array);
+/* Gives the parts to one run. False: they were given already, or have users. */
+bool ax_array_take(ax_array *array);
+void ax_array_give_back(ax_array *array);
+static inline bool ax_array_gone(ax_array *array) { return (atomic_load(&array->users) & AX_ARRAY_GIVEN) != 0; }
+
+#endif

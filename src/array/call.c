@@ -1,0 +1,442 @@
+/* ax_run and ax_run_start: check and hold the arguments, lay them out, and get memory for results.
+
+   A call is performed at once, on the caller's thread, if its arguments are ready and unused, apart from users that leave within
+   the time of a lock: it needs no object. Otherwise it becomes a pending run. So does a call that need only be started, if it is
+   worth a thread. */
+#include "array/call.h"
+
+#include <string.h>
+
+#include "array/pending.h"
+#include "machine/float_mode.h"
+#include "run/inside.h"
+
+/* --- Arguments --- */
+
+enum { most_named = 5 };
+
+void ax_mismatch(ax_mismatches *all, const ax_executable *e, uint32_t index, const ax_type *want, const ax_type *got,
+                 const char *but) {
+  if (all->count++ >= most_named) return;
+  ax_text_add(&all->text, "\n  ");
+  ax_argument_text(&all->text, e, NULL, index);
+  ax_text_add(&all->text, ": the program takes %s, got %s%s", ax_type_string(want, NULL),
+              got != NULL ? ax_type_string(got, NULL) : "nothing", but);
+}
+
+ax_status ax_mismatches_report(ax_mismatches *all, const char *who, uint32_t arguments) {
+  if (all->count == 0) return AX_OK;
+  if (all->count > most_named) ax_text_add(&all->text, "\n  ... and %u more", all->count - most_named);
+  ax_status status = ax_error(AX_INVALID_ARGUMENT, "%s: %u of %u arguments do not match:%s", who, all->count, arguments,
+                              all->text.data != NULL ? all->text.data : "");
+  ax_text_deinit(&all->text);
+  return status;
+}
+
+static ax_status check_arguments(const ax_executable *e, ax_array *const *in) {
+  ax_mismatches wrong = {0};
+  for (uint32_t i = 0; i < e->signature.in_count; i++) {
+    if (in != NULL && in[i] != NULL && in[i]->layout == e->wanted[i] && !ax_array_gone(in[i])) continue; /* the usual case */
+    const ax_type *want = ax_program_in_type(e->program, i);
+    const ax_type *got = in != NULL && in[i] != NULL ? &in[i]->layout->type : NULL;
+    bool gone = got != NULL && ax_signature_uses(&e->signature, i) && ax_array_gone(in[i]),
+         foreign = got != NULL && in[i]->layout->runtime != e->runtime;
+    if (got != NULL && !gone && !foreign && got->dtype == want->dtype && ax_same_shape(got, want)) continue;
+    ax_mismatch(&wrong, e, i, want, got, gone ? ", which was donated to an earlier run" : foreign ? " of another runtime" : "");
+  }
+  return ax_mismatches_report(&wrong, "run", e->signature.in_count);
+}
+
+ax_status ax_call_check_counts(const ax_executable *e, const char *who, uint32_t in_count, uint32_t out_count) {
+  if (in_count == e->signature.in_count && out_count == e->signature.out_count) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s: the program takes %u arguments and gives %u results, not %u and %u", who,
+                  e->signature.in_count, e->signature.out_count, in_count, out_count);
+}
+
+void ax_call_let_go(const ax_run_call *call, uint32_t count, bool began) {
+  for (uint32_t i = 0; i < count; i++) {
+    if (!ax_call_donates(call, i)) ax_array_leave(call->in[i]);
+    else if (!began) ax_array_give_back(call->in[i]);
+  }
+}
+
+static ax_status refuse_both(uint32_t donated, uint32_t other, const char *type) {
+  return ax_error(AX_INVALID_ARGUMENT, "run: argument %u is donated, but the same array is argument %u too: %s", donated, other,
+                  type);
+}
+
+/* Argument i is the same array as another argument, and one of the two is donated. Finds the other one for the message. */
+ax_status ax_call_refuse_twice(const ax_run_call *call, uint32_t i) {
+  uint32_t k = 0;
+  while (k == i || call->in[k] != call->in[i] || !(ax_call_donates(call, k) || ax_call_donates(call, i))) k++;
+  const uint32_t first = i < k ? i : k, second = i < k ? k : i;
+  const bool first_given = ax_call_donates(call, first);
+  return refuse_both(ax_call_input(call, first_given ? first : second), ax_call_input(call, first_given ? second : first),
+                     ax_type_string(&call->in[i]->layout->type, NULL));
+}
+
+ax_status ax_call_check_same(const ax_run_call *call) {
+  for (uint32_t k = 0; k < call->same_count; k++) {
+    const ax_same *same = &call->same[k];
+    if (!ax_array_gone(same->array)) continue;
+    const char *type = ax_type_string(&same->array->layout->type, NULL);
+    for (uint32_t i = 0; i < call->in_count; i++)
+      if (call->in[i] == same->array) return refuse_both(ax_call_input(call, i), same->input, type);
+    return ax_error(AX_INVALID_ARGUMENT, "run: argument %u, %s, is donated by another thread", same->input, type);
+  }
+  return AX_OK;
+}
+
+typedef enum holding { HELD, NOT_YET, FAILED } holding;
+
+static ax_status wait_for_maker(const ax_array *array) { return array->maker != NULL ? ax_pending_wait(array->maker) : AX_OK; }
+
+/* Called when all arguments are ready. From here on no other thread takes the arguments' memory or uses that of donated ones.
+   NOT_YET: a donated argument has users, or occurs twice. */
+static holding hold(const ax_run_call *call, ax_status *status) {
+  *status = AX_OK;
+  for (uint32_t i = 0; i < call->in_count; i++) {
+    ax_array *array = call->in[i];
+    const ax_pending *maker = array->maker;
+    if (maker != NULL && ax_pending_over(maker)) *status = wait_for_maker(array);
+    bool made = maker == NULL || (ax_pending_over(maker) && *status == AX_OK);
+    if (made && (ax_call_donates(call, i) ? ax_array_take(array) : ax_array_use(array))) continue;
+    ax_call_let_go(call, i, false);
+    return *status == AX_OK ? NOT_YET : FAILED;
+  }
+  *status = ax_call_check_same(call);
+  if (*status == AX_OK) return HELD;
+  ax_call_let_go(call, call->in_count, false);
+  return FAILED;
+}
+
+/* --- One run --- */
+
+/* The layout of a result that is passed on. */
+static ax_layout *layout_of(const ax_run_call *call, const ax_passed *passed) {
+  ax_layout *wanted = call->on->passed[passed->result];
+  return wanted != NULL ? wanted : call->in[passed->from]->layout;
+}
+
+ax_status ax_call_make_arrays(const ax_run_call *call) {
+  const uint32_t made = call->e->compiled.plan->out_count;
+  for (uint32_t k = 0; k < made; k++) AX_TRY(ax_array_create(call->on->made[k], NULL, &call->out[k]));
+  for (uint32_t k = 0; k < call->passed_count; k++)
+    AX_TRY(ax_array_create(layout_of(call, &call->passed[k]), NULL, &call->out[made + k]));
+  return AX_OK;
+}
+
+void ax_call_drop_arrays(ax_array **out, uint32_t count) {
+  for (uint32_t k = 0; k < count; k++) {
+    ax_array_release(out[k]);
+    out[k] = NULL;
+  }
+}
+
+typedef struct performance {
+  const ax_run_call *call;
+  ax_parts **inputs;  /* retained: laid out as the plan wants them */
+  ax_parts **outputs; /* retained, until the results have them */
+} performance;
+
+static ax_status lay_out_inputs(performance *p) {
+  const ax_executable *e = p->call->e;
+  for (uint32_t i = 0; i < e->compiled.plan->in_count; i++) {
+    const ax_array *array = p->call->in[i];
+    const ax_laying laying = e->compiled.plan->donate[i] ? AX_LAY_WRITTEN : AX_LAY_READ;
+    AX_TRY(ax_parts_lay_out(array->parts, array->layout, e->wanted[e->signature.kept[i]], laying, &p->inputs[i]));
+    if (p->inputs[i] != array->parts && p->inputs[i]->memory != NULL)
+      atomic_fetch_add_explicit(&ax_runtime_tally(e->runtime)->copied, 1, memory_order_relaxed);
+  }
+  return AX_OK;
+}
+
+/* Gives each result parts of its own, or those of the donated input whose memory it gets. */
+static ax_status make_outputs(performance *p) {
+  ax_executable *e = p->call->e;
+  for (uint32_t k = 0; k < e->compiled.plan->out_count; k++) {
+    const ax_result *result = &e->compiled.results[k];
+    if (result->donated != AX_NONE) p->outputs[k] = ax_parts_retain(p->inputs[result->donated]);
+    else AX_TRY(ax_parts_create(e->runtime, e->assigned.made[k], &p->outputs[k]));
+  }
+  return AX_OK;
+}
+
+/* Passes on results that are an argument. */
+static ax_status pass_on(performance *p) {
+  const ax_run_call *call = p->call;
+  ax_parts **outputs = p->outputs + call->e->compiled.plan->out_count;
+  for (uint32_t k = 0; k < call->passed_count; k++) {
+    const ax_array *from = call->in[call->passed[k].from];
+    AX_TRY(ax_parts_lay_out(from->parts, from->layout, layout_of(call, &call->passed[k]), AX_LAY_SHARED, &outputs[k]));
+  }
+  return AX_OK;
+}
+
+/* Donated inputs lose their parts, whether or not results live in their memory. */
+static void take_donations(const ax_run_call *call) {
+  for (uint32_t i = 0; i < call->in_count; i++) {
+    if (!ax_call_donates(call, i)) continue;
+    ax_parts_release(call->in[i]->parts);
+    call->in[i]->parts = NULL;
+  }
+}
+
+/* Results that depend on no input are those of the first run. They share its parts, so a run to which one is donated writes into
+   a copy. */
+static bool take_constants(performance *p) {
+  const ax_executable *e = p->call->e;
+  ax_parts **kept = e->compiled.is_constant ? atomic_load_explicit(&e->constant_parts, memory_order_acquire) : NULL;
+  for (uint32_t k = 0; kept != NULL && k < e->compiled.plan->out_count; k++) p->outputs[k] = ax_parts_retain(kept[k]);
+  return kept != NULL;
+}
+
+/* If there is no memory to keep them, the next run computes them again. */
+static void keep_constants(performance *p) {
+  ax_executable *e = p->call->e;
+  ax_parts **none = NULL, **kept = e->compiled.is_constant ? ax_alloc(e->compiled.plan->out_count * sizeof kept[0]) : NULL;
+  if (kept == NULL) return;
+  for (uint32_t k = 0; k < e->compiled.plan->out_count; k++) kept[k] = ax_parts_retain(p->outputs[k]);
+  if (atomic_compare_exchange_strong(&e->constant_parts, &none, kept)) return;
+  for (uint32_t k = 0; k < e->compiled.plan->out_count; k++) ax_parts_release(kept[k]); /* another thread was first */
+  ax_free(kept);
+}
+
+static void count_without(ax_executable *e) {
+  atomic_fetch_add_explicit(&ax_runtime_tally(e->runtime)->calls_without, 1, memory_order_relaxed);
+}
+
+static ax_status run(performance *p, uint64_t number, bool *began) {
+  ax_executable *e = p->call->e;
+  AX_TRY(lay_out_inputs(p));
+  AX_TRY(pass_on(p));
+  if (e->compiled.idle_plan || take_constants(p)) {
+    *began = true;
+    count_without(e);
+    return AX_OK;
+  }
+  AX_TRY(make_outputs(p));
+  atomic_fetch_add_explicit(&ax_runtime_tally(e->runtime)->runs, 1, memory_order_relaxed);
+  AX_TRY(ax_execute(&e->runner, p->inputs, p->outputs, number, began));
+  keep_constants(p);
+  return AX_OK;
+}
+
+ax_status ax_call_perform(const ax_run_call *call, uint64_t number, bool *began) {
+  ax_parts *few[64];
+  const uint32_t in_count = call->e->compiled.plan->in_count, out_count = ax_call_out_count(call);
+  const size_t count = (size_t)in_count + out_count;
+  ax_parts **parts = count <= AX_COUNT(few) ? few : ax_alloc(count * sizeof parts[0]);
+  *began = false;
+  if (parts == NULL) return ax_out_of_memory(count * sizeof parts[0]);
+  memset(parts, 0, count * sizeof parts[0]);
+  performance p = {call, parts, parts + in_count};
+  ax_status status = run(&p, number, began);
+  if (*began) take_donations(call);
+  for (uint32_t k = 0; k < out_count; k++) {
+    if (status == AX_OK) call->out[k]->parts = p.outputs[k];
+    else ax_parts_release(p.outputs[k]);
+  }
+  for (uint32_t i = 0; i < in_count; i++) ax_parts_release(p.inputs[i]);
+  if (parts != few) ax_free(parts);
+  return status;
+}
+
+/* Takes the run's own references to its arguments. During the run its callbacks, or other threads, may release the caller's
+   references and overwrite the caller's list. */
+static void retain_arguments(const ax_run_call *call, ax_array **own) {
+  for (uint32_t i = 0; i < call->in_count; i++) own[i] = ax_array_retain(call->in[i]);
+}
+
+static void release_arguments(const ax_run_call *call) {
+  for (uint32_t i = 0; i < call->in_count; i++) ax_array_release(call->in[i]);
+}
+
+/* Performs the call now. The arguments are ready, and in use by this call or given to it. */
+static ax_status run_now(const ax_run_call *given) {
+  ax_array *few[64], **own = given->in_count <= AX_COUNT(few) ? few : ax_alloc(given->in_count * sizeof own[0]);
+  bool began = false;
+  if (own == NULL) {
+    ax_call_let_go(given, given->in_count, false);
+    return ax_out_of_memory(given->in_count * sizeof own[0]);
+  }
+  retain_arguments(given, own);
+  ax_run_call call = *given;
+  call.in = own;
+  ax_float_mode caller = ax_float_mode_enter();
+  ax_status status = ax_call_make_arrays(&call);
+  if (status == AX_OK) status = ax_call_perform(&call, 0, &began);
+  ax_call_let_go(&call, call.in_count, began);
+  ax_float_mode_leave(caller);
+  release_arguments(&call);
+  if (own != few) ax_free(own);
+  return status;
+}
+
+/* --- Calls --- */
+
+static ax_status start(const ax_run_call *call, bool at_once, ax_pending **pending) {
+  ax_executable *e = call->e;
+  ax_status status;
+  bool worth_a_thread = !at_once && e->compiled.threaded && ax_workers_any(e->runtime->executor.workers);
+  *pending = NULL;
+  holding held = worth_a_thread ? NOT_YET : hold(call, &status);
+  if (held == NOT_YET) return ax_pending_start(call, pending);
+  return held == HELD ? run_now(call) : status;
+}
+
+/* A call of a program whose plan has fewer inputs or results. */
+typedef struct selection {
+  ax_run_call call;
+  ax_array **in, **out;
+  uint32_t *input;
+  uint32_t
+      *given; /* by argument that is donated but not the plan's: 1 + its index in the call; 0: it is not there yet */
+  ax_passed *passed;
+  ax_same *same;
+} selection;
+
+/* Allocates the lists for the most entries they can have, as one block of memory, owned by the caller: *memory. */
+static ax_status make_room(selection *s, ax_executable *e, const ax_assigned *on, void **memory) {
+  const size_t given = e->signature.in_count, out_count = e->signature.out_count, in_count = given + out_count;
+  const size_t bytes = (in_count + out_count) * sizeof s->in[0] + in_count * sizeof s->input[0] + given * sizeof s->given[0] +
+                       out_count * (sizeof s->passed[0] + sizeof s->same[0]);
+  void *next = *memory = ax_calloc(1, bytes + 1);
+  if (next == NULL) return ax_out_of_memory(bytes);
+  s->in = next;
+  s->out = s->in + in_count;
+  s->same = (ax_same *)(void *)(s->out + out_count);
+  s->passed = (ax_passed *)(void *)(s->same + out_count);
+  s->input = (uint32_t *)(void *)(s->passed + out_count);
+  s->given = s->input + in_count;
+  s->call = (ax_run_call){.e = e, .on = on, .in = s->in, .out = s->out, .input = s->input, .passed = s->passed, .same = s->same};
+  return AX_OK;
+}
+
+static uint32_t select_argument(selection *s, ax_array *const *in, uint32_t i) {
+  s->in[s->call.in_count] = in[i];
+  s->input[s->call.in_count] = i;
+  return s->call.in_count++;
+}
+
+/* Gives the index of a donated argument in the call, where it may occur only once. */
+static uint32_t find_given(selection *s, ax_array *const *in, uint32_t i) {
+  if (s->call.e->signature.in[i].place != AX_NONE) return s->call.e->signature.in[i].place;
+  if (s->given[i] == 0) s->given[i] = select_argument(s, in, i) + 1;
+  return s->given[i] - 1;
+}
+
+/* Says whether result k is the very array of its argument: the argument is not donated, and has the result's layout. */
+static bool is_same_array(const ax_executable *e, ax_array *const *in, uint32_t k) {
+  const ax_signature_out *r = &e->signature.out[k];
+  const ax_layout *is = in[r->input]->layout, *wanted = e->assigned.passed[k];
+  return !e->signature.in[r->input].donate && (wanted == NULL || (ax_layout_same(is, wanted) && is->devices == wanted->devices));
+}
+
+static void select_all(selection *s, ax_array *const *in, ax_array **out) {
+  const ax_executable *e = s->call.e;
+  for (uint32_t i = 0; i < e->compiled.plan->in_count; i++) select_argument(s, in, e->signature.kept[i]);
+  for (uint32_t k = 0; k < e->signature.out_count; k++) {
+    const uint32_t i = e->signature.out[k].input;
+    if (i == AX_NONE) continue;
+    if (is_same_array(e, in, k)) s->same[s->call.same_count++] = (ax_same){out[k] = ax_array_retain(in[i]), i};
+    else
+      s->passed[s->call.passed_count++] =
+          (ax_passed){e->signature.in[i].donate ? find_given(s, in, i) : select_argument(s, in, i), k};
+  }
+}
+
+/* Puts the results into the program's order. */
+static void hand_out(const selection *s, ax_array **out) {
+  const ax_executable *e = s->call.e;
+  for (uint32_t k = 0; k < e->signature.out_count; k++)
+    if (e->signature.out[k].made != AX_NONE) out[k] = s->out[e->signature.out[k].made];
+  for (uint32_t k = 0; k < s->call.passed_count; k++) out[s->passed[k].result] = s->out[e->compiled.plan->out_count + k];
+}
+
+/* Nothing runs if all results are arguments as they are, and no other argument is taken. */
+static ax_status start_selected(ax_executable *e, const ax_assigned *on, ax_array *const *in, ax_array **out, bool at_once,
+                                ax_pending **pending) {
+  selection s;
+  void *memory;
+  *pending = NULL;
+  AX_TRY(make_room(&s, e, on, &memory));
+  select_all(&s, in, out);
+  const bool nothing = e->compiled.idle_plan && s.call.in_count == 0;
+  if (nothing) count_without(e);
+  ax_status status = nothing ? AX_OK : start(&s.call, at_once, pending);
+  hand_out(&s, out);
+  ax_free(memory);
+  return status;
+}
+
+static ax_status check_call(const ax_executable *e, ax_array *const *in, uint32_t in_count, ax_array **out, uint32_t out_count) {
+  for (uint32_t k = 0; k < out_count; k++) out[k] = NULL;
+  AX_TRY(ax_require(e, "executable"));
+  AX_TRY(ax_call_check_counts(e, "run", in_count, out_count));
+  return check_arguments(e, in);
+}
+
+static ax_status begin(ax_executable *e, ax_array *const *in, ax_array **out, bool at_once, ax_pending **pending) {
+  const ax_assigned *on;
+  *pending = NULL;
+  AX_TRY(ax_assigned_find(e, in, "run", NULL, &on));
+  if (!e->signature.plain) return start_selected(e, on, in, out, at_once, pending);
+  return start(&(ax_run_call){.e = e, .on = on, .in_count = e->signature.in_count, .in = in, .out = out}, at_once, pending);
+}
+
+/* Waits for results that are arguments, since these may be results of a run that is not over. */
+static ax_status wait_for_passed(const ax_executable *e, ax_array *const *out) {
+  for (uint32_t k = 0; !e->signature.plain && k < e->signature.out_count; k++)
+    if (e->signature.out[k].input != AX_NONE) AX_TRY(wait_for_maker(out[k]));
+  return AX_OK;
+}
+
+static ax_status run_to_end(ax_executable *e, ax_array *const *in, ax_array **out) {
+  ax_pending *pending;
+  ax_status status = begin(e, in, out, true, &pending);
+  if (pending != NULL) status = ax_pending_wait(pending);
+  ax_pending_release(pending);
+  return status == AX_OK ? wait_for_passed(e, out) : status;
+}
+
+static ax_status run_later(ax_executable *e, ax_array *const *in, ax_array **out) {
+  ax_pending *pending;
+  ax_status status = begin(e, in, out, false, &pending);
+  ax_pending_release(pending);
+  return status;
+}
+
+/* Holds the executable until the call returns, since a callback of the run, or another thread, may release the caller's
+   reference. */
+static ax_status call_held(ax_status (*run)(ax_executable *, ax_array *const *, ax_array **), ax_executable *e, uint32_t in_count,
+                           ax_array *const *in, uint32_t out_count, ax_array **out) {
+  AX_TRY(check_call(e, in, in_count, out, out_count));
+  ax_inside inside;
+  ax_executable_hold(e);
+  ax_inside_enter(&inside, &e->runtime->executor);
+  ax_status status = run(e, in, out);
+  if (status != AX_OK) ax_call_drop_arrays(out, out_count);
+  ax_executable_release(e);
+  ax_inside_leave(&inside);
+  return status;
+}
+
+ax_status ax_run(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
+  return call_held(run_to_end, e, in_count, in, out_count, out);
+}
+
+ax_status ax_run_start(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
+  return call_held(run_later, e, in_count, in, out_count, out);
+}
+
+/* Does not wait for an array that was donated, since it can never be read. */
+ax_status ax_array_wait(const ax_array *array) {
+  AX_TRY(ax_require(array, "array"));
+  if (!ax_array_gone((ax_array *)array)) AX_TRY(wait_for_maker(array)); /* the cast: counting users does not change the array */
+  return ax_array_gone((ax_array *)array) ? ax_array_refuse_donated(array) : AX_OK;
+}
+
+bool ax_array_is_ready(const ax_array *array) {
+  return array != NULL && (array->maker == NULL || ax_pending_over(array->maker) || ax_array_gone((ax_array *)array));
+}

@@ -1,0 +1,355 @@
+/* Executables: creation, cache, questions, text, release. pipeline.c makes them from programs. */
+#include <string.h>
+#include <unistd.h>
+
+#include "axle/transform.h"
+#include "array/executable.h"
+#include "machine/float_mode.h"
+#include "mesh/constraint.h"
+#include "partition/partition.h"
+
+/* --- The object and its cache --- */
+
+static void release_constants(ax_executable *e) {
+  ax_parts **kept = atomic_load(&e->constant_parts);
+  for (uint32_t k = 0; kept != NULL && k < e->compiled.plan->out_count; k++) ax_parts_release(kept[k]);
+  ax_free(kept);
+}
+
+void ax_executable_destroy(ax_executable *e) {
+  release_constants(e);
+  ax_assigned_deinit(e);
+  ax_runner_deinit(&e->runner);
+  for (uint32_t i = 0; e->wanted != NULL && i < e->signature.in_count; i++) ax_layout_release(e->wanted[i]);
+  ax_free(e->wanted);
+  ax_compiled_deinit(&e->compiled, e->runtime->process == getpid() ? e->runtime->assembler.jit : NULL);
+  ax_program_release(e->program);
+  ax_free(e->names);
+  pthread_mutex_destroy(&e->lock);
+  ax_runtime_drop(e->runtime);
+  ax_free(e);
+}
+
+ax_status ax_names_copy(const char *const *names, uint32_t count, const char ***out) {
+  size_t bytes = ((size_t)count + 1) * sizeof **out;
+  *out = NULL;
+  if (names == NULL) return AX_OK;
+  for (uint32_t i = 0; i < count; i++) bytes += names[i] != NULL ? strlen(names[i]) + 1 : 0;
+  *out = ax_calloc(1, bytes);
+  if (*out == NULL) return ax_out_of_memory(bytes);
+  char *next = (char *)(*out + count + 1);
+  for (uint32_t i = 0; i < count; i++) {
+    if (names[i] == NULL) continue;
+    (*out)[i] = strcpy(next, names[i]);
+    next += strlen(next) + 1;
+  }
+  return AX_OK;
+}
+
+/* Messages must have the caller's names, so executables with other names are not shared. */
+static bool same_names(const char *const *a, const char *const *b, uint32_t count) {
+  if (a == NULL || b == NULL) return a == b;
+  for (uint32_t i = 0; i < count; i++)
+    if (a[i] != b[i] && (a[i] == NULL || b[i] == NULL || strcmp(a[i], b[i]) != 0)) return false;
+  return true;
+}
+
+static bool same_options(const ax_executable *e, const ax_compile_options *options, const bool *donate) {
+  const ax_plan_options *own = &e->compiled.plan->options;
+  if (e->compiled.timed != options->timeline || own->reference != options->reference || own->check != options->check_numerics ||
+      own->unchecked_ragged != options->unchecked_ragged || e->keep_unused != options->keep_unused)
+    return false;
+  for (uint32_t i = 0; i < e->signature.in_count; i++)
+    if (e->signature.in[i].asked != donate[i]) return false;
+  return same_names((const char *const *)e->names, options->names, e->signature.in_count);
+}
+
+static ax_executable *find_cached(ax_runtime *runtime, const ax_program *program, const ax_compile_options *options,
+                                  const bool *donate) {
+  ax_executable *found = NULL;
+  pthread_mutex_lock(&runtime->cache_lock);
+  for (ax_executable *e = runtime->cache; e != NULL && found == NULL; e = e->next_cached)
+    if (ax_program_equal(e->program, program) && ax_program_same_locations(e->program, program, true) &&
+        same_options(e, options, donate)) {
+      found = e;
+      atomic_fetch_add(&e->references, 1);
+      runtime->found++;
+    }
+  pthread_mutex_unlock(&runtime->cache_lock);
+  return found;
+}
+
+/* An executable that is not compiled. NULL: no memory. */
+static ax_executable *create(ax_runtime *runtime, ax_program *program) {
+  ax_executable *e = ax_calloc(1, sizeof *e);
+  if (e == NULL) return NULL;
+  atomic_init(&e->references, 1);
+  pthread_mutex_init(&e->lock, NULL);
+  e->runtime = ax_runtime_hold(runtime);
+  e->program = ax_program_retain(program);
+  ax_runner_init(&e->runner, &e->compiled, &e->runtime->executor);
+  return e;
+}
+
+static void put_in_cache(ax_runtime *runtime, ax_executable *e) {
+  pthread_mutex_lock(&runtime->cache_lock);
+  e->next_cached = runtime->cache;
+  runtime->cache = e;
+  runtime->compiled++;
+  pthread_mutex_unlock(&runtime->cache_lock);
+}
+
+static void tell(const ax_executable *e) {
+  char trouble[256];
+  if (e->runtime->options.log == NULL) return;
+  if (ax_jit_trouble(e->runtime->assembler.jit, trouble, sizeof trouble))
+    ax_runtime_log(e->runtime, "compile: the code cache is not used: %s", trouble);
+  ax_runtime_log(e->runtime, "lower: %u equations for %u devices, %.3f s", e->program->eqn_count, e->compiled.devices,
+                 e->lower_seconds);
+  ax_runtime_log(e->runtime, "compile: %u instructions, %.3f s", e->compiled.codes[0].instr_count, e->compile_seconds);
+  for (uint32_t i = 0; i < e->signature.in_count; i++) {
+    const ax_signature_in *in = &e->signature.in[i];
+    if (!in->asked || in->donated != AX_NONE) continue;
+    ax_text name = {0};
+    ax_argument_text(&name, e, NULL, i);
+    ax_runtime_log(e->runtime, "compile: %s, %s, is donated to no use: %s", name.data != NULL ? name.data : "an argument",
+                   ax_type_string(ax_program_in_type(e->program, i), NULL),
+                   in->donate ? "no result lives in its memory" : "nothing depends on it, and it stays the caller's");
+    ax_text_deinit(&name);
+  }
+}
+
+static ax_status make_layouts(ax_executable *e) {
+  const ax_signature *s = &e->signature;
+  e->wanted = ax_calloc((size_t)s->in_count + 1, sizeof e->wanted[0]);
+  if (e->wanted == NULL) return ax_out_of_memory(s->in_count * sizeof e->wanted[0]);
+  for (uint32_t i = 0; i < s->in_count; i++)
+    AX_TRY(ax_layout_create(e->runtime, ax_program_in_type(e->program, i), &s->mesh, s->in[i].spec, NULL, s->mesh.count > 0,
+                            &e->wanted[i]));
+  return ax_assigned_init(e);
+}
+
+/* laid: the lowered program; NULL: it is lowered here. */
+static ax_status make(ax_executable *e, const ax_laid *laid, double lower_seconds, const ax_compile_options *options) {
+  const double begin = ax_seconds();
+  ax_laid own = {0};
+  if (laid == NULL) {
+    AX_TRY(ax_program_lay_out(e->program, options->keep_unused, &own));
+    lower_seconds = ax_seconds() - begin;
+  }
+  const double lowered = ax_seconds();
+  const ax_source source = {e->program, laid != NULL ? laid : &own, options};
+  ax_status status = ax_assemble(&e->runtime->assembler, &source, &e->signature, &e->compiled);
+  if (status == AX_OK) status = make_layouts(e);
+  ax_laid_deinit(&own);
+  e->keep_unused = options->keep_unused;
+  e->lower_seconds = lower_seconds;
+  e->compile_seconds = ax_seconds() - lowered;
+  return status;
+}
+
+static ax_status compile(ax_runtime *runtime, ax_program *program, const ax_laid *laid, double lower_seconds,
+                         const ax_compile_options *options, ax_executable **out) {
+  if ((options->check_numerics & ~(uint32_t)(AX_CHECK_NAN | AX_CHECK_INF)) != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "compile: check_numerics is %u; it is AX_CHECK_NAN, AX_CHECK_INF, both or 0",
+                    options->check_numerics);
+  bool *donate = ax_calloc((size_t)program->in_count + 1, sizeof donate[0]);
+  if (donate == NULL) return ax_out_of_memory(program->in_count);
+  ax_status status = ax_args_mask(options->donate, "input", program->in_count, donate);
+  if (status == AX_OK) *out = find_cached(runtime, program, options, donate);
+  ax_free(donate);
+  if (status != AX_OK) return ax_error_context(status, "donate: ");
+  if (*out != NULL) {
+    ax_runtime_log(runtime, "compile: found in the cache");
+    return AX_OK;
+  }
+  ax_executable *e = create(runtime, program);
+  if (e == NULL) return ax_out_of_memory(sizeof *e);
+  status = ax_names_copy(options->names, program->in_count, &e->names);
+  ax_float_mode caller = ax_float_mode_enter(); /* constants are rounded as in runs */
+  if (status == AX_OK) status = make(e, laid, lower_seconds, options);
+  ax_float_mode_leave(caller);
+  if (status != AX_OK) {
+    ax_executable_destroy(e);
+    return status;
+  }
+  put_in_cache(runtime, e);
+  tell(e);
+  *out = e;
+  return AX_OK;
+}
+
+ax_status ax_executable_of(ax_runtime *runtime, ax_program *program, const ax_laid *laid, double lower_seconds,
+                           const ax_compile_options *options, ax_executable **out) {
+  ax_compile_options all = *options;
+  all.check_numerics |= runtime->options.check_numerics;
+  return compile(runtime, program, laid, lower_seconds, &all, out);
+}
+
+/* Finds how arrays given as `like` lie. An array that is not committed gives no layout. Neither does one without a mesh, since a
+   program without a mesh has the same devices anyway. *says: some array gives a layout. */
+static ax_status look_at_like(const ax_program *program, ax_array *const *arrays, ax_lying *like, bool *says) {
+  uint32_t first = AX_NONE;
+  *says = false;
+  for (uint32_t i = 0; i < program->in_count; i++) {
+    const ax_layout *layout = arrays[i] != NULL ? arrays[i]->layout : NULL;
+    if (layout == NULL) continue;
+    const ax_type *want = ax_program_in_type(program, i);
+    if (layout->type.dtype != want->dtype || !ax_same_shape(&layout->type, want))
+      return ax_error(AX_INVALID_ARGUMENT, "like: input %u is %s, and the array %s", i, ax_type_string(want, NULL),
+                      ax_type_string(&layout->type, NULL));
+    if (!layout->committed) continue;
+    if (first == AX_NONE) first = i;
+    if (!ax_layout_same_devices(layout, arrays[first]->layout))
+      return ax_error(AX_INVALID_ARGUMENT, "like: the arrays of inputs %u and %u lie on different devices", first, i);
+    if (layout->mesh.count == 0) continue;
+    like[i] = (ax_lying){&layout->mesh, &layout->spec};
+    *says = true;
+  }
+  return AX_OK;
+}
+
+static ax_status lay_like(ax_program *program, const ax_compile_options *options, ax_program **out) {
+  bool says = false;
+  ax_lying *like = ax_calloc((size_t)program->in_count + 1, sizeof like[0]);
+  if (like == NULL) return ax_out_of_memory(program->in_count * sizeof like[0]);
+  ax_status status = options->like != NULL ? look_at_like(program, options->like, like, &says) : AX_OK;
+  if (status == AX_OK && options->shardings == NULL && !says) *out = ax_program_retain(program);
+  else if (status == AX_OK) status = ax_program_laid_like(program, options->mesh, options->shardings, like, out);
+  ax_free(like);
+  return status;
+}
+
+ax_status ax_program_laid_over(ax_program *program, const ax_compile_options *options, const char *who, ax_program **out) {
+  *out = NULL;
+  if ((options->shardings == NULL) != (options->mesh == NULL))
+    return ax_error(AX_INVALID_ARGUMENT, "the options have %s; they go together",
+                    options->mesh == NULL ? "shardings and no mesh" : "a mesh and no shardings");
+  if (options->shardings == NULL && options->like == NULL) {
+    *out = ax_program_retain(program);
+    return AX_OK;
+  }
+  ax_status status = lay_like(program, options, out);
+  return status == AX_OK ? AX_OK : ax_error_context(status, "%s: ", who);
+}
+
+ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options, ax_executable **out) {
+  const ax_compile_options defaults = {0};
+  if (options == NULL) options = &defaults;
+  *out = NULL;
+  AX_TRY(ax_require(runtime, "runtime"));
+  AX_TRY(ax_require(program, "program"));
+  ax_program *laid;
+  AX_TRY(ax_program_laid_over(program, options, "compile", &laid));
+  ax_status status = ax_executable_of(runtime, laid, NULL, 0, options, out);
+  ax_program_release(laid);
+  return status;
+}
+
+ax_executable *ax_executable_retain(ax_executable *e) {
+  if (e != NULL) ax_executable_hold(e);
+  return e;
+}
+
+void ax_executable_release(ax_executable *e) {
+  if (e == NULL) return;
+  uint32_t references = atomic_load_explicit(&e->references, memory_order_relaxed);
+  while (references > 1) /* each call comes here: only the last reference takes the lock */
+    if (atomic_compare_exchange_weak_explicit(&e->references, &references, references - 1, memory_order_release,
+                                              memory_order_relaxed))
+      return;
+  pthread_mutex_lock(&e->runtime->cache_lock); /* so that the cache does not hand out an executable that is being destroyed */
+  bool last = atomic_fetch_sub(&e->references, 1) == 1;
+  for (ax_executable **link = &e->runtime->cache; last && *link != NULL; link = &(*link)->next_cached)
+    if (*link == e) {
+      *link = e->next_cached;
+      break;
+    }
+  pthread_mutex_unlock(&e->runtime->cache_lock);
+  if (last) ax_executable_destroy(e);
+}
+
+/* --- Questions --- */
+
+const ax_mesh *ax_executable_get_mesh(const ax_executable *e) { return e != NULL ? &e->signature.mesh : NULL; }
+
+const ax_spec *ax_executable_in_spec(const ax_executable *e, uint32_t index) {
+  return e != NULL && index < e->signature.in_count ? e->signature.in[index].spec : NULL;
+}
+
+const ax_spec *ax_executable_out_spec(const ax_executable *e, uint32_t index) {
+  if (e == NULL || index >= e->signature.out_count) return NULL;
+  const ax_signature_out *r = &e->signature.out[index];
+  return r->spec != NULL ? r->spec : e->signature.in[r->input].spec;
+}
+
+bool ax_executable_keeps(const ax_executable *e, uint32_t index) {
+  return e != NULL && index < e->signature.in_count && e->signature.in[index].place != AX_NONE;
+}
+
+int64_t ax_executable_passed(const ax_executable *e, uint32_t index) {
+  const uint32_t input = e != NULL && index < e->signature.out_count ? e->signature.out[index].input : AX_NONE;
+  return input != AX_NONE ? (int64_t)input : -1;
+}
+
+double ax_executable_lower_seconds(const ax_executable *e) { return e != NULL ? e->lower_seconds : 0; }
+double ax_executable_compile_seconds(const ax_executable *e) { return e != NULL ? e->compile_seconds : 0; }
+
+int64_t ax_executable_donated(const ax_executable *e, uint32_t index) {
+  const uint32_t result = e != NULL && index < e->signature.in_count ? e->signature.in[index].donated : AX_NONE;
+  return result != AX_NONE ? (int64_t)result : -1;
+}
+
+ax_status ax_executable_cost(const ax_executable *e, ax_cost *out) {
+  *out = (ax_cost){0};
+  AX_TRY(ax_require(e, "executable"));
+  return ax_program_cost(e->program, out);
+}
+
+ax_status ax_executable_memory(const ax_executable *e, ax_memory *out) {
+  *out = (ax_memory){0};
+  AX_TRY(ax_require(e, "executable"));
+  ax_memory_of(&e->compiled, out);
+  return AX_OK;
+}
+
+ax_status ax_executable_put(const ax_executable *e, uint32_t index, const void *data, ax_array **out) {
+  *out = NULL;
+  AX_TRY(ax_require(e, "executable"));
+  if (index < e->signature.in_count) return ax_array_of_data(e->runtime, e->wanted[index], data, out);
+  return ax_error(AX_INVALID_ARGUMENT, "executable_put: there is no input %u; the program takes %u", index, e->signature.in_count);
+}
+
+ax_status ax_jit(ax_runtime *runtime, ax_fn function, const ax_type *in_types, const ax_compile_options *options,
+                 ax_executable **out) {
+  ax_program *program;
+  *out = NULL;
+  AX_TRY(ax_require(runtime, "runtime"));
+  AX_TRY(ax_trace(function, in_types, &program));
+  ax_runtime_log(runtime, "trace: %u equations, %.3f s", program->eqn_count, ax_program_seconds(program));
+  ax_status status = ax_compile(runtime, program, options, out);
+  ax_program_release(program);
+  return status;
+}
+
+/* --- Text --- */
+
+ax_status ax_executable_text(const ax_executable *e, char **out) {
+  ax_text text = {0};
+  *out = NULL;
+  AX_TRY(ax_require(e, "executable"));
+  ax_plan_text(&text, e->compiled.plan);
+  ax_instrs_text(&text, &e->compiled, e->compiled.codes[0].instrs, e->compiled.codes[0].instr_count);
+  return ax_text_finish(&text, out);
+}
+
+ax_status ax_text_after(ax_runtime *runtime, ax_program *program, const char *pass, const struct ax_speeds *speeds, char **out) {
+  const ax_compile_options options = {0};
+  return ax_assemble_text(&runtime->assembler, &(ax_source){program, NULL, &options}, pass, speeds, out);
+}
+
+ax_status ax_executable_timeline(ax_executable *e, ax_timeline_form form, char **out) {
+  *out = NULL;
+  AX_TRY(ax_require(e, "executable"));
+  return ax_runner_timeline(&e->runner, form, out);
+}

@@ -1,0 +1,50 @@
+/* The executable, as a user holds it: a compiled program with its signature, layouts of its arguments and results, and runs. */
+#ifndef AX_ARRAY_EXECUTABLE_H
+#define AX_ARRAY_EXECUTABLE_H
+
+#include "axle/stages.h"
+#include "array/devices.h"
+#include "array/runtime.h"
+#include "run/runner.h"
+
+struct ax_executable {
+  ax_runtime *runtime; /* held */
+  ax_program *program; /* as the caller gave it */
+  ax_signature signature;
+  ax_compiled compiled;
+  ax_layout **wanted;    /* by input: the layout that arguments must have */
+  ax_assigned assigned;  /* layouts of results on devices 0, 1, .. */
+  _Atomic(ax_assigned *) other_assigned; /* and on other devices so far; `lock` guards additions */
+  pthread_mutex_t lock;
+  _Atomic(ax_parts **) constant_parts; /* compiled.is_constant: by result of the plan, retained; NULL before the first run */
+  const char **names;  /* by input, for messages; NULL: they have none */
+  bool keep_unused;    /* as the options said */
+  double lower_seconds, compile_seconds;
+  struct ax_executable *next_cached;
+  _Alignas(64) atomic_uint references; /* of callers and calls; on a cache line of its own, apart from what every run reads */
+  ax_runner runner;
+};
+
+void ax_executable_destroy(ax_executable *executable);
+static inline void ax_executable_hold(ax_executable *executable) {
+  atomic_fetch_add_explicit(&executable->references, 1, memory_order_relaxed);
+}
+
+/* The executable of a program, from `laid` if that is not NULL. */
+AX_MUST_USE ax_status ax_executable_of(ax_runtime *runtime, ax_program *program, const ax_laid *laid, double lower_seconds,
+                                       const ax_compile_options *options, ax_executable **out);
+/* Gives the program as options->shardings lay it out, retained. `who` begins messages. */
+AX_MUST_USE ax_status ax_program_laid_over(ax_program *program, const ax_compile_options *options, const char *who,
+                                           ax_program **out);
+/* Copies names of inputs into one block (ax_free); NULL if there are none. */
+AX_MUST_USE ax_status ax_names_copy(const char *const *names, uint32_t count, const char ***out);
+/* As ax_assemble_text, of a program and no options. */
+AX_MUST_USE ax_status ax_text_after(ax_runtime *runtime, ax_program *program, const char *pass, const struct ax_speeds *speeds,
+                                    char **out);
+
+/* array/lowered.c: the plan of a run, for any number of devices; the caller destroys it. */
+AX_MUST_USE ax_status ax_lowered_plan(const ax_lowered *lowered, ax_plan **out);
+/* array/lowered.c: prints a program's memory, and the allocations alive where it holds most. */
+AX_MUST_USE ax_status ax_memory_text(ax_runtime *runtime, ax_program *program, char **out);
+
+#endif

@@ -1,0 +1,134 @@
+/* Host arrays: put on devices, read back, and handed to a run whole. */
+#include "axle/host.h"
+
+#include <math.h>
+
+#include "array/call.h"
+#include "array/executable.h"
+#include "ir/number.h"
+
+static ax_type type_of(const ax_host_array *host) { return ax_array_type(host->dtype, host->rank, host->dims); }
+
+ax_host_array ax_host_view(ax_dtype dtype, uint32_t rank, const int64_t *dims, const void *data) {
+  ax_type type = ax_array_type(dtype, rank, dims);
+  ax_host_array host = {.dtype = type.dtype, .rank = type.rank, .data = (void *)data, .view = true};
+  for (uint32_t d = 0; d < type.rank; d++) host.dims[d] = type.dims[d];
+  return host;
+}
+
+double ax_host_at(const ax_host_array *array, int64_t index) {
+  if (array == NULL || array->data == NULL || ax_dtype_bytes(array->dtype) == 0) return NAN;
+  const ax_type type = type_of(array);
+  if (type.dtype == AX_NO_DTYPE || index < 0 || index >= ax_type_elems(&type)) return NAN;
+  return ax_number_convert(array->dtype, AX_F64, ax_number_load(array->dtype, array->data, index)).f;
+}
+
+void ax_host_array_release(ax_host_array *array) {
+  if (array == NULL) return;
+  if (!array->view) ax_free(array->data);
+  *array = (ax_host_array){0};
+}
+
+ax_status ax_put_host(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_host_array *host, ax_array **out) {
+  ax_layout *layout;
+  *out = NULL;
+  AX_TRY(ax_require(host, "host array"));
+  ax_type type = type_of(host);
+  AX_TRY(ax_layout_describe("put_host", runtime, mesh, spec, &type, &layout));
+  ax_status status = ax_array_of_data(runtime, layout, host->data, out);
+  ax_layout_release(layout);
+  return status;
+}
+
+ax_status ax_array_to_host(const ax_array *array, ax_host_array *out) {
+  *out = (ax_host_array){0};
+  AX_TRY(ax_require(array, "array"));
+  const ax_type *type = &array->layout->type;
+  size_t bytes = array->layout->block_bytes * array->layout->blocks;
+  void *data = ax_alloc(bytes);
+  if (data == NULL) return ax_out_of_memory(bytes);
+  ax_status status = ax_array_read(array, data, bytes);
+  if (status != AX_OK) {
+    ax_free(data);
+    return status;
+  }
+  *out = ax_host_view(type->dtype, type->rank, type->dims, data);
+  out->view = false;
+  return AX_OK;
+}
+
+/* --- Runs --- */
+
+static ax_status check_hosts(const ax_executable *e, const ax_host_array *in) {
+  ax_mismatches wrong = {0};
+  for (uint32_t i = 0; i < e->signature.in_count; i++) {
+    const ax_type *want = ax_program_in_type(e->program, i);
+    ax_type got = in != NULL ? type_of(&in[i]) : (ax_type){0};
+    bool empty = in != NULL && in[i].data == NULL && e->wanted[i]->block_bytes > 0;
+    if (in != NULL && got.dtype == want->dtype && ax_same_shape(&got, want) && !empty) continue;
+    ax_mismatch(&wrong, e, i, want, got.dtype != AX_NO_DTYPE ? &got : NULL,
+                got.dtype != AX_NO_DTYPE && empty ? " without data" : "");
+  }
+  return ax_mismatches_report(&wrong, "run_host", e->signature.in_count);
+}
+
+/* Puts the arguments. An unused input gets an array without parts, which no run reads. */
+static ax_status put_all(const ax_executable *e, const ax_host_array *in, ax_array **arrays) {
+  for (uint32_t i = 0; i < e->signature.in_count; i++) {
+    if (ax_signature_uses(&e->signature, i)) AX_TRY(ax_array_of_data(e->runtime, e->wanted[i], in[i].data, &arrays[i]));
+    else AX_TRY(ax_array_create(e->wanted[i], NULL, &arrays[i]));
+  }
+  return AX_OK;
+}
+
+static ax_status read_all(ax_array *const *arrays, uint32_t count, ax_host_array *out) {
+  for (uint32_t k = 0; k < count; k++) AX_TRY(ax_array_to_host(arrays[k], &out[k]));
+  return AX_OK;
+}
+
+/* arrays: room for the arguments, then the results; all NULL. */
+static ax_status run(ax_executable *e, const ax_host_array *in, ax_host_array *out, ax_array **arrays) {
+  uint32_t in_count = e->signature.in_count, out_count = e->signature.out_count;
+  AX_TRY(put_all(e, in, arrays));
+  AX_TRY(ax_run(e, in_count, arrays, out_count, arrays + in_count));
+  return read_all(arrays + in_count, out_count, out);
+}
+
+ax_status ax_run_host(ax_executable *e, uint32_t in_count, const ax_host_array *in, uint32_t out_count, ax_host_array *out) {
+  for (uint32_t k = 0; k < out_count; k++) out[k] = (ax_host_array){0};
+  AX_TRY(ax_require(e, "executable"));
+  AX_TRY(ax_call_check_counts(e, "run_host", in_count, out_count));
+  AX_TRY(check_hosts(e, in));
+  size_t count = (size_t)in_count + out_count;
+  ax_array **arrays = ax_calloc(count, sizeof arrays[0]);
+  if (arrays == NULL) return ax_out_of_memory(count * sizeof arrays[0]);
+  ax_status status = run(e, in, out, arrays);
+  for (size_t i = 0; i < count; i++) ax_array_release(arrays[i]);
+  for (uint32_t k = 0; k < out_count && status != AX_OK; k++) ax_host_array_release(&out[k]);
+  ax_free(arrays);
+  return status;
+}
+
+ax_status ax_jit_host(ax_runtime *runtime, ax_fn function, const ax_host_array *in, const ax_compile_options *options,
+                      ax_executable **out) {
+  *out = NULL;
+  if (function.in_count > 0) AX_TRY(ax_require(in, "host array"));
+  ax_type *types = ax_calloc((size_t)function.in_count + 1, sizeof types[0]);
+  if (types == NULL) return ax_out_of_memory(function.in_count * sizeof types[0]);
+  for (uint32_t i = 0; i < function.in_count; i++) types[i] = type_of(&in[i]);
+  ax_status status = ax_jit(runtime, function, types, options, out);
+  ax_free(types);
+  return status;
+}
+
+ax_status ax_apply(ax_runtime *runtime, ax_fn function, const ax_host_array *in, ax_host_array *out) {
+  ax_executable *executable = NULL;
+  ax_runtime *own = NULL;
+  for (uint32_t k = 0; k < function.out_count; k++) out[k] = (ax_host_array){0};
+  ax_status status = runtime == NULL ? ax_runtime_create(NULL, &own) : AX_OK;
+  if (status == AX_OK) status = ax_jit_host(own != NULL ? own : runtime, function, in, NULL, &executable);
+  if (status == AX_OK) status = ax_run_host(executable, function.in_count, in, function.out_count, out);
+  ax_executable_release(executable);
+  ax_runtime_release(own);
+  return status;
+}

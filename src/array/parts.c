@@ -1,0 +1,319 @@
+/* Parts: the addresses of an array's blocks, the owner of their memory, and changes of layout. A change of layout copies from
+   block to block the elements that new blocks share with old ones. A new block that is a dense piece of an old one stays in place,
+   and keeps the old parts alive. */
+#include <string.h>
+#include <unistd.h>
+
+#include "array/copying.h"
+#include "array/runtime.h"
+#include "mesh/assignment.h"
+#include "mesh/sharding.h"
+
+/* --- Layouts --- */
+
+/* Computes the sizes. False: more bytes than can be addressed. */
+static bool measure(ax_layout *layout) {
+  layout->blocks = (uint32_t)ax_shard_count(&layout->spec, &layout->mesh);
+  layout->block_bytes = (size_t)ax_type_elems(&layout->block) * ax_dtype_bytes(layout->block.dtype); /* see ax_type_check */
+  layout->stride = (layout->block_bytes + 63) & ~(size_t)63;
+  return ax_mul_size(layout->stride, layout->blocks, &layout->bytes);
+}
+
+static ax_status make(const ax_layout *like, ax_layout **out) {
+  ax_layout *layout = *out = ax_calloc(1, sizeof *layout);
+  if (layout == NULL) return ax_out_of_memory(sizeof *layout);
+  *layout = *like;
+  atomic_init(&layout->references, 1);
+  ax_status status = ax_shard_type(&layout->type, &layout->spec, &layout->mesh, &layout->block);
+  if (status == AX_OK && !measure(layout)) status = ax_out_of_memory(SIZE_MAX);
+  if (status == AX_OK) {
+    ax_runtime_hold(layout->runtime);
+    ax_sharding_retain(layout->sharding);
+    return AX_OK;
+  }
+  ax_free(layout);
+  *out = NULL;
+  return status;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t number) { return (hash ^ number) * 0x9e3779b97f4a7c15u; }
+
+/* Names and ids are compared for equality, but are not hashed. */
+static uint64_t hash_of(const ax_layout *layout) {
+  uint64_t hash = mix((uint64_t)layout->type.dtype, layout->committed);
+  for (uint32_t d = 0; d < layout->type.rank; d++) hash = mix(hash, (uint64_t)layout->type.dims[d]);
+  for (uint32_t d = 0; d < layout->spec.rank; d++)
+    for (uint32_t i = 0; i < layout->spec.count[d]; i++) hash = mix(hash, 64 * d + layout->spec.axis[d][i]);
+  return mix(hash, (uint64_t)layout->devices) >> 32;
+}
+
+static bool equal(const ax_layout *a, const ax_layout *b) {
+  if (a->hash != b->hash || a->committed != b->committed || a->type.dtype != b->type.dtype || !ax_same_shape(&a->type, &b->type))
+    return false;
+  if (!ax_mesh_equal(&a->mesh, &b->mesh, true) || a->spec.rank != b->spec.rank || !ax_spec_equal(&a->spec, &b->spec)) return false;
+  return a->sharding == b->sharding ||
+         (a->sharding != NULL && b->sharding != NULL && a->sharding->rank == b->sharding->rank &&
+          memcmp(a->sharding->ids, b->sharding->ids, (size_t)a->devices * sizeof a->sharding->ids[0]) == 0);
+}
+
+/* A layout without references stays in the table until the thread that dropped the last one has taken it out. It must not be
+   used again. */
+static bool still_there(ax_layout *layout) {
+  uint32_t references = atomic_load(&layout->references);
+  while (references > 0)
+    if (atomic_compare_exchange_weak(&layout->references, &references, references + 1)) return true;
+  return false;
+}
+
+static ax_layout **place_of(ax_runtime *runtime, uint64_t hash) { return &runtime->layouts[hash % AX_COUNT(runtime->layouts)]; }
+
+ax_status ax_layout_create(ax_runtime *runtime, const ax_type *type, const ax_mesh *mesh, const ax_spec *spec,
+                           const ax_sharding *devices, bool committed, ax_layout **out) {
+  ax_layout like = {.runtime = runtime,
+                    .mesh = *mesh,
+                    .spec = *spec,
+                    .committed = committed,
+                    .named = ax_spec_set(spec),
+                    .devices = ax_mesh_devices(mesh)};
+  ax_status status = AX_OK;
+  if (devices != NULL && devices->ids != NULL)
+    like.sharding = (ax_sharding *)devices; /* the cast: counting references does not change the sharding */
+  like.type = ax_array_type(type->dtype, type->rank, type->dims);
+  like.hash = hash_of(&like);
+  ax_layout **place = place_of(runtime, like.hash), *found;
+  pthread_mutex_lock(&runtime->layouts_lock);
+  for (found = *place; found != NULL; found = found->next)
+    if (equal(found, &like) && still_there(found)) break;
+  if (found != NULL) {
+    runtime->layouts_found++;
+  } else {
+    like.next = *place;
+    status = make(&like, &found);
+    if (status == AX_OK) *place = found;
+    runtime->layouts_made += status == AX_OK;
+  }
+  pthread_mutex_unlock(&runtime->layouts_lock);
+  *out = found;
+  return status;
+}
+
+ax_layout *ax_layout_retain(ax_layout *layout) {
+  atomic_fetch_add_explicit(&layout->references, 1, memory_order_relaxed);
+  return layout;
+}
+
+/* In a forked process another thread may have held the lock for ever. No layouts are made there, so the table is left as it is.
+   */
+static void take_out(ax_layout *layout) {
+  ax_runtime *runtime = layout->runtime;
+  if (getpid() != runtime->process) return;
+  pthread_mutex_lock(&runtime->layouts_lock);
+  ax_layout **link = place_of(runtime, layout->hash);
+  while (*link != layout) link = &(*link)->next;
+  *link = layout->next;
+  pthread_mutex_unlock(&runtime->layouts_lock);
+}
+
+void ax_layout_release(ax_layout *layout) {
+  if (layout == NULL || atomic_fetch_sub(&layout->references, 1) != 1) return;
+  take_out(layout);
+  ax_sharding_release(layout->sharding);
+  ax_runtime_drop(layout->runtime);
+  ax_free(layout);
+}
+
+void ax_layout_offset(const ax_layout *layout, uint32_t b, int64_t *offset) {
+  ax_shard_offset(&layout->block, &layout->spec, &layout->mesh, ax_shard_device(&layout->spec, &layout->mesh, b), offset);
+}
+
+ax_status ax_layout_place(const ax_layout *layout, int64_t device, int64_t *place) {
+  const int64_t devices = ax_mesh_devices(&layout->mesh);
+  *place = layout->sharding != NULL ? ax_sharding_place(layout->sharding, device) : device;
+  if (*place >= 0 && *place < devices) return AX_OK;
+  if (layout->sharding != NULL)
+    return ax_error(AX_INVALID_ARGUMENT, "device %lld is none of the array's %lld", (long long)device, (long long)devices);
+  return ax_error(AX_INVALID_ARGUMENT, "device %lld of a mesh of %lld", (long long)device, (long long)devices);
+}
+
+uint32_t ax_layout_block_at(const ax_layout *layout, int64_t place) {
+  uint32_t number = 0;
+  for (uint32_t axis = 0; axis < layout->mesh.count; axis++)
+    if (layout->named >> axis & 1)
+      number = number * (uint32_t)layout->mesh.axis[axis].size + (uint32_t)ax_mesh_coordinate(&layout->mesh, place, axis);
+  return number;
+}
+
+bool ax_layout_same(const ax_layout *a, const ax_layout *b) {
+  if (a == b) return true;
+  if (a->named == 0 && b->named == 0) return true; /* one block, whatever the mesh */
+  return ax_mesh_equal(&a->mesh, &b->mesh, false) && ax_spec_equal(&a->spec, &b->spec);
+}
+
+/* --- Lifetime --- */
+
+static size_t bytes_for(uint32_t count) { return sizeof(ax_parts) + count * sizeof(unsigned char *); }
+
+/* Makes parts without memory. */
+static ax_status start(ax_runtime *runtime, const ax_layout *layout, ax_parts **out) {
+  void *memory;
+  *out = NULL;
+  AX_TRY(ax_pool_alloc(&runtime->executor.pool, bytes_for(layout->blocks), &memory));
+  ax_parts *parts = *out = memory;
+  *parts = (ax_parts){.count = layout->blocks};
+  atomic_init(&parts->references, 1);
+  parts->runtime = runtime;
+  return AX_OK;
+}
+
+static ax_status allocate(ax_parts *parts, size_t bytes) {
+  parts->bytes = bytes;
+  return ax_pool_alloc(&parts->runtime->executor.pool, bytes, &parts->memory);
+}
+
+/* Frees parts that were begun and could not be completed. */
+static ax_status give_up(ax_parts **parts, ax_status status) {
+  ax_parts_release(*parts);
+  *parts = NULL;
+  return status;
+}
+
+ax_status ax_parts_create(ax_runtime *runtime, const ax_layout *layout, ax_parts **out) {
+  AX_TRY(start(runtime, layout, out));
+  ax_parts *parts = *out;
+  ax_status status = allocate(parts, layout->bytes);
+  if (status != AX_OK) return give_up(out, status);
+  for (uint32_t b = 0; b < parts->count; b++) parts->part[b] = (unsigned char *)parts->memory + b * layout->stride;
+  return AX_OK;
+}
+
+ax_status ax_parts_share(ax_runtime *runtime, const ax_layout *layout, ax_parts **out) {
+  AX_TRY(start(runtime, layout, out));
+  ax_parts *parts = *out;
+  ax_status status = allocate(parts, layout->stride);
+  if (status != AX_OK) return give_up(out, status);
+  for (uint32_t b = 0; b < parts->count; b++) parts->part[b] = parts->memory;
+  parts->read_only = true;
+  return AX_OK;
+}
+
+ax_status ax_parts_lend(ax_runtime *runtime, const ax_layout *layout, const ax_part *given, ax_parts **out) {
+  AX_TRY(start(runtime, layout, out));
+  ax_parts *parts = *out;
+  ax_part *lent = ax_alloc(layout->blocks * sizeof lent[0]);
+  if (lent == NULL) return give_up(out, ax_out_of_memory(layout->blocks * sizeof lent[0]));
+  memcpy(lent, given, layout->blocks * sizeof lent[0]);
+  parts->lent = lent;
+  for (uint32_t b = 0; b < parts->count; b++) {
+    parts->part[b] = lent[b].data;
+    parts->read_only = parts->read_only || lent[b].read_only;
+  }
+  return AX_OK;
+}
+
+void ax_parts_return(ax_parts *parts) {
+  ax_free(parts->lent);
+  parts->lent = NULL;
+  ax_parts_release(parts);
+}
+
+ax_parts *ax_parts_retain(ax_parts *parts) {
+  atomic_fetch_add_explicit(&parts->references, 1, memory_order_relaxed);
+  return parts;
+}
+
+void ax_parts_release(ax_parts *parts) {
+  if (parts == NULL || atomic_fetch_sub(&parts->references, 1) != 1) return;
+  for (uint32_t b = 0; parts->lent != NULL && b < parts->count; b++)
+    if (parts->lent[b].release != NULL) parts->lent[b].release(parts->lent[b].context);
+  ax_pool_free(&parts->runtime->executor.pool, parts->memory, parts->bytes);
+  ax_parts_release(parts->source);
+  ax_free(parts->lent);
+  ax_pool_free(&parts->runtime->executor.pool, parts, bytes_for(parts->count));
+}
+
+/* --- Another layout --- */
+
+typedef struct move {
+  const ax_parts *from;
+  const ax_layout *old, *to;
+} move;
+
+/* The address of new block b if it lies in place: inside one old block, with nothing between its elements. NULL: it does not. */
+static unsigned char *in_place(const move *m, uint32_t b) {
+  const ax_type *whole = &m->old->block, *piece = &m->to->block;
+  int64_t offset[AX_MAX_RANK], part[AX_MAX_RANK], at = 0;
+  if (m->to->block_bytes == 0) return NULL;
+  ax_layout_offset(m->to, b, offset);
+  bool cut = false; /* an earlier dimension has more than one element here */
+  for (uint32_t d = 0; d < whole->rank; d++) {
+    int64_t inside = offset[d] % whole->dims[d];
+    if (inside + piece->dims[d] > whole->dims[d] || (cut && piece->dims[d] != whole->dims[d])) return NULL;
+    cut = cut || piece->dims[d] > 1;
+    part[d] = offset[d] / whole->dims[d];
+    at = at * whole->dims[d] + inside;
+  }
+  return m->from->part[ax_shard_number(&m->old->spec, &m->old->mesh, part)] + (size_t)at * ax_dtype_bytes(whole->dtype);
+}
+
+/* Fills new block b from the old blocks that it overlaps. */
+static void fill(const move *m, uint32_t b, void *data) {
+  int64_t offset[AX_MAX_RANK];
+  ax_layout_offset(m->to, b, offset);
+  ax_blocks_copy(m->from->runtime, &(ax_blocks){&m->old->block, &m->old->spec, &m->old->mesh, m->from->part}, &m->to->block, offset,
+                 data);
+}
+
+/* Sets the addresses of new blocks that lie in place; returns the number of the others. */
+static size_t find_in_place(const move *m, ax_parts *parts) {
+  size_t moved = 0;
+  for (uint32_t b = 0; b < parts->count; b++)
+    if ((parts->part[b] = in_place(m, b)) == NULL) moved++;
+  return moved;
+}
+
+/* The parts that own the memory. Parts in place keep the owner alive and not each other, so that no chain of them grows from run
+   to run. */
+static ax_parts *owner_of(ax_parts *parts) { return parts->source != NULL ? parts->source : parts; }
+
+/* Says whether another array has these parts, or other parts lie in their memory. */
+static bool shared(ax_parts *parts) { return atomic_load(&parts->references) > 1 || atomic_load(&owner_of(parts)->references) > 1; }
+
+ax_status ax_parts_of_block(ax_parts *from, const ax_layout *to, uint32_t block, ax_parts **out) {
+  AX_TRY(start(from->runtime, to, out));
+  ax_parts *parts = *out;
+  parts->part[0] = from->part[block];
+  parts->source = ax_parts_retain(owner_of(from));
+  parts->read_only = from->read_only;
+  return AX_OK;
+}
+
+ax_status ax_parts_lay_out(ax_parts *from, const ax_layout *old, const ax_layout *to, ax_laying laying, ax_parts **out) {
+  *out = NULL;
+  const bool copied = laying == AX_LAY_COPIED || (laying == AX_LAY_WRITTEN && (from->read_only || shared(from)));
+  if (ax_layout_same(old, to) && !copied) {
+    *out = ax_parts_retain(from);
+    return AX_OK;
+  }
+  const move m = {from, old, to};
+  AX_TRY(start(from->runtime, to, out));
+  ax_parts *parts = *out;
+  size_t moved = copied ? parts->count : find_in_place(&m, parts);
+  if (copied || (laying != AX_LAY_READ && moved > 0)) { /* parts that outlive the run have one memory, or all their owner's */
+    memset(parts->part, 0, parts->count * sizeof parts->part[0]);
+    moved = parts->count;
+  }
+  if (moved < parts->count) {
+    parts->source = ax_parts_retain(owner_of(from));
+    parts->read_only = from->read_only;
+  }
+  ax_status status = moved > 0 ? allocate(parts, moved * to->stride) : AX_OK;
+  if (status != AX_OK) return give_up(out, status);
+  unsigned char *next = parts->memory;
+  for (uint32_t b = 0; b < parts->count; b++) {
+    if (parts->part[b] != NULL) continue;
+    fill(&m, b, next);
+    parts->part[b] = next;
+    next += to->stride;
+  }
+  return AX_OK;
+}

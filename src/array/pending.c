@@ -1,0 +1,311 @@
+/* See pending.h. */
+#include "array/pending.h"
+
+#include <string.h>
+
+#include "machine/float_mode.h"
+#include "run/inside.h"
+
+typedef struct dependent { /* of a run whose result is an argument */
+  ax_pending *run;
+  struct dependent *next;
+} dependent;
+
+struct ax_pending {
+  ax_task task; /* first member, so that the task's address is the run's; queued when nothing is missing */
+  atomic_uint references;
+  ax_runtime *runtime; /* held until the run is over */
+  uint64_t number;
+  _Atomic bool over;
+  ax_status status; /* set when it is over, as is message; NULL: no failure */
+  char *message;
+  uint32_t missing; /* number of things it waits for; one more while it is set up. Guarded by the order lock, as are dependents */
+  dependent *dependents;
+  /* until it is over: */
+  ax_run_call call;     /* its executable, arguments and results retained, its lists here */
+  dependent *waits; /* by argument: the list entry by which it waits */
+  void *memory;     /* of the lists */
+};
+
+static void lock_order(ax_runtime *runtime) { pthread_mutex_lock(&runtime->order); }
+static void unlock_order(ax_runtime *runtime) { pthread_mutex_unlock(&runtime->order); }
+
+bool ax_pending_over(const ax_pending *run) { return atomic_load_explicit(&run->over, memory_order_acquire); }
+
+static void retain(ax_pending *run) { atomic_fetch_add_explicit(&run->references, 1, memory_order_relaxed); }
+
+void ax_pending_release(ax_pending *run) {
+  if (run == NULL || atomic_fetch_sub(&run->references, 1) != 1) return;
+  ax_free(run->message);
+  ax_free(run->memory);
+  ax_free(run);
+}
+
+/* --- Beginning and ending --- */
+
+/* The run misses one thing less. If that was the last, the run is queued, and from then on belongs to the thread that takes it.
+   Called with the order lock held. */
+static void found(ax_pending *run) {
+  if (--run->missing == 0) ax_workers_push(run->runtime->executor.workers, &run->task);
+}
+
+/* Keeps the status and message of a failure for later callers. */
+static void note_failure(ax_pending *run, ax_status status, bool own) {
+  ax_text text = {0};
+  if (own) ax_text_add(&text, "run %llu failed: ", (unsigned long long)run->number);
+  ax_text_add(&text, "%s", ax_message());
+  if (ax_text_finish(&text, &run->message) != AX_OK) run->message = NULL;
+  run->status = status;
+}
+
+static ax_status failure_of(const ax_pending *run) {
+  if (run->status == AX_OK) return AX_OK;
+  return ax_error(run->status, "%s", run->message != NULL ? run->message : "a run failed");
+}
+
+/* Returns the failure of an argument's run, if one failed. */
+static ax_status check_made(const ax_pending *run) {
+  for (uint32_t i = 0; i < run->call.in_count; i++)
+    if (run->call.in[i]->maker != NULL) AX_TRY(failure_of(run->call.in[i]->maker));
+  return AX_OK;
+}
+
+/* Tells all that wait; the run's own references are released last, and perhaps the runtime with them. False: the runtime is
+   gone. */
+static bool end(ax_pending *run) {
+  ax_runtime *runtime = run->runtime;
+  const ax_run_call *call = &run->call;
+  lock_order(runtime);
+  atomic_store_explicit(&run->over, true, memory_order_release);
+  for (dependent *d = run->dependents, *next; d != NULL; d = next) {
+    next = d->next; /* read now, since that run may be over before the next is told */
+    found(d->run);
+  }
+  ax_workers_tell(runtime->executor.workers);
+  unlock_order(runtime);
+  for (uint32_t i = 0; i < call->in_count; i++) ax_array_release(call->in[i]);
+  for (uint32_t k = ax_call_out_count(call); k-- > 0;) ax_array_release(call->out[k]);
+  ax_executable_release(call->e);
+  ax_free(run->memory); /* results keep the run itself, for its status */
+  run->memory = NULL;
+  ax_pending_release(run);
+  lock_order(runtime);
+  runtime->pending--;
+  bool last = ax_runtime_let_go(runtime); /* under the lock: a thread that awaits all runs may end the runtime after */
+  if (!last) ax_workers_tell(runtime->executor.workers);
+  unlock_order(runtime);
+  if (last) ax_runtime_destroy(runtime);
+  return !last;
+}
+
+static bool perform(ax_task *task) {
+  ax_pending *run = (ax_pending *)task;
+  ax_inside inside;
+  bool began = false;
+  ax_inside_enter(&inside, &run->runtime->executor);
+  ax_status status = check_made(run);
+  bool own = status == AX_OK;
+  if (own) status = ax_call_perform(&run->call, run->number, &began);
+  ax_call_let_go(&run->call, run->call.in_count, began);
+  if (status != AX_OK) note_failure(run, status, own);
+  const bool stays = end(run);
+  ax_inside_leave(&inside);
+  return stays;
+}
+
+/* --- Starting --- */
+
+static void *copy(void **to, const void *from, size_t bytes) {
+  void *at = *to;
+  if (from == NULL) return NULL;
+  if (bytes > 0) memcpy(at, from, bytes);
+  *to = (char *)at + bytes;
+  return at;
+}
+
+/* Copies the lists of a call; its results are still NULL. */
+static ax_status create(const ax_run_call *call, ax_pending **out) {
+  const uint32_t in_count = call->in_count, out_count = ax_call_out_count(call);
+  ax_pending *run = *out = ax_calloc(1, sizeof *run);
+  if (run == NULL) return ax_out_of_memory(sizeof *run);
+  const size_t bytes = in_count * (sizeof call->in[0] + sizeof run->waits[0] + sizeof call->input[0]) +
+                       out_count * sizeof call->out[0] + call->passed_count * sizeof call->passed[0];
+  atomic_init(&run->references, 1);
+  void *next = run->memory = ax_calloc(1, bytes + 1);
+  if (run->memory == NULL) {
+    ax_pending_release(run);
+    *out = NULL;
+    return ax_out_of_memory(bytes);
+  }
+  run->task.perform = perform;
+  run->runtime = call->e->runtime;
+  run->waits = next;
+  next = run->waits + in_count;
+  run->call = *call;
+  run->call.in = copy(&next, call->in, in_count * sizeof call->in[0]);
+  run->call.out = copy(&next, call->out, out_count * sizeof call->out[0]);
+  run->call.passed = copy(&next, call->passed, call->passed_count * sizeof call->passed[0]);
+  run->call.input = copy(&next, call->input, in_count * sizeof call->input[0]);
+  return AX_OK;
+}
+
+static ax_status refuse(const ax_pending *run, uint32_t i) {
+  return ax_error(AX_INVALID_ARGUMENT, "run: argument %u, %s, is %s", ax_call_input(&run->call, i),
+                  ax_type_string(&run->call.in[i]->layout->type, NULL),
+                  ax_call_donates(&run->call, i) ? "donated, but another thread has donated it" : "donated by another thread");
+}
+
+/* Makes argument i readable by this run; if it is donated, the run gets it as soon as the array's users have left. Called with
+   the order lock held. */
+static ax_status hold(ax_pending *run, uint32_t i) {
+  ax_array *array = run->call.in[i];
+  if (!ax_call_donates(&run->call, i)) return ax_array_use(array) ? AX_OK : refuse(run, i);
+  if (ax_array_gone(array)) return refuse(run, i); /* given to another run, which stays its `taker` */
+  array->taker = run;                              /* set before its last user can leave */
+  uint32_t users = atomic_fetch_or(&array->users, AX_ARRAY_GIVEN);
+  if ((users & AX_ARRAY_GIVEN) == 0 && users > 0) {
+    run->missing++;
+    return AX_OK;
+  }
+  array->taker = NULL;
+  return users == 0 ? AX_OK : refuse(run, i); /* without users it can be taken without the lock, which another thread just did */
+}
+
+/* Gives the first `count` arguments back, since a later one could not be held. */
+static void give_up(ax_pending *run, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    ax_array *array = run->call.in[i];
+    if (!ax_call_donates(&run->call, i)) ax_array_leave(array);
+    else atomic_fetch_and(&array->users, ~AX_ARRAY_GIVEN);
+    array->taker = NULL;
+  }
+}
+
+/* A donated array may be one argument only. Called with the order lock held. */
+static ax_status check_distinct(const ax_pending *run) {
+  const ax_run_call *call = &run->call;
+  for (uint32_t i = 0; i < call->in_count; i++) call->in[i]->donated_to = 0;
+  for (uint32_t pass = 0; pass < 2; pass++) /* the donated ones first */
+    for (uint32_t i = 0; i < call->in_count; i++) {
+      if (ax_call_donates(call, i) != (pass == 0)) continue;
+      if (call->in[i]->donated_to == run->number) return ax_call_refuse_twice(call, i);
+      if (ax_call_donates(call, i)) call->in[i]->donated_to = run->number;
+    }
+  return AX_OK;
+}
+
+static ax_status hold_all(ax_pending *run) {
+  AX_TRY(check_distinct(run));
+  for (uint32_t i = 0; i < run->call.in_count; i++) {
+    ax_status status = hold(run, i);
+    if (status == AX_OK) continue;
+    give_up(run, i);
+    return status;
+  }
+  ax_status status = ax_call_check_same(&run->call);
+  if (status != AX_OK) give_up(run, run->call.in_count);
+  run->call.same_count = 0; /* the list is the caller's */
+  run->call.same = NULL;
+  return status;
+}
+
+/* Can no longer fail: the run takes its references, and is listed with the runs that it waits for. Called with the order lock
+   held. */
+static void set_off(ax_pending *run) {
+  const ax_run_call *call = &run->call;
+  ax_runtime_hold(run->runtime);
+  ax_executable_hold(call->e);
+  retain(run); /* the run's own reference; the other is the caller's */
+  run->runtime->pending++;
+  for (uint32_t k = ax_call_out_count(call); k-- > 0;) {
+    ax_array_retain(call->out[k]);
+    call->out[k]->maker = run;
+    retain(run);
+  }
+  for (uint32_t i = 0; i < call->in_count; i++) {
+    ax_pending *maker = ax_array_retain(call->in[i])->maker;
+    if (maker == NULL || ax_pending_over(maker)) continue;
+    run->waits[i] = (dependent){run, maker->dependents};
+    maker->dependents = &run->waits[i];
+    run->missing++;
+  }
+}
+
+ax_status ax_pending_start(const ax_run_call *call, ax_pending **handle) {
+  ax_pending *run;
+  ax_runtime *runtime = call->e->runtime;
+  *handle = NULL;
+  AX_TRY(create(call, &run));
+  const uint32_t out_count = ax_call_out_count(call);
+  ax_status status = ax_call_make_arrays(call);
+  if (out_count > 0) memcpy(run->call.out, call->out, out_count * sizeof call->out[0]);
+  lock_order(runtime);
+  run->number = ++runtime->runs;
+  run->missing = 1; /* so that the run does not begin before all is counted */
+  if (status == AX_OK) status = hold_all(run);
+  if (status == AX_OK) {
+    set_off(run);
+    found(run);
+    *handle = run;
+  }
+  unlock_order(runtime);
+  if (status == AX_OK) return AX_OK;
+  ax_pending_release(run);
+  ax_call_drop_arrays(call->out, out_count);
+  return status;
+}
+
+/* --- Waiting --- */
+
+void ax_pending_array_free(ax_array *array) {
+  lock_order(array->layout->runtime);
+  /* This user was the last. But before the lock was taken the array may have been given back, and have a new reader. */
+  bool unused = atomic_load(&array->users) == AX_ARRAY_GIVEN;
+  ax_pending *taker = unused ? array->taker : NULL;
+  if (taker != NULL) {
+    array->taker = NULL;
+    found(taker);
+  }
+  unlock_order(array->layout->runtime);
+}
+
+/* The queued run to begin here: `run`, or the oldest one if `run` misses something or is NULL. Called with the order lock held.
+   */
+static ax_task *task_for(ax_runtime *runtime, ax_pending *run) {
+  return ax_workers_pull(runtime->executor.workers, run != NULL && run->missing == 0 ? &run->task : NULL);
+}
+
+/* Helps in runs that were started before, on which this run may depend, as threads of the team do. */
+ax_status ax_pending_wait(ax_pending *run) {
+  if (ax_pending_over(run)) return failure_of(run);
+  ax_runtime *runtime = run->runtime; /* stays alive: the caller holds an array of it, or the executable */
+  ax_workers *workers = runtime->executor.workers;
+  ax_float_mode caller = ax_float_mode_enter();
+  for (;;) {
+    uint32_t seen = ax_workers_news(workers);
+    lock_order(runtime);
+    bool over = ax_pending_over(run);
+    ax_task *task = over ? NULL : task_for(runtime, run);
+    unlock_order(runtime);
+    if (over) break;
+    if (task != NULL) task->perform(task);
+    else if (!ax_workers_help(workers, run->number, &run->over)) ax_workers_await(workers, seen);
+  }
+  ax_float_mode_leave(caller);
+  return failure_of(run);
+}
+
+void ax_pending_wait_for_all(ax_runtime *runtime) {
+  ax_float_mode caller = ax_float_mode_enter();
+  for (;;) {
+    uint32_t seen = ax_workers_news(runtime->executor.workers);
+    lock_order(runtime);
+    bool none = runtime->pending == 0;
+    ax_task *task = none ? NULL : task_for(runtime, NULL);
+    unlock_order(runtime);
+    if (none) break;
+    if (task != NULL) task->perform(task);
+    else ax_workers_await(runtime->executor.workers, seen);
+  }
+  ax_float_mode_leave(caller);
+}

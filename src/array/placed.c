@@ -1,0 +1,293 @@
+/* Arrays and shardings: put, moved, assembled from the devices' arrays, and taken apart again. Parts in place are shared. Parts
+   know whether they are shared, so donated memory that others have is copied first (ax_parts_lay_out). */
+#include "axle/sharding.h"
+
+#include <string.h>
+
+#include "array/runtime.h"
+#include "mesh/assignment.h"
+#include "mesh/sharding.h"
+
+/* --- Devices --- */
+
+int64_t ax_runtime_device_count(const ax_runtime *runtime) { return runtime != NULL ? runtime->options.max_devices : 0; }
+
+ax_status ax_runtime_device(const ax_runtime *runtime, int64_t id, ax_device *out) {
+  *out = (ax_device){.platform = "cpu", .memory_kind = "device"};
+  AX_TRY(ax_require(runtime, "runtime"));
+  if (id < 0 || id >= runtime->options.max_devices)
+    return ax_error(AX_INVALID_ARGUMENT, "device %lld of %lld", (long long)id, (long long)runtime->options.max_devices);
+  out->id = id;
+  ax_runtime_memory(runtime, &out->memory_now, &out->memory_peak);
+  return AX_OK;
+}
+
+/* --- Layouts of shardings --- */
+
+static int64_t largest_id(const ax_sharding *sharding) {
+  return sharding->by_id != NULL ? sharding->by_id[sharding->places - 1].id : sharding->places - 1;
+}
+
+/* `*out` is retained. */
+static ax_status lay(const char *who, ax_runtime *runtime, const ax_sharding *sharding, const ax_type *whole, ax_layout **out) {
+  ax_type sound, block;
+  *out = NULL;
+  ax_status status = ax_require(runtime, "runtime");
+  if (status == AX_OK) status = ax_sharding_types(sharding, whole, &sound, &block);
+  if (status == AX_OK && largest_id(sharding) >= runtime->options.max_devices)
+    status = ax_error(AX_INVALID_ARGUMENT, "device %lld of the %lld there are", (long long)largest_id(sharding),
+                      (long long)runtime->options.max_devices);
+  if (status == AX_OK) status = ax_layout_create(runtime, &sound, &sharding->mesh, &sharding->spec, sharding, true, out);
+  return status == AX_OK ? AX_OK : ax_error_context(status, "%s: ", who);
+}
+
+/* Makes an array of parts, which are consumed, or passes on the status with which they failed. */
+static ax_status wrap(ax_status status, ax_layout *layout, ax_parts *parts, ax_array **out) {
+  if (status == AX_OK) {
+    status = ax_array_create(layout, parts, out);
+    if (status != AX_OK) ax_parts_release(parts);
+  }
+  ax_layout_release(layout);
+  return status;
+}
+
+/* --- Putting --- */
+
+static ax_status put(const char *who, ax_runtime *runtime, const ax_sharding *sharding, const ax_host_array *host, ax_array **out) {
+  ax_layout *layout;
+  *out = NULL;
+  AX_TRY(ax_require(host, "host array"));
+  const ax_type whole = ax_array_type(host->dtype, host->rank, host->dims);
+  AX_TRY(lay(who, runtime, sharding, &whole, &layout));
+  ax_status status = ax_array_of_data(runtime, layout, host->data, out);
+  ax_layout_release(layout);
+  return status;
+}
+
+ax_status ax_put(ax_runtime *runtime, const ax_sharding *sharding, const ax_host_array *host, ax_array **out) {
+  return put("put", runtime, sharding, host, out);
+}
+
+/* Releases the results made before a failure. */
+static ax_status drop_all(ax_status status, const char *who, uint32_t at, ax_array **out) {
+  for (uint32_t i = 0; i < at; i++) {
+    ax_array_release(out[i]);
+    out[i] = NULL;
+  }
+  return ax_error_context(status, "%s: array %u: ", who, at);
+}
+
+ax_status ax_put_many(ax_runtime *runtime, uint32_t count, const ax_sharding *const *shardings, const ax_host_array *hosts,
+                      ax_array **out) {
+  for (uint32_t i = 0; i < count; i++) out[i] = NULL;
+  for (uint32_t i = 0; i < count; i++) {
+    ax_status status = put("put", runtime, shardings[i], &hosts[i], &out[i]);
+    if (status != AX_OK) return drop_all(status, "put_many", i, out);
+  }
+  return AX_OK;
+}
+
+static ax_status move(const char *who, const ax_array *array, const ax_sharding *sharding, ax_laying laying, ax_array **out) {
+  ax_layout *layout;
+  ax_parts *parts = NULL;
+  *out = NULL;
+  AX_TRY(ax_require(array, "array"));
+  AX_TRY(lay(who, array->layout->runtime, sharding, &array->layout->type, &layout));
+  ax_status status = ax_array_open(array);
+  if (status == AX_OK) {
+    status = ax_parts_lay_out(array->parts, array->layout, layout, laying, &parts);
+    ax_array_leave((ax_array *)array);
+  }
+  return wrap(status, layout, parts, out);
+}
+
+ax_status ax_array_put(const ax_array *array, const ax_sharding *sharding, ax_array **out) {
+  return move("array_put", array, sharding, AX_LAY_SHARED, out);
+}
+
+ax_status ax_array_copy_to(const ax_array *array, const ax_sharding *sharding, ax_array **out) {
+  return move("array_copy_to", array, sharding, AX_LAY_COPIED, out);
+}
+
+ax_status ax_array_put_many(uint32_t count, ax_array *const *arrays, const ax_sharding *const *shardings, ax_array **out) {
+  for (uint32_t i = 0; i < count; i++) out[i] = NULL;
+  for (uint32_t i = 0; i < count; i++) {
+    ax_status status = move("array_put", arrays[i], shardings[i], AX_LAY_SHARED, &out[i]);
+    if (status != AX_OK) return drop_all(status, "array_put_many", i, out);
+  }
+  return AX_OK;
+}
+
+/* --- Made of what devices have --- */
+
+static ax_status check_count(const char *who, const ax_sharding *sharding, uint32_t count) {
+  if (count == sharding->places) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s: %u for %lld devices", who, count, (long long)sharding->places);
+}
+
+/* The place of the first device that has block b. */
+static int64_t first_place(const ax_layout *layout, uint32_t b) { return ax_shard_device(&layout->spec, &layout->mesh, b); }
+
+/* Gives back the parts of devices that are not the first with their block. Blocks are numbered as their first devices come. */
+static void give_back_copies(const ax_layout *layout, const ax_part *parts) {
+  const int64_t places = ax_mesh_devices(&layout->mesh);
+  uint32_t b = 0;
+  for (int64_t p = 0; p < places; p++) {
+    if (b < layout->blocks && p == first_place(layout, b)) b++;
+    else if (parts[p].release != NULL) parts[p].release(parts[p].context);
+  }
+}
+
+/* Picks the parts by block from a list by place. *out: ax_free. */
+static ax_status pick_blocks(const ax_layout *layout, const ax_part *by_place, ax_part **out) {
+  *out = ax_alloc(layout->blocks * sizeof **out);
+  if (*out == NULL) return ax_out_of_memory(layout->blocks * sizeof **out);
+  for (uint32_t b = 0; b < layout->blocks; b++) (*out)[b] = by_place[first_place(layout, b)];
+  return AX_OK;
+}
+
+/* On failure nothing is released. */
+static ax_status lend_blocks(const char *who, ax_runtime *runtime, ax_layout *layout, const ax_part *by_place, ax_array **out) {
+  ax_part *blocks;
+  AX_TRY(pick_blocks(layout, by_place, &blocks));
+  ax_status status = ax_array_lend(who, runtime, layout, blocks, layout->blocks, out);
+  ax_free(blocks);
+  if (status == AX_OK) give_back_copies(layout, by_place);
+  return status;
+}
+
+ax_status ax_array_from_device_parts(ax_runtime *runtime, const ax_sharding *sharding, const ax_type *type, uint32_t count,
+                                     const ax_part *parts, ax_array **out) {
+  static const char who[] = "array_from_device_parts";
+  ax_layout *layout;
+  *out = NULL;
+  AX_TRY(ax_require(parts, "list of parts"));
+  AX_TRY(lay(who, runtime, sharding, type, &layout));
+  ax_status status = check_count(who, sharding, count);
+  if (status == AX_OK) status = lend_blocks(who, runtime, layout, parts, out);
+  ax_layout_release(layout);
+  return status;
+}
+
+static int64_t device_at(const ax_layout *layout, int64_t place) {
+  return layout->sharding != NULL ? layout->sharding->ids[place] : place;
+}
+
+/* Checks an array for one place: it lies on one device, the one at this place, and has the shape of a block. */
+static ax_status check_array(const ax_layout *whole, const ax_array *array, int64_t place) {
+  AX_TRY(ax_require(array, "array"));
+  const ax_layout *own = array->layout;
+  const int64_t wanted = device_at(whole, place);
+  if (own->runtime != whole->runtime) return ax_error(AX_INVALID_ARGUMENT, "it belongs to another runtime");
+  if (!ax_type_equal(&own->type, &whole->block))
+    return ax_error(AX_INVALID_ARGUMENT, "it is %s, but a block is %s", ax_type_string(&own->type, NULL),
+                    ax_type_string(&whole->block, NULL));
+  if (ax_mesh_devices(&own->mesh) != 1)
+    return ax_error(AX_INVALID_ARGUMENT, "it lies on %lld devices", (long long)ax_mesh_devices(&own->mesh));
+  if (device_at(own, 0) != wanted)
+    return ax_error(AX_INVALID_ARGUMENT, "it lies on device %lld, not on %lld", (long long)device_at(own, 0), (long long)wanted);
+  return AX_OK;
+}
+
+static void release_parts(void *parts) { ax_parts_release(parts); }
+
+/* Lends the array's part, which keeps the array's parts alive. It is read-only, since the array still has it. */
+static ax_status borrow(const ax_array *array, ax_part *part) {
+  AX_TRY(ax_array_open(array));
+  *part = (ax_part){.data = array->parts->part[0], .bytes = array->layout->block_bytes, .release = release_parts,
+                    .context = ax_parts_retain(array->parts), .read_only = true};
+  ax_array_leave((ax_array *)array);
+  return AX_OK;
+}
+
+static ax_status borrow_all(const ax_layout *layout, ax_array *const *arrays, uint32_t count, ax_part *parts, uint32_t *borrowed) {
+  for (*borrowed = 0; *borrowed < count; ++*borrowed) {
+    ax_status status = check_array(layout, arrays[*borrowed], *borrowed);
+    if (status == AX_OK) status = borrow(arrays[*borrowed], &parts[*borrowed]);
+    if (status != AX_OK) return ax_error_context(status, "array_from_device_arrays: array %u: ", *borrowed);
+  }
+  return AX_OK;
+}
+
+ax_status ax_array_from_device_arrays(ax_runtime *runtime, const ax_sharding *sharding, const ax_type *type, uint32_t count,
+                                      ax_array *const *arrays, ax_array **out) {
+  static const char who[] = "array_from_device_arrays";
+  ax_layout *layout;
+  uint32_t borrowed = 0;
+  *out = NULL;
+  AX_TRY(ax_require(arrays, "list of arrays"));
+  AX_TRY(lay(who, runtime, sharding, type, &layout));
+  ax_status status = check_count(who, sharding, count);
+  ax_part *parts = ax_alloc(count * sizeof parts[0]);
+  if (status == AX_OK && parts == NULL) status = ax_out_of_memory(count * sizeof parts[0]);
+  if (status == AX_OK) status = borrow_all(layout, arrays, count, parts, &borrowed);
+  if (status == AX_OK) status = lend_blocks(who, runtime, layout, parts, out);
+  for (uint32_t p = 0; status != AX_OK && p < borrowed; p++) parts[p].release(parts[p].context);
+  ax_free(parts);
+  ax_layout_release(layout);
+  return status;
+}
+
+/* --- Taken apart --- */
+
+ax_status ax_array_on_device(const ax_array *array, int64_t device, ax_array **out) {
+  static const char who[] = "array_on_device";
+  ax_layout *layout;
+  ax_sharding *single;
+  ax_parts *parts = NULL;
+  *out = NULL;
+  AX_TRY(ax_require(array, "array"));
+  const ax_layout *whole = array->layout;
+  int64_t place;
+  AX_TRY(ax_layout_place(whole, device, &place));
+  AX_TRY(ax_sharding_single(device, &single));
+  ax_status status = lay(who, whole->runtime, single, &whole->block, &layout);
+  ax_sharding_release(single);
+  if (status != AX_OK) return status;
+  status = ax_array_open(array);
+  if (status == AX_OK) {
+    status = ax_parts_of_block(array->parts, layout, ax_layout_block_at(whole, place), &parts);
+    ax_array_leave((ax_array *)array);
+  }
+  return wrap(status, layout, parts, out);
+}
+
+static ax_status check_box(const ax_layout *layout, const int64_t *start, const int64_t *sizes, ax_type *box) {
+  *box = layout->type;
+  for (uint32_t d = 0; d < box->rank; d++) {
+    if (start[d] < 0 || sizes[d] < 0 || sizes[d] > box->dims[d] || start[d] > box->dims[d] - sizes[d])
+      return ax_error(AX_INVALID_ARGUMENT, "array_read_slice: %lld from %lld on leave dimension %u of %s", (long long)sizes[d],
+                      (long long)start[d], d, ax_type_string(&layout->type, NULL));
+    box->dims[d] = sizes[d];
+  }
+  return AX_OK;
+}
+
+ax_status ax_array_read_slice(const ax_array *array, const int64_t *start, const int64_t *sizes, void *data, size_t bytes) {
+  ax_type box;
+  AX_TRY(ax_require(array, "array"));
+  if (array->layout->type.rank > 0) {
+    AX_TRY(ax_require(start, "start"));
+    AX_TRY(ax_require(sizes, "list of sizes"));
+  }
+  AX_TRY(check_box(array->layout, start, sizes, &box));
+  return ax_array_read_box(array, &box, start, data, bytes);
+}
+
+/* --- Asked --- */
+
+ax_status ax_array_get_sharding(const ax_array *array, ax_sharding **out) {
+  *out = NULL;
+  AX_TRY(ax_require(array, "array"));
+  const ax_layout *layout = array->layout;
+  if (layout->sharding == NULL) return ax_sharding_create(&layout->mesh, &layout->spec, out);
+  *out = ax_sharding_retain(layout->sharding);
+  return AX_OK;
+}
+
+bool ax_array_lies(const ax_array *array, const ax_sharding *sharding) {
+  if (array == NULL || sharding == NULL) return false;
+  const ax_layout *layout = array->layout;
+  struct ax_sharding own = {.mesh = layout->mesh, .spec = layout->spec, .places = ax_mesh_devices(&layout->mesh)};
+  return ax_sharding_equal(layout->sharding != NULL ? layout->sharding : &own, sharding);
+}

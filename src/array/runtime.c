@@ -1,0 +1,169 @@
+/* The runtime: options, pooled memory (pool.c), workers, and the cache of executables. */
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "array/code_cache.h"
+#include "array/executable.h"
+#include "array/pending.h"
+#include "machine/processor.h"
+#include "run/inside.h"
+
+/* --- Memory --- */
+
+void ax_runtime_trim(ax_runtime *runtime) {
+  if (runtime == NULL) return;
+  ax_pool_trim(&runtime->executor.pool);
+  ax_jit_trim(runtime->assembler.jit);
+}
+
+void ax_runtime_memory(const ax_runtime *runtime, size_t *now, size_t *peak) {
+  *now = *peak = 0;
+  if (runtime != NULL) ax_pool_count((ax_pool *)&runtime->executor.pool, now, peak); /* its lock is not part of the constant data */
+}
+
+/* --- What is told --- */
+
+ax_counters ax_runtime_counters(const ax_runtime *runtime) {
+  ax_counters counters = {0};
+  if (runtime == NULL) return counters;
+  pthread_mutex_t *lock = (pthread_mutex_t *)&runtime->cache_lock; /* the cast: the lock is not part of the constant data */
+  pthread_mutex_lock(lock);
+  counters.programs_compiled = runtime->compiled;
+  counters.programs_found = runtime->found;
+  pthread_mutex_unlock(lock);
+  lock = (pthread_mutex_t *)&runtime->layouts_lock;
+  pthread_mutex_lock(lock);
+  counters.layouts_made = runtime->layouts_made;
+  counters.layouts_found = runtime->layouts_found;
+  pthread_mutex_unlock(lock);
+  for (uint32_t i = 0; i < AX_TALLIES; i++) {
+    counters.runs += atomic_load_explicit(&runtime->tallies[i].runs, memory_order_relaxed);
+    counters.arguments_copied += atomic_load_explicit(&runtime->tallies[i].copied, memory_order_relaxed);
+    counters.calls_without_run += atomic_load_explicit(&runtime->tallies[i].calls_without, memory_order_relaxed);
+  }
+  const ax_jit_counts kernels = ax_jit_count(runtime->assembler.jit);
+  counters.kernels_compiled = kernels.compiled;
+  counters.kernels_found = kernels.found;
+  counters.kernels_loaded = kernels.loaded;
+  counters.code_bytes = kernels.code_bytes;
+  return counters;
+}
+
+void ax_runtime_log(const ax_runtime *runtime, const char *format, ...) {
+  char line[512];
+  if (runtime->options.log == NULL) return;
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  runtime->options.log(line, runtime->options.log_context);
+}
+
+/* --- The runtime --- */
+
+static ax_status check_options(const ax_runtime_options *options) {
+  if (options == NULL) return AX_OK;
+  if (options->max_devices < 0)
+    return ax_error(AX_INVALID_ARGUMENT, "runtime: max_devices is %lld", (long long)options->max_devices);
+  if (options->policy != AX_POLICY_PARALLEL && options->policy != AX_POLICY_FIXED && options->policy != AX_POLICY_SEEDED)
+    return ax_error(AX_INVALID_ARGUMENT, "runtime: %d is no policy", (int)options->policy);
+  if ((options->check_numerics & ~(uint32_t)(AX_CHECK_NAN | AX_CHECK_INF)) != 0)
+    return ax_error(AX_INVALID_ARGUMENT, "runtime: check_numerics is %u; it is AX_CHECK_NAN, AX_CHECK_INF, both or 0",
+                    options->check_numerics);
+  return AX_OK;
+}
+
+static ax_status create_compiler(ax_runtime *runtime) {
+  char folder[PATH_MAX];
+  const bool keeps = ax_code_cache_folder(runtime->options.code_cache, folder, sizeof folder);
+  runtime->options.code_cache = NULL; /* was only borrowed */
+  return ax_jit_create(&(ax_jit_options){.folder = keeps ? folder : NULL, .folder_bytes = runtime->options.code_cache_bytes,
+                                         .idle_bytes = runtime->options.idle_code_bytes}, &runtime->assembler.jit);
+}
+
+ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out) {
+  *out = NULL;
+  AX_TRY(check_options(options));
+  ax_runtime *runtime = *out = ax_calloc(1, sizeof *runtime);
+  if (runtime == NULL) return ax_out_of_memory(sizeof *runtime);
+  if (options != NULL) runtime->options = *options;
+  if (runtime->options.workers == 0) runtime->options.workers = ax_processor_count();
+  if (runtime->options.max_devices == 0) runtime->options.max_devices = 1 << 20;
+  if (runtime->options.policy != AX_POLICY_PARALLEL) runtime->options.workers = 1;
+  atomic_init(&runtime->references, 1);
+  atomic_init(&runtime->owners, 1);
+  runtime->process = getpid();
+  ax_pool_init(&runtime->executor.pool);
+  pthread_mutex_init(&runtime->cache_lock, NULL);
+  pthread_mutex_init(&runtime->layouts_lock, NULL);
+  pthread_mutex_init(&runtime->order, NULL);
+  ax_callbacks_init(&runtime->callbacks);
+  runtime->executor.options = &runtime->options;
+  runtime->executor.hooks = (ax_hooks){
+      .callbacks = &runtime->callbacks, .print = runtime->options.print, .print_context = runtime->options.print_context};
+  runtime->assembler = (ax_assembler){
+      .hooks = &runtime->executor.hooks, .runtime = runtime, .max_devices = runtime->options.max_devices};
+  ax_status status = create_compiler(runtime);
+  if (status == AX_OK) status = ax_workers_create(runtime->options.workers - 1, &runtime->executor.workers);
+  if (status != AX_OK) {
+    ax_runtime_destroy(runtime);
+    *out = NULL;
+  }
+  return status;
+}
+
+ax_runtime *ax_runtime_hold(ax_runtime *runtime) {
+  atomic_fetch_add_explicit(&runtime->references, 1, memory_order_relaxed);
+  return runtime;
+}
+
+bool ax_runtime_let_go(ax_runtime *runtime) { return atomic_fetch_sub(&runtime->references, 1) == 1; }
+
+void ax_runtime_destroy(ax_runtime *runtime) {
+  ax_workers_destroy(runtime->executor.workers);
+  ax_jit_destroy(runtime->assembler.jit);
+  ax_pool_deinit(&runtime->executor.pool);
+  ax_callbacks_deinit(&runtime->callbacks);
+  if (runtime->process == getpid()) { /* in a forked process, a thread that is not there may hold the locks */
+    pthread_mutex_destroy(&runtime->executor.pool.lock);
+    pthread_mutex_destroy(&runtime->cache_lock);
+    pthread_mutex_destroy(&runtime->layouts_lock);
+    pthread_mutex_destroy(&runtime->order);
+    pthread_mutex_destroy(&runtime->callbacks.lock);
+  }
+  ax_free(runtime);
+}
+
+ax_runtime *ax_runtime_retain(ax_runtime *runtime) {
+  if (runtime == NULL) return NULL;
+  atomic_fetch_add_explicit(&runtime->owners, 1, memory_order_relaxed);
+  return ax_runtime_hold(runtime);
+}
+
+/* A thread inside a run cannot wait for all runs. That run holds the runtime, which goes with its last holder. */
+void ax_runtime_release(ax_runtime *runtime) {
+  if (runtime == NULL) return;
+  const bool last = atomic_fetch_sub(&runtime->owners, 1) == 1;
+  if (last && runtime->process == getpid() && !ax_inside_run(&runtime->executor)) ax_pending_wait_for_all(runtime);
+  ax_runtime_drop(runtime);
+}
+
+/* --- What a run has of its host --- */
+
+ax_status ax_runtime_register(ax_runtime *runtime, ax_callback *callback) {
+  AX_TRY(ax_require(runtime, "runtime"));
+  AX_TRY(ax_require(callback, "callback"));
+  return ax_callbacks_add(&runtime->callbacks, callback);
+}
+
+/* Holds the runtime: a callback of a run that it waits for may release the last reference. */
+void ax_runtime_wait(ax_runtime *runtime) {
+  if (runtime == NULL) return;
+  ax_runtime_hold(runtime);
+  ax_pending_wait_for_all(runtime);
+  ax_runtime_drop(runtime);
+}
+
+void ax_print_to(const char *text, void *file) { (void)fputs(text, file); }

@@ -1,0 +1,218 @@
+/* Tables for exchanges: the members of a group, the places of their parts, and how a part is put into another.
+
+   An exchange has one push, which all its instructions share. Tables that depend on the group alone (member numbers and places) are
+   made once for all exchanges over the same axes between buffers stored along the same axes. The push of an exchange, its event and
+   other accesses to its memory are looked up by the exchange's id or the buffer's allocation, so the cost grows with the number of
+   exchanges. */
+#include <string.h>
+
+#include "assemble/assembly.h"
+
+typedef struct members { /* of a group; see ax_push */
+  const ax_axes *names;
+  uint32_t in_set, out_set;
+  uint32_t *number, *place, *in_place;
+} members;
+
+typedef struct exchanger {
+  ax_assembly *a;
+  ax_push **push;   /* by exchange */
+  uint32_t *event;  /* by exchange: the event that its pushes signal */
+  bool *nested;     /* by exchange: started in a loop or branch */
+  bool *written;    /* by allocation: some instruction writes it */
+  members *tables;  /* few: one for each way of grouping */
+  uint32_t table_count, table_capacity;
+} exchanger;
+
+/* Counts the trailing dimensions of a part that are contiguous on both sides as one run. */
+static void find_run(ax_push *push) {
+  const ax_exchange *x = push->exchange;
+  push->run = 1;
+  push->outer_rank = x->rank;
+  while (push->outer_rank > 0) {
+    uint32_t d = push->outer_rank - 1;
+    if (x->dims[d] != 1 && (x->src_stride[d] != push->run || x->dst_stride[d] != push->run)) break;
+    push->run *= x->dims[d];
+    push->outer_rank = d;
+  }
+}
+
+/* --- Members --- */
+
+static ax_status number_members(ax_compiled *c, members *m, uint32_t n) {
+  m->number = ax_arena_alloc(&c->plan->arena, c->devices * sizeof m->number[0]);
+  m->place = ax_arena_alloc(&c->plan->arena, n * sizeof m->place[0]);
+  m->in_place = ax_arena_alloc(&c->plan->arena, n * sizeof m->in_place[0]);
+  if (m->number == NULL || m->place == NULL || m->in_place == NULL) return ax_out_of_memory(c->devices * sizeof m->number[0]);
+  for (uint32_t d = 0; d < c->devices; d++) m->number[d] = (uint32_t)ax_axes_index(m->names, &c->plan->mesh, d);
+  for (uint32_t member = 0; member < n; member++) {
+    int64_t device = ax_axes_device(m->names, &c->plan->mesh, 0, member);
+    m->place[member] = c->sets[m->out_set].index[device];
+    m->in_place[member] = c->sets[m->in_set].index[device];
+  }
+  return AX_OK;
+}
+
+/* Gives the push the tables of its group: member numbers in the order of the mesh, and places in the memory of both sides. A
+   table is made when first needed. */
+static ax_status take_members(exchanger *x, ax_push *push) {
+  members m = {.names = &push->exchange->names, .in_set = push->in_set, .out_set = push->out_set};
+  uint32_t i = 0;
+  while (i < x->table_count && (x->tables[i].in_set != m.in_set || x->tables[i].out_set != m.out_set ||
+                                !ax_axes_equal(x->tables[i].names, m.names)))
+    i++;
+  if (i == x->table_count) {
+    AX_TRY(number_members(x->a->compiled, &m, push->members));
+    AX_TRY(ax_grow(&x->tables, sizeof x->tables[0], x->table_count, 1, &x->table_capacity));
+    x->tables[x->table_count++] = m;
+  }
+  push->number = x->tables[i].number;
+  push->place = x->tables[i].place;
+  push->in_place = x->tables[i].in_place;
+  return AX_OK;
+}
+
+static ax_status pair_members(ax_compiled *c, ax_push *push) {
+  uint32_t n = push->members;
+  const ax_pairs *pairs = push->exchange->pairs;
+  push->targets = ax_arena_alloc(&c->plan->arena, n * sizeof push->targets[0]);
+  push->sources = ax_arena_alloc(&c->plan->arena, n * sizeof push->sources[0]);
+  if (push->targets == NULL || push->sources == NULL) return ax_out_of_memory(n * sizeof push->targets[0]);
+  memset(push->targets, 0xff, n * sizeof push->targets[0]);
+  memset(push->sources, 0xff, n * sizeof push->sources[0]);
+  for (uint32_t i = 0; i < pairs->count; i++) {
+    push->targets[pairs->v[i][0]] = (uint32_t)pairs->v[i][1];
+    push->sources[pairs->v[i][1]] = (uint32_t)pairs->v[i][0];
+  }
+  return AX_OK;
+}
+
+/* --- Pushes --- */
+
+enum { least_by_last = 1 << 20 }; /* bytes of a group's contributions */
+
+/* Says whether the last member to arrive may combine all contributions: these are large, and lie in arguments of the run that
+   are never overwritten. */
+static bool may_be_by_last(const exchanger *x, const ax_push *push) {
+  const ax_exchange *exchange = push->exchange;
+  const ax_plan *plan = x->a->plan;
+  uint32_t allocation = plan->buffers[exchange->in].allocation;
+  int64_t bytes = ax_type_elems(&plan->buffers[exchange->in].type) * push->item;
+  if (exchange->combine == AX_SCALAR_NONE || push->outer_rank > 0 || bytes * push->members < least_by_last) return false;
+  return plan->buffers[allocation].kind == AX_BUFFER_INPUT && !x->written[allocation] && !x->nested[exchange->id];
+}
+
+static bool may_be_at_once(const exchanger *x, const ax_push *push, int64_t parts) {
+  enum { most_elems = 64 };
+  return push->small && x->nested[push->exchange->id] && push->members <= AX_PUSH_AT_ONCE &&
+         push->members * parts * push->run <= most_elems;
+}
+
+static ax_status make_push(exchanger *x, const ax_exchange *exchange, ax_push **out) {
+  ax_compiled *c = x->a->compiled;
+  const ax_plan *plan = x->a->plan;
+  ax_push *push = *out = ax_arena_alloc(&c->plan->arena, sizeof *push);
+  if (push == NULL) return ax_out_of_memory(sizeof *push);
+  push->exchange = exchange;
+  push->item = (int64_t)ax_dtype_bytes(plan->buffers[exchange->in].type.dtype);
+  push->out_item = (int64_t)ax_dtype_bytes(plan->buffers[exchange->out].type.dtype);
+  push->members = (uint32_t)ax_axis_set_size(exchange->axes, &plan->mesh);
+  push->event = x->event[exchange->id];
+  AX_TRY(ax_set_of(c, plan->buffers[plan->buffers[exchange->out].allocation].axes, &push->out_set));
+  AX_TRY(ax_set_of(c, plan->buffers[plan->buffers[exchange->in].allocation].axes, &push->in_set));
+  find_run(push);
+  push->at_last_arrival = may_be_by_last(x, push);
+  int64_t parts = exchange->peers == AX_PEERS_ONE ? 1 : push->members;
+  push->small =
+      exchange->combine != AX_SCALAR_NONE && push->outer_rank == 0 && push->run * parts <= AX_PUSH_BLOCK && !push->at_last_arrival;
+  push->at_once = may_be_at_once(x, push, parts);
+  AX_TRY(take_members(x, push));
+  return exchange->peers == AX_PEERS_PAIRS ? pair_members(c, push) : AX_OK;
+}
+
+/* Collects from the accesses the tables by exchange and by allocation. */
+static ax_status look_up(exchanger *x) {
+  ax_arena *scratch = &x->a->scratch;
+  const ax_plan *plan = x->a->plan;
+  x->push = ax_arena_alloc(scratch, plan->exchange_count * sizeof x->push[0]);
+  x->event = ax_arena_alloc(scratch, plan->exchange_count * sizeof x->event[0]);
+  x->nested = ax_arena_alloc(scratch, plan->exchange_count);
+  x->written = ax_arena_alloc(scratch, plan->buffer_count);
+  if (x->push == NULL || x->event == NULL || x->nested == NULL || x->written == NULL) return ax_out_of_memory(plan->buffer_count);
+  for (uint32_t i = 0; i < x->a->access_count; i++) {
+    const ax_access *access = &x->a->accesses[i];
+    x->written[access->allocation] |= access->writes;
+    if (access->exchange == NULL) continue;
+    x->event[access->exchange->id] = access->event;
+    x->nested[access->exchange->id] |= access->region != 0;
+  }
+  return AX_OK;
+}
+
+static ax_status make_pushes(exchanger *x) {
+  ax_assembly *a = x->a;
+  AX_TRY(look_up(x));
+  for (uint32_t i = 0; i < a->instr_count; i++) {
+    ax_instr *instr = &a->instrs[i];
+    if (instr->kind != AX_INSTR_PUSH && instr->kind != AX_INSTR_CLEAR) continue;
+    const ax_exchange *exchange = a->ops[i]->exchange;
+    ax_push **push = &x->push[exchange->id];
+    if (*push == NULL) AX_TRY(make_push(x, exchange, push));
+    const ax_buffer *out = &a->plan->buffers[exchange->out];
+    instr->push = *push;
+    instr->bytes = ax_type_elems(&out->type) * (int64_t)ax_dtype_bytes(out->type.dtype);
+  }
+  return AX_OK;
+}
+
+ax_status ax_instrs_exchanges(ax_assembly *a) {
+  exchanger x = {.a = a};
+  ax_status status = make_pushes(&x);
+  ax_free(x.tables);
+  return status;
+}
+
+/* The kernel that combines contributions: dst = dst op src over the contiguous elements of a part, or dst = src if `first`, in
+   dst's dtype. NULL: no memory. */
+ax_loop_kernel *ax_combine_kernel(ax_assembly *a, const ax_exchange *exchange, int64_t run, bool first) {
+  int64_t dims[] = {run};
+  ax_dtype wide = a->plan->buffers[exchange->out].type.dtype, dtype = a->plan->buffers[exchange->in].type.dtype;
+  ax_loop_kernel *kernel = ax_kernel_create(&a->scratch, 1, 0, dims);
+  ax_position at;
+  if (kernel == NULL) return NULL;
+  ax_at_identity(&at, 1);
+  uint32_t dst = ax_kernel_slot(kernel, wide, 1, dims), src = ax_kernel_slot(kernel, dtype, 1, dims);
+  ax_ex value = ax_kernel_load(kernel, src, &at);
+  if (dtype != wide) value = ax_kernel_op(kernel, AX_SCALAR_CONVERT, wide, value, AX_NONE, AX_NONE);
+  if (!first) value = ax_kernel_op(kernel, exchange->combine, wide, ax_kernel_load(kernel, dst, &at), value, AX_NONE);
+  ax_kernel_store(kernel, dst, &at, value, AX_SCALAR_NONE);
+  return kernel->failed ? NULL : kernel;
+}
+
+/* The kernel that combines the operands of all members, in order, into dst of each peer. Slots are the peers' dsts, then the
+   members' srcs. NULL: no memory. */
+ax_loop_kernel *ax_combine_all_kernel(ax_assembly *a, const ax_push *push) {
+  const ax_exchange *exchange = push->exchange;
+  const ax_type *in = &a->plan->buffers[exchange->in].type;
+  const ax_dtype wide = a->plan->buffers[exchange->out].type.dtype;
+  const int64_t dims[] = {push->run}, elems[] = {ax_type_elems(in)};
+  uint32_t peers = exchange->peers == AX_PEERS_ONE ? 1 : push->members, dst[AX_PUSH_AT_ONCE], src[AX_PUSH_AT_ONCE];
+  ax_loop_kernel *kernel = ax_kernel_create(&a->scratch, 1, 0, dims);
+  ax_position at;
+  if (kernel == NULL) return NULL;
+  ax_at_identity(&at, 1);
+  for (uint32_t j = 0; j < peers; j++) dst[j] = ax_kernel_slot(kernel, wide, 1, dims);
+  for (uint32_t m = 0; m < push->members; m++) src[m] = ax_kernel_slot(kernel, in->dtype, 1, elems);
+  for (uint32_t j = 0; j < peers; j++) {
+    ax_position part = at;
+    ax_ex all = AX_NONE;
+    part.offset = peers == 1 ? 0 : j * exchange->src_step;
+    for (uint32_t m = 0; m < push->members; m++) {
+      ax_ex one = ax_kernel_load(kernel, src[m], &part);
+      if (in->dtype != wide) one = ax_kernel_op(kernel, AX_SCALAR_CONVERT, wide, one, AX_NONE, AX_NONE);
+      all = m == 0 ? one : ax_kernel_op(kernel, exchange->combine, wide, all, one, AX_NONE);
+    }
+    ax_kernel_store(kernel, dst[j], &at, all, AX_SCALAR_NONE);
+  }
+  return kernel->failed ? NULL : kernel;
+}

@@ -1,0 +1,434 @@
+/* Places each buffer in a space.
+
+     constants, inputs, outputs   spaces of their own; equal constants share one place
+     shared                       allocations that another activation accesses; reused by lifetime too, which may need waits
+                                  (assemble/reuse.c)
+     kept                         allocations of one activation that are alive while it may be parked: one part for each coordinate,
+                                  reused by lifetime
+     scratch                      allocations of one activation between two parkings: a block of the thread that runs it, reused by
+                                  lifetime
+
+   So a program whose devices never wait in the middle needs scratch for as many devices as run at once, not for all. */
+#include <math.h>
+#include <string.h>
+
+#include "assemble/assembly.h"
+#include "assemble/pack.h"
+#include "code/split.h"
+#include "plan/panels.h"
+
+typedef struct placer {
+  ax_assembly *a;
+  ax_compiled *c;
+  ax_lifetime *lives;    /* by allocation */
+  uint32_t *space;       /* by allocation */
+  int64_t *offset;       /* by allocation */
+  uint32_t *parking_before; /* number of parking waits before each position */
+  const uint32_t *devices; /* each device's own number */
+  uint32_t space_capacity;
+  uint32_t *kept;        /* all kept spaces */
+  uint32_t kept_count, kept_capacity;
+} placer;
+
+static int64_t round64(int64_t bytes) { return (bytes + 63) & ~(int64_t)63; }
+
+/* More than any machine has, and small enough that sums of such sizes do not overflow. */
+static const int64_t most_bytes = (int64_t)1 << 46;
+
+static uint32_t allocation_count(const placer *p) { return p->a->plan->buffer_count; }
+
+static ax_status check_sizes(const placer *p) {
+  for (uint32_t i = 0; i < allocation_count(p); i++) {
+    const ax_buffer *buffer = &p->a->plan->buffers[i];
+    const int64_t bytes = ax_buffer_bytes(buffer);
+    if (bytes > most_bytes)
+      return ax_error(AX_OUT_OF_MEMORY, "out of memory: %s takes %lld bytes", ax_type_string(&buffer->type, NULL),
+                      (long long)bytes);
+  }
+  return AX_OK;
+}
+
+/* Computes the bytes of each space, and the places of its parts in a run's table, once the size of one part is known. */
+static ax_status close_spaces(ax_compiled *c) {
+  for (uint32_t s = 0; s < c->space_count; s++) {
+    ax_part_space *space = &c->spaces[s];
+    bool fits = ax_mul_size((size_t)space->bytes, c->sets[space->set].size, &space->total);
+    if (!fits || space->total > (size_t)most_bytes) return ax_out_of_memory(fits ? space->total : SIZE_MAX);
+    uint32_t parts = space->kind == AX_SPACE_SCRATCH ? c->devices : c->sets[space->set].size;
+    if (parts > UINT32_MAX - c->part_count) return ax_out_of_memory(SIZE_MAX);
+    space->first = c->part_count;
+    c->part_count += parts;
+  }
+  return AX_OK;
+}
+
+static ax_status new_space(placer *p, ax_space_kind kind, uint32_t index, ax_axis_set axes, int64_t bytes, uint32_t *out) {
+  ax_compiled *c = p->c;
+  if (c->space_count == p->space_capacity) {
+    p->space_capacity = p->space_capacity < 8 ? 8 : p->space_capacity * 2;
+    ax_part_space *spaces = ax_arena_alloc(&p->a->plan->arena, p->space_capacity * sizeof spaces[0]);
+    if (spaces == NULL) return ax_out_of_memory(p->space_capacity * sizeof spaces[0]);
+    if (c->space_count > 0) memcpy(spaces, c->spaces, c->space_count * sizeof spaces[0]);
+    c->spaces = spaces;
+  }
+  ax_part_space *space = &c->spaces[c->space_count];
+  *space = (ax_part_space){.kind = kind, .index = index, .bytes = round64(bytes)};
+  AX_TRY(ax_set_of(c, axes, &space->set));
+  *out = c->space_count++;
+  return AX_OK;
+}
+
+/* --- Lifetimes --- */
+
+static ax_status find_lifetimes(placer *p) {
+  const ax_assembly *a = p->a;
+  AX_TRY(ax_find_lifetimes(p->a, &p->lives));
+  p->parking_before = ax_arena_alloc(&p->a->scratch, (a->instr_count + 1) * sizeof p->parking_before[0]);
+  if (p->parking_before == NULL) return ax_out_of_memory(a->instr_count * sizeof p->parking_before[0]);
+  for (uint32_t i = 0; i < a->instr_count; i++)
+    p->parking_before[i + 1] = p->parking_before[i] + ax_instr_parks(&a->instrs[i]);
+  return AX_OK;
+}
+
+static bool crosses_parking_wait(const placer *p, const ax_lifetime *life) {
+  return p->parking_before[life->last + 1] != p->parking_before[life->first];
+}
+
+/* --- Packing --- */
+
+/* Places the allocations of a list, which begins with `allocation` and is linked by `next`; *bytes: the bytes needed.
+   Allocations of one activation come first, packed by lifetime. Behind them come shared ones, whose offsets were decided before
+   synchronisation (assemble/reuse.c). */
+static ax_status pack(placer *p, uint32_t allocation, const uint32_t *next, int64_t *bytes) {
+  const ax_plan *plan = p->a->plan;
+  uint32_t count = 0;
+  int64_t mine;
+  for (uint32_t i = allocation; i != AX_NONE; i = next[i]) count += !p->a->shared[i];
+  ax_packed *items = ax_arena_alloc(&p->a->scratch, count * sizeof items[0]);
+  if (items == NULL) return ax_out_of_memory(count * sizeof items[0]);
+  count = 0;
+  for (uint32_t i = allocation; i != AX_NONE; i = next[i])
+    if (!p->a->shared[i])
+      items[count++] =
+          (ax_packed){.first = p->lives[i].first, .last = p->lives[i].last, .bytes = round64(ax_buffer_bytes(&plan->buffers[i]))};
+  AX_TRY(ax_pack(items, count, &mine));
+  *bytes = mine;
+  count = 0;
+  for (uint32_t i = allocation; i != AX_NONE; i = next[i]) {
+    p->offset[i] = p->a->shared[i] ? mine + p->a->shared_offset[i] : items[count++].offset;
+    int64_t end = p->offset[i] + round64(ax_buffer_bytes(&plan->buffers[i]));
+    if (end > *bytes) *bytes = end;
+  }
+  return AX_OK;
+}
+
+/* --- Spaces --- */
+
+static bool is_constant(const ax_plan *plan, uint32_t i) {
+  return plan->buffers[i].kind == AX_BUFFER_CONST && plan->buffers[i].allocation == i;
+}
+/* Says whether a run holds this constant. It need not if all its readers have a packed copy. */
+static bool is_held(const placer *p, uint32_t i) { return is_constant(p->a->plan, i) && p->lives[i].first <= p->lives[i].last; }
+
+static bool same_constant(const ax_buffer *a, const ax_buffer *b) {
+  if (a->data != b->data || ax_buffer_bytes(a) != ax_buffer_bytes(b) || (a->panels == NULL) != (b->panels == NULL)) return false;
+  return a->panels == NULL || ax_panels_equal(a->panels, b->panels);
+}
+
+/* Returns the first constant with the same data; all calls of a body share theirs. seen: a hash table of 1 + allocation, with
+   free entries left. */
+static uint32_t first_alike(const ax_plan *plan, uint32_t *seen, size_t size, uint32_t allocation) {
+  const ax_buffer *buffer = &plan->buffers[allocation];
+  size_t at = ax_hash_word(AX_HASH_SEED, (uintptr_t)buffer->data) & (size - 1);
+  for (; seen[at] != 0; at = (at + 1) & (size - 1)) {
+    const ax_buffer *other = &plan->buffers[seen[at] - 1];
+    if (same_constant(other, buffer)) return seen[at] - 1;
+  }
+  seen[at] = allocation + 1;
+  return allocation;
+}
+
+static ax_status find_constants(placer *p, int64_t *bytes) {
+  const ax_plan *plan = p->a->plan;
+  size_t count = 0, size = 16;
+  for (uint32_t i = 0; i < allocation_count(p); i++) count += is_constant(plan, i);
+  while (size < 2 * count) size *= 2;
+  uint32_t *seen = ax_arena_alloc(&p->a->scratch, size * sizeof seen[0]);
+  if (seen == NULL) return ax_out_of_memory(size * sizeof seen[0]);
+  for (uint32_t i = 0; i < allocation_count(p); i++) {
+    if (!is_held(p, i)) continue;
+    uint32_t first = first_alike(plan, seen, size, i);
+    p->offset[i] = first == i ? *bytes : p->offset[first];
+    if (first == i) *bytes += round64(ax_buffer_bytes(&plan->buffers[i]));
+  }
+  return AX_OK;
+}
+
+static ax_status put_constant(const ax_buffer *buffer, unsigned char *to) {
+  void *const memory[] = {(void *)(uintptr_t)buffer->data, to};
+  if (buffer->panels == NULL) memcpy(to, buffer->data, (size_t)ax_buffer_bytes(buffer));
+  for (uint32_t part = 0; buffer->panels != NULL && part < ax_panels_parts(buffer->panels); part++)
+    AX_TRY(ax_panels_pack(buffer->panels, memory, part));
+  return AX_OK;
+}
+
+static ax_status place_constants(placer *p) {
+  ax_plan *plan = p->a->plan;
+  int64_t bytes = 0, copied = 0; /* consecutive ones lie in order */
+  AX_TRY(find_constants(p, &bytes));
+  AX_TRY(new_space(p, AX_SPACE_CONST, 0, 0, bytes, &p->c->const_space));
+  p->c->constants = ax_calloc(1, (size_t)bytes + 64);
+  if (p->c->constants == NULL) return ax_out_of_memory((size_t)bytes);
+  for (uint32_t i = 0; i < allocation_count(p); i++) {
+    const ax_buffer *buffer = &plan->buffers[i];
+    if (!is_held(p, i)) continue;
+    p->space[i] = p->c->const_space;
+    if (ax_buffer_bytes(buffer) == 0 || p->offset[i] < copied) continue;
+    AX_TRY(put_constant(buffer, p->c->constants + p->offset[i]));
+    copied = p->offset[i] + ax_buffer_bytes(buffer);
+  }
+  return AX_OK;
+}
+
+static ax_status place_arguments(placer *p) {
+  ax_plan *plan = p->a->plan;
+  p->c->results = ax_arena_alloc(&plan->arena, plan->out_count * sizeof p->c->results[0]);
+  if (p->c->results == NULL) return ax_out_of_memory(plan->out_count * sizeof p->c->results[0]);
+  for (uint32_t i = 0; i < plan->in_count; i++) {
+    const ax_buffer *buffer = &plan->buffers[plan->in[i]];
+    AX_TRY(new_space(p, AX_SPACE_INPUT, i, buffer->axes, ax_buffer_bytes(buffer), &p->space[plan->in[i]]));
+  }
+  for (uint32_t i = 0; i < plan->out_count; i++) {
+    uint32_t allocation = plan->buffers[plan->out[i]].allocation;
+    const ax_buffer *buffer = &plan->buffers[allocation];
+    ax_result *result = &p->c->results[i];
+    result->donated = AX_NONE;
+    if (buffer->kind == AX_BUFFER_INPUT) {
+      result->donated = buffer->index;
+      result->space = p->space[allocation];
+      continue;
+    }
+    AX_TRY(new_space(p, AX_SPACE_OUTPUT, i, buffer->axes, ax_buffer_bytes(buffer), &p->space[allocation]));
+    result->space = p->space[allocation];
+  }
+  return AX_OK;
+}
+
+/* Gives the kept space for an axis set, which is made when first needed. */
+static ax_status kept_space(placer *p, ax_axis_set axes, uint32_t *out) {
+  for (uint32_t i = 0; i < p->kept_count; i++)
+    if (p->c->sets[p->c->spaces[p->kept[i]].set].axes == axes) {
+      *out = p->kept[i];
+      return AX_OK;
+    }
+  AX_TRY(ax_grow(&p->kept, sizeof p->kept[0], p->kept_count, 1, &p->kept_capacity));
+  AX_TRY(new_space(p, AX_SPACE_KEPT, 0, axes, 0, out));
+  p->kept[p->kept_count++] = *out;
+  return AX_OK;
+}
+
+static ax_status choose_spaces(placer *p) {
+  const ax_plan *plan = p->a->plan;
+  AX_TRY(new_space(p, AX_SPACE_SCRATCH, 0, 0, 0, &p->c->scratch_space));
+  for (uint32_t i = 0; i < allocation_count(p); i++) {
+    const ax_buffer *buffer = &plan->buffers[i];
+    if (buffer->kind != AX_BUFFER_TEMP || buffer->allocation != i || p->space[i] != AX_NONE || p->lives[i].first > p->lives[i].last)
+      continue;
+    if (!p->a->shared[i] && !crosses_parking_wait(p, &p->lives[i]))
+      p->space[i] = p->c->scratch_space;
+    else
+      AX_TRY(kept_space(p, buffer->axes, &p->space[i]));
+  }
+  return AX_OK;
+}
+
+/* If no later instruction needs the contents of scratch memory, an activation that must wait gives its block to another. */
+static ax_status park_where_free(placer *p) {
+  ax_assembly *a = p->a;
+  int64_t alive = 0, *change = ax_arena_alloc(&a->scratch, (a->instr_count + (size_t)1) * sizeof change[0]);
+  if (change == NULL) return ax_out_of_memory(a->instr_count * sizeof change[0]);
+  for (uint32_t i = 0; i < allocation_count(p); i++) {
+    if (p->space[i] != p->c->scratch_space) continue;
+    change[p->lives[i].first]++;
+    change[p->lives[i].last]--;
+  }
+  for (uint32_t i = 0; i < a->instr_count; i++) {
+    if (a->instrs[i].kind == AX_INSTR_WAIT && alive == 0) a->instrs[i].sync.parks = true;
+    alive += change[i]; /* a wait touches no memory: all that began before it and has not ended is alive across it */
+  }
+  return AX_OK;
+}
+
+static ax_status place_temporaries(placer *p) {
+  ax_compiled *c = p->c;
+  AX_TRY(choose_spaces(p));
+  AX_TRY(park_where_free(p));
+  uint32_t *first = ax_arena_alloc(&p->a->scratch, c->space_count * sizeof first[0]); /* allocations, by space */
+  uint32_t *next = ax_arena_alloc(&p->a->scratch, allocation_count(p) * sizeof next[0]);
+  if (first == NULL || next == NULL) return ax_out_of_memory(allocation_count(p) * sizeof next[0]);
+  memset(first, 0xff, c->space_count * sizeof first[0]);
+  for (uint32_t i = allocation_count(p); i-- > 0;) {
+    if (p->space[i] == AX_NONE) continue;
+    next[i] = first[p->space[i]];
+    first[p->space[i]] = i;
+  }
+  for (uint32_t s = 0; s < c->space_count; s++)
+    if (c->spaces[s].kind == AX_SPACE_KEPT || c->spaces[s].kind == AX_SPACE_SCRATCH)
+      AX_TRY(pack(p, first[s], next, &c->spaces[s].bytes));
+  return AX_OK;
+}
+
+/* --- Operands --- */
+
+static ax_ref ref_of(const placer *p, uint32_t buffer) {
+  const ax_buffer *b = &p->a->plan->buffers[buffer];
+  ax_ref ref = {.space = p->space[b->allocation], .offset = p->offset[b->allocation] + b->offset};
+  assert(ref.space != AX_NONE);
+  const ax_part_space *space = &p->c->spaces[ref.space];
+  ref.first = space->first;
+  ref.place = space->kind == AX_SPACE_SCRATCH ? p->devices : p->c->sets[space->set].index;
+  if (b->loop != AX_NONE) {
+    ref.loop = b->loop;
+    ref.step = b->step;
+  }
+  return ref;
+}
+
+static ax_status set_refs(placer *p, ax_instr *instr, const uint32_t *buffers, uint32_t count) {
+  instr->refs = ax_arena_alloc(&p->a->plan->arena, count * sizeof instr->refs[0]);
+  if (instr->refs == NULL) return ax_out_of_memory(count * sizeof instr->refs[0]);
+  instr->ref_count = count;
+  for (uint32_t i = 0; i < count; i++) instr->refs[i] = ref_of(p, buffers[i]);
+  return AX_OK;
+}
+
+/* Slots of local allocations are in no space; their offset is within the block of rows. */
+static ax_status rows_refs(placer *p, ax_instr *instr, const ax_rows *rows) {
+  uint32_t at = 0;
+  instr->refs = ax_arena_alloc(&p->a->plan->arena, rows->slot_count * sizeof instr->refs[0]);
+  if (instr->refs == NULL) return ax_out_of_memory(rows->slot_count * sizeof instr->refs[0]);
+  instr->ref_count = rows->slot_count;
+  if (p->c->rows_bytes < (size_t)rows->block_bytes) p->c->rows_bytes = (size_t)rows->block_bytes;
+  for (uint32_t k = 0; k < rows->count; k++)
+    for (uint32_t i = 0; i < ax_op_slots(&rows->members[k]); i++, at++) {
+      uint32_t buffer = ax_op_slot(&rows->members[k], i).buffer;
+      instr->refs[at] = rows->slots[at].row_bytes == 0 ? ref_of(p, buffer)
+                                                       : (ax_ref){.space = AX_NONE, .offset = p->a->plan->buffers[buffer].offset};
+    }
+  return AX_OK;
+}
+
+static ax_status eval_refs(placer *p, ax_instr *instr, const ax_op *op) {
+  uint32_t count = op->eqn->in_count + op->eqn->out_count;
+  uint32_t *buffers = ax_arena_alloc(&p->a->scratch, count * sizeof buffers[0]);
+  if (buffers == NULL) return ax_out_of_memory(count * sizeof buffers[0]);
+  memcpy(buffers, op->eval.in, op->eqn->in_count * sizeof buffers[0]);
+  memcpy(buffers + op->eqn->in_count, op->eval.out, op->eqn->out_count * sizeof buffers[0]);
+  return set_refs(p, instr, buffers, count);
+}
+
+static ax_status ragged_refs(placer *p, ax_instr *instr, const ax_op *op) {
+  ax_ragged_buffer list[AX_RAGGED_MOST];
+  uint32_t buffers[AX_RAGGED_MOST], count = ax_ragged_buffers(op->ragged, op->step, list);
+  for (uint32_t k = 0; k < count; k++) buffers[k] = list[k].buffer;
+  return set_refs(p, instr, buffers, count);
+}
+
+static ax_status cores_refs(placer *p, ax_instr *instr, const ax_op *op) {
+  uint32_t count = ax_cores_buffer_count(op->cores, op->cores_step);
+  uint32_t *buffers = ax_arena_alloc(&p->a->scratch, count * sizeof buffers[0]);
+  if (buffers == NULL) return ax_out_of_memory(count * sizeof buffers[0]);
+  for (uint32_t k = 0; k < count; k++) buffers[k] = ax_cores_buffer_at(op->cores, op->cores_step, k).buffer;
+  return set_refs(p, instr, buffers, count);
+}
+
+static ax_status encode(placer *p, uint32_t position) {
+  ax_instr *instr = &p->a->instrs[position];
+  const ax_op *op = p->a->ops[position];
+  if (op == NULL) return AX_OK;
+  instr->eqn = op->eqn;
+  instr->program = op->program;
+  bool control = instr->kind == AX_INSTR_LOOP || instr->kind == AX_INSTR_TEST || instr->kind == AX_INSTR_BRANCH;
+  instr->skip = control ? 0 : ax_all_axes(&p->a->plan->mesh) & ~op->axes;
+  switch (instr->kind) {
+    case AX_INSTR_KERNEL: {
+      const ax_loop_kernel *kernel = op->kernel.kernel;
+      instr->kernel.extent = ax_kernel_extent(kernel);
+      instr->parts = kernel->parts;
+      return set_refs(p, instr, op->kernel.buffers, kernel->slot_count);
+    }
+    case AX_INSTR_ROWS:
+      instr->parts = op->rows->parts;
+      return rows_refs(p, instr, op->rows);
+    case AX_INSTR_GEMM: {
+      uint32_t buffers[] = {op->gemm->a, op->gemm->b, op->gemm->c};
+      instr->gemm = op->gemm;
+      instr->parts = ax_gemm_parts(op->gemm);
+      return set_refs(p, instr, buffers, 3);
+    }
+    case AX_INSTR_CALL: /* activations without a call of their own count the calls that others make */
+      instr->skip = 0;
+      /* fall through */
+    case AX_INSTR_EVAL: instr->call.callback = op->eval.callback; return eval_refs(p, instr, op);
+    case AX_INSTR_ROUTINE:
+      instr->routine = op->routine;
+      instr->parts = op->routine->parts;
+      return set_refs(p, instr, op->routine->buffers, op->routine->in_count + op->routine->out_count);
+    case AX_INSTR_CHECK:
+      instr->parts = ax_check_parts(instr->check);
+      return set_refs(p, instr, op->check.buffers, op->check.count);
+    case AX_INSTR_RAGGED: return ragged_refs(p, instr, op);
+    case AX_INSTR_CORES:
+      instr->parts = op->cores->came == AX_NONE ? op->cores->core_count : 1;
+      return cores_refs(p, instr, op);
+    case AX_INSTR_PUSH:
+    case AX_INSTR_CLEAR: {
+      uint32_t buffers[] = {op->exchange->in, op->exchange->out};
+      return set_refs(p, instr, buffers, 2);
+    }
+    case AX_INSTR_SEND:
+    case AX_INSTR_RECEIVE: return set_refs(p, instr, &op->message->buffer, 1);
+    case AX_INSTR_TEST: return set_refs(p, instr, &op->loop.condition, 1);
+    case AX_INSTR_BRANCH: return set_refs(p, instr, &op->branch.index, 1);
+    default: return AX_OK;
+  }
+}
+
+/* Notes in the assembly the space, offset and lifetime of each allocation. */
+static ax_status note_residents(placer *p) {
+  ax_assembly *a = p->a;
+  a->residents = ax_arena_alloc(&a->scratch, allocation_count(p) * sizeof a->residents[0]);
+  if (a->residents == NULL) return ax_out_of_memory(allocation_count(p) * sizeof a->residents[0]);
+  for (uint32_t i = 0; i < allocation_count(p); i++) a->residents[i] = (ax_resident){p->space[i], p->offset[i], p->lives[i]};
+  return AX_OK;
+}
+
+static ax_status place(placer *p) {
+  ax_assembly *a = p->a;
+  p->space = ax_arena_alloc(&a->scratch, allocation_count(p) * sizeof p->space[0]);
+  p->offset = ax_arena_alloc(&a->scratch, allocation_count(p) * sizeof p->offset[0]);
+  if (p->space == NULL || p->offset == NULL) return ax_out_of_memory(0);
+  memset(p->space, 0xff, allocation_count(p) * sizeof p->space[0]);
+  AX_TRY(check_sizes(p));
+  AX_TRY(find_lifetimes(p));
+  AX_TRY(place_constants(p));
+  AX_TRY(place_arguments(p));
+  AX_TRY(place_temporaries(p));
+  AX_TRY(close_spaces(p->c));
+  uint32_t all;
+  AX_TRY(ax_set_of(p->c, ax_all_axes(&a->plan->mesh), &all));
+  p->devices = p->c->sets[all].index;
+  for (uint32_t i = 0; i < a->instr_count; i++) {
+    ax_instr *instr = &a->instrs[i];
+    AX_TRY(encode(p, i));
+    if (instr->parts > 1) instr->microseconds = (uint16_t)fmin(ax_plan_op_time(a->plan, a->ops[i]) / 1000, UINT16_MAX);
+  }
+  return note_residents(p);
+}
+
+ax_status ax_instrs_memory(ax_assembly *a) {
+  placer p = {.a = a, .c = a->compiled};
+  ax_status status = place(&p);
+  ax_free(p.kept);
+  return status;
+}

@@ -1,0 +1,26 @@
+/* Tables for the steps of ragged exchanges: the members of a group, and the places of the operands that others take rows out of. */
+#include "assemble/assembly.h"
+
+static ax_status make_tables(ax_assembly *a, ax_instr *instr) {
+  ax_compiled *c = a->compiled;
+  const ax_plan *plan = a->plan;
+  const ax_ragged *ragged = instr->ragged->ragged;
+  const uint32_t devices = (uint32_t)ragged->shape.devices;
+  uint32_t set, *number = ax_arena_alloc(&a->plan->arena, c->devices * sizeof number[0]),
+                *place = ax_arena_alloc(&a->plan->arena, devices * sizeof place[0]);
+  if (number == NULL || place == NULL) return ax_out_of_memory(c->devices * sizeof number[0]);
+  if (devices > 1 && instr->refs[0].space == c->scratch_space)
+    return ax_error(AX_INTERNAL, "others take rows out of scratch memory");
+  AX_TRY(ax_set_of(c, plan->buffers[plan->buffers[ragged->in[0]].allocation].axes, &set));
+  for (uint32_t d = 0; d < c->devices; d++) number[d] = (uint32_t)ax_axes_index(&ragged->names, &plan->mesh, d);
+  for (uint32_t i = 0; i < devices; i++) place[i] = c->sets[set].index[ax_axes_device(&ragged->names, &plan->mesh, 0, i)];
+  instr->ragged->number = number;
+  instr->ragged->place = place;
+  return AX_OK;
+}
+
+ax_status ax_instrs_ragged(ax_assembly *a) {
+  for (uint32_t i = 0; i < a->instr_count; i++)
+    if (a->instrs[i].kind == AX_INSTR_RAGGED && a->instrs[i].ragged->step == AX_RAGGED_TAKE) AX_TRY(make_tables(a, &a->instrs[i]));
+  return AX_OK;
+}

@@ -1,0 +1,59 @@
+/* Pooled memory: freed blocks are kept for the next allocation of their size, since touching fresh memory costs a hundred times as
+   much as copying.
+
+     pockets   for each of the threads there are likely to be: two chains of small blocks of each size, used without a lock, so that
+               threads that run small programs at the same time do not wait for each other
+     the rest  free blocks by size, under a lock: single blocks, and whole chains that pockets had no room for and take back
+
+   A thread finds its pocket by its identity. If two threads share a pocket and it is in use, the second goes to the rest. */
+#ifndef AX_RUN_POOL_H
+#define AX_RUN_POOL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/base.h"
+
+enum {
+  AX_POCKETS = 16,
+  AX_POCKET_SIZES = 11, /* 64 bytes to 64 KiB, by powers of two */
+  AX_POCKET_BYTES = 16 << 10,
+  AX_POCKET_LEAST = 2,
+  AX_POCKET_MOST = 64, /* least and most blocks of a chain; in between, AX_POCKET_BYTES decides */
+  AX_POOL_STEPS = 64,  /* sizes for each power of two above 64 KiB */
+  AX_POOL_SIZES = 64 * AX_POOL_STEPS
+};
+
+typedef struct ax_pool_block { /* at the beginning of free memory */
+  struct ax_pool_block *next, *chain; /* chain: the next chain, in the first block of each */
+  size_t bytes;
+} ax_pool_block;
+
+typedef struct ax_pocket {
+  _Alignas(64) _Atomic(bool) busy; /* a thread is using it */
+  uint32_t count[AX_POCKET_SIZES]; /* in `open` */
+  ax_pool_block *open[AX_POCKET_SIZES], *full[AX_POCKET_SIZES]; /* chains; NULL: none */
+} ax_pocket;
+
+typedef struct ax_pool {
+  ax_pocket pockets[AX_POCKETS];
+  _Alignas(64) pthread_mutex_t lock; /* guards the following fields */
+  ax_pool_block *blocks[AX_POOL_SIZES], *chains[AX_POCKET_SIZES];
+  size_t bytes_now, bytes_peak; /* allocated from the system, in use or free; its maximum so far */
+} ax_pool;
+
+/* Takes cleared memory. */
+void ax_pool_init(ax_pool *pool);
+void ax_pool_deinit(ax_pool *pool); /* blocks still in use are no longer the pool's */
+
+/* Gives memory aligned to 64 bytes. It must be freed with the same `bytes`. */
+AX_MUST_USE ax_status ax_pool_alloc(ax_pool *pool, size_t bytes, void **out);
+void ax_pool_free(ax_pool *pool, void *memory, size_t bytes);
+/* Gives free memory back to the system. */
+void ax_pool_trim(ax_pool *pool);
+void ax_pool_count(ax_pool *pool, size_t *now, size_t *peak);
+
+/* A number below `count`, a power of two, that differs between threads in nearly all cases. */
+uint32_t ax_thread_place(uint32_t count);
+
+#endif

@@ -1,0 +1,132 @@
+/* The pool: what was freed is what comes next, by several sizes and from several threads, and trimming gives it all back. */
+#include "run/pool.h"
+
+#include <string.h>
+
+#include "support/cmocka.h"
+#include "support/tensor.h"
+
+static ax_pool *new_pool(void) {
+  ax_pool *pool = ax_calloc(1, sizeof *pool);
+  assert_non_null(pool);
+  ax_pool_init(pool);
+  return pool;
+}
+
+static void end_pool(ax_pool *pool) {
+  size_t now, peak;
+  ax_pool_trim(pool);
+  ax_pool_count(pool, &now, &peak);
+  assert_int_equal(now, 0);
+  ax_pool_deinit(pool);
+  pthread_mutex_destroy(&pool->lock);
+  ax_free(pool);
+}
+
+static size_t taken(ax_pool *pool) {
+  size_t now, peak;
+  ax_pool_count(pool, &now, &peak);
+  return now;
+}
+
+static const size_t sizes[] = {0, 1, 64, 65, 100, 4096, 65536, 65537, 100000, 1 << 20, 1200000};
+enum { size_count = AX_COUNT(sizes), each = 6, most = size_count * each };
+
+/* Several of each size at a time, as the results of a run are. */
+static void round_of(ax_pool *pool, void **blocks) {
+  for (int i = 0; i < most; i++) {
+    TEST_OK(ax_pool_alloc(pool, sizes[i % size_count], &blocks[i]));
+    assert_int_equal((uintptr_t)blocks[i] % 64, 0);
+    if (sizes[i % size_count] > 0) memset(blocks[i], i, sizes[i % size_count] < 4096 ? sizes[i % size_count] : 4096);
+  }
+  for (int i = 0; i < most; i++) ax_pool_free(pool, blocks[i], sizes[i % size_count]);
+}
+
+static bool among(void *block, void **blocks) {
+  for (int i = 0; i < most; i++)
+    if (blocks[i] == block) return true;
+  return false;
+}
+
+static void little_is_wasted(void **state) {
+  (void)state;
+  for (size_t bytes = 1; bytes < 50 << 20; bytes += bytes / 5 + 1) {
+    ax_pool *pool = new_pool();
+    void *block;
+    TEST_OK(ax_pool_alloc(pool, bytes, &block));
+    assert_true(taken(pool) >= bytes && taken(pool) <= (bytes <= 65536 ? 2 * bytes + 64 : bytes + bytes / 64));
+    ax_pool_free(pool, block, bytes);
+    end_pool(pool);
+  }
+}
+
+/* After the first round nothing new is touched. */
+static void warm(void **state) {
+  (void)state;
+  ax_pool *pool = new_pool();
+  void *first[most], *later[most];
+  round_of(pool, first);
+  size_t once = taken(pool);
+  for (int round = 0; round < 20; round++) {
+    round_of(pool, later);
+    assert_int_equal(taken(pool), once);
+    for (int i = 0; i < most; i++) assert_true(among(later[i], first));
+  }
+  end_pool(pool);
+}
+
+/* What another thread frees is not lost, except for the few blocks that it keeps for itself. */
+typedef struct hand {
+  ax_pool *pool;
+  void *block;
+  size_t bytes;
+} hand;
+
+static void *free_it(void *context) {
+  hand *h = context;
+  ax_pool_free(h->pool, h->block, h->bytes);
+  return NULL;
+}
+
+static void freed_by_others(void **state) {
+  (void)state;
+  for (size_t s = 2; s < size_count; s++) {
+    ax_pool *pool = new_pool();
+    hand h = {.pool = pool, .bytes = sizes[s]};
+    TEST_OK(ax_pool_alloc(pool, h.bytes, &h.block));
+    size_t block = taken(pool);
+    ax_pool_free(pool, h.block, h.bytes);
+    for (int i = 0; i < 300; i++) {
+      pthread_t thread;
+      TEST_OK(ax_pool_alloc(pool, h.bytes, &h.block));
+      assert_int_equal(pthread_create(&thread, NULL, free_it, &h), 0);
+      pthread_join(thread, NULL);
+    }
+    /* two chains in each pocket, the second of them not full yet */
+    assert_true(taken(pool) <= AX_POCKETS * (2 * AX_POCKET_BYTES + 2 * AX_POCKET_LEAST * block) + block);
+    end_pool(pool);
+  }
+}
+
+/* At once, where several share a pocket. */
+static void *rounds(void *context) {
+  void *blocks[most];
+  for (int i = 0; i < 20; i++) round_of(context, blocks);
+  return NULL;
+}
+
+static void at_once(void **state) {
+  (void)state;
+  enum { threads = 24 };
+  pthread_t ids[threads];
+  ax_pool *pool = new_pool();
+  for (int i = 0; i < threads; i++) assert_int_equal(pthread_create(&ids[i], NULL, rounds, pool), 0);
+  for (int i = 0; i < threads; i++) pthread_join(ids[i], NULL);
+  end_pool(pool);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(little_is_wasted), cmocka_unit_test(warm), cmocka_unit_test(freed_by_others),
+                                     cmocka_unit_test(at_once)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

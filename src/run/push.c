@@ -1,0 +1,240 @@
+/* Exchanges, as activations perform them.
+
+   In an exchange that copies, each member copies its own parts. Contributions are combined in the order of members, so that the
+   result does not depend on the order of arrival. A member whose turn has not come is parked, with its contribution. The member
+   whose turn it is takes along all next members that are parked already. It adds these contributions a block at a time, so that a
+   block of the sum stays in the cache meanwhile; idle threads share the blocks of a large sum. For large contributions that are
+   arguments of the run (`at_last_arrival`) no member waits for its turn: the last to arrive adds them all. The order of additions
+   to an element is the same either way. */
+#include "run/push.h"
+
+#include <string.h>
+
+#include "run/compute.h"
+#include "run/scheduler.h"
+#include "run/share.h"
+
+enum { shared_elems = 1 << 17 };
+
+/* --- One part, from src to dst: rows of contiguous elements, copied or combined --- */
+
+static inline void put_run(const ax_push *push, const char *src, char *dst, int64_t begin, int64_t end, bool combine) {
+  ax_kernel_code code = combine ? push->combine : push->widen;
+  if (code != NULL) {
+    void *slots[] = {dst, (void *)src};
+    code(slots, NULL, begin, end);
+  } else if (end > begin) { /* empty arrays have no address */
+    memcpy(dst + begin * push->item, src + begin * push->item, (size_t)((end - begin) * push->item));
+  }
+}
+
+static void put_rows(const ax_push *push, const char *src, char *dst, int64_t begin, int64_t end, bool combine) {
+  const ax_exchange *x = push->exchange;
+  int64_t index[AX_MAX_RANK], rest = begin;
+  for (uint32_t k = push->outer_rank; k-- > 0; rest /= x->dims[k]) index[k] = rest % x->dims[k];
+  for (int64_t r = begin; r < end; r++) {
+    int64_t s = 0, d = 0;
+    for (uint32_t k = 0; k < push->outer_rank; k++) {
+      s += index[k] * x->src_stride[k];
+      d += index[k] * x->dst_stride[k];
+    }
+    put_run(push, src + s * push->item, dst + d * push->out_item, 0, push->run, combine);
+    for (uint32_t k = push->outer_rank; k-- > 0 && ++index[k] == x->dims[k];) index[k] = 0;
+  }
+}
+
+/* The length of a part in steps: elements if it is one run, otherwise rows. */
+static int64_t step_count(const ax_push *push) {
+  return push->outer_rank == 0 ? push->run : ax_dims_elems(push->outer_rank, push->exchange->dims);
+}
+
+static void put_steps(const ax_push *push, const char *src, char *dst, int64_t begin, int64_t end, bool combine) {
+  if (push->outer_rank == 0) put_run(push, src, dst, begin, end, combine);
+  else if (end > begin) put_rows(push, src, dst, begin, end, combine);
+}
+
+/* The address of member j's part of the result, as seen by the activation of member `number`. */
+static char *member_out(const ax_activation *activation, const ax_instr *instr, uint32_t number, uint32_t j) {
+  const uint32_t *place = instr->push->place;
+  return ax_address_away(activation, &instr->refs[1], (int64_t)place[j] - (int64_t)place[number]);
+}
+
+/* Copies the parts. */
+static void put_parts(const ax_activation *activation, const ax_instr *instr, uint32_t number) {
+  const ax_push *push = instr->push;
+  const ax_exchange *x = push->exchange;
+  const char *src = ax_address(activation, &instr->refs[0]);
+  int64_t item = push->item, step = number * x->dst_step * push->out_item, count = step_count(push);
+  if (x->alone && number != x->source) return;
+  if (x->peers == AX_PEERS_ONE) {
+    put_steps(push, src, (char *)ax_address(activation, &instr->refs[1]) + step, 0, count, false);
+    return;
+  }
+  if (x->peers == AX_PEERS_PAIRS) {
+    uint32_t target = push->targets[number];
+    if (target != AX_NONE) put_steps(push, src, member_out(activation, instr, number, target), 0, count, false);
+    return;
+  }
+  for (uint32_t j = 0; j < push->members; j++)
+    put_steps(push, src + j * x->src_step * item, member_out(activation, instr, number, j) + step, 0, count, false);
+}
+
+/* --- Several contributions --- */
+
+typedef struct contributions {
+  const ax_execution *run;
+  const ax_activation *activation; /* the one whose turn it is */
+  const ax_instr *instr;
+  uint32_t number;       /* of its activation */
+  uint32_t first; /* list by parking.next of activations whose contributions follow; AX_NONE. at_last_arrival: unused */
+  int64_t steps, block;  /* in a part; in a block */
+  uint32_t blocks;       /* in a part */
+} contributions;
+
+static void put_by_last(const contributions *c, int64_t offset, char *dst, int64_t begin, int64_t end) {
+  const ax_push *push = c->instr->push;
+  for (uint32_t j = 0; j < push->members; j++) {
+    int64_t away = (int64_t)push->in_place[j] - (int64_t)push->in_place[c->number];
+    const char *src = (const char *)ax_address_away(c->activation, &c->instr->refs[0], away);
+    put_steps(push, src + offset, dst, begin, end, j > 0);
+  }
+}
+
+static void put_in_turn(const contributions *c, int64_t offset, char *dst, int64_t begin, int64_t end) {
+  const ax_ref *in = &c->instr->refs[0];
+  put_steps(c->instr->push, (const char *)ax_address(c->activation, in) + offset, dst, begin, end, c->number > 0);
+  for (uint32_t f = c->first; f != AX_NONE; f = c->run->parking[f].next)
+    put_steps(c->instr->push, (const char *)ax_address(&c->run->activations[f], in) + offset, dst, begin, end, true);
+}
+
+/* Makes one block of the part of one peer. */
+static ax_status put_block(const void *context, ax_worker_slot *worker_slot, uint32_t part) {
+  (void)worker_slot;
+  const contributions *c = context;
+  const ax_push *push = c->instr->push;
+  uint32_t peer = part / c->blocks;
+  int64_t begin = part % c->blocks * c->block, end = begin + c->block < c->steps ? begin + c->block : c->steps;
+  bool one = push->exchange->peers == AX_PEERS_ONE;
+  char *dst = one ? ax_address(c->activation, &c->instr->refs[1]) : member_out(c->activation, c->instr, c->number, peer);
+  int64_t offset = one ? 0 : peer * push->exchange->src_step * push->item;
+  if (push->at_last_arrival) put_by_last(c, offset, dst, begin, end);
+  else put_in_turn(c, offset, dst, begin, end);
+  return AX_OK;
+}
+
+static void put_contributions(ax_execution *run, ax_worker_slot *worker_slot, contributions *c, uint32_t count) {
+  const ax_push *push = c->instr->push;
+  int64_t step = push->outer_rank == 0 ? 1 : push->run, peers = push->exchange->peers == AX_PEERS_ONE ? 1 : push->members;
+  c->steps = step_count(push);
+  c->block = step < AX_PUSH_BLOCK ? AX_PUSH_BLOCK / (step > 0 ? step : 1) : 1;
+  while ((c->steps + c->block - 1) / c->block * peers > UINT32_MAX / 2) c->block *= 2;
+  c->blocks = (uint32_t)((c->steps + c->block - 1) / c->block);
+  uint32_t parts = c->blocks * (uint32_t)peers;
+  bool shared = c->steps * step * peers * count >= shared_elems;
+  for (uint32_t i = 0; i < parts && !shared; i++) (void)put_block(c, worker_slot, i);
+  worker_slot->share.activation = (uint32_t)(c->activation - run->activations);
+  worker_slot->share.instr = (uint32_t)(c->instr - c->activation->code->instrs);
+  ax_status status = shared ? ax_share_parts(run, worker_slot, put_block, c, parts) : AX_OK;
+  assert(status == AX_OK); /* a block cannot fail */
+  (void)status;
+}
+
+/* --- Pushes --- */
+
+/* A push without turns: all contributions are inputs of the run, which stay. The last member combines them. */
+static void push_by_last(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
+                         uint32_t counter) {
+  const ax_push *push = instr->push;
+  contributions c = {
+      .run = run, .activation = activation, .instr = instr, .number = push->number[activation->device], .first = AX_NONE};
+  if (atomic_fetch_add(&run->arrived[counter], 1) + 1 == push->members) put_contributions(run, worker_slot, &c, push->members);
+  ax_scheduler_signal(run, counter, 1);
+}
+
+/* Takes along the next members that are parked at this push, without a gap. */
+static uint32_t take_along(ax_execution *run, contributions *c, uint32_t counter, uint64_t turn) {
+  uint32_t count = 0, last = AX_NONE;
+  while (c->number + count + 1 < c->instr->push->members) {
+    uint32_t f = ax_scheduler_unpark(run, counter, turn + count + 1);
+    if (f == AX_NONE) break;
+    assert(run->parking[f].next == AX_NONE && &run->activations[f].code->instrs[run->activations[f].pc] == c->instr);
+    if (last == AX_NONE) c->first = f;
+    else run->parking[last].next = f;
+    last = f;
+    count++;
+  }
+  if (last != AX_NONE) run->parking[c->first].last = last;
+  return count;
+}
+
+/* Combines all contributions in one call: all members have come, and the parts are small. */
+static void put_at_once(const contributions *c) {
+  const ax_push *push = c->instr->push;
+  const ax_ref *in = &c->instr->refs[0];
+  void *slots[2 * AX_PUSH_AT_ONCE];
+  uint32_t count = 0;
+  if (push->exchange->peers == AX_PEERS_ONE) slots[count++] = ax_address(c->activation, &c->instr->refs[1]);
+  else
+    while (count < push->members) slots[count] = member_out(c->activation, c->instr, c->number, count), count++;
+  slots[count++] = ax_address(c->activation, in);
+  for (uint32_t f = c->first; f != AX_NONE; f = c->run->parking[f].next) slots[count++] = ax_address(&c->run->activations[f], in);
+  push->all(slots, NULL, 0, push->run);
+}
+
+/* Combines the contributions of this member, whose turn has come, and of members parked behind it. */
+static void push_together(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
+                          uint32_t counter, uint64_t turn) {
+  contributions c = {
+      .run = run, .activation = activation, .instr = instr, .number = instr->push->number[activation->device], .first = AX_NONE};
+  uint32_t more = take_along(run, &c, counter, turn);
+  if (instr->push->at_once && 1 + more == instr->push->members) put_at_once(&c);
+  else put_contributions(run, worker_slot, &c, 1 + more);
+  ax_scheduler_signal(run, counter, 1 + more);
+  for (uint32_t k = c.first; k != AX_NONE; k = run->parking[k].next) run->activations[k].pc++; /* past the push */
+  ax_scheduler_resume(run, c.first);
+}
+
+/* Combines this member's short runs, into every peer. */
+static void put_small(const ax_activation *activation, const ax_instr *instr, uint32_t number) {
+  const ax_push *push = instr->push;
+  const char *src = ax_address(activation, &instr->refs[0]);
+  if (push->exchange->peers == AX_PEERS_ONE) {
+    put_run(push, src, ax_address(activation, &instr->refs[1]), 0, push->run, number > 0);
+    return;
+  }
+  int64_t step = push->exchange->src_step * push->item;
+  for (uint32_t j = 0; j < push->members; j++)
+    put_run(push, src + j * step, member_out(activation, instr, number, j), 0, push->run, number > 0);
+}
+
+bool ax_push_do(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
+                uint32_t f) {
+  const ax_push *push = instr->push;
+  uint32_t number = push->number[activation->device], counter = push->first + push->counter[activation->device];
+  if (push->exchange->combine == AX_SCALAR_NONE) {
+    put_parts(activation, instr, number);
+    if (push->counter[activation->device] != AX_NONE)
+      ax_scheduler_signal(run, counter, 1); /* AX_NONE: this member is no source of the ppermute */
+    return true;
+  }
+  if (push->at_last_arrival) {
+    push_by_last(run, worker_slot, activation, instr, counter);
+    return true;
+  }
+  uint64_t turn = (uint64_t)(activation->entered[instr->region] - 1) * push->members + number;
+  if (!ax_scheduler_await(run, worker_slot, f, counter, turn, false)) return false;
+  bool followed = number + 1 < push->members && ax_scheduler_is_next(run, counter, turn + 1);
+  if (push->small && !followed) {
+    put_small(activation, instr, number);
+    ax_scheduler_signal(run, counter, 1);
+  } else {
+    push_together(run, worker_slot, activation, instr, counter, turn);
+  }
+  return true;
+}
+
+void ax_push_clear(const ax_activation *activation, const ax_instr *instr) {
+  const ax_push *push = instr->push;
+  bool awaited = push->sources[push->number[activation->device]] != AX_NONE;
+  if (!awaited && instr->bytes > 0) memset(ax_address(activation, &instr->refs[1]), 0, (size_t)instr->bytes);
+}
