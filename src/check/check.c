@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "kernel/machine/code.h"
+#include "kernel/step.h"
 #include "check/decides.h"
 #include "check/finding.h"
 #include "check/prove.h"
 #include "check/watch.h"
 #include "ir/number.h"
-#include "prim/prims.h"
 #include "xform/evaluate.h"
 
 struct checked { /* a report, being made */
@@ -252,8 +252,10 @@ static ax_status look_at(struct checked *c, ax_watch *watch, ax_check_kernel *ke
 
 static bool reads_counts(const ax_machine *machine) {
   for (uint32_t b = 0; b < machine->params->bodies.count; b++)
-    for (uint32_t s = 0; s < machine->codes[b]->step_count; s++)
-      if (machine->codes[b]->steps[s].eqn != NULL && machine->codes[b]->steps[s].eqn->prim == &ax_prim_semaphore_read) return true;
+    for (uint32_t s = 0; s < machine->codes[b]->step_count; s++) {
+      const ax_core_code_step *step = &machine->codes[b]->steps[s];
+      if (step->kind == AX_STEP_ACT && step->eqn->prim->step->reads_count) return true;
+    }
   return false;
 }
 

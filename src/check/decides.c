@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ir/region_link.h"
+#include "kernel/step.h"
 #include "prim/prims.h"
 
 /* --- Sets: words of bits, `width` each --- */
@@ -59,15 +60,14 @@ static void decide(flow *f, const ax_core_code_step *step, uint32_t first) {
 }
 
 static void follow_act(flow *f, const ax_core_code_step *step) {
-  const ax_prim *prim = step->eqn->prim;
-  const bool load = prim == &ax_prim_ref_load,
-             store = prim == &ax_prim_ref_store || prim == &ax_prim_ref_swap || prim == &ax_prim_ref_add;
+  const ax_step_access *access = ax_step_access_of(step->eqn);
+  const bool store = access != NULL && access->writes;
   uint64_t *content = step->in_count > 0 && !is_value(f, step->in[0]) ? content_of(f, step->in[0]) : NULL;
-  decide(f, step, store ? 2 : 0); /* of a store the value is no mask */
-  if (load || store)
+  decide(f, step, store ? access->value + 1 : 0); /* of a store the value is no mask */
+  if (access != NULL)
     for (uint32_t k = 0; k < step->out_count && content != NULL; k++) join(f, slot_of(f, step->out[k]), content);
-  if (store && content != NULL) join(f, content, slot_of(f, step->in[1]));
-  if (prim != &ax_prim_copy_start || content == NULL) return;
+  if (store && content != NULL) join(f, content, slot_of(f, step->in[access->value]));
+  if (!ax_step_copies(step->eqn) || content == NULL) return;
   uint64_t *to = content_of(f, step->in[1]);
   if (to != NULL) join(f, to, content);
 }

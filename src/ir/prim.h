@@ -340,11 +340,12 @@ typedef struct ax_rename_args {
 enum { AX_AS_OPERANDS = -2 }; /* of out_count below */
 
 struct ax_lower;    /* plan/lower.h */
+struct ax_step;     /* kernel/step.h */
 struct ax_hlo;      /* hlo/hlo.h */
 struct ax_hlo_form; /* hlo/hlo.h */
 
-/* No rule but `links`, `prune`, `ungroup`, `block`, `rename` and `plain` is NULL: a shared one (prim/rules.h) or the matching
-   `ax_absent_*`. */
+/* No rule but `links`, `prune`, `ungroup`, `block`, `rename`, `plain` and `step` is NULL: a shared one (prim/rules.h) or the
+   matching `ax_absent_*`. */
 struct ax_prim {
   const char *name;
   ax_prim_kind kind;
@@ -393,6 +394,7 @@ struct ax_prim {
                             program */
   ax_status (*lower)(struct ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out); /* buffers */
   ax_status (*hlo)(struct ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);       /* SSA ids */
+  const struct ax_step *step; /* of a primitive that stands in bodies of kernels alone: its rules there; NULL for others */
 };
 
 /* The table of all primitives, defined by prim/table.c from prims.def. */

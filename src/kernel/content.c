@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "kernel/discharge.h"
+#include "kernel/step.h"
 #include "prim/prims.h"
 
 ax_value ax_discharge_spread(const ax_discharge *d, ax_value x) {
@@ -155,15 +156,11 @@ static ax_status look_into(const ax_eqn *eqn, uint32_t k, const ax_program *nest
 }
 
 static ax_status look(const ax_eqn *eqn, const origins *o) {
-  const ax_prim *prim = eqn->prim;
+  const ax_step *step = eqn->prim->step;
   const ax_program *nested;
-  uint32_t to = AX_NONE;
-  if (prim == &ax_prim_ref_slice || prim == &ax_prim_ref_transpose || prim == &ax_prim_ref_reshape)
-    o->of[eqn->out] = o->of[eqn->in[0]];
-  if (prim == &ax_prim_ref_store || prim == &ax_prim_ref_swap || prim == &ax_prim_ref_add) to = eqn->in[0];
-  if (prim == &ax_prim_semaphore_signal || prim == &ax_prim_semaphore_wait) to = eqn->in[0];
-  if (prim == &ax_prim_copy_start) to = eqn->in[1];
-  if (to != AX_NONE && o->of[to] != AX_NONE) o->written[o->of[to]] = true;
+  if (step != NULL && step->role == AX_STEP_MAKES_VIEW && eqn->in_count > 0) o->of[eqn->out] = o->of[eqn->in[0]];
+  for (uint32_t i = 0; i < eqn->in_count; i++)
+    if (ax_step_writes(eqn, i) && o->of[eqn->in[i]] != AX_NONE) o->written[o->of[eqn->in[i]]] = true;
   for (uint32_t k = 0; (nested = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(look_into(eqn, k, nested, o));
   return AX_OK;
 }

@@ -80,6 +80,12 @@ static ax_status nothing_infer(const ax_infer_args *args) {
 
 /* --- The records --- */
 
+static const ax_step start_step = {.role = AX_STEP_MAKES_ACT, .copies = true, .elsewhere = true};
+static const ax_step wait_step = {.role = AX_STEP_MAKES_ACT};
+static const ax_step commit_step = {.role = AX_STEP_MAKES_NOTE};
+static const ax_step groups_step = {.role = AX_STEP_MAKES_ACT};
+static const ax_step smem_step = {.role = AX_STEP_MAKES_NOTE};
+
 static const ax_param start_params[] = {{"axes", AX_PARAM_AXES, offsetof(ax_copy_params, to.axes)},
                                         {"logical", AX_PARAM_BOOL, offsetof(ax_copy_params, to.logical)},
                                         {"received", AX_PARAM_BOOL, offsetof(ax_copy_params, received)},
@@ -92,24 +98,29 @@ static const ax_param groups_params[] = {{"pending", AX_PARAM_I64, offsetof(ax_c
 
 const ax_prim ax_prim_copy_start = {
     .name = "copy_start", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = -1, .out_count = 0, .infer = start_infer,
+    .step = &start_step,
     .params = start_params, .param_count = AX_COUNT(start_params), .params_bytes = sizeof(ax_copy_params),
 };
 
 const ax_prim ax_prim_copy_wait = {
     .name = "copy_wait", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = 2, .out_count = 0, .infer = wait_infer,
+    .step = &wait_step,
 };
 
 const ax_prim ax_prim_copy_commit = {
     .name = "copy_commit", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = 0, .out_count = 0, .infer = nothing_infer,
+    .step = &commit_step,
 };
 
 const ax_prim ax_prim_copy_wait_groups = {
     .name = "copy_wait_groups", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = 0, .out_count = 0, .infer = groups_infer,
+    .step = &groups_step,
     .params = groups_params, .param_count = AX_COUNT(groups_params), .params_bytes = sizeof(ax_copy_groups_params),
 };
 
 const ax_prim ax_prim_commit_smem = {
     .name = "commit_smem", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = 0, .out_count = 0, .infer = nothing_infer,
+    .step = &smem_step,
 };
 
 /* --- The functions --- */
@@ -129,12 +140,12 @@ void ax_copy_start(ax_value source, ax_value destination, const ax_copy_options 
   if (options->sent != NULL) in[count++] = *options->sent;
   if (options->barrier != NULL) in[count++] = *options->barrier;
   if (options->predicate != NULL) in[count++] = ax_as("copy_start", *options->predicate, AX_BOOL);
-  if (ax_take_core("copy_start", options->to, &params.to, in, &count)) ax_step(&ax_prim_copy_start, &params, in, count);
+  if (ax_take_core("copy_start", options->to, &params.to, in, &count)) ax_step_bind(&ax_prim_copy_start, &params, in, count);
 }
 
 void ax_copy_wait(ax_value semaphore, ax_value ref) {
   ax_value in[] = {semaphore, ref};
-  ax_step(&ax_prim_copy_wait, NULL, in, 2);
+  ax_step_bind(&ax_prim_copy_wait, NULL, in, 2);
 }
 
 static AX_BODY(start_and_wait) {
@@ -149,10 +160,10 @@ void ax_copy(ax_value source, ax_value destination) {
   ax_run_scoped(1, &semaphore, NULL, AX_CLOSURE(start_and_wait, 1, 0, ends), NULL);
 }
 
-void ax_copy_commit_group(void) { ax_step(&ax_prim_copy_commit, NULL, NULL, 0); }
+void ax_copy_commit_group(void) { ax_step_bind(&ax_prim_copy_commit, NULL, NULL, 0); }
 
 void ax_copy_wait_groups(int64_t pending, bool read_only) {
-  ax_step(&ax_prim_copy_wait_groups, &(ax_copy_groups_params){pending, read_only}, NULL, 0);
+  ax_step_bind(&ax_prim_copy_wait_groups, &(ax_copy_groups_params){pending, read_only}, NULL, 0);
 }
 
-void ax_commit_smem(void) { ax_step(&ax_prim_commit_smem, NULL, NULL, 0); }
+void ax_commit_smem(void) { ax_step_bind(&ax_prim_commit_smem, NULL, NULL, 0); }

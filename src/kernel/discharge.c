@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-#include "prim/prims.h"
+#include "kernel/step.h"
 
 /* --- Kernels that cannot be discharged --- */
 
@@ -28,11 +28,6 @@ static int64_t cores_of(const ax_kernel_params *params, uint32_t b) {
 
 static bool has_others(const ax_kernel_params *params) { return params->bodies.count > 1 || cores_of(params, 0) > 1; }
 
-static bool orders(const ax_prim *prim) {
-  return prim == &ax_prim_semaphore_signal || prim == &ax_prim_semaphore_wait || prim == &ax_prim_semaphore_read ||
-         prim == &ax_prim_barrier_arrive || prim == &ax_prim_barrier_wait;
-}
-
 static ax_status refuse(const ax_kernel_params *params, const ax_eqn *eqn, const char *why) {
   return ax_error(AX_ABSENT, "kernel \"%s\" is no plain program: %s%s%s, %s", params->name, eqn->prim->name,
                   eqn->location != NULL ? " at " : "", eqn->location != NULL ? eqn->location : "", why);
@@ -42,12 +37,12 @@ static ax_status look(const ax_kernel_params *params, const ax_program *program,
   const ax_program *nested;
   for (uint32_t i = 0; i < program->eqn_count; i++) {
     const ax_eqn *eqn = &program->eqns[i];
-    if (eqn->prim == &ax_prim_semaphore_signal || eqn->prim == &ax_prim_copy_start) {
-      const ax_core_params *to = eqn->params;
-      if (to->logical || to->axes.count > 0) return refuse(params, eqn, "which goes to another core or device");
-    }
-    if (others && orders(eqn->prim)) return refuse(params, eqn, "at which its cores wait for one another");
-    if (others && eqn->prim == &ax_prim_run_scoped && ((const ax_run_scoped_params *)eqn->params)->along.count > 0)
+    const ax_core_params *to = ax_step_target(eqn);
+    const ax_run_scoped_params *scope = ax_step_scope(eqn);
+    if (to != NULL && (to->logical || to->axes.count > 0)) return refuse(params, eqn, "which goes to another core or device");
+    if (others && eqn->prim->step != NULL && eqn->prim->step->meets_others)
+      return refuse(params, eqn, "at which its cores wait for one another");
+    if (others && scope != NULL && scope->along.count > 0)
       return refuse(params, eqn, "whose scratch several cores have together");
     for (uint32_t k = 0; (nested = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(look(params, nested, others));
   }

@@ -36,7 +36,16 @@ static ax_region_link links(const ax_region_link_args *args) {
   return args->is_output ? ax_region_link_own() : ax_region_link_to(AX_LINK_SAME, params->grid.count + args->number);
 }
 
+/* --- check --- */
+
+static ax_status check(ax_step_check_args *args) {
+  args->grid = ((const ax_grid_point_params *)args->eqn->params)->grid.count;
+  return AX_OK;
+}
+
 /* --- The record --- */
+
+static const ax_step step = {.role = AX_STEP_HOLDS_BODY, .check = check};
 
 static uint32_t count_outs(const void *params) { return ((const ax_grid_point_params *)params)->body->out_count; }
 
@@ -67,4 +76,5 @@ const ax_prim ax_prim_grid_point = {
     .shard = ax_shard_whole,
     .lower = ax_step_lower,
     .hlo = ax_absent_hlo,
+    .step = &step,
 };

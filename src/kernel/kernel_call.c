@@ -19,10 +19,10 @@
    Varying: results vary over what any operand varies over, and over the axes that bodies name. */
 #include <string.h>
 
-#include "ir/number.h"
 #include "kernel/discharge.h"
 #include "kernel/kernel_call.h"
 #include "kernel/scratch.h"
+#include "kernel/step.h"
 #include "kernel/target.h"
 #include "prim/prims.h"
 #include "prim/region.h"
@@ -42,11 +42,9 @@ static void look(const ax_program *program, seen *s) {
   for (uint32_t i = 0; i < program->eqn_count; i++) {
     const ax_eqn *eqn = &program->eqns[i];
     ax_axis_set set;
-    if (eqn->prim == &ax_prim_semaphore_signal || eqn->prim == &ax_prim_copy_start) {
-      const ax_core_params *to = eqn->params;
-      if (to->logical) s->exchanged |= s->devices;
-      else if (ax_axes_resolve(&to->axes, &program->axes, &set) == AX_OK) s->exchanged |= set & s->devices;
-    }
+    const ax_core_params *to = ax_step_target(eqn);
+    if (to != NULL && to->logical) s->exchanged |= s->devices;
+    else if (to != NULL && ax_axes_resolve(&to->axes, &program->axes, &set) == AX_OK) s->exchanged |= set & s->devices;
     s->host = s->host || (eqn->prim->kind == AX_COLLECTIVE && (eqn->prim->effects & AX_EFFECT_STATE) != 0);
     for (uint32_t k = 0; (nested = ax_eqn_program(eqn, k)) != NULL; k++) look(nested, s);
   }
@@ -327,24 +325,6 @@ static ax_status refuse(const ax_eqn *eqn, const char *why) {
   return ax_error(AX_INVALID_ARGUMENT, "%s stands in it: %s", eqn->prim->name, why);
 }
 
-/* Starts that are literals, and do not depend on where the kernel is. */
-static ax_status check_slice(const ax_program *program, const ax_eqn *eqn) {
-  const ax_ref_slice_params *params = eqn->params;
-  const ax_type *of = &program->types[eqn->in[0]];
-  for (uint32_t d = 0; d < of->rank; d++) {
-    const ax_literal *start = ax_value_literal(program, eqn->in[1 + d]);
-    if (start == NULL) continue;
-    int64_t begin = ax_number_load(AX_S32, start->data, 0).i, size = params->sizes.v[d],
-            stride = params->strides.count > 0 ? params->strides.v[d] : 1;
-    int64_t end = begin + (size > 0 ? (size - 1) * stride + 1 : 0);
-    if (begin < 0 || end > of->dims[d])
-      return ax_error(AX_INVALID_ARGUMENT, "ref_slice%s%s: elements %lld to %lld of dimension %u of %s, which has %lld",
-                      eqn->location != NULL ? " at " : "", eqn->location != NULL ? eqn->location : "", (long long)begin,
-                      (long long)end, d, ax_type_string(of, &program->axes), (long long)of->dims[d]);
-  }
-  return AX_OK;
-}
-
 static ax_status check_program(const ax_infer_args *args, uint32_t grid, const ax_program *program);
 
 /* grid: the dimensions that program_id may ask for. */
@@ -354,21 +334,9 @@ static ax_status check_eqn(const ax_infer_args *args, uint32_t grid, const ax_pr
   if (eqn->prim == &ax_prim_shard_map) return refuse(eqn, "a kernel is of one device");
   if ((eqn->prim->effects & (AX_EFFECT_EXCHANGE | AX_EFFECT_MESSAGE)) != 0)
     return refuse(eqn, "between devices kernels copy and signal");
-  if (eqn->prim == &ax_prim_ref_slice) return check_slice(program, eqn);
-  if (eqn->prim == &ax_prim_program_id) {
-    int64_t dimension = ((const ax_program_id_params *)eqn->params)->dimension;
-    if (dimension >= grid)
-      return ax_error(AX_INVALID_ARGUMENT, "program_id of dimension %lld stands in it, but the grid has %u dimensions",
-                      (long long)dimension, grid);
-  }
-  if (eqn->prim == &ax_prim_grid_point) grid = ((const ax_grid_point_params *)eqn->params)->grid.count;
-  if (eqn->prim == &ax_prim_run_scoped) {
-    const ax_axes *along = &((const ax_run_scoped_params *)eqn->params)->along;
-    for (uint32_t i = 0; i < along->count; i++)
-      if (ax_mesh_find(&program->axes, along->name[i]) < (int)args->axes->count)
-        return ax_error(AX_INVALID_ARGUMENT, "run_scoped along \"%s\", which is an axis of devices", along->name[i]);
-  }
-  for (uint32_t k = 0; (nested = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(check_program(args, grid, nested));
+  ax_step_check_args of = {.program = program, .eqn = eqn, .devices = args->axes->count, .grid = grid};
+  if (eqn->prim->step != NULL && eqn->prim->step->check != NULL) AX_TRY(eqn->prim->step->check(&of));
+  for (uint32_t k = 0; (nested = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(check_program(args, of.grid, nested));
   return AX_OK;
 }
 

@@ -10,7 +10,7 @@
 
 #include "kernel/kernel_call.h"
 #include "kernel/rebody.h"
-#include "prim/prims.h"
+#include "kernel/step.h"
 
 static ax_mesh axes_of(const void *context, const ax_mesh *was) {
   const ax_rename_args *args = context;
@@ -62,8 +62,8 @@ static void split(const ax_mesh *mesh, const ax_axes *names, ax_value number, ax
 
 static bool bind(const void *context, const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   const ax_rename_args *args = context;
-  if (eqn->prim != &ax_prim_semaphore_signal && eqn->prim != &ax_prim_copy_start) return false;
-  const ax_core_params *to = eqn->params;
+  const ax_core_params *to = ax_step_target(eqn);
+  if (to == NULL) return false;
   if (!to->logical && to->axes.count == 0) return false;
   union {
     ax_core_params signal;

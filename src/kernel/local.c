@@ -142,6 +142,6 @@ ax_value ax_of_shape(const char *function, ax_value value, const ax_type *ref) {
   return ax_broadcast_in_dim(value, ref->rank, ref->dims, NULL);
 }
 
-void ax_step(const ax_prim *prim, const void *params, const ax_value *in, uint32_t count) {
+void ax_step_bind(const ax_prim *prim, const void *params, const ax_value *in, uint32_t count) {
   ax_bind(prim, params, in, count, NULL, 0);
 }

@@ -3,7 +3,7 @@
 #ifndef AX_KERNEL_LOCAL_H
 #define AX_KERNEL_LOCAL_H
 
-#include "kernel/kernel.h"
+#include "kernel/step.h"
 #include "prim/rules.h"
 
 /* --- Rules --- */
@@ -38,6 +38,6 @@ bool ax_take_core(const char *function, const ax_target_core *to, ax_core_params
 /* A value of the ref's shape and dtype, of a number or a scalar of the dtype too; poison: the trace has failed. */
 ax_value ax_of_shape(const char *function, ax_value value, const ax_type *ref);
 /* A step without results. */
-void ax_step(const ax_prim *prim, const void *params, const ax_value *in, uint32_t count);
+void ax_step_bind(const ax_prim *prim, const void *params, const ax_value *in, uint32_t count);
 
 #endif

@@ -56,25 +56,39 @@ static ax_status add_infer(const ax_infer_args *args) {
 
 /* --- The records --- */
 
+static const ax_step_access loads = {.reads = true, .mask = 1, .other = 2};
+static const ax_step_access stores = {.writes = true, .value = 1, .mask = 2};
+static const ax_step_access swaps = {.reads = true, .writes = true, .value = 1, .mask = 2, .other = 3};
+static const ax_step_access adds = {.reads = true, .writes = true, .value = 1, .combine = &ax_prim_add};
+
+static const ax_step load_step = {.role = AX_STEP_MAKES_ACT, .access = &loads};
+static const ax_step store_step = {.role = AX_STEP_MAKES_ACT, .access = &stores};
+static const ax_step swap_step = {.role = AX_STEP_MAKES_ACT, .access = &swaps};
+static const ax_step add_step = {.role = AX_STEP_MAKES_ACT, .access = &adds};
+
 static const ax_param params[] = {{"masked", AX_PARAM_BOOL, offsetof(ax_ref_masked_params, masked)}};
 
 const ax_prim ax_prim_ref_load = {
     .name = "ref_load", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = -1, .out_count = 1, .infer = load_infer,
+    .step = &load_step,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_ref_masked_params),
 };
 
 const ax_prim ax_prim_ref_store = {
     .name = "ref_store", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = -1, .out_count = 0, .infer = store_infer,
+    .step = &store_step,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_ref_masked_params),
 };
 
 const ax_prim ax_prim_ref_swap = {
     .name = "ref_swap", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = -1, .out_count = 1, .infer = swap_infer,
+    .step = &swap_step,
     .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_ref_masked_params),
 };
 
 const ax_prim ax_prim_ref_add = {
     .name = "ref_add", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = 2, .out_count = 0, .infer = add_infer,
+    .step = &add_step,
 };
 
 /* --- The functions --- */
@@ -104,14 +118,14 @@ void ax_ref_store(ax_value ref, ax_value value) {
   ax_type type = ref_type("ref_store", ref);
   if (type.dtype == AX_NO_DTYPE) return;
   ax_value in[] = {ref, ax_of_shape("ref_store", value, &type)};
-  ax_step(&ax_prim_ref_store, &plain, in, 2);
+  ax_step_bind(&ax_prim_ref_store, &plain, in, 2);
 }
 
 void ax_ref_store_masked(ax_value ref, ax_value mask, ax_value value) {
   ax_type type = ref_type("ref_store_masked", ref);
   if (type.dtype == AX_NO_DTYPE) return;
   ax_value in[] = {ref, ax_of_shape("ref_store_masked", value, &type), mask};
-  ax_step(&ax_prim_ref_store, &masked, in, 3);
+  ax_step_bind(&ax_prim_ref_store, &masked, in, 3);
 }
 
 ax_value ax_ref_swap(ax_value ref, ax_value value) {
@@ -132,5 +146,5 @@ void ax_ref_add(ax_value ref, ax_value value) {
   ax_type type = ref_type("ref_add", ref);
   if (type.dtype == AX_NO_DTYPE) return;
   ax_value in[] = {ref, ax_of_shape("ref_add", value, &type)};
-  ax_step(&ax_prim_ref_add, NULL, in, 2);
+  ax_step_bind(&ax_prim_ref_add, NULL, in, 2);
 }

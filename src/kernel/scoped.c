@@ -109,7 +109,19 @@ static void differs(const ax_differs_args *args) {
   if (in != NULL) (void)ax_region_differs(args, body, in, args->out);
 }
 
+/* --- check --- */
+
+static ax_status check(ax_step_check_args *args) {
+  const ax_axes *along = &((const ax_run_scoped_params *)args->eqn->params)->along;
+  for (uint32_t i = 0; i < along->count; i++)
+    if (ax_mesh_find(&args->program->axes, along->name[i]) < (int)args->devices)
+      return ax_error(AX_INVALID_ARGUMENT, "run_scoped along \"%s\", which is an axis of devices", along->name[i]);
+  return AX_OK;
+}
+
 /* --- The record --- */
+
+static const ax_step step = {.role = AX_STEP_HOLDS_BODY, .opens_scope = true, .check = check};
 
 static const ax_param params[] = {{"scratch", AX_PARAM_TYPES, offsetof(ax_run_scoped_params, scratch)},
                                   {"arrivals", AX_PARAM_PAIRS, offsetof(ax_run_scoped_params, arrivals)},
@@ -140,6 +152,7 @@ const ax_prim ax_prim_run_scoped = {
     .shard = ax_shard_whole,
     .lower = ax_step_lower,
     .hlo = ax_absent_hlo,
+    .step = &step,
 };
 
 /* --- The function --- */

@@ -41,32 +41,45 @@ static ax_status barrier_infer(const ax_infer_args *args) { return ax_step_one(a
 
 /* --- The records --- */
 
+static const ax_step signal_step = {.role = AX_STEP_MAKES_ACT, .counts = true, .elsewhere = true, .meets_others = true};
+static const ax_step wait_step = {.role = AX_STEP_MAKES_ACT, .counts = true, .meets_others = true};
+static const ax_step read_step = {.role = AX_STEP_MAKES_ACT, .meets_others = true, .reads_count = true};
+static const ax_step own_step = {.role = AX_STEP_MAKES_VIEW};
+static const ax_step arrive_step = {.role = AX_STEP_MAKES_ACT, .meets_others = true};
+static const ax_step await_step = {.role = AX_STEP_MAKES_ACT, .meets_others = true};
+
 static const ax_param signal_params[] = {{"axes", AX_PARAM_AXES, offsetof(ax_core_params, axes)},
                                          {"logical", AX_PARAM_BOOL, offsetof(ax_core_params, logical)}};
 
 const ax_prim ax_prim_semaphore_signal = {
     .name = "semaphore_signal", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = -1, .out_count = 0, .infer = signal_infer,
+    .step = &signal_step,
     .params = signal_params, .param_count = AX_COUNT(signal_params), .params_bytes = sizeof(ax_core_params),
 };
 
 const ax_prim ax_prim_semaphore_wait = {
     .name = "semaphore_wait", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = 2, .out_count = 0, .infer = check_amount,
+    .step = &wait_step,
 };
 
 const ax_prim ax_prim_semaphore_read = {
     .name = "semaphore_read", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = 1, .out_count = 1, .infer = read_infer,
+    .step = &read_step,
 };
 
 const ax_prim ax_prim_barrier_semaphore = {
     .name = "barrier_semaphore", AX_STEP_RULES, .in_count = 0, .out_count = 1, .infer = own_infer,
+    .step = &own_step,
 };
 
 const ax_prim ax_prim_barrier_arrive = {
     .name = "barrier_arrive", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = 1, .out_count = 0, .infer = barrier_infer,
+    .step = &arrive_step,
 };
 
 const ax_prim ax_prim_barrier_wait = {
     .name = "barrier_wait", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = 1, .out_count = 0, .infer = barrier_infer,
+    .step = &await_step,
 };
 
 /* --- The functions --- */
@@ -88,19 +101,19 @@ void ax_semaphore_signal(ax_value semaphore, ax_value amount, const ax_target_co
   uint32_t count = 2;
   if (!amount_fits("semaphore_signal", amount)) return;
   in[1] = ax_as("semaphore_signal", amount, AX_S32);
-  if (ax_take_core("semaphore_signal", to, &params, in, &count)) ax_step(&ax_prim_semaphore_signal, &params, in, count);
+  if (ax_take_core("semaphore_signal", to, &params, in, &count)) ax_step_bind(&ax_prim_semaphore_signal, &params, in, count);
 }
 
 void ax_semaphore_wait(ax_value semaphore, ax_value amount) {
   if (!amount_fits("semaphore_wait", amount)) return;
   ax_value in[] = {semaphore, ax_as("semaphore_wait", amount, AX_S32)};
-  ax_step(&ax_prim_semaphore_wait, NULL, in, 2);
+  ax_step_bind(&ax_prim_semaphore_wait, NULL, in, 2);
 }
 
 ax_value ax_semaphore_read(ax_value semaphore) { return ax_bind1(&ax_prim_semaphore_read, NULL, &semaphore, 1); }
 
 ax_value ax_barrier_semaphore(void) { return ax_bind1(&ax_prim_barrier_semaphore, NULL, NULL, 0); }
 
-void ax_barrier_arrive(ax_value barrier) { ax_step(&ax_prim_barrier_arrive, NULL, &barrier, 1); }
+void ax_barrier_arrive(ax_value barrier) { ax_step_bind(&ax_prim_barrier_arrive, NULL, &barrier, 1); }
 
-void ax_barrier_wait(ax_value barrier) { ax_step(&ax_prim_barrier_wait, NULL, &barrier, 1); }
+void ax_barrier_wait(ax_value barrier) { ax_step_bind(&ax_prim_barrier_wait, NULL, &barrier, 1); }

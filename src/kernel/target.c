@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "ir/path.h"
-#include "prim/prims.h"
+#include "kernel/step.h"
 
 /* --- Targets that are known by name. Sizes are those that makers publish; they are data, and another text serves as well. --- */
 
@@ -212,13 +212,11 @@ static int64_t apart(const account *a, const ax_axes *along) {
 }
 
 static ax_status check_reach(const account *a, const ax_program *program, const ax_eqn *eqn) {
-  const ax_prim *prim = eqn->prim;
-  if (prim != &ax_prim_ref_load && prim != &ax_prim_ref_store && prim != &ax_prim_ref_swap && prim != &ax_prim_ref_add)
-    return AX_OK;
+  if (ax_step_access_of(eqn) == NULL) return AX_OK;
   const ax_type *ref = &program->types[eqn->in[0]];
   const ax_target_space *space = &a->target->space[ref->space == AX_SPACE_ANY ? AX_SPACE_HBM : ref->space];
   if (!space->indirect) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "%s of %s%s%s: the target's cores reach %s by copies alone", prim->name,
+  return ax_error(AX_INVALID_ARGUMENT, "%s of %s%s%s: the target's cores reach %s by copies alone", eqn->prim->name,
                   ax_type_string(ref, NULL), eqn->location != NULL ? ", " : "", eqn->location != NULL ? eqn->location : "",
                   space->called);
 }
@@ -244,7 +242,7 @@ static ax_status check_program(const account *a, const ax_program *program, cons
   for (uint32_t i = 0; i < program->eqn_count; i++) {
     const ax_eqn *eqn = &program->eqns[i];
     AX_TRY(check_reach(a, program, eqn));
-    if (eqn->prim == &ax_prim_run_scoped) {
+    if (ax_step_scope(eqn) != NULL) {
       AX_TRY(check_scope(a, eqn, around));
       continue;
     }

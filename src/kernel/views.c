@@ -14,6 +14,7 @@
    They have no effect: an unused one is dropped. They stand in kernels' bodies alone. */
 #include <string.h>
 
+#include "ir/number.h"
 #include "kernel/local.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
@@ -92,7 +93,32 @@ static ax_status reshape_infer(const ax_infer_args *args) {
   return AX_OK;
 }
 
+/* --- check --- */
+
+/* Starts that are literals, and do not depend on where the kernel is. */
+static ax_status check_slice(ax_step_check_args *args) {
+  const ax_eqn *eqn = args->eqn;
+  const ax_ref_slice_params *params = eqn->params;
+  const ax_type *of = &args->program->types[eqn->in[0]];
+  for (uint32_t d = 0; d < of->rank; d++) {
+    const ax_literal *start = ax_value_literal(args->program, eqn->in[1 + d]);
+    if (start == NULL) continue;
+    int64_t begin = ax_number_load(AX_S32, start->data, 0).i, size = params->sizes.v[d],
+            stride = params->strides.count > 0 ? params->strides.v[d] : 1;
+    int64_t end = begin + (size > 0 ? (size - 1) * stride + 1 : 0);
+    if (begin < 0 || end > of->dims[d])
+      return ax_error(AX_INVALID_ARGUMENT, "ref_slice%s%s: elements %lld to %lld of dimension %u of %s, which has %lld",
+                      eqn->location != NULL ? " at " : "", eqn->location != NULL ? eqn->location : "", (long long)begin,
+                      (long long)end, d, ax_type_string(of, &args->program->axes), (long long)of->dims[d]);
+  }
+  return AX_OK;
+}
+
 /* --- The records --- */
+
+static const ax_step slice_step = {.role = AX_STEP_MAKES_VIEW, .check = check_slice};
+static const ax_step transpose_step = {.role = AX_STEP_MAKES_VIEW, .views_all = true};
+static const ax_step reshape_step = {.role = AX_STEP_MAKES_VIEW, .views_all = true};
 
 static const ax_param slice_params[] = {{"sizes", AX_PARAM_DIMS, offsetof(ax_ref_slice_params, sizes)},
                                         {"strides", AX_PARAM_DIMS, offsetof(ax_ref_slice_params, strides)}};
@@ -101,22 +127,25 @@ static const ax_param reshape_params[] = {{"dims", AX_PARAM_DIMS, offsetof(ax_re
 
 const ax_prim ax_prim_ref_slice = {
     .name = "ref_slice", AX_STEP_RULES, .in_count = -1, .out_count = 1, .infer = slice_infer,
+    .step = &slice_step,
     .params = slice_params, .param_count = AX_COUNT(slice_params), .params_bytes = sizeof(ax_ref_slice_params),
 };
 
 const ax_prim ax_prim_ref_transpose = {
     .name = "ref_transpose", AX_STEP_RULES, .in_count = 1, .out_count = 1, .infer = transpose_infer,
+    .step = &transpose_step,
     .params = transpose_params, .param_count = AX_COUNT(transpose_params), .params_bytes = sizeof(ax_ref_dims_params),
 };
 
 const ax_prim ax_prim_ref_reshape = {
     .name = "ref_reshape", AX_STEP_RULES, .in_count = 1, .out_count = 1, .infer = reshape_infer,
+    .step = &reshape_step,
     .params = reshape_params, .param_count = AX_COUNT(reshape_params), .params_bytes = sizeof(ax_ref_dims_params),
 };
 
 /* --- The functions --- */
 
-/* A start that is a number of C is known here; one that is a value, where the kernel is put together (kernel_call.c). */
+/* A start that is a number of C is known here; one that is a value, where the kernel is put together (check_slice). */
 static bool start_fits(const char *function, const ax_type *of, uint32_t d, ax_value start, int64_t size, int64_t stride) {
   int64_t begin, end;
   if (!ax_is_number(start)) return true;

@@ -10,6 +10,7 @@
 #include "array/straight.h"
 #include "kernel/image/segment.h"
 #include "kernel/machine/state.h"
+#include "kernel/step.h"
 #include "prim/prims.h"
 
 static size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
@@ -63,7 +64,7 @@ static ax_status find_view(ax_image_body *body, const ax_core_code_step *step, u
       return ax_error(AX_INVALID_ARGUMENT, "ref_reshape: what is split or joined does not lie in one piece");
   }
   view.type = body->code->types[out];
-  set_view(body, out, &view, from->root, from->whole && prim != &ax_prim_ref_slice);
+  set_view(body, out, &view, from->root, from->whole && prim->step->views_all);
   return AX_OK;
 }
 
@@ -431,10 +432,11 @@ double ax_image_time(const ax_image *image) {
 static void note_written(const ax_image_body *body, uint32_t operands, bool *out) {
   for (uint32_t i = 0; i < body->op_count; i++) {
     const ax_image_op *op = &body->ops[i];
-    bool writes = op->kind == AX_IMAGE_STORE || op->kind == AX_IMAGE_SWAP || op->kind == AX_IMAGE_ADD;
-    if (!writes && op->kind != AX_IMAGE_COPY) continue;
-    uint32_t root = body->slots[op->step->in[writes ? 0 : 1]].root;
-    if (root < operands) out[root] = true;
+    for (uint32_t k = 0; k < op->step->in_count && op->step->kind == AX_STEP_ACT; k++) {
+      if (!ax_step_writes(op->step->eqn, k)) continue;
+      uint32_t root = body->slots[op->step->in[k]].root;
+      if (root < operands) out[root] = true;
+    }
   }
 }
 

@@ -15,6 +15,7 @@
    Operands stay unchanged until all cores of the kernel have ended (plan/cores.h). */
 #include "kernel/image/image.h"
 
+#include "kernel/step.h"
 #include "prim/prims.h"
 
 typedef struct finding {
@@ -74,10 +75,9 @@ static bool is_scratch(const finder *f, uint32_t root) {
 /* Excludes roots that are stored to, and finds the size of the units that copies fill. */
 static void look_at_writes(finder *f, uint32_t b, const ax_core_code_step *step) {
   const ax_image_body *body = &f->image->bodies[b];
-  const ax_prim *prim = step->eqn->prim;
-  if (prim == &ax_prim_ref_store || prim == &ax_prim_ref_add || prim == &ax_prim_ref_swap)
-    ban(f, find(f, b, body->slots[step->in[0]].root));
-  if (prim != &ax_prim_copy_start) return;
+  const ax_step_access *access = ax_step_access_of(step->eqn);
+  if (access != NULL && access->writes) ban(f, find(f, b, body->slots[step->in[0]].root));
+  if (!ax_step_copies(step->eqn)) return;
   const ax_image_slot *to = &body->slots[step->in[1]];
   finding *one = find(f, b, to->root);
   if (!is_scratch(f, to->root) || to->bytes == 0 || (one->unit != 0 && one->unit != to->bytes) ||
@@ -88,11 +88,11 @@ static void look_at_writes(finder *f, uint32_t b, const ax_core_code_step *step)
 
 static void look_at_reads(finder *f, uint32_t b, const ax_core_code_step *step) {
   const ax_image_body *body = &f->image->bodies[b];
-  const ax_prim *prim = step->eqn->prim;
-  if (prim != &ax_prim_ref_load && prim != &ax_prim_copy_start) return;
+  const bool copies = ax_step_copies(step->eqn);
+  if (!copies && !ax_step_reads(step->eqn, 0)) return;
   finding *from = find(f, b, body->slots[step->in[0]].root);
   if (from->unit != 0 && !is_in_unit(f, b, step->in[0], from->unit, false)) ban(f, from);
-  if (prim != &ax_prim_copy_start) return;
+  if (!copies) return;
   bool of_scratch = is_scratch(f, body->slots[step->in[0]].root);
   if (from->banned || (of_scratch && from->unit == 0)) ban(f, find(f, b, body->slots[step->in[1]].root));
 }

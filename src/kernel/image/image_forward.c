@@ -17,7 +17,7 @@
 
 #include "kernel/image/image.h"
 #include "kernel/image/segment.h"
-#include "prim/prims.h"
+#include "kernel/step.h"
 
 enum { most_between = 1024 }; /* steps that are looked through for one copy */
 
@@ -46,15 +46,9 @@ static bool same_value(const ax_image_body *body, uint32_t a, uint32_t b) {
          memcmp(x->constant, y->constant, x->bytes) == 0;
 }
 
-/* Two steps make the same of the same: views of equal shape that begin at the same place. */
+/* Says that two steps make the same view of the same view: they do the same, with the same operands behind it. */
 static bool same_step(const ax_image_body *body, const ax_core_code_step *a, const ax_core_code_step *b) {
-  if (a->eqn->prim != b->eqn->prim || a->in_count != b->in_count ||
-      !ax_same_shape(&body->slots[a->out[0]].type, &body->slots[b->out[0]].type))
-    return false;
-  if (a->eqn->prim == &ax_prim_ref_reshape) return true;
-  if (a->eqn->prim != &ax_prim_ref_slice) return false;
-  if (((const ax_ref_slice_params *)a->eqn->params)->strides.count > 0 ||
-      ((const ax_ref_slice_params *)b->eqn->params)->strides.count > 0)
+  if (a->eqn->prim != b->eqn->prim || a->in_count != b->in_count || !ax_params_equal(a->eqn->prim, a->eqn->params, b->eqn->params))
     return false;
   for (uint32_t i = 1; i < a->in_count; i++)
     if (!same_value(body, a->in[i], b->in[i])) return false;
@@ -98,10 +92,15 @@ static bool same_view(const body_facts *facts, const ax_image_body *body, uint32
 
 /* --- Copies that could forward --- */
 
+static bool only_stores(const ax_core_code_step *step) {
+  const ax_step_access *access = step->kind == AX_STEP_ACT ? ax_step_access_of(step->eqn) : NULL;
+  return access != NULL && access->writes && !access->reads;
+}
+
 /* The last step before the copy that stores all of a view. */
 static const ax_core_code_step *store_of(const ax_core_code *code, uint32_t view, const ax_core_code_step *copy) {
   for (const ax_core_code_step *step = copy; step > code->steps && copy - step < most_between;)
-    if ((--step)->kind == AX_STEP_ACT && step->eqn->prim == &ax_prim_ref_store && step->in[0] == view) return step;
+    if (only_stores(--step) && step->in[0] == view) return step;
   return NULL;
 }
 
@@ -162,11 +161,9 @@ static void look_at_reads(finder *f, uint32_t b) {
   for (uint32_t i = 0; i < code->step_count; i++) {
     const ax_core_code_step *step = &code->steps[i];
     if (step->kind != AX_STEP_ACT) continue;
-    const ax_prim *prim = step->eqn->prim;
-    bool reads = prim == &ax_prim_ref_load || prim == &ax_prim_ref_swap || prim == &ax_prim_ref_add ||
-                 (prim == &ax_prim_copy_start && !f->facts[b].forwarded[i]);
-    if (reads) *banned(f, b, body->slots[step->in[0]].root) = true;
-    if (prim == &ax_prim_copy_start) *banned(f, b, body->slots[step->in[1]].root) = true;
+    const bool copies = ax_step_copies(step->eqn);
+    if (ax_step_reads(step->eqn, 0) && !(copies && f->facts[b].forwarded[i])) *banned(f, b, body->slots[step->in[0]].root) = true;
+    if (copies) *banned(f, b, body->slots[step->in[1]].root) = true;
   }
 }
 

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "array/straight.h"
-#include "prim/prims.h"
+#include "kernel/step.h"
 #include "prim/rules.h"
 
 enum {
@@ -25,14 +25,13 @@ enum {
 
 /* --- Which steps --- */
 
-static bool loads(const ax_core_code_step *step) {
-  return step->eqn->prim == &ax_prim_ref_load || step->eqn->prim == &ax_prim_ref_add || step->eqn->prim == &ax_prim_ref_swap;
+/* NULL: it is no access to memory. */
+static const ax_step_access *access_of(const ax_core_code_step *step) {
+  return step->kind == AX_STEP_ACT ? ax_step_access_of(step->eqn) : NULL;
 }
-static bool stores(const ax_core_code_step *step) {
-  return step->eqn->prim == &ax_prim_ref_store || step->eqn->prim == &ax_prim_ref_add || step->eqn->prim == &ax_prim_ref_swap;
-}
-
-static bool touches_memory(const ax_core_code_step *step) { return step->kind == AX_STEP_ACT && (loads(step) || stores(step)); }
+static bool touches_memory(const ax_core_code_step *step) { return access_of(step) != NULL; }
+static bool loads(const ax_core_code_step *step) { return access_of(step) != NULL && access_of(step)->reads; }
+static bool stores(const ax_core_code_step *step) { return access_of(step) != NULL && access_of(step)->writes; }
 
 static bool may_be_put_off(const ax_segments *s, const ax_core_code_step *step) {
   if (step->kind == AX_STEP_EVAL) {
@@ -40,7 +39,7 @@ static bool may_be_put_off(const ax_segments *s, const ax_core_code_step *step) 
     return prim->kind == AX_LOCAL && prim->effects == 0 && !ax_scalar_step_known(s->body->code, step);
   }
   if (!touches_memory(step)) return false;
-  if (step->eqn->prim != &ax_prim_ref_add && ((const ax_ref_masked_params *)step->eqn->params)->masked) return false;
+  if (ax_step_is_masked(step->eqn)) return false;
   return ax_slot_is_dense(&s->body->slots[step->in[0]]);
 }
 
@@ -174,17 +173,16 @@ static ax_value value_of(const draft *d, uint32_t slot) {
 
 static void trace_step(draft *d, const ax_core_code_step *step) {
   ax_value in[AX_IMAGE_MOST], out[AX_IMAGE_MOST];
-  const ax_prim *prim = step->eqn->prim;
-  if (!touches_memory(step)) {
+  const ax_step_access *access = access_of(step);
+  if (access == NULL) {
     for (uint32_t k = 0; k < step->in_count; k++) in[k] = value_of(d, step->in[k]);
-    ax_bind(prim, step->eqn->params, in, step->in_count, out, step->out_count);
+    ax_bind(step->eqn->prim, step->eqn->params, in, step->in_count, out, step->out_count);
     for (uint32_t k = 0; k < step->out_count; k++) d->s->value[step->out[k]] = out[k];
     return;
   }
   ax_value was = d->s->value[step->in[0]];
   if (step->out_count > 0) d->s->value[step->out[0]] = was;
-  if (prim == &ax_prim_ref_add) d->s->value[step->in[0]] = ax_add(was, value_of(d, step->in[1]));
-  else if (stores(step)) d->s->value[step->in[0]] = value_of(d, step->in[1]);
+  if (access->writes) d->s->value[step->in[0]] = ax_step_stored(access, was, value_of(d, step->in[access->value]));
 }
 
 static void trace_segment(const ax_value *in, ax_value *out, void *context) {
@@ -227,7 +225,7 @@ static bool is_worth_it(const ax_segments *s) {
   size_t bytes = 0;
   for (uint32_t i = 0; i < s->count; i++) {
     const ax_core_code_step *step = s->steps[i];
-    if (step->kind == AX_STEP_EVAL || step->eqn->prim == &ax_prim_ref_add) return true;
+    if (step->kind == AX_STEP_EVAL || access_of(step)->combine != NULL) return true;
     bytes += s->body->slots[step->in[0]].bytes;
   }
   return s->count > 1 && bytes >= least_bytes;

@@ -5,6 +5,7 @@
 
 #include "control/scan.h"
 #include "ir/region_link.h"
+#include "kernel/step.h"
 #include "prim/prims.h"
 
 static ax_status inline_program(ax_core_code *code, const ax_program *program, const uint32_t *in, uint32_t *out);
@@ -240,21 +241,9 @@ static ax_status inline_region(ax_core_code *code, const ax_core_code_step *from
 
 /* --- Equations --- */
 
-static bool is_silent(const ax_prim *prim) {
-  return prim == &ax_prim_ref_slice || prim == &ax_prim_ref_transpose || prim == &ax_prim_ref_reshape ||
-         prim == &ax_prim_program_id || prim == &ax_prim_barrier_semaphore;
-}
-
-static bool is_of_kernels(const ax_prim *prim) {
-  static const ax_prim *const all[] = {&ax_prim_ref_load,         &ax_prim_ref_store,        &ax_prim_ref_swap,
-                                       &ax_prim_ref_add,          &ax_prim_semaphore_signal, &ax_prim_semaphore_wait,
-                                       &ax_prim_semaphore_read,   &ax_prim_barrier_arrive,   &ax_prim_barrier_wait,
-                                       &ax_prim_copy_start,       &ax_prim_copy_wait,        &ax_prim_copy_commit,
-                                       &ax_prim_copy_wait_groups, &ax_prim_commit_smem,      &ax_prim_set_max_registers,
-                                       &ax_prim_trace_begin,      &ax_prim_trace_end};
-  for (size_t i = 0; i < AX_COUNT(all); i++)
-    if (prim == all[i]) return true;
-  return false;
+static ax_step_kind kind_of(const ax_step *step) {
+  if (step == NULL) return AX_STEP_EVAL;
+  return step->role == AX_STEP_MAKES_VIEW ? AX_STEP_VIEW : AX_STEP_ACT;
 }
 
 static ax_status inline_eqn(ax_core_code *code, const ax_program *program, const ax_eqn *eqn, uint32_t *map) {
@@ -276,7 +265,7 @@ static ax_status inline_eqn(ax_core_code *code, const ax_program *program, const
   if (eqn->prim->kind == AX_REGION) return inline_region(code, &step, step.in, step.out);
   if ((eqn->prim->effects & AX_EFFECT_EXCHANGE) != 0)
     return ax_error(AX_ABSENT, "%s is for devices; cores meet by semaphores, barriers and copies", eqn->prim->name);
-  step.kind = is_silent(eqn->prim) ? AX_STEP_VIEW : is_of_kernels(eqn->prim) ? AX_STEP_ACT : AX_STEP_EVAL;
+  step.kind = kind_of(eqn->prim->step);
   return add_step(code, step, NULL);
 }
 
@@ -303,11 +292,11 @@ static void locate(ax_core_code *code) {
   for (uint32_t i = 0; i < code->step_count; i++) {
     ax_core_code_step *step = &code->steps[i];
     if (step->eqn == NULL) continue;
-    const bool acts = step->kind == AX_STEP_ACT;
-    if (acts && step->eqn->prim == &ax_prim_trace_end && depth > 0) depth--;
+    const ax_step_span span = step->kind == AX_STEP_ACT ? step->eqn->prim->step->span : AX_SPAN_NONE;
+    if (span == AX_SPAN_ENDS && depth > 0) depth--;
     step->location = ax_eqn_place(step->eqn, &code->arena);
     step->span = depth == 0 ? NULL : open[(depth <= AX_COUNT(open) ? depth : AX_COUNT(open)) - 1];
-    if (!acts || step->eqn->prim != &ax_prim_trace_begin) continue;
+    if (span != AX_SPAN_BEGINS) continue;
     if (depth < AX_COUNT(open)) open[depth] = ((const ax_trace_params *)step->eqn->params)->name;
     depth++;
   }

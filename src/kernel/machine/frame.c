@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ir/number.h"
+#include "kernel/step.h"
 #include "kernel/machine/state.h"
 #include "prim/prims.h"
 
@@ -229,10 +230,7 @@ static ax_status walk_step(walk *w, const ax_core_code_step *step) {
 
 static bool is_act(const ax_core_code_step *step) {
   if (step->kind == AX_STEP_OPEN || step->kind == AX_STEP_CLOSE || step->kind == AX_STEP_END) return true;
-  if (step->kind != AX_STEP_ACT) return false;
-  const ax_prim *prim = step->eqn->prim;
-  return prim != &ax_prim_commit_smem && prim != &ax_prim_set_max_registers && prim != &ax_prim_trace_begin &&
-         prim != &ax_prim_trace_end && prim != &ax_prim_copy_commit;
+  return step->kind == AX_STEP_ACT && step->eqn->prim->step->role == AX_STEP_MAKES_ACT;
 }
 
 static ax_status commit_group(ax_core_frame *frame) {
