@@ -10,7 +10,6 @@
 
 #include "kernel/discharge.h"
 #include "kernel/step.h"
-#include "prim/prims.h"
 
 ax_value ax_discharge_spread(const ax_discharge *d, ax_value x) {
   return ax_failed() || ax_typeof(x).form != AX_ARRAY ? x : ax_spread_to(x, &d->spread);
@@ -59,79 +58,18 @@ const ax_content_view *ax_content_of(ax_discharge *d, const ax_content_view *of,
   return view;
 }
 
-/* --- Slices --- */
-
-static bool is_strided(const ax_content_view *view) {
-  const ax_dims *strides = &((const ax_ref_slice_params *)view->eqn->params)->strides;
-  for (uint32_t d = 0; d < strides->count; d++)
-    if (strides->v[d] != 1) return true;
-  return false;
-}
-
-/* From the first element to the last. */
-static void span_of(const ax_content_view *view, int64_t *sizes) {
-  const ax_ref_slice_params *params = view->eqn->params;
-  for (uint32_t d = 0; d < params->sizes.count; d++) {
-    int64_t size = params->sizes.v[d], stride = params->strides.count > 0 ? params->strides.v[d] : 1;
-    sizes[d] = size == 0 ? 0 : (size - 1) * stride + 1;
-  }
-}
-
-static ax_value read_slice(const ax_content_view *view, ax_value whole) {
-  const ax_ref_slice_params *params = view->eqn->params;
-  int64_t span[AX_MAX_RANK], first[AX_MAX_RANK] = {0};
-  span_of(view, span);
-  ax_value x = ax_dynamic_slice(whole, view->starts, span);
-  return is_strided(view) ? ax_slice(x, first, span, params->strides.v) : x;
-}
-
-/* Every strides[d]-th element of `span` from `value`, the others as they were. */
-static ax_value interleave(const ax_discharge *d, const ax_content_view *view, ax_value span, ax_value value) {
-  const ax_ref_slice_params *params = view->eqn->params;
-  int64_t none[AX_MAX_RANK] = {0}, interior[AX_MAX_RANK];
-  ax_type mask = ax_array_type(AX_BOOL, view->type.rank, view->type.dims), scalar = ax_array_type(view->type.dtype, 0, NULL);
-  for (uint32_t k = 0; k < params->strides.count; k++) interior[k] = params->strides.v[k] - 1;
-  ax_value ours = ax_pad(ax_full(AX_BOOL, mask.rank, mask.dims, 1), ax_full(AX_BOOL, 0, NULL, 0), none, none, interior);
-  ax_value zero = ax_discharge_spread(d, ax_full(scalar.dtype, 0, NULL, 0));
-  return ax_select_n(ours, span, ax_pad(value, zero, none, none, interior));
-}
-
-static ax_value write_slice(const ax_discharge *d, const ax_content_view *view, ax_value whole, ax_value value) {
-  int64_t span[AX_MAX_RANK];
-  if (ax_type_elems(&view->type) == 0) return whole;
-  span_of(view, span);
-  if (is_strided(view)) value = interleave(d, view, ax_dynamic_slice(whole, view->starts, span), value);
-  return ax_dynamic_update_slice(whole, value, view->starts);
-}
-
 /* --- Views --- */
-
-static ax_value read_of(const ax_content_view *view, ax_value whole) {
-  const ax_dims *dims = view->eqn->params;
-  if (view->eqn->prim == &ax_prim_ref_slice) return read_slice(view, whole);
-  if (view->eqn->prim == &ax_prim_ref_transpose) return ax_transpose(whole, dims->v);
-  return ax_reshape(whole, dims->count, dims->v);
-}
-
-/* `whole` with the value where the view is. */
-static ax_value write_of(const ax_discharge *d, const ax_content_view *view, ax_value whole, ax_value value) {
-  const ax_dims *dims = view->eqn->params;
-  int64_t back[AX_MAX_RANK];
-  if (view->eqn->prim == &ax_prim_ref_slice) return write_slice(d, view, whole, value);
-  if (view->eqn->prim == &ax_prim_ref_reshape) return ax_reshape(value, view->of->type.rank, view->of->type.dims);
-  for (uint32_t k = 0; k < dims->count; k++) back[dims->v[k]] = k;
-  return ax_transpose(value, back);
-}
 
 ax_value ax_content_read(ax_discharge *d, const ax_content_view *view) {
   if (ax_failed()) return ax_poison;
-  return view->of == NULL ? d->content[view->memory] : read_of(view, ax_content_read(d, view->of));
+  if (view->of == NULL) return d->content[view->memory];
+  return ax_step_view_of(view->eqn)->read(view, ax_content_read(d, view->of));
 }
 
 void ax_content_write(ax_discharge *d, const ax_content_view *view, ax_value value) {
   for (; view->of != NULL && !ax_failed(); view = view->of) {
-    bool whole = view->eqn->prim != &ax_prim_ref_slice; /* nothing is left of what was there */
-    value = write_of(d, view, whole ? ax_poison : ax_content_read(d, view->of), value);
+    const ax_step_view *how = ax_step_view_of(view->eqn); /* of a view of all nothing is left of what was there */
+    value = how->write(d, view, how->all ? ax_poison : ax_content_read(d, view->of), value);
   }
   if (!ax_failed()) d->content[view->memory] = ax_discharge_spread(d, value);
 }
@@ -156,9 +94,8 @@ static ax_status look_into(const ax_eqn *eqn, uint32_t k, const ax_program *nest
 }
 
 static ax_status look(const ax_eqn *eqn, const origins *o) {
-  const ax_step *step = eqn->prim->step;
   const ax_program *nested;
-  if (step != NULL && step->role == AX_STEP_MAKES_VIEW && eqn->in_count > 0) o->of[eqn->out] = o->of[eqn->in[0]];
+  if (ax_step_view_of(eqn) != NULL) o->of[eqn->out] = o->of[eqn->in[0]];
   for (uint32_t i = 0; i < eqn->in_count; i++)
     if (ax_step_writes(eqn, i) && o->of[eqn->in[i]] != AX_NONE) o->written[o->of[eqn->in[i]]] = true;
   for (uint32_t k = 0; (nested = ax_eqn_program(eqn, k)) != NULL; k++) AX_TRY(look_into(eqn, k, nested, o));

@@ -29,7 +29,7 @@ AX_MUST_USE ax_status ax_kernel_discharge_run(const ax_eqn *eqn, const ax_type *
 typedef struct ax_content_view {
   uint32_t memory; /* AX_NONE: none */
   const struct ax_content_view *of; /* NULL: all of it */
-  const ax_eqn *eqn; /* how it is made of that .. */
+  const ax_eqn *eqn; /* how it is made of that: a step that has a `view` (step.h) .. */
   const ax_value *starts; /* .. from where on */
   ax_type type;
 } ax_content_view;
@@ -76,6 +76,17 @@ AX_MUST_USE ax_status ax_written_inputs(const ax_program *program, bool *written
 
 /* --- The equations (discharge_step.c) --- */
 
+typedef struct ax_discharge_args {
+  ax_discharge *d;
+  const ax_eqn *eqn;
+  const ax_type *types; /* by value id */
+  const ax_discharge_value *in;
+  ax_discharge_value *out;
+} ax_discharge_args;
+/* Result k is the value, spread as everything is. */
+void ax_discharge_give(const ax_discharge_args *args, uint32_t k, ax_value value);
+/* Binds a body in place of the equation; its results are the equation's. */
+void ax_discharge_body(const ax_discharge_args *args, const ax_program *body, const ax_discharge_value *in);
 /* Binds those of the program in the trace in progress, on `in`. */
 void ax_discharge_program(ax_discharge *d, const ax_program *program, const ax_discharge_value *in, ax_value *out);
 

@@ -11,101 +11,46 @@
 
 #include <string.h>
 
-#include "control/cond.h"
-#include "prim/prims.h"
 #include "control/scan.h"
-#include "control/while.h"
+#include "ir/region_link.h"
+#include "kernel/step.h"
+#include "prim/prims.h"
 
 typedef ax_discharge_value slot;
-typedef void (*step)(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out);
 
-static void give(const ax_discharge *d, slot *out, ax_value value) { *out = (slot){.value = ax_discharge_spread(d, value)}; }
+void ax_discharge_give(const ax_discharge_args *args, uint32_t k, ax_value value) {
+  args->out[k] = (slot){.value = ax_discharge_spread(args->d, value)};
+}
 
 /* --- Views and memory --- */
 
-static void view(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out) {
+static void view(const ax_discharge_args *a) {
   ax_value starts[AX_MAX_RANK];
-  for (uint32_t i = 1; i < eqn->in_count; i++) starts[i - 1] = in[i].value;
-  out[0] = (slot){.view = ax_content_of(d, in[0].view, eqn, &types[eqn->out], starts)};
+  for (uint32_t i = 1; i < a->eqn->in_count; i++) starts[i - 1] = a->in[i].value;
+  a->out[0] = (slot){.view = ax_content_of(a->d, a->in[0].view, a->eqn, &a->types[a->eqn->out], starts)};
 }
 
-static bool is_masked(const ax_eqn *eqn) { return ((const ax_ref_masked_params *)eqn->params)->masked; }
-
-static void load(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out) {
-  (void)types;
-  ax_value x = ax_content_read(d, in[0].view);
-  give(d, &out[0], is_masked(eqn) ? ax_select_n(in[1].value, in[2].value, x) : x);
-}
-
-static void store(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out) {
-  (void)types, (void)out;
-  ax_value x = in[1].value;
-  if (is_masked(eqn)) x = ax_select_n(in[2].value, ax_content_read(d, in[0].view), x);
-  ax_content_write(d, in[0].view, x);
-}
-
-static void swap(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out) {
-  (void)types;
-  ax_value was = ax_content_read(d, in[0].view);
-  ax_content_write(d, in[0].view, is_masked(eqn) ? ax_select_n(in[2].value, was, in[1].value) : in[1].value);
-  give(d, &out[0], is_masked(eqn) ? ax_select_n(in[2].value, in[3].value, was) : was);
-}
-
-static void add(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out) {
-  (void)eqn, (void)types, (void)out;
-  ax_content_write(d, in[0].view, ax_add(ax_content_read(d, in[0].view), in[1].value));
-}
-
-static void copy(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out) {
-  (void)types, (void)out;
-  const ax_copy_params *params = eqn->params;
-  ax_value x = ax_content_read(d, in[0].view);
-  if (params->predicate)
-    x = ax_select_n(in[2 + params->received + params->sent + params->barrier].value, ax_content_read(d, in[1].view), x);
-  ax_content_write(d, in[1].view, x);
-}
-
-static void nothing(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out) {
-  (void)d, (void)eqn, (void)types, (void)in, (void)out;
-}
-
-/* Signals and waits of a counting semaphore, as additions to its content: only the present core uses it. */
-static void count(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out) {
-  (void)types, (void)out;
-  if (in[0].view->memory == AX_NONE) return;
-  ax_value was = ax_content_read(d, in[0].view);
-  ax_content_write(d, in[0].view, eqn->prim == &ax_prim_semaphore_signal ? ax_add(was, in[1].value) : ax_sub(was, in[1].value));
-}
-
-static void read_count(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out) {
-  (void)eqn, (void)types;
-  if (in[0].view->memory == AX_NONE) ax_fail(ax_error(AX_ABSENT, "the count of a barrier semaphore, which others change, is read"));
-  else give(d, &out[0], ax_content_read(d, in[0].view));
-}
-
-/* All kernels of the device have it: it is no memory of this one. */
-static void barrier_semaphore(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out) {
-  (void)in;
-  ax_type others = types[eqn->out];
-  others.form = AX_BARRIER;
-  out[0] = (slot){.view = ax_content_add(d, &others, ax_poison)};
+/* Of a masked one, elements where the mask is false stay as they were, and others are loaded. */
+static void access_memory(const ax_discharge_args *a, const ax_step_access *access) {
+  const bool masked = ax_step_is_masked(a->eqn);
+  const ax_content_view *ref = a->in[0].view;
+  ax_value was = access->reads || masked ? ax_content_read(a->d, ref) : ax_poison;
+  if (access->writes) {
+    const ax_value value = ax_step_stored(access, was, a->in[access->value].value);
+    ax_content_write(a->d, ref, masked ? ax_select_n(a->in[access->mask].value, was, value) : value);
+  }
+  if (a->eqn->out_count == 0) return;
+  ax_discharge_give(a, 0, masked ? ax_select_n(a->in[access->mask].value, a->in[access->other].value, was) : was);
 }
 
 /* --- Where one is --- */
 
-static void program_id(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out) {
-  (void)types, (void)in;
-  int64_t dimension = ((const ax_program_id_params *)eqn->params)->dimension;
-  if (d->ids == NULL) ax_fail(ax_error(AX_ABSENT, "program_id in a function with rules of its own; take it outside"));
-  else give(d, &out[0], d->ids[dimension]);
-}
-
 static uint32_t device_axes(const ax_discharge *d) { return d->axes->count; }
 
 /* Row-major over the axes named, those of cores by what they are here. */
-static void axis_index(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out) {
-  (void)types, (void)in;
-  const ax_axes *names = eqn->params;
+static void axis_index(const ax_discharge_args *a) {
+  const ax_discharge *d = a->d;
+  const ax_axes *names = a->eqn->params;
   ax_value index = ax_poison;
   for (uint32_t i = 0; i < names->count; i++) {
     uint32_t at = (uint32_t)ax_mesh_find(d->body_axes, names->name[i]);
@@ -118,7 +63,7 @@ static void axis_index(ax_discharge *d, const ax_eqn *eqn, const ax_type *types,
     ax_value own = at < device_axes(d) ? ax_bind1(&ax_prim_axis_index, &one, NULL, 0) : d->cores[at - device_axes(d)];
     index = i == 0 ? own : ax_add(ax_mul(index, ax_integer(d->body_axes->axis[at].size)), own);
   }
-  give(d, &out[0], names->count > 0 ? index : ax_full_i64(AX_S32, 0, NULL, 0));
+  ax_discharge_give(a, 0, names->count > 0 ? index : ax_full_i64(AX_S32, 0, NULL, 0));
 }
 
 /* --- Regions with refs: bodies as functions, whose values around are captured --- */
@@ -126,14 +71,14 @@ static void axis_index(ax_discharge *d, const ax_eqn *eqn, const ax_type *types,
 typedef struct nest {
   ax_discharge *d;
   const ax_program *program;
-  const slot *in; /* of the program; those not in `given` are values around */
-  uint32_t first, given; /* inputs of the program that the function's operands are, .. */
-  uint32_t given_at, result_at; /* .. before and behind which the contents stand: among operands and results */
+  const slot *in;      /* by input: what it is, where it is a value around */
+  const uint32_t *at;  /* by input: the function's operand that it is, contents counted; AX_NONE: a value around */
+  const uint32_t *to;  /* by output: the function's result that it becomes */
+  uint32_t given_at, result_at; /* where the contents begin among operands and results; AX_NONE: there are none */
   const ax_carried *carried;
 } nest;
 
-/* (given.. up to given_at, contents, given.. behind) -> (results.. up to result_at, contents, results.. behind). Restores the
-   contents afterwards, for the equations that are traced next. */
+/* Restores the contents afterwards, for the equations that are traced next. */
 static AX_BODY(call_nest) {
   const nest *n = context;
   ax_discharge *d = n->d;
@@ -141,14 +86,13 @@ static AX_BODY(call_nest) {
   slot *operands = ax_trace_alloc((n->program->in_count + 1) * sizeof operands[0]);
   ax_value *results = ax_trace_alloc((outs + 1) * sizeof results[0]), *before = ax_trace_alloc((carried + 1) * sizeof before[0]);
   if (ax_failed()) return;
-  for (uint32_t i = 0; i < n->program->in_count; i++) operands[i] = n->in[i];
-  for (uint32_t i = 0; i < n->given; i++) operands[n->first + i] = (slot){.value = in[i < n->given_at ? i : i + carried]};
+  for (uint32_t i = 0; i < n->program->in_count; i++) operands[i] = n->at[i] == AX_NONE ? n->in[i] : (slot){.value = in[n->at[i]]};
   for (uint32_t c = 0; c < carried; c++) {
     before[c] = d->content[n->carried->memory[c]];
     if (n->given_at != AX_NONE) d->content[n->carried->memory[c]] = in[n->given_at + c];
   }
   ax_discharge_program(d, n->program, operands, results);
-  for (uint32_t k = 0; k < outs; k++) out[k < n->result_at ? k : k + carried] = results[k];
+  for (uint32_t k = 0; k < outs; k++) out[n->to[k]] = results[k];
   for (uint32_t c = 0; c < carried; c++) {
     if (n->result_at != AX_NONE) out[n->result_at + c] = d->content[n->carried->memory[c]];
     d->content[n->carried->memory[c]] = before[c];
@@ -187,127 +131,122 @@ static void put_contents(ax_discharge *d, const ax_carried *carried, const ax_va
   for (uint32_t c = 0; c < carried->count; c++) d->content[carried->memory[c]] = ax_discharge_spread(d, from[c]);
 }
 
-static void cond(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out) {
-  (void)types;
-  const ax_programs *branches = &((const ax_cond_params *)eqn->params)->branches;
-  ax_carried carried;
-  nest *nests = ax_trace_alloc(branches->count * sizeof nests[0]);
-  ax_fn *functions = ax_trace_alloc(branches->count * sizeof functions[0]);
-  if (nests == NULL || functions == NULL || !carried_init(d, &carried)) return;
-  for (uint32_t b = 0; b < branches->count; b++)
-    if (!add_written(d, branches->v[b], in + 1, &carried)) return;
-  uint32_t count = eqn->out_count + carried.count;
-  for (uint32_t b = 0; b < branches->count; b++) {
-    nests[b] = (nest){
-        .d = d, .program = branches->v[b], .in = in + 1, .given_at = AX_NONE, .result_at = eqn->out_count, .carried = &carried};
-    functions[b] = AX_CLOSURE(call_nest, 0, count, &nests[b]);
+/* What the inputs of program k are before its first run. NULL: the trace has failed. */
+static slot *inputs_of(const ax_discharge_args *a, uint32_t k) {
+  const ax_program *held = ax_eqn_program(a->eqn, k);
+  slot *inputs = ax_trace_alloc((held->in_count + 1) * sizeof inputs[0]);
+  for (uint32_t i = 0; inputs != NULL && i < held->in_count; i++) {
+    const uint32_t number = ax_region_link_in(a->eqn, k, i).number;
+    if (number != AX_NONE) inputs[i] = a->in[number];
+    else ax_fail(ax_error(AX_ABSENT, "%s makes values for a program it holds", a->eqn->prim->name));
   }
-  ax_value *made = ax_trace_alloc((count + 1) * sizeof made[0]);
-  if (made == NULL) return;
-  ax_switch(in[0].value, branches->count, functions, NULL, made);
-  for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) give(d, &out[k], made[k]);
-  if (!ax_failed()) put_contents(d, &carried, made + eqn->out_count);
+  return ax_failed() ? NULL : inputs;
 }
 
-static void scan(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out) {
-  (void)types;
-  const ax_scan_params *params = eqn->params;
-  uint32_t consts = (uint32_t)params->num_consts, carries = (uint32_t)params->num_carry, given = eqn->in_count - consts;
+/* How many carries the program has. They are the first results of the equation. */
+static uint32_t count_carries(const ax_eqn *eqn, uint32_t k) {
+  uint32_t carries = 0;
+  for (uint32_t i = 0; i < ax_eqn_program(eqn, k)->in_count; i++) carries += ax_region_link_in(eqn, k, i).carry != AX_NONE;
+  return carries;
+}
+
+/* Program k as a function: (carries.., contents.., slices..) -> (first results.., contents.., the others..), as far as it has them.
+   False: the trace has failed. */
+static bool nest_init(nest *n, const ax_discharge_args *a, uint32_t k, const slot *in, const ax_carried *carried, uint32_t first) {
+  const ax_program *held = ax_eqn_program(a->eqn, k);
+  const uint32_t carries = count_carries(a->eqn, k);
+  uint32_t *at = ax_trace_alloc((held->in_count + 1) * sizeof at[0]), *to = ax_trace_alloc((held->out_count + 1) * sizeof to[0]);
+  if (at == NULL || to == NULL) return false;
+  uint32_t slices = 0;
+  for (uint32_t i = 0; i < held->in_count; i++) {
+    const ax_region_link link = ax_region_link_in(a->eqn, k, i);
+    at[i] = link.carry != AX_NONE ? link.carry : link.how == AX_LINK_SLICE ? carries + carried->count + slices++ : AX_NONE;
+  }
+  for (uint32_t j = 0; j < held->out_count; j++) {
+    const ax_region_link link = ax_region_link_out(a->eqn, k, j);
+    to[j] = link.how == AX_LINK_OWN ? j : link.number < first ? link.number : link.number + carried->count;
+  }
+  *n = (nest){
+      .d = a->d, .program = held, .in = in, .at = at, .to = to, .given_at = carries, .result_at = first, .carried = carried};
+  return true;
+}
+
+/* The results of such a function, `first` of them before the contents. */
+static void take_results(const ax_discharge_args *a, const ax_carried *carried, uint32_t first, const ax_value *made) {
+  for (uint32_t k = 0; k < a->eqn->out_count && !ax_failed(); k++)
+    ax_discharge_give(a, k, made[k < first ? k : k + carried->count]);
+  if (!ax_failed()) put_contents(a->d, carried, made + first);
+}
+
+/* One of the programs, which the first operand chooses. */
+static void branches(const ax_discharge_args *a) {
+  const uint32_t branches = ax_region_link_programs(a->eqn), outs = a->eqn->out_count;
   ax_carried carried;
-  if (!carried_init(d, &carried) || !add_written(d, params->body, in, &carried)) return;
-  nest n = {.d = d,
-            .program = params->body,
-            .in = in,
-            .first = consts,
-            .given = given,
-            .given_at = carries,
-            .result_at = carries,
-            .carried = &carried};
-  uint32_t in_count = given + carried.count, out_count = eqn->out_count + carried.count;
+  nest *nests = ax_trace_alloc(branches * sizeof nests[0]);
+  ax_fn *functions = ax_trace_alloc(branches * sizeof functions[0]);
+  slot **in = ax_trace_alloc(branches * sizeof in[0]);
+  if (nests == NULL || functions == NULL || in == NULL || !carried_init(a->d, &carried)) return;
+  for (uint32_t b = 0; b < branches; b++)
+    if ((in[b] = inputs_of(a, b)) == NULL || !add_written(a->d, ax_eqn_program(a->eqn, b), in[b], &carried)) return;
+  for (uint32_t b = 0; b < branches; b++) {
+    if (!nest_init(&nests[b], a, b, in[b], &carried, outs)) return;
+    nests[b].given_at = AX_NONE; /* values around, as all its inputs */
+    functions[b] = AX_CLOSURE(call_nest, 0, outs + carried.count, &nests[b]);
+  }
+  ax_value *made = ax_trace_alloc((outs + carried.count + 1) * sizeof made[0]);
+  if (made == NULL) return;
+  ax_switch(a->in[0].value, branches, functions, NULL, made);
+  take_results(a, &carried, outs, made);
+}
+
+static void scan(const ax_discharge_args *a) {
+  const ax_scan_params *params = a->eqn->params;
+  ax_carried carried;
+  nest n;
+  slot *in = inputs_of(a, 0);
+  if (in == NULL || !carried_init(a->d, &carried) || !add_written(a->d, params->body, in, &carried)) return;
+  if (!nest_init(&n, a, 0, in, &carried, count_carries(a->eqn, 0))) return;
+  const uint32_t carries = n.given_at, out_count = a->eqn->out_count + carried.count;
+  uint32_t in_count = carried.count;
+  for (uint32_t i = 0; i < params->body->in_count; i++) in_count += n.at[i] != AX_NONE;
   ax_value *all = ax_trace_alloc((in_count + 1) * sizeof all[0]), *made = ax_trace_alloc((out_count + 1) * sizeof made[0]);
   if (ax_failed()) return;
-  for (uint32_t i = 0; i < given; i++) all[i < carries ? i : i + carried.count] = in[consts + i].value;
-  take_contents(d, &carried, all + carries);
+  for (uint32_t i = 0; i < params->body->in_count; i++)
+    if (n.at[i] != AX_NONE) all[n.at[i]] = in[i].value;
+  take_contents(a->d, &carried, all + carries);
   ax_scan(AX_CLOSURE(call_nest, in_count, out_count, &n), carries + carried.count, params->length, params->reverse, all, made);
-  for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) give(d, &out[k], made[k < carries ? k : k + carried.count]);
-  if (!ax_failed()) put_contents(d, &carried, made + carries);
+  take_results(a, &carried, carries, made);
 }
 
-static void while_loop(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out) {
-  (void)types;
-  const ax_while_params *params = eqn->params;
-  uint32_t conds = (uint32_t)params->cond_nconsts, bodies = (uint32_t)params->body_nconsts, carries = eqn->out_count;
-  ax_carried carried, by_cond;
-  slot *of_cond = ax_trace_alloc((conds + carries + 1) * sizeof of_cond[0]);
-  if (of_cond == NULL || !carried_init(d, &carried) || !carried_init(d, &by_cond)) return;
-  for (uint32_t i = 0; i < conds + carries; i++) of_cond[i] = in[i < conds ? i : i + bodies];
-  if (!add_written(d, params->cond, of_cond, &by_cond) || !add_written(d, params->body, in + conds, &carried)) return;
-  if (by_cond.count > 0) {
+/* The first program says whether the second is run again. */
+static void loop_until(const ax_discharge_args *a) {
+  ax_carried carried, by_test;
+  nest test, body;
+  slot *test_in = inputs_of(a, 0), *body_in = inputs_of(a, 1);
+  if (test_in == NULL || body_in == NULL || !carried_init(a->d, &carried) || !carried_init(a->d, &by_test)) return;
+  if (!add_written(a->d, ax_eqn_program(a->eqn, 0), test_in, &by_test)) return;
+  if (!add_written(a->d, ax_eqn_program(a->eqn, 1), body_in, &carried)) return;
+  if (by_test.count > 0) {
     ax_fail(ax_error(AX_ABSENT, "the condition of a while writes memory: a plain program's cannot"));
     return;
   }
-  nest test = {.d = d,
-               .program = params->cond,
-               .in = of_cond,
-               .first = conds,
-               .given = carries,
-               .given_at = carries,
-               .result_at = AX_NONE,
-               .carried = &carried};
-  nest body = {.d = d,
-               .program = params->body,
-               .in = in + conds,
-               .first = bodies,
-               .given = carries,
-               .given_at = carries,
-               .result_at = carries,
-               .carried = &carried};
-  uint32_t count = carries + carried.count;
+  const uint32_t carries = a->eqn->out_count, count = carries + carried.count;
+  if (!nest_init(&test, a, 0, test_in, &carried, carries) || !nest_init(&body, a, 1, body_in, &carried, carries)) return;
+  test.result_at = AX_NONE;
   ax_value *all = ax_trace_alloc((count + 1) * sizeof all[0]);
   if (all == NULL) return;
-  for (uint32_t i = 0; i < carries; i++) all[i] = in[conds + bodies + i].value;
-  take_contents(d, &carried, all + carries);
+  for (uint32_t i = 0; i < body.program->in_count; i++)
+    if (body.at[i] != AX_NONE) all[body.at[i]] = body_in[i].value;
+  take_contents(a->d, &carried, all + carries);
   ax_while(AX_CLOSURE(call_nest, count, 1, &test), AX_CLOSURE(call_nest, count, count, &body), all, all);
-  for (uint32_t k = 0; k < carries && !ax_failed(); k++) give(d, &out[k], all[k]);
-  if (!ax_failed()) put_contents(d, &carried, all + carries);
+  take_results(a, &carried, carries, all);
 }
 
-static void inline_body(ax_discharge *d, const ax_eqn *eqn, const ax_program *body, const slot *in, slot *out) {
-  ax_value *made = ax_trace_alloc((eqn->out_count + 1) * sizeof made[0]);
+void ax_discharge_body(const ax_discharge_args *args, const ax_program *body, const ax_discharge_value *in) {
+  ax_value *made = ax_trace_alloc((args->eqn->out_count + 1) * sizeof made[0]);
   if (made == NULL) return;
-  ax_discharge_program(d, body, in, made);
-  for (uint32_t k = 0; k < eqn->out_count; k++) out[k] = (slot){.value = made[k]};
-}
-
-static void call(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out) {
-  (void)types;
-  inline_body(d, eqn, ax_eqn_program(eqn, 0), in, out);
-}
-
-static void run_scoped(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out) {
-  (void)types;
-  const ax_run_scoped_params *params = eqn->params;
-  uint32_t memories = d->memory_count;
-  slot *all = ax_trace_alloc((eqn->in_count + params->scratch.count + 1) * sizeof all[0]);
-  if (all == NULL) return;
-  memcpy(all, in, eqn->in_count * sizeof all[0]);
-  for (uint32_t i = 0; i < params->scratch.count && !ax_failed(); i++) {
-    const ax_type *type = &params->scratch.v[i];
-    all[eqn->in_count + i] = (slot){.view = ax_content_add(d, type, ax_content_unset(d, type))};
-  }
-  if (!ax_failed()) inline_body(d, eqn, params->body, all, out);
-  d->memory_count = memories;
-}
-
-static void grid_point(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out) {
-  (void)types;
-  const ax_grid_point_params *params = eqn->params;
-  const ax_value *around = d->ids;
-  ax_value ids[AX_MAX_RANK];
-  for (uint32_t i = 0; i < params->grid.count; i++) ids[i] = in[i].value;
-  d->ids = ids;
-  inline_body(d, eqn, params->body, in + params->grid.count, out);
-  d->ids = around;
+  ax_discharge_program(args->d, body, in, made);
+  for (uint32_t k = 0; k < args->eqn->out_count; k++) args->out[k] = (slot){.value = made[k]};
 }
 
 /* --- All else --- */
@@ -351,8 +290,9 @@ static void *params_outside(const ax_discharge *d, const ax_eqn *eqn) {
   return params;
 }
 
-static void plain(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, const slot *in, slot *out) {
-  (void)types;
+static void plain(const ax_discharge_args *a) {
+  const ax_discharge *d = a->d;
+  const ax_eqn *eqn = a->eqn;
   ax_arena arena = {0};
   ax_value *operands = ax_trace_alloc((eqn->in_count + 1) * sizeof operands[0]),
            *made = ax_trace_alloc((eqn->out_count + 1) * sizeof made[0]);
@@ -360,52 +300,29 @@ static void plain(ax_discharge *d, const ax_eqn *eqn, const ax_type *types, cons
   bool holds = ax_eqn_program(eqn, 0) != NULL;
   void *params = holds ? ax_eqn_own_params(eqn, &arena) : params_outside(d, eqn);
   if (params == NULL && eqn->prim->params_bytes > 0 && !ax_failed()) ax_fail(ax_out_of_memory(eqn->prim->params_bytes));
-  for (uint32_t i = 0; i < eqn->in_count; i++) operands[i] = in[i].value;
+  for (uint32_t i = 0; i < eqn->in_count; i++) operands[i] = a->in[i].value;
   uint32_t programs = 0;
   for (ax_program **at; holds && !ax_failed() && (at = ax_params_program(eqn->prim, params, programs)) != NULL; programs++)
     *at = rebuilt(d, *at);
   if (!ax_failed()) ax_bind(eqn->prim, params, operands, eqn->in_count, made, eqn->out_count);
   while (programs > 0) ax_program_release(*ax_params_program(eqn->prim, params, --programs));
   ax_arena_deinit(&arena);
-  for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) give(d, &out[k], made[k]);
+  for (uint32_t k = 0; k < eqn->out_count && !ax_failed(); k++) ax_discharge_give(a, k, made[k]);
 }
 
-static step step_of(const ax_prim *prim) {
-  static const struct {
-    const ax_prim *prim;
-    step step;
-  } steps[] = {{&ax_prim_ref_slice, view},
-               {&ax_prim_ref_transpose, view},
-               {&ax_prim_ref_reshape, view},
-               {&ax_prim_ref_load, load},
-               {&ax_prim_ref_store, store},
-               {&ax_prim_ref_swap, swap},
-               {&ax_prim_ref_add, add},
-               {&ax_prim_semaphore_signal, count},
-               {&ax_prim_semaphore_wait, count},
-               {&ax_prim_semaphore_read, read_count},
-               {&ax_prim_barrier_semaphore, barrier_semaphore},
-               {&ax_prim_barrier_arrive, nothing},
-               {&ax_prim_barrier_wait, nothing},
-               {&ax_prim_copy_start, copy},
-               {&ax_prim_copy_wait, nothing},
-               {&ax_prim_copy_commit, nothing},
-               {&ax_prim_copy_wait_groups, nothing},
-               {&ax_prim_commit_smem, nothing},
-               {&ax_prim_program_id, program_id},
-               {&ax_prim_set_max_registers, nothing},
-               {&ax_prim_trace_begin, nothing},
-               {&ax_prim_trace_end, nothing},
-               {&ax_prim_axis_index, axis_index},
-               {&ax_prim_run_scoped, run_scoped},
-               {&ax_prim_grid_point, grid_point},
-               {&ax_prim_cond, cond},
-               {&ax_prim_scan, scan},
-               {&ax_prim_while, while_loop},
-               {&ax_prim_closed_call, call}};
-  for (uint32_t i = 0; i < AX_COUNT(steps); i++)
-    if (steps[i].prim == prim) return steps[i].step;
-  return plain;
+static void discharge(const ax_discharge_args *a) {
+  const ax_prim *prim = a->eqn->prim;
+  const ax_step *step = prim->step;
+  if (step != NULL && step->access != NULL) access_memory(a, step->access);
+  else if (step != NULL && step->view != NULL) view(a);
+  else if (step != NULL && step->discharge != NULL) step->discharge(a);
+  else if (step != NULL) return; /* it only orders, or is a hint */
+  else if (prim->runs == AX_RUNS_ONE && prim->kind == AX_REGION) branches(a);
+  else if (prim->runs == AX_RUNS_UNTIL) loop_until(a);
+  else if (prim == &ax_prim_scan) scan(a);
+  else if (prim == &ax_prim_closed_call) ax_discharge_body(a, ax_eqn_program(a->eqn, 0), a->in);
+  else if (prim == &ax_prim_axis_index) axis_index(a);
+  else plain(a);
 }
 
 void ax_discharge_program(ax_discharge *d, const ax_program *program, const slot *in, ax_value *out) {
@@ -417,7 +334,7 @@ void ax_discharge_program(ax_discharge *d, const ax_program *program, const slot
     const ax_eqn *eqn = &program->eqns[e];
     ax_builder_stem(ax_builder_current(), eqn);
     for (uint32_t i = 0; i < eqn->in_count; i++) operands[i] = values[eqn->in[i]];
-    step_of(eqn->prim)(d, eqn, program->types, operands, values + eqn->out);
+    discharge(&(ax_discharge_args){d, eqn, program->types, operands, values + eqn->out});
   }
   for (uint32_t k = 0; k < program->out_count; k++) out[k] = ax_failed() ? ax_poison : values[program->outs[k]].value;
   ax_free(values);

@@ -13,6 +13,7 @@
 #include "kernel/discharge.h"
 #include "kernel/kernel_call.h"
 #include "kernel/rebody.h"
+#include "kernel/step.h"
 #include "collectives/collective.h"
 #include "control/host_call.h"
 #include "prim/prims.h"
@@ -65,18 +66,19 @@ static void params_without(const void *context, const ax_eqn *eqn, void *params)
 static bool bind(const void *context, const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   const batching *b = context;
   ax_axes major, minor;
-  if (eqn->prim == &ax_prim_program_id && b->gridded) {
-    out[0] = id_of(((const ax_program_id_params *)eqn->params)->dimension + 1);
+  const ax_program_id_params *number = ax_step_grid_number(eqn);
+  const ax_grid_point_params *point = ax_step_grid_point(eqn);
+  if (number != NULL && b->gridded) {
+    out[0] = id_of(number->dimension + 1);
     return true;
   }
-  if (eqn->prim == &ax_prim_grid_point && b->gridded) { /* its numbers are its own */
+  if (point != NULL && b->gridded) { /* its numbers are its own */
     batching inside = *b;
     inside.gridded = false;
     ax_program *body;
-    const ax_grid_point_params *params = eqn->params;
-    ax_status status = ax_rebody_program(&(ax_rebody){&inside, axes_without, bind, params_without}, params->body, &body);
+    ax_status status = ax_rebody_program(&(ax_rebody){&inside, axes_without, bind, params_without}, point->body, &body);
     if (status != AX_OK) ax_fail(status);
-    else ax_emit(eqn->prim, &(ax_grid_point_params){params->grid, body}, in, eqn->in_count, out, 0);
+    else ax_emit(eqn->prim, &(ax_grid_point_params){point->grid, body}, in, eqn->in_count, out, 0);
     ax_program_release(body);
     return true;
   }

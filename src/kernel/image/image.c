@@ -11,7 +11,6 @@
 #include "kernel/image/segment.h"
 #include "kernel/machine/state.h"
 #include "kernel/step.h"
-#include "prim/prims.h"
 
 static size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
@@ -44,27 +43,15 @@ static void set_root(ax_image_body *body, uint32_t slot, uint32_t root) {
 }
 
 static ax_status find_view(ax_image_body *body, const ax_core_code_step *step, uint32_t barrier_root) {
-  const ax_prim *prim = step->eqn->prim;
+  const ax_step_view *how = ax_step_view_of(step->eqn);
   uint32_t out = step->out[0];
-  if (prim == &ax_prim_barrier_semaphore) {
-    set_root(body, out, barrier_root);
-    return AX_OK;
-  }
+  if (step->eqn->prim->step->own_barrier) set_root(body, out, barrier_root);
+  if (how == NULL) return AX_OK;
   const ax_image_slot *from = &body->slots[step->in[0]];
   ax_view view = view_of_slot(from);
-  if (prim == &ax_prim_ref_slice) {
-    const ax_dims *strides = &((const ax_ref_slice_params *)step->eqn->params)->strides;
-    for (uint32_t d = 0; d < view.type.rank && strides->count > 0; d++) view.strides[d] *= strides->v[d];
-  } else if (prim == &ax_prim_ref_transpose) {
-    const ax_dims *order = &((const ax_ref_dims_params *)step->eqn->params)->dims;
-    for (uint32_t d = 0; d < order->count; d++) view.strides[d] = from->strides[order->v[d]];
-  } else {
-    const ax_view old = view;
-    if (!ax_view_reshape(&old, &body->code->types[out], &view))
-      return ax_error(AX_INVALID_ARGUMENT, "ref_reshape: what is split or joined does not lie in one piece");
-  }
+  AX_TRY(how->shape(step->eqn, &body->code->types[out], &view));
   view.type = body->code->types[out];
-  set_view(body, out, &view, from->root, from->whole && prim->step->views_all);
+  set_view(body, out, &view, from->root, from->whole && how->all);
   return AX_OK;
 }
 
@@ -88,7 +75,7 @@ static ax_status find_slots(ax_image *image, ax_image_body *body, uint32_t b, co
   body->root_count = machine->ref_count + 1;
   for (uint32_t i = 0; i < code->step_count; i++) {
     const ax_core_code_step *step = &code->steps[i];
-    if (step->kind == AX_STEP_VIEW && step->eqn->prim != &ax_prim_program_id) AX_TRY(find_view(body, step, machine->ref_count));
+    if (step->kind == AX_STEP_VIEW) AX_TRY(find_view(body, step, machine->ref_count));
     if (step->kind != AX_STEP_OPEN) continue;
     body->scopes[body->scope_count++] = (ax_image_scope){.params = step->eqn->params, .first_root = body->root_count};
     for (uint32_t k = 0; k < step->out_count; k++) set_root(body, step->out[k], body->root_count++);
@@ -107,21 +94,10 @@ static ax_status find_slots(ax_image *image, ax_image_body *body, uint32_t b, co
 
 /* --- Operations --- */
 
-static ax_image_kind act_kind(const ax_prim *prim) {
-  static const struct { const ax_prim *prim; ax_image_kind kind;
-  } all[] = {{&ax_prim_ref_load, AX_IMAGE_LOAD},           {&ax_prim_ref_store, AX_IMAGE_STORE},
-             {&ax_prim_ref_swap, AX_IMAGE_SWAP},           {&ax_prim_ref_add, AX_IMAGE_ADD},
-             {&ax_prim_semaphore_signal, AX_IMAGE_SIGNAL}, {&ax_prim_semaphore_wait, AX_IMAGE_WAIT},
-             {&ax_prim_semaphore_read, AX_IMAGE_READ},     {&ax_prim_barrier_arrive, AX_IMAGE_ARRIVE},
-             {&ax_prim_barrier_wait, AX_IMAGE_AWAIT},      {&ax_prim_copy_start, AX_IMAGE_COPY},
-             {&ax_prim_copy_wait, AX_IMAGE_COPY_WAIT}};
-  for (size_t i = 0; i < AX_COUNT(all); i++)
-    if (all[i].prim == prim) return all[i].kind;
-  return AX_IMAGE_END; /* a hint, or of groups: copies are through when they have been started */
-}
-
 bool ax_image_is_nothing(const ax_core_code_step *step) {
-  return step->kind == AX_STEP_ACT && act_kind(step->eqn->prim) == AX_IMAGE_END;
+  if (step->kind != AX_STEP_ACT) return false;
+  const ax_step *rules = step->eqn->prim->step;
+  return rules->access == NULL && rules->run == NULL;
 }
 
 static ax_image_kind kind_of(const ax_core_code *code, const ax_core_code_step *step) {
@@ -130,9 +106,11 @@ static ax_image_kind kind_of(const ax_core_code *code, const ax_core_code_step *
       [AX_STEP_TEST] = AX_IMAGE_TEST,   [AX_STEP_BEGIN] = AX_IMAGE_BEGIN,     [AX_STEP_NEXT] = AX_IMAGE_NEXT,
       [AX_STEP_STACK] = AX_IMAGE_STACK, [AX_STEP_ADVANCE] = AX_IMAGE_ADVANCE, [AX_STEP_OPEN] = AX_IMAGE_OPEN,
       [AX_STEP_CLOSE] = AX_IMAGE_CLOSE, [AX_STEP_END] = AX_IMAGE_END};
+  const ax_step_view *view = step->kind == AX_STEP_VIEW ? ax_step_view_of(step->eqn) : NULL;
   if (step->kind == AX_STEP_EVAL) return ax_scalar_step_known(code, step) ? AX_IMAGE_SCALAR : AX_IMAGE_EVAL;
-  if (step->kind == AX_STEP_VIEW) return step->eqn->prim == &ax_prim_ref_slice ? AX_IMAGE_SLICE : AX_IMAGE_VIEW;
-  return step->kind == AX_STEP_ACT ? act_kind(step->eqn->prim) : kinds[step->kind];
+  if (step->kind == AX_STEP_VIEW) return view != NULL && view->offset != NULL ? AX_IMAGE_SLICE : AX_IMAGE_VIEW;
+  if (step->kind == AX_STEP_ACT) return ax_step_access_of(step->eqn) != NULL ? AX_IMAGE_ACCESS : AX_IMAGE_ACT;
+  return kinds[step->kind];
 }
 
 static ax_status add_op(ax_image_body *body, const ax_image_op *op) {
@@ -159,8 +137,10 @@ static uint32_t scope_of(const ax_image_body *body, const ax_core_code_step *ste
 ax_status ax_image_add_step(ax_image_body *body, const ax_core_code_step *step) {
   ax_image_op op = {.kind = kind_of(body->code, step), .step = step};
   if (ax_image_is_nothing(step)) return AX_OK;
-  if (step->kind == AX_STEP_VIEW && step->eqn->prim == &ax_prim_program_id)
-    return ax_error(AX_ABSENT, "program_id of a grid that is no loop of the kernel");
+  if (step->eqn != NULL) op.rules = step->eqn->prim->step;
+  if (step->kind == AX_STEP_VIEW && op.rules->grid_number)
+    return ax_error(AX_ABSENT, "%s of a grid that is no loop of the kernel", step->eqn->prim->name);
+  op.masked = op.kind == AX_IMAGE_ACCESS && ax_step_is_masked(step->eqn);
   if (step->kind == AX_STEP_MOVE)
     for (uint32_t k = 0; k < step->in_count; k++)
       if (body->slots[step->in[k]].source == AX_SLOT_VIEW)

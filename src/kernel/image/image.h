@@ -43,12 +43,12 @@ typedef enum ax_image_kind {
   AX_IMAGE_EVAL,    /* by the primitive's reference code */
   AX_IMAGE_SCALAR,  /* integers, by image_scalar.c */
   AX_IMAGE_SEGMENT, /* compiled code for loads, equations and stores */
-  AX_IMAGE_SLICE, AX_IMAGE_VIEW,
-  AX_IMAGE_LOAD, AX_IMAGE_STORE, AX_IMAGE_SWAP, AX_IMAGE_ADD,
+  AX_IMAGE_VIEW,    /* at the beginning of the view it is of */
+  AX_IMAGE_SLICE,   /* elsewhere, by the `offset` of its rules */
+  AX_IMAGE_ACCESS,  /* to memory, by the core itself */
   AX_IMAGE_MOVE, AX_IMAGE_JUMP, AX_IMAGE_SWITCH, AX_IMAGE_TEST, AX_IMAGE_BEGIN, AX_IMAGE_NEXT, AX_IMAGE_STACK, AX_IMAGE_ADVANCE,
-  AX_IMAGE_OPEN, AX_IMAGE_CLOSE,
-  AX_IMAGE_SIGNAL, AX_IMAGE_WAIT, AX_IMAGE_READ, AX_IMAGE_ARRIVE, AX_IMAGE_AWAIT,
-  AX_IMAGE_COPY, AX_IMAGE_COPY_WAIT,
+  AX_IMAGE_OPEN, AX_IMAGE_CLOSE, /* from here on with the group's lock held */
+  AX_IMAGE_ACT,     /* by the `run` of its rules */
   AX_IMAGE_END
 } ax_image_kind;
 
@@ -62,7 +62,9 @@ typedef struct ax_image_op {
   uint32_t forwards, copy; /* SEGMENT: 1 + the result that is stored directly to the destination of operation `copy`
                               (image_forward.c); 0: none */
   bool forwarded;                 /* COPY: it forwards its destination to a segment */
+  bool masked;                    /* ACCESS: it has a mask */
   const ax_core_code_step *step;
+  const struct ax_step *rules;    /* of its primitive, a step of kernels (step.h); NULL: it is none */
   struct ax_segment *segment;
 } ax_image_op;
 
@@ -195,8 +197,9 @@ typedef struct ax_run_core {
   struct ax_run_core *next; /* among those that are ready, or wait for the same */
   uint32_t number, pc;      /* number: of the image's cores */
   int64_t place;            /* of the device and the core, as the machine's */
-  ax_run_object *awaited;   /* while it waits: the object, and the amount */
+  ax_run_object *awaited;   /* while it waits: the object, and the amount .. */
   int64_t amount;
+  bool awaits_phase; /* .. that its count must be, or the phase that must be complete */
   bool through, made_way;   /* made_way: it has let others go first before its present operation */
   bool forwarded;                /* the next copy's data is at its destination already */
   int64_t *views, *counters, *waited; /* waited: by barrier, how often */

@@ -16,7 +16,6 @@
 #include "kernel/image/image.h"
 
 #include "kernel/step.h"
-#include "prim/prims.h"
 
 typedef struct finding {
   bool banned;
@@ -36,17 +35,8 @@ static finding *find(const finder *f, uint32_t b, uint32_t root) {
 
 /* Says that the step's view is all of the view it was made of, or one index along the first dimensions and all of the others. */
 static bool keeps_place(const ax_image_body *body, const ax_core_code_step *step) {
-  if (step->eqn->prim == &ax_prim_ref_reshape) return true;
-  if (step->eqn->prim != &ax_prim_ref_slice) return false;
-  const ax_type *from = &body->slots[step->in[0]].type;
-  const ax_ref_slice_params *params = step->eqn->params;
-  bool rest = false;
-  for (uint32_t d = 0; d < from->rank; d++) {
-    if (params->strides.count > 0 && params->strides.v[d] != 1) return false;
-    if (params->sizes.v[d] == from->dims[d]) rest = rest || from->dims[d] != 1;
-    else if (rest || params->sizes.v[d] != 1) return false;
-  }
-  return true;
+  const ax_step_view *view = ax_step_view_of(step->eqn);
+  return view->keeps_place != NULL && view->keeps_place(step->eqn, &body->slots[step->in[0]].type);
 }
 
 /* The view, or one that it is of, is a unit. */
@@ -119,7 +109,7 @@ static ax_status begin(finder *f) {
     for (uint32_t i = 0; i < body->code->slot_count; i++) f->parent[b][i] = AX_NONE;
     for (uint32_t i = 0; i < body->code->step_count; i++) {
       const ax_core_code_step *step = &body->code->steps[i];
-      if (step->kind != AX_STEP_VIEW || step->in_count == 0) continue;
+      if (step->kind != AX_STEP_VIEW || ax_step_view_of(step->eqn) == NULL) continue;
       f->parent[b][step->out[0]] = step->in[0];
       body->slots[step->out[0]].keeps_place = keeps_place(body, step);
     }

@@ -147,7 +147,7 @@ static void find_copies(finder *f, uint32_t b) {
     op->copy =
         body->ops[i + 1].kind == AX_IMAGE_OPEN && opens_alone(body->ops[i + 1].step) ? i + 2 : i + 1; /* an END is behind each */
     const ax_core_code_step *copy = body->ops[op->copy].step;
-    if (body->ops[op->copy].kind != AX_IMAGE_COPY || !may_forward(f, b, op->segment, copy)) continue;
+    if (body->ops[op->copy].kind != AX_IMAGE_ACT || !ax_step_copies(copy->eqn) || !may_forward(f, b, op->segment, copy)) continue;
     op->forwards = result_taken(f, b, op->segment, copy) + 1; /* AX_NONE: 0 */
     f->facts[b].forwarded[copy - body->code->steps] = op->forwards > 0;
   }
@@ -192,7 +192,8 @@ static ax_status begin(finder *f, uint32_t b) {
     return ax_out_of_memory(code->slot_count * sizeof facts->maker[0]);
   ax_image_find_targets(code, facts->is_target);
   for (uint32_t i = 0; i < code->step_count; i++)
-    if (code->steps[i].kind == AX_STEP_VIEW && code->steps[i].in_count > 0) facts->maker[code->steps[i].out[0]] = &code->steps[i];
+    if (code->steps[i].kind == AX_STEP_VIEW && ax_step_view_of(code->steps[i].eqn) != NULL)
+      facts->maker[code->steps[i].out[0]] = &code->steps[i];
   return AX_OK;
 }
 

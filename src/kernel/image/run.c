@@ -137,8 +137,7 @@ static void waiting_text(ax_text *text, const ax_image *image, const ax_run_core
   ax_core_text(text, image, core);
   ax_text_add(text, " waits in %s", ax_step_text(core->body->ops[core->pc].step, step, sizeof step));
   if (core->awaited == NULL) return;
-  bool barrier = core->body->ops[core->pc].kind == AX_IMAGE_AWAIT;
-  if (barrier)
+  if (core->awaits_phase)
     ax_text_add(text, " for phase %lld, with %lld of %lld arrivals in phase %lld", (long long)core->amount,
                 (long long)core->awaited->arrived, (long long)core->awaited->arrivals, (long long)core->awaited->phase + 1);
   else ax_text_add(text, " for %lld, of which there are %lld", (long long)core->amount, (long long)core->awaited->count);

@@ -53,6 +53,19 @@ AX_MUST_USE ax_status ax_walk_act(ax_row_walk *walk, bool *waits);
    next core, and before a core reads a semaphore. */
 bool ax_core_makes_way(ax_row_walk *walk);
 
+/* For the rules of steps (step.h). Of the present operation: its integer operand; the object that operand is of, of a core of this
+   body; the core that `to` means, by the last operands. */
+int64_t ax_walk_integer(const ax_row_walk *walk, uint32_t operand);
+ax_run_object *ax_walk_object(const ax_row_walk *walk, const ax_run_core *core, uint32_t operand);
+AX_MUST_USE ax_status ax_walk_core_meant(const ax_row_walk *walk, const ax_core_params *to, ax_run_core **out);
+/* Wake the cores that have what they wait for now. */
+void ax_walk_signal(const ax_row_walk *walk, ax_run_object *semaphore, int64_t amount);
+void ax_walk_arrive(const ax_row_walk *walk, ax_run_object *barrier);
+/* Whether the core must wait until the count is `amount`, or that phase complete. It then stands in the object's list. */
+bool ax_walk_wait_for(const ax_row_walk *walk, ax_run_object *object, int64_t amount, bool phase);
+/* Waits for the count of operand 0, and takes the amount off. */
+AX_MUST_USE ax_status ax_walk_wait(const ax_row_walk *walk, int64_t amount, bool *waits);
+
 /* --- run_rows.c: of views --- */
 
 /* The view's elements to dense memory, and from there. mask: a byte an element; NULL: all. */

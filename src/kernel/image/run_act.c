@@ -1,27 +1,27 @@
-/* The operations of a core that other cores can notice: semaphores, barriers, copies, scopes. All of it is done with the group's
-   lock held, except moving the bytes of copies.
+/* The operations of a core that other cores can notice. Scopes are here, and what the rules of steps (kernel/steps) are made of:
+   semaphores, barriers, other cores. All of it is done with the group's lock held, except moving the bytes of copies.
 
    A scope has the same memory each time it is opened. So a scope that several cores share is opened again only when all have left
    it. */
 #include <string.h>
 
 #include "kernel/image/run.h"
+#include "kernel/step.h"
 
-static int64_t integer_in(const ax_row_walk *w, uint32_t operand) {
+int64_t ax_walk_integer(const ax_row_walk *w, uint32_t operand) {
   const ax_image_slot *slot = &w->body->slots[w->op->step->in[operand]];
   return ax_integer_at(slot->type.dtype, ax_core_value(w->core, slot));
 }
 
 /* --- Objects --- */
 
-/* The object that a view of rank 0 is of, of this core's. */
-static ax_run_object *object_of(const ax_row_walk *w, const ax_run_core *core, uint32_t operand) {
+ax_run_object *ax_walk_object(const ax_row_walk *w, const ax_run_core *core, uint32_t operand) {
   uint32_t slot = w->op->step->in[operand];
   return (ax_run_object *)core->roots[w->body->slots[slot].root] + w->core->views[w->body->view_of[slot]];
 }
 
 static bool is_given(const ax_run_core *core, const ax_run_object *object) {
-  return core->body->ops[core->pc].kind == AX_IMAGE_AWAIT ? object->phase >= core->amount : object->count >= core->amount;
+  return core->awaits_phase ? object->phase >= core->amount : object->count >= core->amount;
 }
 
 /* Cores that have what they wait for come again, in the order they came: of several that want what one can have, the others wait
@@ -41,12 +41,12 @@ static void let_go(const ax_row_walk *w, ax_run_object *object) {
   }
 }
 
-static void signal(const ax_row_walk *w, ax_run_object *object, int64_t amount) {
+void ax_walk_signal(const ax_row_walk *w, ax_run_object *object, int64_t amount) {
   object->count += amount;
   if (object->waiting != NULL) let_go(w, object);
 }
 
-static void arrive(const ax_row_walk *w, ax_run_object *object) {
+void ax_walk_arrive(const ax_row_walk *w, ax_run_object *object) {
   if (++object->arrived < object->arrivals) return;
   object->arrived = 0;
   object->phase++;
@@ -59,40 +59,28 @@ static void stand_in(ax_run_core **list, ax_run_core *core) {
   *list = core;
 }
 
-static bool wait_for(const ax_row_walk *w, ax_run_object *object, int64_t amount) {
+bool ax_walk_wait_for(const ax_row_walk *w, ax_run_object *object, int64_t amount, bool phase) {
   w->core->amount = amount;
+  w->core->awaits_phase = phase;
   if (is_given(w->core, object)) return false;
   w->core->awaited = object;
   stand_in(&object->waiting, w->core);
   return true;
 }
 
-static ax_status wait(const ax_row_walk *w, int64_t amount, bool *waits) {
-  ax_run_object *object = object_of(w, w->core, 0);
+ax_status ax_walk_wait(const ax_row_walk *w, int64_t amount, bool *waits) {
+  ax_run_object *object = ax_walk_object(w, w->core, 0);
   char text[160];
   if (amount < 0)
     return ax_walk_fault(w, "%s: the amount is %lld", ax_step_text(w->op->step, text, sizeof text), (long long)amount);
-  *waits = wait_for(w, object, amount);
+  *waits = ax_walk_wait_for(w, object, amount, false);
   if (!*waits) object->count -= amount;
   return AX_OK;
 }
 
-/* A core's n-th wait is for the n-th phase. */
-static void await(const ax_row_walk *w, bool *waits) {
-  ax_run_object *object = object_of(w, w->core, 0);
-  *waits = wait_for(w, object, w->core->waited[object->number] + 1);
-  if (!*waits) w->core->waited[object->number]++;
-}
-
-static void read_count(const ax_row_walk *w) {
-  int32_t count = (int32_t)object_of(w, w->core, 0)->count;
-  memcpy(ax_core_value(w->core, &w->body->slots[w->op->step->out[0]]), &count, sizeof count);
-}
-
 /* --- Elsewhere --- */
 
-/* The core of the same body that `to` means, by the last operands. */
-static ax_status core_meant(const ax_row_walk *w, const ax_core_params *to, ax_run_core **out) {
+ax_status ax_walk_core_meant(const ax_row_walk *w, const ax_core_params *to, ax_run_core **out) {
   const ax_image *image = w->image;
   const ax_run_core *core = w->core;
   const ax_mesh *mesh = &w->op->step->program->axes;
@@ -103,7 +91,7 @@ static ax_status core_meant(const ax_row_walk *w, const ax_core_params *to, ax_r
   *out = w->core;
   if (count == 0) return AX_OK;
   for (uint32_t i = 0; i < count; i++) {
-    int64_t coordinate = integer_in(w, first + i), size = devices, stride = 1;
+    int64_t coordinate = ax_walk_integer(w, first + i), size = devices, stride = 1;
     uint32_t axis = to->logical ? 0 : (uint32_t)ax_mesh_find(mesh, to->axes.name[i]);
     if (!to->logical) size = mesh->axis[axis].size;
     if (coordinate < 0 || coordinate >= size)
@@ -119,44 +107,6 @@ static ax_status core_meant(const ax_row_walk *w, const ax_core_params *to, ax_r
   int64_t member = image->members > 1 ? ax_axes_index(&image->names, image->axes, place / per_device) : 0;
   char *state = core->device->group->states[member];
   *out = (ax_run_core *)(void *)(state + image->core_at[image->machine->first_core[body] + (uint32_t)(place % per_device)]);
-  return AX_OK;
-}
-
-static ax_status send_signal(const ax_row_walk *w) {
-  int64_t amount = integer_in(w, 1);
-  char text[160];
-  ax_run_core *there;
-  if (amount < 0)
-    return ax_walk_fault(w, "%s: the amount is %lld", ax_step_text(w->op->step, text, sizeof text), (long long)amount);
-  AX_TRY(core_meant(w, w->op->step->eqn->params, &there));
-  signal(w, object_of(w, there, 0), amount);
-  return AX_OK;
-}
-
-/* --- Copies: through when they have been started --- */
-
-static ax_status copy(const ax_row_walk *w) {
-  const ax_core_code_step *step = w->op->step;
-  const ax_copy_params *params = step->eqn->params;
-  const ax_image_slot *from = &w->body->slots[step->in[0]], *to = &w->body->slots[step->in[1]];
-  uint32_t received = 2, sent = received + params->received, barrier = sent + params->sent, predicate = barrier + params->barrier;
-  ax_run_group *group = w->core->device->group;
-  ax_run_core *there;
-  if (params->predicate && integer_in(w, predicate) == 0) return AX_OK;
-  AX_TRY(core_meant(w, &params->to, &there));
-  int64_t offset = w->core->views[w->body->view_of[step->in[1]]];
-  bool far = w->image->roots[w->core->number][to->root].memory != AX_NONE; /* an operand's or a result's */
-  if (w->core->forwarded) w->core->forwarded = false;
-  else if (to->unit > 0) *ax_core_unit(there, to, offset) = ax_core_view(w->core, step->in[0]);
-  else {
-    pthread_mutex_unlock(&group->lock);
-    ax_rows_copy(&from->type, from->strides, ax_core_view(w->core, step->in[0]), to->strides,
-                 (char *)there->roots[to->root] + offset, far);
-    pthread_mutex_lock(&group->lock);
-  }
-  if (params->sent) signal(w, object_of(w, w->core, sent), (int64_t)from->bytes);
-  if (params->received) signal(w, object_of(w, there, received), (int64_t)from->bytes);
-  if (params->barrier) arrive(w, object_of(w, w->core, barrier));
   return AX_OK;
 }
 
@@ -212,7 +162,7 @@ static void close_scope(const ax_row_walk *w) {
 /* Says that a core that reads a semaphore must let others go first: a loop of reads may only end when another core has
    signalled. */
 static bool reads_again(const ax_row_walk *w) {
-  bool first = w->op->kind == AX_IMAGE_READ && !w->core->made_way;
+  bool first = w->op->kind == AX_IMAGE_ACT && w->op->rules->reads_count && !w->core->made_way;
   w->core->made_way = first;
   return first;
 }
@@ -232,16 +182,8 @@ bool ax_core_makes_way(ax_row_walk *w) {
 }
 
 ax_status ax_walk_act(ax_row_walk *w, bool *waits) {
-  switch (w->op->kind) {
-    case AX_IMAGE_OPEN: open_scope(w, waits); return AX_OK;
-    case AX_IMAGE_CLOSE: close_scope(w); return AX_OK;
-    case AX_IMAGE_SIGNAL: return send_signal(w);
-    case AX_IMAGE_WAIT: return wait(w, integer_in(w, 1), waits);
-    case AX_IMAGE_READ: read_count(w); return AX_OK;
-    case AX_IMAGE_ARRIVE: arrive(w, object_of(w, w->core, 0)); return AX_OK;
-    case AX_IMAGE_AWAIT: await(w, waits); return AX_OK;
-    case AX_IMAGE_COPY: return copy(w);
-    case AX_IMAGE_COPY_WAIT: return wait(w, (int64_t)w->body->slots[w->op->step->in[1]].bytes, waits);
-    default: return AX_OK;
-  }
+  if (w->op->kind == AX_IMAGE_ACT) return w->op->rules->run(w, waits);
+  if (w->op->kind == AX_IMAGE_OPEN) open_scope(w, waits);
+  if (w->op->kind == AX_IMAGE_CLOSE) close_scope(w);
+  return AX_OK;
 }

@@ -5,12 +5,7 @@
 #include "array/straight.h"
 #include "kernel/image/run.h"
 #include "kernel/image/segment.h"
-#include "prim/prims.h"
-
-static int64_t integer_in(const ax_row_walk *w, uint32_t operand) {
-  const ax_image_slot *slot = &w->body->slots[w->op->step->in[operand]];
-  return ax_integer_at(slot->type.dtype, ax_core_value(w->core, slot));
-}
+#include "kernel/step.h"
 
 ax_status ax_walk_fault(const ax_row_walk *w, const char *format, ...) {
   ax_text text = {0};
@@ -64,21 +59,15 @@ static ax_status compute(const ax_row_walk *w) {
 
 /* --- Views --- */
 
+/* A view that begins elsewhere than the one it is of. */
 static ax_status slice(const ax_row_walk *w) {
   const ax_core_code_step *step = w->op->step;
-  const ax_ref_slice_params *params = step->eqn->params;
   const ax_image_slot *from = &w->body->slots[step->in[0]];
-  int64_t offset = w->core->views[w->body->view_of[step->in[0]]];
+  int64_t offset = w->core->views[w->body->view_of[step->in[0]]], starts[AX_MAX_RANK];
   char text[160];
-  for (uint32_t d = 0; d < from->type.rank; d++) {
-    int64_t start = integer_in(w, 1 + d), size = params->sizes.v[d], stride = params->strides.count > 0 ? params->strides.v[d] : 1;
-    int64_t last = start + (size > 0 ? (size - 1) * stride : 0);
-    if (size > 0 && (start < 0 || last >= from->type.dims[d]))
-      return ax_walk_fault(w, "%s takes elements %lld to %lld of dimension %u, which has %lld",
-                           ax_step_text(step, text, sizeof text), (long long)start, (long long)last, d,
-                           (long long)from->type.dims[d]);
-    offset += start * from->strides[d];
-  }
+  for (uint32_t i = 1; i < step->in_count; i++) starts[i - 1] = ax_walk_integer(w, i);
+  ax_status status = w->op->rules->view->offset(step->eqn, &from->type, from->strides, starts, &offset);
+  if (status != AX_OK) return ax_walk_fault(w, "%s %s", ax_step_text(step, text, sizeof text), ax_message());
   w->core->views[w->body->view_of[step->out[0]]] = offset;
   return AX_OK;
 }
@@ -89,13 +78,6 @@ static void same_view(const ax_row_walk *w) {
 }
 
 /* --- Memory --- */
-
-/* The mask operand's bytes; NULL: all. */
-static const unsigned char *mask_of(const ax_row_walk *w, uint32_t operand) {
-  const ax_eqn *eqn = w->op->step->eqn;
-  if (w->op->kind == AX_IMAGE_ADD || !((const ax_ref_masked_params *)eqn->params)->masked) return NULL;
-  return ax_core_value(w->core, &w->body->slots[w->op->step->in[operand]]);
-}
 
 static void *operand(const ax_row_walk *w, uint32_t number) {
   return ax_core_value(w->core, &w->body->slots[w->op->step->in[number]]);
@@ -114,14 +96,8 @@ static void store(const ax_row_walk *w, const unsigned char *mask, const void *f
   ax_rows_put(&slot->type, slot->strides, ax_core_view(w->core, ref), mask, from);
 }
 
-/* Loads into the result's slot, then stores; the value is in another slot. */
-static void swap(const ax_row_walk *w) {
-  const unsigned char *mask = mask_of(w, 2);
-  load(w, ax_core_value(w->core, &w->body->slots[w->op->step->out[0]]), mask, 3);
-  store(w, mask, operand(w, 1));
-}
-
-static ax_status add(const ax_row_walk *w) {
+/* Stores what the access makes of the elements there and its value. */
+static ax_status combine(const ax_row_walk *w, const ax_step_access *access, const unsigned char *mask) {
   const ax_image_slot *slot = &w->body->slots[w->op->step->in[0]];
   char *memory = ax_alloc(2 * slot->bytes + 1);
   if (memory == NULL) return ax_out_of_memory(2 * slot->bytes);
@@ -129,19 +105,30 @@ static ax_status add(const ax_row_walk *w) {
   ax_tensor in[2] = {{.dtype = slot->type.dtype, .rank = slot->type.rank, .data = memory}}, out;
   memcpy(in[0].dims, slot->type.dims, sizeof in[0].dims);
   in[1] = out = in[0];
-  in[1].data = operand(w, 1);
+  in[1].data = operand(w, access->value);
   out.data = memory + slot->bytes;
   ax_tensor *ins[] = {&in[0], &in[1]}, *outs[] = {&out};
   ax_eqn eqn = *w->op->step->eqn;
-  eqn.prim = &ax_prim_add;
+  eqn.prim = access->combine;
   eqn.params = NULL;
   const int64_t device = 0;
   const ax_eval_args args = {.eqn = &eqn, .axes = &nowhere, .lanes = 1, .device = &device, .in = ins, .out = outs};
   load(w, memory, NULL, 0);
-  ax_status status = ax_prim_add.eval(&args);
-  if (status == AX_OK) store(w, NULL, out.data);
+  ax_status status = access->combine->eval(&args);
+  if (status == AX_OK) store(w, mask, out.data);
   ax_free(memory);
   return status;
+}
+
+/* Loads into the result's slot, then stores; the value is in another slot. */
+static ax_status access_memory(const ax_row_walk *w) {
+  const ax_core_code_step *step = w->op->step;
+  const ax_step_access *access = w->op->rules->access;
+  const unsigned char *mask = w->op->masked ? operand(w, access->mask) : NULL;
+  if (step->out_count > 0) load(w, ax_core_value(w->core, &w->body->slots[step->out[0]]), mask, access->other);
+  if (access->combine != NULL) return combine(w, access, mask);
+  if (access->writes) store(w, mask, operand(w, access->value));
+  return AX_OK;
 }
 
 /* --- Segments --- */
@@ -240,7 +227,7 @@ static void begin_loop(const ax_row_walk *w) {
 }
 
 static uint32_t chosen(const ax_row_walk *w) {
-  int64_t index = integer_in(w, 0), last = (int64_t)w->op->step->target_count - 1;
+  int64_t index = ax_walk_integer(w, 0), last = (int64_t)w->op->step->target_count - 1;
   return w->op->targets[index < 0 ? 0 : index > last ? last : index];
 }
 
@@ -255,15 +242,12 @@ static ax_status do_silent(const ax_row_walk *w, uint32_t *pc) {
     case AX_IMAGE_SEGMENT: return run_segment(w);
     case AX_IMAGE_SLICE: return slice(w);
     case AX_IMAGE_VIEW: same_view(w); return AX_OK;
-    case AX_IMAGE_LOAD: load(w, ax_core_value(core, &w->body->slots[op->step->out[0]]), mask_of(w, 1), 2); return AX_OK;
-    case AX_IMAGE_STORE: store(w, mask_of(w, 2), operand(w, 1)); return AX_OK;
-    case AX_IMAGE_SWAP: swap(w); return AX_OK;
-    case AX_IMAGE_ADD: return add(w);
+    case AX_IMAGE_ACCESS: return access_memory(w);
     case AX_IMAGE_MOVE: return move(w);
     case AX_IMAGE_JUMP: *pc = op->target; return AX_OK;
     case AX_IMAGE_SWITCH: *pc = chosen(w); return AX_OK;
     case AX_IMAGE_TEST:
-      if (integer_in(w, 0) == 0) *pc = op->target;
+      if (ax_walk_integer(w, 0) == 0) *pc = op->target;
       return AX_OK;
     case AX_IMAGE_BEGIN: begin_loop(w); return AX_OK;
     case AX_IMAGE_NEXT:

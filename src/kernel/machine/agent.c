@@ -13,12 +13,13 @@
 #include <string.h>
 
 #include "kernel/machine/agent.h"
-#include "prim/prims.h"
+#include "kernel/step.h"
 
 /* --- Operands --- */
 
-/* The same place of the core that the last operands mean. A core that there is not is a fault. */
-static ax_status away(ax_about *a, const ax_core_params *to, uint32_t *place) {
+int64_t ax_view_bytes(const ax_view *view) { return ax_type_elems(&view->type) * (int64_t)ax_dtype_bytes(view->type.dtype); }
+
+ax_status ax_about_away(ax_about *a, const ax_core_params *to, uint32_t *place) {
   int64_t coordinates[AX_MAX_AXES];
   uint32_t count = ax_core_operands(to);
   char text[160];
@@ -29,10 +30,9 @@ static ax_status away(ax_about *a, const ax_core_params *to, uint32_t *place) {
                         ax_message());
 }
 
-/* The object that a view of rank 0 is of; elsewhere: of another core, as `to` says with the last operands. */
-static ax_status object_of(ax_about *a, const ax_view *at, const ax_core_params *to, uint32_t *out) {
+ax_status ax_about_object(ax_about *a, const ax_view *at, const ax_core_params *to, uint32_t *out) {
   uint32_t place = at->region;
-  if (to != NULL) AX_TRY(away(a, to, &place));
+  if (to != NULL) AX_TRY(ax_about_away(a, to, &place));
   if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
   ax_view there = *at;
   there.region = place;
@@ -40,11 +40,9 @@ static ax_status object_of(ax_about *a, const ax_view *at, const ax_core_params 
   return AX_OK;
 }
 
-/* --- Cores: semaphores and barriers --- */
+/* --- Semaphores and barriers --- */
 
-/* Another core's scope may not have begun, or be over: its semaphores are touched as its memory is. The own ones need no more than
-   the order of the program. */
-static ax_status touch_object(ax_about *a, const ax_core_params *to, uint32_t object) {
+ax_status ax_about_touch_object(ax_about *a, const ax_core_params *to, uint32_t object) {
   const ax_state_object *there = &a->state->objects[object];
   if ((to->axes.count == 0 && !to->logical) || there->region < a->state->machine->place_count) return AX_OK;
   const uint64_t at = object - a->state->places[there->region].first_object;
@@ -53,69 +51,11 @@ static ax_status touch_object(ax_about *a, const ax_core_params *to, uint32_t ob
   return AX_OK;
 }
 
-static int64_t *waited(ax_core_frame *frame, uint32_t object) {
-  for (uint32_t i = 0; i < frame->waited_count; i++)
-    if (frame->waited[i].object == object) return &frame->waited[i].times;
-  return NULL;
-}
-
-/* Gives the agent that is the core's `ordinal`-th copy, or its `ordinal`-th travelling signal. */
-static ax_status sent_agent(const ax_about *a, bool signal, uint32_t ordinal, uint32_t *out) {
+ax_status ax_about_sent_agent(const ax_about *a, bool signal, uint32_t ordinal, uint32_t *out) {
   const ax_machine *machine = a->state->machine;
   const ax_name_key key = {.kind = AX_NAME_AGENT, .core = a->actor->core, .site = signal, .index = ordinal};
   AX_TRY(ax_names_number(machine->names, &key, out));
   *out += ax_machine_agents(machine);
-  return AX_OK;
-}
-
-static bool travels(const ax_about *a, uint32_t object) {
-  const ax_machine *machine = a->state->machine;
-  return machine->signals_travel &&
-         a->state->places[a->state->objects[object].region].device != machine->cores[a->actor->core].device;
-}
-
-static ax_status about_object(ax_about *a) {
-  const ax_prim *prim = a->step->eqn->prim;
-  bool signal = prim == &ax_prim_semaphore_signal;
-  char text[160];
-  AX_TRY(object_of(a, ax_about_view(a, 0), signal ? a->step->eqn->params : NULL, &a->act.object));
-  if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
-  a->act.amount = signal || prim == &ax_prim_semaphore_wait ? ax_about_integer(a, 1) : 1;
-  if (a->act.amount < 0) {
-    const int64_t amount = a->act.amount;
-    a->act.amount = 0;
-    return ax_state_fault(a->state, a->fault, AX_FINDING_OUT_OF_BOUNDS, AX_NONE, "%s: the amount is %lld",
-                          ax_step_text(a->step, text, sizeof text), (long long)amount);
-  }
-  a->act.kind = signal                              ? AX_ACT_SIGNAL
-                : prim == &ax_prim_semaphore_wait ? AX_ACT_WAIT
-                : prim == &ax_prim_semaphore_read ? AX_ACT_READ
-                : prim == &ax_prim_barrier_arrive ? AX_ACT_ARRIVE
-                                                  : AX_ACT_AWAIT;
-  if (a->act.kind == AX_ACT_AWAIT) {
-    const int64_t *times = waited(&a->actor->frame, a->act.object);
-    a->act.amount = (times != NULL ? *times : 0) + 1;
-  }
-  if (signal && travels(a, a->act.object)) {
-    a->act.kind = AX_ACT_START;
-    return sent_agent(a, true, a->actor->frame.signals, &a->act.object);
-  }
-  return signal ? touch_object(a, a->step->eqn->params, a->act.object) : AX_OK;
-}
-
-/* A signal sets out. */
-static ax_status do_send(ax_about *a) {
-  ax_state_copy transfer = {.step = a->step,
-                            .by = a->actor->core,
-                            .received = AX_NONE,
-                            .sent = AX_NONE,
-                            .barrier = AX_NONE,
-                            .amount = ax_about_integer(a, 1)};
-  AX_TRY(object_of(a, ax_about_view(a, 0), a->step->eqn->params, &transfer.received));
-  ax_actor *actor;
-  AX_TRY(ax_state_add_actor(a->state, a->act.object, &actor));
-  *actor = (ax_actor){.references = 1, .kind = AX_AGENT_SIGNAL, .started = true, .transfer = transfer};
-  a->actor->frame.signals++;
   return AX_OK;
 }
 
@@ -127,7 +67,7 @@ static ax_status about_signal(ax_about *a) {
                     .what = "signal arrives at",
                     .location = t->step->location,
                     .span = t->step->span};
-  return touch_object(a, t->step->eqn->params, t->received);
+  return ax_about_touch_object(a, t->step->eqn->params, t->received);
 }
 
 static void do_signal(ax_about *a) {
@@ -135,136 +75,10 @@ static void do_signal(ax_about *a) {
   ax_state_end_copy(a->state, a->agent);
 }
 
-static void arrive(ax_state_object *object) {
+void ax_object_arrive(ax_state_object *object) {
   if (++object->arrived < object->arrivals) return;
   object->arrived = 0;
   object->phase++;
-}
-
-static ax_status do_object(ax_about *a) {
-  if (a->act.kind == AX_ACT_START) return do_send(a);
-  ax_state_object *object = &a->state->objects[a->act.object];
-  ax_core_frame *frame = &a->actor->frame;
-  if (a->act.kind == AX_ACT_SIGNAL) object->count += a->act.amount;
-  if (a->act.kind == AX_ACT_WAIT) object->count -= a->act.amount;
-  if (a->act.kind == AX_ACT_ARRIVE) arrive(object);
-  if (a->act.kind == AX_ACT_AWAIT) {
-    int64_t *times = waited(frame, a->act.object);
-    if (times == NULL) {
-      AX_TRY(ax_grow(&frame->waited, sizeof frame->waited[0], frame->waited_count, 1, &frame->waited_capacity));
-      frame->waited[frame->waited_count] = (ax_wait_count){.object = a->act.object};
-      times = &frame->waited[frame->waited_count++].times;
-    }
-    ++*times;
-  }
-  if (a->act.kind != AX_ACT_READ) return AX_OK;
-  ax_cell **out = &frame->slot[a->step->out[0]];
-  ax_cell_release(*out);
-  *out = NULL;
-  ax_type type = ax_array_type(AX_S32, 0, NULL);
-  AX_TRY(ax_cell_tensor(&type, out));
-  ax_number_store(AX_S32, (*out)->tensor->data, 0, (ax_number){.i = object->count});
-  return AX_OK;
-}
-
-/* --- Cores: copies --- */
-
-/* Numbers of the optional operands; AX_NONE: there is none. */
-typedef struct copy_operands {
-  uint32_t received, sent, barrier, predicate;
-} copy_operands;
-
-static copy_operands operands_of(const ax_copy_params *params) {
-  copy_operands at = {AX_NONE, AX_NONE, AX_NONE, AX_NONE};
-  uint32_t next = 2;
-  if (params->received) at.received = next++;
-  if (params->sent) at.sent = next++;
-  if (params->barrier) at.barrier = next++;
-  if (params->predicate) at.predicate = next++;
-  return at;
-}
-
-static int64_t view_bytes(const ax_view *view) { return ax_type_elems(&view->type) * (int64_t)ax_dtype_bytes(view->type.dtype); }
-
-static bool copy_happens(const ax_about *a) {
-  uint32_t predicate = operands_of(a->step->eqn->params).predicate;
-  return predicate == AX_NONE || ax_about_integer(a, predicate) != 0;
-}
-
-static ax_status about_copy(ax_about *a) {
-  if (!copy_happens(a)) return AX_OK;
-  a->act.kind = AX_ACT_START;
-  return sent_agent(a, false, a->actor->frame.copies, &a->act.object);
-}
-
-static uint32_t acts_of_copy(const ax_state_copy *transfer) {
-  return 2u + (transfer->sent != AX_NONE) + (transfer->received != AX_NONE) + (transfer->barrier != AX_NONE);
-}
-
-static ax_status add_to_group(ax_core_frame *frame, uint32_t agent, const ax_state_copy *transfer) {
-  AX_TRY(ax_grow(&frame->group, sizeof frame->group[0], frame->grouped, 1, &frame->grouped_capacity));
-  frame->group[frame->grouped++] = (struct ax_grouped){agent, acts_of_copy(transfer)};
-  return AX_OK;
-}
-
-static ax_status do_copy(ax_about *a) {
-  if (a->act.kind != AX_ACT_START) return AX_OK;
-  const ax_copy_params *params = a->step->eqn->params;
-  const copy_operands at = operands_of(params);
-  ax_state_copy transfer = {.step = a->step,
-                            .from = *ax_about_view(a, 0),
-                            .to = *ax_about_view(a, 1),
-                            .by = a->actor->core,
-                            .received = AX_NONE,
-                            .sent = AX_NONE,
-                            .barrier = AX_NONE};
-  AX_TRY(away(a, &params->to, &transfer.to.region));
-  if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
-  if (at.received != AX_NONE) AX_TRY(object_of(a, ax_about_view(a, at.received), &params->to, &transfer.received));
-  if (at.sent != AX_NONE) AX_TRY(object_of(a, ax_about_view(a, at.sent), NULL, &transfer.sent));
-  if (at.barrier != AX_NONE) AX_TRY(object_of(a, ax_about_view(a, at.barrier), NULL, &transfer.barrier));
-  if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
-  uint32_t agent = a->act.object;
-  ax_actor *actor;
-  AX_TRY(ax_state_add_actor(a->state, agent, &actor));
-  *actor = (ax_actor){.references = 1, .kind = AX_AGENT_COPY, .started = true, .transfer = transfer};
-  a->actor->frame.copies++;
-  return params->grouped ? add_to_group(&a->actor->frame, agent, &transfer) : AX_OK;
-}
-
-/* The copies that a wait for groups is for, and that no wait has seen so far; the next of them, or NULL. */
-static const struct ax_grouped *next_to_join(const ax_about *a) {
-  const ax_core_frame *frame = &a->actor->frame;
-  const ax_copy_groups_params *params = a->step->eqn->params;
-  uint32_t next = params->read_only ? frame->joined_read : frame->joined;
-  if (frame->groups <= (uint64_t)params->pending) return NULL;
-  return next < frame->group_end[frame->groups - 1 - (uint32_t)params->pending] ? &frame->group[next] : NULL;
-}
-
-static void join(ax_core_frame *frame, const ax_copy_groups_params *params) {
-  if (!params->read_only) frame->joined++;
-  if (params->read_only || frame->joined_read < frame->joined) frame->joined_read++;
-}
-
-static void about_groups(ax_about *a) {
-  const struct ax_grouped *copy = next_to_join(a);
-  if (copy == NULL) return;
-  a->act.kind = AX_ACT_JOIN;
-  a->act.object = copy->agent;
-  a->act.amount = ((const ax_copy_groups_params *)a->step->eqn->params)->read_only ? 1 : copy->acts;
-}
-
-/* Groups that are through are forgotten when they have been waited for, so that frames stay small. */
-static void forget_groups(ax_core_frame *frame) {
-  uint32_t groups = 0;
-  while (groups < frame->groups && frame->group_end[groups] <= frame->joined) groups++;
-  uint32_t copies = groups > 0 ? frame->group_end[groups - 1] : 0;
-  if (groups == 0) return;
-  frame->grouped -= copies, frame->joined -= copies, frame->joined_read -= copies, frame->groups -= groups;
-  if (frame->grouped > 0)
-    memmove(frame->group, frame->group + copies, frame->grouped * sizeof frame->group[0]); /* there may never have been any */
-  memmove(frame->group_end, frame->group_end + groups, frame->groups * sizeof frame->group_end[0]);
-  for (uint32_t i = 0; i < frame->groups; i++) frame->group_end[i] -= copies;
 }
 
 /* --- Cores: scopes --- */
@@ -370,17 +184,8 @@ static ax_status about_core(ax_about *a) {
   a->act.location = a->step->location;
   a->act.span = a->step->span;
   if (a->step->kind != AX_STEP_ACT) return about_scope(a);
-  const ax_prim *prim = a->step->eqn->prim;
-  if (prim == &ax_prim_copy_start) return about_copy(a);
-  if (prim == &ax_prim_copy_wait_groups) about_groups(a);
-  if (prim == &ax_prim_copy_wait_groups) return AX_OK;
-  if (prim == &ax_prim_copy_wait) {
-    a->act.kind = AX_ACT_WAIT;
-    a->act.amount = view_bytes(ax_about_view(a, 1));
-    return object_of(a, ax_about_view(a, 0), NULL, &a->act.object);
-  }
-  bool memory = prim == &ax_prim_ref_load || prim == &ax_prim_ref_store || prim == &ax_prim_ref_swap || prim == &ax_prim_ref_add;
-  return memory ? ax_about_memory(a) : about_object(a);
+  const ax_step *step = a->step->eqn->prim->step;
+  return step->access != NULL ? ax_about_memory(a) : step->about(a);
 }
 
 static ax_status do_core(ax_about *a) {
@@ -388,25 +193,12 @@ static ax_status do_core(ax_about *a) {
     a->actor->frame.begun = true;
     return AX_OK;
   }
-  const ax_prim *prim = a->step->eqn->prim;
+  const ax_step *step = a->step->eqn->prim->step;
   bool more = false;
-  ax_status status;
-  if (a->step->kind == AX_STEP_OPEN)
-    status = open_scope(a);
-  else if (a->step->kind == AX_STEP_CLOSE)
-    status = close_scope(a);
-  else if (prim == &ax_prim_copy_start)
-    status = do_copy(a);
-  else if (prim == &ax_prim_copy_wait_groups) {
-    more = a->act.kind == AX_ACT_JOIN;
-    if (more) join(&a->actor->frame, a->step->eqn->params);
-    if (more) more = next_to_join(a) != NULL;
-    if (!more) forget_groups(&a->actor->frame);
-    status = AX_OK;
-  } else if (prim == &ax_prim_ref_load || prim == &ax_prim_ref_store || prim == &ax_prim_ref_swap || prim == &ax_prim_ref_add)
-    status = ax_do_memory(a);
-  else
-    status = do_object(a);
+  ax_status status = a->step->kind == AX_STEP_OPEN    ? open_scope(a)
+                     : a->step->kind == AX_STEP_CLOSE ? close_scope(a)
+                     : step->access != NULL           ? ax_do_memory(a)
+                                                      : step->act(a, &more);
   if (status == AX_OK && !more && a->fault->kind == AX_FINDING_NONE) a->actor->frame.pc++;
   return status;
 }
@@ -428,22 +220,22 @@ static ax_status about_transfer(ax_about *a) {
   a->act.what = t->stage == copy_reads ? "copy reads" : t->stage == copy_writes ? "copy writes" : "copy signals";
   a->act.location = t->step->location;
   a->act.span = t->step->span;
-  if ((t->stage == copy_reads || t->stage == copy_writes) && view_bytes(&t->from) == 0)
+  if ((t->stage == copy_reads || t->stage == copy_writes) && ax_view_bytes(&t->from) == 0)
     return AX_OK; /* of nothing: nobody can wait for it */
   if (t->stage == copy_reads && ax_about_usable(a, &t->from, "its source ")) return ax_about_touch(a, &t->from, NULL, false);
   if (t->stage == copy_writes && ax_about_usable(a, &t->to, "its destination ")) return ax_about_touch(a, &t->to, NULL, true);
   if (t->stage == copy_reads || t->stage == copy_writes) return AX_OK;
   a->act.kind = t->stage == copy_arrives ? AX_ACT_ARRIVE : AX_ACT_SIGNAL;
   a->act.object = t->stage == copy_sent ? t->sent : t->stage == copy_received ? t->received : t->barrier;
-  a->act.amount = t->stage == copy_arrives ? 1 : view_bytes(&t->from);
+  a->act.amount = t->stage == copy_arrives ? 1 : ax_view_bytes(&t->from);
   const ax_copy_params *params = t->step->eqn->params;
-  return t->stage == copy_received ? touch_object(a, &params->to, a->act.object) : AX_OK;
+  return t->stage == copy_received ? ax_about_touch_object(a, &params->to, a->act.object) : AX_OK;
 }
 
 static ax_status do_transfer(ax_about *a) {
   ax_state_copy *t = &a->actor->transfer;
   ax_state *state = a->state;
-  size_t bytes = (size_t)view_bytes(&t->from);
+  size_t bytes = (size_t)ax_view_bytes(&t->from);
   if (t->stage == copy_reads) {
     const ax_type type = ax_array_type(AX_U8, 1, (int64_t[]){(int64_t)bytes});
     AX_TRY(ax_cell_tensor(&type, &t->data));
@@ -454,7 +246,7 @@ static ax_status do_transfer(ax_about *a) {
     AX_TRY(ax_bank_own(&state->places[t->to.region].memory));
     ax_view_write(&t->to, state->places[t->to.region].memory, NULL, t->data->tensor->data, t->set);
   } else if (a->act.kind == AX_ACT_ARRIVE)
-    arrive(&state->objects[a->act.object]);
+    ax_object_arrive(&state->objects[a->act.object]);
   else if (a->act.kind == AX_ACT_SIGNAL)
     state->objects[a->act.object].count += a->act.amount;
   t->stage = stage_from(t, t->stage + 1);
@@ -495,7 +287,6 @@ static ax_status about_begin(ax_about *a) {
   a->act.what = "the kernel begins";
   return touch_scopes(a, a->actor->device, false);
 }
-
 
 /* All cores are through: a scope that is not over is one that they share, and that some of them never came to. */
 static ax_status check_scopes(ax_about *a, uint32_t device) {

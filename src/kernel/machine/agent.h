@@ -33,7 +33,22 @@ AX_MUST_USE ax_status ax_about_touch(ax_about *a, const ax_view *view, const uns
 /* Checks that the bytes that are read have been written; a fault where they have not. */
 AX_MUST_USE ax_status ax_about_check_set(ax_about *a, const ax_view *view, const unsigned char *mask);
 
-/* Loads, stores, swaps and sums. */
+/* --- For the rules of steps (step.h) --- */
+
+/* The same place of the core that the last operands mean. A core that there is not is a fault. */
+AX_MUST_USE ax_status ax_about_away(ax_about *a, const ax_core_params *to, uint32_t *place);
+/* The object that a view of rank 0 is of. to: of another core, as it says with the last operands; NULL: of this one. A fault where
+   there is none. */
+AX_MUST_USE ax_status ax_about_object(ax_about *a, const ax_view *at, const ax_core_params *to, uint32_t *out);
+/* Another core's scope may not have begun, or be over: its semaphores are touched as its memory is. The own ones need no more than
+   the order of the program. */
+AX_MUST_USE ax_status ax_about_touch_object(ax_about *a, const ax_core_params *to, uint32_t object);
+/* Gives the agent that is the core's `ordinal`-th copy, or its `ordinal`-th travelling signal. */
+AX_MUST_USE ax_status ax_about_sent_agent(const ax_about *a, bool signal, uint32_t ordinal, uint32_t *out);
+void ax_object_arrive(ax_state_object *barrier);
+int64_t ax_view_bytes(const ax_view *view);
+
+/* Accesses: loads, stores, and what both make. */
 AX_MUST_USE ax_status ax_about_memory(ax_about *a);
 AX_MUST_USE ax_status ax_do_memory(ax_about *a);
 

@@ -1,6 +1,6 @@
 /* Acts of cores on memory. */
 #include "kernel/machine/agent.h"
-#include "prim/prims.h"
+#include "kernel/step.h"
 
 /* --- Of all agents --- */
 
@@ -32,25 +32,19 @@ ax_status ax_about_check_set(ax_about *a, const ax_view *view, const unsigned ch
   return AX_OK;
 }
 
-/* --- Loads, stores, swaps, sums --- */
+/* --- Accesses --- */
 
-/* A mask operand's bytes, or NULL. */
-static const unsigned char *mask_of(const ax_about *a, bool masked, uint32_t operand) {
-  return masked ? ax_about_cell(a, operand)->tensor->data : NULL;
-}
-
-static bool is_masked(const ax_about *a) {
-  return a->step->eqn->prim != &ax_prim_ref_add && ((const ax_ref_masked_params *)a->step->eqn->params)->masked;
+/* The mask operand's bytes, or NULL. */
+static const unsigned char *mask_of(const ax_about *a, const ax_step_access *access) {
+  return ax_step_is_masked(a->step->eqn) ? ax_about_cell(a, access->mask)->tensor->data : NULL;
 }
 
 ax_status ax_about_memory(ax_about *a) {
-  const ax_prim *prim = a->step->eqn->prim;
-  bool reads = prim != &ax_prim_ref_store, writes = prim != &ax_prim_ref_load;
-  const unsigned char *mask = mask_of(a, is_masked(a), prim == &ax_prim_ref_load ? 1 : 2);
+  const ax_step_access *access = ax_step_access_of(a->step->eqn);
+  const unsigned char *mask = mask_of(a, access);
   if (!ax_about_usable(a, ax_about_view(a, 0), "")) return AX_OK;
-  if (reads) AX_TRY(ax_about_check_set(a, ax_about_view(a, 0), mask));
-  if (reads && !writes) return ax_about_touch(a, ax_about_view(a, 0), mask, false);
-  return ax_about_touch(a, ax_about_view(a, 0), mask, true);
+  if (access->reads) AX_TRY(ax_about_check_set(a, ax_about_view(a, 0), mask));
+  return ax_about_touch(a, ax_about_view(a, 0), mask, access->writes);
 }
 
 /* Reads the view into a new cell; elements where the mask is false are those of `other` (an operand, or NULL). */
@@ -69,33 +63,33 @@ static ax_status write_tensor(ax_about *a, const unsigned char *mask, const ax_t
   return AX_OK;
 }
 
-static ax_status add_to(ax_about *a, ax_cell *was) {
+/* Stores what `combine` makes of the elements that were there and the value. */
+static ax_status combine(ax_about *a, const ax_step_access *access, const unsigned char *mask, ax_cell *was) {
   static const ax_mesh nowhere;
-  ax_cell *sum;
+  ax_cell *made;
   ax_type type = ax_array_type(was->tensor->dtype, was->tensor->rank, was->tensor->dims);
-  AX_TRY(ax_cell_tensor(&type, &sum));
+  AX_TRY(ax_cell_tensor(&type, &made));
   ax_eqn eqn = *a->step->eqn;
-  eqn.prim = &ax_prim_add;
+  eqn.prim = access->combine;
   eqn.params = NULL;
-  ax_tensor *in[] = {was->tensor, ax_about_cell(a, 1)->tensor};
+  ax_tensor *in[] = {was->tensor, ax_about_cell(a, access->value)->tensor};
   const int64_t device = 0;
-  const ax_eval_args args = {.eqn = &eqn, .axes = &nowhere, .lanes = 1, .device = &device, .in = in, .out = &sum->tensor};
-  ax_status status = ax_prim_add.eval(&args);
-  if (status == AX_OK) status = write_tensor(a, NULL, sum->tensor);
-  ax_cell_release(sum);
+  const ax_eval_args args = {.eqn = &eqn, .axes = &nowhere, .lanes = 1, .device = &device, .in = in, .out = &made->tensor};
+  ax_status status = access->combine->eval(&args);
+  if (status == AX_OK) status = write_tensor(a, mask, made->tensor);
+  ax_cell_release(made);
   return status;
 }
 
 ax_status ax_do_memory(ax_about *a) {
-  const ax_prim *prim = a->step->eqn->prim;
-  bool masked = is_masked(a);
-  const unsigned char *mask = mask_of(a, masked, prim == &ax_prim_ref_load ? 1 : 2);
+  const ax_step_access *access = ax_step_access_of(a->step->eqn);
+  const unsigned char *mask = mask_of(a, access);
+  const ax_tensor *other = mask != NULL && access->other != 0 ? ax_about_cell(a, access->other)->tensor : NULL;
   ax_cell *was = NULL;
-  if (prim == &ax_prim_ref_store) return write_tensor(a, mask, ax_about_cell(a, 1)->tensor);
-  AX_TRY(read_cell(a, mask, masked ? ax_about_cell(a, prim == &ax_prim_ref_load ? 2 : 3)->tensor : NULL, &was));
   ax_status status = AX_OK;
-  if (prim == &ax_prim_ref_swap) status = write_tensor(a, mask, ax_about_cell(a, 1)->tensor);
-  if (prim == &ax_prim_ref_add) status = add_to(a, was);
+  if (access->reads) AX_TRY(read_cell(a, mask, other, &was));
+  if (access->combine != NULL) status = combine(a, access, mask, was);
+  else if (access->writes) status = write_tensor(a, mask, ax_about_cell(a, access->value)->tensor);
   if (status != AX_OK || a->step->out_count == 0) {
     ax_cell_release(was);
     return status;

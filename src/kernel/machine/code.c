@@ -230,8 +230,8 @@ static ax_status inline_region(ax_core_code *code, const ax_core_code_step *from
   if (prim->runs == AX_RUNS_ONE) return inline_switch(code, from, in, out);
   if (prim->runs == AX_RUNS_UNTIL) return inline_until(code, from, in, out);
   if (prim == &ax_prim_scan) return inline_scan(code, from, in, out);
-  if (prim == &ax_prim_run_scoped) return inline_scope(code, from, in, out);
-  if (prim == &ax_prim_grid_point) return inline_point(code, from, in, out);
+  if (ax_step_scope(from->eqn) != NULL) return inline_scope(code, from, in, out);
+  if (ax_step_grid_point(from->eqn) != NULL) return inline_point(code, from, in, out);
   bool call = (prim->runs == AX_RUNS_EACH || prim->runs == AX_RUNS_FIRST) && held != NULL &&
               held->in_count == from->eqn->in_count && held->out_count == from->eqn->out_count &&
               (held->axes.count == 0 || ax_mesh_equal(&held->axes, &from->program->axes, true));
@@ -248,8 +248,9 @@ static ax_step_kind kind_of(const ax_step *step) {
 
 static ax_status inline_eqn(ax_core_code *code, const ax_program *program, const ax_eqn *eqn, uint32_t *map) {
   ax_core_code_step step = {.eqn = eqn, .program = program, .in_count = eqn->in_count, .out_count = eqn->out_count};
-  if (eqn->prim == &ax_prim_program_id && code->ids != NULL) {
-    map[eqn->out] = code->ids[((const ax_program_id_params *)eqn->params)->dimension];
+  const ax_program_id_params *number = ax_step_grid_number(eqn);
+  if (number != NULL && code->ids != NULL) {
+    map[eqn->out] = code->ids[number->dimension];
     return AX_OK;
   }
   AX_TRY(alloc_slots(code, eqn->in_count, &step.in));

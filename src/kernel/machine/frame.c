@@ -3,9 +3,8 @@
 #include <string.h>
 
 #include "ir/number.h"
-#include "kernel/step.h"
 #include "kernel/machine/state.h"
-#include "prim/prims.h"
+#include "kernel/step.h"
 
 typedef struct walk {
   ax_state *state;
@@ -99,44 +98,28 @@ bool ax_view_reshape(const ax_view *from, const ax_type *to, ax_view *out) {
   return true;
 }
 
-static ax_status slice_view(walk *w, const ax_core_code_step *step, ax_view *view) {
-  const ax_ref_slice_params *params = step->eqn->params;
+/* A view of the operand. Leaving the operand is a fault. */
+static ax_status view_of(walk *w, const ax_core_code_step *step, ax_view *view) {
+  const ax_step_view *how = ax_step_view_of(step->eqn);
+  const ax_view of = w->actor->frame.slot[step->in[0]]->view;
+  int64_t starts[AX_MAX_RANK];
   char text[160];
-  for (uint32_t d = 0; d < view->type.rank; d++) {
-    int64_t start = integer_in(w, step->in[1 + d]), size = params->sizes.v[d],
-            stride = params->strides.count > 0 ? params->strides.v[d] : 1;
-    int64_t last = start + (size > 0 ? (size - 1) * stride : 0);
-    if (size > 0 && (start < 0 || last >= view->type.dims[d]))
-      return ax_state_fault(w->state, w->fault, AX_FINDING_OUT_OF_BOUNDS, view->region,
-                            "%s takes elements %lld to %lld of dimension %u, which has %lld", ax_step_text(step, text, sizeof text),
-                            (long long)start, (long long)last, d, (long long)view->type.dims[d]);
-    view->offset += start * view->strides[d];
-    view->strides[d] *= stride;
-    view->type.dims[d] = size;
-  }
-  return AX_OK;
+  *view = of;
+  AX_TRY(how->shape(step->eqn, &w->code->types[step->out[0]], view));
+  if (how->offset == NULL) return AX_OK;
+  for (uint32_t i = 1; i < step->in_count; i++) starts[i - 1] = integer_in(w, step->in[i]);
+  ax_status status = how->offset(step->eqn, &of.type, of.strides, starts, &view->offset);
+  if (status != AX_INVALID_ARGUMENT) return status;
+  return ax_state_fault(w->state, w->fault, AX_FINDING_OUT_OF_BOUNDS, of.region, "%s %s", ax_step_text(step, text, sizeof text),
+                        ax_message());
 }
 
 static ax_status make_view(walk *w, const ax_core_code_step *step) {
-  const ax_prim *prim = step->eqn->prim;
-  ax_view view = step->in_count > 0 ? w->actor->frame.slot[step->in[0]]->view : (ax_view){0};
-  if (prim == &ax_prim_barrier_semaphore)
+  ax_view view = {0};
+  if (step->eqn->prim->step->own_barrier)
     view = ax_dense_view(w->state->machine->first_barrier + w->core->device, &w->code->types[step->out[0]]);
-  if (prim == &ax_prim_ref_slice) AX_TRY(slice_view(w, step, &view));
+  if (ax_step_view_of(step->eqn) != NULL) AX_TRY(view_of(w, step, &view));
   if (w->fault->kind != AX_FINDING_NONE) return AX_OK;
-  if (prim == &ax_prim_ref_transpose) {
-    const ax_dims *order = &((const ax_ref_dims_params *)step->eqn->params)->dims;
-    const ax_view old = view;
-    for (uint32_t d = 0; d < order->count; d++) {
-      view.type.dims[d] = old.type.dims[order->v[d]];
-      view.strides[d] = old.strides[order->v[d]];
-    }
-  }
-  if (prim == &ax_prim_ref_reshape) {
-    const ax_view old = view;
-    if (!ax_view_reshape(&old, &w->code->types[step->out[0]], &view))
-      return ax_error(AX_INVALID_ARGUMENT, "ref_reshape: what is split or joined does not lie in one piece");
-  }
   ax_cell *cell;
   AX_TRY(ax_cell_view(&view, &cell));
   set_slot(w, step->out[0], cell);
@@ -208,6 +191,7 @@ static ax_status walk_step(walk *w, const ax_core_code_step *step) {
   switch (step->kind) {
     case AX_STEP_EVAL: return evaluate(w, step);
     case AX_STEP_VIEW: return make_view(w, step);
+    case AX_STEP_ACT: return step->eqn->prim->step->note != NULL ? step->eqn->prim->step->note(frame) : AX_OK;
     case AX_STEP_MOVE: move(w, step); return AX_OK;
     case AX_STEP_JUMP: frame->pc = step->target; return AX_OK;
     case AX_STEP_SWITCH: frame->pc = chosen(w, step); return AX_OK;
@@ -233,12 +217,6 @@ static bool is_act(const ax_core_code_step *step) {
   return step->kind == AX_STEP_ACT && step->eqn->prim->step->role == AX_STEP_MAKES_ACT;
 }
 
-static ax_status commit_group(ax_core_frame *frame) {
-  AX_TRY(ax_grow(&frame->group_end, sizeof frame->group_end[0], frame->groups, 1, &frame->groups_capacity));
-  frame->group_end[frame->groups++] = frame->grouped;
-  return AX_OK;
-}
-
 ax_status ax_core_frame_advance(ax_state *state, uint32_t agent, ax_act_fault *fault) {
   ax_actor *actor = state->actors[agent];
   const ax_core *core = &state->machine->cores[actor->core];
@@ -248,7 +226,6 @@ ax_status ax_core_frame_advance(ax_state *state, uint32_t agent, ax_act_fault *f
     const ax_core_code_step *step = &w.code->steps[actor->frame.pc];
     if (is_act(step)) return AX_OK;
     actor->hash = 0;
-    if (step->kind == AX_STEP_ACT && step->eqn->prim == &ax_prim_copy_commit) AX_TRY(commit_group(&actor->frame));
     ax_status status = walk_step(&w, step);
     if (fault->kind != AX_FINDING_NONE) actor->frame.pc--; /* it stays before the faulty step */
     if (status != AX_OK) return ax_error_context(status, "%s: ", ax_step_text(step, text, sizeof text));

@@ -2,6 +2,7 @@
    Parameters: grid, its sizes; body, (T..) -> ().
    Errors: as many numbers as the grid has dimensions, then what the body takes; a body that gives results.
    What kernels over grids become (expand.c) have it. The effects are the body's. It stands in kernels' bodies alone. */
+#include "kernel/discharge.h"
 #include "kernel/local.h"
 #include "kernel/scratch.h"
 #include "prim/prims.h"
@@ -43,9 +44,21 @@ static ax_status check(ax_step_check_args *args) {
   return AX_OK;
 }
 
+/* --- In a plain program --- */
+
+static void discharge(const ax_discharge_args *args) {
+  const ax_grid_point_params *params = args->eqn->params;
+  const ax_value *around = args->d->ids;
+  ax_value ids[AX_MAX_RANK];
+  for (uint32_t i = 0; i < params->grid.count; i++) ids[i] = args->in[i].value;
+  args->d->ids = ids;
+  ax_discharge_body(args, params->body, args->in + params->grid.count);
+  args->d->ids = around;
+}
+
 /* --- The record --- */
 
-static const ax_step step = {.role = AX_STEP_HOLDS_BODY, .check = check};
+static const ax_step step = {.role = AX_STEP_HOLDS_BODY, .grid_point = true, .check = check, .discharge = discharge};
 
 static uint32_t count_outs(const void *params) { return ((const ax_grid_point_params *)params)->body->out_count; }
 

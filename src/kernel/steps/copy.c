@@ -18,7 +18,12 @@
    does not go from HBM or ANY to VMEM or SMEM; a grouped one that does not go the other way round; a copy with both; registers; a
    grouped one to another core; pending below 0.
    They stand in kernels' bodies alone. */
+#include <string.h>
+
+#include "kernel/discharge.h"
+#include "kernel/image/run.h"
 #include "kernel/local.h"
+#include "kernel/machine/agent.h"
 #include "prim/prims.h"
 
 /* --- infer --- */
@@ -78,12 +83,182 @@ static ax_status nothing_infer(const ax_infer_args *args) {
   return AX_OK;
 }
 
+/* --- In the machine --- */
+
+/* Numbers of the optional operands; AX_NONE: there is none. */
+typedef struct copy_operands {
+  uint32_t received, sent, barrier, predicate;
+} copy_operands;
+
+static copy_operands operands_of(const ax_copy_params *params) {
+  copy_operands at = {AX_NONE, AX_NONE, AX_NONE, AX_NONE};
+  uint32_t next = 2;
+  if (params->received) at.received = next++;
+  if (params->sent) at.sent = next++;
+  if (params->barrier) at.barrier = next++;
+  if (params->predicate) at.predicate = next++;
+  return at;
+}
+
+static bool copy_happens(const ax_about *a) {
+  uint32_t predicate = operands_of(a->step->eqn->params).predicate;
+  return predicate == AX_NONE || ax_about_integer(a, predicate) != 0;
+}
+
+static ax_status start_about(ax_about *a) {
+  if (!copy_happens(a)) return AX_OK;
+  a->act.kind = AX_ACT_START;
+  return ax_about_sent_agent(a, false, a->actor->frame.copies, &a->act.object);
+}
+
+static uint32_t acts_of_copy(const ax_state_copy *transfer) {
+  return 2u + (transfer->sent != AX_NONE) + (transfer->received != AX_NONE) + (transfer->barrier != AX_NONE);
+}
+
+static ax_status add_to_group(ax_core_frame *frame, uint32_t agent, const ax_state_copy *transfer) {
+  AX_TRY(ax_grow(&frame->group, sizeof frame->group[0], frame->grouped, 1, &frame->grouped_capacity));
+  frame->group[frame->grouped++] = (struct ax_grouped){agent, acts_of_copy(transfer)};
+  return AX_OK;
+}
+
+static ax_status start_act(ax_about *a, bool *more) {
+  (void)more;
+  if (a->act.kind != AX_ACT_START) return AX_OK;
+  const ax_copy_params *params = a->step->eqn->params;
+  const copy_operands at = operands_of(params);
+  ax_state_copy transfer = {.step = a->step,
+                            .from = *ax_about_view(a, 0),
+                            .to = *ax_about_view(a, 1),
+                            .by = a->actor->core,
+                            .received = AX_NONE,
+                            .sent = AX_NONE,
+                            .barrier = AX_NONE};
+  AX_TRY(ax_about_away(a, &params->to, &transfer.to.region));
+  if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
+  if (at.received != AX_NONE) AX_TRY(ax_about_object(a, ax_about_view(a, at.received), &params->to, &transfer.received));
+  if (at.sent != AX_NONE) AX_TRY(ax_about_object(a, ax_about_view(a, at.sent), NULL, &transfer.sent));
+  if (at.barrier != AX_NONE) AX_TRY(ax_about_object(a, ax_about_view(a, at.barrier), NULL, &transfer.barrier));
+  if (a->fault->kind != AX_FINDING_NONE) return AX_OK;
+  uint32_t agent = a->act.object;
+  ax_actor *actor;
+  AX_TRY(ax_state_add_actor(a->state, agent, &actor));
+  *actor = (ax_actor){.references = 1, .kind = AX_AGENT_COPY, .started = true, .transfer = transfer};
+  a->actor->frame.copies++;
+  return params->grouped ? add_to_group(&a->actor->frame, agent, &transfer) : AX_OK;
+}
+
+/* The copies that a wait for groups is for, and that no wait has seen so far; the next of them, or NULL. */
+static const struct ax_grouped *next_to_join(const ax_about *a) {
+  const ax_core_frame *frame = &a->actor->frame;
+  const ax_copy_groups_params *params = a->step->eqn->params;
+  uint32_t next = params->read_only ? frame->joined_read : frame->joined;
+  if (frame->groups <= (uint64_t)params->pending) return NULL;
+  return next < frame->group_end[frame->groups - 1 - (uint32_t)params->pending] ? &frame->group[next] : NULL;
+}
+
+static void join(ax_core_frame *frame, const ax_copy_groups_params *params) {
+  if (!params->read_only) frame->joined++;
+  if (params->read_only || frame->joined_read < frame->joined) frame->joined_read++;
+}
+
+static ax_status groups_about(ax_about *a) {
+  const struct ax_grouped *copy = next_to_join(a);
+  if (copy == NULL) return AX_OK;
+  a->act.kind = AX_ACT_JOIN;
+  a->act.object = copy->agent;
+  a->act.amount = ((const ax_copy_groups_params *)a->step->eqn->params)->read_only ? 1 : copy->acts;
+  return AX_OK;
+}
+
+/* Groups that are through are forgotten when they have been waited for, so that frames stay small. */
+static void forget_groups(ax_core_frame *frame) {
+  uint32_t groups = 0;
+  while (groups < frame->groups && frame->group_end[groups] <= frame->joined) groups++;
+  uint32_t copies = groups > 0 ? frame->group_end[groups - 1] : 0;
+  if (groups == 0) return;
+  frame->grouped -= copies, frame->joined -= copies, frame->joined_read -= copies, frame->groups -= groups;
+  if (frame->grouped > 0)
+    memmove(frame->group, frame->group + copies, frame->grouped * sizeof frame->group[0]); /* there may never have been any */
+  memmove(frame->group_end, frame->group_end + groups, frame->groups * sizeof frame->group_end[0]);
+  for (uint32_t i = 0; i < frame->groups; i++) frame->group_end[i] -= copies;
+}
+
+static ax_status groups_act(ax_about *a, bool *more) {
+  ax_core_frame *frame = &a->actor->frame;
+  if (a->act.kind == AX_ACT_JOIN) {
+    join(frame, a->step->eqn->params);
+    *more = next_to_join(a) != NULL;
+  }
+  if (!*more) forget_groups(frame);
+  return AX_OK;
+}
+
+static ax_status commit_note(ax_core_frame *frame) {
+  AX_TRY(ax_grow(&frame->group_end, sizeof frame->group_end[0], frame->groups, 1, &frame->groups_capacity));
+  frame->group_end[frame->groups++] = frame->grouped;
+  return AX_OK;
+}
+
+static ax_status wait_about(ax_about *a) {
+  a->act.kind = AX_ACT_WAIT;
+  a->act.amount = ax_view_bytes(ax_about_view(a, 1));
+  return ax_about_object(a, ax_about_view(a, 0), NULL, &a->act.object);
+}
+
+static ax_status wait_act(ax_about *a, bool *more) {
+  (void)more;
+  a->state->objects[a->act.object].count -= a->act.amount;
+  return AX_OK;
+}
+
+/* --- In a plain program: a copy is complete when it is started --- */
+
+static void discharge_start(const ax_discharge_args *a) {
+  const uint32_t predicate = operands_of(a->eqn->params).predicate;
+  ax_value x = ax_content_read(a->d, a->in[0].view);
+  if (predicate != AX_NONE) x = ax_select_n(a->in[predicate].value, ax_content_read(a->d, a->in[1].view), x);
+  ax_content_write(a->d, a->in[1].view, x);
+}
+
+/* --- In the executor: the core that starts a copy makes it --- */
+
+static ax_status start_run(ax_row_walk *w, bool *waits) {
+  const ax_core_code_step *step = w->op->step;
+  const ax_copy_params *params = step->eqn->params;
+  const ax_image_slot *from = &w->body->slots[step->in[0]], *to = &w->body->slots[step->in[1]];
+  const copy_operands at = operands_of(params);
+  ax_run_group *group = w->core->device->group;
+  ax_run_core *there;
+  (void)waits;
+  if (at.predicate != AX_NONE && ax_walk_integer(w, at.predicate) == 0) return AX_OK;
+  AX_TRY(ax_walk_core_meant(w, &params->to, &there));
+  int64_t offset = w->core->views[w->body->view_of[step->in[1]]];
+  bool far = w->image->roots[w->core->number][to->root].memory != AX_NONE; /* an operand's or a result's */
+  if (w->core->forwarded) w->core->forwarded = false;
+  else if (to->unit > 0) *ax_core_unit(there, to, offset) = ax_core_view(w->core, step->in[0]);
+  else {
+    pthread_mutex_unlock(&group->lock);
+    ax_rows_copy(&from->type, from->strides, ax_core_view(w->core, step->in[0]), to->strides,
+                 (char *)there->roots[to->root] + offset, far);
+    pthread_mutex_lock(&group->lock);
+  }
+  if (at.sent != AX_NONE) ax_walk_signal(w, ax_walk_object(w, w->core, at.sent), (int64_t)from->bytes);
+  if (at.received != AX_NONE) ax_walk_signal(w, ax_walk_object(w, there, at.received), (int64_t)from->bytes);
+  if (at.barrier != AX_NONE) ax_walk_arrive(w, ax_walk_object(w, w->core, at.barrier));
+  return AX_OK;
+}
+
+static ax_status wait_run(ax_row_walk *w, bool *waits) {
+  return ax_walk_wait(w, (int64_t)w->body->slots[w->op->step->in[1]].bytes, waits);
+}
+
 /* --- The records --- */
 
-static const ax_step start_step = {.role = AX_STEP_MAKES_ACT, .copies = true, .elsewhere = true};
-static const ax_step wait_step = {.role = AX_STEP_MAKES_ACT};
-static const ax_step commit_step = {.role = AX_STEP_MAKES_NOTE};
-static const ax_step groups_step = {.role = AX_STEP_MAKES_ACT};
+static const ax_step start_step = {.role = AX_STEP_MAKES_ACT, .copies = true, .elsewhere = true, .about = start_about,
+                                   .act = start_act, .discharge = discharge_start, .run = start_run};
+static const ax_step wait_step = {.role = AX_STEP_MAKES_ACT, .about = wait_about, .act = wait_act, .run = wait_run};
+static const ax_step commit_step = {.role = AX_STEP_MAKES_NOTE, .note = commit_note};
+static const ax_step groups_step = {.role = AX_STEP_MAKES_ACT, .about = groups_about, .act = groups_act};
 static const ax_step smem_step = {.role = AX_STEP_MAKES_NOTE};
 
 static const ax_param start_params[] = {{"axes", AX_PARAM_AXES, offsetof(ax_copy_params, to.axes)},

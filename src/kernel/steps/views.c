@@ -15,7 +15,9 @@
 #include <string.h>
 
 #include "ir/number.h"
+#include "kernel/discharge.h"
 #include "kernel/local.h"
+#include "kernel/machine/state.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
 
@@ -114,11 +116,143 @@ static ax_status check_slice(ax_step_check_args *args) {
   return AX_OK;
 }
 
+/* --- Memory as values --- */
+
+static bool is_strided(const ax_content_view *view) {
+  const ax_dims *strides = &((const ax_ref_slice_params *)view->eqn->params)->strides;
+  for (uint32_t d = 0; d < strides->count; d++)
+    if (strides->v[d] != 1) return true;
+  return false;
+}
+
+/* From the first element to the last. */
+static void span_of(const ax_content_view *view, int64_t *sizes) {
+  const ax_ref_slice_params *params = view->eqn->params;
+  for (uint32_t d = 0; d < params->sizes.count; d++) {
+    int64_t size = params->sizes.v[d], stride = params->strides.count > 0 ? params->strides.v[d] : 1;
+    sizes[d] = size == 0 ? 0 : (size - 1) * stride + 1;
+  }
+}
+
+static ax_value read_slice(const ax_content_view *view, ax_value whole) {
+  const ax_ref_slice_params *params = view->eqn->params;
+  int64_t span[AX_MAX_RANK], first[AX_MAX_RANK] = {0};
+  span_of(view, span);
+  ax_value x = ax_dynamic_slice(whole, view->starts, span);
+  return is_strided(view) ? ax_slice(x, first, span, params->strides.v) : x;
+}
+
+/* Every strides[d]-th element of `span` from `value`, the others as they were. */
+static ax_value interleave(const ax_discharge *d, const ax_content_view *view, ax_value span, ax_value value) {
+  const ax_ref_slice_params *params = view->eqn->params;
+  int64_t none[AX_MAX_RANK] = {0}, interior[AX_MAX_RANK];
+  ax_type mask = ax_array_type(AX_BOOL, view->type.rank, view->type.dims), scalar = ax_array_type(view->type.dtype, 0, NULL);
+  for (uint32_t k = 0; k < params->strides.count; k++) interior[k] = params->strides.v[k] - 1;
+  ax_value ours = ax_pad(ax_full(AX_BOOL, mask.rank, mask.dims, 1), ax_full(AX_BOOL, 0, NULL, 0), none, none, interior);
+  ax_value zero = ax_discharge_spread(d, ax_full(scalar.dtype, 0, NULL, 0));
+  return ax_select_n(ours, span, ax_pad(value, zero, none, none, interior));
+}
+
+static ax_value write_slice(const ax_discharge *d, const ax_content_view *view, ax_value whole, ax_value value) {
+  int64_t span[AX_MAX_RANK];
+  if (ax_type_elems(&view->type) == 0) return whole;
+  span_of(view, span);
+  if (is_strided(view)) value = interleave(d, view, ax_dynamic_slice(whole, view->starts, span), value);
+  return ax_dynamic_update_slice(whole, value, view->starts);
+}
+
+static ax_value read_transpose(const ax_content_view *view, ax_value whole) {
+  return ax_transpose(whole, ((const ax_ref_dims_params *)view->eqn->params)->dims.v);
+}
+
+static ax_value write_transpose(const ax_discharge *d, const ax_content_view *view, ax_value whole, ax_value value) {
+  const ax_dims *dims = &((const ax_ref_dims_params *)view->eqn->params)->dims;
+  int64_t back[AX_MAX_RANK];
+  (void)d, (void)whole;
+  for (uint32_t k = 0; k < dims->count; k++) back[dims->v[k]] = k;
+  return ax_transpose(value, back);
+}
+
+static ax_value read_reshape(const ax_content_view *view, ax_value whole) {
+  const ax_dims *dims = &((const ax_ref_dims_params *)view->eqn->params)->dims;
+  return ax_reshape(whole, dims->count, dims->v);
+}
+
+static ax_value write_reshape(const ax_discharge *d, const ax_content_view *view, ax_value whole, ax_value value) {
+  (void)d, (void)whole;
+  return ax_reshape(value, view->of->type.rank, view->of->type.dims);
+}
+
+/* --- Views of memory that lies somewhere: in the machine and in the executor --- */
+
+static ax_status shape_slice(const ax_eqn *eqn, const ax_type *type, ax_view *view) {
+  const ax_dims *strides = &((const ax_ref_slice_params *)eqn->params)->strides;
+  for (uint32_t d = 0; d < type->rank; d++) {
+    if (strides->count > 0) view->strides[d] *= strides->v[d];
+    view->type.dims[d] = type->dims[d];
+  }
+  return AX_OK;
+}
+
+static ax_status offset_slice(const ax_eqn *eqn, const ax_type *of, const int64_t *strides, const int64_t *starts,
+                              int64_t *offset) {
+  const ax_ref_slice_params *params = eqn->params;
+  for (uint32_t d = 0; d < of->rank; d++) {
+    const int64_t size = params->sizes.v[d], stride = params->strides.count > 0 ? params->strides.v[d] : 1;
+    const int64_t last = starts[d] + (size > 0 ? (size - 1) * stride : 0);
+    if (size > 0 && (starts[d] < 0 || last >= of->dims[d]))
+      return ax_error(AX_INVALID_ARGUMENT, "takes elements %lld to %lld of dimension %u, which has %lld", (long long)starts[d],
+                      (long long)last, d, (long long)of->dims[d]);
+    *offset += starts[d] * strides[d];
+  }
+  return AX_OK;
+}
+
+static bool slice_keeps_place(const ax_eqn *eqn, const ax_type *of) {
+  const ax_ref_slice_params *params = eqn->params;
+  bool rest = false;
+  for (uint32_t d = 0; d < of->rank; d++) {
+    if (params->strides.count > 0 && params->strides.v[d] != 1) return false;
+    if (params->sizes.v[d] == of->dims[d]) rest = rest || of->dims[d] != 1;
+    else if (rest || params->sizes.v[d] != 1) return false;
+  }
+  return true;
+}
+
+static ax_status shape_transpose(const ax_eqn *eqn, const ax_type *type, ax_view *view) {
+  const ax_dims *order = &((const ax_ref_dims_params *)eqn->params)->dims;
+  const ax_view of = *view;
+  (void)type;
+  for (uint32_t d = 0; d < order->count; d++) {
+    view->type.dims[d] = of.type.dims[order->v[d]];
+    view->strides[d] = of.strides[order->v[d]];
+  }
+  return AX_OK;
+}
+
+static ax_status shape_reshape(const ax_eqn *eqn, const ax_type *type, ax_view *view) {
+  const ax_view of = *view;
+  (void)eqn;
+  if (ax_view_reshape(&of, type, view)) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "ref_reshape: what is split or joined does not lie in one piece");
+}
+
+static bool always(const ax_eqn *eqn, const ax_type *of) {
+  (void)eqn, (void)of;
+  return true;
+}
+
 /* --- The records --- */
 
-static const ax_step slice_step = {.role = AX_STEP_MAKES_VIEW, .check = check_slice};
-static const ax_step transpose_step = {.role = AX_STEP_MAKES_VIEW, .views_all = true};
-static const ax_step reshape_step = {.role = AX_STEP_MAKES_VIEW, .views_all = true};
+static const ax_step_view slices = {.shape = shape_slice, .offset = offset_slice, .keeps_place = slice_keeps_place,
+                                    .read = read_slice, .write = write_slice};
+static const ax_step_view transposes = {.all = true, .shape = shape_transpose, .read = read_transpose, .write = write_transpose};
+static const ax_step_view reshapes = {.all = true, .shape = shape_reshape, .keeps_place = always, .read = read_reshape,
+                                      .write = write_reshape};
+
+static const ax_step slice_step = {.role = AX_STEP_MAKES_VIEW, .view = &slices, .check = check_slice};
+static const ax_step transpose_step = {.role = AX_STEP_MAKES_VIEW, .view = &transposes};
+static const ax_step reshape_step = {.role = AX_STEP_MAKES_VIEW, .view = &reshapes};
 
 static const ax_param slice_params[] = {{"sizes", AX_PARAM_DIMS, offsetof(ax_ref_slice_params, sizes)},
                                         {"strides", AX_PARAM_DIMS, offsetof(ax_ref_slice_params, strides)}};
