@@ -5,61 +5,30 @@
 #include "kernel/image/image.h"
 #include "prim/prims.h"
 
-typedef enum op {
-  ADD,
-  SUB,
-  MUL,
-  DIV,
-  REM,
-  MAX,
-  MIN,
-  NEG,
-  ABS,
-  SIGN,
-  EQ,
-  NE,
-  LT,
-  LE,
-  GT,
-  GE,
-  AND,
-  OR,
-  NOT,
-  SELECT,
-  CONVERT,
-  SAME,
-  INDEX,
-  UNKNOWN
-} op;
+/* An operation: an ax_scalar, or one of these. */
+enum { SAME = AX_SCALAR_COUNT, INDEX, UNKNOWN };
 
-static op op_of(const ax_prim *prim) {
-  static const struct { const ax_prim *prim; op op;
-  } all[] = {{&ax_prim_add, ADD},
-             {&ax_prim_sub, SUB},
-             {&ax_prim_mul, MUL},
-             {&ax_prim_div, DIV},
-             {&ax_prim_rem, REM},
-             {&ax_prim_max, MAX},
-             {&ax_prim_min, MIN},
-             {&ax_prim_neg, NEG},
-             {&ax_prim_abs, ABS},
-             {&ax_prim_sign, SIGN},
-             {&ax_prim_eq, EQ},
-             {&ax_prim_ne, NE},
-             {&ax_prim_lt, LT},
-             {&ax_prim_le, LE},
-             {&ax_prim_gt, GT},
-             {&ax_prim_ge, GE},
-             {&ax_prim_and, AND},
-             {&ax_prim_or, OR},
-             {&ax_prim_not, NOT},
-             {&ax_prim_select_n, SELECT},
-             {&ax_prim_convert_element_type, CONVERT},
-             {&ax_prim_stop_gradient, SAME},
-             {&ax_prim_reshape, SAME},
-             {&ax_prim_axis_index, INDEX}};
+/* Those that integers and predicates are computed with. */
+static bool is_for_integers(ax_scalar op) {
+  static const ax_scalar all[] = {AX_SCALAR_ADD, AX_SCALAR_SUB,  AX_SCALAR_MUL,  AX_SCALAR_DIV, AX_SCALAR_REM,
+                                  AX_SCALAR_MAX, AX_SCALAR_MIN,  AX_SCALAR_NEG,  AX_SCALAR_ABS, AX_SCALAR_SIGN,
+                                  AX_SCALAR_EQ,  AX_SCALAR_NE,   AX_SCALAR_LT,   AX_SCALAR_LE,  AX_SCALAR_GT,
+                                  AX_SCALAR_GE,  AX_SCALAR_AND,  AX_SCALAR_OR,   AX_SCALAR_NOT};
   for (size_t i = 0; i < AX_COUNT(all); i++)
-    if (all[i].prim == prim) return all[i].op;
+    if (all[i] == op) return true;
+  return false;
+}
+
+static uint32_t op_of(const ax_prim *prim) {
+  static const struct {
+    const ax_prim *prim;
+    uint32_t op;
+  } others[] = {{&ax_prim_select_n, AX_SCALAR_SELECT}, {&ax_prim_convert_element_type, AX_SCALAR_CONVERT},
+                {&ax_prim_stop_gradient, SAME},        {&ax_prim_reshape, SAME},
+                {&ax_prim_axis_index, INDEX}};
+  if (is_for_integers(prim->scalar)) return prim->scalar;
+  for (size_t i = 0; i < AX_COUNT(others); i++)
+    if (others[i].prim == prim) return others[i].op;
   return UNKNOWN;
 }
 
@@ -69,7 +38,7 @@ static bool is_small(const ax_type *type) {
 }
 
 uint32_t ax_scalar_step_number(const ax_core_code *code, const ax_core_code_step *step) {
-  op op = op_of(step->eqn->prim);
+  const uint32_t op = op_of(step->eqn->prim);
   if (op == UNKNOWN || step->out_count != 1 || step->in_count > 3 || !is_small(&code->types[step->out[0]])) return AX_NONE;
   for (uint32_t i = 0; i < step->in_count; i++)
     if (!is_small(&code->types[step->in[i]])) return AX_NONE;
@@ -93,28 +62,28 @@ static void store(ax_dtype dtype, void *data, int64_t value) {
   else memcpy(data, &low, sizeof low);
 }
 
-static int64_t apply(op op, ax_dtype dtype, const int64_t *x) {
+static int64_t apply(uint32_t op, ax_dtype dtype, const int64_t *x) {
   switch (op) {
-    case ADD: return x[0] + x[1];
-    case SUB: return x[0] - x[1];
-    case MUL: return x[0] * x[1];
-    case DIV: return x[0] / x[1];
-    case REM: return x[0] % x[1];
-    case MAX: return x[0] > x[1] ? x[0] : x[1];
-    case MIN: return x[0] < x[1] ? x[0] : x[1];
-    case NEG: return -x[0];
-    case ABS: return x[0] < 0 ? -x[0] : x[0];
-    case SIGN: return (x[0] > 0) - (x[0] < 0);
-    case EQ: return x[0] == x[1];
-    case NE: return x[0] != x[1];
-    case LT: return x[0] < x[1];
-    case LE: return x[0] <= x[1];
-    case GT: return x[0] > x[1];
-    case GE: return x[0] >= x[1];
-    case AND: return x[0] & x[1];
-    case OR: return x[0] | x[1];
-    case NOT: return dtype == AX_BOOL ? !x[0] : ~x[0];
-    case SELECT: return x[0] != 0 ? x[2] : x[1];
+    case AX_SCALAR_ADD: return x[0] + x[1];
+    case AX_SCALAR_SUB: return x[0] - x[1];
+    case AX_SCALAR_MUL: return x[0] * x[1];
+    case AX_SCALAR_DIV: return x[0] / x[1];
+    case AX_SCALAR_REM: return x[0] % x[1];
+    case AX_SCALAR_MAX: return x[0] > x[1] ? x[0] : x[1];
+    case AX_SCALAR_MIN: return x[0] < x[1] ? x[0] : x[1];
+    case AX_SCALAR_NEG: return -x[0];
+    case AX_SCALAR_ABS: return x[0] < 0 ? -x[0] : x[0];
+    case AX_SCALAR_SIGN: return (x[0] > 0) - (x[0] < 0);
+    case AX_SCALAR_EQ: return x[0] == x[1];
+    case AX_SCALAR_NE: return x[0] != x[1];
+    case AX_SCALAR_LT: return x[0] < x[1];
+    case AX_SCALAR_LE: return x[0] <= x[1];
+    case AX_SCALAR_GT: return x[0] > x[1];
+    case AX_SCALAR_GE: return x[0] >= x[1];
+    case AX_SCALAR_AND: return x[0] & x[1];
+    case AX_SCALAR_OR: return x[0] | x[1];
+    case AX_SCALAR_NOT: return dtype == AX_BOOL ? !x[0] : ~x[0];
+    case AX_SCALAR_SELECT: return x[0] != 0 ? x[2] : x[1];
     default: return x[0];
   }
 }
@@ -126,12 +95,11 @@ static int64_t index_of(const ax_core_code_step *step, int64_t place) {
 
 bool ax_scalar_step_do(uint32_t number, const ax_core_code *code, const ax_core_code_step *step, int64_t place,
                        const void *const *in, void *out) {
-  op op = (enum op)number;
   int64_t x[3] = {0};
   ax_dtype dtype = code->types[step->out[0]].dtype;
   for (uint32_t i = 0; i < step->in_count; i++) x[i] = ax_integer_at(code->types[step->in[i]].dtype, in[i]);
-  if ((op == DIV || op == REM) && x[1] == 0) return false;
-  if (op == SELECT && step->in_count == 3) x[0] = x[0] < 0 ? 0 : x[0] > 1 ? 1 : x[0];
-  store(dtype, out, op == INDEX ? index_of(step, place) : apply(op, dtype, x));
+  if ((number == AX_SCALAR_DIV || number == AX_SCALAR_REM) && x[1] == 0) return false;
+  if (number == AX_SCALAR_SELECT && step->in_count == 3) x[0] = x[0] < 0 ? 0 : x[0] > 1 ? 1 : x[0];
+  store(dtype, out, number == INDEX ? index_of(step, place) : apply(number, dtype, x));
   return true;
 }
