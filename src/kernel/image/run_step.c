@@ -111,6 +111,7 @@ static ax_status combine(const ax_row_walk *w, const ax_step_access *access, con
   ax_eqn eqn = *w->op->step->eqn;
   eqn.prim = access->combine;
   eqn.params = NULL;
+  eqn.in_count = 2; /* without a mask */
   const int64_t device = 0;
   const ax_eval_args args = {.eqn = &eqn, .axes = &nowhere, .lanes = 1, .device = &device, .in = ins, .out = outs};
   load(w, memory, NULL, 0);

@@ -72,6 +72,7 @@ static ax_status combine(ax_about *a, const ax_step_access *access, const unsign
   ax_eqn eqn = *a->step->eqn;
   eqn.prim = access->combine;
   eqn.params = NULL;
+  eqn.in_count = 2; /* without a mask */
   ax_tensor *in[] = {was->tensor, ax_about_cell(a, access->value)->tensor};
   const int64_t device = 0;
   const ax_eval_args args = {.eqn = &eqn, .axes = &nowhere, .lanes = 1, .device = &device, .in = in, .out = &made->tensor};
