@@ -75,10 +75,19 @@ ax_status ax_array_refuse_donated(const ax_array *array) {
   return ax_error(AX_INVALID_ARGUMENT, "the array %s was donated to a run", ax_type_string(&array->layout->type, NULL));
 }
 
+/* The casts: counting users and references does not change the array. */
 ax_status ax_array_open(const ax_array *array) {
-  AX_TRY(ax_array_wait(array));
-  return ax_array_use((ax_array *)array) ? AX_OK
-                                         : ax_array_refuse_donated(array); /* the cast: counting users does not change the array */
+  AX_TRY(ax_require(array, "array"));
+  ax_array *held = ax_array_retain((ax_array *)array);
+  ax_status status = ax_array_wait(held);
+  if (status == AX_OK && !ax_array_use(held)) status = ax_array_refuse_donated(held);
+  if (status != AX_OK) ax_array_release(held);
+  return status;
+}
+
+void ax_array_close(const ax_array *array) {
+  ax_array_leave((ax_array *)array);
+  ax_array_release((ax_array *)array);
 }
 
 ax_status ax_array_part(const ax_array *array, uint32_t index, const void **data, size_t *bytes, int64_t *device) {
@@ -93,7 +102,7 @@ ax_status ax_array_part(const ax_array *array, uint32_t index, const void **data
   *bytes = layout->block_bytes;
   const int64_t place = ax_shard_device(&layout->spec, &layout->mesh, index);
   if (device != NULL) *device = layout->sharding != NULL ? ax_sharding_device(layout->sharding, place) : place;
-  ax_array_leave((ax_array *)array);
+  ax_array_close(array);
   return AX_OK;
 }
 
@@ -105,7 +114,7 @@ ax_status ax_array_read_box(const ax_array *array, const ax_type *box, const int
                     data == NULL ? " at no address" : "");
   AX_TRY(ax_array_open(array));
   ax_blocks_copy(layout->runtime, &(ax_blocks){&layout->block, &layout->spec, &layout->mesh, array->parts->part}, box, start, data);
-  ax_array_leave((ax_array *)array);
+  ax_array_close(array);
   return AX_OK;
 }
 

@@ -430,11 +430,15 @@ ax_status ax_run_start(ax_executable *e, uint32_t in_count, ax_array *const *in,
   return call_held(run_later, e, in_count, in, out_count, out);
 }
 
-/* Does not wait for an array that was donated, since it can never be read. */
+/* Does not wait for an array that was donated, since it can never be read. Holds the array meanwhile: a callback of the run that
+   makes it may release the caller's reference. The casts: counting users and references does not change the array. */
 ax_status ax_array_wait(const ax_array *array) {
   AX_TRY(ax_require(array, "array"));
-  if (!ax_array_gone((ax_array *)array)) AX_TRY(wait_for_maker(array)); /* the cast: counting users does not change the array */
-  return ax_array_gone((ax_array *)array) ? ax_array_refuse_donated(array) : AX_OK;
+  ax_array *held = ax_array_retain((ax_array *)array);
+  ax_status status = ax_array_gone(held) ? AX_OK : wait_for_maker(held);
+  if (status == AX_OK && ax_array_gone(held)) status = ax_array_refuse_donated(held);
+  ax_array_release(held);
+  return status;
 }
 
 bool ax_array_is_ready(const ax_array *array) {

@@ -96,7 +96,7 @@ static ax_status move(const char *who, const ax_array *array, const ax_sharding 
   ax_status status = ax_array_open(array);
   if (status == AX_OK) {
     status = ax_parts_lay_out(array->parts, array->layout, layout, laying, &parts);
-    ax_array_leave((ax_array *)array);
+    ax_array_close(array);
   }
   return wrap(status, layout, parts, out);
 }
@@ -196,7 +196,7 @@ static ax_status borrow(const ax_array *array, ax_part *part) {
   AX_TRY(ax_array_open(array));
   *part = (ax_part){.data = array->parts->part[0], .bytes = array->layout->block_bytes, .release = release_parts,
                     .context = ax_parts_retain(array->parts), .read_only = true};
-  ax_array_leave((ax_array *)array);
+  ax_array_close(array);
   return AX_OK;
 }
 
@@ -247,7 +247,7 @@ ax_status ax_array_on_device(const ax_array *array, int64_t device, ax_array **o
   status = ax_array_open(array);
   if (status == AX_OK) {
     status = ax_parts_of_block(array->parts, layout, ax_layout_block_at(whole, place), &parts);
-    ax_array_leave((ax_array *)array);
+    ax_array_close(array);
   }
   return wrap(status, layout, parts, out);
 }

@@ -20,9 +20,10 @@ typedef struct scene {
   ax_runtime *runtime; /* its own reference; of one that the callback is to release, `given` has it alone */
   ax_executable *executable;
   ax_array *in[2];
+  ax_array *made;
   ax_runtime *given;
   bool slow, by_thread;
-  atomic_bool gave_up;
+  atomic_bool gave_up, busy;
   atomic_int contexts, parts, runtimes; /* gone so far */
   int contexts_inside, parts_inside;    /* gone when the callback had given up all */
 } scene;
@@ -36,9 +37,11 @@ static void *give_up(void *context) {
   scene *s = context;
   ax_executable_release(s->executable);
   ax_array_release(s->in[1]);
+  ax_array_release(s->made);
   ax_runtime_release(s->given);
   s->executable = NULL;
   s->in[1] = NULL; /* in the list that the call was given */
+  s->made = NULL;
   s->given = NULL;
   return NULL;
 }
@@ -158,8 +161,49 @@ static void test_in_calls(void **state) {
   }
 }
 
+/* Keeps its thread until the other callback has given up what it has. */
+static ax_status keeping(ax_callback_call *call, void *context) {
+  scene *s = context;
+  memcpy(call->out[0].data, call->in[0].data, elems * sizeof(float));
+  atomic_store(&s->busy, true);
+  while (!atomic_load(&s->gave_up)) usleep(100);
+  return AX_OK;
+}
+
 static void plus_callback(const ax_value *in, ax_value *out, void *context) {
   ax_io_callback(context, false, 1, in, 1, &type, out);
+}
+
+/* The callback releases the last reference to the result that this thread waits for or reads. The other thread of the team is kept
+   busy, so that this one runs the callback. */
+static void test_result_in_wait(void **state) {
+  (void)state;
+  for (int i = 0; i < times; i++) {
+    scene s = {.by_thread = i % 2 > 0};
+    float data[elems];
+    ax_array *kept, *made;
+    ax_runtime *runtime = new_runtime(2, &s);
+    ax_executable *keeper = compile(runtime, plus_callback, 1, keeping, &s, NULL);
+    s.executable = compile(runtime, body, 2, giving_up, &s, context_gone);
+    s.in[0] = put(runtime, 10);
+    s.in[1] = lend(runtime, part_gone, &s);
+    TEST_OK(ax_run_start(keeper, 1, s.in, 1, &kept));
+    while (!atomic_load(&s.busy)) usleep(100);
+    TEST_OK(ax_run_start(s.executable, 2, s.in, 1, &made));
+    s.made = made;
+    if (i % 4 < 2) {
+      TEST_OK(ax_array_read(made, data, sizeof data));
+      TEST_NEAR(data[0], 31, 0);
+    } else {
+      TEST_OK(ax_array_wait(made));
+    }
+    assert_null(s.made);
+    ax_array_release(kept);
+    ax_executable_release(keeper);
+    ax_array_release(s.in[0]);
+    ax_runtime_release(runtime);
+    expect_gone(&s);
+  }
 }
 
 static void test_in_run_host(void **state) {
@@ -289,7 +333,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_in_calls),           cmocka_unit_test(test_in_run_host),     cmocka_unit_test(test_runtime_in_callback),
       cmocka_unit_test(test_runtime_in_context), cmocka_unit_test(test_runtime_in_part), cmocka_unit_test(test_runtime_in_helper),
-      cmocka_unit_test(test_runtime_outside),
+      cmocka_unit_test(test_runtime_outside),    cmocka_unit_test(test_result_in_wait),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
