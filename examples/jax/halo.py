@@ -44,4 +44,4 @@ print(f"grad norm {jnp.linalg.norm(grad):.6g}")
 print("grad[15, 10:14]", grad[15, 10:14])
 print("grad[0, 0], grad[31, 23]", jnp.stack([grad[0, 0], grad[31, 23]]))
 # The step is linear and symmetric, so <grad, u0> is twice the final energy.
-print(f"<grad, u0> / 2 {0.5 * jnp.vdot(grad, u0):.6g}")
+print(f"<grad, u0> / final energy {jnp.vdot(grad, u0) / energy:.6g}")
