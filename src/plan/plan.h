@@ -171,22 +171,10 @@ typedef struct ax_block {
 
 typedef enum ax_op_kind {
   AX_OP_NONE, /* dropped; the pass at work sweeps its block before it ends */
-  AX_OP_KERNEL,
-  AX_OP_ROWS, /* kernels and products over the same rows (plan/rows.c) */
-  AX_OP_GEMM,
-  AX_OP_EVAL,  /* the primitive's reference code */
-  AX_OP_ROUTINE, /* a primitive's own code (ax_routine) */
-  AX_OP_START, /* begins an exchange: puts this device's parts */
-  AX_OP_DONE,  /* ends an exchange: from here on, out may be read */
-  AX_OP_SEND,  /* sends a message to another device: never waits */
-  AX_OP_RECEIVE, /* receives a message: waits for it */
-  AX_OP_RAGGED, /* a step of a ragged exchange */
-  AX_OP_CORES, /* a step of a kernel that a user wrote */
-  AX_OP_CHECK, /* finds a NaN or infinity that the equation made (plan/check.c) */
-  AX_OP_LOOP,
-  AX_OP_BRANCH
+#define AX_OP_KIND(kind, rules) AX_OP_##kind,
+#include "plan/op_kinds.def"
+#undef AX_OP_KIND
 } ax_op_kind;
-
 typedef struct ax_op {
   ax_op_kind kind;
   const ax_eqn *eqn;         /* its equation, for messages, */

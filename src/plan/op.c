@@ -1,0 +1,60 @@
+/* The table of kinds of operations, from op_kinds.def; and what is asked of an operation through it. */
+#include "plan/op.h"
+
+#include "ir/path.h"
+
+/* --- Operations that a pass has dropped --- */
+
+static void none_text(ax_text *text, const ax_plan *plan, const ax_op *op, int indent) {
+  (void)text, (void)plan, (void)op, (void)indent;
+}
+
+static ax_status verify_none(ax_plan_verifier *v, const ax_op *op) {
+  (void)v, (void)op;
+  return ax_error(AX_INTERNAL, "was taken out");
+}
+
+static const ax_op_rules none_rules = {.name = "none", .text = none_text, .verify = verify_none};
+
+/* --- The table --- */
+
+const ax_op_rules *const ax_op_table[] = {
+    [AX_OP_NONE] = &none_rules,
+#define AX_OP_KIND(kind, rules) [AX_OP_##kind] = &ax_op_##rules##_rules,
+#include "plan/op_kinds.def"
+#undef AX_OP_KIND
+};
+const uint32_t ax_op_kind_count = AX_COUNT(ax_op_table);
+
+/* --- Buffers and blocks --- */
+
+void ax_op_visit(const ax_op *op, ax_visit visit, void *context) {
+  const ax_op_rules *rules = ax_op_rules_of(op);
+  if (rules->visit != NULL) rules->visit(op, visit, context);
+}
+
+ax_block *ax_op_block(ax_op *op, uint32_t index) {
+  const ax_op_rules *rules = ax_op_rules_of(op);
+  return rules->block != NULL ? rules->block(op, index) : NULL;
+}
+
+/* --- Text --- */
+
+void ax_buffers_text(ax_text *text, const char *lead, const uint32_t *buffers, uint32_t count) {
+  ax_text_add(text, "%s", lead);
+  for (uint32_t i = 0; i < count; i++) ax_text_add(text, " b%u", buffers[i]);
+}
+
+void ax_op_text(ax_text *text, const ax_plan *plan, const ax_op *op, int indent) {
+  ax_text_add(text, "%*son %s", indent, "", ax_axis_set_string(op->axes, &plan->mesh));
+  if (op->eqn != NULL) {
+    ax_text_add(text, ", ");
+    ax_origin_text(text, op->eqn);
+  }
+  ax_text_add(text, ": ");
+  ax_op_rules_of(op)->text(text, plan, op, indent);
+}
+
+void ax_block_text(ax_text *text, const ax_plan *plan, const ax_block *block, int indent) {
+  for (uint32_t i = 0; i < block->count; i++) ax_op_text(text, plan, &block->ops[i], indent);
+}

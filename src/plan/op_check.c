@@ -1,0 +1,20 @@
+/* A check of a result for NaNs and infinities as an operation (plan/check.c). */
+#include "plan/op.h"
+
+static void visit_all(const ax_op *op, ax_visit visit, void *context) {
+  for (uint32_t k = 0; k < op->check.count; k++) visit(context, op->check.buffers[k], false);
+}
+
+static void text_of(ax_text *text, const ax_plan *plan, const ax_op *op, int indent) {
+  (void)plan, (void)indent;
+  ax_text_add(text, "check %s b%u", op->eqn->prim->name, op->check.buffers[0]);
+  ax_buffers_text(text, " of", op->check.buffers + 1, op->check.count - 1);
+  ax_text_add(text, "\n");
+}
+
+static ax_status verify(ax_plan_verifier *v, const ax_op *op) {
+  (void)v;
+  return op->eqn != NULL && op->program != NULL && op->check.count > 0 ? AX_OK : ax_error(AX_INTERNAL, "checks nothing");
+}
+
+const ax_op_rules ax_op_check_rules = {.name = "check", .visit = visit_all, .text = text_of, .verify = verify};

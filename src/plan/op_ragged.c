@@ -1,0 +1,79 @@
+/* A step of a ragged exchange as an operation.
+
+   Invariants: tables have as many slices as there are, and arrays as many rows. */
+#include "plan/op.h"
+
+uint32_t ax_ragged_buffers(const ax_ragged *ragged, ax_ragged_step step, ax_ragged_buffer *out) {
+  enum { operand, input_offsets = 2, send_sizes, output_offsets, recv_sizes };
+  uint32_t count = 0;
+  out[count++] = (ax_ragged_buffer){ragged->in[operand], true, false};
+  switch (step) {
+    case AX_RAGGED_PACK:
+      for (uint32_t k = input_offsets; k <= output_offsets; k++) out[count++] = (ax_ragged_buffer){ragged->in[k], true, false};
+      out[count++] = (ax_ragged_buffer){ragged->table, false, true};
+      break;
+    case AX_RAGGED_TAKE:
+      out[count++] = (ax_ragged_buffer){ragged->received, true, false};
+      out[count++] = (ax_ragged_buffer){ragged->table, true, false};
+      out[count++] = (ax_ragged_buffer){ragged->in[recv_sizes], true, false};
+      out[count++] = (ax_ragged_buffer){ragged->work, false, true};
+      out[count++] = (ax_ragged_buffer){ragged->out, ragged->base == AX_NONE, true};
+      if (ragged->base != AX_NONE) out[count++] = (ax_ragged_buffer){ragged->base, true, false};
+      if (ragged->shape.devices > 1) out[count++] = (ax_ragged_buffer){ragged->taken, false, true};
+      break;
+    case AX_RAGGED_RELEASE:
+      out[count++] = (ax_ragged_buffer){ragged->released, true, false};
+      break;
+  }
+  return count;
+}
+
+static void visit_all(const ax_op *op, ax_visit visit, void *context) {
+  ax_ragged_buffer list[AX_RAGGED_MOST];
+  uint32_t count = ax_ragged_buffers(op->ragged, op->step, list);
+  for (uint32_t k = 0; k < count; k++)
+    if (list[k].reads) visit(context, list[k].buffer, false);
+  for (uint32_t k = 0; k < count; k++)
+    if (list[k].writes) visit(context, list[k].buffer, true);
+}
+
+static uint32_t stored(const ax_op *op) { return op->ragged->out; }
+
+static void text_of(ax_text *text, const ax_plan *plan, const ax_op *op, int indent) {
+  (void)indent;
+  static const char *const steps[] = {"pack", "take", "release"};
+  ax_ragged_buffer list[AX_RAGGED_MOST];
+  uint32_t count = ax_ragged_buffers(op->ragged, op->step, list);
+  ax_text_add(text, "%s over %s:", steps[op->step], ax_axis_set_string(op->ragged->axes, &plan->mesh));
+  for (uint32_t k = 0; k < count; k++) ax_text_add(text, " b%u", list[k].buffer);
+  ax_text_add(text, "\n");
+}
+
+/* --- Invariants --- */
+
+static int64_t elems_of(const ax_plan_verifier *v, uint32_t buffer) { return ax_type_elems(&v->plan->buffers[buffer].type); }
+
+/* Checks the sizes of a ragged exchange's tables and rows. The contents of slices are checked when it runs. */
+static ax_status verify(ax_plan_verifier *v, const ax_op *op) {
+  const ax_ragged *ragged = op->ragged;
+  const ax_ragged_shape *shape = &ragged->shape;
+  ax_ragged_buffer list[AX_RAGGED_MOST];
+  uint32_t count = ax_ragged_buffers(ragged, op->step, list);
+  int64_t slices = shape->batch * shape->local * shape->members * shape->each;
+  for (uint32_t k = 0; k < count; k++) AX_TRY(ax_verify_buffer(v, list[k].buffer));
+  if (elems_of(v, ragged->table) != slices * AX_PIECE_WORDS)
+    return ax_error(AX_INTERNAL, "b%u is no table of %lld slices", ragged->table, (long long)slices);
+  for (uint32_t k = 2; k < AX_RAGGED_OPERANDS; k++)
+    if (elems_of(v, ragged->in[k]) != slices)
+      return ax_error(AX_INTERNAL, "b%u does not say something of %lld slices", ragged->in[k], (long long)slices);
+  if (op->step != AX_RAGGED_TAKE) return AX_OK;
+  int64_t rows = shape->batch * shape->local * shape->row_elems, mine = ragged->back ? shape->from_rows : shape->to_rows;
+  if (elems_of(v, ragged->out) != rows * mine || elems_of(v, ragged->in[0]) != rows * (shape->from_rows + shape->to_rows - mine))
+    return ax_error(AX_INTERNAL, "takes other rows than b%u and b%u have", ragged->in[0], ragged->out);
+  if (ragged->base != AX_NONE && elems_of(v, ragged->base) != rows * mine)
+    return ax_error(AX_INTERNAL, "b%u is no base of b%u", ragged->base, ragged->out);
+  return elems_of(v, ragged->received) == slices * AX_PIECE_WORDS ? AX_OK
+                                                                  : ax_error(AX_INTERNAL, "b%u is no table", ragged->received);
+}
+
+const ax_op_rules ax_op_ragged_rules = {.name = "ragged", .visit = visit_all, .stored = stored, .text = text_of, .verify = verify};

@@ -1,0 +1,44 @@
+/* A primitive's own code as an operation.
+
+   Invariants: it writes something, and its results have no memory in common with each other or with operands. */
+#include "plan/op.h"
+
+ax_routine *ax_routine_copy(ax_arena *arena, const ax_routine *routine) {
+  ax_routine *made = ax_arena_copy(arena, routine, sizeof *made);
+  if (made == NULL) return NULL;
+  made->buffers = ax_arena_copy(arena, routine->buffers, (routine->in_count + routine->out_count) * sizeof made->buffers[0]);
+  return made->buffers != NULL ? made : NULL;
+}
+
+static void visit_all(const ax_op *op, ax_visit visit, void *context) {
+  const ax_routine *routine = op->routine;
+  for (uint32_t k = 0; k < routine->in_count + (routine->updates ? routine->out_count : 0); k++)
+    visit(context, routine->buffers[k], false);
+  for (uint32_t k = 0; k < routine->out_count; k++) visit(context, routine->buffers[routine->in_count + k], true);
+}
+
+static uint32_t stored(const ax_op *op) { return op->routine->buffers[op->routine->in_count]; }
+
+static void text_of(ax_text *text, const ax_plan *plan, const ax_op *op, int indent) {
+  const ax_routine *routine = op->routine;
+  (void)plan, (void)indent;
+  ax_text_add(text, "%s%s of", routine->name != NULL ? routine->name : "routine", routine->updates ? ", updating," : "");
+  ax_buffers_text(text, "", routine->buffers, routine->in_count);
+  ax_buffers_text(text, " to", routine->buffers + routine->in_count, routine->out_count);
+  ax_text_add(text, ", in %u parts\n", routine->parts);
+}
+
+static ax_status verify(ax_plan_verifier *v, const ax_op *op) {
+  const ax_routine *routine = op->routine;
+  if (routine->out_count == 0 || routine->parts == 0) return ax_error(AX_INTERNAL, "nothing is written");
+  for (uint32_t k = 0; k < routine->in_count + routine->out_count; k++) {
+    AX_TRY(ax_verify_buffer(v, routine->buffers[k]));
+    for (uint32_t i = 0; i < k && k >= routine->in_count; i++)
+      if (v->plan->buffers[routine->buffers[i]].allocation == v->plan->buffers[routine->buffers[k]].allocation)
+        return ax_error(AX_INTERNAL, "b%u is written and has memory in common with b%u", routine->buffers[k], routine->buffers[i]);
+  }
+  return AX_OK;
+}
+
+const ax_op_rules ax_op_routine_rules = {
+    .name = "routine", .visit = visit_all, .stored = stored, .text = text_of, .verify = verify};
