@@ -113,8 +113,6 @@ uint32_t ax_gemm_parts(const ax_gemm *gemm); /* large products are cut different
 uint32_t ax_check_parts(const ax_value_check *check);
 /* cost.c: rough nanoseconds on one thread; whether waking other threads pays. */
 double ax_plan_time(const ax_plan *plan);
-/* For one operation that is neither a loop nor a branch. */
-double ax_plan_op_time(const ax_plan *plan, const ax_op *op);
 bool ax_worth_threads(const ax_compiled *compiled);
 
 #endif

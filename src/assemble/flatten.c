@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "assemble/assembly.h"
+#include "plan/op.h"
 
 static ax_status emit(ax_assembly *a, const ax_instr *instr, const ax_op *op, uint32_t *position) {
   AX_TRY(ax_grow(&a->instrs, sizeof a->instrs[0], a->instr_count, 1, &a->instr_capacity));
@@ -78,32 +79,34 @@ static ax_status list_loops(ax_assembly *a, uint32_t region, ax_loops *out) {
   return AX_OK;
 }
 
-static ax_status describe_ragged(ax_assembly *a, const ax_op *op, uint32_t region, ax_ragged_instr **out) {
-  *out = ax_arena_alloc(&a->plan->arena, sizeof **out);
-  if (*out == NULL) return ax_out_of_memory(sizeof **out);
-  (*out)->ragged = op->ragged;
-  (*out)->step = op->step;
-  return list_loops(a, region, &(*out)->loops);
+static ax_status describe_ragged(ax_assembly *a, const ax_op *op, uint32_t region, ax_instr *instr) {
+  ax_ragged_instr *made = instr->ragged = ax_arena_alloc(&a->plan->arena, sizeof *made);
+  if (made == NULL) return ax_out_of_memory(sizeof *made);
+  made->ragged = op->ragged;
+  made->step = op->step;
+  return list_loops(a, region, &made->loops);
 }
 
-static ax_status describe_rows(ax_assembly *a, const ax_op *op, ax_rows_instr **out) {
-  *out = ax_arena_alloc(&a->plan->arena, sizeof **out);
-  if (*out == NULL) return ax_out_of_memory(sizeof **out);
-  (*out)->rows = op->rows;
-  (*out)->code = ax_arena_alloc(&a->plan->arena, op->rows->count * sizeof (*out)->code[0]);
-  return (*out)->code != NULL ? AX_OK : ax_out_of_memory(op->rows->count * sizeof (*out)->code[0]);
+static ax_status describe_rows(ax_assembly *a, const ax_op *op, uint32_t region, ax_instr *instr) {
+  ax_rows_instr *made = instr->rows = ax_arena_alloc(&a->plan->arena, sizeof *made);
+  (void)region;
+  if (made == NULL) return ax_out_of_memory(sizeof *made);
+  made->rows = op->rows;
+  made->code = ax_arena_alloc(&a->plan->arena, op->rows->count * sizeof made->code[0]);
+  return made->code != NULL ? AX_OK : ax_out_of_memory(op->rows->count * sizeof made->code[0]);
 }
 
-static ax_status describe_cores(ax_assembly *a, const ax_op *op, ax_cores_instr **out) {
-  *out = ax_arena_alloc(&a->plan->arena, sizeof **out);
-  if (*out == NULL) return ax_out_of_memory(sizeof **out);
-  (*out)->cores = op->cores;
-  (*out)->step = op->cores_step;
+static ax_status describe_cores(ax_assembly *a, const ax_op *op, uint32_t region, ax_instr *instr) {
+  ax_cores_instr *made = instr->cores = ax_arena_alloc(&a->plan->arena, sizeof *made);
+  (void)region;
+  if (made == NULL) return ax_out_of_memory(sizeof *made);
+  made->cores = op->cores;
+  made->step = op->cores_step;
   return AX_OK;
 }
 
 /* Describes the operands of a check, and the loops around it. */
-static ax_status describe_check(ax_assembly *a, const ax_op *op, uint32_t region, const ax_value_check **out) {
+static ax_status describe_check(ax_assembly *a, const ax_op *op, uint32_t region, ax_instr *instr) {
   ax_arena *arena = &a->plan->arena;
   const ax_buffer *buffers = a->plan->buffers;
   uint32_t count = op->check.count;
@@ -119,32 +122,50 @@ static ax_status describe_check(ax_assembly *a, const ax_op *op, uint32_t region
   }
   *check = (ax_value_check){.kinds = a->plan->options.check, .result = op->check.result, .type = buffers[op->check.buffers[0]].type,
                       .dtype = dtype, .elems = elems, .loops = loops};
-  *out = check;
+  instr->check = check;
   return AX_OK;
 }
 
-static ax_status describe_eval(ax_assembly *a, uint32_t region, const ax_loops **out) {
+static ax_status describe_eval(ax_assembly *a, const ax_op *op, uint32_t region, ax_instr *instr) {
   ax_loops *loops = ax_arena_alloc(&a->plan->arena, sizeof *loops);
+  (void)op;
   if (loops == NULL) return ax_out_of_memory(sizeof *loops);
-  *out = loops;
+  instr->call.loops = loops;
   return list_loops(a, region, loops);
 }
 
+static ax_status describe_nothing(ax_assembly *a, const ax_op *op, uint32_t region, ax_instr *instr) {
+  (void)a, (void)op, (void)region, (void)instr;
+  return AX_OK;
+}
+
+/* The instruction of an operation of each kind, and what fills in its fields. Loops and branches become several instructions. */
+static const struct instr_of_kind {
+  ax_instr_kind kind;
+  ax_status (*describe)(ax_assembly *a, const ax_op *op, uint32_t region, ax_instr *instr);
+} by_kind[AX_OP_KINDS] = {
+    [AX_OP_KERNEL] = {AX_INSTR_KERNEL, describe_nothing},
+    [AX_OP_ROWS] = {AX_INSTR_ROWS, describe_rows},
+    [AX_OP_GEMM] = {AX_INSTR_GEMM, describe_nothing},
+    [AX_OP_EVAL] = {AX_INSTR_EVAL, describe_eval},
+    [AX_OP_ROUTINE] = {AX_INSTR_ROUTINE, describe_nothing},
+    [AX_OP_START] = {AX_INSTR_PUSH, describe_nothing},
+    [AX_OP_DONE] = {AX_INSTR_CLEAR, describe_nothing},
+    [AX_OP_SEND] = {AX_INSTR_SEND, describe_nothing},
+    [AX_OP_RECEIVE] = {AX_INSTR_RECEIVE, describe_nothing},
+    [AX_OP_RAGGED] = {AX_INSTR_RAGGED, describe_ragged},
+    [AX_OP_CORES] = {AX_INSTR_CORES, describe_cores},
+    [AX_OP_CHECK] = {AX_INSTR_CHECK, describe_check},
+};
+
 static ax_status plain(ax_assembly *a, const ax_op *op, uint32_t region) {
-  static const ax_instr_kind kinds[] = {
-      [AX_OP_KERNEL] = AX_INSTR_KERNEL, [AX_OP_ROWS] = AX_INSTR_ROWS,       [AX_OP_GEMM] = AX_INSTR_GEMM,
-      [AX_OP_EVAL] = AX_INSTR_EVAL,     [AX_OP_ROUTINE] = AX_INSTR_ROUTINE, [AX_OP_START] = AX_INSTR_PUSH,
-      [AX_OP_DONE] = AX_INSTR_CLEAR,    [AX_OP_SEND] = AX_INSTR_SEND,       [AX_OP_RECEIVE] = AX_INSTR_RECEIVE,
-      [AX_OP_CHECK] = AX_INSTR_CHECK,   [AX_OP_RAGGED] = AX_INSTR_RAGGED,   [AX_OP_CORES] = AX_INSTR_CORES};
   if (op->kind == AX_OP_DONE && op->exchange->peers != AX_PEERS_PAIRS) return AX_OK; /* its readers wait instead */
   visit_state v = {.assembly = a, .op = op, .region = region};
-  const ax_instr_kind kind = ax_op_takes_turns(op) ? AX_INSTR_CALL : kinds[op->kind];
+  if (by_kind[op->kind].describe == NULL)
+    return ax_error(AX_INTERNAL, "an operation '%s' has no instruction", ax_op_rules_of(op)->name);
+  const ax_instr_kind kind = ax_op_takes_turns(op) ? AX_INSTR_CALL : by_kind[op->kind].kind;
   AX_TRY(emit(a, &(ax_instr){.kind = kind, .region = region}, op, &v.position));
-  if (op->kind == AX_OP_CHECK) AX_TRY(describe_check(a, op, region, &a->instrs[v.position].check));
-  if (op->kind == AX_OP_EVAL) AX_TRY(describe_eval(a, region, &a->instrs[v.position].call.loops));
-  if (op->kind == AX_OP_RAGGED) AX_TRY(describe_ragged(a, op, region, &a->instrs[v.position].ragged));
-  if (op->kind == AX_OP_CORES) AX_TRY(describe_cores(a, op, &a->instrs[v.position].cores));
-  if (op->kind == AX_OP_ROWS) AX_TRY(describe_rows(a, op, &a->instrs[v.position].rows));
+  AX_TRY(by_kind[op->kind].describe(a, op, region, &a->instrs[v.position]));
   if (op->kind == AX_OP_ROWS) visit_rows(&v);
   else ax_op_visit(op, visit, &v);
   return v.status;

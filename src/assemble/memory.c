@@ -421,7 +421,7 @@ static ax_status place(placer *p) {
   for (uint32_t i = 0; i < a->instr_count; i++) {
     ax_instr *instr = &a->instrs[i];
     AX_TRY(encode(p, i));
-    if (instr->parts > 1) instr->microseconds = (uint16_t)fmin(ax_plan_op_time(a->plan, a->ops[i]) / 1000, UINT16_MAX);
+    if (instr->parts > 1) instr->microseconds = (uint16_t)fmin(ax_op_time(a->plan, a->ops[i]) / 1000, UINT16_MAX);
   }
   return note_residents(p);
 }

@@ -13,6 +13,7 @@
    have each device write c's first value, and no device waits for a write that it does not read. */
 #include <string.h>
 
+#include "plan/op.h"
 #include "plan/passes.h"
 
 enum { most_ops = 32, most_pairs = 8 };
@@ -48,10 +49,8 @@ static void forget_one(void *context, uint32_t buffer, bool writes) {
 static bool is_short(const ax_block *body) {
   if (body->count > most_ops) return false;
   for (uint32_t i = 0; i < body->count; i++) {
-    ax_op_kind kind = body->ops[i].kind;
-    bool plain = kind == AX_OP_KERNEL || kind == AX_OP_GEMM || kind == AX_OP_EVAL || kind == AX_OP_ROUTINE || kind == AX_OP_START ||
-                 kind == AX_OP_DONE;
-    if (!plain || ax_op_is_ordered(&body->ops[i])) return false;
+    const ax_op_rules *rules = ax_op_rules_of(&body->ops[i]);
+    if (!(rules->makes_results || rules->is_exchange) || ax_op_is_ordered(&body->ops[i])) return false;
   }
   return true;
 }
@@ -123,7 +122,7 @@ static bool read_behind(const alternator *a, uint32_t carry) {
   if (a->around == &a->plan->block) return true;
   for (uint32_t i = a->at + 1; i < a->around->count; i++) {
     const ax_op *op = &a->around->ops[i];
-    const bool passed = op->kind == AX_OP_KERNEL || op->kind == AX_OP_GEMM || op->kind == AX_OP_START || op->kind == AX_OP_ROUTINE;
+    const bool passed = ax_op_rules_of(op)->only_computes || op->kind == AX_OP_START;
     const question q = ask_all(a, op, carry);
     if (q.reads && passed && (a->plan->buffers[carry].axes & ~op->axes) == 0) return true;
     if (q.writes) break;
@@ -179,7 +178,8 @@ static uint32_t other(const again *g, uint32_t allocation) {
   return allocation;
 }
 
-static ax_status rename_buffer(again *g, uint32_t *buffer) {
+static ax_status rename_buffer(void *context, uint32_t *buffer) {
+  again *g = context;
   ax_plan *plan = g->a->plan;
   const ax_buffer old = plan->buffers[*buffer];
   uint32_t allocation = other(g, old.allocation);
@@ -208,61 +208,25 @@ static ax_status rename_buffer(again *g, uint32_t *buffer) {
   return AX_OK;
 }
 
-static ax_status rename_list(again *g, uint32_t **list, uint32_t count) {
-  uint32_t *made = ax_arena_copy(&g->a->plan->arena, *list, count * sizeof made[0]);
-  if (made == NULL) return ax_out_of_memory(count * sizeof made[0]);
-  for (uint32_t i = 0; i < count; i++) AX_TRY(rename_buffer(g, &made[i]));
-  *list = made;
-  return AX_OK;
+static void restart(void *context, const ax_exchange *from, ax_exchange *to) {
+  again *g = context;
+  to->id = g->a->plan->exchange_count++;
+  g->started[g->started_count] = from;
+  g->restarted[g->started_count++] = to;
 }
 
-static ax_status rename_gemm(again *g, ax_gemm **gemm) {
-  ax_gemm *made = ax_arena_copy(&g->a->plan->arena, *gemm, sizeof *made);
-  if (made == NULL) return ax_out_of_memory(sizeof *made);
-  AX_TRY(rename_buffer(g, &made->a));
-  AX_TRY(rename_buffer(g, &made->b));
-  AX_TRY(rename_buffer(g, &made->c));
-  *gemm = made;
-  return AX_OK;
-}
-
-static ax_status rename_routine(again *g, ax_routine **routine) {
-  ax_routine *made = ax_routine_copy(&g->a->plan->arena, *routine);
-  if (made == NULL) return ax_out_of_memory(sizeof *made);
-  for (uint32_t k = 0; k < made->in_count + made->out_count; k++) AX_TRY(rename_buffer(g, &made->buffers[k]));
-  *routine = made;
-  return AX_OK;
-}
-
-static ax_status restart(again *g, ax_exchange **exchange) {
-  ax_exchange *made = ax_arena_copy(&g->a->plan->arena, *exchange, sizeof *made);
-  if (made == NULL) return ax_out_of_memory(sizeof *made);
-  AX_TRY(rename_buffer(g, &made->in));
-  AX_TRY(rename_buffer(g, &made->out));
-  made->id = g->a->plan->exchange_count++;
-  g->started[g->started_count] = *exchange;
-  g->restarted[g->started_count++] = made;
-  *exchange = made;
-  return AX_OK;
+static ax_exchange *restarted(void *context, ax_exchange *from) {
+  const again *g = context;
+  for (uint32_t i = 0; i < g->started_count; i++)
+    if (g->started[i] == from) return g->restarted[i];
+  return from;
 }
 
 static ax_status do_again(again *g, ax_op *op) {
-  switch (op->kind) {
-    case AX_OP_KERNEL: return rename_list(g, &op->kernel.buffers, op->kernel.kernel->slot_count);
-    case AX_OP_GEMM: return rename_gemm(g, &op->gemm);
-    case AX_OP_EVAL:
-      AX_TRY(rename_list(g, &op->eval.in, op->eqn->in_count));
-      return rename_list(g, &op->eval.out, op->eqn->out_count);
-    case AX_OP_ROUTINE: return rename_routine(g, &op->routine);
-    case AX_OP_START: return restart(g, &op->exchange);
-    default: /* the end of an exchange: bodies hold nothing else */
-      for (uint32_t i = 0; i < g->started_count; i++)
-        if (g->started[i] == op->exchange) {
-          op->exchange = g->restarted[i];
-          break;
-        }
-      return AX_OK;
-  }
+  ax_arena *arena = &g->a->plan->arena;
+  const ax_op_renaming renaming = {
+      .arena = arena, .lists = arena, .buffer = rename_buffer, .start = restart, .started = restarted, .context = g};
+  return ax_op_rename(&renaming, op);
 }
 
 /* The step at the end of a list of operations; without the copies, or with them. */

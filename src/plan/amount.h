@@ -12,8 +12,8 @@ typedef struct ax_amount {
 } ax_amount;
 
 ax_amount ax_kernel_amount(const ax_loop_kernel *kernel);
-/* One run of the operation on one device. Operations other than kernels, products and groups of rows: the bytes of all buffers
-   that they touch, and no flops. */
+/* One run of the operation on one device. Kinds that have no rule for it: the bytes of all buffers that they touch,
+   and no flops. */
 ax_amount ax_op_amount(const ax_plan *plan, const ax_op *op);
 
 #endif

@@ -19,55 +19,22 @@
 #include "axle/exec.h"
 #include "ir/number.h"
 #include "plan/lower.h"
+#include "plan/op.h"
 
 enum { most_kinds = 2 };
 static const uint32_t kinds[most_kinds] = {AX_CHECK_NAN, AX_CHECK_INF};
 
 /* --- Operations that can make a NaN or an infinity --- */
 
-/* Whether the operation gives neither NaN nor infinity if its operands are finite. */
-static bool keeps_finite(ax_scalar op) {
-  switch (op) {
-    case AX_SCALAR_MAX:
-    case AX_SCALAR_MIN:
-    case AX_SCALAR_NEG:
-    case AX_SCALAR_ABS:
-    case AX_SCALAR_SIGN:
-    case AX_SCALAR_FLOOR:
-    case AX_SCALAR_CEIL:
-    case AX_SCALAR_ROUND_NEAREST_EVEN:
-    case AX_SCALAR_SIN:
-    case AX_SCALAR_COS:
-    case AX_SCALAR_TANH:
-    case AX_SCALAR_LOGISTIC:
-    case AX_SCALAR_ERF:
-    case AX_SCALAR_SELECT: return true;
-    default: return op >= AX_SCALAR_COUNT; /* loads, constants, indices */
-  }
+static bool sums(const ax_lower *lower, const ax_op *op, ax_op_sum *out) {
+  const ax_op_rules *rules = ax_op_rules_of(op);
+  return rules->sums != NULL && rules->sums(lower->plan, op, out);
 }
-
-static bool kernel_may_make(const ax_loop_kernel *kernel) {
-  for (uint32_t i = 0; i < kernel->expr_count; i++)
-    if (ax_is_float(kernel->exprs[i].dtype) && !keeps_finite(kernel->exprs[i].op)) return true;
-  for (uint32_t i = 0; i < kernel->store_count; i++) {
-    ax_scalar reduce = kernel->stores[i].reduce;
-    if (ax_is_float(kernel->slots[kernel->stores[i].slot].dtype) && (reduce == AX_SCALAR_ADD || reduce == AX_SCALAR_MUL))
-      return true;
-  }
-  return false;
-}
-
-static bool sums(const ax_lower *lower, const ax_op *op) {
-  return op->kind == AX_OP_START && op->exchange->combine == AX_SCALAR_ADD &&
-         ax_is_float(lower->plan->buffers[op->exchange->in].type.dtype);
-}
-
-/* Rows come back to where others may have come. */
-static bool sums_rows(const ax_op *op) { return op->kind == AX_OP_RAGGED && op->step == AX_RAGGED_TAKE && op->ragged->back; }
 
 static bool may_make(const ax_lower *lower, const ax_op *op) {
-  return op->kind == AX_OP_GEMM || op->kind == AX_OP_EVAL || op->kind == AX_OP_ROUTINE || sums(lower, op) || sums_rows(op) ||
-         (op->kind == AX_OP_KERNEL && kernel_may_make(op->kernel.kernel));
+  const ax_op_rules *rules = ax_op_rules_of(op);
+  ax_op_sum sum;
+  return (rules->makes_nonfinite != NULL && rules->makes_nonfinite(op)) || sums(lower, op, &sum);
 }
 
 /* An equation without operands, or of empty ones, gives what its parameters and its definition say. */
@@ -123,13 +90,11 @@ static ax_status add_group(ax_lower *lower, const ax_axes *names, uint32_t buffe
 static ax_status list_groups(ax_lower *lower, uint32_t first, uint32_t last, uint32_t *list, uint32_t *count) {
   for (uint32_t i = first; i < last; i++) {
     const ax_op op = lower->block->ops[i];
-    bool rows = sums_rows(&op);
-    if (!rows && !sums(lower, &op)) continue;
-    const ax_axes *names = rows ? &op.ragged->names : &op.exchange->names;
-    uint32_t in = rows ? op.ragged->in[0] : op.exchange->in;
-    if (rows) list[(*count)++] = op.ragged->in[1]; /* the value that the rows are added to */
+    ax_op_sum sum;
+    if (!sums(lower, &op, &sum)) continue;
+    if (sum.added != AX_NONE) list[(*count)++] = sum.added;
     for (int k = 0; k < most_kinds; k++)
-      if ((lower->plan->options.check & kinds[k]) != 0) AX_TRY(add_group(lower, names, in, kinds[k], &list[(*count)++]));
+      if ((lower->plan->options.check & kinds[k]) != 0) AX_TRY(add_group(lower, sum.names, sum.in, kinds[k], &list[(*count)++]));
   }
   return AX_OK;
 }

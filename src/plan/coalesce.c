@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plan/op.h"
 #include "plan/passes.h"
 
 typedef struct touch { /* of an allocation by an operation of the block, or inside one */
@@ -108,9 +109,8 @@ static uint32_t writer_of(const coalescer *c, uint32_t allocation) {
       c->writes[allocation] != 1)
     return AX_NONE;
   for (uint32_t i = c->first[allocation]; i != AX_NONE; i = c->touches[i].next) {
-    ax_op_kind kind = c->block->ops[c->touches[i].op].kind;
-    bool whole = kind == AX_OP_KERNEL || kind == AX_OP_GEMM || kind == AX_OP_EVAL || kind == AX_OP_ROUTINE;
-    if (c->touches[i].writes) return whole ? c->touches[i].op : AX_NONE;
+    const uint32_t op = c->touches[i].op;
+    if (c->touches[i].writes) return ax_op_rules_of(&c->block->ops[op])->makes_results ? op : AX_NONE;
   }
   return AX_NONE;
 }

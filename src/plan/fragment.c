@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "plan/lower.h"
+#include "plan/op.h"
 
 /* All of an operand that lowering a body may look at. */
 typedef struct formal {
@@ -141,6 +142,7 @@ typedef struct call {
   ax_control_dependence **control_dependence;          /* by control dependence of the fragment */
   const ax_control_dependence *own;      /* what all of it waits for; NULL: nothing */
   uint32_t first_loop, first_control_dependence;
+  ax_op_renaming renaming;
 } call;
 
 static uint32_t here(const call *c, uint32_t buffer) { return c->buffer[buffer - c->fragment->first]; }
@@ -182,65 +184,24 @@ static ax_status add_buffers(call *c) {
   return AX_OK;
 }
 
-static uint32_t *list_here(const call *c, ax_arena *arena, const uint32_t *buffers, uint32_t count) {
-  uint32_t *made = ax_arena_copy(arena, buffers, count * sizeof buffers[0]);
-  for (uint32_t i = 0; made != NULL && i < count; i++) made[i] = here(c, made[i]);
-  return made;
+static ax_status buffer_here(void *context, uint32_t *buffer) {
+  *buffer = here(context, *buffer);
+  return AX_OK;
 }
 
-static ax_gemm *gemm_here(const call *c, const ax_gemm *gemm) {
-  ax_gemm *made = ax_arena_copy(&c->lower->plan->arena, gemm, sizeof *gemm);
-  if (made == NULL) return NULL;
-  made->a = here(c, gemm->a);
-  made->b = here(c, gemm->b);
-  made->c = here(c, gemm->c);
-  return made;
+static void start_here(void *context, const ax_exchange *from, ax_exchange *to) {
+  const call *c = context;
+  const uint32_t number = from->id - c->fragment->first_exchange;
+  to->id = c->lower->plan->exchange_count + number;
+  c->exchange[number] = to;
 }
 
-static ax_routine *routine_here(const call *c, const ax_routine *routine) {
-  ax_routine *made = ax_routine_copy(&c->lower->plan->arena, routine);
-  for (uint32_t k = 0; made != NULL && k < made->in_count + made->out_count; k++) made->buffers[k] = here(c, made->buffers[k]);
-  return made;
+static ax_exchange *started_here(void *context, ax_exchange *from) {
+  const call *c = context;
+  return c->exchange[from->id - c->fragment->first_exchange];
 }
 
-static ax_exchange *start_here(const call *c, const ax_exchange *exchange) {
-  ax_exchange *made = ax_arena_copy(&c->lower->plan->arena, exchange, sizeof *exchange);
-  if (made == NULL) return NULL;
-  made->in = here(c, exchange->in);
-  made->out = here(c, exchange->out);
-  made->id = c->lower->plan->exchange_count + exchange->id - c->fragment->first_exchange;
-  return c->exchange[exchange->id - c->fragment->first_exchange] = made;
-}
-
-static ax_mail *message_here(const call *c, const ax_mail *message) {
-  ax_mail *made = ax_arena_copy(&c->lower->plan->arena, message, sizeof *message);
-  if (made != NULL) made->buffer = here(c, message->buffer);
-  return made;
-}
-
-/* In a group of one, some of the exchange's buffers are AX_NONE. */
-static ax_ragged *ragged_here(const call *c, const ax_ragged *ragged) {
-  ax_ragged *made = ax_arena_copy(&c->lower->plan->arena, ragged, sizeof *ragged);
-  if (made == NULL) return NULL;
-  for (uint32_t k = 0; k < AX_RAGGED_OPERANDS; k++) made->in[k] = here(c, ragged->in[k]);
-  uint32_t *const own[] = {&made->table, &made->received, &made->work, &made->out, &made->taken, &made->released, &made->base};
-  for (size_t k = 0; k < AX_COUNT(own); k++)
-    if (*own[k] != AX_NONE) *own[k] = here(c, *own[k]);
-  return made;
-}
-
-/* A kernel and its steps are several operations. The copy of the call holds what they share, under the call's buffers; the
-   kernel itself is not copied. */
-static ax_cores *cores_here(const call *c, const ax_cores *cores) {
-  ax_cores *made = ax_arena_copy(&c->lower->plan->arena, cores, sizeof *cores);
-  if (made == NULL) return NULL;
-  made->next = NULL;
-  made->buffers = list_here(c, &c->lower->plan->arena, cores->buffers, cores->in_count + cores->out_count);
-  uint32_t *const own[] = {&made->state, &made->came, &made->all_came, &made->done, &made->all_done};
-  for (size_t k = 0; k < AX_COUNT(own); k++)
-    if (*own[k] != AX_NONE) *own[k] = here(c, *own[k]);
-  return made->buffers != NULL ? made : NULL;
-}
+static uint32_t id_here(void *context, uint32_t loop) { return loop_here(context, loop); }
 
 /* A control dependence that stands in no other of the fragment stands in that of the call. Those around it were made before. */
 static const ax_control_dependence *control_dependence_here(const call *c, const ax_control_dependence *control_dependence) {
@@ -249,56 +210,25 @@ static const ax_control_dependence *control_dependence_here(const call *c, const
   if (*made != NULL) return *made;
   const ax_control_dependence *outer =
       control_dependence->outer != NULL ? control_dependence_here(c, control_dependence->outer) : c->own;
+  uint32_t *buffers = ax_arena_copy(arena, control_dependence->buffers, control_dependence->count * sizeof buffers[0]);
+  for (uint32_t i = 0; buffers != NULL && i < control_dependence->count; i++) buffers[i] = here(c, buffers[i]);
   ax_control_dependence copy = {control_dependence->count,
                                 control_dependence->number - c->fragment->first_control_dependence + c->first_control_dependence,
-                                list_here(c, arena, control_dependence->buffers, control_dependence->count), outer};
-  return *made = copy.buffers != NULL && (control_dependence->outer == NULL || outer != NULL)
+                                buffers, outer};
+  return *made = buffers != NULL && (control_dependence->outer == NULL || outer != NULL)
                      ? ax_arena_copy(arena, &copy, sizeof copy)
                      : NULL;
 }
 
 static ax_status copy_block(const call *c, const ax_block *from, ax_block *to);
 
-static ax_status copy_op(const call *c, const ax_op *from, ax_op *to) {
-  ax_plan *plan = c->lower->plan;
-  bool made = true;
+static ax_status copy_op(const call *c, ax_op *from, ax_op *to) {
   *to = *from;
   if (from->control_dependence != NULL && (to->control_dependence = control_dependence_here(c, from->control_dependence)) == NULL)
     return ax_out_of_memory(0);
-  switch (from->kind) {
-    case AX_OP_NONE:
-    case AX_OP_ROWS: break; /* lowering makes none: pass rows does */
-    case AX_OP_KERNEL:
-      made = (to->kernel.buffers = list_here(c, &plan->drafts, from->kernel.buffers, from->kernel.kernel->slot_count)) != NULL;
-      break;
-    case AX_OP_GEMM: made = (to->gemm = gemm_here(c, from->gemm)) != NULL; break;
-    case AX_OP_EVAL:
-      to->eval.in = list_here(c, &plan->arena, from->eval.in, from->eqn->in_count);
-      to->eval.out = list_here(c, &plan->arena, from->eval.out, from->eqn->out_count);
-      made = to->eval.in != NULL && to->eval.out != NULL;
-      break;
-    case AX_OP_ROUTINE: made = (to->routine = routine_here(c, from->routine)) != NULL; break;
-    case AX_OP_START: made = (to->exchange = start_here(c, from->exchange)) != NULL; break;
-    case AX_OP_DONE: to->exchange = c->exchange[from->exchange->id - c->fragment->first_exchange]; break;
-    case AX_OP_SEND:
-    case AX_OP_RECEIVE: made = (to->message = message_here(c, from->message)) != NULL; break;
-    case AX_OP_RAGGED: made = (to->ragged = ragged_here(c, from->ragged)) != NULL; break;
-    case AX_OP_CORES: made = (to->cores = cores_here(c, from->cores)) != NULL; break;
-    case AX_OP_CHECK:
-      made = (to->check.buffers = list_here(c, &plan->arena, from->check.buffers, from->check.count)) != NULL;
-      break;
-    case AX_OP_LOOP:
-      to->loop.id = loop_here(c, from->loop.id);
-      if (from->loop.trips < 0) to->loop.condition = here(c, from->loop.condition);
-      AX_TRY(copy_block(c, &from->loop.test, &to->loop.test));
-      return copy_block(c, &from->loop.body, &to->loop.body);
-    case AX_OP_BRANCH:
-      to->branch.index = here(c, from->branch.index);
-      made = (to->branch.blocks = ax_arena_alloc(&plan->arena, from->branch.count * sizeof(ax_block))) != NULL;
-      for (uint32_t k = 0; made && k < from->branch.count; k++)
-        AX_TRY(copy_block(c, &from->branch.blocks[k], &to->branch.blocks[k]));
-  }
-  return made ? AX_OK : ax_out_of_memory(0);
+  AX_TRY(ax_op_rename(&c->renaming, to));
+  for (uint32_t k = 0; ax_op_block(from, k) != NULL; k++) AX_TRY(copy_block(c, ax_op_block(from, k), ax_op_block(to, k)));
+  return AX_OK;
 }
 
 static ax_status copy_block(const call *c, const ax_block *from, ax_block *to) {
@@ -329,6 +259,13 @@ static ax_status run(call *c, uint32_t *out) {
   c->exchange = ax_calloc(f->exchange_count, sizeof c->exchange[0]);
   c->control_dependence = ax_calloc(f->control_dependence_count, sizeof c->control_dependence[0]);
   ax_status status = c->buffer != NULL && c->exchange != NULL && c->control_dependence != NULL ? AX_OK : ax_out_of_memory(0);
+  c->renaming = (ax_op_renaming){.arena = &plan->arena,
+                                 .lists = &plan->drafts,
+                                 .buffer = buffer_here,
+                                 .start = start_here,
+                                 .started = started_here,
+                                 .loop = id_here,
+                                 .context = c};
   c->first_loop = plan->loop_count;
   c->first_control_dependence = plan->control_dependence_count;
   plan->loop_count += f->loop_count;

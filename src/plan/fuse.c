@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "plan/fuse_worth.h"
+#include "plan/op.h"
 #include "plan/passes.h"
 #include "plan/rewrites.h"
 
@@ -465,7 +466,7 @@ static ax_status merge_back(fuser *f, uint32_t at) {
     ax_op *a = &ops[i];
     bool done = false;
     if (waits_for_reader(f, a, at)) continue;
-    if (a->kind == AX_OP_START || a->kind == AX_OP_DONE || ax_op_has_messages(a))
+    if (ax_op_rules_of(a)->is_exchange || ax_op_has_messages(a))
       return AX_OK; /* what comes before must not wait for what comes after */
     if (a->kind != AX_OP_KERNEL || (cheap && !feeds(&a->kernel, &b->kernel)) ||
         (waits && stays_by_itself(f, &a->kernel, &b->kernel)))

@@ -5,6 +5,7 @@
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
+#include "plan/op.h"
 #include "plan/passes.h"
 #include "support/cmocka.h"
 #include "support/run.h"
@@ -41,13 +42,7 @@ static void add_op(ax_text *line, ax_plan *plan, ax_op *op) {
     case AX_OP_ROUTINE: ax_text_add(line, "routine %s", op->eqn->prim->name); break;
     case AX_OP_START: ax_text_add(line, "start %u", op->exchange->id); break;
     case AX_OP_DONE: ax_text_add(line, "done %u", op->exchange->id); break;
-    case AX_OP_SEND: ax_text_add(line, "send"); break;
-    case AX_OP_RECEIVE: ax_text_add(line, "receive"); break;
-    case AX_OP_RAGGED: ax_text_add(line, "ragged %d", (int)op->step); break;
-    case AX_OP_CORES: ax_text_add(line, "cores %d", (int)op->cores_step); break;
-    case AX_OP_CHECK: ax_text_add(line, "check %s", op->eqn->prim->name); break;
-    case AX_OP_LOOP: ax_text_add(line, "loop"); break;
-    case AX_OP_BRANCH: ax_text_add(line, "branch"); break;
+    default: ax_text_add(line, "%s", ax_op_rules_of(op)->name); break;
   }
   if (plan->mesh.count > 0 && op->axes == 0) ax_text_add(line, " once");
   for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) {

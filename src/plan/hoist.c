@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "plan/nesting.h"
+#include "plan/op.h"
 #include "plan/passes.h"
 
 enum { most_bytes = 64 << 20 }; /* of all results made before loops */
@@ -31,10 +32,6 @@ static void list_buffer(void *context, uint32_t buffer, bool writes) {
   uint32_t **list = writes ? &h->written : &h->read, *count = writes ? &h->written_count : &h->read_count;
   if (h->status == AX_OK) h->status = ax_grow(list, sizeof **list, *count, 1, writes ? &h->written_capacity : &h->read_capacity);
   if (h->status == AX_OK) (*list)[(*count)++] = buffer;
-}
-
-static bool only_computes(const ax_op *op) {
-  return (op->kind == AX_OP_KERNEL || op->kind == AX_OP_GEMM || op->kind == AX_OP_ROUTINE) && !ax_op_is_ordered(op);
 }
 
 /* The innermost loop around; NULL. */
@@ -61,7 +58,7 @@ static ax_loop_level *place_of(hoister *h, ax_loop_level *inner) {
   const ax_op *op = &inner->block->ops[inner->at], *loop = loop_around(inner->outer);
   int64_t bytes = 0;
   h->read_count = h->written_count = 0;
-  if (loop == NULL || !only_computes(op)) return NULL;
+  if (loop == NULL || !ax_op_only_computes(op)) return NULL;
   ax_op_visit(op, list_buffer, h);
   for (uint32_t i = 0; i < h->written_count; i++) {
     if (!is_own(h, h->written[i], loop->loop.id)) return NULL;

@@ -11,6 +11,11 @@ static void visit_loop(const ax_op *op, ax_visit visit, void *context) {
 
 static ax_block *loop_block(ax_op *op, uint32_t index) { return index == 0 ? &op->loop.test : index == 1 ? &op->loop.body : NULL; }
 
+static ax_status rename_loop(const ax_op_renaming *r, ax_op *op) {
+  op->loop.id = r->loop(r->context, op->loop.id);
+  return op->loop.trips < 0 ? r->buffer(r->context, &op->loop.condition) : AX_OK;
+}
+
 static void loop_text(ax_text *text, const ax_plan *plan, const ax_op *op, int indent) {
   ax_text_add(text, "loop %u, %lld times\n", op->loop.id, (long long)op->loop.trips);
   ax_block_text(text, plan, &op->loop.test, indent + 4);
@@ -38,6 +43,7 @@ static ax_status verify_inside_loop(ax_plan_verifier *v, ax_op *op) {
 const ax_op_rules ax_op_loop_rules = {.name = "loop",
                                       .visit = visit_loop,
                                       .block = loop_block,
+                                      .rename = rename_loop,
                                       .text = loop_text,
                                       .verify = verify_loop,
                                       .verify_inside = verify_inside_loop};
@@ -47,6 +53,12 @@ const ax_op_rules ax_op_loop_rules = {.name = "loop",
 static void visit_branch(const ax_op *op, ax_visit visit, void *context) { visit(context, op->branch.index, false); }
 
 static ax_block *branch_block(ax_op *op, uint32_t index) { return index < op->branch.count ? &op->branch.blocks[index] : NULL; }
+
+static ax_status rename_branch(const ax_op_renaming *r, ax_op *op) {
+  op->branch.blocks = ax_arena_alloc(r->arena, op->branch.count * sizeof op->branch.blocks[0]);
+  if (op->branch.blocks == NULL) return ax_out_of_memory(op->branch.count * sizeof op->branch.blocks[0]);
+  return r->buffer(r->context, &op->branch.index);
+}
 
 static void branch_text(ax_text *text, const ax_plan *plan, const ax_op *op, int indent) {
   ax_text_add(text, "branch on b%u\n", op->branch.index);
@@ -71,6 +83,7 @@ static ax_status verify_inside_branch(ax_plan_verifier *v, ax_op *op) {
 const ax_op_rules ax_op_branch_rules = {.name = "branch",
                                         .visit = visit_branch,
                                         .block = branch_block,
+                                        .rename = rename_branch,
                                         .text = branch_text,
                                         .verify = verify_branch,
                                         .verify_inside = verify_inside_branch};

@@ -45,6 +45,29 @@ static void visit_all(const ax_op *op, ax_visit visit, void *context) {
     }
 }
 
+/* Results of a kernel that are not fresh are copies of operands until the kernel writes them. */
+static void visit_updated(const ax_op *op, ax_visit visit, void *context) {
+  const ax_cores *cores = op->cores;
+  for (uint32_t k = cores->fresh_count; k < cores->out_count; k++) visit(context, cores->buffers[cores->in_count + k], true);
+}
+
+static double time_of(const ax_plan *plan, const ax_op *op) {
+  (void)plan;
+  return op->cores_step == AX_CORES_RUN ? 500 + op->cores->time : 100;
+}
+
+/* A kernel and its steps are several operations. The copy holds what they share, under the copy's buffers; the kernel itself is not
+   copied. */
+static ax_status rename_all(const ax_op_renaming *r, ax_op *op) {
+  ax_cores *made = op->cores = ax_arena_copy(r->arena, op->cores, sizeof *made);
+  if (made == NULL) return ax_out_of_memory(sizeof *made);
+  made->next = NULL;
+  AX_TRY(ax_op_rename_list(r, r->arena, &made->buffers, made->in_count + made->out_count));
+  uint32_t *const own[] = {&made->state, &made->came, &made->all_came, &made->done, &made->all_done};
+  for (size_t k = 0; k < AX_COUNT(own); k++) AX_TRY(ax_op_rename_buffer(r, own[k]));
+  return AX_OK;
+}
+
 static uint32_t stored(const ax_op *op) { return op->cores->state; }
 
 static void text_of(ax_text *text, const ax_plan *plan, const ax_op *op, int indent) {
@@ -74,4 +97,11 @@ static ax_status verify(ax_plan_verifier *v, const ax_op *op) {
   return AX_OK;
 }
 
-const ax_op_rules ax_op_cores_rules = {.name = "cores", .visit = visit_all, .stored = stored, .text = text_of, .verify = verify};
+const ax_op_rules ax_op_cores_rules = {.name = "cores",
+                                       .visit = visit_all,
+                                       .stored = stored,
+                                       .visit_updated = visit_updated,
+                                       .time = time_of,
+                                       .rename = rename_all,
+                                       .text = text_of,
+                                       .verify = verify};

@@ -6,6 +6,27 @@ static void visit_all(const ax_op *op, ax_visit visit, void *context) {
   for (uint32_t k = 0; k < op->eqn->out_count; k++) visit(context, op->eval.out[k], true);
 }
 
+static uint32_t *operand(ax_op *op, uint32_t index) { return index < op->eqn->in_count ? &op->eval.in[index] : NULL; }
+
+bool ax_op_takes_turns(const ax_op *op) {
+  return op->kind == AX_OP_EVAL && op->eqn != NULL && (op->eqn->prim->effects & AX_EFFECT_ORDER) != 0;
+}
+
+static double time_of(const ax_plan *plan, const ax_op *op) {
+  (void)plan;
+  return ax_op_is_ordered(op) || op->eval.callback != NULL ? 20000 : 1000; /* the time of a callback is unknown */
+}
+
+static bool always(const ax_op *op) {
+  (void)op;
+  return true;
+}
+
+static ax_status rename_all(const ax_op_renaming *r, ax_op *op) {
+  AX_TRY(ax_op_rename_list(r, r->arena, &op->eval.in, op->eqn->in_count));
+  return ax_op_rename_list(r, r->arena, &op->eval.out, op->eqn->out_count);
+}
+
 static void text_of(ax_text *text, const ax_plan *plan, const ax_op *op, int indent) {
   (void)plan, (void)indent;
   ax_text_add(text, "eval %s", op->eqn->prim->name);
@@ -19,4 +40,13 @@ static ax_status verify(ax_plan_verifier *v, const ax_op *op) {
   return op->eqn != NULL && op->program != NULL ? AX_OK : ax_error(AX_INTERNAL, "has no equation");
 }
 
-const ax_op_rules ax_op_eval_rules = {.name = "eval", .visit = visit_all, .text = text_of, .verify = verify};
+const ax_op_rules ax_op_eval_rules = {.name = "eval",
+                                      .makes_results = true,
+                                      .visit = visit_all,
+                                      .operand = operand,
+                                      .time = time_of,
+                                      .does_equation = always,
+                                      .makes_nonfinite = always,
+                                      .rename = rename_all,
+                                      .text = text_of,
+                                      .verify = verify};

@@ -21,6 +21,26 @@ double ax_gemm_time(const ax_gemm *g) {
          (double)ax_dims_elems(g->batch_rank, g->batch);
 }
 
+static double time_of(const ax_plan *plan, const ax_op *op) {
+  (void)plan;
+  return 200 + ax_gemm_time(op->gemm);
+}
+
+static uint32_t *operand(ax_op *op, uint32_t index) { return index == 0 ? &op->gemm->a : index == 1 ? &op->gemm->b : NULL; }
+
+static bool makes_nonfinite(const ax_op *op) {
+  (void)op;
+  return true;
+}
+
+static ax_status rename_all(const ax_op_renaming *r, ax_op *op) {
+  ax_gemm *made = op->gemm = ax_arena_copy(r->arena, op->gemm, sizeof *made);
+  if (made == NULL) return ax_out_of_memory(sizeof *made);
+  AX_TRY(r->buffer(r->context, &made->a));
+  AX_TRY(r->buffer(r->context, &made->b));
+  return r->buffer(r->context, &made->c);
+}
+
 static void text_of(ax_text *text, const ax_plan *plan, const ax_op *op, int indent) {
   const ax_gemm *gemm = op->gemm;
   (void)plan, (void)indent;
@@ -30,6 +50,72 @@ static void text_of(ax_text *text, const ax_plan *plan, const ax_op *op, int ind
   for (uint32_t i = 0; i < gemm->term_rank; i++) ax_text_add(text, " terms=%lld", (long long)gemm->terms[i]);
   for (uint32_t i = 0; i < gemm->batch_rank; i++) ax_text_add(text, " batch=%lld", (long long)gemm->batch[i]);
   ax_text_add(text, "\n");
+}
+
+/* --- What it reads and computes --- */
+
+typedef struct walk { /* over memory: where the numbers of a product's factor are */
+  uint32_t count;
+  int64_t extents[AX_MAX_RANK + AX_GEMM_TERMS + 2], strides[AX_MAX_RANK + AX_GEMM_TERMS + 2]; /* strides ascend, and are above 0 */
+} walk;
+
+static void go_along(walk *w, int64_t extent, int64_t stride) {
+  uint32_t i = w->count;
+  if (extent == 1 || (stride == 0 && extent > 0)) return;
+  if (stride < 0) stride = -stride;
+  for (w->count++; i > 0 && w->strides[i - 1] > stride; i--) w->extents[i] = w->extents[i - 1], w->strides[i] = w->strides[i - 1];
+  w->extents[i] = extent;
+  w->strides[i] = stride;
+}
+
+/* Steps of the i-th stride that are a whole number of those of an earlier one, and not beyond its last, only make that one's way
+   longer: its rows overlap. */
+static bool overlaps(walk *w, uint32_t i) {
+  for (uint32_t j = 0; j < i; j++) {
+    const int64_t apart = w->strides[i] / w->strides[j];
+    if (w->strides[i] % w->strides[j] != 0 || apart > w->extents[j]) continue;
+    w->extents[j] += (w->extents[i] - 1) * apart;
+    return true;
+  }
+  return false;
+}
+
+/* Places that it comes to, each once, as a convolution's windows overlap. At most as many as there are. */
+static double places(walk *w) {
+  double found = 1, span = 1;
+  for (uint32_t i = 0; i < w->count; i++)
+    if (w->extents[i] == 0) return 0;
+  for (uint32_t i = 1; i < w->count; i++)
+    if (overlaps(w, i)) w->extents[i] = 1;
+  for (uint32_t i = 0; i < w->count; i++) {
+    found *= (double)w->extents[i];
+    span += (double)(w->extents[i] - 1) * (double)w->strides[i];
+    if (found > span) found = span;
+  }
+  return found;
+}
+
+static double factor_elems(const ax_gemm *g, bool right) {
+  walk w = {0};
+  go_along(&w, right ? g->n : g->m, right ? (g->transpose_b ? g->ldb : 1) : (g->transpose_a ? 1 : g->lda));
+  go_along(&w, g->k, right ? (g->transpose_b ? 1 : g->ldb) : (g->transpose_a ? g->lda : 1));
+  for (uint32_t d = 0; d < g->batch_rank; d++) go_along(&w, g->batch[d], right ? g->b_stride[d] : g->a_stride[d]);
+  for (uint32_t d = 0; d < g->term_rank; d++) go_along(&w, g->terms[d], right ? g->b_term[d] : g->a_term[d]);
+  return places(&w);
+}
+
+/* A product of narrow numbers may be made in wide ones here, but is one of narrow ones. */
+static ax_amount amount_of(const ax_plan *plan, const ax_op *op) {
+  const ax_gemm *g = op->gemm;
+  (void)plan;
+  const double m = (double)g->m, n = (double)g->n, k = (double)g->k * (double)ax_dims_elems(g->term_rank, g->terms),
+               batch = (double)ax_dims_elems(g->batch_rank, g->batch);
+  ax_amount out = {.flops = 2 * m * n * k * batch};
+  out.dtype = op->eqn != NULL && op->program != NULL && op->eqn->in_count > 0 ? op->program->types[op->eqn->in[0]].dtype : g->dtype;
+  const double item = (double)ax_dtype_bytes(out.dtype);
+  out.written = m * n * batch * item;
+  out.read = (factor_elems(g, false) + factor_elems(g, true)) * item + (g->accumulate ? out.written : 0);
+  return out;
 }
 
 /* --- Invariants --- */
@@ -68,4 +154,15 @@ static ax_status verify(ax_plan_verifier *v, const ax_op *op) {
   return check_matrix(v, g, g->c, g->c_offset, g->m, g->n, g->ldc, g->c_stride, NULL, made);
 }
 
-const ax_op_rules ax_op_gemm_rules = {.name = "gemm", .visit = visit_all, .stored = stored, .text = text_of, .verify = verify};
+const ax_op_rules ax_op_gemm_rules = {.name = "gemm",
+                                      .only_computes = true,
+                                      .makes_results = true,
+                                      .visit = visit_all,
+                                      .stored = stored,
+                                      .operand = operand,
+                                      .time = time_of,
+                                      .amount = amount_of,
+                                      .makes_nonfinite = makes_nonfinite,
+                                      .rename = rename_all,
+                                      .text = text_of,
+                                      .verify = verify};

@@ -14,6 +14,14 @@ static void visit_all(const ax_op *op, ax_visit visit, void *context) {
   for (uint32_t i = 0; i < kernel->store_count; i++) visit(context, op->kernel.buffers[kernel->stores[i].slot], true);
 }
 
+/* Parts at places that are known when it runs. */
+static void visit_updated(const ax_op *op, ax_visit visit, void *context) {
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  for (uint32_t i = 0; i < kernel->store_count; i++)
+    for (uint32_t d = 0; d < kernel->slots[kernel->stores[i].slot].rank; d++)
+      if (kernel->stores[i].at[d].dynamic != AX_NONE) visit(context, op->kernel.buffers[kernel->stores[i].slot], true);
+}
+
 static uint32_t stored(const ax_op *op) { return op->kernel.buffers[op->kernel.kernel->stores[0].slot]; }
 
 static void text_of(ax_text *text, const ax_plan *plan, const ax_op *op, int indent) {
@@ -21,6 +29,56 @@ static void text_of(ax_text *text, const ax_plan *plan, const ax_op *op, int ind
   ax_buffers_text(text, "kernel of", op->kernel.buffers, op->kernel.kernel->slot_count);
   ax_text_add(text, ", ");
   ax_kernel_text(text, op->kernel.kernel);
+}
+
+static double time_of(const ax_plan *plan, const ax_op *op) {
+  (void)plan;
+  return 20 + ax_kernel_time(op->kernel.kernel);
+}
+
+static ax_amount amount_of(const ax_plan *plan, const ax_op *op) {
+  (void)plan;
+  return ax_kernel_amount(op->kernel.kernel);
+}
+
+/* Kernels name no buffers, so all copies share them; a pass copies a kernel before it changes it. */
+static ax_status rename_all(const ax_op_renaming *r, ax_op *op) {
+  return ax_op_rename_list(r, r->lists, &op->kernel.buffers, op->kernel.kernel->slot_count);
+}
+
+/* --- NaNs and infinities --- */
+
+/* Whether the scalar operation gives neither NaN nor infinity if its operands are finite. */
+static bool keeps_finite(ax_scalar op) {
+  switch (op) {
+    case AX_SCALAR_MAX:
+    case AX_SCALAR_MIN:
+    case AX_SCALAR_NEG:
+    case AX_SCALAR_ABS:
+    case AX_SCALAR_SIGN:
+    case AX_SCALAR_FLOOR:
+    case AX_SCALAR_CEIL:
+    case AX_SCALAR_ROUND_NEAREST_EVEN:
+    case AX_SCALAR_SIN:
+    case AX_SCALAR_COS:
+    case AX_SCALAR_TANH:
+    case AX_SCALAR_LOGISTIC:
+    case AX_SCALAR_ERF:
+    case AX_SCALAR_SELECT: return true;
+    default: return op >= AX_SCALAR_COUNT; /* loads, constants, indices */
+  }
+}
+
+static bool makes_nonfinite(const ax_op *op) {
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  for (uint32_t i = 0; i < kernel->expr_count; i++)
+    if (ax_is_float(kernel->exprs[i].dtype) && !keeps_finite(kernel->exprs[i].op)) return true;
+  for (uint32_t i = 0; i < kernel->store_count; i++) {
+    ax_scalar reduce = kernel->stores[i].reduce;
+    if (ax_is_float(kernel->slots[kernel->stores[i].slot].dtype) && (reduce == AX_SCALAR_ADD || reduce == AX_SCALAR_MUL))
+      return true;
+  }
+  return false;
 }
 
 /* --- Invariants --- */
@@ -144,4 +202,15 @@ static ax_status verify(ax_plan_verifier *v, const ax_op *op) {
   return check_nest(kernel);
 }
 
-const ax_op_rules ax_op_kernel_rules = {.name = "kernel", .visit = visit_all, .stored = stored, .text = text_of, .verify = verify};
+const ax_op_rules ax_op_kernel_rules = {.name = "kernel",
+                                        .only_computes = true,
+                                        .makes_results = true,
+                                        .visit = visit_all,
+                                        .stored = stored,
+                                        .visit_updated = visit_updated,
+                                        .time = time_of,
+                                        .amount = amount_of,
+                                        .makes_nonfinite = makes_nonfinite,
+                                        .rename = rename_all,
+                                        .text = text_of,
+                                        .verify = verify};

@@ -37,6 +37,32 @@ static void visit_all(const ax_op *op, ax_visit visit, void *context) {
     if (list[k].writes) visit(context, list[k].buffer, true);
 }
 
+/* The rows are put into `out`, which is a copy of the equation's output until then. */
+static void visit_updated(const ax_op *op, ax_visit visit, void *context) {
+  if (op->step == AX_RAGGED_TAKE) visit(context, op->ragged->out, true);
+}
+
+static double time_of(const ax_plan *plan, const ax_op *op) {
+  return 50 + (op->step == AX_RAGGED_TAKE ? 0.2 * (double)ax_type_elems(&plan->buffers[op->ragged->out].type) : 0);
+}
+
+/* Rows come back to where others may have come. */
+static bool sums(const ax_plan *plan, const ax_op *op, ax_op_sum *out) {
+  (void)plan;
+  *out = (ax_op_sum){&op->ragged->names, op->ragged->in[0], op->ragged->in[1]};
+  return op->step == AX_RAGGED_TAKE && op->ragged->back;
+}
+
+/* In a group of one, some of the exchange's buffers are AX_NONE. */
+static ax_status rename_all(const ax_op_renaming *r, ax_op *op) {
+  ax_ragged *made = op->ragged = ax_arena_copy(r->arena, op->ragged, sizeof *made);
+  if (made == NULL) return ax_out_of_memory(sizeof *made);
+  for (uint32_t k = 0; k < AX_RAGGED_OPERANDS; k++) AX_TRY(r->buffer(r->context, &made->in[k]));
+  uint32_t *const own[] = {&made->table, &made->received, &made->work, &made->out, &made->taken, &made->released, &made->base};
+  for (size_t k = 0; k < AX_COUNT(own); k++) AX_TRY(ax_op_rename_buffer(r, own[k]));
+  return AX_OK;
+}
+
 static uint32_t stored(const ax_op *op) { return op->ragged->out; }
 
 static void text_of(ax_text *text, const ax_plan *plan, const ax_op *op, int indent) {
@@ -76,4 +102,12 @@ static ax_status verify(ax_plan_verifier *v, const ax_op *op) {
                                                                   : ax_error(AX_INTERNAL, "b%u is no table", ragged->received);
 }
 
-const ax_op_rules ax_op_ragged_rules = {.name = "ragged", .visit = visit_all, .stored = stored, .text = text_of, .verify = verify};
+const ax_op_rules ax_op_ragged_rules = {.name = "ragged",
+                                        .visit = visit_all,
+                                        .stored = stored,
+                                        .visit_updated = visit_updated,
+                                        .time = time_of,
+                                        .sums = sums,
+                                        .rename = rename_all,
+                                        .text = text_of,
+                                        .verify = verify};

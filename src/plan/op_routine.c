@@ -17,6 +17,34 @@ static void visit_all(const ax_op *op, ax_visit visit, void *context) {
   for (uint32_t k = 0; k < routine->out_count; k++) visit(context, routine->buffers[routine->in_count + k], true);
 }
 
+static void visit_updated(const ax_op *op, ax_visit visit, void *context) {
+  const ax_routine *routine = op->routine;
+  for (uint32_t k = 0; routine->updates && k < routine->out_count; k++)
+    visit(context, routine->buffers[routine->in_count + k], true);
+}
+
+static uint32_t *operand(ax_op *op, uint32_t index) { return index < op->routine->in_count ? &op->routine->buffers[index] : NULL; }
+
+static double time_of(const ax_plan *plan, const ax_op *op) {
+  (void)plan;
+  return 100 + op->routine->time;
+}
+
+static bool does_equation(const ax_op *op) { return !op->routine->moves; }
+static const char *label(const ax_op *op) { return op->routine->moves ? op->routine->name : NULL; }
+
+static bool makes_nonfinite(const ax_op *op) {
+  (void)op;
+  return true;
+}
+
+static ax_status rename_all(const ax_op_renaming *r, ax_op *op) {
+  ax_routine *made = op->routine = ax_routine_copy(r->arena, op->routine);
+  if (made == NULL) return ax_out_of_memory(sizeof *made);
+  for (uint32_t k = 0; k < made->in_count + made->out_count; k++) AX_TRY(r->buffer(r->context, &made->buffers[k]));
+  return AX_OK;
+}
+
 static uint32_t stored(const ax_op *op) { return op->routine->buffers[op->routine->in_count]; }
 
 static void text_of(ax_text *text, const ax_plan *plan, const ax_op *op, int indent) {
@@ -40,5 +68,17 @@ static ax_status verify(ax_plan_verifier *v, const ax_op *op) {
   return AX_OK;
 }
 
-const ax_op_rules ax_op_routine_rules = {
-    .name = "routine", .visit = visit_all, .stored = stored, .text = text_of, .verify = verify};
+const ax_op_rules ax_op_routine_rules = {.name = "routine",
+                                         .only_computes = true,
+                                         .makes_results = true,
+                                         .visit = visit_all,
+                                         .stored = stored,
+                                         .visit_updated = visit_updated,
+                                         .operand = operand,
+                                         .time = time_of,
+                                         .does_equation = does_equation,
+                                         .label = label,
+                                         .makes_nonfinite = makes_nonfinite,
+                                         .rename = rename_all,
+                                         .text = text_of,
+                                         .verify = verify};

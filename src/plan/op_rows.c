@@ -19,13 +19,62 @@ ax_op_use ax_op_slot(const ax_op *op, uint32_t index) {
   return o;
 }
 
-double ax_rows_time(const ax_rows *rows) {
+ax_op *ax_op_members(ax_op *op, uint32_t *count) {
+  const bool group = op->kind == AX_OP_ROWS;
+  *count = group ? op->rows->count : 1;
+  return group ? op->rows->members : op;
+}
+
+double ax_op_member_time(const ax_op *member) {
+  return member->kind == AX_OP_GEMM ? ax_gemm_time(member->gemm) : ax_kernel_time(member->kernel.kernel);
+}
+
+static double time_of(const ax_plan *plan, const ax_op *op) {
+  const ax_rows *rows = op->rows;
   double time = 0;
-  for (uint32_t k = 0; k < rows->count; k++) {
+  (void)plan;
+  for (uint32_t k = 0; k < rows->count; k++)
+    time += ax_op_member_time(&rows->members[k]) * (rows->members[k].kind == AX_OP_GEMM ? 1 : (double)rows->outer);
+  return 20 + time;
+}
+
+typedef struct moved { /* an allocation that lies in memory */
+  uint32_t allocation;
+  bool read, written;
+} moved;
+
+static moved *moved_allocation(moved *list, uint32_t *count, uint32_t allocation) {
+  uint32_t i = 0;
+  while (i < *count && list[i].allocation != allocation) i++;
+  if (i == *count) list[(*count)++] = (moved){.allocation = allocation};
+  return &list[i];
+}
+
+/* An allocation in memory is read and written once, however many members touch it. A value that a member has written is not read
+   from memory by the next ones. */
+static ax_amount amount_of(const ax_plan *plan, const ax_op *op) {
+  const ax_rows *rows = op->rows;
+  moved list[AX_ROWS_SLOTS];
+  uint32_t count = 0, first = 0;
+  ax_amount out = {.dtype = AX_F32};
+  for (uint32_t k = 0; k < rows->count; first += ax_op_slots(&rows->members[k++])) {
     const ax_op *member = &rows->members[k];
-    time += member->kind == AX_OP_GEMM ? ax_gemm_time(member->gemm) : ax_kernel_time(member->kernel.kernel) * (double)rows->outer;
+    const bool product = member->kind == AX_OP_GEMM;
+    const ax_amount one = ax_op_amount(plan, member);
+    out.flops += one.flops * (product ? 1 : (double)rows->outer);
+    out.dtype = one.dtype;
+    for (uint32_t i = 0; i < ax_op_slots(member); i++) {
+      if (rows->slots[first + i].row_bytes != 0) continue;
+      const ax_op_use o = ax_op_slot(member, i);
+      const ax_buffer *buffer = &plan->buffers[o.buffer];
+      moved *m = moved_allocation(list, &count, buffer->allocation);
+      if (o.reads && !m->read && !m->written) out.read += (double)ax_buffer_bytes(buffer);
+      if (o.writes && !m->written) out.written += (double)ax_buffer_bytes(buffer);
+      m->read = m->read || o.reads;
+      m->written = m->written || o.writes;
+    }
   }
-  return time;
+  return out;
 }
 
 static void visit_all(const ax_op *op, ax_visit visit, void *context) {
@@ -72,4 +121,6 @@ static ax_status verify(ax_plan_verifier *v, const ax_op *group) {
              : ax_error(AX_INTERNAL, "has %u slots, not %u", rows->slot_count, slots);
 }
 
-const ax_op_rules ax_op_rows_rules = {.name = "rows", .visit = visit_all, .stored = stored, .text = text_of, .verify = verify};
+/* Passes before it look at its members one by one, so it has few rules for them. */
+const ax_op_rules ax_op_rows_rules = {
+    .name = "rows", .visit = visit_all, .stored = stored, .time = time_of, .amount = amount_of, .text = text_of, .verify = verify};

@@ -233,9 +233,10 @@ static void note_factor(packer *p, const ax_gemm *g) {
 }
 
 static void note_op(void *context, ax_op *op) {
-  if (op->kind == AX_OP_GEMM) note_factor(context, op->gemm);
-  for (uint32_t k = 0; op->kind == AX_OP_ROWS && k < op->rows->count; k++)
-    if (op->rows->members[k].kind == AX_OP_GEMM) note_factor(context, op->rows->members[k].gemm);
+  uint32_t count;
+  const ax_op *members = ax_op_members(op, &count);
+  for (uint32_t k = 0; k < count; k++)
+    if (members[k].kind == AX_OP_GEMM) note_factor(context, members[k].gemm);
 }
 
 /* --- What is shared within a block --- */
@@ -277,9 +278,10 @@ static ax_status list_readers(packer *p, ax_block *block, readers *r) {
   p->blocks++;
   for (uint32_t i = 0; i < block->count; i++) {
     ax_op *op = &block->ops[i];
-    if (op->kind == AX_OP_GEMM) AX_TRY(list_reader(p, r, op->gemm));
-    for (uint32_t k = 0; op->kind == AX_OP_ROWS && k < op->rows->count; k++)
-      if (op->rows->members[k].kind == AX_OP_GEMM) AX_TRY(list_reader(p, r, op->rows->members[k].gemm));
+    uint32_t count;
+    const ax_op *members = ax_op_members(op, &count);
+    for (uint32_t k = 0; k < count; k++)
+      if (members[k].kind == AX_OP_GEMM) AX_TRY(list_reader(p, r, members[k].gemm));
     ax_op_visit_all(op, note_write, p);
   }
   return AX_OK;
@@ -411,9 +413,10 @@ static ax_status pack_listed(packer *p, ax_block *block, ax_loop_level *outer, r
   ax_level_begin(&here, block, outer);
   for (; here.at < block->count; here.at++) {
     ax_op *op = &block->ops[here.at];
-    if (op->kind == AX_OP_GEMM) AX_TRY(pack_factor(p, &here, op, r, &op->gemm));
-    for (uint32_t k = 0; op->kind == AX_OP_ROWS && k < op->rows->count; k++)
-      if (op->rows->members[k].kind == AX_OP_GEMM) AX_TRY(pack_factor(p, &here, op, r, &op->rows->members[k].gemm));
+    uint32_t count;
+    ax_op *members = ax_op_members(op, &count);
+    for (uint32_t k = 0; k < count; k++)
+      if (members[k].kind == AX_OP_GEMM) AX_TRY(pack_factor(p, &here, op, r, &members[k].gemm));
     for (uint32_t k = 0; ax_op_block(op, k) != NULL; k++) AX_TRY(pack_block(p, ax_op_block(op, k), &here));
   }
   return ax_level_end(&here, &p->plan->arena);
@@ -433,8 +436,9 @@ static bool has_any(const ax_plan *plan) {
   bool any = plan->loop_count > 0;
   for (uint32_t i = 0; i < plan->block.count && !any; i++) {
     ax_op *op = &plan->block.ops[i];
-    products += op->kind == AX_OP_GEMM;
-    for (uint32_t k = 0; op->kind == AX_OP_ROWS && k < op->rows->count; k++) products += op->rows->members[k].kind == AX_OP_GEMM;
+    uint32_t count;
+    const ax_op *members = ax_op_members(op, &count);
+    for (uint32_t k = 0; k < count; k++) products += members[k].kind == AX_OP_GEMM;
     any = products >= shared_few || op->kind == AX_OP_BRANCH;
   }
   for (uint32_t i = 0; i < plan->buffer_count && !any; i++)

@@ -51,9 +51,10 @@ typedef struct search { /* of an operation that breaks one */
 
 static void look_at(void *context, ax_op *op) {
   search *s = context;
+  uint32_t count;
+  const ax_op *members = ax_op_members(op, &count);
   s->found = s->found || !s->property->holds(op);
-  for (uint32_t k = 0; op->kind == AX_OP_ROWS && k < op->rows->count; k++)
-    s->found = s->found || !s->property->holds(&op->rows->members[k]);
+  for (uint32_t k = 0; k < count; k++) s->found = s->found || !s->property->holds(&members[k]);
 }
 
 ax_status ax_plan_verify_properties(const ax_plan *plan, ax_plan_properties properties) {

@@ -60,21 +60,6 @@ void ax_plan_count(const ax_plan *plan, uint32_t *reads, uint32_t *writes) {
   for (uint32_t i = 0; i < plan->out_count; i++) reads[plan->buffers[plan->out[i]].allocation]++;
 }
 
-bool ax_op_is_ordered(const ax_op *op) {
-  if (op->kind == AX_OP_CHECK) return true;
-  return op->eqn != NULL && (op->eqn->prim->effects & (AX_EFFECT_ORDER | AX_EFFECT_STATE)) != 0;
-}
-
-bool ax_op_takes_turns(const ax_op *op) {
-  return op->kind == AX_OP_EVAL && op->eqn != NULL && (op->eqn->prim->effects & AX_EFFECT_ORDER) != 0;
-}
-
-bool ax_op_has_messages(const ax_op *op) {
-  if (op->kind == AX_OP_SEND || op->kind == AX_OP_RECEIVE) return true;
-  bool holds = op->kind == AX_OP_LOOP || op->kind == AX_OP_BRANCH;
-  return holds && op->eqn != NULL && (ax_eqn_effects(op->eqn) & AX_EFFECT_MESSAGE) != 0;
-}
-
 bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_position **at) {
   if (op->kind != AX_OP_KERNEL || ax_op_is_ordered(op)) return false;
   const ax_loop_kernel *kernel = op->kernel.kernel;

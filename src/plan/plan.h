@@ -174,6 +174,7 @@ typedef enum ax_op_kind {
 #define AX_OP_KIND(kind, rules) AX_OP_##kind,
 #include "plan/op_kinds.def"
 #undef AX_OP_KIND
+  AX_OP_KINDS /* how many there are */
 } ax_op_kind;
 typedef struct ax_op {
   ax_op_kind kind;
@@ -280,9 +281,13 @@ bool ax_op_is_copy(const ax_op *op, uint32_t *to, uint32_t *from, const ax_posit
 /* Whether it also copies all of `*from`, in its order. */
 bool ax_op_copies_all(const ax_op *op, uint32_t *to, uint32_t *from);
 
-/* Nanoseconds on one thread, as ax_kernel_time. */
+/* Nanoseconds of one run on one thread, roughly. 0 for loops and branches: the operations inside them count by themselves. */
+double ax_op_time(const ax_plan *plan, const ax_op *op);
+/* The same of a product; and of a member of a group of rows, of a kernel for one outer index. Without beginning it. */
 double ax_gemm_time(const ax_gemm *gemm);
-double ax_rows_time(const ax_rows *rows);
+double ax_op_member_time(const ax_op *member);
+/* The members of a group of rows; of any other kind, the operation itself, and *count is 1. */
+ax_op *ax_op_members(ax_op *op, uint32_t *count);
 
 /* The buffers of a kernel or a product: a kernel's slots; a product's two factors, then its result. */
 typedef struct ax_op_use {

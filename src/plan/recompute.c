@@ -22,6 +22,7 @@
    The work is in proportion to the operations: all that is made again at one place is bounded. */
 #include <string.h>
 
+#include "plan/op.h"
 #include "plan/passes.h"
 
 enum {
@@ -88,7 +89,7 @@ static bool is_local(const recomputer *r, const value *v) {
 
 /* --- Touches --- */
 
-static bool holds_blocks(const ax_op *op) { return op->kind == AX_OP_LOOP || op->kind == AX_OP_BRANCH; }
+static bool holds_blocks(const ax_op *op) { return ax_op_rules_of(op)->block != NULL; }
 
 static void list_touch(void *context, uint32_t buffer, bool writes) {
   recomputer *r = context;
@@ -367,21 +368,10 @@ static ax_status use(recomputer *r, uint32_t at, uint32_t *buffer) {
 }
 
 static ax_status use_operands(recomputer *r, uint32_t at, ax_op *op) {
-  switch (op->kind) {
-    case AX_OP_KERNEL: return use_loads(r, at, &op->kernel);
-    case AX_OP_GEMM:
-      AX_TRY(use(r, at, &op->gemm->a));
-      return use(r, at, &op->gemm->b);
-    case AX_OP_EVAL:
-      for (uint32_t k = 0; k < op->eqn->in_count; k++) AX_TRY(use(r, at, &op->eval.in[k]));
-      return AX_OK;
-    case AX_OP_ROUTINE:
-      for (uint32_t k = 0; k < op->routine->in_count; k++) AX_TRY(use(r, at, &op->routine->buffers[k]));
-      return AX_OK;
-    case AX_OP_START: return use(r, at, &op->exchange->in);
-    case AX_OP_SEND: return use(r, at, &op->message->buffer);
-    default: return AX_OK;
-  }
+  uint32_t *buffer;
+  if (op->kind == AX_OP_KERNEL) return use_loads(r, at, &op->kernel);
+  for (uint32_t k = 0; (buffer = ax_op_operand(op, k)) != NULL; k++) AX_TRY(use(r, at, buffer));
+  return AX_OK;
 }
 
 /* An operation that fills in something for others, of which the next comes late; that one's number, or AX_NONE. */

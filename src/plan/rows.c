@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "plan/kernel_rewrite.h"
+#include "plan/op.h"
 #include "plan/passes.h"
 #include "plan/rows_blocks.h"
 #include "product/product.h"
@@ -255,10 +256,6 @@ static bool waits(const grouper *g, const ax_op *op) {
   return false;
 }
 
-static bool only_computes(const ax_op *op) {
-  return (op->kind == AX_OP_KERNEL || op->kind == AX_OP_GEMM || op->kind == AX_OP_ROUTINE) && !ax_op_is_ordered(op);
-}
-
 /* --- A group --- */
 
 /* The rows of the first member; of a kernel the outermost dimension of which an index is little enough. Dimensions before *below
@@ -460,7 +457,7 @@ static ax_status gather(grouper *g, uint32_t at) {
   for (uint32_t i = at + 1; i < g->block->count && i <= at + window && skipped < most_skipped && status == AX_OK; i++) {
     bool taken;
     if (g->gone[i]) continue;
-    if (!only_computes(&g->block->ops[i])) break;
+    if (!ax_op_only_computes(&g->block->ops[i])) break;
     status = take_in(g, i, &taken);
     if (status != AX_OK || taken) continue;
     ax_op_visit(&g->block->ops[i], note_skipped, g);
@@ -509,8 +506,8 @@ static ax_status group_block(void *context, ax_block *block, bool is_body) {
 
 static void note_arrival(void *context, ax_op *op) {
   grouper *g = context;
-  if (op->kind == AX_OP_START) g->arrives[g->plan->buffers[op->exchange->out].allocation] = true;
-  if (op->kind == AX_OP_RECEIVE) g->arrives[g->plan->buffers[op->message->buffer].allocation] = true;
+  const ax_op_rules *rules = ax_op_rules_of(op);
+  if (rules->arrival != NULL) g->arrives[g->plan->buffers[rules->arrival(op)].allocation] = true;
 }
 
 static ax_status make_tables(grouper *g) {

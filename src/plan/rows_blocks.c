@@ -66,10 +66,7 @@ static int64_t rows_at_a_time(const ax_rows_group *of, const extent *e) {
 
 static double time_of(const ax_rows_group *of) {
   double time = 0;
-  for (uint32_t i = 0; i < of->count; i++) {
-    const ax_op *op = &of->members[i];
-    time += op->kind == AX_OP_GEMM ? ax_gemm_time(op->gemm) : ax_kernel_time(op->kernel.kernel);
-  }
+  for (uint32_t i = 0; i < of->count; i++) time += ax_op_member_time(&of->members[i]);
   return time;
 }
 

@@ -16,6 +16,7 @@
    (assemble/flatten.c). */
 #include <string.h>
 
+#include "plan/op.h"
 #include "plan/passes.h"
 
 typedef struct summary { /* of an allocation's touches in the block at hand: operations by number, -1 for none */
@@ -215,34 +216,18 @@ static void count_one(void *context, uint32_t buffer, bool writes) {
   u->total[allocation_of(u, buffer)]++;
 }
 
-/* Writes a part of something, at a place known when it runs. */
-static void note_updates(updater *u, const ax_op *op) {
-  const ax_loop_kernel *kernel = op->kernel.kernel;
-  for (uint32_t i = 0; i < kernel->store_count; i++)
-    for (uint32_t d = 0; d < kernel->slots[kernel->stores[i].slot].rank; d++)
-      if (kernel->stores[i].at[d].dynamic != AX_NONE)
-        u->updated[allocation_of(u, op->kernel.buffers[kernel->stores[i].slot])] = true;
-}
-
-static void note_written(updater *u, const ax_routine *routine) {
-  for (uint32_t k = 0; k < routine->out_count; k++) u->updated[allocation_of(u, routine->buffers[routine->in_count + k])] = true;
-}
-
-/* The step puts rows into `out`, which is a copy of the equation's output until then. */
-static void note_taking(updater *u, const ax_op *op) { u->takes = u->updated[allocation_of(u, op->ragged->out)] = true; }
-
-/* Results of a kernel that are not fresh are copies of operands until the kernel writes them. */
-static void note_copied(updater *u, const ax_cores *cores) {
-  for (uint32_t k = cores->fresh_count; k < cores->out_count; k++)
-    u->updated[allocation_of(u, cores->buffers[cores->in_count + k])] = true;
+static void note_updated(void *context, uint32_t buffer, bool writes) {
+  updater *u = context;
+  (void)writes;
+  u->updated[allocation_of(u, buffer)] = true;
 }
 
 static void look_at(void *context, ax_op *op) {
-  ax_op_visit(op, count_one, context);
-  if (op->kind == AX_OP_KERNEL) note_updates(context, op);
-  if (op->kind == AX_OP_ROUTINE && op->routine->updates) note_written(context, op->routine);
-  if (op->kind == AX_OP_RAGGED && op->step == AX_RAGGED_TAKE) note_taking(context, op);
-  if (op->kind == AX_OP_CORES) note_copied(context, op->cores);
+  updater *u = context;
+  const ax_op_rules *rules = ax_op_rules_of(op);
+  ax_op_visit(op, count_one, u);
+  if (rules->visit_updated != NULL) rules->visit_updated(op, note_updated, u);
+  u->takes = u->takes || (op->kind == AX_OP_RAGGED && op->step == AX_RAGGED_TAKE);
 }
 
 static ax_status place(updater *u) {

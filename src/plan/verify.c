@@ -110,7 +110,7 @@ static ax_status check_axes(const ax_plan_verifier *v, const ax_op *op) {
 static ax_status check_op(ax_plan_verifier *v, ax_op *op) {
   if (((op->axes | op->diverging) & ~ax_all_axes(&v->plan->mesh)) != 0)
     return ax_error(AX_INTERNAL, "runs along axes that the mesh has not");
-  if ((uint32_t)op->kind >= ax_op_kind_count) return ax_error(AX_INTERNAL, "is no operation");
+  if ((uint32_t)op->kind >= AX_OP_KINDS) return ax_error(AX_INTERNAL, "is no operation");
   const ax_op_rules *rules = ax_op_rules_of(op);
   AX_TRY(rules->verify(v, op));
   AX_TRY(check_axes(v, op));

@@ -1,8 +1,8 @@
 /* Operations of plans, counted. */
 #include "sim/work.h"
 
-#include "plan/amount.h"
 #include "partition/partition.h"
+#include "plan/op.h"
 #include "prim/prims.h"
 
 typedef struct making {
@@ -20,18 +20,19 @@ typedef struct making {
 /* Kernels and products count themselves. Of what else an equation became, the operation that computes it has the equation's flops;
    those that a pass split off it have their bytes alone. */
 static ax_status count_op(const making *m, const ax_op *op, ax_amount *out) {
+  const ax_op_rules *rules = ax_op_rules_of(op);
   *out = ax_op_amount(m->plan, op);
-  if (op->kind == AX_OP_ROUTINE && op->routine->moves) return AX_OK;
-  if (op->kind == AX_OP_KERNEL || op->kind == AX_OP_ROWS || op->kind == AX_OP_GEMM) return AX_OK;
-  if (op->eqn == NULL || op->program == NULL || op->kind == AX_OP_CHECK || op->eqn->prim->kind != AX_LOCAL) return AX_OK;
+  if (rules->does_equation == NULL || !rules->does_equation(op)) return AX_OK;
+  if (op->eqn == NULL || op->program == NULL || op->eqn->prim->kind != AX_LOCAL) return AX_OK;
   out->dtype = op->program->types[op->eqn->out].dtype;
   return ax_equation_flops(op->program, op->eqn, &out->flops);
 }
 
 static ax_status add_op(making *m, const ax_op *op, uint32_t *out) {
   ax_sim_work *w = m->work;
-  const bool has_name = op->kind == AX_OP_ROUTINE && op->routine->moves && op->routine->name != NULL;
-  const char *name = has_name ? op->routine->name : op->eqn != NULL ? op->eqn->prim->name : "copy";
+  const ax_op_rules *rules = ax_op_rules_of(op);
+  const char *label = rules->label != NULL ? rules->label(op) : NULL,
+             *name = label != NULL ? label : op->eqn != NULL ? op->eqn->prim->name : "copy";
   AX_TRY(ax_grow(&w->ops, sizeof w->ops[0], w->op_count, 1, &w->op_capacity));
   *out = w->op_count++;
   w->ops[*out] = (ax_sim_work_op){.name = name,
@@ -180,30 +181,44 @@ static ax_status post(making *m, const ax_op *op) {
 
 static ax_status add_block(making *m, const ax_block *block);
 
-/* Estimates the seconds of one run of a block, for the choice among blocks. */
-static ax_status weigh(making *m, const ax_block *block, double *seconds) {
-  for (uint32_t i = 0; i < block->count; i++) {
-    const ax_op *op = &block->ops[i];
-    const ax_cluster *machine = m->place->machine;
-    double inside = 0, most = 0;
-    ax_amount a = {0};
-    if (op->kind == AX_OP_LOOP) {
-      AX_TRY(weigh(m, &op->loop.test, &inside));
-      AX_TRY(weigh(m, &op->loop.body, &inside));
-      *seconds += inside * (op->loop.trips < 0 ? 1 : (double)op->loop.trips);
-    } else if (op->kind == AX_OP_BRANCH) {
-      for (uint32_t k = 0; k < op->branch.count; k++, inside = 0) {
-        AX_TRY(weigh(m, &op->branch.blocks[k], &inside));
-        most = inside > most ? inside : most;
-      }
-      *seconds += most;
-    } else if (op->kind == AX_OP_START) {
-      *seconds += machine->wire.latency + (double)ax_buffer_bytes(&m->plan->buffers[op->exchange->in]) / machine->wire.bandwidth;
-    } else if (op->kind != AX_OP_DONE && op->kind != AX_OP_NONE) {
-      AX_TRY(count_op(m, op, &a));
-      *seconds += machine->launch + a.flops / ax_cluster_flops(machine, a.dtype) + (a.read + a.written) / machine->memory;
-    }
+/* Adds the estimated seconds of one run of a block, for the choice among blocks. */
+static ax_status weigh(const making *m, const ax_block *block, double *seconds);
+
+static ax_status weigh_nothing(const making *m, const ax_op *op, double *seconds) {
+  (void)m, (void)op, (void)seconds;
+  return AX_OK;
+}
+
+static ax_status weigh_one(const making *m, const ax_op *op, double *seconds) {
+  const ax_cluster *machine = m->place->machine;
+  ax_amount a = {0};
+  AX_TRY(count_op(m, op, &a));
+  *seconds += machine->launch + a.flops / ax_cluster_flops(machine, a.dtype) + (a.read + a.written) / machine->memory;
+  return AX_OK;
+}
+
+static ax_status weigh_exchange(const making *m, const ax_op *op, double *seconds) {
+  const ax_sim_wire *wire = &m->place->machine->wire;
+  *seconds += wire->latency + (double)ax_buffer_bytes(&m->plan->buffers[op->exchange->in]) / wire->bandwidth;
+  return AX_OK;
+}
+
+static ax_status weigh_loop(const making *m, const ax_op *op, double *seconds) {
+  double inside = 0;
+  AX_TRY(weigh(m, &op->loop.test, &inside));
+  AX_TRY(weigh(m, &op->loop.body, &inside));
+  *seconds += inside * (op->loop.trips < 0 ? 1 : (double)op->loop.trips);
+  return AX_OK;
+}
+
+static ax_status weigh_branch(const making *m, const ax_op *op, double *seconds) {
+  double most = 0;
+  for (uint32_t k = 0; k < op->branch.count; k++) {
+    double inside = 0;
+    AX_TRY(weigh(m, &op->branch.blocks[k], &inside));
+    most = inside > most ? inside : most;
   }
+  *seconds += most;
   return AX_OK;
 }
 
@@ -244,23 +259,46 @@ static ax_status loop(making *m, const ax_op *op) {
   return add_step(m, (ax_sim_work_step){.kind = AX_WORK_NEXT, .target = begin});
 }
 
-static ax_status add_one(making *m, const ax_op *op) {
-  switch (op->kind) {
-    case AX_OP_NONE:
-    case AX_OP_DONE: return AX_OK;
-    case AX_OP_START: return exchange(m, op);
-    case AX_OP_RAGGED: return op->step == AX_RAGGED_TAKE ? take_rows(m, op) : op->step == AX_RAGGED_PACK ? compute(m, op) : AX_OK;
-    case AX_OP_LOOP: return loop(m, op);
-    case AX_OP_BRANCH: return choose(m, op);
-    case AX_OP_CORES: return op->cores_step == AX_CORES_RUN ? run_kernel(m, op) : AX_OK;
-    case AX_OP_SEND:
-    case AX_OP_RECEIVE: return post(m, op);
-    default: return compute(m, op);
+static ax_status nothing(making *m, const ax_op *op) {
+  (void)m, (void)op;
+  return AX_OK;
+}
+
+static ax_status ragged_step(making *m, const ax_op *op) {
+  return op->step == AX_RAGGED_TAKE ? take_rows(m, op) : op->step == AX_RAGGED_PACK ? compute(m, op) : AX_OK;
+}
+
+static ax_status cores_step(making *m, const ax_op *op) { return op->cores_step == AX_CORES_RUN ? run_kernel(m, op) : AX_OK; }
+
+/* How operations of a kind are added to the work, and weighed. NULL: as one that computes, which takes its flops and bytes. */
+static const struct simulated_kind {
+  ax_status (*add)(making *m, const ax_op *op);
+  ax_status (*weigh)(const making *m, const ax_op *op, double *seconds);
+} by_kind[AX_OP_KINDS] = {
+    [AX_OP_NONE] = {nothing, weigh_nothing},
+    [AX_OP_DONE] = {nothing, weigh_nothing},
+    [AX_OP_START] = {exchange, weigh_exchange},
+    [AX_OP_RAGGED] = {.add = ragged_step},
+    [AX_OP_CORES] = {.add = cores_step},
+    [AX_OP_SEND] = {.add = post},
+    [AX_OP_RECEIVE] = {.add = post},
+    [AX_OP_LOOP] = {loop, weigh_loop},
+    [AX_OP_BRANCH] = {choose, weigh_branch},
+};
+
+static ax_status weigh(const making *m, const ax_block *block, double *seconds) {
+  for (uint32_t i = 0; i < block->count; i++) {
+    const ax_op *op = &block->ops[i];
+    AX_TRY((by_kind[op->kind].weigh != NULL ? by_kind[op->kind].weigh : weigh_one)(m, op, seconds));
   }
+  return AX_OK;
 }
 
 static ax_status add_block(making *m, const ax_block *block) {
-  for (uint32_t i = 0; i < block->count; i++) AX_TRY(add_one(m, &block->ops[i]));
+  for (uint32_t i = 0; i < block->count; i++) {
+    const ax_op *op = &block->ops[i];
+    AX_TRY((by_kind[op->kind].add != NULL ? by_kind[op->kind].add : compute)(m, op));
+  }
   return AX_OK;
 }
 
