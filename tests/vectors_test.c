@@ -27,7 +27,7 @@
 #include "support/tensor.h"
 #include "vectors/vectors.h"
 
-enum { TANGENT = 3, COTANGENT = 5, MOST = 32 /* operands or results of a case */, NAME = 256 };
+enum { TANGENT = 3, COTANGENT = 5, MOST = 48 /* operands or results of a case */, NAME = 256 };
 
 static struct {
   const char *folder, *exports; /* exports NULL: none */

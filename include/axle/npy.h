@@ -54,6 +54,11 @@ AX_MUST_USE ax_status ax_npz_write(const char *path, uint32_t count, const char 
    AX_IO_ERROR: the file cannot be read, is cut short or has no rows; or, with line and column: a field that is not a number or
    is beyond f64's range (so a header line), an empty line between rows, a row of another length. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_csv_read(const char *path, ax_host_array *out);
+/* A part of that table, in any dtype: `part` is a text as ax_index has it, of an array [rows, columns]. ":, :-1" is all columns but
+   the last, as dtype[rows, columns - 1]; ":, -1" the last, as dtype[rows]; ":100" the first 100 rows; "..." the table.
+   AX_IO_ERROR besides: a number in the part that the dtype does not have (of integers a fraction), with its row and column.
+   AX_INVALID_ARGUMENT: no dtype; a text that does not fit the table. */
+AX_MUST_USE ax_status ax_csv_read_part(const char *path, const char *part, ax_dtype dtype, ax_host_array *out);
 
 #pragma GCC visibility pop
 
@@ -62,6 +67,7 @@ AX_MUST_USE ax_status ax_csv_read(const char *path, ax_host_array *out);
 #define ax_npy_write(...) AX_LINED_STATUS(npy_write, __VA_ARGS__)
 #define ax_npz_read(...) AX_LINED_STATUS(npz_read, __VA_ARGS__)
 #define ax_npz_write(...) AX_LINED_STATUS(npz_write, __VA_ARGS__)
+#define ax_csv_read_part(...) AX_LINED_STATUS(csv_read_part, __VA_ARGS__)
 #define ax_csv_read(...) AX_LINED_STATUS(csv_read, __VA_ARGS__)
 #endif
 

@@ -128,11 +128,25 @@ ax_value ax_squeeze(ax_value x, uint32_t count, const int64_t *dimensions);
 ax_value ax_moveaxis(ax_value x, int64_t source, int64_t destination); /* dimension `source` comes to be `destination`; as
                                                                           jnp.moveaxis */
 ax_value ax_swapaxes(ax_value x, int64_t a, int64_t b);                /* dimensions a and b change places; as jnp.swapaxes */
+ax_value ax_matrix_transpose(ax_value x); /* T[.., m, n] -> T[.., n, m]; as jnp.matrix_transpose, x.mT. An error: rank below 2 */
 /* At least one operand, all of one shape, beside one another along a new dimension, number `dimension` of the result. As
    jnp.stack. */
 ax_value ax_stack(uint32_t count, const ax_value *xs, int64_t dimension);
 /* x cut along the dimension in parts of these sizes, which make up all of it: out[i] is part i. As jax.lax.split. */
 void ax_split(ax_value x, uint32_t count, const int64_t *sizes, int64_t dimension, ax_value *out);
+
+/* --- Parts, as NumPy writes them; any T --- */
+/* What NumPy has as x[text]: ax_index(x, "1:-1, :, 3"). One entry for each dimension, from the first on; those without an entry are
+   taken whole. An entry is
+     3, -1          one index, from the end below 0; the dimension is dropped
+     1:-1, ::2, :   start:stop:step; each may be left out. Below 0 a bound counts from the end; bounds beyond the array are moved
+                    to its ends. A step below 0 goes backwards: "::-1" turns the dimension round
+     ...            as many whole dimensions as the other entries leave; once
+     None           a new dimension of 1; also `newaxis`
+   Errors (with the character of the text): a text that is no index, a step of 0, an index outside, more entries than dimensions. */
+ax_value ax_index(ax_value x, const char *text);
+/* x with that part replaced by `part`, which broadcasts to it, or by a number. As jnp's x.at[..].set(part). */
+ax_value ax_index_set(ax_value x, const char *text, ax_value part);
 
 /* --- Parts along one dimension; any T --- */
 /* start to limit, each counted from the end when negative, every stride-th element (stride >= 1). As jax.lax.slice_in_dim. */
@@ -474,6 +488,9 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in
 #define ax_squeeze(...) AX_LINED(squeeze, __VA_ARGS__)
 #define ax_moveaxis(...) AX_LINED(moveaxis, __VA_ARGS__)
 #define ax_swapaxes(...) AX_LINED(swapaxes, __VA_ARGS__)
+#define ax_matrix_transpose(...) AX_LINED(matrix_transpose, __VA_ARGS__)
+#define ax_index(...) AX_LINED(index, __VA_ARGS__)
+#define ax_index_set(x, text, part) AX_LINED(index_set, x, text, AX_X(part))
 #define ax_stack(...) AX_LINED(stack, __VA_ARGS__)
 #define ax_split(...) AX_LINED_VOID(split, __VA_ARGS__)
 #define ax_slice_in_dim(...) AX_LINED(slice_in_dim, __VA_ARGS__)

@@ -11,6 +11,8 @@
 #include <zlib.h>
 
 #include "bridge/npy.h"
+#include "ir/index_text.h"
+#include "ir/number.h"
 
 enum { field_limit = 127, chunk_bytes = 16 * 1024, inflate_bytes = 128 * 1024 };
 
@@ -186,5 +188,54 @@ ax_status ax_csv_read(const char *path, ax_host_array *out) {
     parser_deinit(&parser);
   }
   gzclose_r(file);
+  return status;
+}
+
+/* --- A part, in another dtype --- */
+
+/* Whether the dtype holds the number, rounded to it if it is a float. */
+static bool takes(ax_dtype dtype, ax_number from, ax_number *out) {
+  *out = ax_number_round(dtype, ax_number_convert(AX_F64, dtype, from));
+  if (ax_is_float(dtype)) return !isinf(out->f) || isinf(from.f);
+  return ax_number_convert(dtype, AX_F64, *out).f == from.f;
+}
+
+/* Row-major over the part: the place of its element in the table. A dimension of the table that the part does not have, or that
+   has a single index, counts one index. */
+static ax_status copy_part(const char *path, const ax_host_array *table, const ax_index_part *part, ax_host_array *out) {
+  const ax_index_range *rows = &part->along[0], *columns = &part->along[1];
+  int64_t at = 0;
+  for (int64_t i = 0; i < rows->count; i++)
+    for (int64_t j = 0; j < columns->count; j++) {
+      const int64_t row = rows->start + i * rows->step, column = columns->start + j * columns->step;
+      ax_number from = ax_number_load(AX_F64, table->data, row * table->dims[1] + column), number;
+      if (!takes(out->dtype, from, &number))
+        return ax_error(AX_IO_ERROR, "%s: row %lld, column %lld: %.10g is no number of %s", path, (long long)row,
+                        (long long)column, from.f, ax_dtype_name(out->dtype));
+      ax_number_store(out->dtype, out->data, at++, number);
+    }
+  return AX_OK;
+}
+
+static ax_status take_part(const char *path, const char *text, ax_dtype dtype, const ax_host_array *table, ax_host_array *out) {
+  const ax_type type = ax_array_type(AX_F64, table->rank, table->dims);
+  ax_index_part part;
+  AX_TRY(ax_index_read(text, &type, &part));
+  const ax_type wanted = ax_array_type(dtype, part.result.count, part.result.v);
+  const size_t bytes = (size_t)ax_type_elems(&wanted) * ax_dtype_bytes(dtype);
+  *out = ax_host_view(dtype, wanted.rank, wanted.dims, ax_alloc(bytes > 0 ? bytes : 1));
+  out->view = false;
+  if (out->data == NULL) return ax_out_of_memory(bytes);
+  return copy_part(path, table, &part, out);
+}
+
+ax_status ax_csv_read_part(const char *path, const char *part, ax_dtype dtype, ax_host_array *out) {
+  ax_host_array table = {0};
+  *out = (ax_host_array){0};
+  if (ax_dtype_bytes(dtype) == 0) return ax_error(AX_INVALID_ARGUMENT, "there is no dtype %d", (int)dtype);
+  AX_TRY(ax_csv_read(path, &table));
+  ax_status status = take_part(path, part, dtype, &table, out);
+  if (status != AX_OK) ax_host_array_release(out);
+  ax_host_array_release(&table);
   return status;
 }

@@ -99,6 +99,41 @@ static void check_file(const char *path, const char *mode) {
   ax_host_array_release(&array);
 }
 
+static void expect_part(const char *part, ax_dtype dtype, uint32_t rank, int64_t rows, int64_t columns, int64_t count,
+                        const double *wanted) {
+  ax_host_array array;
+  if (ax_csv_read_part(in_folder("part.csv"), part, dtype, &array) != AX_OK) fail_msg("%s", ax_message());
+  assert_true(array.dtype == dtype && array.rank == rank && array.dims[0] == rows && (rank < 2 || array.dims[1] == columns));
+  for (int64_t i = 0; i < count; i++) assert_true(ax_host_at(&array, i) == wanted[i]);
+  assert_true(isnan(ax_host_at(&array, count)));
+  ax_host_array_release(&array);
+}
+
+static void refuse_part(const char *part, ax_dtype dtype, ax_status status, const char *message) {
+  ax_host_array array;
+  assert_int_equal(ax_csv_read_part(in_folder("part.csv"), part, dtype, &array), status);
+  assert_cleared(&array);
+  assert_message(message);
+}
+
+static void test_parts(void **state) {
+  (void)state;
+  static const char text[] = "1,2.5,3\n-4,0.1,6\n7,1e39,300\n";
+  file_put(in_folder("part.csv"), text, sizeof text - 1);
+  expect_part("...", AX_F64, 2, 3, 3, 9, (double[]){1, 2.5, 3, -4, 0.1, 6, 7, 1e39, 300});
+  expect_part(":2, :-1", AX_F32, 2, 2, 2, 4, (double[]){1, 2.5, -4, 0.1f});
+  expect_part(":, -1", AX_S32, 1, 3, 0, 3, (double[]){3, 6, 300});
+  expect_part("::-2, ::2", AX_S64, 2, 2, 2, 4, (double[]){7, 300, 1, 3});
+  expect_part("1, 1", AX_BF16, 0, 0, 0, 1, (double[]){0.10009765625});
+  expect_part("3:", AX_U8, 2, 0, 3, 0, NULL);
+  refuse_part(":, 1", AX_F32, AX_IO_ERROR, "row 2, column 1: 1e+39 is no number of f32");
+  refuse_part(":, 1", AX_S32, AX_IO_ERROR, "row 0, column 1: 2.5 is no number of s32");
+  refuse_part(":, 0", AX_U32, AX_IO_ERROR, "row 1, column 0: -4 is no number of u32");
+  refuse_part(":, 2", AX_U8, AX_IO_ERROR, "row 2, column 2: 300 is no number of u8");
+  refuse_part(":, 3", AX_F32, AX_INVALID_ARGUMENT, "\":, 3\", character 4: 3 is outside of dimension 1, of 3");
+  refuse_part("...", AX_NO_DTYPE, AX_INVALID_ARGUMENT, "no dtype");
+}
+
 static void test_files(void **state) {
   (void)state;
   check_file(in_folder("plain.csv"), "wT");
@@ -186,6 +221,7 @@ int main(void) {
       TEST(test_tables),
       TEST(test_places_of_errors),
       TEST(test_other_locales),
+      TEST(test_parts),
       TEST(test_files),
       TEST(test_bad_files),
       TEST(test_gzip_cut_everywhere),

@@ -25,6 +25,14 @@ ax_value ax_swapaxes(ax_value x, int64_t a, int64_t b) {
   return ax_transpose(x, permutation);
 }
 
+ax_value ax_matrix_transpose(ax_value x) {
+  static const char name[] = "matrix_transpose";
+  ax_type type;
+  if (!ax_operand(name, x, &type)) return ax_poison;
+  if (type.rank < 2) return ax_reject_as(name, "the operand is %s; it needs two dimensions", ax_operand_string(&type));
+  return ax_swapaxes(x, -2, -1);
+}
+
 ax_value ax_squeeze(ax_value x, uint32_t count, const int64_t *dimensions) {
   static const char name[] = "squeeze";
   ax_dims gone = {0};

@@ -57,6 +57,24 @@ static ax_value floor_integers(const ax_value *in) { return ax_floor(in[5]); }
 static ax_value rem_bools(const ax_value *in) { return ax_rem(in[2], in[2]); }
 static ax_value square_bools(const ax_value *in) { return ax_square(in[2]); }
 
+static ax_value index_0(const ax_value *in) { return ax_index(in[0], "1:2, q"); }
+static ax_value index_1(const ax_value *in) { return ax_index(in[0], "8"); }
+static ax_value index_2(const ax_value *in) { return ax_index(in[0], "..., -5"); }
+static ax_value index_3(const ax_value *in) { return ax_index(in[0], ":, :, 1"); }
+static ax_value index_4(const ax_value *in) { return ax_index(in[0], "..., ..."); }
+static ax_value index_5(const ax_value *in) { return ax_index(in[0], "1:2:0"); }
+static ax_value index_6(const ax_value *in) { return ax_index(in[0], "1 2"); }
+static ax_value index_7(const ax_value *in) { return ax_index(in[0], "99999999999999999999"); }
+static ax_value index_8(const ax_value *in) { return ax_index(in[0], "0,,1"); }
+static ax_value index_9(const ax_value *in) { return ax_index(in[0], "Nonesuch"); }
+static ax_value index_10(const ax_value *in) { return ax_index(in[0], "1:2:3:4"); }
+static ax_value index_nothing(const ax_value *in) { return ax_index(in[0], NULL); }
+static ax_value index_deep(const ax_value *in) { return ax_index(in[6], "None"); }
+static ax_value set_shapes(const ax_value *in) { return ax_index_set(in[0], "1:3", in[3]); }
+static ax_value set_dtypes(const ax_value *in) { return ax_index_set(in[0], "0, 0", in[1]); }
+static ax_value set_far(const ax_value *in) { return ax_index_set(in[0], "8", ax_real(1)); }
+static ax_value transpose_vector(const ax_value *in) { return ax_matrix_transpose(in[4]); }
+
 static ax_value take_float(const ax_value *in) { return ax_take(in[0], in[4], 0); }
 static ax_value take_nothing(const ax_value *in) { return ax_take(in[3], in[1], 0); }
 static ax_value take_far(const ax_value *in) { return ax_take(in[0], in[1], 2); }
@@ -128,6 +146,23 @@ static const slip slips[] = {
     {"floor s32[8,4]: needs a float dtype, got s32", floor_integers},
     {"rem bool[8] bool[8]: needs a numeric dtype, got bool", rem_bools},
     {"square: operand 0 is bool[8]; it must be numeric", square_bools},
+    {"index: f32[8,4]: \"1:2, q\", character 6: an index is a number, start:stop:step, ... or None", index_0},
+    {"index: f32[8,4]: \"8\", character 1: 8 is outside of dimension 0, of 8", index_1},
+    {"index: f32[8,4]: \"..., -5\", character 6: -5 is outside of dimension 1, of 4", index_2},
+    {"index: f32[8,4]: \":, :, 1\", character 7: there is no dimension 2 to index", index_3},
+    {"index: f32[8,4]: \"..., ...\", character 6: there is a second ...", index_4},
+    {"index: f32[8,4]: \"1:2:0\", character 5: the step is 0", index_5},
+    {"index: f32[8,4]: \"1 2\", character 3: a comma or the end is expected here", index_6},
+    {"index: f32[8,4]: \"99999999999999999999\", character 1: the number is beyond 64 bits", index_7},
+    {"index: f32[8,4]: \"0,,1\", character 3: an index is a number, start:stop:step, ... or None", index_8},
+    {"index: f32[8,4]: \"Nonesuch\", character 1: an index is a number, start:stop:step, ... or None", index_9},
+    {"index: f32[8,4]: \"1:2:3:4\", character 6: a comma or the end is expected here", index_10},
+    {"index: f32[8,4]: there is no text", index_nothing},
+    {"character 1: the part has too many dimensions", index_deep},
+    {"index_set: f32[0,4] does not broadcast to the part, which is f32[2,4]", set_shapes},
+    {"index_set: operands 0 and 1 are f32[8,4] and s32[]; they need one dtype", set_dtypes},
+    {"index_set: f32[8,4]: \"8\", character 1: 8 is outside of dimension 0, of 8", set_far},
+    {"matrix_transpose: the operand is f32[4]; it needs two dimensions", transpose_vector},
 };
 
 static void make_slip(const ax_value *in, ax_value *out, void *context) { out[0] = ((const slip *)context)->step(in); }
@@ -263,6 +298,7 @@ static void many(const ax_value *in, ax_value *out, void *context) { /* in: f32[
              ax_broadcast_to(ax_squeeze(ax_dynamic_at(parts[2], ax_at(in[1], 1, 0), 1), AX_DIMS(0)), AX_DIMS(4, 3)));
   out[0] = ax_einsum("ij,kj,kl,ii,...->il", 5, (ax_value[]){x, x, x, ax_einsum("ij,kj", 2, (ax_value[]){x, x}), parts[0]});
   ax_fori_loop(ax_integer(0), ax_integer(3), AX_FN(doubled, 2, 1), out, out);
+  x = ax_index_set(ax_index_set(x, "::2, ::-1", ax_index(x, "0, None")), "1:3, 0", ax_real(1));
   out[1] = ax_logsumexp(ax_cumsum(ax_take(x, in[1], 0), 1, true), AX_DIMS(0), true);
 }
 

@@ -65,6 +65,7 @@ void named() {
   gives([](value x, value, value, value) { return stop_gradient(x) + clamp(0, x, 1) + axle::full_like(x, 2); }, {2, 3});
   gives([](value x, value, value, value) { return rem(x, 2) + mod(-7, x) + floor_divide(x, x) + axle::floor(x) + axle::ceil(x) + axle::round(x); }, {2, 3});
   gives([](value x, value, value, value) { return reshape(x, {3, 2}); }, {3, 2});
+  gives([](value x, value, value, value) { return matrix_transpose(axle::index(index_set(x, ":, 0", 1), "::-1, None, 1:")); }, {2, 2, 1});
   gives([](value x, value, value, value) { return reshape(x, 6); }, {6});
   gives([](value x, value, value, value) { return transpose(x, {1, 0}); }, {3, 2});
   gives([](value x, value, value, value) { return broadcast_in_dim(x, {4, 2, 3}, {1, 2}); }, {4, 2, 3});

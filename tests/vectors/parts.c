@@ -14,6 +14,34 @@ BODY(slice_in_dim) {
   out[3] = ax_slice_in_dim(in[0], 2, 2, 1, 0);
 }
 
+enum { text_count = 37, set_count = 10 };
+static const char *const texts[text_count] = { /* those of parts.py */
+    "4::1", "3, -5::, None, None", "::3, None, -4:0", ":2:-2,None,None", "-3:5:3, None, 1, 1:", "-5::-1", "None, ::2",
+    "None, ::1, -3, None, -6:2:", "...", "-1,-2,...,:-3", "0, 6::-2, None, :0", ":2, 6:-6:1", "None, None",
+    "-5::-3,-6:2:-2,2::3", "None", "4:-8,-3,0", ":2:-1", "-3", "None,-1,-1:-3,None,4:-5:", "5:-6,3,5:0", "1, None, None",
+    "-1::-2, :-9:-3, :1", "2,-8::-3,4:-6:-1", "None, None, -4:-5:-3, ::", "-3,...", "-4, :", "3,0", ":-6, 0:-1:-3, ..., :-6",
+    ":1,6::3,1", "None,-2,None,-3", "2:,:-7:1", "4::2,None,None,-4::-1,:-4", "-5", "..., 1:", "1:-1, ::2, ::-1", "2, 3, -1",
+    "::-1, ..., None",
+};
+static const char *const sets[set_count] = {
+    "1:-1", ":, 2", "-1, ::2", "::-2, 1:5", "..., None, :", "3:3", "2, 3", "::3, ::-1", "1::2, -2::-3", "...",
+};
+
+BODY(index_all) {
+  for (int i = 0; i < text_count; i++) out[i] = ax_index(in[0], texts[i]);
+}
+
+BODY(index_set_all) {
+  for (int i = 0; i < set_count; i++) out[i] = ax_index_set(in[0], sets[i], in[1]);
+  out[set_count] = ax_index_set(in[0], "1:-1, ::-2", in[2]);
+  out[set_count + 1] = ax_index_set(in[0], "..., 0", ax_typeof(in[0]).dtype == AX_BOOL ? ax_integer(1) : ax_integer(2));
+}
+
+BODY(matrix_transpose) {
+  out[0] = ax_matrix_transpose(in[0]);
+  out[1] = ax_matrix_transpose(ax_at(in[0], 0, 0));
+}
+
 BODY(at) {
   out[0] = ax_at(in[0], 1, 0);
   out[1] = ax_at(in[0], -2, 1);
@@ -118,6 +146,9 @@ static const vector_case parts_cases[] = {
     {"logsumexp_none", "f32", .unary = logsumexp_none, .modes = "v"},
     {"reduce_bools", "bool", .body = reduce_bools, .out = 4},
     {"slice_in_dim", MOVE, .body = slice_in_dim, .out = 4},
+    {"index", MOVE, .body = index_all, .out = text_count},
+    {"index_set", MOVE, .body = index_set_all, .in = 3, .out = set_count + 2},
+    {"matrix_transpose", MOVE, .body = matrix_transpose, .out = 2},
     {"at", MOVE, .body = at, .out = 3},
     {"at_vector", "f32", .unary = at_vector},
     {"dynamic_at", MOVE, .body = dynamic_at, .in = 3, .out = 2},

@@ -10,6 +10,29 @@ MOVE = "f32 bf16 s32 bool"
 FLOAT = "f32 f64 bf16"
 DIVIDED = "f32 f64 bf16 s32 s8 u8"
 
+# The texts of parts.c.
+TEXTS = [
+    "4::1", "3, -5::, None, None", "::3, None, -4:0", ":2:-2,None,None", "-3:5:3, None, 1, 1:", "-5::-1", "None, ::2",
+    "None, ::1, -3, None, -6:2:", "...", "-1,-2,...,:-3", "0, 6::-2, None, :0", ":2, 6:-6:1", "None, None",
+    "-5::-3,-6:2:-2,2::3", "None", "4:-8,-3,0", ":2:-1", "-3", "None,-1,-1:-3,None,4:-5:", "5:-6,3,5:0", "1, None, None",
+    "-1::-2, :-9:-3, :1", "2,-8::-3,4:-6:-1", "None, None, -4:-5:-3, ::", "-3,...", "-4, :", "3,0", ":-6, 0:-1:-3, ..., :-6",
+    ":1,6::3,1", "None,-2,None,-3", "2:,:-7:1", "4::2,None,None,-4::-1,:-4", "-5", "..., 1:", "1:-1, ::2, ::-1", "2, 3, -1",
+    "::-1, ..., None",
+]  # fmt: skip
+SETS = [
+    "1:-1", ":, 2", "-1, ::2", "::-2, 1:5", "..., None, :", "3:3", "2, 3", "::3, ::-1", "1::2, -2::-3", "...",
+]  # fmt: skip
+
+
+def index_all(x):
+    return [eval(f"x[{text}]", {"x": x}) for text in TEXTS]
+
+
+def index_set_all(x, row, part):
+    x = jnp.asarray(x)
+    rows = [eval(f"x.at[{text}].set(row)", {"x": x, "row": row}) for text in SETS]
+    return rows + [x.at[1:-1, ::-2].set(part), x.at[..., 0].set(x.dtype.type(2))]
+
 
 def dynamic_at(x, i, j):
     n, m = x.shape[0], x.shape[2]
@@ -33,6 +56,9 @@ def rows(x, i):
 CASES = [
     Case("slice_in_dim", MOVE, lambda x: (lax.slice_in_dim(x, 1, 4, 1, 0), lax.slice_in_dim(x, -5, None, 2, -1), lax.slice_in_dim(x, 0, -1, 3, 1),
                                           lax.slice_in_dim(x, 2, 2, 1, 0)), [real(5, 6)]),
+    Case("index", MOVE, index_all, [real(5, 6, 3)]),
+    Case("index_set", MOVE, index_set_all, [real(5, 6, 3), real(3), real(3, 3, 3)]),
+    Case("matrix_transpose", MOVE, lambda x: (jnp.matrix_transpose(x), x[0].mT), [real(2, 3, 4)]),
     Case("at", MOVE, lambda x: (x[1], x[:, -2], lax.index_in_dim(x, 0, 2, keepdims=False)), [real(3, 4, 2)]),
     Case("at_vector", "f32", lambda x: x[-1], [real(4)]),
     Case("dynamic_at", MOVE, dynamic_at, [real(3, 4, 2), index(4, above=-2), index(3)]),
