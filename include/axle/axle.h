@@ -15,6 +15,7 @@
 #include "axle/npy.h"
 #include "axle/ops.h"
 #include "axle/optimizer.h"
+#include "axle/owned.h"
 #include "axle/pmap.h"
 #include "axle/program.h"
 #include "axle/sharding.h"
