@@ -6,7 +6,10 @@
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
+#include "ir/flow.h"
+#include "ir/memo.h"
 #include "ir/program.h"
+#include "plan/lower.h"
 #include "plan/passes.h"
 #include "support/cmocka.h"
 #include "support/random.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "axle/collectives.h"
-#include "prim/rules.h"
+#include "prim/bind.h"
 #include "support/cmocka.h"
 #include "support/compare.h"
 #include "support/run.h"

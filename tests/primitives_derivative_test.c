@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/program.h"
+#include "prim/bind.h"
 #include "prim/rules.h"
 #include "support/cmocka.h"
 #include "support/lanes.h"

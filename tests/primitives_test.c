@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "prim/rules.h"
+#include "prim/bind.h"
 #include "support/cmocka.h"
 #include "support/compare.h"
 #include "support/lanes.h"

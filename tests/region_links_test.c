@@ -7,7 +7,7 @@
 #include "ir/region_link.h"
 #include "partition/partition.h"
 #include "prim/prims.h"
-#include "prim/rules.h"
+#include "prim/bind.h"
 #include "support/cmocka.h"
 #include "support/sample.h"
 

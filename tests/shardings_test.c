@@ -12,7 +12,7 @@
 #include "axle/stages.h"
 #include "axle/transform.h"
 #include "partition/partition.h"
-#include "prim/rules.h"
+#include "prim/bind.h"
 #include "support/cmocka.h"
 #include "support/compare.h"
 #include "support/random.h"

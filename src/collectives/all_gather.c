@@ -9,6 +9,8 @@
    that sum out, and is n times off).
    Batching: the part of the batched axis is its batch dimension moved in front of `dimension` and merged with it. */
 #include "collectives/collective.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
 #include "prim/prims.h"
 
 typedef struct all_gather_params {

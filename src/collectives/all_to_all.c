@@ -10,6 +10,9 @@
    that does not divide by n.
    Linear; the transpose swaps split_axis and concat_axis. Batching over a named axis: reshapes and transposes. */
 #include "collectives/collective.h"
+#include "hlo/hlo.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
 #include "prim/prims.h"
 
 typedef struct all_to_all_params {

@@ -2,6 +2,9 @@
    Parameters: axes. Errors: an unknown axis or one named twice.
    No operands and an integer: nothing to differentiate. Batching: over a named axis that is among the axes, 0 .. size. */
 #include "collectives/collective.h"
+#include "hlo/hlo.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
 #include "prim/prims.h"
 
 typedef struct axis_index_params {

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "ops/pointwise.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
 #include "prim/prims.h"
 
 /* --- infer --- */
@@ -384,7 +386,7 @@ ax_status ax_lower_exchange(ax_lower *lower, const ax_exchange *exchange) {
 }
 
 static ax_status convert(ax_lower *lower, uint32_t dst, uint32_t src) {
-  ax_type type = ax_lower_get(lower, src)->type;
+  ax_type type = *ax_lower_type(lower, src);
   ax_position at[AX_MAX_RANK];
   ax_at_identity(at, type.rank);
   return ax_lower_move(lower, type.rank, type.dims, dst, at, src, at);

@@ -5,6 +5,7 @@
 #ifndef AX_COLLECTIVES_COLLECTIVE_H
 #define AX_COLLECTIVES_COLLECTIVE_H
 
+#include "plan/lower.h"
 #include "prim/shape.h"
 
 /* --- infer --- */

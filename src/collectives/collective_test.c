@@ -3,6 +3,9 @@
 
 #include "axle/transform.h"
 #include "collectives/collective.h"
+#include "ir/flow.h"
+#include "ir/memo.h"
+#include "plan/plan.h"
 #include "prim/prims.h"
 #include "support/cmocka.h"
 #include "support/oom.h"

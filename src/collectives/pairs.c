@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "collectives/collective.h"
+#include "hlo/hlo.h"
 
 static int compare_numbers(const void *a, const void *b) {
   int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;

@@ -6,6 +6,9 @@
    have zeros.
    Batching over a named axis: one slice of the batch dimension, over the other axes from the source's number there. */
 #include "collectives/collective.h"
+#include "hlo/hlo.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
 #include "prim/composite.h"
 #include "prim/prims.h"
 

@@ -9,6 +9,9 @@
 #include <string.h>
 
 #include "collectives/collective.h"
+#include "hlo/hlo.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
 #include "prim/prims.h"
 
 typedef struct ppermute_params {

@@ -23,6 +23,10 @@
 #include <string.h>
 
 #include "collectives/collective.h"
+#include "hlo/hlo.h"
+#include "plan/lower.h"
+#include "plan/lowering.h"
+#include "plan/plan.h"
 #include "prim/prims.h"
 #include "prim/region.h"
 

@@ -12,6 +12,8 @@
    The derivative of pmax is shared equally by the members that hold the largest value, as reduce_max's is (jax.lax has none).
    Batching: over a named axis that is among the axes, psum is a sum over the batch dimension. */
 #include "collectives/collective.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
 #include "prim/composite.h"
 #include "prim/prims.h"
 

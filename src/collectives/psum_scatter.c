@@ -7,6 +7,8 @@
    Linear; the transpose is all_gather, or all_gather_reduced where the operand was unreduced.
    Batching: the x of the members along the batched axis are summed, and each keeps its part: a dimension of the result. */
 #include "collectives/collective.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
 #include "prim/prims.h"
 
 typedef struct psum_scatter_params {

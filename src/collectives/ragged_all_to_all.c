@@ -23,8 +23,10 @@
 
 #include <string.h>
 
-#include "prim/prims.h"
 #include "collectives/ragged.h"
+#include "plan/lowering.h"
+#include "plan/plan.h"
+#include "prim/prims.h"
 
 enum {
   OPERAND = AX_RAGGED_OPERAND,

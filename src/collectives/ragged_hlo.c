@@ -6,6 +6,7 @@
                     tables
      back           each slice comes back to an area of its own, at its place in the operand; the areas are added */
 #include "collectives/ragged.h"
+#include "hlo/hlo.h"
 
 #include <string.h>
 

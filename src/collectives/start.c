@@ -15,6 +15,7 @@
    ax_start(expression) traces the body where it stands: the expression is evaluated between two calls, of which the first begins a
    trace and the second ends it; values of the enclosing trace that it uses become operands. */
 #include "collectives/collective.h"
+#include "hlo/hlo.h"
 #include "prim/prims.h"
 #include "prim/rebuild.h"
 

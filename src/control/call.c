@@ -1,6 +1,6 @@
 /* A program called inside a trace: its equations bound there one by one, so that operands which vary more than its inputs did are
    made to agree as anywhere else. */
-#include "prim/rules.h"
+#include "prim/bind.h"
 
 static ax_status check_call(const ax_program *program, uint32_t in_count, uint32_t out_count) {
   if (in_count == program->in_count && out_count == program->out_count) return AX_OK;

@@ -1,6 +1,6 @@
 /* Programs called inside traces whose values vary more than the program's own did. */
 #include "axle/ops.h"
-#include "prim/rules.h"
+#include "prim/bind.h"
 #include "support/cmocka.h"
 #include "support/tensor.h"
 

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "control/host_call.h"
+#include "plan/lower.h"
 #include "prim/prims.h"
 
 typedef struct pure_params {

@@ -12,7 +12,10 @@
 
 #include "control/closed_call.h"
 #include "control/name.h"
+#include "hlo/hlo.h"
+#include "plan/lower.h"
 #include "prim/prims.h"
+#include "prim/rules.h"
 
 typedef struct policy {
   bool dots;

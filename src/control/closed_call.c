@@ -8,7 +8,10 @@
 
 #include <string.h>
 
+#include "hlo/hlo.h"
+#include "plan/lower.h"
 #include "prim/prims.h"
+#include "prim/rules.h"
 
 static ax_program *body_of(const ax_eqn *eqn) { return ((const ax_closed_call_params *)eqn->params)->body; }
 

@@ -9,10 +9,14 @@
    cond_trace.c. */
 #include <stdio.h>
 
-#include "ir/number.h"
 #include "control/cond.h"
+#include "hlo/hlo.h"
+#include "ir/number.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
 #include "prim/prims.h"
 #include "prim/region.h"
+#include "prim/rules.h"
 
 static uint32_t count_outs(const void *params) {
   const ax_programs *branches = params;

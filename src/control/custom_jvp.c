@@ -4,10 +4,13 @@
    the tangents of those that are floats.
    Errors: programs that do not take the operands, or disagree; derivatives by one of the first num_consts operands.
    Its derivative is the rule, which is linear in the tangents. Higher derivatives are those of the rule. */
-#include "ir/flow.h"
-#include "prim/composite.h"
 #include "control/custom.h"
+#include "hlo/hlo.h"
+#include "ir/flow.h"
+#include "plan/lower.h"
+#include "prim/composite.h"
 #include "prim/prims.h"
+#include "prim/rules.h"
 
 typedef struct custom_jvp_params {
   ax_program *call, *rule;

@@ -7,6 +7,7 @@
 
 #include "control/custom.h"
 #include "prim/prims.h"
+#include "prim/rules.h"
 
 typedef struct custom_linear_params {
   ax_program *backward;

@@ -4,10 +4,13 @@
    cotangents of the results that are floats, which gives the cotangents of those operands of the function that are.
    Errors: programs that do not take the operands, or disagree; derivatives by one of the first num_consts operands.
    Its derivative is forward, and a custom_linear of the residuals and the tangents. */
-#include "prim/composite.h"
 #include "control/custom.h"
 #include "control/custom_linear.h"
+#include "hlo/hlo.h"
+#include "plan/lower.h"
+#include "prim/composite.h"
 #include "prim/prims.h"
+#include "prim/rules.h"
 
 typedef struct custom_vjp_params {
   ax_program *call, *forward, *backward;

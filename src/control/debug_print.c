@@ -10,6 +10,8 @@
    as io_callback. Derivatives ignore it: it stays in the forward part, and a transpose has none. */
 #include "control/format.h"
 #include "control/host_call.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
 #include "prim/prims.h"
 
 typedef struct print_params {

@@ -2,7 +2,7 @@
 #ifndef AX_CONTROL_FORI_LOOP_H
 #define AX_CONTROL_FORI_LOOP_H
 
-#include "prim/rules.h"
+#include "prim/bind.h"
 
 /* For bounds that are numbers: finds the first index, as a value of the trace, and the number of indices. False: the trace has
    failed. */

@@ -7,6 +7,7 @@
 
 #include "axle/transform.h"
 #include "prim/prims.h"
+#include "prim/rules.h"
 
 /* --- infer --- */
 

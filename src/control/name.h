@@ -2,7 +2,7 @@
 #ifndef AX_CONTROL_NAME_H
 #define AX_CONTROL_NAME_H
 
-#include "prim/rules.h"
+#include "prim/bind.h"
 
 typedef struct ax_name_params {
   ax_axes names;

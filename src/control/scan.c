@@ -9,10 +9,14 @@
    Linear where its body is linear. jvp, linearize, transpose and batch stand in scan_transform.c, the function in scan_trace.c. */
 #include <string.h>
 
+#include "control/scan.h"
+#include "hlo/hlo.h"
 #include "ir/flow.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
 #include "prim/prims.h"
 #include "prim/region.h"
-#include "control/scan.h"
+#include "prim/rules.h"
 
 static uint32_t count_outs(const void *params) { return ((const ax_scan_params *)params)->body->out_count; }
 
@@ -251,7 +255,7 @@ static ax_status before_loop(lower_state *s, uint32_t *in) {
   for (uint32_t i = s->consts + s->carries; i < s->eqn->in_count; i++) {
     if (ax_lower_get(lower, in[i])->loop == AX_NONE) continue;
     uint32_t copy;
-    ax_type type = ax_lower_get(lower, in[i])->type;
+    ax_type type = *ax_lower_type(lower, in[i]);
     AX_TRY(ax_lower_buffer(lower, &type, ax_lower_get(lower, in[i])->axes, &copy));
     AX_TRY(ax_lower_copy(lower, copy, in[i]));
     in[i] = copy;

@@ -7,11 +7,15 @@
    linearize, transpose and batch stand in while_transform.c, the function in while_trace.c. */
 #include <string.h>
 
+#include "control/while.h"
+#include "hlo/hlo.h"
 #include "ir/flow.h"
 #include "ir/number.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
 #include "prim/prims.h"
 #include "prim/region.h"
-#include "control/while.h"
+#include "prim/rules.h"
 
 static uint32_t count_outs(const void *params) { return ((const ax_while_params *)params)->body->out_count; }
 

@@ -6,12 +6,12 @@
 #include "ir/program.h"
 
 /* A primitive that is one StableHLO op on the same operands: its record (ir/prim.h) names the op. */
-typedef struct ax_hlo_form {
+struct ax_hlo_form {
   const char *op;         /* "stablehlo.add" */
   const char *attributes; /* attributes that tell it from other forms of the op; NULL: none */
-} ax_hlo_form;
+};
 
-typedef struct ax_hlo {
+struct ax_hlo {
   ax_text text;
   uint32_t next;   /* next SSA id: %0, %1, ... */
   uint32_t indent;
@@ -21,10 +21,10 @@ typedef struct ax_hlo {
   uint32_t messages; /* channel of all messages, since both sides must name the same one; 0: no message yet */
   const ax_program *program; /* whose equations are being written: operand types are program->types[eqn->in[i]] */
   /* Writes `program`'s equations here by their rules. The driver (bridge/) sets it; rules of regions call it. */
-  ax_status (*inline_program)(struct ax_hlo *hlo, const ax_program *program, const uint32_t *in, uint32_t *out);
+  ax_status (*inline_program)(ax_hlo *hlo, const ax_program *program, const uint32_t *in, uint32_t *out);
   /* Calls `program` here. It becomes a function of the module, once however often it is called. Set and called likewise. */
-  ax_status (*call_program)(struct ax_hlo *hlo, const ax_program *program, const uint32_t *in, uint32_t *out);
-} ax_hlo;
+  ax_status (*call_program)(ax_hlo *hlo, const ax_program *program, const uint32_t *in, uint32_t *out);
+};
 
 /* Added to a value's id: the value is a future of StableHLO, which async_done must end. Only the rules of start and done see it. */
 #define AX_HLO_FUTURE 0x80000000u

@@ -339,10 +339,10 @@ typedef struct ax_rename_args {
 
 enum { AX_AS_OPERANDS = -2 }; /* of out_count below */
 
-struct ax_lower;    /* plan/lower.h */
-struct ax_step;     /* kernel/step.h */
-struct ax_hlo;      /* hlo/hlo.h */
-struct ax_hlo_form; /* hlo/hlo.h */
+typedef struct ax_lower ax_lower;       /* plan/lower.h */
+typedef struct ax_step ax_step;         /* kernel/step.h */
+typedef struct ax_hlo ax_hlo;           /* hlo/hlo.h */
+typedef struct ax_hlo_form ax_hlo_form; /* hlo/hlo.h */
 
 /* No rule but `links`, `prune`, `ungroup`, `block`, `rename`, `plain` and `step` is NULL: a shared one (prim/rules.h) or the
    matching `ax_absent_*`. */
@@ -351,7 +351,7 @@ struct ax_prim {
   ax_prim_kind kind;
   uint32_t effects;               /* AX_EFFECT_*; a COLLECTIVE without EXCHANGE is one that each device comes to alone */
   ax_scalar scalar;               /* the operation that a pointwise primitive applies to elements; AX_SCALAR_NONE for others */
-  const struct ax_hlo_form *form; /* the StableHLO op that is equal to the primitive; NULL if there is none or it needs more than
+  const ax_hlo_form *form; /* the StableHLO op that is equal to the primitive; NULL if there is none or it needs more than
                                      its name */
   ax_form operands; /* the form of all operands */
   bool tokens;      /* operands may also be tokens, which it passes on */
@@ -392,9 +392,9 @@ struct ax_prim {
       const ax_eqn *eqn,
       ax_program **out); /* for a `derived` REGION: an equal program without kernels, for evaluators that run none; NULL: its first
                             program */
-  ax_status (*lower)(struct ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out); /* buffers */
-  ax_status (*hlo)(struct ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);       /* SSA ids */
-  const struct ax_step *step; /* of a primitive that stands in bodies of kernels alone: its rules there; NULL for others */
+  ax_status (*lower)(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out); /* buffers */
+  ax_status (*hlo)(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);       /* SSA ids */
+  const ax_step *step; /* of a primitive that stands in bodies of kernels alone: its rules there; NULL for others */
 };
 
 /* The table of all primitives, defined by prim/table.c from prims.def. */

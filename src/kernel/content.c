@@ -8,6 +8,7 @@
    A view of a view is read and written by way of what it is of. */
 #include <string.h>
 
+#include "ir/region_link.h"
 #include "kernel/discharge.h"
 #include "kernel/step.h"
 

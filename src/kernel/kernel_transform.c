@@ -5,8 +5,11 @@
 
 #include <string.h>
 
-#include "kernel/discharge.h"
 #include "control/closed_call.h"
+#include "hlo/hlo.h"
+#include "kernel/discharge.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
 #include "prim/prims.h"
 
 /* --- Derivatives --- */

@@ -14,10 +14,11 @@
    Compiled: a call of its body. StableHLO: the gather or scatter and the multiplication as two operations. */
 #include <stdio.h>
 
-#include "kernels/collective_matmul.h"
-#include "kernel/scratch.h"
-#include "control/closed_call.h"
 #include "collectives/collective.h"
+#include "control/closed_call.h"
+#include "hlo/hlo.h"
+#include "kernel/scratch.h"
+#include "kernels/collective_matmul.h"
 #include "prim/composite.h"
 #include "prim/prims.h"
 

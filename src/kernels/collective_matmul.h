@@ -3,7 +3,7 @@
 #define AX_KERNELS_COLLECTIVE_MATMUL_H
 
 #include "kernels/ring.h"
-#include "prim/rules.h"
+#include "prim/bind.h"
 
 typedef struct ax_ring_matmul { /* of one product, checked */
   ax_ring ring;

@@ -2,7 +2,7 @@
 #ifndef AX_LIB_EINSUM_H
 #define AX_LIB_EINSUM_H
 
-#include "prim/rules.h"
+#include "prim/bind.h"
 
 /* A label is a letter of the subscripts, or a dimension that an ellipsis stands for. Labels are numbered in the order of their
    first use. */

@@ -10,6 +10,7 @@
 #include "axle/transform.h"
 #include "mesh/shard_map.h"
 #include "mesh/sharding.h"
+#include "prim/bind.h"
 #include "prim/prims.h"
 #include "prim/rules.h"
 

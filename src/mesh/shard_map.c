@@ -20,8 +20,10 @@
 #include "ir/flow.h"
 #include "mesh/shard_map.h"
 #include "mesh/sharding.h"
+#include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/region.h"
+#include "prim/rules.h"
 
 static uint32_t count_outs(const void *params) { return ((const ax_shard_map_params *)params)->body->out_count; }
 

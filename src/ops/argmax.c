@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "ops/pointwise.h"
+#include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
 
@@ -71,7 +72,7 @@ static void batch(const ax_batch_args *args) {
 /* --- lower --- */
 
 static ax_status lower_maximum(ax_lower *lower, uint32_t x, const ax_reduction *r, uint32_t out) {
-  ax_dtype dtype = ax_lower_get(lower, x)->type.dtype;
+  ax_dtype dtype = ax_lower_type(lower, x)->dtype;
   ax_position to[AX_MAX_RANK];
   ax_at_identity(to, r->kept.count);
   AX_TRY(ax_lower_kernel_begin(lower, r->rank, 1, r->dims));
@@ -80,14 +81,14 @@ static ax_status lower_maximum(ax_lower *lower, uint32_t x, const ax_reduction *
 }
 
 static ax_status lower_index(ax_lower *lower, uint32_t x, uint32_t maximum, const ax_reduction *r, uint32_t out) {
-  ax_dtype index_dtype = ax_lower_get(lower, out)->type.dtype;
+  ax_dtype index_dtype = ax_lower_type(lower, out)->dtype;
   ax_position to[AX_MAX_RANK];
   ax_at_identity(to, r->kept.count);
   AX_TRY(ax_lower_kernel_begin(lower, r->rank, 1, r->dims));
   ax_loop_kernel *kernel = lower->kernel;
   ax_ex here = ax_lower_load(lower, x, r->at), most = ax_lower_load(lower, maximum, to);
   ax_ex hit = ax_kernel_op(kernel, AX_SCALAR_EQ, AX_BOOL, here, most, AX_NONE);
-  if (ax_is_float(ax_lower_get(lower, x)->type.dtype)) {
+  if (ax_is_float(ax_lower_type(lower, x)->dtype)) {
     ax_ex is_nan = ax_kernel_op(kernel, AX_SCALAR_NE, AX_BOOL, here, here, AX_NONE);
     hit = ax_kernel_op(kernel, AX_SCALAR_OR, AX_BOOL, hit, is_nan, AX_NONE);
   }
@@ -132,7 +133,7 @@ static ax_ex emit_beats(ax_loop_kernel *kernel, ax_dtype dtype, ax_ex here, ax_e
 
 /* In one pass: the elements of an axis are loads of one step. */
 static ax_status lower_short(ax_lower *lower, uint32_t x, const ax_reduction *r, uint32_t out) {
-  ax_dtype dtype = ax_lower_get(lower, x)->type.dtype, index_dtype = ax_lower_get(lower, out)->type.dtype;
+  ax_dtype dtype = ax_lower_type(lower, x)->dtype, index_dtype = ax_lower_type(lower, out)->dtype;
   ax_position to[AX_MAX_RANK];
   ax_at_identity(to, r->kept.count);
   AX_TRY(ax_lower_kernel_begin(lower, r->kept.count, 0, r->dims));

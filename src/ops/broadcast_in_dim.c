@@ -2,6 +2,7 @@
    Parameters: shape; broadcast_dimensions, strictly increasing.
    Errors: one entry a dimension of x is not given, or not increasing; a dimension of x that is neither 1 nor the result's.
    Linear; the transpose sums over what was repeated. Where nothing is repeated, the result is the operand's memory. */
+#include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
 

@@ -2,6 +2,7 @@
    Parameters: dimension.
    Errors: no operands; a dimension outside their rank; dtypes, ranks or other dimensions that differ.
    Linear; the transpose gives each operand its slice. */
+#include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
 

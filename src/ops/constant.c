@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hlo/hlo.h"
 #include "ir/number.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
+#include "prim/bind.h"
 #include "prim/prims.h"
 #include "prim/rules.h"
 

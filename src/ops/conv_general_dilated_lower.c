@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "ops/conv_general_dilated.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
 #include "prim/prims.h"
 
 enum { most_written_out = 128, few_features = 32, long_sum = 128, long_width = 16, few_places = 64 };
@@ -396,7 +398,7 @@ static ax_value padded(const ax_eqn *eqn, const ax_value *in, const uint32_t *or
 static bool lies_in_rows(const unfolding *u) { return u->columns.dilation == 1 && u->width >= long_width; }
 
 static ax_status multiply_image(ax_lower *lower, const unfolding *u, uint32_t image, uint32_t kernel, uint32_t out) {
-  const ax_type *type = &ax_lower_get(lower, image)->type;
+  const ax_type *type = ax_lower_type(lower, image);
   const int64_t row = type->dims[2] * u->in, k = u->columns.size * u->in;
   const ax_gemm gemm = {.dtype = type->dtype,
                         .m = u->width,
@@ -421,7 +423,7 @@ static ax_status multiply_image(ax_lower *lower, const unfolding *u, uint32_t im
 
 /* out[oh, ow, batch, out] */
 static ax_status multiply_features(ax_lower *lower, const unfolding *u, uint32_t image, uint32_t kernel, uint32_t out) {
-  const ax_type *type = &ax_lower_get(lower, image)->type;
+  const ax_type *type = ax_lower_type(lower, image);
   const int64_t row = type->dims[2] * u->batch, m = u->width * u->batch, rows = u->columns.size * u->out;
   const ax_gemm gemm = {.dtype = type->dtype,
                         .transpose_a = true,
@@ -497,7 +499,7 @@ static ax_status unfold(ax_lower *lower, const unfolding *u, uint32_t image, uin
 
 static ax_status multiply_rows(ax_lower *lower, const unfolding *u, uint32_t unfolded, uint32_t kernel, uint32_t out) {
   const int64_t k = u->columns.size * u->in, row = u->width * k;
-  ax_gemm gemm = {.dtype = ax_lower_get(lower, out)->type.dtype,
+  ax_gemm gemm = {.dtype = ax_lower_type(lower, out)->dtype,
                   .m = u->height * u->width,
                   .n = u->out,
                   .k = k,

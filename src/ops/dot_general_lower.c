@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "ops/dot_general.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
 #include "prim/prims.h"
 #include "product/product.h"
 
@@ -46,7 +48,7 @@ static bool as_matrix(const ax_type *type, const ax_dims *batch, const ax_dims *
 
 /* A buffer with the listed dimensions of `src`, in that order. */
 static ax_status lower_permuted(ax_lower *lower, uint32_t src, ax_axis_set axes, const ax_dims *order, uint32_t *out) {
-  ax_type from = ax_lower_get(lower, src)->type, to = from;
+  ax_type from = *ax_lower_type(lower, src), to = from;
   ax_position src_at[AX_MAX_RANK], dst_at[AX_MAX_RANK];
   ax_at_identity(dst_at, from.rank);
   for (uint32_t i = 0; i < order->count; i++) {
@@ -73,14 +75,14 @@ static ax_dims numbers(uint32_t first, uint32_t count) {
 /* The operand as matrices: where it lies, or copied into the order batch, rows, columns. */
 static ax_status lower_matrix(ax_lower *lower, uint32_t buffer, ax_axis_set axes, const ax_dims *batch, const ax_dims *rows,
                               const ax_dims *columns, matrix *out) {
-  ax_type type = ax_lower_get(lower, buffer)->type;
+  ax_type type = *ax_lower_type(lower, buffer);
   out->buffer = buffer;
   if (as_matrix(&type, batch, rows, columns, out)) return AX_OK;
   ax_dims order = joined(batch, rows, columns);
   AX_TRY(lower_permuted(lower, buffer, axes, &order, &out->buffer));
   ax_dims first = numbers(0, batch->count), second = numbers(batch->count, rows->count);
   ax_dims third = numbers(batch->count + rows->count, columns->count);
-  type = ax_lower_get(lower, out->buffer)->type;
+  type = *ax_lower_type(lower, out->buffer);
   return as_matrix(&type, &first, &second, &third, out) ? AX_OK : ax_error(AX_INTERNAL, "a copied operand is no matrix");
 }
 
@@ -134,7 +136,7 @@ static ax_status lower_blocks(ax_lower *lower, ax_gemm gemm, int64_t blocks, uin
 
 static ax_status lower_product(ax_lower *lower, const matrix *a, const matrix *b, const ax_dims *batch,
                                const int64_t *lhs_dims, uint32_t out) {
-  ax_gemm gemm = {.dtype = ax_lower_get(lower, a->buffer)->type.dtype,
+  ax_gemm gemm = {.dtype = ax_lower_type(lower, a->buffer)->dtype,
                   .transpose_a = a->transposed,
                   .transpose_b = b->transposed,
                   .m = a->rows,
@@ -161,7 +163,7 @@ static ax_status lower_product(ax_lower *lower, const matrix *a, const matrix *b
     gemm.c_stride[at] = gemm.c_stride[i]; /* at <= i: not yet read */
   }
   int64_t blocks = contracted_blocks(&gemm);
-  if (blocks > 1 && ax_lower_get(lower, out)->type.rank < AX_MAX_RANK) return lower_blocks(lower, gemm, blocks, out);
+  if (blocks > 1 && ax_lower_type(lower, out)->rank < AX_MAX_RANK) return lower_blocks(lower, gemm, blocks, out);
   return ax_lower_gemm(lower, &gemm);
 }
 
@@ -218,7 +220,7 @@ static void loop_places(const ax_dot_side *s, uint32_t free_at, uint32_t contrac
 /* Converted to what it is multiplied in. */
 static ax_ex load_factor(ax_lower *lower, uint32_t buffer, const ax_position *at, ax_dtype dtype) {
   ax_ex x = ax_lower_load(lower, buffer, at);
-  if (ax_lower_get(lower, buffer)->type.dtype == dtype) return x;
+  if (ax_lower_type(lower, buffer)->dtype == dtype) return x;
   return ax_kernel_op(lower->kernel, AX_SCALAR_CONVERT, dtype, x, AX_NONE, AX_NONE);
 }
 

@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "ops/gather.h"
-#include "prim/prims.h"
 #include "ops/scatter.h"
+#include "plan/lower.h"
+#include "prim/prims.h"
 #include "prim/shape.h"
 
 typedef struct dynamic_slice_params {
@@ -249,7 +250,7 @@ static void update_batch(const ax_batch_args *args) {
 static void at_starts(ax_lower *lower, const ax_type *x, const int64_t *sizes, const uint32_t *starts, ax_position *at) {
   ax_at_identity(at, x->rank);
   for (uint32_t d = 0; d < x->rank; d++) {
-    ax_dtype dtype = ax_lower_get(lower, starts[d])->type.dtype;
+    ax_dtype dtype = ax_lower_type(lower, starts[d])->dtype;
     ax_loop_kernel *kernel = lower->kernel;
     ax_ex start = ax_lower_load_scalar(lower, starts[d]);
     at[d].limit = x->dims[d] - sizes[d];

@@ -15,9 +15,11 @@
    Compiled: one kernel of loads. */
 #include <string.h>
 
+#include "hlo/hlo.h"
 #include "ops/gather.h"
-#include "prim/prims.h"
 #include "ops/scatter.h"
+#include "plan/lower.h"
+#include "prim/prims.h"
 
 static const char *const list_names[] = {"offset_dims", "collapsed_slice_dims", "start_index_map", "operand_batching_dims",
                                          "start_indices_batching_dims"};

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "hlo/hlo.h"
+#include "plan/lower.h"
 #include "prim/prims.h"
 
 /* --- Parameters --- */
@@ -159,7 +161,7 @@ bool ax_indexing_take(const ax_prim *prim, const ax_dim_list *const lists[5], co
 /* Number `component` of an index, as an s64 node. */
 static ax_ex load_index(ax_lower *lower, const ax_index_windows *w, uint32_t indices, int component) {
   ax_loop_kernel *kernel = lower->kernel;
-  ax_dtype dtype = ax_lower_get(lower, indices)->type.dtype;
+  ax_dtype dtype = ax_lower_type(lower, indices)->dtype;
   ax_position at[AX_MAX_RANK];
   for (uint32_t d = 0; d + 1 < w->index_rank; d++) at[d] = (ax_position){.dim = w->wide_of_index[d], .coef = 1, .dynamic = AX_NONE};
   at[w->index_rank - 1] = (ax_position){.dim = -1, .offset = component, .dynamic = AX_NONE};

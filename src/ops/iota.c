@@ -2,6 +2,7 @@
    Parameters: dtype, shape, dimension.
    Errors: bool; a dimension outside the shape.
    No operands: nothing to differentiate, batch or communicate; the same on all devices. */
+#include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "ops/pointwise.h"
+#include "plan/lower.h"
 #include "prim/prims.h"
 
 /* --- Comparisons --- */

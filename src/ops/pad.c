@@ -3,6 +3,7 @@
    Parameters: low, high, interior; one entry a dimension.
    Errors: a negative interior or result; a value of another dtype or not a scalar.
    Linear in both; x's transpose cuts and takes the strided slice, the value's sums the rest. */
+#include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
 
@@ -126,7 +127,7 @@ static void batch(const ax_batch_args *args) {
 
 /* Writes the padding value over the result, or over `extent` of it along one dimension from `begin` on. */
 static ax_status lower_value(ax_lower *lower, uint32_t out, uint32_t value, uint32_t dim, int64_t begin, int64_t extent) {
-  ax_type type = ax_lower_get(lower, out)->type;
+  ax_type type = *ax_lower_type(lower, out);
   ax_position at[AX_MAX_RANK];
   ax_at_identity(at, type.rank);
   if (type.rank > 0) {

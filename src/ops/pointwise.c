@@ -40,8 +40,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "prim/composite.h"
 #include "ops/pointwise.h"
+#include "plan/lower.h"
+#include "prim/composite.h"
 #include "prim/prims.h"
 
 /* --- infer --- */

@@ -2,6 +2,7 @@
 #ifndef AX_OPS_POINTWISE_H
 #define AX_OPS_POINTWISE_H
 
+#include "hlo/hlo.h"
 #include "ir/number.h"
 #include "prim/rules.h"
 

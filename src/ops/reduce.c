@@ -7,8 +7,9 @@
    hold it. */
 #include <math.h>
 
-#include "prim/composite.h"
 #include "ops/pointwise.h"
+#include "plan/lower.h"
+#include "prim/composite.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
 

@@ -13,10 +13,11 @@
    from neighbours' blocks. */
 #include <string.h>
 
-#include "prim/composite.h"
 #include "ops/pointwise.h"
-#include "prim/prims.h"
 #include "ops/window.h"
+#include "plan/lower.h"
+#include "prim/composite.h"
+#include "prim/prims.h"
 
 typedef struct window_params {
   ax_dims window_dimensions, window_strides, padding_low, padding_high, base_dilation, window_dilation;

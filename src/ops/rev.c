@@ -2,6 +2,7 @@
    Parameters: dimensions.
    Errors: a dimension outside the rank or named twice.
    Linear; its own transpose. */
+#include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
 

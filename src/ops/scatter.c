@@ -26,6 +26,7 @@
 
 #include "ops/gather.h"
 #include "ops/pointwise.h"
+#include "plan/lower.h"
 #include "prim/prims.h"
 
 static const char *const list_names[] = {"update_window_dims", "inserted_window_dims", "scatter_dims_to_operand_dims",

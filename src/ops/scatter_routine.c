@@ -12,6 +12,8 @@
 #include "machine/features.h"
 #include "ops/pointwise.h"
 #include "ops/scatter.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
 
 typedef struct loop { /* a dimension: strides in elements */
   int64_t extent, operand, updates, indices;
@@ -493,8 +495,8 @@ static void join_batch(scatter *s) {
 
 ax_status ax_lower_scatter(ax_lower *lower, ax_scalar combine, const ax_index_windows *w, bool clips, const uint32_t *in,
                            uint32_t out) {
-  const ax_type operand = ax_lower_get(lower, out)->type, indices = ax_lower_get(lower, in[0])->type,
-                updates = ax_lower_get(lower, in[1])->type;
+  const ax_type operand = *ax_lower_type(lower, out), indices = *ax_lower_type(lower, in[0]),
+                updates = *ax_lower_type(lower, in[1]);
   const arrays a = {&operand, &indices, &updates};
   scatter s = {.combine = combine,
                .dtype = operand.dtype,

@@ -2,6 +2,8 @@
    Parameters: start_indices, limit_indices, strides; one entry a dimension.
    Errors: a range outside the operand or reversed; a stride below 1.
    Linear; the transpose pads with zeros outside and between. A part that lies in one piece is the operand's memory. */
+#include "hlo/hlo.h"
+#include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
 

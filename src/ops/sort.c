@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hlo/hlo.h"
 #include "ops/gather.h"
+#include "plan/lower.h"
 #include "prim/prims.h"
 
 static ax_status infer(const ax_infer_args *args) {

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "ops/sort.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
 
 typedef struct sorter {
   int64_t extent, inner, rows; /* of the dimension; elements between neighbours along it; rows */
@@ -201,7 +203,7 @@ static ax_status sort_part(const void *data, void *const *memory, uint32_t part)
 enum { most_parts = 64 };
 
 ax_status ax_lower_sort(ax_lower *lower, const ax_sort_params *p, uint32_t count, const uint32_t *in, const uint32_t *out) {
-  const ax_type first = ax_lower_get(lower, in[0])->type;
+  const ax_type first = *ax_lower_type(lower, in[0]);
   const uint32_t d = (uint32_t)p->dimension;
   const double time = 12 * (double)ax_type_elems(&first) * (double)p->num_keys;
   size_t bytes = sizeof(sorter) + count * sizeof(ax_dtype);
@@ -217,7 +219,7 @@ ax_status ax_lower_sort(ax_lower *lower, const ax_sort_params *p, uint32_t count
   double wanted = time / 30000;
   if (wanted > most_parts) wanted = most_parts;
   s->parts = (double)s->rows < wanted ? (uint32_t)s->rows : wanted > 1 ? (uint32_t)wanted : 1;
-  for (uint32_t k = 0; k < count; k++) s->dtype[k] = ax_lower_get(lower, in[k])->type.dtype;
+  for (uint32_t k = 0; k < count; k++) s->dtype[k] = ax_lower_type(lower, in[k])->dtype;
   memcpy(buffers, in, count * sizeof in[0]);
   memcpy(buffers + count, out, count * sizeof out[0]);
   for (uint32_t k = 0; k < count && s->rows * s->extent == 0; k++) AX_TRY(ax_lower_copy(lower, out[k], in[k]));

@@ -6,8 +6,10 @@
    Compiled: code of its own, one pass over each row with a heap of k; rows in parts. */
 #include <string.h>
 
-#include "prim/prims.h"
+#include "hlo/hlo.h"
 #include "ops/sort.h"
+#include "plan/lower.h"
+#include "prim/prims.h"
 
 typedef struct top_k_params {
   int64_t k;

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "ops/sort.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
 
 typedef struct picker {
   int64_t extent, k, rows;
@@ -67,7 +69,7 @@ enum { most_parts = 64 };
 
 /* A result without elements is written by a kernel without steps. */
 ax_status ax_lower_top_k(ax_lower *lower, uint32_t in, const uint32_t *out) {
-  const ax_type x = ax_lower_get(lower, in)->type, values = ax_lower_get(lower, out[0])->type;
+  const ax_type x = *ax_lower_type(lower, in), values = *ax_lower_type(lower, out[0]);
   picker p = {
       .extent = x.dims[x.rank - 1], .k = values.dims[x.rank - 1], .rows = ax_dims_elems(x.rank - 1, x.dims), .dtype = x.dtype};
   const double time = 2 * (double)ax_type_elems(&x), wanted = time / 30000 < most_parts ? time / 30000 : most_parts;

@@ -2,6 +2,7 @@
    Parameters: permutation.
    Errors: not a permutation of x's dimensions.
    Linear; the transpose is the inverse permutation. Where only dimensions of 1 move, the result is the operand's memory. */
+#include "plan/lower.h"
 #include "prim/prims.h"
 #include "prim/shape.h"
 

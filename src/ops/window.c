@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "plan/lower.h"
+#include "plan/plan.h"
 #include "prim/prims.h"
 
 int64_t ax_dilated(int64_t size, int64_t apart) { return size > 0 ? (size - 1) * apart + 1 : 0; }

@@ -7,6 +7,7 @@
 #include "axle/stages.h"
 #include "partition/partition.h"
 #include "partition/partitioner.h"
+#include "prim/bind.h"
 #include "prim/rules.h"
 
 /* The cost of one run of one program. The collectives (rows) are in no order. */

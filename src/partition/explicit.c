@@ -16,12 +16,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mesh/constraint.h"
-#include "partition/partitioner.h"
-#include "mesh/sharding.h"
 #include "control/closed_call.h"
+#include "ir/region_link.h"
+#include "mesh/constraint.h"
+#include "mesh/sharding.h"
+#include "partition/partitioner.h"
+#include "prim/bind.h"
 #include "prim/prims.h"
-#include "prim/rules.h"
 
 typedef struct typing {
   const ax_mesh *mesh; /* of all constraints */

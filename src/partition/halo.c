@@ -13,7 +13,7 @@
 
 #include "axle/collectives.h"
 #include "collectives/collective.h"
-#include "prim/rules.h"
+#include "prim/bind.h"
 #include "prim/shape.h"
 #include "ops/window.h"
 

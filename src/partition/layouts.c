@@ -5,8 +5,9 @@
      cond     operands as the first branch takes them; results, for all branches, as propagation found for the equation
      loops    a carry as the body takes it, whatever layout it comes round with; the arrays that scan slices or stacks as their
               slices are */
+#include "ir/region_link.h"
 #include "partition/partitioner.h"
-#include "prim/rules.h"
+#include "prim/bind.h"
 
 typedef struct asking {
   ax_partitioner *p;

@@ -18,7 +18,7 @@
 #include "partition/partitioner.h"
 #include "mesh/sharding.h"
 #include "collectives/collective.h"
-#include "prim/rules.h"
+#include "prim/bind.h"
 #include "prim/shape.h"
 
 typedef struct operation {

@@ -25,7 +25,7 @@
 #include "partition/partitioner.h"
 #include "mesh/sharding.h"
 #include "prim/prims.h"
-#include "prim/rules.h"
+#include "prim/bind.h"
 
 static ax_value input(const ax_partitioner *p, ax_builder *builder, const ax_type *whole, const ax_spec *spec) {
   ax_type block;

@@ -4,9 +4,10 @@
    of one body. */
 #include <string.h>
 
+#include "control/closed_call.h"
 #include "ir/flow.h"
 #include "partition/partitioner.h"
-#include "control/closed_call.h"
+#include "prim/bind.h"
 #include "prim/prims.h"
 #include "prim/rules.h"
 

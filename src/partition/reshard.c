@@ -6,7 +6,7 @@
 #include "axle/collectives.h"
 #include "mesh/sharding.h"
 #include "collectives/collective.h"
-#include "prim/rules.h"
+#include "prim/bind.h"
 
 /* The axes of a dimension from the one numbered `from` on, as names. */
 static ax_axes names_of(const ax_spec *spec, uint32_t dim, uint32_t from) {

@@ -3,7 +3,7 @@
 
 #include "partition/partitioner.h"
 #include "mesh/sharding.h"
-#include "prim/rules.h"
+#include "prim/bind.h"
 
 ax_axis_set ax_scope_set(const ax_scope *s, ax_axis_set set) {
   ax_axis_set here = 0;

@@ -6,7 +6,7 @@
 #include "axle/collectives.h"
 #include "ir/program.h"
 #include "mesh/shard_map.h"
-#include "prim/rules.h"
+#include "prim/bind.h"
 
 static const char name[] = "top_level_all_gather";
 

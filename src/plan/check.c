@@ -18,7 +18,7 @@
 
 #include "axle/exec.h"
 #include "ir/number.h"
-#include "plan/lower.h"
+#include "plan/lowering.h"
 #include "plan/op.h"
 
 enum { most_kinds = 2 };

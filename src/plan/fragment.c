@@ -12,7 +12,9 @@
    same bits. */
 #include <string.h>
 
-#include "plan/lower.h"
+#include "ir/flow.h"
+#include "ir/memo.h"
+#include "plan/lowering.h"
 #include "plan/op.h"
 
 /* All of an operand that lowering a body may look at. */

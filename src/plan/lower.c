@@ -1,9 +1,11 @@
 /* The plan under construction: buffers, operations, nested blocks, and the walk that calls each primitive's lower rule. */
-#include "plan/lower.h"
+#include "plan/lowering.h"
 #include "plan/passes.h"
 
 #include <string.h>
 
+#include "ir/flow.h"
+#include "ir/memo.h"
 #include "ir/path.h"
 
 /* --- Buffers --- */
@@ -45,6 +47,8 @@ ax_status ax_lower_view(ax_lower *lower, uint32_t buffer, const ax_type *type, i
 }
 
 const ax_buffer *ax_lower_get(const ax_lower *lower, uint32_t buffer) { return &lower->plan->buffers[buffer]; }
+
+const ax_type *ax_lower_type(const ax_lower *lower, uint32_t buffer) { return &lower->plan->buffers[buffer].type; }
 
 /* --- Operations --- */
 

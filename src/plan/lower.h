@@ -1,26 +1,33 @@
-/* Lowering, as rules see it: a primitive's `lower` rule adds operations on buffers to the plan (plan.h). */
+/* Lowering, as rules see it: a primitive's `lower` rule adds operations on buffers to the plan. The plan's own types are known here
+   by name only; a rule that fills one in includes plan/plan.h, and one that adds a message or a step plan/lowering.h. */
 #ifndef AX_PLAN_LOWER_H
 #define AX_PLAN_LOWER_H
 
-#include "ir/flow.h"
-#include "plan/plan.h"
+#include "ir/program.h"
+#include "plan/kernel.h"
+
+/* plan/plan.h */
+typedef struct ax_plan ax_plan;
+typedef struct ax_block ax_block;
+typedef struct ax_buffer ax_buffer;
+typedef struct ax_gemm ax_gemm;
+typedef struct ax_routine ax_routine;
+typedef struct ax_exchange ax_exchange;
 
 /* The state of lowering; rules use the functions below. */
-typedef struct ax_lower {
+struct ax_lower {
   ax_plan *plan;
   ax_block *block; /* operations go here */
   const ax_program *program;
   const ax_eqn *eqn;
   const ax_axis_set *differs; /* by value of `program`: the axes along which it differs */
-  ax_flow *flow;              /* computes `differs` */
+  struct ax_flow *flow;              /* computes `differs` */
   ax_axis_set diverging;   /* axes along which devices may be at different places: inside a branch or loop that they choose */
   ax_loop_kernel *kernel;       /* being built, and its buffers by slot */
   uint32_t *buffers;
   uint32_t buffers_capacity;
   uint32_t *operand, operand_capacity; /* by buffer, while a call is lowered: the first operand that it is; undefined for others */
-} ax_lower;
-
-/* --- For rules --- */
+};
 
 /* A fresh buffer of `type` that varies over `axes`; a fresh buffer for result k of the equation, along the axes that the
    analysis found. */
@@ -31,6 +38,9 @@ AX_MUST_USE ax_status ax_lower_result(ax_lower *lower, const ax_eqn *eqn, uint32
 AX_MUST_USE ax_status ax_lower_view(ax_lower *lower, uint32_t buffer, const ax_type *type, int64_t offset, uint32_t loop,
                                     int64_t step, uint32_t *out);
 const ax_buffer *ax_lower_get(const ax_lower *lower, uint32_t buffer);
+const ax_type *ax_lower_type(const ax_lower *lower, uint32_t buffer);
+/* Whether a buffer is a constant of one element; *bits are its bits. */
+bool ax_lower_constant(const ax_buffer *buffer, int64_t *bits);
 
 /* A kernel: begin, load and combine (ax_kernel_* on lower->kernel), store, end. */
 AX_MUST_USE ax_status ax_lower_kernel_begin(ax_lower *lower, uint32_t rank, uint32_t reduce_rank, const int64_t *dims);
@@ -48,12 +58,6 @@ AX_MUST_USE ax_status ax_lower_routine(ax_lower *lower, const ax_routine *routin
 /* *started is the plan's copy of the exchange. ax_lower_done must be called for it once, in the same block. */
 AX_MUST_USE ax_status ax_lower_start(ax_lower *lower, const ax_exchange *exchange, ax_exchange **started);
 AX_MUST_USE ax_status ax_lower_done(ax_lower *lower, ax_exchange *started);
-/* kind: AX_OP_SEND or AX_OP_RECEIVE. The message is copied. */
-AX_MUST_USE ax_status ax_lower_message(ax_lower *lower, ax_op_kind kind, const ax_mail *message);
-/* A step of a ragged exchange. `ragged` is the plan's and is not copied. */
-AX_MUST_USE ax_status ax_lower_ragged(ax_lower *lower, ax_ragged *ragged, ax_ragged_step step);
-/* A step of a kernel. `cores` is the plan's (ax_plan_keep_cores). */
-AX_MUST_USE ax_status ax_lower_cores(ax_lower *lower, ax_cores *cores, ax_cores_step step);
 /* Runs the equation by its eval rule, and makes buffers for its results. For LOCAL primitives that have no better lowering;
    AX_ABSENT for others. */
 AX_MUST_USE ax_status ax_lower_eval(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
@@ -79,17 +83,5 @@ AX_MUST_USE ax_status ax_lower_branch_begin(ax_lower *lower, uint32_t index, uin
                                             ax_block **outer);
 void ax_lower_branch_case(ax_lower *lower, ax_block *outer, uint32_t k);
 void ax_lower_branch_end(ax_lower *lower, ax_block *outer);
-
-/* --- For lower.c --- */
-
-/* Adds the checks of an equation (check.c). Its operations are those of the block from `first` on. */
-AX_MUST_USE ax_status ax_lower_checks(ax_lower *lower, const ax_eqn *eqn, uint32_t first, const uint32_t *in, const uint32_t *out);
-
-/* --- For fragment.c --- */
-
-/* Whether a buffer is a constant of one element; *bits are its bits. */
-bool ax_lower_constant(const ax_buffer *buffer, int64_t *bits);
-/* Adds an operation, unchanged, at the end of the block at work. */
-AX_MUST_USE ax_status ax_lower_append(ax_lower *lower, const ax_op *op);
 
 #endif

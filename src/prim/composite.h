@@ -4,7 +4,7 @@
 #ifndef AX_PRIM_COMPOSITE_H
 #define AX_PRIM_COMPOSITE_H
 
-#include "prim/rules.h"
+#include "prim/bind.h"
 
 /* Gives the type of an operand, which must be an array of any dtype. False: it is no array, or a future; the trace has failed. */
 bool ax_operand(const char *function, ax_value x, ax_type *out);

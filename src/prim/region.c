@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "ir/flow.h"
+#include "plan/lower.h"
+#include "plan/plan.h"
 
 /* --- Tracing --- */
 

@@ -7,7 +7,7 @@
 #define AX_PRIM_REGION_H
 
 #include "ir/transform.h"
-#include "prim/rules.h"
+#include "prim/bind.h"
 
 /* --- Tracing --- */
 

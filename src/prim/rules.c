@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "hlo/hlo.h"
 #include "ir/number.h"
 #include "prim/prims.h"
 

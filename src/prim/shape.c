@@ -1,5 +1,7 @@
 /* Helpers for the files of shapes, reductions and products. The checks of infer say which dimension, of which parameter, is
    wrong. */
+#include "hlo/hlo.h"
+#include "plan/lower.h"
 #include "prim/shape.h"
 
 #include <string.h>
@@ -118,7 +120,7 @@ void ax_strided_copy(uint32_t rank, const int64_t *dims, size_t element_bytes, c
 
 ax_status ax_lower_move(ax_lower *lower, uint32_t rank, const int64_t *dims, uint32_t dst, const ax_position *dst_at,
                         uint32_t src, const ax_position *src_at) {
-  ax_dtype from = ax_lower_get(lower, src)->type.dtype, to = ax_lower_get(lower, dst)->type.dtype;
+  ax_dtype from = ax_lower_type(lower, src)->dtype, to = ax_lower_type(lower, dst)->dtype;
   AX_TRY(ax_lower_kernel_begin(lower, rank, 0, dims));
   ax_ex x = ax_lower_load(lower, src, src_at);
   if (from != to) x = ax_kernel_op(lower->kernel, AX_SCALAR_CONVERT, to, x, AX_NONE, AX_NONE);
@@ -127,7 +129,7 @@ ax_status ax_lower_move(ax_lower *lower, uint32_t rank, const int64_t *dims, uin
 }
 
 ax_status ax_lower_fill(ax_lower *lower, uint32_t dst, ax_number value) {
-  ax_type type = ax_lower_get(lower, dst)->type;
+  ax_type type = *ax_lower_type(lower, dst);
   ax_position at[AX_MAX_RANK];
   int64_t bits = 0;
   ax_number_store(type.dtype, &bits, 0, value);

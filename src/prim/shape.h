@@ -4,6 +4,7 @@
 #define AX_PRIM_SHAPE_H
 
 #include "ir/number.h"
+#include "plan/kernel.h"
 #include "prim/rules.h"
 
 /* --- Lists of dimensions --- */

@@ -4,7 +4,7 @@
 
 #include "ir/program.h"
 #include "plan/passes.h"
-#include "prim/rules.h"
+#include "prim/bind.h"
 #include "support/cmocka.h"
 #include "support/oom.h"
 #include "support/tensor.h"

@@ -6,7 +6,7 @@
 #include "axle/exec.h"
 #include "ir/program.h"
 #include "mesh/sharding.h"
-#include "prim/rules.h"
+#include "prim/bind.h"
 #include "tree/treedef.h"
 
 typedef struct body {

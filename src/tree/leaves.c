@@ -8,7 +8,7 @@
 #include "axle/ops.h"
 #include "ir/program.h"
 #include "prim/region.h"
-#include "prim/rules.h"
+#include "prim/bind.h"
 #include "tree/treedef.h"
 
 /* --- By name --- */

@@ -10,7 +10,7 @@
 #include "axle/ops.h"
 #include "axle/optimizer.h"
 #include "ir/program.h"
-#include "prim/rules.h"
+#include "prim/bind.h"
 #include "tree/leaves.h"
 #include "tree/pattern.h"
 #include "tree/treedef.h"

@@ -7,7 +7,7 @@
 #include "axle/ops.h"
 #include "axle/optimizer.h"
 #include "ir/program.h"
-#include "prim/rules.h"
+#include "prim/bind.h"
 #include "tree/leaves.h"
 
 static const double pi = 3.14159265358979323846;

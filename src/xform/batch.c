@@ -12,7 +12,7 @@
    inherit as they inherit the memo, so that rules need not pass it on). */
 #include <string.h>
 
-#include "prim/rules.h"
+#include "prim/bind.h"
 #include "xform/xform.h"
 
 typedef struct batch_walk {

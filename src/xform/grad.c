@@ -3,7 +3,7 @@
      x.. -> primal -> y, residual..          residual.., 1 -> tangent transposed -> dy/dx..
 
    The forward computation stands in the result once: the gradient takes its residuals from it. */
-#include "prim/rules.h"
+#include "prim/bind.h"
 #include "xform/xform.h"
 
 typedef struct halves {

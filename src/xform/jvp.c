@@ -7,7 +7,7 @@
    array itself. */
 #include "control/custom_linear.h"
 #include "prim/prims.h"
-#include "prim/rules.h"
+#include "prim/bind.h"
 #include "xform/xform.h"
 
 typedef struct jvp_walk {

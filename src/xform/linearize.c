@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "prim/prims.h"
-#include "prim/rules.h"
+#include "prim/bind.h"
 #include "xform/xform.h"
 
 typedef struct split {

@@ -1,6 +1,7 @@
 /* How far tangents and batch dimensions reach. Rules of regions ask before they transform their programs, so that each body is
    transformed once, with the inputs and results that take part known (ir/flow.h). */
 #include "ir/flow.h"
+#include "prim/bind.h"
 #include "prim/rules.h"
 #include "xform/xform.h"
 

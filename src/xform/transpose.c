@@ -11,7 +11,7 @@
    link is the k-th from the end on both sides. A program without a cycle of waits has none in reverse either. */
 #include <string.h>
 
-#include "prim/rules.h"
+#include "prim/bind.h"
 #include "xform/xform.h"
 
 typedef struct transpose_walk {

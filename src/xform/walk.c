@@ -1,5 +1,5 @@
 /* Helpers shared by the transforms: a walk from one program into the builder of another, and the checks on rules' results. */
-#include "prim/rules.h"
+#include "prim/bind.h"
 #include "xform/xform.h"
 
 bool ax_walk_init(ax_program_walk *walk, const ax_program *program) {

@@ -7,11 +7,13 @@
      result                          a new buffer, not initialised */
 #include <string.h>
 
-#include "kernel/image/image.h"
-#include "kernel/kernel_call.h"
-#include "kernel/image/run.h"
-#include "plan/lower.h"
 #include "collectives/collective.h"
+#include "kernel/image/image.h"
+#include "kernel/image/run.h"
+#include "kernel/kernel_call.h"
+#include "plan/lower.h"
+#include "plan/lowering.h"
+#include "plan/plan.h"
 #include "prim/prims.h"
 
 static void release(void *kernel) { ax_image_release(kernel); }

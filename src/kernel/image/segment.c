@@ -16,7 +16,7 @@
 
 #include "array/straight.h"
 #include "kernel/step.h"
-#include "prim/rules.h"
+#include "prim/bind.h"
 
 enum {
   least_bytes = 256, /* that are worth a segment where nothing is computed */
