@@ -18,7 +18,8 @@ typedef enum ax_feature {
 
 /* Says whether the processor has it, and the operating system saves the registers that it needs. */
 bool ax_machine_has(ax_feature feature);
-/* The bytes of the widest registers that code is made for: 64, 32 or 16. */
+enum { AX_REGISTER_BYTES = 64 }; /* the widest registers that anything here uses */
+/* The bytes of the widest registers of this machine that code is made for: 64, 32 or 16. */
 uint32_t ax_machine_register_bytes(void);
 /* Adds to the digest all that decides which instructions this processor has. Two processors that add the same can run the same
    machine code. False: this kind of processor does not say, and nothing was added. */

@@ -149,7 +149,6 @@ static ax_status lower_short(ax_lower *lower, uint32_t x, const ax_reduction *r,
 }
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
-  enum { short_axis = 16, least_rows = 1 << 13 }; /* as jit/emit/columns.c */
   const ax_type *x = &lower->program->types[eqn->in[0]];
   const argmax_params *p = eqn->params;
   ax_reduction r = ax_reduction_of(x->rank, x->dims, &p->axes);
@@ -158,7 +157,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   type.dtype = x->dtype;
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   bool is_last = p->axes.v[0] + 1 == (int64_t)x->rank;
-  if (r.dims[r.rank - 1] <= short_axis && (!is_last || ax_dims_elems(r.kept.count, r.dims) >= least_rows))
+  if (r.dims[r.rank - 1] <= AX_LINE_LOADS && (!is_last || ax_dims_elems(r.kept.count, r.dims) >= AX_LINE_ROWS))
     return lower_short(lower, in[0], &r, out[0]);
   AX_TRY(ax_lower_buffer(lower, &type, lower->differs[eqn->out], &maximum));
   AX_TRY(lower_maximum(lower, in[0], &r, maximum));

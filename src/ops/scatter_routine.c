@@ -9,6 +9,7 @@
    that an index moves; then any. */
 #include <string.h>
 
+#include "machine/caches.h"
 #include "machine/features.h"
 #include "ops/pointwise.h"
 #include "ops/scatter.h"
@@ -258,7 +259,7 @@ static bool has_rows(const scatter *s) {
          (!pieces || (s->window_rank == 1 && s->cut_number < 0));
 }
 
-enum { listed = 256, fetched_ahead = 8, fetched_bytes = 512, line_bytes = 64 }; /* rows; of each */
+enum { listed = 256, fetched_ahead = 8, fetched_bytes = 512 }; /* rows; of each */
 
 typedef struct listing { /* rows of the part, and where they go */
   int64_t count, row[listed], place[listed];
@@ -294,7 +295,7 @@ static void list_rows(const scatter *s, const memory *m, range places, int64_t i
 }
 
 static void fetch_row(const char *to, int64_t bytes) {
-  for (int64_t at = 0; at < bytes && at < fetched_bytes; at += line_bytes) __builtin_prefetch(to + at, 1);
+  for (int64_t at = 0; at < bytes && at < fetched_bytes; at += AX_LINE_BYTES) __builtin_prefetch(to + at, 1);
 }
 
 /* Runs of f32 that lie together are added. */
@@ -409,7 +410,7 @@ static void find_loops(scatter *s, const ax_index_windows *w, const arrays *a) {
   }
 }
 
-enum { run_bytes = 128, long_bytes = 16 << 10, most_parts = 16, few_parts = 4, enough_elems = 16, near_bytes = 1 << 20 };
+enum { run_bytes = 128, long_bytes = 16 << 10, most_parts = 16, few_parts = 4, enough_elems = 16 };
 
 static uint32_t fewer(double wanted, int64_t most) {
   return (double)most < wanted ? (uint32_t)(most > 1 ? most : 1) : (uint32_t)wanted;
@@ -437,7 +438,7 @@ static void cut_places(scatter *s, const ax_index_windows *w, const arrays *a, d
   int64_t elems = 1;
   if (wanted > few_parts) wanted = few_parts;
   for (uint32_t d = 0; d < s->window_rank; d++) elems *= s->window[d].extent;
-  if (elems < enough_elems && ax_type_elems(a->operand) * s->bytes <= near_bytes) return;
+  if (elems < enough_elems && ax_type_elems(a->operand) * s->bytes <= AX_SECOND_LEVEL_BYTES) return;
   for (uint32_t d = 0; d < w->rank; d++) {
     const int window = s->window_of[d];
     const bool whole = window < 0 || s->window[window].extent == 1; /* it has no pieces */

@@ -1,11 +1,11 @@
 #include "plan/amount.h"
 
+#include "machine/caches.h"
 #include "plan/op.h"
 
 /* Elements of a slot that one load or store comes to: all steps of the kernel along dimensions that its position depends on. What a
    stride along the last dimension leaves out comes with the lines of the cache that the others are in. */
 static double reach(const ax_loop_kernel *kernel, uint32_t slot, const ax_position *at) {
-  enum { line_bytes = 64 };
   const ax_slot *s = &kernel->slots[slot];
   bool moves[2 * AX_MAX_RANK] = {false};
   double steps = 1, elems = (double)ax_dims_elems(s->rank, s->dims);
@@ -18,7 +18,7 @@ static double reach(const ax_loop_kernel *kernel, uint32_t slot, const ax_positi
     if (moves[d] || looked_up) steps *= (double)kernel->dims[d];
   if (s->rank > 0 && at[s->rank - 1].dim >= 0) {
     const int64_t coef = at[s->rank - 1].coef, stride = coef < 0 ? -coef : coef,
-                  most = line_bytes / (int64_t)ax_dtype_bytes(s->dtype);
+                  most = AX_LINE_BYTES / (int64_t)ax_dtype_bytes(s->dtype);
     steps *= (double)(stride < 1 ? 1 : stride < most ? stride : most);
   }
   return steps < elems ? steps : elems;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/program.h"
+#include "machine/caches.h"
 #include "plan/amount.h"
 #include "plan/blocks.h"
 #include "plan/passes.h"
@@ -13,7 +14,6 @@ enum {
   most_parts = 256,
   most_blocks = 32,
   enough_parts = 16,
-  shared_cache = 24 << 20,
   long_run_bytes = 128 << 10,
   run_bytes = 2048,
   least_run_bytes = 128,
@@ -52,7 +52,9 @@ static double op_time(const ax_expr *expr) {
 }
 
 /* Nanoseconds a byte, of so many bytes that are touched together: in the second cache, in a cache that cores share, in memory. */
-static double byte_time(double bytes) { return bytes <= 1 << 20 ? 0.005 : bytes <= shared_cache ? 0.01 : 0.02; }
+static double byte_time(double bytes) {
+  return bytes <= AX_SECOND_LEVEL_BYTES ? 0.005 : bytes <= AX_SHARED_LEVEL_BYTES ? 0.01 : 0.02;
+}
 
 double ax_kernel_time(const ax_loop_kernel *kernel) {
   const ax_amount amount = ax_kernel_amount(kernel);
@@ -149,7 +151,7 @@ static cut choose(const ax_loop_kernel *kernel, const lengths *l, uint32_t from,
 /* The longest runs, in bytes, that are worth having. Memory that is only read is read in runs of 128 KiB in two thirds of the
    time of runs of 8 KiB. */
 static int64_t longest_run(const ax_loop_kernel *kernel) {
-  return kernel->reduce_rank > 0 && ax_kernel_amount(kernel).read > shared_cache ? long_run_bytes : run_bytes;
+  return kernel->reduce_rank > 0 && ax_kernel_amount(kernel).read > AX_SHARED_LEVEL_BYTES ? long_run_bytes : run_bytes;
 }
 
 /* The longest at which there are enough parts. */

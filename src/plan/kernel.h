@@ -37,6 +37,9 @@ typedef struct ax_expr {
 } ax_expr;
 
 enum { AX_MAX_SLOTS = 64 }; /* of one kernel */
+/* The code generator makes loads of neighbouring elements of a row together: at most AX_LINE_LOADS of them, and in no fewer than
+   AX_LINE_ROWS rows (jit/emit/columns.c). Lowering that spells a short row out as loads keeps to both (ops/argmax.c). */
+enum { AX_LINE_LOADS = 16, AX_LINE_ROWS = 1 << 13 };
 typedef struct ax_slot {
   ax_dtype dtype;
   uint32_t rank;

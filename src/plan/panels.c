@@ -19,13 +19,13 @@
 
 #include <string.h>
 
+#include "machine/caches.h"
 #include "plan/nesting.h"
 #include "plan/passes.h"
 
 enum {
   most_rows = 512,           /* beyond it, packing is little beside the product */
   most_bytes = 64 << 20,     /* of all factors before loops, and of constants that are held as they are too */
-  most_near_bytes = 5 << 20, /* of those that few rows are multiplied with, of one plan: the caches hold them */
   shared_rows = 64, /* outside of loops a factor is read as often as that is written out, and what one core has packed comes slowly
                        to another: many rows gain too little by it, */
   shared_reads = 6,
@@ -53,8 +53,8 @@ ax_product ax_gemm_product(const ax_gemm *g, int64_t rows, int64_t columns) {
                       .b_column = g->transpose_b ? g->ldb : 1,
                       .c_row = g->ldc,
                       .add = g->accumulate,
-                      .far = factor_bytes(g, g->m, g->a_stride) > AX_PRODUCT_NEAR,
-                      .far_b = factor_bytes(g, g->n, g->b_stride) > AX_PRODUCT_FAR};
+                      .far = factor_bytes(g, g->m, g->a_stride) > AX_NEAR_LEVELS_BYTES,
+                      .far_b = factor_bytes(g, g->n, g->b_stride) > AX_FAR_FACTOR_BYTES};
 }
 
 ax_product_way ax_gemm_way(const ax_gemm *g, const ax_product *p) {
@@ -299,7 +299,7 @@ static const packed *find_made(const packer *p, uint32_t allocation, uint32_t fr
 
 /* Whether there is room for it, which it then has. */
 static bool fits(packer *p, gain of, int64_t bytes) {
-  if (bytes > most_bytes - p->bytes || (of == GAIN_NEAR && bytes > most_near_bytes - p->near_bytes)) return false;
+  if (bytes > most_bytes - p->bytes || (of == GAIN_NEAR && bytes > AX_KEPT_FACTORS_BYTES - p->near_bytes)) return false;
   p->bytes += bytes;
   if (of == GAIN_NEAR) p->near_bytes += bytes;
   return true;

@@ -9,9 +9,10 @@
    Blocks depend on the group's sizes alone, never on the threads. The cut of rows changes the time only, and no bits. */
 #include "plan/rows_blocks.h"
 
+#include "machine/caches.h"
+
 enum {
-  most_rows_bytes = 4 << 20, /* of one row of all that is touched: beyond it, it is in no cache when the next kernel comes */
-  block_bytes = AX_HOSTILE ? 64 : 32 << 10, /* of a block of rows of all that is touched */
+  block_bytes = AX_HOSTILE ? 64 : AX_FIRST_LEVEL_BYTES, /* of a block of rows of all that is touched */
   least_block = AX_HOSTILE ? 1 : 4 << 10, /* bytes of an allocation that a kernel comes to in a block of rows */
   tile_rows = AX_HOSTILE ? 1 : 14, /* of a product: blocks are of so many, */
   most_tiles = 6,           /* so many times, */
@@ -130,7 +131,7 @@ static double parts_of(const ax_rows_group *of, const extent *e) {
 
 /* Products alone are cut into as many parts as they are worth, by rows and by columns: they are not to lose that. */
 static bool is_worth_it(const ax_rows_group *of, const extent *e, int64_t step, double parts) {
-  if (of->count < 2 || step == 0 || e->largest < AX_ROWS_LEAST_SHARED || e->row > most_rows_bytes) return false;
+  if (of->count < 2 || step == 0 || e->largest < AX_ROWS_LEAST_SHARED || e->row > AX_KEPT_BYTES) return false;
   return !ax_rows_has_products(of) || parts >= least_parts || parts >= 0.5 * ax_parts_worth(time_of(of));
 }
 

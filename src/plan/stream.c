@@ -4,9 +4,10 @@
    Two kinds are stored as usual, because the line is in a cache already or should stay there: arrays that are overwritten in
    place, and allocations that the next member of a group of rows reads (plan/rows.c). Other operations may use the same kernel,
    so the pass changes a copy. */
+#include "machine/caches.h"
 #include "plan/passes.h"
 
-enum { more_than_caches = 32 << 20, few_parts = 8 };
+enum { few_parts = 8 };
 
 static uint32_t allocation_of(const ax_plan *plan, const ax_bound *bound, uint32_t slot) {
   return plan->buffers[bound->buffers[slot]].allocation;
@@ -31,7 +32,7 @@ static bool stores_much(const ax_plan *plan, const ax_bound *bound, int64_t time
   double bytes = (double)ax_dtype_bytes(k->slots[k->stores[0].slot].dtype) * (double)times,
          whole = (double)ax_buffer_bytes(allocation);
   for (uint32_t d = 0; d < k->rank; d++) bytes *= (double)k->dims[d];
-  return !allocation->updated && whole >= more_than_caches && bytes * few_parts >= whole;
+  return !allocation->updated && whole >= AX_STREAMED_BYTES && bytes * few_parts >= whole;
 }
 
 /* `op`: the kernel's operation, or the group that it is a member of. No other access of `op` touches the stored allocation. */

@@ -17,7 +17,7 @@
 
 enum {
   few_groups = 5,        /* groups of rows; with more of them it pays to pack b */
-  least_bytes = 1 << 20, /* of b, with the gaps between its rows */
+  least_bytes = AX_SECOND_LEVEL_BYTES, /* of b, with the gaps between its rows */
   least_run = 2 << 10,   /* bytes of a row of a b in a cache: the processor prefetches shorter rows well */
   least_far_run = 512,   /* the same for a b in memory */
   far_steps = 8,
@@ -38,7 +38,7 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* b lies in memory. */
 static bool is_far(const ax_product *p, const ax_product_kernels *k) {
-  return p->far_b || p->k * p->b_row * k->number_bytes >= AX_PRODUCT_FAR;
+  return p->far_b || p->k * p->b_row * k->number_bytes >= AX_FAR_FACTOR_BYTES;
 }
 
 bool ax_few_streams(const ax_product *p, const ax_product_kernels *k) {
@@ -53,7 +53,7 @@ static int64_t panel_vectors(const ax_product_way *way) { return way->rows <= wa
 
 /* The number of rows of b that are read side by side. */
 static int64_t streamed_steps(const ax_product *p, const ax_product_kernels *k) {
-  if (p->m > more_rows || p->k * p->b_row * k->number_bytes < AX_PRODUCT_FAR) return near_steps;
+  if (p->m > more_rows || p->k * p->b_row * k->number_bytes < AX_FAR_FACTOR_BYTES) return near_steps;
   return p->m > many_rows ? 2 * far_steps : far_steps;
 }
 

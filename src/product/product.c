@@ -18,22 +18,19 @@
 #include "product/few.h"
 
 enum {
-  line_bytes = 64,
   many_groups = 3,         /* of rows: with so many, a last group of few rows costs little */
   block_bytes = 3072,      /* of a row of a in a block, which has at most most_steps units of k */
   whole_lines = 16,        /* units: blocks begin at cache lines, if rows do */
-  panel_bytes = 512 << 10, /* of b, packed */
-  pass_bytes = 4 << 20,    /* of a, packed and kept for the next columns */
+  panel_bytes = AX_SECOND_LEVEL_BYTES / 2, /* of b, packed */
   turned_groups = 8,       /* of a transposed a, packed at once: a few cache lines from each of its rows */
-  near_bytes = 32 << 10,   /* of b, if it is to be read where it lies */
   few_groups = 2,          /* of rows: if there are no more, b is read where it lies, whatever its size */
   many_panels = 3,         /* of b's columns: from here on it pays to copy rows of a */
   conflict = 8192,         /* bytes: rows at this distance share a few sets of the cache */
   least_copied = 1024,     /* bytes of a row */
   long_tile = 64,          /* steps: such a tile leaves time to prefetch */
   most_fetched = 128 << 10,
-  most_in_place = 2 << 20, /* bytes of a factor of the next product; the processor prefetches longer runs itself, unless they are
-                              read in panels */
+  /* Of a factor of the next product. The processor prefetches longer runs itself, unless they are read in panels. */
+  most_in_place = AX_NEAR_LEVELS_BYTES,
   fetched_ahead = 8 << 10, /* bytes of a, if memory takes longer than a tile */
   long_row = 1024,
   row_ahead = 512, /* bytes prefetched ahead within a row, in narrow products */
@@ -59,7 +56,7 @@ static bool packs_b(const ax_product *p, const ax_product_kernels *k, int64_t bl
   if (!k->in_place || p->b_column != 1) return true;
   if (!k->some && p->n % k->lanes != 0) return true;
   if (p->m <= few_groups * k->most_rows) return false;
-  return block * p->n * k->unit_bytes > near_bytes;
+  return block * p->n * k->unit_bytes > AX_FIRST_LEVEL_BYTES;
 }
 
 static bool packs_a(const ax_product *p, const ax_product_kernels *k, int64_t block, bool packs_b) {
@@ -83,8 +80,8 @@ static void choose_slots(ax_product_way *way, const ax_product *p, int64_t units
   if (!way->packs_a) return;
   const int64_t panel = (way->rows > k->lanes ? 2 : 1) * k->lanes * units * k->unit_bytes;
   way->slot_bytes =
-      round_up(turned ? panel : way->rows * PACKED_LINE(k->unit_bytes), line_bytes) + (k->careful != NULL ? line_bytes : 0);
-  if (kept && way->groups * way->slot_bytes > pass_bytes) way->groups = pass_bytes / way->slot_bytes;
+      round_up(turned ? panel : way->rows * PACKED_LINE(k->unit_bytes), AX_LINE_BYTES) + (k->careful != NULL ? AX_LINE_BYTES : 0);
+  if (kept && way->groups * way->slot_bytes > AX_KEPT_BYTES) way->groups = AX_KEPT_BYTES / way->slot_bytes;
   way->ahead = turned ? turned_groups : 1;
   way->slots = kept || way->groups < way->ahead ? way->groups : way->ahead;
 }
@@ -107,7 +104,7 @@ static ax_product turn(const ax_product *p) {
                       .b_column = p->a_row,
                       .c_row = p->c_row,
                       .add = p->add,
-                      .far = p->n * p->b_column * (int64_t)ax_dtype_bytes(p->dtype) > AX_PRODUCT_NEAR};
+                      .far = p->n * p->b_column * (int64_t)ax_dtype_bytes(p->dtype) > AX_NEAR_LEVELS_BYTES};
 }
 
 /* Bytes of so many columns, packed for one block: whole panels, and a last one that is no wider than needed. */
@@ -135,7 +132,7 @@ static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, i
   }
   way.columns = !way.packs_b || p->n <= fit ? p->n : fit;
   if (way.packs_b) {
-    way.panel_bytes = width * units * k->unit_bytes + (k->careful != NULL ? line_bytes : 0);
+    way.panel_bytes = width * units * k->unit_bytes + (k->careful != NULL ? AX_LINE_BYTES : 0);
     way.b_bytes = columns > 0 ? 0 : columns_bytes(&way, way.columns);
     way.block_bytes = ax_ceil_div(columns > 0 ? columns : p->n, width) * way.panel_bytes;
   }
@@ -189,14 +186,15 @@ typedef struct making { /* some rows and columns, over one block of k */
 
 /* Notes the least exponent of a panel's columns, behind the panel. */
 static void note_columns(const making *m, int64_t panel, int least) {
-  if (m->way->kernels->careful != NULL) memcpy(m->packed_b + (panel + 1) * m->way->panel_bytes - line_bytes, &least, sizeof least);
+  if (m->way->kernels->careful != NULL)
+    memcpy(m->packed_b + (panel + 1) * m->way->panel_bytes - AX_LINE_BYTES, &least, sizeof least);
 }
 
 static int least_of_columns(const making *m) {
   int least = no_exponent, one;
   if (!m->way->packs_b || m->way->kernels->careful == NULL) return least;
   for (int64_t column = 0, panel = 1; column < m->columns; column += 2 * m->way->kernels->lanes, panel++) {
-    memcpy(&one, m->packed_b + panel * m->way->panel_bytes - line_bytes, sizeof one);
+    memcpy(&one, m->packed_b + panel * m->way->panel_bytes - AX_LINE_BYTES, sizeof one);
     if (one < least) least = one;
   }
   return least;
@@ -222,13 +220,13 @@ static char *slot_of(const making *m, int64_t group) { return m->packed_a + grou
 
 /* Notes the least exponent of a slot's rows, behind the slot. */
 static void note_least(const making *m, int64_t group, int least) {
-  if (m->way->kernels->careful != NULL) memcpy(slot_of(m, group) + m->way->slot_bytes - line_bytes, &least, sizeof least);
+  if (m->way->kernels->careful != NULL) memcpy(slot_of(m, group) + m->way->slot_bytes - AX_LINE_BYTES, &least, sizeof least);
 }
 
 static int least_of(const making *m, int64_t group) {
   int least = no_exponent;
   if (m->way->packs_a && m->way->kernels->careful != NULL)
-    memcpy(&least, slot_of(m, group) + m->way->slot_bytes - line_bytes, sizeof least);
+    memcpy(&least, slot_of(m, group) + m->way->slot_bytes - AX_LINE_BYTES, sizeof least);
   return least;
 }
 
@@ -289,7 +287,7 @@ static inline fetching fetch_rows(const making *m, int64_t group) {
   int64_t runs = rows;
   if (p->a_column == 1 && f.apart == f.bytes) runs = 1, f.bytes *= rows;
   if (p->a_column != 1) runs = m->numbers, f.bytes = rows * number, f.apart = p->a_column * number;
-  f.lines = ax_ceil_div(runs * (f.bytes / line_bytes + 1), panels);
+  f.lines = ax_ceil_div(runs * (f.bytes / AX_LINE_BYTES + 1), panels);
   return f;
 }
 
@@ -297,7 +295,8 @@ static inline fetching fetch_rows(const making *m, int64_t group) {
 static fetching fetch_factor(const void *factor, int64_t most, int64_t runs, int64_t apart, int64_t bytes, int64_t panels) {
   if (factor == NULL || runs * bytes > most) return (fetching){0};
   if (apart == bytes) bytes *= runs, runs = 1;
-  return (fetching){.run = factor, .apart = apart, .bytes = bytes, .lines = ax_ceil_div(runs * (bytes / line_bytes + 1), panels)};
+  const int64_t lines = runs * (bytes / AX_LINE_BYTES + 1);
+  return (fetching){.run = factor, .apart = apart, .bytes = bytes, .lines = ax_ceil_div(lines, panels)};
 }
 
 /* Sets up the prefetching of the next product's factors, if this product is made in one go. */
@@ -316,7 +315,7 @@ static void fetch_next(making *m) {
 static inline void fetch_some(fetching *f) {
   for (int64_t i = 0; i < f->lines; i++) {
     __builtin_prefetch(f->run + f->at);
-    f->at += line_bytes;
+    f->at += AX_LINE_BYTES;
     if (f->at > f->bytes) f->at = 0, f->run += f->apart;
   }
 }

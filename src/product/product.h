@@ -6,14 +6,13 @@
 #ifndef AX_PRODUCT_PRODUCT_H
 #define AX_PRODUCT_PRODUCT_H
 
+#include "machine/caches.h"
+#include "machine/features.h"
 #include "product/kernels.h"
 
 enum {
-  AX_PRODUCT_NEAR = 2 << 20, /* bytes of a factor that fit the caches near the core */
-  AX_PRODUCT_FAR = 16 << 20, /* bytes of a factor that may not fit any cache */
   AX_PRODUCT_LONG =
-      16 << 10, /* numbers of a sum; a longer one is too inexact as one product, so the caller adds up several (run/gemm.c) */
-  AX_REGISTER_BYTES = 64 /* widest registers that products of programs use */
+      16 << 10 /* numbers of a sum; a longer one is too inexact as one product, so the caller adds up several (run/gemm.c) */
 };
 
 typedef struct ax_product {
@@ -21,8 +20,8 @@ typedef struct ax_product {
   int64_t m, n, k;
   int64_t a_row, a_column, b_row, b_column, c_row; /* numbers between neighbours; c's rows are dense */
   bool add;
-  bool far;   /* a, or the array that it is part of, is larger than AX_PRODUCT_NEAR */
-  bool far_b; /* b, or the array that it is part of, is larger than AX_PRODUCT_FAR: it lies in memory */
+  bool far;   /* a, or the array that it is part of, is larger than AX_NEAR_LEVELS_BYTES */
+  bool far_b; /* b, or the array that it is part of, is larger than AX_FAR_FACTOR_BYTES: it lies in memory */
   const void *next_a,
       *next_b; /* factors of the next product, which lie like a and b; prefetched if that pays; NULL: none */
 } ax_product;

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "code/split.h"
+#include "machine/caches.h"
 #include "run/compute.h"
 #include "run/share.h"
 
@@ -175,7 +176,7 @@ static void look_ahead(tile_work *w, const factors *now, const ax_activation *ac
 
 /* Chooses the pieces of k for a long sum. Returns the bytes of its three tiles. */
 static size_t plan_long_sum(tile_work *w) {
-  enum { line = 64 };
+  enum { line = AX_LINE_BYTES };
   const ax_product *p = &w->product;
   const int64_t block = w->way.block, fit = run_of_numbers / block;
   w->piece = w->way.blocks == 1 ? p->k : block * (fit > 1 ? fit : 1);
@@ -251,7 +252,7 @@ static double with_packing(const ax_gemm *g, tiling t) {
 /* Least columns of a tile. If there are few rows, and b does not lie transposed, a tile has so many columns that memory is read
    in long runs. */
 static int64_t least_columns(const ax_gemm *g) {
-  const int64_t line = 64 / (int64_t)ax_dtype_bytes(g->dtype); /* tiles end at cache lines */
+  const int64_t line = AX_LINE_BYTES / (int64_t)ax_dtype_bytes(g->dtype); /* tiles end at cache lines */
   if (g->m > few_rows || g->transpose_b || g->packed) return line > least_run ? line : least_run;
   int64_t half = g->n / 2, quarter = g->n / 4, run = quarter < short_run ? short_run : quarter > long_run ? long_run : quarter;
   return half < run ? half : run;
@@ -334,7 +335,7 @@ static ax_status make_tile(const void *context, ax_worker_slot *worker_slot, uin
 /* Chooses the numbers of which a tile's rows and columns are multiples, so that the last tiles are hardly slower than others and
    cache lines are whole. */
 static void set_edges(gemm_run *r, const ax_gemm *g, const ax_product_way *way) {
-  const int64_t lanes = way->kernels->lanes, line = 64 / way->kernels->number_bytes;
+  const int64_t lanes = way->kernels->lanes, line = AX_LINE_BYTES / way->kernels->number_bytes;
   r->row_edge = way->turned ? 2 * lanes : way->narrow ? way->rows : row_edge;
   r->column_edge = g->packed        ? ax_product_panel_columns(way)
                    : way->turned    ? way->rows

@@ -17,7 +17,7 @@
    A reduction over short rows whose rows lie in lanes works alike: there the neighbours are the instances of one load. */
 #include "jit/emit/nest.h"
 
-enum { most_bytes = 16, least_bytes = 4, most_line = 16, most_nodes = 512, least_rows = 1 << 13 };
+enum { most_bytes = 16, least_bytes = 4, most_nodes = 512 };
 
 /* --- Which loads --- */
 
@@ -27,7 +27,7 @@ typedef struct column {
 } column;
 
 typedef struct columns { /* of one line */
-  column of[most_line];
+  column of[AX_LINE_LOADS];
   uint32_t bytes, line, place; /* of a line; elements; which of them is asked for */
 } columns;
 
@@ -49,7 +49,7 @@ static ax_ex find(const ax_nest_schedule *s, ax_ex load, int64_t offset) {
    loop, others in all. */
 static bool has_many_rows(const ax_nest_schedule *s, uint32_t loop) {
   const int64_t extent = s->loops[loop].extent;
-  return extent >= least_rows || (!s->reduces && extent >= s->lanes && s->work / most_line >= least_rows);
+  return extent >= AX_LINE_ROWS || (!s->reduces && extent >= s->lanes && s->work / AX_LINE_LOADS >= AX_LINE_ROWS);
 }
 
 /* Bytes are picked faster, where they can be. */
@@ -173,7 +173,7 @@ static LLVMValueRef load_lines(ax_nest *nest, LLVMTypeRef element, LLVMValueRef 
 bool ax_nest_load_columns(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance, LLVMValueRef *out) {
   const ax_nest_schedule *s = nest->schedule;
   const size_t nodes = s->kernel->expr_count;
-  LLVMValueRef rows[most_line], *done = &nest->columns[instance * nodes + access];
+  LLVMValueRef rows[AX_LINE_LOADS], *done = &nest->columns[instance * nodes + access];
   columns c;
   *out = *done;
   *done = NULL;

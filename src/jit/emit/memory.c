@@ -317,7 +317,7 @@ static bool walks_far_rows(const ax_nest *nest, const ax_nest_access *a) {
   bool starts = false;
   if (nest->inside == NULL || nest->inside->unrolled || row->extent < least_row / bytes) return false;
   for (uint32_t d = 0; d < slot->rank; d++) starts = starts || a->at[d].dynamic != AX_NONE;
-  return nest->inside->far[a->slot] || (starts && ax_dims_elems(slot->rank, slot->dims) >= AX_FAR_BYTES / bytes);
+  return nest->inside->far[a->slot] || (starts && ax_dims_elems(slot->rank, slot->dims) >= AX_FAR_ROWS_BYTES / bytes);
 }
 
 /* RUNS, of such an array: bytes from here to where the next of the rows that are added up lies; 0: it is none of that. */
@@ -325,7 +325,7 @@ static int64_t to_next_run(const ax_nest_schedule *s, const ax_nest_access *a) {
   const ax_slot *slot = &s->kernel->slots[a->slot];
   const int64_t bytes = (int64_t)ax_dtype_bytes(slot->dtype);
   if (s->shape != AX_NEST_RUNS || s->listed == 0 || !s->loops[s->listed - 1].reduced ||
-      ax_dims_elems(slot->rank, slot->dims) < AX_FAR_BYTES / bytes)
+      ax_dims_elems(slot->rank, slot->dims) < AX_FAR_ROWS_BYTES / bytes)
     return 0;
   return a->stride[s->listed - 1] * bytes;
 }

@@ -9,12 +9,11 @@
 
 #include "jit/emit/codegen.h"
 #include "jit/nest/schedule.h"
+#include "machine/caches.h"
 
 enum { AX_MAX_UNROLL = 16 };
 enum { AX_SQUARES_A_BLOCK = 4 }; /* TRANSPOSE: squares in a block, in either direction */
 enum { AX_STRIP_BYTES = 4096 };  /* TRANSPOSE, rows that lie in several places: bytes of each in one strip */
-
-enum { AX_FAR_BYTES = 12 << 20 };   /* more than any cache near a core holds */
 
 /* The surroundings of a kernel that is emitted inside a larger function (fused_loop.h). */
 typedef struct ax_nest_inside {
@@ -22,7 +21,7 @@ typedef struct ax_nest_inside {
   const LLVMValueRef *bases; /* by slot: its address; undefined for a held slot */
   LLVMValueRef *const
       *held; /* by slot: registers with its one element, or with all its vectors of schedule->lanes lanes; NULL: not held */
-  const bool *far;           /* by slot: loops around step through AX_FAR_BYTES or more of it; one trip sees a part */
+  const bool *far;           /* by slot: loops around step through AX_FAR_ROWS_BYTES or more of it; one trip sees a part */
   bool unrolled;             /* some slot is held as vectors: ax_nest_walks_once */
 } ax_nest_inside;
 

@@ -3,11 +3,12 @@
    squares are stored in lines, or in the usual way where vectors do not begin with lines (emit.c). The processor may delay such
    stores: a function that has some ends with a fence. */
 #include "jit/emit/walk.h"
+#include "machine/caches.h"
 
 #if defined(__x86_64__)
-enum { here = true, line = 64 };
+enum { here = true, line = AX_LINE_BYTES };
 #else
-enum { here = false, line = 64 }; /* the fence is x86's */
+enum { here = false, line = AX_LINE_BYTES }; /* the fence is x86's */
 #endif
 
 /* Whether every vector that is stored is a line of the cache, where the first one is. */

@@ -11,8 +11,9 @@
 #include <string.h>
 
 #include "jit/nest/schedule.h"
+#include "machine/caches.h"
 
-enum { line = 64, least_side = 8, long_enough = 16 };
+enum { line = AX_LINE_BYTES, least_side = 8, long_enough = 16 };
 
 /* Whether the kernel only moves elements, from places that no value and no condition decides. */
 static bool only_moves(const ax_nest_schedule *s) {

@@ -6,18 +6,18 @@
    Full squares want 16 elements along w, or as many as there are lanes, and go before everything else. Short ones make do with 8,
    where no columns (columns.c) can be read, and only where little of them is left over. */
 #include "jit/nest/schedule.h"
+#include "machine/caches.h"
 
 /* Elements of 4 bytes or more can be gathered. So short squares pay only if they leave little of their area unused: less for
    arrays that fit the first cache, where gathering is fast. */
 static bool fits_short(const ax_nest_schedule *s, const ax_nest_access *access, uint32_t vector, uint32_t along) {
-  enum { near = 32 << 10 };
   const int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), across = s->loops[vector].extent,
                 down = s->loops[along].extent;
   const int64_t squares = ax_ceil_div(across, AX_SHORT_SQUARE) * ax_ceil_div(down, AX_SHORT_SQUARE),
                 room = squares * AX_SHORT_SQUARE * AX_SHORT_SQUARE;
   if (bytes < 4 || down % AX_SHORT_SQUARE == 0) return true;
   if (ax_nest_schedule_store(s, 0)->stride[vector] != 1) return false;
-  return ax_stride_length(access->stride[vector]) * across * bytes > near ? room <= 2 * across * down
+  return ax_stride_length(access->stride[vector]) * across * bytes > AX_FIRST_LEVEL_BYTES ? room <= 2 * across * down
                                                                           : room * 4 <= 5 * across * down;
 }
 
@@ -62,14 +62,13 @@ uint32_t ax_nest_schedule_turned_lanes(const ax_nest_schedule *s, uint32_t along
 }
 
 bool ax_nest_schedule_fits_squares(const ax_nest_schedule *s) {
-  enum { cached = 2 << 20 };
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
     const ax_nest_access *access = &s->accesses[id];
     if (!access->live || !ax_nest_schedule_can_turn(s, access, s->vector, AX_SHORT_SQUARE)) continue;
     const int loop = along(s, access, s->vector, AX_SHORT_SQUARE);
     const int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype);
     return bytes >= 4 && s->loops[loop].extent % AX_SHORT_SQUARE == 0 && s->loops[s->vector].extent % AX_SHORT_SQUARE == 0 &&
-           s->work * bytes <= cached;
+           s->work * bytes <= AX_NEAR_LEVELS_BYTES;
   }
   return false;
 }
