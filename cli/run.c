@@ -147,12 +147,10 @@ static ax_status make_whole(run *run) {
 /* Simplifies the program as compiling does, and keeps the numbers of its equations. So a collective whose result is unused is
    left out of both runs, and cannot deadlock in one of them alone. */
 static ax_status simplify(const ax_program *program, ax_program **out) {
-  const ax_mesh none = {0};
-  ax_builder around;
-  ax_builder_begin(&around, &none);
-  around.keeps_numbers = true;
+  ax_context numbers;
+  ax_keep_numbers(&numbers);
   ax_status status = ax_program_simplify(program, out);
-  ax_builder_cancel(&around);
+  ax_context_leave(&numbers);
   return status;
 }
 

@@ -167,8 +167,58 @@ static void futures(void **state) {
   expect_line(strstr(ax_message(), "start at "), of_two_sums, 3, ", is done twice");
 }
 
+/* --- Compiling while a trace is in progress --- */
+
+/* What the compiler made of a program: a listing with lines and numbers of equations. */
+static char *compiled(ax_fn fn) {
+  const ax_type type = AX_TYPE(AX_F32, 4);
+  ax_runtime *runtime;
+  ax_program *program;
+  ax_executable *executable;
+  char *listing;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  TEST_OK(ax_trace(fn, &type, &program));
+  TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.check_numerics = AX_CHECK_NAN}, &executable));
+  TEST_OK(ax_executable_text(executable, &listing));
+  ax_executable_release(executable);
+  ax_program_release(program);
+  ax_runtime_release(runtime);
+  return listing;
+}
+
+typedef struct around {
+  bool fails;
+  char *listing;
+} around;
+static void compiles_inside(const ax_value *in, ax_value *out, void *context) {
+  around *a = context;
+  out[0] = ax_mul(in[0], in[0]);
+  if (a->fails) ax_trace_fail("it was to fail");
+  a->listing = compiled(AX_FN(gradient, 1, 1));
+  out[0] = ax_add(out[0], in[0]);
+}
+
+/* A trace in progress, whether it has failed or not, is nothing to the compiler; nor is the compiler anything to the trace. */
+static void compiled_inside_a_trace(void **state) {
+  (void)state;
+  const ax_type type = AX_TYPE(AX_F32, 4);
+  char *alone = compiled(AX_FN(gradient, 1, 1));
+  for (int fails = 0; fails < 2; fails++) {
+    around a = {.fails = fails == 1};
+    ax_program *program;
+    const ax_status status = ax_trace(AX_CLOSURE(compiles_inside, 1, 1, &a), &type, &program);
+    assert_int_equal(status, fails == 1 ? AX_INVALID_ARGUMENT : AX_OK);
+    if (fails == 1) assert_non_null(strstr(ax_message(), "it was to fail"));
+    assert_string_equal(a.listing, alone);
+    free(a.listing);
+    ax_program_release(program);
+  }
+  free(alone);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(nans), cmocka_unit_test(equal_bodies), cmocka_unit_test(deadlocks),
-                                     cmocka_unit_test(compiling), cmocka_unit_test(futures)};
+                                     cmocka_unit_test(compiling), cmocka_unit_test(futures),
+                                     cmocka_unit_test(compiled_inside_a_trace)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

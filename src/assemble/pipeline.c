@@ -204,14 +204,12 @@ static ax_status run_passes(build *b, const char *last, bool *found) {
   return AX_OK;
 }
 
-/* Runs the passes inside a trace of no equations that keeps numbers, so that equations keep the numbers that messages name. */
-static ax_status run_passes_inside(build *b, const char *last, bool *found) {
-  static const ax_mesh none;
-  ax_builder around;
-  ax_builder_begin(&around, &none);
-  around.keeps_numbers = true;
+/* Runs the passes so that equations keep the numbers that they have in the user's program: messages name these. */
+static ax_status run_keeping_numbers(build *b, const char *last, bool *found) {
+  ax_context numbers;
+  ax_keep_numbers(&numbers);
   ax_status status = run_passes(b, last, found);
-  ax_builder_cancel(&around);
+  ax_context_leave(&numbers);
   return status;
 }
 
@@ -255,7 +253,7 @@ ax_status ax_program_lay_out(ax_program *program, bool keep_unused, ax_laid *out
   build b = {.program = ax_program_retain(program), .keep_unused = keep_unused};
   bool found;
   *out = (ax_laid){0};
-  ax_status status = run_passes_inside(&b, laid_out, &found);
+  ax_status status = run_keeping_numbers(&b, laid_out, &found);
   if (status == AX_OK) {
     *out = (ax_laid){b.program, b.own};
     b.program = NULL;
@@ -266,7 +264,7 @@ ax_status ax_program_lay_out(ax_program *program, bool keep_unused, ax_laid *out
 }
 
 /* No input is donated, and there is no runtime that knows the number of devices. */
-static ax_status plan_inside(build *b, ax_plan **out) {
+static ax_status plan_of(build *b, ax_plan **out) {
   const ax_plan_options options = {
       .reference = b->options->reference, .check = b->options->check_numerics, .unchecked_ragged = b->options->unchecked_ragged};
   AX_TRY(ungroup(b));
@@ -283,17 +281,15 @@ static ax_status plan_inside(build *b, ax_plan **out) {
 }
 
 ax_status ax_laid_plan(const ax_laid *laid, const ax_compile_options *options, ax_plan **out) {
-  static const ax_mesh none;
   build b = {.options = options,
              .keep_unused = options->keep_unused,
              .pruning = &laid->pruning,
              .program = ax_program_retain(laid->program)};
-  ax_builder around;
+  ax_context numbers;
   *out = NULL;
-  ax_builder_begin(&around, &none);
-  around.keeps_numbers = true;
-  ax_status status = plan_inside(&b, out);
-  ax_builder_cancel(&around);
+  ax_keep_numbers(&numbers);
+  ax_status status = plan_of(&b, out);
+  ax_context_leave(&numbers);
   end(&b);
   return status;
 }
@@ -301,7 +297,7 @@ ax_status ax_laid_plan(const ax_laid *laid, const ax_compile_options *options, a
 ax_status ax_assemble(const ax_assembler *assembler, const ax_source *source, ax_signature *signature, ax_compiled *compiled) {
   build b = begin(assembler, source, signature, compiled);
   bool found;
-  ax_status status = run_passes_inside(&b, NULL, &found);
+  ax_status status = run_keeping_numbers(&b, NULL, &found);
   if (status == AX_OK) ax_signature_find_donated(signature, compiled->results);
   end(&b);
   return status;
@@ -312,7 +308,7 @@ ax_status ax_assemble_memory(const ax_assembler *assembler, const ax_source *sou
   ax_compiled compiled;
   build b = begin(assembler, source, &signature, &compiled);
   bool found;
-  ax_status status = run_passes_inside(&b, placed, &found);
+  ax_status status = run_keeping_numbers(&b, placed, &found);
   if (status == AX_OK) ax_memory_of(&compiled, out);
   if (status == AX_OK && text != NULL) status = ax_holding_text(text, &b.a);
   end(&b);
@@ -358,7 +354,7 @@ ax_status ax_assemble_text(const ax_assembler *assembler, const ax_source *sourc
   build b = begin(assembler, source, &signature, &compiled);
   bool found;
   *out = NULL;
-  ax_status status = run_passes_inside(&b, pass, &found);
+  ax_status status = run_keeping_numbers(&b, pass, &found);
   if (status == AX_OK && !found) status = refuse_name(pass);
   if (status == AX_OK) status = stage_text(&b, pass, speeds, out);
   end(&b);

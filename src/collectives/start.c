@@ -257,6 +257,9 @@ const ax_prim ax_prim_done = {
 
 static const char name[] = "start";
 
+/* The trace of the expression that ax_start takes. */
+static const ax_context_key expression = {.name = "expression of start"};
+
 void ax_start_open(void) {
   if (ax_failed()) return;
   ax_builder *body;
@@ -269,9 +272,13 @@ void ax_start_open(void) {
     ax_builder_cancel(body);
     return;
   }
+  if (!ax_context_set(&expression, body)) { /* what closes the expression would not find it */
+    ax_builder_cancel(body);
+    ax_fail(ax_out_of_memory(sizeof(ax_context)));
+    return;
+  }
   body->owner = name;
   body->part = "expression";
-  body->starts = true;
   /* It lives as long as the caller's frame, in which what the expression calls may begin where this function did. */
   body->frame = (const char *)__builtin_frame_address(0) + 1;
 }
@@ -289,8 +296,7 @@ static void check_started(const ax_builder *body, ax_value value) {
 }
 
 ax_value ax_start_close(ax_value value) {
-  ax_builder *body = ax_builder_current();
-  while (body != NULL && !body->starts) body = body->parent;
+  ax_builder *body = ax_builder_current() != NULL ? ax_context_get(&expression) : NULL;
   if (body == NULL) { /* it was never opened, because the trace had failed */
     (void)ax_failed();
     return ax_poison;

@@ -138,6 +138,9 @@ static bool is_current(uint64_t serial) {
   return builder != NULL;
 }
 
+/* A block whose code C runs once more, for the same loop. Checks that cannot change are left out in it. */
+static const ax_context_key rerun = {.name = "block run again"};
+
 /* The trace that was just begun is this block's. */
 static void mark(ax_block_state *b) {
   ax_builder *trace = b->trace = ax_builder_current();
@@ -146,7 +149,7 @@ static void mark(ax_block_state *b) {
   trace->block_state = b;
   trace->left = left;
   /* A second run of a loop's block repeats the first. The second of a branch is the other block, which C runs for the first time. */
-  trace->again = b->reruns || (b->runs > 1 && b->form != &ax_block_if);
+  if (b->reruns || (b->runs > 1 && b->form != &ax_block_if)) ax_context_set(&rerun, b);
 }
 
 /* No more runs: the variables are poison where the trace has failed. */
@@ -268,7 +271,8 @@ static ax_block_state *begin(const ax_block_form *form, const char *call, const 
   ax_block_state *b = ax_trace_alloc(sizeof *b);
   if (b == NULL) return NULL;
   *b = (ax_block_state){
-      .form = form, .call = call, .name = name_in(call), .listed = listed, .frame = frame, .reruns = ax_builder_current()->again};
+      .form = form, .call = call, .name = name_in(call), .listed = listed, .frame = frame};
+  b->reruns = ax_context_get(&rerun) != NULL;
   while (variables[b->count] != NULL) b->count++;
   b->variables = ax_trace_alloc((b->count + 1) * sizeof b->variables[0]);
   b->starts = ax_trace_alloc((b->count + 2) * sizeof b->starts[0]);

@@ -54,12 +54,7 @@ void ax_builder_begin(ax_builder *builder, const ax_mesh *axes) {
   if (current != NULL) {
     builder->depth = current->depth + 1;
     builder->memo = current->memo;
-    builder->keeps_numbers = current->keeps_numbers;
-    builder->notes = current->notes;
-    builder->grid = current->grid;
-    builder->again = current->again;
-    builder->batch_split = current->batch_split;
-    builder->batch_varying = current->batch_varying;
+    builder->inherited = builder->context = current->context;
   }
   if (axes != NULL)
     builder->axes = *axes;
@@ -533,11 +528,7 @@ void ax_emit(const ax_prim *prim, const void *params, const ax_value *in, uint32
 static void deinit(ax_builder *builder) {
   for (uint32_t i = 0; i < builder->eqn_count; i++)
     if (builder->eqns[i].params != NULL) ax_params_release(builder->eqns[i].prim, builder->eqns[i].params);
-  for (uint32_t i = 0; i < builder->linearized_count; i++) {
-    ax_program_release(builder->linearized[i].tangent);
-    ax_program_release(builder->linearized[i].transposed);
-  }
-  ax_free(builder->linearized);
+  ax_context_end(builder);
   ax_free(builder->types);
   ax_free(builder->eqns);
   ax_free(builder->captured);
@@ -547,7 +538,6 @@ static void deinit(ax_builder *builder) {
   ax_free(builder->room);
   if (builder->unified != NULL) ax_memo_deinit(builder->unified);
   ax_free(builder->unified);
-  ax_arena_deinit(&builder->notes_arena);
   ax_arena_deinit(&builder->arena);
   if (builder->frame != NULL) ax_free(builder);
 }
@@ -571,6 +561,10 @@ static uint32_t *renumber(ax_builder *builder) {
     if (map[i] == AX_NONE) map[i] = next++;
   return map;
 }
+
+static const ax_context_key kept_numbers = {.name = "kept numbers"}; /* the value says nothing */
+
+void ax_keep_numbers(ax_context *entry) { ax_context_enter(entry, &kept_numbers, entry); }
 
 static void number_equations(ax_eqn *eqns, uint32_t count) {
   uint32_t number = 0;
@@ -606,7 +600,7 @@ static ax_status make_program(ax_builder *builder, const uint32_t *outs, uint32_
                           .eqns = eqns,
                           .outs = new_outs,
                           .labels = labels};
-  if (!builder->keeps_numbers) number_equations(eqns, builder->eqn_count);
+  if (ax_context_get(&kept_numbers) == NULL) number_equations(eqns, builder->eqn_count);
   for (uint32_t i = 0; i < program->eqn_count; i++) {
     uint32_t nesting = ax_eqn_nesting(&eqns[i]);
     program->effects |= ax_eqn_effects(&eqns[i]);

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "ir/context.h"
 #include "ir/prim.h"
 
 struct ax_program {
@@ -200,17 +201,6 @@ uint64_t ax_params_hash(uint64_t seed, const ax_prim *prim, const void *params);
 
 /* --- Builder: one trace in progress. Builders of a thread form a stack; the innermost is current. --- */
 
-/* A function linearized in a trace, which owns it (xform/linear.c): the linear map from the tangents of some operands to those of
-   the results, at one point. */
-typedef struct ax_linearized {
-  ax_program *tangent;    /* (residual.., dx..) -> (dy.. of floats) */
-  ax_program *transposed; /* (residual.., ct of dy..) -> (ct of dx..); NULL until it is first needed */
-  const ax_value *residuals;
-  uint32_t residual_count, operand_count, result_count;
-  const uint32_t *operands; /* numbers of the operands that have tangents */
-  const ax_type *results;   /* types of all results of the function */
-} ax_linearized;
-
 typedef struct ax_builder {
   uint64_t serial; /* the serial number in handles */
   struct ax_builder *parent;
@@ -234,25 +224,16 @@ typedef struct ax_builder {
   uint32_t room_capacity;
   ax_axis_set capture_varying; /* axes that captured values are made to vary over */
   bool linear; /* some of its values are futures or tokens */
-  bool keeps_numbers; /* equations keep the number of the equation they are made from; inherited */
-  bool starts; /* it traces the expression that ax_start takes (collectives/start.c) */
   const char *block; /* for a block of C (control/block.c): the call that began it, "prog.c:12: AX_LOOP", static. NULL: no block */
   void (*left)(struct ax_builder *builder); /* for a block: called when the trace is dropped before the block's end was reached */
   void *block_state;  /* for a block */
-  bool again; /* C ran this code before, for the same loop, so checks that cannot change are left out; inherited */
   uint32_t *late;     /* inputs added after the first equation, by id */
   uint32_t late_count, late_capacity;
   bool seals; /* values of enclosing traces may not be used */
   struct ax_memo *unified; /* of an outermost trace: the programs given to ax_unify_program; NULL: none */
-  struct ax_loop_notes *notes; /* of the loop's body that is being traced, inherited likewise; NULL: none (prim/settle.h) */
-  ax_arena notes_arena;        /* notes of the loops begun in this trace outside of any other loop's body */
-  const ax_axes
-      *batch_split; /* of the batching in progress, inherited: the axes that shard_maps split the batch over; NULL: none */
-  ax_axis_set batch_varying;  /* the checked axes among them that are in scope: values with a batch dimension vary over them */
+  ax_context *context;         /* what other rooms keep in traces: first what was set in this one, then .. */
+  const ax_context *inherited; /* .. the list as it was when this trace began */
   struct ax_memo *memo; /* of the transform in progress, inherited from the trace around; NULL: none (ir/memo.h) */
-  ax_linearized *linearized;
-  uint32_t linearized_count, linearized_capacity;
-  const struct ax_grid *grid; /* the grid around it, inherited; NULL: none (kernel/grid.h) */
   const char *owner, *part; /* the user's function, for messages: "scan", "body"; static. NULL: not known */
   ax_status status;
   char message[1024];
@@ -288,6 +269,10 @@ void ax_builder_cancel(ax_builder *builder);
 ax_program *ax_unify_program(ax_program *program);
 
 ax_builder *ax_builder_current(void); /* NULL when no trace is in progress */
+/* On this thread, until ax_context_leave, equations keep the numbers of the equations that they are made from. So messages
+   about a program that was rewritten name the equations of the program that the user has. Otherwise a program's equations are
+   numbered when its trace ends. The entry is the caller's. */
+void ax_keep_numbers(ax_context *entry);
 /* Makes `status`, with this thread's message, the current trace's error, unless it has one. */
 void ax_fail(ax_status status);
 bool ax_failed(void); /* the current trace has an error (or there is none) */

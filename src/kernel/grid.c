@@ -5,8 +5,11 @@
 #include "kernel/local.h"
 #include "prim/prims.h"
 
+/* Grids around, in the trace's memory. */
+static const ax_context_key grids = {.name = "grid"};
+
 struct ax_grid {
-  const struct ax_grid *around;
+  struct ax_grid *around;
   uint32_t count;
   const ax_value *ids; /* NULL: program_id's */
   const int64_t *sizes;
@@ -16,7 +19,7 @@ bool ax_grid_push(uint32_t count, const ax_value *ids, const int64_t *sizes) {
   struct ax_grid *made = ax_trace_alloc(sizeof *made);
   if (made == NULL) return false;
   ax_builder *builder = ax_builder_current();
-  made->around = builder->grid;
+  made->around = ax_context_get(&grids);
   made->count = count;
   made->sizes = ax_arena_copy(&builder->arena, sizes, count * sizeof sizes[0]);
   made->ids = ids != NULL ? ax_arena_copy(&builder->arena, ids, count * sizeof ids[0]) : NULL;
@@ -24,19 +27,18 @@ bool ax_grid_push(uint32_t count, const ax_value *ids, const int64_t *sizes) {
     ax_fail(ax_out_of_memory(count * sizeof sizes[0]));
     return false;
   }
-  builder->grid = made;
-  return true;
+  return ax_context_set(&grids, made);
 }
 
 void ax_grid_pop(void) {
-  ax_builder *builder = ax_builder_current();
-  if (builder != NULL && builder->grid != NULL) builder->grid = builder->grid->around;
+  const struct ax_grid *grid = ax_builder_current() != NULL ? ax_context_get(&grids) : NULL;
+  if (grid != NULL) ax_context_set(&grids, grid->around);
 }
 
 /* The grid around that has the dimension; NULL: the trace has failed. */
 static const struct ax_grid *grid_of(const char *function, uint32_t dimension) {
   if (ax_failed()) return NULL;
-  const struct ax_grid *grid = ax_builder_current()->grid;
+  const struct ax_grid *grid = ax_context_get(&grids);
   if (grid == NULL) ax_reject_as(function, "there is no grid around: it stands outside of a kernel");
   else if (dimension >= grid->count)
     ax_reject_as(function, "dimension %u of a grid of %u dimension%s", dimension, grid->count, grid->count == 1 ? "" : "s");

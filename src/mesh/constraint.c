@@ -54,7 +54,7 @@ static void batch(const ax_batch_args *args) {
     for (uint32_t i = 0; i < old->count[d]; i++) spec.axis[to][i] = old->axis[d][i];
     spec.rank = to + 1;
   }
-  const ax_axes *split = ax_builder_current()->batch_split;
+  const ax_axes *split = ax_batching_here().split;
   for (uint32_t i = 0; split != NULL && i < split->count; i++) {
     const int axis = ax_mesh_find(&params.mesh, split->name[i]);
     if (axis < 0 || (ax_spec_set(&spec) >> axis & 1) != 0) continue;

@@ -350,7 +350,7 @@ static bool are_automatic(const ax_axes *names, const ax_mesh *mesh) {
 static ax_status lay_batch(const ax_batch_args *args, batch_layout *out) {
   const ax_shard_map_params *params = args->eqn->params;
   const ax_builder *builder = ax_builder_current();
-  const ax_axes *split = builder->batch_split;
+  const ax_axes *split = ax_batching_here().split;
   ax_axis_set set;
   *out = (batch_layout){.size = args->size};
   if (split == NULL || ax_mesh_find_manual(&builder->axes, split->name[0]) >= 0) return AX_OK; /* none, or it is split already */

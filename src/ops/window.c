@@ -102,13 +102,16 @@ ax_value ax_window_padded(ax_value x, ax_value value, uint32_t first, uint32_t c
 
 static ax_status trace(const ax_lower *lower, const ax_eqn *eqn, ax_expansion function, ax_program **out) {
   ax_builder builder;
+  ax_context numbers;
+  ax_keep_numbers(&numbers);
   ax_builder_begin(&builder, &lower->program->axes);
   ax_builder_stem(&builder, eqn);
-  builder.keeps_numbers = true;
   ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]);
   for (uint32_t i = 0; i < eqn->in_count && in != NULL; i++) in[i] = ax_builder_input(&builder, &lower->program->types[eqn->in[i]]);
   ax_value made = in != NULL ? function(eqn, in) : ax_poison;
-  return ax_builder_finish(&builder, &made, 1, out, NULL, NULL);
+  ax_status status = ax_builder_finish(&builder, &made, 1, out, NULL, NULL);
+  ax_context_leave(&numbers);
+  return status;
 }
 
 /* Checks for NaN and infinity look at the results of the equation as a whole, so they are off for the equations it is made of. */

@@ -74,6 +74,14 @@ const char *ax_state_name(const ax_spread *on, uint32_t axis); /* "varying" */
 const char *ax_reduce_advice(ax_unreduced_kind kind);
 
 /* --- Batch dimensions --- */
+/* The batching in progress, which traces inside inherit, so that rules need not pass it on. */
+typedef struct ax_batching {
+  const ax_axes *split; /* the axes that shard_maps split the batch over; NULL: there are none */
+  ax_axis_set varying;  /* the checked axes among them that are in scope: values with a batch dimension vary over them */
+} ax_batching;
+ax_batching ax_batching_here(void); /* zero: there is none */
+/* Sets it for the trace in progress, which ends before *batching does. False: the trace has failed. */
+bool ax_batching_set(ax_batching *batching);
 /* Moves dimension `from` to `to`. */
 ax_value ax_move_dim(ax_value x, int from, int to);
 /* Moves the batch dimension of x in front, or broadcasts an x without one. (It then varies over the axes that split the batch.) */

@@ -9,6 +9,7 @@
 #include "ir/flow.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
+#include "prim/settle.h"
 
 /* --- Tracing --- */
 
@@ -25,7 +26,7 @@ ax_status ax_body_open(const ax_body_options *options, ax_value **in) {
   builder->owner = options->owner;
   builder->part = options->part;
   builder->capture_varying = options->capture_varying;
-  if (options->notes != NULL) builder->notes = options->notes;
+  if (options->notes != NULL) ax_settle_inside(options->notes);
   *in = ax_trace_alloc(options->function.in_count * sizeof in[0][0]);
   for (uint32_t i = 0; *in != NULL && i < options->function.in_count; i++) (*in)[i] = ax_builder_input(builder, &options->in[i]);
   return AX_OK;

@@ -239,6 +239,15 @@ ax_value ax_move_dim(ax_value x, int from, int to) {
   return ax_transpose(x, permutation);
 }
 
+static const ax_context_key batching_key = {.name = "batching"};
+
+ax_batching ax_batching_here(void) {
+  const ax_batching *batching = ax_context_get(&batching_key);
+  return batching != NULL ? *batching : (ax_batching){0};
+}
+
+bool ax_batching_set(ax_batching *batching) { return ax_context_set(&batching_key, batching); }
+
 ax_value ax_batch_front(ax_value x, int dim, int64_t size) {
   if (dim >= 0) return ax_move_dim(x, dim, 0);
   ax_type type = ax_typeof(x);
@@ -253,7 +262,7 @@ ax_value ax_batch_front(ax_value x, int dim, int64_t size) {
     dims[d + 1] = type.dims[d];
     where[d] = d + 1;
   }
-  x = ax_vary_to(x, ax_builder_current()->batch_varying);
+  x = ax_vary_to(x, ax_batching_here().varying);
   return ax_broadcast_in_dim(x, type.rank + 1, dims, where);
 }
 

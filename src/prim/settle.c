@@ -10,9 +10,34 @@ static bool is_within(const ax_spread *a, const ax_spread *b) {
   return (a->varying & ~b->varying) == 0 && (a->reduced & ~(b->reduced | b->varying | b->unreduced)) == 0;
 }
 
+static const ax_context_key notes_key = {.name = "loop notes"};
+
+static void free_arena(void *arena) {
+  ax_arena_deinit(arena);
+  ax_free(arena);
+}
+static const ax_context_key memory_key = {.name = "memory of loop notes", .release = free_arena};
+
+bool ax_settle_inside(ax_loop_notes *notes) { return ax_context_set(&notes_key, notes); }
+
+/* The memory for the note of a loop that begins now: that of the loop around it, or else one of the trace's, apart from the memory
+   that becomes the program's. NULL: the trace has failed. */
+static ax_arena *memory_of_notes(void) {
+  if (ax_failed()) return NULL;
+  const ax_loop_notes *around = ax_context_get(&notes_key);
+  if (around != NULL) return around->arena;
+  ax_arena *arena = ax_context_own(ax_builder_current(), &memory_key);
+  if (arena != NULL) return arena;
+  arena = ax_calloc(1, sizeof *arena);
+  if (arena == NULL) ax_fail(ax_out_of_memory(sizeof *arena));
+  if (arena == NULL || ax_context_set(&memory_key, arena)) return arena;
+  ax_free(arena);
+  return NULL;
+}
+
 /* The note about the loop that begins now, from the last trace of the body around it. NULL: there is none. */
 static const ax_loop_note *known_note(const ax_settling *s) {
-  ax_loop_notes *around = ax_builder_current()->notes;
+  ax_loop_notes *around = ax_context_get(&notes_key);
   const ax_loop_note *known = around != NULL ? around->known : NULL;
   if (known == NULL) return NULL;
   around->known = known->next;
@@ -31,9 +56,9 @@ static bool enlarge(ax_settling *s, uint32_t k, ax_axis_set varying, ax_axis_set
 }
 
 bool ax_settle_begin(ax_settling *s, ax_function function, ax_type *carries, uint32_t count) {
-  ax_builder *builder = ax_builder_current();
-  ax_arena *arena = builder->notes != NULL ? builder->notes->arena : &builder->notes_arena;
+  ax_arena *arena = memory_of_notes();
   *s = (ax_settling){.notes = {.arena = arena}, .carries = carries, .count = count, .changed = true};
+  if (arena == NULL) return false;
   s->spread = ax_trace_alloc(count * sizeof s->spread[0]);
   s->note = ax_arena_alloc(arena, sizeof *s->note);
   ax_spread *spreads = ax_arena_alloc(arena, 2 * (size_t)count * sizeof spreads[0]);
@@ -90,7 +115,7 @@ ax_status ax_settle(ax_settling *s, const ax_eqn *eqn, ax_axis_set *in, uint32_t
 }
 
 void ax_settle_end(ax_settling *s) {
-  ax_loop_notes *around = ax_builder_current()->notes;
+  ax_loop_notes *around = ax_context_get(&notes_key);
   for (uint32_t k = 0; k < s->count; k++) s->note->end[k] = s->spread[k];
   s->note->inside = s->notes.made;
   if (around == NULL) return;

@@ -36,6 +36,8 @@ typedef struct ax_settling {
   bool changed;
 } ax_settling;
 
+/* In the trace of a loop's body, which has just begun: the loops in it are noted there. False: the trace has failed. */
+bool ax_settle_inside(ax_loop_notes *notes);
 /* Before the first trace: enlarges the carries' types by the notes about this loop. False: the trace has failed. */
 bool ax_settle_begin(ax_settling *s, ax_function function, ax_type *carries, uint32_t count);
 /* Before each trace. */

@@ -8,8 +8,7 @@
    gap: for the axes after it the bit is one less.
 
    spmd_axis_name: a shard_map splits its batch dimensions over these axes, as if its specs had named them. In its body each device
-   has a part of the batch, and values with a batch dimension vary over the axes (ax_builder.batch_varying, which nested transforms
-   inherit as they inherit the memo, so that rules need not pass it on). */
+   has a part of the batch, and values with a batch dimension vary over the axes (ax_batching_here, prim/bind.h). */
 #include <string.h>
 
 #include "prim/bind.h"
@@ -77,7 +76,7 @@ static ax_status check_split(const batch_walk *w, const ax_eqn *eqn) {
 
 /* The axes that the batch is split over here; NULL: none, or not in this environment. */
 static const ax_axes *split_here(const ax_mesh *axes) {
-  const ax_axes *split = ax_builder_current() != NULL ? ax_builder_current()->batch_split : NULL;
+  const ax_axes *split = ax_batching_here().split;
   return split != NULL && ax_mesh_find_manual(axes, split->name[0]) >= 0 ? split : NULL;
 }
 
@@ -145,7 +144,7 @@ static void batch_ungrouped(const batch_walk *w, const ax_axes *axes, const ax_b
 
 static void step(batch_walk *w, const ax_eqn *eqn) {
   bool any = (w->axis != NULL && mentions(eqn, w->axis)) || (ax_eqn_effects(eqn) & AX_EFFECT_MESSAGE) != 0;
-  ax_axis_set varying = ax_builder_current()->batch_varying;
+  ax_axis_set varying = ax_batching_here().varying;
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     w->in_dim[i] = w->dim[eqn->in[i]];
     any = any || w->in_dim[i] >= 0;
@@ -195,13 +194,14 @@ static ax_status batched_type(ax_type *type, uint32_t index, int dim, int64_t si
 }
 
 static void inputs(batch_walk *w, ax_builder *builder, const int *in_dim, int axis) {
+  const ax_axis_set varying = ax_batching_here().varying;
   const ax_program *program = w->walk.program;
   for (uint32_t i = 0; i < program->in_count; i++) {
     ax_type type = outside(&program->types[i], axis);
     w->dim[i] = in_dim[i];
     ax_status status = batched_type(&type, i, in_dim[i], w->size);
     if (status != AX_OK) ax_fail(status);
-    if (in_dim[i] >= 0) type.spread.varying |= builder->batch_varying;
+    if (in_dim[i] >= 0) type.spread.varying |= varying;
     w->walk.value[i] = ax_builder_input(builder, &type);
   }
 }
@@ -253,12 +253,13 @@ static ax_status batch(const ax_program *program, const int *in_dim, int64_t siz
   ax_value *outs = NULL;
   ax_builder_begin(&builder, &axes);
   ax_memo_enter(&builder, &memo);
-  if (split != NULL) builder.batch_split = split;
+  ax_batching batching = {.split = split != NULL ? split : ax_batching_here().split};
+  ax_batching_set(&batching);
   w.split = split_here(&axes);
   ax_axis_set parts = 0;
   ax_status status = w.split != NULL ? ax_axes_resolve(w.split, &axes, &parts) : AX_OK;
   if (status != AX_OK) ax_fail(status);
-  builder.batch_varying = parts & ax_checked_axes(&axes);
+  batching.varying = parts & ax_checked_axes(&axes);
   if (init(&w, program)) {
     inputs(&w, &builder, in_dim, index);
     for (uint32_t i = 0; i < program->eqn_count && !ax_failed(); i++) step(&w, &program->eqns[i]);

@@ -40,6 +40,17 @@ const ax_mesh *ax_axes_here(void);
 bool ax_fit_tangent(const char *what, const char *of, const char *kind, uint32_t index, const ax_type *type, ax_axis_set own,
                     ax_value *value);
 
+/* A function linearized in a trace, which owns it: the linear map from the tangents of some operands to those of
+   the results, at one point. */
+typedef struct ax_linearized {
+  ax_program *tangent;    /* (residual.., dx..) -> (dy.. of floats) */
+  ax_program *transposed; /* (residual.., ct of dy..) -> (ct of dx..); NULL until it is first needed */
+  const ax_value *residuals;
+  uint32_t residual_count, operand_count, result_count;
+  const uint32_t *operands; /* numbers of the operands that have tangents */
+  const ax_type *results;   /* types of all results of the function */
+} ax_linearized;
+
 /* linear.c: linearizes the traced function here. Returns its results, or NULL. The map owns its programs until
    ax_linearized_deinit. */
 ax_value *ax_linearized_init(ax_linearized *map, const ax_traced *f);

@@ -99,17 +99,43 @@ void ax_vjp(ax_fn function, ax_args wrt, const ax_value *in, const ax_value *cot
 
 /* --- linearize, and its handle --- */
 
+typedef struct kept { /* the maps of a trace, by number */
+  ax_linearized *map;
+  uint32_t count, capacity;
+} kept;
+
+static void release_kept(void *value) {
+  kept *k = value;
+  for (uint32_t i = 0; i < k->count; i++) ax_linearized_deinit(&k->map[i]);
+  ax_free(k->map);
+  ax_free(k);
+}
+static const ax_context_key kept_key = {.name = "linearized functions", .release = release_kept};
+
+/* The maps of the trace in progress. NULL: the trace has failed. */
+static kept *kept_here(void) {
+  if (ax_failed()) return NULL;
+  kept *k = ax_context_own(ax_builder_current(), &kept_key);
+  if (k != NULL) return k;
+  k = ax_calloc(1, sizeof *k);
+  if (k == NULL) ax_fail(ax_out_of_memory(sizeof *k));
+  if (k == NULL || ax_context_set(&kept_key, k)) return k;
+  ax_free(k);
+  return NULL;
+}
+
 /* The trace in progress keeps the map, which is then its. */
 static uint32_t keep(ax_linearized *map) {
-  ax_builder *builder = ax_builder_current();
-  ax_status status = ax_grow(&builder->linearized, sizeof *map, builder->linearized_count, 1, &builder->linearized_capacity);
+  kept *k = kept_here();
+  if (k == NULL) return 0;
+  ax_status status = ax_grow(&k->map, sizeof *map, k->count, 1, &k->capacity);
   if (status != AX_OK) {
     ax_fail(status);
     return 0;
   }
-  builder->linearized[builder->linearized_count] = *map;
+  k->map[k->count] = *map;
   *map = (ax_linearized){0};
-  return builder->linearized_count++;
+  return k->count++;
 }
 
 ax_linear ax_linearize(ax_fn function, ax_args wrt, const ax_value *in, ax_value *out) {
@@ -134,8 +160,10 @@ ax_linear ax_linearize(ax_fn function, ax_args wrt, const ax_value *in, ax_value
 /* NULL: the trace has failed, as there is none. */
 static ax_linearized *find(const char *what, ax_linear linear) {
   if (ax_failed()) return NULL;
-  for (ax_builder *builder = ax_builder_current(); builder != NULL; builder = builder->seals ? NULL : builder->parent)
-    if (builder->serial == linear.trace && linear.number < builder->linearized_count) return &builder->linearized[linear.number];
+  for (ax_builder *builder = ax_builder_current(); builder != NULL; builder = builder->seals ? NULL : builder->parent) {
+    const kept *k = builder->serial == linear.trace ? ax_context_own(builder, &kept_key) : NULL;
+    if (k != NULL && linear.number < k->count) return &k->map[linear.number];
+  }
   ax_fail(ax_error(AX_INVALID_ARGUMENT,
                    linear.trace == 0 ? "%s: the linearized function was never made"
                                      : "%s: the function was linearized in a trace that has finished, or in another one",
