@@ -27,6 +27,7 @@ typedef struct bench {
   ax_profile_row *rows; /* by instruction: the least times of all runs */
   uint32_t row_count;
   double seconds; /* of the shortest run */
+  double outside; /* of it, in which no thread worked on any operation */
 } bench;
 
 /* An input that is not given is filled with ones. */
@@ -56,6 +57,22 @@ static ax_status put_inputs(bench *b) {
 
 static double seconds_of(int64_t nanoseconds) { return 1e-9 * (double)nanoseconds; }
 
+/* Returns the time in which a thread worked on some operation of the run that ended last. Spans are in the order in which they
+   began. */
+static double covered_seconds(ax_runner *runner) {
+  int64_t covered = 0, until = 0;
+  pthread_mutex_lock(&runner->lock);
+  for (uint32_t i = 0; i < runner->timeline.count; i++) {
+    const ax_span *span = &runner->timeline.spans[i];
+    const int64_t from = span->begin > until ? span->begin : until;
+    if (span->end <= from) continue;
+    covered += span->end - from;
+    until = span->end;
+  }
+  pthread_mutex_unlock(&runner->lock);
+  return seconds_of(covered);
+}
+
 static ax_status run_once(bench *b, bool first) {
   const ax_program *program = b->whole;
   ax_array **out = b->arrays + program->in_count;
@@ -72,7 +89,10 @@ static ax_status run_once(bench *b, bool first) {
   AX_TRY(status);
   double took = seconds_of(ax_timeline_now() - before);
   AX_TRY(ax_runner_profile(&b->executable->runner, &rows, &count));
-  if (first || took < b->seconds) b->seconds = took;
+  if (first || took < b->seconds) {
+    b->seconds = took;
+    b->outside = fmax(0, took - covered_seconds(&b->executable->runner));
+  }
   if (first) {
     b->rows = rows;
     b->row_count = count;
@@ -109,6 +129,7 @@ static int by_loss(const void *a, const void *b) {
 }
 
 static const char *kind_of(const ax_op *op) {
+  if (op == NULL) return "copies of carries and results";
   switch ((int)op->kind) {
     case AX_OP_KERNEL: return "kernel";
     case AX_OP_ROWS: return "rows";
@@ -123,6 +144,7 @@ static const char *kind_of(const ax_op *op) {
 
 /* Prints the dimensions that a kernel goes over, or those of a product. */
 static void print_shape(const ax_op *op) {
+  if (op == NULL) return;
   if (op->kind == AX_OP_KERNEL) {
     const ax_loop_kernel *k = op->kernel.kernel;
     for (uint32_t d = 0; d < k->rank; d++)
@@ -146,9 +168,10 @@ static void print_line(const line *l, double whole) {
          l->which, us - 1e6 * l->bound, (l->read + l->written) / l->row.seconds / 1e9, l->flops / l->row.seconds / 1e9,
          kind_of(op));
   print_shape(op);
-  if (op->eqn != NULL) printf(" of %s", op->eqn->prim->name);
-  if (op->eqn != NULL && op->eqn->location != NULL) printf(" @ %s", op->eqn->location);
-  else if (op->eqn != NULL && op->eqn->line > 0) printf(" @ line %u", op->eqn->line);
+  const ax_eqn *eqn = op != NULL ? op->eqn : NULL;
+  if (eqn != NULL) printf(" of %s", eqn->prim->name);
+  if (eqn != NULL && eqn->location != NULL) printf(" @ %s", eqn->location);
+  else if (eqn != NULL && eqn->line > 0) printf(" @ line %u", eqn->line);
   printf("\n");
 }
 
@@ -159,8 +182,9 @@ static ax_status print_table(const bench *b, const ax_speeds *speeds) {
   if (lines == NULL) return ax_out_of_memory(b->row_count * sizeof lines[0]);
   for (uint32_t i = 0; i < b->row_count; i++) {
     const ax_profile_row *row = &b->rows[i];
-    if (row->calls == 0 || row->op == NULL || row->seconds <= 0) continue;
-    const ax_amount amount = ax_op_amount(b->executable->compiled.plan, row->op);
+    if (row->calls == 0 || row->seconds <= 0) continue;
+    const ax_amount amount =
+        row->op != NULL ? ax_op_amount(b->executable->compiled.plan, row->op) : (ax_amount){.dtype = AX_F32};
     const double calls = row->calls;
     lines[count] = (line){*row,
                           calls * amount.read,
@@ -174,7 +198,10 @@ static ax_status print_table(const bench *b, const ax_speeds *speeds) {
   qsort(lines, count, sizeof lines[0], by_loss);
   printf("this machine: reads %.3g GB/s, writes %.3g (of 128 MiB); products of f32 %.4g GF/s\n",
          speeds->read[AX_SPEED_SIZES - 1] / 1e9, speeds->write[AX_SPEED_SIZES - 1] / 1e9, speeds->flops / 1e9);
-  printf("a run: %.2f us; in what is listed %.2f, of which the least is %.2f\n\n", 1e6 * b->seconds, 1e6 * in_all, 1e6 * bounds);
+  printf("a run: %.2f us; in what is listed %.2f, of which the least is %.2f\n", 1e6 * b->seconds, 1e6 * in_all, 1e6 * bounds);
+  printf("the rest: %.2f us (%.0f%% of a run) in which no thread worked on what is listed: beginning and ending the run, steps of\n"
+         "loops, waits of devices and threads for each other, and taking the time\n\n",
+         1e6 * b->outside, 100 * b->outside / b->seconds);
   printf("%10s %6s %8s %10s %-10s %9s %8s %8s\n", "us", "", "calls", "bound us", "by", "lost us", "GB/s", "GF/s");
   for (uint32_t i = 0; i < count; i++) print_line(&lines[i], in_all);
   ax_free(lines);
@@ -252,7 +279,7 @@ int bench_main(int argc, const char **argv) {
           "A line for each kernel, product and exchange, those that lose most time first. us: in which somebody was at it, in one run, the\n"
           "least of all; calls: in one run, by all devices (an operation in a loop is called once a step). bound: the least time for\n"
           "the bytes that it has to read and write and for its operations, from what this machine reads, writes and multiplies, measured\n"
-          "before. What was just written is still in the caches, so that small operations can be faster than their bound; taking the time\n"
+          "before. The rest is what no line has, in the shortest run. What was just written is still in the caches, so that small operations can be faster than their bound; taking the time\n"
           "costs some 50 ns a call.\n\n"
           "  axle bench f.axle\n"
           "  axle bench f.axle --in x=x.npy --workers 1\n"};

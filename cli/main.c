@@ -16,7 +16,7 @@ static const struct {
     {"simulate", "what a run would take on a machine that is described", simulate_main},
     {"check", "prove that a program's kernels are synchronised, or show what goes wrong", check_main},
     {"devices", "what this machine offers", devices_main},
-    {"help", "what a primitive does, or a command", help_main},
+    {"help", "what a primitive, a public function or a command does", help_main},
 };
 
 int report_error(void) {

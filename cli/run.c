@@ -194,12 +194,11 @@ static ax_status run_on(run *run, ax_executable *executable, ax_array **in, ax_a
   return AX_OK;
 }
 
-/* Writes the timeline of the last run: trace events for axle trace or a file named .json, otherwise text. The name - is the
-   screen. */
+/* Writes the timeline of the last run: trace events into a file named .json, otherwise text. The name - is the screen. */
 static ax_status write_timeline(const run *run, ax_executable *executable) {
   const char *name = run->timeline;
   size_t length = strlen(name);
-  bool json = run->traces || (length > 5 && strcmp(name + length - 5, ".json") == 0);
+  bool json = length > 5 && strcmp(name + length - 5, ".json") == 0;
   char *text;
   AX_TRY(ax_executable_timeline(executable, json ? AX_TIMELINE_JSON : AX_TIMELINE_TEXT, &text));
   FILE *file = strcmp(name, "-") == 0 ? stdout : fopen(name, "w");
@@ -353,7 +352,8 @@ static const char notes[] =
 
 static const char trace_notes[] =
     "Options, NAME and VALUE are those of axle run. The timeline has a track for each device, with kernels, products, exchanges and waits by the\n"
-    "names of their equations, and one for each thread. https://ui.perfetto.dev and chrome://tracing show it.\n\n"
+    "names of their equations, and one for each thread. https://ui.perfetto.dev and chrome://tracing show it. As text (--timeline - or\n"
+    "a FILE that does not end in .json) it has a row for each thread and each device.\n\n"
     "  axle trace f.axle --mesh data=4 --in-sharding x=data --in x=x.npy --timeline f.json\n";
 
 static int main_of(bool traces, int argc, const char **argv) {
@@ -381,7 +381,7 @@ static int main_of(bool traces, int argc, const char **argv) {
       .notes = traces ? trace_notes : notes,
       .summary =
           traces
-              ? "Runs the program in FILE (- for standard input) and writes what each device did when, as JSON for Perfetto, to trace.json."
+              ? "Runs the program in FILE (- for standard input) and writes what each device did when: as JSON for Perfetto to trace.json, or as --timeline says."
               : "Runs the program in FILE (- for standard input).",
       .handle = take_option,
       .context = &run,

@@ -373,8 +373,9 @@ function print_index(file,    i, k, count, lines, at, letter, before) {
   print "<!-- Made of include/axle/*.h and cmake/reference.txt by cmake/reference.awk; tests/docs_test.sh says how. -->" > file
   print "# Reference\n" > file
   print "Everything that `#include <axle/axle.h>` declares, a page for each header, in the headers' own words, with a use from" > file
-  print "the examples or the tests where there is one. An `ax_status` that a function returns has to be looked at. What is said at the" > file
-  print "head of a page holds for all that it declares.\n" > file
+  print "the examples or the tests where there is one. `axle help NAME` prints the same for one name, and `axle help --search WORD`" > file
+  print "finds names by text. An `ax_status` that a function returns has to be looked at. What is said at the head of a page holds for" > file
+  print "all that it declares.\n" > file
   print "## By task\n" > file
   for (i = 1; i <= order_count; i++) {
     print "### [" title[ordered[i]] "](" page_of(ordered[i]) ")\n" > file

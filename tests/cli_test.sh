@@ -98,6 +98,7 @@ expect 0 'the most is alive' show double.axle --after memory
 expect 0 'for i0\*i1 < 6, in vectors of' show double.axle --after codegen
 expect 0 'bound .* us (memory)' show double.axle --after codegen
 expect 0 ' 1 .* kernel \[2,3\] of add @ line 2' bench double.axle --runs 3
+expect 0 '^the rest: [0-9.]* us ([0-9]*% of a run) in which no thread worked on what is listed' bench double.axle --runs 3
 expect 0 ' 2 .*exchange of psum' bench whole.axle --runs 2 --workers 1
 expect 2 'not a number of runs' bench double.axle --runs 0
 echo '{ lambda x:f32[4]. let in (x) }' >same.axle
@@ -135,7 +136,7 @@ expect 0 '^ *128 *128  arguments$' show double.axle --memory
 expect 0 'the most is alive' show double.axle --memory
 expect 0 '' trace double.axle --in 'x=[[1, 2, 3], [4, 5, 6]]:f32[2,3]' --in k=7:s32[]
 grep -q traceEvents trace.json || { echo "axle trace: no events in trace.json"; failed=$((failed + 1)); }
-expect 0 traceEvents trace double.axle --timeline=- --in 'x=[[1, 2, 3], [4, 5, 6]]:f32[2,3]' --in k=7:s32[] --out y=y.npy
+expect 0 '^device 0 ' trace double.axle --timeline=- --in 'x=[[1, 2, 3], [4, 5, 6]]:f32[2,3]' --in k=7:s32[] --out y=y.npy
 race=$source/examples/kernels/race.axle
 expect 1 'store, at line 60 (writes)' check "$race"
 expect 1 '--replay=' check "$race" --no-pictures --svg race.svg
@@ -172,6 +173,42 @@ expect 0 '' simulate double.axle --timeline t.json --devices 1
 grep -q traceEvents t.json || { echo "axle simulate: no events in t.json"; failed=$((failed + 1)); }
 expect 0 '^machine "cpu"$' simulate --describe cpu
 expect 2 "error: there is no machine 'pdp11' to describe" simulate --describe pdp11
+# A loop of a thousand steps: each operation once, the path folded, a small picture with an axis and a legend, tracks with names.
+cat >loop.axle <<'END'
+{ axes d=2 ; lambda u:f32[8,8]{V:d}. let
+    r:f32[8,8]{V:d} = scan[length=1001 reverse=false num_carry=1 num_consts=0 body={ lambda u:f32[8,8]{V:d}. let
+        a:f32[8,8]{V:d} = ppermute[axes=(d) pairs=((0,1))] u
+        b:f32[8,8]{V:d} = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] a u
+      in (b) }] u
+  in (r) }
+END
+expect 0 '1001 .* ppermute of 2, .*(line 3)$' simulate loop.axle --timeline loop.svg
+[ "$(grep -c " 1001 .*(line [34])" out)" -eq 2 ] || { echo "operations of a loop stand more than once"; cat out; failed=$((failed + 1)); }
+grep -q '^ *to .*  the same [0-9]* times: the 2 lines above$' out || { echo "the critical path is not folded"; cat out; failed=$((failed + 1)); }
+[ "$(wc -c <loop.svg)" -lt 20000 ] || { echo "the picture of a loop has $(wc -c <loop.svg) bytes"; failed=$((failed + 1)); }
+for part in 'x[0-9]*' '[0-9.]* us' 'dot_general (line 4)'; do
+  grep -q "<text[^>]*>$part</text>" loop.svg || { echo "the picture of a loop has no text $part"; cat loop.svg; failed=$((failed + 1)); }
+done
+expect 0 '' simulate loop.axle --timeline loop.json
+for track in '"process_name","ph":"M","pid":1,"args":{"name":"device 1"}' '"thread_name","ph":"M","pid":0,"tid":0,"args":{"name":"computing"}' \
+  '"thread_name","ph":"M","pid":1,"tid":[0-9]*,"args":{"name":"ppermute of 2, [a-z]* (line 3)"}'; do
+  grep -q "$track" loop.json || { echo "loop.json does not name $track"; failed=$((failed + 1)); }
+done
+cat >powers.axle <<'END'
+{ lambda u:f32[8,8]. let
+    r:f32[8,8] = scan[length=1001 reverse=false num_carry=1 num_consts=0 body={ lambda u:f32[8,8]. let
+        b:f32[8,8] = dot_general[lhs_contract=(1) rhs_contract=(0) lhs_batch=() rhs_batch=()] u u
+      in (b) }] u
+  in (r) }
+END
+expect 0 ' dot_general (line 3), 1001 runs$' simulate powers.axle
+# A timeline is text unless its file is named .json.
+expect 0 '^device 0 ' trace powers.axle --in u=0:f32[8,8] --timeline -
+expect 0 '' trace powers.axle --in u=0:f32[8,8] --timeline t.txt
+grep -q '^device 0 ' t.txt || { echo "trace --timeline t.txt wrote no text"; failed=$((failed + 1)); }
+expect 0 '' trace powers.axle --in u=0:f32[8,8] --timeline t.json
+grep -q '"name":"device 0"' t.json || { echo "trace --timeline t.json names no device"; failed=$((failed + 1)); }
+
 expect 1 'error: pdp11: no file .*, and no machine of that name; there are tpu-like-torus, tpu-like-cube, h200-switch, cpu' simulate whole.axle -M pdp11
 expect 1 'error: double.axle:1:1: expected machine, device' simulate whole.axle -M double.axle
 expect 1 'error: simulate: more than 1 messages' simulate whole.axle --every-device --most-messages 1
@@ -193,7 +230,30 @@ done
 [ "$(echo "$primitives" | wc -l)" -gt 60 ] || { echo "src/prim/prims.def was not read"; failed=$((failed + 1)); }
 expect 0 '^psum: ' help psum
 expect 0 '--mesh' help run
-expect 2 "error: there is no primitive and no command 'walk'" help walk
+expect 0 "^The function: 'axle help ax_psum'" help psum
+expect 0 '^ax_value ax_psum(ax_value x, const char \*axes);$' help ax_psum
+expect 0 'the sum over the members, combined in member order' help ax_psum
+expect 0 '^axle/collectives.h$' help ax_psum
+expect 0 '^#define AX_LOOP(' help AX_LOOP
+expect 0 '^typedef struct ax_mesh {' help ax_mesh
+expect 0 'AX_POLICY_FIXED,    /\*' help AX_POLICY_FIXED
+expect 0 '^pshift is no primitive: the function ax_pshift makes equations of primitives' help pshift
+expect 0 'ppermute by an offset' help pshift
+expect 0 '^tree_init is no primitive; this is ax_tree_init' help tree_init
+expect 2 "error: there is no primitive, no command and no public name 'ax_psun'; the nearest: \"ax_psum\"" help ax_psun
+expect 2 "no public name 'psmu'; the nearest: .*\"psum\"" help psmu
+expect 2 "no public name 'walk'; the nearest: " help walk
+expect 0 '^  ax_top_k$' help --search 'k greatest'
+expect 0 '^  top_k  *.*greatest' help --search GREATEST
+expect 0 '^      axle/npy.h: .*gzip' help --search gzipped
+expect 0 '^  ax_treedef_find$' help --search ax_treedef_find
+expect 1 "error: 'no such words' stands in no text" help --search 'no such words'
+expect 2 'error: --search: which WORD?' help --search
+expect 2 "error: one WORD, not also 'b'" help --search a b
+# Every public name has a contract.
+names=$(sed -n 's/^\(AX_MUST_USE \)\{0,1\}\(void\|bool\|ax_value\|ax_status\) \(ax_[a-z0-9_]*\)(.*/\3/p' "$source"/include/axle/*.h)
+[ "$(echo "$names" | wc -l)" -gt 250 ] || { echo "include/axle was not read"; failed=$((failed + 1)); }
+for name in $names; do expect 0 "\\b$name(" help "$name"; done
 expect 2 "error: one NAME, not also 'pmax'" help psum pmax
 expect 1 'error: /dev/zero: is longer than 256 MiB' show /dev/zero
 "$AXLE" --help >/dev/full 2>out && { echo "a full disk was not noticed"; failed=$((failed + 1)); }

@@ -130,7 +130,52 @@ static void test_replay(void **state) {
   ax_check_report_release(again);
 }
 
+/* --- Pictures --- */
+
+/* The pixels that a text takes in the picture's font, whose letters are 0.602 of its 11 pixels wide. An entity is one letter. */
+static double text_width(const char *text) {
+  uint32_t letters = 0;
+  for (; *text != '<'; text++, letters++)
+    if (*text == '&') text = strchr(text, ';');
+  return 0.602 * 11 * letters;
+}
+
+static double number_at(const char *at, const char *name) {
+  const char *found = strstr(at, name);
+  assert_non_null(found);
+  return strtod(found + strlen(name), NULL);
+}
+
+/* Each step's words end inside its box, each agent's name inside the picture. Returns how many boxes there are. */
+static uint32_t check_picture(const char *svg) {
+  const double width = number_at(svg, " width=\"");
+  uint32_t boxes = 0;
+  for (const char *at = svg; (at = strstr(at, "<text ")) != NULL; at++)
+    assert_true(number_at(at, " x=\"") + text_width(strchr(at, '>') + 1) <= width);
+  for (const char *at = svg; (at = strstr(at, "<rect x=\"")) != NULL; at++) {
+    const char *text = strstr(at, "<text ");
+    assert_non_null(text);
+    const double end = number_at(text, " x=\"") + text_width(strchr(text, '>') + 1);
+    if (end > number_at(at, " x=\"") + number_at(at, " width=\"")) fail_msg("these words leave their box: %.80s", text);
+    boxes++;
+  }
+  return boxes;
+}
+
+static void words_stay_in_their_boxes(void **state) {
+  (void)state;
+  uint32_t boxes = 0;
+  for (slip wrong = NO_BARRIER; wrong < SLIPS; wrong++) {
+    ax_check_report *report = checked(wrong, NULL);
+    const ax_check_kernel *k = &report->kernels[0];
+    for (uint32_t i = 0; i < k->finding_count; i++) boxes += check_picture(k->findings[i].svg);
+    ax_check_report_release(report);
+  }
+  assert_true(boxes > 50);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_slips), cmocka_unit_test(test_explored), cmocka_unit_test(test_replay)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_slips), cmocka_unit_test(test_explored), cmocka_unit_test(test_replay),
+                                     cmocka_unit_test(words_stay_in_their_boxes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
    Text and SVG show the same rows and columns, which are chosen first. Of many agents those are shown that the finding is about,
    then those that are held up, then those that do most. Of a long run the beginning and the end are shown; it is the end that a
    finding is about. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -212,7 +213,16 @@ ax_status ax_act_run_print(const ax_act_run *run, const ax_act_finding *finding,
 
 /* --- SVG --- */
 
-enum { column_pixels = 190, row_pixels = 20, left_pixels = 50, head_pixels = 44 };
+enum {
+  column_pixels = 190,
+  box_pixels = column_pixels - 14,
+  row_pixels = 20,
+  left_pixels = 50,
+  head_pixels = 44,
+  letter_pixels = 7,                                 /* at most, of this font */
+  box_letters = (box_pixels - 8) / letter_pixels,
+  head_letters = 2 * column_pixels / letter_pixels - 1 /* names stand on two lines in turn, so each has the room of two columns */
+};
 
 static void add_escaped(ax_text *text, const char *words) {
   for (; *words != 0; words++) {
@@ -270,10 +280,10 @@ static ax_status draw_row(const picture *p, uint32_t at, ax_text *text) {
     return AX_OK;
   }
   char *words;
-  AX_TRY(words_of(p, r, 28, &words));
+  AX_TRY(words_of(p, r, box_letters, &words));
   if (r->number > 0) ax_text_add(text, "<text x=\"6\" y=\"%u\" fill=\"#888\">%u</text>\n", y + 14, r->number);
   ax_text_add(text, "<rect x=\"%u\" y=\"%u\" width=\"%d\" height=\"%d\" rx=\"3\" fill=\"%s\"/>", x_of(p, r), y + 2,
-              column_pixels - 14, row_pixels - 4, color_of(p, r));
+              box_pixels, row_pixels - 4, color_of(p, r));
   ax_text_add(text, "<text x=\"%u\" y=\"%u\">", x_of(p, r) + 4, y + 14);
   add_escaped(text, words);
   ax_text_add(text, "</text>\n");
@@ -281,10 +291,31 @@ static ax_status draw_row(const picture *p, uint32_t at, ax_text *text) {
   uint32_t cause = r->number > 0 ? cause_of(p, at) : AX_NONE;
   if (cause == AX_NONE) return AX_OK;
   bool right = x_of(p, r) > x_of(p, &p->rows[cause]);
-  uint32_t from = x_of(p, &p->rows[cause]) + (right ? column_pixels - 14 : 0), to = x_of(p, r) + (right ? 0 : column_pixels - 14);
+  uint32_t from = x_of(p, &p->rows[cause]) + (right ? box_pixels : 0), to = x_of(p, r) + (right ? 0 : box_pixels);
   ax_text_add(text, "<line x1=\"%u\" y1=\"%u\" x2=\"%u\" y2=\"%u\" stroke=\"#7a7a7a\" marker-end=\"url(#a)\"/>\n", from,
               head_pixels + cause * row_pixels + row_pixels / 2, to, y + row_pixels / 2);
   return AX_OK;
+}
+
+/* An agent's name, cut where the next one on its line begins. */
+static void add_name(ax_text *text, const char *name) {
+  char cut[head_letters + 1];
+  if (strlen(name) <= head_letters) add_escaped(text, name);
+  else {
+    snprintf(cut, sizeof cut, "%.*s..", head_letters - 2, name);
+    add_escaped(text, cut);
+  }
+}
+
+/* How far the last columns' names go beyond the columns. */
+static uint32_t head_rest(const picture *p) {
+  uint32_t most = p->column_count * column_pixels, all = most;
+  for (uint32_t c = 0; c < p->column_count; c++) {
+    const size_t length = strlen(p->run->objects->agents[p->columns[c]].name);
+    const uint32_t end = c * column_pixels + letter_pixels * (uint32_t)(length < head_letters ? length : head_letters);
+    most = end > most ? end : most;
+  }
+  return most - all;
 }
 
 ax_status ax_act_run_svg(const ax_act_run *run, const ax_act_finding *finding, char **out) {
@@ -292,7 +323,8 @@ ax_status ax_act_run_svg(const ax_act_run *run, const ax_act_finding *finding, c
   ax_text text = {0};
   *out = NULL;
   AX_TRY(init(&p, run, finding));
-  uint32_t width = left_pixels + p.column_count * column_pixels, height = head_pixels + (p.row_count + 2) * row_pixels;
+  uint32_t width = left_pixels + p.column_count * column_pixels + head_rest(&p);
+  uint32_t height = head_pixels + (p.row_count + 2) * row_pixels;
   ax_text_add(&text,
               "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" font-family=\"monospace\" font-size=\"11\">\n",
               width, height);
@@ -303,8 +335,8 @@ ax_status ax_act_run_svg(const ax_act_run *run, const ax_act_finding *finding, c
   for (uint32_t c = 0; c < p.column_count; c++) {
     uint32_t x = left_pixels + c * column_pixels;
     ax_text_add(&text, "<text x=\"%u\" y=\"%d\" font-weight=\"bold\">", x,
-                (c & 1) != 0 ? 16 : 32); /* long names overlap the next column */
-    add_escaped(&text, run->objects->agents[p.columns[c]].name);
+                (c & 1) != 0 ? 16 : 32);
+    add_name(&text, run->objects->agents[p.columns[c]].name);
     ax_text_add(&text, "</text>\n<line x1=\"%u\" y1=\"%d\" x2=\"%u\" y2=\"%u\" stroke=\"#dddddd\"/>\n", x - 6, head_pixels, x - 6,
                 height);
   }

@@ -168,10 +168,14 @@ static void legend(drawing *d) {
   }
 }
 
+static uint32_t worker_slot_count(const drawing *d) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < d->count; i++) count = d->spans[i].worker_slot >= count ? d->spans[i].worker_slot + 1 : count;
+  return count;
+}
+
 static void draw(drawing *d) {
-  uint32_t worker_slots = 0, devices = d->c->activation_count;
-  for (uint32_t i = 0; i < d->count; i++)
-    worker_slots = d->spans[i].worker_slot >= worker_slots ? d->spans[i].worker_slot + 1 : worker_slots;
+  const uint32_t worker_slots = worker_slot_count(d), devices = d->c->activation_count;
   ax_text_add(d->text, "%.3f ms, a column is %.1f us\n", (double)(d->end - d->begin) * 1e-6,
               (double)(d->end - d->begin) * 1e-3 / columns);
   for (uint32_t s = 0; s < worker_slots && s < most_rows; s++) {
@@ -208,12 +212,19 @@ static void add_escaped(ax_text *text, const char *s) {
   }
 }
 
+static void name_row(ax_text *text, uint32_t process, uint32_t row, const char *kind) {
+  ax_text_add(text, ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"args\":{\"name\":\"%s %u\"}}", process, row, kind,
+              row);
+}
+
 /* Process 0 has a row for each thread, process 1 one for each device. */
 static void trace_events(const drawing *d) {
   ax_text_add(d->text, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
   ax_text_add(d->text, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":{\"name\":\"threads\"}},\n");
-  ax_text_add(d->text, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"devices\"}}%s\n",
-              d->count > 0 ? "," : "");
+  ax_text_add(d->text, "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"devices\"}}");
+  for (uint32_t s = 0; s < worker_slot_count(d); s++) name_row(d->text, 0, s, "thread");
+  for (uint32_t f = 0; f < d->c->activation_count; f++) name_row(d->text, 1, f, "device");
+  ax_text_add(d->text, d->count > 0 ? ",\n" : "\n");
   for (uint32_t i = 0; i < d->count; i++) {
     const ax_span *span = &d->spans[i];
     const ax_eqn *eqn = instr_of(d, span->instr)->eqn;

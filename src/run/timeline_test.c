@@ -54,6 +54,9 @@ static void check(ax_policy policy) {
   uint32_t pushes = 0; /* one a device in each of the two processes */
   for (const char *at = text; (at = strstr(at, "{\"name\":\"psum\"")) != NULL; at++) pushes++;
   assert_in_range(pushes, 2, 8); /* of several devices that wait in turn, the first carries all */
+  assert_non_null(strstr(text, "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":3,\"args\":{\"name\":\"device 3\"}},\n"));
+  assert_non_null(strstr(text, "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":0,\"tid\":0,\"args\":{\"name\":\"thread 0\"}},\n"));
+  assert_null(strstr(text, "\"device 4\""));
   assert_string_equal(text + strlen(text) - 3, "]}\n");
   ax_string_free(text);
   ax_executable_release(timed);

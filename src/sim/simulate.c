@@ -17,6 +17,7 @@ typedef struct simulating {
   ax_sim_work work;
   ax_timed_kernels *kernels;
   ax_sim_engine_result result;
+  uint32_t *reported; /* by operation of the work: its number in the report */
 } simulating;
 
 static const double default_messages = 5e7;
@@ -24,33 +25,83 @@ enum { default_spans = 64 };
 
 /* --- What came of it --- */
 
-static ax_status give_ops(const simulating *s, ax_simulation *out) {
+static bool is_copy(const ax_sim_work_op *a, const ax_sim_work_op *b) {
+  return a->equation == b->equation && strcmp(a->name, b->name) == 0 && (a->transfer == AX_NONE) == (b->transfer == AX_NONE) &&
+         a->flops == b->flops && a->bytes == b->bytes;
+}
+
+/* The operations [first, end) of a loop's body: if the second half does the same as the first, the loop does two steps in one, and
+   if their number is odd, the last one stands behind it (src/plan/alternate.c). The report has one operation for each of a step. */
+static void fold_body(simulating *s, uint32_t first, uint32_t end) {
   const ax_sim_work *w = &s->work;
-  const double images = (double)out->simulated;
+  const uint32_t step = (end - first) / 2;
+  if (step == 0 || end - first != 2 * step) return;
+  for (uint32_t i = first; i < first + step; i++)
+    if (!is_copy(&w->ops[i], &w->ops[i + step])) return;
+  uint32_t behind = end;
+  while (behind < w->op_count && behind - end < step && is_copy(&w->ops[first + behind - end], &w->ops[behind])) behind++;
+  if (behind - end < step) behind = end;
+  for (uint32_t i = first + step; i < behind; i++) s->reported[i] = first + (i - first) % step;
+}
+
+/* Numbers the operations of the report, in the order of the plan. */
+static ax_status number_ops(simulating *s, uint32_t *count) {
+  const ax_sim_work *w = &s->work;
+  uint32_t first = AX_NONE; /* the first operation of the loop that was entered last; AX_NONE: it is over, or holds a loop */
+  s->reported = ax_alloc(w->op_count * sizeof s->reported[0]);
+  if (s->reported == NULL) return ax_out_of_memory(w->op_count * sizeof s->reported[0]);
+  for (uint32_t i = 0; i < w->op_count; i++) s->reported[i] = i;
+  for (uint32_t i = 0, op = 0; i < w->step_count; i++) { /* op: the next one, as each computation and each transfer has its own */
+    const ax_sim_work_step *step = &w->steps[i];
+    if (step->kind == AX_WORK_LOOP) first = op;
+    else if (step->kind != AX_WORK_NEXT) op = step->op + 1;
+    else if (first != AX_NONE) fold_body(s, first, op);
+    if (step->kind == AX_WORK_NEXT) first = AX_NONE;
+  }
+  *count = 0;
+  for (uint32_t i = 0; i < w->op_count; i++) s->reported[i] = s->reported[i] == i ? (*count)++ : s->reported[s->reported[i]];
+  return AX_OK;
+}
+
+static const char *algorithm_of(const ax_sim_work *w, const ax_sim_work_op *op) {
+  return op->transfer != AX_NONE ? ax_algorithm_name(w->transfers[op->transfer].procedure.algorithm) : NULL;
+}
+
+/* Adds the runs of an operation to those that are reported with it. */
+static void give_op(const simulating *s, uint32_t index, ax_simulated_op *out, double images) {
+  const ax_sim_work_op *op = &s->work.ops[index];
+  const ax_sim_op_time *t = &s->result.ops[index];
+  const double runs = t->runs / images;
+  if (out->name == NULL)
+    *out = (ax_simulated_op){.name = op->name,
+                             .line = op->line,
+                             .bound = op->bound,
+                             .members = op->transfer != AX_NONE ? s->work.transfers[op->transfer].procedure.group.members : 1,
+                             .algorithm = algorithm_of(&s->work, op),
+                             .start = t->start,
+                             .end = t->end};
+  if (runs == 0) return;
+  out->start = out->runs > 0 && out->start < t->start ? out->start : t->start;
+  out->end = out->end > t->end ? out->end : t->end;
+  out->busy += t->busy / images;
+  out->runs += runs;
+  out->flops += op->flops * runs;
+  out->bytes += op->bytes * runs;
+}
+
+static ax_status give_ops(simulating *s, ax_simulation *out) {
+  const ax_sim_work *w = &s->work;
   size_t bytes = 1;
+  AX_TRY(number_ops(s, &out->op_count));
   for (uint32_t i = 0; i < w->op_count; i++) bytes += w->ops[i].location != NULL ? strlen(w->ops[i].location) + 1 : 0;
-  out->ops = ax_calloc(w->op_count, sizeof out->ops[0]);
+  out->ops = ax_calloc(out->op_count, sizeof out->ops[0]);
   char *text = out->texts = ax_alloc(bytes);
   if (out->ops == NULL || text == NULL) return ax_out_of_memory(bytes);
-  out->op_count = w->op_count;
   for (uint32_t i = 0; i < w->op_count; i++) {
-    const ax_sim_work_op *op = &w->ops[i];
-    const ax_sim_op_time *t = &s->result.ops[i];
-    const ax_sim_procedure *procedure = op->transfer != AX_NONE ? &w->transfers[op->transfer].procedure : NULL;
-    const double runs = t->runs / images;
-    out->ops[i] = (ax_simulated_op){.name = op->name,
-                                    .line = op->line,
-                                    .bound = op->bound,
-                                    .members = procedure != NULL ? procedure->group.members : 1,
-                                    .algorithm = procedure != NULL ? ax_algorithm_name(procedure->algorithm) : NULL,
-                                    .start = t->start,
-                                    .end = t->end,
-                                    .busy = t->busy / images,
-                                    .runs = runs,
-                                    .flops = op->flops * runs,
-                                    .bytes = op->bytes * runs};
-    if (op->location == NULL) continue;
-    out->ops[i].location = strcpy(text, op->location);
+    ax_simulated_op *op = &out->ops[s->reported[i]];
+    give_op(s, i, op, (double)out->simulated);
+    if (w->ops[i].location == NULL || op->location != NULL) continue;
+    op->location = strcpy(text, w->ops[i].location);
     text += strlen(text) + 1;
   }
   return AX_OK;
@@ -65,6 +116,7 @@ static int by_start(const void *x, const void *y) {
 static ax_simulated_span span_of(const simulating *s, uint32_t index) {
   ax_simulated_span span = s->result.spans[index].span;
   span.device = (uint32_t)ax_sim_place_device(&s->place, span.device);
+  span.op = s->reported[span.op];
   return span;
 }
 
@@ -83,7 +135,7 @@ static ax_status give_spans(const simulating *s, ax_simulation *out) {
     if (r->spans[i].span.device < s->options.spans) out->spans[out->span_count++] = span_of(s, i);
   for (uint32_t i = r->last; i != AX_NONE; i = r->spans[i].cause) {
     out->path[--length] = span_of(s, i);
-    out->ops[r->spans[i].span.op].critical = true;
+    out->ops[s->reported[r->spans[i].span.op]].critical = true;
   }
   for (uint32_t i = 0; i < out->path_count; i++) out->path[i].start = i > 0 ? out->path[i - 1].end : 0;
   if (out->span_count > 0) qsort(out->spans, out->span_count, sizeof out->spans[0], by_start);
@@ -178,6 +230,7 @@ ax_status ax_simulate(const ax_lowered *lowered, const ax_cluster *machine, cons
   ax_sim_work_deinit(&s.work);
   if (s.kernels != NULL) ax_timed_kernels_deinit(s.kernels);
   ax_free(s.kernels);
+  ax_free(s.reported);
   ax_plan_destroy(s.plan);
   return status;
 }

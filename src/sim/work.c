@@ -36,6 +36,7 @@ static ax_status add_op(making *m, const ax_op *op, uint32_t *out) {
   AX_TRY(ax_grow(&w->ops, sizeof w->ops[0], w->op_count, 1, &w->op_capacity));
   *out = w->op_count++;
   w->ops[*out] = (ax_sim_work_op){.name = name,
+                                  .equation = op->eqn,
                                   .location = op->eqn != NULL ? op->eqn->location : NULL,
                                   .line = op->eqn != NULL ? op->eqn->line : 0,
                                   .transfer = AX_NONE};

@@ -26,6 +26,7 @@ typedef struct ax_sim_post {
 
 typedef struct ax_sim_work_op {
   const char *name;     /* the primitive's; static */
+  const void *equation; /* its identity: a loop that does two steps in one has each operation twice. NULL: of none */
   const char *location; /* of the C call: borrowed from the plan; or NULL */
   uint32_t line;
   uint32_t transfer;    /* AX_NONE: it computes */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "ir/program.h"
 #include "tree/pattern.h"
 #include "tree/treedef.h"
@@ -90,37 +91,12 @@ ax_args ax_treedef_select(const ax_treedef *def, const char *patterns) {
 
 /* --- Names that are not there --- */
 
-enum { most_near = 3 };
-
-/* How many characters are to be changed, added or left out, to make `b` of `a`: Levenshtein's distance. */
-static uint32_t distance(const char *a, const char *b) {
-  uint32_t row[AX_MAX_LEAF_NAME], length = (uint32_t)strlen(b);
-  for (uint32_t k = 0; k <= length; k++) row[k] = k;
-  for (uint32_t i = 0; a[i] != '\0'; i++) {
-    uint32_t diagonal = row[0];
-    row[0] = i + 1;
-    for (uint32_t k = 0; k < length; k++) {
-      uint32_t changed = diagonal + (a[i] != b[k]), shorter = (row[k] < row[k + 1] ? row[k] : row[k + 1]) + 1;
-      diagonal = row[k + 1];
-      row[k + 1] = changed < shorter ? changed : shorter;
-    }
-  }
-  return row[length];
-}
-
 ax_status ax_treedef_no_leaf(const ax_treedef *def, const char *who, const char *name) {
-  uint32_t near[most_near], away[most_near], count = 0;
+  ax_nearest nearest = {0};
   ax_text text = {0};
-  for (uint32_t i = 0; i < def->count; i++) {
-    uint32_t d = distance(name, def->names[i]), place = count;
-    while (place > 0 && away[place - 1] > d) place--;
-    if (place == most_near) continue;
-    if (count < most_near) count++;
-    for (uint32_t k = count - 1; k > place; k--) near[k] = near[k - 1], away[k] = away[k - 1];
-    near[place] = i, away[place] = d;
-  }
+  for (uint32_t i = 0; i < def->count; i++) ax_nearest_offer(&nearest, name, def->names[i], def->names[i]);
   ax_text_add(&text, "%s: there is no leaf \"%s\"", who, name);
-  for (uint32_t k = 0; k < count; k++) ax_text_add(&text, "%s\"%s\"", k > 0 ? ", " : "; the nearest: ", def->names[near[k]]);
+  ax_nearest_text(&text, &nearest);
   ax_status status = text.failed ? ax_out_of_memory(0) : ax_error(AX_INVALID_ARGUMENT, "%s", text.data);
   ax_text_deinit(&text);
   return status;
