@@ -8,6 +8,8 @@
 #   make soak        the tests that make programs at random, for an hour; make soak SECONDS=60
 #   make bench       ours and theirs in one run -> build/bench.csv; AXLE_JAX_PYTHON names an interpreter that has JAX
 #   make oracle      compare with JAX, live; needs AXLE_JAX_PYTHON
+#   make docs        all documents as HTML -> build/html/index.html
+#   make test-docs   the same, then open every page in a browser: links, anchors, pictures, the browser's console
 #   make install     PREFIX=/usr/local
 #   make clean       remove what was built
 #
@@ -18,7 +20,7 @@ PREFIX ?= /usr/local
 ARGS ?=
 SECONDS ?= 3600
 
-.PHONY: all setup run test test-all coverage soak bench oracle install clean
+.PHONY: all setup run test test-all coverage soak bench oracle docs test-docs install clean
 
 all: setup
 	@cmake/build $(BUILD) all
@@ -49,6 +51,14 @@ bench: all
 oracle: all
 	@test -n "$$AXLE_JAX_PYTHON" || { echo "oracle: set AXLE_JAX_PYTHON to a Python interpreter that has JAX" >&2; exit 1; }
 	@AXLE_BUILD=$(BUILD) tests/oracle/run $(ARGS)
+
+docs: all
+	@cmake/setup cmake/packages-docs.txt
+	@cmake/html/make $(BUILD)
+
+test-docs: docs
+	@cmake/setup cmake/packages-test-docs.txt
+	@cmake/html/check $(BUILD)
 
 install: all
 	@cmake --install $(BUILD) --prefix $(PREFIX)
