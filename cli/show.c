@@ -175,11 +175,31 @@ static ax_status memory(show *show, char **out) {
   return status;
 }
 
+static void add_effects(ax_text *text, const ax_program *program) {
+  const ax_effects of = ax_program_effects(program);
+  ax_text_add(text, "collectives over %s, %s single-sided communication\n",
+              of.axes != 0 ? ax_axis_set_string(of.axes, ax_program_axes(program)) : "no axes", of.single_sided ? "with" : "without");
+}
+
+/* The effects of a body over axes of its own, as a shard_map's is, are not among those of the program around it. */
+static void add_effects_inside(ax_text *text, const ax_program *program) {
+  for (uint32_t i = 0; i < program->eqn_count; i++) {
+    const ax_eqn *eqn = &program->eqns[i];
+    const ax_program *body;
+    for (uint32_t k = 0; (body = ax_eqn_program(eqn, k)) != NULL; k++) {
+      if (body->axes.count > program->axes.count) {
+        ax_text_add(text, "in %s (line %u): ", eqn->prim->name, eqn->line);
+        add_effects(text, body);
+      }
+      add_effects_inside(text, body);
+    }
+  }
+}
+
 static ax_status effects(show *show, char **out) {
-  const ax_effects of = ax_program_effects(show->source.program);
   ax_text text = {0};
-  ax_text_add(&text, "collectives over %s, %s single-sided communication\n",
-              ax_axis_set_string(of.axes, ax_program_axes(show->source.program)), of.single_sided ? "with" : "without");
+  add_effects(&text, show->source.program);
+  add_effects_inside(&text, show->source.program);
   return ax_text_finish(&text, out);
 }
 

@@ -222,6 +222,11 @@ expect 0 '--mesh' run --help
 expect 0 'linearize' show --help
 expect 0 '^cores' devices
 
+# The collectives of a shard_map are over its own axes, which are not among those of the program around it.
+sed '/^>>>/,$d' "$source/tests/golden/shard_map.axle" >sharded.axle
+expect 0 '^collectives over no axes, without single-sided communication$' show sharded.axle --pass effects
+expect 0 '^in shard_map (line 3): collectives over {data}, without single-sided communication$' show sharded.axle --pass effects
+
 # Every primitive has a spec, and every command its help.
 for name in $primitives; do
   expect 0 " $name\$\\| $name " help

@@ -27,3 +27,13 @@ said=$(./outside_cc)
 for file in share/man/man1/axle.1 share/doc/axle/text.md share/doc/axle/reference/ops.md share/doc/axle/examples/tutorial/1_mesh.c; do
   [ -s "$work/prefix/$file" ] || { echo "not installed: $file" >&2; exit 1; }
 done
+
+# Their links lead to what comes with them; pages about the house are in the sources alone.
+cd "$work/prefix/share/doc/axle"
+awk -f "$source/../../tests/docs_links.awk" ./*.md reference/*.md examples/README.md examples/jax/README.md >"$work/links"
+[ "$(wc -l <"$work/links")" -gt 1000 ] || { echo "the installed pages have no links" >&2; exit 1; }
+dead=$(cut -sf1,3 "$work/links" | sort -u | while read -r page file; do
+  case $file in */design.md | */passes.md | */performance.md | design.md | passes.md | performance.md) continue ;; esac
+  [ -e "$file" ] || echo "$page: $file"
+done)
+[ -z "$dead" ] || { echo "installed pages link to what is not there: $dead" >&2; exit 1; }

@@ -213,8 +213,8 @@ static void add_escaped(ax_text *text, const char *s) {
 }
 
 static void name_row(ax_text *text, uint32_t process, uint32_t row, const char *kind) {
-  ax_text_add(text, ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"args\":{\"name\":\"%s %u\"}}", process, row, kind,
-              row);
+  ax_text_add(text, ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%u,\"tid\":%u,\"args\":{\"name\":\"%s %u\"}}", process,
+              row, kind, row);
 }
 
 /* Process 0 has a row for each thread, process 1 one for each device. */
