@@ -105,6 +105,11 @@ AX_MUST_USE ax_status ax_find_fused_loops(ax_assembly *assembly, const ax_fused_
                                           uint32_t *count);
 /* sets.c: gives the index in compiled->sets of a set of axes, which is added if it is new. */
 AX_MUST_USE ax_status ax_set_of(ax_compiled *compiled, ax_axis_set axes, uint32_t *out);
+/* Groups of devices along `names`. *numbers: by device, its number in its group. *places: by member of the group, the place of its
+   block among those of a set, for the group of device 0; the members of all groups are as far apart. */
+AX_MUST_USE ax_status ax_member_numbers(ax_compiled *compiled, const ax_axes *names, uint32_t **numbers);
+AX_MUST_USE ax_status ax_member_places(ax_compiled *compiled, const ax_axes *names, uint32_t members, uint32_t set,
+                                       uint32_t **places);
 /* exchanges.c: the kernels by which a push combines. */
 ax_loop_kernel *ax_combine_kernel(ax_assembly *assembly, const ax_exchange *exchange, int64_t run, bool first);
 ax_loop_kernel *ax_combine_all_kernel(ax_assembly *assembly, const ax_push *push); /* for a push that is at_once */

@@ -8,16 +8,14 @@ static ax_status describe(ax_assembly *a, const ax_instr *instr) {
   ax_cores_instr *mine = instr->cores;
   const ax_cores *cores = mine->cores;
   const uint32_t members = (uint32_t)ax_axis_set_size(cores->axes, &plan->mesh);
-  uint32_t set, groups, *number = ax_arena_alloc(&a->plan->arena, c->devices * sizeof number[0]),
-                        *place = ax_arena_alloc(&a->plan->arena, members * sizeof place[0]);
-  if (number == NULL || place == NULL) return ax_out_of_memory(c->devices * sizeof number[0]);
+  uint32_t set, groups, *number, *place;
   for (uint32_t k = 0; k < 1 + cores->in_count + cores->out_count; k++)
     if (instr->refs[k].space == c->scratch_space)
       return ax_error(AX_INTERNAL, "operand %u of a kernel that others reach is in scratch memory", k);
   AX_TRY(ax_set_of(c, plan->buffers[cores->state].axes, &set));
   AX_TRY(ax_set_of(c, plan->buffers[cores->state].axes & ~cores->axes, &groups));
-  for (uint32_t d = 0; d < c->devices; d++) number[d] = (uint32_t)ax_axes_index(&cores->names, &plan->mesh, d);
-  for (uint32_t i = 0; i < members; i++) place[i] = c->sets[set].index[ax_axes_device(&cores->names, &plan->mesh, 0, i)];
+  AX_TRY(ax_member_numbers(c, &cores->names, &number));
+  AX_TRY(ax_member_places(c, &cores->names, members, set, &place));
   mine->number = number;
   mine->place = place;
   mine->group = c->sets[groups].index;

@@ -40,17 +40,9 @@ static void find_run(ax_push *push) {
 /* --- Members --- */
 
 static ax_status number_members(ax_compiled *c, members *m, uint32_t n) {
-  m->number = ax_arena_alloc(&c->plan->arena, c->devices * sizeof m->number[0]);
-  m->place = ax_arena_alloc(&c->plan->arena, n * sizeof m->place[0]);
-  m->in_place = ax_arena_alloc(&c->plan->arena, n * sizeof m->in_place[0]);
-  if (m->number == NULL || m->place == NULL || m->in_place == NULL) return ax_out_of_memory(c->devices * sizeof m->number[0]);
-  for (uint32_t d = 0; d < c->devices; d++) m->number[d] = (uint32_t)ax_axes_index(m->names, &c->plan->mesh, d);
-  for (uint32_t member = 0; member < n; member++) {
-    int64_t device = ax_axes_device(m->names, &c->plan->mesh, 0, member);
-    m->place[member] = c->sets[m->out_set].index[device];
-    m->in_place[member] = c->sets[m->in_set].index[device];
-  }
-  return AX_OK;
+  AX_TRY(ax_member_numbers(c, m->names, &m->number));
+  AX_TRY(ax_member_places(c, m->names, n, m->out_set, &m->place));
+  return ax_member_places(c, m->names, n, m->in_set, &m->in_place);
 }
 
 /* Gives the push the tables of its group: member numbers in the order of the mesh, and places in the memory of both sides. A

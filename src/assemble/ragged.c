@@ -6,14 +6,12 @@ static ax_status make_tables(ax_assembly *a, ax_instr *instr) {
   const ax_plan *plan = a->plan;
   const ax_ragged *ragged = instr->ragged->ragged;
   const uint32_t devices = (uint32_t)ragged->shape.devices;
-  uint32_t set, *number = ax_arena_alloc(&a->plan->arena, c->devices * sizeof number[0]),
-                *place = ax_arena_alloc(&a->plan->arena, devices * sizeof place[0]);
-  if (number == NULL || place == NULL) return ax_out_of_memory(c->devices * sizeof number[0]);
+  uint32_t set, *number, *place;
   if (devices > 1 && instr->refs[0].space == c->scratch_space)
     return ax_error(AX_INTERNAL, "others take rows out of scratch memory");
   AX_TRY(ax_set_of(c, plan->buffers[plan->buffers[ragged->in[0]].allocation].axes, &set));
-  for (uint32_t d = 0; d < c->devices; d++) number[d] = (uint32_t)ax_axes_index(&ragged->names, &plan->mesh, d);
-  for (uint32_t i = 0; i < devices; i++) place[i] = c->sets[set].index[ax_axes_device(&ragged->names, &plan->mesh, 0, i)];
+  AX_TRY(ax_member_numbers(c, &ragged->names, &number));
+  AX_TRY(ax_member_places(c, &ragged->names, devices, set, &place));
   instr->ragged->number = number;
   instr->ragged->place = place;
   return AX_OK;

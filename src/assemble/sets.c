@@ -34,3 +34,19 @@ ax_status ax_set_of(ax_compiled *c, ax_axis_set axes, uint32_t *out) {
   fill_index(c, &sets[*out]);
   return AX_OK;
 }
+
+/* --- Groups --- */
+
+ax_status ax_member_numbers(ax_compiled *c, const ax_axes *names, uint32_t **numbers) {
+  *numbers = ax_arena_alloc(&c->plan->arena, c->devices * sizeof **numbers);
+  if (*numbers == NULL) return ax_out_of_memory(c->devices * sizeof **numbers);
+  for (uint32_t d = 0; d < c->devices; d++) (*numbers)[d] = (uint32_t)ax_axes_index(names, &c->plan->mesh, d);
+  return AX_OK;
+}
+
+ax_status ax_member_places(ax_compiled *c, const ax_axes *names, uint32_t members, uint32_t set, uint32_t **places) {
+  *places = ax_arena_alloc(&c->plan->arena, members * sizeof **places);
+  if (*places == NULL) return ax_out_of_memory(members * sizeof **places);
+  for (uint32_t i = 0; i < members; i++) (*places)[i] = c->sets[set].index[ax_axes_device(names, &c->plan->mesh, 0, i)];
+  return AX_OK;
+}

@@ -9,11 +9,8 @@
 
    A read is *late* when it comes long after the touch before it and much memory is in use in between. The *crest* is the place
    in between where most memory is in use; it must be at least half of the block's peak. A value may be made again when one
-   kernel computes each of its elements by itself, by little work, from values that do not change. Its *bases* are the kept
-   values that it is made of in the end, through values that are used soon or are made again themselves. The pass goes forward.
-   It makes a late value again if its bases are alive at its crest anyway, or are much smaller than it is. It also does so if one
-   base is missing, and keeping that one would serve for more values than it weighs. All other late values are kept, and become
-   bases.
+   kernel computes each of its elements by itself, by little work, from values that do not change. Which of these are made again
+   and which are kept is chosen as ir/remake.h says; a base is there anyway if it is alive at the value's crest.
 
    The bits are the same, since the same operations are done on the same values. A value of one device is made again by the
    devices that read it, but only if they are few. A table that is filled with zeros long before its other parts are written is
@@ -22,12 +19,12 @@
    The work is in proportion to the operations: all that is made again at one place is bounded. */
 #include <string.h>
 
+#include "ir/remake.h"
 #include "plan/op.h"
 #include "plan/passes.h"
 
 enum {
   window = AX_HOSTILE ? 2 : 24, /* operations: a value used again so soon stays at hand; also as far as fusion looks */
-  most_bases = 6,
   most_work = 96,               /* scalar operations an element, of all that is made again for a value */
   most_copies = 4,              /* devices that make the same value again */
   least_bytes = AX_HOSTILE ? 0 : 1 << 14, /* of a value */
@@ -45,9 +42,7 @@ typedef struct value { /* an allocation, in the block at hand */
   uint32_t writes, writer, last_write; /* writer: of the last write; AX_NONE when that stands inside an operation */
   uint32_t until;              /* the last operation that reads it, as it will be */
   uint32_t crest;              /* of a late value: the place of most memory in use before its first late read */
-  bool makeable, late, again, opaque; /* opaque: its readers take it as it is, not its bases */
-  uint32_t work, base_count, bases[most_bases];
-  double gain;                 /* of what could be made of it, if it were kept */
+  ax_remade remade;            /* wanted: it is read late */
   uint32_t copy, used;         /* the latest that was made again, or AX_NONE; the last operation that used that */
   uint32_t reads;
 } value;
@@ -67,6 +62,7 @@ typedef struct recomputer {
   uint32_t *highest, leaves; /* a tree over the operations: which of those below a node has the highest level */
   ax_op *made;         /* the new list */
   uint32_t made_count, made_capacity;
+  ax_remaking remaking; /* after both walks */
   ax_status status;    /* of a visit */
 } recomputer;
 
@@ -77,9 +73,10 @@ static value *value_of(const recomputer *r, uint32_t buffer) {
 
 static uint32_t number_of(const recomputer *r, const value *v) { return (uint32_t)(v - r->values); }
 
-static double weight(const recomputer *r, const value *v) {
-  const ax_buffer *buffer = &r->plan->buffers[number_of(r, v)];
-  return (double)ax_buffer_bytes(buffer) * (double)ax_axis_set_size(buffer->axes, &r->plan->mesh);
+static double weight(void *context, uint32_t allocation) {
+  const ax_plan *plan = ((const recomputer *)context)->plan;
+  const ax_buffer *buffer = &plan->buffers[allocation];
+  return (double)ax_buffer_bytes(buffer) * (double)ax_axis_set_size(buffer->axes, &plan->mesh);
 }
 
 /* All that is done with it is done in this block. */
@@ -122,8 +119,8 @@ static void begin_and_end(void *context, uint32_t buffer, bool writes) {
   (void)writes;
   if (v == NULL || !is_local(r, v) || v->used != AX_NONE) return;
   v->used = 0; /* counted */
-  r->level[r->touches[v->first].op] += weight(r, v);
-  r->level[r->touches[v->tail].op + 1] -= weight(r, v);
+  r->level[r->touches[v->first].op] += weight(r, number_of(r, v));
+  r->level[r->touches[v->tail].op + 1] -= weight(r, number_of(r, v));
 }
 
 static void uncount(void *context, uint32_t buffer, bool writes) {
@@ -214,8 +211,8 @@ static void find_late_reads(recomputer *r, value *v) {
     }
     before = read;
   }
-  v->late = late && fits;
-  if (late && !fits) v->makeable = false;
+  v->remade.wanted = late && fits;
+  if (late && !fits) v->remade.makeable = false;
 }
 
 static void find_makeable(recomputer *r) {
@@ -224,94 +221,56 @@ static void find_makeable(recomputer *r) {
     if (!computes_whole(r, op)) continue;
     value *v = value_of(r, op->kernel.buffers[op->kernel.kernel->stores[0].slot]);
     if (v == NULL || !is_local(r, v) || v->writes != 1 || r->touches[v->first].op != i || !r->touches[v->first].writes) continue;
-    v->makeable = true;
+    v->remade.makeable = true;
     find_late_reads(r, v);
   }
 }
 
-/* --- Bases --- */
+/* --- Which are made again --- */
 
-static bool add_base(value *v, uint32_t base) {
-  for (uint32_t i = 0; i < v->base_count; i++)
-    if (v->bases[i] == base) return true;
-  if (v->base_count == most_bases) return false;
-  v->bases[v->base_count++] = base;
-  return true;
+static ax_remade *remade_of(void *context, uint32_t allocation) {
+  return &((const recomputer *)context)->values[allocation].remade;
 }
 
-/* Whether values computed from this one have its bases as theirs, instead of the value itself. */
-static bool is_transparent(const value *v, bool decided) {
-  return v->makeable && !v->opaque && (v->late ? decided && v->again : true);
+static bool is_alive(void *context, uint32_t base, uint32_t allocation) {
+  const recomputer *r = context;
+  return r->values[base].until >= r->values[allocation].crest || !is_local(r, &r->values[base]);
 }
 
-/* Adds the bases and the work of one operand. False: there are too many bases, or too much work. */
-static bool add_operand(const recomputer *r, value *v, uint32_t buffer, bool decided) {
+/* The base is read where the value was. */
+static void keep(void *context, uint32_t base, uint32_t allocation) {
+  const recomputer *r = context;
+  const uint32_t last = r->touches[r->values[allocation].tail].op;
+  if (r->values[base].until < last) r->values[base].until = last;
+}
+
+/* Adds what one operand is made of. False: v cannot be made of it, or only by too much work. */
+static bool add_operand(const recomputer *r, const ax_remaking *remaking, value *v, uint32_t buffer) {
   const value *u = value_of(r, buffer);
   if (u == NULL) return false;
-  if (u->writes == 0) return true; /* it comes from outside, and stays */
+  if (u->writes == 0) return true;              /* it comes from outside, and stays */
   if (u->last_write >= v->writer) return false; /* it will be another value */
-  if (!is_transparent(u, decided)) return add_base(v, number_of(r, u));
-  v->work += u->work;
-  for (uint32_t i = 0; i < u->base_count; i++)
-    if (!add_base(v, u->bases[i])) return false;
-  return v->work <= most_work;
+  return ax_remake_operand(remaking, &v->remade, number_of(r, u));
 }
 
-/* Finds the bases of a value. decided: it is known which earlier late values are made again; otherwise they count as bases. */
-static void find_bases(const recomputer *r, value *v, bool decided) {
-  const ax_op *op = &r->block->ops[v->writer];
+static void decide(const recomputer *r, const ax_remaking *remaking, uint32_t at) {
+  const ax_op *op = &r->block->ops[at];
+  value *v = op->kind == AX_OP_KERNEL ? value_of(r, op->kernel.buffers[op->kernel.kernel->stores[0].slot]) : NULL;
+  if (v == NULL || !v->remade.makeable || v->writer != at) return;
   const ax_loop_kernel *kernel = op->kernel.kernel;
-  v->work = work_of(kernel);
-  v->base_count = 0;
-  v->opaque = v->work > most_work;
-  for (uint32_t k = 0; k < kernel->slot_count && !v->opaque; k++)
-    if (is_loaded(kernel, k)) v->opaque = !add_operand(r, v, op->kernel.buffers[k], decided);
+  bool fits = ax_remake_begin(remaking, &v->remade, work_of(kernel));
+  for (uint32_t k = 0; k < kernel->slot_count && fits; k++)
+    if (is_loaded(kernel, k)) fits = add_operand(r, remaking, v, op->kernel.buffers[k]);
+  v->remade.opaque = !fits;
+  ax_remake_decide(remaking, number_of(r, v));
 }
 
-static bool is_alive(const recomputer *r, const value *base, const value *v) {
-  return base->until >= v->crest || !is_local(r, base);
-}
-
-/* The bytes that are to be held for v to be made again. lacks: one base that is not there without; count: how many. */
-static double price(const recomputer *r, const value *v, bool decided, uint32_t *lacks, uint32_t *count) {
-  double bytes = 0;
-  *count = 0;
-  for (uint32_t i = 0; i < v->base_count; i++) {
-    const value *base = &r->values[v->bases[i]];
-    if (is_alive(r, base, v) || (decided && base->gain > weight(r, base))) continue;
-    bytes += weight(r, base);
-    *lacks = v->bases[i];
-    (*count)++;
-  }
-  return bytes;
-}
-
-static void find_gains(recomputer *r) {
-  for (uint32_t i = 0; i < r->block->count; i++) {
-    const ax_op *op = &r->block->ops[i];
-    value *v = op->kind == AX_OP_KERNEL ? value_of(r, op->kernel.buffers[op->kernel.kernel->stores[0].slot]) : NULL;
-    if (v == NULL || !v->makeable || v->writer != i) continue;
-    find_bases(r, v, false);
-    uint32_t lacks = 0, count;
-    if (v->late && !v->opaque && price(r, v, false, &lacks, &count) > 0 && count == 1) r->values[lacks].gain += weight(r, v);
-  }
-}
-
-static uint32_t last_read(const recomputer *r, const value *v) { return r->touches[v->tail].op; }
-
-static void decide(recomputer *r) {
-  for (uint32_t i = 0; i < r->block->count; i++) {
-    const ax_op *op = &r->block->ops[i];
-    value *v = op->kind == AX_OP_KERNEL ? value_of(r, op->kernel.buffers[op->kernel.kernel->stores[0].slot]) : NULL;
-    if (v == NULL || !v->makeable || v->writer != i) continue;
-    find_bases(r, v, true);
-    uint32_t lacks, count;
-    if (!v->late || v->opaque || price(r, v, true, &lacks, &count) > weight(r, v) / 2) continue;
-    v->again = true;
-    for (uint32_t k = 0; k < v->base_count; k++) {
-      value *base = &r->values[v->bases[k]];
-      if (base->until < last_read(r, v)) base->until = last_read(r, v);
-    }
+static void choose(recomputer *r) {
+  r->remaking = (ax_remaking){
+      .most_work = most_work, .value = remade_of, .weight = weight, .is_kept = is_alive, .keep = keep, .context = r};
+  for (int walk = 0; walk < 2; walk++) {
+    r->remaking.decided = walk == 1;
+    for (uint32_t i = 0; i < r->block->count; i++) decide(r, &r->remaking, i);
   }
 }
 
@@ -353,7 +312,7 @@ static ax_status use(recomputer *r, uint32_t at, uint32_t *buffer) {
   const ax_op *op = &r->block->ops[at];
   ax_buffer view = r->plan->buffers[*buffer];
   uint32_t crest;
-  if (v == NULL || !is_transparent(v, true) || !fits_reader(r, r->plan->buffers[number_of(r, v)].axes, op)) return AX_OK;
+  if (v == NULL || !ax_remake_sees_through(&r->remaking, &v->remade) || !fits_reader(r, r->plan->buffers[number_of(r, v)].axes, op)) return AX_OK;
   bool near = at - v->used <= window, same = v->copy != AX_NONE && (op->axes & ~r->plan->buffers[v->copy].axes) == 0;
   if (v->copy == AX_NONE ? is_late(r, v->used, at, &crest) : !near || !same) AX_TRY(make_again(r, v, at));
   v->used = at;
@@ -429,7 +388,7 @@ static void drop_unread(recomputer *r) {
     ax_op *op = &made.ops[i];
     if (!computes_whole(r, op)) continue;
     const value *v = value_of(r, op->kernel.buffers[op->kernel.kernel->stores[0].slot]);
-    if (v == NULL || !v->makeable || v->reads > 0) continue;
+    if (v == NULL || !v->remade.makeable || v->reads > 0) continue;
     ax_op_visit(op, uncount_read, r);
     op->kind = AX_OP_NONE;
   }
@@ -443,7 +402,7 @@ static void begin_use(recomputer *r) {
   for (uint32_t i = 0; i < r->block->count; i++) {
     const ax_op *op = &r->block->ops[i];
     value *v = op->kind == AX_OP_KERNEL ? value_of(r, op->kernel.buffers[op->kernel.kernel->stores[0].slot]) : NULL;
-    if (v != NULL && v->makeable) v->used = v->writer;
+    if (v != NULL && v->remade.makeable) v->used = v->writer;
   }
 }
 
@@ -453,8 +412,7 @@ static ax_status work_on(recomputer *r) {
   AX_TRY(find_levels(r));
   if (r->peak < least_peak) return AX_OK;
   find_makeable(r);
-  find_gains(r);
-  decide(r);
+  choose(r);
   begin_use(r);
   AX_TRY(rewrite(r));
   drop_unread(r);
