@@ -8,7 +8,7 @@
 #include "mesh/constraint.h"
 #include "partition/partition.h"
 
-/* --- The object and its cache --- */
+/* --- The object --- */
 
 static void release_constants(ax_executable *e) {
   ax_parts **kept = atomic_load(&e->constant_parts);
@@ -46,39 +46,6 @@ ax_status ax_names_copy(const char *const *names, uint32_t count, const char ***
   return AX_OK;
 }
 
-/* Messages must have the caller's names, so executables with other names are not shared. */
-static bool same_names(const char *const *a, const char *const *b, uint32_t count) {
-  if (a == NULL || b == NULL) return a == b;
-  for (uint32_t i = 0; i < count; i++)
-    if (a[i] != b[i] && (a[i] == NULL || b[i] == NULL || strcmp(a[i], b[i]) != 0)) return false;
-  return true;
-}
-
-static bool same_options(const ax_executable *e, const ax_compile_options *options, const bool *donate) {
-  const ax_plan_options *own = &e->compiled.plan->options;
-  if (e->compiled.timed != options->timeline || own->reference != options->reference || own->check != options->check_numerics ||
-      own->unchecked_ragged != options->unchecked_ragged || e->keep_unused != options->keep_unused)
-    return false;
-  for (uint32_t i = 0; i < e->signature.in_count; i++)
-    if (e->signature.in[i].asked != donate[i]) return false;
-  return same_names((const char *const *)e->names, options->names, e->signature.in_count);
-}
-
-static ax_executable *find_cached(ax_runtime *runtime, const ax_program *program, const ax_compile_options *options,
-                                  const bool *donate) {
-  ax_executable *found = NULL;
-  pthread_mutex_lock(&runtime->cache_lock);
-  for (ax_executable *e = runtime->cache; e != NULL && found == NULL; e = e->next_cached)
-    if (ax_program_equal(e->program, program) && ax_program_same_locations(e->program, program, true) &&
-        same_options(e, options, donate)) {
-      found = e;
-      atomic_fetch_add(&e->references, 1);
-      runtime->found++;
-    }
-  pthread_mutex_unlock(&runtime->cache_lock);
-  return found;
-}
-
 /* An executable that is not compiled. NULL: no memory. */
 static ax_executable *create(ax_runtime *runtime, ax_program *program) {
   ax_executable *e = ax_calloc(1, sizeof *e);
@@ -89,14 +56,6 @@ static ax_executable *create(ax_runtime *runtime, ax_program *program) {
   e->program = ax_program_retain(program);
   ax_runner_init(&e->runner, &e->compiled, &e->runtime->executor);
   return e;
-}
-
-static void put_in_cache(ax_runtime *runtime, ax_executable *e) {
-  pthread_mutex_lock(&runtime->cache_lock);
-  e->next_cached = runtime->cache;
-  runtime->cache = e;
-  runtime->compiled++;
-  pthread_mutex_unlock(&runtime->cache_lock);
 }
 
 static void tell(const ax_executable *e) {
@@ -148,42 +107,50 @@ static ax_status make(ax_executable *e, const ax_laid *laid, double lower_second
   return status;
 }
 
+/* Makes an executable, and adds it to the cache. */
 static ax_status compile(ax_runtime *runtime, ax_program *program, const ax_laid *laid, double lower_seconds,
-                         const ax_compile_options *options, ax_executable **out) {
+                         const ax_compile_key *key, ax_executable **out) {
+  ax_executable *e = create(runtime, program);
+  if (e == NULL) return ax_out_of_memory(sizeof *e);
+  ax_status status = ax_names_copy(key->options->names, program->in_count, &e->names);
+  ax_float_mode caller = ax_float_mode_enter(); /* constants are rounded as in runs */
+  if (status == AX_OK) status = make(e, laid, lower_seconds, key->options);
+  ax_float_mode_leave(caller);
+  if (status != AX_OK) {
+    ax_executable_destroy(e);
+    return status;
+  }
+  ax_executable_cache_add(&runtime->cache, e, key);
+  tell(e);
+  *out = e;
+  return AX_OK;
+}
+
+static ax_status find_or_compile(ax_runtime *runtime, ax_program *program, const ax_laid *laid, double lower_seconds,
+                                 const ax_compile_options *options, ax_executable **out) {
   if ((options->check_numerics & ~(uint32_t)(AX_CHECK_NAN | AX_CHECK_INF)) != 0)
     return ax_error(AX_INVALID_ARGUMENT, "compile: check_numerics is %u; it is AX_CHECK_NAN, AX_CHECK_INF, both or 0",
                     options->check_numerics);
   bool *donate = ax_calloc((size_t)program->in_count + 1, sizeof donate[0]);
   if (donate == NULL) return ax_out_of_memory(program->in_count);
   ax_status status = ax_args_mask(options->donate, "input", program->in_count, donate);
-  if (status == AX_OK) *out = find_cached(runtime, program, options, donate);
-  ax_free(donate);
-  if (status != AX_OK) return ax_error_context(status, "donate: ");
-  if (*out != NULL) {
-    ax_runtime_log(runtime, "compile: found in the cache");
-    return AX_OK;
-  }
-  ax_executable *e = create(runtime, program);
-  if (e == NULL) return ax_out_of_memory(sizeof *e);
-  status = ax_names_copy(options->names, program->in_count, &e->names);
-  ax_float_mode caller = ax_float_mode_enter(); /* constants are rounded as in runs */
-  if (status == AX_OK) status = make(e, laid, lower_seconds, options);
-  ax_float_mode_leave(caller);
   if (status != AX_OK) {
-    ax_executable_destroy(e);
-    return status;
+    ax_free(donate);
+    return ax_error_context(status, "donate: ");
   }
-  put_in_cache(runtime, e);
-  tell(e);
-  *out = e;
-  return AX_OK;
+  const ax_compile_key key = ax_compile_key_of(program, options, donate);
+  *out = ax_executable_cache_find(&runtime->cache, &key);
+  if (*out != NULL) ax_runtime_log(runtime, "compile: found in the cache");
+  else status = compile(runtime, program, laid, lower_seconds, &key, out);
+  ax_free(donate);
+  return status;
 }
 
 ax_status ax_executable_of(ax_runtime *runtime, ax_program *program, const ax_laid *laid, double lower_seconds,
                            const ax_compile_options *options, ax_executable **out) {
   ax_compile_options all = *options;
   all.check_numerics |= runtime->options.check_numerics;
-  return compile(runtime, program, laid, lower_seconds, &all, out);
+  return find_or_compile(runtime, program, laid, lower_seconds, &all, out);
 }
 
 /* Finds how arrays given as `like` lie. An array that is not committed gives no layout. Neither does one without a mesh, since a
@@ -258,15 +225,7 @@ void ax_executable_release(ax_executable *e) {
     if (atomic_compare_exchange_weak_explicit(&e->references, &references, references - 1, memory_order_release,
                                               memory_order_relaxed))
       return;
-  pthread_mutex_lock(&e->runtime->cache_lock); /* so that the cache does not hand out an executable that is being destroyed */
-  bool last = atomic_fetch_sub(&e->references, 1) == 1;
-  for (ax_executable **link = &e->runtime->cache; last && *link != NULL; link = &(*link)->next_cached)
-    if (*link == e) {
-      *link = e->next_cached;
-      break;
-    }
-  pthread_mutex_unlock(&e->runtime->cache_lock);
-  if (last) ax_executable_destroy(e);
+  if (ax_executable_cache_drop(&e->runtime->cache, e)) ax_executable_destroy(e);
 }
 
 /* --- Questions --- */

@@ -20,7 +20,11 @@ struct ax_executable {
   const char **names;  /* by input, for messages; NULL: they have none */
   bool keep_unused;    /* as the options said */
   double lower_seconds, compile_seconds;
-  struct ax_executable *next_cached;
+  struct {
+    struct ax_executable *next;
+    uint64_t hash;
+    bool is_in;
+  } cached; /* its place in the runtime's cache, whose lock guards it */
   _Alignas(64) atomic_uint references; /* of callers and calls; on a cache line of its own, apart from what every run reads */
   ax_runner runner;
 };

@@ -28,10 +28,10 @@ void ax_runtime_memory(const ax_runtime *runtime, size_t *now, size_t *peak) {
 ax_counters ax_runtime_counters(const ax_runtime *runtime) {
   ax_counters counters = {0};
   if (runtime == NULL) return counters;
-  pthread_mutex_t *lock = (pthread_mutex_t *)&runtime->cache_lock; /* the cast: the lock is not part of the constant data */
+  pthread_mutex_t *lock = (pthread_mutex_t *)&runtime->cache.lock; /* the cast: the lock is not part of the constant data */
   pthread_mutex_lock(lock);
-  counters.programs_compiled = runtime->compiled;
-  counters.programs_found = runtime->found;
+  counters.programs_compiled = runtime->cache.compiled;
+  counters.programs_found = runtime->cache.found;
   pthread_mutex_unlock(lock);
   lock = (pthread_mutex_t *)&runtime->layouts_lock;
   pthread_mutex_lock(lock);
@@ -96,7 +96,7 @@ ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out)
   atomic_init(&runtime->owners, 1);
   runtime->process = getpid();
   ax_pool_init(&runtime->executor.pool);
-  pthread_mutex_init(&runtime->cache_lock, NULL);
+  ax_executable_cache_init(&runtime->cache);
   pthread_mutex_init(&runtime->layouts_lock, NULL);
   pthread_mutex_init(&runtime->order, NULL);
   ax_callbacks_init(&runtime->callbacks);
@@ -126,9 +126,10 @@ void ax_runtime_destroy(ax_runtime *runtime) {
   ax_jit_destroy(runtime->assembler.jit);
   ax_pool_deinit(&runtime->executor.pool);
   ax_callbacks_deinit(&runtime->callbacks);
+  ax_executable_cache_deinit(&runtime->cache);
   if (runtime->process == getpid()) { /* in a forked process, a thread that is not there may hold the locks */
     pthread_mutex_destroy(&runtime->executor.pool.lock);
-    pthread_mutex_destroy(&runtime->cache_lock);
+    pthread_mutex_destroy(&runtime->cache.lock);
     pthread_mutex_destroy(&runtime->layouts_lock);
     pthread_mutex_destroy(&runtime->order);
     pthread_mutex_destroy(&runtime->callbacks.lock);

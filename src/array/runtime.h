@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "array/array.h"
+#include "array/executable_cache.h"
 #include "assemble/assemble.h"
 #include "run/executor.h"
 
@@ -25,9 +26,7 @@ struct ax_runtime {
   pthread_mutex_t layouts_lock;
   ax_layout *layouts[256]; /* by hash; holds no references */
   uint64_t layouts_made, layouts_found;
-  pthread_mutex_t cache_lock;
-  ax_executable *cache;  /* holds no references */
-  uint64_t compiled, found; /* numbers of programs; guarded by cache_lock */
+  ax_executable_cache cache;
   pthread_mutex_t order; /* guards which run waits for which: array/pending.c */
   uint32_t pending;      /* started runs that are not over */
   uint64_t runs;         /* runs started so far, without those done at once */

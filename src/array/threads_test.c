@@ -241,7 +241,7 @@ static void small_runs_lock_nothing(void **state) {
   TEST_OK(ax_executable_put(s.executable, 0, data, &s.x));
   assert_int_equal(pthread_create(&thread, NULL, run_small, &s), 0);
   while (s.done < warm_rounds) usleep(100);
-  pthread_mutex_t *locks[] = {&runtime->executor.pool.lock, &runtime->cache_lock, &runtime->order, &s.executable->lock,
+  pthread_mutex_t *locks[] = {&runtime->executor.pool.lock, &runtime->cache.lock, &runtime->order, &s.executable->lock,
                               &s.executable->runner.lock};
   for (size_t i = 0; i < AX_COUNT(locks); i++) pthread_mutex_lock(locks[i]);
   s.held = true;
