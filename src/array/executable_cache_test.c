@@ -61,7 +61,7 @@ static void looks_at_few(void **state) {
 static void options_are_told_apart(void **state) {
   (void)state;
   static const char *const named[] = {"x", "y"}, *const other[] = {"x", "z"}, *const half[] = {"x", NULL};
-  const ax_compile_options options[] = {{0},
+  const ax_compile_options options[] = {{.timeline = false},
                                         {.timeline = true},
                                         {.reference = true},
                                         {.check_numerics = AX_CHECK_NAN},
