@@ -60,9 +60,9 @@ static void put_batch(ax_tree *batch) {
 
 int main(int argc, char **argv) {
   model m;
-  ax_runtime *runtime;
-  ax_executable *executable;
-  ax_tree *params, *state, *batch, *report;
+  AX_OWNED(ax_runtime, runtime);
+  AX_OWNED(ax_executable, executable);
+  AX_OWNED(ax_tree, params, state, batch, report);
   describe(&m);
   ax_must(ax_runtime_create(NULL, &runtime));
   ax_compile_options options = {.donate = ax_treedef_select(m.in, "params; state")};
@@ -84,11 +84,7 @@ int main(int argc, char **argv) {
   }
   if (argc > 1) ax_must(ax_tree_write_npz(params, argv[1]));
 
-  ax_tree *trees[] = {params, state, batch, report};
   ax_treedef *defs[] = {m.params, m.state, m.batch, m.report, m.in, m.out};
-  for (int i = 0; i < 4; i++) ax_tree_release(trees[i]);
   for (int i = 0; i < 6; i++) ax_treedef_release(defs[i]);
-  ax_executable_release(executable);
-  ax_runtime_release(runtime);
   return value < 0.1f ? 0 : 1;
 }

@@ -12,6 +12,10 @@ static ax_value chirp(double freq, ax_type type) {
   return ax_reshape(ax_convert_element_type(wave, type.dtype), type.rank, type.dims);
 }
 
+static ax_value weight(int i, int64_t rows, int64_t columns) {
+  return ax_div(chirp(0.31 + 0.06 * i, AX_TYPE(AX_F32, rows, columns)), sqrt(rows));
+}
+
 static ax_value layer_norm(ax_value x) {
   ax_value centered = ax_sub(x, ax_reduce_mean(x, AX_ALL_DIMS, false));
   ax_value variance = ax_reduce_mean(ax_square(centered), AX_ALL_DIMS, false);
@@ -23,7 +27,7 @@ static AX_BODY(generate) {
   const ax_value *params = context;
   ax_value keys = ax_full(AX_F32, AX_DIMS(LENGTH, HEADS, DIM / HEADS), 0), values = keys;
   ax_value prompt = ax_pad(in[0], 0, AX_INTS(0), AX_INTS(NEW - 1), AX_INTS(0)),
-           previous = ax_at(prompt, 0, 0);
+           previous = ax_index(prompt, "0");
   AX_LOOP (t, 0, LENGTH - 1, &keys, &values, &previous) {
     ax_value token = ax_where(ax_lt(t, PROMPT), ax_each(prompt), previous), qkv[3];
     ax_value x = ax_add(ax_take(params[EMBED], token, 0), ax_take(params[POSITION], t, 0));
@@ -32,8 +36,8 @@ static AX_BODY(generate) {
       qkv[i] = ax_reshape(ax_matmul(h, params[WQ + i]), AX_DIMS(HEADS, -1));
     keys = ax_dynamic_put(keys, qkv[1], t, 0);
     values = ax_dynamic_put(values, qkv[2], t, 0);
-    ax_value scores = ax_div(ax_einsum("hd,thd->ht", AX_VALUES(qkv[0], keys)), sqrt(DIM / HEADS));
-    ax_value seen = ax_le(ax_iota(AX_S32, AX_DIMS(LENGTH), 0), t);
+    ax_value scores = ax_div(ax_einsum("hd,thd->ht", AX_VALUES(qkv[0], keys)), sqrt(DIM / HEADS)),
+             seen = ax_le(ax_iota(AX_S32, AX_DIMS(LENGTH), 0), t);
     ax_value weights = ax_softmax(ax_where(seen, scores, -INFINITY), -1);
     ax_value mixed = ax_reshape(ax_einsum("ht,thd->hd", AX_VALUES(weights, values)), AX_DIMS(DIM));
     x = ax_add(x, ax_matmul(mixed, params[WO]));
@@ -43,37 +47,30 @@ static AX_BODY(generate) {
     ax_collect(&out[0], previous);
     ax_collect(&out[1], logits);
   }
-  for (int i = 0; i < 2; i++)
-    out[i] = ax_slice_in_dim(out[i], PROMPT - 1, AX_END, 1, 0);
 }
 
-/* prompts -> tokens, logits, top logits of the last position, logits norm */
+/* -> prompts and what follows, top logits of the last position, logits norm */
 static AX_BODY(everything) {
-  ax_value params[PARAMS];
-  ax_type square = AX_TYPE(AX_F32, DIM, DIM);
-  ax_type types[] = {square, square, square, square, AX_TYPE(AX_F32, DIM, 4 * DIM),
-                     AX_TYPE(AX_F32, 4 * DIM, DIM), AX_TYPE(AX_F32, DIM, VOCAB)};
-  for (int i = 0; i < EMBED; i++)
-    params[i] = ax_div(chirp(0.31 + 0.06 * i, types[i]), sqrt(types[i].dims[0]));
-  params[EMBED] = chirp(0.83, AX_TYPE(AX_F32, VOCAB, DIM));
-  params[POSITION] = chirp(0.97, AX_TYPE(AX_F32, LENGTH, DIM));
-  ax_vmap(NULL, AX_CLOSURE(generate, 1, 2, params), in, out);
-  out[2] = ax_reduce_max(ax_at(out[1], -1, 1), AX_DIMS(-1), false);
-  out[3] = ax_global_norm(1, &out[1]);
+  ax_value params[PARAMS] = {
+      weight(WQ, DIM, DIM), weight(WK, DIM, DIM), weight(WV, DIM, DIM), weight(WO, DIM, DIM),
+      weight(W1, DIM, 4 * DIM), weight(W2, 4 * DIM, DIM), weight(UNEMBED, DIM, VOCAB),
+      chirp(0.83, AX_TYPE(AX_F32, VOCAB, DIM)), chirp(0.97, AX_TYPE(AX_F32, LENGTH, DIM))};
+  ax_value i = ax_reshape(ax_iota(AX_S32, AX_DIMS(BATCH * PROMPT), 0), AX_DIMS(BATCH, PROMPT));
+  ax_value prompts = ax_rem(ax_mul(ax_square(i), 7), 31), made[2];
+  ax_vmap(NULL, AX_CLOSURE(generate, 1, 2, params), &prompts, made);
+  ax_value tokens = ax_slice_in_dim(made[0], PROMPT - 1, AX_END, 1, 1),
+           logits = ax_slice_in_dim(made[1], PROMPT - 1, AX_END, 1, 1);
+  out[0] = ax_concatenate(AX_VALUES(prompts, tokens), 1);
+  out[1] = ax_reduce_max(ax_index(logits, ":, -1"), AX_DIMS(-1), false);
+  out[2] = ax_global_norm(1, &logits);
 }
 
 int main(void) {
-  int prompts[BATCH * PROMPT];
-  for (int i = 0; i < BATCH * PROMPT; i++)
-    prompts[i] = i * i * 7 % 31;
-  ax_host_array in = ax_host_view(AX_S32, AX_DIMS(BATCH, PROMPT), prompts), out[4];
-  ax_must(ax_apply(NULL, AX_FN(everything, 1, 4), &in, out));
-  for (int i = 0; i < BATCH; i++) {
-    for (int j = 0; j < PROMPT; j++)
-      printf("%d ", prompts[i * PROMPT + j]);
-    ax_host_array row = ax_host_view(AX_S32, AX_DIMS(NEW), (int *)out[0].data + i * NEW);
-    ax_print("->", &row);
-  }
-  ax_print("top logits of the last position", &out[2]);
-  ax_print("logits norm", &out[3]);
+  ax_host_array out[3];
+  ax_must(ax_apply(NULL, AX_FN(everything, 0, 3), NULL, out));
+  for (int i = 0; i < BATCH * LENGTH; i++)
+    printf("%g%s", ax_host_at(&out[0], i),
+           (i + 1) % LENGTH == 0 ? "\n" : i % LENGTH == PROMPT - 1 ? " -> " : " ");
+  ax_print("top logits of the last position", &out[1]);
+  ax_print("logits norm", &out[2]);
 }

@@ -54,7 +54,7 @@ static AX_BODY(everything) {
   ax_shard_map(&mesh, "; data*2 -> ", AX_FN(loss_fn, 3, 1), state, &out[3]);
   ax_value right = ax_eq(ax_sign(ax_matmul(x, state[0])), y);
   out[4] = ax_reduce_mean(ax_convert_element_type(right, AX_F32), AX_ALL_DIMS, false);
-  out[5] = ax_slice_in_dim(state[0], 0, 4, 1, 0);
+  out[5] = ax_index(state[0], ":4");
 }
 
 int main(void) {

@@ -53,7 +53,7 @@ static AX_BODY(train_step) {
 /* -> what the last step gives, with the losses, .. of all; the context is the step */
 static AX_BODY(train) {
   ax_value state[STATE], x = chirp(0.29, AX_TYPE(AX_F32, BATCH, SIZES[0]));
-  ax_value scores = ax_add(ax_slice_in_dim(x, 0, 5, 1, 1), ax_slice_in_dim(x, 3, AX_END, 1, 1));
+  ax_value scores = ax_add(ax_index(x, ":, :5"), ax_index(x, ":, 3:"));
   for (int i = 0; i < LAYERS; i++) {
     ax_value w = chirp(0.37 + 0.1 * i, AX_TYPE(AX_F32, SIZES[i], SIZES[i + 1]));
     state[i] = ax_div(w, sqrt(SIZES[i]));

@@ -42,11 +42,11 @@ static AX_BODY(train_step) {
   out[MU] = ax_add(ax_mul(B1, in[MU]), ax_mul(1 - B1, grad));
   out[NU] = ax_add(ax_mul(B2, in[NU]), ax_mul(1 - B2, ax_square(grad)));
   ax_value count = ax_convert_element_type(out[COUNT], AX_F32);
-  ax_value mu_hat = ax_div(out[MU], ax_sub(1, ax_pow(B1, count)));
-  ax_value nu_hat = ax_div(out[NU], ax_sub(1, ax_pow(B2, count)));
+  ax_value mu_hat = ax_div(out[MU], ax_sub(1, ax_pow(B1, count))),
+           nu_hat = ax_div(out[NU], ax_sub(1, ax_pow(B2, count)));
   ax_value update = ax_div(ax_mul(LR, mu_hat), ax_add(ax_sqrt(nu_hat), EPS));
-  ax_value first = ax_mul(ax_axis_index("data"), shard);
-  ax_value mine = ax_dynamic_slice_in_dim(padded_ravel(in), first, shard, 0);
+  ax_value first = ax_mul(ax_axis_index("data"), shard),
+           mine = ax_dynamic_slice_in_dim(padded_ravel(in), first, shard, 0);
   ax_value flat = ax_all_gather_invariant(ax_sub(mine, update), "data", 0, true);
   ax_tree_unravel(flat, LEAVES, in, out);
   out[X] = in[X];
@@ -57,7 +57,7 @@ static AX_BODY(train_step) {
 
 /* -> the losses, the norm of the parameters, the size of a moment's shard */
 static AX_BODY(train) {
-  ax_value state[RESULTS], halves[2];
+  ax_value state[RESULTS], x = chirp(0.29, AX_TYPE(AX_F32, BATCH, SIZES[0]));
   for (int i = 0; i < LAYERS; i++) {
     ax_value w = chirp(0.37 + 0.1 * i, AX_TYPE(AX_F32, SIZES[i], SIZES[i + 1]));
     state[2 * i] = ax_div(w, sqrt(SIZES[i]));
@@ -65,16 +65,14 @@ static AX_BODY(train) {
   }
   state[MU] = state[NU] = ax_full(AX_F32, AX_DIMS(PADDED), 0);
   state[COUNT] = ax_full(AX_S32, AX_DIMS(), 0);
-  state[X] = chirp(0.29, AX_TYPE(AX_F32, BATCH, SIZES[0]));
-  ax_split(state[X], 2, AX_INTS(4, 4), 1, halves);
-  state[Y] = ax_mul(ax_sin(ax_mul(2, halves[0])), halves[1]);
-  const char *specs = "; ; ; ; ; ; data; data; ; data; data -> "
-                      "; ; ; ; ; ; data; data; ; data; data; ; ";
-  ax_fn step = AX_SHARDED(&mesh, specs, AX_FN(train_step, STATE, RESULTS));
+  state[X] = x;
+  state[Y] = ax_mul(ax_sin(ax_mul(2, ax_index(x, ":, :4"))), ax_index(x, ":, 4:"));
+  ax_fn step = AX_SHARDED(&mesh, "*6; data*2; ; data*2 -> *6; data*2; ; data*2; *2",
+                          AX_FN(train_step, STATE, RESULTS));
   ax_scan(step, STATE, STEPS, false, state, state);
   out[0] = state[LOSS];
   out[1] = ax_global_norm(LEAVES, state);
-  out[2] = ax_at(state[SHARD], 0, 0);
+  out[2] = ax_index(state[SHARD], "0");
 }
 
 int main(void) {

@@ -21,18 +21,18 @@ static float w[3], x[8][3], y[8];
 
 static void by_one_call(void) {
   ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(3), w), ax_host_view(AX_F32, AX_DIMS(8, 3), x), ax_host_view(AX_F32, AX_DIMS(8), y)};
-  ax_host_array out[2];
+  AX_OWNED_HOSTS(out, 2);
   ax_must(ax_apply(NULL, AX_FN(step, 3, 2), in, out));
   ax_print("one call: w", &out[0]);
-  for (int i = 0; i < 2; i++) ax_host_array_release(&out[i]);
 }
 
 static void by_arrays(void) {
   ax_type types[] = {AX_TYPE(AX_F32, 3), AX_TYPE(AX_F32, 8, 3), AX_TYPE(AX_F32, 8)};
   const void *data[] = {w, x, y};
-  ax_runtime *runtime;
-  ax_executable *executable;
-  ax_array *in[3], *out[2];
+  AX_OWNED(ax_runtime, runtime);
+  AX_OWNED(ax_executable, executable);
+  AX_OWNED_ARRAYS(in, 3);
+  ax_array *out[2];
   ax_must(ax_runtime_create(NULL, &runtime));
   ax_must(ax_jit(runtime, AX_FN(step, 3, 2), types, &(ax_compile_options){.donate = AX_FIRST(1)}, &executable));
   for (uint32_t i = 0; i < 3; i++) ax_must(ax_executable_put(executable, i, data[i], &in[i]));
@@ -45,9 +45,6 @@ static void by_arrays(void) {
   float found[3];
   ax_must(ax_array_read(in[0], found, sizeof found));
   printf("arrays: w %.3f %.3f %.3f\n", (double)found[0], (double)found[1], (double)found[2]);
-  for (int i = 0; i < 3; i++) ax_array_release(in[i]);
-  ax_executable_release(executable);
-  ax_runtime_release(runtime);
 }
 
 /* leaves of params, batch -> leaves of params, report: the same step, with its operands by name */
@@ -57,11 +54,11 @@ static AX_BODY(named_step) {
 }
 
 static void by_trees(void) {
-  ax_treedef *params_def, *batch_def, *report_def, *in, *out;
-  ax_tree *params, *batch, *report;
+  AX_OWNED(ax_runtime, runtime);
+  AX_OWNED(ax_executable, executable);
+  AX_OWNED(ax_treedef, params_def, batch_def, report_def, in, out);
+  AX_OWNED(ax_tree, params, batch, report);
   ax_mesh mesh;
-  ax_runtime *runtime;
-  ax_executable *executable;
   ax_must(ax_treedef_parse("w: f32[3]", &params_def));
   ax_must(ax_treedef_parse("x: f32[8,3]; y: f32[8]", &batch_def));
   ax_must(ax_treedef_parse("loss: f32[]", &report_def));
@@ -81,12 +78,6 @@ static void by_trees(void) {
   float found[3];
   ax_must(ax_tree_read(params, found, sizeof found, "w"));
   printf("trees: w %.3f %.3f %.3f\n", (double)found[0], (double)found[1], (double)found[2]);
-  ax_tree *trees[] = {params, batch, report};
-  ax_treedef *defs[] = {params_def, batch_def, report_def, in, out};
-  for (int i = 0; i < 3; i++) ax_tree_release(trees[i]);
-  for (int i = 0; i < 5; i++) ax_treedef_release(defs[i]);
-  ax_executable_release(executable);
-  ax_runtime_release(runtime);
 }
 
 int main(void) {
