@@ -254,8 +254,7 @@ static void conds_loss(const ax_value *in, ax_value *out, void *context) {
   ax_value now[2] = {in[0], in[1]}, large;
   for (int64_t i = 0; i < ((const subject *)context)->n; i++) {
     is_large(now, &large, NULL);
-    ax_switch(ax_convert_element_type(large, AX_S32), 2, (const ax_fn[]){AX_FN(short_step, 2, 2), AX_FN(longer_step, 2, 2)}, now,
-              now);
+    ax_switch(ax_convert_element_type(large, AX_S32), AX_FNS(AX_FN(short_step, 2, 2), AX_FN(longer_step, 2, 2)), now, now);
   }
   out[0] = ax_reduce_sum(now[0], AX_ALL_DIMS, false);
 }
@@ -274,7 +273,7 @@ static void branches_loss(const ax_value *in, ax_value *out, void *context) {
     of[i] = AX_CLOSURE(nth_branch, 1, 1, &factors[i]);
   }
   ax_value index = ax_convert_element_type(ax_reduce_sum(in[0], AX_ALL_DIMS, false), AX_S32), made;
-  ax_switch(index, (uint32_t)n, of, in, &made);
+  ax_switch(index, AX_LIST((uint32_t)n, of), in, &made);
   out[0] = ax_reduce_sum(made, AX_ALL_DIMS, false);
   free(of), free(factors);
 }
@@ -292,8 +291,8 @@ static void short_branch(const ax_value *in, ax_value *out, void *context) {
 static void long_cond_loss(const ax_value *in, ax_value *out, void *context) {
   ax_value large, made;
   is_large(in, &large, NULL);
-  ax_switch(ax_convert_element_type(large, AX_S32), 2,
-            (const ax_fn[]){AX_FN(short_branch, 2, 1), AX_CLOSURE(long_branch, 2, 1, context)}, in, &made);
+  ax_switch(ax_convert_element_type(large, AX_S32), AX_FNS(AX_FN(short_branch, 2, 1), AX_CLOSURE(long_branch, 2, 1, context)), in,
+            &made);
   out[0] = ax_reduce_sum(made, AX_ALL_DIMS, false);
 }
 static void long_cond(subject *s) { differentiated(s, long_cond_loss, 2, DIMS(4)); }
@@ -341,8 +340,8 @@ static void nested_level(const ax_value *in, ax_value *out, void *context) {
     case 0: ax_scan(AX_CLOSURE(nested_level, 2, 2, &inner), 2, 2, false, pair, out); break;
     case 1:
       is_large(in, &large, NULL);
-      ax_switch(ax_convert_element_type(large, AX_S32), 2,
-                (const ax_fn[]){AX_FN(short_step, 2, 2), AX_CLOSURE(nested_level, 2, 2, &inner)}, pair, out);
+      ax_switch(ax_convert_element_type(large, AX_S32), AX_FNS(AX_FN(short_step, 2, 2), AX_CLOSURE(nested_level, 2, 2, &inner)),
+                pair, out);
       break;
     default: ax_while(AX_CLOSURE(is_large, 2, 1, &inner), AX_CLOSURE(nested_level, 2, 2, &inner), pair, out);
   }
@@ -446,7 +445,7 @@ static void concatenation(subject *s) { differentiated(s, concatenation_loss, (u
 /* Each operation of another shape. */
 static void slices_body(const ax_value *in, ax_value *out, void *context) {
   int64_t n = ((const subject *)context)->n;
-  for (int64_t i = 0; i < n; i++) out[i] = half(ax_slice(in[0], (int64_t[]){i / 2}, (int64_t[]){n}, NULL));
+  for (int64_t i = 0; i < n; i++) out[i] = half(ax_slice(in[0], AX_DIMS(i / 2), AX_DIMS(n), NULL));
 }
 static void slices(subject *s) {
   shape(s, slices_body, 1, s->n, DIMS(s->n), "");
@@ -455,7 +454,7 @@ static void updates_body(const ax_value *in, ax_value *out, void *context) {
   int64_t n = ((const subject *)context)->n;
   ax_value x = in[0], start = ax_full_i64(AX_S32, 0, NULL, 0);
   for (int64_t i = 0; i < n; i++)
-    x = ax_dynamic_update_slice(x, ax_slice(in[1], (int64_t[]){i / 2}, (int64_t[]){n}, NULL), &start);
+    x = ax_dynamic_update_slice(x, ax_slice(in[1], AX_DIMS(i / 2), AX_DIMS(n), NULL), &start);
   out[0] = x;
 }
 static void updates(subject *s) { shape(s, updates_body, 2, 1, DIMS(s->n), ""); }
@@ -464,7 +463,7 @@ static void rows_loss(const ax_value *in, ax_value *out, void *context) {
   ax_value *made = family_room(n, sizeof made[0]);
   for (int64_t i = 0; i < n; i++) {
     ax_value start = ax_convert_element_type(ax_reduce_sum(i > 0 ? made[i - 1] : in[0], AX_ALL_DIMS, false), AX_S32);
-    made[i] = ax_dynamic_slice(in[0], &start, (int64_t[]){4});
+    made[i] = ax_dynamic_slice(in[0], &start, AX_DIMS(4));
   }
   out[0] = ax_reduce_sum(total(made, n), AX_ALL_DIMS, false);
   free(made);

@@ -38,7 +38,7 @@ static void trivial_while(op_case *c) {
 static AX_BODY(halved) { out[0] = scaled(in[0], 0.5); }
 static AX_BODY(tripled) { out[0] = ax_add(scaled(in[0], 3), ax_full_like(in[0], 1)); }
 static AX_BODY(choosing) {
-  ax_value first = ax_reshape(ax_slice(in[0], (int64_t[]){0}, (int64_t[]){1}, NULL), 0, NULL);
+  ax_value first = ax_reshape(ax_slice(in[0], AX_DIMS(0), AX_DIMS(1), NULL), 0, NULL);
   ax_if(ax_gt(first, ax_full_like(first, 1)), AX_FN(halved, 1, 1), AX_FN(tripled, 1, 1), in, out);
 }
 static AX_BODY(cond_scan_body) { ax_scan(AX_FN(choosing, 1, 1), 1, op_int(context, 0), false, in, out); }
@@ -65,7 +65,7 @@ static void cumsum(op_case *c) { /* STEPS WIDTH */
 /* (i, table): row i becomes half of it and one. */
 static AX_BODY(renew) {
   const ax_value at[] = {in[0], integer(0)};
-  ax_value row = ax_dynamic_slice(in[1], at, (int64_t[]){1, ax_typeof(in[1]).dims[1]});
+  ax_value row = ax_dynamic_slice(in[1], at, AX_DIMS(1, ax_typeof(in[1]).dims[1]));
   out[0] = ax_add(in[0], integer(1));
   out[1] = ax_dynamic_update_slice(in[1], ax_add(scaled(row, 0.5), ax_full_like(row, 1)), at);
 }
@@ -81,7 +81,7 @@ static void dus_scan(op_case *c) { /* ROWS WIDTH */
 
 static AX_BODY(take_row) {
   const ax_value at[] = {in[0], integer(0)};
-  ax_value row = ax_dynamic_slice(in[2], at, (int64_t[]){1, ax_typeof(in[2]).dims[1]});
+  ax_value row = ax_dynamic_slice(in[2], at, AX_DIMS(1, ax_typeof(in[2]).dims[1]));
   out[0] = ax_add(in[0], integer(1));
   out[1] = ax_add(in[1], row);
   out[2] = in[2];
@@ -101,7 +101,7 @@ static void ds_scan(op_case *c) {
 static AX_BODY(kv_step) {
   const ax_value at[] = {in[0], integer(0)};
   ax_value keys = ax_dynamic_update_slice(in[1], in[3], at), values = ax_dynamic_update_slice(in[2], scaled(in[3], 0.5), at);
-  ax_value shares = ax_softmax(ax_matmul(in[3], ax_transpose(keys, (int64_t[]){1, 0})), -1);
+  ax_value shares = ax_softmax(ax_matmul(in[3], ax_transpose(keys, AX_DIMS(1, 0))), -1);
   out[0] = ax_add(in[0], integer(1));
   out[1] = keys;
   out[2] = values;
@@ -124,7 +124,7 @@ static ax_value shifted(ax_value x, int64_t by, int64_t dimension) { /* zeros co
   int64_t low[2] = {0}, high[2] = {0};
   low[dimension] = by;
   high[dimension] = -by;
-  return ax_pad(x, ax_full(t.dtype, 0, NULL, 0), low, high, (int64_t[]){0, 0});
+  return ax_pad(x, ax_full(t.dtype, 0, NULL, 0), low, high, AX_DIMS(0, 0));
 }
 static AX_BODY(diffuse1) {
   out[0] = ax_add(scaled(in[0], 0.5), scaled(ax_add(shifted(in[0], 1, 0), shifted(in[0], -1, 0)), 0.25));
@@ -136,12 +136,12 @@ static void stencil1(op_case *c) { /* STEPS N */
   c->moved = (double)op_int(c, 0) * 8 * (double)op_int(c, 1);
 }
 static AX_BODY(diffuse2) {
-  ax_value padded = ax_pad(in[0], op_number(AX_F32, 0), (int64_t[]){1, 1}, (int64_t[]){1, 1}, (int64_t[]){0, 0});
+  ax_value padded = ax_pad(in[0], op_number(AX_F32, 0), AX_DIMS(1, 1), AX_DIMS(1, 1), AX_DIMS(0, 0));
   ax_type t = ax_typeof(in[0]);
   static const int64_t at[4][2] = {{0, 1}, {2, 1}, {1, 0}, {1, 2}};
   ax_value sum = scaled(in[0], 0.5);
   for (int i = 0; i < 4; i++)
-    sum = ax_add(sum, scaled(ax_slice(padded, at[i], (int64_t[]){at[i][0] + t.dims[0], at[i][1] + t.dims[1]}, NULL), 0.125));
+    sum = ax_add(sum, scaled(ax_slice(padded, at[i], AX_DIMS(at[i][0] + t.dims[0], at[i][1] + t.dims[1]), NULL), 0.125));
   out[0] = sum;
 }
 static AX_BODY(stencil2_body) { ax_scan(AX_FN(diffuse2, 1, 1), 1, op_int(context, 0), false, in, out); }
@@ -164,7 +164,7 @@ static AX_BODY(cg_step) { /* x, r, p, rr, a */
 }
 static AX_BODY(cg_body) {
   ax_type t = ax_typeof(in[0]);
-  ax_value a = ax_add(in[0], ax_transpose(in[0], (int64_t[]){1, 0}));
+  ax_value a = ax_add(in[0], ax_transpose(in[0], AX_DIMS(1, 0)));
   ax_value row = ax_iota(AX_S32, 2, t.dims, 0), column = ax_iota(AX_S32, 2, t.dims, 1);
   a = ax_add(a, ax_where(ax_eq(row, column), ax_full_like(a, 4 * (double)t.dims[0]), ax_full_like(a, 0)));
   ax_value from[] = {ax_full_like(in[1], 0), in[1], in[1], ax_matmul(in[1], in[1]), a}, to[5];
@@ -209,7 +209,7 @@ static void rnn(op_case *c) { /* fwd|grad STEPS BATCH WIDTH */
 static AX_BODY(lstm_step) { /* h, c, u, x */
   ax_value all = ax_add(ax_matmul(in[0], in[2]), in[3]), gate[4];
   int64_t batch = ax_typeof(in[0]).dims[0], width = ax_typeof(in[0]).dims[1];
-  for (int i = 0; i < 4; i++) gate[i] = ax_slice(all, (int64_t[]){0, i * width}, (int64_t[]){batch, (i + 1) * width}, NULL);
+  for (int i = 0; i < 4; i++) gate[i] = ax_slice(all, AX_DIMS(0, i * width), AX_DIMS(batch, (i + 1) * width), NULL);
   out[1] = ax_add(ax_mul(ax_logistic(gate[1]), in[1]), ax_mul(ax_logistic(gate[0]), ax_tanh(gate[2])));
   out[0] = ax_mul(ax_logistic(gate[3]), ax_tanh(out[1]));
   out[2] = in[2];
@@ -294,10 +294,10 @@ static void adam(op_case *c) {
 /* Rows of a table looked up by vmap of dynamic_slice. */
 static AX_BODY(row_of) {
   const ax_value at[] = {in[1], integer(0)};
-  ax_value row = ax_dynamic_slice(in[0], at, (int64_t[]){1, ax_typeof(in[0]).dims[1]});
+  ax_value row = ax_dynamic_slice(in[0], at, AX_DIMS(1, ax_typeof(in[0]).dims[1]));
   out[0] = ax_reshape(row, 1, &ax_typeof(in[0]).dims[1]);
 }
-static AX_BODY(embed_fwd_body) { ax_vmap(&(ax_vmap_options){.in_axes = (int[]){AX_NOT_MAPPED, 0}}, AX_FN(row_of, 2, 1), in, out); }
+static AX_BODY(embed_fwd_body) { ax_vmap(AX_FN(row_of, 2, 1), in, out, &(ax_vmap_options){.in_axes = (int[]){AX_NOT_MAPPED, 0}}); }
 static AX_BODY(embed_loss) {
   ax_value rows;
   embed_fwd_body(in, &rows, context);
@@ -340,7 +340,7 @@ static ax_value norm(ax_value x) {
 static ax_value heads_of(ax_value x, int64_t heads) { /* [b*t, w] of [b, t] as [b*h, t, k] */
   ax_type t = ax_typeof(x);
   ax_value split = ax_reshape(x, 4, (int64_t[]){t.dims[0], t.dims[1], heads, t.dims[2] / heads});
-  return ax_reshape(ax_transpose(split, (int64_t[]){0, 2, 1, 3}), 3, (int64_t[]){t.dims[0] * heads, t.dims[1], t.dims[2] / heads});
+  return ax_reshape(ax_transpose(split, AX_DIMS(0, 2, 1, 3)), 3, (int64_t[]){t.dims[0] * heads, t.dims[1], t.dims[2] / heads});
 }
 static AX_BODY(decoder_loss) { /* x[b,t,w], wq, wk, wv, wo, w1[w,4w], w2[4w,w] */
   enum { heads = 4 };
@@ -348,7 +348,7 @@ static AX_BODY(decoder_loss) { /* x[b,t,w], wq, wk, wv, wo, w1[w,4w], w2[4w,w] *
   ax_value x = in[0], h = norm(x), part[3];
   for (int i = 0; i < 3; i++) part[i] = heads_of(ax_matmul(h, scaled(in[1 + i], 0.01)), heads);
   ax_value seen = ax_reshape(attend(part[0], part[1], part[2]), 4, (int64_t[]){t.dims[0], heads, t.dims[1], t.dims[2] / heads});
-  seen = ax_reshape(ax_transpose(seen, (int64_t[]){0, 2, 1, 3}), 3, t.dims);
+  seen = ax_reshape(ax_transpose(seen, AX_DIMS(0, 2, 1, 3)), 3, t.dims);
   x = ax_add(x, ax_matmul(seen, scaled(in[4], 0.01)));
   x = ax_add(x, ax_matmul(ax_gelu(ax_matmul(norm(x), scaled(in[5], 0.01))), scaled(in[6], 0.01)));
   out[0] = mean_all(ax_square(x));
@@ -422,8 +422,8 @@ static AX_BODY(example_loss) {
 }
 static AX_BODY(example_grad) { ax_grad(AX_CLOSURE(example_loss, 4, 1, context), AX_FIRST(2), in, out); }
 static AX_BODY(perex_body) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){AX_NOT_MAPPED, AX_NOT_MAPPED, 0, 0}}, AX_CLOSURE(example_grad, 4, 2, context), in,
-          out);
+  ax_vmap(AX_CLOSURE(example_grad, 4, 2, context), in, out,
+          &(ax_vmap_options){.in_axes = (int[]){AX_NOT_MAPPED, AX_NOT_MAPPED, 0, 0}});
 }
 static void perex(op_case *c) { /* BATCH IN HIDDEN OUT */
   OP_IN(c, AX_F32, op_int(c, 1), op_int(c, 2));

@@ -138,7 +138,8 @@ static void addcol(op_case *c) {
 }
 static AX_BODY(outer_body) {
   const int64_t dims[] = {op_int(context, 1), op_int(context, 2)};
-  out[0] = ax_mul(ax_broadcast_in_dim(in[0], 2, dims, (int64_t[]){0}), ax_broadcast_in_dim(in[1], 2, dims, (int64_t[]){1}));
+  out[0] = ax_mul(ax_broadcast_in_dim(in[0], AX_LIST(2, dims),
+                                      AX_DIMS(0)), ax_broadcast_in_dim(in[1], AX_LIST(2, dims), AX_DIMS(1)));
 }
 static void outer(op_case *c) { /* DTYPE M N */
   ax_dtype dtype = op_dtype(c->words[0]);
@@ -230,13 +231,13 @@ static void matmul(op_case *c) { /* DTYPE M K N */
   op_product(c, dtype, (double)m, (double)n, (double)k);
   c->body = matmul_body;
 }
-static AX_BODY(matmul_nt_body) { out[0] = ax_matmul(in[0], ax_transpose(in[1], (int64_t[]){1, 0})); }
+static AX_BODY(matmul_nt_body) { out[0] = ax_matmul(in[0], ax_transpose(in[1], AX_DIMS(1, 0))); }
 static void matmul_nt(op_case *c) {
   matmul(c);
   c->types[1] = ax_array_type(c->dtype, 2, (int64_t[]){op_int(c, 3), op_int(c, 2)});
   c->body = matmul_nt_body;
 }
-static AX_BODY(matmul_tn_body) { out[0] = ax_matmul(ax_transpose(in[0], (int64_t[]){1, 0}), in[1]); }
+static AX_BODY(matmul_tn_body) { out[0] = ax_matmul(ax_transpose(in[0], AX_DIMS(1, 0)), in[1]); }
 static void matmul_tn(op_case *c) {
   matmul(c);
   c->types[0] = ax_array_type(c->dtype, 2, (int64_t[]){op_int(c, 2), op_int(c, 1)});
@@ -427,7 +428,7 @@ typedef struct served {
 static void try_out(served *s) {
   ax_array **out = room((s->j.out_count + 1) * sizeof out[0]);
   if (s->j.carried > 0) s->j.carried = 0;
-  check(ax_run(s->j.executable, s->j.in_count, s->j.arrays, s->j.out_count, out));
+  check(ax_run(s->j.executable, AX_LIST(s->j.in_count, s->j.arrays), AX_LIST(s->j.out_count, out)));
   for (uint32_t i = 0; i < s->j.out_count; i++) {
     const ax_type *type = ax_array_get_type(out[i]);
     size_t bytes = bytes_of(type);

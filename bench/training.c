@@ -167,7 +167,7 @@ void gradients(char **arguments) {
     check(ax_device_put(runtime, &mesh, m->specs[i], &type, host->data, &arrays[i]));
   }
   ax_executable *executable = compile_gradients(m, runtime);
-  check(ax_run(executable, m->input_count, arrays, count, out));
+  check(ax_run(executable, AX_LIST(m->input_count, arrays), AX_LIST(count, out)));
   for (uint32_t k = 0; k < count; k++) {
     results[k] = run_to_host(out[k]);
     if (k > 0) names[k] = m->names[k - 1];

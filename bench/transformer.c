@@ -5,9 +5,8 @@
 
 #include "axle/ops.h"
 
-#define AXES(...) \
-  (const int64_t[]) { __VA_ARGS__ }
-#define DIMS(...) sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), AXES(__VA_ARGS__)
+#define AXES(...) ((const int64_t[]){__VA_ARGS__})
+#define DIMS(...) AX_DIMS(__VA_ARGS__)
 
 /* One layer's weights, as they stand among the inputs. */
 typedef struct layer {
@@ -29,7 +28,7 @@ static ax_value rms_norm(ax_value x, ax_value gain) {
 /* a[.., n] b[n, ..] */
 static ax_value contract(ax_value a, ax_value b, uint32_t count) {
   int64_t last = ax_typeof(a).rank, from[2] = {0, 1}, of[2] = {last - count, last - 1};
-  return ax_dot_general(a, b, count, of, from, 0, NULL, NULL);
+  return ax_dot_general(a, b, AX_LIST(count, of), AX_LIST(count, from), AX_DIMS(), AX_DIMS());
 }
 
 /* Part `index` of queries, keys and values: [batch, length, 3, heads, key] -> [batch, length, heads, key] */
@@ -50,11 +49,13 @@ static ax_value attention(const model *m, ax_value x, layer w, ax_value mask) {
   ax_value query = part(qkv, 0), key = part(qkv, 1), value = part(qkv, 2);
   double root = sqrt((double)ax_typeof(w.wqkv).dims[3]);
   /* batch, heads, length, length */
-  ax_value scores = ax_dot_general(query, key, 1, AXES(3), AXES(3), 2, AXES(0, 2), AXES(0, 2));
+  ax_value scores = ax_dot_general(query, key, AX_DIMS(3), AX_DIMS(3), AX_DIMS(0, 2),
+                                   AX_DIMS(0, 2));
   scores = ax_div(scores, ax_full_like(scores, root));
   scores = ax_where(mask, scores, ax_full(AX_F32, 0, NULL, -1e9));
   /* batch, heads, length, key */
-  ax_value seen = ax_dot_general(ax_softmax(scores, -1), value, 1, AXES(3), AXES(1), 2, AXES(0, 1), AXES(0, 2));
+  ax_value seen = ax_dot_general(ax_softmax(scores, -1), value, AX_DIMS(3), AX_DIMS(1), AX_DIMS(0, 1),
+                                 AX_DIMS(0, 2));
   seen = ax_transpose(seen, AXES(0, 2, 1, 3));
   return model_sum(m, contract(seen, w.wo, 2), "model");
 }

@@ -15,7 +15,7 @@ static ax_value scaled(ax_value x, double by) { return ax_mul(x, ax_full_like(x,
 static void renew_row(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   const ax_value at[] = {in[0], integer(0)};
-  ax_value row = ax_dynamic_slice(in[1], at, (int64_t[]){1, row_width});
+  ax_value row = ax_dynamic_slice(in[1], at, AX_DIMS(1, row_width));
   out[0] = ax_add(in[0], integer(1));
   out[1] = ax_dynamic_update_slice(in[1], ax_add(scaled(row, 0.5), ax_full_like(row, 1)), at);
 }
@@ -41,16 +41,16 @@ static void decode(const ax_value *in, ax_value *out, void *context) {
   const ax_value at[] = {integer(0), in[0], integer(0)};
   ax_value entry = ax_reshape(in[3], 3, (int64_t[]){heads, 1, key});
   ax_value keys = ax_dynamic_update_slice(in[1], entry, at), values = ax_dynamic_update_slice(in[2], scaled(entry, 0.5), at);
-  ax_value scores = ax_dot_general(in[3], keys, 1, (int64_t[]){1}, (int64_t[]){2}, 1, (int64_t[]){0}, (int64_t[]){0});
+  ax_value scores = ax_dot_general(in[3], keys, AX_DIMS(1), AX_DIMS(2), AX_DIMS(0), AX_DIMS(0));
   ax_value places = ax_iota(AX_S32, 2, (int64_t[]){heads, steps}, 1);
-  ax_value seen = ax_le(places, ax_broadcast_in_dim(in[0], 2, (int64_t[]){heads, steps}, NULL));
+  ax_value seen = ax_le(places, ax_broadcast_in_dim(in[0], AX_DIMS(heads, steps), NULL));
   ax_value weights = ax_where(seen, ax_exp(scaled(scores, 0.125)), ax_full_like(scores, 0));
   weights =
-      ax_div(weights, ax_broadcast_in_dim(ax_reduce_sum(weights, 1, &last, false), 2, (int64_t[]){heads, steps}, (int64_t[]){0}));
+      ax_div(weights, ax_broadcast_in_dim(ax_reduce_sum(weights, 1, &last, false), AX_DIMS(heads, steps), AX_DIMS(0)));
   out[0] = ax_add(in[0], integer(1));
   out[1] = keys;
   out[2] = values;
-  out[3] = ax_tanh(ax_dot_general(weights, values, 1, (int64_t[]){1}, (int64_t[]){1}, 1, (int64_t[]){0}, (int64_t[]){0}));
+  out[3] = ax_tanh(ax_dot_general(weights, values, AX_DIMS(1), AX_DIMS(1), AX_DIMS(0), AX_DIMS(0)));
 }
 
 static void decode_all(const ax_value *in, ax_value *out, void *context) {

@@ -17,7 +17,7 @@ typedef struct windowed {
 static AX_BODY(values) {
   const windowed *c = context;
   const int64_t strides[] = {c->stride, c->stride};
-  if (c->pools) out[0] = ax_max_pool(in[0], 2, c->w, strides, "SAME");
+  if (c->pools) out[0] = ax_max_pool(in[0], AX_LIST(2, c->w), strides, "SAME");
   else
     out[0] = ax_conv_general_dilated(
         in[0], in[1],

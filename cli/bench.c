@@ -79,7 +79,7 @@ static ax_status run_once(bench *b, bool first) {
   ax_profile_row *rows;
   uint32_t count;
   int64_t before = ax_timeline_now();
-  AX_TRY(ax_run(b->executable, program->in_count, b->arrays, program->out_count, out));
+  AX_TRY(ax_run(b->executable, AX_LIST(program->in_count, b->arrays), AX_LIST(program->out_count, out)));
   ax_status status = AX_OK;
   for (uint32_t k = 0; k < program->out_count; k++) {
     if (status == AX_OK) status = ax_array_wait(out[k]);

@@ -186,7 +186,7 @@ static ax_status run_reference(run *run) {
 static ax_status run_on(run *run, ax_executable *executable, ax_array **in, ax_array **out) {
   const ax_program *program = run->whole;
   for (uint32_t i = 0; i < program->in_count; i++) AX_TRY(ax_executable_put(executable, i, run->inputs.arrays[i].data, &in[i]));
-  AX_TRY(ax_run(executable, program->in_count, in, program->out_count, out));
+  AX_TRY(ax_run(executable, AX_LIST(program->in_count, in), AX_LIST(program->out_count, out)));
   for (uint32_t i = 0; i < program->out_count; i++) {
     AX_TRY(host_make(&program->types[program->outs[i]], &run->results[i]));
     AX_TRY(ax_array_read(out[i], run->results[i].data, host_bytes(&run->results[i])));

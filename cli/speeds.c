@@ -23,7 +23,7 @@ static ax_status least_time(ax_executable *e, uint32_t count, ax_array *const *i
   for (int i = 0; i < 3 || (now() - begin < enough && i < 1000); i++) {
     ax_array *result;
     double before = now();
-    AX_TRY(ax_run(e, count, in, 1, &result));
+    AX_TRY(ax_run(e, AX_LIST(count, in), &result));
     AX_TRY(ax_array_wait(result));
     double took = now() - before;
     ax_array_release(result);

@@ -103,7 +103,7 @@ static void body(const ax_value *in, ax_value *out, void *context) {
     w->values[i] = w->stacked[i] ? ax_reshape(in[i], block->rank, block->dims) : in[i];
     if (w->pvary[i] != NULL) w->values[i] = ax_pvary(w->values[i], w->pvary[i]);
   }
-  ax_call(program, program->in_count, w->values, program->out_count, out);
+  ax_call(program, AX_LIST(program->in_count, w->values), AX_LIST(program->out_count, out));
   for (uint32_t i = 0; i < program->out_count; i++)
     if (spread(w, &program->types[program->outs[i]]) != 0) out[i] = ax_expand_dims(out[i], 0);
 }

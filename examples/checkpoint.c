@@ -19,7 +19,7 @@ static AX_BODY(loss) {
 /* w, momentum, x, y -> w, momentum */
 static AX_BODY(device_step) {
   ax_value gradient;
-  ax_grad(AX_FN(loss, 3, 1), AX_FIRST(1), (ax_value[]){in[0], in[2], in[3]}, &gradient);
+  ax_grad(AX_FN(loss, 3, 1), AX_FIRST(1), AX_VALUES(in[0], in[2], in[3]), &gradient);
   out[1] = ax_add(ax_mul(in[1], 0.9), gradient);
   out[0] = ax_sub(in[0], ax_mul(out[1], 0.1));
 }

@@ -41,7 +41,7 @@ int main(void) {
   if ((status = ax_runtime_create(NULL, &runtime))) goto cleanup;
   if ((status = ax_compile(runtime, program, NULL, &executable))) goto cleanup;
   if ((status = ax_executable_put(executable, 0, x, &in))) goto cleanup;
-  status = ax_run(executable, 1, &in, 1, &out);
+  status = ax_run(executable, &in, &out);
   if (status == AX_DEADLOCK) printf("unchecked: %s\n", ax_message());
 
 cleanup:

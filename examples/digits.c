@@ -154,7 +154,7 @@ static training start(const char *mesh, int64_t batch) {
   snprintf(results, sizeof results, "; %s", ax_treedef_specs(t.weights_def));
   t.step = compile((on_mesh){&t, AX_FN(step, WEIGHTS + 2, 1 + WEIGHTS), "data; data", results}, ax_treedef_types(t.batch_def),
                    AX_FIRST(WEIGHTS));
-  t.predict = compile((on_mesh){&t, AX_FN(predict, WEIGHTS + 1, 1), "", ""}, AX_TYPES(AX_TYPE(AX_F32, TEST_ROWS, PIXELS)), AX_FIRST(0));
+  t.predict = compile((on_mesh){&t, AX_FN(predict, WEIGHTS + 1, 1), "", ""}, (const ax_type[]){AX_TYPE(AX_F32, TEST_ROWS, PIXELS)}, AX_FIRST(0));
   return t;
 }
 
@@ -182,7 +182,7 @@ static double accuracy(const training *t, const table *data) {
   int right = 0, first = data->rows - TEST_ROWS;
   for (uint32_t w = 0; w < WEIGHTS; w++) in[w] = ax_tree_get(t->weights, "%s", ax_treedef_name(t->weights_def, w));
   ax_must(ax_executable_put(t->predict, WEIGHTS, data->pixels + first * PIXELS, &in[WEIGHTS]));
-  ax_must(ax_run(t->predict, WEIGHTS + 1, in, 1, &out));
+  ax_must(ax_run(t->predict, AX_LIST(WEIGHTS + 1, in), &out));
   ax_must(ax_array_read(out, classes, sizeof classes));
   for (int i = 0; i < TEST_ROWS; i++) right += classes[i] == data->labels[first + i];
   ax_array_release(in[WEIGHTS]);

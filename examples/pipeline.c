@@ -29,7 +29,7 @@ static AX_BODY(stages) {
   ax_value w = ax_at(in[0], 0, 0), made[2];
   ax_value nothing = ax_full(AX_F32, AX_DIMS(ROWS, WIDTH), 0), after = ax_full(AX_F32, AX_DIMS(STAGES - 1, ROWS, WIDTH), 0);
   ax_value batches = ax_concatenate(AX_VALUES(in[1], after), 0);
-  ax_scan(AX_CLOSURE(tick, 2, 2, &w), 1, -1, false, (ax_value[]){nothing, batches}, made);
+  ax_scan(AX_CLOSURE(tick, 2, 2, &w), 1, -1, false, AX_VALUES(nothing, batches), made);
   ax_value last = ax_eq(ax_axis_index("stage"), STAGES - 1), loss = loss_of(ax_slice_in_dim(made[1], STAGES - 1, AX_END, 1, 0));
   out[0] = ax_psum(ax_where(last, loss, 0), "stage");
 }
@@ -54,7 +54,7 @@ static void run(ax_runtime *runtime, ax_fn loss, const float *w, const float *x,
   ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(STAGES, WIDTH, WIDTH), w), ax_host_view(AX_F32, AX_DIMS(BATCHES, ROWS, WIDTH), x)};
   ax_host_array out[2];
   ax_must(ax_jit(runtime, AX_CLOSURE(value_and_grad, 2, 2, &loss), types, NULL, &executable));
-  ax_must(ax_run_host(executable, 2, in, 2, out));
+  ax_must(ax_run_host(executable, in, out));
   memcpy(value, out[0].data, sizeof *value);
   memcpy(gradient, out[1].data, WEIGHTS * sizeof gradient[0]);
   for (int i = 0; i < 2; i++) ax_host_array_release(&out[i]);

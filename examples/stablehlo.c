@@ -52,7 +52,7 @@ int main(int argc, char **argv) {
   ax_must(ax_program_stablehlo(program, &text));
   ax_must(ax_runtime_create(NULL, &runtime));
   ax_must(ax_compile(runtime, program, NULL, &executable));
-  ax_must(ax_run_host(executable, 1, &in, 1, &out));
+  ax_must(ax_run_host(executable, &in, &out));
 
   snprintf(path, sizeof path, "%s/softmax.mlir", folder);
   write_text(path, text);

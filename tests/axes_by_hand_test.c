@@ -31,7 +31,7 @@ static void times_sum_over_model(const ax_value *in, ax_value *out, void *contex
 }
 static ax_value times_sum_of_halves(ax_value x) {
   ax_value halves = ax_reshape(x, AX_DIMS(ROWS, 2, COLUMNS / 2));
-  ax_value sums = ax_broadcast_in_dim(ax_reduce_sum(halves, AX_DIMS(1), false), AX_DIMS(ROWS, 2, COLUMNS / 2), AX_INTS(0, 2));
+  ax_value sums = ax_broadcast_in_dim(ax_reduce_sum(halves, AX_DIMS(1), false), AX_DIMS(ROWS, 2, COLUMNS / 2), AX_DIMS(0, 2));
   return ax_reshape(ax_mul(halves, sums), AX_DIMS(ROWS, COLUMNS));
 }
 
@@ -60,7 +60,7 @@ static void parts_body(const ax_value *in, ax_value *out, void *context) {
   ax_value part = ax_with_sharding(ax_reduce_sum(in[1], AX_DIMS(0), false), &mesh, "model");
   ax_value by = ax_preduced(ax_with_sharding(ax_reduce_sum(in[0], AX_DIMS(1), false), &mesh, "row+model"), "data");
   ax_value sums = ax_unreduced_psum(ax_mul(ax_vary_unreduced_cast(part, "data", AX_UNREDUCED_SUM), by), "data");
-  out[0] = ax_mul(in[1], ax_broadcast_in_dim(ax_pvary(sums, "data"), AX_DIMS(ROWS / 2, COLUMNS), AX_INTS(1)));
+  out[0] = ax_mul(in[1], ax_broadcast_in_dim(ax_pvary(sums, "data"), AX_DIMS(ROWS / 2, COLUMNS), AX_DIMS(1)));
 }
 static void parts(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -70,7 +70,7 @@ static void parts(const ax_value *in, ax_value *out, void *context) {
 static void parts_whole(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value sums = ax_mul(ax_reduce_sum(in[1], AX_DIMS(0), false), ax_reduce_sum(in[0], AX_DIMS(1), false));
-  out[0] = ax_mul(in[1], ax_broadcast_in_dim(sums, AX_DIMS(ROWS, COLUMNS), AX_INTS(1)));
+  out[0] = ax_mul(in[1], ax_broadcast_in_dim(sums, AX_DIMS(ROWS, COLUMNS), AX_DIMS(1)));
 }
 
 /* In a loop, with devices of its own in each step: three more in each of the mesh's. */
@@ -120,7 +120,7 @@ static void square_of_product(const ax_value *in, ax_value *out, void *context) 
 static void unchecked_body(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value squares;
-  ax_checkpoint(NULL, AX_FN(square_of_product, 2, 1), (ax_value[]){in[0], ax_all_gather(in[1], "row", 0, true)}, &squares);
+  ax_checkpoint(AX_FN(square_of_product, 2, 1), AX_VALUES(in[0], ax_all_gather(in[1], "row", 0, true)), &squares, NULL);
   out[0] = ax_add(ax_slice_in_dim(squares, 0, ROWS / 4, 1, 0), in[1]);
 }
 static void unchecked(const ax_value *in, ax_value *out, void *context) {
@@ -134,7 +134,7 @@ static void unchecked_whole(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value h = ax_matmul(in[1], in[0]), rows = ax_reshape(ax_mul(h, h), AX_DIMS(2, 2, 2, COLUMNS));
   ax_value first = ax_broadcast_in_dim(ax_reshape(ax_slice_in_dim(rows, 0, 1, 1, 1), AX_DIMS(2, 2, COLUMNS)),
-                                       AX_DIMS(2, 2, 2, COLUMNS), AX_INTS(0, 2, 3));
+                                       AX_DIMS(2, 2, 2, COLUMNS), AX_DIMS(0, 2, 3));
   out[0] = ax_add(ax_reshape(first, AX_DIMS(ROWS, COLUMNS)), in[1]);
 }
 
@@ -159,7 +159,7 @@ typedef struct transformed {
 static void as_it_is(const ax_value *in, ax_value *out, void *context) { ((transformed *)context)->f(in, out, NULL); }
 static void tangent(const ax_value *in, ax_value *out, void *context) {
   ax_value y, by;
-  ax_jvp(AX_CLOSURE(as_it_is, 2, 1, context), AX_FIRST(2), in, (ax_value[]){ax_add(in[0], ax_real(1)), ax_neg(in[1])}, &y, &by);
+  ax_jvp(AX_CLOSURE(as_it_is, 2, 1, context), AX_FIRST(2), in, AX_VALUES(ax_add(in[0], ax_real(1)), ax_neg(in[1])), &y, &by);
   out[0] = ax_add(y, by);
 }
 static void weighted(const ax_value *in, ax_value *out, void *context) {
@@ -186,12 +186,12 @@ static void one_way(const ax_value *in, ax_value *out, void *context) {
 /* Over three x, as rows of a batch or as its columns. */
 static void over_a_batch(const ax_value *in, ax_value *out, void *context) {
   const transformed *t = context;
-  ax_value xs = ax_broadcast_in_dim(in[1], AX_DIMS(ROWS, 3, COLUMNS), AX_INTS(0, 2));
+  ax_value xs = ax_broadcast_in_dim(in[1], AX_DIMS(ROWS, 3, COLUMNS), AX_DIMS(0, 2));
   xs = ax_mul(xs, ax_add(ax_iota(AX_F64, AX_DIMS(ROWS, 3, COLUMNS), 1), ax_real(1)));
   const ax_vmap_options options = {
       .in_axes = (int[]){AX_NOT_MAPPED, 1}, .out_axes = (int[]){1}, .axis_name = t->way < 8 ? NULL : "v"};
   ax_value made;
-  ax_vmap(&options, AX_CLOSURE(one_way, 2, 1, context), (ax_value[]){in[0], xs}, &made);
+  ax_vmap(AX_CLOSURE(one_way, 2, 1, context), AX_VALUES(in[0], xs), &made, &options);
   out[0] = ax_reduce_sum(made, AX_DIMS(1), false);
 }
 static void transform(const ax_value *in, ax_value *out, void *context) {
@@ -265,7 +265,7 @@ static void map_rows(const ax_value *in, ax_value *out, void *context) {
 }
 static void in_pmap(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_pmap(&(ax_pmap_options){.axis_name = "i"}, AX_FN(map_rows, 1, 1), in, out);
+  ax_pmap(AX_FN(map_rows, 1, 1), in, out, &(ax_pmap_options){.axis_name = "i"});
 }
 /* A pmap around it, whose axis is in scope as it is. */
 static void pmap_around(void **state) {

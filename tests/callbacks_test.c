@@ -138,7 +138,7 @@ static void many_devices(void **state) {
     float x[devices], sum;
     for (int i = 0; i < devices; i++) x[i] = 0.25f * (float)i;
     ax_host_array in = ax_host_view(AX_F32, AX_DIMS(devices), x), out = {0};
-    TEST_OK(ax_run_host(executable, 1, &in, 1, &out));
+    TEST_OK(ax_run_host(executable, &in, &out));
     sum = ((float *)out.data)[0];
     TEST_NEAR(sum, 0.25 * devices * (devices - 1) / 2 + 2 * devices, 1e-6);
     assert_int_equal(log.calls, 2 * devices);
@@ -210,7 +210,7 @@ static ax_status whole_way(void *context) {
   ax_host_array in = ax_host_view(AX_F32, AX_DIMS(6), x), out = {0};
   ax_executable *executable = NULL;
   if (status == AX_OK) status = ax_compile(runtime, program, NULL, &executable);
-  if (status == AX_OK) status = ax_run_host(executable, 1, &in, 1, &out);
+  if (status == AX_OK) status = ax_run_host(executable, &in, &out);
   if (status == AX_OK) assert_true(counts[0] == 6 && counts[1] == 3 && ((float *)out.data)[5] == 6);
   ax_host_array_release(&out);
   ax_executable_release(executable);
@@ -332,7 +332,7 @@ static void names(void **state) {
 static void let_go(void *context) { ++*(int *)context; }
 
 static AX_BODY(call_once) {
-  ax_io_callback(context, false, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 2)), out);
+  ax_io_callback(context, false, 1, in, AX_TYPES(AX_TYPE(AX_F32, 2)), out);
 }
 
 static void references(void **state) {
@@ -343,10 +343,10 @@ static void references(void **state) {
   test_log_begin(&log);
   ax_runtime *runtime = test_host_runtime((ax_runtime_options){.workers = 1}, &log);
   TEST_OK(ax_callback_create("c", test_count_call, &released, let_go, &made));
-  ax_program *a = test_trace(call_once, made, AX_TYPES(AX_TYPE(AX_F32, 2)), 1, 1),
-             *b = test_trace(call_once, made, AX_TYPES(AX_TYPE(AX_F32, 2)), 1, 1);
+  ax_program *a = test_trace(call_once, made, (const ax_type[]){AX_TYPE(AX_F32, 2)}, 1, 1),
+             *b = test_trace(call_once, made, (const ax_type[]){AX_TYPE(AX_F32, 2)}, 1, 1);
   ax_callback *like = test_callback("c", test_count_call, NULL);
-  ax_program *c = test_trace(call_once, like, AX_TYPES(AX_TYPE(AX_F32, 2)), 1, 1);
+  ax_program *c = test_trace(call_once, like, (const ax_type[]){AX_TYPE(AX_F32, 2)}, 1, 1);
   assert_true(ax_program_equal(a, b));
   assert_false(ax_program_equal(a, c)); /* another context */
   ax_callback_release(like);
@@ -411,7 +411,7 @@ static void waits_for_calls(void **state) {
   ax_array *x;
   TEST_OK(ax_executable_put(executable, 0, (float[6]){1, 2, 3, 4, 5, 6}, &x));
   enum { runs = 50 };
-  for (int i = 0; i < runs; i++) TEST_OK(ax_run_start(executable, 1, &x, 0, NULL));
+  for (int i = 0; i < runs; i++) TEST_OK(ax_run_start(executable, &x, NULL));
   ax_runtime_wait(runtime);
   uint32_t lines = 0;
   for (const char *c = test_log_text(&log); *c != '\0'; c++) lines += *c == '\n';

@@ -43,7 +43,7 @@ static void views(const ax_value *in, ax_value *out, void *context) {
 
 static void products(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value square = ax_matmul(in[0], ax_transpose(in[1], (int64_t[]){1, 0}));
+  ax_value square = ax_matmul(in[0], ax_transpose(in[1], AX_DIMS(1, 0)));
   out[0] = ax_matmul(square, in[1]);
   out[1] = ax_sub(in[0], ax_matmul(square, in[0]));
 }
@@ -54,7 +54,7 @@ static void row(const ax_value *in, ax_value *out, void *context) {
   out[1] = in[1];
 }
 static void loops(const ax_value *in, ax_value *out, void *context) {
-  ax_value first = ax_slice(in[1], (int64_t[]){0, 0}, (int64_t[]){1, 6}, NULL), made[2];
+  ax_value first = ax_slice(in[1], AX_DIMS(0, 0), AX_DIMS(1, 6), NULL), made[2];
   const ax_value all[] = {ax_reshape(first, 1, (int64_t[]){6}), in[0]};
   ax_scan(AX_CLOSURE(row, 2, 2, context), 1, -1, false, all, made);
   out[0] = ax_add(made[1], in[1]);
@@ -129,7 +129,7 @@ static void calls_in_scan(const ax_value *in, ax_value *out, void *context) {
 
 static void per_device(const ax_value *in, ax_value *out, void *context) {
   const model *m = context;
-  ax_value all[] = {in[0], in[1], ax_broadcast_in_dim(in[0], 3, (int64_t[]){3, 4, 6}, (int64_t[]){1, 2})};
+  ax_value all[] = {in[0], in[1], ax_broadcast_in_dim(in[0], AX_DIMS(3, 4, 6), AX_DIMS(1, 2))};
   if (m->in_scan) ax_scan(AX_CLOSURE(calls_in_scan, 3, 2, context), 2, -1, false, all, out);
   else calls(in, out, context);
 }

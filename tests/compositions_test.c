@@ -109,12 +109,12 @@ static void wrap(const ax_value *in, ax_value *out, void *context) {
   bool communicates =
       (w->program->effects & (AX_EFFECT_EXCHANGE | AX_EFFECT_MESSAGE)) != 0; /* devices may not choose whether they do */
   switch (w->kinds & 3) {
-    case 0: ax_call(w->program, in_count, in, out_count, out); break;
+    case 0: ax_call(w->program, AX_LIST(in_count, in), AX_LIST(out_count, out)); break;
     case 1: ax_closed_call(AX_CLOSURE(wrap, in_count, out_count, &inner), in, out); break;
     case 2: {
       const ax_fn branches[] = {AX_CLOSURE(wrap, in_count, out_count, &plain), AX_CLOSURE(wrap, in_count, out_count, &inner)};
       if (communicates) wrap(in, out, &inner);
-      else ax_switch(w->index, 2, branches, in, out);
+      else ax_switch(w->index, AX_LIST(2, branches), in, out);
       break;
     }
     default: wrap_scan(&inner, out);

@@ -44,20 +44,20 @@ static void mismatched(const ax_value *in, ax_value *out, void *context) {
     case 1: out[0] = ax_mul(v, ints); break;
     case 2: out[0] = ax_exp(ints); break;
     case 3: out[0] = ax_matmul(m, odd); break;
-    case 4: out[0] = ax_dot_general(m, odd, 1, one, zero, 0, NULL, NULL); break;
-    case 5: out[0] = ax_dot_general(m, ints, 1, zero, zero, 0, NULL, NULL); break;
+    case 4: out[0] = ax_dot_general(m, odd, AX_LIST(1, one), AX_LIST(1, zero), AX_DIMS(), AX_DIMS()); break;
+    case 5: out[0] = ax_dot_general(m, ints, AX_LIST(1, zero), AX_LIST(1, zero), AX_DIMS(), AX_DIMS()); break;
     case 6: out[0] = ax_concatenate(AX_VALUES(m, odd), 0); break;
     case 7: out[0] = ax_concatenate(AX_VALUES(v, ints), 0); break;
     case 8: out[0] = ax_select_n(v, v, v); break;
     case 9: out[0] = ax_select_n(bools, v, ints); break;
     case 10: out[0] = ax_reshape(m, 1, (int64_t[]){31}); break;
-    case 11: out[0] = ax_transpose(m, (int64_t[]){0, 0}); break;
-    case 12: out[0] = ax_broadcast_in_dim(v, 2, (int64_t[]){7, 4}, zero); break;
+    case 11: out[0] = ax_transpose(m, AX_DIMS(0, 0)); break;
+    case 12: out[0] = ax_broadcast_in_dim(v, AX_DIMS(7, 4), zero); break;
     case 13: out[0] = ax_slice(m, both, high, NULL); break;
     case 14: out[0] = ax_slice(v, zero, one, strides); break;
     case 15: out[0] = ax_reduce_sum(m, AX_DIMS(2), false); break;
     case 16: out[0] = ax_argmax(v, 3, AX_S32); break;
-    case 17: out[0] = ax_dynamic_slice(m, (ax_value[]){v, v}, (int64_t[]){1, 1}); break;
+    case 17: out[0] = ax_dynamic_slice(m, AX_VALUES(v, v), AX_DIMS(1, 1)); break;
     case 18: out[0] = ax_and(v, v); break;
     case 19: out[0] = ax_add(bools, bools); break;
     case 20: out[0] = ax_convert_element_type(v, (ax_dtype)99); break;
@@ -96,11 +96,11 @@ static void windowed(const ax_value *in, ax_value *out, void *context) {
     case 16: out[0] = ax_reduce_window_sum(m, zero, NULL); break;
     case 17: out[0] = ax_reduce_window_max(bools, two, NULL); break;
     case 18: out[0] = ax_reduce_window_min(m, two, &(ax_window_options){.strides = zero}); break;
-    case 19: out[0] = ax_reduce_window_min(m, two, &(ax_window_options){.low = cut, .high = cut}); break;
-    case 20: out[0] = ax_reduce_window_sum(m, two, &(ax_window_options){.low = two, .padding = "VALID"}); break;
+    case 19: out[0] = ax_reduce_window_min(m, two, (&(ax_window_options){.low = cut, .high = cut})); break;
+    case 20: out[0] = ax_reduce_window_sum(m, two, (&(ax_window_options){.low = two, .padding = "VALID"})); break;
     case 21: out[0] = ax_reduce_window_sum(m, NULL, NULL); break;
-    case 22: out[0] = ax_max_pool(m, 2, two, NULL, NULL); break;
-    case 23: out[0] = ax_avg_pool(ax_reshape(ints, AX_DIMS(1, 8, 1)), 1, two, NULL, NULL); break;
+    case 22: out[0] = ax_max_pool(m, AX_LIST(2, two), NULL, NULL); break;
+    case 23: out[0] = ax_avg_pool(ax_reshape(ints, AX_DIMS(1, 8, 1)), AX_LIST(1, two), NULL, NULL); break;
     case 24: out[0] = ax_rev(m, AX_DIMS(0, 0)); break;
     default: out[0] = ax_rev(m, AX_DIMS(2)); break;
   }
@@ -187,27 +187,28 @@ static void indexed(const ax_value *in, ax_value *out, void *context) {
   ax_value sorted[2] = {{0}};
   const int64_t row[] = {1, 4};
   switch (*(const int *)context) {
-    case 0: out[0] = ax_gather(m, v, &rows, row, NULL); break;
-    case 1: out[0] = ax_gather(m, one, &rows, row, NULL); break;
-    case 2: out[0] = ax_gather(m, ids, NULL, row, NULL); break;
-    case 3: out[0] = ax_gather(m, ids, &rows, (const int64_t[]){1, 5}, NULL); break;
-    case 4: out[0] = ax_gather(m, ids, &rows, (const int64_t[]){2, 4}, NULL); break;
-    case 5: other.start_index_map = (ax_dim_list){AX_DIMS(0, 1)}, out[0] = ax_gather(m, ids, &other, row, NULL); break;
-    case 6: other.offset_dims = (ax_dim_list){AX_DIMS(2)}, out[0] = ax_gather(m, ids, &other, row, NULL); break;
+    case 0: out[0] = ax_gather(m, v, row, &rows, NULL); break;
+    case 1: out[0] = ax_gather(m, one, row, &rows, NULL); break;
+    case 2: out[0] = ax_gather(m, ids, row, NULL, NULL); break;
+    case 3: out[0] = ax_gather(m, ids, AX_DIMS(1, 5), &rows, NULL); break;
+    case 4: out[0] = ax_gather(m, ids, AX_DIMS(2, 4), &rows, NULL); break;
+    case 5: other.start_index_map = (ax_dim_list){AX_DIMS(0, 1)}, out[0] = ax_gather(m, ids, row, &other, NULL); break;
+    case 6: other.offset_dims = (ax_dim_list){AX_DIMS(2)}, out[0] = ax_gather(m, ids, row, &other, NULL); break;
     case 7:
       other.offset_dims = (ax_dim_list){AX_DIMS(1, 0)}, other.collapsed_slice_dims.count = 0,
-      out[0] = ax_gather(m, ids, &other, row, NULL);
+      out[0] = ax_gather(m, ids, row, &other, NULL);
       break;
     case 8:
       other.operand_batching_dims = (ax_dim_list){AX_DIMS(0)}, other.offset_dims.count = 0,
-      out[0] = ax_gather(m, ids, &other, row, NULL);
+      out[0] = ax_gather(m, ids, row, &other, NULL);
       break;
-    case 9: out[0] = ax_gather(m, ids, &rows, row, &(ax_index_options){.mode = (ax_index_mode)7}); break;
+    case 9: out[0] = ax_gather(m, ids, row, &rows, &(ax_index_options){.mode = (ax_index_mode)7}); break;
     case 10:
-      out[0] = ax_gather(in[2], ids, &(ax_gather_dims){.collapsed_slice_dims = {AX_DIMS(0)}, .start_index_map = {AX_DIMS(0)}},
-                         (const int64_t[]){1}, &(ax_index_options){.fill_value = ax_real(0.5)});
+      out[0] = ax_gather(in[2], ids, AX_DIMS(1),
+                         &(ax_gather_dims){.collapsed_slice_dims = {AX_DIMS(0)}, .start_index_map = {AX_DIMS(0)}},
+                         &(ax_index_options){.fill_value = ax_real(0.5)});
       break;
-    case 11: out[0] = ax_gather(m, ids, &rows, row, &(ax_index_options){.fill_value = v}); break;
+    case 11: out[0] = ax_gather(m, ids, row, &rows, &(ax_index_options){.fill_value = v}); break;
     case 12: out[0] = ax_scatter_add(m, ids, ax_full(AX_F32, AX_DIMS(8, 5), 0), &to_rows, NULL); break;
     case 13: out[0] = ax_scatter(m, ids, ax_full(AX_F32, AX_DIMS(7, 4), 0), &to_rows, NULL); break;
     case 14: out[0] = ax_scatter_max(m, ids, ax_full(AX_S32, AX_DIMS(8, 4), 0), &to_rows, NULL); break;
@@ -312,11 +313,11 @@ static void controlled(const ax_value *in, ax_value *out, void *context) {
   switch (*(const int *)context) {
     case 0: ax_scan(AX_FN(to_f16, 1, 1), 1, 3, false, in, out); break;
     case 1: ax_scan(AX_CLOSURE(adds_odd_ones, 1, 1, &odd), 1, 3, false, in, out); break;
-    case 2: ax_scan(AX_FN(same, 3, 1), 1, -1, false, (ax_value[]){in[0], in[1], in[3]}, results); break;
-    case 3: ax_switch(index, 2, (const ax_fn[]){AX_FN(same, 1, 1), AX_FN(to_f16, 1, 1)}, in, out); break;
-    case 4: ax_switch(in[0], 2, (const ax_fn[]){AX_FN(same, 1, 1), AX_FN(same, 1, 1)}, in, out); break;
+    case 2: ax_scan(AX_FN(same, 3, 1), 1, -1, false, AX_VALUES(in[0], in[1], in[3]), results); break;
+    case 3: ax_switch(index, AX_FNS(AX_FN(same, 1, 1), AX_FN(to_f16, 1, 1)), in, out); break;
+    case 4: ax_switch(in[0], AX_FNS(AX_FN(same, 1, 1), AX_FN(same, 1, 1)), in, out); break;
     case 5: ax_while(AX_FN(same, 1, 1), AX_FN(same, 1, 1), in, out); break;
-    case 6: ax_switch(index, 2, uneven, in, out); break;
+    case 6: ax_switch(index, AX_LIST(2, uneven), in, out); break;
     case 7: ax_scan(AX_FN(sets_nothing, 1, 1), 1, 3, false, in, out); break;
     default: ax_scan(AX_FN(same, 1, 1), 1, -7, false, in, out); break;
   }
@@ -461,7 +462,7 @@ static void size_of_model(const ax_value *in, ax_value *out, void *context) {
 static void vary_over_model(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = ax_pvary(in[0], "model"); }
 static void split_over_model(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_vmap(&(ax_vmap_options){.axis_name = "model"}, AX_FN(same, 1, 1), in, out);
+  ax_vmap(AX_FN(same, 1, 1), in, out, &(ax_vmap_options){.axis_name = "model"});
 }
 static void on_smaller_mesh(const ax_value *in, ax_value *out, void *context) {
   ax_mesh mesh;
@@ -700,13 +701,13 @@ static void outside_a_trace(void **state) {
       ax_convert_element_type(x, AX_F32),
       ax_reshape(x, 1, dims),
       ax_transpose(x, zero),
-      ax_broadcast_in_dim(x, 1, dims, zero),
+      ax_broadcast_in_dim(x, AX_LIST(1, dims), zero),
       ax_slice(x, zero, dims, NULL),
       ax_concatenate(2, in, 0),
       ax_iota(AX_S32, 1, dims, 0),
       ax_dynamic_slice(x, in, dims),
       ax_dynamic_update_slice(x, x, in),
-      ax_gather(x, x, &(ax_gather_dims){0}, dims, NULL),
+      ax_gather(x, x, dims, &(ax_gather_dims){0}, NULL),
       ax_scatter(x, x, x, &(ax_scatter_dims){0}, NULL),
       ax_scatter_add(x, x, x, &(ax_scatter_dims){0}, NULL),
       ax_scatter_mul(x, x, x, &(ax_scatter_dims){0}, NULL),
@@ -727,7 +728,7 @@ static void outside_a_trace(void **state) {
       ax_reduce_sum(x, AX_DIMS(0), false),
       ax_reduce_mean(x, 1, zero, false),
       ax_matmul(x, x),
-      ax_dot_general(x, x, 1, zero, zero, 0, NULL, NULL),
+      ax_dot_general(x, x, AX_LIST(1, zero), AX_LIST(1, zero), AX_DIMS(), AX_DIMS()),
       ax_softmax(x, 0),
       ax_log_softmax(x, -1),
       ax_one_hot(x, 3, AX_F32),
@@ -757,13 +758,13 @@ static void outside_a_trace(void **state) {
   assert_int_equal(ax_axis_size("d"), 1);
   assert_int_equal(ax_typeof(x).dtype, AX_NO_DTYPE);
   assert_non_null(strstr(ax_message(), "no trace is in progress"));
-  ax_switch(x, 2, (const ax_fn[]){AX_FN(same, 1, 1), AX_FN(same, 1, 1)}, in, out);
+  ax_switch(x, AX_FNS(AX_FN(same, 1, 1), AX_FN(same, 1, 1)), in, out);
   ax_scan(AX_FN(same, 1, 1), 1, 3, false, in, out);
   ax_while(AX_FN(same, 1, 1), AX_FN(same, 1, 1), in, out);
   ax_grad(AX_FN(same, 1, 1), AX_FIRST(1), in, out);
   ax_value_and_grad(AX_FN(same, 1, 1), AX_FIRST(1), in, out);
   ax_jvp(AX_FN(same, 1, 1), AX_FIRST(1), in, in + 1, out, out + 1);
-  ax_vmap(&(ax_vmap_options){0}, AX_FN(same, 1, 1), in, out);
+  ax_vmap(AX_FN(same, 1, 1), in, out, &(ax_vmap_options){0});
   test_shard_map(&mesh, spec, spec, false, AX_FN(same, 1, 1), in, out);
   assert_int_equal(out[0].trace, 0);
 }
@@ -919,14 +920,14 @@ static void machine_release(machine *m) {
 
 static void run_fails(const machine *m, ax_array *const *in, const char *message) {
   ax_array *y = m->wrong;
-  TEST_FAILS(ax_run(m->executable, (uint32_t)m->count, in, 1, &y), AX_INVALID_ARGUMENT, message);
+  TEST_FAILS(ax_run(m->executable, AX_LIST((uint32_t)m->count, in), &y), AX_INVALID_ARGUMENT, message);
   assert_null(y);
 }
 
 static void run_gives(const machine *m, ax_array *const *in, float last) {
   ax_array *y;
   float got[4];
-  TEST_OK(ax_run(m->executable, (uint32_t)m->count, in, 1, &y));
+  TEST_OK(ax_run(m->executable, AX_LIST((uint32_t)m->count, in), &y));
   TEST_OK(ax_array_read(y, got, sizeof got));
   assert_true(got[3] == last);
   ax_array_release(y);
@@ -943,14 +944,14 @@ static void arguments(void **state) {
   memcpy(in, m.x, sizeof in);
   in[3] = NULL;
   run_fails(&m, in, "run: 1 of 7 arguments do not match:\n  argument 3: the program takes f32[4], got nothing");
-  TEST_FAILS(ax_run(m.executable, 6, m.x, 1, out), AX_INVALID_ARGUMENT,
-             "the program takes 7 arguments and gives 1 results, not 6 and 1");
+  TEST_FAILS(ax_run(m.executable, AX_LIST(6, m.x), AX_LIST(1, out)), AX_INVALID_ARGUMENT,
+             "run: the program takes 7 arguments, but the list has 6");
   assert_null(out[0]);
   out[0] = m.x[0];
-  TEST_FAILS(ax_run(m.executable, 7, m.x, 2, out), AX_INVALID_ARGUMENT, "not 7 and 2");
+  TEST_FAILS(ax_run(m.executable, m.x, out), AX_INVALID_ARGUMENT, "not 7 and 2");
   assert_true(out[0] == NULL && out[1] == NULL);
-  TEST_FAILS(ax_run(m.executable, 7, NULL, 1, out), AX_INVALID_ARGUMENT, "got nothing");
-  TEST_FAILS(ax_run(NULL, 7, m.x, 1, out), AX_INVALID_ARGUMENT, "no executable");
+  TEST_FAILS(ax_run(m.executable, NULL, out), AX_INVALID_ARGUMENT, "got nothing");
+  TEST_FAILS(ax_run(NULL, m.x, out), AX_INVALID_ARGUMENT, "no executable");
   for (int i = 0; i < 7; i++) in[i] = m.x[0]; /* the same one several times is fine when nothing is donated */
   run_gives(&m, in, 28);
   run_gives(&m, m.x, 28);

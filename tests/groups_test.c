@@ -94,10 +94,10 @@ static void test_random_groups(void **state) {
 
 static void mapped(const ax_value *in, ax_value *out, void *context) {
   ax_vmap_options options = {.size = 8, .axis_name = "x"};
-  ax_vmap(&options, AX_CLOSURE(body, 1, 1, context), in, out);
+  ax_vmap(AX_CLOSURE(body, 1, 1, context), in, out, &options);
 }
 static void on_mesh_row(const ax_value *in, ax_value *out, void *context) {
-  ax_value x = ax_reshape(in[0], 2, AX_INTS(8, 3));
+  ax_value x = ax_reshape(in[0], AX_DIMS(8, 3));
   body(&x, out, context);
   out[0] = ax_expand_dims(out[0], 0);
 }

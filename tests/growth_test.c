@@ -103,7 +103,7 @@ static double seconds_to_run(ax_runtime *runtime, ax_function body, int devices)
   double least = 0;
   for (int time = 0; time < 4; time++) {
     double start = processor_seconds();
-    TEST_OK(ax_run(executable, 1, &in, 1, &out));
+    TEST_OK(ax_run(executable, &in, &out));
     double took = processor_seconds() - start;
     if (time == 0 || took < least) least = took;
     ax_array_release(out);
@@ -151,7 +151,7 @@ static double seconds_to_pass_on(ax_runtime *runtime, int count) {
   for (int time = 0; time < 4; time++) {
     for (int i = 0; i < count; i++) TEST_OK(ax_device_put(runtime, NULL, "", &scalar, &zero, &in[i]));
     double start = processor_seconds();
-    TEST_OK(ax_run(executable, (uint32_t)count, in, (uint32_t)count, out));
+    TEST_OK(ax_run(executable, AX_LIST((uint32_t)count, in), AX_LIST((uint32_t)count, out)));
     double took = processor_seconds() - start;
     if (time == 0 || took < least) least = took;
     for (int i = 0; i < count; i++) ax_array_release(in[i]);

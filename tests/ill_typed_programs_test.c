@@ -209,8 +209,9 @@ static bool branch_apart(typed_maker *m, wrong *w) {
   w->maker = m, w->value = ax_axis_index(w->axes);
   w->words = "devices may differ";
   ax_fn exchanges = AX_CLOSURE(exchanging, 1, 1, w), silent = AX_CLOSURE(still, 1, 1, w);
-  ax_switch(w->value, 2, typed_below(m, 2) != 0 ? (const ax_fn[]){exchanges, silent} : (const ax_fn[]){silent, exchanges}, &x,
-            &out);
+  ax_fn branches[] = {exchanges, silent};
+  if (typed_below(m, 2) == 0) branches[0] = silent, branches[1] = exchanges;
+  ax_switch(w->value, branches, &x, &out);
   return true;
 }
 
@@ -255,8 +256,7 @@ static bool branches_differ(typed_maker *m, wrong *w) {
   if (set == 0) return false;
   ax_value out;
   w->other = parts(m, set, some_kind(m)), w->value = typed_below(m, 2) != 0 ? invariant(m) : typed_vary(m, invariant(m), set);
-  ax_switch(typed_index(m, ~(ax_axis_set)0), 2, (const ax_fn[]){AX_CLOSURE(gives_other, 1, 1, w), AX_CLOSURE(still, 1, 1, w)},
-            &w->value, &out);
+  ax_switch(typed_index(m, ~(ax_axis_set)0), AX_FNS(AX_CLOSURE(gives_other, 1, 1, w), AX_CLOSURE(still, 1, 1, w)), &w->value, &out);
   return true;
 }
 
@@ -264,7 +264,7 @@ static bool unreduced_goes_apart(typed_maker *m, wrong *w) {
   ax_axis_set set = m->started ? 0 : free_axes(m, w, 1);
   if (set == 0) return false;
   ax_value x = parts(m, set, some_kind(m)), out;
-  ax_switch(ax_axis_index(w->axes), 1, (const ax_fn[]){AX_CLOSURE(still, 1, 1, w)}, &x, &out);
+  ax_switch(ax_axis_index(w->axes), AX_FNS(AX_CLOSURE(still, 1, 1, w)), &x, &out);
   return true;
 }
 
@@ -272,7 +272,7 @@ static bool index_unreduced(typed_maker *m, wrong *w) {
   ax_axis_set set = m->started ? 0 : free_axes(m, w, 1);
   if (set == 0) return false;
   ax_value x = invariant(m), out, index = ax_vary_unreduced_cast(ax_axis_index(w->axes), w->axes, some_kind(m));
-  ax_switch(index, 2, (const ax_fn[]){AX_CLOSURE(still, 1, 1, w), AX_CLOSURE(still, 1, 1, w)}, &x, &out);
+  ax_switch(index, AX_FNS(AX_CLOSURE(still, 1, 1, w), AX_CLOSURE(still, 1, 1, w)), &x, &out);
   return true;
 }
 
@@ -508,7 +508,7 @@ static void leave(const ax_value *in, ax_value *out, void *context) {
   const ax_program *program = l->program;
   ax_value blocks[TYPED_INPUTS], *results = calloc(program->out_count, sizeof results[0]);
   for (uint32_t i = 0; i < program->in_count; i++) blocks[i] = ax_reshape(in[i], program->types[i].rank, program->types[i].dims);
-  ax_call(program, program->in_count, blocks, program->out_count, results);
+  ax_call(program, blocks, results);
   out[0] = results[l->result];
   free(results);
 }

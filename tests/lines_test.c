@@ -43,7 +43,7 @@ static void errors_say_where(void **state) {
 static const int of_mapped = __LINE__;
 static void mapped_badly(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_pmap(&(ax_pmap_options){.axis_size = 2}, AX_FN(uneven, 1, 1), in, out);
+  ax_pmap(AX_FN(uneven, 1, 1), in, out, &(ax_pmap_options){.axis_size = 2});
 }
 static void one_row(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -200,7 +200,7 @@ static void numbers(const ax_value *in, ax_value *out, void *context) {
   out[1] = ax_where(ax_gt(x, 0), ax_pow(x, 2), b);
   out[2] = ax_mul(ax_add(in[1], 18446744073709551615u), 1);
   out[0] = ax_add(ax_add(out[0], 2.75L), ax_axis_size(ax_typeof(x).rank == 1 ? "" : "none"));
-  out[3] = ax_dynamic_slice(x, (ax_value[]){ax_integer(1)}, AX_INTS(2));
+  out[3] = ax_dynamic_slice(x, AX_VALUES(ax_integer(1)), AX_DIMS(2));
 }
 
 static void numbers_are_operands(void **state) {

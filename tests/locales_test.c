@@ -73,7 +73,7 @@ static void run_once(ax_runtime *runtime, ax_executable *executable) {
   const ax_type type = TEST_TYPE(AX_F32, 64, 16);
   ax_array *in, *out[2];
   TEST_OK(ax_device_put(runtime, NULL, "", &type, zeros, &in));
-  TEST_OK(ax_run(executable, 1, &in, 2, out));
+  TEST_OK(ax_run(executable, &in, out));
   TEST_OK(ax_array_wait(out[0]));
   TEST_OK(ax_array_wait(out[1]));
   ax_array_release(in);
@@ -93,7 +93,7 @@ static void all_texts(void **state) {
   ax_cluster *machine;
   if (!sets_comma()) skip(); /* neither localedef nor the locale is there */
   setlocale(LC_ALL, "C");
-  TEST_OK(ax_trace(AX_FN(mapped, 1, 2), (ax_type[]){TEST_TYPE(AX_F32, 64, 16)}, &t.program));
+  TEST_OK(ax_trace(AX_FN(mapped, 1, 2), AX_TYPES(TEST_TYPE(AX_F32, 64, 16)), &t.program));
   TEST_OK(ax_runtime_create(NULL, &runtime));
   TEST_OK(ax_compile(runtime, t.program, &(ax_compile_options){.timeline = true}, &t.executable));
   run_once(runtime, t.executable);

@@ -120,7 +120,8 @@ static void loss(const ax_value *in, ax_value *out, void *context) {
   ax_mesh mesh;
   ax_value made;
   TEST_OK(ax_mesh_parse(m->mesh, &mesh));
-  (m->unchecked ? ax_shard_map_unchecked : ax_shard_map)(&mesh, "d; _ -> d", AX_CLOSURE(m->body, 2, 1, context), in, &made);
+  if (m->unchecked) ax_shard_map_unchecked(&mesh, "d; _ -> d", AX_CLOSURE(m->body, 2, 1, context), in, &made);
+  else ax_shard_map(&mesh, "d; _ -> d", AX_CLOSURE(m->body, 2, 1, context), in, &made);
   out[0] = ax_reduce_sum(ax_mul(made, made), AX_ALL_DIMS, false);
 }
 

@@ -134,8 +134,8 @@ static void handed_on(const ax_value *in, ax_value *out, void *context) {
 
 static void no_steps(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value stacked = ax_broadcast_in_dim(in[0], 2, (int64_t[]){0, 4}, (int64_t[]){1}), results[3];
-  ax_scan(AX_FN(handed_on, 3, 3), 2, 0, true, (ax_value[]){in[0], in[1], stacked}, results);
+  ax_value stacked = ax_broadcast_in_dim(in[0], AX_DIMS(0, 4), AX_DIMS(1)), results[3];
+  ax_scan(AX_FN(handed_on, 3, 3), 2, 0, true, AX_VALUES(in[0], in[1], stacked), results);
   out[0] = results[0];
   out[1] = results[1];
   out[2] = ax_reduce_sum(results[2], AX_ALL_DIMS, false); /* of [0, 4] */

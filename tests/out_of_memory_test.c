@@ -54,8 +54,8 @@ static void step(const ax_value *in, ax_value *out, void *context) {
 static void sums_in_a_scan(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value scale = in[1], results[2];
-  ax_scan(AX_CLOSURE(step, 2, 2, &scale), 1, -1, false,
-          (ax_value[]){ax_psum(ax_reduce_sum(in[0], AX_DIMS(0), false), "data"), in[0]}, results);
+  ax_scan(AX_CLOSURE(step, 2, 2, &scale), 1, -1, false, AX_VALUES(ax_psum(ax_reduce_sum(in[0], AX_DIMS(0), false), "data"), in[0]),
+          results);
   out[0] = ax_psum(ax_add(results[0], ax_reduce_sum(results[1], AX_DIMS(0), false)), "data");
 }
 
@@ -105,7 +105,7 @@ static void sums_in_bf16(const ax_value *in, ax_value *out, void *context) {
 static void windowed(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value y =
-      ax_reduce_window_max(ax_conv(in[0], in[1], NULL, "SAME"), (int64_t[]){1, 1, 2, 1}, &(ax_window_options){.padding = "SAME"});
+      ax_reduce_window_max(ax_conv(in[0], in[1], NULL, "SAME"), AX_DIMS(1, 1, 2, 1), &(ax_window_options){.padding = "SAME"});
   out[0] =
       ax_reduce_sum(ax_square(ax_sub(ax_slice_in_dim(y, 1, AX_END, 1, 2), ax_slice_in_dim(y, 0, -1, 1, 2))), AX_ALL_DIMS, false);
 }
@@ -164,7 +164,7 @@ static ax_status run(job *j, ax_runtime *runtime, ax_program *program) {
                                 &(ax_compile_options){.donate = test_args(j->donate, ax_program_in_count(program))}, &executable);
   for (uint32_t i = 0; i < in_count && status == AX_OK; i++)
     status = ax_device_put(runtime, NULL, "", ax_program_in_type(program, i), values, &arrays[i]);
-  if (status == AX_OK) status = ax_run(executable, in_count, arrays, out_count, arrays + in_count);
+  if (status == AX_OK) status = ax_run(executable, AX_LIST(in_count, arrays), AX_LIST(out_count, arrays + in_count));
   if (status == AX_OK) status = read_all(arrays + in_count, out_count, &sum);
   if (status == AX_OK && j->checksum == 0) j->checksum = sum;
   if (status == AX_OK) assert_true(sum == j->checksum);
@@ -301,7 +301,7 @@ static void layers(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value x = in[0];
   for (int i = 0; i < 6; i++)
-    x = ax_reduce_max(ax_expand_dims(ax_tanh(ax_matmul(x, ax_transpose(x, (int64_t[]){1, 0}))), 0), AX_DIMS(0), false);
+    x = ax_reduce_max(ax_expand_dims(ax_tanh(ax_matmul(x, ax_transpose(x, AX_DIMS(1, 0)))), 0), AX_DIMS(0), false);
   out[0] = ax_softmax(x, 0);
 }
 
@@ -328,7 +328,7 @@ static int run_within(size_t bytes, ax_program *program) {
     ax_status status = ax_runtime_create(&(ax_runtime_options){.workers = 1}, &runtime);
     if (status == AX_OK) status = ax_compile(runtime, program, NULL, &executable);
     if (status == AX_OK) status = ax_device_put(runtime, NULL, "", type, data, &x);
-    if (status == AX_OK) status = ax_run(executable, 1, &x, 1, &y);
+    if (status == AX_OK) status = ax_run(executable, &x, &y);
     _exit(status == AX_OK ? 0 : status == AX_OUT_OF_MEMORY ? 1 : 2);
   }
   int ended;

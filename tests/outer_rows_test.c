@@ -16,7 +16,7 @@ static ax_value folded(ax_value x) { return ax_max(x, ax_rev(x, 1, &innermost));
 static AX_BODY(backwards) { out[0] = folded(ax_sub(in[0], ax_rev(in[0], 1, &outermost))); }
 static AX_BODY(crosswise) {
   const ax_value x = ax_reshape(in[0], 4, (int64_t[]){OUTER, OUTER, SIDE / OUTER, SIDE});
-  out[0] = folded(ax_sub(x, ax_transpose(x, (int64_t[]){1, 0, 2, 3})));
+  out[0] = folded(ax_sub(x, ax_transpose(x, AX_DIMS(1, 0, 2, 3))));
 }
 static AX_BODY(bordered) {
   const int64_t none[3] = {0, 0, 0}, one[3] = {1, 1, 1}, limit[3] = {OUTER - 2, SIDE - 2, SIDE - 2};
@@ -31,8 +31,8 @@ static AX_BODY(found_late) {
 }
 /* One number for each row that is written, or for each that is read, as a mask or a bias has. */
 static AX_BODY(turned) {
-  const ax_value y = ax_transpose(in[0], (int64_t[]){2, 1, 0});
-  out[0] = ax_add(y, ax_broadcast_in_dim(in[1], 3, (int64_t[]){100, 17, OUTER}, (int64_t[]){0}));
+  const ax_value y = ax_transpose(in[0], AX_DIMS(2, 1, 0));
+  out[0] = ax_add(y, ax_broadcast_in_dim(in[1], AX_DIMS(100, 17, OUTER), AX_DIMS(0)));
 }
 
 static void run(ax_function body, uint32_t count, const ax_type *types) {

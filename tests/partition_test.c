@@ -187,14 +187,14 @@ static ax_value controlled(maker *m, ax_value x, ax_value y) {
       return ax_add(in[0], in[1]);
     }
     case 0: {
-      ax_value in[] = {x, y, ax_broadcast_in_dim(y, 3, (int64_t[]){2, dims[0], dims[1]}, where)};
+      ax_value in[] = {x, y, ax_broadcast_in_dim(y, AX_DIMS(2, dims[0], dims[1]), where)};
       ax_scan(AX_CLOSURE(loop_body, 3, 3, &first), 2, 2, below(m, 2) != 0, in, out);
       return ax_sub(out[0], ax_reduce_max(out[2], AX_DIMS(0), false));
     }
     case 1: {
       ax_value in[] = {x, y};
-      ax_switch(ax_full(AX_S32, 0, NULL, (double)below(m, 2)), 2,
-                (const ax_fn[]){AX_CLOSURE(branch_body, 2, 1, &first), AX_CLOSURE(branch_body, 2, 1, &second)}, in, out);
+      ax_switch(ax_full(AX_S32, 0, NULL, (double)below(m, 2)),
+                AX_FNS(AX_CLOSURE(branch_body, 2, 1, &first), AX_CLOSURE(branch_body, 2, 1, &second)), in, out);
       return out[0];
     }
     default: {
@@ -473,7 +473,7 @@ static void choice(const ax_value *in, ax_value *out, void *context) {
   const ax_fn branches[] = {AX_CLOSURE(given_on, 2, 1, context), AX_CLOSURE(changed, 2, 1, context),
                             AX_CLOSURE(nothing, 2, 1, context)};
   ax_value x = blockwise(context, in[0], in[1], "a"), operands[] = {x, in[1]}, made;
-  ax_switch(ax_full(AX_S32, 0, NULL, 1), 3, branches, operands, &made);
+  ax_switch(ax_full(AX_S32, 0, NULL, 1), AX_LIST(3, branches), operands, &made);
   out[0] = blockwise(context, made, in[1], "a");
 }
 

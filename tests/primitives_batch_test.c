@@ -293,7 +293,7 @@ static ax_status on_device(const ax_program *program, const ax_mesh *mesh, uint3
 
 static void spread_body(const ax_value *in, ax_value *out, void *context) {
   const spread *s = context;
-  ax_call(s->local, s->local->in_count, in, s->local->out_count, out);
+  ax_call(s->local, in, out);
 }
 
 /* The dimension `dim` over the axes; all of it on each device when it is -1. */
@@ -319,7 +319,7 @@ static void spread_whole(const ax_value *in, ax_value *out, void *context) {
 /* The instance on every device of a mesh, which all do the same. */
 static void same_body(const ax_value *in, ax_value *out, void *context) {
   const ax_program *program = ((const spread *)context)->local;
-  ax_call(program, program->in_count, in, program->out_count, out);
+  ax_call(program, in, out);
 }
 static void same_on_all(const ax_value *in, ax_value *out, void *context) {
   const spread *s = context;

@@ -18,7 +18,7 @@ typedef struct trial {
 
 static void once(const ax_value *in, ax_value *out, void *context) {
   const ax_program *program = ((const trial *)context)->program;
-  ax_call(program, program->in_count, in, program->out_count, out);
+  ax_call(program, in, out);
 }
 
 /* Operands that are parts come with a dimension in front for the devices. */
@@ -40,7 +40,7 @@ static void on_device(const ax_value *in, ax_value *out, void *context) {
   ax_value operands[most], made[most];
   for (uint32_t i = 0; i < t->program->in_count; i++) operands[i] = operand(t, i, in[i]);
   ax_fn f = AX_CLOSURE(once, t->program->in_count, t->program->out_count, context);
-  if (t->batched) ax_vmap(NULL, f, operands, made);
+  if (t->batched) ax_vmap(f, operands, made, NULL);
   else f.function(operands, made, f.context);
   for (uint32_t k = 0; k < t->program->out_count; k++) out[k] = result(made[k]);
 }

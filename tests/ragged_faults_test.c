@@ -75,7 +75,7 @@ static void check_runs_as(ax_status kind, ax_program *program, const ax_type *ty
       TEST_OK(ax_executable_put(executable, (uint32_t)k, tensor->data, &in[k]));
       ax_tensor_release(tensor);
     }
-    ax_status status = ax_run(executable, 6, in, 1, &out);
+    ax_status status = ax_run(executable, in, &out);
     if (said == NULL) TEST_OK(status);
     else TEST_FAILS(status, kind, said);
     if (first[0] == '\0') snprintf(first, sizeof first, "%s", ax_message());
@@ -138,7 +138,7 @@ static void go_on(const ax_value *in, ax_value *out, void *context) {
 static void again(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value carries[2];
-  ax_scan(AX_CLOSURE(go_on, 2, 2, (void *)in), 2, 5, false, (const ax_value[]){in[1], in[2]}, carries);
+  ax_scan(AX_CLOSURE(go_on, 2, 2, (void *)in), 2, 5, false, AX_VALUES(in[1], in[2]), carries);
   out[0] = carries[0];
 }
 

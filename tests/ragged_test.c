@@ -188,7 +188,7 @@ static void over_b(const ax_value *in, ax_value *out, void *context) {
   const places *p = context;
   ax_value rows[6];
   if ((p->mapped & 2) != 0) {
-    ax_vmap(&(ax_vmap_options){.axis_name = "b"}, AX_CLOSURE(one_member, 6, 1, context), in, out);
+    ax_vmap(AX_CLOSURE(one_member, 6, 1, context), in, out, &(ax_vmap_options){.axis_name = "b"});
     return;
   }
   for (int k = 0; k < 6; k++) rows[k] = ax_squeeze(in[k], 1, (const int64_t[]){0});
@@ -200,7 +200,7 @@ static void over_a(const ax_value *in, ax_value *out, void *context) {
   const places *p = context;
   ax_value rows[6];
   if ((p->mapped & 1) != 0) {
-    ax_vmap(&(ax_vmap_options){.axis_name = "a"}, AX_CLOSURE(over_b, 6, 1, context), in, out);
+    ax_vmap(AX_CLOSURE(over_b, 6, 1, context), in, out, &(ax_vmap_options){.axis_name = "a"});
     return;
   }
   for (int k = 0; k < 6; k++) rows[k] = ax_squeeze(in[k], 1, (const int64_t[]){0});

@@ -31,9 +31,9 @@ static const int64_t dims[] = {SIDE, SIDE};
 static int below(maker *m, int64_t n) { return (int)test_random_below(&m->random, n); }
 static ax_value integer(double value) { return ax_full(AX_S32, 0, NULL, value); }
 static ax_value scaled(ax_value x, double by) { return ax_mul(x, ax_full_like(x, by)); }
-static ax_value turned(ax_value x) { return ax_transpose(x, (int64_t[]){1, 0}); }
+static ax_value turned(ax_value x) { return ax_transpose(x, AX_DIMS(1, 0)); }
 static ax_value rows(ax_value x, int64_t from, int64_t to) {
-  return ax_slice(x, (int64_t[]){from, 0}, (int64_t[]){to, SIDE}, NULL);
+  return ax_slice(x, AX_DIMS(from, 0), AX_DIMS(to, SIDE), NULL);
 }
 static ax_value greatest(ax_value x) { return ax_reduce_max(x, AX_ALL_DIMS, false); }
 
@@ -78,10 +78,10 @@ static ax_value product(maker *m, ax_value x, ax_value y) {
     case 0: return ax_tanh(ax_matmul(x, constant(m)));
     case 1: return ax_tanh(ax_matmul(turned(x), ax_exp(ax_neg(ax_abs(y)))));
     case 2: {
-      ax_value part = ax_dynamic_slice(x, (ax_value[]){place(m), integer(0)}, (int64_t[]){SIDE / 2, SIDE});
+      ax_value part = ax_dynamic_slice(x, AX_VALUES(place(m), integer(0)), AX_DIMS(SIDE / 2, SIDE));
       return ax_tanh(ax_matmul(turned(part), rows(y, 5, 5 + SIDE / 2)));
     }
-    default: return ax_tanh(ax_dot_general(x, y, 1, AX_INTS(1), AX_INTS(below(m, 2)), 0, NULL, NULL));
+    default: return ax_tanh(ax_dot_general(x, y, AX_DIMS(1), AX_DIMS(below(m, 2)), AX_DIMS(), AX_DIMS()));
   }
 }
 
@@ -96,7 +96,7 @@ static ax_value overwritten(maker *m, ax_value x, ax_value y) {
       at = ax_mul(ax_add(ax_iota(AX_S32, 1, many, 0), place(m)), ax_full(AX_S32, 1, many, 3)); /* many of them beyond the end */
       return scaled(ax_at_add(x, at, y, 0, NULL), 0.4);
   }
-  return ax_dynamic_update_slice(x, from, (ax_value[]){place(m), integer(0)});
+  return ax_dynamic_update_slice(x, from, AX_VALUES(place(m), integer(0)));
 }
 
 static ax_value moved(maker *m, ax_value x, ax_value y) {
@@ -105,7 +105,7 @@ static ax_value moved(maker *m, ax_value x, ax_value y) {
     case 1: return ax_concatenate(2, (ax_value[]){rows(x, 7, SIDE), ax_sin(rows(y, 0, 7))}, 0);
     default: {
       ax_value sums = ax_reduce_sum(x, 1, (int64_t[]){1}, false);
-      return ax_tanh(ax_mul(y, ax_broadcast_in_dim(sums, 2, dims, (int64_t[]){0})));
+      return ax_tanh(ax_mul(y, ax_broadcast_in_dim(sums, AX_LIST(2, dims), AX_DIMS(0))));
     }
   }
 }
@@ -207,7 +207,7 @@ static maker deeper(maker *m, const pool *p) {
 
 static void scan_of_steps(maker *m, pool *p, maker *inner, ax_value *in, ax_value *out) {
   const int trips = 1 + below(m, 5);
-  in[LOOP] = ax_broadcast_in_dim(pick(m, p), 3, (int64_t[]){trips, SIDE, SIDE}, (int64_t[]){1, 2});
+  in[LOOP] = ax_broadcast_in_dim(pick(m, p), AX_DIMS(trips, SIDE, SIDE), AX_DIMS(1, 2));
   ax_scan(AX_CLOSURE(body_of_steps, LOOP + 1, LOOP + 1, inner), LOOP, trips, below(m, 2) != 0, in, out);
 }
 
@@ -217,7 +217,7 @@ static ax_value branched(maker *m, maker *first, maker *second, const ax_value *
                                     : ax_convert_element_type(ax_lt(greatest(in[0]), ax_full(AX_F32, 0, NULL, 0.8)), AX_S32),
            out;
   first->collectives = second->collectives = false;
-  ax_switch(index, 2, (const ax_fn[]){AX_CLOSURE(part, 2, 1, first), AX_CLOSURE(part, 2, 1, second)}, in, &out);
+  ax_switch(index, AX_FNS(AX_CLOSURE(part, 2, 1, first), AX_CLOSURE(part, 2, 1, second)), in, &out);
   return out;
 }
 

@@ -335,7 +335,7 @@ static void all_rounds(const ax_value *in, ax_value *out, void *context) {
       branches[d] = AX_CLOSURE(branch, 1, 1, &parts[d]);
     }
     ax_value moved;
-    ax_switch(ax_axis_index(s->mesh.count == 1 ? "a" : "a,b"), s->devices, branches, &x, &moved);
+    ax_switch(ax_axis_index(s->mesh.count == 1 ? "a" : "a,b"), AX_LIST(s->devices, branches), &x, &moved);
     x = moved;
   }
   out[0] = x;

@@ -114,8 +114,8 @@ static ax_value computed(maker *m, int set) {
     case 4:
       return ax_transpose(x, turn);
     case 5:
-      return ax_dynamic_update_slice(x, ax_slice(y, (int64_t[]){0, 1}, (int64_t[]){2, 3}, NULL),
-                                     (ax_value[]){integer(below(m, 3)), integer(1)});
+      return ax_dynamic_update_slice(x, ax_slice(y, AX_DIMS(0, 1), AX_DIMS(2, 3), NULL),
+                                     AX_VALUES(integer(below(m, 3)), integer(1)));
     case 9:
     case 10:
       return communicated_inside(m, some(m, set | over), over);
@@ -209,8 +209,8 @@ static void nested(maker *m) {
   } else {
     ax_value least = ax_reduce_max(m->values[0], AX_ALL_DIMS, false);
     ax_value index = axis != 0 ? ax_axis_index(names(axis)) : ax_convert_element_type(ax_lt(least, number(0.6)), AX_S32);
-    ax_switch(ax_add(index, counter(m, 0)), 2,
-              (const ax_fn[]){AX_CLOSURE(run_body, count, count, &b), AX_CLOSURE(run_body, count, count, &other)}, in + 1, out + 1);
+    ax_switch(ax_add(index, counter(m, 0)),
+              AX_FNS(AX_CLOSURE(run_body, count, count, &b), AX_CLOSURE(run_body, count, count, &other)), in + 1, out + 1);
   }
   put_back(&b, m->values, out + 1);
 }

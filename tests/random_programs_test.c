@@ -134,7 +134,7 @@ static ax_value moved(maker *m, ax_value x, ax_value y) {
     case 3: return ax_sub(x, ax_expand_dims(ax_reduce_mean(x, 1, &axis, false), axis));
     case 4: return ax_softmax(x, axis);
     default: {
-      ax_value both[] = {ax_slice(x, none, (int64_t[]){2, columns(m)}, NULL), ax_slice(y, (int64_t[]){2, 0}, dims, NULL)};
+      ax_value both[] = {ax_slice(x, none, AX_DIMS(2, columns(m)), NULL), ax_slice(y, AX_DIMS(2, 0), dims, NULL)};
       return ax_concatenate(2, both, 0);
     }
   }
@@ -191,7 +191,7 @@ static ax_value looped(maker *m, ax_value x, ax_value y) {
   maker inner = deeper(m);
   test_random_bits(&m->random);
   const int64_t dims[] = {3, ROWS, columns(m)}, where[] = {1, 2};
-  ax_value in[] = {x, y, ax_mul(ax_broadcast_in_dim(x, 3, dims, where), number(m, 0.5))}, out[3];
+  ax_value in[] = {x, y, ax_mul(ax_broadcast_in_dim(x, AX_LIST(3, dims), where), number(m, 0.5))}, out[3];
   ax_scan(AX_CLOSURE(loop_body, 3, 3, &inner), 2, 3, below(m, 2) != 0, in, out);
   return ax_sub(ax_add(out[0], out[1]), greatest(m, out[2], NULL, 0));
 }
@@ -207,7 +207,7 @@ static ax_value branched(maker *m, ax_value x, ax_value y) {
   ax_value index = varying ? ax_axis_index("a") : ax_full(AX_S32, 0, NULL, (double)below(m, 2)), out;
   ax_value in[] = {x, y};
   const ax_fn bodies[] = {AX_CLOSURE(branch_body, 2, 1, &first), AX_CLOSURE(branch_body, 2, 1, &second)};
-  ax_switch(index, 2, bodies, in, &out);
+  ax_switch(index, AX_LIST(2, bodies), in, &out);
   return out;
 }
 

@@ -34,12 +34,12 @@ static ax_value place(maker *m, ax_value x) {
     case 1: return m->counter;
     case 2: return ax_add(m->counter, integer(below(m, 7) - 3));
     case 3: return ax_sub(integer(ROWS - 1), m->counter);
-    default: return ax_reshape(ax_argmax(ax_slice(x, (int64_t[]){0, 0}, (int64_t[]){ROWS, 1}, NULL), 0, AX_S32), 0, NULL);
+    default: return ax_reshape(ax_argmax(ax_slice(x, AX_DIMS(0, 0), AX_DIMS(ROWS, 1), NULL), 0, AX_S32), 0, NULL);
   }
 }
 
 static ax_value part_of(maker *m, ax_value x, int64_t rows, int64_t columns) {
-  return ax_dynamic_slice(x, (ax_value[]){place(m, x), integer(below(m, 2))}, (int64_t[]){rows, columns});
+  return ax_dynamic_slice(x, AX_VALUES(place(m, x), integer(below(m, 2))), AX_DIMS(rows, columns));
 }
 
 /* A row, two rows, a column or a block, of another value or made of one. */
@@ -48,13 +48,13 @@ static ax_value overwritten(maker *m, ax_value x, ax_value y) {
   const int64_t *size = sizes[below(m, 6)];
   ax_value part = part_of(m, y, size[0], size[1]);
   if (below(m, 2) != 0) part = ax_tanh(ax_add(part, part_of(m, x, size[0], size[1])));
-  return ax_dynamic_update_slice(x, part, (ax_value[]){place(m, x), integer(below(m, 2))});
+  return ax_dynamic_update_slice(x, part, AX_VALUES(place(m, x), integer(below(m, 2))));
 }
 
 /* As the gradient of a row that was looked up. */
 static ax_value row_added(maker *m, ax_value x, ax_value y) {
   ax_value zeros = below(m, 4) != 0 ? ax_full_like(x, 0) : scaled(y, 0);
-  ax_value table = ax_dynamic_update_slice(zeros, part_of(m, y, 1, COLUMNS), (ax_value[]){place(m, y), integer(0)});
+  ax_value table = ax_dynamic_update_slice(zeros, part_of(m, y, 1, COLUMNS), AX_VALUES(place(m, y), integer(0)));
   return below(m, 2) != 0 ? ax_add(x, table) : ax_add(table, x);
 }
 
@@ -90,7 +90,7 @@ static void run_body(const ax_value *in, ax_value *out, void *context) {
   m.counter = in[0];
   for (int v = 0; v < VALUES; v++) m.x[v] = in[1 + v];
   if (b->rows)
-    m.x[0] = ax_dynamic_update_slice(m.x[0], ax_expand_dims(in[1 + VALUES], 0), (ax_value[]){place(&m, m.x[1]), integer(0)});
+    m.x[0] = ax_dynamic_update_slice(m.x[0], ax_expand_dims(in[1 + VALUES], 0), AX_VALUES(place(&m, m.x[1]), integer(0)));
   steps(&m, 1 + below(&m, STEPS));
   out[0] = ax_add(m.counter, integer(1));
   for (int v = 0; v < VALUES; v++) out[1 + v] = varied(&m, m.x[v], v);
@@ -117,10 +117,10 @@ static void nested(maker *m) {
   if (what == 0) {
     const int64_t dims[] = {TRIPS, COLUMNS};
     b.rows = true;
-    in[1 + VALUES] = ax_slice(m->x[1], (int64_t[]){1, 0}, (int64_t[]){1 + TRIPS, COLUMNS}, NULL);
+    in[1 + VALUES] = ax_slice(m->x[1], AX_DIMS(1, 0), AX_DIMS(1 + TRIPS, COLUMNS), NULL);
     ax_scan(AX_CLOSURE(run_body, 1 + VALUES + 1, 1 + VALUES + 1, &b), 1 + VALUES, TRIPS, below(m, 2) != 0, in, out);
-    ax_value back = ax_pad(out[1 + VALUES], ax_full(AX_F32, 0, NULL, 0), (int64_t[]){1, 0}, (int64_t[]){ROWS - 1 - dims[0], 1},
-                           (int64_t[]){0, 0});
+    ax_value back = ax_pad(out[1 + VALUES], ax_full(AX_F32, 0, NULL, 0), AX_DIMS(1, 0), AX_DIMS(ROWS - 1 - dims[0], 1),
+                           AX_DIMS(0, 0));
     out[2] = ax_add(out[2], scaled(back, 0.5));
   } else if (what == 1) {
     in[0] = m->counter;
@@ -131,10 +131,8 @@ static void nested(maker *m) {
             ? m->counter
             : ax_convert_element_type(ax_lt(ax_reduce_max(m->x[0], AX_ALL_DIMS, false), ax_full(AX_F32, 0, NULL, 0.7)), AX_S32);
     in[0] = m->counter;
-    ax_switch(
-        index, 2,
-        (const ax_fn[]){AX_CLOSURE(run_body, 1 + VALUES, 1 + VALUES, &b), AX_CLOSURE(run_body, 1 + VALUES, 1 + VALUES, &other)}, in,
-        out);
+    ax_switch(index, AX_FNS(AX_CLOSURE(run_body, 1 + VALUES, 1 + VALUES, &b), AX_CLOSURE(run_body, 1 + VALUES, 1 + VALUES, &other)),
+              in, out);
   } else {
     ax_while(AX_CLOSURE(still_to_go, 1 + VALUES, 1, &b), AX_CLOSURE(run_body, 1 + VALUES, 1 + VALUES, &b), in, out);
   }

@@ -195,7 +195,7 @@ static void conditional(const ax_value *in, ax_value *out, void *context) {
   captured c[] = {{ax_mul(in[3], in[3]), 0}, {in[3], 1}, {in[3], 2}};
   const ax_fn branches[] = {AX_CLOSURE(branch, 2, 2, &c[0]), AX_CLOSURE(branch, 2, 2, &c[1]), AX_CLOSURE(branch, 2, 2, &c[2])};
   ax_value index = ax_convert_element_type(ax_mul(in[0], constant(4)), AX_S32);
-  ax_switch(index, 3, branches, in + 1, out);
+  ax_switch(index, AX_LIST(3, branches), in + 1, out);
 }
 
 static void test_cond(void **state) {
@@ -209,7 +209,7 @@ static void choose(const ax_value *in, ax_value *out, void *context) {
   const ax_fn branches[] = {AX_CLOSURE(branch, 2, 2, &c[0]), AX_CLOSURE(branch, 2, 2, &c[1]), AX_CLOSURE(branch, 2, 2, &c[2])};
   ax_value pair[2], xs[] = {ax_reshape(in[1], 1, (int64_t[]){1}), in[1]};
   if (context != NULL) ax_if(ax_gt(in[0], constant(0)), branches[1], branches[0], xs, pair);
-  else ax_switch(ax_convert_element_type(in[0], AX_S32), 3, branches, xs, pair);
+  else ax_switch(ax_convert_element_type(in[0], AX_S32), AX_LIST(3, branches), xs, pair);
   out[0] = ax_reshape(pair[0], 0, NULL);
 }
 
@@ -248,7 +248,7 @@ static void cell(const ax_value *in, ax_value *out, void *context) {
   out[1] = ax_add(in[1], ax_reduce_sum(ax_mul(h, h), AX_DIMS(0), false));
   out[2] = ax_add(in[2], ax_full(AX_S32, 0, NULL, 1));
   if (w->permute) {
-    out[0] = ax_mul(ax_broadcast_in_dim(in[1], 1, (int64_t[]){2}, NULL), ax_full_like(in[0], 0.5));
+    out[0] = ax_mul(ax_broadcast_in_dim(in[1], AX_DIMS(2), NULL), ax_full_like(in[0], 0.5));
     out[1] = ax_reduce_sum(in[0], AX_DIMS(0), false);
   }
   out[3] = ax_mul(h, in[4]);
@@ -287,7 +287,7 @@ static void outer_step(const ax_value *in, ax_value *out, void *context) {
 static void nested(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value xs = in[1];
-  ax_scan(AX_CLOSURE(outer_step, 2, 2, &xs), 1, 2, false, (ax_value[]){in[0], in[2]}, out);
+  ax_scan(AX_CLOSURE(outer_step, 2, 2, &xs), 1, 2, false, AX_VALUES(in[0], in[2]), out);
 }
 
 static void test_scan_nested(void **state) {
@@ -334,14 +334,14 @@ static void below(const ax_value *in, ax_value *out, void *context) {
 static void grow(const ax_value *in, ax_value *out, void *context) {
   const ax_value *limit = context;
   out[0] = ax_add(in[0], ax_add(ax_mul(in[0], constant(0.5)), constant(1)));
-  out[1] = ax_mul(ax_sub(in[1], ax_broadcast_in_dim(*limit, 1, (int64_t[]){2}, NULL)), ax_full_like(in[1], 0.7));
+  out[1] = ax_mul(ax_sub(in[1], ax_broadcast_in_dim(*limit, AX_DIMS(2), NULL)), ax_full_like(in[1], 0.7));
   out[2] = in[2];
 }
 
 static void repeat(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value limit = in[1], carries[3];
-  ax_while(AX_CLOSURE(below, 3, 1, &limit), AX_CLOSURE(grow, 3, 3, &limit), (ax_value[]){in[0], in[2], in[1]}, carries);
+  ax_while(AX_CLOSURE(below, 3, 1, &limit), AX_CLOSURE(grow, 3, 3, &limit), AX_VALUES(in[0], in[2], in[1]), carries);
   for (int k = 0; k < 3; k++) out[k] = carries[k];
 }
 
@@ -366,7 +366,7 @@ static void test_while(void **state) {
 static void layer(const ax_value *in, ax_value *out, void *context) {
   const ax_value *outer = context;
   ax_value h = ax_tanh(ax_psum(ax_matmul(in[0], in[1]), "model"));
-  ax_value scaled = ax_mul(h, ax_broadcast_in_dim(in[2], 2, (int64_t[]){2, 2}, (int64_t[]){1}));
+  ax_value scaled = ax_mul(h, ax_broadcast_in_dim(in[2], AX_DIMS(2, 2), AX_DIMS(1)));
   out[0] = ax_pmean(ax_reduce_mean(ax_mul(scaled, scaled), AX_ALL_DIMS, false), "data");
   out[1] = scaled;
   out[2] = ax_mul(ax_exp(in[1]), ax_full_like(in[1], 2));
@@ -415,7 +415,7 @@ static void other(const ax_value *in, ax_value *out, void *context) {
 static void loops(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value results[2], w = in[1], chosen;
-  ax_scan(AX_CLOSURE(step, 2, 2, &w), 1, -1, true, (ax_value[]){ax_full(AX_F64, 0, NULL, 0.5), in[0]}, results);
+  ax_scan(AX_CLOSURE(step, 2, 2, &w), 1, -1, true, AX_VALUES(ax_full(AX_F64, 0, NULL, 0.5), in[0]), results);
   out[0] = ax_psum(results[0], "data");
   out[1] = results[1];
   ax_if(ax_gt(in[1], constant(0)), AX_CLOSURE(other, 1, 1, &w), AX_CLOSURE(same, 1, 1, &w), results, &chosen);
@@ -492,7 +492,7 @@ static void whole_sum(const ax_value *in, ax_value *out, void *context) {
 static void by_index(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value start = ax_reduce_sum(in[0], AX_DIMS(0), false), w = start;
-  ax_switch(ax_axis_index("data"), 2, (const ax_fn[]){AX_CLOSURE(same, 1, 1, &w), AX_CLOSURE(other, 1, 1, &w)}, &start, out);
+  ax_switch(ax_axis_index("data"), AX_FNS(AX_CLOSURE(same, 1, 1, &w), AX_CLOSURE(other, 1, 1, &w)), &start, out);
 }
 
 static void not_done(const ax_value *in, ax_value *out, void *context) {
@@ -566,7 +566,7 @@ static void test_deadlock(void **state) {
     ax_program *program = test_trace(map_bad, (void *)&cases[i], &type, 1, 1);
     TEST_FAILS(ax_evaluate(program, &in, &out), AX_DEADLOCK, cases[i].part);
     TEST_OK(ax_compile(runtime, program, NULL, &executable));
-    TEST_FAILS(ax_run(executable, 1, &array, 1, &result), AX_DEADLOCK, "psum");
+    TEST_FAILS(ax_run(executable, &array, &result), AX_DEADLOCK, "psum");
     ax_executable_release(executable);
     ax_program_release(program);
   }
@@ -595,11 +595,11 @@ static void mismatched(const ax_value *in, ax_value *out, void *context) {
     case 0: ax_scan(AX_FN(wrong_carry, 1, 1), 1, 3, false, in, out); break;
     case 1: ax_while(AX_FN(not_done, 1, 1), AX_FN(wrong_carry, 1, 1), in, out); break;
     case 2: ax_while(AX_FN(wrong_carry, 1, 1), AX_FN(identity, 1, 1), in, out); break;
-    case 3: ax_switch(in[0], 2, (const ax_fn[]){AX_FN(identity, 1, 1), AX_FN(shorter, 1, 1)}, in, out); break;
+    case 3: ax_switch(in[0], AX_FNS(AX_FN(identity, 1, 1), AX_FN(shorter, 1, 1)), in, out); break;
     case 4: ax_if(ax_gt(in[0], constant(0)), AX_FN(shorter, 1, 1), AX_FN(identity, 1, 1), in, out); break;
     case 5: ax_scan(AX_FN(identity, 1, 1), 1, -1, false, in, out); break;
     case 6: ax_scan(AX_FN(identity, 1, 1), 0, -1, false, in, out); break;
-    default: ax_switch(ax_axis_index(""), 0, NULL, in, out); break;
+    default: ax_switch(ax_axis_index(""), AX_LIST(0, NULL), in, out); break;
   }
 }
 
@@ -627,12 +627,12 @@ static void test_mismatched(void **state) {
 static void all_regions(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value results[2], w = in[1], chosen, start = ax_psum(in[1], "data");
-  ax_scan(AX_CLOSURE(step, 2, 2, &w), 1, -1, false, (ax_value[]){ax_full(AX_F64, 0, NULL, 0.5), in[0]}, results);
+  ax_scan(AX_CLOSURE(step, 2, 2, &w), 1, -1, false, AX_VALUES(ax_full(AX_F64, 0, NULL, 0.5), in[0]), results);
   ax_if(ax_gt(start, constant(0)), AX_CLOSURE(other, 1, 1, &w), AX_CLOSURE(same, 1, 1, &w), results, &chosen);
   out[0] = ax_add(results[0], chosen);
   out[1] = results[1];
   ax_while(AX_FN(not_done, 1, 1), AX_FN(sum_up, 1, 1), &start, &out[2]);
-  ax_switch(ax_axis_index("data"), 2, (const ax_fn[]){AX_CLOSURE(same, 1, 1, &w), AX_CLOSURE(same, 1, 1, &start)}, &w, &out[3]);
+  ax_switch(ax_axis_index("data"), AX_FNS(AX_CLOSURE(same, 1, 1, &w), AX_CLOSURE(same, 1, 1, &start)), &w, &out[3]);
 }
 
 static void as_devices(const ax_value *in, ax_value *out, void *context) {

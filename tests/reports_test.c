@@ -39,7 +39,7 @@ static void gradient(const ax_value *in, ax_value *out, void *context) {
 }
 static void gradients(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_vmap(NULL, AX_FN(gradient, 1, 1), in, out);
+  ax_vmap(AX_FN(gradient, 1, 1), in, out, NULL);
 }
 
 /* Runs it; the message is then of `status`. */
@@ -54,7 +54,7 @@ static void fails(ax_fn fn, const ax_type *type, const float *data, const ax_com
   TEST_OK(ax_compile(runtime, program, options, &executable));
   if (listing != NULL) TEST_OK(ax_executable_text(executable, listing));
   TEST_OK(ax_device_put(runtime, NULL, "", type, data, &in));
-  assert_int_equal(ax_run(executable, 1, &in, 1, &out), status);
+  assert_int_equal(ax_run(executable, &in, &out), status);
   ax_array_release(in);
   ax_executable_release(executable);
   ax_program_release(program);
@@ -84,8 +84,8 @@ static AX_BODY(second_log) { out[0] = ax_log(in[0]); }
 static AX_BODY(logs) {
   ax_value a, b, c;
   ax_closed_call(AX_FN(first_log, 1, 1), in, &a);
-  ax_closed_call(AX_FN(second_log, 1, 1), (const ax_value[]){ax_sub(in[0], 2)}, &b);
-  ax_closed_call(AX_FN(second_log, 1, 1), (const ax_value[]){ax_sub(in[0], 3)}, &c);
+  ax_closed_call(AX_FN(second_log, 1, 1), AX_VALUES(ax_sub(in[0], 2)), &b);
+  ax_closed_call(AX_FN(second_log, 1, 1), AX_VALUES(ax_sub(in[0], 3)), &c);
   out[0] = ax_add(ax_add(a, b), c);
 }
 

@@ -91,7 +91,7 @@ static void send(const gather *g, int side, int a, ax_value part) {
 
 static void await_sent(const gather *g, int side, ax_value part) {
   if (g->fault == SENT_NOT_AWAITED) return;
-  if (g->fault == SENT_IN_PART) part = ax_ref_slice(part, (ax_value[]){number(0)}, (int64_t[]){1});
+  if (g->fault == SENT_IN_PART) part = ax_ref_slice(part, AX_VALUES(number(0)), AX_DIMS(1));
   ax_copy_wait(g->sent[side], part);
 }
 

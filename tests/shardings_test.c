@@ -76,9 +76,9 @@ static ax_value fitted(maker *m, ax_value y, ax_value x) {
       where[0] = d;
       ax_value row =
           below(m, 2) == 0 ? ax_reduce_sum(y, others.count, others.v, false) : ax_reduce_max(y, others.count, others.v, false);
-      return ax_broadcast_in_dim(row, to.rank, to.dims, where);
+      return ax_broadcast_in_dim(row, AX_LIST(to.rank, to.dims), where);
     }
-  return ax_broadcast_in_dim(ax_reduce_min(y, AX_ALL_DIMS, false), to.rank, to.dims, where);
+  return ax_broadcast_in_dim(ax_reduce_min(y, AX_ALL_DIMS, false), AX_LIST(to.rank, to.dims), where);
 }
 
 static ax_value pointwise(maker *m, ax_value x, ax_value y) {
@@ -197,10 +197,12 @@ static ax_value product(maker *m, ax_value x, ax_value y) {
     for (uint32_t j = 0; j < b.rank; j++) {
       int64_t lhs[] = {i}, rhs[] = {j};
       if (a.dims[i] != b.dims[j] || a.rank + b.rank > 5) continue;
-      if (below(m, 2) == 0) return ax_dot_general(x, y, 1, lhs, rhs, 0, NULL, NULL);
+      if (below(m, 2) == 0) return ax_dot_general(x, y, AX_LIST(1, lhs), AX_LIST(1, rhs), AX_DIMS(), AX_DIMS());
       int64_t other[] = {(i + 1) % a.rank}, same[] = {(j + 1) % b.rank};
       bool batched = a.rank > 1 && b.rank > 1 && a.dims[other[0]] == b.dims[same[0]];
-      return batched ? ax_dot_general(x, y, 1, lhs, rhs, 1, other, same) : ax_dot_general(x, y, 0, NULL, NULL, 1, lhs, rhs);
+      return batched ? ax_dot_general(x, y, AX_LIST(1, lhs), AX_LIST(1, rhs), AX_LIST(1, other),
+                                      AX_LIST(1, same)) : ax_dot_general(x, y, AX_DIMS(), AX_DIMS(), AX_LIST(1, lhs),
+                                                                         AX_LIST(1, rhs));
     }
   return pointwise(m, x, fitted(m, y, x));
 }
@@ -271,7 +273,7 @@ static ax_value stacked(ax_value x) {
   ax_type type = ax_typeof(x);
   int64_t dims[AX_MAX_RANK] = {3}, where[AX_MAX_RANK];
   for (uint32_t d = 0; d < type.rank; d++) dims[d + 1] = type.dims[d], where[d] = d + 1;
-  return ax_broadcast_in_dim(x, type.rank + 1, dims, where);
+  return ax_broadcast_in_dim(x, AX_LIST(type.rank + 1, dims), where);
 }
 
 /* --- By hand --- */
@@ -369,7 +371,7 @@ static ax_value by_hand(maker *m, ax_value x, ax_value y) {
   p.joined = b.rank > 0 && below(m, 2) == 0;
   snprintf(specs, sizeof specs, "%s; %s -> %s", one, other, p.joined ? names_of(m, p.own, "+", names) : "");
   ax_value out;
-  ax_shard_map_manual(m->mesh, names_of(m, p.own, ",", names), specs, AX_CLOSURE(part_body, 2, 1, &p), (ax_value[]){x, y}, &out);
+  ax_shard_map_manual(m->mesh, names_of(m, p.own, ",", names), specs, AX_CLOSURE(part_body, 2, 1, &p), AX_VALUES(x, y), &out);
   return out;
 }
 
@@ -387,8 +389,8 @@ static ax_value controlled(maker *m, ax_value x, ax_value y) {
     }
     case 1: {
       ax_value in[] = {x, y};
-      ax_switch(ax_convert_element_type(ax_lt(agreed(m, ax_reduce_max(y, AX_ALL_DIMS, false)), ax_integer(5)), AX_S32), 2,
-                (const ax_fn[]){AX_CLOSURE(branch_body, 2, 1, &first), AX_CLOSURE(branch_body, 2, 1, &second)}, in, out);
+      ax_switch(ax_convert_element_type(ax_lt(agreed(m, ax_reduce_max(y, AX_ALL_DIMS, false)), ax_integer(5)), AX_S32),
+                AX_FNS(AX_CLOSURE(branch_body, 2, 1, &first), AX_CLOSURE(branch_body, 2, 1, &second)), in, out);
       return out[0];
     }
     case 2: {

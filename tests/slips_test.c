@@ -19,22 +19,22 @@ typedef struct slip {
   void (*step)(const ax_value *in, ax_value *out); /* in: f32[4,3], s32[]; out: one result, which is in[0] */
 } slip;
 
-static void no_branches(const ax_value *in, ax_value *out) { ax_switch(in[1], 2, NULL, in, out); }
+static void no_branches(const ax_value *in, ax_value *out) { ax_switch(in[1], AX_LIST(2, NULL), in, out); }
 static void no_branch(const ax_value *in, ax_value *out) {
-  ax_switch(in[1], 2, (const ax_fn[]){AX_FN(same, 1, 1), AX_FN(NULL, 1, 1)}, in, out);
+  ax_switch(in[1], AX_FNS(AX_FN(same, 1, 1), AX_FN(NULL, 1, 1)), in, out);
 }
 static void no_condition(const ax_value *in, ax_value *out) { ax_while(AX_FN(NULL, 1, 1), AX_FN(same, 1, 1), in, out); }
 static void no_body(const ax_value *in, ax_value *out) { ax_scan(AX_FN(NULL, 1, 1), 1, 3, false, in, out); }
 static void no_function(const ax_value *in, ax_value *out) { ax_closed_call(AX_FN(NULL, 1, 1), in, out); }
 static void no_loss(const ax_value *in, ax_value *out) { ax_grad(AX_FN(NULL, 1, 1), AX_FIRST(1), in, out); }
-static void no_mapped(const ax_value *in, ax_value *out) { ax_vmap(NULL, AX_FN(NULL, 1, 1), in, out); }
+static void no_mapped(const ax_value *in, ax_value *out) { ax_vmap(AX_FN(NULL, 1, 1), in, out, NULL); }
 static void no_map(const ax_value *in, ax_value *out) { ax_shard_map(NULL, "->", AX_FN(same, 1, 1), in, out); }
 static void too_many_carries(const ax_value *in, ax_value *out) { ax_scan(AX_FN(same, 1, 1), 2, 3, false, in, out); }
 static void too_few_carries(const ax_value *in, ax_value *out) { ax_while(AX_FN(same, 2, 1), AX_FN(same, 2, 1), in, out); }
 static void uneven_branches(const ax_value *in, ax_value *out) {
-  ax_switch(in[1], 2, (const ax_fn[]){AX_FN(same, 1, 1), AX_FN(same, 1, 2)}, in, out);
+  ax_switch(in[1], AX_FNS(AX_FN(same, 1, 1), AX_FN(same, 1, 2)), in, out);
 }
-static void no_index(const ax_value *in, ax_value *out) { ax_switch(in[0], 1, &AX_FN(same, 1, 1), in, out); }
+static void no_index(const ax_value *in, ax_value *out) { ax_switch(in[0], AX_LIST(1, &AX_FN(same, 1, 1)), in, out); }
 static void no_predicate(const ax_value *in, ax_value *out) { ax_if(in[1], AX_FN(same, 1, 1), AX_FN(same, 1, 1), in, out); }
 static void one_operand_more(const ax_value *in, ax_value *out) { out[0] = ax_neg(in[2]); }
 static void give_second(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = in[1]; }
@@ -45,21 +45,21 @@ static void too_large(const ax_value *in, ax_value *out) { out[0] = ax_mul(ax_in
 static void number_alone(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_neg(ax_integer(-1)); }
 static void number_returned(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_integer(0); }
 static void no_arrow(const ax_value *in, ax_value *out) {
-  ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d", AX_FN(same, 1, 1), in, out);
+  ax_shard_map((&(ax_mesh){1, {{.name = "d", .size = 2}}}), "d", AX_FN(same, 1, 1), in, out);
 }
 static void bad_times(const ax_value *in, ax_value *out) {
-  ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d; d*x -> d", AX_FN(same, 3, 1), (ax_value[]){in[0], in[0], in[0]}, out);
+  ax_shard_map((&(ax_mesh){1, {{.name = "d", .size = 2}}}), "d; d*x -> d", AX_FN(same, 3, 1), AX_VALUES(in[0], in[0], in[0]), out);
 }
 static void many_times(const ax_value *in, ax_value *out) {
-  ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d; *3 -> d", AX_FN(same, 3, 1), (ax_value[]){in[0], in[0], in[0]}, out);
+  ax_shard_map((&(ax_mesh){1, {{.name = "d", .size = 2}}}), "d; *3 -> d", AX_FN(same, 3, 1), AX_VALUES(in[0], in[0], in[0]), out);
 }
 static void few_specs(const ax_value *in, ax_value *out) {
-  ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d; d -> d", AX_FN(same, 3, 1), (ax_value[]){in[0], in[0], in[0]}, out);
+  ax_shard_map((&(ax_mesh){1, {{.name = "d", .size = 2}}}), "d; d -> d", AX_FN(same, 3, 1), AX_VALUES(in[0], in[0], in[0]), out);
 }
 static void by_integer(const ax_value *in, ax_value *out) { ax_jvp(AX_FN(same, 2, 1), AX_ARGS(0, 1), in, in, out, out); }
 static void by_nothing_there(const ax_value *in, ax_value *out) { ax_grad(AX_FN(same, 2, 1), AX_ARGS(0, 3), in, out); }
 static void descending(const ax_value *in, ax_value *out) {
-  ax_grad(AX_FN(same, 2, 1), AX_ARGS(1, 0), (ax_value[]){in[0], in[0]}, out);
+  ax_grad(AX_FN(same, 2, 1), AX_ARGS(1, 0), AX_VALUES(in[0], in[0]), out);
 }
 static void by_nothing(const ax_value *in, ax_value *out) { ax_grad(AX_FN(same, 2, 1), (ax_args){0}, in, out); }
 /* Of a set that there cannot be no more results are poisoned than there are operands. */
@@ -98,7 +98,7 @@ static void of_a_condition(const ax_value *in, ax_value *out) {
   out[0] = ax_concatenate(AX_VALUES(in[0], kept), 0);
 }
 static void of_a_transform(const ax_value *in, ax_value *out) {
-  ax_vmap(NULL, AX_FN(keep, 1, 1), in, out);
+  ax_vmap(AX_FN(keep, 1, 1), in, out, NULL);
   out[0] = ax_tanh(kept);
 }
 static void of_a_function(const ax_value *in, ax_value *out) {
@@ -110,10 +110,10 @@ static void gather(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_mul(ax_all_gather(in[0], "d", 0, true), ax_integer(2));
 }
 static void gathered(const ax_value *in, ax_value *out) {
-  ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d -> ", AX_FN(gather, 1, 1), in, out);
+  ax_shard_map((&(ax_mesh){1, {{.name = "d", .size = 2}}}), "d -> ", AX_FN(gather, 1, 1), in, out);
 }
 static void varying(const ax_value *in, ax_value *out) {
-  ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d -> ", AX_FN(same, 1, 1), in, out);
+  ax_shard_map((&(ax_mesh){1, {{.name = "d", .size = 2}}}), "d -> ", AX_FN(same, 1, 1), in, out);
 }
 static void sum_on_d(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -124,13 +124,13 @@ static void sum_of_some(const ax_value *in, ax_value *out, void *context) {
   ax_if(ax_gt(ax_reduce_sum(in[0], AX_ALL_DIMS, false), ax_integer(0)), AX_FN(sum_on_d, 1, 1), AX_FN(same, 1, 1), in, out);
 }
 static void some_sum(const ax_value *in, ax_value *out) {
-  ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d -> d", AX_FN(sum_of_some, 1, 1), in, out);
+  ax_shard_map((&(ax_mesh){1, {{.name = "d", .size = 2}}}), "d -> d", AX_FN(sum_of_some, 1, 1), in, out);
 }
 static void empty_spec(const ax_value *in, ax_value *out) {
-  ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d,,d -> d", AX_FN(same, 1, 1), in, out);
+  ax_shard_map((&(ax_mesh){1, {{.name = "d", .size = 2}}}), "d,,d -> d", AX_FN(same, 1, 1), in, out);
 }
 static void jax_spec(const ax_value *in, ax_value *out) {
-  ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "P(d) -> d", AX_FN(same, 1, 1), in, out);
+  ax_shard_map((&(ax_mesh){1, {{.name = "d", .size = 2}}}), "P(d) -> d", AX_FN(same, 1, 1), in, out);
 }
 static void no_length(const ax_value *in, ax_value *out) { ax_scan(AX_FN(same, 1, 1), 1, -1, false, in, out); }
 static void negative_length(const ax_value *in, ax_value *out) { ax_scan(AX_FN(same, 1, 1), 1, -5, false, in, out); }
@@ -252,7 +252,7 @@ static void give_sum(const ax_value *in, ax_value *out, void *context) {
 }
 static void over_two(const ax_value *in, ax_value *out, void *specs) {
   ax_value five[] = {in[0], in[1], in[1], in[0], in[0]};
-  ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, specs, AX_FN(give_sum, 5, 2), five, out);
+  ax_shard_map((&(ax_mesh){1, {{.name = "d", .size = 2}}}), specs, AX_FN(give_sum, 5, 2), five, out);
 }
 static void repeated_specs(void **state) {
   (void)state;

@@ -32,7 +32,7 @@ typedef struct job {
 
 static void *run_job(void *context) {
   job *j = context;
-  j->status = ax_run(j->executable, j->in_count, j->in, j->out_count, j->out);
+  j->status = ax_run(j->executable, AX_LIST(j->in_count, j->in), AX_LIST(j->out_count, j->out));
   return NULL;
 }
 
@@ -146,9 +146,9 @@ static void reductions(const ax_value *in, ax_value *out, void *context) {
 static void products(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value halves = ax_convert_element_type(in[0], AX_BF16), wide = ax_convert_element_type(in[1], AX_F64);
-  out[0] = ax_matmul(in[0], ax_transpose(in[1], (int64_t[]){1, 0}));
-  out[0] = ax_add(out[0], ax_convert_element_type(ax_matmul(halves, ax_transpose(halves, (int64_t[]){1, 0})), AX_F32));
-  out[0] = ax_add(out[0], ax_convert_element_type(ax_matmul(wide, ax_transpose(wide, (int64_t[]){1, 0})), AX_F32));
+  out[0] = ax_matmul(in[0], ax_transpose(in[1], AX_DIMS(1, 0)));
+  out[0] = ax_add(out[0], ax_convert_element_type(ax_matmul(halves, ax_transpose(halves, AX_DIMS(1, 0))), AX_F32));
+  out[0] = ax_add(out[0], ax_convert_element_type(ax_matmul(wide, ax_transpose(wide, AX_DIMS(1, 0))), AX_F32));
 }
 static void sorted(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -160,7 +160,7 @@ static void sorted(const ax_value *in, ax_value *out, void *context) {
 static void table(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value place = ax_convert_element_type(
-      ax_reshape(ax_slice(in[0], (int64_t[]){0, 0}, (int64_t[]){512, 1}, NULL), 1, (int64_t[]){512}), AX_S32);
+      ax_reshape(ax_slice(in[0], AX_DIMS(0, 0), AX_DIMS(512, 1), NULL), 1, (int64_t[]){512}), AX_S32);
   ax_value rows = ax_take(in[1], ax_abs(place), 0);
   const ax_scatter_dims to_rows = {
       .update_window_dims = {AX_DIMS(1)}, .inserted_window_dims = {AX_DIMS(0)}, .scatter_dims_to_operand_dims = {AX_DIMS(0)}};
@@ -170,11 +170,11 @@ static void table(const ax_value *in, ax_value *out, void *context) {
 static void convolved(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value images = ax_reshape(in[0], 4, (int64_t[]){8, 16, 64, 64}),
-           weights = ax_reshape(ax_slice(in[1], (int64_t[]){0, 0}, (int64_t[]){9, 256}, NULL), 4, (int64_t[]){16, 16, 3, 3});
+           weights = ax_reshape(ax_slice(in[1], AX_DIMS(0, 0), AX_DIMS(9, 256), NULL), 4, (int64_t[]){16, 16, 3, 3});
   out[0] = total(ax_mul(ax_tanh(ax_conv(images, weights, NULL, "SAME")), images));
   out[0] =
-      ax_add(out[0], total(ax_reduce_window_max(images, (int64_t[]){1, 1, 2, 2},
-                                                &(ax_window_options){.strides = (int64_t[]){1, 1, 2, 2}, .padding = "VALID"})));
+      ax_add(out[0], total(ax_reduce_window_max(images, AX_DIMS(1, 1, 2, 2),
+                                                (&(ax_window_options){.strides = (int64_t[]){1, 1, 2, 2}, .padding = "VALID"}))));
 }
 static AX_BODY(step) {
   (void)context;
@@ -211,7 +211,7 @@ static void loss_of(const ax_value *in, ax_value *out, void *context) {
   if (ax_typeof(out[0]).rank > 0) out[0] = total(ax_mul(out[0], out[0]));
 }
 static void kernel_rows(const ax_value *in, ax_value *out, void *context) {
-  ax_value small = ax_slice(in[0], (int64_t[]){0, 0}, (int64_t[]){3, 2}, NULL);
+  ax_value small = ax_slice(in[0], AX_DIMS(0, 0), AX_DIMS(3, 2), NULL);
   test_doubled(&small, out, context);
 }
 

@@ -170,7 +170,7 @@ static void of_matrices(void **state) {
 
 static void along_middle(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_dot_general(in[0], in[1], 1, AX_INTS(2), AX_INTS(1), 1, AX_INTS(0), AX_INTS(0));
+  out[0] = ax_dot_general(in[0], in[1], AX_DIMS(2), AX_DIMS(1), AX_DIMS(0), AX_DIMS(0));
 }
 
 /* Batches and large results, which are not cut along k when they are lowered: numbers of one sign, whose sums in f32 would lose
@@ -215,7 +215,7 @@ static void of_long_products(void **state) {
 static void by_vectors(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_matmul(in[0], in[1]);
-  out[1] = ax_dot_general(in[1], in[0], 1, (int64_t[]){0}, (int64_t[]){1}, 0, NULL, NULL);
+  out[1] = ax_dot_general(in[1], in[0], AX_DIMS(0), AX_DIMS(1), AX_DIMS(), AX_DIMS());
 }
 
 /* Many rows of few numbers, from either side. */
@@ -296,7 +296,7 @@ static void with_ones(const ax_value *in, ax_value *out, void *context) {
 }
 static void windows(const ax_value *in, ax_value *out, void *context) {
   const int64_t *size = context;
-  out[0] = ax_reduce_window_sum(in[0], (int64_t[]){1, *size}, NULL);
+  out[0] = ax_reduce_window_sum(in[0], AX_DIMS(1, *size), NULL);
 }
 
 static void of_negative_zeros(void **state) {

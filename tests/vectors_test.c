@@ -201,7 +201,7 @@ static bool execute(subject *s, const char *mode, ax_program *program, const cha
                              &arrays[i]),
                "device_put");
   }
-  ok = ok && check(s, ax_run(executable, in, arrays, out, arrays + in), "run");
+  ok = ok && check(s, ax_run(executable, AX_LIST(in, arrays), AX_LIST(out, arrays + in)), "run");
   for (uint32_t i = in; i < in + out && ok; i++) {
     ok = check(s, ax_tensor_create(ax_program_out_type(program, i - in), &tensors[i]), "create") &&
          check(s, ax_array_read(arrays[i], tensors[i]->data, (size_t)test_elems(tensors[i]) * ax_dtype_bytes(tensors[i]->dtype)),
@@ -288,10 +288,10 @@ BODY(pull_back) {
   const pullback *p = context;
   ax_value values[4096], operands[4096];
   if (p->out + p->residuals + p->cotangents > 4096) return;
-  ax_call(p->primal, p->in, in, p->out + p->residuals, values);
+  ax_call(p->primal, AX_LIST(p->in, in), AX_LIST(p->out + p->residuals, values));
   memcpy(operands, values + p->out, p->residuals * sizeof values[0]);
   memcpy(operands + p->residuals, in + p->in, p->cotangents * sizeof values[0]);
-  ax_call(p->transposed, p->residuals + p->cotangents, operands, p->grads, out);
+  ax_call(p->transposed, AX_LIST(p->residuals + p->cotangents, operands), AX_LIST(p->grads, out));
 }
 
 static ax_status make_pullback(const ax_program *program, const ax_type *types, pullback *p, ax_program **out) {

@@ -68,7 +68,7 @@ static AX_BODY(convolution_loss) {
 
 /* w1[3,3,8,32], w2[3,3,32,16], x[4,64,64,8], y[4,32,32,16], where the largest of each 2x2 is left in between */
 static AX_BODY(pooled_loss) {
-  ax_value hidden = ax_max_pool(ax_relu(conv(in[2], in[0], 1)), 2, (int64_t[]){2, 2}, (int64_t[]){2, 2}, "VALID");
+  ax_value hidden = ax_max_pool(ax_relu(conv(in[2], in[0], 1)), AX_DIMS(2, 2), AX_DIMS(2, 2), "VALID");
   out[0] = ax_reduce_mean(ax_square(ax_sub(conv(hidden, in[1], 1), in[3])), AX_ALL_DIMS, false);
 }
 
@@ -137,23 +137,23 @@ int main(int argc, char **argv) {
     print(&(program){AX_CLOSURE(m->loss, m->input_count, 1, m), m->weight_count, m->types});
     model_release(m);
   } else if (strcmp(name, "mlp") == 0) {
-    print(&(program){AX_FN(mlp_loss, 4, 1), 2, AX_TYPES(F32(256, 1024), F32(1024, 256), F32(512, 256), F32(512, 256))});
+    print(&(program){AX_FN(mlp_loss, 4, 1), 2, (const ax_type[]){F32(256, 1024), F32(1024, 256), F32(512, 256), F32(512, 256)}});
   } else if (strcmp(name, "attention") == 0) {
     print(&(program){AX_FN(attention_loss, 5, 1), 4,
-                     AX_TYPES(F32(64, 4, 16), F32(64, 4, 16), F32(64, 4, 16), F32(4, 16, 64), F32(2, 256, 64))});
+                     (const ax_type[]){F32(64, 4, 16), F32(64, 4, 16), F32(64, 4, 16), F32(4, 16, 64), F32(2, 256, 64)}});
   } else if (strcmp(name, "moe") == 0) {
     print(&(program){AX_FN(moe_loss, 5, 1), 3,
-                     AX_TYPES(F32(64, 8), F32(8, 64, 256), F32(8, 256, 64), F32(8, 64, 64), F32(8, 64, 64))});
+                     (const ax_type[]){F32(64, 8), F32(8, 64, 256), F32(8, 256, 64), F32(8, 64, 64), F32(8, 64, 64)}});
   } else if (strcmp(name, "convolution") == 0) {
     print(&(program){AX_FN(convolution_loss, 5, 1), 3,
-                     AX_TYPES(F32(5, 5, 8, 32), F32(3, 3, 32, 32), F32(3, 3, 32, 16), F32(4, 64, 64, 8), F32(4, 32, 32, 16))});
+                     (const ax_type[]){F32(5, 5, 8, 32), F32(3, 3, 32, 32), F32(3, 3, 32, 16), F32(4, 64, 64, 8), F32(4, 32, 32, 16)}});
   } else if (strcmp(name, "pooled") == 0) {
     print(&(program){AX_FN(pooled_loss, 4, 1), 2,
-                     AX_TYPES(F32(3, 3, 8, 32), F32(3, 3, 32, 16), F32(4, 64, 64, 8), F32(4, 32, 32, 16))});
+                     (const ax_type[]){F32(3, 3, 8, 32), F32(3, 3, 32, 16), F32(4, 64, 64, 8), F32(4, 32, 32, 16)}});
   } else if (strcmp(name, "heat") == 0) {
-    print(&(program){AX_FN(heat_loss, 2, 1), 1, AX_TYPES(F32(512, 512), F32(512, 512))});
+    print(&(program){AX_FN(heat_loss, 2, 1), 1, (const ax_type[]){F32(512, 512), F32(512, 512)}});
   } else if (strcmp(name, "ring") == 0) {
-    print(&(program){AX_FN(ring_loss, 2, 1), 1, AX_TYPES(F32(512, 512), F32(512, 512))});
+    print(&(program){AX_FN(ring_loss, 2, 1), 1, (const ax_type[]){F32(512, 512), F32(512, 512)}});
   } else {
     fprintf(stderr, "usage: programs transformer|mlp|attention|moe|convolution|pooled|heat|ring\n");
     return 2;

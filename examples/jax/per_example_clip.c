@@ -39,7 +39,7 @@ static AX_BODY(train_step) {
   ax_value varying[PARAMS];
   for (int i = 0; i < PARAMS; i++)
     varying[i] = ax_pvary(in[i], "data");
-  ax_vmap(NULL, AX_CLOSURE(clipped_grad, 2, 2 + PARAMS, varying), in + X, out + LOSS);
+  ax_vmap(AX_CLOSURE(clipped_grad, 2, 2 + PARAMS, varying), in + X, out + LOSS, NULL);
   for (int i = LOSS; i <= CLIPPED; i++)
     out[i] = ax_pmean(ax_reduce_mean(out[i], AX_DIMS(0), false), "data");
   ax_optimizer optimizer = ax_adamw(ax_warmup_cosine_decay_schedule(0, 0.05, 3, STEPS, 0));

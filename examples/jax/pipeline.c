@@ -47,7 +47,7 @@ static void sgd_step(ax_fn model, const ax_value *in, ax_value *out) {
   ax_value_and_grad(loss, AX_FIRST(2), in, out);
   for (int i = 0; i < 2; i++)
     out[3 + i] = ax_sub(in[i], ax_mul(LR, out[1 + i]));
-  ax_closed_call(loss, (ax_value[]){out[3], out[4], in[2], in[3]}, &out[5]);
+  ax_closed_call(loss, AX_VALUES(out[3], out[4], in[2], in[3]), &out[5]);
 }
 
 /* -> pipelined's step, norms of dw and db by stage, new w[3, 0, :4], whether sequential agrees */
@@ -60,7 +60,7 @@ static AX_BODY(compare) {
   sgd_step(AX_FN(sequential, 3, 1), args, expected);
   out[6] = ax_sqrt(ax_reduce_sum(ax_square(out[1]), AX_DIMS(1, 2), false));
   out[7] = ax_sqrt(ax_reduce_sum(ax_square(out[2]), AX_DIMS(1), false));
-  out[8] = ax_slice(out[3], AX_INTS(3, 0, 0), AX_INTS(4, 1, 4), NULL);
+  out[8] = ax_slice(out[3], AX_DIMS(3, 0, 0), AX_DIMS(4, 1, 4), NULL);
   ax_value found = ax_tree_ravel(6, out), wanted = ax_tree_ravel(6, expected);
   ax_value bound = ax_add(1e-6, ax_mul(1e-5, ax_abs(wanted)));
   out[9] = ax_reduce_and(ax_le(ax_abs(ax_sub(found, wanted)), bound), AX_ALL_DIMS, false);

@@ -44,7 +44,7 @@ static ax_program *traced(ax_function layers) {
 static void run(ax_runtime *runtime, ax_program *program, const ax_host_array *in, ax_host_array *out) {
   ax_executable *executable;
   ax_must(ax_compile(runtime, program, NULL, &executable));
-  ax_must(ax_run_host(executable, 3, in, 4, out));
+  ax_must(ax_run_host(executable, in, out));
   ax_executable_release(executable);
 }
 

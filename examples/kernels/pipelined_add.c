@@ -28,7 +28,7 @@ static AX_BODY(pipelined) {
 
 static AX_BODY(sum) {
   const ax_core_mesh core = {.core = "tensorcore"};
-  ax_mpmd_map(1, &core, &AX_FN(pipelined, 3, 0), NULL, 2, in, 1, AX_TYPES(AX_TYPE(AX_F32, size)), out);
+  ax_mpmd_map(1, &core, &AX_FN(pipelined, 3, 0), NULL, 2, in, AX_TYPES(AX_TYPE(AX_F32, size)), out);
 }
 
 int main(void) {
@@ -43,7 +43,7 @@ int main(void) {
   ax_must(ax_runtime_create(NULL, &runtime));
   ax_must(ax_trace(AX_FN(sum, 2, 1), AX_TYPES(AX_TYPE(AX_F32, size), AX_TYPE(AX_F32, size)), &program));
   ax_must(ax_compile(runtime, program, NULL, &executable));
-  ax_must(ax_run_host(executable, 2, in, 1, &z));
+  ax_must(ax_run_host(executable, in, &z));
   int wrong = 0;
   for (int i = 0; i < size; i++) wrong += ((float *)z.data)[i] != (float)(3 * i);
   printf("%d sums, %d wrong\n", size, wrong);

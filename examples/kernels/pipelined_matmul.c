@@ -42,7 +42,7 @@ static AX_BODY(by_core) {
 
 static AX_BODY(core_product) {
   const ax_core_mesh core = {.core = "tensorcore"};
-  ax_mpmd_map(1, &core, &AX_FN(by_core, 3, 0), NULL, 2, in, 1, AX_TYPES(AX_TYPE(AX_F32, rows, columns)), out);
+  ax_mpmd_map(1, &core, &AX_FN(by_core, 3, 0), NULL, 2, in, AX_TYPES(AX_TYPE(AX_F32, rows, columns)), out);
 }
 
 /* --- Warpgroups: a pipeline along the sum for each tile of the result --- */
@@ -59,16 +59,16 @@ static ax_value own_rows(void) { return ax_mul(ax_axis_index("wg"), ax_integer(h
 /* Slots of a and b; the sum so far. */
 static AX_BODY(multiply) {
   const ax_value starts[] = {own_rows(), ax_integer(0)};
-  ax_value a = ax_ref_load(ax_ref_slice(in[0], starts, AX_INTS(half, tile)));
+  ax_value a = ax_ref_load(ax_ref_slice(in[0], starts, AX_DIMS(half, tile)));
   out[0] = ax_add(in[2], ax_matmul(a, ax_ref_load(in[1])));
 }
 
-static AX_BODY(zero) { out[0] = ax_full(AX_F32, 2, AX_INTS(half, tile), 0); }
+static AX_BODY(zero) { out[0] = ax_full(AX_F32, AX_DIMS(half, tile), 0); }
 
 static AX_BODY(store) {
   const place *p = context;
   const ax_value starts[] = {ax_add(own_rows(), ax_integer(p->i * tile)), ax_integer(p->j * tile)};
-  ax_ref_store(ax_ref_slice(p->result, starts, AX_INTS(half, tile)), in[0]);
+  ax_ref_store(ax_ref_slice(p->result, starts, AX_DIMS(half, tile)), in[0]);
 }
 
 static void multiply_tile(const ax_value *refs, int64_t i, int64_t j) {
@@ -94,7 +94,7 @@ static AX_BODY(by_warpgroups) {
 
 static AX_BODY(warp_product) {
   const ax_core_mesh warpgroups = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = wgs + 1}}}, .threads = "wg"};
-  ax_mpmd_map(1, &warpgroups, &AX_FN(by_warpgroups, 3, 0), NULL, 2, in, 1, AX_TYPES(AX_TYPE(AX_F32, rows, columns)), out);
+  ax_mpmd_map(1, &warpgroups, &AX_FN(by_warpgroups, 3, 0), NULL, 2, in, AX_TYPES(AX_TYPE(AX_F32, rows, columns)), out);
 }
 
 static AX_BODY(all) {
@@ -116,7 +116,7 @@ int main(void) {
   ax_must(ax_runtime_create(NULL, &runtime));
   ax_must(ax_trace(AX_FN(all, 2, 3), AX_TYPES(AX_TYPE(AX_F32, rows, inner), AX_TYPE(AX_F32, inner, columns)), &program));
   ax_must(ax_compile(runtime, program, NULL, &executable));
-  ax_must(ax_run_host(executable, 2, in, 3, made));
+  ax_must(ax_run_host(executable, in, made));
   double most = 0;
   for (int k = 0; k < 2; k++)
     for (int i = 0; i < rows * columns; i++) most = fmax(most, fabs((double)((float *)made[k].data)[i] - (double)((float *)made[2].data)[i]));

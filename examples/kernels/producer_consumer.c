@@ -28,7 +28,7 @@ static AX_BODY(memory_core) {
 }
 
 static ax_value half_of(ax_value row, ax_value core) {
-  return ax_ref_slice(row, (const ax_value[]){ax_mul(core, half)}, (const int64_t[]){half});
+  return ax_ref_slice(row, AX_VALUES(ax_mul(core, half)), AX_DIMS(half));
 }
 
 static AX_BODY(square_half) {
@@ -52,7 +52,7 @@ static AX_BODY(squares) {
                                 {.type = ax_semaphore_type(2, (const int64_t[]){slots, vectors}), .shared = true},
                                 {.type = ax_semaphore_type(1, (const int64_t[]){slots}), .shared = true}};
   const ax_kernel_options options = {.name = "squares", .scratch_count = refs - 2, .scratch = scratch};
-  ax_mpmd_map(2, meshes, bodies, &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, blocks, width)), out);
+  ax_mpmd_map(2, meshes, bodies, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, blocks, width)), out);
 }
 
 static bool proved(const ax_program *program) {
@@ -78,7 +78,7 @@ int main(void) {
   if (!proved(program)) return 1;
   ax_must(ax_runtime_create(NULL, &runtime));
   ax_must(ax_compile(runtime, program, NULL, &executable));
-  ax_must(ax_run_host(executable, 1, &in, 1, &out));
+  ax_must(ax_run_host(executable, &in, &out));
   for (int i = 0; i < blocks * width; i++) wrong += ((const float *)out.data)[i] != values[i] * values[i];
   printf("%d squares, %d wrong\n", blocks * width, wrong);
 

@@ -28,7 +28,7 @@ int main(void) {
   for (int i = 0; i < 8; i++) x[i][i % 3] = 1;
   ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(3), w), ax_host_view(AX_F32, AX_DIMS(8, 3), x), ax_host_view(AX_F32, AX_DIMS(8), y)};
   ax_host_array out;
-  ax_must(ax_run_host(executable, 3, in, 1, &out));
+  ax_must(ax_run_host(executable, in, &out));
   printf("loss %g\n", (double)*(float *)out.data);
 
   types[0] = AX_TYPE(AX_F32, 4);

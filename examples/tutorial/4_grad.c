@@ -23,7 +23,7 @@ static AX_BODY(value_and_grad) {
 static double loss_at(ax_executable *executable, const float *w, const void *x, const void *y, float *gradient) {
   ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(3), w), ax_host_view(AX_F32, AX_DIMS(8, 3), x), ax_host_view(AX_F32, AX_DIMS(8), y)};
   ax_host_array out[2];
-  ax_must(ax_run_host(executable, 3, in, 2, out));
+  ax_must(ax_run_host(executable, in, out));
   double value = (double)*(float *)out[0].data;
   if (gradient != NULL) memcpy(gradient, out[1].data, 3 * sizeof gradient[0]);
   for (int i = 0; i < 2; i++) ax_host_array_release(&out[i]);

@@ -40,7 +40,7 @@ int main(void) {
   for (uint32_t i = 0; i < 3; i++) ax_must(ax_executable_put(executable, i, data[i], &in[i]));
 
   for (int n = 0; n <= 60; n++) {
-    ax_must(ax_run_start(executable, 3, in, 2, out));
+    ax_must(ax_run_start(executable, in, out));
     ax_array_release(in[0]); /* it is gone: the run has its memory */
     in[0] = out[0];
     if (n % 20 == 0) {
@@ -53,7 +53,7 @@ int main(void) {
   printf("w %.3f %.3f %.3f\n", (double)w[0], (double)w[1], (double)w[2]);
 
   ax_array *gone = ax_array_retain(in[0]);
-  ax_must(ax_run(executable, 3, in, 2, out));
+  ax_must(ax_run(executable, in, out));
   if (ax_array_read(gone, w, sizeof w) != AX_OK) printf("%s\n", ax_message());
 
   ax_array_release(gone);

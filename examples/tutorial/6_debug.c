@@ -36,12 +36,12 @@ int main(void) {
   ax_must(ax_runtime_create(NULL, &runtime));
 
   ax_must(ax_compile(runtime, program, NULL, &plain));
-  ax_must(ax_run_host(plain, 3, in, 1, &out));
+  ax_must(ax_run_host(plain, in, &out));
   printf("w[0] is %s\n", ((float *)out.data)[0] == ((float *)out.data)[0] ? "a number" : "not a number");
   ax_host_array_release(&out);
 
   ax_must(ax_compile(runtime, program, &(ax_compile_options){.check_numerics = AX_CHECK_NAN}, &checked));
-  ax_status status = ax_run_host(checked, 3, in, 1, &out);
+  ax_status status = ax_run_host(checked, in, &out);
   printf("%s: %s\n", ax_status_name(status), ax_message());
 
   ax_executable_release(plain);

@@ -50,7 +50,7 @@ static AX_BODY(term) {
 
 static AX_BODY(series_by_function) {
   ax_value x = in[0], zero = ax_full_like(x, 0), one = ax_full_like(x, 1), carries[2];
-  ax_fori_loop(0, 8, AX_CLOSURE(term, 3, 2, &x), (ax_value[]){zero, one}, carries);
+  ax_fori_loop(0, 8, AX_CLOSURE(term, 3, 2, &x), AX_VALUES(zero, one), carries);
   out[0] = carries[0];
 }
 

@@ -166,9 +166,12 @@ ax_value ax_create_token(void); /* for a precv whose psend is elsewhere */
    Errors (kept by the trace): an unsound mesh; an axis that a shard_map around this one takes by hand; a mesh of axes that are
    automatic around it and others; specs that name automatic axes; specs of another number than there are operands or results; one
    that has more entries than there are dimensions, or does not divide; the body's own. */
-void ax_shard_map(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out);
-void ax_shard_map_unchecked(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out);
-void ax_shard_map_manual(const ax_mesh *mesh, const char *names, const char *specs, ax_fn body, const ax_value *in, ax_value *out);
+void ax_shard_map(const ax_mesh *mesh, const char *specs, ax_fn body, uint32_t in_count, const ax_value *in, uint32_t out_count,
+                  ax_value *out);
+void ax_shard_map_unchecked(const ax_mesh *mesh, const char *specs, ax_fn body, uint32_t in_count, const ax_value *in,
+                            uint32_t out_count, ax_value *out);
+void ax_shard_map_manual(const ax_mesh *mesh, const char *names, const char *specs, ax_fn body, uint32_t in_count,
+                         const ax_value *in, uint32_t out_count, ax_value *out);
 /* x, outside of shard_map, laid over fewer axes of `mesh`: "data+model,_ -> data" gathers dimension 0 over model. Each dimension
    keeps some of the first of its axes, so that by value the result is x. As jax.lax's top_level_all_gather with multi_dim; the
    transpose takes each device's part of the cotangent.
@@ -201,6 +204,15 @@ static inline ax_fn ax_sharded_function(ax_sharded *sharded) {
 #endif
 
 #pragma GCC visibility pop
+
+#ifndef __cplusplus /* lists, with their counts (axle/type.h) */
+#define ax_shard_map(mesh, specs, body, in, out) \
+  AX_LINED_VOID(shard_map, mesh, specs, body, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#define ax_shard_map_unchecked(mesh, specs, body, in, out) \
+  AX_LINED_VOID(shard_map_unchecked, mesh, specs, body, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#define ax_shard_map_manual(mesh, names, specs, body, in, out) \
+  AX_LINED_VOID(shard_map_manual, mesh, names, specs, body, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#endif
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_psum(x, ...) AX_LINED(psum, AX_X(x), __VA_ARGS__)
@@ -237,9 +249,6 @@ static inline ax_fn ax_sharded_function(ax_sharded *sharded) {
 #define ax_unreduced_psum_scatter(...) AX_LINED(unreduced_psum_scatter, __VA_ARGS__)
 #define ax_psum_invariant(...) AX_LINED(psum_invariant, __VA_ARGS__)
 #define ax_done(...) AX_LINED(done, __VA_ARGS__)
-#define ax_shard_map(...) AX_LINED_VOID(shard_map, __VA_ARGS__)
-#define ax_shard_map_unchecked(...) AX_LINED_VOID(shard_map_unchecked, __VA_ARGS__)
-#define ax_shard_map_manual(...) AX_LINED_VOID(shard_map_manual, __VA_ARGS__)
 #define ax_pshift(...) AX_LINED(pshift, __VA_ARGS__)
 #endif
 

@@ -234,13 +234,13 @@ typedef struct ax_compile_options {
 AX_MUST_USE ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options,
                                  ax_executable **out);
 /* ax_trace and ax_compile in one: the executable of a function of operands of these types. Statuses: theirs. */
-AX_MUST_USE ax_status ax_jit(ax_runtime *runtime, ax_fn function, const ax_type *in_types, const ax_compile_options *options,
-                             ax_executable **out);
+AX_MUST_USE ax_status ax_jit(ax_runtime *runtime, ax_fn function, uint32_t in_count, const ax_type *in_types,
+                             const ax_compile_options *options, ax_executable **out);
 ax_executable *ax_executable_retain(ax_executable *executable);
 /* The same for operands with the types of host arrays, whose data is not looked at. AX_INVALID_ARGUMENT: one that has no dtype,
    besides. */
-AX_MUST_USE ax_status ax_jit_host(ax_runtime *runtime, ax_fn function, const ax_host_array *in, const ax_compile_options *options,
-                                  ax_executable **out);
+AX_MUST_USE ax_status ax_jit_host(ax_runtime *runtime, ax_fn function, uint32_t in_count, const ax_host_array *in,
+                                  const ax_compile_options *options, ax_executable **out);
 void ax_executable_release(ax_executable *executable);
 /* The mesh it runs on (of a program over several meshes one that all are made of, with axes of its own), and how input and
    result `index` lie over it: an input as what uses it first wants it, a result as it is made. An argument that lies so is used
@@ -285,7 +285,8 @@ AX_MUST_USE ax_status ax_run_host(ax_executable *executable, uint32_t in_count, 
 /* Once, and all in one: traces the function on the types of the host arrays, compiles it and runs it on them. runtime NULL: one
    that is made for the call. `in` has function.in_count entries, `out` function.out_count; ownership as ax_run_host's. What is run
    more often is compiled once (ax_jit). Statuses: those of ax_runtime_create, ax_jit and ax_run_host. */
-AX_MUST_USE ax_status ax_apply(ax_runtime *runtime, ax_fn function, const ax_host_array *in, ax_host_array *out);
+AX_MUST_USE ax_status ax_apply(ax_runtime *runtime, ax_fn function, uint32_t in_count, const ax_host_array *in, uint32_t out_count,
+                               ax_host_array *out);
 /* Starts a run. Its results, in `out`, are arrays that need not be ready yet, and its arguments may be such arrays. The run begins
    when its arguments are ready and no other run or call reads those that are donated to it (every other use of these fails from now
    on). No thread waits meanwhile. A small run, and any run where the runtime has no worker threads, is over when this returns, if
@@ -304,6 +305,19 @@ bool ax_array_is_ready(const ax_array *array);
 
 #pragma GCC visibility pop
 
+#ifndef __cplusplus /* lists, with their counts (axle/type.h) */
+#define ax_jit(runtime, function, in_types, ...) AX_LINED_STATUS(jit, runtime, function, AX_COUNTED(ax_type, in_types), __VA_ARGS__)
+#define ax_jit_host(runtime, function, in, ...) \
+  AX_LINED_STATUS(jit_host, runtime, function, AX_COUNTED(ax_host_array, in), __VA_ARGS__)
+#define ax_apply(runtime, function, in, out) \
+  AX_LINED_STATUS(apply, runtime, function, AX_COUNTED(ax_host_array, in), AX_COUNTED(ax_host_array, out))
+#define ax_run(executable, in, out) AX_LINED_STATUS(run, executable, AX_COUNTED(ax_array *, in), AX_COUNTED(ax_array *, out))
+#define ax_run_start(executable, in, out) \
+  AX_LINED_STATUS(run_start, executable, AX_COUNTED(ax_array *, in), AX_COUNTED(ax_array *, out))
+#define ax_run_host(executable, in, out) \
+  AX_LINED_STATUS(run_host, executable, AX_COUNTED(ax_host_array, in), AX_COUNTED(ax_host_array, out))
+#endif
+
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_runtime_create(...) AX_LINED_STATUS(runtime_create, __VA_ARGS__)
 #define ax_runtime_register(...) AX_LINED_STATUS(runtime_register, __VA_ARGS__)
@@ -314,18 +328,12 @@ bool ax_array_is_ready(const ax_array *array);
 #define ax_array_part(...) AX_LINED_STATUS(array_part, __VA_ARGS__)
 #define ax_array_picture(...) AX_LINED_STATUS(array_picture, __VA_ARGS__)
 #define ax_compile(...) AX_LINED_STATUS(compile, __VA_ARGS__)
-#define ax_jit_host(...) AX_LINED_STATUS(jit_host, __VA_ARGS__)
-#define ax_jit(...) AX_LINED_STATUS(jit, __VA_ARGS__)
 #define ax_executable_put(...) AX_LINED_STATUS(executable_put, __VA_ARGS__)
 #define ax_executable_text(...) AX_LINED_STATUS(executable_text, __VA_ARGS__)
 #define ax_executable_timeline(...) AX_LINED_STATUS(executable_timeline, __VA_ARGS__)
-#define ax_run(...) AX_LINED_STATUS(run, __VA_ARGS__)
-#define ax_run_start(...) AX_LINED_STATUS(run_start, __VA_ARGS__)
 #define ax_array_wait(...) AX_LINED_STATUS(array_wait, __VA_ARGS__)
 #define ax_put_host(...) AX_LINED_STATUS(put_host, __VA_ARGS__)
 #define ax_array_to_host(...) AX_LINED_STATUS(array_to_host, __VA_ARGS__)
-#define ax_apply(...) AX_LINED_STATUS(apply, __VA_ARGS__)
-#define ax_run_host(...) AX_LINED_STATUS(run_host, __VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

@@ -65,9 +65,10 @@ AX_MUST_USE ax_status ax_target_parse(const char *text, ax_target *out);
 /* --- Views: other refs of the same memory. Also of semaphores and barriers. --- */
 /* ref: T[d..] -> T[sizes..], from `starts` on (scalars of s32, or numbers: one a dimension). A start that is known and leaves the
    ref is an error; one that is not is found when it runs. As ref.at[pl.ds(start, size), ..]. */
-ax_value ax_ref_slice(ax_value ref, const ax_value *starts, const int64_t *sizes);
+ax_value ax_ref_slice(ax_value ref, uint32_t start_count, const ax_value *starts, uint32_t size_count, const int64_t *sizes);
 /* The same with every strides[d]-th element: sizes are those of the result. */
-ax_value ax_ref_strided_slice(ax_value ref, const ax_value *starts, const int64_t *sizes, const int64_t *strides);
+ax_value ax_ref_strided_slice(ax_value ref, uint32_t start_count, const ax_value *starts, uint32_t size_count,
+                              const int64_t *sizes, uint32_t stride_count, const int64_t *strides);
 /* ref: T[n,d..] -> T[d..], the one at `index` of the first dimension. As ref.at[index]. */
 ax_value ax_ref_at(ax_value ref, ax_value index);
 ax_value ax_ref_transpose(ax_value ref, uint32_t rank, const int64_t *permutation);
@@ -248,10 +249,14 @@ void ax_emit_pipeline_warp_specialized(const ax_warp_pipeline_options *options, 
 
 #pragma GCC visibility pop
 
+#ifndef __cplusplus /* lists, with their counts (axle/type.h) */
+#define ax_ref_slice(ref, starts, sizes) AX_LINED(ref_slice, ref, AX_COUNTED(ax_value, starts), AX_COUNTED(int64_t, sizes))
+#define ax_ref_strided_slice(ref, starts, sizes, strides) \
+  AX_LINED(ref_strided_slice, ref, AX_COUNTED(ax_value, starts), AX_COUNTED(int64_t, sizes), AX_COUNTED(int64_t, strides))
+#endif
+
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_target_parse(...) AX_LINED_STATUS(target_parse, __VA_ARGS__)
-#define ax_ref_slice(...) AX_LINED(ref_slice, __VA_ARGS__)
-#define ax_ref_strided_slice(...) AX_LINED(ref_strided_slice, __VA_ARGS__)
 #define ax_ref_at(ref, index) AX_LINED(ref_at, ref, AX_X(index))
 #define ax_ref_transpose(...) AX_LINED(ref_transpose, __VA_ARGS__)
 #define ax_ref_reshape(...) AX_LINED(ref_reshape, __VA_ARGS__)

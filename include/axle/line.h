@@ -43,6 +43,12 @@
              unsigned char: ax_integer, short: ax_integer, unsigned short: ax_integer, int: ax_integer,                      \
              unsigned: ax_integer, long: ax_integer, long long: ax_integer)(name);                                           \
   })
+#else /* macros that count lists (axle/type.h) remain */
+#define AX_LINED(name, ...) (ax_##name)(__VA_ARGS__)
+#define AX_LINED_STATUS(name, ...) (ax_##name)(__VA_ARGS__)
+#define AX_LINED_VOID(name, ...) (ax_##name)(__VA_ARGS__)
+#define AX_LINED_ANY(name, ...) (ax_##name)(__VA_ARGS__)
+#define AX_X(x) (x)
 #endif
 
 #ifdef __cplusplus

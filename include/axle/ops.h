@@ -103,13 +103,15 @@ ax_value ax_clamp(ax_value low, ax_value x, ax_value high);
 /* --- Shape; any T --- */
 /* The same number of elements, in row-major order; one dimension may be -1, the size that the others leave. */
 ax_value ax_reshape(ax_value x, uint32_t rank, const int64_t *dims);
-ax_value ax_transpose(ax_value x, const int64_t *permutation); /* result dimension i is x's dimension permutation[i] */
+ax_value ax_transpose(ax_value x, uint32_t count, const int64_t *permutation); /* result dimension i is x's dimension permutation[i] */
 /* T[s..] -> T[dims]; x's dimension i becomes broadcast_dimensions[i] (strictly increasing), equal to it or 1. */
-ax_value ax_broadcast_in_dim(ax_value x, uint32_t rank, const int64_t *dims, const int64_t *broadcast_dimensions);
+ax_value ax_broadcast_in_dim(ax_value x, uint32_t rank, const int64_t *dims, uint32_t count, const int64_t *broadcast_dimensions);
 /* start, limit: one a dimension; strides may be NULL (all 1). */
-ax_value ax_slice(ax_value x, const int64_t *start, const int64_t *limit, const int64_t *strides);
+ax_value ax_slice(ax_value x, uint32_t start_count, const int64_t *start, uint32_t limit_count, const int64_t *limit,
+                  uint32_t stride_count, const int64_t *strides);
 /* low, high may be negative (cut); interior >= 0. `value`: T[]. */
-ax_value ax_pad(ax_value x, ax_value value, const int64_t *low, const int64_t *high, const int64_t *interior);
+ax_value ax_pad(ax_value x, ax_value value, uint32_t low_count, const int64_t *low, uint32_t high_count, const int64_t *high,
+                uint32_t interior_count, const int64_t *interior);
 ax_value ax_rev(ax_value x, uint32_t count, const int64_t *dimensions); /* turned round along these dimensions; as jax.lax.rev */
 /* The operands one after the other along `dimension`: ax_concatenate(AX_VALUES(a, b), 0). At least one operand; their other
    dimensions are the same. */
@@ -117,8 +119,8 @@ ax_value ax_concatenate(uint32_t count, const ax_value *xs, int64_t dimension);
 /* T[dims], T numeric: each element its index along `dimension`. */
 ax_value ax_iota(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t dimension);
 /* starts: one integer scalar a dimension, clamped so that the slice lies inside. */
-ax_value ax_dynamic_slice(ax_value x, const ax_value *starts, const int64_t *sizes);
-ax_value ax_dynamic_update_slice(ax_value x, ax_value update, const ax_value *starts); /* x with update put at starts */
+ax_value ax_dynamic_slice(ax_value x, uint32_t start_count, const ax_value *starts, uint32_t size_count, const int64_t *sizes);
+ax_value ax_dynamic_update_slice(ax_value x, ax_value update, uint32_t start_count, const ax_value *starts); /* x with update put at starts */
 ax_value ax_expand_dims(ax_value x, int64_t dimension); /* adds a dimension of 1; it is then number `dimension` of the result */
 
 ax_value ax_broadcast_to(ax_value x, uint32_t rank, const int64_t *dims); /* repeated, as NumPy broadcasts, to T[dims]; as
@@ -194,7 +196,8 @@ typedef struct ax_gather_dims {
    Errors besides: lists that are no dimensions, are not ascending (start_index_map need not be), or have one in common; a
    window that is larger than x, or not of 1 where it is collapsed or batching. Derivatives: through x; unreduced x with a fill
    value of 0. */
-ax_value ax_gather(ax_value x, ax_value indices, const ax_gather_dims *dims, const int64_t *slice_sizes, const ax_index_options *options);
+ax_value ax_gather(ax_value x, ax_value indices, uint32_t count, const int64_t *slice_sizes, const ax_gather_dims *dims,
+                   const ax_index_options *options);
 
 /* Which dimensions the windows of a scatter have in its operands: ax_scatter says what each list means. As
    jax.lax.ScatterDimensionNumbers. */
@@ -241,7 +244,7 @@ ax_value ax_argsort(ax_value x, int64_t dimension); /* s32: the places that the 
 void ax_sort_together(uint32_t count, const ax_value *xs, int64_t dimension, uint32_t num_keys, ax_value *out);
 /* out[0]: the k greatest along the last dimension, descending, T[.., k]; out[1]: s32, where they are. NaN counts as greatest; equal
    elements keep their order. As jax.lax.top_k. Errors besides: k below 0 or above the dimension. */
-void ax_top_k(ax_value x, int64_t k, ax_value *out);
+void ax_top_k(ax_value x, int64_t k, uint32_t out_count, ax_value *out);
 
 /* --- Reductions: over the dimensions AX_DIMS(..), or AX_ALL_DIMS; keepdims: those stay, with size 1. T numeric, except where a
    function says otherwise --- */
@@ -281,8 +284,9 @@ ax_value ax_allclose(ax_value a, ax_value b, double rtol, double atol);
    as above, of factors rounded to f32 first. In others up to 65,536 products are added so: blocks of at most 384 (768 of bf16) in a
    row, each multiplication and its addition rounded as one where the processor can, and then the blocks' sums in a row. Longer sums
    are sums, as above, of such, and so are shorter ones that would otherwise give few threads work. Integers wrap. */
-ax_value ax_dot_general(ax_value lhs, ax_value rhs, uint32_t contract_count, const int64_t *lhs_contract,
-                        const int64_t *rhs_contract, uint32_t batch_count, const int64_t *lhs_batch, const int64_t *rhs_batch);
+ax_value ax_dot_general(ax_value lhs, ax_value rhs, uint32_t lhs_contract_count, const int64_t *lhs_contract,
+                        uint32_t rhs_contract_count, const int64_t *rhs_contract, uint32_t lhs_batch_count,
+                        const int64_t *lhs_batch, uint32_t rhs_batch_count, const int64_t *rhs_batch);
 ax_value ax_matmul(ax_value a, ax_value b); /* as NumPy's, ranks >= 1 */
 /* "ij,jk->ik": a letter names a dimension of each operand that has it; the products of all operands' elements, summed over the
    letters that the result has not. As jnp.einsum: without "->" the result has the letters that are seen once, sorted, after the
@@ -316,7 +320,7 @@ typedef struct ax_conv_options {
 ax_value ax_conv_general_dilated(ax_value lhs, ax_value rhs, const ax_conv_options *options);
 /* The same for images: lhs NCHW, rhs OIHW -> NCHW, as jax.lax.conv. strides NULL: 1 each; padding: "SAME", "SAME_LOWER", "VALID" or
    NULL, which is "VALID". */
-ax_value ax_conv(ax_value lhs, ax_value rhs, const int64_t *strides, const char *padding);
+ax_value ax_conv(ax_value lhs, ax_value rhs, uint32_t count, const int64_t *strides, const char *padding);
 
 /* Options of reductions over windows. Lists have one entry a dimension. NULL: 0 each for low and high, 1 each for the others. */
 typedef struct ax_window_options {
@@ -327,13 +331,15 @@ typedef struct ax_window_options {
 /* The sum, largest or smallest of each window: T[d..] -> T[n..]. window: its size, one entry a dimension. As jax.lax.reduce_window
    with add, max or min and its neutral value. Among equal elements the first in row-major order has the derivative, as in JAX.
    Errors besides: a window, stride or dilation below 1; padding said twice, or none of the three. */
-ax_value ax_reduce_window_sum(ax_value x, const int64_t *window, const ax_window_options *options);
-ax_value ax_reduce_window_max(ax_value x, const int64_t *window, const ax_window_options *options);
-ax_value ax_reduce_window_min(ax_value x, const int64_t *window, const ax_window_options *options);
+ax_value ax_reduce_window_sum(ax_value x, uint32_t count, const int64_t *window, const ax_window_options *options);
+ax_value ax_reduce_window_max(ax_value x, uint32_t count, const int64_t *window, const ax_window_options *options);
+ax_value ax_reduce_window_min(ax_value x, uint32_t count, const int64_t *window, const ax_window_options *options);
 /* Pooling of T[N, s.., C] over its `count` spatial dimensions. strides NULL: 1 each; padding: as ax_conv's. avg_pool: T float,
    divided by the number of the window's places, those of padding included. As flax.linen.max_pool and avg_pool. */
-ax_value ax_max_pool(ax_value x, uint32_t count, const int64_t *window, const int64_t *strides, const char *padding);
-ax_value ax_avg_pool(ax_value x, uint32_t count, const int64_t *window, const int64_t *strides, const char *padding);
+ax_value ax_max_pool(ax_value x, uint32_t window_count, const int64_t *window, uint32_t stride_count, const int64_t *strides,
+                     const char *padding);
+ax_value ax_avg_pool(ax_value x, uint32_t window_count, const int64_t *window, uint32_t stride_count, const int64_t *strides,
+                     const char *padding);
 
 /* --- Composites; T float. As those of jax.nn --- */
 ax_value ax_softmax(ax_value x, int64_t axis); /* T[d..] -> T[d..]: along the axis, exp(x) over the sum of exp(x) */
@@ -345,34 +351,75 @@ ax_value ax_softplus(ax_value x); /* log(1 + e^x), without overflow; its derivat
 ax_value ax_gelu(ax_value x); /* the tanh approximation, jax.nn.gelu's default */
 
 /* --- Control flow; in blocks of C: axle/bodies.h. Functions may use values of the enclosing trace; their collectives are real
-   ones. `in` has an entry for each operand of the function, `out` one for each result; they may be one array. --- */
+   ones. `in` has an entry for each operand of the function, `out` one for each result: lists that are too short are errors (axle/type.h).
+   `in` and `out` may be one array. --- */
 /* Calls the function and keeps it as one equation of the program, as jax.jit does inside a trace. Functions whose traces are equal
    programs from the same lines, such as equal layers of a model, are transformed, lowered and exported once for all of them. A call
    runs as fast as the equations written out. */
-void ax_closed_call(ax_fn function, const ax_value *in, ax_value *out);
+void ax_closed_call(ax_fn function, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out);
 /* Runs `then` where the predicate, a bool scalar, holds, and `otherwise` where it does not. Both functions take `in` and return
    values of the same types. As jax.lax.cond. An error besides: a function that communicates along checked axes over which the
    predicate varies. */
-void ax_if(ax_value predicate, ax_fn then, ax_fn otherwise, const ax_value *in, ax_value *out);
+void ax_if(ax_value predicate, ax_fn then, ax_fn otherwise, uint32_t in_count, const ax_value *in, uint32_t out_count,
+           ax_value *out);
 /* Runs branches[index]. index: an s32 scalar, clamped to 0 .. count - 1; count is 1 at least; otherwise as ax_if. As
    jax.lax.switch. */
-void ax_switch(ax_value index, uint32_t count, const ax_fn *branches, const ax_value *in, ax_value *out);
+void ax_switch(ax_value index, uint32_t count, const ax_fn *branches, uint32_t in_count, const ax_value *in, uint32_t out_count,
+               ax_value *out);
 /* Runs the body once for each slice of the arrays xs along dimension 0, in order; reverse: from the last to the first. Carries go
    from one run to the next; the ys of all runs are stacked along a new dimension 0. body: (carry.., x..) -> (carry.., y..): the
    first carry_count of each are carries. in: initial carries, then xs; out: final carries, then ys. length: the number of runs; it
    may be -1 when there are xs. All derivatives. As jax.lax.scan. */
-void ax_scan(ax_fn body, uint32_t carry_count, int64_t length, bool reverse, const ax_value *in, ax_value *out);
+void ax_scan(ax_fn body, uint32_t carry_count, int64_t length, bool reverse, uint32_t in_count, const ax_value *in,
+             uint32_t out_count, ax_value *out);
 /* Runs the body again as long as the condition of the carries holds. condition: carry.. -> bool scalar; body: carry.. -> carry...
    in: initial carries; out: final ones. Forward derivatives only. As jax.lax.while_loop. An error besides: communication along
    checked axes over which the condition varies. */
-void ax_while(ax_fn condition, ax_fn body, const ax_value *in, ax_value *out);
+void ax_while(ax_fn condition, ax_fn body, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out);
 /* Runs the body for each index from lower to below upper. body: (index, carry..) -> (carry..); in: initial carries; out: final
    ones. If both bounds are C numbers, the loop is a scan: it has all derivatives, and the index is an s32, or an s64 if need be. If
    a bound is a value of the trace, the loop is a while: it has forward derivatives only, and the index has the bound's dtype, an
    integer one. Two values have the same dtype. As jax.lax.fori_loop. */
-void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in, ax_value *out);
+void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, uint32_t in_count, const ax_value *in, uint32_t out_count,
+                  ax_value *out);
 
 #pragma GCC visibility pop
+
+#ifndef __cplusplus /* lists, with their counts (axle/type.h) */
+#define ax_transpose(x, permutation) AX_LINED(transpose, x, AX_COUNTED(int64_t, permutation))
+#define ax_broadcast_in_dim(x, dims, broadcast_dimensions) \
+  AX_LINED(broadcast_in_dim, x, AX_COUNTED(int64_t, dims), AX_COUNTED(int64_t, broadcast_dimensions))
+#define ax_slice(x, start, limit, strides) \
+  AX_LINED(slice, x, AX_COUNTED(int64_t, start), AX_COUNTED(int64_t, limit), AX_COUNTED(int64_t, strides))
+#define ax_pad(x, value, low, high, interior) \
+  AX_LINED(pad, x, AX_X(value), AX_COUNTED(int64_t, low), AX_COUNTED(int64_t, high), AX_COUNTED(int64_t, interior))
+#define ax_dynamic_slice(x, starts, sizes) AX_LINED(dynamic_slice, x, AX_COUNTED(ax_value, starts), AX_COUNTED(int64_t, sizes))
+#define ax_dynamic_update_slice(x, update, starts) AX_LINED(dynamic_update_slice, x, update, AX_COUNTED(ax_value, starts))
+#define ax_reduce_window_sum(x, window, ...) AX_LINED(reduce_window_sum, x, AX_COUNTED(int64_t, window), __VA_ARGS__)
+#define ax_reduce_window_max(x, window, ...) AX_LINED(reduce_window_max, x, AX_COUNTED(int64_t, window), __VA_ARGS__)
+#define ax_reduce_window_min(x, window, ...) AX_LINED(reduce_window_min, x, AX_COUNTED(int64_t, window), __VA_ARGS__)
+#define ax_max_pool(x, window, strides, padding) \
+  AX_LINED(max_pool, x, AX_COUNTED(int64_t, window), AX_COUNTED(int64_t, strides), padding)
+#define ax_avg_pool(x, window, strides, padding) \
+  AX_LINED(avg_pool, x, AX_COUNTED(int64_t, window), AX_COUNTED(int64_t, strides), padding)
+#define ax_conv(lhs, rhs, strides, padding) AX_LINED(conv, lhs, rhs, AX_COUNTED(int64_t, strides), padding)
+#define ax_gather(x, indices, slice_sizes, ...) AX_LINED(gather, x, indices, AX_COUNTED(int64_t, slice_sizes), __VA_ARGS__)
+#define ax_dot_general(lhs, rhs, lhs_contract, rhs_contract, lhs_batch, rhs_batch) \
+  AX_LINED(dot_general, lhs, rhs, AX_COUNTED(int64_t, lhs_contract), AX_COUNTED(int64_t, rhs_contract), \
+           AX_COUNTED(int64_t, lhs_batch), AX_COUNTED(int64_t, rhs_batch))
+#define ax_top_k(x, k, out) AX_LINED_VOID(top_k, x, k, AX_COUNTED(ax_value, out))
+#define ax_closed_call(function, in, out) AX_LINED_VOID(closed_call, function, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#define ax_if(predicate, then, otherwise, in, out) \
+  AX_LINED_VOID(if, predicate, then, otherwise, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#define ax_switch(index, branches, in, out) \
+  AX_LINED_VOID(switch, index, AX_COUNTED(ax_fn, branches), AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#define ax_scan(body, carry_count, length, reverse, in, out) \
+  AX_LINED_VOID(scan, body, carry_count, length, reverse, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#define ax_while(condition, body, in, out) \
+  AX_LINED_VOID(while, condition, body, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#define ax_fori_loop(lower, upper, body, in, out) \
+  AX_LINED_VOID(fori_loop, AX_X(lower), AX_X(upper), body, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#endif
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_full(...) AX_LINED(full, __VA_ARGS__)
@@ -420,29 +467,16 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in
 #define ax_convert_element_type(...) AX_LINED(convert_element_type, __VA_ARGS__)
 #define ax_stop_gradient(...) AX_LINED(stop_gradient, __VA_ARGS__)
 #define ax_reshape(...) AX_LINED(reshape, __VA_ARGS__)
-#define ax_transpose(...) AX_LINED(transpose, __VA_ARGS__)
-#define ax_broadcast_in_dim(...) AX_LINED(broadcast_in_dim, __VA_ARGS__)
-#define ax_slice(...) AX_LINED(slice, __VA_ARGS__)
-#define ax_pad(x, value, ...) AX_LINED(pad, x, AX_X(value), __VA_ARGS__)
 #define ax_rev(...) AX_LINED(rev, __VA_ARGS__)
 #define ax_conv_general_dilated(...) AX_LINED(conv_general_dilated, __VA_ARGS__)
-#define ax_reduce_window_sum(...) AX_LINED(reduce_window_sum, __VA_ARGS__)
-#define ax_reduce_window_max(...) AX_LINED(reduce_window_max, __VA_ARGS__)
-#define ax_reduce_window_min(...) AX_LINED(reduce_window_min, __VA_ARGS__)
-#define ax_max_pool(...) AX_LINED(max_pool, __VA_ARGS__)
-#define ax_avg_pool(...) AX_LINED(avg_pool, __VA_ARGS__)
-#define ax_conv(...) AX_LINED(conv, __VA_ARGS__)
 #define ax_concatenate(...) AX_LINED(concatenate, __VA_ARGS__)
 #define ax_iota(...) AX_LINED(iota, __VA_ARGS__)
-#define ax_dynamic_slice(...) AX_LINED(dynamic_slice, __VA_ARGS__)
-#define ax_dynamic_update_slice(...) AX_LINED(dynamic_update_slice, __VA_ARGS__)
 #define ax_expand_dims(...) AX_LINED(expand_dims, __VA_ARGS__)
 #define ax_reduce_sum(...) AX_LINED(reduce_sum, __VA_ARGS__)
 #define ax_reduce_mean(...) AX_LINED(reduce_mean, __VA_ARGS__)
 #define ax_reduce_max(...) AX_LINED(reduce_max, __VA_ARGS__)
 #define ax_reduce_min(...) AX_LINED(reduce_min, __VA_ARGS__)
 #define ax_argmax(...) AX_LINED(argmax, __VA_ARGS__)
-#define ax_dot_general(...) AX_LINED(dot_general, __VA_ARGS__)
 #define ax_matmul(...) AX_LINED(matmul, __VA_ARGS__)
 #define ax_einsum(...) AX_LINED(einsum, __VA_ARGS__)
 #define ax_softmax(...) AX_LINED(softmax, __VA_ARGS__)
@@ -451,13 +485,7 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in
 #define ax_softplus(...) AX_LINED(softplus, __VA_ARGS__)
 #define ax_relu(...) AX_LINED(relu, __VA_ARGS__)
 #define ax_gelu(...) AX_LINED(gelu, __VA_ARGS__)
-#define ax_closed_call(...) AX_LINED_VOID(closed_call, __VA_ARGS__)
-#define ax_if(...) AX_LINED_VOID(if, __VA_ARGS__)
-#define ax_switch(...) AX_LINED_VOID(switch, __VA_ARGS__)
-#define ax_scan(...) AX_LINED_VOID(scan, __VA_ARGS__)
-#define ax_while(...) AX_LINED_VOID(while, __VA_ARGS__)
 #define ax_broadcast_to(...) AX_LINED(broadcast_to, __VA_ARGS__)
-#define ax_gather(...) AX_LINED(gather, __VA_ARGS__)
 #define ax_scatter(...) AX_LINED(scatter, __VA_ARGS__)
 #define ax_scatter_add(...) AX_LINED(scatter_add, __VA_ARGS__)
 #define ax_scatter_mul(...) AX_LINED(scatter_mul, __VA_ARGS__)
@@ -466,7 +494,6 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in
 #define ax_sort(...) AX_LINED(sort, __VA_ARGS__)
 #define ax_argsort(...) AX_LINED(argsort, __VA_ARGS__)
 #define ax_sort_together(...) AX_LINED_VOID(sort_together, __VA_ARGS__)
-#define ax_top_k(...) AX_LINED_VOID(top_k, __VA_ARGS__)
 #define ax_take(...) AX_LINED(take, __VA_ARGS__)
 #define ax_take_with(...) AX_LINED(take_with, __VA_ARGS__)
 #define ax_take_along_axis(...) AX_LINED(take_along_axis, __VA_ARGS__)
@@ -479,7 +506,6 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in
 #define ax_reduce_and(...) AX_LINED(reduce_and, __VA_ARGS__)
 #define ax_logsumexp(...) AX_LINED(logsumexp, __VA_ARGS__)
 #define ax_cumsum(...) AX_LINED(cumsum, __VA_ARGS__)
-#define ax_fori_loop(lower, upper, ...) AX_LINED_VOID(fori_loop, AX_X(lower), AX_X(upper), __VA_ARGS__)
 #define ax_mod(a, b) AX_LINED(mod, AX_X(a), AX_X(b))
 #define ax_floor_divide(a, b) AX_LINED(floor_divide, AX_X(a), AX_X(b))
 #define ax_square(...) AX_LINED(square, __VA_ARGS__)

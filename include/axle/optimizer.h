@@ -87,15 +87,22 @@ AX_MUST_USE ax_status ax_optimizer_state(const ax_optimizer *optimizer, const ax
    f64 for f64 leaves; all else in each leaf's dtype.
    Errors (kept by the trace): as ax_optimizer_state; a gradient or a state of another shape or dtype than its parameter; bad
    patterns. */
-void ax_optimizer_update(const ax_optimizer *optimizer, const ax_treedef *params_def, const ax_value *gradients, const ax_value *state,
-                         const ax_value *params, ax_value *new_state, ax_value *new_params);
+void ax_optimizer_update(const ax_optimizer *optimizer, const ax_treedef *params_def, uint32_t gradient_count,
+                         const ax_value *gradients, uint32_t state_count, const ax_value *state, uint32_t param_count,
+                         const ax_value *params, uint32_t new_state_count, ax_value *new_state, uint32_t new_param_count,
+                         ax_value *new_params);
 
 #pragma GCC visibility pop
+
+#ifndef __cplusplus /* lists, with their counts (axle/type.h) */
+#define ax_optimizer_update(optimizer, params_def, gradients, state, params, new_state, new_params) \
+  AX_LINED_VOID(optimizer_update, optimizer, params_def, AX_COUNTED(ax_value, gradients), AX_COUNTED(ax_value, state), \
+                AX_COUNTED(ax_value, params), AX_COUNTED(ax_value, new_state), AX_COUNTED(ax_value, new_params))
+#endif
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_schedule_at(...) AX_LINED(schedule_at, __VA_ARGS__)
 #define ax_optimizer_state(...) AX_LINED_STATUS(optimizer_state, __VA_ARGS__)
-#define ax_optimizer_update(...) AX_LINED_VOID(optimizer_update, __VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

@@ -40,7 +40,7 @@ typedef struct ax_pmap_options {
    axis_size or with device_count; a size of 0; device ids below 0 or twice, devices without a count or where axes are in scope
    already; more than AX_MAX_AXES axes; the function's own. When compiled: more devices than the runtime allows
    (ax_runtime_options.max_devices). */
-void ax_pmap(const ax_pmap_options *options, ax_fn f, const ax_value *in, ax_value *out);
+void ax_pmap(ax_fn f, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out, const ax_pmap_options *options);
 
 /* ax_pmap as a function to be passed on:
      ax_jit(runtime, AX_PMAPPED(&options, AX_FN(step, 2, 1)), types, NULL, &executable)
@@ -72,7 +72,8 @@ static inline ax_fn ax_pmapped_function(ax_pmapped *pmapped) {
    Errors (kept by the trace): those of ax_shard_map, except that a result is refused where it depends on an operand that is split
    over an axis that the result's spec does not name; those of ax_vmap; an array that has more than AX_MAX_RANK dimensions with the
    axes that it is split over. */
-void ax_vtile(const ax_mesh *mesh, const char *specs, ax_fn f, const ax_value *in, ax_value *out);
+void ax_vtile(const ax_mesh *mesh, const char *specs, ax_fn f, uint32_t in_count, const ax_value *in, uint32_t out_count,
+              ax_value *out);
 
 /* The number of devices a program needs: those of the meshes of its shard_maps, constraints and pmaps. Nested ones are multiplied;
    of those beside one another the largest counts. 1 where there are none, and for NULL. A compiled program may take more: all that
@@ -119,13 +120,16 @@ AX_MUST_USE ax_status ax_pmap_sharding_part(const ax_pmap_sharding *sharding, co
 
 #pragma GCC visibility pop
 
+#ifndef __cplusplus /* lists, with their counts (axle/type.h) */
+#define ax_pmap(f, in, out, ...) AX_LINED_VOID(pmap, f, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out), __VA_ARGS__)
+#define ax_vtile(mesh, specs, f, in, out) AX_LINED_VOID(vtile, mesh, specs, f, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#endif
+
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_pmap_sharding_parse(...) AX_LINED_STATUS(pmap_sharding_parse, __VA_ARGS__)
 #define ax_pmap_sharding_print(...) AX_LINED_STATUS(pmap_sharding_print, __VA_ARGS__)
 #define ax_pmap_sharding_of(...) AX_LINED_STATUS(pmap_sharding_of, __VA_ARGS__)
 #define ax_pmap_sharding_part(...) AX_LINED_STATUS(pmap_sharding_part, __VA_ARGS__)
-#define ax_pmap(...) AX_LINED_VOID(pmap, __VA_ARGS__)
-#define ax_vtile(...) AX_LINED_VOID(vtile, __VA_ARGS__)
 #define ax_replicate(...) AX_LINED_STATUS(replicate, __VA_ARGS__)
 #endif
 

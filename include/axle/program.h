@@ -77,7 +77,8 @@ typedef struct ax_args {
 
 /* Values as a count and a list: AX_VALUES(a, b) is `2, (ax_value[]){a, b}`. */
 #ifndef __cplusplus
-#define AX_VALUES(...) (uint32_t)(sizeof((ax_value[]){__VA_ARGS__}) / sizeof(ax_value)), (ax_value[]){__VA_ARGS__}
+#define AX_VALUES(...) (uint32_t)(sizeof((ax_value[]){{0}, __VA_ARGS__}) / sizeof(ax_value) - 1), ((ax_value[]){{0}, __VA_ARGS__} + 1)
+#define AX_FNS(...) (uint32_t)(sizeof((ax_fn[]){__VA_ARGS__}) / sizeof(ax_fn)), ((ax_fn[]){__VA_ARGS__}) /* branches of ax_switch */
 #endif
 
 /* A number as a handle: it belongs to no trace and has no dtype, and becomes a scalar of the dtype of the other operand where it
@@ -87,13 +88,14 @@ ax_value ax_real(double number);
 ax_value ax_integer(int64_t number);
 ax_value ax_unsigned(uint64_t number);
 
-/* Traces `function` on values of types `in_types` (function.in_count of them) into a program; `*out` is owned by the caller, NULL
-   on failure. AX_INVALID_ARGUMENT: an unsound type; the first bad step, with its shapes, dtypes and axis names. AX_OUT_OF_MEMORY,
-   AX_ABSENT (a rule that does not exist): a step's too. */
-AX_MUST_USE ax_status ax_trace(ax_fn function, const ax_type *in_types, ax_program **out);
+/* Traces `function` on values of types `in_types`, one for each of its inputs (axle/type.h has the forms of lists), into a program;
+   `*out` is owned by the caller, NULL on failure. AX_INVALID_ARGUMENT: another number of types; an unsound type; the first bad step,
+   with its shapes, dtypes and axis names. AX_OUT_OF_MEMORY, AX_ABSENT (a rule that does not exist): a step's too. */
+AX_MUST_USE ax_status ax_trace(ax_fn function, uint32_t in_count, const ax_type *in_types, ax_program **out);
 /* The same inside an axis environment: collectives over the axes of `axes` are allowed (a per-device program).
    AX_INVALID_ARGUMENT: also an unsound mesh. */
-AX_MUST_USE ax_status ax_trace_on(const ax_mesh *axes, ax_fn function, const ax_type *in_types, ax_program **out);
+AX_MUST_USE ax_status ax_trace_on(const ax_mesh *axes, ax_fn function, uint32_t in_count, const ax_type *in_types,
+                                  ax_program **out);
 
 ax_program *ax_program_retain(ax_program *program);
 void ax_program_release(ax_program *program);
@@ -145,14 +147,18 @@ void ax_call(const ax_program *program, uint32_t in_count, const ax_value *in, u
 
 #pragma GCC visibility pop
 
+#ifndef __cplusplus /* lists, with their counts (axle/type.h) */
+#define ax_trace(function, in_types, out) AX_LINED_STATUS(trace, function, AX_COUNTED(ax_type, in_types), out)
+#define ax_trace_on(axes, function, in_types, out) AX_LINED_STATUS(trace_on, axes, function, AX_COUNTED(ax_type, in_types), out)
+#define ax_call(program, in, out) AX_LINED_VOID(call, program, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#endif
+
 #ifndef AXLE_NO_LINES /* axle/line.h */
 static inline ax_value ax_itself(ax_value value) { return value; }
 static inline ax_value ax_lined_value(ax_value value, const char *call) {
   ax_stamp(call);
   return value;
 }
-#define ax_trace(...) AX_LINED_STATUS(trace, __VA_ARGS__)
-#define ax_trace_on(...) AX_LINED_STATUS(trace_on, __VA_ARGS__)
 #define ax_program_print(...) AX_LINED_STATUS(program_print, __VA_ARGS__)
 #define ax_program_print_locations(...) AX_LINED_STATUS(program_print_locations, __VA_ARGS__)
 #define ax_program_print_shardings(...) AX_LINED_STATUS(program_print_shardings, __VA_ARGS__)
@@ -160,7 +166,6 @@ static inline ax_value ax_lined_value(ax_value value, const char *call) {
 #define ax_program_verify(...) AX_LINED_STATUS(program_verify, __VA_ARGS__)
 #define ax_trace_fail(...) AX_LINED_VOID(trace_fail, __VA_ARGS__)
 #define ax_typeof(...) AX_LINED_ANY(typeof, __VA_ARGS__)
-#define ax_call(...) AX_LINED_VOID(call, __VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

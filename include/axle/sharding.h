@@ -135,7 +135,8 @@ AX_MUST_USE ax_status ax_array_on_device(const ax_array *array, int64_t device, 
 /* Copies the box of sizes[d] elements from start[d] on along each dimension d, dense and row-major, to `data` of `bytes` bytes, out
    of the blocks that have some of it and without the whole. AX_INVALID_ARGUMENT: a box that leaves the array; wrong bytes; a
    donated array. Or what its run failed with. */
-AX_MUST_USE ax_status ax_array_read_slice(const ax_array *array, const int64_t *start, const int64_t *sizes, void *data, size_t bytes);
+AX_MUST_USE ax_status ax_array_read_slice(const ax_array *array, uint32_t start_count, const int64_t *start, uint32_t size_count,
+                                          const int64_t *sizes, void *data, size_t bytes);
 
 /* Whether the caller said where it lies (by a mesh, a sharding, an executable that has a mesh), or a run made it that has a mesh or
    committed arguments. JAX's _committed. A run executes where its committed arguments are, also those that it only passes on to a
@@ -164,6 +165,11 @@ AX_MUST_USE ax_status ax_runtime_device(const ax_runtime *runtime, int64_t id, a
 
 #pragma GCC visibility pop
 
+#ifndef __cplusplus /* lists, with their counts (axle/type.h) */
+#define ax_array_read_slice(array, start, sizes, ...) \
+  AX_LINED_STATUS(array_read_slice, array, AX_COUNTED(int64_t, start), AX_COUNTED(int64_t, sizes), __VA_ARGS__)
+#endif
+
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_sharding_named(...) AX_LINED_STATUS(sharding_named, __VA_ARGS__)
 #define ax_sharding_single(...) AX_LINED_STATUS(sharding_single, __VA_ARGS__)
@@ -185,7 +191,6 @@ AX_MUST_USE ax_status ax_runtime_device(const ax_runtime *runtime, int64_t id, a
 #define ax_array_from_device_parts(...) AX_LINED_STATUS(array_from_device_parts, __VA_ARGS__)
 #define ax_array_from_device_arrays(...) AX_LINED_STATUS(array_from_device_arrays, __VA_ARGS__)
 #define ax_array_on_device(...) AX_LINED_STATUS(array_on_device, __VA_ARGS__)
-#define ax_array_read_slice(...) AX_LINED_STATUS(array_read_slice, __VA_ARGS__)
 #define ax_array_get_sharding(...) AX_LINED_STATUS(array_get_sharding, __VA_ARGS__)
 #define ax_runtime_device(...) AX_LINED_STATUS(runtime_device, __VA_ARGS__)
 #endif

@@ -94,20 +94,22 @@ AX_MUST_USE ax_status ax_program_explicit(const ax_program *program, ax_program 
 AX_MUST_USE ax_status ax_program_partition(const ax_program *program, ax_program **out);
 
 /* --- The same inside a trace, on functions. Errors, as above, are kept by the trace, and `out` is poison. `in` has f.in_count
-   entries; wrt names those that derivatives are taken by, floats all (AX_ALL_ARGS: those that are), in ascending order. Tangents,
+   entries, and lists that are too short are errors (axle/type.h); wrt names those that derivatives are taken by, floats all (AX_ALL_ARGS: those that are), in ascending order. Tangents,
    cotangents and vectors have the type of the value that they belong to; one that varies over fewer axes is made to agree, and a
    number (ax_real, ax_integer) stands for an array of it. --- */
 /* f(in), and the gradients of its first result, a float scalar, with respect to each of wrt; further results are carried along.
    out: f's results, then the gradients. As jax.value_and_grad. */
-void ax_value_and_grad(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out);
-void ax_grad(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out); /* the gradients alone */
+void ax_value_and_grad(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out);
+void ax_grad(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out); /* the gradients alone */
 /* f(in), and its derivative forwards: the changes of the results when the operands change along the tangents. tangents: one for
    each of wrt; out: f's results; out_tangents: as many, zeros for those that are no floats. As jax.jvp. */
-void ax_jvp(ax_fn f, ax_args wrt, const ax_value *in, const ax_value *tangents, ax_value *out, ax_value *out_tangents);
+void ax_jvp(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t tangent_count, const ax_value *tangents,
+            uint32_t out_count, ax_value *out, uint32_t out_tangent_count, ax_value *out_tangents);
 /* f(in), and its derivative backwards: the gradients of the sum of all results, each multiplied by its cotangent. cotangents: one
    for each result of f, where those of results that are no floats are not looked at; out: f's results; gradients: one for each of
    wrt, of its operand's type. As jax.vjp, and the function it gives called once. */
-void ax_vjp(ax_fn f, ax_args wrt, const ax_value *in, const ax_value *cotangents, ax_value *out, ax_value *gradients);
+void ax_vjp(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t cotangent_count, const ax_value *cotangents,
+            uint32_t out_count, ax_value *out, uint32_t gradient_count, ax_value *gradients);
 
 /* x, which lies on `mesh` as the spec says ("data,_,?", see ax_spec): a dimension that is `?` is left open for the partitioner, as
    by PartitionSpec.UNCONSTRAINED. As jax.lax.with_sharding_constraint. vmap leaves the dimension that it adds open, unless
@@ -128,11 +130,13 @@ typedef struct ax_linear {
 /* f(in), and its derivative at that point as a linear map, which ax_pushforward applies forwards and ax_pullback backwards. As
    jax.linearize and jax.vjp. out: f's results. Values that depend on `in` alone are computed here, once, however often the map
    is used. */
-ax_linear ax_linearize(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out);
+ax_linear ax_linearize(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out);
 /* tangents: one for each of wrt; out_tangents: one for each result, zeros for those that are no floats. */
-void ax_pushforward(ax_linear linear, const ax_value *tangents, ax_value *out_tangents);
+void ax_pushforward(ax_linear linear, uint32_t tangent_count, const ax_value *tangents, uint32_t out_tangent_count,
+                    ax_value *out_tangents);
 /* cotangents and gradients: as ax_vjp's. */
-void ax_pullback(ax_linear linear, const ax_value *cotangents, ax_value *gradients);
+void ax_pullback(ax_linear linear, uint32_t cotangent_count, const ax_value *cotangents, uint32_t gradient_count,
+                 ax_value *gradients);
 
 /* As jax.custom_vjp: f(in), whose derivative backwards is the caller's. forward takes f's operands, and gives f's results and then
    residuals, as many as it likes; backward takes these and the cotangents of those of f's results that are floats, and gives the
@@ -143,12 +147,13 @@ void ax_pullback(ax_linear linear, const ax_value *cotangents, ax_value *gradien
    so take derivatives before.
    Errors: counts that do not fit; forward's results that are not as f's; cotangents that are of other types; derivatives by a value
    that is used without being an operand. */
-void ax_custom_vjp(ax_fn f, ax_fn forward, ax_fn backward, const ax_value *in, ax_value *out);
+void ax_custom_vjp(ax_fn f, ax_fn forward, ax_fn backward, uint32_t in_count, const ax_value *in, uint32_t out_count,
+                   ax_value *out);
 /* As jax.custom_jvp: f(in), whose derivative is the caller's, forwards and, transposed, backwards. rule takes f's operands, then
    the tangents of those that are floats, and gives f's results, then the tangents of those that are; these are linear in the
    tangents, and the results do not depend on them. Errors: as of ax_custom_vjp; results that depend on tangents. AX_ABSENT:
    backwards, tangents that are not linear. */
-void ax_custom_jvp(ax_fn f, ax_fn rule, const ax_value *in, ax_value *out);
+void ax_custom_jvp(ax_fn f, ax_fn rule, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out);
 
 /* The values that ax_checkpoint keeps for derivatives besides the operands. {0}, or NULL: none. */
 typedef struct ax_checkpoint_options {
@@ -161,7 +166,8 @@ typedef struct ax_checkpoint_options {
    scan over such steps one a step.
    f may hold others, and be differentiated any number of times. Errors: f sends or receives messages; save_names
    that are no names, as axes have them. */
-void ax_checkpoint(const ax_checkpoint_options *options, ax_fn f, const ax_value *in, ax_value *out);
+void ax_checkpoint(ax_fn f, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out,
+                   const ax_checkpoint_options *options);
 /* As jax.ad_checkpoint.checkpoint_name: T[d..] -> T[d..], x by a name. Any T. An error: a name that an axis could not have. */
 ax_value ax_checkpoint_name(ax_value x, const char *name);
 
@@ -170,22 +176,52 @@ ax_value ax_checkpoint_name(ax_value x, const char *name);
    much as f for each element of the operands, jacrev for each element of the results; f is gone through once, on all of them
    together.
    Also an error: a result that is no float; more than AX_MAX_RANK dimensions. */
-void ax_jacfwd(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out);
-void ax_jacrev(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out);
+void ax_jacfwd(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out);
+void ax_jacrev(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out);
 /* As jax.hessian, forward over reverse: out[(r * n + k) * n + l] is the derivative of result r by the k-th and the l-th of wrt,
    [result's dimensions.., the k-th's.., the l-th's..]. Errors as above. */
-void ax_hessian(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out);
+void ax_hessian(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out);
 /* The Hessian of f's first result, a float scalar, by vectors, one for each of wrt, forward over reverse, at a few times the cost
    of f.
    products: one for each of wrt; gradients (may be NULL): those of ax_grad, which come with them. For many products at one point:
    ax_linearize a function that calls ax_grad. */
-void ax_hvp(ax_fn f, ax_args wrt, const ax_value *in, const ax_value *vectors, ax_value *gradients, ax_value *products);
+void ax_hvp(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t vector_count, const ax_value *vectors,
+            uint32_t gradient_count, ax_value *gradients, uint32_t product_count, ax_value *products);
 
 /* Runs f on a batch: on each slice of the mapped operands along their dimensions, at once; the results are stacked. options NULL:
    {0}, all operands and results along dimension 0. As jax.vmap; ax_program_vmap says more. */
-void ax_vmap(const ax_vmap_options *options, ax_fn f, const ax_value *in, ax_value *out);
+void ax_vmap(ax_fn f, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out, const ax_vmap_options *options);
 
 #pragma GCC visibility pop
+
+#ifndef __cplusplus /* lists, with their counts (axle/type.h) */
+#define ax_value_and_grad(f, wrt, in, out) \
+  AX_LINED_VOID(value_and_grad, f, wrt, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#define ax_grad(f, wrt, in, out) AX_LINED_VOID(grad, f, wrt, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#define ax_jacfwd(f, wrt, in, out) AX_LINED_VOID(jacfwd, f, wrt, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#define ax_jacrev(f, wrt, in, out) AX_LINED_VOID(jacrev, f, wrt, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#define ax_hessian(f, wrt, in, out) AX_LINED_VOID(hessian, f, wrt, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#define ax_linearize(f, wrt, in, out) AX_LINED_ANY(linearize, f, wrt, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#define ax_jvp(f, wrt, in, tangents, out, out_tangents) \
+  AX_LINED_VOID(jvp, f, wrt, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, tangents), AX_COUNTED(ax_value, out), \
+                AX_COUNTED(ax_value, out_tangents))
+#define ax_vjp(f, wrt, in, cotangents, out, gradients) \
+  AX_LINED_VOID(vjp, f, wrt, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, cotangents), AX_COUNTED(ax_value, out), \
+                AX_COUNTED(ax_value, gradients))
+#define ax_pushforward(linear, tangents, out_tangents) \
+  AX_LINED_VOID(pushforward, linear, AX_COUNTED(ax_value, tangents), AX_COUNTED(ax_value, out_tangents))
+#define ax_pullback(linear, cotangents, gradients) \
+  AX_LINED_VOID(pullback, linear, AX_COUNTED(ax_value, cotangents), AX_COUNTED(ax_value, gradients))
+#define ax_custom_vjp(f, forward, backward, in, out) \
+  AX_LINED_VOID(custom_vjp, f, forward, backward, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#define ax_custom_jvp(f, rule, in, out) AX_LINED_VOID(custom_jvp, f, rule, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#define ax_checkpoint(f, in, out, ...) \
+  AX_LINED_VOID(checkpoint, f, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out), __VA_ARGS__)
+#define ax_hvp(f, wrt, in, vectors, gradients, products) \
+  AX_LINED_VOID(hvp, f, wrt, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, vectors), AX_COUNTED(ax_value, gradients), \
+                AX_COUNTED(ax_value, products))
+#define ax_vmap(f, in, out, ...) AX_LINED_VOID(vmap, f, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out), __VA_ARGS__)
+#endif
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_program_jvp(...) AX_LINED_STATUS(program_jvp, __VA_ARGS__)
@@ -201,22 +237,7 @@ void ax_vmap(const ax_vmap_options *options, ax_fn f, const ax_value *in, ax_val
 #define ax_program_explicit(...) AX_LINED_STATUS(program_explicit, __VA_ARGS__)
 #define ax_program_partition(...) AX_LINED_STATUS(program_partition, __VA_ARGS__)
 #define ax_with_sharding(...) AX_LINED(with_sharding, __VA_ARGS__)
-#define ax_value_and_grad(...) AX_LINED_VOID(value_and_grad, __VA_ARGS__)
-#define ax_grad(...) AX_LINED_VOID(grad, __VA_ARGS__)
-#define ax_jvp(...) AX_LINED_VOID(jvp, __VA_ARGS__)
-#define ax_vmap(...) AX_LINED_VOID(vmap, __VA_ARGS__)
-#define ax_vjp(...) AX_LINED_VOID(vjp, __VA_ARGS__)
-#define ax_linearize(...) AX_LINED_ANY(linearize, __VA_ARGS__)
-#define ax_pushforward(...) AX_LINED_VOID(pushforward, __VA_ARGS__)
-#define ax_pullback(...) AX_LINED_VOID(pullback, __VA_ARGS__)
-#define ax_custom_vjp(...) AX_LINED_VOID(custom_vjp, __VA_ARGS__)
-#define ax_custom_jvp(...) AX_LINED_VOID(custom_jvp, __VA_ARGS__)
-#define ax_checkpoint(...) AX_LINED_VOID(checkpoint, __VA_ARGS__)
 #define ax_checkpoint_name(...) AX_LINED(checkpoint_name, __VA_ARGS__)
-#define ax_jacfwd(...) AX_LINED_VOID(jacfwd, __VA_ARGS__)
-#define ax_jacrev(...) AX_LINED_VOID(jacrev, __VA_ARGS__)
-#define ax_hessian(...) AX_LINED_VOID(hessian, __VA_ARGS__)
-#define ax_hvp(...) AX_LINED_VOID(hvp, __VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

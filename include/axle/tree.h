@@ -108,8 +108,8 @@ void ax_tree_unravel(ax_value flat, uint32_t count, const ax_value *like, ax_val
 ax_value ax_global_norm(uint32_t count, const ax_value *leaves);
 /* ax_shard_map with the specs of the leaves: operands are the leaves of `in_def`, results those of `out_def`. The body's counts
    must be theirs, or both 0, which stands for them. */
-void ax_tree_shard_map(const ax_mesh *mesh, const ax_treedef *in_def, const ax_treedef *out_def, ax_fn body, const ax_value *in,
-                       ax_value *out);
+void ax_tree_shard_map(const ax_mesh *mesh, const ax_treedef *in_def, const ax_treedef *out_def, ax_fn body, uint32_t in_count,
+                       const ax_value *in, uint32_t out_count, ax_value *out);
 
 /* --- Trees --- */
 
@@ -188,6 +188,15 @@ AX_MUST_USE ax_status ax_tree_run_start(ax_executable *executable, uint32_t in_c
 
 #pragma GCC visibility pop
 
+#ifndef __cplusplus /* lists, with their counts (axle/type.h) */
+#define ax_tree_run(executable, in, out) \
+  AX_LINED_STATUS(tree_run, executable, AX_COUNTED(ax_tree *, in), AX_COUNTED(ax_tree *, out))
+#define ax_tree_run_start(executable, in, out) \
+  AX_LINED_STATUS(tree_run_start, executable, AX_COUNTED(ax_tree *, in), AX_COUNTED(ax_tree *, out))
+#define ax_tree_shard_map(mesh, in_def, out_def, body, in, out) \
+  AX_LINED_VOID(tree_shard_map, mesh, in_def, out_def, body, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#endif
+
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_treedef_parse(...) AX_LINED_STATUS(treedef_parse, __VA_ARGS__)
 #define ax_treedef_create(...) AX_LINED_STATUS(treedef_create, __VA_ARGS__)
@@ -204,7 +213,6 @@ AX_MUST_USE ax_status ax_tree_run_start(ax_executable *executable, uint32_t in_c
 #define ax_tree_unravel(...) AX_LINED_VOID(tree_unravel, __VA_ARGS__)
 #define ax_tree_scale(factor, ...) AX_LINED_VOID(tree_scale, AX_X(factor), __VA_ARGS__)
 #define ax_global_norm(...) AX_LINED(global_norm, __VA_ARGS__)
-#define ax_tree_shard_map(...) AX_LINED_VOID(tree_shard_map, __VA_ARGS__)
 #define ax_tree_create(...) AX_LINED_STATUS(tree_create, __VA_ARGS__)
 #define ax_tree_init(...) AX_LINED_STATUS(tree_init, __VA_ARGS__)
 #define ax_tree_put(...) AX_LINED_STATUS(tree_put, __VA_ARGS__)
@@ -216,8 +224,6 @@ AX_MUST_USE ax_status ax_tree_run_start(ax_executable *executable, uint32_t in_c
 #define ax_tree_read_npz(...) AX_LINED_STATUS(tree_read_npz, __VA_ARGS__)
 #define ax_tree_write_npz(...) AX_LINED_STATUS(tree_write_npz, __VA_ARGS__)
 #define ax_tree_jit(...) AX_LINED_STATUS(tree_jit, __VA_ARGS__)
-#define ax_tree_run(...) AX_LINED_STATUS(tree_run, __VA_ARGS__)
-#define ax_tree_run_start(...) AX_LINED_STATUS(tree_run_start, __VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

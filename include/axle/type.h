@@ -117,17 +117,36 @@ typedef struct ax_type {
 /* An invariant array type; `dims` has `rank` entries and may be NULL when rank is 0. An unknown dtype, a rank above AX_MAX_RANK
    or a negative dimension makes a type with AX_NO_DTYPE, which every function refuses. */
 ax_type ax_array_type(ax_dtype dtype, uint32_t rank, const int64_t *dims);
-/* Lists of integers, wherever a count and a list are taken (count first): AX_DIMS(2, 3) is `2, (int64_t[]){2, 3}`, AX_DIMS() a list
-   of none, AX_ALL_DIMS the list that stands for all dimensions. AX_INTS(..) is the list alone, where its length is the rank. They
-   live as long as the block they stand in. C++ has no macros that make lists: they are {2, 3} there, and the like (docs/cxx.md). */
+/* Lists. A function takes a list as a count and a pointer, count first, and in C one argument stands for both:
+     AX_DIMS(2, 3)    `2, (int64_t[]){2, 3}`; AX_DIMS() is a list of none. Likewise AX_VALUES, AX_TYPES, AX_ARRAYS and the like
+     AX_LIST(n, p)    n entries at p
+   A function that knows how many entries it needs (its header calls the count in_count, out_count and the like) also takes
+     x                a C array or the address of a variable: an error where the compiler knows it to have fewer entries than are
+                      needed; those behind them are not looked at
+     p                a pointer to what the compiler does not know: nothing is checked
+   Lists that are written out live as long as the block they stand in. C++ has no macros that make lists: they are {2, 3} there, and
+   the like (docs/cxx.md). AX_ALL_DIMS is the list that stands for all dimensions.
+   A count is exact, or AX_ROOM(n), as the macros give it for x: n entries, of which the first are used. */
 #define AX_ALL_DIMS 0, NULL
+#define AX_ROOM(count) (UINT32_C(0x80000000) | (uint32_t)(count))
+#define AX_ANY_ROOM UINT32_MAX /* as many as are needed */
 #ifndef __cplusplus
 #define AX_DIMS(...) (uint32_t)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1), ((int64_t[]){0, __VA_ARGS__} + 1)
 #define AX_PAIRS(...) (uint32_t)(sizeof((int64_t[][2]){__VA_ARGS__}) / sizeof(int64_t[2])), ((const int64_t[][2]){__VA_ARGS__})
-#define AX_INTS(...) ((int64_t[]){__VA_ARGS__})
+#define AX_INTS(...) ((int64_t[]){__VA_ARGS__}) /* the list alone, for fields of options */
+#define AX_LIST(count, list) (uint32_t)(count), (list)
+/* A list as a function's macro takes it, x or the others, becomes a count and a pointer. */
+#define AX_COUNTED(type, ...) AX_COUNTED_(__VA_ARGS__, AX_COUNTED_BOTH, AX_COUNTED_LIST, )(type, __VA_ARGS__)
+#define AX_COUNTED_(list_or_count, list, which, ...) which
+#define AX_COUNTED_BOTH(type, count, list) count, list
+#define AX_COUNTED_LIST(type, list) ax_room(__builtin_object_size((list), 0), sizeof(type)), (list)
+static inline uint32_t ax_room(size_t bytes, size_t each) {
+  return bytes / each < 0x7fffffff ? AX_ROOM(bytes / each) : AX_ANY_ROOM; /* bytes: SIZE_MAX where they are not known */
+}
 /* AX_TYPE(AX_F32, 8, 4) is f32[8,4], AX_TYPE(AX_F32) a scalar. */
 #define AX_TYPE(...) ax_listed_type((uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
-#define AX_TYPES(...) ((const ax_type[]){__VA_ARGS__}) /* AX_TYPES(AX_TYPE(AX_F32, 8), AX_TYPE(AX_S32)): types of operands */
+/* AX_TYPES(AX_TYPE(AX_F32, 8), AX_TYPE(AX_S32)): types of operands, a count and a list. */
+#define AX_TYPES(...) (uint32_t)(sizeof((ax_type[]){{0}, __VA_ARGS__}) / sizeof(ax_type) - 1), ((ax_type[]){{0}, __VA_ARGS__} + 1)
 static inline ax_type ax_listed_type(uint32_t count, const int64_t *dtype_and_dims) {
   return ax_array_type((ax_dtype)dtype_and_dims[0], count - 1, dtype_and_dims + 1);
 }

@@ -174,7 +174,7 @@ static void another_runtime(void **state) {
   ax_executable *executable = donating(mine, type);
   ax_array *foreign = put(other, "", "", type, (float[]){1, 2, 3, 4}), *y;
   float got[4];
-  TEST_FAILS(ax_run(executable, 1, &foreign, 1, &y), AX_INVALID_ARGUMENT, "got f32[4] of another runtime");
+  TEST_FAILS(ax_run(executable, &foreign, &y), AX_INVALID_ARGUMENT, "got f32[4] of another runtime");
   assert_null(y);
   TEST_OK(ax_array_read(foreign, got, sizeof got));
   ax_array_release(foreign);
@@ -193,9 +193,9 @@ static void while_in_use(void **state) {
   float got[4];
   assert_true(ax_array_use(x)); /* as another thread does */
   assert_false(ax_array_take(x));
-  TEST_OK(ax_run_start(executable, 1, &x, 1, &y));
+  TEST_OK(ax_run_start(executable, &x, &y));
   assert_false(ax_array_is_ready(y));
-  TEST_FAILS(ax_run(executable, 1, &x, 1, &z), AX_INVALID_ARGUMENT, "donated to an earlier run");
+  TEST_FAILS(ax_run(executable, &x, &z), AX_INVALID_ARGUMENT, "donated to an earlier run");
   TEST_FAILS(ax_array_read(x, got, sizeof got), AX_INVALID_ARGUMENT, "donated");
   assert_non_null(x->parts); /* the reader has them still */
   ax_array_leave(x);
@@ -222,7 +222,7 @@ static void laid_out_anew(void **state) {
   ax_executable *executable = donating(runtime, type);
   ax_array *x = put(runtime, "d=2", "d", type, (float[]){1, 2, 3, 4}), *y;
   float got[4];
-  TEST_OK(ax_run(executable, 1, &x, 1, &y));
+  TEST_OK(ax_run(executable, &x, &y));
   TEST_OK(ax_array_read(y, got, sizeof got));
   assert_true(got[0] == 2 && got[3] == 8);
   assert_null(x->parts);
@@ -246,7 +246,7 @@ static void *donates(void *context) {
   ax_array *y;
   float got[elems];
   pthread_barrier_wait(&c->start);
-  if (ax_run(c->executable, 1, &c->x, 1, &y) != AX_OK) return NULL;
+  if (ax_run(c->executable, &c->x, &y) != AX_OK) return NULL;
   c->won++;
   if (ax_array_read(y, got, sizeof got) != AX_OK || got[0] != 2 || got[elems - 1] != 2) c->wrong++;
   ax_array_release(y);

@@ -48,9 +48,8 @@ static ax_status check_arguments(const ax_executable *e, ax_array *const *in) {
 }
 
 ax_status ax_call_check_counts(const ax_executable *e, const char *who, uint32_t in_count, uint32_t out_count) {
-  if (in_count == e->signature.in_count && out_count == e->signature.out_count) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "%s: the program takes %u arguments and gives %u results, not %u and %u", who,
-                  e->signature.in_count, e->signature.out_count, in_count, out_count);
+  AX_TRY(ax_list_check(who, "the program takes", "argument", in_count, e->signature.in_count));
+  return ax_list_check(who, "the program gives", "result", out_count, e->signature.out_count);
 }
 
 void ax_call_let_go(const ax_run_call *call, uint32_t count, bool began) {
@@ -371,7 +370,7 @@ static ax_status start_selected(ax_executable *e, const ax_assigned *on, ax_arra
 }
 
 static ax_status check_call(const ax_executable *e, ax_array *const *in, uint32_t in_count, ax_array **out, uint32_t out_count) {
-  for (uint32_t k = 0; k < out_count; k++) out[k] = NULL;
+  for (uint32_t k = 0; k < ax_list_entries(out_count, e != NULL ? e->signature.out_count : 0); k++) out[k] = NULL;
   AX_TRY(ax_require(e, "executable"));
   AX_TRY(ax_call_check_counts(e, "run", in_count, out_count));
   return check_arguments(e, in);
@@ -416,17 +415,17 @@ static ax_status call_held(ax_status (*run)(ax_executable *, ax_array *const *, 
   ax_executable_hold(e);
   ax_inside_enter(&inside, &e->runtime->executor);
   ax_status status = run(e, in, out);
-  if (status != AX_OK) ax_call_drop_arrays(out, out_count);
+  if (status != AX_OK) ax_call_drop_arrays(out, e->signature.out_count);
   ax_executable_release(e);
   ax_inside_leave(&inside);
   return status;
 }
 
-ax_status ax_run(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
+ax_status (ax_run)(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
   return call_held(run_to_end, e, in_count, in, out_count, out);
 }
 
-ax_status ax_run_start(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
+ax_status (ax_run_start)(ax_executable *e, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out) {
   return call_held(run_later, e, in_count, in, out_count, out);
 }
 

@@ -41,7 +41,7 @@ static setting set_up(ax_function function, uint32_t in_count, uint32_t out_coun
   return s;
 }
 
-static void run(setting *s) { TEST_OK(ax_run(s->e, s->in_count, s->in, s->out_count, s->out)); }
+static void run(setting *s) { TEST_OK(ax_run(s->e, AX_LIST(s->in_count, s->in), AX_LIST(s->out_count, s->out))); }
 
 static void drop_results(setting *s) {
   for (uint32_t k = 0; k < s->out_count; k++) {
@@ -119,7 +119,7 @@ static void second(const ax_value *in, ax_value *out, void *context) {
 static void test_kept_by_nothing(void **state) {
   (void)state;
   setting s = set_up(second, 2, 1, &(ax_compile_options){.donate = AX_ARGS(0), .keep_unused = true});
-  TEST_FAILS(ax_run(s.e, 2, (ax_array *[]){s.in[1], s.in[1]}, 1, s.out), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_run(s.e, AX_ARRAYS(s.in[1], s.in[1]), s.out), AX_INVALID_ARGUMENT,
              "argument 0 is donated, but the same array is argument 1 too");
   run(&s);
   assert_ptr_equal(s.out[0], s.in[1]);
@@ -138,18 +138,18 @@ static void test_unused_unfit(void **state) {
   ax_array *gone = put_filled(s.runtime, NULL, "", 0), *other;
   ax_executable *taking;
   TEST_OK(
-      ax_jit(s.runtime, AX_FN(second_half, 2, 1), (ax_type[]){type, type}, &(ax_compile_options){.donate = AX_ARGS(1)}, &taking));
-  TEST_OK(ax_run(taking, 2, (ax_array *[]){s.in[0], gone}, 1, s.out));
+      ax_jit(s.runtime, AX_FN(second_half, 2, 1), AX_TYPES(type, type), &(ax_compile_options){.donate = AX_ARGS(1)}, &taking));
+  TEST_OK(ax_run(taking, AX_ARRAYS(s.in[0], gone), s.out));
   drop_results(&s);
-  TEST_OK(ax_run(s.e, 2, (ax_array *[]){gone, s.in[1]}, 1, s.out));
+  TEST_OK(ax_run(s.e, AX_ARRAYS(gone, s.in[1]), s.out));
   expect(s.out[0], 21);
   drop_results(&s);
   TEST_OK(ax_device_put(s.runtime, NULL, "", &(ax_type){.dtype = AX_F32, .rank = 1, .dims = {2}}, few, &other));
-  TEST_FAILS(ax_run(s.e, 2, (ax_array *[]){other, s.in[1]}, 1, s.out), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_run(s.e, AX_ARRAYS(other, s.in[1]), s.out), AX_INVALID_ARGUMENT,
              "argument 0: the program takes f32[8], got f32[2]");
-  TEST_FAILS(ax_run(s.e, 2, (ax_array *[]){NULL, s.in[1]}, 1, s.out), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_run(s.e, AX_ARRAYS(NULL, s.in[1]), s.out), AX_INVALID_ARGUMENT,
              "argument 0: the program takes f32[8], got nothing");
-  TEST_FAILS(ax_run(s.e, 2, (ax_array *[]){t.in[0], s.in[1]}, 1, s.out), AX_INVALID_ARGUMENT, "of another runtime");
+  TEST_FAILS(ax_run(s.e, AX_ARRAYS(t.in[0], s.in[1]), s.out), AX_INVALID_ARGUMENT, "of another runtime");
   ax_array_release(other);
   ax_array_release(gone);
   ax_executable_release(taking);
@@ -181,8 +181,8 @@ static void bodies(const ax_value *in, ax_value *out, void *context) {
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse("d=4", &mesh));
   ax_scan(AX_FN(step, 4, 4), 4, 3, false, in, carried);
-  ax_closed_call(AX_FN(first_of_two, 2, 2), (ax_value[]){carried[0], in[4]}, called);
-  ax_shard_map(&mesh, "d; d -> ; d", AX_FN(sum_of_first, 2, 2), (ax_value[]){called[0], in[5]}, mapped);
+  ax_closed_call(AX_FN(first_of_two, 2, 2), AX_VALUES(carried[0], in[4]), called);
+  ax_shard_map(&mesh, "d; d -> ; d", AX_FN(sum_of_first, 2, 2), AX_VALUES(called[0], in[5]), mapped);
   out[0] = mapped[0];
 }
 
@@ -253,11 +253,11 @@ static void test_passed_donated(void **state) {
   expect(s.out[3], 11);
   /* Two results have one memory: to donate one of them takes nothing from the other. */
   ax_array *again[4], *results[] = {s.out[0], s.out[1], s.out[3]};
-  TEST_OK(ax_run(s.e, 3, results, 4, again));
+  TEST_OK(ax_run(s.e, results, again));
   expect(s.out[2], 20);
   expect(again[3], 21);
   for (int k = 0; k < 4; k++) ax_array_release(again[k]);
-  TEST_FAILS(ax_run(s.e, 3, (ax_array *[]){s.out[2], s.out[2], s.in[2]}, 4, again), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_run(s.e, AX_ARRAYS(s.out[2], s.out[2], s.in[2]), again), AX_INVALID_ARGUMENT,
              "the same array is argument");
   tear_down(&s);
 }
@@ -291,8 +291,8 @@ static void test_passed_and_donated(void **state) {
                                                          : given == 1 ? AX_ARGS(1)
                                                                       : AX_FIRST(2)});
       ax_array *twice[] = {s.in[0], s.in[0]};
-      TEST_FAILS(ax_run(s.e, 2, twice, 2, s.out), AX_INVALID_ARGUMENT, "is donated, but the same array is argument");
-      TEST_FAILS(ax_run_start(s.e, 2, twice, 2, s.out), AX_INVALID_ARGUMENT, "is donated, but the same array is argument");
+      TEST_FAILS(ax_run(s.e, twice, s.out), AX_INVALID_ARGUMENT, "is donated, but the same array is argument");
+      TEST_FAILS(ax_run_start(s.e, twice, s.out), AX_INVALID_ARGUMENT, "is donated, but the same array is argument");
       assert_null(s.out[0]);
       expect(s.in[0], 10);
       run(&s);
@@ -332,7 +332,7 @@ static void test_passed_by_shardings(void **state) {
   assert_ptr_equal(s.out[1], s.in[0]);
   drop_results(&s);
   ax_array *whole = put_filled(s.runtime, &mesh, "", 50);
-  TEST_OK(ax_run(s.e, 2, (ax_array *[]){s.in[0], whole}, 2, s.out));
+  TEST_OK(ax_run(s.e, AX_ARRAYS(s.in[0], whole), s.out));
   assert_ptr_not_equal(s.out[0], whole);
   assert_int_equal(ax_array_part_count(s.out[0]), 4);
   expect(s.out[0], 50);
@@ -393,8 +393,8 @@ static void test_passed_before_it_is_there(void **state) {
   ax_array *made[2];
   TEST_OK(ax_jit(s.runtime, AX_FN(slow, 1, 1), &type, NULL, &before));
   for (int round = 0; round < 20; round++) {
-    for (int i = 0; i < 2; i++) TEST_OK(ax_run_start(before, 1, &s.in[i], 1, &made[i]));
-    TEST_OK(ax_run_start(s.e, 3, (ax_array *[]){made[0], made[1], s.in[2]}, 4, s.out));
+    for (int i = 0; i < 2; i++) TEST_OK(ax_run_start(before, &s.in[i], &made[i]));
+    TEST_OK(ax_run_start(s.e, AX_ARRAYS(made[0], made[1], s.in[2]), s.out));
     assert_ptr_equal(s.out[0], made[1]);
     for (int i = 0; i < 2; i++) ax_array_release(made[i]);
     expect(s.out[1], 10);
@@ -421,12 +421,12 @@ static void test_constants(void **state) {
   ax_executable *taking;
   ax_array *more;
   TEST_OK(
-      ax_jit(s.runtime, AX_FN(second_half, 2, 1), (ax_type[]){type, type}, &(ax_compile_options){.donate = AX_ARGS(1)}, &taking));
+      ax_jit(s.runtime, AX_FN(second_half, 2, 1), AX_TYPES(type, type), &(ax_compile_options){.donate = AX_ARGS(1)}, &taking));
   for (int i = 0; i < 3; i++) {
     run(&s);
     expect(s.out[0], 0);
     expect(s.out[1], 7);
-    TEST_OK(ax_run(taking, 2, s.out, 1, &more)); /* writes where the result lies, but in a copy */
+    TEST_OK(ax_run(taking, s.out, &more)); /* writes where the result lies, but in a copy */
     expect(more, 8);
     ax_array_release(more);
     drop_results(&s);
@@ -448,7 +448,7 @@ static void test_host(void **state) {
   const ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(elems), x), ax_host_view(AX_F32, AX_DIMS(elems), y),
                               ax_host_view(AX_F32, AX_DIMS(elems), x)};
   ax_host_array out[4];
-  TEST_OK(ax_run_host(s.e, 3, in, 4, out));
+  TEST_OK(ax_run_host(s.e, in, out));
   TEST_NEAR(ax_host_at(&out[0], 1), 4, 0);
   TEST_NEAR(ax_host_at(&out[1], 1), 2, 0);
   TEST_NEAR(ax_host_at(&out[2], 0), 3, 0);

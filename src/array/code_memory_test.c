@@ -40,7 +40,7 @@ static void run(ax_runtime *runtime, ax_executable *executable, uint32_t number)
   float result[elems];
   ax_array *in, *out;
   TEST_OK(ax_device_put(runtime, NULL, "", &type, data, &in));
-  TEST_OK(ax_run(executable, 1, &in, 1, &out));
+  TEST_OK(ax_run(executable, &in, &out));
   TEST_OK(ax_array_read(out, result, sizeof result));
   for (int i = 0; i < elems; i++) TEST_NEAR(result[i], expected(number, data[i]), 1e-6);
   ax_array_release(in);

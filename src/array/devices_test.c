@@ -96,7 +96,7 @@ static void expect_on(const ax_array *array, bool committed, uint32_t count, con
 static void expect_sum(ax_executable *e, ax_array *x, ax_array *y, ax_array *z, bool committed, uint32_t count,
                        const int64_t *ids) {
   ax_array *in[] = {x, y, z}, *out[2];
-  TEST_OK(ax_run(e, 3, in, 2, out));
+  TEST_OK(ax_run(e, in, out));
   expect_on(out[0], committed, count, ids);
   for (int i = 0; i < 3; i++) ax_array_release(in[i]);
   for (int k = 0; k < 2; k++) ax_array_release(out[k]);
@@ -104,8 +104,8 @@ static void expect_sum(ax_executable *e, ax_array *x, ax_array *y, ax_array *z, 
 
 static void refuse(ax_executable *e, ax_array *x, ax_array *y, ax_array *z, const char *message) {
   ax_array *in[] = {x, y, z}, *out[2];
-  TEST_FAILS(ax_run(e, 3, in, 2, out), AX_INVALID_ARGUMENT, message);
-  TEST_FAILS(ax_run_start(e, 3, in, 2, out), AX_INVALID_ARGUMENT, message);
+  TEST_FAILS(ax_run(e, in, out), AX_INVALID_ARGUMENT, message);
+  TEST_FAILS(ax_run_start(e, in, out), AX_INVALID_ARGUMENT, message);
   for (int i = 0; i < 3; i++) ax_array_release(in[i]);
 }
 
@@ -174,8 +174,8 @@ static void round_and_round(void **state) {
   (void)state;
   ax_executable *e = compile("d=2", "d; d; ? -> d; ?");
   ax_array *x = put_on("d=2", "d", 6, 1), *other = put_on("d=2", "", 6, 1), *first[2], *second[2];
-  TEST_OK(ax_run(e, 3, (ax_array *[]){x, x, other}, 2, first));
-  TEST_OK(ax_run_start(e, 3, (ax_array *[]){first[0], x, first[1]}, 2, second));
+  TEST_OK(ax_run(e, AX_ARRAYS(x, x, other), first));
+  TEST_OK(ax_run_start(e, AX_ARRAYS(first[0], x, first[1]), second));
   assert_ptr_equal(second[1], other);
   ax_sharding *sharding;
   TEST_OK(ax_array_get_sharding(second[0], &sharding));
@@ -246,18 +246,18 @@ static void constants_and_unused(void **state) {
   (void)state;
   ax_executable *e, *unused;
   TEST_OK(ax_jit(runtime, AX_FN(with_constant, 1, 2), &type, NULL, &e));
-  TEST_OK(ax_jit(runtime, AX_FN(second_of_two, 2, 1), (ax_type[]){type, type}, NULL, &unused));
+  TEST_OK(ax_jit(runtime, AX_FN(second_of_two, 2, 1), AX_TYPES(type, type), NULL, &unused));
   for (int round = 0; round < 2; round++) {
     ax_array *x[] = {put_anywhere(), put_on("d=4", "d", 4, 1), put_on(NULL, NULL, 3, 0)}, *out[2];
     static const int64_t ids[3][4] = {{0}, {4, 5, 6, 7}, {3}};
     for (int i = 0; i < 3; i++) {
-      TEST_OK(ax_run(e, 1, &x[i], 2, out));
+      TEST_OK(ax_run(e, &x[i], out));
       assert_ptr_equal(out[0], x[i]);
       expect_on(out[1], i > 0, i == 1 ? 4 : 1, ids[i]);
       ax_array_release(out[0]);
       ax_array_release(out[1]);
     }
-    TEST_OK(ax_run(unused, 2, (ax_array *[]){x[1], x[2]}, 1, out));
+    TEST_OK(ax_run(unused, AX_ARRAYS(x[1], x[2]), out));
     expect_on(out[0], true, 1, ids[2]);
     ax_array_release(out[0]);
     for (int i = 0; i < 3; i++) ax_array_release(x[i]);
@@ -282,7 +282,7 @@ static void leaves(void **state) {
   ax_tree *out;
   TEST_OK(ax_treedef_parse("{a,b}: f32[8]", &results));
   TEST_OK(ax_tree_create(runtime, NULL, results, &out));
-  TEST_FAILS(ax_tree_run(e, 1, &tree, 1, &out), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_tree_run(e, &tree, &out), AX_INVALID_ARGUMENT,
              "tree_run: incompatible devices: layer/w of tree 0, f32[8], which lies P(d)");
   ax_tree_release(tree);
   ax_tree_release(out);
@@ -310,7 +310,7 @@ static void named(void **state) {
   assert_ptr_equal(e, again);
   assert_ptr_not_equal(e, other);
   TEST_FAILS(
-      ax_run(e, 3, (ax_array *[]){scalar, scalar, x}, 2, out), AX_INVALID_ARGUMENT,
+      ax_run(e, AX_ARRAYS(scalar, scalar, x), out), AX_INVALID_ARGUMENT,
       "run: 2 of 3 arguments do not match:\n  argument 0 (a): the program takes f32[8], got f32[]\n  argument 1: the program takes f32[8], got f32[]");
   ax_array_release(x);
   ax_array_release(scalar);

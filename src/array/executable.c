@@ -279,12 +279,12 @@ ax_status ax_executable_put(const ax_executable *e, uint32_t index, const void *
   return ax_error(AX_INVALID_ARGUMENT, "executable_put: there is no input %u; the program takes %u", index, e->signature.in_count);
 }
 
-ax_status ax_jit(ax_runtime *runtime, ax_fn function, const ax_type *in_types, const ax_compile_options *options,
-                 ax_executable **out) {
+ax_status (ax_jit)(ax_runtime *runtime, ax_fn function, uint32_t in_count, const ax_type *in_types,
+                   const ax_compile_options *options, ax_executable **out) {
   ax_program *program;
   *out = NULL;
   AX_TRY(ax_require(runtime, "runtime"));
-  AX_TRY(ax_trace(function, in_types, &program));
+  AX_TRY((ax_trace)(function, in_count, in_types, &program));
   ax_runtime_log(runtime, "trace: %u equations, %.3f s", program->eqn_count, ax_program_seconds(program));
   ax_status status = ax_compile(runtime, program, options, out);
   ax_program_release(program);

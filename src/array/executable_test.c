@@ -70,7 +70,7 @@ static void test_layouts(void **state) {
   assert_int_equal(ax_executable_put(executable, 2, y, &none), AX_INVALID_ARGUMENT);
   assert_null(none);
   assert_true(ax_spec_equal(ax_array_get_spec(in[0]), ax_executable_in_spec(executable, 0)));
-  assert_int_equal(ax_run(executable, 2, in, 2, out), AX_OK);
+  assert_int_equal(ax_run(executable, in, out), AX_OK);
   assert_int_equal(ax_array_read(out[0], halved, sizeof halved), AX_OK);
   assert_int_equal(ax_array_read(out[1], sum, sizeof sum), AX_OK);
   for (int i = 0; i < 4; i++) assert_true(halved[i] == (float)(i + 1));
@@ -96,8 +96,8 @@ static void product(const ax_value *in, ax_value *out, void *context) {
 
 static void row_renewed(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value zero = ax_full(AX_S32, 0, NULL, 0), row = ax_slice(in[1], (int64_t[]){0, 0}, (int64_t[]){1, 4}, NULL);
-  out[0] = ax_dynamic_update_slice(in[0], row, (ax_value[]){zero, zero});
+  ax_value zero = ax_full(AX_S32, 0, NULL, 0), row = ax_slice(in[1], AX_DIMS(0, 0), AX_DIMS(1, 4), NULL);
+  out[0] = ax_dynamic_update_slice(in[0], row, AX_VALUES(zero, zero));
 }
 
 /* The arguments in whose memory results live: where[k] of result k; AX_NONE. where NULL: each in one of its own. */

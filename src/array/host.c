@@ -90,14 +90,20 @@ static ax_status read_all(ax_array *const *arrays, uint32_t count, ax_host_array
 static ax_status run(ax_executable *e, const ax_host_array *in, ax_host_array *out, ax_array **arrays) {
   uint32_t in_count = e->signature.in_count, out_count = e->signature.out_count;
   AX_TRY(put_all(e, in, arrays));
-  AX_TRY(ax_run(e, in_count, arrays, out_count, arrays + in_count));
+  AX_TRY((ax_run)(e, in_count, arrays, out_count, arrays + in_count));
   return read_all(arrays + in_count, out_count, out);
 }
 
-ax_status ax_run_host(ax_executable *e, uint32_t in_count, const ax_host_array *in, uint32_t out_count, ax_host_array *out) {
-  for (uint32_t k = 0; k < out_count; k++) out[k] = (ax_host_array){0};
+static void clear(uint32_t count, uint32_t needed, ax_host_array *out) {
+  for (uint32_t k = 0; k < ax_list_entries(count, needed); k++) out[k] = (ax_host_array){0};
+}
+
+ax_status (ax_run_host)(ax_executable *e, uint32_t in_count, const ax_host_array *in, uint32_t out_count, ax_host_array *out) {
+  clear(out_count, e != NULL ? e->out_count : 0, out);
   AX_TRY(ax_require(e, "executable"));
   AX_TRY(ax_call_check_counts(e, "run_host", in_count, out_count));
+  in_count = e->in_count;
+  out_count = e->out_count;
   AX_TRY(check_hosts(e, in));
   size_t count = (size_t)in_count + out_count;
   ax_array **arrays = ax_calloc(count, sizeof arrays[0]);
@@ -109,9 +115,10 @@ ax_status ax_run_host(ax_executable *e, uint32_t in_count, const ax_host_array *
   return status;
 }
 
-ax_status ax_jit_host(ax_runtime *runtime, ax_fn function, const ax_host_array *in, const ax_compile_options *options,
-                      ax_executable **out) {
+ax_status (ax_jit_host)(ax_runtime *runtime, ax_fn function, uint32_t in_count, const ax_host_array *in,
+                        const ax_compile_options *options, ax_executable **out) {
   *out = NULL;
+  AX_TRY(ax_list_check("jit_host", "the function takes", "input", in_count, function.in_count));
   if (function.in_count > 0) AX_TRY(ax_require(in, "host array"));
   ax_type *types = ax_calloc((size_t)function.in_count + 1, sizeof types[0]);
   if (types == NULL) return ax_out_of_memory(function.in_count * sizeof types[0]);
@@ -121,13 +128,16 @@ ax_status ax_jit_host(ax_runtime *runtime, ax_fn function, const ax_host_array *
   return status;
 }
 
-ax_status ax_apply(ax_runtime *runtime, ax_fn function, const ax_host_array *in, ax_host_array *out) {
+ax_status (ax_apply)(ax_runtime *runtime, ax_fn function, uint32_t in_count, const ax_host_array *in, uint32_t out_count,
+                     ax_host_array *out) {
   ax_executable *executable = NULL;
   ax_runtime *own = NULL;
-  for (uint32_t k = 0; k < function.out_count; k++) out[k] = (ax_host_array){0};
-  ax_status status = runtime == NULL ? ax_runtime_create(NULL, &own) : AX_OK;
+  clear(out_count, function.out_count, out);
+  ax_status status = ax_list_check("apply", "the function takes", "operand", in_count, function.in_count);
+  if (status == AX_OK) status = ax_list_check("apply", "the function gives", "result", out_count, function.out_count);
+  if (status == AX_OK && runtime == NULL) status = ax_runtime_create(NULL, &own);
   if (status == AX_OK) status = ax_jit_host(own != NULL ? own : runtime, function, in, NULL, &executable);
-  if (status == AX_OK) status = ax_run_host(executable, function.in_count, in, function.out_count, out);
+  if (status == AX_OK) status = ax_run_host(executable, in, out);
   ax_executable_release(executable);
   ax_runtime_release(own);
   return status;

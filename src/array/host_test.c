@@ -135,7 +135,7 @@ static void runs(void **state) {
     const ax_host_array in[] = {ax_host_view(AX_F32, 1, (int64_t[]){3}, w), ax_host_view(AX_F32, 1, (int64_t[]){6}, x)};
     for (int again = 0; again < 2; again++) {
       ax_host_array out[2];
-      TEST_OK(ax_run_host(executable, 2, in, 2, out));
+      TEST_OK(ax_run_host(executable, in, out));
       assert_true(out[0].dtype == AX_F32 && out[0].rank == 1 && out[0].dims[0] == 3 && out[1].dims[0] == 6);
       assert_memory_equal(out[0].data, ((float[]){111, 222, 333}), sizeof w);
       assert_memory_equal(out[1].data, ((float[]){2, 4, 6, 20, 40, 60}), sizeof x);
@@ -161,7 +161,7 @@ static void jitted(void **state) {
   TEST_OK(ax_jit(runtime, AX_CLOSURE(scaled, 1, 1, &scale), types, NULL, &again));
   assert_ptr_equal(executable, again); /* equal programs share one */
   const float data[] = {1, 2, 3};
-  TEST_OK(ax_run_host(executable, AX_HOST_ARRAYS(ax_host_view(AX_F32, AX_DIMS(3), data)), 1, &out));
+  TEST_OK(ax_run_host(executable, AX_HOST_ARRAYS(ax_host_view(AX_F32, AX_DIMS(3), data)), &out));
   assert_memory_equal(out.data, ((float[]){3, 6, 9}), 3 * sizeof(float));
   ax_host_array_release(&out);
   ax_executable_release(executable);
@@ -178,16 +178,16 @@ static void runs_refused(void **state) {
   ax_executable *executable = compiled(NULL);
   ax_host_array out[2] = {{.rank = 5}, {.rank = 5}},
                 in[2] = {ax_host_view(AX_F32, 1, (int64_t[]){3}, data), ax_host_view(AX_S32, 1, (int64_t[]){6}, data)};
-  TEST_FAILS(ax_run_host(NULL, 2, in, 2, out), AX_INVALID_ARGUMENT, "no executable");
+  TEST_FAILS(ax_run_host(NULL, in, AX_LIST(2, out)), AX_INVALID_ARGUMENT, "no executable");
   assert_true(out[0].rank == 0 && out[1].rank == 0);
-  TEST_FAILS(ax_run_host(executable, 1, in, 2, out), AX_INVALID_ARGUMENT,
-             "run_host: the program takes 2 arguments and gives 2 results, not 1 and 2");
-  TEST_FAILS(ax_run_host(executable, 2, in, 2, out), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_run_host(executable, AX_LIST(1, in), out), AX_INVALID_ARGUMENT,
+             "run_host: the program takes 2 arguments, but the list has 1");
+  TEST_FAILS(ax_run_host(executable, in, out), AX_INVALID_ARGUMENT,
              "run_host: 1 of 2 arguments do not match:\n  argument 1: the program takes f32[6], got s32[6]");
   in[1] = (ax_host_array){.dtype = AX_F32, .rank = 1, .dims = {6}};
-  TEST_FAILS(ax_run_host(executable, 2, in, 2, out), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_run_host(executable, in, out), AX_INVALID_ARGUMENT,
              "argument 1: the program takes f32[6], got f32[6] without data");
-  TEST_FAILS(ax_run_host(executable, 2, NULL, 2, out), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_run_host(executable, NULL, out), AX_INVALID_ARGUMENT,
              "run_host: 2 of 2 arguments do not match:\n  argument 0: the program takes f32[3], got nothing\n  argument 1: ");
   ax_executable_release(executable);
 }
@@ -196,7 +196,7 @@ static ax_status run_once(void *context) {
   const float data[6] = {0};
   const ax_host_array in[] = {ax_host_view(AX_F32, 1, (int64_t[]){3}, data), ax_host_view(AX_F32, 1, (int64_t[]){6}, data)};
   ax_host_array out[2] = {{.rank = 5}, {.rank = 5}};
-  ax_status status = ax_run_host(context, 2, in, 2, out);
+  ax_status status = ax_run_host(context, in, out);
   assert_true(status == AX_OK || (out[0].data == NULL && out[1].data == NULL && out[0].rank == 0));
   for (int k = 0; k < 2; k++) ax_host_array_release(&out[k]);
   ax_runtime_trim(runtime);

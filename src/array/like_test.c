@@ -41,7 +41,7 @@ static void layer(const ax_value *in, ax_value *out, void *context) {
 
 static ax_executable *compile(const ax_compile_options *options) {
   ax_executable *e;
-  TEST_OK(ax_jit(runtime, AX_FN(layer, 2, 1), (ax_type[]){square, square}, options, &e));
+  TEST_OK(ax_jit(runtime, AX_FN(layer, 2, 1), AX_TYPES(square, square), options, &e));
   return e;
 }
 
@@ -51,11 +51,11 @@ static void expect(ax_executable *e, ax_array *x, ax_array *w, const char *lies,
   static float got[side * side], wanted[side * side];
   ax_executable *plain = compile(NULL);
   ax_array *here = put(NULL, ""), *out;
-  TEST_OK(ax_run(plain, 2, (ax_array *[]){here, here}, 1, &out));
+  TEST_OK(ax_run(plain, AX_ARRAYS(here, here), &out));
   TEST_OK(ax_array_read(out, wanted, sizeof wanted));
   ax_array_release(out);
   const uint64_t before = ax_runtime_counters(runtime).arguments_copied;
-  TEST_OK(ax_run(e, 2, (ax_array *[]){x, w}, 1, &out));
+  TEST_OK(ax_run(e, AX_ARRAYS(x, w), &out));
   assert_int_equal(ax_runtime_counters(runtime).arguments_copied - before, copied);
   TEST_OK(ax_array_read(out, got, sizeof got));
   for (int i = 0; i < side * side; i++) TEST_NEAR(got[i], wanted[i], 1e-6);
@@ -118,7 +118,7 @@ static void test_stages_and_meshes(void **state) {
   expect(e, in[0], in[1], "P(a+b) over (a=2, b=4), devices 15 14 13 12 11 10 9 8", 0, 66048);
   ax_program *program;
   ax_lowered *lowered;
-  TEST_OK(ax_trace(AX_FN(layer, 2, 1), (ax_type[]){square, square}, &program));
+  TEST_OK(ax_trace(AX_FN(layer, 2, 1), AX_TYPES(square, square), &program));
   TEST_OK(ax_program_lower(program, &(ax_compile_options){.like = like}, &lowered));
   assert_int_equal(ax_lowered_in_spec(lowered, 0)->count[0], 1);
   TEST_OK(ax_lowered_compile(runtime, lowered, &second));
@@ -165,11 +165,11 @@ static void test_refused(void **state) {
   TEST_OK(ax_mesh_parse("i=4", &four));
   TEST_OK(ax_device_put(runtime, &mesh, "i", &row, data, &short_one));
   ax_array *x = put(&mesh, "i"), *w = put(&four, "");
-  TEST_FAILS(ax_jit(runtime, AX_FN(layer, 2, 1), (ax_type[]){square, square},
+  TEST_FAILS(ax_jit(runtime, AX_FN(layer, 2, 1), AX_TYPES(square, square),
                     &(ax_compile_options){.like = (ax_array *[]){x, short_one}}, &e),
              AX_INVALID_ARGUMENT, "compile: like: input 1 is f32[64,64], and the array f32[64]");
   TEST_FAILS(
-      ax_jit(runtime, AX_FN(layer, 2, 1), (ax_type[]){square, square}, &(ax_compile_options){.like = (ax_array *[]){x, w}}, &e),
+      ax_jit(runtime, AX_FN(layer, 2, 1), AX_TYPES(square, square), &(ax_compile_options){.like = (ax_array *[]){x, w}}, &e),
       AX_INVALID_ARGUMENT, "compile: like: the arrays of inputs 0 and 1 lie on different devices");
   ax_array_release(short_one);
   ax_array_release(x);

@@ -198,7 +198,7 @@ static void lent_parts(void **state) {
     assert_true(data == l.part[i].data && bytes == piece * sizeof(float) && device == i);
   }
   for (int time = 0; time < 2; time++) {
-    TEST_OK(ax_run(executable, 1, &x, 2, results));
+    TEST_OK(ax_run(executable, &x, results));
     check_results(results);
     ax_array_release(results[0]);
     ax_array_release(results[1]);
@@ -219,7 +219,7 @@ static void donated(void **state) {
     lent l;
     lend(&l, read_only != 0);
     ax_array *x = from_parts(runtime, &l), *results[2];
-    TEST_OK(ax_run(executable, 1, &x, 2, results));
+    TEST_OK(ax_run(executable, &x, results));
     check_results(results);
     const void *data;
     size_t bytes;

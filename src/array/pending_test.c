@@ -103,8 +103,8 @@ static void chain(void **state) {
       ax_array *x = put(runtime, known), *y;
       for (int i = 0; i < 40; i++) {
         ax_executable *executable = i % 3 == 2 ? donates : keeps;
-        if (started) TEST_OK(ax_run_start(executable, 1, &x, 1, &y));
-        else TEST_OK(ax_run(executable, 1, &x, 1, &y));
+        if (started) TEST_OK(ax_run_start(executable, &x, &y));
+        else TEST_OK(ax_run(executable, &x, &y));
         ax_array_release(x);
         x = y;
       }
@@ -129,7 +129,7 @@ static void thousands(void **state) {
   ax_executable *executable = compile(runtime, mix, 2, false);
   ax_array *x = put(runtime, known);
   for (int i = 0; i < count; i++)
-    TEST_OK(ax_run_start(executable, 2, (ax_array *[]){x, i % 4 == 0 ? x : results[i - 1]}, 1, &results[i]));
+    TEST_OK(ax_run_start(executable, AX_ARRAYS(x, i % 4 == 0 ? x : results[i - 1]), &results[i]));
   for (int i = count; i-- > 0;) TEST_OK(ax_array_wait(results[i]));
   float first[elems], got[elems];
   for (int i = 0; i < count; i++) {
@@ -149,18 +149,18 @@ static void failures(void **state) {
   ax_executable *fails = compile(runtime, never, 1, false), *goes = compile(runtime, mix, 2, true);
   ax_array *x = put(runtime, known), *bad, *after, *out;
   float got[elems];
-  TEST_OK(ax_run_start(fails, 1, &x, 1, &bad));
-  TEST_OK(ax_run_start(goes, 2, (ax_array *[]){x, bad}, 1, &after)); /* x is donated to a run that never comes */
+  TEST_OK(ax_run_start(fails, &x, &bad));
+  TEST_OK(ax_run_start(goes, AX_ARRAYS(x, bad), &after)); /* x is donated to a run that never comes */
   TEST_FAILS(ax_array_wait(bad), AX_DEADLOCK, wanted);
   TEST_FAILS(ax_array_wait(after), AX_DEADLOCK, wanted);
   assert_true(ax_array_is_ready(after));
   TEST_FAILS(ax_array_read(after, got, sizeof got), AX_DEADLOCK, wanted);
-  TEST_FAILS(ax_run(goes, 2, (ax_array *[]){after, x}, 1, &out), AX_DEADLOCK, wanted);
+  TEST_FAILS(ax_run(goes, AX_ARRAYS(after, x), &out), AX_DEADLOCK, wanted);
   assert_null(out);
   TEST_OK(ax_array_read(x, got, sizeof got)); /* it did not begin, so x was not taken */
   assert_memory_equal(got, known, sizeof got);
   ax_array *other = put(runtime, known);
-  TEST_OK(ax_run(goes, 2, (ax_array *[]){x, other}, 1, &out));
+  TEST_OK(ax_run(goes, AX_ARRAYS(x, other), &out));
   ax_array_release(other);
   ax_array_release(out);
   ax_array_release(x);
@@ -189,7 +189,7 @@ static void given_up(void **state) {
     bool runtime_first = round % 2 == 0;
     if (runtime_first) ax_runtime_release(runtime);
     for (int i = 0; i < 5; i++) {
-      TEST_OK(ax_run_start(executable, 1, &x, 1, &y));
+      TEST_OK(ax_run_start(executable, &x, &y));
       ax_array_release(x);
       x = y;
     }
@@ -206,11 +206,11 @@ static void twice(void **state) {
   ax_runtime *runtime = new_runtime(2);
   ax_executable *executable = compile(runtime, mix, 2, true);
   ax_array *x = put(runtime, known), *y = NULL;
-  TEST_FAILS(ax_run_start(executable, 2, (ax_array *[]){x, x}, 1, &y), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_run_start(executable, AX_ARRAYS(x, x), &y), AX_INVALID_ARGUMENT,
              "argument 0 is donated, but the same array is argument 1 too: f32[8]");
   assert_null(y);
   ax_array *other = put(runtime, known);
-  TEST_OK(ax_run_start(executable, 2, (ax_array *[]){x, other}, 1, &y));
+  TEST_OK(ax_run_start(executable, AX_ARRAYS(x, other), &y));
   ax_array_release(other);
   ax_array_release(x);
   ax_array_release(y);
@@ -237,9 +237,9 @@ static ax_status started_late(void *context) {
   if (status == AX_OK) status = ax_array_from_parts(a->runtime, NULL, "", &type, 1, &part, &x);
   if (x != NULL) {
     assert_true(ax_array_use(x)); /* so that the run waits */
-    status = ax_run_start(executable, 1, &x, 1, &y);
+    status = ax_run_start(executable, &x, &y);
     assert_true((status == AX_OK) == ax_array_gone(x));
-    if (status == AX_OK) status = ax_run_start(executable, 1, &y, 1, &z);
+    if (status == AX_OK) status = ax_run_start(executable, &y, &z);
     ax_array_leave(x);
   }
   if (z != NULL) status = ax_array_read(z, got, sizeof got);
@@ -312,7 +312,7 @@ static bool run_one(player *p, slot *s, test_random *random) {
   bool start = test_random_below(random, 4) != 0;
   ax_status (*run)(ax_executable *, uint32_t, ax_array *const *, uint32_t, ax_array **) = start ? ax_run_start : ax_run;
   if (run(p->executables[kind], kinds[kind].in_count, in, 1, &result.array) != AX_OK) return false;
-  if (ax_run(p->sequential[kind], kinds[kind].in_count, sequential, 1, &result.sequential) != AX_OK) return false;
+  if (ax_run(p->sequential[kind], AX_LIST(kinds[kind].in_count, sequential), &result.sequential) != AX_OK) return false;
   int64_t place = kinds[kind].donate ? a : test_random_below(random, slots);
   release_slot(&s[place]);
   s[place] = result;
@@ -412,7 +412,7 @@ static void float_environment(void **state) {
     TEST_OK(ax_compile(runtime, program, NULL, &executable));
     test_use_threads(executable);
     TEST_OK(ax_device_put(runtime, NULL, "", &large, data, &x));
-    TEST_OK(ax_run(executable, 1, &x, 1, &y));
+    TEST_OK(ax_run(executable, &x, &y));
     assert_int_equal(fegetround(), time % 2 == 1 ? FE_DOWNWARD : FE_TONEAREST);
 #if defined(__x86_64__)
     assert_int_equal(__builtin_ia32_stmxcsr() & 0xffc0, mode & 0xffc0);
@@ -435,7 +435,7 @@ static void forked(void **state) {
   ax_runtime *runtime = new_runtime(3);
   ax_executable *executable = compile(runtime, turns, 1, false);
   ax_array *x = put(runtime, known), *y;
-  TEST_OK(ax_run(executable, 1, &x, 1, &y));
+  TEST_OK(ax_run(executable, &x, &y));
   pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {

@@ -263,9 +263,12 @@ static ax_status check_box(const ax_layout *layout, const int64_t *start, const 
   return AX_OK;
 }
 
-ax_status ax_array_read_slice(const ax_array *array, const int64_t *start, const int64_t *sizes, void *data, size_t bytes) {
+ax_status (ax_array_read_slice)(const ax_array *array, uint32_t start_count, const int64_t *start, uint32_t size_count,
+                                const int64_t *sizes, void *data, size_t bytes) {
   ax_type box;
   AX_TRY(ax_require(array, "array"));
+  AX_TRY(ax_list_check("array_read_slice", "the array has", "dimension", start_count, array->layout->type.rank));
+  AX_TRY(ax_list_check("array_read_slice", "the array has", "dimension", size_count, array->layout->type.rank));
   if (array->layout->type.rank > 0) {
     AX_TRY(ax_require(start, "start"));
     AX_TRY(ax_require(sizes, "list of sizes"));

@@ -173,12 +173,12 @@ static void check_donations(ax_runtime *runtime, ax_status (*share)(const ax_arr
     ax_array *both[2], *result, *again;
     both[0] = put(runtime, rows, &type, data);
     TEST_OK(share(both[0], &both[1]));
-    TEST_OK(ax_run(executable, 1, &both[which], 1, &result));
+    TEST_OK(ax_run(executable, &both[which], &result));
     check_elems(result, more, sizeof more);
     check_elems(both[1 - which], data, sizeof data);
     ax_array_release(both[which]);
     const void *at = part_at(both[1 - which], 0);
-    TEST_OK(ax_run(executable, 1, &both[1 - which], 1, &again)); /* the only one now */
+    TEST_OK(ax_run(executable, &both[1 - which], &again)); /* the only one now */
     check_elems(again, more, sizeof more);
     assert_true(part_at(again, 0) == at);
     ax_array_release(both[1 - which]);
@@ -221,7 +221,7 @@ static void pending_arrays(void **state) {
   ax_array *array = put(runtime, rows, &type, data), *moved;
   for (int step = 1; step <= 20; step++) {
     ax_array *next;
-    TEST_OK(ax_run_start(executable, 1, &array, 1, &next));
+    TEST_OK(ax_run_start(executable, &array, &next));
     ax_array_release(array);
     TEST_OK(ax_array_put(next, whole, &moved));
     for (int i = 0; i < 24; i++) data[i] = (float)step;
@@ -248,7 +248,7 @@ static void *share_and_give(void *context) {
   for (int i = 0; i < 50; i++) {
     ax_array *mine, *result;
     TEST_OK(ax_array_put(s->array, s->sharding, &mine));
-    TEST_OK(ax_run(s->executable, 1, &mine, 1, &result));
+    TEST_OK(ax_run(s->executable, &mine, &result));
     check_elems(result, s->more, 96);
     check_elems(s->array, s->data, 96);
     ax_array_release(mine);
@@ -401,11 +401,11 @@ static void slices_at_random(void **state) {
         assert_int_equal(got[k], (i * 6 + j) * 2 + l);
       }
     }
-    TEST_FAILS(ax_array_read_slice(array, (int64_t[]){4, 0, 0}, (int64_t[]){9, 1, 1}, got, 36), AX_INVALID_ARGUMENT,
+    TEST_FAILS(ax_array_read_slice(array, AX_DIMS(4, 0, 0), AX_DIMS(9, 1, 1), got, 36), AX_INVALID_ARGUMENT,
                "9 from 4 on leave dimension 0 of s32[12,6,2]");
-    TEST_FAILS(ax_array_read_slice(array, (int64_t[]){INT64_MAX, 0, 0}, (int64_t[]){1, 1, 1}, got, 4), AX_INVALID_ARGUMENT,
+    TEST_FAILS(ax_array_read_slice(array, AX_DIMS(INT64_MAX, 0, 0), AX_DIMS(1, 1, 1), got, 4), AX_INVALID_ARGUMENT,
                "leave dimension 0");
-    TEST_FAILS(ax_array_read_slice(array, (int64_t[]){0, 0, 0}, (int64_t[]){1, 1, 1}, got, 8), AX_INVALID_ARGUMENT,
+    TEST_FAILS(ax_array_read_slice(array, AX_DIMS(0, 0, 0), AX_DIMS(1, 1, 1), got, 8), AX_INVALID_ARGUMENT,
                "takes 4 bytes, not 8");
     ax_array_release(array);
     ax_sharding_release(kind[a]);

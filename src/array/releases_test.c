@@ -119,10 +119,11 @@ static void body(const ax_value *in, ax_value *out, void *context) {
 /* The executable holds the callback alone, and the callback what `release` gives up. */
 static ax_executable *compile(ax_runtime *runtime, ax_function function, uint32_t in_count, ax_callback_function called, scene *s,
                               void (*release)(void *context)) {
+  const ax_type types[] = {type, type};
   ax_callback *callback;
   ax_executable *e;
   TEST_OK(ax_callback_create("called", called, s, release, &callback));
-  TEST_OK(ax_jit(runtime, AX_CLOSURE(function, in_count, 1, callback), (ax_type[]){type, type}, NULL, &e));
+  TEST_OK(ax_jit(runtime, AX_CLOSURE(function, in_count, 1, callback), types, NULL, &e));
   ax_callback_release(callback);
   return e;
 }
@@ -213,7 +214,7 @@ static void test_in_run_host(void **state) {
   ax_host_array host = ax_host_view(AX_F32, 1, type.dims, data), made;
   ax_runtime *runtime = new_runtime(1, &s);
   s.executable = compile(runtime, plus_callback, 1, giving_up, &s, context_gone);
-  TEST_OK(ax_run_host(s.executable, 1, &host, 1, &made));
+  TEST_OK(ax_run_host(s.executable, &host, &made));
   assert_int_equal(s.contexts_inside, 0);
   assert_int_equal(s.contexts, 1);
   TEST_NEAR(((float *)made.data)[3], 5, 0);
@@ -236,7 +237,7 @@ static void test_runtime_in_callback(void **state) {
     ax_executable *e = ax_executable_retain(s.executable);
     ax_array *first = s.in[0], *second = ax_array_retain(s.in[1]), *made, *then;
     TEST_OK((starts ? ax_run_start : ax_run)(e, 2, s.in, 1, &made));
-    TEST_OK(ax_run_start(e, 2, (ax_array *[]){made, second}, 1, &then));
+    TEST_OK(ax_run_start(e, AX_ARRAYS(made, second), &then));
     ax_executable_release(e);
     ax_array_release(second);
     if (i % 3 == 0) expect(then, 52);
@@ -256,7 +257,7 @@ static void test_runtime_in_context(void **state) {
     s.given = new_runtime(3, &s);
     ax_executable *e = compile(s.given, plus_callback, 1, giving_up, &s, release_runtime);
     ax_array *x = put(s.given, 10), *made;
-    TEST_OK(ax_run_start(e, 1, &x, 1, &made));
+    TEST_OK(ax_run_start(e, &x, &made));
     ax_executable_release(e);
     ax_array_release(x);
     if (i % 2 == 0) TEST_OK(ax_array_wait(made));
@@ -273,7 +274,7 @@ static void test_runtime_in_part(void **state) {
     s.given = new_runtime(i % 4 < 2 ? 3 : 1, &s);
     ax_executable *e = compile(s.given, plus_callback, 1, giving_up, &s, NULL);
     ax_array *x = lend(s.given, release_runtime, &s), *made;
-    TEST_OK(ax_run_start(e, 1, &x, 1, &made));
+    TEST_OK(ax_run_start(e, &x, &made));
     ax_executable_release(e);
     ax_array_release(x);
     if (i % 2 == 0) TEST_OK(ax_array_wait(made));
@@ -290,7 +291,7 @@ static void on_devices(const ax_value *in, ax_value *out, void *context) {
 static void mapped(const ax_value *in, ax_value *out, void *context) {
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse("d=4", &mesh));
-  ax_shard_map(&mesh, "d -> d", (ax_fn){on_devices, 1, 1, context}, in, out);
+  ax_shard_map(&mesh, "d -> d", ((ax_fn){on_devices, 1, 1, context}), in, out);
 }
 
 /* Devices that several threads run, one of which releases the runtime's last reference. */
@@ -302,7 +303,7 @@ static void test_runtime_in_helper(void **state) {
     ax_executable *e = compile(s.given, mapped, 1, giving_up, &s, context_gone);
     test_use_threads(e);
     ax_array *x = put(s.given, 10), *made, *then;
-    TEST_OK(ax_run_start(e, 1, &x, 1, &made));
+    TEST_OK(ax_run_start(e, &x, &made));
     TEST_OK((i % 2 == 0 ? ax_run : ax_run_start)(e, 1, &made, 1, &then));
     ax_executable_release(e);
     ax_array_release(x);
@@ -320,7 +321,7 @@ static void test_runtime_outside(void **state) {
   s.given = new_runtime(3, &s);
   ax_executable *e = compile(s.given, plus_callback, 1, giving_up, &s, NULL);
   ax_array *x = put(s.given, 10), *made;
-  TEST_OK(ax_run_start(e, 1, &x, 1, &made));
+  TEST_OK(ax_run_start(e, &x, &made));
   ax_runtime_release(s.given);
   assert_true(ax_array_is_ready(made));
   ax_executable_release(e);

@@ -11,7 +11,7 @@
 static const float data[] = {1, 2, 3};
 
 static AX_BODY(count_up) { out[0] = ax_add(in[0], ax_convert_element_type(ax_axis_index("i"), AX_F32)); }
-static AX_BODY(mapped) { ax_pmap(&(ax_pmap_options){.axis_name = "i"}, AX_FN(count_up, 1, 1), in, out); }
+static AX_BODY(mapped) { ax_pmap(AX_FN(count_up, 1, 1), in, out, &(ax_pmap_options){.axis_name = "i"}); }
 
 static ax_mesh mesh_of(const char *text) {
   ax_mesh mesh;
@@ -45,8 +45,8 @@ static void replicated(void **state) {
   for (int i = 0; i < 12; i++) assert_true(got[i] == data[i % 3]);
   /* Given away: each device writes into memory of its own. */
   TEST_OK(ax_jit(runtime, AX_FN(mapped, 1, 1), &type, &(ax_compile_options){.donate = AX_FIRST(1)}, &executable));
-  TEST_OK(ax_run(executable, 1, &x, 1, &y[0]));
-  TEST_OK(ax_run(executable, 1, &kept, 1, &y[1]));
+  TEST_OK(ax_run(executable, &x, &y[0]));
+  TEST_OK(ax_run(executable, &kept, &y[1]));
   for (int k = 0; k < 2; k++) {
     TEST_OK(ax_array_read(y[k], got, sizeof got));
     for (int i = 0; i < 12; i++) assert_true(got[i] == data[i % 3] + (float)(i / 3));

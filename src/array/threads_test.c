@@ -55,7 +55,7 @@ static void fails(shared *s) {
 static ax_status first_result(const shared *s, ax_executable *executable, float *first) {
   ax_array *y, *in[] = {s->uniform, s->x};
   float got[elems / 6];
-  AX_TRY(ax_run(executable, 2, in, 1, &y));
+  AX_TRY(ax_run(executable, in, &y));
   ax_status status = ax_array_read(y, got, sizeof got);
   ax_array_release(y);
   *first = got[0];
@@ -161,7 +161,7 @@ static void large_body(const ax_value *in, ax_value *out, void *context) {
   ax_value product = ax_matmul(in[0], in[1]), row_sums = ax_reduce_sum(ax_mul(product, product), AX_DIMS(1), false);
   out[0] = ax_tanh(ax_mul(product, ax_full_like(product, 0.01)));
   out[1] = ax_add(ax_mul(row_sums, row_sums), ax_psum(ax_reduce_sum(in[2], AX_DIMS(0), false), "d"));
-  out[2] = ax_transpose(ax_exp(ax_neg(out[0])), (int64_t[]){1, 0});
+  out[2] = ax_transpose(ax_exp(ax_neg(out[0])), AX_DIMS(1, 0));
 }
 
 static void map_large(const ax_value *in, ax_value *out, void *context) {
@@ -213,7 +213,7 @@ static void *run_small(void *context) {
   for (int i = 0; i < warm_rounds + small_rounds; i++) {
     ax_array *y[2];
     while (i == warm_rounds && !s->held) usleep(100);
-    if (ax_run(s->executable, 1, &s->x, 2, y) != AX_OK) s->failed = true;
+    if (ax_run(s->executable, &s->x, y) != AX_OK) s->failed = true;
     ax_array_release(y[0]);
     ax_array_release(y[1]);
     s->done++;

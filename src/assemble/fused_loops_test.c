@@ -27,11 +27,11 @@ static ax_value cast(ax_value x, ax_dtype dtype) { return ax_convert_element_typ
 static ax_value scalar(ax_value x) { return ax_reshape(x, 0, NULL); }
 static ax_value halved(ax_value x, double plus) { return ax_add(ax_mul(x, ax_real(0.5)), ax_real(plus)); }
 static ax_value looked_up(const ax_value *c) {
-  return scalar(ax_dynamic_slice(c[TABLE], (const ax_value[]){ax_and(c[COUNT], ax_integer(1)), c[COUNT]}, (const int64_t[]){1, 1}));
+  return scalar(ax_dynamic_slice(c[TABLE], AX_VALUES(ax_and(c[COUNT], ax_integer(1)), c[COUNT]), AX_DIMS(1, 1)));
 }
 static ax_value overwritten(const ax_value *c) {
   return ax_dynamic_update_slice(c[TABLE], ax_reshape(c[REAL], AX_DIMS(1, 1)),
-                                 (const ax_value[]){c[LONG], ax_convert_element_type(c[COUNT], AX_S64)});
+                                 AX_VALUES(c[LONG], ax_convert_element_type(c[COUNT], AX_S64)));
 }
 
 static void change(test_random *random, ax_value *c) {
@@ -101,7 +101,7 @@ static void change_inside(test_random *random, uint32_t depth, ax_value *c) {
       const ax_fn cases[] = {AX_CLOSURE(change_all, CARRIES, CARRIES, &parts[0]),
                              AX_CLOSURE(change_all, CARRIES, CARRIES, &parts[1]),
                              AX_CLOSURE(change_all, CARRIES, CARRIES, &parts[2])};
-      ax_switch(c[COUNT], 3, cases, c, c);
+      ax_switch(c[COUNT], AX_LIST(3, cases), c, c);
       break;
     }
     default:

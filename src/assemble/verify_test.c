@@ -24,7 +24,7 @@ static void step(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value product = ax_matmul(in[0], in[0]);
   ax_value x = ax_add(product, ax_mul(ax_tanh(ax_matmul(product, in[0])), ax_pvary(ax_psum(product, "d"), "d")));
-  ax_switch(ax_axis_index("d"), 2, (const ax_fn[]){AX_FN(first, 1, 1), AX_FN(second, 1, 1)}, &x, &out[0]);
+  ax_switch(ax_axis_index("d"), AX_FNS(AX_FN(first, 1, 1), AX_FN(second, 1, 1)), &x, &out[0]);
 }
 
 static void until(const ax_value *in, ax_value *out, void *context) {
@@ -42,7 +42,7 @@ static void device(const ax_value *in, ax_value *out, void *context) {
   ax_scan(AX_FN(step, 1, 1), 1, 3, false, in, out);
   ax_value sum = ax_reduce_max(ax_psum(out[0], "d"), AX_DIMS(0, 1), false), end;
   ax_while(AX_FN(until, 1, 1), AX_FN(twice, 1, 1), &sum, &end);
-  out[0] = ax_add(out[0], ax_pvary(ax_broadcast_in_dim(end, 2, (int64_t[]){N, N}, NULL), "d"));
+  out[0] = ax_add(out[0], ax_pvary(ax_broadcast_in_dim(end, AX_DIMS(N, N), NULL), "d"));
 }
 
 /* --- The list --- */

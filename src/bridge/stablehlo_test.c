@@ -213,7 +213,7 @@ static void test_calls(void **state) {
 
 /* What is done again stands behind a barrier, so that it is not merged with what was done first. */
 static AX_BODY(sines) { out[0] = ax_sin(ax_sin(in[0])); }
-static AX_BODY(sines_again) { ax_checkpoint(NULL, AX_FN(sines, 1, 1), in, out); }
+static AX_BODY(sines_again) { ax_checkpoint(AX_FN(sines, 1, 1), in, out, NULL); }
 static AX_BODY(sines_slope) {
   ax_value gradient;
   ax_vjp(AX_FN(sines_again, 1, 1), AX_FIRST(1), in, in, &out[0], &gradient);

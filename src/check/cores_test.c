@@ -35,7 +35,7 @@ static AX_BODY(call) {
                                 {.type = ax_semaphore_type(0, NULL)},
                                 {.type = ax_dma_semaphore_type(0, NULL)}};
   const ax_kernel_options options = {.scratch_count = AX_COUNT(scratch), .scratch = scratch};
-  ax_mpmd_map(1, &mesh, &AX_FN(k->body, REFS, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 8)), out);
+  ax_mpmd_map(1, &mesh, &AX_FN(k->body, REFS, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 8)), out);
 }
 
 /* Proved, or found wrong with a finding of this kind; exploring says the same. */
@@ -198,9 +198,9 @@ static AX_BODY(asking) { by_core(asks, others, in); }
 static AX_BODY(chooses) {
   const ax_value *refs = context, zero = ax_integer(0), four = ax_integer(4);
   ax_semaphore_wait(refs[SECOND], in[0]); /* nothing, or the one signal */
-  ax_value there = ax_gt(ax_semaphore_read(refs[FIRST]), zero), low = ax_ref_slice(refs[SLOT], &zero, AX_INTS(4)),
-           high = ax_ref_slice(refs[SLOT], &four, AX_INTS(4));
-  ax_value from = ax_ref_slice(refs[X], &zero, AX_INTS(4)), not_there = ax_not(there);
+  ax_value there = ax_gt(ax_semaphore_read(refs[FIRST]), zero), low = ax_ref_slice(refs[SLOT], &zero, AX_DIMS(4)),
+           high = ax_ref_slice(refs[SLOT], &four, AX_DIMS(4));
+  ax_value from = ax_ref_slice(refs[X], &zero, AX_DIMS(4)), not_there = ax_not(there);
   ax_copy_start(from, low, &(ax_copy_options){.received = &refs[DONE], .predicate = &not_there});
   ax_copy_start(from, high, &(ax_copy_options){.received = &refs[DONE], .predicate = &there});
 }
@@ -226,7 +226,7 @@ static void test_counts(void **state) {
 
 static AX_BODY(copies_nothing) {
   const ax_value *refs = context, zero = ax_integer(0);
-  ax_copy(in[0], ax_ref_slice(refs[Y], &zero, AX_INTS(0)));
+  ax_copy(in[0], ax_ref_slice(refs[Y], &zero, AX_DIMS(0)));
   fill(refs);
 }
 static AX_BODY(in_scope) {
@@ -243,8 +243,8 @@ static void test_nothing(void **state) {
 
 static AX_BODY(stores_halves) {
   const ax_value *refs = context, zero = ax_integer(0), four = ax_integer(4);
-  ax_ref_store(ax_ref_slice(refs[SLOT], &zero, AX_INTS(4)), ax_real(1));
-  ax_ref_store(ax_ref_slice(refs[SLOT], &four, AX_INTS(4)), ax_real(2));
+  ax_ref_store(ax_ref_slice(refs[SLOT], &zero, AX_DIMS(4)), ax_real(1));
+  ax_ref_store(ax_ref_slice(refs[SLOT], &four, AX_DIMS(4)), ax_real(2));
   signal(refs[FIRST]);
   fill(refs);
 }

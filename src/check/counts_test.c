@@ -155,7 +155,7 @@ static AX_BODY(body) {
     parts[c] = (part){.plan = p, .refs = in, .core = c};
     fns[c] = AX_CLOSURE(core_body, 0, 0, &parts[c]);
   }
-  ax_switch(me, p->cores, fns, NULL, NULL);
+  ax_switch(me, AX_LIST(p->cores, fns), NULL, NULL);
 }
 
 static AX_BODY(kernel) {
@@ -173,8 +173,7 @@ static AX_BODY(kernel) {
                                      .alias_count = 1,
                                      .aliases = aliases,
                                      .collective_id = 1};
-  ax_mpmd_map(1, p->threads > 1 ? &threads : &one, &AX_CLOSURE(body, REFS, 0, p), &options, 1, in, 1,
-              AX_TYPES(AX_TYPE(AX_S32, words)), out);
+  ax_mpmd_map(1, p->threads > 1 ? &threads : &one, &AX_CLOSURE(body, REFS, 0, p), &options, 1, in, AX_TYPES(AX_TYPE(AX_S32, words)), out);
 }
 
 static AX_BODY(whole) {

@@ -40,7 +40,7 @@ static void call(ax_function body, ax_value index, ax_value data, ax_value *out)
   const ax_core_mesh mesh = {.core = "core", .mesh = {.count = 1, .axis = {{.name = "w", .size = 2}}}, .threads = "w"};
   const ax_scratch scratch = {.type = AX_SMEM(AX_S32, 2)};
   const ax_kernel_options options = {.scratch_count = 1, .scratch = &scratch};
-  ax_mpmd_map(1, &mesh, &AX_FN(body, 4, 0), &options, 2, (ax_value[]){index, data}, 1, AX_TYPES(AX_TYPE(AX_F32, 2)), out);
+  ax_mpmd_map(1, &mesh, &AX_FN(body, 4, 0), &options, 2, (ax_value[]){index, data}, AX_TYPES(AX_TYPE(AX_F32, 2)), out);
 }
 
 /* in: round, index of the round before, result; index of this one is another. */
@@ -63,7 +63,7 @@ static AX_BODY(whole) {
   } else if (k->place == 1) {
     ax_value results[2];
     ax_fori_loop(ax_integer(0), ax_integer(3), AX_CLOSURE(one_round, 3, 2, in),
-                 (ax_value[]){ax_full_i64(AX_S32, AX_DIMS(2), 0), in[1]}, results);
+                 AX_VALUES(ax_full_i64(AX_S32, AX_DIMS(2), 0), in[1]), results);
     out[0] = results[1];
   } else
     ax_if(ax_gt(in[2], ax_real(0)), AX_CLOSURE(then, 0, 1, in), AX_CLOSURE(otherwise, 0, 1, in), NULL, out);

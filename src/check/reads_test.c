@@ -25,7 +25,7 @@ static AX_BODY(call) {
                                 {.type = ax_semaphore_type(0, NULL)},
                                 {.type = ax_semaphore_type(0, NULL)}};
   const ax_kernel_options options = {.scratch_count = AX_COUNT(scratch), .scratch = scratch};
-  ax_mpmd_map(1, k->devices ? &one : &threads, &AX_FN(k->body, REFS, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(1, k->devices ? &one : &threads, &AX_FN(k->body, REFS, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 static AX_BODY(whole) {
@@ -69,7 +69,7 @@ static AX_BODY(not_there) { out[0] = ax_lt(ax_semaphore_read(*(const ax_value *)
 static void spin(const ax_value *semaphore) { ax_while(AX_CLOSURE(not_there, 0, 1, semaphore), AX_FN(nothing, 0, 0), NULL, NULL); }
 static void by(const char *axis, ax_function first, ax_function second, ax_function third, const ax_value *refs) {
   const ax_fn fns[] = {AX_CLOSURE(first, 0, 0, refs), AX_CLOSURE(second, 0, 0, refs), AX_CLOSURE(third, 0, 0, refs)};
-  ax_switch(me(axis), 3, fns, NULL, NULL);
+  ax_switch(me(axis), AX_LIST(3, fns), NULL, NULL);
 }
 
 /* --- A count that is read says nothing of memory --- */

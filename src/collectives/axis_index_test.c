@@ -26,7 +26,7 @@ static void mapped(const ax_value *in, ax_value *out, void *context) {
 
 static void batched(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_vmap(&(ax_vmap_options){.axis_name = "v"}, AX_FN(mapped, 1, count), in, out);
+  ax_vmap(AX_FN(mapped, 1, count), in, out, &(ax_vmap_options){.axis_name = "v"});
 }
 
 static void outermost(const ax_value *in, ax_value *out, void *context) {
@@ -73,7 +73,7 @@ static void unbound_in(const ax_value *in, ax_value *out, void *context) {
 }
 static void in_batch(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_vmap(&(ax_vmap_options){.axis_name = "v"}, AX_FN(unbound_in, 1, 1), in, out);
+  ax_vmap(AX_FN(unbound_in, 1, 1), in, out, &(ax_vmap_options){.axis_name = "v"});
 }
 static void in_mesh(const ax_value *in, ax_value *out, void *context) {
   ax_mesh mesh;

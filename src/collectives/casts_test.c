@@ -52,10 +52,10 @@ static void less(const ax_value *in, ax_value *out) { out[0] = ax_lt(in[0], in[1
 static void joined(const ax_value *in, ax_value *out) { out[0] = ax_concatenate(2, in, 0); }
 static void selected(const ax_value *in, ax_value *out) { out[0] = ax_select_n(ax_full(AX_BOOL, AX_DIMS(2, 2), 1), in[0], in[1]); }
 static void updated(const ax_value *in, ax_value *out) {
-  out[0] = ax_dynamic_update_slice(in[0], in[1], (ax_value[]){ax_full(AX_S32, AX_DIMS(), 0), ax_full(AX_S32, AX_DIMS(), 0)});
+  out[0] = ax_dynamic_update_slice(in[0], in[1], AX_VALUES(ax_full(AX_S32, AX_DIMS(), 0), ax_full(AX_S32, AX_DIMS(), 0)));
 }
 static void padded(const ax_value *in, ax_value *out) {
-  out[0] = ax_pad(in[0], ax_reduce_sum(in[1], AX_ALL_DIMS, false), AX_INTS(1, 0), AX_INTS(0, 1), AX_INTS(0, 0));
+  out[0] = ax_pad(in[0], ax_reduce_sum(in[1], AX_ALL_DIMS, false), AX_DIMS(1, 0), AX_DIMS(0, 1), AX_DIMS(0, 0));
 }
 
 /* By the first's state, then the second's: the result's; '-': an error that names the axis. `states`: which the fourth is. */
@@ -116,7 +116,7 @@ static void cast_bool(const ax_value *in, ax_value *out) {
 
 static void masked(const ax_value *in, ax_value *out) { out[0] = ax_where(ax_gt(in[1], ax_real(0)), in[0], ax_real(0)); }
 static void above_zero(const ax_value *in, ax_value *out) {
-  out[0] = ax_add(ax_integer(0), ax_pad(in[0], ax_real(0), AX_INTS(1, 0), AX_INTS(0, 0), AX_INTS(0, 0)));
+  out[0] = ax_add(ax_integer(0), ax_pad(in[0], ax_real(0), AX_DIMS(1, 0), AX_DIMS(0, 0), AX_DIMS(0, 0)));
 }
 static void above_one(const ax_value *in, ax_value *out) { out[0] = ax_add(ax_integer(1), in[0]); }
 static void running(const ax_value *in, ax_value *out) { out[0] = ax_cumsum(in[0], 0, true); }
@@ -348,11 +348,11 @@ static ax_value linear_ones(bool with, ax_value x, ax_value w) {
            one = ax_full(AX_S32, AX_DIMS(), 1);
   ax_value twice = ax_mul(u, r), over = ax_div(u, r);
   u = ax_sub(ax_add(twice, ax_neg(u)), over);
-  u = ax_reshape(ax_transpose(u, AX_INTS(1, 0)), AX_DIMS(2, 8));
-  u = ax_concatenate(AX_VALUES(u, ax_slice(u, AX_INTS(0, 1), AX_INTS(2, 8), AX_INTS(1, 2))), 1);
-  u = ax_dynamic_update_slice(u, ax_dynamic_slice(u, (ax_value[]){zero, one}, AX_INTS(2, 3)), (ax_value[]){zero, one});
+  u = ax_reshape(ax_transpose(u, AX_DIMS(1, 0)), AX_DIMS(2, 8));
+  u = ax_concatenate(AX_VALUES(u, ax_slice(u, AX_DIMS(0, 1), AX_DIMS(2, 8), AX_DIMS(1, 2))), 1);
+  u = ax_dynamic_update_slice(u, ax_dynamic_slice(u, AX_VALUES(zero, one), AX_DIMS(2, 3)), AX_VALUES(zero, one));
   u = ax_select_n(ax_gt(ax_iota(AX_F64, AX_DIMS(2, 12), 1), total(r)), u, ax_mul(u, ax_real(2)));
-  u = ax_reduce_sum(ax_pad(u, total(u), AX_INTS(1, -1), AX_INTS(0, 2), AX_INTS(0, 1)), AX_DIMS(1), false);
+  u = ax_reduce_sum(ax_pad(u, total(u), AX_DIMS(1, -1), AX_DIMS(0, 2), AX_DIMS(0, 1)), AX_DIMS(1), false);
   u = ax_mul(ax_matmul(ax_broadcast_to(r, AX_DIMS(2, 4)), ax_broadcast_to(u, AX_DIMS(4, 3))), ax_real(0.01));
   return total(ax_cos(end_sum(with, u)));
 }
@@ -390,7 +390,7 @@ static ax_value scanned(bool with, ax_value x, ax_value w) {
   around a = {with, x, w};
   ax_value zero = ax_full(AX_F64, AX_DIMS(4), 0), out[2];
   ax_scan(AX_CLOSURE(add_up, 3, 2, &a), 2, -1, false,
-          (ax_value[]){with ? ax_pcast(ax_pvary(zero, "d"), "d", "unreduced") : zero, ax_sin(w), x}, out);
+          AX_VALUES(with ? ax_pcast(ax_pvary(zero, "d"), "d", "unreduced") : zero, ax_sin(w), x), out);
   return ax_add(total(ax_square(end_sum(with, out[0]))), total(with ? ax_pcast(out[1], "d", "invariant") : out[1]));
 }
 
@@ -410,14 +410,14 @@ static ax_value branched(bool with, ax_value x, ax_value w) {
   around a = {with, x, w};
   ax_value out[2], own[1];
   ax_if(ax_gt(total(w), ax_real(0)), AX_CLOSURE(same_shared, 1, 2, &a), AX_CLOSURE(same_alone, 1, 2, &a), &w, out);
-  ax_if(ax_gt(total(x), ax_real(0)), AX_FN(shared_by_index, 2, 1), AX_FN(other_by_index, 2, 1), (ax_value[]){out[0], w}, own);
+  ax_if(ax_gt(total(x), ax_real(0)), AX_FN(shared_by_index, 2, 1), AX_FN(other_by_index, 2, 1), AX_VALUES(out[0], w), own);
   return ax_add(ax_psum(total(own[0]), "d"), total(ax_sin(end_sum(with, out[1]))));
 }
 
 static void call(const ax_value *in, ax_value *out, void *with) { out[0] = ax_mul(begin_sum(*(bool *)with, in[0]), in[1]); }
 static ax_value called(bool with, ax_value x, ax_value w) {
   ax_value r = shared(with, w), u;
-  ax_closed_call(AX_CLOSURE(call, 2, 1, &with), (ax_value[]){x, r}, &u);
+  ax_closed_call(AX_CLOSURE(call, 2, 1, &with), AX_VALUES(x, r), &u);
   return total(ax_sin(end_sum(with, u)));
 }
 
@@ -445,7 +445,7 @@ static ax_value nested(bool with, ax_value x, ax_value w) {
   ax_value out;
   TEST_OK(ax_mesh_parse("e=2", &mesh));
   ax_value u = begin_sum(with, ax_square(x)), r = shared(with, w);
-  ax_shard_map(&mesh, "e; _; _ -> ", AX_CLOSURE(nested_body, 3, 1, &with), (ax_value[]){u, r, w}, &out);
+  ax_shard_map(&mesh, "e; _; _ -> ", AX_CLOSURE(nested_body, 3, 1, &with), AX_VALUES(u, r, w), &out);
   return total(ax_cos(end_sum(with, out)));
 }
 
@@ -517,7 +517,7 @@ static void everything(const ax_value *in, ax_value *out, void *context) {
   ax_pushforward(linear, in, &pushed);
   out[6] = pushed;
   ax_value many = ax_mul(ax_reshape(ax_add(ax_iota(AX_F64, AX_DIMS(3), 0), ax_real(-1)), AX_DIMS(3, 1)), in[1]);
-  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){UNMAPPED, 0}}, f, (ax_value[]){in[0], many}, &out[7]);
+  ax_vmap(f, AX_VALUES(in[0], many), &out[7], &(ax_vmap_options){.in_axes = (const int[]){UNMAPPED, 0}});
   ax_grad(AX_CLOSURE(steepness, 2, 1, context), AX_FIRST(2), in, &out[8]);
 }
 
@@ -563,8 +563,8 @@ static void once_more(const ax_value *in, ax_value *out, void *context) {
 static ax_value looped(bool with, ax_value x, ax_value w) {
   around a = {with, x, w};
   ax_value out[3];
-  ax_while(AX_FN(not_done, 3, 1), AX_CLOSURE(once_more, 3, 3, &a),
-           (ax_value[]){ax_full(AX_S32, AX_DIMS(), 0), w, begin_sum(with, x)}, out);
+  ax_while(AX_FN(not_done, 3, 1), AX_CLOSURE(once_more, 3, 3, &a), AX_VALUES(ax_full(AX_S32, AX_DIMS(), 0), w, begin_sum(with, x)),
+           out);
   return total(ax_sin(end_sum(with, out[2])));
 }
 static void forward_alone(const ax_value *in, ax_value *out, void *context) {
@@ -607,8 +607,8 @@ static void without_memory(void **state) {
    make sense on such axes are the same. */
 static void mapped(const ax_value *in, ax_value *out, void *context) {
   ax_value x = ax_reshape(in[0], AX_DIMS(4, 4, 4));
-  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){0, UNMAPPED}, .out_axes = (const int[]){UNMAPPED}, .axis_name = "d"},
-          AX_CLOSURE(on_device, 2, 1, context), (ax_value[]){x, in[1]}, out);
+  ax_vmap(AX_CLOSURE(on_device, 2, 1, context), AX_VALUES(x, in[1]), out,
+          &(ax_vmap_options){.in_axes = (const int[]){0, UNMAPPED}, .out_axes = (const int[]){UNMAPPED}, .axis_name = "d"});
 }
 
 static void over_the_axis(void **state) {

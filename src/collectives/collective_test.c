@@ -126,7 +126,7 @@ static void ends_outer(const ax_value *in, ax_value *out, void *context) {
 }
 static ax_value captured(ax_value x) {
   ax_value started = ax_psum_start(x, "b"), out;
-  ax_switch(ax_full(AX_S32, 0, NULL, 0), 1, &AX_CLOSURE(ends_outer, 0, 1, &started), NULL, &out);
+  ax_switch(ax_full(AX_S32, 0, NULL, 0), AX_LIST(1, &AX_CLOSURE(ends_outer, 0, 1, &started)), NULL, &out);
   return out;
 }
 static void summed(const ax_value *in, ax_value *out, void *context) {
@@ -151,7 +151,7 @@ static ax_value start_of_future(ax_value x) {
 }
 static ax_value start_of_cond(ax_value x) {
   ax_value out;
-  return ax_done(ax_start((ax_switch(ax_full(AX_S32, 0, NULL, 0), 1, &AX_FN(summed, 1, 1), &x, &out), out)));
+  return ax_done(ax_start((ax_switch(ax_full(AX_S32, 0, NULL, 0), AX_LIST(1, &AX_FN(summed, 1, 1)), &x, &out), out)));
 }
 static ax_value start_failing(ax_value x) { return ax_done(ax_start(ax_psum(ax_matmul(x, x), "a"))); }
 static ax_value start_failed(ax_value x) {

@@ -31,7 +31,7 @@ static void over_devices(const ax_value *in, ax_value *out, void *context) {
 
 static void over_a_batch(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_vmap(&(ax_vmap_options){.axis_name = "d"}, AX_FN(shifts, 1, 2 * count), in, out);
+  ax_vmap(AX_FN(shifts, 1, 2 * count), in, out, &(ax_vmap_options){.axis_name = "d"});
 }
 
 static double wanted(int64_t offset, bool wrap, int64_t member) {
@@ -82,7 +82,7 @@ static void shuffled_devices(const ax_value *in, ax_value *out, void *context) {
 
 static void shuffled_batch(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_vmap(&(ax_vmap_options){.axis_name = "d"}, AX_FN(shuffled, 1, 2), in, out);
+  ax_vmap(AX_FN(shuffled, 1, 2), in, out, &(ax_vmap_options){.axis_name = "d"});
 }
 
 static void members_in_another_order(void **state) {
@@ -124,7 +124,7 @@ static void found_on_devices(const ax_value *in, ax_value *out, void *context) {
 }
 static void found_in_a_batch(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_vmap(&(ax_vmap_options){.axis_name = "d", .in_axes = (const int[]){0, AX_NOT_MAPPED}}, AX_FN(found, 2, 3), in, out);
+  ax_vmap(AX_FN(found, 2, 3), in, out, &(ax_vmap_options){.axis_name = "d", .in_axes = (const int[]){0, AX_NOT_MAPPED}});
 }
 
 static void a_source_that_is_found(void **state) {

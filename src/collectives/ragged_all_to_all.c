@@ -284,7 +284,7 @@ static ax_value left_alone(const ax_ragged_params *params, const ax_value *table
   in[OPERAND] = ax_full(AX_BOOL, rank, flags.dims, 1);
   in[OUTPUT] = ax_full(AX_BOOL, rank, rows.dims, 0);
   for (uint32_t d = 0; d < rank; d++) where[d] = d;
-  ax_value came = ax_broadcast_in_dim(ax_ragged_bind(params, in), rows.rank, rows.dims, where);
+  ax_value came = ax_broadcast_in_dim(ax_ragged_bind(params, in), AX_LIST(rows.rank, rows.dims), where);
   return ax_select_n(came, t, ax_zeros_of(&rows));
 }
 

@@ -21,7 +21,7 @@ static ax_value add_index(ax_value x, uint32_t rank, const int64_t *dims, uint32
   int64_t sizes[AX_MAX_RANK], all = 1;
   for (uint32_t i = 0; i < count; i++) all *= sizes[i] = dims[where[i]];
   ax_value index = ax_mul(ax_iota(AX_S64, 1, &all, 0), ax_full_i64(AX_S64, 1, &all, step));
-  return ax_add(x, ax_broadcast_in_dim(ax_reshape(index, count, sizes), rank, dims, where));
+  return ax_add(x, ax_broadcast_in_dim(ax_reshape(index, count, sizes), AX_LIST(rank, dims), where));
 }
 
 /* [B.., L.., K] -> [devices, B, L of the sender, L of the receiver, slices]. receives: it speaks of what comes, not of what

@@ -93,14 +93,14 @@ static void start_jvp(const ax_jvp_args *args) {
   }
   for (uint32_t i = 0; i < eqn->in_count; i++) in[i] = args->in[i];
   ax_tangents_take(&t, in + eqn->in_count);
-  ax_call(jvp, jvp->in_count, in, jvp->out_count, made);
+  ax_call(jvp, in, made);
   ax_tangents_give(&t, out, made + eqn->out_count);
   ax_program_release(jvp);
 }
 
 /* The body's transpose, in place. */
 static void bind_here(AX_UNUSED const ax_eqn *eqn, ax_program *transposed, const ax_value *in, ax_value *out) {
-  ax_call(transposed, transposed->in_count, in, transposed->out_count, out);
+  ax_call(transposed, in, out);
 }
 static void start_transpose(const ax_transpose_args *args) { ax_transpose_by_body(args, body_of(args->eqn), bind_here); }
 

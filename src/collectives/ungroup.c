@@ -95,7 +95,7 @@ ax_value ax_ungrouped_combine(ax_scalar op, const ax_axes *axes, ax_value x) {
   if (ax_failed()) return ax_poison;
   int64_t all = ax_type_elems(&type);
   x = ax_reshape(parts, 1, &all);
-  if (all > elems) x = ax_slice(x, (const int64_t[]){0}, &elems, NULL);
+  if (all > elems) x = ax_slice(x, AX_DIMS(0), &elems, NULL);
   return ax_reshape(x, whole.rank, whole.dims);
 }
 

@@ -310,7 +310,7 @@ static AX_BODY(apart) {
   out[0] = in[0];
   HERE; AX_IF (ax_gt(sum(in[0]), 0), &out[0]) out[0] = ax_psum(out[0], "d");
 }
-static AX_BODY(divergent) { ax_shard_map(&(ax_mesh){1, {{.name = "d", .size = 2}}}, "d -> d", AX_FN(apart, 1, 1), in, out); }
+static AX_BODY(divergent) { ax_shard_map((&(ax_mesh){1, {{.name = "d", .size = 2}}}), "d -> d", AX_FN(apart, 1, 1), in, out); }
 
 static const struct {
   ax_function function;

@@ -87,7 +87,7 @@ static AX_BODY(row_step) {
 }
 static AX_BODY(rows_by_function) {
   ax_value made[2];
-  ax_scan(AX_FN(row_step, 2, 2), 1, -1, false, (ax_value[]){ax_full(AX_S32, 0, NULL, 0), in[0]}, made);
+  ax_scan(AX_FN(row_step, 2, 2), 1, -1, false, AX_VALUES(ax_full(AX_S32, 0, NULL, 0), in[0]), made);
   out[0] = made[1];
   out[1] = in[1];
 }
@@ -233,7 +233,7 @@ static AX_BODY(grad) { ax_grad(AX_CLOSURE(loss, OPERANDS, 1, context), AX_FIRST(
 static AX_BODY(mapped) {
   ax_value many[OPERANDS], made[RESULTS];
   for (int i = 0; i < OPERANDS; i++) many[i] = ax_stack(2, (ax_value[]){in[i], ax_add(in[i], 1)}, 0);
-  ax_vmap(NULL, *(const ax_fn *)context, many, made);
+  ax_vmap(*(const ax_fn *)context, many, made, NULL);
   for (int i = 0; i < RESULTS; i++) out[i] = ax_reduce_sum(made[i], AX_DIMS(0), false);
 }
 static const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = 2}}};

@@ -3,9 +3,9 @@
 #include "prim/bind.h"
 
 static ax_status check_call(const ax_program *program, uint32_t in_count, uint32_t out_count) {
-  if (in_count == program->in_count && out_count == program->out_count) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "call: the program takes %u values and gives %u, not %u and %u",
-                  program->in_count, program->out_count, in_count, out_count);
+  AX_TRY(ax_require(program, "program"));
+  AX_TRY(ax_list_check("call", "the program takes", "value", in_count, program->in_count));
+  return ax_list_check("call", "the program gives", "value", out_count, program->out_count);
 }
 
 /* map: program value id -> handle in the current trace. */
@@ -37,14 +37,20 @@ static void check_argument(const ax_program *program, uint32_t index, ax_value v
                    ax_type_string(&type, axes), ax_type_string(&program->types[index], axes)));
 }
 
-void ax_call(const ax_program *program, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out) {
+void (ax_call)(const ax_program *program, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out) {
+  ax_status status = check_call(program, in_count, out_count);
+  if (status != AX_OK || ax_failed()) {
+    ax_poison_list(out_count, program != NULL ? program->out_count : 0, out);
+    if (status != AX_OK) ax_fail(status);
+    return;
+  }
+  in_count = program->in_count;
+  out_count = program->out_count;
   in = ax_take_operands(in, in_count, out, out_count);
   if (ax_failed()) return;
-  ax_status status = ax_require(program, "program");
-  if (status == AX_OK) status = check_call(program, in_count, out_count);
-  ax_value *map = status == AX_OK ? ax_arena_alloc(&ax_builder_current()->arena, program->value_count * sizeof map[0]) : NULL;
+  ax_value *map = ax_arena_alloc(&ax_builder_current()->arena, program->value_count * sizeof map[0]);
   if (map == NULL) {
-    ax_fail(status != AX_OK ? status : ax_out_of_memory(program->value_count * sizeof map[0]));
+    ax_fail(ax_out_of_memory(program->value_count * sizeof map[0]));
     return;
   }
   for (uint32_t i = 0; i < in_count; i++) {

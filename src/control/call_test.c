@@ -9,7 +9,7 @@ static void scaled_sum(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_add(ax_mul(in[0], ax_full_like(in[0], 3)), in[1]);
 }
 
-static void call_it(const ax_value *in, ax_value *out, void *context) { ax_call(context, 2, in, 1, out); }
+static void call_it(const ax_value *in, ax_value *out, void *context) { ax_call(context, in, out); }
 
 static void operands_are_made_to_agree(void **state) {
   (void)state;

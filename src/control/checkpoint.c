@@ -150,7 +150,9 @@ const ax_prim ax_prim_checkpoint = {
 
 /* --- The function --- */
 
-void ax_checkpoint(const ax_checkpoint_options *options, ax_fn f, const ax_value *in, ax_value *out) {
+void (ax_checkpoint)(ax_fn f, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out,
+                     const ax_checkpoint_options *options) {
+  if (!ax_lists_fit("checkpoint", in_count, f.in_count, out_count, f.out_count, out)) return;
   checkpoint_params made = {.saved.dots = options != NULL && options->save_dots};
   if (options != NULL && options->save_names != NULL && !ax_parse_words("checkpoint", options->save_names, &made.saved.names))
     return;

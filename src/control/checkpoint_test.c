@@ -22,7 +22,7 @@ static const ax_checkpoint_options with_dots = {.save_dots = true};
 static AX_BODY(call) { ((const ax_fn *)context)->function(in, out, NULL); }
 static AX_BODY(call_again) {
   ax_value half;
-  ax_checkpoint(NULL, AX_CLOSURE(call, 2, 1, context), in, &half);
+  ax_checkpoint(AX_CLOSURE(call, 2, 1, context), in, &half, NULL);
   out[0] = ax_mul(half, ax_cos(half));
 }
 static AX_BODY(call_and_use) {
@@ -35,7 +35,7 @@ static ax_value wrapped(wrapping by, ax_function function, ax_value x, ax_value 
   ax_fn f = AX_FN(function, 2, 1), use = AX_CLOSURE(by == AGAIN_TWICE ? call_again : call_and_use, 2, 1, &f);
   ax_value in[] = {x, w}, out;
   if (by == PLAIN) use.function(in, &out, use.context);
-  else ax_checkpoint(by == AGAIN_BUT_DOTS ? &with_dots : NULL, use, in, &out);
+  else ax_checkpoint(use, in, &out, by == AGAIN_BUT_DOTS ? &with_dots : NULL);
   return out;
 }
 
@@ -105,7 +105,7 @@ static AX_BODY(on_device) {
   if (s->place == IN_CALL) ax_closed_call(f, in, made);
   if (s->place == IN_BATCH) {
     ax_value members[] = {ax_stack(2, (ax_value[]){in[0], ax_cos(in[0])}, 0), in[1]};
-    ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){0, AX_NOT_MAPPED}}, AX_CLOSURE(turn_member, 2, 1, context), members, made);
+    ax_vmap(AX_CLOSURE(turn_member, 2, 1, context), members, made, &(ax_vmap_options){.in_axes = (const int[]){0, AX_NOT_MAPPED}});
   }
   out[0] = ax_psum(ax_reduce_sum(ax_mul(made[0], made[0]), AX_ALL_DIMS, false), "d");
 }
@@ -132,7 +132,7 @@ static AX_BODY(everything) {
   ax_value many = ax_mul(ax_reshape(ax_add(ax_iota(AX_F64, AX_DIMS(3), 0), ax_real(-1)), AX_DIMS(3, 1)), in[1]), again, pulled[2];
   ax_value_and_grad(f, AX_FIRST(2), in, out);
   ax_fn both = AX_CLOSURE(steepness, 2, 1, context);
-  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){AX_NOT_MAPPED, 0}}, both, (ax_value[]){in[0], many}, &out[3]);
+  ax_vmap(both, AX_VALUES(in[0], many), &out[3], &(ax_vmap_options){.in_axes = (const int[]){AX_NOT_MAPPED, 0}});
   ax_grad(both, AX_FIRST(2), in, &out[4]);
   ax_jvp(f, AX_FIRST(2), in, in, &again, &out[6]);
   ax_linear linear = ax_linearize(f, AX_FIRST(2), in, &again);
@@ -227,7 +227,7 @@ static AX_BODY(one_layer) {
   const chain *c = context;
   ax_fn f = AX_CLOSURE(layer, 2, 1, context);
   if (c->by == PLAIN) layer(in, out, context);
-  else ax_checkpoint(c->by == AGAIN_BUT_DOTS ? &with_dots : NULL, f, in, out);
+  else ax_checkpoint(f, in, out, c->by == AGAIN_BUT_DOTS ? &with_dots : NULL);
 }
 static AX_BODY(group) {
   ax_value x = in[0];
@@ -247,7 +247,7 @@ static AX_BODY(of_layers) {
   ax_value pair[] = {in[0], in[1]};
   if (c->in_scan) ax_scan(AX_CLOSURE(one_step, 1, 1, &(step){c, in[1]}), 1, c->layers, false, pair, pair);
   else if (c->by == AGAIN_TWICE)
-    for (int i = 0; i < c->layers; i += GROUP) ax_checkpoint(NULL, AX_CLOSURE(group, 2, 1, context), pair, pair);
+    for (int i = 0; i < c->layers; i += GROUP) ax_checkpoint(AX_CLOSURE(group, 2, 1, context), pair, pair, NULL);
   else
     for (int i = 0; i < c->layers; i++) one_layer(pair, pair, context);
   out[0] = ax_reduce_sum(pair[0], AX_ALL_DIMS, false);
@@ -370,7 +370,7 @@ static void layers_share(void **state) {
 /* Forwards through a while, where there is no way back. */
 static AX_BODY(below_ten) { out[0] = ax_lt(in[0], ax_real(10)); }
 static AX_BODY(grow) { out[0] = ax_add(in[0], ax_square(in[0])); }
-static AX_BODY(grow_again) { ax_checkpoint(NULL, AX_FN(grow, 1, 1), in, out); }
+static AX_BODY(grow_again) { ax_checkpoint(AX_FN(grow, 1, 1), in, out, NULL); }
 static AX_BODY(grown) { ax_while(AX_FN(below_ten, 1, 1), context != NULL ? AX_FN(grow_again, 1, 1) : AX_FN(grow, 1, 1), in, out); }
 static AX_BODY(growth) { ax_jvp(AX_CLOSURE(grown, 1, 1, context), AX_FIRST(1), in, &in[1], &out[0], &out[1]); }
 
@@ -392,7 +392,7 @@ static AX_BODY(times) {
 }
 static AX_BODY(tripled) {
   ax_value three = ax_convert_element_type(ax_add(ax_stop_gradient(in[0]), ax_real(2)), AX_S32);
-  ax_checkpoint(NULL, AX_CLOSURE(times, 2, 1, &in[1]), (ax_value[]){in[0], three}, out);
+  ax_checkpoint(AX_CLOSURE(times, 2, 1, &in[1]), AX_VALUES(in[0], three), out, NULL);
 }
 static AX_BODY(tripled_slopes) { ax_grad(AX_FN(tripled, 2, 1), AX_FIRST(2), in, out); }
 
@@ -418,7 +418,7 @@ static AX_BODY(named) {
   ax_value kept = ax_checkpoint_name(ax_sin(ax_sin(in[0])), "kept");
   out[0] = ax_exp(ax_checkpoint_name(ax_tanh(kept), "other"));
 }
-static AX_BODY(named_again) { ax_checkpoint(&(ax_checkpoint_options){.save_names = context}, AX_FN(named, 1, 1), in, out); }
+static AX_BODY(named_again) { ax_checkpoint(AX_FN(named, 1, 1), in, out, &(ax_checkpoint_options){.save_names = context}); }
 static AX_BODY(named_slope) { ax_grad(AX_CLOSURE(named_again, 1, 1, context), AX_FIRST(1), in, out); }
 
 static uint32_t count_of(const ax_program *program, const char *prim) {
@@ -453,7 +453,7 @@ static void names(void **state) {
 /* --- What is refused, and when there is no memory --- */
 
 static AX_BODY(sent) { out[0] = ax_precv(ax_psend(in[0], "d", AX_PAIRS({0, 1})), ax_typeof(in[0]), "d", AX_PAIRS({0, 1})); }
-static AX_BODY(sent_again) { ax_checkpoint(NULL, AX_FN(sent, 1, 1), in, out); }
+static AX_BODY(sent_again) { ax_checkpoint(AX_FN(sent, 1, 1), in, out, NULL); }
 
 static void refused(void **state) {
   (void)state;

@@ -198,6 +198,7 @@ void ax_called_function(const ax_prim *prim, const void *params, ax_fn function,
   ax_body_deinit(&body);
 }
 
-void ax_closed_call(ax_fn function, const ax_value *in, ax_value *out) {
+void (ax_closed_call)(ax_fn function, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out) {
+  if (!ax_lists_fit("closed_call", in_count, function.in_count, out_count, function.out_count, out)) return;
   ax_called_function(&ax_prim_closed_call, &(ax_closed_call_params){NULL}, function, in, out);
 }

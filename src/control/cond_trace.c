@@ -154,7 +154,7 @@ static ax_status make_alike(const ax_cond_tracing *t, uint32_t b) {
   if (in != NULL && operands != NULL && outs != NULL) {
     for (uint32_t i = 0; i < own; i++) operands[i] = in[t->place[b][i]];
     for (uint32_t i = 0; i < t->in_count; i++) operands[own + i] = in[t->capture_count + i];
-    ax_call(body->program, body->program->in_count, operands, t->out_count, outs);
+    ax_call(body->program, AX_LIST(body->program->in_count, operands), AX_LIST(t->out_count, outs));
     for (uint32_t k = 0; k < t->out_count; k++) outs[k] = ax_spread_to(outs[k], &t->out_spread[k]);
   }
   AX_TRY(ax_region_finish(&builder, outs, t->out_count, &made));
@@ -207,19 +207,25 @@ static bool is_scalar(ax_value x, ax_dtype dtype, const char *format) {
   return false;
 }
 
-void ax_switch(ax_value index, uint32_t count, const ax_fn *branches, const ax_value *in, ax_value *out) {
+void (ax_switch)(ax_value index, uint32_t count, const ax_fn *branches, uint32_t in_count, const ax_value *in, uint32_t out_count,
+                 ax_value *out) {
+  ax_status status = ax_list_length("switch", "branches", count, &count);
+  if (status != AX_OK) ax_fail(status);
   if (count == 0 || branches == NULL) {
     if (!ax_failed()) ax_fail(ax_error(AX_INVALID_ARGUMENT, "switch: there is no branch"));
     return;
   }
   ax_cond_tracing t = {
       .owner = "switch", .branch_count = count, .in_count = branches[0].in_count, .out_count = branches[0].out_count};
+  if (!ax_lists_fit("switch", in_count, t.in_count, out_count, t.out_count, out)) return;
   in = ax_take_operands(in, t.in_count, out, t.out_count);
   if (is_scalar(index, AX_S32, "switch: the index is %s; it must be an s32 scalar (ax_if takes a bool)"))
     choose(&t, branches, index, in, out);
 }
 
-void ax_if(ax_value predicate, ax_fn then, ax_fn otherwise, const ax_value *in, ax_value *out) {
+void (ax_if)(ax_value predicate, ax_fn then, ax_fn otherwise, uint32_t in_count, const ax_value *in, uint32_t out_count,
+             ax_value *out) {
+  if (!ax_lists_fit("if", in_count, then.in_count, out_count, then.out_count, out)) return;
   static const char *const names[] = {"otherwise", "then"};
   const ax_fn branches[] = {otherwise, then};
   ax_cond_tracing t = {.owner = "if", .names = names, .branch_count = 2, .in_count = then.in_count, .out_count = then.out_count};

@@ -162,7 +162,7 @@ static ax_status build_primal(const split *s, uint32_t i, ax_program **out) {
   ax_value *results = ax_trace_alloc(primal->out_count * sizeof results[0]);
   ax_value *outs = ax_trace_alloc(out_count * sizeof outs[0]);
   if (in != NULL && results != NULL && outs != NULL) {
-    ax_call(primal, primal->in_count, in, primal->out_count, results);
+    ax_call(primal, in, results);
     for (uint32_t k = 0; k < y_count; k++) outs[k] = results[k];
     for (uint32_t r = 0; r < s->residual_count[i]; r++)
       if (s->source[i][r] >= s->b->in_count) outs[y_count + s->source[i][r] - s->b->in_count] = results[y_count + r];
@@ -287,7 +287,7 @@ static ax_value select_result(const ax_batch_args *args, const branches *b, cons
   const int64_t front = 0;
   for (uint32_t i = 1; i < b->count && !ax_failed(); i++) {
     ax_value chosen = ax_ge(args->in[0], ax_full_like(args->in[0], i));
-    ax_value which = ax_broadcast_in_dim(chosen, type.rank, type.dims, &front);
+    ax_value which = ax_broadcast_in_dim(chosen, AX_LIST(type.rank, type.dims), &front);
     result = ax_select_n(which, result, out[i * b->out_count + k]);
   }
   return result;

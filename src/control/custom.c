@@ -103,7 +103,7 @@ static ax_value *call_part(const ax_custom *c, const ax_custom_part *part, const
   if (ax_failed()) return NULL;
   for (uint32_t i = 0; i < program->in_count; i++)
     in[i] = i < body->captured_count ? captured[i] : given[all + i - body->captured_count];
-  ax_call(program, program->in_count, in, program->out_count, made);
+  ax_call(program, in, made);
   *out_count = 0;
   for (uint32_t k = 0; k < part->spread_count; k++) outs[(*out_count)++] = ax_spread_to(made[k], &part->spread[k]);
   for (uint32_t i = 0; i < kept; i++) outs[(*out_count)++] = given[first_captured(c, part->keeps) + i];
@@ -210,7 +210,7 @@ static ax_status with_zeros(ax_memo *memo, const ax_program *program, const bool
     ax_type tangent = ax_dual(&program->types[i]);
     in[i] = given[i] ? *next++ : ax_zero_cotangent(&tangent);
   }
-  if (!ax_failed()) ax_call(program, program->in_count, in, program->out_count, outs);
+  if (!ax_failed()) ax_call(program, in, outs);
   return ax_region_finish(&builder, outs, program->out_count, out);
 }
 

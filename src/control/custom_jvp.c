@@ -84,7 +84,7 @@ static void jvp(const ax_jvp_args *args) {
     if (i >= (uint32_t)params->num_consts && ax_is_float(rule->types[i].dtype))
       in[next++] = ax_instantiate(args->tangent_in[i], args->in[i]);
   }
-  ax_call(rule, rule->in_count, in, rule->out_count, out);
+  ax_call(rule, in, out);
   const ax_value *tangent = out + eqn->out_count;
   for (uint32_t k = 0; k < eqn->out_count; k++) {
     args->out[k] = out[k];
@@ -120,10 +120,10 @@ static void linearize(const ax_jvp_args *args) {
   if (ax_failed()) return;
   ax_value *made = ax_trace_alloc(primal->out_count * sizeof made[0]), *map_in = ax_trace_alloc(tangent->in_count * sizeof made[0]);
   ax_value *map_out = ax_trace_alloc(tangent->out_count * sizeof made[0]);
-  if (!ax_failed()) ax_call(primal, rule->in_count, in, primal->out_count, made);
+  if (!ax_failed()) ax_call(primal, AX_LIST(rule->in_count, in), AX_LIST(primal->out_count, made));
   for (uint32_t i = 0; !ax_failed() && i < tangent->in_count; i++)
     map_in[i] = i < residuals ? made[rule->out_count + i] : tangent_in[i - residuals];
-  if (!ax_failed()) ax_call(tangent, tangent->in_count, map_in, tangent->out_count, map_out);
+  if (!ax_failed()) ax_call(tangent, map_in, map_out);
   for (uint32_t k = 0; !ax_failed() && k < eqn->out_count; k++) {
     args->out[k] = made[k];
     args->tangent_out[k] = ax_is_float(params->call->types[params->call->outs[k]].dtype) ? *map_out++ : ax_zero;
@@ -305,7 +305,8 @@ static void make(ax_custom *c, ax_fn rule, ax_value *out) {
   ax_program_release(made.rule);
 }
 
-void ax_custom_jvp(ax_fn f, ax_fn rule, const ax_value *in, ax_value *out) {
+void (ax_custom_jvp)(ax_fn f, ax_fn rule, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out) {
+  if (!ax_lists_fit(owner, in_count, f.in_count, out_count, f.out_count, out)) return;
   ax_custom c;
   if (ax_custom_init(&c, owner, f, in, out)) make(&c, rule, out);
   ax_custom_deinit(&c);

@@ -103,7 +103,7 @@ static void transpose(const ax_transpose_args *args) {
     ax_type tangent = ax_dual(&backward->types[residuals + k]);
     in[residuals + k] = ax_is_zero(args->cotangent[k]) ? ax_zero_cotangent(&tangent) : args->cotangent[k];
   }
-  ax_call(backward, backward->in_count, in, backward->out_count, out);
+  ax_call(backward, in, out);
   for (uint32_t i = 0; i < backward->out_count; i++)
     if (args->linear[residuals + i]) args->out[residuals + i] = out[i];
 }
@@ -130,7 +130,7 @@ ax_status ax_custom_batch_backward(const ax_batch_args *args, const ax_program *
   AX_TRY(ax_batch_program(backward, in_dim, args->size, args->axis, wanted, made, &batched));
   const ax_value *in = ax_region_begin(&builder, &batched->axes, batched->types, batched->in_count);
   ax_value *outs = ax_trace_alloc(batched->out_count * sizeof outs[0]);
-  if (in != NULL && outs != NULL) ax_call(batched, batched->in_count, in, batched->out_count, outs);
+  if (in != NULL && outs != NULL) ax_call(batched, in, outs);
   for (uint32_t k = 0; k < batched->out_count && !ax_failed(); k++)
     if (want[k] < 0) outs[k] = summed(outs[k], made[k], &backward->types[backward->outs[k]]);
   ax_status status = ax_region_finish(&builder, outs, batched->out_count, out);

@@ -116,7 +116,7 @@ static AX_BODY(everything) {
   ax_value many = ax_mul(ax_reshape(ax_add(ax_iota(AX_F64, AX_DIMS(3), 0), ax_real(-1)), AX_DIMS(3, 1)), in[1]), again;
   ax_value_and_grad(f, AX_FIRST(2), in, out);
   ax_fn both = AX_CLOSURE(steepness, 2, 1, context);
-  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){AX_NOT_MAPPED, 0}}, both, (ax_value[]){in[0], many}, &out[3]);
+  ax_vmap(both, AX_VALUES(in[0], many), &out[3], &(ax_vmap_options){.in_axes = (const int[]){AX_NOT_MAPPED, 0}});
   ax_grad(both, AX_FIRST(2), in, &out[4]);
   ax_value tangent = ax_full(AX_F64, AX_DIMS(), 0), pulled[2];
   if (s->by != BY_VJP) ax_jvp(f, AX_FIRST(2), in, in, &again, &tangent);
@@ -246,9 +246,9 @@ static AX_BODY(picked_rule) {
 }
 static AX_BODY(picked_loss) {
   ax_value three = ax_convert_element_type(ax_add(ax_stop_gradient(in[0]), ax_real(3)), AX_S32), made[2];
-  if (context != NULL) ax_custom_jvp(AX_FN(picked, 2, 2), AX_FN(picked_rule, 3, 3), (ax_value[]){three, in[0]}, made);
+  if (context != NULL) ax_custom_jvp(AX_FN(picked, 2, 2), AX_FN(picked_rule, 3, 3), AX_VALUES(three, in[0]), made);
   else
-    ax_custom_vjp(AX_FN(picked, 2, 2), AX_FN(picked_forward, 2, 3), AX_FN(picked_backward, 2, 1), (ax_value[]){three, in[0]}, made);
+    ax_custom_vjp(AX_FN(picked, 2, 2), AX_FN(picked_forward, 2, 3), AX_FN(picked_backward, 2, 1), AX_VALUES(three, in[0]), made);
   out[0] = ax_mul(made[1], ax_convert_element_type(made[0], AX_F64));
 }
 static AX_BODY(picked_slope) { ax_grad(AX_CLOSURE(picked_loss, 1, 1, context), AX_FIRST(1), in, out); }

@@ -93,7 +93,7 @@ static void jvp(const ax_jvp_args *args) {
   ax_value *made = ax_trace_alloc(forward->out_count * sizeof made[0]), *out = ax_trace_alloc(tangents * sizeof out[0]);
   ax_value *in = ax_trace_alloc(((size_t)residuals + backward->out_count) * sizeof in[0]);
   if (ax_failed() || !ax_custom_check_captured(args, (uint32_t)params->num_consts)) return;
-  ax_call(forward, eqn->in_count, args->in, forward->out_count, made);
+  ax_call(forward, AX_LIST(eqn->in_count, args->in), AX_LIST(forward->out_count, made));
   for (uint32_t r = 0; r < residuals; r++) in[r] = made[eqn->out_count + r];
   for (uint32_t i = (uint32_t)params->num_consts; i < eqn->in_count; i++)
     if (ax_is_float(params->call->types[i].dtype)) in[count++] = ax_instantiate(args->tangent_in[i], args->in[i]);
@@ -308,7 +308,9 @@ static void make(ax_custom *c, ax_fn forward, ax_fn backward, ax_value *out) {
   ax_program_release(made.forward);
 }
 
-void ax_custom_vjp(ax_fn f, ax_fn forward, ax_fn backward, const ax_value *in, ax_value *out) {
+void (ax_custom_vjp)(ax_fn f, ax_fn forward, ax_fn backward, uint32_t in_count, const ax_value *in, uint32_t out_count,
+                     ax_value *out) {
+  if (!ax_lists_fit(owner, in_count, f.in_count, out_count, f.out_count, out)) return;
   ax_custom c;
   if (ax_custom_init(&c, owner, f, in, out)) make(&c, forward, backward, out);
   ax_custom_deinit(&c);

@@ -90,18 +90,21 @@ static void count_values(ax_value lower, ax_value upper, ax_fn body, ax_value *c
     ax_while(AX_CLOSURE(is_below, count + 2, 1, &body), AX_CLOSURE(step_to, count + 2, count + 2, &body), carries, out);
 }
 
-void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, const ax_value *in, ax_value *out) {
+void (ax_fori_loop)(ax_value lower, ax_value upper, ax_fn body, uint32_t in_count, const ax_value *in, uint32_t out_count,
+                    ax_value *out) {
   uint32_t count = body.out_count;
+  if (body.in_count != count + 1) {
+    ax_reject_as("fori_loop", "the body takes %u operands and gives %u results; it takes an index, and as many carries as it gives",
+                 body.in_count, count);
+    ax_poison_list(out_count, count, out);
+    return;
+  }
+  if (!ax_lists_fit("fori_loop", in_count, count, out_count, count, out)) return;
   ax_value *carries = ax_trace_alloc(((size_t)count + 2) * sizeof carries[0]);
   ax_value *made = ax_trace_alloc(((size_t)count + 2) * sizeof made[0]);
   for (uint32_t k = 0; k < count && carries != NULL; k++) carries[k] = in[k];
   for (uint32_t k = 0; k < count; k++) out[k] = ax_poison;
   if (carries == NULL || made == NULL) return;
-  if (body.in_count != count + 1) {
-    ax_reject_as("fori_loop", "the body takes %u operands and gives %u results; it takes an index, and as many carries as it gives",
-                 body.in_count, count);
-    return;
-  }
   if (ax_is_number(lower) && ax_is_number(upper))
     count_numbers(lower, upper, body, carries, made);
   else

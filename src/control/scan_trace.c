@@ -77,8 +77,11 @@ static ax_status trace_body(ax_scan_tracing *t) {
   return AX_OK;
 }
 
-void ax_scan(ax_fn function, uint32_t carry_count, int64_t length, bool reverse, const ax_value *in, ax_value *out) {
-  uint32_t in_count = function.in_count, out_count = function.out_count;
+void (ax_scan)(ax_fn function, uint32_t carry_count, int64_t length, bool reverse, uint32_t in_count, const ax_value *in,
+               uint32_t out_count, ax_value *out) {
+  if (!ax_lists_fit("scan", in_count, function.in_count, out_count, function.out_count, out)) return;
+  in_count = function.in_count;
+  out_count = function.out_count;
   in = ax_take_operands(in, in_count, out, out_count);
   if (carry_count > in_count || carry_count > out_count) {
     (void)ax_reject(&ax_prim_scan, "%u carries, but its body takes %u operands and gives %u results", carry_count, in_count,

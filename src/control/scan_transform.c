@@ -273,7 +273,7 @@ static ax_status build_transposed(const transposition *t, ax_program **out) {
   if (in != NULL && operands != NULL && outs != NULL) {
     uint32_t given = wire(t, SLOT_GIVEN, in, operands);
     wire(t, SLOT_COTANGENT, in, operands + given);
-    ax_call(t->body, t->body->in_count, operands, t->body->out_count, outs);
+    ax_call(t->body, operands, outs);
     const ax_value *sums = in + t->of_role[ROLE_CONST];
     for (uint32_t i = 0, made = 0; i < s->in_count; i++) {
       if (is_given(t, i)) outs[count++] = i < s->consts ? ax_add(*sums++, outs[made]) : outs[made];

@@ -101,18 +101,26 @@ static ax_status trace_all(ax_while_tracing *t, ax_fn condition, ax_fn body) {
   return AX_OK;
 }
 
-void ax_while(ax_fn condition, ax_fn body, const ax_value *in, ax_value *out) {
+/* Whether both take and give the carries; or the trace has failed. */
+static bool functions_agree(ax_fn condition, ax_fn body) {
   uint32_t count = body.out_count;
-  in = ax_take_operands(in, body.in_count, out, count);
-  if (body.in_count != count || condition.in_count != count || condition.out_count != 1) {
-    if (condition.out_count != 1)
-      (void)ax_reject(&ax_prim_while, "the condition gives %u results; it must give 1", condition.out_count);
-    else
-      (void)ax_reject(&ax_prim_while,
-                      "the body takes %u operands and gives %u results, the condition takes %u: all three are the carries",
-                      body.in_count, count, condition.in_count);
+  if (body.in_count == count && condition.in_count == count && condition.out_count == 1) return true;
+  if (condition.out_count != 1)
+    (void)ax_reject(&ax_prim_while, "the condition gives %u results; it must give 1", condition.out_count);
+  else
+    (void)ax_reject(&ax_prim_while,
+                    "the body takes %u operands and gives %u results, the condition takes %u: all three are the carries",
+                    body.in_count, count, condition.in_count);
+  return false;
+}
+
+void (ax_while)(ax_fn condition, ax_fn body, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out) {
+  uint32_t count = body.out_count;
+  if (!functions_agree(condition, body) || !ax_lists_fit("while", in_count, count, out_count, count, out)) {
+    ax_poison_list(out_count, count, out);
     return;
   }
+  in = ax_take_operands(in, count, out, count);
   ax_while_tracing t = {.owner = "while", .part = "body", .count = count, .types = ax_types_of("while", in, count)};
   if (t.types == NULL) return;
   ax_status status = trace_all(&t, condition, body);

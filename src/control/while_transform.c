@@ -149,7 +149,7 @@ static ax_status any_holds(ax_program **cond) {
   ax_program *made;
   ax_value *in = ax_region_begin(&builder, &batched->axes, batched->types, batched->in_count), holds = ax_poison;
   if (in != NULL) {
-    ax_call(batched, batched->in_count, in, 1, &holds);
+    ax_call(batched, AX_LIST(batched->in_count, in), &holds);
     ax_value most = ax_reduce_max(ax_convert_element_type(holds, AX_S32), AX_ALL_DIMS, false);
     holds = ax_gt(most, ax_full_like(most, 0));
   }
@@ -176,11 +176,11 @@ static ax_status step_selected(batching *b, ax_program **out) {
     ax_value *carries = in + cond_consts + l->body_consts;
     for (uint32_t i = 0; i < cond_consts; i++) cond_in[i] = in[i];
     for (uint32_t k = 0; k < l->carries; k++) cond_in[cond_consts + k] = carries[k];
-    ax_call(b->cond, b->cond->in_count, cond_in, 1, &holds);
-    ax_call(b->body, body_in, in + cond_consts, l->carries, outs);
+    ax_call(b->cond, AX_LIST(b->cond->in_count, cond_in), &holds);
+    ax_call(b->body, AX_LIST(body_in, in + cond_consts), AX_LIST(l->carries, outs));
     for (uint32_t k = 0; k < l->carries && !ax_failed(); k++) {
       ax_type type = ax_typeof(outs[k]);
-      outs[k] = ax_select_n(ax_broadcast_in_dim(holds, type.rank, type.dims, &front), carries[k], outs[k]);
+      outs[k] = ax_select_n(ax_broadcast_in_dim(holds, AX_LIST(type.rank, type.dims), &front), carries[k], outs[k]);
     }
   }
   return ax_region_finish(&builder, outs, l->carries, out);

@@ -365,6 +365,39 @@ ax_type ax_typeof(ax_value value) {
   return id != AX_NONE ? current->types[id] : (ax_type){0};
 }
 
+/* --- Lists of public functions --- */
+
+ax_status ax_list_check(const char *who, const char *takes, const char *what, uint32_t count, uint32_t needed) {
+  uint32_t given = ax_list_entries(count, needed);
+  if (given == needed) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s: %s %u %s%s, but the list has %u", who, takes, needed, what, needed == 1 ? "" : "s", given);
+}
+
+ax_status ax_list_length(const char *who, const char *what, uint32_t count, uint32_t *length) {
+  *length = ax_list_entries(count, AX_ROOM(0));
+  if (count != AX_ANY_ROOM) return AX_OK;
+  *length = 0;
+  return ax_error(AX_INVALID_ARGUMENT, "%s: nothing says how many %s there are: AX_LIST(count, pointer) does", who, what);
+}
+
+bool ax_list_fits(const char *who, const char *takes, const char *what, uint32_t count, uint32_t needed) {
+  ax_status status = ax_list_check(who, takes, what, count, needed);
+  if (status != AX_OK) ax_fail(status);
+  return status == AX_OK;
+}
+
+void ax_poison_list(uint32_t count, uint32_t needed, ax_value *out) {
+  for (uint32_t k = 0; out != NULL && k < ax_list_entries(count, needed); k++) out[k] = ax_poison;
+}
+
+bool ax_lists_fit(const char *who, uint32_t in_count, uint32_t in_needed, uint32_t out_count, uint32_t out_needed, ax_value *out) {
+  if (ax_list_fits(who, "the function takes", "operand", in_count, in_needed) &&
+      ax_list_fits(who, "the call gives", "result", out_count, out_needed))
+    return true;
+  ax_poison_list(out_count, out_needed, out);
+  return false;
+}
+
 const ax_value *ax_take_operands(const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count) {
   ax_value *copy = ax_failed() || in == NULL ? NULL : ax_arena_copy(&current->arena, in, in_count * sizeof in[0]);
   if (copy == NULL && in != NULL && !ax_failed()) ax_fail(ax_out_of_memory(in_count * sizeof in[0]));

@@ -156,10 +156,11 @@ ax_status ax_program_uses(const ax_program *program, uint32_t **out) {
 
 /* --- Tracing --- */
 
-ax_status ax_trace_on(const ax_mesh *axes, ax_fn function, const ax_type *in_types, ax_program **out) {
+ax_status (ax_trace_on)(const ax_mesh *axes, ax_fn function, uint32_t in_count, const ax_type *in_types, ax_program **out) {
   *out = NULL;
   if (function.function == NULL) return ax_error(AX_INVALID_ARGUMENT, "there is no function");
   AX_TRY(ax_require(axes, "mesh"));
+  AX_TRY(ax_list_check("trace", "the function takes", "input", in_count, function.in_count));
   if (function.in_count > 0) AX_TRY(ax_require(in_types, "type of an input"));
   AX_TRY(ax_mesh_check(axes));
   const double begin = ax_seconds();
@@ -183,9 +184,9 @@ ax_status ax_trace_on(const ax_mesh *axes, ax_fn function, const ax_type *in_typ
 
 double ax_program_seconds(const ax_program *program) { return program != NULL ? program->seconds : 0; }
 
-ax_status ax_trace(ax_fn function, const ax_type *in_types, ax_program **out) {
+ax_status (ax_trace)(ax_fn function, uint32_t in_count, const ax_type *in_types, ax_program **out) {
   const ax_mesh none = {0};
-  return ax_trace_on(&none, function, in_types, out);
+  return (ax_trace_on)(&none, function, in_count, in_types, out);
 }
 
 /* --- Sets of operands --- */

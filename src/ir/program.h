@@ -303,6 +303,23 @@ uint32_t ax_prim_outs(const ax_prim *prim, const void *params, uint32_t in_count
 AX_MUST_USE ax_status ax_infer_types(const ax_prim *prim, const ax_mesh *axes, const void *params, const ax_type *in,
                                      uint32_t in_count, ax_type *out, uint32_t out_count);
 
+/* The entries of a list that a public function was given with this count (AX_ROOM, axle/type.h), of the `needed` ones. */
+static inline uint32_t ax_list_entries(uint32_t count, uint32_t needed) {
+  if ((count & AX_ROOM(0)) == 0) return count;
+  return (count ^ AX_ROOM(0)) < needed && count != AX_ANY_ROOM ? count ^ AX_ROOM(0) : needed;
+}
+/* AX_INVALID_ARGUMENT unless the list has the entries that are needed: "grad: the function takes 2 operands, but the list has 1".
+   takes: "the function takes"; what: "operand". */
+AX_MUST_USE ax_status ax_list_check(const char *who, const char *takes, const char *what, uint32_t count, uint32_t needed);
+/* Of a list whose length the caller alone knows: its count without AX_ROOM. AX_INVALID_ARGUMENT: AX_ANY_ROOM. */
+AX_MUST_USE ax_status ax_list_length(const char *who, const char *what, uint32_t count, uint32_t *length);
+/* Checks the lists of a call in a trace. False: the trace has failed, and all entries that `out` (may be NULL) has are poison. */
+bool ax_lists_fit(const char *who, uint32_t in_count, uint32_t in_needed, uint32_t out_count, uint32_t out_needed, ax_value *out);
+/* Makes the entries that a list of results has poison. */
+void ax_poison_list(uint32_t count, uint32_t needed, ax_value *out);
+/* Checks another list of the call, of operands of another kind: "tangent". */
+bool ax_list_fits(const char *who, const char *takes, const char *what, uint32_t count, uint32_t needed);
+
 /* Copies the operands into the trace and then poisons `out`, so that callers may pass one array for both. Returns the copy, or `in`
    itself if the trace has failed. */
 const ax_value *ax_take_operands(const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count);

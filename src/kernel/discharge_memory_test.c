@@ -22,7 +22,7 @@ static AX_BODY(body) {
   const ax_value *captured = context;
   ax_if(ax_eq(i, ax_integer(0)), AX_CLOSURE(clear, 0, 0, in), AX_FN(nothing, 0, 0), NULL, NULL);
   ax_fori_loop(ax_integer(0), ax_integer(2), AX_CLOSURE(add_row, 1, 0, in), NULL, NULL);
-  ax_ref_store(in[1], ax_add(ax_broadcast_to(ax_ref_load(in[2]), 2, AX_INTS(2, 3)), *captured));
+  ax_ref_store(in[1], ax_add(ax_broadcast_to(ax_ref_load(in[2]), AX_DIMS(2, 3)), *captured));
 }
 
 static AX_BODY(at_row) {
@@ -39,7 +39,7 @@ static AX_BODY(kernel) {
                               .in_specs = &spec,
                               .out_specs = &spec,
                               .out_count = 1,
-                              .outs = AX_TYPES(AX_TYPE(AX_F32, 5, 3)),
+                              .outs = (const ax_type[]){AX_TYPE(AX_F32, 5, 3)},
                               .options = {.scratch_count = 1, .scratch = &scratch}},
                  AX_CLOSURE(body, 3, 0, (void *)(uintptr_t)&captured), 1, in, out);
 }
@@ -97,7 +97,7 @@ static AX_BODY(steps) { /* each reads what the last one stored */
 }
 
 static AX_BODY(stepping) {
-  ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(2), .out_count = 1, .outs = AX_TYPES(AX_TYPE(AX_F32, 4, 2))},
+  ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(2), .out_count = 1, .outs = (const ax_type[]){AX_TYPE(AX_F32, 4, 2)}},
                  AX_CLOSURE(steps, 2, 0, context), 1, in, out);
 }
 

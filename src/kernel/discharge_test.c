@@ -35,7 +35,7 @@ static AX_BODY(edges) {
                               .in_specs = &spec,
                               .out_specs = &spec,
                               .out_count = 1,
-                              .outs = AX_TYPES(AX_TYPE(AX_F32, 5, 7)),
+                              .outs = (const ax_type[]){AX_TYPE(AX_F32, 5, 7)},
                               .options = *(const ax_kernel_options *)context},
                  AX_FN(square_block, 2, 0), 1, in, out);
 }
@@ -52,7 +52,7 @@ static AX_BODY(thin) {
                               .in_specs = &spec,
                               .out_specs = &spec,
                               .out_count = 1,
-                              .outs = AX_TYPES(AX_TYPE(AX_F32, 2, 5, 3)),
+                              .outs = (const ax_type[]){AX_TYPE(AX_F32, 2, 5, 3)},
                               .options = *(const ax_kernel_options *)context},
                  AX_FN(square_block, 2, 0), 1, in, out);
 }
@@ -65,7 +65,7 @@ static AX_BODY(clear) { ax_ref_store(((const ax_value *)context)[3], ax_real(0))
 static AX_BODY(leave) {}
 static AX_BODY(finish) {
   const ax_value *refs = context;
-  ax_ref_store(refs[2], ax_add(ax_ref_load(refs[3]), ax_broadcast_in_dim(refs[4], 2, AX_INTS(2, 2), AX_INTS(1))));
+  ax_ref_store(refs[2], ax_add(ax_ref_load(refs[3]), ax_broadcast_in_dim(refs[4], AX_DIMS(2, 2), AX_DIMS(1))));
 }
 
 static AX_BODY(product_step) {
@@ -92,7 +92,7 @@ static AX_BODY(product) {
                               .in_specs = ins,
                               .out_specs = &outs,
                               .out_count = 1,
-                              .outs = AX_TYPES(AX_TYPE(AX_F32, 4, 4)),
+                              .outs = (const ax_type[]){AX_TYPE(AX_F32, 4, 4)},
                               .options = options},
                  AX_CLOSURE(product_step, 4, 0, &captured), 2, in, out);
 }
@@ -100,7 +100,7 @@ static AX_BODY(product) {
 /* Loops with refs of the function around, views of views, masks, a while whose count is data. */
 static AX_BODY(row_step) { /* refs: x, y, s */
   const ax_value *refs = context;
-  ax_value row = ax_ref_at(refs[0], in[0]), to = ax_ref_at(ax_ref_transpose(refs[2], 2, AX_INTS(1, 0)), in[0]);
+  ax_value row = ax_ref_at(refs[0], in[0]), to = ax_ref_at(ax_ref_transpose(refs[2], AX_DIMS(1, 0)), in[0]);
   ax_ref_store(to, ax_add(ax_ref_load(row), in[1]));
   out[0] = ax_mul(in[1], ax_real(2));
 }
@@ -118,9 +118,9 @@ static AX_BODY(loops) { /* x: [3,4], y: [4,3], s: [4,3] */
   ax_fori_loop(ax_integer(0), ax_integer(3), AX_CLOSURE(row_step, 2, 1, (void *)in), &sum, &sum);
   ax_ref_store(in[1], ax_ref_load(in[2]));
   ax_while(AX_FN(below_three, 1, 1), AX_CLOSURE(add_twice, 1, 1, (void *)in), &count, &count);
-  ax_value part = ax_ref_strided_slice(in[1], (const ax_value[]){ax_integer(1), ax_integer(0)}, AX_INTS(2, 2), AX_INTS(2, 2));
+  ax_value part = ax_ref_strided_slice(in[1], AX_VALUES(ax_integer(1), ax_integer(0)), AX_DIMS(2, 2), AX_DIMS(2, 2));
   ax_ref_store(part, ax_mul(ax_ref_load(part), sum));
-  ax_value mask = ax_gt(ax_ref_load(in[1]), ax_full(AX_F32, 2, AX_INTS(4, 3), 0));
+  ax_value mask = ax_gt(ax_ref_load(in[1]), ax_full(AX_F32, AX_DIMS(4, 3), 0));
   ax_value was = ax_ref_swap_masked(in[1], mask, ax_ref_load_masked(in[2], mask, ax_real(7)), ax_real(3));
   ax_ref_add(in[1], was);
 }
@@ -130,7 +130,7 @@ static AX_BODY(looped) {
   ax_kernel_options options = with(&scratch, 1);
   options.interpret = ((const ax_kernel_options *)context)->interpret;
   static const ax_core_mesh core = {.core = "tensorcore", .space = AX_SPACE_VMEM};
-  ax_mpmd_map(1, &core, &AX_FN(loops, 3, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4, 3)), out);
+  ax_mpmd_map(1, &core, &AX_FN(loops, 3, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4, 3)), out);
 }
 
 /* Copies under way, of several cores that have nothing to do with one another; the operand is one memory with the result. */
@@ -153,7 +153,7 @@ static AX_BODY(copied) {
   options.alias_count = 1;
   options.aliases = alias;
   options.interpret = ((const ax_kernel_options *)context)->interpret;
-  ax_mpmd_map(1, &cores, &AX_FN(by_copy, 4, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4, 2)), out);
+  ax_mpmd_map(1, &cores, &AX_FN(by_copy, 4, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4, 2)), out);
 }
 
 typedef struct subject {
@@ -394,7 +394,7 @@ static AX_BODY(number_kernel) {
   ax_kernel_call(&(ax_kernel){.grid_rank = 1,
                               .grid = AX_INTS(1),
                               .out_count = 1,
-                              .outs = AX_TYPES(AX_TYPE(AX_F32, 2)),
+                              .outs = (const ax_type[]){AX_TYPE(AX_F32, 2)},
                               .options = *(const ax_kernel_options *)context},
                  AX_CLOSURE(number_body, 2, 0, &captured), 1, in, out);
 }
@@ -410,8 +410,8 @@ static AX_BODY(on_mesh) {
 }
 
 static AX_BODY(mapped) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){0, AX_NOT_MAPPED}, .axis_name = "d"},
-          AX_CLOSURE(number_kernel, 2, 1, context), in, out);
+  ax_vmap(AX_CLOSURE(number_kernel, 2, 1, context), in, out,
+          &(ax_vmap_options){.in_axes = (const int[]){0, AX_NOT_MAPPED}, .axis_name = "d"});
 }
 
 static void test_axes(void **state) {
@@ -448,7 +448,7 @@ static AX_BODY(own_rule_body) {
 }
 
 static AX_BODY(own_rule) {
-  ax_kernel_call(&(ax_kernel){.out_count = 1, .outs = AX_TYPES(AX_TYPE(AX_F32, 2))}, AX_FN(own_rule_body, 2, 0), 1, in, out);
+  ax_kernel_call(&(ax_kernel){.out_count = 1, .outs = (const ax_type[]){AX_TYPE(AX_F32, 2)}}, AX_FN(own_rule_body, 2, 0), 1, in, out);
 }
 
 static AX_BODY(own_rule_on_mesh) {
@@ -526,7 +526,7 @@ static AX_BODY(signalling) {
   ax_kernel_options options = with(&scratch, 1);
   options.name = "talk";
   options.interpret = ((const ax_kernel_options *)context)->interpret;
-  ax_mpmd_map(1, &cores, &AX_FN(signals, 3, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(1, &cores, &AX_FN(signals, 3, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 static void test_refused(void **state) {
@@ -578,7 +578,7 @@ static void test_custom_rule(void **state) {
 
 /* --- In pmap --- */
 
-static AX_BODY(in_pmap) { ax_pmap(&(ax_pmap_options){.axis_name = "d"}, AX_CLOSURE(number_kernel_alone, 1, 1, context), in, out); }
+static AX_BODY(in_pmap) { ax_pmap(AX_CLOSURE(number_kernel_alone, 1, 1, context), in, out, &(ax_pmap_options){.axis_name = "d"}); }
 
 static void test_pmap(void **state) {
   (void)state;

@@ -146,7 +146,7 @@ static ax_program *map_of(const batching *b, const ax_program *map, uint32_t ran
   for (uint32_t d = 0; d <= grid; d++) types[d] = ax_array_type(AX_S32, 0, NULL);
   ax_value *in = ax_region_begin(&builder, &none, types, grid + 1);
   if (in != NULL && batched) outs[0] = in[0];
-  if (in != NULL && map != NULL) ax_call(map, grid, in + 1, rank, outs + batched);
+  if (in != NULL && map != NULL) ax_call(map, AX_LIST(grid, in + 1), AX_LIST(rank, outs + batched));
   for (uint32_t d = 0; in != NULL && map == NULL && d < rank; d++) outs[d + batched] = ax_full_i64(AX_S32, 0, NULL, 0);
   ax_status status = ax_region_finish(&builder, outs, rank + batched, &made);
   if (status != AX_OK) ax_fail(status);

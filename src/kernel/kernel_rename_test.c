@@ -23,7 +23,7 @@ static AX_BODY(shift) {
   const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}, {.type = ax_dma_semaphore_type(0, NULL)}};
   const ax_kernel_options options = {.scratch_count = 2, .scratch = scratch};
   ax_fn body = AX_CLOSURE(send_right, 4, 0, context);
-  ax_mpmd_map(1, &core, &body, &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 2)), out);
+  ax_mpmd_map(1, &core, &body, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 2)), out);
 }
 
 static AX_BODY(sum_both) { out[0] = ax_psum(in[0], "a,b"); }

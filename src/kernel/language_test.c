@@ -22,7 +22,7 @@ static AX_BODY(compute) {
   uint32_t ins = program->in_count, outs = program->out_count;
   ax_value *loaded = calloc(ins + 1, sizeof loaded[0]), *made = calloc(outs + 1, sizeof made[0]);
   for (uint32_t i = 0; i < ins; i++) loaded[i] = ax_ref_load(in[i]);
-  ax_call(program, ins, loaded, outs, made);
+  ax_call(program, AX_LIST(ins, loaded), AX_LIST(outs, made));
   for (uint32_t k = 0; k < outs; k++) ax_ref_store(in[ins + k], made[k]);
   free(loaded), free(made);
 }
@@ -57,7 +57,7 @@ static void check_in_kernel(const test_instance *instance, ax_runtime *runtime) 
     ax_program *program;
     ax_tensor **got = calloc(plain->out_count + 1, sizeof got[0]);
     if (test_passes(instance, "in a kernel",
-                    ax_trace((ax_fn){in_kernel, plain->in_count, plain->out_count, (void *)(uintptr_t)(const void *)&w},
+                    ax_trace(((ax_fn){in_kernel, plain->in_count, plain->out_count, (void *)(uintptr_t)(const void *)&w}),
                              plain->types, &program))) {
       if (way == 0) test_run(program, in, got);
       else test_execute(runtime, program, in, got);
@@ -113,7 +113,7 @@ static AX_BODY(talking) {
                               .in_specs = &spec,
                               .out_specs = &spec,
                               .out_count = 1,
-                              .outs = AX_TYPES(AX_TYPE(AX_F32, 4)),
+                              .outs = (const ax_type[]){AX_TYPE(AX_F32, 4)},
                               .options = *options},
                  AX_FN(say, 2, 0), 1, in, out);
 }

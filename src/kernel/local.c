@@ -139,7 +139,7 @@ ax_value ax_of_shape(const char *function, ax_value value, const ax_type *ref) {
   if (ax_failed() || !ax_check_operands(function, &value, 1)) return ax_poison;
   ax_type type = ax_typeof(value);
   if (ax_failed() || type.form != AX_ARRAY || type.rank != 0 || ref->rank == 0) return value;
-  return ax_broadcast_in_dim(value, ref->rank, ref->dims, NULL);
+  return ax_broadcast_in_dim(value, AX_LIST(ref->rank, ref->dims), NULL);
 }
 
 void ax_step_bind(const ax_prim *prim, const void *params, const ax_value *in, uint32_t count) {

@@ -285,7 +285,7 @@ const ax_value *ax_pipe_body(const ax_pipe *pipe, ax_fn body, const ax_value *id
 static AX_BODY(nothing) {}
 
 void ax_pipe_where(ax_value predicate, ax_function then, void *context) {
-  ax_if(predicate, (ax_fn){then, 0, 0, context}, AX_FN(nothing, 0, 0), NULL, NULL);
+  ax_if(predicate, ((ax_fn){then, 0, 0, context}), AX_FN(nothing, 0, 0), NULL, NULL);
 }
 
 /* --- Copies of blocks --- */
@@ -402,7 +402,7 @@ static void move_block(moving m) {
     for (uint32_t r = 0; r < count; r++) forms[f].edges |= (f >> r & 1) << ragged[r];
     branches[f] = (ax_fn){move, 0, 0, &forms[f]};
   }
-  ax_switch(which, 1u << count, branches, NULL, NULL);
+  ax_switch(which, AX_LIST(1u << count, branches), NULL, NULL);
 }
 
 void ax_pipe_fetch(const ax_pipe *pipe, const ax_piped *of, const ax_value *index, ax_value slot, const ax_value *barrier) {

@@ -97,7 +97,7 @@ static AX_BODY(sum_of_block) {
 static AX_BODY(outside) { emit(GRID(2), SPEC(i_0, 2, 2), SPEC(i_0, 1, 1), AX_FN(sum_of_block, 2, 0), in); } /* 3 x 1 */
 static float outside_sum(int64_t i, int64_t j) { return i == 0 ? x_at(0, j) + x_at(1, j) + 2000 : x_at(2, j) + 3000; }
 
-static AX_BODY(transpose_block) { ax_ref_store(in[1], ax_transpose(ax_ref_load(in[0]), AX_INTS(1, 0))); }
+static AX_BODY(transpose_block) { ax_ref_store(in[1], ax_transpose(ax_ref_load(in[0]), AX_DIMS(1, 0))); }
 static AX_BODY(transposed) { emit(GRID(2, 3), SPEC(j_i, 2, 2), SPEC(i_j, 2, 2), AX_FN(transpose_block, 2, 0), in); }
 static float transposed_x(int64_t i, int64_t j) { return x_at(j, i); }
 
@@ -132,7 +132,7 @@ static AX_BODY(inner_body) {
 }
 static AX_BODY(outer_body) { /* the whole x and y */
   const ax_value starts[] = {ax_mul(ax_program_id(0), ax_integer(2)), ax_integer(0)};
-  const row r = {ax_ref_slice(in[0], starts, AX_INTS(2, 6)), ax_ref_slice(in[1], starts, AX_INTS(2, 6)), ax_program_id(0)};
+  const row r = {ax_ref_slice(in[0], starts, AX_DIMS(2, 6)), ax_ref_slice(in[1], starts, AX_DIMS(2, 6)), ax_program_id(0)};
   emit(GRID(3), SPEC(at_column, 2, 2), SPEC(at_column, 2, 2), AX_CLOSURE(inner_body, 2, 0, &r), &r.x);
 }
 static AX_BODY(nested) {
@@ -176,8 +176,7 @@ static AX_BODY(in_place) {
   const ax_core_mesh warpgroups = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = 2}}}, .threads = "wg"};
   const ax_kernel_options options = {.alias_count = 1, .aliases = (const uint32_t[][2]){{0, 0}}};
   bool warps = *(const bool *)context;
-  ax_mpmd_map(1, warps ? &warpgroups : &one_core, &(ax_fn){warps ? no_steps_of_warps : no_steps, 2, 0, NULL}, &options, 1, in, 1,
-              AX_TYPES(AX_TYPE(AX_F32, 2, 2)), out);
+  ax_mpmd_map(1, warps ? &warpgroups : &one_core, &(ax_fn){warps ? no_steps_of_warps : no_steps, 2, 0, NULL}, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 2, 2)), out);
 }
 
 static void empty_grids(void **state) {
@@ -271,7 +270,7 @@ static AX_BODY(slip_body) {
 static AX_BODY(slip_kernel) {
   const ax_core_mesh warpgroups = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = 3}}}, .threads = "wg"};
   ax_mpmd_map(1, ((const slip *)context)->warps.wg_axis != NULL ? &warpgroups : &one_core, &AX_CLOSURE(slip_body, 2, 0, context),
-              NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4, 3)), out);
+              NULL, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4, 3)), out);
 }
 
 static void refused(void **state) {
@@ -309,7 +308,7 @@ static AX_BODY(over_grid) {
                               .in_specs = &spec,
                               .out_specs = &spec,
                               .out_count = 1,
-                              .outs = AX_TYPES(AX_TYPE(AX_F32, 4, 3))},
+                              .outs = (const ax_type[]){AX_TYPE(AX_F32, 4, 3)}},
                  AX_FN(twice, 2, 0), 1, in, out);
 }
 

@@ -157,7 +157,7 @@ static void by_leader(const warps *w, ax_function does, ax_function others, void
     does(NULL, NULL, context);
     return;
   }
-  ax_if(is_leader(w), (ax_fn){does, 0, 0, context}, (ax_fn){others, 0, 0, context}, NULL, NULL);
+  ax_if(is_leader(w), ((ax_fn){does, 0, 0, context}), ((ax_fn){others, 0, 0, context}), NULL, NULL);
 }
 
 typedef struct computing {
@@ -291,8 +291,8 @@ static AX_BODY(compute_block) {
 static AX_BODY(within) {
   warps *w = context;
   take_scratch(w, in);
-  ax_if(ax_ne(ax_axis_index(w->options->wg_axis), ax_integer(w->memory)), (ax_fn){compute_block, 0, 0, w},
-        (ax_fn){memory_block, 0, 0, w}, NULL, NULL);
+  ax_if(ax_ne(ax_axis_index(w->options->wg_axis), ax_integer(w->memory)), ((ax_fn){compute_block, 0, 0, w}),
+        ((ax_fn){memory_block, 0, 0, w}), NULL, NULL);
 }
 
 static ax_status check_warps(warps *w) {

@@ -174,7 +174,7 @@ static AX_BODY(one_result) { out[0] = in[0]; }
 static AX_BODY(slip) {
   ax_value start = ax_integer(3), ref[1];
   switch (*(const int *)context) {
-    case 0: ax_ref_slice(in[0], &start, AX_INTS(2)); break;
+    case 0: ax_ref_slice(in[0], &start, AX_DIMS(2)); break;
     case 1: ax_ref_at(in[0], ax_integer(-1)); break;
     case 2: ax_ref_store(in[1], in[0]); break;
     case 3: ax_ref_store(ax_ref_load(in[0]), ax_real(1)); break;
@@ -201,7 +201,7 @@ static AX_BODY(slip) {
 
 static AX_BODY(call_slip) {
   const ax_scratch scratch[] = {{.type = ax_semaphore_type(0, NULL)}};
-  ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(2), .out_count = 1, .outs = AX_TYPES(AX_TYPE(AX_F32, 4)),
+  ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(2), .out_count = 1, .outs = (const ax_type[]){AX_TYPE(AX_F32, 4)},
                               .options = {.scratch_count = 1, .scratch = scratch}}, AX_CLOSURE(slip, 3, 0, context), 1, in, out);
 }
 
@@ -249,7 +249,7 @@ static void traced(void **state) {
 /* --- Kernels and meshes --- */
 
 static AX_BODY(make) {
-  const ax_kernel call = {.out_count = 1, .outs = AX_TYPES(AX_TYPE(AX_F32, 4))};
+  const ax_kernel call = {.out_count = 1, .outs = (const ax_type[]){AX_TYPE(AX_F32, 4)}};
   const ax_scratch vmem = {.type = AX_VMEM(AX_F32, 2)}, of_c = {.type = AX_VMEM(AX_F32, 2), .core = "c"},
                    shared = {.type = AX_VMEM(AX_F32, 2), .core = "a", .shared = true};
   const int64_t minus[] = {-2}, square[] = {2, 2};

@@ -38,7 +38,7 @@ static void check_text(ax_program *program, const char *const *parts) {
 static AX_BODY(add_refs) { ax_ref_store(in[2], ax_add(ax_ref_load(in[0]), ax_ref_load(in[1]))); }
 
 static AX_BODY(call_add) {
-  ax_kernel_call(&(ax_kernel){.out_count = 1, .outs = AX_TYPES(AX_TYPE(AX_F32, 8))}, AX_FN(add_refs, 3, 0), 2, in, out);
+  ax_kernel_call(&(ax_kernel){.out_count = 1, .outs = (const ax_type[]){AX_TYPE(AX_F32, 8)}}, AX_FN(add_refs, 3, 0), 2, in, out);
 }
 
 static void without_a_grid(void **state) {
@@ -74,7 +74,7 @@ static AX_BODY(call_rows) {
                               .in_specs = &x,
                               .out_specs = &y,
                               .out_count = 1,
-                              .outs = AX_TYPES(AX_TYPE(AX_F32, 4, 8)),
+                              .outs = (const ax_type[]){AX_TYPE(AX_F32, 4, 8)},
                               .options = {.name = "rows", .scratch_count = 1, .scratch = scratch, .flops = 1e6}},
                  AX_FN(sum_rows, 3, 0), 1, in, out);
 }
@@ -95,7 +95,7 @@ static AX_BODY(scale_body) { ax_ref_store(in[1], ax_mul(ax_ref_load(in[0]), *(co
 static AX_BODY(call_scale) {
   ax_value factor = ax_add(in[1], 1);
   ax_kernel_call(&(ax_kernel){.out_count = 1,
-                              .outs = AX_TYPES(AX_TYPE(AX_F32, 8)),
+                              .outs = (const ax_type[]){AX_TYPE(AX_F32, 8)},
                               .options = {.alias_count = 1, .aliases = (const uint32_t[][2]){{0, 0}}}},
                  AX_CLOSURE(scale_body, 2, 0, &factor), 1, in, out);
 }
@@ -108,7 +108,7 @@ static void captured_values(void **state) {
   TEST_OK(ax_mesh_parse("d=4", &mesh));
   ax_type varying = x;
   varying.spread.varying = 1;
-  TEST_OK(ax_trace_on(&mesh, AX_FN(call_scale, 2, 1), (ax_type[]){x, varying}, &program));
+  TEST_OK(ax_trace_on(&mesh, AX_FN(call_scale, 2, 1), AX_TYPES(x, varying), &program));
   check_text(program, PARTS("e:f32[8]{V:d} = add b d", "f:f32[8]{V:d} = kernel_call", "consts=1", "aliases=((0, 0),)",
                             "{ axes d=4? ; lambda a:f32[8] b:ref<f32[8] vmem>", "] e a"));
 }
@@ -140,12 +140,11 @@ static AX_BODY(call_both) {
   meshes[1].mesh = wgs;
   const ax_scratch scratch[] = {{.type = AX_HBM(AX_F32, 8)},
                                 {.type = ax_dma_semaphore_type(0, NULL), .core = "tensorcore"},
-                                {.type = ax_semaphore_type(1, AX_INTS(2)), .core = "vector_subcore"},
+                                {.type = ax_semaphore_type(AX_DIMS(2)), .core = "vector_subcore"},
                                 {.type = ax_barrier_type(0, NULL), .arrivals = 2, .core = "vector_subcore"}};
   const ax_fn bodies[] = {AX_FN(produce, 6, 0), AX_FN(consume, 6, 0)};
   ax_mpmd_map(2, meshes, bodies,
-              &(ax_kernel_options){.scratch_count = 4, .scratch = scratch, .collective_id = 3, .metadata = "a=b"}, 1, in, 1,
-              AX_TYPES(AX_TYPE(AX_F32, 8)), out);
+              &(ax_kernel_options){.scratch_count = 4, .scratch = scratch, .collective_id = 3, .metadata = "a=b"}, 1, in, AX_TYPES(AX_TYPE(AX_F32, 8)), out);
 }
 
 static void several_meshes(void **state) {
@@ -168,7 +167,7 @@ static AX_BODY(then) { ax_ref_store(((const ax_value *)context)[1], 1.5); }
 static AX_BODY(otherwise) {}
 static AX_BODY(count_up) {
   const ax_value *refs = context;
-  ax_ref_add(ax_ref_slice(refs[0], (ax_value[]){in[0]}, AX_INTS(2)), 1);
+  ax_ref_add(ax_ref_slice(refs[0], AX_VALUES(in[0]), AX_DIMS(2)), 1);
   out[0] = ax_add(in[1], 1);
 }
 
@@ -188,7 +187,7 @@ static AX_BODY(flow) {
 }
 
 static AX_BODY(call_flow) {
-  ax_kernel_call(&(ax_kernel){.grid_rank = 2, .grid = AX_INTS(2, 3), .out_count = 1, .outs = AX_TYPES(AX_TYPE(AX_F32, 8))},
+  ax_kernel_call(&(ax_kernel){.grid_rank = 2, .grid = AX_INTS(2, 3), .out_count = 1, .outs = (const ax_type[]){AX_TYPE(AX_F32, 8)}},
                  AX_FN(flow, 2, 0), 1, in, out);
 }
 

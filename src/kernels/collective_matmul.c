@@ -207,7 +207,7 @@ static void batch_members(const ax_batch_args *args) {
   ax_program *plain, *batched;
   ax_status status = make_plain(args->eqn, &plain);
   if (status == AX_OK) status = ax_batch_program(plain, args->in_dim, args->size, args->axis, NULL, args->out_dim, &batched);
-  if (status == AX_OK) ax_call(batched, 2, args->in, 1, args->out);
+  if (status == AX_OK) ax_call(batched, args->in, args->out);
   else ax_fail(status);
   ax_program_release(plain);
   if (status == AX_OK) ax_program_release(batched);

@@ -65,16 +65,16 @@ static AX_BODY(batches) {
   ax_value many_x = ax_stack(2, (ax_value[]){in[0], in[2]}, 0), many_w = ax_stack(2, (ax_value[]){in[1], in[3]}, 2),
            middle_x = ax_moveaxis(many_x, 0, 1);
   const int first[] = {1, AX_NOT_MAPPED}, second[] = {AX_NOT_MAPPED, 2}, both[] = {0, 2};
-  ax_vmap(&(ax_vmap_options){.in_axes = first}, F(bent), (ax_value[]){middle_x, in[1]}, out);
-  ax_vmap(&(ax_vmap_options){.in_axes = second}, F(bent), (ax_value[]){in[0], many_w}, out + 1);
-  ax_vmap(&(ax_vmap_options){.in_axes = both}, F(bent), (ax_value[]){many_x, many_w}, out + 2);
+  ax_vmap(F(bent), AX_VALUES(middle_x, in[1]), out, &(ax_vmap_options){.in_axes = first});
+  ax_vmap(F(bent), AX_VALUES(in[0], many_w), out + 1, &(ax_vmap_options){.in_axes = second});
+  ax_vmap(F(bent), AX_VALUES(many_x, many_w), out + 2, &(ax_vmap_options){.in_axes = both});
 }
 static AX_BODY(batched_gradients) {
   ax_value many_x = ax_stack(2, (ax_value[]){in[0], in[2]}, 0), many_w = ax_stack(2, (ax_value[]){in[1], in[3]}, 2);
   const int first[] = {0, AX_NOT_MAPPED}, second[] = {AX_NOT_MAPPED, 2}, both[] = {0, 2};
-  ax_vmap(&(ax_vmap_options){.in_axes = first}, AX_CLOSURE(gradient, 2, 2, context), (ax_value[]){many_x, in[1]}, out);
-  ax_vmap(&(ax_vmap_options){.in_axes = second}, AX_CLOSURE(gradient, 2, 2, context), (ax_value[]){in[0], many_w}, out + 2);
-  ax_vmap(&(ax_vmap_options){.in_axes = both}, AX_CLOSURE(gradient, 2, 2, context), (ax_value[]){many_x, many_w}, out + 4);
+  ax_vmap(AX_CLOSURE(gradient, 2, 2, context), AX_VALUES(many_x, in[1]), out, &(ax_vmap_options){.in_axes = first});
+  ax_vmap(AX_CLOSURE(gradient, 2, 2, context), AX_VALUES(in[0], many_w), out + 2, &(ax_vmap_options){.in_axes = second});
+  ax_vmap(AX_CLOSURE(gradient, 2, 2, context), AX_VALUES(many_x, many_w), out + 4, &(ax_vmap_options){.in_axes = both});
 }
 
 /* A scan whose steps have it. */
@@ -86,12 +86,12 @@ static AX_BODY(scanned_step) {
 }
 static AX_BODY(scanned_loss) {
   ax_value made[3], w = ax_add(in[1], ax_mul(total(in[0]), ax_real(0))); /* varies as what is carried does */
-  ax_scan(AX_CLOSURE(scanned_step, 2, 3, context), 2, 3, false, (ax_value[]){in[0], w}, made);
+  ax_scan(AX_CLOSURE(scanned_step, 2, 3, context), 2, 3, false, AX_VALUES(in[0], w), made);
   out[0] = ax_psum(total(ax_mul(made[2], made[2])), "d");
 }
 static AX_BODY(scanned) { ax_value_and_grad(F(scanned_loss), AX_ALL_ARGS, in, out); }
 
-static AX_BODY(again) { ax_checkpoint(NULL, F(loss), in, out); }
+static AX_BODY(again) { ax_checkpoint(F(loss), in, out, NULL); }
 static AX_BODY(remade) { ax_value_and_grad(F(again), AX_ALL_ARGS, in, out); }
 
 static const struct {

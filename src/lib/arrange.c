@@ -83,5 +83,5 @@ ax_value ax_broadcast_to(ax_value x, uint32_t rank, const int64_t *dims) {
     fits = type.dims[d] == 1 || type.dims[d] == dims[where[d]];
   }
   if (!fits) return ax_reject_as(name, "%s does not broadcast to %s", ax_operand_string(&type), ax_operand_string(&wanted));
-  return ax_same_shape(&type, &wanted) ? x : ax_broadcast_in_dim(x, rank, dims, where);
+  return ax_same_shape(&type, &wanted) ? x : ax_broadcast_in_dim(x, AX_LIST(rank, dims), where);
 }

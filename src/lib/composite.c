@@ -181,7 +181,8 @@ ax_value ax_matmul(ax_value a, ax_value b) {
   a = ax_reshape(a, p.lhs_kept.count, p.lhs_kept.v);
   b = ax_reshape(b, p.rhs_kept.count, p.rhs_kept.v);
   ax_value product =
-      ax_dot_general(a, b, 1, &lhs_contract, &rhs_contract, p.lhs_batch.count, p.lhs_batch.v, p.rhs_batch.v);
+      ax_dot_general(a, b, AX_LIST(1, &lhs_contract), AX_LIST(1, &rhs_contract), AX_LIST(p.lhs_batch.count, p.lhs_batch.v),
+                     AX_LIST(p.lhs_batch.count, p.rhs_batch.v));
   int64_t order[AX_MAX_RANK], next_both = 0, next_left = p.lhs_batch.count, next_right = p.lhs_kept.count - 1;
   for (uint32_t i = 0; i < p.count; i++)
     order[i] = p.owner[i] == both ? next_both++ : p.owner[i] == left ? next_left++ : next_right++;

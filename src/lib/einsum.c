@@ -262,7 +262,7 @@ static ax_value spread(const einsum *e, const term *t, const term *order) {
     dims[i] = e->size[order->label[i]];
     if (next < ordered.rank && ordered.label[next] == order->label[i]) where[next++] = i;
   }
-  return ax_broadcast_in_dim(ordered.x, order->rank, dims, where);
+  return ax_broadcast_in_dim(ordered.x, AX_LIST(order->rank, dims), where);
 }
 
 /* Nothing is summed over: a product of elements, with the dimensions in the order that is wanted. */
@@ -324,8 +324,9 @@ static term multiply_and_sum(const term *a, const term *b, ax_labels kept, const
       p = swapped, a = b, b = first;
     }
   }
-  p.out.x = ax_dot_general(a->x, b->x, p.left_contract.count, p.left_contract.v, p.right_contract.v, p.left_batch.count,
-                           p.left_batch.v, p.right_batch.v);
+  p.out.x = ax_dot_general(a->x, b->x, AX_LIST(p.left_contract.count, p.left_contract.v),
+                           AX_LIST(p.left_contract.count, p.right_contract.v), AX_LIST(p.left_batch.count, p.left_batch.v),
+                           AX_LIST(p.left_batch.count, p.right_batch.v));
   return p.out;
 }
 

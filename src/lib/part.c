@@ -135,7 +135,7 @@ ax_value ax_dynamic_put(ax_value x, ax_value row, ax_value index, int64_t dimens
   const ax_dims gone = {1, {dimension}};
   ax_dims left = ax_dims_left(&types[0], &gone);
   wanted = ax_array_type(types[0].dtype, left.count, left.v);
-  if (ax_is_number(row)) row = ax_broadcast_in_dim(ax_as(name, row, wanted.dtype), left.count, left.v, NULL);
+  if (ax_is_number(row)) row = ax_broadcast_in_dim(ax_as(name, row, wanted.dtype), AX_LIST(left.count, left.v), NULL);
   if (!ax_operands(name, 2, (ax_value[]){x, row}, types)) return ax_poison;
   if (types[0].dims[dimension] == 0)
     return ax_reject_as(name, "dimension %lld of %s has nothing in it", (long long)dimension, ax_operand_string(&types[0]));

@@ -61,7 +61,7 @@ static ax_value take(const char *name, ax_value x, ax_value indices, int64_t axi
   for (uint32_t d = 0; d < r.x.rank; d++) sizes[d] = d == r.axis ? 1 : r.x.dims[d];
   const ax_gather_dims dims = {
       .offset_dims = {r.x.rank - 1, lists.window}, .collapsed_slice_dims = {1, lists.axis}, .start_index_map = {1, lists.axis}};
-  return ax_gather(x, single_numbers(&r, indices, options->mode), &dims, sizes, options);
+  return ax_gather(x, single_numbers(&r, indices, options->mode), sizes, &dims, options);
 }
 
 ax_value ax_take(ax_value x, ax_value indices, int64_t axis) {
@@ -107,7 +107,7 @@ ax_value ax_take_along_axis(ax_value x, ax_value indices, int64_t axis, const ax
                                .start_index_map = {1, &r.axis},
                                .operand_batching_dims = {r.x.rank - 1, others},
                                .start_indices_batching_dims = {r.x.rank - 1, others}};
-  return ax_gather(x, single_numbers(&r, indices, options != NULL ? options->mode : none.mode), &dims, sizes, options);
+  return ax_gather(x, single_numbers(&r, indices, options != NULL ? options->mode : none.mode), sizes, &dims, options);
 }
 
 /* --- Rows updated --- */

@@ -155,7 +155,7 @@ ax_status ax_program_given(const ax_program *program, const ax_mesh *mesh, const
   ax_value *in = ax_trace_alloc(in_count * sizeof in[0]), *out = ax_trace_alloc(out_count * sizeof out[0]);
   for (uint32_t i = 0; in != NULL && i < in_count; i++) in[i] = ax_builder_input(&builder, &program->types[i]);
   for (uint32_t i = 0; in != NULL && i < in_count; i++) in[i] = constrained(mesh_of(g, program, mesh, i), g, i, in[i]);
-  if (!ax_failed()) ax_call(program, in_count, in, out_count, out);
+  if (!ax_failed()) ax_call(program, AX_LIST(in_count, in), AX_LIST(out_count, out));
   for (uint32_t k = 0; !ax_failed() && k < out_count; k++) out[k] = constrained(mesh, g, in_count + k, out[k]);
   return ax_builder_finish(&builder, out, out != NULL ? out_count : 0, made, NULL, NULL);
 }

@@ -173,7 +173,9 @@ static ax_status name_axis(const ax_pmap_options *options, char name[AX_MAX_NAME
 
 /* --- The function --- */
 
-void ax_pmap(const ax_pmap_options *options, ax_fn function, const ax_value *in, ax_value *out) {
+void (ax_pmap)(ax_fn function, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out,
+               const ax_pmap_options *options) {
+  if (!ax_lists_fit(owner, in_count, function.in_count, out_count, function.out_count, out)) return;
   const ax_pmap_options none = {0};
   mapping m = {options != NULL ? options : &none, function, NULL};
   in = ax_take_operands(in, function.in_count, out, function.out_count);
@@ -198,7 +200,7 @@ void ax_pmap(const ax_pmap_options *options, ax_fn function, const ax_value *in,
 
 void ax_call_pmapped(const ax_value *in, ax_value *out, void *pmapped) {
   const ax_pmapped *p = pmapped;
-  ax_pmap(p->options, p->body, in, out);
+  ax_pmap(p->body, in, out, p->options);
   if (p->call != NULL) ax_stamp(p->call);
 }
 

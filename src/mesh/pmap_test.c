@@ -27,7 +27,7 @@ typedef struct way {
 static AX_BODY(sine) { out[0] = ax_sin(in[0]); }
 static AX_BODY(moved) {
   const way *w = context;
-  ax_pmap(&(ax_pmap_options){.in_axes = &w->in, .out_axes = &w->out}, AX_FN(sine, 1, 1), in, out);
+  ax_pmap(AX_FN(sine, 1, 1), in, out, &(ax_pmap_options){.in_axes = &w->in, .out_axes = &w->out});
   out[1] = ax_moveaxis(ax_sin(in[0]), w->in, w->out);
 }
 
@@ -55,9 +55,9 @@ static AX_BODY(shift) { out[0] = ax_sub(in[0], ax_psum(in[0], context)); }
 static AX_BODY(rows_then_columns) {
   static const int columns[] = {1};
   ax_value shifted;
-  ax_pmap(&(ax_pmap_options){.axis_name = "i"}, AX_CLOSURE(shift, 1, 1, "i"), in, &shifted);
-  ax_pmap(&(ax_pmap_options){.axis_name = "j", .in_axes = columns, .out_axes = columns}, AX_CLOSURE(shift, 1, 1, "j"), &shifted,
-          out);
+  ax_pmap(AX_CLOSURE(shift, 1, 1, "i"), in, &shifted, &(ax_pmap_options){.axis_name = "i"});
+  ax_pmap(AX_CLOSURE(shift, 1, 1, "j"), &shifted, out,
+          &(ax_pmap_options){.axis_name = "j", .in_axes = columns, .out_axes = columns});
 }
 
 static void beside(void **state) {
@@ -80,8 +80,8 @@ static void beside(void **state) {
 
 /* Names are their own where none are given. */
 static AX_BODY(innermost) { out[0] = ax_add(ax_mul(in[0], ax_psum(in[0], "pmap_1")), ax_psum(in[0], "pmap,pmap_1")); }
-static AX_BODY(inner) { ax_pmap(NULL, AX_FN(innermost, 1, 1), in, out); }
-static AX_BODY(nested) { ax_pmap(NULL, AX_FN(inner, 1, 1), in, out); }
+static AX_BODY(inner) { ax_pmap(AX_FN(innermost, 1, 1), in, out, NULL); }
+static AX_BODY(nested) { ax_pmap(AX_FN(inner, 1, 1), in, out, NULL); }
 static AX_BODY(nested_loss) {
   nested(in, out, context);
   out[0] = total(ax_mul(out[0], out[0]));
@@ -93,11 +93,11 @@ static AX_BODY(of_a_part) { out[0] = ax_mul(in[0], ax_psum(in[0], context)); }
 static AX_BODY(inner_sizes) {
   static const int columns[] = {1};
   ax_value both[2], square = ax_reshape(in[0], AX_DIMS(2, 2));
-  ax_pmap(&(ax_pmap_options){.axis_name = "j"}, AX_CLOSURE(of_a_part, 1, 1, "j"), in, both);
-  ax_pmap(&(ax_pmap_options){.axis_name = "k", .in_axes = columns}, AX_CLOSURE(of_a_part, 1, 1, "i,k"), &square, both + 1);
+  ax_pmap(AX_CLOSURE(of_a_part, 1, 1, "j"), in, both, &(ax_pmap_options){.axis_name = "j"});
+  ax_pmap(AX_CLOSURE(of_a_part, 1, 1, "i,k"), &square, both + 1, &(ax_pmap_options){.axis_name = "k", .in_axes = columns});
   out[0] = ax_add(both[0], ax_reshape(both[1], AX_DIMS(4)));
 }
-static AX_BODY(two_sizes) { ax_pmap(&(ax_pmap_options){.axis_name = "i"}, AX_FN(inner_sizes, 1, 1), in, out); }
+static AX_BODY(two_sizes) { ax_pmap(AX_FN(inner_sizes, 1, 1), in, out, &(ax_pmap_options){.axis_name = "i"}); }
 static AX_BODY(two_sizes_loss) {
   two_sizes(in, out, context);
   out[0] = total(ax_mul(out[0], out[0]));
@@ -105,7 +105,7 @@ static AX_BODY(two_sizes_loss) {
 static AX_BODY(two_sizes_slope) { ax_grad(AX_FN(two_sizes_loss, 1, 1), AX_FIRST(1), in, out); }
 static AX_BODY(two_sizes_written_out) {
   ax_value cube = ax_reshape(in[0], AX_DIMS(2, 2, 2));
-  ax_value part = ax_transpose(ax_mul(cube, ax_reduce_sum(cube, AX_DIMS(0, 2), true)), AX_INTS(0, 2, 1));
+  ax_value part = ax_transpose(ax_mul(cube, ax_reduce_sum(cube, AX_DIMS(0, 2), true)), AX_DIMS(0, 2, 1));
   out[0] = ax_add(ax_mul(in[0], ax_reduce_sum(in[0], AX_DIMS(1), true)), ax_reshape(part, AX_DIMS(2, 4)));
 }
 static AX_BODY(two_sizes_written_out_loss) {
@@ -150,7 +150,7 @@ static void inside(void **state) {
 }
 
 /* In a shard_map whose types are checked: what varies over its axis does so in the pmap. */
-static AX_BODY(of_block) { ax_pmap(&(ax_pmap_options){.axis_name = "i"}, AX_CLOSURE(shift, 1, 1, "i"), in, out); }
+static AX_BODY(of_block) { ax_pmap(AX_CLOSURE(shift, 1, 1, "i"), in, out, &(ax_pmap_options){.axis_name = "i"}); }
 static AX_BODY(in_checked) {
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse("d=2", &mesh));
@@ -187,7 +187,7 @@ static AX_BODY(of_constrained) {
   TEST_OK(ax_mesh_parse("d=2", &mesh));
   ax_value x = ax_with_sharding(in[0], &mesh, "d");
   x = ax_mul(x, x);
-  ax_pmap(&(ax_pmap_options){.axis_name = "i"}, AX_CLOSURE(shift, 1, 1, "i"), &x, out);
+  ax_pmap(AX_CLOSURE(shift, 1, 1, "i"), &x, out, &(ax_pmap_options){.axis_name = "i"});
   out[1] = total(ax_with_sharding(out[0], &mesh, "_,d"));
 }
 
@@ -217,7 +217,7 @@ static AX_BODY(counted) {
   const int64_t devices[] = {4, 0, 2};
   const ax_pmap_options options = {.axis_name = "i", .in_axes = (int[]){UNMAPPED}, .out_axes = (int[]){UNMAPPED, 0, UNMAPPED},
                                    .axis_size = COUNT, .devices = devices, .device_count = COUNT};
-  ax_pmap(&options, AX_FN(numbers, 1, 3), in, out);
+  ax_pmap(AX_FN(numbers, 1, 3), in, out, &options);
 }
 
 static void sizes(void **state) {
@@ -243,7 +243,7 @@ static AX_BODY(two_of_two) {
 }
 static AX_BODY(one_of_two) {
   ax_value made[2];
-  ax_pmap(&(ax_pmap_options){.axis_name = "i", .in_axes = (int[]){0, 0, UNMAPPED}}, AX_FN(two_of_two, 3, 2), in, made);
+  ax_pmap(AX_FN(two_of_two, 3, 2), in, made, &(ax_pmap_options){.axis_name = "i", .in_axes = (int[]){0, 0, UNMAPPED}});
   out[0] = made[0];
 }
 
@@ -285,7 +285,7 @@ static void as_function(void **state) {
     const ax_compile_options compiled = {.donate = AX_FIRST(1), .reference = reference != 0};
     TEST_OK(ax_jit(runtime, AX_PMAPPED(&options, AX_CLOSURE(scaled, 1, 1, &by)), &type, &compiled, &executable));
     TEST_OK(ax_device_put(runtime, &mesh, "i", &type, data, &x));
-    TEST_OK(ax_run(executable, 1, &x, 1, &y));
+    TEST_OK(ax_run(executable, &x, &y));
     assert_int_equal(ax_array_part_count(y), 4);
     TEST_OK(ax_array_read(y, got, sizeof got));
     for (int i = 0; i < 8; i++) assert_true(got[i] == 3 * data[i]);
@@ -308,14 +308,14 @@ static void as_function(void **state) {
 
 static AX_BODY(first) { out[0] = in[0]; }
 static AX_BODY(nothing) {}
-static AX_BODY(in_itself) { ax_pmap(&(ax_pmap_options){.axis_name = context}, AX_FN(first, 1, 1), in, out); }
+static AX_BODY(in_itself) { ax_pmap(AX_FN(first, 1, 1), in, out, &(ax_pmap_options){.axis_name = context}); }
 static AX_BODY(with_devices) {
   const int64_t devices[] = {0, 1, 2, 3};
-  ax_pmap(&(ax_pmap_options){.devices = devices, .device_count = 4}, AX_FN(first, 1, 1), in, out);
+  ax_pmap(AX_FN(first, 1, 1), in, out, &(ax_pmap_options){.devices = devices, .device_count = 4});
 }
 static AX_BODY(of_sixteen_axes) {
   const ax_fn function = *(const ax_fn *)context;
-  ax_pmap(NULL, function, in, out);
+  ax_pmap(function, in, out, NULL);
 }
 static AX_BODY(sized) { out[0] = ax_psum(in[0], "nobody"); }
 
@@ -327,7 +327,7 @@ typedef struct refusal {
 
 static AX_BODY(attempt) {
   const refusal *r = context;
-  ax_pmap(&r->options, r->function, in, out);
+  ax_pmap(r->function, in, out, &r->options);
 }
 
 static void refused(void **state) {
@@ -410,9 +410,9 @@ static AX_BODY(over_rows) {
   TEST_OK(ax_mesh_parse("a=2,i=2", &mesh));
   ax_shard_map(&mesh, "i -> i", AX_FN(first, 1, 1), in, out);
 }
-static AX_BODY(split_by) { ax_vmap(&(ax_vmap_options){.spmd_axis_name = context}, AX_FN(over_rows, 1, 1), in, out); }
+static AX_BODY(split_by) { ax_vmap(AX_FN(over_rows, 1, 1), in, out, &(ax_vmap_options){.spmd_axis_name = context}); }
 static AX_BODY(split_twice) {
-  ax_vmap(&(ax_vmap_options){.spmd_axis_name = context}, AX_CLOSURE(split_by, 1, 1, context), in, out);
+  ax_vmap(AX_CLOSURE(split_by, 1, 1, context), in, out, &(ax_vmap_options){.spmd_axis_name = context});
 }
 static AX_BODY(named_twice) {
   ax_mesh mesh;
@@ -434,13 +434,13 @@ static void coinciding(void **state) {
 }
 
 /* Each allocation failing in turn: traced with ids that are looked through, counted, tiled; a sharding through text. */
-static AX_BODY(doubled) { ax_pmap(NULL, AX_FN(first, 1, 1), in, out); }
+static AX_BODY(doubled) { ax_pmap(AX_FN(first, 1, 1), in, out, NULL); }
 static AX_BODY(with_ids) {
   const int64_t devices[] = {1, 0};
   ax_mesh mesh;
   ax_status status = ax_mesh_parse("i=2", &mesh);
   assert_int_equal(status, AX_OK);
-  ax_pmap(&(ax_pmap_options){.devices = devices, .device_count = 2}, AX_FN(doubled, 1, 1), in, out);
+  ax_pmap(AX_FN(doubled, 1, 1), in, out, &(ax_pmap_options){.devices = devices, .device_count = 2});
   ax_vtile(&mesh, "i -> i", AX_CLOSURE(shift, 1, 1, "i"), in, out + 1);
 }
 

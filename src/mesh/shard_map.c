@@ -501,15 +501,21 @@ static void shard_map(const char *owner, const ax_mesh *mesh, const char *specs,
   if (!ax_failed()) ax_shard_map_trace(owner, &params, in_specs, function, in, out);
 }
 
-void ax_shard_map(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out) {
+void (ax_shard_map)(const ax_mesh *mesh, const char *specs, ax_fn body, uint32_t in_count, const ax_value *in, uint32_t out_count,
+                    ax_value *out) {
+  if (!ax_lists_fit("shard_map", in_count, body.in_count, out_count, body.out_count, out)) return;
   shard_map("shard_map", mesh, specs, false, body, in, out);
 }
 
-void ax_shard_map_unchecked(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out) {
+void (ax_shard_map_unchecked)(const ax_mesh *mesh, const char *specs, ax_fn body, uint32_t in_count, const ax_value *in,
+                              uint32_t out_count, ax_value *out) {
+  if (!ax_lists_fit("shard_map_unchecked", in_count, body.in_count, out_count, body.out_count, out)) return;
   shard_map("shard_map_unchecked", mesh, specs, true, body, in, out);
 }
 
-void ax_shard_map_manual(const ax_mesh *mesh, const char *names, const char *specs, ax_fn body, const ax_value *in, ax_value *out) {
+void (ax_shard_map_manual)(const ax_mesh *mesh, const char *names, const char *specs, ax_fn body, uint32_t in_count,
+                           const ax_value *in, uint32_t out_count, ax_value *out) {
+  if (!ax_lists_fit("shard_map_manual", in_count, body.in_count, out_count, body.out_count, out)) return;
   static const char owner[] = "shard_map_manual";
   ax_mesh by_hand;
   ax_status status = ax_mesh_manual(mesh, names, &by_hand);

@@ -143,7 +143,7 @@ static ax_status build_primal(const split *s, ax_program **out) {
   ax_value *outs = ax_trace_alloc(primal->out_count * sizeof outs[0]);
   uint32_t count = s->y_count;
   if (in != NULL && outs != NULL) {
-    ax_call(primal, primal->in_count, in, primal->out_count, outs);
+    ax_call(primal, in, outs);
     for (uint32_t r = 0; r < s->residual_count && !ax_failed(); r++) {
       ax_type type = carried_type(s, r);
       if (operand_of(s, r) == AX_NONE) outs[count++] = leave(outs[s->y_count + r], &type);
@@ -164,7 +164,7 @@ static ax_status build_tangent(const split *s, ax_program **out) {
   ax_value *outs = ax_trace_alloc(tangent->out_count * sizeof outs[0]);
   if (in != NULL && outs != NULL) {
     for (uint32_t r = 0; r < s->residual_count; r++) in[r] = come_in(in[r], &tangent->types[r]);
-    ax_call(tangent, tangent->in_count, in, tangent->out_count, outs);
+    ax_call(tangent, in, outs);
   }
   ax_free(types);
   return ax_region_finish(&builder, outs, tangent->out_count, out);
@@ -284,7 +284,7 @@ static ax_status build_transposed(const transposition *t, ax_program **out) {
       if (ax_is_zero(t->args->cotangent[k])) continue;
       operands[next++] = entering(t->params, *in++, type, &t->params->out_specs.v[k]);
     }
-    ax_call(transposed, transposed->in_count, operands, transposed->out_count, outs);
+    ax_call(transposed, operands, outs);
     for (uint32_t i = 0, k = 0; i < body->in_count; i++) {
       if (!t->args->linear[i]) continue;
       outs[k] = leaving(t->params, outs[k], &t->params->in_specs.v[i]);

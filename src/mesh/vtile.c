@@ -113,10 +113,12 @@ static void over_axis(const ax_value *in, ax_value *out, void *context) {
                                    .size = t->mesh->axis[l->axis].size,
                                    .axis_name = t->mesh->axis[l->axis].name};
   if (options.in_axes == NULL || options.out_axes == NULL) return;
-  ax_vmap(&options, AX_CLOSURE(over_axis, in_count, out_count, &inner), in, out);
+  ax_vmap(AX_CLOSURE(over_axis, in_count, out_count, &inner), in, out, &options);
 }
 
-void ax_vtile(const ax_mesh *mesh, const char *specs, ax_fn f, const ax_value *in, ax_value *out) {
+void (ax_vtile)(const ax_mesh *mesh, const char *specs, ax_fn f, uint32_t in_count, const ax_value *in, uint32_t out_count,
+                ax_value *out) {
+  if (!ax_lists_fit(owner, in_count, f.in_count, out_count, f.out_count, out)) return;
   in = ax_take_operands(in, f.in_count, out, f.out_count);
   ax_spec *in_specs = ax_trace_alloc(f.in_count * sizeof in_specs[0]),
           *out_specs = ax_trace_alloc(f.out_count * sizeof out_specs[0]);

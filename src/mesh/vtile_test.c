@@ -10,7 +10,7 @@
 
 typedef struct layout {
   const char *mesh, *specs;
-  void (*how)(const ax_mesh *mesh, const char *specs, ax_fn body, const ax_value *in, ax_value *out);
+  bool tiled; /* by ax_vtile */
 } layout;
 
 /* x in blocks, w as it comes: something of each device, of neighbours, and of all. */
@@ -26,7 +26,8 @@ static AX_BODY(laid_out) {
   const layout *l = context;
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse(l->mesh, &mesh));
-  l->how(&mesh, l->specs, AX_FN(mixed, 2, 2), in, out);
+  if (l->tiled) ax_vtile(&mesh, l->specs, AX_FN(mixed, 2, 2), in, out);
+  else ax_shard_map(&mesh, l->specs, AX_FN(mixed, 2, 2), in, out);
 }
 
 static AX_BODY(loss) {
@@ -42,8 +43,8 @@ static AX_BODY(slopes) {
 static void as_shard_map(void **state) {
   (void)state;
   static const layout layouts[] = {
-      {"a=2,b=2", "a,b;  -> a,b; ", NULL},     {"a=2,b=2", "b,a; b -> b,a; ", NULL}, {"a=2,b=2", "a+b; a -> a+b; ", NULL},
-      {"a=2,b=2", "_,b+a; _,a -> b,a; ", NULL}, {"a=1,b=4", "b+a;  -> _,a+b; ", NULL},    {"b=2,a=2", "a,b; a+b -> b,a; ", NULL},
+      {"a=2,b=2", "a,b;  -> a,b; ", false},     {"a=2,b=2", "b,a; b -> b,a; ", false}, {"a=2,b=2", "a+b; a -> a+b; ", false},
+      {"a=2,b=2", "_,b+a; _,a -> b,a; ", false}, {"a=1,b=4", "b+a;  -> _,a+b; ", false},    {"b=2,a=2", "a,b; a+b -> b,a; ", false},
   };
   const ax_type types[] = {TEST_TYPE(AX_F64, 4, 8), TEST_TYPE(AX_F64, 4, 2)};
   double x[32], w[8];
@@ -54,8 +55,7 @@ static void as_shard_map(void **state) {
   for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
     for (int f = 0; f < 2; f++) {
       layout mapped = layouts[i], tiled = layouts[i];
-      mapped.how = ax_shard_map;
-      tiled.how = ax_vtile;
+      tiled.tiled = true;
       ax_program *on_devices = test_trace(functions[f], &mapped, types, 2, 2),
                  *on_one = test_trace(functions[f], &tiled, types, 2, 2);
       assert_int_equal(ax_program_devices(on_one), 1);
@@ -87,13 +87,13 @@ static void refused(void **state) {
     layout layout;
     const char *message;
   } bad[] = {
-      {{"a=2", "a -> ", NULL}, "out_axes[0] is AX_NOT_MAPPED, but result 0, f32[2,2], depends on a mapped input"},
-      {{"a=2", "b -> b", NULL}, "vtile: specs \"b -> b\": operand 0: spec \"b\": unknown axis \"b\""},
-      {{"a=2", "a", NULL}, "vtile: specs \"a\""},
-      {{"a=2", "a,a -> a", NULL}, "vtile: specs \"a,a -> a\""},
-      {{"a=3", "a -> a", NULL}, "vtile: operand 0: the spec P(a) cuts dimension 0 in 3 parts, which do not divide f32[4,2]"},
-      {{"a=2", "_,_,a -> a", NULL}, "vtile: operand 0: "},
-      {{"a=2", "a -> _,_,a", NULL}, "vtile: result 0: "},
+      {{"a=2", "a -> ", false}, "out_axes[0] is AX_NOT_MAPPED, but result 0, f32[2,2], depends on a mapped input"},
+      {{"a=2", "b -> b", false}, "vtile: specs \"b -> b\": operand 0: spec \"b\": unknown axis \"b\""},
+      {{"a=2", "a", false}, "vtile: specs \"a\""},
+      {{"a=2", "a,a -> a", false}, "vtile: specs \"a,a -> a\""},
+      {{"a=3", "a -> a", false}, "vtile: operand 0: the spec P(a) cuts dimension 0 in 3 parts, which do not divide f32[4,2]"},
+      {{"a=2", "_,_,a -> a", false}, "vtile: operand 0: "},
+      {{"a=2", "a -> _,_,a", false}, "vtile: result 0: "},
   };
   const ax_type type = TEST_TYPE(AX_F32, 4, 2);
   ax_type deep = {.dtype = AX_F32, .rank = AX_MAX_RANK};
@@ -101,7 +101,7 @@ static void refused(void **state) {
   ax_program *program;
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
     TEST_FAILS(ax_trace(AX_CLOSURE(attempt, 1, 1, &bad[i].layout), &type, &program), AX_INVALID_ARGUMENT, bad[i].message);
-  const layout split = {"a=2", "a -> a", NULL}, none = {"", " -> ", NULL};
+  const layout split = {"a=2", "a -> a", false}, none = {"", " -> ", false};
   TEST_FAILS(ax_trace(AX_CLOSURE(attempt, 1, 1, &split), &deep, &program), AX_INVALID_ARGUMENT,
              "in blocks has 17 dimensions with the mesh's; 16 are the most");
   TEST_FAILS(ax_trace(AX_FN(without_mesh, 1, 1), &type, &program), AX_INVALID_ARGUMENT, "vtile: there is no mesh");

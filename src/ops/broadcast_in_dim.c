@@ -67,7 +67,7 @@ static void shard(const ax_shard_args *args) {
 
 static void block(const ax_block_args *args) {
   const broadcast_params *p = args->eqn->params;
-  args->out[0] = ax_broadcast_in_dim(args->in[0], p->shape.count, args->blocks[0].dims, p->broadcast_dimensions.v);
+  args->out[0] = ax_broadcast_in_dim(args->in[0], AX_LIST(p->shape.count, args->blocks[0].dims), p->broadcast_dimensions.v);
 }
 
 /* Two broadcasts in a row become one. A broadcast to the operand's own shape is dropped. */
@@ -134,10 +134,14 @@ const ax_prim ax_prim_broadcast_in_dim = {
     .hlo = hlo,
 };
 
-ax_value ax_broadcast_in_dim(ax_value x, uint32_t rank, const int64_t *dims, const int64_t *broadcast_dimensions) {
+ax_value (ax_broadcast_in_dim)(ax_value x, uint32_t rank, const int64_t *dims, uint32_t count,
+                               const int64_t *broadcast_dimensions) {
   broadcast_params p;
   ax_type type = ax_typeof(x);
-  if (!ax_dims_take(&ax_prim_broadcast_in_dim, rank, dims, &p.shape) ||
+  ax_status status = ax_list_length("broadcast_in_dim", "dimensions", rank, &rank);
+  if (status != AX_OK) ax_fail(status);
+  if (ax_failed() || !ax_list_fits("broadcast_in_dim", "the array has", "dimension", count, type.rank) ||
+      !ax_dims_take(&ax_prim_broadcast_in_dim, rank, dims, &p.shape) ||
       !ax_dims_take(&ax_prim_broadcast_in_dim, type.rank, broadcast_dimensions, &p.broadcast_dimensions))
     return ax_poison;
   ax_type wanted = ax_array_type(type.dtype, rank, dims);

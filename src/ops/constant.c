@@ -86,7 +86,7 @@ static ax_value repeated(ax_dtype dtype, uint32_t rank, const int64_t *dims, ax_
   ax_type scalar = ax_array_type(dtype, 0, NULL);
   ax_number_store(dtype, &element, 0, number);
   ax_value made = ax_constant(&scalar, &element);
-  return rank > 0 ? ax_broadcast_in_dim(made, rank, dims, NULL) : made;
+  return rank > 0 ? ax_broadcast_in_dim(made, AX_LIST(rank, dims), NULL) : made;
 }
 
 /* --- Numbers, and arrays filled with them --- */

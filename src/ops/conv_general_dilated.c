@@ -351,6 +351,9 @@ static ax_value conv(ax_value lhs, ax_value rhs, const ax_conv_options *options)
 
 ax_value ax_conv_general_dilated(ax_value lhs, ax_value rhs, const ax_conv_options *options) { return conv(lhs, rhs, options); }
 
-ax_value ax_conv(ax_value lhs, ax_value rhs, const int64_t *strides, const char *padding) {
+ax_value (ax_conv)(ax_value lhs, ax_value rhs, uint32_t count, const int64_t *strides, const char *padding) {
+  uint32_t rank = ax_typeof(lhs).rank;
+  if (ax_failed() || (strides != NULL && !ax_list_fits("conv", "there are", "spatial dimension", count, rank < 2 ? 0 : rank - 2)))
+    return ax_poison;
   return conv(lhs, rhs, &(ax_conv_options){.strides = strides, .padding = padding != NULL ? padding : "VALID"});
 }

@@ -139,7 +139,8 @@ static ax_value multiply_all(const product *c) {
     if (!c->by_place[i]) lhs[count] = c->lhs_at[i], rhs[count++] = now[c->rhs_at[i]];
   lhs[count] = c->lhs_in, rhs[count++] = now[c->rhs_in];
   ax_value made =
-      ax_dot_general(c->lhs, rank < kernel.rank ? ax_reshape(c->rhs, rank, dims) : c->rhs, count, lhs, rhs, 1, &group, &group);
+      ax_dot_general(c->lhs, rank < kernel.rank ? ax_reshape(c->rhs, rank, dims) : c->rhs, AX_LIST(count, lhs), AX_LIST(count, rhs),
+                     AX_LIST(1, &group), AX_LIST(1, &group));
   const ax_type type = ax_typeof(made);
   if (ax_failed()) return ax_poison;
   dims[0] = type.dims[0], dims[1] = type.dims[1];
@@ -179,7 +180,8 @@ static ax_value by_places_together(const product *c) {
     const int64_t count = first + together < all ? together : all - first;
     for (int64_t n = 0; n < count; n++) parts[n] = part_for(c, first + n);
     ax_value x = count > 1 ? ax_concatenate((uint32_t)count, parts, c->lhs_in) : parts[0];
-    ax_value made = ax_dot_general(x, ax_window_part(flat, 1, first * in, count * in, 1), 1, lhs, rhs, 1, &group, &group);
+    ax_value made = ax_dot_general(x, ax_window_part(flat, 1, first * in, count * in, 1), AX_LIST(1, lhs), AX_LIST(1, rhs),
+                                   AX_LIST(1, &group), AX_LIST(1, &group));
     sum = first == 0 ? made : ax_add(sum, made);
   }
   return sum;
@@ -201,7 +203,8 @@ static ax_value by_features(const product *c, uint32_t features, int64_t groups)
     memmove(type.dims + features + 2, type.dims + features + 1, (type.rank++ - features - 1) * sizeof type.dims[0]);
     type.dims[features + 1] = out;
     ax_value made =
-        ax_mul(ax_broadcast_in_dim(part, type.rank, type.dims, same), ax_broadcast_in_dim(row, type.rank, type.dims, by));
+        ax_mul(ax_broadcast_in_dim(part, AX_LIST(type.rank, type.dims),
+                                   same), ax_broadcast_in_dim(row, AX_LIST(type.rank, type.dims), by));
     sum = n == 0 ? made : ax_add(sum, made);
   }
   ax_type type = ax_typeof(sum);

@@ -320,14 +320,21 @@ const ax_prim ax_prim_dot_general = {
     .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .lower = ax_dot_lower, .hlo = hlo,
 };
 
-ax_value ax_dot_general(ax_value lhs, ax_value rhs, uint32_t contract_count, const int64_t *lhs_contract,
-                        const int64_t *rhs_contract, uint32_t batch_count, const int64_t *lhs_batch, const int64_t *rhs_batch) {
+static bool take_list(uint32_t count, const int64_t *list, ax_dims *out) {
+  ax_status status = ax_list_length("dot_general", "dimensions", count, &count);
+  if (status != AX_OK) ax_fail(status);
+  return !ax_failed() && ax_dims_take(&ax_prim_dot_general, count, list, out);
+}
+
+ax_value (ax_dot_general)(ax_value lhs, ax_value rhs, uint32_t lhs_contract_count, const int64_t *lhs_contract,
+                          uint32_t rhs_contract_count, const int64_t *rhs_contract, uint32_t lhs_batch_count,
+                          const int64_t *lhs_batch, uint32_t rhs_batch_count, const int64_t *rhs_batch) {
   const ax_prim *prim = &ax_prim_dot_general;
   ax_dot_params p;
-  if (!ax_dims_take(prim, contract_count, lhs_contract, &p.lhs_contract) ||
-      !ax_dims_take(prim, contract_count, rhs_contract, &p.rhs_contract) ||
-      !ax_dims_take(prim, batch_count, lhs_batch, &p.lhs_batch) ||
-      !ax_dims_take(prim, batch_count, rhs_batch, &p.rhs_batch))
+  if (!take_list(lhs_contract_count, lhs_contract, &p.lhs_contract) || !take_list(rhs_contract_count, rhs_contract, &p.rhs_contract) ||
+      !take_list(lhs_batch_count, lhs_batch, &p.lhs_batch) || !take_list(rhs_batch_count, rhs_batch, &p.rhs_batch) ||
+      !ax_list_fits(prim->name, "lhs gives", "dimension to contract", rhs_contract_count, p.lhs_contract.count) ||
+      !ax_list_fits(prim->name, "lhs gives", "batch dimension", rhs_batch_count, p.lhs_batch.count))
     return ax_poison;
   return bind(&p, lhs, rhs);
 }

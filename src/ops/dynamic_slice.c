@@ -332,19 +332,22 @@ static bool take_starts(const ax_prim *prim, const ax_value *starts, uint32_t co
   return !ax_failed();
 }
 
-ax_value ax_dynamic_slice(ax_value x, const ax_value *starts, const int64_t *sizes) {
+ax_value (ax_dynamic_slice)(ax_value x, uint32_t start_count, const ax_value *starts, uint32_t size_count, const int64_t *sizes) {
   dynamic_slice_params p;
   uint32_t rank = ax_typeof(x).rank;
   ax_value in[1 + AX_MAX_RANK] = {x};
-  if (!ax_dims_take(&ax_prim_dynamic_slice, rank, sizes, &p.slice_sizes) ||
+  if (ax_failed() || !ax_list_fits("dynamic_slice", "the array has", "dimension", start_count, rank) ||
+      !ax_list_fits("dynamic_slice", "the array has", "dimension", size_count, rank) ||
+      !ax_dims_take(&ax_prim_dynamic_slice, rank, sizes, &p.slice_sizes) ||
       !take_starts(&ax_prim_dynamic_slice, starts, rank, in + 1))
     return ax_poison;
   return ax_bind1(&ax_prim_dynamic_slice, &p, in, 1 + rank);
 }
 
-ax_value ax_dynamic_update_slice(ax_value x, ax_value update, const ax_value *starts) {
+ax_value (ax_dynamic_update_slice)(ax_value x, ax_value update, uint32_t start_count, const ax_value *starts) {
   uint32_t rank = ax_typeof(x).rank;
   ax_value in[2 + AX_MAX_RANK] = {x, update};
-  if (!take_starts(&ax_prim_dynamic_update_slice, starts, rank, in + 2)) return ax_poison;
+  if (ax_failed() || !ax_list_fits("dynamic_update_slice", "the array has", "dimension", start_count, rank) ||
+      !take_starts(&ax_prim_dynamic_update_slice, starts, rank, in + 2)) return ax_poison;
   return ax_bind1(&ax_prim_dynamic_update_slice, NULL, in, 2 + rank);
 }

@@ -157,7 +157,7 @@ static ax_value filled_once(const ax_block_args *args, const ax_index_windows *w
     fill = ax_once(fill, &names);
   }
   for (uint32_t d = 0; d + 1 < w->index_rank; d++) where[d] = w->wide_of_index[d];
-  return ax_where(ax_broadcast_in_dim(outside, type.rank, type.dims, where), fill, y);
+  return ax_where(ax_broadcast_in_dim(outside, AX_LIST(type.rank, type.dims), where), fill, y);
 }
 
 static void block(const ax_block_args *args) {
@@ -279,15 +279,16 @@ static bool take_fill(ax_value number, ax_dtype dtype, int64_t *bits) {
   return ax_number_bits("gather", number, dtype, bits);
 }
 
-ax_value ax_gather(ax_value x, ax_value indices, const ax_gather_dims *dims, const int64_t *slice_sizes,
-                   const ax_index_options *options) {
+ax_value (ax_gather)(ax_value x, ax_value indices, uint32_t count, const int64_t *slice_sizes, const ax_gather_dims *dims,
+                     const ax_index_options *options) {
   ax_gather_params p = {0};
   int64_t bits = 0;
   const ax_type type = ax_typeof(x);
   if (dims == NULL) return ax_reject(&ax_prim_gather, "there are no dimension numbers");
   const ax_dim_list *const lists[] = {&dims->offset_dims, &dims->collapsed_slice_dims, &dims->start_index_map,
                                       &dims->operand_batching_dims, &dims->start_indices_batching_dims};
-  if (ax_failed() || !ax_check_operands("gather", (ax_value[]){x, indices}, 2) ||
+  if (ax_failed() || !ax_list_fits("gather", "the array has", "dimension", count, type.rank) ||
+      !ax_check_operands("gather", (ax_value[]){x, indices}, 2) ||
       !ax_indexing_take(&ax_prim_gather, lists, options, &p.at) ||
       !ax_dims_take(&ax_prim_gather, type.rank, slice_sizes, &p.slice_sizes))
     return ax_poison;

@@ -97,7 +97,7 @@ static void select_batch_scalar(const ax_batch_args *args) {
   if (args->in_dim[0] >= 0) {
     ax_type type = ax_typeof(in[1]);
     int64_t front = 0;
-    if (type.dtype != AX_NO_DTYPE) in[0] = ax_broadcast_in_dim(in[0], type.rank, type.dims, &front);
+    if (type.dtype != AX_NO_DTYPE) in[0] = ax_broadcast_in_dim(in[0], AX_LIST(type.rank, type.dims), &front);
   }
   args->out[0] = ax_bind1(&ax_prim_select_n, NULL, in, 3);
 }

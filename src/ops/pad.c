@@ -106,7 +106,7 @@ static ax_value batch_values(const ax_prim *prim, const pad_params *p, ax_value 
   ax_value padded[] = {x, zero}, mask[] = {inside, ax_full(AX_BOOL, 0, NULL, 0)};
   ax_value y = ax_bind1(prim, p, padded, 2);
   ax_type wide = ax_typeof(y);
-  const ax_value all = ax_broadcast_in_dim(values, wide.rank, wide.dims, &batch_dim);
+  const ax_value all = ax_broadcast_in_dim(values, AX_LIST(wide.rank, wide.dims), &batch_dim);
   return ax_select_n(ax_bind1(prim, p, mask, 2), all, y);
 }
 
@@ -268,13 +268,16 @@ const ax_prim ax_prim_pad = {
     .hlo = hlo,
 };
 
-ax_value ax_pad(ax_value x, ax_value value, const int64_t *low, const int64_t *high, const int64_t *interior) {
+ax_value (ax_pad)(ax_value x, ax_value value, uint32_t low_count, const int64_t *low, uint32_t high_count, const int64_t *high,
+                  uint32_t interior_count, const int64_t *interior) {
   pad_params p;
   uint32_t rank = ax_typeof(x).rank;
   ax_value in[] = {x, value};
   ax_give_parts("pad", in);
   ax_give_dtype("pad", in, 2);
-  if (!ax_dims_take(&ax_prim_pad, rank, low, &p.low) || !ax_dims_take(&ax_prim_pad, rank, high, &p.high) ||
+  if (ax_failed() || !ax_list_fits("pad", "the array has", "dimension", low_count, rank) ||
+      !ax_list_fits("pad", "the array has", "dimension", high_count, rank) ||
+      !ax_list_fits("pad", "the array has", "dimension", interior_count, rank) || !ax_dims_take(&ax_prim_pad, rank, low, &p.low) || !ax_dims_take(&ax_prim_pad, rank, high, &p.high) ||
       !ax_dims_take(&ax_prim_pad, rank, interior, &p.interior))
     return ax_poison;
   return ax_bind1(&ax_prim_pad, &p, in, 2);

@@ -98,7 +98,7 @@ static ax_status eval(const ax_eval_args *args) {
 
 ax_value ax_repeat(ax_value y, const ax_type *like, const ax_dims *axes) {
   ax_dims kept = ax_dims_others(like->rank, axes, NULL);
-  return ax_broadcast_in_dim(y, like->rank, like->dims, kept.v);
+  return ax_broadcast_in_dim(y, AX_LIST(like->rank, like->dims), kept.v);
 }
 
 static void max_jvp(const ax_jvp_args *args) {

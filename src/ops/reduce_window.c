@@ -320,12 +320,14 @@ static void fill(ax_dims *dims, uint32_t rank, const int64_t *v, int64_t otherwi
   for (uint32_t d = 0; d < rank; d++) dims->v[d] = v != NULL ? v[d] : otherwise;
 }
 
-static ax_value reduce_window(const ax_prim *prim, ax_value x, const int64_t *window, const ax_window_options *options) {
+static ax_value reduce_window(const ax_prim *prim, ax_value x, uint32_t count, const int64_t *window,
+                              const ax_window_options *options) {
   static const ax_window_options none = {0};
   window_params p;
   ax_type type;
   if (options == NULL) options = &none;
   if (!ax_operand(prim->name, x, &type)) return ax_poison;
+  if (!ax_list_fits(prim->name, "the array has", "dimension", count, type.rank)) return ax_poison;
   if (window == NULL && type.rank > 0) return ax_reject_as(prim->name, "there is no window");
   fill(&p.window_dimensions, type.rank, window, 1);
   fill(&p.window_strides, type.rank, options->strides, 1);
@@ -344,26 +346,28 @@ static ax_value reduce_window(const ax_prim *prim, ax_value x, const int64_t *wi
   return ax_bind1(prim, &p, &x, 1);
 }
 
-ax_value ax_reduce_window_sum(ax_value x, const int64_t *window, const ax_window_options *options) {
-  return reduce_window(&ax_prim_reduce_window_sum, x, window, options);
+ax_value (ax_reduce_window_sum)(ax_value x, uint32_t count, const int64_t *window, const ax_window_options *options) {
+  return reduce_window(&ax_prim_reduce_window_sum, x, count, window, options);
 }
-ax_value ax_reduce_window_max(ax_value x, const int64_t *window, const ax_window_options *options) {
-  return reduce_window(&ax_prim_reduce_window_max, x, window, options);
+ax_value (ax_reduce_window_max)(ax_value x, uint32_t count, const int64_t *window, const ax_window_options *options) {
+  return reduce_window(&ax_prim_reduce_window_max, x, count, window, options);
 }
-ax_value ax_reduce_window_min(ax_value x, const int64_t *window, const ax_window_options *options) {
-  return reduce_window(&ax_prim_reduce_window_min, x, window, options);
+ax_value (ax_reduce_window_min)(ax_value x, uint32_t count, const int64_t *window, const ax_window_options *options) {
+  return reduce_window(&ax_prim_reduce_window_min, x, count, window, options);
 }
 
 /* Checks a pooling of [N, s.., C] and widens its lists: windows over the spatial dimensions alone. False: the trace has failed. */
-static bool pool(const char *function, ax_value x, uint32_t count, const int64_t *window, const int64_t *strides, int64_t *all,
-                 int64_t *by, ax_type *type) {
+static bool pool(const char *function, ax_value x, uint32_t window_count, const int64_t *window, uint32_t stride_count,
+                 const int64_t *strides, int64_t *all, int64_t *by, ax_type *type) {
   if (!ax_operand(function, x, type)) return false;
+  uint32_t count = ax_list_entries(window_count, type->rank < 2 ? 0 : type->rank - 2);
   if (count == 0 || type->rank != count + 2 || window == NULL)
     return ax_reject_as(
                function,
                "a window of %u dimensions for %s, which must have a batch dimension in front of these, and features behind them",
                count, ax_operand_string(type)),
            false;
+  if (strides != NULL && !ax_list_fits(function, "the window has", "dimension", stride_count, count)) return false;
   for (uint32_t d = 0; d < type->rank; d++) {
     bool spatial = d > 0 && d <= count;
     all[d] = spatial ? window[d - 1] : 1;
@@ -372,20 +376,22 @@ static bool pool(const char *function, ax_value x, uint32_t count, const int64_t
   return true;
 }
 
-ax_value ax_max_pool(ax_value x, uint32_t count, const int64_t *window, const int64_t *strides, const char *padding) {
+ax_value (ax_max_pool)(ax_value x, uint32_t window_count, const int64_t *window, uint32_t stride_count, const int64_t *strides,
+                       const char *padding) {
   int64_t all[AX_MAX_RANK], by[AX_MAX_RANK];
   ax_type type;
-  if (!pool("max_pool", x, count, window, strides, all, by, &type)) return ax_poison;
-  return ax_reduce_window_max(x, all, &(ax_window_options){.strides = by, .padding = padding != NULL ? padding : "VALID"});
+  if (!pool("max_pool", x, window_count, window, stride_count, strides, all, by, &type)) return ax_poison;
+  return ax_reduce_window_max(x, all, (&(ax_window_options){.strides = by, .padding = padding != NULL ? padding : "VALID"}));
 }
 
-ax_value ax_avg_pool(ax_value x, uint32_t count, const int64_t *window, const int64_t *strides, const char *padding) {
+ax_value (ax_avg_pool)(ax_value x, uint32_t window_count, const int64_t *window, uint32_t stride_count, const int64_t *strides,
+                       const char *padding) {
   int64_t all[AX_MAX_RANK], by[AX_MAX_RANK];
   ax_type type;
   double places = 1;
-  if (!pool("avg_pool", x, count, window, strides, all, by, &type)) return ax_poison;
+  if (!pool("avg_pool", x, window_count, window, stride_count, strides, all, by, &type)) return ax_poison;
   if (!ax_is_float(type.dtype)) return ax_reject_as("avg_pool", "the operand is %s; it must be a float", ax_operand_string(&type));
-  for (uint32_t i = 0; i < count; i++) places *= (double)window[i];
-  return ax_div(ax_reduce_window_sum(x, all, &(ax_window_options){.strides = by, .padding = padding != NULL ? padding : "VALID"}),
+  for (uint32_t d = 0; d < type.rank; d++) places *= (double)all[d];
+  return ax_div(ax_reduce_window_sum(x, all, (&(ax_window_options){.strides = by, .padding = padding != NULL ? padding : "VALID"})),
                 ax_real(places));
 }

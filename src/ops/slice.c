@@ -174,12 +174,16 @@ const ax_prim ax_prim_slice = {
     .hlo = hlo,
 };
 
-ax_value ax_slice(ax_value x, const int64_t *start, const int64_t *limit, const int64_t *strides) {
+ax_value (ax_slice)(ax_value x, uint32_t start_count, const int64_t *start, uint32_t limit_count, const int64_t *limit,
+                    uint32_t stride_count, const int64_t *strides) {
   slice_params p;
   uint32_t rank = ax_typeof(x).rank;
   int64_t ones[AX_MAX_RANK];
   for (int d = 0; d < AX_MAX_RANK; d++) ones[d] = 1;
-  if (!ax_dims_take(&ax_prim_slice, rank, start, &p.start_indices) ||
+  if (ax_failed() || !ax_list_fits("slice", "the array has", "dimension", start_count, rank) ||
+      !ax_list_fits("slice", "the array has", "dimension", limit_count, rank) ||
+      (strides != NULL && !ax_list_fits("slice", "the array has", "dimension", stride_count, rank)) ||
+      !ax_dims_take(&ax_prim_slice, rank, start, &p.start_indices) ||
       !ax_dims_take(&ax_prim_slice, rank, limit, &p.limit_indices) ||
       !ax_dims_take(&ax_prim_slice, rank, strides != NULL ? strides : ones, &p.strides))
     return ax_poison;

@@ -125,10 +125,12 @@ const ax_prim ax_prim_transpose = {
     .hlo = hlo,
 };
 
-ax_value ax_transpose(ax_value x, const int64_t *permutation) {
+ax_value (ax_transpose)(ax_value x, uint32_t count, const int64_t *permutation) {
   transpose_params p;
   bool moves = false;
-  if (!ax_dims_take(&ax_prim_transpose, ax_typeof(x).rank, permutation, &p.permutation)) return ax_poison;
+  uint32_t rank = ax_typeof(x).rank;
+  if (ax_failed() || !ax_list_fits("transpose", "the array has", "dimension", count, rank) ||
+      !ax_dims_take(&ax_prim_transpose, rank, permutation, &p.permutation)) return ax_poison;
   for (uint32_t i = 0; i < p.permutation.count; i++) moves = moves || permutation[i] != i;
   return moves ? ax_bind1(&ax_prim_transpose, &p, &x, 1) : x;
 }

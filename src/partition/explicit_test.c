@@ -73,7 +73,7 @@ static ax_value operate(const typed *t, const ax_value *in) {
     case ARGMAX_0: return ax_argmax(in[0], 0, AX_S32);
     case BOTH:
       return ax_mul(ax_add(in[0], in[0]),
-                    ax_broadcast_in_dim(ax_reduce_max(in[0], AX_DIMS(1), false), AX_DIMS(8, 16), (int64_t[]){0}));
+                    ax_broadcast_in_dim(ax_reduce_max(in[0], AX_DIMS(1), false), AX_DIMS(8, 16), AX_DIMS(0)));
     case LOOP:
     case LOOP_OVER: ax_scan(AX_FN(step, 2, 2), 1, -1, false, pair, pair); return pair[0];
     case LOOP_STACKS: ax_scan(AX_FN(step, 2, 2), 1, -1, false, pair, pair); return pair[1];
@@ -178,7 +178,7 @@ static AX_BODY(controlled) {
   (void)context;
   ax_value x, y, loop[2];
   ax_closed_call(AX_FN(squared, 1, 1), in, &x);
-  ax_switch(ax_full(AX_S32, 0, NULL, 1), 2, (const ax_fn[]){AX_FN(squared, 1, 1), AX_FN(branch, 1, 1)}, &x, &y);
+  ax_switch(ax_full(AX_S32, 0, NULL, 1), AX_FNS(AX_FN(squared, 1, 1), AX_FN(branch, 1, 1)), &x, &y);
   loop[0] = y, loop[1] = ax_full(AX_S32, 0, NULL, 0);
   ax_while(AX_FN(less, 2, 1), AX_FN(again, 2, 2), loop, loop);
   out[0] = ax_reduce_sum(ax_matmul(loop[0], in[1]), AX_DIMS(1), false);

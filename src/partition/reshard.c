@@ -100,7 +100,7 @@ static ax_value with_padding(const ax_held *held, ax_value x, const ax_spec *spe
   int64_t same[AX_MAX_RANK];
   for (uint32_t e = 0; e < type.rank; e++) same[e] = e;
   type.dims[d] = parts - size % parts;
-  ax_value last = ax_slice_in_dim(x, size - 1, size, 1, d), more = ax_broadcast_in_dim(last, type.rank, type.dims, same);
+  ax_value last = ax_slice_in_dim(x, size - 1, size, 1, d), more = ax_broadcast_in_dim(last, AX_LIST(type.rank, type.dims), same);
   return ax_concatenate(2, (const ax_value[]){x, more}, d);
 }
 

@@ -18,10 +18,10 @@ typedef struct added {
 
 /* carry, x: T[k, m], y: T[k, n]: the sum over all steps of x' y; along: x: T[m, k], y: T[n, k]. */
 static ax_value product(const added *a, ax_value x, ax_value y) {
-  if (a->batch > 0) return ax_dot_general(x, y, 1, AX_INTS(1), AX_INTS(1), 1, AX_INTS(0), AX_INTS(0));
-  if (a->along) return ax_dot_general(x, y, 1, AX_INTS(1), AX_INTS(1), 0, NULL, NULL);
-  if (a->turned) return ax_transpose(ax_dot_general(y, x, 1, AX_INTS(0), AX_INTS(0), 0, NULL, NULL), (int64_t[]){1, 0});
-  return ax_dot_general(x, y, 1, AX_INTS(0), AX_INTS(0), 0, NULL, NULL);
+  if (a->batch > 0) return ax_dot_general(x, y, AX_DIMS(1), AX_DIMS(1), AX_DIMS(0), AX_DIMS(0));
+  if (a->along) return ax_dot_general(x, y, AX_DIMS(1), AX_DIMS(1), AX_DIMS(), AX_DIMS());
+  if (a->turned) return ax_transpose(ax_dot_general(y, x, AX_DIMS(0), AX_DIMS(0), AX_DIMS(), AX_DIMS()), AX_DIMS(1, 0));
+  return ax_dot_general(x, y, AX_DIMS(0), AX_DIMS(0), AX_DIMS(), AX_DIMS());
 }
 
 static void step(const ax_value *in, ax_value *out, void *context) {
@@ -140,7 +140,7 @@ static void something_else(void **state) {
 /* Something reads what it is added to between the product and the sum: then, that is not to be there yet. */
 static void read_between(const ax_value *in, ax_value *out, void *context) {
   const ax_value made = product(context, in[1], in[2]);
-  out[1] = ax_dot_general(in[0], in[0], 1, AX_INTS(0), AX_INTS(0), 0, NULL, NULL);
+  out[1] = ax_dot_general(in[0], in[0], AX_DIMS(0), AX_DIMS(0), AX_DIMS(), AX_DIMS());
   out[0] = ax_add(in[0], made);
 }
 
@@ -184,7 +184,7 @@ static AX_BODY(owning_step) {
 }
 
 static AX_BODY(owning_loop) {
-  ax_value over[2] = {in[0], ax_broadcast_in_dim(in[1], 3, (int64_t[]){2, 48, 48}, (int64_t[]){1, 2})};
+  ax_value over[2] = {in[0], ax_broadcast_in_dim(in[1], AX_DIMS(2, 48, 48), AX_DIMS(1, 2))};
   ax_scan(AX_CLOSURE(owning_step, 2, 1, context), 1, 2, false, over, out);
 }
 

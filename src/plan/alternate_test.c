@@ -31,7 +31,7 @@ static void with_zeros(const ax_value *in, ax_value *out, void *context) {
 /* Read at other places than it is written. */
 static void turned(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value x = ax_transpose(ax_reshape(in[0], AX_DIMS(2, 4)), (const int64_t[]){1, 0});
+  ax_value x = ax_transpose(ax_reshape(in[0], AX_DIMS(2, 4)), AX_DIMS(1, 0));
   out[0] = ax_tanh(ax_reshape(x, AX_DIMS(8)));
 }
 /* Two that change places among themselves, and one that is added up where it is. */

@@ -104,9 +104,9 @@ static void two_results(const ax_value *in, ax_value *out, void *context) {
 
 static void rearranged(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value turned = ax_transpose(ax_reshape(in[0], 2, (int64_t[]){6, 4}), (int64_t[]){1, 0});
-  ax_value row = ax_slice(in[1], (int64_t[]){1, 0}, (int64_t[]){2, 6}, NULL);
-  out[0] = ax_add(turned, ax_broadcast_in_dim(row, 2, matrix.dims, (int64_t[]){0, 1}));
+  ax_value turned = ax_transpose(ax_reshape(in[0], 2, (int64_t[]){6, 4}), AX_DIMS(1, 0));
+  ax_value row = ax_slice(in[1], AX_DIMS(1, 0), AX_DIMS(2, 6), NULL);
+  out[0] = ax_add(turned, ax_broadcast_in_dim(row, AX_LIST(2, matrix.dims), AX_DIMS(0, 1)));
 }
 
 static void sum_of_squares(const ax_value *in, ax_value *out, void *context) {
@@ -147,7 +147,7 @@ static void costly_and_read_twice(const ax_value *in, ax_value *out, void *conte
 /* What costs no more is computed by each reader. */
 static void moved_and_read_twice(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value x = ax_transpose(in[0], (int64_t[]){1, 0});
+  ax_value x = ax_transpose(in[0], AX_DIMS(1, 0));
   out[0] = ax_reduce_sum(x, AX_DIMS(0), false);
   out[1] = ax_reduce_sum(x, AX_DIMS(1), false);
 }
@@ -162,18 +162,18 @@ static void reductions(void **state) {
 /* --- Products --- */
 
 static ax_value transposed_product(const ax_value *in) {
-  return ax_dot_general(in[0], in[1], 1, (int64_t[]){0}, (int64_t[]){0}, 0, NULL, NULL);
+  return ax_dot_general(in[0], in[1], AX_DIMS(0), AX_DIMS(0), AX_DIMS(), AX_DIMS());
 }
 
 static void turned_product(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_transpose(transposed_product(in), (int64_t[]){1, 0});
+  out[0] = ax_transpose(transposed_product(in), AX_DIMS(1, 0));
 }
 
 static void product_read_twice(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value product = transposed_product(in);
-  out[0] = ax_transpose(product, (int64_t[]){1, 0});
+  out[0] = ax_transpose(product, AX_DIMS(1, 0));
   out[1] = ax_exp(product);
 }
 
@@ -195,7 +195,7 @@ static void products(void **state) {
 
 static void padded(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_pad(ax_exp(in[0]), number(7), (int64_t[]){1, 2}, (int64_t[]){0, 1}, (int64_t[]){0, 0});
+  out[0] = ax_pad(ax_exp(in[0]), number(7), AX_DIMS(1, 2), AX_DIMS(0, 1), AX_DIMS(0, 0));
 }
 
 static void joined(const ax_value *in, ax_value *out, void *context) {
@@ -205,9 +205,9 @@ static void joined(const ax_value *in, ax_value *out, void *context) {
 
 static void updated(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value row = ax_slice(in[1], (int64_t[]){0, 0}, (int64_t[]){1, 6}, NULL), zero = ax_full(AX_S32, 0, NULL, 0);
-  ax_value once = ax_dynamic_update_slice(ax_exp(in[0]), row, (ax_value[]){zero, zero});
-  out[0] = ax_dynamic_update_slice(once, ax_neg(row), (ax_value[]){ax_full(AX_S32, 0, NULL, 2), zero});
+  ax_value row = ax_slice(in[1], AX_DIMS(0, 0), AX_DIMS(1, 6), NULL), zero = ax_full(AX_S32, 0, NULL, 0);
+  ax_value once = ax_dynamic_update_slice(ax_exp(in[0]), row, AX_VALUES(zero, zero));
+  out[0] = ax_dynamic_update_slice(once, ax_neg(row), AX_VALUES(ax_full(AX_S32, 0, NULL, 2), zero));
 }
 
 /* What is padded is chosen by whoever reads it, at as many places as it likes; what is computed first, where that is not much more
@@ -225,7 +225,7 @@ static void stencil(const ax_value *in, ax_value *out, void *context) {
 
 static void computed_and_padded(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value wide = ax_pad(ax_exp(in[0]), number(7), (int64_t[]){1, 1}, (int64_t[]){1, 1}, (int64_t[]){0, 0});
+  ax_value wide = ax_pad(ax_exp(in[0]), number(7), AX_DIMS(1, 1), AX_DIMS(1, 1), AX_DIMS(0, 0));
   out[0] = ax_mul(wide, in[1]);
 }
 
@@ -289,7 +289,7 @@ static void row_step(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value at[] = {in[0], ax_full(AX_S32, 0, NULL, 0)};
   out[0] = ax_add(in[0], ax_full(AX_S32, 0, NULL, 1));
-  out[1] = ax_dynamic_update_slice(in[1], ax_exp(ax_dynamic_slice(in[1], at, (int64_t[]){1, 6})), at);
+  out[1] = ax_dynamic_update_slice(in[1], ax_exp(ax_dynamic_slice(in[1], at, AX_DIMS(1, 6))), at);
 }
 
 static void rows(const ax_value *in, ax_value *out, void *context) {
@@ -307,7 +307,7 @@ static void rows_of_sum(const ax_value *in, ax_value *out, void *context) {
 /* Parts are added to what began as zeros; to another start, -0.0 among it perhaps, tables of zeros with a part in them are. */
 static void part_step(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value at[] = {in[0], ax_full(AX_S32, 0, NULL, 0)}, row = ax_dynamic_slice(in[2], at, (int64_t[]){1, 6});
+  ax_value at[] = {in[0], ax_full(AX_S32, 0, NULL, 0)}, row = ax_dynamic_slice(in[2], at, AX_DIMS(1, 6));
   out[0] = ax_add(in[0], ax_full(AX_S32, 0, NULL, 1));
   out[1] = ax_add(in[1], ax_dynamic_update_slice(ax_full(AX_F32, 2, (int64_t[]){4, 6}, 0), row, at));
   out[2] = in[2];
@@ -340,7 +340,7 @@ static void loops(void **state) {
 static void unread(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value one = ax_exp(in[0]), sum = ax_reduce_sum(one, AX_DIMS(0), false);
-  ax_reduce_sum(ax_mul(one, ax_broadcast_in_dim(sum, 2, matrix.dims, (int64_t[]){1})), AX_DIMS(1), false);
+  ax_reduce_sum(ax_mul(one, ax_broadcast_in_dim(sum, AX_LIST(2, matrix.dims), AX_DIMS(1))), AX_DIMS(1), false);
   ax_neg(in[1]);
   out[0] = ax_add(in[0], in[1]);
 }
@@ -377,21 +377,21 @@ static void wanted_twice(const ax_value *in, ax_value *out, void *context) {
 /* Rows of a reshape, turned: loaded where they lie. */
 static void rows_turned(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value x = ax_reshape(ax_tanh(in[0]), 3, rows_split), row = ax_slice(x, (int64_t[]){1, 0, 0}, (int64_t[]){2, 2, 6}, NULL);
-  out[0] = ax_neg(ax_transpose(ax_reshape(row, 2, (int64_t[]){2, 6}), (int64_t[]){1, 0}));
+  ax_value x = ax_reshape(ax_tanh(in[0]), 3, rows_split), row = ax_slice(x, AX_DIMS(1, 0, 0), AX_DIMS(2, 2, 6), NULL);
+  out[0] = ax_neg(ax_transpose(ax_reshape(row, 2, (int64_t[]){2, 6}), AX_DIMS(1, 0)));
 }
 
 /* An element's row would have to be found by a division, as it is broadcast along what is joined. */
 static void divided(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value x = ax_mul(in[0], ax_broadcast_in_dim(ax_reshape(in[1], 1, (int64_t[]){6}), 2, matrix.dims, (int64_t[]){1}));
-  out[0] = ax_reduce_sum(ax_reshape(ax_transpose(ax_tanh(x), (int64_t[]){1, 0}), 1, flat), AX_DIMS(0), false);
+  ax_value x = ax_mul(in[0], ax_broadcast_in_dim(ax_reshape(in[1], 1, (int64_t[]){6}), AX_LIST(2, matrix.dims), AX_DIMS(1)));
+  out[0] = ax_reduce_sum(ax_reshape(ax_transpose(ax_tanh(x), AX_DIMS(1, 0)), 1, flat), AX_DIMS(0), false);
 }
 
 /* Six by four is not four by six in other words: no step of the one is a row of the other. */
 static void other_rows(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value x = ax_transpose(ax_reshape(ax_tanh(in[0]), 2, narrow), (int64_t[]){1, 0});
+  ax_value x = ax_transpose(ax_reshape(ax_tanh(in[0]), 2, narrow), AX_DIMS(1, 0));
   out[0] = ax_mul(x, ax_exp(in[1]));
 }
 
@@ -409,7 +409,7 @@ static void views(void **state) {
 
 static const ax_type wide = {.dtype = AX_F32, .rank = 2, .dims = {32, 64}};
 
-static ax_value half(ax_value x, int64_t k) { return ax_slice(x, (int64_t[]){0, 32 * k}, (int64_t[]){32, 32 * k + 32}, NULL); }
+static ax_value half(ax_value x, int64_t k) { return ax_slice(x, AX_DIMS(0, 32 * k), AX_DIMS(32, 32 * k + 32), NULL); }
 
 /* A rotary embedding: x * c + (-right, left) * s. */
 static void rotated(const ax_value *in, ax_value *out, void *context) {
@@ -438,8 +438,8 @@ static void wanted_whole(const ax_value *in, ax_value *out, void *context) {
 /* Columns of one element are no runs for vectors: they are chosen. */
 static void columns(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value first = ax_slice(in[0], (int64_t[]){0, 0}, (int64_t[]){32, 1}, NULL);
-  ax_value rest = ax_slice(in[1], (int64_t[]){0, 1}, (int64_t[]){32, 64}, NULL);
+  ax_value first = ax_slice(in[0], AX_DIMS(0, 0), AX_DIMS(32, 1), NULL);
+  ax_value rest = ax_slice(in[1], AX_DIMS(0, 1), AX_DIMS(32, 64), NULL);
   out[0] = ax_exp(ax_concatenate(AX_VALUES(first, rest), 1));
 }
 
@@ -521,8 +521,8 @@ static void train(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value hidden = ax_tanh(ax_matmul(in[1], in[0]));
   out[0] = ax_mul(ax_psum(ax_reduce_sum(ax_reshape(hidden, 1, (int64_t[]){4}), AX_DIMS(0), false), "d"), number(0.25));
-  ax_value gradient = ax_dot_general(ax_mul(hidden, hidden), in[1], 1, (int64_t[]){0}, (int64_t[]){0}, 0, NULL, NULL);
-  out[1] = ax_sub(in[0], ax_psum(ax_transpose(gradient, (int64_t[]){1, 0}), "d"));
+  ax_value gradient = ax_dot_general(ax_mul(hidden, hidden), in[1], AX_DIMS(0), AX_DIMS(0), AX_DIMS(), AX_DIMS());
+  out[1] = ax_sub(in[0], ax_psum(ax_transpose(gradient, AX_DIMS(1, 0)), "d"));
 }
 
 static void in_two_parts(const ax_value *in, ax_value *out, void *context) {
@@ -589,8 +589,9 @@ static void sums(void **state) {
 static void step_of_one(const ax_value *in, ax_value *out, void *context) {
   const int64_t row = 1, column = 0;
   (void)context;
-  out[0] = ax_dot_general(in[0], in[1], 1, &row, &row, 0, NULL, NULL);
-  out[1] = ax_add(in[2], ax_transpose(ax_dot_general(in[0], in[3], 1, &column, &column, 0, NULL, NULL), (int64_t[]){1, 0}));
+  out[0] = ax_dot_general(in[0], in[1], AX_LIST(1, &row), AX_LIST(1, &row), AX_DIMS(), AX_DIMS());
+  out[1] = ax_add(in[2], ax_transpose(ax_dot_general(in[0], in[3], AX_LIST(1, &column), AX_LIST(1, &column), AX_DIMS(),
+                                                     AX_DIMS()), AX_DIMS(1, 0)));
 }
 
 /* The product of two vectors is made where it is added, however it lies there, though a sum before it goes over as many steps and

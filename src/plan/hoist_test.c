@@ -6,7 +6,7 @@
 #include "support/nest.h"
 #include "support/run.h"
 
-static ax_value product(ax_value a, ax_value b) { return ax_dot_general(a, b, 1, AX_INTS(1), AX_INTS(1), 0, NULL, NULL); }
+static ax_value product(ax_value a, ax_value b) { return ax_dot_general(a, b, AX_DIMS(1), AX_DIMS(1), AX_DIMS(), AX_DIMS()); }
 static ax_value halved(ax_value x) { return ax_mul(x, ax_full_like(x, 0.5)); }
 
 /* h, and w by the context: another matrix is made of w in each step. */

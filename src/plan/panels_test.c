@@ -14,7 +14,7 @@
 /* --- Where factors are packed --- */
 
 static ax_value product(ax_value a, ax_value b) {
-  return ax_dot_general(a, b, 1, AX_INTS(1), AX_INTS(1), 0, NULL, NULL);
+  return ax_dot_general(a, b, AX_DIMS(1), AX_DIMS(1), AX_DIMS(), AX_DIMS());
 } /* b lies transposed */
 
 static void times_captured(const ax_value *in, ax_value *out, void *factor) {
@@ -163,8 +163,8 @@ typedef struct stepped {
 
 static ax_value one_step(const stepped *s, ax_value x, ax_value w) {
   const int64_t rank = ax_typeof(x).rank;
-  if (s->batch > 0) return ax_dot_general(x, w, 1, AX_INTS(2), AX_INTS(s->turned ? 2 : 1), 1, AX_INTS(0), AX_INTS(0));
-  return ax_dot_general(x, w, 1, AX_INTS(rank - 1), AX_INTS(s->turned), 0, NULL, NULL);
+  if (s->batch > 0) return ax_dot_general(x, w, AX_DIMS(2), AX_DIMS(s->turned ? 2 : 1), AX_DIMS(0), AX_DIMS(0));
+  return ax_dot_general(x, w, AX_DIMS(rank - 1), AX_DIMS(s->turned), AX_DIMS(), AX_DIMS());
 }
 
 typedef struct step_context {

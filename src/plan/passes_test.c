@@ -69,7 +69,7 @@ static const int64_t last = -1;
 
 static void transposed_product(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_transpose(ax_matmul(in[0], in[1]), (int64_t[]){1, 0});
+  out[0] = ax_transpose(ax_matmul(in[0], in[1]), AX_DIMS(1, 0));
 }
 static AX_BODY(two_sums) {
   (void)context;

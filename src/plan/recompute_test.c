@@ -19,7 +19,7 @@ static ax_value number(double x) { return ax_full(AX_F32, 0, NULL, x); }
 static ax_value long_way(ax_value x) {
   for (int i = 0; i < STEPS; i++) {
     ax_value row = ax_reduce_sum(ax_mul(x, x), AX_DIMS(0), false);
-    x = ax_add(x, ax_mul(number(1e-9), ax_broadcast_in_dim(row, 2, (const int64_t[]){ROWS, COLUMNS}, (const int64_t[]){1})));
+    x = ax_add(x, ax_mul(number(1e-9), ax_broadcast_in_dim(row, AX_DIMS(ROWS, COLUMNS), AX_DIMS(1))));
   }
   return x;
 }
@@ -199,9 +199,9 @@ static void devices(void **state) {
 /* Zeros around a late part are filled in late. */
 static void padded(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value y = long_way(in[0]), row = ax_slice(y, (const int64_t[]){0, 0}, (const int64_t[]){1, COLUMNS}, NULL);
+  ax_value y = long_way(in[0]), row = ax_slice(y, AX_DIMS(0, 0), AX_DIMS(1, COLUMNS), NULL);
   out[0] =
-      ax_matmul(ax_pad(row, number(0), (const int64_t[]){7, 0}, (const int64_t[]){ROWS - 8, 0}, (const int64_t[]){0, 0}), in[1]);
+      ax_matmul(ax_pad(row, number(0), AX_DIMS(7, 0), AX_DIMS(ROWS - 8, 0), AX_DIMS(0, 0)), in[1]);
 }
 
 static void fills(void **state) {

@@ -23,7 +23,7 @@ static void second(const ax_value *in, ax_value *out, void *context) {
 static void step(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value x = ax_add(ax_matmul(in[0], in[0]), ax_pvary(ax_psum(ax_mul(in[0], in[0]), "d"), "d"));
-  ax_switch(ax_axis_index("d"), 2, (const ax_fn[]){AX_FN(first, 1, 1), AX_FN(second, 1, 1)}, &x, &out[0]);
+  ax_switch(ax_axis_index("d"), AX_FNS(AX_FN(first, 1, 1), AX_FN(second, 1, 1)), &x, &out[0]);
   out[1] = ax_tanh(in[1]);
 }
 

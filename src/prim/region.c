@@ -79,7 +79,7 @@ ax_status ax_region_rearrange(const ax_program *program, const ax_type *in, uint
   ax_value *outs = ax_trace_alloc(out_count * sizeof outs[0]);
   if (given != NULL && operands != NULL && results != NULL && outs != NULL) {
     for (uint32_t i = 0; i < program->in_count; i++) operands[i] = given[in_at[i]];
-    ax_call(program, program->in_count, operands, program->out_count, results);
+    ax_call(program, operands, results);
     for (uint32_t k = 0; k < out_count; k++) outs[k] = results[out_from[k]];
   }
   return ax_region_finish(&builder, outs, out_count, out);

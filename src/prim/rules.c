@@ -93,7 +93,7 @@ bool ax_broadcast_together(ax_value *values, uint32_t count) {
     int64_t where[AX_MAX_RANK];
     values[i] = ax_spread_to(values[i], &all); /* while it is small: its gradient's psum is then as small */
     for (uint32_t d = 0; d < types[i].rank; d++) where[d] = shape.rank - types[i].rank + d;
-    values[i] = ax_broadcast_in_dim(values[i], shape.rank, shape.dims, where);
+    values[i] = ax_broadcast_in_dim(values[i], AX_LIST(shape.rank, shape.dims), where);
   }
   return true;
 }

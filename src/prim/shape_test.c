@@ -132,11 +132,11 @@ static ax_value transpose_null(const ax_value *in) { return ax_transpose(in[X], 
 static ax_value slice_plain(const ax_value *in) { return ax_slice(in[X], DIMS(0, 1), DIMS(3, 4), NULL); }
 static ax_value concatenate_none(const ax_value *in) { return ax_concatenate(0, in, 0); }
 static ax_value dynamic_slice(const ax_value *in) {
-  return ax_dynamic_slice(in[X], (ax_value[]){in[I], in[I]}, DIMS(2, 4));
+  return ax_dynamic_slice(in[X], AX_VALUES(in[I], in[I]), DIMS(2, 4));
 }
 static ax_value dynamic_slice_null(const ax_value *in) { return ax_dynamic_slice(in[X], NULL, DIMS(2, 3)); }
 static ax_value update(const ax_value *in) {
-  return ax_dynamic_update_slice(in[X], ax_reshape(in[S], 2, DIMS(1, 1)), (ax_value[]){in[I], in[I]});
+  return ax_dynamic_update_slice(in[X], ax_reshape(in[S], 2, DIMS(1, 1)), AX_VALUES(in[I], in[I]));
 }
 static ax_value pad(const ax_value *in) { return ax_pad(in[X], in[S], DIMS(1, -1), DIMS(0, 2), DIMS(1, 0)); }
 static ax_value expand(const ax_value *in) { return ax_expand_dims(in[X], -1); }
@@ -148,7 +148,7 @@ static ax_value sum_outside(const ax_value *in) { return ax_reduce_sum(in[B], 1,
 static ax_value sum_null(const ax_value *in) { return ax_reduce_sum(in[B], 2, NULL, false); }
 static ax_value argmax(const ax_value *in) { return ax_argmax(in[B], -2, AX_U8); }
 static ax_value argmax_narrow(const ax_value *in) {
-  return ax_argmax(ax_broadcast_in_dim(in[S], 1, DIMS(129), NULL), 0, AX_S8);
+  return ax_argmax(ax_broadcast_in_dim(in[S], AX_LIST(1, DIMS(129)), NULL), 0, AX_S8);
 }
 static ax_value mean(const ax_value *in) { return ax_reduce_mean(in[B], 1, DIMS(1), false); }
 static ax_value mean_integer(const ax_value *in) { return ax_reduce_mean(in[N], AX_ALL_DIMS, false); }
@@ -159,20 +159,20 @@ static ax_value one_hot_float(const ax_value *in) { return ax_one_hot(in[X], 10,
 static ax_value one_hot_negative(const ax_value *in) { return ax_one_hot(in[N], -1, AX_F32); }
 static ax_value where(const ax_value *in) { return ax_where(in[M], in[S], in[X]); }
 static ax_value ones9(const ax_value *in) {
-  return ax_broadcast_in_dim(in[S], 9, DIMS(1, 1, 1, 1, 1, 1, 1, 1, 1), NULL);
+  return ax_broadcast_in_dim(in[S], AX_LIST(9, DIMS(1, 1, 1, 1, 1, 1, 1, 1, 1)), NULL);
 }
 static ax_value dot_rank(const ax_value *in) {
-  return ax_dot_general(ones9(in), ones9(in), 0, NULL, NULL, 0, NULL, NULL);
+  return ax_dot_general(ones9(in), ones9(in), AX_DIMS(), AX_DIMS(), AX_DIMS(), AX_DIMS());
 }
 static ax_value matmul(const ax_value *in) { return ax_matmul(in[B], in[W]); }
 static ax_value matmul_vectors(const ax_value *in) {
   return ax_matmul(ax_reduce_sum(in[X], 1, DIMS(0), false), ax_reduce_sum(in[W], 1, DIMS(1), false));
 }
 static ax_value matmul_leading(const ax_value *in) {
-  return ax_matmul(ax_reshape(in[B], 4, DIMS(2, 1, 3, 4)), ax_broadcast_in_dim(in[W], 3, DIMS(7, 4, 5), DIMS(1, 2)));
+  return ax_matmul(ax_reshape(in[B], 4, DIMS(2, 1, 3, 4)), ax_broadcast_in_dim(in[W], AX_LIST(3, DIMS(7, 4, 5)), DIMS(1, 2)));
 }
 static ax_value matmul_differ(const ax_value *in) {
-  return ax_matmul(in[B], ax_broadcast_in_dim(in[W], 3, DIMS(3, 4, 5), DIMS(1, 2)));
+  return ax_matmul(in[B], ax_broadcast_in_dim(in[W], AX_LIST(3, DIMS(3, 4, 5)), DIMS(1, 2)));
 }
 static ax_value matmul_scalar(const ax_value *in) { return ax_matmul(in[S], in[X]); }
 static ax_value poison(const ax_value *in) { return ax_softmax(ax_matmul((ax_value){0}, in[X]), 0); }
@@ -246,8 +246,9 @@ typedef struct product {
 
 static void trace_product(const ax_value *in, ax_value *out, void *context) {
   const product *p = context;
-  out[0] = ax_dot_general(in[0], in[1], p->lhs_contract.count, p->lhs_contract.v, p->rhs_contract.v, p->lhs_batch.count,
-                          p->lhs_batch.v, p->rhs_batch.v);
+  out[0] = ax_dot_general(in[0], in[1], AX_LIST(p->lhs_contract.count, p->lhs_contract.v),
+                          AX_LIST(p->lhs_contract.count, p->rhs_contract.v), AX_LIST(p->lhs_batch.count, p->lhs_batch.v),
+                          AX_LIST(p->lhs_batch.count, p->rhs_batch.v));
 }
 
 static void lowered_products(void **state) {

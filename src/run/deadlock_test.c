@@ -97,7 +97,7 @@ static void count_and_sum(const ax_value *in, ax_value *out, void *context) {
 static void different_trips(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value results[2];
-  ax_while(AX_FN(below, 2, 1), AX_FN(count_and_sum, 2, 2), (ax_value[]){ax_full(AX_S32, 0, NULL, 0), in[0]}, results);
+  ax_while(AX_FN(below, 2, 1), AX_FN(count_and_sum, 2, 2), AX_VALUES(ax_full(AX_S32, 0, NULL, 0), in[0]), results);
   out[0] = results[1];
 }
 
@@ -112,7 +112,7 @@ static void step(const ax_value *in, ax_value *out, void *context) {
 static void in_a_scan(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value results[2];
-  ax_scan(AX_FN(step, 2, 2), 2, 5, false, (ax_value[]){ax_full(AX_S32, 0, NULL, 0), in[0]}, results);
+  ax_scan(AX_FN(step, 2, 2), 2, 5, false, AX_VALUES(ax_full(AX_S32, 0, NULL, 0), in[0]), results);
   out[0] = results[1];
 }
 
@@ -163,7 +163,7 @@ static void still_works(ax_runtime *runtime, const test_map *m, ax_array *x) {
   float values[8];
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
   test_use_threads(executable);
-  TEST_OK(ax_run(executable, 1, &x, 1, &y));
+  TEST_OK(ax_run(executable, &x, &y));
   TEST_OK(ax_array_read(y, values, sizeof values));
   for (int i = 0; i < 8; i++) assert_true(values[i] == -(float)(i + 1));
   ax_array_release(y);
@@ -187,7 +187,7 @@ static void deadlock_in(const expected *e, const ax_runtime_options *options, ch
   test_use_threads(executable);
   for (int again = 0; again < 3; again++) {
     y = x;
-    assert_int_equal(ax_run(executable, 1, &x, 1, &y), AX_DEADLOCK);
+    assert_int_equal(ax_run(executable, &x, &y), AX_DEADLOCK);
     assert_null(y);
     check_message(e->parts, sizeof e->parts / sizeof e->parts[0]);
     if (*first == NULL) *first = strdup(ax_message());
@@ -301,7 +301,7 @@ static void many_devices(void **state) {
   TEST_OK(ax_device_put(runtime, NULL, "", &type, values, &x));
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
   test_use_threads(executable);
-  TEST_FAILS(ax_run(executable, 1, &x, 1, &y), AX_DEADLOCK, "1023 of 1024 devices");
+  TEST_FAILS(ax_run(executable, &x, &y), AX_DEADLOCK, "1023 of 1024 devices");
   check_message((const char *[]){"device 16 (d=16) and 1007 more", "never come: device 2 (d=2), which has finished"}, 2);
   assert_true(strlen(ax_message()) < 4096);
   free(values);
@@ -333,7 +333,7 @@ static void lines(void **state) {
     TEST_OK(ax_compile(runtime, programs[i], NULL, &executables[i]));
   }
   for (int i = 0; i < 2; i++) {
-    assert_int_equal(ax_run(executables[i], 1, &x, 1, &y), AX_DEADLOCK);
+    assert_int_equal(ax_run(executables[i], &x, &y), AX_DEADLOCK);
     const char *line = strstr(ax_message(), ", line ");
     assert_non_null(line);
     reported[i] = (unsigned)atoi(line + strlen(", line "));
@@ -366,9 +366,9 @@ static void donated(void **state) {
   TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = AX_FIRST(1)}, &executable));
   for (int other_layout = 0; other_layout < 2; other_layout++) {
     TEST_OK(ax_device_put(runtime, &mesh, other_layout ? "" : "d", &type, values, &x));
-    TEST_FAILS(ax_run(executable, 1, &x, 1, &y), AX_DEADLOCK, "3 of 4 devices");
+    TEST_FAILS(ax_run(executable, &x, &y), AX_DEADLOCK, "3 of 4 devices");
     TEST_FAILS(ax_array_read(x, values, sizeof values), AX_INVALID_ARGUMENT, "donated");
-    TEST_FAILS(ax_run(executable, 1, &x, 1, &y), AX_INVALID_ARGUMENT, "donated to an earlier run");
+    TEST_FAILS(ax_run(executable, &x, &y), AX_INVALID_ARGUMENT, "donated to an earlier run");
     ax_array_release(x);
   }
   ax_executable_release(executable);

@@ -165,7 +165,7 @@ enum { edge = 2048 };
 
 static void sum_products(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_psum(ax_matmul(in[0], ax_transpose(in[0], (const int64_t[]){1, 0})), "d");
+  out[0] = ax_psum(ax_matmul(in[0], ax_transpose(in[0], AX_DIMS(1, 0))), "d");
 }
 
 static void a_block_a_thread(void **state) {
@@ -184,7 +184,7 @@ static void a_block_a_thread(void **state) {
     TEST_OK(ax_compile(runtime, program, NULL, &executable));
     TEST_OK(ax_executable_put(executable, 0, data, &x));
     ax_runtime_memory(runtime, &before, &peak);
-    TEST_OK(ax_run(executable, 1, &x, 1, &y));
+    TEST_OK(ax_run(executable, &x, &y));
     ax_runtime_memory(runtime, &now, &peak);
     assert_true(peak - before >= 2 * whole); /* the sum, and one product */
     assert_true(peak - before <= (1 + workers) * (whole + whole / 32));
@@ -244,7 +244,7 @@ static double run_time(ax_function body, int64_t devices, int times) {
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
   for (int i = 0; i < times; i++) {
     double begin = seconds();
-    TEST_OK(ax_run(executable, 1, &x, 1, &y));
+    TEST_OK(ax_run(executable, &x, &y));
     double took = seconds() - begin;
     if (took < least) least = took;
     ax_array_release(y);

@@ -31,8 +31,8 @@ static void release(void *user, void *memory) {
    them. */
 static void turned_products(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_dot_general(in[0], in[0], 1, AX_INTS(1), AX_INTS(1), 0, NULL, NULL);
-  out[0] = ax_dot_general(out[0], in[0], 1, AX_INTS(1), AX_INTS(0), 0, NULL, NULL);
+  out[0] = ax_dot_general(in[0], in[0], AX_DIMS(1), AX_DIMS(1), AX_DIMS(), AX_DIMS());
+  out[0] = ax_dot_general(out[0], in[0], AX_DIMS(1), AX_DIMS(0), AX_DIMS(), AX_DIMS());
 }
 static void turned_products_on(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -52,8 +52,8 @@ static void square(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   const ax_type type = ax_typeof(in[0]);
   const int64_t batch = type.rank - 2, contract = batch + 1, batches[] = {0};
-  out[0] = ax_dot_general(in[0], in[0], 1, &contract, &contract, (uint32_t)batch, batches,
-                          batches); /* so that the right one is packed */
+  out[0] = ax_dot_general(in[0], in[0], AX_LIST(1, &contract), AX_LIST(1, &contract), AX_LIST((uint32_t)batch, batches),
+                          AX_LIST((uint32_t)batch, batches)); /* so that the right one is packed */
 }
 
 /* With no memory for the nth part, then with memory for all. */
@@ -72,9 +72,9 @@ static void check(ax_type type, uint32_t workers, int nth, sizes fails) {
   const ax_allocator scarce = {allocate, release, &fails};
   ax_set_allocator(&scarce);
   atomic_store(&fails_in, nth);
-  TEST_FAILS(ax_run(executable, 1, &x, 1, &y), AX_OUT_OF_MEMORY, "a product f32[");
+  TEST_FAILS(ax_run(executable, &x, &y), AX_OUT_OF_MEMORY, "a product f32[");
   assert_null(y);
-  TEST_OK(ax_run(executable, 1, &x, 1, &y));
+  TEST_OK(ax_run(executable, &x, &y));
   ax_array_release(y);
   ax_array_release(x);
   ax_executable_release(executable);
@@ -110,7 +110,7 @@ typedef struct orientation {
 
 static void multiply(const ax_value *in, ax_value *out, void *context) {
   const orientation *o = context;
-  out[0] = ax_dot_general(in[0], in[1], 1, &o->lhs_contract, &o->rhs_contract, 0, NULL, NULL);
+  out[0] = ax_dot_general(in[0], in[1], AX_LIST(1, &o->lhs_contract), AX_LIST(1, &o->rhs_contract), AX_DIMS(), AX_DIMS());
 }
 
 /* Cut into tiles, in every orientation; whoever computes them. */
@@ -152,7 +152,7 @@ static void multiply_batch(const ax_value *in, ax_value *out, void *context) {
   const product *p = context;
   const uint32_t rank = p->batch > 0;
   const int64_t lhs = rank + !p->lhs_turned, rhs = rank + p->rhs_turned, batch = 0;
-  out[0] = ax_dot_general(in[0], in[1], 1, &lhs, &rhs, rank, &batch, &batch);
+  out[0] = ax_dot_general(in[0], in[1], AX_LIST(1, &lhs), AX_LIST(1, &rhs), AX_LIST(rank, &batch), AX_LIST(rank, &batch));
 }
 
 static ax_type matrices(const product *p, int64_t rows, int64_t columns, bool turned) {

@@ -30,19 +30,18 @@ static void over_constants(const ax_value *in, ax_value *out, void *context) {
   const float steps[] = {1, 2, 3};
   const ax_type type = TEST_TYPE(AX_F32, 3);
   (void)context;
-  ax_scan(AX_FN(add_product, 2, 1), 1, 3, false, (ax_value[]){in[0], ax_constant(&type, steps)}, out);
+  ax_scan(AX_FN(add_product, 2, 1), 1, 3, false, AX_VALUES(in[0], ax_constant(&type, steps)), out);
 }
 
 static void turned(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_transpose(in[0], (int64_t[]){1, 0});
+  out[0] = ax_transpose(in[0], AX_DIMS(1, 0));
 }
 
 static void first_row_down(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value row = ax_slice(in[0], (int64_t[]){0, 0}, (int64_t[]){1, 4}, NULL);
-  out[0] = ax_transpose(ax_mul(ax_broadcast_in_dim(row, 2, (int64_t[]){4, 4}, (int64_t[]){0, 1}), number(0.5)),
-                        (int64_t[]){1, 0});
+  ax_value row = ax_slice(in[0], AX_DIMS(0, 0), AX_DIMS(1, 4), NULL);
+  out[0] = ax_transpose(ax_mul(ax_broadcast_in_dim(row, AX_DIMS(4, 4), AX_DIMS(0, 1)), number(0.5)), AX_DIMS(1, 0));
 }
 
 typedef struct repeated {

@@ -59,7 +59,7 @@ static void run_with(ax_executable *executable, ax_array *x, const ax_scheduling
   *log = (log_of_run){.scheduling_policy = scheduling_policy};
   ax_executor *executor = test_runner(executable)->executor;
   executor->scheduling_policy = &(ax_scheduling_policy){pick_and_log, yields_and_log, log};
-  TEST_OK(ax_run(executable, 1, &x, 1, &y));
+  TEST_OK(ax_run(executable, &x, &y));
   executor->scheduling_policy = NULL;
   TEST_OK(ax_array_read(y, result, 12 * sizeof result[0]));
   ax_array_release(y);

@@ -43,7 +43,7 @@ static void same_bits(void **state) {
   TEST_OK(ax_compile(runtime, program, NULL, &fast));
   assert_ptr_not_equal(executable, fast);
   ax_array *arrays[] = {put(runtime, in[0]), put(runtime, in[1])}, *out[2];
-  TEST_OK(ax_run(executable, 2, arrays, 2, out));
+  TEST_OK(ax_run(executable, arrays, out));
   for (int k = 0; k < 2; k++) {
     size_t bytes = (size_t)test_elems(expected[k]) * sizeof(float);
     float *got = ax_alloc(bytes);

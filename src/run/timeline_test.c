@@ -18,7 +18,7 @@ static ax_status run_once(ax_executable *executable, ax_runtime *runtime, const 
   ax_type type = ax_array_type(AX_F32, 2, (int64_t[]){4 * 64, 64});
   ax_array *in, *out;
   assert_int_equal(ax_device_put(runtime, mesh, "d", &type, data, &in), AX_OK);
-  ax_status status = ax_run(executable, 1, &in, 1, &out);
+  ax_status status = ax_run(executable, &in, &out);
   ax_array_release(in);
   ax_array_release(out);
   return status;

@@ -23,10 +23,10 @@ static void check(ax_function function, void *context, const ax_type *types, uin
 static const ax_type table = {.dtype = AX_F32, .rank = 2, .dims = {ROWS, 4}};
 
 static ax_value with_row(ax_value x, ax_value row, ax_value at) {
-  return ax_dynamic_update_slice(x, row, (ax_value[]){at, integer(0)});
+  return ax_dynamic_update_slice(x, row, AX_VALUES(at, integer(0)));
 }
 static ax_value row_of(ax_value x, ax_value at) {
-  return ax_dynamic_slice(x, (ax_value[]){at, integer(0)}, (int64_t[]){1, 4});
+  return ax_dynamic_slice(x, AX_VALUES(at, integer(0)), AX_DIMS(1, 4));
 }
 static ax_value halved(ax_value x) { return ax_mul(x, ax_full_like(x, 0.5)); }
 static ax_value next(ax_value i) { return ax_add(i, integer(1)); }
@@ -36,7 +36,7 @@ static ax_value next(ax_value i) { return ax_add(i, integer(1)); }
 static void old_value_after(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value x = ax_tanh(in[0]), y = with_row(x, halved(row_of(x, integer(1))), integer(2));
-  out[0] = ax_matmul(y, ax_transpose(x, (int64_t[]){1, 0}));
+  out[0] = ax_matmul(y, ax_transpose(x, AX_DIMS(1, 0)));
   out[1] = y;
 }
 
@@ -69,7 +69,7 @@ static void branches(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value x = ax_tanh(in[0]), sum = ax_reduce_sum(x, AX_DIMS(0, 1), false);
   ax_value index = ax_convert_element_type(ax_gt(sum, number(0)), AX_S32);
-  ax_switch(index, 2, (const ax_fn[]){AX_FN(in_a_branch, 1, 1), AX_FN(in_no_branch, 1, 1)}, &x, out);
+  ax_switch(index, AX_FNS(AX_FN(in_a_branch, 1, 1), AX_FN(in_no_branch, 1, 1)), &x, out);
   out[1] = ax_add(out[0], x);
 }
 
@@ -174,7 +174,7 @@ static void step_shared(const ax_value *in, ax_value *out, void *context) { /* i
   ax_value seen = ax_add(ax_matmul(in[2], in[1]), in[2]);
   out[0] = next(in[0]);
   out[1] = with_row(
-      in[1], ax_psum(halved(ax_reshape(ax_slice(seen, (int64_t[]){0, 0}, (int64_t[]){1, 4}, NULL), 2, (int64_t[]){1, 4})), "d"),
+      in[1], ax_psum(halved(ax_reshape(ax_slice(seen, AX_DIMS(0, 0), AX_DIMS(1, 4), NULL), 2, (int64_t[]){1, 4})), "d"),
       in[0]);
   out[2] = ax_tanh(ax_add(seen, ax_pvary(row_of(out[1], in[0]), "d")));
 }
@@ -241,7 +241,7 @@ static void loss_of_many(const ax_value *in, ax_value *out, void *context) {
   const int32_t at[] = {1, 4, 1, 2, 0, 1};
   const ax_type type = TEST_TYPE(AX_S32, 6);
   ax_value whole = in[0], rows, places = ax_constant(&type, at);
-  ax_vmap(NULL, AX_CLOSURE(look_up, 1, 1, &whole), &places, &rows);
+  ax_vmap(AX_CLOSURE(look_up, 1, 1, &whole), &places, &rows, NULL);
   out[0] = ax_reduce_sum(ax_mul(rows, ax_tanh(rows)), AX_ALL_DIMS, false);
 }
 

@@ -36,7 +36,7 @@ static AX_BODY(two_products) {
 
 static ax_value in_loop(ax_fn body, int64_t trips, ax_value x, ax_value w) {
   ax_value out[2];
-  ax_scan(body, 2, trips, false, (ax_value[]){x, w}, out);
+  ax_scan(body, 2, trips, false, AX_VALUES(x, w), out);
   return out[0];
 }
 
@@ -137,7 +137,7 @@ static void sums_of_many(void **state) {
   ax_cluster *machine;
   ax_program *program;
   TEST_OK(ax_cluster_read("tpu-like-torus", &machine));
-  TEST_OK(ax_trace(AX_FN(on_many, 1, 1), (ax_type[]){TEST_TYPE(AX_F32, 512, 1000)}, &program));
+  TEST_OK(ax_trace(AX_FN(on_many, 1, 1), AX_TYPES(TEST_TYPE(AX_F32, 512, 1000)), &program));
   assert_true(simulated_flops(program, machine) == 1000);
   ax_program_release(program);
   ax_cluster_release(machine);

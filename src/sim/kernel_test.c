@@ -48,13 +48,13 @@ static AX_BODY(pipelined) {
 
 static AX_BODY(sum) {
   const ax_core_mesh core = {.core = "tensorcore"};
-  ax_mpmd_map(1, &core, &AX_CLOSURE(pipelined, 3, 0, context), NULL, 2, in, 1, AX_TYPES(AX_TYPE(AX_F32, blocks * block)), out);
+  ax_mpmd_map(1, &core, &AX_CLOSURE(pipelined, 3, 0, context), NULL, 2, in, AX_TYPES(AX_TYPE(AX_F32, blocks * block)), out);
 }
 
 static ax_simulated_kernel pipeline_on(int64_t stages, const char *machine, ax_simulation *s) {
   pipe p = {stages};
   TEST_OK(
-      simulate(AX_CLOSURE(sum, 2, 1, &p), AX_TYPES(AX_TYPE(AX_F32, blocks * block), AX_TYPE(AX_F32, blocks * block)), machine, s));
+      simulate(AX_CLOSURE(sum, 2, 1, &p), (const ax_type[]){AX_TYPE(AX_F32, blocks * block), AX_TYPE(AX_F32, blocks * block)}, machine, s));
   assert_int_equal(s->kernel_count, 1);
   return s->kernels[0];
 }
@@ -119,7 +119,7 @@ static void product(const char *mesh, bool kernel, const char *machine, ax_simul
   ring r = {.kernel = kernel};
   TEST_OK(ax_mesh_parse(mesh, &r.mesh));
   const int64_t n = r.mesh.axis[0].size;
-  TEST_OK(simulate(AX_CLOSURE(on_ring, 2, 1, &r), AX_TYPES(AX_TYPE(AX_F32, rows * n, width), AX_TYPE(AX_F32, width, columns * n)),
+  TEST_OK(simulate(AX_CLOSURE(on_ring, 2, 1, &r), (const ax_type[]){AX_TYPE(AX_F32, rows * n, width), AX_TYPE(AX_F32, width, columns * n)},
                    machine, s));
 }
 
@@ -185,7 +185,7 @@ static AX_BODY(stuck) {
   const ax_core_mesh core = {.core = "tensorcore"};
   const ax_scratch scratch[] = {{.type = ax_semaphore_type(0, NULL)}};
   const ax_kernel_options options = {.scratch_count = 1, .scratch = scratch, .name = "stuck"};
-  ax_mpmd_map(1, &core, &AX_FN(waits, 2, 0), &options, 0, NULL, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(1, &core, &AX_FN(waits, 2, 0), &options, 0, NULL, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 static void test_deadlock(void **state) {

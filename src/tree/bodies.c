@@ -102,14 +102,15 @@ static void map(const body *b, const ax_value *in, ax_value *out) {
   ax_free(specs);
 }
 
-void ax_tree_shard_map(const ax_mesh *mesh, const ax_treedef *in_def, const ax_treedef *out_def, ax_fn function, const ax_value *in,
-                       ax_value *out) {
+void (ax_tree_shard_map)(const ax_mesh *mesh, const ax_treedef *in_def, const ax_treedef *out_def, ax_fn function,
+                         uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out) {
   body b = {"tree_shard_map", mesh, in_def, out_def, function};
+  uint32_t gives = ax_treedef_count(out_def);
   ax_status status = begin(&b);
   if (status == AX_OK) status = ax_require(mesh, "mesh");
-  if (status == AX_OK) map(&b, in, out);
-  else ax_fail(status);
-  for (uint32_t i = 0; ax_failed() && i < ax_treedef_count(out_def); i++) out[i] = ax_poison;
+  if (status != AX_OK) ax_fail(status);
+  if (!ax_failed() && ax_lists_fit(b.who, in_count, ax_treedef_count(in_def), out_count, gives, out)) map(&b, in, out);
+  if (ax_failed()) ax_poison_list(out_count, gives, out);
 }
 
 static void map_body(const ax_value *in, ax_value *out, void *context) { map(context, in, out); }

@@ -220,8 +220,20 @@ static void update(step *s, const ax_value *gradients, const ax_value *state, co
   }
 }
 
-void ax_optimizer_update(const ax_optimizer *o, const ax_treedef *params_def, const ax_value *gradients, const ax_value *state,
-                         const ax_value *params, ax_value *new_state, ax_value *new_params) {
+static ax_status check_lists(uint32_t params, uint32_t states, uint32_t gradient_count, uint32_t state_count, uint32_t param_count) {
+  AX_TRY(ax_list_check("optimizer_update", "there are", "gradient", gradient_count, params));
+  AX_TRY(ax_list_check("optimizer_update", "the state has", "value", state_count, states));
+  return ax_list_check("optimizer_update", "there are", "parameter", param_count, params);
+}
+
+static ax_status check_results(uint32_t params, uint32_t states, uint32_t state_count, uint32_t param_count) {
+  AX_TRY(ax_list_check("optimizer_update", "the new state has", "value", state_count, states));
+  return ax_list_check("optimizer_update", "there are", "new parameter", param_count, params);
+}
+
+void (ax_optimizer_update)(const ax_optimizer *o, const ax_treedef *params_def, uint32_t gradient_count, const ax_value *gradients,
+                           uint32_t state_count, const ax_value *state, uint32_t param_count, const ax_value *params,
+                           uint32_t new_state_count, ax_value *new_state, uint32_t new_param_count, ax_value *new_params) {
   step s = {.o = o, .params = params_def};
   ax_status status = check(o, params_def);
   if (status == AX_OK && (gradients == NULL || state == NULL || params == NULL))
@@ -229,11 +241,15 @@ void ax_optimizer_update(const ax_optimizer *o, const ax_treedef *params_def, co
                       gradients == NULL ? "gradients"
                       : state == NULL   ? "leaves of state"
                                         : "parameters");
+  const uint32_t n = o != NULL && params_def != NULL ? params_def->count : 0, states = n > 0 ? 1 + moments_of(o) * n : 0;
   if (status == AX_OK && o->decay != NULL) status = ax_rules_parse(o->decay, "decay", false, &s.decay);
-  if (status != AX_OK) ax_fail(ax_error_context(status, "optimizer_update: "));
+  if (status != AX_OK) status = ax_error_context(status, "optimizer_update: ");
+  if (status == AX_OK) status = check_lists(n, states, gradient_count, state_count, param_count);
+  if (status == AX_OK) status = check_results(n, states, new_state_count, new_param_count);
+  if (status != AX_OK) ax_fail(status);
   else if (!ax_failed()) update(&s, gradients, state, params, new_state, new_params);
   ax_rules_deinit(&s.decay);
   if (!ax_failed()) return;
-  for (uint32_t i = 0; o != NULL && params_def != NULL && i < params_def->count; i++) new_params[i] = ax_poison;
-  for (uint32_t i = 0; o != NULL && params_def != NULL && i < 1 + moments_of(o) * params_def->count; i++) new_state[i] = ax_poison;
+  ax_poison_list(new_param_count, n, new_params);
+  ax_poison_list(new_state_count, states, new_state);
 }

@@ -95,7 +95,7 @@ static void schedules_are_finite(void **state) {
     const ax_host_array in = ax_host_view(AX_S32, AX_DIMS(), &count);
     ax_host_array out;
     TEST_OK(ax_jit(runtime, AX_CLOSURE(value_at, 1, 1, &all[i]), &type, &options, &executable));
-    TEST_OK(ax_run_host(executable, 1, &in, 1, &out));
+    TEST_OK(ax_run_host(executable, &in, &out));
     assert_true(fabs(ax_host_at(&out, 0) - (double[]){0, (double)1e-3f, 1}[i]) < 1e-9);
     ax_host_array_release(&out);
     ax_executable_release(executable);

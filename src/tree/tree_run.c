@@ -159,6 +159,8 @@ static ax_status run(run_function *function, ax_executable *e, ax_tree *const *i
                      ax_tree *const *out_trees, uint32_t out_count) {
   leaves in, out;
   AX_TRY(ax_require(e, "executable"));
+  AX_TRY(ax_list_length("tree_run", "trees", in_count, &in_count));
+  AX_TRY(ax_list_length("tree_run", "trees", out_count, &out_count));
   AX_TRY(take_leaves(in_trees, in_count, &in));
   AX_TRY(take_leaves(out_trees, out_count, &out));
   AX_TRY(check_counts(e, &in, &out));
@@ -174,11 +176,11 @@ static ax_status run(run_function *function, ax_executable *e, ax_tree *const *i
   return status;
 }
 
-ax_status ax_tree_run(ax_executable *executable, uint32_t in_count, ax_tree *const *in, uint32_t out_count, ax_tree *const *out) {
+ax_status (ax_tree_run)(ax_executable *executable, uint32_t in_count, ax_tree *const *in, uint32_t out_count, ax_tree *const *out) {
   return run(ax_run, executable, in, in_count, out, out_count);
 }
 
-ax_status ax_tree_run_start(ax_executable *executable, uint32_t in_count, ax_tree *const *in, uint32_t out_count,
+ax_status (ax_tree_run_start)(ax_executable *executable, uint32_t in_count, ax_tree *const *in, uint32_t out_count,
                             ax_tree *const *out) {
   return run(ax_run_start, executable, in, in_count, out, out_count);
 }

@@ -199,8 +199,8 @@ static void run(void **state) {
     for (int i = 0; i < 3; i++) {
       TEST_OK(ax_tree_put(batch, (float[]){2, 3}, "x"));
       ax_tree *in[] = {params, batch}, *out[] = {params, metrics};
-      if (i % 2 == 0) TEST_OK(ax_tree_run(executable, 2, in, 2, out));
-      else TEST_OK(ax_tree_run_start(executable, 2, in, 2, out));
+      if (i % 2 == 0) TEST_OK(ax_tree_run(executable, in, out));
+      else TEST_OK(ax_tree_run_start(executable, in, out));
     }
     ASSERT_HOLDS(params, "a", 7, 11);
     ASSERT_HOLDS(params, "b", 24, 108);
@@ -216,28 +216,28 @@ static void runs_refused(void **state) {
   ax_tree *params = tree_of("p/a: f32[2]; p/b: f32[2]"), *batch = tree_of("x: f32[2]"), *bad = tree_of("x: s32[2]"),
           *wide = tree_of("x: f32[3]");
   TEST_OK(ax_tree_init(params, "*: ones", 1));
-  TEST_FAILS(ax_tree_run(executable, 2, (ax_tree *[]){params, batch}, 2, (ax_tree *[]){params, batch}), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_tree_run(executable, AX_TREES(params, batch), AX_TREES(params, batch)), AX_INVALID_ARGUMENT,
              "tree_run: 1 of 3 arguments do not match:\n  x of tree 1 (argument 2) holds nothing yet");
   TEST_OK(ax_tree_init(batch, "*: ones", 1));
-  TEST_FAILS(ax_tree_run(executable, 1, (ax_tree *[]){params}, 2, (ax_tree *[]){params, batch}), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_tree_run(executable, AX_TREES(params), AX_TREES(params, batch)), AX_INVALID_ARGUMENT,
              "the program takes 3 arguments and gives 3 results; the trees have 2 and 3 (2 + 1) leaves");
-  TEST_FAILS(ax_tree_run(executable, 2, (ax_tree *[]){params, bad}, 2, (ax_tree *[]){params, batch}), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_tree_run(executable, AX_TREES(params, bad), AX_TREES(params, batch)), AX_INVALID_ARGUMENT,
              "x of tree 1 is s32[2], but argument 2 is f32[2]");
-  TEST_FAILS(ax_tree_run(executable, 2, (ax_tree *[]){params, batch}, 2, (ax_tree *[]){wide, params}), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_tree_run(executable, AX_TREES(params, batch), AX_TREES(wide, params)), AX_INVALID_ARGUMENT,
              "x of tree 0 is f32[3], but result 0 is f32[2]");
-  TEST_FAILS(ax_tree_run(executable, 2, (ax_tree *[]){params, NULL}, 2, (ax_tree *[]){params, batch}), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_tree_run(executable, AX_TREES(params, NULL), AX_TREES(params, batch)), AX_INVALID_ARGUMENT,
              "there is no tree");
-  TEST_FAILS(ax_tree_run(NULL, 2, (ax_tree *[]){params, batch}, 2, (ax_tree *[]){params, batch}), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_tree_run(NULL, AX_TREES(params, batch), AX_TREES(params, batch)), AX_INVALID_ARGUMENT,
              "there is no executable");
-  TEST_FAILS(ax_tree_run(executable, 2, NULL, 2, (ax_tree *[]){params, batch}), AX_INVALID_ARGUMENT, "there is no list of trees");
+  TEST_FAILS(ax_tree_run(executable, AX_LIST(1, NULL), AX_TREES(params, batch)), AX_INVALID_ARGUMENT, "there is no list of trees");
   TEST_OK(ax_tree_set(batch, ax_tree_get(params, "p/a"), "x"));
-  TEST_FAILS(ax_tree_run(executable, 2, (ax_tree *[]){params, batch}, 2, (ax_tree *[]){params, batch}), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_tree_run(executable, AX_TREES(params, batch), AX_TREES(params, batch)), AX_INVALID_ARGUMENT,
              "tree_run: p/a of tree 0 is donated, but x of tree 1 holds the same array: f32[2]");
   ASSERT_HOLDS(params, "p/a", 1, 1); /* nothing has changed */
   TEST_OK(ax_tree_init(batch, "*: ones", 1));
   ax_tree *others = tree_of("a: f32[2]; b: f32[2]; c: f32[2]");
-  TEST_OK(ax_tree_run(executable, 2, (ax_tree *[]){params, batch}, 1, &others));
-  TEST_FAILS(ax_tree_run(executable, 2, (ax_tree *[]){params, batch}, 1, &others), AX_INVALID_ARGUMENT,
+  TEST_OK(ax_tree_run(executable, AX_TREES(params, batch), &others));
+  TEST_FAILS(ax_tree_run(executable, AX_TREES(params, batch), &others), AX_INVALID_ARGUMENT,
              "p/a of tree 0 (argument 0) held what was donated to an earlier run");
   ax_tree_release(params), ax_tree_release(batch), ax_tree_release(bad), ax_tree_release(wide), ax_tree_release(others);
   ax_executable_release(executable);
@@ -355,7 +355,7 @@ static ax_status everything(void *executable) {
   if (status == AX_OK) status = ax_tree_copy(tree, other);
   if (status == AX_OK) status = ax_tree_write_npz(tree, oom_path);
   if (status == AX_OK) status = ax_tree_read_npz(other, oom_path);
-  if (status == AX_OK) status = ax_tree_run(executable, 1, &tree, 1, &other);
+  if (status == AX_OK) status = ax_tree_run(executable, &tree, &other);
   ax_tree_release(tree), ax_tree_release(other);
   ax_treedef_release(def);
   ax_runtime_trim(runtime);

@@ -136,7 +136,7 @@ static void batch_ungrouped(const batch_walk *w, const ax_axes *axes, const ax_b
   ax_program *ungrouped = NULL, *batched = NULL;
   ax_status status = ungroup(w, args->eqn, axes, &ungrouped);
   if (status == AX_OK) status = ax_batch_program(ungrouped, args->in_dim, args->size, args->axis, NULL, args->out_dim, &batched);
-  if (status == AX_OK) ax_call(batched, batched->in_count, args->in, batched->out_count, args->out);
+  if (status == AX_OK) ax_call(batched, args->in, args->out);
   else ax_fail(status);
   ax_program_release(ungrouped);
   ax_program_release(batched);

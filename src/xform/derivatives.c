@@ -3,27 +3,30 @@
 
 /* --- grad --- */
 
-static void grad(const char *what, bool with_value, ax_fn function, ax_args wrt, const ax_value *in, ax_value *out) {
+static void grad(const char *what, bool with_value, ax_fn function, ax_args wrt, ax_lists l) {
   ax_traced f;
   ax_program *transformed = NULL;
-  bool ready = ax_traced_init(&f, what, function, in, NULL, 0);
-  ready = ax_traced_choose(&f, wrt) && ready;
+  bool ready = ax_traced_begin(&f, what, function, wrt, l.in_count, l.in);
   uint32_t out_count = f.by_count + (with_value ? function.out_count : 0);
-  (void)ax_take_operands(NULL, 0, out, out_count);
+  ready = ax_traced_results(what, l.out_count, out_count, l.out) && ready;
   if (ready && ax_traced_trace(&f, NULL)) {
     ax_args inputs = ax_traced_inputs(&f);
     ax_status status = ax_check_loss(f.body.program);
     if (status == AX_OK && !ax_failed())
       status = with_value ? ax_program_value_and_grad(f.body.program, inputs, &transformed)
                           : ax_program_grad(f.body.program, inputs, &transformed);
-    ax_traced_call(&f, status, transformed, NULL, 0, out, out_count);
+    ax_traced_call(&f, status, transformed, NULL, 0, l.out, out_count);
   }
   ax_traced_deinit(&f);
 }
 
-void ax_value_and_grad(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out) { grad("value_and_grad", true, f, wrt, in, out); }
+void (ax_value_and_grad)(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out) {
+  grad("value_and_grad", true, f, wrt, (ax_lists){in_count, in, out_count, out});
+}
 
-void ax_grad(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out) { grad("grad", false, f, wrt, in, out); }
+void (ax_grad)(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out) {
+  grad("grad", false, f, wrt, (ax_lists){in_count, in, out_count, out});
+}
 
 /* --- jvp, hvp --- */
 
@@ -60,13 +63,15 @@ static ax_value *call_jvp(const ax_traced *f, ax_status status, const ax_program
   return ax_failed() ? NULL : made;
 }
 
-void ax_jvp(ax_fn function, ax_args wrt, const ax_value *in, const ax_value *tangents, ax_value *out, ax_value *out_tangents) {
+void (ax_jvp)(ax_fn function, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t tangent_count, const ax_value *tangents,
+              uint32_t out_count, ax_value *out, uint32_t out_tangent_count, ax_value *out_tangents) {
   ax_traced f;
-  bool ready = ax_traced_init(&f, "jvp", function, in, NULL, 0) && ax_traced_choose(&f, wrt);
+  bool ready = ax_traced_begin(&f, "jvp", function, wrt, in_count, in);
+  ready = ready && ax_list_fits("jvp", "it takes", "tangent", tangent_count, f.by_count);
   const ax_value *fit = ready ? fit_tangents(&f, "tangent", tangents) : NULL;
-  (void)ax_take_operands(NULL, 0, out, function.out_count);
-  (void)ax_take_operands(NULL, 0, out_tangents, function.out_count);
-  if (fit != NULL && ax_traced_trace(&f, NULL)) {
+  ready = ax_traced_results("jvp", out_count, function.out_count, out) && fit != NULL;
+  ready = ax_traced_results("jvp", out_tangent_count, function.out_count, out_tangents) && ready;
+  if (ready && ax_traced_trace(&f, NULL)) {
     const ax_value *made = call_jvp(&f, AX_OK, f.body.program, fit);
     if (made != NULL) spread_tangents(f.body.program, made, out, out_tangents);
   }
@@ -74,14 +79,15 @@ void ax_jvp(ax_fn function, ax_args wrt, const ax_value *in, const ax_value *tan
 }
 
 /* Forward over reverse: the gradient's tangent. */
-void ax_hvp(ax_fn function, ax_args wrt, const ax_value *in, const ax_value *vectors, ax_value *gradients, ax_value *products) {
+void (ax_hvp)(ax_fn function, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t vector_count, const ax_value *vectors,
+              uint32_t gradient_count, ax_value *gradients, uint32_t product_count, ax_value *products) {
   ax_traced f;
-  bool ready = ax_traced_init(&f, "hvp", function, in, NULL, 0);
-  ready = ax_traced_choose(&f, wrt) && ready;
+  bool ready = ax_traced_begin(&f, "hvp", function, wrt, in_count, in);
+  ready = ready && ax_list_fits("hvp", "it takes", "vector", vector_count, f.by_count);
   const ax_value *fit = ready ? fit_tangents(&f, "vector", vectors) : NULL;
-  if (gradients != NULL) (void)ax_take_operands(NULL, 0, gradients, f.by_count);
-  (void)ax_take_operands(NULL, 0, products, f.by_count);
-  if (fit != NULL && ax_traced_trace(&f, NULL)) {
+  ready = (gradients == NULL || ax_traced_results("hvp", gradient_count, f.by_count, gradients)) && fit != NULL;
+  ready = ax_traced_results("hvp", product_count, f.by_count, products) && ready;
+  if (ready && ax_traced_trace(&f, NULL)) {
     ax_program *slope = NULL;
     ax_args inputs = ax_traced_inputs(&f);
     ax_status status = ax_check_loss(f.body.program);

@@ -130,7 +130,7 @@ static void branch_neg(const ax_value *in, ax_value *out, void *axes) { (void)ax
 
 static void diverging(const ax_value *in, ax_value *out, void *axes) {
   const ax_fn branches[] = {AX_CLOSURE(branch_sum, 1, 1, axes), AX_CLOSURE(branch_neg, 1, 1, axes)};
-  ax_switch(ax_axis_index("data"), 2, branches, in, out);
+  ax_switch(ax_axis_index("data"), AX_LIST(2, branches), in, out);
 }
 
 static ax_program *trace_diverging(const char *axes) {

@@ -46,11 +46,11 @@ static ax_status join(const ax_program *program, const halves *h, bool with_valu
   ax_builder builder;
   ax_builder_begin(&builder, &program->axes);
   for (uint32_t i = 0; i < program->in_count; i++) in[i] = ax_builder_input(&builder, &program->types[i]);
-  ax_call(h->primal, program->in_count, in, h->primal->out_count, made);
+  ax_call(h->primal, AX_LIST(program->in_count, in), AX_LIST(h->primal->out_count, made));
   ax_type seed = ax_typeof(made[0]);
   seed = ax_dual(&seed);
   made[h->primal->out_count] = ax_filled(&seed, 1);
-  ax_call(h->transposed, h->residual_count + 1, made + y_count, grad_count, outs + kept);
+  ax_call(h->transposed, AX_LIST(h->residual_count + 1, made + y_count), AX_LIST(grad_count, outs + kept));
   for (uint32_t i = 0; i < kept; i++) outs[i] = made[i];
   return ax_finish_clean(&builder, outs, kept + grad_count, out);
 }

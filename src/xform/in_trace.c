@@ -48,6 +48,17 @@ bool ax_traced_choose(ax_traced *f, ax_args wrt) {
   return status == AX_OK;
 }
 
+bool ax_traced_begin(ax_traced *f, const char *what, ax_fn function, ax_args wrt, uint32_t in_count, const ax_value *in) {
+  bool fits = ax_list_fits(what, "the function takes", "operand", in_count, function.in_count);
+  bool ready = ax_traced_init(f, what, function, fits ? in : NULL, NULL, 0);
+  return ax_traced_choose(f, wrt) && ready;
+}
+
+bool ax_traced_results(const char *what, uint32_t count, uint32_t needed, ax_value *out) {
+  ax_poison_list(count, needed, out);
+  return ax_list_fits(what, "the call gives", "result", count, needed);
+}
+
 bool ax_traced_trace(ax_traced *f, const ax_mesh *axes) {
   if (ax_failed()) return false;
   ax_body_options options = {.owner = f->what, .part = "function", .axes = axes, .function = f->function, .in = f->types};
@@ -74,7 +85,7 @@ void ax_traced_call(const ax_traced *f, ax_status status, ax_program *transforme
     if (captured > 0) memcpy(operands, f->body.captured, captured * sizeof operands[0]);
     if (in_count > 0) memcpy(operands + captured, f->in, in_count * sizeof operands[0]);
     if (more_count > 0) memcpy(operands + captured + in_count, more, more_count * sizeof operands[0]);
-    ax_call(transformed, (uint32_t)count, operands, out_count, out);
+    ax_call(transformed, AX_LIST((uint32_t)count, operands), AX_LIST(out_count, out));
   }
   ax_program_release(transformed);
 }
@@ -83,7 +94,7 @@ bool ax_fit_tangent(const char *what, const char *of, const char *kind, uint32_t
                     ax_value *value) {
   if (ax_is_number(*value)) {
     *value = ax_as(what, *value, type->dtype);
-    if (type->rank > 0) *value = ax_broadcast_in_dim(*value, type->rank, type->dims, NULL);
+    if (type->rank > 0) *value = ax_broadcast_in_dim(*value, AX_LIST(type->rank, type->dims), NULL);
     *value = ax_placed(*value, &type->spread);
   }
   *value = ax_spread_to(*value, &type->spread);

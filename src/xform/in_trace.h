@@ -18,6 +18,18 @@ typedef struct ax_traced {
 /* Copies the operands and poisons out[0 .. out_count), which may be the same array. False: the trace has failed. Call
    ax_traced_deinit in either case. */
 bool ax_traced_init(ax_traced *f, const char *what, ax_fn function, const ax_value *in, ax_value *out, uint32_t out_count);
+/* The lists of a transform: the operands, and room for results. */
+typedef struct ax_lists {
+  uint32_t in_count;
+  const ax_value *in;
+  uint32_t out_count;
+  ax_value *out;
+} ax_lists;
+/* Begins one that takes derivatives: checks and copies the operands, and chooses those of `wrt`. False, and ax_traced_deinit: as
+   above. */
+bool ax_traced_begin(ax_traced *f, const char *what, ax_fn function, ax_args wrt, uint32_t in_count, const ax_value *in);
+/* Makes room for results poison. False: there are not as many, and the trace has failed; `out` has `count` entries at most. */
+bool ax_traced_results(const char *what, uint32_t count, uint32_t needed, ax_value *out);
 /* Chooses the operands that derivatives are taken by: at least one, all floats. by_count is right on failure too, if it can be
    known. */
 bool ax_traced_choose(ax_traced *f, ax_args wrt);

@@ -152,7 +152,7 @@ static void vmapped(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   const ax_vmap_options options = {0};
   ax_value shifted = ax_add(row(), in[0]), cubes;
-  ax_vmap(&options, AX_FN(cube, 1, 1), &shifted, &cubes);
+  ax_vmap(AX_FN(cube, 1, 1), &shifted, &cubes, &options);
   out[0] = total(cubes);
 }
 static void grad_of_vmap(const ax_value *in, ax_value *out, void *context) {
@@ -164,7 +164,7 @@ static void vmap_of_grad(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   const ax_vmap_options options = {0};
   ax_value shifted = ax_add(row(), in[0]), slopes;
-  ax_vmap(&options, AX_FN(first_order, 1, 1), &shifted, &slopes);
+  ax_vmap(AX_FN(first_order, 1, 1), &shifted, &slopes, &options);
   out[0] = total(slopes);
 }
 
@@ -192,7 +192,7 @@ static void vmap_captures(const ax_value *in, ax_value *out, void *context) {
   const int in_axes[] = {0, AX_NOT_MAPPED}, out_axes[] = {0, AX_NOT_MAPPED};
   const ax_vmap_options options = {.in_axes = in_axes, .out_axes = out_axes};
   ax_value operands[] = {row(), in[0]}, c = in[1], made[2];
-  ax_vmap(&options, AX_CLOSURE(plus_captured, 2, 2, &c), operands, made);
+  ax_vmap(AX_CLOSURE(plus_captured, 2, 2, &c), operands, made, &options);
   out[0] = total(made[0]);
   out[1] = made[1];
 }
@@ -210,7 +210,7 @@ static void vmap_named(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   const ax_vmap_options options = {.axis_name = "i"};
   ax_value x = ax_mul(row(), in[0]), made[2];
-  ax_vmap(&options, AX_FN(grad_centred, 1, 2), &x, made);
+  ax_vmap(AX_FN(grad_centred, 1, 2), &x, made, &options);
   out[0] = total(made[0]);
   out[1] = total(ax_mul(made[1], row()));
 }
@@ -255,16 +255,16 @@ static void vmap_sizes(const ax_value *in, ax_value *out, void *context) {
   const int64_t three[] = {3, 4};
   ax_value operands[] = {row(), ax_full(AX_F64, 2, three, 1)}, made[3];
   const ax_vmap_options options = {0};
-  ax_vmap(&options, AX_CLOSURE(product, 2, 3, context), operands, made);
+  ax_vmap(AX_CLOSURE(product, 2, 3, context), operands, made, &options);
   out[0] = made[0];
 }
 static void vmap_scalar(const ax_value *in, ax_value *out, void *context) {
   const ax_vmap_options options = {0};
-  ax_vmap(&options, AX_CLOSURE(cube, 1, 1, context), in, out);
+  ax_vmap(AX_CLOSURE(cube, 1, 1, context), in, out, &options);
 }
 static void vmap_nothing(const ax_value *in, ax_value *out, void *context) {
   const ax_vmap_options options = {.in_axes = (const int[]){AX_NOT_MAPPED}};
-  ax_vmap(&options, AX_CLOSURE(cube, 1, 1, context), in, out);
+  ax_vmap(AX_CLOSURE(cube, 1, 1, context), in, out, &options);
 }
 static void bad_body(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -277,7 +277,7 @@ static void grad_of_bad_body(const ax_value *in, ax_value *out, void *context) {
 static void name_in_use(const ax_value *in, ax_value *out, void *context) {
   const ax_vmap_options options = {.axis_name = "i"};
   ax_value x = ax_add(in[0], row());
-  ax_vmap(&options, AX_CLOSURE(vmap_named, 1, 1, context), &x, out);
+  ax_vmap(AX_CLOSURE(vmap_named, 1, 1, context), &x, out, &options);
 }
 
 static void refusals(void **state) {

@@ -117,7 +117,7 @@ static ax_value *forward(jacobian *j, const ax_value *in) {
   }
   if (program->in_count > 0) memcpy(operands, in, program->in_count * sizeof in[0]);
   for (uint32_t k = 0; k < x_count; k++) operands[program->in_count + k] = basis(&j->x, k);
-  ax_call(batched, batched->in_count, operands, batched->out_count, made);
+  ax_call(batched, operands, made);
   ax_program_release(batched);
   for (uint32_t r = 0; r < y_count; r++)
     for (uint32_t k = 0; k < x_count; k++)
@@ -131,9 +131,9 @@ static void call_halves(const jacobian *j, const ax_value *in, ax_program *prima
   uint32_t y_count = j->y.count;
   ax_value *kept = ax_trace_alloc((primal->out_count + (size_t)y_count) * sizeof kept[0]);
   if (kept != NULL) {
-    ax_call(primal, primal->in_count, in, primal->out_count, kept);
+    ax_call(primal, in, kept);
     for (uint32_t r = 0; r < y_count; r++) kept[primal->out_count + r] = basis(&j->y, r);
-    ax_call(batched, residuals + y_count, kept + y_count, batched->out_count, made);
+    ax_call(batched, AX_LIST(residuals + y_count, kept + y_count), AX_LIST(batched->out_count, made));
   }
   ax_program_release(primal);
   ax_program_release(batched);
@@ -180,24 +180,30 @@ static ax_status make(const ax_program *program, ax_args wrt, direction *way, ax
 /* --- In the trace --- */
 
 /* The way there and, of a Hessian, the way that is gone after it; or NULL. */
-static void derive(const char *what, direction *first, direction *second, ax_fn function, ax_args wrt, const ax_value *in,
-                   ax_value *out) {
+static void derive(const char *what, direction *first, direction *second, ax_fn function, ax_args wrt, ax_lists l) {
   ax_traced f;
   ax_program *once = NULL, *twice = NULL;
-  bool ready = ax_traced_init(&f, what, function, in, NULL, 0);
-  ready = ax_traced_choose(&f, wrt) && ready;
+  bool ready = ax_traced_begin(&f, what, function, wrt, l.in_count, l.in);
   uint32_t count = function.out_count * f.by_count * (second != NULL ? f.by_count : 1);
-  (void)ax_take_operands(NULL, 0, out, count);
+  ready = ax_traced_results(what, l.out_count, count, l.out) && ready;
   if (ready && ax_traced_trace(&f, NULL)) {
     ax_args inputs = ax_traced_inputs(&f);
     ax_status status = ax_failed() ? AX_OK : make(f.body.program, inputs, first, &once);
     if (status == AX_OK && once != NULL && second != NULL) status = make(once, inputs, second, &twice);
-    ax_traced_call(&f, status, second != NULL ? twice : once, NULL, 0, out, count);
+    ax_traced_call(&f, status, second != NULL ? twice : once, NULL, 0, l.out, count);
     if (second != NULL) ax_program_release(once);
   }
   ax_traced_deinit(&f);
 }
 
-void ax_jacfwd(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out) { derive("jacfwd", forward, NULL, f, wrt, in, out); }
-void ax_jacrev(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out) { derive("jacrev", reverse, NULL, f, wrt, in, out); }
-void ax_hessian(ax_fn f, ax_args wrt, const ax_value *in, ax_value *out) { derive("hessian", reverse, forward, f, wrt, in, out); }
+void (ax_jacfwd)(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out) {
+  derive("jacfwd", forward, NULL, f, wrt, (ax_lists){in_count, in, out_count, out});
+}
+
+void (ax_jacrev)(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out) {
+  derive("jacrev", reverse, NULL, f, wrt, (ax_lists){in_count, in, out_count, out});
+}
+
+void (ax_hessian)(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out) {
+  derive("hessian", reverse, forward, f, wrt, (ax_lists){in_count, in, out_count, out});
+}

@@ -156,7 +156,7 @@ static void linearize_is_jvp(void **state) {
 static void spread(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   const int64_t dims[] = {1000};
-  ax_value wide = ax_broadcast_in_dim(in[0], 1, dims, NULL);
+  ax_value wide = ax_broadcast_in_dim(in[0], AX_LIST(1, dims), NULL);
   out[0] = ax_mul(ax_mul(wide, ax_full_like(wide, 2)), in[1]);
 }
 

@@ -53,7 +53,7 @@ static void push_forward(const char *what, const ax_linearized *map, const ax_va
       return;
   }
   if (ax_failed()) return;
-  ax_call(program, program->in_count, operands, program->out_count, made);
+  ax_call(program, operands, made);
   for (uint32_t k = 0; k < map->result_count && !ax_failed(); k++)
     out_tangents[k] = ax_is_float(map->results[k].dtype) ? *made++ : ax_zeros_of(&map->results[k]);
 }
@@ -75,19 +75,21 @@ static void pull_back(const char *what, ax_linearized *map, const ax_value *cota
     if (!ax_fit_tangent(what, "result", "cotangent", k, &type, ax_all_axes(&map->tangent->axes), &operands[next++])) return;
   }
   if (ax_failed() || !transpose(what, map)) return;
-  ax_call(map->transposed, map->transposed->in_count, operands, map->operand_count, made);
+  ax_call(map->transposed, AX_LIST(map->transposed->in_count, operands), AX_LIST(map->operand_count, made));
   for (uint32_t k = 0; k < map->operand_count && !ax_failed(); k++) gradients[k] = made[k];
 }
 
 /* --- vjp --- */
 
-void ax_vjp(ax_fn function, ax_args wrt, const ax_value *in, const ax_value *cotangents, ax_value *out, ax_value *gradients) {
+void (ax_vjp)(ax_fn function, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t cotangent_count,
+              const ax_value *cotangents, uint32_t out_count, ax_value *out, uint32_t gradient_count, ax_value *gradients) {
   ax_traced f;
   ax_linearized map = {0};
-  bool ready = ax_traced_init(&f, "vjp", function, in, NULL, 0);
-  ready = ax_traced_choose(&f, wrt) && ready;
-  cotangents = ax_take_operands(cotangents, function.out_count, out, function.out_count);
-  (void)ax_take_operands(NULL, 0, gradients, f.by_count);
+  bool ready = ax_traced_begin(&f, "vjp", function, wrt, in_count, in);
+  bool fits = ax_list_fits("vjp", "it takes", "cotangent", cotangent_count, function.out_count);
+  cotangents = ax_take_operands(fits ? cotangents : NULL, function.out_count, NULL, 0);
+  ready = ax_traced_results("vjp", out_count, function.out_count, out) && fits && ready;
+  ready = ax_traced_results("vjp", gradient_count, f.by_count, gradients) && ready;
   if (ready && ax_traced_trace(&f, NULL)) {
     const ax_value *made = ax_linearized_init(&map, &f);
     if (made != NULL) pull_back("vjp", &map, cotangents, gradients);
@@ -138,14 +140,13 @@ static uint32_t keep(ax_linearized *map) {
   return k->count++;
 }
 
-ax_linear ax_linearize(ax_fn function, ax_args wrt, const ax_value *in, ax_value *out) {
+ax_linear (ax_linearize)(ax_fn function, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out) {
   ax_traced f;
   ax_linearized map = {0};
   ax_linear linear = {.out_count = function.out_count};
-  bool ready = ax_traced_init(&f, "linearize", function, in, NULL, 0);
-  ready = ax_traced_choose(&f, wrt) && ready;
+  bool ready = ax_traced_begin(&f, "linearize", function, wrt, in_count, in);
   linear.in_count = f.by_count;
-  (void)ax_take_operands(NULL, 0, out, function.out_count);
+  ready = ax_traced_results("linearize", out_count, function.out_count, out) && ready;
   if (ready && ax_traced_trace(&f, NULL)) {
     const ax_value *made = ax_linearized_init(&map, &f);
     if (made != NULL) linear.number = keep(&map);
@@ -171,14 +172,27 @@ static ax_linearized *find(const char *what, ax_linear linear) {
   return NULL;
 }
 
-void ax_pushforward(ax_linear linear, const ax_value *tangents, ax_value *out_tangents) {
+static bool lists_fit(const char *what, const char *of, uint32_t in_count, uint32_t in_needed, uint32_t out_count,
+                      uint32_t out_needed, ax_value *out) {
+  if (ax_list_fits(what, "it takes", of, in_count, in_needed) &&
+      ax_list_fits(what, "the call gives", "result", out_count, out_needed))
+    return true;
+  ax_poison_list(out_count, out_needed, out);
+  return false;
+}
+
+void (ax_pushforward)(ax_linear linear, uint32_t tangent_count, const ax_value *tangents, uint32_t out_tangent_count,
+                      ax_value *out_tangents) {
   const ax_linearized *map = find("pushforward", linear);
+  if (!lists_fit("pushforward", "tangent", tangent_count, linear.in_count, out_tangent_count, linear.out_count, out_tangents)) return;
   tangents = ax_take_operands(tangents, linear.in_count, out_tangents, linear.out_count);
   if (map != NULL) push_forward("pushforward", map, tangents, out_tangents);
 }
 
-void ax_pullback(ax_linear linear, const ax_value *cotangents, ax_value *gradients) {
+void (ax_pullback)(ax_linear linear, uint32_t cotangent_count, const ax_value *cotangents, uint32_t gradient_count,
+                   ax_value *gradients) {
   ax_linearized *map = find("pullback", linear);
+  if (!lists_fit("pullback", "cotangent", cotangent_count, linear.out_count, gradient_count, linear.in_count, gradients)) return;
   cotangents = ax_take_operands(cotangents, linear.out_count, gradients, linear.in_count);
   if (map != NULL) pull_back("pullback", map, cotangents, gradients);
 }

@@ -93,7 +93,7 @@ static void mapped(const ax_value *in, ax_value *out, void *context) {
   plain(in, out, context);
   const ax_vmap_options options = {.axis_name = "i", .in_axes = (const int[]){0, AX_NOT_MAPPED, AX_NOT_MAPPED}};
   ax_value operands[] = {in[1], in[0], in[3]}, made;
-  ax_vmap(&options, AX_FN(member, 3, 1), operands, &made);
+  ax_vmap(AX_FN(member, 3, 1), operands, &made, &options);
   out[0] = ax_reduce_sum(ax_mul(made, made), AX_DIMS(0), false);
 }
 
@@ -342,7 +342,7 @@ static void inside(const ax_value *in, ax_value *out, void *context) {
   ax_linear map = ax_linearize(AX_FN(cube, 1, 1), AX_ALL_ARGS, in, &y);
   ax_scan(AX_CLOSURE(pushed, 1, 1, &map), 1, 2, false, &in[1], &out[0]); /* 3x^2 twice */
   ax_grad(AX_CLOSURE(pulled, 1, 1, &map), AX_ALL_ARGS, &in[1], &out[1]); /* linear in the cotangent */
-  ax_vmap(NULL, AX_CLOSURE(pulled, 1, 1, &map), &both, &many);
+  ax_vmap(AX_CLOSURE(pulled, 1, 1, &map), &both, &many, NULL);
   out[2] = total(many);
   ax_shard_map(&mesh, "d -> d", AX_CLOSURE(pulled_on_device, 1, 1, &map), &both, &many);
   out[3] = total(many);
@@ -382,7 +382,7 @@ static void stale_pull(const ax_value *in, ax_value *out, void *context) {
   (void)context, ax_pullback(map, in, out);
 }
 static void never_made(const ax_value *in, ax_value *out, void *context) {
-  (void)context, ax_pullback((ax_linear){.in_count = 1, .out_count = 1}, in, out);
+  (void)context, ax_pullback(((ax_linear){.in_count = 1, .out_count = 1}), in, out);
 }
 static void wrong_tangent(const ax_value *in, ax_value *out, void *context) {
   ax_value wrong = ax_stack(AX_VALUES(in[0], in[0]), 0);

@@ -54,9 +54,11 @@ static int *all_in_axes(const ax_body *f, const int *in_axes, uint32_t in_count)
   return all;
 }
 
-void ax_vmap(const ax_vmap_options *options, ax_fn function, const ax_value *in, ax_value *out) {
+void (ax_vmap)(ax_fn function, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out,
+               const ax_vmap_options *options) {
   const ax_vmap_options none = {0};
   ax_traced f;
+  if (!ax_lists_fit("vmap", in_count, function.in_count, out_count, function.out_count, out)) return;
   if (options == NULL) options = &none;
   if (ax_traced_init(&f, "vmap", function, in, out, function.out_count)) {
     ax_mesh axes = *ax_axes_here();

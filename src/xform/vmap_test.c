@@ -81,7 +81,7 @@ static void one_member(const ax_value *in, ax_value *out, void *context) {
 }
 static void maps(const ax_value *in, ax_value *out, void *context) {
   product(in, out, context);
-  ax_vmap(&(ax_vmap_options){.axis_name = "j"}, AX_FN(one_member, 2, 1), in, out);
+  ax_vmap(AX_FN(one_member, 2, 1), in, out, &(ax_vmap_options){.axis_name = "j"});
 }
 
 static const ax_function bodies[] = {product, of_weights, loops, chooses, whiles, calls, slopes, maps};
@@ -98,7 +98,8 @@ static void on_mesh(const ax_value *in, ax_value *out, void *context) {
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse("d=2,m=2", &mesh));
   ax_value operands[] = {in[0], ax_exp(in[1])};
-  (q->unchecked ? ax_shard_map_unchecked : ax_shard_map)(&mesh, "m; m -> m; ", AX_FN(q->body, 2, 2), operands, out);
+  if (q->unchecked) ax_shard_map_unchecked(&mesh, "m; m -> m; ", AX_FN(q->body, 2, 2), operands, out);
+  else ax_shard_map(&mesh, "m; m -> m; ", AX_FN(q->body, 2, 2), operands, out);
   out[0] = ax_add(out[0], ax_mul(ax_slice_in_dim(in[0], 0, 1, 1, 0), ax_real(2)));
 }
 
@@ -107,7 +108,7 @@ static void vmapped(const ax_value *in, ax_value *out, void *context) {
   const ax_vmap_options options = {.in_axes = (const int[]){1, q->mapped_weights ? 0 : UNMAPPED},
                                    .out_axes = (const int[]){1, 0},
                                    .spmd_axis_name = q->split ? "d" : NULL};
-  ax_vmap(&options, AX_CLOSURE(on_mesh, 2, 2, context), in, out);
+  ax_vmap(AX_CLOSURE(on_mesh, 2, 2, context), in, out, &options);
 }
 static void summed(const ax_value *in, ax_value *out, void *context) {
   ax_value made[2];
@@ -194,20 +195,20 @@ static void numbered(const ax_value *in, ax_value *out, void *context) {
 static void sizes(const ax_value *in, ax_value *out, void *context) {
   ax_value cubes, products;
   const int none[] = {UNMAPPED};
-  ax_vmap(&(ax_vmap_options){.in_axes = none, .size = 5}, AX_CLOSURE(cube, 1, 1, context), in, &cubes);
-  ax_vmap(&(ax_vmap_options){.in_axes = none, .size = 4, .axis_name = "i"}, AX_CLOSURE(numbered, 1, 1, context), in, &products);
+  ax_vmap(AX_CLOSURE(cube, 1, 1, context), in, &cubes, &(ax_vmap_options){.in_axes = none, .size = 5});
+  ax_vmap(AX_CLOSURE(numbered, 1, 1, context), in, &products, &(ax_vmap_options){.in_axes = none, .size = 4, .axis_name = "i"});
   out[0] = total(cubes);
   out[1] = total(products);
 }
 static void no_size(const ax_value *in, ax_value *out, void *context) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){UNMAPPED}}, AX_CLOSURE(cube, 1, 1, context), in, out);
+  ax_vmap(AX_CLOSURE(cube, 1, 1, context), in, out, &(ax_vmap_options){.in_axes = (const int[]){UNMAPPED}});
 }
 static void other_size(const ax_value *in, ax_value *out, void *context) {
   ax_value pair = ax_stack(AX_VALUES(in[0], in[0]), 0);
-  ax_vmap(&(ax_vmap_options){.size = 3}, AX_CLOSURE(cube, 1, 1, context), &pair, out);
+  ax_vmap(AX_CLOSURE(cube, 1, 1, context), &pair, out, &(ax_vmap_options){.size = 3});
 }
 static void size_below(const ax_value *in, ax_value *out, void *context) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){UNMAPPED}, .size = -2}, AX_CLOSURE(cube, 1, 1, context), in, out);
+  ax_vmap(AX_CLOSURE(cube, 1, 1, context), in, out, &(ax_vmap_options){.in_axes = (const int[]){UNMAPPED}, .size = -2});
 }
 
 static void given_sizes(void **state) {
@@ -235,8 +236,8 @@ static void mapping_member(const ax_value *in, ax_value *out, void *context) {
 }
 static void mapping_all(const ax_value *in, ax_value *out, void *context) {
   const mapping *m = context;
-  ax_vmap(&(ax_vmap_options){.axis_name = m->axis_name, .spmd_axis_name = m->spmd}, AX_CLOSURE(mapping_member, 1, 1, context), in,
-          out);
+  ax_vmap(AX_CLOSURE(mapping_member, 1, 1, context), in, out,
+          &(ax_vmap_options){.axis_name = m->axis_name, .spmd_axis_name = m->spmd});
 }
 static ax_status map(const mapping *m, ax_program **out) {
   ax_type type = TEST_TYPE(AX_F64, m->size, 2);

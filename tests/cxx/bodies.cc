@@ -61,7 +61,7 @@ AX_BODY(block_of_handles) {
 void block_handles() {
   ax_program *traced;
   const axle::type types[] = {f32(), s32()};
-  if (CHECK(ax_trace(AX_FN(block_of_handles, 2, 1), types, &traced) == AX_OK)) check_has(axle::program(traced).print(), "while");
+  if (CHECK(ax_trace(AX_FN(block_of_handles, 2, 1), 2, types, &traced) == AX_OK)) check_has(axle::program(traced).print(), "while");
 }
 
 template <class F>

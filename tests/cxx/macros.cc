@@ -11,7 +11,7 @@ std::vector<float> macro_computed(ax_fn body) {
   axle::runtime runtime = axle::runtime::create();
   const axle::type type = f32({2});
   ax_program *traced;
-  CHECK(ax_trace(body, &type, &traced) == AX_OK);
+  CHECK(ax_trace(body, 1, &type, &traced) == AX_OK);
   axle::executable executable = runtime.compile(axle::program(traced));
   std::vector<axle::host_array> made = executable.run_host({std::vector<float>{1, 2}});
   return made[0].elements<float>();

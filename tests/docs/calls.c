@@ -40,14 +40,14 @@ static void call(ax_runtime *runtime) {
   for (uint32_t i = 0; i < 3; i++) printf("%s: %s\n", names[i], ax_executable_keeps(e, i) ? "computed with" : "not computed with");
 
   ax_array *in[] = {put(runtime, "data=2", 6), put(runtime, "data=2", 6), put(runtime, "data=2", 6)}, *out[2];
-  ax_must(ax_run(e, 3, in, 2, out));
+  ax_must(ax_run(e, in, out));
   printf("result 1 is argument %d, and the same array: %s\n", (int)ax_executable_passed(e, 1), out[1] == in[1] ? "yes" : "no");
   ax_sharding *where;
   ax_must(ax_array_get_sharding(out[0], &where));
   printf("result 0 lies on devices %d and %d\n", (int)ax_sharding_device(where, 0), (int)ax_sharding_device(where, 1));
 
   ax_array *other = put(runtime, "data=2", 0), *none[2];
-  if (ax_run(e, 3, (ax_array *[]){other, in[1], in[2]}, 2, none) != AX_OK) printf("%s\n", ax_message());
+  if (ax_run(e, AX_ARRAYS(other, in[1], in[2]), none) != AX_OK) printf("%s\n", ax_message());
   const ax_counters counters = ax_runtime_counters(runtime);
   printf("%d run, %d arguments copied\n", (int)counters.runs, (int)counters.arguments_copied);
 
@@ -66,7 +66,7 @@ static void start(ax_runtime *runtime) {
   ax_must(ax_jit(runtime, AX_FN(report, 1, 1), &scalar, NULL, &e));
   ax_must(ax_device_put(runtime, NULL, "", &scalar, &one, &x));
   for (int i = 0; i < 3; i++) { /* each run waits for the one before, and nobody else does */
-    ax_must(ax_run_start(e, 1, &x, 1, &next));
+    ax_must(ax_run_start(e, &x, &next));
     ax_array_release(x);
     x = next;
   }

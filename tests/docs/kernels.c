@@ -39,7 +39,7 @@ static AX_BODY(product) {
   const ax_block_spec y = {.rank = 2, .block = AX_INTS(block, block), .index_map = y_block};
   const ax_scratch sum = {.type = AX_VMEM(AX_F32, block, block)};
   const ax_kernel kernel = {.grid_rank = 3, .grid = AX_INTS(rows / block, columns / block, inner / block),
-                            .in_specs = ins, .out_specs = &y, .out_count = 1, .outs = AX_TYPES(AX_TYPE(AX_F32, rows, columns)),
+                            .in_specs = ins, .out_specs = &y, .out_count = 1, .outs = (const ax_type[]){AX_TYPE(AX_F32, rows, columns)},
                             .options = {.name = "product", .scratch_count = 1, .scratch = &sum}};
   ax_kernel_call(&kernel, AX_FN(product_block, 4, 0), 2, in, out);
 }
@@ -51,14 +51,14 @@ static AX_BODY(total) {
 }
 
 static AX_BODY(gradient) { ax_grad(AX_FN(total, 2, 1), AX_FIRST(1), in, out); }
-static AX_BODY(batch) { ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){0, AX_NOT_MAPPED}}, AX_FN(product, 2, 1), in, out); }
+static AX_BODY(batch) { ax_vmap(AX_FN(product, 2, 1), in, out, &(ax_vmap_options){.in_axes = (const int[]){0, AX_NOT_MAPPED}}); }
 
 /* The first of the results. */
 static float run(ax_runtime *runtime, ax_fn function, const ax_type *types, const ax_host_array *arrays) {
   ax_executable *executable;
   ax_host_array out;
   ax_must(ax_jit(runtime, function, types, NULL, &executable));
-  ax_must(ax_run_host(executable, 2, arrays, 1, &out));
+  ax_must(ax_run_host(executable, arrays, &out));
   float first = *(const float *)out.data;
   ax_host_array_release(&out);
   ax_executable_release(executable);

@@ -25,7 +25,7 @@ static AX_BODY(going_on) { out[0] = ax_gt(in[1], 1e-5); }
 /* u -> the solution; runs on each device */
 static AX_BODY(solve) {
   ax_value found[2];
-  ax_while(AX_FN(going_on, 2, 1), AX_FN(relax, 2, 2), (ax_value[]){in[0], ax_full(AX_F32, AX_DIMS(), 1)}, found);
+  ax_while(AX_FN(going_on, 2, 1), AX_FN(relax, 2, 2), AX_VALUES(in[0], ax_full(AX_F32, AX_DIMS(), 1)), found);
   out[0] = found[0];
 }
 

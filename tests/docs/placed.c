@@ -20,7 +20,7 @@ int main(void) {
   ax_must(ax_array_put(by_rows, blocks, &by_blocks));
 
   float slice[2][2];
-  ax_must(ax_array_read_slice(by_blocks, (int64_t[]){3, 2}, (int64_t[]){2, 2}, slice, sizeof slice));
+  ax_must(ax_array_read_slice(by_blocks, AX_DIMS(3, 2), AX_DIMS(2, 2), slice, sizeof slice));
   printf("rows 3 and 4, columns 2 and 3: %g %g %g %g\n", (double)slice[0][0], (double)slice[0][1], (double)slice[1][0], (double)slice[1][1]);
 
   for (int64_t d = 0; d < 4; d++) ax_must(ax_array_on_device(by_blocks, d, &on[d]));

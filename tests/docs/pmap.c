@@ -16,7 +16,7 @@ static const ax_pmap_options rows = {
 
 static AX_BODY(squares) {
   ax_value made[2];
-  ax_pmap(&rows, AX_FN(center, 1, 2), in, made);
+  ax_pmap(AX_FN(center, 1, 2), in, made, &rows);
   out[0] = made[1];
 }
 
@@ -29,7 +29,7 @@ static AX_BODY(product) {
 }
 
 static AX_BODY(uneven) {
-  ax_pmap(NULL, AX_FN(product, 2, 1), in, out);
+  ax_pmap(AX_FN(product, 2, 1), in, out, NULL);
 }
 
 int main(void) {

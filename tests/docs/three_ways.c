@@ -37,7 +37,7 @@ static void by_arrays(void) {
   ax_must(ax_jit(runtime, AX_FN(step, 3, 2), types, &(ax_compile_options){.donate = AX_FIRST(1)}, &executable));
   for (uint32_t i = 0; i < 3; i++) ax_must(ax_executable_put(executable, i, data[i], &in[i]));
   for (int n = 0; n < 60; n++) {
-    ax_must(ax_run(executable, 3, in, 2, out));
+    ax_must(ax_run(executable, in, out));
     ax_array_release(in[0]);
     ax_array_release(out[1]);
     in[0] = out[0];

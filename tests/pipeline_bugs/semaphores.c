@@ -50,7 +50,7 @@ static AX_BODY(step) {
   ax_value slot = bug_slot(p.step), other = bug_slot(ax_add(p.step, ax_integer(1)));
   ax_value in_slot = ax_ref_at(p.in_slots, slot), out_slot = ax_ref_at(p.out_slots, slot), stored = ax_ref_at(p.stored, slot),
            start = ax_integer(0);
-  ax_value awaited = p.slip == WAIT_HALF ? ax_ref_slice(in_slot, &start, AX_INTS(bug_block / 2)) : in_slot;
+  ax_value awaited = p.slip == WAIT_HALF ? ax_ref_slice(in_slot, &start, AX_DIMS(bug_block / 2)) : in_slot;
   if (p.slip != NO_RECEIVED_WAIT) ax_copy_wait(semaphore_of(&p, true, p.slip == RECEIVED_OTHER_SLOT ? other : slot), awaited);
   if (p.slip == WAIT_TWICE) ax_copy_wait(semaphore_of(&p, true, slot), awaited);
   if (p.slip != NO_SENT_WAIT) where(ax_ge(p.step, ax_integer(bug_stages)), await_store_before, &p);
@@ -69,11 +69,11 @@ static AX_BODY(body) { /* x, y, in_slots, out_slots, received, stored */
 }
 
 static AX_BODY(kernel) {
-  const ax_type slots = AX_VMEM(AX_F32, bug_stages, bug_block), semaphores = ax_dma_semaphore_type(1, AX_INTS(bug_stages));
+  const ax_type slots = AX_VMEM(AX_F32, bug_stages, bug_block), semaphores = ax_dma_semaphore_type(AX_DIMS(bug_stages));
   const ax_scratch scratch[] = {{.type = slots}, {.type = slots}, {.type = semaphores}, {.type = semaphores}};
   const ax_kernel_options options = {.scratch_count = AX_COUNT(scratch), .scratch = scratch};
   const ax_core_mesh one = {.core = "tensorcore"};
-  ax_mpmd_map(1, &one, &AX_CLOSURE(body, 6, 0, context), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, bug_steps, bug_block)), out);
+  ax_mpmd_map(1, &one, &AX_CLOSURE(body, 6, 0, context), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, bug_steps, bug_block)), out);
 }
 
 static const bug all[] = {

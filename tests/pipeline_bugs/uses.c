@@ -76,7 +76,7 @@ static AX_BODY(late) { /* x, y, semaphore */
 
 static ax_value part_of(ax_value ref) {
   const ax_value starts[] = {ax_integer(0), ax_mul(ax_axis_index("wg"), ax_integer(part))};
-  return ax_ref_slice(ref, starts, AX_INTS(1, part));
+  return ax_ref_slice(ref, starts, AX_DIMS(1, part));
 }
 
 static AX_BODY(arrive) { ax_barrier_arrive(*(const ax_value *)context); }
@@ -111,7 +111,7 @@ static AX_BODY(pinned_step) { /* slot of x, the whole y */
   const bug *b = context;
   ax_value to = b->slip == PINNED_OVERLAPS ? ax_div(ax_program_id(0), ax_integer(2)) : ax_program_id(0);
   ax_value starts[] = {to, ax_integer(0)};
-  ax_copy_start(in[0], ax_ref_slice(in[1], starts, AX_INTS(1, bug_block)), &(ax_copy_options){.grouped = true});
+  ax_copy_start(in[0], ax_ref_slice(in[1], starts, AX_DIMS(1, bug_block)), &(ax_copy_options){.grouped = true});
   ax_copy_commit_group();
   ax_copy_wait_groups(b->slip == PINNED_OVERLAPS, true);
 }
@@ -130,8 +130,7 @@ static AX_BODY(kernel) {
   const ax_core_mesh one = {.core = "tensorcore"},
                      mesh = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = wgs + 1}}}, .threads = "wg"};
   ax_function body = b->slip < RIGHT_MANUAL ? late : of_warps(b->slip) ? manual : pinned;
-  ax_mpmd_map(1, of_warps(b->slip) ? &mesh : &one, &AX_CLOSURE(body, 2 + options.scratch_count, 0, context), &options, 1, in, 1,
-              AX_TYPES(AX_TYPE(AX_F32, bug_steps, bug_block)), out);
+  ax_mpmd_map(1, of_warps(b->slip) ? &mesh : &one, &AX_CLOSURE(body, 2 + options.scratch_count, 0, context), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, bug_steps, bug_block)), out);
 }
 
 static const bug all[] = {

@@ -38,7 +38,7 @@ static void where(ax_value predicate, ax_function then, const warps *w) {
 static ax_value is_leader(const warps *w) { return ax_eq(w->wg, ax_integer(0)); }
 static ax_value part_of(const warps *w, ax_value slots) {
   ax_value start = ax_mul(w->wg, ax_integer(part));
-  return ax_ref_slice(ax_ref_at(slots, w->slot), &start, AX_INTS(part));
+  return ax_ref_slice(ax_ref_at(slots, w->slot), &start, AX_DIMS(part));
 }
 
 /* --- The memory warpgroup --- */
@@ -134,7 +134,7 @@ static AX_BODY(body) {
 
 static AX_BODY(kernel) {
   const bug *b = context;
-  const ax_type slots = AX_VMEM(AX_F32, bug_stages, bug_block), barriers = ax_barrier_type(1, AX_INTS(bug_stages)),
+  const ax_type slots = AX_VMEM(AX_F32, bug_stages, bug_block), barriers = ax_barrier_type(AX_DIMS(bug_stages)),
                 barrier = ax_barrier_type(0, NULL);
   const ax_scratch scratch[] = {{.type = slots},
                                 {.type = slots},
@@ -144,7 +144,7 @@ static AX_BODY(kernel) {
                                 {.type = barrier, .arrivals = 1}};
   const ax_kernel_options options = {.scratch_count = AX_COUNT(scratch), .scratch = scratch};
   const ax_core_mesh mesh = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = wgs + 1}}}, .threads = "wg"};
-  ax_mpmd_map(1, &mesh, &AX_CLOSURE(body, 8, 0, context), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, bug_steps, bug_block)), out);
+  ax_mpmd_map(1, &mesh, &AX_CLOSURE(body, 8, 0, context), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, bug_steps, bug_block)), out);
 }
 
 static const bug all[] = {

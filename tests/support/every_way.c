@@ -138,13 +138,14 @@ typedef struct one_run {
 
 static void *run_alone(void *context) {
   one_run *run = context;
-  run->status = ax_run(run->executable, run->in_count, run->in, run->out_count, run->out);
+  run->status = ax_run(run->executable, AX_LIST(run->in_count, run->in), AX_LIST(run->out_count, run->out));
   return NULL;
 }
 
 static void start(one_run *run, const manner *how) {
   if (how->threads) assert_int_equal(pthread_create(&run->thread, NULL, run_alone, run), 0);
-  else if (how->at_once > 0) run->status = ax_run_start(run->executable, run->in_count, run->in, run->out_count, run->out);
+  else if (how->at_once > 0) run->status = ax_run_start(run->executable, AX_LIST(run->in_count, run->in),
+                                                        AX_LIST(run->out_count, run->out));
   else run_alone(run);
 }
 
@@ -220,7 +221,7 @@ void test_execute_reference(ax_runtime *runtime, ax_program *program, ax_tensor 
 static ax_status try_on(ax_executable *executable, ax_tensor *const *in, ax_array **arrays) {
   uint32_t in_count = ax_program_in_count(executable->program), out_count = ax_program_out_count(executable->program);
   for (uint32_t i = 0; i < in_count; i++) arrays[i] = argument(executable, &(manner){0}, i, in[i]);
-  return ax_run(executable, in_count, arrays, out_count, arrays + in_count);
+  return ax_run(executable, AX_LIST(in_count, arrays), AX_LIST(out_count, arrays + in_count));
 }
 
 ax_status test_try(ax_program *program, ax_tensor *const *in, ax_tensor **out) {
@@ -447,7 +448,7 @@ static ax_status look(const trial *t, ax_executable *executable, ax_policy polic
   executable->runtime->options.seed = seed;
   executable->compiled.threaded = policy == AX_POLICY_PARALLEL;
   for (uint32_t i = 0; i < in_count; i++) arrays[i] = argument(executable, &(manner){0}, i, t->in[i]);
-  ax_status status = ax_run(executable, in_count, arrays, t->count, results);
+  ax_status status = ax_run(executable, AX_LIST(in_count, arrays), AX_LIST(t->count, results));
   if (status != AX_OK && status != AX_NOT_FINITE) fail_msg("seed %llu: looking: %s", (unsigned long long)t->seed, ax_message());
   for (uint32_t k = 0; k < t->count && status == AX_OK; k++) out[k] = result(executable, k, results[k]);
   for (uint32_t i = 0; i < in_count + t->count; i++) ax_array_release(arrays[i]);

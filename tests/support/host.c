@@ -130,7 +130,7 @@ ax_status test_run_calls(ax_runtime *runtime, ax_program *program, double *first
     TEST_OK(ax_executable_put(executable, i, tensor->data, &in[i]));
     ax_tensor_release(tensor);
   }
-  ax_status status = ax_run(executable, in_count, in, out_count, out);
+  ax_status status = ax_run(executable, AX_LIST(in_count, in), AX_LIST(out_count, out));
   for (uint32_t k = 0; k < out_count && status == AX_OK && first != NULL; k++) {
     ax_host_array host = {0};
     TEST_OK(ax_array_to_host(out[k], &host));

@@ -8,7 +8,7 @@ const ax_core_mesh test_one_core = {.core = "tensorcore"};
 static AX_BODY(add_one) { ax_ref_store(in[1], ax_add(ax_ref_load(in[0]), ax_real(1))); }
 
 AX_BODY(test_plain) {
-  ax_mpmd_map(1, &test_one_core, &AX_FN(add_one, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(1, &test_one_core, &AX_FN(add_one, 2, 0), NULL, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 static AX_BODY(step) {
@@ -32,5 +32,5 @@ static AX_BODY(doubling) {
 }
 
 AX_BODY(test_doubled) {
-  ax_mpmd_map(1, &test_one_core, &AX_FN(doubling, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 3, 2)), out);
+  ax_mpmd_map(1, &test_one_core, &AX_FN(doubling, 2, 0), NULL, 1, in, AX_TYPES(AX_TYPE(AX_F32, 3, 2)), out);
 }

@@ -87,7 +87,7 @@ static void block_body(const ax_value *in, ax_value *out, void *context) {
   ax_value *blocks = calloc(program->in_count + 1, sizeof blocks[0]);
   for (uint32_t i = 0; i < program->in_count; i++)
     blocks[i] = ax_reshape(in[i], program->types[i].rank, program->types[i].dims);
-  ax_call(program, program->in_count, blocks, program->out_count, out);
+  ax_call(program, blocks, out);
   for (uint32_t k = 0; k < program->out_count; k++) {
     ax_type type = in_front(program, &program->types[program->outs[k]], false, NULL);
     out[k] = ax_reshape(out[k], type.rank, type.dims);
@@ -131,7 +131,7 @@ static void together_body(const ax_value *in, ax_value *out, void *context) {
   const together *all = context;
   for (uint32_t i = 0; i < all->count; i++) {
     const ax_program *p = all->programs[i];
-    ax_call(p, p->in_count, in, p->out_count, out);
+    ax_call(p, in, out);
     in += p->in_count;
     out += p->out_count;
   }

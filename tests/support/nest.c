@@ -42,7 +42,7 @@ static void enter(const ax_value *in, ax_value *out, void *context) {
     case TEST_EACH: {
       const ax_type w = ax_typeof(*here->w);
       const ax_value from[] = {in[0],
-                               ax_broadcast_in_dim(*here->w, 3, (int64_t[]){level.count, w.dims[0], w.dims[1]}, (int64_t[]){1, 2})};
+                               ax_broadcast_in_dim(*here->w, AX_DIMS(level.count, w.dims[0], w.dims[1]), AX_DIMS(1, 2))};
       ax_scan(AX_CLOSURE(enter_with_own, 2, 1, &next), 1, level.count, false, from, out);
       break;
     }

@@ -51,7 +51,7 @@ static ax_value own_number(const test_pipeline *t) {
 static ax_value part(const test_pipeline *t, ax_value ref) {
   if (t->wgs <= 1) return ref;
   ax_value start = ax_mul(own_number(t), ax_integer(block / t->wgs));
-  return ax_ref_slice(ref, &start, AX_INTS(block / t->wgs));
+  return ax_ref_slice(ref, &start, AX_DIMS(block / t->wgs));
 }
 
 /* Adds x to the ref, or begins anew with it. */
@@ -86,7 +86,7 @@ static AX_BODY(each_step) {
   ax_ref_store(part(t, ax_ref_at(in[3], ax_integer(0))), ax_add(ax_add(x, w), entry));
   add_up(part(t, ax_ref_at(in[4], ax_integer(0))), x, row_begins);
   add_up(part(t, in[5]), x, ax_eq(step, ax_integer(0)));
-  if (t->carries) out[0] = ax_add(in[refs + (t->manual ? 3 : 0)], ax_reduce_sum(x, 1, AX_INTS(0), false));
+  if (t->carries) out[0] = ax_add(in[refs + (t->manual ? 3 : 0)], ax_reduce_sum(x, AX_DIMS(0), false));
 }
 
 /* --- The kernel --- */

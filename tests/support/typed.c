@@ -88,7 +88,7 @@ ax_value typed_rolled(ax_value x, int64_t by) {
 }
 
 static ax_value turned(ax_value x) {
-  return ax_reshape(ax_transpose(ax_reshape(x, AX_DIMS(4, 6)), AX_INTS(1, 0)), AX_DIMS(TYPED_LENGTH));
+  return ax_reshape(ax_transpose(ax_reshape(x, AX_DIMS(4, 6)), AX_DIMS(1, 0)), AX_DIMS(TYPED_LENGTH));
 }
 
 static ax_value reduced_rows(ax_value x, int64_t how, int64_t axis) {

@@ -95,7 +95,7 @@ static void call(typed_maker *m) {
   b.results = RESULTS;
   for (int64_t i = typed_below(m, 2); i >= 0; i--) {
     ax_fn f = AX_CLOSURE(run, in_count, RESULTS * width(m), &b);
-    if (again) ax_checkpoint(NULL, f, in, out);
+    if (again) ax_checkpoint(f, in, out, NULL);
     else ax_closed_call(f, in, out);
     for (uint32_t k = 0; k < RESULTS; k++) {
       typed_held held = taken(m, out, k);
@@ -142,7 +142,7 @@ static void map(typed_maker *m) {
   for (uint32_t i = 0; i < 4; i++) in_axes[i] = i < width(m) ? 0 : AX_NOT_MAPPED;
   ax_vmap_options options = {.in_axes = in_axes, .size = LENGTH};
   if (m->mapped == NULL && typed_below(m, 3) != 0) b.maker.mapped = options.axis_name = "v";
-  ax_vmap(&options, AX_CLOSURE(run, in_count, RESULTS * width(m), &b), in, out);
+  ax_vmap(AX_CLOSURE(run, in_count, RESULTS * width(m), &b), in, out, &options);
   for (uint32_t k = 0; k < RESULTS; k++) {
     typed_held held = row(m, taken(m, out, k));
     typed_hold(m, held.own, held.whole);
@@ -163,7 +163,7 @@ static void branch(typed_maker *m) {
   other = b;
   test_random_bits(&other.maker.random);
   ax_fn run_it = AX_CLOSURE(run, count, count, &b), run_other = AX_CLOSURE(run, count, count, &other);
-  ax_switch(index, 3, (const ax_fn[]){run_it, run_other, run_it}, in, out);
+  ax_switch(index, AX_FNS(run_it, run_other, run_it), in, out);
   for (uint32_t k = 0; k < 2; k++) {
     typed_held held = taken(m, out, k);
     typed_hold(m, held.own, held.whole);

@@ -80,17 +80,22 @@ static ax_value argmax_edges(ax_value x) { return ax_argmax(ax_reshape(x, DIMS(6
 
 /* --- Products --- */
 
-static ax_value dot(ax_value x, ax_value y) { return ax_dot_general(x, y, 1, LIST(1), LIST(0), 0, NULL, NULL); }
-static ax_value dot_vectors(ax_value x, ax_value y) { return ax_dot_general(x, y, 1, LIST(0), LIST(0), 0, NULL, NULL); }
-static ax_value dot_outer(ax_value x, ax_value y) { return ax_dot_general(x, y, 0, NULL, NULL, 0, NULL, NULL); }
-static ax_value dot_transposed(ax_value x, ax_value y) { return ax_dot_general(x, y, 1, LIST(0), LIST(1), 0, NULL, NULL); }
+static ax_value dot(ax_value x, ax_value y) { return ax_dot_general(x, y, AX_LIST(1, LIST(1)), AX_LIST(1, LIST(0)), AX_DIMS(),
+                                                                    AX_DIMS()); }
+static ax_value dot_vectors(ax_value x, ax_value y) { return ax_dot_general(x, y, AX_LIST(1, LIST(0)), AX_LIST(1, LIST(0)),
+                                                                            AX_DIMS(), AX_DIMS()); }
+static ax_value dot_outer(ax_value x, ax_value y) { return ax_dot_general(x, y, AX_DIMS(), AX_DIMS(), AX_DIMS(), AX_DIMS()); }
+static ax_value dot_transposed(ax_value x, ax_value y) { return ax_dot_general(x, y, AX_LIST(1, LIST(0)), AX_LIST(1, LIST(1)),
+                                                                               AX_DIMS(), AX_DIMS()); }
 static ax_value dot_two_contracted(ax_value x, ax_value y) {
-  return ax_dot_general(x, y, 2, LIST(1, 2), LIST(2, 0), 0, NULL, NULL);
+  return ax_dot_general(x, y, AX_LIST(2, LIST(1, 2)), AX_LIST(2, LIST(2, 0)), AX_DIMS(), AX_DIMS());
 }
-static ax_value dot_batch(ax_value x, ax_value y) { return ax_dot_general(x, y, 1, LIST(2), LIST(1), 1, LIST(0), LIST(0)); }
-static ax_value dot_batch_inside(ax_value x, ax_value y) { return ax_dot_general(x, y, 1, LIST(2), LIST(0), 1, LIST(1), LIST(2)); }
+static ax_value dot_batch(ax_value x, ax_value y) { return ax_dot_general(x, y, AX_LIST(1, LIST(2)), AX_LIST(1, LIST(1)),
+                                                                          AX_LIST(1, LIST(0)), AX_LIST(1, LIST(0))); }
+static ax_value dot_batch_inside(ax_value x, ax_value y) { return ax_dot_general(x, y, AX_LIST(1, LIST(2)), AX_LIST(1, LIST(0)),
+                                                                                 AX_LIST(1, LIST(1)), AX_LIST(1, LIST(2))); }
 static ax_value dot_two_batches(ax_value x, ax_value y) {
-  return ax_dot_general(x, y, 1, LIST(2), LIST(3), 2, LIST(0, 1), LIST(0, 2));
+  return ax_dot_general(x, y, AX_LIST(1, LIST(2)), AX_LIST(1, LIST(3)), AX_LIST(2, LIST(0, 1)), AX_LIST(2, LIST(0, 2)));
 }
 
 static const vector_case arrays_cases[] = {

@@ -17,7 +17,7 @@ BODY(layer) {
   ax_value h = ax_tanh(ax_matmul(in[0], in[1]));
   out[0] = ax_mul(ax_sin(ax_matmul(h, in[1])), h);
 }
-BODY(layer_again) { ax_checkpoint(context, AX_FN(layer, 2, 1), in, out); }
+BODY(layer_again) { ax_checkpoint(AX_FN(layer, 2, 1), in, out, context); }
 
 static ax_value through(ax_value h, ax_value ws, int64_t from, int64_t to, void *context) {
   for (int64_t i = from; i < to; i++) layer_again((ax_value[]){h, ax_at(ws, i, 0)}, &h, context);
@@ -32,23 +32,22 @@ BODY(named_layer) {
 BODY(names) {
   out[0] = in[0];
   for (int64_t i = 0; i < 4; i++)
-    ax_checkpoint(&(ax_checkpoint_options){.save_names = "first,third"}, AX_FN(named_layer, 2, 1),
-                  (ax_value[]){out[0], ax_at(in[1], i, 0)}, out);
+    ax_checkpoint(AX_FN(named_layer, 2, 1), AX_VALUES(out[0], ax_at(in[1], i, 0)), out,
+                  &(ax_checkpoint_options){.save_names = "first,third"});
 }
 BODY(first_two) { out[0] = through(in[0], in[1], 0, 2, NULL); }
 BODY(last_two) { out[0] = through(in[0], in[1], 2, 4, NULL); }
 BODY(nested) {
   ax_value half;
-  ax_checkpoint(NULL, AX_FN(first_two, 2, 1), in, &half);
-  ax_checkpoint(NULL, AX_FN(last_two, 2, 1), (ax_value[]){half, in[1]}, out);
+  ax_checkpoint(AX_FN(first_two, 2, 1), in, &half, NULL);
+  ax_checkpoint(AX_FN(last_two, 2, 1), AX_VALUES(half, in[1]), out, NULL);
 }
 BODY(scanned) { ax_scan(AX_FN(layer_again, 2, 1), 1, 4, false, in, out); }
 BODY(plainly_scanned) { ax_scan(AX_FN(layer, 2, 1), 1, 4, false, in, out); }
-BODY(of_scan) { ax_checkpoint(NULL, AX_FN(plainly_scanned, 2, 1), in, out); }
+BODY(of_scan) { ax_checkpoint(AX_FN(plainly_scanned, 2, 1), in, out, NULL); }
 BODY(doubled) { out[0] = ax_mul(in[0], ax_real(2)); }
 BODY(chosen) {
-  ax_if(ax_gt(total(in[0]), ax_real(0)), AX_FN(layer_again, 2, 1), AX_FN(doubled, 2, 1), (ax_value[]){in[0], ax_at(in[1], 0, 0)},
-        out);
+  ax_if(ax_gt(total(in[0]), ax_real(0)), AX_FN(layer_again, 2, 1), AX_FN(doubled, 2, 1), AX_VALUES(in[0], ax_at(in[1], 0, 0)), out);
 }
 BODY(uses_captured) {
   const ax_value *ws = context;
@@ -57,7 +56,7 @@ BODY(uses_captured) {
 }
 BODY(captured) {
   ax_value ws = in[1];
-  ax_checkpoint(NULL, AX_CLOSURE(uses_captured, 1, 1, &ws), in, out);
+  ax_checkpoint(AX_CLOSURE(uses_captured, 1, 1, &ws), in, out, NULL);
 }
 
 /* --- Derivatives of them: context: one of them --- */
@@ -93,9 +92,9 @@ BODY(second_scan) { ax_grad(AX_CLOSURE(steepness, 2, 1, &(function){scanned}), A
 
 static const ax_vmap_options by_row = {.in_axes = (const int[]){0, AX_NOT_MAPPED}};
 BODY(scan_slope) { ax_grad(AX_CLOSURE(loss, 2, 1, &(function){scanned}), AX_FIRST(1), in, out); }
-BODY(vmap_of_grad) { ax_vmap(&by_row, AX_FN(scan_slope, 2, 1), in, out); }
+BODY(vmap_of_grad) { ax_vmap(AX_FN(scan_slope, 2, 1), in, out, &by_row); }
 BODY(total_of_rows) {
-  ax_vmap(&by_row, AX_FN(chain, 2, 1), in, out);
+  ax_vmap(AX_FN(chain, 2, 1), in, out, &by_row);
   out[0] = total(out[0]);
 }
 BODY(grad_of_vmap) { ax_grad(AX_FN(total_of_rows, 2, 1), AX_FIRST(1), in, out); }
@@ -115,12 +114,12 @@ BODY(mixed) {
 BODY(summed_sine) {
   const collective *c = context;
   ax_value made;
-  ax_checkpoint(NULL, AX_CLOSURE(mixed, 2, 1, context), (ax_value[]){in[0], c->w}, &made);
+  ax_checkpoint(AX_CLOSURE(mixed, 2, 1, context), AX_VALUES(in[0], c->w), &made, NULL);
   out[0] = total(ax_sin(made));
 }
 static void with_slope(ax_value (*f)(ax_value, const char *), const ax_value *in, ax_value *out, void *context) {
   collective c = {f, axes(context), in[1]};
-  ax_checkpoint(NULL, AX_CLOSURE(mixed, 2, 1, &c), in, out);
+  ax_checkpoint(AX_CLOSURE(mixed, 2, 1, &c), in, out, NULL);
   ax_grad(AX_CLOSURE(summed_sine, 1, 1, &c), AX_FIRST(1), in, &out[1]);
 }
 
@@ -159,7 +158,7 @@ BODY(nearer_to_mean) {
   const collective *c = context;
   out[0] = ax_add(ax_sin(ax_mul(in[0], c->w)), ax_pmean(ax_tanh(in[0]), c->axes));
 }
-BODY(nearer_again) { ax_checkpoint(NULL, AX_CLOSURE(nearer_to_mean, 1, 1, context), in, out); }
+BODY(nearer_again) { ax_checkpoint(AX_CLOSURE(nearer_to_mean, 1, 1, context), in, out, NULL); }
 BODY(mesh_psum_scan) { ax_scan(AX_CLOSURE(nearer_again, 1, 1, &(collective){NULL, axes(context), in[1]}), 1, 3, false, in, out); }
 
 static const vector_case checkpoint_cases[] = {

@@ -71,7 +71,7 @@ BODY(scan_of_scan) {
 }
 
 static void map(ax_function f, const int *in_axes, const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count) {
-  ax_vmap(&(ax_vmap_options){.in_axes = in_axes}, AX_FN(f, in_count, out_count), in, out);
+  ax_vmap(AX_FN(f, in_count, out_count), in, out, &(ax_vmap_options){.in_axes = in_axes});
 }
 #define AXES(...) ((const int[]){__VA_ARGS__})
 
@@ -93,7 +93,7 @@ BODY(exp_of_minus) { out[0] = ax_exp(ax_neg(in[0])); }
 static const ax_fn branches[] = {{product, 2, 1, NULL}, {tanh_plus, 2, 1, NULL}, {exp_of_minus, 2, 1, NULL}};
 
 BODY(cond) { ax_if(in[0], branches[1], branches[0], in + 1, out); }
-BODY(switch_three) { ax_switch(in[0], 3, branches, in + 1, out); }
+BODY(switch_three) { ax_switch(in[0], AX_LIST(3, branches), in + 1, out); }
 
 BODY(total_of_chosen) { /* context: the index */
   const ax_value *index = context;
@@ -296,12 +296,12 @@ BODY(powers_step) {
 
 BODY(fori_loop) {
   ax_value w = in[1];
-  ax_fori_loop(ax_integer(-2), ax_real(4), AX_CLOSURE(powers_step, 3, 2, &w), (ax_value[]){in[0], ax_full_like(in[0], 0)}, out);
+  ax_fori_loop(ax_integer(-2), ax_real(4), AX_CLOSURE(powers_step, 3, 2, &w), AX_VALUES(in[0], ax_full_like(in[0], 0)), out);
 }
 
 BODY(fori_loop_vmap) {
   const int in_axes[] = {0, AX_NOT_MAPPED};
-  ax_vmap(&(ax_vmap_options){.in_axes = in_axes}, AX_FN(fori_loop, 2, 2), in, out);
+  ax_vmap(AX_FN(fori_loop, 2, 2), in, out, &(ax_vmap_options){.in_axes = in_axes});
 }
 
 BODY(doubled) { out[0] = ax_add(in[1], in[1]); }

@@ -55,9 +55,9 @@ BODY(whole) {
 BODY(slopes) { ax_grad(AX_CLOSURE(whole, 2, 1, context), AX_FIRST(2), in, out); }
 BODY(hessian) { ax_hessian(AX_CLOSURE(whole, 2, 1, context), AX_FIRST(1), in, out); }
 BODY(both_results) { call(context, in, out); }
-BODY(vmap) { ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){0, UNMAPPED}}, AX_CLOSURE(both_results, 2, 2, context), in, out); }
+BODY(vmap) { ax_vmap(AX_CLOSURE(both_results, 2, 2, context), in, out, &(ax_vmap_options){.in_axes = (const int[]){0, UNMAPPED}}); }
 BODY(vmap_of_slopes) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){UNMAPPED, 0}}, AX_CLOSURE(slopes, 2, 2, context), in, out);
+  ax_vmap(AX_CLOSURE(slopes, 2, 2, context), in, out, &(ax_vmap_options){.in_axes = (const int[]){UNMAPPED, 0}});
 }
 
 typedef struct step_of {
@@ -73,7 +73,7 @@ BODY(scan) { ax_scan(AX_CLOSURE(step, 1, 2, &(step_of){context, in[1]}), 1, 3, f
 BODY(product) { out[0] = ax_mul(in[0], in[1]); }
 BODY(branch) { /* i, x, w */
   const ax_fn branches[] = {AX_CLOSURE(first, 2, 1, context), AX_FN(product, 2, 1)};
-  ax_switch(in[0], 2, branches, in + 1, out);
+  ax_switch(in[0], AX_LIST(2, branches), in + 1, out);
 }
 
 BODY(is_large) { out[0] = ax_gt(total(ax_square(in[0])), ax_integer(1)); }
@@ -136,8 +136,8 @@ BODY(member_slope) {
   ax_vjp(AX_FN(member_by_vjp, 1, 1), AX_FIRST(1), in, &cotangent, &made, out);
 }
 static const ax_vmap_options named = {.axis_name = "i"};
-BODY(centred_by_vjp) { ax_vmap(&named, AX_FN(member_slope, 1, 1), in, out); }
-BODY(centred_by_jvp) { ax_vmap(&named, AX_FN(member_by_jvp, 1, 1), in, out); }
+BODY(centred_by_vjp) { ax_vmap(AX_FN(member_slope, 1, 1), in, out, &named); }
+BODY(centred_by_jvp) { ax_vmap(AX_FN(member_by_jvp, 1, 1), in, out, &named); }
 
 /* --- In a shard_map: x, w -> the sum of tanh(x w) --- */
 
@@ -173,7 +173,7 @@ BODY(sum_step) {
 }
 BODY(sum_loop) { ax_scan(AX_CLOSURE(sum_step, 1, 1, &(step_of){context, in[1]}), 1, 2, false, in, out); }
 BODY(sum_row) { call(context, in, out); }
-BODY(sum_rows) { ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){0, UNMAPPED}}, AX_CLOSURE(sum_row, 2, 1, context), in, out); }
+BODY(sum_rows) { ax_vmap(AX_CLOSURE(sum_row, 2, 1, context), in, out, &(ax_vmap_options){.in_axes = (const int[]){0, UNMAPPED}}); }
 BODY(sum_loss) {
   call(context, in, out);
   out[0] = total(ax_sin(out[0]));

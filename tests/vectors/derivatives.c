@@ -100,7 +100,7 @@ BODY(exp_of_product) { out[0] = ax_exp(ax_mul(in[0], in[1])); }
 BODY(itself) { out[0] = in[0]; }
 BODY(branch) {
   const ax_fn branches[] = {AX_FN(tanh_times, 2, 1), AX_FN(exp_of_product, 2, 1), AX_FN(itself, 2, 1)};
-  ax_switch(in[0], 3, branches, in + 1, out);
+  ax_switch(in[0], AX_LIST(3, branches), in + 1, out);
 }
 BODY(jacrev_switch) { ax_jacrev(AX_CLOSURE(branch, 3, 1, context), AX_ALL_ARGS, in, out); }
 
@@ -108,11 +108,11 @@ BODY(jacrev_switch) { ax_jacrev(AX_CLOSURE(branch, 3, 1, context), AX_ALL_ARGS, 
 
 BODY(jacrev_first) { ax_jacrev(first_fn, AX_ARGS(0), in, out); }
 BODY(vmap_of_jacrev) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED, UNMAPPED}}, AX_CLOSURE(jacrev_first, 3, 1, context), in, out);
+  ax_vmap(AX_CLOSURE(jacrev_first, 3, 1, context), in, out, &(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED, UNMAPPED}});
 }
 BODY(hvp_first) { ax_hvp(loss_fn, AX_ARGS(0), in, in + 3, NULL, out); }
 BODY(vmap_of_hvp) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED, UNMAPPED, 0}}, AX_CLOSURE(hvp_first, 4, 1, context), in, out);
+  ax_vmap(AX_CLOSURE(hvp_first, 4, 1, context), in, out, &(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED, UNMAPPED, 0}});
 }
 
 BODY(centred) {
@@ -120,10 +120,10 @@ BODY(centred) {
   out[0] = ax_sub(y, ax_pmean(y, "i"));
 }
 static const ax_vmap_options members = {.in_axes = (const int[]){0, UNMAPPED}, .axis_name = "i"};
-BODY(all_centred) { ax_vmap(&members, AX_CLOSURE(centred, 2, 1, context), in, out); }
+BODY(all_centred) { ax_vmap(AX_CLOSURE(centred, 2, 1, context), in, out, &members); }
 BODY(jacfwd_of_vmap_named) { ax_jacfwd(AX_CLOSURE(all_centred, 2, 1, context), AX_ALL_ARGS, in, out); }
 BODY(jacrev_centred) { ax_jacrev(AX_CLOSURE(centred, 2, 1, context), AX_FIRST(1), in, out); }
-BODY(vmap_named_of_jacrev) { ax_vmap(&members, AX_CLOSURE(jacrev_centred, 2, 1, context), in, out); }
+BODY(vmap_named_of_jacrev) { ax_vmap(AX_CLOSURE(jacrev_centred, 2, 1, context), in, out, &members); }
 
 BODY(jacfwd_by_w) { ax_jacfwd(first_fn, AX_ARGS(1), in, out); }
 BODY(jacrev_of_jacfwd) { ax_jacrev(AX_CLOSURE(jacfwd_by_w, 3, 1, context), AX_ARGS(0), in, out); }
@@ -175,17 +175,17 @@ BODY(on_b) {
 BODY(over_b) { ax_shard_map(&variant(context)->mesh, "b; -> ; b", AX_FN(on_b, 2, 2), in, out); }
 BODY(split) {
   const ax_vmap_options options = {.in_axes = (int[]){1, UNMAPPED}, .out_axes = (int[]){0, 1}, .spmd_axis_name = "a"};
-  ax_vmap(&options, AX_CLOSURE(over_b, 2, 2, context), in, out);
+  ax_vmap(AX_CLOSURE(over_b, 2, 2, context), in, out, &options);
 }
 
 BODY(sum_of_products) { out[0] = total(ax_mul(ax_tanh(in[0]), in[1])); }
 BODY(over_all) { ax_shard_map(&variant(context)->mesh, " -> ", AX_FN(sum_of_products, 2, 1), in, out); }
 BODY(split_over_b) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED}, .spmd_axis_name = "b"}, AX_CLOSURE(over_all, 2, 1, context), in, out);
+  ax_vmap(AX_CLOSURE(over_all, 2, 1, context), in, out, &(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED}, .spmd_axis_name = "b"});
 }
 BODY(split_twice) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED}, .spmd_axis_name = "a"}, AX_CLOSURE(split_over_b, 2, 1, context), in,
-          out);
+  ax_vmap(AX_CLOSURE(split_over_b, 2, 1, context), in, out,
+          &(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED}, .spmd_axis_name = "a"});
 }
 
 BODY(scan_step) { /* w, c, s */
@@ -201,8 +201,8 @@ BODY(scan_on_b) {
 }
 BODY(scan_over_b) { ax_shard_map(&variant(context)->mesh, "b; -> b; ", AX_FN(scan_on_b, 2, 2), in, out); }
 BODY(split_scan) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED}, .spmd_axis_name = "a"}, AX_CLOSURE(scan_over_b, 2, 2, context), in,
-          out);
+  ax_vmap(AX_CLOSURE(scan_over_b, 2, 2, context), in, out,
+          &(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED}, .spmd_axis_name = "a"});
 }
 
 static const ax_vmap_options columns = {.in_axes = (const int[]){1, UNMAPPED}, .spmd_axis_name = "a"};
@@ -216,13 +216,13 @@ BODY(squares_over_b) {
   out[0] = total(square(out[0]));
 }
 BODY(slopes_over_b) { ax_grad(AX_CLOSURE(squares_over_b, 2, 1, context), AX_FIRST(2), in, out); }
-BODY(split_grad) { ax_vmap(&columns, AX_CLOSURE(slopes_over_b, 2, 2, context), in, out); }
+BODY(split_grad) { ax_vmap(AX_CLOSURE(slopes_over_b, 2, 2, context), in, out, &columns); }
 BODY(jacobian_over_b) { ax_jacrev(AX_CLOSURE(first_over_b, 2, 1, context), AX_FIRST(1), in, out); }
-BODY(split_jacobian) { ax_vmap(&columns, AX_CLOSURE(jacobian_over_b, 2, 1, context), in, out); }
+BODY(split_jacobian) { ax_vmap(AX_CLOSURE(jacobian_over_b, 2, 1, context), in, out, &columns); }
 
 BODY(own_square) { out[0] = square(in[0]); }
 BODY(unmapped) {
-  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){UNMAPPED}, .size = 3}, AX_CLOSURE(own_square, 1, 1, context), in, out);
+  ax_vmap(AX_CLOSURE(own_square, 1, 1, context), in, out, &(ax_vmap_options){.in_axes = (int[]){UNMAPPED}, .size = 3});
 }
 
 #define OUTSIDE "operations stand outside the shard_map, on sharded values, or the case lays its operands out itself"

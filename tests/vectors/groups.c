@@ -61,11 +61,11 @@ OVER(pmax_uneven, ax_pmax, UNEVEN_ONES)
 OVER(pswapaxes, swap, PAIRS)
 
 BODY(sum_of_row) { out[0] = ax_psum(ax_sin(in[0]), groups_of(context, HALVES).axes); }
-BODY(psum_vmap) { ax_vmap(NULL, AX_CLOSURE(sum_of_row, 1, 1, context), in, out); }
+BODY(psum_vmap) { ax_vmap(AX_CLOSURE(sum_of_row, 1, 1, context), in, out, NULL); }
 BODY(gather_of_row) { out[0] = ax_all_gather(ax_sin(in[0]), groups_of(context, MIXED).axes, 0, true); }
 BODY(all_gather_vmap) {
   const ax_vmap_options options = {.in_axes = (int[]){1}, .out_axes = (int[]){1}};
-  ax_vmap(&options, AX_CLOSURE(gather_of_row, 1, 1, context), in, out);
+  ax_vmap(AX_CLOSURE(gather_of_row, 1, 1, context), in, out, &options);
 }
 BODY(step) { out[0] = ax_sin(ax_psum(in[0], groups_of(context, PAIRS).axes)); }
 BODY(psum_scan) { ax_scan(AX_CLOSURE(step, 1, 1, context), 1, 3, false, in, out); }

@@ -21,7 +21,7 @@ static const form forms[] = {
 
 static ax_value gather(const form *f, ax_value x, ax_value indices, const ax_index_options *options) {
   const ax_gather_dims dims = {f->window, f->collapsed, f->map, f->batching, f->index_batching};
-  return ax_gather(x, indices, &dims, f->sizes, options);
+  return ax_gather(x, indices, f->sizes, &dims, options);
 }
 
 static void gathers(const ax_value *in, ax_value *out, void *context) {
@@ -90,7 +90,7 @@ BODY(unique) {
 
 static void each_row(ax_function body, const form *f, const int *axes, uint32_t in_count, uint32_t out_count, const ax_value *in,
                      ax_value *out) {
-  ax_vmap(&(ax_vmap_options){.in_axes = axes}, AX_CLOSURE(body, in_count, out_count, f), in, out);
+  ax_vmap(AX_CLOSURE(body, in_count, out_count, f), in, out, &(ax_vmap_options){.in_axes = axes});
 }
 
 BODY(gather_batch_x) { each_row(gathers, &forms[3], (const int[]){1, UNMAPPED}, 2, 3, in, out); }

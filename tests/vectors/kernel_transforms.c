@@ -5,7 +5,7 @@
 
 #define FLOATS "f32 f64"
 
-#define SHAPE(...) AX_TYPES(AX_TYPE(AX_F32, __VA_ARGS__))
+#define SHAPE(...) (const ax_type[]){AX_TYPE(AX_F32, __VA_ARGS__)}
 #define SPEC(map, ...) {.rank = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .block = LIST(__VA_ARGS__), .index_map = (map)}
 #define SPECS(...) ((const ax_block_spec[]){__VA_ARGS__})
 #define GRID(...) .grid_rank = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .grid = LIST(__VA_ARGS__)
@@ -44,14 +44,14 @@ static void gradient(const kernel *k, const ax_value *in, ax_value *out) {
 
 static AX_BODY(mapped) {
   const kernel *k = context;
-  ax_vmap(&(ax_vmap_options){.in_axes = k->in_axes, .out_axes = &k->out_axis}, function_of(k), in, out);
+  ax_vmap(function_of(k), in, out, &(ax_vmap_options){.in_axes = k->in_axes, .out_axes = &k->out_axis});
 }
 static void vmap(const kernel *k, const ax_value *in, ax_value *out) { mapped(in, out, (void *)(uintptr_t)(const void *)k); }
 
 /* Its left operand inside, the right one around. */
 static void vmap_twice(const kernel *k, const ax_value *in, ax_value *out) {
   const ax_fn inner = {mapped, 2, 1, (void *)(uintptr_t)(const void *)k};
-  ax_vmap(&(ax_vmap_options){.in_axes = (const int[]){AX_NOT_MAPPED, 0}}, inner, in, out);
+  ax_vmap(inner, in, out, &(ax_vmap_options){.in_axes = (const int[]){AX_NOT_MAPPED, 0}});
 }
 
 /* --- Index maps --- */
@@ -74,7 +74,7 @@ static AX_BODY(bend) {
 static AX_BODY(nothing) {}
 static AX_BODY(clear) { ax_ref_store(*(const ax_value *)context, ax_integer(0)); }
 static void clear_at_first(ax_value ref, uint32_t dimension) {
-  ax_if(ax_eq(ax_program_id(dimension), ax_integer(0)), (ax_fn){clear, 0, 0, &ref}, (ax_fn){nothing, 0, 0, NULL}, NULL, NULL);
+  ax_if(ax_eq(ax_program_id(dimension), ax_integer(0)), ((ax_fn){clear, 0, 0, &ref}), ((ax_fn){nothing, 0, 0, NULL}), NULL, NULL);
 }
 static AX_BODY(give_total) { ax_ref_store(((const ax_value *)context)[2], ax_ref_load(((const ax_value *)context)[3])); }
 
@@ -82,7 +82,7 @@ static AX_BODY(product_block) {
   clear_at_first(in[3], 2);
   ax_ref_add(in[3], ax_matmul(ax_ref_load(in[0]), ax_ref_load(in[1])));
   ax_value last = ax_eq(ax_program_id(2), ax_sub(ax_num_programs(2), ax_integer(1)));
-  ax_if(last, (ax_fn){give_total, 0, 0, (void *)in}, (ax_fn){nothing, 0, 0, NULL}, NULL, NULL);
+  ax_if(last, ((ax_fn){give_total, 0, 0, (void *)in}), ((ax_fn){nothing, 0, 0, NULL}), NULL, NULL);
 }
 
 static AX_BODY(row_step) {
@@ -94,7 +94,7 @@ static AX_BODY(row_step) {
 
 static AX_BODY(doubling_rows) {
   ax_value factor = ax_full(ax_typeof(in[0]).dtype, 0, NULL, 1);
-  ax_fori_loop(ax_integer(0), ax_integer(3), (ax_fn){row_step, 2, 1, (void *)in}, &factor, &factor);
+  ax_fori_loop(ax_integer(0), ax_integer(3), ((ax_fn){row_step, 2, 1, (void *)in}), &factor, &factor);
 }
 
 static AX_BODY(times_scale) {
@@ -114,7 +114,7 @@ static AX_BODY(sine) { out[0] = ax_sin(in[0]); }
 static AX_BODY(square) { out[0] = ax_mul(in[0], in[0]); }
 static AX_BODY(chosen) {
   ax_value id = ax_program_id(0), half = ax_div(id, ax_integer(2)), x = ax_ref_load(in[0]), y;
-  ax_if(ax_eq(id, ax_mul(half, ax_integer(2))), (ax_fn){sine, 1, 1, NULL}, (ax_fn){square, 1, 1, NULL}, &x, &y);
+  ax_if(ax_eq(id, ax_mul(half, ax_integer(2))), ((ax_fn){sine, 1, 1, NULL}), ((ax_fn){square, 1, 1, NULL}), &x, &y);
   ax_ref_store(in[1], y);
 }
 
@@ -131,7 +131,7 @@ static AX_BODY(halve) {
 }
 static AX_BODY(halved) {
   ax_value carry[] = {ax_ref_load(in[0]), ax_full_i64(AX_S32, 0, NULL, 0)};
-  ax_while((ax_fn){below_four, 2, 1, NULL}, (ax_fn){halve, 2, 2, NULL}, carry, carry);
+  ax_while(((ax_fn){below_four, 2, 1, NULL}), ((ax_fn){halve, 2, 2, NULL}), carry, carry);
   ax_ref_store(in[1], carry[0]);
 }
 

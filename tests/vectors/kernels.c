@@ -14,7 +14,7 @@ static void call(const ax_kernel *kernel, ax_function body, uint32_t in_count, c
   ax_kernel_call(&made, (ax_fn){body, in_count + 1 + kernel->options.scratch_count, 0, NULL}, in_count, in, out);
 }
 
-#define SHAPE(...) AX_TYPES(AX_TYPE(AX_F32, __VA_ARGS__))
+#define SHAPE(...) (const ax_type[]){AX_TYPE(AX_F32, __VA_ARGS__)}
 #define SPEC(map, ...) {.rank = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .block = LIST(__VA_ARGS__), .index_map = (map)}
 #define SPECS(...) ((const ax_block_spec[]){__VA_ARGS__})
 
@@ -44,7 +44,7 @@ static AX_BODY(row_of_all) {
 static AX_BODY(nothing) {}
 static AX_BODY(clear) { ax_ref_store(*(const ax_value *)context, ax_integer(0)); }
 static void clear_at_first(ax_value ref, uint32_t dimension) {
-  ax_if(ax_eq(ax_program_id(dimension), ax_integer(0)), (ax_fn){clear, 0, 0, &ref}, (ax_fn){nothing, 0, 0, NULL}, NULL, NULL);
+  ax_if(ax_eq(ax_program_id(dimension), ax_integer(0)), ((ax_fn){clear, 0, 0, &ref}), ((ax_fn){nothing, 0, 0, NULL}), NULL, NULL);
 }
 
 static AX_BODY(give_total) { ax_ref_store(((const ax_value *)context)[2], ax_ref_load(((const ax_value *)context)[3])); }
@@ -52,7 +52,7 @@ static AX_BODY(matmul) {
   clear_at_first(in[3], 2);
   ax_ref_add(in[3], ax_matmul(ax_ref_load(in[0]), ax_ref_load(in[1])));
   ax_value last = ax_eq(ax_program_id(2), ax_sub(ax_num_programs(2), ax_integer(1)));
-  ax_if(last, (ax_fn){give_total, 0, 0, (void *)in}, (ax_fn){nothing, 0, 0, NULL}, NULL, NULL);
+  ax_if(last, ((ax_fn){give_total, 0, 0, (void *)in}), ((ax_fn){nothing, 0, 0, NULL}), NULL, NULL);
 }
 
 static AX_BODY(sum_rows) {
@@ -63,7 +63,7 @@ static AX_BODY(sum_rows) {
 static AX_BODY(count) { out[0] = ax_add(ax_add(in[1], ax_mul(in[0], ax_program_id(0))), ax_program_id(1)); }
 static AX_BODY(ids) {
   ax_value total = ax_num_programs(1), x = ax_ref_load(in[0]);
-  ax_fori_loop(ax_integer(0), ax_integer(3), (ax_fn){count, 2, 1, NULL}, &total, &total);
+  ax_fori_loop(ax_integer(0), ax_integer(3), ((ax_fn){count, 2, 1, NULL}), &total, &total);
   ax_ref_store(in[1], ax_add(x, ax_convert_element_type(total, ax_typeof(x).dtype)));
 }
 

@@ -46,16 +46,16 @@ BODY(summed_product) {
 }
 BODY(vmap_inside) {
   closure c = {in[1], axes(context)};
-  ax_vmap(&(ax_vmap_options){0}, AX_CLOSURE(summed_product, 1, 1, &c), in, out);
+  ax_vmap(AX_CLOSURE(summed_product, 1, 1, &c), in, out, &(ax_vmap_options){0});
 }
 
 BODY(vmap_of_grad_inside) {
   const int mapped[] = {AX_NOT_MAPPED, 0};
-  ax_vmap(&(ax_vmap_options){.in_axes = mapped}, AX_CLOSURE(grad_without_mean, 2, 1, context), in, out);
+  ax_vmap(AX_CLOSURE(grad_without_mean, 2, 1, context), in, out, &(ax_vmap_options){.in_axes = mapped});
 }
 
 BODY(named_sums) { out[0] = ax_add(ax_psum(ax_psum(in[0], "i"), "d"), ax_mul(ax_pmean(in[0], "i"), in[0])); }
-BODY(vmap_named_inside) { ax_vmap(&(ax_vmap_options){.axis_name = "i"}, AX_CLOSURE(named_sums, 1, 1, context), in, out); }
+BODY(vmap_named_inside) { ax_vmap(AX_CLOSURE(named_sums, 1, 1, context), in, out, &(ax_vmap_options){.axis_name = "i"}); }
 
 BODY(two_layers) { out[0] = ax_psum(ax_matmul(layer(in[2], in[0]), in[1]), "b"); }
 BODY(two_layers_over_both) { out[0] = ax_psum(ax_matmul(layer(in[2], in[0]), in[1]), "a,b"); }
@@ -77,7 +77,7 @@ BODY(shard_map_around) {
 }
 
 static const int columns[] = {1, AX_NOT_MAPPED};
-BODY(shard_map_vmap) { ax_vmap(&(ax_vmap_options){.in_axes = columns}, AX_CLOSURE(scaled_sum, 2, 1, context), in, out); }
+BODY(shard_map_vmap) { ax_vmap(AX_CLOSURE(scaled_sum, 2, 1, context), in, out, &(ax_vmap_options){.in_axes = columns}); }
 
 BODY(squares_of_columns) {
   ax_value sums;
@@ -93,7 +93,7 @@ BODY(squares_of_sums) {
 }
 BODY(grad_of_squares) { ax_grad(AX_CLOSURE(squares_of_sums, 2, 1, context), AX_FIRST(2), in, out); }
 BODY(shard_map_vmap_of_grad) {
-  ax_vmap(&(ax_vmap_options){.in_axes = columns}, AX_CLOSURE(grad_of_squares, 2, 2, context), in, out);
+  ax_vmap(AX_CLOSURE(grad_of_squares, 2, 2, context), in, out, &(ax_vmap_options){.in_axes = columns});
 }
 
 BODY(squares_of_sum_slopes) {

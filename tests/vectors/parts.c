@@ -66,7 +66,7 @@ BODY(dynamic_parts) {
 
 BODY(row) { out[0] = ax_dynamic_at(in[0], in[1], 0); }
 
-BODY(rows) { ax_vmap(NULL, AX_FN(row, 2, 1), in, out); }
+BODY(rows) { ax_vmap(AX_FN(row, 2, 1), in, out, NULL); }
 
 BODY(split) { ax_split(in[0], DIMS(2, 0, 3, 1), 1, out); }
 

@@ -24,7 +24,7 @@ BODY(three) {
 }
 BODY(mapped) {
   const ax_pmap_options options = {.axis_name = "d", .in_axes = (int[]){0, UNMAPPED, 1}, .out_axes = (int[]){1, 0, UNMAPPED, 0}};
-  ax_pmap(&options, AX_FN(three, 3, 4), in, out);
+  ax_pmap(AX_FN(three, 3, 4), in, out, &options);
 }
 
 /* --- Collectives --- */
@@ -41,11 +41,11 @@ BODY(product_and_sum) {
 }
 BODY(sums) {
   const ax_pmap_options options = {.axis_name = "d", .in_axes = first, .out_axes = (int[]){1, 0}};
-  ax_pmap(&options, AX_FN(product_and_mean, 2, 2), in, out);
+  ax_pmap(AX_FN(product_and_mean, 2, 2), in, out, &options);
 }
 BODY(sum_once) {
   const ax_pmap_options options = {.axis_name = "d", .in_axes = first, .out_axes = (int[]){UNMAPPED, UNMAPPED}};
-  ax_pmap(&options, AX_FN(product_and_sum, 2, 2), in, out);
+  ax_pmap(AX_FN(product_and_sum, 2, 2), in, out, &options);
 }
 
 BODY(largest_on_one) {
@@ -54,7 +54,7 @@ BODY(largest_on_one) {
   out[2] = ax_axis_index("d");
   out[3] = ax_add(ax_axis_index("d"), ax_integer(ax_axis_size("d")));
 }
-BODY(largest) { ax_pmap(&by_rows, AX_FN(largest_on_one, 1, 4), in, out); }
+BODY(largest) { ax_pmap(AX_FN(largest_on_one, 1, 4), in, out, &by_rows); }
 
 BODY(exchange) {
   const int64_t n = devices(context);
@@ -67,7 +67,7 @@ BODY(exchange) {
   out[2] = ax_psum_scatter(ax_mul(in[0], in[0]), "d", 0, true);
   out[3] = ax_all_to_all(in[0], "d", 0, 1, true);
 }
-BODY(exchanges) { ax_pmap(&by_rows, AX_CLOSURE(exchange, 1, 4, context), in, out); }
+BODY(exchanges) { ax_pmap(AX_CLOSURE(exchange, 1, 4, context), in, out, &by_rows); }
 
 /* --- Derivatives --- */
 
@@ -83,7 +83,7 @@ BODY(step_on_one) {
 }
 BODY(step) {
   const ax_pmap_options options = {.axis_name = "d", .in_axes = (int[]){UNMAPPED, 0, 0}, .out_axes = (int[]){UNMAPPED, UNMAPPED}};
-  ax_pmap(&options, AX_FN(step_on_one, 3, 2), in, out);
+  ax_pmap(AX_FN(step_on_one, 3, 2), in, out, &options);
 }
 
 BODY(loss) {
@@ -100,50 +100,50 @@ BODY(grad_of_loss) { ax_grad(AX_CLOSURE(loss, 2, 1, context), AX_FIRST(2), in, o
 BODY(grad_of_loss_once) { ax_grad(AX_CLOSURE(loss_once, 2, 1, context), AX_FIRST(2), in, out); }
 
 BODY(product_with) { out[0] = times_sum(in[0], *(const ax_value *)context); }
-BODY(captured) { ax_pmap(&by_rows, AX_CLOSURE(product_with, 1, 1, &in[1]), in, out); }
+BODY(captured) { ax_pmap(AX_CLOSURE(product_with, 1, 1, &in[1]), in, out, &by_rows); }
 
 static const int around_w[] = {0, UNMAPPED, 0};
 static const ax_pmap_options with_tangent = {.axis_name = "d", .in_axes = around_w};
 BODY(jvp_on_one) { ax_jvp(AX_CLOSURE(product_with, 1, 1, &in[1]), AX_FIRST(1), in, in + 2, out, out + 1); }
-BODY(jvp_inside) { ax_pmap(&with_tangent, AX_FN(jvp_on_one, 3, 2), in, out); }
+BODY(jvp_inside) { ax_pmap(AX_FN(jvp_on_one, 3, 2), in, out, &with_tangent); }
 
 BODY(linear_on_one) {
   ax_linear map = ax_linearize(AX_CLOSURE(product_with, 1, 1, &in[1]), AX_FIRST(1), in, out);
   ax_pushforward(map, in + 2, out + 1);
   ax_pullback(map, in + 2, out + 2);
 }
-BODY(linear_inside) { ax_pmap(&with_tangent, AX_FN(linear_on_one, 3, 3), in, out); }
+BODY(linear_inside) { ax_pmap(AX_FN(linear_on_one, 3, 3), in, out, &with_tangent); }
 
 /* --- vmap --- */
 
 static const int second[] = {1}, one[] = {1};
 BODY(to_columns) {
   const ax_pmap_options options = {.axis_name = "d", .in_axes = first, .out_axes = one};
-  ax_pmap(&options, AX_FN(product, 2, 1), (ax_value[]){in[0], *(const ax_value *)context}, out);
+  ax_pmap(AX_FN(product, 2, 1), AX_VALUES(in[0], *(const ax_value *)context), out, &options);
 }
-BODY(vmap_of) { ax_vmap(&(ax_vmap_options){.in_axes = second, .out_axes = one}, AX_CLOSURE(to_columns, 1, 1, &in[1]), in, out); }
+BODY(vmap_of) { ax_vmap(AX_CLOSURE(to_columns, 1, 1, &in[1]), in, out, &(ax_vmap_options){.in_axes = second, .out_axes = one}); }
 
 BODY(over_both) {
   const ax_value x = in[0];
   out[0] = ax_add(times_sum(x, *(const ax_value *)context), ax_mul(ax_psum(x, "k"), ax_pmean(ax_mul(x, x), "k,d")));
 }
-BODY(over_devices) { ax_pmap(&by_rows, AX_CLOSURE(over_both, 1, 1, context), in, out); }
-BODY(over_batch) { ax_vmap(&(ax_vmap_options){.axis_name = "k"}, AX_CLOSURE(over_both, 1, 1, context), in, out); }
+BODY(over_devices) { ax_pmap(AX_CLOSURE(over_both, 1, 1, context), in, out, &by_rows); }
+BODY(over_batch) { ax_vmap(AX_CLOSURE(over_both, 1, 1, context), in, out, &(ax_vmap_options){.axis_name = "k"}); }
 BODY(named_vmap_of) {
-  ax_vmap(&(ax_vmap_options){.in_axes = second, .axis_name = "k"}, AX_CLOSURE(over_devices, 1, 1, &in[1]), in, out);
+  ax_vmap(AX_CLOSURE(over_devices, 1, 1, &in[1]), in, out, &(ax_vmap_options){.in_axes = second, .axis_name = "k"});
 }
-BODY(of_vmap) { ax_pmap(&by_rows, AX_CLOSURE(over_batch, 1, 1, &in[1]), in, out); }
+BODY(of_vmap) { ax_pmap(AX_CLOSURE(over_batch, 1, 1, &in[1]), in, out, &by_rows); }
 
 /* --- Control flow and functions --- */
 
 BODY(bounded) { out[0] = ax_tanh(times_sum(in[0], in[1])); }
 BODY(scanned) {
-  ax_pmap(&first_by_rows, AX_FN(bounded, 2, 1), in, out);
+  ax_pmap(AX_FN(bounded, 2, 1), in, out, &first_by_rows);
   out[1] = ax_reshape(ax_slice(out[0], LIST(0, 0), LIST(1, 3), NULL), DIMS(3));
 }
 BODY(in_scan) { ax_scan(AX_FN(scanned, 2, 2), 1, -1, false, in, out); }
 
-BODY(mapped_product) { ax_pmap(&first_by_rows, AX_FN(product, 2, 1), in, out); }
+BODY(mapped_product) { ax_pmap(AX_FN(product, 2, 1), in, out, &first_by_rows); }
 BODY(sine) { out[0] = ax_sin(in[0]); }
 BODY(in_cond) {
   ax_value positive = ax_gt(total(in[0]), ax_integer(0));
@@ -152,15 +152,15 @@ BODY(in_cond) {
 
 BODY(forward) { out[0] = ax_sin(in[0]), out[1] = in[0]; }
 BODY(backward) { out[0] = ax_mul(ax_psum(in[1], "d"), in[0]); }
-BODY(called) { ax_closed_call(AX_FN(product, 2, 1), (ax_value[]){in[1], *(const ax_value *)context}, out); }
+BODY(called) { ax_closed_call(AX_FN(product, 2, 1), AX_VALUES(in[1], *(const ax_value *)context), out); }
 BODY(calls_on_one) {
   ax_value y;
   ax_fori_loop(ax_integer(0), ax_integer(2), AX_CLOSURE(called, 2, 1, &in[1]), in, &y);
   ax_custom_vjp(AX_FN(sine, 1, 1), AX_FN(forward, 1, 2), AX_FN(backward, 2, 1), &y, &y);
-  ax_checkpoint(NULL, AX_FN(product, 2, 1), in, out);
+  ax_checkpoint(AX_FN(product, 2, 1), in, out, NULL);
   out[0] = ax_add(ax_mul(y, in[0]), out[0]);
 }
-BODY(of_calls) { ax_pmap(&first_by_rows, AX_FN(calls_on_one, 2, 1), in, out); }
+BODY(of_calls) { ax_pmap(AX_FN(calls_on_one, 2, 1), in, out, &first_by_rows); }
 
 /* --- A nest: a takes rows, b within them columns --- */
 
@@ -172,11 +172,11 @@ BODY(innermost) {
 }
 BODY(inner) {
   const ax_pmap_options options = {.axis_name = "b", .in_axes = (int[]){1, 0}, .out_axes = (int[]){0, UNMAPPED, 0}};
-  ax_pmap(&options, AX_FN(innermost, 2, 3), in, out);
+  ax_pmap(AX_FN(innermost, 2, 3), in, out, &options);
 }
 BODY(nested) {
   const ax_pmap_options options = {.axis_name = "a", .in_axes = first, .out_axes = (int[]){1, 0, UNMAPPED}};
-  ax_pmap(&options, AX_FN(inner, 2, 3), in, out);
+  ax_pmap(AX_FN(inner, 2, 3), in, out, &options);
 }
 
 #define OUTSIDE "the case lays its operands out itself"

@@ -39,16 +39,16 @@ BODY(in_scan) { ax_scan(AX_CLOSURE(step, 2, 2, &((around){in, axes_of(context)})
 
 BODY(mapped_arrays) {
   const ax_vmap_options options = {.in_axes = (int[]){2, 1, UNMAPPED, UNMAPPED, UNMAPPED, UNMAPPED}, .out_axes = (int[]){1}};
-  ax_vmap(&options, AX_CLOSURE(ragged, OPERANDS, 1, context), in, out);
+  ax_vmap(AX_CLOSURE(ragged, OPERANDS, 1, context), in, out, &options);
 }
-BODY(mapped_all) { ax_vmap(NULL, AX_CLOSURE(ragged, OPERANDS, 1, context), in, out); }
+BODY(mapped_all) { ax_vmap(AX_CLOSURE(ragged, OPERANDS, 1, context), in, out, NULL); }
 BODY(mapped_tables) {
   const ax_vmap_options options = {.in_axes = (int[]){UNMAPPED, UNMAPPED, 0, 0, 0, 0}};
-  ax_vmap(&options, AX_CLOSURE(ragged, OPERANDS, 1, context), in, out);
+  ax_vmap(AX_CLOSURE(ragged, OPERANDS, 1, context), in, out, &options);
 }
 
 BODY(over_i) { out[0] = exchange(in, "i"); }
-BODY(own_axis) { ax_vmap(&(ax_vmap_options){.axis_name = "i"}, AX_CLOSURE(over_i, OPERANDS, 1, NULL), in, out); }
+BODY(own_axis) { ax_vmap(AX_CLOSURE(over_i, OPERANDS, 1, NULL), in, out, &(ax_vmap_options){.axis_name = "i"}); }
 
 static ax_value told(void *context, ax_value x, ax_value source) { return ax_pbroadcast_dynamic(x, axes_of(context), source); }
 
@@ -65,7 +65,7 @@ BODY(pbroadcast_dynamic) { out[0] = told(context, in[0], in[1]); }
 BODY(pbroadcast_dynamic_scan) { ax_scan(AX_CLOSURE(tell, 1, 1, &((teller){context, in[0], in[1]})), 1, 3, false, in, out); }
 BODY(pbroadcast_dynamic_vmap) {
   const ax_vmap_options options = {.in_axes = (int[]){1, UNMAPPED}, .out_axes = (int[]){1}};
-  ax_vmap(&options, AX_CLOSURE(pbroadcast_dynamic, 2, 1, context), in, out);
+  ax_vmap(AX_CLOSURE(pbroadcast_dynamic, 2, 1, context), in, out, &options);
 }
 
 #define OVER(name, variants, body_, ...) \

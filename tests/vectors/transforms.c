@@ -96,7 +96,7 @@ BODY(hessian) {
   ax_type x = ax_typeof(in[0]);
   at_point p = {in[0], in[1]};
   ax_value unit = ax_convert_element_type(ax_eq(ax_iota(AX_S32, DIMS(4, 4), 0), ax_iota(AX_S32, DIMS(4, 4), 1)), x.dtype);
-  ax_vmap(&(ax_vmap_options){0}, AX_CLOSURE(hessian_row, 1, 1, &p), &unit, out);
+  ax_vmap(AX_CLOSURE(hessian_row, 1, 1, &p), &unit, out, &(ax_vmap_options){0});
 }
 
 static ax_value cross_entropy(ax_value logits, ax_value label) {
@@ -124,7 +124,7 @@ BODY(second_max) { ax_grad(AX_CLOSURE(squares_of_max_slopes, 1, 1, context), AX_
 /* Over `f`, with its axes given in the call. */
 static void map(ax_function f, void *context, const int *in_axes, const int *out_axes, const ax_value *in, uint32_t in_count,
                 ax_value *out, uint32_t out_count) {
-  ax_vmap(&(ax_vmap_options){.in_axes = in_axes, .out_axes = out_axes}, AX_CLOSURE(f, in_count, out_count, context), in, out);
+  ax_vmap(AX_CLOSURE(f, in_count, out_count, context), in, out, &(ax_vmap_options){.in_axes = in_axes, .out_axes = out_axes});
 }
 #define AXES(...) ((const int[]){__VA_ARGS__})
 
@@ -216,13 +216,13 @@ BODY(collectives) {
   out[8] = ax_ppermute(x, "i", 4, ring);
   out[9] = ax_mul(ax_convert_element_type(ax_axis_index("i"), ax_typeof(x).dtype), x);
 }
-BODY(vmap_named) { ax_vmap(&(ax_vmap_options){.axis_name = "i"}, AX_CLOSURE(collectives, 1, 10, context), in, out); }
+BODY(vmap_named) { ax_vmap(AX_CLOSURE(collectives, 1, 10, context), in, out, &(ax_vmap_options){.axis_name = "i"}); }
 
 BODY(extremes) {
   out[0] = ax_sub(ax_pmax(in[0], "i"), in[0]);
   out[1] = ax_sub(ax_pmin(in[0], "i"), in[0]);
 }
-BODY(vmap_named_max) { ax_vmap(&(ax_vmap_options){.axis_name = "i"}, AX_CLOSURE(extremes, 1, 2, context), in, out); }
+BODY(vmap_named_max) { ax_vmap(AX_CLOSURE(extremes, 1, 2, context), in, out, &(ax_vmap_options){.axis_name = "i"}); }
 
 BODY(mean_output) {
   const ax_value *w = context;
@@ -230,7 +230,7 @@ BODY(mean_output) {
 }
 BODY(sum_of_means) {
   ax_value w = in[0], means;
-  ax_vmap(&(ax_vmap_options){.axis_name = "i"}, AX_CLOSURE(mean_output, 1, 1, &w), in + 1, &means);
+  ax_vmap(AX_CLOSURE(mean_output, 1, 1, &w), in + 1, &means, &(ax_vmap_options){.axis_name = "i"});
   out[0] = total(means);
 }
 BODY(vmap_named_mean_loss) { ax_grad(AX_CLOSURE(sum_of_means, 2, 1, context), AX_FIRST(1), in, out); }

@@ -45,8 +45,7 @@ extern const vector_group vectors_pointwise, vectors_arrays, vectors_parts, vect
   vector_group vectors_##name = {#name, name##_cases, sizeof name##_cases / sizeof name##_cases[0]}
 
 /* Attributes in few words. */
-#define DIMS(...) \
-  sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]) { __VA_ARGS__ }
+#define DIMS(...) AX_DIMS(__VA_ARGS__)
 #define LIST(...) ((int64_t[]){__VA_ARGS__})
 #define BODY(name) static void name(const ax_value *in, ax_value *out, __attribute__((unused)) void *context)
 

@@ -30,7 +30,7 @@ static ax_value conv_lower(ax_value x, ax_value w) { return ax_conv(x, w, LIST(2
 static void inner(const ax_value *in, ax_value *out, void *context) { out[0] = ax_conv_general_dilated(in[0], in[1], context); }
 static ax_value mapped(ax_value x, ax_value w, int left, int right, const ax_conv_options *options) {
   ax_value in[] = {x, w}, made;
-  ax_vmap(&(ax_vmap_options){.in_axes = (int[]){left, right}}, AX_CLOSURE(inner, 2, 1, options), in, &made);
+  ax_vmap(AX_CLOSURE(inner, 2, 1, options), in, &made, &(ax_vmap_options){.in_axes = (int[]){left, right}});
   return made;
 }
 #define MAPPED(name, left, right, ...) \
@@ -67,7 +67,7 @@ static ax_value most(ax_value x, const int64_t *window) { return ax_reduce_windo
 static ax_value least(ax_value x, const int64_t *window) { return ax_reduce_window_min(x, window, NULL); }
 BODY(window_ties) {
   ax_value x = rounded(in[0]);
-  out[0] = ax_reduce_window_max(x, LIST(2, 3), &(ax_window_options){.strides = LIST(1, 2), .padding = "SAME"});
+  out[0] = ax_reduce_window_max(x, LIST(2, 3), (&(ax_window_options){.strides = LIST(1, 2), .padding = "SAME"}));
   out[1] = least(x, LIST(3, 2));
 }
 BODY(most_of_four) { out[0] = most(in[0], LIST(2, 2)); }

@@ -244,11 +244,11 @@ class lowered : public handle<ax_lowered, ax_lowered_retain, ax_lowered_release>
 /* A reference to a runtime. */
 class runtime : public handle<ax_runtime, ax_runtime_retain, ax_runtime_release> {
   template <class Closure>
-  may<executable> jitted(Closure &&function, const type *types, const compile_options &options, location at) const {
+  may<executable> jitted(Closure &&function, std::uint32_t count, const type *types, const compile_options &options, location at) const {
     if (!function.suits()) return detail::refuse<executable>(detail::wrong(at, "jit", function.mismatch()));
     ax_compile_options raw = options.raw();
     ax_executable *made;
-    ax_status status = ax_jit(get(), function.fn(), types, &raw, &made);
+    ax_status status = ax_jit(get(), function.fn(), count, types, &raw, &made);
     executable owned(made);
     function.rethrow();
     return detail::give(status, std::move(owned), at, "jit");
@@ -281,13 +281,13 @@ class runtime : public handle<ax_runtime, ax_runtime_retain, ax_runtime_release>
   /* trace and compile in one. */
   template <class F, std::size_t N>
   may<executable> jit(F &&function, const type (&types)[N], const compile_options &options = {}, location at = location::here()) const {
-    return jitted(detail::closure<std::remove_reference_t<F>, N>(function, N), types, options, at);
+    return jitted(detail::closure<std::remove_reference_t<F>, N>(function, N), N, types, options, at);
   }
   template <class F>
   may<executable> jit(F &&function, const std::vector<type> &types = {}, const compile_options &options = {},
                       location at = location::here()) const {
     auto count = static_cast<std::uint32_t>(types.size());
-    return jitted(detail::closure<std::remove_reference_t<F>, detail::unknown>(function, count), types.data(), options, at);
+    return jitted(detail::closure<std::remove_reference_t<F>, detail::unknown>(function, count), count, types.data(), options, at);
   }
   /* The same for operands with the types of these: jit_host(f, {view(x, {8, 4})}). */
   template <class F>
@@ -297,7 +297,7 @@ class runtime : public handle<ax_runtime, ax_runtime_retain, ax_runtime_release>
     const std::vector<ax_host_array> types(in.begin(), in.end());
     const ax_compile_options raw = options.raw();
     ax_executable *made;
-    ax_status status = ax_jit_host(get(), closure.fn(), types.data(), &raw, &made);
+    ax_status status = ax_jit_host(get(), closure.fn(), in.count(), types.data(), &raw, &made);
     executable owned(made);
     closure.rethrow();
     return detail::give(status, std::move(owned), at, "jit_host");
@@ -309,7 +309,7 @@ class runtime : public handle<ax_runtime, ax_runtime_retain, ax_runtime_release>
     detail::closure<std::remove_reference_t<F>, detail::unknown> closure(function, in.count());
     if (!closure.suits()) return detail::refuse<result>(detail::wrong(at, "apply", closure.mismatch()));
     std::vector<ax_host_array> raw(in.begin(), in.end()), out(closure.out_count());
-    ax_status status = ax_apply(get(), closure.fn(), raw.data(), out.data());
+    ax_status status = ax_apply(get(), closure.fn(), in.count(), raw.data(), closure.out_count(), out.data());
     result made = detail::owned<host_array>(out);
     closure.rethrow();
     return detail::give(status, std::move(made), at, "apply");

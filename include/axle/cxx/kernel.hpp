@@ -34,10 +34,10 @@ inline ax_scratch scratch(const type &of, std::int64_t arrivals = 0) {
 
 /* starts and sizes: one a dimension. */
 inline value ref_slice(input ref, const vectors &starts, list<std::int64_t> sizes) {
-  return detail::lined(ax_ref_slice(ref, starts.data(), sizes.data()), ref, "ref_slice");
+  return detail::lined(ax_ref_slice(ref, starts.count(), starts.data(), sizes.count(), sizes.data()), ref, "ref_slice");
 }
 inline value ref_strided_slice(input ref, const vectors &starts, list<std::int64_t> sizes, list<std::int64_t> strides) {
-  return detail::lined(ax_ref_strided_slice(ref, starts.data(), sizes.data(), strides.data()), ref, "ref_strided_slice");
+  return detail::lined(ax_ref_strided_slice(ref, starts.count(), starts.data(), sizes.count(), sizes.data(), strides.count(), strides.data()), ref, "ref_strided_slice");
 }
 
 /* --- Kernels --- */

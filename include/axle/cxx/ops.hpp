@@ -56,34 +56,36 @@ inline value not_(input x) { return ~x; }
 /* --- Shape --- */
 inline value transpose(input x, const dims &permutation) {
   bool suits = detail::suits(x, "transpose", "the permutation", permutation.count());
-  return detail::lined(suits ? ax_transpose(x, permutation.data()) : ax_value{}, x, "transpose");
+  return detail::lined(suits ? ax_transpose(x, permutation.count(), permutation.data()) : ax_value{}, x, "transpose");
 }
 inline value broadcast_in_dim(input x, const dims &shape, const dims &broadcast_dimensions) {
   bool suits = detail::suits(x, "broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions.count());
-  ax_value made = suits ? ax_broadcast_in_dim(x, shape.count(), shape.data(), broadcast_dimensions.data()) : ax_value{};
+  ax_value made = suits ? ax_broadcast_in_dim(x, shape.count(), shape.data(), broadcast_dimensions.count(),
+                                              broadcast_dimensions.data()) : ax_value{};
   return detail::lined(made, x, "broadcast_in_dim");
 }
 inline value slice(input x, const dims &start, const dims &limit, const dims &strides = all_dims) { /* without strides: all 1 */
   bool suits = detail::suits(x, "slice", "start", start.count()) && detail::suits(x, "slice", "limit", limit.count()) &&
                (strides.is_all() || detail::suits(x, "slice", "strides", strides.count()));
-  return detail::lined(suits ? ax_slice(x, start.data(), limit.data(), strides.data()) : ax_value{}, x, "slice");
+  return detail::lined(suits ? ax_slice(x, start.count(), start.data(), limit.count(), limit.data(), strides.count(), strides.data()) : ax_value{}, x,
+                       "slice");
 }
 inline value pad(input x, operand padding, const dims &low, const dims &high, const dims &interior = all_dims) { /* without: all 0 */
   const std::int64_t none[AX_MAX_RANK] = {};
   bool suits = detail::suits(x, "pad", "low", low.count()) && detail::suits(x, "pad", "high", high.count()) &&
                (interior.is_all() || detail::suits(x, "pad", "interior", interior.count()));
   const std::int64_t *inside = interior.is_all() ? none : interior.data();
-  return detail::lined(suits ? ax_pad(x, padding, low.data(), high.data(), inside) : ax_value{}, x, "pad");
+  return detail::lined(suits ? ax_pad(x, padding, low.count(), low.data(), high.count(), high.data(), low.count(), inside) : ax_value{}, x, "pad");
 }
 /* dynamic_slice(x, {row, 0}, {1, 8}) */
 inline value dynamic_slice(input x, const vectors &starts, const dims &sizes) {
   bool suits = detail::suits(x, "dynamic_slice", "starts", starts.count()) && detail::suits(x, "dynamic_slice", "sizes", sizes.count());
-  ax_value made = suits ? ax_dynamic_slice(x, starts.data(), sizes.data()) : ax_value{};
+  ax_value made = suits ? ax_dynamic_slice(x, starts.count(), starts.data(), sizes.count(), sizes.data()) : ax_value{};
   return detail::lined(made, x, "dynamic_slice");
 }
 inline value dynamic_update_slice(input x, input update, const vectors &starts) {
   bool suits = detail::suits(x, "dynamic_update_slice", "starts", starts.count());
-  ax_value made = suits ? ax_dynamic_update_slice(x, update, starts.data()) : ax_value{};
+  ax_value made = suits ? ax_dynamic_update_slice(x, update, starts.count(), starts.data()) : ax_value{};
   return detail::lined(made, x, "dynamic_update_slice");
 }
 /* A part for each of the sizes. */
@@ -121,7 +123,7 @@ inline value gather(input x, input indices, const gather_dims &of, const dims &s
   bool suits = detail::suits(x, "gather", "slice_sizes", slice_sizes.count());
   const ax_gather_dims lists = {detail::listed(of.offset_dims), detail::listed(of.collapsed_slice_dims), detail::listed(of.start_index_map),
                                 detail::listed(of.operand_batching_dims), detail::listed(of.start_indices_batching_dims)};
-  return detail::lined(suits ? ax_gather(x, indices, &lists, slice_sizes.data(), &options) : ax_value{}, x, "gather");
+  return detail::lined(suits ? ax_gather(x, indices, slice_sizes.count(), slice_sizes.data(), &lists, &options) : ax_value{}, x, "gather");
 }
 inline value scatter(input x, input indices, input updates, const scatter_dims &of, const index_options &options = {}) {
   return detail::scatter(ax_scatter, x, indices, updates, of, options, "scatter");
@@ -153,7 +155,7 @@ inline std::vector<value> sort_together(const list<value> &xs, std::int64_t dime
 /* The greatest, and where they are. */
 inline std::pair<value, value> top_k(input x, std::int64_t k) {
   ax_value out[2];
-  ax_top_k(x, k, out);
+  ax_top_k(x, k, 2, out);
   detail::stamp(x.at(), "top_k");
   return {value(out[0]), value(out[1])};
 }
@@ -164,8 +166,8 @@ inline value dot_general(input lhs, input rhs, const dims &lhs_contract, const d
                          const dims &rhs_batch = {}) {
   bool paired = lhs_contract.count() == rhs_contract.count() && lhs_batch.count() == rhs_batch.count();
   if (!paired) ax_trace_fail("dot_general: there are as many dimensions of lhs as of rhs, in pairs");
-  ax_value made = paired ? ax_dot_general(lhs, rhs, lhs_contract.count(), lhs_contract.data(), rhs_contract.data(),
-                                          lhs_batch.count(), lhs_batch.data(), rhs_batch.data())
+  ax_value made = paired ? ax_dot_general(lhs, rhs, lhs_contract.count(), lhs_contract.data(), rhs_contract.count(), rhs_contract.data(),
+                                          lhs_batch.count(), lhs_batch.data(), rhs_batch.count(), rhs_batch.data())
                          : ax_value{};
   return detail::lined(made, lhs, "dot_general");
 }
@@ -200,11 +202,11 @@ inline bool suit(const input &x, std::uint32_t less, const char *function, const
     }
   return true;
 }
-using windowed = ax_value (*)(ax_value, const std::int64_t *, const ax_window_options *);
+using windowed = ax_value (*)(ax_value, std::uint32_t, const std::int64_t *, const ax_window_options *);
 inline value reduce_window(windowed function, const char *name, input x, const dims &window, const window_options &o) {
   ax_window_options raw = {said(o.strides), said(o.low), said(o.high), said(o.base_dilation), said(o.window_dilation), said(o.padding)};
   bool good = suits(x, name, "the window", window.count()) && suit(x, 0, name, {&o.strides, &o.low, &o.high, &o.base_dilation, &o.window_dilation});
-  return lined(good ? function(x, window.data(), &raw) : ax_value{}, x, name);
+  return lined(good ? function(x, window.count(), window.data(), &raw) : ax_value{}, x, name);
 }
 
 }  // namespace detail
@@ -219,7 +221,7 @@ inline value conv_general_dilated(input lhs, input rhs, const conv_options &o = 
 }
 inline value conv(input lhs, input rhs, const std::vector<std::int64_t> &strides = {}, const std::string &padding = "VALID") {
   bool good = detail::suit(lhs, 2, "conv", {&strides});
-  return detail::lined(good ? ax_conv(lhs, rhs, detail::said(strides), padding.c_str()) : ax_value{}, lhs, "conv");
+  return detail::lined(good ? ax_conv(lhs, rhs, static_cast<std::uint32_t>(strides.size()), detail::said(strides), padding.c_str()) : ax_value{}, lhs, "conv");
 }
 inline value reduce_window_sum(input x, const dims &window, const window_options &o = {}) {
   return detail::reduce_window(ax_reduce_window_sum, "reduce_window_sum", x, window, o);
@@ -232,11 +234,17 @@ inline value reduce_window_min(input x, const dims &window, const window_options
 }
 inline value max_pool(input x, const dims &window, const std::vector<std::int64_t> &strides = {}, const std::string &padding = "VALID") {
   bool good = detail::suit(x, 2, "max_pool", {&strides});
-  return detail::lined(good ? ax_max_pool(x, window.count(), window.data(), detail::said(strides), padding.c_str()) : ax_value{}, x, "max_pool");
+  return detail::lined(good ? ax_max_pool(x, window.count(), window.data(), static_cast<std::uint32_t>(strides.size()), detail::said(strides),
+                                          padding.c_str())
+                            : ax_value{},
+                       x, "max_pool");
 }
 inline value avg_pool(input x, const dims &window, const std::vector<std::int64_t> &strides = {}, const std::string &padding = "VALID") {
   bool good = detail::suit(x, 2, "avg_pool", {&strides});
-  return detail::lined(good ? ax_avg_pool(x, window.count(), window.data(), detail::said(strides), padding.c_str()) : ax_value{}, x, "avg_pool");
+  return detail::lined(good ? ax_avg_pool(x, window.count(), window.data(), static_cast<std::uint32_t>(strides.size()), detail::said(strides),
+                                          padding.c_str())
+                            : ax_value{},
+                       x, "avg_pool");
 }
 
 }  // namespace AXLE_ERRORS_

@@ -154,10 +154,12 @@ inline may<linearized> program::linearize(const args &wrt, location at) const {
 
 namespace detail {
 template <class Closure>
-may<program> traced(const ax_mesh *axes, Closure &&function, const type *types, location at, const char *name) {
+may<program> traced(const ax_mesh *axes, Closure &&function, std::uint32_t count, const type *types, location at,
+                    const char *name) {
   if (!function.suits()) return refuse<program>(wrong(at, name, function.mismatch()));
   ax_program *made;
-  ax_status status = axes != nullptr ? ax_trace_on(axes, function.fn(), types, &made) : ax_trace(function.fn(), types, &made);
+  ax_status status = axes != nullptr ? ax_trace_on(axes, function.fn(), count, types, &made)
+                                      : ax_trace(function.fn(), count, types, &made);
   program owned(made);
   function.rethrow();
   return give(status, std::move(owned), at, name);
@@ -167,22 +169,22 @@ may<program> traced(const ax_mesh *axes, Closure &&function, const type *types, 
 /* Traces a function on values of these types. An exception that leaves the function comes out of this call. */
 template <class F, std::size_t N>
 may<program> trace(F &&function, const type (&types)[N], location at = location::here()) {
-  return detail::traced(nullptr, detail::closure<std::remove_reference_t<F>, N>(function, N), types, at, "trace");
+  return detail::traced(nullptr, detail::closure<std::remove_reference_t<F>, N>(function, N), N, types, at, "trace");
 }
 template <class F>
 may<program> trace(F &&function, const std::vector<type> &types = {}, location at = location::here()) {
   auto count = static_cast<std::uint32_t>(types.size());
-  return detail::traced(nullptr, detail::closure<std::remove_reference_t<F>, detail::unknown>(function, count), types.data(), at, "trace");
+  return detail::traced(nullptr, detail::closure<std::remove_reference_t<F>, detail::unknown>(function, count), count, types.data(), at, "trace");
 }
 /* The same inside an axis environment: a per-device program. */
 template <class F, std::size_t N>
 may<program> trace_on(const mesh &axes, F &&function, const type (&types)[N], location at = location::here()) {
-  return detail::traced(&axes, detail::closure<std::remove_reference_t<F>, N>(function, N), types, at, "trace_on");
+  return detail::traced(&axes, detail::closure<std::remove_reference_t<F>, N>(function, N), N, types, at, "trace_on");
 }
 template <class F>
 may<program> trace_on(const mesh &axes, F &&function, const std::vector<type> &types = {}, location at = location::here()) {
   auto count = static_cast<std::uint32_t>(types.size());
-  return detail::traced(&axes, detail::closure<std::remove_reference_t<F>, detail::unknown>(function, count), types.data(), at, "trace_on");
+  return detail::traced(&axes, detail::closure<std::remove_reference_t<F>, detail::unknown>(function, count), count, types.data(), at, "trace_on");
 }
 
 /* Inside a trace: fails it, with this message. */

@@ -21,7 +21,7 @@ template <std::size_t N, class F, class Call>
 auto with_function(F &function, const operands<N> &in, location at, const char *name, Call call) {
   closure_of<F, N> closure(function, in.list.count());
   std::vector<ax_value> out(closure.out_count());
-  if (suits(closure, at, name)) call(closure.fn(), in.list.data(), out.data());
+  if (suits(closure, at, name)) call(closure.fn(), in.list.count(), in.list.data(), closure.out_count(), out.data());
   closure.rethrow();
   stamp(at, name);
   return closure.load(out.data(), closure.out_count());
@@ -33,7 +33,7 @@ auto with_functions(F &function, G &other, const operands<N> &in, location at, c
   closure_of<F, N> closure(function, in.list.count());
   closure_of<G, N> beside(other, in.list.count());
   std::vector<ax_value> out(closure.out_count());
-  if (suits(closure, at, name) && suits(beside, at, name)) call(closure.fn(), beside.fn(), in.list.data(), out.data());
+  if (suits(closure, at, name) && suits(beside, at, name)) call(closure.fn(), beside.fn(), in.list.count(), in.list.data(), closure.out_count(), out.data());
   closure.rethrow();
   beside.rethrow();
   stamp(at, name);
@@ -58,8 +58,8 @@ template <std::size_t N, class Then, class Otherwise>
 auto if_on(input predicate, Then &then, Otherwise &otherwise, const operands<N> &in) {
   static_assert(std::is_same<typename closure_of<Then, N>::result, typename closure_of<Otherwise, N>::result>::value,
                 "axle: both functions of an if_ give results of the same types");
-  return with_functions(then, otherwise, in, predicate.at(), "if", [&](ax_fn yes, ax_fn no, const ax_value *from, ax_value *out) {
-    ax_if(predicate, yes, no, from, out);
+  return with_functions(then, otherwise, in, predicate.at(), "if", [&](ax_fn yes, ax_fn no, auto... lists) {
+    ax_if(predicate, yes, no, lists...);
   });
 }
 
@@ -73,7 +73,7 @@ auto switch_on(input index, const std::tuple<F...> &branches, const operands<N> 
   ax_fn fns[] = {std::get<Index>(closures).fn()...};
   std::uint32_t out_count = fns[0].out_count;
   std::vector<ax_value> out(out_count);
-  if ((suits(std::get<Index>(closures), index.at(), "switch") && ...)) ax_switch(index, sizeof...(F), fns, in.list.data(), out.data());
+  if ((suits(std::get<Index>(closures), index.at(), "switch") && ...)) ax_switch(index, sizeof...(F), fns, in.list.count(), in.list.data(), out_count, out.data());
   (std::get<Index>(closures).rethrow(), ...);
   stamp(index.at(), "switch");
   return closure<const std::tuple_element_t<0, std::tuple<F...>>, N>::load(out.data(), out_count);
@@ -104,8 +104,8 @@ auto switch_(input index, const std::tuple<F...> &branches, const values &in = {
 namespace detail {
 template <std::size_t N, class F>
 auto scan_on(F &body, std::uint32_t carry_count, operands<N> in, std::int64_t length, bool reverse, location at) {
-  return with_function(body, in, at, "scan", [&](ax_fn f, const ax_value *from, ax_value *out) {
-    ax_scan(f, carry_count, length, reverse, from, out);
+  return with_function(body, in, at, "scan", [&](ax_fn f, auto... lists) {
+    ax_scan(f, carry_count, length, reverse, lists...);
   });
 }
 template <std::size_t N>
@@ -133,12 +133,12 @@ auto scan(F &&body, const values &carry, const values &xs, std::int64_t length =
 template <class Condition, class Body, std::size_t N>
 auto while_(Condition &&condition, Body &&body, const value (&carry)[N], location at = location::here()) {
   return detail::with_functions(body, condition, detail::fixed(carry), at, "while",
-                                [](ax_fn f, ax_fn test, const ax_value *from, ax_value *out) { ax_while(test, f, from, out); });
+                                [](ax_fn f, ax_fn test, auto... lists) { ax_while(test, f, lists...); });
 }
 template <class Condition, class Body>
 auto while_(Condition &&condition, Body &&body, const values &carry, location at = location::here()) {
   return detail::with_functions(body, condition, detail::open(carry), at, "while",
-                                [](ax_fn f, ax_fn test, const ax_value *from, ax_value *out) { ax_while(test, f, from, out); });
+                                [](ax_fn f, ax_fn test, auto... lists) { ax_while(test, f, lists...); });
 }
 
 /* As jax.lax.fori_loop: fori_loop(0, 10, [&](value i, value x) { return x + i; }, {x}). */
@@ -153,7 +153,7 @@ auto fori_on(operand lower, operand upper, F &body, const operands<N> &carry, lo
     ax_trace_fail("fori_loop: the body takes the index and the carries, and gives the carries");
     sound = false;
   }
-  if (sound) ax_fori_loop(lower, upper, closure.fn(), carry.list.data(), out.data());
+  if (sound) ax_fori_loop(lower, upper, closure.fn(), carry.list.count(), carry.list.data(), closure.out_count(), out.data());
   closure.rethrow();
   stamp(at, "fori_loop");
   return closure.load(out.data(), closure.out_count());
@@ -173,8 +173,8 @@ auto fori_loop(operand lower, operand upper, F &&body, const values &carry, loca
 namespace detail {
 template <class Function, std::size_t N, class F>
 auto shard_map_on(Function of_c, const mesh &mesh, const std::string &specs, F &body, const operands<N> &in, location at, const char *name) {
-  return with_function(body, in, at, name, [&](ax_fn f, const ax_value *from, ax_value *out) {
-    of_c(&mesh, specs.c_str(), f, from, out);
+  return with_function(body, in, at, name, [&](ax_fn f, auto... lists) {
+    of_c(&mesh, specs.c_str(), f, lists...);
   });
 }
 }  // namespace detail
@@ -198,15 +198,15 @@ auto shard_map_unchecked(const mesh &mesh, const std::string &specs, F &&body, c
 template <class F, std::size_t N>
 auto shard_map_manual(const mesh &mesh, const std::string &names, const std::string &specs, F &&body, const value (&in)[N],
                       location at = location::here()) {
-  return detail::with_function(body, detail::fixed(in), at, "shard_map_manual", [&](ax_fn f, const ax_value *from, ax_value *out) {
-    ax_shard_map_manual(&mesh, names.c_str(), specs.c_str(), f, from, out);
+  return detail::with_function(body, detail::fixed(in), at, "shard_map_manual", [&](ax_fn f, auto... lists) {
+    ax_shard_map_manual(&mesh, names.c_str(), specs.c_str(), f, lists...);
   });
 }
 template <class F>
 auto shard_map_manual(const mesh &mesh, const std::string &names, const std::string &specs, F &&body, const values &in = {},
                       location at = location::here()) {
-  return detail::with_function(body, detail::open(in), at, "shard_map_manual", [&](ax_fn f, const ax_value *from, ax_value *out) {
-    ax_shard_map_manual(&mesh, names.c_str(), specs.c_str(), f, from, out);
+  return detail::with_function(body, detail::open(in), at, "shard_map_manual", [&](ax_fn f, auto... lists) {
+    ax_shard_map_manual(&mesh, names.c_str(), specs.c_str(), f, lists...);
   });
 }
 
@@ -243,10 +243,10 @@ struct pmap_options {
 namespace detail {
 template <std::size_t N, class F>
 auto pmap_on(F &function, const operands<N> &in, const pmap_options &options, location at) {
-  return with_function(function, in, at, "pmap", [&](ax_fn f, const ax_value *from, ax_value *out) {
+  return with_function(function, in, at, "pmap", [&](ax_fn f, auto... lists) {
     if (!options.suits(f.in_count, f.out_count)) return ax_trace_fail("pmap: in_axes and out_axes have an entry for each operand and result");
     ax_pmap_options raw = options.raw();
-    ax_pmap(&raw, f, from, out);
+    ax_pmap(f, lists..., &raw);
   });
 }
 }  // namespace detail
@@ -315,7 +315,7 @@ template <std::size_t N, class F>
 std::vector<value> gradients(F &function, const args &wrt, const operands<N> &in, location at) {
   derivative<N, F> d(function, wrt, in, at, "grad");
   auto out = d.room(d.chosen);
-  if (d.sound) ax_grad(d.function.fn(), wrt, d.in.data(), out.data());
+  if (d.sound) ax_grad(d.function.fn(), wrt, d.in.count(), d.in.data(), d.chosen, out.data());
   d.finish();
   return loaded(out.data(), d.chosen);
 }
@@ -324,7 +324,7 @@ auto value_and_gradients(F &function, const args &wrt, const operands<N> &in, lo
   derivative<N, F> d(function, wrt, in, at, "value_and_grad");
   std::uint32_t count = d.function.out_count();
   auto out = d.room(count + d.chosen);
-  if (d.sound) ax_value_and_grad(d.function.fn(), wrt, d.in.data(), out.data());
+  if (d.sound) ax_value_and_grad(d.function.fn(), wrt, d.in.count(), d.in.data(), count + d.chosen, out.data());
   d.finish();
   return std::make_pair(d.function.load(out.data(), count), loaded(out.data() + count, d.chosen));
 }
@@ -374,12 +374,12 @@ auto value_and_grad(F &&function, const args &wrt, const values &in, location at
 /* As jax.checkpoint (ax_checkpoint). */
 template <class F, std::size_t N>
 auto checkpoint(F &&function, const value (&in)[N], const ax_checkpoint_options &options = {}, location at = location::here()) {
-  auto call = [&options](ax_fn f, const ax_value *from, ax_value *out) { ax_checkpoint(&options, f, from, out); };
+  auto call = [&options](ax_fn f, auto... lists) { ax_checkpoint(f, lists..., &options); };
   return detail::with_function(function, detail::fixed(in), at, "checkpoint", call);
 }
 template <class F>
 auto checkpoint(F &&function, const values &in, const ax_checkpoint_options &options = {}, location at = location::here()) {
-  auto call = [&options](ax_fn f, const ax_value *from, ax_value *out) { ax_checkpoint(&options, f, from, out); };
+  auto call = [&options](ax_fn f, auto... lists) { ax_checkpoint(f, lists..., &options); };
   return detail::with_function(function, detail::open(in), at, "checkpoint", call);
 }
 
@@ -402,7 +402,7 @@ auto custom_vjp_on(F &function, G &forward, B &backward, const operands<N> &in, 
   closure_of<B, unknown> back(backward, declared_count<B>(ahead.out_count()));
   std::vector<ax_value> out(f.out_count());
   if (suits(f, at, "custom_vjp") && suits(ahead, at, "custom_vjp") && suits(back, at, "custom_vjp"))
-    ax_custom_vjp(f.fn(), ahead.fn(), back.fn(), in.list.data(), out.data());
+    ax_custom_vjp(f.fn(), ahead.fn(), back.fn(), in.list.count(), in.list.data(), f.out_count(), out.data());
   f.rethrow();
   ahead.rethrow();
   back.rethrow();
@@ -414,7 +414,8 @@ auto custom_jvp_on(F &function, R &rule, const operands<N> &in, location at) {
   closure_of<F, N> f(function, in.list.count());
   closure_of<R, unknown> by(rule, declared_count<R>(2 * in.list.count()));
   std::vector<ax_value> out(f.out_count());
-  if (suits(f, at, "custom_jvp") && suits(by, at, "custom_jvp")) ax_custom_jvp(f.fn(), by.fn(), in.list.data(), out.data());
+  if (suits(f, at, "custom_jvp") && suits(by, at, "custom_jvp")) 
+    ax_custom_jvp(f.fn(), by.fn(), in.list.count(), in.list.data(), f.out_count(), out.data());
   f.rethrow();
   by.rethrow();
   stamp(at, "custom_jvp");
@@ -444,7 +445,8 @@ auto jvp_on(F &function, const args &wrt, const operands<N> &in, const vectors &
   derivative<N, F> d(function, wrt, in, at, "jvp");
   std::uint32_t count = d.function.out_count();
   std::vector<ax_value> out(count), out_tangents(count);
-  if (d.paired(tangents, d.chosen, "tangents")) ax_jvp(d.function.fn(), wrt, d.in.data(), tangents.data(), out.data(), out_tangents.data());
+  if (d.paired(tangents, d.chosen, "tangents"))
+    ax_jvp(d.function.fn(), wrt, d.in.count(), d.in.data(), tangents.count(), tangents.data(), count, out.data(), count, out_tangents.data());
   d.finish();
   return std::make_pair(d.function.load(out.data(), count), d.function.load(out_tangents.data(), count));
 }
@@ -453,7 +455,8 @@ auto vjp_on(F &function, const args &wrt, const operands<N> &in, const vectors &
   derivative<N, F> d(function, wrt, in, at, "vjp");
   std::uint32_t count = d.function.out_count();
   auto out = d.room(count), gradients = d.room(d.chosen);
-  if (d.paired(cotangents, count, "cotangents")) ax_vjp(d.function.fn(), wrt, d.in.data(), cotangents.data(), out.data(), gradients.data());
+  if (d.paired(cotangents, count, "cotangents"))
+    ax_vjp(d.function.fn(), wrt, d.in.count(), d.in.data(), count, cotangents.data(), count, out.data(), d.chosen, gradients.data());
   d.finish();
   return std::make_pair(d.function.load(out.data(), count), loaded(gradients.data(), d.chosen));
 }
@@ -505,7 +508,7 @@ class linear {
   std::vector<value> pushforward(const vectors &tangents, location at = location::here()) const {
     std::vector<ax_value> out(map_.out_count);
     if (tangents.count() != map_.in_count) ax_trace_fail("pushforward: another number of tangents than operands were chosen");
-    else ax_pushforward(map_, tangents.data(), out.data());
+    else ax_pushforward(map_, map_.in_count, tangents.data(), map_.out_count, out.data());
     detail::stamp(at, "pushforward");
     return detail::loaded(out.data(), out.size());
   }
@@ -513,7 +516,7 @@ class linear {
   std::vector<value> pullback(const vectors &cotangents, location at = location::here()) const {
     std::vector<ax_value> out(map_.in_count);
     if (cotangents.count() != map_.out_count) ax_trace_fail("pullback: another number of cotangents than there are results");
-    else ax_pullback(map_, cotangents.data(), out.data());
+    else ax_pullback(map_, map_.out_count, cotangents.data(), map_.in_count, out.data());
     detail::stamp(at, "pullback");
     return detail::loaded(out.data(), out.size());
   }
@@ -526,18 +529,18 @@ auto linearize_on(F &function, const args &wrt, const operands<N> &in, location 
   std::uint32_t count = d.function.out_count();
   auto out = d.room(count);
   ax_linear map{0, 0, d.chosen, count};
-  if (d.sound) map = ax_linearize(d.function.fn(), wrt, d.in.data(), out.data());
+  if (d.sound) map = ax_linearize(d.function.fn(), wrt, d.in.count(), d.in.data(), count, out.data());
   d.finish();
   return std::make_pair(d.function.load(out.data(), count), linear(map));
 }
-using jacobian_function = void (*)(ax_fn, ax_args, const ax_value *, ax_value *);
+using jacobian_function = void (*)(ax_fn, ax_args, std::uint32_t, const ax_value *, std::uint32_t, ax_value *);
 /* r results by n operands, once or twice: as the function gives them when n is 1 and no list was asked for. */
 template <std::size_t N, class F>
 std::vector<ax_value> jacobian_of(derivative<N, F> &d, jacobian_function of_c, std::uint32_t order) {
   std::size_t count = d.function.out_count();
   for (std::uint32_t i = 0; i < order; i++) count *= d.chosen;
   std::vector<ax_value> out(count);
-  if (d.sound) of_c(d.function.fn(), d.wrt, d.in.data(), out.data());
+  if (d.sound) of_c(d.function.fn(), d.wrt, d.in.count(), d.in.data(), static_cast<std::uint32_t>(count), out.data());
   d.finish();
   return out;
 }
@@ -632,7 +635,8 @@ template <std::size_t N, class F>
 std::pair<std::vector<value>, std::vector<value>> hvp_on(F &function, const args &wrt, const operands<N> &in, const vectors &given, location at) {
   derivative<N, F> d(function, wrt, in, at, "hvp");
   auto gradients = d.room(d.chosen), products = d.room(d.chosen);
-  if (d.paired(given, d.chosen, "vectors")) ax_hvp(d.function.fn(), wrt, d.in.data(), given.data(), gradients.data(), products.data());
+  if (d.paired(given, d.chosen, "vectors"))
+    ax_hvp(d.function.fn(), wrt, d.in.count(), d.in.data(), given.count(), given.data(), d.chosen, gradients.data(), d.chosen, products.data());
   d.finish();
   return {loaded(gradients.data(), d.chosen), loaded(products.data(), d.chosen)};
 }
@@ -651,10 +655,10 @@ auto hvp(F &&function, const args &wrt, const values &in, const vectors &given, 
 namespace detail {
 template <std::size_t N, class F>
 auto vmap_on(F &function, const operands<N> &in, const vmap_options &options, location at) {
-  return with_function(function, in, at, "vmap", [&](ax_fn f, const ax_value *from, ax_value *out) {
+  return with_function(function, in, at, "vmap", [&](ax_fn f, auto... lists) {
     if (!options.suits(f.in_count, f.out_count)) return ax_trace_fail("vmap: in_axes and out_axes have an entry for each operand and result");
     ax_vmap_options raw = options.raw();
-    ax_vmap(&raw, f, from, out);
+    ax_vmap(f, lists..., &raw);
   });
 }
 }  // namespace detail

@@ -128,8 +128,8 @@ template <class F>
 std::vector<value> tree_shard_map(const mesh &mesh, const treedef &in_def, const treedef &out_def, F &&body, const values &in,
                                   location at = location::here()) {
   auto counted = returning(out_def.count(), [&](const std::vector<value> &leaves) -> std::vector<value> { return body(leaves); });
-  return detail::with_function(counted, detail::open(in), at, "tree_shard_map", [&](ax_fn f, const ax_value *from, ax_value *out) {
-    if (detail::suits(in_def, in, "tree_shard_map")) ax_tree_shard_map(&mesh, in_def.get(), out_def.get(), f, from, out);
+  return detail::with_function(counted, detail::open(in), at, "tree_shard_map", [&](ax_fn f, auto... lists) {
+    if (detail::suits(in_def, in, "tree_shard_map")) ax_tree_shard_map(&mesh, in_def.get(), out_def.get(), f, lists...);
   });
 }
 /* Compiles such a body on the mesh. */
@@ -163,7 +163,8 @@ inline std::pair<std::vector<value>, std::vector<value>> optimizer_update(const 
     ax_trace_fail(ax_message());
   else if (detail::suits(params_def, gradients, "optimizer_update") && detail::suits(params_def, params, "optimizer_update") &&
            detail::suits(treedef(ax_treedef_retain(state_def)), state, "optimizer_update"))
-    ax_optimizer_update(&optimizer, params_def.get(), gradients.data(), state.data(), params.data(), new_state.data(), new_params.data());
+    ax_optimizer_update(&optimizer, params_def.get(), gradients.count(), gradients.data(), state.count(), state.data(), params.count(),
+                        params.data(), state.count(), new_state.data(), params.count(), new_params.data());
   ax_treedef_release(state_def);
   detail::stamp(at, "optimizer_update");
   return {detail::loaded(new_state.data(), new_state.size()), detail::loaded(new_params.data(), new_params.size())};

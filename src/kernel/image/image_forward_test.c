@@ -142,8 +142,8 @@ static AX_BODY(masked) {
 static AX_BODY(half) {
   const ax_value *ref = context;
   ax_value slot = ax_ref_at(ref[2], ax_integer(0)), zero = ax_integer(0);
-  ax_ref_store(ax_ref_slice(slot, &zero, AX_INTS(columns / 2)),
-               twice(ax_slice(ax_ref_load(row_of(ref[0], in[0])), AX_INTS(0), AX_INTS(columns / 2), NULL)));
+  ax_ref_store(ax_ref_slice(slot, &zero, AX_DIMS(columns / 2)),
+               twice(ax_slice(ax_ref_load(row_of(ref[0], in[0])), AX_DIMS(0), AX_DIMS(columns / 2), NULL)));
   copy(ref, slot, row_of(ref[1], in[0]), NULL);
   out[0] = in[1];
 }
@@ -155,7 +155,7 @@ static AX_BODY(half_taken) {
   ax_ref_store(slot, twice(ax_ref_load(row_of(ref[0], in[0]))));
   ax_value at = row_of(ref[1], in[0]);
   ax_ref_store(at, ax_real(5));
-  copy(ref, ax_ref_slice(slot, &zero, AX_INTS(columns / 2)), ax_ref_slice(at, &zero, AX_INTS(columns / 2)), NULL);
+  copy(ref, ax_ref_slice(slot, &zero, AX_DIMS(columns / 2)), ax_ref_slice(at, &zero, AX_DIMS(columns / 2)), NULL);
   out[0] = in[1];
 }
 
@@ -266,7 +266,7 @@ static AX_BODY(kernel) {
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, slots, columns)}, {.type = ax_dma_semaphore_type(0, NULL)}};
   const ax_kernel_options options = {
       .scratch_count = 2, .scratch = scratch, .alias_count = 1, .aliases = (const uint32_t[][2]){{1, 0}}};
-  ax_mpmd_map(1, &one_core, &AX_CLOSURE(kernel_body, 5, 0, context), &options, 2, in, 1, AX_TYPES(AX_TYPE(AX_F32, rows, columns)),
+  ax_mpmd_map(1, &one_core, &AX_CLOSURE(kernel_body, 5, 0, context), &options, 2, in, AX_TYPES(AX_TYPE(AX_F32, rows, columns)),
               out);
 }
 
@@ -332,7 +332,7 @@ static AX_BODY(read_elsewhere) {
                                 {.type = ax_semaphore_type(0, NULL), .shared = true}};
   const ax_kernel_options options = {.scratch_count = 3, .scratch = scratch};
   const ax_fn bodies[] = {AX_FN(maker, 5, 0), AX_FN(reader, 5, 0)};
-  ax_mpmd_map(2, meshes, bodies, &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, columns)), out);
+  ax_mpmd_map(2, meshes, bodies, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, columns)), out);
 }
 
 /* The other has read what was there before, and says so before the store or after it. */
@@ -361,7 +361,7 @@ static AX_BODY(looked_at) {
                                 {.type = ax_semaphore_type(0, NULL), .shared = true}};
   const ax_kernel_options options = {.scratch_count = 3, .scratch = scratch};
   const ax_fn bodies[] = {{.function = context != NULL ? late : early, .in_count = 6}, AX_FN(looker, 6, 0)};
-  ax_mpmd_map(2, meshes, bodies, &options, 1, in, 2, AX_TYPES(AX_TYPE(AX_F32, columns), AX_TYPE(AX_F32, columns)), out);
+  ax_mpmd_map(2, meshes, bodies, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, columns), AX_TYPE(AX_F32, columns)), out);
 }
 
 static void several_cores(void **state) {
@@ -457,7 +457,7 @@ static void random_step(plan *p, const ax_value *ref, const ax_value *in, ax_val
   if (draw(p, 3) == 0) *x = ax_max(twice(*x), ax_neg(ax_ref_load(row_of(draw(p, 2) == 0 ? ref[0] : ref[3], in[0]))));
   if (!may[3] || draw(p, 3) != 0) ax_ref_store(slot, draw(p, 2) == 0 ? twice(*x) : *x);
   if (may[4] && draw(p, 3) == 0) ax_ref_store_masked(slot, ax_gt(*x, ax_real(3)), ax_real(-1));
-  if (may[5] && draw(p, 3) == 0) ax_ref_store(ax_ref_slice(slot, &zero, AX_INTS(2)), ax_real(9));
+  if (may[5] && draw(p, 3) == 0) ax_ref_store(ax_ref_slice(slot, &zero, AX_DIMS(2)), ax_real(9));
   if (draw(p, 4) == 0) ax_ref_store(row, ax_sub(ax_ref_load(row), *x));
   if (may[6] && draw(p, 3) == 0) slot = ax_ref_at(ref[4 + s], ax_integer((int64_t)draw(p, slots)));
   else if (draw(p, 2) == 0) slot = ax_ref_at(ref[4 + s], index);
@@ -485,8 +485,7 @@ static AX_BODY(random_kernel) {
   const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}, {.type = type}, {.type = type}, {.type = type}};
   const ax_kernel_options options = {
       .scratch_count = 1 + refs, .scratch = scratch, .alias_count = 1, .aliases = (const uint32_t[][2]){{1, 0}}};
-  ax_mpmd_map(1, &one_core, &AX_CLOSURE(random_body, 4 + refs, 0, context), &options, 2, in, 1,
-              AX_TYPES(AX_TYPE(AX_F32, rows, columns)), out);
+  ax_mpmd_map(1, &one_core, &AX_CLOSURE(random_body, 4 + refs, 0, context), &options, 2, in, AX_TYPES(AX_TYPE(AX_F32, rows, columns)), out);
 }
 
 static void one_random(uint64_t seed, bool show) {

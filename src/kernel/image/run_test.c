@@ -41,14 +41,13 @@ static AX_BODY(all_of_memory) {
   ax_ref_store_masked(in[0], mask, ax_real(-1));
   ax_value was = ax_ref_swap(ax_ref_at(in[1], ax_integer(2)), ax_ref_load(ax_ref_at(in[0], ax_integer(2))));
   ax_ref_store(ax_ref_at(in[2], ax_integer(0)), was);
-  ax_ref_store(ax_ref_strided_slice(ax_ref_reshape(in[2], AX_DIMS(8)), ((ax_value[]){ax_integer(4)}), AX_INTS(2), AX_INTS(2)),
+  ax_ref_store(ax_ref_strided_slice(ax_ref_reshape(in[2], AX_DIMS(8)), ((ax_value[]){ax_integer(4)}), AX_DIMS(2), AX_DIMS(2)),
                ax_real(7));
-  ax_ref_store(ax_ref_strided_slice(ax_ref_reshape(in[2], AX_DIMS(8)), ((ax_value[]){ax_integer(5)}), AX_INTS(2), AX_INTS(2)),
+  ax_ref_store(ax_ref_strided_slice(ax_ref_reshape(in[2], AX_DIMS(8)), ((ax_value[]){ax_integer(5)}), AX_DIMS(2), AX_DIMS(2)),
                ax_real(8));
 }
 static AX_BODY(memory) {
-  ax_mpmd_map(1, &test_one_core, &AX_FN(all_of_memory, 3, 0), NULL, 1, in, 2,
-              AX_TYPES(AX_TYPE(AX_F32, 3, 4), AX_TYPE(AX_F32, 2, 4)), out);
+  ax_mpmd_map(1, &test_one_core, &AX_FN(all_of_memory, 3, 0), NULL, 1, in, AX_TYPES(AX_TYPE(AX_F32, 3, 4), AX_TYPE(AX_F32, 2, 4)), out);
 }
 
 /* --- Several cores: one makes, the others take turns to use it --- */
@@ -79,7 +78,7 @@ static AX_BODY(both) {
                                 {.type = ax_semaphore_type(0, NULL), .shared = true}};
   const ax_kernel_options options = {.scratch_count = 3, .scratch = scratch};
   const ax_fn bodies[] = {AX_FN(producer, 5, 0), AX_FN(consumer, 5, 0)};
-  ax_mpmd_map(2, meshes, bodies, &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, rounds, 3)), out);
+  ax_mpmd_map(2, meshes, bodies, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, rounds, 3)), out);
 }
 
 /* Each core its rows, with a constant of the program around; the result is the operand's memory. */
@@ -91,7 +90,7 @@ static AX_BODY(own_rows) {
 static AX_BODY(aliased) {
   const ax_core_mesh mesh = {.core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = 4}}}};
   const ax_kernel_options options = {.alias_count = 1, .aliases = (const uint32_t[][2]){{0, 0}}};
-  ax_mpmd_map(1, &mesh, &AX_CLOSURE(own_rows, 2, 0, &in[1]), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4, 6)), out);
+  ax_mpmd_map(1, &mesh, &AX_CLOSURE(own_rows, 2, 0, &in[1]), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4, 6)), out);
 }
 
 /* Warpgroups with a barrier in a scope that they have together, twice. */
@@ -110,7 +109,7 @@ static AX_BODY(warpgroup) {
 }
 static AX_BODY(warpgroups) {
   const ax_core_mesh mesh = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = 2}}}, .threads = "wg"};
-  ax_mpmd_map(1, &mesh, &AX_FN(warpgroup, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 2, 3)), out);
+  ax_mpmd_map(1, &mesh, &AX_FN(warpgroup, 2, 0), NULL, 1, in, AX_TYPES(AX_TYPE(AX_F32, 2, 3)), out);
 }
 
 /* One core looks at a semaphore until the other has signalled thrice. */
@@ -133,7 +132,7 @@ static AX_BODY(looking) {
   const ax_scratch scratch[] = {{.type = ax_semaphore_type(0, NULL), .shared = true}};
   const ax_kernel_options options = {.scratch_count = 1, .scratch = scratch};
   const ax_fn bodies[] = {AX_FN(signaller, 3, 0), AX_FN(looker, 3, 0)};
-  ax_mpmd_map(2, meshes, bodies, &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(2, meshes, bodies, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 /* --- Kernels in a program: in loops and branches, one after the other, one program's result used up by the next --- */
@@ -182,14 +181,14 @@ static AX_BODY(gathering) {
   const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}, {.type = ax_dma_semaphore_type(0, NULL)}};
   const ax_kernel_options options = {.scratch_count = 2, .scratch = scratch};
   ax_value y[1];
-  ax_mpmd_map(1, &test_one_core, &AX_FN(gather_ring, 4, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4, 2)), y);
+  ax_mpmd_map(1, &test_one_core, &AX_FN(gather_ring, 4, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4, 2)), y);
   out[0] = ax_reduce_sum(ax_mul(y[0], ax_real(2)), AX_DIMS(1), false);
 }
 static AX_BODY(gathered) {
   const ax_mesh mesh = {.count = 2, .axis = {{.name = "e", .size = 2}, {.name = "d", .size = 4}}};
   ax_shard_map(&mesh, "e+d -> e+d", AX_FN(gathering, 1, 1), in, out);
 }
-static AX_BODY(gather_again) { gathering(&in[1], out, NULL), out[0] = ax_slice(out[0], AX_INTS(0), AX_INTS(2), NULL); }
+static AX_BODY(gather_again) { gathering(&in[1], out, NULL), out[0] = ax_slice(out[0], AX_DIMS(0), AX_DIMS(2), NULL); }
 static AX_BODY(looped_ring) { ax_fori_loop(ax_integer(0), ax_integer(3), AX_FN(gather_again, 2, 1), in, out); }
 static AX_BODY(gathered_thrice) {
   const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = 4}}};
@@ -224,7 +223,7 @@ static ax_kernel_options with_semaphore(ax_scratch *scratch) {
 static AX_BODY(stuck) {
   ax_scratch scratch;
   const ax_kernel_options options = with_semaphore(&scratch);
-  ax_mpmd_map(1, &test_one_core, &AX_FN(impatient, 3, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(1, &test_one_core, &AX_FN(impatient, 3, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 static AX_BODY(one_sided) { /* device 3 signals nobody */
@@ -236,7 +235,7 @@ static AX_BODY(one_sided) { /* device 3 signals nobody */
   ax_copy(in[0], in[1]);
 }
 static AX_BODY(one_sided_kernel) {
-  ax_mpmd_map(1, &test_one_core, &AX_FN(one_sided, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 1)), out);
+  ax_mpmd_map(1, &test_one_core, &AX_FN(one_sided, 2, 0), NULL, 1, in, AX_TYPES(AX_TYPE(AX_F32, 1)), out);
 }
 static AX_BODY(stuck_ring) {
   const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = 4}}};
@@ -248,7 +247,7 @@ static AX_BODY(beyond) {
   ax_ref_store(ax_ref_at(in[1], at), ax_real(1));
 }
 static AX_BODY(out_of_bounds) {
-  ax_mpmd_map(1, &test_one_core, &AX_FN(beyond, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(1, &test_one_core, &AX_FN(beyond, 2, 0), NULL, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 static AX_BODY(nowhere) {
@@ -259,7 +258,7 @@ static AX_BODY(nowhere) {
   ax_copy(in[0], in[1]);
 }
 static AX_BODY(nowhere_kernel) {
-  ax_mpmd_map(1, &test_one_core, &AX_FN(nowhere, 2, 0), NULL, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 1)), out);
+  ax_mpmd_map(1, &test_one_core, &AX_FN(nowhere, 2, 0), NULL, 1, in, AX_TYPES(AX_TYPE(AX_F32, 1)), out);
 }
 static AX_BODY(no_such_device) {
   const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = 4}}};
@@ -281,7 +280,7 @@ static void fails(ax_fn fn, ax_status wanted, const char *part) {
     test_use_threads(executable);
     for (int i = 0; i < 20; i++) {
       TEST_OK(ax_put_host(runtime, NULL, "", &host, &x));
-      ax_status status = ax_run(executable, 1, &x, 1, &y);
+      ax_status status = ax_run(executable, &x, &y);
       if (status != wanted || strstr(ax_message(), part) == NULL) fail_msg("status %d: %s", (int)status, ax_message());
       ax_array_release(x);
     }
@@ -321,7 +320,7 @@ static void a_thousand_runs(void **state) {
     test_use_threads(executable);
     TEST_OK(ax_put_host(runtime, NULL, "", &host, &x));
     for (int run = 0; run < 1000; run++) {
-      TEST_OK(ax_run(executable, 1, &x, 1, &y));
+      TEST_OK(ax_run(executable, &x, &y));
       size_t bytes = (size_t)ax_type_elems(ax_array_get_type(y)) * sizeof(float);
       TEST_OK(ax_array_read(y, run == 0 ? first : got, bytes));
       ax_array_release(y);
@@ -348,7 +347,7 @@ static AX_BODY(many_cores) {
   const ax_core_mesh mesh = {.core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = many}}}};
   const ax_scratch scratch = {.type = ax_semaphore_type(0, NULL)};
   const ax_kernel_options options = {.scratch_count = 1, .scratch = &scratch};
-  ax_mpmd_map(1, &mesh, &AX_FN(tell_next, 3, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, many)), out);
+  ax_mpmd_map(1, &mesh, &AX_FN(tell_next, 3, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, many)), out);
 }
 
 static void cores_cost_as_many(void **state) {

@@ -199,7 +199,7 @@ static ax_status compile(draft *d) {
   if (types == NULL) return ax_out_of_memory(d->segment.in_count * sizeof types[0]);
   for (uint32_t i = 0; i < d->segment.in_count; i++) types[i] = plain_type(&d->s->body->slots[d->segment.in[i]].type);
   AX_TRY(
-      ax_trace((ax_fn){.function = trace_segment, .in_count = d->segment.in_count, .out_count = d->segment.out_count, .context = d},
+      ax_trace(((ax_fn){.function = trace_segment, .in_count = d->segment.in_count, .out_count = d->segment.out_count, .context = d}),
                types, &program));
   ax_status status = ax_straight_create(d->s->compile, program, d->in_place, &d->segment.straight);
   ax_program_release(program);

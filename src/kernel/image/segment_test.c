@@ -21,12 +21,12 @@ static ax_value some_view(plan *p, const ax_value *ref, const ax_value *counter)
   ax_value whole = ref[draw(p, refs)], at = counter != NULL && draw(p, 2) == 0 ? *counter : ax_integer((int64_t)draw(p, rows));
   switch (draw(p, 5)) {
     case 0: return whole;
-    case 1: return ax_ref_slice(whole, (ax_value[]){at, ax_integer(0)}, AX_INTS(1, columns));
-    case 2: return ax_ref_slice(whole, (ax_value[]){ax_integer((int64_t)draw(p, 2)), ax_integer(0)}, AX_INTS(2, columns));
+    case 1: return ax_ref_slice(whole, AX_VALUES(at, ax_integer(0)), AX_DIMS(1, columns));
+    case 2: return ax_ref_slice(whole, AX_VALUES(ax_integer((int64_t)draw(p, 2)), ax_integer(0)), AX_DIMS(2, columns));
     case 3:
-      return ax_ref_strided_slice(whole, (ax_value[]){ax_integer(0), ax_integer((int64_t)draw(p, 2))}, AX_INTS(rows, columns / 2),
-                                  AX_INTS(1, 2));
-    default: return ax_ref_transpose(ax_ref_slice(whole, (ax_value[]){ax_integer(0), at}, AX_INTS(rows, 1)), AX_DIMS(1, 0));
+      return ax_ref_strided_slice(whole, AX_VALUES(ax_integer(0), ax_integer((int64_t)draw(p, 2))), AX_DIMS(rows, columns / 2),
+                                  AX_DIMS(1, 2));
+    default: return ax_ref_transpose(ax_ref_slice(whole, AX_VALUES(ax_integer(0), at), AX_DIMS(rows, 1)), AX_DIMS(1, 0));
   }
 }
 
@@ -101,7 +101,7 @@ static AX_BODY(random_kernel) {
   const ax_core_mesh one = {.core = "tensorcore"};
   const ax_scratch scratch = {.type = AX_VMEM(AX_F32, rows, columns)};
   const ax_kernel_options options = {.scratch_count = 1, .scratch = &scratch};
-  ax_mpmd_map(1, &one, &AX_CLOSURE(random_body, refs, 0, context), &options, 2, in, 1, AX_TYPES(AX_TYPE(AX_F32, rows, columns)),
+  ax_mpmd_map(1, &one, &AX_CLOSURE(random_body, refs, 0, context), &options, 2, in, AX_TYPES(AX_TYPE(AX_F32, rows, columns)),
               out);
 }
 
@@ -110,7 +110,7 @@ static void one_random(uint64_t seed, bool show) {
   const ax_type type = AX_TYPE(AX_F32, rows, columns);
   ax_program *program;
   ax_tensor *in[2];
-  ax_status status = ax_trace(AX_CLOSURE(random_kernel, 2, 1, &p), (const ax_type[]){type, type}, &program);
+  ax_status status = ax_trace(AX_CLOSURE(random_kernel, 2, 1, &p), AX_TYPES(type, type), &program);
   if (status != AX_OK) fail_msg("seed %llu: %s", (unsigned long long)seed, ax_message());
   if (show) test_show_program(program);
   for (uint32_t i = 0; i < 2; i++) {

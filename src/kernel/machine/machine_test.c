@@ -32,7 +32,7 @@ static void evaluates(ax_fn fn, const ax_type *types, const float *const *in, co
 static void test_plain_kernel(void **state) {
   (void)state;
   const float x[] = {1, 2, 3, 4}, want[] = {2, 3, 4, 5};
-  evaluates(AX_FN(test_plain, 1, 1), AX_TYPES(AX_TYPE(AX_F32, 4)), (const float *const[]){x}, want, 4);
+  evaluates(AX_FN(test_plain, 1, 1), (const ax_type[]){AX_TYPE(AX_F32, 4)}, (const float *const[]){x}, want, 4);
 }
 
 /* --- Copies in scopes, in a loop --- */
@@ -40,7 +40,7 @@ static void test_plain_kernel(void **state) {
 static void test_copies(void **state) {
   (void)state;
   const float x[] = {1, 2, 3, 4, 5, 6}, want[] = {2, 4, 6, 8, 10, 12};
-  evaluates(AX_FN(test_doubled, 1, 1), AX_TYPES(AX_TYPE(AX_F32, 3, 2)), (const float *const[]){x}, want, 6);
+  evaluates(AX_FN(test_doubled, 1, 1), (const ax_type[]){AX_TYPE(AX_F32, 3, 2)}, (const float *const[]){x}, want, 6);
 }
 
 /* --- A ring of devices: each sends its block to the right --- */
@@ -59,7 +59,7 @@ static AX_BODY(send_right) {
 static AX_BODY(shift) {
   const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}, {.type = ax_dma_semaphore_type(0, NULL)}};
   const ax_kernel_options options = {.scratch_count = 2, .scratch = scratch};
-  ax_mpmd_map(1, &test_one_core, &AX_FN(send_right, 4, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 2)), out);
+  ax_mpmd_map(1, &test_one_core, &AX_FN(send_right, 4, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 2)), out);
 }
 
 static AX_BODY(shifted) {
@@ -70,7 +70,7 @@ static AX_BODY(shifted) {
 static void test_ring(void **state) {
   (void)state;
   const float x[] = {1, 2, 3, 4, 5, 6, 7, 8}, want[] = {7, 8, 1, 2, 3, 4, 5, 6};
-  evaluates(AX_FN(shifted, 1, 1), AX_TYPES(AX_TYPE(AX_F32, 8)), (const float *const[]){x}, want, 8);
+  evaluates(AX_FN(shifted, 1, 1), (const ax_type[]){AX_TYPE(AX_F32, 8)}, (const float *const[]){x}, want, 8);
 }
 
 /* --- Faults: found under some schedule --- */
@@ -87,7 +87,7 @@ static AX_BODY(hasty) { /* stores what the copy is still to read */
 static AX_BODY(racing) {
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 4)}, {.type = ax_dma_semaphore_type(0, NULL)}};
   const ax_kernel_options options = {.scratch_count = 2, .scratch = scratch};
-  ax_mpmd_map(1, &test_one_core, &AX_FN(hasty, 4, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(1, &test_one_core, &AX_FN(hasty, 4, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 static AX_BODY(impatient) { /* waits for bytes that nobody sends */
@@ -98,7 +98,7 @@ static AX_BODY(impatient) { /* waits for bytes that nobody sends */
 static AX_BODY(stuck) {
   const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}};
   const ax_kernel_options options = {.scratch_count = 1, .scratch = scratch};
-  ax_mpmd_map(1, &test_one_core, &AX_FN(impatient, 3, 0), &options, 1, in, 1, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(1, &test_one_core, &AX_FN(impatient, 3, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 static void goes_wrong(ax_fn fn, const char *part) {

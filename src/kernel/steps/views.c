@@ -292,6 +292,13 @@ static bool start_fits(const char *function, const ax_type *of, uint32_t d, ax_v
   return false;
 }
 
+static bool lists_fit(const char *function, ax_value ref, uint32_t starts, uint32_t sizes, uint32_t strides) {
+  uint32_t rank = ax_memory_type(function, ref).rank;
+  return !ax_failed() && ax_list_fits(function, "the ref has", "dimension", starts, rank) &&
+         ax_list_fits(function, "the ref has", "dimension", sizes, rank) &&
+         ax_list_fits(function, "the ref has", "dimension", strides, rank);
+}
+
 static ax_value slice(const char *function, ax_value ref, const ax_value *starts, const int64_t *sizes, const int64_t *strides) {
   ax_type of = ax_memory_type(function, ref);
   ax_ref_slice_params params = {.sizes.count = of.rank};
@@ -316,11 +323,14 @@ static ax_value slice(const char *function, ax_value ref, const ax_value *starts
   return ax_bind1(&ax_prim_ref_slice, &params, in, 1 + of.rank);
 }
 
-ax_value ax_ref_slice(ax_value ref, const ax_value *starts, const int64_t *sizes) {
+ax_value (ax_ref_slice)(ax_value ref, uint32_t start_count, const ax_value *starts, uint32_t size_count, const int64_t *sizes) {
+  if (!lists_fit("ref_slice", ref, start_count, size_count, AX_ANY_ROOM)) return ax_poison;
   return slice("ref_slice", ref, starts, sizes, NULL);
 }
 
-ax_value ax_ref_strided_slice(ax_value ref, const ax_value *starts, const int64_t *sizes, const int64_t *strides) {
+ax_value (ax_ref_strided_slice)(ax_value ref, uint32_t start_count, const ax_value *starts, uint32_t size_count,
+                                const int64_t *sizes, uint32_t stride_count, const int64_t *strides) {
+  if (!lists_fit("ref_strided_slice", ref, start_count, size_count, strides != NULL ? stride_count : AX_ANY_ROOM)) return ax_poison;
   return slice("ref_strided_slice", ref, starts, sizes, strides);
 }
 
