@@ -409,7 +409,7 @@ static void waits_for_calls(void **state) {
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
   test_use_threads(executable);
   ax_array *x;
-  TEST_OK(ax_executable_put(executable, 0, (float[6]){1, 2, 3, 4, 5, 6}, &x));
+  TEST_OK(ax_executable_put(executable, 0, ((float[6]){1, 2, 3, 4, 5, 6}), &x));
   enum { runs = 50 };
   for (int i = 0; i < runs; i++) TEST_OK(ax_run_start(executable, &x, NULL));
   ax_runtime_wait(runtime);

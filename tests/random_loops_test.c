@@ -59,7 +59,7 @@ static ax_value constant(maker *m) {
   float data[SIDE * SIDE];
   const int which = below(m, 4);
   for (int i = 0; i < SIDE * SIDE; i++) data[i] = (float)((i * 7 + which * 13) % 29 - 14) / 40;
-  return ax_constant(&(ax_type){.dtype = AX_F32, .rank = 2, .dims = {SIDE, SIDE}}, data);
+  return ax_constant((&(ax_type){.dtype = AX_F32, .rank = 2, .dims = {SIDE, SIDE}}), data);
 }
 
 static ax_value pointwise(maker *m, ax_value x, ax_value y) {

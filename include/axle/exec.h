@@ -125,9 +125,9 @@ typedef struct ax_array ax_array;
 /* Copies dense row-major `data` onto the devices of `mesh` as `spec` says (see ax_spec; "" puts one shared copy). mesh NULL: one
    device. `*out` is owned by the caller. Axis sets of `type` are not looked at. data may be NULL when there are no elements.
    AX_INVALID_ARGUMENT: an unsound mesh or type; a spec with an unknown axis, more entries than dimensions, or a dimension that
-   its axes do not divide; more devices than the runtime allows. */
+   its axes do not divide; more devices than the runtime allows; data of another dtype than the type, or too short. */
 AX_MUST_USE ax_status ax_device_put(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
-                                    const void *data, ax_array **out);
+                                    ax_dtype element, const void *data, size_t bytes, ax_array **out);
 /* The same of a host array, which is borrowed for the call. */
 AX_MUST_USE ax_status ax_put_host(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_host_array *host, ax_array **out);
 ax_array *ax_array_retain(ax_array *array);
@@ -137,8 +137,8 @@ const ax_type *ax_array_get_type(const ax_array *array);
 const ax_mesh *ax_array_get_mesh(const ax_array *array);
 const ax_spec *ax_array_get_spec(const ax_array *array);
 /* Waits until the array is ready, then copies the whole, dense row-major, to `data` of `bytes` bytes. AX_INVALID_ARGUMENT: wrong
-   size; a donated array. Or what its run failed with. */
-AX_MUST_USE ax_status ax_array_read(const ax_array *array, void *data, size_t bytes);
+   size; data of another dtype; a donated array. Or what its run failed with. */
+AX_MUST_USE ax_status ax_array_read(const ax_array *array, ax_dtype element, void *data, size_t bytes);
 /* The same into a host array with memory of its own: ax_host_array_release; empty on failure. What `*out` held is not released.
    AX_INVALID_ARGUMENT: a donated array. AX_OUT_OF_MEMORY. Or what its run failed with. */
 AX_MUST_USE ax_status ax_array_to_host(const ax_array *array, ax_host_array *out);
@@ -251,8 +251,9 @@ const ax_mesh *ax_executable_get_mesh(const ax_executable *executable);
 const ax_spec *ax_executable_in_spec(const ax_executable *executable, uint32_t index);
 const ax_spec *ax_executable_out_spec(const ax_executable *executable, uint32_t index);
 /* Copies dense row-major `data` onto the devices as input `index` wants to lie, as ax_device_put. `*out` is owned by the caller.
-   AX_INVALID_ARGUMENT: no such input. */
-AX_MUST_USE ax_status ax_executable_put(const ax_executable *executable, uint32_t index, const void *data, ax_array **out);
+   AX_INVALID_ARGUMENT: no such input; data of another dtype, or too short. */
+AX_MUST_USE ax_status ax_executable_put(const ax_executable *executable, uint32_t index, ax_dtype element, const void *data,
+                                        size_t bytes, ax_array **out);
 /* The compiled program as text: its buffers, instructions and memory. `*out`: ax_string_free. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_executable_text(const ax_executable *executable, char **out);
 
@@ -305,7 +306,12 @@ bool ax_array_is_ready(const ax_array *array);
 
 #pragma GCC visibility pop
 
-#ifndef __cplusplus /* lists, with their counts (axle/type.h) */
+#ifndef __cplusplus /* lists with their counts, memory with its dtype (axle/type.h) */
+#define ax_executable_put(executable, index, data, out) \
+  AX_LINED_STATUS(executable_put, executable, index, AX_MEMORY(data), out)
+#define ax_array_read(array, data, bytes) AX_LINED_STATUS(array_read, array, AX_ELEMENT(data), data, bytes)
+#define ax_device_put(runtime, mesh, spec, type, data, out) \
+  AX_LINED_STATUS(device_put, runtime, mesh, spec, type, AX_MEMORY(data), out)
 #define ax_jit(runtime, function, in_types, ...) AX_LINED_STATUS(jit, runtime, function, AX_COUNTED(ax_type, in_types), __VA_ARGS__)
 #define ax_jit_host(runtime, function, in, ...) \
   AX_LINED_STATUS(jit_host, runtime, function, AX_COUNTED(ax_host_array, in), __VA_ARGS__)
@@ -321,14 +327,11 @@ bool ax_array_is_ready(const ax_array *array);
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_runtime_create(...) AX_LINED_STATUS(runtime_create, __VA_ARGS__)
 #define ax_runtime_register(...) AX_LINED_STATUS(runtime_register, __VA_ARGS__)
-#define ax_device_put(...) AX_LINED_STATUS(device_put, __VA_ARGS__)
-#define ax_array_read(...) AX_LINED_STATUS(array_read, __VA_ARGS__)
 #define ax_array_shard(...) AX_LINED_STATUS(array_shard, __VA_ARGS__)
 #define ax_array_from_parts(...) AX_LINED_STATUS(array_from_parts, __VA_ARGS__)
 #define ax_array_part(...) AX_LINED_STATUS(array_part, __VA_ARGS__)
 #define ax_array_picture(...) AX_LINED_STATUS(array_picture, __VA_ARGS__)
 #define ax_compile(...) AX_LINED_STATUS(compile, __VA_ARGS__)
-#define ax_executable_put(...) AX_LINED_STATUS(executable_put, __VA_ARGS__)
 #define ax_executable_text(...) AX_LINED_STATUS(executable_text, __VA_ARGS__)
 #define ax_executable_timeline(...) AX_LINED_STATUS(executable_timeline, __VA_ARGS__)
 #define ax_array_wait(...) AX_LINED_STATUS(array_wait, __VA_ARGS__)

@@ -22,9 +22,38 @@ typedef struct ax_host_array {
   bool view;  /* `data` is not owned, and stays when the array is released */
 } ax_host_array;
 
-/* A view of a C array: ax_host_view(AX_F32, AX_DIMS(64, 10), x). Functions that take a const ax_host_array only read `data`. Where
-   the dtype or the dimensions are invalid the view has no dtype, and every function refuses it. */
-ax_host_array ax_host_view(ax_dtype dtype, uint32_t rank, const int64_t *dims, const void *data);
+/* A view of memory in a shape of its own: ax_host_view(AX_F32, AX_DIMS(64, 10), x). Functions that take a const ax_host_array only
+   read `data`. Where the dtype or the dimensions are invalid, or the memory is not of that dtype or too short (AX_MEMORY), the view
+   has no dtype, and every function refuses it; ax_message says why. */
+ax_host_array ax_host_view(ax_dtype dtype, uint32_t rank, const int64_t *dims, ax_dtype element, const void *data, size_t bytes);
+/* AX_HOST(x): a view of a C array of any rank, or of a number, with the dtype and the dimensions that it has in C:
+     float x[64][10];     AX_HOST(x) is f32[64,10]
+   A pointer does not compile: AX_HOST_AT(p, 64, 10) says the dimensions of what it points to. Both are values whose address can be
+   taken (&AX_HOST(x)), and live as long as the block they stand in. */
+#ifndef __cplusplus
+#define ax_host_view(dtype, dims, data) (ax_host_view)(dtype, AX_COUNTED(int64_t, dims), AX_MEMORY(data))
+#define AX_HOST_AT(pointer, ...) \
+  (*(ax_host_array[1]){(ax_host_view)(AX_ELEMENT(pointer), AX_DIMS(__VA_ARGS__), AX_MEMORY(pointer))})
+#define AX_HOST(x)                                                                                                           \
+  (*(ax_host_array[1]){__extension__({                                                                                       \
+    typedef __typeof__(x) ax_inside_0;                                                                                       \
+    ax_host_array ax_host_of_c = {.data = (void *)(uintptr_t)&(x), .view = true};                                            \
+    AX_INSIDE(0, 1) AX_INSIDE(1, 2) AX_INSIDE(2, 3) AX_INSIDE(3, 4) AX_INSIDE(4, 5) AX_INSIDE(5, 6) AX_INSIDE(6, 7)          \
+    AX_INSIDE(7, 8) ax_host_of_c.dtype = AX_C_DTYPE(*(ax_inside_8 *)0);                                                      \
+    ax_host_of_c;                                                                                                            \
+  })})
+/* The type inside an array, and the dimension that is so taken off; of anything else the type itself. Up to rank 8. */
+#define AX_INSIDE(outer, inner)                                                                                              \
+  typedef __typeof__(*__builtin_choose_expr(AX_IS_ARRAY(*(ax_inside_##outer *)0), *(ax_inside_##outer *)0,                   \
+                                            (ax_inside_##outer *)0)) ax_inside_##inner;                                      \
+  if (AX_IS_ARRAY(*(ax_inside_##outer *)0))                                                                                  \
+    ax_host_of_c.dims[ax_host_of_c.rank++] = (int64_t)(sizeof(ax_inside_##outer) / sizeof(ax_inside_##inner));
+#define AX_IS_ARRAY(x) (!__builtin_types_compatible_p(__typeof__(x), __typeof__(((void)0, (x)))))
+#define AX_C_DTYPE(x)                                                                                                        \
+  _Generic(x, _Bool: AX_BOOL, signed char: AX_S8, short: AX_S16, int: AX_S32, long: AX_S64, long long: AX_S64,               \
+           unsigned char: AX_U8, unsigned short: AX_U16, unsigned: AX_U32, unsigned long: AX_U64, unsigned long long: AX_U64, \
+           float: AX_F32, double: AX_F64)
+#endif
 /* Host arrays as a count and a list: AX_HOST_ARRAYS(a, b) is `2, (ax_host_array[]){a, b}`. */
 #ifndef __cplusplus
 #define AX_HOST_ARRAYS(...) (uint32_t)(sizeof((ax_host_array[]){__VA_ARGS__}) / sizeof(ax_host_array)), ((ax_host_array[]){__VA_ARGS__})

@@ -38,7 +38,7 @@ ax_value ax_full_i64(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t
 /* Like `x`: its dtype and shape, every element `value`. */
 ax_value ax_full_like(ax_value x, double value);
 /* A dense row-major array; `data` is copied, and may be NULL when there are no elements. */
-ax_value ax_constant(const ax_type *type, const void *data);
+ax_value ax_constant(const ax_type *type, ax_dtype element, const void *data, size_t bytes);
 
 /* --- Pointwise --- */
 ax_value ax_add(ax_value a, ax_value b); /* T numeric */
@@ -385,7 +385,8 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, uint32_t in_count,
 
 #pragma GCC visibility pop
 
-#ifndef __cplusplus /* lists, with their counts (axle/type.h) */
+#ifndef __cplusplus /* lists with their counts, memory with its dtype (axle/type.h) */
+#define ax_constant(type, data) AX_LINED(constant, type, AX_MEMORY(data))
 #define ax_transpose(x, permutation) AX_LINED(transpose, x, AX_COUNTED(int64_t, permutation))
 #define ax_broadcast_in_dim(x, dims, broadcast_dimensions) \
   AX_LINED(broadcast_in_dim, x, AX_COUNTED(int64_t, dims), AX_COUNTED(int64_t, broadcast_dimensions))
@@ -425,7 +426,6 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, uint32_t in_count,
 #define ax_full(...) AX_LINED(full, __VA_ARGS__)
 #define ax_full_i64(...) AX_LINED(full_i64, __VA_ARGS__)
 #define ax_full_like(...) AX_LINED(full_like, __VA_ARGS__)
-#define ax_constant(...) AX_LINED(constant, __VA_ARGS__)
 #define ax_add(a, b) AX_LINED(add, AX_X(a), AX_X(b))
 #define ax_sub(a, b) AX_LINED(sub, AX_X(a), AX_X(b))
 #define ax_mul(a, b) AX_LINED(mul, AX_X(a), AX_X(b))

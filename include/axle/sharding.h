@@ -136,7 +136,8 @@ AX_MUST_USE ax_status ax_array_on_device(const ax_array *array, int64_t device, 
    of the blocks that have some of it and without the whole. AX_INVALID_ARGUMENT: a box that leaves the array; wrong bytes; a
    donated array. Or what its run failed with. */
 AX_MUST_USE ax_status ax_array_read_slice(const ax_array *array, uint32_t start_count, const int64_t *start, uint32_t size_count,
-                                          const int64_t *sizes, void *data, size_t bytes);
+                                          const int64_t *sizes, ax_dtype element, void *data,
+                                          size_t bytes);
 
 /* Whether the caller said where it lies (by a mesh, a sharding, an executable that has a mesh), or a run made it that has a mesh or
    committed arguments. JAX's _committed. A run executes where its committed arguments are, also those that it only passes on to a
@@ -166,8 +167,8 @@ AX_MUST_USE ax_status ax_runtime_device(const ax_runtime *runtime, int64_t id, a
 #pragma GCC visibility pop
 
 #ifndef __cplusplus /* lists, with their counts (axle/type.h) */
-#define ax_array_read_slice(array, start, sizes, ...) \
-  AX_LINED_STATUS(array_read_slice, array, AX_COUNTED(int64_t, start), AX_COUNTED(int64_t, sizes), __VA_ARGS__)
+#define ax_array_read_slice(array, start, sizes, data, bytes)                                                 \
+  AX_LINED_STATUS(array_read_slice, array, AX_COUNTED(int64_t, start), AX_COUNTED(int64_t, sizes), AX_ELEMENT(data), data, bytes)
 #endif
 
 #ifndef AXLE_NO_LINES /* axle/line.h */

@@ -140,11 +140,14 @@ const ax_treedef *ax_tree_get_def(const ax_tree *tree); /* borrowed */
 AX_MUST_USE ax_status ax_tree_init(ax_tree *tree, const char *rules, uint64_t seed);
 
 /* Copies dense row-major `data` of the leaf's type into it; the second from a host array, whose dtype and shape must be the
-   leaf's. */
-AX_MUST_USE ax_status ax_tree_put(ax_tree *tree, const void *data, const char *name, ...) AX_PRINTF(3, 4);
+   leaf's: ax_tree_put(batch, x, "x"), x being an array of C. AX_INVALID_ARGUMENT: data of another dtype than the leaf, or too short;
+   no such leaf. */
+AX_MUST_USE ax_status ax_tree_put(ax_tree *tree, ax_dtype element, const void *data, size_t bytes, const char *name, ...)
+    AX_PRINTF(5, 6);
 AX_MUST_USE ax_status ax_tree_put_host(ax_tree *tree, const ax_host_array *host, const char *name, ...) AX_PRINTF(3, 4);
 /* As ax_array_read and ax_array_to_host. AX_INVALID_ARGUMENT: also no such leaf, and one that holds nothing. */
-AX_MUST_USE ax_status ax_tree_read(const ax_tree *tree, void *data, size_t bytes, const char *name, ...) AX_PRINTF(4, 5);
+AX_MUST_USE ax_status ax_tree_read(const ax_tree *tree, ax_dtype element, void *data, size_t bytes, const char *name, ...)
+    AX_PRINTF(5, 6);
 AX_MUST_USE ax_status ax_tree_to_host(const ax_tree *tree, ax_host_array *out, const char *name, ...) AX_PRINTF(3, 4);
 /* The leaf's array, borrowed until the leaf changes; NULL: no such leaf, or it holds nothing. */
 ax_array *ax_tree_get(const ax_tree *tree, const char *name, ...) AX_PRINTF(2, 3);
@@ -188,7 +191,9 @@ AX_MUST_USE ax_status ax_tree_run_start(ax_executable *executable, uint32_t in_c
 
 #pragma GCC visibility pop
 
-#ifndef __cplusplus /* lists, with their counts (axle/type.h) */
+#ifndef __cplusplus /* lists with their counts, memory with its dtype (axle/type.h) */
+#define ax_tree_read(tree, data, bytes, ...) AX_LINED_STATUS(tree_read, tree, AX_ELEMENT(data), data, bytes, __VA_ARGS__)
+#define ax_tree_put(tree, data, ...) AX_LINED_STATUS(tree_put, tree, AX_MEMORY(data), __VA_ARGS__)
 #define ax_tree_run(executable, in, out) \
   AX_LINED_STATUS(tree_run, executable, AX_COUNTED(ax_tree *, in), AX_COUNTED(ax_tree *, out))
 #define ax_tree_run_start(executable, in, out) \
@@ -215,9 +220,7 @@ AX_MUST_USE ax_status ax_tree_run_start(ax_executable *executable, uint32_t in_c
 #define ax_global_norm(...) AX_LINED(global_norm, __VA_ARGS__)
 #define ax_tree_create(...) AX_LINED_STATUS(tree_create, __VA_ARGS__)
 #define ax_tree_init(...) AX_LINED_STATUS(tree_init, __VA_ARGS__)
-#define ax_tree_put(...) AX_LINED_STATUS(tree_put, __VA_ARGS__)
 #define ax_tree_put_host(...) AX_LINED_STATUS(tree_put_host, __VA_ARGS__)
-#define ax_tree_read(...) AX_LINED_STATUS(tree_read, __VA_ARGS__)
 #define ax_tree_to_host(...) AX_LINED_STATUS(tree_to_host, __VA_ARGS__)
 #define ax_tree_set(...) AX_LINED_STATUS(tree_set, __VA_ARGS__)
 #define ax_tree_copy(...) AX_LINED_STATUS(tree_copy, __VA_ARGS__)

@@ -151,6 +151,21 @@ static inline ax_type ax_listed_type(uint32_t count, const int64_t *dtype_and_di
   return ax_array_type((ax_dtype)dtype_and_dims[0], count - 1, dtype_and_dims + 1);
 }
 #endif
+/* Memory of the caller's is an address, and what the compiler knows of it: in C the macros of functions that take `data` find the
+   dtype of its elements and the bytes that are there. An array of another C type than the dtype's, or of fewer bytes than are
+   needed, is an error of the call. What a `void *`, or an `unsigned char *`, points to may be of any dtype, and what a pointer
+   points to of any length; bf16 and f16 are read and written as uint16_t.
+   element: AX_NO_DTYPE is not known; bytes: SIZE_MAX is not known. */
+#ifndef __cplusplus
+#define AX_MEMORY(data) AX_ELEMENT(data), (data), __builtin_object_size((data), 0)
+/* The dtype of an array's elements, or of what a pointer points to. */
+#define AX_ELEMENT(data)                                                                                                     \
+  _Generic((data), AX_OF(_Bool, AX_BOOL), AX_OF(signed char, AX_S8), AX_OF(short, AX_S16), AX_OF(int, AX_S32),               \
+           AX_OF(long, AX_S64), AX_OF(long long, AX_S64), AX_OF(unsigned short, AX_U16), AX_OF(unsigned, AX_U32),            \
+           AX_OF(unsigned long, AX_U64), AX_OF(unsigned long long, AX_U64), AX_OF(float, AX_F32), AX_OF(double, AX_F64),     \
+           default: AX_NO_DTYPE)
+#define AX_OF(type, dtype) type *: dtype, const type *: dtype, type(*)[]: dtype, const type(*)[]: dtype
+#endif
 /* Number of elements: 1 for a scalar; 0 where the rank is above AX_MAX_RANK, a dimension negative or the number beyond int64_t. */
 int64_t ax_type_elems(const ax_type *type);
 /* False also of types whose rank is above AX_MAX_RANK. */

@@ -118,9 +118,10 @@ ax_status ax_array_read_box(const ax_array *array, const ax_type *box, const int
   return AX_OK;
 }
 
-ax_status ax_array_read(const ax_array *array, void *data, size_t bytes) {
+ax_status (ax_array_read)(const ax_array *array, ax_dtype element, void *data, size_t bytes) {
   static const int64_t start[AX_MAX_RANK];
   AX_TRY(ax_require(array, "array"));
+  AX_TRY(ax_memory_check("array_read", &array->layout->type, element, SIZE_MAX));
   return ax_array_read_box(array, &array->layout->type, start, data, bytes);
 }
 
@@ -175,12 +176,13 @@ ax_status ax_array_of_data(ax_runtime *runtime, ax_layout *layout, const void *d
   return status;
 }
 
-ax_status ax_device_put(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type, const void *data,
-                        ax_array **out) {
+ax_status (ax_device_put)(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type, ax_dtype element,
+                          const void *data, size_t bytes, ax_array **out) {
   ax_layout *layout;
   *out = NULL;
   AX_TRY(ax_layout_describe("device_put", runtime, mesh, spec, type, &layout));
-  ax_status status = ax_array_of_data(runtime, layout, data, out);
+  ax_status status = data != NULL ? ax_memory_check("device_put", type, element, bytes) : AX_OK;
+  if (status == AX_OK) status = ax_array_of_data(runtime, layout, data, out);
   ax_layout_release(layout);
   return status;
 }

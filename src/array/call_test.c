@@ -144,7 +144,7 @@ static void test_unused_unfit(void **state) {
   TEST_OK(ax_run(s.e, AX_ARRAYS(gone, s.in[1]), s.out));
   expect(s.out[0], 21);
   drop_results(&s);
-  TEST_OK(ax_device_put(s.runtime, NULL, "", &(ax_type){.dtype = AX_F32, .rank = 1, .dims = {2}}, few, &other));
+  TEST_OK(ax_device_put(s.runtime, NULL, "", (&(ax_type){.dtype = AX_F32, .rank = 1, .dims = {2}}), few, &other));
   TEST_FAILS(ax_run(s.e, AX_ARRAYS(other, s.in[1]), s.out), AX_INVALID_ARGUMENT,
              "argument 0: the program takes f32[8], got f32[2]");
   TEST_FAILS(ax_run(s.e, AX_ARRAYS(NULL, s.in[1]), s.out), AX_INVALID_ARGUMENT,

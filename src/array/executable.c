@@ -272,11 +272,14 @@ ax_status ax_executable_memory(const ax_executable *e, ax_memory *out) {
   return AX_OK;
 }
 
-ax_status ax_executable_put(const ax_executable *e, uint32_t index, const void *data, ax_array **out) {
+ax_status (ax_executable_put)(const ax_executable *e, uint32_t index, ax_dtype element, const void *data, size_t bytes,
+                              ax_array **out) {
   *out = NULL;
   AX_TRY(ax_require(e, "executable"));
-  if (index < e->signature.in_count) return ax_array_of_data(e->runtime, e->wanted[index], data, out);
-  return ax_error(AX_INVALID_ARGUMENT, "executable_put: there is no input %u; the program takes %u", index, e->signature.in_count);
+  if (index >= e->signature.in_count)
+    return ax_error(AX_INVALID_ARGUMENT, "executable_put: there is no input %u; the program takes %u", index, e->signature.in_count);
+  if (data != NULL) AX_TRY(ax_memory_check("executable_put", &e->wanted[index]->type, element, bytes));
+  return ax_array_of_data(e->runtime, e->wanted[index], data, out);
 }
 
 ax_status (ax_jit)(ax_runtime *runtime, ax_fn function, uint32_t in_count, const ax_type *in_types,

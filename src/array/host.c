@@ -9,8 +9,11 @@
 
 static ax_type type_of(const ax_host_array *host) { return ax_array_type(host->dtype, host->rank, host->dims); }
 
-ax_host_array ax_host_view(ax_dtype dtype, uint32_t rank, const int64_t *dims, const void *data) {
+ax_host_array (ax_host_view)(ax_dtype dtype, uint32_t rank, const int64_t *dims, ax_dtype element, const void *data, size_t bytes) {
+  ax_status status = ax_list_length("host_view", "dimensions", rank, &rank);
   ax_type type = ax_array_type(dtype, rank, dims);
+  if (status == AX_OK && type.dtype != AX_NO_DTYPE) status = ax_memory_check("host_view", &type, element, bytes);
+  if (status != AX_OK) type = (ax_type){0};
   ax_host_array host = {.dtype = type.dtype, .rank = type.rank, .data = (void *)data, .view = true};
   for (uint32_t d = 0; d < type.rank; d++) host.dims[d] = type.dims[d];
   return host;
@@ -52,7 +55,7 @@ ax_status ax_array_to_host(const ax_array *array, ax_host_array *out) {
     ax_free(data);
     return status;
   }
-  *out = ax_host_view(type->dtype, type->rank, type->dims, data);
+  *out = (ax_host_view)(type->dtype, type->rank, type->dims, AX_NO_DTYPE, data, bytes);
   out->view = false;
   return AX_OK;
 }
@@ -99,11 +102,11 @@ static void clear(uint32_t count, uint32_t needed, ax_host_array *out) {
 }
 
 ax_status (ax_run_host)(ax_executable *e, uint32_t in_count, const ax_host_array *in, uint32_t out_count, ax_host_array *out) {
-  clear(out_count, e != NULL ? e->out_count : 0, out);
+  clear(out_count, e != NULL ? e->signature.out_count : 0, out);
   AX_TRY(ax_require(e, "executable"));
   AX_TRY(ax_call_check_counts(e, "run_host", in_count, out_count));
-  in_count = e->in_count;
-  out_count = e->out_count;
+  in_count = e->signature.in_count;
+  out_count = e->signature.out_count;
   AX_TRY(check_hosts(e, in));
   size_t count = (size_t)in_count + out_count;
   ax_array **arrays = ax_calloc(count, sizeof arrays[0]);

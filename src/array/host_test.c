@@ -27,10 +27,10 @@ static int tear_down(void **state) {
 static void views(void **state) {
   (void)state;
   float data[6] = {1, 2, 3, 4, 5, 6};
-  ax_host_array view = ax_host_view(AX_F32, 2, (int64_t[]){2, 3}, data), wrong = ax_host_view(AX_F32, 1, (int64_t[]){-1}, data);
+  ax_host_array view = ax_host_view(AX_F32, AX_DIMS(2, 3), data), wrong = ax_host_view(AX_F32, AX_DIMS(-1), data);
   assert_true(view.data == data && view.view && view.rank == 2 && view.dims[0] == 2 && view.dims[1] == 3);
   assert_int_equal(wrong.dtype, AX_NO_DTYPE);
-  assert_int_equal(ax_host_view(AX_F32, 17, (int64_t[17]){0}, data).dtype, AX_NO_DTYPE);
+  assert_int_equal(ax_host_view(AX_F32, AX_LIST(17, (int64_t[17]){0}), data).dtype, AX_NO_DTYPE);
   ax_host_array_release(&view); /* and `data` stays */
   assert_true(view.data == NULL && view.dtype == AX_NO_DTYPE && data[5] == 6);
   ax_host_array_release(&view);
@@ -43,7 +43,7 @@ static void unsound(void **state) {
   float data[2] = {1, 2};
   ax_host_array *view = malloc(sizeof *view);
   char line[64] = "";
-  *view = ax_host_view(AX_F32, 1, (int64_t[]){2}, data);
+  *view = ax_host_view(AX_F32, AX_DIMS(2), data);
   assert_true(ax_host_at(view, 1) == 2);
   view->dims[0] = INT64_C(1) << 40, view->dims[1] = INT64_C(1) << 40, view->rank = 2;
   assert_true(isnan(ax_host_at(view, -1)));
@@ -72,7 +72,7 @@ static void put_and_read(void **state) {
   int16_t data[4][6];
   for (int i = 0; i < 24; i++) data[i / 6][i % 6] = (int16_t)(i * 37 - 300);
   TEST_OK(ax_mesh_parse("a=2,b=3", &mesh));
-  ax_host_array view = ax_host_view(AX_S16, 2, (int64_t[]){4, 6}, data);
+  ax_host_array view = ax_host_view(AX_S16, AX_DIMS(4, 6), data);
   static const char *const specs[] = {"", "a", "_,b", "a,b", "_,a+b"};
   for (size_t i = 0; i < AX_COUNT(specs); i++) {
     TEST_OK(ax_put_host(runtime, &mesh, specs[i], &view, &array));
@@ -94,7 +94,7 @@ static void refused(void **state) {
   ax_mesh mesh;
   float data[6] = {0};
   ax_array *array;
-  ax_host_array view = ax_host_view(AX_F32, 1, (int64_t[]){6}, data), none = {0}, back = {.rank = 3};
+  ax_host_array view = ax_host_view(AX_F32, AX_DIMS(6), data), none = {0}, back = {.rank = 3};
   TEST_OK(ax_mesh_parse("a=4", &mesh));
   TEST_FAILS(ax_put_host(runtime, NULL, "", NULL, &array), AX_INVALID_ARGUMENT, "no host array");
   assert_null(array);
@@ -132,7 +132,7 @@ static void runs(void **state) {
   const float w[3] = {100, 200, 300}, x[6] = {1, 2, 3, 10, 20, 30};
   for (int donated = 0; donated < 2; donated++) {
     ax_executable *executable = compiled(donated ? (const bool[]){true, true} : NULL);
-    const ax_host_array in[] = {ax_host_view(AX_F32, 1, (int64_t[]){3}, w), ax_host_view(AX_F32, 1, (int64_t[]){6}, x)};
+    const ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(3), w), ax_host_view(AX_F32, AX_DIMS(6), x)};
     for (int again = 0; again < 2; again++) {
       ax_host_array out[2];
       TEST_OK(ax_run_host(executable, in, out));
@@ -177,7 +177,7 @@ static void runs_refused(void **state) {
   const float data[6] = {0};
   ax_executable *executable = compiled(NULL);
   ax_host_array out[2] = {{.rank = 5}, {.rank = 5}},
-                in[2] = {ax_host_view(AX_F32, 1, (int64_t[]){3}, data), ax_host_view(AX_S32, 1, (int64_t[]){6}, data)};
+                in[2] = {ax_host_view(AX_F32, AX_DIMS(3), data), ax_host_view(AX_S32, AX_DIMS(6), data)};
   TEST_FAILS(ax_run_host(NULL, in, AX_LIST(2, out)), AX_INVALID_ARGUMENT, "no executable");
   assert_true(out[0].rank == 0 && out[1].rank == 0);
   TEST_FAILS(ax_run_host(executable, AX_LIST(1, in), out), AX_INVALID_ARGUMENT,
@@ -194,7 +194,7 @@ static void runs_refused(void **state) {
 
 static ax_status run_once(void *context) {
   const float data[6] = {0};
-  const ax_host_array in[] = {ax_host_view(AX_F32, 1, (int64_t[]){3}, data), ax_host_view(AX_F32, 1, (int64_t[]){6}, data)};
+  const ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(3), data), ax_host_view(AX_F32, AX_DIMS(6), data)};
   ax_host_array out[2] = {{.rank = 5}, {.rank = 5}};
   ax_status status = ax_run_host(context, in, out);
   assert_true(status == AX_OK || (out[0].data == NULL && out[1].data == NULL && out[0].rank == 0));
@@ -225,7 +225,7 @@ static void mismatched(const ax_value *in, ax_value *out, void *context) {
 
 static void applied_once(void **state) {
   (void)state;
-  const ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(3), (float[]){1, 2, 3}),
+  const ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(3), ((float[]){1, 2, 3})),
                               ax_host_view(AX_F32, AX_DIMS(), (float[]){0.5f})};
   ax_host_array out[2];
   ax_runtime *of_two[] = {NULL, runtime};
@@ -238,7 +238,7 @@ static void applied_once(void **state) {
     assert_true(isnan(ax_host_at(&out[0], 0)));
   }
   out[0] = in[0];
-  const ax_host_array matrix = ax_host_view(AX_F32, AX_DIMS(1, 3), (float[]){1, 2, 3}), none = {0};
+  const ax_host_array matrix = ax_host_view(AX_F32, AX_DIMS(1, 3), ((float[]){1, 2, 3})), none = {0};
   TEST_FAILS(ax_apply(runtime, AX_FN(mismatched, 1, 1), &matrix, out), AX_INVALID_ARGUMENT, "matmul: f32[1,3] and f32[1,3]");
   assert_null(out[0].data);
   TEST_FAILS(ax_apply(runtime, AX_FN(mismatched, 1, 1), &none, out), AX_INVALID_ARGUMENT, "input 0");

@@ -105,7 +105,7 @@ static void test_follows(void **state) {
 static void test_stages_and_meshes(void **state) {
   (void)state;
   const int64_t ids[] = {15, 14, 13, 12, 11, 10, 9, 8};
-  const ax_host_array host = ax_host_view(AX_F32, 2, square.dims, data);
+  const ax_host_array host = ax_host_view(AX_F32, AX_LIST(2, square.dims), data);
   ax_mesh grid;
   ax_sharding *rows, *columns;
   TEST_OK(ax_mesh_parse("a=2,b=4", &grid));
@@ -138,7 +138,7 @@ static void test_stages_and_meshes(void **state) {
 static void test_says_nothing(void **state) {
   (void)state;
   ax_sharding *third;
-  const ax_host_array host = ax_host_view(AX_F32, 2, square.dims, data);
+  const ax_host_array host = ax_host_view(AX_F32, AX_LIST(2, square.dims), data);
   ax_array *here = put(NULL, ""), *there;
   TEST_OK(ax_sharding_single(3, &third));
   TEST_OK(ax_put(runtime, third, &host, &there));

@@ -264,7 +264,7 @@ static ax_status check_box(const ax_layout *layout, const int64_t *start, const 
 }
 
 ax_status (ax_array_read_slice)(const ax_array *array, uint32_t start_count, const int64_t *start, uint32_t size_count,
-                                const int64_t *sizes, void *data, size_t bytes) {
+                                const int64_t *sizes, ax_dtype element, void *data, size_t bytes) {
   ax_type box;
   AX_TRY(ax_require(array, "array"));
   AX_TRY(ax_list_check("array_read_slice", "the array has", "dimension", start_count, array->layout->type.rank));
@@ -274,6 +274,7 @@ ax_status (ax_array_read_slice)(const ax_array *array, uint32_t start_count, con
     AX_TRY(ax_require(sizes, "list of sizes"));
   }
   AX_TRY(check_box(array->layout, start, sizes, &box));
+  AX_TRY(ax_memory_check("array_read_slice", &box, element, SIZE_MAX));
   return ax_array_read_box(array, &box, start, data, bytes);
 }
 

@@ -35,7 +35,7 @@ static ax_sharding *tiled(const char *text, uint32_t count) {
 }
 
 static ax_array *put(ax_runtime *runtime, const ax_sharding *sharding, const ax_type *type, const void *data) {
-  const ax_host_array host = ax_host_view(type->dtype, type->rank, type->dims, data);
+  const ax_host_array host = ax_host_view(type->dtype, AX_LIST(type->rank, type->dims), data);
   ax_array *array;
   TEST_OK(ax_put(runtime, sharding, &host, &array));
   return array;

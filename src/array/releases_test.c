@@ -211,7 +211,7 @@ static void test_in_run_host(void **state) {
   (void)state;
   scene s = {0};
   float data[elems] = {1, 2, 3, 4};
-  ax_host_array host = ax_host_view(AX_F32, 1, type.dims, data), made;
+  ax_host_array host = ax_host_view(AX_F32, AX_LIST(1, type.dims), data), made;
   ax_runtime *runtime = new_runtime(1, &s);
   s.executable = compile(runtime, plus_callback, 1, giving_up, &s, context_gone);
   TEST_OK(ax_run_host(s.executable, &host, &made));

@@ -380,6 +380,21 @@ ax_status ax_list_length(const char *who, const char *what, uint32_t count, uint
   return ax_error(AX_INVALID_ARGUMENT, "%s: nothing says how many %s there are: AX_LIST(count, pointer) does", who, what);
 }
 
+static bool holds(ax_dtype element, ax_dtype dtype) {
+  if (element == AX_NO_DTYPE || element == dtype) return true;
+  return element == AX_U16 ? dtype == AX_BF16 || dtype == AX_F16 : element == AX_S8 && dtype == AX_BOOL;
+}
+
+ax_status ax_memory_check(const char *who, const ax_type *type, ax_dtype element, size_t bytes) {
+  int64_t needed;
+  if (!holds(element, type->dtype))
+    return ax_error(AX_INVALID_ARGUMENT, "%s: the array is %s, but the memory in C has elements of type %s", who,
+                    ax_type_string(type, NULL), ax_dtype_name(element));
+  if (!ax_mul_i64(ax_type_elems(type), (int64_t)ax_dtype_bytes(type->dtype), &needed) || (uint64_t)needed <= bytes) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s: %s takes %lld bytes, but the memory in C has %zu", who, ax_type_string(type, NULL),
+                  (long long)needed, bytes);
+}
+
 bool ax_list_fits(const char *who, const char *takes, const char *what, uint32_t count, uint32_t needed) {
   ax_status status = ax_list_check(who, takes, what, count, needed);
   if (status != AX_OK) ax_fail(status);

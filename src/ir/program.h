@@ -315,6 +315,8 @@ AX_MUST_USE ax_status ax_list_check(const char *who, const char *takes, const ch
 AX_MUST_USE ax_status ax_list_length(const char *who, const char *what, uint32_t count, uint32_t *length);
 /* Checks the lists of a call in a trace. False: the trace has failed, and all entries that `out` (may be NULL) has are poison. */
 bool ax_lists_fit(const char *who, uint32_t in_count, uint32_t in_needed, uint32_t out_count, uint32_t out_needed, ax_value *out);
+/* AX_INVALID_ARGUMENT unless memory of this element type and this many bytes (AX_MEMORY, axle/type.h) can hold an array. */
+AX_MUST_USE ax_status ax_memory_check(const char *who, const ax_type *type, ax_dtype element, size_t bytes);
 /* Makes the entries that a list of results has poison. */
 void ax_poison_list(uint32_t count, uint32_t needed, ax_value *out);
 /* Checks another list of the call, of operands of another kind: "tangent". */

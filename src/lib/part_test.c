@@ -219,7 +219,7 @@ static void closeness(const ax_value *in, ax_value *out, void *context) {
 static void close_or_not(void **state) {
   (void)state;
   const double wanted[] = {1, 0, 1, 0, 0, 0};
-  ax_host_array in = ax_host_view(AX_F32, 0, NULL, (float[]){NAN}), out[6];
+  ax_host_array in = ax_host_view(AX_F32, AX_DIMS(), (float[]){NAN}), out[6];
   TEST_OK(ax_apply(NULL, AX_FN(closeness, 1, 6), &in, out));
   for (int k = 0; k < 6; k++) {
     assert_true(ax_host_at(&out[k], 0) == wanted[k]);

@@ -72,11 +72,16 @@ const ax_prim ax_prim_constant = {
     .hlo = hlo,
 };
 
-ax_value ax_constant(const ax_type *type, const void *data) {
+ax_value (ax_constant)(const ax_type *type, ax_dtype element, const void *data, size_t bytes) {
   if (type == NULL) return ax_reject(&ax_prim_constant, "there is no type");
   ax_literal value = {.type = ax_array_type(type->dtype, type->rank, type->dims), .data = (void *)data};
   if (value.type.dtype == AX_NO_DTYPE) return ax_reject(&ax_prim_constant, "not a type");
   if (data == NULL && ax_type_elems(type) > 0) return ax_reject(&ax_prim_constant, "there is no data");
+  ax_status status = data != NULL ? ax_memory_check("constant", &value.type, element, bytes) : AX_OK;
+  if (status != AX_OK) {
+    ax_fail(status);
+    return ax_poison;
+  }
   return ax_bind1(&ax_prim_constant, &value, NULL, 0);
 }
 
@@ -85,7 +90,7 @@ static ax_value repeated(ax_dtype dtype, uint32_t rank, const int64_t *dims, ax_
   uint64_t element = 0;
   ax_type scalar = ax_array_type(dtype, 0, NULL);
   ax_number_store(dtype, &element, 0, number);
-  ax_value made = ax_constant(&scalar, &element);
+  ax_value made = ax_constant(&scalar, (void *)&element);
   return rank > 0 ? ax_broadcast_in_dim(made, AX_LIST(rank, dims), NULL) : made;
 }
 

@@ -149,13 +149,16 @@ static ax_status put(ax_tree *tree, const char *who, uint32_t leaf, const void *
   return blame(tree, leaf, who, status);
 }
 
-ax_status ax_tree_put(ax_tree *tree, const void *data, const char *name, ...) {
+ax_status (ax_tree_put)(ax_tree *tree, ax_dtype element, const void *data, size_t bytes, const char *name, ...) {
   uint32_t leaf;
   va_list arguments;
   va_start(arguments, name);
   ax_status status = find(tree, "tree_put", name, arguments, &leaf);
   va_end(arguments);
-  return status == AX_OK ? put(tree, "tree_put", leaf, data) : status;
+  if (status != AX_OK) return status;
+  if (data != NULL) status = ax_memory_check(tree->def->names[leaf], &tree->def->types[leaf], element, bytes);
+  if (status != AX_OK) return ax_error_context(status, "tree_put: ");
+  return put(tree, "tree_put", leaf, data);
 }
 
 static ax_status differs(const char *who, const ax_tree *tree, uint32_t leaf, const ax_type *got) {
@@ -187,7 +190,7 @@ ax_status ax_tree_leaf_to_host(const ax_tree *tree, const char *who, uint32_t le
   return blame(tree, leaf, who, status);
 }
 
-ax_status ax_tree_read(const ax_tree *tree, void *data, size_t bytes, const char *name, ...) {
+ax_status (ax_tree_read)(const ax_tree *tree, ax_dtype element, void *data, size_t bytes, const char *name, ...) {
   uint32_t leaf;
   va_list arguments;
   va_start(arguments, name);
@@ -195,7 +198,7 @@ ax_status ax_tree_read(const ax_tree *tree, void *data, size_t bytes, const char
   va_end(arguments);
   if (status != AX_OK) return status;
   status = require_array(tree, leaf);
-  if (status == AX_OK) status = ax_array_read(tree->arrays[leaf], data, bytes);
+  if (status == AX_OK) status = (ax_array_read)(tree->arrays[leaf], element, data, bytes);
   return blame(tree, leaf, "tree_read", status);
 }
 

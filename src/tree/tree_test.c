@@ -47,9 +47,9 @@ static void assert_holds(const ax_tree *tree, const char *name, uint32_t count, 
 static void leaves(void **state) {
   (void)state;
   ax_tree *tree = tree_of("l/0/w: f32[2,2] @ data,model; l/1/w: f32[2,2] @ _,model; n: s32[]");
-  ax_host_array host, view = ax_host_view(AX_S32, 0, NULL, (int32_t[]){7});
+  ax_host_array host, view = ax_host_view(AX_S32, AX_DIMS(), (int32_t[]){7});
   assert_null(ax_tree_get(tree, "l/0/w"));
-  for (int i = 0; i < 2; i++) TEST_OK(ax_tree_put(tree, (float[]){1, 2, 3, 4}, "l/%d/w", i));
+  for (int i = 0; i < 2; i++) TEST_OK(ax_tree_put(tree, ((float[]){1, 2, 3, 4}), "l/%d/w", i));
   ASSERT_HOLDS(tree, "l/1/w", 1, 2, 3, 4);
   assert_int_equal(ax_array_part_count(ax_tree_get(tree, "l/0/w")), 4);
   TEST_OK(ax_tree_put_host(tree, &view, "n"));
@@ -133,8 +133,8 @@ static void copy(void **state) {
   ax_tree *from = tree_of("a: f32[4] @ data; b: f32[2]"), *to = tree_of("b: f32[2] @ model; a: f32[4]"),
           *more = tree_of("a: f32[4]; b: f32[2]; c: f32[2]"), *other = tree_of("a: f32[4]; b: f32[3]");
   TEST_FAILS(ax_tree_copy(from, to), AX_INVALID_ARGUMENT, "the leaf holds nothing yet");
-  TEST_OK(ax_tree_put(from, (float[]){1, 2, 3, 4}, "a"));
-  TEST_OK(ax_tree_put(from, (float[]){5, 6}, "b"));
+  TEST_OK(ax_tree_put(from, ((float[]){1, 2, 3, 4}), "a"));
+  TEST_OK(ax_tree_put(from, ((float[]){5, 6}), "b"));
   TEST_OK(ax_tree_copy(from, to));
   ASSERT_HOLDS(to, "a", 1, 2, 3, 4);
   ASSERT_HOLDS(to, "b", 5, 6);
@@ -194,10 +194,10 @@ static void run(void **state) {
   for (int donate = 0; donate < 2; donate++) {
     ax_executable *executable = compiled(AX_FIRST(donate ? 2 : 0));
     ax_tree *params = tree_of("a: f32[2] @ data; b: f32[2]"), *batch = tree_of("x: f32[2]"), *metrics = tree_of("product: f32[2]");
-    TEST_OK(ax_tree_put(params, (float[]){1, 2}, "a"));
-    TEST_OK(ax_tree_put(params, (float[]){3, 4}, "b"));
+    TEST_OK(ax_tree_put(params, ((float[]){1, 2}), "a"));
+    TEST_OK(ax_tree_put(params, ((float[]){3, 4}), "b"));
     for (int i = 0; i < 3; i++) {
-      TEST_OK(ax_tree_put(batch, (float[]){2, 3}, "x"));
+      TEST_OK(ax_tree_put(batch, ((float[]){2, 3}), "x"));
       ax_tree *in[] = {params, batch}, *out[] = {params, metrics};
       if (i % 2 == 0) TEST_OK(ax_tree_run(executable, in, out));
       else TEST_OK(ax_tree_run_start(executable, in, out));
@@ -326,13 +326,13 @@ static void failed_run(void **state) {
   float values[2];
   TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = AX_FIRST(1)}, &executable));
   TEST_OK(ax_tree_init(in, "*: ones", 0));
-  TEST_OK(ax_tree_put(out, (float[]){3, 4}, "b"));
+  TEST_OK(ax_tree_put(out, ((float[]){3, 4}), "b"));
   TEST_FAILS(ax_tree_run(executable, AX_TREES(in), AX_TREES(out)), AX_DEADLOCK, "");
   ASSERT_HOLDS(out, "b", 3, 4);
   TEST_FAILS(ax_tree_read(in, values, sizeof values, "a"), AX_INVALID_ARGUMENT, "tree_read: a: ");
   TEST_FAILS(ax_tree_run(executable, AX_TREES(in), AX_TREES(out)), AX_INVALID_ARGUMENT,
              "a of tree 0 (argument 0) held what was donated");
-  TEST_OK(ax_tree_put(in, (float[]){1, 2}, "a"));
+  TEST_OK(ax_tree_put(in, ((float[]){1, 2}), "a"));
   ASSERT_HOLDS(in, "a", 1, 2);
   ax_tree_release(in), ax_tree_release(out);
   ax_program_release(program);

@@ -83,7 +83,7 @@ BODY(unique) {
   const ax_index_options options = {.unique_indices = true};
   const form *f = &forms[1];
   const ax_scatter_dims dims = {f->window, f->collapsed, f->map, f->batching, f->index_batching};
-  ax_value indices = ax_constant(&type, (const int32_t[]){4, 1, 7});
+  ax_value indices = ax_constant(&type, ((const int32_t[]){4, 1, 7}));
   out[0] = ax_scatter(in[0], indices, in[2], &dims, &options);
   out[1] = ax_scatter_mul(in[0], indices, in[2], &dims, &options);
 }

@@ -61,7 +61,7 @@ class array : public handle<ax_array, ax_array_retain, ax_array_release> {
       return detail::refuse<std::vector<element<T>>>(detail::wrong(at, "array_read", std::string("the array is of ") +
           ax_dtype_name(own.dtype) + ", not of " + ax_dtype_name(dtype_of<T>)));
     std::vector<element<T>> data(get() != nullptr ? static_cast<std::size_t>(ax_type_elems(&own)) : 0);
-    ax_status status = ax_array_read(get(), data.data(), data.size() * sizeof(T));
+    ax_status status = ax_array_read(get(), dtype_of<T>, data.data(), data.size() * sizeof(T));
     return detail::give(status, std::move(data), at, "array_read");
   }
   /* The one element of an array of one. */
@@ -71,7 +71,7 @@ class array : public handle<ax_array, ax_array_retain, ax_array_release> {
     if (get() != nullptr && (own.dtype != dtype_of<T> || ax_type_elems(&own) != 1))
       return detail::refuse<T>(detail::wrong(at, "array_read", std::string("the array is not one element of ") + ax_dtype_name(dtype_of<T>)));
     T one{};
-    ax_status status = ax_array_read(get(), &one, sizeof one);
+    ax_status status = ax_array_read(get(), dtype_of<T>, &one, sizeof one);
     return detail::give(status, std::move(one), at, "array_read");
   }
   may<host_array> to_host(location at = location::here()) const {

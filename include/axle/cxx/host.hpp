@@ -30,7 +30,7 @@ class host_view {
   host_view(const T *data, std::size_t count) : host_view(data, dtype_of<T>, {static_cast<std::int64_t>(count)}) {
     static_assert(dtype_of<T> != AX_NO_DTYPE, "axle: no dtype has elements of this C++ type");
   }
-  host_view(const void *data, dtype of, const dims &shape) : array_(ax_host_view(of, shape.count(), shape.data(), data)) {}
+  host_view(const void *data, dtype of, const dims &shape) : array_(ax_host_view(of, shape.count(), shape.data(), AX_NO_DTYPE, data, SIZE_MAX)) {}
   const ax_host_array &get() const { return array_; }
   operator const ax_host_array &() const { return array_; }
   axle::type type() const { return ax_array_type(array_.dtype, array_.rank, array_.dims); }

@@ -34,7 +34,7 @@ value full(dtype of, const dims &shape, N number, location at = location::here()
 /* constant(std::vector<float>{1, 2}), constant(view(table, {8, 4})) */
 inline value constant(const host_view &array, location at = location::here()) {
   type own = array.type();
-  return detail::lined(ax_constant(&own, array.get().data), at, "constant");
+  return detail::lined(ax_constant(&own, own.dtype, array.get().data, SIZE_MAX), at, "constant");
 }
 
 /* --- Pointwise --- */

@@ -192,7 +192,7 @@ may<std::vector<element<T>>> read_slice(const array &from, const list<std::int64
   for (std::int64_t size : sizes) count *= size > 0 ? static_cast<std::size_t>(size) : 0;
   std::int64_t most = ax_type_elems(&own);
   result data(count <= static_cast<std::size_t>(most) ? count : 0);
-  ax_status status = ax_array_read_slice(from.get(), own.rank, start.data(), own.rank, sizes.data(), data.data(), data.size() * sizeof(T));
+  ax_status status = ax_array_read_slice(from.get(), own.rank, start.data(), own.rank, sizes.data(), dtype_of<T>, data.data(), data.size() * sizeof(T));
   return detail::give(status, std::move(data), at, "array_read_slice");
 }
 inline may<sharding> sharding_of(const array &of, location at = location::here()) {

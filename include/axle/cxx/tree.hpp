@@ -210,10 +210,10 @@ class tree : public unique<ax_tree, ax_tree_release> {
   }
   /* From and into memory of one's own; `bytes`: how much there is. */
   may<void> put_raw(const std::string &name, const void *data, location at = location::here()) {
-    return detail::give(ax_tree_put(get(), data, "%s", name.c_str()), at, "tree_put");
+    return detail::give(ax_tree_put(get(), AX_NO_DTYPE, data, SIZE_MAX, "%s", name.c_str()), at, "tree_put");
   }
   may<void> read_raw(const std::string &name, void *data, std::size_t bytes, location at = location::here()) const {
-    return detail::give(ax_tree_read(get(), data, bytes, "%s", name.c_str()), at, "tree_read");
+    return detail::give(ax_tree_read(get(), AX_NO_DTYPE, data, bytes, "%s", name.c_str()), at, "tree_read");
   }
   may<host_array> to_host(const std::string &name, location at = location::here()) const {
     ax_host_array made{};

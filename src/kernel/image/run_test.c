@@ -314,7 +314,7 @@ static void a_thousand_runs(void **state) {
     ax_executable *executable;
     ax_array *x, *y;
     for (int i = 0; i < 16; i++) data[i] = (float)(i * i % 11);
-    const ax_host_array host = ax_host_view(AX_F32, programs[p].rank, programs[p].dims, data);
+    const ax_host_array host = ax_host_view(AX_F32, AX_LIST(programs[p].rank, programs[p].dims), data);
     TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 4}, &runtime));
     TEST_OK(ax_jit(runtime, AX_FN(programs[p].function, 1, 1), &type, NULL, &executable));
     test_use_threads(executable);
