@@ -114,7 +114,7 @@ static ax_array *put(ax_runtime *runtime, const char *mesh_text, const char *spe
   ax_mesh mesh;
   ax_array *array;
   check(ax_mesh_parse(mesh_text != NULL ? mesh_text : "", &mesh));
-  check(ax_device_put(runtime, &mesh, spec, type, data, &array));
+  check(ax_device_put_data(runtime, &mesh, spec, type, data, &array));
   return array;
 }
 

@@ -430,7 +430,7 @@ static void try_out(served *s) {
   if (s->j.carried > 0) s->j.carried = 0;
   check(ax_run(s->j.executable, AX_LIST(s->j.in_count, s->j.arrays), AX_LIST(s->j.out_count, out)));
   for (uint32_t i = 0; i < s->j.out_count; i++) {
-    const ax_type *type = ax_array_get_type(out[i]);
+    const ax_type *type = ax_array_typeof(out[i]);
     size_t bytes = bytes_of(type);
     void *data = room(bytes);
     check(ax_array_read(out[i], data, bytes));
@@ -455,7 +455,7 @@ static void set_up(served *s, ax_runtime *runtime) {
   for (uint32_t i = 0; i < c->in_count; i++) {
     void *data = room(bytes_of(&c->types[i]));
     fill(data, c->types[i].dtype, i, ax_type_elems(&c->types[i]), c->below);
-    check(ax_device_put(runtime, &mesh, "", &c->types[i], data, &s->j.arrays[i]));
+    check(ax_device_put_data(runtime, &mesh, "", &c->types[i], data, &s->j.arrays[i]));
     s->in_bytes += (double)bytes_of(&c->types[i]);
     free(data);
   }

@@ -23,7 +23,7 @@ static void put(void *context, int64_t count) {
   placing *p = context;
   for (int64_t i = 0; i < count; i++) {
     ax_array *array;
-    check(ax_put(p->runtime, p->sharding, &p->host, &array));
+    check(ax_device_put_as(p->runtime, p->sharding, &p->host, &array));
     ax_array_release(array);
   }
 }
@@ -32,7 +32,7 @@ static void move(void *context, int64_t count) {
   placing *p = context;
   for (int64_t i = 0; i < count; i++) {
     ax_array *array;
-    check(ax_array_put(p->array, p->other, &array));
+    check(ax_array_reshard(p->array, p->other, &array));
     ax_array_release(array);
   }
 }
@@ -77,7 +77,7 @@ void place(char **arguments) {
   memset(p.read, 0, bytes);
   p.host = ax_host_view(AX_F32, AX_DIMS(side, side), data);
   check(ax_runtime_create(NULL, &p.runtime));
-  check(ax_put(p.runtime, p.sharding, &p.host, &p.array));
+  check(ax_device_put_as(p.runtime, p.sharding, &p.host, &p.array));
   for (size_t i = 0; i < sizeof works / sizeof works[0]; i++)
     if (strcmp(arguments[0], works[i].name) == 0) bench_serve(works[i].work, &p, 1);
 }

@@ -124,7 +124,7 @@ static void loss_and_gradients(const ax_value *in, ax_value *out, void *context)
 }
 
 static ax_host_array run_to_host(ax_array *array) {
-  const ax_type *type = ax_array_get_type(array);
+  const ax_type *type = ax_array_typeof(array);
   ax_host_array host = {.dtype = type->dtype, .rank = type->rank};
   size_t bytes = (size_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype);
   memcpy(host.dims, type->dims, sizeof host.dims);
@@ -164,7 +164,7 @@ void gradients(char **arguments) {
     const ax_host_array *host = ax_npz_find(npz, m->names[i]);
     if (host == NULL) fprintf(stderr, "%s has no %s\n", arguments[1], m->names[i]), exit(1);
     ax_type type = ax_array_type(host->dtype, host->rank, host->dims);
-    check(ax_device_put(runtime, &mesh, m->specs[i], &type, host->data, &arrays[i]));
+    check(ax_device_put_data(runtime, &mesh, m->specs[i], &type, host->data, &arrays[i]));
   }
   ax_executable *executable = compile_gradients(m, runtime);
   check(ax_run(executable, AX_LIST(m->input_count, arrays), AX_LIST(count, out)));

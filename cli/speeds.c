@@ -42,7 +42,7 @@ static ax_status time_program(ax_runtime *runtime, ax_function body, uint32_t co
   ax_status status = zeros != NULL ? AX_OK : ax_out_of_memory(0);
   if (status == AX_OK) status = ax_trace(AX_CLOSURE(body, count, 1, NULL), types, &program);
   if (status == AX_OK) status = ax_compile(runtime, program, NULL, &e);
-  for (uint32_t i = 0; i < count && status == AX_OK; i++) status = ax_device_put(runtime, &none, "", type, zeros, &in[i]);
+  for (uint32_t i = 0; i < count && status == AX_OK; i++) status = ax_device_put_data(runtime, &none, "", type, zeros, &in[i]);
   if (status == AX_OK) status = least_time(e, count, in, out);
   for (uint32_t i = 0; i < count; i++) ax_array_release(in[i]);
   ax_executable_release(e);

@@ -12,7 +12,7 @@ BEGIN {
         "reduce_and.axes=all_dims reduce_and.keepdims=false logsumexp.axes=all_dims logsumexp.keepdims=false squeeze.dimensions=all_dims " \
         "cumsum.axis=0 cumsum.reverse=false argmax.index_dtype=AX_S32 softmax.axis=-1 log_softmax.axis=-1 one_hot.dtype=AX_F32 sort.dimension=-1 " \
         "argsort.dimension=-1 allclose.rtol=1e-5 allclose.atol=1e-8 concatenate.dimension=0 stack.dimension=0 iota.dimension=0 at.dimension=0 " \
-        "dynamic_at.dimension=0 dynamic_put.dimension=0 slice_in_dim.stride=1 slice_in_dim.dimension=0 dynamic_slice_in_dim.dimension=0 " \
+        "dynamic_at.dimension=0 dynamic_at_set.dimension=0 slice_in_dim.stride=1 slice_in_dim.dimension=0 dynamic_slice_in_dim.dimension=0 " \
         "dynamic_update_slice_in_dim.dimension=0 take.axis=0 take_with.axis=0 at_set.axis=0 at_add.axis=0 at_mul.axis=0 at_min.axis=0 at_max.axis=0 " \
         "all_gather.dimension=0 all_gather.tiled=false all_gather_invariant.dimension=0 all_gather_invariant.tiled=false " \
         "all_gather_reduced.dimension=0 all_gather_reduced.tiled=false psum_scatter.dimension=0 psum_scatter.tiled=false all_to_all.tiled=false " \
@@ -33,7 +33,7 @@ BEGIN {
   for (i in pairs) reason[pairs[i]] = "AX_LOOP and the like, which C++ has too, call it"
   reason["ax_start_with"] = "psum_start and the like begin with it"
   reason["ax_print_to"] = "it is handed on by its address, as ax_runtime_options.print"
-  reason["ax_device_put"] = "runtime.put takes a view of the data"
+  reason["ax_device_put_data"] = "runtime.put takes a view of the data"
   reason["ax_tree_map"] = reason["ax_tree_zip"] = reason["ax_tree_reduce"] = "leaves are a std::vector: loops go over it"
 }
 

@@ -571,7 +571,7 @@ static void meshes_filled_by_hand(void **state) {
     ax_program *program = NULL;
     ax_spec spec;
     float data[8] = {0};
-    TEST_FAILS(ax_device_put(runtime, &mesh, "d", &in_types[0], data, &x), AX_INVALID_ARGUMENT, message);
+    TEST_FAILS(ax_device_put_data(runtime, &mesh, "d", &in_types[0], data, &x), AX_INVALID_ARGUMENT, message);
     TEST_FAILS(ax_trace_on(&mesh, AX_FN(same, 1, 1), in_types, &program), AX_INVALID_ARGUMENT, message);
     TEST_FAILS(ax_trace(AX_CLOSURE(maps_over, 1, 1, &mesh), in_types, &program), AX_INVALID_ARGUMENT, message);
     TEST_FAILS(ax_spec_parse("d", &mesh, &spec), AX_INVALID_ARGUMENT, message);
@@ -848,25 +848,25 @@ static void arrays(void **state) {
   TEST_OK(ax_mesh_parse("data=2,model=2", &two));
   TEST_OK(ax_mesh_parse("data=8", &many));
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1, .max_devices = 4}, &runtime));
-  TEST_FAILS(ax_device_put(runtime, &many, "", &type, data, &x), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_device_put_data(runtime, &many, "", &type, data, &x), AX_INVALID_ARGUMENT,
              "the mesh has 8 devices, more than the 4 there are");
-  TEST_FAILS(ax_device_put(runtime, &two, "data+model", &type, data, &x), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_device_put_data(runtime, &two, "data+model", &type, data, &x), AX_INVALID_ARGUMENT,
              "the spec P(data+model) cuts dimension 0 in 4 parts, which do not divide f32[6]");
-  TEST_FAILS(ax_device_put(runtime, &two, "rows", &type, data, &x), AX_INVALID_ARGUMENT, "rows");
-  TEST_FAILS(ax_device_put(runtime, &two, "_,data", &type, data, &x), AX_INVALID_ARGUMENT, "f32[6]");
-  TEST_FAILS(ax_device_put(runtime, NULL, "data", &type, data, &x), AX_INVALID_ARGUMENT, "data");
-  TEST_FAILS(ax_device_put(runtime, &two, NULL, &type, data, &x), AX_INVALID_ARGUMENT, "spec");
-  TEST_FAILS(ax_device_put(runtime, &two, "", &type, NULL, &x), AX_INVALID_ARGUMENT, "data");
-  TEST_FAILS(ax_device_put(runtime, &two, "", &bad, data, &x), AX_INVALID_ARGUMENT, "not a type");
+  TEST_FAILS(ax_device_put_data(runtime, &two, "rows", &type, data, &x), AX_INVALID_ARGUMENT, "rows");
+  TEST_FAILS(ax_device_put_data(runtime, &two, "_,data", &type, data, &x), AX_INVALID_ARGUMENT, "f32[6]");
+  TEST_FAILS(ax_device_put_data(runtime, NULL, "data", &type, data, &x), AX_INVALID_ARGUMENT, "data");
+  TEST_FAILS(ax_device_put_data(runtime, &two, NULL, &type, data, &x), AX_INVALID_ARGUMENT, "spec");
+  TEST_FAILS(ax_device_put_data(runtime, &two, "", &type, NULL, &x), AX_INVALID_ARGUMENT, "data");
+  TEST_FAILS(ax_device_put_data(runtime, &two, "", &bad, data, &x), AX_INVALID_ARGUMENT, "not a type");
   for (size_t i = 0; i < COUNT(unsound); i++)
-    TEST_FAILS(ax_device_put(runtime, &two, "", &unsound[i], data, &x), AX_INVALID_ARGUMENT, "device_put: ");
-  TEST_FAILS(ax_device_put(runtime, &two, "", &none, data, &x), AX_INVALID_ARGUMENT, "not a type");
-  TEST_FAILS(ax_device_put(runtime, &two, "", NULL, data, &x), AX_INVALID_ARGUMENT, "no type");
-  TEST_FAILS(ax_device_put(NULL, &two, "", &type, data, &x), AX_INVALID_ARGUMENT, "no runtime");
+    TEST_FAILS(ax_device_put_data(runtime, &two, "", &unsound[i], data, &x), AX_INVALID_ARGUMENT, "device_put_data: ");
+  TEST_FAILS(ax_device_put_data(runtime, &two, "", &none, data, &x), AX_INVALID_ARGUMENT, "not a type");
+  TEST_FAILS(ax_device_put_data(runtime, &two, "", NULL, data, &x), AX_INVALID_ARGUMENT, "no type");
+  TEST_FAILS(ax_device_put_data(NULL, &two, "", &type, data, &x), AX_INVALID_ARGUMENT, "no runtime");
   const ax_type huge = TEST_TYPE(AX_F32, INT64_MAX / 2, 4);
-  TEST_FAILS(ax_device_put(runtime, NULL, "", &huge, data, &x), AX_INVALID_ARGUMENT, "too large");
+  TEST_FAILS(ax_device_put_data(runtime, NULL, "", &huge, data, &x), AX_INVALID_ARGUMENT, "too large");
   assert_null(x);
-  TEST_OK(ax_device_put(runtime, &two, "data", &type, data, &x));
+  TEST_OK(ax_device_put_data(runtime, &two, "data", &type, data, &x));
   TEST_FAILS(ax_array_read(x, data, 5), AX_INVALID_ARGUMENT, "f32[6] takes 24 bytes, not 5");
   TEST_FAILS(ax_array_read(x, NULL, 24), AX_INVALID_ARGUMENT, "f32[6]");
   TEST_FAILS(ax_array_read(NULL, data, 24), AX_INVALID_ARGUMENT, "no array");
@@ -906,8 +906,8 @@ static machine machine_create(int count, const bool *donate) {
   TEST_OK(ax_compile(m.runtime, program, &(ax_compile_options){.donate = test_args(donate, ax_program_in_count(program))},
                      &m.executable));
   ax_program_release(program);
-  for (int i = 0; i < count; i++) TEST_OK(ax_device_put(m.runtime, NULL, "", &types[0], data, &m.x[i]));
-  TEST_OK(ax_device_put(m.runtime, NULL, "", &wrong, other, &m.wrong));
+  for (int i = 0; i < count; i++) TEST_OK(ax_device_put_data(m.runtime, NULL, "", &types[0], data, &m.x[i]));
+  TEST_OK(ax_device_put_data(m.runtime, NULL, "", &wrong, other, &m.wrong));
   return m;
 }
 
@@ -948,10 +948,11 @@ static void arguments(void **state) {
              "run: the program takes 7 arguments, but the list has 6");
   assert_null(out[0]);
   out[0] = m.x[0];
-  TEST_FAILS(ax_run(m.executable, m.x, out), AX_INVALID_ARGUMENT, "not 7 and 2");
+  TEST_FAILS(ax_run(m.executable, AX_LIST(7, m.x), AX_LIST(2, out)), AX_INVALID_ARGUMENT,
+             "run: the program gives 1 result, but the list has 2");
   assert_true(out[0] == NULL && out[1] == NULL);
   TEST_FAILS(ax_run(m.executable, NULL, out), AX_INVALID_ARGUMENT, "got nothing");
-  TEST_FAILS(ax_run(NULL, m.x, out), AX_INVALID_ARGUMENT, "no executable");
+  TEST_FAILS(ax_run(NULL, m.x, AX_LIST(1, out)), AX_INVALID_ARGUMENT, "no executable");
   for (int i = 0; i < 7; i++) in[i] = m.x[0]; /* the same one several times is fine when nothing is donated */
   run_gives(&m, in, 28);
   run_gives(&m, m.x, 28);
@@ -1028,7 +1029,7 @@ static void no_objects(void **state) {
   assert_true(ax_program_retain(NULL) == NULL && ax_runtime_retain(NULL) == NULL && ax_array_retain(NULL) == NULL);
   assert_true(ax_program_in_count(NULL) == 0 && ax_program_out_count(NULL) == 0 && ax_npz_count(NULL) == 0);
   assert_true(ax_program_in_type(NULL, 0) == NULL && ax_program_out_type(NULL, 0) == NULL && ax_program_axes(NULL) == NULL);
-  assert_true(ax_array_get_type(NULL) == NULL && ax_array_get_mesh(NULL) == NULL && ax_array_get_spec(NULL) == NULL);
+  assert_true(ax_array_typeof(NULL) == NULL && ax_array_mesh(NULL) == NULL && ax_array_spec(NULL) == NULL);
   assert_true(ax_npz_name(NULL, 0) == NULL && ax_npz_array(NULL, 0) == NULL && ax_npz_find(NULL, "x") == NULL);
   assert_true(ax_program_equal(NULL, NULL));
   ax_runtime_memory(NULL, &now, &peak);

@@ -149,7 +149,7 @@ static double seconds_to_pass_on(ax_runtime *runtime, int count) {
                  &(ax_compile_options){.donate = AX_ALL_ARGS}, &executable));
   double least = 0;
   for (int time = 0; time < 4; time++) {
-    for (int i = 0; i < count; i++) TEST_OK(ax_device_put(runtime, NULL, "", &scalar, &zero, &in[i]));
+    for (int i = 0; i < count; i++) TEST_OK(ax_device_put_data(runtime, NULL, "", &scalar, &zero, &in[i]));
     double start = processor_seconds();
     TEST_OK(ax_run(executable, AX_LIST((uint32_t)count, in), AX_LIST((uint32_t)count, out)));
     double took = processor_seconds() - start;

@@ -225,7 +225,7 @@ static void parts(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value x = in[0];
   out[0] = ax_clamp(0, ax_dynamic_at(x, 3, 0), 1);
-  out[1] = ax_dynamic_put(ax_dynamic_put(x, 0, in[1], 0), 7, 1, 1);
+  out[1] = ax_dynamic_at_set(ax_dynamic_at_set(x, 0, in[1], 0), 7, 1, 1);
   out[2] = ax_dynamic_update_slice_in_dim(x, ax_dynamic_slice_in_dim(x, 2, 1, -1), 0u, 1);
   if (ax_typeof(x).dims[0] == 5) out[0] = ax_dynamic_at(x, -1, 0);
 }

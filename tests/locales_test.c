@@ -72,7 +72,7 @@ static void run_once(ax_runtime *runtime, ax_executable *executable) {
   static const float zeros[64 * 16];
   const ax_type type = TEST_TYPE(AX_F32, 64, 16);
   ax_array *in, *out[2];
-  TEST_OK(ax_device_put(runtime, NULL, "", &type, zeros, &in));
+  TEST_OK(ax_device_put_data(runtime, NULL, "", &type, zeros, &in));
   TEST_OK(ax_run(executable, &in, out));
   TEST_OK(ax_array_wait(out[0]));
   TEST_OK(ax_array_wait(out[1]));

@@ -89,10 +89,10 @@ static void arrays_refuse_what_does_not_fit(void **state) {
   double wide[4] = {0};
   uint32_t bits[4];
   TEST_OK(ax_runtime_create(NULL, &runtime));
-  assert_int_equal(ax_device_put(runtime, NULL, "", &type, wide, &array), AX_INVALID_ARGUMENT);
-  expect_at(__LINE__ - 1, "device_put: the array is f32[4], but the memory in C has elements of type f64");
-  assert_int_equal(ax_device_put(runtime, NULL, "", &type, few, &array), AX_INVALID_ARGUMENT);
-  expect_at(__LINE__ - 1, "device_put: f32[4] takes 16 bytes, but the memory in C has 8");
+  assert_int_equal(ax_device_put_data(runtime, NULL, "", &type, wide, &array), AX_INVALID_ARGUMENT);
+  expect_at(__LINE__ - 1, "device_put_data: the array is f32[4], but the memory in C has elements of type f64");
+  assert_int_equal(ax_device_put_data(runtime, NULL, "", &type, few, &array), AX_INVALID_ARGUMENT);
+  expect_at(__LINE__ - 1, "device_put_data: f32[4] takes 16 bytes, but the memory in C has 8");
   assert_null(array);
   TEST_OK(ax_jit(runtime, AX_FN(same, 1, 1), &type, NULL, &executable));
   assert_int_equal(ax_executable_put(executable, 0, few, &array), AX_INVALID_ARGUMENT);

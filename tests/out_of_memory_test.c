@@ -144,7 +144,7 @@ static ax_status through_text(const ax_program *program, ax_program **out) {
 static ax_status read_all(ax_array *const *arrays, uint32_t count, double *sum) {
   double data[most_elems * 8];
   for (uint32_t k = 0; k < count; k++) {
-    const ax_type *type = ax_array_get_type(arrays[k]);
+    const ax_type *type = ax_array_typeof(arrays[k]);
     size_t bytes = (size_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype);
     assert_true(bytes <= sizeof data);
     AX_TRY(ax_array_read(arrays[k], data, bytes));
@@ -163,7 +163,7 @@ static ax_status run(job *j, ax_runtime *runtime, ax_program *program) {
   ax_status status = ax_compile(runtime, program,
                                 &(ax_compile_options){.donate = test_args(j->donate, ax_program_in_count(program))}, &executable);
   for (uint32_t i = 0; i < in_count && status == AX_OK; i++)
-    status = ax_device_put(runtime, NULL, "", ax_program_in_type(program, i), values, &arrays[i]);
+    status = ax_device_put_data(runtime, NULL, "", ax_program_in_type(program, i), values, &arrays[i]);
   if (status == AX_OK) status = ax_run(executable, AX_LIST(in_count, arrays), AX_LIST(out_count, arrays + in_count));
   if (status == AX_OK) status = read_all(arrays + in_count, out_count, &sum);
   if (status == AX_OK && j->checksum == 0) j->checksum = sum;
@@ -327,7 +327,7 @@ static int run_within(size_t bytes, ax_program *program) {
     if (setrlimit(RLIMIT_AS, &(struct rlimit){limit, limit}) != 0) _exit(2);
     ax_status status = ax_runtime_create(&(ax_runtime_options){.workers = 1}, &runtime);
     if (status == AX_OK) status = ax_compile(runtime, program, NULL, &executable);
-    if (status == AX_OK) status = ax_device_put(runtime, NULL, "", type, data, &x);
+    if (status == AX_OK) status = ax_device_put_data(runtime, NULL, "", type, data, &x);
     if (status == AX_OK) status = ax_run(executable, &x, &y);
     _exit(status == AX_OK ? 0 : status == AX_OUT_OF_MEMORY ? 1 : 2);
   }

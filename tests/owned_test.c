@@ -70,7 +70,7 @@ static void kinds(void **state) {
     TEST_OK(ax_treedef_parse("x: f32[1024]", &def));
     TEST_OK(ax_tree_create(runtime, NULL, def, &tree));
     TEST_OK(ax_tree_put(tree, values, "x"));
-    TEST_OK(ax_device_put(runtime, &mesh, "", &type, values, &arrays[0]));
+    TEST_OK(ax_device_put_data(runtime, &mesh, "", &type, values, &arrays[0]));
     TEST_OK(ax_array_to_host(arrays[0], &host));
     TEST_OK(ax_array_to_host(arrays[0], &hosts[1]));
     TEST_OK(ax_array_picture(arrays[0], &text));

@@ -560,7 +560,7 @@ static void test_deadlock(void **state) {
   ax_runtime *runtime;
   ax_array *array, *result;
   TEST_OK(ax_runtime_create(NULL, &runtime));
-  TEST_OK(ax_device_put(runtime, NULL, "", &type, in->data, &array));
+  TEST_OK(ax_device_put_data(runtime, NULL, "", &type, in->data, &array));
   for (size_t i = 0; i < AX_COUNT(cases); i++) {
     ax_executable *executable;
     ax_program *program = test_trace(map_bad, (void *)&cases[i], &type, 1, 1);

@@ -53,7 +53,7 @@ static void fails(ax_fn fn, const ax_type *type, const float *data, const ax_com
   TEST_OK(ax_trace(fn, type, &program));
   TEST_OK(ax_compile(runtime, program, options, &executable));
   if (listing != NULL) TEST_OK(ax_executable_text(executable, listing));
-  TEST_OK(ax_device_put(runtime, NULL, "", type, data, &in));
+  TEST_OK(ax_device_put_data(runtime, NULL, "", type, data, &in));
   assert_int_equal(ax_run(executable, &in, &out), status);
   ax_array_release(in);
   ax_executable_release(executable);

@@ -80,7 +80,7 @@ static size_t run_depth(ax_program *program, double low, double high, const ax_c
   }
   for (uint32_t i = 0; i < in_count; i++) {
     ax_tensor *tensor = test_random_tensor(&random, *ax_program_in_type(program, i), low, high);
-    TEST_OK(ax_device_put(runtime, NULL, "", ax_program_in_type(program, i), tensor->data, &arrays[i]));
+    TEST_OK(ax_device_put_data(runtime, NULL, "", ax_program_in_type(program, i), tensor->data, &arrays[i]));
     ax_tensor_release(tensor);
   }
   const size_t whole = depth_of(run_job, &j, own_depth() / 4096 * 4096 + small_stack),

@@ -91,7 +91,7 @@ static const float *vector(const char *kind, const char *leaf) {
 /* As far apart as the roundings of so many steps let them be: relative to the largest element. */
 static void compare(const ax_tree *tree, const char *leaf, const float *theirs, int64_t at) {
   float ours[64];
-  int64_t elems = ax_type_elems(ax_array_get_type(ax_tree_get(tree, "%s", leaf)));
+  int64_t elems = ax_type_elems(ax_array_typeof(ax_tree_get(tree, "%s", leaf)));
   double size = 0;
   TEST_OK(ax_tree_read(tree, ours, (size_t)elems * sizeof ours[0], "%s", leaf));
   for (int64_t i = 0; i < elems; i++) size = fmax(size, fabs((double)theirs[at * elems + i]));

@@ -132,7 +132,7 @@ static void compare(subject *s, const char *who, const ax_tensor *got, const cha
 static bool cut(subject *s, const ax_array *array, const ax_tensor *whole, int64_t devices, ax_host_array *out) {
   int64_t start[AX_MAX_RANK], stride[AX_MAX_RANK], place = 0;
   size_t size = ax_dtype_bytes(whole->dtype);
-  bool laid_out = ax_mesh_devices(ax_array_get_mesh(array)) == devices;
+  bool laid_out = ax_mesh_devices(ax_array_mesh(array)) == devices;
   for (int64_t d = 0; d < devices; d++) {
     ax_type part;
     if (!check(s, ax_array_shard(array, laid_out ? d : 0, &part, start), "shard")) return false;
@@ -197,7 +197,7 @@ static bool execute(subject *s, const char *mode, ax_program *program, const cha
   for (uint32_t i = 0; i < in && ok; i++) {
     const ax_mesh *mesh = specs[i] != NULL ? &s->variant.mesh : NULL;
     ok = check(s,
-               ax_device_put(run.runtime, mesh, mesh != NULL ? specs[i] : "", ax_program_in_type(program, i), tensors[i]->data,
+               ax_device_put_data(run.runtime, mesh, mesh != NULL ? specs[i] : "", ax_program_in_type(program, i), tensors[i]->data,
                              &arrays[i]),
                "device_put");
   }

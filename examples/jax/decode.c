@@ -26,7 +26,7 @@ static ax_value layer_norm(ax_value x) {
 static AX_BODY(generate) {
   const ax_value *params = context;
   ax_value keys = ax_full(AX_F32, AX_DIMS(LENGTH, HEADS, DIM / HEADS), 0), values = keys;
-  ax_value prompt = ax_pad(in[0], 0, AX_INTS(0), AX_INTS(NEW - 1), AX_INTS(0)),
+  ax_value prompt = ax_pad(in[0], 0, AX_DIMS(0), AX_DIMS(NEW - 1), AX_DIMS(0)),
            previous = ax_index(prompt, "0");
   AX_LOOP (t, 0, LENGTH - 1, &keys, &values, &previous) {
     ax_value token = ax_where(ax_lt(t, PROMPT), ax_each(prompt), previous), qkv[3];
@@ -34,8 +34,8 @@ static AX_BODY(generate) {
     ax_value h = layer_norm(x);
     for (int i = 0; i < 3; i++)
       qkv[i] = ax_reshape(ax_matmul(h, params[WQ + i]), AX_DIMS(HEADS, -1));
-    keys = ax_dynamic_put(keys, qkv[1], t, 0);
-    values = ax_dynamic_put(values, qkv[2], t, 0);
+    keys = ax_dynamic_at_set(keys, qkv[1], t, 0);
+    values = ax_dynamic_at_set(values, qkv[2], t, 0);
     ax_value scores = ax_div(ax_einsum("hd,thd->ht", AX_VALUES(qkv[0], keys)), sqrt(DIM / HEADS)),
              seen = ax_le(ax_iota(AX_S32, AX_DIMS(LENGTH), 0), t);
     ax_value weights = ax_softmax(ax_where(seen, scores, -INFINITY), -1);
@@ -57,7 +57,7 @@ static AX_BODY(everything) {
       chirp(0.83, AX_TYPE(AX_F32, VOCAB, DIM)), chirp(0.97, AX_TYPE(AX_F32, LENGTH, DIM))};
   ax_value i = ax_reshape(ax_iota(AX_S32, AX_DIMS(BATCH * PROMPT), 0), AX_DIMS(BATCH, PROMPT));
   ax_value prompts = ax_rem(ax_mul(ax_square(i), 7), 31), made[2];
-  ax_vmap(NULL, AX_CLOSURE(generate, 1, 2, params), &prompts, made);
+  ax_vmap(AX_CLOSURE(generate, 1, 2, params), &prompts, made, NULL);
   ax_value tokens = ax_slice_in_dim(made[0], PROMPT - 1, AX_END, 1, 1),
            logits = ax_slice_in_dim(made[1], PROMPT - 1, AX_END, 1, 1);
   out[0] = ax_concatenate(AX_VALUES(prompts, tokens), 1);

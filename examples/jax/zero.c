@@ -26,7 +26,7 @@ static AX_BODY(loss_fn) {
 
 static ax_value padded_ravel(const ax_value *params) {
   ax_value flat = ax_tree_ravel(LEAVES, params);
-  return ax_pad(flat, 0, AX_INTS(0), AX_INTS(PADDED - ax_typeof(flat).dims[0]), AX_INTS(0));
+  return ax_pad(flat, 0, AX_DIMS(0), AX_DIMS(PADDED - ax_typeof(flat).dims[0]), AX_DIMS(0));
 }
 
 /* the state, on each device -> the next, the loss, the size of a moment's shard */

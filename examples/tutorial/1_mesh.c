@@ -8,7 +8,7 @@ static void show(ax_runtime *runtime, const ax_mesh *mesh, const char *spec) {
   ax_type type = AX_TYPE(AX_F32, 4, 2);
   ax_array *array;
   char *picture;
-  ax_must(ax_device_put(runtime, mesh, spec, &type, data, &array));
+  ax_must(ax_device_put_data(runtime, mesh, spec, &type, data, &array));
   ax_must(ax_array_picture(array, &picture));
   printf("\n\"%s\": %s", spec, picture);
   ax_string_free(picture);

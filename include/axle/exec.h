@@ -19,7 +19,7 @@
    returns. A callback of the run, or a thread that the callback waits for, may release them even during the call.
 
    Arguments that no result and no effect depends on are not looked at but for their type: they are not laid out, not waited for and
-   not donated (ax_compile_options.keep_unused, ax_executable_keeps). A result that is an argument unchanged is that array, once
+   not donated (ax_compile_options.keep_unused, ax_executable_is_kept). A result that is an argument unchanged is that array, once
    more (ax_executable_passed). Such an argument decides with the others on which devices the run goes on, and must not be one that
    is donated.
 
@@ -126,16 +126,16 @@ typedef struct ax_array ax_array;
    device. `*out` is owned by the caller. Axis sets of `type` are not looked at. data may be NULL when there are no elements.
    AX_INVALID_ARGUMENT: an unsound mesh or type; a spec with an unknown axis, more entries than dimensions, or a dimension that
    its axes do not divide; more devices than the runtime allows; data of another dtype than the type, or too short. */
-AX_MUST_USE ax_status ax_device_put(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
+AX_MUST_USE ax_status ax_device_put_data(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
                                     ax_dtype element, const void *data, size_t bytes, ax_array **out);
 /* The same of a host array, which is borrowed for the call. */
-AX_MUST_USE ax_status ax_put_host(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_host_array *host, ax_array **out);
+AX_MUST_USE ax_status ax_device_put(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_host_array *host, ax_array **out);
 ax_array *ax_array_retain(ax_array *array);
 void ax_array_release(ax_array *array);
 /* Borrowed, all three. The type is that of the whole array. */
-const ax_type *ax_array_get_type(const ax_array *array);
-const ax_mesh *ax_array_get_mesh(const ax_array *array);
-const ax_spec *ax_array_get_spec(const ax_array *array);
+const ax_type *ax_array_typeof(const ax_array *array);
+const ax_mesh *ax_array_mesh(const ax_array *array);
+const ax_spec *ax_array_spec(const ax_array *array);
 /* Waits until the array is ready, then copies the whole, dense row-major, to `data` of `bytes` bytes. AX_INVALID_ARGUMENT: wrong
    size; data of another dtype; a donated array. Or what its run failed with. */
 AX_MUST_USE ax_status ax_array_read(const ax_array *array, ax_dtype element, void *data, size_t bytes);
@@ -161,9 +161,9 @@ typedef struct ax_part {
    belongs to the array and no other code may write to it. Runs write into it only when the array is donated, and then a result may
    live there. Each release is called once, when nothing lies in its part any more, on any thread (a worker too); it must not wait
    for a run, as ax_run, ax_array_wait, ax_array_read and ax_array_part may. It may release the runtime. mesh, spec and type as in
-   ax_device_put; `parts` itself is copied. `*out` is owned by the caller. Copies are made, at the cost of a copy in each run, only
+   ax_device_put_data; `parts` itself is copied. `*out` is owned by the caller. Copies are made, at the cost of a copy in each run, only
    where a program wants another layout.
-   AX_INVALID_ARGUMENT: as ax_device_put; a wrong number of parts, one that is too small, at no address or not aligned. On
+   AX_INVALID_ARGUMENT: as ax_device_put_data; a wrong number of parts, one that is too small, at no address or not aligned. On
    failure no release is called. */
 AX_MUST_USE ax_status ax_array_from_parts(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
                                           uint32_t count, const ax_part *parts, ax_array **out);
@@ -247,10 +247,10 @@ void ax_executable_release(ax_executable *executable);
    as it is. Any other is laid out anew by every run that it is given to: what moves is copied into memory that is held as long as
    the run needs it. A result that lies as an input of the next run is that run's argument without a copy.
    Borrowed, for as long as the executable lives; NULL: there is no such input or result. Any thread. */
-const ax_mesh *ax_executable_get_mesh(const ax_executable *executable);
+const ax_mesh *ax_executable_mesh(const ax_executable *executable);
 const ax_spec *ax_executable_in_spec(const ax_executable *executable, uint32_t index);
 const ax_spec *ax_executable_out_spec(const ax_executable *executable, uint32_t index);
-/* Copies dense row-major `data` onto the devices as input `index` wants to lie, as ax_device_put. `*out` is owned by the caller.
+/* Copies dense row-major `data` onto the devices as input `index` wants to lie, as ax_device_put_data. `*out` is owned by the caller.
    AX_INVALID_ARGUMENT: no such input; data of another dtype, or too short. */
 AX_MUST_USE ax_status ax_executable_put(const ax_executable *executable, uint32_t index, ax_dtype element, const void *data,
                                         size_t bytes, ax_array **out);
@@ -310,8 +310,8 @@ bool ax_array_is_ready(const ax_array *array);
 #define ax_executable_put(executable, index, data, out) \
   AX_LINED_STATUS(executable_put, executable, index, AX_MEMORY(data), out)
 #define ax_array_read(array, data, bytes) AX_LINED_STATUS(array_read, array, AX_ELEMENT(data), data, bytes)
-#define ax_device_put(runtime, mesh, spec, type, data, out) \
-  AX_LINED_STATUS(device_put, runtime, mesh, spec, type, AX_MEMORY(data), out)
+#define ax_device_put_data(runtime, mesh, spec, type, data, out) \
+  AX_LINED_STATUS(device_put_data, runtime, mesh, spec, type, AX_MEMORY(data), out)
 #define ax_jit(runtime, function, in_types, ...) AX_LINED_STATUS(jit, runtime, function, AX_COUNTED(ax_type, in_types), __VA_ARGS__)
 #define ax_jit_host(runtime, function, in, ...) \
   AX_LINED_STATUS(jit_host, runtime, function, AX_COUNTED(ax_host_array, in), __VA_ARGS__)
@@ -335,7 +335,7 @@ bool ax_array_is_ready(const ax_array *array);
 #define ax_executable_text(...) AX_LINED_STATUS(executable_text, __VA_ARGS__)
 #define ax_executable_timeline(...) AX_LINED_STATUS(executable_timeline, __VA_ARGS__)
 #define ax_array_wait(...) AX_LINED_STATUS(array_wait, __VA_ARGS__)
-#define ax_put_host(...) AX_LINED_STATUS(put_host, __VA_ARGS__)
+#define ax_device_put(...) AX_LINED_STATUS(device_put, __VA_ARGS__)
 #define ax_array_to_host(...) AX_LINED_STATUS(array_to_host, __VA_ARGS__)
 #endif
 

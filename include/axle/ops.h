@@ -162,7 +162,7 @@ ax_value ax_at(ax_value x, int64_t index, int64_t dimension);
    without keepdims. put: x with row: T[.., ..] there, or a number all over it, as jax.lax.dynamic_update_index_in_dim. The index
    may be a number, not a negative one. Errors besides: a dimension of 0. */
 ax_value ax_dynamic_at(ax_value x, ax_value index, int64_t dimension);
-ax_value ax_dynamic_put(ax_value x, ax_value row, ax_value index, int64_t dimension);
+ax_value ax_dynamic_at_set(ax_value x, ax_value row, ax_value index, int64_t dimension);
 /* A part of `size` from `start` on; x with `update` from `start` on, whose shape is x's but for the dimension, where it is no
    longer. */
 ax_value ax_dynamic_slice_in_dim(ax_value x, ax_value start, int64_t size, int64_t dimension);
@@ -522,7 +522,7 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, uint32_t in_count,
 #define ax_slice_in_dim(...) AX_LINED(slice_in_dim, __VA_ARGS__)
 #define ax_at(...) AX_LINED(at, __VA_ARGS__)
 #define ax_dynamic_at(x, index, dimension) AX_LINED(dynamic_at, x, AX_X(index), dimension)
-#define ax_dynamic_put(x, row, index, dimension) AX_LINED(dynamic_put, x, AX_X(row), AX_X(index), dimension)
+#define ax_dynamic_at_set(x, row, index, dimension) AX_LINED(dynamic_at_set, x, AX_X(row), AX_X(index), dimension)
 #define ax_dynamic_slice_in_dim(x, start, ...) AX_LINED(dynamic_slice_in_dim, x, AX_X(start), __VA_ARGS__)
 #define ax_dynamic_update_slice_in_dim(x, update, start, ...) AX_LINED(dynamic_update_slice_in_dim, x, update, AX_X(start), __VA_ARGS__)
 #endif

@@ -59,8 +59,8 @@ ax_sharding *ax_sharding_retain(ax_sharding *sharding);
 void ax_sharding_release(ax_sharding *sharding);
 
 /* Borrowed. The mesh numbers places, which are not ids where others stand there (ax_sharding_device). */
-const ax_mesh *ax_sharding_get_mesh(const ax_sharding *sharding);
-const ax_spec *ax_sharding_get_spec(const ax_sharding *sharding);
+const ax_mesh *ax_sharding_mesh(const ax_sharding *sharding);
+const ax_spec *ax_sharding_spec(const ax_sharding *sharding);
 int64_t ax_sharding_device_count(const ax_sharding *sharding);
 /* The id of the device at a place; -1: there is no such place. */
 int64_t ax_sharding_device(const ax_sharding *sharding, int64_t place);
@@ -105,15 +105,15 @@ AX_MUST_USE ax_status ax_sharding_picture(const ax_sharding *sharding, const ax_
    they wait until an array is ready. Tokens and futures are no arrays and lie nowhere; no program that is run takes any. */
 /* Copies host data, which is borrowed for the call, onto the devices: jax.device_put of a NumPy array. Large copies are shared out
    to the runtime's threads, as in all that follows. AX_INVALID_ARGUMENT: no data where there are elements. */
-AX_MUST_USE ax_status ax_put(ax_runtime *runtime, const ax_sharding *sharding, const ax_host_array *host, ax_array **out);
+AX_MUST_USE ax_status ax_device_put_as(ax_runtime *runtime, const ax_sharding *sharding, const ax_host_array *host, ax_array **out);
 /* `count` of them; all or none: `out` is all NULL on failure, and the message says which could not be put. */
-AX_MUST_USE ax_status ax_put_many(ax_runtime *runtime, uint32_t count, const ax_sharding *const *shardings, const ax_host_array *hosts, ax_array **out);
+AX_MUST_USE ax_status ax_device_put_many(ax_runtime *runtime, uint32_t count, const ax_sharding *const *shardings, const ax_host_array *hosts, ax_array **out);
 /* The elements of an array laid out anew: jax.device_put of an array. If all blocks lie in place already, each whole or as a dense
    piece of one of the array's blocks, they are shared with it and not copied. The two arrays are used and released independently; a
    run that is given memory that both have (donated) makes a copy of it. */
-AX_MUST_USE ax_status ax_array_put(const ax_array *array, const ax_sharding *sharding, ax_array **out);
+AX_MUST_USE ax_status ax_array_reshard(const ax_array *array, const ax_sharding *sharding, ax_array **out);
 /* `count` of them; all or none. */
-AX_MUST_USE ax_status ax_array_put_many(uint32_t count, ax_array *const *arrays, const ax_sharding *const *shardings, ax_array **out);
+AX_MUST_USE ax_status ax_array_reshard_many(uint32_t count, ax_array *const *arrays, const ax_sharding *const *shardings, ax_array **out);
 /* The same in memory of its own, also where blocks lie in place: jax.device_put with may_alias=False. For callers that donate both
    arrays. */
 AX_MUST_USE ax_status ax_array_copy_to(const ax_array *array, const ax_sharding *sharding, ax_array **out);
@@ -124,12 +124,12 @@ AX_MUST_USE ax_status ax_array_copy_to(const ax_array *array, const ax_sharding 
 AX_MUST_USE ax_status ax_array_from_device_parts(ax_runtime *runtime, const ax_sharding *sharding, const ax_type *type, uint32_t count,
                                                  const ax_part *parts, ax_array **out);
 /* Makes an array from one array for each device, in the order of the sharding's places: jax.make_array_from_single_device_arrays.
-   Each lies on the one device at its place, and has a block's type. Nothing is copied; memory is shared as in ax_array_put.
+   Each lies on the one device at its place, and has a block's type. Nothing is copied; memory is shared as in ax_array_reshard.
    AX_INVALID_ARGUMENT: another number of arrays than devices; one of another type, device, or runtime, or of several devices. */
 AX_MUST_USE ax_status ax_array_from_device_arrays(ax_runtime *runtime, const ax_sharding *sharding, const ax_type *type, uint32_t count,
                                                   ax_array *const *arrays, ax_array **out);
 /* The block of one device, by its id, as an array of that device alone: x.addressable_shards[i].data. Nothing is copied, as in
-   ax_array_put.
+   ax_array_reshard.
    AX_INVALID_ARGUMENT: a device that the array is not on. */
 AX_MUST_USE ax_status ax_array_on_device(const ax_array *array, int64_t device, ax_array **out);
 /* Copies the box of sizes[d] elements from start[d] on along each dimension d, dense and row-major, to `data` of `bytes` bytes, out
@@ -145,9 +145,9 @@ AX_MUST_USE ax_status ax_array_read_slice(const ax_array *array, uint32_t start_
    Its results lie there too. Arguments that are not committed are brought there. False for NULL. */
 bool ax_array_is_committed(const ax_array *array);
 /* How an array lies, as a sharding that is owned by the caller. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_array_get_sharding(const ax_array *array, ax_sharding **out);
-/* Whether its blocks lie on the devices that the sharding says, whatever names axes have: ax_array_put would copy nothing. */
-bool ax_array_lies(const ax_array *array, const ax_sharding *sharding);
+AX_MUST_USE ax_status ax_array_sharding(const ax_array *array, ax_sharding **out);
+/* Whether its blocks lie on the devices that the sharding says, whatever names axes have: ax_array_reshard would copy nothing. */
+bool ax_array_is_laid_as(const ax_array *array, const ax_sharding *sharding);
 
 /* --- Devices --- */
 
@@ -184,15 +184,15 @@ AX_MUST_USE ax_status ax_runtime_device(const ax_runtime *runtime, int64_t id, a
 #define ax_sharding_print(...) AX_LINED_STATUS(sharding_print, __VA_ARGS__)
 #define ax_sharding_tiles(...) AX_LINED_STATUS(sharding_tiles, __VA_ARGS__)
 #define ax_sharding_picture(...) AX_LINED_STATUS(sharding_picture, __VA_ARGS__)
-#define ax_put(...) AX_LINED_STATUS(put, __VA_ARGS__)
-#define ax_put_many(...) AX_LINED_STATUS(put_many, __VA_ARGS__)
-#define ax_array_put(...) AX_LINED_STATUS(array_put, __VA_ARGS__)
-#define ax_array_put_many(...) AX_LINED_STATUS(array_put_many, __VA_ARGS__)
+#define ax_device_put_as(...) AX_LINED_STATUS(device_put_as, __VA_ARGS__)
+#define ax_device_put_many(...) AX_LINED_STATUS(device_put_many, __VA_ARGS__)
+#define ax_array_reshard(...) AX_LINED_STATUS(array_reshard, __VA_ARGS__)
+#define ax_array_reshard_many(...) AX_LINED_STATUS(array_reshard_many, __VA_ARGS__)
 #define ax_array_copy_to(...) AX_LINED_STATUS(array_copy_to, __VA_ARGS__)
 #define ax_array_from_device_parts(...) AX_LINED_STATUS(array_from_device_parts, __VA_ARGS__)
 #define ax_array_from_device_arrays(...) AX_LINED_STATUS(array_from_device_arrays, __VA_ARGS__)
 #define ax_array_on_device(...) AX_LINED_STATUS(array_on_device, __VA_ARGS__)
-#define ax_array_get_sharding(...) AX_LINED_STATUS(array_get_sharding, __VA_ARGS__)
+#define ax_array_sharding(...) AX_LINED_STATUS(array_sharding, __VA_ARGS__)
 #define ax_runtime_device(...) AX_LINED_STATUS(runtime_device, __VA_ARGS__)
 #endif
 

@@ -58,11 +58,11 @@ void ax_lowered_release(ax_lowered *lowered);
    Borrowed, as are the mesh and how input and result `index` of the whole program lie on it; NULL: there is no such input or
    result. */
 ax_program *ax_lowered_program(const ax_lowered *lowered);
-const ax_mesh *ax_lowered_get_mesh(const ax_lowered *lowered);
+const ax_mesh *ax_lowered_mesh(const ax_lowered *lowered);
 const ax_spec *ax_lowered_in_spec(const ax_lowered *lowered, uint32_t index);
 const ax_spec *ax_lowered_out_spec(const ax_lowered *lowered, uint32_t index);
-/* As ax_executable_keeps, which may keep fewer. */
-bool ax_lowered_keeps(const ax_lowered *lowered, uint32_t index);
+/* As ax_executable_is_kept, which may keep fewer. */
+bool ax_lowered_is_kept(const ax_lowered *lowered, uint32_t index);
 double ax_lowered_seconds(const ax_lowered *lowered); /* time that lowering took */
 
 /* Bytes by what they are for. */
@@ -96,7 +96,7 @@ double ax_executable_compile_seconds(const ax_executable *executable);
 int64_t ax_executable_donated(const ax_executable *executable, uint32_t index);
 /* Whether devices compute with input `index`. False: nothing depends on it but results that it is itself, or there is no such
    input. JAX's kept_var_idx. */
-bool ax_executable_keeps(const ax_executable *executable, uint32_t index);
+bool ax_executable_is_kept(const ax_executable *executable, uint32_t index);
 /* The input that result `index` is, unchanged; -1: none, it is made. A run gives one more reference to the argument's array:
    nothing is copied, the result is ready when that is, and fails as that does. It is another array only where the argument is
    donated, whose memory it then has, or where the argument lies otherwise than the shardings of both say. Where all results are

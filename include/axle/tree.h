@@ -123,7 +123,7 @@ typedef struct ax_tree ax_tree;
    that does not divide. */
 AX_MUST_USE ax_status ax_tree_create(ax_runtime *runtime, const ax_mesh *mesh, ax_treedef *def, ax_tree **out);
 void ax_tree_release(ax_tree *tree); /* NULL is allowed */
-const ax_treedef *ax_tree_get_def(const ax_tree *tree); /* borrowed */
+const ax_treedef *ax_tree_def(const ax_tree *tree); /* borrowed */
 
 /* Fills all leaves. rules: "PATTERN: INITIALISER; PATTERN: INITIALISER"; the first whose pattern matches a leaf says what it is
    filled with:

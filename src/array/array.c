@@ -33,9 +33,9 @@ void ax_array_release(ax_array *array) {
   ax_layout_release(layout); /* and with it perhaps the runtime */
 }
 
-const ax_type *ax_array_get_type(const ax_array *array) { return array != NULL ? &array->layout->type : NULL; }
-const ax_mesh *ax_array_get_mesh(const ax_array *array) { return array != NULL ? &array->layout->mesh : NULL; }
-const ax_spec *ax_array_get_spec(const ax_array *array) { return array != NULL ? &array->layout->spec : NULL; }
+const ax_type *ax_array_typeof(const ax_array *array) { return array != NULL ? &array->layout->type : NULL; }
+const ax_mesh *ax_array_mesh(const ax_array *array) { return array != NULL ? &array->layout->mesh : NULL; }
+const ax_spec *ax_array_spec(const ax_array *array) { return array != NULL ? &array->layout->spec : NULL; }
 bool ax_array_is_committed(const ax_array *array) { return array != NULL && array->layout->committed; }
 uint32_t ax_array_part_count(const ax_array *array) { return array != NULL ? array->layout->blocks : 0; }
 
@@ -176,12 +176,12 @@ ax_status ax_array_of_data(ax_runtime *runtime, ax_layout *layout, const void *d
   return status;
 }
 
-ax_status (ax_device_put)(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type, ax_dtype element,
+ax_status (ax_device_put_data)(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type, ax_dtype element,
                           const void *data, size_t bytes, ax_array **out) {
   ax_layout *layout;
   *out = NULL;
-  AX_TRY(ax_layout_describe("device_put", runtime, mesh, spec, type, &layout));
-  ax_status status = data != NULL ? ax_memory_check("device_put", type, element, bytes) : AX_OK;
+  AX_TRY(ax_layout_describe("device_put_data", runtime, mesh, spec, type, &layout));
+  ax_status status = data != NULL ? ax_memory_check("device_put_data", type, element, bytes) : AX_OK;
   if (status == AX_OK) status = ax_array_of_data(runtime, layout, data, out);
   ax_layout_release(layout);
   return status;

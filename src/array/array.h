@@ -41,7 +41,7 @@ typedef struct ax_layout {
 AX_MUST_USE ax_status ax_layout_create(ax_runtime *runtime, const ax_type *type, const ax_mesh *mesh, const ax_spec *spec,
                                        const ax_sharding *devices, bool committed, ax_layout **out);
 /* Checks the caller's description of an array, and gives its layout. mesh NULL: one device. `who` begins messages.
-   AX_INVALID_ARGUMENT: see ax_device_put. */
+   AX_INVALID_ARGUMENT: see ax_device_put_data. */
 AX_MUST_USE ax_status ax_layout_describe(const char *who, ax_runtime *runtime, const ax_mesh *mesh, const char *spec,
                                          const ax_type *type, ax_layout **out);
 ax_layout *ax_layout_retain(ax_layout *layout);

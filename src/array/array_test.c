@@ -18,7 +18,7 @@ static ax_array *put(ax_runtime *runtime, const char *mesh_text, const char *spe
   ax_array *array;
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse(mesh_text, &mesh));
-  TEST_OK(ax_device_put(runtime, &mesh, spec, &type, data, &array));
+  TEST_OK(ax_device_put_data(runtime, &mesh, spec, &type, data, &array));
   return array;
 }
 
@@ -71,11 +71,11 @@ static void refused(void **state) {
   ax_array *array = NULL;
   float data[24] = {0};
   TEST_OK(ax_mesh_parse("d=4", &mesh));
-  TEST_FAILS(ax_device_put(runtime, &mesh, "d", &type, data, &array), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_device_put_data(runtime, &mesh, "d", &type, data, &array), AX_INVALID_ARGUMENT,
              "the spec P(d) cuts dimension 0 in 4 parts, which do not divide f32[6,2,2]");
-  TEST_FAILS(ax_device_put(runtime, &mesh, "_,_,_,_", &type, data, &array), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_device_put_data(runtime, &mesh, "_,_,_,_", &type, data, &array), AX_INVALID_ARGUMENT,
              "the spec P(_, _, _, _) has more entries than there are dimensions in f32[6,2,2]");
-  TEST_FAILS(ax_device_put(runtime, &mesh, "", &huge, data, &array), AX_OUT_OF_MEMORY, "out of memory");
+  TEST_FAILS((ax_device_put_data)(runtime, &mesh, "", &huge, AX_NO_DTYPE, data, SIZE_MAX, &array), AX_OUT_OF_MEMORY, "out of memory");
   assert_null(array);
   ax_runtime_release(runtime);
 }

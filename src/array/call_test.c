@@ -23,7 +23,7 @@ static ax_array *put_filled(ax_runtime *runtime, const ax_mesh *mesh, const char
   float data[elems];
   ax_array *array;
   for (int i = 0; i < elems; i++) data[i] = first + (float)i;
-  TEST_OK(ax_device_put(runtime, mesh, spec, &type, data, &array));
+  TEST_OK(ax_device_put_data(runtime, mesh, spec, &type, data, &array));
   return array;
 }
 
@@ -82,9 +82,9 @@ static void test_unused(void **state) {
   (void)state;
   setting s = set_up(second_half, 2, 1, &(ax_compile_options){.donate = AX_ALL_ARGS});
   ax_memory memory;
-  assert_false(ax_executable_keeps(s.e, 0));
-  assert_true(ax_executable_keeps(s.e, 1));
-  assert_false(ax_executable_keeps(s.e, 2));
+  assert_false(ax_executable_is_kept(s.e, 0));
+  assert_true(ax_executable_is_kept(s.e, 1));
+  assert_false(ax_executable_is_kept(s.e, 2));
   assert_int_equal(ax_executable_donated(s.e, 0), -1);
   assert_int_equal(ax_executable_donated(s.e, 1), 0);
   TEST_OK(ax_executable_memory(s.e, &memory));
@@ -100,7 +100,7 @@ static void test_kept(void **state) {
   (void)state;
   setting s = set_up(second_half, 2, 1, &(ax_compile_options){.donate = AX_FIRST(1), .keep_unused = true});
   ax_memory memory;
-  assert_true(ax_executable_keeps(s.e, 0));
+  assert_true(ax_executable_is_kept(s.e, 0));
   TEST_OK(ax_executable_memory(s.e, &memory));
   assert_int_equal(memory.device.arguments, 128);
   assert_int_equal(ax_executable_donated(s.e, 0), 0); /* the result lives where nobody reads */
@@ -144,7 +144,7 @@ static void test_unused_unfit(void **state) {
   TEST_OK(ax_run(s.e, AX_ARRAYS(gone, s.in[1]), s.out));
   expect(s.out[0], 21);
   drop_results(&s);
-  TEST_OK(ax_device_put(s.runtime, NULL, "", (&(ax_type){.dtype = AX_F32, .rank = 1, .dims = {2}}), few, &other));
+  TEST_OK(ax_device_put_data(s.runtime, NULL, "", (&(ax_type){.dtype = AX_F32, .rank = 1, .dims = {2}}), few, &other));
   TEST_FAILS(ax_run(s.e, AX_ARRAYS(other, s.in[1]), s.out), AX_INVALID_ARGUMENT,
              "argument 0: the program takes f32[8], got f32[2]");
   TEST_FAILS(ax_run(s.e, AX_ARRAYS(NULL, s.in[1]), s.out), AX_INVALID_ARGUMENT,
@@ -190,7 +190,7 @@ static void test_unused_in_bodies(void **state) {
   (void)state;
   setting s = set_up(bodies, 6, 1, NULL);
   const bool wanted[] = {true, false, true, false, false, false};
-  for (uint32_t i = 0; i < 6; i++) assert_int_equal(ax_executable_keeps(s.e, i), wanted[i]);
+  for (uint32_t i = 0; i < 6; i++) assert_int_equal(ax_executable_is_kept(s.e, i), wanted[i]);
   run(&s);
   float sums[2];
   TEST_OK(ax_array_read(s.out[0], sums, sizeof sums));
@@ -217,7 +217,7 @@ static void test_passed(void **state) {
   assert_int_equal(ax_executable_passed(s.e, 1), 0);
   assert_int_equal(ax_executable_passed(s.e, 3), -1);
   assert_int_equal(ax_executable_passed(s.e, 4), -1);
-  assert_false(ax_executable_keeps(s.e, 1));
+  assert_false(ax_executable_is_kept(s.e, 1));
   run(&s);
   assert_ptr_equal(s.out[0], s.in[1]);
   assert_ptr_equal(s.out[1], s.in[0]);
@@ -370,7 +370,7 @@ static void mapped(const ax_value *in, ax_value *out, void *context) {
 static void test_passed_through_shard_map(void **state) {
   (void)state;
   setting s = set_up(mapped, 2, 2, &(ax_compile_options){.donate = AX_ARGS(1)});
-  assert_true(ax_executable_keeps(s.e, 1));
+  assert_true(ax_executable_is_kept(s.e, 1));
   assert_int_equal(ax_executable_passed(s.e, 1), 1);
   run(&s);
   expect(s.out[1], 20);

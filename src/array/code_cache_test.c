@@ -66,7 +66,7 @@ static ax_counters run(const char *folder, float *y, char *told) {
   ax_array *in, *out;
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.code_cache = folder, .log = keep_line, .log_context = told}, &runtime));
   TEST_OK(ax_jit(runtime, AX_FN(function, 1, 1), &type, NULL, &executable));
-  TEST_OK(ax_device_put(runtime, NULL, "", &type, x, &in));
+  TEST_OK(ax_device_put_data(runtime, NULL, "", &type, x, &in));
   TEST_OK(ax_run(executable, &in, &out));
   TEST_OK(ax_array_read(out, y, 5 * sizeof y[0]));
   const ax_counters counters = ax_runtime_counters(runtime);

@@ -39,7 +39,7 @@ static void run(ax_runtime *runtime, ax_executable *executable, uint32_t number)
   const float data[elems] = {0, 1, 0.5, -1, 1, 1, 1, -0.5};
   float result[elems];
   ax_array *in, *out;
-  TEST_OK(ax_device_put(runtime, NULL, "", &type, data, &in));
+  TEST_OK(ax_device_put_data(runtime, NULL, "", &type, data, &in));
   TEST_OK(ax_run(executable, &in, &out));
   TEST_OK(ax_array_read(out, result, sizeof result));
   for (int i = 0; i < elems; i++) TEST_NEAR(result[i], expected(number, data[i]), 1e-6);

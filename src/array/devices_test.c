@@ -47,14 +47,14 @@ static ax_array *put_on(const char *mesh, const char *spec, int64_t first, int64
   const ax_host_array host = ax_host_view(AX_F32, AX_DIMS(elems), data);
   ax_sharding *sharding = sharding_on(mesh, spec, first, by);
   ax_array *array;
-  TEST_OK(ax_put(runtime, sharding, &host, &array));
+  TEST_OK(ax_device_put_as(runtime, sharding, &host, &array));
   ax_sharding_release(sharding);
   return array;
 }
 
 static ax_array *put_anywhere(void) {
   ax_array *array;
-  TEST_OK(ax_device_put(runtime, NULL, "", &type, data, &array));
+  TEST_OK(ax_device_put_data(runtime, NULL, "", &type, data, &array));
   return array;
 }
 
@@ -84,7 +84,7 @@ static void expect_on(const ax_array *array, bool committed, uint32_t count, con
   ax_sharding *sharding;
   float got[elems];
   assert_int_equal(ax_array_is_committed(array), committed);
-  TEST_OK(ax_array_get_sharding(array, &sharding));
+  TEST_OK(ax_array_sharding(array, &sharding));
   assert_int_equal(ax_sharding_device_count(sharding), count);
   for (uint32_t p = 0; p < count; p++) assert_int_equal(ax_sharding_device(sharding, p), ids[p]);
   TEST_OK(ax_array_read(array, got, sizeof got));
@@ -122,11 +122,11 @@ static void who_is_committed(void **state) {
   assert_false(ax_array_is_committed(NULL));
   array = put_anywhere();
   assert_false(ax_array_is_committed(array));
-  TEST_OK(ax_array_put(array, single, &moved));
+  TEST_OK(ax_array_reshard(array, single, &moved));
   assert_true(ax_array_is_committed(moved));
   ax_array_release(moved);
   ax_array_release(array);
-  TEST_OK(ax_put_host(runtime, &mesh, "", &host, &array));
+  TEST_OK(ax_device_put(runtime, &mesh, "", &host, &array));
   assert_true(ax_array_is_committed(array));
   ax_array_release(array);
   TEST_OK(ax_executable_put(free_one, 0, data, &array));
@@ -178,7 +178,7 @@ static void round_and_round(void **state) {
   TEST_OK(ax_run_start(e, AX_ARRAYS(first[0], x, first[1]), second));
   assert_ptr_equal(second[1], other);
   ax_sharding *sharding;
-  TEST_OK(ax_array_get_sharding(second[0], &sharding));
+  TEST_OK(ax_array_sharding(second[0], &sharding));
   assert_int_equal(ax_sharding_device(sharding, 1), 7);
   ax_sharding_release(sharding);
   for (int k = 0; k < 2; k++) {
@@ -303,7 +303,7 @@ static void named(void **state) {
   ax_array *x = put_anywhere();
   float one = 1;
   ax_array *scalar, *out[2];
-  TEST_OK(ax_device_put(runtime, NULL, "", &(ax_type){.dtype = AX_F32}, &one, &scalar));
+  TEST_OK(ax_device_put_data(runtime, NULL, "", &(ax_type){.dtype = AX_F32}, &one, &scalar));
   TEST_OK(ax_jit(runtime, AX_FN(sum, 3, 2), types, &(ax_compile_options){.names = few}, &e));
   TEST_OK(ax_jit(runtime, AX_FN(sum, 3, 2), types, &(ax_compile_options){.names = few}, &again));
   TEST_OK(ax_jit(runtime, AX_FN(sum, 3, 2), types, NULL, &other));
@@ -335,7 +335,7 @@ static void same_by_meaning(void **state) {
   TEST_OK(ax_sharding_tiled("{devices=[4]<=[4]}", NULL, &tiled));
   const ax_host_array host = ax_host_view(AX_F32, AX_DIMS(elems), data);
   ax_array *by_tiles, *cut;
-  TEST_OK(ax_put(runtime, tiled, &host, &by_tiles));
+  TEST_OK(ax_device_put_as(runtime, tiled, &host, &by_tiles));
   cut = put_on("one=1,a=2,b=2", "one+a+b", 0, 1);
   expect_sum(e, first, again, by_tiles, true, 4, (int64_t[]){0, 1, 2, 3});
   expect_sum(e, put_on("d=4", "d", 0, 1), cut, put_on("d=4,one=1", "d+one", 0, 1), true, 4, (int64_t[]){0, 1, 2, 3});

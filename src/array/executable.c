@@ -230,7 +230,7 @@ void ax_executable_release(ax_executable *e) {
 
 /* --- Questions --- */
 
-const ax_mesh *ax_executable_get_mesh(const ax_executable *e) { return e != NULL ? &e->signature.mesh : NULL; }
+const ax_mesh *ax_executable_mesh(const ax_executable *e) { return e != NULL ? &e->signature.mesh : NULL; }
 
 const ax_spec *ax_executable_in_spec(const ax_executable *e, uint32_t index) {
   return e != NULL && index < e->signature.in_count ? e->signature.in[index].spec : NULL;
@@ -242,7 +242,7 @@ const ax_spec *ax_executable_out_spec(const ax_executable *e, uint32_t index) {
   return r->spec != NULL ? r->spec : e->signature.in[r->input].spec;
 }
 
-bool ax_executable_keeps(const ax_executable *e, uint32_t index) {
+bool ax_executable_is_kept(const ax_executable *e, uint32_t index) {
   return e != NULL && index < e->signature.in_count && e->signature.in[index].place != AX_NONE;
 }
 

@@ -42,7 +42,7 @@ static void halves(const ax_value *in, ax_value *out, void *context) {
 static void expect_spec(const ax_executable *executable, const ax_spec *spec, const char *wanted) {
   ax_spec parsed;
   assert_non_null(spec);
-  assert_int_equal(ax_spec_parse(wanted, ax_executable_get_mesh(executable), &parsed), AX_OK);
+  assert_int_equal(ax_spec_parse(wanted, ax_executable_mesh(executable), &parsed), AX_OK);
   assert_true(ax_spec_equal(spec, &parsed));
 }
 
@@ -60,7 +60,7 @@ static void test_layouts(void **state) {
   ax_program *program = test_trace_map(&map, types);
   assert_int_equal(ax_compile(runtime, program, NULL, &executable), AX_OK);
   ax_program_release(program);
-  assert_int_equal(ax_mesh_devices(ax_executable_get_mesh(executable)), 4);
+  assert_int_equal(ax_mesh_devices(ax_executable_mesh(executable)), 4);
   for (uint32_t i = 0; i < 2; i++) expect_spec(executable, ax_executable_in_spec(executable, i), map.in_specs[i]);
   for (uint32_t k = 0; k < 2; k++) expect_spec(executable, ax_executable_out_spec(executable, k), map.out_specs[k]);
   assert_null(ax_executable_in_spec(executable, 2));
@@ -69,7 +69,7 @@ static void test_layouts(void **state) {
   assert_int_equal(ax_executable_put(executable, 1, y, &in[1]), AX_OK);
   assert_int_equal(ax_executable_put(executable, 2, y, &none), AX_INVALID_ARGUMENT);
   assert_null(none);
-  assert_true(ax_spec_equal(ax_array_get_spec(in[0]), ax_executable_in_spec(executable, 0)));
+  assert_true(ax_spec_equal(ax_array_spec(in[0]), ax_executable_in_spec(executable, 0)));
   assert_int_equal(ax_run(executable, in, out), AX_OK);
   assert_int_equal(ax_array_read(out[0], halved, sizeof halved), AX_OK);
   assert_int_equal(ax_array_read(out[1], sum, sizeof sum), AX_OK);

@@ -32,12 +32,12 @@ void ax_host_array_release(ax_host_array *array) {
   *array = (ax_host_array){0};
 }
 
-ax_status ax_put_host(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_host_array *host, ax_array **out) {
+ax_status ax_device_put(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_host_array *host, ax_array **out) {
   ax_layout *layout;
   *out = NULL;
   AX_TRY(ax_require(host, "host array"));
   ax_type type = type_of(host);
-  AX_TRY(ax_layout_describe("put_host", runtime, mesh, spec, &type, &layout));
+  AX_TRY(ax_layout_describe("device_put", runtime, mesh, spec, &type, &layout));
   ax_status status = ax_array_of_data(runtime, layout, host->data, out);
   ax_layout_release(layout);
   return status;

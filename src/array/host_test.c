@@ -1,4 +1,4 @@
-/* Host arrays put down, read back and run: as the same through ax_device_put, ax_run and ax_array_read; and what is refused. */
+/* Host arrays put down, read back and run: as the same through ax_device_put_data, ax_run and ax_array_read; and what is refused. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,14 +75,14 @@ static void put_and_read(void **state) {
   ax_host_array view = ax_host_view(AX_S16, AX_DIMS(4, 6), data);
   static const char *const specs[] = {"", "a", "_,b", "a,b", "_,a+b"};
   for (size_t i = 0; i < AX_COUNT(specs); i++) {
-    TEST_OK(ax_put_host(runtime, &mesh, specs[i], &view, &array));
+    TEST_OK(ax_device_put(runtime, &mesh, specs[i], &view, &array));
     TEST_OK(ax_array_to_host(array, &back));
     assert_true(back.dtype == AX_S16 && back.rank == 2 && back.dims[0] == 4 && back.dims[1] == 6 && !back.view);
     assert_memory_equal(back.data, data, sizeof data);
     ax_host_array_release(&back);
     ax_array_release(array);
   }
-  TEST_OK(ax_put_host(runtime, NULL, "", &(ax_host_array){.dtype = AX_F64, .rank = 2, .dims = {0, 5}}, &array)); /* nothing in it */
+  TEST_OK(ax_device_put(runtime, NULL, "", &(ax_host_array){.dtype = AX_F64, .rank = 2, .dims = {0, 5}}, &array)); /* nothing in it */
   TEST_OK(ax_array_to_host(array, &back));
   assert_true(back.rank == 2 && back.dims[1] == 5 && back.data != NULL);
   ax_host_array_release(&back);
@@ -96,13 +96,13 @@ static void refused(void **state) {
   ax_array *array;
   ax_host_array view = ax_host_view(AX_F32, AX_DIMS(6), data), none = {0}, back = {.rank = 3};
   TEST_OK(ax_mesh_parse("a=4", &mesh));
-  TEST_FAILS(ax_put_host(runtime, NULL, "", NULL, &array), AX_INVALID_ARGUMENT, "no host array");
+  TEST_FAILS(ax_device_put(runtime, NULL, "", NULL, &array), AX_INVALID_ARGUMENT, "no host array");
   assert_null(array);
-  TEST_FAILS(ax_put_host(NULL, NULL, "", &view, &array), AX_INVALID_ARGUMENT, "no runtime");
-  TEST_FAILS(ax_put_host(runtime, NULL, "", &none, &array), AX_INVALID_ARGUMENT, "put_host: ");
-  TEST_FAILS(ax_put_host(runtime, &mesh, "a", &view, &array), AX_INVALID_ARGUMENT, "f32[6]");
-  TEST_FAILS(ax_put_host(runtime, NULL, "", &(ax_host_array){.dtype = AX_F32}, &array), AX_INVALID_ARGUMENT, "no data");
-  TEST_FAILS(ax_put_host(runtime, NULL, "", &(ax_host_array){.dtype = AX_F32, .rank = 99, .data = data}, &array),
+  TEST_FAILS(ax_device_put(NULL, NULL, "", &view, &array), AX_INVALID_ARGUMENT, "no runtime");
+  TEST_FAILS(ax_device_put(runtime, NULL, "", &none, &array), AX_INVALID_ARGUMENT, "device_put: ");
+  TEST_FAILS(ax_device_put(runtime, &mesh, "a", &view, &array), AX_INVALID_ARGUMENT, "f32[6]");
+  TEST_FAILS(ax_device_put(runtime, NULL, "", &(ax_host_array){.dtype = AX_F32}, &array), AX_INVALID_ARGUMENT, "no data");
+  TEST_FAILS(ax_device_put(runtime, NULL, "", &(ax_host_array){.dtype = AX_F32, .rank = 99, .data = data}, &array),
              AX_INVALID_ARGUMENT, "");
   TEST_FAILS(ax_array_to_host(NULL, &back), AX_INVALID_ARGUMENT, "no array");
   assert_int_equal(back.rank, 0);
@@ -177,7 +177,7 @@ static void runs_refused(void **state) {
   const float data[6] = {0};
   ax_executable *executable = compiled(NULL);
   ax_host_array out[2] = {{.rank = 5}, {.rank = 5}},
-                in[2] = {ax_host_view(AX_F32, AX_DIMS(3), data), ax_host_view(AX_S32, AX_DIMS(6), data)};
+                in[2] = {ax_host_view(AX_F32, AX_DIMS(3), data), ax_host_view(AX_S32, AX_DIMS(6), (const void *)data)};
   TEST_FAILS(ax_run_host(NULL, in, AX_LIST(2, out)), AX_INVALID_ARGUMENT, "no executable");
   assert_true(out[0].rank == 0 && out[1].rank == 0);
   TEST_FAILS(ax_run_host(executable, AX_LIST(1, in), out), AX_INVALID_ARGUMENT,

@@ -30,7 +30,7 @@ static int end(void **state) {
 
 static ax_array *put(const ax_mesh *on, const char *spec) {
   ax_array *array;
-  TEST_OK(ax_device_put(runtime, on, spec, &square, data, &array));
+  TEST_OK(ax_device_put_data(runtime, on, spec, &square, data, &array));
   return array;
 }
 
@@ -61,7 +61,7 @@ static void expect(ax_executable *e, ax_array *x, ax_array *w, const char *lies,
   for (int i = 0; i < side * side; i++) TEST_NEAR(got[i], wanted[i], 1e-6);
   ax_sharding *sharding;
   char *text;
-  TEST_OK(ax_array_get_sharding(out, &sharding));
+  TEST_OK(ax_array_sharding(out, &sharding));
   TEST_OK(ax_sharding_print(sharding, &text));
   assert_string_equal(text, lies);
   ax_string_free(text);
@@ -112,8 +112,8 @@ static void test_stages_and_meshes(void **state) {
   TEST_OK(ax_sharding_named(&mesh, "i", &(ax_sharding_options){ids, 8, NULL}, &rows));
   TEST_OK(ax_sharding_named(&grid, "", &(ax_sharding_options){ids, 8, NULL}, &columns));
   ax_array *in[2], *x = put(&mesh, "i"), *like[] = {x, NULL};
-  TEST_OK(ax_put(runtime, rows, &host, &in[0]));
-  TEST_OK(ax_put(runtime, columns, &host, &in[1]));
+  TEST_OK(ax_device_put_as(runtime, rows, &host, &in[0]));
+  TEST_OK(ax_device_put_as(runtime, columns, &host, &in[1]));
   ax_executable *e = compile(&(ax_compile_options){.like = in}), *first = compile(&(ax_compile_options){.like = like}), *second;
   expect(e, in[0], in[1], "P(a+b) over (a=2, b=4), devices 15 14 13 12 11 10 9 8", 0, 66048);
   ax_program *program;
@@ -141,7 +141,7 @@ static void test_says_nothing(void **state) {
   const ax_host_array host = ax_host_view(AX_F32, AX_LIST(2, square.dims), data);
   ax_array *here = put(NULL, ""), *there;
   TEST_OK(ax_sharding_single(3, &third));
-  TEST_OK(ax_put(runtime, third, &host, &there));
+  TEST_OK(ax_device_put_as(runtime, third, &host, &there));
   ax_executable *plain = compile(NULL);
   ax_array *const lists[][2] = {{here, NULL}, {here, there}, {NULL, NULL}};
   for (size_t k = 0; k < AX_COUNT(lists); k++) {
@@ -163,7 +163,7 @@ static void test_refused(void **state) {
   ax_array *short_one;
   ax_executable *e;
   TEST_OK(ax_mesh_parse("i=4", &four));
-  TEST_OK(ax_device_put(runtime, &mesh, "i", &row, data, &short_one));
+  TEST_OK(ax_device_put_data(runtime, &mesh, "i", &row, data, &short_one));
   ax_array *x = put(&mesh, "i"), *w = put(&four, "");
   TEST_FAILS(ax_jit(runtime, AX_FN(layer, 2, 1), AX_TYPES(square, square),
                     &(ax_compile_options){.like = (ax_array *[]){x, short_one}}, &e),

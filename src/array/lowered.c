@@ -85,7 +85,7 @@ void ax_lowered_release(ax_lowered *l) {
 
 ax_program *ax_lowered_program(const ax_lowered *l) { return l != NULL ? l->laid.program : NULL; }
 double ax_lowered_seconds(const ax_lowered *l) { return l != NULL ? l->seconds : 0; }
-const ax_mesh *ax_lowered_get_mesh(const ax_lowered *l) { return l != NULL ? ax_partitioned_of(l->laid.program).mesh : NULL; }
+const ax_mesh *ax_lowered_mesh(const ax_lowered *l) { return l != NULL ? ax_partitioned_of(l->laid.program).mesh : NULL; }
 
 /* The spec of an input or result. In a program without shard_maps it lies whole on its device; so does one that was pruned. */
 static const ax_spec *spec_of(const ax_spec *specs, uint32_t number) {
@@ -105,7 +105,7 @@ const ax_spec *ax_lowered_out_spec(const ax_lowered *l, uint32_t index) {
   return spec_of(ax_partitioned_of(l->laid.program).out_specs, r->made);
 }
 
-bool ax_lowered_keeps(const ax_lowered *l, uint32_t index) {
+bool ax_lowered_is_kept(const ax_lowered *l, uint32_t index) {
   return l != NULL && index < l->laid.pruning.in_count && l->laid.pruning.place[index] != AX_NONE;
 }
 

@@ -54,7 +54,7 @@ static void each_stage(void **state) {
   assert_true(ax_program_seconds(program) > 0);
   TEST_OK(ax_program_lower(program, &options, &lowered));
   assert_true(ax_lowered_seconds(lowered) > 0);
-  assert_int_equal(ax_mesh_devices(ax_lowered_get_mesh(lowered)), 4);
+  assert_int_equal(ax_mesh_devices(ax_lowered_mesh(lowered)), 4);
   assert_int_equal(ax_lowered_in_spec(lowered, 0)->count[0], 1);
   assert_int_equal(ax_lowered_in_spec(lowered, 1)->count[0], 0);
   assert_int_equal(ax_lowered_out_spec(lowered, 0)->count[0], 1);
@@ -164,7 +164,7 @@ static void refusals(void **state) {
   TEST_FAILS(ax_executable_memory(NULL, &memory), AX_INVALID_ARGUMENT, "executable");
   TEST_FAILS(ax_executable_cost(NULL, &cost), AX_INVALID_ARGUMENT, "executable");
   assert_null(ax_lowered_program(NULL));
-  assert_null(ax_lowered_get_mesh(NULL));
+  assert_null(ax_lowered_mesh(NULL));
   ax_lowered_release(NULL);
   ax_lowered_release(lowered);
   ax_runtime_release(runtime);

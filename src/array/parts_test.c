@@ -34,7 +34,7 @@ static ax_array *put(ax_runtime *runtime, const char *mesh_text, const char *spe
   ax_array *array;
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse(mesh_text, &mesh));
-  TEST_OK(ax_device_put(runtime, &mesh, spec, type, data, &array));
+  TEST_OK(ax_device_put_data(runtime, &mesh, spec, type, data, &array));
   return array;
 }
 

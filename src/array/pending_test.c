@@ -84,7 +84,7 @@ static ax_runtime *new_runtime(uint32_t workers) {
 
 static ax_array *put(ax_runtime *runtime, const float *data) {
   ax_array *array;
-  TEST_OK(ax_device_put(runtime, NULL, "", &type, data, &array));
+  TEST_OK(ax_device_put_data(runtime, NULL, "", &type, data, &array));
   return array;
 }
 
@@ -292,8 +292,8 @@ static void release_slot(slot *s) {
 static bool refill(player *p, slot *s, test_random *random) {
   float data[elems];
   for (int i = 0; i < elems; i++) data[i] = (float)test_random_uniform(random, -1, 1);
-  return ax_device_put(p->runtime, NULL, "", &type, data, &s->array) == AX_OK &&
-         ax_device_put(p->alone, NULL, "", &type, data, &s->sequential) == AX_OK;
+  return ax_device_put_data(p->runtime, NULL, "", &type, data, &s->array) == AX_OK &&
+         ax_device_put_data(p->alone, NULL, "", &type, data, &s->sequential) == AX_OK;
 }
 
 static bool same(const slot *s) {
@@ -411,7 +411,7 @@ static void float_environment(void **state) {
 #endif
     TEST_OK(ax_compile(runtime, program, NULL, &executable));
     test_use_threads(executable);
-    TEST_OK(ax_device_put(runtime, NULL, "", &large, data, &x));
+    TEST_OK(ax_device_put_data(runtime, NULL, "", &large, data, &x));
     TEST_OK(ax_run(executable, &x, &y));
     assert_int_equal(fegetround(), time % 2 == 1 ? FE_DOWNWARD : FE_TONEAREST);
 #if defined(__x86_64__)

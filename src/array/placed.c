@@ -64,8 +64,8 @@ static ax_status put(const char *who, ax_runtime *runtime, const ax_sharding *sh
   return status;
 }
 
-ax_status ax_put(ax_runtime *runtime, const ax_sharding *sharding, const ax_host_array *host, ax_array **out) {
-  return put("put", runtime, sharding, host, out);
+ax_status ax_device_put_as(ax_runtime *runtime, const ax_sharding *sharding, const ax_host_array *host, ax_array **out) {
+  return put("device_put_as", runtime, sharding, host, out);
 }
 
 /* Releases the results made before a failure. */
@@ -77,12 +77,12 @@ static ax_status drop_all(ax_status status, const char *who, uint32_t at, ax_arr
   return ax_error_context(status, "%s: array %u: ", who, at);
 }
 
-ax_status ax_put_many(ax_runtime *runtime, uint32_t count, const ax_sharding *const *shardings, const ax_host_array *hosts,
+ax_status ax_device_put_many(ax_runtime *runtime, uint32_t count, const ax_sharding *const *shardings, const ax_host_array *hosts,
                       ax_array **out) {
   for (uint32_t i = 0; i < count; i++) out[i] = NULL;
   for (uint32_t i = 0; i < count; i++) {
-    ax_status status = put("put", runtime, shardings[i], &hosts[i], &out[i]);
-    if (status != AX_OK) return drop_all(status, "put_many", i, out);
+    ax_status status = put("device_put_as", runtime, shardings[i], &hosts[i], &out[i]);
+    if (status != AX_OK) return drop_all(status, "device_put_many", i, out);
   }
   return AX_OK;
 }
@@ -101,19 +101,19 @@ static ax_status move(const char *who, const ax_array *array, const ax_sharding 
   return wrap(status, layout, parts, out);
 }
 
-ax_status ax_array_put(const ax_array *array, const ax_sharding *sharding, ax_array **out) {
-  return move("array_put", array, sharding, AX_LAY_SHARED, out);
+ax_status ax_array_reshard(const ax_array *array, const ax_sharding *sharding, ax_array **out) {
+  return move("array_reshard", array, sharding, AX_LAY_SHARED, out);
 }
 
 ax_status ax_array_copy_to(const ax_array *array, const ax_sharding *sharding, ax_array **out) {
   return move("array_copy_to", array, sharding, AX_LAY_COPIED, out);
 }
 
-ax_status ax_array_put_many(uint32_t count, ax_array *const *arrays, const ax_sharding *const *shardings, ax_array **out) {
+ax_status ax_array_reshard_many(uint32_t count, ax_array *const *arrays, const ax_sharding *const *shardings, ax_array **out) {
   for (uint32_t i = 0; i < count; i++) out[i] = NULL;
   for (uint32_t i = 0; i < count; i++) {
-    ax_status status = move("array_put", arrays[i], shardings[i], AX_LAY_SHARED, &out[i]);
-    if (status != AX_OK) return drop_all(status, "array_put_many", i, out);
+    ax_status status = move("array_reshard", arrays[i], shardings[i], AX_LAY_SHARED, &out[i]);
+    if (status != AX_OK) return drop_all(status, "array_reshard_many", i, out);
   }
   return AX_OK;
 }
@@ -280,7 +280,7 @@ ax_status (ax_array_read_slice)(const ax_array *array, uint32_t start_count, con
 
 /* --- Asked --- */
 
-ax_status ax_array_get_sharding(const ax_array *array, ax_sharding **out) {
+ax_status ax_array_sharding(const ax_array *array, ax_sharding **out) {
   *out = NULL;
   AX_TRY(ax_require(array, "array"));
   const ax_layout *layout = array->layout;
@@ -289,7 +289,7 @@ ax_status ax_array_get_sharding(const ax_array *array, ax_sharding **out) {
   return AX_OK;
 }
 
-bool ax_array_lies(const ax_array *array, const ax_sharding *sharding) {
+bool ax_array_is_laid_as(const ax_array *array, const ax_sharding *sharding) {
   if (array == NULL || sharding == NULL) return false;
   const ax_layout *layout = array->layout;
   struct ax_sharding own = {.mesh = layout->mesh, .spec = layout->spec, .places = ax_mesh_devices(&layout->mesh)};

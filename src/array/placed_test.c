@@ -37,7 +37,7 @@ static ax_sharding *tiled(const char *text, uint32_t count) {
 static ax_array *put(ax_runtime *runtime, const ax_sharding *sharding, const ax_type *type, const void *data) {
   const ax_host_array host = ax_host_view(type->dtype, AX_LIST(type->rank, type->dims), data);
   ax_array *array;
-  TEST_OK(ax_put(runtime, sharding, &host, &array));
+  TEST_OK(ax_device_put_as(runtime, sharding, &host, &array));
   return array;
 }
 
@@ -84,11 +84,11 @@ static void every_kind(void **state) {
   for (int a = 0; a < kinds; a++)
     for (int b = 0; b < kinds; b++) {
       ax_array *array = put(runtime, kind[a], &type, data), *moved, *copied;
-      TEST_OK(ax_array_put(array, kind[b], &moved));
+      TEST_OK(ax_array_reshard(array, kind[b], &moved));
       TEST_OK(ax_array_copy_to(array, kind[b], &copied));
       assert_true(part_at(copied, 0) != part_at(array, 0));
-      assert_true(ax_array_lies(array, kind[a]) && ax_array_lies(moved, kind[b]) && ax_array_lies(copied, kind[b]));
-      assert_int_equal(ax_array_lies(moved, kind[a]), ax_sharding_equal(kind[a], kind[b]));
+      assert_true(ax_array_is_laid_as(array, kind[a]) && ax_array_is_laid_as(moved, kind[b]) && ax_array_is_laid_as(copied, kind[b]));
+      assert_int_equal(ax_array_is_laid_as(moved, kind[a]), ax_sharding_equal(kind[a], kind[b]));
       if (a == b) assert_true(part_at(moved, 0) == part_at(array, 0));
       ax_array_release(array); /* what the other has of it stays */
       check_elems(moved, data, sizeof data);
@@ -123,12 +123,12 @@ static void ids_are_those_of_the_sharding(void **state) {
   TEST_OK(ax_array_picture(array, &picture));
   assert_non_null(strstr(picture, "|      5 0       |      4 1       |      3 2       |"));
   ax_string_free(picture);
-  TEST_OK(ax_array_get_sharding(array, &own));
+  TEST_OK(ax_array_sharding(array, &own));
   assert_true(ax_sharding_equal(own, sharding));
   ax_sharding_release(own);
-  TEST_OK(ax_array_put(array, plain, &moved)); /* blocks lie in place, whatever they are called */
-  TEST_OK(ax_array_get_sharding(moved, &own));
-  assert_true(ax_sharding_equal(own, plain) && !ax_array_lies(array, plain));
+  TEST_OK(ax_array_reshard(array, plain, &moved)); /* blocks lie in place, whatever they are called */
+  TEST_OK(ax_array_sharding(moved, &own));
+  assert_true(ax_sharding_equal(own, plain) && !ax_array_is_laid_as(array, plain));
   ax_type block;
   int64_t start;
   TEST_FAILS(ax_array_shard(array, 6, &block, &start), AX_INVALID_ARGUMENT, "device 6 is none of the array's 6");
@@ -191,14 +191,14 @@ static void check_donations(ax_runtime *runtime, ax_status (*share)(const ax_arr
 
 static ax_status share_all(const ax_array *array, ax_array **out) {
   ax_sharding *same = named("x=2,y=2", "x+y", 0, NULL);
-  ax_status status = ax_array_put(array, same, out);
+  ax_status status = ax_array_reshard(array, same, out);
   ax_sharding_release(same);
   return status;
 }
 
 static ax_status share_as_it_is(const ax_array *array, ax_array **out) {
   ax_sharding *same = named("d=4", "d", 0, NULL);
-  ax_status status = ax_array_put(array, same, out);
+  ax_status status = ax_array_reshard(array, same, out);
   ax_sharding_release(same);
   return status;
 }
@@ -223,7 +223,7 @@ static void pending_arrays(void **state) {
     ax_array *next;
     TEST_OK(ax_run_start(executable, &array, &next));
     ax_array_release(array);
-    TEST_OK(ax_array_put(next, whole, &moved));
+    TEST_OK(ax_array_reshard(next, whole, &moved));
     for (int i = 0; i < 24; i++) data[i] = (float)step;
     check_elems(moved, data, sizeof data);
     ax_array_release(moved);
@@ -247,7 +247,7 @@ static void *share_and_give(void *context) {
   const sharer *s = context;
   for (int i = 0; i < 50; i++) {
     ax_array *mine, *result;
-    TEST_OK(ax_array_put(s->array, s->sharding, &mine));
+    TEST_OK(ax_array_reshard(s->array, s->sharding, &mine));
     TEST_OK(ax_run(s->executable, &mine, &result));
     check_elems(result, s->more, 96);
     check_elems(s->array, s->data, 96);
@@ -353,19 +353,19 @@ static void several(void **state) {
     use[a] = kind[a];
     hosts[a] = ax_host_view(AX_F32, AX_DIMS(12, 6, 2), data);
   }
-  TEST_OK(ax_put_many(runtime, kinds, use, hosts, arrays));
+  TEST_OK(ax_device_put_many(runtime, kinds, use, hosts, arrays));
   for (int a = 0; a < kinds; a++) use[a] = kind[kinds - 1 - a];
-  TEST_OK(ax_array_put_many(kinds, arrays, use, moved));
+  TEST_OK(ax_array_reshard_many(kinds, arrays, use, moved));
   for (int a = 0; a < kinds; a++) {
     check_elems(moved[a], data, sizeof data);
     ax_array_release(moved[a]);
   }
   hosts[6].dims[0] = 11;
-  TEST_FAILS(ax_put_many(runtime, kinds, use, hosts, moved), AX_INVALID_ARGUMENT, "put_many: array 6: put: the spec");
+  TEST_FAILS(ax_device_put_many(runtime, kinds, use, hosts, moved), AX_INVALID_ARGUMENT, "device_put_many: array 6: device_put_as: the spec");
   for (int a = 0; a < kinds; a++) assert_null(moved[a]);
   ax_array *held = arrays[5];
   arrays[5] = NULL;
-  TEST_FAILS(ax_array_put_many(kinds, arrays, use, moved), AX_INVALID_ARGUMENT, "array_put_many: array 5: there is no array");
+  TEST_FAILS(ax_array_reshard_many(kinds, arrays, use, moved), AX_INVALID_ARGUMENT, "array_reshard_many: array 5: there is no array");
   arrays[5] = held;
   for (int a = 0; a < kinds; a++) {
     assert_null(moved[a]);
@@ -426,7 +426,7 @@ static void large_copies(void **state) {
     ax_sharding *from = named("a=2,b=3", specs[s], 0, NULL), *to = named("a=2,b=3", specs[(s + 2) % 5], 0, NULL);
     ax_array *array = put(runtime, from, &type, data), *moved;
     check_elems(array, data, bytes);
-    TEST_OK(ax_array_put(array, to, &moved));
+    TEST_OK(ax_array_reshard(array, to, &moved));
     check_elems(moved, data, bytes);
     ax_array_release(array);
     ax_array_release(moved);
@@ -456,7 +456,7 @@ static void odd_shapes(void **state) {
     ax_array *array = put(runtime, all, &types[t], data), *moved, *on, *together;
     const size_t bytes = (size_t)ax_type_elems(&types[t]) * 4;
     if (types[t].rank > 0) {
-      TEST_OK(ax_array_put(array, rows, &moved));
+      TEST_OK(ax_array_reshard(array, rows, &moved));
       check_elems(moved, data, bytes);
       ax_array_release(moved);
     }
@@ -489,7 +489,7 @@ static void many_devices(void **state) {
   ax_type block;
   TEST_OK(ax_array_shard(array, 5, &block, &begin));
   assert_int_equal(begin, many - 6);
-  TEST_OK(ax_array_put(array, squares, &moved));
+  TEST_OK(ax_array_reshard(array, squares, &moved));
   check_elems(moved, data, many * sizeof data[0]);
   TEST_OK(ax_array_read_slice(moved, &(int64_t){60000}, &(int64_t){4}, some, sizeof some));
   assert_true(some[0] == 60000 && some[3] == 60003);
@@ -513,7 +513,7 @@ static void devices(void **state) {
   const float one = 1;
   TEST_OK(ax_sharding_single(3, &far));
   const ax_host_array host = ax_host_view(AX_F32, AX_DIMS(), &one);
-  TEST_OK(ax_put(runtime, far, &host, &array));
+  TEST_OK(ax_device_put_as(runtime, far, &host, &array));
   TEST_OK(ax_runtime_device(runtime, 3, &device));
   assert_true(device.id == 3 && device.process == 0 && device.memory_now > 0 && device.memory_peak >= device.memory_now);
   assert_string_equal(device.platform, "cpu");
@@ -522,8 +522,8 @@ static void devices(void **state) {
   ax_array_release(array);
   ax_sharding_release(far);
   TEST_OK(ax_sharding_single(4, &far));
-  TEST_FAILS(ax_put(runtime, far, &host, &array), AX_INVALID_ARGUMENT, "put: device 4 of the 4 there are");
-  TEST_FAILS(ax_put(runtime, NULL, &host, &array), AX_INVALID_ARGUMENT, "there is no sharding");
+  TEST_FAILS(ax_device_put_as(runtime, far, &host, &array), AX_INVALID_ARGUMENT, "device_put_as: device 4 of the 4 there are");
+  TEST_FAILS(ax_device_put_as(runtime, NULL, &host, &array), AX_INVALID_ARGUMENT, "there is no sharding");
   ax_sharding_release(far);
   ax_runtime_release(runtime);
 }
@@ -541,12 +541,12 @@ static ax_status everything(void *context) {
   const ax_mesh mesh = {.count = 1, .axis[0] = {.name = "d", .size = 2}};
   ax_status status = ax_sharding_named(&mesh, "d", &(ax_sharding_options){.devices = order, .device_count = 2}, &rows);
   if (status == AX_OK) status = ax_sharding_named(&mesh, "", NULL, &whole);
-  if (status == AX_OK) status = ax_put(runtime, rows, &host, &array);
-  if (status == AX_OK) status = ax_array_put(array, whole, &moved);
+  if (status == AX_OK) status = ax_device_put_as(runtime, rows, &host, &array);
+  if (status == AX_OK) status = ax_array_reshard(array, whole, &moved);
   if (status == AX_OK) status = ax_array_on_device(array, 1, &on[0]);
   if (status == AX_OK) status = ax_array_on_device(array, 0, &on[1]);
   if (status == AX_OK) status = ax_array_from_device_arrays(runtime, rows, &type, 2, on, &together);
-  if (status == AX_OK) status = ax_array_get_sharding(moved, &own);
+  if (status == AX_OK) status = ax_array_sharding(moved, &own);
   ax_array_release(array);
   ax_array_release(moved);
   ax_array_release(on[0]);

@@ -84,7 +84,7 @@ static ax_array *put(ax_runtime *runtime, float first) {
   float data[elems];
   ax_array *array;
   for (int i = 0; i < elems; i++) data[i] = first + (float)i;
-  TEST_OK(ax_device_put(runtime, NULL, "", &type, data, &array));
+  TEST_OK(ax_device_put_data(runtime, NULL, "", &type, data, &array));
   return array;
 }
 
@@ -188,9 +188,9 @@ static void test_result_in_wait(void **state) {
     s.executable = compile(runtime, body, 2, giving_up, &s, context_gone);
     s.in[0] = put(runtime, 10);
     s.in[1] = lend(runtime, part_gone, &s);
-    TEST_OK(ax_run_start(keeper, 1, s.in, 1, &kept));
+    TEST_OK(ax_run_start(keeper, s.in, &kept));
     while (!atomic_load(&s.busy)) usleep(100);
-    TEST_OK(ax_run_start(s.executable, 2, s.in, 1, &made));
+    TEST_OK(ax_run_start(s.executable, s.in, &made));
     s.made = made;
     if (i % 4 < 2) {
       TEST_OK(ax_array_read(made, data, sizeof data));

@@ -34,7 +34,7 @@ static void replicated(void **state) {
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 2}, &runtime));
   TEST_OK(ax_replicate(runtime, &mesh, "i", &host, &x));
   TEST_OK(ax_replicate(runtime, &mesh, "i", &host, &kept));
-  assert_true(ax_type_equal(ax_array_get_type(x), &type));
+  assert_true(ax_type_equal(ax_array_typeof(x), &type));
   assert_int_equal(ax_array_part_count(x), 4);
   TEST_OK(ax_array_part(x, 0, &first, &bytes, &device));
   for (uint32_t i = 0; i < 4; i++) {
@@ -79,17 +79,17 @@ static void forms(void **state) {
     ax_array *x;
     float got[18];
     TEST_OK(ax_replicate(runtime, &mesh, forms[i].spec, &host, &x));
-    assert_true(ax_array_get_type(x)->dims[0] == forms[i].n && ax_array_get_type(x)->rank == forms[i].rank + 1);
+    assert_true(ax_array_typeof(x)->dims[0] == forms[i].n && ax_array_typeof(x)->rank == forms[i].rank + 1);
     assert_int_equal(ax_array_part_count(x), forms[i].blocks);
-    TEST_OK(ax_array_read(x, got, sizeof(float) * (size_t)ax_type_elems(ax_array_get_type(x))));
-    for (int64_t e = 0; e < ax_type_elems(ax_array_get_type(x)); e++) assert_true(got[e] == data[forms[i].rank == 0 ? 0 : e % 3]);
+    TEST_OK(ax_array_read(x, got, sizeof(float) * (size_t)ax_type_elems(ax_array_typeof(x))));
+    for (int64_t e = 0; e < ax_type_elems(ax_array_typeof(x)); e++) assert_true(got[e] == data[forms[i].rank == 0 ? 0 : e % 3]);
     ax_array_release(x);
   }
   const ax_mesh mesh = mesh_of("i=4");
   const ax_host_array none = ax_host_view(AX_F32, AX_DIMS(0), NULL);
   ax_array *x;
   TEST_OK(ax_replicate(runtime, &mesh, "i", &none, &x));
-  assert_int_equal(ax_type_elems(ax_array_get_type(x)), 0);
+  assert_int_equal(ax_type_elems(ax_array_typeof(x)), 0);
   ax_array_release(x);
   const size_t length = 1 << 20;
   float *large = ax_calloc(length, sizeof large[0]);

@@ -92,13 +92,13 @@ static void *compiles(void *context) {
 /* Every thread makes, shares and drops arrays and references. */
 static void *passes_around(void *context) {
   shared *s = context;
-  ax_type type = *ax_array_get_type(s->x);
+  ax_type type = *ax_array_typeof(s->x);
   float data[elems] = {1, 2, 3};
   for (int i = 0; i < rounds; i++) {
     ax_array *mine, *again = ax_array_retain(s->x);
     size_t now, peak;
     float got[elems];
-    if (ax_device_put(s->runtime, NULL, "", &type, data, &mine) != AX_OK) fails(s);
+    if (ax_device_put_data(s->runtime, NULL, "", &type, data, &mine) != AX_OK) fails(s);
     if (ax_array_read(mine, got, sizeof got) != AX_OK || memcmp(got, data, sizeof got) != 0) fails(s);
     ax_program_release(ax_program_retain(s->program));
     ax_array_release(mine);
@@ -121,8 +121,8 @@ static void at_once(const ax_runtime_options *options, void *(*work[])(void *), 
   s.program = test_trace(map, (void *)&known_factor, types, 2, 1);
   TEST_OK(ax_compile(s.runtime, s.program, NULL, &s.executable));
   test_use_threads(s.executable);
-  TEST_OK(ax_device_put(s.runtime, NULL, "", &types[0], data, &s.uniform));
-  TEST_OK(ax_device_put(s.runtime, NULL, "", &types[1], data, &s.x));
+  TEST_OK(ax_device_put_data(s.runtime, NULL, "", &types[0], data, &s.uniform));
+  TEST_OK(ax_device_put_data(s.runtime, NULL, "", &types[1], data, &s.x));
   TEST_OK(first_result(&s, s.executable, &s.wanted));
   for (int i = 0; i < threads; i++) assert_int_equal(pthread_create(&ids[i], NULL, work[i % kinds], &s), 0);
   for (int i = 0; i < threads; i++) pthread_join(ids[i], NULL);

@@ -223,7 +223,7 @@ static ax_status take_part(const char *path, const char *text, ax_dtype dtype, c
   AX_TRY(ax_index_read(text, &type, &part));
   const ax_type wanted = ax_array_type(dtype, part.result.count, part.result.v);
   const size_t bytes = (size_t)ax_type_elems(&wanted) * ax_dtype_bytes(dtype);
-  *out = ax_host_view(dtype, wanted.rank, wanted.dims, ax_alloc(bytes > 0 ? bytes : 1));
+  *out = ax_host_view(dtype, AX_LIST(wanted.rank, wanted.dims), ax_alloc(bytes > 0 ? bytes : 1));
   out->view = false;
   if (out->data == NULL) return ax_out_of_memory(bytes);
   return copy_part(path, table, &part, out);

@@ -380,8 +380,12 @@ ax_status ax_list_length(const char *who, const char *what, uint32_t count, uint
   return ax_error(AX_INVALID_ARGUMENT, "%s: nothing says how many %s there are: AX_LIST(count, pointer) does", who, what);
 }
 
+static bool is_integer(ax_dtype dtype) { return dtype >= AX_S8 && dtype <= AX_U64; }
+
+/* Signed and unsigned integers of one size may stand for each other, as C lets them. */
 static bool holds(ax_dtype element, ax_dtype dtype) {
   if (element == AX_NO_DTYPE || element == dtype) return true;
+  if (is_integer(element) && is_integer(dtype)) return ax_dtype_bytes(element) == ax_dtype_bytes(dtype);
   return element == AX_U16 ? dtype == AX_BF16 || dtype == AX_F16 : element == AX_S8 && dtype == AX_BOOL;
 }
 

@@ -195,7 +195,7 @@ static void branches(const ax_discharge_args *a) {
   }
   ax_value *made = ax_trace_alloc((outs + carried.count + 1) * sizeof made[0]);
   if (made == NULL) return;
-  ax_switch(a->in[0].value, branches, functions, NULL, made);
+  ax_switch(a->in[0].value, AX_LIST(branches, functions), NULL, made);
   take_results(a, &carried, outs, made);
 }
 

@@ -124,7 +124,7 @@ static AX_BODY(larger_kernel) {
   const larger_ways *ways = context;
   const ax_scratch scratch = {.type = AX_VMEM(AX_F32, ELEMS)};
   ax_kernel_call(&(ax_kernel){.out_count = 1,
-                              .outs = AX_TYPES(AX_TYPE(AX_F32, ELEMS)),
+                              .outs = (const ax_type[]){AX_TYPE(AX_F32, ELEMS)},
                               .options = {.scratch_count = 1, .scratch = &scratch, .interpret = ways->interpret}},
                  AX_CLOSURE(larger, 4, 0, context), 2, in, out);
 }

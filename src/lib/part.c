@@ -128,8 +128,8 @@ ax_value ax_dynamic_update_slice_in_dim(ax_value x, ax_value update, ax_value st
   return put(name, x, &types[0], update, start, dimension);
 }
 
-ax_value ax_dynamic_put(ax_value x, ax_value row, ax_value index, int64_t dimension) {
-  static const char name[] = "dynamic_put";
+ax_value ax_dynamic_at_set(ax_value x, ax_value row, ax_value index, int64_t dimension) {
+  static const char name[] = "dynamic_at_set";
   ax_type types[2], wanted;
   if (!ax_operand(name, x, &types[0]) || !ax_dimension(name, "the dimension", &dimension, types[0].rank)) return ax_poison;
   const ax_dims gone = {1, {dimension}};

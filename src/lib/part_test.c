@@ -20,11 +20,11 @@ static ax_value far_at(const ax_value *in) { return ax_at(in[0], 4, -1); }
 static ax_value at_nothing(const ax_value *in) { return ax_at(in[3], 0, 0); }
 static ax_value at_scalar(const ax_value *in) { return ax_at(in[1], 0, 0); }
 static ax_value bool_index(const ax_value *in) { return ax_dynamic_at(in[0], in[2], 0); }
-static ax_value float_index(const ax_value *in) { return ax_dynamic_put(in[0], in[4], ax_at(in[4], 0, 0), 0); }
+static ax_value float_index(const ax_value *in) { return ax_dynamic_at_set(in[0], in[4], ax_at(in[4], 0, 0), 0); }
 static ax_value dynamic_nothing(const ax_value *in) { return ax_dynamic_at(in[3], in[1], 0); }
-static ax_value wrong_row(const ax_value *in) { return ax_dynamic_put(in[0], in[4], in[1], 1); }
-static ax_value wrong_dtype(const ax_value *in) { return ax_dynamic_put(in[5], in[4], in[1], 0); }
-static ax_value put_nothing(const ax_value *in) { return ax_dynamic_put(in[3], in[4], in[1], 0); }
+static ax_value wrong_row(const ax_value *in) { return ax_dynamic_at_set(in[0], in[4], in[1], 1); }
+static ax_value wrong_dtype(const ax_value *in) { return ax_dynamic_at_set(in[5], in[4], in[1], 0); }
+static ax_value put_nothing(const ax_value *in) { return ax_dynamic_at_set(in[3], in[4], in[1], 0); }
 static ax_value long_part(const ax_value *in) { return ax_dynamic_slice_in_dim(in[0], in[1], 9, 0); }
 static ax_value long_update(const ax_value *in) { return ax_dynamic_update_slice_in_dim(in[3], in[0], in[1], 0); }
 static ax_value uneven_split(const ax_value *in) {
@@ -114,11 +114,11 @@ static const slip slips[] = {
     {"at: the index is 0, but dimension 0 of f32[0,4] has 0", at_nothing},
     {"at: the dimension is 0, but there are 0 dimensions", at_scalar},
     {"dynamic_at: the index is bool[8]; it must be an integer scalar", bool_index},
-    {"dynamic_put: the index is f32[]; it must be an integer scalar", float_index},
+    {"dynamic_at_set: the index is f32[]; it must be an integer scalar", float_index},
     {"dynamic_at: dimension 0 of f32[0,4] has nothing in it", dynamic_nothing},
-    {"dynamic_put: what is put is f32[4]; along dimension 1, f32[8,4] consists of f32[8]", wrong_row},
-    {"dynamic_put: operands 0 and 1 are s32[8,4] and f32[4]; they need one dtype", wrong_dtype},
-    {"dynamic_put: dimension 0 of f32[0,4] has nothing in it", put_nothing},
+    {"dynamic_at_set: what is put is f32[4]; along dimension 1, f32[8,4] consists of f32[8]", wrong_row},
+    {"dynamic_at_set: operands 0 and 1 are s32[8,4] and f32[4]; they need one dtype", wrong_dtype},
+    {"dynamic_at_set: dimension 0 of f32[0,4] has nothing in it", put_nothing},
     {"dynamic_slice_in_dim: a part of 9 does not fit dimension 0 of f32[8,4]", long_part},
     {"dynamic_update_slice_in_dim: the update is f32[8,4]; it must be as f32[0,4], and not longer along dimension 0", long_update},
     {"split: the parts have 7 in all, but dimension 0 of f32[8,4] has 8", uneven_split},
@@ -259,7 +259,7 @@ static void edges(void **state) {
 static void one_row(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value row = ax_add(ax_dynamic_at(in[0], in[1], 0), in[2]);
-  out[0] = ax_dynamic_put(in[0], row, in[1], 0);
+  out[0] = ax_dynamic_at_set(in[0], row, in[1], 0);
 }
 
 static void rows_in_turn(const ax_value *in, ax_value *out, void *context) {
@@ -294,7 +294,7 @@ static void many(const ax_value *in, ax_value *out, void *context) { /* in: f32[
   ax_value x = in[0], parts[3];
   ax_split(x, AX_DIMS(1, 3), 0, parts);
   parts[2] = ax_stack(3, (ax_value[]){parts[0], ax_clamp(ax_real(0), parts[0], ax_real(1)), ax_square(parts[0])}, 1);
-  x = ax_add(ax_dynamic_put(x, ax_real(1), ax_at(in[1], 0, 0), 0),
+  x = ax_add(ax_dynamic_at_set(x, ax_real(1), ax_at(in[1], 0, 0), 0),
              ax_broadcast_to(ax_squeeze(ax_dynamic_at(parts[2], ax_at(in[1], 1, 0), 1), AX_DIMS(0)), AX_DIMS(4, 3)));
   out[0] = ax_einsum("ij,kj,kl,ii,...->il", 5, (ax_value[]){x, x, x, ax_einsum("ij,kj", 2, (ax_value[]){x, x}), parts[0]});
   ax_fori_loop(ax_integer(0), ax_integer(3), AX_FN(doubled, 2, 1), out, out);

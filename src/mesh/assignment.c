@@ -223,8 +223,8 @@ void ax_sharding_release(ax_sharding *sharding) {
 
 /* --- Asking --- */
 
-const ax_mesh *ax_sharding_get_mesh(const ax_sharding *sharding) { return sharding != NULL ? &sharding->mesh : NULL; }
-const ax_spec *ax_sharding_get_spec(const ax_sharding *sharding) { return sharding != NULL ? &sharding->spec : NULL; }
+const ax_mesh *ax_sharding_mesh(const ax_sharding *sharding) { return sharding != NULL ? &sharding->mesh : NULL; }
+const ax_spec *ax_sharding_spec(const ax_sharding *sharding) { return sharding != NULL ? &sharding->spec : NULL; }
 int64_t ax_sharding_device_count(const ax_sharding *sharding) { return sharding != NULL ? sharding->places : 0; }
 
 int64_t ax_sharding_block_count(const ax_sharding *sharding) {

@@ -284,7 +284,7 @@ static void as_function(void **state) {
   for (int reference = 0; reference < 2; reference++) { /* equation by equation too, which takes sizes and donations as well */
     const ax_compile_options compiled = {.donate = AX_FIRST(1), .reference = reference != 0};
     TEST_OK(ax_jit(runtime, AX_PMAPPED(&options, AX_CLOSURE(scaled, 1, 1, &by)), &type, &compiled, &executable));
-    TEST_OK(ax_device_put(runtime, &mesh, "i", &type, data, &x));
+    TEST_OK(ax_device_put_data(runtime, &mesh, "i", &type, data, &x));
     TEST_OK(ax_run(executable, &x, &y));
     assert_int_equal(ax_array_part_count(y), 4);
     TEST_OK(ax_array_read(y, got, sizeof got));

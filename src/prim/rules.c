@@ -263,7 +263,7 @@ ax_value ax_batch_front(ax_value x, int dim, int64_t size) {
     where[d] = d + 1;
   }
   x = ax_vary_to(x, ax_batching_here().varying);
-  return ax_broadcast_in_dim(x, type.rank + 1, dims, where);
+  return ax_broadcast_in_dim(x, AX_LIST(type.rank + 1, dims), where);
 }
 
 void ax_batch_pointwise(const ax_batch_args *args) {

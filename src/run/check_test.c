@@ -45,7 +45,7 @@ static ax_status run(ax_runtime *runtime, ax_program *program, const ax_compile_
   ax_array *in, *out;
   TEST_OK(ax_compile(runtime, program, options, &executable));
   test_use_threads(executable);
-  TEST_OK(ax_device_put(runtime, NULL, "", &type, x, &in));
+  TEST_OK(ax_device_put_data(runtime, NULL, "", &type, x, &in));
   ax_status status = ax_run(executable, &in, &out);
   if (status == AX_OK) TEST_OK(ax_array_read(out, y, elems * sizeof y[0]));
   ax_array_release(in);
@@ -279,7 +279,7 @@ static void started_and_donated(void **state) {
   TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = AX_FIRST(1), .check_numerics = AX_CHECK_NAN}, &executable));
   test_use_threads(executable);
   ax_array *in, *out[2];
-  TEST_OK(ax_device_put(runtime, NULL, "", &type, x, &in));
+  TEST_OK(ax_device_put_data(runtime, NULL, "", &type, x, &in));
   TEST_OK(ax_run_start(executable, &in, &out[0]));
   TEST_OK(ax_run_start(executable, &out[0], &out[1]));
   TEST_FAILS(ax_array_wait(out[1]), AX_NOT_FINITE, "sqrt f32[8] (equation 0, line 1) makes 1 NaN in f32[8], the first at [1]");
@@ -288,7 +288,7 @@ static void started_and_donated(void **state) {
   for (int k = 0; k < 2; k++) ax_array_release(out[k]);
   ax_array_release(in);
   const float good[elems] = {4, 9};
-  TEST_OK(ax_device_put(runtime, NULL, "", &type, good, &in)); /* and the next run goes well */
+  TEST_OK(ax_device_put_data(runtime, NULL, "", &type, good, &in)); /* and the next run goes well */
   TEST_OK(ax_run(executable, &in, &out[0]));
   TEST_OK(ax_array_read(out[0], got, sizeof got));
   assert_true(got[0] == 2 && got[1] == 3 && got[2] == 0);
@@ -353,7 +353,7 @@ static ax_status compile_and_run(void *context) {
   ax_status status = ax_runtime_create(&(ax_runtime_options){.workers = 1}, &runtime);
   if (status != AX_OK) return status;
   status = ax_compile(runtime, context, &(ax_compile_options){.check_numerics = AX_CHECK_NAN | AX_CHECK_INF}, &executable);
-  if (status == AX_OK) status = ax_device_put(runtime, NULL, "", &type, x, &in);
+  if (status == AX_OK) status = ax_device_put_data(runtime, NULL, "", &type, x, &in);
   if (status == AX_OK) status = ax_run(executable, &in, &out);
   ax_array_release(in);
   ax_array_release(out);

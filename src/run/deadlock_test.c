@@ -156,7 +156,7 @@ static void check_message(const char *const *parts, size_t count) {
 /* The runtime goes on: another program of the same shape gives its result. */
 static void still_works(ax_runtime *runtime, const test_map *m, ax_array *x) {
   test_map good = {m->mesh, {m->in_specs[0]}, {m->out_specs[0]}, .body = nothing};
-  ax_type type = *ax_array_get_type(x);
+  ax_type type = *ax_array_typeof(x);
   ax_program *program = test_trace_map(&good, &type);
   ax_executable *executable;
   ax_array *y;
@@ -182,7 +182,7 @@ static void deadlock_in(const expected *e, const ax_runtime_options *options, ch
   for (int i = 0; i < 8; i++) values[i] = (float)(i + 1);
   ax_program *program = test_trace_map(&m, &type);
   TEST_OK(ax_runtime_create(options, &runtime));
-  TEST_OK(ax_device_put(runtime, NULL, "", &type, values, &x));
+  TEST_OK(ax_device_put_data(runtime, NULL, "", &type, values, &x));
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
   test_use_threads(executable);
   for (int again = 0; again < 3; again++) {
@@ -298,7 +298,7 @@ static void many_devices(void **state) {
   ax_array *x, *y;
   ax_program *program = test_trace_map(&m, &type);
   TEST_OK(ax_runtime_create(NULL, &runtime));
-  TEST_OK(ax_device_put(runtime, NULL, "", &type, values, &x));
+  TEST_OK(ax_device_put_data(runtime, NULL, "", &type, values, &x));
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
   test_use_threads(executable);
   TEST_FAILS(ax_run(executable, &x, &y), AX_DEADLOCK, "1023 of 1024 devices");
@@ -324,7 +324,7 @@ static void lines(void **state) {
   TEST_OK(ax_program_print(traced, &text));
   snprintf(longer, sizeof longer, "%s%s", head, text);
   TEST_OK(ax_runtime_create(NULL, &runtime));
-  TEST_OK(ax_device_put(runtime, NULL, "", &type, values, &x));
+  TEST_OK(ax_device_put_data(runtime, NULL, "", &type, values, &x));
   ax_executable *executables[2];
   ax_program *programs[2];
   unsigned reported[2] = {0, 0};
@@ -365,7 +365,7 @@ static void donated(void **state) {
   TEST_OK(ax_runtime_create(NULL, &runtime));
   TEST_OK(ax_compile(runtime, program, &(ax_compile_options){.donate = AX_FIRST(1)}, &executable));
   for (int other_layout = 0; other_layout < 2; other_layout++) {
-    TEST_OK(ax_device_put(runtime, &mesh, other_layout ? "" : "d", &type, values, &x));
+    TEST_OK(ax_device_put_data(runtime, &mesh, other_layout ? "" : "d", &type, values, &x));
     TEST_FAILS(ax_run(executable, &x, &y), AX_DEADLOCK, "3 of 4 devices");
     TEST_FAILS(ax_array_read(x, values, sizeof values), AX_INVALID_ARGUMENT, "donated");
     TEST_FAILS(ax_run(executable, &x, &y), AX_INVALID_ARGUMENT, "donated to an earlier run");

@@ -240,7 +240,7 @@ static double run_time(ax_function body, int64_t devices, int times) {
   double least = 1e9;
   ax_program *program = test_trace_map(&(test_map){mesh, {"d"}, {"d"}, .body = body}, &type);
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1}, &runtime));
-  TEST_OK(ax_device_put(runtime, NULL, "", &type, values, &x));
+  TEST_OK(ax_device_put_data(runtime, NULL, "", &type, values, &x));
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
   for (int i = 0; i < times; i++) {
     double begin = seconds();

@@ -68,7 +68,7 @@ static void check(ax_type type, uint32_t workers, int nth, sizes fails) {
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = workers}, &runtime));
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
   test_use_threads(executable);
-  TEST_OK(ax_device_put(runtime, NULL, "", &type, data->data, &x));
+  TEST_OK(ax_device_put_data(runtime, NULL, "", &type, data->data, &x));
   const ax_allocator scarce = {allocate, release, &fails};
   ax_set_allocator(&scarce);
   atomic_store(&fails_in, nth);

@@ -76,7 +76,7 @@ static void replayed(void **state) {
   for (int i = 0; i < 12; i++) values[i] = (float)i * 0.1f;
   ax_program *program = test_trace_map(&(test_map){"d=6", {"d"}, {"d"}, .body = steps}, &type);
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.policy = AX_POLICY_FIXED}, &runtime));
-  TEST_OK(ax_device_put(runtime, NULL, "", &type, values, &x));
+  TEST_OK(ax_device_put_data(runtime, NULL, "", &type, values, &x));
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
   ax_seeded seed = {11}, other_seed = {12};
   const ax_scheduling_policy seeded = ax_choose_seeded(&seed), other_seeded = ax_choose_seeded(&other_seed);
@@ -188,8 +188,8 @@ static void stand_in(uint32_t workers, helper who) {
   TEST_OK(ax_compile(runtime, program, NULL, &executable));
   test_use_threads(executable);
   TEST_OK(ax_mesh_parse("d=4", &mesh));
-  TEST_OK(ax_device_put(runtime, &mesh, "d", &type, values, &x));
-  TEST_OK(ax_device_put(runtime, &mesh, "d", &type, results, &y));
+  TEST_OK(ax_device_put_data(runtime, &mesh, "d", &type, values, &x));
+  TEST_OK(ax_device_put_data(runtime, &mesh, "d", &type, results, &y));
   let_run(executable, x, y, who);
   TEST_OK(ax_array_read(y, results, sizeof results));
   for (int i = 0; i < 3 && who != NOBODY; i++) assert_true(results[i] == 3);

@@ -17,7 +17,7 @@ static ax_status run_once(ax_executable *executable, ax_runtime *runtime, const 
   float data[4 * 64 * 64] = {0};
   ax_type type = ax_array_type(AX_F32, 2, (int64_t[]){4 * 64, 64});
   ax_array *in, *out;
-  assert_int_equal(ax_device_put(runtime, mesh, "d", &type, data, &in), AX_OK);
+  assert_int_equal(ax_device_put_data(runtime, mesh, "d", &type, data, &in), AX_OK);
   ax_status status = ax_run(executable, &in, &out);
   ax_array_release(in);
   ax_array_release(out);

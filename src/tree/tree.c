@@ -50,7 +50,7 @@ ax_status ax_tree_create(ax_runtime *runtime, const ax_mesh *mesh, ax_treedef *d
   return status;
 }
 
-const ax_treedef *ax_tree_get_def(const ax_tree *tree) { return tree != NULL ? tree->def : NULL; }
+const ax_treedef *ax_tree_def(const ax_tree *tree) { return tree != NULL ? tree->def : NULL; }
 
 ax_array **ax_tree_make_room(const ax_tree *tree) { return ax_calloc(tree->def->count + 1, sizeof(ax_array *)); }
 
@@ -229,7 +229,7 @@ ax_status ax_tree_set(ax_tree *tree, ax_array *array, const char *name, ...) {
   va_end(arguments);
   if (status != AX_OK) return status;
   AX_TRY(ax_require(array, "array"));
-  const ax_type *type = ax_array_get_type(array);
+  const ax_type *type = ax_array_typeof(array);
   if (!ax_type_equal(type, &tree->def->types[leaf])) return differs("tree_set", tree, leaf, type);
   hold(tree, leaf, ax_array_retain(array));
   return AX_OK;

@@ -143,7 +143,7 @@ static ax_status explain(ax_executable *e, const leaves *in, ax_array *const *ar
     const bool first_given = e->signature.in[a].donate;
     const char *first = leaf_of(in, first_given ? a : b, &tree_a), *second = leaf_of(in, first_given ? b : a, &tree_b);
     status = ax_error(status, "tree_run: %s of tree %u is donated, but %s of tree %u holds the same array: %s", first, tree_a,
-                      second, tree_b, ax_type_string(ax_array_get_type(holders[i].array), NULL));
+                      second, tree_b, ax_type_string(ax_array_typeof(holders[i].array), NULL));
     break;
   }
   ax_free(holders);

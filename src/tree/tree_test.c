@@ -68,7 +68,7 @@ static void leaves(void **state) {
   TEST_FAILS(ax_tree_put(tree, &view, NULL), AX_INVALID_ARGUMENT, "there is no name of a leaf");
   TEST_FAILS(ax_tree_read(tree, &view, 8, "n"), AX_INVALID_ARGUMENT, "tree_read: n: reading s32[] takes 4 bytes, not 8");
   assert_null(ax_tree_get(tree, "m"));
-  assert_int_equal(ax_treedef_count(ax_tree_get_def(tree)), 3);
+  assert_int_equal(ax_treedef_count(ax_tree_def(tree)), 3);
   ax_tree_release(tree);
   tree = tree_of("w: f32[2]");
   TEST_FAILS(ax_tree_read(tree, &view, 8, "w"), AX_INVALID_ARGUMENT, ": w: the leaf holds nothing yet");
@@ -89,7 +89,7 @@ static void made_badly(void **state) {
   assert_null(tree);
   ax_treedef_release(def);
   ax_tree_release(NULL);
-  assert_null(ax_tree_get_def(NULL));
+  assert_null(ax_tree_def(NULL));
   assert_null(ax_tree_get(NULL, "w"));
   TEST_FAILS(ax_tree_init(NULL, "*: zeros", 0), AX_INVALID_ARGUMENT, "there is no tree");
   TEST_FAILS(ax_tree_put(NULL, &def, "w"), AX_INVALID_ARGUMENT, "there is no tree");

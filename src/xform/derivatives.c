@@ -3,7 +3,7 @@
 
 /* --- grad --- */
 
-static void grad(const char *what, bool with_value, ax_fn function, ax_args wrt, ax_lists l) {
+static void grad(const char *what, bool with_value, ax_fn function, ax_args wrt, ax_in_and_out l) {
   ax_traced f;
   ax_program *transformed = NULL;
   bool ready = ax_traced_begin(&f, what, function, wrt, l.in_count, l.in);
@@ -21,11 +21,11 @@ static void grad(const char *what, bool with_value, ax_fn function, ax_args wrt,
 }
 
 void (ax_value_and_grad)(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out) {
-  grad("value_and_grad", true, f, wrt, (ax_lists){in_count, in, out_count, out});
+  grad("value_and_grad", true, f, wrt, (ax_in_and_out){in_count, in, out_count, out});
 }
 
 void (ax_grad)(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out) {
-  grad("grad", false, f, wrt, (ax_lists){in_count, in, out_count, out});
+  grad("grad", false, f, wrt, (ax_in_and_out){in_count, in, out_count, out});
 }
 
 /* --- jvp, hvp --- */

@@ -19,12 +19,12 @@ typedef struct ax_traced {
    ax_traced_deinit in either case. */
 bool ax_traced_init(ax_traced *f, const char *what, ax_fn function, const ax_value *in, ax_value *out, uint32_t out_count);
 /* The lists of a transform: the operands, and room for results. */
-typedef struct ax_lists {
+typedef struct ax_in_and_out {
   uint32_t in_count;
   const ax_value *in;
   uint32_t out_count;
   ax_value *out;
-} ax_lists;
+} ax_in_and_out;
 /* Begins one that takes derivatives: checks and copies the operands, and chooses those of `wrt`. False, and ax_traced_deinit: as
    above. */
 bool ax_traced_begin(ax_traced *f, const char *what, ax_fn function, ax_args wrt, uint32_t in_count, const ax_value *in);

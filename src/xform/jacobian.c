@@ -180,7 +180,7 @@ static ax_status make(const ax_program *program, ax_args wrt, direction *way, ax
 /* --- In the trace --- */
 
 /* The way there and, of a Hessian, the way that is gone after it; or NULL. */
-static void derive(const char *what, direction *first, direction *second, ax_fn function, ax_args wrt, ax_lists l) {
+static void derive(const char *what, direction *first, direction *second, ax_fn function, ax_args wrt, ax_in_and_out l) {
   ax_traced f;
   ax_program *once = NULL, *twice = NULL;
   bool ready = ax_traced_begin(&f, what, function, wrt, l.in_count, l.in);
@@ -197,13 +197,13 @@ static void derive(const char *what, direction *first, direction *second, ax_fn 
 }
 
 void (ax_jacfwd)(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out) {
-  derive("jacfwd", forward, NULL, f, wrt, (ax_lists){in_count, in, out_count, out});
+  derive("jacfwd", forward, NULL, f, wrt, (ax_in_and_out){in_count, in, out_count, out});
 }
 
 void (ax_jacrev)(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out) {
-  derive("jacrev", reverse, NULL, f, wrt, (ax_lists){in_count, in, out_count, out});
+  derive("jacrev", reverse, NULL, f, wrt, (ax_in_and_out){in_count, in, out_count, out});
 }
 
 void (ax_hessian)(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out) {
-  derive("hessian", reverse, forward, f, wrt, (ax_lists){in_count, in, out_count, out});
+  derive("hessian", reverse, forward, f, wrt, (ax_in_and_out){in_count, in, out_count, out});
 }

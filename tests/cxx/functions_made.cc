@@ -29,7 +29,7 @@ void runs_of_host_arrays() {
   axle::runtime runtime = axle::runtime::create();
   const std::vector<float> x = {1, 2, 3, 4, 5, 6};
   axle::executable twice = runtime.jit_host([](value v) { return v * 2; }, {axle::view(x, {2, 3})});
-  axle::array put = axle::executable_put(twice, 0, x.data());
+  axle::array put = twice.put(0, x);
   std::vector<axle::array> made = twice.run({put});
   CHECK(made[0].type().rank == 2 && std::vector<float>(made[0].read<float>()) == std::vector<float>{2, 4, 6, 8, 10, 12});
 }

@@ -109,8 +109,8 @@ void runs() {
   refused([&] { return in.read<std::int32_t>(); }, AX_INVALID_ARGUMENT, "array_read: the array is of f32, not of s32");
   refused([&] { return in.item<float>(); }, AX_INVALID_ARGUMENT, "array_read: the array is not one element of f32");
   refused([&] { return in.part(2); }, AX_INVALID_ARGUMENT, "array_part");
-  refused([&] { return runtime.put(mesh, "nowhere", x); }, AX_INVALID_ARGUMENT, "put_host");
-  refused([&] { return runtime.put(mesh, "d", axle::view(x, {5})); }, AX_INVALID_ARGUMENT, "put_host");
+  refused([&] { return runtime.put(mesh, "nowhere", x); }, AX_INVALID_ARGUMENT, "device_put");
+  refused([&] { return runtime.put(mesh, "d", axle::view(x, {5})); }, AX_INVALID_ARGUMENT, "device_put");
   axle::pmap_sharding rows = axle::pmap_sharding::parse("ShardingSpec((Unstacked(2), NoSharding()), (ShardedAxis(axis=0),))");
   CHECK(axle::pmap_sharding::of(2, 2, 2, 0).text() == std::string(rows.text()) && rows.mesh.count == 1);
   CHECK(rows.part(f32({2, 3}), 1).type.rank == 1 && rows.part(f32({2, 3}), 1).start.at(0) == 1);
@@ -143,9 +143,9 @@ void runs() {
   halves[1].data = eight.data() + 4;
   halves[0].bytes = halves[1].bytes = 16;
   CHECK(axle::from_device_parts(runtime, axle::sharding::named(axle::mesh::parse("a=2"), "a"), f32({8}), {halves[0], halves[1]}).read<float>() == eight);
-  refused([&] { return axle::put(runtime, turned, axle::view(eight, {8})); }, AX_INVALID_ARGUMENT, "put");
-  refused([&] { return axle::put(axle::array(), turned); }, AX_INVALID_ARGUMENT, "array_put");
-  refused([&] { return axle::put_many({placed}, {}); }, AX_INVALID_ARGUMENT, "array_put_many");
+  refused([&] { return axle::put(runtime, turned, axle::view(eight, {8})); }, AX_INVALID_ARGUMENT, "device_put_as");
+  refused([&] { return axle::put(axle::array(), turned); }, AX_INVALID_ARGUMENT, "array_reshard");
+  refused([&] { return axle::put_many({placed}, {}); }, AX_INVALID_ARGUMENT, "array_reshard_many");
   refused([&] { return axle::copy_to(placed, axle::sharding::named(axle::mesh::parse("a=3"), "a")); }, AX_INVALID_ARGUMENT, "array_copy_to");
   refused([&] { return axle::on_device(placed, 4); }, AX_INVALID_ARGUMENT, "array_on_device");
   refused([&] { return axle::read_slice<float>(placed, {0}, {1}); }, AX_INVALID_ARGUMENT, "array_read_slice");

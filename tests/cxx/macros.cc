@@ -27,6 +27,12 @@ void macro_sets() {
   ax_args some = AX_RANGE(1, 3), first = AX_FIRST(2), all = AX_ALL_ARGS;
   CHECK(some.first == 1 && some.count == 3 && some.list == nullptr);
   CHECK(first.first == 0 && first.count == 2 && all.count == UINT32_MAX);
+  ax_program *traced;
+  const axle::type types[] = {f32({2}), f32({2})}; /* of which the first is used */
+  CHECK(ax_trace(AX_FN(twice, 1, 1), AX_ROOM(2), types, &traced) == AX_OK);
+  ax_program_release(traced);
+  CHECK(ax_trace(AX_FN(twice, 1, 1), AX_ANY_ROOM, types, &traced) == AX_OK);
+  ax_program_release(traced);
   unsigned many = 4;
   CHECK(ax_args(AX_FIRST(many + 1)).count == 5);
 }

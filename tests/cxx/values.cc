@@ -89,7 +89,7 @@ void named() {
   gives([](value x, value n, value, value) { return take(x, at(n, 0), 1); }, {2, 3});
   gives([](value x, value, value b, value) { return cumsum(x, 1) + logsumexp(x) + where(reduce_or(b) & reduce_and(b, 0), x, 0); }, {2, 3});
   gives([](value x, value, value, value i) { return dynamic_at(x, i, 1); }, {2});
-  gives([](value x, value, value, value i) { return dynamic_put(x, 0, i); }, {2, 3});
+  gives([](value x, value, value, value i) { return dynamic_at_set(x, 0, i); }, {2, 3});
   gives([](value x, value, value, value i) { return dynamic_slice_in_dim(x, i, 2, 1); }, {2, 2});
   gives([](value x, value, value, value i) { return dynamic_update_slice_in_dim(x, slice_in_dim(x, 0, 1), i); }, {2, 3});
 }

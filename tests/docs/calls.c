@@ -24,7 +24,7 @@ static ax_array *put(ax_runtime *runtime, const char *mesh_text, int64_t first) 
   ax_mesh mesh;
   ax_must(ax_mesh_parse(mesh_text, &mesh));
   ax_must(ax_sharding_named(&mesh, "data", &(ax_sharding_options){.devices = ids, .device_count = 2}, &sharding));
-  ax_must(ax_put(runtime, sharding, &host, &array));
+  ax_must(ax_device_put_as(runtime, sharding, &host, &array));
   ax_sharding_release(sharding);
   return array;
 }
@@ -37,13 +37,13 @@ static void call(ax_runtime *runtime) {
   ax_must(ax_mesh_parse("data=2", &mesh));
   const ax_compile_options options = {.donate = AX_ARGS(0, 2), .mesh = &mesh, .shardings = "data -> data", .names = names};
   ax_must(ax_jit(runtime, AX_FN(step, 3, 2), types, &options, &e));
-  for (uint32_t i = 0; i < 3; i++) printf("%s: %s\n", names[i], ax_executable_keeps(e, i) ? "computed with" : "not computed with");
+  for (uint32_t i = 0; i < 3; i++) printf("%s: %s\n", names[i], ax_executable_is_kept(e, i) ? "computed with" : "not computed with");
 
   ax_array *in[] = {put(runtime, "data=2", 6), put(runtime, "data=2", 6), put(runtime, "data=2", 6)}, *out[2];
   ax_must(ax_run(e, in, out));
   printf("result 1 is argument %d, and the same array: %s\n", (int)ax_executable_passed(e, 1), out[1] == in[1] ? "yes" : "no");
   ax_sharding *where;
-  ax_must(ax_array_get_sharding(out[0], &where));
+  ax_must(ax_array_sharding(out[0], &where));
   printf("result 0 lies on devices %d and %d\n", (int)ax_sharding_device(where, 0), (int)ax_sharding_device(where, 1));
 
   ax_array *other = put(runtime, "data=2", 0), *none[2];
@@ -64,7 +64,7 @@ static void start(ax_runtime *runtime) {
   ax_executable *e;
   ax_array *x, *next;
   ax_must(ax_jit(runtime, AX_FN(report, 1, 1), &scalar, NULL, &e));
-  ax_must(ax_device_put(runtime, NULL, "", &scalar, &one, &x));
+  ax_must(ax_device_put_data(runtime, NULL, "", &scalar, &one, &x));
   for (int i = 0; i < 3; i++) { /* each run waits for the one before, and nobody else does */
     ax_must(ax_run_start(e, &x, &next));
     ax_array_release(x);

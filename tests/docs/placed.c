@@ -16,8 +16,8 @@ int main(void) {
   for (int i = 0; i < 48; i++) data[i / 6][i % 6] = (float)i;
   ax_host_array host = ax_host_view(AX_F32, AX_DIMS(8, 6), data);
   ax_array *by_rows, *by_blocks, *again, *on[4];
-  ax_must(ax_put(runtime, rows, &host, &by_rows));
-  ax_must(ax_array_put(by_rows, blocks, &by_blocks));
+  ax_must(ax_device_put_as(runtime, rows, &host, &by_rows));
+  ax_must(ax_array_reshard(by_rows, blocks, &by_blocks));
 
   float slice[2][2];
   ax_must(ax_array_read_slice(by_blocks, AX_DIMS(3, 2), AX_DIMS(2, 2), slice, sizeof slice));
@@ -28,8 +28,8 @@ int main(void) {
   ax_must(ax_array_to_host(on[3], &part));
   ax_print("device 3 has", &part);
   ax_host_array_release(&part);
-  ax_must(ax_array_from_device_arrays(runtime, blocks, ax_array_get_type(by_blocks), AX_ARRAYS(on[0], on[1], on[2], on[3]), &again));
-  printf("it lies by blocks: %s, by rows: %s\n", ax_array_lies(again, blocks) ? "yes" : "no", ax_array_lies(again, rows) ? "yes" : "no");
+  ax_must(ax_array_from_device_arrays(runtime, blocks, ax_array_typeof(by_blocks), AX_ARRAYS(on[0], on[1], on[2], on[3]), &again));
+  printf("it lies by blocks: %s, by rows: %s\n", ax_array_is_laid_as(again, blocks) ? "yes" : "no", ax_array_is_laid_as(again, rows) ? "yes" : "no");
 
   ax_device device;
   ax_must(ax_runtime_device(runtime, 3, &device));

@@ -109,7 +109,7 @@ static ax_array *lend(ax_runtime *runtime, const ax_layout *layout, const void *
 static ax_array *argument(const ax_executable *executable, const manner *how, uint32_t i, const ax_tensor *data) {
   ax_array *array;
   if (how->lent) return lend(executable->runtime, executable->wanted[i], data->data);
-  TEST_OK(ax_device_put(executable->runtime, NULL, "", ax_program_in_type(executable->program, i), data->data, &array));
+  TEST_OK(ax_device_put_data(executable->runtime, NULL, "", ax_program_in_type(executable->program, i), data->data, &array));
   return array;
 }
 

@@ -57,7 +57,7 @@ BODY(dynamic_at) {
 
 static ax_value dynamic_at_u8(ax_value x, ax_value index) { return ax_dynamic_at(x, index, 0); }
 
-BODY(dynamic_put) { out[0] = ax_dynamic_put(in[0], in[1], in[2], 1); }
+BODY(dynamic_put) { out[0] = ax_dynamic_at_set(in[0], in[1], in[2], 1); }
 
 BODY(dynamic_parts) {
   out[0] = ax_dynamic_slice_in_dim(in[0], in[2], 3, 1);

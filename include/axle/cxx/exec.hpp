@@ -48,9 +48,9 @@ struct pmap_sharding : ax_pmap_sharding {
 class array : public handle<ax_array, ax_array_retain, ax_array_release> {
  public:
   using handle::handle;
-  axle::type type() const { return get() != nullptr ? *ax_array_get_type(get()) : axle::type{}; }
-  axle::mesh mesh() const { return get() != nullptr ? axle::mesh(*ax_array_get_mesh(get())) : axle::mesh(); }
-  ax_spec spec() const { return get() != nullptr ? *ax_array_get_spec(get()) : ax_spec{}; }
+  axle::type type() const { return get() != nullptr ? *ax_array_typeof(get()) : axle::type{}; }
+  axle::mesh mesh() const { return get() != nullptr ? axle::mesh(*ax_array_mesh(get())) : axle::mesh(); }
+  ax_spec spec() const { return get() != nullptr ? *ax_array_spec(get()) : ax_spec{}; }
 
   /* The elements of the whole array, row-major, of the C++ type that its dtype is. */
   template <class T>
@@ -133,7 +133,7 @@ class executable : public handle<ax_executable, ax_executable_retain, ax_executa
 
  public:
   using handle::handle;
-  axle::mesh mesh() const { return get() != nullptr ? axle::mesh(*ax_executable_get_mesh(get())) : axle::mesh(); }
+  axle::mesh mesh() const { return get() != nullptr ? axle::mesh(*ax_executable_mesh(get())) : axle::mesh(); }
   /* NULL: there is no such input or result. */
   const ax_spec *in_spec(std::uint32_t index) const { return ax_executable_in_spec(get(), index); }
   const ax_spec *out_spec(std::uint32_t index) const { return ax_executable_out_spec(get(), index); }
@@ -146,6 +146,14 @@ class executable : public handle<ax_executable, ax_executable_retain, ax_executa
   may<std::vector<array>> run(const list<array> &in = {}, location at = location::here()) const { return run_by(ax_run, in, at, "run"); }
   may<std::vector<array>> run_start(const list<array> &in = {}, location at = location::here()) const {
     return run_by(ax_run_start, in, at, "run_start");
+  }
+  /* A copy on the devices, as input `index` wants to lie. */
+  may<array> put(std::uint32_t index, const host_view &data, location at = location::here()) const {
+    const axle::type own = data.type();
+    ax_array *made = nullptr;
+    ax_status status = ax_executable_put(get(), index, own.dtype, data.get().data,
+                                         static_cast<std::size_t>(ax_type_elems(&own)) * ax_dtype_bytes(own.dtype), &made);
+    return detail::give(status, array(made), at, "executable_put");
   }
   /* From host arrays to host arrays: run_host({x, view(w, {8, 4})}). */
   may<std::vector<host_array>> run_host(const list<host_view> &in = {}, location at = location::here()) const {
@@ -173,7 +181,7 @@ class executable : public handle<ax_executable, ax_executable_retain, ax_executa
   /* The result in the memory of this donated input; -1: none. */
   std::int64_t donated(std::uint32_t index) const { return ax_executable_donated(get(), index); }
   /* Whether devices compute with this input; the input that this result is, -1: it is made. */
-  bool keeps(std::uint32_t index) const { return ax_executable_keeps(get(), index); }
+  bool keeps(std::uint32_t index) const { return ax_executable_is_kept(get(), index); }
   std::int64_t passed(std::uint32_t index) const { return ax_executable_passed(get(), index); }
   may<std::string> timeline(ax_timeline_form form = AX_TIMELINE_TEXT, location at = location::here()) const {
     char *text = nullptr;
@@ -234,10 +242,10 @@ class lowered : public handle<ax_lowered, ax_lowered_retain, ax_lowered_release>
     return detail::give(status, lowered(made), at, "program_lower");
   }
   axle::program program() const { return axle::program(ax_program_retain(ax_lowered_program(get()))); }
-  axle::mesh mesh() const { return get() != nullptr ? axle::mesh(*ax_lowered_get_mesh(get())) : axle::mesh(); }
+  axle::mesh mesh() const { return get() != nullptr ? axle::mesh(*ax_lowered_mesh(get())) : axle::mesh(); }
   const ax_spec *in_spec(std::uint32_t index) const { return ax_lowered_in_spec(get(), index); }
   const ax_spec *out_spec(std::uint32_t index) const { return ax_lowered_out_spec(get(), index); }
-  bool keeps(std::uint32_t index) const { return ax_lowered_keeps(get(), index); }
+  bool keeps(std::uint32_t index) const { return ax_lowered_is_kept(get(), index); }
   double seconds() const { return ax_lowered_seconds(get()); }
 };
 
@@ -317,8 +325,8 @@ class runtime : public handle<ax_runtime, ax_runtime_retain, ax_runtime_release>
   /* A copy on the devices of the mesh, laid out by the spec: put(mesh, "data", view(x, {8, 4})). */
   may<array> put(const mesh &mesh, const std::string &spec, const host_view &data, location at = location::here()) const {
     ax_array *made;
-    ax_status status = ax_put_host(get(), &mesh, spec.c_str(), &data.get(), &made);
-    return detail::give(status, array(made), at, "put_host");
+    ax_status status = ax_device_put(get(), &mesh, spec.c_str(), &data.get(), &made);
+    return detail::give(status, array(made), at, "device_put");
   }
   /* A further dimension in front, every slice of which is the data; see ax_replicate. */
   may<array> replicate(const mesh &mesh, const std::string &spec, const host_view &data, location at = location::here()) const {

@@ -59,8 +59,8 @@ class sharding : public handle<ax_sharding, ax_sharding_retain, ax_sharding_rele
     return detail::give(status, sharding(made), at, "sharding_pmap");
   }
 
-  axle::mesh mesh() const { return get() != nullptr ? axle::mesh(*ax_sharding_get_mesh(get())) : axle::mesh(); }
-  ax_spec spec() const { return get() != nullptr ? *ax_sharding_get_spec(get()) : ax_spec{}; }
+  axle::mesh mesh() const { return get() != nullptr ? axle::mesh(*ax_sharding_mesh(get())) : axle::mesh(); }
+  ax_spec spec() const { return get() != nullptr ? *ax_sharding_spec(get()) : ax_spec{}; }
   std::int64_t device_count() const { return ax_sharding_device_count(get()); }
   std::int64_t device(std::int64_t place) const { return ax_sharding_device(get(), place); } /* -1: no such place */
   std::int64_t place(std::int64_t device) const { return ax_sharding_place(get(), device); } /* -1: none of its devices */
@@ -129,30 +129,30 @@ inline std::vector<const ax_sharding *> raw_shardings(const list<sharding> &give
 
 inline may<array> put(const runtime &runtime, const sharding &sharding, const host_view &data, location at = location::here()) {
   ax_array *made;
-  ax_status status = ax_put(runtime.get(), sharding.get(), &data.get(), &made);
-  return detail::give(status, array(made), at, "put");
+  ax_status status = ax_device_put_as(runtime.get(), sharding.get(), &data.get(), &made);
+  return detail::give(status, array(made), at, "device_put_as");
 }
 inline may<array> put(const array &from, const sharding &sharding, location at = location::here()) {
   ax_array *made;
-  ax_status status = ax_array_put(from.get(), sharding.get(), &made);
-  return detail::give(status, array(made), at, "array_put");
+  ax_status status = ax_array_reshard(from.get(), sharding.get(), &made);
+  return detail::give(status, array(made), at, "array_reshard");
 }
 /* Several at once: all or none. */
 inline may<std::vector<array>> put_many(const runtime &runtime, const list<sharding> &shardings, const list<host_view> &data,
                                         location at = location::here()) {
   std::vector<ax_array *> out(data.size());
   if (shardings.size() != data.size())
-    return detail::refuse<std::vector<array>>(detail::wrong(at, "put_many", "not as many shardings as arrays"));
+    return detail::refuse<std::vector<array>>(detail::wrong(at, "device_put_many", "not as many shardings as arrays"));
   std::vector<ax_host_array> raw(data.begin(), data.end());
-  ax_status status = ax_put_many(runtime.get(), data.count(), detail::raw_shardings(shardings).data(), raw.data(), out.data());
-  return detail::give(status, detail::owned<array>(out), at, "put_many");
+  ax_status status = ax_device_put_many(runtime.get(), data.count(), detail::raw_shardings(shardings).data(), raw.data(), out.data());
+  return detail::give(status, detail::owned<array>(out), at, "device_put_many");
 }
 inline may<std::vector<array>> put_many(const list<array> &from, const list<sharding> &shardings, location at = location::here()) {
   std::vector<ax_array *> out(from.size());
   if (shardings.size() != from.size())
-    return detail::refuse<std::vector<array>>(detail::wrong(at, "array_put_many", "not as many shardings as arrays"));
-  ax_status status = ax_array_put_many(from.count(), detail::raw(from).data(), detail::raw_shardings(shardings).data(), out.data());
-  return detail::give(status, detail::owned<array>(out), at, "array_put_many");
+    return detail::refuse<std::vector<array>>(detail::wrong(at, "array_reshard_many", "not as many shardings as arrays"));
+  ax_status status = ax_array_reshard_many(from.count(), detail::raw(from).data(), detail::raw_shardings(shardings).data(), out.data());
+  return detail::give(status, detail::owned<array>(out), at, "array_reshard_many");
 }
 /* In memory of its own. */
 inline may<array> copy_to(const array &from, const sharding &sharding, location at = location::here()) {
@@ -197,11 +197,11 @@ may<std::vector<element<T>>> read_slice(const array &from, const list<std::int64
 }
 inline may<sharding> sharding_of(const array &of, location at = location::here()) {
   ax_sharding *made;
-  ax_status status = ax_array_get_sharding(of.get(), &made);
-  return detail::give(status, sharding(made), at, "array_get_sharding");
+  ax_status status = ax_array_sharding(of.get(), &made);
+  return detail::give(status, sharding(made), at, "array_sharding");
 }
 /* Its blocks lie on the devices that the sharding says. */
-inline bool lies(const array &of, const sharding &sharding) { return ax_array_lies(of.get(), sharding.get()); }
+inline bool lies(const array &of, const sharding &sharding) { return ax_array_is_laid_as(of.get(), sharding.get()); }
 
 /* --- Devices --- */
 

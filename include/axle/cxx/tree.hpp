@@ -199,7 +199,7 @@ class tree : public unique<ax_tree, ax_tree_release> {
     return detail::give(status, tree(made), at, "tree_create");
   }
   treedef def() const {
-    auto *own = const_cast<ax_treedef *>(ax_tree_get_def(get())); /* to be retained; nothing of it changes */
+    auto *own = const_cast<ax_treedef *>(ax_tree_def(get())); /* to be retained; nothing of it changes */
     return treedef(ax_treedef_retain(own));
   }
   may<void> init(const std::string &rules, std::uint64_t seed, location at = location::here()) {

@@ -279,7 +279,7 @@ static void fails(ax_fn fn, ax_status wanted, const char *part) {
     TEST_OK(ax_jit(runtime, fn, &type, NULL, &executable));
     test_use_threads(executable);
     for (int i = 0; i < 20; i++) {
-      TEST_OK(ax_put_host(runtime, NULL, "", &host, &x));
+      TEST_OK(ax_device_put(runtime, NULL, "", &host, &x));
       ax_status status = ax_run(executable, &x, &y);
       if (status != wanted || strstr(ax_message(), part) == NULL) fail_msg("status %d: %s", (int)status, ax_message());
       ax_array_release(x);
@@ -318,10 +318,10 @@ static void a_thousand_runs(void **state) {
     TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 4}, &runtime));
     TEST_OK(ax_jit(runtime, AX_FN(programs[p].function, 1, 1), &type, NULL, &executable));
     test_use_threads(executable);
-    TEST_OK(ax_put_host(runtime, NULL, "", &host, &x));
+    TEST_OK(ax_device_put(runtime, NULL, "", &host, &x));
     for (int run = 0; run < 1000; run++) {
       TEST_OK(ax_run(executable, &x, &y));
-      size_t bytes = (size_t)ax_type_elems(ax_array_get_type(y)) * sizeof(float);
+      size_t bytes = (size_t)ax_type_elems(ax_array_typeof(y)) * sizeof(float);
       TEST_OK(ax_array_read(y, run == 0 ? first : got, bytes));
       ax_array_release(y);
       if (run > 0) assert_memory_equal(got, first, bytes);
