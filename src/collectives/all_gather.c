@@ -143,9 +143,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(all_gather_pa
       .out_count = 1,                                       \
       .linear = AX_LINEAR_ALL,                              \
       .kinds = AX_KINDS_ALL,                                \
-      .params = params,                                     \
-      .param_count = AX_COUNT(params),                      \
-      .params_bytes = sizeof(all_gather_params),            \
+      AX_PARAMS(params, all_gather_params),                 \
       .infer = infer,                                       \
       .spread = spread_,                                    \
       .eval = eval,                                         \

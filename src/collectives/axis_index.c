@@ -106,7 +106,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(axis_index_pa
 
 const ax_prim ax_prim_axis_index = {
     .name = "axis_index", .kind = AX_COLLECTIVE, .in_count = 0, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(axis_index_params),
+    AX_PARAMS(params, axis_index_params),
     .infer = infer, .spread = spread, .eval = eval, .differs = ax_differs_add, .jvp = ax_jvp_zero, .linearize = ax_jvp_zero,
     .transpose = ax_absent_transpose, .batch = batch,
     .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = lower, .hlo = hlo,

@@ -298,7 +298,7 @@ enum { single_sided = AX_EFFECT_MESSAGE | AX_EFFECT_ORDER | AX_EFFECT_STATE };
 
 const ax_prim ax_prim_psend = {
     .name = "psend", .kind = AX_COLLECTIVE, .effects = single_sided, .in_count = 1, .out_count = 1,
-    .params = send_params, .param_count = AX_COUNT(send_params), .params_bytes = sizeof(message_params),
+    AX_PARAMS(send_params, message_params),
     .infer = send_infer, .spread = ax_spread_keep, .eval = send_eval, .differs = everywhere, .jvp = send_jvp, .linearize = send_jvp,
     .transpose = send_transpose, .batch = send_batch,
     .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = send_lower, .hlo = send_hlo,
@@ -312,9 +312,7 @@ const ax_prim ax_prim_precv = {
     .operands = AX_TOKEN,
     .in_count = 1,
     .out_count = 1,
-    .params = receive_params,
-    .param_count = AX_COUNT(receive_params),
-    .params_bytes = sizeof(precv_params),
+    AX_PARAMS(receive_params, precv_params),
     .infer = receive_infer,
     .spread = receive_spread,
     .eval = receive_eval,

@@ -122,9 +122,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(psum_params, 
       .kinds = kinds_,                                 \
       .in_count = 1,                                   \
       .out_count = 1,                                  \
-      .params = params,                                \
-      .param_count = AX_COUNT(params),                 \
-      .params_bytes = sizeof(psum_params),             \
+      AX_PARAMS(params, psum_params),                  \
       .infer = infer,                                  \
       .spread = ax_spread_sum,                         \
       .eval = eval,                                    \

@@ -153,7 +153,7 @@ static const ax_param io_list[] = {{"axes", AX_PARAM_AXES, offsetof(io_params, a
 
 const ax_prim ax_prim_pure_callback = {
     .name = "pure_callback", .kind = AX_LOCAL, .in_count = -1, .out_count = -1, .count_outs = pure_outs,
-    .params = pure_list, .param_count = AX_COUNT(pure_list), .params_bytes = sizeof(pure_params),
+    AX_PARAMS(pure_list, pure_params),
     .infer = pure_infer, .spread = ax_spread_local, .eval = pure_eval, .differs = pure_differs, .jvp = refuse_derivative,
     .linearize = refuse_derivative, .transpose = ax_absent_transpose, .batch = pure_batch,
     .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = ax_lower_eval, .hlo = ax_host_call_hlo,
@@ -167,9 +167,7 @@ const ax_prim ax_prim_pure_callback = {
       .in_count = -1,                    \
       .out_count = -1,                   \
       .count_outs = io_outs,             \
-      .params = io_list,                 \
-      .param_count = AX_COUNT(io_list),  \
-      .params_bytes = sizeof(io_params), \
+      AX_PARAMS(io_list, io_params),     \
       .infer = io_infer,                 \
       .spread = ax_host_call_spread,     \
       .eval = io_eval,                   \

@@ -52,9 +52,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(print_params,
       .effects = (effects_),                \
       .in_count = -1,                       \
       .out_count = 0,                       \
-      .params = params,                     \
-      .param_count = AX_COUNT(params),      \
-      .params_bytes = sizeof(print_params), \
+      AX_PARAMS(params, print_params),      \
       .infer = infer,                       \
       .spread = ax_host_call_spread,        \
       .eval = eval,                         \

@@ -38,7 +38,7 @@ static const ax_param params[] = {{"names", AX_PARAM_NAMES, offsetof(ax_name_par
 
 const ax_prim ax_prim_name = {
     .name = "name", .kind = AX_LOCAL, .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL, .in_count = 1, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_name_params),
+    AX_PARAMS(params, ax_name_params),
     .infer = infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
     .transpose = transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = ax_shard_pointwise,
     .lower = ax_lower_same, .hlo = ax_hlo_same,

@@ -397,6 +397,9 @@ struct ax_prim {
   const ax_step *step; /* of a primitive that stands in bodies of kernels alone: its rules there; NULL for others */
 };
 
+/* A record's fields about its parameters: `list` describes the members of the struct `type`. */
+#define AX_PARAMS(list, type) .params = list, .param_count = AX_COUNT(list), .params_bytes = sizeof(type)
+
 /* The table of all primitives, defined by prim/table.c from prims.def. */
 extern const ax_prim *const ax_prims[];
 extern const uint32_t ax_prim_count;

@@ -18,6 +18,12 @@ ax_status ax_step_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, 
   .kind = AX_LOCAL, .memory = true, .spread = ax_step_spread, .eval = ax_step_eval, .differs = ax_differs_union, \
   .jvp = ax_step_jvp, .linearize = ax_step_jvp, .transpose = ax_step_transpose, .batch = ax_step_batch,          \
   .simplify = ax_simplify_nothing, .shard = ax_shard_whole, .lower = ax_step_lower, .hlo = ax_absent_hlo
+/* Likewise for steps that hold a body. */
+#define AX_STEP_REGION_RULES                                                                                      \
+  .kind = AX_REGION, .memory = true, .in_count = -1, .out_count = -1, .count_outs = count_outs,                   \
+  .spread = ax_step_spread, .eval = ax_step_eval, .jvp = ax_step_jvp, .linearize = ax_step_jvp,                   \
+  .transpose = ax_step_transpose, .batch = ax_step_batch, .simplify = ax_simplify_nothing,                        \
+  .prune = ax_prune_nothing, .shard = ax_shard_whole, .lower = ax_step_lower, .hlo = ax_absent_hlo
 
 /* --- infer: operand i is what it is to be. AX_INVALID_ARGUMENT: "operand 1 is f32[2], where a semaphore is needed". --- */
 AX_MUST_USE ax_status ax_step_count(const ax_infer_args *args, uint32_t from, uint32_t to); /* how many operands there may be */

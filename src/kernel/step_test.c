@@ -97,7 +97,7 @@ static const ax_step larger_step = {.role = AX_STEP_MAKES_ACT, .access = &takes_
 /* ref_larger: ref, value, [mask] -> ()     the larger of what is there and the value */
 static const ax_prim ref_larger = {
     .name = "ref_larger", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = -1, .out_count = 0, .infer = larger_infer,
-    .params = larger_params, .param_count = AX_COUNT(larger_params), .params_bytes = sizeof(ax_ref_masked_params),
+    AX_PARAMS(larger_params, ax_ref_masked_params),
     .step = &larger_step,
 };
 

@@ -267,9 +267,7 @@ static const ax_param params[] = {{"body", AX_PARAM_PROGRAM, offsetof(product_pa
       .unify = true,                          \
       .in_count = 2,                          \
       .out_count = 1,                         \
-      .params = params,                       \
-      .param_count = AX_COUNT(params),        \
-      .params_bytes = sizeof(product_params), \
+      AX_PARAMS(params, product_params),      \
       .infer = infer,                         \
       .spread = ax_spread_body,               \
       .eval = ax_called_eval,                 \

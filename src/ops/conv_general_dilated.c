@@ -237,7 +237,7 @@ static const ax_param params[] = {
 
 const ax_prim ax_prim_conv_general_dilated = {
     .name = "conv_general_dilated", .kind = AX_LOCAL, .linear = AX_LINEAR_ONE, .kinds = AX_KINDS_SUM, .in_count = 2, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_conv_params),
+    AX_PARAMS(params, ax_conv_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
     .transpose = ax_conv_transpose, .batch = ax_conv_batch, .simplify = ax_simplify_nothing,
     .shard = ax_conv_shard, .block = ax_conv_block, .lower = ax_conv_lower, .hlo = hlo,

@@ -314,7 +314,7 @@ static const ax_param params[] = {
 
 const ax_prim ax_prim_dot_general = {
     .name = "dot_general", .kind = AX_LOCAL, .in_count = 2, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_dot_params),
+    AX_PARAMS(params, ax_dot_params),
     .linear = AX_LINEAR_ONE, .kinds = AX_KINDS_SUM,
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
     .transpose = transpose, .batch = batch, .simplify = simplify, .shard = shard, .lower = ax_dot_lower, .hlo = hlo,

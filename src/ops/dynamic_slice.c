@@ -303,7 +303,7 @@ static const ax_param slice_params[] = {{"slice_sizes", AX_PARAM_DIMS, offsetof(
 
 const ax_prim ax_prim_dynamic_slice = {
     .name = "dynamic_slice", .kind = AX_LOCAL, .in_count = -1, .out_count = 1,
-    .params = slice_params, .param_count = AX_COUNT(slice_params), .params_bytes = sizeof(dynamic_slice_params),
+    AX_PARAMS(slice_params, dynamic_slice_params),
     .linear = AX_LINEAR_FIRST, .kinds = AX_KINDS_ALL,
     .infer = slice_infer, .spread = ax_spread_local, .eval = slice_eval, .differs = ax_differs_union,
     .jvp = slice_jvp, .linearize = slice_jvp,

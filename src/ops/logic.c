@@ -233,7 +233,7 @@ static const ax_param convert_describes[] = {{"dtype", AX_PARAM_DTYPE, offsetof(
 
 const ax_prim ax_prim_convert_element_type = {
     .name = "convert_element_type", .kind = AX_LOCAL, .cheap = true, .form = AX_FORM("convert"), .in_count = 1, .out_count = 1,
-    .params = convert_describes, .param_count = AX_COUNT(convert_describes), .params_bytes = sizeof(convert_params),
+    AX_PARAMS(convert_describes, convert_params),
     .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = convert_infer, .spread = convert_spread, .eval = convert_eval, .differs = ax_differs_union,
     .jvp = convert_jvp, .linearize = convert_jvp,

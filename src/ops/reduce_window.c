@@ -304,7 +304,7 @@ static const ax_param params[] = {
 #define WINDOW_RECORD(name_, kinds_, jvp_, transpose_)                                                           \
   const ax_prim ax_prim_##name_ = {                                                                              \
       .name = #name_, .kind = AX_LOCAL, .linear = AX_LINEAR_ALL, .kinds = kinds_, .in_count = 1, .out_count = 1, \
-      .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(window_params),                  \
+      AX_PARAMS(params, window_params),                  \
       .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union,                      \
       .jvp = jvp_, .linearize = jvp_, .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing,  \
       .shard = shard, .block = block, .lower = lower, .hlo = hlo,                                                                \

@@ -79,7 +79,7 @@ static const ax_param params[] = {{"new_sizes", AX_PARAM_DIMS, offsetof(reshape_
 
 const ax_prim ax_prim_reshape = {
     .name = "reshape", .kind = AX_LOCAL, .cheap = true, .in_count = 1, .out_count = 1,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(reshape_params),
+    AX_PARAMS(params, reshape_params),
     .linear = AX_LINEAR_ALL, .kinds = AX_KINDS_ALL,
     .infer = infer, .spread = ax_spread_local, .eval = ax_eval_same, .differs = ax_differs_union,
     .jvp = ax_jvp_linear, .linearize = ax_jvp_linear,

@@ -349,7 +349,7 @@ static const ax_param params[] = {AX_INDEXING_PARAMS(ax_scatter_params, "update_
 #define SCATTER_RECORD(name_, linear_, kinds_, jvp_, transpose_)                                                    \
   const ax_prim ax_prim_##name_ = {                                                                                 \
       .name = #name_, .kind = AX_LOCAL, .in_count = 3, .out_count = 1, .linear = linear_, .kinds = kinds_,          \
-      .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_scatter_params),                 \
+      AX_PARAMS(params, ax_scatter_params),                 \
       .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union,                         \
       .jvp = jvp_, .linearize = jvp_, .transpose = transpose_, .batch = batch, .simplify = ax_simplify_nothing,     \
       .shard = shard, .block = block, .lower = lower, .hlo = hlo,                                                          \

@@ -227,7 +227,7 @@ static const ax_param params[] = {
 
 const ax_prim ax_prim_sort = {
     .name = "sort", .kind = AX_LOCAL, .in_count = -1, .out_count = AX_AS_OPERANDS,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_sort_params),
+    AX_PARAMS(params, ax_sort_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
     .transpose = ax_absent_transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo,
 };

@@ -118,7 +118,7 @@ static const ax_param params[] = {{"k", AX_PARAM_I64, offsetof(top_k_params, k)}
 
 const ax_prim ax_prim_top_k = {
     .name = "top_k", .kind = AX_LOCAL, .in_count = 1, .out_count = 2,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(top_k_params),
+    AX_PARAMS(params, top_k_params),
     .infer = infer, .spread = ax_spread_local, .eval = eval, .differs = ax_differs_union, .jvp = jvp, .linearize = jvp,
     .transpose = ax_absent_transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo,
 };

@@ -274,7 +274,7 @@ static const ax_param groups_params[] = {{"pending", AX_PARAM_I64, offsetof(ax_c
 const ax_prim ax_prim_copy_start = {
     .name = "copy_start", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = -1, .out_count = 0, .infer = start_infer,
     .step = &start_step,
-    .params = start_params, .param_count = AX_COUNT(start_params), .params_bytes = sizeof(ax_copy_params),
+    AX_PARAMS(start_params, ax_copy_params),
 };
 
 const ax_prim ax_prim_copy_wait = {
@@ -290,7 +290,7 @@ const ax_prim ax_prim_copy_commit = {
 const ax_prim ax_prim_copy_wait_groups = {
     .name = "copy_wait_groups", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = 0, .out_count = 0, .infer = groups_infer,
     .step = &groups_step,
-    .params = groups_params, .param_count = AX_COUNT(groups_params), .params_bytes = sizeof(ax_copy_groups_params),
+    AX_PARAMS(groups_params, ax_copy_groups_params),
 };
 
 const ax_prim ax_prim_commit_smem = {

@@ -62,25 +62,25 @@ static const ax_param trace_params[] = {{"name", AX_PARAM_TEXT, offsetof(ax_trac
 const ax_prim ax_prim_program_id = {
     .name = "program_id", AX_STEP_RULES, .in_count = 0, .out_count = 1, .infer = id_infer,
     .step = &id_step,
-    .params = id_params, .param_count = AX_COUNT(id_params), .params_bytes = sizeof(ax_program_id_params),
+    AX_PARAMS(id_params, ax_program_id_params),
 };
 
 const ax_prim ax_prim_set_max_registers = {
     .name = "set_max_registers", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = 0, .out_count = 0, .infer = registers_infer,
     .step = &registers_step,
-    .params = registers_params, .param_count = AX_COUNT(registers_params), .params_bytes = sizeof(ax_registers_params),
+    AX_PARAMS(registers_params, ax_registers_params),
 };
 
 const ax_prim ax_prim_trace_begin = {
     .name = "trace_begin", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = 0, .out_count = 0, .infer = trace_infer,
     .step = &begin_step,
-    .params = trace_params, .param_count = AX_COUNT(trace_params), .params_bytes = sizeof(ax_trace_params),
+    AX_PARAMS(trace_params, ax_trace_params),
 };
 
 const ax_prim ax_prim_trace_end = {
     .name = "trace_end", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = 0, .out_count = 0, .infer = trace_infer,
     .step = &end_step,
-    .params = trace_params, .param_count = AX_COUNT(trace_params), .params_bytes = sizeof(ax_trace_params),
+    AX_PARAMS(trace_params, ax_trace_params),
 };
 
 /* --- The functions --- */

@@ -71,19 +71,19 @@ static const ax_param params[] = {{"masked", AX_PARAM_BOOL, offsetof(ax_ref_mask
 const ax_prim ax_prim_ref_load = {
     .name = "ref_load", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = -1, .out_count = 1, .infer = load_infer,
     .step = &load_step,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_ref_masked_params),
+    AX_PARAMS(params, ax_ref_masked_params),
 };
 
 const ax_prim ax_prim_ref_store = {
     .name = "ref_store", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = -1, .out_count = 0, .infer = store_infer,
     .step = &store_step,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_ref_masked_params),
+    AX_PARAMS(params, ax_ref_masked_params),
 };
 
 const ax_prim ax_prim_ref_swap = {
     .name = "ref_swap", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = -1, .out_count = 1, .infer = swap_infer,
     .step = &swap_step,
-    .params = params, .param_count = AX_COUNT(params), .params_bytes = sizeof(ax_ref_masked_params),
+    AX_PARAMS(params, ax_ref_masked_params),
 };
 
 const ax_prim ax_prim_ref_add = {

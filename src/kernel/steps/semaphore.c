@@ -234,7 +234,7 @@ static const ax_param signal_params[] = {{"axes", AX_PARAM_AXES, offsetof(ax_cor
 const ax_prim ax_prim_semaphore_signal = {
     .name = "semaphore_signal", AX_STEP_RULES, .effects = AX_KERNEL_STEP, .in_count = -1, .out_count = 0, .infer = signal_infer,
     .step = &signal_step,
-    .params = signal_params, .param_count = AX_COUNT(signal_params), .params_bytes = sizeof(ax_core_params),
+    AX_PARAMS(signal_params, ax_core_params),
 };
 
 const ax_prim ax_prim_semaphore_wait = {

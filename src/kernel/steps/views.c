@@ -262,19 +262,19 @@ static const ax_param reshape_params[] = {{"dims", AX_PARAM_DIMS, offsetof(ax_re
 const ax_prim ax_prim_ref_slice = {
     .name = "ref_slice", AX_STEP_RULES, .in_count = -1, .out_count = 1, .infer = slice_infer,
     .step = &slice_step,
-    .params = slice_params, .param_count = AX_COUNT(slice_params), .params_bytes = sizeof(ax_ref_slice_params),
+    AX_PARAMS(slice_params, ax_ref_slice_params),
 };
 
 const ax_prim ax_prim_ref_transpose = {
     .name = "ref_transpose", AX_STEP_RULES, .in_count = 1, .out_count = 1, .infer = transpose_infer,
     .step = &transpose_step,
-    .params = transpose_params, .param_count = AX_COUNT(transpose_params), .params_bytes = sizeof(ax_ref_dims_params),
+    AX_PARAMS(transpose_params, ax_ref_dims_params),
 };
 
 const ax_prim ax_prim_ref_reshape = {
     .name = "ref_reshape", AX_STEP_RULES, .in_count = 1, .out_count = 1, .infer = reshape_infer,
     .step = &reshape_step,
-    .params = reshape_params, .param_count = AX_COUNT(reshape_params), .params_bytes = sizeof(ax_ref_dims_params),
+    AX_PARAMS(reshape_params, ax_ref_dims_params),
 };
 
 /* --- The functions --- */
