@@ -62,7 +62,7 @@ static void loss(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_full(AX_F64, AX_DIMS(), 0);
   for (uint32_t k = 0; k < t->program->out_count; k++) {
     ax_type type = ax_typeof(made[k]);
-    if (!ax_is_float(type.dtype)) continue;
+    if (!ax_is_differentiable(type.dtype)) continue;
     ax_value place = type.rank > 0 ? ax_iota(type.dtype, type.rank, type.dims, type.rank - 1) : ax_full(type.dtype, AX_DIMS(), 0);
     out[0] = ax_add(out[0], ax_reduce_sum(ax_mul(made[k], ax_sub(place, ax_real(0.7))), AX_ALL_DIMS, false));
   }
@@ -102,7 +102,7 @@ static void check(const test_instance *instance, const bool *linear, bool batche
     if (batched) widen(&types[i], rows);
     if (linear[i]) widen(&types[i], devices);
     in[i] = test_random_tensor(&random, types[i], test_low(instance->sample), test_high(instance->sample));
-    if (linear[i] && ax_is_float(types[i].dtype)) c.by[c.count++] = i;
+    if (linear[i] && ax_is_differentiable(types[i].dtype)) c.by[c.count++] = i;
   }
   uint32_t outs = c.count + 2, done = 0;
   for (; done < 2 && c.count > 0; done++) {

@@ -25,7 +25,7 @@ static void fill_generic(const test_instance *instance, const ax_program *progra
 /* The float inputs. */
 static uint32_t tangent_set(const ax_program *program) {
   uint32_t set = 0;
-  for (uint32_t i = 0; i < program->in_count; i++) set |= (uint32_t)ax_is_float(program->types[i].dtype) << i;
+  for (uint32_t i = 0; i < program->in_count; i++) set |= (uint32_t)ax_is_differentiable(program->types[i].dtype) << i;
   return set;
 }
 
@@ -87,7 +87,7 @@ static void check_differences(const test_instance *instance, uint32_t set, ax_te
   for (int s = 0; s < step_count; s++) results[s] = moved(instance, set, in, tangent_in, steps[s]);
   ax_tensor **tangent = out + program->out_count * lanes;
   for (uint32_t k = 0; k < program->out_count; k++) {
-    if (!ax_is_float(ax_program_out_type(program, k)->dtype)) continue;
+    if (!ax_is_differentiable(ax_program_out_type(program, k)->dtype)) continue;
     for (uint32_t lane = 0; lane < lanes; lane++)
       for (int64_t e = 0; e < test_elems(tangent[lane]); e++) {
         double t = test_get(tangent[lane], e);
@@ -163,7 +163,7 @@ static void check_transpose(const test_instance *instance, const char *what, ax_
     double forward = 0, backward = 0, size = 1;
     for (uint32_t k = 0, ct = cotangents; k < program->out_count; k++) {
       const ax_type *type = ax_program_out_type(program, k);
-      if (!ax_is_float(type->dtype)) continue;
+      if (!ax_is_differentiable(type->dtype)) continue;
       ax_tensor **left = ax + k * lanes, **right = y + ct++ * lanes;
       forward += test_inner_lanes(program, type, left, right);
       size += sqrt(test_inner_lanes(program, type, left, left) * test_inner_lanes(program, type, right, right));
@@ -270,7 +270,7 @@ static void by_types(const test_instance *instance) {
   test_passes(instance, "jvp", ax_program_verify(jvp));
   ax_program_release(jvp);
   by_transpose(instance);
-  if (ax_is_float(instance->u) || strcmp(instance->sample->prim, "convert_element_type") != 0) check_linear(instance);
+  if (ax_is_differentiable(instance->u) || strcmp(instance->sample->prim, "convert_element_type") != 0) check_linear(instance);
 }
 
 static void jvp(void **state) { (void)state, each_instance(&test_in_f64, by_jvp); }

@@ -263,13 +263,13 @@ static void jvp_mode(subject *s, ax_program *program, ax_tensor **tensors, signa
   signature out = {0};
   for (uint32_t i = 0; i < s->in; i++) {
     const ax_type *type = ax_program_in_type(program, i);
-    if (!ax_is_float(type->dtype)) continue;
+    if (!ax_is_differentiable(type->dtype)) continue;
     tensors[in.count] = weights(type, i, TANGENT);
     add(&in, "dx", i, in_spec(s, i));
   }
   for (uint32_t i = 0; i < s->out; i++) add(&out, "out", i, NULL);
   for (uint32_t i = 0, t = 0; i < s->out; i++)
-    if (ax_is_float(ax_program_out_type(program, i)->dtype)) add(&out, "jvp", t++, NULL);
+    if (ax_is_differentiable(ax_program_out_type(program, i)->dtype)) add(&out, "jvp", t++, NULL);
   s->used -= s->out; /* the results are compared a second time */
   if (check(s, ax_program_jvp(program, AX_ALL_ARGS, &jvp), "jvp")) {
     run_both(s, "jvp", jvp, tensors, &in, &out);
@@ -315,11 +315,11 @@ static void gradient_mode(subject *s, ax_program *program, ax_tensor **tensors, 
   ax_program *gradient;
   for (uint32_t i = 0; i < s->in; i++) {
     types[i] = *ax_program_in_type(program, i);
-    if (ax_is_float(types[i].dtype)) add(&out, "grad", p.grads++, NULL);
+    if (ax_is_differentiable(types[i].dtype)) add(&out, "grad", p.grads++, NULL);
   }
   for (uint32_t i = 0; i < s->out; i++) {
     const ax_type *type = ax_program_out_type(program, i);
-    if (!ax_is_float(type->dtype)) continue;
+    if (!ax_is_differentiable(type->dtype)) continue;
     types[in.count] = *type;
     tensors[in.count] = weights(type, i, COTANGENT);
     p.cotangents++;
@@ -336,8 +336,8 @@ static bool has_mode(const subject *s, char mode) { return strchr(s->c->modes !=
 
 static bool differentiable(const ax_program *program) {
   bool in = false, out = false;
-  for (uint32_t i = 0; i < ax_program_in_count(program); i++) in |= ax_is_float(ax_program_in_type(program, i)->dtype);
-  for (uint32_t i = 0; i < ax_program_out_count(program); i++) out |= ax_is_float(ax_program_out_type(program, i)->dtype);
+  for (uint32_t i = 0; i < ax_program_in_count(program); i++) in |= ax_is_differentiable(ax_program_in_type(program, i)->dtype);
+  for (uint32_t i = 0; i < ax_program_out_count(program); i++) out |= ax_is_differentiable(ax_program_out_type(program, i)->dtype);
   return in && out;
 }
 

@@ -146,7 +146,7 @@ ax_strided ax_tensor_part(const ax_tensor *tensor, int64_t dim, int64_t start) {
    worse with every member. */
 ax_dtype ax_combined_in(ax_scalar op, ax_dtype dtype, int64_t members) {
   enum { many_members = 128 };
-  if (op == AX_SCALAR_ADD && ax_is_float(dtype) && members > many_members) return AX_F64;
+  if (op == AX_SCALAR_ADD && ax_rounds(dtype) && members > many_members) return AX_F64;
   return dtype == AX_BF16 || dtype == AX_F16 ? AX_F32 : dtype;
 }
 
@@ -314,7 +314,7 @@ ax_value ax_own_part(ax_value x, const ax_axes *names, int64_t dimension) {
 /* The sum of `size` times x: integers wrap, as adding them up would. */
 static ax_value times(ax_value x, int64_t size) {
   ax_dtype dtype = ax_typeof(x).dtype;
-  if (ax_is_float(dtype)) return ax_mul(x, ax_full_like(x, (double)size));
+  if (ax_rounds(dtype)) return ax_mul(x, ax_full_like(x, (double)size));
   return ax_mul(x, ax_convert_element_type(ax_full_i64(AX_S64, 0, NULL, size), dtype));
 }
 

@@ -132,7 +132,7 @@ static void send_jvp(const ax_jvp_args *args) {
   params.link = primal_link(link);
   args->out[0] = ax_bind1(&ax_prim_psend, &params, args->in, 1);
   args->tangent_out[0] = ax_zero;
-  if (ax_failed() || !ax_is_float(ax_typeof(args->in[0]).dtype)) return;
+  if (ax_failed() || !ax_is_differentiable(ax_typeof(args->in[0]).dtype)) return;
   ax_value tangent = ax_vary_to(ax_instantiate(args->tangent_in[0], args->in[0]), checked());
   params.link = tangent_link(link);
   (void)ax_bind1(&ax_prim_psend, &params, &tangent, 1);
@@ -144,7 +144,7 @@ static void receive_jvp(const ax_jvp_args *args) {
   params.of.link = primal_link(link);
   args->out[0] = ax_bind1(&ax_prim_precv, &params, args->in, 1);
   args->tangent_out[0] = ax_zero;
-  if (!ax_is_float(params.dtype)) return;
+  if (!ax_is_differentiable(params.dtype)) return;
   ax_value fresh = ax_create_token();
   params.of.link = tangent_link(link);
   args->tangent_out[0] = ax_bind1(&ax_prim_precv, &params, &fresh, 1);

@@ -196,7 +196,7 @@ ax_value ax_pmean(ax_value x, const char *axes) {
   if (type.dtype == AX_BOOL) x = ax_convert_element_type(x, AX_S32);
   if (!ax_reduce_positional(name, AX_SCALAR_ADD, &x, &axes, &count) || !ax_collective_names(name, axes, &names)) return ax_poison;
   ax_value sum = ax_psum(x, axes);
-  if (!ax_is_float(type.dtype)) {
+  if (!ax_rounds(type.dtype)) {
     type.dtype = ax_dtype_bytes(type.dtype) == 8 ? AX_F64 : AX_F32;
     sum = ax_convert_element_type(sum, type.dtype);
   }

@@ -58,13 +58,13 @@ ax_type ax_custom_result(const ax_custom *c, uint32_t k) {
 
 uint32_t ax_custom_float_operands(const ax_custom *c) {
   uint32_t count = 0;
-  for (uint32_t i = 0; i < c->in_count; i++) count += ax_is_float(c->types[i].dtype);
+  for (uint32_t i = 0; i < c->in_count; i++) count += ax_is_differentiable(c->types[i].dtype);
   return count;
 }
 
 uint32_t ax_custom_float_results(const ax_custom *c) {
   uint32_t count = 0;
-  for (uint32_t k = 0; k < c->out_count; k++) count += ax_is_float(ax_program_out_type(c->body[0].program, k)->dtype);
+  for (uint32_t k = 0; k < c->out_count; k++) count += ax_is_differentiable(ax_program_out_type(c->body[0].program, k)->dtype);
   return count;
 }
 
@@ -179,7 +179,7 @@ void ax_custom_differs(const ax_differs_args *args, const ax_program *call, cons
   if (!ax_region_differs(args, call, args->in, args->out) || !ax_region_differs(args, other, in, made)) return;
   for (uint32_t k = 0; k < eqn->out_count; k++) {
     args->out[k] |= made[k];
-    if (args->flow->tangents && ax_is_float(call->types[call->outs[k]].dtype)) args->out[k] |= any;
+    if (args->flow->tangents && ax_is_differentiable(call->types[call->outs[k]].dtype)) args->out[k] |= any;
   }
 }
 

@@ -25,13 +25,13 @@ static ax_status check_tangents(const ax_infer_args *args, const ax_program *rul
   uint32_t next = args->in_count;
   for (uint32_t i = consts; i < args->in_count; i++) {
     ax_type tangent = ax_tangent(&args->in[i]);
-    if (ax_is_float(tangent.dtype))
+    if (ax_is_differentiable(tangent.dtype))
       AX_TRY(ax_region_check_type(&rule->types[next++], &tangent, args->axes, "the tangent of operand", i, "is", "must be"));
   }
   next = args->out_count;
   for (uint32_t k = 0; k < args->out_count; k++) {
     ax_type tangent = ax_tangent(&args->out[k]);
-    if (ax_is_float(tangent.dtype))
+    if (ax_is_differentiable(tangent.dtype))
       AX_TRY(ax_region_check_type(&rule->types[rule->outs[next++]], &tangent, args->axes, "the tangent of result", k, "is",
                                   "must be"));
   }
@@ -45,8 +45,8 @@ static ax_status infer(const ax_infer_args *args) {
   if (params->num_consts < 0 || params->num_consts > args->in_count)
     return ax_error(AX_INVALID_ARGUMENT, "num_consts is %lld, but there are %u operands", (long long)params->num_consts,
                     args->in_count);
-  for (uint32_t i = (uint32_t)params->num_consts; i < args->in_count; i++) floats_in += ax_is_float(args->in[i].dtype);
-  for (uint32_t k = 0; k < call->out_count; k++) floats_out += ax_is_float(call->types[call->outs[k]].dtype);
+  for (uint32_t i = (uint32_t)params->num_consts; i < args->in_count; i++) floats_in += ax_is_differentiable(args->in[i].dtype);
+  for (uint32_t k = 0; k < call->out_count; k++) floats_out += ax_is_differentiable(call->types[call->outs[k]].dtype);
   AX_TRY(ax_custom_check(args, call, "the function", 0, args->out_count));
   AX_TRY(ax_custom_check(args, rule, "the rule", floats_in, args->out_count + floats_out));
   if (call->out_count != args->out_count || rule->out_count != args->out_count + floats_out)
@@ -66,7 +66,7 @@ static void differs(const ax_differs_args *args) {
   uint32_t in_count = args->eqn->in_count, next = 0;
   ax_axis_set *tangents = ax_differs_alloc(args, in_count);
   for (uint32_t i = (uint32_t)params->num_consts; tangents != NULL && i < in_count; i++)
-    if (ax_is_float(params->call->types[i].dtype)) tangents[next++] = args->in[i];
+    if (ax_is_differentiable(params->call->types[i].dtype)) tangents[next++] = args->in[i];
   if (tangents != NULL) ax_custom_differs(args, params->call, params->rule, tangents);
 }
 
@@ -81,14 +81,14 @@ static void jvp(const ax_jvp_args *args) {
   if (in == NULL || out == NULL || !ax_custom_check_captured(args, (uint32_t)params->num_consts)) return;
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     in[i] = args->in[i];
-    if (i >= (uint32_t)params->num_consts && ax_is_float(rule->types[i].dtype))
+    if (i >= (uint32_t)params->num_consts && ax_is_differentiable(rule->types[i].dtype))
       in[next++] = ax_instantiate(args->tangent_in[i], args->in[i]);
   }
   ax_call(rule, in, out);
   const ax_value *tangent = out + eqn->out_count;
   for (uint32_t k = 0; k < eqn->out_count; k++) {
     args->out[k] = out[k];
-    args->tangent_out[k] = ax_is_float(params->call->types[params->call->outs[k]].dtype) ? *tangent++ : ax_zero;
+    args->tangent_out[k] = ax_is_differentiable(params->call->types[params->call->outs[k]].dtype) ? *tangent++ : ax_zero;
   }
 }
 
@@ -108,7 +108,7 @@ static void linearize(const ax_jvp_args *args) {
   if (ax_failed() || !ax_custom_check_captured(args, consts)) return;
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     in[i] = args->in[i];
-    if (i < consts || !ax_is_float(rule->types[i].dtype)) continue;
+    if (i < consts || !ax_is_differentiable(rule->types[i].dtype)) continue;
     wrt[next] = !ax_is_zero(args->tangent_in[i]);
     if (wrt[next]) tangent_in[tangents++] = args->tangent_in[i];
     in[next] = ax_zeros_of(&rule->types[next]);
@@ -126,7 +126,7 @@ static void linearize(const ax_jvp_args *args) {
   if (!ax_failed()) ax_call(tangent, map_in, map_out);
   for (uint32_t k = 0; !ax_failed() && k < eqn->out_count; k++) {
     args->out[k] = made[k];
-    args->tangent_out[k] = ax_is_float(params->call->types[params->call->outs[k]].dtype) ? *map_out++ : ax_zero;
+    args->tangent_out[k] = ax_is_differentiable(params->call->types[params->call->outs[k]].dtype) ? *map_out++ : ax_zero;
   }
   ax_program_release(primal);
   ax_program_release(tangent);
@@ -145,11 +145,11 @@ static void batch(const ax_batch_args *args) {
   uint32_t next_in = eqn->in_count, next_out = eqn->out_count;
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     in_dim[i] = args->in_dim[i];
-    if (i >= (uint32_t)params->num_consts && ax_is_float(rule->types[i].dtype)) in_dim[next_in++] = args->in_dim[i];
+    if (i >= (uint32_t)params->num_consts && ax_is_differentiable(rule->types[i].dtype)) in_dim[next_in++] = args->in_dim[i];
   }
   for (uint32_t k = 0; k < eqn->out_count; k++) {
     args->out_dim[k] = want[k] = batched[k] ? 0 : -1;
-    if (ax_is_float(rule->types[rule->outs[k]].dtype)) want[next_out++] = want[k];
+    if (ax_is_differentiable(rule->types[rule->outs[k]].dtype)) want[next_out++] = want[k];
   }
   custom_jvp_params made = {.num_consts = params->num_consts};
   ax_status status = ax_batch_program(params->call, args->in_dim, args->size, args->axis, want, NULL, &made.call);
@@ -171,7 +171,7 @@ static ax_status prune(const ax_prune_args *args) {
   if (marks == NULL) return ax_out_of_memory(rule->in_count + (size_t)rule->out_count);
   for (uint32_t k = 0; k < out_count; k++) {
     out[k] = args->out[k];
-    if (ax_is_float(call->types[call->outs[k]].dtype)) out[next++] = args->out[k];
+    if (ax_is_differentiable(call->types[call->outs[k]].dtype)) out[next++] = args->out[k];
   }
   AX_TRY(ax_custom_needs(args, (uint32_t)params->num_consts, call, rule, out));
   if (args->params == NULL) return AX_OK;
@@ -236,7 +236,7 @@ static ax_type *rule_types(const ax_custom *c) {
   uint32_t next = c->in_count;
   for (uint32_t i = 0; types != NULL && i < c->in_count; i++) {
     types[i] = c->types[i];
-    if (ax_is_float(types[i].dtype)) types[next++] = ax_tangent(&types[i]);
+    if (ax_is_differentiable(types[i].dtype)) types[next++] = ax_tangent(&types[i]);
   }
   return types;
 }
@@ -258,7 +258,7 @@ static ax_spread *rule_spreads(const ax_custom *c) {
   for (uint32_t k = 0; spread != NULL && k < c->out_count; k++) {
     ax_type type = ax_custom_result(c, k), tangent = ax_tangent(&type);
     spread[k] = type.spread;
-    if (!ax_is_float(type.dtype)) continue;
+    if (!ax_is_differentiable(type.dtype)) continue;
     const ax_type *made = ax_program_out_type(rule, next);
     spread[next++] = tangent.spread;
     if (made->form == AX_ARRAY && made->dtype == type.dtype && ax_same_shape(made, &type)) continue;

@@ -26,8 +26,8 @@ static ax_status check_backward(const ax_infer_args *args, const custom_vjp_para
   const ax_program *forward = params->forward, *backward = params->backward;
   uint32_t residuals = forward->out_count - args->out_count, next = residuals, made = 0;
   AX_TRY(ax_region_check_axes(backward, args->axes, "backward"));
-  for (uint32_t k = 0; k < args->out_count; k++) next += ax_is_float(args->out[k].dtype);
-  for (uint32_t i = (uint32_t)params->num_consts; i < args->in_count; i++) made += ax_is_float(args->in[i].dtype);
+  for (uint32_t k = 0; k < args->out_count; k++) next += ax_is_differentiable(args->out[k].dtype);
+  for (uint32_t i = (uint32_t)params->num_consts; i < args->in_count; i++) made += ax_is_differentiable(args->in[i].dtype);
   if (backward->in_count != next || backward->out_count != made)
     return ax_error(AX_INVALID_ARGUMENT,
                     "backward takes %u values and gives %u; it must take %u residuals and %u cotangents, and give %u cotangents",
@@ -38,13 +38,13 @@ static ax_status check_backward(const ax_infer_args *args, const custom_vjp_para
   next = residuals, made = 0;
   for (uint32_t k = 0; k < args->out_count; k++) {
     ax_type dual = ax_dual(&args->out[k]);
-    if (ax_is_float(dual.dtype))
+    if (ax_is_differentiable(dual.dtype))
       AX_TRY(
           ax_region_check_type(&dual, &backward->types[next++], args->axes, "the cotangent of result", k, "is", "backward takes"));
   }
   for (uint32_t i = (uint32_t)params->num_consts; i < args->in_count; i++) {
     ax_type dual = ax_dual(&args->in[i]);
-    if (!ax_is_float(dual.dtype)) continue;
+    if (!ax_is_differentiable(dual.dtype)) continue;
     AX_TRY(ax_region_check_type(&backward->types[backward->outs[made++]], &dual, args->axes, "the cotangent of operand", i,
                                 "is given as", "must be"));
   }
@@ -96,11 +96,11 @@ static void jvp(const ax_jvp_args *args) {
   ax_call(forward, AX_LIST(eqn->in_count, args->in), AX_LIST(forward->out_count, made));
   for (uint32_t r = 0; r < residuals; r++) in[r] = made[eqn->out_count + r];
   for (uint32_t i = (uint32_t)params->num_consts; i < eqn->in_count; i++)
-    if (ax_is_float(params->call->types[i].dtype)) in[count++] = ax_instantiate(args->tangent_in[i], args->in[i]);
+    if (ax_is_differentiable(params->call->types[i].dtype)) in[count++] = ax_instantiate(args->tangent_in[i], args->in[i]);
   ax_custom_linear_bind(backward, residuals, in, out);
   for (uint32_t k = 0; k < eqn->out_count; k++) {
     args->out[k] = made[k];
-    args->tangent_out[k] = ax_is_float(params->call->types[params->call->outs[k]].dtype) ? *out++ : ax_zero;
+    args->tangent_out[k] = ax_is_differentiable(params->call->types[params->call->outs[k]].dtype) ? *out++ : ax_zero;
   }
 }
 
@@ -123,11 +123,11 @@ static ax_status batch_programs(const batching *b, custom_vjp_params *made) {
   uint32_t next = residuals, next_out = 0;
   for (uint32_t r = 0; r < residuals; r++) b->backward[r] = b->made[out_count + r];
   for (uint32_t k = 0; k < out_count; k++)
-    if (ax_is_float(params->call->types[params->call->outs[k]].dtype)) b->backward[next++] = b->want[k];
+    if (ax_is_differentiable(params->call->types[params->call->outs[k]].dtype)) b->backward[next++] = b->want[k];
   int *wanted = ax_trace_alloc(params->backward->out_count * sizeof wanted[0]);
   if (wanted == NULL) return AX_OUT_OF_MEMORY;
   for (uint32_t i = (uint32_t)params->num_consts; i < args->eqn->in_count; i++)
-    if (ax_is_float(params->call->types[i].dtype)) wanted[next_out++] = args->in_dim[i];
+    if (ax_is_differentiable(params->call->types[i].dtype)) wanted[next_out++] = args->in_dim[i];
   return ax_custom_batch_backward(args, params->backward, b->backward, wanted, &made->backward);
 }
 
@@ -164,7 +164,7 @@ static bool *needed_of_backward(const ax_prune_args *args, const custom_vjp_para
   for (uint32_t k = 0; k < backward->out_count; k++) all[k] = true;
   if (ax_needs_program(args->memo, backward, all, in) != AX_OK) return NULL;
   for (uint32_t k = 0; k < out_count; k++)
-    if (ax_is_float(params->call->types[params->call->outs[k]].dtype)) in[next++] = args->out[k];
+    if (ax_is_differentiable(params->call->types[params->call->outs[k]].dtype)) in[next++] = args->out[k];
   return in;
 }
 
@@ -264,7 +264,7 @@ static ax_type *backward_types(const ax_custom *c, ax_fn backward) {
   for (uint32_t r = c->out_count; types != NULL && r < forward->out_count; r++) types[next++] = *ax_program_out_type(forward, r);
   for (uint32_t k = 0; types != NULL && k < c->out_count; k++) {
     ax_type type = ax_custom_result(c, k);
-    if (ax_is_float(type.dtype)) types[next++] = ax_dual(&type);
+    if (ax_is_differentiable(type.dtype)) types[next++] = ax_dual(&type);
   }
   return types;
 }
@@ -276,13 +276,13 @@ static bool trace_backward(ax_custom *c, ax_fn backward) {
   if (types == NULL || spread == NULL) return false;
   for (uint32_t i = 0; i < c->in_count; i++) {
     ax_type dual = ax_dual(&c->types[i]);
-    if (ax_is_float(dual.dtype)) spread[next++] = dual.spread;
+    if (ax_is_differentiable(dual.dtype)) spread[next++] = dual.spread;
   }
   if (!ax_custom_trace(c, "backward", backward, types, spread)) return false;
   next = 0;
   for (uint32_t i = 0; i < c->in_count; i++) {
     ax_type dual = ax_dual(&c->types[i]);
-    const ax_type *made = ax_is_float(dual.dtype) ? ax_program_out_type(c->body[2].program, next++) : NULL;
+    const ax_type *made = ax_is_differentiable(dual.dtype) ? ax_program_out_type(c->body[2].program, next++) : NULL;
     if (made == NULL || ax_type_equal(made, &dual)) continue;
     ax_reject_as(owner, "operand %u is %s, so that its cotangent is %s, but backward gives %s", i, ax_operand_string(&c->types[i]),
                  ax_operand_string(&dual), ax_operand_string(made));

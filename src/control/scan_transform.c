@@ -185,7 +185,7 @@ static ax_status settle_linear(transposition *t) {
   const scan *s = &t->s;
   for (uint32_t i = 0; i < s->in_count; i++) t->linear[i] = t->args->linear[i] || is_carry(s, i);
   for (uint32_t k = 0; k < s->carries; k++)
-    if (!ax_is_float(s->p.body->types[s->consts + k].dtype))
+    if (!ax_is_differentiable(s->p.body->types[s->consts + k].dtype))
       return ax_error(AX_ABSENT, "scan: no transpose for a linear scan that carries %s along",
                       ax_type_string(&s->p.body->types[s->consts + k], &s->p.body->axes));
   return AX_OK;

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "ir/context.h"
+#include "ir/dtype.h"
 #include "ir/prim.h"
 
 struct ax_program {
@@ -71,15 +72,6 @@ uint32_t ax_most_results(const ax_program *program);
 uint32_t ax_eqn_nesting(const ax_eqn *eqn);
 
 /* --- Types --- */
-int ax_dtype_find(const char *name, size_t length); /* AX_NO_DTYPE when there is none */
-typedef enum ax_dtype_kind { AX_KIND_BOOL, AX_KIND_SIGNED, AX_KIND_UNSIGNED, AX_KIND_FLOAT } ax_dtype_kind;
-typedef struct ax_dtype_info {
-  const char *name, *hlo, *numpy; /* "f32", "f32", "<f4"; numpy is NULL where NumPy has no such dtype */
-  size_t bytes;
-  ax_dtype_kind kind;
-} ax_dtype_info;
-const ax_dtype_info *ax_dtype_get(ax_dtype dtype); /* never NULL */
-bool ax_is_float(ax_dtype dtype);
 void ax_type_text(ax_text *text, const ax_type *type, const ax_mesh *axes); /* f32[4,8]{V:data,model} */
 /* A short-lived rendering for messages: a ring of thread-local buffers, good for 8 calls. */
 const char *ax_type_string(const ax_type *type, const ax_mesh *axes);

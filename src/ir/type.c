@@ -27,7 +27,10 @@ const ax_dtype_info *ax_dtype_get(ax_dtype dtype) {
 }
 size_t ax_dtype_bytes(ax_dtype dtype) { return ax_dtype_get(dtype)->bytes; }
 const char *ax_dtype_name(ax_dtype dtype) { return ax_dtype_get(dtype)->name; }
+/* All floats that there are answer alike. */
+bool ax_is_differentiable(ax_dtype dtype) { return ax_dtype_get(dtype)->kind == AX_KIND_FLOAT; }
 bool ax_is_float(ax_dtype dtype) { return ax_dtype_get(dtype)->kind == AX_KIND_FLOAT; }
+bool ax_rounds(ax_dtype dtype) { return ax_dtype_get(dtype)->kind == AX_KIND_FLOAT; }
 
 int ax_dtype_find(const char *name, size_t length) {
   for (int i = 1; i < AX_DTYPE_COUNT; i++)

@@ -342,7 +342,7 @@ static ax_value conv(ax_value lhs, ax_value rhs, const ax_conv_options *options)
   if (!read_specs(options, rank, &p) || !read_padding(options, &types[0], &types[1], &p)) return ax_poison;
   ax_dtype wanted = options->preferred_element_type, own = types[0].dtype;
   if (wanted == AX_NO_DTYPE || wanted == own) return ax_conv_bind(&p, lhs, rhs);
-  if (ax_dtype_bytes(wanted) == 0 || wanted == AX_BOOL || ax_is_float(wanted) != ax_is_float(own) || own != types[1].dtype)
+  if (ax_dtype_bytes(wanted) == 0 || wanted == AX_BOOL || ax_rounds(wanted) != ax_rounds(own) || own != types[1].dtype)
     return ax_reject_as(function, "a result of dtype %s is asked for of %s and %s", ax_dtype_name(wanted),
                         ax_operand_string(&types[0]), ax_operand_string(&types[1]));
   ax_dtype wide = ax_dtype_bytes(wanted) > ax_dtype_bytes(own) ? wanted : own;

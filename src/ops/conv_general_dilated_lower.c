@@ -83,7 +83,7 @@ static ax_value by_places(const product *c) {
   const int64_t count = c->windows[c->at].size;
   product first = taken(c, 0);
   ax_value sum = multiply(&first);
-  if (c->looped[c->at] && count > few_places && !ax_failed() && ax_is_float(ax_typeof(sum).dtype)) {
+  if (c->looped[c->at] && count > few_places && !ax_failed() && ax_rounds(ax_typeof(sum).dtype)) {
     ax_value carry[] = {sum, ax_full_like(sum, 0)};
     ax_fori_loop(ax_integer(1), ax_integer(count), AX_CLOSURE(add_place_exactly, 3, 2, c), carry, carry);
     return ax_where(ax_eq(carry[1], carry[1]), ax_add(carry[0], carry[1]), carry[0]); /* the error of an infinite sum is NaN */

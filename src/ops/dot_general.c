@@ -137,7 +137,7 @@ static ax_status eval(const ax_eval_args *args) {
       pack(lhs, out, &lw, inner, left.contract.count, first, columns, 1, length, 1, row);
       for (int64_t c = 0; c < columns; c += beside) {
         ax_number total[beside];
-        (ax_is_float(lhs->dtype) ? sum_floats : sum_integers)(row, packed + c * length, length, total);
+        (ax_rounds(lhs->dtype) ? sum_floats : sum_integers)(row, packed + c * length, length, total);
         for (int64_t k = 0; k < beside && c + k < columns; k++) ax_number_store(out->dtype, out->data, first + c + k, total[k]);
       }
     }

@@ -238,7 +238,7 @@ static ax_status lower_one_term(ax_lower *lower, const ax_type *type, const uint
   kernel = lower->kernel;
   ax_ex a = load_factor(lower, in[0], left_at, type->dtype), b = load_factor(lower, in[1], right_at, type->dtype);
   ax_ex value = ax_kernel_op(kernel, AX_SCALAR_MUL, type->dtype, a, b, AX_NONE);
-  if (ax_is_float(type->dtype))
+  if (ax_rounds(type->dtype))
     value = ax_kernel_op(kernel, AX_SCALAR_ADD, type->dtype, value, ax_kernel_const(kernel, type->dtype, 0), AX_NONE);
   ax_lower_store(lower, product, to, value, AX_SCALAR_NONE);
   return ax_lower_kernel_end(lower);
@@ -252,7 +252,7 @@ static ax_status lower_loops(ax_lower *lower, const ax_eqn *eqn, const ax_dot_si
   int64_t dims[2 * AX_MAX_RANK];
   uint32_t summed = left->contract.count, product = out;
   ax_type wide = *type;
-  if (ax_is_float(type->dtype)) AX_TRY(product_buffer(lower, eqn, &wide, &product));
+  if (ax_rounds(type->dtype)) AX_TRY(product_buffer(lower, eqn, &wide, &product));
   memcpy(dims, type->dims, sizeof type->dims);
   for (uint32_t i = 0; i < summed; i++) dims[type->rank + i] = lhs->dims[left->contract.v[i]];
   loop_places(left, left->batch.count, type->rank, left_at);

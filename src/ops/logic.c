@@ -190,7 +190,7 @@ static ax_status convert_eval(const ax_eval_args *args) {
 
 static void convert_jvp(const ax_jvp_args *args) {
   const convert_params *params = args->eqn->params;
-  if (ax_is_float(ax_typeof(args->in[0]).dtype) && ax_is_float(params->dtype))
+  if (ax_is_differentiable(ax_typeof(args->in[0]).dtype) && ax_is_differentiable(params->dtype))
     ax_jvp_linear(args);
   else
     ax_jvp_zero(args);

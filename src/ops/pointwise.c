@@ -89,14 +89,14 @@ static ax_status infer_function(const ax_infer_args *args) {
 /* Integers have no reciprocal. */
 static ax_status infer_integer_pow(const ax_infer_args *args) {
   int64_t exponent = *(const int64_t *)args->params;
-  if (exponent < 0 && !ax_is_float(args->in[0].dtype))
+  if (exponent < 0 && !ax_rounds(args->in[0].dtype))
     return ax_error(AX_INVALID_ARGUMENT, "%s has no negative powers: exponent %lld", ax_dtype_name(args->in[0].dtype),
                     (long long)exponent);
   return infer_numeric(args);
 }
 
 ax_status ax_infer_bits(const ax_infer_args *args) {
-  if (ax_is_float(args->in[0].dtype))
+  if (ax_rounds(args->in[0].dtype))
     return ax_error(AX_INVALID_ARGUMENT, "needs bool or an integer dtype, got %s", ax_dtype_name(args->in[0].dtype));
   return infer_same(args);
 }
@@ -376,7 +376,7 @@ static void div_transpose(const ax_transpose_args *a) {
 
 /* --- simplify: what holds for every number, NaN, both zeros and integers that wrap --- */
 
-static bool is_float(const ax_simplify_args *args) { return ax_is_float(args->types[args->eqn->out].dtype); }
+static bool is_float(const ax_simplify_args *args) { return ax_rounds(args->types[args->eqn->out].dtype); }
 
 /* x + -0 = x; x + +0 is not, when x is -0 */
 static void add_simplify(const ax_simplify_args *args) {

@@ -79,7 +79,7 @@ static ax_status eval(const ax_eval_args *args) {
   const ax_tensor *x = args->in[0], *out = args->out[0];
   rows r = rows_of(x, &((const reduce_params *)args->eqn->params)->axes);
   ax_scalar op = combination(args->eqn->prim);
-  ax_dtype wide = ax_is_float(x->dtype) ? AX_F64 : x->dtype;
+  ax_dtype wide = ax_rounds(x->dtype) ? AX_F64 : x->dtype;
   int64_t count = ax_dims_elems(r.kept_rank, r.kept_dims), length = ax_dims_elems(r.reduced_rank, r.reduced_dims);
   for (int64_t i = 0; i < count; i++) {
     int64_t base = ax_strided_at(i, r.kept_rank, r.kept_dims, r.kept_strides);
@@ -267,7 +267,7 @@ ax_value ax_reduce_mean(ax_value x, uint32_t count, const int64_t *axes, bool ke
   ax_type type;
   ax_dims all;
   if (!ax_operand(name, x, &type)) return ax_poison;
-  if (!ax_is_float(type.dtype)) return ax_reject_as(name, "the operand is %s; it must be a float", ax_operand_string(&type));
+  if (!ax_rounds(type.dtype)) return ax_reject_as(name, "the operand is %s; it must be a float", ax_operand_string(&type));
   for (uint32_t i = 0; i < count && axes != NULL; i++) {
     int64_t axis = axes[i];
     if (!ax_dimension(name, "axis", &axis, type.rank)) return ax_poison;

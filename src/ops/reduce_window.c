@@ -60,7 +60,7 @@ static ax_status infer(const ax_infer_args *args) {
 static ax_number element(const ax_eval_args *args, ax_scalar op, const int64_t *index, const int64_t *strides) {
   const window_params *p = args->eqn->params;
   const ax_tensor *x = args->in[0];
-  const ax_dtype wide = ax_is_float(x->dtype) ? AX_F64 : x->dtype;
+  const ax_dtype wide = ax_rounds(x->dtype) ? AX_F64 : x->dtype;
   ax_number total = ax_reduce_identity(op, x->dtype);
   for (int64_t tap = 0, count = ax_dims_elems(x->rank, p->window_dimensions.v); tap < count; tap++) {
     int64_t at = 0, rest = tap, here = 0;
@@ -245,7 +245,7 @@ static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
   const bool narrow = op == AX_SCALAR_ADD && (dtype == AX_BF16 || dtype == AX_F16);
   ax_value made = reduced(eqn->params, op, (held){.x = narrow ? ax_convert_element_type(in[0], AX_F32) : in[0]}).x;
   /* A sum begins with 0, so one whose terms are all -0 is 0. Adding 0 at the end gives the same bits. */
-  if (op == AX_SCALAR_ADD && ax_is_float(dtype)) made = ax_add(made, ax_real(0.0));
+  if (op == AX_SCALAR_ADD && ax_rounds(dtype)) made = ax_add(made, ax_real(0.0));
   return narrow ? ax_convert_element_type(made, dtype) : made;
 }
 
@@ -390,7 +390,7 @@ ax_value (ax_avg_pool)(ax_value x, uint32_t window_count, const int64_t *window,
   ax_type type;
   double places = 1;
   if (!pool("avg_pool", x, window_count, window, stride_count, strides, all, by, &type)) return ax_poison;
-  if (!ax_is_float(type.dtype)) return ax_reject_as("avg_pool", "the operand is %s; it must be a float", ax_operand_string(&type));
+  if (!ax_rounds(type.dtype)) return ax_reject_as("avg_pool", "the operand is %s; it must be a float", ax_operand_string(&type));
   for (uint32_t d = 0; d < type.rank; d++) places *= (double)all[d];
   return ax_div(ax_reduce_window_sum(x, all, (&(ax_window_options){.strides = by, .padding = padding != NULL ? padding : "VALID"})),
                 ax_real(places));

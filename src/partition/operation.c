@@ -480,7 +480,7 @@ static bool carries_parts(operation *o, const ax_scope *s, const ax_held *held) 
     const ax_held *x = &held[eqn->in[i]];
     if (x->parts != first->parts || x->combine != AX_FACTOR_SUM || !ax_propagated_once(o->p, s, o->program, eqn->in[i]))
       return false;
-    if ((eqn->prim->kinds & AX_KINDS_SUM) == 0 && !ax_is_float(type_of(o, i)->dtype)) return false;
+    if ((eqn->prim->kinds & AX_KINDS_SUM) == 0 && !ax_rounds(type_of(o, i)->dtype)) return false;
   }
   for (uint32_t k = 0; k < eqn->out_count; k++) {
     const ax_type *type = type_of(o, eqn->in_count + k);

@@ -162,7 +162,7 @@ static ax_status check_kinds(const ax_infer_args *args, ax_unreduced_kind *kind)
                       ax_kind_names[on->kind], ax_axis_set_string(on->unreduced, args->axes), ax_reduce_advice(on->kind));
     *kind = on->kind;
     any = true;
-    floats = floats && ax_is_float(args->in[i].dtype);
+    floats = floats && ax_rounds(args->in[i].dtype);
   }
   uint32_t kinds = args->prim->kinds;
   if (!any || (kinds >> *kind & 1) != 0 || (*kind == AX_UNREDUCED_SUM && (kinds & AX_KINDS_FLOAT_SUM) != 0 && floats)) return AX_OK;

@@ -117,7 +117,7 @@ static ax_status computed(void *context, uint32_t core, const ax_program *progra
   double flops;
   if (eqn->out_count == 0 || program->types[eqn->out].form != AX_ARRAY) return AX_OK;
   const ax_type *made = &program->types[eqn->out];
-  if (made->rank == 0 && !ax_is_float(made->dtype)) return AX_OK; /* numbers of blocks and slots */
+  if (made->rank == 0 && !ax_rounds(made->dtype)) return AX_OK; /* numbers of blocks and slots */
   AX_TRY(ax_equation_flops(program, eqn, &flops));
   const ax_dtype dtype = program->types[eqn->in_count > 0 ? eqn->in[0] : eqn->out].dtype;
   d->flops[core] += flops;

@@ -48,7 +48,7 @@ static void spread_tangents(const ax_program *program, const ax_value *made, ax_
   for (uint32_t i = 0; i < program->out_count; i++) {
     const ax_type *type = ax_program_out_type(program, i);
     out[i] = made[i];
-    out_tangents[i] = ax_is_float(type->dtype) ? *tangent++ : ax_zeros_of(type);
+    out_tangents[i] = ax_is_differentiable(type->dtype) ? *tangent++ : ax_zeros_of(type);
   }
 }
 

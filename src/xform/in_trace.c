@@ -36,7 +36,7 @@ bool ax_traced_choose(ax_traced *f, ax_args wrt) {
   ax_status status = ax_args_mask(wrt, "operand", in_count, mask);
   uint32_t count = 0;
   for (uint32_t i = 0; i < in_count && status == AX_OK; i++) {
-    bool is_float = ax_is_float(f->types[i].dtype);
+    bool is_float = ax_is_differentiable(f->types[i].dtype);
     if (mask[i] && !is_float && !ax_args_all(wrt))
       status = ax_error(AX_INVALID_ARGUMENT, "operand %u is %s: only floats have derivatives", i,
                         ax_type_string(&f->types[i], ax_axes_here()));

@@ -74,7 +74,7 @@ static ax_status jacobian_init(jacobian *j, const ax_program *program, ax_args w
   }
   for (uint32_t r = 0; r < program->out_count; r++) {
     y[r] = *ax_program_out_type(program, r);
-    if (!ax_is_float(y[r].dtype))
+    if (!ax_is_differentiable(y[r].dtype))
       return ax_error(AX_INVALID_ARGUMENT, "result %u is %s: only floats have derivatives", r,
                       ax_type_string(&y[r], &program->axes));
     y[r] = ax_dual(&y[r]);

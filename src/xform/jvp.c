@@ -19,7 +19,7 @@ typedef struct jvp_walk {
 
 /* Returns the symbolic zero for a value that is no float. Any other tangent is spread as its value is, and checked. */
 static ax_value fitted(const ax_eqn *eqn, ax_value tangent, const ax_type *type) {
-  if (ax_is_zero(tangent) || !ax_is_float(type->dtype)) return ax_zero;
+  if (ax_is_zero(tangent) || !ax_is_differentiable(type->dtype)) return ax_zero;
   ax_type wanted = ax_tangent(type);
   tangent = ax_spread_to(tangent, &wanted.spread);
   return ax_check_rule(eqn, "jvp", tangent, &wanted) ? tangent : ax_poison;
@@ -32,7 +32,7 @@ static bool moves_floats(const ax_program *program) {
     const ax_eqn *eqn = &program->eqns[i];
     const ax_program *held;
     if ((eqn->prim->effects & AX_EFFECT_MESSAGE) != 0 &&
-        (ax_is_float(program->types[eqn->in[0]].dtype) || ax_is_float(program->types[eqn->out].dtype)))
+        (ax_is_differentiable(program->types[eqn->in[0]].dtype) || ax_is_differentiable(program->types[eqn->out].dtype)))
       return true;
     for (uint32_t k = 0; (held = ax_eqn_program(eqn, k)) != NULL; k++)
       if (moves_floats(held)) return true;
@@ -106,7 +106,7 @@ static ax_value *results(jvp_walk *w, const ax_want *want, uint32_t *count) {
   for (uint32_t i = 0; i < program->out_count; i++) {
     uint32_t id = program->outs[i];
     ax_want wanted = want != NULL ? want[i] : AX_WANT_ALWAYS;
-    bool is_float = ax_is_float(program->types[id].dtype);
+    bool is_float = ax_is_differentiable(program->types[id].dtype);
     outs[i] = w->walk.value[id];
     if (is_float && wanted == AX_WANT_ALWAYS) outs[(*count)++] = ax_instantiate(w->tangent[id], outs[i]);
     if (is_float && wanted == AX_WANT_ZERO && !ax_is_zero(w->tangent[id]))

@@ -55,7 +55,7 @@ static void push_forward(const char *what, const ax_linearized *map, const ax_va
   if (ax_failed()) return;
   ax_call(program, operands, made);
   for (uint32_t k = 0; k < map->result_count && !ax_failed(); k++)
-    out_tangents[k] = ax_is_float(map->results[k].dtype) ? *made++ : ax_zeros_of(&map->results[k]);
+    out_tangents[k] = ax_is_differentiable(map->results[k].dtype) ? *made++ : ax_zeros_of(&map->results[k]);
 }
 
 static bool transpose(const char *what, ax_linearized *map) {
@@ -70,7 +70,7 @@ static void pull_back(const char *what, ax_linearized *map, const ax_value *cota
   ax_value *operands = residuals_and(map, map->result_count), *made = ax_trace_alloc(map->operand_count * sizeof made[0]);
   for (uint32_t k = 0; k < map->result_count && operands != NULL; k++) {
     ax_type type = ax_dual(&map->results[k]);
-    if (!ax_is_float(type.dtype)) continue;
+    if (!ax_is_differentiable(type.dtype)) continue;
     operands[next] = cotangents[k];
     if (!ax_fit_tangent(what, "result", "cotangent", k, &type, ax_all_axes(&map->tangent->axes), &operands[next++])) return;
   }

@@ -16,7 +16,7 @@ static void tangent_rule(const ax_differs_args *args) {
   ax_axis_set any = is_message(eqn) ? one : 0;
   for (uint32_t i = 0; i < eqn->in_count && eqn->prim->jvp != ax_jvp_zero; i++) any |= args->in[i];
   for (uint32_t k = 0; k < eqn->out_count; k++)
-    args->out[k] = ax_is_float(args->program->types[eqn->out + k].dtype) ? any : 0;
+    args->out[k] = ax_is_differentiable(args->program->types[eqn->out + k].dtype) ? any : 0;
 }
 
 static void batch_rule(const ax_differs_args *args) {

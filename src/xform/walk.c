@@ -82,12 +82,12 @@ bool ax_check_rule(const ax_eqn *eqn, const char *rule, ax_value made, const ax_
 }
 
 bool ax_has_tangent(const ax_program *program, const bool *wrt, uint32_t i) {
-  return wrt != NULL ? wrt[i] : ax_is_float(program->types[i].dtype);
+  return wrt != NULL ? wrt[i] : ax_is_differentiable(program->types[i].dtype);
 }
 
 ax_status ax_check_wrt(const ax_program *program, const bool *wrt) {
   for (uint32_t i = 0; i < program->in_count; i++)
-    if (ax_has_tangent(program, wrt, i) && !ax_is_float(program->types[i].dtype))
+    if (ax_has_tangent(program, wrt, i) && !ax_is_differentiable(program->types[i].dtype))
       return ax_error(AX_INVALID_ARGUMENT, "input %u is %s: only floats have derivatives", i,
                       ax_type_string(&program->types[i], &program->axes));
   return AX_OK;
@@ -96,7 +96,7 @@ ax_status ax_check_wrt(const ax_program *program, const bool *wrt) {
 ax_status ax_wrt_mask(const ax_program *program, ax_args wrt, bool **out) {
   bool *mask = *out = ax_calloc((size_t)program->in_count + 1, sizeof mask[0]);
   if (mask == NULL) return ax_out_of_memory(program->in_count);
-  for (uint32_t i = 0; i < program->in_count && ax_args_all(wrt); i++) mask[i] = ax_is_float(program->types[i].dtype);
+  for (uint32_t i = 0; i < program->in_count && ax_args_all(wrt); i++) mask[i] = ax_is_differentiable(program->types[i].dtype);
   ax_status status = ax_args_all(wrt) ? AX_OK : ax_args_mask(wrt, "input", program->in_count, mask);
   if (status == AX_OK) return AX_OK;
   ax_free(mask);

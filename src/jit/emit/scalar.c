@@ -261,7 +261,7 @@ LLVMValueRef ax_cg_scalar(const ax_codegen *cg, const ax_expr *expr, ax_dtype op
 /* --- Reductions --- */
 
 ax_dtype ax_cg_accumulator(ax_dtype dtype, bool wide) {
-  if (wide && ax_is_float(dtype)) return AX_F64;
+  if (wide && ax_rounds(dtype)) return AX_F64;
   return dtype == AX_BF16 || dtype == AX_F16 ? AX_F32 : dtype;
 }
 

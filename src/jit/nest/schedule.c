@@ -176,7 +176,7 @@ static bool sums_near(const ax_nest_schedule *s) {
   bool found = false;
   for (uint32_t i = 0; i < s->kernel->store_count; i++) {
     const ax_store *store = &s->kernel->stores[i];
-    found = found || (store->reduce == AX_SCALAR_ADD && ax_is_float(s->kernel->slots[store->slot].dtype) &&
+    found = found || (store->reduce == AX_SCALAR_ADD && ax_rounds(s->kernel->slots[store->slot].dtype) &&
                       s->kernel->slots[store->slot].dtype != AX_F64);
   }
   return found && s->work <= near_elems;
