@@ -133,7 +133,7 @@ typedef struct ax_image_memory {
   uint32_t count;
 } ax_image_memory;
 
-struct ax_runtime; /* exec/exec.h */
+struct ax_runtime; /* array/runtime.h */
 /* in: the types of the equation's operands. eqn, axes: borrowed. compile: segments become machine code, by this runtime; NULL: all
    is reference code. AX_ABSENT: an equation that cores cannot run. */
 AX_MUST_USE ax_status ax_image_create(const ax_eqn *eqn, const ax_type *in, const ax_mesh *axes, const ax_axes *names,
