@@ -33,10 +33,9 @@ ax_status ax_require_dimension(const char *what, int64_t dimension, const ax_inf
 }
 
 ax_status ax_grow_dimension(ax_type *result, int64_t dimension, int64_t size) {
-  int64_t *dim = &result->dims[dimension];
-  if (ax_mul_i64(*dim, size, dim)) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "%lld times the group's %lld members is too large", (long long)*dim,
-                  (long long)size);
+  const int64_t dim = result->dims[dimension];
+  if (ax_mul_i64(dim, size, &result->dims[dimension])) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%lld times the group's %lld members is too large", (long long)dim, (long long)size);
 }
 
 ax_status ax_cut_dimension(ax_type *result, int64_t dimension, int64_t size, const ax_infer_args *args) {

@@ -9,6 +9,7 @@
 #include "prim/prims.h"
 #include "support/cmocka.h"
 #include "support/oom.h"
+#include "support/tensor.h"
 
 static const int64_t shift[][2] = {{0, 1}, {1, 2}};
 
@@ -423,11 +424,130 @@ static void test_memory(void **state) {
   assert_true(test_each_allocation(transform, NULL) > 10);
 }
 
+/* --- Parts of the rules, by hand --- */
+
+static void names_around_one(void **state) {
+  (void)state;
+  const ax_axes names = {3, {"a", "b", "c"}, {0}};
+  ax_axes before, after, others;
+  assert_true(ax_axes_around(&names, "b", &before, &after));
+  assert_string_equal(ax_axes_listed(&before).text, "a");
+  assert_string_equal(ax_axes_listed(&after).text, "c");
+  assert_true(ax_axes_without(&names, "a", &others));
+  assert_string_equal(ax_axes_listed(&others).text, "b,c");
+  assert_false(ax_axes_without(&names, "z", &others));
+  assert_string_equal(ax_axes_listed(&others).text, "a,b,c");
+  assert_false(ax_axes_without(&names, NULL, &others));
+}
+
+static void sums_are_made_in_a_wider_dtype(void **state) {
+  (void)state;
+  assert_int_equal(ax_combined_in(AX_SCALAR_ADD, AX_BF16, 2), AX_F32);
+  assert_int_equal(ax_combined_in(AX_SCALAR_ADD, AX_F32, 128), AX_F32);
+  assert_int_equal(ax_combined_in(AX_SCALAR_ADD, AX_F32, 129), AX_F64);
+  assert_int_equal(ax_combined_in(AX_SCALAR_MAX, AX_F32, 1000), AX_F32);
+  assert_int_equal(ax_combined_in(AX_SCALAR_ADD, AX_S8, 1000), AX_S8);
+}
+
+/* (2^24 + 1) + -2^24 in f32: the order of members shows. */
+static void members_are_combined_in_their_order(void **state) {
+  (void)state;
+  float a = 0x1p24f, b = 1, c = -0x1p24f;
+  ax_tensor t[] = {{AX_F32, 0, {0}, &a}, {AX_F32, 0, {0}, &b}, {AX_F32, 0, {0}, &c}};
+  assert_true(ax_combine_members(AX_SCALAR_ADD, (ax_tensor *[]){&t[0], &t[1], &t[2]}, 3, 0).f == 0);
+  assert_true(ax_combine_members(AX_SCALAR_ADD, (ax_tensor *[]){&t[0], &t[2], &t[1]}, 3, 0).f == 1);
+  assert_true(ax_combine_members(AX_SCALAR_MIN, (ax_tensor *[]){&t[0], &t[1], &t[2]}, 3, 0).f == -0x1p24);
+}
+
+static void dimensions_grow_and_are_cut(void **state) {
+  (void)state;
+  ax_type type = ax_array_type(AX_F32, 2, (const int64_t[]){6, 4});
+  ax_mesh mesh;
+  assert_int_equal(ax_mesh_parse("a=2,b=3", &mesh), AX_OK);
+  const ax_axes b = {1, {"b"}, {0}};
+  const ax_infer_args args = {.axes = &mesh, .params = &b, .in = &type, .in_count = 1};
+  assert_int_equal(ax_grow_dimension(&type, 1, 3), AX_OK);
+  assert_int_equal(type.dims[1], 12);
+  assert_int_equal(ax_cut_dimension(&type, 0, 3, &args), AX_OK);
+  assert_int_equal(type.dims[0], 2);
+  assert_int_equal(ax_cut_dimension(&type, 0, 3, &args), AX_INVALID_ARGUMENT);
+  assert_string_equal(ax_message(), "dimension 0 of size 2 does not divide by the 3 members along {b}");
+  type.dims[0] = INT64_C(1) << 62;
+  assert_int_equal(ax_grow_dimension(&type, 0, 4), AX_INVALID_ARGUMENT);
+  assert_string_equal(ax_message(), "4611686018427387904 times the group's 4 members is too large");
+}
+
+static void pairs_have_each_side_once(void **state) {
+  (void)state;
+  int64_t good[][2] = {{0, 1}, {1, 0}}, outside[][2] = {{0, 3}}, sources[][2] = {{0, 1}, {0, 2}}, targets[][2] = {{0, 1}, {2, 1}};
+  assert_int_equal(ax_pairs_check(&(ax_pairs){2, good}, 3), AX_OK);
+  assert_int_equal(ax_pairs_check(&(ax_pairs){0, NULL}, 3), AX_OK);
+  assert_int_equal(ax_pairs_check(&(ax_pairs){1, outside}, 3), AX_INVALID_ARGUMENT);
+  assert_string_equal(ax_message(), "pair (0, 3): the group's members are 0 to 2");
+  assert_int_equal(ax_pairs_check(&(ax_pairs){2, sources}, 3), AX_INVALID_ARGUMENT);
+  assert_int_equal(ax_pairs_check(&(ax_pairs){2, targets}, 3), AX_INVALID_ARGUMENT);
+}
+
+/* A part of columns: two of four, from the second on. */
+static void a_part_begins_further_on(void **state) {
+  (void)state;
+  float data[12];
+  const ax_tensor tensor = {AX_F32, 2, {3, 4}, data};
+  const ax_strided rows = ax_tensor_part(&tensor, 0, 2), columns = ax_tensor_part(&tensor, 1, 1);
+  assert_true(rows.data == data && rows.offset == 8 && rows.strides[0] == 4);
+  assert_int_equal(columns.offset, 1);
+}
+
+/* --- Values --- */
+
+static AX_BODY(reshaped) {
+  (void)context;
+  out[0] = ax_split_dim(in[0], 0, 3);
+  out[1] = ax_fold_dims(out[0], 1);
+  out[2] = ax_drop_dim(ax_reduce_sum(in[0], AX_DIMS(0), true), 0);
+  out[3] = ax_combine_batch(AX_SCALAR_ADD, in[0], 1, 4);
+  out[4] = ax_combine_batch(AX_SCALAR_ADD, in[0], -1, 5);
+  out[5] = ax_combine_batch(AX_SCALAR_MAX, in[0], 1, 4);
+  out[6] = ax_combine_batch(AX_SCALAR_MIN, in[0], 0, 6);
+}
+
+static void dimensions_are_split_folded_and_combined(void **state) {
+  (void)state;
+  const ax_type type = x_of(AX_F32, 0);
+  static const char *const types[] = {"f32[3,2,4]", "f32[3,8]", "f32[4]", "f32[6]", "f32[6,4]", "f32[6]", "f32[4]"};
+  static const struct {
+    int64_t at;
+    double is;
+  } elements[] = {{7, 7}, {7, 7}, {3, 3 + 7 + 11 + 15 + 19 + 23}, {1, 4 + 5 + 6 + 7}, {7, 35}, {1, 7}, {3, 3}};
+  double numbers[24];
+  for (int i = 0; i < 24; i++) numbers[i] = i;
+  ax_program *program = test_trace(reshaped, NULL, &type, 1, 7);
+  ax_tensor *x = test_tensor(type, numbers), *y[7];
+  test_run(program, &x, y);
+  for (uint32_t k = 0; k < 7; k++) {
+    assert_string_equal(ax_type_string(ax_program_out_type(program, k), NULL), types[k]);
+    assert_true(test_get(y[k], elements[k].at) == elements[k].is);
+  }
+  test_release(&x, 1), test_release(y, 7);
+  ax_program_release(program);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_types),  cmocka_unit_test(test_errors), cmocka_unit_test(test_parts),
-      cmocka_unit_test(test_async),  cmocka_unit_test(test_pairs),  cmocka_unit_test(test_several_futures),
+      cmocka_unit_test(test_types),
+      cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_parts),
+      cmocka_unit_test(test_async),
+      cmocka_unit_test(test_pairs),
+      cmocka_unit_test(test_several_futures),
       cmocka_unit_test(test_memory),
+      cmocka_unit_test(names_around_one),
+      cmocka_unit_test(sums_are_made_in_a_wider_dtype),
+      cmocka_unit_test(members_are_combined_in_their_order),
+      cmocka_unit_test(dimensions_grow_and_are_cut),
+      cmocka_unit_test(pairs_have_each_side_once),
+      cmocka_unit_test(a_part_begins_further_on),
+      cmocka_unit_test(dimensions_are_split_folded_and_combined),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
