@@ -460,6 +460,54 @@ static void test_release(void **state) {
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, files_before, files_after)
+static void test_headers(void **state) {
+  (void)state;
+  char header[AX_NPY_HEADER_BYTES];
+  const ax_host_array vector = {AX_F32, 1, {7}, NULL, false}, scalar = {AX_BF16, 0, {0}, NULL, false};
+  assert_int_equal(ax_npy_header(&vector, header), 128);
+  assert_memory_equal(header, "\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (7,), }  ", 69);
+  assert_int_equal(header[127], '\n');
+  (void)ax_npy_header(&scalar, header);
+  assert_memory_equal(header + 10, "{'descr': '<V2', 'fortran_order': False, 'shape': (), }", 55);
+}
+
+static void test_arrays_are_checked(void **state) {
+  (void)state;
+  float one = 1;
+  size_t bytes;
+  const ax_host_array good = {AX_F32, 2, {3, 5}, &one, false}, empty = {AX_F32, 1, {0}, NULL, false};
+  ax_host_array bad = good;
+  assert_int_equal(ax_host_array_check(&good, "f", &bytes), AX_OK);
+  assert_int_equal(bytes, 60);
+  assert_int_equal(ax_host_array_check(&empty, "f", &bytes), AX_OK);
+  bad.data = NULL;
+  assert_int_equal(ax_host_array_check(&bad, "f", &bytes), AX_INVALID_ARGUMENT);
+  assert_string_equal(ax_message(), "f: the f32[3,5] to write has no data");
+  bad = good, bad.dims[1] = -5;
+  assert_int_equal(ax_host_array_check(&bad, "f", &bytes), AX_INVALID_ARGUMENT);
+  assert_string_equal(ax_message(), "f: the array to write has dimension 1 of -5");
+}
+
+/* What a write to a path replaces. */
+static void test_targets(void **state) {
+  (void)state;
+  char target[PATH_MAX], wanted[PATH_MAX];
+  file_put(in_folder("real"), "1", 1);
+  assert_non_null(realpath(in_folder("real"), wanted));
+  assert_int_equal(symlink("real", in_folder("link")), 0);
+  assert_int_equal(ax_file_target(in_folder("link"), target), AX_OK);
+  assert_string_equal(target, wanted);
+  assert_int_equal(symlink("later", in_folder("to_nothing")), 0);
+  assert_int_equal(ax_file_target(in_folder("to_nothing"), target), AX_OK);
+  assert_string_equal(target, in_folder("later"));
+  assert_int_equal(ax_file_target(folder, target), AX_IO_ERROR);
+  const ax_byte_span parts[] = {{"ab", 2}, {"c", 1}};
+  assert_int_equal(ax_file_write(in_folder("link"), parts, 2), AX_OK);
+  struct stat info;
+  assert_int_equal(stat(in_folder("real"), &info), 0);
+  assert_int_equal(info.st_size, 3);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_round_trips),
@@ -486,6 +534,9 @@ int main(void) {
       TEST(test_dangling_links),
       TEST(test_permissions_stay),
       TEST(test_release),
+      TEST(test_headers),
+      TEST(test_arrays_are_checked),
+      TEST(test_targets),
   };
   return cmocka_run_group_tests(tests, files_setup, files_teardown);
 }

@@ -3,6 +3,7 @@
 
 #include "axle/ops.h"
 #include "axle/transform.h"
+#include "control/fori_loop.h"
 #include "support/cmocka.h"
 #include "support/run.h"
 #include "support/tensor.h"
@@ -129,7 +130,39 @@ static void refused(void **state) {
   }
 }
 
+/* --- Bounds, by hand --- */
+
+static AX_BODY(bounds_by_hand) {
+  int64_t length;
+  ax_value start, bounds[] = {ax_integer(3), in[0]};
+  (void)context;
+  assert_true(ax_fori_numbers("f", ax_integer(-2), ax_integer(5), &start, &length));
+  assert_true(length == 7 && ax_typeof(start).dtype == AX_S32);
+  assert_true(ax_fori_numbers("f", ax_integer(5), ax_integer(-2), &start, &length) && length == 0);
+  assert_true(ax_fori_numbers("f", ax_integer(0), ax_integer(INT64_C(1) << 40), &start, &length));
+  assert_true(length == INT64_C(1) << 40 && ax_typeof(start).dtype == AX_S64);
+  assert_true(ax_fori_values("f", bounds));
+  assert_int_equal(ax_typeof(bounds[0]).dtype, AX_U8); /* the other's */
+  out[0] = ax_fori_next("f", bounds[0]);
+}
+
+static void bounds_and_indices(void **state) {
+  (void)state;
+  const ax_type type = TEST_SCALAR(AX_U8);
+  ax_program *program = test_trace(bounds_by_hand, NULL, &type, 1, 1);
+  ax_tensor *x = test_tensor(type, (const double[]){9}), *y;
+  test_run(program, &x, &y);
+  assert_true(test_get(y, 0) == 4 && y->dtype == AX_U8);
+  test_release(&x, 1), test_release(&y, 1);
+  ax_program_release(program);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(numbers), cmocka_unit_test(values), cmocka_unit_test(refused)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(numbers),
+      cmocka_unit_test(values),
+      cmocka_unit_test(refused),
+      cmocka_unit_test(bounds_and_indices),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,9 +84,46 @@ static void any_bytes(void **state) {
   assert_true(formats_made > 1000);
 }
 
+/* A format, piece by piece: the text in quotes, then the field's width, precision and type. */
+static void pieces(void **state) {
+  (void)state;
+  const char *at = "a{{b {:12.3e}{}", *wrong;
+  ax_format_piece piece;
+  ax_text text = {0};
+  while (ax_format_next(&at, &piece, &wrong)) {
+    assert_null(wrong);
+    ax_text_add(&text, "'%.*s'", (int)piece.length, piece.text);
+    if (piece.field) ax_text_add(&text, "%d,%d,%c ", piece.width, piece.precision, piece.type != 0 ? piece.type : '-');
+  }
+  assert_string_equal(text.data, "'a{''b '12,3,e ''-1,-1,- ");
+  ax_text_deinit(&text);
+}
+
+static void wrong_pieces(void **state) {
+  (void)state;
+  static const struct {
+    const char *format, *wrong;
+  } rows[] = {{"a}", "a closing brace stands alone; as text it is }}"},
+              {"{:.e}", "the point is not followed by a precision"},
+              {"{:100}", "a width or precision is above 99"},
+              {"{:q}", "a field is {} or"},
+              {"{", "a field is {} or"}};
+  for (size_t i = 0; i < AX_COUNT(rows); i++) {
+    const char *at = rows[i].format, *wrong;
+    ax_format_piece piece;
+    assert_true(ax_format_next(&at, &piece, &wrong));
+    assert_non_null(wrong);
+    assert_memory_equal(wrong, rows[i].wrong, strlen(rows[i].wrong));
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(formats),
-                                     cmocka_unit_test(long_arrays),
-                                     cmocka_unit_test(any_bytes)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(formats),
+      cmocka_unit_test(long_arrays),
+      cmocka_unit_test(any_bytes),
+      cmocka_unit_test(pieces),
+      cmocka_unit_test(wrong_pieces),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

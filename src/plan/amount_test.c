@@ -64,7 +64,53 @@ static void of_windows(void **state) {
   expect(&g, 4 * (10 * (3 * 3 * 8) + 9 * 8 * 4), 4 * 8 * 3 * 4);
 }
 
+/* --- Kernels --- */
+
+static ax_position along(int dim, int64_t coef) { return (ax_position){.dim = dim, .coef = coef, .dynamic = AX_NONE}; }
+
+/* y[i] = the sum over j of exp(x[i, j]) + b[j], x of bf16. */
+static void of_kernels(void **state) {
+  (void)state;
+  ax_arena arena = {0};
+  const int64_t dims[] = {10, 20}, longer[] = {1000};
+  ax_loop_kernel *k = ax_kernel_create(&arena, 2, 1, dims);
+  const ax_position at[] = {along(0, 1), along(1, 1)};
+  const ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, AX_BF16, 2, dims), at);
+  const ax_ex wide = ax_kernel_op(k, AX_SCALAR_CONVERT, AX_F32, x, AX_NONE, AX_NONE);
+  const ax_ex b = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 1, longer), &at[1]);
+  const ax_ex sum = ax_kernel_op(k, AX_SCALAR_ADD, AX_F32, ax_kernel_op(k, AX_SCALAR_EXP, AX_F32, wide, AX_NONE, AX_NONE), b, AX_NONE);
+  ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 1, dims), at, sum, AX_SCALAR_ADD);
+  const ax_amount amount = ax_kernel_amount(k);
+  assert_true(amount.read == 2 * 200 + 4 * 20); /* b's first 20, once, however many rows they are added to */
+  assert_true(amount.written == 4 * 10);
+  assert_true(amount.flops == 3 * 200); /* exp, add, and the sum's; a conversion is none */
+  assert_int_equal(amount.dtype, AX_F32);
+  assert_true(ax_kernel_time(k) > 0);
+  ax_arena_deinit(&arena);
+}
+
+/* Every fourth element of 77: lines are read whole, as far as there are elements. */
+static void of_strides(void **state) {
+  (void)state;
+  ax_arena arena = {0};
+  const int64_t dims[] = {20}, all[] = {77}, far[] = {2000};
+  ax_loop_kernel *k = ax_kernel_create(&arena, 1, 0, dims);
+  const ax_position fourth = along(0, 4), hundredth = along(0, 100), at = along(0, 1);
+  const ax_ex near = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 1, all), &fourth),
+              apart = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 1, far), &hundredth);
+  ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 1, dims), &at, ax_kernel_op(k, AX_SCALAR_ADD, AX_F32, near, apart, AX_NONE),
+                  AX_SCALAR_NONE);
+  assert_true(ax_kernel_amount(k).read == 4 * 77 + 64 * 20); /* a line of 64 bytes for each of the other's */
+  ax_arena_deinit(&arena);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(of_matrices), cmocka_unit_test(of_batches), cmocka_unit_test(of_windows)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(of_matrices),
+      cmocka_unit_test(of_batches),
+      cmocka_unit_test(of_windows),
+      cmocka_unit_test(of_kernels),
+      cmocka_unit_test(of_strides),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "ir/program.h"
 #include "plan/passes.h"
 #include "prim/bind.h"
+#include "prim/shape.h"
 #include "support/cmocka.h"
 #include "support/oom.h"
 #include "support/tensor.h"
@@ -325,12 +326,97 @@ static void allocations(void **state) {
   for (size_t i = 0; i < AX_COUNT(makers); i++) test_each_allocation(trace_and_plan, &(row){makers[i], NULL});
 }
 
+/* --- Lists of dimensions, strides, reductions --- */
+
+static void lists_of_dimensions(void **state) {
+  (void)state;
+  ax_dims axes = {2, {3, 0}};
+  const ax_dims none = {0}, second = {1, {1}};
+  const ax_type x = ax_array_type(AX_F32, 4, (const int64_t[]){5, 6, 7, 8});
+  assert_true(ax_dims_has(&axes, 3) && !ax_dims_has(&axes, 1));
+  const ax_dims others = ax_dims_others(4, &axes, NULL), fewer = ax_dims_others(4, &axes, &second), all = ax_dims_others(2, &none, NULL);
+  assert_true(others.count == 2 && others.v[0] == 1 && others.v[1] == 2);
+  assert_true(fewer.count == 1 && fewer.v[0] == 2);
+  assert_true(all.count == 2 && all.v[1] == 1);
+  const ax_dims left = ax_dims_left(&x, &axes);
+  assert_true(left.count == 2 && left.v[0] == 6 && left.v[1] == 7);
+  ax_dims_shift(&axes, 3); /* a dimension has come before 3 */
+  assert_true(axes.v[0] == 4 && axes.v[1] == 0);
+}
+
+static void lists_are_refused(void **state) {
+  (void)state;
+  const ax_dims twice = {2, {1, 1}}, outside = {1, {2}}, negative = {2, {3, -1}};
+  ax_type type;
+  TEST_OK(ax_infer_distinct("axes", &outside, 3));
+  TEST_FAILS(ax_infer_distinct("axes", &outside, 2), AX_INVALID_ARGUMENT, "axes has 2, which is outside rank 2");
+  TEST_FAILS(ax_infer_distinct("axes", &twice, 2), AX_INVALID_ARGUMENT, "axes has 1 twice");
+  TEST_FAILS(ax_infer_one_each("strides", &twice, 3), AX_INVALID_ARGUMENT, "strides has 2 entries for an operand of rank 3");
+  TEST_FAILS(ax_infer_shape(AX_F32, &negative, &type), AX_INVALID_ARGUMENT, "dimension 1 of the result is negative: -1");
+  TEST_FAILS(ax_infer_shape((ax_dtype)99, &twice, &type), AX_INVALID_ARGUMENT, "not a dtype");
+}
+
+static void strides_of_dense_arrays(void **state) {
+  (void)state;
+  const int64_t dims[] = {2, 3, 4};
+  int64_t strides[3];
+  ax_dense_strides(3, dims, strides);
+  assert_true(strides[0] == 12 && strides[1] == 4 && strides[2] == 1);
+  ax_dense_strides(3, (const int64_t[]){2, 0, 4}, strides);
+  assert_true(strides[0] == 4 && strides[1] == 4); /* also of nothing */
+}
+
+static void an_element_is_found_under_other_strides(void **state) {
+  (void)state;
+  const int64_t dims[] = {2, 3}, columns[] = {1, 2}; /* stored column by column */
+  assert_int_equal(ax_strided_at(0, 2, dims, columns), 0);
+  assert_int_equal(ax_strided_at(1, 2, dims, columns), 2);
+  assert_int_equal(ax_strided_at(5, 2, dims, columns), 5);
+  assert_int_equal(ax_strided_at(3, 2, dims, columns), 1);
+  assert_int_equal(ax_strided_at(0, 0, NULL, NULL), 0);
+}
+
+static void a_strided_copy_transposes(void **state) {
+  (void)state;
+  int16_t from[] = {9, 0, 1, 2, 10, 11, 12}, to[8] = {7, 7};
+  const ax_strided rows = {from, 1, {3, 1}}, columns = {to, 2, {1, 2}};
+  ax_strided_copy(2, (const int64_t[]){2, 3}, sizeof from[0], &columns, &rows);
+  assert_memory_equal(to, ((int16_t[]){7, 7, 0, 10, 1, 11, 2, 12}), sizeof to);
+}
+
+static void a_reduction_goes_over_its_axes_last(void **state) {
+  (void)state;
+  const ax_dims axes = {2, {2, 0}};
+  const ax_reduction r = ax_reduction_of(3, (const int64_t[]){5, 6, 7}, &axes);
+  assert_true(r.kept.count == 1 && r.kept.v[0] == 1);
+  assert_true(r.reduced.count == 2 && r.reduced.v[0] == 0 && r.reduced.v[1] == 2);
+  assert_true(r.dims[0] == 6 && r.dims[1] == 5 && r.dims[2] == 7);
+  assert_true(r.at[0].dim == 1 && r.at[1].dim == 0 && r.at[2].dim == 2);
+}
+
+static void neutral_elements(void **state) {
+  (void)state;
+  assert_true(ax_reduce_identity(AX_SCALAR_ADD, AX_F32).f == 0);
+  assert_true(ax_reduce_identity(AX_SCALAR_MAX, AX_BF16).f == -__builtin_inf());
+  assert_true(ax_reduce_identity(AX_SCALAR_MIN, AX_F64).f == __builtin_inf());
+  assert_true(ax_reduce_identity(AX_SCALAR_MAX, AX_S8).i == -128 && ax_reduce_identity(AX_SCALAR_MIN, AX_S8).i == 127);
+  assert_true(ax_reduce_identity(AX_SCALAR_MAX, AX_U16).u == 0 && ax_reduce_identity(AX_SCALAR_MIN, AX_U16).u == 65535);
+  assert_true(ax_reduce_identity(AX_SCALAR_MIN, AX_S64).i == INT64_MAX && ax_reduce_identity(AX_SCALAR_MIN, AX_BOOL).u == 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(equation_rows),
       cmocka_unit_test(function_rows),
       cmocka_unit_test(lowered_products),
       cmocka_unit_test(allocations),
+      cmocka_unit_test(lists_of_dimensions),
+      cmocka_unit_test(lists_are_refused),
+      cmocka_unit_test(strides_of_dense_arrays),
+      cmocka_unit_test(an_element_is_found_under_other_strides),
+      cmocka_unit_test(a_strided_copy_transposes),
+      cmocka_unit_test(a_reduction_goes_over_its_axes_last),
+      cmocka_unit_test(neutral_elements),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

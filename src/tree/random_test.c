@@ -112,9 +112,39 @@ static void refused(void **state) {
   TEST_OK(ax_init_fill("he_normal", 9, &empty, (ax_random_key){{0, 0}}, data));
 }
 
+static void numbers_are_rounded_to_their_dtype(void **state) {
+  (void)state;
+  assert_true(ax_rounded(AX_F64, 1 + 0x1p-52) == 1 + 0x1p-52);
+  assert_true(ax_rounded(AX_F32, 1 + 0x1p-24) == 1); /* a tie, to even */
+  assert_true(ax_rounded(AX_F16, 1 + 0x1.8p-10) == 1 + 0x1p-9);
+  assert_true(ax_rounded(AX_BF16, 1 + 0x1.1p-8) == 1 + 0x1p-7);
+}
+
+static void an_element_depends_on_its_key_and_place_alone(void **state) {
+  (void)state;
+  float few[3], many[100];
+  ax_random_fill(ax_random_key_of(5), AX_UNIFORM, -2, 4, 1, AX_F32, 3, few);
+  ax_random_fill(ax_random_key_of(5), AX_UNIFORM, -2, 4, 1, AX_F32, 100, many);
+  assert_memory_equal(few, many, sizeof few);
+  double sum = 0;
+  for (int i = 0; i < 100; i++) {
+    assert_true(many[i] >= -2 && many[i] < 4);
+    sum += (double)many[i];
+  }
+  assert_true(fabs(sum / 100 - 1) < 1); /* the mean is 1, give or take 0.17 */
+  ax_random_fill(ax_random_key_of(5), AX_UNIFORM, -2, 4, 0.5, AX_F32, 3, few);
+  for (int i = 0; i < 3; i++) assert_true(few[i] == 0.5f * many[i]);
+}
+
 int main(int argc, char **argv) {
   if (argc > 1) vectors_path = argv[1]; /* tests/oracle/run gives fresh ones */
-  const struct CMUnitTest tests[] = {cmocka_unit_test(bits), cmocka_unit_test(initialisers), cmocka_unit_test(tails),
-                                     cmocka_unit_test(refused)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(bits),
+      cmocka_unit_test(initialisers),
+      cmocka_unit_test(tails),
+      cmocka_unit_test(refused),
+      cmocka_unit_test(numbers_are_rounded_to_their_dtype),
+      cmocka_unit_test(an_element_depends_on_its_key_and_place_alone),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -293,6 +293,37 @@ static void no_memory(void **state) {
   assert_true(test_each_allocation(everything, NULL) > 30);
 }
 
+static void a_name_is_a_leaf_or_a_node(void **state) {
+  (void)state;
+  ax_treedef *def = parsed("a: f32[]\nlayers/{0..1}/{q,k}: f32[2]"), *none = parsed("");
+  assert_int_equal(ax_treedef_leaf(def, "layers/1/q", 10), 3);
+  assert_int_equal(ax_treedef_leaf(def, "layers/1/queue", 10), 3); /* so much of the text */
+  assert_int_equal(ax_treedef_leaf(def, "layers/1", 8), AX_NONE);
+  assert_int_equal(ax_treedef_leaf(def, "layers/2/q", 10), AX_NONE);
+  assert_int_equal(ax_treedef_first(def, "layers"), 1);
+  assert_int_equal(ax_treedef_first(def, "layers/1"), 3);
+  assert_int_equal(ax_treedef_first(def, "layers/1/k"), 4);
+  assert_int_equal(ax_treedef_first(def, "layer"), AX_NONE);
+  assert_int_equal(ax_treedef_first(none, "a"), AX_NONE);
+  ax_treedef_release(def), ax_treedef_release(none);
+}
+
+/* By the steps that all treedefs are made in. */
+static void a_treedef_is_made_leaf_by_leaf(void **state) {
+  (void)state;
+  const ax_type type = TEST_TYPE(AX_F32, 2);
+  ax_treedef *def, *made;
+  TEST_OK(ax_treedef_begin(&def));
+  TEST_OK(ax_treedef_add(def, "w?", 1, &type, "model,", 5));
+  TEST_OK(ax_treedef_finish(def, AX_OK, &made));
+  assert_leaf(made, 0, "w", type, "model");
+  ax_treedef_release(made);
+  TEST_OK(ax_treedef_begin(&def));
+  TEST_OK(ax_treedef_add(def, "w", 1, &type, "", 0));
+  TEST_FAILS(ax_treedef_finish(def, ax_treedef_add(def, "w", 1, &type, "", 0), &made), AX_INVALID_ARGUMENT, "w");
+  assert_null(made);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(parse),
@@ -308,6 +339,8 @@ int main(void) {
       cmocka_unit_test(random_texts),
       cmocka_unit_test(no_memory),
       cmocka_unit_test(many_braces),
+      cmocka_unit_test(a_name_is_a_leaf_or_a_node),
+      cmocka_unit_test(a_treedef_is_made_leaf_by_leaf),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

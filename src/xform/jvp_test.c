@@ -1,11 +1,13 @@
 /* jvp and linearize. */
 #include <math.h>
+#include <string.h>
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "ir/transform.h"
 #include "support/cmocka.h"
 #include "support/tensor.h"
+#include "xform/xform.h"
 
 /* --- Functions of one scalar, with their derivatives --- */
 
@@ -172,6 +174,54 @@ static void residuals_are_small(void **state) {
   ax_program_release(program);
 }
 
+/* --- Which inputs have tangents --- */
+
+static ax_program *parse_text(const char *text) {
+  ax_program *program;
+  TEST_OK(ax_program_parse(text, strlen(text), "t.axle", &program));
+  return program;
+}
+
+static void floats_have_tangents(void **state) {
+  (void)state;
+  ax_program *program = parse_text("{ lambda x:f32[2] n:s32[] y:f64[]. let in (y, x) }");
+  const bool some[] = {false, false, true}, wrong[] = {true, true, false};
+  bool *mask;
+  assert_true(ax_has_tangent(program, NULL, 0) && !ax_has_tangent(program, NULL, 1));
+  assert_true(ax_has_tangent(program, some, 2) && !ax_has_tangent(program, some, 0));
+  TEST_OK(ax_check_wrt(program, NULL));
+  TEST_OK(ax_check_wrt(program, some));
+  TEST_FAILS(ax_check_wrt(program, wrong), AX_INVALID_ARGUMENT, "input 1 is s32[]: only floats have derivatives");
+  TEST_OK(ax_wrt_mask(program, AX_ALL_ARGS, &mask));
+  assert_true(mask[0] && !mask[1] && mask[2]);
+  ax_free(mask);
+  TEST_OK(ax_wrt_mask(program, AX_ARGS(1), &mask)); /* whether it is a float is asked later */
+  assert_true(!mask[0] && mask[1] && !mask[2]);
+  ax_free(mask);
+  TEST_FAILS(ax_wrt_mask(program, AX_ARGS(3), &mask), AX_INVALID_ARGUMENT, "there is no input 3");
+  assert_null(mask);
+  ax_program_release(program);
+}
+
+static void a_loss_is_a_float_scalar(void **state) {
+  (void)state;
+  ax_program *good = parse_text("{ lambda x:f32[] y:f32[2]. let in (x, y) }"), *vector = parse_text("{ lambda y:f32[2]. let in (y,) }"),
+             *integer = parse_text("{ lambda n:s32[]. let in (n,) }"), *none = parse_text("{ lambda n:s32[]. let in () }");
+  TEST_OK(ax_check_loss(good));
+  TEST_FAILS(ax_check_loss(vector), AX_INVALID_ARGUMENT, "it is f32[2]");
+  TEST_FAILS(ax_check_loss(integer), AX_INVALID_ARGUMENT, "it is s32[]");
+  TEST_FAILS(ax_check_loss(none), AX_INVALID_ARGUMENT, "there is no result");
+  ax_program_release(good), ax_program_release(vector), ax_program_release(integer), ax_program_release(none);
+}
+
+/* Of a value that varies along x alone there are two, of eight bytes each. */
+static void a_value_weighs_what_all_devices_hold(void **state) {
+  (void)state;
+  ax_program *program = parse_text("{ axes x=2 y=3 ; lambda a:f32[2]{V:x} b:f32[2]. let in (a, b) }");
+  assert_true(ax_value_weight(program, 0) == 16 && ax_value_weight(program, 1) == 8);
+  ax_program_release(program);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(closed_forms),
@@ -179,6 +229,9 @@ int main(void) {
       cmocka_unit_test(tangents_vary_as_values),
       cmocka_unit_test(linearize_is_jvp),
       cmocka_unit_test(residuals_are_small),
+      cmocka_unit_test(floats_have_tangents),
+      cmocka_unit_test(a_loss_is_a_float_scalar),
+      cmocka_unit_test(a_value_weighs_what_all_devices_hold),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

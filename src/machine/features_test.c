@@ -1,0 +1,62 @@
+/* What the processor can do, and the floating-point environment of threads that compute. */
+#include "machine/features.h"
+
+#include <fenv.h>
+#include <string.h>
+
+#include "machine/float_mode.h"
+#include "support/cmocka.h"
+
+static void wider_instructions_include_narrower_ones(void **state) {
+  (void)state;
+  assert_true(!ax_machine_has(AX_FEATURE_AVX2) || ax_machine_has(AX_FEATURE_AVX));
+  assert_true(!ax_machine_has(AX_FEATURE_AVX512) || ax_machine_has(AX_FEATURE_AVX2));
+  assert_true(!ax_machine_has(AX_FEATURE_AVX512_VNNI) || ax_machine_has(AX_FEATURE_AVX512));
+  assert_true(!ax_machine_has(AX_FEATURE_AVX512_BF16) || ax_machine_has(AX_FEATURE_AVX512));
+}
+
+static void registers_are_as_wide_as_instructions(void **state) {
+  (void)state;
+  const uint32_t wanted = ax_machine_has(AX_FEATURE_AVX512) ? 64 : ax_machine_has(AX_FEATURE_AVX2) ? 32 : 16;
+  assert_int_equal(ax_machine_register_bytes(), wanted);
+}
+
+static void a_processor_has_one_identity(void **state) {
+  (void)state;
+  ax_digester a, b, none;
+  ax_digester_init(&a), ax_digester_init(&b), ax_digester_init(&none);
+  const bool says = ax_machine_add_identity(&a);
+  assert_int_equal(ax_machine_add_identity(&b), says);
+  const ax_digest one = ax_digester_finish(&a), again = ax_digester_finish(&b), nothing = ax_digester_finish(&none);
+  assert_memory_equal(&one, &again, sizeof one);
+  assert_int_equal(memcmp(&one, &nothing, sizeof one) == 0, !says);
+}
+
+/* Volatile, so that each is computed where it stands. */
+static volatile double three = 3, tiny = 0x1p-1000;
+
+static void a_callers_rounding_comes_back(void **state) {
+  (void)state;
+  volatile double nearest = 1 / three;
+  fesetround(FE_UPWARD);
+  volatile double upward = 1 / three;
+  const ax_float_mode caller = ax_float_mode_enter();
+  volatile double inside = 1 / three, small = tiny * 0x1p-60;
+  ax_float_mode_leave(caller);
+  volatile double after = 1 / three;
+  const int rounding = fegetround();
+  fesetround(FE_TONEAREST);
+  assert_true(inside == nearest && upward > nearest && after == upward);
+  assert_int_equal(rounding, FE_UPWARD);
+  assert_true(small == 0x1p-1060); /* subnormals are kept */
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(wider_instructions_include_narrower_ones),
+      cmocka_unit_test(registers_are_as_wide_as_instructions),
+      cmocka_unit_test(a_processor_has_one_identity),
+      cmocka_unit_test(a_callers_rounding_comes_back),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

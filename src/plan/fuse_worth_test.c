@@ -1,0 +1,177 @@
+/* Whether fusing kernels pays: asked of kernels of a few nodes. */
+#include "plan/fuse_worth.h"
+
+#include "support/cmocka.h"
+
+static ax_arena arena;
+
+static int start(void **state) {
+  (void)state;
+  arena = (ax_arena){0};
+  return 0;
+}
+
+static int end(void **state) {
+  (void)state;
+  ax_arena_deinit(&arena);
+  return 0;
+}
+
+static ax_position along(int dim, int64_t coef, int64_t offset) {
+  return (ax_position){.dim = dim, .coef = coef, .offset = offset, .dynamic = AX_NONE};
+}
+
+/* Over i < 10, j < 20; slot 0 is x[10, 20], slot 1 is y[10, 20]. */
+static ax_loop_kernel *over_rows(void) {
+  const int64_t dims[] = {10, 20};
+  ax_loop_kernel *k = ax_kernel_create(&arena, 2, 0, dims);
+  ax_kernel_slot(k, AX_F32, 2, dims);
+  ax_kernel_slot(k, AX_F32, 2, dims);
+  return k;
+}
+
+static ax_ex load(ax_loop_kernel *k, int64_t offset) {
+  const ax_position at[] = {along(0, 1, 0), along(1, 1, offset)};
+  return ax_kernel_load_where(k, 0, at, offset == 0 ? AX_NONE : ax_kernel_inside(k, 1, 1, offset, 20));
+}
+
+static ax_loop_kernel *store(ax_loop_kernel *k, ax_ex expr) {
+  const ax_position at[] = {along(0, 1, 0), along(1, 1, 0)};
+  ax_kernel_store(k, 1, at, expr, AX_SCALAR_NONE);
+  return k;
+}
+
+static ax_ex op(ax_loop_kernel *k, ax_scalar scalar, ax_ex a, ax_ex b) { return ax_kernel_op(k, scalar, AX_F32, a, b, AX_NONE); }
+
+static bool is_cheap(const ax_loop_kernel *k) {
+  assert_true(ax_kernel_is_cheap(k) == ax_store_is_cheap(k, &k->stores[0]));
+  return ax_kernel_is_cheap(k);
+}
+
+static void a_load_alone_is_cheap(void **state) {
+  (void)state;
+  ax_loop_kernel *k = over_rows();
+  assert_true(is_cheap(store(k, load(k, 0))));
+  k = over_rows();
+  assert_false(is_cheap(store(k, op(k, AX_SCALAR_NEG, load(k, 0), AX_NONE))));
+}
+
+static void constants_cost_nothing(void **state) {
+  (void)state;
+  ax_loop_kernel *k = over_rows();
+  ax_ex x = ax_kernel_const(k, AX_F32, 0x3f800000);
+  for (int i = 0; i < 10; i++) x = op(k, AX_SCALAR_EXP, x, AX_NONE); /* the compiler computes them */
+  assert_true(is_cheap(store(k, x)));
+}
+
+static void a_little_work_on_indices_is_cheap(void **state) {
+  (void)state;
+  for (int work = 1; work <= 3; work++) {
+    ax_loop_kernel *k = over_rows();
+    ax_ex x = ax_kernel_index(k, 0);
+    for (int i = 0; i < work; i++) x = ax_kernel_op(k, AX_SCALAR_ADD, AX_S64, x, ax_kernel_const(k, AX_S64, i + 1), AX_NONE);
+    assert_int_equal(is_cheap(store(k, x)), work <= 2);
+  }
+}
+
+/* Of loads with guards one is done. */
+static void pieces_put_together_are_cheap_while_they_are_few(void **state) {
+  (void)state;
+  for (int pieces = 1; pieces <= 5; pieces++) {
+    ax_loop_kernel *k = over_rows();
+    ax_ex x = load(k, -1);
+    for (int i = 2; i <= pieces; i++) {
+      const ax_ex guard = ax_kernel_inside(k, 1, 1, -i, 20);
+      x = ax_kernel_op(k, AX_SCALAR_SELECT, AX_F32, guard, load(k, -i), x);
+    }
+    assert_int_equal(is_cheap(store(k, x)), pieces <= 4);
+  }
+}
+
+static void a_reduction_is_not_cheap(void **state) {
+  (void)state;
+  ax_loop_kernel *k = over_rows();
+  store(k, load(k, 0))->reduce_rank = 1;
+  assert_false(ax_kernel_is_cheap(k));
+}
+
+static void loads_of_a_slot(void **state) {
+  (void)state;
+  ax_loop_kernel *k = over_rows();
+  const ax_ex x = load(k, 0);
+  store(k, x);
+  assert_true(ax_kernel_loads_once(k, 0) && !ax_kernel_loads_once(k, 1));
+  assert_false(ax_kernel_guards(k, 0));
+  store(k, load(k, 2));
+  assert_false(ax_kernel_loads_once(k, 0));
+  assert_true(ax_kernel_guards(k, 0) && !ax_kernel_guards(k, 1));
+}
+
+static void spaces_are_equal_by_their_sizes(void **state) {
+  (void)state;
+  const ax_loop_kernel *a = over_rows(), *same = over_rows(), *other = ax_kernel_create(&arena, 2, 0, (const int64_t[]){10, 21}),
+                       *longer = ax_kernel_create(&arena, 3, 0, (const int64_t[]){10, 20, 1});
+  assert_true(ax_kernels_same_space(a, same));
+  assert_false(ax_kernels_same_space(a, other) || ax_kernels_same_space(a, longer));
+}
+
+/* Reads x in rows, and its transpose in columns. */
+static ax_loop_kernel *walks(bool columns) {
+  const int64_t dims[] = {10, 20}, turned[] = {20, 10};
+  const ax_position at[] = {along(columns ? 1 : 0, 1, 0), along(columns ? 0 : 1, 1, 0)};
+  ax_loop_kernel *k = ax_kernel_create(&arena, 2, 0, dims);
+  const uint32_t x = ax_kernel_slot(k, AX_F32, 2, columns ? turned : dims);
+  ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 2, columns ? turned : dims), at, ax_kernel_load(k, x, at), AX_SCALAR_NONE);
+  return k;
+}
+
+static void rows_and_columns_are_not_walked_together(void **state) {
+  (void)state;
+  assert_true(ax_kernels_walk_alike(walks(false), walks(false)) && ax_kernels_walk_alike(walks(true), walks(true)));
+  assert_false(ax_kernels_walk_alike(walks(false), walks(true)));
+}
+
+static ax_loop_kernel *reduces(int64_t kept, int64_t length) {
+  return ax_kernel_create(&arena, 2, 1, (const int64_t[]){kept, length});
+}
+
+static void long_rows_to_few_results_go_in_blocks(void **state) {
+  (void)state;
+  const ax_loop_kernel *whole = over_rows();
+  assert_true(ax_kernels_need_blocks(reduces(15, 20000), whole) && ax_kernels_need_blocks(whole, reduces(15, 20000)));
+  assert_false(ax_kernels_need_blocks(reduces(16, 20000), whole)); /* enough results for threads */
+  assert_false(ax_kernels_need_blocks(reduces(15, 1 << 14), whole));
+  assert_false(ax_kernels_need_blocks(reduces(15, 20000), reduces(15, 20000)));
+  assert_false(ax_kernels_need_blocks(whole, whole));
+}
+
+/* Kernels of so many slots, whose buffers are numbered from `first` on. */
+static ax_bound touching(uint32_t count, uint32_t first) {
+  const int64_t dims[] = {4};
+  ax_bound b = {ax_kernel_create(&arena, 1, 0, dims), ax_arena_alloc(&arena, count * sizeof(uint32_t))};
+  for (uint32_t i = 0; i < count; i++) b.buffers[ax_kernel_slot(b.kernel, AX_F32, 1, dims)] = first + i;
+  return b;
+}
+
+static void shared_buffers_count_once(void **state) {
+  (void)state;
+  const ax_bound a = touching(20, 100), shares = touching(10, 114), apart = touching(5, 200);
+  assert_true(ax_bounds_fit(&a, &shares)); /* 6 are a's: 24 in all */
+  assert_false(ax_bounds_fit(&a, &apart)); /* 25 */
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(a_load_alone_is_cheap, start, end),
+      cmocka_unit_test_setup_teardown(constants_cost_nothing, start, end),
+      cmocka_unit_test_setup_teardown(a_little_work_on_indices_is_cheap, start, end),
+      cmocka_unit_test_setup_teardown(pieces_put_together_are_cheap_while_they_are_few, start, end),
+      cmocka_unit_test_setup_teardown(a_reduction_is_not_cheap, start, end),
+      cmocka_unit_test_setup_teardown(loads_of_a_slot, start, end),
+      cmocka_unit_test_setup_teardown(spaces_are_equal_by_their_sizes, start, end),
+      cmocka_unit_test_setup_teardown(rows_and_columns_are_not_walked_together, start, end),
+      cmocka_unit_test_setup_teardown(long_rows_to_few_results_go_in_blocks, start, end),
+      cmocka_unit_test_setup_teardown(shared_buffers_count_once, start, end),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,134 @@
+/* Which products of few rows read b where it lies. The kernels are made up: 8 numbers of 4 bytes in a register, 6 rows in a tile. */
+#include "product/few.h"
+
+#include "support/cmocka.h"
+
+static void nothing(const ax_product_stream *stream) { (void)stream; }
+
+static const ax_product_kernels kernels = {.lanes = 8, .most_rows = 6, .number_bytes = 4, .some = true, .stream = nothing};
+
+/* 4 rows by a b of 1000 rows of 1000 numbers, 4 MB. */
+static ax_product in_rows(void) { return (ax_product){.m = 4, .n = 1000, .k = 1000, .b_row = 1000, .b_column = 1}; }
+
+static void long_rows_of_a_large_b_are_streamed(void **state) {
+  (void)state;
+  ax_product p = in_rows();
+  assert_true(ax_few_streams(&p, &kernels));
+  p.m = 30; /* five groups of rows */
+  assert_true(ax_few_streams(&p, &kernels));
+  p.m = 31; /* now packing b pays */
+  assert_false(ax_few_streams(&p, &kernels));
+  p.m = 0;
+  assert_false(ax_few_streams(&p, &kernels));
+}
+
+static void a_b_that_does_not_lie_in_rows_is_not_streamed(void **state) {
+  (void)state;
+  ax_product p = in_rows();
+  p.b_column = 2;
+  assert_false(ax_few_streams(&p, &kernels));
+}
+
+static void a_small_b_is_not_streamed(void **state) {
+  (void)state;
+  ax_product p = in_rows();
+  p.k = 262; /* 262 rows of 4000 bytes are less than 1 MiB, 263 more */
+  assert_false(ax_few_streams(&p, &kernels));
+  p.k = 263;
+  assert_true(ax_few_streams(&p, &kernels));
+}
+
+static void short_rows_are_streamed_from_memory_alone(void **state) {
+  (void)state;
+  ax_product p = in_rows();
+  p.n = 511; /* 2044 bytes: the processor prefetches them well from a cache */
+  assert_false(ax_few_streams(&p, &kernels));
+  p.far_b = true;
+  assert_true(ax_few_streams(&p, &kernels));
+  p.n = 127; /* 508 bytes */
+  assert_false(ax_few_streams(&p, &kernels));
+}
+
+static void a_rest_of_columns_takes_kernels_for_it(void **state) {
+  (void)state;
+  ax_product_kernels whole = kernels, none = kernels;
+  ax_product p = in_rows();
+  whole.some = false;
+  assert_true(ax_few_streams(&p, &whole)); /* 1000 is 125 registers */
+  p.n = 999;
+  assert_false(ax_few_streams(&p, &whole));
+  assert_true(ax_few_streams(&p, &kernels));
+  none.stream = NULL;
+  assert_false(ax_few_streams(&p, &none));
+}
+
+static void some_rows_by_a_transposed_b_turn_it(void **state) {
+  (void)state;
+  ax_product p = {.m = 8, .n = 1000, .k = 1000, .b_row = 1, .b_column = 1000};
+  assert_true(ax_few_turns(&p, &kernels));
+  p.m = 4; /* narrow products make these */
+  assert_false(ax_few_turns(&p, &kernels));
+  p.m = 17; /* and for these b is packed */
+  assert_false(ax_few_turns(&p, &kernels));
+  p.m = 8, p.n = 127; /* eight panels have 128 columns */
+  p.b_column = 10000;
+  assert_false(ax_few_turns(&p, &kernels));
+  p.n = 128;
+  assert_true(ax_few_turns(&p, &kernels));
+  p.b_column = 2000; /* 1.02 MB: less than 1 MiB */
+  assert_false(ax_few_turns(&p, &kernels));
+  p.b_column = 10000, p.b_row = 2; /* numbers of a column are apart */
+  assert_false(ax_few_turns(&p, &kernels));
+  p = (ax_product){.m = 8, .n = 300000, .k = 1, .b_row = 1, .b_column = 1}; /* one row lies in rows too */
+  assert_false(ax_few_turns(&p, &kernels));
+}
+
+/* --- The kernels that there are --- */
+
+static void kernels_fill_their_registers(const ax_product_kernels *k, int bytes) {
+  if (k == NULL) return; /* not on this processor */
+  assert_int_equal(k->lanes * k->result_bytes, bytes);
+  assert_true(k->most_rows > 0 && k->most_columns > 0 && k->tile != NULL && k->narrow != NULL);
+  assert_true(k->unit >= 1 && (k->stream == NULL || k->in_place));
+}
+
+static void kernels_are_there_by_width_and_dtype(void **state) {
+  (void)state;
+  assert_non_null(ax_product_kernels_128(AX_F32)); /* every processor has these registers */
+  assert_null(ax_product_kernels_128(AX_BOOL));
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16, AX_F16, AX_S8, AX_S32};
+  for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
+    kernels_fill_their_registers(ax_product_kernels_128(dtypes[i]), 16);
+    kernels_fill_their_registers(ax_product_kernels_256(dtypes[i]), 32);
+    kernels_fill_their_registers(ax_product_kernels_512(dtypes[i]), 64);
+  }
+}
+
+/* --- Places in a packed b --- */
+
+static void a_packed_b_goes_block_by_block_and_panel_by_panel(void **state) {
+  (void)state;
+  const ax_product_way way = {.kernels = &kernels, .blocks = 3, .block = 100, .block_bytes = 5000, .panel_bytes = 640, .packs_b = true};
+  assert_int_equal(ax_product_packed_bytes(&way), 15000);
+  assert_int_equal(ax_product_packed_at(&way, 0), 0);
+  assert_int_equal(ax_product_packed_at(&way, 200), 10000);
+  assert_int_equal(ax_product_panel_columns(&way), 16);
+  assert_int_equal(ax_product_panel_at(&way, 48), 3 * 640);
+  ax_product_way turned = way, in_place = way;
+  turned.turned = true, in_place.packs_b = false;
+  assert_int_equal(ax_product_packed_bytes(&turned) + ax_product_packed_bytes(&in_place), 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(long_rows_of_a_large_b_are_streamed),
+      cmocka_unit_test(a_b_that_does_not_lie_in_rows_is_not_streamed),
+      cmocka_unit_test(a_small_b_is_not_streamed),
+      cmocka_unit_test(short_rows_are_streamed_from_memory_alone),
+      cmocka_unit_test(a_rest_of_columns_takes_kernels_for_it),
+      cmocka_unit_test(some_rows_by_a_transposed_b_turn_it),
+      cmocka_unit_test(kernels_are_there_by_width_and_dtype),
+      cmocka_unit_test(a_packed_b_goes_block_by_block_and_panel_by_panel),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
