@@ -104,7 +104,12 @@ function add_last(text,    name) { # typedef ... name;
   add_name(name, text ~ /\{/)
 }
 
-function hidden(text) { return text ~ /^static inline .*ax_lined_|^#define (AX_MUST_USE|AX_PRINTF|AXLE_)/ }
+# Names that end in _ are parts of macros.
+function hidden(text) {
+  if (text ~ /^static inline .*ax_lined_|^#define (AX_MUST_USE|AX_PRINTF|AXLE_)/) return 1
+  if (text ~ /^#define/) return text ~ /^#define [A-Za-z0-9_]*_[( ]/
+  return text ~ /^typedef/ ? text ~ /ax_[a-z0-9_]*_ *;$/ : text ~ /ax_[a-z0-9_]*_\(/
+}
 
 function end_declaration() {
   if (!hidden(declaration)) {
@@ -230,6 +235,7 @@ function end_comment() {
 function end_page() {
   if (header == "") return
   end_group()
+  sub(/## [^\n]*\n*$/, "", page) # a heading over nothing but hidden names
   end_head()
   pages[header] = page
   contents[header] = ""
