@@ -5,7 +5,6 @@
 #include "kernel/local.h"
 #include "prim/prims.h"
 
-/* Grids around, in the trace's memory. */
 static const ax_context_key grids = {.name = "grid"};
 
 struct ax_grid {

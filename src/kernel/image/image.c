@@ -52,6 +52,8 @@ static ax_status find_view(ax_image_body *body, const ax_core_code_step *step, u
   AX_TRY(how->shape(step->eqn, &body->code->types[out], &view));
   view.type = body->code->types[out];
   set_view(body, out, &view, from->root, from->whole && how->all);
+  body->slots[out].maker = step;
+  body->slots[out].keeps_place = how->keeps_place != NULL && how->keeps_place(step->eqn, &from->type);
   return AX_OK;
 }
 
@@ -168,7 +170,7 @@ static ax_status renumber(ax_image *image, ax_image_body *body, const uint32_t *
 }
 
 /* Marks the steps that a jump leads to. */
-void ax_image_find_targets(const ax_core_code *code, bool *is) {
+static void find_targets(const ax_core_code *code, bool *is) {
   for (uint32_t i = 0; i < code->step_count; i++) {
     const ax_core_code_step *step = &code->steps[i];
     bool jumps =
@@ -178,11 +180,11 @@ void ax_image_find_targets(const ax_core_code *code, bool *is) {
   }
 }
 
-static ax_status add_steps(ax_image_body *body, ax_segments *segments, const bool *is_target, uint32_t *op_of) {
+static ax_status add_steps(ax_image_body *body, ax_segments *segments, uint32_t *op_of) {
   const ax_core_code *code = body->code;
   for (uint32_t i = 0; i < code->step_count; i++) {
     bool taken = false;
-    if (is_target[i]) AX_TRY(ax_segments_flush(segments));
+    if (body->is_target[i]) AX_TRY(ax_segments_flush(segments));
     op_of[i] = body->op_count;
     AX_TRY(ax_segments_take(segments, &code->steps[i], &taken));
     if (!taken) AX_TRY(ax_image_add_step(body, &code->steps[i]));
@@ -193,18 +195,17 @@ static ax_status add_steps(ax_image_body *body, ax_segments *segments, const boo
 static ax_status make_ops(ax_image *image, ax_image_body *body, struct ax_runtime *compile) {
   const ax_core_code *code = body->code;
   uint32_t *op_of = ax_alloc((code->step_count + 1) * sizeof op_of[0]);
-  bool *is_target = ax_calloc(code->step_count + (size_t)1, sizeof is_target[0]);
+  body->is_target = ax_arena_alloc(&image->arena, (code->step_count + (size_t)1) * sizeof body->is_target[0]);
   ax_segments segments = {.image = image};
-  ax_status status = op_of != NULL && is_target != NULL ? ax_segments_init(&segments, image, body, compile)
+  ax_status status = op_of != NULL && body->is_target != NULL ? ax_segments_init(&segments, image, body, compile)
                                                         : ax_out_of_memory(code->step_count * sizeof op_of[0]);
   if (status == AX_OK) {
-    ax_image_find_targets(code, is_target);
-    status = add_steps(body, &segments, is_target, op_of);
+    find_targets(code, body->is_target);
+    status = add_steps(body, &segments, op_of);
   }
   if (status == AX_OK) status = renumber(image, body, op_of);
   ax_segments_deinit(&segments);
   ax_free(op_of);
-  ax_free(is_target);
   return status;
 }
 
@@ -335,10 +336,13 @@ static ax_status make(ax_image *image, const ax_image_memory *memory, struct ax_
   uint32_t bodies = machine->params->bodies.count;
   image->bodies = ax_arena_alloc(&image->arena, bodies * sizeof image->bodies[0]);
   if (image->bodies == NULL) return ax_out_of_memory(bodies * sizeof image->bodies[0]);
+  image->root_total = machine->ref_count;
   for (uint32_t b = 0; b < bodies; b++) {
     ax_image_body *body = &image->bodies[b];
     body->code = machine->codes[b];
     AX_TRY(find_slots(image, body, b, memory));
+    body->first_own = image->root_total;
+    image->root_total += body->root_count - machine->ref_count;
     AX_TRY(make_ops(image, body, compile));
   }
   if (compile != NULL) {

@@ -32,6 +32,7 @@ typedef struct ax_image_slot {
   size_t at;              /* OWN: bytes into the core's values; OPERAND: which of the plan's memory */
   const void *constant;
   uint32_t root;          /* VIEW: */
+  const ax_core_code_step *maker; /* the step that makes it of another view; NULL: it is a root */
   bool whole, keeps_place; /* whole: it is all of its root, from the beginning. keeps_place: it is one index along the first
                               dimensions of the view it was made of, or all of it */
   size_t unit, table_at;   /* of a root that aliases its source (image_alias.c): bytes of a unit, and the offset in the root of its
@@ -82,6 +83,8 @@ typedef struct ax_image_body {
   ax_image_op *ops;
   ax_image_scope *scopes;
   uint32_t op_count, op_capacity, root_count, scope_count, view_count;
+  uint32_t first_own;     /* the number among the image's roots of the first that this body alone has (ax_image_root_number) */
+  bool *is_target;        /* by step: a jump leads to it */
   uint32_t *view_of;      /* by slot: its place among the core's views */
   size_t *unit;           /* by root: bytes of a unit where it aliases its source, else 0; NULL: none does */
   size_t value_bytes;     /* of a core's values */
@@ -121,7 +124,7 @@ typedef struct ax_image {
   ax_image_table *tables;
   size_t *scopes; /* where all shared scopes are */
   uint32_t table_count, table_capacity, object_count, object_capacity, scope_count, scope_capacity, memory_count, barrier_total;
-  uint32_t members;
+  uint32_t members, root_total; /* root_total: of roots, those that all bodies have counted once */
   size_t device_at, states_at, bytes;
   ax_arena arena;
 } ax_image;
@@ -160,9 +163,14 @@ bool ax_scalar_step_do(uint32_t number, const ax_core_code *code, const ax_core_
 int64_t ax_integer_at(ax_dtype dtype, const void *data); /* s32 or bool */
 
 /* --- image.c, for those files --- */
-void ax_image_find_targets(const ax_core_code *code, bool *is); /* by step: a jump leads to it */
 /* An act without an effect here, a hint or one of copy groups: no operation is made of it. */
 bool ax_image_is_nothing(const ax_core_code_step *step);
+
+/* A root's number among all of the image, below root_total: roots of the kernel's refs are the same in all bodies. */
+static inline uint32_t ax_image_root_number(const ax_image *image, uint32_t body, uint32_t root) {
+  const uint32_t shared = image->machine->ref_count;
+  return root < shared ? root : image->bodies[body].first_own + root - shared;
+}
 
 static inline bool ax_slot_is_dense(const ax_image_slot *slot) {
   int64_t stride = (int64_t)ax_dtype_bytes(slot->type.dtype);

@@ -24,31 +24,27 @@ typedef struct finding {
 
 typedef struct finder {
   ax_image *image;
-  finding **of;       /* by body, then root; what all bodies have is the first's */
-  uint32_t **parent;  /* by body, then slot: the view that a view was made of; AX_NONE */
+  finding *of; /* by the image's roots */
   bool changed;
 } finder;
 
 static finding *find(const finder *f, uint32_t b, uint32_t root) {
-  return &f->of[root < f->image->machine->ref_count ? 0 : b][root];
+  return &f->of[ax_image_root_number(f->image, b, root)];
 }
 
-/* Says that the step's view is all of the view it was made of, or one index along the first dimensions and all of the others. */
-static bool keeps_place(const ax_image_body *body, const ax_core_code_step *step) {
-  const ax_step_view *view = ax_step_view_of(step->eqn);
-  return view->keeps_place != NULL && view->keeps_place(step->eqn, &body->slots[step->in[0]].type);
-}
+/* The view that a view was made of; AX_NONE. */
+static uint32_t parent_of(const ax_image_slot *slot) { return slot->maker != NULL ? slot->maker->in[0] : AX_NONE; }
 
 /* The view, or one that it is of, is a unit. */
-static bool is_in_unit(const finder *f, uint32_t b, uint32_t slot, size_t unit, bool is_one) {
-  const ax_image_body *body = &f->image->bodies[b];
-  for (; slot != AX_NONE; slot = f->parent[b][slot]) {
-    if (body->slots[slot].bytes == unit && ax_slot_is_dense(&body->slots[slot])) break;
+static bool is_in_unit(const ax_image_body *body, uint32_t slot, size_t unit, bool is_one) {
+  const ax_image_slot *slots = body->slots;
+  for (; slot != AX_NONE; slot = parent_of(&slots[slot])) {
+    if (slots[slot].bytes == unit && ax_slot_is_dense(&slots[slot])) break;
     if (is_one) return false;
   }
-  for (; slot != AX_NONE && ax_slot_is_dense(&body->slots[slot]); slot = f->parent[b][slot]) {
-    if (body->slots[slot].whole) return true;
-    if (!body->slots[slot].keeps_place) return false;
+  for (; slot != AX_NONE && ax_slot_is_dense(&slots[slot]); slot = parent_of(&slots[slot])) {
+    if (slots[slot].whole) return true;
+    if (!slots[slot].keeps_place) return false;
   }
   return false;
 }
@@ -71,7 +67,7 @@ static void look_at_writes(finder *f, uint32_t b, const ax_core_code_step *step)
   const ax_image_slot *to = &body->slots[step->in[1]];
   finding *one = find(f, b, to->root);
   if (!is_scratch(f, to->root) || to->bytes == 0 || (one->unit != 0 && one->unit != to->bytes) ||
-      !ax_slot_is_dense(&body->slots[step->in[0]]) || !is_in_unit(f, b, step->in[1], to->bytes, true))
+      !ax_slot_is_dense(&body->slots[step->in[0]]) || !is_in_unit(body, step->in[1], to->bytes, true))
     ban(f, one);
   one->unit = to->bytes;
 }
@@ -81,7 +77,7 @@ static void look_at_reads(finder *f, uint32_t b, const ax_core_code_step *step) 
   const bool copies = ax_step_copies(step->eqn);
   if (!copies && !ax_step_reads(step->eqn, 0)) return;
   finding *from = find(f, b, body->slots[step->in[0]].root);
-  if (from->unit != 0 && !is_in_unit(f, b, step->in[0], from->unit, false)) ban(f, from);
+  if (from->unit != 0 && !is_in_unit(body, step->in[0], from->unit, false)) ban(f, from);
   if (!copies) return;
   bool of_scratch = is_scratch(f, body->slots[step->in[0]].root);
   if (from->banned || (of_scratch && from->unit == 0)) ban(f, find(f, b, body->slots[step->in[1]].root));
@@ -97,26 +93,11 @@ static void each_act(finder *f, void (*look)(finder *f, uint32_t b, const ax_cor
 
 static ax_status begin(finder *f) {
   ax_image *image = f->image;
-  uint32_t bodies = image->machine->params->bodies.count;
-  f->of = ax_arena_alloc(&image->arena, bodies * sizeof f->of[0]);
-  f->parent = ax_arena_alloc(&image->arena, bodies * sizeof f->parent[0]);
-  if (f->of == NULL || f->parent == NULL) return ax_out_of_memory(bodies * sizeof f->of[0]);
-  for (uint32_t b = 0; b < bodies; b++) {
-    ax_image_body *body = &image->bodies[b];
-    f->of[b] = ax_arena_alloc(&image->arena, body->root_count * sizeof f->of[b][0]);
-    f->parent[b] = ax_arena_alloc(&image->arena, (body->code->slot_count + (size_t)1) * sizeof f->parent[b][0]);
-    if (f->of[b] == NULL || f->parent[b] == NULL) return ax_out_of_memory(body->root_count * sizeof f->of[b][0]);
-    for (uint32_t i = 0; i < body->code->slot_count; i++) f->parent[b][i] = AX_NONE;
-    for (uint32_t i = 0; i < body->code->step_count; i++) {
-      const ax_core_code_step *step = &body->code->steps[i];
-      if (step->kind != AX_STEP_VIEW || ax_step_view_of(step->eqn) == NULL) continue;
-      f->parent[b][step->out[0]] = step->in[0];
-      body->slots[step->out[0]].keeps_place = keeps_place(body, step);
-    }
-  }
-  for (uint32_t k = 0; k < image->machine->params->outs.count; k++) f->of[0][image->machine->operand_count + k].banned = true;
+  f->of = ax_arena_alloc(&image->arena, image->root_total * sizeof f->of[0]);
+  if (f->of == NULL) return ax_out_of_memory(image->root_total * sizeof f->of[0]);
+  for (uint32_t k = 0; k < image->machine->params->outs.count; k++) f->of[image->machine->operand_count + k].banned = true;
   for (uint32_t a = 0; a < image->machine->params->aliases.count; a++)
-    f->of[0][image->machine->params->aliases.v[a][0]].banned = true; /* written as a result */
+    f->of[image->machine->params->aliases.v[a][0]].banned = true; /* written as a result */
   return AX_OK;
 }
 
@@ -126,7 +107,7 @@ static ax_status note_units(finder *f, uint32_t b) {
   if (body->unit == NULL) return ax_out_of_memory(body->root_count * sizeof body->unit[0]);
   for (uint32_t i = 0; i < body->code->slot_count; i++) {
     const ax_image_slot *slot = &body->slots[i];
-    if (slot->source == AX_SLOT_VIEW && f->parent[b][i] == AX_NONE) find(f, b, slot->root)->bytes = slot->bytes;
+    if (slot->source == AX_SLOT_VIEW && slot->maker == NULL) find(f, b, slot->root)->bytes = slot->bytes;
   }
   for (uint32_t i = 0; i < body->code->slot_count; i++) {
     ax_image_slot *slot = &body->slots[i];

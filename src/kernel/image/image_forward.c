@@ -21,21 +21,13 @@
 
 enum { most_between = 1024 }; /* steps that are looked through for one copy */
 
-typedef struct body_facts {
-  const ax_core_code_step **maker; /* by slot: what makes the view; NULL: a root, or a value */
-  bool *is_target;            /* by step */
-  bool *forwarded;                 /* by step: a copy that could forward */
-} body_facts;
-
 typedef struct finder {
   ax_image *image;
-  body_facts *facts; /* by body */
-  bool **banned;     /* by body, then root; what all bodies have is the first's */
+  bool **forwarded; /* by body, then step: a copy that could forward */
+  bool *banned;     /* by the image's roots */
 } finder;
 
-static bool *banned(const finder *f, uint32_t b, uint32_t root) {
-  return &f->banned[root < f->image->machine->ref_count ? 0 : b][root];
-}
+static bool *banned(const finder *f, uint32_t b, uint32_t root) { return &f->banned[ax_image_root_number(f->image, b, root)]; }
 
 /* --- The same view --- */
 
@@ -63,31 +55,32 @@ static bool opens_alone(const ax_core_code_step *step) {
 }
 
 /* Says that the steps from `first` to the copy run in line, and none of them writes `slot` again. */
-static bool stays(const body_facts *facts, const ax_core_code *code, const ax_core_code_step *first, const ax_core_code_step *copy,
-                  uint32_t slot) {
+static bool stays(const ax_image_body *body, const ax_core_code_step *first, const ax_core_code_step *copy, uint32_t slot) {
+  const ax_core_code *code = body->code;
   if (copy - first > most_between) return false;
   for (const ax_core_code_step *step = first; step < copy; step++) {
-    if (step > first && facts->is_target[step - code->steps]) return false;
+    if (step > first && body->is_target[step - code->steps]) return false;
     if (step->kind != AX_STEP_EVAL && step->kind != AX_STEP_VIEW && step->kind != AX_STEP_ACT && !opens_alone(step)) return false;
     for (uint32_t k = 0; step > first && k < step->out_count; k++)
       if (step->out[k] == slot) return false;
   }
-  return !facts->is_target[copy - code->steps];
+  return !body->is_target[copy - code->steps];
 }
 
 /* Says that view `a` at `store` and view `b` at `copy` are the same elements. */
-static bool same_view(const body_facts *facts, const ax_image_body *body, uint32_t a, uint32_t b, const ax_core_code_step *store,
+static bool same_view(const ax_image_body *body, uint32_t a, uint32_t b, const ax_core_code_step *store,
                       const ax_core_code_step *copy) {
+  const ax_image_slot *slots = body->slots;
   const ax_core_code_step *first = store, *x, *y;
   for (uint32_t p = a, q = b; p != q; p = x->in[0], q = y->in[0]) {
-    x = facts->maker[p], y = facts->maker[q];
+    x = slots[p].maker, y = slots[q].maker;
     if (x == NULL || y == NULL || !same_step(body, x, y)) return false;
     first = earlier(first, earlier(x, y));
   }
-  for (; a != b; a = facts->maker[a]->in[0], b = facts->maker[b]->in[0])
-    for (uint32_t i = 1; i < facts->maker[a]->in_count; i++)
-      if (!stays(facts, body->code, first, copy, facts->maker[a]->in[i])) return false;
-  return stays(facts, body->code, first, copy, a);
+  for (; a != b; a = slots[a].maker->in[0], b = slots[b].maker->in[0])
+    for (uint32_t i = 1; i < slots[a].maker->in_count; i++)
+      if (!stays(body, first, copy, slots[a].maker->in[i])) return false;
+  return stays(body, first, copy, a);
 }
 
 /* --- Copies that could forward --- */
@@ -118,7 +111,7 @@ static uint32_t result_taken(const finder *f, uint32_t b, const ax_segment *segm
     const ax_image_slot *of = &body->slots[segment->out[k]];
     if (of->source != AX_SLOT_VIEW || of->root != from->root || has(segment->in, segment->in_count, segment->out[k])) continue;
     const ax_core_code_step *store = store_of(body->code, segment->out[k], copy);
-    if (store != NULL && same_view(&f->facts[b], body, segment->out[k], copy->in[0], store, copy)) return k;
+    if (store != NULL && same_view(body, segment->out[k], copy->in[0], store, copy)) return k;
   }
   return AX_NONE;
 }
@@ -149,7 +142,7 @@ static void find_copies(finder *f, uint32_t b) {
     const ax_core_code_step *copy = body->ops[op->copy].step;
     if (body->ops[op->copy].kind != AX_IMAGE_ACT || !ax_step_copies(copy->eqn) || !may_forward(f, b, op->segment, copy)) continue;
     op->forwards = result_taken(f, b, op->segment, copy) + 1; /* AX_NONE: 0 */
-    f->facts[b].forwarded[copy - body->code->steps] = op->forwards > 0;
+    f->forwarded[b][copy - body->code->steps] = op->forwards > 0;
   }
 }
 
@@ -162,7 +155,7 @@ static void look_at_reads(finder *f, uint32_t b) {
     const ax_core_code_step *step = &code->steps[i];
     if (step->kind != AX_STEP_ACT) continue;
     const bool copies = ax_step_copies(step->eqn);
-    if (ax_step_reads(step->eqn, 0) && !(copies && f->facts[b].forwarded[i])) *banned(f, b, body->slots[step->in[0]].root) = true;
+    if (ax_step_reads(step->eqn, 0) && !(copies && f->forwarded[b][i])) *banned(f, b, body->slots[step->in[0]].root) = true;
     if (copies) *banned(f, b, body->slots[step->in[1]].root) = true;
   }
 }
@@ -179,31 +172,17 @@ static void settle(finder *f, uint32_t b) {
 
 /* --- All --- */
 
-static ax_status begin(finder *f, uint32_t b) {
-  ax_arena *arena = &f->image->arena;
-  const ax_image_body *body = &f->image->bodies[b];
-  const ax_core_code *code = body->code;
-  body_facts *facts = &f->facts[b];
-  facts->maker = ax_arena_alloc(arena, (code->slot_count + (size_t)1) * sizeof facts->maker[0]);
-  facts->is_target = ax_arena_alloc(arena, code->step_count + (size_t)1);
-  facts->forwarded = ax_arena_alloc(arena, code->step_count + (size_t)1);
-  f->banned[b] = ax_arena_alloc(arena, body->root_count + (size_t)1);
-  if (facts->maker == NULL || facts->is_target == NULL || facts->forwarded == NULL || f->banned[b] == NULL)
-    return ax_out_of_memory(code->slot_count * sizeof facts->maker[0]);
-  ax_image_find_targets(code, facts->is_target);
-  for (uint32_t i = 0; i < code->step_count; i++)
-    if (code->steps[i].kind == AX_STEP_VIEW && ax_step_view_of(code->steps[i].eqn) != NULL)
-      facts->maker[code->steps[i].out[0]] = &code->steps[i];
-  return AX_OK;
-}
-
 ax_status ax_image_forward(ax_image *image) {
   uint32_t bodies = image->machine->params->bodies.count;
   finder f = {.image = image,
-              .facts = ax_arena_alloc(&image->arena, bodies * sizeof f.facts[0]),
-              .banned = ax_arena_alloc(&image->arena, bodies * sizeof f.banned[0])};
-  if (f.facts == NULL || f.banned == NULL) return ax_out_of_memory(bodies * sizeof f.facts[0]);
-  for (uint32_t b = 0; b < bodies; b++) AX_TRY(begin(&f, b));
+              .forwarded = ax_arena_alloc(&image->arena, bodies * sizeof f.forwarded[0]),
+              .banned = ax_arena_alloc(&image->arena, image->root_total * sizeof f.banned[0])};
+  if (f.forwarded == NULL || f.banned == NULL) return ax_out_of_memory(bodies * sizeof f.forwarded[0]);
+  for (uint32_t b = 0; b < bodies; b++) {
+    const size_t steps = image->bodies[b].code->step_count;
+    f.forwarded[b] = ax_arena_alloc(&image->arena, (steps + 1) * sizeof f.forwarded[b][0]);
+    if (f.forwarded[b] == NULL) return ax_out_of_memory(steps);
+  }
   for (uint32_t b = 0; b < bodies; b++) find_copies(&f, b);
   for (uint32_t b = 0; b < bodies; b++) look_at_reads(&f, b);
   for (uint32_t b = 0; b < bodies; b++) settle(&f, b);
