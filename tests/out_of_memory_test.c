@@ -147,7 +147,7 @@ static ax_status read_all(ax_array *const *arrays, uint32_t count, double *sum) 
     const ax_type *type = ax_array_typeof(arrays[k]);
     size_t bytes = (size_t)ax_type_elems(type) * ax_dtype_bytes(type->dtype);
     assert_true(bytes <= sizeof data);
-    AX_TRY(ax_array_read(arrays[k], data, bytes));
+    AX_TRY(ax_array_read(arrays[k], (void *)data, bytes));
     for (size_t i = 0; i < bytes; i++) *sum += ((const unsigned char *)data)[i] * (double)(i + 1);
   }
   return AX_OK;

@@ -116,11 +116,11 @@ static ax_status compile(ax_runtime *runtime, ax_program *program, const ax_laid
   ax_float_mode caller = ax_float_mode_enter(); /* constants are rounded as in runs */
   if (status == AX_OK) status = make(e, laid, lower_seconds, key->options);
   ax_float_mode_leave(caller);
+  if (status == AX_OK) status = ax_executable_cache_add(&runtime->cache, e, key);
   if (status != AX_OK) {
     ax_executable_destroy(e);
     return status;
   }
-  ax_executable_cache_add(&runtime->cache, e, key);
   tell(e);
   *out = e;
   return AX_OK;

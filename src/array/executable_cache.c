@@ -2,6 +2,7 @@
 #include "array/executable_cache.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "array/executable.h"
 
@@ -44,7 +45,10 @@ static bool matches(const ax_executable *e, const ax_compile_key *key) {
 
 /* --- The table --- */
 
-void ax_executable_cache_init(ax_executable_cache *cache) { pthread_mutex_init(&cache->lock, NULL); }
+void ax_executable_cache_init(ax_executable_cache *cache) {
+  pthread_mutex_init(&cache->lock, NULL);
+  cache->process = getpid();
+}
 
 void ax_executable_cache_deinit(ax_executable_cache *cache) { ax_free(cache->chains); }
 
@@ -58,13 +62,13 @@ static void put(ax_executable_cache *cache, ax_executable *e) {
   *chain = e;
 }
 
-/* Makes the table twice as large once there are more executables than chains. Without memory the chains grow longer. */
-static void make_room(ax_executable_cache *cache) {
-  if (cache->count < cache->chain_count) return;
+/* Makes the table twice as large once there are more executables than chains. */
+static ax_status make_room(ax_executable_cache *cache) {
+  if (cache->count < cache->chain_count) return AX_OK;
   const ax_executable_cache old = *cache;
   const uint32_t chain_count = old.chain_count > 0 ? 2 * old.chain_count : first_chain_count;
   ax_executable **chains = ax_calloc(chain_count, sizeof chains[0]);
-  if (chains == NULL) return;
+  if (chains == NULL) return ax_out_of_memory(chain_count * sizeof chains[0]);
   cache->chains = chains;
   cache->chain_count = chain_count;
   for (uint32_t i = 0; i < old.chain_count; i++)
@@ -73,6 +77,7 @@ static void make_room(ax_executable_cache *cache) {
       put(cache, e);
     }
   ax_free(old.chains);
+  return AX_OK;
 }
 
 ax_executable *ax_executable_cache_find(ax_executable_cache *cache, const ax_compile_key *key) {
@@ -90,15 +95,18 @@ ax_executable *ax_executable_cache_find(ax_executable_cache *cache, const ax_com
   return e;
 }
 
-void ax_executable_cache_add(ax_executable_cache *cache, ax_executable *e, const ax_compile_key *key) {
+ax_status ax_executable_cache_add(ax_executable_cache *cache, ax_executable *e, const ax_compile_key *key) {
   pthread_mutex_lock(&cache->lock);
   cache->compiled++;
-  make_room(cache);
+  ax_status status = make_room(cache);
   e->cached.hash = key->hash;
-  e->cached.is_in = cache->chain_count > 0;
-  cache->count += e->cached.is_in;
-  if (e->cached.is_in) put(cache, e);
+  e->cached.is_in = status == AX_OK;
+  if (status == AX_OK) {
+    cache->count++;
+    put(cache, e);
+  }
   pthread_mutex_unlock(&cache->lock);
+  return status;
 }
 
 static void take_out(ax_executable_cache *cache, ax_executable *e) {
@@ -108,8 +116,10 @@ static void take_out(ax_executable_cache *cache, ax_executable *e) {
   cache->count--;
 }
 
-/* The lock is held, so that the cache does not hand out an executable that is being destroyed. */
+/* The lock is held, so that the cache does not hand out an executable that is being destroyed. A forked process, which does not
+   compile, leaves the lock and the table as they are. */
 bool ax_executable_cache_drop(ax_executable_cache *cache, ax_executable *e) {
+  if (cache->process != getpid()) return atomic_fetch_sub(&e->references, 1) == 1;
   pthread_mutex_lock(&cache->lock);
   const bool last = atomic_fetch_sub(&e->references, 1) == 1;
   if (last && e->cached.is_in) take_out(cache, e);

@@ -455,11 +455,47 @@ static void forked(void **state) {
   ax_runtime_release(runtime);
 }
 
+typedef struct compiler {
+  ax_runtime *runtime;
+  atomic_bool over;
+} compiler;
+
+static void *compile_on(void *context) {
+  compiler *c = context;
+  while (!atomic_load(&c->over)) ax_executable_release(compile(c->runtime, turns, 1, false));
+  return NULL;
+}
+
+/* The child is forked while another thread looks for programs, finds them and gives them back. */
+static void forked_while_compiling(void **state) {
+  (void)state;
+  compiler c = {.runtime = new_runtime(1)};
+  ax_executable *executable = compile(c.runtime, turns, 1, false);
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, compile_on, &c), 0);
+  for (int i = 0; i < 100; i++) {
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+      alarm(20);
+      ax_executable_release(executable);
+      _exit(7);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+  }
+  atomic_store(&c.over, true);
+  pthread_join(thread, NULL);
+  ax_executable_release(executable);
+  ax_runtime_release(c.runtime);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(chain), cmocka_unit_test(thousands), cmocka_unit_test(failures),
       cmocka_unit_test(given_up), cmocka_unit_test(twice), cmocka_unit_test(mixes),
-      cmocka_unit_test(float_environment), cmocka_unit_test(forked), cmocka_unit_test(out_of_memory),
+      cmocka_unit_test(float_environment), cmocka_unit_test(forked), cmocka_unit_test(forked_while_compiling), cmocka_unit_test(out_of_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
