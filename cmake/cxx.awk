@@ -28,6 +28,8 @@ BEGIN {
   for (i in pairs) reserved[pairs[i]] = 1
 
   reason["ax_call_sharded"] = "what AX_SHARDED of C calls: a lambda that calls shard_map takes its place"
+  reason["ax_call_differentiated"] = "what AX_GRAD of C calls: a lambda that calls grad takes its place"
+  reason["ax_call_vmapped"] = "what AX_VMAPPED of C calls: a lambda that calls vmap takes its place"
   reason["ax_call_pmapped"] = "what AX_PMAPPED of C calls: a lambda that calls pmap takes its place"
   split("ax_loop_block ax_scan_block ax_while_block ax_if_block ax_block_next ax_block_enter ax_block_test ax_block_left", pairs, " ")
   for (i in pairs) reason[pairs[i]] = "AX_LOOP and the like, which C++ has too, call it"

@@ -192,6 +192,54 @@ void ax_hvp(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_
    {0}, all operands and results along dimension 0. As jax.vmap; ax_program_vmap says more. */
 void ax_vmap(ax_fn f, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out, const ax_vmap_options *options);
 
+/* ax_grad, ax_value_and_grad and ax_vmap as functions to be passed on, to ax_jit, ax_apply, ax_trace or each other:
+     ax_vmap(AX_GRAD(AX_FIRST(1), AX_FN(loss, 2, 1)), in, out, NULL)                    the gradient for each example of a batch
+     ax_jit(runtime, AX_VMAPPED(NULL, AX_FN(model, 2, 1)), types, NULL, &executable)
+   They take the operands of their function. They are good as long as the block they stand in. An error besides (kept by the trace):
+   AX_GRAD and AX_VALUE_AND_GRAD of AX_ALL_ARGS, which does not say how many results there are. ax_call_differentiated and
+   ax_call_vmapped are these functions, and the structs their contexts. */
+typedef struct ax_differentiated {
+  ax_fn body;
+  ax_args wrt;
+  bool with_value;  /* ax_value_and_grad, not ax_grad */
+  const char *call; /* where it was made (axle/line.h), as errors and equations say it; NULL: nowhere */
+} ax_differentiated;
+typedef struct ax_vmapped {
+  const ax_vmap_options *options; /* may be NULL */
+  ax_fn body;
+  const char *call; /* as above */
+} ax_vmapped;
+void ax_call_differentiated(const ax_value *in, ax_value *out, void *differentiated);
+void ax_call_vmapped(const ax_value *in, ax_value *out, void *vmapped);
+static inline ax_fn ax_differentiated_function(ax_differentiated *differentiated) {
+  ax_fn function = differentiated->body;
+  function.function = ax_call_differentiated;
+  function.context = differentiated;
+  function.out_count = (differentiated->with_value ? function.out_count : 0) +
+                       (differentiated->wrt.count <= function.in_count ? differentiated->wrt.count : function.in_count);
+  return function;
+}
+static inline ax_fn ax_vmapped_function(ax_vmapped *vmapped) {
+  ax_fn function = vmapped->body;
+  function.function = ax_call_vmapped;
+  function.context = vmapped;
+  return function;
+}
+#ifdef AXLE_NO_LINES
+#define AX_TRANSFORM_AT(name) NULL
+#else
+#define AX_TRANSFORM_AT(name) AX_CALL(name)
+#endif
+#ifndef __cplusplus
+#define AX_GRAD(wrt_, ...) \
+  ax_differentiated_function(&(ax_differentiated){.body = __VA_ARGS__, .wrt = wrt_, .call = AX_TRANSFORM_AT("grad")})
+#define AX_VALUE_AND_GRAD(wrt_, ...) \
+  ax_differentiated_function(        \
+      &(ax_differentiated){.body = __VA_ARGS__, .wrt = wrt_, .with_value = true, .call = AX_TRANSFORM_AT("value_and_grad")})
+#define AX_VMAPPED(options_, ...) \
+  ax_vmapped_function(&(ax_vmapped){.options = (options_), .body = __VA_ARGS__, .call = AX_TRANSFORM_AT("vmap")})
+#endif
+
 #pragma GCC visibility pop
 
 #ifndef __cplusplus /* lists, with their counts (axle/type.h) */

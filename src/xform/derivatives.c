@@ -28,6 +28,17 @@ void (ax_grad)(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint
   grad("grad", false, f, wrt, (ax_in_and_out){in_count, in, out_count, out});
 }
 
+void ax_call_differentiated(const ax_value *in, ax_value *out, void *differentiated) {
+  const ax_differentiated *d = differentiated;
+  const char *what = d->with_value ? "value_and_grad" : "grad";
+  const bool counted = d->wrt.list != NULL || d->wrt.count != UINT32_MAX;
+  const uint32_t wrt_count = d->wrt.count <= d->body.in_count ? d->wrt.count : d->body.in_count; /* more is refused by grad */
+  const uint32_t out_count = (d->with_value ? d->body.out_count : 0) + wrt_count;
+  if (counted) grad(what, d->with_value, d->body, d->wrt, (ax_in_and_out){d->body.in_count, in, out_count, out});
+  else ax_reject_as(what, "a function that is passed on needs the numbers of its operands: AX_FIRST or AX_ARGS, not AX_ALL_ARGS");
+  if (d->call != NULL) ax_stamp(d->call);
+}
+
 /* --- jvp, hvp --- */
 
 /* The tangents given for those chosen, made to agree with them; NULL: the trace has failed. */

@@ -77,3 +77,9 @@ void (ax_vmap)(ax_fn function, uint32_t in_count, const ax_value *in, uint32_t o
   }
   ax_traced_deinit(&f);
 }
+
+void ax_call_vmapped(const ax_value *in, ax_value *out, void *vmapped) {
+  const ax_vmapped *v = vmapped;
+  (ax_vmap)(v->body, v->body.in_count, in, v->body.out_count, out, v->options);
+  if (v->call != NULL) ax_stamp(v->call);
+}
