@@ -4,7 +4,7 @@
 #   make run         train the digit classifier; make run ARGS="--mesh data=256"
 #   make test        the suite: all checks, once
 #   make test-all    the suite, then again under ASan and UBSan, hostile; then the executor's tests under TSan
-#   make coverage    the suite with counters: which lines no test runs -> build-coverage/coverage.txt
+#   make coverage    the suite with counters: what no test runs, by room and file -> build-coverage/coverage.txt, index.html
 #   make soak        the tests that make programs at random, for an hour; make soak SECONDS=60
 #   make bench       ours and theirs in one run -> build/bench.csv; AXLE_JAX_PYTHON names an interpreter that has JAX
 #   make oracle      compare with JAX, live; needs AXLE_JAX_PYTHON
@@ -38,6 +38,7 @@ test-all: setup
 	@cmake/run-tests $(BUILD) plain sanitized threads
 
 coverage: setup
+	@cmake/setup cmake/packages-coverage.txt
 	@cmake/run-coverage $(BUILD)-coverage
 
 soak: all

@@ -252,11 +252,60 @@ static void test_out_of_memory(void **state) {
   ax_program_release(program);
 }
 
+/* --- Operations with bodies, and those made of several --- */
+
+/* The module of a program as text has each of these, in this order. */
+static void has(const char *text, const char *const *parts, uint32_t count) {
+  ax_program *program;
+  char *module;
+  TEST_OK(ax_program_parse(text, strlen(text), "t.axle", &program));
+  TEST_OK(ax_program_stablehlo(program, &module));
+  const char *at = module;
+  for (uint32_t i = 0; i < count; i++) {
+    const char *found = strstr(at, parts[i]);
+    if (found == NULL) fail_msg("there is no %s in or behind its place:\n%s", parts[i], module);
+    at = found + strlen(parts[i]);
+  }
+  ax_string_free(module);
+  ax_program_release(program);
+}
+#define HAS(text, ...) has(text, (const char *const[]){__VA_ARGS__}, AX_COUNT(((const char *const[]){__VA_ARGS__})))
+
+static void test_bodies(void **state) {
+  (void)state;
+  HAS("{ lambda n:s32[] x:f32[2]. let k:s32[] y:f32[2] = while[\n"
+      "    cond={ lambda m:s32[] i:s32[] v:f32[2]. let c:bool[] = lt i m in (c,) } cond_nconsts=1\n"
+      "    body={ lambda w:f32[2] i:s32[] v:f32[2]. let j:s32[] = add i 1:s32[] u:f32[2] = mul v w in (j, u) } body_nconsts=1]\n"
+      "  n x 0:s32[] x in (y, k) }",
+      "\"stablehlo.while\"(%0, %1, %2, %1)", "bb0(%7:", "\"stablehlo.compare\"(%9, %7)", "LT", "\"stablehlo.return\"(%11)",
+      "bb0(%12:", "\"stablehlo.add\"(%14, %16)", "\"stablehlo.multiply\"(%15, %13)", "\"stablehlo.return\"(%12, %13, %17, %18)");
+  HAS("{ lambda x:f32[3]. let t:f32[] s:f32[3] = scan[length=3 reverse=true num_consts=0 num_carry=1\n"
+      "    body={ lambda c:f32[] i:f32[]. let d:f32[] = add c i in (d, c) }] 0.0:f32[] x in (t, s) }",
+      "\"stablehlo.while\"", "\"stablehlo.dynamic_slice\"", "\"stablehlo.add\"", "\"stablehlo.dynamic_update_slice\"");
+}
+
+static void test_shapes(void **state) {
+  (void)state;
+  HAS("{ lambda x:f32[2,3]. let y:f32[3,2] = transpose[permutation=(1, 0)] x\n"
+      "  z:f32[6,2] = concatenate[dimension=0] y y in (z,) }",
+      "\"stablehlo.transpose\"", "permutation = array<i64: 1, 0>", "tensor<3x2xf32>", "\"stablehlo.concatenate\"",
+      "dimension = 0 : i64", "tensor<6x2xf32>");
+  HAS("{ lambda x:f32[5,3]. let y:s32[3] = argmax[axes=(0,) index_dtype=s32] x in (y,) }", "\"stablehlo.reduce\"", "tensor<3xi32>");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_local), cmocka_unit_test(test_per_device),  cmocka_unit_test(test_too_many_devices),
-      cmocka_unit_test(test_whole), cmocka_unit_test(test_resharded),   cmocka_unit_test(test_refusals),
-      cmocka_unit_test(test_calls), cmocka_unit_test(test_checkpoints), cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_local),
+      cmocka_unit_test(test_per_device),
+      cmocka_unit_test(test_too_many_devices),
+      cmocka_unit_test(test_whole),
+      cmocka_unit_test(test_resharded),
+      cmocka_unit_test(test_refusals),
+      cmocka_unit_test(test_calls),
+      cmocka_unit_test(test_checkpoints),
+      cmocka_unit_test(test_out_of_memory),
+      cmocka_unit_test(test_bodies),
+      cmocka_unit_test(test_shapes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

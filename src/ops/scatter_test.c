@@ -64,7 +64,16 @@ static void in_parts(void **state) {
     }
 }
 
+static void of_other_dtypes(void **state) {
+  (void)state;
+  static const ax_dtype dtypes[] = {AX_S64, AX_U32, AX_BF16, AX_F16, AX_S8};
+  for (size_t i = 0; i < AX_COUNT(dtypes); i++) check((example){dtypes[i], 50, 33, 100, 0});
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(in_parts)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(in_parts),
+      cmocka_unit_test(of_other_dtypes),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

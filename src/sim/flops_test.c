@@ -143,7 +143,38 @@ static void sums_of_many(void **state) {
   ax_cluster_release(machine);
 }
 
+/* Of branches that devices may take, the costliest is simulated. */
+static AX_BODY(square) {
+  (void)context;
+  out[0] = ax_matmul(in[0], in[0]);
+}
+
+static AX_BODY(same) {
+  (void)context;
+  out[0] = ax_add(in[0], 1);
+}
+
+static AX_BODY(either) {
+  (void)context;
+  ax_switch(in[1], 2, (const ax_fn[]){AX_FN(same, 1, 1), AX_FN(square, 1, 1)}, in, out);
+}
+
+static void costliest_branch(void **state) {
+  (void)state;
+  ax_cluster *machine;
+  ax_program *program;
+  TEST_OK(ax_cluster_read("cpu", &machine));
+  TEST_OK(ax_trace(AX_FN(either, 2, 1), (ax_type[]){TEST_TYPE(AX_F32, 64, 64), TEST_SCALAR(AX_S32)}, &program));
+  assert_true(simulated_flops(program, machine) == 2.0 * 64 * 64 * 64);
+  ax_program_release(program);
+  ax_cluster_release(machine);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(random_programs), cmocka_unit_test(sums_of_many)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(random_programs),
+      cmocka_unit_test(sums_of_many),
+      cmocka_unit_test(costliest_branch),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

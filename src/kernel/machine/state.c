@@ -404,5 +404,3 @@ ax_status ax_state_result(const ax_state *state, uint32_t k, uint32_t device, ax
 }
 
 uint32_t ax_state_agents(const ax_state *state) { return state->actor_count; }
-uint32_t ax_state_objects(const ax_state *state) { return state->object_count; }
-uint32_t ax_state_places(const ax_state *state) { return state->place_count; }

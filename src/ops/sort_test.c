@@ -1,0 +1,73 @@
+/* Sorts by their definition: of few and of many elements, of all widths of keys, stable, with NaN last. */
+#include "ops/sort.h"
+
+#include <stdlib.h>
+
+#include "support/cmocka.h"
+#include "support/random.h"
+#include "support/run.h"
+
+static AX_BODY(both) {
+  (void)context;
+  out[0] = ax_sort(in[0], 0);
+  out[1] = ax_argsort(in[0], 0);
+}
+
+static const ax_tensor *sorted; /* by by_key */
+
+/* Equal elements stay in the order of their places. */
+static int by_key(const void *a, const void *b) {
+  const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  const uint64_t p = ax_sort_key(sorted->dtype, sorted->data, x), q = ax_sort_key(sorted->dtype, sorted->data, y);
+  return p != q ? (p < q ? -1 : 1) : x < y ? -1 : x > y;
+}
+
+/* Elements from -range to range, so that some are equal. */
+static void check(ax_dtype dtype, int64_t count, double range) {
+  const ax_type type = TEST_TYPE(dtype, count);
+  test_random random = {(uint64_t)count};
+  ax_program *program = test_trace(both, NULL, &type, 1, 2);
+  ax_tensor *in = test_random_tensor(&random, type, -range, range), *out[2];
+  int64_t *places = malloc((size_t)count * sizeof places[0]);
+  ax_runtime *runtime;
+  if (dtype == AX_F64 || dtype == AX_F32) test_set(in, count / 2, 0.0 / 0.0);
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  test_execute(runtime, program, &in, out);
+  for (int64_t i = 0; i < count; i++) places[i] = i;
+  sorted = in;
+  qsort(places, (size_t)count, sizeof places[0], by_key);
+  for (int64_t i = 0; i < count; i++) {
+    if (test_get(out[1], i) != (double)places[i])
+      fail_msg("%s: of %lld, place %lld is %g, not %lld", ax_dtype_name(dtype), (long long)count, (long long)i, test_get(out[1], i),
+               (long long)places[i]);
+    assert_true(ax_sort_key(dtype, out[0]->data, i) == ax_sort_key(dtype, in->data, places[i]));
+  }
+  free(places);
+  test_release(&in, 1);
+  test_release(out, 2);
+  ax_runtime_release(runtime);
+  ax_program_release(program);
+}
+
+static void few_elements(void **state) {
+  (void)state;
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_S64, AX_BF16, AX_U8};
+  for (size_t i = 0; i < AX_COUNT(dtypes); i++) check(dtypes[i], 20, 5);
+}
+
+/* Beyond 24 elements they are counted, digit by digit; beyond some 12000 by longer digits. */
+static void many_elements(void **state) {
+  (void)state;
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_S64, AX_BF16, AX_S16};
+  for (size_t i = 0; i < AX_COUNT(dtypes); i++) check(dtypes[i], 3000, 100);
+  check(AX_F32, 20000, 1e6);
+  check(AX_F64, 20000, 1e6);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(few_elements),
+      cmocka_unit_test(many_elements),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
