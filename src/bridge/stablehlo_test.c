@@ -293,6 +293,13 @@ static void test_shapes(void **state) {
   HAS("{ lambda x:f32[5,3]. let y:s32[3] = argmax[axes=(0,) index_dtype=s32] x in (y,) }", "\"stablehlo.reduce\"", "tensor<3xi32>");
 }
 
+/* What has no sign is its own size, and its sign is at most 1. */
+static void test_unsigned(void **state) {
+  (void)state;
+  HAS("{ lambda x:u32[2] y:f32[2]. let a:u32[2] = abs x s:u32[2] = sign a b:f32[2] = sign y in (s, b) }",
+      "%2 = \"stablehlo.constant\"() {value = dense<1>", "%3 = \"stablehlo.minimum\"(%0, %2)", "\"stablehlo.sign\"(%1)");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_local),
@@ -306,6 +313,7 @@ int main(void) {
       cmocka_unit_test(test_out_of_memory),
       cmocka_unit_test(test_bodies),
       cmocka_unit_test(test_shapes),
+      cmocka_unit_test(test_unsigned),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

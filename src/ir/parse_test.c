@@ -66,7 +66,8 @@ static bool is_literal(const char *text) {
 
 static void some_words_are_literals(void **state) {
   (void)state;
-  static const char *const literals[] = {"1", "-2.5", "true", "nan", "inf", "nan_0x7fc00001"}, *const names[] = {"x", "nan1", "infinite"};
+  static const char *const literals[] = {"1", "-2.5", "true", "nan", "inf", "nan_0x7fc00001"}, *const names[] = {"x", "nan1",
+                                                                                                                 "infinite"};
   for (size_t i = 0; i < AX_COUNT(literals); i++) assert_true(is_literal(literals[i]));
   for (size_t i = 0; i < AX_COUNT(names); i++) assert_false(is_literal(names[i]));
 }
@@ -163,7 +164,8 @@ static void an_integer_is_all_digits(void **state) {
   (void)state;
   int64_t number;
   assert_true(ax_integer_parse("-9223372036854775808", &number) && number == INT64_MIN);
-  assert_false(ax_integer_parse("9223372036854775808", &number) || ax_integer_parse("1e3", &number) || ax_integer_parse("-", &number));
+  assert_false(ax_integer_parse("9223372036854775808", &number) || ax_integer_parse("1e3", &number) ||
+               ax_integer_parse("-", &number));
 }
 
 static void any_bytes_are_quoted(void **state) {

@@ -306,7 +306,8 @@ static void a_set_of_operands_becomes_a_mask(void **state) {
   TEST_FAILS(ax_args_mask(AX_ARGS(3), "input", 3, mask), AX_INVALID_ARGUMENT, "there is no input 3: there are 3");
   TEST_FAILS(ax_args_mask(AX_RANGE(2, 2), "argument", 3, mask), AX_INVALID_ARGUMENT, "there is no argument 3");
   TEST_FAILS(ax_args_mask(AX_ARGS(1, 1), "input", 3, mask), AX_INVALID_ARGUMENT, "input 1 is named after 1");
-  TEST_FAILS(ax_args_mask(AX_REFUSED_ARGS, "input", 3, mask), AX_INVALID_ARGUMENT, "inputs are to be those of a selection that failed");
+  TEST_FAILS(ax_args_mask(AX_REFUSED_ARGS, "input", 3, mask), AX_INVALID_ARGUMENT,
+             "inputs are to be those of a selection that failed");
 }
 
 int main(void) {

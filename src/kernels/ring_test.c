@@ -81,7 +81,8 @@ static void wrong_buffering_is_refused(void **state) {
   (void)state;
   const ax_type type = TEST_TYPE(AX_F32, 2);
   ax_program *program;
-  TEST_FAILS(ax_trace(AX_FN(on_two, 1, 1), &type, &program), AX_INVALID_ARGUMENT, "f: buffering is -1; it is the number of slots, or 0");
+  TEST_FAILS(ax_trace(AX_FN(on_two, 1, 1), &type, &program), AX_INVALID_ARGUMENT,
+             "f: buffering is -1; it is the number of slots, or 0");
 }
 
 int main(void) {

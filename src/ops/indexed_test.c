@@ -123,7 +123,8 @@ static void elements_are_taken_along_a_dimension(void **state) {
   (void)state;
   const ax_type types[] = {TEST_TYPE(AX_F32, 2, 3), TEST_TYPE(AX_S32, 2, 3)};
   ax_program *program = test_trace(taken, NULL, types, 2, 1);
-  ax_tensor *in[] = {test_tensor(types[0], (const double[]){0, 1, 2, 3, 4, 5}), test_tensor(types[1], (const double[]){1, 0, 1, 0, 0, 1})},
+  ax_tensor *in[] = {test_tensor(types[0], (const double[]){0, 1, 2, 3, 4, 5}),
+                     test_tensor(types[1], (const double[]){1, 0, 1, 0, 0, 1})},
             *wanted = test_tensor(types[0], (const double[]){3, 1, 5, 0, 1, 5}), *y;
   test_run(program, in, &y);
   TEST_TENSORS_NEAR(y, wanted, 0);

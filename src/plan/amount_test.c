@@ -78,7 +78,8 @@ static void of_kernels(void **state) {
   const ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, AX_BF16, 2, dims), at);
   const ax_ex wide = ax_kernel_op(k, AX_SCALAR_CONVERT, AX_F32, x, AX_NONE, AX_NONE);
   const ax_ex b = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 1, longer), &at[1]);
-  const ax_ex sum = ax_kernel_op(k, AX_SCALAR_ADD, AX_F32, ax_kernel_op(k, AX_SCALAR_EXP, AX_F32, wide, AX_NONE, AX_NONE), b, AX_NONE);
+  const ax_ex sum =
+      ax_kernel_op(k, AX_SCALAR_ADD, AX_F32, ax_kernel_op(k, AX_SCALAR_EXP, AX_F32, wide, AX_NONE, AX_NONE), b, AX_NONE);
   ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 1, dims), at, sum, AX_SCALAR_ADD);
   const ax_amount amount = ax_kernel_amount(k);
   assert_true(amount.read == 2 * 200 + 4 * 20); /* b's first 20, once, however many rows they are added to */

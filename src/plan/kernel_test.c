@@ -97,7 +97,8 @@ static void equal_nodes_are_one(void **state) {
   assert_int_equal(ax_kernel_load(k, 0, &none), ax_kernel_load(k, 0, &same)); /* of no index there is no coefficient */
   assert_int_not_equal(ax_kernel_index(k, 0), ax_kernel_axis(k, 0));
   const ax_ex x = ax_kernel_load(k, 0, &here);
-  assert_int_not_equal(ax_kernel_op_imm(k, AX_SCALAR_INTEGER_POW, AX_F32, x, 2), ax_kernel_op_imm(k, AX_SCALAR_INTEGER_POW, AX_F32, x, 3));
+  assert_int_not_equal(ax_kernel_op_imm(k, AX_SCALAR_INTEGER_POW, AX_F32, x, 2),
+                       ax_kernel_op_imm(k, AX_SCALAR_INTEGER_POW, AX_F32, x, 3));
   assert_int_not_equal(ax_kernel_const(k, AX_F32, 1), ax_kernel_const(k, AX_S32, 1));
 }
 

@@ -1,4 +1,4 @@
-/* One member's work in an exchange of ragged slices, over tables written out by hand; tests/ragged_test.c has the whole exchange. */
+/* One member's work in an exchange of ragged slices, over tables written by hand; tests/ragged_test.c has the whole exchange. */
 #include "plan/ragged.h"
 
 #include <string.h>
@@ -47,7 +47,8 @@ static void slices_for_one_device_lie_side_by_side(void **state) {
   ax_ragged_shape shape = pair();
   ax_piece table[4];
   shape.each = 2; /* slices 0 and 1 are for device 0 */
-  const ax_counts from = counts((int32_t[]){0, 1, 2, 3}), size = counts((int32_t[]){1, 1, 1, 0}), to = counts((int32_t[]){4, 3, 2, 1});
+  const ax_counts from = counts((int32_t[]){0, 1, 2, 3}), size = counts((int32_t[]){1, 1, 1, 0}),
+                  to = counts((int32_t[]){4, 3, 2, 1});
   ax_ragged_pack(&shape, &from, &size, &to, table);
   const ax_piece wanted[] = {{0, 1, 4}, {1, 1, 3}, {2, 1, 2}, {3, 0, 1}};
   assert_memory_equal(table, wanted, sizeof wanted);

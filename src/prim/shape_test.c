@@ -334,7 +334,8 @@ static void lists_of_dimensions(void **state) {
   const ax_dims none = {0}, second = {1, {1}};
   const ax_type x = ax_array_type(AX_F32, 4, (const int64_t[]){5, 6, 7, 8});
   assert_true(ax_dims_has(&axes, 3) && !ax_dims_has(&axes, 1));
-  const ax_dims others = ax_dims_others(4, &axes, NULL), fewer = ax_dims_others(4, &axes, &second), all = ax_dims_others(2, &none, NULL);
+  const ax_dims others = ax_dims_others(4, &axes, NULL), fewer = ax_dims_others(4, &axes, &second),
+                all = ax_dims_others(2, &none, NULL);
   assert_true(others.count == 2 && others.v[0] == 1 && others.v[1] == 2);
   assert_true(fewer.count == 1 && fewer.v[0] == 2);
   assert_true(all.count == 2 && all.v[1] == 1);

@@ -1,4 +1,4 @@
-/* Which products of few rows read b where it lies. The kernels are made up: 8 numbers of 4 bytes in a register, 6 rows in a tile. */
+/* Which products of few rows read b where it lies. The kernels are made up: 8 numbers of 4 bytes a register, 6 rows a tile. */
 #include "product/few.h"
 
 #include "support/cmocka.h"
@@ -108,7 +108,8 @@ static void kernels_are_there_by_width_and_dtype(void **state) {
 
 static void a_packed_b_goes_block_by_block_and_panel_by_panel(void **state) {
   (void)state;
-  const ax_product_way way = {.kernels = &kernels, .blocks = 3, .block = 100, .block_bytes = 5000, .panel_bytes = 640, .packs_b = true};
+  const ax_product_way way = {
+      .kernels = &kernels, .blocks = 3, .block = 100, .block_bytes = 5000, .panel_bytes = 640, .packs_b = true};
   assert_int_equal(ax_product_packed_bytes(&way), 15000);
   assert_int_equal(ax_product_packed_at(&way, 0), 0);
   assert_int_equal(ax_product_packed_at(&way, 200), 10000);

@@ -205,8 +205,9 @@ static void floats_have_tangents(void **state) {
 
 static void a_loss_is_a_float_scalar(void **state) {
   (void)state;
-  ax_program *good = parse_text("{ lambda x:f32[] y:f32[2]. let in (x, y) }"), *vector = parse_text("{ lambda y:f32[2]. let in (y,) }"),
-             *integer = parse_text("{ lambda n:s32[]. let in (n,) }"), *none = parse_text("{ lambda n:s32[]. let in () }");
+  ax_program *good = parse_text("{ lambda x:f32[] y:f32[2]. let in (x, y) }"),
+             *vector = parse_text("{ lambda y:f32[2]. let in (y,) }"), *integer = parse_text("{ lambda n:s32[]. let in (n,) }"),
+             *none = parse_text("{ lambda n:s32[]. let in () }");
   TEST_OK(ax_check_loss(good));
   TEST_FAILS(ax_check_loss(vector), AX_INVALID_ARGUMENT, "it is f32[2]");
   TEST_FAILS(ax_check_loss(integer), AX_INVALID_ARGUMENT, "it is s32[]");

@@ -17,7 +17,8 @@ static void neighbours_are_one_window(void **state) {
 /* Every other element: 0 2 of the first four, 4 6 of the last that end at 6. */
 static void no_window_reads_beyond_the_last_element(void **state) {
   (void)state;
-  const ax_row_windows w = ax_windows_cover((const int64_t[]){0, 2, 4, 6}, 4, 6), free = ax_windows_cover((const int64_t[]){0, 2, 4, 6}, 4, 7);
+  const ax_row_windows w = ax_windows_cover((const int64_t[]){0, 2, 4, 6}, 4, 6),
+                       free = ax_windows_cover((const int64_t[]){0, 2, 4, 6}, 4, 7);
   begin_at(&w, 2, (const int64_t[]){0, 3});
   begin_at(&free, 2, (const int64_t[]){0, 4});
   for (uint32_t lane = 0; lane < 4; lane++) assert_int_equal(w.window[lane], lane / 2);

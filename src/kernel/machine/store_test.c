@@ -40,8 +40,8 @@ static void a_dense_view_steps_over_bytes(void **state) {
 static void rows_that_lie_in_one_piece_are_reshaped(void **state) {
   (void)state;
   const ax_view view = table(), one = column(1);
-  const ax_type six = ref(1, (const int64_t[]){6}), three = ref(3, (const int64_t[]){2, 1, 3}), turned = ref(2, (const int64_t[]){1, 2}),
-                other = ref(2, (const int64_t[]){3, 2});
+  const ax_type six = ref(1, (const int64_t[]){6}), three = ref(3, (const int64_t[]){2, 1, 3}),
+                turned = ref(2, (const int64_t[]){1, 2}), other = ref(2, (const int64_t[]){3, 2});
   ax_view out;
   assert_true(ax_view_reshape(&view, &six, &out) && out.strides[0] == 4);
   assert_true(ax_view_reshape(&view, &three, &out) && out.strides[0] == 12 && out.strides[2] == 4);
@@ -209,7 +209,8 @@ static void a_key_keeps_its_number(void **state) {
 
 static void some_acts_nobody_notices(void **state) {
   (void)state;
-  assert_true(ax_act_has_effect(&(ax_act){.kind = AX_ACT_SIGNAL, .amount = 1}) && ax_act_has_effect(&(ax_act){.kind = AX_ACT_ARRIVE}));
+  assert_true(ax_act_has_effect(&(ax_act){.kind = AX_ACT_SIGNAL, .amount = 1}) &&
+              ax_act_has_effect(&(ax_act){.kind = AX_ACT_ARRIVE}));
   assert_true(ax_act_has_effect(&(ax_act){.kind = AX_ACT_LOCAL, .touch_count = 1}));
   assert_false(ax_act_has_effect(&(ax_act){.kind = AX_ACT_SIGNAL}) || ax_act_has_effect(&(ax_act){.kind = AX_ACT_LOCAL}));
   assert_false(ax_act_has_effect(&(ax_act){.kind = AX_ACT_WAIT, .amount = 1}) || ax_act_has_effect(&(ax_act){.kind = AX_ACT_READ}));
