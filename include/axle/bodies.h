@@ -33,9 +33,9 @@
 #include "axle/program.h"
 
 /* AX_LOOP (i, lower, upper, &x, ..) { .. }       as jax.lax.fori_loop
-   For each index i from lower to below upper. i: a const ax_value that the macro declares, an integer scalar. Both bounds C
-   numbers: a scan, with all derivatives. Otherwise the bounds are integer scalars of one dtype, or one of them a number: a
-   while. See ax_fori_loop. */
+   For each index i from lower to below upper. i: a const ax_value that the macro declares, an integer scalar. If both bounds
+   are C numbers, the loop becomes a scan, and all derivatives work. Otherwise the bounds are integer scalars of one dtype, or one
+   of them a number, and the loop becomes a while, which has forward derivatives only. See ax_fori_loop. */
 #define AX_LOOP(i, lower, ...) AX_LOOP_(AX_BLOCK_NAME, i, lower, #__VA_ARGS__, __VA_ARGS__)
 
 /* AX_SCAN (x, xs, &h, ..) { .. }                 as jax.lax.scan

@@ -26,7 +26,7 @@ typedef struct ax_host_array {
    read `data`. Where the dtype or the dimensions are invalid, or the memory is not of that dtype or too short (AX_MEMORY), the view
    has no dtype, and every function refuses it; ax_message says why. */
 ax_host_array ax_host_view(ax_dtype dtype, uint32_t rank, const int64_t *dims, ax_dtype element, const void *data, size_t bytes);
-/* AX_HOST(x): a view of a C array of any rank, or of a number, with the dtype and the dimensions that it has in C:
+/* AX_HOST(x): a view of a C array of up to 8 dimensions, or of a number, with the dtype and the dimensions that it has in C:
      float x[64][10];     AX_HOST(x) is f32[64,10]
    A pointer does not compile: AX_HOST_AT(p, 64, 10) says the dimensions of what it points to. Both are values whose address can be
    taken (&AX_HOST(x)), and live as long as the block they stand in. */

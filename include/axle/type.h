@@ -151,10 +151,11 @@ static inline ax_type ax_listed_type(uint32_t count, const int64_t *dtype_and_di
   return ax_array_type((ax_dtype)dtype_and_dims[0], count - 1, dtype_and_dims + 1);
 }
 #endif
-/* Memory of the caller's is an address, and what the compiler knows of it: in C the macros of functions that take `data` find the
-   dtype of its elements and the bytes that are there. An array of another C type than the dtype's, or of fewer bytes than are
-   needed, is an error of the call. What a `void *`, or an `unsigned char *`, points to may be of any dtype, and what a pointer
-   points to of any length; bf16 and f16 are read and written as uint16_t.
+/* Memory of the caller's is an address, and what the compiler knows of it: in C the macros of functions that take `data` find
+   the dtype of its elements and the bytes that are there. An array of another C type than the dtype's, or of fewer bytes than
+   are needed, is an error of the call. Signed and unsigned integers of one size may stand for each other. What a `void *`, or an
+   `unsigned char *`, points to may be of any dtype, and what a pointer points to of any length; bf16 and f16 are read and
+   written as uint16_t.
    element: AX_NO_DTYPE is not known; bytes: SIZE_MAX is not known. */
 #ifndef __cplusplus
 #define AX_MEMORY(data) AX_ELEMENT(data), (data), __builtin_object_size((data), 0)
