@@ -365,58 +365,6 @@ ax_type ax_typeof(ax_value value) {
   return id != AX_NONE ? current->types[id] : (ax_type){0};
 }
 
-/* --- Lists of public functions --- */
-
-ax_status ax_list_check(const char *who, const char *takes, const char *what, uint32_t count, uint32_t needed) {
-  uint32_t given = ax_list_entries(count, needed);
-  if (given == needed) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "%s: %s %u %s%s, but the list has %u", who, takes, needed, what, needed == 1 ? "" : "s", given);
-}
-
-ax_status ax_list_length(const char *who, const char *what, uint32_t count, uint32_t *length) {
-  *length = ax_list_entries(count, AX_ROOM(0));
-  if (count != AX_ANY_ROOM) return AX_OK;
-  *length = 0;
-  return ax_error(AX_INVALID_ARGUMENT, "%s: nothing says how many %s there are: AX_LIST(count, pointer) does", who, what);
-}
-
-static bool is_integer(ax_dtype dtype) { return dtype >= AX_S8 && dtype <= AX_U64; }
-
-/* Signed and unsigned integers of one size may stand for each other, as C lets them. */
-static bool holds(ax_dtype element, ax_dtype dtype) {
-  if (element == AX_NO_DTYPE || element == dtype) return true;
-  if (is_integer(element) && is_integer(dtype)) return ax_dtype_bytes(element) == ax_dtype_bytes(dtype);
-  return element == AX_U16 ? dtype == AX_BF16 || dtype == AX_F16 : element == AX_S8 && dtype == AX_BOOL;
-}
-
-ax_status ax_memory_check(const char *who, const ax_type *type, ax_dtype element, size_t bytes) {
-  int64_t needed;
-  if (!holds(element, type->dtype))
-    return ax_error(AX_INVALID_ARGUMENT, "%s: the array is %s, but the memory in C has elements of type %s", who,
-                    ax_type_string(type, NULL), ax_dtype_name(element));
-  if (!ax_mul_i64(ax_type_elems(type), (int64_t)ax_dtype_bytes(type->dtype), &needed) || (uint64_t)needed <= bytes) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "%s: %s takes %lld bytes, but the memory in C has %zu", who, ax_type_string(type, NULL),
-                  (long long)needed, bytes);
-}
-
-bool ax_list_fits(const char *who, const char *takes, const char *what, uint32_t count, uint32_t needed) {
-  ax_status status = ax_list_check(who, takes, what, count, needed);
-  if (status != AX_OK) ax_fail(status);
-  return status == AX_OK;
-}
-
-void ax_poison_list(uint32_t count, uint32_t needed, ax_value *out) {
-  for (uint32_t k = 0; out != NULL && k < ax_list_entries(count, needed); k++) out[k] = ax_poison;
-}
-
-bool ax_lists_fit(const char *who, uint32_t in_count, uint32_t in_needed, uint32_t out_count, uint32_t out_needed, ax_value *out) {
-  if (ax_list_fits(who, "the function takes", "operand", in_count, in_needed) &&
-      ax_list_fits(who, "the call gives", "result", out_count, out_needed))
-    return true;
-  ax_poison_list(out_count, out_needed, out);
-  return false;
-}
-
 const ax_value *ax_take_operands(const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count) {
   ax_value *copy = ax_failed() || in == NULL ? NULL : ax_arena_copy(&current->arena, in, in_count * sizeof in[0]);
   if (copy == NULL && in != NULL && !ax_failed()) ax_fail(ax_out_of_memory(in_count * sizeof in[0]));
@@ -424,80 +372,7 @@ const ax_value *ax_take_operands(const ax_value *in, uint32_t in_count, ax_value
   return copy != NULL ? copy : in;
 }
 
-/* --- Equations --- */
-
-uint32_t ax_prim_outs(const ax_prim *prim, const void *params, uint32_t in_count) {
-  if (prim->out_count == AX_AS_OPERANDS) return in_count;
-  return prim->out_count >= 0 ? (uint32_t)prim->out_count : prim->count_outs(params);
-}
-
-static ax_status check_sizes(const ax_infer_args *args) {
-  for (uint32_t i = 0; i < args->out_count; i++) {
-    int64_t bytes = (int64_t)ax_dtype_bytes(args->out[i].dtype);
-    for (uint32_t d = 0; d < args->out[i].rank; d++)
-      if (args->out[i].dims[d] > 0 && !ax_mul_i64(bytes, args->out[i].dims[d], &bytes))
-        return ax_error(AX_INVALID_ARGUMENT, "the result %s is too large", ax_type_string(&args->out[i], args->axes));
-  }
-  return AX_OK;
-}
-
-static ax_status check_forms(const ax_infer_args *args) {
-  for (uint32_t i = 0; i < args->in_count; i++) {
-    ax_form form = args->in[i].form;
-    if (form == args->prim->operands || (form == AX_TOKEN && args->prim->tokens) || (ax_is_memory(form) && args->prim->memory))
-      continue;
-    return ax_error(AX_INVALID_ARGUMENT, "operand %u is %s, %s", i, ax_type_string(&args->in[i], args->axes),
-                    form == AX_FUTURE                      ? ax_form_advice(&args->in[i])
-                    : args->prim->operands == AX_FUTURE ? "no future"
-                    : args->prim->operands == AX_TOKEN  ? "no token"
-                                                           : ax_form_advice(&args->in[i]));
-  }
-  return AX_OK;
-}
-
-static ax_status check_groups(const ax_infer_args *args) {
-  for (uint32_t p = 0; p < args->prim->param_count && args->prim->ungroup == NULL; p++) {
-    const ax_param *param = &args->prim->params[p];
-    const ax_axes *axes = (const void *)((const char *)args->params + param->offset);
-    if (param->kind == AX_PARAM_AXES && axes->groups.count > 0)
-      return ax_error(AX_INVALID_ARGUMENT, "it takes no groups: it is over all members along its axes");
-  }
-  return AX_OK;
-}
-
-static ax_status infer_inner(const ax_infer_args *args) {
-  const ax_prim *prim = args->prim;
-  if (prim->in_count >= 0 && args->in_count != (uint32_t)prim->in_count)
-    return ax_error(AX_INVALID_ARGUMENT, "takes %d operands, got %u", prim->in_count, args->in_count);
-  AX_TRY(check_forms(args));
-  AX_TRY(check_groups(args));
-  AX_TRY(prim->infer(args));
-  AX_TRY(prim->spread(args));
-  return check_sizes(args);
-}
-
-/* "mul f32[3] f32[4]: " before the message. */
-static ax_status name_equation(ax_status status, const ax_infer_args *args) {
-  ax_text text = {0};
-  for (uint32_t i = 0; i < args->in_count && i < 8; i++) {
-    ax_text_add(&text, " ");
-    ax_type_text(&text, &args->in[i], args->axes);
-  }
-  if (args->in_count > 8) ax_text_add(&text, " ...");
-  status = ax_error_context(status, "%s%s: ", args->prim->name, text.data != NULL && !text.failed ? text.data : "");
-  ax_text_deinit(&text);
-  return status;
-}
-
-ax_status ax_infer_types(const ax_prim *prim, const ax_mesh *axes, const void *params, const ax_type *in,
-                         uint32_t in_count, ax_type *out, uint32_t out_count) {
-  ax_infer_args args = {prim, axes, params, in, in_count, out_count, out};
-  if (out_count > 0) memset(out, 0, out_count * sizeof out[0]);
-  ax_status status = infer_inner(&args);
-  return status == AX_OK || status == AX_OUT_OF_MEMORY ? status : name_equation(status, &args);
-}
-
-/* --- Locations: "prog.c:12" of the C call that an equation comes from --- */
+/* --- Equations, and the location, "prog.c:12", of the C call that each comes from --- */
 
 /* A copy in the trace's memory, of which there are few: what was met lately is found again. NULL: no memory. */
 static const char *keep_location(ax_builder *builder, const char *location, size_t length) {

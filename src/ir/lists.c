@@ -1,0 +1,52 @@
+/* What callers hand over: lists and the counts that come with them, and memory with what the C compiler knows of it (axle/type.h). */
+#include "ir/program.h"
+
+ax_status ax_list_check(const char *who, const char *takes, const char *what, uint32_t count, uint32_t needed) {
+  uint32_t given = ax_list_entries(count, needed);
+  if (given == needed) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s: %s %u %s%s, but the list has %u", who, takes, needed, what, needed == 1 ? "" : "s", given);
+}
+
+ax_status ax_list_length(const char *who, const char *what, uint32_t count, uint32_t *length) {
+  *length = ax_list_entries(count, AX_ROOM(0));
+  if (count != AX_ANY_ROOM) return AX_OK;
+  *length = 0;
+  return ax_error(AX_INVALID_ARGUMENT, "%s: nothing says how many %s there are: AX_LIST(count, pointer) does", who, what);
+}
+
+static bool is_integer(ax_dtype dtype) { return dtype >= AX_S8 && dtype <= AX_U64; }
+
+/* Signed and unsigned integers of one size may stand for each other, as C lets them. */
+static bool holds(ax_dtype element, ax_dtype dtype) {
+  if (element == AX_NO_DTYPE || element == dtype) return true;
+  if (is_integer(element) && is_integer(dtype)) return ax_dtype_bytes(element) == ax_dtype_bytes(dtype);
+  return element == AX_U16 ? dtype == AX_BF16 || dtype == AX_F16 : element == AX_S8 && dtype == AX_BOOL;
+}
+
+ax_status ax_memory_check(const char *who, const ax_type *type, ax_dtype element, size_t bytes) {
+  int64_t needed;
+  if (!holds(element, type->dtype))
+    return ax_error(AX_INVALID_ARGUMENT, "%s: the array is %s, but the memory in C has elements of type %s", who,
+                    ax_type_string(type, NULL), ax_dtype_name(element));
+  if (!ax_mul_i64(ax_type_elems(type), (int64_t)ax_dtype_bytes(type->dtype), &needed) || (uint64_t)needed <= bytes) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s: %s takes %lld bytes, but the memory in C has %zu", who, ax_type_string(type, NULL),
+                  (long long)needed, bytes);
+}
+
+bool ax_list_fits(const char *who, const char *takes, const char *what, uint32_t count, uint32_t needed) {
+  ax_status status = ax_list_check(who, takes, what, count, needed);
+  if (status != AX_OK) ax_fail(status);
+  return status == AX_OK;
+}
+
+void ax_poison_list(uint32_t count, uint32_t needed, ax_value *out) {
+  for (uint32_t k = 0; out != NULL && k < ax_list_entries(count, needed); k++) out[k] = ax_poison;
+}
+
+bool ax_lists_fit(const char *who, uint32_t in_count, uint32_t in_needed, uint32_t out_count, uint32_t out_needed, ax_value *out) {
+  if (ax_list_fits(who, "the function takes", "operand", in_count, in_needed) &&
+      ax_list_fits(who, "the call gives", "result", out_count, out_needed))
+    return true;
+  ax_poison_list(out_count, out_needed, out);
+  return false;
+}
