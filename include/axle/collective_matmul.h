@@ -61,8 +61,10 @@ typedef struct ax_rings {
 /* The kernels of both on rings of a table: many rings at once, of any length and in any order; members of no ring get zeros. rings
    NULL: one ring, of all members in their order. They have no derivatives of their own.
    Errors also: a table that is not s32, or has not two dimensions; ids that there are not, or twice. */
-ax_value ax_collective_matmul_kernel(ax_value lhs, ax_value rhs, const char *axes, const ax_rings *rings, const ax_ring_options *options);
-ax_value ax_matmul_reduce_scatter_kernel(ax_value lhs, ax_value rhs, const char *axes, const ax_rings *rings, const ax_ring_options *options);
+ax_value ax_collective_matmul_kernel(ax_value lhs, ax_value rhs, const char *axes, const ax_rings *rings,
+                                     const ax_ring_options *options);
+ax_value ax_matmul_reduce_scatter_kernel(ax_value lhs, ax_value rhs, const char *axes, const ax_rings *rings,
+                                         const ax_ring_options *options);
 
 #pragma GCC visibility pop
 

@@ -129,7 +129,8 @@ typedef struct ax_array ax_array;
 AX_MUST_USE ax_status ax_device_put_data(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
                                     ax_dtype element, const void *data, size_t bytes, ax_array **out);
 /* The same of a host array, which is borrowed for the call. */
-AX_MUST_USE ax_status ax_device_put(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_host_array *host, ax_array **out);
+AX_MUST_USE ax_status ax_device_put(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_host_array *host,
+                                    ax_array **out);
 ax_array *ax_array_retain(ax_array *array);
 void ax_array_release(ax_array *array);
 /* Borrowed, all three. The type is that of the whole array. */
@@ -282,7 +283,8 @@ AX_MUST_USE ax_status ax_run(ax_executable *executable, uint32_t in_count, ax_ar
    is borrowed, and only read, also where the executable was compiled to be given an argument; `out` gets arrays with memory of
    their own (ax_host_array_release), all empty on failure. What `out` held is not released, and it shares no array with `in`.
    Threads and errors as ax_run. */
-AX_MUST_USE ax_status ax_run_host(ax_executable *executable, uint32_t in_count, const ax_host_array *in, uint32_t out_count, ax_host_array *out);
+AX_MUST_USE ax_status ax_run_host(ax_executable *executable, uint32_t in_count, const ax_host_array *in, uint32_t out_count,
+                                  ax_host_array *out);
 /* Once, and all in one: traces the function on the types of the host arrays, compiles it and runs it on them. runtime NULL: one
    that is made for the call. `in` has function.in_count entries, `out` function.out_count; ownership as ax_run_host's. What is run
    more often is compiled once (ax_jit). Statuses: those of ax_runtime_create, ax_jit and ax_run_host. */
@@ -296,7 +298,8 @@ AX_MUST_USE ax_status ax_apply(ax_runtime *runtime, ax_fn function, uint32_t in_
    A failure before the run begins to wait is this function's, as ax_run's, with `out` all NULL. One that comes later is that of the
    results: waiting for one of them, reading it or running on it gives the status and the message, which names the run ("run 3
    failed: ..."; runs that are pending are numbered from 1 in each runtime). Threads: as ax_run. */
-AX_MUST_USE ax_status ax_run_start(ax_executable *executable, uint32_t in_count, ax_array *const *in, uint32_t out_count, ax_array **out);
+AX_MUST_USE ax_status ax_run_start(ax_executable *executable, uint32_t in_count, ax_array *const *in, uint32_t out_count,
+                                   ax_array **out);
 /* Waits until the array is ready, and works on the runtime's runs meanwhile. Gives the status and message of the run that makes it.
    AX_INVALID_ARGUMENT: a donated array.
    Any thread, several at once. */

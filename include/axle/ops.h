@@ -212,10 +212,14 @@ typedef struct ax_scatter_dims {
    Derivatives: through x and updates. As in JAX, those of mul through updates, and those backwards of a scatter whose tangents
    are scattered, need unique_indices. */
 ax_value ax_scatter(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options);
-ax_value ax_scatter_add(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options);
-ax_value ax_scatter_mul(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options);
-ax_value ax_scatter_min(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options);
-ax_value ax_scatter_max(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options);
+ax_value ax_scatter_add(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims,
+                        const ax_index_options *options);
+ax_value ax_scatter_mul(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims,
+                        const ax_index_options *options);
+ax_value ax_scatter_min(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims,
+                        const ax_index_options *options);
+ax_value ax_scatter_max(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims,
+                        const ax_index_options *options);
 
 /* The parts at these indices, one operation whatever their number: integers I[i..]; [b.., n, a..] -> [b.., i.., a..] along
    dimension `axis`. ax_take clamps indices as ax_dynamic_at does. ax_take_with treats indices outside as the options say; in all

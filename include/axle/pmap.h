@@ -86,7 +86,8 @@ int64_t ax_program_devices(const ax_program *program);
    operand of a pmap over these axes whose slices are all alike. The elements are copied once, and all parts are that copy; a run
    that the array is donated to makes its own copy. host is borrowed for the call; `*out` is owned by the caller. Any thread.
    AX_INVALID_ARGUMENT: as ax_device_put; a spec of more than one entry; AX_MAX_RANK dimensions already. */
-AX_MUST_USE ax_status ax_replicate(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_host_array *host, ax_array **out);
+AX_MUST_USE ax_status ax_replicate(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_host_array *host,
+                                   ax_array **out);
 
 /* --- The shardings of jax.pmap's arrays, as text and as meshes and specs --- */
 

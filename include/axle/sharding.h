@@ -39,7 +39,8 @@ typedef struct ax_sharding_options {
    2^31 - 1 or twice; another number of them than there are places, or a number without ids that is another; what the function says.
    AX_ABSENT: a memory kind other than "device". AX_OUT_OF_MEMORY. */
 /* mesh NULL: one device. AX_INVALID_ARGUMENT: an unsound mesh; a spec that ax_spec_parse refuses. */
-AX_MUST_USE ax_status ax_sharding_named(const ax_mesh *mesh, const char *spec, const ax_sharding_options *options, ax_sharding **out);
+AX_MUST_USE ax_status ax_sharding_named(const ax_mesh *mesh, const char *spec, const ax_sharding_options *options,
+                                        ax_sharding **out);
 /* All of an array on one device. AX_INVALID_ARGUMENT: an id below 0 or above 2^31 - 1. */
 AX_MUST_USE ax_status ax_sharding_single(int64_t device, ax_sharding **out);
 /* All of an array on each of options->device_count devices; 0: one. */
@@ -107,13 +108,15 @@ AX_MUST_USE ax_status ax_sharding_picture(const ax_sharding *sharding, const ax_
    to the runtime's threads, as in all that follows. AX_INVALID_ARGUMENT: no data where there are elements. */
 AX_MUST_USE ax_status ax_device_put_as(ax_runtime *runtime, const ax_sharding *sharding, const ax_host_array *host, ax_array **out);
 /* `count` of them; all or none: `out` is all NULL on failure, and the message says which could not be put. */
-AX_MUST_USE ax_status ax_device_put_many(ax_runtime *runtime, uint32_t count, const ax_sharding *const *shardings, const ax_host_array *hosts, ax_array **out);
+AX_MUST_USE ax_status ax_device_put_many(ax_runtime *runtime, uint32_t count, const ax_sharding *const *shardings,
+                                         const ax_host_array *hosts, ax_array **out);
 /* The elements of an array laid out anew: jax.device_put of an array. If all blocks lie in place already, each whole or as a dense
    piece of one of the array's blocks, they are shared with it and not copied. The two arrays are used and released independently; a
    run that is given memory that both have (donated) makes a copy of it. */
 AX_MUST_USE ax_status ax_array_reshard(const ax_array *array, const ax_sharding *sharding, ax_array **out);
 /* `count` of them; all or none. */
-AX_MUST_USE ax_status ax_array_reshard_many(uint32_t count, ax_array *const *arrays, const ax_sharding *const *shardings, ax_array **out);
+AX_MUST_USE ax_status ax_array_reshard_many(uint32_t count, ax_array *const *arrays, const ax_sharding *const *shardings,
+                                            ax_array **out);
 /* The same in memory of its own, also where blocks lie in place: jax.device_put with may_alias=False. For callers that donate both
    arrays. */
 AX_MUST_USE ax_status ax_array_copy_to(const ax_array *array, const ax_sharding *sharding, ax_array **out);

@@ -131,7 +131,8 @@ typedef struct ax_simulation {
    messages than options allow.
    AX_ABSENT: messages in a conditional that devices take differently. AX_DEADLOCK: a message, or in a kernel a semaphore, is waited
    for in vain. AX_OUT_OF_MEMORY. The model is in docs/simulate.md. */
-AX_MUST_USE ax_status ax_simulate(const ax_lowered *lowered, const ax_cluster *machine, const ax_simulate_options *options, ax_simulation *out);
+AX_MUST_USE ax_status ax_simulate(const ax_lowered *lowered, const ax_cluster *machine, const ax_simulate_options *options,
+                                  ax_simulation *out);
 void ax_simulation_release(ax_simulation *simulation); /* leaves it empty */
 
 typedef enum ax_simulation_form {

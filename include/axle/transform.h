@@ -70,7 +70,8 @@ AX_MUST_USE ax_status ax_program_simplify(const ax_program *program, ax_program 
    Where a spec does not divide an input or a result, it is whole outside, and in padded blocks inside.
    AX_INVALID_ARGUMENT: an unsound mesh; specs that do not parse, or that have more entries than their input or result has
    dimensions; the message names it by its number. */
-AX_MUST_USE ax_status ax_program_with_shardings(const ax_program *program, const ax_mesh *mesh, const char *specs, ax_program **out);
+AX_MUST_USE ax_status ax_program_with_shardings(const ax_program *program, const ax_mesh *mesh, const char *specs,
+                                                ax_program **out);
 /* Sharding in types, as jax.sharding.AxisType.Explicit: the program, in which constraints (ax_program_with_shardings,
    ax_with_sharding) say how some values lie over one mesh, with a constraint on each value that is cut, as it follows from its
    operands by rule: so that nothing is left to propagation or choice. An input without a constraint is whole. Derivatives are taken

@@ -1,6 +1,6 @@
 /* Arrays: a layout, parts, and users.
 
-     layout   the type, the mesh and the spec, which cut the array into n blocks, numbered as in partition/sharding.h. All results
+     layout   the type, the mesh and the spec, which cut the array into n blocks, numbered as in mesh/sharding.h. All results
               of an executable share its layouts
      parts    the n blocks in memory: an address for each, and the owner of the memory. The owner is this set of parts (one block
               of memory from the pool), another set of parts (after a change of layout that left some in place), or the user

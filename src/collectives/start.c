@@ -8,7 +8,7 @@
    Parameters of start: body, of collectives and operations of each device, loops without collectives among them; done has none.
    Errors: a body that holds a start, or another program with collectives, or takes other operands; an operand of done that is no
    future. A future is done once, in the program that it was started in: any other use of it is an error, found where it stands or
-   when the trace finishes (ir/future.c).
+   when the trace finishes (ir/once.c).
    By value start is its body and done the identity. Derivatives are the body's: tangents and cotangents of a future are arrays,
    whose collectives stand where start does (every collective overlaps with operations that do not need it; the pair only says so
    in the program). A batched start begins the batched body.

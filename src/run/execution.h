@@ -85,7 +85,7 @@ typedef struct ax_execution {
   ax_counter *counters;
   _Atomic uint32_t *arrived; /* by counter: members that have come to an at_last_arrival push */
   struct ax_queue *queues; /* by link: messages (mail.c) */
-  unsigned char **part; /* by space, first + place: its address; NULL: not set yet, or in another process */
+  unsigned char **part; /* by space, first + place: its address; NULL: not set yet */
 
   ax_job job; /* for the team, if the run is threaded; with one activation, helpers are asked for once work is shared */
   bool threaded;                     /* several threads may run it */
