@@ -5,8 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Gives the folder that ax_runtime_options.code_cache names, or, if that is NULL, AXLE_CODE_CACHE. False: there is none, or its
-   path is longer than `bytes`. */
+/* Writes the folder's path into path[0 .. bytes - 1]. `said` is ax_runtime_options.code_cache; if it is NULL, the environment
+   variable AXLE_CODE_CACHE is read instead. Either is a path, or "user" for the folder axle among the user's caches, or "off".
+   False: nothing is to be kept ("off", "", or neither is set), or the path has no room. */
 bool ax_code_cache_folder(const char *said, char *path, size_t bytes);
 
 #endif

@@ -2,7 +2,8 @@
 
      %5, %6 = "name"(%1, %2) ({ ^bb0(%7: type): ops "stablehlo.return"(%8) : (type) -> () }, {..}) {attributes} : (types) -> types
 
-   Where the text stands says what comes next: a region after "}" is a further one. SSA ids are never used twice in a module. */
+   The end of the text shows how far an op is written: if it is "}", a region has just ended, so the next region begins with a
+   comma. SSA ids are never used twice in a module. */
 #include "hlo/hlo.h"
 
 #include <inttypes.h>
@@ -36,7 +37,7 @@ static void add_ids(ax_text *text, const uint32_t *ids, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) ax_text_add(text, "%s%%%u", i > 0 ? ", " : "", ids[i]);
 }
 
-/* (types) -> type, or -> (types) when they are not one. */
+/* Adds "(types) -> type" for one result, and "(types) -> (types)" for any other number of results. */
 static void add_signature(ax_text *text, const ax_type *in, uint32_t in_count, const ax_type *out, uint32_t out_count) {
   ax_text_add(text, "(");
   add_types(text, in, in_count);
@@ -115,7 +116,8 @@ ax_status ax_hlo_attributes_end(ax_text *attributes) {
 
 /* --- Constants --- */
 
-/* The shortest of a few precisions that reads back the same; a point whatever the locale's is. MLIR wants one. */
+/* Adds a finite value in 2, 7, 12 or 17 digits, the first of these that reads back as the same number. MLIR wants a point after the
+   first digit, whatever sign the locale has for it. */
 static void add_float(ax_text *text, ax_dtype dtype, double value) {
   char digits[64];
   for (int precision = 1; precision <= 16; precision += 5) {
@@ -151,7 +153,7 @@ static void add_element(ax_text *text, ax_dtype dtype, const void *data, int64_t
   }
 }
 
-/* [[a, b], [c, d]]: dimension `dim` and those inside it, from element `first` of `count`. */
+/* Adds "[[a, b], [c, d]]": dimension `dim` and those inside it, which hold `count` elements from number `first` on. */
 static void add_nested(ax_text *text, const ax_type *type, const void *data, uint32_t dim, int64_t first,
                        int64_t count) {
   if (dim == type->rank) {
@@ -167,7 +169,7 @@ static void add_nested(ax_text *text, const ax_type *type, const void *data, uin
   ax_text_add(text, "]");
 }
 
-/* "0x3f80..": the bytes as they lie in memory, which MLIR takes to be little-endian. */
+/* Adds "0x3F80..": the bytes as they lie in memory, which MLIR takes to be little-endian. */
 static void add_bytes(ax_text *text, const void *data, size_t bytes) {
   static const char digit[] = "0123456789ABCDEF";
   const unsigned char *from = data;
@@ -195,7 +197,8 @@ uint32_t ax_hlo_splat(ax_hlo *hlo, const ax_type *type, const void *scalar) {
   return add_constant(hlo, type, &value);
 }
 
-/* Few elements are written to be read; bools always so, as MLIR packs theirs into bits. */
+/* Few elements are written as numbers, so that people can read them, and many as bytes. Bools are never written as bytes, because
+   MLIR packs eight of them into one. */
 uint32_t ax_hlo_dense(ax_hlo *hlo, const ax_type *type, const void *data) {
   enum { FEW = 64 };
   ax_text value = {0};
@@ -216,7 +219,8 @@ void ax_hlo_i64_array(ax_text *text, const int64_t *v, uint32_t count) {
   ax_text_add(text, ">");
 }
 
-/* A group of the devices that agree with `device` off the axes; group AX_NONE: all of them. */
+/* Adds one group of devices, "[0, 2, -1]", filled up with -1 to `size` entries. The devices are those that differ from `device`
+   only along the axes: group number `group` of them, or all of them if `group` is AX_NONE. */
 static void replica_group(ax_text *text, const ax_axes *names, const ax_mesh *axes, int64_t device, uint32_t group, int64_t size,
                           bool first) {
   const ax_groups *groups = &names->groups;
@@ -237,7 +241,7 @@ void ax_hlo_replica_groups(ax_text *text, const ax_axes *names, const ax_mesh *a
   for (uint32_t g = 0; g < groups->count; g++) size = ax_group_size(groups, g) > size ? ax_group_size(groups, g) : size;
   ax_text_add(text, "dense<[");
   for (int64_t device = 0; device < devices; device++) {
-    if (ax_axes_index(names, axes, device) != 0) continue; /* not the first of its group */
+    if (ax_axes_index(names, axes, device) != 0) continue; /* its group was written with the first device in it */
     if (groups->count == 0) replica_group(text, names, axes, device, AX_NONE, size, device == 0);
     for (uint32_t g = 0; g < groups->count; g++) replica_group(text, names, axes, device, g, size, device == 0 && g == 0);
   }

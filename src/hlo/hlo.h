@@ -17,7 +17,8 @@ struct ax_hlo {
   uint32_t indent;
   ax_mesh axes;    /* the devices the module runs on: replica groups are made from it */
   uint32_t channel;
-  uint32_t watched, watched_ops; /* watched: an indentation; ops begun at it are counted in watched_ops; 0: none are */
+  uint32_t watched, watched_ops; /* ops begun at indentation `watched` are counted in watched_ops: `start` must write just one
+                                    exchange; watched 0: none are counted */
   uint32_t messages; /* channel of all messages, since both sides must name the same one; 0: no message yet */
   const ax_program *program; /* whose equations are being written: operand types are program->types[eqn->in[i]] */
   /* Writes `program`'s equations here by their rules. The driver (bridge/) sets it; rules of regions call it. */
@@ -45,14 +46,14 @@ void ax_hlo_end(ax_hlo *hlo, const char *attributes, const ax_type *in_types, ui
                 uint32_t out_count);
 /* Releases attributes that a rule wrote. AX_OUT_OF_MEMORY: there was too little memory for them, and the op lacks some. */
 AX_MUST_USE ax_status ax_hlo_attributes_end(ax_text *attributes);
-/* dense<v> of a scalar, splat over `type`: `bits` as in the array. */
+/* dense<v>: an array of `type` whose elements all equal *scalar, which has the array's dtype. */
 uint32_t ax_hlo_splat(ax_hlo *hlo, const ax_type *type, const void *scalar);
 /* A dense array. */
 uint32_t ax_hlo_dense(ax_hlo *hlo, const ax_type *type, const void *data);
 /* "array<i64: 1, 2>" */
 void ax_hlo_i64_array(ax_text *text, const int64_t *v, uint32_t count);
-/* "dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>": the groups of devices that differ only along the named axes, in their order.
-   Groups smaller than the largest are filled up with -1. */
+/* "dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>": the groups of devices that differ only along the named axes. A group's devices are
+   in the order of their index along these axes. Groups smaller than the largest are filled up with -1. */
 void ax_hlo_replica_groups(ax_text *text, const ax_axes *names, const ax_mesh *axes);
 
 #endif

@@ -1,5 +1,5 @@
-/* Grids around the functions that are traced. They lie in the trace's memory: a trace that fails takes them with it, and those
-   inside it have the one around. */
+/* The stack of grids around the function that is being traced. A grid is allocated in the memory of its trace, so it needs no
+   release when the trace fails. A trace that begins inside another one sees the grids of the outer trace. */
 #include "kernel/grid.h"
 
 #include "kernel/local.h"
@@ -10,7 +10,7 @@ static const ax_context_key grids = {.name = "grid"};
 struct ax_grid {
   struct ax_grid *around;
   uint32_t count;
-  const ax_value *ids; /* NULL: program_id's */
+  const ax_value *ids; /* the number along each dimension; NULL: the primitive program_id gives it */
   const int64_t *sizes;
 };
 
@@ -34,7 +34,7 @@ void ax_grid_pop(void) {
   if (grid != NULL) ax_context_set(&grids, grid->around);
 }
 
-/* The grid around that has the dimension; NULL: the trace has failed. */
+/* Returns the innermost grid, after checking that it has the dimension. NULL: the trace has failed, now or before. */
 static const struct ax_grid *grid_of(const char *function, uint32_t dimension) {
   if (ax_failed()) return NULL;
   const struct ax_grid *grid = ax_context_get(&grids);

@@ -1,5 +1,6 @@
-/* Emits fused loops. Each kernel is emitted where its step stands. Places that are held become SSA values: where paths meet
-   (after a branch, at the head of a loop), each value that some path changes gets a phi. */
+/* Emits fused loops (nest/fused_loop.h has their steps, and says what a place is). The code of a kernel stands where its step is.
+   Places that are held become SSA values: where paths meet (after a branch, at the head of a loop), each value that some path
+   changes gets a phi. */
 #include "jit/emit/fused_loop_emit.h"
 
 #include <string.h>
@@ -7,10 +8,11 @@
 #include "jit/emit/nest.h"
 #include "jit/emit/windows.h"
 
-enum { most_vectors = 8, most_in_all = 16 }; /* of one place, and of all; the others' values must be somewhere too */
+/* Limits on the vectors that hold one place, and that hold all places together: kernels need registers for their own values too. */
+enum { most_vectors = 8, most_in_all = 16 };
 
 typedef struct holding { /* how a place is held */
-  uint32_t vectors, lanes; /* vectors 0: in memory; lanes 1: one element */
+  uint32_t vectors, lanes; /* vectors 0: in memory; lanes 1: one element; lanes UINT32_MAX, while it is decided: never as vectors */
 } holding;
 
 typedef struct writer {
@@ -27,6 +29,7 @@ typedef struct writer {
   bool failed;          /* for lack of memory */
 } writer;
 
+/* A *value* below is an index into w->values: one vector, or the only element, of a place. */
 static LLVMValueRef i64(const writer *w, int64_t value) { return ax_cg_i64(&w->cg, value); }
 static LLVMBasicBlockRef new_block(const writer *w) { return LLVMAppendBasicBlockInContext(w->cg.context, w->cg.function, ""); }
 static size_t value_count(const writer *w) { return (size_t)w->fused_loop->place_count * most_vectors; }
@@ -36,7 +39,8 @@ static bool is_held(const writer *w, size_t value) { return value % most_vectors
 
 static bool opens(const ax_fused_loop_step *step) { return step->kind == AX_FUSED_LOOP_LOOP || step->kind == AX_FUSED_LOOP_BRANCH; }
 
-/* The END of what a step opens, or the TEST, CASE or END that ends what begins at `at`. */
+/* Finds the step that ends the steps from `at` on. `whole`: the END of the loop or branch that they are in. Otherwise the TEST,
+   CASE or END that ends their part of it, if that comes first. */
 static uint32_t part_end(const writer *w, uint32_t at, bool whole) {
   for (uint32_t depth = 0;; at++) {
     const ax_fused_loop_step *step = &w->fused_loop->steps[at];
@@ -62,6 +66,7 @@ static bool *changed(writer *w, uint32_t begin, uint32_t end) {
   return is;
 }
 
+/* Whether a step from begin to end has an operand that moves with the LOOP of this number. */
 static bool uses_index(const writer *w, uint32_t begin, uint32_t end, uint32_t loop) {
   for (uint32_t i = begin; i < end; i++)
     for (uint32_t k = 0; k < ax_fused_loop_operands(&w->fused_loop->steps[i]); k++)
@@ -82,7 +87,7 @@ static LLVMValueRef address(writer *w, const ax_fused_loop_operand *operand) {
   if (operand->loop == AX_NONE || operand->step == 0) return base;
   LLVMValueRef index = w->index[operand->loop];
   int64_t step = operand->step;
-  bool scales = step == 1 || step == 2 || step == 4 || step == 8; /* as the processor's addresses do */
+  bool scales = step == 1 || step == 2 || step == 4 || step == 8; /* the processor multiplies by these as part of an address */
   if (!scales) index = LLVMBuildMul(w->cg.builder, index, i64(w, step), "");
   return LLVMBuildGEP2(w->cg.builder, ax_cg_int(&w->cg, scales ? 8 * (uint32_t)step : 8, 1), base, &index, 1, "");
 }
@@ -112,7 +117,7 @@ static ax_status emit_kernel(writer *w, uint32_t at) {
   for (uint32_t k = 0; k < step->kernel->slot_count; k++) {
     uint32_t place = step->operands[k].place;
     held[k] = w->held[place].vectors > 0 ? &w->values[place * most_vectors] : NULL;
-    bases[k] = held[k] != NULL ? w->places : address(w, &step->operands[k]);
+    bases[k] = held[k] != NULL ? w->places : address(w, &step->operands[k]); /* the base of a held slot is never used */
     far[k] = is_far(w, &step->operands[k]);
     unrolled = unrolled || w->held[place].lanes > 1;
   }
@@ -131,10 +136,11 @@ static ax_status emit_steps(writer *w, uint32_t at);
 
 typedef struct opened {
   LLVMBasicBlockRef head;
-  LLVMValueRef *phis; /* by value: of what changes; NULL */
-  LLVMValueRef index; /* NULL: not used */
+  LLVMValueRef *phis; /* by value: its phi at the head; NULL: the loop does not change the value */
+  LLVMValueRef index; /* the iteration's number, a phi; NULL: nothing needs it */
 } opened;
 
+/* Ends the builder's block with a jump to the head of a new loop, and emits the head's phis. The loop's steps are `at` to `end`. */
 static opened open_loop(writer *w, uint32_t at, uint32_t end) {
   LLVMBasicBlockRef before = LLVMGetInsertBlock(w->cg.builder);
   const bool *changes = changed(w, at, end);
@@ -150,7 +156,7 @@ static opened open_loop(writer *w, uint32_t at, uint32_t end) {
   return l;
 }
 
-/* `next`: of the index. */
+/* Gives the loop's phis their second operands: the values at the end of an iteration. `next` is that of the index, or NULL. */
 static void close_phis(writer *w, const opened *l, LLVMValueRef next) {
   LLVMBasicBlockRef latch = LLVMGetInsertBlock(w->cg.builder);
   if (next != NULL) LLVMAddIncoming(l->index, &next, &latch, 1);
@@ -181,7 +187,7 @@ static ax_status emit_while(writer *w, uint32_t at, uint32_t end) {
   uint32_t test = part_end(w, at + 1, false);
   AX_TRY(emit_steps(w, at + 1));
   LLVMBasicBlockRef body = new_block(w), after = new_block(w);
-  LLVMValueRef *left = copy_values(w);
+  LLVMValueRef *left = copy_values(w); /* the loop is left after its test, so these values hold behind it */
   if (left == NULL) return ax_out_of_memory(0);
   LLVMBuildCondBr(w->cg.builder, scalar(w, w->fused_loop->steps[test].operands), body, after);
   LLVMPositionBuilderAtEnd(w->cg.builder, body);
@@ -202,7 +208,8 @@ static LLVMValueRef clamped(writer *w, LLVMValueRef index, uint32_t last) {
   return ax_cg_intrinsic(&w->cg, "llvm.smin", &type, 1, high, 2);
 }
 
-/* From the builder's block to that of each case. */
+/* Ends the builder's block with a jump to the block of the case that the index chooses. An index out of range is clamped; with two
+   cases, the comparison with 0 does that. */
 static void choose(writer *w, LLVMValueRef index, const LLVMBasicBlockRef *blocks, uint32_t count) {
   if (count == 1) {
     LLVMBuildBr(w->cg.builder, blocks[0]);
@@ -215,7 +222,8 @@ static void choose(writer *w, LLVMValueRef index, const LLVMBasicBlockRef *block
   }
 }
 
-/* Joins the paths of a branch: each held value that some case changes becomes a phi of the cases' values. */
+/* Joins the paths of a branch: each held value that some case changes becomes a phi of the cases' values. from[k] is the block in
+   which case k ends, values[k] are the values there. */
 static void meet(writer *w, const bool *changes, LLVMBasicBlockRef *from, LLVMValueRef *const *values, uint32_t count) {
   for (size_t v = 0; v < value_count(w); v++) {
     if (!changes[v / most_vectors] || !is_held(w, v)) continue;
@@ -240,7 +248,7 @@ static ax_status emit_branch(writer *w, uint32_t at, uint32_t end) {
     memcpy(w->values, before, value_count(w) * sizeof before[0]);
     AX_TRY(emit_steps(w, step + 1));
     if ((values[k] = copy_values(w)) == NULL) return ax_out_of_memory(0);
-    blocks[k] = LLVMGetInsertBlock(w->cg.builder);
+    blocks[k] = LLVMGetInsertBlock(w->cg.builder); /* from here on: the block in which the case ends */
     LLVMBuildBr(w->cg.builder, after);
   }
   LLVMPositionBuilderAtEnd(w->cg.builder, after);
@@ -248,7 +256,8 @@ static ax_status emit_branch(writer *w, uint32_t at, uint32_t end) {
   return AX_OK;
 }
 
-/* From `at` to what ends the part of a loop or branch that it is in, or to the end of the list. */
+/* Emits the steps from `at` on, up to the TEST, CASE or END that ends the part of a loop or branch that they are in, or to the end
+   of the list. A loop or branch among them is emitted whole. */
 static ax_status emit_steps(writer *w, uint32_t at) {
   for (; at < w->fused_loop->step_count; at++) {
     const ax_fused_loop_step *step = &w->fused_loop->steps[at];
@@ -275,7 +284,8 @@ static ax_status make_schedules(writer *w) {
   return AX_OK;
 }
 
-/* As one element, or as vectors of `lanes`: no other kernel may have taken it for vectors of other ones. */
+/* Decides that a place is held as vectors of `lanes` lanes; 0: a kernel needs it in memory. If an earlier kernel takes it in
+   vectors of another length, or it needs too many vectors, it is never held. */
 static void hold(writer *w, uint32_t place, uint32_t lanes) {
   const uint32_t elems = w->fused_loop->places[place].elems;
   holding *h = &w->held[place];
@@ -291,6 +301,7 @@ static bool fills(const writer *w, uint32_t place, uint32_t lanes) {
   return p->elems % lanes == 0 || w->cg.vector_bytes == 64 || ax_dtype_bytes(p->dtype) >= 4;
 }
 
+/* Decides how the places that kernel `at` touches are held, except for those of one element. */
 static void hold_vectors(writer *w, uint32_t at) {
   const ax_fused_loop_step *step = &w->fused_loop->steps[at];
   const ax_nest_schedule *schedule = w->schedules[at];
@@ -334,7 +345,8 @@ static bool allocate(writer *w) {
   return true;
 }
 
-/* One that is held as it is in memory: read, or written where `value` is not NULL. */
+/* Loads one vector, or the only element, of a held place from the place's memory. If `value` is not NULL, stores `value` there
+   instead. The lanes of a last vector that lie behind the place's end are masked out. */
 static LLVMValueRef move(writer *w, uint32_t place, uint32_t vector, LLVMValueRef value) {
   const ax_fused_loop_place *p = &w->fused_loop->places[place];
   const uint32_t lanes = w->held[place].lanes, left = p->elems - vector * lanes;
@@ -355,6 +367,7 @@ static LLVMValueRef move(writer *w, uint32_t place, uint32_t vector, LLVMValueRe
                        : ax_cg_intrinsic(&w->cg, "llvm.masked.store", types, 2, writes, 4);
 }
 
+/* A single bool is an i1 while it is held, and a byte in memory. */
 static bool is_bit(const writer *w, uint32_t place) {
   return w->fused_loop->places[place].dtype == AX_BOOL && w->held[place].lanes == 1;
 }

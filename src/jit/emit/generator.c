@@ -1,6 +1,7 @@
-/* Starts LLVM with the first kernels, and makes code for this very machine. The code refers to its own sections, and to
-   functions by name: those of math.c, and functions of the C library that the code generator itself calls. So the small code
-   model is enough, wherever the code is loaded. */
+/* Starts LLVM with the first kernels, and makes code for this very machine. The code refers to its own sections, which lie close
+   together, and to outside functions by name: those of math.c, and those of the C library to which LLVM adds calls, such as memset.
+   The loader (object/object.c) puts a jump to each outside function near the code. So the small code model, whose addresses reach
+   2 GiB, is enough wherever the code is loaded. */
 #include "jit/emit/generator.h"
 
 #include <stdio.h>
@@ -17,6 +18,8 @@ static bool has_feature(const char *features, const char *name) {
   return found != NULL && (found[strlen(name)] == ',' || found[strlen(name)] == '\0');
 }
 
+/* The bytes of the widest vector register. A width counts only if the instructions that our code needs at that width are there:
+   arithmetic on all element sizes and masks for 64, fused multiplication and addition for 32. */
 static uint32_t widest_vector(const char *features) {
   if (has_feature(features, "+avx512f") && has_feature(features, "+avx512vl") && has_feature(features, "+avx512bw") &&
       has_feature(features, "+avx512dq"))
@@ -29,14 +32,15 @@ typedef struct host_names {
   char *triple, *processor, *features;
 } host_names;
 
-/* Frees them; LLVM leaves NULL alone. */
+/* Frees the names. LLVMDisposeMessage does nothing with NULL. */
 static void forget_host(host_names *host) {
   LLVMDisposeMessage(host->triple);
   LLVMDisposeMessage(host->processor);
   LLVMDisposeMessage(host->features);
 }
 
-/* The host as it is, or an older one of its family when vectors are to be shorter. NULL: LLVM has no code generator for it. */
+/* Makes LLVM's code generator for the host. If most_vector_bytes asks for shorter vectors than the host has, it is made for an
+   older x86-64 processor instead, whose widest vectors are as short. NULL: LLVM has no code generator for the host. */
 static LLVMTargetMachineRef make_machine(ax_generator *generator, const host_names *host) {
   char *error = NULL;
   LLVMTargetRef target;
@@ -128,7 +132,7 @@ ax_status ax_generator_emit(ax_generator *generator, const ax_unit *units, uint3
     to_start = 16 << 20,
     a_kernel = 64 << 10,
     most_kernels = 4096
-  }; /* bytes. A look, no reservation: more than this is never asked for */
+  }; /* The first two are bytes that LLVM may take, as a guess: it ends the process if it gets no memory, so we ask before. */
   *object = NULL;
   AX_TRY(ax_memory_for_library(to_start + (size_t)(count < most_kernels ? count : most_kernels) * a_kernel));
   AX_TRY(start(generator));

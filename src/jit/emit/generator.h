@@ -7,9 +7,9 @@
 
 /* Zero-initialise to start. Not locked: ax_compiler does that. */
 typedef struct ax_generator {
-  uint32_t most_vector_bytes; /* Zero-initialise to start. Not locked: ax_compiler does that. */
-  uint32_t vector_bytes;
-  struct LLVMOpaqueTargetMachine *machine; /* limit on the size of registers; 0: as large as the machine's */
+  uint32_t most_vector_bytes; /* limit on the size of a vector register; 0: the machine's own size */
+  uint32_t vector_bytes;      /* the size that is used; set with `machine` */
+  struct LLVMOpaqueTargetMachine *machine; /* NULL: LLVM has not been started */
   struct LLVMOpaqueContext *context;
 } ax_generator;
 

@@ -1,6 +1,7 @@
-/* The LLVM functions that this room calls, linked from LLVM's archives into a library of its own, libaxle_llvm. It is a quarter
-   as large as LLVM's own library and loads in a quarter of the time, also because nothing in it is looked up by name.
-   CMakeLists.txt builds it if the archives are there. llvm.c opens it, or else LLVM's own library. */
+/* The only object of libaxle_llvm: a table of the LLVM functions that the jit calls. Linking the table with LLVM's archives gives
+   a library of just those functions and what they need. It is a quarter as large as LLVM's own library and loads in a quarter of
+   the time, also because no function in it is looked up by name. CMakeLists.txt builds it if the archives are there. llvm.c opens
+   it, or else LLVM's own library. */
 #include "jit/llvm/linked.h"
 
 #include <llvm-c/Target.h>
