@@ -12,7 +12,8 @@ ax_status take_pair(word_list *list, const char *option, const char *argument) {
   return word_list_add(list, argument, strlen(argument));
 }
 
-/* Adds the specs of one side, as "data,_; ?": ? stands for an input, or result, of which no option speaks. */
+/* Adds the specs of all `count` inputs, or of all results, to the text: "data,_; ?". `words` has the option's values, NAME=SPEC.
+   "?" leaves the layout of an input or result that has no option to the partitioner. */
 static ax_status side(const source *source, const char *option, const word_list *words, uint32_t count,
                       int64_t (*find)(const struct source *source, const char *word, size_t length), ax_text *text) {
   const char **specs = ax_calloc((size_t)count + 1, sizeof specs[0]);

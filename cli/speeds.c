@@ -1,5 +1,5 @@
-/* Measures this machine by programs that do little besides: a sum reads, a negation reads and writes, a product of matrices
-   computes. */
+/* Measures how fast this machine reads, writes and computes. The programs for it do little else: a sum reads memory, a negation
+   reads and writes it, a product of matrices computes. */
 #include <math.h>
 #include <time.h>
 
@@ -16,7 +16,8 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The time of the shortest run, over about fifty milliseconds. */
+/* The time of the shortest run, in seconds. There are at least three runs, and more until 50 ms have passed. The first is not
+   counted, because memory and caches are cold in it. */
 static ax_status least_time(ax_executable *e, uint32_t count, ax_array *const *in, double *out) {
   const double enough = 0.05, begin = now();
   *out = HUGE_VAL;
@@ -51,8 +52,9 @@ static ax_status time_program(ax_runtime *runtime, ax_function body, uint32_t co
   return status;
 }
 
-/* *read, *write: bytes a second, from two programs that touch `bytes` bytes. A sum reads them; a negation reads half of them and
-   writes the other half. */
+/* Sets *read and *write to bytes a second, from two programs that touch `bytes` bytes. A sum reads all of them; a negation reads
+   half of them and writes the other half. The time to write is what the negation takes beyond its reads, but at least half of the
+   time to read as much: a smaller difference is an error of the measurement. */
 static ax_status measure_memory(ax_runtime *runtime, int64_t bytes, double *read, double *write) {
   const ax_type all = ax_array_type(AX_F32, 1, (int64_t[]){bytes / 4}), half = ax_array_type(AX_F32, 1, (int64_t[]){bytes / 8});
   double reading, copying;

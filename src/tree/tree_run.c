@@ -1,12 +1,14 @@
-/* Executables on trees: leaves as arguments and results. Mismatches are reported by leaf before the run starts. */
+/* Runs of executables whose arguments and results are the leaves of trees. Leaves that do not match are reported by name, before
+   the run starts. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "array/executable.h"
 #include "tree/tree.h"
 
-enum { most_named = 5 };
+enum { most_named = 5 }; /* leaves that one message names */
 
+/* The leaves of several trees, one tree after the other: the program's arguments, or its results, in order. */
 typedef struct leaves {
   ax_tree *const *trees;
   uint32_t tree_count, count;
@@ -24,6 +26,7 @@ static ax_status take_leaves(ax_tree *const *trees, uint32_t tree_count, leaves 
   return AX_OK;
 }
 
+/* Adds the number of leaves, and how the trees share it: "5 (2 + 3)". */
 static void count_text(ax_text *text, const leaves *l) {
   ax_text_add(text, "%u", l->count);
   for (uint32_t t = 0; t < l->tree_count && l->tree_count > 1; t++)
@@ -53,7 +56,8 @@ static const char *fault_of(const ax_executable *e, ax_array *array) {
   return array->layout->runtime != e->runtime ? "holds what is another runtime's" : NULL;
 }
 
-/* True: leaf i of tree t fits as argument or result `number`. Otherwise says how not, unless enough has been said. */
+/* Returns whether leaf i of tree t fits as argument or result `number`. If not, adds the reason to the text, unless the text has
+   the reasons of most_named leaves already: `wrong` leaves did not fit before. */
 static bool fits(const ax_executable *e, const leaves *l, uint32_t t, uint32_t i, bool arguments, uint32_t number, ax_text *text,
                  uint32_t wrong) {
   const ax_type *is = &l->trees[t]->def->types[i];
@@ -70,7 +74,7 @@ static bool fits(const ax_executable *e, const leaves *l, uint32_t t, uint32_t i
   return false;
 }
 
-/* The first few leaves that do not fit are named. */
+/* AX_INVALID_ARGUMENT: some leaves do not fit. The message counts them and names the first ones. */
 static ax_status check_leaves(const ax_executable *e, const leaves *l, bool arguments) {
   ax_text text = {0};
   uint32_t wrong = 0, number = 0;
@@ -85,7 +89,7 @@ static ax_status check_leaves(const ax_executable *e, const leaves *l, bool argu
   return status;
 }
 
-/* Puts the arrays of all leaves one after the other. */
+/* Writes the arrays of all leaves into one list, in order. */
 static void gather(const leaves *in, ax_array **arrays) {
   for (uint32_t t = 0; t < in->tree_count; t++) {
     uint32_t count = in->trees[t]->def->count;
@@ -94,7 +98,7 @@ static void gather(const leaves *in, ax_array **arrays) {
   }
 }
 
-/* The leaves take the results over. */
+/* Puts the results into the leaves, which own them from now on, in place of the arrays that they held. */
 static void scatter(const leaves *out, ax_array **results) {
   for (uint32_t t = 0; t < out->tree_count; t++)
     for (uint32_t i = 0; i < out->trees[t]->def->count; i++) {
@@ -103,7 +107,7 @@ static void scatter(const leaves *out, ax_array **results) {
     }
 }
 
-/* --- An array in two leaves --- */
+/* --- Why a run refused its arguments, by leaf --- */
 
 typedef struct holder {
   const ax_array *array;
@@ -116,7 +120,7 @@ static int by_array(const void *a, const void *b) {
   return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Name and tree of the leaf that is argument `number`. */
+/* Returns the name of the leaf that is argument `number`, and in *tree the number of its tree. */
 static const char *leaf_of(const leaves *in, uint32_t number, uint32_t *tree) {
   for (*tree = 0; number >= in->trees[*tree]->def->count; ++*tree) number -= in->trees[*tree]->def->count;
   return in->trees[*tree]->def->names[number];
@@ -128,8 +132,8 @@ static void name_leaf(ax_text *text, const void *context, uint32_t argument) {
   ax_text_add(text, "%s of tree %u", name, tree);
 }
 
-/* The run has refused its arguments: says it in leaves when they are not on the same devices, or one that is donated is in two of
-   them. */
+/* The run has refused its arguments with `status`, in a message that numbers them. If the reason is that they lie on different
+   devices, or that a donated array is in two leaves, puts a message with the leaves' names in its place. */
 static ax_status explain(ax_executable *e, const leaves *in, ax_array *const *arrays, ax_status status) {
   const ax_assigned *assigned;
   AX_TRY(ax_assigned_find(e, arrays, "tree_run", &(ax_naming){name_leaf, in}, &assigned));

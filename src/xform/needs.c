@@ -1,9 +1,11 @@
-/* The values that some results of a program need, and the operands needed of equations that hold programs, found by one walk
-   backward over each program. A region's `prune` rule is asked, and asks the same of its programs, once for each set of results.
+/* Finds the values of a program that some of its results need, so that the others need not be computed. One walk over the equations
+   does it, from the last to the first. At an equation that holds programs (a region), its `prune` rule says which operands the
+   needed results need; it asks the same question of its programs. The memo keeps the answer for each set of results.
 
-   Needs only grow with the results asked for. For a loop, the needed carries are the least set that contains all carries needed by
-   an iteration. It is found value by value, so that each equation is looked at once, however long the way from carry to carry
-   is. */
+   In a loop, a needed carry is also a result that the iteration before must compute. So the needed carries are the least set that
+   contains all carries which its own results need. It is found value by value: an equation is looked at again only if another of
+   its results becomes needed, even if the needs go from carry to carry through many iterations. More results never need fewer
+   values, so a question with more results continues from the last answer. */
 #include <string.h>
 
 #include "ir/worklist.h"
@@ -22,7 +24,7 @@ ax_status ax_need_eqn(ax_memo *memo, const ax_eqn *eqn, bool *needed, ax_needed 
   return AX_OK;
 }
 
-/* Room for the operands and results of any region in a program. */
+/* Allocates flags that suffice for the operands and results of each region in the program. */
 static ax_status room_init(ax_needed *room, const ax_program *program, ax_arena *arena) {
   uint32_t in_count = 0, out_count = 0;
   for (uint32_t i = 0; i < program->eqn_count; i++) {
@@ -63,19 +65,18 @@ ax_status ax_needs_program(ax_memo *memo, const ax_program *program, const bool 
 
 /* --- Loops --- */
 
-/* The state of a loop's analysis: the results last asked for, and the answer. A question with these and more results continues from
-   it. */
+/* The last question about a loop, and its answer. A question with the same results and more continues from it. */
 typedef struct loop {
-  bool *start;  /* results asked for */
-  bool *out;    /* and those that are needed for them */
-  bool *needed; /* values */
-  ax_needed room;
-  uint32_t *maker; /* by value in_count + v: its equation */
-  ax_worklist again;
+  bool *start;     /* by result of the body: it was asked for */
+  bool *out;       /* by result of the body: it was asked for, or is a carry that is needed for that */
+  bool *needed;    /* by value of the body */
+  ax_needed room;  /* for questions to regions in the body */
+  uint32_t *maker; /* by value without the inputs: the equation that computes it */
+  ax_worklist again; /* equations with a result that has become needed */
   uint32_t *carries, carry_count; /* a stack: needed carries whose results at the body's end have not been marked yet */
 } loop;
 
-/* A loop being asked about, whose result k is carried to input first + k. */
+/* A question about a loop whose body's result k is its input first + k in the next iteration, for k < count. */
 typedef struct asking {
   ax_memo *memo;
   const ax_program *body;
@@ -115,8 +116,8 @@ static void need(const asking *a, uint32_t value) {
   else if (value >= a->first && value - a->first < a->count) need_carry(a, value - a->first);
 }
 
-/* Marks all that the marked values need: first by equations, then, when there are none left, the results that make the needed
-   carries in the iteration before. */
+/* Marks all values that the marked ones need. The worklist goes backward through the body. When it is empty, the results that give
+   the needed carries their values in the iteration before are marked, which may fill it again. */
 static ax_status follow(const asking *a) {
   loop *l = a->loop;
   do {
@@ -134,7 +135,8 @@ static ax_status follow(const asking *a) {
   return AX_OK;
 }
 
-/* The results marked in `out` with those they need. `known`: the loop has been asked about before. */
+/* Answers a question about the results marked in `out`. `known`: the loop's state holds an answer. If that was for a part of these
+   results, only what is new is followed; otherwise the answer is made from the beginning. */
 static ax_status settle(const asking *a, bool known, const bool *out) {
   loop *l = a->loop;
   const ax_program *body = a->body;
@@ -158,12 +160,12 @@ static ax_status settle(const asking *a, bool known, const bool *out) {
 
 ax_status ax_needs_loop(const ax_prune_args *args, const ax_program *body, uint32_t first, uint32_t count, bool *in) {
   const uint32_t carries[] = {first,
-                              count}; /* what goes round follows from them; parameters as bytes have some that mean nothing */
+                              count}; /* enough for a key; the equation's parameters would be none, as their padding is arbitrary */
   ax_memo_entry *entry = ax_memo_ask(args->memo, "needs of a loop", body, carries, sizeof carries);
   if (entry == NULL) return ax_out_of_memory(sizeof *entry);
   asking a = {args->memo, body, first, count, entry->data};
   bool known = entry->known;
-  entry->known = false; /* for as long as it is under way */
+  entry->known = false; /* a failure halfway leaves an answer that must not be used */
   if (a.loop == NULL) AX_TRY(make_loop(&a, &a.loop));
   entry->data = a.loop;
   AX_TRY(settle(&a, known, args->out));
