@@ -1,12 +1,12 @@
-/* Optimisers over leaves of trees, and schedules of learning rates: optax's, with the same numbers.
+/* Optimisers over leaves of trees, and schedules of learning rates: those of optax, with the same numbers.
 
      ax_optimizer adam = ax_adamw(ax_warmup_cosine_decay_schedule(0, 1e-3, 100, 10000, 1e-5));
-     adam.clip_norm = 1;                             // gradients first
-     adam.decay = "!*bias; *";                       // weights that decay, by pattern: all but the biases
-     ax_optimizer_state(&adam, params, &state);      // a treedef: "count", "mu/w", .., "nu/w", ..; filled with zeros to begin
+     adam.clip_norm = 1;                             // the gradients are clipped first
+     adam.decay = "!*bias; *";                       // the weights that decay, by pattern: all but the biases
+     ax_optimizer_state(&adam, params, &state);      // a treedef: "count", "mu/w", .., "nu/w", ..; all begin as zeros
      ax_optimizer_update(&adam, params, gradients, state_in, params_in, state_out, params_out);      // in a trace
 
-   Optimisers and schedules are plain values, to be copied and changed freely; they borrow what they point to. */
+   Optimisers and schedules are plain values, which may be copied and changed freely. They borrow the memory that they point to. */
 #ifndef AXLE_OPTIMIZER_H
 #define AXLE_OPTIMIZER_H
 
@@ -17,40 +17,47 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
-/* --- Schedules: a number for each step. Errors are kept by the trace: steps beyond 2^31 in size, numbers that are not finite, and
-   the errors that each function names. --- */
+/* --- Schedules: a number for each step. A schedule is checked when a trace evaluates it, and the trace keeps its errors: a number
+   of steps that does not fit an s32, a number that is not finite, and the errors that each function names. --- */
 
-/* A schedule of learning rates. The functions below make those of optax with the same names; their fields may be changed. For a
-   schedule of your own set `function`: it gives f32[] for count, s32[], the steps done so far, and may read `context`. */
+/* A schedule of learning rates. The functions below make the schedules that have these names in optax; the fields of the result may
+   be changed. For a schedule of your own set `function`. In a trace, it gets the number of steps done so far, count: s32[], and
+   returns the learning rate, f32[]; it may read `context`. */
 typedef struct ax_schedule ax_schedule;
 struct ax_schedule {
   ax_value (*function)(const ax_schedule *schedule, ax_value count); /* NULL: 0 at every step */
-  double from, to;      /* the value at first, and in the end; a cosine's peak is `from` */
-  double power;         /* a polynomial's power, a cosine's exponent, an exponential's rate of decay */
-  int64_t begin, steps; /* steps before it changes, and steps that the change takes */
-  bool staircase;       /* an exponential goes down at whole multiples of `steps` */
+  double from, to;      /* the value at first, and in the end; `to` is alpha of a cosine decay, a bound of an exponential one */
+  double power;         /* a polynomial's power, a cosine's exponent, an exponential's rate; with a warmup, the peak */
+  int64_t begin, steps; /* steps before it changes, and steps that the change takes; with a warmup, its steps, and all steps */
+  bool staircase;       /* an exponential changes only at whole multiples of `steps` */
   uint32_t count;       /* how many boundaries there are */
   const int64_t *boundaries;
-  const double *scales;
-  const ax_schedule *parts; /* count + 1 */
-  const void *context;
+  const double *scales;     /* count of them */
+  const ax_schedule *parts; /* count + 1 of them */
+  const void *context;      /* for a function of your own */
 };
 ax_schedule ax_constant_schedule(double value);
-/* Goes from `from` to `to` in `steps` steps after the first `begin` steps; steps <= 0: stays at `from`. */
+/* The value goes from `from` to `to` in `steps` steps after the first `begin` steps; linear: in a straight line. If steps <= 0, it
+   stays at `from`. */
 ax_schedule ax_linear_schedule(double from, double to, int64_t steps, int64_t begin);
 ax_schedule ax_polynomial_schedule(double from, double to, double power, int64_t steps, int64_t begin);
-/* From `from` to alpha * from along half a cosine wave, raised to the exponent, in `steps` steps. An error: steps <= 0. */
+/* The value goes from `from` to alpha * from in `steps` steps, along half a cosine wave that is raised to the exponent. An error:
+   steps <= 0. */
 ax_schedule ax_cosine_decay_schedule(double from, int64_t steps, double alpha, double exponent);
-/* from * rate^(t / steps), but never beyond `to`, which NAN leaves out. As optax.exponential_decay; steps <= 0 or rate 0: `from`
-   for ever. */
+/* The value is from * rate^(t / steps), t being the steps done after the first `begin` ones. `to` is its least value if rate < 1,
+   and its greatest otherwise; NAN: there is no such bound. As optax.exponential_decay. If steps <= 0 or rate is 0, it stays at
+   `from`. */
 ax_schedule ax_exponential_decay_schedule(double from, int64_t steps, double rate, int64_t begin, bool staircase, double to);
-/* Straight from `from` to `peak` in `warmup` steps, then along a cosine to `to` at step `steps`. An error: steps <= warmup. */
+/* The value goes in a straight line from `from` to `peak` in `warmup` steps, then along a cosine to `to`, which it reaches at step
+   `steps`. An error: steps <= warmup. */
 ax_schedule ax_warmup_cosine_decay_schedule(double from, double peak, int64_t warmup, int64_t steps, double to);
-/* `from`, multiplied by scales[i] from step boundaries[i] on; `count` of both. An error: a scale below 0. */
+/* The value is `from`, multiplied by each scales[i] whose step boundaries[i] has come. Both lists have `count` entries. An error: a
+   scale below 0. */
 ax_schedule ax_piecewise_constant_schedule(double from, uint32_t count, const int64_t *boundaries, const double *scales);
-/* parts[0], and from step boundaries[i] on parts[i + 1], which counts from there; `count` boundaries. */
+/* The value is that of parts[0], and from step boundaries[i] on that of parts[i + 1], for which this step is number 0. There are
+   `count` boundaries, and one part more. */
 ax_schedule ax_join_schedules(uint32_t count, const ax_schedule *parts, const int64_t *boundaries);
-/* In a trace: the value, f32[], at step `count`, s32[], which a training step may return beside its loss. */
+/* In a trace: the value, f32[], when `count` steps are done, s32[]. A training step may return it beside its loss. */
 ax_value ax_schedule_at(const ax_schedule *schedule, ax_value count);
 
 /* --- Optimisers --- */
@@ -60,33 +67,32 @@ typedef enum ax_optimizer_kind { AX_SGD, AX_ADAM, AX_ADAMW } ax_optimizer_kind;
 typedef struct ax_optimizer {
   ax_optimizer_kind kind;
   ax_schedule learning_rate;
-  double momentum;              /* sgd; 0: none, and no state for it */
+  double momentum;              /* sgd; 0: there is none, and no state for it */
   bool nesterov;                /* sgd */
   double b1, b2, eps, eps_root; /* adam, adamw */
   double weight_decay;          /* adamw */
-  const char *decay;            /* adamw: patterns of the leaves that decay, as ax_treedef_select; NULL: all */
-  /* Clipping of the gradients before the step, in this order; 0: none. */
-  double clip_value;     /* each element into -clip_value .. clip_value: optax.clip */
-  double clip_block_rms; /* each leaf's root of the mean square to at most this: optax.clip_by_block_rms */
-  double clip_norm;      /* the norm of all together to at most this: optax.clip_by_global_norm */
+  const char *decay;            /* adamw: patterns of the leaves that decay, as ax_treedef_select takes them; NULL: all leaves */
+  /* Limits to which gradients are clipped before the step, in this order; 0: not clipped. */
+  double clip_value;     /* of each element's absolute value: optax.clip */
+  double clip_block_rms; /* of the root of the mean square of each leaf: optax.clip_by_block_rms */
+  double clip_norm;      /* of the norm of all leaves together: optax.clip_by_global_norm */
 } ax_optimizer;
 /* With optax's defaults: b1 0.9, b2 0.999, eps 1e-8; weight_decay 1e-4. */
 ax_optimizer ax_sgd(ax_schedule learning_rate);
 ax_optimizer ax_adam(ax_schedule learning_rate);
 ax_optimizer ax_adamw(ax_schedule learning_rate);
 
-/* The treedef of its state for these parameters: count: s32[], the steps done; trace/NAME (sgd with momentum), or mu/NAME and
-   nu/NAME (adam) of each parameter's type and spec. All begin as zeros: ax_tree_init(state, "*: zeros", 0). `*out` is owned by the
-   caller, NULL on failure. AX_INVALID_ARGUMENT: a parameter that is not float; numbers that make no sense (a decay rate outside 0
-   .. 1, ..). */
+/* Makes the treedef of the optimiser's state for these parameters. Its leaves are count: s32[], the steps done, and for each
+   parameter NAME, with its type and spec: trace/NAME (sgd with momentum), or mu/NAME and nu/NAME (adam and adamw). All begin as
+   zeros: ax_tree_init(state, "*: zeros", 0). `*out` is owned by the caller, NULL on failure. AX_INVALID_ARGUMENT: a parameter that
+   is not float; a number of the optimiser that is negative or not finite, b1 or b2 of 1 or more. */
 AX_MUST_USE ax_status ax_optimizer_state(const ax_optimizer *optimizer, const ax_treedef *params_def, ax_treedef **out);
-/* In a trace: one step. gradients, params and new_params are leaves of params_def, state and new_state those of its state; new ones
-   may be the same arrays as old ones. In a shard_map all may be blocks, as the specs say: norms are those of whole leaves (in
-   ax_shard_map_unchecked the specs of params_def say how leaves are cut). Gradients are as ax_value_and_grad gives them: summed
-   over the devices that hold the same parameter. Schedules other than constants are computed in f32; bias corrections in f32, or
-   f64 for f64 leaves; all else in each leaf's dtype.
-   Errors (kept by the trace): as ax_optimizer_state; a gradient or a state of another shape or dtype than its parameter; bad
-   patterns. */
+/* In a trace: does one step. gradients, params and new_params are lists of the leaves of params_def; state and new_state are lists
+   of the leaves of the treedef that ax_optimizer_state makes. A new list may be the same C array as the old one. In a shard_map
+   all may be blocks, as the specs say: norms are those of whole leaves (in ax_shard_map_unchecked the specs of params_def say how
+   leaves are cut). Gradients are as ax_value_and_grad gives them: summed over the devices that hold the same parameter. Schedules
+   other than constants are computed in f32; bias corrections in f32, or f64 for f64 leaves; all else in each leaf's dtype. Errors
+   (kept by the trace): as ax_optimizer_state; a gradient or a state of another shape or dtype than its parameter; bad patterns. */
 void ax_optimizer_update(const ax_optimizer *optimizer, const ax_treedef *params_def, uint32_t gradient_count,
                          const ax_value *gradients, uint32_t state_count, const ax_value *state, uint32_t param_count,
                          const ax_value *params, uint32_t new_state_count, ax_value *new_state, uint32_t new_param_count,
