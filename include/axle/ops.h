@@ -2,22 +2,21 @@
    errors poison the result and are reported when the trace finishes (see program.h).
 
    Functions of two operands broadcast as NumPy does: shapes are aligned at the last dimension, and a dimension of 1 stretches.
-   dtypes are never converted silently: both operands have one dtype T. Numeric: an integer or float. Names and semantics are those
-   of jax.lax.
+   dtypes are never converted silently: both operands have one dtype T. "T numeric" means that T is an integer or a float. Names and
+   semantics are those of jax.lax.
 
    Operands that spread differently over mesh axes (ax_spread) are made to agree by implicit casts, axis by axis: where one varies
    all are made to vary; where one is reduced or unreduced, those that are invariant become reduced. Operations take unreduced
-   operands where they are linear in them:
-   all operands of add, sub, neg, concatenate, pad, reduce_sum and the operations that only move elements, and the cases of
-   select_n; one of mul and dot_general; the first of div (floats) and dynamic_slice, and the first two of dynamic_update_slice.
-   Operands that are unreduced by max (by min) are taken by the operations that only move elements, and by max and reduce_max (min
-   and reduce_min). The number 0 is a part of any sum: ax_where(mask, x, ax_real(0)). All other unreduced operands are errors that
-   name the axis.
+   operands where they are linear in them: all operands of add, sub, neg, concatenate, pad, reduce_sum and the operations that only
+   move elements, and the cases of select_n; one of mul and dot_general; the first of div (floats) and dynamic_slice, and the first
+   two of dynamic_update_slice. Operands that are unreduced by max (by min) are taken by the operations that only move elements, and
+   by max and reduce_max (min and reduce_min). The number 0 may stand beside an unreduced operand, because it adds nothing to the
+   sum: ax_where(mask, x, ax_real(0)). All other unreduced operands are errors that name the axis.
 
-   A single dimension, and each of a reduction's axes, may count from the end: -1 is the last. Lists with an entry a dimension
-   (permutation, broadcast_dimensions, starts, limits) and dot_general's have one entry for each, from 0.
-   Errors: shapes or dtypes other than those said, a dimension outside the rank, a negative size, a rank above AX_MAX_RANK, more
-   elements than an int64_t counts. */
+   A single dimension, and each of a reduction's axes, may count from the end: -1 is the last. In lists with one entry for each
+   dimension (permutation, broadcast_dimensions, starts, limits), and in those of dot_general, dimensions count from 0 only.
+   Errors of every function: shapes or dtypes other than those said, a dimension outside the rank, a negative size, a rank above
+   AX_MAX_RANK, more elements than an int64_t counts. */
 #ifndef AXLE_OPS_H
 #define AXLE_OPS_H
 
@@ -35,16 +34,17 @@ extern "C" {
    any. */
 ax_value ax_full(ax_dtype dtype, uint32_t rank, const int64_t *dims, double value);
 ax_value ax_full_i64(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t value);
-/* Like `x`: its dtype and shape, every element `value`. */
+/* An array of the dtype and shape of x, every element `value`. */
 ax_value ax_full_like(ax_value x, double value);
-/* A dense row-major array; `data` is copied, and may be NULL when there are no elements. */
+/* An array of this type from dense row-major memory, ax_constant(&type, data); `data` is copied, and may be NULL when there are no
+   elements. */
 ax_value ax_constant(const ax_type *type, ax_dtype element, const void *data, size_t bytes);
 
 /* --- Pointwise --- */
 ax_value ax_add(ax_value a, ax_value b); /* T numeric */
 ax_value ax_sub(ax_value a, ax_value b);
 ax_value ax_mul(ax_value a, ax_value b);
-ax_value ax_div(ax_value a, ax_value b); /* integers truncate; x/0 has all bits set */
+ax_value ax_div(ax_value a, ax_value b); /* integers: rounded towards 0; x/0 has all bits set */
 ax_value ax_rem(ax_value a, ax_value b); /* exact, with the sign of a, as fmod and % of C; integers: x rem 0 is x. As jax.lax.rem */
 ax_value ax_max(ax_value a, ax_value b); /* NaN if either is */
 ax_value ax_min(ax_value a, ax_value b);
@@ -54,7 +54,7 @@ ax_value ax_abs(ax_value x);
 ax_value ax_sign(ax_value x);
 ax_value ax_floor(ax_value x); /* T float, as those below up to erf */
 ax_value ax_ceil(ax_value x);
-ax_value ax_round(ax_value x); /* to the nearest whole number, of two to the even one, as jnp.round */
+ax_value ax_round(ax_value x); /* to the nearest whole number; of two equally near ones, to the even one. As jnp.round */
 ax_value ax_exp(ax_value x);
 ax_value ax_log(ax_value x);
 ax_value ax_log1p(ax_value x);
@@ -66,16 +66,17 @@ ax_value ax_logistic(ax_value x); /* 1 / (1 + exp(-x)) */
 ax_value ax_sqrt(ax_value x);
 ax_value ax_rsqrt(ax_value x);
 ax_value ax_erf(ax_value x);
-/* How accurate y is computed: y is the result of one of the functions from exp to erf, made in the trace in progress, and is
-   returned. `ulps` is the largest error in units of the result's last place, or AX_ACCURACY_HIGHEST: the least there is. Without a
-   call, and with AX_ACCURACY_DEFAULT, it is at most 4 (f32, f64). docs/primitives.md has the errors of each function; f32 at its
-   highest takes about five times as long. Equations carry it (accuracy=highest), transforms hand it on, sin's derivative included,
-   and StableHLO has it as result_accuracy, where erf has none. As the parameter `accuracy` of jax.lax.tanh and its like, without
-   absolute and relative tolerances. Errors: y is no such result; an error below the least for its dtype, or a negative one. */
+/* Sets how accurately y is computed, and returns y, which is the result of one of the functions from exp to erf, made in the trace
+   in progress. `ulps` is the largest error allowed, in units of the result's last place, or AX_ACCURACY_HIGHEST: the least error
+   that there is. Without a call, and with AX_ACCURACY_DEFAULT, the error is at most 4 units (f32, f64). docs/primitives.md has the
+   errors of each function; f32 at its highest accuracy takes about five times as long. The equation keeps the accuracy
+   (accuracy=highest), and transforms hand it on, also to the cosine in sin's derivative. StableHLO has it as result_accuracy,
+   except for erf, whose op has no such attribute. As the parameter `accuracy` of jax.lax.tanh and its like, without absolute and
+   relative tolerances. Errors: y is no such result; `ulps` is less than the least error for the dtype, or negative. */
 enum { AX_ACCURACY_DEFAULT = 0, AX_ACCURACY_HIGHEST = -1 };
 ax_value ax_accurate(ax_value y, int64_t ulps);
 ax_value ax_integer_pow(ax_value x, int64_t exponent); /* T numeric; a negative exponent: T float */
-ax_value ax_eq(ax_value a, ax_value b);                /* -> bool, as those below; any T; of NaN only ne holds */
+ax_value ax_eq(ax_value a, ax_value b);                /* -> bool, as the five below; any T; with a NaN only ne is true */
 ax_value ax_ne(ax_value a, ax_value b);
 ax_value ax_lt(ax_value a, ax_value b);
 ax_value ax_le(ax_value a, ax_value b);
@@ -104,35 +105,38 @@ ax_value ax_clamp(ax_value low, ax_value x, ax_value high);
 /* The same number of elements, in row-major order; one dimension may be -1, the size that the others leave. */
 ax_value ax_reshape(ax_value x, uint32_t rank, const int64_t *dims);
 ax_value ax_transpose(ax_value x, uint32_t count, const int64_t *permutation); /* result dimension i is x's dimension permutation[i] */
-/* T[s..] -> T[dims]; x's dimension i becomes broadcast_dimensions[i] (strictly increasing), equal to it or 1. */
+/* T[s..] -> T[dims]: x's dimension i becomes the result's dimension broadcast_dimensions[i], whose size it has, or 1, and then x is
+   repeated along it. The list is strictly increasing. As jax.lax.broadcast_in_dim. */
 ax_value ax_broadcast_in_dim(ax_value x, uint32_t rank, const int64_t *dims, uint32_t count, const int64_t *broadcast_dimensions);
-/* start, limit: one a dimension; strides may be NULL (all 1). */
+/* The elements from start to below limit along each dimension, every stride-th; the lists have one entry a dimension, and strides
+   may be NULL (all 1). */
 ax_value ax_slice(ax_value x, uint32_t start_count, const int64_t *start, uint32_t limit_count, const int64_t *limit,
                   uint32_t stride_count, const int64_t *strides);
-/* low, high may be negative (cut); interior >= 0. `value`: T[]. */
+/* x with elements `value`, T[], added along each dimension: `low` before the first element, `high` after the last, and `interior`
+   between any two. low and high may be negative: so many elements are cut off. interior >= 0. */
 ax_value ax_pad(ax_value x, ax_value value, uint32_t low_count, const int64_t *low, uint32_t high_count, const int64_t *high,
                 uint32_t interior_count, const int64_t *interior);
-ax_value ax_rev(ax_value x, uint32_t count, const int64_t *dimensions); /* turned round along these dimensions; as jax.lax.rev */
+ax_value ax_rev(ax_value x, uint32_t count, const int64_t *dimensions); /* in reverse order along these; as jax.lax.rev */
 /* The operands one after the other along `dimension`: ax_concatenate(AX_VALUES(a, b), 0). At least one operand; their other
    dimensions are the same. */
 ax_value ax_concatenate(uint32_t count, const ax_value *xs, int64_t dimension);
 /* T[dims], T numeric: each element its index along `dimension`. */
 ax_value ax_iota(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t dimension);
-/* starts: one integer scalar a dimension, clamped so that the slice lies inside. */
+/* The slice of these sizes that begins at `starts`: one integer scalar a dimension, clamped so that the slice lies inside. */
 ax_value ax_dynamic_slice(ax_value x, uint32_t start_count, const ax_value *starts, uint32_t size_count, const int64_t *sizes);
 ax_value ax_dynamic_update_slice(ax_value x, ax_value update, uint32_t start_count, const ax_value *starts); /* x with update put at starts */
 ax_value ax_expand_dims(ax_value x, int64_t dimension); /* adds a dimension of 1; it is then number `dimension` of the result */
 
 ax_value ax_broadcast_to(ax_value x, uint32_t rank, const int64_t *dims); /* repeated, as NumPy broadcasts, to T[dims]; as
                                                                              jnp.broadcast_to */
-/* Dimensions of 1 dropped: those named, each once; dimensions NULL: all there are. As jnp.squeeze. */
+/* x without these dimensions, each named once, whose sizes must be 1; NULL: without all dimensions of 1. As jnp.squeeze. */
 ax_value ax_squeeze(ax_value x, uint32_t count, const int64_t *dimensions);
-ax_value ax_moveaxis(ax_value x, int64_t source, int64_t destination); /* dimension `source` comes to be `destination`; as
+ax_value ax_moveaxis(ax_value x, int64_t source, int64_t destination); /* dimension `source` becomes number `destination`; as
                                                                           jnp.moveaxis */
 ax_value ax_swapaxes(ax_value x, int64_t a, int64_t b);                /* dimensions a and b change places; as jnp.swapaxes */
 ax_value ax_matrix_transpose(ax_value x); /* T[.., m, n] -> T[.., n, m]; as jnp.matrix_transpose, x.mT. An error: rank below 2 */
-/* At least one operand, all of one shape, beside one another along a new dimension, number `dimension` of the result. As
-   jnp.stack. */
+/* The operands, at least one and all of one shape, one after the other along a new dimension, which is number `dimension` of the
+   result. As jnp.stack. */
 ax_value ax_stack(uint32_t count, const ax_value *xs, int64_t dimension);
 /* x cut along the dimension in parts of these sizes, which make up all of it: out[i] is part i. As jax.lax.split. */
 void ax_split(ax_value x, uint32_t count, const int64_t *sizes, int64_t dimension, ax_value *out);
@@ -157,14 +161,15 @@ ax_value ax_slice_in_dim(ax_value x, int64_t start, int64_t limit, int64_t strid
 /* T[.., n, ..] -> T[.., ..]: the part at `index`, from the end when negative, without the dimension. As jax.lax.index_in_dim
    without keepdims. */
 ax_value ax_at(ax_value x, int64_t index, int64_t dimension);
-/* At an index that is computed: an integer scalar, clamped so that the part lies inside: a negative one is 0 and does not count
-   from the end, as ax_dynamic_slice's and unlike those of jax.lax. at: T[.., n, ..] -> T[.., ..], as jax.lax.dynamic_index_in_dim
-   without keepdims. put: x with row: T[.., ..] there, or a number all over it, as jax.lax.dynamic_update_index_in_dim. The index
-   may be a number, not a negative one. Errors besides: a dimension of 0. */
+/* The part at an index that is computed. The index is an integer scalar, clamped so that the part lies inside: a negative one
+   becomes 0 and does not count from the end, as in ax_dynamic_slice and unlike jax.lax. It may also be a C number, but not a
+   negative one. ax_dynamic_at: T[.., n, ..] -> T[.., ..], the part, as jax.lax.dynamic_index_in_dim without keepdims.
+   ax_dynamic_at_set: x with `row` as this part, T[.., ..] or a number for all of its elements, as
+   jax.lax.dynamic_update_index_in_dim. Errors besides: a dimension of 0. */
 ax_value ax_dynamic_at(ax_value x, ax_value index, int64_t dimension);
 ax_value ax_dynamic_at_set(ax_value x, ax_value row, ax_value index, int64_t dimension);
-/* A part of `size` from `start` on; x with `update` from `start` on, whose shape is x's but for the dimension, where it is no
-   longer. */
+/* ax_dynamic_slice_in_dim: the part of `size` elements from `start` on along the dimension. ax_dynamic_update_slice_in_dim: x with
+   `update` from `start` on, which has x's shape, but may be shorter along the dimension. `start` is clamped as above. */
 ax_value ax_dynamic_slice_in_dim(ax_value x, ax_value start, int64_t size, int64_t dimension);
 ax_value ax_dynamic_update_slice_in_dim(ax_value x, ax_value update, ax_value start, int64_t dimension);
 
@@ -174,8 +179,8 @@ typedef struct ax_dim_list { /* {AX_DIMS(0, 2)}; {0} is none */
   const int64_t *v;
 } ax_dim_list;
 /* How an index is treated whose window is not inside the operand. FILL: a read gives the fill value, a write is dropped. CLIP: the
-   nearest window inside is used. PROMISE_IN_BOUNDS: the caller promises that there is none; the result of such an index is
-   unspecified, but no other memory is touched. */
+   nearest window inside is used. PROMISE_IN_BOUNDS: the caller promises that there is no such index; if there is one after all, its
+   result is unspecified, but no memory outside the operands is touched. */
 typedef enum ax_index_mode { AX_INDEX_FILL, AX_INDEX_CLIP, AX_INDEX_PROMISE_IN_BOUNDS } ax_index_mode;
 typedef struct ax_index_options { /* {0}, as NULL: fill, nothing promised */
   ax_index_mode mode;
@@ -194,8 +199,8 @@ typedef struct ax_gather_dims {
    dimensions, but for those of 1 that are collapsed or batching, at offset_dims, and b.. at the others. An operand_batching
    dimension moves with the dimension of the indices that stands at its place in start_indices_batching_dims. As jax.lax.gather.
    Errors besides: lists that are no dimensions, are not ascending (start_index_map need not be), or have one in common; a
-   window that is larger than x, or not of 1 where it is collapsed or batching. Derivatives: through x; unreduced x with a fill
-   value of 0. */
+   window that is larger than x, or not of 1 where it is collapsed or batching; an unreduced x, unless the fill value is 0.
+   Derivatives: through x. */
 ax_value ax_gather(ax_value x, ax_value indices, uint32_t count, const int64_t *slice_sizes, const ax_gather_dims *dims,
                    const ax_index_options *options);
 
@@ -209,8 +214,8 @@ typedef struct ax_scatter_dims {
    that overlap are applied in the order of b..: the last one written stays, and sums are made in that order on any number of
    threads. Dimensions are as ax_gather's under other names; updates have the window's dimensions at update_window_dims. With
    AX_INDEX_FILL, windows that are not inside x are dropped. As jax.lax.scatter, scatter_add, ... T numeric for add and mul.
-   Derivatives: through x and updates. As in JAX, those of mul through updates, and those backwards of a scatter whose tangents
-   are scattered, need unique_indices. */
+   Derivatives: through x and updates. As in JAX, two need unique_indices: that of mul through updates, and the transpose of
+   ax_scatter itself, where a function that is transposed as a linear one (ax_program_transpose) calls it. */
 ax_value ax_scatter(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims, const ax_index_options *options);
 ax_value ax_scatter_add(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims,
                         const ax_index_options *options);
@@ -221,18 +226,18 @@ ax_value ax_scatter_min(ax_value x, ax_value indices, ax_value updates, const ax
 ax_value ax_scatter_max(ax_value x, ax_value indices, ax_value updates, const ax_scatter_dims *dims,
                         const ax_index_options *options);
 
-/* The parts at these indices, one operation whatever their number: integers I[i..]; [b.., n, a..] -> [b.., i.., a..] along
-   dimension `axis`. ax_take clamps indices as ax_dynamic_at does. ax_take_with treats indices outside as the options say; in all
-   modes but AX_INDEX_CLIP a negative index counts from the end. As jnp.take(mode="clip"), and jnp.take. An error besides: a
-   dimension of 0. */
+/* The parts of x at the indices, integers I[i..], along dimension `axis`: [b.., n, a..] -> [b.., i.., a..]. It is one operation,
+   however many indices there are. ax_take clamps indices as ax_dynamic_at does. ax_take_with treats indices outside as the options
+   say; in all modes but AX_INDEX_CLIP a negative index counts from the end. As jnp.take(mode="clip"), and jnp.take. An error
+   besides: a dimension of 0. */
 ax_value ax_take(ax_value x, ax_value indices, int64_t axis);
 ax_value ax_take_with(ax_value x, ax_value indices, int64_t axis, const ax_index_options *options);
-/* One element for each index: [b.., n, a..], I[b.., m, a..] -> [b.., m, a..]; other dimensions than the axis may be 1 in either. As
-   jnp.take_along_axis, with the options as above. */
+/* One element for each index: [b.., n, a..], I[b.., m, a..] -> [b.., m, a..]. Dimensions other than the axis may be 1 in x or in
+   the indices, and stretch. As jnp.take_along_axis, with the options as above. */
 ax_value ax_take_along_axis(ax_value x, ax_value indices, int64_t axis, const ax_index_options *options);
-/* x [b.., n, a..] whose parts at indices I[i..] along the axis are overwritten by updates, increased by them, ..; updates broadcast
-   to [b.., i.., a..] or are a number; options as above: parts outside are dropped. As x.at[.., indices].set(updates), add,
-   multiply, min, max. */
+/* x [b.., n, a..] whose parts at indices I[i..] along the axis are overwritten by the updates, or added to, multiplied, or
+   replaced by the smaller or larger of both. Updates broadcast to [b.., i.., a..], or are a number. Options are as above; without
+   them, updates of parts outside are dropped. As x.at[.., indices].set(updates), add, multiply, min, max. */
 ax_value ax_at_set(ax_value x, ax_value indices, ax_value updates, int64_t axis, const ax_index_options *options);
 ax_value ax_at_add(ax_value x, ax_value indices, ax_value updates, int64_t axis, const ax_index_options *options);
 ax_value ax_at_mul(ax_value x, ax_value indices, ax_value updates, int64_t axis, const ax_index_options *options);
@@ -243,8 +248,9 @@ ax_value ax_at_max(ax_value x, ax_value indices, ax_value updates, int64_t axis,
 ax_value ax_sort(ax_value x, int64_t dimension); /* the elements in ascending order; as jnp.sort */
 ax_value ax_argsort(ax_value x, int64_t dimension); /* s32: the places that the elements come from; as jnp.argsort. Errors besides:
                                                        more than s32 counts */
-/* out[i]: xs[i], of any dtype and one shape, all put into the order of the first num_keys operands; a later key decides where
-   earlier ones are equal. As jax.lax.sort. Errors besides: num_keys below 1 or above count. */
+/* Sorts several operands alike: out[i] has the elements of xs[i] in the order that the first num_keys operands decide; a later key
+   decides where earlier ones are equal. Operands have any dtypes and one shape. As jax.lax.sort. Errors besides: num_keys below 1
+   or above count. */
 void ax_sort_together(uint32_t count, const ax_value *xs, int64_t dimension, uint32_t num_keys, ax_value *out);
 /* out[0]: the k greatest along the last dimension, descending, T[.., k]; out[1]: s32, where they are. NaN counts as greatest; equal
    elements keep their order. As jax.lax.top_k. Errors besides: k below 0 or above the dimension. */
@@ -252,14 +258,14 @@ void ax_top_k(ax_value x, int64_t k, uint32_t out_count, ax_value *out);
 
 /* --- Reductions: over the dimensions AX_DIMS(..), or AX_ALL_DIMS; keepdims: those stay, with size 1. T numeric, except where a
    function says otherwise --- */
-/* Sums of floats (mean and everything made of them as well) do not get worse with their length. With u = 2^-24 for f32, bf16
-   and f16, each result is off by at most 25 u times the sum of absolute values, before it is rounded to bf16 or f16: up to 16
-   numbers in a row, and the few sums of those, are added in f32; where more than that meet, they are added in f64 and rounded once.
-   In f64 the bound is n 2^-53 times the sum of absolute values of n numbers.
-   Products of matrices and convolutions add up to 768 numbers in a row, and these sums one to the other; where a result of f32 or
-   f64 is made of more than 16,384, runs of some 4,096 as if exactly. So a result is off by some 2 u times the sum of absolute
-   values where numbers differ; by up to 100 u where all are the same, so that all additions err to one side; and never by more than
-   400 u. u is 2^-53 in f64.
+/* The error of a sum of floats (and of means, and of all functions made of sums) does not grow with the number of terms. With u =
+   2^-24 for f32, bf16 and f16, each result is off by at most 25 u times the sum of absolute values, before it is rounded to bf16
+   or f16: up to 16 numbers in a row, and the few sums of those, are added in f32; larger numbers of sums are added in f64 and
+   rounded once. In f64 the error does grow: the bound is n 2^-53 times the sum of absolute values of n numbers.
+   Products of matrices and convolutions add up to 768 numbers in a row, and then these sums in a row. If a result of f32 or f64 is
+   made of more than 16,384 numbers, the sums of runs of some 4,096 are added as if exactly. So a result is off by some 2 u times
+   the sum of absolute values where numbers differ; by up to 100 u where all are the same, so that all additions err to one side;
+   and never by more than 400 u. u is 2^-53 in f64.
    The order of additions is decided when a program is compiled, by shapes, by the other computations of the same pass and by the
    width of the machine's registers: an executable adds in the same order in every run, under every policy, with any number of
    workers. Another program, or the same with other arguments donated, may add in another, within these bounds. The reference
@@ -268,15 +274,16 @@ void ax_top_k(ax_value x, int64_t k, uint32_t out_count, ax_value *out);
 ax_value ax_reduce_sum(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* over nothing: 0 */
 ax_value ax_reduce_mean(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* T float */
 ax_value ax_reduce_max(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* over nothing: the least T */
-ax_value ax_reduce_min(ax_value x, uint32_t count, const int64_t *axes, bool keepdims);
+ax_value ax_reduce_min(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* over nothing: the greatest T */
 ax_value ax_reduce_or(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* T bool: true where any is; over nothing:
                                                                                           false */
 ax_value ax_reduce_and(ax_value x, uint32_t count, const int64_t *axes, bool keepdims); /* T bool: true where all are */
 /* log(sum(exp(x))) without overflow; -inf over nothing and where all are -inf. T float. As jax.nn.logsumexp. */
 ax_value ax_logsumexp(ax_value x, uint32_t count, const int64_t *axes, bool keepdims);
-/* Each element the sum of those up to it along the axis; reverse: of those from it on. As jax.lax.cumsum. */
+/* Each element becomes the sum of the elements up to it along the axis; reverse: of those from it on. As jax.lax.cumsum. */
 ax_value ax_cumsum(ax_value x, int64_t axis, bool reverse);
-/* Any T. index_dtype: an integer that counts to the axis's size, which is not 0. The first of equals; NaN counts as largest. */
+/* The index of the largest element along the axis, which drops out of the shape; of equal elements, the first; NaN counts as
+   largest. Any T. The axis's size is not 0, and index_dtype is an integer dtype that can hold it. As jax.lax.argmax. */
 ax_value ax_argmax(ax_value x, int64_t axis, ax_dtype index_dtype);
 
 /* bool[]: |a - b| <= atol + rtol |b| for every element, as jnp.allclose: a NaN is close to nothing. T float; broadcasts. */
@@ -284,10 +291,11 @@ ax_value ax_allclose(ax_value a, ax_value b, double rtol, double atol);
 
 /* --- Products; T numeric --- */
 /* Contracts lhs_contract[i] with rhs_contract[i], pairs lhs_batch[i] with rhs_batch[i]. Result: batch dimensions, then lhs's
-   others, then rhs's others. Of bf16 and f16, computed in f32 and rounded once. Products with vectors and of tiny matrices are sums
-   as above, of factors rounded to f32 first. In others up to 65,536 products are added so: blocks of at most 384 (768 of bf16) in a
-   row, each multiplication and its addition rounded as one where the processor can, and then the blocks' sums in a row. Longer sums
-   are sums, as above, of such, and so are shorter ones that would otherwise give few threads work. Integers wrap. */
+   others, then rhs's others. A product of bf16 or f16 is computed in f32 and rounded once. Products with vectors and of tiny
+   matrices are sums as those of reduce_sum, of factors rounded to f32 first. Other products add up to 65,536 terms in this way:
+   blocks of at most 384 (768 of bf16) in a row, each multiplication and its addition rounded as one where the processor can, and
+   then the blocks' sums in a row. A longer sum is made of several such sums, added as reduce_sum adds; so is a shorter one that
+   would otherwise give work to few threads only. Integers wrap. */
 ax_value ax_dot_general(ax_value lhs, ax_value rhs, uint32_t lhs_contract_count, const int64_t *lhs_contract,
                         uint32_t rhs_contract_count, const int64_t *rhs_contract, uint32_t lhs_batch_count,
                         const int64_t *lhs_batch, uint32_t rhs_batch_count, const int64_t *rhs_batch);
@@ -297,8 +305,8 @@ ax_value ax_matmul(ax_value a, ax_value b); /* as NumPy's, ranks >= 1 */
    ellipsis; "..." stands for the dimensions that have no letter, aligned at their last; a letter twice in one operand is its
    diagonal; a dimension of 1 stretches. Blanks do not count. Any number of operands (at least one) of one dtype; they are
    multiplied two at a time, in the order that takes the fewest multiplications for up to eight, and in a good one for more. Errors
-   besides: letters that do not fit an operand, sizes of a letter that differ, more than 64 different dimensions, in each order a
-   product of more than AX_MAX_RANK dimensions. */
+   besides: letters that do not fit an operand, sizes of a letter that differ, more than 64 different dimensions, or no order in
+   which every product on the way has at most AX_MAX_RANK dimensions. */
 ax_value ax_einsum(const char *subscripts, uint32_t count, const ax_value *xs);
 
 /* --- Windows; T numeric --- */
@@ -316,8 +324,8 @@ typedef struct ax_conv_options {
                                       operands */
 } ax_conv_options;
 /* The convolution of lhs with a kernel, rhs: each element of the result is the sum of the products of the kernel with the window of
-   lhs at its place, over all features; the kernel is not turned round. lhs: T[N, C, s..], rhs: T[O, I, k..], with the dimensions
-   where options says; any number of spatial dimensions. options NULL: {0}. As jax.lax.conv_general_dilated.
+   lhs at its place, over all features; the kernel is not reversed. lhs: T[N, C, s..], rhs: T[O, I, k..], in the order of dimensions
+   that options gives; any number of spatial dimensions. options NULL: {0}. As jax.lax.conv_general_dilated.
    Sums are as dot_general's: products are added up place by place of the kernel. Errors: those of `axle help conv_general_dilated`;
    letters that do not fit; padding said twice; a dtype asked for that is a float where the operands are not, or the other way
    round. */
@@ -355,8 +363,8 @@ ax_value ax_softplus(ax_value x); /* log(1 + e^x), without overflow; its derivat
 ax_value ax_gelu(ax_value x); /* the tanh approximation, jax.nn.gelu's default */
 
 /* --- Control flow; in blocks of C: axle/bodies.h. Functions may use values of the enclosing trace; their collectives are real
-   ones. `in` has an entry for each operand of the function, `out` one for each result: lists that are too short are errors (axle/type.h).
-   `in` and `out` may be one array. --- */
+   ones. `in` has an entry for each operand of the function, `out` one for each result: lists that are too short are errors
+   (axle/type.h). `in` and `out` may be one array. --- */
 /* Calls the function and keeps it as one equation of the program, as jax.jit does inside a trace. Functions whose traces are equal
    programs from the same lines, such as equal layers of a model, are transformed, lowered and exported once for all of them. A call
    runs as fast as the equations written out. */
@@ -376,7 +384,8 @@ void ax_switch(ax_value index, uint32_t count, const ax_fn *branches, uint32_t i
    may be -1 when there are xs. All derivatives. As jax.lax.scan. */
 void ax_scan(ax_fn body, uint32_t carry_count, int64_t length, bool reverse, uint32_t in_count, const ax_value *in,
              uint32_t out_count, ax_value *out);
-/* Runs the body again as long as the condition of the carries holds. condition: carry.. -> bool scalar; body: carry.. -> carry...
+/* Runs the body as long as the condition of the carries, which is tested before each run, holds. condition: carry.. -> bool
+   scalar; body: carry.. -> carry...
    in: initial carries; out: final ones. Forward derivatives only. As jax.lax.while_loop. An error besides: communication along
    checked axes over which the condition varies. */
 void ax_while(ax_fn condition, ax_fn body, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out);
