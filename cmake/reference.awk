@@ -164,7 +164,7 @@ function keep_uses(    i, name, lines, count, at, shown, some) {
     at = use_place[name] "#L" use_line[name]
     if (at in shown) continue
     shown[at] = 1
-    count = split(use_text[name], lines, /\\n/)
+    count = split(use_text[name], lines, "\001")
     if (count > 8) continue
     some = 1
     page = page "- [" use_place[name] ":" use_line[name] "](../../" at "): "

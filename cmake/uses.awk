@@ -1,5 +1,5 @@
 # One use of each public function, macro and struct in C that is compiled: the shortest statement that has it.
-#   awk -f cmake/uses.awk examples/a.c ..        NAME, FILE, LINE and TEXT, a tab between; lines of TEXT end in \n
+#   awk -f cmake/uses.awk examples/a.c ..        NAME, FILE, LINE and TEXT, a tab between; between lines of TEXT is the character 1
 #
 # A statement ends at a ; { or } outside of brackets; braces behind = and ) or inside of brackets are brackets. Of equally short ones
 # the first counts, so the order of the files decides; those in files from one named "later" on are for names without any other use.
@@ -67,12 +67,12 @@ function take_line(whole, number,    rest, character, i, length_, quote, kept) {
   }
   sub(/[ \t]+$/, "", kept)
   if (statement == "") first = number
-  if (statement != "" || kept !~ /^[ \t]*$/) statement = statement (statement == "" ? "" : "\\n") kept
+  if (statement != "" || kept !~ /^[ \t]*$/) statement = statement (statement == "" ? "" : "\001") kept
 }
 
 function end_statement(kept, number,    whole, rest, name, next_) {
   if (statement == "") first = number
-  whole = statement (statement == "" ? "" : "\\n") kept
+  whole = statement (statement == "" ? "" : "\001") kept
   statement = ""
   rest = whole
   gsub(/"([^"\\]|\\.)*"/, "\"\"", rest)

@@ -79,6 +79,12 @@ static AX_BODY(short_pair) {
   AT, ax_closed_call(AX_FN(both, 2, 2), in, &found[1]);
   out[0] = found[1];
 }
+/* A member of a struct ends where the next begins. */
+static AX_BODY(short_member) {
+  struct { ax_value gradient, kept; } found = {.kept = in[1]};
+  AT, ax_grad(AX_FN(total, 2, 1), AX_FIRST(2), in, &found.gradient);
+  out[0] = found.kept;
+}
 static AX_BODY(short_carries) {
   ax_value end[1];
   AT, ax_fori_loop(0, 3, AX_FN(next, 3, 2), in, end);
@@ -132,6 +138,7 @@ static void lists_in_traces_are_counted(void **state) {
       {long_operands, "grad: the function takes 2 operands, but the list has 3"},
       {one_operand, "closed_call: the function takes 2 operands, but the list has 1"},
       {short_results, "value_and_grad: the call gives 3 results, but the list has 1"},
+      {short_member, "grad: the call gives 2 results, but the list has 1"},
       {short_pair, "closed_call: the call gives 2 results, but the list has 1"},
       {short_carries, "fori_loop: the call gives 2 results, but the list has 1"},
       {short_scan, "scan: the call gives 2 results, but the list has 1"},

@@ -100,6 +100,8 @@ static void arrays_refuse_what_does_not_fit(void **state) {
   TEST_OK(ax_executable_put(executable, 0, x, &array));
   assert_int_equal(ax_array_read(array, bits, sizeof bits), AX_INVALID_ARGUMENT);
   expect_at(__LINE__ - 1, "array_read: the array is f32[4], but the memory in C has elements of type u32");
+  assert_int_equal(ax_array_read(array, few, sizeof back), AX_INVALID_ARGUMENT);
+  expect_at(__LINE__ - 1, "takes 16 bytes, not 8");
   TEST_OK(ax_array_read(array, (void *)bits, sizeof bits));
   TEST_OK(ax_array_read(array, back, sizeof back));
   assert_true(back[3] == 4 && memcmp(bits, back, sizeof bits) == 0);

@@ -312,7 +312,7 @@ bool ax_array_is_ready(const ax_array *array);
 #ifndef __cplusplus /* lists with their counts, memory with its dtype (axle/type.h) */
 #define ax_executable_put(executable, index, data, out) \
   AX_LINED_STATUS(executable_put, executable, index, AX_MEMORY(data), out)
-#define ax_array_read(array, data, bytes) AX_LINED_STATUS(array_read, array, AX_ELEMENT(data), data, bytes)
+#define ax_array_read(array, data, bytes) AX_LINED_STATUS(array_read, array, AX_ELEMENT(data), data, AX_WITHIN(data, bytes))
 #define ax_device_put_data(runtime, mesh, spec, type, data, out) \
   AX_LINED_STATUS(device_put_data, runtime, mesh, spec, type, AX_MEMORY(data), out)
 #define ax_jit(runtime, function, in_types, ...) AX_LINED_STATUS(jit, runtime, function, AX_COUNTED(ax_type, in_types), __VA_ARGS__)

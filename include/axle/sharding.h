@@ -171,7 +171,8 @@ AX_MUST_USE ax_status ax_runtime_device(const ax_runtime *runtime, int64_t id, a
 
 #ifndef __cplusplus /* lists, with their counts (axle/type.h) */
 #define ax_array_read_slice(array, start, sizes, data, bytes)                                                 \
-  AX_LINED_STATUS(array_read_slice, array, AX_COUNTED(int64_t, start), AX_COUNTED(int64_t, sizes), AX_ELEMENT(data), data, bytes)
+  AX_LINED_STATUS(array_read_slice, array, AX_COUNTED(int64_t, start), AX_COUNTED(int64_t, sizes), AX_ELEMENT(data), data, \
+                  AX_WITHIN(data, bytes))
 #endif
 
 #ifndef AXLE_NO_LINES /* axle/line.h */

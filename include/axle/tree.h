@@ -198,7 +198,8 @@ AX_MUST_USE ax_status ax_tree_run_start(ax_executable *executable, uint32_t in_c
 #pragma GCC visibility pop
 
 #ifndef __cplusplus /* lists with their counts, memory with its dtype (axle/type.h) */
-#define ax_tree_read(tree, data, bytes, ...) AX_LINED_STATUS(tree_read, tree, AX_ELEMENT(data), data, bytes, __VA_ARGS__)
+#define ax_tree_read(tree, data, bytes, ...) \
+  AX_LINED_STATUS(tree_read, tree, AX_ELEMENT(data), data, AX_WITHIN(data, bytes), __VA_ARGS__)
 #define ax_tree_put(tree, data, ...) AX_LINED_STATUS(tree_put, tree, AX_MEMORY(data), __VA_ARGS__)
 #define ax_tree_run(executable, in, out) \
   AX_LINED_STATUS(tree_run, executable, AX_COUNTED(ax_tree *, in), AX_COUNTED(ax_tree *, out))

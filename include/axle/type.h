@@ -135,11 +135,12 @@ ax_type ax_array_type(ax_dtype dtype, uint32_t rank, const int64_t *dims);
 #define AX_PAIRS(...) (uint32_t)(sizeof((int64_t[][2]){__VA_ARGS__}) / sizeof(int64_t[2])), ((const int64_t[][2]){__VA_ARGS__})
 #define AX_INTS(...) ((int64_t[]){__VA_ARGS__}) /* the list alone, for fields of options */
 #define AX_LIST(count, list) (uint32_t)(count), (list)
-/* A list as a function's macro takes it, x or the others, becomes a count and a pointer. */
+/* A list as a function's macro takes it, x or the others, becomes a count and a pointer. A list that is a member of a struct ends with
+   the member. */
 #define AX_COUNTED(type, ...) AX_COUNTED_(__VA_ARGS__, AX_COUNTED_BOTH, AX_COUNTED_LIST, )(type, __VA_ARGS__)
 #define AX_COUNTED_(list_or_count, list, which, ...) which
 #define AX_COUNTED_BOTH(type, count, list) count, list
-#define AX_COUNTED_LIST(type, list) ax_room(__builtin_object_size((list), 0), sizeof(type)), (list)
+#define AX_COUNTED_LIST(type, list) ax_room(__builtin_object_size((list), 1), sizeof(type)), (list)
 static inline uint32_t ax_room(size_t bytes, size_t each) {
   return bytes / each < 0x7fffffff ? AX_ROOM(bytes / each) : AX_ANY_ROOM; /* bytes: SIZE_MAX where they are not known */
 }
@@ -159,6 +160,9 @@ static inline ax_type ax_listed_type(uint32_t count, const int64_t *dtype_and_di
    element: AX_NO_DTYPE is not known; bytes: SIZE_MAX is not known. */
 #ifndef __cplusplus
 #define AX_MEMORY(data) AX_ELEMENT(data), (data), __builtin_object_size((data), 0)
+/* The bytes that a caller says memory has, or those that the compiler knows of if these are fewer. */
+#define AX_WITHIN(data, bytes) ax_at_most((bytes), __builtin_object_size((data), 0))
+static inline size_t ax_at_most(size_t bytes, size_t most) { return bytes < most ? bytes : most; }
 /* The dtype of an array's elements, or of what a pointer points to. */
 #define AX_ELEMENT(data)                                                                                                     \
   _Generic((data), AX_OF(_Bool, AX_BOOL), AX_OF(signed char, AX_S8), AX_OF(short, AX_S16), AX_OF(int, AX_S32),               \

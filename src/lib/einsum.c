@@ -244,7 +244,7 @@ static void sum_all_but(term *t, ax_labels kept) {
 /* --- Products --- */
 
 static void put_in_order(term *t, const term *order) {
-  int64_t places[AX_MAX_RANK];
+  int64_t places[AX_MAX_RANK] = {0};
   uint32_t next = 0;
   for (uint32_t i = 0; i < order->rank; i++)
     for (uint32_t d = 0; d < t->rank; d++)
