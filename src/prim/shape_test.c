@@ -295,7 +295,7 @@ static void lowered_products(void **state) {
     ax_program *program;
     ax_plan *plan;
     uint32_t kernels = 0, gemms = 0;
-    assert_int_equal(ax_trace(AX_CLOSURE(trace_product, 2, 1, (void *)&products[i]), &products[i].lhs, &program), AX_OK);
+    assert_int_equal(ax_trace(AX_CLOSURE(trace_product, 2, 1, (void *)&products[i]), AX_LIST(2, &products[i].lhs), &program), AX_OK);
     assert_int_equal(ax_plan_create(program, NULL, NULL, NULL, &plan), AX_OK);
     for (uint32_t k = 0; k < plan->block.count; k++) {
       kernels += plan->block.ops[k].kind == AX_OP_KERNEL;
