@@ -130,24 +130,34 @@ static ax_status keep_whole(const items *all, const item *at, const ax_type *typ
   return AX_OK;
 }
 
+/* A range or a number takes dimension d. */
+static ax_status take(const items *all, const item *now, const ax_type *type, uint32_t d, ax_index_part *out) {
+  if (d == type->rank) {
+    char what[96];
+    snprintf(what, sizeof what, "there is no dimension %u to index", d);
+    return wrong(all, now->at, what);
+  }
+  if (now->kind == NUMBER) return one_of(all, now, d, type->dims[d], &out->along[d]);
+  out->along[d] = range_of(now, type->dims[d]);
+  return keep(all, now, out->along[d].count, out);
+}
+
 static ax_status apply(const items *all, const ax_type *type, ax_index_part *out) {
-  const item *ellipsis = NULL, *last = &all->v[all->count > 0 ? all->count - 1 : 0];
+  const item *last = &all->v[all->count > 0 ? all->count - 1 : 0];
+  const uint32_t left = all->used < type->rank ? type->rank - all->used : 0; /* dimensions that `...` stands for */
+  bool has_ellipsis = false;
   uint32_t d = 0;
   for (uint32_t i = 0; i < all->count; i++) {
     const item *now = &all->v[i];
-    char what[96];
-    snprintf(what, sizeof what, "there is no dimension %u to index", d);
-    if (now->kind == ELLIPSIS && ellipsis != NULL) return wrong(all, now->at, "there is a second ...");
-    if (now->kind == NEW) AX_TRY(keep(all, now, 1, out));
-    if (now->kind == ELLIPSIS) ellipsis = now;
-    if (now->kind == ELLIPSIS && all->used < type->rank)
-      AX_TRY(keep_whole(all, now, type, &d, d + type->rank - all->used, out));
-    if (now->kind == NEW || now->kind == ELLIPSIS) continue;
-    if (d == type->rank) return wrong(all, now->at, what);
-    if (now->kind == NUMBER) AX_TRY(one_of(all, now, d, type->dims[d], &out->along[d]));
-    if (now->kind == RANGE) out->along[d] = range_of(now, type->dims[d]);
-    if (now->kind == RANGE) AX_TRY(keep(all, now, out->along[d].count, out));
-    d++;
+    switch (now->kind) {
+      case NEW: AX_TRY(keep(all, now, 1, out)); break;
+      case ELLIPSIS:
+        if (has_ellipsis) return wrong(all, now->at, "there is a second ...");
+        has_ellipsis = true;
+        AX_TRY(keep_whole(all, now, type, &d, d + left, out));
+        break;
+      default: AX_TRY(take(all, now, type, d++, out));
+    }
   }
   return keep_whole(all, last, type, &d, type->rank, out);
 }

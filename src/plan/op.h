@@ -104,7 +104,7 @@ AX_MUST_USE ax_status ax_op_rename_list(const ax_op_renaming *renaming, ax_arena
 /* Renames a buffer, unless it is AX_NONE. */
 AX_MUST_USE ax_status ax_op_rename_buffer(const ax_op_renaming *renaming, uint32_t *buffer);
 
-
+/* Lines of text: of an operation, and of all operations of a block. */
 void ax_op_text(ax_text *text, const ax_plan *plan, const ax_op *op, int indent);
 void ax_block_text(ax_text *text, const ax_plan *plan, const ax_block *block, int indent);
 /* `lead`, then the names of the buffers. */
