@@ -1,26 +1,13 @@
 /* Groups of members along axes: read, checked, numbered, put in order. */
 #include "ir/program.h"
+#include "support/arena.h"
 #include "support/cmocka.h"
 #include "support/tensor.h"
-
-static ax_arena arena;
-
-static int start(void **state) {
-  (void)state;
-  arena = (ax_arena){0};
-  return 0;
-}
-
-static int end(void **state) {
-  (void)state;
-  ax_arena_deinit(&arena);
-  return 0;
-}
 
 /* The groups of "x {0,1} {2,3}". */
 static ax_groups groups_of(const char *names) {
   ax_axes axes;
-  TEST_OK(ax_axes_parse(names, &arena, &axes));
+  TEST_OK(ax_axes_parse(names, &test_arena, &axes));
   return axes.groups;
 }
 
@@ -35,7 +22,7 @@ static void a_list_is_filled_group_by_group(void **state) {
   TEST_OK(ax_group_list_open(&list));
   TEST_OK(ax_group_list_add(&list, 0));
   TEST_FAILS(ax_group_list_add(&list, -1), AX_INVALID_ARGUMENT, "member -1");
-  TEST_OK(ax_group_list_close(&list, &arena, &groups));
+  TEST_OK(ax_group_list_close(&list, &test_arena, &groups));
   ax_groups_text(&text, &groups);
   assert_string_equal(text.data, " {3,1} {0}");
   ax_text_deinit(&text);
@@ -80,7 +67,7 @@ static void sorted_groups_come_by_their_least_member(void **state) {
   (void)state;
   ax_groups groups = groups_of("x {5,3} {4,0,2} {1}");
   ax_text text = {0};
-  assert_true(ax_groups_sorted(&groups, &arena, &groups));
+  assert_true(ax_groups_sorted(&groups, &test_arena, &groups));
   ax_groups_text(&text, &groups);
   assert_string_equal(text.data, " {0,2,4} {1} {3,5}");
   ax_text_deinit(&text);
@@ -99,13 +86,13 @@ static void each_member_is_in_one_group(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(a_list_is_filled_group_by_group, start, end),
-      cmocka_unit_test_setup_teardown(groups_begin_where_others_end, start, end),
-      cmocka_unit_test_setup_teardown(groups_of_one_size_are_even, start, end),
-      cmocka_unit_test_setup_teardown(order_makes_other_groups, start, end),
-      cmocka_unit_test_setup_teardown(members_know_their_group_and_number, start, end),
-      cmocka_unit_test_setup_teardown(sorted_groups_come_by_their_least_member, start, end),
-      cmocka_unit_test_setup_teardown(each_member_is_in_one_group, start, end),
+      cmocka_unit_test_setup_teardown(a_list_is_filled_group_by_group, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(groups_begin_where_others_end, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(groups_of_one_size_are_even, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(order_makes_other_groups, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(members_know_their_group_and_number, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(sorted_groups_come_by_their_least_member, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(each_member_is_in_one_group, test_arena_start, test_arena_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

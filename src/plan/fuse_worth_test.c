@@ -1,21 +1,8 @@
 /* Whether fusing kernels pays: asked of kernels of a few nodes. */
 #include "plan/fuse_worth.h"
 
+#include "support/arena.h"
 #include "support/cmocka.h"
-
-static ax_arena arena;
-
-static int start(void **state) {
-  (void)state;
-  arena = (ax_arena){0};
-  return 0;
-}
-
-static int end(void **state) {
-  (void)state;
-  ax_arena_deinit(&arena);
-  return 0;
-}
 
 static ax_position along(int dim, int64_t coef, int64_t offset) {
   return (ax_position){.dim = dim, .coef = coef, .offset = offset, .dynamic = AX_NONE};
@@ -24,7 +11,7 @@ static ax_position along(int dim, int64_t coef, int64_t offset) {
 /* Over i < 10, j < 20; slot 0 is x[10, 20], slot 1 is y[10, 20]. */
 static ax_loop_kernel *over_rows(void) {
   const int64_t dims[] = {10, 20};
-  ax_loop_kernel *k = ax_kernel_create(&arena, 2, 0, dims);
+  ax_loop_kernel *k = ax_kernel_create(&test_arena, 2, 0, dims);
   ax_kernel_slot(k, AX_F32, 2, dims);
   ax_kernel_slot(k, AX_F32, 2, dims);
   return k;
@@ -109,8 +96,8 @@ static void loads_of_a_slot(void **state) {
 
 static void spaces_are_equal_by_their_sizes(void **state) {
   (void)state;
-  const ax_loop_kernel *a = over_rows(), *same = over_rows(), *other = ax_kernel_create(&arena, 2, 0, (const int64_t[]){10, 21}),
-                       *longer = ax_kernel_create(&arena, 3, 0, (const int64_t[]){10, 20, 1});
+  const ax_loop_kernel *a = over_rows(), *same = over_rows(), *other = ax_kernel_create(&test_arena, 2, 0, (const int64_t[]){10, 21}),
+                       *longer = ax_kernel_create(&test_arena, 3, 0, (const int64_t[]){10, 20, 1});
   assert_true(ax_kernels_same_space(a, same));
   assert_false(ax_kernels_same_space(a, other) || ax_kernels_same_space(a, longer));
 }
@@ -119,7 +106,7 @@ static void spaces_are_equal_by_their_sizes(void **state) {
 static ax_loop_kernel *walks(bool columns) {
   const int64_t dims[] = {10, 20}, turned[] = {20, 10};
   const ax_position at[] = {along(columns ? 1 : 0, 1, 0), along(columns ? 0 : 1, 1, 0)};
-  ax_loop_kernel *k = ax_kernel_create(&arena, 2, 0, dims);
+  ax_loop_kernel *k = ax_kernel_create(&test_arena, 2, 0, dims);
   const uint32_t x = ax_kernel_slot(k, AX_F32, 2, columns ? turned : dims);
   ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 2, columns ? turned : dims), at, ax_kernel_load(k, x, at), AX_SCALAR_NONE);
   return k;
@@ -132,7 +119,7 @@ static void rows_and_columns_are_not_walked_together(void **state) {
 }
 
 static ax_loop_kernel *reduces(int64_t kept, int64_t length) {
-  return ax_kernel_create(&arena, 2, 1, (const int64_t[]){kept, length});
+  return ax_kernel_create(&test_arena, 2, 1, (const int64_t[]){kept, length});
 }
 
 static void long_rows_to_few_results_go_in_blocks(void **state) {
@@ -148,7 +135,7 @@ static void long_rows_to_few_results_go_in_blocks(void **state) {
 /* Kernels of so many slots, whose buffers are numbered from `first` on. */
 static ax_bound touching(uint32_t count, uint32_t first) {
   const int64_t dims[] = {4};
-  ax_bound b = {ax_kernel_create(&arena, 1, 0, dims), ax_arena_alloc(&arena, count * sizeof(uint32_t))};
+  ax_bound b = {ax_kernel_create(&test_arena, 1, 0, dims), ax_arena_alloc(&test_arena, count * sizeof(uint32_t))};
   for (uint32_t i = 0; i < count; i++) b.buffers[ax_kernel_slot(b.kernel, AX_F32, 1, dims)] = first + i;
   return b;
 }
@@ -162,16 +149,16 @@ static void shared_buffers_count_once(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(a_load_alone_is_cheap, start, end),
-      cmocka_unit_test_setup_teardown(constants_cost_nothing, start, end),
-      cmocka_unit_test_setup_teardown(a_little_work_on_indices_is_cheap, start, end),
-      cmocka_unit_test_setup_teardown(pieces_put_together_are_cheap_while_they_are_few, start, end),
-      cmocka_unit_test_setup_teardown(a_reduction_is_not_cheap, start, end),
-      cmocka_unit_test_setup_teardown(loads_of_a_slot, start, end),
-      cmocka_unit_test_setup_teardown(spaces_are_equal_by_their_sizes, start, end),
-      cmocka_unit_test_setup_teardown(rows_and_columns_are_not_walked_together, start, end),
-      cmocka_unit_test_setup_teardown(long_rows_to_few_results_go_in_blocks, start, end),
-      cmocka_unit_test_setup_teardown(shared_buffers_count_once, start, end),
+      cmocka_unit_test_setup_teardown(a_load_alone_is_cheap, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(constants_cost_nothing, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(a_little_work_on_indices_is_cheap, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(pieces_put_together_are_cheap_while_they_are_few, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(a_reduction_is_not_cheap, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(loads_of_a_slot, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(spaces_are_equal_by_their_sizes, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(rows_and_columns_are_not_walked_together, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(long_rows_to_few_results_go_in_blocks, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(shared_buffers_count_once, test_arena_start, test_arena_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

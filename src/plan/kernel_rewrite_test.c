@@ -2,22 +2,9 @@
 #include <string.h>
 
 #include "plan/kernel_rewrite.h"
+#include "support/arena.h"
 #include "support/cmocka.h"
 #include "support/tensor.h"
-
-static ax_arena arena;
-
-static int start(void **state) {
-  (void)state;
-  arena = (ax_arena){0};
-  return 0;
-}
-
-static int end(void **state) {
-  (void)state;
-  ax_arena_deinit(&arena);
-  return 0;
-}
 
 /* --- Kernels by hand --- */
 
@@ -28,7 +15,7 @@ static ax_position along(int dim, int64_t coef, int64_t offset) {
 }
 
 static ax_bound kernel_of(uint32_t rank, uint32_t reduce_rank, const uint32_t *buffers, uint32_t count) {
-  ax_bound b = {ax_kernel_create(&arena, rank, reduce_rank, dims), ax_arena_copy(&arena, buffers, count * sizeof buffers[0])};
+  ax_bound b = {ax_kernel_create(&test_arena, rank, reduce_rank, dims), ax_arena_copy(&test_arena, buffers, count * sizeof buffers[0])};
   assert_non_null(b.kernel);
   for (uint32_t i = 0; i < count; i++) ax_kernel_slot(b.kernel, AX_F32, rank, dims);
   return b;
@@ -76,7 +63,7 @@ static void expect(const ax_bound *b, const char *wanted) {
 static void inlining(void **state) {
   (void)state;
   ax_bound producer = pointwise(AX_SCALAR_EXP, 10, AX_NONE, 11), consumer = pointwise(AX_SCALAR_ADD, 11, 10, 12), out;
-  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
+  TEST_OK(ax_kernel_inline(&test_arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
   expect(&out, "b10 b12 for i0<4 i1<6\n"
                "  e0:f32 = load s0[i0, i1]\n"
                "  e1:f32 = exp e0\n"
@@ -98,7 +85,7 @@ static void positions_are_composed(void **state) {
   ax_ex row = ax_kernel_index(producer.kernel, 0);
   store(producer, 1, ax_kernel_op(producer.kernel, AX_SCALAR_ADD, AX_S64, element, row, AX_NONE));
   store(consumer, 1, ax_kernel_load(consumer.kernel, 0, at));
-  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
+  TEST_OK(ax_kernel_inline(&test_arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
   expect(&out, "b10 b12 for i0<4 i1<6\n"
                "  e0:f32 = load s0[i0+3, 10*i1+5]\n"
                "  e1:s64 = const 1\n"
@@ -118,7 +105,7 @@ static void not_every_position_composes(void **state) {
   ax_position at[] = {along(0, 1, 0), along(1, 1, 0)};
   at[1].dynamic = ax_kernel_axis(consumer.kernel, 0);
   store(consumer, 1, ax_kernel_load(consumer.kernel, 0, at));
-  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
+  TEST_OK(ax_kernel_inline(&test_arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
   expect(&out, NULL);
 }
 
@@ -130,7 +117,7 @@ static void inlining_prunes(void **state) {
   ax_position at[] = {along(0, 1, 0), along(1, 1, 0)};
   at[1].dynamic = ax_kernel_axis(consumer.kernel, 0);
   store(consumer, 1, ax_kernel_load(consumer.kernel, 0, at));
-  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
+  TEST_OK(ax_kernel_inline(&test_arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
   expect(&out, "b12 for i0<4 i1<6\n"
                "  e0:f32 = const 7.0\n"
                "  s0[i0, i1] = e0\n");
@@ -148,9 +135,9 @@ static ax_bound long_chain(uint32_t from, uint32_t to, uint32_t length) {
 static void too_large(void **state) {
   (void)state;
   ax_bound producer = long_chain(10, 11, 100), consumer = long_chain(11, 12, 58), longer = long_chain(11, 12, 60), out;
-  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
+  TEST_OK(ax_kernel_inline(&test_arena, &producer, &producer.kernel->stores[0], &consumer, 0, 0, NULL, &out));
   assert_int_equal(out.kernel->expr_count, 159);
-  TEST_OK(ax_kernel_inline(&arena, &producer, &producer.kernel->stores[0], &longer, 0, 0, NULL, &out));
+  TEST_OK(ax_kernel_inline(&test_arena, &producer, &producer.kernel->stores[0], &longer, 0, 0, NULL, &out));
   expect(&out, NULL);
 }
 
@@ -159,7 +146,7 @@ static void too_large(void **state) {
 static void merging(void **state) {
   (void)state;
   ax_bound first = pointwise(AX_SCALAR_EXP, 10, AX_NONE, 11), second = pointwise(AX_SCALAR_ADD, 11, 10, 12), out;
-  TEST_OK(ax_kernel_merge(&arena, &first, &second, &out));
+  TEST_OK(ax_kernel_merge(&test_arena, &first, &second, &out));
   expect(&out, "b10 b11 b12 for i0<4 i1<6\n"
                "  e0:f32 = load s0[i0, i1]\n"
                "  e1:f32 = exp e0\n"
@@ -173,11 +160,11 @@ static void merging_has_a_limit(void **state) {
   ax_bound all = pointwise(AX_SCALAR_EXP, 100, AX_NONE, 101);
   for (uint32_t i = 1; i < AX_MOST_SLOTS / 2; i++) {
     ax_bound next = pointwise(AX_SCALAR_EXP, 100 + 2 * i, AX_NONE, 101 + 2 * i);
-    TEST_OK(ax_kernel_merge(&arena, &all, &next, &all));
+    TEST_OK(ax_kernel_merge(&test_arena, &all, &next, &all));
     assert_int_equal(all.kernel->slot_count, 2 * i + 2);
   }
   ax_bound one_more = pointwise(AX_SCALAR_EXP, 10, AX_NONE, 11);
-  TEST_OK(ax_kernel_merge(&arena, &all, &one_more, &all));
+  TEST_OK(ax_kernel_merge(&test_arena, &all, &one_more, &all));
   expect(&all, NULL);
 }
 
@@ -186,9 +173,9 @@ static void merging_has_a_limit(void **state) {
 static void pruning(void **state) {
   (void)state;
   ax_bound first = pointwise(AX_SCALAR_EXP, 10, AX_NONE, 11), second = pointwise(AX_SCALAR_ADD, 13, 10, 12), both, out;
-  TEST_OK(ax_kernel_merge(&arena, &first, &second, &both));
+  TEST_OK(ax_kernel_merge(&test_arena, &first, &second, &both));
   assert_true(ax_kernel_is_pruned(both.kernel));
-  TEST_OK(ax_kernel_prune(&arena, &both, (bool[]){false, true}, &out));
+  TEST_OK(ax_kernel_prune(&test_arena, &both, (bool[]){false, true}, &out));
   expect(&out, "b10 b11 for i0<4 i1<6\n"
                "  e0:f32 = load s0[i0, i1]\n"
                "  e1:f32 = exp e0\n"
@@ -220,7 +207,7 @@ static void equal_nodes(void **state) {
 static void a_piece_has_its_own_indices(void **state) {
   (void)state;
   ax_bound b = pointwise(AX_SCALAR_EXP, 10, AX_NONE, 11), out;
-  TEST_OK(ax_kernel_piece(&arena, &b, 1, 2, 3, &out));
+  TEST_OK(ax_kernel_piece(&test_arena, &b, 1, 2, 3, &out));
   expect(&out, "b10 b11 for i0<4 i1<3\n"
                "  e0:f32 = load s0[i0, i1+2]\n"
                "  e1:f32 = exp e0\n"
@@ -233,11 +220,11 @@ static void a_guard_of_a_piece_may_be_certain(void **state) {
   ax_bound b = kernel_of(2, 0, (uint32_t[]){10, 11}, 2), out;
   ax_position at[] = {along(0, 1, -2), along(1, 1, 0)};
   store(b, 1, ax_kernel_load_where(b.kernel, 0, at, ax_kernel_inside(b.kernel, 0, 1, -2, 4)));
-  TEST_OK(ax_kernel_piece(&arena, &b, 0, 2, 2, &out));
+  TEST_OK(ax_kernel_piece(&test_arena, &b, 0, 2, 2, &out));
   expect(&out, "b10 b11 for i0<2 i1<6\n"
                "  e0:f32 = load s0[i0, i1]\n"
                "  s1[i0+2, i1] = e0\n");
-  TEST_OK(ax_kernel_piece(&arena, &b, 0, 0, 2, &out));
+  TEST_OK(ax_kernel_piece(&test_arena, &b, 0, 0, 2, &out));
   expect(&out, "b11 for i0<2 i1<6\n"
                "  e0:f32 = const 0.0\n"
                "  s0[i0, i1] = e0\n");
@@ -254,7 +241,7 @@ static void a_kernel_goes_over_rows_as_one(void **state) {
   uint32_t rank = 0;
   const ax_views views = {view, &rank};
   ax_bound b = pointwise(AX_SCALAR_EXP, 10, AX_NONE, 11), out;
-  TEST_OK(ax_kernel_redimension(&arena, &b, 1, (int64_t[]){24}, &views, &out));
+  TEST_OK(ax_kernel_redimension(&test_arena, &b, 1, (int64_t[]){24}, &views, &out));
   expect(&out, "b110 b111 for i0<24\n"
                "  e0:f32 = load s0[i0]\n"
                "  e1:f32 = exp e0\n"
@@ -279,19 +266,19 @@ static void what_a_node_needs_are_its_operands_and_starts(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(inlining, start, end),
-      cmocka_unit_test_setup_teardown(positions_are_composed, start, end),
-      cmocka_unit_test_setup_teardown(not_every_position_composes, start, end),
-      cmocka_unit_test_setup_teardown(inlining_prunes, start, end),
-      cmocka_unit_test_setup_teardown(too_large, start, end),
-      cmocka_unit_test_setup_teardown(merging, start, end),
-      cmocka_unit_test_setup_teardown(merging_has_a_limit, start, end),
-      cmocka_unit_test_setup_teardown(pruning, start, end),
-      cmocka_unit_test_setup_teardown(equal_nodes, start, end),
-      cmocka_unit_test_setup_teardown(a_piece_has_its_own_indices, start, end),
-      cmocka_unit_test_setup_teardown(a_guard_of_a_piece_may_be_certain, start, end),
-      cmocka_unit_test_setup_teardown(a_kernel_goes_over_rows_as_one, start, end),
-      cmocka_unit_test_setup_teardown(what_a_node_needs_are_its_operands_and_starts, start, end),
+      cmocka_unit_test_setup_teardown(inlining, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(positions_are_composed, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(not_every_position_composes, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(inlining_prunes, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(too_large, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(merging, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(merging_has_a_limit, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(pruning, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(equal_nodes, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(a_piece_has_its_own_indices, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(a_guard_of_a_piece_may_be_certain, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(a_kernel_goes_over_rows_as_one, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(what_a_node_needs_are_its_operands_and_starts, test_arena_start, test_arena_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

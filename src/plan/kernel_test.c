@@ -1,5 +1,6 @@
 /* Kernels as data: what adding to them gives. */
 #include "plan/kernel.h"
+#include "support/arena.h"
 #include "support/cmocka.h"
 
 /* One slot too many is remembered, not written. */
@@ -21,22 +22,8 @@ static void too_many_slots(void **state) {
 
 /* --- Kernels of one line --- */
 
-static ax_arena arena;
-
-static int start(void **state) {
-  (void)state;
-  arena = (ax_arena){0};
-  return 0;
-}
-
-static int end(void **state) {
-  (void)state;
-  ax_arena_deinit(&arena);
-  return 0;
-}
-
 static ax_loop_kernel *rows(int64_t count) {
-  ax_loop_kernel *k = ax_kernel_create(&arena, 1, 0, &count);
+  ax_loop_kernel *k = ax_kernel_create(&test_arena, 1, 0, &count);
   ax_kernel_slot(k, AX_F32, 1, &count);
   return k;
 }
@@ -175,11 +162,11 @@ static void every_field_makes_another_kernel(void **state) {
 
 static void the_extent_is_that_of_the_ranged_dimension(void **state) {
   (void)state;
-  ax_loop_kernel *k = ax_kernel_create(&arena, 3, 1, (const int64_t[]){4, 5, 6});
+  ax_loop_kernel *k = ax_kernel_create(&test_arena, 3, 1, (const int64_t[]){4, 5, 6});
   assert_int_equal(ax_kernel_extent(k), 4);
   k->ranged = 1;
   assert_int_equal(ax_kernel_extent(k), 5);
-  assert_int_equal(ax_kernel_extent(ax_kernel_create(&arena, 2, 2, (const int64_t[]){4, 5})), 1);
+  assert_int_equal(ax_kernel_extent(ax_kernel_create(&test_arena, 2, 2, (const int64_t[]){4, 5})), 1);
 }
 
 static void longer_work_is_cut_into_more_parts(void **state) {
@@ -190,7 +177,7 @@ static void longer_work_is_cut_into_more_parts(void **state) {
 
 static void a_text_shows_all_of_a_kernel(void **state) {
   (void)state;
-  ax_loop_kernel *k = ax_kernel_create(&arena, 2, 1, (const int64_t[]){4, 5});
+  ax_loop_kernel *k = ax_kernel_create(&test_arena, 2, 1, (const int64_t[]){4, 5});
   const uint32_t in = ax_kernel_slot(k, AX_F32, 2, (const int64_t[]){9, 8}), out = ax_kernel_slot(k, AX_F32, 1, k->dims);
   ax_position at[] = {along(0, 2, -1), along(1, 1, 3)}, to = along(0, 1, 0);
   const ax_ex guard = ax_kernel_inside(k, 0, 2, -1, 9), start_at = ax_kernel_index(k, 1);
@@ -209,17 +196,17 @@ static void a_text_shows_all_of_a_kernel(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(too_many_slots),
-      cmocka_unit_test_setup_teardown(a_guard_that_is_certain_is_a_constant, start, end),
-      cmocka_unit_test_setup_teardown(both_of_two_guards, start, end),
-      cmocka_unit_test_setup_teardown(a_load_that_is_never_done_is_zero, start, end),
-      cmocka_unit_test_setup_teardown(equal_nodes_are_one, start, end),
-      cmocka_unit_test_setup_teardown(positions_are_those_of_the_slot, start, end),
-      cmocka_unit_test_setup_teardown(an_identity_has_nothing_added, start, end),
-      cmocka_unit_test_setup_teardown(a_kernel_covers_an_array_of_its_own_size, start, end),
-      cmocka_unit_test_setup_teardown(every_field_makes_another_kernel, start, end),
-      cmocka_unit_test_setup_teardown(the_extent_is_that_of_the_ranged_dimension, start, end),
-      cmocka_unit_test_setup_teardown(longer_work_is_cut_into_more_parts, start, end),
-      cmocka_unit_test_setup_teardown(a_text_shows_all_of_a_kernel, start, end),
+      cmocka_unit_test_setup_teardown(a_guard_that_is_certain_is_a_constant, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(both_of_two_guards, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(a_load_that_is_never_done_is_zero, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(equal_nodes_are_one, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(positions_are_those_of_the_slot, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(an_identity_has_nothing_added, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(a_kernel_covers_an_array_of_its_own_size, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(every_field_makes_another_kernel, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(the_extent_is_that_of_the_ranged_dimension, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(longer_work_is_cut_into_more_parts, test_arena_start, test_arena_end),
+      cmocka_unit_test_setup_teardown(a_text_shows_all_of_a_kernel, test_arena_start, test_arena_end),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
