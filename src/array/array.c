@@ -24,13 +24,19 @@ ax_array *ax_array_retain(ax_array *array) {
   return array;
 }
 
-void ax_array_release(ax_array *array) {
-  if (array == NULL || atomic_fetch_sub(&array->references, 1) != 1) return;
+static void destroy(ax_array *array) {
   ax_parts_release(array->parts);
   ax_pending_release(array->maker);
   ax_layout *layout = array->layout;
   ax_pool_free(&layout->runtime->executor.pool, array, sizeof *array);
   ax_layout_release(layout); /* and with it perhaps the runtime */
+}
+
+void ax_array_release(ax_array *array) {
+  if (array == NULL || atomic_fetch_sub(&array->references, 1) != 1) return;
+  const uint32_t readers = AX_ARRAY_UNHELD - 1;
+  if ((atomic_load(&array->users) & readers) != 0 && (atomic_fetch_or(&array->users, AX_ARRAY_UNHELD) & readers) != 0) return;
+  destroy(array);
 }
 
 const ax_type *ax_array_typeof(const ax_array *array) { return array != NULL ? &array->layout->type : NULL; }
@@ -49,7 +55,9 @@ bool ax_array_use(ax_array *array) {
 }
 
 void ax_array_leave(ax_array *array) {
-  if (atomic_fetch_sub(&array->users, 1) == (AX_ARRAY_GIVEN | 1)) ax_pending_array_free(array);
+  const uint32_t users = atomic_fetch_sub(&array->users, 1);
+  if (users == (AX_ARRAY_GIVEN | 1)) ax_pending_array_free(array);
+  if (users == (AX_ARRAY_UNHELD | 1)) destroy(array);
 }
 
 bool ax_array_take(ax_array *array) {

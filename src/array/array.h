@@ -78,10 +78,12 @@ ax_parts *ax_parts_retain(ax_parts *parts);
 void ax_parts_release(ax_parts *parts);
 
 #define AX_ARRAY_GIVEN (1u << 31)
+#define AX_ARRAY_UNHELD (1u << 30)
 
 struct ax_array {
   atomic_uint references;
-  atomic_uint users; /* number of current readers; with AX_ARRAY_GIVEN: given to a run, for good or until that run is over */
+  atomic_uint users; /* number of current readers; with AX_ARRAY_GIVEN: given to a run, for good or until that run is over; with
+                        AX_ARRAY_UNHELD: no reference is left, and the last reader destroys the array */
   ax_layout *layout;        /* retained, and so holds the runtime */
   ax_parts
       *parts; /* for users, and for the run they were given to; NULL once donated, and before the run that makes them is over */
@@ -106,7 +108,8 @@ AX_MUST_USE ax_status ax_array_refuse_donated(const ax_array *array); /* always 
 /* Copies a box of the whole array, which begins at `start`. AX_INVALID_ARGUMENT: wrong number of bytes. Otherwise as
    ax_array_open. */
 AX_MUST_USE ax_status ax_array_read_box(const ax_array *array, const ax_type *box, const int64_t *start, void *data, size_t bytes);
-/* Begins and ends the reading of its parts. False: they were given to a run. */
+/* Begins and ends the reading of its parts. False: they were given to a run. A reader holds the array: its last reference may be
+   released meanwhile. */
 bool ax_array_use(ax_array *array);
 void ax_array_leave(ax_array *array);
 /* Gives the parts to one run. False: they were given already, or have users. */

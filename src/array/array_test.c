@@ -291,11 +291,38 @@ static void from_many_threads(void **state) {
   ax_runtime_release(runtime);
 }
 
+/* --- Readers --- */
+
+static void gone(void *context) { ++*(int *)context; }
+
+/* The last of two readers destroys an array whose last reference was released while both read it. */
+static void readers_hold(void **state) {
+  (void)state;
+  ax_runtime *runtime = runtime_of(1);
+  static _Alignas(64) float data[4];
+  const ax_type type = TEST_TYPE(AX_F32, 4);
+  int gone_parts = 0;
+  ax_array *array;
+  ax_mesh mesh;
+  TEST_OK(ax_mesh_parse("", &mesh));
+  const ax_part part = {.data = data, .bytes = sizeof data, .release = gone, .context = &gone_parts};
+  TEST_OK(ax_array_from_parts(runtime, &mesh, "", &type, AX_LIST(1, &part), &array));
+  assert_true(ax_array_use(array) && ax_array_use(array));
+  ax_array_release(array);
+  assert_int_equal(gone_parts, 0);
+  ax_array_leave(array);
+  assert_int_equal(gone_parts, 0);
+  assert_ptr_equal(array->parts->part[0], data);
+  ax_array_leave(array);
+  assert_int_equal(gone_parts, 1);
+  ax_runtime_release(runtime);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_layout),    cmocka_unit_test(shards),       cmocka_unit_test(refused),
       cmocka_unit_test(pictures),        cmocka_unit_test(another_runtime), cmocka_unit_test(while_in_use),
-      cmocka_unit_test(laid_out_anew),   cmocka_unit_test(from_many_threads),
+      cmocka_unit_test(laid_out_anew),   cmocka_unit_test(from_many_threads), cmocka_unit_test(readers_hold),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

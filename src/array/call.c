@@ -241,14 +241,15 @@ ax_status ax_call_perform(const ax_run_call *call, uint64_t number, bool *began)
   return status;
 }
 
-/* Takes the run's own references to its arguments. During the run its callbacks, or other threads, may release the caller's
-   references and overwrite the caller's list. */
+/* Copies the list of arguments, and takes the run's own references to donated ones; those that it reads are held by their readers.
+   During the run its callbacks, or other threads, may release the caller's references and overwrite the caller's list. */
 static void retain_arguments(const ax_run_call *call, ax_array **own) {
-  for (uint32_t i = 0; i < call->in_count; i++) own[i] = ax_array_retain(call->in[i]);
+  for (uint32_t i = 0; i < call->in_count; i++) own[i] = ax_call_donates(call, i) ? ax_array_retain(call->in[i]) : call->in[i];
 }
 
-static void release_arguments(const ax_run_call *call) {
-  for (uint32_t i = 0; i < call->in_count; i++) ax_array_release(call->in[i]);
+static void release_donated(const ax_run_call *call) {
+  for (uint32_t i = 0; i < call->in_count; i++)
+    if (ax_call_donates(call, i)) ax_array_release(call->in[i]);
 }
 
 /* Performs the call now. The arguments are ready, and in use by this call or given to it. */
@@ -267,7 +268,7 @@ static ax_status run_now(const ax_run_call *given) {
   if (status == AX_OK) status = ax_call_perform(&call, 0, &began);
   ax_call_let_go(&call, call.in_count, began);
   ax_float_mode_leave(caller);
-  release_arguments(&call);
+  release_donated(&call);
   if (own != few) ax_free(own);
   return status;
 }
@@ -412,11 +413,11 @@ static ax_status call_held(ax_status (*run)(ax_executable *, ax_array *const *, 
                            ax_array *const *in, uint32_t out_count, ax_array **out) {
   AX_TRY(check_call(e, in, in_count, out, out_count));
   ax_inside inside;
-  ax_executable_hold(e);
+  const uint32_t place = ax_callers_enter(&e->callers);
   ax_inside_enter(&inside, &e->runtime->executor);
   ax_status status = run(e, in, out);
   if (status != AX_OK) ax_call_drop_arrays(out, e->signature.out_count);
-  ax_executable_release(e);
+  ax_executable_leave(e, place);
   ax_inside_leave(&inside);
   return status;
 }

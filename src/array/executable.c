@@ -51,6 +51,7 @@ static ax_executable *create(ax_runtime *runtime, ax_program *program) {
   ax_executable *e = ax_calloc(1, sizeof *e);
   if (e == NULL) return NULL;
   atomic_init(&e->references, 1);
+  ax_callers_init(&e->callers);
   pthread_mutex_init(&e->lock, NULL);
   e->runtime = ax_runtime_hold(runtime);
   e->program = ax_program_retain(program);
@@ -221,11 +222,11 @@ ax_executable *ax_executable_retain(ax_executable *e) {
 void ax_executable_release(ax_executable *e) {
   if (e == NULL) return;
   uint32_t references = atomic_load_explicit(&e->references, memory_order_relaxed);
-  while (references > 1) /* each call comes here: only the last reference takes the lock */
+  while (references > 1) /* only the last reference takes the lock */
     if (atomic_compare_exchange_weak_explicit(&e->references, &references, references - 1, memory_order_release,
                                               memory_order_relaxed))
       return;
-  if (ax_executable_cache_drop(&e->runtime->cache, e)) ax_executable_destroy(e);
+  if (ax_executable_cache_drop(&e->runtime->cache, e) && ax_callers_end(&e->callers)) ax_executable_destroy(e);
 }
 
 /* --- Questions --- */

@@ -5,6 +5,7 @@
 #include "axle/stages.h"
 #include "array/devices.h"
 #include "array/runtime.h"
+#include "run/callers.h"
 #include "run/runner.h"
 
 struct ax_executable {
@@ -25,13 +26,18 @@ struct ax_executable {
     uint64_t hash;
     bool is_in;
   } cached; /* its place in the runtime's cache, whose lock guards it */
-  _Alignas(64) atomic_uint references; /* of callers and calls; on a cache line of its own, apart from what every run reads */
+  _Alignas(64) atomic_uint references; /* on a cache line of its own, apart from what every run reads */
+  ax_callers callers; /* calls and pending runs: they hold the executable, whose last reference may be released meanwhile */
   ax_runner runner;
 };
 
 void ax_executable_destroy(ax_executable *executable);
 static inline void ax_executable_hold(ax_executable *executable) {
   atomic_fetch_add_explicit(&executable->references, 1, memory_order_relaxed);
+}
+/* Ends a call of it that entered at the place (run/callers.h). */
+static inline void ax_executable_leave(ax_executable *executable, uint32_t place) {
+  if (ax_callers_leave(&executable->callers, place)) ax_executable_destroy(executable);
 }
 
 /* The executable of a program, from `laid` if that is not NULL. */

@@ -22,7 +22,8 @@ struct ax_pending {
   uint32_t missing; /* number of things it waits for; one more while it is set up. Guarded by the order lock, as are dependents */
   dependent *dependents;
   /* until it is over: */
-  ax_run_call call;     /* its executable, arguments and results retained, its lists here */
+  ax_run_call call;     /* its arguments and results retained, its lists here */
+  uint32_t place;       /* where it is counted as a call of its executable */
   dependent *waits; /* by argument: the list entry by which it waits */
   void *memory;     /* of the lists */
 };
@@ -85,7 +86,7 @@ static bool end(ax_pending *run) {
   unlock_order(runtime);
   for (uint32_t i = 0; i < call->in_count; i++) ax_array_release(call->in[i]);
   for (uint32_t k = ax_call_out_count(call); k-- > 0;) ax_array_release(call->out[k]);
-  ax_executable_release(call->e);
+  ax_executable_leave(call->e, run->place);
   ax_free(run->memory); /* results keep the run itself, for its status */
   run->memory = NULL;
   ax_pending_release(run);
@@ -214,7 +215,7 @@ static ax_status hold_all(ax_pending *run) {
 static void set_off(ax_pending *run) {
   const ax_run_call *call = &run->call;
   ax_runtime_hold(run->runtime);
-  ax_executable_hold(call->e);
+  run->place = ax_callers_enter(&call->e->callers);
   retain(run); /* the run's own reference; the other is the caller's */
   run->runtime->pending++;
   for (uint32_t k = ax_call_out_count(call); k-- > 0;) {

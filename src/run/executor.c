@@ -100,14 +100,12 @@ static outcome run_activation(ax_execution *run, ax_worker_slot *worker_slot, ui
   const ax_instr *instrs = activation->code->instrs;
   const ax_scheduling_policy *scheduling_policy = run->scheduling_policy;
   const bool timed = c->timed;
+  const uint64_t nonzero = activation->nonzero;
   uint32_t pc = activation->pc;
   for (;;) {
     const ax_instr *instr = &instrs[pc];
+    for (; (instr->skip & nonzero) != 0; pc++) instr++;
     uint32_t next = pc + 1;
-    if ((instr->skip & activation->nonzero) != 0) {
-      pc = next;
-      continue;
-    }
     int64_t begin = timed ? ax_timeline_now() : 0;
     switch (instr->kind) {
       case AX_INSTR_KERNEL:

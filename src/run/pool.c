@@ -25,12 +25,6 @@ static uint32_t round_to_size(size_t *bytes) {
 
 /* --- Pockets --- */
 
-uint32_t ax_thread_place(uint32_t count) {
-  uint64_t mixed =
-      (uint64_t)(uintptr_t)pthread_self() * 0x9e3779b97f4a7c15ull; /* spreads identities that differ in low bits */
-  return (uint32_t)(mixed >> 32) & (count - 1);
-}
-
 /* The number of blocks in a full chain. */
 static uint32_t chain_blocks(uint32_t index) {
   const uint32_t fit = AX_POCKET_BYTES >> (least_power + index);

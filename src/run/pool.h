@@ -53,7 +53,18 @@ void ax_pool_free(ax_pool *pool, void *memory, size_t bytes);
 void ax_pool_trim(ax_pool *pool);
 void ax_pool_count(ax_pool *pool, size_t *now, size_t *peak);
 
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_thread_pointer)
+#define AX_THREAD_POINTER() __builtin_thread_pointer() /* no call, unlike pthread_self */
+#endif
+#endif
+#ifndef AX_THREAD_POINTER
+#define AX_THREAD_POINTER() pthread_self()
+#endif
 /* A number below `count`, a power of two, that differs between threads in nearly all cases. */
-uint32_t ax_thread_place(uint32_t count);
+static inline uint32_t ax_thread_place(uint32_t count) {
+  const uint64_t mixed = (uint64_t)(uintptr_t)AX_THREAD_POINTER() * 0x9e3779b97f4a7c15ull; /* spreads addresses that differ in low bits */
+  return (uint32_t)(mixed >> 32) & (count - 1);
+}
 
 #endif
