@@ -124,7 +124,8 @@ static ax_value shifted(ax_value x, int64_t by, int64_t dimension) { /* zeros co
   int64_t low[2] = {0}, high[2] = {0};
   low[dimension] = by;
   high[dimension] = -by;
-  return ax_pad(x, ax_full(t.dtype, 0, NULL, 0), low, high, AX_DIMS(0, 0));
+  const int64_t interior[2] = {0};
+  return ax_pad(x, ax_full(t.dtype, 0, NULL, 0), AX_LIST(t.rank, low), AX_LIST(t.rank, high), AX_LIST(t.rank, interior));
 }
 static AX_BODY(diffuse1) {
   out[0] = ax_add(scaled(in[0], 0.5), scaled(ax_add(shifted(in[0], 1, 0), shifted(in[0], -1, 0)), 0.25));

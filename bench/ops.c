@@ -1,6 +1,9 @@
 /* build/bench/ours ops WORKERS: reads a case a line ("reduce sum f32 0 4096 4096"), answers "ready BYTES_IN BYTES_OUT FLOPS DTYPE
    SUM", where SUM adds up the sizes of all results' elements, each times a weight that its place gives it, and then each empty line
-   with a time, until the next case. bench/jax_ops.py does the same with JAX. */
+   with a time, until the next case. bench/jax_ops.py does the same with JAX.
+
+   build/bench/ours ops_traced: the same cases are said again, each before it is traced, and nothing is compiled or run. A case that
+   cannot be traced ends the process (tests/bench_test.sh). */
 #include "ops.h"
 
 #include <math.h>
@@ -442,10 +445,14 @@ static void try_out(served *s) {
   free(out);
 }
 
+static ax_program *trace_case(op_case *c) {
+  const job_function f = {c->body, c, NULL, c->in_count, c->out_count, c->types, NULL, NULL};
+  return job_trace(&f);
+}
+
 static void set_up(served *s, ax_runtime *runtime) {
   op_case *c = &s->c;
-  const job_function f = {c->body, c, NULL, c->in_count, c->out_count, c->types, NULL, NULL};
-  ax_program *program = job_trace(&f);
+  ax_program *program = trace_case(c);
   s->j = (job){.runtime = ax_runtime_retain(runtime), .in_count = c->in_count, .out_count = c->out_count, .carried = c->carried};
   s->j.arrays = calloc(c->in_count + c->out_count + 1, sizeof s->j.arrays[0]);
   check(ax_compile(runtime, program, &(ax_compile_options){.donate = AX_FIRST(c->carried)}, &s->j.executable));
@@ -467,11 +474,17 @@ static double time_of(served *s, int64_t count) {
   return bench_seconds() - start;
 }
 
-static void begin(served *s, char *line, ax_runtime *runtime) {
+/* The case borrows its words from the line. */
+static op_case read_case(char *line) {
+  op_case c = {.out_count = 1, .dtype = AX_F32};
   const char *family = strtok(line, " \n");
-  *s = (served){.c = {.out_count = 1, .dtype = AX_F32}};
-  for (char *word; s->c.word_count < OP_MOST_WORDS && (word = strtok(NULL, " \n")) != NULL;) s->c.words[s->c.word_count++] = word;
-  if (!find_family(families, family, &s->c) && !find_family(op_model_families, family, &s->c)) complain("no such family", family);
+  for (char *word; c.word_count < OP_MOST_WORDS && (word = strtok(NULL, " \n")) != NULL;) c.words[c.word_count++] = word;
+  if (!find_family(families, family, &c) && !find_family(op_model_families, family, &c)) complain("no such family", family);
+  return c;
+}
+
+static void begin(served *s, char *line, ax_runtime *runtime) {
+  *s = (served){.c = read_case(line)};
   set_up(s, runtime);
   if (s->c.carried == 0) try_out(s);
   double once = time_of(s, 1);
@@ -499,5 +512,17 @@ void operations(char **arguments) {
     if (s.j.executable != NULL) job_release(&s.j);
     free(s.c.types);
     begin(&s, line, runtime);
+  }
+}
+
+void operations_traced(char **arguments) {
+  char line[512];
+  (void)arguments;
+  while (fgets(line, sizeof line, stdin) != NULL) {
+    fputs(line, stdout);
+    fflush(stdout);
+    op_case c = read_case(line);
+    ax_program_release(trace_case(&c));
+    free(c.types);
   }
 }
