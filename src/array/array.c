@@ -62,10 +62,13 @@ void ax_array_leave(ax_array *array) {
 
 bool ax_array_take(ax_array *array) {
   uint32_t none = 0;
-  return atomic_compare_exchange_strong(&array->users, &none, AX_ARRAY_GIVEN);
+  return atomic_compare_exchange_strong(&array->users, &none, AX_ARRAY_GIVEN | 1);
 }
 
-void ax_array_give_back(ax_array *array) { atomic_store(&array->users, 0); }
+void ax_array_end_taking(ax_array *array, bool began) {
+  const uint32_t ended = began ? 1 : AX_ARRAY_GIVEN | 1;
+  if ((atomic_fetch_sub(&array->users, ended) & AX_ARRAY_UNHELD) != 0) destroy(array);
+}
 
 /* --- Parts and the whole --- */
 

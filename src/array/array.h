@@ -112,9 +112,10 @@ AX_MUST_USE ax_status ax_array_read_box(const ax_array *array, const ax_type *bo
    released meanwhile. */
 bool ax_array_use(ax_array *array);
 void ax_array_leave(ax_array *array);
-/* Gives the parts to one run. False: they were given already, or have users. */
+/* Gives the parts to one run, which is their only reader while it goes on. False: they were given already, or have readers. */
 bool ax_array_take(ax_array *array);
-void ax_array_give_back(ax_array *array);
+/* Ends that run, which keeps the parts for good if it began. */
+void ax_array_end_taking(ax_array *array, bool began);
 static inline bool ax_array_gone(ax_array *array) { return (atomic_load(&array->users) & AX_ARRAY_GIVEN) != 0; }
 
 #endif

@@ -206,7 +206,7 @@ static void while_in_use(void **state) {
   assert_null(x->parts);
   assert_true(ax_array_take(y));
   TEST_FAILS(ax_array_read(y, got, sizeof got), AX_INVALID_ARGUMENT, "donated");
-  ax_array_give_back(y);
+  ax_array_end_taking(y, false);
   TEST_OK(ax_array_read(y, got, sizeof got));
   ax_array_release(y);
   ax_array_release(x);

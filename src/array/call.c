@@ -52,10 +52,11 @@ ax_status ax_call_check_counts(const ax_executable *e, const char *who, uint32_t
   return ax_list_check(who, "the program gives", "result", out_count, e->signature.out_count);
 }
 
-void ax_call_let_go(const ax_run_call *call, uint32_t count, bool began) {
+/* Ends the use of the first `count` arguments. Donated ones are given back unless the run began. */
+static void let_go(const ax_run_call *call, uint32_t count, bool began) {
   for (uint32_t i = 0; i < count; i++) {
-    if (!ax_call_donates(call, i)) ax_array_leave(call->in[i]);
-    else if (!began) ax_array_give_back(call->in[i]);
+    if (ax_call_donates(call, i)) ax_array_end_taking(call->in[i], began);
+    else ax_array_leave(call->in[i]);
   }
 }
 
@@ -100,12 +101,12 @@ static holding hold(const ax_run_call *call, ax_status *status) {
     if (maker != NULL && ax_pending_over(maker)) *status = wait_for_maker(array);
     bool made = maker == NULL || (ax_pending_over(maker) && *status == AX_OK);
     if (made && (ax_call_donates(call, i) ? ax_array_take(array) : ax_array_use(array))) continue;
-    ax_call_let_go(call, i, false);
+    let_go(call, i, false);
     return *status == AX_OK ? NOT_YET : FAILED;
   }
   *status = ax_call_check_same(call);
   if (*status == AX_OK) return HELD;
-  ax_call_let_go(call, call->in_count, false);
+  let_go(call, call->in_count, false);
   return FAILED;
 }
 
@@ -241,34 +242,23 @@ ax_status ax_call_perform(const ax_run_call *call, uint64_t number, bool *began)
   return status;
 }
 
-/* Copies the list of arguments, and takes the run's own references to donated ones; those that it reads are held by their readers.
-   During the run its callbacks, or other threads, may release the caller's references and overwrite the caller's list. */
-static void retain_arguments(const ax_run_call *call, ax_array **own) {
-  for (uint32_t i = 0; i < call->in_count; i++) own[i] = ax_call_donates(call, i) ? ax_array_retain(call->in[i]) : call->in[i];
-}
-
-static void release_donated(const ax_run_call *call) {
-  for (uint32_t i = 0; i < call->in_count; i++)
-    if (ax_call_donates(call, i)) ax_array_release(call->in[i]);
-}
-
-/* Performs the call now. The arguments are ready, and in use by this call or given to it. */
+/* Performs the call now. The arguments are ready, and in use by this call or given to it, so that its callbacks and other threads
+   may release the caller's references to them. They may overwrite the caller's list too. */
 static ax_status run_now(const ax_run_call *given) {
   ax_array *few[64], **own = given->in_count <= AX_COUNT(few) ? few : ax_alloc(given->in_count * sizeof own[0]);
   bool began = false;
   if (own == NULL) {
-    ax_call_let_go(given, given->in_count, false);
+    let_go(given, given->in_count, false);
     return ax_out_of_memory(given->in_count * sizeof own[0]);
   }
-  retain_arguments(given, own);
+  if (given->in_count > 0) memcpy(own, given->in, given->in_count * sizeof own[0]);
   ax_run_call call = *given;
   call.in = own;
   ax_float_mode caller = ax_float_mode_enter();
   ax_status status = ax_call_make_arrays(&call);
   if (status == AX_OK) status = ax_call_perform(&call, 0, &began);
-  ax_call_let_go(&call, call.in_count, began);
   ax_float_mode_leave(caller);
-  release_donated(&call);
+  let_go(&call, call.in_count, began);
   if (own != few) ax_free(own);
   return status;
 }

@@ -41,8 +41,6 @@ void ax_call_drop_arrays(ax_array **out, uint32_t count);
 /* Lays out the arguments, which are held and ready, runs, and gives the results their parts. number: as in ax_job. *began:
    donated arguments are gone, whatever the status. */
 AX_MUST_USE ax_status ax_call_perform(const ax_run_call *call, uint64_t number, bool *began);
-/* Ends the use of the first `count` arguments. Donated ones are given back unless the run began. */
-void ax_call_let_go(const ax_run_call *call, uint32_t count, bool began);
 /* Returns the error that argument i is the same array as another argument, and one of the two is donated. */
 AX_MUST_USE ax_status ax_call_refuse_twice(const ax_run_call *call, uint32_t i);
 /* Called once the arguments are held. AX_INVALID_ARGUMENT: a result that is an argument was donated, to this call or by another

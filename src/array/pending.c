@@ -99,6 +99,14 @@ static bool end(ax_pending *run) {
   return !last;
 }
 
+/* Ends the use of the arguments, which the run holds. Donated ones are given back unless the run began. */
+static void let_go(const ax_run_call *call, bool began) {
+  for (uint32_t i = 0; i < call->in_count; i++) {
+    if (!ax_call_donates(call, i)) ax_array_leave(call->in[i]);
+    else if (!began) atomic_store(&call->in[i]->users, 0);
+  }
+}
+
 static bool perform(ax_task *task) {
   ax_pending *run = (ax_pending *)task;
   ax_inside inside;
@@ -107,7 +115,7 @@ static bool perform(ax_task *task) {
   ax_status status = check_made(run);
   bool own = status == AX_OK;
   if (own) status = ax_call_perform(&run->call, run->number, &began);
-  ax_call_let_go(&run->call, run->call.in_count, began);
+  let_go(&run->call, began);
   if (status != AX_OK) note_failure(run, status, own);
   const bool stays = end(run);
   ax_inside_leave(&inside);
