@@ -75,6 +75,36 @@ static void narrow_chains(void **state) {
   }
 }
 
+/* Whether the first instructions round the stack pointer down to a multiple of a vector register: and rsp, -64 or -32. */
+static inline bool realigns(ax_kernel_code code) {
+  const unsigned char *bytes;
+  memcpy(&bytes, &code, sizeof bytes);
+  for (int i = 0; i < 64; i++)
+    if (memcmp(bytes + i, "\x48\x83\xe4", 3) == 0) return bytes[i + 3] == 0xc0 || bytes[i + 3] == 0xe0;
+  return false;
+}
+
+/* A kernel keeps values in memory for want of registers. Wherever its caller's stack ends, each lies in one cache line: a softmax
+   whose vectors lay across two took twice the time. */
+static void kept_vectors_are_aligned(void **state) {
+  enum { many = 40 };
+  (void)state;
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("avx2")) return; /* 16 bytes, as the stack has them anyway */
+  const int64_t dims[] = {4096};
+  ax_arena arena = {0};
+  ax_loop_kernel *k = ax_kernel_create(&arena, 1, 0, dims);
+  ax_ex parts[many], sum;
+  const ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, AX_F32, 1, dims), identity);
+  for (int i = 0; i < many; i++) parts[i] = ax_kernel_op(k, AX_SCALAR_MUL, AX_F32, x, i == 0 ? x : parts[i - 1], AX_NONE);
+  sum = parts[0];
+  for (int i = many; i-- > 1;) sum = ax_kernel_op(k, AX_SCALAR_SUB, AX_F32, sum, parts[i], AX_NONE);
+  ax_kernel_store(k, ax_kernel_slot(k, AX_F32, 1, dims), identity, sum, AX_SCALAR_NONE);
+  assert_true(realigns(compile(k)));
+  ax_arena_deinit(&arena);
+#endif
+}
+
 /* Of 64 bits, next to whole numbers: up to where floats would round, and beyond. */
 static void long_quotients(void **state) {
   (void)state;
@@ -399,7 +429,7 @@ static int teardown(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(remainders),
-      cmocka_unit_test(narrow_chains), cmocka_unit_test(long_quotients),
+      cmocka_unit_test(narrow_chains), cmocka_unit_test(kept_vectors_are_aligned), cmocka_unit_test(long_quotients),
       cmocka_unit_test(ranges_of_merged_dimensions),
       cmocka_unit_test(in_place),
       cmocka_unit_test(sums_do_not_depend_on_ranges),

@@ -1,5 +1,6 @@
-/* See callers.h. The end marks the places one after the other, and adds up the calls that it finds there. A call that leaves a marked
-   place counts itself off that sum. Until all places are marked the sum holds UNFINISHED besides, so that it cannot reach 0 early. */
+/* See callers.h. The end marks the places one after the other, and adds up the calls that it finds there. A call that leaves a
+   marked place counts itself off that sum. Until all places are marked the sum holds UNFINISHED besides, so that it cannot reach 0
+   early. */
 #include "run/callers.h"
 
 #include "run/pool.h"

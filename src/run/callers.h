@@ -1,5 +1,6 @@
-/* Counts the calls of an object that are under way, so that the last of them can destroy an object whose last reference was released
-   meanwhile. Each thread counts in a place of its own: threads that call one object at the same time write to different cache lines. */
+/* Counts the calls of an object that are under way, so that the last of them can destroy an object whose last reference was
+   released meanwhile. Each thread counts in a place of its own: threads that call one object at the same time write to different
+   cache lines. */
 #ifndef AX_RUN_CALLERS_H
 #define AX_RUN_CALLERS_H
 

@@ -63,7 +63,8 @@ void ax_pool_count(ax_pool *pool, size_t *now, size_t *peak);
 #endif
 /* A number below `count`, a power of two, that differs between threads in nearly all cases. */
 static inline uint32_t ax_thread_place(uint32_t count) {
-  const uint64_t mixed = (uint64_t)(uintptr_t)AX_THREAD_POINTER() * 0x9e3779b97f4a7c15ull; /* spreads addresses that differ in low bits */
+  /* the factor spreads addresses that differ in low bits */
+  const uint64_t mixed = (uint64_t)(uintptr_t)AX_THREAD_POINTER() * 0x9e3779b97f4a7c15ull;
   return (uint32_t)(mixed >> 32) & (count - 1);
 }
 

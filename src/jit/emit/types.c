@@ -24,6 +24,8 @@ void ax_cg_begin_function(ax_codegen *cg, const char *name) {
   set_flag(cg, "nounwind");
   set_flag(cg, "noinline"); /* optnone asks for it */
   set_flag(cg, "optnone");  /* twice as fast to compile; register allocation, which counts, is done all the same */
+  /* The caller's stack is aligned to 16 bytes: spilled vectors that lay across two cache lines would take twice the time. */
+  if (cg->vector_bytes > 16) set_attribute(cg, "stackrealign", "");
   if (cg->vector_bytes == 64) set_attribute(cg, "prefer-vector-width", "512");
   LLVMPositionBuilderAtEnd(cg->builder, LLVMAppendBasicBlockInContext(cg->context, cg->function, ""));
 }
