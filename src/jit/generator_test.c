@@ -1,31 +1,46 @@
-/* LLVM's names of the host are copies made with malloc. Where there was no memory for one, compiling reports that, and goes on
-   later. */
+/* The registers that code uses on processors of several kinds, whose names LLVM is given instead of this machine's; the code is
+   read, not run. LLVM's names of the host are copies made with malloc: where there was no memory for one, compiling reports that,
+   and goes on later. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 /* cmocka wants the four above first */
 #include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/base.h"
 #include "jit/emit/generator.h"
 #include "jit/llvm/llvm.h"
+#include "machine/features.h"
 
 static char *nothing(void) { return NULL; }
 
-static ax_status emit(void) {
+/* A kernel that copies an array of f32. The caller frees *object. */
+static ax_status emit_copy(void **object, size_t *bytes, uint32_t *vector_bytes) {
   const ax_position at = {.dim = 0, .coef = 1, .dynamic = AX_NONE};
-  const int64_t dims[] = {8};
+  const int64_t dims[] = {4096};
   ax_generator generator = {0};
   ax_arena arena = {0};
   ax_loop_kernel *kernel = ax_kernel_create(&arena, 1, 0, dims);
   const uint32_t slot = ax_kernel_slot(kernel, AX_F32, 1, dims);
-  void *object;
-  size_t bytes;
   ax_kernel_store(kernel, ax_kernel_slot(kernel, AX_F32, 1, dims), &at, ax_kernel_load(kernel, slot, &at), AX_SCALAR_NONE);
-  const ax_status status = ax_generator_emit(&generator, &(ax_unit){.kernel = kernel}, 1, &object, &bytes);
-  ax_free(object);
+  const ax_status status = ax_generator_emit(&generator, &(ax_unit){.kernel = kernel}, 1, object, bytes);
+  *vector_bytes = generator.vector_bytes;
   ax_generator_deinit(&generator);
   ax_arena_deinit(&arena);
+  return status;
+}
+
+static ax_status emit(void) {
+  void *object;
+  size_t bytes;
+  uint32_t vector_bytes;
+  const ax_status status = emit_copy(&object, &bytes, &vector_bytes);
+  ax_free(object);
   return status;
 }
 
@@ -43,7 +58,82 @@ static void names_without_memory(void **state) {
   }
 }
 
+#if defined(__x86_64__)
+
+/* As LLVM writes them, with what is beside the point left out. */
+static const struct processor {
+  const char *name, *features;
+  uint32_t vector_bytes;
+} processors[] = {
+    {"x86-64", "+sse2,-avx,-avx2,-avx512f", 16},
+    {"ivybridge", "+sse4.2,+avx,+f16c,-avx2,-fma", 16},
+    {"haswell", "+sse2,+avx,+avx2,+fma,+f16c,+bmi2,-avx512f,-avx512fp16", 32},
+    {"skylake-avx512", "+avx,+avx2,+fma,+avx512f,+avx512cd,+avx512bw,+avx512dq,+avx512vl", 64},
+    {"znver4", "+avx512bf16,+avx2,+avx512bw,+fma,+avx512vl,+avx512dq,-avx512fp16,+avx512f", 64},
+    /* names that begin as others do stand before them */
+    {"sapphirerapids", "+amx-tile,+avx512fp16,+avx2,+avx512bw,+fma,+avx512vl,+avx512dq,+avx512f", 64},
+};
+
+static const struct processor *now;
+static char *name_of_now(void) { return strdup(now->name); }
+static char *features_of_now(void) { return strdup(now->features); }
+
+/* How many lines of the disassembled object name a register: "zmm". */
+static int lines_with(const void *object, size_t bytes, const char *name) {
+  char file[] = "/tmp/axle_generator_XXXXXX", command[128], number[32] = "";
+  const int descriptor = mkstemp(file);
+  assert_true(descriptor >= 0 && write(descriptor, object, bytes) == (ssize_t)bytes);
+  close(descriptor);
+  snprintf(command, sizeof command, "objdump -d %s | grep -c %%%s", file, name);
+  FILE *found = popen(command, "r");
+  assert_non_null(found);
+  assert_non_null(fgets(number, sizeof number, found));
+  pclose(found);
+  unlink(file);
+  return atoi(number);
+}
+
+static void registers_are_the_processors_widest(void **state) {
+  (void)state;
+  assert_int_equal(ax_llvm_load(), AX_OK);
+  const ax_llvm_functions all = ax_llvm;
+  ax_llvm.LLVMGetHostCPUName = name_of_now;
+  ax_llvm.LLVMGetHostCPUFeatures = features_of_now;
+  for (size_t i = 0; i < AX_COUNT(processors); i++) {
+    void *object;
+    size_t bytes;
+    uint32_t vector_bytes;
+    now = &processors[i];
+    assert_int_equal(emit_copy(&object, &bytes, &vector_bytes), AX_OK);
+    assert_int_equal(vector_bytes, now->vector_bytes);
+    assert_int_equal(lines_with(object, bytes, "zmm") > 0, now->vector_bytes == 64);
+    if (now->vector_bytes == 32) assert_true(lines_with(object, bytes, "ymm") > 0);
+    if (now->vector_bytes == 16) assert_true(lines_with(object, bytes, "xmm") > 0); /* LLVM may join two on a processor with AVX */
+    ax_free(object);
+  }
+  ax_llvm = all;
+}
+
+/* The library's own vector code, which asks the processor itself, and code that LLVM makes agree on this machine. */
+static void both_answers_agree(void **state) {
+  (void)state;
+  void *object;
+  size_t bytes;
+  uint32_t vector_bytes;
+  assert_int_equal(emit_copy(&object, &bytes, &vector_bytes), AX_OK);
+  assert_int_equal(vector_bytes, ax_machine_register_bytes());
+  ax_free(object);
+}
+
+#endif
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(names_without_memory)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(names_without_memory),
+#if defined(__x86_64__)
+      cmocka_unit_test(registers_are_the_processors_widest),
+      cmocka_unit_test(both_answers_agree),
+#endif
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

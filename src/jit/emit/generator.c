@@ -13,9 +13,14 @@
 
 /* --- The machine --- */
 
-static bool has_feature(const char *features, const char *name) {
-  const char *found = strstr(features, name);
-  return found != NULL && (found[strlen(name)] == ',' || found[strlen(name)] == '\0');
+/* Whether the list, "+avx,+avx512fp16,-amx-fp8,+avx512f", has the entry as a whole. */
+static bool has_feature(const char *features, const char *entry) {
+  const size_t length = strlen(entry);
+  for (const char *at = features; at != NULL; at = strchr(at, ',')) {
+    if (*at == ',') at++;
+    if (strncmp(at, entry, length) == 0 && (at[length] == ',' || at[length] == '\0')) return true;
+  }
+  return false;
 }
 
 /* The bytes of the widest vector register. A width counts only if the instructions that our code needs at that width are there:
