@@ -21,13 +21,15 @@ static inline f32s f32_exp_slope(f32s r) {
   return f32_fma(p, r, f32_all(1));
 }
 
-/* Beyond the bounds the result is 0 or infinite whatever x is. */
-static inline f32s f32_exp_bounded(f32s x) {
-  f32s n = f32_exponent(x), r = f32_remainder(x, n);
-  return f32_scale(f32_fma(f32_exp_slope(r), r, f32_all(1)), n);
+/* x at most 90, whose result is infinite as that of all above it. Where the result is 0, nothing is computed that underflows: an
+   instruction whose result does takes 40 to 60 ns on some processors, and all masked elements of a softmax come here. */
+static inline f32s f32_exp_below(f32s x) {
+  f32_mask alive = f32_not_less(x, f32_all(-103.98f));
+  f32s inside = f32_keep(alive, x), n = f32_exponent(inside), r = f32_remainder(inside, n);
+  return f32_keep(alive, f32_scale(f32_fma(f32_exp_slope(r), r, f32_all(1)), n));
 }
 
-static f32s f32_exp(f32s x) { return f32_exp_bounded(f32_max(f32_all(-105), f32_min(f32_all(90), x))); }
+static f32s f32_exp(f32s x) { return f32_exp_below(f32_min(f32_all(90), x)); }
 
 /* 2^n (e^r - 1) + 2^n - 1. With 2^(n-1), as 2^128 is none, and doubled; not where n = 0, for the sake of the smallest numbers. */
 static f32s f32_expm1(f32s x) {
@@ -37,16 +39,16 @@ static f32s f32_expm1(f32s x) {
   return f32_pick(f32_equal(n, f32_all(0)), f32_pick(f32_equal(x, f32_all(0)), x, small), sum + sum);
 }
 
-/* 1 / (1 + e^-x), as e / (1 + e) with e = e^x below 0, where e^-x would overflow */
+/* 1 / (1 + e^-x), as e / (1 + e) with e = e^x below 0, where e^-x would overflow. From 60 on it is rounded to 1. */
 static f32s f32_logistic(f32s x) {
-  f32s one = f32_all(1), e = f32_exp_bounded(f32_max(f32_all(-105), (f32s)((u32s)x | 0x80000000u)));
+  f32s one = f32_all(1), e = f32_exp_below((f32s)((u32s)f32_min(f32_all(60), x) | 0x80000000u));
   return f32_pick(f32_less(x, f32_all(0)), e, one) / (one + e);
 }
 
 /* --- Logarithms: x = 2^k (1 + f), 1 + f between sqrt(1/2) and sqrt(2) --- */
 
-/* log(1 + f) + k log 2 */
-static inline f32s f32_log_sum(f32s f, f32s k) {
+/* log(1 + f) + k log 2. g: f, or 0 where the square of f is too small to count */
+static inline f32s f32_log_sum(f32s f, f32s g, f32s k) {
   f32s p = f32_all(-0.0777307153f);
   p = f32_fma(p, f, f32_all(0.127880737f));
   p = f32_fma(p, f, f32_all(-0.131217867f));
@@ -56,7 +58,7 @@ static inline f32s f32_log_sum(f32s f, f32s k) {
   p = f32_fma(p, f, f32_all(-0.250008315f));
   p = f32_fma(p, f, f32_all(0.333333254f));
   p = f32_fma(p, f, f32_all(-0.49999997f));
-  f32s low = f32_fma(k, f32_all(-0.000212194442f), f * f * p);
+  f32s low = f32_fma(k, f32_all(-0.000212194442f), g * g * p);
   return f32_fma(k, f32_all(0.693359375f), f + low);
 }
 
@@ -72,7 +74,8 @@ static inline f32_parts f32_split(f32s x, float more) {
 
 static inline f32s f32_log_normal(f32s x, float more) {
   f32_parts parts = f32_split(x, more);
-  return f32_log_sum((f32s)((parts.moved & 0x007fffffu) + 0x3f3504f3u) - f32_all(1), parts.k);
+  f32s f = (f32s)((parts.moved & 0x007fffffu) + 0x3f3504f3u) - f32_all(1);
+  return f32_log_sum(f, f, parts.k);
 }
 
 static f32s f32_log(f32s x) {
@@ -89,7 +92,8 @@ static f32s f32_log1p(f32s x) {
   f32s one = f32_all(1), u = one + x;
   f32_parts parts = f32_split(u, 0);
   f32s shrink = (f32s)(0x7f000000u - (parts.moved & 0x7f800000u)); /* 2^-k */
-  f32s result = f32_log_sum(f32_fma(shrink, x, shrink - one), parts.k);
+  f32s f = f32_fma(shrink, x, shrink - one), g = f32_keep(f32_not_less(f32_sized(f), f32_all(0x1p-40f)), f); /* f f may underflow */
+  f32s result = f32_log_sum(f, g, parts.k);
   result = (f32s)((u32s)result | ((u32s)x & 0x80000000u)); /* of -0 too */
   if (!f32_any_not_inside(u, f32_all(0x1p-30f), f32_all(0x1p100f))) return result;
   result = f32_pick(f32_less(f32_all(0x1p60f), x), f32_log_normal(x, 0), result); /* 2^-k may be subnormal */

@@ -31,6 +31,8 @@ static inline f32s f32_scale(f32s x, f32s n) { return _mm512_scalef_ps(x, n); } 
 static inline f32_mask f32_less(f32s a, f32s b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 static inline f32_mask f32_equal(f32s a, f32s b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
 static inline f32s f32_pick(f32_mask mask, f32s yes, f32s no) { return _mm512_mask_blend_ps(mask, no, yes); }
+static inline f32_mask f32_not_less(f32s a, f32s b) { return _mm512_cmp_ps_mask(a, b, _CMP_NLT_UQ); } /* where either is NaN too */
+static inline f32s f32_keep(f32_mask mask, f32s x) { return _mm512_maskz_mov_ps(mask, x); }            /* 0 elsewhere */
 /* Whether some lane is outside. */
 static inline int f32_any_not_inside(f32s x, f32s low, f32s high) {
   return (_mm512_cmp_ps_mask(x, low, _CMP_GE_OQ) & _mm512_cmp_ps_mask(x, high, _CMP_LE_OQ)) != 0xffff;
@@ -46,6 +48,8 @@ static inline f64s f64_scale(f64s x, f64s n) { return _mm512_scalef_pd(x, n); }
 static inline f64_mask f64_less(f64s a, f64s b) { return _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ); }
 static inline f64_mask f64_equal(f64s a, f64s b) { return _mm512_cmp_pd_mask(a, b, _CMP_EQ_OQ); }
 static inline f64s f64_pick(f64_mask mask, f64s yes, f64s no) { return _mm512_mask_blend_pd(mask, no, yes); }
+static inline f64_mask f64_not_less(f64s a, f64s b) { return _mm512_cmp_pd_mask(a, b, _CMP_NLT_UQ); }
+static inline f64s f64_keep(f64_mask mask, f64s x) { return _mm512_maskz_mov_pd(mask, x); }
 static inline int f64_any_not_inside(f64s x, f64s low, f64s high) {
   return (_mm512_cmp_pd_mask(x, low, _CMP_GE_OQ) & _mm512_cmp_pd_mask(x, high, _CMP_LE_OQ)) != 0xff;
 }
@@ -75,6 +79,8 @@ static inline f32s f32_scale(f32s x, f32s n) {
 static inline f32_mask f32_less(f32s a, f32s b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
 static inline f32_mask f32_equal(f32s a, f32s b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
 static inline f32s f32_pick(f32_mask mask, f32s yes, f32s no) { return _mm256_blendv_ps(no, yes, mask); }
+static inline f32_mask f32_not_less(f32s a, f32s b) { return _mm256_cmp_ps(a, b, _CMP_NLT_UQ); }
+static inline f32s f32_keep(f32_mask mask, f32s x) { return _mm256_and_ps(mask, x); }
 static inline int f32_any_not_inside(f32s x, f32s low, f32s high) {
   return _mm256_movemask_ps(_mm256_and_ps(_mm256_cmp_ps(x, low, _CMP_GE_OQ), _mm256_cmp_ps(x, high, _CMP_LE_OQ))) != 0xff;
 }
@@ -94,6 +100,8 @@ static inline f64s f64_scale(f64s x, f64s n) {
 static inline f64_mask f64_less(f64s a, f64s b) { return _mm256_cmp_pd(a, b, _CMP_LT_OQ); }
 static inline f64_mask f64_equal(f64s a, f64s b) { return _mm256_cmp_pd(a, b, _CMP_EQ_OQ); }
 static inline f64s f64_pick(f64_mask mask, f64s yes, f64s no) { return _mm256_blendv_pd(no, yes, mask); }
+static inline f64_mask f64_not_less(f64s a, f64s b) { return _mm256_cmp_pd(a, b, _CMP_NLT_UQ); }
+static inline f64s f64_keep(f64_mask mask, f64s x) { return _mm256_and_pd(mask, x); }
 static inline int f64_any_not_inside(f64s x, f64s low, f64s high) {
   return _mm256_movemask_pd(_mm256_and_pd(_mm256_cmp_pd(x, low, _CMP_GE_OQ), _mm256_cmp_pd(x, high, _CMP_LE_OQ))) != 0xf;
 }

@@ -186,6 +186,16 @@ static void signs_are_taken_off_and_put_on(void **state) {
   assert_true(f32_signed(f32_all(2), f32_all(-0.0f))[0] == -2 && f64_signed(f64_all(2), f64_all(5))[0] == 2);
 }
 
+static void lanes_are_kept_by_a_mask(void **state) {
+  (void)state;
+  if (skipped()) return;
+  const f32s x = {-1, 0, 1, NAN, -INFINITY, 5, -0.0f, 2}, y = f32_keep(f32_not_less(x, f32_all(0)), x);
+  const float wanted[] = {0, 0, 1, NAN, 0, 5, -0.0f, 2};
+  for (int i = 0; i < 8; i++) assert_true(same(y[i], wanted[i]) || (isnan(y[i]) && isnan(wanted[i])));
+  const f64s z = f64_keep(f64_not_less((f64s){-1, NAN, 3, -0.5}, f64_all(0)), f64_all(7));
+  assert_true(z[0] == 0 && z[1] == 7 && z[2] == 7 && z[3] == 0);
+}
+
 #pragma GCC pop_options
 #endif
 
@@ -210,6 +220,7 @@ int main(void) {
       cmocka_unit_test(powers_of_special_values),
       cmocka_unit_test(tables_differ_only_in_their_width),
       cmocka_unit_test(fused_products_are_rounded_once),
+      cmocka_unit_test(lanes_are_kept_by_a_mask),
       cmocka_unit_test(ties_are_rounded_to_even),
       cmocka_unit_test(scaling_rounds_once_into_the_subnormals),
       cmocka_unit_test(the_second_wins_where_either_is_nan),
