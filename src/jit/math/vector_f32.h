@@ -21,15 +21,23 @@ static inline f32s f32_exp_slope(f32s r) {
   return f32_fma(p, r, f32_all(1));
 }
 
+/* From -104 to 90. */
+static inline f32s f32_exp_bounded(f32s x) {
+  f32s n = f32_exponent(x), r = f32_remainder(x, n);
+  return f32_scale(f32_fma(f32_exp_slope(r), r, f32_all(1)), n);
+}
+
 /* x at most 90, whose result is infinite as that of all above it. Where the result is 0, nothing is computed that underflows: an
    instruction whose result does takes 40 to 60 ns on some processors, and all masked elements of a softmax come here. */
 static inline f32s f32_exp_below(f32s x) {
   f32_mask alive = f32_not_less(x, f32_all(-103.98f));
-  f32s inside = f32_keep(alive, x), n = f32_exponent(inside), r = f32_remainder(inside, n);
-  return f32_keep(alive, f32_scale(f32_fma(f32_exp_slope(r), r, f32_all(1)), n));
+  return f32_keep(alive, f32_exp_bounded(f32_keep(alive, x)));
 }
 
-static f32s f32_exp(f32s x) { return f32_exp_below(f32_min(f32_all(90), x)); }
+static f32s f32_exp(f32s x) {
+  f32s below = f32_min(f32_all(90), x);
+  return f32_any_less(x, f32_all(-87)) ? f32_exp_below(below) : f32_exp_bounded(below);
+}
 
 /* 2^n (e^r - 1) + 2^n - 1. With 2^(n-1), as 2^128 is none, and doubled; not where n = 0, for the sake of the smallest numbers. */
 static f32s f32_expm1(f32s x) {
@@ -41,7 +49,9 @@ static f32s f32_expm1(f32s x) {
 
 /* 1 / (1 + e^-x), as e / (1 + e) with e = e^x below 0, where e^-x would overflow. From 60 on it is rounded to 1. */
 static f32s f32_logistic(f32s x) {
-  f32s one = f32_all(1), e = f32_exp_below((f32s)((u32s)f32_min(f32_all(60), x) | 0x80000000u));
+  f32s one = f32_all(1), size = (f32s)((u32s)x | 0x80000000u); /* less its sign */
+  f32s bounded = (f32s)((u32s)f32_min(f32_all(60), x) | 0x80000000u);
+  f32s e = f32_any_less(size, f32_all(-60)) ? f32_exp_below(bounded) : f32_exp_bounded(size);
   return f32_pick(f32_less(x, f32_all(0)), e, one) / (one + e);
 }
 

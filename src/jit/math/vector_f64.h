@@ -24,13 +24,20 @@ static inline f64s f64_exp_slope(f64s r) {
   return f64_fma(p, r, f64_all(1));
 }
 
-static inline f64s f64_exp_below(f64s x) {
-  f64_mask alive = f64_not_less(x, f64_all(-745.14));
-  f64s inside = f64_keep(alive, x), n = f64_exponent(inside), r = f64_remainder(inside, n);
-  return f64_keep(alive, f64_scale(f64_fma(f64_exp_slope(r), r, f64_all(1)), n));
+static inline f64s f64_exp_bounded(f64s x) {
+  f64s n = f64_exponent(x), r = f64_remainder(x, n);
+  return f64_scale(f64_fma(f64_exp_slope(r), r, f64_all(1)), n);
 }
 
-static f64s f64_exp(f64s x) { return f64_exp_below(f64_min(f64_all(711), x)); }
+static inline f64s f64_exp_below(f64s x) {
+  f64_mask alive = f64_not_less(x, f64_all(-745.14));
+  return f64_keep(alive, f64_exp_bounded(f64_keep(alive, x)));
+}
+
+static f64s f64_exp(f64s x) {
+  f64s below = f64_min(f64_all(711), x);
+  return f64_any_less(x, f64_all(-700)) ? f64_exp_below(below) : f64_exp_bounded(below);
+}
 
 static f64s f64_expm1(f64s x) {
   f64s inside = f64_max(f64_all(-40), f64_min(f64_all(710), x)), half = f64_all(0.5);
@@ -40,7 +47,9 @@ static f64s f64_expm1(f64s x) {
 }
 
 static f64s f64_logistic(f64s x) {
-  f64s one = f64_all(1), e = f64_exp_below((f64s)((u64s)f64_min(f64_all(60), x) | 0x8000000000000000u));
+  f64s one = f64_all(1), size = (f64s)((u64s)x | 0x8000000000000000u);
+  f64s bounded = (f64s)((u64s)f64_min(f64_all(60), x) | 0x8000000000000000u);
+  f64s e = f64_any_less(size, f64_all(-60)) ? f64_exp_below(bounded) : f64_exp_bounded(size);
   return f64_pick(f64_less(x, f64_all(0)), e, one) / (one + e);
 }
 

@@ -37,6 +37,7 @@ static inline f32s f32_keep(f32_mask mask, f32s x) { return _mm512_maskz_mov_ps(
 static inline int f32_any_not_inside(f32s x, f32s low, f32s high) {
   return (_mm512_cmp_ps_mask(x, low, _CMP_GE_OQ) & _mm512_cmp_ps_mask(x, high, _CMP_LE_OQ)) != 0xffff;
 }
+static inline int f32_any_less(f32s a, f32s b) { return f32_less(a, b) != 0; }
 
 static inline f64s f64_all(double x) { return _mm512_set1_pd(x); }
 static inline f64s f64_fma(f64s a, f64s b, f64s c) { return _mm512_fmadd_pd(a, b, c); }
@@ -53,6 +54,7 @@ static inline f64s f64_keep(f64_mask mask, f64s x) { return _mm512_maskz_mov_pd(
 static inline int f64_any_not_inside(f64s x, f64s low, f64s high) {
   return (_mm512_cmp_pd_mask(x, low, _CMP_GE_OQ) & _mm512_cmp_pd_mask(x, high, _CMP_LE_OQ)) != 0xff;
 }
+static inline int f64_any_less(f64s a, f64s b) { return f64_less(a, b) != 0; }
 /* table[index], of 16 entries; the low bits of index count. */
 static inline f64s f64_look_up(const double *table, u64s index) {
   return _mm512_permutex2var_pd(_mm512_load_pd(table), (__m512i)index, _mm512_load_pd(table + 8));
@@ -84,6 +86,7 @@ static inline f32s f32_keep(f32_mask mask, f32s x) { return _mm256_and_ps(mask, 
 static inline int f32_any_not_inside(f32s x, f32s low, f32s high) {
   return _mm256_movemask_ps(_mm256_and_ps(_mm256_cmp_ps(x, low, _CMP_GE_OQ), _mm256_cmp_ps(x, high, _CMP_LE_OQ))) != 0xff;
 }
+static inline int f32_any_less(f32s a, f32s b) { return _mm256_movemask_ps(f32_less(a, b)) != 0; }
 
 static inline f64s f64_all(double x) { return _mm256_set1_pd(x); }
 static inline f64s f64_fma(f64s a, f64s b, f64s c) { return _mm256_fmadd_pd(a, b, c); }
@@ -105,6 +108,7 @@ static inline f64s f64_keep(f64_mask mask, f64s x) { return _mm256_and_pd(mask, 
 static inline int f64_any_not_inside(f64s x, f64s low, f64s high) {
   return _mm256_movemask_pd(_mm256_and_pd(_mm256_cmp_pd(x, low, _CMP_GE_OQ), _mm256_cmp_pd(x, high, _CMP_LE_OQ))) != 0xf;
 }
+static inline int f64_any_less(f64s a, f64s b) { return _mm256_movemask_pd(f64_less(a, b)) != 0; }
 static inline f64s f64_look_up(const double *table, u64s index) {
   return _mm256_i64gather_pd(table, (__m256i)(index & 15), 8);
 }
