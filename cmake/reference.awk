@@ -321,10 +321,26 @@ function check_order(    i, k, count, lines, words, at) {
       at = match(lines[k], /: [^:]*$/)
       if (at == 0) fail("cmake/reference.txt: a task without names:" lines[k])
       split(substr(lines[k], at + 2), words, " ")
+      check_task(lines[k], words)
       for (at in words) if (!(words[at] in home)) fail("cmake/reference.txt: no header declares " words[at])
     }
   }
   for (at in pages) if (!(at in placed)) fail("cmake/reference.txt has no line for axle/" at ": add HEADER: TITLE where a user meets it")
+}
+
+# Two tasks that several names do, all of them names of the other, are the same task.
+function check_task(line, words,    task, i, count, shared, is_word) {
+  for (i in words) {
+    is_word[words[i]] = 1
+    count++
+  }
+  for (task in task_words) {
+    shared = split(task_words[task], words_before, " ")
+    for (i in words_before) shared -= !(words_before[i] in is_word)
+    if (shared > 1 && (shared == count || shared == split(task_words[task], words_before, " ")))
+      fail("cmake/reference.txt: the same task twice:" line ", and" task)
+  }
+  task_words[line] = substr(line, match(line, /: [^:]*$/) + 2)
 }
 
 function sort_names(    i, k, name, key) { # by insertion: they are few; ax_psum stands at p

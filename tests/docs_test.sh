@@ -8,6 +8,7 @@
 #   a link                         leads to a file that is there, and to an anchor that its page has (docs_links.awk)
 #   text.md                        has a text for each production of its grammar
 #   jax.md                         names every exported function, and no page one that there is not
+#   reference/README.md            has no task twice
 #   design.md                      has a row for each public header, and names each room
 #   axle.1                         names the commands and options that `axle --help` does, and no others
 #
@@ -135,6 +136,13 @@ check_design() {
   [ ! -s "$work/missing" ] || wrong "design.md says nothing of the rooms" $(cat "$work/missing")
 }
 
+# The index by task says no task twice.
+check_tasks() {
+  sed '/^ops\.h:/a\  Round and divide with a remainder: ax_round ax_rem ax_mod' cmake/reference.txt >"$work/twice-reference.txt"
+  awk -v form=c -f cmake/reference.awk "$work/twice-reference.txt" include/axle/*.h 2>&1 >/dev/null | grep -q 'the same task twice' ||
+    wrong "cmake/reference.awk lets a task stand twice"
+}
+
 cmake/docs "$work/made" || wrong "cmake/docs fails"
 for page in "$work"/made/*.md "$work"/made/reference/*.md; do same "docs/${page#"$work/made/"}" "$page"; done
 for page in docs/reference/*.md; do
@@ -150,4 +158,5 @@ check_jax
 check_grammar
 check_manual
 check_design
+check_tasks
 [ $failed -eq 0 ] && echo "docs: all as they say"
