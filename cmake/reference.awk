@@ -1,14 +1,16 @@
 # The API reference from the public headers.
 #
-#   awk -v folder=DIR -f cmake/reference.awk cmake/reference.txt USES include/axle/a.h ..     DIR/README.md and a page for each header
-#   awk -v form=c -f cmake/reference.awk cmake/reference.txt USES include/axle/a.h ..         what `axle help NAME` is made of
+#   awk -v folder=DIR -f cmake/reference.awk cmake/reference.txt USES FORMS include/axle/a.h ..     DIR/README.md and a page for each header
+#   awk -v form=c -f cmake/reference.awk cmake/reference.txt FORMS include/axle/a.h ..              what `axle help NAME` is made of
 #
-# USES is what cmake/uses.awk prints, or /dev/null. cmake/reference.txt has the order of the pages and the index by task.
+# USES is what cmake/uses.awk prints, FORMS what cmake/cxx-forms.awk does. cmake/reference.txt has the order of the pages and the index by
+# task.
 #
 # A header is its head comment, then groups: a comment and the declarations under it, up to an empty line or the next comment. A group
 # becomes its declarations as they stand, its comment as prose and its uses; "/* --- x --- */" becomes a heading. What
 # compilers alone need is left out: guards, visibility, AX_MUST_USE, and what stands between #ifndef AXLE_NO_LINES and #endif: the
-# macros that stamp a call's line, which are called as the functions of their names; and what C++ has in the place of C's macros.
+# macros that stamp a call's line, which are called as the functions of their names; and what C++ has in the place of C's macros. Macros
+# over functions that take a list in one piece are not shown either: they make the group's calls (take_call).
 #
 # state: head (of the file), between, comment, declaration. A declaration ends with the line where its brackets are closed and a ; stands
 # at the end; a macro with the first line that does not end in \.
@@ -27,7 +29,10 @@ FILENAME ~ /reference\.txt$/ {
   next
 }
 FILENAME !~ /\.h$/ {
-  split($0, field, "\t")
+  if (split($0, field, "\t") == 2) {
+    cxx_forms[field[1]] = cxx_forms[field[1]] field[2] ";\n"
+    next
+  }
   use_place[field[1]] = field[2]
   use_line[field[1]] = field[3]
   use_text[field[1]] = field[4]
@@ -107,6 +112,7 @@ function add_last(text,    name) { # typedef ... name;
 # Names that end in _ are parts of macros.
 function hidden(text) {
   if (text ~ /^static inline .*ax_lined_|^#define (AX_MUST_USE|AX_PRINTF|AXLE_)/) return 1
+  if (match(text, /^#define ax_[a-z0-9_]+\(/)) return substr(text, 9, RLENGTH - 9) in macro_body
   if (text ~ /^#define/) return text ~ /^#define [A-Za-z0-9_]*_[( ]/
   return text ~ /^typedef/ ? text ~ /ax_[a-z0-9_]*_ *;$/ : text ~ /ax_[a-z0-9_]*_\(/
 }
@@ -117,30 +123,172 @@ function end_declaration() {
     if (sub(/^static inline /, "", declaration)) sub(/ \{\n.*$/, ";", declaration)
     code = code declaration "\n"
     add_names(declaration)
+    if (declaration !~ /^(#|typedef|enum)/) take_function(declaration)
   }
   declaration = ""
   state = "between"
 }
 
+function indented(lines) {
+  gsub(/\n/, "\n  ", lines)
+  return "  " substr(lines, 1, length(lines) - 2)
+}
+
 function end_group(    i) {
   if (code != "") {
     end_head()
+    calls = note_count > 0 ? all_calls : ""
     group_count++
-    group_text[group_count] = code (comment == "" ? "" : "\n" plain(comment) "\n")
+    group_calls[group_count] = calls == "" ? "" : indented(calls) note_lines("    ", ": ")
+    gsub(/`/, "", group_calls[group_count])
+    group_code[group_count] = code
+    group_forms[group_count] = forms == "" ? "" : indented(forms)
+    group_comment[group_count] = comment == "" ? "" : plain(comment) "\n"
     group_header[group_count] = header
     for (i = 1; i <= group_name_count; i++) {
       group[group_names[i]] = group_count
       page = page "<a id=\"" group_names[i] "\"></a>"
       if (!is_constant[group_names[i]]) section_names[section] = section_names[section] " " group_names[i]
     }
-    keep("\n\n```c\n" code "```\n")
+    keep("\n")
+    if (calls != "") keep("Called:\n\n```c\n" calls "```\n\n" note_lines("- ", ": "))
+    keep("```c\n" code "```\n")
+    if (forms != "") keep("C++:\n\n```cpp\n" forms "```\n")
     if (comment != "") keep_prose(comment)
     comment = ""
     keep_uses()
   }
   if (comment != "") keep_prose(comment)
-  comment = code = ""
-  group_name_count = 0
+  comment = code = all_calls = forms = ""
+  group_name_count = note_count = 0
+  split("", noted)
+}
+
+# --- How a function is called: in C with lists in one piece, and in C++ ---
+
+BEGIN {
+  for (i = 1; i < ARGC; i++)
+    if (ARGV[i] ~ /\.h$/) read_macros(ARGV[i])
+}
+
+# Macros that make lists, by the type of an entry, and macros of functions that take one in one piece.
+function read_macros(file,    line, text, name) {
+  while ((getline line < file) > 0) {
+    text = text line
+    if (sub(/ *\\$/, " ", text)) continue
+    if (match(text, /^#define AX_[A-Z_]+\(\.\.\.\) \(uint32_t\)\(sizeof\(\([^[]*\[\](\[2\])?/)) {
+      text = substr(text, 9, RLENGTH - 8)
+      name = text
+      sub(/\(.*/, "", name)
+      sub(/^.*sizeof\(\(/, "", text)
+      sub(/\[\]/, "", text)
+      list_macro[text] = name
+    } else if (text ~ /^#define ax_.*AX_(COUNTED|MEMORY|ELEMENT)\(/) {
+      match(text, /ax_[a-z0-9_]+\([^)]*\)/)
+      name = substr(text, RSTART, RLENGTH)
+      macro_parameters[substr(name, 1, index(name, "(") - 1)] = substr(name, index(name, "(") + 1, length(name) - index(name, "(") - 1)
+      text = substr(text, RSTART + RLENGTH)
+      sub(/^[^(]*\((ax_[a-z0-9_]+\)\(|[a-z0-9_]+, *)/, "", text) # AX_LINED(name,   or   (ax_name)(
+      sub(/\) *$/, "", text)
+      macro_body[substr(name, 1, index(name, "(") - 1)] = text
+    }
+    text = ""
+  }
+  close(file)
+}
+
+# Splits at the commas that stand in no brackets.
+function split_list(text, parts,    i, c, depth, count) {
+  split("", parts)
+  count = text != ""
+  for (i = 1; i <= length(text); i++) {
+    c = substr(text, i, 1)
+    depth += (c == "(") - (c == ")")
+    if (c == "," && depth == 0) count++
+    else parts[count] = parts[count] c
+  }
+  for (i = 1; i <= count; i++) gsub(/^ +| +$/, "", parts[i])
+  return count
+}
+
+function parameter_name(text) {
+  if (match(text, /\(\*[a-z0-9_]+\)/)) return substr(text, RSTART + 2, RLENGTH - 3)
+  return match(text, /[a-z0-9_]+$/) ? substr(text, RSTART, RLENGTH) : text # ...
+}
+
+# The type of an entry of the list that a parameter points to, as the macros of lists know it; "" where it is none.
+function entry_type(text) {
+  if (text ~ /^const int64_t \(\*[a-z_]+\)\[2\]$/) return "int64_t[2]"
+  if (!sub(/ \*const \*[a-z0-9_]+$/, " *", text) && !sub(/ \*[a-z0-9_]+$/, "", text)) return ""
+  sub(/^const /, "", text)
+  return (text in list_macro) ? text : ""
+}
+
+function add_note(name, text) {
+  if (!(text in noted)) note_order[++note_count] = text
+  if (index(noted[text], "`" name "`") == 0) noted[text] = noted[text] (noted[text] == "" ? "" : ", ") "`" name "`"
+}
+
+# What stands for the lists among the operands: start before each, between the names and the text, at the end.
+function note_lines(start, between,    i, made) {
+  for (i = 1; i <= note_count; i++) made = made start noted[note_order[i]] between note_order[i] "\n"
+  return made
+}
+
+function note_list(parameter, sized) {
+  if (parameter !~ /const/)
+    add_note(parameter_name(parameter), "a C array, or &y of one variable; AX_LIST(n, p)")
+  else
+    add_note(parameter_name(parameter), list_macro[entry_type(parameter)] "(..)" (sized ? ", a C array, or &x of one variable; " : " or ") "AX_LIST(n, p)")
+}
+
+function take_function(text,    name, parts, count, call) {
+  gsub(/\/\*([^*]|\*[^\/])*\*\//, "", text)
+  gsub(/ AX_PRINTF\([^)]*\)/, "", text)
+  gsub(/[ \n]+/, " ", text)
+  if (!match(text, /ax_[a-z0-9_]+\(/)) return
+  name = substr(text, RSTART, RLENGTH - 1)
+  forms = forms cxx_forms[name]
+  text = substr(text, RSTART + RLENGTH)
+  sub(/\) ?;.*$/, "", text)
+  if (text == "void") text = ""
+  count = split_list(text, parts)
+  call = (name in macro_body) ? macro_call(name, parts, count) : counted_call(parts, count)
+  all_calls = all_calls name "(" call ");\n"
+}
+
+# By its macro: the operands, of which those in AX_COUNTED are lists and those in AX_MEMORY memory. ... are the rest of the function's.
+function macro_call(name, parts, count,    made, given, i, k, n) {
+  made = macro_parameters[name]
+  n = split_list(macro_body[name], given)
+  k = 1
+  for (i = 1; i <= n; i++) {
+    if (given[i] ~ /^AX_COUNTED\(/) {
+      note_list(parts[k + 1], 1)
+      k += 2
+    } else if (given[i] ~ /^AX_(MEMORY|ELEMENT)\(/) {
+      sub(/^[A-Z_]*\(/, "", given[i])
+      sub(/\)$/, "", given[i])
+      add_note(given[i], "a C array or a pointer, whose dtype and bytes the compiler knows")
+      k += macro_body[name] ~ /AX_MEMORY/ ? 3 : 1
+    } else
+      k++
+  }
+  if (sub(/, *\.\.\.$/, "", made))
+    for (k--; k <= count; k++) made = made ", " parameter_name(parts[k])
+  return made
+}
+
+# Without one: a count and a list of no other's length are one argument.
+function counted_call(parts, count,    made, i) {
+  for (i = 1; i <= count; i++) {
+    if (parts[i] ~ /^uint32_t [a-z_]+$/ && i < count && parts[i + 1] ~ /^const |\*const / && entry_type(parts[i + 1]) != "" && \
+        (i + 1 == count || entry_type(parts[i + 2]) == "")) {
+      note_list(parts[++i], 0)
+    }
+    made = made (made == "" ? "" : ", ") parameter_name(parts[i])
+  }
+  return made
 }
 
 # The names on the page are listed behind the header's first comment.
@@ -396,7 +544,8 @@ function print_index(file,    i, k, count, lines, at, letter, before) {
   print "# Reference\n" > file
   print "Everything that `#include <axle/axle.h>` declares, a page for each header, in the headers' own words, with a use from" > file
   print "the examples or the tests where there is one. `axle help NAME` prints the same for one name, and `axle help --search WORD`" > file
-  print "finds names by text. An `ax_status` that a function returns has to be looked at. What is said at the head of a page holds for" > file
+  print "finds names by text. *Called* says how a function that takes lists is called in C, where a macro of its name takes a list as one" > file
+  print "argument; below it stands the function itself, and then what C++ has in its place ([C++](../cxx.md)). An `ax_status` that a function returns has to be looked at. What is said at the head of a page holds for" > file
   print "all that it declares.\n" > file
   print "## By task\n" > file
   for (i = 1; i <= order_count; i++) {
@@ -423,7 +572,7 @@ function print_index(file,    i, k, count, lines, at, letter, before) {
 # --- The table of `axle help` ---
 
 function quoted(text) {
-  gsub(/\\/, "\\\\", text)
+  gsub(/\\/, "&&", text)
   gsub(/"/, "\\\"", text)
   gsub(/\n/, "\\n\"\n    \"", text)
   return "\"" text "\""
@@ -431,10 +580,11 @@ function quoted(text) {
 
 function print_c(    i) {
   print "/* Made by cmake/reference.awk. */"
-  print "static const struct {\n  const char *header, *text;\n} contracts[] = {"
-  for (i = 1; i <= group_count; i++) print "    {\"" group_header[i] "\", " quoted(group_text[i]) "},"
-  print "};"
-  print "static const struct {\n  const char *name;\n  unsigned contract; /* of contracts */\n} public_names[] = {"
+  print "const contract contracts[] = {"
+  for (i = 1; i <= group_count; i++)
+    print "    {\"" group_header[i] "\", " quoted(group_calls[i]) ", " quoted(group_code[i]) ", " quoted(group_forms[i]) ", " quoted(group_comment[i]) "},"
+  print "};\nconst unsigned contract_count = sizeof contracts / sizeof contracts[0];"
+  print "const public_name public_names[] = {"
   for (i = 1; i <= name_count; i++) print "    {\"" names[i] "\", " group[names[i]] - 1 "},"
-  print "};"
+  print "};\nconst unsigned public_count = sizeof public_names / sizeof public_names[0];"
 }

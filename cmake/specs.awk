@@ -34,7 +34,7 @@ match($0, /^[A-Z_]+\([a-z0-9_]+,/) {
 }
 
 function quoted(text) {
-  gsub(/\\/, "\\\\", text)
+  gsub(/\\/, "&&", text)
   gsub(/"/, "\\\"", text)
   gsub(/\n/, "\\n\"\n    \"", text)
   return "\"" text "\\n\""
@@ -72,12 +72,11 @@ END {
 
 function print_c() {
   print "/* Made by cmake/specs.awk. */"
-  print "static const char *const spec_texts[] = {"
+  print "const char *const spec_texts[] = {"
   for (i = 1; i <= homes; i++) print "    " quoted(spec[order[i]]) ","
-  print "};"
-  print "static const struct {\n  const char *name;\n  unsigned text; /* of spec_texts */\n} specs[] = {"
+  print "};\nconst named_spec specs[] = {"
   for (i = 1; i <= count; i++) print "    {\"" names[i] "\", " number[home[names[i]]] "},"
-  print "};"
+  print "};\nconst unsigned spec_count = sizeof specs / sizeof specs[0];"
 }
 
 function print_page() {
