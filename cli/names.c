@@ -32,7 +32,8 @@ int64_t find_public(const char *prefix, const char *name, bool any_case) {
 const char *name_line(int64_t index, int *length) {
   const char *name = public_names[index].name;
   const contract *own = &contracts[public_names[index].contract];
-  const bool is_block = isupper((unsigned char)*name) && strstr(own->code, "#define") != NULL; /* AX_IF (p, &x) { .. }, as its comment shows */
+  /* AX_IF (p, &x) { .. }, as its comment shows it */
+  const bool is_block = isupper((unsigned char)*name) && strstr(own->code, "#define") != NULL;
   for (int i = 0; i < 3; i++) {
     const char *text = i == 0 ? own->calls : i == 1 && is_block ? own->comment : own->code;
     for (const char *at = strstr(text, name); at != NULL; at = strstr(at + 1, name)) {
@@ -52,11 +53,11 @@ const char *name_line(int64_t index, int *length) {
 /* --- What others call it --- */
 
 bool same_word(const char *a, const char *b) {
-  for (;; a++, b++) {
+  for (bool some = false;; a++, b++, some = true) {
     while (*a != '\0' && !isalnum((unsigned char)*a)) a++;
     while (*b != '\0' && !isalnum((unsigned char)*b)) b++;
     if (tolower((unsigned char)*a) != tolower((unsigned char)*b)) return false;
-    if (*a == '\0') return true;
+    if (*a == '\0') return some;
   }
 }
 
@@ -67,7 +68,8 @@ const char *bare_name(const char *word) {
 
 /* Writes the word with its module as the tables name it, and without what stands behind a bracket. */
 static void normalise(const char *word, char *out) {
-  static const char *const modules[][2] = {{"jax.numpy.", "jnp."}, {"numpy.", "np."}, {"jax.", ""}, {"ax_get_", ""}, {"ax_", ""}, {"mpi.", "mpi_"}};
+  static const char *const modules[][2] = {{"jax.numpy.", "jnp."}, {"numpy.", "np."}, {"jax.", ""},
+                                           {"ax_get_", ""},        {"ax_", ""},       {"mpi.", "mpi_"}};
   const char *start = "";
   for (size_t i = 0; i < AX_COUNT(modules) && *start == '\0'; i++) {
     const size_t length = strlen(modules[i][0]);
@@ -91,8 +93,8 @@ int64_t find_known(const char *word, bool bare, int64_t from) {
 
 /* --- Names that do not exist --- */
 
-/* Says whether `name` has all the parts of the word, between _: "put" is one of "ax_device_put". Most getters have no "get" in Axle,
-   and `without_get` passes over it. */
+/* Says whether `name` has all the parts of the word, between _: "put" is one of "ax_device_put". Most getters have no "get" in
+   Axle, and `without_get` passes over it. */
 static bool has_parts(const char *name, const char *word, bool without_get) {
   bool some = false;
   while (*word != '\0') {
@@ -123,9 +125,12 @@ static void suggest(suggestions *list, const char *name, uint32_t most) {
 
 /* Suggests the shortest names that have the word's parts. */
 static void suggest_parts(suggestions *list, const char *word, bool without_get) {
-  for (size_t length = 4; length <= longest_word; length++)
-    for (size_t i = 0; i < public_count; i++)
-      if (strlen(public_names[i].name) == length && has_parts(public_names[i].name + 3, word, without_get)) suggest(list, public_names[i].name, 3);
+  for (size_t length = 4; length <= longest_word; length++) {
+    for (size_t i = 0; i < public_count; i++) {
+      const char *name = public_names[i].name;
+      if (strlen(name) == length && has_parts(name + 3, word, without_get)) suggest(list, name, 3);
+    }
+  }
 }
 
 void add_nearest(ax_text *text, const char *word) {

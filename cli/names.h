@@ -50,12 +50,13 @@ extern const unsigned passage_count, known_count;
 const char *find_spec(const char *name); /* NULL: no primitive */
 /* Returns the index in public_names of the name behind `prefix`, upper and lower case being the same if `any_case`; else -1. */
 int64_t find_public(const char *prefix, const char *name, bool any_case);
-/* Returns the index in known_words, from `from` on, of a word that the table has as `word`, whatever name its module goes by or, if `bare`,
-   with any module; else -1. */
+/* Returns the index in known_words, from `from` on, of the same word, whatever name its module goes by or, if `bare`, of any module;
+   else -1. */
 int64_t find_known(const char *word, bool bare, int64_t from);
 /* The name behind the last dot. */
 const char *bare_name(const char *word);
-/* Says whether two words are the same but for case and what is no letter or digit: "all-reduce", "AllReduce". */
+/* Says whether two words are the same but for case and what is no letter or digit: "all-reduce", "AllReduce". Nothing but such is no
+   word. */
 bool same_word(const char *a, const char *b);
 /* The line that shows the name best: its call in C, else its declaration. */
 const char *name_line(int64_t index, int *length);

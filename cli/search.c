@@ -24,16 +24,17 @@ typedef struct list {
 
 static bool is_letter(char c) { return isalnum((unsigned char)c) != 0; }
 
+static bool is_plural(const char *word, size_t length) {
+  return length > 3 && tolower((unsigned char)word[length - 1]) == 's' && tolower((unsigned char)word[length - 2]) != 's';
+}
+
 /* Words without the s of a plural. */
 static void split_query(const char *text, query *out) {
   *out = (query){.text = text};
   while (*text != '\0' && out->count < most_words) {
     size_t length = 0;
     while (is_letter(text[length])) length++;
-    if (length > 0) {
-      const bool plural = length > 3 && tolower((unsigned char)text[length - 1]) == 's' && tolower((unsigned char)text[length - 2]) != 's';
-      snprintf(out->words[out->count++], longest_word + 1, "%.*s", (int)(plural ? length - 1 : length), text);
-    }
+    if (length > 0) snprintf(out->words[out->count++], longest_word + 1, "%.*s", (int)(length - is_plural(text, length)), text);
     text += length + (text[length] != '\0');
   }
 }
@@ -119,7 +120,8 @@ static void print_place(const char *place, const char *text, const query *wanted
 
 enum { name_ranks = 6 };
 
-/* 0: the words are the name, 2: that of a constant or a macro, 3: parts of it, 5: the one word stands somewhere in it, else name_ranks. */
+/* 0: the words are the name, 2: that of a constant or a macro, 3: parts of it, 5: the one word stands somewhere in it, else
+   name_ranks. */
 static int name_rank(const char *name, const query *wanted) {
   const char *own = strncasecmp(name, "ax_", 3) == 0 ? name + 3 : name;
   if (same_word(own, wanted->text) || same_word(name, wanted->text)) return name[0] == 'A' && wanted->text[0] != 'A' ? 2 : 0;

@@ -129,7 +129,7 @@ function take_words(left, right,    ours, theirs, count, n, i, word, bare, modul
   count = spans_of(right, ours)
   if (right !~ /`/) count = split("", ours)
   if (left !~ /`/) {
-    for (i = 1; i <= n; i++) put_word(theirs[i], names_for("", ours, count))
+    for (i = 1; i <= n && page ~ /terms/; i++) put_word(theirs[i], names_for("", ours, count))
     return
   }
   for (i = 1; i <= n; i++) {

@@ -154,7 +154,8 @@ for name in ax_grad ax_vmap ax_run ax_apply ax_reduce_sum ax_array_read; do
     index($0, "  " name "(") == 1 { called = FNR }
     $0 ~ "^[a-z].* \\**" name "\\(" { declared = FNR }
     /^In C\+\+:$/ { forms = FNR }
-    END { exit !(called && called < declared && declared < forms) }' || wrong "axle help $name does not say how it is called, then what it is, then C++"
+    END { exit !(called && called < declared && declared < forms) }' ||
+    wrong "axle help $name does not say how it is called, then what it is, then C++"
 done
 says '^  ax_grad(f, wrt, in, out);$' ax_grad
 says '^    in: AX_VALUES(\.\.), a C array, or &x of one variable; AX_LIST(n, p)$' ax_grad
@@ -175,5 +176,8 @@ says '^Headings:$' --search halo
 says '^Texts:$' --search halo
 says '  \.\. and [0-9]* more' --search value
 "$AXLE" help --search 'ghost cells' | grep -c 'ax_pshift, ax_ppermute' | grep -qx 1 || wrong "a row is found twice"
+
+says "error: '!!' stands in no name" --search '!!'
+says "no public name '\*\*'" '**'
 
 [ $failed -eq 0 ] && echo "cli_search: all as expected"
