@@ -11,6 +11,7 @@ BEGIN {
         "reduce_max.keepdims=false reduce_min.axes=all_dims reduce_min.keepdims=false reduce_or.axes=all_dims reduce_or.keepdims=false " \
         "reduce_and.axes=all_dims reduce_and.keepdims=false logsumexp.axes=all_dims logsumexp.keepdims=false squeeze.dimensions=all_dims " \
         "cumsum.axis=0 cumsum.reverse=false argmax.index_dtype=AX_S32 softmax.axis=-1 log_softmax.axis=-1 one_hot.dtype=AX_F32 sort.dimension=-1 " \
+        "argmin.index_dtype=AX_S32 " \
         "argsort.dimension=-1 allclose.rtol=1e-5 allclose.atol=1e-8 concatenate.dimension=0 stack.dimension=0 iota.dimension=0 at.dimension=0 " \
         "dynamic_at.dimension=0 dynamic_at_set.dimension=0 slice_in_dim.stride=1 slice_in_dim.dimension=0 dynamic_slice_in_dim.dimension=0 " \
         "dynamic_update_slice_in_dim.dimension=0 take.axis=0 take_with.axis=0 at_set.axis=0 at_add.axis=0 at_mul.axis=0 at_min.axis=0 at_max.axis=0 " \

@@ -725,6 +725,7 @@ static void outside_a_trace(void **state) {
       ax_at_max(x, x, x, 0, NULL),
       ax_reduce_sum(x, 1, zero, false),
       ax_argmax(x, 0, AX_S32),
+      ax_argmin(x, 0, AX_S32),
       ax_reduce_sum(x, AX_DIMS(0), false),
       ax_reduce_mean(x, 1, zero, false),
       ax_matmul(x, x),

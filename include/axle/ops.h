@@ -285,6 +285,8 @@ ax_value ax_cumsum(ax_value x, int64_t axis, bool reverse);
 /* The index of the largest element along the axis, which drops out of the shape; of equal elements, the first; NaN counts as
    largest. Any T. The axis's size is not 0, and index_dtype is an integer dtype that can hold it. As jax.lax.argmax. */
 ax_value ax_argmax(ax_value x, int64_t axis, ax_dtype index_dtype);
+/* The same of the smallest element: false before true, and NaN counts as smallest. As jax.lax.argmin. */
+ax_value ax_argmin(ax_value x, int64_t axis, ax_dtype index_dtype);
 
 /* bool[]: |a - b| <= atol + rtol |b| for every element, as jnp.allclose: a NaN is close to nothing. T float; broadcasts. */
 ax_value ax_allclose(ax_value a, ax_value b, double rtol, double atol);
@@ -490,6 +492,7 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, uint32_t in_count,
 #define ax_reduce_max(...) AX_LINED(reduce_max, __VA_ARGS__)
 #define ax_reduce_min(...) AX_LINED(reduce_min, __VA_ARGS__)
 #define ax_argmax(...) AX_LINED(argmax, __VA_ARGS__)
+#define ax_argmin(...) AX_LINED(argmin, __VA_ARGS__)
 #define ax_matmul(...) AX_LINED(matmul, __VA_ARGS__)
 #define ax_einsum(...) AX_LINED(einsum, __VA_ARGS__)
 #define ax_softmax(...) AX_LINED(softmax, __VA_ARGS__)

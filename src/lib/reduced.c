@@ -35,6 +35,14 @@ ax_value ax_reduce_and(ax_value x, uint32_t count, const int64_t *axes, bool kee
   return ax_not(any_is("reduce_and", false, x, count, axes, keepdims));
 }
 
+/* The greatest of the elements in reverse order. `not` reverses integers of both kinds and bools; the negative of an unsigned integer,
+   or of the least signed one, would not. The negative of a NaN is one. */
+ax_value ax_argmin(ax_value x, int64_t axis, ax_dtype index_dtype) {
+  ax_type type;
+  if (!ax_operand("argmin", x, &type)) return ax_poison;
+  return ax_argmax(ax_is_float(type.dtype) ? ax_neg(x) : ax_not(x), axis, index_dtype);
+}
+
 /* Equal infinities are close, whose difference is NaN. */
 ax_value ax_allclose(ax_value a, ax_value b, double rtol, double atol) {
   ax_value both[] = {a, b};

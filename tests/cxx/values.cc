@@ -102,6 +102,7 @@ void reductions_and_products() {
   CHECK(computed([](value v) { return reduce_mean(v, -1); }, x, {2, 3}) == std::vector<float>{2, 5});
   CHECK(computed([](value v) { return reduce_max(v) - reduce_min(v, axle::all_dims); }, x, {2, 3}) == std::vector<float>{5});
   CHECK(computed([](value v) { return convert_element_type(argmax(v, 1), axle::f32); }, x, {2, 3}) == std::vector<float>{2, 2});
+  CHECK(computed([](value v) { return convert_element_type(argmin(v, 1), axle::f32); }, x, {2, 3}) == std::vector<float>{0, 0});
   CHECK(computed([](value v) { return matmul(v, transpose(v, {1, 0})); }, x, {2, 3}) == std::vector<float>{14, 32, 32, 77});
   CHECK(computed([](value v) { return dot_general(v, v, {1}, {1}); }, x, {2, 3}) == std::vector<float>{14, 32, 32, 77});
   CHECK(computed([](value v) { return dot_general(v, v, {1}, {1}, {0}, {0}); }, x, {2, 3}) == std::vector<float>{14, 77});

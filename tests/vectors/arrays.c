@@ -74,6 +74,13 @@ BODY(argmax) {
   out[1] = ax_argmax(in[0], 1, AX_U8);
 }
 
+BODY(argmin) {
+  out[0] = ax_argmin(in[0], 0, AX_S32);
+  out[1] = ax_argmin(in[0], 1, AX_U8);
+}
+static ax_value argmin_ties(ax_value x) { return ax_argmin(x, 1, AX_S32); }
+static ax_value argmin_edges(ax_value x) { return ax_argmin(ax_reshape(x, DIMS(6, 4)), 1, AX_S32); }
+
 static ax_value reduce_none(ax_value x) { return ax_reduce_sum(x, 1, LIST(0), false); }
 static ax_value argmax_ties(ax_value x) { return ax_argmax(x, 1, AX_S32); }
 static ax_value argmax_edges(ax_value x) { return ax_argmax(ax_reshape(x, DIMS(6, 4)), 1, AX_S32); }
@@ -123,6 +130,9 @@ static const vector_case arrays_cases[] = {
     {"argmax", SUMS, .body = argmax, .out = 2},
     {"argmax_ties", "f32 s32", .unary = argmax_ties},
     {"argmax_edges", "f32 f64", .unary = argmax_edges},
+    {"argmin", SUMS " u8 bool", .body = argmin, .out = 2},
+    {"argmin_ties", "f32 s32", .unary = argmin_ties},
+    {"argmin_edges", "f32 f64 s32 u8", .unary = argmin_edges},
     {"dot", SUMS, .binary = dot, .scaled = true},
     {"dot_vectors", SUMS, .binary = dot_vectors, .scaled = true},
     {"dot_outer", SUMS, .binary = dot_outer, .scaled = true},
