@@ -169,6 +169,14 @@ AX_MUST_USE ax_status ax_tree_copy(const ax_tree *from, ax_tree *to);
 AX_MUST_USE ax_status ax_tree_read_npz(ax_tree *tree, const char *path);
 AX_MUST_USE ax_status ax_tree_write_npz(const ax_tree *tree, const char *path);
 
+/* Reads leaves from a table of numbers, plain or gzipped, which is read once:
+   ax_tree_read_csv(batch, "digits.csv.gz", "x: :360, :-1; labels: :360, -1"). parts: "PATTERN: PART; PATTERN: PART"; the first
+   pattern that matches a leaf says which part of the table the leaf gets, as ax_csv_read_part has it, in the leaf's dtype. Leaves
+   that no pattern matches keep what they hold. On failure nothing has changed. AX_PARSE_ERROR: bad syntax. AX_INVALID_ARGUMENT: a
+   pattern that decides for no leaf; a part that does not fit the table, or whose shape is not its leaf's. AX_IO_ERROR: as
+   ax_csv_read_part. */
+AX_MUST_USE ax_status ax_tree_read_csv(ax_tree *tree, const char *path, const char *parts);
+
 /* ax_jit of a body that takes the leaves of `in_def` and gives those of `out_def`. With a mesh, the body runs in a shard_map over
    it, as ax_tree_shard_map says. mesh NULL: it runs on whole leaves, whatever their specs. Donated leaves are a selection:
    &(ax_compile_options){.donate = ax_treedef_select(in_def, "params; state")}. `*out` is owned by the caller, NULL on failure.
@@ -233,6 +241,7 @@ AX_MUST_USE ax_status ax_tree_run_start(ax_executable *executable, uint32_t in_c
 #define ax_tree_copy(...) AX_LINED_STATUS(tree_copy, __VA_ARGS__)
 #define ax_tree_read_npz(...) AX_LINED_STATUS(tree_read_npz, __VA_ARGS__)
 #define ax_tree_write_npz(...) AX_LINED_STATUS(tree_write_npz, __VA_ARGS__)
+#define ax_tree_read_csv(...) AX_LINED_STATUS(tree_read_csv, __VA_ARGS__)
 #define ax_tree_jit(...) AX_LINED_STATUS(tree_jit, __VA_ARGS__)
 #endif
 

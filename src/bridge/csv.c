@@ -217,7 +217,7 @@ static ax_status copy_part(const char *path, const ax_host_array *table, const a
   return AX_OK;
 }
 
-static ax_status take_part(const char *path, const char *text, ax_dtype dtype, const ax_host_array *table, ax_host_array *out) {
+static ax_status take_part(const char *path, const ax_host_array *table, const char *text, ax_dtype dtype, ax_host_array *out) {
   const ax_type type = ax_array_type(AX_F64, table->rank, table->dims);
   ax_index_part part;
   AX_TRY(ax_index_read(text, &type, &part));
@@ -229,13 +229,19 @@ static ax_status take_part(const char *path, const char *text, ax_dtype dtype, c
   return copy_part(path, table, &part, out);
 }
 
+ax_status ax_csv_take_part(const char *path, const ax_host_array *table, const char *part, ax_dtype dtype, ax_host_array *out) {
+  *out = (ax_host_array){0};
+  ax_status status = take_part(path, table, part, dtype, out);
+  if (status != AX_OK) ax_host_array_release(out);
+  return status;
+}
+
 ax_status ax_csv_read_part(const char *path, const char *part, ax_dtype dtype, ax_host_array *out) {
   ax_host_array table = {0};
   *out = (ax_host_array){0};
   if (ax_dtype_bytes(dtype) == 0) return ax_error(AX_INVALID_ARGUMENT, "there is no dtype %d", (int)dtype);
   AX_TRY(ax_csv_read(path, &table));
-  ax_status status = take_part(path, part, dtype, &table, out);
-  if (status != AX_OK) ax_host_array_release(out);
+  ax_status status = ax_csv_take_part(path, &table, part, dtype, out);
   ax_host_array_release(&table);
   return status;
 }

@@ -23,6 +23,10 @@ AX_MUST_USE ax_status ax_npy_decode(const void *bytes, size_t count, const char 
 AX_MUST_USE ax_status ax_npz_decode(const void *bytes, size_t count, const char *name, ax_npz **out);
 AX_MUST_USE ax_status ax_csv_decode(const void *bytes, size_t count, const char *name, ax_host_array *out);
 
+/* A part of a table that ax_csv_read gave, as ax_csv_read_part gives it; `path` is for messages. *out is empty on failure. */
+AX_MUST_USE ax_status ax_csv_take_part(const char *path, const ax_host_array *table, const char *part, ax_dtype dtype,
+                                       ax_host_array *out);
+
 /* Writes the bytes in front of an array's data in an .npy file, and returns their number. The array must have passed
    ax_host_array_check. */
 enum { AX_NPY_HEADER_BYTES = 512 };

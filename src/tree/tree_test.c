@@ -170,6 +170,52 @@ static void npz(void **state) {
   ax_tree_release(tree), ax_tree_release(again), ax_tree_release(other);
 }
 
+static void write_table(const char *path, const char *text) {
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  assert_true(fputs(text, file) >= 0);
+  assert_int_equal(fclose(file), 0);
+}
+
+/* A table of three rows; leaves of each dtype and rank take parts of it. */
+static void csv(void **state) {
+  (void)state;
+  char path[64];
+  int32_t labels[3];
+  snprintf(path, sizeof path, "/tmp/axle-tree-%d.csv", (int)getpid());
+  write_table(path, "1,2.5,3\n-4,0.5,6\n7,8,300\n");
+  ax_tree *tree = tree_of("x: f32[2,2] @ data; train/y: s32[3]; train/z: s32[3]; n: f32[]; other: f32[2]; small: u8[3]");
+  TEST_OK(ax_tree_put(tree, ((float[]){1, 2}), "other"));
+  TEST_OK(ax_tree_read_csv(tree, path, "x: :2, :-1; train: :, -1; n: 1, 1"));
+  ASSERT_HOLDS(tree, "x", 1, 2.5f, -4, 0.5f);
+  ASSERT_HOLDS(tree, "n", 0.5f);
+  ASSERT_HOLDS(tree, "other", 1, 2);
+  for (int i = 0; i < 2; i++) {
+    TEST_OK(ax_tree_read(tree, labels, sizeof labels, i == 0 ? "train/y" : "train/z"));
+    assert_memory_equal(labels, ((int32_t[]){3, 6, 300}), sizeof labels);
+  }
+  assert_null(ax_tree_get(tree, "small"));
+  TEST_FAILS(ax_tree_read_csv(tree, path, "n: 0, 0; x: :, :-1"), AX_INVALID_ARGUMENT,
+             "tree_read_csv: x: the leaf is f32[2,2], but \":, :-1\" of ");
+  TEST_FAILS(ax_tree_read_csv(tree, path, "n: 0, 0; x: :, :-1"), AX_INVALID_ARGUMENT, ".csv is f32[3,2]");
+  TEST_FAILS(ax_tree_read_csv(tree, path, "n: 0, 0; train/y: :, 1"), AX_IO_ERROR, "row 0, column 1: 2.5 is no number of s32");
+  TEST_FAILS(ax_tree_read_csv(tree, path, "n: 0, 0; small: :, 2"), AX_IO_ERROR, "tree_read_csv: small: ");
+  TEST_FAILS(ax_tree_read_csv(tree, path, "n: 0, 0; small: :, 3"), AX_INVALID_ARGUMENT, "tree_read_csv: small: ");
+  TEST_FAILS(ax_tree_read_csv(tree, path, "n: 0, 0; small: 1;"), AX_IO_ERROR, "row 1, column 0: -4 is no number of u8");
+  TEST_FAILS(ax_tree_read_csv(tree, path, "n: 0, 0; m: 1, 1"), AX_INVALID_ARGUMENT, "the pattern \"m\" decides for no leaf");
+  TEST_FAILS(ax_tree_read_csv(tree, path, "*: 0, 0; n: 1, 1"), AX_INVALID_ARGUMENT, "tree_read_csv: x: ");
+  TEST_FAILS(ax_tree_read_csv(tree, path, "n: 0, 0; n: 1, 1"), AX_INVALID_ARGUMENT, "the pattern \"n\" decides for no leaf");
+  TEST_FAILS(ax_tree_read_csv(tree, path, ""), AX_INVALID_ARGUMENT, "there are no parts to read");
+  TEST_FAILS(ax_tree_read_csv(tree, path, "n"), AX_PARSE_ERROR, "tree_read_csv:1:2: expected ':' and a value");
+  TEST_FAILS(ax_tree_read_csv(tree, path, NULL), AX_INVALID_ARGUMENT, "there is no list of patterns");
+  TEST_FAILS(ax_tree_read_csv(tree, NULL, "n: 0, 0"), AX_INVALID_ARGUMENT, "there is no path");
+  TEST_FAILS(ax_tree_read_csv(NULL, path, "n: 0, 0"), AX_INVALID_ARGUMENT, "there is no tree");
+  ASSERT_HOLDS(tree, "n", 0.5f);
+  remove(path);
+  TEST_FAILS(ax_tree_read_csv(tree, path, "n: 0, 0"), AX_IO_ERROR, path);
+  ax_tree_release(tree);
+}
+
 /* --- Runs --- */
 
 /* a, b, x -> a + x, b * x, a * b */
@@ -341,7 +387,7 @@ static void failed_run(void **state) {
 
 /* --- Without memory --- */
 
-static char oom_path[64];
+static char oom_path[64], oom_table[64];
 
 static ax_status everything(void *executable) {
   static const char *const text = "a: f32[2] @ data; b: f32[2]; c: f32[2]";
@@ -355,6 +401,7 @@ static ax_status everything(void *executable) {
   if (status == AX_OK) status = ax_tree_copy(tree, other);
   if (status == AX_OK) status = ax_tree_write_npz(tree, oom_path);
   if (status == AX_OK) status = ax_tree_read_npz(other, oom_path);
+  if (status == AX_OK) status = ax_tree_read_csv(other, oom_table, "a: 0, :; b: :, 0");
   if (status == AX_OK) status = ax_tree_run(executable, &tree, &other);
   ax_tree_release(tree), ax_tree_release(other);
   ax_treedef_release(def);
@@ -366,9 +413,12 @@ static void no_memory(void **state) {
   (void)state;
   ax_executable *executable = compiled(AX_FIRST(0));
   snprintf(oom_path, sizeof oom_path, "/tmp/axle-tree-oom-%d.npz", (int)getpid());
+  snprintf(oom_table, sizeof oom_table, "/tmp/axle-tree-oom-%d.csv", (int)getpid());
+  write_table(oom_table, "1,2\n3,4\n");
   TEST_OK(everything(executable));
   assert_true(test_each_allocation(everything, executable) > 30);
   remove(oom_path);
+  remove(oom_table);
   ax_executable_release(executable);
 }
 
@@ -376,7 +426,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(leaves), cmocka_unit_test(made_badly), cmocka_unit_test(init),         cmocka_unit_test(copy),
       cmocka_unit_test(npz),    cmocka_unit_test(run),        cmocka_unit_test(runs_refused), cmocka_unit_test(failed_selection),
-      cmocka_unit_test(jit),    cmocka_unit_test(failed_run), cmocka_unit_test(no_memory),
+      cmocka_unit_test(jit),    cmocka_unit_test(failed_run), cmocka_unit_test(no_memory),    cmocka_unit_test(csv),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

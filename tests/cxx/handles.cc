@@ -262,6 +262,10 @@ void trees(const std::string &folder) {
   weights.set("b", runtime.put(mesh, "d", std::vector<float>{1, 2, 3, 4}));
   axle::tree_run_start(executable, {&weights, &input}, {&other});
   CHECK(other.at("b").read<float>() == std::vector<float>{-1, 0, 1, 2});
+  axle::tree table = axle::tree::create(runtime, {}, axle::treedef::parse("x: f32[1797,64]; y: s32[3]"));
+  table.read_csv("data/digits.csv.gz", "x: :, :-1; y: :3, -1");
+  CHECK(table.at("y").read<std::int32_t>() == std::vector<std::int32_t>{0, 1, 2} && table.at("x").read<float>()[2] == 5);
+  refused([&] { table.read_csv("data/digits.csv.gz", "y: :, -1"); }, AX_INVALID_ARGUMENT, "tree_read_csv");
   owners(std::move(other));
 }
 

@@ -231,6 +231,9 @@ class tree : public unique<ax_tree, ax_tree_release> {
   may<void> read_npz(const std::string &path, location at = location::here()) {
     return detail::give(ax_tree_read_npz(get(), path.c_str()), at, "tree_read_npz");
   }
+  may<void> read_csv(const std::string &path, const std::string &parts, location at = location::here()) {
+    return detail::give(ax_tree_read_csv(get(), path.c_str(), parts.c_str()), at, "tree_read_csv");
+  }
   may<void> write_npz(const std::string &path, location at = location::here()) const {
     return detail::give(ax_tree_write_npz(get(), path.c_str()), at, "tree_write_npz");
   }
