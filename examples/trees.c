@@ -15,6 +15,11 @@ typedef struct model {
   ax_treedef *in, *out; /* of a step: params, state, batch; report, params, state */
 } model;
 
+static void model_release(model *m) {
+  ax_treedef *defs[] = {m->params, m->state, m->batch, m->report, m->in, m->out};
+  for (int i = 0; i < 6; i++) ax_treedef_release(defs[i]);
+}
+
 static void describe(model *m) {
   ax_must(ax_mesh_parse("data=2,model=2", &m->mesh));
   m->optimizer = ax_adamw(ax_warmup_cosine_decay_schedule(0, 0.05, 20, STEPS, 0.001));
@@ -59,7 +64,7 @@ static void put_batch(ax_tree *batch) {
 }
 
 int main(int argc, char **argv) {
-  model m;
+  AX_OWNED_STRUCT(model, m);
   AX_OWNED(ax_runtime, runtime);
   AX_OWNED(ax_executable, executable);
   AX_OWNED(ax_tree, params, state, batch, report);
@@ -83,8 +88,5 @@ int main(int argc, char **argv) {
     if (n % 100 == 0) printf("step %3d: loss %.2f\n", n, (double)value);
   }
   if (argc > 1) ax_must(ax_tree_write_npz(params, argv[1]));
-
-  ax_treedef *defs[] = {m.params, m.state, m.batch, m.report, m.in, m.out};
-  for (int i = 0; i < 6; i++) ax_treedef_release(defs[i]);
   return value < 0.1f ? 0 : 1;
 }

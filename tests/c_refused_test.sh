@@ -1,5 +1,6 @@
 #!/bin/sh
-# Operands that are neither values nor numbers of C, host arrays of pointers and lists without an end do not compile.
+# Operands that are neither values nor numbers of C, host arrays of pointers, lists without an end, and owned structs without a release
+# function do not compile.
 set -u
 
 failed=0
@@ -28,4 +29,15 @@ done
 for line in '*host = AX_HOST(p)' '*host = AX_HOST(text)' 'ax_grad(((ax_fn){0}), AX_FIRST(1), 1, in, 1, out)' 'ax_grad(((ax_fn){0}), AX_FIRST(1), in)'; do
   line_compiles "$line" && { echo "$line compiles"; failed=1; }
 done
+
+# Structs that end by a function of their own.
+struct_compiles() {
+  printf '#include <axle/axle.h>\ntypedef struct table { ax_host_array x, y; } table;\ntypedef struct bare { int a; } bare;\nvoid table_release(table *t);\n%s\nvoid made(void);\nvoid made(void) { %s; }\n' "$1" "$2" >"$folder/program.c"
+  ${CC:-cc} -std=gnu11 -Iinclude -fsyntax-only "$folder/program.c" 2>"$folder/errors"
+}
+struct_compiles '' 'AX_OWNED_STRUCT(table, a, b); a.x = b.y' || { echo "AX_OWNED_STRUCT(table, a, b) does not compile:"; cat "$folder/errors"; failed=1; }
+struct_compiles '' 'AX_OWNED_STRUCT(bare, a)' && { echo "a struct without a release function compiles"; failed=1; }
+struct_compiles 'void bare_release(bare b);' 'AX_OWNED_STRUCT(bare, a)' && { echo "a release function of a copy compiles"; failed=1; }
+struct_compiles 'void bare_release(table *t);' 'AX_OWNED_STRUCT(bare, a)' && { echo "a release function of another type compiles"; failed=1; }
+struct_compiles '' 'AX_OWNED_STRUCT(ax_tree, a)' && { echo "AX_OWNED_STRUCT of an object of the library compiles"; failed=1; }
 exit $failed

@@ -80,7 +80,45 @@ static void kinds(void **state) {
   }
 }
 
+/* A struct of several objects. Its release function counts. */
+typedef struct pair {
+  ax_host_array host;
+  ax_program *program;
+} pair;
+static int pairs_ended;
+static void pair_release(pair *p) {
+  ax_host_array_release(&p->host);
+  ax_program_release(p->program);
+  pairs_ended++;
+}
+
+/* The second pair stays all zero. */
+static pair made_pair(ax_program *program, bool escapes) {
+  AX_OWNED_STRUCT(pair, first, second);
+  assert_true(first.program == NULL && second.program == NULL && second.host.data == NULL);
+  TEST_OK(ax_csv_read_part("data/digits.csv.gz", ":2, :2", AX_F32, &first.host));
+  first.program = ax_program_retain(program);
+  pair moved = escapes ? first : (pair){0};
+  if (escapes) first = (pair){0};
+  return moved;
+}
+
+static void structs(void **state) {
+  (void)state;
+  ended = pairs_ended = 0;
+  ax_program *program = made(true);
+  assert_null(made_pair(program, false).program);
+  assert_int_equal(pairs_ended, 2);
+  pair kept = made_pair(program, true);
+  assert_int_equal(pairs_ended, 4);
+  ax_program_release(program);
+  assert_int_equal(ax_program_in_count(kept.program), 1);
+  assert_int_equal(ended, 2);
+  pair_release(&kept);
+  assert_int_equal(ended, 21);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(objects), cmocka_unit_test(kinds)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(objects), cmocka_unit_test(kinds), cmocka_unit_test(structs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

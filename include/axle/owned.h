@@ -6,6 +6,13 @@
      AX_OWNED(ax_tree, params, state, batch);          // ax_tree *params = NULL, *state = NULL, *batch = NULL, all released
      AX_OWNED_HOST(x, y);                              // ax_host_array x = {0}, y = {0}
 
+   A struct of yours whose fields hold such objects has one function that releases them all, and is then a variable like these:
+
+     typedef struct table { ax_host_array x, y; } table;
+     static void table_release(table *t) { ax_host_array_release(&t->x), ax_host_array_release(&t->y); }
+
+     AX_OWNED_STRUCT(table, train, test);              // table train = {0}, test = {0}
+
    Variables end in the reverse order of their declarations, and hold NULL at first. To release an object earlier, or before another
    is stored in its variable, release it by hand and set the variable to NULL.
    For C with the attribute `cleanup`, which gcc and clang have. In C++ handles do the same (docs/cxx.md). */
@@ -26,10 +33,14 @@
    ax_treedef, ax_tree, ax_npz, ax_cluster, or ax_string (a char *, as ax_program_print gives it). Behind it stands a `;`. */
 #define AX_OWNED(type, ...) \
   __attribute__((cleanup(type##_end_))) type##_owned_ AX_OWNED_COUNTED_(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, )(NULL, __VA_ARGS__)
+/* Up to eight structs of one type, TYPE. They are all zero at first, and TYPE_release(&variable) ends each of them, also one that is
+   still all zero: release functions of the library take NULL, and a host array of zeros. TYPE_release is a function of yours, or
+   this does not compile: void TYPE_release(TYPE *). To return such a struct, copy it and set the variable to zeros. */
+#define AX_OWNED_STRUCT(type, ...)                                                                                           \
+  _Static_assert(__builtin_types_compatible_p(__typeof__(type##_release), void(type *)), "void " #type "_release(" #type " *)"); \
+  __attribute__((cleanup(type##_release))) type AX_OWNED_COUNTED_(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, )({0}, __VA_ARGS__)
 /* Up to eight host arrays. */
-#define AX_OWNED_HOST(...)                                      \
-  __attribute__((cleanup(ax_host_array_release))) ax_host_array \
-  AX_OWNED_COUNTED_(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, )({0}, __VA_ARGS__)
+#define AX_OWNED_HOST(...) AX_OWNED_STRUCT(ax_host_array, __VA_ARGS__)
 /* A C array of `count` host arrays, or of ax_array *, that are all released. */
 #define AX_OWNED_HOSTS(name, count)  \
   ax_host_array name[count] = {{0}}; \
