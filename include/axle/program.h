@@ -26,8 +26,11 @@ typedef struct ax_value {
 /* A function to trace. Reads `in`, fills `out` (all entries start as poison). `context` is passed through. It may use values
    of an enclosing trace: they become extra operands of the operation that this trace is for. It may be called more than once.
    It sets each of the results it was asked for, out[0 .. out_count), and no other: one that is not set, or out[out_count ..
-   out_count + 16) set, is an error ("scan: body: out[2] was set, but there are 2 results"), and so is using in[in_count .. in_count
-   + 16); further behind it is undefined.
+   out_count + 64) set, is an error ("scan: body: out[2] was set, but there are 2 results"), and so is using in[in_count .. in_count
+   + 64); further behind it is undefined.
+   Equations stand in the order of the calls. C leaves open which argument of a call is evaluated first, so ax_sub(ax_exp(x),
+   ax_mul(x, y)) may make the product first or last, as the compiler likes: the last digits of results can differ with that. To fix
+   the order, give the product a name, in a statement before.
    It should return. One that leaves by longjmp or a C++ exception gives its trace up: caught outside all traces, the thread is as
    before, and what the trace held is freed when the next one begins there; caught by a function that is being traced itself, that
    trace fails if it uses a value made from then on. Memory of the call that was left (ax_switch's, ..) may leak. A function must

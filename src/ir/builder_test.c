@@ -14,12 +14,12 @@
 
 /* What a body does with out[0 .. 4): a bit for each place it sets. */
 typedef struct body {
-  uint32_t sets;
+  uint64_t sets;
 } body;
 
 static void badly(const ax_value *in, ax_value *out, void *context) {
   const body *b = context;
-  for (uint32_t k = 0; k < 32; k++)
+  for (uint32_t k = 0; k < 64; k++)
     if (b->sets >> k & 1) out[k] = in[0];
 }
 
@@ -60,7 +60,7 @@ static void called(const ax_value *in, ax_value *out, void *context) {
   out[0] = in[0];
 }
 
-static void check(way way, uint32_t count, uint32_t sets, const char *message) {
+static void check(way way, uint32_t count, uint64_t sets, const char *message) {
   ax_type type = TEST_SCALAR(AX_F64);
   ax_program *program;
   call c = {way, {sets}, count};
@@ -77,6 +77,8 @@ static void places_behind_the_results(void **state) {
   check(PLAIN, 2, 3, NULL);
   check(PLAIN, 2, 7, "out[2] was set, but there are 2 results");
   check(PLAIN, 1, 1 << 16 | 1, "out[16] was set, but there is 1 result");
+  check(PLAIN, 1, UINT64_C(1) << 40 | 1, "out[40] was set, but there is 1 result");
+  check(SCAN, 1, UINT64_C(1) << 63 | 1, "scan: body: out[63] was set, but there is 1 result");
   check(PLAIN, 0, 1, "out[0] was set, but there are 0 results");
   check(SCAN, 2, 7, "scan: body: out[2] was set, but there are 2 results");
   check(WHILE, 1, 3, "while: body: out[1] was set, but there is 1 result");

@@ -241,7 +241,7 @@ AX_MUST_USE ax_status ax_builder_open(const ax_mesh *axes, ax_builder **out);
    result that was not set fails the trace. So does a write behind the results, or a use of an operand behind the last: AX_GUARDS
    guard values stand there, so that a wrong count is found before other memory is read or overwritten. */
 ax_value *ax_builder_call(ax_fn function, const ax_value *operands);
-enum { AX_GUARDS = 16 };
+enum { AX_GUARDS = 64 };
 /* Adds an input. All inputs come before the first equation. */
 ax_value ax_builder_input(ax_builder *builder, const ax_type *type);
 /* Adds an input at any time, to this trace or one around the current one. It comes after all that were added before. */
