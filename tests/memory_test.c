@@ -15,6 +15,8 @@ static void expect_at(int line, const char *rest) {
   if (strstr(ax_message(), wanted) == NULL || strstr(ax_message(), rest) == NULL) fail_msg("%s%s is not: %s", wanted, rest, ax_message());
 }
 
+static AX_BODY(same) { out[0] = ax_add(in[0], 1); }
+
 static void host_arrays_have_what_c_says(void **state) {
   (void)state;
   float x[2][3][4] = {{{0}}};
@@ -52,6 +54,63 @@ static void views_are_checked(void **state) {
   assert_int_equal(ax_host_view(AX_F64, AX_DIMS(2), any).dtype, AX_F64); /* nothing is known of it */
 }
 
+/* A view that was refused says why, and where it was made, to whoever takes it, however many calls failed in between. */
+static void refused_views_say_why(void **state) {
+  (void)state;
+  static const char *const why[] = {"host_view: the array is f64[2], but the memory in C has elements of type f32",
+                                    "host_view: f32[5] takes 20 bytes, but the memory in C has 16", "host_view: dimension 1 is -3",
+                                    "host_view: 0 is no dtype", "AX_HOST_AT: f32[8] takes 32 bytes, but the memory in C has 16"};
+  float x[4] = {0};
+  char wanted[200];
+  ax_runtime *runtime;
+  ax_executable *executable;
+  ax_array *array;
+  ax_host_array out;
+  const int line = __LINE__ + 1;
+  const ax_host_array views[] = {ax_host_view(AX_F64, AX_DIMS(2), x),
+                                 ax_host_view(AX_F32, AX_DIMS(5), x),
+                                 ax_host_view(AX_F32, AX_DIMS(2, -3), x),
+                                 ax_host_view(AX_NO_DTYPE, AX_DIMS(4), x),
+                                 AX_HOST_AT(&x[0], 8)};
+  const ax_type type = AX_TYPE(AX_F32, 4);
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  TEST_OK(ax_jit(runtime, AX_FN(same, 1, 1), &type, NULL, &executable));
+  for (int i = 0; i < 5; i++) {
+    snprintf(wanted, sizeof wanted, "memory_test.c:%d: %s", line + i, why[i]);
+    assert_int_equal(ax_apply(runtime, AX_FN(same, 1, 1), &views[i], &out), AX_INVALID_ARGUMENT);
+    expect_at(__LINE__ - 1, wanted);
+    assert_int_equal(ax_run_host(executable, &views[i], &out), AX_INVALID_ARGUMENT);
+    expect_at(__LINE__ - 1, wanted);
+    assert_int_equal(ax_device_put(runtime, NULL, "", &views[i], &array), AX_INVALID_ARGUMENT);
+    expect_at(__LINE__ - 1, wanted);
+    assert_int_equal(ax_npy_write("/nonexistent/x.npy", &views[i]), AX_INVALID_ARGUMENT);
+    assert_non_null(strstr(ax_message(), wanted));
+  }
+  ax_executable_release(executable);
+  ax_runtime_release(runtime);
+}
+
+/* The rows of an array may be taken for all its elements; the members of a struct not. */
+static void members_end_where_they_end(void **state) {
+  (void)state;
+  struct {
+    float member[4], next[12];
+    float rows[2][4];
+  } s = {.member = {0}}, two[2] = {s, s};
+  float a[4][4] = {{0}}, deep[2][3][4] = {{{0}}}, column[5][1] = {{0}};
+  assert_int_equal(ax_host_view(AX_F32, AX_DIMS(8), s.member).dtype, AX_NO_DTYPE);
+  assert_non_null(strstr(ax_message(), "f32[8] takes 32 bytes, but the memory in C has 16"));
+  assert_int_equal(ax_host_view(AX_F32, AX_DIMS(13), two[0].next).dtype, AX_NO_DTYPE);
+  assert_int_equal(ax_host_view(AX_F32, AX_DIMS(9), (s.rows)).dtype, AX_NO_DTYPE);
+  assert_int_equal(ax_host_view(AX_F32, AX_DIMS(13), a[1]).dtype, AX_NO_DTYPE);
+  const ax_host_array good[] = {
+      ax_host_view(AX_F32, AX_DIMS(4), s.member),   ax_host_view(AX_F32, AX_DIMS(8), s.rows),     ax_host_view(AX_F32, AX_DIMS(8), s.rows[0]),
+      ax_host_view(AX_F32, AX_DIMS(16), a[0]),      ax_host_view(AX_F32, AX_DIMS(12), a[1]),      ax_host_view(AX_F32, AX_DIMS(16), &a[0][0]),
+      ax_host_view(AX_F32, AX_DIMS(24), deep[0]),   ax_host_view(AX_F32, AX_DIMS(24), deep[0][0]), ax_host_view(AX_F32, AX_DIMS(5), column[0]),
+      ax_host_view(AX_F32, AX_DIMS(5), &column[0][0])};
+  for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) assert_int_equal(good[i].dtype, AX_F32);
+}
+
 static void leaves_refuse_what_does_not_fit(void **state) {
   (void)state;
   ax_runtime *runtime;
@@ -76,8 +135,6 @@ static void leaves_refuse_what_does_not_fit(void **state) {
   ax_treedef_release(def);
   ax_runtime_release(runtime);
 }
-
-static AX_BODY(same) { out[0] = ax_add(in[0], 1); }
 
 static void arrays_refuse_what_does_not_fit(void **state) {
   (void)state;
@@ -128,6 +185,7 @@ static void constants_refuse_what_does_not_fit(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(host_arrays_have_what_c_says),       cmocka_unit_test(views_are_checked),
+      cmocka_unit_test(refused_views_say_why),              cmocka_unit_test(members_end_where_they_end),
       cmocka_unit_test(leaves_refuse_what_does_not_fit),    cmocka_unit_test(arrays_refuse_what_does_not_fit),
       cmocka_unit_test(constants_refuse_what_does_not_fit),
   };

@@ -33,6 +33,7 @@
 #define AX_JOIN_(a, b) a##b
 #define AX_JOIN(a, b) AX_JOIN_(a, b)
 /* An operand that may be a C number: a value stays as it is, a number becomes a handle. The argument is evaluated once. Anything
+#define AX_CALL(name) name
    else, such as a pointer or a string, does not compile. */
 #define AX_X(x) AX_X_(x, AX_JOIN(ax_operand_, __COUNTER__))
 #define AX_X_(x, name)                                                                                                       \

@@ -157,12 +157,25 @@ static inline ax_type ax_listed_type(uint32_t count, const int64_t *dtype_and_di
    are needed, is an error of the call. Signed and unsigned integers of one size may stand for each other. What a `void *`, or an
    `unsigned char *`, points to may be of any dtype, and what a pointer points to of any length; bf16 and f16 are read and
    written as uint16_t.
+   An array that is a member of a struct ends with the member; of a pointer into the member, &s.member[0], only the end of the whole
+   variable is known.
    element: AX_NO_DTYPE is not known; bytes: SIZE_MAX is not known. */
 #ifndef __cplusplus
-#define AX_MEMORY(data) AX_ELEMENT(data), (data), __builtin_object_size((data), 0)
+#define AX_MEMORY(data) AX_ELEMENT(data), (data), AX_BYTES(data)
 /* The bytes that a caller says memory has, or those that the compiler knows of if these are fewer. */
-#define AX_WITHIN(data, bytes) ax_at_most((bytes), __builtin_object_size((data), 0))
+#define AX_WITHIN(data, bytes) ax_at_most((bytes), AX_BYTES(data))
 static inline size_t ax_at_most(size_t bytes, size_t most) { return bytes < most ? bytes : most; }
+/* The bytes up to the end of the variable that `data` lies in: a row, a[0] of float a[4][4], has all rows from there on. A member of a
+   struct, s.member, has its own bytes alone. Compilers cannot tell &s.member[0] from &a[0][0], so it has the variable's. */
+#define AX_BYTES(data)                                                                                                  \
+  __builtin_choose_expr(AX_IS_ARRAY(data),                                                                              \
+                        ax_array_bytes(__builtin_object_size(&AX_ARRAY_OF(data)[0], 1),                                 \
+                                       __builtin_object_size(&AX_ARRAY_OF(data), 1), __builtin_object_size((data), 0)), \
+                        __builtin_object_size((data), 0))
+/* own: the array's; around: those of the array that it is a row of, or else its own. */
+static inline size_t ax_array_bytes(size_t own, size_t around, size_t variable) { return around == own ? own : variable; }
+#define AX_IS_ARRAY(x) (!__builtin_types_compatible_p(__typeof__(x), __typeof__(((void)0, (x)))))
+#define AX_ARRAY_OF(x) __builtin_choose_expr(AX_IS_ARRAY(x), (x), *(char(*)[1])0)
 /* The dtype of an array's elements, or of what a pointer points to. */
 #define AX_ELEMENT(data)                                                                                                     \
   _Generic((data), AX_OF(_Bool, AX_BOOL), AX_OF(signed char, AX_S8), AX_OF(short, AX_S16), AX_OF(int, AX_S32),               \

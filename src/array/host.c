@@ -10,12 +10,12 @@
 static ax_type type_of(const ax_host_array *host) { return ax_array_type(host->dtype, host->rank, host->dims); }
 
 ax_host_array (ax_host_view)(ax_dtype dtype, uint32_t rank, const int64_t *dims, ax_dtype element, const void *data, size_t bytes) {
-  ax_status status = ax_list_length("host_view", "dimensions", rank, &rank);
-  ax_type type = ax_array_type(dtype, rank, dims);
-  if (status == AX_OK && type.dtype != AX_NO_DTYPE) status = ax_memory_check("host_view", &type, element, bytes);
-  if (status != AX_OK) type = (ax_type){0};
-  ax_host_array host = {.dtype = type.dtype, .rank = type.rank, .data = (void *)data, .view = true};
-  for (uint32_t d = 0; d < type.rank; d++) host.dims[d] = type.dims[d];
+  ax_host_array host = {.dtype = dtype, .rank = rank, .data = (void *)data, .view = true};
+  host.refused = (ax_refused_view){"host_view", dtype, element, bytes};
+  if (rank != AX_ANY_ROOM) host.rank = rank = ax_list_entries(rank, AX_ROOM(0));
+  for (uint32_t d = 0; rank != AX_ANY_ROOM && d < rank && d < AX_MAX_RANK; d++) host.dims[d] = dims[d];
+  if (ax_view_check(&host) != AX_OK) host.dtype = AX_NO_DTYPE;
+  else host.refused = (ax_refused_view){0};
   return host;
 }
 
@@ -36,9 +36,11 @@ ax_status ax_device_put(ax_runtime *runtime, const ax_mesh *mesh, const char *sp
   ax_layout *layout;
   *out = NULL;
   AX_TRY(ax_require(host, "host array"));
+  ax_status status = ax_view_check(host);
+  if (status != AX_OK) return ax_error_context(status, "device_put: ");
   ax_type type = type_of(host);
   AX_TRY(ax_layout_describe("device_put", runtime, mesh, spec, &type, &layout));
-  ax_status status = ax_array_of_data(runtime, layout, host->data, out);
+  status = ax_array_of_data(runtime, layout, host->data, out);
   ax_layout_release(layout);
   return status;
 }
@@ -61,6 +63,14 @@ ax_status ax_array_to_host(const ax_array *array, ax_host_array *out) {
 }
 
 /* --- Runs --- */
+
+static ax_status check_views(const char *who, uint32_t count, const ax_host_array *in) {
+  for (uint32_t i = 0; in != NULL && i < count; i++) {
+    ax_status status = ax_view_check(&in[i]);
+    if (status != AX_OK) return ax_error_context(status, "%s: argument %u: ", who, i);
+  }
+  return AX_OK;
+}
 
 static ax_status check_hosts(const ax_executable *e, const ax_host_array *in) {
   ax_mismatches wrong = {0};
@@ -107,6 +117,7 @@ ax_status (ax_run_host)(ax_executable *e, uint32_t in_count, const ax_host_array
   AX_TRY(ax_call_check_counts(e, "run_host", in_count, out_count));
   in_count = e->signature.in_count;
   out_count = e->signature.out_count;
+  AX_TRY(check_views("run_host", in_count, in));
   AX_TRY(check_hosts(e, in));
   size_t count = (size_t)in_count + out_count;
   ax_array **arrays = ax_calloc(count, sizeof arrays[0]);
@@ -123,6 +134,7 @@ ax_status (ax_jit_host)(ax_runtime *runtime, ax_fn function, uint32_t in_count, 
   *out = NULL;
   AX_TRY(ax_list_check("jit_host", "the function takes", "input", in_count, function.in_count));
   if (function.in_count > 0) AX_TRY(ax_require(in, "host array"));
+  AX_TRY(check_views("jit_host", function.in_count, in));
   ax_type *types = ax_calloc((size_t)function.in_count + 1, sizeof types[0]);
   if (types == NULL) return ax_out_of_memory(function.in_count * sizeof types[0]);
   for (uint32_t i = 0; i < function.in_count; i++) types[i] = type_of(&in[i]);
@@ -139,6 +151,7 @@ ax_status (ax_apply)(ax_runtime *runtime, ax_fn function, uint32_t in_count, con
   ax_status status = ax_list_check("apply", "the function takes", "operand", in_count, function.in_count);
   if (status == AX_OK) status = ax_list_check("apply", "the function gives", "result", out_count, function.out_count);
   if (status == AX_OK && runtime == NULL) status = ax_runtime_create(NULL, &own);
+  if (status == AX_OK) status = check_views("apply", function.in_count, in);
   if (status == AX_OK) status = ax_jit_host(own != NULL ? own : runtime, function, in, NULL, &executable);
   if (status == AX_OK) status = ax_run_host(executable, in, out);
   ax_executable_release(executable);

@@ -57,9 +57,11 @@ static ax_status put(const char *who, ax_runtime *runtime, const ax_sharding *sh
   ax_layout *layout;
   *out = NULL;
   AX_TRY(ax_require(host, "host array"));
+  ax_status status = ax_view_check(host);
+  if (status != AX_OK) return ax_error_context(status, "%s: ", who);
   const ax_type whole = ax_array_type(host->dtype, host->rank, host->dims);
   AX_TRY(lay(who, runtime, sharding, &whole, &layout));
-  ax_status status = ax_array_of_data(runtime, layout, host->data, out);
+  status = ax_array_of_data(runtime, layout, host->data, out);
   ax_layout_release(layout);
   return status;
 }

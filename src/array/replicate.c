@@ -32,7 +32,8 @@ ax_status ax_replicate(ax_runtime *runtime, const ax_mesh *mesh, const char *spe
   AX_TRY(ax_require(mesh, "mesh"));
   AX_TRY(ax_require(spec, "spec"));
   AX_TRY(ax_require(host, "host array"));
-  ax_status status = stacked_type(mesh, spec, host, &type);
+  ax_status status = ax_view_check(host);
+  if (status == AX_OK) status = stacked_type(mesh, spec, host, &type);
   if (status != AX_OK) return ax_error_context(status, "%s: ", name);
   AX_TRY(ax_layout_describe(name, runtime, mesh, spec, &type, &layout));
   if (layout->block_bytes > 0) status = ax_require(host->data, "data");

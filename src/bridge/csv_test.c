@@ -16,7 +16,7 @@ static ax_status decode(const char *text, size_t count, ax_host_array *out) {
 static void expect(const char *text, int64_t rows, int64_t columns, const double *values) {
   ax_host_array array;
   if (decode(text, strlen(text), &array) != AX_OK) fail_msg("%s", ax_message());
-  assert_array_equal(&(ax_host_array){AX_F64, 2, {rows, columns}, (void *)values, false}, &array);
+  assert_array_equal(&(ax_host_array){AX_F64, 2, {rows, columns}, (void *)values, false, {0}}, &array);
   ax_host_array_release(&array);
 }
 

@@ -406,6 +406,8 @@ ax_status ax_npy_read(const char *path, ax_host_array *out) {
 /* --- Writing --- */
 
 ax_status ax_host_array_check(const ax_host_array *array, const char *path, size_t *bytes) {
+  ax_status status = ax_view_check(array);
+  if (status != AX_OK) return ax_error_context(status, "%s: ", path);
   if (array->dtype <= AX_NO_DTYPE || array->dtype >= AX_DTYPE_COUNT)
     return ax_error(AX_INVALID_ARGUMENT, "%s: the array to write has no dtype (%d)", path, (int)array->dtype);
   if (array->rank > AX_MAX_RANK)

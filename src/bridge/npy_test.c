@@ -67,7 +67,7 @@ static void test_highest_rank(void **state) {
 static void test_bytes_are_numpys(void **state) {
   (void)state;
   float values[] = {0, 1, 2, 3, 4, 5};
-  ax_host_array array = {AX_F32, 2, {2, 3}, values, false};
+  ax_host_array array = {AX_F32, 2, {2, 3}, values, false, {0}};
   assert_int_equal(ax_npy_write(in_folder("a.npy"), &array), AX_OK);
   size_t count;
   unsigned char *bytes = file_get(in_folder("a.npy"), &count);
@@ -93,7 +93,7 @@ static void test_versions_and_spellings(void **state) {
     for (size_t i = 0; i < AX_COUNT(dicts); i++) {
       ax_host_array array;
       assert_int_equal(decode(major, dicts[i], values, sizeof values, &array), AX_OK);
-      assert_array_equal(&(ax_host_array){AX_S16, 1, {2}, values, false}, &array);
+      assert_array_equal(&(ax_host_array){AX_S16, 1, {2}, values, false, {0}}, &array);
       ax_host_array_release(&array);
     }
 }
@@ -103,15 +103,15 @@ static void test_big_endian(void **state) {
   ax_host_array array;
   assert_int_equal(decode(1, "{'descr': '>i2', 'fortran_order': False, 'shape': (2,), }",
                           "\x01\x02\xff\xfe", 4, &array), AX_OK);
-  assert_array_equal(&(ax_host_array){AX_S16, 1, {2}, (int16_t[]){258, -2}, false}, &array);
+  assert_array_equal(&(ax_host_array){AX_S16, 1, {2}, (int16_t[]){258, -2}, false, {0}}, &array);
   ax_host_array_release(&array);
   assert_int_equal(decode(1, "{'descr': '>f4', 'fortran_order': False, 'shape': (), }",
                           "\x3f\x80\0\0", 4, &array), AX_OK);
-  assert_array_equal(&(ax_host_array){AX_F32, 0, {0}, (float[]){1}, false}, &array);
+  assert_array_equal(&(ax_host_array){AX_F32, 0, {0}, (float[]){1}, false, {0}}, &array);
   ax_host_array_release(&array);
   assert_int_equal(decode(1, "{'descr': '>f8', 'fortran_order': False, 'shape': (1,), }",
                           "\xc0\x04\0\0\0\0\0\0", 8, &array), AX_OK);
-  assert_array_equal(&(ax_host_array){AX_F64, 1, {1}, (double[]){-2.5}, false}, &array);
+  assert_array_equal(&(ax_host_array){AX_F64, 1, {1}, (double[]){-2.5}, false, {0}}, &array);
   ax_host_array_release(&array);
 }
 
@@ -120,7 +120,7 @@ static void test_bools_become_0_or_1(void **state) {
   ax_host_array array;
   assert_int_equal(decode(1, "{'descr': '|b1', 'fortran_order': False, 'shape': (4,), }",
                           "\0\1\2\xff", 4, &array), AX_OK);
-  assert_array_equal(&(ax_host_array){AX_BOOL, 1, {4}, "\0\1\1\1", false}, &array);
+  assert_array_equal(&(ax_host_array){AX_BOOL, 1, {4}, "\0\1\1\1", false, {0}}, &array);
   ax_host_array_release(&array);
 }
 
@@ -132,7 +132,7 @@ static void test_bf16(void **state) {
                                       "{'descr': '|V2', 'fortran_order': False, 'shape': (1,), }"};
   for (int i = 0; i < 2; i++) {
     assert_int_equal(decode(1, dicts[i], &one, 2, &array), AX_OK);
-    assert_array_equal(&(ax_host_array){AX_BF16, 1, {1}, (void *)&one, false}, &array);
+    assert_array_equal(&(ax_host_array){AX_BF16, 1, {1}, (void *)&one, false, {0}}, &array);
     ax_host_array_release(&array);
   }
 }
@@ -327,27 +327,27 @@ static void test_bad_arrays_are_not_written(void **state) {
   (void)state;
   const char *path = in_folder("a.npy");
   const ax_host_array bad[] = {
-      {AX_NO_DTYPE, 0, {0}, "x", false},
-      {AX_DTYPE_COUNT, 0, {0}, "x", false},
-      {AX_F32, AX_MAX_RANK + 1, {0}, "x", false},
-      {AX_F32, 1, {-1}, "x", false},
-      {AX_F32, 1, {1}, NULL, false},
-      {AX_F32, 2, {INT64_MAX, 2}, "x", false},
-      {AX_F64, 1, {INT64_MAX / 4}, "x", false},
+      {AX_NO_DTYPE, 0, {0}, "x", false, {0}},
+      {AX_DTYPE_COUNT, 0, {0}, "x", false, {0}},
+      {AX_F32, AX_MAX_RANK + 1, {0}, "x", false, {0}},
+      {AX_F32, 1, {-1}, "x", false, {0}},
+      {AX_F32, 1, {1}, NULL, false, {0}},
+      {AX_F32, 2, {INT64_MAX, 2}, "x", false, {0}},
+      {AX_F64, 1, {INT64_MAX / 4}, "x", false, {0}},
   };
   for (size_t i = 0; i < AX_COUNT(bad); i++) {
     assert_int_equal(ax_npy_write(path, &bad[i]), AX_INVALID_ARGUMENT);
     assert_message(path);
   }
   assert_int_equal(folder_entries(), 0);
-  assert_int_equal(ax_npy_write(path, &(ax_host_array){AX_F32, 1, {0}, NULL, false}), AX_OK);
+  assert_int_equal(ax_npy_write(path, &(ax_host_array){AX_F32, 1, {0}, NULL, false, {0}}), AX_OK);
 }
 
 static void test_failed_writes_leave_the_old_file(void **state) {
   (void)state;
   const char *path = in_folder("a.npy");
   float one = 1;
-  ax_host_array old = {AX_F32, 0, {0}, &one, false}, back, big = patterned(AX_U8, 1, (int64_t[]){8 << 20});
+  ax_host_array old = {AX_F32, 0, {0}, &one, false, {0}}, back, big = patterned(AX_U8, 1, (int64_t[]){8 << 20});
   assert_int_equal(ax_npy_write(path, &old), AX_OK);
   limit_file_size(4 << 20);
   ax_status status = ax_npy_write(path, &big);
@@ -363,7 +363,7 @@ static void test_failed_writes_leave_the_old_file(void **state) {
 
 static ax_status write_ones(void) {
   static float ones[4000];
-  return ax_npy_write(in_folder("a.npy"), &(ax_host_array){AX_F32, 1, {4000}, ones, false});
+  return ax_npy_write(in_folder("a.npy"), &(ax_host_array){AX_F32, 1, {4000}, ones, false, {0}});
 }
 static bool is_written(void) { return write_ones() == AX_OK; }
 static bool is_refused(void) { return write_ones() == AX_IO_ERROR && strstr(ax_message(), "cannot write: File too large") != NULL; }
@@ -383,7 +383,7 @@ static void test_limited_files(void **state) {
 static void test_places_that_are_not_files(void **state) {
   (void)state;
   float one = 1;
-  ax_host_array array = {AX_F32, 0, {0}, &one, false}, back;
+  ax_host_array array = {AX_F32, 0, {0}, &one, false, {0}}, back;
   assert_int_equal(ax_npy_write(folder, &array), AX_IO_ERROR);
   assert_int_equal(ax_npy_write("/dev/null", &array), AX_IO_ERROR);
   assert_message("not a file");
@@ -400,7 +400,7 @@ static void test_places_that_are_not_files(void **state) {
 static void test_links_stay_links(void **state) {
   (void)state;
   float one = 1;
-  ax_host_array array = {AX_F32, 0, {0}, &one, false}, back;
+  ax_host_array array = {AX_F32, 0, {0}, &one, false, {0}}, back;
   file_put(in_folder("real.npy"), "old", 3);
   assert_int_equal(symlink("real.npy", in_folder("link.npy")), 0);
   assert_int_equal(ax_npy_write(in_folder("link.npy"), &array), AX_OK);
@@ -415,7 +415,7 @@ static void test_links_stay_links(void **state) {
 static void test_dangling_links(void **state) {
   (void)state;
   float one = 1;
-  ax_host_array array = {AX_F32, 0, {0}, &one, false}, back;
+  ax_host_array array = {AX_F32, 0, {0}, &one, false, {0}}, back;
   struct stat info;
   assert_int_equal(symlink("second.npy", in_folder("first.npy")), 0);
   assert_int_equal(symlink(in_folder("made.npy"), in_folder("second.npy")), 0);
@@ -435,7 +435,7 @@ static void test_dangling_links(void **state) {
 static void test_permissions_stay(void **state) {
   (void)state;
   float one = 1;
-  ax_host_array array = {AX_F32, 0, {0}, &one, false};
+  ax_host_array array = {AX_F32, 0, {0}, &one, false, {0}};
   const char *const names[] = {"one"};
   struct stat info;
   file_put(in_folder("mine.npy"), "old", 3);
@@ -463,7 +463,7 @@ static void test_release(void **state) {
 static void test_headers(void **state) {
   (void)state;
   char header[AX_NPY_HEADER_BYTES];
-  const ax_host_array vector = {AX_F32, 1, {7}, NULL, false}, scalar = {AX_BF16, 0, {0}, NULL, false};
+  const ax_host_array vector = {AX_F32, 1, {7}, NULL, false, {0}}, scalar = {AX_BF16, 0, {0}, NULL, false, {0}};
   assert_int_equal(ax_npy_header(&vector, header), 128);
   assert_memory_equal(header, "\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (7,), }  ", 69);
   assert_int_equal(header[127], '\n');
@@ -475,7 +475,7 @@ static void test_arrays_are_checked(void **state) {
   (void)state;
   float one = 1;
   size_t bytes;
-  const ax_host_array good = {AX_F32, 2, {3, 5}, &one, false}, empty = {AX_F32, 1, {0}, NULL, false};
+  const ax_host_array good = {AX_F32, 2, {3, 5}, &one, false, {0}}, empty = {AX_F32, 1, {0}, NULL, false, {0}};
   ax_host_array bad = good;
   assert_int_equal(ax_host_array_check(&good, "f", &bytes), AX_OK);
   assert_int_equal(bytes, 60);

@@ -31,7 +31,7 @@ __attribute__((visibility("default"))) void *realloc(void *memory, size_t bytes)
 
 static const char *const names[] = {"w", "b\xc3\xa9"};
 static const float numbers[] = {1, 2, 3, 4};
-static const ax_host_array arrays[] = {{AX_F32, 1, {4}, (void *)numbers, false}, {AX_F32, 2, {2, 2}, (void *)numbers, false}};
+static const ax_host_array arrays[] = {{AX_F32, 1, {4}, (void *)numbers, false, {0}}, {AX_F32, 2, {2, 2}, (void *)numbers, false, {0}}};
 
 typedef ax_status (*work)(const char *path, ax_npz **out);
 

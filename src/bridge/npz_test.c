@@ -84,7 +84,7 @@ static void test_numpys_stored(void **state) {
   ax_npz *npz;
   assert_int_equal(ax_npz_decode(bytes, count, "t.npz", &npz), AX_OK);
   assert_int_equal(ax_npz_count(npz), 1);
-  assert_array_equal(&(ax_host_array){AX_F32, 2, {2, 3}, (float[]){0, 1, 2, 3, 4, 5}, false}, ax_npz_find(npz, "a"));
+  assert_array_equal(&(ax_host_array){AX_F32, 2, {2, 3}, (float[]){0, 1, 2, 3, 4, 5}, false, {0}}, ax_npz_find(npz, "a"));
   ax_npz_release(npz);
   free(bytes);
 }
@@ -98,8 +98,8 @@ static void test_numpys_deflated(void **state) {
   int16_t zeros[300] = {[299] = -2};
   assert_int_equal(ax_npz_read(in_folder("a.npz"), &npz), AX_OK);
   assert_int_equal(ax_npz_count(npz), 2);
-  assert_array_equal(&(ax_host_array){AX_F32, 2, {2, 3}, (float[]){0, 1, 2, 3, 4, 5}, false}, ax_npz_find(npz, "w"));
-  assert_array_equal(&(ax_host_array){AX_S16, 1, {300}, zeros, false}, ax_npz_find(npz, "zeros"));
+  assert_array_equal(&(ax_host_array){AX_F32, 2, {2, 3}, (float[]){0, 1, 2, 3, 4, 5}, false, {0}}, ax_npz_find(npz, "w"));
+  assert_array_equal(&(ax_host_array){AX_S16, 1, {300}, zeros, false, {0}}, ax_npz_find(npz, "zeros"));
   ax_npz_release(npz);
   free(bytes);
 }
@@ -181,7 +181,7 @@ static void test_a_name_twice(void **state) {
   (void)state;
   const char *names[] = {"left_name", "right_one"};
   float one = 1;
-  ax_host_array arrays[] = {{AX_F32, 0, {0}, &one, false}, {AX_F32, 0, {0}, &one, false}};
+  ax_host_array arrays[] = {{AX_F32, 0, {0}, &one, false, {0}}, {AX_F32, 0, {0}, &one, false, {0}}};
   assert_int_equal(ax_npz_write(in_folder("a.npz"), 2, names, arrays), AX_OK);
   size_t count;
   unsigned char *bytes = file_get(in_folder("a.npz"), &count);
@@ -195,7 +195,7 @@ static void test_overlapping_members(void **state) {
   (void)state;
   const char *names[] = {"left_name", "right_one"};
   float many[100] = {1};
-  ax_host_array arrays[] = {{AX_F32, 1, {100}, many, false}, {AX_F32, 1, {100}, many, false}};
+  ax_host_array arrays[] = {{AX_F32, 1, {100}, many, false, {0}}, {AX_F32, 1, {100}, many, false, {0}}};
   assert_int_equal(ax_npz_write(in_folder("a.npz"), 2, names, arrays), AX_OK);
   size_t count;
   unsigned char *bytes = file_get(in_folder("a.npz"), &count), *entry = bytes + find_bytes(bytes, count, "right_one") - 46;
@@ -288,7 +288,7 @@ static void refuse(const char *first, const char *second, const ax_host_array *a
 static void test_bad_arguments(void **state) {
   (void)state;
   float one = 1;
-  ax_host_array good = {AX_F32, 0, {0}, &one, false}, bad = {AX_F32, 1, {4}, NULL, false};
+  ax_host_array good = {AX_F32, 0, {0}, &one, false, {0}}, bad = {AX_F32, 1, {4}, NULL, false, {0}};
   refuse("a", "a", &good, "'a' is given twice");
   refuse("a", "", &good, "has 0 bytes");
   refuse("a", "\xff\xfe", &good, "cannot be a name");
@@ -321,7 +321,7 @@ static void test_failed_writes_leave_the_old_file(void **state) {
 
 static ax_status write_ones(void) {
   static float ones[4000];
-  const ax_host_array array = {AX_F32, 1, {4000}, ones, false};
+  const ax_host_array array = {AX_F32, 1, {4000}, ones, false, {0}};
   return ax_npz_write(in_folder("a.npz"), 2, (const char *const[]){"a", "b\xc3\xa9"}, (ax_host_array[]){array, array});
 }
 static bool is_written(void) { return write_ones() == AX_OK; }
@@ -344,7 +344,7 @@ static void test_limited_files(void **state) {
 static void test_places(void **state) {
   (void)state;
   float one = 1;
-  ax_host_array array = {AX_F32, 0, {0}, &one, false};
+  ax_host_array array = {AX_F32, 0, {0}, &one, false, {0}};
   ax_npz *npz;
   assert_int_equal(ax_npz_read(in_folder("absent.npz"), &npz), AX_IO_ERROR);
   assert_message("No such file");

@@ -33,6 +33,21 @@ ax_status ax_memory_check(const char *who, const ax_type *type, ax_dtype element
                   (long long)needed, bytes);
 }
 
+ax_status ax_view_check(const ax_host_array *host) {
+  const ax_refused_view *view = &host->refused;
+  uint32_t rank;
+  if (view->call == NULL) return AX_OK;
+  AX_TRY(ax_list_length(view->call, "dimensions", host->rank, &rank));
+  if (view->dtype <= AX_NO_DTYPE || view->dtype >= AX_DTYPE_COUNT)
+    return ax_error(AX_INVALID_ARGUMENT, "%s: %d is no dtype", view->call, (int)view->dtype);
+  if (rank > AX_MAX_RANK)
+    return ax_error(AX_INVALID_ARGUMENT, "%s: an array has %d dimensions at most, not %u", view->call, AX_MAX_RANK, rank);
+  for (uint32_t d = 0; d < rank; d++)
+    if (host->dims[d] < 0) return ax_error(AX_INVALID_ARGUMENT, "%s: dimension %u is %lld", view->call, d, (long long)host->dims[d]);
+  const ax_type type = ax_array_type(view->dtype, rank, host->dims);
+  return ax_memory_check(view->call, &type, view->element, view->bytes);
+}
+
 bool ax_list_fits(const char *who, const char *takes, const char *what, uint32_t count, uint32_t needed) {
   ax_status status = ax_list_check(who, takes, what, count, needed);
   if (status != AX_OK) ax_fail(status);

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "axle/host.h"
 #include "ir/context.h"
 #include "ir/dtype.h"
 #include "ir/prim.h"
@@ -309,6 +310,8 @@ AX_MUST_USE ax_status ax_list_length(const char *who, const char *what, uint32_t
 bool ax_lists_fit(const char *who, uint32_t in_count, uint32_t in_needed, uint32_t out_count, uint32_t out_needed, ax_value *out);
 /* AX_INVALID_ARGUMENT unless memory of this element type and this many bytes (AX_MEMORY, axle/type.h) can hold an array. */
 AX_MUST_USE ax_status ax_memory_check(const char *who, const ax_type *type, ax_dtype element, size_t bytes);
+/* AX_INVALID_ARGUMENT where ax_host_view refused to make this view: "prog.c:12: host_view: f32[5] takes 20 bytes, but ..". */
+AX_MUST_USE ax_status ax_view_check(const ax_host_array *host);
 /* Makes the entries that a list of results has poison. */
 void ax_poison_list(uint32_t count, uint32_t needed, ax_value *out);
 /* Checks another list of the call, of operands of another kind: "tangent". */

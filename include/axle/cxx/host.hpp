@@ -65,7 +65,7 @@ class host_array {
  public:
   host_array() = default; /* no dtype and no elements */
   /* All zero. */
-  explicit host_array(const axle::type &of) : array_{of.dtype, of.rank, {}, nullptr, true} {
+  explicit host_array(const axle::type &of) : array_{of.dtype, of.rank, {}, nullptr, true, {}} {
     for (std::uint32_t d = 0; d < of.rank; d++) array_.dims[d] = of.dims[d];
     own_ = std::make_unique<unsigned char[]>(bytes() + 1); /* even of no elements it lies somewhere */
     array_.data = own_.get();
