@@ -1,6 +1,6 @@
 /* Loops and branches with their bodies in place, as a block of C:
 
-     ax_value x = in[0], total = ax_full(AX_F32, 0, NULL, 0);
+     ax_value x = in[0], total = ax_full(AX_F32, AX_DIMS(), 0);
      AX_LOOP (i, 0, 10, &x, &total) {
        x = ax_mul(x, 0.5);
        AX_IF (ax_gt(total, 1), &total) total = ax_mul(total, 2);
@@ -31,6 +31,8 @@
 
 #include "axle/line.h"
 #include "axle/program.h"
+
+#pragma GCC system_header /* errors in its macros are shown at the line that uses them; what it includes is no such header */
 
 /* AX_LOOP (i, lower, upper, &x, ..) { .. }       as jax.lax.fori_loop
    For each index i from lower to below upper. i: a const ax_value that the macro declares, an integer scalar. If both bounds

@@ -21,9 +21,8 @@
 #define AX_TEXT_OF_(x) #x
 #define AX_TEXT_OF(x) AX_TEXT_OF_(x)
 #define AX_CALL(name) __FILE__ ":" AX_TEXT_OF(__LINE__) ": " name
-/* Four forms: for functions that return a value, a status, nothing, or anything else. The name becomes a string here, before a
-   user's macro of the same name (iso646.h has `and`) can replace it. */
-#define AX_LINED(name, ...) ax_lined_value((ax_##name)(__VA_ARGS__), AX_CALL(#name))
+/* Four forms: for functions that return a value (axle/inside/operand.h), a status, nothing, or anything else. The name becomes a
+   string here, before a user's macro of the same name (iso646.h has `and`) can replace it. */
 #define AX_LINED_STATUS(name, ...) ax_lined_status((ax_##name)(__VA_ARGS__), AX_CALL(#name))
 #define AX_LINED_VOID(name, ...) ((ax_##name)(__VA_ARGS__), ax_stamp(AX_CALL(#name)))
 #define AX_LINED_ANY(name, ...) AX_LINED_ANY_(ax_##name, AX_CALL(#name), AX_JOIN(ax_given_, __COUNTER__), __VA_ARGS__)
@@ -32,19 +31,9 @@
 /* Makes a fresh name for each use, so that a call inside a call's arguments shadows nothing. */
 #define AX_JOIN_(a, b) a##b
 #define AX_JOIN(a, b) AX_JOIN_(a, b)
-/* An operand that may be a C number: a value stays as it is, a number becomes a handle. The argument is evaluated once. Anything
-#define AX_CALL(name) name
-   else, such as a pointer or a string, does not compile. */
-#define AX_X(x) AX_X_(x, AX_JOIN(ax_operand_, __COUNTER__))
-#define AX_X_(x, name)                                                                                                       \
-  __extension__({                                                                                                            \
-    __auto_type name = (x);                                                                                                  \
-    _Generic(name, ax_value: ax_itself, float: ax_real, double: ax_real, long double: ax_real, unsigned long: ax_unsigned,   \
-             unsigned long long: ax_unsigned, _Bool: ax_integer, char: ax_integer, signed char: ax_integer,                  \
-             unsigned char: ax_integer, short: ax_integer, unsigned short: ax_integer, int: ax_integer,                      \
-             unsigned: ax_integer, long: ax_integer, long long: ax_integer)(name);                                           \
-  })
+#include "axle/inside/operand.h"
 #else /* macros that count lists (axle/type.h) remain */
+#define AX_CALL(name) name
 #define AX_LINED(name, ...) (ax_##name)(__VA_ARGS__)
 #define AX_LINED_STATUS(name, ...) (ax_##name)(__VA_ARGS__)
 #define AX_LINED_VOID(name, ...) (ax_##name)(__VA_ARGS__)

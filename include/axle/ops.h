@@ -22,6 +22,8 @@
 
 #include "axle/program.h"
 
+#pragma GCC system_header /* errors in its macros are shown at the line that uses them; what it includes is no such header */
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -15,6 +15,12 @@
 
    Variables end in the reverse order of their declarations, and hold NULL at first. To release an object earlier, or before another
    is stored in its variable, release it by hand and set the variable to NULL.
+
+   An object that lives on is given a reference of its own: `return ax_array_retain(y);`. gcc warns of `return y;` (-Wuse-after-free,
+   in -Wall, with -O1 or more). No compiler warns of these: an object stored over another, which then is never released; one that two
+   such variables hold with one reference, or that is released by hand as well; `*out = y;` without a reference; a goto or a case that
+   jumps over the declaration.
+
    For C with the attribute `cleanup`, which gcc and clang have. In C++ handles do the same (docs/cxx.md). */
 #ifndef AXLE_OWNED_H
 #define AXLE_OWNED_H
@@ -27,12 +33,15 @@
 #include "axle/stages.h"
 #include "axle/tree.h"
 
+#pragma GCC system_header /* errors in its macros are shown at the line that uses them; what it includes is no such header */
+
 #if defined(__GNUC__) && !defined(__cplusplus)
 
 /* Up to eight variables of one type: ax_program, ax_lowered, ax_executable, ax_runtime, ax_array, ax_sharding, ax_callback,
    ax_treedef, ax_tree, ax_npz, ax_cluster, or ax_string (a char *, as ax_program_print gives it). Behind it stands a `;`. */
 #define AX_OWNED(type, ...) \
-  __attribute__((cleanup(type##_end_))) type##_owned_ AX_OWNED_COUNTED_(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, )(NULL, __VA_ARGS__)
+  type##_for_AX_OWNED_which_takes_objects_that_are_released_ __attribute__((cleanup(type##_end_for_AX_OWNED_)))  \
+  AX_OWNED_COUNTED_(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, )(0, __VA_ARGS__)
 /* Up to eight structs of one type, TYPE. They are all zero at first, and TYPE_release(&variable) ends each of them, also one that is
    still all zero: release functions of the library take NULL, and a host array of zeros. TYPE_release is a function of yours, or
    this does not compile: void TYPE_release(TYPE *). To return such a struct, copy it and set the variable to zeros. */
@@ -49,51 +58,7 @@
   ax_array *name[count] = {NULL};    \
   __attribute__((cleanup(ax_arrays_end_), unused)) const ax_owned_list_ name##_owned_ = {(count), name}
 
-/* --- What the macros are made of --- */
-#define AX_OWNED_COUNTED_(a, b, c, d, e, f, g, h, count, ...) AX_OWNED_##count##_
-#define AX_OWNED_1_(none, a) a = none
-#define AX_OWNED_2_(none, a, ...) a = none, AX_OWNED_1_(none, __VA_ARGS__)
-#define AX_OWNED_3_(none, a, ...) a = none, AX_OWNED_2_(none, __VA_ARGS__)
-#define AX_OWNED_4_(none, a, ...) a = none, AX_OWNED_3_(none, __VA_ARGS__)
-#define AX_OWNED_5_(none, a, ...) a = none, AX_OWNED_4_(none, __VA_ARGS__)
-#define AX_OWNED_6_(none, a, ...) a = none, AX_OWNED_5_(none, __VA_ARGS__)
-#define AX_OWNED_7_(none, a, ...) a = none, AX_OWNED_6_(none, __VA_ARGS__)
-#define AX_OWNED_8_(none, a, ...) a = none, AX_OWNED_7_(none, __VA_ARGS__)
-
-typedef struct ax_owned_list_ {
-  uint32_t count;
-  void *first;
-} ax_owned_list_;
-static inline void ax_hosts_end_(const ax_owned_list_ *list) {
-  for (uint32_t i = 0; i < list->count; i++) ax_host_array_release((ax_host_array *)list->first + i);
-}
-static inline void ax_arrays_end_(const ax_owned_list_ *list) {
-  for (uint32_t i = 0; i < list->count; i++) ax_array_release(((ax_array **)list->first)[i]);
-}
-typedef ax_program *ax_program_owned_;
-static inline void ax_program_end_(ax_program_owned_ *held) { ax_program_release(*held); }
-typedef ax_lowered *ax_lowered_owned_;
-static inline void ax_lowered_end_(ax_lowered_owned_ *held) { ax_lowered_release(*held); }
-typedef ax_executable *ax_executable_owned_;
-static inline void ax_executable_end_(ax_executable_owned_ *held) { ax_executable_release(*held); }
-typedef ax_runtime *ax_runtime_owned_;
-static inline void ax_runtime_end_(ax_runtime_owned_ *held) { ax_runtime_release(*held); }
-typedef ax_array *ax_array_owned_;
-static inline void ax_array_end_(ax_array_owned_ *held) { ax_array_release(*held); }
-typedef ax_sharding *ax_sharding_owned_;
-static inline void ax_sharding_end_(ax_sharding_owned_ *held) { ax_sharding_release(*held); }
-typedef ax_callback *ax_callback_owned_;
-static inline void ax_callback_end_(ax_callback_owned_ *held) { ax_callback_release(*held); }
-typedef ax_treedef *ax_treedef_owned_;
-static inline void ax_treedef_end_(ax_treedef_owned_ *held) { ax_treedef_release(*held); }
-typedef ax_tree *ax_tree_owned_;
-static inline void ax_tree_end_(ax_tree_owned_ *held) { ax_tree_release(*held); }
-typedef ax_npz *ax_npz_owned_;
-static inline void ax_npz_end_(ax_npz_owned_ *held) { ax_npz_release(*held); }
-typedef ax_cluster *ax_cluster_owned_;
-static inline void ax_cluster_end_(ax_cluster_owned_ *held) { ax_cluster_release(*held); }
-typedef char *ax_string_owned_;
-static inline void ax_string_end_(ax_string_owned_ *held) { ax_string_free(*held); }
+#include "axle/inside/owned.h"
 
 #endif
 #endif

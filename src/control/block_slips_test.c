@@ -253,7 +253,7 @@ static AX_BODY(no_predicate) {
   out[0] = in[0];
 }
 static AX_BODY(number_predicate) {
-  HERE; AX_IF (1) {}
+  HERE; AX_IF (ax_integer(1)) {}
   out[0] = in[0];
 }
 static AX_BODY(no_condition) {
