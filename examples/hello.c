@@ -6,7 +6,7 @@ static AX_BODY(center) { out[0] = ax_sub(in[0], ax_pmean(in[0], "data")); }
 
 int main(void) {
   float numbers[] = {1, 2, 3, 4, 5, 6, 7, 8};
-  ax_host_array x = ax_host_view(AX_F32, AX_DIMS(8), numbers), y;
+  ax_host_array x = AX_HOST(numbers), y;
   ax_mesh mesh;
   ax_must(ax_mesh_parse("data=8", &mesh));
   ax_must(ax_apply(NULL, AX_SHARDED(&mesh, "data -> data", AX_FN(center, 1, 1)), &x, &y));

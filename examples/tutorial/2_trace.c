@@ -26,7 +26,7 @@ int main(void) {
 
   float w[3] = {1, -2, 0.5f}, x[8][3] = {{0}}, y[8] = {0};
   for (int i = 0; i < 8; i++) x[i][i % 3] = 1;
-  ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(3), w), ax_host_view(AX_F32, AX_DIMS(8, 3), x), ax_host_view(AX_F32, AX_DIMS(8), y)};
+  ax_host_array in[] = {AX_HOST(w), AX_HOST(x), AX_HOST(y)};
   ax_host_array out;
   ax_must(ax_run_host(executable, in, &out));
   printf("loss %g\n", (double)*(float *)out.data);

@@ -26,7 +26,7 @@ int main(void) {
   float w[3] = {0}, x[8][3] = {{0}}, y[8] = {1, 1, 1, 1, 0, 0, 1, 1}; /* rows 4 and 5, on device 2, fit from the beginning */
   for (int i = 0; i < 8; i++) x[i][i % 3] = 1;
   ax_type types[] = {AX_TYPE(AX_F32, 3), AX_TYPE(AX_F32, 8, 3), AX_TYPE(AX_F32, 8)};
-  ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(3), w), ax_host_view(AX_F32, AX_DIMS(8, 3), x), ax_host_view(AX_F32, AX_DIMS(8), y)};
+  ax_host_array in[] = {AX_HOST(w), AX_HOST(x), AX_HOST(y)};
   ax_host_array out;
   ax_program *program;
   ax_runtime *runtime;

@@ -65,11 +65,11 @@ static void show(const char *label, ax_fn function, ax_host_array x) {
 
 int main(void) {
   float half = 0.5f, ten = 10, minus = -3, deposits[] = {5, 10, -3, 8};
-  show("series", AX_FN(series, 1, 1), ax_host_view(AX_F32, AX_DIMS(), &half));
-  show("by function", AX_FN(series_by_function, 1, 1), ax_host_view(AX_F32, AX_DIMS(), &half));
-  show("its slope", AX_FN(slope, 1, 1), ax_host_view(AX_F32, AX_DIMS(), &half));
-  show("balance", AX_FN(balances, 1, 2), ax_host_view(AX_F32, AX_DIMS(4), deposits));
-  show("halved", AX_FN(shrink, 1, 1), ax_host_view(AX_F32, AX_DIMS(), &ten));
-  show("absolute", AX_FN(absolute, 1, 1), ax_host_view(AX_F32, AX_DIMS(), &minus));
+  show("series", AX_FN(series, 1, 1), AX_HOST(half));
+  show("by function", AX_FN(series_by_function, 1, 1), AX_HOST(half));
+  show("its slope", AX_FN(slope, 1, 1), AX_HOST(half));
+  show("balance", AX_FN(balances, 1, 2), AX_HOST(deposits));
+  show("halved", AX_FN(shrink, 1, 1), AX_HOST(ten));
+  show("absolute", AX_FN(absolute, 1, 1), AX_HOST(minus));
   return 0;
 }

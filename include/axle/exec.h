@@ -8,7 +8,8 @@
    Order. Runs that do not take each other's results are not ordered: they go on at the same time, on the same workers. A run that
    takes a result begins after the run that makes it. Results do not depend on threads, workers or order: they are the same bit for
    bit, also whatever rounding mode or handling of subnormals the calling thread has set (a run computes with the defaults, and the
-   caller finds its own settings again). That holds on one kind of processor: another may have wider registers or lack fused
+   caller finds its own settings again). That holds for one program (C compilers may trace calls that are arguments of one call in
+   either order: ax_function) and on one kind of processor: another may have wider registers or lack fused
    multiply-add, and then sums and functions such as tanh can differ in their last digits. Kernels (axle/kernel.h) that ax_check
    does not prove may give anything.
 

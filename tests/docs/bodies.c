@@ -16,7 +16,7 @@ static ax_value root(ax_value a) {
 
 /* xs -> the running mean, where an element is not negative; the root of the last */
 static AX_BODY(means) {
-  ax_value mean = ax_full(AX_F32, 0, NULL, 0), count = mean, all;
+  ax_value mean = ax_full(AX_F32, AX_DIMS(), 0), count = mean, all;
   AX_SCAN (x, in[0], &mean, &count) {
     AX_IF (ax_ge(x, 0), &mean, &count) {
       count = ax_add(count, 1);

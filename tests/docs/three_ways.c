@@ -20,7 +20,7 @@ static AX_BODY(step) {
 static float w[3], x[8][3], y[8];
 
 static void by_one_call(void) {
-  ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(3), w), ax_host_view(AX_F32, AX_DIMS(8, 3), x), ax_host_view(AX_F32, AX_DIMS(8), y)};
+  ax_host_array in[] = {AX_HOST(w), AX_HOST(x), AX_HOST(y)};
   AX_OWNED_HOSTS(out, 2);
   ax_must(ax_apply(NULL, AX_FN(step, 3, 2), in, out));
   ax_print("one call: w", &out[0]);
