@@ -51,6 +51,10 @@ bool ax_op_is_ordered(const ax_op *op) {
 
 bool ax_op_only_computes(const ax_op *op) { return ax_op_rules_of(op)->only_computes && !ax_op_is_ordered(op); }
 
+bool ax_op_takes_turns(const ax_op *op) {
+  return op->kind == AX_OP_EVAL && op->eqn != NULL && (op->eqn->prim->effects & AX_EFFECT_ORDER) != 0;
+}
+
 bool ax_op_has_messages(const ax_op *op) {
   const ax_op_rules *rules = ax_op_rules_of(op);
   if (rules->is_message) return true;

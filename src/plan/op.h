@@ -1,7 +1,7 @@
 /* The rules of a kind of operation: all that passes, the verifier, texts and simulation ask of an operation whatever its kind.
    Walkers ask the rules (ax_op_rules_of) and name no kind. Passes that are about one kind, as fusion is about kernels, name that
    one, and leave all others as they are. So a new kind is a row in op_kinds.def, its fields in ax_op (plan.h), and a file with its
-   rules (README.md, "How to add a kind of operation"). */
+   rules (operations/README.md, "How to add a kind of operation"). */
 #ifndef AX_PLAN_OP_H
 #define AX_PLAN_OP_H
 
@@ -83,7 +83,7 @@ typedef struct ax_op_rules {
 extern const ax_op_rules *const ax_op_table[AX_OP_KINDS];
 static inline const ax_op_rules *ax_op_rules_of(const ax_op *op) { return ax_op_table[op->kind]; }
 
-/* Those of each kind. */
+/* Those of each kind, which stand in the room below (plan/operations). */
 #define AX_OP_KIND(kind, rules) extern const ax_op_rules ax_op_##rules##_rules;
 #include "plan/op_kinds.def"
 #undef AX_OP_KIND

@@ -1,4 +1,4 @@
-/* Questions about plans that every pass asks, and their text. */
+/* Questions about plans and their operations that every pass asks, and plans as text. */
 #include "plan/op.h"
 
 void ax_op_walk(ax_op *op, ax_visit_op visit, void *context) {
@@ -77,6 +77,74 @@ bool ax_op_copies_all(const ax_op *op, uint32_t *to, uint32_t *from) {
   const ax_position *at;
   return ax_op_is_copy(op, to, from, &at) && ax_kernel_covers(op->kernel.kernel, op->kernel.kernel->exprs[0].slot, at);
 }
+
+/* --- Questions about one kind of operation --- */
+
+double ax_gemm_time(const ax_gemm *g) {
+  return 0.012 * (double)g->m * (double)g->n * (double)g->k * (double)ax_dims_elems(g->term_rank, g->terms) *
+         (double)ax_dims_elems(g->batch_rank, g->batch);
+}
+
+ax_routine *ax_routine_copy(ax_arena *arena, const ax_routine *routine) {
+  ax_routine *made = ax_arena_copy(arena, routine, sizeof *made);
+  if (made == NULL) return NULL;
+  made->buffers = ax_arena_copy(arena, routine->buffers, (routine->in_count + routine->out_count) * sizeof made->buffers[0]);
+  return made->buffers != NULL ? made : NULL;
+}
+
+uint32_t ax_ragged_buffers(const ax_ragged *ragged, ax_ragged_step step, ax_ragged_buffer *out) {
+  enum { operand, input_offsets = 2, send_sizes, output_offsets, recv_sizes };
+  uint32_t count = 0;
+  out[count++] = (ax_ragged_buffer){ragged->in[operand], true, false};
+  switch (step) {
+    case AX_RAGGED_PACK:
+      for (uint32_t k = input_offsets; k <= output_offsets; k++) out[count++] = (ax_ragged_buffer){ragged->in[k], true, false};
+      out[count++] = (ax_ragged_buffer){ragged->table, false, true};
+      break;
+    case AX_RAGGED_TAKE:
+      out[count++] = (ax_ragged_buffer){ragged->received, true, false};
+      out[count++] = (ax_ragged_buffer){ragged->table, true, false};
+      out[count++] = (ax_ragged_buffer){ragged->in[recv_sizes], true, false};
+      out[count++] = (ax_ragged_buffer){ragged->work, false, true};
+      out[count++] = (ax_ragged_buffer){ragged->out, ragged->base == AX_NONE, true};
+      if (ragged->base != AX_NONE) out[count++] = (ax_ragged_buffer){ragged->base, true, false};
+      if (ragged->shape.devices > 1) out[count++] = (ax_ragged_buffer){ragged->taken, false, true};
+      break;
+    case AX_RAGGED_RELEASE:
+      out[count++] = (ax_ragged_buffer){ragged->released, true, false};
+      break;
+  }
+  return count;
+}
+
+/* --- Kernels and products, alone or as members of a group of rows --- */
+
+uint32_t ax_op_slots(const ax_op *op) { return op->kind == AX_OP_GEMM ? 3 : op->kernel.kernel->slot_count; }
+
+ax_op_use ax_op_slot(const ax_op *op, uint32_t index) {
+  if (op->kind == AX_OP_GEMM) {
+    const uint32_t buffers[] = {op->gemm->a, op->gemm->b, op->gemm->c};
+    return (ax_op_use){buffers[index], index < 2 || op->gemm->accumulate, index == 2};
+  }
+  const ax_loop_kernel *kernel = op->kernel.kernel;
+  ax_op_use o = {.buffer = op->kernel.buffers[index]};
+  for (uint32_t i = 0; i < kernel->expr_count; i++)
+    o.reads = o.reads || (kernel->exprs[i].op == AX_LEAF_LOAD && kernel->exprs[i].slot == index);
+  for (uint32_t i = 0; i < kernel->store_count; i++) o.writes = o.writes || kernel->stores[i].slot == index;
+  return o;
+}
+
+ax_op *ax_op_members(ax_op *op, uint32_t *count) {
+  const bool group = op->kind == AX_OP_ROWS;
+  *count = group ? op->rows->count : 1;
+  return group ? op->rows->members : op;
+}
+
+double ax_op_member_time(const ax_op *member) {
+  return member->kind == AX_OP_GEMM ? ax_gemm_time(member->gemm) : ax_kernel_time(member->kernel.kernel);
+}
+
+/* --- Text --- */
 
 void ax_plan_text(ax_text *text, const ax_plan *plan) {
   for (const ax_called *c = plan->called; c != NULL; c = c->next)

@@ -3,7 +3,7 @@
      buffers    an allocation is its own; a view begins and ends inside its allocation, in every iteration of its loop;
                 axes are of the mesh
      operations each runs along axes of the mesh, those that its results are stored along; the file of its kind says what else must
-                hold (op_kernel.c, op_gemm.c, ..)
+                hold (operations/kernel.c, operations/gemm.c, ..)
      views      those of a loop are used inside it alone
      order      values made during the run are written before they are read
 

@@ -16,11 +16,6 @@ static void visit_all(const ax_op *op, ax_visit visit, void *context) {
 
 static uint32_t stored(const ax_op *op) { return op->gemm->c; }
 
-double ax_gemm_time(const ax_gemm *g) {
-  return 0.012 * (double)g->m * (double)g->n * (double)g->k * (double)ax_dims_elems(g->term_rank, g->terms) *
-         (double)ax_dims_elems(g->batch_rank, g->batch);
-}
-
 static double time_of(const ax_plan *plan, const ax_op *op) {
   (void)plan;
   return 200 + ax_gemm_time(op->gemm);

@@ -8,10 +8,6 @@ static void visit_all(const ax_op *op, ax_visit visit, void *context) {
 
 static uint32_t *operand(ax_op *op, uint32_t index) { return index < op->eqn->in_count ? &op->eval.in[index] : NULL; }
 
-bool ax_op_takes_turns(const ax_op *op) {
-  return op->kind == AX_OP_EVAL && op->eqn != NULL && (op->eqn->prim->effects & AX_EFFECT_ORDER) != 0;
-}
-
 static double time_of(const ax_plan *plan, const ax_op *op) {
   (void)plan;
   return ax_op_is_ordered(op) || op->eval.callback != NULL ? 20000 : 1000; /* the time of a callback is unknown */

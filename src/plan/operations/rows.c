@@ -1,33 +1,8 @@
-/* A group of kernels and products over the same rows as an operation, and its members' buffers.
+/* A group of kernels and products over the same rows as an operation (plan/rows.c).
 
    Invariants: members are kernels and products over the group's rows, each sound by itself; local allocations lie inside the block
    of rows. */
 #include "plan/op.h"
-
-uint32_t ax_op_slots(const ax_op *op) { return op->kind == AX_OP_GEMM ? 3 : op->kernel.kernel->slot_count; }
-
-ax_op_use ax_op_slot(const ax_op *op, uint32_t index) {
-  if (op->kind == AX_OP_GEMM) {
-    const uint32_t buffers[] = {op->gemm->a, op->gemm->b, op->gemm->c};
-    return (ax_op_use){buffers[index], index < 2 || op->gemm->accumulate, index == 2};
-  }
-  const ax_loop_kernel *kernel = op->kernel.kernel;
-  ax_op_use o = {.buffer = op->kernel.buffers[index]};
-  for (uint32_t i = 0; i < kernel->expr_count; i++)
-    o.reads = o.reads || (kernel->exprs[i].op == AX_LEAF_LOAD && kernel->exprs[i].slot == index);
-  for (uint32_t i = 0; i < kernel->store_count; i++) o.writes = o.writes || kernel->stores[i].slot == index;
-  return o;
-}
-
-ax_op *ax_op_members(ax_op *op, uint32_t *count) {
-  const bool group = op->kind == AX_OP_ROWS;
-  *count = group ? op->rows->count : 1;
-  return group ? op->rows->members : op;
-}
-
-double ax_op_member_time(const ax_op *member) {
-  return member->kind == AX_OP_GEMM ? ax_gemm_time(member->gemm) : ax_kernel_time(member->kernel.kernel);
-}
 
 static double time_of(const ax_plan *plan, const ax_op *op) {
   const ax_rows *rows = op->rows;

@@ -3,13 +3,6 @@
    Invariants: it writes something, and its results have no memory in common with each other or with operands. */
 #include "plan/op.h"
 
-ax_routine *ax_routine_copy(ax_arena *arena, const ax_routine *routine) {
-  ax_routine *made = ax_arena_copy(arena, routine, sizeof *made);
-  if (made == NULL) return NULL;
-  made->buffers = ax_arena_copy(arena, routine->buffers, (routine->in_count + routine->out_count) * sizeof made->buffers[0]);
-  return made->buffers != NULL ? made : NULL;
-}
-
 static void visit_all(const ax_op *op, ax_visit visit, void *context) {
   const ax_routine *routine = op->routine;
   for (uint32_t k = 0; k < routine->in_count + (routine->updates ? routine->out_count : 0); k++)

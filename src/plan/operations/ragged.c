@@ -3,31 +3,6 @@
    Invariants: tables have as many slices as there are, and arrays as many rows. */
 #include "plan/op.h"
 
-uint32_t ax_ragged_buffers(const ax_ragged *ragged, ax_ragged_step step, ax_ragged_buffer *out) {
-  enum { operand, input_offsets = 2, send_sizes, output_offsets, recv_sizes };
-  uint32_t count = 0;
-  out[count++] = (ax_ragged_buffer){ragged->in[operand], true, false};
-  switch (step) {
-    case AX_RAGGED_PACK:
-      for (uint32_t k = input_offsets; k <= output_offsets; k++) out[count++] = (ax_ragged_buffer){ragged->in[k], true, false};
-      out[count++] = (ax_ragged_buffer){ragged->table, false, true};
-      break;
-    case AX_RAGGED_TAKE:
-      out[count++] = (ax_ragged_buffer){ragged->received, true, false};
-      out[count++] = (ax_ragged_buffer){ragged->table, true, false};
-      out[count++] = (ax_ragged_buffer){ragged->in[recv_sizes], true, false};
-      out[count++] = (ax_ragged_buffer){ragged->work, false, true};
-      out[count++] = (ax_ragged_buffer){ragged->out, ragged->base == AX_NONE, true};
-      if (ragged->base != AX_NONE) out[count++] = (ax_ragged_buffer){ragged->base, true, false};
-      if (ragged->shape.devices > 1) out[count++] = (ax_ragged_buffer){ragged->taken, false, true};
-      break;
-    case AX_RAGGED_RELEASE:
-      out[count++] = (ax_ragged_buffer){ragged->released, true, false};
-      break;
-  }
-  return count;
-}
-
 static void visit_all(const ax_op *op, ax_visit visit, void *context) {
   ax_ragged_buffer list[AX_RAGGED_MOST];
   uint32_t count = ax_ragged_buffers(op->ragged, op->step, list);
