@@ -9,6 +9,7 @@
 #include "array/executable.h"
 #include "cli.h"
 #include "ir/number.h"
+#include "ir/prim.h"
 #include "ir/program.h"
 #include "run/profile.h"
 

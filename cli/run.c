@@ -10,6 +10,7 @@
 #include "bridge/npy.h"
 #include "cli.h"
 #include "ir/number.h"
+#include "ir/prim.h"
 #include "ir/program.h"
 #include "xform/evaluate.h"
 

@@ -9,6 +9,7 @@
 #include "axle/transform.h"
 #include "array/executable.h"
 #include "cli.h"
+#include "ir/prim.h"
 
 typedef struct show {
   word_list passes, wrt, linear;

@@ -6,6 +6,7 @@
 #include "axle/exec.h"
 #include "axle/ops.h"
 #include "axle/transform.h"
+#include "ir/prim.h"
 #include "ir/program.h"
 #include "support/cmocka.h"
 #include "support/lanes.h"

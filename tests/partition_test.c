@@ -7,6 +7,7 @@
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "axle/transform.h"
+#include "ir/prim.h"
 #include "partition/partition.h"
 #include "support/cmocka.h"
 #include "support/random.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "axle/collectives.h"
+#include "ir/prim.h"
 #include "prim/bind.h"
 #include "support/cmocka.h"
 #include "support/compare.h"

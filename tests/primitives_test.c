@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/prim.h"
 #include "prim/bind.h"
 #include "support/cmocka.h"
 #include "support/compare.h"

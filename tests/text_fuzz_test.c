@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "axle/transform.h"
+#include "ir/prim.h"
 #include "ir/text.h"
 #include "support/cmocka.h"
 #include "support/lanes.h"

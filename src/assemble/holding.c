@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "assemble/assembly.h"
+#include "ir/prim.h"
 
 typedef struct holder {
   uint32_t allocation;

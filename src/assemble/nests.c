@@ -1,6 +1,8 @@
 /* See nests.h. */
 #include "assemble/nests.h"
 
+#include "ir/prim.h"
+
 /* The rate of a dtype's operations relative to f32, on processors whose instructions for narrow numbers use whole registers. */
 static double width_of(ax_dtype dtype) {
   switch ((int)dtype) {

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "assemble/synchronise.h"
+#include "ir/prim.h"
 #include "support/cmocka.h"
 #include "support/random.h"
 #include "support/run.h"

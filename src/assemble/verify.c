@@ -18,6 +18,7 @@
 
 #include "assemble/assembly.h"
 #include "assemble/occupancy.h"
+#include "ir/prim.h"
 
 typedef struct verifier {
   const ax_assembly *a;

@@ -14,6 +14,7 @@
 
 #include "hlo/hlo.h"
 #include "ir/memo.h"
+#include "ir/prim.h"
 #include "partition/partition.h"
 
 typedef struct module {

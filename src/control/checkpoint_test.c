@@ -6,6 +6,7 @@
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "axle/transform.h"
+#include "ir/prim.h"
 #include "plan/passes.h"
 #include "prim/prims.h"
 #include "support/cmocka.h"

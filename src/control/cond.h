@@ -2,7 +2,7 @@
 #ifndef AX_CONTROL_COND_H
 #define AX_CONTROL_COND_H
 
-#include "ir/prim.h"
+#include "ir/equation.h"
 #include "prim/region.h"
 
 typedef struct ax_cond_params {

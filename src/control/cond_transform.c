@@ -9,6 +9,7 @@
 
    A result has a tangent, or a batch dimension, if it has one in any branch; this is known before the branches are transformed. */
 #include "control/cond.h"
+#include "ir/prim.h"
 #include "prim/prims.h"
 #include "prim/rebuild.h"
 

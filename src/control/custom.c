@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/flow.h"
+#include "ir/prim.h"
 #include "prim/composite.h"
 
 /* --- Tracing --- */

@@ -2,7 +2,7 @@
 #ifndef AX_CONTROL_FORMAT_H
 #define AX_CONTROL_FORMAT_H
 
-#include "ir/prim.h"
+#include "ir/equation.h"
 
 /* Text, then a field or the end. */
 typedef struct ax_format_piece {

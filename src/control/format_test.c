@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "axle/ops.h"
+#include "ir/prim.h"
 #include "ir/program.h"
 #include "ir/text.h"
 #include "support/cmocka.h"

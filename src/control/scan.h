@@ -2,7 +2,7 @@
 #ifndef AX_CONTROL_SCAN_H
 #define AX_CONTROL_SCAN_H
 
-#include "ir/prim.h"
+#include "ir/equation.h"
 #include "prim/settle.h"
 
 typedef struct ax_scan_params {

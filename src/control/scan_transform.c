@@ -11,6 +11,7 @@
    find_zeros, ax_batched_results). */
 #include <string.h>
 
+#include "ir/prim.h"
 #include "prim/prims.h"
 #include "prim/rebuild.h"
 #include "control/scan.h"

@@ -8,6 +8,7 @@
 
    The carries that have a tangent, or a batch dimension, are known before the body is transformed (ax_tangents,
    ax_batched_results). */
+#include "ir/prim.h"
 #include "prim/prims.h"
 #include "prim/rebuild.h"
 #include "control/while.h"

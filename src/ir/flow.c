@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "ir/prim.h"
 #include "ir/worklist.h"
 
 bool ax_flow_eqn(ax_flow *flow, const ax_program *program, const ax_eqn *eqn, const ax_axis_set *in, ax_axis_set *out) {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/prim.h"
 #include "ir/program.h"
 
 const ax_axes *ax_eqn_grouped(const ax_eqn *eqn) {

@@ -4,6 +4,7 @@
      a:f32[] = 2.0   b = mul x a            x: label 0; b: label 1; a: a literal, compared and hashed in `mul` by its value */
 #include <string.h>
 
+#include "ir/prim.h"
 #include "ir/program.h"
 
 static void label(const ax_program *program, uint32_t *labels, uint32_t *count) {

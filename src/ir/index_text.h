@@ -3,7 +3,7 @@
 #ifndef AX_IR_INDEX_TEXT_H
 #define AX_IR_INDEX_TEXT_H
 
-#include "ir/prim.h"
+#include "ir/equation.h"
 
 /* The indices along one dimension: start, start + step, ..; all of them are inside. */
 typedef struct ax_index_range {

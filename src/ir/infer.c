@@ -1,6 +1,7 @@
 /* The types of an equation's results: what holds for every primitive is checked here, and the rest by its rules `infer` and `spread`. */
 #include <string.h>
 
+#include "ir/prim.h"
 #include "ir/program.h"
 
 uint32_t ax_prim_outs(const ax_prim *prim, const void *params, uint32_t in_count) {

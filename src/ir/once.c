@@ -2,6 +2,7 @@
    future, and exactly one equation of the same program, whose operands are futures, ends it. So each started collective is awaited,
    by all devices alike, and no other operation holds a result that is not complete. A token says that a message was sent. It is
    taken by one equation, or returned by the program, or unused. So tokens order messages, and no message appears twice. */
+#include "ir/prim.h"
 #include "ir/program.h"
 
 /* The collective that an equation holds. */

@@ -1,6 +1,7 @@
 /* Operations on parameters, written once for all primitives by the record's description: copy, release, compare, hash. */
 #include <string.h>
 
+#include "ir/prim.h"
 #include "ir/program.h"
 
 static ax_status copy_bytes(ax_arena *arena, void *pointer_field, size_t bytes) {

@@ -5,6 +5,8 @@
    literal becomes a constant just before the equation that uses it; equal ones are shared within a program. */
 #include "ir/parse.h"
 
+#include "ir/prim.h"
+
 #include <string.h>
 
 enum { most_word = 127, map_start = 64 };

@@ -3,6 +3,7 @@
 
 #include "axle/ops.h"
 #include "ir/parse.h"
+#include "ir/prim.h"
 
 enum { most_literal_bytes = 1 << 30 };
 

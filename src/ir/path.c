@@ -2,6 +2,7 @@
 #include "ir/path.h"
 
 #include "ir/memo.h"
+#include "ir/prim.h"
 
 /* Programs that do not lead there are in the memo, since bodies may be shared. */
 static bool find(ax_memo *memo, const ax_program *at, const ax_program *wanted, ax_path *path) {

@@ -1,54 +1,15 @@
 /* The primitive record: everything Axle knows about one operation. Rules take one struct of arguments each, so that a rule
-   can be given more without touching the others. The interfaces that rules call stand in the rooms above `prim`. */
+   can be given more without touching the others. The interfaces that rules call stand in the rooms above `prim`.
+
+   A file that makes a record, asks one, or is one of its rules includes this header. Who only hands equations on includes
+   ir/program.h, so that a new field of the record leaves it alone. */
 #ifndef AX_IR_PRIM_H
 #define AX_IR_PRIM_H
 
-#include "axle/program.h"
-#include "base/base.h"
-#include "ir/callback.h"
+#include "ir/equation.h"
 #include "ir/scalar.h"
 
-typedef struct ax_prim ax_prim;
-
-/* --- Parameters: plain structs, described field by field so that printing, parsing, copying, hashing and comparing are
-   written once. --- */
-typedef struct ax_dims {
-  uint32_t count;
-  int64_t v[AX_MAX_RANK];
-} ax_dims;
-/* The groups in which members along some axes exchange, if not all exchange with all (axis_index_groups): each number from 0 to n
-   once, group after group; inside a group in the order of the members' places in it. (ir/groups.c) */
-typedef struct ax_groups {
-  uint32_t count; /* 0: all members are one group */
-  const uint32_t *end;    /* by group: where the next begins */
-  const uint32_t *member; /* end[count - 1] of them */
-} ax_groups;
-typedef struct ax_axes { /* axis names, in order, and the groups along them; groups only for primitives with `ungroup` */
-  uint32_t count;
-  char name[AX_MAX_AXES][AX_MAX_NAME];
-  ax_groups groups;
-} ax_axes;
-typedef struct ax_pairs { /* (source, target) */
-  uint32_t count;
-  int64_t (*v)[2];
-} ax_pairs;
-typedef struct ax_programs {
-  uint32_t count;
-  ax_program **v;
-} ax_programs;
-typedef struct ax_specs {
-  uint32_t count;
-  ax_spec *v;
-} ax_specs;
-typedef struct ax_types { /* types of arrays or memory, without their spreads */
-  uint32_t count;
-  ax_type *v;
-} ax_types;
-typedef struct ax_literal { /* a dense row-major array */
-  ax_type type;
-  void *data;
-} ax_literal;
-
+/* --- Parameters are described field by field, so that printing, parsing, copying, hashing and comparing are written once. --- */
 typedef enum ax_param_kind {
   AX_PARAM_I64,      /* int64_t */
   AX_PARAM_BOOL,     /* bool */
@@ -75,19 +36,6 @@ typedef struct ax_param {
   size_t offset;
 } ax_param;
 
-/* --- Equations --- */
-typedef struct ax_eqn {
-  const ax_prim *prim;
-  const void *params; /* as prim->params describes; NULL when there are none */
-  const uint32_t *in; /* value ids */
-  uint32_t in_count, out, out_count; /* results are the consecutive ids out .. out + out_count */
-  uint32_t line;      /* in the text it was parsed from; 0 when traced */
-  const char *
-      location; /* of the C call that made it, or an equation it stems from, "prog.c:12"; NULL: not known. In the program's arena */
-  uint32_t number;    /* 1 + its number in the program, as printed: scalar constants are not counted. While a program is compiled:
-                         that of the equation it stems from, or 0 */
-} ax_eqn;
-
 /* --- infer: types of the operands -> types of the results (form, dtype, shape). Then spread: how the operands spread over the
    mesh -> how the results do (out[k].spread); for a region, whose bodies say it, infer has filled that in. --- */
 typedef struct ax_infer_args {
@@ -101,12 +49,6 @@ typedef struct ax_infer_args {
 
 /* --- eval: reference semantics over arrays. LOCAL: one lane. COLLECTIVE: all members of one group, in the order of the axes it
    names; with state, all devices that got here together, in their order. REGION: any set of devices that got here together. --- */
-typedef struct ax_tensor { /* dense, row-major */
-  ax_dtype dtype;
-  uint32_t rank;
-  int64_t dims[AX_MAX_RANK];
-  void *data;
-} ax_tensor;
 typedef struct ax_eval_args {
   const ax_eqn *eqn;
   const ax_mesh *axes;
@@ -201,18 +143,6 @@ typedef enum ax_prim_kind {
   AX_COLLECTIVE, /* between the devices of the axes in its parameter "axes" */
   AX_REGION      /* holds programs: cond, scan, while, shard_map, closed_call, checkpoint, start */
 } ax_prim_kind;
-
-/* Effects: actions of an equation besides computing its results, which passes that drop, merge or move equations must respect. An
-   equation has the effects of its primitive and of the programs it holds (ax_eqn_effects). */
-enum {
-  AX_EFFECT_EXCHANGE = 1, /* exchanges data between devices: all members of a group must reach it. It may be dropped, or merged with
-                             an equal one, as all devices of a program lose the same equations */
-  AX_EFFECT_ORDER = 2,    /* stays in program order among all that have this effect */
-  AX_EFFECT_STATE = 4,    /* reads or changes state that is no operand: never dropped, doubled, or merged with an equal one */
-  AX_EFFECT_MESSAGE = 8,  /* single-sided: between two devices, each of which reaches only its own side */
-  AX_EFFECT_BACKWARD = 16, /* cannot be run: only its transpose is known */
-  AX_EFFECT_TANGENT = 32  /* of single equations: a message with a tangent, which has an odd link (collectives/psend.c) */
-};
 
 /* An operation's linearity decides which of its operands may be unreduced. Devices then apply it to the parts they hold. That is
    right if combining the parts' results gives the result of the combined operands, as for linear operations on parts of sums. */
@@ -339,9 +269,7 @@ typedef struct ax_rename_args {
 
 enum { AX_AS_OPERANDS = -2 }; /* of out_count below */
 
-typedef struct ax_lower ax_lower;       /* plan/lower.h */
 typedef struct ax_step ax_step;         /* kernel/step.h */
-typedef struct ax_hlo ax_hlo;           /* hlo/hlo.h */
 typedef struct ax_hlo_form ax_hlo_form; /* hlo/hlo.h */
 
 /* No rule but `links`, `prune`, `ungroup`, `block`, `rename`, `plain` and `step` is NULL: a shared one (prim/rules.h) or the
@@ -399,6 +327,21 @@ struct ax_prim {
 
 /* A record's fields about its parameters: `list` describes the members of the struct `type`. */
 #define AX_PARAMS(list, type) .params = list, .param_count = AX_COUNT(list), .params_bytes = sizeof(type)
+
+/* --- Questions that a record answers --- */
+/* Whether a primitive's result is its one parameter, a literal: `constant`, known here by its form. */
+static inline bool ax_prim_is_literal(const ax_prim *prim) {
+  return prim->kind == AX_LOCAL && prim->in_count == 0 && prim->out_count == 1 && prim->param_count == 1 &&
+         prim->params[0].kind == AX_PARAM_LITERAL;
+}
+/* The scalar of an equation that is a `constant` of rank 0; NULL for other equations. */
+static inline const ax_literal *ax_eqn_literal(const ax_eqn *eqn) {
+  const ax_literal *literal = ax_prim_is_literal(eqn->prim) ? eqn->params : NULL;
+  return literal != NULL && literal->type.rank == 0 ? literal : NULL;
+}
+static inline const void *ax_param_at(const ax_eqn *eqn, const ax_param *param) {
+  return (const char *)eqn->params + param->offset;
+}
 
 /* The table of all primitives, defined by prim/table.c from prims.def. */
 extern const ax_prim *const ax_prims[];

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "axle/ops.h"
+#include "ir/prim.h"
 #include "ir/text.h"
 
 enum { line_columns = 100 };

@@ -1,6 +1,8 @@
 /* Programs as objects: reference counts, queries, tracing and calling. */
 #include "ir/program.h"
 
+#include "ir/prim.h"
+
 #include <string.h>
 
 ax_program *ax_program_retain(ax_program *program) {

@@ -7,7 +7,7 @@
 #include "axle/host.h"
 #include "ir/context.h"
 #include "ir/dtype.h"
-#include "ir/prim.h"
+#include "ir/equation.h"
 
 struct ax_program {
   atomic_uint references;
@@ -29,25 +29,12 @@ struct ax_program {
 };
 #define AX_LITERAL 0x80000000u
 
-/* Whether a primitive's result is its one parameter, a literal: `constant`, known here by its form. */
-static inline bool ax_prim_is_literal(const ax_prim *prim) {
-  return prim->kind == AX_LOCAL && prim->in_count == 0 && prim->out_count == 1 && prim->param_count == 1 &&
-         prim->params[0].kind == AX_PARAM_LITERAL;
-}
-/* The scalar of an equation that is a `constant` of rank 0; NULL for other equations. */
-static inline const ax_literal *ax_eqn_literal(const ax_eqn *eqn) {
-  const ax_literal *literal = ax_prim_is_literal(eqn->prim) ? eqn->params : NULL;
-  return literal != NULL && literal->type.rank == 0 ? literal : NULL;
-}
 /* The literal that defines a value, or NULL. */
 static inline const ax_literal *ax_value_literal(const ax_program *program, uint32_t id) {
   uint32_t label = program->labels[id];
   return (label & AX_LITERAL) != 0 ? program->eqns[label & ~AX_LITERAL].params : NULL;
 }
 
-static inline const void *ax_param_at(const ax_eqn *eqn, const ax_param *param) {
-  return (const char *)eqn->params + param->offset;
-}
 /* Fills in the labels of a program that has all else, which are its own (`labels` once more, to be written), and its hash
    (identity.c). */
 void ax_program_identify(ax_program *program, uint32_t *labels);

@@ -3,6 +3,7 @@
 #ifndef AX_IR_REGION_LINK_H
 #define AX_IR_REGION_LINK_H
 
+#include "ir/prim.h"
 #include "ir/program.h"
 
 ax_region_link ax_region_link_in(const ax_eqn *eqn, uint32_t program, uint32_t input);

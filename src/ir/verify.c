@@ -10,6 +10,7 @@
      nested     programs hold the same, and their environment begins with their parent's
 
    Only a defect in Axle can break one, so the status is AX_INTERNAL. */
+#include "ir/prim.h"
 #include "ir/text.h"
 
 static ax_status check_type(const ax_type *type, const ax_mesh *axes) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "axle/axle.h"
+#include "ir/prim.h"
 #include "support/cmocka.h"
 #include "support/run.h"
 #include "support/sample.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "axle/axle.h"
+#include "ir/prim.h"
 #include "ir/program.h"
 #include "support/cmocka.h"
 #include "support/host.h"

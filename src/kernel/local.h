@@ -3,6 +3,7 @@
 #ifndef AX_KERNEL_LOCAL_H
 #define AX_KERNEL_LOCAL_H
 
+#include "ir/prim.h"
 #include "kernel/step.h"
 #include "prim/rules.h"
 

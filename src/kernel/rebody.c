@@ -1,6 +1,8 @@
 /* See rebody.h. Nothing in a body is typed to spread, so that equations are taken over as they are. */
 #include "kernel/rebody.h"
 
+#include "ir/prim.h"
+
 static void rebind(const ax_rebody *how, const ax_eqn *eqn, const ax_value *in, ax_value *out) {
   ax_arena arena = {0};
   void *params = ax_eqn_own_params(eqn, &arena);

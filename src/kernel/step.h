@@ -11,6 +11,7 @@
 #ifndef AX_KERNEL_STEP_H
 #define AX_KERNEL_STEP_H
 
+#include "ir/prim.h"
 #include "kernel/kernel.h"
 #include "prim/rules.h"
 

@@ -11,6 +11,7 @@
                  the body is batched by a device's part of the size */
 #include <string.h>
 
+#include "ir/prim.h"
 #include "mesh/shard_map.h"
 #include "mesh/sharding.h"
 #include "prim/prims.h"

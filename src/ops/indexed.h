@@ -11,6 +11,7 @@
 #ifndef AX_OPS_INDEXED_H
 #define AX_OPS_INDEXED_H
 
+#include "ir/prim.h"
 #include "prim/shape.h"
 
 typedef struct ax_indexing {

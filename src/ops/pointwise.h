@@ -4,6 +4,7 @@
 
 #include "hlo/hlo.h"
 #include "ir/number.h"
+#include "ir/prim.h"
 #include "prim/rules.h"
 
 ax_status ax_infer_bits(const ax_infer_args *args);    /* bool or integers */

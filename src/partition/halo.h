@@ -3,6 +3,7 @@
 #ifndef AX_PARTITION_HALO_H
 #define AX_PARTITION_HALO_H
 
+#include "ir/prim.h"
 #include "ir/program.h"
 
 typedef struct ax_halo {

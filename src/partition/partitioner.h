@@ -17,6 +17,7 @@
 #define AX_PARTITION_PARTITIONER_H
 
 #include "ir/memo.h"
+#include "ir/prim.h"
 #include "mesh/refine.h"
 #include "partition/reshard.h"
 #include "mesh/shard_map.h"

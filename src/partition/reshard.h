@@ -9,6 +9,7 @@
 #ifndef AX_PARTITION_RESHARD_H
 #define AX_PARTITION_RESHARD_H
 
+#include "ir/prim.h"
 #include "ir/program.h"
 
 /* Whether a value's blocks were joined, and the layout that they were joined to. */

@@ -18,6 +18,7 @@
 
 #include "axle/exec.h"
 #include "ir/number.h"
+#include "ir/prim.h"
 #include "plan/lowering.h"
 #include "plan/op.h"
 

@@ -5,6 +5,7 @@
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
+#include "ir/prim.h"
 #include "plan/op.h"
 #include "plan/passes.h"
 #include "support/cmocka.h"

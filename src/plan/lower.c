@@ -7,6 +7,7 @@
 #include "ir/flow.h"
 #include "ir/memo.h"
 #include "ir/path.h"
+#include "ir/prim.h"
 
 /* --- Buffers --- */
 

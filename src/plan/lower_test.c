@@ -1,6 +1,7 @@
 /* Plans of small programs: how inputs and results are stored, and what keeps its order. */
 #include <string.h>
 
+#include "ir/prim.h"
 #include "ir/program.h"
 #include "plan/passes.h"
 #include "support/cmocka.h"

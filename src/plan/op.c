@@ -2,6 +2,7 @@
 #include "plan/op.h"
 
 #include "ir/path.h"
+#include "ir/prim.h"
 
 /* --- Operations that a pass has dropped --- */
 

@@ -10,6 +10,7 @@
    Only a defect of Axle's own breaks one, so the status is AX_INTERNAL. It costs a walk over the plan. */
 #include "plan/verify.h"
 
+#include "ir/prim.h"
 #include "plan/op.h"
 #include "plan/passes.h"
 

@@ -2,7 +2,7 @@
 #ifndef AX_PRIM_PRIMS_H
 #define AX_PRIM_PRIMS_H
 
-#include "ir/prim.h"
+#include "ir/equation.h"
 
 #define AX_PRIM(name) extern const ax_prim ax_prim_##name;
 #include "prim/prims.def"

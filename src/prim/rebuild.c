@@ -2,6 +2,8 @@
    every failure fails that trace. */
 #include "prim/rebuild.h"
 
+#include "ir/prim.h"
+
 /* --- Tangents --- */
 
 bool ax_tangents_init(ax_tangents *t, const ax_jvp_args *args) {

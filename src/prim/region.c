@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ir/flow.h"
+#include "ir/prim.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
 #include "prim/settle.h"

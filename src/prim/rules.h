@@ -4,6 +4,7 @@
 #ifndef AX_PRIM_RULES_H
 #define AX_PRIM_RULES_H
 
+#include "ir/prim.h"
 #include "ir/region_link.h"
 #include "prim/bind.h"
 

@@ -1,6 +1,7 @@
 /* The table of primitives, from prims.def. It is small enough for a linear search. */
 #include <string.h>
 
+#include "ir/prim.h"
 #include "prim/prims.h"
 
 const ax_prim *const ax_prims[] = {

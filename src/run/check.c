@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "axle/exec.h"
+#include "ir/prim.h"
 #include "run/compute.h"
 #include "run/share.h"
 

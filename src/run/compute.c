@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "ir/prim.h"
 #include "run/gemm.h"
 
 /* --- Routines --- */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/path.h"
+#include "ir/prim.h"
 #include "run/mail.h"
 
 /* --- Making one --- */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "ir/prim.h"
 #include "run/execution.h"
 
 enum { most_spans = 1 << 20, columns = 96, most_rows = 16 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ir/number.h"
+#include "ir/prim.h"
 #include "kernel/machine/timing.h"
 #include "check/watch.h"
 #include "partition/partition.h"

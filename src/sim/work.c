@@ -1,6 +1,7 @@
 /* Operations of plans, counted. */
 #include "sim/work.h"
 
+#include "ir/prim.h"
 #include "partition/partition.h"
 #include "plan/op.h"
 #include "prim/prims.h"

@@ -13,6 +13,7 @@
 
 #include "ir/memo.h"
 #include "ir/path.h"
+#include "ir/prim.h"
 
 typedef struct message {
   struct message *next;

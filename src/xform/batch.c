@@ -11,6 +11,7 @@
    has a part of the batch, and values with a batch dimension vary over the axes (ax_batching_here, prim/bind.h). */
 #include <string.h>
 
+#include "ir/prim.h"
 #include "prim/bind.h"
 #include "xform/xform.h"
 

@@ -5,6 +5,7 @@
 
    The choice is made on a copy of the equations, in one walk forward, and the program is built again once. ax_program_simplify does
    both, nested programs first, each once however many equations hold it. Then it drops unused equations (dce.c). */
+#include "ir/prim.h"
 #include "ir/program.h"
 #include "xform/xform.h"
 

@@ -5,6 +5,7 @@
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
+#include "ir/prim.h"
 #include "ir/transform.h"
 #include "support/cmocka.h"
 #include "support/tensor.h"

@@ -7,6 +7,7 @@
    operands and results). */
 #include <string.h>
 
+#include "ir/prim.h"
 #include "ir/program.h"
 #include "xform/xform.h"
 

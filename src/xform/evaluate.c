@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "ir/path.h"
+#include "ir/prim.h"
 #include "xform/apart.h"
 
 /* --- Tensors --- */

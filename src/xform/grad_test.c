@@ -4,6 +4,7 @@
 
 #include "axle/collectives.h"
 #include "axle/ops.h"
+#include "ir/prim.h"
 #include "ir/transform.h"
 #include "support/cmocka.h"
 #include "support/oom.h"

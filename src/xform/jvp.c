@@ -6,6 +6,7 @@
    Invariant: any other tangent has exactly the type that ax_tangent gives: its value's, axes included; for a future the type of the
    array itself. */
 #include "control/custom_linear.h"
+#include "ir/prim.h"
 #include "prim/prims.h"
 #include "prim/bind.h"
 #include "xform/xform.h"

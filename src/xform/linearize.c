@@ -15,6 +15,7 @@
    tokens made for them. */
 #include <string.h>
 
+#include "ir/prim.h"
 #include "prim/prims.h"
 #include "prim/bind.h"
 #include "xform/xform.h"

@@ -8,6 +8,7 @@
    values, so a question with more results continues from the last answer. */
 #include <string.h>
 
+#include "ir/prim.h"
 #include "ir/worklist.h"
 #include "xform/xform.h"
 

@@ -11,6 +11,7 @@
    link is the k-th from the end on both sides. A program without a cycle of waits has none in reverse either. */
 #include <string.h>
 
+#include "ir/prim.h"
 #include "prim/bind.h"
 #include "xform/xform.h"
 

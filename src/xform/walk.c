@@ -1,4 +1,5 @@
 /* Helpers shared by the transforms: a walk from one program into the builder of another, and the checks on rules' results. */
+#include "ir/prim.h"
 #include "prim/bind.h"
 #include "xform/xform.h"
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ir/prim.h"
 #include "kernel/machine/state.h"
 #include "support/cmocka.h"
 

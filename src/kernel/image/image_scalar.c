@@ -2,6 +2,7 @@
    follow the primitives: results wrap around, and the index of a choice is clamped. */
 #include <string.h>
 
+#include "ir/prim.h"
 #include "kernel/image/image.h"
 #include "prim/prims.h"
 

@@ -1,6 +1,7 @@
 /* Reference evaluation of a kernel: the machine, one act of each agent in turn. */
 #include <string.h>
 
+#include "ir/prim.h"
 #include "kernel/machine/machine.h"
 #include "kernel/machine/state.h"
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/prim.h"
 #include "kernel/machine/state.h"
 
 static uint32_t bodies_of(const ax_machine *machine) { return machine->params->bodies.count; }

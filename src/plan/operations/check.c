@@ -1,4 +1,5 @@
 /* A check of a result for NaNs and infinities as an operation (plan/check.c). */
+#include "ir/prim.h"
 #include "plan/op.h"
 
 static void visit_all(const ax_op *op, ax_visit visit, void *context) {

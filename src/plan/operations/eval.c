@@ -1,4 +1,5 @@
 /* An equation that is run by its primitive's reference code, as an operation. */
+#include "ir/prim.h"
 #include "plan/op.h"
 
 static void visit_all(const ax_op *op, ax_visit visit, void *context) {
