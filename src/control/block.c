@@ -128,8 +128,27 @@ static void forget(ax_block_state *b) {
   b->trace = NULL;
 }
 
-/* The trace of a run is given up. The handle may be gone already. */
-static void left(ax_builder *builder) { forget(builder->block_state); }
+/* C went out of the block before its end, so the trace of its run is given up. The current trace, which is the one around, is told.
+   The handle may be gone already. */
+static void left(void *state, const ax_builder *trace) {
+  ax_block_state *b = state;
+  ax_builder *around = ax_builder_current();
+  const char *last = trace->eqn_count > 0 ? trace->eqns[trace->eqn_count - 1].location : NULL;
+  forget(b);
+  if (around == NULL || around->status != AX_OK) return;
+  if (trace->status != AX_OK)
+    ax_fail(ax_error(trace->status, "%s: %s", b->call, trace->message));
+  else
+    ax_fail(ax_error(AX_INVALID_ARGUMENT,
+                     "%s: its block was left by break, return, goto, longjmp or an exception%s%s; a block runs to its end",
+                     b->call, last != NULL ? ", after " : "", last != NULL ? last : ""));
+  around->blamed = true;
+}
+
+/* The block whose run a trace is, until the run has come to its end. */
+static const ax_context_key run = {.name = "run of a block", .given_up = left};
+
+ax_block_state *ax_block_of(const ax_builder *trace) { return ax_context_own(trace, &run); }
 
 /* Is this trace in progress on this thread? */
 static bool is_current(uint64_t serial) {
@@ -146,8 +165,7 @@ static void mark(ax_block_state *b) {
   ax_builder *trace = b->trace = ax_builder_current();
   trace->frame = b->frame; /* all that the block calls has frames below it */
   trace->block = b->call;
-  trace->block_state = b;
-  trace->left = left;
+  ax_context_set(&run, b);
   /* A second run of a loop's block repeats the first. The second of a branch is the other block, which C runs for the first time. */
   if (b->reruns || (b->runs > 1 && b->form != &ax_block_if)) ax_context_set(&rerun, b);
 }
@@ -170,7 +188,7 @@ static bool went_on(ax_code_block *block, ax_status status) {
   if (status == AX_OK && !ax_failed()) return true;
   if (b->trace != NULL) {
     ax_body none;
-    b->trace->left = NULL;
+    ax_context_set(&run, NULL);
     status = ax_body_close(&(ax_body_options){0}, NULL, &none);
     b->trace = NULL;
   }
@@ -218,7 +236,7 @@ bool ax_block_next(ax_code_block *block) {
     give_up_run(b, block->around);
     return false;
   }
-  b->trace->left = NULL;
+  ax_context_set(&run, NULL);
   ax_status status = b->form->close(b, &more);
   b->trace = NULL;
   if (status != AX_OK || ax_failed()) return finish(block, status);
@@ -235,7 +253,7 @@ bool ax_block_enter(ax_code_block *block, AX_UNUSED const void *declared) {
 bool ax_block_test(ax_code_block *block, ax_value condition) {
   ax_block_state *b = resume(block);
   if (b == NULL) return false;
-  b->trace->left = NULL;
+  ax_context_set(&run, NULL);
   ax_status status = ax_block_close_test(b, condition);
   b->trace = NULL;
   if (status == AX_OK) status = ax_block_open_body(b);

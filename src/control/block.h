@@ -52,6 +52,8 @@ struct ax_block_state {
 
 extern const ax_block_form ax_block_scan, ax_block_while, ax_block_if;
 
+/* The block whose run the trace is; NULL: it is none. */
+ax_block_state *ax_block_of(const ax_builder *trace);
 /* The text of a variable as the head names it: "x" of "10, &x". */
 const char *ax_block_variable_name(const ax_block_state *b, uint32_t k, char text[64]);
 /* The variables hold arrays at the loop's beginning; or the trace has failed. */

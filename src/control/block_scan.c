@@ -103,7 +103,7 @@ const ax_block_form ax_block_scan = {open, close, bind, deinit};
 static ax_block_state *scan_around(const char *function) {
   const ax_builder *builder = ax_failed() ? NULL : ax_builder_current();
   for (; builder != NULL; builder = builder->parent) {
-    ax_block_state *b = builder->block != NULL ? builder->block_state : NULL;
+    ax_block_state *b = ax_block_of(builder);
     if (b != NULL && b->form == &ax_block_scan) return b;
   }
   ax_reject_as(function, "it stands in no AX_SCAN, and in no AX_LOOP whose bounds are numbers of C");

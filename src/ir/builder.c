@@ -90,28 +90,12 @@ static void end_current(void) {
   deinit(builder);
 }
 
-/* C went out of a block before its end: the current trace, which is the one around, is told. */
-static void fail_left(const ax_builder *left) {
-  const char *last = left->eqn_count > 0 ? left->eqns[left->eqn_count - 1].location : NULL;
-  if (current == NULL || current->status != AX_OK) return;
-  if (left->status != AX_OK)
-    ax_fail(ax_error(left->status, "%s: %s", left->block, left->message));
-  else
-    ax_fail(ax_error(AX_INVALID_ARGUMENT,
-                     "%s: its block was left by break, return, goto, longjmp or an exception%s%s; a block runs to its end",
-                     left->block, last != NULL ? ", after " : "", last != NULL ? last : ""));
-  current->blamed = true;
-}
-
 /* Ends the current trace, whichever function began it. */
 static void give_up(void) {
   ax_builder *builder = current;
-  if (builder->left != NULL) {
-    builder->left(builder);
-    current = builder->parent;
-    fail_left(builder);
-    current = builder;
-  }
+  current = builder->parent;
+  ax_context_give_up(builder);
+  current = builder;
   end_current();
 }
 

@@ -54,6 +54,11 @@ void ax_context_leave(const ax_context *entry) {
   entered = entry->around;
 }
 
+void ax_context_give_up(const ax_builder *builder) {
+  for (const ax_context *entry = builder->context; entry != builder->inherited; entry = entry->around)
+    if (entry->key->given_up != NULL && entry->value != NULL) entry->key->given_up(entry->value, builder);
+}
+
 void ax_context_end(ax_builder *builder) {
   while (builder->context != builder->inherited) {
     ax_context *entry = builder->context;

@@ -12,10 +12,15 @@
 
 #include "base/base.h"
 
+struct ax_builder;
+
 /* Keys are told apart by their addresses. */
 typedef struct ax_context_key {
   const char *name;
   void (*release)(void *value); /* of a value that the trace owns, when the trace ends; NULL: values are borrowed */
+  /* Told that the trace is given up, as its function was left by longjmp, an exception or the like and will never finish it. The
+     trace around is current; `trace` and the value are whole still. NULL: it does not matter how the trace ends. */
+  void (*given_up)(void *value, const struct ax_builder *trace);
 } ax_context_key;
 
 typedef struct ax_context {
@@ -23,8 +28,6 @@ typedef struct ax_context {
   void *value;
   struct ax_context *around;
 } ax_context;
-
-struct ax_builder;
 
 /* The innermost value of the key; NULL: there is none. */
 void *ax_context_get(const ax_context_key *key);
@@ -36,6 +39,8 @@ bool ax_context_set(const ax_context_key *key, void *value);
 /* Sets the value for all that this thread does until ax_context_leave, which the same function calls. The entry is the caller's. */
 void ax_context_enter(ax_context *entry, const ax_context_key *key, void *value);
 void ax_context_leave(const ax_context *entry);
+/* Tells the keys of the values that were set in this trace that it is given up. */
+void ax_context_give_up(const struct ax_builder *builder);
 /* Releases the values that were set in this trace, which ends. */
 void ax_context_end(struct ax_builder *builder);
 

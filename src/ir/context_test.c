@@ -77,6 +77,37 @@ static void released_with_the_trace(void **state) {
   assert_int_equal(releases, 2);
 }
 
+static const ax_builder *told; /* in which trace a value was told that another one is given up, and of how many equations */
+static uint32_t told_equations;
+static void tell(void *value, const ax_builder *trace) {
+  *(int *)value += 1;
+  told = ax_builder_current();
+  told_equations = trace->eqn_count;
+}
+static const ax_context_key heard = {.name = "heard", .given_up = tell};
+
+/* Only what the trace itself has set hears of it, in the trace around; a value that was taken back does not. */
+static void told_that_the_trace_is_given_up(void **state) {
+  (void)state;
+  int times[] = {0, 0};
+  ax_builder outer, inner;
+  const ax_type type = AX_TYPE(AX_F32, 4);
+  ax_builder_begin(&outer, NULL);
+  assert_true(ax_context_set(&heard, &times[0]));
+  ax_builder_begin(&inner, NULL);
+  (void)ax_neg(ax_builder_input(&inner, &type));
+  assert_true(ax_context_set(&heard, &times[1]));
+  ax_context_give_up(&inner);
+  assert_ptr_equal(told, &inner);
+  ax_builder_cancel(&inner);
+  assert_ptr_equal(told, &outer);
+  assert_int_equal(told_equations, 1);
+  assert_true(ax_context_set(&heard, NULL));
+  ax_builder_cancel(&outer);
+  assert_int_equal(times[0], 0);
+  assert_int_equal(times[1], 2);
+}
+
 /* out[0] = x * x + x, of which the product is equation 1. */
 static AX_BODY(square_and_x) { out[0] = ax_add(ax_mul(in[0], in[0]), in[0]); }
 
@@ -111,6 +142,7 @@ static void numbers_are_kept(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(inside_a_trace), cmocka_unit_test(of_the_thread),
-                                     cmocka_unit_test(released_with_the_trace), cmocka_unit_test(numbers_are_kept)};
+                                     cmocka_unit_test(released_with_the_trace), cmocka_unit_test(told_that_the_trace_is_given_up),
+                                     cmocka_unit_test(numbers_are_kept)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -204,9 +204,6 @@ typedef struct ax_builder {
   uint32_t room_capacity;
   ax_axis_set capture_varying; /* axes that captured values are made to vary over */
   bool linear; /* some of its values are futures or tokens */
-  const char *block; /* for a block of C (control/block.c): the call that began it, "prog.c:12: AX_LOOP", static. NULL: no block */
-  void (*left)(struct ax_builder *builder); /* for a block: called when the trace is dropped before the block's end was reached */
-  void *block_state;  /* for a block */
   uint32_t *late;     /* inputs added after the first equation, by id */
   uint32_t late_count, late_capacity;
   bool seals; /* values of enclosing traces may not be used */
@@ -215,6 +212,7 @@ typedef struct ax_builder {
   const ax_context *inherited; /* .. the list as it was when this trace began */
   struct ax_memo *memo; /* of the transform in progress, inherited from the trace around; NULL: none (ir/memo.h) */
   const char *owner, *part; /* the user's function, for messages: "scan", "body"; static. NULL: not known */
+  const char *block; /* likewise, of a block of C: the call that began it, "prog.c:12: AX_LOOP". NULL: the trace is of no block */
   ax_status status;
   char message[1024];
 } ax_builder;
