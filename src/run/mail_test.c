@@ -99,6 +99,10 @@ static void a_message_that_nobody_receives(void **state) {
   TEST_FAILS(ax_mail_check(&s.run), AX_INVALID_ARGUMENT, "message 2 of device 0 (d=0) to device 2 (d=2) is never received");
   ax_mail_empty(&s.run); /* for the next call */
   TEST_OK(ax_mail_check(&s.run));
+  ax_counter_reset(&s.counters[1]);
+  put(9);
+  assert_false(take(2));
+  assert_true(received[2][0] == 9);
 }
 
 static void a_message_of_another_type(void **state) {

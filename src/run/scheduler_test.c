@@ -74,6 +74,7 @@ static void one_parked_activation_is_taken_out(void **state) {
   }
   assert_false(ax_scheduler_is_next(&s.run, 1, 6));
   assert_int_equal(ax_scheduler_unpark(&s.run, 1, 6), AX_NONE);
+  assert_int_equal(ax_scheduler_take_out(&s.run, 1, 6), AX_NONE); /* another comes before it */
   assert_true(ax_scheduler_is_next(&s.run, 1, 5));
   assert_int_equal(ax_scheduler_unpark(&s.run, 1, 5), 0);
   assert_int_equal(ax_scheduler_take_out(&s.run, 1, 6), 1);
