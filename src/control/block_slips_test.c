@@ -377,6 +377,9 @@ static void refused(void **state) {
     snprintf(wanted, sizeof wanted, "block_slips_test.c:%d%s%s", at, of_head ? "" : ": ", slips[i].head);
     if (status != AX_INVALID_ARGUMENT || strstr(ax_message(), wanted) == NULL || strstr(ax_message(), slips[i].message) == NULL)
       fail_msg("%zu: %s, %s\nis not in: %d %s", i, wanted, slips[i].message, status, status == AX_OK ? "" : ax_message());
+    const char *inside = strstr(ax_message(), "trace: "); /* behind the place of ax_trace that of the slip comes first */
+    if (strstr(slips[i].head, "was left") != NULL && strstr(inside, "block_slips_test.c:") != strstr(ax_message(), wanted))
+      fail_msg("%zu: the first place is not that of the slip, %s: %s", i, wanted, ax_message());
     assert_null(program);
   }
 }
