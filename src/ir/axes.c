@@ -1,4 +1,4 @@
-/* Meshes, the axes and sets of axes that are of one, and specs, which say by which axes an array is cut: from texts, and as texts. */
+/* Meshes, sets of their axes, and specs, which say by which axes an array is cut: from texts, and as texts. */
 #include "ir/program.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* As much of a run as the scheduler, messages and the timeline look at, set up by hand: three devices along "d", no instructions. */
+/* As much of a run as the scheduler, messages and the timeline look at, set up by hand: three devices along "d", and no program. */
 #ifndef AX_RUN_STAGE_TEST_H
 #define AX_RUN_STAGE_TEST_H
 

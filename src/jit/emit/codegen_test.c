@@ -304,7 +304,8 @@ static void floats_as_integers_of_the_same_order(void **state) {
   assert_int_equal(ax_cg_order(AX_F32), AX_S32);
   assert_int_equal(ax_cg_order(AX_F64), AX_S64);
   LLVMValueRef low = load_floats(0), high = load_floats(1);
-  LLVMValueRef a = ax_cg_to_order(&cg, AX_SCALAR_MAX, AX_F32, low, lanes), b = ax_cg_to_order(&cg, AX_SCALAR_MAX, AX_F32, high, lanes);
+  LLVMValueRef a = ax_cg_to_order(&cg, AX_SCALAR_MAX, AX_F32, low, lanes),
+               b = ax_cg_to_order(&cg, AX_SCALAR_MAX, AX_F32, high, lanes);
   LLVMValueRef last = ax_cg_to_order(&cg, AX_SCALAR_MIN, AX_F32, high, lanes); /* of the smallest: NaNs come first */
   store(made, ax_cg_to_memory(&cg, AX_BOOL, LLVMBuildICmp(cg.builder, LLVMIntSLT, a, b, ""), lanes));
   store(made + 1, ax_cg_from_order(&cg, AX_SCALAR_MAX, AX_F32, a, lanes));
