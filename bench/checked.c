@@ -30,7 +30,8 @@ static ax_value neighbour(ax_value device, int64_t step, int64_t devices) { /* o
 static void gather(const ax_value *in, ax_value *out, void *context) {
   const int64_t n = ((const ring *)context)->devices;
   ax_value me = ax_axis_index("d"), right = neighbour(me, 1, n), left = neighbour(me, -1, n), barrier = ax_barrier_semaphore();
-  const ax_target_core to = {.axes = "d", .coordinates = &right}, back = {.axes = "d", .coordinates = &left};
+  const ax_target_core to = {.axes = "d", .coordinates = {AX_VALUES(right)}},
+                       back = {.axes = "d", .coordinates = {AX_VALUES(left)}};
   (void)out;
   ax_semaphore_signal(barrier, ax_integer(1), &to);
   ax_semaphore_signal(barrier, ax_integer(1), &back);

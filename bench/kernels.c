@@ -66,14 +66,13 @@ static void add_step(const ax_value *in, ax_value *out, void *context) {
 }
 
 static void rows_pipe(const ax_value *in, uint32_t in_count, ax_fn step) {
-  const ax_block_spec spec = {.rank = 2, .block = AX_INTS(block_rows, columns), .index_map = row_block};
+  const ax_block_spec spec = {.block = {AX_DIMS(block_rows, columns)}, .index_map = row_block};
   const ax_block_spec specs[] = {spec, spec};
-  const ax_pipeline_options options = {.grid_rank = 1,
-                                       .grid = AX_INTS(rows / block_rows / cores),
+  const ax_pipeline_options options = {.grid = {AX_DIMS(rows / block_rows / cores)},
                                        .in_count = in_count,
                                        .out_count = 1,
-                                       .in_specs = specs,
-                                       .out_specs = &spec,
+                                       .in_specs = {AX_LIST(in_count, specs)},
+                                       .out_specs = {AX_BLOCK_SPECS(spec)},
                                        .max_concurrent_steps = 2};
   ax_emit_pipeline(&options, step, in);
 }
@@ -126,15 +125,14 @@ static void product_step(const ax_value *in, ax_value *out, void *context) {
 
 static void product_body(const ax_value *in, ax_value *out, void *context) {
   (void)out, (void)context;
-  const ax_block_spec ins[] = {{.rank = 2, .block = AX_INTS(tile, deep), .index_map = left_tile},
-                               {.rank = 2, .block = AX_INTS(deep, tile), .index_map = right_tile}};
-  const ax_block_spec outs = {.rank = 2, .block = AX_INTS(tile, tile), .index_map = result_tile};
-  const ax_pipeline_options options = {.grid_rank = 3,
-                                       .grid = AX_INTS(edge / tile / cores, edge / tile, edge / deep),
+  const ax_block_spec left = {.block = {AX_DIMS(tile, deep)}, .index_map = left_tile},
+                      right = {.block = {AX_DIMS(deep, tile)}, .index_map = right_tile},
+                      result = {.block = {AX_DIMS(tile, tile)}, .index_map = result_tile};
+  const ax_pipeline_options options = {.grid = {AX_DIMS(edge / tile / cores, edge / tile, edge / deep)},
                                        .in_count = 2,
                                        .out_count = 1,
-                                       .in_specs = ins,
-                                       .out_specs = &outs,
+                                       .in_specs = {AX_BLOCK_SPECS(left, right)},
+                                       .out_specs = {AX_BLOCK_SPECS(result)},
                                        .max_concurrent_steps = 2};
   ax_emit_pipeline(&options, AX_FN(product_step, 3, 0), in);
 }

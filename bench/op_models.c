@@ -298,7 +298,9 @@ static AX_BODY(row_of) {
   ax_value row = ax_dynamic_slice(in[0], at, AX_DIMS(1, ax_typeof(in[0]).dims[1]));
   out[0] = ax_reshape(row, 1, &ax_typeof(in[0]).dims[1]);
 }
-static AX_BODY(embed_fwd_body) { ax_vmap(AX_FN(row_of, 2, 1), in, out, &(ax_vmap_options){.in_axes = (int[]){AX_NOT_MAPPED, 0}}); }
+static AX_BODY(embed_fwd_body) {
+  ax_vmap(AX_FN(row_of, 2, 1), in, out, &(ax_vmap_options){.in_axes = {AX_DIMS(AX_NOT_MAPPED, 0)}});
+}
 static AX_BODY(embed_loss) {
   ax_value rows;
   embed_fwd_body(in, &rows, context);
@@ -387,12 +389,12 @@ static void conv3(op_case *c) { /* BATCH HEIGHT WIDTH FEATURES */
 static AX_BODY(any_conv_body) {
   const op_case *c = context;
   const bool last = strcmp(c->words[2], "nhwc") == 0;
-  const int64_t strides[] = {op_int(c, 9), op_int(c, 9)};
+  const int64_t stride = op_int(c, 9);
   out[0] = ax_conv_general_dilated(in[0], in[1],
                                    &(ax_conv_options){.lhs = last ? "NHWC" : "NCHW",
                                                       .rhs = last ? "HWIO" : "OIHW",
                                                       .out = last ? "NHWC" : "NCHW",
-                                                      .strides = strides,
+                                                      .strides = {AX_DIMS(stride, stride)},
                                                       .padding = "SAME",
                                                       .feature_group_count = op_int(c, 10)});
 }
@@ -424,7 +426,7 @@ static AX_BODY(example_loss) {
 static AX_BODY(example_grad) { ax_grad(AX_CLOSURE(example_loss, 4, 1, context), AX_FIRST(2), in, out); }
 static AX_BODY(perex_body) {
   ax_vmap(AX_CLOSURE(example_grad, 4, 2, context), in, out,
-          &(ax_vmap_options){.in_axes = (int[]){AX_NOT_MAPPED, AX_NOT_MAPPED, 0, 0}});
+          &(ax_vmap_options){.in_axes = {AX_DIMS(AX_NOT_MAPPED, AX_NOT_MAPPED, 0, 0)}});
 }
 static void perex(op_case *c) { /* BATCH IN HIDDEN OUT */
   OP_IN(c, AX_F32, op_int(c, 1), op_int(c, 2));

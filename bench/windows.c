@@ -16,12 +16,15 @@ typedef struct windowed {
 
 static AX_BODY(values) {
   const windowed *c = context;
-  const int64_t strides[] = {c->stride, c->stride};
-  if (c->pools) out[0] = ax_max_pool(in[0], AX_LIST(2, c->w), strides, "SAME");
+  const ax_conv_options options = {.lhs = "NHWC",
+                                   .rhs = "HWIO",
+                                   .strides = {AX_DIMS(c->stride, c->stride)},
+                                   .padding = "SAME",
+                                   .feature_group_count = c->groups};
+  if (c->pools)
+    out[0] = ax_max_pool(in[0], AX_LIST(2, c->w), AX_DIMS(c->stride, c->stride), "SAME");
   else
-    out[0] = ax_conv_general_dilated(
-        in[0], in[1],
-        &(ax_conv_options){.lhs = "NHWC", .rhs = "HWIO", .strides = strides, .padding = "SAME", .feature_group_count = c->groups});
+    out[0] = ax_conv_general_dilated(in[0], in[1], &options);
 }
 
 static AX_BODY(loss) {

@@ -19,14 +19,14 @@ static AX_BODY(gradient) {
 
 static AX_BODY(batch_loss) {
   ax_value each;
-  ax_vmap(AX_FN(loss, 3, 1), in, &each, &(ax_vmap_options){.in_axes = (int[]){AX_NOT_MAPPED, 0, 0}});
+  ax_vmap(AX_FN(loss, 3, 1), in, &each, &(ax_vmap_options){.in_axes = {AX_DIMS(AX_NOT_MAPPED, 0, 0)}});
   out[0] = ax_reduce_mean(each, AX_ALL_DIMS, false);
 }
 
 /* w f32[4], x f32[6,4], y f32[6] -> the norms f32[6], the mean of the cut gradients, the mean of all, the batch's gradient: f32[4] */
 static AX_BODY(gradients) {
   ax_value each;
-  ax_vmap(AX_FN(gradient, 3, 1), in, &each, &(ax_vmap_options){.in_axes = (int[]){AX_NOT_MAPPED, 0, 0}});
+  ax_vmap(AX_FN(gradient, 3, 1), in, &each, &(ax_vmap_options){.in_axes = {AX_DIMS(AX_NOT_MAPPED, 0, 0)}});
   ax_value norms = ax_sqrt(ax_reduce_sum(ax_square(each), AX_DIMS(1), true));
   out[0] = ax_reshape(norms, AX_DIMS(BATCH));
   out[1] = ax_reduce_mean(ax_div(each, ax_max(norms, 1)), AX_DIMS(0), false);

@@ -189,7 +189,7 @@ static void over_a_batch(const ax_value *in, ax_value *out, void *context) {
   ax_value xs = ax_broadcast_in_dim(in[1], AX_DIMS(ROWS, 3, COLUMNS), AX_DIMS(0, 2));
   xs = ax_mul(xs, ax_add(ax_iota(AX_F64, AX_DIMS(ROWS, 3, COLUMNS), 1), ax_real(1)));
   const ax_vmap_options options = {
-      .in_axes = (int[]){AX_NOT_MAPPED, 1}, .out_axes = (int[]){1}, .axis_name = t->way < 8 ? NULL : "v"};
+      .in_axes = {AX_DIMS(AX_NOT_MAPPED, 1)}, .out_axes = {AX_DIMS(1)}, .axis_name = t->way < 8 ? NULL : "v"};
   ax_value made;
   ax_vmap(AX_CLOSURE(one_way, 2, 1, context), AX_VALUES(in[0], xs), &made, &options);
   out[0] = ax_reduce_sum(made, AX_DIMS(1), false);

@@ -54,9 +54,9 @@ static ax_status backward(const ax_program *program, ax_program **out) {
   return ax_program_grad(program, AX_FIRST(program->in_count), out);
 }
 static ax_status batched(const ax_program *program, ax_program **out) {
-  int *in_axes = calloc(program->in_count, sizeof in_axes[0]);
+  int64_t *in_axes = calloc(program->in_count, sizeof in_axes[0]);
   for (uint32_t i = 0; i + 1 < program->in_count; i++) in_axes[i] = AX_NOT_MAPPED;
-  ax_status status = ax_program_vmap(program, &(ax_vmap_options){.in_axes = in_axes, .size = 3}, out);
+  ax_status status = ax_program_vmap(program, &(ax_vmap_options){.in_axes = {program->in_count, in_axes}, .size = 3}, out);
   free(in_axes);
   return status;
 }

@@ -182,11 +182,12 @@ static void each_element(ax_tensor *whole, const ax_tensor *part, uint32_t dim, 
 /* v is the last axis: device (a, b, v) of the one program is element v on device (a, b) of the other. */
 static void check_batch(const row *row, int in_axis, int out_axis) {
   ax_program *whole = trace(row, "a=2,b=2,v=3", false, in_axis >= 0 ? 7 : 3, 2), *batched;
-  TEST_OK(ax_program_vmap(
-      whole,
-      &(ax_vmap_options){
-          .in_axes = (int[]){in_axis < 0 ? AX_NOT_MAPPED : in_axis, 0}, .out_axes = &out_axis, .size = size_v, .axis_name = "v"},
-      &batched));
+  TEST_OK(ax_program_vmap(whole,
+                          &(ax_vmap_options){.in_axes = {AX_DIMS(in_axis < 0 ? AX_NOT_MAPPED : in_axis, 0)},
+                                             .out_axes = {AX_DIMS(out_axis)},
+                                             .size = size_v,
+                                             .axis_name = "v"},
+                          &batched));
   ax_tensor *x[2 * devices], *y[devices], *xs[8], *ys[4];
   random_lanes(&whole->types[0], &whole->axes, in_axis >= 0 ? 7 : 3, 1, x);
   random_lanes(&whole->types[1], &whole->axes, 0, 1, x + devices);

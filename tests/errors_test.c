@@ -81,23 +81,37 @@ static void windowed(const ax_value *in, ax_value *out, void *context) {
     case 1: out[0] = ax_conv(x, one, NULL, NULL); break;
     case 2: out[0] = ax_conv(x, w, zero, NULL); break;
     case 3: out[0] = ax_conv(x, w, NULL, "WIDE"); break;
-    case 4: out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.low = cut, .high = zero}); break;
-    case 5: out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.low = two, .padding = "SAME"}); break;
+    case 4:
+      out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.low = {1, cut}, .high = {1, zero}});
+      break;
+    case 5:
+      out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.low = {1, two}, .padding = "SAME"});
+      break;
     case 6: out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.lhs = "NC"}); break;
     case 7: out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.lhs = "NCW", .rhs = "OIH"}); break;
     case 8: out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.lhs = "NCC"}); break;
     case 9: out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.feature_group_count = 3}); break;
     case 10: out[0] = ax_conv_general_dilated(x, one, &(ax_conv_options){.feature_group_count = 4, .batch_group_count = 2}); break;
     case 11: out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.batch_group_count = 2}); break;
-    case 12: out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.rhs_dilation = zero}); break;
+    case 12:
+      out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.rhs_dilation = {1, zero}});
+      break;
     case 13: out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.preferred_element_type = AX_S32}); break;
     case 14: out[0] = ax_conv(x, ax_reshape(ints, AX_DIMS(1, 4, 2)), NULL, NULL); break;
-    case 15: out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.low = (int64_t[]){INT64_MAX}}); break;
+    case 15:
+      out[0] = ax_conv_general_dilated(x, w, &(ax_conv_options){.low = {AX_DIMS(INT64_MAX)}});
+      break;
     case 16: out[0] = ax_reduce_window_sum(m, zero, NULL); break;
     case 17: out[0] = ax_reduce_window_max(bools, two, NULL); break;
-    case 18: out[0] = ax_reduce_window_min(m, two, &(ax_window_options){.strides = zero}); break;
-    case 19: out[0] = ax_reduce_window_min(m, two, (&(ax_window_options){.low = cut, .high = cut})); break;
-    case 20: out[0] = ax_reduce_window_sum(m, two, (&(ax_window_options){.low = two, .padding = "VALID"})); break;
+    case 18:
+      out[0] = ax_reduce_window_min(m, two, &(ax_window_options){.strides = {2, zero}});
+      break;
+    case 19:
+      out[0] = ax_reduce_window_min(m, two, (&(ax_window_options){.low = {2, cut}, .high = {2, cut}}));
+      break;
+    case 20:
+      out[0] = ax_reduce_window_sum(m, two, (&(ax_window_options){.low = {2, two}, .padding = "VALID"}));
+      break;
     case 21: out[0] = ax_reduce_window_sum(m, NULL, NULL); break;
     case 22: out[0] = ax_max_pool(m, AX_LIST(2, two), NULL, NULL); break;
     case 23: out[0] = ax_avg_pool(ax_reshape(ints, AX_DIMS(1, 8, 1)), AX_LIST(1, two), NULL, NULL); break;
@@ -782,17 +796,17 @@ static void transforms(void **state) {
   (void)state;
   ax_program *program, *other, *out = NULL;
   const bool ints[] = {false, true};
-  const int far[] = {4, 0}, negative[] = {-3, 0}, unmapped[] = {AX_NOT_MAPPED, AX_NOT_MAPPED};
+  const int64_t far[] = {4, 0}, negative[] = {-3, 0}, unmapped[] = {AX_NOT_MAPPED, AX_NOT_MAPPED};
   ax_type types[] = {TEST_TYPE(AX_F32, 8), TEST_TYPE(AX_S32, 8)};
   TEST_OK(ax_trace(AX_FN(two_results, 2, 2), types, &program));
   TEST_FAILS(ax_program_grad(program, AX_FIRST(1), &out), AX_INVALID_ARGUMENT, "f32[8]");
   assert_null(out);
   TEST_FAILS(ax_program_value_and_grad(program, AX_FIRST(1), &out), AX_INVALID_ARGUMENT, "f32[8]");
   TEST_FAILS(ax_program_jvp(program, test_args(ints, ax_program_in_count(program)), &out), AX_INVALID_ARGUMENT, "s32[8]");
-  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = far, .size = 3}, &out), AX_INVALID_ARGUMENT, "4");
-  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = negative, .size = 3}, &out), AX_INVALID_ARGUMENT, "-3");
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = {2, far}, .size = 3}, &out), AX_INVALID_ARGUMENT, "4");
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = {2, negative}, .size = 3}, &out), AX_INVALID_ARGUMENT, "-3");
   TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.size = -3}, &out), AX_INVALID_ARGUMENT, "-3");
-  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = unmapped, .size = 3}, &out), AX_INVALID_ARGUMENT, "out");
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = {2, unmapped}, .size = 3}, &out), AX_INVALID_ARGUMENT, "out");
   assert_null(out);
   TEST_FAILS(ax_program_vmap(NULL, &(ax_vmap_options){.size = 3}, &out), AX_INVALID_ARGUMENT, "no program");
   TEST_FAILS(ax_program_grad(NULL, AX_FIRST(1), &out), AX_INVALID_ARGUMENT, "no program");

@@ -1,5 +1,5 @@
-/* Lists carry their counts: those that are written out, C arrays, variables. A list that is too short, or one that is written out
-   and too long, is an error at the line of its call, with both numbers. */
+/* Lists carry their counts: those that are written out, C arrays, variables, and those in structs of options. A list that is too
+   short, or one that is written out and too long, is an error at the line of its call, with both numbers. */
 #undef AXLE_NO_LINES
 #include "axle/axle.h"
 
@@ -162,6 +162,136 @@ static void lists_in_traces_are_counted(void **state) {
   }
 }
 
+/* --- Lists in structs of options, which are the contexts of these bodies --- */
+
+static AX_BODY(mapped) { AT, ax_vmap(AX_FN(both, 2, 2), in, out, (const ax_vmap_options *)context); }
+static AX_BODY(over_devices) { AT, ax_pmap(AX_FN(both, 2, 2), in, out, (const ax_pmap_options *)context); }
+static AX_BODY(convolved) {
+  ax_value image = ax_reshape(in[0], AX_DIMS(1, 1, 2, 2)), kernel = ax_reshape(in[1], AX_DIMS(1, 1, 2, 2));
+  out[1] = in[1];
+  AT, out[0] = ax_conv_general_dilated(image, kernel, (const ax_conv_options *)context);
+}
+static AX_BODY(windowed) {
+  ax_value x = ax_reshape(in[0], AX_DIMS(2, 2));
+  out[1] = x;
+  AT, out[0] = ax_reduce_window_sum(x, AX_DIMS(1, 1), (const ax_window_options *)context);
+}
+static AX_BODY(nothing) {}
+static AX_BODY(in_a_kernel) {
+  const ax_type type = ax_typeof(in[0]);
+  ax_kernel kernel = *(const ax_kernel *)context;
+  kernel.out_count = 1;
+  kernel.outs = &type;
+  out[1] = in[1];
+  AT, ax_kernel_call(&kernel, AX_FN(nothing, 3, 0), 2, in, out);
+}
+static AX_BODY(pipelined) {
+  ax_pipeline_options options = *(const ax_pipeline_options *)context;
+  options.in_count = 2;
+  options.out_count = 1;
+  AT, ax_emit_pipeline(&options, AX_FN(nothing, 3, 0), in);
+}
+static AX_BODY(in_a_pipeline) {
+  const ax_type type = ax_typeof(in[0]);
+  out[1] = in[1];
+  ax_mpmd_map(1, &(ax_core_mesh){.core = "tensorcore"}, &AX_CLOSURE(pipelined, 3, 0, context), NULL, 2, in, 1, &type, out);
+}
+static AX_BODY(signals) { AT, ax_semaphore_signal(in[3], 1, (const ax_target_core *)context); }
+static AX_BODY(to_a_core) {
+  const ax_type type = ax_typeof(in[0]);
+  const ax_kernel_options options = {.scratch_count = 1, .scratch = &(ax_scratch){.type = ax_semaphore_type(0, NULL)}};
+  const ax_core_mesh cores = {.core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = 2}}}};
+  out[1] = in[1];
+  ax_mpmd_map(1, &cores, &AX_CLOSURE(signals, 4, 0, context), &options, 2, in, 1, &type, out);
+}
+
+#define CONV(...) \
+  convolved, &(ax_conv_options) { __VA_ARGS__ }
+#define WINDOW(...) \
+  windowed, &(ax_window_options) { __VA_ARGS__ }
+#define VMAP(...) \
+  mapped, &(ax_vmap_options) { __VA_ARGS__ }
+#define PMAP(...) \
+  over_devices, &(ax_pmap_options) { __VA_ARGS__ }
+#define KERNEL(...) \
+  in_a_kernel, &(ax_kernel) { __VA_ARGS__ }
+#define PIPELINE(...) \
+  in_a_pipeline, &(ax_pipeline_options) { __VA_ARGS__ }
+#define CORE(...) \
+  to_a_core, &(ax_target_core) { .axes = "core", __VA_ARGS__ }
+
+static void options_in_traces_are_counted(void **state) {
+  (void)state;
+  const ax_block_spec whole = {0}, short_block = {.block = {AX_DIMS()}}, long_block = {.block = {AX_DIMS(2, 1)}};
+  const ax_value one = ax_integer(1);
+  const struct {
+    ax_function body;
+    const void *options;
+    const char *message; /* NULL: the list is as it should be */
+  } slips[] = {
+      {VMAP(.in_axes = {AX_DIMS(0, 0)}, .out_axes = {AX_DIMS(0, -1)}), NULL},
+      {VMAP(.in_axes = {AX_DIMS(0)}), "vmap: in_axes has 1 entry, but there are 2 operands"},
+      {VMAP(.in_axes = {AX_DIMS(0, 0, AX_NOT_MAPPED)}), "vmap: in_axes has 3 entries, but there are 2 operands"},
+      {VMAP(.out_axes = {AX_DIMS(0)}), "vmap: out_axes has 1 entry, but there are 2 results"},
+      {VMAP(.out_axes = {AX_DIMS(0, 0, 0)}), "vmap: out_axes has 3 entries, but there are 2 results"},
+      {VMAP(.in_axes = {.count = 2}), "vmap: in_axes has a count of 2, but no entries"},
+      {VMAP(.in_axes = {AX_DIMS(0, INT64_MAX)}), "vmap: in_axes[1]=9223372036854775807 of f32[4] is out of range"},
+      {VMAP(.in_axes = {AX_DIMS(0, INT64_MIN)}), "vmap: in_axes[1]=-9223372036854775808 of f32[4] is out of range"},
+      {PMAP(.in_axes = {AX_DIMS(0, -1)}, .out_axes = {AX_DIMS(0, 0)}, .devices = {AX_DIMS(3, 1, 0, 2)}), NULL},
+      {PMAP(.in_axes = {AX_DIMS(0)}), "pmap: in_axes has 1 entry, but there are 2 operands"},
+      {PMAP(.in_axes = {AX_DIMS(0, 0, 0)}), "pmap: in_axes has 3 entries, but there are 2 operands"},
+      {PMAP(.out_axes = {AX_DIMS(0)}), "pmap: out_axes has 1 entry, but there are 2 results"},
+      {PMAP(.out_axes = {AX_DIMS(0, 0, 0)}), "pmap: out_axes has 3 entries, but there are 2 results"},
+      {PMAP(.devices = {AX_DIMS(0, 1, 2)}), "pmap: 3 devices are given for an axis of 4"},
+      {PMAP(.devices = {AX_DIMS(0, 1, 2, 3, 4)}), "pmap: 5 devices are given for an axis of 4"},
+      {CONV(.strides = {AX_DIMS(1, 1)}, .low = {AX_DIMS(1, 0)}, .lhs_dilation = {AX_DIMS(1, 2)}), NULL},
+      {CONV(.strides = {AX_DIMS(1)}), "conv_general_dilated: strides has 1 entry, but there are 2 spatial dimensions"},
+      {CONV(.strides = {AX_DIMS(1, 1, 1)}), "conv_general_dilated: strides has 3 entries, but there are 2 spatial dimensions"},
+      {CONV(.low = {AX_DIMS(1)}), "conv_general_dilated: low has 1 entry, but there are 2 spatial dimensions"},
+      {CONV(.high = {AX_DIMS(1, 0, 1)}), "conv_general_dilated: high has 3 entries, but there are 2 spatial dimensions"},
+      {CONV(.lhs_dilation = {AX_DIMS(1)}), "conv_general_dilated: lhs_dilation has 1 entry, but there are 2 spatial dimensions"},
+      {CONV(.rhs_dilation = {AX_DIMS(1)}), "conv_general_dilated: rhs_dilation has 1 entry, but there are 2 spatial dimensions"},
+      {WINDOW(.strides = {AX_DIMS(1, 2)}, .high = {AX_DIMS(1, 0)}), NULL},
+      {WINDOW(.strides = {AX_DIMS(1)}), "reduce_window_sum: strides has 1 entry, but there are 2 dimensions"},
+      {WINDOW(.low = {AX_DIMS(0, 0, 0)}), "reduce_window_sum: low has 3 entries, but there are 2 dimensions"},
+      {WINDOW(.high = {AX_DIMS(1)}), "reduce_window_sum: high has 1 entry, but there are 2 dimensions"},
+      {WINDOW(.base_dilation = {AX_DIMS(1)}), "reduce_window_sum: base_dilation has 1 entry, but there are 2 dimensions"},
+      {WINDOW(.window_dilation = {AX_DIMS(1)}), "reduce_window_sum: window_dilation has 1 entry, but there are 2 dimensions"},
+      {KERNEL(.grid = {AX_DIMS(2)}, .semantics = {AX_SEMANTICS(AX_PARALLEL)},
+              .in_specs = {AX_BLOCK_SPECS(whole, {.block = {AX_DIMS(2)}})}),
+       NULL},
+      {KERNEL(.grid = {AX_DIMS(2, 2)}, .semantics = {AX_SEMANTICS(AX_PARALLEL)}),
+       "kernel_call: semantics has 1 entry, but there are 2 grid dimensions"},
+      {KERNEL(.semantics = {AX_SEMANTICS(AX_PARALLEL)}), "kernel_call: semantics has 1 entry, but there are 0 grid dimensions"},
+      {KERNEL(.in_specs = {AX_BLOCK_SPECS(whole)}), "kernel_call: in_specs has 1 entry, but there are 2 operands"},
+      {KERNEL(.in_specs = {AX_BLOCK_SPECS(whole, whole, whole)}), "kernel_call: in_specs has 3 entries, but there are 2 operands"},
+      {KERNEL(.out_specs = {AX_BLOCK_SPECS(whole, whole)}), "kernel_call: out_specs has 2 entries, but there is 1 result"},
+      {KERNEL(.in_specs = {AX_BLOCK_SPECS(short_block, long_block)}),
+       "kernel_call: operand 1: a block of 2 dimensions, but it is f32[4]"},
+      {PIPELINE(.in_specs = {AX_BLOCK_SPECS(whole, whole)}, .out_specs = {AX_BLOCK_SPECS(whole)}), NULL},
+      {PIPELINE(.in_specs = {AX_BLOCK_SPECS(whole)}), "emit_pipeline: in_specs has 1 entry, but there are 2 operands"},
+      {PIPELINE(.out_specs = {AX_BLOCK_SPECS(whole, whole)}), "emit_pipeline: out_specs has 2 entries, but there is 1 result"},
+      {PIPELINE(.out_specs = {AX_BLOCK_SPECS(long_block)}),
+       "emit_pipeline: result 0: a block of 2 dimensions, but it is ref<f32[4] any>"},
+      {CORE(.coordinates = {AX_LIST(1, &one)}), NULL},
+      {CORE(.coordinates = {0}), "semaphore_signal: axes \"core\" take 1 coordinate, but there are 0"},
+      {CORE(.coordinates = {AX_VALUES(one, one)}), "semaphore_signal: axes \"core\" take 1 coordinate, but there are 2"},
+  };
+  const ax_type type = AX_TYPE(AX_F32, 4);
+  for (size_t i = 0; i < sizeof slips / sizeof slips[0]; i++) {
+    ax_program *program;
+    ax_status status =
+        ax_trace(AX_CLOSURE(slips[i].body, 2, 2, (void *)(uintptr_t)slips[i].options), AX_TYPES(type, type), &program);
+    if (slips[i].message == NULL) {
+      if (status != AX_OK) fail_msg("slip %zu: %s", i, ax_message());
+      ax_program_release(program);
+      continue;
+    }
+    assert_int_equal(status, AX_INVALID_ARGUMENT);
+    expect_at(line, slips[i].message);
+  }
+}
+
 /* Longer arrays, pointers that nothing is known of, and lists from the middle of arrays are as good as ever. */
 static AX_BODY(roomy) {
   ax_value found[5] = {in[0], in[1]}, pair[] = {in[0], in[1]};
@@ -218,12 +348,83 @@ static void runs_are_counted(void **state) {
   ax_runtime_release(runtime);
 }
 
+static void options_of_programs_are_counted(void **state) {
+  (void)state;
+  const float x[4] = {1, 2, 3, 4};
+  const ax_type type = AX_TYPE(AX_F32, 4);
+  const ax_host_array view = ax_host_view(AX_F32, AX_DIMS(4), x);
+  ax_runtime *runtime;
+  ax_program *program, *made;
+  ax_executable *executable;
+  ax_lowered *lowered;
+  ax_check_report *report;
+  ax_array *array;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  TEST_OK(ax_trace(AX_FN(sum, 2, 1), AX_TYPES(type, type), &program));
+  TEST_OK(ax_device_put(runtime, NULL, "", &view, &array));
+  const struct {
+    ax_compile_options options;
+    const char *rest;
+  } compiles[] = {{{.names = {AX_NAMES("x")}}, "names has 1 entry, but there are 2 inputs"},
+                  {{.names = {AX_NAMES("x", "y", "z")}}, "names has 3 entries, but there are 2 inputs"},
+                  {{.names = {.count = 2}}, "names has a count of 2, but no entries"},
+                  {{.like = {AX_ARRAYS(array)}}, "like has 1 entry, but there are 2 inputs"},
+                  {{.like = {AX_ARRAYS(array, array, array)}}, "like has 3 entries, but there are 2 inputs"}};
+  for (size_t i = 0; i < sizeof compiles / sizeof compiles[0]; i++) {
+    TEST_FAILS(ax_compile(runtime, program, &compiles[i].options, &executable), AX_INVALID_ARGUMENT, compiles[i].rest);
+    TEST_FAILS(ax_program_lower(program, &compiles[i].options, &lowered), AX_INVALID_ARGUMENT, compiles[i].rest);
+    TEST_FAILS(ax_jit(runtime, AX_FN(sum, 2, 1), AX_TYPES(type, type), &compiles[i].options, &executable), AX_INVALID_ARGUMENT,
+               compiles[i].rest);
+  }
+  const ax_compile_options good = {.names = {AX_NAMES("x", NULL)}, .like = {AX_ARRAYS(array, NULL)}};
+  TEST_OK(ax_compile(runtime, program, &good, &executable));
+  ax_executable_release(executable);
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = {AX_DIMS(0)}, .size = 3}, &made), AX_INVALID_ARGUMENT,
+             "vmap: in_axes has 1 entry, but there are 2 inputs");
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = {AX_DIMS(0, 0)}, .size = 3}, &made), AX_INVALID_ARGUMENT,
+             "vmap: out_axes has 2 entries, but there is 1 result");
+  TEST_FAILS(ax_check(program, &(ax_check_options){.in = {AX_HOST_ARRAYS(view)}}, &report), AX_INVALID_ARGUMENT,
+             "check: in has 1 entry, but there are 2 inputs");
+  TEST_FAILS(ax_check(program, &(ax_check_options){.in = {AX_HOST_ARRAYS(view, view, view)}}, &report), AX_INVALID_ARGUMENT,
+             "check: in has 3 entries, but there are 2 inputs");
+  TEST_OK(ax_check(program, &(ax_check_options){.in = {AX_HOST_ARRAYS(view, view)}}, &report));
+  ax_check_report_release(report);
+  ax_array_release(array);
+  ax_program_release(program);
+  ax_runtime_release(runtime);
+}
+
+static void devices_are_counted(void **state) {
+  (void)state;
+  ax_mesh mesh;
+  ax_sharding *sharding;
+  TEST_OK(ax_mesh_parse("d=4", &mesh));
+  const struct {
+    ax_sharding_options options;
+    const char *rest;
+  } slips[] = {{{.devices = {AX_DIMS(0, 1, 2)}}, "3 devices for 4 places"},
+               {{.devices = {AX_DIMS(0, 1, 2, 3, 4)}}, "5 devices for 4 places"},
+               {{.devices = {.count = 4}}, "devices has a count of 4, but no entries"},
+               {{.devices = {AX_DIMS(3, 1, 2, 0)}, .device_count = 3}, "device_count is 3, but devices has 4 entries"}};
+  for (size_t i = 0; i < sizeof slips / sizeof slips[0]; i++) {
+    TEST_FAILS(ax_sharding_named(&mesh, "d", &slips[i].options, &sharding), AX_INVALID_ARGUMENT, slips[i].rest);
+    assert_null(sharding);
+  }
+  TEST_OK(ax_sharding_replicated(&(ax_sharding_options){.devices = {AX_DIMS(5, 2, 4)}}, &sharding));
+  assert_int_equal(ax_sharding_device_count(sharding), 3);
+  assert_int_equal(ax_sharding_device(sharding, 2), 4);
+  ax_sharding_release(sharding);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(types_are_counted),
       cmocka_unit_test(lists_in_traces_are_counted),
+      cmocka_unit_test(options_in_traces_are_counted),
       cmocka_unit_test(what_is_long_enough_passes),
       cmocka_unit_test(runs_are_counted),
+      cmocka_unit_test(options_of_programs_are_counted),
+      cmocka_unit_test(devices_are_counted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

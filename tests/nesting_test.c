@@ -82,8 +82,8 @@ static ax_status batched(const ax_program *program, ax_program **out) {
   return ax_program_vmap(program, &(ax_vmap_options){.size = 3}, out);
 }
 static ax_status batched_by_one(const ax_program *program, ax_program **out) {
-  return ax_program_vmap(program, &(ax_vmap_options){.in_axes = (int[]){AX_NOT_MAPPED, 0}, .out_axes = (int[]){0, 0}, .size = 3},
-                         out);
+  return ax_program_vmap(program,
+                         &(ax_vmap_options){.in_axes = {AX_DIMS(AX_NOT_MAPPED, 0)}, .out_axes = {AX_DIMS(0, 0)}, .size = 3}, out);
 }
 /* The tangents of the second input alone, of which the second result's is then dropped. */
 static ax_status forward_without_tangents(const ax_program *program, ax_program **out) {

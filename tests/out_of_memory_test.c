@@ -200,11 +200,10 @@ static void fail_each(job j) {
 static ax_status grad_of(const ax_program *program, ax_program **out) { return ax_program_grad(program, AX_FIRST(1), out); }
 
 static ax_status vmap_of_grad_of(const ax_program *program, ax_program **out) {
-  const int in_axes[] = {0, AX_NOT_MAPPED};
   ax_program *grad;
   *out = NULL;
   AX_TRY(ax_program_value_and_grad(program, AX_FIRST(1), &grad));
-  ax_status status = ax_program_vmap(grad, &(ax_vmap_options){.in_axes = in_axes, .size = 3}, out);
+  ax_status status = ax_program_vmap(grad, &(ax_vmap_options){.in_axes = {AX_DIMS(0, AX_NOT_MAPPED)}, .size = 3}, out);
   ax_program_release(grad);
   return status;
 }

@@ -35,17 +35,22 @@ static test_instances first_of(const test_sample *sample, const ax_dtype *dtypes
 typedef struct way {
   int64_t size;
   uint32_t mapped;
-  int *in_axes, *out_axes;
+  int64_t *in_axes, *out_axes;
 } way;
 
 /* The dimensions move on with `turn`, so that a few turns meet all places. */
 static way way_of(const ax_program *program, uint32_t mapped, uint32_t turn, int64_t size) {
-  way w = {size, mapped, calloc(program->in_count + 1, sizeof(int)), calloc(program->out_count + 1, sizeof(int))};
+  way w = {size, mapped, calloc(program->in_count + 1, sizeof(int64_t)), calloc(program->out_count + 1, sizeof(int64_t))};
   for (uint32_t i = 0; i < program->in_count; i++)
     w.in_axes[i] = mapped >> i & 1 ? (int)((turn + i) % (program->types[i].rank + 1)) : AX_NOT_MAPPED;
   for (uint32_t k = 0; k < program->out_count; k++)
     w.out_axes[k] = (int)((turn + k) % (ax_program_out_type(program, k)->rank + 1));
   return w;
+}
+
+static ax_vmap_options options_of(const ax_program *program, const way *w) {
+  return (ax_vmap_options){
+      .in_axes = {program->in_count, w->in_axes}, .out_axes = {program->out_count, w->out_axes}, .size = w->size};
 }
 
 static void way_deinit(way *w) { free(w->in_axes), free(w->out_axes); }
@@ -109,16 +114,16 @@ static void check_member(const test_instance *instance, const way *w, int64_t me
   const ax_program *program = instance->program;
   uint32_t lanes = test_lanes(program);
   char what[128];
-  snprintf(what, sizeof what, "vmap, member %lld of %lld, mapped %x at %d ..", (long long)member, (long long)w->size,
-           w->mapped, w->in_axes[0]);
+  snprintf(what, sizeof what, "vmap, member %lld of %lld, mapped %x at %d ..", (long long)member, (long long)w->size, w->mapped,
+           (int)w->in_axes[0]);
   ax_tensor **own_in = test_lane_array(program, program->in_count),
             **own_out = test_lane_array(program, program->out_count);
   ax_tensor **condition = test_lane_array(program, program->out_count);
-  for (uint32_t i = 0; i < program->in_count * lanes; i++) own_in[i] = member_of(in[i], w->in_axes[i / lanes], member);
+  for (uint32_t i = 0; i < program->in_count * lanes; i++) own_in[i] = member_of(in[i], (int)w->in_axes[i / lanes], member);
   TEST_OK(test_run_lanes(program, own_in, own_out));
   find_condition(instance, program, own_in, condition);
   for (uint32_t k = 0; k < program->out_count * lanes; k++) {
-    ax_tensor *part = member_of(out[k], w->out_axes[k / lanes], member);
+    ax_tensor *part = member_of(out[k], (int)w->out_axes[k / lanes], member);
     test_compare(instance, what, part, own_out[k], condition[k]);
     ax_tensor_release(part);
   }
@@ -129,7 +134,7 @@ static void check_member(const test_instance *instance, const way *w, int64_t me
 
 static void check_way(const test_instance *instance, way w) {
   ax_program *batched;
-  const ax_vmap_options options = {.in_axes = w.in_axes, .out_axes = w.out_axes, .size = w.size};
+  const ax_vmap_options options = options_of(instance->program, &w);
   if (test_passes(instance, "vmap", ax_program_vmap(instance->program, &options, &batched))) {
     ax_tensor **in = test_lane_array(batched, batched->in_count), **out = test_lane_array(batched, batched->out_count);
     fill_inputs(instance, batched, in);
@@ -189,7 +194,7 @@ static void compare_members(const test_instance *instance, uint32_t axis, const 
     for (uint32_t lane = 0; lane < lanes; lane++) {
       int64_t inner = lane_of(&program->axes, axis, 0, 1), size = w->size;
       uint32_t own = (uint32_t)(lane / (inner * size) * inner + lane % inner);
-      ax_tensor *part = member_of(out[k * rest + own], w->out_axes[k], lane / inner % size);
+      ax_tensor *part = member_of(out[k * rest + own], (int)w->out_axes[k], lane / inner % size);
       test_compare(instance, program->axes.axis[axis].name, part, wanted[k * lanes + lane],
                    condition[k * lanes + lane]);
       ax_tensor_release(part);
@@ -202,7 +207,8 @@ static void check_axis(const test_instance *instance, uint32_t axis, way w) {
   const ax_program *program = instance->program;
   ax_program *batched;
   const char *name = program->axes.axis[axis].name;
-  const ax_vmap_options options = {.in_axes = w.in_axes, .out_axes = w.out_axes, .size = w.size, .axis_name = name};
+  ax_vmap_options options = options_of(program, &w);
+  options.axis_name = name;
   if (test_passes(instance, name, ax_program_vmap(program, &options, &batched))) {
     uint32_t lanes = test_lanes(program), rest = test_lanes(batched);
     ax_tensor **in = test_lane_array(program, program->in_count),
@@ -216,7 +222,7 @@ static void check_axis(const test_instance *instance, uint32_t axis, way w) {
         for (int64_t member = 0; member < w.size; member++) {
           ax_tensor *from = in[i * lanes + lane_of(&program->axes, axis, lane, member)];
           if (w.in_axes[i] >= 0)
-            copy_member(to, w.in_axes[i], member, from, true);
+            copy_member(to, (int)w.in_axes[i], member, from, true);
           else
             memcpy(to->data, from->data, (size_t)test_elems(to) * ax_dtype_bytes(to->dtype));
         }
@@ -309,8 +315,8 @@ static void spread_whole(const ax_value *in, ax_value *out, void *context) {
   const spread *s = context;
   uint32_t ins = s->local->in_count, outs = s->local->out_count;
   char **specs = calloc(ins + outs, sizeof specs[0]);
-  for (uint32_t i = 0; i < ins; i++) specs[i] = spec_of(s->way.in_axes[i], s->axes);
-  for (uint32_t k = 0; k < outs; k++) specs[ins + k] = spec_of(s->way.out_axes[k], s->axes);
+  for (uint32_t i = 0; i < ins; i++) specs[i] = spec_of((int)s->way.in_axes[i], s->axes);
+  for (uint32_t k = 0; k < outs; k++) specs[ins + k] = spec_of((int)s->way.out_axes[k], s->axes);
   test_shard_map(s->mesh, (const char *const *)specs, (const char *const *)specs + ins, s->unchecked,
                  AX_CLOSURE(spread_body, ins, outs, context), in, out);
   for (uint32_t i = 0; i < ins + outs; i++) free(specs[i]);
@@ -337,8 +343,8 @@ static ax_status split_by_vmap(const spread *s, ax_program **out) {
   char names[16];
   snprintf(names, sizeof names, "%s", s->axes);
   for (char *plus = strchr(names, '+'); plus != NULL; plus = strchr(plus, '+')) *plus = ',';
-  const ax_vmap_options options = {
-      .in_axes = s->way.in_axes, .out_axes = s->way.out_axes, .size = batch_size, .spmd_axis_name = names};
+  ax_vmap_options options = options_of(s->local, &s->way);
+  options.spmd_axis_name = names;
   ax_status status = ax_trace(AX_CLOSURE(same_on_all, s->local->in_count, s->local->out_count, (void *)s), s->local->types, &same);
   *out = NULL;
   if (status == AX_OK) status = ax_program_vmap(same, &options, out);
@@ -358,8 +364,8 @@ typedef struct on_mesh { /* all instances, on one mesh */
 static ax_status spread_by_hand(const test_instance *instance, spread *s, uint32_t mapped, const ax_program *whole,
                                 ax_program **out) {
   ax_program *device, *local = NULL;
-  const ax_vmap_options options = {
-      .in_axes = s->way.in_axes, .out_axes = s->way.out_axes, .size = batch_size / ax_mesh_devices(s->mesh)};
+  ax_vmap_options options = options_of(instance->program, &s->way);
+  options.size /= ax_mesh_devices(s->mesh);
   *out = NULL;
   TEST_OK(on_device(instance->program, s->mesh, mapped, s->unchecked, &device));
   ax_status status = ax_program_vmap(device, &options, &local);
@@ -376,8 +382,8 @@ static void add_instance(on_mesh *m, const test_instance *instance, uint32_t map
   way w = way_of(instance->program, mapped, turn, batch_size);
   ax_program *whole, *spread_over;
   spread s = {instance->program, &m->mesh, m->axes, m->unchecked || (region && !m->by_vmap), w};
-  TEST_OK(ax_program_vmap(instance->program, &(ax_vmap_options){.in_axes = w.in_axes, .out_axes = w.out_axes, .size = batch_size},
-                          &whole));
+  const ax_vmap_options options = options_of(instance->program, &w);
+  TEST_OK(ax_program_vmap(instance->program, &options, &whole));
   ax_status status = m->by_vmap ? split_by_vmap(&s, &spread_over) : spread_by_hand(instance, &s, mapped, whole, &spread_over);
   if (test_passes(instance, m->by_vmap ? "vmap split over a mesh" : "vmap on a mesh", status)) {
     m->instances = realloc(m->instances, (m->count + 1) * sizeof m->instances[0]);

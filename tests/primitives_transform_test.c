@@ -73,9 +73,11 @@ static void add_derivatives(const test_instance *instance) {
 static void add_batch(const test_instance *instance) {
   const ax_program *program = instance->program;
   ax_program *batched;
-  int *axes = calloc(program->in_count + program->out_count + 1, sizeof axes[0]);
-  for (uint32_t i = 0; i < program->in_count; i++) axes[i] = i % 2 == 0 ? (int)program->types[i].rank : 0;
-  TEST_OK(ax_program_vmap(program, &(ax_vmap_options){.in_axes = axes, .out_axes = axes + program->in_count, .size = 3}, &batched));
+  int64_t *axes = calloc(program->in_count + program->out_count + 1, sizeof axes[0]);
+  for (uint32_t i = 0; i < program->in_count; i++) axes[i] = i % 2 == 0 ? program->types[i].rank : 0;
+  const ax_vmap_options options = {
+      .in_axes = {program->in_count, axes}, .out_axes = {program->out_count, axes + program->in_count}, .size = 3};
+  TEST_OK(ax_program_vmap(program, &options, &batched));
   add(instance, batched);
   free(axes);
 }

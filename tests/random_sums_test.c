@@ -28,7 +28,7 @@ static ax_value pick(maker *m, const values *v) { return v->x[below(m, v->count)
 
 static ax_value product(maker *m, ax_value x, ax_value y) {
   const int64_t first = m->batch > 0, left = first + below(m, 2), right = first + below(m, 2);
-  return ax_dot_general(x, y, AX_DIMS(left), AX_DIMS(right), AX_LIST(first, AX_INTS(0)), AX_LIST(first, AX_INTS(0)));
+  return ax_dot_general(x, y, AX_DIMS(left), AX_DIMS(right), AX_LIST(first, ((int64_t[]){0})), AX_LIST(first, ((int64_t[]){0})));
 }
 
 static ax_value sum(maker *m, ax_value x, ax_value y) { return below(m, 2) == 0 ? ax_add(x, y) : ax_add(y, x); }
@@ -86,7 +86,7 @@ static void loop(maker *m, values *v) {
   const int64_t steps = below(m, 8) == 0 ? 0 : 1 + below(m, 3), dims[4] = {steps, m->batch, m->side, m->side},
                 flat[3] = {steps, m->side, m->side};
   const ax_value over = ax_broadcast_in_dim(pick(m, v), AX_LIST(m->batch > 0 ? 4 : 3, m->batch > 0 ? dims : flat),
-                                            AX_LIST(m->batch > 0 ? 3 : 2, AX_INTS(1, 2, 3)));
+                                            AX_LIST(m->batch > 0 ? 3 : 2, ((int64_t[]){1, 2, 3})));
   ax_value in[CARRIED + 1] = {pick(m, v), pick(m, v), pick(m, v), over}, out[CARRIED + 1];
   ax_scan(AX_CLOSURE(body, CARRIED + 1, CARRIED + 1, &inner), CARRIED, steps, below(m, 2) == 0, in, out);
   for (int i = 0; i < CARRIED; i++) keep(v, out[i]);

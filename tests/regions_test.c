@@ -104,11 +104,11 @@ static void check_vmap(const ax_program *program, uint32_t mapped, uint32_t seed
   enum { size = 3 };
   ax_program *vmapped;
   uint32_t n = program->in_count, m = program->out_count;
-  int *axes = calloc(n, sizeof axes[0]);
+  int64_t *axes = calloc(n, sizeof axes[0]);
   ax_tensor **in = calloc(n, sizeof in[0]), **one = calloc(n, sizeof in[0]), **out = calloc(m, sizeof in[0]),
             **each = calloc(m, sizeof in[0]);
   for (uint32_t i = 0; i < n; i++) axes[i] = mapped >> i & 1 ? 0 : UNMAPPED;
-  TEST_OK(ax_program_vmap(program, &(ax_vmap_options){.in_axes = axes, .size = size}, &vmapped));
+  TEST_OK(ax_program_vmap(program, &(ax_vmap_options){.in_axes = {n, axes}, .size = size}, &vmapped));
   TEST_OK(ax_program_verify(vmapped));
   random_inputs(vmapped, seed, in);
   test_run(vmapped, in, out);
@@ -655,8 +655,8 @@ static void test_named_axis(void **state) {
   TEST_OK(ax_mesh_parse("data=3", &axes));
   ax_program *on_devices = test_trace(test_map_body, &m, types, 2, 4), *member, *vmapped;
   TEST_OK(ax_trace_on(&axes, AX_FN(all_regions, 2, 4), one, &member));
-  TEST_OK(ax_program_vmap(member, &(ax_vmap_options){.out_axes = (int[]){0, UNMAPPED, UNMAPPED, 0}, .size = 3, .axis_name = "data"},
-                          &vmapped));
+  TEST_OK(ax_program_vmap(
+      member, &(ax_vmap_options){.out_axes = {AX_DIMS(0, UNMAPPED, UNMAPPED, 0)}, .size = 3, .axis_name = "data"}, &vmapped));
   TEST_OK(ax_program_verify(vmapped));
   for (uint32_t seed = 1; seed < 4; seed++) {
     ax_tensor *in[2], *a[4], *b[4];

@@ -149,8 +149,11 @@ static ax_value windowed(maker *m, ax_value x) {
     dilation[d] = plain ? 1 : 1 + below(m, 2);
     if (type.dims[d] < 3) low[d] = high[d] = 1;
   }
-  const ax_window_options options = {
-      .strides = stride, .low = low, .high = high, .base_dilation = base, .window_dilation = dilation};
+  const ax_window_options options = {.strides = {type.rank, stride},
+                                     .low = {type.rank, low},
+                                     .high = {type.rank, high},
+                                     .base_dilation = {type.rank, base},
+                                     .window_dilation = {type.rank, dilation}};
   switch (below(m, 5)) {
     case 0: return ax_reduce_window_max(x, window, &options);
     case 1: return ax_reduce_window_min(x, window, &options);
@@ -180,11 +183,11 @@ static ax_value convolved(maker *m, ax_value x, ax_value y) {
     right[d - 2] = longer ? 1 : 1 + below(m, 2);
   }
   ax_value shaped = ax_full(AX_S32, rank, kernel, 0);
-  const ax_conv_options options = {.strides = stride,
-                                   .low = low,
-                                   .high = high,
-                                   .lhs_dilation = left,
-                                   .rhs_dilation = right,
+  const ax_conv_options options = {.strides = {rank - 2, stride},
+                                   .low = {rank - 2, low},
+                                   .high = {rank - 2, high},
+                                   .lhs_dilation = {rank - 2, left},
+                                   .rhs_dilation = {rank - 2, right},
                                    .feature_group_count = fg,
                                    .batch_group_count = bg};
   if (ax_dims_elems(rank, kernel) > MOST) return x;

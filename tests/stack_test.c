@@ -174,7 +174,7 @@ static void convolved(const ax_value *in, ax_value *out, void *context) {
   out[0] = total(ax_mul(ax_tanh(ax_conv(images, weights, NULL, "SAME")), images));
   out[0] =
       ax_add(out[0], total(ax_reduce_window_max(images, AX_DIMS(1, 1, 2, 2),
-                                                (&(ax_window_options){.strides = (int64_t[]){1, 1, 2, 2}, .padding = "VALID"}))));
+                                                (&(ax_window_options){.strides = {AX_DIMS(1, 1, 2, 2)}, .padding = "VALID"}))));
 }
 static AX_BODY(step) {
   (void)context;

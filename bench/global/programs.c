@@ -56,8 +56,8 @@ static AX_BODY(moe_loss) {
 }
 
 static ax_value conv(ax_value x, ax_value w, int64_t stride) {
-  const int64_t strides[] = {stride, stride};
-  return ax_conv_general_dilated(x, w, &(ax_conv_options){.lhs = "NHWC", .rhs = "HWIO", .strides = strides, .padding = "SAME"});
+  return ax_conv_general_dilated(
+      x, w, &(ax_conv_options){.lhs = "NHWC", .rhs = "HWIO", .strides = {AX_DIMS(stride, stride)}, .padding = "SAME"});
 }
 
 /* w1[5,5,8,32], w2[3,3,32,32], w3[3,3,32,16], x[4,64,64,8], y[4,32,32,16]: images cut in bands of rows */

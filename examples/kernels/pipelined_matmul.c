@@ -17,7 +17,7 @@ static AX_BODY(k_j) { out[0] = in[2], out[1] = in[1]; }
 static AX_BODY(i_j) { out[0] = in[0], out[1] = in[1]; }
 
 #define TILES(map) \
-  { .rank = 2, .block = AX_INTS(tile, tile), .index_map = (map) }
+  { .block = {AX_DIMS(tile, tile)}, .index_map = (map) }
 
 /* --- One core --- */
 
@@ -29,13 +29,12 @@ static AX_BODY(add_product) {
 }
 
 static AX_BODY(by_core) {
-  const ax_block_spec ins[] = {TILES(i_k), TILES(k_j)}, result = TILES(i_j);
-  const ax_pipeline_options options = {.grid_rank = 3,
-                                       .grid = AX_INTS(rows / tile, columns / tile, inner / tile),
+  const ax_block_spec a = TILES(i_k), b = TILES(k_j), result = TILES(i_j);
+  const ax_pipeline_options options = {.grid = {AX_DIMS(rows / tile, columns / tile, inner / tile)},
                                        .in_count = 2,
-                                       .in_specs = ins,
+                                       .in_specs = {AX_BLOCK_SPECS(a, b)},
                                        .out_count = 1,
-                                       .out_specs = &result,
+                                       .out_specs = {AX_BLOCK_SPECS(result)},
                                        .max_concurrent_steps = 2};
   ax_emit_pipeline(&options, AX_FN(add_product, 3, 0), in);
 }
@@ -73,10 +72,10 @@ static AX_BODY(store) {
 
 static void multiply_tile(const ax_value *refs, int64_t i, int64_t j) {
   place p = {i, j, refs[2]};
-  const ax_block_spec ins[] = {{.rank = 2, .block = AX_INTS(tile, tile), .index_map = along_row, .context = &p},
-                               {.rank = 2, .block = AX_INTS(tile, tile), .index_map = along_column, .context = &p}};
+  const ax_block_spec a = {.block = {AX_DIMS(tile, tile)}, .index_map = along_row, .context = &p},
+                      b = {.block = {AX_DIMS(tile, tile)}, .index_map = along_column, .context = &p};
   const ax_warp_pipeline_options options = {
-      .pipeline = {.grid_rank = 1, .grid = AX_INTS(inner / tile), .in_count = 2, .in_specs = ins, .max_concurrent_steps = 2},
+      .pipeline = {.grid = {AX_DIMS(inner / tile)}, .in_count = 2, .in_specs = {AX_BLOCK_SPECS(a, b)}, .max_concurrent_steps = 2},
       .memory_registers = 40,
       .wg_axis = "wg",
       .compute_wgs = wgs,

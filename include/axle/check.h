@@ -57,8 +57,8 @@ typedef struct ax_check_report {
 
 /* {0}: the defaults. */
 typedef struct ax_check_options {
-  const ax_host_array *in; /* the program's inputs; where it, or an entry's data, is NULL the checker makes values up: small
-                              numbers, 0 for integers (ax_check_report.made_up) */
+  ax_host_array_list in;   /* the program's inputs, {AX_HOST_ARRAYS(x, w)}; {0}, and where an entry's data is NULL: the checker
+                              makes values up, small numbers, 0 for integers (ax_check_report.made_up) */
   uint64_t max_states;     /* 0: 1,000,000 */
   bool explore;            /* look at all schedules, also where one run is enough */
   bool exhaustive;         /* .. without leaving out schedules that are equivalent to others */
@@ -71,8 +71,8 @@ typedef struct ax_check_options {
    there. A proof holds for these sizes and this control flow. For a program without kernels it checks that the program ends,
    without a deadlock between devices.
    `options` may be NULL. `*out` is owned by the caller: ax_check_report_release. Any thread; several at once.
-   AX_INVALID_ARGUMENT: inputs that are not the program's, a schedule that cannot be followed. AX_ABSENT: a kernel that cores cannot
-   run. A finding is no error: the function returns AX_OK. */
+   AX_INVALID_ARGUMENT: inputs that are not the program's, or another number of them; a schedule that cannot be followed.
+   AX_ABSENT: a kernel that cores cannot run. A finding is no error: the function returns AX_OK. */
 AX_MUST_USE ax_status ax_check(const ax_program *program, const ax_check_options *options, ax_check_report **out);
 void ax_check_report_release(ax_check_report *report); /* NULL is allowed */
 

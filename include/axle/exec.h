@@ -186,14 +186,27 @@ enum {
   AX_CHECK_INF = 2
 };
 
+/* Lists in structs of options: of names, and of arrays. */
+typedef struct ax_name_list { /* {AX_NAMES("x", "w")} */
+  uint32_t count;
+  const char *const *v;
+} ax_name_list;
+typedef struct ax_array_list { /* {AX_ARRAYS(x, w)} */
+  uint32_t count;
+  ax_array *const *v;
+} ax_array_list;
+#ifndef __cplusplus
+#define AX_NAMES(...) (uint32_t)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), ((const char *const[]){__VA_ARGS__})
+#endif
+
 /* A compiled program. Any thread, several at once. It keeps its runtime and its program. */
 typedef struct ax_executable ax_executable;
 typedef struct ax_compile_options {
   ax_args donate;     /* the inputs whose memory may be reused for results, and that are gone once a run is started (see above) */
   bool keep_unused;   /* inputs that no result and no effect depends on are part of the program all the same: they are placed, held,
                          and gone when they are donated, so that a result may live in their memory. As jax.jit's keep_unused */
-  const char *const *names; /* names of the inputs for messages, which have the numbers too: as many as there are inputs, copied;
-                               NULL, or a NULL entry: no name */
+  ax_name_list names; /* names of the inputs for messages, which have the numbers too, {AX_NAMES("x", "w")}: as many as there are
+                         inputs, copied; {0}, or a NULL entry: no name */
   bool reference;     /* each device's own computation runs in plain reference code instead of machine code: slow, to find out which
                          of the two is wrong */
   uint32_t check_numerics; /* AX_CHECK_*: a run fails with AX_NOT_FINITE when an equation makes such a number: its result has one
@@ -216,12 +229,12 @@ typedef struct ax_compile_options {
   const ax_mesh *mesh; /* with `shardings`; else NULL */
   const char *shardings; /* "data; ? -> ?": how inputs and results lie over `mesh`, as ax_program_with_shardings has it; NULL: as
                             the program says */
-  /* Arrays such as the runs will be given, one for each input, borrowed for the call; NULL, and an entry that is: nothing. An input
-     of which `shardings` say nothing ("?", or no shardings at all) lies as its array does, over that array's mesh, so that
-     computation follows data: arguments that lie so are not copied, and each device computes with its blocks. As jax.jit without
-     in_shardings. Only how the arrays lie is looked at: they may be donated, or still to be made. One that is not committed
-     (ax_array_is_committed), or lies on a device without a mesh, says nothing. */
-  ax_array *const *like;
+  /* Arrays such as the runs will be given, one for each input, {AX_ARRAYS(x, w)}, borrowed for the call; {0}, and an entry that is
+     NULL: nothing. An input of which `shardings` say nothing ("?", or no shardings at all) lies as its array does, over that
+     array's mesh, so that computation follows data: arguments that lie so are not copied, and each device computes with its blocks.
+     As jax.jit without in_shardings. Only how the arrays lie is looked at: they may be donated, or still to be made. One that is
+     not committed (ax_array_is_committed), or lies on a device without a mesh, says nothing. */
+  ax_array_list like;
   bool timeline;      /* each run notes what every thread and device did, and when: ax_executable_timeline. Two looks at the clock
                          for each kernel, product and part of an exchange */
 } ax_compile_options;
@@ -229,10 +242,10 @@ typedef struct ax_compile_options {
    and so cannot deadlock) and partitioned (ax_program_partition): the mesh is that of its shard_maps. While an executable lives,
    compiling an equal program from the same lines with equal options gives one more reference to it (two threads at the same time
    may each get their own). `*out` is owned by the caller. Any thread. options may be NULL.
-   AX_INVALID_ARGUMENT: shardings that do not parse or fit; arrays in `like` of other types than the inputs, or on different
-   devices; a program with axes; more devices than the runtime allows; an input donated that there is not; a check_numerics that is
-   none. AX_ABSENT: what ax_program_partition says; a primitive that cannot be compiled. AX_OUT_OF_MEMORY: also when values are
-   larger than any machine's memory. */
+   AX_INVALID_ARGUMENT: shardings that do not parse or fit; another number of names, or of arrays in `like`, than of inputs; arrays
+   in `like` of other types than the inputs, or on different devices; a program with axes; more devices than the runtime allows; an
+   input donated that there is not; a check_numerics that is none. AX_ABSENT: what ax_program_partition says; a primitive that
+   cannot be compiled. AX_OUT_OF_MEMORY: also when values are larger than any machine's memory. */
 AX_MUST_USE ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options,
                                  ax_executable **out);
 /* ax_trace and ax_compile in one: the executable of a function of operands of these types. Statuses: theirs. */

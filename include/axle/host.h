@@ -84,6 +84,10 @@ static inline ax_host_array ax_lined_view(ax_host_array view, const char *call) 
 #ifndef __cplusplus
 #define AX_HOST_ARRAYS(...) (uint32_t)(sizeof((ax_host_array[]){__VA_ARGS__}) / sizeof(ax_host_array)), ((ax_host_array[]){__VA_ARGS__})
 #endif
+typedef struct ax_host_array_list { /* in structs of options: {AX_HOST_ARRAYS(a, b)} */
+  uint32_t count;
+  const ax_host_array *v;
+} ax_host_array_list;
 /* Element `index`, counted row-major, of whatever dtype: as a double; integers beyond 2^53 are rounded. NaN if there is no such
    element, the array has no data, or its dtype, rank or dimensions are invalid. */
 double ax_host_at(const ax_host_array *array, int64_t index);

@@ -8,8 +8,8 @@
 
      static AX_BODY(add_kernel) { ax_ref_store(in[2], ax_add(ax_ref_load(in[0]), ax_ref_load(in[1]))); }
      ..
-     ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(8), .in_specs = .., .out_specs = .., .out_count = 1, .outs = ..},
-     AX_FN(add_kernel, 3, 0), 2, in, out);
+     ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(8)}, .in_specs = {..}, .out_specs = {..}, .out_count = 1, .outs = ..},
+                    AX_FN(add_kernel, 3, 0), 2, in, out);
 
    Threads and time. Each core, each warpgroup and each copy under way goes on by itself. Only semaphores, barriers and the start of
    a copy order what two of them do. Two accesses of the same bytes that are not ordered, one of them a write, are a race, and the
@@ -89,11 +89,12 @@ ax_value ax_ref_swap_masked(ax_value ref, ax_value mask, ax_value value, ax_valu
 
 /* --- The target of an operation or a copy: the own core, or another --- */
 /* {0}: the own core of the own device. `axes` names axes of devices and of cores ("x", "x,core"), `coordinates` has a scalar of s32
-   or a number for each: along all others it is the own one. `device`, where `axes` is NULL and `logical` is set, is the number of a
-   device, row-major over all axes of devices in scope (jax's DeviceIdType.LOGICAL; the other way is its MESH). */
+   or a number for each, {AX_VALUES(i, core)}; another number of them is an error. Along all others it is the own one. `device`,
+   where `axes` is NULL and `logical` is set, is the number of a device, row-major over all axes of devices in scope (jax's
+   DeviceIdType.LOGICAL; the other way is its MESH). */
 typedef struct ax_target_core {
   const char *axes;
-  const ax_value *coordinates;
+  ax_value_list coordinates;
   bool logical;
   ax_value device;
 } ax_target_core;
@@ -161,17 +162,33 @@ void ax_run_scoped(uint32_t count, const ax_scratch *scratch, const char *along,
 /* --- Block specs --- */
 /* How an operand or result of a kernel over a grid is cut into blocks. {0}: the whole of it, in the mesh's default space. */
 typedef struct ax_block_spec {
-  uint32_t rank;        /* of `block`: the operand's; 0: the whole */
-  const int64_t *block; /* shape of a block; a 0: the dimension is squeezed, of size 1 and not there in the ref */
   ax_function index_map; /* (program ids: s32[] each) -> (index of the block in each dimension: s32[]); NULL: always 0, the first */
   void *context;         /* index_map's */
+  ax_dim_list block;     /* shape of a block, {AX_DIMS(8, 128)}, with an entry for each dimension of the operand; {0}: the whole.
+                            An entry of 0: the dimension is squeezed, of size 1 and not there in the ref */
   ax_space space;        /* AX_SPACE_NONE: VMEM; ANY, HBM: pinned there, the whole of it is what the body gets */
   int64_t delay_release; /* of pipelines: -1 + own, 0: the pipeline's (ax_pipeline_options) */
 } ax_block_spec;
+typedef struct ax_block_spec_list { /* {AX_BLOCK_SPECS({.block = {AX_DIMS(8)}}, {.space = AX_SPACE_ANY})}, {AX_BLOCK_SPECS(x, y)} */
+  uint32_t count;
+  const ax_block_spec *v;
+} ax_block_spec_list;
+#ifndef __cplusplus
+#define AX_BLOCK_SPECS(...) \
+  (uint32_t)(sizeof((ax_block_spec[]){__VA_ARGS__}) / sizeof(ax_block_spec)), ((const ax_block_spec[]){__VA_ARGS__})
+#endif
 
 /* --- Kernels --- */
 typedef enum ax_semantics { AX_ARBITRARY, AX_PARALLEL } ax_semantics; /* of a grid's dimension: in order; or in any, by several
                                                                          cores */
+typedef struct ax_semantics_list { /* {AX_SEMANTICS(AX_PARALLEL, AX_ARBITRARY)} */
+  uint32_t count;
+  const ax_semantics *v;
+} ax_semantics_list;
+#ifndef __cplusplus
+#define AX_SEMANTICS(...) \
+  (uint32_t)(sizeof((ax_semantics[]){__VA_ARGS__}) / sizeof(ax_semantics)), ((const ax_semantics[]){__VA_ARGS__})
+#endif
 
 /* Options of both kinds of kernels: over a grid, and over core meshes. */
 typedef struct ax_kernel_options {
@@ -193,17 +210,17 @@ typedef struct ax_kernel_options {
 
 /* A kernel over a grid: the body is run once for each of the grid's points, in row-major order along AX_ARBITRARY dimensions. */
 typedef struct ax_kernel {
-  uint32_t grid_rank;
-  const int64_t *grid;
-  const ax_semantics *semantics; /* NULL: all AX_ARBITRARY */
-  const ax_block_spec *in_specs, *out_specs; /* NULL: all {0} */
+  ax_dim_list grid;                       /* its sizes; {0}: one point */
+  ax_semantics_list semantics;            /* of each dimension of the grid; {0}: all AX_ARBITRARY */
+  ax_block_spec_list in_specs, out_specs; /* of each operand, and of each result; {0}: all {0} */
   uint32_t out_count;
   const ax_type *outs; /* arrays: dtype and shape of the results */
   ax_kernel_options options; /* {0}: the defaults */
 } ax_kernel;
 /* body: (refs of the blocks of operands, of results, of scratch) -> (). in: in_count arrays; out: kernel->out_count. As
    pl.pallas_call.
-   in_count: operands; body.in_count must be in_count + out_count + scratch_count. */
+   in_count: operands; body.in_count must be in_count + out_count + scratch_count. Errors besides: semantics of another number than
+   the grid has dimensions, specs than there are operands or results, sizes of a block than its operand has dimensions. */
 void ax_kernel_call(const ax_kernel *kernel, ax_fn body, uint32_t in_count, const ax_value *in, ax_value *out);
 
 /* A mesh of cores of a device. */
@@ -222,10 +239,9 @@ void ax_mpmd_map(uint32_t mesh_count, const ax_core_mesh *meshes, const ax_fn *b
 
 /* --- Pipelines, within a kernel: written with the above (src/kernel/pipeline.c) --- */
 typedef struct ax_pipeline_options {
-  uint32_t grid_rank;
-  const int64_t *grid;
+  ax_dim_list grid;
   uint32_t in_count, out_count;
-  const ax_block_spec *in_specs, *out_specs;
+  ax_block_spec_list in_specs, out_specs; /* in_count and out_count of them; {0}: all {0} */
   int64_t max_concurrent_steps; /* 0: 1, or 2 of the warp-specialised one */
   int64_t delay_release;        /* steps to wait before a slot is used again */
 } ax_pipeline_options;

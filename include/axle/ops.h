@@ -176,10 +176,6 @@ ax_value ax_dynamic_slice_in_dim(ax_value x, ax_value start, int64_t size, int64
 ax_value ax_dynamic_update_slice_in_dim(ax_value x, ax_value update, ax_value start, int64_t dimension);
 
 /* --- Indices; any T --- */
-typedef struct ax_dim_list { /* {AX_DIMS(0, 2)}; {0} is none */
-  uint32_t count;
-  const int64_t *v;
-} ax_dim_list;
 /* How an index is treated whose window is not inside the operand. FILL: a read gives the fill value, a write is dropped. CLIP: the
    nearest window inside is used. PROMISE_IN_BOUNDS: the caller promises that there is no such index; if there is one after all, its
    result is unspecified, but no memory outside the operands is touched. */
@@ -314,14 +310,14 @@ ax_value ax_matmul(ax_value a, ax_value b); /* as NumPy's, ranks >= 1 */
 ax_value ax_einsum(const char *subscripts, uint32_t count, const ax_value *xs);
 
 /* --- Windows; T numeric --- */
-/* Options of a convolution. Lists have one entry a spatial dimension, in the order in which rhs has them. NULL: 0 each for low and
-   high, 1 each for the others. */
+/* Options of a convolution. Lists have one entry a spatial dimension, in the order in which rhs has them: .strides =
+   {AX_DIMS(2, 2)}. {0}: 0 each for low and high, 1 each for the others. */
 typedef struct ax_conv_options {
   /* A letter for each dimension: lhs and out have N (batch) and C (features), rhs has O (features of the result) and I (of lhs, or
      of one group of them); all other letters are spatial dimensions, the same in all three. NULL: "NCHW", "OIHW", and out as lhs,
      with as many letters behind the first two as there are spatial dimensions. As jax.lax's dimension_numbers. */
   const char *lhs, *rhs, *out;
-  const int64_t *strides, *low, *high, *lhs_dilation, *rhs_dilation; /* low and high: zeros added; negative: elements cut off */
+  ax_dim_list strides, low, high, lhs_dilation, rhs_dilation; /* low and high: zeros added; negative: elements cut off */
   const char *padding; /* "SAME", "SAME_LOWER" or "VALID", in the place of low and high */
   int64_t feature_group_count, batch_group_count; /* 0: 1 */
   ax_dtype preferred_element_type; /* of the result, and of products where it is the wider: a float for floats; 0: that of the
@@ -331,22 +327,23 @@ typedef struct ax_conv_options {
    lhs at its place, over all features; the kernel is not reversed. lhs: T[N, C, s..], rhs: T[O, I, k..], in the order of dimensions
    that options gives; any number of spatial dimensions. options NULL: {0}. As jax.lax.conv_general_dilated.
    Sums are as dot_general's: products are added up place by place of the kernel. Errors: those of `axle help conv_general_dilated`;
-   letters that do not fit; padding said twice; a dtype asked for that is a float where the operands are not, or the other way
-   round. */
+   letters that do not fit; lists of another number of entries than there are spatial dimensions; padding said twice; a dtype asked
+   for that is a float where the operands are not, or the other way round. */
 ax_value ax_conv_general_dilated(ax_value lhs, ax_value rhs, const ax_conv_options *options);
 /* The same for images: lhs NCHW, rhs OIHW -> NCHW, as jax.lax.conv. strides NULL: 1 each; padding: "SAME", "SAME_LOWER", "VALID" or
    NULL, which is "VALID". */
 ax_value ax_conv(ax_value lhs, ax_value rhs, uint32_t count, const int64_t *strides, const char *padding);
 
-/* Options of reductions over windows. Lists have one entry a dimension. NULL: 0 each for low and high, 1 each for the others. */
+/* Options of reductions over windows. Lists have one entry a dimension. {0}: 0 each for low and high, 1 each for the others. */
 typedef struct ax_window_options {
-  const int64_t *strides, *low, *high, *base_dilation, *window_dilation; /* low and high: padding that does not change the result;
-                                                                            negative: elements cut off */
+  ax_dim_list strides, low, high, base_dilation, window_dilation; /* low and high: padding that does not change the result;
+                                                                     negative: elements cut off */
   const char *padding; /* "SAME", "SAME_LOWER" or "VALID", in the place of low and high */
 } ax_window_options;
 /* The sum, largest or smallest of each window: T[d..] -> T[n..]. window: its size, one entry a dimension. As jax.lax.reduce_window
    with add, max or min and its neutral value. Among equal elements the first in row-major order has the derivative, as in JAX.
-   Errors besides: a window, stride or dilation below 1; padding said twice, or none of the three. */
+   Errors besides: a window, stride or dilation below 1; lists of another number of entries than x has dimensions; padding said
+   twice, or none of the three. */
 ax_value ax_reduce_window_sum(ax_value x, uint32_t count, const int64_t *window, const ax_window_options *options);
 ax_value ax_reduce_window_max(ax_value x, uint32_t count, const int64_t *window, const ax_window_options *options);
 ax_value ax_reduce_window_min(ax_value x, uint32_t count, const int64_t *window, const ax_window_options *options);

@@ -18,11 +18,10 @@ extern "C" {
 /* {0}: all operands and results are mapped along dimension 0. */
 typedef struct ax_pmap_options {
   const char *axis_name; /* of the mapped axis, for collectives over it; NULL: an unused name ("pmap", "pmap_1", ..) */
-  const int *in_axes;    /* the mapped dimension of each operand; NULL: all 0; AX_NOT_MAPPED: none, each device gets all of it */
-  const int *out_axes;   /* where each result gets it; NULL: all 0; AX_NOT_MAPPED: nowhere, the result is the first device's */
+  ax_dim_list in_axes;   /* the mapped dimension of each operand; {0}: all 0; AX_NOT_MAPPED: none, each device gets all of it */
+  ax_dim_list out_axes;  /* where each result gets it; {0}: all 0; AX_NOT_MAPPED: nowhere, the result is the first device's */
   int64_t axis_size;     /* the mapped operands' size; 0: taken from them. Without a mapped operand it must be given */
-  const int64_t *devices; /* the ids of device_count devices, as many as the axis is long; NULL: the first there are */
-  uint32_t device_count;
+  ax_dim_list devices;   /* the ids of devices, as many as the axis is long; {0}: the first there are */
 } ax_pmap_options;
 
 /* Runs `f` on axis_size devices; device i gets slice i of each mapped operand. in: f.in_count values, out: f.out_count.
@@ -35,10 +34,11 @@ typedef struct ax_pmap_options {
    A pmap in a pmap takes axis_size devices for each of those around it: a program needs the product (ax_program_devices). All
    devices of a runtime are alike, and are numbered by their place on the mesh. Their choice and order change no result, so
    `devices` is only checked. Only the outermost pmap may give it.
-   Errors (kept by the trace): an axis_name that is no name or is in use around this one; an axis outside the rank of its operand or
-   result; no mapped operand and no axis_size; sizes of mapped dimensions that do not agree with each other (all are listed), with
-   axis_size or with device_count; a size of 0; device ids below 0 or twice, devices without a count or where axes are in scope
-   already; more than AX_MAX_AXES axes; the function's own. When compiled: more devices than the runtime allows
+   Errors (kept by the trace): an axis_name that is no name or is in use around this one; in_axes of another number than there are
+   operands, out_axes than results; an axis outside the rank of its operand or result; no mapped operand and no axis_size; sizes of
+   mapped dimensions that do not agree with each other (all are listed), with axis_size or with the number of devices; a size of 0;
+   device ids below 0 or twice, or where axes are in scope already; more than AX_MAX_AXES axes; the function's own. When compiled:
+   more devices than the runtime allows
    (ax_runtime_options.max_devices). */
 void ax_pmap(ax_fn f, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out, const ax_pmap_options *options);
 

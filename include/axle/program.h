@@ -83,6 +83,10 @@ typedef struct ax_args {
 #define AX_VALUES(...) (uint32_t)(sizeof((ax_value[]){{0}, __VA_ARGS__}) / sizeof(ax_value) - 1), ((ax_value[]){{0}, __VA_ARGS__} + 1)
 #define AX_FNS(...) (uint32_t)(sizeof((ax_fn[]){__VA_ARGS__}) / sizeof(ax_fn)), ((ax_fn[]){__VA_ARGS__}) /* branches of ax_switch */
 #endif
+typedef struct ax_value_list { /* in structs of options: {AX_VALUES(a, b)} */
+  uint32_t count;
+  const ax_value *v;
+} ax_value_list;
 
 /* A number as a handle: it belongs to no trace and has no dtype, and becomes a scalar of the dtype of the other operand where it
    meets one. A number that the dtype cannot hold exactly is an error for integers and bool; floats round. Functions whose operands

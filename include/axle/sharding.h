@@ -30,20 +30,21 @@ typedef struct ax_sharding ax_sharding;
 
 /* {0}: devices 0, 1, .. in order, as many as there are places. */
 typedef struct ax_sharding_options {
-  const int64_t *devices;  /* the ids of device_count devices, in the order of the places; NULL: 0 and on */
-  uint32_t device_count;   /* as many as there are places, or 0 without `devices` */
+  ax_dim_list devices;     /* the ids of devices, {AX_DIMS(0, 2, 1, 3)}, in the order of the places, as many as there are; {0}: 0
+                              and on */
+  uint32_t device_count;   /* as many as there are places; 0: not said */
   const char *memory_kind; /* NULL or "device": there is no other memory */
 } ax_sharding_options;
 
 /* Each of these: `*out` is owned by the caller, NULL on failure. options may be NULL: {0}. AX_INVALID_ARGUMENT: ids below 0, above
-   2^31 - 1 or twice; another number of them than there are places, or a number without ids that is another; what the function says.
+   2^31 - 1 or twice; another number of them than there are places; a device_count that is another; what the function says.
    AX_ABSENT: a memory kind other than "device". AX_OUT_OF_MEMORY. */
 /* mesh NULL: one device. AX_INVALID_ARGUMENT: an unsound mesh; a spec that ax_spec_parse refuses. */
 AX_MUST_USE ax_status ax_sharding_named(const ax_mesh *mesh, const char *spec, const ax_sharding_options *options,
                                         ax_sharding **out);
 /* All of an array on one device. AX_INVALID_ARGUMENT: an id below 0 or above 2^31 - 1. */
 AX_MUST_USE ax_status ax_sharding_single(int64_t device, ax_sharding **out);
-/* All of an array on each of options->device_count devices; 0: one. */
+/* All of an array on each of options->devices, or else on as many as options->device_count says; 0: one. */
 AX_MUST_USE ax_status ax_sharding_replicated(const ax_sharding_options *options, ax_sharding **out);
 /* From XLA's text: "{devices=[2,2]0,2,1,3}", "{devices=[2,2]<=[2,2]T(1,0)}", with " last_tile_dim_replicate" or "
    last_tile_dims={replicated}" when the last tile dimension is of devices with the same block; "{replicated}" and "{maximal

@@ -34,10 +34,11 @@ AX_MUST_USE ax_status ax_program_value_and_grad(const ax_program *program, ax_ar
 /* In place of a dimension, where vmap and pmap take one for each operand and result: None in JAX. A dimension below 0 counts from
    the end, so -1 is the last one. */
 enum { AX_NOT_MAPPED = INT_MIN };
-/* The mapped operands and results, and their dimensions. {0}: all of them along dimension 0. */
+/* The mapped operands and results, and their dimensions: .in_axes = {AX_DIMS(0, AX_NOT_MAPPED)}. {0}: all of them along
+   dimension 0. */
 typedef struct ax_vmap_options {
-  const int *in_axes;         /* the mapped dimension of each operand; NULL: all 0; AX_NOT_MAPPED: none */
-  const int *out_axes;        /* where each result gets it; NULL: all 0; AX_NOT_MAPPED: nowhere, it must not depend on a mapped
+  ax_dim_list in_axes;        /* the mapped dimension of each operand; {0}: all 0; AX_NOT_MAPPED: none */
+  ax_dim_list out_axes;       /* where each result gets it; {0}: all 0; AX_NOT_MAPPED: nowhere, it must not depend on a mapped
                                  operand */
   int64_t size;               /* of the mapped dimensions. 0, for a function only: taken from the mapped operands */
   const char *axis_name;      /* of the mapped axis, for collectives over it; NULL: none */
@@ -49,9 +50,10 @@ typedef struct ax_vmap_options {
    axis_name: the program may use collectives over it when it was traced in an environment that has it. spmd_axis_name: the specs of
    shard_maps inside get these axes for the new dimension, so that each device has a part of the batch, instead of all of it. It has
    no effect inside a shard_map over them.
-   AX_INVALID_ARGUMENT: an axis outside the rank; a size below 0, or another than the named axis has; a result with AX_NOT_MAPPED
-   that depends on a mapped input; spmd_axis_name: no axes of a shard_map's mesh, or used in its specs, or a size that they do not
-   divide. AX_ABSENT: in a shard_map that splits the batch, a collective over axis_name or over one of spmd_axis_name. */
+   AX_INVALID_ARGUMENT: in_axes of another number than there are inputs, out_axes than results; an axis outside the rank; a size
+   below 0, or another than the named axis has; a result with AX_NOT_MAPPED that depends on a mapped input; spmd_axis_name: no axes
+   of a shard_map's mesh, or used in its specs, or a size that they do not divide. AX_ABSENT: in a shard_map that splits the batch,
+   a collective over axis_name or over one of spmd_axis_name. */
 AX_MUST_USE ax_status ax_program_vmap(const ax_program *program, const ax_vmap_options *options, ax_program **out);
 /* Removes equations whose results are unused, collectives among them, in nested programs too, with the operands and results these
    no longer need. Equations with other effects stay, and so do inputs. */

@@ -126,14 +126,20 @@ ax_type ax_array_type(ax_dtype dtype, uint32_t rank, const int64_t *dims);
      p                a pointer to what the compiler does not know: nothing is checked
    Lists that are written out live as long as the block they stand in. C++ has no macros that make lists: they are {2, 3} there, and
    the like (docs/cxx.md). AX_ALL_DIMS is the list that stands for all dimensions.
-   A count is exact, or AX_ROOM(n), as the macros give it for x: n entries, of which the first are used. */
+   A count is exact, or AX_ROOM(n), as the macros give it for x: n entries, of which the first are used.
+   In structs of options a list is a struct of both, made of the same macros in braces, {AX_DIMS(2, 3)} or {AX_LIST(n, p)}, whose
+   count is exact. {0} says nothing: the default holds. Otherwise another number of entries than is needed is an error of the call
+   that takes the options. */
 #define AX_ALL_DIMS 0, NULL
 #define AX_ROOM(count) (UINT32_C(0x80000000) | (uint32_t)(count))
 #define AX_ANY_ROOM UINT32_MAX /* as many as are needed */
+typedef struct ax_dim_list { /* in structs of options: {AX_DIMS(0, 2)} */
+  uint32_t count;
+  const int64_t *v;
+} ax_dim_list;
 #ifndef __cplusplus
 #define AX_DIMS(...) (uint32_t)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1), ((int64_t[]){0, __VA_ARGS__} + 1)
 #define AX_PAIRS(...) (uint32_t)(sizeof((int64_t[][2]){__VA_ARGS__}) / sizeof(int64_t[2])), ((const int64_t[][2]){__VA_ARGS__})
-#define AX_INTS(...) ((int64_t[]){__VA_ARGS__}) /* the list alone, for fields of options */
 #define AX_LIST(count, list) (uint32_t)(count), (list)
 /* A list as a function's macro takes it, x or the others, becomes a count and a pointer. A list that is a member of a struct ends with
    the member. */

@@ -39,7 +39,7 @@ static ax_sharding *sharding_on(const char *mesh_text, const char *spec, int64_t
   TEST_OK(ax_mesh_parse(mesh_text, &mesh));
   const uint32_t count = (uint32_t)ax_mesh_devices(&mesh);
   for (uint32_t i = 0; i < count; i++) ids[i] = first + (int64_t)i * by;
-  TEST_OK(ax_sharding_named(&mesh, spec, &(ax_sharding_options){.devices = ids, .device_count = count}, &made));
+  TEST_OK(ax_sharding_named(&mesh, spec, &(ax_sharding_options){.devices = {count, ids}}, &made));
   return made;
 }
 
@@ -64,12 +64,10 @@ static void sum(const ax_value *in, ax_value *out, void *context) {
   out[1] = in[2];
 }
 
-static const char *const names[] = {"x", "y", "z"};
-
 /* Of x + y, z; on a mesh, NULL: none. */
 static ax_executable *compile(const char *mesh_text, const char *shardings) {
   const ax_type types[] = {type, type, type};
-  ax_compile_options options = {.names = names, .shardings = shardings};
+  ax_compile_options options = {.names = {AX_NAMES("x", "y", "z")}, .shardings = shardings};
   ax_mesh mesh;
   ax_executable *e;
   if (mesh_text != NULL) {
@@ -297,15 +295,14 @@ static void leaves(void **state) {
 /* The first five that do not match, by number and name, and how many more. */
 static void named(void **state) {
   (void)state;
-  static const char *const few[] = {"a", NULL, "c"};
   const ax_type types[] = {type, type, type};
   ax_executable *e, *again, *other;
   ax_array *x = put_anywhere();
   float one = 1;
   ax_array *scalar, *out[2];
   TEST_OK(ax_device_put_data(runtime, NULL, "", &(ax_type){.dtype = AX_F32}, &one, &scalar));
-  TEST_OK(ax_jit(runtime, AX_FN(sum, 3, 2), types, &(ax_compile_options){.names = few}, &e));
-  TEST_OK(ax_jit(runtime, AX_FN(sum, 3, 2), types, &(ax_compile_options){.names = few}, &again));
+  TEST_OK(ax_jit(runtime, AX_FN(sum, 3, 2), types, &(ax_compile_options){.names = {AX_NAMES("a", NULL, "c")}}, &e));
+  TEST_OK(ax_jit(runtime, AX_FN(sum, 3, 2), types, &(ax_compile_options){.names = {AX_NAMES("a", NULL, "c")}}, &again));
   TEST_OK(ax_jit(runtime, AX_FN(sum, 3, 2), types, NULL, &other));
   assert_ptr_equal(e, again);
   assert_ptr_not_equal(e, other);

@@ -30,10 +30,11 @@ void ax_executable_destroy(ax_executable *e) {
   ax_free(e);
 }
 
-ax_status ax_names_copy(const char *const *names, uint32_t count, const char ***out) {
+ax_status ax_names_copy(const ax_name_list *given, uint32_t count, const char ***out) {
   size_t bytes = ((size_t)count + 1) * sizeof **out;
   *out = NULL;
-  if (names == NULL) return AX_OK;
+  const char *const *names = given->v;
+  if (given->count == 0) return AX_OK;
   for (uint32_t i = 0; i < count; i++) bytes += names[i] != NULL ? strlen(names[i]) + 1 : 0;
   *out = ax_calloc(1, bytes);
   if (*out == NULL) return ax_out_of_memory(bytes);
@@ -113,7 +114,7 @@ static ax_status compile(ax_runtime *runtime, ax_program *program, const ax_laid
                          const ax_compile_key *key, ax_executable **out) {
   ax_executable *e = create(runtime, program);
   if (e == NULL) return ax_out_of_memory(sizeof *e);
-  ax_status status = ax_names_copy(key->options->names, program->in_count, &e->names);
+  ax_status status = ax_names_copy(&key->options->names, program->in_count, &e->names);
   ax_float_mode caller = ax_float_mode_enter(); /* constants are rounded as in runs */
   if (status == AX_OK) status = make(e, laid, lower_seconds, key->options);
   ax_float_mode_leave(caller);
@@ -156,7 +157,8 @@ ax_status ax_executable_of(ax_runtime *runtime, ax_program *program, const ax_la
 
 /* Finds how arrays given as `like` lie. An array that is not committed gives no layout. Neither does one without a mesh, since a
    program without a mesh has the same devices anyway. *says: some array gives a layout. */
-static ax_status look_at_like(const ax_program *program, ax_array *const *arrays, ax_lying *like, bool *says) {
+static ax_status look_at_like(const ax_program *program, const ax_array_list *list, ax_lying *like, bool *says) {
+  ax_array *const *arrays = list->v;
   uint32_t first = AX_NONE;
   *says = false;
   for (uint32_t i = 0; i < program->in_count; i++) {
@@ -181,7 +183,7 @@ static ax_status lay_like(ax_program *program, const ax_compile_options *options
   bool says = false;
   ax_lying *like = ax_calloc((size_t)program->in_count + 1, sizeof like[0]);
   if (like == NULL) return ax_out_of_memory(program->in_count * sizeof like[0]);
-  ax_status status = options->like != NULL ? look_at_like(program, options->like, like, &says) : AX_OK;
+  ax_status status = options->like.count > 0 ? look_at_like(program, &options->like, like, &says) : AX_OK;
   if (status == AX_OK && options->shardings == NULL && !says) *out = ax_program_retain(program);
   else if (status == AX_OK) status = ax_program_laid_like(program, options->mesh, options->shardings, like, out);
   ax_free(like);
@@ -190,10 +192,12 @@ static ax_status lay_like(ax_program *program, const ax_compile_options *options
 
 ax_status ax_program_laid_over(ax_program *program, const ax_compile_options *options, const char *who, ax_program **out) {
   *out = NULL;
+  AX_TRY(ax_option_check(who, "names", options->names.count, options->names.v, program->in_count, "input"));
+  AX_TRY(ax_option_check(who, "like", options->like.count, options->like.v, program->in_count, "input"));
   if ((options->shardings == NULL) != (options->mesh == NULL))
     return ax_error(AX_INVALID_ARGUMENT, "the options have %s; they go together",
                     options->mesh == NULL ? "shardings and no mesh" : "a mesh and no shardings");
-  if (options->shardings == NULL && options->like == NULL) {
+  if (options->shardings == NULL && options->like.count == 0) {
     *out = ax_program_retain(program);
     return AX_OK;
   }

@@ -11,12 +11,12 @@ enum { first_chain_count = 64 };
 /* --- The key --- */
 
 ax_compile_key ax_compile_key_of(const ax_program *program, const ax_compile_options *options, const bool *donate) {
-  const uint32_t words[] = {options->timeline, options->reference, options->check_numerics, options->unchecked_ragged,
-                            options->keep_unused, options->names != NULL};
+  const uint32_t words[] = {options->timeline,         options->reference,   options->check_numerics,
+                            options->unchecked_ragged, options->keep_unused, options->names.count > 0};
   uint64_t hash = ax_hash_bytes(program->hash, words, sizeof words);
   hash = ax_hash_bytes(hash, donate, program->in_count * sizeof donate[0]);
-  for (uint32_t i = 0; options->names != NULL && i < program->in_count; i++)
-    if (options->names[i] != NULL) hash = ax_hash_bytes(hash, options->names[i], strlen(options->names[i]) + 1);
+  for (uint32_t i = 0; i < options->names.count; i++)
+    if (options->names.v[i] != NULL) hash = ax_hash_bytes(hash, options->names.v[i], strlen(options->names.v[i]) + 1);
   return (ax_compile_key){program, options, donate, hash};
 }
 
@@ -35,7 +35,7 @@ static bool same_options(const ax_executable *e, const ax_compile_options *optio
     return false;
   for (uint32_t i = 0; i < e->signature.in_count; i++)
     if (e->signature.in[i].asked != donate[i]) return false;
-  return same_names((const char *const *)e->names, options->names, e->signature.in_count);
+  return same_names((const char *const *)e->names, options->names.count > 0 ? options->names.v : NULL, e->signature.in_count);
 }
 
 static bool matches(const ax_executable *e, const ax_compile_key *key) {

@@ -60,7 +60,6 @@ static void looks_at_few(void **state) {
 /* One program with each option: each executable is found again, and by its own options only. */
 static void options_are_told_apart(void **state) {
   (void)state;
-  static const char *const named[] = {"x", "y"}, *const other[] = {"x", "z"}, *const half[] = {"x", NULL};
   const ax_compile_options options[] = {{.timeline = false},
                                         {.timeline = true},
                                         {.reference = true},
@@ -71,9 +70,9 @@ static void options_are_told_apart(void **state) {
                                         {.donate = AX_ARGS(0)},
                                         {.donate = AX_ARGS(1)},
                                         {.donate = AX_ARGS(0, 1)},
-                                        {.names = named},
-                                        {.names = other},
-                                        {.names = half}};
+                                        {.names = {AX_NAMES("x", "y")}},
+                                        {.names = {AX_NAMES("x", "z")}},
+                                        {.names = {AX_NAMES("x", NULL)}}};
   const ax_type types[] = {TEST_TYPE(AX_F32, 4), TEST_TYPE(AX_F32, 4)};
   ax_program *program = test_trace(two, NULL, types, 2, 1);
   ax_executable *e[AX_COUNT(options)];

@@ -80,10 +80,10 @@ static void test_follows(void **state) {
   (void)state;
   ax_array *x = put(&mesh, "i"), *w = put(&mesh, ""), *both[] = {x, w}, *cut[] = {x, NULL};
   ax_compile_options options[] = {
-      {.like = both},
-      {.like = cut},
-      {.like = both, .mesh = &mesh, .shardings = "? -> ?"},
-      {.like = both, .mesh = &mesh, .shardings = "i; ? -> i"},
+      {.like = {AX_LIST(2, both)}},
+      {.like = {AX_LIST(2, cut)}},
+      {.like = {AX_LIST(2, both)}, .mesh = &mesh, .shardings = "? -> ?"},
+      {.like = {AX_LIST(2, both)}, .mesh = &mesh, .shardings = "i; ? -> i"},
   };
   for (size_t k = 0; k < AX_COUNT(options); k++) {
     ax_executable *e = compile(&options[k]);
@@ -93,7 +93,8 @@ static void test_follows(void **state) {
   ax_executable *e = compile(NULL);
   expect(e, x, w, "P() over (i=8,)", 1, 528384);
   ax_executable_release(e);
-  e = compile(&(ax_compile_options){.like = both, .mesh = &mesh, .shardings = "_,i; ? -> ?"}); /* what is said comes first */
+  e = compile(
+      &(ax_compile_options){.like = {AX_LIST(2, both)}, .mesh = &mesh, .shardings = "_,i; ? -> ?"}); /* what is said comes first */
   assert_int_equal(ax_executable_in_spec(e, 0)->count[0], 0);
   assert_int_equal(ax_executable_in_spec(e, 0)->count[1], 1);
   ax_executable_release(e);
@@ -109,17 +110,18 @@ static void test_stages_and_meshes(void **state) {
   ax_mesh grid;
   ax_sharding *rows, *columns;
   TEST_OK(ax_mesh_parse("a=2,b=4", &grid));
-  TEST_OK(ax_sharding_named(&mesh, "i", &(ax_sharding_options){ids, 8, NULL}, &rows));
-  TEST_OK(ax_sharding_named(&grid, "", &(ax_sharding_options){ids, 8, NULL}, &columns));
+  TEST_OK(ax_sharding_named(&mesh, "i", &(ax_sharding_options){.devices = {AX_LIST(8, ids)}}, &rows));
+  TEST_OK(ax_sharding_named(&grid, "", &(ax_sharding_options){.devices = {AX_LIST(8, ids)}}, &columns));
   ax_array *in[2], *x = put(&mesh, "i"), *like[] = {x, NULL};
   TEST_OK(ax_device_put_as(runtime, rows, &host, &in[0]));
   TEST_OK(ax_device_put_as(runtime, columns, &host, &in[1]));
-  ax_executable *e = compile(&(ax_compile_options){.like = in}), *first = compile(&(ax_compile_options){.like = like}), *second;
+  ax_executable *e = compile(&(ax_compile_options){.like = {AX_LIST(2, in)}}),
+                *first = compile(&(ax_compile_options){.like = {AX_LIST(2, like)}}), *second;
   expect(e, in[0], in[1], "P(a+b) over (a=2, b=4), devices 15 14 13 12 11 10 9 8", 0, 66048);
   ax_program *program;
   ax_lowered *lowered;
   TEST_OK(ax_trace(AX_FN(layer, 2, 1), AX_TYPES(square, square), &program));
-  TEST_OK(ax_program_lower(program, &(ax_compile_options){.like = like}, &lowered));
+  TEST_OK(ax_program_lower(program, &(ax_compile_options){.like = {AX_LIST(2, like)}}, &lowered));
   assert_int_equal(ax_lowered_in_spec(lowered, 0)->count[0], 1);
   TEST_OK(ax_lowered_compile(runtime, lowered, &second));
   assert_int_equal(ax_executable_in_spec(second, 0)->count[0], 1);
@@ -145,7 +147,7 @@ static void test_says_nothing(void **state) {
   ax_executable *plain = compile(NULL);
   ax_array *const lists[][2] = {{here, NULL}, {here, there}, {NULL, NULL}};
   for (size_t k = 0; k < AX_COUNT(lists); k++) {
-    ax_executable *e = compile(&(ax_compile_options){.like = lists[k]});
+    ax_executable *e = compile(&(ax_compile_options){.like = {AX_LIST(2, lists[k])}});
     assert_ptr_equal(e, plain);
     ax_executable_release(e);
   }
@@ -165,12 +167,11 @@ static void test_refused(void **state) {
   TEST_OK(ax_mesh_parse("i=4", &four));
   TEST_OK(ax_device_put_data(runtime, &mesh, "i", &row, data, &short_one));
   ax_array *x = put(&mesh, "i"), *w = put(&four, "");
-  TEST_FAILS(ax_jit(runtime, AX_FN(layer, 2, 1), AX_TYPES(square, square),
-                    &(ax_compile_options){.like = (ax_array *[]){x, short_one}}, &e),
-             AX_INVALID_ARGUMENT, "compile: like: input 1 is f32[64,64], and the array f32[64]");
   TEST_FAILS(
-      ax_jit(runtime, AX_FN(layer, 2, 1), AX_TYPES(square, square), &(ax_compile_options){.like = (ax_array *[]){x, w}}, &e),
-      AX_INVALID_ARGUMENT, "compile: like: the arrays of inputs 0 and 1 lie on different devices");
+      ax_jit(runtime, AX_FN(layer, 2, 1), AX_TYPES(square, square), &(ax_compile_options){.like = {AX_ARRAYS(x, short_one)}}, &e),
+      AX_INVALID_ARGUMENT, "compile: like: input 1 is f32[64,64], and the array f32[64]");
+  TEST_FAILS(ax_jit(runtime, AX_FN(layer, 2, 1), AX_TYPES(square, square), &(ax_compile_options){.like = {AX_ARRAYS(x, w)}}, &e),
+             AX_INVALID_ARGUMENT, "compile: like: the arrays of inputs 0 and 1 lie on different devices");
   ax_array_release(short_one);
   ax_array_release(x);
   ax_array_release(w);

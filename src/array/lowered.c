@@ -18,7 +18,7 @@ static void destroy(ax_lowered *l) {
   ax_program_release(l->program);
   ax_laid_deinit(&l->laid);
   ax_free((uint32_t *)l->options.donate.list);
-  ax_free((const char **)l->options.names);
+  ax_free((const char **)l->options.names.v);
   ax_free(l);
 }
 
@@ -27,11 +27,11 @@ static ax_status keep_options(ax_lowered *l, const ax_compile_options *options, 
   l->options = *options;
   l->options.mesh = NULL;
   l->options.shardings = NULL;
-  l->options.like = NULL;
+  l->options.like = (ax_array_list){0};
   l->options.donate.list = NULL;
-  l->options.names = NULL;
-  AX_TRY(ax_names_copy(options->names, in_count, &names));
-  l->options.names = (const char *const *)names;
+  l->options.names = (ax_name_list){0};
+  AX_TRY(ax_names_copy(&options->names, in_count, &names));
+  if (names != NULL) l->options.names = (ax_name_list){in_count, (const char *const *)names};
   if (options->donate.list == NULL) return AX_OK;
   const size_t bytes = options->donate.count * sizeof options->donate.list[0];
   uint32_t *list = ax_alloc(bytes);
@@ -43,8 +43,8 @@ static ax_status keep_options(ax_lowered *l, const ax_compile_options *options, 
 
 static ax_status lower(ax_lowered *l, ax_program *program, const ax_compile_options *options) {
   const double begin = ax_seconds();
-  AX_TRY(keep_options(l, options, program->in_count));
   AX_TRY(ax_program_laid_over(program, options, "lower", &l->program));
+  AX_TRY(keep_options(l, options, program->in_count));
   ax_float_mode caller = ax_float_mode_enter(); /* as ax_compile */
   ax_status status = ax_program_lay_out(l->program, options->keep_unused, &l->laid);
   ax_float_mode_leave(caller);

@@ -75,7 +75,7 @@ static void forms(void **state) {
   TEST_OK(ax_runtime_create(&(ax_runtime_options){.workers = 1}, &runtime));
   for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
     const ax_mesh mesh = mesh_of(forms[i].mesh);
-    const ax_host_array host = ax_host_view(AX_F32, AX_LIST(forms[i].rank, AX_INTS(3)), data);
+    const ax_host_array host = ax_host_view(AX_F32, AX_LIST(forms[i].rank, ((int64_t[]){3})), data);
     ax_array *x;
     float got[18];
     TEST_OK(ax_replicate(runtime, &mesh, forms[i].spec, &host, &x));

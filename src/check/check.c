@@ -278,7 +278,7 @@ static bool seen_before(struct checked *c, const ax_eqn *eqn, ax_status *status)
 }
 
 static bool is_given(const struct checked *c, uint32_t input) {
-  return c->options->in != NULL && c->options->in[input].data != NULL;
+  return c->options->in.count > 0 && c->options->in.v[input].data != NULL;
 }
 
 static ax_status note_decides(struct checked *c, const ax_machine *machine) {
@@ -354,7 +354,7 @@ static ax_status go_through(const ax_program *program, struct checked *c) {
   ax_tensor **in = ax_calloc(program->in_count + 1, sizeof in[0]), **out = ax_calloc(program->out_count + 1, sizeof out[0]);
   ax_status status = in == NULL || out == NULL ? ax_out_of_memory(0) : AX_OK;
   for (uint32_t i = 0; i < program->in_count && status == AX_OK; i++)
-    status = make_input(&program->types[i], is_given(c, i) ? &c->options->in[i] : NULL, i, &in[i]);
+    status = make_input(&program->types[i], is_given(c, i) ? &c->options->in.v[i] : NULL, i, &in[i]);
   const ax_hooks hooks = {.kernel = come_to, .kernel_context = c};
   if (status == AX_OK) {
     status = ax_evaluate_on(&hooks, program, in, out);
@@ -379,9 +379,11 @@ ax_status(ax_check)(const ax_program *program, const ax_check_options *options, 
   *out = NULL;
   AX_TRY(ax_require(program, "program"));
   AX_TRY(ax_whole_check(program));
+  if (options == NULL) options = &defaults;
+  AX_TRY(ax_option_check("check", "in", options->in.count, options->in.v, program->in_count, "input"));
   struct checked *c = ax_calloc(1, sizeof *c);
   if (c == NULL) return ax_out_of_memory(sizeof *c);
-  c->options = options != NULL ? options : &defaults;
+  c->options = options;
   ax_status status = go_through(program, c);
   if (status == AX_OK) status = list_made_up(c, program);
   c->report.kernels = c->kernels;

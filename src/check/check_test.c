@@ -40,7 +40,8 @@ static AX_BODY(ring) {
   const slip wrong = *(const slip *)context;
   ax_value right = right_of(ax_axis_index("d")), own = ax_ref_at(in[2], ax_integer(0)), other = ax_ref_at(in[2], ax_integer(1));
   ax_value left = wrong == WRONG_NEIGHBOUR ? right : left_of(ax_axis_index("d"));
-  const ax_target_core to = {.axes = "d", .coordinates = &right}, back = {.axes = "d", .coordinates = &left};
+  const ax_target_core to = {.axes = "d", .coordinates = {AX_VALUES(right)}},
+                       back = {.axes = "d", .coordinates = {AX_VALUES(left)}};
   ax_value barrier = ax_barrier_semaphore();
   if (wrong == OUT_OF_BOUNDS) own = ax_ref_at(in[2], ax_add(ax_axis_index("d"), ax_integer(1))), other = own;
   if (wrong != NO_BARRIER) ax_semaphore_signal(barrier, ax_integer(wrong == SIGNAL_TWICE ? 2 : 1), &back);

@@ -119,7 +119,7 @@ static void second(ax_function body, const void *context) {
 
 static AX_BODY(signals_second) {
   const ax_value one = ax_integer(1);
-  ax_semaphore_signal(*(const ax_value *)context, one, &(ax_target_core){.axes = "core", .coordinates = &one});
+  ax_semaphore_signal(*(const ax_value *)context, one, &(ax_target_core){.axes = "core", .coordinates = {AX_VALUES(one)}});
 }
 static AX_BODY(waits) { ax_semaphore_wait(*(const ax_value *)context, ax_integer(1)); }
 static AX_BODY(second_waits) { second(waits, context); }

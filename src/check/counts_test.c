@@ -79,7 +79,7 @@ static ax_value cell_of(const part *p, uint32_t cell) { return ax_ref_at(p->refs
 static void emit(const part *p, const act *a, ax_value *sum) {
   const uint32_t own = device_of(p->plan, p->core);
   ax_value device = ax_full_i64(AX_S32, AX_DIMS(), a->to);
-  const ax_target_core there = {.axes = "d", .coordinates = &device};
+  const ax_target_core there = {.axes = "d", .coordinates = {AX_VALUES(device)}};
   const ax_target_core *to = a->to != own ? &there : NULL;
   switch (a->kind) {
     case STORE:
@@ -147,7 +147,7 @@ static AX_BODY(body) {
     ax_value all = ax_barrier_semaphore();
     for (uint32_t d = 0; d < p->devices; d++) {
       ax_value device = ax_full_i64(AX_S32, AX_DIMS(), d);
-      ax_semaphore_signal(all, ax_integer(1), &(ax_target_core){.axes = "d", .coordinates = &device});
+      ax_semaphore_signal(all, ax_integer(1), &(ax_target_core){.axes = "d", .coordinates = {AX_VALUES(device)}});
     }
     ax_semaphore_wait(all, ax_integer(p->devices));
   }
@@ -659,8 +659,10 @@ static const char *compare(const plan *p, bool first, bool exhaustive) {
   ax_check_report *report;
   TEST_OK(ax_trace(AX_CLOSURE(whole, 1, 1, p), &type, &program));
   for (int way = 0; way < (exhaustive ? 3 : 2) && said == NULL; way++) {
-    if (ax_check(program, &(ax_check_options){.in = &array, .explore = way == 1, .exhaustive = way == 2, .max_states = 300000},
-                 &report) != AX_OK) {
+    if (ax_check(
+            program,
+            &(ax_check_options){.in = {AX_HOST_ARRAYS(array)}, .explore = way == 1, .exhaustive = way == 2, .max_states = 300000},
+            &report) != AX_OK) {
       said = ax_message();
       break;
     }

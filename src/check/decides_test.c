@@ -78,7 +78,7 @@ static void expect(const kernel *k, bool given, const char *named) {
   const ax_host_array in[3] = {given ? ax_host_view(AX_S32, AX_DIMS(2), index) : (ax_host_array){0}};
   char letters[4] = {0};
   TEST_OK(ax_trace(AX_CLOSURE(whole, 3, 1, k), types, &program));
-  TEST_OK(ax_check(program, &(ax_check_options){.in = in}, &report));
+  TEST_OK(ax_check(program, &(ax_check_options){.in = {AX_LIST(3, in)}}, &report));
   for (uint32_t i = 0; i < report->made_up_count; i++) letters[i] = (char)('a' + report->made_up[i]);
   assert_string_equal(letters, named);
   ax_check_report_release(report);

@@ -63,7 +63,7 @@ static void signal(ax_value semaphore) { ax_semaphore_signal(semaphore, ax_integ
 static void await(ax_value semaphore) { ax_semaphore_wait(semaphore, ax_integer(1)); }
 static void signal_to(ax_value semaphore, int64_t device) {
   ax_value to = ax_full_i64(AX_S32, AX_DIMS(), device);
-  ax_semaphore_signal(semaphore, ax_integer(1), &(ax_target_core){.axes = "d", .coordinates = &to});
+  ax_semaphore_signal(semaphore, ax_integer(1), &(ax_target_core){.axes = "d", .coordinates = {AX_VALUES(to)}});
 }
 static AX_BODY(not_there) { out[0] = ax_lt(ax_semaphore_read(*(const ax_value *)context), ax_integer(1)); }
 static void spin(const ax_value *semaphore) { ax_while(AX_CLOSURE(not_there, 0, 1, semaphore), AX_FN(nothing, 0, 0), NULL, NULL); }

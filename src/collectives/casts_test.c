@@ -517,7 +517,7 @@ static void everything(const ax_value *in, ax_value *out, void *context) {
   ax_pushforward(linear, in, &pushed);
   out[6] = pushed;
   ax_value many = ax_mul(ax_reshape(ax_add(ax_iota(AX_F64, AX_DIMS(3), 0), ax_real(-1)), AX_DIMS(3, 1)), in[1]);
-  ax_vmap(f, AX_VALUES(in[0], many), &out[7], &(ax_vmap_options){.in_axes = (const int[]){UNMAPPED, 0}});
+  ax_vmap(f, AX_VALUES(in[0], many), &out[7], &(ax_vmap_options){.in_axes = {AX_DIMS(UNMAPPED, 0)}});
   ax_grad(AX_CLOSURE(steepness, 2, 1, context), AX_FIRST(2), in, &out[8]);
 }
 
@@ -608,7 +608,7 @@ static void without_memory(void **state) {
 static void mapped(const ax_value *in, ax_value *out, void *context) {
   ax_value x = ax_reshape(in[0], AX_DIMS(4, 4, 4));
   ax_vmap(AX_CLOSURE(on_device, 2, 1, context), AX_VALUES(x, in[1]), out,
-          &(ax_vmap_options){.in_axes = (const int[]){0, UNMAPPED}, .out_axes = (const int[]){UNMAPPED}, .axis_name = "d"});
+          &(ax_vmap_options){.in_axes = {AX_DIMS(0, UNMAPPED)}, .out_axes = {AX_DIMS(UNMAPPED)}, .axis_name = "d"});
 }
 
 static void over_the_axis(void **state) {

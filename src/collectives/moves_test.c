@@ -124,7 +124,7 @@ static void found_on_devices(const ax_value *in, ax_value *out, void *context) {
 }
 static void found_in_a_batch(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_vmap(AX_FN(found, 2, 3), in, out, &(ax_vmap_options){.axis_name = "d", .in_axes = (const int[]){0, AX_NOT_MAPPED}});
+  ax_vmap(AX_FN(found, 2, 3), in, out, &(ax_vmap_options){.axis_name = "d", .in_axes = {AX_DIMS(0, AX_NOT_MAPPED)}});
 }
 
 static void a_source_that_is_found(void **state) {

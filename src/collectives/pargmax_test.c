@@ -42,7 +42,7 @@ static void over_two_axes(const ax_value *in, ax_value *out, void *context) {
 static void over_a_batch(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_vmap(AX_CLOSURE(both, 1, 2, "d"), in, out,
-          &(ax_vmap_options){.axis_name = "d", .out_axes = (int[]){AX_NOT_MAPPED, AX_NOT_MAPPED}});
+          &(ax_vmap_options){.axis_name = "d", .out_axes = {AX_DIMS(AX_NOT_MAPPED, AX_NOT_MAPPED)}});
 }
 
 static void check(ax_function function, ax_dtype dtype, const double data[members][elems], const int64_t *most,

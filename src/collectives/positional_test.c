@@ -143,7 +143,7 @@ static void mean_over(const ax_value *in, ax_value *out, void *context) {
 static void mean_of(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_vmap(AX_FN(mean_over, 1, 2), in, out,
-          &(ax_vmap_options){.axis_name = "b", .out_axes = (const int[]){AX_NOT_MAPPED, AX_NOT_MAPPED}});
+          &(ax_vmap_options){.axis_name = "b", .out_axes = {AX_DIMS(AX_NOT_MAPPED, AX_NOT_MAPPED)}});
 }
 
 static void means_of_integers(void **state) {

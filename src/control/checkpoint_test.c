@@ -106,7 +106,7 @@ static AX_BODY(on_device) {
   if (s->place == IN_CALL) ax_closed_call(f, in, made);
   if (s->place == IN_BATCH) {
     ax_value members[] = {ax_stack(2, (ax_value[]){in[0], ax_cos(in[0])}, 0), in[1]};
-    ax_vmap(AX_CLOSURE(turn_member, 2, 1, context), members, made, &(ax_vmap_options){.in_axes = (const int[]){0, AX_NOT_MAPPED}});
+    ax_vmap(AX_CLOSURE(turn_member, 2, 1, context), members, made, &(ax_vmap_options){.in_axes = {AX_DIMS(0, AX_NOT_MAPPED)}});
   }
   out[0] = ax_psum(ax_reduce_sum(ax_mul(made[0], made[0]), AX_ALL_DIMS, false), "d");
 }
@@ -133,7 +133,7 @@ static AX_BODY(everything) {
   ax_value many = ax_mul(ax_reshape(ax_add(ax_iota(AX_F64, AX_DIMS(3), 0), ax_real(-1)), AX_DIMS(3, 1)), in[1]), again, pulled[2];
   ax_value_and_grad(f, AX_FIRST(2), in, out);
   ax_fn both = AX_CLOSURE(steepness, 2, 1, context);
-  ax_vmap(both, AX_VALUES(in[0], many), &out[3], &(ax_vmap_options){.in_axes = (const int[]){AX_NOT_MAPPED, 0}});
+  ax_vmap(both, AX_VALUES(in[0], many), &out[3], &(ax_vmap_options){.in_axes = {AX_DIMS(AX_NOT_MAPPED, 0)}});
   ax_grad(both, AX_FIRST(2), in, &out[4]);
   ax_jvp(f, AX_FIRST(2), in, in, &again, &out[6]);
   ax_linear linear = ax_linearize(f, AX_FIRST(2), in, &again);

@@ -92,7 +92,7 @@ static ax_status backward(const ax_program *program, ax_program **out) {
   return ax_program_value_and_grad(program, AX_FIRST(3), out);
 }
 static ax_status members(const ax_program *program, ax_program **out) {
-  return ax_program_vmap(program, &(ax_vmap_options){.in_axes = (int[]){0, AX_NOT_MAPPED, 0}, .size = 4}, out);
+  return ax_program_vmap(program, &(ax_vmap_options){.in_axes = {AX_DIMS(0, AX_NOT_MAPPED, 0)}, .size = 4}, out);
 }
 static ax_status merged(const ax_program *program, ax_program **out) { return ax_program_cse(program, out); }
 

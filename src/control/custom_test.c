@@ -116,7 +116,7 @@ static AX_BODY(everything) {
   ax_value many = ax_mul(ax_reshape(ax_add(ax_iota(AX_F64, AX_DIMS(3), 0), ax_real(-1)), AX_DIMS(3, 1)), in[1]), again;
   ax_value_and_grad(f, AX_FIRST(2), in, out);
   ax_fn both = AX_CLOSURE(steepness, 2, 1, context);
-  ax_vmap(both, AX_VALUES(in[0], many), &out[3], &(ax_vmap_options){.in_axes = (const int[]){AX_NOT_MAPPED, 0}});
+  ax_vmap(both, AX_VALUES(in[0], many), &out[3], &(ax_vmap_options){.in_axes = {AX_DIMS(AX_NOT_MAPPED, 0)}});
   ax_grad(both, AX_FIRST(2), in, &out[4]);
   ax_value tangent = ax_full(AX_F64, AX_DIMS(), 0), pulled[2];
   if (s->by != BY_VJP) ax_jvp(f, AX_FIRST(2), in, in, &again, &tangent);

@@ -7,6 +7,19 @@ ax_status ax_list_check(const char *who, const char *takes, const char *what, ui
   return ax_error(AX_INVALID_ARGUMENT, "%s: %s %u %s%s, but the list has %u", who, takes, needed, what, needed == 1 ? "" : "s", given);
 }
 
+ax_status ax_option_check(const char *who, const char *option, uint32_t count, const void *v, uint32_t needed, const char *what) {
+  if (count == 0 || (count == needed && v != NULL)) return AX_OK;
+  if (v == NULL) return ax_error(AX_INVALID_ARGUMENT, "%s: %s has a count of %u, but no entries", who, option, count);
+  return ax_error(AX_INVALID_ARGUMENT, "%s: %s has %u %s, but there %s %u %s%s", who, option, count,
+                  count == 1 ? "entry" : "entries", needed == 1 ? "is" : "are", needed, what, needed == 1 ? "" : "s");
+}
+
+bool ax_option_fits(const char *who, const char *option, uint32_t count, const void *v, uint32_t needed, const char *what) {
+  ax_status status = ax_option_check(who, option, count, v, needed, what);
+  if (status != AX_OK) ax_fail(status);
+  return status == AX_OK;
+}
+
 ax_status ax_list_length(const char *who, const char *what, uint32_t count, uint32_t *length) {
   *length = ax_list_entries(count, AX_ROOM(0));
   if (count != AX_ANY_ROOM) return AX_OK;

@@ -289,6 +289,16 @@ static inline uint32_t ax_list_entries(uint32_t count, uint32_t needed) {
 /* AX_INVALID_ARGUMENT unless the list has the entries that are needed: "grad: the function takes 2 operands, but the list has 1".
    takes: "the function takes"; what: "operand". */
 AX_MUST_USE ax_status ax_list_check(const char *who, const char *takes, const char *what, uint32_t count, uint32_t needed);
+/* AX_INVALID_ARGUMENT unless a list in a struct of options is {0} or has the entries that are needed: "vmap: in_axes has 1 entry,
+   but there are 2 operands". */
+AX_MUST_USE ax_status ax_option_check(const char *who, const char *option, uint32_t count, const void *v, uint32_t needed,
+                                      const char *what);
+/* The same in a trace. False: the trace has failed. */
+bool ax_option_fits(const char *who, const char *option, uint32_t count, const void *v, uint32_t needed, const char *what);
+/* Entry i of such a list, or what holds where it is {0}. */
+static inline int64_t ax_option_at(const ax_dim_list *list, uint32_t i, int64_t otherwise) {
+  return list->count > 0 ? list->v[i] : otherwise;
+}
 /* Of a list whose length the caller alone knows: its count without AX_ROOM. AX_INVALID_ARGUMENT: AX_ANY_ROOM. */
 AX_MUST_USE ax_status ax_list_length(const char *who, const char *what, uint32_t count, uint32_t *length);
 /* Checks the lists of a call in a trace. False: the trace has failed, and all entries that `out` (may be NULL) has are poison. */

@@ -61,7 +61,7 @@ AX_MUST_USE ax_status ax_prune_program(struct ax_memo *memo, const ax_program *p
 
 /* The dimension meant by a user's number, for an array of `rank` dimensions: a negative number counts from the end. *dim is -1 for
    AX_NOT_MAPPED. False: there is no such dimension. */
-bool ax_mapped_dim(int given, uint32_t rank, int *dim);
+bool ax_mapped_dim(int64_t given, uint32_t rank, int *dim);
 
 enum { AX_BATCH_ANY = -2 }; /* in front when batched, -1 otherwise */
 /* in_dim[i]: where input i gets its batch dimension, or -1. want[i]: where result i must have its own (-1: it must have none), or

@@ -31,13 +31,12 @@ static AX_BODY(at_row) {
 }
 
 static AX_BODY(kernel) {
-  const ax_block_spec spec = {.rank = 2, .block = AX_INTS(2, 3), .index_map = at_row};
+  const ax_block_spec spec = {.block = {AX_DIMS(2, 3)}, .index_map = at_row};
   const ax_scratch scratch = {.type = AX_VMEM(AX_F32, 1, 3)};
   const ax_value captured = in[1];
-  ax_kernel_call(&(ax_kernel){.grid_rank = 1,
-                              .grid = AX_INTS(3),
-                              .in_specs = &spec,
-                              .out_specs = &spec,
+  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(3)},
+                              .in_specs = {AX_BLOCK_SPECS(spec)},
+                              .out_specs = {AX_BLOCK_SPECS(spec)},
                               .out_count = 1,
                               .outs = (const ax_type[]){AX_TYPE(AX_F32, 5, 3)},
                               .options = {.scratch_count = 1, .scratch = &scratch}},
@@ -97,7 +96,7 @@ static AX_BODY(steps) { /* each reads what the last one stored */
 }
 
 static AX_BODY(stepping) {
-  ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(2), .out_count = 1, .outs = (const ax_type[]){AX_TYPE(AX_F32, 4, 2)}},
+  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2)}, .out_count = 1, .outs = (const ax_type[]){AX_TYPE(AX_F32, 4, 2)}},
                  AX_CLOSURE(steps, 2, 0, context), 1, in, out);
 }
 

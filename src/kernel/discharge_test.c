@@ -30,11 +30,10 @@ static AX_BODY(square_block) {
 }
 
 static AX_BODY(edges) {
-  const ax_block_spec spec = {.rank = 2, .block = AX_INTS(2, 3), .index_map = at_ij};
-  ax_kernel_call(&(ax_kernel){.grid_rank = 2,
-                              .grid = AX_INTS(3, 3),
-                              .in_specs = &spec,
-                              .out_specs = &spec,
+  const ax_block_spec spec = {.block = {AX_DIMS(2, 3)}, .index_map = at_ij};
+  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(3, 3)},
+                              .in_specs = {AX_BLOCK_SPECS(spec)},
+                              .out_specs = {AX_BLOCK_SPECS(spec)},
                               .out_count = 1,
                               .outs = (const ax_type[]){AX_TYPE(AX_F32, 5, 7)},
                               .options = *(const ax_kernel_options *)context},
@@ -47,11 +46,10 @@ static void at_ijk(const ax_value *in, ax_value *out, void *context) {
 }
 
 static AX_BODY(thin) {
-  const ax_block_spec spec = {.rank = 3, .block = AX_INTS(1, 3, 0), .index_map = at_ijk};
-  ax_kernel_call(&(ax_kernel){.grid_rank = 3,
-                              .grid = AX_INTS(2, 2, 3),
-                              .in_specs = &spec,
-                              .out_specs = &spec,
+  const ax_block_spec spec = {.block = {AX_DIMS(1, 3, 0)}, .index_map = at_ijk};
+  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2, 2, 3)},
+                              .in_specs = {AX_BLOCK_SPECS(spec)},
+                              .out_specs = {AX_BLOCK_SPECS(spec)},
                               .out_count = 1,
                               .outs = (const ax_type[]){AX_TYPE(AX_F32, 2, 5, 3)},
                               .options = *(const ax_kernel_options *)context},
@@ -80,18 +78,16 @@ static AX_BODY(product_step) {
 
 /* x: [4,6], y: [6,4], z: [2] */
 static AX_BODY(product) {
-  const ax_block_spec ins[] = {{.rank = 2, .block = AX_INTS(2, 2), .index_map = at_ik},
-                               {.rank = 2, .block = AX_INTS(2, 2), .index_map = at_kj}};
-  const ax_block_spec outs = {.rank = 2, .block = AX_INTS(2, 2), .index_map = at_ij};
+  const ax_block_spec ins[] = {{.block = {AX_DIMS(2, 2)}, .index_map = at_ik}, {.block = {AX_DIMS(2, 2)}, .index_map = at_kj}};
+  const ax_block_spec outs = {.block = {AX_DIMS(2, 2)}, .index_map = at_ij};
   const ax_scratch scratch = {.type = AX_VMEM(AX_F32, 2, 2)};
   ax_kernel_options options = *(const ax_kernel_options *)context;
   options.scratch_count = 1;
   options.scratch = &scratch;
   ax_value captured = in[2];
-  ax_kernel_call(&(ax_kernel){.grid_rank = 3,
-                              .grid = AX_INTS(2, 2, 3),
-                              .in_specs = ins,
-                              .out_specs = &outs,
+  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2, 2, 3)},
+                              .in_specs = {AX_LIST(2, ins)},
+                              .out_specs = {AX_BLOCK_SPECS(outs)},
                               .out_count = 1,
                               .outs = (const ax_type[]){AX_TYPE(AX_F32, 4, 4)},
                               .options = options},
@@ -281,9 +277,9 @@ static void test_derivatives(void **state) {
 static void check_batch(const subject *s, const ax_kernel_options *options, uint32_t fixed, uint64_t seed) {
   enum { size = 3 };
   ax_program *kernel = traced(s, options), *mapped;
-  int axes[3];
+  int64_t axes[3];
   for (uint32_t i = 0; i < s->in_count; i++) axes[i] = (fixed >> i & 1) != 0 ? AX_NOT_MAPPED : 0;
-  TEST_OK(ax_program_vmap(kernel, &(ax_vmap_options){.in_axes = axes, .size = size}, &mapped));
+  TEST_OK(ax_program_vmap(kernel, &(ax_vmap_options){.in_axes = {s->in_count, axes}, .size = size}, &mapped));
   test_random random = {seed};
   ax_tensor *in[3], *one[3], *all = NULL, *each = NULL;
   for (uint32_t i = 0; i < s->in_count; i++) {
@@ -392,8 +388,7 @@ static AX_BODY(number_body) { /* x, y: [2], a captured value that varies */
 
 static AX_BODY(number_kernel) {
   ax_value captured = in[1];
-  ax_kernel_call(&(ax_kernel){.grid_rank = 1,
-                              .grid = AX_INTS(1),
+  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(1)},
                               .out_count = 1,
                               .outs = (const ax_type[]){AX_TYPE(AX_F32, 2)},
                               .options = *(const ax_kernel_options *)context},
@@ -412,7 +407,7 @@ static AX_BODY(on_mesh) {
 
 static AX_BODY(mapped) {
   ax_vmap(AX_CLOSURE(number_kernel, 2, 1, context), in, out,
-          &(ax_vmap_options){.in_axes = (const int[]){0, AX_NOT_MAPPED}, .axis_name = "d"});
+          &(ax_vmap_options){.in_axes = {AX_DIMS(0, AX_NOT_MAPPED)}, .axis_name = "d"});
 }
 
 static void test_axes(void **state) {
@@ -515,7 +510,7 @@ static void test_samples_alike(void **state) {
 
 static AX_BODY(signals) { /* x, y, semaphore */
   ax_value to = ax_integer(0);
-  ax_semaphore_signal(in[2], ax_integer(1), &(ax_target_core){.axes = "core", .coordinates = &to});
+  ax_semaphore_signal(in[2], ax_integer(1), &(ax_target_core){.axes = "core", .coordinates = {AX_VALUES(to)}});
   ax_semaphore_wait(in[2], ax_integer(1));
   ax_ref_store(in[1], ax_ref_load(in[0]));
 }
@@ -608,15 +603,14 @@ static AX_BODY(uses_some) { /* a, b, c -> x, y, z: b and y are not touched; of w
 
 static AX_BODY(some) {
   const ax_type f = AX_TYPE(AX_F32, 4);
-  const ax_block_spec blocks = {.rank = 1, .block = AX_INTS(2), .index_map = NULL};
+  const ax_block_spec blocks = {.block = {AX_DIMS(2)}, .index_map = NULL};
   const ax_block_spec ins[] = {{0}, blocks, {0}}, outs[] = {{0}, blocks, {0}};
   const uint32_t aliases[][2] = {{1, 1}, {2, 2}};
   const ax_value captured[] = {in[3], in[4]};
   ax_value made[3];
-  ax_kernel_call(&(ax_kernel){.grid_rank = 1,
-                              .grid = AX_INTS(2),
-                              .in_specs = ins,
-                              .out_specs = outs,
+  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2)},
+                              .in_specs = {AX_LIST(3, ins)},
+                              .out_specs = {AX_LIST(3, outs)},
                               .out_count = 3,
                               .outs = (const ax_type[]){f, f, f},
                               .options = {.alias_count = 2, .aliases = aliases}},

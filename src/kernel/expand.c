@@ -65,8 +65,7 @@ static ax_block_spec *specs_of(const expansion *e) {
     int64_t *block = ax_trace_alloc((shape->rank + 1) * sizeof block[0]);
     if (block == NULL) return NULL;
     find_squeezed(shape, &p->blocks.v[i], block);
-    specs[i].rank = shape->rank;
-    specs[i].block = block;
+    specs[i].block = (ax_dim_list){shape->rank, block};
     specs[i].index_map = call_map;
     specs[i].context = p->index_maps.v[p->blocked.v[k][1]];
   }
@@ -96,12 +95,11 @@ static AX_BODY(expanded) {
   const ax_block_spec *specs = specs_of(e);
   ax_value *refs = e->given + p->consts;
   if (specs == NULL) return;
-  const ax_pipeline_options options = {.grid_rank = p->grid.count,
-                                       .grid = p->grid.v,
+  const ax_pipeline_options options = {.grid = {p->grid.count, p->grid.v},
                                        .in_count = e->operands,
                                        .out_count = e->results,
-                                       .in_specs = specs,
-                                       .out_specs = specs + e->operands,
+                                       .in_specs = {e->operands, specs},
+                                       .out_specs = {e->results, specs + e->operands},
                                        .max_concurrent_steps = p->aliases.count > 0 ? 1 : 2};
   if (!ax_pipe_take(function, &options, 1, refs, &e->pipe) || e->pipe.steps == 0 || !ax_pipe_look(&e->pipe)) return;
   e->pipe.in_place = p->aliases.count > 0;

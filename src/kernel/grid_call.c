@@ -50,9 +50,10 @@ static ax_type block_ref(const ax_block_spec *spec, const ax_type *whole, ax_typ
   int64_t dims[AX_MAX_RANK];
   uint32_t rank = 0;
   *shape = ax_array_type(whole->dtype, whole->rank, whole->dims);
-  for (uint32_t d = 0; d < spec->rank; d++) {
-    shape->dims[d] = spec->block[d] == 0 ? 1 : spec->block[d];
-    if (spec->block[d] != 0) dims[rank++] = spec->block[d];
+  for (uint32_t d = 0; d < spec->block.count; d++) {
+    const int64_t size = spec->block.v[d];
+    shape->dims[d] = size == 0 ? 1 : size;
+    if (size != 0) dims[rank++] = size;
   }
   return ax_ref_type(spec->space == AX_SPACE_NONE ? AX_SPACE_VMEM : spec->space, whole->dtype, rank, dims);
 }
@@ -63,22 +64,24 @@ static ax_status take_spec(cutting *c, const ax_block_spec *spec, const ax_type 
   if (spec->space < AX_SPACE_NONE || spec->space >= AX_SPACE_COUNT || spec->space == AX_SPACE_REGISTERS)
     return ax_error(AX_INVALID_ARGUMENT, "%s is no space for operands",
                     spec->space == AX_SPACE_REGISTERS ? "registers" : "what is given");
-  if (spec->rank == 0) {
+  if (spec->block.count == 0) {
     if (spec->index_map != NULL && whole->rank > 0)
       return ax_error(AX_INVALID_ARGUMENT, "an index map, but no block that it could choose");
     p->blocks.v[i] =
         ax_ref_type(spec->space == AX_SPACE_NONE ? AX_SPACE_VMEM : spec->space, whole->dtype, whole->rank, whole->dims);
     return AX_OK;
   }
-  if (spec->block == NULL) return ax_error(AX_INVALID_ARGUMENT, "a block of %u dimensions without their sizes", spec->rank);
-  if (spec->rank != whole->rank)
-    return ax_error(AX_INVALID_ARGUMENT, "a block of %u dimensions, but it is %s", spec->rank,
+  if (spec->block.v == NULL)
+    return ax_error(AX_INVALID_ARGUMENT, "a block of %u dimensions without their sizes", spec->block.count);
+  if (spec->block.count != whole->rank)
+    return ax_error(AX_INVALID_ARGUMENT, "a block of %u dimensions, but it is %s", spec->block.count,
                     ax_type_string(whole, &ax_builder_current()->axes));
   if (pinned)
     return ax_error(AX_INVALID_ARGUMENT, "what is pinned in %s has no blocks: bodies get the whole of it",
                     ax_space_names[spec->space]);
-  for (uint32_t d = 0; d < spec->rank; d++)
-    if (spec->block[d] < 0) return ax_error(AX_INVALID_ARGUMENT, "dimension %u of the block is %lld", d, (long long)spec->block[d]);
+  for (uint32_t d = 0; d < whole->rank; d++)
+    if (spec->block.v[d] < 0)
+      return ax_error(AX_INVALID_ARGUMENT, "dimension %u of the block is %lld", d, (long long)spec->block.v[d]);
   p->blocks.v[i] = block_ref(spec, whole, &p->block_shapes.v[p->block_shapes.count++]);
   p->blocked.v[p->blocked.count][0] = i;
   p->blocked.v[p->blocked.count++][1] = p->index_maps.count;
@@ -87,11 +90,13 @@ static ax_status take_spec(cutting *c, const ax_block_spec *spec, const ax_type 
   return AX_OK;
 }
 
-static bool take_specs(cutting *c, const ax_block_spec *specs, const char *side, const ax_type *whole, uint32_t count) {
+static bool take_specs(cutting *c, const char *option, const ax_block_spec_list *specs, const char *side, const ax_type *whole,
+                       uint32_t count) {
   static const ax_block_spec none;
+  if (!ax_option_fits(function, option, specs->count, specs->v, count, side)) return false;
   uint32_t first = c->params->blocks.count;
   for (uint32_t i = 0; i < count; i++) {
-    ax_status status = take_spec(c, specs != NULL ? &specs[i] : &none, &whole[i], first + i);
+    ax_status status = take_spec(c, specs->count > 0 ? &specs->v[i] : &none, &whole[i], first + i);
     if (status == AX_OK) continue;
     ax_fail(ax_error_context(status, "%s: %s %u: ", function, side, i));
     return false;
@@ -108,20 +113,24 @@ static bool take_blocks(cutting *c, const ax_kernel *kernel, const ax_type *in, 
   p->blocked.v = ax_trace_alloc(both * sizeof p->blocked.v[0]);
   p->block_shapes.v = ax_trace_alloc(both * sizeof p->block_shapes.v[0]);
   p->index_maps.v = c->maps;
-  return !ax_failed() && take_specs(c, kernel->in_specs, "operand", in, in_count) &&
-         take_specs(c, kernel->out_specs, "result", p->outs.v, kernel->out_count);
+  return !ax_failed() && take_specs(c, "in_specs", &kernel->in_specs, "operand", in, in_count) &&
+         take_specs(c, "out_specs", &kernel->out_specs, "result", p->outs.v, kernel->out_count);
 }
 
 static bool take_grid(const ax_kernel *kernel, ax_kernel_params *params) {
-  if (!ax_dims_take(&ax_prim_kernel_call, kernel->grid_rank, kernel->grid, &params->grid)) return false;
-  for (uint32_t d = 0; d < kernel->grid_rank; d++) {
-    if (kernel->grid[d] < 0 || kernel->grid[d] > INT32_MAX) {
-      ax_reject_as(function, "dimension %u of the grid is %lld", d, (long long)kernel->grid[d]);
+  const ax_semantics_list *semantics = &kernel->semantics;
+  const uint32_t rank = kernel->grid.count;
+  if (!ax_dims_take(&ax_prim_kernel_call, rank, kernel->grid.v, &params->grid) ||
+      !ax_option_fits(function, "semantics", semantics->count, semantics->v, rank, "grid dimension"))
+    return false;
+  for (uint32_t d = 0; d < rank; d++) {
+    if (kernel->grid.v[d] < 0 || kernel->grid.v[d] > INT32_MAX) {
+      ax_reject_as(function, "dimension %u of the grid is %lld", d, (long long)kernel->grid.v[d]);
       return false;
     }
-    if (kernel->semantics != NULL) params->semantics.v[d] = kernel->semantics[d];
+    if (semantics->count > 0) params->semantics.v[d] = semantics->v[d];
   }
-  if (kernel->semantics != NULL) params->semantics.count = kernel->grid_rank;
+  params->semantics.count = semantics->count;
   return true;
 }
 

@@ -9,8 +9,8 @@ static AX_BODY(send_right) {
   const bool *logical = context;
   ax_value next = ax_add(ax_axis_index("d"), ax_integer(1)), right = ax_where(ax_eq(next, ax_integer(4)), ax_integer(0), next),
            barrier = ax_barrier_semaphore();
-  const ax_target_core to =
-      *logical ? (ax_target_core){.logical = true, .device = right} : (ax_target_core){.axes = "d", .coordinates = &right};
+  const ax_target_core to = *logical ? (ax_target_core){.logical = true, .device = right}
+                                     : (ax_target_core){.axes = "d", .coordinates = {AX_VALUES(right)}};
   ax_semaphore_signal(barrier, ax_integer(1), &to);
   ax_semaphore_wait(barrier, ax_integer(1));
   ax_copy_start(in[0], in[1], &(ax_copy_options){.received = (ax_value *)&in[2], .sent = (ax_value *)&in[3], .to = &to});

@@ -108,11 +108,10 @@ static AX_BODY(first) { out[0] = in[0]; }
 
 static AX_BODY(talking) {
   const ax_kernel_options *options = context;
-  const ax_block_spec spec = {.rank = 1, .block = AX_INTS(2), .index_map = first};
-  ax_kernel_call(&(ax_kernel){.grid_rank = 1,
-                              .grid = AX_INTS(2),
-                              .in_specs = &spec,
-                              .out_specs = &spec,
+  const ax_block_spec spec = {.block = {AX_DIMS(2)}, .index_map = first};
+  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2)},
+                              .in_specs = {AX_BLOCK_SPECS(spec)},
+                              .out_specs = {AX_BLOCK_SPECS(spec)},
                               .out_count = 1,
                               .outs = (const ax_type[]){AX_TYPE(AX_F32, 4)},
                               .options = *options},

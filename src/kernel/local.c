@@ -125,11 +125,13 @@ bool ax_take_core(const char *function, const ax_target_core *to, ax_core_params
     ax_fail(ax_error_context(status, "%s: ", function));
     return false;
   }
-  if (out->axes.count > 0 && to->coordinates == NULL) {
-    ax_reject_as(function, "axes \"%s\" without coordinates", to->axes);
+  if (to->coordinates.count != out->axes.count || (out->axes.count > 0 && to->coordinates.v == NULL)) {
+    const uint32_t count = to->coordinates.v != NULL ? to->coordinates.count : 0;
+    ax_reject_as(function, "axes \"%s\" take %u coordinate%s, but there %s %u", to->axes, out->axes.count,
+                 out->axes.count == 1 ? "" : "s", count == 1 ? "is" : "are", count);
     return false;
   }
-  for (uint32_t i = 0; i < out->axes.count; i++) in[(*count)++] = ax_as(function, to->coordinates[i], AX_S32);
+  for (uint32_t i = 0; i < out->axes.count; i++) in[(*count)++] = ax_as(function, to->coordinates.v[i], AX_S32);
   return !ax_failed();
 }
 

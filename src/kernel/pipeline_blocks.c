@@ -17,16 +17,16 @@ static bool refuse(const ax_pipe *pipe, const ax_piped *of, ax_status status) {
 }
 
 static bool take_grid(ax_pipe *pipe, const ax_pipeline_options *options) {
-  if (options->grid_rank > AX_MAX_RANK || (options->grid_rank > 0 && options->grid == NULL)) {
-    ax_reject_as(pipe->function, "a grid of %u dimensions%s", options->grid_rank,
-                 options->grid == NULL ? " without their sizes" : "");
+  const ax_dim_list *grid = &options->grid;
+  if (grid->count > AX_MAX_RANK || (grid->count > 0 && grid->v == NULL)) {
+    ax_reject_as(pipe->function, "a grid of %u dimensions%s", grid->count, grid->v == NULL ? " without their sizes" : "");
     return false;
   }
-  pipe->rank = options->grid_rank;
+  pipe->rank = grid->count;
   pipe->steps = 1;
   bool empty = false, fits = true;
   for (uint32_t d = 0; d < pipe->rank; d++) {
-    int64_t size = pipe->grid[d] = options->grid[d];
+    int64_t size = pipe->grid[d] = grid->v[d];
     if (size < 0 || size > INT32_MAX) {
       ax_reject_as(pipe->function, "dimension %u of the grid is %lld", d, (long long)size);
       return false;
@@ -39,28 +39,37 @@ static bool take_grid(ax_pipe *pipe, const ax_pipeline_options *options) {
   return fits || empty;
 }
 
+/* Checks that the lists have a spec for each operand and each result. */
+static bool take_specs(const ax_pipe *pipe, const ax_pipeline_options *options) {
+  const ax_block_spec_list *in = &options->in_specs, *out = &options->out_specs;
+  return ax_option_fits(pipe->function, "in_specs", in->count, in->v, options->in_count, "operand") &&
+         ax_option_fits(pipe->function, "out_specs", out->count, out->v, options->out_count, "result");
+}
+
 static ax_status take_block(ax_piped *of) {
   const ax_block_spec *spec = of->spec;
   int64_t slot[AX_MAX_RANK];
+  const ax_dim_list *block = &spec->block;
   uint32_t rank = 0;
-  if (spec->rank == 0) {
+  if (block->count == 0) {
     if (spec->index_map != NULL && of->whole.rank > 0)
       return ax_error(AX_INVALID_ARGUMENT, "an index map, but no block that it could choose");
     memcpy(of->block, of->whole.dims, sizeof of->block);
     rank = of->whole.rank;
     memcpy(slot, of->whole.dims, sizeof slot);
-  } else if (spec->rank != of->whole.rank || spec->block == NULL)
-    return ax_error(AX_INVALID_ARGUMENT, "a block of %u dimensions%s, but it is %s", spec->rank,
-                    spec->block == NULL ? " without their sizes" : "", ax_type_string(&of->whole, &ax_builder_current()->axes));
-  for (uint32_t d = 0; d < spec->rank; d++) {
-    if (spec->block[d] < 0) return ax_error(AX_INVALID_ARGUMENT, "dimension %u of the block is %lld", d, (long long)spec->block[d]);
-    of->block[d] = spec->block[d] == 0 ? 1 : spec->block[d];
-    if (spec->block[d] != 0) slot[rank++] = spec->block[d];
+  } else if (block->count != of->whole.rank || block->v == NULL)
+    return ax_error(AX_INVALID_ARGUMENT, "a block of %u dimensions%s, but it is %s", block->count,
+                    block->v == NULL ? " without their sizes" : "", ax_type_string(&of->whole, &ax_builder_current()->axes));
+  for (uint32_t d = 0; d < block->count; d++) {
+    const int64_t size = block->v[d];
+    if (size < 0) return ax_error(AX_INVALID_ARGUMENT, "dimension %u of the block is %lld", d, (long long)size);
+    of->block[d] = size == 0 ? 1 : size;
+    if (size != 0) slot[rank++] = size;
   }
   if (rank + 1 > AX_MAX_RANK)
     return ax_error(AX_INVALID_ARGUMENT, "a block of %u dimensions: slots have one more, and %d is the most", rank, AX_MAX_RANK);
   of->slot = ax_ref_type(spec->space == AX_SPACE_NONE ? AX_SPACE_VMEM : spec->space, of->whole.dtype, rank, slot);
-  of->map = spec->rank > 0 ? (ax_fn){spec->index_map, 0, of->whole.rank, spec->context} : (ax_fn){0};
+  of->map = block->count > 0 ? (ax_fn){spec->index_map, 0, of->whole.rank, spec->context} : (ax_fn){0};
   return AX_OK;
 }
 
@@ -80,7 +89,7 @@ static ax_status take_operand(const ax_pipe *pipe, ax_piped *of, int64_t delay) 
   if (of->pinned) {
     of->slot = of->whole;
     of->invariant = true;
-    if (of->spec->rank == 0) return AX_OK;
+    if (of->spec->block.count == 0) return AX_OK;
     return ax_error(AX_INVALID_ARGUMENT, "what is pinned in %s has no blocks: the body gets the whole of it",
                     ax_space_names[space]);
   }
@@ -95,7 +104,7 @@ bool ax_pipe_take(const char *function, const ax_pipeline_options *options, int6
   if (ax_failed()) return false;
   *pipe = (ax_pipe){.function = function, .in_count = options->in_count, .out_count = options->out_count};
   pipe->stages = options->max_concurrent_steps == 0 ? most : options->max_concurrent_steps;
-  if (!take_grid(pipe, options)) return false;
+  if (!take_grid(pipe, options) || !take_specs(pipe, options)) return false;
   if (pipe->stages < 1 || options->delay_release < 0 || options->delay_release >= pipe->stages) {
     ax_reject_as(
         function,
@@ -109,9 +118,9 @@ bool ax_pipe_take(const char *function, const ax_pipeline_options *options, int6
   if (pipe->of == NULL || types == NULL) return false;
   for (uint32_t i = 0; i < count; i++) {
     bool out = ax_pipe_is_out(pipe, i);
-    const ax_block_spec *specs = out ? options->out_specs : options->in_specs;
+    const ax_block_spec_list *specs = out ? &options->out_specs : &options->in_specs;
     uint32_t number = out ? i - pipe->in_count : i;
-    pipe->of[i] = (ax_piped){.spec = specs != NULL ? &specs[number] : &whole,
+    pipe->of[i] = (ax_piped){.spec = specs->count > 0 ? &specs->v[number] : &whole,
                              .side = out ? "result" : "operand",
                              .number = number,
                              .ref = refs[i],

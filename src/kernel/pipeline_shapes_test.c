@@ -77,15 +77,18 @@ static float doubled(int64_t i, int64_t j) { return 2 * x_at(i, j); }
 static void emit(ax_pipeline_options options, const ax_block_spec *in_spec, const ax_block_spec *out_spec, ax_fn body,
                  const ax_value *refs) {
   options.in_count = options.out_count = 1;
-  options.in_specs = in_spec;
-  options.out_specs = out_spec;
+  options.in_specs = (ax_block_spec_list){1, in_spec};
+  options.out_specs = (ax_block_spec_list){1, out_spec};
   if (options.max_concurrent_steps == 0) options.max_concurrent_steps = 2;
   ax_emit_pipeline(&options, body, refs);
 }
 
-#define SPEC(map, ...) &(ax_block_spec){.rank = 2, .block = AX_INTS(__VA_ARGS__), .index_map = (map)}
-#define GRID(...) \
-  (ax_pipeline_options) { .grid_rank = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .grid = AX_INTS(__VA_ARGS__) }
+#define SPEC(map, ...) \
+  &(ax_block_spec) { .block = {AX_DIMS(__VA_ARGS__)}, .index_map = (map) }
+#define GRID(...)                    \
+  (ax_pipeline_options) {            \
+    .grid = { AX_DIMS(__VA_ARGS__) } \
+  }
 
 /* 7 x 5 in blocks of 3 x 2: what sticks out is read as NaN, and not written. */
 static AX_BODY(ragged) { emit(GRID(3, 3), SPEC(i_j, 3, 2), SPEC(i_j, 3, 2), AX_FN(twice, 2, 0), in); }
@@ -162,13 +165,16 @@ static void all_shapes(void **state) {
 static AX_BODY(clear) { ax_ref_store(in[1], ax_integer(0)); }
 static AX_BODY(no_steps) { emit(GRID(3, 0), SPEC(i_j, 1, 1), SPEC(i_j, 1, 1), AX_FN(clear, 2, 0), in); }
 static AX_BODY(no_steps_of_warps) {
-  const ax_block_spec spec = {.rank = 2, .block = AX_INTS(1, 1), .index_map = i_j};
-  const ax_warp_pipeline_options options = {
-      .pipeline = {.grid_rank = 2, .grid = AX_INTS(0, 2), .in_count = 1, .out_count = 1, .in_specs = &spec, .out_specs = &spec},
-      .memory_registers = 40,
-      .wg_axis = "wg",
-      .compute_wgs = 1,
-      .memory_thread = -1};
+  const ax_block_spec spec = {.block = {AX_DIMS(1, 1)}, .index_map = i_j};
+  const ax_warp_pipeline_options options = {.pipeline = {.grid = {AX_DIMS(0, 2)},
+                                                         .in_count = 1,
+                                                         .out_count = 1,
+                                                         .in_specs = {AX_BLOCK_SPECS(spec)},
+                                                         .out_specs = {AX_BLOCK_SPECS(spec)}},
+                                            .memory_registers = 40,
+                                            .wg_axis = "wg",
+                                            .compute_wgs = 1,
+                                            .memory_thread = -1};
   ax_emit_pipeline_warp_specialized(&options, AX_FN(clear, 2, 0), in);
 }
 
@@ -201,7 +207,7 @@ static AX_BODY(nothing) {}
 static AX_BODY(float_map) { out[0] = ax_full(AX_F32, 0, NULL, 0), out[1] = ax_integer(0); }
 static AX_BODY(one) { out[0] = ax_full(AX_F32, 0, NULL, 1); }
 
-static const ax_block_spec right_spec = {.rank = 2, .block = (const int64_t[]){2, 3}, .index_map = i_0};
+static const ax_block_spec right_spec = {.block = {AX_DIMS(2, 3)}, .index_map = i_0};
 
 typedef struct slip {
   const char *part;
@@ -211,11 +217,12 @@ typedef struct slip {
   uint32_t body_in, body_out;
 } slip;
 
-#define TWO .options = {.grid_rank = 1, .grid = (const int64_t[]){2}}
+#define TWO .options = {.grid = {AX_DIMS(2)}}
 #define WARPS(axis, wgs, memory, ...) \
   .warps = {.wg_axis = (axis), .compute_wgs = (wgs), .memory_thread = (memory), .memory_registers = __VA_ARGS__}
 static const slip slips[] = {
-    {"emit_pipeline: 2 steps go on at once (max_concurrent_steps), and slots are released 2 steps late (delay_release): it must be fewer",
+    {"emit_pipeline: 2 steps go on at once (max_concurrent_steps), and slots are released 2 steps late (delay_release): it must be "
+     "fewer",
      .options = {.max_concurrent_steps = 2, .delay_release = 2}},
     {"1 steps go on at once (max_concurrent_steps), and slots are released 1 steps late", .options = {.delay_release = 1}},
     {"-1 steps go on at once", .options = {.max_concurrent_steps = -1}},
@@ -223,19 +230,18 @@ static const slip slips[] = {
     {"operand 0: slots are released 3 steps late (delay_release), of 2", .options = {.max_concurrent_steps = 2},
      .spec = {.delay_release = 4}},
     {"operand 0: slots are released -2 steps late", .spec = {.delay_release = -1}},
-    {"a grid of 1 dimensions without their sizes", .options = {.grid_rank = 1}},
-    {"a grid of 40 dimensions", .options = {.grid_rank = 40, .grid = (const int64_t[]){2}}},
-    {"dimension 0 of the grid is -3", .options = {.grid_rank = 1, .grid = (const int64_t[]){-3}}},
-    {"the grid has more than 2^31 - 1 steps", .options = {.grid_rank = 2, .grid = (const int64_t[]){1 << 20, 1 << 20}}},
+    {"a grid of 1 dimensions without their sizes", .options = {.grid = {.count = 1}}},
+    {"a grid of 40 dimensions", .options = {.grid = {40, (const int64_t[]){2}}}},
+    {"dimension 0 of the grid is -3", .options = {.grid = {AX_DIMS(-3)}}},
+    {"the grid has more than 2^31 - 1 steps", .options = {.grid = {AX_DIMS(1 << 20, 1 << 20)}}},
     {"operand 0: an index map, but no block that it could choose", TWO, .spec = {.index_map = i_0}},
-    {"operand 0: a block of 1 dimensions, but it is ref<f32[4,3] any>", TWO, .spec = {.rank = 1, .block = (const int64_t[]){4}}},
-    {"operand 0: a block of 2 dimensions without their sizes", TWO, .spec = {.rank = 2}},
-    {"operand 0: dimension 1 of the block is -1", TWO, .spec = {.rank = 2, .block = (const int64_t[]){1, -1}}},
+    {"operand 0: a block of 1 dimensions, but it is ref<f32[4,3] any>", TWO, .spec = {.block = {AX_DIMS(4)}}},
+    {"operand 0: a block of 2 dimensions without their sizes", TWO, .spec = {.block = {.count = 2}}},
+    {"operand 0: dimension 1 of the block is -1", TWO, .spec = {.block = {AX_DIMS(1, -1)}}},
     {"operand 0: what is pinned in hbm has no blocks: the body gets the whole of it", TWO,
-     .spec = {.rank = 2, .block = (const int64_t[]){1, 1}, .space = AX_SPACE_HBM}},
+     .spec = {.block = {AX_DIMS(1, 1)}, .space = AX_SPACE_HBM}},
     {"operand 0: blocks are in vmem or smem, or pinned in hbm or any", TWO, .spec = {.space = AX_SPACE_REGISTERS}},
-    {"operand 0: index map: result 0 is f32[], not s32[]", TWO,
-     .spec = {.rank = 2, .block = (const int64_t[]){2, 3}, .index_map = float_map}},
+    {"operand 0: index map: result 0 is f32[], not s32[]", TWO, .spec = {.block = {AX_DIMS(2, 3)}, .index_map = float_map}},
     {"the body takes 3 refs and gives 0 results; there are 1 operands and 1 results", TWO, .body_in = 3},
     {"the body takes 2 refs and gives 1 results", TWO, .body_in = 2, .body_out = 1},
     {"emit_pipeline_warp_specialized: there is no axis \"q\" of warpgroups; there are wg (3)", TWO, WARPS("q", 2, -1, 40)},
@@ -256,11 +262,11 @@ static const slip slips[] = {
 static AX_BODY(slip_body) {
   slip s = *(const slip *)context;
   ax_block_spec given = s.spec;
-  if (given.rank == 0 && given.index_map == NULL && given.space == AX_SPACE_NONE)
+  if (given.block.count == 0 && given.index_map == NULL && given.space == AX_SPACE_NONE)
     given = right_spec, given.delay_release = s.spec.delay_release;
   s.options.in_count = s.options.out_count = 1;
-  s.options.in_specs = &given;
-  s.options.out_specs = &right_spec;
+  s.options.in_specs = (ax_block_spec_list){1, &given};
+  s.options.out_specs = (ax_block_spec_list){1, &right_spec};
   ax_fn body = {nothing, s.body_in > 0 ? s.body_in : 2, s.body_out, NULL};
   s.warps.pipeline = s.options;
   if (s.warps.wg_axis == NULL) ax_emit_pipeline(&s.options, body, in);
@@ -302,11 +308,10 @@ static ax_status warps_traced(void *context) {
 }
 
 static AX_BODY(over_grid) {
-  const ax_block_spec spec = {.rank = 2, .block = AX_INTS(2, 3), .index_map = i_0};
-  ax_kernel_call(&(ax_kernel){.grid_rank = 1,
-                              .grid = AX_INTS(2),
-                              .in_specs = &spec,
-                              .out_specs = &spec,
+  const ax_block_spec spec = {.block = {AX_DIMS(2, 3)}, .index_map = i_0};
+  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2)},
+                              .in_specs = {AX_BLOCK_SPECS(spec)},
+                              .out_specs = {AX_BLOCK_SPECS(spec)},
                               .out_count = 1,
                               .outs = (const ax_type[]){AX_TYPE(AX_F32, 4, 3)}},
                  AX_FN(twice, 2, 0), 1, in, out);

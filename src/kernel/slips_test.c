@@ -180,7 +180,9 @@ static AX_BODY(slip) {
     case 3: ax_ref_store(ax_ref_load(in[0]), ax_real(1)); break;
     case 4: ax_semaphore_wait(in[2], ax_integer(-2)); break;
     case 5: ax_semaphore_wait(in[2], ax_integer(INT64_MAX)); break;
-    case 6: ax_semaphore_signal(in[2], ax_integer(1), &(ax_target_core){.axes = "q", .coordinates = &start}); break;
+    case 6:
+      ax_semaphore_signal(in[2], ax_integer(1), &(ax_target_core){.axes = "q", .coordinates = {AX_VALUES(start)}});
+      break;
     case 7: ax_semaphore_signal(in[2], ax_integer(1), &(ax_target_core){.axes = "q", .logical = true}); break;
     case 8: ax_semaphore_signal(in[2], ax_integer(1), &(ax_target_core){.axes = "q"}); break;
     case 9: (void)ax_program_id(2); break;
@@ -201,8 +203,11 @@ static AX_BODY(slip) {
 
 static AX_BODY(call_slip) {
   const ax_scratch scratch[] = {{.type = ax_semaphore_type(0, NULL)}};
-  ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(2), .out_count = 1, .outs = (const ax_type[]){AX_TYPE(AX_F32, 4)},
-                              .options = {.scratch_count = 1, .scratch = scratch}}, AX_CLOSURE(slip, 3, 0, context), 1, in, out);
+  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2)},
+                              .out_count = 1,
+                              .outs = (const ax_type[]){AX_TYPE(AX_F32, 4)},
+                              .options = {.scratch_count = 1, .scratch = scratch}},
+                 AX_CLOSURE(slip, 3, 0, context), 1, in, out);
 }
 
 static const struct {
@@ -218,7 +223,7 @@ static const struct {
     {5, "semaphore_wait", AX_INVALID_ARGUMENT},
     {6, "axis \"q\" is not bound", AX_INVALID_ARGUMENT},
     {7, "a core is named by axes and coordinates or by the number of its device, not by both", AX_INVALID_ARGUMENT},
-    {8, "axes \"q\" without coordinates", AX_INVALID_ARGUMENT},
+    {8, "axes \"q\" take 1 coordinate, but there are 0", AX_INVALID_ARGUMENT},
     {9, "program_id: dimension 2 of a grid of 1 dimension", AX_INVALID_ARGUMENT},
     {10, "num_programs: dimension 1 of a grid of 1 dimension", AX_INVALID_ARGUMENT},
     {11, "run_scoped: scratch 0: 0 arrivals complete a phase; it is at least 1", AX_INVALID_ARGUMENT},
@@ -258,18 +263,24 @@ static AX_BODY(make) {
   ax_core_mesh meshes[] = {{.core = "a"}, {.core = "b"}};
   ax_fn bodies[] = {AX_FN(nothing, 2, 0), AX_FN(nothing, 2, 0)};
   ax_kernel_options options = {0};
-  ax_block_spec spec = {.rank = 1, .block = AX_INTS(2)};
+  ax_block_spec spec = {.block = {AX_DIMS(2)}};
   uint32_t count = 2;
   int which = *(const int *)context;
   out[0] = in[0];
-  k.in_specs = &spec;
+  k.in_specs = (ax_block_spec_list){1, &spec};
   meshes[0].mesh = meshes[1].mesh = (ax_mesh){.count = 1, .axis = {{.name = "core", .size = 2}}};
   switch (which) {
-    case 0: spec.block = minus; break;
-    case 1: spec.rank = 2, spec.block = square; break;
+    case 0:
+      spec.block.v = minus;
+      break;
+    case 1:
+      spec.block = (ax_dim_list){2, square};
+      break;
     case 2: spec.space = AX_SPACE_HBM; break;
     case 3: spec.space = AX_SPACE_REGISTERS; break;
-    case 4: k.grid_rank = 1, k.grid = minus; break;
+    case 4:
+      k.grid = (ax_dim_list){1, minus};
+      break;
     case 5: k.options.flops = -1; break;
     case 6: k.options.scratch_count = 1, k.options.scratch = &vmem; break;
     case 7: k.outs = semaphores; break;

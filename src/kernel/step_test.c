@@ -114,7 +114,7 @@ typedef struct larger_ways {
 /* in: x, y, out, scratch. The larger of x and 2 y, where y is positive if it is masked, by way of the scratch. */
 static AX_BODY(larger) {
   const larger_ways *ways = context;
-  const ax_value y = ax_ref_load(in[1]), positive = ax_gt(y, ax_full(AX_F32, 1, AX_INTS(ELEMS), 0));
+  const ax_value y = ax_ref_load(in[1]), positive = ax_gt(y, ax_full(AX_F32, AX_DIMS(ELEMS), 0));
   if (!ways->unset) ax_ref_store(in[3], ax_ref_load(in[0]));
   bind_larger(in[3], ax_add(y, y), ways->masked ? &positive : NULL);
   ax_ref_store(in[2], ax_ref_load(in[3]));

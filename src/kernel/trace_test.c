@@ -65,14 +65,12 @@ static AX_BODY(sum_rows) {
 }
 
 static AX_BODY(call_rows) {
-  const ax_block_spec x = {.rank = 2, .block = AX_INTS(2, 8), .index_map = row_of},
-                      y = {.rank = 2, .block = AX_INTS(0, 8), .index_map = row_of};
+  const ax_block_spec x = {.block = {AX_DIMS(2, 8)}, .index_map = row_of}, y = {.block = {AX_DIMS(0, 8)}, .index_map = row_of};
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 8)}};
-  ax_kernel_call(&(ax_kernel){.grid_rank = 1,
-                              .grid = AX_INTS(4),
-                              .semantics = (ax_semantics[]){AX_ARBITRARY},
-                              .in_specs = &x,
-                              .out_specs = &y,
+  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(4)},
+                              .semantics = {AX_SEMANTICS(AX_ARBITRARY)},
+                              .in_specs = {AX_BLOCK_SPECS(x)},
+                              .out_specs = {AX_BLOCK_SPECS(y)},
                               .out_count = 1,
                               .outs = (const ax_type[]){AX_TYPE(AX_F32, 4, 8)},
                               .options = {.name = "rows", .scratch_count = 1, .scratch = scratch, .flops = 1e6}},
@@ -119,7 +117,7 @@ static AX_BODY(produce) {
   ax_value last[] = {ax_integer(0)};
   ax_copy_start(in[0], in[2], &(ax_copy_options){.received = &in[3]});
   ax_copy_wait(in[3], in[2]);
-  ax_semaphore_signal(ax_ref_at(in[4], 1), 1, &(ax_target_core){.axes = "x", .coordinates = last});
+  ax_semaphore_signal(ax_ref_at(in[4], 1), 1, &(ax_target_core){.axes = "x", .coordinates = {AX_LIST(1, last)}});
 }
 
 static AX_BODY(consume) {
@@ -187,7 +185,7 @@ static AX_BODY(flow) {
 }
 
 static AX_BODY(call_flow) {
-  ax_kernel_call(&(ax_kernel){.grid_rank = 2, .grid = AX_INTS(2, 3), .out_count = 1, .outs = (const ax_type[]){AX_TYPE(AX_F32, 8)}},
+  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2, 3)}, .out_count = 1, .outs = (const ax_type[]){AX_TYPE(AX_F32, 8)}},
                  AX_FN(flow, 2, 0), 1, in, out);
 }
 
@@ -228,7 +226,7 @@ static AX_BODY(failing) {
 }
 
 static AX_BODY(call_failing) {
-  ax_kernel_call(&(ax_kernel){.grid_rank = 1, .grid = AX_INTS(2)}, AX_FN(failing, 0, 0), 0, NULL, NULL);
+  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2)}}, AX_FN(failing, 0, 0), 0, NULL, NULL);
   out[0] = in[0];
 }
 

@@ -130,7 +130,7 @@ void ax_ring_find(const ax_ring *ring, ax_ring_walk *walk) {
     ax_value neighbour = ring->position != NULL ? look_up(ring, ring->neighbour[side], member)
                                                 : ax_ring_position(walk, ax_ring_number(side == AX_LEFT ? -1 : 1));
     coordinates_of(ring, neighbour, walk->coordinates[side]);
-    walk->core[side] = (ax_target_core){.axes = ring->axes, .coordinates = walk->coordinates[side]};
+    walk->core[side] = (ax_target_core){.axes = ring->axes, .coordinates = {ring->axis_count, walk->coordinates[side]}};
   }
 }
 

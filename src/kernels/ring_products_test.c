@@ -64,17 +64,17 @@ static AX_BODY(backwards_twice) {
 static AX_BODY(batches) {
   ax_value many_x = ax_stack(2, (ax_value[]){in[0], in[2]}, 0), many_w = ax_stack(2, (ax_value[]){in[1], in[3]}, 2),
            middle_x = ax_moveaxis(many_x, 0, 1);
-  const int first[] = {1, AX_NOT_MAPPED}, second[] = {AX_NOT_MAPPED, 2}, both[] = {0, 2};
-  ax_vmap(F(bent), AX_VALUES(middle_x, in[1]), out, &(ax_vmap_options){.in_axes = first});
-  ax_vmap(F(bent), AX_VALUES(in[0], many_w), out + 1, &(ax_vmap_options){.in_axes = second});
-  ax_vmap(F(bent), AX_VALUES(many_x, many_w), out + 2, &(ax_vmap_options){.in_axes = both});
+  ax_vmap(F(bent), AX_VALUES(middle_x, in[1]), out, &(ax_vmap_options){.in_axes = {AX_DIMS(1, AX_NOT_MAPPED)}});
+  ax_vmap(F(bent), AX_VALUES(in[0], many_w), out + 1, &(ax_vmap_options){.in_axes = {AX_DIMS(AX_NOT_MAPPED, 2)}});
+  ax_vmap(F(bent), AX_VALUES(many_x, many_w), out + 2, &(ax_vmap_options){.in_axes = {AX_DIMS(0, 2)}});
 }
 static AX_BODY(batched_gradients) {
   ax_value many_x = ax_stack(2, (ax_value[]){in[0], in[2]}, 0), many_w = ax_stack(2, (ax_value[]){in[1], in[3]}, 2);
-  const int first[] = {0, AX_NOT_MAPPED}, second[] = {AX_NOT_MAPPED, 2}, both[] = {0, 2};
-  ax_vmap(AX_CLOSURE(gradient, 2, 2, context), AX_VALUES(many_x, in[1]), out, &(ax_vmap_options){.in_axes = first});
-  ax_vmap(AX_CLOSURE(gradient, 2, 2, context), AX_VALUES(in[0], many_w), out + 2, &(ax_vmap_options){.in_axes = second});
-  ax_vmap(AX_CLOSURE(gradient, 2, 2, context), AX_VALUES(many_x, many_w), out + 4, &(ax_vmap_options){.in_axes = both});
+  ax_vmap(AX_CLOSURE(gradient, 2, 2, context), AX_VALUES(many_x, in[1]), out,
+          &(ax_vmap_options){.in_axes = {AX_DIMS(0, AX_NOT_MAPPED)}});
+  ax_vmap(AX_CLOSURE(gradient, 2, 2, context), AX_VALUES(in[0], many_w), out + 2,
+          &(ax_vmap_options){.in_axes = {AX_DIMS(AX_NOT_MAPPED, 2)}});
+  ax_vmap(AX_CLOSURE(gradient, 2, 2, context), AX_VALUES(many_x, many_w), out + 4, &(ax_vmap_options){.in_axes = {AX_DIMS(0, 2)}});
 }
 
 /* A scan whose steps have it. */

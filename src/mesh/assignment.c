@@ -68,15 +68,25 @@ ax_status ax_sharding_create(const ax_mesh *mesh, const ax_spec *spec, ax_shardi
 
 static const ax_sharding_options no_options;
 
+/* 0: the options say nothing of it. */
+static uint32_t device_count(const ax_sharding_options *options) {
+  return options->devices.count > 0 ? options->devices.count : options->device_count;
+}
+
+static const int64_t *ids_of(const ax_sharding_options *options) { return options->devices.count > 0 ? options->devices.v : NULL; }
+
 /* Checks the options that all kinds of shardings have; `places`: the number of places, 0: any number. */
 static ax_status check_options(const ax_sharding_options *options, int64_t places) {
   if (options->memory_kind != NULL && strcmp(options->memory_kind, "device") != 0)
     return ax_error(AX_ABSENT, "memory kind \"%.64s\": devices have one kind of memory, \"device\"", options->memory_kind);
-  if (options->devices != NULL && options->device_count == 0)
-    return ax_error(AX_INVALID_ARGUMENT, "devices are given, but device_count is 0");
-  if (places == 0 || options->device_count == 0 || options->device_count == places) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "%u device%s for %lld place%s", options->device_count, options->device_count == 1 ? "" : "s",
-                  (long long)places, places == 1 ? "" : "s");
+  const uint32_t listed = options->devices.count, count = device_count(options);
+  if (listed > 0 && options->devices.v == NULL)
+    return ax_error(AX_INVALID_ARGUMENT, "devices has a count of %u, but no entries", listed);
+  if (listed > 0 && options->device_count > 0 && options->device_count != listed)
+    return ax_error(AX_INVALID_ARGUMENT, "device_count is %u, but devices has %u entries", options->device_count, listed);
+  if (places == 0 || count == 0 || count == places) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%u device%s for %lld place%s", count, count == 1 ? "" : "s", (long long)places,
+                  places == 1 ? "" : "s");
 }
 
 static ax_status copy_ids(const int64_t *devices, int64_t count, int64_t **ids) {
@@ -101,7 +111,7 @@ static ax_status make(const char *who, const ax_mesh *mesh, const ax_spec *spec,
   int64_t *ids;
   if (options == NULL) options = &no_options;
   ax_status status = check_options(options, ax_mesh_devices(mesh));
-  if (status == AX_OK) status = copy_ids(options->devices, ax_mesh_devices(mesh), &ids);
+  if (status == AX_OK) status = copy_ids(ids_of(options), ax_mesh_devices(mesh), &ids);
   if (status == AX_OK) status = create(mesh, spec, AX_NONE, ids, out);
   return status == AX_OK ? AX_OK : ax_error_context(status, "%s: ", who);
 }
@@ -121,14 +131,14 @@ ax_status ax_sharding_single(int64_t device, ax_sharding **out) {
   const ax_mesh one = {0};
   const ax_spec whole = {0};
   *out = NULL;
-  return make("sharding_single", &one, &whole, &(ax_sharding_options){.devices = &device, .device_count = 1}, out);
+  return make("sharding_single", &one, &whole, &(ax_sharding_options){.devices = {1, &device}}, out);
 }
 
 ax_status ax_sharding_replicated(const ax_sharding_options *options, ax_sharding **out) {
   const ax_spec whole = {0};
   ax_mesh mesh = {.count = 1, .axis[0] = {.name = "t0", .size = 1}};
   *out = NULL;
-  if (options != NULL && options->device_count > 0) mesh.axis[0].size = options->device_count;
+  if (options != NULL && device_count(options) > 0) mesh.axis[0].size = device_count(options);
   return make("sharding_replicated", &mesh, &whole, options, out);
 }
 
@@ -168,10 +178,11 @@ static ax_status list_digits(ax_tiles *tiles) {
 
 /* Numbers become ids of the user's. */
 static ax_status name_devices(ax_tiles *tiles, const ax_sharding_options *options, int64_t places, int64_t **ids) {
-  if (tiles->list == NULL) return copy_ids(options->devices, places, ids);
+  const int64_t *named = ids_of(options);
+  if (tiles->list == NULL) return copy_ids(named, places, ids);
   *ids = tiles->list;
   tiles->list = NULL;
-  for (int64_t p = 0; options->devices != NULL && p < places; p++) (*ids)[p] = options->devices[(*ids)[p]];
+  for (int64_t p = 0; named != NULL && p < places; p++) (*ids)[p] = named[(*ids)[p]];
   return AX_OK;
 }
 
@@ -191,9 +202,9 @@ static ax_status make_tiled(ax_tiles *tiles, const ax_sharding_options *options,
 
 static ax_status make_maximal(int64_t device, const ax_sharding_options *options, ax_sharding **out) {
   AX_TRY(check_options(options, 0));
-  if (options->device_count > 0 && device >= options->device_count)
-    return ax_error(AX_INVALID_ARGUMENT, "device %lld of %u", (long long)device, options->device_count);
-  return ax_sharding_single(options->devices != NULL ? options->devices[device] : device, out);
+  const uint32_t count = device_count(options);
+  if (count > 0 && device >= count) return ax_error(AX_INVALID_ARGUMENT, "device %lld of %u", (long long)device, count);
+  return ax_sharding_single(ax_option_at(&options->devices, (uint32_t)device, device), out);
 }
 
 ax_status ax_sharding_tiled(const char *text, const ax_sharding_options *options, ax_sharding **out) {

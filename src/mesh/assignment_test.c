@@ -20,7 +20,7 @@ static ax_mesh mesh_of(const char *text) {
 static ax_sharding *named(const char *mesh_text, const char *spec, uint32_t count, const int64_t *devices) {
   const ax_mesh mesh = mesh_of(mesh_text);
   ax_sharding *made;
-  TEST_OK(ax_sharding_named(&mesh, spec, &(ax_sharding_options){.devices = devices, .device_count = count}, &made));
+  TEST_OK(ax_sharding_named(&mesh, spec, &(ax_sharding_options){.devices = {count, devices}}, &made));
   return made;
 }
 
@@ -300,7 +300,7 @@ static void refused(void **state) {
   for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
     TEST_FAILS(ax_sharding_tiled(of[i].text, NULL, &made), of[i].status, of[i].says);
   const ax_mesh mesh = mesh_of("d=4");
-  const ax_sharding_options twice = {.devices = (int64_t[]){1, 2, 3, 1}, .device_count = 4}, few = {.device_count = 3};
+  const ax_sharding_options twice = {.devices = {AX_DIMS(1, 2, 3, 1)}}, few = {.device_count = 3};
   TEST_FAILS(ax_sharding_named(&mesh, "d", &twice, &made), AX_INVALID_ARGUMENT, "devices[0] and devices[3] are both 1");
   TEST_FAILS(ax_sharding_named(&mesh, "d", &few, &made), AX_INVALID_ARGUMENT, "3 devices for 4 places");
   TEST_FAILS(ax_sharding_named(&mesh, "e", NULL, &made), AX_INVALID_ARGUMENT, "sharding_named: ");
@@ -330,8 +330,7 @@ static ax_status make_some(void *context) {
   ax_spec spec;
   char *text = NULL;
   const ax_mesh mesh = mesh_of("a=2,b=2");
-  ax_status status =
-      ax_sharding_named(&mesh, "b,a", &(ax_sharding_options){.devices = (int64_t[]){0, 2, 1, 3}, .device_count = 4}, &made);
+  ax_status status = ax_sharding_named(&mesh, "b,a", &(ax_sharding_options){.devices = {AX_DIMS(0, 2, 1, 3)}}, &made);
   if (status == AX_OK) status = ax_sharding_in_order(made, &order, &spec);
   if (status == AX_OK) status = ax_sharding_tiles(made, 2, &text);
   ax_string_free(text);

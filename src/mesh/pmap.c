@@ -27,12 +27,10 @@ typedef struct mapping {
   ax_spec *out_specs; /* filled in when the results are there, whose ranks a dimension counted from the end needs */
 } mapping;
 
-static int given_axis(const int *axes, uint32_t i) { return axes != NULL ? axes[i] : 0; }
-
 /* The mapped dimension of an operand that find_size has checked, or -1. */
 static int operand_axis(const mapping *m, uint32_t i, uint32_t rank) {
   int axis;
-  return ax_mapped_dim(given_axis(m->options->in_axes, i), rank, &axis) ? axis : -1;
+  return ax_mapped_dim(ax_option_at(&m->options->in_axes, i, 0), rank, &axis) ? axis : -1;
 }
 
 /* Split along `axis` over the mesh's one axis; whole for -1. */
@@ -48,7 +46,7 @@ static ax_spec spec_along(int axis) {
 
 static ax_value with_axis(const mapping *m, ax_value result, uint32_t k) {
   ax_type type = ax_typeof(result);
-  const int given = given_axis(m->options->out_axes, k);
+  const int64_t given = ax_option_at(&m->options->out_axes, k, 0);
   int axis;
   if (ax_failed()) return result;
   if (ax_mapped_dim(given, type.rank + 1, &axis)) {
@@ -56,7 +54,7 @@ static ax_value with_axis(const mapping *m, ax_value result, uint32_t k) {
     if (axis < AX_MAX_RANK) m->out_specs[k] = spec_along(axis);
     return ax_expand_dims(result, axis);
   }
-  ax_fail(ax_error(AX_INVALID_ARGUMENT, "out_axes[%u]=%d of %s is out of range", k, given,
+  ax_fail(ax_error(AX_INVALID_ARGUMENT, "out_axes[%u]=%lld of %s is out of range", k, (long long)given,
                    ax_type_string(&type, &ax_builder_current()->axes)));
   return ax_poison;
 }
@@ -80,8 +78,9 @@ static ax_status refuse_sizes(const ax_type *types, const mapping *m, const char
   for (uint32_t i = 0; i < m->function.in_count; i++) {
     const int axis = operand_axis(m, i, types[i].rank);
     if (axis < 0) continue;
-    ax_text_add(&text, "%s in_axes[%u]=%d of %s has size %lld", text.length > 0 ? "," : "", i, given_axis(m->options->in_axes, i),
-                ax_type_string(&types[i], &ax_builder_current()->axes), (long long)types[i].dims[axis]);
+    ax_text_add(&text, "%s in_axes[%u]=%lld of %s has size %lld", text.length > 0 ? "," : "", i,
+                (long long)ax_option_at(&m->options->in_axes, i, 0), ax_type_string(&types[i], &ax_builder_current()->axes),
+                (long long)types[i].dims[axis]);
   }
   ax_status status = ax_error(AX_INVALID_ARGUMENT, "%s:%s", what, text.data != NULL ? text.data : "");
   ax_text_deinit(&text);
@@ -94,9 +93,10 @@ static ax_status find_size(const ax_type *types, const mapping *m, int64_t *size
   *size = -1;
   if (options->axis_size < 0) return ax_error(AX_INVALID_ARGUMENT, "axis_size is %lld", (long long)options->axis_size);
   for (uint32_t i = 0; i < m->function.in_count; i++) {
+    const int64_t given = ax_option_at(&options->in_axes, i, 0);
     int axis;
-    if (!ax_mapped_dim(given_axis(options->in_axes, i), types[i].rank, &axis))
-      return ax_error(AX_INVALID_ARGUMENT, "in_axes[%u]=%d of %s is out of range", i, given_axis(options->in_axes, i),
+    if (!ax_mapped_dim(given, types[i].rank, &axis))
+      return ax_error(AX_INVALID_ARGUMENT, "in_axes[%u]=%lld of %s is out of range", i, (long long)given,
                       ax_type_string(&types[i], &ax_builder_current()->axes));
   }
   for (uint32_t i = 0; i < m->function.in_count; i++) {
@@ -144,16 +144,15 @@ static ax_status check_devices(const ax_type *types, const mapping *m, int64_t s
   const ax_pmap_options *options = m->options;
   const ax_mesh *around = &ax_builder_current()->axes;
   char what[96];
-  if (options->devices == NULL && options->device_count == 0) return AX_OK;
-  if (options->devices == NULL)
-    return ax_error(AX_INVALID_ARGUMENT, "device_count is %u, but there are no devices", options->device_count);
-  snprintf(what, sizeof what, "%u device%s given for an axis of %lld", options->device_count,
-           options->device_count == 1 ? " is" : "s are", (long long)size);
-  if (options->device_count != size) return refuse_sizes(types, m, what);
+  const uint32_t count = options->devices.count;
+  if (count == 0) return AX_OK;
+  if (options->devices.v == NULL) return ax_error(AX_INVALID_ARGUMENT, "devices has a count of %u, but no entries", count);
+  snprintf(what, sizeof what, "%u device%s given for an axis of %lld", count, count == 1 ? " is" : "s are", (long long)size);
+  if (count != size) return refuse_sizes(types, m, what);
   if (around->count > 0)
     return ax_error(AX_INVALID_ARGUMENT, "devices are the outermost pmap's to give; around this one there %s %s",
                     around->count == 1 ? "is" : "are", ax_axis_set_string(ax_all_axes(around), around));
-  return check_ids(options->devices, options->device_count);
+  return check_ids(options->devices.v, count);
 }
 
 /* The name given, or one that is not in use. */
@@ -173,10 +172,20 @@ static ax_status name_axis(const ax_pmap_options *options, char name[AX_MAX_NAME
 
 /* --- The function --- */
 
+/* False: the trace has failed. */
+static bool check_axes(const ax_pmap_options *options, ax_fn function) {
+  return ax_option_fits(owner, "in_axes", options->in_axes.count, options->in_axes.v, function.in_count, "operand") &&
+         ax_option_fits(owner, "out_axes", options->out_axes.count, options->out_axes.v, function.out_count, "result");
+}
+
 void (ax_pmap)(ax_fn function, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out,
                const ax_pmap_options *options) {
   if (!ax_lists_fit(owner, in_count, function.in_count, out_count, function.out_count, out)) return;
   const ax_pmap_options none = {0};
+  if (options != NULL && !check_axes(options, function)) {
+    ax_poison_list(out_count, function.out_count, out);
+    return;
+  }
   mapping m = {options != NULL ? options : &none, function, NULL};
   in = ax_take_operands(in, function.in_count, out, function.out_count);
   ax_type *types = ax_types_of(owner, in, function.in_count);

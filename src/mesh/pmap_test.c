@@ -27,7 +27,7 @@ typedef struct way {
 static AX_BODY(sine) { out[0] = ax_sin(in[0]); }
 static AX_BODY(moved) {
   const way *w = context;
-  ax_pmap(AX_FN(sine, 1, 1), in, out, &(ax_pmap_options){.in_axes = &w->in, .out_axes = &w->out});
+  ax_pmap(AX_FN(sine, 1, 1), in, out, &(ax_pmap_options){.in_axes = {AX_DIMS(w->in)}, .out_axes = {AX_DIMS(w->out)}});
   out[1] = ax_moveaxis(ax_sin(in[0]), w->in, w->out);
 }
 
@@ -53,11 +53,10 @@ static void every_dimension(void **state) {
 
 static AX_BODY(shift) { out[0] = ax_sub(in[0], ax_psum(in[0], context)); }
 static AX_BODY(rows_then_columns) {
-  static const int columns[] = {1};
   ax_value shifted;
   ax_pmap(AX_CLOSURE(shift, 1, 1, "i"), in, &shifted, &(ax_pmap_options){.axis_name = "i"});
   ax_pmap(AX_CLOSURE(shift, 1, 1, "j"), &shifted, out,
-          &(ax_pmap_options){.axis_name = "j", .in_axes = columns, .out_axes = columns});
+          &(ax_pmap_options){.axis_name = "j", .in_axes = {AX_DIMS(1)}, .out_axes = {AX_DIMS(1)}});
 }
 
 static void beside(void **state) {
@@ -91,10 +90,9 @@ static AX_BODY(nested_slope) { ax_grad(AX_FN(nested_loss, 1, 1), AX_FIRST(1), in
 /* Two inside one, of which the smaller is done by twice as many devices as it needs. */
 static AX_BODY(of_a_part) { out[0] = ax_mul(in[0], ax_psum(in[0], context)); }
 static AX_BODY(inner_sizes) {
-  static const int columns[] = {1};
   ax_value both[2], square = ax_reshape(in[0], AX_DIMS(2, 2));
   ax_pmap(AX_CLOSURE(of_a_part, 1, 1, "j"), in, both, &(ax_pmap_options){.axis_name = "j"});
-  ax_pmap(AX_CLOSURE(of_a_part, 1, 1, "i,k"), &square, both + 1, &(ax_pmap_options){.axis_name = "k", .in_axes = columns});
+  ax_pmap(AX_CLOSURE(of_a_part, 1, 1, "i,k"), &square, both + 1, &(ax_pmap_options){.axis_name = "k", .in_axes = {AX_DIMS(1)}});
   out[0] = ax_add(both[0], ax_reshape(both[1], AX_DIMS(4)));
 }
 static AX_BODY(two_sizes) { ax_pmap(AX_FN(inner_sizes, 1, 1), in, out, &(ax_pmap_options){.axis_name = "i"}); }
@@ -214,9 +212,11 @@ static AX_BODY(numbers) {
   out[2] = ax_add(ax_axis_index("i"), ax_integer(ax_axis_size("i")));
 }
 static AX_BODY(counted) {
-  const int64_t devices[] = {4, 0, 2};
-  const ax_pmap_options options = {.axis_name = "i", .in_axes = (int[]){UNMAPPED}, .out_axes = (int[]){UNMAPPED, 0, UNMAPPED},
-                                   .axis_size = COUNT, .devices = devices, .device_count = COUNT};
+  const ax_pmap_options options = {.axis_name = "i",
+                                   .in_axes = {AX_DIMS(UNMAPPED)},
+                                   .out_axes = {AX_DIMS(UNMAPPED, 0, UNMAPPED)},
+                                   .axis_size = COUNT,
+                                   .devices = {AX_DIMS(4, 0, 2)}};
   ax_pmap(AX_FN(numbers, 1, 3), in, out, &options);
 }
 
@@ -243,7 +243,7 @@ static AX_BODY(two_of_two) {
 }
 static AX_BODY(one_of_two) {
   ax_value made[2];
-  ax_pmap(AX_FN(two_of_two, 3, 2), in, made, &(ax_pmap_options){.axis_name = "i", .in_axes = (int[]){0, 0, UNMAPPED}});
+  ax_pmap(AX_FN(two_of_two, 3, 2), in, made, &(ax_pmap_options){.axis_name = "i", .in_axes = {AX_DIMS(0, 0, UNMAPPED)}});
   out[0] = made[0];
 }
 
@@ -309,10 +309,7 @@ static void as_function(void **state) {
 static AX_BODY(first) { out[0] = in[0]; }
 static AX_BODY(nothing) {}
 static AX_BODY(in_itself) { ax_pmap(AX_FN(first, 1, 1), in, out, &(ax_pmap_options){.axis_name = context}); }
-static AX_BODY(with_devices) {
-  const int64_t devices[] = {0, 1, 2, 3};
-  ax_pmap(AX_FN(first, 1, 1), in, out, &(ax_pmap_options){.devices = devices, .device_count = 4});
-}
+static AX_BODY(with_devices) { ax_pmap(AX_FN(first, 1, 1), in, out, &(ax_pmap_options){.devices = {AX_DIMS(0, 1, 2, 3)}}); }
 static AX_BODY(of_sixteen_axes) {
   const ax_fn function = *(const ax_fn *)context;
   ax_pmap(function, in, out, NULL);
@@ -332,57 +329,58 @@ static AX_BODY(attempt) {
 
 static void refused(void **state) {
   (void)state;
-  static const int64_t negative[] = {3, -2, 1, 0}, twice[] = {3, 7, 3, 0}, three[] = {0, 1, 2};
   const ax_fn f = AX_FN(first, 4, 1);
   const refusal refusals[] = {
-      {{.in_axes = (int[]){0, 0, 0, UNMAPPED}, .axis_name = ""}, f, "pmap: axis_name \"\" is not a name"},
-      {{.in_axes = (int[]){0, 0, 0, UNMAPPED}, .axis_name = "a b"}, f, "pmap: axis_name \"a b\" is not a name"},
-      {{.in_axes = (int[]){0, 0, 2, 0}}, f, "pmap: in_axes[2]=2 of f32[4,2] is out of range"},
-      {{.in_axes = (int[]){0, -3, 0, 0}}, f, "pmap: in_axes[1]=-3 of f32[4,4] is out of range"},
-      {{.in_axes = (int[]){0, 0, 1, UNMAPPED}},
+      {{.in_axes = {AX_DIMS(0, 0, 0, UNMAPPED)}, .axis_name = ""}, f, "pmap: axis_name \"\" is not a name"},
+      {{.in_axes = {AX_DIMS(0, 0, 0, UNMAPPED)}, .axis_name = "a b"}, f, "pmap: axis_name \"a b\" is not a name"},
+      {{.in_axes = {AX_DIMS(0, 0, 2, 0)}}, f, "pmap: in_axes[2]=2 of f32[4,2] is out of range"},
+      {{.in_axes = {AX_DIMS(0, -3, 0, 0)}}, f, "pmap: in_axes[1]=-3 of f32[4,4] is out of range"},
+      {{.in_axes = {AX_DIMS(0, 0, 1, UNMAPPED)}},
        f,
-       "pmap: the mapped dimensions are not of one size: in_axes[0]=0 of f32[4] has size 4, in_axes[1]=0 of f32[4,4] has size 4, in_axes[2]=1 of "
+       "pmap: the mapped dimensions are not of one size: in_axes[0]=0 of f32[4] has size 4, in_axes[1]=0 of f32[4,4] has size 4, "
+       "in_axes[2]=1 of "
        "f32[4,2] has size 2"},
-      {{.in_axes = (int[]){UNMAPPED, UNMAPPED, UNMAPPED, UNMAPPED}},
+      {{.in_axes = {AX_DIMS(UNMAPPED, UNMAPPED, UNMAPPED, UNMAPPED)}},
        f,
        "pmap: in_axes maps no operand, and axis_size does not say how many devices there are"},
-      {{.in_axes = (int[]){UNMAPPED, UNMAPPED, UNMAPPED, 0}},
+      {{.in_axes = {AX_DIMS(UNMAPPED, UNMAPPED, UNMAPPED, 0)}},
        f,
        "pmap: there is no device for mapped dimensions of size 0: in_axes[3]=0 of f32[0,2] has size 0"},
-      {{.in_axes = (int[]){0, 0, 0, UNMAPPED}, .axis_size = 3},
+      {{.in_axes = {AX_DIMS(0, 0, 0, UNMAPPED)}, .axis_size = 3},
        f,
        "pmap: axis_size is 3: in_axes[0]=0 of f32[4] has size 4, in_axes[1]=0 of"},
-      {{.in_axes = (int[]){0, 0, 0, UNMAPPED}, .axis_size = -3}, f, "pmap: axis_size is -3"},
-      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .devices = three, .device_count = 3},
+      {{.in_axes = {AX_DIMS(0, 0, 0, UNMAPPED)}, .axis_size = -3}, f, "pmap: axis_size is -3"},
+      {{.in_axes = {AX_DIMS(UNMAPPED, 0, UNMAPPED, UNMAPPED)}, .devices = {AX_DIMS(0, 1, 2)}},
        f,
        "pmap: 3 devices are given for an axis of 4: in_axes[1]=0 of f32[4,4]"},
-      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .devices = three, .device_count = 1},
+      {{.in_axes = {AX_DIMS(UNMAPPED, 0, UNMAPPED, UNMAPPED)}, .devices = {AX_DIMS(0)}},
        f,
        "pmap: 1 device is given for an axis of 4"},
-      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .devices = negative, .device_count = 4}, f, "pmap: devices[1] is -2"},
-      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .devices = twice, .device_count = 4},
+      {{.in_axes = {AX_DIMS(UNMAPPED, 0, UNMAPPED, UNMAPPED)}, .devices = {AX_DIMS(3, -2, 1, 0)}}, f, "pmap: devices[1] is -2"},
+      {{.in_axes = {AX_DIMS(UNMAPPED, 0, UNMAPPED, UNMAPPED)}, .devices = {AX_DIMS(3, 7, 3, 0)}},
        f,
        "pmap: devices[0] and devices[2] are both 3"},
-      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .device_count = 4},
+      {{.in_axes = {AX_DIMS(UNMAPPED, 0, UNMAPPED, UNMAPPED)}, .devices = {.count = 4}},
        f,
-       "pmap: device_count is 4, but there are no devices"},
-      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .devices = three}, f, "pmap: 0 devices are given for an axis of 4"},
-      {{.in_axes = (int[]){0, 0, 0, UNMAPPED}, .out_axes = (int[]){1}}, f, "pmap: body: out_axes[0]=1 of f32[] is out of range"},
-      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .out_axes = (int[]){-3}},
+       "pmap: devices has a count of 4, but no entries"},
+      {{.in_axes = {AX_DIMS(0, 0, 0, UNMAPPED)}, .out_axes = {AX_DIMS(1)}},
+       f,
+       "pmap: body: out_axes[0]=1 of f32[] is out of range"},
+      {{.in_axes = {AX_DIMS(UNMAPPED, 0, UNMAPPED, UNMAPPED)}, .out_axes = {AX_DIMS(-3)}},
        f,
        "pmap: body: out_axes[0]=-3 of f32[4] is out of range"},
-      {{.in_axes = (int[]){0, 0, 0, UNMAPPED}, .axis_size = 4},
+      {{.in_axes = {AX_DIMS(0, 0, 0, UNMAPPED)}, .axis_size = 4},
        AX_FN(nothing, 4, 1),
        "pmap: body: out[0] was never set, but there is 1 result"},
-      {{.in_axes = (int[]){0, 0, 0, UNMAPPED}}, AX_FN(NULL, 4, 1), "pmap: body: there is no function"},
-      {{.in_axes = (int[]){0, 0, 0, UNMAPPED}}, AX_FN(sized, 4, 1), "axis \"nobody\""},
-      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .axis_name = "i"},
+      {{.in_axes = {AX_DIMS(0, 0, 0, UNMAPPED)}}, AX_FN(NULL, 4, 1), "pmap: body: there is no function"},
+      {{.in_axes = {AX_DIMS(0, 0, 0, UNMAPPED)}}, AX_FN(sized, 4, 1), "axis \"nobody\""},
+      {{.in_axes = {AX_DIMS(UNMAPPED, 0, UNMAPPED, UNMAPPED)}, .axis_name = "i"},
        AX_CLOSURE(in_itself, 4, 1, "i"),
        "pmap: body: pmap: axis_name \"i\" is in use around this pmap"},
-      {{.in_axes = (int[]){UNMAPPED, 0, UNMAPPED, UNMAPPED}, .axis_name = "i"},
+      {{.in_axes = {AX_DIMS(UNMAPPED, 0, UNMAPPED, UNMAPPED)}, .axis_name = "i"},
        AX_FN(with_devices, 4, 1),
        "pmap: body: pmap: devices are the outermost pmap's to give; around this one there is {i}"},
-      {{.in_axes = (int[]){UNMAPPED, UNMAPPED, UNMAPPED, UNMAPPED}, .axis_size = (int64_t)1 << 40},
+      {{.in_axes = {AX_DIMS(UNMAPPED, UNMAPPED, UNMAPPED, UNMAPPED)}, .axis_size = (int64_t)1 << 40},
        f,
        "pmap: more than 2^31 devices"},
   };
@@ -436,11 +434,10 @@ static void coinciding(void **state) {
 /* Each allocation failing in turn: traced with ids that are looked through, counted, tiled; a sharding through text. */
 static AX_BODY(doubled) { ax_pmap(AX_FN(first, 1, 1), in, out, NULL); }
 static AX_BODY(with_ids) {
-  const int64_t devices[] = {1, 0};
   ax_mesh mesh;
   ax_status status = ax_mesh_parse("i=2", &mesh);
   assert_int_equal(status, AX_OK);
-  ax_pmap(AX_FN(doubled, 1, 1), in, out, &(ax_pmap_options){.devices = devices, .device_count = 2});
+  ax_pmap(AX_FN(doubled, 1, 1), in, out, &(ax_pmap_options){.devices = {AX_DIMS(1, 0)}});
   ax_vtile(&mesh, "i -> i", AX_CLOSURE(shift, 1, 1, "i"), in, out + 1);
 }
 

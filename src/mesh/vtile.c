@@ -92,10 +92,10 @@ typedef struct level {
   uint32_t axis;
 } level;
 
-static int *axes_at(const ax_spec *specs, uint32_t count, uint32_t axis) {
-  int *axes = ax_trace_alloc(count * sizeof axes[0]);
+static ax_dim_list axes_at(const ax_spec *specs, uint32_t count, uint32_t axis) {
+  int64_t *axes = ax_trace_alloc(count * sizeof axes[0]);
   for (uint32_t i = 0; i < count && axes != NULL; i++) axes[i] = (ax_spec_set(&specs[i]) >> axis & 1) ? 0 : AX_NOT_MAPPED;
-  return axes;
+  return (ax_dim_list){count, axes};
 }
 
 static void over_axis(const ax_value *in, ax_value *out, void *context) {
@@ -112,7 +112,7 @@ static void over_axis(const ax_value *in, ax_value *out, void *context) {
                                    .out_axes = axes_at(t->out_specs, out_count, l->axis),
                                    .size = t->mesh->axis[l->axis].size,
                                    .axis_name = t->mesh->axis[l->axis].name};
-  if (options.in_axes == NULL || options.out_axes == NULL) return;
+  if (options.in_axes.v == NULL || options.out_axes.v == NULL) return;
   ax_vmap(AX_CLOSURE(over_axis, in_count, out_count, &inner), in, out, &options);
 }
 

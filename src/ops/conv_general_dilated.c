@@ -300,15 +300,24 @@ static bool read_specs(const ax_conv_options *options, uint32_t rank, ax_conv_pa
   return true;
 }
 
-static ax_dims given(uint32_t count, const int64_t *v, int64_t otherwise) {
-  ax_dims dims = {.count = count};
-  for (uint32_t i = 0; i < count; i++) dims.v[i] = v != NULL ? v[i] : otherwise;
-  return dims;
+/* False: the trace has failed. */
+static bool take(const char *option, const ax_dim_list *list, uint32_t count, int64_t otherwise, ax_dims *out) {
+  out->count = count;
+  if (!ax_option_fits(function, option, list->count, list->v, count, "spatial dimension")) return false;
+  for (uint32_t i = 0; i < count; i++) out->v[i] = ax_option_at(list, i, otherwise);
+  return true;
+}
+
+static bool read_lists(const ax_conv_options *options, uint32_t spatial, ax_conv_params *p) {
+  return take("strides", &options->strides, spatial, 1, &p->window_strides) &&
+         take("low", &options->low, spatial, 0, &p->padding_low) && take("high", &options->high, spatial, 0, &p->padding_high) &&
+         take("lhs_dilation", &options->lhs_dilation, spatial, 1, &p->lhs_dilation) &&
+         take("rhs_dilation", &options->rhs_dilation, spatial, 1, &p->rhs_dilation);
 }
 
 static bool read_padding(const ax_conv_options *options, const ax_type *lhs, const ax_type *rhs, ax_conv_params *p) {
   if (options->padding == NULL) return true;
-  if (options->low != NULL || options->high != NULL)
+  if (options->low.count > 0 || options->high.count > 0)
     return ax_reject_as(function, "padding is \"%.40s\", and low or high is given too", options->padding), false;
   for (uint32_t i = 0; i < ax_conv_spatial(p); i++) {
     ax_window w = ax_conv_window(p, lhs, rhs, i);
@@ -332,14 +341,10 @@ static ax_value conv(ax_value lhs, ax_value rhs, const ax_conv_options *options)
     return ax_reject_as(function, "%s and %s: operands must have one rank, of at least 2", ax_operand_string(&types[0]),
                         ax_operand_string(&types[1]));
   uint32_t rank = types[0].rank;
-  p.window_strides = given(rank - 2, options->strides, 1);
-  p.padding_low = given(rank - 2, options->low, 0);
-  p.padding_high = given(rank - 2, options->high, 0);
-  p.lhs_dilation = given(rank - 2, options->lhs_dilation, 1);
-  p.rhs_dilation = given(rank - 2, options->rhs_dilation, 1);
   p.feature_group_count = options->feature_group_count != 0 ? options->feature_group_count : 1;
   p.batch_group_count = options->batch_group_count != 0 ? options->batch_group_count : 1;
-  if (!read_specs(options, rank, &p) || !read_padding(options, &types[0], &types[1], &p)) return ax_poison;
+  if (!read_lists(options, rank - 2, &p) || !read_specs(options, rank, &p) || !read_padding(options, &types[0], &types[1], &p))
+    return ax_poison;
   ax_dtype wanted = options->preferred_element_type, own = types[0].dtype;
   if (wanted == AX_NO_DTYPE || wanted == own) return ax_conv_bind(&p, lhs, rhs);
   if (ax_dtype_bytes(wanted) == 0 || wanted == AX_BOOL || ax_rounds(wanted) != ax_rounds(own) || own != types[1].dtype)
@@ -355,5 +360,6 @@ ax_value (ax_conv)(ax_value lhs, ax_value rhs, uint32_t count, const int64_t *st
   uint32_t rank = ax_typeof(lhs).rank;
   if (ax_failed() || (strides != NULL && !ax_list_fits("conv", "there are", "spatial dimension", count, rank < 2 ? 0 : rank - 2)))
     return ax_poison;
-  return conv(lhs, rhs, &(ax_conv_options){.strides = strides, .padding = padding != NULL ? padding : "VALID"});
+  const ax_dim_list by = {strides != NULL && rank > 2 ? rank - 2 : 0, strides};
+  return conv(lhs, rhs, &(ax_conv_options){.strides = by, .padding = padding != NULL ? padding : "VALID"});
 }

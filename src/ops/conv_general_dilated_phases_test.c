@@ -26,8 +26,11 @@ static bool make_example(example *x, test_random *random) {
   const int64_t groups = test_random_below(random, 3) == 0 ? from_one(random, 3) : 1;
   const bool of_batch = test_random_below(random, 2), last = test_random_below(random, 2);
   int64_t lhs[5] = {from_one(random, 3), from_one(random, 4)}, rhs[5] = {groups * from_one(random, 4), lhs[1]}, elems = 1;
-  *x = (example){
-      .options = {.strides = x->strides, .low = x->low, .high = x->high, .lhs_dilation = x->base, .rhs_dilation = x->dilation}};
+  *x = (example){.options = {.strides = {spatial, x->strides},
+                             .low = {spatial, x->low},
+                             .high = {spatial, x->high},
+                             .lhs_dilation = {spatial, x->base},
+                             .rhs_dilation = {spatial, x->dilation}}};
   lhs[of_batch ? 0 : 1] *= groups;
   *(of_batch ? &x->options.batch_group_count : &x->options.feature_group_count) = groups;
   for (uint32_t i = 0; i < spatial; i++) {
@@ -125,11 +128,11 @@ static void costs(void **state) {
     x.options = (ax_conv_options){.lhs = "NHWC",
                                   .rhs = "HWIO",
                                   .out = "NHWC",
-                                  .strides = x.strides,
-                                  .low = x.low,
-                                  .high = x.high,
-                                  .lhs_dilation = x.base,
-                                  .rhs_dilation = x.dilation};
+                                  .strides = {2, x.strides},
+                                  .low = {2, x.low},
+                                  .high = {2, x.high},
+                                  .lhs_dilation = {2, x.base},
+                                  .rhs_dilation = {2, x.dilation}};
     const ax_type types[] = {ax_array_type(AX_F32, 4, (int64_t[]){2, n, n, c}), ax_array_type(AX_F32, 4, (int64_t[]){k, k, c, o})};
     ax_program *program = test_trace(call, &x, types, 2, 1);
     ax_plan *plan = test_plan(program);

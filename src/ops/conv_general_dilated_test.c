@@ -102,11 +102,11 @@ static void call(const ax_value *in, ax_value *out, void *context) {
   const ax_conv_options options = {.lhs = x->lhs,
                                    .rhs = x->rhs,
                                    .out = x->out,
-                                   .strides = x->strides,
-                                   .low = x->low,
-                                   .high = x->high,
-                                   .lhs_dilation = x->base,
-                                   .rhs_dilation = x->dilation};
+                                   .strides = {2, x->strides},
+                                   .low = {2, x->low},
+                                   .high = {2, x->high},
+                                   .lhs_dilation = {2, x->base},
+                                   .rhs_dilation = {2, x->dilation}};
   out[0] = ax_conv_general_dilated(in[0], in[1], &options);
 }
 

@@ -315,9 +315,20 @@ WINDOW_RECORD(reduce_window_min, AX_KINDS_MIN, max_jvp, ax_absent_transpose);
 
 /* --- The public functions --- */
 
-static void fill(ax_dims *dims, uint32_t rank, const int64_t *v, int64_t otherwise) {
-  dims->count = rank;
-  for (uint32_t d = 0; d < rank; d++) dims->v[d] = v != NULL ? v[d] : otherwise;
+/* False: the trace has failed. */
+static bool take(const ax_prim *prim, const char *option, const ax_dim_list *list, uint32_t rank, int64_t otherwise, ax_dims *out) {
+  out->count = rank;
+  if (!ax_option_fits(prim->name, option, list->count, list->v, rank, "dimension")) return false;
+  for (uint32_t d = 0; d < rank; d++) out->v[d] = ax_option_at(list, d, otherwise);
+  return true;
+}
+
+static bool take_lists(const ax_prim *prim, const ax_window_options *options, uint32_t rank, window_params *p) {
+  return take(prim, "strides", &options->strides, rank, 1, &p->window_strides) &&
+         take(prim, "low", &options->low, rank, 0, &p->padding_low) &&
+         take(prim, "high", &options->high, rank, 0, &p->padding_high) &&
+         take(prim, "base_dilation", &options->base_dilation, rank, 1, &p->base_dilation) &&
+         take(prim, "window_dilation", &options->window_dilation, rank, 1, &p->window_dilation);
 }
 
 static ax_value reduce_window(const ax_prim *prim, ax_value x, uint32_t count, const int64_t *window,
@@ -329,13 +340,8 @@ static ax_value reduce_window(const ax_prim *prim, ax_value x, uint32_t count, c
   if (!ax_operand(prim->name, x, &type)) return ax_poison;
   if (!ax_list_fits(prim->name, "the array has", "dimension", count, type.rank)) return ax_poison;
   if (window == NULL && type.rank > 0) return ax_reject_as(prim->name, "there is no window");
-  fill(&p.window_dimensions, type.rank, window, 1);
-  fill(&p.window_strides, type.rank, options->strides, 1);
-  fill(&p.padding_low, type.rank, options->low, 0);
-  fill(&p.padding_high, type.rank, options->high, 0);
-  fill(&p.base_dilation, type.rank, options->base_dilation, 1);
-  fill(&p.window_dilation, type.rank, options->window_dilation, 1);
-  if (options->padding != NULL && (options->low != NULL || options->high != NULL))
+  if (!ax_dims_take(prim, type.rank, window, &p.window_dimensions) || !take_lists(prim, options, type.rank, &p)) return ax_poison;
+  if (options->padding != NULL && (options->low.count > 0 || options->high.count > 0))
     return ax_reject_as(prim->name, "padding is \"%.40s\", and low or high is given too", options->padding);
   for (uint32_t d = 0; d < type.rank && options->padding != NULL; d++) {
     ax_window w = window_of(&p, type.dims, d);
@@ -381,7 +387,8 @@ ax_value (ax_max_pool)(ax_value x, uint32_t window_count, const int64_t *window,
   int64_t all[AX_MAX_RANK], by[AX_MAX_RANK];
   ax_type type;
   if (!pool("max_pool", x, window_count, window, stride_count, strides, all, by, &type)) return ax_poison;
-  return ax_reduce_window_max(x, all, (&(ax_window_options){.strides = by, .padding = padding != NULL ? padding : "VALID"}));
+  return ax_reduce_window_max(x, all,
+                              (&(ax_window_options){.strides = {type.rank, by}, .padding = padding != NULL ? padding : "VALID"}));
 }
 
 ax_value (ax_avg_pool)(ax_value x, uint32_t window_count, const int64_t *window, uint32_t stride_count, const int64_t *strides,
@@ -392,6 +399,7 @@ ax_value (ax_avg_pool)(ax_value x, uint32_t window_count, const int64_t *window,
   if (!pool("avg_pool", x, window_count, window, stride_count, strides, all, by, &type)) return ax_poison;
   if (!ax_rounds(type.dtype)) return ax_reject_as("avg_pool", "the operand is %s; it must be a float", ax_operand_string(&type));
   for (uint32_t d = 0; d < type.rank; d++) places *= (double)all[d];
-  return ax_div(ax_reduce_window_sum(x, all, (&(ax_window_options){.strides = by, .padding = padding != NULL ? padding : "VALID"})),
+  return ax_div(ax_reduce_window_sum(
+                    x, all, (&(ax_window_options){.strides = {type.rank, by}, .padding = padding != NULL ? padding : "VALID"})),
                 ax_real(places));
 }

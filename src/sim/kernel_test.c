@@ -34,14 +34,12 @@ static AX_BODY(add) { ax_ref_store(in[2], ax_add(ax_ref_load(in[0]), ax_ref_load
 
 static AX_BODY(pipelined) {
   const pipe *p = context;
-  const ax_block_spec spec = {.rank = 1, .block = AX_INTS(block), .index_map = by_step};
-  const ax_block_spec ins[] = {spec, spec};
-  const ax_pipeline_options options = {.grid_rank = 1,
-                                       .grid = AX_INTS(blocks),
+  const ax_block_spec spec = {.block = {AX_DIMS(block)}, .index_map = by_step};
+  const ax_pipeline_options options = {.grid = {AX_DIMS(blocks)},
                                        .in_count = 2,
-                                       .in_specs = ins,
+                                       .in_specs = {AX_BLOCK_SPECS(spec, spec)},
                                        .out_count = 1,
-                                       .out_specs = &spec,
+                                       .out_specs = {AX_BLOCK_SPECS(spec)},
                                        .max_concurrent_steps = p->stages};
   ax_emit_pipeline(&options, AX_FN(add, 3, 0), in);
 }

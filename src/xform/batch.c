@@ -329,17 +329,18 @@ static ax_status find_split(const ax_program *program, const ax_vmap_options *op
   return AX_OK;
 }
 
-bool ax_mapped_dim(int given, uint32_t rank, int *dim) {
-  *dim = given == AX_NOT_MAPPED ? -1 : given < 0 ? given + (int)rank : given;
-  return given == AX_NOT_MAPPED || (*dim >= 0 && *dim < (int)rank);
+bool ax_mapped_dim(int64_t given, uint32_t rank, int *dim) {
+  const bool inside = given >= -(int64_t)rank && given < (int64_t)rank;
+  *dim = !inside ? -1 : (int)(given < 0 ? given + rank : given);
+  return inside || given == AX_NOT_MAPPED;
 }
 
 /* Finds the batch dimension of operand or result `index`, which has one more dimension outside than the type `inside`. */
-static ax_status batched_dim(const ax_program *program, const char *what, const int *given, uint32_t index, const ax_type *inside,
-                             int *dim) {
-  const int axis = given != NULL ? given[index] : 0;
+static ax_status batched_dim(const ax_program *program, const char *what, const ax_dim_list *given, uint32_t index,
+                             const ax_type *inside, int *dim) {
+  const int64_t axis = ax_option_at(given, index, 0);
   if (ax_mapped_dim(axis, inside->rank + 1, dim)) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "vmap: %s[%u]=%d of %s is out of range", what, index, axis,
+  return ax_error(AX_INVALID_ARGUMENT, "vmap: %s[%u]=%lld of %s is out of range", what, index, (long long)axis,
                   ax_type_string(inside, &program->axes));
 }
 
@@ -349,15 +350,17 @@ ax_status ax_program_vmap(const ax_program *program, const ax_vmap_options *opti
   *out = NULL;
   AX_TRY(ax_require(program, "program"));
   AX_TRY(ax_require(options, "options"));
+  AX_TRY(ax_option_check("vmap", "in_axes", options->in_axes.count, options->in_axes.v, program->in_count, "input"));
+  AX_TRY(ax_option_check("vmap", "out_axes", options->out_axes.count, options->out_axes.v, program->out_count, "result"));
   AX_TRY(find_split(program, options, &room, &split));
   int *axes = ax_calloc((size_t)program->in_count + program->out_count, sizeof axes[0]);
   if (axes == NULL) return ax_out_of_memory(((size_t)program->in_count + program->out_count) * sizeof axes[0]);
   int *want = axes + program->in_count;
   ax_status status = AX_OK;
   for (uint32_t i = 0; i < program->in_count && status == AX_OK; i++)
-    status = batched_dim(program, "in_axes", options->in_axes, i, program->types + i, &axes[i]);
+    status = batched_dim(program, "in_axes", &options->in_axes, i, program->types + i, &axes[i]);
   for (uint32_t k = 0; k < program->out_count && status == AX_OK; k++)
-    status = batched_dim(program, "out_axes", options->out_axes, k, ax_program_out_type(program, k), &want[k]);
+    status = batched_dim(program, "out_axes", &options->out_axes, k, ax_program_out_type(program, k), &want[k]);
   if (status == AX_OK) status = batch(program, axes, options->size, options->axis_name, split, want, NULL, out);
   ax_free(axes);
   return status;

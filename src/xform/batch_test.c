@@ -38,20 +38,21 @@ static ax_type batched(ax_type type, int dim) {
   return type;
 }
 
-static void check_loop(ax_function f, const ax_type *types, uint32_t in_count, const int *in_axes, const int *out_axes,
+static void check_loop(ax_function f, const ax_type *types, uint32_t in_count, const int64_t *in_axes, const int64_t *out_axes,
                        uint32_t out_count) {
   test_random random = {11};
   ax_tensor *in[4], *out[4], *one_in[4], *one_out[4];
   ax_program *program = test_trace(f, NULL, types, in_count, out_count), *vmap;
-  TEST_OK(ax_program_vmap(program, &(ax_vmap_options){.in_axes = in_axes, .out_axes = out_axes, .size = size}, &vmap));
+  TEST_OK(ax_program_vmap(
+      program, &(ax_vmap_options){.in_axes = {in_count, in_axes}, .out_axes = {out_count, out_axes}, .size = size}, &vmap));
   TEST_OK(ax_program_verify(vmap));
-  for (uint32_t i = 0; i < in_count; i++) in[i] = test_random_tensor(&random, batched(types[i], in_axes[i]), -2, 2);
+  for (uint32_t i = 0; i < in_count; i++) in[i] = test_random_tensor(&random, batched(types[i], (int)in_axes[i]), -2, 2);
   test_run(vmap, in, out);
   for (int64_t m = 0; m < size; m++) {
-    for (uint32_t i = 0; i < in_count; i++) one_in[i] = member_of(in[i], in_axes[i], &types[i], m);
+    for (uint32_t i = 0; i < in_count; i++) one_in[i] = member_of(in[i], (int)in_axes[i], &types[i], m);
     test_run(program, one_in, one_out);
     for (uint32_t k = 0; k < out_count; k++) {
-      ax_tensor *part = member_of(out[k], out_axes[k], ax_program_out_type(program, k), m);
+      ax_tensor *part = member_of(out[k], (int)out_axes[k], ax_program_out_type(program, k), m);
       TEST_TENSORS_NEAR(part, one_out[k], 1e-14);
       ax_tensor_release(part);
     }
@@ -77,9 +78,9 @@ static void like_a_loop(void **state) {
   (void)state;
   const ax_type types[] = {TEST_TYPE(AX_F64, 2, 3), TEST_TYPE(AX_F64, 3), TEST_SCALAR(AX_F64)};
   enum { none = AX_NOT_MAPPED };
-  const int in_axes[][3] = {{0, 0, 0},       {2, 1, none}, {1, none, none}, {none, 0, 0},
-                            {none, none, 0}, {0, 1, 0},    {-1, -2, none},  {-3, -1, -1}};
-  const int out_axes[][3] = {{0, 0, 0}, {2, 1, none}, {1, 1, 0}, {0, 1, 0}, {2, 0, 0}, {1, 1, 0}, {-1, -2, none}, {-2, -1, -1}};
+  const int64_t in_axes[][3] = {{0, 0, 0},       {2, 1, none}, {1, none, none}, {none, 0, 0},
+                                {none, none, 0}, {0, 1, 0},    {-1, -2, none},  {-3, -1, -1}};
+  const int64_t out_axes[][3] = {{0, 0, 0}, {2, 1, none}, {1, 1, 0}, {0, 1, 0}, {2, 0, 0}, {1, 1, 0}, {-1, -2, none}, {-2, -1, -1}};
   for (size_t i = 0; i < AX_COUNT(in_axes); i++) check_loop(affine, types, 3, in_axes[i], out_axes[i], 3);
 }
 
@@ -87,21 +88,21 @@ static void refusals(void **state) {
   (void)state;
   const ax_type types[] = {TEST_TYPE(AX_F64, 2, 3), TEST_TYPE(AX_F64, 3), TEST_SCALAR(AX_F64)};
   ax_program *program = test_trace(affine, NULL, types, 3, 3), *vmap;
-  const int bad[] = {0, 2, 0}, low[] = {0, -3, 0}, kept[] = {0, AX_NOT_MAPPED, 0}, far[] = {0, 0, 1};
+  const int64_t bad[] = {0, 2, 0}, low[] = {0, -3, 0}, kept[] = {0, AX_NOT_MAPPED, 0}, far[] = {0, 0, 1};
   TEST_FAILS(ax_program_vmap(program, NULL, &vmap), AX_INVALID_ARGUMENT, "options");
-  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = bad, .size = size}, &vmap), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = {3, bad}, .size = size}, &vmap), AX_INVALID_ARGUMENT,
              "in_axes[1]=2 of f64[3] is out of range");
-  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = low, .size = size}, &vmap), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.in_axes = {3, low}, .size = size}, &vmap), AX_INVALID_ARGUMENT,
              "in_axes[1]=-3");
   static const char *const names[] = {"", "a,b", "9a", "_", "a b"};
   for (size_t i = 0; i < AX_COUNT(names); i++)
     TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.size = size, .axis_name = names[i]}, &vmap), AX_INVALID_ARGUMENT,
                "is not a name");
-  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = low, .size = size}, &vmap), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = {3, low}, .size = size}, &vmap), AX_INVALID_ARGUMENT,
              "out_axes[1]=-3");
-  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = far, .size = size}, &vmap), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = {3, far}, .size = size}, &vmap), AX_INVALID_ARGUMENT,
              "out_axes[2]=1 of f64[]");
-  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = kept, .size = size}, &vmap), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.out_axes = {3, kept}, .size = size}, &vmap), AX_INVALID_ARGUMENT,
              "out_axes[1] is AX_NOT_MAPPED, but result 1, f64[3], depends on a mapped input");
   TEST_FAILS(ax_program_vmap(program, &(ax_vmap_options){.size = -1}, &vmap), AX_INVALID_ARGUMENT, "the size is -1");
   assert_null(vmap);
@@ -126,7 +127,7 @@ static void named_axis(void **state) {
   ax_type type = TEST_SCALAR(AX_F64);
   type.spread.varying = 4; /* data */
   ax_program *program, *vmap;
-  const int out_axes[] = {AX_NOT_MAPPED, AX_NOT_MAPPED, AX_NOT_MAPPED, 0};
+  const ax_dim_list out_axes = {AX_DIMS(AX_NOT_MAPPED, AX_NOT_MAPPED, AX_NOT_MAPPED, 0)};
   TEST_OK(ax_trace_on(&mesh, AX_FN(collective, 1, 4), &type, &program));
   TEST_OK(ax_program_vmap(program, &(ax_vmap_options){.out_axes = out_axes, .size = size, .axis_name = "i"}, &vmap));
   const ax_mesh *left = ax_program_axes(vmap);

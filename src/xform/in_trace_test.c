@@ -189,8 +189,7 @@ static void plus_captured(const ax_value *in, ax_value *out, void *context) {
 }
 static void vmap_captures(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  const int in_axes[] = {0, AX_NOT_MAPPED}, out_axes[] = {0, AX_NOT_MAPPED};
-  const ax_vmap_options options = {.in_axes = in_axes, .out_axes = out_axes};
+  const ax_vmap_options options = {.in_axes = {AX_DIMS(0, AX_NOT_MAPPED)}, .out_axes = {AX_DIMS(0, AX_NOT_MAPPED)}};
   ax_value operands[] = {row(), in[0]}, c = in[1], made[2];
   ax_vmap(AX_CLOSURE(plus_captured, 2, 2, &c), operands, made, &options);
   out[0] = total(made[0]);
@@ -263,7 +262,7 @@ static void vmap_scalar(const ax_value *in, ax_value *out, void *context) {
   ax_vmap(AX_CLOSURE(cube, 1, 1, context), in, out, &options);
 }
 static void vmap_nothing(const ax_value *in, ax_value *out, void *context) {
-  const ax_vmap_options options = {.in_axes = (const int[]){AX_NOT_MAPPED}};
+  const ax_vmap_options options = {.in_axes = {AX_DIMS(AX_NOT_MAPPED)}};
   ax_vmap(AX_CLOSURE(cube, 1, 1, context), in, out, &options);
 }
 static void bad_body(const ax_value *in, ax_value *out, void *context) {

@@ -91,7 +91,7 @@ static void member(const ax_value *in, ax_value *out, void *context) {
 }
 static void mapped(const ax_value *in, ax_value *out, void *context) {
   plain(in, out, context);
-  const ax_vmap_options options = {.axis_name = "i", .in_axes = (const int[]){0, AX_NOT_MAPPED, AX_NOT_MAPPED}};
+  const ax_vmap_options options = {.axis_name = "i", .in_axes = {AX_DIMS(0, AX_NOT_MAPPED, AX_NOT_MAPPED)}};
   ax_value operands[] = {in[1], in[0], in[3]}, made;
   ax_vmap(AX_FN(member, 3, 1), operands, &made, &options);
   out[0] = ax_reduce_sum(ax_mul(made, made), AX_DIMS(0), false);

@@ -17,7 +17,7 @@ static AX_BODY(loss) {
 
 static AX_BODY(by_hand_grad) { ax_grad(AX_FN(loss, 2, 2), AX_ARGS(0, 1), in, out); }
 static AX_BODY(by_hand_value) { ax_value_and_grad(AX_FN(loss, 2, 2), AX_FIRST(1), in, out); }
-static AX_BODY(by_hand_vmap) { ax_vmap(AX_FN(loss, 2, 2), in, out, &(ax_vmap_options){.in_axes = (int[]){0, AX_NOT_MAPPED}}); }
+static AX_BODY(by_hand_vmap) { ax_vmap(AX_FN(loss, 2, 2), in, out, &(ax_vmap_options){.in_axes = {AX_DIMS(0, AX_NOT_MAPPED)}}); }
 static AX_BODY(by_hand_each) { ax_vmap(AX_FN(by_hand_grad, 2, 2), in, out, NULL); }
 
 static void same(ax_fn made, ax_fn by_hand, const ax_type *types) {
@@ -37,7 +37,7 @@ static void programs(void **state) {
                 mixed[] = {AX_TYPE(AX_F32, 5, 3), AX_TYPE(AX_F32, 3)};
   same(AX_GRAD(AX_ARGS(0, 1), AX_FN(loss, 2, 2)), AX_FN(by_hand_grad, 2, 2), row);
   same(AX_VALUE_AND_GRAD(AX_FIRST(1), AX_FN(loss, 2, 2)), AX_FN(by_hand_value, 2, 3), row);
-  const ax_vmap_options options = {.in_axes = (int[]){0, AX_NOT_MAPPED}};
+  const ax_vmap_options options = {.in_axes = {AX_DIMS(0, AX_NOT_MAPPED)}};
   same(AX_VMAPPED(&options, AX_FN(loss, 2, 2)), AX_FN(by_hand_vmap, 2, 2), mixed);
   same(AX_VMAPPED(NULL, AX_GRAD(AX_ARGS(0, 1), AX_FN(loss, 2, 2))), AX_FN(by_hand_each, 2, 2), rows);
 }

@@ -5,15 +5,16 @@
 #include "xform/in_trace.h"
 
 /* The size of the mapped dimensions, which it removes from the types. */
-static ax_status unbatch(ax_type *types, uint32_t count, const int *in_axes, int64_t given, int64_t *size) {
+static ax_status unbatch(ax_type *types, uint32_t count, const ax_dim_list *in_axes, int64_t given, int64_t *size) {
   *size = given != 0 ? given : -1;
   uint32_t first = 0; /* the operand whose size it is */
   if (given < 0) return ax_error(AX_INVALID_ARGUMENT, "vmap: the size is %lld", (long long)given);
   for (uint32_t i = 0; i < count; i++) {
     ax_type *type = &types[i];
+    const int64_t asked = ax_option_at(in_axes, i, 0);
     int axis;
-    if (!ax_mapped_dim(in_axes != NULL ? in_axes[i] : 0, type->rank, &axis))
-      return ax_error(AX_INVALID_ARGUMENT, "vmap: in_axes[%u]=%d of %s is out of range", i, in_axes != NULL ? in_axes[i] : 0,
+    if (!ax_mapped_dim(asked, type->rank, &axis))
+      return ax_error(AX_INVALID_ARGUMENT, "vmap: in_axes[%u]=%lld of %s is out of range", i, (long long)asked,
                       ax_type_string(type, ax_axes_here()));
     if (axis < 0) continue;
     if (*size < 0) {
@@ -47,11 +48,17 @@ static ax_status add_axis(ax_mesh *axes, const char *name, int64_t size) {
 }
 
 /* in_axes with the captured values, which are not mapped, in front. */
-static int *all_in_axes(const ax_body *f, const int *in_axes, uint32_t in_count) {
-  int *all = ax_trace_alloc(((size_t)f->captured_count + in_count) * sizeof all[0]);
+static ax_dim_list all_in_axes(const ax_body *f, const ax_dim_list *in_axes, uint32_t in_count) {
+  int64_t *all = ax_trace_alloc(((size_t)f->captured_count + in_count) * sizeof all[0]);
   for (uint32_t i = 0; i < f->captured_count && all != NULL; i++) all[i] = AX_NOT_MAPPED;
-  for (uint32_t i = 0; i < in_count && all != NULL; i++) all[f->captured_count + i] = in_axes != NULL ? in_axes[i] : 0;
-  return all;
+  for (uint32_t i = 0; i < in_count && all != NULL; i++) all[f->captured_count + i] = ax_option_at(in_axes, i, 0);
+  return (ax_dim_list){f->captured_count + in_count, all};
+}
+
+/* False: the trace has failed. */
+static bool check_axes(const ax_vmap_options *options, ax_fn function) {
+  return ax_option_fits("vmap", "in_axes", options->in_axes.count, options->in_axes.v, function.in_count, "operand") &&
+         ax_option_fits("vmap", "out_axes", options->out_axes.count, options->out_axes.v, function.out_count, "result");
 }
 
 void (ax_vmap)(ax_fn function, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out,
@@ -60,18 +67,22 @@ void (ax_vmap)(ax_fn function, uint32_t in_count, const ax_value *in, uint32_t o
   ax_traced f;
   if (!ax_lists_fit("vmap", in_count, function.in_count, out_count, function.out_count, out)) return;
   if (options == NULL) options = &none;
+  if (!check_axes(options, function)) {
+    ax_poison_list(out_count, function.out_count, out);
+    return;
+  }
   if (ax_traced_init(&f, "vmap", function, in, out, function.out_count)) {
     ax_mesh axes = *ax_axes_here();
     int64_t size;
-    ax_status status = unbatch(f.types, function.in_count, options->in_axes, options->size, &size);
+    ax_status status = unbatch(f.types, function.in_count, &options->in_axes, options->size, &size);
     if (status == AX_OK) status = add_axis(&axes, options->axis_name, size);
     if (status != AX_OK) ax_fail(status);
     if (ax_traced_trace(&f, &axes)) {
       ax_program *transformed = NULL;
       ax_vmap_options all = *options;
-      all.in_axes = all_in_axes(&f.body, options->in_axes, function.in_count);
+      all.in_axes = all_in_axes(&f.body, &options->in_axes, function.in_count);
       all.size = size;
-      if (all.in_axes != NULL) status = ax_program_vmap(f.body.program, &all, &transformed);
+      if (all.in_axes.v != NULL) status = ax_program_vmap(f.body.program, &all, &transformed);
       ax_traced_call(&f, status, transformed, NULL, 0, out, function.out_count);
     }
   }

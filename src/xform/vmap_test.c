@@ -105,8 +105,8 @@ static void on_mesh(const ax_value *in, ax_value *out, void *context) {
 
 static void vmapped(const ax_value *in, ax_value *out, void *context) {
   const question *q = context;
-  const ax_vmap_options options = {.in_axes = (const int[]){1, q->mapped_weights ? 0 : UNMAPPED},
-                                   .out_axes = (const int[]){1, 0},
+  const ax_vmap_options options = {.in_axes = {AX_DIMS(1, q->mapped_weights ? 0 : UNMAPPED)},
+                                   .out_axes = {AX_DIMS(1, 0)},
                                    .spmd_axis_name = q->split ? "d" : NULL};
   ax_vmap(AX_CLOSURE(on_mesh, 2, 2, context), in, out, &options);
 }
@@ -194,21 +194,21 @@ static void numbered(const ax_value *in, ax_value *out, void *context) {
 }
 static void sizes(const ax_value *in, ax_value *out, void *context) {
   ax_value cubes, products;
-  const int none[] = {UNMAPPED};
-  ax_vmap(AX_CLOSURE(cube, 1, 1, context), in, &cubes, &(ax_vmap_options){.in_axes = none, .size = 5});
-  ax_vmap(AX_CLOSURE(numbered, 1, 1, context), in, &products, &(ax_vmap_options){.in_axes = none, .size = 4, .axis_name = "i"});
+  ax_vmap(AX_CLOSURE(cube, 1, 1, context), in, &cubes, &(ax_vmap_options){.in_axes = {AX_DIMS(UNMAPPED)}, .size = 5});
+  ax_vmap(AX_CLOSURE(numbered, 1, 1, context), in, &products,
+          &(ax_vmap_options){.in_axes = {AX_DIMS(UNMAPPED)}, .size = 4, .axis_name = "i"});
   out[0] = total(cubes);
   out[1] = total(products);
 }
 static void no_size(const ax_value *in, ax_value *out, void *context) {
-  ax_vmap(AX_CLOSURE(cube, 1, 1, context), in, out, &(ax_vmap_options){.in_axes = (const int[]){UNMAPPED}});
+  ax_vmap(AX_CLOSURE(cube, 1, 1, context), in, out, &(ax_vmap_options){.in_axes = {AX_DIMS(UNMAPPED)}});
 }
 static void other_size(const ax_value *in, ax_value *out, void *context) {
   ax_value pair = ax_stack(AX_VALUES(in[0], in[0]), 0);
   ax_vmap(AX_CLOSURE(cube, 1, 1, context), &pair, out, &(ax_vmap_options){.size = 3});
 }
 static void size_below(const ax_value *in, ax_value *out, void *context) {
-  ax_vmap(AX_CLOSURE(cube, 1, 1, context), in, out, &(ax_vmap_options){.in_axes = (const int[]){UNMAPPED}, .size = -2});
+  ax_vmap(AX_CLOSURE(cube, 1, 1, context), in, out, &(ax_vmap_options){.in_axes = {AX_DIMS(UNMAPPED)}, .size = -2});
 }
 
 static void given_sizes(void **state) {

@@ -338,8 +338,8 @@ void mismatches() {
       check_has(failed.what(), part);
     }
   };
-  refused([](value x) { return axle::vmap(cube, {x}, {{0, 0}}); }, "vmap: in_axes and out_axes");
-  refused([](value x) { return axle::pmap(cube, {x}, {{0, 0}}); }, "pmap: in_axes and out_axes");
+  refused([](value x) { return axle::vmap(cube, {x}, {{0, 0}}); }, "vmap: in_axes has 2 entries, but there is 1 operand");
+  refused([](value x) { return axle::pmap(cube, {x}, {{0, 0}}); }, "pmap: in_axes has 2 entries, but there is 1 operand");
   refused([](value x) { return axle::pmap(cube, {x}, {{1}}); }, "pmap: in_axes[0]=1 of f32[2] is out of range");
   refused([](value x) { return axle::jvp(cube, {x}, {x, x}); }, "jvp: there are 2 tangents, but 1 are wanted");
   refused([](value x) { return axle::grad(cube, axle::first(9), {x}).at(8); }, "grad: derivatives by 9 operands, but there are 1");

@@ -333,7 +333,7 @@ void programs() {
   axle::check_report nothing = axle::check_report::of(product);
   CHECK(nothing.proved() && nothing->kernel_count == 0 && nothing->stopped == nullptr);
   refused([&] { return axle::check_report::of(axle::program()); }, AX_INVALID_ARGUMENT, "check");
-  refused([&] { return product.vmap({{0}, {}, 3}); }, AX_INVALID_ARGUMENT, "program_vmap: in_axes and out_axes");
+  refused([&] { return product.vmap({{0}, {}, 3}); }, AX_INVALID_ARGUMENT, "program_vmap: vmap: in_axes has 1 entry, but there are 2 inputs");
   refused([&] { return product.grad({7}); }, AX_INVALID_ARGUMENT, "program_grad");
   refused([&] { return axle::program::parse("nothing"); }, AX_PARSE_ERROR, "program_parse");
   axle::program on = axle::trace_on(axle::mesh::parse("d=4"), [](value x) { return psum(x, "d"); }, {f32()});

@@ -120,13 +120,11 @@ struct piped {
   ax_block_spec spec{};
   ax_pipeline_options options{};
   piped() {
-    spec.rank = 2;
-    spec.block = block;
+    spec.block = {2, block};
     spec.index_map = by_step;
-    options.grid_rank = 1;
-    options.grid = grid;
+    options.grid = {1, grid};
     options.in_count = options.out_count = 1;
-    options.in_specs = options.out_specs = &spec;
+    options.in_specs = options.out_specs = {1, &spec};
   }
   piped(const piped &) = delete;
   piped &operator=(const piped &) = delete;

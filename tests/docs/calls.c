@@ -23,7 +23,7 @@ static ax_array *put(ax_runtime *runtime, const char *mesh_text, int64_t first) 
   ax_array *array;
   ax_mesh mesh;
   ax_must(ax_mesh_parse(mesh_text, &mesh));
-  ax_must(ax_sharding_named(&mesh, "data", &(ax_sharding_options){.devices = ids, .device_count = 2}, &sharding));
+  ax_must(ax_sharding_named(&mesh, "data", &(ax_sharding_options){.devices = {2, ids}}, &sharding));
   ax_must(ax_device_put_as(runtime, sharding, &host, &array));
   ax_sharding_release(sharding);
   return array;
@@ -35,7 +35,8 @@ static void call(ax_runtime *runtime) {
   ax_executable *e;
   ax_mesh mesh;
   ax_must(ax_mesh_parse("data=2", &mesh));
-  const ax_compile_options options = {.donate = AX_ARGS(0, 2), .mesh = &mesh, .shardings = "data -> data", .names = names};
+  const ax_compile_options options = {
+      .donate = AX_ARGS(0, 2), .mesh = &mesh, .shardings = "data -> data", .names = {AX_LIST(3, names)}};
   ax_must(ax_jit(runtime, AX_FN(step, 3, 2), types, &options, &e));
   for (uint32_t i = 0; i < 3; i++) printf("%s: %s\n", names[i], ax_executable_is_kept(e, i) ? "computed with" : "not computed with");
 

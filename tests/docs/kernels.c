@@ -34,12 +34,15 @@ static AX_BODY(product_block) {
 }
 
 static AX_BODY(product) {
-  const ax_block_spec ins[] = {{.rank = 2, .block = AX_INTS(block, block), .index_map = x_block},
-                               {.rank = 2, .block = AX_INTS(block, block), .index_map = w_block}};
-  const ax_block_spec y = {.rank = 2, .block = AX_INTS(block, block), .index_map = y_block};
+  const ax_block_spec x = {.block = {AX_DIMS(block, block)}, .index_map = x_block},
+                      w = {.block = {AX_DIMS(block, block)}, .index_map = w_block},
+                      y = {.block = {AX_DIMS(block, block)}, .index_map = y_block};
   const ax_scratch sum = {.type = AX_VMEM(AX_F32, block, block)};
-  const ax_kernel kernel = {.grid_rank = 3, .grid = AX_INTS(rows / block, columns / block, inner / block),
-                            .in_specs = ins, .out_specs = &y, .out_count = 1, .outs = (const ax_type[]){AX_TYPE(AX_F32, rows, columns)},
+  const ax_kernel kernel = {.grid = {AX_DIMS(rows / block, columns / block, inner / block)},
+                            .in_specs = {AX_BLOCK_SPECS(x, w)},
+                            .out_specs = {AX_BLOCK_SPECS(y)},
+                            .out_count = 1,
+                            .outs = (const ax_type[]){AX_TYPE(AX_F32, rows, columns)},
                             .options = {.name = "product", .scratch_count = 1, .scratch = &sum}};
   ax_kernel_call(&kernel, AX_FN(product_block, 4, 0), 2, in, out);
 }
@@ -51,7 +54,7 @@ static AX_BODY(total) {
 }
 
 static AX_BODY(gradient) { ax_grad(AX_FN(total, 2, 1), AX_FIRST(1), in, out); }
-static AX_BODY(batch) { ax_vmap(AX_FN(product, 2, 1), in, out, &(ax_vmap_options){.in_axes = (const int[]){0, AX_NOT_MAPPED}}); }
+static AX_BODY(batch) { ax_vmap(AX_FN(product, 2, 1), in, out, &(ax_vmap_options){.in_axes = {AX_DIMS(0, AX_NOT_MAPPED)}}); }
 
 /* The first of the results. */
 static float run(ax_runtime *runtime, ax_fn function, const ax_type *types, const ax_host_array *arrays) {

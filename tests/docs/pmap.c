@@ -11,7 +11,7 @@ static AX_BODY(center) {
 
 static const ax_pmap_options rows = {
     .axis_name = "row",
-    .out_axes = (int[]){1, AX_NOT_MAPPED}, /* rows become columns; the sum is the same on all devices, and is given once */
+    .out_axes = {AX_DIMS(1, AX_NOT_MAPPED)}, /* rows become columns; the sum is the same on all devices, and is given once */
 };
 
 static AX_BODY(squares) {

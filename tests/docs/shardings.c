@@ -17,7 +17,7 @@ int main(void) {
   ax_sharding *named, *turned, *tiled, *single;
   ax_must(ax_mesh_parse("data=2,model=3", &mesh));
   ax_must(ax_sharding_named(&mesh, "data,model", NULL, &named));
-  ax_sharding_options order = {.devices = (int64_t[]){0, 3, 1, 4, 2, 5}, .device_count = 6};
+  ax_sharding_options order = {.devices = {AX_DIMS(0, 3, 1, 4, 2, 5)}};
   ax_must(ax_sharding_named(&mesh, "_,model", &order, &turned));
   ax_must(ax_sharding_tiled("{devices=[3,2]<=[2,3]T(1,0)}", NULL, &tiled));
   ax_must(ax_sharding_single(4, &single));

@@ -61,11 +61,10 @@ static AX_BODY(late_step) { /* slot of x */
 static AX_BODY(late) { /* x, y, semaphore */
   const bug *b = context;
   const using u = {b->slip, in[1], in[2]};
-  const ax_block_spec spec = {.rank = 2, .block = AX_INTS(1, bug_block), .index_map = by_step};
-  const ax_pipeline_options options = {.grid_rank = 1,
-                                       .grid = AX_INTS(bug_steps),
+  const ax_block_spec spec = {.block = {AX_DIMS(1, bug_block)}, .index_map = by_step};
+  const ax_pipeline_options options = {.grid = {AX_DIMS(bug_steps)},
                                        .in_count = 1,
-                                       .in_specs = &spec,
+                                       .in_specs = {AX_BLOCK_SPECS(spec)},
                                        .max_concurrent_steps = 2,
                                        .delay_release = b->slip != NO_DELAY};
   ax_emit_pipeline(&options, AX_CLOSURE(late_step, 1, 0, &u), in);
@@ -93,9 +92,12 @@ static AX_BODY(manual_step) { /* slots of x, y; barrier */
 }
 
 static AX_BODY(manual) { /* x, y */
-  const ax_block_spec spec = {.rank = 2, .block = AX_INTS(1, bug_block), .index_map = by_step};
-  const ax_pipeline_options options = {
-      .grid_rank = 1, .grid = AX_INTS(bug_steps), .in_count = 1, .out_count = 1, .in_specs = &spec, .out_specs = &spec};
+  const ax_block_spec spec = {.block = {AX_DIMS(1, bug_block)}, .index_map = by_step};
+  const ax_pipeline_options options = {.grid = {AX_DIMS(bug_steps)},
+                                       .in_count = 1,
+                                       .out_count = 1,
+                                       .in_specs = {AX_BLOCK_SPECS(spec)},
+                                       .out_specs = {AX_BLOCK_SPECS(spec)}};
   const ax_warp_pipeline_options warps = {.pipeline = options,
                                           .memory_registers = 40,
                                           .wg_axis = "wg",
@@ -117,9 +119,12 @@ static AX_BODY(pinned_step) { /* slot of x, the whole y */
 }
 
 static AX_BODY(pinned) { /* x, y */
-  const ax_block_spec block = {.rank = 2, .block = AX_INTS(1, bug_block), .index_map = by_step}, whole = {.space = AX_SPACE_ANY};
-  const ax_pipeline_options options = {
-      .grid_rank = 1, .grid = AX_INTS(bug_steps), .in_count = 1, .out_count = 1, .in_specs = &block, .out_specs = &whole};
+  const ax_block_spec block = {.block = {AX_DIMS(1, bug_block)}, .index_map = by_step}, whole = {.space = AX_SPACE_ANY};
+  const ax_pipeline_options options = {.grid = {AX_DIMS(bug_steps)},
+                                       .in_count = 1,
+                                       .out_count = 1,
+                                       .in_specs = {AX_BLOCK_SPECS(block)},
+                                       .out_specs = {AX_BLOCK_SPECS(whole)}};
   ax_emit_pipeline(&options, AX_CLOSURE(pinned_step, 2, 0, context), in);
 }
 

@@ -106,20 +106,18 @@ static AX_BODY(last_sum) {
 static AX_BODY(piped) {
   test_pipeline *t = context;
   const within w = {t, in[6]};
-  const ax_block_spec ins[] = {
-      {.rank = 2, .block = AX_INTS(1, block), .index_map = by_step, .context = t, .delay_release = t->late},
-      {.rank = 1, .block = AX_INTS(block)},
-      {.space = AX_SPACE_ANY}};
-  const ax_block_spec outs[] = {{.rank = 2, .block = AX_INTS(1, block), .index_map = by_step, .context = t},
-                                {.rank = 2, .block = AX_INTS(1, block), .index_map = by_row},
+  const ax_block_spec ins[] = {{.block = {AX_DIMS(1, block)}, .index_map = by_step, .context = t, .delay_release = t->late},
+                               {.block = {AX_DIMS(block)}},
+                               {.space = AX_SPACE_ANY}};
+  const ax_block_spec outs[] = {{.block = {AX_DIMS(1, block)}, .index_map = by_step, .context = t},
+                                {.block = {AX_DIMS(1, block)}, .index_map = by_row},
                                 {0},
                                 {.space = AX_SPACE_HBM}};
-  const ax_pipeline_options options = {.grid_rank = t->rank,
-                                       .grid = t->grid,
+  const ax_pipeline_options options = {.grid = {t->rank, t->grid},
                                        .in_count = 3,
                                        .out_count = test_pipeline_results(t),
-                                       .in_specs = ins,
-                                       .out_specs = outs,
+                                       .in_specs = {AX_LIST(3, ins)},
+                                       .out_specs = {AX_LIST(test_pipeline_results(t), outs)},
                                        .max_concurrent_steps = t->stages,
                                        .delay_release = t->delay};
   uint32_t refs = 3 + options.out_count;

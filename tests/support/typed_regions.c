@@ -135,12 +135,12 @@ static void map(typed_maker *m) {
   body b = body_of(m);
   ax_value in[4], out[2 * RESULTS];
   typed_held x = typed_some(m, 0);
-  int in_axes[] = {0, 0, AX_NOT_MAPPED, AX_NOT_MAPPED};
+  int64_t in_axes[] = {0, 0, AX_NOT_MAPPED, AX_NOT_MAPPED};
   give(&b, (typed_held){stacked(x.own), m->unreduced ? stacked(x.whole) : x.own}, in, 0);
   uint32_t in_count = give(&b, typed_some(m, 0), in, 1);
   b.results = RESULTS;
   for (uint32_t i = 0; i < 4; i++) in_axes[i] = i < width(m) ? 0 : AX_NOT_MAPPED;
-  ax_vmap_options options = {.in_axes = in_axes, .size = LENGTH};
+  ax_vmap_options options = {.in_axes = {in_count, in_axes}, .size = LENGTH};
   if (m->mapped == NULL && typed_below(m, 3) != 0) b.maker.mapped = options.axis_name = "v";
   ax_vmap(AX_CLOSURE(run, in_count, RESULTS * width(m), &b), in, out, &options);
   for (uint32_t k = 0; k < RESULTS; k++) {

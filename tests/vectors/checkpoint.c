@@ -90,7 +90,7 @@ BODY(steepness) {
 BODY(second) { ax_grad(AX_CLOSURE(steepness, 2, 1, &(function){chain}), AX_FIRST(1), in, out); }
 BODY(second_scan) { ax_grad(AX_CLOSURE(steepness, 2, 1, &(function){scanned}), AX_FIRST(1), in, out); }
 
-static const ax_vmap_options by_row = {.in_axes = (const int[]){0, AX_NOT_MAPPED}};
+static const ax_vmap_options by_row = {.in_axes = {AX_DIMS(0, AX_NOT_MAPPED)}};
 BODY(scan_slope) { ax_grad(AX_CLOSURE(loss, 2, 1, &(function){scanned}), AX_FIRST(1), in, out); }
 BODY(vmap_of_grad) { ax_vmap(AX_FN(scan_slope, 2, 1), in, out, &by_row); }
 BODY(total_of_rows) {

@@ -70,10 +70,10 @@ BODY(scan_of_scan) {
   ax_scan(AX_CLOSURE(outer_step, 2, 2, &w), 1, -1, false, operands, out);
 }
 
-static void map(ax_function f, const int *in_axes, const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count) {
+static void map(ax_function f, ax_dim_list in_axes, const ax_value *in, uint32_t in_count, ax_value *out, uint32_t out_count) {
   ax_vmap(AX_FN(f, in_count, out_count), in, out, &(ax_vmap_options){.in_axes = in_axes});
 }
-#define AXES(...) ((const int[]){__VA_ARGS__})
+#define AXES(...) ((ax_dim_list){AX_DIMS(__VA_ARGS__)})
 
 BODY(scan_vmap) { map(rnn, AXES(0, 1, AX_NOT_MAPPED), in, 3, out, 2); }
 BODY(scan_vmap_weights) { map(rnn, AXES(AX_NOT_MAPPED, AX_NOT_MAPPED, 0), in, 3, out, 2); }
@@ -155,7 +155,7 @@ BODY(bounded) {
   out[0] = made[1];
 }
 BODY(while_vmap) { map(bounded, AXES(0, AX_NOT_MAPPED), in, 2, out, 1); }
-BODY(while_vmap_each) { map(bounded, NULL, in, 2, out, 1); }
+BODY(while_vmap_each) { map(bounded, AXES(), in, 2, out, 1); }
 
 /* --- On meshes --- */
 
@@ -285,7 +285,7 @@ BODY(mesh_own_trips) {
 
 BODY(tanh_plus_mean) { out[0] = ax_add(ax_tanh(in[0]), ax_pmean(in[0], "d")); }
 BODY(two_steps) { ax_scan(AX_CLOSURE(tanh_plus_mean, 1, 1, context), 1, 2, false, in, out); }
-BODY(mesh_vmap_scan) { map(two_steps, NULL, in, 1, out, 1); }
+BODY(mesh_vmap_scan) { map(two_steps, AXES(), in, 1, out, 1); }
 
 BODY(powers_step) {
   ax_value w = *(const ax_value *)context, three = ax_full(AX_S32, 0, NULL, 3);
@@ -299,10 +299,7 @@ BODY(fori_loop) {
   ax_fori_loop(ax_integer(-2), ax_real(4), AX_CLOSURE(powers_step, 3, 2, &w), AX_VALUES(in[0], ax_full_like(in[0], 0)), out);
 }
 
-BODY(fori_loop_vmap) {
-  const int in_axes[] = {0, AX_NOT_MAPPED};
-  ax_vmap(AX_FN(fori_loop, 2, 2), in, out, &(ax_vmap_options){.in_axes = in_axes});
-}
+BODY(fori_loop_vmap) { ax_vmap(AX_FN(fori_loop, 2, 2), in, out, &(ax_vmap_options){.in_axes = AXES(0, AX_NOT_MAPPED)}); }
 
 BODY(doubled) { out[0] = ax_add(in[1], in[1]); }
 BODY(fori_loop_none) { ax_fori_loop(ax_integer(3), ax_integer(3), AX_FN(doubled, 2, 1), in, out); }

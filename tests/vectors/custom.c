@@ -55,10 +55,8 @@ BODY(whole) {
 BODY(slopes) { ax_grad(AX_CLOSURE(whole, 2, 1, context), AX_FIRST(2), in, out); }
 BODY(hessian) { ax_hessian(AX_CLOSURE(whole, 2, 1, context), AX_FIRST(1), in, out); }
 BODY(both_results) { call(context, in, out); }
-BODY(vmap) { ax_vmap(AX_CLOSURE(both_results, 2, 2, context), in, out, &(ax_vmap_options){.in_axes = (const int[]){0, UNMAPPED}}); }
-BODY(vmap_of_slopes) {
-  ax_vmap(AX_CLOSURE(slopes, 2, 2, context), in, out, &(ax_vmap_options){.in_axes = (const int[]){UNMAPPED, 0}});
-}
+BODY(vmap) { ax_vmap(AX_CLOSURE(both_results, 2, 2, context), in, out, &(ax_vmap_options){.in_axes = {AX_DIMS(0, UNMAPPED)}}); }
+BODY(vmap_of_slopes) { ax_vmap(AX_CLOSURE(slopes, 2, 2, context), in, out, &(ax_vmap_options){.in_axes = {AX_DIMS(UNMAPPED, 0)}}); }
 
 typedef struct step_of {
   const way *way;
@@ -173,7 +171,7 @@ BODY(sum_step) {
 }
 BODY(sum_loop) { ax_scan(AX_CLOSURE(sum_step, 1, 1, &(step_of){context, in[1]}), 1, 2, false, in, out); }
 BODY(sum_row) { call(context, in, out); }
-BODY(sum_rows) { ax_vmap(AX_CLOSURE(sum_row, 2, 1, context), in, out, &(ax_vmap_options){.in_axes = (const int[]){0, UNMAPPED}}); }
+BODY(sum_rows) { ax_vmap(AX_CLOSURE(sum_row, 2, 1, context), in, out, &(ax_vmap_options){.in_axes = {AX_DIMS(0, UNMAPPED)}}); }
 BODY(sum_loss) {
   call(context, in, out);
   out[0] = total(ax_sin(out[0]));

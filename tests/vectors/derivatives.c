@@ -108,18 +108,18 @@ BODY(jacrev_switch) { ax_jacrev(AX_CLOSURE(branch, 3, 1, context), AX_ALL_ARGS, 
 
 BODY(jacrev_first) { ax_jacrev(first_fn, AX_ARGS(0), in, out); }
 BODY(vmap_of_jacrev) {
-  ax_vmap(AX_CLOSURE(jacrev_first, 3, 1, context), in, out, &(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED, UNMAPPED}});
+  ax_vmap(AX_CLOSURE(jacrev_first, 3, 1, context), in, out, &(ax_vmap_options){.in_axes = {AX_DIMS(0, UNMAPPED, UNMAPPED)}});
 }
 BODY(hvp_first) { ax_hvp(loss_fn, AX_ARGS(0), in, in + 3, NULL, out); }
 BODY(vmap_of_hvp) {
-  ax_vmap(AX_CLOSURE(hvp_first, 4, 1, context), in, out, &(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED, UNMAPPED, 0}});
+  ax_vmap(AX_CLOSURE(hvp_first, 4, 1, context), in, out, &(ax_vmap_options){.in_axes = {AX_DIMS(0, UNMAPPED, UNMAPPED, 0)}});
 }
 
 BODY(centred) {
   ax_value y = ax_tanh(ax_mul(in[0], in[1]));
   out[0] = ax_sub(y, ax_pmean(y, "i"));
 }
-static const ax_vmap_options members = {.in_axes = (const int[]){0, UNMAPPED}, .axis_name = "i"};
+static const ax_vmap_options members = {.in_axes = {AX_DIMS(0, UNMAPPED)}, .axis_name = "i"};
 BODY(all_centred) { ax_vmap(AX_CLOSURE(centred, 2, 1, context), in, out, &members); }
 BODY(jacfwd_of_vmap_named) { ax_jacfwd(AX_CLOSURE(all_centred, 2, 1, context), AX_ALL_ARGS, in, out); }
 BODY(jacrev_centred) { ax_jacrev(AX_CLOSURE(centred, 2, 1, context), AX_FIRST(1), in, out); }
@@ -174,18 +174,19 @@ BODY(on_b) {
 }
 BODY(over_b) { ax_shard_map(&variant(context)->mesh, "b; -> ; b", AX_FN(on_b, 2, 2), in, out); }
 BODY(split) {
-  const ax_vmap_options options = {.in_axes = (int[]){1, UNMAPPED}, .out_axes = (int[]){0, 1}, .spmd_axis_name = "a"};
+  const ax_vmap_options options = {.in_axes = {AX_DIMS(1, UNMAPPED)}, .out_axes = {AX_DIMS(0, 1)}, .spmd_axis_name = "a"};
   ax_vmap(AX_CLOSURE(over_b, 2, 2, context), in, out, &options);
 }
 
 BODY(sum_of_products) { out[0] = total(ax_mul(ax_tanh(in[0]), in[1])); }
 BODY(over_all) { ax_shard_map(&variant(context)->mesh, " -> ", AX_FN(sum_of_products, 2, 1), in, out); }
 BODY(split_over_b) {
-  ax_vmap(AX_CLOSURE(over_all, 2, 1, context), in, out, &(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED}, .spmd_axis_name = "b"});
+  ax_vmap(AX_CLOSURE(over_all, 2, 1, context), in, out,
+          &(ax_vmap_options){.in_axes = {AX_DIMS(0, UNMAPPED)}, .spmd_axis_name = "b"});
 }
 BODY(split_twice) {
   ax_vmap(AX_CLOSURE(split_over_b, 2, 1, context), in, out,
-          &(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED}, .spmd_axis_name = "a"});
+          &(ax_vmap_options){.in_axes = {AX_DIMS(0, UNMAPPED)}, .spmd_axis_name = "a"});
 }
 
 BODY(scan_step) { /* w, c, s */
@@ -202,10 +203,10 @@ BODY(scan_on_b) {
 BODY(scan_over_b) { ax_shard_map(&variant(context)->mesh, "b; -> b; ", AX_FN(scan_on_b, 2, 2), in, out); }
 BODY(split_scan) {
   ax_vmap(AX_CLOSURE(scan_over_b, 2, 2, context), in, out,
-          &(ax_vmap_options){.in_axes = (int[]){0, UNMAPPED}, .spmd_axis_name = "a"});
+          &(ax_vmap_options){.in_axes = {AX_DIMS(0, UNMAPPED)}, .spmd_axis_name = "a"});
 }
 
-static const ax_vmap_options columns = {.in_axes = (const int[]){1, UNMAPPED}, .spmd_axis_name = "a"};
+static const ax_vmap_options columns = {.in_axes = {AX_DIMS(1, UNMAPPED)}, .spmd_axis_name = "a"};
 BODY(first_over_b) {
   ax_value made[2];
   over_b(in, made, context);
@@ -222,7 +223,7 @@ BODY(split_jacobian) { ax_vmap(AX_CLOSURE(jacobian_over_b, 2, 1, context), in, o
 
 BODY(own_square) { out[0] = square(in[0]); }
 BODY(unmapped) {
-  ax_vmap(AX_CLOSURE(own_square, 1, 1, context), in, out, &(ax_vmap_options){.in_axes = (int[]){UNMAPPED}, .size = 3});
+  ax_vmap(AX_CLOSURE(own_square, 1, 1, context), in, out, &(ax_vmap_options){.in_axes = {AX_DIMS(UNMAPPED)}, .size = 3});
 }
 
 #define OUTSIDE "operations stand outside the shard_map, on sharded values, or the case lays its operands out itself"

@@ -64,7 +64,7 @@ BODY(sum_of_row) { out[0] = ax_psum(ax_sin(in[0]), groups_of(context, HALVES).ax
 BODY(psum_vmap) { ax_vmap(AX_CLOSURE(sum_of_row, 1, 1, context), in, out, NULL); }
 BODY(gather_of_row) { out[0] = ax_all_gather(ax_sin(in[0]), groups_of(context, MIXED).axes, 0, true); }
 BODY(all_gather_vmap) {
-  const ax_vmap_options options = {.in_axes = (int[]){1}, .out_axes = (int[]){1}};
+  const ax_vmap_options options = {.in_axes = {AX_DIMS(1)}, .out_axes = {AX_DIMS(1)}};
   ax_vmap(AX_CLOSURE(gather_of_row, 1, 1, context), in, out, &options);
 }
 BODY(step) { out[0] = ax_sin(ax_psum(in[0], groups_of(context, PAIRS).axes)); }

@@ -88,17 +88,17 @@ BODY(unique) {
   out[1] = ax_scatter_mul(in[0], indices, in[2], &dims, &options);
 }
 
-static void each_row(ax_function body, const form *f, const int *axes, uint32_t in_count, uint32_t out_count, const ax_value *in,
+static void each_row(ax_function body, const form *f, ax_dim_list axes, uint32_t in_count, uint32_t out_count, const ax_value *in,
                      ax_value *out) {
   ax_vmap(AX_CLOSURE(body, in_count, out_count, f), in, out, &(ax_vmap_options){.in_axes = axes});
 }
 
-BODY(gather_batch_x) { each_row(gathers, &forms[3], (const int[]){1, UNMAPPED}, 2, 3, in, out); }
-BODY(gather_batch_i) { each_row(gathers, &forms[3], (const int[]){UNMAPPED, 0}, 2, 3, in, out); }
-BODY(gather_batch) { each_row(gathers, &forms[5], (const int[]){0, 0}, 2, 3, in, out); }
-BODY(scatter_batch_u) { each_row(scatters, &forms[2], (const int[]){UNMAPPED, UNMAPPED, 0}, 3, 4, in, out); }
-BODY(scatter_batch_i) { each_row(scatters, &forms[2], (const int[]){UNMAPPED, 0, UNMAPPED}, 3, 4, in, out); }
-BODY(scatter_batch) { each_row(scatters, &forms[4], (const int[]){2, 0, 0}, 3, 4, in, out); }
+BODY(gather_batch_x) { each_row(gathers, &forms[3], (ax_dim_list){AX_DIMS(1, UNMAPPED)}, 2, 3, in, out); }
+BODY(gather_batch_i) { each_row(gathers, &forms[3], (ax_dim_list){AX_DIMS(UNMAPPED, 0)}, 2, 3, in, out); }
+BODY(gather_batch) { each_row(gathers, &forms[5], (ax_dim_list){AX_DIMS(0, 0)}, 2, 3, in, out); }
+BODY(scatter_batch_u) { each_row(scatters, &forms[2], (ax_dim_list){AX_DIMS(UNMAPPED, UNMAPPED, 0)}, 3, 4, in, out); }
+BODY(scatter_batch_i) { each_row(scatters, &forms[2], (ax_dim_list){AX_DIMS(UNMAPPED, 0, UNMAPPED)}, 3, 4, in, out); }
+BODY(scatter_batch) { each_row(scatters, &forms[4], (ax_dim_list){AX_DIMS(2, 0, 0)}, 3, 4, in, out); }
 
 BODY(take_modes) {
   static const ax_index_mode modes[] = {AX_INDEX_FILL, AX_INDEX_CLIP};
@@ -127,10 +127,11 @@ static void one_slice(const ax_value *in, ax_value *out, void *context) {
 
 BODY(slices) {
   const ax_value row = ax_at(in[0], 0, 0);
-  each_row(one_slice, NULL, (const int[]){0, 0, 0}, 3, 1, in, out);
-  each_row(one_slice, NULL, (const int[]){UNMAPPED, 0, UNMAPPED}, 3, 1, (const ax_value[]){row, in[1], ax_at(in[2], 0, 0)},
+  each_row(one_slice, NULL, (ax_dim_list){AX_DIMS(0, 0, 0)}, 3, 1, in, out);
+  each_row(one_slice, NULL, (ax_dim_list){AX_DIMS(UNMAPPED, 0, UNMAPPED)}, 3, 1, (const ax_value[]){row, in[1], ax_at(in[2], 0, 0)},
            out + 1);
-  each_row(one_slice, NULL, (const int[]){0, UNMAPPED, 0}, 3, 1, (const ax_value[]){in[0], ax_at(in[1], 1, 0), in[2]}, out + 2);
+  each_row(one_slice, NULL, (ax_dim_list){AX_DIMS(0, UNMAPPED, 0)}, 3, 1, (const ax_value[]){in[0], ax_at(in[1], 1, 0), in[2]},
+           out + 2);
 }
 
 static void one_update(const ax_value *in, ax_value *out, void *context) {
@@ -140,11 +141,11 @@ static void one_update(const ax_value *in, ax_value *out, void *context) {
 
 BODY(update_slices) {
   const ax_value row = ax_at(in[0], 0, 0);
-  each_row(one_update, NULL, (const int[]){0, 0, 0, 0}, 4, 1, in, out);
-  each_row(one_update, NULL, (const int[]){UNMAPPED, UNMAPPED, 0, UNMAPPED}, 4, 1,
+  each_row(one_update, NULL, (ax_dim_list){AX_DIMS(0, 0, 0, 0)}, 4, 1, in, out);
+  each_row(one_update, NULL, (ax_dim_list){AX_DIMS(UNMAPPED, UNMAPPED, 0, UNMAPPED)}, 4, 1,
            (const ax_value[]){row, ax_at(in[1], 0, 0), in[2], ax_at(in[3], 0, 0)}, out + 1);
-  each_row(one_update, NULL, (const int[]){0, UNMAPPED, 0, 0}, 4, 1, (const ax_value[]){in[0], ax_at(in[1], 1, 0), in[2], in[3]},
-           out + 2);
+  each_row(one_update, NULL, (ax_dim_list){AX_DIMS(0, UNMAPPED, 0, 0)}, 4, 1,
+           (const ax_value[]){in[0], ax_at(in[1], 1, 0), in[2], in[3]}, out + 2);
 }
 
 BODY(sorts) {
@@ -174,8 +175,8 @@ static void sort_pair(const ax_value *in, ax_value *out, void *context) {
   out[0] = sorted[1];
 }
 BODY(sorts_batch) {
-  each_row(sort_row, NULL, (const int[]){1}, 1, 1, in, out);
-  each_row(sort_pair, NULL, (const int[]){0, UNMAPPED}, 2, 1, (const ax_value[]){in[0], ax_at(in[0], 0, 0)}, out + 1);
+  each_row(sort_row, NULL, (ax_dim_list){AX_DIMS(1)}, 1, 1, in, out);
+  each_row(sort_pair, NULL, (ax_dim_list){AX_DIMS(0, UNMAPPED)}, 2, 1, (const ax_value[]){in[0], ax_at(in[0], 0, 0)}, out + 1);
 }
 BODY(largest) {
   ax_top_k(in[0], 3, out);

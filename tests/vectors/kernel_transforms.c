@@ -6,9 +6,11 @@
 #define FLOATS "f32 f64"
 
 #define SHAPE(...) (const ax_type[]){AX_TYPE(AX_F32, __VA_ARGS__)}
-#define SPEC(map, ...) {.rank = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .block = LIST(__VA_ARGS__), .index_map = (map)}
-#define SPECS(...) ((const ax_block_spec[]){__VA_ARGS__})
-#define GRID(...) .grid_rank = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .grid = LIST(__VA_ARGS__)
+#define SPEC(map, ...) \
+  { .block = {AX_DIMS(__VA_ARGS__)}, .index_map = (map) }
+#define SPECS(...) \
+  { AX_BLOCK_SPECS(__VA_ARGS__) }
+#define GRID(...) .grid = {AX_DIMS(__VA_ARGS__)}
 
 /* A kernel, whose result is of the operands' dtype, and what is mapped of its operands and result. */
 typedef struct kernel {
@@ -16,7 +18,7 @@ typedef struct kernel {
   ax_function body;
   uint32_t in_count;
   bool interpret;
-  int in_axes[2], out_axis;
+  int64_t in_axes[2], out_axis;
 } kernel;
 
 static AX_BODY(run) {
@@ -44,14 +46,14 @@ static void gradient(const kernel *k, const ax_value *in, ax_value *out) {
 
 static AX_BODY(mapped) {
   const kernel *k = context;
-  ax_vmap(function_of(k), in, out, &(ax_vmap_options){.in_axes = k->in_axes, .out_axes = &k->out_axis});
+  ax_vmap(function_of(k), in, out, &(ax_vmap_options){.in_axes = {k->in_count, k->in_axes}, .out_axes = {AX_DIMS(k->out_axis)}});
 }
 static void vmap(const kernel *k, const ax_value *in, ax_value *out) { mapped(in, out, (void *)(uintptr_t)(const void *)k); }
 
 /* Its left operand inside, the right one around. */
 static void vmap_twice(const kernel *k, const ax_value *in, ax_value *out) {
   const ax_fn inner = {mapped, 2, 1, (void *)(uintptr_t)(const void *)k};
-  ax_vmap(inner, in, out, &(ax_vmap_options){.in_axes = (const int[]){AX_NOT_MAPPED, 0}});
+  ax_vmap(inner, in, out, &(ax_vmap_options){.in_axes = {AX_DIMS(AX_NOT_MAPPED, 0)}});
 }
 
 /* --- Index maps --- */

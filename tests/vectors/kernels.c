@@ -15,8 +15,10 @@ static void call(const ax_kernel *kernel, ax_function body, uint32_t in_count, c
 }
 
 #define SHAPE(...) (const ax_type[]){AX_TYPE(AX_F32, __VA_ARGS__)}
-#define SPEC(map, ...) {.rank = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .block = LIST(__VA_ARGS__), .index_map = (map)}
-#define SPECS(...) ((const ax_block_spec[]){__VA_ARGS__})
+#define SPEC(map, ...) \
+  { .block = {AX_DIMS(__VA_ARGS__)}, .index_map = (map) }
+#define SPECS(...) \
+  { AX_BLOCK_SPECS(__VA_ARGS__) }
 
 BODY(i_0) { out[0] = in[0], out[1] = ax_integer(0); }
 static AX_BODY(i) { out[0] = in[0]; }
@@ -76,7 +78,7 @@ static AX_BODY(prefix) {
 /* --- Calls --- */
 
 #define KERNEL(name, body, in_count, ...) static AX_BODY(name) { call(&(ax_kernel){__VA_ARGS__}, body, in_count, in, out); }
-#define GRID(...) .grid_rank = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .grid = LIST(__VA_ARGS__)
+#define GRID(...) .grid = {AX_DIMS(__VA_ARGS__)}
 
 KERNEL(add_blocks, add, 2, GRID(4), .in_specs = SPECS(SPEC(i_0, 2, 6), SPEC(NULL, 6)), .out_specs = SPECS(SPEC(i_0, 2, 6)),
        .outs = SHAPE(8, 6))

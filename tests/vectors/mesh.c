@@ -50,8 +50,7 @@ BODY(vmap_inside) {
 }
 
 BODY(vmap_of_grad_inside) {
-  const int mapped[] = {AX_NOT_MAPPED, 0};
-  ax_vmap(AX_CLOSURE(grad_without_mean, 2, 1, context), in, out, &(ax_vmap_options){.in_axes = mapped});
+  ax_vmap(AX_CLOSURE(grad_without_mean, 2, 1, context), in, out, &(ax_vmap_options){.in_axes = {AX_DIMS(AX_NOT_MAPPED, 0)}});
 }
 
 BODY(named_sums) { out[0] = ax_add(ax_psum(ax_psum(in[0], "i"), "d"), ax_mul(ax_pmean(in[0], "i"), in[0])); }
@@ -76,7 +75,7 @@ BODY(shard_map_around) {
   out[0] = ax_add(ax_exp(ax_neg(sum)), ax_full_like(sum, 1));
 }
 
-static const int columns[] = {1, AX_NOT_MAPPED};
+static const ax_dim_list columns = {AX_DIMS(1, AX_NOT_MAPPED)};
 BODY(shard_map_vmap) { ax_vmap(AX_CLOSURE(scaled_sum, 2, 1, context), in, out, &(ax_vmap_options){.in_axes = columns}); }
 
 BODY(squares_of_columns) {

@@ -111,13 +111,13 @@ BODY(unchecked) {
 BODY(layers_over_b) { out[0] = ax_psum(layers_on(mesh(context), in[0], in[1], in[2], "_,a", "a"), "b"); }
 BODY(other_axis) { ax_shard_map_manual(mesh(context), "b", "_,b; b; -> ", AX_CLOSURE(layers_over_b, 3, 1, context), in, out); }
 
-BODY(mapped) { ax_vmap(AX_CLOSURE(loss, 3, 1, context), in, out, &(ax_vmap_options){.in_axes = (int[]){UNMAPPED, UNMAPPED, 0}}); }
+BODY(mapped) { ax_vmap(AX_CLOSURE(loss, 3, 1, context), in, out, &(ax_vmap_options){.in_axes = {AX_DIMS(UNMAPPED, UNMAPPED, 0)}}); }
 
 BODY(whole_product) { out[0] = ax_tanh(ax_with_sharding(ax_matmul(in[1], in[0]), mesh(context), "")); }
 BODY(one_product) { ax_shard_map_manual(mesh(context), "a", "; a -> a", AX_CLOSURE(whole_product, 2, 1, context), in, out); }
 BODY(mapped_over_b) {
   ax_vmap(AX_CLOSURE(one_product, 2, 1, context), in, out,
-          &(ax_vmap_options){.in_axes = (int[]){UNMAPPED, 0}, .spmd_axis_name = "b"});
+          &(ax_vmap_options){.in_axes = {AX_DIMS(UNMAPPED, 0)}, .spmd_axis_name = "b"});
 }
 
 BODY(squared_slopes) {

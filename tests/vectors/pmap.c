@@ -11,8 +11,9 @@ enum { UNMAPPED = AX_NOT_MAPPED };
 static ax_value total(ax_value x) { return ax_reduce_sum(x, AX_ALL_DIMS, false); }
 static int64_t devices(void *context) { return ax_mesh_devices(&((const vector_variant *)context)->mesh); }
 
-static const int first[] = {0, UNMAPPED};
-static const ax_pmap_options by_rows = {.axis_name = "d"}, first_by_rows = {.axis_name = "d", .in_axes = first};
+#define FIRST \
+  { AX_DIMS(0, UNMAPPED) }
+static const ax_pmap_options by_rows = {.axis_name = "d"}, first_by_rows = {.axis_name = "d", .in_axes = FIRST};
 
 /* --- What is mapped where --- */
 
@@ -23,7 +24,8 @@ BODY(three) {
   out[3] = ax_mul(total(in[2]), in[1]);
 }
 BODY(mapped) {
-  const ax_pmap_options options = {.axis_name = "d", .in_axes = (int[]){0, UNMAPPED, 1}, .out_axes = (int[]){1, 0, UNMAPPED, 0}};
+  const ax_pmap_options options = {
+      .axis_name = "d", .in_axes = {AX_DIMS(0, UNMAPPED, 1)}, .out_axes = {AX_DIMS(1, 0, UNMAPPED, 0)}};
   ax_pmap(AX_FN(three, 3, 4), in, out, &options);
 }
 
@@ -40,11 +42,11 @@ BODY(product_and_sum) {
   out[1] = ax_psum(ax_mul(in[0], in[1]), "d");
 }
 BODY(sums) {
-  const ax_pmap_options options = {.axis_name = "d", .in_axes = first, .out_axes = (int[]){1, 0}};
+  const ax_pmap_options options = {.axis_name = "d", .in_axes = FIRST, .out_axes = {AX_DIMS(1, 0)}};
   ax_pmap(AX_FN(product_and_mean, 2, 2), in, out, &options);
 }
 BODY(sum_once) {
-  const ax_pmap_options options = {.axis_name = "d", .in_axes = first, .out_axes = (int[]){UNMAPPED, UNMAPPED}};
+  const ax_pmap_options options = {.axis_name = "d", .in_axes = FIRST, .out_axes = {AX_DIMS(UNMAPPED, UNMAPPED)}};
   ax_pmap(AX_FN(product_and_sum, 2, 2), in, out, &options);
 }
 
@@ -82,7 +84,8 @@ BODY(step_on_one) {
   out[1] = made[0];
 }
 BODY(step) {
-  const ax_pmap_options options = {.axis_name = "d", .in_axes = (int[]){UNMAPPED, 0, 0}, .out_axes = (int[]){UNMAPPED, UNMAPPED}};
+  const ax_pmap_options options = {
+      .axis_name = "d", .in_axes = {AX_DIMS(UNMAPPED, 0, 0)}, .out_axes = {AX_DIMS(UNMAPPED, UNMAPPED)}};
   ax_pmap(AX_FN(step_on_one, 3, 2), in, out, &options);
 }
 
@@ -102,8 +105,7 @@ BODY(grad_of_loss_once) { ax_grad(AX_CLOSURE(loss_once, 2, 1, context), AX_FIRST
 BODY(product_with) { out[0] = times_sum(in[0], *(const ax_value *)context); }
 BODY(captured) { ax_pmap(AX_CLOSURE(product_with, 1, 1, &in[1]), in, out, &by_rows); }
 
-static const int around_w[] = {0, UNMAPPED, 0};
-static const ax_pmap_options with_tangent = {.axis_name = "d", .in_axes = around_w};
+static const ax_pmap_options with_tangent = {.axis_name = "d", .in_axes = {AX_DIMS(0, UNMAPPED, 0)}};
 BODY(jvp_on_one) { ax_jvp(AX_CLOSURE(product_with, 1, 1, &in[1]), AX_FIRST(1), in, in + 2, out, out + 1); }
 BODY(jvp_inside) { ax_pmap(AX_FN(jvp_on_one, 3, 2), in, out, &with_tangent); }
 
@@ -116,12 +118,13 @@ BODY(linear_inside) { ax_pmap(AX_FN(linear_on_one, 3, 3), in, out, &with_tangent
 
 /* --- vmap --- */
 
-static const int second[] = {1}, one[] = {1};
 BODY(to_columns) {
-  const ax_pmap_options options = {.axis_name = "d", .in_axes = first, .out_axes = one};
+  const ax_pmap_options options = {.axis_name = "d", .in_axes = FIRST, .out_axes = {AX_DIMS(1)}};
   ax_pmap(AX_FN(product, 2, 1), AX_VALUES(in[0], *(const ax_value *)context), out, &options);
 }
-BODY(vmap_of) { ax_vmap(AX_CLOSURE(to_columns, 1, 1, &in[1]), in, out, &(ax_vmap_options){.in_axes = second, .out_axes = one}); }
+BODY(vmap_of) {
+  ax_vmap(AX_CLOSURE(to_columns, 1, 1, &in[1]), in, out, &(ax_vmap_options){.in_axes = {AX_DIMS(1)}, .out_axes = {AX_DIMS(1)}});
+}
 
 BODY(over_both) {
   const ax_value x = in[0];
@@ -130,7 +133,7 @@ BODY(over_both) {
 BODY(over_devices) { ax_pmap(AX_CLOSURE(over_both, 1, 1, context), in, out, &by_rows); }
 BODY(over_batch) { ax_vmap(AX_CLOSURE(over_both, 1, 1, context), in, out, &(ax_vmap_options){.axis_name = "k"}); }
 BODY(named_vmap_of) {
-  ax_vmap(AX_CLOSURE(over_devices, 1, 1, &in[1]), in, out, &(ax_vmap_options){.in_axes = second, .axis_name = "k"});
+  ax_vmap(AX_CLOSURE(over_devices, 1, 1, &in[1]), in, out, &(ax_vmap_options){.in_axes = {AX_DIMS(1)}, .axis_name = "k"});
 }
 BODY(of_vmap) { ax_pmap(AX_CLOSURE(over_batch, 1, 1, &in[1]), in, out, &by_rows); }
 
@@ -171,11 +174,11 @@ BODY(innermost) {
   out[2] = ax_mul(ax_convert_element_type(ax_axis_index("a"), AX_F32), x);
 }
 BODY(inner) {
-  const ax_pmap_options options = {.axis_name = "b", .in_axes = (int[]){1, 0}, .out_axes = (int[]){0, UNMAPPED, 0}};
+  const ax_pmap_options options = {.axis_name = "b", .in_axes = {AX_DIMS(1, 0)}, .out_axes = {AX_DIMS(0, UNMAPPED, 0)}};
   ax_pmap(AX_FN(innermost, 2, 3), in, out, &options);
 }
 BODY(nested) {
-  const ax_pmap_options options = {.axis_name = "a", .in_axes = first, .out_axes = (int[]){1, 0, UNMAPPED}};
+  const ax_pmap_options options = {.axis_name = "a", .in_axes = FIRST, .out_axes = {AX_DIMS(1, 0, UNMAPPED)}};
   ax_pmap(AX_FN(inner, 2, 3), in, out, &options);
 }
 

@@ -38,12 +38,12 @@ static void step(const ax_value *in, ax_value *out, void *context) {
 BODY(in_scan) { ax_scan(AX_CLOSURE(step, 2, 2, &((around){in, axes_of(context)})), 2, 3, false, in, out); }
 
 BODY(mapped_arrays) {
-  const ax_vmap_options options = {.in_axes = (int[]){2, 1, UNMAPPED, UNMAPPED, UNMAPPED, UNMAPPED}, .out_axes = (int[]){1}};
+  const ax_vmap_options options = {.in_axes = {AX_DIMS(2, 1, UNMAPPED, UNMAPPED, UNMAPPED, UNMAPPED)}, .out_axes = {AX_DIMS(1)}};
   ax_vmap(AX_CLOSURE(ragged, OPERANDS, 1, context), in, out, &options);
 }
 BODY(mapped_all) { ax_vmap(AX_CLOSURE(ragged, OPERANDS, 1, context), in, out, NULL); }
 BODY(mapped_tables) {
-  const ax_vmap_options options = {.in_axes = (int[]){UNMAPPED, UNMAPPED, 0, 0, 0, 0}};
+  const ax_vmap_options options = {.in_axes = {AX_DIMS(UNMAPPED, UNMAPPED, 0, 0, 0, 0)}};
   ax_vmap(AX_CLOSURE(ragged, OPERANDS, 1, context), in, out, &options);
 }
 
@@ -64,7 +64,7 @@ static void tell(const ax_value *in, ax_value *out, void *context) {
 BODY(pbroadcast_dynamic) { out[0] = told(context, in[0], in[1]); }
 BODY(pbroadcast_dynamic_scan) { ax_scan(AX_CLOSURE(tell, 1, 1, &((teller){context, in[0], in[1]})), 1, 3, false, in, out); }
 BODY(pbroadcast_dynamic_vmap) {
-  const ax_vmap_options options = {.in_axes = (int[]){1, UNMAPPED}, .out_axes = (int[]){1}};
+  const ax_vmap_options options = {.in_axes = {AX_DIMS(1, UNMAPPED)}, .out_axes = {AX_DIMS(1)}};
   ax_vmap(AX_CLOSURE(pbroadcast_dynamic, 2, 1, context), in, out, &options);
 }
 

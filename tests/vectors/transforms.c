@@ -122,19 +122,19 @@ BODY(second_max) { ax_grad(AX_CLOSURE(squares_of_max_slopes, 1, 1, context), AX_
 /* --- vmap --- */
 
 /* Over `f`, with its axes given in the call. */
-static void map(ax_function f, void *context, const int *in_axes, const int *out_axes, const ax_value *in, uint32_t in_count,
+static void map(ax_function f, void *context, ax_dim_list in_axes, ax_dim_list out_axes, const ax_value *in, uint32_t in_count,
                 ax_value *out, uint32_t out_count) {
   ax_vmap(AX_CLOSURE(f, in_count, out_count, context), in, out, &(ax_vmap_options){.in_axes = in_axes, .out_axes = out_axes});
 }
-#define AXES(...) ((const int[]){__VA_ARGS__})
+#define AXES(...) ((ax_dim_list){AX_DIMS(__VA_ARGS__)})
 
 BODY(add_two) { out[0] = ax_add(in[0], in[1]); }
 BODY(multiply) { out[0] = ax_mul(in[0], in[1]); }
 BODY(matmul) { out[0] = ax_matmul(in[0], in[1]); }
-BODY(multiply_each) { map(multiply, context, AXES(AX_NOT_MAPPED, 0), NULL, in, 2, out, 1); }
-BODY(vmap) { map(add_two, context, AXES(0, AX_NOT_MAPPED), NULL, in, 2, out, 1); }
+BODY(multiply_each) { map(multiply, context, AXES(AX_NOT_MAPPED, 0), AXES(), in, 2, out, 1); }
+BODY(vmap) { map(add_two, context, AXES(0, AX_NOT_MAPPED), AXES(), in, 2, out, 1); }
 BODY(vmap_axes) { map(matmul, context, AXES(1, 2), AXES(1), in, 2, out, 1); }
-BODY(vmap_twice) { map(multiply_each, context, AXES(0, AX_NOT_MAPPED), NULL, in, 2, out, 1); }
+BODY(vmap_twice) { map(multiply_each, context, AXES(0, AX_NOT_MAPPED), AXES(), in, 2, out, 1); }
 
 BODY(reductions) {
   out[0] = ax_reduce_sum(in[0], AX_DIMS(0), false);
@@ -142,7 +142,7 @@ BODY(reductions) {
   out[2] = ax_argmax(in[0], 0, AX_S32);
   out[3] = mean(in[0]);
 }
-BODY(vmap_reduce) { map(reductions, context, AXES(1), NULL, in, 1, out, 4); }
+BODY(vmap_reduce) { map(reductions, context, AXES(1), AXES(), in, 1, out, 4); }
 
 BODY(shapes) {
   ax_value x = in[0], y = in[1], twice[] = {x, x};
@@ -154,16 +154,16 @@ BODY(shapes) {
   out[5] = ax_broadcast_in_dim(y, DIMS(2, 2), NULL);
   out[6] = ax_where(ax_gt(x, y), ax_neg(x), x);
 }
-BODY(vmap_shape) { map(shapes, context, AXES(2, 0), NULL, in, 2, out, 7); }
+BODY(vmap_shape) { map(shapes, context, AXES(2, 0), AXES(), in, 2, out, 7); }
 
 BODY(dynamic_slice) { out[0] = ax_dynamic_slice(in[0], in + 1, LIST(2)); }
-BODY(vmap_dynamic_slice) { map(dynamic_slice, context, AXES(0, 0), NULL, in, 2, out, 1); }
-BODY(vmap_dynamic_slice_index) { map(dynamic_slice, context, AXES(AX_NOT_MAPPED, 0), NULL, in, 2, out, 1); }
+BODY(vmap_dynamic_slice) { map(dynamic_slice, context, AXES(0, 0), AXES(), in, 2, out, 1); }
+BODY(vmap_dynamic_slice_index) { map(dynamic_slice, context, AXES(AX_NOT_MAPPED, 0), AXES(), in, 2, out, 1); }
 
 BODY(dynamic_update_slice) { out[0] = ax_dynamic_update_slice(in[0], in[1], in + 2); }
-BODY(vmap_dynamic_update_slice) { map(dynamic_update_slice, context, AXES(AX_NOT_MAPPED, 1, 0), NULL, in, 3, out, 1); }
+BODY(vmap_dynamic_update_slice) { map(dynamic_update_slice, context, AXES(AX_NOT_MAPPED, 1, 0), AXES(), in, 3, out, 1); }
 
-BODY(vmap_dot_left) { map(matmul, context, AXES(0, AX_NOT_MAPPED), NULL, in, 2, out, 1); }
+BODY(vmap_dot_left) { map(matmul, context, AXES(0, AX_NOT_MAPPED), AXES(), in, 2, out, 1); }
 BODY(vmap_dot_right) { map(matmul, context, AXES(AX_NOT_MAPPED, 1), AXES(2), in, 2, out, 1); }
 
 BODY(one_example) {
@@ -171,7 +171,7 @@ BODY(one_example) {
   mlp_loss(operands, out, context);
 }
 BODY(grad_of_one) { ax_grad(AX_CLOSURE(one_example, 4, 1, context), AX_FIRST(2), in, out); }
-BODY(vmap_of_grad) { map(grad_of_one, context, AXES(AX_NOT_MAPPED, AX_NOT_MAPPED, 0, 0), NULL, in, 4, out, 2); }
+BODY(vmap_of_grad) { map(grad_of_one, context, AXES(AX_NOT_MAPPED, AX_NOT_MAPPED, 0, 0), AXES(), in, 4, out, 2); }
 
 BODY(distance) {
   const ax_value *w = context;
@@ -179,7 +179,7 @@ BODY(distance) {
 }
 BODY(mean_distance) {
   ax_value w = in[0], each;
-  map(distance, &w, AXES(0, 0), NULL, in + 1, 2, &each, 1);
+  map(distance, &w, AXES(0, 0), AXES(), in + 1, 2, &each, 1);
   out[0] = mean(each);
 }
 BODY(grad_of_vmap) { ax_grad(AX_CLOSURE(mean_distance, 3, 1, context), AX_FIRST(1), in, out); }
@@ -188,17 +188,17 @@ BODY(sum_of_cubes) { out[0] = total(ax_integer_pow(ax_tanh(in[0]), 3)); }
 BODY(slope_of_cubes) { ax_grad(AX_CLOSURE(sum_of_cubes, 1, 1, context), AX_FIRST(1), in, out); }
 BODY(sum_of_slopes) {
   ax_value slopes;
-  map(slope_of_cubes, context, NULL, NULL, in, 1, &slopes, 1);
+  map(slope_of_cubes, context, AXES(), AXES(), in, 1, &slopes, 1);
   out[0] = total(slopes);
 }
 BODY(grad_of_vmap_of_grad) { ax_grad(AX_CLOSURE(sum_of_slopes, 1, 1, context), AX_FIRST(1), in, out); }
 
 BODY(exp_tanh) { out[0] = ax_exp(ax_tanh(in[0])); }
 BODY(jvp_exp_tanh) { ax_jvp(AX_CLOSURE(exp_tanh, 1, 1, context), AX_FIRST(1), in, in + 1, out, out + 1); }
-BODY(vmap_of_jvp) { map(jvp_exp_tanh, context, NULL, NULL, in, 2, out, 2); }
+BODY(vmap_of_jvp) { map(jvp_exp_tanh, context, AXES(), AXES(), in, 2, out, 2); }
 
 BODY(labelled) { out[0] = cross_entropy(in[0], in[1]); }
-BODY(vmap_cross_entropy) { map(labelled, context, NULL, NULL, in, 2, out, 1); }
+BODY(vmap_cross_entropy) { map(labelled, context, AXES(), AXES(), in, 2, out, 1); }
 
 /* --- A named axis --- */
 

@@ -9,20 +9,22 @@
     return ax_conv_general_dilated(x, w, &(ax_conv_options){__VA_ARGS__});     \
   }
 CONV(conv_plain, .padding = "VALID")
-CONV(conv_strided, .strides = LIST(2, 3), .padding = "SAME")
+CONV(conv_strided, .strides = {AX_DIMS(2, 3)}, .padding = "SAME")
 CONV(conv_nhwc, .lhs = "NHWC", .rhs = "HWIO", .padding = "SAME")
-CONV(conv_padded, .low = LIST(2), .high = LIST(1))
-CONV(conv_cut, .strides = LIST(2), .low = LIST(-1), .high = LIST(-2))
-CONV(conv_lhs_dilated, .strides = LIST(1, 2), .low = LIST(1, 0), .high = LIST(2, 1), .lhs_dilation = LIST(2, 3))
-CONV(conv_rhs_dilated, .low = LIST(1, 0), .high = LIST(2, 1), .rhs_dilation = LIST(2, 3))
-CONV(conv_both_dilated, .strides = LIST(3), .low = LIST(2), .high = LIST(-1), .lhs_dilation = LIST(2), .rhs_dilation = LIST(3))
-CONV(conv_grouped, .strides = LIST(2), .padding = "SAME", .feature_group_count = 2)
+CONV(conv_padded, .low = {AX_DIMS(2)}, .high = {AX_DIMS(1)})
+CONV(conv_cut, .strides = {AX_DIMS(2)}, .low = {AX_DIMS(-1)}, .high = {AX_DIMS(-2)})
+CONV(conv_lhs_dilated, .strides = {AX_DIMS(1, 2)}, .low = {AX_DIMS(1, 0)}, .high = {AX_DIMS(2, 1)}, .lhs_dilation = {AX_DIMS(2, 3)})
+CONV(conv_rhs_dilated, .low = {AX_DIMS(1, 0)}, .high = {AX_DIMS(2, 1)}, .rhs_dilation = {AX_DIMS(2, 3)})
+CONV(conv_both_dilated, .strides = {AX_DIMS(3)}, .low = {AX_DIMS(2)}, .high = {AX_DIMS(-1)}, .lhs_dilation = {AX_DIMS(2)},
+     .rhs_dilation = {AX_DIMS(3)})
+CONV(conv_grouped, .strides = {AX_DIMS(2)}, .padding = "SAME", .feature_group_count = 2)
 CONV(conv_depthwise, .lhs = "NHWC", .rhs = "HWIO", .out = "NHWC", .padding = "SAME", .feature_group_count = 4)
 CONV(conv_batch_grouped, .padding = "SAME", .batch_group_count = 2)
 CONV(conv_long_kernel, .padding = "VALID")
 CONV(conv_no_space, .padding = "VALID")
-CONV(conv_volume, .strides = LIST(1, 2, 1), .padding = "SAME")
-CONV(conv_orders, .lhs = "CNHW", .rhs = "HOWI", .out = "HCWN", .strides = LIST(1, 2), .low = LIST(1, 0), .high = LIST(0, 2))
+CONV(conv_volume, .strides = {AX_DIMS(1, 2, 1)}, .padding = "SAME")
+CONV(conv_orders, .lhs = "CNHW", .rhs = "HOWI", .out = "HCWN", .strides = {AX_DIMS(1, 2)}, .low = {AX_DIMS(1, 0)},
+     .high = {AX_DIMS(0, 2)})
 CONV(conv_wider, .preferred_element_type = AX_F32)
 static ax_value conv_same(ax_value x, ax_value w) { return ax_conv(x, w, NULL, "SAME"); }
 static ax_value conv_lower(ax_value x, ax_value w) { return ax_conv(x, w, LIST(2, 1), "SAME_LOWER"); }
@@ -30,12 +32,12 @@ static ax_value conv_lower(ax_value x, ax_value w) { return ax_conv(x, w, LIST(2
 static void inner(const ax_value *in, ax_value *out, void *context) { out[0] = ax_conv_general_dilated(in[0], in[1], context); }
 static ax_value mapped(ax_value x, ax_value w, int left, int right, const ax_conv_options *options) {
   ax_value in[] = {x, w}, made;
-  ax_vmap(AX_CLOSURE(inner, 2, 1, options), in, &made, &(ax_vmap_options){.in_axes = (int[]){left, right}});
+  ax_vmap(AX_CLOSURE(inner, 2, 1, options), in, &made, &(ax_vmap_options){.in_axes = {AX_DIMS(left, right)}});
   return made;
 }
 #define MAPPED(name, left, right, ...) \
   static ax_value name(ax_value x, ax_value w) { return mapped(x, w, left, right, &(ax_conv_options){__VA_ARGS__}); }
-MAPPED(conv_map_left, 0, AX_NOT_MAPPED, .strides = LIST(2), .padding = "SAME")
+MAPPED(conv_map_left, 0, AX_NOT_MAPPED, .strides = {AX_DIMS(2)}, .padding = "SAME")
 MAPPED(conv_map_right, AX_NOT_MAPPED, 3, .padding = "SAME")
 MAPPED(conv_map_both, 1, 0, .padding = "VALID")
 MAPPED(conv_map_groups, 2, 1, .feature_group_count = 2)
@@ -45,18 +47,18 @@ MAPPED(conv_map_both_batches, 0, 0, .batch_group_count = 2)
 
 #define WINDOW(name, how, window, ...) \
   static ax_value name(ax_value x) { return ax_reduce_window_##how(x, window, &(ax_window_options){__VA_ARGS__}); }
-WINDOW(window_sum, sum, LIST(2, 3), .strides = LIST(1, 2))
-WINDOW(window_sum_same, sum, LIST(3, 2), .strides = LIST(2, 1), .padding = "SAME")
-WINDOW(window_sum_dilated, sum, LIST(2, 2), .strides = LIST(1, 2), .low = LIST(2, -1), .high = LIST(1, 2),
-       .base_dilation = LIST(2, 1), .window_dilation = LIST(3, 2))
-WINDOW(window_sum_long, sum, LIST(1, 37), .strides = LIST(1, 3), .low = LIST(0, 5), .high = LIST(0, 6))
+WINDOW(window_sum, sum, LIST(2, 3), .strides = {AX_DIMS(1, 2)})
+WINDOW(window_sum_same, sum, LIST(3, 2), .strides = {AX_DIMS(2, 1)}, .padding = "SAME")
+WINDOW(window_sum_dilated, sum, LIST(2, 2), .strides = {AX_DIMS(1, 2)}, .low = {AX_DIMS(2, -1)}, .high = {AX_DIMS(1, 2)},
+       .base_dilation = {AX_DIMS(2, 1)}, .window_dilation = {AX_DIMS(3, 2)})
+WINDOW(window_sum_long, sum, LIST(1, 37), .strides = {AX_DIMS(1, 3)}, .low = {AX_DIMS(0, 5)}, .high = {AX_DIMS(0, 6)})
 WINDOW(window_sum_all, sum, LIST(1, 50), .padding = "VALID")
-WINDOW(window_max, max, LIST(2, 3), .strides = LIST(1, 2))
-WINDOW(window_max_same, max, LIST(3, 2), .strides = LIST(2, 1), .padding = "SAME")
-WINDOW(window_max_dilated, max, LIST(2, 2), .strides = LIST(1, 2), .low = LIST(2, 0), .high = LIST(1, 2),
-       .window_dilation = LIST(3, 2))
-WINDOW(window_max_long, max, LIST(1, 21), .strides = LIST(1, 2), .padding = "SAME")
-WINDOW(window_min, min, LIST(2, 3), .strides = LIST(2, 1), .padding = "SAME")
+WINDOW(window_max, max, LIST(2, 3), .strides = {AX_DIMS(1, 2)})
+WINDOW(window_max_same, max, LIST(3, 2), .strides = {AX_DIMS(2, 1)}, .padding = "SAME")
+WINDOW(window_max_dilated, max, LIST(2, 2), .strides = {AX_DIMS(1, 2)}, .low = {AX_DIMS(2, 0)}, .high = {AX_DIMS(1, 2)},
+       .window_dilation = {AX_DIMS(3, 2)})
+WINDOW(window_max_long, max, LIST(1, 21), .strides = {AX_DIMS(1, 2)}, .padding = "SAME")
+WINDOW(window_min, min, LIST(2, 3), .strides = {AX_DIMS(2, 1)}, .padding = "SAME")
 
 /* Few different numbers, so that windows hold several that are equal. */
 static ax_value rounded(ax_value x) {
@@ -67,7 +69,7 @@ static ax_value most(ax_value x, const int64_t *window) { return ax_reduce_windo
 static ax_value least(ax_value x, const int64_t *window) { return ax_reduce_window_min(x, window, NULL); }
 BODY(window_ties) {
   ax_value x = rounded(in[0]);
-  out[0] = ax_reduce_window_max(x, LIST(2, 3), (&(ax_window_options){.strides = LIST(1, 2), .padding = "SAME"}));
+  out[0] = ax_reduce_window_max(x, LIST(2, 3), (&(ax_window_options){.strides = {AX_DIMS(1, 2)}, .padding = "SAME"}));
   out[1] = least(x, LIST(3, 2));
 }
 BODY(most_of_four) { out[0] = most(in[0], LIST(2, 2)); }

@@ -235,6 +235,10 @@ class dims {
   bool is_all() const { return all_; }
 };
 inline constexpr dims all_dims = dims::all();
+namespace detail {
+/* As options of C have lists. Borrows. */
+inline ax_dim_list listed(const dims &of) { return {of.count(), of.data()}; }
+}  // namespace detail
 
 /* Inputs, operands or arguments by number: {0, 2}, first(4), range(1, 3), all_args, a vector. Owns its list. */
 class args {

@@ -201,7 +201,7 @@ class likeness {
     for (const array &one : held_) raw_.push_back(one.get());
   }
   likeness(std::initializer_list<array> arrays) : likeness(std::vector<array>(arrays)) {}
-  ax_array *const *data() const { return raw_.empty() ? nullptr : raw_.data(); }
+  ax_array_list list() const { return {static_cast<std::uint32_t>(raw_.size()), raw_.data()}; } /* borrows */
 };
 
 /* As ax_compile_options: runtime.compile(program, {axle::first(4)}) donates four arguments. */
@@ -220,13 +220,13 @@ struct compile_options {
     ax_compile_options made{};
     made.donate = donate;
     made.keep_unused = keep_unused;
-    made.names = names.empty() ? nullptr : names.data();
+    made.names = {static_cast<std::uint32_t>(names.size()), names.data()};
     made.reference = reference;
     made.check_numerics = check_numerics;
     made.timeline = timeline;
     made.mesh = over ? &*over : nullptr;
     made.shardings = shardings.empty() ? nullptr : shardings.c_str();
-    made.like = like.data();
+    made.like = like.list();
     return made;
   }
 };

@@ -111,7 +111,6 @@ struct scatter_dims {
   dims update_window_dims{}, inserted_window_dims{}, scatter_dims_to_operand_dims{}, operand_batching_dims{}, scatter_indices_batching_dims{};
 };
 namespace detail {
-inline ax_dim_list listed(const dims &of) { return {of.count(), of.data()}; }
 inline value scatter(ax_value (*function)(ax_value, ax_value, ax_value, const ax_scatter_dims *, const ax_index_options *), input x, input indices, input updates,
                      const scatter_dims &of, const index_options &options, const char *name) {
   const ax_scatter_dims lists = {listed(of.update_window_dims), listed(of.inserted_window_dims), listed(of.scatter_dims_to_operand_dims),
@@ -204,8 +203,8 @@ inline bool suit(const input &x, std::uint32_t less, const char *function, const
 }
 using windowed = ax_value (*)(ax_value, std::uint32_t, const std::int64_t *, const ax_window_options *);
 inline value reduce_window(windowed function, const char *name, input x, const dims &window, const window_options &o) {
-  ax_window_options raw = {said(o.strides), said(o.low), said(o.high), said(o.base_dilation), said(o.window_dilation), said(o.padding)};
-  bool good = suits(x, name, "the window", window.count()) && suit(x, 0, name, {&o.strides, &o.low, &o.high, &o.base_dilation, &o.window_dilation});
+  ax_window_options raw = {listed(o.strides), listed(o.low), listed(o.high), listed(o.base_dilation), listed(o.window_dilation), said(o.padding)};
+  bool good = suits(x, name, "the window", window.count());
   return lined(good ? function(x, window.count(), window.data(), &raw) : ax_value{}, x, name);
 }
 
@@ -213,11 +212,10 @@ inline value reduce_window(windowed function, const char *name, input x, const d
 
 inline value conv_general_dilated(input lhs, input rhs, const conv_options &o = {}) {
   static const char name[] = "conv_general_dilated";
-  ax_conv_options raw = {detail::said(o.lhs), detail::said(o.rhs), detail::said(o.out), detail::said(o.strides), detail::said(o.low), detail::said(o.high),
-                         detail::said(o.lhs_dilation), detail::said(o.rhs_dilation), detail::said(o.padding), o.feature_group_count, o.batch_group_count,
-                         o.preferred_element_type};
-  bool good = detail::suit(lhs, 2, name, {&o.strides, &o.low, &o.high, &o.lhs_dilation, &o.rhs_dilation});
-  return detail::lined(good ? ax_conv_general_dilated(lhs, rhs, &raw) : ax_value{}, lhs, name);
+  ax_conv_options raw = {detail::said(o.lhs), detail::said(o.rhs), detail::said(o.out), detail::listed(o.strides), detail::listed(o.low),
+                         detail::listed(o.high), detail::listed(o.lhs_dilation), detail::listed(o.rhs_dilation), detail::said(o.padding),
+                         o.feature_group_count, o.batch_group_count, o.preferred_element_type};
+  return detail::lined(ax_conv_general_dilated(lhs, rhs, &raw), lhs, name);
 }
 inline value conv(input lhs, input rhs, const std::vector<std::int64_t> &strides = {}, const std::string &padding = "VALID") {
   bool good = detail::suit(lhs, 2, "conv", {&strides});

@@ -11,16 +11,12 @@ inline namespace AXLE_ERRORS_ {
 struct linearized;
 /* As ax_vmap_options: vmap(f, {x, w}, {{0, AX_NOT_MAPPED}}). */
 struct vmap_options {
-  std::vector<int> in_axes = {}, out_axes = {};       /* empty: all 0; AX_NOT_MAPPED: none */
-  std::int64_t size = 0;                              /* of the mapped dimensions; of a function 0: as the operands have it */
-  std::string axis_name = {}, spmd_axis_name = {};    /* empty: none */
+  std::vector<std::int64_t> in_axes = {}, out_axes = {}; /* empty: all 0; AX_NOT_MAPPED: none */
+  std::int64_t size = 0;                                 /* of the mapped dimensions; of a function 0: as the operands have it */
+  std::string axis_name = {}, spmd_axis_name = {};       /* empty: none */
 
-  /* Whether the lists have an entry for each operand and result. */
-  bool suits(std::uint32_t in_count, std::uint32_t out_count) const {
-    return (in_axes.empty() || in_axes.size() == in_count) && (out_axes.empty() || out_axes.size() == out_count);
-  }
   ax_vmap_options raw() const { /* borrows */
-    return {in_axes.empty() ? nullptr : in_axes.data(), out_axes.empty() ? nullptr : out_axes.data(), size,
+    return {detail::listed(in_axes), detail::listed(out_axes), size,
             axis_name.empty() ? nullptr : axis_name.c_str(), spmd_axis_name.empty() ? nullptr : spmd_axis_name.c_str()};
   }
 };
@@ -117,8 +113,6 @@ class program : public handle<ax_program, ax_program_retain, ax_program_release>
     return transformed(at, "program_value_and_grad", ax_program_value_and_grad, ax_args(wrt));
   }
   may<program> vmap(const vmap_options &options, location at = location::here()) const {
-    if (!options.suits(in_count(), out_count()))
-      return detail::refuse<program>(detail::wrong(at, "program_vmap", "in_axes and out_axes have an entry for each input and result"));
     ax_vmap_options raw = options.raw();
     return transformed(at, "program_vmap", ax_program_vmap, &raw);
   }

@@ -11,8 +11,7 @@ inline namespace AXLE_ERRORS_ {
 class sharding : public handle<ax_sharding, ax_sharding_retain, ax_sharding_release> {
   static ax_sharding_options options(const list<std::int64_t> &devices) {
     ax_sharding_options made{};
-    made.devices = devices.size() > 0 ? devices.data() : nullptr;
-    made.device_count = devices.count();
+    made.devices = {devices.count(), devices.data()};
     return made;
   }
   static may<std::string> give_text(ax_status status, char *text, location at, const char *function) {

@@ -224,19 +224,14 @@ auto vtile(const mesh &mesh, const std::string &specs, F &&body, const values &i
 
 /* As ax_pmap_options: pmap(f, {x, w}, {{0, AX_NOT_MAPPED}}). */
 struct pmap_options {
-  std::vector<int> in_axes = {}, out_axes = {}; /* empty: all 0; AX_NOT_MAPPED: none */
-  std::string axis_name = {};                   /* empty: one that nothing else has */
-  std::int64_t axis_size = 0;                   /* 0: as the operands have it */
-  std::vector<std::int64_t> devices = {};       /* empty: the first there are */
+  std::vector<std::int64_t> in_axes = {}, out_axes = {}; /* empty: all 0; AX_NOT_MAPPED: none */
+  std::string axis_name = {};                            /* empty: one that nothing else has */
+  std::int64_t axis_size = 0;                            /* 0: as the operands have it */
+  std::vector<std::int64_t> devices = {};                /* empty: the first there are */
 
-  /* Whether the lists have an entry for each operand and result. */
-  bool suits(std::uint32_t in_count, std::uint32_t out_count) const {
-    return (in_axes.empty() || in_axes.size() == in_count) && (out_axes.empty() || out_axes.size() == out_count);
-  }
   ax_pmap_options raw() const { /* borrows */
-    return {axis_name.empty() ? nullptr : axis_name.c_str(), in_axes.empty() ? nullptr : in_axes.data(),
-            out_axes.empty() ? nullptr : out_axes.data(), axis_size, devices.empty() ? nullptr : devices.data(),
-            static_cast<std::uint32_t>(devices.size())};
+    return {axis_name.empty() ? nullptr : axis_name.c_str(), detail::listed(in_axes), detail::listed(out_axes), axis_size,
+            detail::listed(devices)};
   }
 };
 
@@ -244,7 +239,6 @@ namespace detail {
 template <std::size_t N, class F>
 auto pmap_on(F &function, const operands<N> &in, const pmap_options &options, location at) {
   return with_function(function, in, at, "pmap", [&](ax_fn f, auto... lists) {
-    if (!options.suits(f.in_count, f.out_count)) return ax_trace_fail("pmap: in_axes and out_axes have an entry for each operand and result");
     ax_pmap_options raw = options.raw();
     ax_pmap(f, lists..., &raw);
   });
@@ -656,7 +650,6 @@ namespace detail {
 template <std::size_t N, class F>
 auto vmap_on(F &function, const operands<N> &in, const vmap_options &options, location at) {
   return with_function(function, in, at, "vmap", [&](ax_fn f, auto... lists) {
-    if (!options.suits(f.in_count, f.out_count)) return ax_trace_fail("vmap: in_axes and out_axes have an entry for each operand and result");
     ax_vmap_options raw = options.raw();
     ax_vmap(f, lists..., &raw);
   });

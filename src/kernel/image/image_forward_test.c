@@ -394,14 +394,13 @@ static AX_BODY(piece_step) {
 }
 static AX_BODY(piece_body) {
   const piece *p = context;
-  const ax_block_spec spec = {.rank = 2, .block = p->block, .index_map = block_of, .context = context}, specs[] = {spec, spec};
+  const ax_block_spec spec = {.block = {2, p->block}, .index_map = block_of, .context = context}, specs[] = {spec, spec};
   const int64_t grid = p->columns ? (p->extent[1] + p->block[1] - 1) / p->block[1] : (p->extent[0] + p->block[0] - 1) / p->block[0];
-  const ax_pipeline_options options = {.grid_rank = 1,
-                                       .grid = &grid,
+  const ax_pipeline_options options = {.grid = {AX_DIMS(grid)},
                                        .in_count = 1,
                                        .out_count = p->results,
-                                       .in_specs = specs,
-                                       .out_specs = specs,
+                                       .in_specs = {AX_LIST(1, specs)},
+                                       .out_specs = {AX_LIST(p->results, specs)},
                                        .max_concurrent_steps = p->stages};
   ax_emit_pipeline(&options, AX_CLOSURE(piece_step, 1 + p->results, 0, context), in + p->in_place);
 }

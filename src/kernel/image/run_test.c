@@ -163,7 +163,7 @@ static AX_BODY(pass_on) { /* refs: y, received, sent; carries none */
   const ax_value *refs = context;
   ax_value right = right_of("d", 4), from = ax_sub(ax_axis_index("d"), in[0]);
   from = ax_where(ax_lt(from, ax_integer(0)), ax_add(from, ax_integer(4)), from);
-  const ax_target_core to = {.axes = "d", .coordinates = &right};
+  const ax_target_core to = {.axes = "d", .coordinates = {AX_VALUES(right)}};
   ax_value row = ax_ref_at(refs[0], from);
   ax_copy_start(row, row, &(ax_copy_options){.received = (ax_value *)&refs[1], .sent = (ax_value *)&refs[2], .to = &to});
   ax_copy_wait(refs[2], row);
@@ -171,7 +171,7 @@ static AX_BODY(pass_on) { /* refs: y, received, sent; carries none */
 }
 static AX_BODY(gather_ring) {
   ax_value right = right_of("d", 4);
-  const ax_target_core to = {.axes = "d", .coordinates = &right};
+  const ax_target_core to = {.axes = "d", .coordinates = {AX_VALUES(right)}};
   ax_copy(in[0], ax_ref_at(in[1], ax_axis_index("d")));
   ax_semaphore_signal(ax_barrier_semaphore(), ax_integer(1), &to);
   ax_semaphore_wait(ax_barrier_semaphore(), ax_integer(1));
@@ -228,7 +228,7 @@ static AX_BODY(stuck) {
 
 static AX_BODY(one_sided) { /* device 3 signals nobody */
   ax_value me = ax_axis_index("d"), right = right_of("d", 4);
-  const ax_target_core to = {.axes = "d", .coordinates = &right};
+  const ax_target_core to = {.axes = "d", .coordinates = {AX_VALUES(right)}};
   ax_semaphore_signal(ax_barrier_semaphore(),
                       ax_where(ax_eq(me, ax_integer(3)), ax_integer(0), ax_abs(ax_sub(me, ax_sub(me, ax_integer(1))))), &to);
   ax_semaphore_wait(ax_barrier_semaphore(), ax_integer(1));
@@ -252,7 +252,7 @@ static AX_BODY(out_of_bounds) {
 
 static AX_BODY(nowhere) {
   ax_value at = ax_convert_element_type(ax_ref_load(ax_ref_at(in[0], ax_integer(0))), AX_S32);
-  const ax_target_core to = {.axes = "d", .coordinates = &at};
+  const ax_target_core to = {.axes = "d", .coordinates = {AX_VALUES(at)}};
   ax_semaphore_signal(ax_barrier_semaphore(), ax_integer(1), &to);
   ax_semaphore_wait(ax_barrier_semaphore(), ax_integer(1));
   ax_copy(in[0], in[1]);
@@ -340,7 +340,7 @@ static AX_BODY(tell_next) {
   ax_value me = ax_axis_index("core"),
            next = ax_select_n(ax_eq(me, ax_integer(many - 1)), ax_add(me, ax_integer(1)), ax_full(AX_S32, 0, NULL, 0));
   ax_ref_store(ax_ref_at(in[1], me), ax_add(ax_ref_load(ax_ref_at(in[0], me)), ax_real(1)));
-  ax_semaphore_signal(in[2], ax_integer(1), &(ax_target_core){.axes = "core", .coordinates = &next});
+  ax_semaphore_signal(in[2], ax_integer(1), &(ax_target_core){.axes = "core", .coordinates = {AX_VALUES(next)}});
   ax_semaphore_wait(in[2], ax_integer(1));
 }
 static AX_BODY(many_cores) {

@@ -48,7 +48,7 @@ static void test_copies(void **state) {
 static AX_BODY(send_right) {
   ax_value me = ax_axis_index("d"), next = ax_add(me, ax_integer(1)),
            right = ax_where(ax_eq(next, ax_integer(4)), ax_integer(0), next), barrier = ax_barrier_semaphore();
-  const ax_target_core to = {.axes = "d", .coordinates = &right};
+  const ax_target_core to = {.axes = "d", .coordinates = {AX_VALUES(right)}};
   ax_semaphore_signal(barrier, ax_integer(1), &to);
   ax_semaphore_wait(barrier, ax_integer(1));
   ax_copy_start(in[0], in[1], &(ax_copy_options){.received = (ax_value *)&in[2], .sent = (ax_value *)&in[3], .to = &to});
