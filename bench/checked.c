@@ -54,7 +54,7 @@ static void kernel(const ax_value *in, ax_value *out, void *context) {
   const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)},
                                 {.type = ax_dma_semaphore_type(1, steps)},
                                 {.type = ax_dma_semaphore_type(1, steps)}};
-  const ax_kernel_options options = {.name = "ring", .scratch_count = 3, .scratch = scratch};
+  const ax_kernel_options options = {.name = "ring", .scratch = {AX_LIST(3, scratch)}};
   const ax_type type = AX_TYPE(AX_F32, r->devices, rows, columns);
   ax_mpmd_map(1, &core, &AX_CLOSURE(gather, 5, 0, (void *)r), &options, 1, in, 1, &type, out);
 }

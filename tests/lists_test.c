@@ -180,8 +180,7 @@ static AX_BODY(nothing) {}
 static AX_BODY(in_a_kernel) {
   const ax_type type = ax_typeof(in[0]);
   ax_kernel kernel = *(const ax_kernel *)context;
-  kernel.out_count = 1;
-  kernel.outs = &type;
+  kernel.outs = (ax_type_list){1, &type};
   out[1] = in[1];
   AT, ax_kernel_call(&kernel, AX_FN(nothing, 3, 0), 2, in, out);
 }
@@ -199,7 +198,7 @@ static AX_BODY(in_a_pipeline) {
 static AX_BODY(signals) { AT, ax_semaphore_signal(in[3], 1, (const ax_target_core *)context); }
 static AX_BODY(to_a_core) {
   const ax_type type = ax_typeof(in[0]);
-  const ax_kernel_options options = {.scratch_count = 1, .scratch = &(ax_scratch){.type = ax_semaphore_type(0, NULL)}};
+  const ax_kernel_options options = {.scratch = {AX_SCRATCH({.type = ax_semaphore_type(0, NULL)})}};
   const ax_core_mesh cores = {.core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = 2}}}};
   out[1] = in[1];
   ax_mpmd_map(1, &cores, &AX_CLOSURE(signals, 4, 0, context), &options, 2, in, 1, &type, out);

@@ -173,7 +173,7 @@ static AX_BODY(kernel) {
     scratch[i + 3] = (ax_scratch){.type = ax_dma_semaphore_type(1, slots)};
   }
   const ax_type result = ax_array_type(AX_F32, 2, (int64_t[]){g->n, 2});
-  const ax_kernel made = {.out_count = 1, .outs = &result, .options = {.name = "gather", .scratch_count = 8, .scratch = scratch}};
+  const ax_kernel made = {.outs = {AX_TYPES(result)}, .options = {.name = "gather", .scratch = {AX_LIST(8, scratch)}}};
   ax_kernel_call(&made, AX_CLOSURE(on_device, 10, 0, g), 1, in, out);
 }
 

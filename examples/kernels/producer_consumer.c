@@ -51,7 +51,7 @@ static AX_BODY(squares) {
                                 {.type = ax_dma_semaphore_type(0, NULL), .core = "memory"},
                                 {.type = ax_semaphore_type(2, (const int64_t[]){slots, vectors}), .shared = true},
                                 {.type = ax_semaphore_type(1, (const int64_t[]){slots}), .shared = true}};
-  const ax_kernel_options options = {.name = "squares", .scratch_count = refs - 2, .scratch = scratch};
+  const ax_kernel_options options = {.name = "squares", .scratch = {AX_LIST(refs - 2, scratch)}};
   ax_mpmd_map(2, meshes, bodies, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, blocks, width)), out);
 }
 

@@ -8,7 +8,7 @@
 
      static AX_BODY(add_kernel) { ax_ref_store(in[2], ax_add(ax_ref_load(in[0]), ax_ref_load(in[1]))); }
      ..
-     ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(8)}, .in_specs = {..}, .out_specs = {..}, .out_count = 1, .outs = ..},
+     ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(8)}, .in_specs = {..}, .out_specs = {..}, .outs = {AX_TYPES(..)}},
                     AX_FN(add_kernel, 3, 0), 2, in, out);
 
    Threads and time. Each core, each warpgroup and each copy under way goes on by itself. Only semaphores, barriers and the start of
@@ -154,6 +154,13 @@ typedef struct ax_scratch {
                         the whole device */
   bool shared;       /* one for all cores of a device (jax's VMEM_SHARED) */
 } ax_scratch;
+typedef struct ax_scratch_list { /* {AX_SCRATCH({.type = AX_VMEM(AX_F32, 8)})}, {AX_SCRATCH(sum, done)} */
+  uint32_t count;
+  const ax_scratch *v;
+} ax_scratch_list;
+#ifndef __cplusplus
+#define AX_SCRATCH(...) (uint32_t)(sizeof((ax_scratch[]){__VA_ARGS__}) / sizeof(ax_scratch)), ((const ax_scratch[]){__VA_ARGS__})
+#endif
 /* Runs `body` on refs that are made for it and gone after it: body: (one ref for each scratch) -> results, which are values.
    `along` names core axes whose cores come here together and get one scratch for all ("wg"); NULL: each core its own. As
    pl.run_scoped, collective_axes. */
@@ -190,13 +197,23 @@ typedef struct ax_semantics_list { /* {AX_SEMANTICS(AX_PARALLEL, AX_ARBITRARY)} 
   (uint32_t)(sizeof((ax_semantics[]){__VA_ARGS__}) / sizeof(ax_semantics)), ((const ax_semantics[]){__VA_ARGS__})
 #endif
 
+typedef struct ax_alias_list { /* {AX_ALIASES({0, 1})}: of operand 0 and result 1 */
+  uint32_t count;
+  const uint32_t (*v)[2];
+} ax_alias_list;
+typedef struct ax_type_list { /* {AX_TYPES(AX_TYPE(AX_F32, 8))} */
+  uint32_t count;
+  const ax_type *v;
+} ax_type_list;
+#ifndef __cplusplus
+#define AX_ALIASES(...) (uint32_t)(sizeof((uint32_t[][2]){__VA_ARGS__}) / sizeof(uint32_t[2])), ((const uint32_t[][2]){__VA_ARGS__})
+#endif
+
 /* Options of both kinds of kernels: over a grid, and over core meshes. */
 typedef struct ax_kernel_options {
   const char *name;      /* NULL: "kernel" */
-  uint32_t scratch_count;
-  const ax_scratch *scratch;
-  uint32_t alias_count;
-  const uint32_t (*aliases)[2]; /* (operand, result): both are one memory; the operand is consumed */
+  ax_scratch_list scratch;
+  ax_alias_list aliases; /* (operand, result): both are one memory; the operand is consumed */
   const char *target;    /* of capacities and alignment: "tpu-like", "h200", or the text of one (ax_target_parse); NULL: no
                             limits */
   bool interpret;        /* run as a plain program: cores one after the other, each copy complete as soon as it is started.
@@ -213,13 +230,12 @@ typedef struct ax_kernel {
   ax_dim_list grid;                       /* its sizes; {0}: one point */
   ax_semantics_list semantics;            /* of each dimension of the grid; {0}: all AX_ARBITRARY */
   ax_block_spec_list in_specs, out_specs; /* of each operand, and of each result; {0}: all {0} */
-  uint32_t out_count;
-  const ax_type *outs; /* arrays: dtype and shape of the results */
+  ax_type_list outs;                      /* arrays: dtype and shape of the results */
   ax_kernel_options options; /* {0}: the defaults */
 } ax_kernel;
-/* body: (refs of the blocks of operands, of results, of scratch) -> (). in: in_count arrays; out: kernel->out_count. As
+/* body: (refs of the blocks of operands, of results, of scratch) -> (). in: in_count arrays; out: kernel->outs.count. As
    pl.pallas_call.
-   in_count: operands; body.in_count must be in_count + out_count + scratch_count. Errors besides: semantics of another number than
+   body.in_count must be the number of operands, results and scratch together. Errors besides: semantics of another number than
    the grid has dimensions, specs than there are operands or results, sizes of a block than its operand has dimensions. */
 void ax_kernel_call(const ax_kernel *kernel, ax_fn body, uint32_t in_count, const ax_value *in, ax_value *out);
 

@@ -167,12 +167,8 @@ static AX_BODY(kernel) {
                                 {.type = ax_barrier_type(0, NULL), .arrivals = p->arrivals},
                                 {.type = ax_dma_semaphore_type(0, NULL)}};
   const uint32_t aliases[1][2] = {{0, 0}};
-  const ax_kernel_options options = {.name = "counts",
-                                     .scratch_count = AX_COUNT(scratch),
-                                     .scratch = scratch,
-                                     .alias_count = 1,
-                                     .aliases = aliases,
-                                     .collective_id = 1};
+  const ax_kernel_options options = {
+      .name = "counts", .scratch = {AX_LIST(AX_COUNT(scratch), scratch)}, .aliases = {AX_LIST(1, aliases)}, .collective_id = 1};
   ax_mpmd_map(1, p->threads > 1 ? &threads : &one, &AX_CLOSURE(body, REFS, 0, p), &options, 1, in, AX_TYPES(AX_TYPE(AX_S32, words)), out);
 }
 

@@ -24,7 +24,7 @@ static AX_BODY(call) {
                                 {.type = ax_semaphore_type(0, NULL)},
                                 {.type = ax_semaphore_type(0, NULL)},
                                 {.type = ax_semaphore_type(0, NULL)}};
-  const ax_kernel_options options = {.scratch_count = AX_COUNT(scratch), .scratch = scratch};
+  const ax_kernel_options options = {.scratch = {AX_LIST(AX_COUNT(scratch), scratch)}};
   ax_mpmd_map(1, k->devices ? &one : &threads, &AX_FN(k->body, REFS, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 

@@ -326,7 +326,7 @@ static AX_BODY(kernel) { /* x, y */
 }
 static AX_BODY(call_kernel) {
   const ax_type type = AX_TYPE(AX_F32, 4);
-  ax_kernel_call(&(ax_kernel){.out_count = 1, .outs = &type}, AX_FN(kernel, 2, 0), 1, in, out);
+  ax_kernel_call(&(ax_kernel){.outs = {AX_TYPES(type)}}, AX_FN(kernel, 2, 0), 1, in, out);
 }
 
 static void in_kernels(void **state) {

@@ -22,15 +22,16 @@ static bool take_estimate(const char *function, double given, const char *what, 
 }
 
 static bool take_aliases(const char *function, const ax_kernel_options *options, ax_pairs *aliases) {
-  *aliases = (ax_pairs){options->alias_count, ax_trace_alloc(options->alias_count * sizeof aliases->v[0])};
+  const ax_alias_list *given = &options->aliases;
+  *aliases = (ax_pairs){given->count, ax_trace_alloc(given->count * sizeof aliases->v[0])};
   if (aliases->v == NULL) return false;
-  if (options->alias_count > 0 && options->aliases == NULL) {
-    ax_reject_as(function, "there is no list of the %u aliases", options->alias_count);
+  if (given->count > 0 && given->v == NULL) {
+    ax_reject_as(function, "there is no list of the %u aliases", given->count);
     return false;
   }
-  for (uint32_t i = 0; i < options->alias_count; i++) {
-    aliases->v[i][0] = options->aliases[i][0];
-    aliases->v[i][1] = options->aliases[i][1];
+  for (uint32_t i = 0; i < given->count; i++) {
+    aliases->v[i][0] = given->v[i][0];
+    aliases->v[i][1] = given->v[i][1];
   }
   return true;
 }
@@ -48,7 +49,7 @@ bool ax_take_kernel_options(const char *function, const ax_kernel_options *optio
          take_estimate(function, options->bytes, "bytes", &params->bytes) &&
          take_estimate(function, options->transcendentals, "transcendentals", &params->transcendentals) &&
          take_aliases(function, options, &params->aliases) &&
-         ax_take_scratch(function, options->scratch_count, options->scratch, &params->scratch, &params->arrivals);
+         ax_take_scratch(function, options->scratch.count, options->scratch.v, &params->scratch, &params->arrivals);
 }
 
 bool ax_take_kernel_outs(const char *function, uint32_t count, const ax_type *outs, ax_types *taken) {

@@ -37,9 +37,8 @@ static AX_BODY(kernel) {
   ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(3)},
                               .in_specs = {AX_BLOCK_SPECS(spec)},
                               .out_specs = {AX_BLOCK_SPECS(spec)},
-                              .out_count = 1,
-                              .outs = (const ax_type[]){AX_TYPE(AX_F32, 5, 3)},
-                              .options = {.scratch_count = 1, .scratch = &scratch}},
+                              .outs = {AX_TYPES(AX_TYPE(AX_F32, 5, 3))},
+                              .options = {.scratch = {AX_SCRATCH(scratch)}}},
                  AX_CLOSURE(body, 3, 0, (void *)(uintptr_t)&captured), 1, in, out);
 }
 
@@ -96,8 +95,8 @@ static AX_BODY(steps) { /* each reads what the last one stored */
 }
 
 static AX_BODY(stepping) {
-  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2)}, .out_count = 1, .outs = (const ax_type[]){AX_TYPE(AX_F32, 4, 2)}},
-                 AX_CLOSURE(steps, 2, 0, context), 1, in, out);
+  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2)}, .outs = {AX_TYPES(AX_TYPE(AX_F32, 4, 2))}}, AX_CLOSURE(steps, 2, 0, context), 1,
+                 in, out);
 }
 
 /* Of as many equations as the body has steps, whatever the grid. */

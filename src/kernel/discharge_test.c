@@ -14,7 +14,7 @@
 /* --- Kernels to try --- */
 
 static ax_kernel_options with(const ax_scratch *scratch, uint32_t count) {
-  return (ax_kernel_options){.scratch_count = count, .scratch = scratch};
+  return (ax_kernel_options){.scratch = {AX_LIST(count, scratch)}};
 }
 
 /* Blocks that stick out at both ends: 5x7 in blocks of 2x3. */
@@ -34,8 +34,7 @@ static AX_BODY(edges) {
   ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(3, 3)},
                               .in_specs = {AX_BLOCK_SPECS(spec)},
                               .out_specs = {AX_BLOCK_SPECS(spec)},
-                              .out_count = 1,
-                              .outs = (const ax_type[]){AX_TYPE(AX_F32, 5, 7)},
+                              .outs = {AX_TYPES(AX_TYPE(AX_F32, 5, 7))},
                               .options = *(const ax_kernel_options *)context},
                  AX_FN(square_block, 2, 0), 1, in, out);
 }
@@ -50,8 +49,7 @@ static AX_BODY(thin) {
   ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2, 2, 3)},
                               .in_specs = {AX_BLOCK_SPECS(spec)},
                               .out_specs = {AX_BLOCK_SPECS(spec)},
-                              .out_count = 1,
-                              .outs = (const ax_type[]){AX_TYPE(AX_F32, 2, 5, 3)},
+                              .outs = {AX_TYPES(AX_TYPE(AX_F32, 2, 5, 3))},
                               .options = *(const ax_kernel_options *)context},
                  AX_FN(square_block, 2, 0), 1, in, out);
 }
@@ -82,14 +80,12 @@ static AX_BODY(product) {
   const ax_block_spec outs = {.block = {AX_DIMS(2, 2)}, .index_map = at_ij};
   const ax_scratch scratch = {.type = AX_VMEM(AX_F32, 2, 2)};
   ax_kernel_options options = *(const ax_kernel_options *)context;
-  options.scratch_count = 1;
-  options.scratch = &scratch;
+  options.scratch = (ax_scratch_list){AX_LIST(1, &scratch)};
   ax_value captured = in[2];
   ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2, 2, 3)},
                               .in_specs = {AX_LIST(2, ins)},
                               .out_specs = {AX_BLOCK_SPECS(outs)},
-                              .out_count = 1,
-                              .outs = (const ax_type[]){AX_TYPE(AX_F32, 4, 4)},
+                              .outs = {AX_TYPES(AX_TYPE(AX_F32, 4, 4))},
                               .options = options},
                  AX_CLOSURE(product_step, 4, 0, &captured), 2, in, out);
 }
@@ -147,8 +143,7 @@ static AX_BODY(copied) {
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 2)}, {.type = ax_dma_semaphore_type(0, NULL)}};
   static const uint32_t alias[1][2] = {{0, 0}};
   ax_kernel_options options = with(scratch, 2);
-  options.alias_count = 1;
-  options.aliases = alias;
+  options.aliases = (ax_alias_list){AX_LIST(1, alias)};
   options.interpret = ((const ax_kernel_options *)context)->interpret;
   ax_mpmd_map(1, &cores, &AX_FN(by_copy, 4, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4, 2)), out);
 }
@@ -388,11 +383,9 @@ static AX_BODY(number_body) { /* x, y: [2], a captured value that varies */
 
 static AX_BODY(number_kernel) {
   ax_value captured = in[1];
-  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(1)},
-                              .out_count = 1,
-                              .outs = (const ax_type[]){AX_TYPE(AX_F32, 2)},
-                              .options = *(const ax_kernel_options *)context},
-                 AX_CLOSURE(number_body, 2, 0, &captured), 1, in, out);
+  ax_kernel_call(
+      &(ax_kernel){.grid = {AX_DIMS(1)}, .outs = {AX_TYPES(AX_TYPE(AX_F32, 2))}, .options = *(const ax_kernel_options *)context},
+      AX_CLOSURE(number_body, 2, 0, &captured), 1, in, out);
 }
 
 static AX_BODY(number_kernel_alone) {
@@ -444,7 +437,7 @@ static AX_BODY(own_rule_body) {
 }
 
 static AX_BODY(own_rule) {
-  ax_kernel_call(&(ax_kernel){.out_count = 1, .outs = (const ax_type[]){AX_TYPE(AX_F32, 2)}}, AX_FN(own_rule_body, 2, 0), 1, in, out);
+  ax_kernel_call(&(ax_kernel){.outs = {AX_TYPES(AX_TYPE(AX_F32, 2))}}, AX_FN(own_rule_body, 2, 0), 1, in, out);
 }
 
 static AX_BODY(own_rule_on_mesh) {
@@ -611,9 +604,8 @@ static AX_BODY(some) {
   ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2)},
                               .in_specs = {AX_LIST(3, ins)},
                               .out_specs = {AX_LIST(3, outs)},
-                              .out_count = 3,
-                              .outs = (const ax_type[]){f, f, f},
-                              .options = {.alias_count = 2, .aliases = aliases}},
+                              .outs = {AX_TYPES(f, f, f)},
+                              .options = {.aliases = {AX_LIST(2, aliases)}}},
                  AX_CLOSURE(uses_some, 6, 0, (void *)captured), 3, in, made);
   out[0] = made[0];
   if (context != NULL) out[1] = made[1];

@@ -107,14 +107,14 @@ static bool take_specs(cutting *c, const char *option, const ax_block_spec_list 
 
 static bool take_blocks(cutting *c, const ax_kernel *kernel, const ax_type *in, uint32_t in_count) {
   ax_kernel_params *p = c->params;
-  uint32_t both = in_count + kernel->out_count;
+  uint32_t both = in_count + kernel->outs.count;
   c->maps = ax_trace_alloc(both * sizeof c->maps[0]);
   p->blocks.v = ax_trace_alloc(both * sizeof p->blocks.v[0]);
   p->blocked.v = ax_trace_alloc(both * sizeof p->blocked.v[0]);
   p->block_shapes.v = ax_trace_alloc(both * sizeof p->block_shapes.v[0]);
   p->index_maps.v = c->maps;
   return !ax_failed() && take_specs(c, "in_specs", &kernel->in_specs, "operand", in, in_count) &&
-         take_specs(c, "out_specs", &kernel->out_specs, "result", p->outs.v, kernel->out_count);
+         take_specs(c, "out_specs", &kernel->out_specs, "result", p->outs.v, kernel->outs.count);
 }
 
 static bool take_grid(const ax_kernel *kernel, ax_kernel_params *params) {
@@ -136,10 +136,10 @@ static bool take_grid(const ax_kernel *kernel, ax_kernel_params *params) {
 
 /* A kernel over a grid has no core meshes, so none of its scratch may name one. */
 static bool take_scratch_cores(const ax_kernel *kernel) {
-  for (uint32_t i = 0; i < kernel->options.scratch_count; i++) {
-    if (kernel->options.scratch[i].core == NULL) continue;
+  for (uint32_t i = 0; i < kernel->options.scratch.count; i++) {
+    if (kernel->options.scratch.v[i].core == NULL) continue;
     ax_reject_as(function, "scratch %u is of the core type \"%s\", but a kernel over a grid has no core meshes", i,
-                 kernel->options.scratch[i].core);
+                 kernel->options.scratch.v[i].core);
     return false;
   }
   return true;
@@ -152,12 +152,12 @@ void ax_kernel_call(const ax_kernel *kernel, ax_fn body, uint32_t in_count, cons
     ax_reject_as(function, "there is no kernel");
     return;
   }
-  in = ax_take_operands(in, in_count, out, kernel->out_count);
+  in = ax_take_operands(in, in_count, out, kernel->outs.count);
   ax_kernel_trace t = {.function = function, .bodies = &body, .in_count = in_count, .in = in, .out = out};
   cutting c = {.params = &t.params};
   const ax_type *types = ax_types_of(function, in, in_count);
   if (types == NULL || !ax_take_kernel_options(function, &kernel->options, &t.params) || !take_scratch_cores(kernel) ||
-      !ax_take_kernel_outs(function, kernel->out_count, kernel->outs, &t.params.outs) || !take_grid(kernel, &t.params))
+      !ax_take_kernel_outs(function, kernel->outs.count, kernel->outs.v, &t.params.outs) || !take_grid(kernel, &t.params))
     return;
   ax_mesh axes;
   ax_status status = ax_kernel_axes(&none, &axes);

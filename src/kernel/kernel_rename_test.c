@@ -21,7 +21,7 @@ static AX_BODY(send_right) {
 static AX_BODY(shift) {
   const ax_core_mesh core = {.core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = 1}}}};
   const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}, {.type = ax_dma_semaphore_type(0, NULL)}};
-  const ax_kernel_options options = {.scratch_count = 2, .scratch = scratch};
+  const ax_kernel_options options = {.scratch = {AX_LIST(2, scratch)}};
   ax_fn body = AX_CLOSURE(send_right, 4, 0, context);
   ax_mpmd_map(1, &core, &body, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 2)), out);
 }

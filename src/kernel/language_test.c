@@ -33,7 +33,7 @@ static AX_BODY(in_kernel) {
   const ax_program *p = w->program;
   ax_type *outs = calloc(p->out_count + 1, sizeof outs[0]);
   for (uint32_t k = 0; k < p->out_count; k++) outs[k] = p->types[p->outs[k]];
-  ax_kernel_call(&(ax_kernel){.out_count = p->out_count, .outs = outs, .options.interpret = w->interpret},
+  ax_kernel_call(&(ax_kernel){.outs = {AX_LIST(p->out_count, outs)}, .options.interpret = w->interpret},
                  (ax_fn){compute, p->in_count + p->out_count, 0, (void *)(uintptr_t)(const void *)p}, p->in_count, in, out);
   free(outs);
 }
@@ -112,8 +112,7 @@ static AX_BODY(talking) {
   ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2)},
                               .in_specs = {AX_BLOCK_SPECS(spec)},
                               .out_specs = {AX_BLOCK_SPECS(spec)},
-                              .out_count = 1,
-                              .outs = (const ax_type[]){AX_TYPE(AX_F32, 4)},
+                              .outs = {AX_TYPES(AX_TYPE(AX_F32, 4))},
                               .options = *options},
                  AX_FN(say, 2, 0), 1, in, out);
 }

@@ -111,9 +111,9 @@ static ax_status scratch_core(const ax_kernel_params *params, const ax_scratch *
 /* Nothing is said where each core has its own. */
 static bool take_scratch_cores(ax_kernel_params *params, const ax_kernel_options *options) {
   bool all_own = true;
-  for (uint32_t i = 0; i < options->scratch_count; i++) {
+  for (uint32_t i = 0; i < options->scratch.count; i++) {
     const char *core;
-    ax_status status = scratch_core(params, &options->scratch[i], &core);
+    ax_status status = scratch_core(params, &options->scratch.v[i], &core);
     bool own = status == AX_OK && strcmp(core, AX_SCRATCH_EACH) == 0;
     if (status == AX_OK && own && all_own) continue;
     for (uint32_t k = 0; status == AX_OK && all_own && k < i; k++)

@@ -180,7 +180,7 @@ static AX_BODY(no_steps_of_warps) {
 
 static AX_BODY(in_place) {
   const ax_core_mesh warpgroups = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = 2}}}, .threads = "wg"};
-  const ax_kernel_options options = {.alias_count = 1, .aliases = (const uint32_t[][2]){{0, 0}}};
+  const ax_kernel_options options = {.aliases = {AX_ALIASES({0, 0})}};
   bool warps = *(const bool *)context;
   ax_mpmd_map(1, warps ? &warpgroups : &one_core, &(ax_fn){warps ? no_steps_of_warps : no_steps, 2, 0, NULL}, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 2, 2)), out);
 }
@@ -312,8 +312,7 @@ static AX_BODY(over_grid) {
   ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2)},
                               .in_specs = {AX_BLOCK_SPECS(spec)},
                               .out_specs = {AX_BLOCK_SPECS(spec)},
-                              .out_count = 1,
-                              .outs = (const ax_type[]){AX_TYPE(AX_F32, 4, 3)}},
+                              .outs = {AX_TYPES(AX_TYPE(AX_F32, 4, 3))}},
                  AX_FN(twice, 2, 0), 1, in, out);
 }
 

@@ -203,11 +203,9 @@ static AX_BODY(slip) {
 
 static AX_BODY(call_slip) {
   const ax_scratch scratch[] = {{.type = ax_semaphore_type(0, NULL)}};
-  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2)},
-                              .out_count = 1,
-                              .outs = (const ax_type[]){AX_TYPE(AX_F32, 4)},
-                              .options = {.scratch_count = 1, .scratch = scratch}},
-                 AX_CLOSURE(slip, 3, 0, context), 1, in, out);
+  ax_kernel_call(
+      &(ax_kernel){.grid = {AX_DIMS(2)}, .outs = {AX_TYPES(AX_TYPE(AX_F32, 4))}, .options = {.scratch = {AX_LIST(1, scratch)}}},
+      AX_CLOSURE(slip, 3, 0, context), 1, in, out);
 }
 
 static const struct {
@@ -254,7 +252,7 @@ static void traced(void **state) {
 /* --- Kernels and meshes --- */
 
 static AX_BODY(make) {
-  const ax_kernel call = {.out_count = 1, .outs = (const ax_type[]){AX_TYPE(AX_F32, 4)}};
+  const ax_kernel call = {.outs = {AX_TYPES(AX_TYPE(AX_F32, 4))}};
   const ax_scratch vmem = {.type = AX_VMEM(AX_F32, 2)}, of_c = {.type = AX_VMEM(AX_F32, 2), .core = "c"},
                    shared = {.type = AX_VMEM(AX_F32, 2), .core = "a", .shared = true};
   const int64_t minus[] = {-2}, square[] = {2, 2};
@@ -282,23 +280,38 @@ static AX_BODY(make) {
       k.grid = (ax_dim_list){1, minus};
       break;
     case 5: k.options.flops = -1; break;
-    case 6: k.options.scratch_count = 1, k.options.scratch = &vmem; break;
-    case 7: k.outs = semaphores; break;
-    case 8: k.outs = NULL; break;
+    case 6:
+      k.options.scratch = (ax_scratch_list){1, &vmem};
+      break;
+    case 7:
+      k.outs.v = semaphores;
+      break;
+    case 8:
+      k.outs.v = NULL;
+      break;
     case 20: count = 0; break;
     case 21: meshes[1].mesh.axis[0].size = 4; break;
     case 22: meshes[1].core = "not a name"; break;
     case 23: meshes[1].mesh.axis[0].name[0] = 'd', meshes[1].mesh.axis[0].name[1] = 0; break;
-    case 24: options.scratch_count = 1, options.scratch = &vmem; break;
-    case 25: options.scratch_count = 1, options.scratch = &of_c; break;
-    case 26: options.scratch_count = 1, options.scratch = &shared; break;
+    case 24:
+      options.scratch = (ax_scratch_list){1, &vmem};
+      break;
+    case 25:
+      options.scratch = (ax_scratch_list){1, &of_c};
+      break;
+    case 26:
+      options.scratch = (ax_scratch_list){1, &shared};
+      break;
     case 27: bodies[1].out_count = 1; break;
     case 28: bodies[1].in_count = 1; break;
     case 29: meshes[1].threads = "wg"; break;
-    case 30: options.alias_count = 1; break;
+    case 30:
+      options.aliases.count = 1;
+      break;
   }
   if (which < 20) ax_kernel_call(&k, AX_FN(nothing, 2, 0), 1, in, out);
-  else ax_mpmd_map(count, meshes, bodies, &options, 1, in, 1, call.outs, out);
+  else
+    ax_mpmd_map(count, meshes, bodies, &options, 1, in, 1, call.outs.v, out);
 }
 
 static const struct {

@@ -123,9 +123,8 @@ static AX_BODY(larger) {
 static AX_BODY(larger_kernel) {
   const larger_ways *ways = context;
   const ax_scratch scratch = {.type = AX_VMEM(AX_F32, ELEMS)};
-  ax_kernel_call(&(ax_kernel){.out_count = 1,
-                              .outs = (const ax_type[]){AX_TYPE(AX_F32, ELEMS)},
-                              .options = {.scratch_count = 1, .scratch = &scratch, .interpret = ways->interpret}},
+  ax_kernel_call(&(ax_kernel){.outs = {AX_TYPES(AX_TYPE(AX_F32, ELEMS))},
+                              .options = {.scratch = {AX_SCRATCH(scratch)}, .interpret = ways->interpret}},
                  AX_CLOSURE(larger, 4, 0, context), 2, in, out);
 }
 

@@ -46,7 +46,7 @@ static AX_BODY(make) {
   ax_core_mesh mesh = {.core = "core", .threads = m->threads};
   TEST_OK(ax_mesh_parse(m->mesh, &mesh.mesh));
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_S8, 10)}, {.type = ax_semaphore_type(AX_DIMS(3))}};
-  const ax_kernel_options options = {.target = m->target, .scratch_count = 2, .scratch = scratch};
+  const ax_kernel_options options = {.target = m->target, .scratch = {AX_LIST(2, scratch)}};
   ax_mpmd_map(1, &mesh, &m->body, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 

@@ -38,7 +38,7 @@ static void check_text(ax_program *program, const char *const *parts) {
 static AX_BODY(add_refs) { ax_ref_store(in[2], ax_add(ax_ref_load(in[0]), ax_ref_load(in[1]))); }
 
 static AX_BODY(call_add) {
-  ax_kernel_call(&(ax_kernel){.out_count = 1, .outs = (const ax_type[]){AX_TYPE(AX_F32, 8)}}, AX_FN(add_refs, 3, 0), 2, in, out);
+  ax_kernel_call(&(ax_kernel){.outs = {AX_TYPES(AX_TYPE(AX_F32, 8))}}, AX_FN(add_refs, 3, 0), 2, in, out);
 }
 
 static void without_a_grid(void **state) {
@@ -71,9 +71,8 @@ static AX_BODY(call_rows) {
                               .semantics = {AX_SEMANTICS(AX_ARBITRARY)},
                               .in_specs = {AX_BLOCK_SPECS(x)},
                               .out_specs = {AX_BLOCK_SPECS(y)},
-                              .out_count = 1,
-                              .outs = (const ax_type[]){AX_TYPE(AX_F32, 4, 8)},
-                              .options = {.name = "rows", .scratch_count = 1, .scratch = scratch, .flops = 1e6}},
+                              .outs = {AX_TYPES(AX_TYPE(AX_F32, 4, 8))},
+                              .options = {.name = "rows", .scratch = {AX_LIST(1, scratch)}, .flops = 1e6}},
                  AX_FN(sum_rows, 3, 0), 1, in, out);
 }
 
@@ -92,9 +91,7 @@ static AX_BODY(scale_body) { ax_ref_store(in[1], ax_mul(ax_ref_load(in[0]), *(co
 
 static AX_BODY(call_scale) {
   ax_value factor = ax_add(in[1], 1);
-  ax_kernel_call(&(ax_kernel){.out_count = 1,
-                              .outs = (const ax_type[]){AX_TYPE(AX_F32, 8)},
-                              .options = {.alias_count = 1, .aliases = (const uint32_t[][2]){{0, 0}}}},
+  ax_kernel_call(&(ax_kernel){.outs = {AX_TYPES(AX_TYPE(AX_F32, 8))}, .options = {.aliases = {AX_ALIASES({0, 0})}}},
                  AX_CLOSURE(scale_body, 2, 0, &factor), 1, in, out);
 }
 
@@ -141,8 +138,8 @@ static AX_BODY(call_both) {
                                 {.type = ax_semaphore_type(AX_DIMS(2)), .core = "vector_subcore"},
                                 {.type = ax_barrier_type(0, NULL), .arrivals = 2, .core = "vector_subcore"}};
   const ax_fn bodies[] = {AX_FN(produce, 6, 0), AX_FN(consume, 6, 0)};
-  ax_mpmd_map(2, meshes, bodies,
-              &(ax_kernel_options){.scratch_count = 4, .scratch = scratch, .collective_id = 3, .metadata = "a=b"}, 1, in, AX_TYPES(AX_TYPE(AX_F32, 8)), out);
+  ax_mpmd_map(2, meshes, bodies, &(ax_kernel_options){.scratch = {AX_LIST(4, scratch)}, .collective_id = 3, .metadata = "a=b"}, 1,
+              in, AX_TYPES(AX_TYPE(AX_F32, 8)), out);
 }
 
 static void several_meshes(void **state) {
@@ -185,8 +182,7 @@ static AX_BODY(flow) {
 }
 
 static AX_BODY(call_flow) {
-  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2, 3)}, .out_count = 1, .outs = (const ax_type[]){AX_TYPE(AX_F32, 8)}},
-                 AX_FN(flow, 2, 0), 1, in, out);
+  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2, 3)}, .outs = {AX_TYPES(AX_TYPE(AX_F32, 8))}}, AX_FN(flow, 2, 0), 1, in, out);
 }
 
 static void control_flow(void **state) {

@@ -134,9 +134,8 @@ ax_value ax_scatter_kernel(const ax_ring_matmul *m, const ax_value *in) {
   for (int side = AX_LEFT; side <= AX_RIGHT; side++)
     if (m->ring.arrivals[side] > 0) scratch[count++].type = ax_ref_type(AX_SPACE_VMEM, m->sums, m->out.rank, m->out.dims);
   const ax_kernel kernel = {
-      .out_count = 1,
-      .outs = &m->out,
-      .options = {.name = "matmul_reduce_scatter", .scratch_count = count, .scratch = scratch, .collective_id = m->collective_id}};
+      .outs = {AX_TYPES(m->out)},
+      .options = {.name = "matmul_reduce_scatter", .scratch = {AX_LIST(count, scratch)}, .collective_id = m->collective_id}};
   ax_value out = {0};
   ax_kernel_call(&kernel, AX_CLOSURE(body, 3 + count, 0, m), 2, in, &out);
   return out;

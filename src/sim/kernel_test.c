@@ -182,7 +182,7 @@ static AX_BODY(waits) { ax_semaphore_wait(in[1], ax_full(AX_S32, 0, NULL, 1)); }
 static AX_BODY(stuck) {
   const ax_core_mesh core = {.core = "tensorcore"};
   const ax_scratch scratch[] = {{.type = ax_semaphore_type(0, NULL)}};
-  const ax_kernel_options options = {.scratch_count = 1, .scratch = scratch, .name = "stuck"};
+  const ax_kernel_options options = {.scratch = {AX_LIST(1, scratch)}, .name = "stuck"};
   ax_mpmd_map(1, &core, &AX_FN(waits, 2, 0), &options, 0, NULL, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 

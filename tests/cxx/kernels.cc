@@ -16,8 +16,7 @@ float kernel_computed(const axle::program &program, float x) {
 
 ax_kernel one_result(const ax_type &type) {
   ax_kernel kernel{};
-  kernel.out_count = 1;
-  kernel.outs = &type;
+  kernel.outs = {1, &type};
   return kernel;
 }
 
@@ -41,8 +40,7 @@ void kernel_meshes() {
   full.type = ax_semaphore_type(0, nullptr);
   full.shared = true;
   ax_kernel_options options{};
-  options.scratch_count = 1;
-  options.scratch = &full;
+  options.scratch = {1, &full};
   auto program = axle::trace([&](value x) {
     return axle::mpmd_map({first, second},
                           {[](const refs &ref) {

@@ -41,9 +41,8 @@ static AX_BODY(product) {
   const ax_kernel kernel = {.grid = {AX_DIMS(rows / block, columns / block, inner / block)},
                             .in_specs = {AX_BLOCK_SPECS(x, w)},
                             .out_specs = {AX_BLOCK_SPECS(y)},
-                            .out_count = 1,
-                            .outs = (const ax_type[]){AX_TYPE(AX_F32, rows, columns)},
-                            .options = {.name = "product", .scratch_count = 1, .scratch = &sum}};
+                            .outs = {AX_TYPES(AX_TYPE(AX_F32, rows, columns))},
+                            .options = {.name = "product", .scratch = {AX_SCRATCH(sum)}}};
   ax_kernel_call(&kernel, AX_FN(product_block, 4, 0), 2, in, out);
 }
 

@@ -71,7 +71,7 @@ static AX_BODY(body) { /* x, y, in_slots, out_slots, received, stored */
 static AX_BODY(kernel) {
   const ax_type slots = AX_VMEM(AX_F32, bug_stages, bug_block), semaphores = ax_dma_semaphore_type(AX_DIMS(bug_stages));
   const ax_scratch scratch[] = {{.type = slots}, {.type = slots}, {.type = semaphores}, {.type = semaphores}};
-  const ax_kernel_options options = {.scratch_count = AX_COUNT(scratch), .scratch = scratch};
+  const ax_kernel_options options = {.scratch = {AX_LIST(AX_COUNT(scratch), scratch)}};
   const ax_core_mesh one = {.core = "tensorcore"};
   ax_mpmd_map(1, &one, &AX_CLOSURE(body, 6, 0, context), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, bug_steps, bug_block)), out);
 }

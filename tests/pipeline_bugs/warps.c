@@ -142,7 +142,7 @@ static AX_BODY(kernel) {
                                 {.type = barriers, .arrivals = b->slip == ONE_ARRIVAL ? 1 : wgs},
                                 {.type = barrier, .arrivals = wgs},
                                 {.type = barrier, .arrivals = 1}};
-  const ax_kernel_options options = {.scratch_count = AX_COUNT(scratch), .scratch = scratch};
+  const ax_kernel_options options = {.scratch = {AX_LIST(AX_COUNT(scratch), scratch)}};
   const ax_core_mesh mesh = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = wgs + 1}}}, .threads = "wg"};
   ax_mpmd_map(1, &mesh, &AX_CLOSURE(body, 8, 0, context), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, bug_steps, bug_block)), out);
 }

@@ -5,7 +5,8 @@
 
 #define FLOATS "f32 f64"
 
-#define SHAPE(...) (const ax_type[]){AX_TYPE(AX_F32, __VA_ARGS__)}
+#define SHAPE(...) \
+  { AX_TYPES(AX_TYPE(AX_F32, __VA_ARGS__)) }
 #define SPEC(map, ...) \
   { .block = {AX_DIMS(__VA_ARGS__)}, .index_map = (map) }
 #define SPECS(...) \
@@ -17,21 +18,20 @@ typedef struct kernel {
   ax_kernel of;
   ax_function body;
   uint32_t in_count;
-  bool interpret;
+  bool interpret, has_scratch;
   int64_t in_axes[2], out_axis;
 } kernel;
 
 static AX_BODY(run) {
   const kernel *k = context;
   ax_kernel made = k->of;
-  ax_type type = made.outs[0];
+  ax_type type = made.outs.v[0];
   type.dtype = ax_typeof(in[0]).dtype;
   ax_scratch scratch = {.type = ax_ref_type(AX_SPACE_VMEM, type.dtype, 2, LIST(2, 2))};
-  made.out_count = 1;
-  made.outs = &type;
+  made.outs.v = &type;
   made.options.interpret = k->interpret;
-  made.options.scratch = &scratch;
-  ax_kernel_call(&made, (ax_fn){k->body, k->in_count + 1 + made.options.scratch_count, 0, NULL}, k->in_count, in, out);
+  if (k->has_scratch) made.options.scratch = (ax_scratch_list){1, &scratch};
+  ax_kernel_call(&made, (ax_fn){k->body, k->in_count + 1 + made.options.scratch.count, 0, NULL}, k->in_count, in, out);
 }
 
 static ax_fn function_of(const kernel *k) { return (ax_fn){run, k->in_count, 1, (void *)(uintptr_t)(const void *)k}; }
@@ -146,9 +146,10 @@ static AX_BODY(halved) {
 #define SCALE                                                                                                                   \
   .of = {GRID(2, 2), .in_specs = SPECS(SPEC(i_j, 2, 3), SPEC(j, 3)), .out_specs = SPECS(SPEC(i_j, 2, 3)), .outs = SHAPE(4, 6)}, \
   .body = times_scale, .in_count = 2
-#define IN_PLACE \
+#define IN_PLACE                                                                                                \
   .of = {GRID(2), .in_specs = SPECS(SPEC(i_0, 2, 3)), .out_specs = SPECS(SPEC(i_0, 2, 3)), .outs = SHAPE(6, 3), \
-   .options = {.alias_count = 1, .aliases = (const uint32_t[][2]){{0, 0}}}}, .body = twice, .in_count = 1
+         .options = {.aliases = {AX_ALIASES({0, 0})}}},                                                         \
+  .body = twice, .in_count = 1
 #define MASK \
   .of = {GRID(3), .in_specs = SPECS(SPEC(i, 4)), .out_specs = SPECS(SPEC(i, 4)), .outs = SHAPE(10)}, .body = masked, .in_count = 1
 #define CHOICE                                                                                                                   \
@@ -164,8 +165,8 @@ static AX_BODY(halved) {
   .body = twice, .in_count = 1
 #define PRODUCT                                                                                                   \
   .of = {GRID(2, 2, 3), .in_specs = SPECS(SPEC(i_k, 2, 2), SPEC(k_j, 2, 2)), .out_specs = SPECS(SPEC(i_j, 2, 2)), \
-         .outs = SHAPE(4, 4), .options = {.scratch_count = 1}},                                                   \
-  .body = product_block, .in_count = 2
+         .outs = SHAPE(4, 4)},                                                                                    \
+  .body = product_block, .in_count = 2, .has_scratch = true
 
 #define AXES(...) .in_axes = {__VA_ARGS__}
 

@@ -7,14 +7,14 @@
 /* A result of the operand's dtype. */
 static void call(const ax_kernel *kernel, ax_function body, uint32_t in_count, const ax_value *in, ax_value *out) {
   ax_kernel made = *kernel;
-  ax_type type = kernel->outs[0];
+  ax_type type = kernel->outs.v[0];
   type.dtype = ax_typeof(in[0]).dtype;
-  made.out_count = 1;
-  made.outs = &type;
-  ax_kernel_call(&made, (ax_fn){body, in_count + 1 + kernel->options.scratch_count, 0, NULL}, in_count, in, out);
+  made.outs.v = &type;
+  ax_kernel_call(&made, (ax_fn){body, in_count + 1 + kernel->options.scratch.count, 0, NULL}, in_count, in, out);
 }
 
-#define SHAPE(...) (const ax_type[]){AX_TYPE(AX_F32, __VA_ARGS__)}
+#define SHAPE(...) \
+  { AX_TYPES(AX_TYPE(AX_F32, __VA_ARGS__)) }
 #define SPEC(map, ...) \
   { .block = {AX_DIMS(__VA_ARGS__)}, .index_map = (map) }
 #define SPECS(...) \
@@ -96,21 +96,21 @@ KERNEL(ids_of, ids, 1, GRID(2, 3), .in_specs = SPECS(SPEC(i_j, 2, 2)), .out_spec
 KERNEL(pinned, row_of_all, 1, GRID(4), .in_specs = SPECS({.space = AX_SPACE_ANY}), .out_specs = SPECS(SPEC(i_0, 1, 3)),
        .outs = SHAPE(4, 3))
 KERNEL(in_place, twice, 1, GRID(2), .in_specs = SPECS(SPEC(i_0, 2, 3)), .out_specs = SPECS(SPEC(i_0, 2, 3)), .outs = SHAPE(6, 3),
-       .options = {.alias_count = 1, .aliases = (const uint32_t[][2]){{0, 0}}})
+       .options = {.aliases = {AX_ALIASES({0, 0})}})
 KERNEL(no_grid, square, 1, .outs = SHAPE(3, 4))
 KERNEL(one_block, twice, 1, .in_specs = SPECS(SPEC(NULL, 2, 4)), .out_specs = SPECS(SPEC(NULL, 2, 4)), .outs = SHAPE(2, 4))
 
 static AX_BODY(matmul_blocks) {
   const ax_scratch total = {.type = ax_ref_type(AX_SPACE_VMEM, ax_typeof(in[0]).dtype, 2, LIST(2, 2))};
   call(&(ax_kernel){GRID(2, 2, 3), .in_specs = SPECS(SPEC(i_k, 2, 2), SPEC(k_j, 2, 2)), .out_specs = SPECS(SPEC(i_j, 2, 2)),
-                    .outs = SHAPE(4, 4), .options = {.scratch_count = 1, .scratch = &total}},
+                    .outs = SHAPE(4, 4), .options = {.scratch = {AX_SCRATCH(total)}}},
        matmul, 2, in, out);
 }
 
 static AX_BODY(prefix_sums) {
   const ax_scratch total = {.type = ax_ref_type(AX_SPACE_VMEM, ax_typeof(in[0]).dtype, 1, LIST(2))};
   call(&(ax_kernel){GRID(5), .in_specs = SPECS(SPEC(i, 2)), .out_specs = SPECS(SPEC(i, 2)), .outs = SHAPE(10),
-                    .options = {.scratch_count = 1, .scratch = &total}},
+                    .options = {.scratch = {AX_SCRATCH(total)}}},
        prefix, 1, in, out);
 }
 

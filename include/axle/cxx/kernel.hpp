@@ -98,16 +98,16 @@ class kernel_body {
 
 }  // namespace detail
 
-/* kernel.out_count results. */
+/* kernel.outs.count results. */
 template <class F>
 std::vector<value> kernel_call(const ax_kernel &kernel, F &&body, const std::vector<value> &in, location at = location::here()) {
   const values given(in);
-  detail::kernel_body<F> function(body, in.size() + kernel.out_count + kernel.options.scratch_count);
-  std::vector<ax_value> out(kernel.out_count + std::size_t{1});
+  detail::kernel_body<F> function(body, in.size() + kernel.outs.count + kernel.options.scratch.count);
+  std::vector<ax_value> out(kernel.outs.count + std::size_t{1});
   ax_kernel_call(&kernel, function.fn(), given.count(), given.data(), out.data());
   detail::stamp(at, "kernel_call");
   function.rethrow();
-  return detail::loaded(out.data(), kernel.out_count);
+  return detail::loaded(out.data(), kernel.outs.count);
 }
 
 /* A function for each of the meshes. */
@@ -119,7 +119,7 @@ inline std::vector<value> mpmd_map(const std::vector<ax_core_mesh> &meshes, std:
   std::vector<ax_fn> fns;
   functions.reserve(bodies.size()); /* they are pointed to */
   for (kernel_function &body : bodies) {
-    functions.emplace_back(body, in.size() + outs.size() + options.scratch_count);
+    functions.emplace_back(body, in.size() + outs.size() + options.scratch.count);
     fns.push_back(functions.back().fn());
   }
   std::vector<ax_type> types(outs.begin(), outs.end());

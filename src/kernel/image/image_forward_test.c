@@ -264,8 +264,7 @@ static AX_BODY(kernel_body) {
 }
 static AX_BODY(kernel) {
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, slots, columns)}, {.type = ax_dma_semaphore_type(0, NULL)}};
-  const ax_kernel_options options = {
-      .scratch_count = 2, .scratch = scratch, .alias_count = 1, .aliases = (const uint32_t[][2]){{1, 0}}};
+  const ax_kernel_options options = {.scratch = {AX_LIST(2, scratch)}, .aliases = {AX_ALIASES({1, 0})}};
   ax_mpmd_map(1, &one_core, &AX_CLOSURE(kernel_body, 5, 0, context), &options, 2, in, AX_TYPES(AX_TYPE(AX_F32, rows, columns)),
               out);
 }
@@ -330,7 +329,7 @@ static AX_BODY(read_elsewhere) {
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, columns), .shared = true},
                                 {.type = ax_dma_semaphore_type(0, NULL), .shared = true},
                                 {.type = ax_semaphore_type(0, NULL), .shared = true}};
-  const ax_kernel_options options = {.scratch_count = 3, .scratch = scratch};
+  const ax_kernel_options options = {.scratch = {AX_LIST(3, scratch)}};
   const ax_fn bodies[] = {AX_FN(maker, 5, 0), AX_FN(reader, 5, 0)};
   ax_mpmd_map(2, meshes, bodies, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, columns)), out);
 }
@@ -359,7 +358,7 @@ static AX_BODY(looked_at) {
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, columns), .shared = true},
                                 {.type = ax_dma_semaphore_type(0, NULL), .shared = true},
                                 {.type = ax_semaphore_type(0, NULL), .shared = true}};
-  const ax_kernel_options options = {.scratch_count = 3, .scratch = scratch};
+  const ax_kernel_options options = {.scratch = {AX_LIST(3, scratch)}};
   const ax_fn bodies[] = {{.function = context != NULL ? late : early, .in_count = 6}, AX_FN(looker, 6, 0)};
   ax_mpmd_map(2, meshes, bodies, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, columns), AX_TYPE(AX_F32, columns)), out);
 }
@@ -407,7 +406,7 @@ static AX_BODY(piece_body) {
 static AX_BODY(piecewise) {
   const piece *p = context;
   const ax_type type = AX_TYPE(AX_F32, p->extent[0], p->extent[1]), types[] = {type, type};
-  const ax_kernel_options options = {.alias_count = p->in_place, .aliases = (const uint32_t[][2]){{0, 0}}};
+  const ax_kernel_options options = {.aliases = {p->in_place, (const uint32_t[][2]){{0, 0}}}};
   ax_mpmd_map(1, &(ax_core_mesh){.core = "tensorcore", .space = AX_SPACE_HBM}, &AX_CLOSURE(piece_body, 1 + p->results, 0, context),
               &options, 1, in, p->results, types, out);
 }
@@ -482,8 +481,7 @@ static AX_BODY(random_body) {
 static AX_BODY(random_kernel) {
   const ax_type type = AX_VMEM(AX_F32, slots, columns);
   const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}, {.type = type}, {.type = type}, {.type = type}};
-  const ax_kernel_options options = {
-      .scratch_count = 1 + refs, .scratch = scratch, .alias_count = 1, .aliases = (const uint32_t[][2]){{1, 0}}};
+  const ax_kernel_options options = {.scratch = {AX_LIST(1 + refs, scratch)}, .aliases = {AX_ALIASES({1, 0})}};
   ax_mpmd_map(1, &one_core, &AX_CLOSURE(random_body, 4 + refs, 0, context), &options, 2, in, AX_TYPES(AX_TYPE(AX_F32, rows, columns)), out);
 }
 

@@ -76,7 +76,7 @@ static AX_BODY(both) {
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 3), .shared = true},
                                 {.type = ax_semaphore_type(0, NULL), .shared = true},
                                 {.type = ax_semaphore_type(0, NULL), .shared = true}};
-  const ax_kernel_options options = {.scratch_count = 3, .scratch = scratch};
+  const ax_kernel_options options = {.scratch = {AX_LIST(3, scratch)}};
   const ax_fn bodies[] = {AX_FN(producer, 5, 0), AX_FN(consumer, 5, 0)};
   ax_mpmd_map(2, meshes, bodies, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, rounds, 3)), out);
 }
@@ -89,7 +89,7 @@ static AX_BODY(own_rows) {
 }
 static AX_BODY(aliased) {
   const ax_core_mesh mesh = {.core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = 4}}}};
-  const ax_kernel_options options = {.alias_count = 1, .aliases = (const uint32_t[][2]){{0, 0}}};
+  const ax_kernel_options options = {.aliases = {AX_ALIASES({0, 0})}};
   ax_mpmd_map(1, &mesh, &AX_CLOSURE(own_rows, 2, 0, &in[1]), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4, 6)), out);
 }
 
@@ -130,7 +130,7 @@ static AX_BODY(signaller) {
 static AX_BODY(looking) {
   const ax_core_mesh meshes[] = {{.core = "signaller"}, {.core = "looker"}};
   const ax_scratch scratch[] = {{.type = ax_semaphore_type(0, NULL), .shared = true}};
-  const ax_kernel_options options = {.scratch_count = 1, .scratch = scratch};
+  const ax_kernel_options options = {.scratch = {AX_LIST(1, scratch)}};
   const ax_fn bodies[] = {AX_FN(signaller, 3, 0), AX_FN(looker, 3, 0)};
   ax_mpmd_map(2, meshes, bodies, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
@@ -179,7 +179,7 @@ static AX_BODY(gather_ring) {
 }
 static AX_BODY(gathering) {
   const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}, {.type = ax_dma_semaphore_type(0, NULL)}};
-  const ax_kernel_options options = {.scratch_count = 2, .scratch = scratch};
+  const ax_kernel_options options = {.scratch = {AX_LIST(2, scratch)}};
   ax_value y[1];
   ax_mpmd_map(1, &test_one_core, &AX_FN(gather_ring, 4, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4, 2)), y);
   out[0] = ax_reduce_sum(ax_mul(y[0], ax_real(2)), AX_DIMS(1), false);
@@ -218,7 +218,7 @@ static AX_BODY(impatient) { /* waits for bytes that nobody sends */
 }
 static ax_kernel_options with_semaphore(ax_scratch *scratch) {
   *scratch = (ax_scratch){.type = ax_dma_semaphore_type(0, NULL)};
-  return (ax_kernel_options){.name = "stuck", .scratch_count = 1, .scratch = scratch};
+  return (ax_kernel_options){.name = "stuck", .scratch = {AX_LIST(1, scratch)}};
 }
 static AX_BODY(stuck) {
   ax_scratch scratch;
@@ -346,7 +346,7 @@ static AX_BODY(tell_next) {
 static AX_BODY(many_cores) {
   const ax_core_mesh mesh = {.core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = many}}}};
   const ax_scratch scratch = {.type = ax_semaphore_type(0, NULL)};
-  const ax_kernel_options options = {.scratch_count = 1, .scratch = &scratch};
+  const ax_kernel_options options = {.scratch = {AX_SCRATCH(scratch)}};
   ax_mpmd_map(1, &mesh, &AX_FN(tell_next, 3, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, many)), out);
 }
 

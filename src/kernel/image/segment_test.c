@@ -100,7 +100,7 @@ static AX_BODY(random_body) {
 static AX_BODY(random_kernel) {
   const ax_core_mesh one = {.core = "tensorcore"};
   const ax_scratch scratch = {.type = AX_VMEM(AX_F32, rows, columns)};
-  const ax_kernel_options options = {.scratch_count = 1, .scratch = &scratch};
+  const ax_kernel_options options = {.scratch = {AX_SCRATCH(scratch)}};
   ax_mpmd_map(1, &one, &AX_CLOSURE(random_body, refs, 0, context), &options, 2, in, AX_TYPES(AX_TYPE(AX_F32, rows, columns)),
               out);
 }

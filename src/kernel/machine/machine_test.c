@@ -58,7 +58,7 @@ static AX_BODY(send_right) {
 
 static AX_BODY(shift) {
   const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}, {.type = ax_dma_semaphore_type(0, NULL)}};
-  const ax_kernel_options options = {.scratch_count = 2, .scratch = scratch};
+  const ax_kernel_options options = {.scratch = {AX_LIST(2, scratch)}};
   ax_mpmd_map(1, &test_one_core, &AX_FN(send_right, 4, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 2)), out);
 }
 
@@ -86,7 +86,7 @@ static AX_BODY(hasty) { /* stores what the copy is still to read */
 
 static AX_BODY(racing) {
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 4)}, {.type = ax_dma_semaphore_type(0, NULL)}};
-  const ax_kernel_options options = {.scratch_count = 2, .scratch = scratch};
+  const ax_kernel_options options = {.scratch = {AX_LIST(2, scratch)}};
   ax_mpmd_map(1, &test_one_core, &AX_FN(hasty, 4, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
@@ -97,7 +97,7 @@ static AX_BODY(impatient) { /* waits for bytes that nobody sends */
 
 static AX_BODY(stuck) {
   const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}};
-  const ax_kernel_options options = {.scratch_count = 1, .scratch = scratch};
+  const ax_kernel_options options = {.scratch = {AX_LIST(1, scratch)}};
   ax_mpmd_map(1, &test_one_core, &AX_FN(impatient, 3, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
