@@ -144,7 +144,7 @@ static AX_BODY(on_device) {
     const ax_value *scratch = in + 2 + 4 * side;
     g.slots[side] = scratch[0], g.capacity[side] = scratch[1], g.sent[side] = scratch[2], g.received[side] = scratch[3];
     g.neighbour[side] = ahead(&g, side == LEFT ? -1 : 1);
-    g.core[side] = (ax_target_core){.axes = "d", .coordinates = {AX_VALUES(g.neighbour[side])}};
+    g.core[side] = (ax_target_core){.axes = "d", .coordinates = {AX_LIST(1, &g.neighbour[side])}};
     int credits = g.slot_count + (g.fault == CREDIT_TOO_MANY) - (g.fault == CREDIT_TOO_FEW);
     if (arrivals(&g, side) > 0) ax_semaphore_signal(g.capacity[side], number(credits), NULL);
   }

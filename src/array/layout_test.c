@@ -267,15 +267,15 @@ static void an_array_of_the_users_memory(void **state) {
 static void names_are_copied(void **state) {
   (void)state;
   char first[] = "weights";
-  const char *const names[] = {first, NULL, "x"};
+  const ax_name_list names = {AX_NAMES(first, NULL, "x")}, none = {0};
   const char **copy;
-  TEST_OK(ax_names_copy(names, 3, &copy));
+  TEST_OK(ax_names_copy(&names, 3, &copy));
   first[0] = '!';
   assert_string_equal(copy[0], "weights");
   assert_null(copy[1]);
   assert_string_equal(copy[2], "x");
   ax_free(copy);
-  TEST_OK(ax_names_copy(NULL, 3, &copy));
+  TEST_OK(ax_names_copy(&none, 3, &copy));
   assert_null(copy);
 }
 
@@ -291,9 +291,8 @@ static ax_executable *compiled(const ax_compile_options *options, ax_program **p
 
 static void arguments_that_do_not_match(void **state) {
   (void)state;
-  const char *const names[] = {"x"};
   ax_program *program;
-  ax_executable *executable = compiled(&(ax_compile_options){.names = names}, &program);
+  ax_executable *executable = compiled(&(ax_compile_options){.names = {AX_NAMES("x")}}, &program);
   const ax_type want = TEST_TYPE(AX_F32, 4), got = TEST_TYPE(AX_F32, 5);
   ax_text text = {0};
   ax_argument_text(&text, executable, NULL, 0);
