@@ -12,7 +12,7 @@ static void product(const ax_value *in, ax_value *out, void *context) {
 }
 
 void sgemm(char **arguments) {
-  ax_type square = ax_array_type(AX_F32, 2, (int64_t[]){1024, 1024}), types[] = {square, square};
+  ax_type square = ax_array_type(AX_F32, AX_DIMS(1024, 1024)), types[] = {square, square};
   job j = job_create(&(job_function){.body = product, .in_count = 2, .out_count = 1, .types = types},
                      (uint32_t)atoi(arguments[0]));
   bench_serve(job_run, &j, 1);
@@ -28,7 +28,7 @@ static void ten_operations(const ax_value *in, ax_value *out, void *context) {
 }
 
 void pointwise(char **arguments) {
-  ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){64 << 20});
+  ax_type type = ax_array_type(AX_F32, AX_DIMS(64 << 20));
   job j = job_create(&(job_function){.body = ten_operations, .in_count = 1, .out_count = 1, .types = &type},
                      (uint32_t)atoi(arguments[0]));
   bench_serve(job_run, &j, 1);

@@ -51,12 +51,12 @@ static void kernel(const ax_value *in, ax_value *out, void *context) {
   const ring *r = context;
   const int64_t steps[] = {r->devices - 1};
   const ax_core_mesh core = {.core = "tensorcore"};
-  const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)},
-                                {.type = ax_dma_semaphore_type(1, steps)},
-                                {.type = ax_dma_semaphore_type(1, steps)}};
+  const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(AX_DIMS())},
+                                {.type = ax_dma_semaphore_type(AX_LIST(1, steps))},
+                                {.type = ax_dma_semaphore_type(AX_LIST(1, steps))}};
   const ax_kernel_options options = {.name = "ring", .scratch = {AX_LIST(3, scratch)}};
   const ax_type type = AX_TYPE(AX_F32, r->devices, rows, columns);
-  ax_mpmd_map(1, &core, &AX_CLOSURE(gather, 5, 0, (void *)r), &options, 1, in, 1, &type, out);
+  ax_mpmd_map(AX_LIST(1, &core), &AX_CLOSURE(gather, 5, 0, (void *)r), &options, AX_LIST(1, in), AX_LIST(1, &type), out);
 }
 
 static void whole(const ax_value *in, ax_value *out, void *context) {

@@ -16,7 +16,7 @@ enum { scan_length = 200 };
 static void serve(ax_function body, void *context, int64_t devices, int64_t elems, const char *out_spec, double parts) {
   char mesh[32];
   snprintf(mesh, sizeof mesh, "d=%lld", (long long)devices);
-  ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){devices * elems});
+  ax_type type = ax_array_type(AX_F32, AX_DIMS(devices * elems));
   job j = job_create(&(job_function){body, context, mesh, 1, 1, &type, (const char *[]){"d"}, &out_spec}, 0);
   bench_serve(job_run, &j, parts);
 }
@@ -130,7 +130,8 @@ static void repeat_broadcast(const ax_value *in, ax_value *out, void *context) {
 static void exchange_ragged(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   const int64_t slices = many, rows = ax_typeof(in[0]).dims[0] / many;
-  ax_value from = ax_mul(ax_iota(AX_S32, 1, &slices, 0), (double)rows), size = ax_full(AX_S32, 1, &slices, (double)rows);
+  ax_value from = ax_mul(ax_iota(AX_S32, AX_LIST(1, &slices), 0), (double)rows),
+           size = ax_full(AX_S32, AX_LIST(1, &slices), (double)rows);
   ax_value to = ax_broadcast_to(ax_mul(ax_axis_index("d"), (double)rows), AX_DIMS(many));
   out[0] = ax_ragged_all_to_all(in[0], in[0], from, size, to, size, "d");
 }
@@ -186,7 +187,7 @@ static void sum_of_columns(const ax_value *in, ax_value *out, void *context) {
 void repeated_on_grid(char **arguments) {
   int64_t bytes = atoll(arguments[0]);
   repetition r = {sum_of_columns, bytes < 1 << 16 ? scan_length : scan_length / 10};
-  ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){many * bytes / (int64_t)sizeof(float)});
+  ax_type type = ax_array_type(AX_F32, AX_DIMS(many * bytes / (int64_t)sizeof(float)));
   job j =
       job_create(&(job_function){repeated_body, &r, "a=4,b=2", 1, 1, &type, (const char *[]){"a+b"}, (const char *[]){"a+b"}}, 0);
   bench_serve(job_run, &j, (double)r.length);
@@ -231,8 +232,8 @@ static void beside_steps(const ax_value *in, ax_value *out, void *context) {
 /* A step of both, or one part of it. */
 void beside(char **arguments) {
   parts p = {strcmp(arguments[0], "exchanges") != 0, strcmp(arguments[0], "products") != 0};
-  const ax_type types[] = {ax_array_type(AX_F32, 2, (int64_t[]){many * side, side}),
-                           ax_array_type(AX_F32, 1, (int64_t[]){many * exchanged})};
+  const ax_type types[] = {ax_array_type(AX_F32, AX_DIMS(many * side, side)),
+                           ax_array_type(AX_F32, AX_DIMS(many * exchanged))};
   job j =
       job_create(&(job_function){beside_steps, &p, "d=8", 2, 2, types, (const char *[]){"d", "d"}, (const char *[]){"d", "d"}}, 0);
   bench_serve(job_run, &j, 4);

@@ -48,7 +48,7 @@ static void shape(subject *s, ax_function body, int64_t in_count, int64_t out_co
   ax_type *types = family_room(in_count, sizeof types[0]);
   const char **specs = family_room(in_count + out_count, sizeof specs[0]);
   for (int64_t i = 0; i < in_count; i++) {
-    types[i] = ax_array_type(AX_F32, rank, dims);
+    types[i] = ax_array_type(AX_F32, AX_LIST(rank, dims));
     specs[i] = "d";
   }
   for (int64_t i = 0; i < out_count; i++) specs[in_count + i] = out_spec;
@@ -92,8 +92,8 @@ static void layernorm_body(const ax_value *in, ax_value *out, void *context) {
   const int64_t last = -1;
   ax_value x = in[0];
   for (int64_t i = 0; i < s->n; i++) {
-    ax_value centred = ax_sub(x, ax_expand_dims(ax_reduce_mean(x, 1, &last, false), -1));
-    ax_value variance = ax_expand_dims(ax_reduce_mean(ax_mul(centred, centred), 1, &last, false), -1);
+    ax_value centred = ax_sub(x, ax_expand_dims(ax_reduce_mean(x, AX_LIST(1, &last), false), -1));
+    ax_value variance = ax_expand_dims(ax_reduce_mean(ax_mul(centred, centred), AX_LIST(1, &last), false), -1);
     x = ax_mul(ax_mul(centred, ax_rsqrt(ax_add(variance, ax_full_like(variance, 1e-5)))), in[1]);
   }
   out[0] = x;
@@ -236,7 +236,7 @@ static void longer_step(const ax_value *in, ax_value *out, void *context) {
 }
 static void is_large(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_gt(ax_reduce_sum(in[0], AX_ALL_DIMS, false), ax_full(AX_F32, 0, NULL, 1e9));
+  out[0] = ax_gt(ax_reduce_sum(in[0], AX_ALL_DIMS, false), ax_full(AX_F32, AX_DIMS(), 1e9));
 }
 static void scans_loss(const ax_value *in, ax_value *out, void *context) {
   ax_value now[2] = {in[0], in[1]};
@@ -309,7 +309,7 @@ static void each_slice(const ax_value *in, ax_value *out, void *context) {
 static void scan_slices_loss(const ax_value *in, ax_value *out, void *context) {
   int64_t n = ((const subject *)context)->n;
   ax_value *all = family_room(2 * (n + 1), sizeof all[0]), *made = all + n + 1;
-  all[0] = ax_full(AX_F32, 1, (int64_t[]){2}, 0);
+  all[0] = ax_full(AX_F32, AX_DIMS(2), 0);
   for (int64_t i = 0; i < n; i++) all[1 + i] = in[i];
   ax_scan(AX_CLOSURE(each_slice, 1 + (uint32_t)n, 1 + (uint32_t)n, context), 1, -1, false, all, made);
   for (int64_t i = 0; i < n; i++) made[0] = ax_add(made[0], ax_reduce_sum(made[1 + i], AX_DIMS(0), false));
@@ -384,7 +384,7 @@ static void fresh_level(const ax_value *in, ax_value *out, void *context) {
   fresh inner = {outer->depth - 1, outer->x};
   out[0] = ax_mul(in[0], outer->x);
   if (outer->depth == 0) return;
-  ax_value start = ax_full(AX_F32, 1, (int64_t[]){4}, 0.5), made;
+  ax_value start = ax_full(AX_F32, AX_DIMS(4), 0.5), made;
   ax_scan(AX_CLOSURE(fresh_level, 1, 1, &inner), 1, 2, false, &start, &made);
   out[0] = ax_add(made, in[0]);
 }
@@ -438,7 +438,7 @@ static void products_fan(subject *s) { differentiated(s, products_fan_loss, 2, D
 
 static void concatenation_loss(const ax_value *in, ax_value *out, void *context) {
   int64_t n = ((const subject *)context)->n;
-  out[0] = ax_reduce_sum(ax_tanh(ax_concatenate((uint32_t)n, in, 0)), AX_ALL_DIMS, false);
+  out[0] = ax_reduce_sum(ax_tanh(ax_concatenate(AX_LIST((uint32_t)n, in), 0)), AX_ALL_DIMS, false);
 }
 static void concatenation(subject *s) { differentiated(s, concatenation_loss, (uint32_t)s->n, DIMS(4)); }
 
@@ -452,7 +452,7 @@ static void slices(subject *s) {
 }
 static void updates_body(const ax_value *in, ax_value *out, void *context) {
   int64_t n = ((const subject *)context)->n;
-  ax_value x = in[0], start = ax_full_i64(AX_S32, 0, NULL, 0);
+  ax_value x = in[0], start = ax_full_i64(AX_S32, AX_DIMS(), 0);
   for (int64_t i = 0; i < n; i++)
     x = ax_dynamic_update_slice(x, ax_slice(in[1], AX_DIMS(i / 2), AX_DIMS(n), NULL), &start);
   out[0] = x;

@@ -13,7 +13,7 @@ typedef struct layers {
 static void layer(const ax_value *in, ax_value *out, void *context) {
   const layers *l = context;
   const int64_t last = -1;
-  ax_value size = ax_expand_dims(ax_reduce_mean(ax_mul(in[0], in[0]), 1, &last, false), -1);
+  ax_value size = ax_expand_dims(ax_reduce_mean(ax_mul(in[0], in[0]), AX_LIST(1, &last), false), -1);
   ax_value normed = ax_mul(ax_mul(in[0], ax_rsqrt(ax_add(size, ax_full_like(size, 1e-5)))), in[1]);
   ax_value made = ax_matmul(ax_tanh(ax_matmul(normed, in[2])), in[3]);
   out[0] = ax_add(in[0], l->spread ? ax_psum(made, "d") : made);
@@ -32,8 +32,8 @@ static void layers_loss(const ax_value *in, ax_value *out, void *context) {
 }
 
 void family_layers(subject *s, bool kept, bool spread) {
-  const ax_type kinds[] = {ax_array_type(AX_F32, 1, (int64_t[]){64}), ax_array_type(AX_F32, 2, (int64_t[]){64, 256}),
-                           ax_array_type(AX_F32, 2, (int64_t[]){256, 64}), ax_array_type(AX_F32, 2, (int64_t[]){32, 64})};
+  const ax_type kinds[] = {ax_array_type(AX_F32, AX_DIMS(64)), ax_array_type(AX_F32, AX_DIMS(64, 256)),
+                           ax_array_type(AX_F32, AX_DIMS(256, 64)), ax_array_type(AX_F32, AX_DIMS(32, 64))};
   const char *const kind_specs[] = {"", "_,d", "d", ""};
   int64_t count = 3 * s->n + 1;
   layers *l = family_room(1, sizeof *l);

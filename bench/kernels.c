@@ -143,7 +143,7 @@ static void as_kernel(const ax_value *in, ax_value *out, void *context) {
   bool one = strcmp(p->kind, "scale") == 0;
   const ax_type type = p->product ? AX_TYPE(AX_F32, edge, edge) : AX_TYPE(AX_F32, rows, columns);
   const ax_fn body = p->product ? AX_FN(product_body, 3, 0) : one ? AX_FN(scale_body, 2, 0) : AX_FN(add_body, 3, 0);
-  ax_mpmd_map(1, &mesh, &body, NULL, one ? 1 : 2, in, 1, &type, out);
+  ax_mpmd_map(AX_LIST(1, &mesh), &body, NULL, AX_LIST(one ? 1 : 2, in), AX_LIST(1, &type), out);
 }
 
 static void as_program(const ax_value *in, ax_value *out, void *context) {

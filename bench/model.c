@@ -33,7 +33,7 @@ void model_input(model *m, const char *spec, ax_dtype dtype, uint32_t rank, cons
   char numbered[64];
   snprintf(numbered, sizeof numbered, name, number);
   uint32_t i = m->input_count++;
-  m->types[i] = ax_array_type(dtype, rank, dims);
+  m->types[i] = ax_array_type(dtype, AX_LIST(rank, dims));
   m->specs[i] = spec;
   m->names[i] = strdup(numbered);
 }

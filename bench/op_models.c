@@ -6,7 +6,7 @@
 #include "ops.h"
 
 static ax_value scaled(ax_value x, double by) { return ax_mul(x, ax_full_like(x, by)); }
-static ax_value integer(int64_t value) { return ax_full_i64(AX_S32, 0, NULL, value); }
+static ax_value integer(int64_t value) { return ax_full_i64(AX_S32, AX_DIMS(), value); }
 static ax_value sum_all(ax_value x) { return ax_reduce_sum(x, AX_ALL_DIMS, false); }
 static ax_value mean_all(ax_value x) { return ax_reduce_mean(x, AX_ALL_DIMS, false); }
 
@@ -38,7 +38,7 @@ static void trivial_while(op_case *c) {
 static AX_BODY(halved) { out[0] = scaled(in[0], 0.5); }
 static AX_BODY(tripled) { out[0] = ax_add(scaled(in[0], 3), ax_full_like(in[0], 1)); }
 static AX_BODY(choosing) {
-  ax_value first = ax_reshape(ax_slice(in[0], AX_DIMS(0), AX_DIMS(1), NULL), 0, NULL);
+  ax_value first = ax_reshape(ax_slice(in[0], AX_DIMS(0), AX_DIMS(1), NULL), AX_DIMS());
   ax_if(ax_gt(first, ax_full_like(first, 1)), AX_FN(halved, 1, 1), AX_FN(tripled, 1, 1), in, out);
 }
 static AX_BODY(cond_scan_body) { ax_scan(AX_FN(choosing, 1, 1), 1, op_int(context, 0), false, in, out); }
@@ -53,7 +53,7 @@ static AX_BODY(running) {
 }
 static AX_BODY(cumsum_body) {
   const int64_t width = op_int(context, 1);
-  ax_value from[] = {ax_full(AX_F32, 1, &width, 0), in[0]}, to[2];
+  ax_value from[] = {ax_full(AX_F32, AX_LIST(1, &width), 0), in[0]}, to[2];
   ax_scan(AX_FN(running, 2, 2), 1, op_int(context, 0), false, from, to);
   out[0] = to[1];
 }
@@ -88,7 +88,7 @@ static AX_BODY(take_row) {
 }
 static AX_BODY(ds_scan_body) {
   const int64_t dims[] = {1, op_int(context, 1)};
-  ax_value from[] = {integer(0), ax_full(AX_F32, 2, dims, 0), in[0]}, to[3];
+  ax_value from[] = {integer(0), ax_full(AX_F32, AX_LIST(2, dims), 0), in[0]}, to[3];
   ax_scan(AX_FN(take_row, 3, 3), 3, op_int(context, 0), false, from, to);
   out[0] = to[1];
 }
@@ -125,7 +125,7 @@ static ax_value shifted(ax_value x, int64_t by, int64_t dimension) { /* zeros co
   low[dimension] = by;
   high[dimension] = -by;
   const int64_t interior[2] = {0};
-  return ax_pad(x, ax_full(t.dtype, 0, NULL, 0), AX_LIST(t.rank, low), AX_LIST(t.rank, high), AX_LIST(t.rank, interior));
+  return ax_pad(x, ax_full(t.dtype, AX_DIMS(), 0), AX_LIST(t.rank, low), AX_LIST(t.rank, high), AX_LIST(t.rank, interior));
 }
 static AX_BODY(diffuse1) {
   out[0] = ax_add(scaled(in[0], 0.5), scaled(ax_add(shifted(in[0], 1, 0), shifted(in[0], -1, 0)), 0.25));
@@ -166,7 +166,7 @@ static AX_BODY(cg_step) { /* x, r, p, rr, a */
 static AX_BODY(cg_body) {
   ax_type t = ax_typeof(in[0]);
   ax_value a = ax_add(in[0], ax_transpose(in[0], AX_DIMS(1, 0)));
-  ax_value row = ax_iota(AX_S32, 2, t.dims, 0), column = ax_iota(AX_S32, 2, t.dims, 1);
+  ax_value row = ax_iota(AX_S32, AX_LIST(2, t.dims), 0), column = ax_iota(AX_S32, AX_LIST(2, t.dims), 1);
   a = ax_add(a, ax_where(ax_eq(row, column), ax_full_like(a, 4 * (double)t.dims[0]), ax_full_like(a, 0)));
   ax_value from[] = {ax_full_like(in[1], 0), in[1], in[1], ax_matmul(in[1], in[1]), a}, to[5];
   ax_scan(AX_FN(cg_step, 5, 5), 5, 20, false, from, to);
@@ -185,7 +185,7 @@ static void cg(op_case *c) { /* N */
 static AX_BODY(rnn_step) { out[0] = ax_tanh(ax_add(ax_matmul(in[0], in[1]), in[2])); out[1] = in[1]; }
 static AX_BODY(rnn_body) { /* x, w, u */
   ax_type t = ax_typeof(in[0]);
-  ax_value from[] = {ax_full(AX_F32, 2, (int64_t[]){t.dims[1], t.dims[2]}, 0), scaled(in[2], 0.01),
+  ax_value from[] = {ax_full(AX_F32, AX_DIMS(t.dims[1], t.dims[2]), 0), scaled(in[2], 0.01),
                      ax_matmul(in[0], scaled(in[1], 0.01))},
            to[2];
   ax_scan(AX_FN(rnn_step, 3, 2), 2, t.dims[0], false, from, to);
@@ -217,7 +217,7 @@ static AX_BODY(lstm_step) { /* h, c, u, x */
 }
 static AX_BODY(lstm_body) {
   ax_type t = ax_typeof(in[0]);
-  ax_value zero = ax_full(AX_F32, 2, (int64_t[]){t.dims[1], t.dims[2]}, 0);
+  ax_value zero = ax_full(AX_F32, AX_DIMS(t.dims[1], t.dims[2]), 0);
   ax_value from[] = {zero, zero, scaled(in[2], 0.01), ax_matmul(in[0], scaled(in[1], 0.01))}, to[3];
   ax_scan(AX_FN(lstm_step, 4, 3), 3, t.dims[0], false, from, to);
   out[0] = to[0];
@@ -296,7 +296,7 @@ static void adam(op_case *c) {
 static AX_BODY(row_of) {
   const ax_value at[] = {in[1], integer(0)};
   ax_value row = ax_dynamic_slice(in[0], at, AX_DIMS(1, ax_typeof(in[0]).dims[1]));
-  out[0] = ax_reshape(row, 1, &ax_typeof(in[0]).dims[1]);
+  out[0] = ax_reshape(row, AX_LIST(1, &ax_typeof(in[0]).dims[1]));
 }
 static AX_BODY(embed_fwd_body) {
   ax_vmap(AX_FN(row_of, 2, 1), in, out, &(ax_vmap_options){.in_axes = {AX_DIMS(AX_NOT_MAPPED, 0)}});
@@ -320,8 +320,8 @@ static void embed(op_case *c) { /* fwd|grad N VOCABULARY WIDTH */
 
 static ax_value attend(ax_value q, ax_value k, ax_value v) { /* [heads, length, key] */
   double root = sqrt((double)ax_typeof(q).dims[2]);
-  ax_value shares = ax_softmax(scaled(ax_einsum("hqd,hkd->hqk", 2, (ax_value[]){q, k}), 1 / root), -1);
-  return ax_einsum("hqk,hkd->hqd", 2, (ax_value[]){shares, v});
+  ax_value shares = ax_softmax(scaled(ax_einsum("hqd,hkd->hqk", AX_VALUES(q, k)), 1 / root), -1);
+  return ax_einsum("hqk,hkd->hqd", AX_VALUES(shares, v));
 }
 static AX_BODY(attention_body) { out[0] = attend(in[0], in[1], in[2]); }
 static AX_BODY(attention_loss) { out[0] = sum_all(ax_square(attend(in[0], in[1], in[2]))); }
@@ -338,20 +338,20 @@ static void attention(op_case *c) { /* fwd|grad DTYPE HEADS LENGTH KEY */
 
 static ax_value norm(ax_value x) {
   const int64_t last = -1;
-  return ax_mul(x, ax_rsqrt(ax_add(ax_reduce_mean(ax_square(x), 1, &last, true), op_number(AX_F32, 1e-5))));
+  return ax_mul(x, ax_rsqrt(ax_add(ax_reduce_mean(ax_square(x), AX_LIST(1, &last), true), op_number(AX_F32, 1e-5))));
 }
 static ax_value heads_of(ax_value x, int64_t heads) { /* [b*t, w] of [b, t] as [b*h, t, k] */
   ax_type t = ax_typeof(x);
-  ax_value split = ax_reshape(x, 4, (int64_t[]){t.dims[0], t.dims[1], heads, t.dims[2] / heads});
-  return ax_reshape(ax_transpose(split, AX_DIMS(0, 2, 1, 3)), 3, (int64_t[]){t.dims[0] * heads, t.dims[1], t.dims[2] / heads});
+  ax_value split = ax_reshape(x, AX_DIMS(t.dims[0], t.dims[1], heads, t.dims[2] / heads));
+  return ax_reshape(ax_transpose(split, AX_DIMS(0, 2, 1, 3)), AX_DIMS(t.dims[0] * heads, t.dims[1], t.dims[2] / heads));
 }
 static AX_BODY(decoder_loss) { /* x[b,t,w], wq, wk, wv, wo, w1[w,4w], w2[4w,w] */
   enum { heads = 4 };
   ax_type t = ax_typeof(in[0]);
   ax_value x = in[0], h = norm(x), part[3];
   for (int i = 0; i < 3; i++) part[i] = heads_of(ax_matmul(h, scaled(in[1 + i], 0.01)), heads);
-  ax_value seen = ax_reshape(attend(part[0], part[1], part[2]), 4, (int64_t[]){t.dims[0], heads, t.dims[1], t.dims[2] / heads});
-  seen = ax_reshape(ax_transpose(seen, AX_DIMS(0, 2, 1, 3)), 3, t.dims);
+  ax_value seen = ax_reshape(attend(part[0], part[1], part[2]), AX_DIMS(t.dims[0], heads, t.dims[1], t.dims[2] / heads));
+  seen = ax_reshape(ax_transpose(seen, AX_DIMS(0, 2, 1, 3)), AX_LIST(3, t.dims));
   x = ax_add(x, ax_matmul(seen, scaled(in[4], 0.01)));
   x = ax_add(x, ax_matmul(ax_gelu(ax_matmul(norm(x), scaled(in[5], 0.01))), scaled(in[6], 0.01)));
   out[0] = mean_all(ax_square(x));

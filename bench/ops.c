@@ -38,10 +38,10 @@ int64_t op_int(const op_case *c, uint32_t word) {
 void op_input(op_case *c, ax_dtype dtype, uint32_t rank, const int64_t *dims) {
   c->types = realloc(c->types, (c->in_count + 1) * sizeof c->types[0]);
   if (c->types == NULL) complain("out of memory for", "types");
-  c->types[c->in_count++] = ax_array_type(dtype, rank, dims);
+  c->types[c->in_count++] = ax_array_type(dtype, AX_LIST(rank, dims));
 }
 
-ax_value op_number(ax_dtype dtype, double value) { return ax_full(dtype, 0, NULL, value); }
+ax_value op_number(ax_dtype dtype, double value) { return ax_full(dtype, AX_DIMS(), value); }
 
 void op_product(op_case *c, ax_dtype dtype, double m, double n, double k) {
   c->flops += 2 * m * n * k;
@@ -70,10 +70,10 @@ static AX_BODY(reduce_body) { /* KIND DTYPE AXES|all DIM.. */
   for (const char *a = c->words[2]; *a >= '0' && *a <= '9'; a++) axes[count++] = *a - '0';
   bool all = strcmp(c->words[2], "all") == 0;
   if (strcmp(c->words[0], "sum") == 0)
-    out[0] = all ? ax_reduce_sum(in[0], AX_ALL_DIMS, false) : ax_reduce_sum(in[0], count, axes, false);
+    out[0] = all ? ax_reduce_sum(in[0], AX_ALL_DIMS, false) : ax_reduce_sum(in[0], AX_LIST(count, axes), false);
   else if (strcmp(c->words[0], "max") == 0)
-    out[0] = all ? ax_reduce_max(in[0], AX_ALL_DIMS, false) : ax_reduce_max(in[0], count, axes, false);
-  else out[0] = all ? ax_reduce_mean(in[0], AX_ALL_DIMS, false) : ax_reduce_mean(in[0], count, axes, false);
+    out[0] = all ? ax_reduce_max(in[0], AX_ALL_DIMS, false) : ax_reduce_max(in[0], AX_LIST(count, axes), false);
+  else out[0] = all ? ax_reduce_mean(in[0], AX_ALL_DIMS, false) : ax_reduce_mean(in[0], AX_LIST(count, axes), false);
 }
 static void reduce(op_case *c) { one_input(c, 1, 3, reduce_body); }
 
@@ -90,7 +90,8 @@ static void log_softmax(op_case *c) { one_input(c, 0, 1, log_softmax_body); }
 
 static AX_BODY(layernorm_body) {
   const int64_t last = -1;
-  ax_value d = ax_sub(in[0], ax_reduce_mean(in[0], 1, &last, true)), variance = ax_reduce_mean(ax_square(d), 1, &last, true);
+  ax_value d = ax_sub(in[0], ax_reduce_mean(in[0], AX_LIST(1, &last), true)),
+           variance = ax_reduce_mean(ax_square(d), AX_LIST(1, &last), true);
   out[0] = ax_mul(d, ax_rsqrt(ax_add(variance, ax_full_like(variance, 1e-5))));
 }
 static void layernorm(op_case *c) { one_input(c, 0, 1, layernorm_body); }
@@ -151,7 +152,7 @@ static void outer(op_case *c) { /* DTYPE M N */
   c->body = outer_body;
 }
 
-static AX_BODY(concat_body) { out[0] = ax_concatenate(2, in, op_int(context, 1)); } /* DTYPE AXIS DIM.. */
+static AX_BODY(concat_body) { out[0] = ax_concatenate(AX_LIST(2, in), op_int(context, 1)); } /* DTYPE AXIS DIM.. */
 static void concat(op_case *c) {
   one_input(c, 0, 2, concat_body);
   op_input(c, c->types[0].dtype, c->types[0].rank, c->types[0].dims);
@@ -173,7 +174,7 @@ static AX_BODY(pad_body) { /* DTYPE LOW HIGH INTERIOR M N: all dimensions */
   out[0] = ax_pad(in[0], op_number(op_dtype(c->words[0]), 0), low, high, interior);
 }
 static void pad(op_case *c) { one_input(c, 0, 4, pad_body); }
-static AX_BODY(rev_body) { out[0] = ax_rev(in[0], 1, (int64_t[]){op_int(context, 1)}); } /* DTYPE AXIS DIM.. */
+static AX_BODY(rev_body) { out[0] = ax_rev(in[0], AX_DIMS(op_int(context, 1))); } /* DTYPE AXIS DIM.. */
 static void rev(op_case *c) { one_input(c, 0, 2, rev_body); }
 static AX_BODY(select_body) { out[0] = ax_where(ax_gt(in[0], in[1]), in[0], ax_mul(in[1], ax_full_like(in[1], 2))); }
 static void select_case(op_case *c) { /* DTYPE N */
@@ -237,13 +238,13 @@ static void matmul(op_case *c) { /* DTYPE M K N */
 static AX_BODY(matmul_nt_body) { out[0] = ax_matmul(in[0], ax_transpose(in[1], AX_DIMS(1, 0))); }
 static void matmul_nt(op_case *c) {
   matmul(c);
-  c->types[1] = ax_array_type(c->dtype, 2, (int64_t[]){op_int(c, 3), op_int(c, 2)});
+  c->types[1] = ax_array_type(c->dtype, AX_DIMS(op_int(c, 3), op_int(c, 2)));
   c->body = matmul_nt_body;
 }
 static AX_BODY(matmul_tn_body) { out[0] = ax_matmul(ax_transpose(in[0], AX_DIMS(1, 0)), in[1]); }
 static void matmul_tn(op_case *c) {
   matmul(c);
-  c->types[0] = ax_array_type(c->dtype, 2, (int64_t[]){op_int(c, 2), op_int(c, 1)});
+  c->types[0] = ax_array_type(c->dtype, AX_DIMS(op_int(c, 2), op_int(c, 1)));
   c->body = matmul_tn_body;
 }
 static AX_BODY(layer_body) { /* DTYPE M K N: relu(x w + b) */
@@ -282,7 +283,7 @@ static void vdot(op_case *c) { /* DTYPE K */
   op_product(c, dtype, 1, 1, (double)op_int(c, 1));
   c->body = matmul_body;
 }
-static AX_BODY(einsum_body) { out[0] = ax_einsum(((const op_case *)context)->words[1], 2, in); }
+static AX_BODY(einsum_body) { out[0] = ax_einsum(((const op_case *)context)->words[1], AX_LIST(2, in)); }
 static void einsum(op_case *c) { /* DTYPE SUBSCRIPTS letter=size.. as a16 */
   ax_dtype dtype = op_dtype(c->words[0]);
   double flops = 1;

@@ -46,7 +46,7 @@ static void simulate(task *t) {
   ax_lowered *lowered;
   ax_cluster *cluster;
   ax_simulation simulation;
-  const ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){t->elems * t->devices});
+  const ax_type type = ax_array_type(AX_F32, AX_DIMS(t->elems * t->devices));
   if (t->is_tree) snprintf(text, sizeof text, bus, latency, bandwidth, overhead);
   else snprintf(text, sizeof text, machine, t->is_ring ? 1 : 3, latency, bandwidth, t->is_ring ? overhead : 0);
   check(ax_trace(AX_CLOSURE(whole, 1, 1, t), &type, &program));

@@ -49,7 +49,7 @@ static void one_more(const ax_value *in, ax_value *out, void *context) {
 
 static job make_job(const char *name, ax_runtime *runtime) {
   const char *spec = "d";
-  ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){8});
+  ax_type type = ax_array_type(AX_F32, AX_DIMS(8));
   if (strcmp(name, "small") != 0) return job_train(find_model(name), runtime);
   return job_create_on(&(job_function){one_more, NULL, "d=8", 1, 1, &type, &spec, &spec}, runtime);
 }

@@ -163,7 +163,7 @@ void gradients(char **arguments) {
   for (uint32_t i = 0; i < m->input_count; i++) {
     const ax_host_array *host = ax_npz_find(npz, m->names[i]);
     if (host == NULL) fprintf(stderr, "%s has no %s\n", arguments[1], m->names[i]), exit(1);
-    ax_type type = ax_array_type(host->dtype, host->rank, host->dims);
+    ax_type type = ax_array_type(host->dtype, AX_LIST(host->rank, host->dims));
     check(ax_device_put_data(runtime, &mesh, m->specs[i], &type, host->data, &arrays[i]));
   }
   ax_executable *executable = compile_gradients(m, runtime);
@@ -172,5 +172,5 @@ void gradients(char **arguments) {
     results[k] = run_to_host(out[k]);
     if (k > 0) names[k] = m->names[k - 1];
   }
-  check(ax_npz_write(arguments[2], count, names, results));
+  check(ax_npz_write(arguments[2], AX_LIST(count, names), results));
 }

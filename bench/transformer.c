@@ -20,7 +20,7 @@ static layer layer_of(const ax_value *in, int64_t index) {
 }
 
 static ax_value rms_norm(ax_value x, ax_value gain) {
-  ax_value square = ax_expand_dims(ax_reduce_mean(ax_mul(x, x), 1, AXES(-1), false), -1);
+  ax_value square = ax_expand_dims(ax_reduce_mean(ax_mul(x, x), AX_LIST(1, AXES(-1)), false), -1);
   ax_value scale = ax_rsqrt(ax_add(square, ax_full_like(square, 1e-5)));
   return ax_mul(ax_mul(x, scale), gain);
 }
@@ -52,7 +52,7 @@ static ax_value attention(const model *m, ax_value x, layer w, ax_value mask) {
   ax_value scores = ax_dot_general(query, key, AX_DIMS(3), AX_DIMS(3), AX_DIMS(0, 2),
                                    AX_DIMS(0, 2));
   scores = ax_div(scores, ax_full_like(scores, root));
-  scores = ax_where(mask, scores, ax_full(AX_F32, 0, NULL, -1e9));
+  scores = ax_where(mask, scores, ax_full(AX_F32, AX_DIMS(), -1e9));
   /* batch, heads, length, key */
   ax_value seen = ax_dot_general(ax_softmax(scores, -1), value, AX_DIMS(3), AX_DIMS(1), AX_DIMS(0, 1),
                                  AX_DIMS(0, 2));

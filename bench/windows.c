@@ -54,7 +54,7 @@ void windows(char **arguments) {
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
     windowed c = all[i];
     if (strcmp(c.name, arguments[0]) != 0) continue;
-    ax_type types[] = {ax_array_type(AX_F32, 4, c.x), ax_array_type(AX_F32, 4, c.w)};
+    ax_type types[] = {ax_array_type(AX_F32, AX_LIST(4, c.x)), ax_array_type(AX_F32, AX_LIST(4, c.w))};
     uint32_t in = c.pools ? 1 : 2;
     job j = job_create(&(job_function){made, &c, NULL, in, c.gradients ? in : 1, types, NULL, NULL}, 0);
     bench_serve(job_run, &j, 1);

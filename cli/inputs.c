@@ -5,7 +5,7 @@
 #include "cli.h"
 #include "ir/number.h"
 
-ax_type host_type(const ax_host_array *array) { return ax_array_type(array->dtype, array->rank, array->dims); }
+ax_type host_type(const ax_host_array *array) { return ax_array_type(array->dtype, AX_LIST(array->rank, array->dims)); }
 
 size_t host_bytes(const ax_host_array *array) {
   return (size_t)ax_dims_elems(array->rank, array->dims) * ax_dtype_bytes(array->dtype);
@@ -59,7 +59,7 @@ static ax_status read_value(const char *value, ax_host_array *out) {
 
 static ax_status convert_array(ax_host_array *array, ax_dtype dtype) {
   ax_host_array converted;
-  ax_type type = ax_array_type(dtype, array->rank, array->dims);
+  ax_type type = ax_array_type(dtype, AX_LIST(array->rank, array->dims));
   AX_TRY(host_make(&type, &converted));
   int64_t elems = ax_type_elems(&type);
   for (int64_t i = 0; i < elems; i++)

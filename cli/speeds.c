@@ -56,7 +56,7 @@ static ax_status time_program(ax_runtime *runtime, ax_function body, uint32_t co
    half of them and writes the other half. The time to write is what the negation takes beyond its reads, but at least half of the
    time to read as much: a smaller difference is an error of the measurement. */
 static ax_status measure_memory(ax_runtime *runtime, int64_t bytes, double *read, double *write) {
-  const ax_type all = ax_array_type(AX_F32, 1, (int64_t[]){bytes / 4}), half = ax_array_type(AX_F32, 1, (int64_t[]){bytes / 8});
+  const ax_type all = ax_array_type(AX_F32, AX_DIMS(bytes / 4)), half = ax_array_type(AX_F32, AX_DIMS(bytes / 8));
   double reading, copying;
   AX_TRY(time_program(runtime, total, 1, &all, &reading));
   AX_TRY(time_program(runtime, negated, 1, &half, &copying));
@@ -69,7 +69,7 @@ static ax_status measure_memory(ax_runtime *runtime, int64_t bytes, double *read
 ax_status measure_speeds(ax_runtime *runtime, ax_speeds *out) {
   static const int64_t sizes[AX_SPEED_SIZES] = {1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 27};
   const int64_t edge = 1024;
-  const ax_type square = ax_array_type(AX_F32, 2, (int64_t[]){edge, edge});
+  const ax_type square = ax_array_type(AX_F32, AX_DIMS(edge, edge));
   double seconds;
   for (uint32_t i = 0; i < AX_SPEED_SIZES; i++) {
     out->size[i] = (double)sizes[i];

@@ -100,7 +100,7 @@ static void body(const ax_value *in, ax_value *out, void *context) {
   const ax_program *program = w->source->program;
   for (uint32_t i = 0; i < program->in_count; i++) {
     const ax_type *block = &program->types[i];
-    w->values[i] = w->stacked[i] ? ax_reshape(in[i], block->rank, block->dims) : in[i];
+    w->values[i] = w->stacked[i] ? ax_reshape(in[i], AX_LIST(block->rank, block->dims)) : in[i];
     if (w->pvary[i] != NULL) w->values[i] = ax_pvary(w->values[i], w->pvary[i]);
   }
   ax_call(program, AX_LIST(program->in_count, w->values), AX_LIST(program->out_count, out));
@@ -159,7 +159,8 @@ static ax_type stacked(const ax_program *program, const ax_mesh *mesh, const ax_
   int64_t dims[AX_MAX_RANK + 1] = {ax_axis_set_size(ax_spread_differs(&type->spread) | unchecked, mesh)};
   bool stacks = (ax_spread_differs(&type->spread) | unchecked) != 0 && type->rank < AX_MAX_RANK;
   memcpy(dims + 1, type->dims, type->rank * sizeof dims[0]);
-  return stacks ? ax_array_type(type->dtype, type->rank + 1, dims) : ax_array_type(type->dtype, type->rank, type->dims);
+  return stacks ? ax_array_type(type->dtype, AX_LIST(type->rank + 1, dims))
+                : ax_array_type(type->dtype, AX_LIST(type->rank, type->dims));
 }
 
 ax_status whole_program(const source *source, const ax_mesh *mesh, const ax_type *given, ax_program **out) {

@@ -45,7 +45,7 @@ static void train(const char *from, const char *to, int count) {
   ax_executable *executable;
   ax_must(ax_treedef_parse("{w,momentum}: f32[5]", &defs[0]));
   ax_must(ax_treedef_parse("x: f32[16,5] @ data; y: f32[16] @ data", &defs[1]));
-  ax_must(ax_treedef_join("state; batch", 2, defs, &all));
+  ax_must(ax_treedef_join("state; batch", AX_LIST(2, defs), &all));
   ax_must(ax_runtime_create(NULL, &runtime));
   ax_compile_options options = {.donate = ax_treedef_select(all, "state")};
   ax_must(ax_jit(runtime, AX_FN(step, 4, 2), ax_treedef_types(all), &options, &executable));

@@ -41,8 +41,9 @@ static ax_value ragged(ax_value x) {
   ax_value received[devices];
   for (int s = 0; s < devices; s++) /* from member s: s rows on member 0, one on member 1 */
     received[s] = ax_where(ax_eq(me, 0), ax_add(zero, s), ax_where(ax_eq(me, 1), ax_add(zero, 1), zero));
-  return ax_ragged_all_to_all(x, ax_full(AX_F32, AX_DIMS(6), 0), ax_stack(devices, starts, 0), ax_stack(devices, sizes, 0),
-                              ax_stack(devices, places, 0), ax_stack(devices, received, 0), "d");
+  return ax_ragged_all_to_all(x, ax_full(AX_F32, AX_DIMS(6), 0), ax_stack(AX_LIST(devices, starts), 0),
+                              ax_stack(AX_LIST(devices, sizes), 0), ax_stack(AX_LIST(devices, places), 0),
+                              ax_stack(AX_LIST(devices, received), 0), "d");
 }
 
 typedef struct example {

@@ -50,7 +50,7 @@ typedef struct model {
   ax_treedef *in, *out; /* of a step: params, state, batch; report, params, state */
 } model;
 
-static ax_value einsum(const char *subscripts, ax_value a, ax_value b) { return ax_einsum(subscripts, 2, (ax_value[]){a, b}); }
+static ax_value einsum(const char *subscripts, ax_value a, ax_value b) { return ax_einsum(subscripts, AX_VALUES(a, b)); }
 
 static ax_value normed(ax_value x, ax_value gain) {
   ax_value square = ax_reduce_mean(ax_square(x), AX_DIMS(-1), true);
@@ -63,7 +63,7 @@ static ax_value attention(const model *m, const ax_value *in, int layer, ax_valu
   ax_value v = einsum("bsw,whk->bhsk", x, ax_leaf(m->in, in, "params/layers/%d/v", layer));
   ax_value scores = ax_div(einsum("bhtk,bhsk->bhts", q, k), sqrt(WIDTH / HEADS));
   const int64_t square[] = {LENGTH, LENGTH};
-  ax_value past = ax_ge(ax_iota(AX_S32, 2, square, 0), ax_iota(AX_S32, 2, square, 1));
+  ax_value past = ax_ge(ax_iota(AX_S32, AX_LIST(2, square), 0), ax_iota(AX_S32, AX_LIST(2, square), 1));
   ax_value seen = einsum("bhts,bhsk->bhtk", ax_softmax(ax_where(past, scores, -1e9), -1), v);
   return einsum("bhtk,hkw->btw", seen, ax_leaf(m->in, in, "params/layers/%d/o", layer));
 }

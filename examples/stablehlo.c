@@ -33,7 +33,7 @@ static void write_text(const char *path, const char *text) {
 /* As run_stablehlo.py reads arrays: the devices in front. */
 static void write_array(const char *path, const float *data) {
   ax_host_array array = ax_host_view(AX_F32, AX_DIMS(DEVICES, ROWS, COLUMNS), data);
-  ax_must(ax_npz_write(path, 1, (const char *const[]){"0"}, &array));
+  ax_must(ax_npz_write(path, AX_LIST(1, (const char *const[]){"0"}), &array));
 }
 
 int main(int argc, char **argv) {

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Operands that are neither values nor numbers of C, host arrays of pointers, heads of blocks without addresses, lists without an end
-# and owned structs without a release function do not compile; the first error is a sentence that says what to do, at the line of
-# the program.
+# or a count, and owned structs without a release function do not compile; the first error is a sentence that says what to do, at
+# the line of the program. Then: what the macros know of the lengths of lists, under each compiler that there is, with optimisation
+# and without.
 set -u
 
 failed=0
@@ -86,4 +87,157 @@ struct_compiles '' 'AX_OWNED_STRUCT(bare, a)' && { echo "a struct without a rele
 struct_compiles 'void bare_release(bare b);' 'AX_OWNED_STRUCT(bare, a)' && { echo "a release function of a copy compiles"; failed=1; }
 struct_compiles 'void bare_release(table *t);' 'AX_OWNED_STRUCT(bare, a)' && { echo "a release function of another type compiles"; failed=1; }
 struct_compiles '' 'AX_OWNED_STRUCT(ax_tree, a)' && { echo "AX_OWNED_STRUCT of an object of the library compiles"; failed=1; }
+
+limit= # clang gives up after 20 errors
+${CC:-cc} -ferror-limit=0 -x c -fsyntax-only /dev/null 2>/dev/null && limit=-ferror-limit=0
+# Each line of $1 in a function of its own, each with an error of its own; $2 are further flags.
+none_compiles() {
+  {
+    echo '#include <axle/axle.h>'
+    printf '%s\n' "$1" | awk '{ printf "void f%d(ax_value x, ax_value *v, ax_value *out, int64_t *d, ax_type *t, ax_callback *c, ax_runtime *r, ax_array **a, ax_scratch *s, ax_core_mesh *m, ax_fn *fn, ax_kernel *k, ax_part *p, ax_sharding *h, const ax_sharding **hs, ax_host_array *hosts, const char **n, ax_treedef **defs, ax_schedule *all, double *scales, ax_value (*g)(ax_value), ax_value (*gg)(ax_value, ax_value)) { %s; }\n", NR, $0 }'
+  } >"$folder/program.c"
+  # shellcheck disable=SC2086 # a list of flags
+  ${CC:-cc} -std=gnu11 $limit -Iinclude $2 -fsyntax-only "$folder/program.c" 2>"$folder/errors"
+  sed -n 's/.*program\.c:\([0-9]*\):[0-9]*: error.*/\1/p' "$folder/errors" | sort -u >"$folder/refused"
+  printf '%s\n' "$1" | awk '{ print NR + 1 }' | sort -u | comm -23 - "$folder/refused" | while read -r at; do
+    echo "this compiles $2: $(printf '%s\n' "$1" | sed -n "$((at - 1))p")"
+  done >"$folder/compiled"
+  [ -s "$folder/compiled" ] && { cat "$folder/compiled"; failed=1; }
+  return 0
+}
+# Counts and lists as two arguments, and lists that nothing says the length of.
+lists='ax_full(AX_F32, 2, d, 0)
+ax_full(AX_F32, d, 0)
+ax_full_i64(AX_S32, 2, d, 0)
+ax_iota(AX_S32, 2, d, 0)
+ax_reshape(x, 2, 2)
+ax_reshape(x, 2, d)
+ax_reshape(x, d)
+ax_broadcast_to(x, 2, d)
+ax_squeeze(x, 1, d)
+ax_rev(x, 1, d)
+ax_rev(x, d)
+ax_concatenate(2, v, 0)
+ax_concatenate(v, 0)
+ax_stack(2, v, 0)
+ax_split(x, 2, d, 0, out)
+ax_split(x, d, 0, out)
+ax_sort_together(2, v, 0, 1, out)
+ax_reduce_sum(x, 1, d, false)
+ax_reduce_sum(x, d, false)
+ax_reduce_mean(x, 1, d, false)
+ax_reduce_max(x, 1, d, false)
+ax_reduce_min(x, 1, d, false)
+ax_reduce_or(x, 1, d, false)
+ax_reduce_and(x, 1, d, false)
+ax_logsumexp(x, 1, d, false)
+ax_einsum("i,i", 2, v)
+ax_pure_callback(c, false, 1, v, 1, t, out)
+ax_pure_callback(c, false, v, t, out)
+ax_io_callback(c, false, 1, v, 1, t, out)
+ax_debug_print("{}", false, 1, v)
+ax_debug_print("{}", false, v)
+ax_pshuffle(x, "d", 2, d)
+(void)ax_array_from_parts(r, NULL, "", t, 1, p, a)
+ax_array_type(AX_F32, 2, d)
+ax_array_type(AX_F32, d)
+ax_ref_type(AX_SPACE_VMEM, AX_F32, 2, d)
+ax_semaphore_type(1, d)
+ax_dma_semaphore_type(1, d)
+ax_barrier_type(1, d)
+ax_ref_transpose(x, 2, d)
+ax_ref_reshape(x, 2, d)
+ax_ref_reshape(x, d)
+ax_run_scoped(1, s, NULL, *fn, out)
+ax_kernel_call(k, *fn, 1, v, out)
+ax_mpmd_map(1, m, fn, NULL, 1, v, 1, t, out)
+ax_mpmd_map(m, fn, NULL, v, AX_LIST(1, t), out)
+(void)ax_npz_write("", 1, n, hosts)
+(void)ax_npz_write("", n, hosts)
+(void)ax_device_put_many(r, 1, hs, hosts, a)
+(void)ax_array_reshard_many(1, a, hs, a)
+(void)ax_array_from_device_parts(r, h, t, 1, p, a)
+(void)ax_array_from_device_arrays(r, h, t, 1, a, a)
+(void)ax_treedef_create(1, n, t, NULL, defs)
+(void)ax_treedef_create(n, t, NULL, defs)
+(void)ax_treedef_join("", 1, defs, defs)
+ax_tree_map(g, 1, v, out)
+ax_tree_map(g, v, out)
+ax_tree_zip(gg, 1, v, v, out)
+ax_tree_scale(x, 1, v, out)
+ax_tree_reduce(gg, 1, v)
+ax_tree_ravel(1, v)
+ax_tree_ravel(v)
+ax_tree_unravel(x, 1, v, out)
+ax_global_norm(1, v)
+ax_piecewise_constant_schedule(1, 1, d, scales)
+ax_piecewise_constant_schedule(1, d, scales)
+ax_join_schedules(1, all, d)
+ax_join_schedules(all, d)'
+none_compiles "$lists" ''
+none_compiles "$lists" -DAXLE_NO_LINES
+line_compiles 'ax_reshape(in[0], 2, 2)' && failed=1
+grep -q 'macro "ax_reshape" passed 3 arguments, but takes just 2\|too many arguments provided to function-like macro' "$folder/errors" ||
+  { echo "ax_reshape(x, 2, 2) has another error:"; cat "$folder/errors"; failed=1; }
+
+cat >"$folder/program.c" <<'END'
+#include <axle/axle.h>
+#include <stdio.h>
+#define UNKNOWN SIZE_MAX
+static int failed;
+static void expect(size_t wanted, size_t found, const char *what) {
+  if (wanted == found) return;
+  printf("%s: %zu, not %zu\n", what, found, wanted);
+  failed = 1;
+}
+static size_t room(uint32_t count, const void *list) {
+  (void)list;
+  return count == AX_ANY_ROOM ? UNKNOWN : count & AX_ROOM(0) ? count ^ AX_ROOM(0) : 100 + count;
+}
+static size_t bytes(ax_dtype element, const void *data, size_t count) {
+  (void)data;
+  return element == AX_NO_DTYPE ? 0 : count;
+}
+#define ROOM(wanted, list) expect(wanted, room(AX_COUNTED(ax_value, list)), #list)
+#define BYTES(wanted, data) expect(wanted, bytes(AX_MEMORY(data)), #data)
+#ifdef __clang__
+#pragma clang optimize off
+#else
+__attribute__((noipa))
+#endif
+static const ax_value *given(const ax_value *list) { return list; }
+int main(int count, char **arguments) { /* three arguments, with the program's name */
+  (void)arguments;
+  struct { ax_value three[3], one; } members = {0};
+  ax_value fixed[3] = {{0}}, measured[count], one = {0};
+  float rows[2][4] = {{0}}, found[count];
+  measured[0] = fixed[0], found[0] = rows[0][0];
+  ROOM(3, fixed);
+  ROOM(3, measured);
+  ROOM(3, members.three);
+  ROOM(1, &members.one);
+  ROOM(1, &one);
+  ROOM(2, &fixed[1]);
+  ROOM(UNKNOWN, NULL);
+  ROOM(UNKNOWN, given(fixed));
+  ROOM(102, AX_VALUES(one, one));
+  ROOM(100, AX_VALUES());
+  ROOM(105, AX_LIST(5, given(fixed)));
+  BYTES(32, rows);
+  BYTES(32, rows[0]);
+  BYTES(12, found);
+  BYTES(4, &rows[1][3]);
+  expect(7, AX_WITHIN(found, 7), "7 bytes of 12");
+  expect(12, AX_WITHIN(found, 13), "13 bytes of 12");
+  return failed;
+}
+END
+for cc in "${CC:-cc}" clang; do
+  command -v "$cc" >/dev/null || continue
+  for flags in -O0 -O2 '-O0 -DAXLE_NO_LINES'; do
+    # shellcheck disable=SC2086 # a list of flags
+    { "$cc" -std=c17 -Wall -Wextra -Wpedantic -Werror -Iinclude $flags "$folder/program.c" -o "$folder/program" && "$folder/program" a b; } ||
+      { echo "lists are not measured: $cc $flags"; failed=1; }
+  done
+done
 exit $failed

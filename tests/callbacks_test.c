@@ -118,8 +118,8 @@ static ax_status slow_on_one(ax_callback_call *call, void *context) {
 static AX_BODY(many_body) {
   const ax_type type = ax_typeof(in[0]);
   ax_value a;
-  ax_io_callback(((ax_callback **)context)[0], true, 1, in, 1, &type, &a);
-  ax_io_callback(((ax_callback **)context)[0], false, 1, &a, 1, &type, &a);
+  ax_io_callback(((ax_callback **)context)[0], true, AX_LIST(1, in), AX_LIST(1, &type), &a);
+  ax_io_callback(((ax_callback **)context)[0], false, AX_LIST(1, &a), AX_LIST(1, &type), &a);
   out[0] = ax_psum(a, "d");
 }
 
@@ -332,7 +332,7 @@ static void names(void **state) {
 static void let_go(void *context) { ++*(int *)context; }
 
 static AX_BODY(call_once) {
-  ax_io_callback(context, false, 1, in, AX_TYPES(AX_TYPE(AX_F32, 2)), out);
+  ax_io_callback(context, false, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 2)), out);
 }
 
 static void references(void **state) {

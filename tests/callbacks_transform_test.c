@@ -11,12 +11,12 @@
 
 static const ax_type pair_type = {.dtype = AX_F32, .rank = 1, .dims = {2}};
 
-static AX_BODY(pure_each) { ax_pure_callback(context, false, 1, in, 1, &pair_type, out); }
-static AX_BODY(pure_all) { ax_pure_callback(context, true, 1, in, 1, &pair_type, out); }
-static AX_BODY(io_each) { ax_io_callback(context, false, 1, in, 1, &pair_type, out); }
-static AX_BODY(io_ordered) { ax_io_callback(context, true, 1, in, 1, &pair_type, out); }
-static AX_BODY(print_each) { ax_debug_print("{}", false, 1, in), out[0] = ax_mul(in[0], in[0]); }
-static AX_BODY(print_ordered) { ax_debug_print("{}", true, 1, in), out[0] = in[0]; }
+static AX_BODY(pure_each) { ax_pure_callback(context, false, AX_LIST(1, in), AX_LIST(1, &pair_type), out); }
+static AX_BODY(pure_all) { ax_pure_callback(context, true, AX_LIST(1, in), AX_LIST(1, &pair_type), out); }
+static AX_BODY(io_each) { ax_io_callback(context, false, AX_LIST(1, in), AX_LIST(1, &pair_type), out); }
+static AX_BODY(io_ordered) { ax_io_callback(context, true, AX_LIST(1, in), AX_LIST(1, &pair_type), out); }
+static AX_BODY(print_each) { ax_debug_print("{}", false, AX_LIST(1, in)), out[0] = ax_mul(in[0], in[0]); }
+static AX_BODY(print_ordered) { ax_debug_print("{}", true, AX_LIST(1, in)), out[0] = in[0]; }
 
 static ax_status batched(ax_function function, void *context, ax_program **out) {
   ax_program *program = test_trace(function, context, &pair_type, 1, 1);
@@ -90,23 +90,23 @@ static void derivatives(void **state) {
 /* What is printed in a function is printed once by its derivative: in loops, branches and bodies too; and where a rule of one's own
    prints tangents. */
 static AX_BODY(print_in_scan) {
-  ax_debug_print("body {:.1f}", true, 1, in);
+  ax_debug_print("body {:.1f}", true, AX_LIST(1, in));
   out[0] = ax_mul(in[0], in[0]);
 }
-static AX_BODY(print_alone) { ax_debug_print("call {:.1f}", true, 1, in); }
+static AX_BODY(print_alone) { ax_debug_print("call {:.1f}", true, AX_LIST(1, in)); }
 static AX_BODY(printing) {
   ax_value x;
   ax_closed_call(AX_FN(print_alone, 1, 0), in, NULL);
-  ax_debug_print("x {:.1f}", true, 1, in);
+  ax_debug_print("x {:.1f}", true, AX_LIST(1, in));
   ax_scan(AX_FN(print_in_scan, 1, 1), 1, 2, false, in, &x);
-  ax_debug_print("after", true, 0, NULL);
+  ax_debug_print("after", true, AX_VALUES());
   out[0] = ax_reduce_sum(x, AX_ALL_DIMS, false);
 }
 static AX_BODY(gradient) { ax_grad(AX_FN(printing, 1, 1), AX_FIRST(1), in, out); }
 
 static AX_BODY(square) { out[0] = ax_mul(in[0], in[0]); }
 static AX_BODY(square_rule) { /* x, dx */
-  ax_debug_print("tangent {:.1f}", false, 1, in + 1);
+  ax_debug_print("tangent {:.1f}", false, AX_LIST(1, in + 1));
   out[0] = ax_mul(in[0], in[0]);
   out[1] = ax_mul(ax_mul(in[0], ax_real(2)), in[1]);
 }

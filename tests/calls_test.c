@@ -35,7 +35,7 @@ static void pointwise(const ax_value *in, ax_value *out, void *context) {
 /* Views of operands, views of those, and results that are operands. */
 static void views(const ax_value *in, ax_value *out, void *context) {
   const int64_t flat = 24, dims[] = {4, 6};
-  ax_value x = ax_reshape(ax_reshape(in[0], 1, &flat), 2, dims);
+  ax_value x = ax_reshape(ax_reshape(in[0], AX_LIST(1, &flat)), AX_LIST(2, dims));
   (void)context;
   out[0] = in[1];
   out[1] = x;
@@ -55,7 +55,7 @@ static void row(const ax_value *in, ax_value *out, void *context) {
 }
 static void loops(const ax_value *in, ax_value *out, void *context) {
   ax_value first = ax_slice(in[1], AX_DIMS(0, 0), AX_DIMS(1, 6), NULL), made[2];
-  const ax_value all[] = {ax_reshape(first, 1, (int64_t[]){6}), in[0]};
+  const ax_value all[] = {ax_reshape(first, AX_DIMS(6)), in[0]};
   ax_scan(AX_CLOSURE(row, 2, 2, context), 1, -1, false, all, made);
   out[0] = ax_add(made[1], in[1]);
   out[1] = in[0];
@@ -63,7 +63,7 @@ static void loops(const ax_value *in, ax_value *out, void *context) {
 
 static void below_nine(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_lt(ax_reduce_max(in[0], AX_ALL_DIMS, false), ax_full(AX_F32, 0, NULL, 9));
+  out[0] = ax_lt(ax_reduce_max(in[0], AX_ALL_DIMS, false), ax_full(AX_F32, AX_DIMS(), 9));
 }
 static void doubled(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -90,7 +90,7 @@ static void nested(const ax_value *in, ax_value *out, void *context) {
 /* A constant that is captured is an operand, and part of the code all the same. */
 static void scaled(const ax_value *in, ax_value *out, void *context) {
   const model *m = context;
-  out[0] = ax_mul(ax_add(in[0], m->scalar), ax_reshape(m->scalar, 2, (int64_t[]){1, 1}));
+  out[0] = ax_mul(ax_add(in[0], m->scalar), ax_reshape(m->scalar, AX_DIMS(1, 1)));
   out[1] = ax_sub(in[1], m->scalar);
 }
 
@@ -105,15 +105,15 @@ static void summed(const ax_value *in, ax_value *out, void *context) {
 /* Operands that are the same, constants, views, rows of what a loop goes over, and others. */
 static void calls(const ax_value *in, ax_value *out, void *context) {
   model *m = context;
-  m->scalar = ax_full(AX_F32, 0, NULL, 3);
+  m->scalar = ax_full(AX_F32, AX_DIMS(), 3);
   ax_value a[2], b[2], half = ax_full_like(in[0], 0.5);
   call(m, m->body, in[0], in[1], a);
   call(m, m->body, a[1], a[0], b);
   call(m, m->body, b[0], b[0], a);
   m->scalar = ax_reduce_sum(in[0], AX_ALL_DIMS, false);
   call(m, m->body, a[0], half, b);
-  m->scalar = ax_full(AX_F32, 0, NULL, 4);
-  call(m, m->body, ax_reshape(b[1], 2, (int64_t[]){4, 6}), a[1], a);
+  m->scalar = ax_full(AX_F32, AX_DIMS(), 4);
+  call(m, m->body, ax_reshape(b[1], AX_DIMS(4, 6)), a[1], a);
   out[0] = ax_add(a[0], b[0]);
   out[1] = a[1];
 }

@@ -96,7 +96,7 @@ static void never(const ax_value *in, ax_value *out, void *context) {
 static void starts_constant(const ax_value *in, ax_value *out, void *context) {
   varying *v = context;
   ax_value *start = calloc(2 * v->carries, sizeof start[0]), *made = start + v->carries;
-  for (uint32_t k = 0; k < v->carries; k++) start[k] = ax_full(AX_F64, 0, NULL, 1);
+  for (uint32_t k = 0; k < v->carries; k++) start[k] = ax_full(AX_F64, AX_DIMS(), 1);
   v->x = in[0];
   if (v->while_loop) ax_while(AX_CLOSURE(never, v->carries, 1, v), AX_CLOSURE(hands_on, v->carries, v->carries, v), start, made);
   else ax_scan(AX_CLOSURE(hands_on, v->carries, v->carries, v), v->carries, 3, false, start, made);
@@ -136,14 +136,14 @@ static void adds_x(const ax_value *in, ax_value *out, void *context) { out[0] = 
 static void differs_when_varying(const ax_value *in, ax_value *out, void *context) {
   varying *v = context;
   bool again = ax_typeof(in[0]).spread.varying != 0;
-  ax_value start = ax_full(AX_F64, 0, NULL, 1), made;
+  ax_value start = ax_full(AX_F64, AX_DIMS(), 1), made;
   ax_scan(AX_CLOSURE(again ? negates : adds_x, 1, 1, v), 1, 2, false, &start, &made);
   out[0] = ax_mul(in[0], made);
   if (again) v->other = ax_typeof(made).spread.varying == 0;
 }
 static void outer_scan(const ax_value *in, ax_value *out, void *context) {
   ((varying *)context)->x = in[0];
-  ax_value start = ax_full(AX_F64, 0, NULL, 1);
+  ax_value start = ax_full(AX_F64, AX_DIMS(), 1);
   ax_scan(AX_CLOSURE(differs_when_varying, 1, 1, context), 1, 2, false, &start, out);
 }
 static void another_loop_is_no_known_one(void **state) {
@@ -310,11 +310,11 @@ static void kept_carries_are_not_stacked(void **state) {
 
 static void varying_again(const ax_value *in, ax_value *out, void *context) {
   (void)in, (void)context;
-  out[0] = ax_pvary(ax_full(AX_F32, 0, NULL, 1), "d");
+  out[0] = ax_pvary(ax_full(AX_F32, AX_DIMS(), 1), "d");
 }
 static void not_yet(const ax_value *in, ax_value *out, void *context) {
   (void)in, (void)context;
-  out[0] = ax_full(AX_BOOL, 0, NULL, 0);
+  out[0] = ax_full(AX_BOOL, AX_DIMS(), 0);
 }
 static void parts_in_a_scan(const ax_value *in, ax_value *out, void *context) {
   (void)context;

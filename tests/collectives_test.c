@@ -139,7 +139,7 @@ static ax_program *trace(const row *row, const char *mesh_text, bool unchecked, 
   ax_program *program;
   TEST_OK(ax_mesh_parse(mesh_text, &mesh));
   for (uint32_t i = 0; i < mesh.count; i++) mesh.axis[i].unchecked = unchecked;
-  ax_type types[] = {ax_array_type(AX_F64, 3, row->dims), TEST_SCALAR(AX_F64)};
+  ax_type types[] = {ax_array_type(AX_F64, AX_LIST(3, row->dims)), TEST_SCALAR(AX_F64)};
   types[0].spread.varying = unchecked ? 0 : varying;
   TEST_OK(ax_trace_on(&mesh, AX_CLOSURE(apply, inputs, 1, (void *)row), types, &program));
   TEST_OK(ax_program_verify(program));
@@ -159,7 +159,7 @@ static void random_lanes(const ax_type *type, const ax_mesh *mesh, ax_axis_set v
     test_random random = {seed};
     for (uint32_t a = 0; a < mesh->count; a++)
       if (varying >> a & 1) random.state = random.state * 64 + (uint64_t)ax_mesh_coordinate(mesh, d, a) + 1;
-    ax_type plain = ax_array_type(type->dtype, type->rank, type->dims);
+    ax_type plain = ax_array_type(type->dtype, AX_LIST(type->rank, type->dims));
     out[d] = test_random_tensor(&random, plain, -1, 1);
   }
 }

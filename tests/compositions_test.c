@@ -98,7 +98,7 @@ static void wrap_scan(const wrapped *inner, ax_value *out) {
   for (uint32_t k = 0; k < count; k++) {
     ax_type type = ax_typeof(stacked[k]);
     int64_t start[AX_MAX_RANK] = {1};
-    out[k] = ax_reshape(ax_slice(stacked[k], start, type.dims, NULL), type.rank - 1, type.dims + 1);
+    out[k] = ax_reshape(ax_slice(stacked[k], start, type.dims, NULL), AX_LIST(type.rank - 1, type.dims + 1));
   }
 }
 

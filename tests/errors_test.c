@@ -50,7 +50,7 @@ static void mismatched(const ax_value *in, ax_value *out, void *context) {
     case 7: out[0] = ax_concatenate(AX_VALUES(v, ints), 0); break;
     case 8: out[0] = ax_select_n(v, v, v); break;
     case 9: out[0] = ax_select_n(bools, v, ints); break;
-    case 10: out[0] = ax_reshape(m, 1, (int64_t[]){31}); break;
+    case 10: out[0] = ax_reshape(m, AX_DIMS(31)); break;
     case 11: out[0] = ax_transpose(m, AX_DIMS(0, 0)); break;
     case 12: out[0] = ax_broadcast_in_dim(v, AX_DIMS(7, 4), zero); break;
     case 13: out[0] = ax_slice(m, both, high, NULL); break;
@@ -61,14 +61,14 @@ static void mismatched(const ax_value *in, ax_value *out, void *context) {
     case 18: out[0] = ax_and(v, v); break;
     case 19: out[0] = ax_add(bools, bools); break;
     case 20: out[0] = ax_convert_element_type(v, (ax_dtype)99); break;
-    case 21: out[0] = ax_full(AX_F32, 17, high, 0); break;
+    case 21: out[0] = ax_full(AX_F32, AX_LIST(17, high), 0); break;
     case 22: out[0] = ax_constant(NULL, high); break;
     case 23: out[0] = ax_constant(&in_types[0], NULL); break;
     case 24: out[0] = ax_accurate(ax_neg(v), AX_ACCURACY_HIGHEST); break;
     case 25: out[0] = ax_accurate(v, AX_ACCURACY_HIGHEST); break;
     case 26: out[0] = ax_accurate(ax_tanh(v), -2); break;
     case 27: out[0] = ax_accurate(ax_rsqrt(ax_convert_element_type(v, AX_F64)), 1); break;
-    default: out[0] = ax_full((ax_dtype)55, 0, NULL, 0); break;
+    default: out[0] = ax_full((ax_dtype)55, AX_DIMS(), 0); break;
   }
 }
 
@@ -193,7 +193,7 @@ static void shapes_and_dtypes(void **state) {
 
 static void indexed(const ax_value *in, ax_value *out, void *context) {
   const ax_value v = in[0], m = in[1], odd = in[3], bools = in[4];
-  const ax_value ids = ax_expand_dims(in[2], 1), one = ax_full(AX_S32, 0, NULL, 0);
+  const ax_value ids = ax_expand_dims(in[2], 1), one = ax_full(AX_S32, AX_DIMS(), 0);
   const ax_gather_dims rows = {.offset_dims = {AX_DIMS(1)}, .collapsed_slice_dims = {AX_DIMS(0)}, .start_index_map = {AX_DIMS(0)}};
   const ax_scatter_dims to_rows = {
       .update_window_dims = {AX_DIMS(1)}, .inserted_window_dims = {AX_DIMS(0)}, .scatter_dims_to_operand_dims = {AX_DIMS(0)}};
@@ -241,10 +241,10 @@ static void indexed(const ax_value *in, ax_value *out, void *context) {
     case 23: out[0] = ax_take(ax_full(AX_F32, AX_DIMS(2, 0), 0), in[2], 1); break;
     case 24: out[0] = ax_at_set(m, in[2], in[2], 0, NULL); break;
     case 25: out[0] = ax_sort(m, 2); break;
-    case 26: ax_sort_together(2, (const ax_value[]){m, odd}, 0, 1, sorted), out[0] = sorted[0]; break;
-    case 27: ax_sort_together(2, (const ax_value[]){m, m}, 0, 3, sorted), out[0] = sorted[0]; break;
+    case 26: ax_sort_together(AX_VALUES(m, odd), 0, 1, sorted), out[0] = sorted[0]; break;
+    case 27: ax_sort_together(AX_VALUES(m, m), 0, 3, sorted), out[0] = sorted[0]; break;
     case 28: ax_top_k(m, 5, sorted), out[0] = sorted[0]; break;
-    case 29: ax_sort_together(0, NULL, 0, 0, sorted), out[0] = sorted[0]; break;
+    case 29: ax_sort_together(AX_VALUES(), 0, 0, sorted), out[0] = sorted[0]; break;
     default: out[0] = ax_argsort(in[5], 0); break;
   }
 }
@@ -322,7 +322,7 @@ static void adds_odd_ones(const ax_value *in, ax_value *out, void *context) {
 }
 
 static void controlled(const ax_value *in, ax_value *out, void *context) {
-  ax_value index = ax_full(AX_S32, 0, NULL, 0), odd = in[3], results[2];
+  ax_value index = ax_full(AX_S32, AX_DIMS(), 0), odd = in[3], results[2];
   const ax_fn uneven[] = {AX_FN(same, 1, 1), AX_CLOSURE(adds_odd_ones, 1, 1, &odd)};
   switch (*(const int *)context) {
     case 0: ax_scan(AX_FN(to_f16, 1, 1), 1, 3, false, in, out); break;
@@ -378,7 +378,7 @@ static void collected(const ax_value *in, ax_value *out, void *context) {
     case 2: out[0] = ax_ppermute(in[0], "data", 2, twice_from); break;
     case 3: out[0] = ax_ppermute(in[0], "data", 2, twice_to); break;
     case 4: out[0] = ax_ppermute(in[0], "data", 1, outside); break;
-    case 5: out[0] = ax_psum_scatter(ax_reshape(in[0], 1, (int64_t[]){2}), "data", 0, true); break;
+    case 5: out[0] = ax_psum_scatter(ax_reshape(in[0], AX_DIMS(2)), "data", 0, true); break;
     case 6: out[0] = ax_all_to_all(in[0], "data", 0, 5, true); break;
     case 7: out[0] = ax_all_gather(in[0], "data", 7, true); break;
     case 8: out[0] = ax_axis_index("model,rows"); break;
@@ -662,7 +662,7 @@ static void handles(void **state) {
 static void fails_often(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value first = ax_add(in[0], in[3]), results[2];
-  ax_value second = ax_matmul(first, in[2]), third = ax_reshape(in[0], 1, (int64_t[]){5});
+  ax_value second = ax_matmul(first, in[2]), third = ax_reshape(in[0], AX_DIMS(5));
   ax_scan(AX_CLOSURE(adds_odd_ones, 1, 1, &third), 1, 3, false, &second, results);
   ax_grad(AX_FN(same, 1, 1), AX_FIRST(1), in, results);
   out[0] = ax_psum(ax_concatenate(AX_VALUES(first, second, results[0]), 0), "nowhere");
@@ -682,7 +682,7 @@ static void the_first_error(void **state) {
   static const ax_type bad = {.dtype = AX_NO_DTYPE};
   ax_program *program;
   TEST_FAILS(ax_trace(AX_FN(same, 1, 1), &bad, &program), AX_INVALID_ARGUMENT, "input 0: not a type");
-  ax_type rank = ax_array_type(AX_F32, 40, NULL), negative = TEST_TYPE(AX_F32, -1);
+  ax_type rank = ax_array_type(AX_F32, AX_LIST(40, NULL)), negative = TEST_TYPE(AX_F32, -1);
   TEST_FAILS(ax_trace(AX_FN(same, 1, 1), &rank, &program), AX_INVALID_ARGUMENT, "input 0: not a type");
   TEST_FAILS(ax_trace(AX_FN(same, 1, 1), &negative, &program), AX_INVALID_ARGUMENT, "input 0: not a type");
   for (size_t i = 0; i < COUNT(unsound); i++)
@@ -704,7 +704,7 @@ static void outside_a_trace(void **state) {
   const char *spec[] = {"d", "d"};
   TEST_OK(ax_mesh_parse("d=2", &mesh));
   ax_value made[] = {
-      ax_full(AX_F32, 1, dims, 1),
+      ax_full(AX_F32, AX_LIST(1, dims), 1),
       ax_full_like(x, 1),
       ax_constant(&type, data),
       ax_add(x, x),
@@ -713,12 +713,12 @@ static void outside_a_trace(void **state) {
       ax_accurate(x, 1),
       ax_where(x, x, x),
       ax_convert_element_type(x, AX_F32),
-      ax_reshape(x, 1, dims),
+      ax_reshape(x, AX_LIST(1, dims)),
       ax_transpose(x, zero),
       ax_broadcast_in_dim(x, AX_LIST(1, dims), zero),
       ax_slice(x, zero, dims, NULL),
-      ax_concatenate(2, in, 0),
-      ax_iota(AX_S32, 1, dims, 0),
+      ax_concatenate(AX_LIST(2, in), 0),
+      ax_iota(AX_S32, AX_LIST(1, dims), 0),
       ax_dynamic_slice(x, in, dims),
       ax_dynamic_update_slice(x, x, in),
       ax_gather(x, x, dims, &(ax_gather_dims){0}, NULL),
@@ -737,11 +737,11 @@ static void outside_a_trace(void **state) {
       ax_at_mul(x, x, x, 0, NULL),
       ax_at_min(x, x, x, 0, NULL),
       ax_at_max(x, x, x, 0, NULL),
-      ax_reduce_sum(x, 1, zero, false),
+      ax_reduce_sum(x, AX_LIST(1, zero), false),
       ax_argmax(x, 0, AX_S32),
       ax_argmin(x, 0, AX_S32),
       ax_reduce_sum(x, AX_DIMS(0), false),
-      ax_reduce_mean(x, 1, zero, false),
+      ax_reduce_mean(x, AX_LIST(1, zero), false),
       ax_matmul(x, x),
       ax_dot_general(x, x, AX_LIST(1, zero), AX_LIST(1, zero), AX_DIMS(), AX_DIMS()),
       ax_softmax(x, 0),
@@ -758,7 +758,7 @@ static void outside_a_trace(void **state) {
       ax_axis_index("d"),
       ax_top_level_all_gather(x, NULL, NULL),
       ax_pargmax(x, "d"),
-      ax_pshuffle(x, "d", 2, dims),
+      ax_pshuffle(x, "d", AX_LIST(2, dims)),
       ax_pswapaxes(x, "d", 0),
       ax_psum(ax_integer(1), "d"),
       ax_pbroadcast(x, "d", 0),
@@ -1069,7 +1069,7 @@ static void no_objects(void **state) {
 static void from_the_end(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_concatenate(AX_VALUES(in[1], in[1]), -1);
-  out[1] = ax_iota(AX_S32, 2, (int64_t[]){2, 3}, -2);
+  out[1] = ax_iota(AX_S32, AX_DIMS(2, 3), -2);
 }
 
 static void negative_dimensions(void **state) {

@@ -79,7 +79,7 @@ static void one(uint64_t seed, bool show) {
   snprintf(specs, sizeof specs, "%s -> %s", meshes[m].spec, meshes[m].spec);
   const test_map map = {meshes[m].mesh, {meshes[m].spec}, {meshes[m].spec}, body, test_random_below(&random, 3) == 0, &c};
   int64_t dims[] = {576, 1 + test_random_below(&random, 5)};
-  ax_type type = ax_array_type(dtype, 2, dims);
+  ax_type type = ax_array_type(dtype, AX_LIST(2, dims));
   ax_program *program = test_trace_map(&map, &type);
   test_random_run(program, seed, show, dtype == AX_BF16 ? 0.02 : 1e-6);
   ax_program_release(program);
@@ -110,7 +110,7 @@ static void test_batched(void **state) {
       chosen c = {.operation = operation, .started = g > 0};
       if (g == 2 && operation > 3) continue;
       strcpy(c.axes, groups[g]);
-      ax_type type = ax_array_type(AX_F64, 3, (int64_t[]){8, 8, 3});
+      ax_type type = ax_array_type(AX_F64, AX_DIMS(8, 8, 3));
       const test_map map = {"x=8", {"x"}, {"x"}, on_mesh_row, false, &c};
       ax_program *meshed = test_trace_map(&map, &type), *batched = test_trace(mapped, &c, &type, 1, 1);
       test_random random = {g + 1};
@@ -154,7 +154,7 @@ static void test_axes(void **state) {
   for (size_t i = 0; i < AX_COUNT(rows); i++) {
     chosen c = {0};
     strcpy(c.axes, rows[i].groups);
-    ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){64});
+    ax_type type = ax_array_type(AX_F32, AX_DIMS(64));
     const test_map map = {"x=8", {"x"}, {"x"}, body, false, &c};
     ax_program *program = test_trace_map(&map, &type), *ungrouped;
     assert_int_equal(ax_program_ungroup(program, &ungrouped), AX_OK);
@@ -197,8 +197,8 @@ static void test_errors(void **state) {
     ax_mesh mesh;
     ax_program *program;
     assert_int_equal(ax_mesh_parse("x=4", &mesh), AX_OK);
-    ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){64});
-    if (rows[i].operation == 6 || rows[i].operation == 4) type = ax_array_type(AX_F32, 2, (int64_t[]){64, 4});
+    ax_type type = ax_array_type(AX_F32, AX_DIMS(64));
+    if (rows[i].operation == 6 || rows[i].operation == 4) type = ax_array_type(AX_F32, AX_DIMS(64, 4));
     type.spread.varying = 1;
     ax_status status = ax_trace_on(&mesh, AX_CLOSURE(body, 1, 1, &c), &type, &program);
     const char *message = rows[i].message;
@@ -233,7 +233,7 @@ static void test_refused(void **state) {
     ax_mesh mesh;
     ax_program *program;
     assert_int_equal(ax_mesh_parse("x=4", &mesh), AX_OK);
-    ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){64});
+    ax_type type = ax_array_type(AX_F32, AX_DIMS(64));
     type.spread.varying = 1;
     function f = rows[i].f;
     ax_status status = ax_trace_on(&mesh, AX_CLOSURE(call, 1, 1, &f), &type, &program);

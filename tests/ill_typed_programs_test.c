@@ -161,7 +161,7 @@ static bool unreduced_and_others(typed_maker *m, wrong *w) {
     case 0: ax_add(x, y); break;
     case 1: ax_sub(y, x); break;
     case 2: ax_concatenate(AX_VALUES(x, y), 0); break;
-    default: ax_where(ax_lt(ax_full(AX_S32, 0, NULL, 0), ax_full(AX_S32, 0, NULL, 1)), x, y); break;
+    default: ax_where(ax_lt(ax_full(AX_S32, AX_DIMS(), 0), ax_full(AX_S32, AX_DIMS(), 1)), x, y); break;
   }
   return true;
 }
@@ -222,7 +222,7 @@ static void below_index(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_lt(in[0], w->value);
 }
 static void next(const ax_value *in, ax_value *out, void *context) {
-  out[0] = ax_add(in[0], ax_full(AX_S32, 0, NULL, 1));
+  out[0] = ax_add(in[0], ax_full(AX_S32, AX_DIMS(), 1));
   if (((const wrong *)context)->other.trace == 0) exchanging(in + 1, out + 1, context);
   else out[1] = in[1];
 }
@@ -230,7 +230,7 @@ static void next(const ax_value *in, ax_value *out, void *context) {
 static bool loop_apart(typed_maker *m, wrong *w) {
   ax_axis_set set = m->started ? 0 : free_axes(m, w, 1);
   if (set == 0) return false;
-  ax_value in[] = {ax_full(AX_S32, 0, NULL, 0), varying(m, set)}, out[2];
+  ax_value in[] = {ax_full(AX_S32, AX_DIMS(), 0), varying(m, set)}, out[2];
   w->maker = m, w->value = ax_axis_index(w->axes);
   w->other.trace = (uint64_t)typed_below(m, 2); /* in the condition, or in the body */
   w->words = "devices may differ";
@@ -507,7 +507,8 @@ static void leave(const ax_value *in, ax_value *out, void *context) {
   const leaving *l = context;
   const ax_program *program = l->program;
   ax_value blocks[TYPED_INPUTS], *results = calloc(program->out_count, sizeof results[0]);
-  for (uint32_t i = 0; i < program->in_count; i++) blocks[i] = ax_reshape(in[i], program->types[i].rank, program->types[i].dims);
+  for (uint32_t i = 0; i < program->in_count; i++)
+    blocks[i] = ax_reshape(in[i], AX_LIST(program->types[i].rank, program->types[i].dims));
   ax_call(program, blocks, results);
   out[0] = results[l->result];
   free(results);
@@ -546,7 +547,7 @@ static void check_leaving(typed_maker *m, ax_program *program, uint32_t k, uint6
     o.in_specs[i] = specs[i];
     int64_t size = type->rank == 0 ? 1 : type->dims[0];
     for (uint32_t a = 0; a < m->mesh.count; a++) size *= (type->spread.varying >> a & 1) ? m->mesh.axis[a].size : 1;
-    types[i] = ax_array_type(type->dtype, 1, &size);
+    types[i] = ax_array_type(type->dtype, AX_LIST(1, &size));
   }
   plus_names(m, on.varying & ~left_out, specs[TYPED_INPUTS]);
   o.spec = specs[TYPED_INPUTS];

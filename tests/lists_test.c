@@ -1,5 +1,6 @@
 /* Lists carry their counts: those that are written out, C arrays, variables, and those in structs of options. A list that is too
-   short, or one that is written out and too long, is an error at the line of its call, with both numbers. */
+   short, or one that is written out and too long, is an error at the line of its call, with both numbers. tests/c_refused_test.sh
+   has the calls that do not compile, and what the macros know of lists under each compiler. */
 #undef AXLE_NO_LINES
 #include "axle/axle.h"
 
@@ -96,7 +97,7 @@ static AX_BODY(short_scan) {
   out[0] = end[0];
 }
 static AX_BODY(short_while) { AT, ax_while(AX_FN(is_small, 1, 1), AX_FN(doubled, 1, 1), AX_VALUES(), out); }
-static AX_BODY(short_if) { AT, ax_if(ax_full(AX_BOOL, 0, NULL, 1), AX_FN(sum, 2, 1), AX_FN(sum, 2, 1), AX_VALUES(in[0]), out); }
+static AX_BODY(short_if) { AT, ax_if(ax_full(AX_BOOL, AX_DIMS(), 1), AX_FN(sum, 2, 1), AX_FN(sum, 2, 1), AX_VALUES(in[0]), out); }
 static AX_BODY(short_tangents) {
   ax_value y, dy;
   AT, ax_jvp(AX_FN(sum, 2, 1), AX_FIRST(2), in, AX_VALUES(in[0]), &y, &dy);
@@ -122,9 +123,109 @@ static AX_BODY(short_limit) {
   const int64_t start[2] = {0}, limit[1] = {1};
   AT, out[0] = ax_slice(x, start, limit, NULL);
 }
+/* Arrays whose length is found as the program runs. */
+static AX_BODY(short_measured) {
+  const int *count = context;
+  ax_value found[*count];
+  AT, ax_closed_call(AX_FN(both, 2, 2), in, found);
+  out[0] = found[0];
+}
+static AX_BODY(short_split) {
+  ax_value part[1];
+  AT, ax_split(in[0], AX_DIMS(2, 2), 0, part);
+  out[0] = part[0];
+}
+static AX_BODY(short_sorted) {
+  ax_value sorted[1];
+  AT, ax_sort_together(AX_LIST(2, in), 0, 1, sorted);
+  out[0] = sorted[0];
+}
+static AX_BODY(short_pure_callback) {
+  const ax_type types[] = {AX_TYPE(AX_F32, 4), AX_TYPE(AX_F32)};
+  ax_value given[1];
+  AT, ax_pure_callback(NULL, false, AX_VALUES(in[0]), AX_LIST(2, types), given);
+  out[0] = given[0];
+}
+static AX_BODY(short_io_callback) {
+  ax_value given[1];
+  AT, ax_io_callback(NULL, false, AX_VALUES(), AX_TYPES(AX_TYPE(AX_F32, 4), AX_TYPE(AX_F32)), given);
+  out[0] = given[0];
+}
+static AX_BODY(short_scoped) {
+  const ax_scratch scratch[2] = {{.type = AX_VMEM(AX_F32, 4)}, {.type = AX_VMEM(AX_F32, 4)}};
+  ax_value given[1];
+  AT, ax_run_scoped(scratch, NULL, AX_FN(both, 2, 2), given);
+  out[0] = given[0];
+}
+static AX_BODY(short_scratch) {
+  const ax_scratch scratch = {.type = AX_VMEM(AX_F32, 4)};
+  AT, ax_run_scoped(&scratch, NULL, AX_FN(sum, 2, 1), out);
+}
+static AX_BODY(short_kernel) {
+  const ax_type types[] = {AX_TYPE(AX_F32, 4), AX_TYPE(AX_F32, 4)};
+  ax_value given[1];
+  AT, ax_kernel_call((&(ax_kernel){.outs = {AX_LIST(2, types)}}), AX_FN(both, 4, 0), in, given);
+  out[0] = given[0];
+}
+static AX_BODY(short_kernel_operands) {
+  const ax_type type = AX_TYPE(AX_F32, 4);
+  ax_value x = in[0];
+  AT, ax_kernel_call((&(ax_kernel){.outs = {AX_LIST(1, &type)}}), AX_FN(sum, 3, 0), &x, out);
+}
+static AX_BODY(short_mpmd) {
+  const ax_core_mesh meshes[2] = {{.core = "one"}, {.core = "other"}};
+  const ax_fn bodies[1] = {AX_FN(sum, 3, 0)};
+  AT, ax_mpmd_map(AX_LIST(2, meshes), bodies, NULL, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+}
+static AX_BODY(short_mpmd_results) {
+  const ax_core_mesh mesh = {.core = "one"};
+  const ax_fn body = AX_FN(sum, 4, 0);
+  ax_value given[1];
+  AT, ax_mpmd_map(AX_LIST(1, &mesh), &body, NULL, in, AX_TYPES(AX_TYPE(AX_F32, 4), AX_TYPE(AX_F32, 4)), given);
+  out[0] = given[0];
+}
+static AX_BODY(short_map) {
+  ax_value half[1];
+  AT, ax_tree_map(ax_neg, AX_LIST(2, in), half);
+  out[0] = half[0];
+}
+static AX_BODY(short_zip) {
+  ax_value pair[2], b[1] = {in[1]};
+  AT, ax_tree_zip(ax_add, AX_LIST(2, in), b, pair);
+  out[0] = pair[0];
+}
+static AX_BODY(short_scaled) {
+  ax_value half[1];
+  AT, ax_tree_scale(0.5, AX_LIST(2, in), half);
+  out[0] = half[0];
+}
+static AX_BODY(short_unravelled) {
+  ax_value leaf[1];
+  AT, ax_tree_unravel(ax_tree_ravel(AX_LIST(2, in)), AX_LIST(2, in), leaf);
+  out[0] = leaf[0];
+}
+static AX_BODY(short_einsum) {
+  ax_value x = in[0];
+  AT, out[0] = ax_einsum("i,i->i", &x);
+}
+static AX_BODY(short_shuffle) {
+  const int64_t perm[1] = {0};
+  AT, out[0] = ax_pshuffle(in[0], "d", perm);
+}
+static AX_BODY(short_scales) {
+  const int64_t boundaries[2] = {10, 20};
+  const double scales[1] = {0.5};
+  ax_schedule schedule = ax_piecewise_constant_schedule(1, AX_LIST(2, boundaries), scales);
+  AT, out[0] = ax_schedule_at(&schedule, ax_full(AX_S32, AX_DIMS(), 0));
+}
+static AX_BODY(short_parts) {
+  const ax_schedule part = ax_constant_schedule(1);
+  ax_schedule schedule = ax_join_schedules(&part, AX_DIMS(10));
+  AT, out[0] = ax_schedule_at(&schedule, ax_full(AX_S32, AX_DIMS(), 0));
+}
 static AX_BODY(no_count) {
   const ax_fn *branches = context;
-  AT, ax_switch(ax_full(AX_S32, 0, NULL, 0), branches, in, out);
+  AT, ax_switch(ax_full(AX_S32, AX_DIMS(), 0), branches, in, out);
 }
 
 static void lists_in_traces_are_counted(void **state) {
@@ -151,15 +252,40 @@ static void lists_in_traces_are_counted(void **state) {
       {long_permutation, "transpose: the array has 2 dimensions, but the list has 3"},
       {short_start, "slice: the array has 1 dimension, but the list has 0"},
       {short_limit, "slice: the array has 2 dimensions, but the list has 1"},
+      {short_split, "split: there are 2 parts, but the list has 1"},
+      {short_sorted, "sort_together: the call gives 2 results, but the list has 1"},
+      {short_pure_callback, "pure_callback: the call gives 2 results, but the list has 1"},
+      {short_io_callback, "io_callback: the call gives 2 results, but the list has 1"},
+      {short_scoped, "run_scoped: the function gives 2 results, but the list has 1"},
+      {short_scratch, "run_scoped: the function takes 2 operands, but there are 1 scratch"},
+      {short_kernel, "kernel_call: the call gives 2 results, but the list has 1"},
+      {short_kernel_operands, "kernel_call: "},
+      {short_mpmd, "mpmd_map: the meshes take 2 functions, but the list has 1"},
+      {short_mpmd_results, "mpmd_map: the call gives 2 results, but the list has 1"},
+      {short_map, "tree_map: there are 2 values, but the list has 1"},
+      {short_zip, "tree_zip: a has 2 values, but the list has 1"},
+      {short_scaled, "tree_scale: there are 2 values, but the list has 1"},
+      {short_unravelled, "tree_unravel: there are 2 values, but the list has 1"},
+      {short_einsum, "1 operand, but subscripts for 2"},
+      {short_shuffle, "pshuffle: perm has 1 numbers; the group along \"d\" has 2 members"},
+      {short_scales, "piecewise_constant_schedule: the boundaries take 2 scales, but the list has 1"},
+      {short_parts, "join_schedules: the boundaries take 2 parts, but the list has 1"},
       {no_count, "switch: nothing says how many branches there are: AX_LIST(count, pointer) does"},
   };
   const ax_type type = AX_TYPE(AX_F32, 4);
+  ax_mesh axes;
+  TEST_OK(ax_mesh_parse("d=2", &axes));
   for (size_t i = 0; i < sizeof slips / sizeof slips[0]; i++) {
     ax_program *program;
     void *volatile context = &branch; /* what it points to is not known where it is used */
-    assert_int_equal(ax_trace(AX_CLOSURE(slips[i].body, 2, 1, context), AX_TYPES(type, type), &program), AX_INVALID_ARGUMENT);
+    assert_int_equal(ax_trace_on(&axes, AX_CLOSURE(slips[i].body, 2, 1, context), AX_TYPES(type, type), &program),
+                     AX_INVALID_ARGUMENT);
     expect_at(line, slips[i].message);
   }
+  int one = 1;
+  ax_program *program;
+  assert_int_equal(ax_trace(AX_CLOSURE(short_measured, 2, 1, &one), AX_TYPES(type, type), &program), AX_INVALID_ARGUMENT);
+  expect_at(line, "closed_call: the call gives 2 results, but the list has 1");
 }
 
 /* --- Lists in structs of options, which are the contexts of these bodies --- */
@@ -182,7 +308,7 @@ static AX_BODY(in_a_kernel) {
   ax_kernel kernel = *(const ax_kernel *)context;
   kernel.outs = (ax_type_list){1, &type};
   out[1] = in[1];
-  AT, ax_kernel_call(&kernel, AX_FN(nothing, 3, 0), 2, in, out);
+  AT, ax_kernel_call(&kernel, AX_FN(nothing, 3, 0), AX_LIST(2, in), out);
 }
 static AX_BODY(pipelined) {
   ax_pipeline_options options = *(const ax_pipeline_options *)context;
@@ -193,15 +319,15 @@ static AX_BODY(pipelined) {
 static AX_BODY(in_a_pipeline) {
   const ax_type type = ax_typeof(in[0]);
   out[1] = in[1];
-  ax_mpmd_map(1, &(ax_core_mesh){.core = "tensorcore"}, &AX_CLOSURE(pipelined, 3, 0, context), NULL, 2, in, 1, &type, out);
+  ax_mpmd_map(AX_LIST(1, &(ax_core_mesh){.core = "tensorcore"}), &AX_CLOSURE(pipelined, 3, 0, context), NULL, AX_LIST(2, in), AX_LIST(1, &type), out);
 }
 static AX_BODY(signals) { AT, ax_semaphore_signal(in[3], 1, (const ax_target_core *)context); }
 static AX_BODY(to_a_core) {
   const ax_type type = ax_typeof(in[0]);
-  const ax_kernel_options options = {.scratch = {AX_SCRATCH({.type = ax_semaphore_type(0, NULL)})}};
+  const ax_kernel_options options = {.scratch = {AX_SCRATCH({.type = ax_semaphore_type(AX_DIMS())})}};
   const ax_core_mesh cores = {.core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = 2}}}};
   out[1] = in[1];
-  ax_mpmd_map(1, &cores, &AX_CLOSURE(signals, 4, 0, context), &options, 2, in, 1, &type, out);
+  ax_mpmd_map(AX_LIST(1, &cores), &AX_CLOSURE(signals, 4, 0, context), &options, AX_LIST(2, in), AX_LIST(1, &type), out);
 }
 
 #define CONV(...) \
@@ -415,6 +541,83 @@ static void devices_are_counted(void **state) {
   ax_sharding_release(sharding);
 }
 
+static void lists_of_one_length_are_counted(void **state) {
+  (void)state;
+  const char *const names[2] = {"a", "b"}, *const specs[1] = {""};
+  const ax_type types[1] = {AX_TYPE(AX_F32, 4)};
+  float x[4] = {1, 2, 3, 4};
+  const ax_host_array hosts[1] = {ax_host_view(AX_F32, AX_DIMS(4), x)};
+  ax_treedef *def;
+  assert_int_equal(ax_treedef_create(AX_LIST(2, names), types, NULL, &def), AX_INVALID_ARGUMENT);
+  expect_at(__LINE__ - 1, "treedef_create: the names take 2 types, but the list has 1");
+  assert_int_equal(ax_treedef_create(AX_LIST(2, names), AX_TYPES(types[0], types[0]), specs, &def), AX_INVALID_ARGUMENT);
+  expect_at(__LINE__ - 1, "treedef_create: the names take 2 specs, but the list has 1");
+  TEST_OK(ax_treedef_create(AX_LIST(1, names), types, specs, &def));
+  assert_int_equal(ax_npz_write("/nowhere/x.npz", AX_LIST(2, names), hosts), AX_INVALID_ARGUMENT);
+  expect_at(__LINE__ - 1, "npz_write: the names take 2 arrays, but the list has 1");
+  ax_treedef *all;
+  assert_int_equal(ax_treedef_join("one; two", &def, &all), AX_INVALID_ARGUMENT);
+  expect_at(__LINE__ - 1, "treedef_join: \"one; two\" has 2 names for 1 parts");
+  ax_treedef_release(def);
+}
+
+static void lists_of_arrays_are_counted(void **state) {
+  (void)state;
+  const ax_type type = AX_TYPE(AX_F32, 4);
+  float x[4] = {1, 2, 3, 4};
+  const ax_host_array hosts[2] = {ax_host_view(AX_F32, AX_DIMS(4), x), ax_host_view(AX_F32, AX_DIMS(4), x)};
+  ax_runtime *runtime;
+  ax_mesh mesh;
+  ax_sharding *sharding;
+  ax_array *two[2], *one[1], *array;
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  TEST_OK(ax_mesh_parse("d=2", &mesh));
+  TEST_OK(ax_sharding_named(&mesh, "d", NULL, &sharding));
+  const ax_sharding *const both_ways[2] = {sharding, sharding};
+  assert_int_equal(ax_device_put_many(runtime, AX_LIST(2, both_ways), &hosts[1], two), AX_INVALID_ARGUMENT);
+  expect_at(__LINE__ - 1, "device_put_many: it takes 2 host arrays, but the list has 1");
+  assert_null(two[0]);
+  assert_null(two[1]);
+  assert_int_equal(ax_device_put_many(runtime, AX_LIST(2, both_ways), hosts, one), AX_INVALID_ARGUMENT);
+  expect_at(__LINE__ - 1, "device_put_many: the call gives 2 results, but the list has 1");
+  assert_null(one[0]);
+  TEST_OK(ax_device_put_many(runtime, AX_LIST(2, both_ways), hosts, two));
+  assert_int_equal(ax_array_reshard_many(AX_LIST(2, two), both_ways, one), AX_INVALID_ARGUMENT);
+  expect_at(__LINE__ - 1, "array_reshard_many: the call gives 2 results, but the list has 1");
+  assert_int_equal(ax_array_reshard_many(AX_LIST(2, two), &both_ways[1], two), AX_INVALID_ARGUMENT);
+  expect_at(__LINE__ - 1, "array_reshard_many: it takes 2 shardings, but the list has 1");
+  assert_null(two[0]);
+  const ax_part part = {.data = x, .bytes = 8};
+  assert_int_equal(ax_array_from_parts(runtime, &mesh, "d", &type, &part, &array), AX_INVALID_ARGUMENT);
+  expect_at(__LINE__ - 1, "array_from_parts: ");
+  assert_int_equal(ax_array_from_device_parts(runtime, sharding, &type, &part, &array), AX_INVALID_ARGUMENT);
+  expect_at(__LINE__ - 1, "array_from_device_parts: 1 for 2 devices");
+  assert_int_equal(ax_array_from_device_arrays(runtime, sharding, &type, one, &array), AX_INVALID_ARGUMENT);
+  expect_at(__LINE__ - 1, "array_from_device_arrays: 1 for 2 devices");
+  ax_sharding_release(sharding);
+  ax_runtime_release(runtime);
+}
+
+/* Memory in arrays whose length is found as the program runs. */
+static void measured_memory_is_counted(void **state) {
+  (void)state;
+  volatile int three = 3;
+  float x[three], y[4] = {1, 2, 3, 4};
+  memset(x, 0, sizeof x);
+  ax_runtime *runtime;
+  ax_array *array;
+  const ax_type type = AX_TYPE(AX_F32, 4);
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  assert_int_equal(ax_device_put_data(runtime, NULL, "", &type, x, &array), AX_INVALID_ARGUMENT);
+  expect_at(__LINE__ - 1, "f32[4] takes 16 bytes, but the memory in C has 12");
+  TEST_OK(ax_device_put_data(runtime, NULL, "", &type, y, &array));
+  assert_int_equal(ax_array_read(array, x, sizeof y), AX_INVALID_ARGUMENT);
+  expect_at(__LINE__ - 1, "array_read: ");
+  TEST_OK(ax_array_read(array, y, sizeof y));
+  ax_array_release(array);
+  ax_runtime_release(runtime);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(types_are_counted),
@@ -424,6 +627,9 @@ int main(void) {
       cmocka_unit_test(runs_are_counted),
       cmocka_unit_test(options_of_programs_are_counted),
       cmocka_unit_test(devices_are_counted),
+      cmocka_unit_test(lists_of_one_length_are_counted),
+      cmocka_unit_test(lists_of_arrays_are_counted),
+      cmocka_unit_test(measured_memory_is_counted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ static void host_arrays_have_what_c_says(void **state) {
                             AX_TYPE(AX_BOOL, 3),      AX_TYPE(AX_F32, 3, 4), AX_TYPE(AX_F64, 2, 2), AX_TYPE(AX_F32, 24)};
   const void *data[] = {x, row, &one, words, flags, x[1], row, x};
   for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
-    const ax_type got = ax_array_type(hosts[i].dtype, hosts[i].rank, hosts[i].dims);
+    const ax_type got = ax_array_type(hosts[i].dtype, AX_LIST(hosts[i].rank, hosts[i].dims));
     assert_true(ax_type_equal(&got, &wanted[i]));
     assert_ptr_equal(hosts[i].data, data[i]);
     assert_true(hosts[i].view);

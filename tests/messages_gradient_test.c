@@ -126,8 +126,8 @@ static void loss(const ax_value *in, ax_value *out, void *context) {
 }
 
 static ax_program *gradient_of(const moved *m) {
-  const ax_type types[] = {ax_array_type(AX_F32, 1, (const int64_t[]){2 * m->devices}),
-                           ax_array_type(AX_F32, 1, (const int64_t[]){2})};
+  const ax_type types[] = {ax_array_type(AX_F32, AX_DIMS(2 * m->devices)),
+                           ax_array_type(AX_F32, AX_DIMS(2))};
   ax_program *program, *gradient;
   TEST_OK(ax_trace(AX_CLOSURE(loss, 2, 1, (void *)m), types, &program));
   TEST_OK(ax_program_grad(program, AX_ARGS(0, 1), &gradient));

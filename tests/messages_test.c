@@ -81,7 +81,7 @@ static void refused(void **state) {
 
 static void traced(const ax_value *in, ax_value *out, void *context) {
   const int64_t pairs[][2] = {{0, 1}};
-  ax_type type = ax_array_type(AX_F32, 1, (const int64_t[]){2});
+  ax_type type = ax_array_type(AX_F32, AX_DIMS(2));
   out[0] = in[0];
   switch (*(const int *)context) {
     case 0: out[0] = ax_psend(in[0], "d", 1, pairs); break;
@@ -99,7 +99,7 @@ static void refused_while_tracing(void **state) {
                                       "which only precv takes"};
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse("d=2", &mesh));
-  ax_type type = ax_array_type(AX_F32, 1, (const int64_t[]){2});
+  ax_type type = ax_array_type(AX_F32, AX_DIMS(2));
   type.spread.varying = 1;
   for (int i = 0; i < (int)AX_COUNT(parts); i++) {
     ax_program *program;

@@ -153,7 +153,7 @@ static void uses_x(const ax_value *in, ax_value *out, void *context) {
 static void come_to_vary(const ax_value *in, ax_value *out, void *context) {
   const tracing *t = context;
   tracing inner = {t->kind, t->depth - 1, t->x, t->calls};
-  ax_value start = ax_full(AX_F64, 0, NULL, 0.5), made;
+  ax_value start = ax_full(AX_F64, AX_DIMS(), 0.5), made;
   if (t->depth == 0) {
     uses_x(in, out, context);
     return;
@@ -163,7 +163,7 @@ static void come_to_vary(const ax_value *in, ax_value *out, void *context) {
     case SCAN: ax_scan(AX_CLOSURE(come_to_vary, 1, 1, &inner), 1, 2, false, &start, &made); break;
     case WHILE: ax_while(AX_CLOSURE(stops, 1, 1, &inner), AX_CLOSURE(come_to_vary, 1, 1, &inner), &start, &made); break;
     default:
-      ax_if(ax_full(AX_BOOL, 0, NULL, 1), AX_CLOSURE(uses_x, 1, 1, &inner), AX_CLOSURE(come_to_vary, 1, 1, &inner), in, &made);
+      ax_if(ax_full(AX_BOOL, AX_DIMS(), 1), AX_CLOSURE(uses_x, 1, 1, &inner), AX_CLOSURE(come_to_vary, 1, 1, &inner), in, &made);
   }
   out[0] = ax_mul(made, in[0]);
 }
@@ -171,7 +171,7 @@ static void come_to_vary(const ax_value *in, ax_value *out, void *context) {
 static void begins(const ax_value *in, ax_value *out, void *context) {
   tracing *t = context;
   t->x = in[0];
-  ax_value start = ax_full(AX_F64, 0, NULL, 1);
+  ax_value start = ax_full(AX_F64, AX_DIMS(), 1);
   come_to_vary(&start, out, t);
 }
 

@@ -50,21 +50,21 @@ static void collectives(const ax_value *in, ax_value *out, void *context) {
   if (o->rank > 0) {
     ax_value copies[64];
     for (int64_t i = 0; i < n && i < 64; i++) copies[i] = ax_mul(x, ax_full_like(x, (double)(i + 1)));
-    ax_value many = n <= 64 ? ax_concatenate((uint32_t)n, copies, 0) : x;
+    ax_value many = n <= 64 ? ax_concatenate(AX_LIST((uint32_t)n, copies), 0) : x;
     if (n <= 64) made[count++] = ax_psum_scatter(many, o->axes, 0, true);
     if (n <= 64) made[count++] = ax_all_to_all(many, o->axes, 0, o->rank - 1, true);
-    made[count++] = ax_argmax(ax_concatenate(AX_VALUES(ax_reshape(ax_reduce_sum(x, AX_ALL_DIMS, false), 1, (int64_t[]){1}),
-                                                       ax_full(AX_F32, 1, (int64_t[]){1}, 0)),
+    made[count++] = ax_argmax(ax_concatenate(AX_VALUES(ax_reshape(ax_reduce_sum(x, AX_ALL_DIMS, false), AX_DIMS(1)),
+                                                       ax_full(AX_F32, AX_DIMS(1), 0)),
                                              0),
                               0, AX_S32);
   }
   ax_scan(AX_CLOSURE(step, 1, 1, context), 1, 2, false, &x, &made[count++]);
   ax_scan(AX_CLOSURE(step, 1, 1, context), 1, 0, false, &x, &made[count++]); /* no steps */
   out[0] = x;
-  out[1] = ax_full(AX_F32, 0, NULL, 0);
+  out[1] = ax_full(AX_F32, AX_DIMS(), 0);
   for (uint32_t i = 0; i < count; i++) {
     ax_value y = ax_convert_element_type(made[i], AX_F32);
-    out[1] = ax_add(out[1], ax_mul(ax_reduce_sum(y, AX_ALL_DIMS, false), ax_full(AX_F32, 0, NULL, 0.01 * (double)(i + 1))));
+    out[1] = ax_add(out[1], ax_mul(ax_reduce_sum(y, AX_ALL_DIMS, false), ax_full(AX_F32, AX_DIMS(), 0.01 * (double)(i + 1))));
   }
   out[1] = ax_psum(out[1], o->axes);
   out[2] = ax_psum(ax_add(x, x), o->axes);
@@ -83,7 +83,7 @@ static void on_mesh(const ax_value *in, ax_value *out, void *context) {
 static void run_odd(odd *o) {
   ax_mesh mesh;
   TEST_OK(ax_mesh_parse(o->mesh, &mesh));
-  ax_type type = ax_array_type(AX_F32, o->rank, o->dims);
+  ax_type type = ax_array_type(AX_F32, AX_LIST(o->rank, o->dims));
   if (o->rank > 0) type.dims[0] *= ax_mesh_devices(&mesh);
   ax_program *program = test_trace(on_mesh, o, &type, 1, 3);
   test_random_run(program, 5, false, 1e-3);
@@ -120,8 +120,8 @@ static void nothing(const ax_value *in, ax_value *out, void *context) { (void)in
 
 static void constants(const ax_value *in, ax_value *out, void *context) {
   (void)in, (void)context;
-  out[0] = ax_full(AX_F32, 0, NULL, 7);
-  out[1] = ax_iota(AX_S32, 1, (int64_t[]){3}, 0);
+  out[0] = ax_full(AX_F32, AX_DIMS(), 7);
+  out[1] = ax_iota(AX_S32, AX_DIMS(3), 0);
   out[2] = out[1];
 }
 

@@ -66,14 +66,14 @@ static void halve(const ax_value *in, ax_value *out, void *context) {
 
 static void is_large(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_gt(ax_reduce_max(in[0], AX_DIMS(0), false), ax_full(AX_F32, 0, NULL, 1));
+  out[0] = ax_gt(ax_reduce_max(in[0], AX_DIMS(0), false), ax_full(AX_F32, AX_DIMS(), 1));
 }
 
 static void moves(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   static const int64_t ring[][2] = {{0, 1}, {1, 2}, {2, 3}, {3, 0}};
   ax_value moved = ax_ppermute(in[0], "data", 4, ring), all = ax_all_gather(moved, "data", 0, true), chosen;
-  ax_if(ax_eq(ax_axis_index("data"), ax_full(AX_S32, 0, NULL, 1)), AX_FN(halve, 1, 1), AX_FN(halve, 1, 1), &moved, &chosen);
+  ax_if(ax_eq(ax_axis_index("data"), ax_full(AX_S32, AX_DIMS(), 1)), AX_FN(halve, 1, 1), AX_FN(halve, 1, 1), &moved, &chosen);
   ax_while(AX_FN(is_large, 1, 1), AX_FN(halve, 1, 1), &chosen, &out[0]);
   out[1] = ax_psum_scatter(all, "data", 0, true);
 }
@@ -92,7 +92,7 @@ static void messages(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   static const int64_t ring[][2] = {{0, 1}, {1, 0}}, one[][2] = {{1, 0}};
   ax_value moved = ax_precv(ax_psend(in[0], "data", 2, ring), ax_typeof(in[0]), "data", 2, ring);
-  ax_if(ax_eq(ax_axis_index("data"), ax_full(AX_S32, 0, NULL, 1)), AX_CLOSURE(send_to_next, 1, 1, one),
+  ax_if(ax_eq(ax_axis_index("data"), ax_full(AX_S32, AX_DIMS(), 1)), AX_CLOSURE(send_to_next, 1, 1, one),
         AX_CLOSURE(receive_half, 1, 1, one), &moved, out);
 }
 

@@ -13,7 +13,7 @@ static int one = 1, two = 2;
 
 static AX_BODY(calls_back) {
   const ax_type type = AX_TYPE(AX_F32, 2);
-  ax_pure_callback(context, false, 1, in, 1, &type, out);
+  ax_pure_callback(context, false, AX_LIST(1, in), AX_LIST(1, &type), out);
 }
 
 /* Leaves its block by return. */

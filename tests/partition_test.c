@@ -91,7 +91,7 @@ static ax_value communicated(maker *m, ax_value x, const char *axis) {
   switch (below(m, 4)) {
     case 0: return ax_mul(ax_psum(x, axis), ax_full_like(x, 0.5));
     case 1: return ax_axis_size(axis) > 1 ? ax_ppermute(x, axis, 2, swap) : x;
-    case 2: return ax_reduce_max(ax_all_gather(x, axis, 0, false), 1, &dimension, false);
+    case 2: return ax_reduce_max(ax_all_gather(x, axis, 0, false), AX_LIST(1, &dimension), false);
     default: return ax_add(x, ax_convert_element_type(ax_axis_index(axis), AX_F32));
   }
 }
@@ -164,13 +164,13 @@ static void branch_body(const ax_value *in, ax_value *out, void *context) {
 
 static void less(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_lt(in[1], ax_full(AX_S32, 0, NULL, 2));
+  out[0] = ax_lt(in[1], ax_full(AX_S32, AX_DIMS(), 2));
 }
 
 static void count(const ax_value *in, ax_value *out, void *context) {
   maker m = *(maker *)context;
   out[0] = mapped_once(&m, in[0], in[0], false);
-  out[1] = ax_add(in[1], ax_full(AX_S32, 0, NULL, 1));
+  out[1] = ax_add(in[1], ax_full(AX_S32, AX_DIMS(), 1));
 }
 
 static ax_value controlled(maker *m, ax_value x, ax_value y) {
@@ -194,12 +194,12 @@ static ax_value controlled(maker *m, ax_value x, ax_value y) {
     }
     case 1: {
       ax_value in[] = {x, y};
-      ax_switch(ax_full(AX_S32, 0, NULL, (double)below(m, 2)),
+      ax_switch(ax_full(AX_S32, AX_DIMS(), (double)below(m, 2)),
                 AX_FNS(AX_CLOSURE(branch_body, 2, 1, &first), AX_CLOSURE(branch_body, 2, 1, &second)), in, out);
       return out[0];
     }
     default: {
-      ax_value in[] = {x, ax_full(AX_S32, 0, NULL, 0)};
+      ax_value in[] = {x, ax_full(AX_S32, AX_DIMS(), 0)};
       ax_while(AX_CLOSURE(less, 2, 1, &first), AX_CLOSURE(count, 2, 2, &first), in, out);
       return ax_add(out[0], y);
     }
@@ -269,7 +269,7 @@ static ax_program *partition(const ax_program *program) {
 
 static void one_program(uint64_t seed, bool show) {
   maker m = {{seed}, &settings[seed % AX_COUNT(settings)], 2, seed % 2 == 0};
-  ax_type type = ax_array_type(AX_F32, 2, m.setting->dims), types[] = {type, type, type};
+  ax_type type = ax_array_type(AX_F32, AX_LIST(2, m.setting->dims)), types[] = {type, type, type};
   ax_program *program = test_trace(whole, &m, types, IN, OUT), *partitioned = partition(program);
   reads_back(partitioned);
   same_results(program, partitioned, seed + 1);
@@ -474,23 +474,23 @@ static void choice(const ax_value *in, ax_value *out, void *context) {
   const ax_fn branches[] = {AX_CLOSURE(given_on, 2, 1, context), AX_CLOSURE(changed, 2, 1, context),
                             AX_CLOSURE(nothing, 2, 1, context)};
   ax_value x = blockwise(context, in[0], in[1], "a"), operands[] = {x, in[1]}, made;
-  ax_switch(ax_full(AX_S32, 0, NULL, 1), AX_LIST(3, branches), operands, &made);
+  ax_switch(ax_full(AX_S32, AX_DIMS(), 1), AX_LIST(3, branches), operands, &made);
   out[0] = blockwise(context, made, in[1], "a");
 }
 
 static void three_times(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_lt(in[2], ax_full(AX_S32, 0, NULL, 3));
+  out[0] = ax_lt(in[2], ax_full(AX_S32, AX_DIMS(), 3));
 }
 static void another_time(const ax_value *in, ax_value *out, void *context) {
   ax_value pair[2];
   ax_closed_call(AX_CLOSURE(layer, 2, 2, context), in, pair);
   out[0] = pair[0];
   out[1] = in[1];
-  out[2] = ax_add(in[2], ax_full(AX_S32, 0, NULL, 1));
+  out[2] = ax_add(in[2], ax_full(AX_S32, AX_DIMS(), 1));
 }
 static void loop(const ax_value *in, ax_value *out, void *context) {
-  ax_value all[] = {in[0], in[1], ax_full(AX_S32, 0, NULL, 0)};
+  ax_value all[] = {in[0], in[1], ax_full(AX_S32, AX_DIMS(), 0)};
   ax_while(AX_CLOSURE(three_times, 3, 1, context), AX_CLOSURE(another_time, 3, 3, context), all, all);
   out[0] = all[0];
 }

@@ -217,7 +217,7 @@ static void check_axis(const test_instance *instance, uint32_t axis, way w) {
     fill_inputs(instance, program, in);
     for (uint32_t i = 0; i < program->in_count; i++)
       for (uint32_t lane = 0; lane < rest; lane++) {
-        ax_type type = ax_array_type(batched->types[i].dtype, batched->types[i].rank, batched->types[i].dims);
+        ax_type type = ax_array_type(batched->types[i].dtype, AX_LIST(batched->types[i].rank, batched->types[i].dims));
         ax_tensor *to = stacked[i * rest + lane] = test_tensor(type, NULL);
         for (int64_t member = 0; member < w.size; member++) {
           ax_tensor *from = in[i * lanes + lane_of(&program->axes, axis, lane, member)];

@@ -27,7 +27,7 @@ static ax_value operand(const trial *t, uint32_t i, ax_value x) {
   if (!t->linear[i]) return t->late ? ax_preduced(x, "d") : x;
   ax_type type = ax_typeof(x);
   if (type.dtype == AX_NO_DTYPE) return x;
-  x = ax_reshape(x, type.rank - 1, type.dims + 1);
+  x = ax_reshape(x, AX_LIST(type.rank - 1, type.dims + 1));
   return t->late ? ax_vary_unreduced_cast(x, "d", AX_UNREDUCED_SUM) : ax_psum(x, "d");
 }
 
@@ -64,7 +64,8 @@ static void loss(const ax_value *in, ax_value *out, void *context) {
   for (uint32_t k = 0; k < t->program->out_count; k++) {
     ax_type type = ax_typeof(made[k]);
     if (!ax_is_differentiable(type.dtype)) continue;
-    ax_value place = type.rank > 0 ? ax_iota(type.dtype, type.rank, type.dims, type.rank - 1) : ax_full(type.dtype, AX_DIMS(), 0);
+    ax_value place =
+        type.rank > 0 ? ax_iota(type.dtype, AX_LIST(type.rank, type.dims), type.rank - 1) : ax_full(type.dtype, AX_DIMS(), 0);
     out[0] = ax_add(out[0], ax_reduce_sum(ax_mul(made[k], ax_sub(place, ax_real(0.7))), AX_ALL_DIMS, false));
   }
 }

@@ -212,7 +212,7 @@ static void when_traced(void **state) {
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
     ax_type types[6];
     memcpy(types, good, sizeof types);
-    types[bad[i].operand] = ax_array_type(bad[i].dtype, bad[i].rank, bad[i].dims);
+    types[bad[i].operand] = ax_array_type(bad[i].dtype, AX_LIST(bad[i].rank, bad[i].dims));
     TEST_FAILS(trace(types, "d=2", NULL), AX_INVALID_ARGUMENT, bad[i].said);
   }
 }

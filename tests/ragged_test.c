@@ -86,9 +86,9 @@ static void exchange(const ax_value *in, ax_value *out, void *context) {
 }
 
 static void types_of(const layout *l, ax_type *types) {
-  types[0] = ax_array_type(AX_F32, 2, (int64_t[]){l->members * l->from_rows, l->columns});
-  types[1] = ax_array_type(AX_F32, 2, (int64_t[]){l->members * l->to_rows, l->columns});
-  for (int k = 0; k < tables; k++) types[2 + k] = ax_array_type(AX_S32, 1, (int64_t[]){l->members * slices_of(l)});
+  types[0] = ax_array_type(AX_F32, AX_DIMS(l->members * l->from_rows, l->columns));
+  types[1] = ax_array_type(AX_F32, AX_DIMS(l->members * l->to_rows, l->columns));
+  for (int k = 0; k < tables; k++) types[2 + k] = ax_array_type(AX_S32, AX_DIMS(l->members * slices_of(l)));
 }
 
 static ax_program *program_of(const shape *s, const ax_type *types, ax_function body, bool unchecked) {
@@ -108,7 +108,7 @@ static void inputs_of(const layout *l, test_random *random, ax_tensor **in) {
 static void compare_gradients(const layout *l, ax_program *program, ax_tensor **in, ax_tensor *t) {
   ax_program *gradient;
   ax_tensor *operands[7] = {in[0], in[1], in[2], in[3], in[4], in[5], t}, *got[2];
-  ax_tensor *operand = test_tensor(ax_array_type(AX_F32, 2, in[0]->dims), NULL), *output;
+  ax_tensor *operand = test_tensor(ax_array_type(AX_F32, AX_LIST(2, in[0]->dims)), NULL), *output;
   TEST_OK(ax_tensor_copy(t, &output));
   TEST_OK(ax_program_grad(program, AX_ARGS(0, 1), &gradient));
   for (int64_t i = 0; i < test_elems(operand); i++) test_set(operand, i, 0);
@@ -191,7 +191,7 @@ static void over_b(const ax_value *in, ax_value *out, void *context) {
     ax_vmap(AX_CLOSURE(one_member, 6, 1, context), in, out, &(ax_vmap_options){.axis_name = "b"});
     return;
   }
-  for (int k = 0; k < 6; k++) rows[k] = ax_squeeze(in[k], 1, (const int64_t[]){0});
+  for (int k = 0; k < 6; k++) rows[k] = ax_squeeze(in[k], AX_DIMS(0));
   one_member(rows, out, context);
   out[0] = ax_expand_dims(out[0], 0);
 }
@@ -203,7 +203,7 @@ static void over_a(const ax_value *in, ax_value *out, void *context) {
     ax_vmap(AX_CLOSURE(over_b, 6, 1, context), in, out, &(ax_vmap_options){.axis_name = "a"});
     return;
   }
-  for (int k = 0; k < 6; k++) rows[k] = ax_squeeze(in[k], 1, (const int64_t[]){0});
+  for (int k = 0; k < 6; k++) rows[k] = ax_squeeze(in[k], AX_DIMS(0));
   over_b(rows, out, context);
   out[0] = ax_expand_dims(out[0], 0);
 }
@@ -221,7 +221,7 @@ static ax_program *placed(const places *p, const ax_type *types) {
 /* [6 n, ..], by number of member, -> [2, 3, n, ..], where member (i, j) has number 3 i + j, or 2 j + i. */
 static ax_tensor *by_place(const ax_tensor *flat, bool b_first) {
   int64_t dims[AX_MAX_RANK] = {2, 3, flat->dims[0] / 6, flat->rank > 1 ? flat->dims[1] : 0}, part = test_elems(flat) / 6;
-  ax_tensor *placed = test_tensor(ax_array_type(flat->dtype, flat->rank + 2, dims), NULL);
+  ax_tensor *placed = test_tensor(ax_array_type(flat->dtype, AX_LIST(flat->rank + 2, dims)), NULL);
   for (int64_t place = 0; place < 6; place++)
     for (int64_t i = 0; i < part; i++)
       test_set(placed, place * part + i, test_get(flat, (b_first ? place % 3 * 2 + place / 3 : place) * part + i));
@@ -231,7 +231,7 @@ static ax_tensor *by_place(const ax_tensor *flat, bool b_first) {
 static void compare_placed(const places *p, ax_tensor *const *in, const ax_tensor *wanted) {
   ax_type types[6];
   ax_tensor *got;
-  for (int k = 0; k < 6; k++) types[k] = ax_array_type(in[k]->dtype, in[k]->rank, in[k]->dims);
+  for (int k = 0; k < 6; k++) types[k] = ax_array_type(in[k]->dtype, AX_LIST(in[k]->rank, in[k]->dims));
   ax_program *program = placed(p, types);
   TEST_OK(ax_evaluate(program, in, &got));
   assert_true(test_same_tensors(got, wanted));
@@ -280,7 +280,7 @@ static void place_on_devices(const layout *l, test_random *random, bool b_first,
     int64_t dims[] = {2, 3, placed->dims[2], l->columns}, part = test_elems(placed) / 2;
     for (int device = 0; device < 2; device++) {
       int to = back && k < 2 ? 1 - k : k;
-      in[to * 2 + device] = test_random_tensor(random, ax_array_type(placed->dtype, placed->rank, dims), -1, 1);
+      in[to * 2 + device] = test_random_tensor(random, ax_array_type(placed->dtype, AX_LIST(placed->rank, dims)), -1, 1);
       for (int64_t i = 0; k >= 2 && i < 2 * part; i++) test_set(in[to * 2 + device], i, test_get(placed, device * part + i % part));
     }
     ax_tensor_release(placed);
@@ -302,7 +302,7 @@ static void written_out_is_the_same(void **state) {
     TEST_OK(ax_mesh_parse("a=2", &mesh));
     place_on_devices(&l, &random, b_first, back, in);
     for (int k = 0; k < 6; k++) {
-      types[k] = ax_array_type(in[2 * k]->dtype, in[2 * k]->rank, in[2 * k]->dims);
+      types[k] = ax_array_type(in[2 * k]->dtype, AX_LIST(in[2 * k]->rank, in[2 * k]->dims));
       types[k].spread.varying = 1;
     }
     TEST_OK(ax_trace_on(&mesh, AX_CLOSURE(bind_params, 6, 1, &params), types, &program));
@@ -344,14 +344,14 @@ static void scanned(const ax_value *in, ax_value *out, void *context) {
 
 static void below(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_lt(in[2], ax_full(AX_S32, 0, NULL, 3));
+  out[0] = ax_lt(in[2], ax_full(AX_S32, AX_DIMS(), 3));
 }
 static void counted(const ax_value *in, ax_value *out, void *context) {
   step(in, out, context);
-  out[2] = ax_add(in[2], ax_full(AX_S32, 0, NULL, 1));
+  out[2] = ax_add(in[2], ax_full(AX_S32, AX_DIMS(), 1));
 }
 static void repeated(const ax_value *in, ax_value *out, void *context) {
-  ax_value carries[3], start[] = {in[0], in[1], ax_full(AX_S32, 0, NULL, 0)};
+  ax_value carries[3], start[] = {in[0], in[1], ax_full(AX_S32, AX_DIMS(), 0)};
   ax_while(AX_FN(below, 3, 1), AX_CLOSURE(counted, 3, 3, &(outer){in, context}), start, carries);
   out[0] = carries[1];
 }
@@ -419,7 +419,7 @@ static void in_programs(void **state) {
    stands. */
 static ax_tensor *spread_out(const ax_tensor *one, int64_t members, int64_t all, const int64_t *place) {
   int64_t dims[] = {one->dims[0] / members * all, one->dims[1]}, part = test_elems(one) / members;
-  ax_tensor *out = test_tensor(ax_array_type(one->dtype, one->rank, dims), NULL);
+  ax_tensor *out = test_tensor(ax_array_type(one->dtype, AX_LIST(one->rank, dims)), NULL);
   for (int64_t m = 0; m < all; m++)
     for (int64_t i = 0; i < part; i++) test_set(out, place[m] * part + i, test_get(one, m % members * part + i));
   return out;
@@ -446,7 +446,7 @@ static void groups_of_any_order(void **state) {
     put_rows(&l, one[0], made);
     for (int k = 0; k < 6; k++) {
       in[k] = spread_out(one[k], s->members, rows[r].all, rows[r].place);
-      types[k] = ax_array_type(in[k]->dtype, in[k]->rank, in[k]->dims);
+      types[k] = ax_array_type(in[k]->dtype, AX_LIST(in[k]->rank, in[k]->dims));
     }
     wanted = spread_out(made, s->members, rows[r].all, rows[r].place);
     ax_program *program = program_of(s, types, exchange, r % 2 == 0);

@@ -40,7 +40,7 @@ static ax_value make_region(maker *m, ax_value x) {
       break;
     }
     default: {
-      ax_value start[] = {ax_full(AX_S32, 0, NULL, 0), x};
+      ax_value start[] = {ax_full(AX_S32, AX_DIMS(), 0), x};
       ax_while(AX_FN(is_small, 2, 1), AX_CLOSURE(make_step, 2, 2, m), start, made);
       made[0] = made[1];
     }
@@ -53,12 +53,12 @@ static ax_value make_one(maker *m, ax_value x) {
   ax_value y = x, all;
   const ax_type type = ax_typeof(x);
   switch (below(m, 9)) {
-    case 0: ax_debug_print("o {:.4f}", true, 1, &x); return x;
-    case 1: ax_debug_print("u {:.4f}", false, 1, &x); return x;
-    case 2: ax_debug_print("o once", true, 0, NULL); return ax_sin(x);
-    case 3: ax_io_callback(m->count, true, 1, &x, 1, &type, &y); return ax_sub(y, ax_real(1));
-    case 4: ax_io_callback(m->count, false, 1, &x, 0, NULL, NULL); return x;
-    case 5: ax_pure_callback(m->count, false, 1, &x, 1, &type, &y); return ax_sub(y, ax_real(1));
+    case 0: ax_debug_print("o {:.4f}", true, AX_LIST(1, &x)); return x;
+    case 1: ax_debug_print("u {:.4f}", false, AX_LIST(1, &x)); return x;
+    case 2: ax_debug_print("o once", true, AX_VALUES()); return ax_sin(x);
+    case 3: ax_io_callback(m->count, true, AX_LIST(1, &x), AX_LIST(1, &type), &y); return ax_sub(y, ax_real(1));
+    case 4: ax_io_callback(m->count, false, AX_LIST(1, &x), AX_TYPES(), NULL); return x;
+    case 5: ax_pure_callback(m->count, false, AX_LIST(1, &x), AX_LIST(1, &type), &y); return ax_sub(y, ax_real(1));
     case 6: all = ax_pmean(x, "d"); return ax_add(ax_mul(x, ax_real(0.5)), all);
     default: return m->depth < 3 && m->left > 0 ? make_region(m, x) : ax_sin(x);
   }

@@ -29,7 +29,7 @@ typedef struct maker {
 static const int64_t dims[] = {SIDE, SIDE};
 
 static int below(maker *m, int64_t n) { return (int)test_random_below(&m->random, n); }
-static ax_value integer(double value) { return ax_full(AX_S32, 0, NULL, value); }
+static ax_value integer(double value) { return ax_full(AX_S32, AX_DIMS(), value); }
 static ax_value scaled(ax_value x, double by) { return ax_mul(x, ax_full_like(x, by)); }
 static ax_value turned(ax_value x) { return ax_transpose(x, AX_DIMS(1, 0)); }
 static ax_value rows(ax_value x, int64_t from, int64_t to) {
@@ -93,7 +93,8 @@ static ax_value overwritten(maker *m, ax_value x, ax_value y) {
     case 0: from = rows(y, 1, 1 + PART); break;
     case 1: from = ax_tanh(rows(x, 1, 1 + PART)); break;
     default:
-      at = ax_mul(ax_add(ax_iota(AX_S32, 1, many, 0), place(m)), ax_full(AX_S32, 1, many, 3)); /* many of them beyond the end */
+      at = ax_mul(ax_add(ax_iota(AX_S32, AX_LIST(1, many), 0), place(m)),
+                  ax_full(AX_S32, AX_LIST(1, many), 3)); /* many of them beyond the end */
       return scaled(ax_at_add(x, at, y, 0, NULL), 0.4);
   }
   return ax_dynamic_update_slice(x, from, AX_VALUES(place(m), integer(0)));
@@ -102,9 +103,9 @@ static ax_value overwritten(maker *m, ax_value x, ax_value y) {
 static ax_value moved(maker *m, ax_value x, ax_value y) {
   switch (below(m, 3)) {
     case 0: return ax_sort(x, 1);
-    case 1: return ax_concatenate(2, (ax_value[]){rows(x, 7, SIDE), ax_sin(rows(y, 0, 7))}, 0);
+    case 1: return ax_concatenate(AX_VALUES(rows(x, 7, SIDE), ax_sin(rows(y, 0, 7))), 0);
     default: {
-      ax_value sums = ax_reduce_sum(x, 1, (int64_t[]){1}, false);
+      ax_value sums = ax_reduce_sum(x, AX_DIMS(1), false);
       return ax_tanh(ax_mul(y, ax_broadcast_in_dim(sums, AX_LIST(2, dims), AX_DIMS(0))));
     }
   }
@@ -185,7 +186,7 @@ static AX_BODY(goes_on) {
   m.depth = 0;
   fill(&m, &p, 3);
   ax_value most = greatest(p.x[p.count - 1]);
-  out[0] = ax_and(out[0], ax_lt(m.collectives ? ax_pmax(most, "a") : most, ax_full(AX_F32, 0, NULL, 0.97)));
+  out[0] = ax_and(out[0], ax_lt(m.collectives ? ax_pmax(most, "a") : most, ax_full(AX_F32, AX_DIMS(), 0.97)));
 }
 
 static AX_BODY(part) {
@@ -214,7 +215,7 @@ static void scan_of_steps(maker *m, pool *p, maker *inner, ax_value *in, ax_valu
 /* Where all devices need not agree, which branch is taken may follow from the data. */
 static ax_value branched(maker *m, maker *first, maker *second, const ax_value *in) {
   ax_value index = below(m, 2) != 0 ? m->counter
-                                    : ax_convert_element_type(ax_lt(greatest(in[0]), ax_full(AX_F32, 0, NULL, 0.8)), AX_S32),
+                                    : ax_convert_element_type(ax_lt(greatest(in[0]), ax_full(AX_F32, AX_DIMS(), 0.8)), AX_S32),
            out;
   first->collectives = second->collectives = false;
   ax_switch(index, AX_FNS(AX_CLOSURE(part, 2, 1, first), AX_CLOSURE(part, 2, 1, second)), in, &out);
@@ -248,7 +249,7 @@ static void nested(maker *m, pool *p) {
       of_steps = true;
   }
   for (int i = 1 + below(m, of_steps ? LOOP : CARRIES); i < LOOP; i++) keep(p, out[i]); /* the others' last values are not read */
-  if (of_steps) keep(p, ax_reduce_max(out[LOOP], 1, (int64_t[]){0}, false));
+  if (of_steps) keep(p, ax_reduce_max(out[LOOP], AX_DIMS(0), false));
 }
 
 static AX_BODY(device) {

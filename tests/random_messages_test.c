@@ -288,7 +288,7 @@ static ax_value messages(const part *p, ax_value x) {
     return out;
   }
   if (e->loop == 2) {
-    ax_value in[] = {ax_full(AX_S32, 0, NULL, 0), x}, out[2];
+    ax_value in[] = {ax_full(AX_S32, AX_DIMS(), 0), x}, out[2];
     ax_while(AX_CLOSURE(while_test, 2, 1, p), AX_CLOSURE(while_step, 2, 2, p), in, out);
     return out[1];
   }

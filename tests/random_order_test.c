@@ -23,8 +23,8 @@ typedef struct maker {
 } maker;
 
 static int below(maker *m, int64_t n) { return (int)test_random_below(&m->random, n); }
-static ax_value number(double value) { return ax_full(AX_F32, 0, NULL, value); }
-static ax_value integer(double value) { return ax_full(AX_S32, 0, NULL, value); }
+static ax_value number(double value) { return ax_full(AX_F32, AX_DIMS(), value); }
+static ax_value integer(double value) { return ax_full(AX_S32, AX_DIMS(), value); }
 static ax_value scaled(ax_value x, double by) { return ax_mul(x, number(by)); }
 static const char *names(int set) { return set == A ? "a" : set == B ? "b" : "a,b"; }
 
@@ -44,7 +44,7 @@ static ax_value some(maker *m, int set) { /* of those that vary over no other ax
 static ax_value parts(ax_value x, int64_t n) {
   ax_value part[9];
   for (int64_t i = 0; i < n; i++) part[i] = scaled(ax_expand_dims(x, 0), 1 - 0.1 * (double)i);
-  return ax_concatenate((uint32_t)n, part, 0);
+  return ax_concatenate(AX_LIST((uint32_t)n, part), 0);
 }
 
 static ax_value communicated(maker *m, ax_value x, int over, bool varies) {
@@ -62,7 +62,7 @@ static ax_value communicated(maker *m, ax_value x, int over, bool varies) {
       return begun ? ax_done(ax_start(ax_pmax(x, axes))) : ax_pmax(x, axes);
     case 2:
       x = begun ? ax_done(ax_start(ax_all_gather_invariant(x, axes, 0, false))) : ax_all_gather_invariant(x, axes, 0, false);
-      return ax_reduce_max(x, 1, &first, false);
+      return ax_reduce_max(x, AX_LIST(1, &first), false);
     case 3:
       return ax_done(ax_psum_start(scaled(x, 0.3), axes));
     case 4:
@@ -71,7 +71,7 @@ static ax_value communicated(maker *m, ax_value x, int over, bool varies) {
     case 5:
       x = parts(x, n);
       x = begun ? ax_done(ax_all_to_all_start(x, axes, 0, 0, false)) : ax_all_to_all(x, axes, 0, 0, false);
-      return ax_reduce_sum(scaled(x, 0.3), 1, &first, false);
+      return ax_reduce_sum(scaled(x, 0.3), AX_LIST(1, &first), false);
     case 6:
       return begun ? ax_done(ax_pbroadcast_start(x, axes, n - 1)) : ax_pbroadcast(x, axes, below(m, n));
     default:
@@ -92,7 +92,7 @@ static ax_value communicated_inside(maker *m, ax_value x, int over) {
     case 1:
       return ax_done(ax_start(ax_pmax(x, axes)));
     case 2:
-      return ax_reduce_max(ax_all_gather_invariant(x, axes, 0, false), 1, &first, false);
+      return ax_reduce_max(ax_all_gather_invariant(x, axes, 0, false), AX_LIST(1, &first), false);
     default:
       return ax_pmin(ax_ppermute(x, "c", (uint32_t)(1 + below(m, 2)), (const int64_t[][2]){{0, 1}, {1, 0}}), axes);
   }
@@ -108,7 +108,7 @@ static ax_value computed(maker *m, int set) {
     case 1:
       return scaled(ax_add(x, y), 0.6);
     case 2:
-      return ax_sub(x, ax_expand_dims(ax_reduce_mean(y, 1, &row, false), row));
+      return ax_sub(x, ax_expand_dims(ax_reduce_mean(y, AX_LIST(1, &row), false), row));
     case 3:
       return ax_transpose(ax_tanh(x), turn);
     case 4:

@@ -22,10 +22,10 @@ typedef struct maker {
 
 static int64_t below(maker *m, int64_t n) { return test_random_below(&m->random, n); }
 static int64_t columns(const maker *m) { return NARROW * m->wide; }
-static ax_value number(const maker *m, double value) { return ax_full(m->dtype, 0, NULL, value); }
+static ax_value number(const maker *m, double value) { return ax_full(m->dtype, AX_DIMS(), value); }
 static ax_value greater(const maker *m, ax_value x, ax_value y) { return m->smooth ? ax_tanh(ax_add(x, y)) : ax_max(x, y); }
 static ax_value greatest(const maker *m, ax_value x, const int64_t *axes, uint32_t count) {
-  return m->smooth ? ax_tanh(ax_reduce_sum(x, count, axes, false)) : ax_reduce_max(x, count, axes, false);
+  return m->smooth ? ax_tanh(ax_reduce_sum(x, AX_LIST(count, axes), false)) : ax_reduce_max(x, AX_LIST(count, axes), false);
 }
 
 static const char *some_axes(maker *m) {
@@ -43,7 +43,7 @@ static ax_value needless(maker *m, ax_value x, ax_value y) {
     case 3: return ax_where(ax_lt(x, y), ax_sub(x, ax_full_like(x, 0)), x); /* smooth all the same */
     case 4: return ax_convert_element_type(ax_convert_element_type(x, AX_F64), m->dtype);
     case 5: return ax_transpose(ax_transpose(x, turn), turn);
-    default: return ax_reshape(ax_reshape(ax_reshape(x, 1, flat), 2, narrow), 2, dims);
+    default: return ax_reshape(ax_reshape(ax_reshape(x, AX_LIST(1, flat)), AX_LIST(2, narrow)), AX_LIST(2, dims));
   }
 }
 
@@ -72,7 +72,7 @@ static ax_value reshaped(maker *m, ax_value x) {
                 {3, {2, 2, 6}}, {3, {4, 1, 6}}, {4, {2, 2, 3, 2}}, {2, {4, 6}}};
   int64_t i = below(m, AX_COUNT(shapes)), dims[4];
   for (uint32_t d = 0; d < shapes[i].rank; d++) dims[d] = shapes[i].dims[d] * (d + 1 == shapes[i].rank ? m->wide : 1);
-  return ax_reshape(x, shapes[i].rank, dims);
+  return ax_reshape(x, AX_LIST(shapes[i].rank, dims));
 }
 
 static ax_value turned(maker *m, ax_value x) {
@@ -111,12 +111,12 @@ static ax_value viewed(maker *m, ax_value x, ax_value y) {
     ax_type type = ax_typeof(x);
     switch (below(m, 4)) {
       case 0: x = ax_tanh(x); break;
-      case 1: x = ax_add(x, ax_reshape(below(m, 2) == 0 ? first : y, type.rank, type.dims)); break;
+      case 1: x = ax_add(x, ax_reshape(below(m, 2) == 0 ? first : y, AX_LIST(type.rank, type.dims))); break;
       case 2: x = ax_mul(x, ax_full_like(x, 0.5)); break;
       default: break;
     }
   }
-  x = ax_reshape(x, 2, dims);
+  x = ax_reshape(x, AX_LIST(2, dims));
   return below(m, 2) == 0 ? x : ax_sub(x, first);
 }
 
@@ -129,13 +129,13 @@ static ax_value moved(maker *m, ax_value x, ax_value y) {
     case 7:
     case 8: return viewed(m, x, y);
     case 0: return ax_transpose(ax_tanh(ax_transpose(x, turn)), turn);
-    case 1: return ax_reshape(ax_add(ax_reshape(x, 1, flat), ax_reshape(y, 1, flat)), 2, dims);
+    case 1: return ax_reshape(ax_add(ax_reshape(x, AX_LIST(1, flat)), ax_reshape(y, AX_LIST(1, flat))), AX_LIST(2, dims));
     case 2: return ax_pad(ax_slice(x, starts, limits, NULL), number(m, 0.25), low, high, none);
-    case 3: return ax_sub(x, ax_expand_dims(ax_reduce_mean(x, 1, &axis, false), axis));
+    case 3: return ax_sub(x, ax_expand_dims(ax_reduce_mean(x, AX_LIST(1, &axis), false), axis));
     case 4: return ax_softmax(x, axis);
     default: {
       ax_value both[] = {ax_slice(x, none, AX_DIMS(2, columns(m)), NULL), ax_slice(y, AX_DIMS(2, 0), dims, NULL)};
-      return ax_concatenate(2, both, 0);
+      return ax_concatenate(AX_LIST(2, both), 0);
     }
   }
 }
@@ -156,10 +156,10 @@ static ax_value communicated(maker *m, ax_value x) {
     case 3: return ax_ppermute(x, "a", (uint32_t)(1 + below(m, 2)), swap);
     case 4: return greatest(m, ax_all_gather(x, axes, 0, false), &axis, 1);
     default: {
-      ax_value many = ax_reshape(x, 1, (int64_t[]){ROWS * columns(m)});
+      ax_value many = ax_reshape(x, AX_DIMS(ROWS * columns(m)));
       if (ROWS * columns(m) % n != 0) return m->smooth ? x : ax_pmin(x, axes);
       ax_value part = ax_psum_scatter(many, axes, 0, true);
-      return ax_mul(ax_reshape(ax_all_gather(part, axes, 0, true), 2, (int64_t[]){ROWS, columns(m)}), ax_full_like(x, 0.25));
+      return ax_mul(ax_reshape(ax_all_gather(part, axes, 0, true), AX_DIMS(ROWS, columns(m))), ax_full_like(x, 0.25));
     }
   }
 }
@@ -204,7 +204,7 @@ static ax_value branched(maker *m, ax_value x, ax_value y) {
   test_random_bits(&second.random);
   test_random_bits(&m->random);
   test_random_bits(&m->random);
-  ax_value index = varying ? ax_axis_index("a") : ax_full(AX_S32, 0, NULL, (double)below(m, 2)), out;
+  ax_value index = varying ? ax_axis_index("a") : ax_full(AX_S32, AX_DIMS(), (double)below(m, 2)), out;
   ax_value in[] = {x, y};
   const ax_fn bodies[] = {AX_CLOSURE(branch_body, 2, 1, &first), AX_CLOSURE(branch_body, 2, 1, &second)};
   ax_switch(index, AX_LIST(2, bodies), in, &out);

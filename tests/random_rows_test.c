@@ -23,30 +23,30 @@ static int64_t below(maker *m, int64_t n) { return test_random_below(&m->random,
 
 static ax_value row_sum(maker *m, ax_value x) {
   switch (below(m, m->smooth ? 2 : 4)) {
-    case 0: return ax_reduce_mean(x, 1, &last, true);
-    case 1: return ax_logsumexp(x, 1, &last, true);
-    case 2: return ax_reduce_max(x, 1, &last, true);
-    default: return ax_reduce_min(ax_abs(x), 1, &last, true);
+    case 0: return ax_reduce_mean(x, AX_LIST(1, &last), true);
+    case 1: return ax_logsumexp(x, AX_LIST(1, &last), true);
+    case 2: return ax_reduce_max(x, AX_LIST(1, &last), true);
+    default: return ax_reduce_min(ax_abs(x), AX_LIST(1, &last), true);
   }
 }
 
 static ax_value layernorm(ax_value x) {
-  ax_value centred = ax_sub(x, ax_reduce_mean(x, 1, &last, true));
-  return ax_mul(centred, ax_rsqrt(ax_add(ax_reduce_mean(ax_mul(centred, centred), 1, &last, true), ax_real(0.1))));
+  ax_value centred = ax_sub(x, ax_reduce_mean(x, AX_LIST(1, &last), true));
+  return ax_mul(centred, ax_rsqrt(ax_add(ax_reduce_mean(ax_mul(centred, centred), AX_LIST(1, &last), true), ax_real(0.1))));
 }
 
 /* Row i of the other is as far from the end, or what is in one column is in all. */
 static ax_value across(maker *m, ax_value x) {
   const int64_t rows = m->rank - 2;
-  if (below(m, 2) == 0) return ax_rev(x, 1, &rows);
-  return ax_sub(x, ax_reduce_mean(x, 1, &rows, true));
+  if (below(m, 2) == 0) return ax_rev(x, AX_LIST(1, &rows));
+  return ax_sub(x, ax_reduce_mean(x, AX_LIST(1, &rows), true));
 }
 
 static AX_BODY(halve) {
   maker *m = context;
   out[0] = ax_mul(ax_softmax(ax_add(in[0], in[1]), -1), ax_real(3));
   out[1] = ax_tanh(row_sum(m, out[0]));
-  out[1] = ax_mul(in[1], ax_broadcast_to(out[1], m->rank, m->dims));
+  out[1] = ax_mul(in[1], ax_broadcast_to(out[1], AX_LIST(m->rank, m->dims)));
 }
 
 static ax_value looped(maker *m, ax_value x, ax_value y) {
@@ -63,9 +63,9 @@ static ax_value attended(maker *m, ax_value x, ax_value y) {
   limit[rows] = 1 + below(m, most < 60 ? most : 60);
   if (limit[rows] > m->dims[rows]) limit[rows] = m->dims[rows];
   ax_value few = ax_slice(y, start, limit, NULL);
-  ax_value scores = ax_einsum(m->rank == 2 ? "qd,kd->qk" : "bqd,bkd->bqk", 2, (ax_value[]){ax_tanh(x), few});
+  ax_value scores = ax_einsum(m->rank == 2 ? "qd,kd->qk" : "bqd,bkd->bqk", AX_VALUES(ax_tanh(x), few));
   ax_value shares = ax_softmax(ax_mul(scores, ax_real(1 / (double)m->dims[rows + 1])), -1);
-  return ax_einsum(m->rank == 2 ? "qk,kd->qd" : "bqk,bkd->bqd", 2, (ax_value[]){shares, few});
+  return ax_einsum(m->rank == 2 ? "qk,kd->qd" : "bqk,bkd->bqd", AX_VALUES(shares, few));
 }
 
 static ax_value next(maker *m, ax_value x, ax_value y) {
@@ -73,12 +73,12 @@ static ax_value next(maker *m, ax_value x, ax_value y) {
     case 0: return ax_softmax(x, -1);
     case 1: return ax_log_softmax(x, -1);
     case 2: return layernorm(x);
-    case 3: return ax_add(y, ax_broadcast_to(row_sum(m, x), m->rank, m->dims));
-    case 4: return ax_mul(y, ax_broadcast_to(ax_tanh(ax_add(row_sum(m, x), row_sum(m, y))), m->rank, m->dims));
+    case 3: return ax_add(y, ax_broadcast_to(row_sum(m, x), AX_LIST(m->rank, m->dims)));
+    case 4: return ax_mul(y, ax_broadcast_to(ax_tanh(ax_add(row_sum(m, x), row_sum(m, y))), AX_LIST(m->rank, m->dims)));
     case 5: return ax_tanh(ax_mul(x, y));
     case 6: return across(m, x);
     case 7: return looped(m, x, y);
-    case 8: return ax_reshape(ax_logistic(ax_reshape(x, 1, (int64_t[]){ax_dims_elems(m->rank, m->dims)})), m->rank, m->dims);
+    case 8: return ax_reshape(ax_logistic(ax_reshape(x, AX_DIMS(ax_dims_elems(m->rank, m->dims)))), AX_LIST(m->rank, m->dims));
     case 9:
     case 10: return attended(m, x, y);
     default: return ax_sub(ax_mul(x, ax_real(0.5)), y);
@@ -110,7 +110,7 @@ static void one_program(uint64_t seed, bool show) {
              .dtype = dtypes[seed % AX_COUNT(dtypes)],
              .smooth = seed % 3 == 0};
   for (uint32_t d = 0; d < m.rank; d++) m.dims[d] = shapes[seed % AX_COUNT(shapes)].dims[d];
-  const ax_type type = ax_array_type(m.dtype, m.rank, m.dims), types[] = {type, type};
+  const ax_type type = ax_array_type(m.dtype, AX_LIST(m.rank, m.dims)), types[] = {type, type};
   ax_program *program = m.smooth ? test_trace(loss, &m, types, IN, 1) : test_trace(chain, &m, types, IN, OUT), *grad;
   if (m.smooth) {
     TEST_OK(ax_program_value_and_grad(program, test_args((bool[IN]){true, true}, IN), &grad));

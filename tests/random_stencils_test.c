@@ -18,7 +18,7 @@ static int64_t below(maker *m, int64_t count) { return (int64_t)(test_random_bit
 
 static ax_value number(maker *m) {
   const int64_t least = m->dtype == AX_U16 ? 0 : -2;
-  return ax_full(m->dtype, 0, NULL, below(m, 3) == 0 ? 0 : (double)(least + below(m, 5)));
+  return ax_full(m->dtype, AX_DIMS(), below(m, 3) == 0 ? 0 : (double)(least + below(m, 5)));
 }
 
 /* Between low and high of padding, the sum of which is 0. */
@@ -70,7 +70,7 @@ static ax_value elsewhere(maker *m, ax_value x) {
     case 4:
     case 5: return rolled(m, x);
     case 6: return reflected(m, x);
-    default: return ax_rev(x, 1, &d);
+    default: return ax_rev(x, AX_LIST(1, &d));
   }
 }
 
@@ -114,7 +114,7 @@ static void one(uint64_t seed, bool show) {
     if (m.dims[d] > room) m.dims[d] = room;
     room /= m.dims[d];
   }
-  ax_type type = ax_array_type(m.dtype, m.rank, m.dims);
+  ax_type type = ax_array_type(m.dtype, AX_LIST(m.rank, m.dims));
   ax_program *program = test_trace(below(&m, 3) == 0 ? steps : stencil, &m, &type, 1, 1);
   if (show) test_show_program(program);
   ax_tensor *in = test_random_tensor(&m.random, type, -3, 3);

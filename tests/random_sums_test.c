@@ -128,7 +128,7 @@ static void one_program(uint64_t seed, bool show) {
                 batch = batches[test_random_below(&random, AX_COUNT(batches))];
   const maker m = {.random = {7 * seed + 3}, .side = side, .batch = batch, .depth = 2};
   const ax_type type =
-      batch > 0 ? ax_array_type(AX_S32, 3, (int64_t[]){batch, side, side}) : ax_array_type(AX_S32, 2, (int64_t[]){side, side});
+      batch > 0 ? ax_array_type(AX_S32, AX_DIMS(batch, side, side)) : ax_array_type(AX_S32, AX_DIMS(side, side));
   const ax_type types[IN] = {type, type, type, type, type};
   ax_program *program = test_trace(whole, (void *)(uintptr_t)&m, types, IN, OUT);
   ax_tensor *in[IN];

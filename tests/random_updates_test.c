@@ -20,7 +20,7 @@ typedef struct maker {
 } maker;
 
 static int below(maker *m, int64_t n) { return (int)test_random_below(&m->random, n); }
-static ax_value integer(double value) { return ax_full(AX_S32, 0, NULL, value); }
+static ax_value integer(double value) { return ax_full(AX_S32, AX_DIMS(), value); }
 static ax_value scaled(ax_value x, double by) { return ax_mul(x, ax_full_like(x, by)); }
 static bool differs(const maker *m, int v) { return m->spread && v >= VALUES / 2; }
 
@@ -34,7 +34,7 @@ static ax_value place(maker *m, ax_value x) {
     case 1: return m->counter;
     case 2: return ax_add(m->counter, integer(below(m, 7) - 3));
     case 3: return ax_sub(integer(ROWS - 1), m->counter);
-    default: return ax_reshape(ax_argmax(ax_slice(x, AX_DIMS(0, 0), AX_DIMS(ROWS, 1), NULL), 0, AX_S32), 0, NULL);
+    default: return ax_reshape(ax_argmax(ax_slice(x, AX_DIMS(0, 0), AX_DIMS(ROWS, 1), NULL), 0, AX_S32), AX_DIMS());
   }
 }
 
@@ -94,7 +94,7 @@ static void run_body(const ax_value *in, ax_value *out, void *context) {
   steps(&m, 1 + below(&m, STEPS));
   out[0] = ax_add(m.counter, integer(1));
   for (int v = 0; v < VALUES; v++) out[1 + v] = varied(&m, m.x[v], v);
-  if (b->rows) out[1 + VALUES] = ax_reshape(part_of(&m, m.x[below(&m, 2)], 1, COLUMNS - 1), 1, (int64_t[]){COLUMNS - 1});
+  if (b->rows) out[1 + VALUES] = ax_reshape(part_of(&m, m.x[below(&m, 2)], 1, COLUMNS - 1), AX_DIMS(COLUMNS - 1));
 }
 
 static void still_to_go(const ax_value *in, ax_value *out, void *context) {
@@ -119,7 +119,7 @@ static void nested(maker *m) {
     b.rows = true;
     in[1 + VALUES] = ax_slice(m->x[1], AX_DIMS(1, 0), AX_DIMS(1 + TRIPS, COLUMNS), NULL);
     ax_scan(AX_CLOSURE(run_body, 1 + VALUES + 1, 1 + VALUES + 1, &b), 1 + VALUES, TRIPS, below(m, 2) != 0, in, out);
-    ax_value back = ax_pad(out[1 + VALUES], ax_full(AX_F32, 0, NULL, 0), AX_DIMS(1, 0), AX_DIMS(ROWS - 1 - dims[0], 1),
+    ax_value back = ax_pad(out[1 + VALUES], ax_full(AX_F32, AX_DIMS(), 0), AX_DIMS(1, 0), AX_DIMS(ROWS - 1 - dims[0], 1),
                            AX_DIMS(0, 0));
     out[2] = ax_add(out[2], scaled(back, 0.5));
   } else if (what == 1) {
@@ -129,7 +129,7 @@ static void nested(maker *m) {
     ax_value index =
         below(m, 2) != 0
             ? m->counter
-            : ax_convert_element_type(ax_lt(ax_reduce_max(m->x[0], AX_ALL_DIMS, false), ax_full(AX_F32, 0, NULL, 0.7)), AX_S32);
+            : ax_convert_element_type(ax_lt(ax_reduce_max(m->x[0], AX_ALL_DIMS, false), ax_full(AX_F32, AX_DIMS(), 0.7)), AX_S32);
     in[0] = m->counter;
     ax_switch(index, AX_FNS(AX_CLOSURE(run_body, 1 + VALUES, 1 + VALUES, &b), AX_CLOSURE(run_body, 1 + VALUES, 1 + VALUES, &other)),
               in, out);
@@ -169,7 +169,7 @@ static void on_mesh(const ax_value *in, ax_value *out, void *context) {
 static void loss(const ax_value *in, ax_value *out, void *context) {
   ax_value results[OUT];
   on_mesh(in, results, context);
-  out[0] = ax_full(AX_F32, 0, NULL, 0);
+  out[0] = ax_full(AX_F32, AX_DIMS(), 0);
   for (int i = 0; i < OUT; i++) out[0] = ax_add(out[0], ax_reduce_sum(results[i], AX_ALL_DIMS, false));
 }
 

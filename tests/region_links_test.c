@@ -211,7 +211,7 @@ static void a_region_without_links_is_refused(void **state) {
   (void)state;
   ax_prim prim;
   ax_program *program;
-  const ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){3});
+  const ax_type type = ax_array_type(AX_F32, AX_DIMS(3));
   ax_fn function = {.function = bind_without, .in_count = 1, .out_count = 1, .context = &prim};
   assert_int_equal(ax_trace(function, &type, &program), AX_INTERNAL);
   assert_non_null(strstr(ax_message(), "associative_scan holds programs, but its record has no `links` rule"));

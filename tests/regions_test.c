@@ -173,7 +173,7 @@ static void check_all(ax_function function, void *context, const ax_type *types,
 
 /* --- cond --- */
 
-static ax_value constant(double value) { return ax_full(AX_F64, 0, NULL, value); }
+static ax_value constant(double value) { return ax_full(AX_F64, AX_DIMS(), value); }
 
 typedef struct captured {
   ax_value value;
@@ -207,10 +207,10 @@ static void test_cond(void **state) {
 static void choose(const ax_value *in, ax_value *out, void *context) {
   captured c[] = {{in[1], 0}, {in[1], 1}, {in[1], 2}};
   const ax_fn branches[] = {AX_CLOSURE(branch, 2, 2, &c[0]), AX_CLOSURE(branch, 2, 2, &c[1]), AX_CLOSURE(branch, 2, 2, &c[2])};
-  ax_value pair[2], xs[] = {ax_reshape(in[1], 1, (int64_t[]){1}), in[1]};
+  ax_value pair[2], xs[] = {ax_reshape(in[1], AX_DIMS(1)), in[1]};
   if (context != NULL) ax_if(ax_gt(in[0], constant(0)), branches[1], branches[0], xs, pair);
   else ax_switch(ax_convert_element_type(in[0], AX_S32), AX_LIST(3, branches), xs, pair);
-  out[0] = ax_reshape(pair[0], 0, NULL);
+  out[0] = ax_reshape(pair[0], AX_DIMS());
 }
 
 /* An index out of range is clamped; a bool chooses the first branch when false. */
@@ -246,7 +246,7 @@ static void cell(const ax_value *in, ax_value *out, void *context) {
   ax_value h = ax_tanh(ax_add(ax_matmul(w->w, in[0]), ax_add(in[3], w->b)));
   out[0] = h;
   out[1] = ax_add(in[1], ax_reduce_sum(ax_mul(h, h), AX_DIMS(0), false));
-  out[2] = ax_add(in[2], ax_full(AX_S32, 0, NULL, 1));
+  out[2] = ax_add(in[2], ax_full(AX_S32, AX_DIMS(), 1));
   if (w->permute) {
     out[0] = ax_mul(ax_broadcast_in_dim(in[1], AX_DIMS(2), NULL), ax_full_like(in[0], 0.5));
     out[1] = ax_reduce_sum(in[0], AX_DIMS(0), false);
@@ -258,7 +258,7 @@ static void cell(const ax_value *in, ax_value *out, void *context) {
 static void recur(const ax_value *in, ax_value *out, void *context) {
   const int *mode = context;
   weights w = {in[0], ax_exp(in[1]), (*mode & 2) != 0};
-  ax_value operands[] = {in[2], constant(0), ax_full(AX_S32, 0, NULL, 0), in[3], ax_mul(in[4], in[4])}, results[5];
+  ax_value operands[] = {in[2], constant(0), ax_full(AX_S32, AX_DIMS(), 0), in[3], ax_mul(in[4], in[4])}, results[5];
   ax_scan(AX_CLOSURE(cell, 5, 5, &w), 3, -1, (*mode & 1) != 0, operands, results);
   out[0] = results[0], out[1] = results[1], out[2] = results[3], out[3] = results[4];
 }
@@ -299,8 +299,8 @@ static void test_scan_nested(void **state) {
 static void no_steps(const ax_value *in, ax_value *out, void *context) {
   const int *mode = context;
   weights w = {in[0], in[1], false};
-  ax_value operands[] = {in[2], constant(7), ax_full(AX_S32, 0, NULL, 0), ax_full(AX_F64, 2, (int64_t[]){0, 2}, 0),
-                         ax_full(AX_F64, 1, (int64_t[]){0}, 0)};
+  ax_value operands[] = {in[2], constant(7), ax_full(AX_S32, AX_DIMS(), 0), ax_full(AX_F64, AX_DIMS(0, 2), 0),
+                         ax_full(AX_F64, AX_DIMS(0), 0)};
   ax_value results[5];
   ax_scan(AX_CLOSURE(cell, 5, 5, &w), 3, 0, *mode != 0, operands, results);
   for (int k = 0; k < 2; k++) out[k] = results[k];
@@ -415,14 +415,14 @@ static void other(const ax_value *in, ax_value *out, void *context) {
 static void loops(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value results[2], w = in[1], chosen;
-  ax_scan(AX_CLOSURE(step, 2, 2, &w), 1, -1, true, AX_VALUES(ax_full(AX_F64, 0, NULL, 0.5), in[0]), results);
+  ax_scan(AX_CLOSURE(step, 2, 2, &w), 1, -1, true, AX_VALUES(ax_full(AX_F64, AX_DIMS(), 0.5), in[0]), results);
   out[0] = ax_psum(results[0], "data");
   out[1] = results[1];
   ax_if(ax_gt(in[1], constant(0)), AX_CLOSURE(other, 1, 1, &w), AX_CLOSURE(same, 1, 1, &w), results, &chosen);
-  out[2] = ax_reshape(chosen, 1, (int64_t[]){1});
+  out[2] = ax_reshape(chosen, AX_DIMS(1));
   ax_if(ax_gt(results[0], constant(0)), AX_CLOSURE(same, 1, 1, &w), AX_CLOSURE(same, 1, 1, &w), &w, &chosen);
-  out[3] = ax_reshape(chosen, 1, (int64_t[]){1});
-  out[4] = ax_reshape(ax_mul(w, w), 1, (int64_t[]){1});
+  out[3] = ax_reshape(chosen, AX_DIMS(1));
+  out[4] = ax_reshape(ax_mul(w, w), AX_DIMS(1));
 }
 
 static void test_loops_on_mesh(void **state) {
@@ -582,7 +582,7 @@ static void wrong_carry(const ax_value *in, ax_value *out, void *context) {
 
 static void shorter(const ax_value *in, ax_value *out, void *context) {
   (void)in, (void)context;
-  out[0] = ax_full(AX_F64, 1, (int64_t[]){2}, 1);
+  out[0] = ax_full(AX_F64, AX_DIMS(2), 1);
 }
 
 static void identity(const ax_value *in, ax_value *out, void *context) {
@@ -627,7 +627,7 @@ static void test_mismatched(void **state) {
 static void all_regions(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value results[2], w = in[1], chosen, start = ax_psum(in[1], "data");
-  ax_scan(AX_CLOSURE(step, 2, 2, &w), 1, -1, false, AX_VALUES(ax_full(AX_F64, 0, NULL, 0.5), in[0]), results);
+  ax_scan(AX_CLOSURE(step, 2, 2, &w), 1, -1, false, AX_VALUES(ax_full(AX_F64, AX_DIMS(), 0.5), in[0]), results);
   ax_if(ax_gt(start, constant(0)), AX_CLOSURE(other, 1, 1, &w), AX_CLOSURE(same, 1, 1, &w), results, &chosen);
   out[0] = ax_add(results[0], chosen);
   out[1] = results[1];
@@ -637,12 +637,12 @@ static void all_regions(const ax_value *in, ax_value *out, void *context) {
 
 static void as_devices(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value x = ax_reshape(in[0], 1, (int64_t[]){4}), w = ax_reshape(in[1], 0, NULL), results[4];
+  ax_value x = ax_reshape(in[0], AX_DIMS(4)), w = ax_reshape(in[1], AX_DIMS()), results[4];
   all_regions((ax_value[]){x, w}, results, NULL);
-  out[0] = ax_reshape(results[0], 1, (int64_t[]){1});
+  out[0] = ax_reshape(results[0], AX_DIMS(1));
   out[1] = results[1];
   out[2] = results[2];
-  out[3] = ax_reshape(results[3], 1, (int64_t[]){1});
+  out[3] = ax_reshape(results[3], AX_DIMS(1));
 }
 
 static void test_named_axis(void **state) {

@@ -23,7 +23,7 @@ static void by_shard_map(const ax_value *in, ax_value *out, void *context) {
 }
 
 static void by_cond(const ax_value *in, ax_value *out, void *context) {
-  ax_value both[2], index = ax_gt(ax_reduce_sum(in[0], AX_ALL_DIMS, false), ax_full(AX_F64, 0, NULL, 0));
+  ax_value both[2], index = ax_gt(ax_reduce_sum(in[0], AX_ALL_DIMS, false), ax_full(AX_F64, AX_DIMS(), 0));
   ax_if(index, AX_FN(square_and_log, 1, 2), AX_FN(square_and_log, 1, 2), in, both);
   (void)context;
   out[0] = ax_reduce_sum(both[0], AX_ALL_DIMS, false);
@@ -38,7 +38,7 @@ static void sliced(const ax_value *in, ax_value *out, void *context) { /* carry 
 
 static void by_scan(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value zero = ax_full(AX_F64, 0, NULL, 0), results[3];
+  ax_value zero = ax_full(AX_F64, AX_DIMS(), 0), results[3];
   ax_scan(AX_FN(sliced, 3, 3), 2, -1, false, AX_VALUES(zero, zero, in[0]), results);
   out[0] = results[0];
 }
@@ -84,7 +84,7 @@ static void squared(const ax_value *in, ax_value *out, void *context) {
 static void in_place(const ax_value *in, ax_value *out, void *context) {
   ax_value x = in[0];
   ax_while(AX_FN(below_nine, 1, 1), AX_FN(doubled, 1, 1), &x, &x);
-  ax_switch(ax_full(AX_S32, 0, NULL, 1), AX_FNS(AX_FN(squared, 1, 1), AX_FN(doubled, 1, 1)), &x, &x);
+  ax_switch(ax_full(AX_S32, AX_DIMS(), 1), AX_FNS(AX_FN(squared, 1, 1), AX_FN(doubled, 1, 1)), &x, &x);
   ax_scan(AX_FN(doubled, 1, 1), 1, 2, false, &x, &x);
   ax_grad(AX_FN(squared, 1, 1), AX_FIRST(1), &x, &x);
   const char *specs[] = {""};

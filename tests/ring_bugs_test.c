@@ -58,7 +58,7 @@ typedef struct gather {
 } gather;
 
 static int arrivals(const gather *g, int side) { return side == LEFT ? g->n / 2 : (g->n - 1) / 2; }
-static ax_value number(int64_t i) { return ax_full_i64(AX_S32, 0, NULL, i); }
+static ax_value number(int64_t i) { return ax_full_i64(AX_S32, AX_DIMS(), i); }
 
 static ax_value ahead(const gather *g, int places) {
   ax_value at = ax_add(g->me, number(places + g->n));
@@ -167,14 +167,14 @@ static AX_BODY(kernel) {
   const int64_t slots[] = {g->slot_count, 2};
   ax_scratch scratch[8];
   for (int i = 0; i < 8; i += 4) {
-    scratch[i] = (ax_scratch){.type = ax_ref_type(AX_SPACE_VMEM, AX_F32, 2, slots)};
-    scratch[i + 1] = (ax_scratch){.type = ax_semaphore_type(0, NULL)};
-    scratch[i + 2] = (ax_scratch){.type = ax_dma_semaphore_type(0, NULL)};
-    scratch[i + 3] = (ax_scratch){.type = ax_dma_semaphore_type(1, slots)};
+    scratch[i] = (ax_scratch){.type = ax_ref_type(AX_SPACE_VMEM, AX_F32, AX_LIST(2, slots))};
+    scratch[i + 1] = (ax_scratch){.type = ax_semaphore_type(AX_DIMS())};
+    scratch[i + 2] = (ax_scratch){.type = ax_dma_semaphore_type(AX_DIMS())};
+    scratch[i + 3] = (ax_scratch){.type = ax_dma_semaphore_type(AX_LIST(1, slots))};
   }
-  const ax_type result = ax_array_type(AX_F32, 2, (int64_t[]){g->n, 2});
+  const ax_type result = ax_array_type(AX_F32, AX_DIMS(g->n, 2));
   const ax_kernel made = {.outs = {AX_TYPES(result)}, .options = {.name = "gather", .scratch = {AX_LIST(8, scratch)}}};
-  ax_kernel_call(&made, AX_CLOSURE(on_device, 10, 0, g), 1, in, out);
+  ax_kernel_call(&made, AX_CLOSURE(on_device, 10, 0, g), AX_LIST(1, in), out);
 }
 
 static AX_BODY(mapped) {
@@ -184,7 +184,7 @@ static AX_BODY(mapped) {
 }
 
 static ax_program *make(gather *g) {
-  const ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){2 * g->n});
+  const ax_type type = ax_array_type(AX_F32, AX_DIMS(2 * g->n));
   return test_trace(mapped, g, &type, 1, 1);
 }
 
@@ -257,7 +257,7 @@ static void replays(const ax_program *program, const char *schedule) {
 
 /* Evaluated, it ends, and with what the right one gives: the fault does not show. */
 static bool runs_well(const ax_program *program, int n) {
-  const ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){2 * n});
+  const ax_type type = ax_array_type(AX_F32, AX_DIMS(2 * n));
   ax_tensor *in, *out = NULL;
   TEST_OK(ax_tensor_create(&type, &in));
   for (int i = 0; i < 2 * n; i++) test_set(in, i, i + 2);

@@ -65,7 +65,7 @@ static ax_value said(maker *m, ax_value x) {
 static ax_value fitted(maker *m, ax_value y, ax_value x) {
   ax_type to = ax_typeof(x), from = ax_typeof(y);
   if (ax_same_shape(&to, &from)) return y;
-  if (ax_type_elems(&to) == ax_type_elems(&from)) return ax_reshape(y, to.rank, to.dims);
+  if (ax_type_elems(&to) == ax_type_elems(&from)) return ax_reshape(y, AX_LIST(to.rank, to.dims));
   int64_t where[AX_MAX_RANK];
   for (uint32_t d = 0; d < to.rank; d++)
     for (uint32_t e = 0; e < from.rank; e++) {
@@ -75,7 +75,7 @@ static ax_value fitted(maker *m, ax_value y, ax_value x) {
         if (k != e) others.v[others.count++] = k;
       where[0] = d;
       ax_value row =
-          below(m, 2) == 0 ? ax_reduce_sum(y, others.count, others.v, false) : ax_reduce_max(y, others.count, others.v, false);
+          below(m, 2) == 0 ? ax_reduce_sum(y, AX_LIST(others.count, others.v), false) : ax_reduce_max(y, AX_LIST(others.count, others.v), false);
       return ax_broadcast_in_dim(row, AX_LIST(to.rank, to.dims), where);
     }
   return ax_broadcast_in_dim(ax_reduce_min(y, AX_ALL_DIMS, false), AX_LIST(to.rank, to.dims), where);
@@ -103,7 +103,7 @@ static ax_value reshaped(maker *m, ax_value x) {
     else if (size % part == 0 && rank < 3) dims[rank++] = part, dims[rank++] = size / part;
     else dims[rank++] = size;
   }
-  return rank > 4 ? x : ax_reshape(x, rank, dims);
+  return rank > 4 ? x : ax_reshape(x, AX_LIST(rank, dims));
 }
 
 static ax_value turned(maker *m, ax_value x) {
@@ -157,7 +157,7 @@ static ax_value windowed(maker *m, ax_value x) {
   switch (below(m, 5)) {
     case 0: return ax_reduce_window_max(x, window, &options);
     case 1: return ax_reduce_window_min(x, window, &options);
-    case 2: return axis < type.rank ? ax_rev(x, 1, &axis) : x;
+    case 2: return axis < type.rank ? ax_rev(x, AX_LIST(1, &axis)) : x;
     case 3: return axis < type.rank ? ax_slice_in_dim(x, below(m, type.dims[axis]), AX_END, 1 + below(m, 3), axis) : x;
     default: return ax_reduce_window_sum(x, window, &options);
   }
@@ -182,7 +182,7 @@ static ax_value convolved(maker *m, ax_value x, ax_value y) {
     left[d - 2] = 1 + (below(m, 4) == 0);
     right[d - 2] = longer ? 1 : 1 + below(m, 2);
   }
-  ax_value shaped = ax_full(AX_S32, rank, kernel, 0);
+  ax_value shaped = ax_full(AX_S32, AX_LIST(rank, kernel), 0);
   const ax_conv_options options = {.strides = {rank - 2, stride},
                                    .low = {rank - 2, low},
                                    .high = {rank - 2, high},
@@ -191,7 +191,7 @@ static ax_value convolved(maker *m, ax_value x, ax_value y) {
                                    .feature_group_count = fg,
                                    .batch_group_count = bg};
   if (ax_dims_elems(rank, kernel) > MOST) return x;
-  return ax_conv_general_dilated(ax_reshape(x, rank, dims), fitted(m, y, shaped), &options);
+  return ax_conv_general_dilated(ax_reshape(x, AX_LIST(rank, dims)), fitted(m, y, shaped), &options);
 }
 
 static ax_value product(maker *m, ax_value x, ax_value y) {
@@ -215,10 +215,10 @@ static ax_value reduced(maker *m, ax_value x) {
   if (type.rank == 0) return x;
   int64_t axis = below(m, type.rank);
   switch (below(m, 5)) {
-    case 0: return ax_reduce_sum(x, 1, &axis, below(m, 2) == 0);
-    case 1: return ax_reduce_max(x, 1, &axis, false);
+    case 0: return ax_reduce_sum(x, AX_LIST(1, &axis), below(m, 2) == 0);
+    case 1: return ax_reduce_max(x, AX_LIST(1, &axis), false);
     case 2: return ax_argmax(x, axis, AX_S32);
-    case 3: return ax_add(x, ax_iota(AX_S32, type.rank, type.dims, axis));
+    case 3: return ax_add(x, ax_iota(AX_S32, AX_LIST(type.rank, type.dims), axis));
     default: return ax_reduce_min(x, AX_ALL_DIMS, false);
   }
 }
@@ -229,7 +229,7 @@ static ax_value indexed(maker *m, ax_value x) {
   if (type.rank == 0) return x;
   const int64_t axis = below(m, type.rank), count = 1 + below(m, 7);
   if (type.dims[axis] == 0) return x;
-  ax_value ids = ax_sub(ax_mul(ax_iota(AX_S32, 1, &count, 0), ax_integer(1 + below(m, 3))), ax_integer(below(m, 2)));
+  ax_value ids = ax_sub(ax_mul(ax_iota(AX_S32, AX_LIST(1, &count), 0), ax_integer(1 + below(m, 3))), ax_integer(below(m, 2)));
   ax_value rows = ax_mul(ax_take(x, ids, axis), ax_integer(2));
   switch (below(m, 6)) {
     case 0: return rows;
@@ -397,7 +397,7 @@ static ax_value controlled(maker *m, ax_value x, ax_value y) {
       return out[0];
     }
     case 2: {
-      ax_value in[] = {x, ax_full(AX_S32, 0, NULL, 0)};
+      ax_value in[] = {x, ax_full(AX_S32, AX_DIMS(), 0)};
       ax_while(AX_CLOSURE(less, 2, 1, &first), AX_CLOSURE(count, 2, 2, &first), in, out);
       return out[0];
     }
@@ -477,7 +477,7 @@ static void one_program(uint64_t seed, bool show) {
     int64_t dims[3];
     uint32_t rank = (uint32_t)below(&m, 4);
     for (uint32_t d = 0; d < rank; d++) dims[d] = sizes[below(&m, AX_COUNT(sizes))];
-    types[i] = ax_array_type(AX_S32, rank, dims);
+    types[i] = ax_array_type(AX_S32, AX_LIST(rank, dims));
     in[i] = test_random_tensor(&m.random, types[i], -9, 9);
   }
   ax_program *program = test_trace(whole, &m, types, IN, OUT);

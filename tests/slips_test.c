@@ -71,9 +71,9 @@ static void by_a_million(const ax_value *in, ax_value *out) {
 static void by_all_but_one(const ax_value *in, ax_value *out) {
   ax_vjp(AX_FN(same, 1, 1), AX_RANGE(1, UINT32_MAX), in, in, out, out);
 }
-static void joined_nothing(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_concatenate(2, NULL, 0); }
-static void raveled_nothing(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_tree_ravel(2, NULL); }
-static void norm_of_nothing(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_global_norm(2, NULL); }
+static void joined_nothing(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_concatenate(AX_LIST(2, NULL), 0); }
+static void raveled_nothing(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_tree_ravel(AX_LIST(2, NULL)); }
+static void norm_of_nothing(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_global_norm(AX_LIST(2, NULL)); }
 static void call_on_nothing(const ax_value *in, ax_value *out) { (void)in, ax_closed_call(AX_FN(same, 1, 1), NULL, out); }
 static void no_pairs(const ax_value *in, ax_value *out) { out[0] = ax_ppermute(in[0], "", 1, NULL); }
 static void no_such_dimension(const ax_value *in, ax_value *out) { out[0] = ax_all_gather(in[0], "", 9, true); }
@@ -305,11 +305,13 @@ static void arrays(void **state) {
   TEST_OK(ax_device_put_data(runtime, &mesh, "d", &spread, data, &array)); /* axis sets are not looked at, and not kept */
   assert_true(ax_type_equal(ax_array_typeof(array), &type));
   ax_array_release(array);
-  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, 4, NULL, &array), AX_INVALID_ARGUMENT, "there is no list of parts");
+  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, AX_LIST(4, NULL), &array), AX_INVALID_ARGUMENT,
+             "there is no list of parts");
   parts[2].data = NULL;
-  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, 4, parts, &array), AX_INVALID_ARGUMENT, "part 2 is at no address");
+  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, AX_LIST(4, parts), &array), AX_INVALID_ARGUMENT,
+             "part 2 is at no address");
   assert_int_equal(released, 0);
-  TEST_OK(ax_array_from_parts(runtime, &mesh, "d", &none, 4, nowhere, &array)); /* of no elements, nowhere */
+  TEST_OK(ax_array_from_parts(runtime, &mesh, "d", &none, AX_LIST(4, nowhere), &array)); /* of no elements, nowhere */
   ax_array_release(array);
   assert_int_equal(released, 4);
   ax_runtime_release(runtime);
@@ -328,9 +330,10 @@ static void files(void **state) {
   TEST_FAILS(ax_csv_read(NULL, &array), AX_INVALID_ARGUMENT, "there is no path");
   TEST_FAILS(ax_npy_write(NULL, &one), AX_INVALID_ARGUMENT, "there is no path");
   TEST_FAILS(ax_npy_write("/nowhere/x.npy", NULL), AX_INVALID_ARGUMENT, "there is no array");
-  TEST_FAILS(ax_npz_write(NULL, 1, (const char *[]){"a"}, &one), AX_INVALID_ARGUMENT, "there is no path");
-  TEST_FAILS(ax_npz_write("/nowhere/x.npz", 1, NULL, &one), AX_INVALID_ARGUMENT, "there is no list of names");
-  TEST_FAILS(ax_npz_write("/nowhere/x.npz", 1, (const char *[]){"a"}, NULL), AX_INVALID_ARGUMENT, "there is no list of arrays");
+  TEST_FAILS(ax_npz_write(NULL, AX_LIST(1, (const char *[]){"a"}), &one), AX_INVALID_ARGUMENT, "there is no path");
+  TEST_FAILS(ax_npz_write("/nowhere/x.npz", AX_LIST(1, NULL), &one), AX_INVALID_ARGUMENT, "there is no list of names");
+  TEST_FAILS(ax_npz_write("/nowhere/x.npz", AX_LIST(1, (const char *[]){"a"}), NULL), AX_INVALID_ARGUMENT,
+             "there is no list of arrays");
 }
 
 int main(void) {

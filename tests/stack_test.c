@@ -130,13 +130,14 @@ static void softmax(const ax_value *in, ax_value *out, void *context) {
 }
 static void normalised(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value centred = ax_sub(in[0], ax_reduce_mean(in[0], 1, &last, true));
-  out[0] = ax_mul(ax_mul(centred, ax_rsqrt(ax_add(ax_reduce_mean(ax_mul(centred, centred), 1, &last, true), ax_real(0.1)))), in[1]);
+  ax_value centred = ax_sub(in[0], ax_reduce_mean(in[0], AX_LIST(1, &last), true));
+  out[0] = ax_mul(
+      ax_mul(centred, ax_rsqrt(ax_add(ax_reduce_mean(ax_mul(centred, centred), AX_LIST(1, &last), true), ax_real(0.1)))), in[1]);
 }
 static void attention(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value shares = ax_softmax(ax_einsum("qd,kd->qk", 2, (ax_value[]){in[0], in[1]}), -1);
-  out[0] = ax_einsum("qk,kd->qd", 2, (ax_value[]){shares, in[1]});
+  ax_value shares = ax_softmax(ax_einsum("qd,kd->qk", AX_VALUES(in[0], in[1])), -1);
+  out[0] = ax_einsum("qk,kd->qd", AX_VALUES(shares, in[1]));
 }
 static void reductions(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -155,22 +156,22 @@ static void sorted(const ax_value *in, ax_value *out, void *context) {
   ax_value best[2];
   ax_top_k(in[1], 9, best);
   out[0] = ax_add(ax_sort(in[0], 1), ax_convert_element_type(ax_argsort(in[1], 0), AX_F32));
-  out[0] = ax_add(out[0], ax_reduce_sum(best[0], 1, &last, true));
+  out[0] = ax_add(out[0], ax_reduce_sum(best[0], AX_LIST(1, &last), true));
 }
 static void table(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value place = ax_convert_element_type(
-      ax_reshape(ax_slice(in[0], AX_DIMS(0, 0), AX_DIMS(512, 1), NULL), 1, (int64_t[]){512}), AX_S32);
+      ax_reshape(ax_slice(in[0], AX_DIMS(0, 0), AX_DIMS(512, 1), NULL), AX_DIMS(512)), AX_S32);
   ax_value rows = ax_take(in[1], ax_abs(place), 0);
   const ax_scatter_dims to_rows = {
       .update_window_dims = {AX_DIMS(1)}, .inserted_window_dims = {AX_DIMS(0)}, .scatter_dims_to_operand_dims = {AX_DIMS(0)}};
-  out[0] = ax_scatter_add(in[1], ax_reshape(ax_abs(place), 2, (int64_t[]){512, 1}), rows, &to_rows, NULL);
+  out[0] = ax_scatter_add(in[1], ax_reshape(ax_abs(place), AX_DIMS(512, 1)), rows, &to_rows, NULL);
   out[0] = ax_add(out[0], ax_cumsum(in[0], 1, false));
 }
 static void convolved(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value images = ax_reshape(in[0], 4, (int64_t[]){8, 16, 64, 64}),
-           weights = ax_reshape(ax_slice(in[1], AX_DIMS(0, 0), AX_DIMS(9, 256), NULL), 4, (int64_t[]){16, 16, 3, 3});
+  ax_value images = ax_reshape(in[0], AX_DIMS(8, 16, 64, 64)),
+           weights = ax_reshape(ax_slice(in[1], AX_DIMS(0, 0), AX_DIMS(9, 256), NULL), AX_DIMS(16, 16, 3, 3));
   out[0] = total(ax_mul(ax_tanh(ax_conv(images, weights, NULL, "SAME")), images));
   out[0] =
       ax_add(out[0], total(ax_reduce_window_max(images, AX_DIMS(1, 1, 2, 2),

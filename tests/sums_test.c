@@ -19,7 +19,7 @@ typedef struct sum_case {
 
 static void body(const ax_value *in, ax_value *out, void *context) {
   const sum_case *c = context;
-  out[0] = c->product ? ax_matmul(in[0], in[0]) : ax_reduce_sum(in[0], c->axis_count, c->axes, false);
+  out[0] = c->product ? ax_matmul(in[0], in[0]) : ax_reduce_sum(in[0], AX_LIST(c->axis_count, c->axes), false);
 }
 
 /* Half the distance from 1 to the next number. */
@@ -292,7 +292,7 @@ static void columns(const ax_value *in, ax_value *out, void *context) {
 static void with_ones(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   const ax_type type = ax_typeof(in[0]);
-  out[0] = ax_matmul(in[0], ax_full(type.dtype, 2, (int64_t[]){type.dims[1], 3}, 1));
+  out[0] = ax_matmul(in[0], ax_full(type.dtype, AX_DIMS(type.dims[1], 3), 1));
 }
 static void windows(const ax_value *in, ax_value *out, void *context) {
   const int64_t *size = context;

@@ -166,7 +166,7 @@ static void write_parts(subject *s, const char *kind, ax_array *const *arrays, a
     if (!cut(s, arrays[i], wholes[i], devices, &parts[i])) goto cleanup;
   }
   snprintf(path, sizeof path, "%s/%u.%s.npz", run.exports, run.exported, kind);
-  check(s, ax_npz_write(path, count, labels, parts), path);
+  check(s, ax_npz_write(path, AX_LIST(count, labels), parts), path);
 cleanup:
   for (uint32_t i = 0; i < count; i++) free(parts[i].data);
 }
@@ -431,7 +431,7 @@ static void run_case(subject *s) {
       test_release(tensors, i);
       return;
     }
-    types[i] = ax_array_type(array->dtype, array->rank, array->dims);
+    types[i] = ax_array_type(array->dtype, AX_LIST(array->rank, array->dims));
     tensors[i] = test_tensor(types[i], NULL);
     memcpy(tensors[i]->data, array->data, (size_t)ax_type_elems(&types[i]) * ax_dtype_bytes(array->dtype));
     add(&in, "in", i, in_spec(s, i));

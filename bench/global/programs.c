@@ -11,7 +11,7 @@
 
 #include "axle/axle.h"
 
-static ax_value einsum(const char *subscripts, ax_value a, ax_value b) { return ax_einsum(subscripts, 2, (ax_value[]){a, b}); }
+static ax_value einsum(const char *subscripts, ax_value a, ax_value b) { return ax_einsum(subscripts, AX_VALUES(a, b)); }
 
 static ax_value constrained(ax_value x, const char *mesh, const char *spec) {
   ax_mesh parsed;
@@ -79,7 +79,7 @@ static ax_value shifted(ax_value u, int64_t by, uint32_t d) {
   return ax_pad(u, ax_real(0), low, high, none);
 }
 static ax_value rolled(ax_value u, int64_t by, uint32_t d) {
-  return ax_concatenate(2, (ax_value[]){ax_slice_in_dim(u, -by, AX_END, 1, d), ax_slice_in_dim(u, 0, -by, 1, d)}, d);
+  return ax_concatenate(AX_VALUES(ax_slice_in_dim(u, -by, AX_END, 1, d), ax_slice_in_dim(u, 0, -by, 1, d)), d);
 }
 
 /* in: step, u[512,512], v */

@@ -7,7 +7,7 @@ static const ax_mesh mesh = {.count = 2, .axis = {{.name = "row", .size = SIDE},
 static ax_value chirp(double freq, ax_type type) {
   ax_value k = ax_iota(AX_F64, AX_DIMS(ax_type_elems(&type)), 0);
   ax_value wave = ax_sin(ax_mul(ax_mul(freq, k), k));
-  return ax_reshape(ax_convert_element_type(wave, type.dtype), type.rank, type.dims);
+  return ax_reshape(ax_convert_element_type(wave, type.dtype), AX_LIST(type.rank, type.dims));
 }
 
 /* Block (i, j) moves up by `up` j places and left by `left` i, around the torus. */
@@ -47,7 +47,7 @@ static AX_BODY(everything) {
   out[0] = ax_index(found[1], "5, :4");
   out[1] = ax_allclose(found[1], ax_matmul(args[0], args[1]), 1e-4, 1e-4);
   for (int i = 1; i < 4; i++)
-    out[1 + i] = ax_global_norm(1, &found[i]);
+    out[1 + i] = ax_global_norm(AX_VALUES(found[i]));
   out[5] = ax_index(found[3], "-1, -4:");
 }
 

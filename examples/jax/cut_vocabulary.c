@@ -7,7 +7,7 @@ static const ax_mesh mesh = {.count = 2, .axis = {{.name = "data", .size = 2},
 static ax_value chirp(double freq, ax_type type) {
   ax_value k = ax_iota(AX_F64, AX_DIMS(ax_type_elems(&type)), 0);
   ax_value wave = ax_sin(ax_mul(ax_mul(freq, k), k));
-  return ax_reshape(ax_convert_element_type(wave, type.dtype), type.rank, type.dims);
+  return ax_reshape(ax_convert_element_type(wave, type.dtype), AX_LIST(type.rank, type.dims));
 }
 
 /* x, w, labels -> loss. No device has more than its rows and columns of the logits. */
@@ -39,7 +39,7 @@ static AX_BODY(compare) {
   ax_value_and_grad(cut, AX_FIRST(2), args, found);
   ax_value_and_grad(AX_FN(full_loss, 3, 1), AX_FIRST(2), args, expected);
   for (int i = 0; i < 3; i++) {
-    out[2 * i] = i == 0 ? found[0] : ax_global_norm(1, &found[i]);
+    out[2 * i] = i == 0 ? found[0] : ax_global_norm(AX_VALUES(found[i]));
     out[2 * i + 1] = ax_allclose(found[i], expected[i], i == 0 ? 1e-5 : 1e-4, 1e-6);
   }
   out[6] = ax_index(found[2], ":2, -3:");

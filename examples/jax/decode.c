@@ -9,7 +9,7 @@ enum { WQ, WK, WV, WO, W1, W2, UNEMBED, EMBED, POSITION, PARAMS };
 static ax_value chirp(double freq, ax_type type) {
   ax_value k = ax_iota(AX_F64, AX_DIMS(ax_type_elems(&type)), 0);
   ax_value wave = ax_sin(ax_mul(ax_mul(freq, k), k));
-  return ax_reshape(ax_convert_element_type(wave, type.dtype), type.rank, type.dims);
+  return ax_reshape(ax_convert_element_type(wave, type.dtype), AX_LIST(type.rank, type.dims));
 }
 
 static ax_value weight(int i, int64_t rows, int64_t columns) {
@@ -62,7 +62,7 @@ static AX_BODY(everything) {
            logits = ax_slice_in_dim(made[1], PROMPT - 1, AX_END, 1, 1);
   out[0] = ax_concatenate(AX_VALUES(prompts, tokens), 1);
   out[1] = ax_reduce_max(ax_index(logits, ":, -1"), AX_DIMS(-1), false);
-  out[2] = ax_global_norm(1, &logits);
+  out[2] = ax_global_norm(AX_VALUES(logits));
 }
 
 int main(void) {

@@ -36,7 +36,7 @@ static AX_BODY(everything) {
   out[0] = ax_mul(0.5, ax_einsum("ij,ij->", AX_VALUES(u0, u0)));
   out[1] = found[0];
   out[2] = ax_index(found[1], "15, 10:14");
-  out[3] = ax_global_norm(1, &grad);
+  out[3] = ax_global_norm(AX_VALUES(grad));
   out[4] = ax_index(grad, "15, 10:14");
   out[5] = ax_stack(AX_VALUES(ax_index(grad, "0, 0"), ax_index(grad, "31, 23")), 0);
   /* The step is linear and symmetric, so <grad, u0> is twice the final energy. */

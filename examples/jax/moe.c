@@ -9,7 +9,7 @@ static const ax_mesh mesh = {.count = 1, .axis = {{.name = "expert", .size = 8}}
 static ax_value chirp(double freq, ax_type type) {
   ax_value k = ax_iota(AX_F64, AX_DIMS(ax_type_elems(&type)), 0);
   ax_value wave = ax_sin(ax_mul(ax_mul(freq, k), k));
-  return ax_reshape(ax_convert_element_type(wave, type.dtype), type.rank, type.dims);
+  return ax_reshape(ax_convert_element_type(wave, type.dtype), AX_LIST(type.rank, type.dims));
 }
 
 /* router, x -> one-hot dispatch [token, expert, slot], gates, balance loss, dropped tokens */
@@ -52,7 +52,7 @@ static AX_BODY(everything) {
   ax_fn loss = AX_SHARDED(&mesh, "; expert; expert; expert; expert -> ", AX_FN(loss_fn, 5, 3));
   ax_value_and_grad(loss, AX_FIRST(3), args, out);
   out[6] = ax_index(out[3], "0, :4");
-  out[3] = ax_global_norm(1, &out[3]);
+  out[3] = ax_global_norm(AX_VALUES(out[3]));
   for (int i = 4; i < 6; i++)
     out[i] = ax_sqrt(ax_reduce_sum(ax_square(out[i]), AX_DIMS(1, 2), false));
 }

@@ -9,7 +9,7 @@ static const ax_mesh mesh = {.count = 1, .axis = {{.name = "data", .size = 8}}};
 static ax_value chirp(double freq, ax_type type) {
   ax_value k = ax_iota(AX_F64, AX_DIMS(ax_type_elems(&type)), 0);
   ax_value wave = ax_sin(ax_mul(ax_mul(freq, k), k));
-  return ax_reshape(ax_convert_element_type(wave, type.dtype), type.rank, type.dims);
+  return ax_reshape(ax_convert_element_type(wave, type.dtype), AX_LIST(type.rank, type.dims));
 }
 
 /* w, x, y, on each device -> loss */

@@ -14,7 +14,7 @@ static ax_treedef *params_def;
 static ax_value chirp(double freq, ax_type type) {
   ax_value k = ax_iota(AX_F64, AX_DIMS(ax_type_elems(&type)), 0);
   ax_value wave = ax_sin(ax_mul(ax_mul(freq, k), k));
-  return ax_reshape(ax_convert_element_type(wave, type.dtype), type.rank, type.dims);
+  return ax_reshape(ax_convert_element_type(wave, type.dtype), AX_LIST(type.rank, type.dims));
 }
 
 /* w of each layer, b of each -> loss */
@@ -29,8 +29,8 @@ static AX_BODY(loss_fn) {
 /* x, label; the context is the parameters -> loss, grad, whether it was clipped */
 static AX_BODY(clipped_grad) {
   ax_value_and_grad(AX_CLOSURE(loss_fn, PARAMS, 1, in), AX_FIRST(PARAMS), context, out);
-  ax_value flat = ax_tree_ravel(PARAMS, out + 1), norm = ax_sqrt(ax_matmul(flat, flat));
-  ax_tree_scale(ax_min(1, ax_div(CLIP, norm)), PARAMS, out + 1, out + 1);
+  ax_value flat = ax_tree_ravel(AX_LIST(PARAMS, out + 1)), norm = ax_sqrt(ax_matmul(flat, flat));
+  ax_tree_scale(ax_min(1, ax_div(CLIP, norm)), AX_LIST(PARAMS, out + 1), out + 1);
   out[1 + PARAMS] = ax_convert_element_type(ax_gt(norm, CLIP), AX_F32);
 }
 
@@ -47,7 +47,7 @@ static AX_BODY(train_step) {
   ax_optimizer_update(&optimizer, params_def, out + GRAD, in + COUNT, in, out + COUNT, out);
   out[X] = in[X];
   out[LABEL] = in[LABEL];
-  out[NORM] = ax_global_norm(PARAMS, in);
+  out[NORM] = ax_global_norm(AX_LIST(PARAMS, in));
 }
 
 /* -> what the last step gives, with the losses, .. of all; the context is the step */
@@ -81,7 +81,7 @@ int main(int argc, char **argv) {
            ax_host_at(&out[CLIPPED], i));
   for (int i = 0; i < PARAMS; i++)
     names[i] = ax_treedef_name(params_def, i);
-  ax_must(ax_npz_write(path, PARAMS, names, out));
+  ax_must(ax_npz_write(path, AX_LIST(PARAMS, names), out));
   ax_must(ax_npz_read(path, &npz));
   remove(path);
   for (int i = 0; i < PARAMS; i++)

@@ -9,7 +9,7 @@ static const ax_mesh mesh = {.count = 1, .axis = {{.name = "stage", .size = STAG
 static ax_value chirp(double freq, ax_type type) {
   ax_value k = ax_iota(AX_F64, AX_DIMS(ax_type_elems(&type)), 0);
   ax_value wave = ax_sin(ax_mul(ax_mul(freq, k), k));
-  return ax_reshape(ax_convert_element_type(wave, type.dtype), type.rank, type.dims);
+  return ax_reshape(ax_convert_element_type(wave, type.dtype), AX_LIST(type.rank, type.dims));
 }
 
 /* w, b [stage, ..], x -> the stage's output */
@@ -61,7 +61,7 @@ static AX_BODY(compare) {
   out[6] = ax_sqrt(ax_reduce_sum(ax_square(out[1]), AX_DIMS(1, 2), false));
   out[7] = ax_sqrt(ax_reduce_sum(ax_square(out[2]), AX_DIMS(1), false));
   out[8] = ax_slice(out[3], AX_DIMS(3, 0, 0), AX_DIMS(4, 1, 4), NULL);
-  ax_value found = ax_tree_ravel(6, out), wanted = ax_tree_ravel(6, expected);
+  ax_value found = ax_tree_ravel(AX_LIST(6, out)), wanted = ax_tree_ravel(AX_LIST(6, expected));
   ax_value bound = ax_add(1e-6, ax_mul(1e-5, ax_abs(wanted)));
   out[9] = ax_reduce_and(ax_le(ax_abs(ax_sub(found, wanted)), bound), AX_ALL_DIMS, false);
 }

@@ -6,7 +6,7 @@ static const ax_mesh mesh = {.count = 1, .axis = {{.name = "time", .size = DEVIC
 static ax_value chirp(double freq, ax_type type) {
   ax_value k = ax_iota(AX_F64, AX_DIMS(ax_type_elems(&type)), 0);
   ax_value wave = ax_sin(ax_mul(ax_mul(freq, k), k));
-  return ax_reshape(ax_convert_element_type(wave, type.dtype), type.rank, type.dims);
+  return ax_reshape(ax_convert_element_type(wave, type.dtype), AX_LIST(type.rank, type.dims));
 }
 
 /* a, b -> h[t] = a[t] h[t-1] + b[t], from 0; the product of a up to t */
@@ -47,7 +47,7 @@ static AX_BODY(everything) {
   out[0] = ax_index(found[1], "-1");
   out[1] = ax_allclose(found[1], whole[0], 1e-4, 1e-5);
   for (int i = 1; i < 4; i++)
-    out[1 + i] = ax_global_norm(1, &found[i]);
+    out[1 + i] = ax_global_norm(AX_VALUES(found[i]));
   out[5] = ax_index(found[2], "64, :3");
 }
 

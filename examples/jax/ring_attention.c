@@ -8,7 +8,7 @@ static const ax_mesh mesh = {.count = 1, .axis = {{.name = "seq", .size = 8}}};
 static ax_value chirp(double freq, ax_type type) {
   ax_value k = ax_iota(AX_F64, AX_DIMS(ax_type_elems(&type)), 0);
   ax_value wave = ax_mul(2, ax_sin(ax_mul(ax_mul(freq, k), k)));
-  return ax_reshape(ax_convert_element_type(wave, type.dtype), type.rank, type.dims);
+  return ax_reshape(ax_convert_element_type(wave, type.dtype), AX_LIST(type.rank, type.dims));
 }
 
 static ax_value causal_scores(ax_value q, ax_value k, ax_value q_pos, ax_value k_pos) {
@@ -56,9 +56,9 @@ static AX_BODY(everything) {
   ax_value_and_grad(AX_CLOSURE(mean_square, 4, 2, &full), AX_FIRST(1), args, expected);
   ax_value_and_grad(AX_CLOSURE(mean_square, 4, 2, &ring), AX_FIRST(1), args, out);
   out[3] = ax_index(out[1], "1, 63, 3, :4");
-  out[4] = ax_global_norm(1, &out[1]);
+  out[4] = ax_global_norm(AX_VALUES(out[1]));
   out[5] = ax_allclose(out[1], expected[1], 1e-5, 1e-5);
-  out[6] = ax_global_norm(1, &out[2]);
+  out[6] = ax_global_norm(AX_VALUES(out[2]));
   out[7] = ax_allclose(out[2], expected[2], 1e-4, 1e-7);
 }
 

@@ -9,7 +9,7 @@ static const ax_mesh mesh = {.count = 1, .axis = {{.name = "model", .size = 4}}}
 static ax_value chirp(double freq, ax_type type) {
   ax_value k = ax_iota(AX_F64, AX_DIMS(ax_type_elems(&type)), 0);
   ax_value wave = ax_sin(ax_mul(ax_mul(freq, k), k));
-  return ax_reshape(ax_convert_element_type(wave, type.dtype), type.rank, type.dims);
+  return ax_reshape(ax_convert_element_type(wave, type.dtype), AX_LIST(type.rank, type.dims));
 }
 
 static ax_value layer_norm(ax_value x) {
@@ -57,7 +57,7 @@ static AX_BODY(derive) {
                      chirp(0.29, AX_TYPE(AX_F32, SEQ, DIM))};
   ax_value_and_grad(AX_CLOSURE(loss_fn, OPERANDS, 1, context), AX_FIRST(PARAMS), args, out);
   for (int i = 1; i <= PARAMS; i++)
-    out[i] = ax_global_norm(1, &out[i]);
+    out[i] = ax_global_norm(AX_VALUES(out[i]));
 }
 
 int main(void) {

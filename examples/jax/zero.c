@@ -12,7 +12,7 @@ static const ax_mesh mesh = {.count = 1, .axis = {{.name = "data", .size = 8}}};
 static ax_value chirp(double freq, ax_type type) {
   ax_value k = ax_iota(AX_F64, AX_DIMS(ax_type_elems(&type)), 0);
   ax_value wave = ax_sin(ax_mul(ax_mul(freq, k), k));
-  return ax_reshape(ax_convert_element_type(wave, type.dtype), type.rank, type.dims);
+  return ax_reshape(ax_convert_element_type(wave, type.dtype), AX_LIST(type.rank, type.dims));
 }
 
 /* w, b of each layer -> the mean square of the error */
@@ -25,7 +25,7 @@ static AX_BODY(loss_fn) {
 }
 
 static ax_value padded_ravel(const ax_value *params) {
-  ax_value flat = ax_tree_ravel(LEAVES, params);
+  ax_value flat = ax_tree_ravel(AX_LIST(LEAVES, params));
   return ax_pad(flat, 0, AX_DIMS(0), AX_DIMS(PADDED - ax_typeof(flat).dims[0]), AX_DIMS(0));
 }
 
@@ -48,7 +48,7 @@ static AX_BODY(train_step) {
   ax_value first = ax_mul(ax_axis_index("data"), shard),
            mine = ax_dynamic_slice_in_dim(padded_ravel(in), first, shard, 0);
   ax_value flat = ax_all_gather_invariant(ax_sub(mine, update), "data", 0, true);
-  ax_tree_unravel(flat, LEAVES, in, out);
+  ax_tree_unravel(flat, AX_LIST(LEAVES, in), out);
   out[X] = in[X];
   out[Y] = in[Y];
   out[LOSS] = ax_pmean(found[0], "data");
@@ -71,7 +71,7 @@ static AX_BODY(train) {
                           AX_FN(train_step, STATE, RESULTS));
   ax_scan(step, STATE, STEPS, false, state, state);
   out[0] = state[LOSS];
-  out[1] = ax_global_norm(LEAVES, state);
+  out[1] = ax_global_norm(AX_LIST(LEAVES, state));
   out[2] = ax_index(state[SHARD], "0");
 }
 

@@ -26,7 +26,7 @@ static AX_BODY(pipelined) {
 
 static AX_BODY(sum) {
   const ax_core_mesh core = {.core = "tensorcore"};
-  ax_mpmd_map(1, &core, &AX_FN(pipelined, 3, 0), NULL, 2, in, AX_TYPES(AX_TYPE(AX_F32, size)), out);
+  ax_mpmd_map(AX_LIST(1, &core), &AX_FN(pipelined, 3, 0), NULL, in, AX_TYPES(AX_TYPE(AX_F32, size)), out);
 }
 
 int main(void) {

@@ -41,7 +41,7 @@ static AX_BODY(by_core) {
 
 static AX_BODY(core_product) {
   const ax_core_mesh core = {.core = "tensorcore"};
-  ax_mpmd_map(1, &core, &AX_FN(by_core, 3, 0), NULL, 2, in, AX_TYPES(AX_TYPE(AX_F32, rows, columns)), out);
+  ax_mpmd_map(AX_LIST(1, &core), &AX_FN(by_core, 3, 0), NULL, in, AX_TYPES(AX_TYPE(AX_F32, rows, columns)), out);
 }
 
 /* --- Warpgroups: a pipeline along the sum for each tile of the result --- */
@@ -93,7 +93,8 @@ static AX_BODY(by_warpgroups) {
 
 static AX_BODY(warp_product) {
   const ax_core_mesh warpgroups = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = wgs + 1}}}, .threads = "wg"};
-  ax_mpmd_map(1, &warpgroups, &AX_FN(by_warpgroups, 3, 0), NULL, 2, in, AX_TYPES(AX_TYPE(AX_F32, rows, columns)), out);
+  ax_mpmd_map(AX_LIST(1, &warpgroups), &AX_FN(by_warpgroups, 3, 0), NULL, in, AX_TYPES(AX_TYPE(AX_F32, rows, columns)),
+              out);
 }
 
 static AX_BODY(all) {

@@ -48,11 +48,11 @@ static AX_BODY(squares) {
   const ax_core_mesh meshes[] = {{.core = "memory"}, {.core = "vector", .mesh = {.count = 1, .axis = {{.name = "lane", .size = vectors}}}}};
   const ax_fn bodies[] = {AX_FN(memory_core, refs, 0), AX_FN(vector_core, refs, 0)};
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, slots, width), .shared = true},
-                                {.type = ax_dma_semaphore_type(0, NULL), .core = "memory"},
-                                {.type = ax_semaphore_type(2, (const int64_t[]){slots, vectors}), .shared = true},
-                                {.type = ax_semaphore_type(1, (const int64_t[]){slots}), .shared = true}};
+                                {.type = ax_dma_semaphore_type(AX_DIMS()), .core = "memory"},
+                                {.type = ax_semaphore_type(AX_DIMS(slots, vectors)), .shared = true},
+                                {.type = ax_semaphore_type(AX_DIMS(slots)), .shared = true}};
   const ax_kernel_options options = {.name = "squares", .scratch = {AX_LIST(refs - 2, scratch)}};
-  ax_mpmd_map(2, meshes, bodies, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, blocks, width)), out);
+  ax_mpmd_map(AX_LIST(2, meshes), bodies, &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, blocks, width)), out);
 }
 
 static bool proved(const ax_program *program) {

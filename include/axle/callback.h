@@ -78,14 +78,14 @@ const char *ax_callback_name(const ax_callback *callback); /* borrowed */
    "broadcast_all".
    Errors (kept by the trace): no callback; no results; types that are no arrays'; operands that are unreduced. A derivative:
    AX_ABSENT. */
-void ax_pure_callback(ax_callback *callback, bool vectorized, uint32_t in_count, const ax_value *in, uint32_t out_count,
-                      const ax_type *out_types, ax_value *out);
+void ax_pure_callback(ax_callback *callback, bool vectorized, uint32_t in_count, const ax_value *in, uint32_t type_count,
+                      const ax_type *out_types, uint32_t out_count, ax_value *out);
 /* The same for a function with effects. The results differ between devices along all axes in scope. Batched, it is called for one
    element after the other; ordered, AX_ABSENT. In a branch or a loop whose predicate is batched: AX_ABSENT. As
    jax.experimental.io_callback, where ordered ones are for one device only. Errors besides: ordered, where devices go different
    ways (as of a collective there); a checkpoint that it stands in, which would call again. */
-void ax_io_callback(ax_callback *callback, bool ordered, uint32_t in_count, const ax_value *in, uint32_t out_count,
-                    const ax_type *out_types, ax_value *out);
+void ax_io_callback(ax_callback *callback, bool ordered, uint32_t in_count, const ax_value *in, uint32_t type_count,
+                    const ax_type *out_types, uint32_t out_count, ax_value *out);
 /* Gives text to ax_runtime_options.print: `format` with each {} replaced by the next value, and a newline.
    ax_debug_print("x={:.3f}", false, AX_VALUES(x)). A field is {} or {:[width][.precision][type]}, type one of e f g (floats), d x
    (integers); {{ and }} are braces. Arrays are nested lists; of dimensions longer than 6 in arrays of more than 1000 elements the
@@ -98,11 +98,16 @@ void ax_debug_print(const char *format, bool ordered, uint32_t count, const ax_v
 
 #pragma GCC visibility pop
 
+#ifndef __cplusplus /* lists, with their counts (axle/type.h) */
+#define ax_pure_callback(callback, vectorized, in, out_types, out) \
+  AX_LINED_VOID(pure_callback, callback, vectorized, AX_EXACTLY(in), AX_EXACTLY(out_types), AX_COUNTED(ax_value, out))
+#define ax_io_callback(callback, ordered, in, out_types, out) \
+  AX_LINED_VOID(io_callback, callback, ordered, AX_EXACTLY(in), AX_EXACTLY(out_types), AX_COUNTED(ax_value, out))
+#define ax_debug_print(format, ordered, values) AX_LINED_VOID(debug_print, format, ordered, AX_EXACTLY(values))
+#endif
+
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_callback_create(...) AX_LINED_STATUS(callback_create, __VA_ARGS__)
-#define ax_pure_callback(...) AX_LINED_VOID(pure_callback, __VA_ARGS__)
-#define ax_io_callback(...) AX_LINED_VOID(io_callback, __VA_ARGS__)
-#define ax_debug_print(...) AX_LINED_VOID(debug_print, __VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

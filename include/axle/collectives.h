@@ -206,6 +206,7 @@ static inline ax_fn ax_sharded_function(ax_sharded *sharded) {
 #pragma GCC visibility pop
 
 #ifndef __cplusplus /* lists, with their counts (axle/type.h) */
+#define ax_pshuffle(x, axes, perm) AX_LINED(pshuffle, x, axes, AX_COUNTED(int64_t, perm))
 #define ax_shard_map(mesh, specs, body, in, out) \
   AX_LINED_VOID(shard_map, mesh, specs, body, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
 #define ax_shard_map_unchecked(mesh, specs, body, in, out) \
@@ -228,7 +229,6 @@ static inline ax_fn ax_sharded_function(ax_sharded *sharded) {
 #define ax_top_level_all_gather(...) AX_LINED(top_level_all_gather, __VA_ARGS__)
 #define ax_pargmax(...) AX_LINED(pargmax, __VA_ARGS__)
 #define ax_pargmin(...) AX_LINED(pargmin, __VA_ARGS__)
-#define ax_pshuffle(...) AX_LINED(pshuffle, __VA_ARGS__)
 #define ax_pswapaxes(...) AX_LINED(pswapaxes, __VA_ARGS__)
 #define ax_pbroadcast(...) AX_LINED(pbroadcast, __VA_ARGS__)
 #define ax_pbroadcast_dynamic(...) AX_LINED(pbroadcast_dynamic, __VA_ARGS__)

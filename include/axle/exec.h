@@ -329,6 +329,8 @@ bool ax_array_is_ready(const ax_array *array);
 #define ax_array_read(array, data, bytes) AX_LINED_STATUS(array_read, array, AX_ELEMENT(data), data, AX_WITHIN(data, bytes))
 #define ax_device_put_data(runtime, mesh, spec, type, data, out) \
   AX_LINED_STATUS(device_put_data, runtime, mesh, spec, type, AX_MEMORY(data), out)
+#define ax_array_from_parts(runtime, mesh, spec, type, parts, out) \
+  AX_LINED_STATUS(array_from_parts, runtime, mesh, spec, type, AX_COUNTED(ax_part, parts), out)
 #define ax_jit(runtime, function, in_types, ...) AX_LINED_STATUS(jit, runtime, function, AX_COUNTED(ax_type, in_types), __VA_ARGS__)
 #define ax_jit_host(runtime, function, in, ...) \
   AX_LINED_STATUS(jit_host, runtime, function, AX_COUNTED(ax_host_array, in), __VA_ARGS__)
@@ -345,7 +347,6 @@ bool ax_array_is_ready(const ax_array *array);
 #define ax_runtime_create(...) AX_LINED_STATUS(runtime_create, __VA_ARGS__)
 #define ax_runtime_register(...) AX_LINED_STATUS(runtime_register, __VA_ARGS__)
 #define ax_array_shard(...) AX_LINED_STATUS(array_shard, __VA_ARGS__)
-#define ax_array_from_parts(...) AX_LINED_STATUS(array_from_parts, __VA_ARGS__)
 #define ax_array_part(...) AX_LINED_STATUS(array_part, __VA_ARGS__)
 #define ax_array_picture(...) AX_LINED_STATUS(array_picture, __VA_ARGS__)
 #define ax_compile(...) AX_LINED_STATUS(compile, __VA_ARGS__)

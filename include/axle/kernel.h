@@ -8,8 +8,8 @@
 
      static AX_BODY(add_kernel) { ax_ref_store(in[2], ax_add(ax_ref_load(in[0]), ax_ref_load(in[1]))); }
      ..
-     ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(8)}, .in_specs = {..}, .out_specs = {..}, .outs = {AX_TYPES(..)}},
-                    AX_FN(add_kernel, 3, 0), 2, in, out);
+     ax_kernel_call((&(ax_kernel){.grid = {AX_DIMS(8)}, .in_specs = {..}, .out_specs = {..}, .outs = {AX_TYPES(..)}}),
+                    AX_FN(add_kernel, 3, 0), in, out);
 
    Threads and time. Each core, each warpgroup and each copy under way goes on by itself. Only semaphores, barriers and the start of
    a copy order what two of them do. Two accesses of the same bytes that are not ordered, one of them a write, are a race, and the
@@ -164,7 +164,7 @@ typedef struct ax_scratch_list { /* {AX_SCRATCH({.type = AX_VMEM(AX_F32, 8)})}, 
 /* Runs `body` on refs that are made for it and gone after it: body: (one ref for each scratch) -> results, which are values.
    `along` names core axes whose cores come here together and get one scratch for all ("wg"); NULL: each core its own. As
    pl.run_scoped, collective_axes. */
-void ax_run_scoped(uint32_t count, const ax_scratch *scratch, const char *along, ax_fn body, ax_value *out);
+void ax_run_scoped(uint32_t count, const ax_scratch *scratch, const char *along, ax_fn body, uint32_t out_count, ax_value *out);
 
 /* --- Block specs --- */
 /* How an operand or result of a kernel over a grid is cut into blocks. {0}: the whole of it, in the mesh's default space. */
@@ -235,9 +235,11 @@ typedef struct ax_kernel {
 } ax_kernel;
 /* body: (refs of the blocks of operands, of results, of scratch) -> (). in: in_count arrays; out: kernel->outs.count. As
    pl.pallas_call.
-   body.in_count must be the number of operands, results and scratch together. Errors besides: semantics of another number than
-   the grid has dimensions, specs than there are operands or results, sizes of a block than its operand has dimensions. */
-void ax_kernel_call(const ax_kernel *kernel, ax_fn body, uint32_t in_count, const ax_value *in, ax_value *out);
+   body.in_count must be the number of operands, results and scratch together. A kernel that is written out in the call stands in
+   parentheses, because macros split arguments at the commas of braces: ax_kernel_call((&(ax_kernel){..}), ..). Errors besides:
+   semantics of another number than the grid has dimensions, specs than there are operands or results, sizes of a block than its
+   operand has dimensions. */
+void ax_kernel_call(const ax_kernel *kernel, ax_fn body, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out);
 
 /* A mesh of cores of a device. */
 typedef struct ax_core_mesh {
@@ -250,8 +252,9 @@ typedef struct ax_core_mesh {
 /* Several functions, each on its core mesh, at once on each device, over the same operands, results and scratch: bodies[i]: (refs
    of the whole operands, of the results, of scratch) -> (). outs: arrays; or refs, in whose space bodies have these results. As
    jax's mpmd_map: docs/mpmd.md. */
-void ax_mpmd_map(uint32_t mesh_count, const ax_core_mesh *meshes, const ax_fn *bodies, const ax_kernel_options *options, uint32_t in_count,
-                 const ax_value *in, uint32_t out_count, const ax_type *outs, ax_value *out);
+void ax_mpmd_map(uint32_t mesh_count, const ax_core_mesh *meshes, uint32_t body_count, const ax_fn *bodies,
+                 const ax_kernel_options *options, uint32_t in_count, const ax_value *in, uint32_t type_count, const ax_type *outs,
+                 uint32_t out_count, ax_value *out);
 
 /* --- Pipelines, within a kernel: written with the above (src/kernel/pipeline.c) --- */
 typedef struct ax_pipeline_options {
@@ -282,6 +285,19 @@ void ax_emit_pipeline_warp_specialized(const ax_warp_pipeline_options *options, 
 #pragma GCC visibility pop
 
 #ifndef __cplusplus /* lists, with their counts (axle/type.h) */
+#define ax_ref_type(space, dtype, dims) (ax_ref_type)(space, dtype, AX_EXACTLY(dims))
+#define ax_semaphore_type(dims) (ax_semaphore_type)(AX_EXACTLY(dims))
+#define ax_dma_semaphore_type(dims) (ax_dma_semaphore_type)(AX_EXACTLY(dims))
+#define ax_barrier_type(dims) (ax_barrier_type)(AX_EXACTLY(dims))
+#define ax_ref_transpose(ref, permutation) AX_LINED(ref_transpose, ref, AX_COUNTED(int64_t, permutation))
+#define ax_ref_reshape(ref, dims) AX_LINED(ref_reshape, ref, AX_EXACTLY(dims))
+#define ax_run_scoped(scratch, along, body, out) \
+  AX_LINED_VOID(run_scoped, AX_COUNTED(ax_scratch, scratch), along, body, AX_COUNTED(ax_value, out))
+#define ax_kernel_call(kernel, body, in, out) \
+  AX_LINED_VOID(kernel_call, kernel, body, AX_COUNTED(ax_value, in), AX_COUNTED(ax_value, out))
+#define ax_mpmd_map(meshes, bodies, options, in, outs, out)                                                               \
+  AX_LINED_VOID(mpmd_map, AX_EXACTLY(meshes), AX_COUNTED(ax_fn, bodies), options, AX_COUNTED(ax_value, in), \
+                AX_EXACTLY(outs), AX_COUNTED(ax_value, out))
 #define ax_ref_slice(ref, starts, sizes) AX_LINED(ref_slice, ref, AX_COUNTED(ax_value, starts), AX_COUNTED(int64_t, sizes))
 #define ax_ref_strided_slice(ref, starts, sizes, strides) \
   AX_LINED(ref_strided_slice, ref, AX_COUNTED(ax_value, starts), AX_COUNTED(int64_t, sizes), AX_COUNTED(int64_t, strides))
@@ -290,8 +306,6 @@ void ax_emit_pipeline_warp_specialized(const ax_warp_pipeline_options *options, 
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_target_parse(...) AX_LINED_STATUS(target_parse, __VA_ARGS__)
 #define ax_ref_at(ref, index) AX_LINED(ref_at, ref, AX_X(index))
-#define ax_ref_transpose(...) AX_LINED(ref_transpose, __VA_ARGS__)
-#define ax_ref_reshape(...) AX_LINED(ref_reshape, __VA_ARGS__)
 #define ax_ref_load(...) AX_LINED(ref_load, __VA_ARGS__)
 #define ax_ref_store(ref, value) AX_LINED_VOID(ref_store, ref, AX_X(value))
 #define ax_ref_swap(ref, value) AX_LINED(ref_swap, ref, AX_X(value))
@@ -316,9 +330,6 @@ void ax_emit_pipeline_warp_specialized(const ax_warp_pipeline_options *options, 
 #define ax_set_max_registers(...) AX_LINED_VOID(set_max_registers, __VA_ARGS__)
 #define ax_kernel_trace_begin(...) AX_LINED_VOID(kernel_trace_begin, __VA_ARGS__)
 #define ax_kernel_trace_end() ((ax_kernel_trace_end)(), ax_stamp(AX_CALL("kernel_trace_end")))
-#define ax_run_scoped(...) AX_LINED_VOID(run_scoped, __VA_ARGS__)
-#define ax_kernel_call(...) AX_LINED_VOID(kernel_call, __VA_ARGS__)
-#define ax_mpmd_map(...) AX_LINED_VOID(mpmd_map, __VA_ARGS__)
 #define ax_emit_pipeline(...) AX_LINED_VOID(emit_pipeline, __VA_ARGS__)
 #define ax_emit_pipeline_warp_specialized(...) AX_LINED_VOID(emit_pipeline_warp_specialized, __VA_ARGS__)
 #endif

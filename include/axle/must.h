@@ -19,7 +19,7 @@ static inline void ax_must(ax_status status) {
    beyond 2^63 and s64 beyond 2^53 rounded to a double). An array without data, as a failed call leaves it, prints as "nothing", and
    so does one whose dtype, rank or dimensions are invalid. */
 static inline void ax_print(const char *label, const ax_host_array *array) {
-  const ax_type type = ax_array_type(array->dtype, array->rank, array->dims);
+  const ax_type type = (ax_array_type)(array->dtype, array->rank, array->dims);
   const int64_t count = ax_type_elems(&type);
   fputs(label, stdout);
   if (type.dtype == AX_NO_DTYPE || (array->data == NULL && count > 0)) {

@@ -46,7 +46,8 @@ void ax_npz_release(ax_npz *npz); /* NULL is allowed */
 /* Writes `count` arrays (borrowed) as members `names[i]`.npy, stored, replacing a file at `path`. Equal arguments make equal
    bytes. AX_INVALID_ARGUMENT: as ax_npy_write; an empty name, a name twice, one that is not UTF-8 or too long.
    AX_IO_ERROR: as ax_npy_write. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_npz_write(const char *path, uint32_t count, const char *const *names, const ax_host_array *arrays);
+AX_MUST_USE ax_status ax_npz_write(const char *path, uint32_t count, const char *const *names, uint32_t array_count,
+                                   const ax_host_array *arrays);
 
 /* Reads a table of numbers separated by commas, plain or gzipped, as f64[rows, columns]. Numbers are decimal, or nan or inf,
    whatever the locale; blanks around them, CRLF, a byte order mark and empty lines at the end are allowed; quotes are not.
@@ -62,11 +63,14 @@ AX_MUST_USE ax_status ax_csv_read_part(const char *path, const char *part, ax_dt
 
 #pragma GCC visibility pop
 
+#ifndef __cplusplus /* lists, with their counts (axle/type.h) */
+#define ax_npz_write(path, names, arrays) AX_LINED_STATUS(npz_write, path, AX_EXACTLY(names), AX_COUNTED(ax_host_array, arrays))
+#endif
+
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_npy_read(...) AX_LINED_STATUS(npy_read, __VA_ARGS__)
 #define ax_npy_write(...) AX_LINED_STATUS(npy_write, __VA_ARGS__)
 #define ax_npz_read(...) AX_LINED_STATUS(npz_read, __VA_ARGS__)
-#define ax_npz_write(...) AX_LINED_STATUS(npz_write, __VA_ARGS__)
 #define ax_csv_read_part(...) AX_LINED_STATUS(csv_read_part, __VA_ARGS__)
 #define ax_csv_read(...) AX_LINED_STATUS(csv_read, __VA_ARGS__)
 #endif

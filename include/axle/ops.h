@@ -141,7 +141,7 @@ ax_value ax_matrix_transpose(ax_value x); /* T[.., m, n] -> T[.., n, m]; as jnp.
    result. As jnp.stack. */
 ax_value ax_stack(uint32_t count, const ax_value *xs, int64_t dimension);
 /* x cut along the dimension in parts of these sizes, which make up all of it: out[i] is part i. As jax.lax.split. */
-void ax_split(ax_value x, uint32_t count, const int64_t *sizes, int64_t dimension, ax_value *out);
+void ax_split(ax_value x, uint32_t count, const int64_t *sizes, int64_t dimension, uint32_t out_count, ax_value *out);
 
 /* --- Parts, as NumPy writes them; any T --- */
 /* What NumPy has as x[text]: ax_index(x, "1:-1, :, 3"). One entry for each dimension, from the first on; those without an entry are
@@ -249,7 +249,8 @@ ax_value ax_argsort(ax_value x, int64_t dimension); /* s32: the places that the 
 /* Sorts several operands alike: out[i] has the elements of xs[i] in the order that the first num_keys operands decide; a later key
    decides where earlier ones are equal. Operands have any dtypes and one shape. As jax.lax.sort. Errors besides: num_keys below 1
    or above count. */
-void ax_sort_together(uint32_t count, const ax_value *xs, int64_t dimension, uint32_t num_keys, ax_value *out);
+void ax_sort_together(uint32_t count, const ax_value *xs, int64_t dimension, uint32_t num_keys, uint32_t out_count,
+                      ax_value *out);
 /* out[0]: the k greatest along the last dimension, descending, T[.., k]; out[1]: s32, where they are. NaN counts as greatest; equal
    elements keep their order. As jax.lax.top_k. Errors besides: k below 0 or above the dimension. */
 void ax_top_k(ax_value x, int64_t k, uint32_t out_count, ax_value *out);
@@ -401,6 +402,27 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, uint32_t in_count,
 
 #ifndef __cplusplus /* lists with their counts, memory with its dtype (axle/type.h) */
 #define ax_constant(type, data) AX_LINED(constant, type, AX_MEMORY(data))
+#define ax_full(dtype, dims, value) AX_LINED(full, dtype, AX_EXACTLY(dims), value)
+#define ax_full_i64(dtype, dims, value) AX_LINED(full_i64, dtype, AX_EXACTLY(dims), value)
+#define ax_iota(dtype, dims, dimension) AX_LINED(iota, dtype, AX_EXACTLY(dims), dimension)
+#define ax_reshape(x, dims) AX_LINED(reshape, x, AX_EXACTLY(dims))
+#define ax_broadcast_to(x, dims) AX_LINED(broadcast_to, x, AX_EXACTLY(dims))
+#define ax_squeeze(x, dimensions) AX_LINED(squeeze, x, AX_EXACTLY(dimensions))
+#define ax_rev(x, dimensions) AX_LINED(rev, x, AX_EXACTLY(dimensions))
+#define ax_concatenate(xs, dimension) AX_LINED(concatenate, AX_EXACTLY(xs), dimension)
+#define ax_stack(xs, dimension) AX_LINED(stack, AX_EXACTLY(xs), dimension)
+#define ax_split(x, sizes, dimension, out) AX_LINED_VOID(split, x, AX_EXACTLY(sizes), dimension, AX_COUNTED(ax_value, out))
+#define ax_sort_together(xs, dimension, num_keys, out) \
+  AX_LINED_VOID(sort_together, AX_EXACTLY(xs), dimension, num_keys, AX_COUNTED(ax_value, out))
+#define ax_reduce_sum(x, axes, keepdims) AX_LINED(reduce_sum, x, AX_EXACTLY(axes), keepdims)
+#define ax_reduce_mean(x, axes, keepdims) AX_LINED(reduce_mean, x, AX_EXACTLY(axes), keepdims)
+#define ax_reduce_max(x, axes, keepdims) AX_LINED(reduce_max, x, AX_EXACTLY(axes), keepdims)
+#define ax_reduce_min(x, axes, keepdims) AX_LINED(reduce_min, x, AX_EXACTLY(axes), keepdims)
+#define ax_reduce_or(x, axes, keepdims) AX_LINED(reduce_or, x, AX_EXACTLY(axes), keepdims)
+#define ax_reduce_and(x, axes, keepdims) AX_LINED(reduce_and, x, AX_EXACTLY(axes), keepdims)
+#define ax_logsumexp(x, axes, keepdims) AX_LINED(logsumexp, x, AX_EXACTLY(axes), keepdims)
+#define ax_einsum(subscripts, xs) AX_LINED(einsum, subscripts, AX_COUNTED(ax_value, xs))
+
 #define ax_transpose(x, permutation) AX_LINED(transpose, x, AX_COUNTED(int64_t, permutation))
 #define ax_broadcast_in_dim(x, dims, broadcast_dimensions) \
   AX_LINED(broadcast_in_dim, x, AX_COUNTED(int64_t, dims), AX_COUNTED(int64_t, broadcast_dimensions))
@@ -437,8 +459,6 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, uint32_t in_count,
 #endif
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
-#define ax_full(...) AX_LINED(full, __VA_ARGS__)
-#define ax_full_i64(...) AX_LINED(full_i64, __VA_ARGS__)
 #define ax_full_like(...) AX_LINED(full_like, __VA_ARGS__)
 #define ax_add(a, b) AX_LINED(add, AX_X(a), AX_X(b))
 #define ax_sub(a, b) AX_LINED(sub, AX_X(a), AX_X(b))
@@ -480,27 +500,17 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, uint32_t in_count,
 #define ax_where(condition, x, y) AX_LINED(where, condition, AX_X(x), AX_X(y))
 #define ax_convert_element_type(...) AX_LINED(convert_element_type, __VA_ARGS__)
 #define ax_stop_gradient(...) AX_LINED(stop_gradient, __VA_ARGS__)
-#define ax_reshape(...) AX_LINED(reshape, __VA_ARGS__)
-#define ax_rev(...) AX_LINED(rev, __VA_ARGS__)
 #define ax_conv_general_dilated(...) AX_LINED(conv_general_dilated, __VA_ARGS__)
-#define ax_concatenate(...) AX_LINED(concatenate, __VA_ARGS__)
-#define ax_iota(...) AX_LINED(iota, __VA_ARGS__)
 #define ax_expand_dims(...) AX_LINED(expand_dims, __VA_ARGS__)
-#define ax_reduce_sum(...) AX_LINED(reduce_sum, __VA_ARGS__)
-#define ax_reduce_mean(...) AX_LINED(reduce_mean, __VA_ARGS__)
-#define ax_reduce_max(...) AX_LINED(reduce_max, __VA_ARGS__)
-#define ax_reduce_min(...) AX_LINED(reduce_min, __VA_ARGS__)
 #define ax_argmax(...) AX_LINED(argmax, __VA_ARGS__)
 #define ax_argmin(...) AX_LINED(argmin, __VA_ARGS__)
 #define ax_matmul(...) AX_LINED(matmul, __VA_ARGS__)
-#define ax_einsum(...) AX_LINED(einsum, __VA_ARGS__)
 #define ax_softmax(...) AX_LINED(softmax, __VA_ARGS__)
 #define ax_log_softmax(...) AX_LINED(log_softmax, __VA_ARGS__)
 #define ax_one_hot(...) AX_LINED(one_hot, __VA_ARGS__)
 #define ax_softplus(...) AX_LINED(softplus, __VA_ARGS__)
 #define ax_relu(...) AX_LINED(relu, __VA_ARGS__)
 #define ax_gelu(...) AX_LINED(gelu, __VA_ARGS__)
-#define ax_broadcast_to(...) AX_LINED(broadcast_to, __VA_ARGS__)
 #define ax_scatter(...) AX_LINED(scatter, __VA_ARGS__)
 #define ax_scatter_add(...) AX_LINED(scatter_add, __VA_ARGS__)
 #define ax_scatter_mul(...) AX_LINED(scatter_mul, __VA_ARGS__)
@@ -508,7 +518,6 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, uint32_t in_count,
 #define ax_scatter_max(...) AX_LINED(scatter_max, __VA_ARGS__)
 #define ax_sort(...) AX_LINED(sort, __VA_ARGS__)
 #define ax_argsort(...) AX_LINED(argsort, __VA_ARGS__)
-#define ax_sort_together(...) AX_LINED_VOID(sort_together, __VA_ARGS__)
 #define ax_take(...) AX_LINED(take, __VA_ARGS__)
 #define ax_take_with(...) AX_LINED(take_with, __VA_ARGS__)
 #define ax_take_along_axis(...) AX_LINED(take_along_axis, __VA_ARGS__)
@@ -517,23 +526,17 @@ void ax_fori_loop(ax_value lower, ax_value upper, ax_fn body, uint32_t in_count,
 #define ax_at_mul(x, indices, updates, ...) AX_LINED(at_mul, x, indices, AX_X(updates), __VA_ARGS__)
 #define ax_at_min(x, indices, updates, ...) AX_LINED(at_min, x, indices, AX_X(updates), __VA_ARGS__)
 #define ax_at_max(x, indices, updates, ...) AX_LINED(at_max, x, indices, AX_X(updates), __VA_ARGS__)
-#define ax_reduce_or(...) AX_LINED(reduce_or, __VA_ARGS__)
-#define ax_reduce_and(...) AX_LINED(reduce_and, __VA_ARGS__)
-#define ax_logsumexp(...) AX_LINED(logsumexp, __VA_ARGS__)
 #define ax_cumsum(...) AX_LINED(cumsum, __VA_ARGS__)
 #define ax_mod(a, b) AX_LINED(mod, AX_X(a), AX_X(b))
 #define ax_floor_divide(a, b) AX_LINED(floor_divide, AX_X(a), AX_X(b))
 #define ax_square(...) AX_LINED(square, __VA_ARGS__)
 #define ax_allclose(a, b, ...) AX_LINED(allclose, AX_X(a), AX_X(b), __VA_ARGS__)
 #define ax_clamp(low, x, high) AX_LINED(clamp, AX_X(low), AX_X(x), AX_X(high))
-#define ax_squeeze(...) AX_LINED(squeeze, __VA_ARGS__)
 #define ax_moveaxis(...) AX_LINED(moveaxis, __VA_ARGS__)
 #define ax_swapaxes(...) AX_LINED(swapaxes, __VA_ARGS__)
 #define ax_matrix_transpose(...) AX_LINED(matrix_transpose, __VA_ARGS__)
 #define ax_index(...) AX_LINED(index, __VA_ARGS__)
 #define ax_index_set(x, text, part) AX_LINED(index_set, x, text, AX_X(part))
-#define ax_stack(...) AX_LINED(stack, __VA_ARGS__)
-#define ax_split(...) AX_LINED_VOID(split, __VA_ARGS__)
 #define ax_slice_in_dim(...) AX_LINED(slice_in_dim, __VA_ARGS__)
 #define ax_at(...) AX_LINED(at, __VA_ARGS__)
 #define ax_dynamic_at(x, index, dimension) AX_LINED(dynamic_at, x, AX_X(index), dimension)

@@ -51,12 +51,13 @@ ax_schedule ax_exponential_decay_schedule(double from, int64_t steps, double rat
 /* The value goes in a straight line from `from` to `peak` in `warmup` steps, then along a cosine to `to`, which it reaches at step
    `steps`. An error: steps <= warmup. */
 ax_schedule ax_warmup_cosine_decay_schedule(double from, double peak, int64_t warmup, int64_t steps, double to);
-/* The value is `from`, multiplied by each scales[i] whose step boundaries[i] has come. Both lists have `count` entries. An error: a
-   scale below 0. */
-ax_schedule ax_piecewise_constant_schedule(double from, uint32_t count, const int64_t *boundaries, const double *scales);
-/* The value is that of parts[0], and from step boundaries[i] on that of parts[i + 1], for which this step is number 0. There are
-   `count` boundaries, and one part more. */
-ax_schedule ax_join_schedules(uint32_t count, const ax_schedule *parts, const int64_t *boundaries);
+/* The value is `from`, multiplied by each scales[i] whose step boundaries[i] has come. Errors: other than as many scales as
+   boundaries; a scale below 0. */
+ax_schedule ax_piecewise_constant_schedule(double from, uint32_t count, const int64_t *boundaries, uint32_t scale_count,
+                                           const double *scales);
+/* The value is that of parts[0], and from step boundaries[i] on that of parts[i + 1], for which this step is number 0. An error:
+   other than one part more than boundaries. */
+ax_schedule ax_join_schedules(uint32_t part_count, const ax_schedule *parts, uint32_t count, const int64_t *boundaries);
 /* In a trace: the value, f32[], when `count` steps are done, s32[]. A training step may return it beside its loss. */
 ax_value ax_schedule_at(const ax_schedule *schedule, ax_value count);
 
@@ -101,6 +102,9 @@ void ax_optimizer_update(const ax_optimizer *optimizer, const ax_treedef *params
 #pragma GCC visibility pop
 
 #ifndef __cplusplus /* lists, with their counts (axle/type.h) */
+#define ax_piecewise_constant_schedule(from, boundaries, scales) \
+  (ax_piecewise_constant_schedule)(from, AX_EXACTLY(boundaries), AX_COUNTED(double, scales))
+#define ax_join_schedules(parts, boundaries) (ax_join_schedules)(AX_COUNTED(ax_schedule, parts), AX_EXACTLY(boundaries))
 #define ax_optimizer_update(optimizer, params_def, gradients, state, params, new_state, new_params) \
   AX_LINED_VOID(optimizer_update, optimizer, params_def, AX_COUNTED(ax_value, gradients), AX_COUNTED(ax_value, state), \
                 AX_COUNTED(ax_value, params), AX_COUNTED(ax_value, new_state), AX_COUNTED(ax_value, new_params))

@@ -108,16 +108,17 @@ AX_MUST_USE ax_status ax_sharding_picture(const ax_sharding *sharding, const ax_
 /* Copies host data, which is borrowed for the call, onto the devices: jax.device_put of a NumPy array. Large copies are shared out
    to the runtime's threads, as in all that follows. AX_INVALID_ARGUMENT: no data where there are elements. */
 AX_MUST_USE ax_status ax_device_put_as(ax_runtime *runtime, const ax_sharding *sharding, const ax_host_array *host, ax_array **out);
-/* `count` of them; all or none: `out` is all NULL on failure, and the message says which could not be put. */
+/* As many of them as there are shardings; all or none: `out` is all NULL on failure, and the message says which could not be
+   put. */
 AX_MUST_USE ax_status ax_device_put_many(ax_runtime *runtime, uint32_t count, const ax_sharding *const *shardings,
-                                         const ax_host_array *hosts, ax_array **out);
+                                         uint32_t host_count, const ax_host_array *hosts, uint32_t out_count, ax_array **out);
 /* The elements of an array laid out anew: jax.device_put of an array. If all blocks lie in place already, each whole or as a dense
    piece of one of the array's blocks, they are shared with it and not copied. The two arrays are used and released independently; a
    run that is given memory that both have (donated) makes a copy of it. */
 AX_MUST_USE ax_status ax_array_reshard(const ax_array *array, const ax_sharding *sharding, ax_array **out);
 /* `count` of them; all or none. */
-AX_MUST_USE ax_status ax_array_reshard_many(uint32_t count, ax_array *const *arrays, const ax_sharding *const *shardings,
-                                            ax_array **out);
+AX_MUST_USE ax_status ax_array_reshard_many(uint32_t count, ax_array *const *arrays, uint32_t sharding_count,
+                                            const ax_sharding *const *shardings, uint32_t out_count, ax_array **out);
 /* The same in memory of its own, also where blocks lie in place: jax.device_put with may_alias=False. For callers that donate both
    arrays. */
 AX_MUST_USE ax_status ax_array_copy_to(const ax_array *array, const ax_sharding *sharding, ax_array **out);
@@ -171,6 +172,15 @@ AX_MUST_USE ax_status ax_runtime_device(const ax_runtime *runtime, int64_t id, a
 #pragma GCC visibility pop
 
 #ifndef __cplusplus /* lists, with their counts (axle/type.h) */
+#define ax_device_put_many(runtime, shardings, hosts, out)                                                              \
+  AX_LINED_STATUS(device_put_many, runtime, AX_EXACTLY(shardings), AX_COUNTED(ax_host_array, hosts), AX_COUNTED(ax_array *, out))
+#define ax_array_reshard_many(arrays, shardings, out)                                                          \
+  AX_LINED_STATUS(array_reshard_many, AX_EXACTLY(arrays), AX_COUNTED(const ax_sharding *, shardings), \
+                  AX_COUNTED(ax_array *, out))
+#define ax_array_from_device_parts(runtime, sharding, type, parts, out) \
+  AX_LINED_STATUS(array_from_device_parts, runtime, sharding, type, AX_COUNTED(ax_part, parts), out)
+#define ax_array_from_device_arrays(runtime, sharding, type, arrays, out) \
+  AX_LINED_STATUS(array_from_device_arrays, runtime, sharding, type, AX_COUNTED(ax_array *, arrays), out)
 #define ax_array_read_slice(array, start, sizes, data, bytes)                                                 \
   AX_LINED_STATUS(array_read_slice, array, AX_COUNTED(int64_t, start), AX_COUNTED(int64_t, sizes), AX_ELEMENT(data), data, \
                   AX_WITHIN(data, bytes))
@@ -190,12 +200,8 @@ AX_MUST_USE ax_status ax_runtime_device(const ax_runtime *runtime, int64_t id, a
 #define ax_sharding_tiles(...) AX_LINED_STATUS(sharding_tiles, __VA_ARGS__)
 #define ax_sharding_picture(...) AX_LINED_STATUS(sharding_picture, __VA_ARGS__)
 #define ax_device_put_as(...) AX_LINED_STATUS(device_put_as, __VA_ARGS__)
-#define ax_device_put_many(...) AX_LINED_STATUS(device_put_many, __VA_ARGS__)
 #define ax_array_reshard(...) AX_LINED_STATUS(array_reshard, __VA_ARGS__)
-#define ax_array_reshard_many(...) AX_LINED_STATUS(array_reshard_many, __VA_ARGS__)
 #define ax_array_copy_to(...) AX_LINED_STATUS(array_copy_to, __VA_ARGS__)
-#define ax_array_from_device_parts(...) AX_LINED_STATUS(array_from_device_parts, __VA_ARGS__)
-#define ax_array_from_device_arrays(...) AX_LINED_STATUS(array_from_device_arrays, __VA_ARGS__)
 #define ax_array_on_device(...) AX_LINED_STATUS(array_on_device, __VA_ARGS__)
 #define ax_array_sharding(...) AX_LINED_STATUS(array_sharding, __VA_ARGS__)
 #define ax_runtime_device(...) AX_LINED_STATUS(runtime_device, __VA_ARGS__)

@@ -45,10 +45,10 @@ typedef struct ax_treedef ax_treedef;
    entries than dimensions, or with an axis twice; too many leaves. No mesh is known here: functions that lay the leaves over one
    check that it has the axes, and that their sizes divide the dimensions. */
 AX_MUST_USE ax_status ax_treedef_parse(const char *text, ax_treedef **out);
-/* Makes a treedef from lists with `count` entries each; specs NULL: every spec is "". AX_INVALID_ARGUMENT: the faults of names and
-   specs that ax_treedef_parse names, and an unsound type. */
-AX_MUST_USE ax_status ax_treedef_create(uint32_t count, const char *const *names, const ax_type *types, const char *const *specs,
-                                        ax_treedef **out);
+/* Makes a treedef from lists with an entry for each leaf; specs NULL: every spec is "". AX_INVALID_ARGUMENT: the faults of names
+   and specs that ax_treedef_parse names, an unsound type, and lists of different lengths. */
+AX_MUST_USE ax_status ax_treedef_create(uint32_t count, const char *const *names, uint32_t type_count, const ax_type *types,
+                                        uint32_t spec_count, const char *const *specs, ax_treedef **out);
 /* Makes a treedef with the leaves of all parts, one part after the other. The leaves of each part come below a node of their own.
    prefixes: the nodes' names with ";" between; if a name is empty, the leaves of its part keep their names:
    ax_treedef_join("params; state; batch", AX_TREEDEFS(params, state, batch), &all).
@@ -95,16 +95,17 @@ ax_value ax_leaf(const ax_treedef *def, const ax_value *leaves, const char *name
 const ax_value *ax_leaves(const ax_treedef *def, const ax_value *leaves, const char *node);
 /* map: out[i] = f(x[i]). zip: out[i] = f(a[i], b[i]). reduce: f(f(x[0], x[1]), x[2]) and so on. Public functions can be given by
    name: ax_neg, ax_add. `out` may be the same C array as an operand. An error: ax_tree_reduce of no leaf. */
-void ax_tree_map(ax_value (*f)(ax_value x), uint32_t count, const ax_value *x, ax_value *out);
-void ax_tree_zip(ax_value (*f)(ax_value a, ax_value b), uint32_t count, const ax_value *a, const ax_value *b, ax_value *out);
+void ax_tree_map(ax_value (*f)(ax_value x), uint32_t count, const ax_value *x, uint32_t out_count, ax_value *out);
+void ax_tree_zip(ax_value (*f)(ax_value a, ax_value b), uint32_t count, const ax_value *a, uint32_t b_count, const ax_value *b,
+                 uint32_t out_count, ax_value *out);
 ax_value ax_tree_reduce(ax_value (*f)(ax_value a, ax_value b), uint32_t count, const ax_value *x);
 /* out[i] = x[i] * factor. The factor is a scalar of any float dtype, or a number; it is rounded to each leaf's dtype. */
-void ax_tree_scale(ax_value factor, uint32_t count, const ax_value *x, ax_value *out);
+void ax_tree_scale(ax_value factor, uint32_t count, const ax_value *x, uint32_t out_count, ax_value *out);
 /* ravel: all elements of all leaves, one leaf after the other, as an array of one dimension. unravel: the inverse; out[i] has the
    shape of like[i], and elements beyond those that the leaves take are left over. As jax.flatten_util.ravel_pytree. Errors: leaves
    of different dtypes; no leaf; too few elements in `flat`. */
 ax_value ax_tree_ravel(uint32_t count, const ax_value *leaves);
-void ax_tree_unravel(ax_value flat, uint32_t count, const ax_value *like, ax_value *out);
+void ax_tree_unravel(ax_value flat, uint32_t count, const ax_value *like, uint32_t out_count, ax_value *out);
 /* The square root of the sum of squares of all elements of all leaves, as optax.tree.norm: f32[], or f64[] where a leaf is f64. In
    a shard_map the parts of a leaf that devices hold along the axes over which it varies are all counted, and the result varies over
    none; in ax_shard_map_unchecked leaves must be whole. Errors: a leaf that is not float; no leaf. */
@@ -209,6 +210,17 @@ AX_MUST_USE ax_status ax_tree_run_start(ax_executable *executable, uint32_t in_c
 #define ax_tree_read(tree, data, bytes, ...) \
   AX_LINED_STATUS(tree_read, tree, AX_ELEMENT(data), data, AX_WITHIN(data, bytes), __VA_ARGS__)
 #define ax_tree_put(tree, data, ...) AX_LINED_STATUS(tree_put, tree, AX_MEMORY(data), __VA_ARGS__)
+#define ax_treedef_create(names, types, specs, out) \
+  AX_LINED_STATUS(treedef_create, AX_EXACTLY(names), AX_COUNTED(ax_type, types), AX_COUNTED(const char *, specs), out)
+#define ax_treedef_join(prefixes, parts, out) AX_LINED_STATUS(treedef_join, prefixes, AX_COUNTED(ax_treedef *, parts), out)
+#define ax_tree_map(f, x, out) AX_LINED_VOID(tree_map, f, AX_EXACTLY(x), AX_COUNTED(ax_value, out))
+#define ax_tree_zip(f, a, b, out) \
+  AX_LINED_VOID(tree_zip, f, AX_EXACTLY(a), AX_COUNTED(ax_value, b), AX_COUNTED(ax_value, out))
+#define ax_tree_reduce(f, x) AX_LINED(tree_reduce, f, AX_EXACTLY(x))
+#define ax_tree_scale(factor, x, out) AX_LINED_VOID(tree_scale, AX_X(factor), AX_EXACTLY(x), AX_COUNTED(ax_value, out))
+#define ax_tree_ravel(leaves) AX_LINED(tree_ravel, AX_EXACTLY(leaves))
+#define ax_tree_unravel(flat, like, out) AX_LINED_VOID(tree_unravel, flat, AX_EXACTLY(like), AX_COUNTED(ax_value, out))
+#define ax_global_norm(leaves) AX_LINED(global_norm, AX_EXACTLY(leaves))
 #define ax_tree_run(executable, in, out) \
   AX_LINED_STATUS(tree_run, executable, AX_COUNTED(ax_tree *, in), AX_COUNTED(ax_tree *, out))
 #define ax_tree_run_start(executable, in, out) \
@@ -219,20 +231,11 @@ AX_MUST_USE ax_status ax_tree_run_start(ax_executable *executable, uint32_t in_c
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_treedef_parse(...) AX_LINED_STATUS(treedef_parse, __VA_ARGS__)
-#define ax_treedef_create(...) AX_LINED_STATUS(treedef_create, __VA_ARGS__)
-#define ax_treedef_join(...) AX_LINED_STATUS(treedef_join, __VA_ARGS__)
 #define ax_treedef_with_specs(...) AX_LINED_STATUS(treedef_with_specs, __VA_ARGS__)
 #define ax_treedef_select(...) AX_LINED_ANY(treedef_select, __VA_ARGS__)
 #define ax_treedef_text(...) AX_LINED_STATUS(treedef_text, __VA_ARGS__)
 #define ax_leaf(...) AX_LINED(leaf, __VA_ARGS__)
 #define ax_leaves(...) AX_LINED_ANY(leaves, __VA_ARGS__)
-#define ax_tree_map(...) AX_LINED_VOID(tree_map, __VA_ARGS__)
-#define ax_tree_zip(...) AX_LINED_VOID(tree_zip, __VA_ARGS__)
-#define ax_tree_reduce(...) AX_LINED(tree_reduce, __VA_ARGS__)
-#define ax_tree_ravel(...) AX_LINED(tree_ravel, __VA_ARGS__)
-#define ax_tree_unravel(...) AX_LINED_VOID(tree_unravel, __VA_ARGS__)
-#define ax_tree_scale(factor, ...) AX_LINED_VOID(tree_scale, AX_X(factor), __VA_ARGS__)
-#define ax_global_norm(...) AX_LINED(global_norm, __VA_ARGS__)
 #define ax_tree_create(...) AX_LINED_STATUS(tree_create, __VA_ARGS__)
 #define ax_tree_init(...) AX_LINED_STATUS(tree_init, __VA_ARGS__)
 #define ax_tree_put_host(...) AX_LINED_STATUS(tree_put_host, __VA_ARGS__)

@@ -124,6 +124,11 @@ ax_type ax_array_type(ax_dtype dtype, uint32_t rank, const int64_t *dims);
      x                a C array or the address of a variable: an error where the compiler knows it to have fewer entries than are
                       needed; those behind them are not looked at
      p                a pointer to what the compiler does not know: nothing is checked
+   Functions whose list alone says how many entries there are, such as ax_reshape, take AX_DIMS, AX_LIST and the like only; a bare x
+   does not compile.
+   The compiler knows how many entries arrays have, also arrays whose length is found as the program runs (`ax_value g[n]`). Of what
+   is inside an array (g + 1), and of memory from malloc, it may know that when it optimises, and does not at -O0. AX_LIST(n, p) is
+   believed: a wrong n is a fault of the program, as it is for memcpy.
    Lists that are written out live as long as the block they stand in. C++ has no macros that make lists: they are {2, 3} there, and
    the like (docs/cxx.md). AX_ALL_DIMS is the list that stands for all dimensions.
    A count is exact, or AX_ROOM(n), as the macros give it for x: n entries, of which the first are used.
@@ -141,15 +146,20 @@ typedef struct ax_dim_list { /* in structs of options: {AX_DIMS(0, 2)} */
 #define AX_DIMS(...) (uint32_t)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1), ((int64_t[]){0, __VA_ARGS__} + 1)
 #define AX_PAIRS(...) (uint32_t)(sizeof((int64_t[][2]){__VA_ARGS__}) / sizeof(int64_t[2])), ((const int64_t[][2]){__VA_ARGS__})
 #define AX_LIST(count, list) (uint32_t)(count), (list)
+/* The list of a function that takes no bare x, as its macro takes it: AX_DIMS and the like have become a count and a list. */
+#define AX_EXACTLY(count, list) count, list
 /* A list as a function's macro takes it, x or the others, becomes a count and a pointer. A list that is a member of a struct ends with
    the member. */
 #define AX_COUNTED(type, ...) AX_COUNTED_(__VA_ARGS__, AX_COUNTED_BOTH, AX_COUNTED_LIST, )(type, __VA_ARGS__)
 #define AX_COUNTED_(list_or_count, list, which, ...) which
 #define AX_COUNTED_BOTH(type, count, list) count, list
-#define AX_COUNTED_LIST(type, list) ax_room(__builtin_object_size((list), 1), sizeof(type)), (list)
+#define AX_COUNTED_LIST(type, list) ax_room(AX_LIST_BYTES(list), sizeof(type)), (list)
 static inline uint32_t ax_room(size_t bytes, size_t each) {
   return bytes / each < 0x7fffffff ? AX_ROOM(bytes / each) : AX_ANY_ROOM; /* bytes: SIZE_MAX where they are not known */
 }
+/* The bytes of an array; of what a pointer points to, those that the compiler knows of, or SIZE_MAX. */
+#define AX_LIST_BYTES(x) (AX_IS_ARRAY(x) ? sizeof(__typeof__(x)) : __builtin_object_size((x), 1))
+#define AX_IS_ARRAY(x) (!__builtin_types_compatible_p(__typeof__(x), __typeof__(((void)0, (x)))))
 /* AX_TYPE(AX_F32, 8, 4) is f32[8,4], AX_TYPE(AX_F32) a scalar. */
 #define AX_TYPE(...) ax_listed_type((uint32_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
 /* AX_TYPES(AX_TYPE(AX_F32, 8), AX_TYPE(AX_S32)): types of operands, a count and a list. */
@@ -161,8 +171,8 @@ static inline ax_type ax_listed_type(uint32_t count, const int64_t *dtype_and_di
 /* Memory of the caller's is an address, and what the compiler knows of it: in C the macros of functions that take `data` find
    the dtype of its elements and the bytes that are there. An array of another C type than the dtype's, or of fewer bytes than
    are needed, is an error of the call. Signed and unsigned integers of one size may stand for each other. What a `void *`, or an
-   `unsigned char *`, points to may be of any dtype, and what a pointer points to of any length; bf16 and f16 are read and
-   written as uint16_t.
+   `unsigned char *`, points to may be of any dtype, and what a pointer points to of any length, unless the compiler knows it, as of
+   lists above; bf16 and f16 are read and written as uint16_t.
    An array that is a member of a struct ends with the member; of a pointer into the member, &s.member[0], only the end of the whole
    variable is known.
    element: AX_NO_DTYPE is not known; bytes: SIZE_MAX is not known. */
@@ -173,14 +183,16 @@ static inline ax_type ax_listed_type(uint32_t count, const int64_t *dtype_and_di
 static inline size_t ax_at_most(size_t bytes, size_t most) { return bytes < most ? bytes : most; }
 /* The bytes up to the end of the variable that `data` lies in: a row, a[0] of float a[4][4], has all rows from there on. A member of a
    struct, s.member, has its own bytes alone. Compilers cannot tell &s.member[0] from &a[0][0], so it has the variable's. */
-#define AX_BYTES(data)                                                                                                  \
-  __builtin_choose_expr(AX_IS_ARRAY(data),                                                                              \
-                        ax_array_bytes(__builtin_object_size(&AX_ARRAY_OF(data)[0], 1),                                 \
-                                       __builtin_object_size(&AX_ARRAY_OF(data), 1), __builtin_object_size((data), 0)), \
+#define AX_BYTES(data)                                                                                                   \
+  __builtin_choose_expr(AX_IS_ARRAY(data),                                                                               \
+                        ax_array_bytes(sizeof(__typeof__(data)), __builtin_object_size(&AX_ARRAY_OF(data)[0], 1),        \
+                                       __builtin_object_size(&AX_ARRAY_OF(data), 1), __builtin_object_size((data), 0)),  \
                         __builtin_object_size((data), 0))
-/* own: the array's; around: those of the array that it is a row of, or else its own. */
-static inline size_t ax_array_bytes(size_t own, size_t around, size_t variable) { return around == own ? own : variable; }
-#define AX_IS_ARRAY(x) (!__builtin_types_compatible_p(__typeof__(x), __typeof__(((void)0, (x)))))
+/* size: of its type, which is known also of an array whose length is found as the program runs; own: the array's; around: those of
+   the array that it is a row of, or else its own. */
+static inline size_t ax_array_bytes(size_t size, size_t own, size_t around, size_t variable) {
+  return variable == SIZE_MAX ? size : around == own ? own : variable;
+}
 #define AX_ARRAY_OF(x) __builtin_choose_expr(AX_IS_ARRAY(x), (x), *(char(*)[1])0)
 /* The dtype of an array's elements, or of what a pointer points to. */
 #define AX_ELEMENT(data)                                                                                                     \
@@ -211,6 +223,10 @@ typedef struct ax_spec {
 AX_MUST_USE ax_status ax_spec_parse(const char *text, const ax_mesh *mesh, ax_spec *out);
 
 #pragma GCC visibility pop
+
+#ifndef __cplusplus /* lists, with their counts */
+#define ax_array_type(dtype, dims) (ax_array_type)(dtype, AX_EXACTLY(dims))
+#endif
 
 #ifndef AXLE_NO_LINES /* axle/line.h */
 #define ax_mesh_parse(...) AX_LINED_STATUS(mesh_parse, __VA_ARGS__)

@@ -226,13 +226,13 @@ ax_status ax_array_lend(const char *who, ax_runtime *runtime, ax_layout *layout,
   return status;
 }
 
-ax_status ax_array_from_parts(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
+ax_status (ax_array_from_parts)(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
                               uint32_t count, const ax_part *parts, ax_array **out) {
   ax_layout *layout;
   *out = NULL;
   AX_TRY(ax_require(parts, "list of parts"));
   AX_TRY(ax_layout_describe("array_from_parts", runtime, mesh, spec, type, &layout));
-  ax_status status = ax_array_lend("array_from_parts", runtime, layout, parts, count, out);
+  ax_status status = ax_array_lend("array_from_parts", runtime, layout, parts, ax_list_entries(count, layout->blocks), out);
   ax_layout_release(layout);
   return status;
 }

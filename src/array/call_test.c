@@ -411,8 +411,8 @@ static void test_passed_before_it_is_there(void **state) {
 static void numbers(const ax_value *in, ax_value *out, void *context) {
   (void)in, (void)context;
   const int64_t length = elems;
-  out[0] = ax_iota(AX_F32, 1, &length, 0);
-  out[1] = ax_add(ax_iota(AX_F32, 1, &length, 0), ax_real(7));
+  out[0] = ax_iota(AX_F32, AX_LIST(1, &length), 0);
+  out[1] = ax_add(ax_iota(AX_F32, AX_LIST(1, &length), 0), ax_real(7));
 }
 
 static void test_constants(void **state) {

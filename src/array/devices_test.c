@@ -231,7 +231,7 @@ static void with_constant(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   const int64_t length = elems;
   out[0] = in[0];
-  out[1] = ax_mul(ax_add(ax_iota(AX_F32, 1, &length, 0), ax_real(1)), ax_real(2));
+  out[1] = ax_mul(ax_add(ax_iota(AX_F32, AX_LIST(1, &length), 0), ax_real(1)), ax_real(2));
 }
 
 static void second_of_two(const ax_value *in, ax_value *out, void *context) {

@@ -19,7 +19,7 @@ static void two(const ax_value *in, ax_value *out, void *context) {
 }
 
 static ax_program *trace_same(int64_t elems) {
-  const ax_type type = ax_array_type(AX_F32, 1, &elems);
+  const ax_type type = ax_array_type(AX_F32, AX_LIST(1, &elems));
   return test_trace(same, NULL, &type, 1, 1);
 }
 

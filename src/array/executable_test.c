@@ -21,7 +21,7 @@ static void many_sums(const ax_value *in, ax_value *out, void *context) {
 static void test_too_many_counters(void **state) {
   (void)state;
   const test_map map = {.mesh = "d=2,e=524288", .in_specs = {"d+e"}, .out_specs = {"d+e"}, .body = many_sums};
-  ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){0});
+  ax_type type = ax_array_type(AX_F32, AX_DIMS(0));
   ax_runtime *runtime;
   ax_executable *executable;
   assert_int_equal(ax_runtime_create(&(ax_runtime_options){.max_devices = 1 << 20}, &runtime), AX_OK);
@@ -50,7 +50,7 @@ static void expect_spec(const ax_executable *executable, const ax_spec *spec, co
 static void test_layouts(void **state) {
   (void)state;
   const test_map map = {.mesh = "d=2,e=2", .in_specs = {"_,e+d", "d"}, .out_specs = {"_,e+d", ""}, .body = halves};
-  const ax_type types[] = {ax_array_type(AX_F32, 2, (int64_t[]){1, 4}), ax_array_type(AX_F32, 1, (int64_t[]){2})};
+  const ax_type types[] = {ax_array_type(AX_F32, AX_DIMS(1, 4)), ax_array_type(AX_F32, AX_DIMS(2))};
   const float x[] = {2, 4, 6, 8}, y[] = {1, 2};
   float halved[4], sum[1];
   ax_runtime *runtime;
@@ -96,7 +96,7 @@ static void product(const ax_value *in, ax_value *out, void *context) {
 
 static void row_renewed(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value zero = ax_full(AX_S32, 0, NULL, 0), row = ax_slice(in[1], AX_DIMS(0, 0), AX_DIMS(1, 4), NULL);
+  ax_value zero = ax_full(AX_S32, AX_DIMS(), 0), row = ax_slice(in[1], AX_DIMS(0, 0), AX_DIMS(1, 4), NULL);
   out[0] = ax_dynamic_update_slice(in[0], row, AX_VALUES(zero, zero));
 }
 

@@ -7,7 +7,7 @@
 #include "array/executable.h"
 #include "ir/number.h"
 
-static ax_type type_of(const ax_host_array *host) { return ax_array_type(host->dtype, host->rank, host->dims); }
+static ax_type type_of(const ax_host_array *host) { return ax_array_type(host->dtype, AX_LIST(host->rank, host->dims)); }
 
 ax_host_array (ax_host_view)(ax_dtype dtype, uint32_t rank, const int64_t *dims, ax_dtype element, const void *data, size_t bytes) {
   ax_host_array host = {.dtype = dtype, .rank = rank, .data = (void *)data, .view = true};

@@ -78,7 +78,7 @@ ax_status ax_layout_create(ax_runtime *runtime, const ax_type *type, const ax_me
   ax_status status = AX_OK;
   if (devices != NULL && devices->ids != NULL)
     like.sharding = (ax_sharding *)devices; /* the cast: counting references does not change the sharding */
-  like.type = ax_array_type(type->dtype, type->rank, type->dims);
+  like.type = ax_array_type(type->dtype, AX_LIST(type->rank, type->dims));
   like.hash = hash_of(&like);
   ax_layout **place = place_of(runtime, like.hash), *found;
   pthread_mutex_lock(&runtime->layouts_lock);

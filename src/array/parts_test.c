@@ -142,7 +142,7 @@ static ax_array *from_parts(ax_runtime *runtime, const lent *l) {
   ax_mesh mesh;
   ax_array *array;
   TEST_OK(ax_mesh_parse("d=4", &mesh));
-  TEST_OK(ax_array_from_parts(runtime, &mesh, "d", &type, devices, l->part, &array));
+  TEST_OK(ax_array_from_parts(runtime, &mesh, "d", &type, AX_LIST(devices, l->part), &array));
   return array;
 }
 
@@ -246,18 +246,19 @@ static void refused(void **state) {
   lent l;
   lend(&l, false);
   TEST_OK(ax_mesh_parse("d=4", &mesh));
-  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, 3, l.part, &array), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, AX_LIST(3, l.part), &array), AX_INVALID_ARGUMENT,
              "array_from_parts: f32[8,3] has 4 parts of f32[2,3], not 3");
-  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "", &type, 1, l.part, &array), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "", &type, AX_LIST(1, l.part), &array), AX_INVALID_ARGUMENT,
              "part 0 has 24 bytes, but f32[8,3] takes 96");
   ax_part part = l.part[2];
   l.part[2].data = NULL;
-  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, 4, l.part, &array), AX_INVALID_ARGUMENT, "part 2 is at no address");
+  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, AX_LIST(4, l.part), &array), AX_INVALID_ARGUMENT,
+             "part 2 is at no address");
   l.part[2].data = (char *)part.data + 1;
-  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, 4, l.part, &array), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, AX_LIST(4, l.part), &array), AX_INVALID_ARGUMENT,
              "is not aligned to an element's 4 bytes");
-  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d,_,_", &type, 4, l.part, &array), AX_INVALID_ARGUMENT, "more entries");
-  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, 4, NULL, &array), AX_INVALID_ARGUMENT, "no list of parts");
+  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d,_,_", &type, AX_LIST(4, l.part), &array), AX_INVALID_ARGUMENT, "more entries");
+  TEST_FAILS(ax_array_from_parts(runtime, &mesh, "d", &type, AX_LIST(4, NULL), &array), AX_INVALID_ARGUMENT, "no list of parts");
   assert_null(array);
   l.part[2] = part;
   check_not_released(&l);

@@ -49,7 +49,7 @@ static void sum(const ax_value *in, ax_value *out, void *context) {
 
 static void never(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value first = ax_eq(ax_axis_index("d"), ax_full(AX_S32, 0, NULL, 0));
+  ax_value first = ax_eq(ax_axis_index("d"), ax_full(AX_S32, AX_DIMS(), 0));
   ax_if(first, AX_FN(nothing, 1, 1), AX_FN(sum, 1, 1), in, out);
 }
 
@@ -185,7 +185,7 @@ static void given_up(void **state) {
     memcpy(data, known, sizeof data);
     ax_part part = {.data = data, .bytes = sizeof data, .release = note_release, .context = &released};
     ax_array *x, *y;
-    TEST_OK(ax_array_from_parts(runtime, NULL, "", &type, 1, &part, &x));
+    TEST_OK(ax_array_from_parts(runtime, NULL, "", &type, AX_LIST(1, &part), &x));
     bool runtime_first = round % 2 == 0;
     if (runtime_first) ax_runtime_release(runtime);
     for (int i = 0; i < 5; i++) {
@@ -234,7 +234,7 @@ static ax_status started_late(void *context) {
   ax_executable *executable = NULL;
   ax_array *x = NULL, *y = NULL, *z = NULL;
   ax_status status = ax_compile(a->runtime, a->program, &(ax_compile_options){.donate = AX_FIRST(1)}, &executable);
-  if (status == AX_OK) status = ax_array_from_parts(a->runtime, NULL, "", &type, 1, &part, &x);
+  if (status == AX_OK) status = ax_array_from_parts(a->runtime, NULL, "", &type, AX_LIST(1, &part), &x);
   if (x != NULL) {
     assert_true(ax_array_use(x)); /* so that the run waits */
     status = ax_run_start(executable, &x, &y);

@@ -59,7 +59,7 @@ static ax_status put(const char *who, ax_runtime *runtime, const ax_sharding *sh
   AX_TRY(ax_require(host, "host array"));
   ax_status status = ax_view_check(host);
   if (status != AX_OK) return ax_error_context(status, "%s: ", who);
-  const ax_type whole = ax_array_type(host->dtype, host->rank, host->dims);
+  const ax_type whole = ax_array_type(host->dtype, AX_LIST(host->rank, host->dims));
   AX_TRY(lay(who, runtime, sharding, &whole, &layout));
   status = ax_array_of_data(runtime, layout, host->data, out);
   ax_layout_release(layout);
@@ -79,9 +79,18 @@ static ax_status drop_all(ax_status status, const char *who, uint32_t at, ax_arr
   return ax_error_context(status, "%s: array %u: ", who, at);
 }
 
-ax_status ax_device_put_many(ax_runtime *runtime, uint32_t count, const ax_sharding *const *shardings, const ax_host_array *hosts,
-                      ax_array **out) {
-  for (uint32_t i = 0; i < count; i++) out[i] = NULL;
+/* Checks the two other lists of a function that makes an array for each entry of its first: `of`, which holds what `what` says, and
+   `out`, which is cleared. */
+static ax_status check_lists(const char *who, uint32_t count, const char *what, uint32_t of_count, uint32_t out_count,
+                             ax_array **out) {
+  for (uint32_t i = 0; i < ax_list_entries(out_count, count); i++) out[i] = NULL;
+  AX_TRY(ax_list_check(who, "it takes", what, of_count, count));
+  return ax_list_check(who, "the call gives", "result", out_count, count);
+}
+
+ax_status (ax_device_put_many)(ax_runtime *runtime, uint32_t count, const ax_sharding *const *shardings, uint32_t host_count,
+                               const ax_host_array *hosts, uint32_t out_count, ax_array **out) {
+  AX_TRY(check_lists("device_put_many", count, "host array", host_count, out_count, out));
   for (uint32_t i = 0; i < count; i++) {
     ax_status status = put("device_put_as", runtime, shardings[i], &hosts[i], &out[i]);
     if (status != AX_OK) return drop_all(status, "device_put_many", i, out);
@@ -111,8 +120,9 @@ ax_status ax_array_copy_to(const ax_array *array, const ax_sharding *sharding, a
   return move("array_copy_to", array, sharding, AX_LAY_COPIED, out);
 }
 
-ax_status ax_array_reshard_many(uint32_t count, ax_array *const *arrays, const ax_sharding *const *shardings, ax_array **out) {
-  for (uint32_t i = 0; i < count; i++) out[i] = NULL;
+ax_status (ax_array_reshard_many)(uint32_t count, ax_array *const *arrays, uint32_t sharding_count,
+                                  const ax_sharding *const *shardings, uint32_t out_count, ax_array **out) {
+  AX_TRY(check_lists("array_reshard_many", count, "sharding", sharding_count, out_count, out));
   for (uint32_t i = 0; i < count; i++) {
     ax_status status = move("array_reshard", arrays[i], shardings[i], AX_LAY_SHARED, &out[i]);
     if (status != AX_OK) return drop_all(status, "array_reshard_many", i, out);
@@ -122,9 +132,11 @@ ax_status ax_array_reshard_many(uint32_t count, ax_array *const *arrays, const a
 
 /* --- Made of what devices have --- */
 
-static ax_status check_count(const char *who, const ax_sharding *sharding, uint32_t count) {
-  if (count == sharding->places) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "%s: %u for %lld devices", who, count, (long long)sharding->places);
+/* A list with an entry for each place: *count is how many there are. */
+static ax_status check_count(const char *who, const ax_sharding *sharding, uint32_t *count) {
+  *count = ax_list_entries(*count, (uint32_t)sharding->places);
+  if (*count == sharding->places) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s: %u for %lld devices", who, *count, (long long)sharding->places);
 }
 
 /* The place of the first device that has block b. */
@@ -158,14 +170,14 @@ static ax_status lend_blocks(const char *who, ax_runtime *runtime, ax_layout *la
   return status;
 }
 
-ax_status ax_array_from_device_parts(ax_runtime *runtime, const ax_sharding *sharding, const ax_type *type, uint32_t count,
-                                     const ax_part *parts, ax_array **out) {
+ax_status (ax_array_from_device_parts)(ax_runtime *runtime, const ax_sharding *sharding, const ax_type *type, uint32_t count,
+                                       const ax_part *parts, ax_array **out) {
   static const char who[] = "array_from_device_parts";
   ax_layout *layout;
   *out = NULL;
   AX_TRY(ax_require(parts, "list of parts"));
   AX_TRY(lay(who, runtime, sharding, type, &layout));
-  ax_status status = check_count(who, sharding, count);
+  ax_status status = check_count(who, sharding, &count);
   if (status == AX_OK) status = lend_blocks(who, runtime, layout, parts, out);
   ax_layout_release(layout);
   return status;
@@ -211,15 +223,15 @@ static ax_status borrow_all(const ax_layout *layout, ax_array *const *arrays, ui
   return AX_OK;
 }
 
-ax_status ax_array_from_device_arrays(ax_runtime *runtime, const ax_sharding *sharding, const ax_type *type, uint32_t count,
-                                      ax_array *const *arrays, ax_array **out) {
+ax_status (ax_array_from_device_arrays)(ax_runtime *runtime, const ax_sharding *sharding, const ax_type *type, uint32_t count,
+                                        ax_array *const *arrays, ax_array **out) {
   static const char who[] = "array_from_device_arrays";
   ax_layout *layout;
   uint32_t borrowed = 0;
   *out = NULL;
   AX_TRY(ax_require(arrays, "list of arrays"));
   AX_TRY(lay(who, runtime, sharding, type, &layout));
-  ax_status status = check_count(who, sharding, count);
+  ax_status status = check_count(who, sharding, &count);
   ax_part *parts = ax_alloc(count * sizeof parts[0]);
   if (status == AX_OK && parts == NULL) status = ax_out_of_memory(count * sizeof parts[0]);
   if (status == AX_OK) status = borrow_all(layout, arrays, count, parts, &borrowed);

@@ -289,13 +289,14 @@ static void of_device_parts(void **state) {
   ax_part parts[4];
   ax_array *array;
   for (int p = 0; p < 4; p++) parts[p] = (ax_part){.data = memory[p], .bytes = 8, .release = note_release, .context = &released[p]};
-  TEST_FAILS(ax_array_from_device_parts(runtime, sharding, &type, 3, parts, &array), AX_INVALID_ARGUMENT, "3 for 4 devices");
+  TEST_FAILS(ax_array_from_device_parts(runtime, sharding, &type, AX_LIST(3, parts), &array), AX_INVALID_ARGUMENT,
+             "3 for 4 devices");
   parts[1].bytes = 4;
-  TEST_FAILS(ax_array_from_device_parts(runtime, sharding, &type, 4, parts, &array), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_array_from_device_parts(runtime, sharding, &type, AX_LIST(4, parts), &array), AX_INVALID_ARGUMENT,
              "array_from_device_parts: part 1 has 4 bytes");
   parts[1].bytes = 8;
   assert_true(released[0] + released[1] + released[2] + released[3] == 0);
-  TEST_OK(ax_array_from_device_parts(runtime, sharding, &type, 4, parts, &array));
+  TEST_OK(ax_array_from_device_parts(runtime, sharding, &type, AX_LIST(4, parts), &array));
   assert_true(released[0] == 0 && released[1] == 0 && released[2] == 1 && released[3] == 1);
   check_elems(array, (float[]){1, 2, 3, 4}, 16);
   assert_true(part_at(array, 1) == memory[1]);
@@ -321,14 +322,14 @@ static void apart_and_together(void **state) {
     assert_true(part_at(on[p], 0) == part_at(array, (uint32_t)p % 2));
   }
   TEST_FAILS(ax_array_on_device(array, 4, &wrong), AX_INVALID_ARGUMENT, "device 4 is none of the array's 4");
-  TEST_FAILS(ax_array_from_device_arrays(runtime, sharding, &type, 3, on, &wrong), AX_INVALID_ARGUMENT, "3 for 4 devices");
-  TEST_FAILS(ax_array_from_device_arrays(other, sharding, &type, 4, on, &wrong), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_array_from_device_arrays(runtime, sharding, &type, AX_LIST(3, on), &wrong), AX_INVALID_ARGUMENT, "3 for 4 devices");
+  TEST_FAILS(ax_array_from_device_arrays(other, sharding, &type, AX_LIST(4, on), &wrong), AX_INVALID_ARGUMENT,
              "array 0: it belongs to another runtime");
-  TEST_FAILS(ax_array_from_device_arrays(runtime, sharding, &type, 4, (ax_array *[]){on[0], on[1], on[3], on[2]}, &wrong),
+  TEST_FAILS(ax_array_from_device_arrays(runtime, sharding, &type, AX_ARRAYS(on[0], on[1], on[3], on[2]), &wrong),
              AX_INVALID_ARGUMENT, "array 2: it lies on device 1, not on 3");
-  TEST_FAILS(ax_array_from_device_arrays(runtime, sharding, &type, 4, (ax_array *[]){on[0], array, on[2], on[3]}, &wrong),
+  TEST_FAILS(ax_array_from_device_arrays(runtime, sharding, &type, AX_ARRAYS(on[0], array, on[2], on[3]), &wrong),
              AX_INVALID_ARGUMENT, "array 1: it is f32[2,4], but a block is f32[2,2]");
-  TEST_OK(ax_array_from_device_arrays(runtime, sharding, &type, 4, on, &again));
+  TEST_OK(ax_array_from_device_arrays(runtime, sharding, &type, AX_LIST(4, on), &again));
   assert_true(part_at(again, 1) == part_at(array, 1));
   ax_array_release(array);
   for (int p = 0; p < 4; p++) ax_array_release(on[p]);
@@ -353,19 +354,21 @@ static void several(void **state) {
     use[a] = kind[a];
     hosts[a] = ax_host_view(AX_F32, AX_DIMS(12, 6, 2), data);
   }
-  TEST_OK(ax_device_put_many(runtime, kinds, use, hosts, arrays));
+  TEST_OK(ax_device_put_many(runtime, AX_LIST(kinds, use), hosts, arrays));
   for (int a = 0; a < kinds; a++) use[a] = kind[kinds - 1 - a];
-  TEST_OK(ax_array_reshard_many(kinds, arrays, use, moved));
+  TEST_OK(ax_array_reshard_many(AX_LIST(kinds, arrays), use, moved));
   for (int a = 0; a < kinds; a++) {
     check_elems(moved[a], data, sizeof data);
     ax_array_release(moved[a]);
   }
   hosts[6].dims[0] = 11;
-  TEST_FAILS(ax_device_put_many(runtime, kinds, use, hosts, moved), AX_INVALID_ARGUMENT, "device_put_many: array 6: device_put_as: the spec");
+  TEST_FAILS(ax_device_put_many(runtime, AX_LIST(kinds, use), hosts, moved), AX_INVALID_ARGUMENT,
+             "device_put_many: array 6: device_put_as: the spec");
   for (int a = 0; a < kinds; a++) assert_null(moved[a]);
   ax_array *held = arrays[5];
   arrays[5] = NULL;
-  TEST_FAILS(ax_array_reshard_many(kinds, arrays, use, moved), AX_INVALID_ARGUMENT, "array_reshard_many: array 5: there is no array");
+  TEST_FAILS(ax_array_reshard_many(AX_LIST(kinds, arrays), use, moved), AX_INVALID_ARGUMENT,
+             "array_reshard_many: array 5: there is no array");
   arrays[5] = held;
   for (int a = 0; a < kinds; a++) {
     assert_null(moved[a]);
@@ -450,7 +453,7 @@ static void odd_shapes(void **state) {
   float data[1 << 8] = {3};
   for (int d = 0; d < AX_MAX_RANK; d++) twos[d] = d % 2 ? 1 : 2;
   const ax_type types[] = {TEST_SCALAR(AX_F32), TEST_TYPE(AX_F32, 4, 0), TEST_TYPE(AX_F32, 0),
-                           ax_array_type(AX_F32, AX_MAX_RANK, twos)};
+                           ax_array_type(AX_F32, AX_LIST(AX_MAX_RANK, twos))};
   ax_sharding *all = tiled("{replicated}", 3), *rows = named("d=2", "d", 0, NULL);
   for (size_t t = 0; t < AX_COUNT(types); t++) {
     ax_array *array = put(runtime, all, &types[t], data), *moved, *on, *together;
@@ -464,7 +467,7 @@ static void odd_shapes(void **state) {
     check_elems(on, data, bytes);
     ax_sharding *there;
     TEST_OK(ax_sharding_single(2, &there));
-    TEST_OK(ax_array_from_device_arrays(runtime, there, &types[t], 1, &on, &together));
+    TEST_OK(ax_array_from_device_arrays(runtime, there, &types[t], AX_LIST(1, &on), &together));
     check_elems(together, data, bytes);
     ax_array_release(together);
     ax_array_release(on);
@@ -544,7 +547,7 @@ static ax_status everything(void *context) {
   if (status == AX_OK) status = ax_array_reshard(array, whole, &moved);
   if (status == AX_OK) status = ax_array_on_device(array, 1, &on[0]);
   if (status == AX_OK) status = ax_array_on_device(array, 0, &on[1]);
-  if (status == AX_OK) status = ax_array_from_device_arrays(runtime, rows, &type, 2, on, &together);
+  if (status == AX_OK) status = ax_array_from_device_arrays(runtime, rows, &type, AX_LIST(2, on), &together);
   if (status == AX_OK) status = ax_array_sharding(moved, &own);
   ax_array_release(array);
   ax_array_release(moved);

@@ -93,7 +93,7 @@ static _Alignas(64) float lent[elems] = {20, 20, 20, 20};
 static ax_array *lend(ax_runtime *runtime, void (*release)(void *context), scene *s) {
   ax_array *array;
   const ax_part part = {.data = lent, .bytes = sizeof lent, .release = release, .context = s};
-  TEST_OK(ax_array_from_parts(runtime, NULL, "", &type, 1, &part, &array));
+  TEST_OK(ax_array_from_parts(runtime, NULL, "", &type, AX_LIST(1, &part), &array));
   return array;
 }
 
@@ -111,7 +111,7 @@ static void expect_gone(const scene *s) {
 
 /* callback(x) + y, and some work after it */
 static void body(const ax_value *in, ax_value *out, void *context) {
-  ax_io_callback(context, false, 1, in, 1, &type, out);
+  ax_io_callback(context, false, AX_LIST(1, in), AX_LIST(1, &type), out);
   out[0] = ax_add(out[0], in[1]);
   for (int i = 0; i < 4; i++) out[0] = ax_mul(ax_neg(out[0]), ax_real(-1));
 }
@@ -172,7 +172,7 @@ static ax_status keeping(ax_callback_call *call, void *context) {
 }
 
 static void plus_callback(const ax_value *in, ax_value *out, void *context) {
-  ax_io_callback(context, false, 1, in, 1, &type, out);
+  ax_io_callback(context, false, AX_LIST(1, in), AX_LIST(1, &type), out);
 }
 
 /* The callback releases the last reference to the result that this thread waits for or reads. The other thread of the team is kept
@@ -284,7 +284,7 @@ static void test_runtime_in_part(void **state) {
 }
 
 static void on_devices(const ax_value *in, ax_value *out, void *context) {
-  ax_io_callback(context, false, 1, in, 0, NULL, NULL);
+  ax_io_callback(context, false, AX_LIST(1, in), AX_TYPES(), NULL);
   out[0] = ax_add(in[0], ax_real(1));
 }
 

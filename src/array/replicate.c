@@ -11,7 +11,7 @@ static const char name[] = "replicate";
 /* The type with one more dimension in front, of the number of devices along the spec's axes. */
 static ax_status stacked_type(const ax_mesh *mesh, const char *spec, const ax_host_array *host, ax_type *out) {
   ax_spec parsed;
-  *out = ax_array_type(host->dtype, host->rank, host->dims);
+  *out = ax_array_type(host->dtype, AX_LIST(host->rank, host->dims));
   AX_TRY(ax_spec_parse(spec, mesh, &parsed));
   for (uint32_t d = 1; d < parsed.rank; d++)
     if (parsed.count[d] > 0)

@@ -24,7 +24,7 @@ static void carry_types(ax_type *types) {
 }
 
 static ax_value cast(ax_value x, ax_dtype dtype) { return ax_convert_element_type(x, dtype); }
-static ax_value scalar(ax_value x) { return ax_reshape(x, 0, NULL); }
+static ax_value scalar(ax_value x) { return ax_reshape(x, AX_DIMS()); }
 static ax_value halved(ax_value x, double plus) { return ax_add(ax_mul(x, ax_real(0.5)), ax_real(plus)); }
 static ax_value looked_up(const ax_value *c) {
   return scalar(ax_dynamic_slice(c[TABLE], AX_VALUES(ax_and(c[COUNT], ax_integer(1)), c[COUNT]), AX_DIMS(1, 1)));
@@ -198,7 +198,7 @@ static void perhaps_again(const ax_value *in, ax_value *out, void *context) {
 static void thrice(const ax_value *in, ax_value *out, void *context) {
   ax_value now[VECTORS + 1];
   memcpy(now, in, VECTORS * sizeof now[0]);
-  now[VECTORS] = ax_full_i64(AX_S32, 0, NULL, 0);
+  now[VECTORS] = ax_full_i64(AX_S32, AX_DIMS(), 0);
   ax_while(AX_FN(below_three, VECTORS + 1, 1), AX_CLOSURE(perhaps_again, VECTORS + 1, VECTORS + 1, context), now, now);
   memcpy(out, now, VECTORS * sizeof out[0]);
 }
@@ -412,7 +412,7 @@ static AX_BODY(add_far_rows) {
 }
 static AX_BODY(far_rows_in_a_scan) {
   const int64_t columns = FAR_COLUMNS;
-  ax_value from[] = {ax_full_i64(AX_S32, 0, NULL, 0), ax_full(AX_F32, 1, &columns, 0), in[0], in[1]}, to[3];
+  ax_value from[] = {ax_full_i64(AX_S32, AX_DIMS(), 0), ax_full(AX_F32, AX_LIST(1, &columns), 0), in[0], in[1]}, to[3];
   ax_scan(AX_FN(add_far_rows, 4, 3), 3, FAR_ROWS, false, from, to);
   out[0] = to[1];
 }

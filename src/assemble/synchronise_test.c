@@ -41,7 +41,7 @@ static const ax_prim plain; /* without effects */
 static uint32_t new_buffer(maker *m, ax_axis_set axes) {
   TEST_OK(ax_grow(&m->plan->buffers, sizeof m->plan->buffers[0], m->plan->buffer_count, 1, &m->plan->buffer_capacity));
   uint32_t id = m->plan->buffer_count++;
-  m->plan->buffers[id] = (ax_buffer){.type = ax_array_type(AX_F32, 0, NULL), .axes = axes, .allocation = id, .loop = AX_NONE};
+  m->plan->buffers[id] = (ax_buffer){.type = ax_array_type(AX_F32, AX_DIMS()), .axes = axes, .allocation = id, .loop = AX_NONE};
   return id;
 }
 

@@ -218,10 +218,10 @@ static ax_status copy_part(const char *path, const ax_host_array *table, const a
 }
 
 static ax_status take_part(const char *path, const ax_host_array *table, const char *text, ax_dtype dtype, ax_host_array *out) {
-  const ax_type type = ax_array_type(AX_F64, table->rank, table->dims);
+  const ax_type type = ax_array_type(AX_F64, AX_LIST(table->rank, table->dims));
   ax_index_part part;
   AX_TRY(ax_index_read(text, &type, &part));
-  const ax_type wanted = ax_array_type(dtype, part.result.count, part.result.v);
+  const ax_type wanted = ax_array_type(dtype, AX_LIST(part.result.count, part.result.v));
   const size_t bytes = (size_t)ax_type_elems(&wanted) * ax_dtype_bytes(dtype);
   *out = ax_host_view(dtype, AX_LIST(wanted.rank, wanted.dims), ax_alloc(bytes > 0 ? bytes : 1));
   out->view = false;

@@ -39,7 +39,7 @@ static bool array_size(const ax_host_array *array, int64_t *elems, size_t *bytes
 }
 
 static const char *array_text(const ax_host_array *array) {
-  ax_type type = ax_array_type(array->dtype, array->rank, array->dims);
+  ax_type type = ax_array_type(array->dtype, AX_LIST(array->rank, array->dims));
   return ax_type_string(&type, NULL);
 }
 

@@ -445,7 +445,7 @@ static void test_permissions_stay(void **state) {
   assert_int_equal(info.st_mode & 07777, 0600);
   file_put(in_folder("mine.npz"), "old", 3);
   assert_int_equal(chmod(in_folder("mine.npz"), 0640), 0);
-  assert_int_equal(ax_npz_write(in_folder("mine.npz"), 1, names, &array), AX_OK);
+  assert_int_equal(ax_npz_write(in_folder("mine.npz"), AX_LIST(1, names), &array), AX_OK);
   assert_int_equal(stat(in_folder("mine.npz"), &info), 0);
   assert_int_equal(info.st_mode & 07777, 0640);
 }

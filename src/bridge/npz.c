@@ -9,6 +9,7 @@
 #include <zip.h>
 
 #include "bridge/npy.h"
+#include "ir/program.h"
 
 static const char suffix[] = ".npy";
 enum { suffix_bytes = sizeof suffix - 1, label_bytes = PATH_MAX + 256, first_allocation = 64 * 1024 };
@@ -268,8 +269,10 @@ static ax_status write_empty(const char *path) {
   return ax_file_write(path, &(ax_byte_span){end, sizeof end}, 1);
 }
 
-ax_status ax_npz_write(const char *path, uint32_t count, const char *const *names, const ax_host_array *arrays) {
+ax_status (ax_npz_write)(const char *path, uint32_t count, const char *const *names, uint32_t array_count,
+                         const ax_host_array *arrays) {
   AX_TRY(ax_require(path, "path"));
+  AX_TRY(ax_list_check("npz_write", "the names take", "array", array_count, count));
   if (count == 0) return write_empty(path);
   AX_TRY(ax_require(names, "list of names"));
   AX_TRY(ax_require(arrays, "list of arrays"));

@@ -37,7 +37,7 @@ typedef ax_status (*work)(const char *path, ax_npz **out);
 
 static ax_status write_file(const char *path, ax_npz **out) {
   *out = NULL;
-  return ax_npz_write(path, 2, names, arrays);
+  return ax_npz_write(path, AX_LIST(2, names), arrays);
 }
 
 /* With the n-th allocation failing. False: there were fewer. */
@@ -84,7 +84,7 @@ static void test_reading(void **state) {
   ax_npz *npz;
   ax_status status;
   long n = 1;
-  assert_int_equal(ax_npz_write(path, 2, names, arrays), AX_OK);
+  assert_int_equal(ax_npz_write(path, AX_LIST(2, names), arrays), AX_OK);
   for (; try_with(n, ax_npz_read, path, &npz, &status); n++) {
     if (status == AX_OK) check_whole(npz);
     else if (status != AX_OUT_OF_MEMORY) fail_msg("allocation %ld: %s", n, ax_message());

@@ -59,7 +59,7 @@ static void test_round_trip(void **state) {
     pointers[i] = names[i];
     arrays[i] = patterned((ax_dtype)(i + 1), (uint32_t)i % 4, (int64_t[]){i % 3, i + 1, 2});
   }
-  assert_int_equal(ax_npz_write(in_folder("a.npz"), count, pointers, arrays), AX_OK);
+  assert_int_equal(ax_npz_write(in_folder("a.npz"), AX_LIST(count, pointers), arrays), AX_OK);
   assert_int_equal(folder_entries(), 1);
   ax_npz *npz;
   assert_int_equal(ax_npz_read(in_folder("a.npz"), &npz), AX_OK);
@@ -107,7 +107,7 @@ static void test_numpys_deflated(void **state) {
 static void test_no_arrays(void **state) {
   (void)state;
   ax_npz *npz;
-  assert_int_equal(ax_npz_write(in_folder("a.npz"), 0, NULL, NULL), AX_OK);
+  assert_int_equal(ax_npz_write(in_folder("a.npz"), AX_LIST(0, NULL), NULL), AX_OK);
   assert_int_equal(ax_npz_read(in_folder("a.npz"), &npz), AX_OK);
   assert_int_equal(ax_npz_count(npz), 0);
   ax_npz_release(npz);
@@ -119,7 +119,7 @@ static void test_equal_arrays_make_equal_files(void **state) {
   size_t counts[2];
   unsigned char *bytes[2];
   for (int i = 0; i < 2; i++) {
-    assert_int_equal(ax_npz_write(in_folder("a.npz"), 1, &(const char *){"w"}, &array), AX_OK);
+    assert_int_equal(ax_npz_write(in_folder("a.npz"), AX_LIST(1, &(const char *){"w"}), &array), AX_OK);
     bytes[i] = file_get(in_folder("a.npz"), &counts[i]);
   }
   assert_int_equal(counts[0], counts[1]);
@@ -182,7 +182,7 @@ static void test_a_name_twice(void **state) {
   const char *names[] = {"left_name", "right_one"};
   float one = 1;
   ax_host_array arrays[] = {{AX_F32, 0, {0}, &one, false, {0}}, {AX_F32, 0, {0}, &one, false, {0}}};
-  assert_int_equal(ax_npz_write(in_folder("a.npz"), 2, names, arrays), AX_OK);
+  assert_int_equal(ax_npz_write(in_folder("a.npz"), AX_LIST(2, names), arrays), AX_OK);
   size_t count;
   unsigned char *bytes = file_get(in_folder("a.npz"), &count);
   for (int i = 0; i < 2; i++) memcpy(bytes + find_bytes(bytes, count, "right_one"), "left_name", 9);
@@ -196,7 +196,7 @@ static void test_overlapping_members(void **state) {
   const char *names[] = {"left_name", "right_one"};
   float many[100] = {1};
   ax_host_array arrays[] = {{AX_F32, 1, {100}, many, false, {0}}, {AX_F32, 1, {100}, many, false, {0}}};
-  assert_int_equal(ax_npz_write(in_folder("a.npz"), 2, names, arrays), AX_OK);
+  assert_int_equal(ax_npz_write(in_folder("a.npz"), AX_LIST(2, names), arrays), AX_OK);
   size_t count;
   unsigned char *bytes = file_get(in_folder("a.npz"), &count), *entry = bytes + find_bytes(bytes, count, "right_one") - 46;
   assert_memory_equal(entry, "PK\1\2", 4);
@@ -258,7 +258,7 @@ static void test_out_of_memory(void **state) {
   ax_status status = AX_OUT_OF_MEMORY;
   for (long fail_at = 1; status != AX_OK; fail_at++) {
     heap_reset(fail_at);
-    status = ax_npz_write(in_folder("a.npz"), 2, names, arrays);
+    status = ax_npz_write(in_folder("a.npz"), AX_LIST(2, names), arrays);
     assert_int_equal(status, heap.calls >= fail_at ? AX_OUT_OF_MEMORY : AX_OK);
     assert_int_equal(folder_entries(), status == AX_OK);
     assert_int_equal(heap.live, 2);
@@ -279,7 +279,7 @@ static void test_out_of_memory(void **state) {
 static void refuse(const char *first, const char *second, const ax_host_array *array, const char *message) {
   const char *names[] = {first, second};
   ax_host_array arrays[] = {*array, *array};
-  assert_int_equal(ax_npz_write(in_folder("a.npz"), 2, names, arrays), AX_INVALID_ARGUMENT);
+  assert_int_equal(ax_npz_write(in_folder("a.npz"), AX_LIST(2, names), arrays), AX_INVALID_ARGUMENT);
   assert_message(in_folder("a.npz"));
   assert_message(message);
   assert_int_equal(folder_entries(), 0);
@@ -304,9 +304,9 @@ static void test_failed_writes_leave_the_old_file(void **state) {
   (void)state;
   const char *path = in_folder("a.npz");
   ax_host_array old = patterned(AX_S8, 1, (int64_t[]){5}), big = patterned(AX_U8, 1, (int64_t[]){8 << 20});
-  assert_int_equal(ax_npz_write(path, 1, &(const char *){"old"}, &old), AX_OK);
+  assert_int_equal(ax_npz_write(path, AX_LIST(1, &(const char *){"old"}), &old), AX_OK);
   limit_file_size(4 << 20);
-  ax_status status = ax_npz_write(path, 1, &(const char *){"big"}, &big);
+  ax_status status = ax_npz_write(path, AX_LIST(1, &(const char *){"big"}), &big);
   limit_file_size(RLIM_INFINITY);
   assert_int_equal(status, AX_IO_ERROR);
   assert_message("File too large");
@@ -322,11 +322,11 @@ static void test_failed_writes_leave_the_old_file(void **state) {
 static ax_status write_ones(void) {
   static float ones[4000];
   const ax_host_array array = {AX_F32, 1, {4000}, ones, false, {0}};
-  return ax_npz_write(in_folder("a.npz"), 2, (const char *const[]){"a", "b\xc3\xa9"}, (ax_host_array[]){array, array});
+  return ax_npz_write(in_folder("a.npz"), AX_LIST(2, ((const char *const[]){"a", "b\xc3\xa9"})), ((ax_host_array[]){array, array}));
 }
 static bool is_written(void) { return write_ones() == AX_OK; }
 static bool is_refused(void) { return write_ones() == AX_IO_ERROR && strstr(ax_message(), "cannot write: File too large") != NULL; }
-static bool empty_is_refused(void) { return ax_npz_write(in_folder("a.npz"), 0, NULL, NULL) == AX_IO_ERROR; }
+static bool empty_is_refused(void) { return ax_npz_write(in_folder("a.npz"), AX_LIST(0, NULL), NULL) == AX_IO_ERROR; }
 
 static void test_limited_files(void **state) {
   (void)state;
@@ -350,11 +350,11 @@ static void test_places(void **state) {
   assert_message("No such file");
   assert_int_equal(ax_npz_read(folder, &npz), AX_IO_ERROR);
   assert_null(npz);
-  assert_int_equal(ax_npz_write(folder, 1, &(const char *){"a"}, &array), AX_IO_ERROR);
-  assert_int_equal(ax_npz_write(in_folder("no/such.npz"), 1, &(const char *){"a"}, &array), AX_IO_ERROR);
+  assert_int_equal(ax_npz_write(folder, AX_LIST(1, &(const char *){"a"}), &array), AX_IO_ERROR);
+  assert_int_equal(ax_npz_write(in_folder("no/such.npz"), AX_LIST(1, &(const char *){"a"}), &array), AX_IO_ERROR);
   assert_message("No such file");
   file_put(in_folder("old.npz"), "what was no archive", 19);
-  assert_int_equal(ax_npz_write(in_folder("old.npz"), 1, &(const char *){"a"}, &array), AX_OK);
+  assert_int_equal(ax_npz_write(in_folder("old.npz"), AX_LIST(1, &(const char *){"a"}), &array), AX_OK);
   assert_int_equal(ax_npz_read(in_folder("old.npz"), &npz), AX_OK);
   assert_array_equal(&array, ax_npz_find(npz, "a"));
   ax_npz_release(npz);

@@ -337,7 +337,7 @@ static ax_status make_input(const ax_type *type, const ax_host_array *given, uin
   if (given != NULL) {
     ax_status status = ax_view_check(given);
     if (status != AX_OK) return ax_error_context(status, "input %u: ", index);
-    ax_type have = ax_array_type(given->dtype, given->rank, given->dims);
+    ax_type have = ax_array_type(given->dtype, AX_LIST(given->rank, given->dims));
     if (have.dtype != type->dtype || !ax_same_shape(&have, type))
       return ax_error(AX_INVALID_ARGUMENT, "input %u is %s, not %s", index, ax_type_string(type, NULL),
                       ax_type_string(&have, NULL));

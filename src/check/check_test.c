@@ -57,9 +57,9 @@ static AX_BODY(ring) {
 
 static AX_BODY(kernel) {
   const ax_scratch scratch[] = {
-      {.type = AX_VMEM(AX_F32, 2, 2)}, {.type = ax_dma_semaphore_type(0, NULL)}, {.type = ax_dma_semaphore_type(0, NULL)}};
+      {.type = AX_VMEM(AX_F32, 2, 2)}, {.type = ax_dma_semaphore_type(AX_DIMS())}, {.type = ax_dma_semaphore_type(AX_DIMS())}};
   const ax_kernel_options options = {.name = "ring", .scratch = {AX_LIST(3, scratch)}};
-  ax_mpmd_map(1, &one_core, &AX_CLOSURE(ring, 5, 0, context), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 2)), out);
+  ax_mpmd_map(AX_LIST(1, &one_core), &AX_CLOSURE(ring, 5, 0, context), &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 2)), out);
 }
 
 static AX_BODY(whole) {

@@ -31,11 +31,11 @@ static AX_BODY(call) {
   const ax_core_mesh mesh = {
       .core = "core", .mesh = {.count = 1, .axis = {{.name = "core", .size = 3}}}, .threads = k->threads ? "core" : NULL};
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 8)},
-                                {.type = ax_semaphore_type(0, NULL)},
-                                {.type = ax_semaphore_type(0, NULL)},
-                                {.type = ax_dma_semaphore_type(0, NULL)}};
+                                {.type = ax_semaphore_type(AX_DIMS())},
+                                {.type = ax_semaphore_type(AX_DIMS())},
+                                {.type = ax_dma_semaphore_type(AX_DIMS())}};
   const ax_kernel_options options = {.scratch = {AX_LIST(AX_COUNT(scratch), scratch)}};
-  ax_mpmd_map(1, &mesh, &AX_FN(k->body, REFS, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 8)), out);
+  ax_mpmd_map(AX_LIST(1, &mesh), &AX_FN(k->body, REFS, 0), &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 8)), out);
 }
 
 /* Proved, or found wrong with a finding of this kind; exploring says the same. */
@@ -91,7 +91,7 @@ static AX_BODY(awaited_scope) { by_core(sends_and_waits, nothing, &(sharing){con
 static AX_BODY(handed_scope) { by_core(sends, last_awaits, &(sharing){context, in[0]}); }
 
 static void scoped(ax_function body, const ax_value *refs) {
-  ax_run_scoped(1, &(ax_scratch){.type = AX_VMEM(AX_F32, 8)}, "core", AX_CLOSURE(body, 1, 0, refs), NULL);
+  ax_run_scoped(AX_LIST(1, &(ax_scratch){.type = AX_VMEM(AX_F32, 8)}), "core", AX_CLOSURE(body, 1, 0, refs), NULL);
 }
 
 static AX_BODY(awaited_late) {
@@ -131,7 +131,7 @@ static AX_BODY(meet_alone) {
 
 static void with_semaphore(ax_function body, const ax_value *refs) {
   by_core(fills, nothing, refs);
-  ax_run_scoped(1, &(ax_scratch){.type = ax_semaphore_type(0, NULL)}, NULL, AX_FN(body, 1, 0), NULL);
+  ax_run_scoped(AX_LIST(1, &(ax_scratch){.type = ax_semaphore_type(AX_DIMS())}), NULL, AX_FN(body, 1, 0), NULL);
 }
 static AX_BODY(of_another) { with_semaphore(meet, in); }
 static AX_BODY(of_its_own) { with_semaphore(meet_alone, in); }
@@ -230,7 +230,7 @@ static AX_BODY(copies_nothing) {
   fill(refs);
 }
 static AX_BODY(in_scope) {
-  ax_run_scoped(1, &(ax_scratch){.type = AX_VMEM(AX_F32, 0)}, NULL, AX_CLOSURE(copies_nothing, 1, 0, context), NULL);
+  ax_run_scoped(AX_LIST(1, &(ax_scratch){.type = AX_VMEM(AX_F32, 0)}), NULL, AX_CLOSURE(copies_nothing, 1, 0, context), NULL);
 }
 static AX_BODY(of_nothing) { by_core(in_scope, nothing, in); }
 

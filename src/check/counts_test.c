@@ -162,14 +162,14 @@ static AX_BODY(kernel) {
   const plan *p = context;
   const ax_core_mesh threads = {.core = "core", .mesh = {.count = 1, .axis = {{.name = "w", .size = p->threads}}}, .threads = "w"},
                      one = {.core = "core"};
-  const ax_scratch scratch[] = {{.type = ax_semaphore_type(0, NULL)},
-                                {.type = ax_semaphore_type(0, NULL)},
-                                {.type = ax_barrier_type(0, NULL), .arrivals = p->arrivals},
-                                {.type = ax_dma_semaphore_type(0, NULL)}};
+  const ax_scratch scratch[] = {{.type = ax_semaphore_type(AX_DIMS())},
+                                {.type = ax_semaphore_type(AX_DIMS())},
+                                {.type = ax_barrier_type(AX_DIMS()), .arrivals = p->arrivals},
+                                {.type = ax_dma_semaphore_type(AX_DIMS())}};
   const uint32_t aliases[1][2] = {{0, 0}};
   const ax_kernel_options options = {
       .name = "counts", .scratch = {AX_LIST(AX_COUNT(scratch), scratch)}, .aliases = {AX_LIST(1, aliases)}, .collective_id = 1};
-  ax_mpmd_map(1, p->threads > 1 ? &threads : &one, &AX_CLOSURE(body, REFS, 0, p), &options, 1, in, AX_TYPES(AX_TYPE(AX_S32, words)), out);
+  ax_mpmd_map(AX_LIST(1, p->threads > 1 ? &threads : &one), &AX_CLOSURE(body, REFS, 0, p), &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_S32, words)), out);
 }
 
 static AX_BODY(whole) {

@@ -40,7 +40,7 @@ static void call(ax_function body, ax_value index, ax_value data, ax_value *out)
   const ax_core_mesh mesh = {.core = "core", .mesh = {.count = 1, .axis = {{.name = "w", .size = 2}}}, .threads = "w"};
   const ax_scratch scratch = {.type = AX_SMEM(AX_S32, 2)};
   const ax_kernel_options options = {.scratch = {AX_SCRATCH(scratch)}};
-  ax_mpmd_map(1, &mesh, &AX_FN(body, 4, 0), &options, 2, (ax_value[]){index, data}, AX_TYPES(AX_TYPE(AX_F32, 2)), out);
+  ax_mpmd_map(AX_LIST(1, &mesh), &AX_FN(body, 4, 0), &options, AX_VALUES(index, data), AX_TYPES(AX_TYPE(AX_F32, 2)), out);
 }
 
 /* in: round, index of the round before, result; index of this one is another. */

@@ -21,11 +21,11 @@ static AX_BODY(call) {
   const ax_core_mesh threads = {.core = "core", .mesh = {.count = 1, .axis = {{.name = "core", .size = 3}}}, .threads = "core"},
                      one = {.core = "core"};
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 4)},
-                                {.type = ax_semaphore_type(0, NULL)},
-                                {.type = ax_semaphore_type(0, NULL)},
-                                {.type = ax_semaphore_type(0, NULL)}};
+                                {.type = ax_semaphore_type(AX_DIMS())},
+                                {.type = ax_semaphore_type(AX_DIMS())},
+                                {.type = ax_semaphore_type(AX_DIMS())}};
   const ax_kernel_options options = {.scratch = {AX_LIST(AX_COUNT(scratch), scratch)}};
-  ax_mpmd_map(1, k->devices ? &one : &threads, &AX_FN(k->body, REFS, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(AX_LIST(1, k->devices ? &one : &threads), &AX_FN(k->body, REFS, 0), &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 static AX_BODY(whole) {

@@ -91,7 +91,7 @@ static ax_status repeat(ax_lower *lower, const ax_eqn *eqn, uint32_t in, uint32_
   const int64_t inner = ax_dims_elems(x->rank - (uint32_t)params->dimension, x->dims + params->dimension);
   const int64_t outer = ax_dims_elems((uint32_t)params->dimension, x->dims), part = x->dims[params->dimension];
   const int64_t dims[] = {outer, part > 0 ? y->dims[params->dimension] / part : 0, inner};
-  const ax_type rows = ax_array_type(x->dtype, 2, (int64_t[]){outer, inner}), repeated = ax_array_type(x->dtype, 3, dims);
+  const ax_type rows = ax_array_type(x->dtype, AX_DIMS(outer, inner)), repeated = ax_array_type(x->dtype, AX_LIST(3, dims));
   ax_position from[2], to[3];
   uint32_t src, dst;
   AX_TRY(ax_lower_result(lower, eqn, 0, out));

@@ -12,7 +12,7 @@ typedef struct axis_index_params {
 } axis_index_params;
 
 static ax_status infer(const ax_infer_args *args) {
-  args->out[0] = ax_array_type(AX_S32, 0, NULL);
+  args->out[0] = ax_array_type(AX_S32, AX_DIMS());
   return AX_OK;
 }
 
@@ -33,7 +33,7 @@ static ax_status eval(const ax_eval_args *args) {
 
 static ax_value number_along(const ax_axes *names) { return ax_bind1(&ax_prim_axis_index, names, NULL, 0); }
 
-static ax_value times(ax_value x, int64_t factor) { return ax_mul(x, ax_full(AX_S32, 0, NULL, (double)factor)); }
+static ax_value times(ax_value x, int64_t factor) { return ax_mul(x, ax_full(AX_S32, AX_DIMS(), (double)factor)); }
 
 static void batch(const ax_batch_args *args) {
   const axis_index_params *params = args->eqn->params;
@@ -43,7 +43,7 @@ static void batch(const ax_batch_args *args) {
     args->out_dim[0] = -1;
     return;
   }
-  ax_value index = ax_iota(AX_S32, 1, &args->size, 0);
+  ax_value index = ax_iota(AX_S32, AX_LIST(1, &args->size), 0);
   if (major.count > 0) index = ax_add(times(number_along(&major), args->size), index);
   if (minor.count > 0) index = ax_add(times(index, ax_axes_members(&minor)), number_along(&minor));
   args->out[0] = index;
@@ -72,7 +72,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 /* op(a, number), on u32 scalars. */
 static uint32_t hlo_with(ax_hlo *hlo, const char *op, uint32_t a, int64_t number) {
-  ax_type type = ax_array_type(AX_U32, 0, NULL), types[] = {type, type};
+  ax_type type = ax_array_type(AX_U32, AX_DIMS()), types[] = {type, type};
   uint32_t bits = (uint32_t)number, in[] = {a, ax_hlo_splat(hlo, &type, &bits)};
   return ax_hlo_op(hlo, op, in, types, 2, NULL, &type, 1);
 }
@@ -81,7 +81,7 @@ static uint32_t hlo_with(ax_hlo *hlo, const char *op, uint32_t a, int64_t number
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   (void)in;
   const axis_index_params *params = eqn->params;
-  ax_type type = ax_array_type(AX_U32, 0, NULL), types[] = {type, type};
+  ax_type type = ax_array_type(AX_U32, AX_DIMS()), types[] = {type, type};
   const char *by_hand = "mhlo.sharding = \"{manual}\""; /* XLA refuses one of which it does not find out by its uses */
   uint32_t device = ax_hlo_op(hlo, "stablehlo.partition_id", NULL, NULL, 0, by_hand, &type, 1), index = AX_NONE;
   for (uint32_t i = 0; i < params->axes.count; i++) {

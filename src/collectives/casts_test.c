@@ -49,7 +49,7 @@ static void dot(const ax_value *in, ax_value *out) { out[0] = ax_matmul(in[0], i
 static void larger(const ax_value *in, ax_value *out) { out[0] = ax_max(in[0], in[1]); }
 static void smaller(const ax_value *in, ax_value *out) { out[0] = ax_min(in[0], in[1]); }
 static void less(const ax_value *in, ax_value *out) { out[0] = ax_lt(in[0], in[1]); }
-static void joined(const ax_value *in, ax_value *out) { out[0] = ax_concatenate(2, in, 0); }
+static void joined(const ax_value *in, ax_value *out) { out[0] = ax_concatenate(AX_LIST(2, in), 0); }
 static void selected(const ax_value *in, ax_value *out) { out[0] = ax_select_n(ax_full(AX_BOOL, AX_DIMS(2, 2), 1), in[0], in[1]); }
 static void updated(const ax_value *in, ax_value *out) {
   out[0] = ax_dynamic_update_slice(in[0], in[1], AX_VALUES(ax_full(AX_S32, AX_DIMS(), 0), ax_full(AX_S32, AX_DIMS(), 0)));

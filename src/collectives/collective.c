@@ -278,7 +278,7 @@ ax_value ax_split_dim(ax_value x, int64_t d, int64_t major) {
   for (uint32_t i = 0; i < type.rank; i++) dims[i < d ? i : i + 1] = type.dims[i];
   dims[d] = major;
   dims[d + 1] = type.dims[d] / major;
-  return ax_reshape(x, type.rank + 1, dims);
+  return ax_reshape(x, AX_LIST(type.rank + 1, dims));
 }
 
 ax_value ax_fold_dims(ax_value x, int64_t d) {
@@ -287,14 +287,14 @@ ax_value ax_fold_dims(ax_value x, int64_t d) {
   int64_t folded = type.dims[d] * type.dims[d + 1];
   for (uint32_t i = (uint32_t)d + 1; i + 1 < type.rank; i++) type.dims[i] = type.dims[i + 1];
   type.dims[d] = folded;
-  return ax_reshape(x, type.rank - 1, type.dims);
+  return ax_reshape(x, AX_LIST(type.rank - 1, type.dims));
 }
 
 ax_value ax_drop_dim(ax_value x, int64_t d) {
   ax_type type = ax_typeof(x);
   if (ax_failed()) return ax_poison;
   for (uint32_t i = (uint32_t)d; i + 1 < type.rank; i++) type.dims[i] = type.dims[i + 1];
-  return ax_reshape(x, type.rank - 1, type.dims);
+  return ax_reshape(x, AX_LIST(type.rank - 1, type.dims));
 }
 
 ax_value ax_own_part(ax_value x, const ax_axes *names, int64_t dimension) {
@@ -305,7 +305,7 @@ ax_value ax_own_part(ax_value x, const ax_axes *names, int64_t dimension) {
   ax_value index = ax_convert_element_type(ax_bind1(&ax_prim_axis_index, names, NULL, 0), dtype);
   ax_value starts[AX_MAX_RANK];
   for (uint32_t d = 0; d < type.rank; d++)
-    starts[d] = d == dimension ? ax_mul(index, ax_full(dtype, 0, NULL, (double)part)) : ax_full(dtype, 0, NULL, 0);
+    starts[d] = d == dimension ? ax_mul(index, ax_full(dtype, AX_DIMS(), (double)part)) : ax_full(dtype, AX_DIMS(), 0);
   type.dims[dimension] = part;
   return ax_dynamic_slice(x, starts, type.dims);
 }
@@ -314,13 +314,13 @@ ax_value ax_own_part(ax_value x, const ax_axes *names, int64_t dimension) {
 static ax_value times(ax_value x, int64_t size) {
   ax_dtype dtype = ax_typeof(x).dtype;
   if (ax_rounds(dtype)) return ax_mul(x, ax_full_like(x, (double)size));
-  return ax_mul(x, ax_convert_element_type(ax_full_i64(AX_S64, 0, NULL, size), dtype));
+  return ax_mul(x, ax_convert_element_type(ax_full_i64(AX_S64, AX_DIMS(), size), dtype));
 }
 
 ax_value ax_combine_batch(ax_scalar op, ax_value x, int64_t dim, int64_t size) {
   if (dim < 0) return op == AX_SCALAR_ADD ? times(x, size) : x;
-  if (op == AX_SCALAR_ADD) return ax_reduce_sum(x, 1, &dim, false);
-  return op == AX_SCALAR_MAX ? ax_reduce_max(x, 1, &dim, false) : ax_reduce_min(x, 1, &dim, false);
+  if (op == AX_SCALAR_ADD) return ax_reduce_sum(x, AX_LIST(1, &dim), false);
+  return op == AX_SCALAR_MAX ? ax_reduce_max(x, AX_LIST(1, &dim), false) : ax_reduce_min(x, AX_LIST(1, &dim), false);
 }
 
 int64_t ax_axis_size(const char *axes) {

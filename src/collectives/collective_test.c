@@ -25,7 +25,7 @@ static ax_status trace_as(function f, ax_type x, bool unchecked, ax_program **ou
 }
 
 static ax_type x_of(ax_dtype dtype, ax_axis_set varying) {
-  ax_type type = ax_array_type(dtype, 2, (int64_t[]){6, 4});
+  ax_type type = ax_array_type(dtype, AX_DIMS(6, 4));
   type.spread.varying = varying;
   return type;
 }
@@ -127,7 +127,7 @@ static void ends_outer(const ax_value *in, ax_value *out, void *context) {
 }
 static ax_value captured(ax_value x) {
   ax_value started = ax_psum_start(x, "b"), out;
-  ax_switch(ax_full(AX_S32, 0, NULL, 0), AX_LIST(1, &AX_CLOSURE(ends_outer, 0, 1, &started)), NULL, &out);
+  ax_switch(ax_full(AX_S32, AX_DIMS(), 0), AX_LIST(1, &AX_CLOSURE(ends_outer, 0, 1, &started)), NULL, &out);
   return out;
 }
 static void summed(const ax_value *in, ax_value *out, void *context) {
@@ -152,7 +152,7 @@ static ax_value start_of_future(ax_value x) {
 }
 static ax_value start_of_cond(ax_value x) {
   ax_value out;
-  return ax_done(ax_start((ax_switch(ax_full(AX_S32, 0, NULL, 0), AX_LIST(1, &AX_FN(summed, 1, 1)), &x, &out), out)));
+  return ax_done(ax_start((ax_switch(ax_full(AX_S32, AX_DIMS(), 0), AX_LIST(1, &AX_FN(summed, 1, 1)), &x, &out), out)));
 }
 static ax_value start_failing(ax_value x) { return ax_done(ax_start(ax_psum(ax_matmul(x, x), "a"))); }
 static ax_value start_failed(ax_value x) {
@@ -398,7 +398,7 @@ static void test_several_futures(void **state) {
 static ax_value everything(ax_value x) {
   ax_value y = ax_psum_scatter(ax_all_gather(x, "b,a", 0, true), "a,b", 0, true);
   y = ax_ppermute(ax_all_to_all(y, "a,b", 0, 1, false), "b,a", 2, shift);
-  y = ax_add(ax_reshape(y, 2, (int64_t[]){6, 4}), ax_pmean(x, "b,a"));
+  y = ax_add(ax_reshape(y, AX_DIMS(6, 4)), ax_pmean(x, "b,a"));
   return ax_add(ax_done(ax_psum_start(y, "a")), ax_convert_element_type(ax_axis_index("a,b"), AX_F32));
 }
 
@@ -461,7 +461,7 @@ static void members_are_combined_in_their_order(void **state) {
 
 static void dimensions_grow_and_are_cut(void **state) {
   (void)state;
-  ax_type type = ax_array_type(AX_F32, 2, (const int64_t[]){6, 4});
+  ax_type type = ax_array_type(AX_F32, AX_DIMS(6, 4));
   ax_mesh mesh;
   assert_int_equal(ax_mesh_parse("a=2,b=3", &mesh), AX_OK);
   const ax_axes b = {1, {"b"}, {0}};

@@ -37,12 +37,13 @@ static bool is_permutation(const int64_t *perm, int64_t members, uint32_t *place
   return true;
 }
 
-ax_value ax_pshuffle(ax_value x, const char *axes, uint32_t count, const int64_t *perm) {
+ax_value (ax_pshuffle)(ax_value x, const char *axes, uint32_t count, const int64_t *perm) {
   static const char name[] = "pshuffle";
   ax_axes names;
   ax_type type;
   if (!ax_operand(name, x, &type) || !ax_ungrouped_names(name, axes, &names)) return ax_poison;
   int64_t members = ax_axes_members(&names);
+  count = ax_list_entries(count, (uint32_t)members);
   if (count != members || perm == NULL)
     return ax_reject_as(name, "perm has %u numbers; the group along \"%s\" has %lld members", perm != NULL ? count : 0, axes,
                         (long long)members);

@@ -69,7 +69,7 @@ static const int64_t order[members] = {3, 0, 4, 2, 1};
 
 static void shuffled(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_pshuffle(in[0], "d", members, order);
+  out[0] = ax_pshuffle(in[0], "d", AX_LIST(members, order));
   out[1] = ax_pswapaxes(in[0], "d", -1);
 }
 
@@ -181,7 +181,7 @@ typedef struct shuffle {
 } shuffle;
 static void shuffle_by(const ax_value *in, ax_value *out, void *context) {
   const shuffle *s = context;
-  out[0] = ax_pshuffle(in[0], s->axes, s->count, s->perm);
+  out[0] = ax_pshuffle(in[0], s->axes, AX_LIST(s->count, s->perm));
 }
 static void swap(const ax_value *in, ax_value *out, void *context) {
   const shuffle *s = context;

@@ -39,7 +39,7 @@ static void transpose(const ax_transpose_args *args) {
   ax_value sum = ax_bind1(&ax_prim_psum, &params->axes, args->cotangent, 1);
   ax_value index = ax_bind1(&ax_prim_axis_index, &params->axes, NULL, 0);
   if (ax_failed()) return;
-  ax_value mine = ax_eq(index, ax_full(AX_S32, 0, NULL, (double)params->source));
+  ax_value mine = ax_eq(index, ax_full(AX_S32, AX_DIMS(), (double)params->source));
   args->out[0] = ax_where(mine, sum, ax_full_like(sum, 0));
 }
 

@@ -47,9 +47,9 @@ bool ax_reduce_positional(const char *function, ax_scalar op, ax_value *x, const
   *axes = names;
   if (dims.count == 0) return true;
   for (uint32_t i = 0; i < dims.count; i++) *count *= type.dims[dims.v[i]];
-  *x = op == AX_SCALAR_ADD   ? ax_reduce_sum(*x, dims.count, dims.v, false)
-       : op == AX_SCALAR_MAX ? ax_reduce_max(*x, dims.count, dims.v, false)
-                             : ax_reduce_min(*x, dims.count, dims.v, false);
+  *x = op == AX_SCALAR_ADD   ? ax_reduce_sum(*x, AX_LIST(dims.count, dims.v), false)
+       : op == AX_SCALAR_MAX ? ax_reduce_max(*x, AX_LIST(dims.count, dims.v), false)
+                             : ax_reduce_min(*x, AX_LIST(dims.count, dims.v), false);
   return !ax_failed();
 }
 

@@ -28,15 +28,15 @@ static void in_one(const ax_value *in, ax_value *out, void *context) {
 
 static void in_two(const ax_value *in, ax_value *out, void *context) {
   const row *r = context;
-  out[0] = ax_psum(ax_reduce_sum(in[0], r->count, r->dims, false), r->names);
-  out[1] = ax_pmean(ax_reduce_mean(in[0], r->count, r->dims, false), r->names);
-  out[2] = ax_pmax(ax_reduce_max(in[0], r->count, r->dims, false), r->names);
-  out[3] = ax_pmin(ax_reduce_min(in[0], r->count, r->dims, false), r->names);
+  out[0] = ax_psum(ax_reduce_sum(in[0], AX_LIST(r->count, r->dims), false), r->names);
+  out[1] = ax_pmean(ax_reduce_mean(in[0], AX_LIST(r->count, r->dims), false), r->names);
+  out[2] = ax_pmax(ax_reduce_max(in[0], AX_LIST(r->count, r->dims), false), r->names);
+  out[3] = ax_pmin(ax_reduce_min(in[0], AX_LIST(r->count, r->dims), false), r->names);
 }
 
 static ax_status trace(ax_fn function, ax_dtype dtype, ax_program **out) {
   ax_mesh mesh;
-  ax_type type = ax_array_type(dtype, 3, (const int64_t[]){2, 3, 4});
+  ax_type type = ax_array_type(dtype, AX_DIMS(2, 3, 4));
   TEST_OK(ax_mesh_parse("a=2,b=3", &mesh));
   type.spread.varying = 3;
   return ax_trace_on(&mesh, function, &type, out);
@@ -138,7 +138,7 @@ typedef struct mean {
 static void mean_over(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_pmean(in[0], "b");
-  out[1] = ax_pmean(ax_reshape(in[0], 1, (int64_t[]){1}), "b,0");
+  out[1] = ax_pmean(ax_reshape(in[0], AX_DIMS(1)), "b,0");
 }
 static void mean_of(const ax_value *in, ax_value *out, void *context) {
   (void)context;

@@ -105,17 +105,17 @@ static ax_value permute_batch(const permutation *p) {
     for (end = t + 1; end < p->size && source[end] == (none ? -1 : source[end - 1] + 1);) end++;
     pieces[count++] = none ? batch_zeros(p, end - t) : batch_slice(p->x, source[t], source[t] + end - t);
   }
-  return count == 1 ? pieces[0] : ax_concatenate(count, pieces, 0);
+  return count == 1 ? pieces[0] : ax_concatenate(AX_LIST(count, pieces), 0);
 }
 
 /* Is this member, along the rest of the axes, a target of the pairs? A bool scalar. */
 static ax_value is_target(const permutation *p, const ax_pairs *pairs) {
-  ax_type type = ax_array_type(AX_BOOL, 1, &p->rest_members);
+  ax_type type = ax_array_type(AX_BOOL, AX_LIST(1, &p->rest_members));
   unsigned char *table = ax_trace_alloc((size_t)p->rest_members);
   if (table == NULL) return ax_poison;
   for (uint32_t i = 0; i < pairs->count; i++) table[pairs->v[i][1]] = 1;
   ax_value index = ax_bind1(&ax_prim_axis_index, &p->rest, NULL, 0);
-  return ax_reshape(ax_dynamic_slice(ax_constant(&type, table), &index, &(int64_t){1}), 0, NULL);
+  return ax_reshape(ax_dynamic_slice(ax_constant(&type, table), &index, &(int64_t){1}), AX_DIMS());
 }
 
 static int by_route(const void *a, const void *b) {
@@ -161,7 +161,7 @@ static ax_value permute_all(permutation *p) {
   if (pieces == NULL || p->pairs == NULL || p->routes == NULL) return ax_poison;
   find_routes(p);
   for (int64_t t = 0; t < p->size; t++) pieces[t] = permute_to(p, t, &next);
-  return p->size == 1 ? pieces[0] : ax_concatenate((uint32_t)p->size, pieces, 0);
+  return p->size == 1 ? pieces[0] : ax_concatenate(AX_LIST((uint32_t)p->size, pieces), 0);
 }
 
 static void batch(const ax_batch_args *args) {

@@ -62,7 +62,7 @@ static ax_status send_infer(const ax_infer_args *args) {
 
 static ax_status receive_infer(const ax_infer_args *args) {
   const precv_params *params = args->params;
-  args->out[0] = ax_array_type(params->dtype, params->dims.count, params->dims.v);
+  args->out[0] = ax_array_type(params->dtype, AX_LIST(params->dims.count, params->dims.v));
   if (args->out[0].dtype == AX_NO_DTYPE)
     return ax_error(AX_INVALID_ARGUMENT, "what is to be received has no dtype, or a negative dimension");
   return check_message(args);
@@ -176,7 +176,7 @@ static void send_transpose(const ax_transpose_args *args) {
 static void receive_transpose(const ax_transpose_args *args) {
   precv_params params = *(const precv_params *)args->eqn->params;
   if (!turn_round(&params.of)) return;
-  ax_type result = ax_array_type(params.dtype, params.dims.count, params.dims.v);
+  ax_type result = ax_array_type(params.dtype, AX_LIST(params.dims.count, params.dims.v));
   result.spread.varying = checked();
   ax_value cotangent = ax_is_zero(args->cotangent[0]) ? ax_zero_cotangent(&result) : args->cotangent[0];
   (void)ax_bind1(&ax_prim_psend, &params.of, &cotangent, 1);

@@ -188,8 +188,8 @@ static ax_status take(lanes *all, uint32_t lane) {
 static ax_status eval_in(lanes *all, ax_arena *arena) {
   const ax_eval_args *args = all->args;
   const ax_tensor *operand = args->in[0], *output = args->in[args->lanes], *offsets = args->in[INPUT_OFFSETS * args->lanes];
-  const ax_type in = ax_array_type(operand->dtype, operand->rank, operand->dims),
-                out = ax_array_type(output->dtype, output->rank, output->dims);
+  const ax_type in = ax_array_type(operand->dtype, AX_LIST(operand->rank, operand->dims)),
+                out = ax_array_type(output->dtype, AX_LIST(output->rank, output->dims));
   int64_t slices = offsets->dims[offsets->rank - 1];
   AX_TRY(describe(arena, args->eqn->params, args->lanes, &in, &out, slices, &all->shape));
   size_t table = (size_t)(all->shape.batch * all->shape.local * slices);
@@ -281,8 +281,8 @@ static ax_value left_alone(const ax_ragged_params *params, const ax_value *table
   memcpy(in, tables, sizeof in);
   flags.dtype = AX_BOOL;
   flags.rank = rank;
-  in[OPERAND] = ax_full(AX_BOOL, rank, flags.dims, 1);
-  in[OUTPUT] = ax_full(AX_BOOL, rank, rows.dims, 0);
+  in[OPERAND] = ax_full(AX_BOOL, AX_LIST(rank, flags.dims), 1);
+  in[OUTPUT] = ax_full(AX_BOOL, AX_LIST(rank, rows.dims), 0);
   for (uint32_t d = 0; d < rank; d++) where[d] = d;
   ax_value came = ax_broadcast_in_dim(ax_ragged_bind(params, in), AX_LIST(rows.rank, rows.dims), where);
   return ax_select_n(came, t, ax_zeros_of(&rows));
@@ -341,7 +341,7 @@ static void batch(const ax_batch_args *args) {
 /* --- lower --- */
 
 static ax_status table_buffer(ax_lower *lower, ax_dtype dtype, int64_t elems, ax_axis_set axes, uint32_t *out) {
-  const ax_type type = ax_array_type(dtype, 1, &elems);
+  const ax_type type = ax_array_type(dtype, AX_LIST(1, &elems));
   return ax_lower_buffer(lower, &type, axes, out);
 }
 
@@ -410,15 +410,15 @@ static ax_value for_all(ax_value table, ax_value places, int64_t size, int64_t m
   none.dims[last] = 1;
   none.dims[last + 1] = each;
   ax_value both[] = {ax_split_dim(table, last, size), ax_zeros_of(&none)};
-  ax_value taken = ax_take(ax_concatenate(2, both, last), places, last);
+  ax_value taken = ax_take(ax_concatenate(AX_LIST(2, both), last), places, last);
   type.dims[last] = members * each;
-  return ax_reshape(taken, type.rank, type.dims);
+  return ax_reshape(taken, AX_LIST(type.rank, type.dims));
 }
 
 /* By member of all: its place in my group, or as many as there are. */
 static ax_value places_in_group(const ax_axes *axes, uint32_t members) {
   const ax_axes_list all = ax_axes_listed(axes);
-  const ax_type type = ax_array_type(AX_S32, 1, (const int64_t[]){members});
+  const ax_type type = ax_array_type(AX_S32, AX_DIMS(members));
   uint32_t *group = ax_trace_alloc(members * sizeof group[0]), *number = ax_trace_alloc(members * sizeof number[0]);
   if (group == NULL || number == NULL) return ax_poison;
   ax_groups_numbers(&axes->groups, group, number);

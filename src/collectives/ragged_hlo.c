@@ -20,8 +20,8 @@ typedef struct form {
 static ax_value add_index(ax_value x, uint32_t rank, const int64_t *dims, uint32_t count, const int64_t *where, int64_t step) {
   int64_t sizes[AX_MAX_RANK], all = 1;
   for (uint32_t i = 0; i < count; i++) all *= sizes[i] = dims[where[i]];
-  ax_value index = ax_mul(ax_iota(AX_S64, 1, &all, 0), ax_full_i64(AX_S64, 1, &all, step));
-  return ax_add(x, ax_broadcast_in_dim(ax_reshape(index, count, sizes), AX_LIST(rank, dims), where));
+  ax_value index = ax_mul(ax_iota(AX_S64, AX_LIST(1, &all), 0), ax_full_i64(AX_S64, AX_LIST(1, &all), step));
+  return ax_add(x, ax_broadcast_in_dim(ax_reshape(index, AX_LIST(count, sizes)), AX_LIST(rank, dims), where));
 }
 
 /* [B.., L.., K] -> [devices, B, L of the sender, L of the receiver, slices]. receives: it speaks of what comes, not of what
@@ -49,8 +49,8 @@ static ax_value by_device(const form *f, ax_value table, bool receives) {
   for (uint32_t d = 3; d + 1 < rank; d += 2) order[n++] = d; /* local digits */
   if (receives) order[n++] = 1;
   order[n++] = rank - 1;
-  return ax_reshape(ax_transpose(ax_reshape(table, rank, dims), order), 5,
-                    (const int64_t[]){devices, f->batch, f->local, f->local, behind});
+  return ax_reshape(ax_transpose(ax_reshape(table, AX_LIST(rank, dims)), order),
+                    AX_DIMS(devices, f->batch, f->local, f->local, behind));
 }
 
 /* The tables of rows that lie one behind the other: [K'] each, in s64. */
@@ -62,7 +62,7 @@ static void merge_tables(const form *f, const ax_value *in, ax_value *out) {
     if (ax_failed()) return;
     if (k == AX_RAGGED_INPUT_OFFSETS) table = add_index(table, 5, type.dims, 2, (const int64_t[]){1, 2}, f->from_rows);
     if (k == AX_RAGGED_OUTPUT_OFFSETS) table = add_index(table, 5, type.dims, 2, (const int64_t[]){1, 3}, f->to_rows);
-    out[k] = ax_reshape(table, 1, &all);
+    out[k] = ax_reshape(table, AX_LIST(1, &all));
   }
 }
 
@@ -71,7 +71,7 @@ static ax_value merge_rows(const form *f, ax_value x) {
   ax_type type = ax_typeof(x);
   if (ax_failed()) return ax_poison;
   type.dims[f->outer] *= f->batch * f->local;
-  return ax_reshape(x, type.rank - f->outer, type.dims + f->outer);
+  return ax_reshape(x, AX_LIST(type.rank - f->outer, type.dims + f->outer));
 }
 
 static ax_value exchange(const ax_axes *axes, ax_value table) {
@@ -92,14 +92,14 @@ static ax_value go_back(const form *f, const ax_ragged_params *plain, const ax_v
   int64_t count = slices.dims[0], area = f->batch * f->local * f->from_rows;
   ax_type areas = rows;
   areas.dims[0] = count * area;
-  ax_value turned[6] = {in[AX_RAGGED_OPERAND], ax_full(areas.dtype, areas.rank, areas.dims, 0)};
+  ax_value turned[6] = {in[AX_RAGGED_OPERAND], ax_full(areas.dtype, AX_LIST(areas.rank, areas.dims), 0)};
   turned[AX_RAGGED_INPUT_OFFSETS] = exchange(axes, in[AX_RAGGED_OUTPUT_OFFSETS]);
   turned[AX_RAGGED_SEND_SIZES] = in[AX_RAGGED_RECV_SIZES];
   turned[AX_RAGGED_OUTPUT_OFFSETS] =
       exchange(axes, add_index(in[AX_RAGGED_INPUT_OFFSETS], 1, &count, 1, (const int64_t[]){0}, area));
   turned[AX_RAGGED_RECV_SIZES] = in[AX_RAGGED_SEND_SIZES];
   ax_value came = ax_split_dim(ax_ragged_bind(plain, turned), 0, count);
-  return ax_add(in[AX_RAGGED_OUTPUT], ax_reduce_sum(came, 1, (const int64_t[]){0}, false));
+  return ax_add(in[AX_RAGGED_OUTPUT], ax_reduce_sum(came, AX_DIMS(0), false));
 }
 
 static void written_out(const ax_value *in, ax_value *out, void *context) {
@@ -112,7 +112,7 @@ static void written_out(const ax_value *in, ax_value *out, void *context) {
   merged[AX_RAGGED_OUTPUT] = merge_rows(f, in[AX_RAGGED_OUTPUT]);
   if (ax_failed()) return;
   ax_value made = f->params->back ? go_back(f, &plain, merged) : ax_ragged_bind(&plain, merged);
-  out[0] = ax_reshape(made, type.rank, type.dims);
+  out[0] = ax_reshape(made, AX_LIST(type.rank, type.dims));
 }
 
 static ax_status call(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {

@@ -14,7 +14,7 @@ static uint32_t members_of(const ax_axes *axes) { return axes->groups.end[axes->
 
 static ax_value look_up(const ax_axes *axes, uint32_t *table) {
   const ax_axes_list all = ax_axes_listed(axes);
-  ax_type type = ax_array_type(AX_S32, 1, (const int64_t[]){members_of(axes)});
+  ax_type type = ax_array_type(AX_S32, AX_DIMS(members_of(axes)));
   if (table == NULL || ax_failed()) return ax_poison;
   return ax_dynamic_at(ax_constant(&type, table), ax_axis_index(all.text), 0);
 }
@@ -69,10 +69,10 @@ static ax_value trade_all(const ax_axes *axes, ax_value rows) {
 static ax_value cut(ax_value x, int64_t elems, int64_t members) {
   int64_t part = (elems + members - 1) / members, more = part * members - elems;
   if (more > 0) {
-    ax_value both[] = {x, ax_full(ax_typeof(x).dtype, 1, &more, 0)};
-    x = ax_concatenate(2, both, 0);
+    ax_value both[] = {x, ax_full(ax_typeof(x).dtype, AX_LIST(1, &more), 0)};
+    x = ax_concatenate(AX_LIST(2, both), 0);
   }
-  return ax_reshape(x, 2, (const int64_t[]){members, part});
+  return ax_reshape(x, AX_DIMS(members, part));
 }
 
 ax_value ax_ungrouped_combine(ax_scalar op, const ax_axes *axes, ax_value x) {
@@ -84,19 +84,19 @@ ax_value ax_ungrouped_combine(ax_scalar op, const ax_axes *axes, ax_value x) {
   int64_t elems = ax_type_elems(&type);
   if (elems == 0) return x;
   const ax_type whole = type;
-  ax_value parts = trade_all(axes, cut(ax_reshape(x, 1, &elems), elems, members));
+  ax_value parts = trade_all(axes, cut(ax_reshape(x, AX_LIST(1, &elems)), elems, members));
   for (uint32_t g = 0; g < groups->count; g++)
     combined[g] =
         ax_expand_dims(combine_listed(op, parts, groups->member + ax_group_begin(groups, g), ax_group_size(groups, g)), 0);
   ax_groups_numbers(groups, group, NULL);
   for (uint32_t m = 0; m < members; m++) back[m] = combined[group[m]];
-  parts = trade_all(axes, ax_concatenate(members, back, 0));
+  parts = trade_all(axes, ax_concatenate(AX_LIST(members, back), 0));
   type = ax_typeof(parts);
   if (ax_failed()) return ax_poison;
   int64_t all = ax_type_elems(&type);
-  x = ax_reshape(parts, 1, &all);
+  x = ax_reshape(parts, AX_LIST(1, &all));
   if (all > elems) x = ax_slice(x, AX_DIMS(0), &elems, NULL);
-  return ax_reshape(x, whole.rank, whole.dims);
+  return ax_reshape(x, AX_LIST(whole.rank, whole.dims));
 }
 
 /* --- Moving --- */
@@ -113,7 +113,7 @@ ax_value ax_ungrouped_gather(const ax_axes *axes, ax_value x) {
     for (uint32_t m = 0; m < members; m++) table[m] = groups->member[ax_group_begin(groups, group[m]) + i];
     rows[i] = ax_dynamic_at(all, look_up(axes, table), 0);
   }
-  return ax_stack(size, rows, 0);
+  return ax_stack(AX_LIST(size, rows), 0);
 }
 
 /* x to the member of my group that is `by` places on. */
@@ -146,11 +146,11 @@ ax_value ax_ungrouped_trade(const ax_axes *axes, ax_value parts) {
     ax_value part = ax_dynamic_at(parts, places_on(number, by, size), 0);
     rounds[by] = by > 0 ? pass_on(axes, part, by) : part;
   }
-  ax_value came = ax_stack(size, rounds, 0); /* row `by` from the member so many places before me */
+  ax_value came = ax_stack(AX_LIST(size, rounds), 0); /* row `by` from the member so many places before me */
   for (uint32_t i = 0; i < size; i++) {
     ax_value by = ax_sub(number, ax_integer(i));
     by = ax_where(ax_lt(by, ax_integer(0)), ax_add(by, ax_integer(size)), by);
     rows[i] = ax_dynamic_at(came, by, 0);
   }
-  return ax_stack(size, rows, 0);
+  return ax_stack(AX_LIST(size, rows), 0);
 }

@@ -87,7 +87,7 @@ static AX_BODY(row_step) {
 }
 static AX_BODY(rows_by_function) {
   ax_value made[2];
-  ax_scan(AX_FN(row_step, 2, 2), 1, -1, false, AX_VALUES(ax_full(AX_S32, 0, NULL, 0), in[0]), made);
+  ax_scan(AX_FN(row_step, 2, 2), 1, -1, false, AX_VALUES(ax_full(AX_S32, AX_DIMS(), 0), in[0]), made);
   out[0] = made[1];
   out[1] = in[1];
 }
@@ -190,13 +190,13 @@ static AX_BODY(vary_step) {
 }
 static AX_BODY(vary_small) { out[0] = ax_lt(in[0], 9); }
 static AX_BODY(vary_by_function) {
-  ax_value given[] = {ax_full_like(in[0], 0), ax_full(AX_F32, 0, NULL, 0)};
+  ax_value given[] = {ax_full_like(in[0], 0), ax_full(AX_F32, AX_DIMS(), 0)};
   ax_fori_loop(0, 5, AX_CLOSURE(vary_step, 3, 2, &in[0]), given, out);
   ax_while(AX_FN(vary_small, 1, 1), AX_FN(inner_double, 1, 1), &out[1], &out[1]);
   out[1] = ax_add(in[1], out[1]);
 }
 static AX_BODY(vary_by_block) {
-  ax_value x = ax_full_like(in[0], 0), y = ax_full(AX_F32, 0, NULL, 0);
+  ax_value x = ax_full_like(in[0], 0), y = ax_full(AX_F32, AX_DIMS(), 0);
   AX_LOOP (i, 0, 5, &x, &y) {
     ax_value before = x;
     x = ax_add(x, in[0]);
@@ -232,13 +232,13 @@ static AX_BODY(loss) {
 static AX_BODY(grad) { ax_grad(AX_CLOSURE(loss, OPERANDS, 1, context), AX_FIRST(2), in, out); }
 static AX_BODY(mapped) {
   ax_value many[OPERANDS], made[RESULTS];
-  for (int i = 0; i < OPERANDS; i++) many[i] = ax_stack(2, (ax_value[]){in[i], ax_add(in[i], 1)}, 0);
+  for (int i = 0; i < OPERANDS; i++) many[i] = ax_stack(AX_VALUES(in[i], ax_add(in[i], 1)), 0);
   ax_vmap(*(const ax_fn *)context, many, made, NULL);
   for (int i = 0; i < RESULTS; i++) out[i] = ax_reduce_sum(made[i], AX_DIMS(0), false);
 }
 static const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = 2}}};
 static AX_BODY(on_device) {
-  ax_value local[OPERANDS] = {ax_concatenate(2, (ax_value[]){in[0], in[0]}, 0), in[1], in[2]}, made[RESULTS];
+  ax_value local[OPERANDS] = {ax_concatenate(AX_VALUES(in[0], in[0]), 0), in[1], in[2]}, made[RESULTS];
   ((const ax_fn *)context)->function(local, made, NULL);
   out[0] = ax_slice_in_dim(made[0], 0, 2, 1, 0);
   out[1] = ax_psum(ax_add(made[1], sum(made[0])), "d");
@@ -321,12 +321,12 @@ static void runs_of_a_nest(void **state) {
 static AX_BODY(kernel) { /* x, y */
   AX_LOOP (i, 0, 4) {
     AX_IF (ax_gt(i, 1)) { ax_ref_store(ax_ref_at(in[1], i), ax_ref_load(ax_ref_at(in[0], i))); }
-    AX_ELSE { ax_ref_store(ax_ref_at(in[1], i), ax_full(AX_F32, 0, NULL, 7)); }
+    AX_ELSE { ax_ref_store(ax_ref_at(in[1], i), ax_full(AX_F32, AX_DIMS(), 7)); }
   }
 }
 static AX_BODY(call_kernel) {
   const ax_type type = AX_TYPE(AX_F32, 4);
-  ax_kernel_call(&(ax_kernel){.outs = {AX_TYPES(type)}}, AX_FN(kernel, 2, 0), 1, in, out);
+  ax_kernel_call(&(ax_kernel){.outs = {AX_TYPES(type)}}, AX_FN(kernel, 2, 0), AX_LIST(1, in), out);
 }
 
 static void in_kernels(void **state) {

@@ -41,7 +41,7 @@ static uint32_t io_outs(const void *params) { return ((const io_params *)params)
 static ax_status infer_types(const ax_infer_args *args, const ax_types *types) {
   for (uint32_t k = 0; k < types->count; k++) {
     const ax_type *type = &types->v[k];
-    args->out[k] = type->rank <= AX_MAX_RANK ? ax_array_type(type->dtype, type->rank, type->dims) : (ax_type){0};
+    args->out[k] = type->rank <= AX_MAX_RANK ? ax_array_type(type->dtype, AX_LIST(type->rank, type->dims)) : (ax_type){0};
     if (type->form != AX_ARRAY || args->out[k].dtype == AX_NO_DTYPE)
       return ax_error(AX_INVALID_ARGUMENT, "result %u is to be of a type that is no array's", k);
   }
@@ -188,28 +188,29 @@ IO_CALLBACK(ordered_io_callback, AX_EFFECT_STATE | AX_EFFECT_ORDER | AX_EFFECT_E
 
 /* The operands; NULL: the trace has failed. `out` is poison. */
 static const ax_value *begin(const ax_prim *prim, const ax_callback *callback, uint32_t in_count, const ax_value *in,
-                             uint32_t out_count, const ax_type *out_types, ax_value *out) {
-  const ax_value *operands = ax_take_operands(in, in_count, out, out_count);
+                             uint32_t type_count, const ax_type *out_types, uint32_t out_count, ax_value *out) {
+  if (!ax_lists_fit(prim->name, in_count, in_count, out_count, type_count, out)) return NULL;
+  const ax_value *operands = ax_take_operands(in, in_count, out, type_count);
   if (!ax_check_operands(prim->name, operands, in_count)) return NULL;
-  if (callback == NULL || (out_types == NULL && out_count > 0)) {
+  if (callback == NULL || (out_types == NULL && type_count > 0)) {
     (void)ax_reject(prim, callback == NULL ? "there is no callback" : "there are no types of results");
     return NULL;
   }
   return ax_failed() ? NULL : operands;
 }
 
-void ax_pure_callback(ax_callback *callback, bool vectorized, uint32_t in_count, const ax_value *in, uint32_t out_count,
-                      const ax_type *out_types, ax_value *out) {
+void (ax_pure_callback)(ax_callback *callback, bool vectorized, uint32_t in_count, const ax_value *in, uint32_t type_count,
+                        const ax_type *out_types, uint32_t out_count, ax_value *out) {
   const ax_prim *prim = &ax_prim_pure_callback;
-  const ax_value *operands = begin(prim, callback, in_count, in, out_count, out_types, out);
-  pure_params params = {callback, {out_count, (ax_type *)(uintptr_t)out_types}, vectorized};
-  if (operands != NULL) ax_bind(prim, &params, operands, in_count, out, out_count);
+  const ax_value *operands = begin(prim, callback, in_count, in, type_count, out_types, out_count, out);
+  pure_params params = {callback, {type_count, (ax_type *)(uintptr_t)out_types}, vectorized};
+  if (operands != NULL) ax_bind(prim, &params, operands, in_count, out, type_count);
 }
 
-void ax_io_callback(ax_callback *callback, bool ordered, uint32_t in_count, const ax_value *in, uint32_t out_count,
-                    const ax_type *out_types, ax_value *out) {
+void (ax_io_callback)(ax_callback *callback, bool ordered, uint32_t in_count, const ax_value *in, uint32_t type_count,
+                      const ax_type *out_types, uint32_t out_count, ax_value *out) {
   const ax_prim *prim = ordered ? &ax_prim_ordered_io_callback : &ax_prim_io_callback;
-  const ax_value *operands = begin(prim, callback, in_count, in, out_count, out_types, out);
-  io_params params = {.callback = callback, .types = {out_count, (ax_type *)(uintptr_t)out_types}};
-  if (operands != NULL && ax_host_call_axes(&params.axes)) ax_bind(prim, &params, operands, in_count, out, out_count);
+  const ax_value *operands = begin(prim, callback, in_count, in, type_count, out_types, out_count, out);
+  io_params params = {.callback = callback, .types = {type_count, (ax_type *)(uintptr_t)out_types}};
+  if (operands != NULL && ax_host_call_axes(&params.axes)) ax_bind(prim, &params, operands, in_count, out, type_count);
 }

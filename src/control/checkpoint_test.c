@@ -105,7 +105,7 @@ static AX_BODY(on_device) {
   if (s->place == IN_BRANCH) ax_if(ax_gt(ax_reduce_sum(in[1], AX_ALL_DIMS, false), ax_real(-100)), f, AX_FN(other, 2, 2), in, made);
   if (s->place == IN_CALL) ax_closed_call(f, in, made);
   if (s->place == IN_BATCH) {
-    ax_value members[] = {ax_stack(2, (ax_value[]){in[0], ax_cos(in[0])}, 0), in[1]};
+    ax_value members[] = {ax_stack(AX_VALUES(in[0], ax_cos(in[0])), 0), in[1]};
     ax_vmap(AX_CLOSURE(turn_member, 2, 1, context), members, made, &(ax_vmap_options){.in_axes = {AX_DIMS(0, AX_NOT_MAPPED)}});
   }
   out[0] = ax_psum(ax_reduce_sum(ax_mul(made[0], made[0]), AX_ALL_DIMS, false), "d");

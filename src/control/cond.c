@@ -136,7 +136,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 /* stablehlo.case takes the last branch for an index out of range; ours is clamped, so it is clamped first. */
 static uint32_t hlo_clamped(ax_hlo *hlo, uint32_t index, uint32_t count) {
-  ax_type scalar = ax_array_type(AX_S32, 0, NULL), types[] = {scalar, scalar, scalar};
+  ax_type scalar = ax_array_type(AX_S32, AX_DIMS()), types[] = {scalar, scalar, scalar};
   int32_t low = 0, high = (int32_t)count - 1;
   uint32_t first = ax_hlo_splat(hlo, &scalar, &low), last = ax_hlo_splat(hlo, &scalar, &high);
   uint32_t in[] = {first, index, last};
@@ -146,7 +146,7 @@ static uint32_t hlo_clamped(ax_hlo *hlo, uint32_t index, uint32_t count) {
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_programs *branches = &((const ax_cond_params *)eqn->params)->branches;
   const ax_type *types = hlo->program->types + eqn->out;
-  ax_type scalar = ax_array_type(AX_S32, 0, NULL);
+  ax_type scalar = ax_array_type(AX_S32, AX_DIMS());
   uint32_t *results = ax_calloc(eqn->out_count, sizeof results[0]);
   if (results == NULL) return ax_out_of_memory(eqn->out_count * sizeof results[0]);
   uint32_t index = hlo_clamped(hlo, in[0], branches->count);

@@ -113,7 +113,7 @@ static void transpose(const ax_transpose_args *args) {
 /* A result wanted without a batch dimension: its sum over it, and over what it has come to vary over besides. */
 static ax_value summed(ax_value made, int dim, const ax_type *type) {
   const int64_t front = dim;
-  if (dim >= 0) made = ax_reduce_sum(made, 1, &front, false);
+  if (dim >= 0) made = ax_reduce_sum(made, AX_LIST(1, &front), false);
   ax_axis_set more = ax_typeof(made).spread.varying & ~(type->spread.varying | type->spread.unreduced);
   return more != 0 && !ax_failed() ? ax_cast(&ax_prim_psum, made, more) : made;
 }

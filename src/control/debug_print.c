@@ -69,7 +69,7 @@ static const ax_param params[] = {{"axes", AX_PARAM_AXES, offsetof(print_params,
 DEBUG_PRINT(debug_print, AX_EFFECT_STATE)
 DEBUG_PRINT(ordered_debug_print, AX_EFFECT_STATE | AX_EFFECT_ORDER | AX_EFFECT_EXCHANGE)
 
-void ax_debug_print(const char *format, bool ordered, uint32_t count, const ax_value *values) {
+void (ax_debug_print)(const char *format, bool ordered, uint32_t count, const ax_value *values) {
   const ax_prim *prim = ordered ? &ax_prim_ordered_debug_print : &ax_prim_debug_print;
   print_params params_here = {.format = format};
   if (!ax_check_operands(prim->name, values, count)) return;

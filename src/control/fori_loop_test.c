@@ -21,7 +21,7 @@ typedef struct loop {
 
 static void sum_indices(const ax_value *in, ax_value *out, void *context) {
   const loop *l = context;
-  ax_value zero = ax_full(l->dtype, 0, NULL, 0);
+  ax_value zero = ax_full(l->dtype, AX_DIMS(), 0);
   (void)in;
   ax_fori_loop(l->lower, l->upper, AX_FN(add_index, 2, 1), &zero, out);
 }
@@ -55,7 +55,7 @@ static void numbers(void **state) {
 /* One bound is a number, and takes the other's dtype; an index comes to the largest number and stops. */
 static void value_bounds(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value zero = ax_full(AX_U8, 0, NULL, 0);
+  ax_value zero = ax_full(AX_U8, AX_DIMS(), 0);
   ax_fori_loop(ax_integer(250), in[0], AX_FN(add_index, 2, 1), &zero, out);
   ax_fori_loop(in[0], ax_integer(3), AX_FN(add_index, 2, 1), &zero, out + 1);
 }
@@ -85,7 +85,7 @@ static void sets_more(const ax_value *in, ax_value *out, void *context) {
 
 static void other_shape(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_stack(2, (ax_value[]){in[1], in[1]}, 0);
+  out[0] = ax_stack(AX_VALUES(in[1], in[1]), 0);
 }
 
 static void refused_loop(const ax_value *in, ax_value *out, void *context) { /* in: s32[], f32[], s32[2], u8[] */

@@ -14,7 +14,7 @@
 static ax_status infer(const ax_infer_args *args) {
   const ax_name_params *params = args->params;
   if (params->names.count != 1) return ax_error(AX_INVALID_ARGUMENT, "there are %u names, not one", params->names.count);
-  args->out[0] = ax_array_type(args->in[0].dtype, args->in[0].rank, args->in[0].dims);
+  args->out[0] = ax_array_type(args->in[0].dtype, AX_LIST(args->in[0].rank, args->in[0].dims));
   return AX_OK;
 }
 

@@ -24,7 +24,7 @@ static uint32_t count_outs(const void *params) { return ((const ax_scan_params *
 
 /* An operand without, or a result with, the dimension that is looped over. */
 ax_type ax_scan_slice_type(const ax_type *type) {
-  ax_type slice = ax_array_type(type->dtype, type->rank - 1, type->dims + 1);
+  ax_type slice = ax_array_type(type->dtype, AX_LIST(type->rank - 1, type->dims + 1));
   slice.spread = type->spread;
   return slice;
 }
@@ -32,7 +32,7 @@ ax_type ax_scan_slice_type(const ax_type *type) {
 static ax_type stacked(const ax_type *type, int64_t length) {
   int64_t dims[AX_MAX_RANK + 1] = {length};
   for (uint32_t d = 0; d < type->rank; d++) dims[d + 1] = type->dims[d];
-  ax_type whole = ax_array_type(type->dtype, type->rank + 1, dims);
+  ax_type whole = ax_array_type(type->dtype, AX_LIST(type->rank + 1, dims));
   whole.spread = type->spread;
   return whole;
 }
@@ -352,12 +352,12 @@ typedef struct hlo_state {
 } hlo_state;
 
 static uint32_t hlo_s64(ax_hlo *hlo, int64_t value) {
-  ax_type scalar = ax_array_type(AX_S64, 0, NULL);
+  ax_type scalar = ax_array_type(AX_S64, AX_DIMS());
   return ax_hlo_splat(hlo, &scalar, &value);
 }
 
 static uint32_t hlo_binary(ax_hlo *hlo, const char *name, uint32_t a, uint32_t b) {
-  ax_type scalar = ax_array_type(AX_S64, 0, NULL), types[] = {scalar, scalar};
+  ax_type scalar = ax_array_type(AX_S64, AX_DIMS()), types[] = {scalar, scalar};
   uint32_t in[] = {a, b};
   return ax_hlo_op(hlo, name, in, types, 2, NULL, &scalar, 1);
 }
@@ -374,7 +374,7 @@ static uint32_t hlo_part(const hlo_state *s, const ax_type *whole, const ax_type
     in[count++] = *update;
   }
   for (uint32_t d = 0; d < whole->rank; d++) {
-    types[count] = ax_array_type(AX_S64, 0, NULL);
+    types[count] = ax_array_type(AX_S64, AX_DIMS());
     in[count++] = d == 0 ? place : hlo_s64(s->hlo, 0);
   }
   if (update != NULL) return ax_hlo_op(s->hlo, "stablehlo.dynamic_update_slice", in, types, count, NULL, whole, 1);
@@ -388,7 +388,7 @@ static uint32_t hlo_part(const hlo_state *s, const ax_type *whole, const ax_type
 }
 
 static void hlo_condition(const hlo_state *s) {
-  ax_type flag = ax_array_type(AX_BOOL, 0, NULL), scalar = ax_array_type(AX_S64, 0, NULL), pair[] = {scalar, scalar};
+  ax_type flag = ax_array_type(AX_BOOL, AX_DIMS()), scalar = ax_array_type(AX_S64, AX_DIMS()), pair[] = {scalar, scalar};
   uint32_t counter = ax_hlo_region_begin(s->hlo, s->types, s->count);
   uint32_t in[] = {counter, hlo_s64(s->hlo, s->params->length)};
   uint32_t more = ax_hlo_op(s->hlo, "stablehlo.compare", in, pair, 2,
@@ -429,7 +429,7 @@ static ax_status hlo_body(const hlo_state *s) {
 
 static ax_status hlo_loop(const hlo_state *s, const uint32_t *in, uint32_t *out) {
   const ax_eqn *eqn = s->eqn;
-  s->types[0] = ax_array_type(AX_S64, 0, NULL);
+  s->types[0] = ax_array_type(AX_S64, AX_DIMS());
   s->values[0] = hlo_s64(s->hlo, 0);
   for (uint32_t i = 0; i < eqn->in_count; i++) {
     s->types[1 + i] = s->outer[eqn->in[i]];

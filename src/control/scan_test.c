@@ -12,7 +12,7 @@ typedef struct loop {
   bool reverse;
 } loop;
 
-static ax_value number(double x) { return ax_full(AX_F32, 0, NULL, x); }
+static ax_value number(double x) { return ax_full(AX_F32, AX_DIMS(), x); }
 
 static void mean(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -31,8 +31,9 @@ static void exchanged(const ax_value *in, ax_value *out, void *context) {
   const int64_t first = 0;
   (void)context;
   ax_value all = ax_all_gather(ax_pmin(in[0], "b"), "b", 0, false); /* of what is the same along b */
-  out[0] = ax_mul(ax_reduce_sum(ax_all_gather(ax_pbroadcast(in[0], "a", 1), "b", 0, false), 1, &first, false), number(0.3));
-  out[1] = ax_sub(ax_pbroadcast(ax_psum(in[1], "a,b"), "a", 1), ax_reduce_max(all, 1, &first, false));
+  out[0] =
+      ax_mul(ax_reduce_sum(ax_all_gather(ax_pbroadcast(in[0], "a", 1), "b", 0, false), AX_LIST(1, &first), false), number(0.3));
+  out[1] = ax_sub(ax_pbroadcast(ax_psum(in[1], "a,b"), "a", 1), ax_reduce_max(all, AX_LIST(1, &first), false));
   out[2] = ax_convert_element_type(ax_psum(ax_psum(ax_convert_element_type(in[2], AX_BF16), "a"), "a"), AX_F32);
 }
 
@@ -63,7 +64,7 @@ static void folded(const ax_value *in, ax_value *out, void *context) {
 }
 static void over_rows(const ax_value *in, ax_value *out, void *context) {
   const loop *l = context;
-  ax_value operands[] = {ax_reduce_max(in[0], 1, &(int64_t){0}, false), in[0]};
+  ax_value operands[] = {ax_reduce_max(in[0], AX_DIMS(0), false), in[0]};
   ax_scan(AX_FN(folded, 2, 2), 1, l->length, l->reverse, operands, out);
 }
 

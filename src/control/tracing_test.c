@@ -16,7 +16,7 @@
 #include "support/run.h"
 #include "support/tensor.h"
 
-static ax_type scalar(ax_dtype dtype) { return ax_array_type(dtype, 0, NULL); }
+static ax_type scalar(ax_dtype dtype) { return ax_array_type(dtype, AX_DIMS()); }
 
 /* Both functions make the same program. */
 static void same(ax_function by_hand, ax_function by_function, const ax_type *types, uint32_t in_count, uint32_t out_count) {

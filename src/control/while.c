@@ -225,7 +225,7 @@ static ax_status hlo_loop(ax_hlo *hlo, const ax_eqn *eqn, const ax_type *types, 
   const ax_while_params *params = eqn->params;
   uint32_t cond_consts = (uint32_t)params->cond_nconsts, consts = cond_consts + (uint32_t)params->body_nconsts;
   uint32_t count = eqn->in_count, *results = values + count, holds;
-  ax_type flag = ax_array_type(AX_BOOL, 0, NULL);
+  ax_type flag = ax_array_type(AX_BOOL, AX_DIMS());
   uint32_t first = ax_hlo_begin(hlo, "stablehlo.while", in, count, count);
   uint32_t arg = ax_hlo_region_begin(hlo, types, count);
   for (uint32_t i = 0; i < params->cond->in_count; i++)

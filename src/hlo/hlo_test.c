@@ -13,12 +13,12 @@ static void expect(ax_text *text, const char *expected) {
   ax_text_deinit(text);
 }
 
-static ax_type vector(ax_dtype dtype, int64_t elems) { return ax_array_type(dtype, 1, &elems); }
+static ax_type vector(ax_dtype dtype, int64_t elems) { return ax_array_type(dtype, AX_LIST(1, &elems)); }
 
 static void test_types(void **state) {
   (void)state;
   int64_t dims[] = {4, 0, 8};
-  ax_type array = ax_array_type(AX_BF16, 3, dims), scalar = ax_array_type(AX_BOOL, 0, NULL);
+  ax_type array = ax_array_type(AX_BF16, AX_LIST(3, dims)), scalar = ax_array_type(AX_BOOL, AX_DIMS());
   ax_text text = {0};
   ax_hlo_type(&text, &array);
   ax_hlo_type(&text, &scalar);
@@ -73,7 +73,7 @@ static void test_dense(void **state) {
   (void)state;
   int64_t dims[] = {2, 3}, none[] = {0, 3};
   int16_t data[] = {1, 2, 3, -4, 5, 6};
-  ax_type type = ax_array_type(AX_S16, 2, dims), empty = ax_array_type(AX_S16, 2, none);
+  ax_type type = ax_array_type(AX_S16, AX_LIST(2, dims)), empty = ax_array_type(AX_S16, AX_LIST(2, none));
   expect_dense(&type, data, "dense<[[1, 2, 3], [-4, 5, 6]]> : tensor<2x3xi16>");
   expect_dense(&empty, data, "dense<> : tensor<0x3xi16>");
   uint8_t bools[] = {1, 0};
@@ -99,7 +99,7 @@ static void test_regions(void **state) {
   (void)state;
   ax_hlo hlo = {.next = 2};
   uint32_t in[] = {0, 1};
-  ax_type scalar = ax_array_type(AX_F32, 0, NULL), pair[] = {scalar, scalar};
+  ax_type scalar = ax_array_type(AX_F32, AX_DIMS()), pair[] = {scalar, scalar};
   assert_int_equal(ax_hlo_begin(&hlo, "a.op", in, 2, 2), 2);
   uint32_t arg = ax_hlo_region_begin(&hlo, &scalar, 1);
   assert_int_equal(arg, 4);

@@ -141,7 +141,7 @@ static void open_entries_are_for_those_who_take_them(void **state) {
 static void a_type_is_shown_with_its_layout(void **state) {
   (void)state;
   const ax_mesh mesh = three();
-  const ax_type type = ax_array_type(AX_F32, 2, (const int64_t[]){24, 5});
+  const ax_type type = ax_array_type(AX_F32, AX_DIMS(24, 5));
   ax_spec spec;
   ax_text text = {0};
   TEST_OK(ax_spec_parse("x+u", &mesh, &spec));

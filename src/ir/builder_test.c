@@ -47,7 +47,7 @@ static void called(const ax_value *in, ax_value *out, void *context) {
     case WHILE:
       ax_while(AX_CLOSURE(positive, c->count, 1, &c->body), AX_CLOSURE(badly, c->count, c->count, &c->body), pair, made);
       break;
-    case BRANCH: ax_switch(ax_full(AX_S32, 0, NULL, 0), AX_LIST(1, &branch), in, made); break;
+    case BRANCH: ax_switch(ax_full(AX_S32, AX_DIMS(), 0), AX_LIST(1, &branch), in, made); break;
     case SHARD_MAP: ax_shard_map(&mesh, " -> ", AX_CLOSURE(badly, 1, c->count, &c->body), in, made); break;
     case GRAD: ax_grad(AX_CLOSURE(badly, 1, 1, &c->body), AX_FIRST(1), in, made); break;
     case VALUE_AND_GRAD: ax_value_and_grad(AX_CLOSURE(badly, 1, 1, &c->body), AX_FIRST(1), in, made); break;

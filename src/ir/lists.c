@@ -57,7 +57,7 @@ ax_status ax_view_check(const ax_host_array *host) {
     return ax_error(AX_INVALID_ARGUMENT, "%s: an array has %d dimensions at most, not %u", view->call, AX_MAX_RANK, rank);
   for (uint32_t d = 0; d < rank; d++)
     if (host->dims[d] < 0) return ax_error(AX_INVALID_ARGUMENT, "%s: dimension %u is %lld", view->call, d, (long long)host->dims[d]);
-  const ax_type type = ax_array_type(view->dtype, rank, host->dims);
+  const ax_type type = ax_array_type(view->dtype, AX_LIST(rank, host->dims));
   return ax_memory_check(view->call, &type, view->element, view->bytes);
 }
 

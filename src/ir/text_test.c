@@ -139,12 +139,12 @@ static void test_free_form(void **state) {
 
 static void traced(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value x = ax_mul(in[0], ax_full(AX_F32, 0, NULL, 0.1));
-  ax_value half = ax_full(AX_F32, 0, NULL, 0.5), unused = ax_full(AX_F32, 0, NULL, 7);
+  ax_value x = ax_mul(in[0], ax_full(AX_F32, AX_DIMS(), 0.1));
+  ax_value half = ax_full(AX_F32, AX_DIMS(), 0.5), unused = ax_full(AX_F32, AX_DIMS(), 7);
   (void)unused;
   out[0] = ax_add(ax_exp(ax_neg(x)), half);
   out[1] = half;
-  out[2] = ax_full(AX_F32, 0, NULL, 0.5);
+  out[2] = ax_full(AX_F32, AX_DIMS(), 0.5);
   out[3] = ax_add(out[0], half);
 }
 
@@ -152,7 +152,7 @@ static void traced(const ax_value *in, ax_value *out, void *context) {
 static void test_traced(void **state) {
   (void)state;
   ax_program *program;
-  ax_type scalar = ax_array_type(AX_F32, 0, NULL);
+  ax_type scalar = ax_array_type(AX_F32, AX_DIMS());
   assert_int_equal(ax_trace(AX_FN(traced, 1, 4), &scalar, &program), AX_OK);
   char *text = print_ok(program);
   assert_string_equal(text,
@@ -178,7 +178,7 @@ static void test_names(void **state) {
   (void)state;
   ax_program *program;
   int length = 9000;
-  ax_type scalar = ax_array_type(AX_F32, 0, NULL);
+  ax_type scalar = ax_array_type(AX_F32, AX_DIMS());
   assert_int_equal(ax_trace(AX_CLOSURE(long_chain, 1, 1, &length), &scalar, &program), AX_OK);
   check_round_trip(program);
   ax_program_release(program);

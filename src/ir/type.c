@@ -39,7 +39,7 @@ int ax_dtype_find(const char *name, size_t length) {
 
 /* --- Types --- */
 
-ax_type ax_array_type(ax_dtype dtype, uint32_t rank, const int64_t *dims) {
+ax_type (ax_array_type)(ax_dtype dtype, uint32_t rank, const int64_t *dims) {
   ax_type type = {0};
   if (rank > AX_MAX_RANK || dtype < AX_NO_DTYPE || dtype >= AX_DTYPE_COUNT) return type;
   for (uint32_t i = 0; i < rank; i++) {

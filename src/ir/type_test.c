@@ -74,13 +74,13 @@ static void unsound(void **state) {
   (void)state;
   ax_type *type = malloc(sizeof *type);
   ax_mesh *mesh = malloc(sizeof *mesh);
-  *type = ax_array_type(AX_F32, 2, (int64_t[]){2, 3});
+  *type = ax_array_type(AX_F32, AX_DIMS(2, 3));
   assert_int_equal(ax_type_elems(type), 6);
   assert_true(ax_type_equal(type, type));
   type->rank = 99;
   assert_int_equal(ax_type_elems(type), 0);
   assert_false(ax_type_equal(type, type));
-  *type = ax_array_type(AX_F32, 2, (int64_t[]){INT64_C(1) << 40, INT64_C(1) << 40});
+  *type = ax_array_type(AX_F32, AX_DIMS(INT64_C(1) << 40, INT64_C(1) << 40));
   assert_int_equal(ax_type_elems(type), 0);
   type->dims[1] = -1;
   assert_int_equal(ax_type_elems(type), 0);

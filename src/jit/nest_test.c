@@ -266,7 +266,7 @@ static bool run_blocks(const ax_loop_kernel *kernel, void *const *slots, const i
   if (kernel->reduce_rank == 0 || kernel->dims[dim] < 2) return false;
   for (uint32_t s = 0; s < kernel->slot_count; s++) {
     const ax_slot *slot = &kernel->slots[s];
-    ax_buffer buffer = {.type = ax_array_type(slot->dtype, slot->rank, slot->dims), .allocation = AX_NONE};
+    ax_buffer buffer = {.type = ax_array_type(slot->dtype, AX_LIST(slot->rank, slot->dims)), .allocation = AX_NONE};
     assert_int_equal(ax_plan_add_buffer(&plan, &buffer, &buffers[s]), AX_OK);
     memory[s] = slots[s];
   }

@@ -52,6 +52,11 @@ bool ax_take_kernel_options(const char *function, const ax_kernel_options *optio
          ax_take_scratch(function, options->scratch.count, options->scratch.v, &params->scratch, &params->arrivals);
 }
 
+uint32_t ax_kernel_operands(uint32_t in_count, const ax_fn *body, uint32_t out_count, const ax_kernel_options *options) {
+  uint32_t others = out_count + options->scratch.count;
+  return ax_list_entries(in_count, body->in_count > others ? body->in_count - others : 0);
+}
+
 bool ax_take_kernel_outs(const char *function, uint32_t count, const ax_type *outs, ax_types *taken) {
   *taken = (ax_types){count, ax_trace_alloc(count * sizeof taken->v[0])};
   if (taken->v == NULL) return false;

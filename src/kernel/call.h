@@ -19,6 +19,9 @@ typedef struct ax_kernel_trace {
 
 /* Takes the options that kernels of both kinds have. False: the trace has failed. */
 bool ax_take_kernel_options(const char *function, const ax_kernel_options *options, ax_kernel_params *params);
+/* How many operands a kernel's caller gives: in_count, or if that is only the room of a list (AX_ROOM), as many as the body takes
+   beside results and scratch. */
+uint32_t ax_kernel_operands(uint32_t in_count, const ax_fn *body, uint32_t out_count, const ax_kernel_options *options);
 /* The results' types; false: the trace has failed. */
 bool ax_take_kernel_outs(const char *function, uint32_t count, const ax_type *outs, ax_types *taken);
 /* The axes in scope, unchecked, and those of the cores. AX_INVALID_ARGUMENT: a name that is in scope; too many. */

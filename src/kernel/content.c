@@ -22,7 +22,7 @@ ax_value ax_content_unset(const ax_discharge *d, const ax_type *type) {
   double value = 0;
   if (!d->zeros && ax_is_float(type->dtype)) value = __builtin_nan("");
   if (!d->zeros && type->dtype == AX_S32 && type->form != AX_SEMAPHORE) value = INT32_MIN;
-  return ax_discharge_spread(d, ax_full(type->dtype, type->rank, type->dims, value));
+  return ax_discharge_spread(d, ax_full(type->dtype, AX_LIST(type->rank, type->dims), value));
 }
 
 static ax_content_view *new_view(ax_discharge *d, const ax_type *type) {

@@ -106,7 +106,7 @@ static ax_value widened(kernel *k, ax_value x, const ax_type *type, const int64_
     high[d] = dims[d] - type->dims[d];
     same = same && high[d] == 0;
   }
-  ax_type scalar = ax_array_type(type->dtype, 0, NULL);
+  ax_type scalar = ax_array_type(type->dtype, AX_DIMS());
   return same ? x : ax_pad(x, ax_content_unset(&k->d, &scalar), none, high, none);
 }
 
@@ -132,7 +132,7 @@ static void add_whole(kernel *k, cut *a, cut *b, const ax_type *type, ax_value x
   memcpy(dims, type->dims, sizeof dims);
   if (a->shape != NULL) round_up(dims, type, a->shape);
   if (b != NULL && b->shape != NULL) round_up(dims, type, b->shape);
-  ax_type wide = ax_ref_type(AX_SPACE_ANY, type->dtype, type->rank, dims);
+  ax_type wide = ax_ref_type(AX_SPACE_ANY, type->dtype, AX_LIST(type->rank, dims));
   a->whole = ax_content_add(&k->d, &wide, ax_discharge_spread(&k->d, widened(k, x, type, dims)));
   if (b != NULL) b->whole = a->whole;
 }
@@ -180,11 +180,11 @@ static void take_block(kernel *k, cut *c) {
     c->starts[i] = ax_discharge_spread(d, ax_mul(numbers[i], ax_integer(c->shape->dims[i])));
   if (ax_failed()) return;
   ax_value block = ax_dynamic_slice(ax_content_read(d, c->whole), c->starts, c->shape->dims);
-  ax_content_write(d, c->block, ax_reshape(block, c->block->type.rank, c->block->type.dims));
+  ax_content_write(d, c->block, ax_reshape(block, AX_LIST(c->block->type.rank, c->block->type.dims)));
 }
 
 static void put_block(kernel *k, const cut *c) {
-  ax_value block = ax_reshape(ax_content_read(&k->d, c->block), c->shape->rank, c->shape->dims);
+  ax_value block = ax_reshape(ax_content_read(&k->d, c->block), AX_LIST(c->shape->rank, c->shape->dims));
   ax_content_write(&k->d, c->whole, ax_dynamic_update_slice(ax_content_read(&k->d, c->whole), block, c->starts));
 }
 
@@ -230,13 +230,13 @@ static void repeat(kernel *k, int64_t count, const ax_carried *carried, void (*t
   loop l = {k, carried, turn};
   if (count == 0) return; /* memory of no elements may have no block at all */
   if (count == 1) {
-    turn(k, ax_full_i64(AX_S32, 0, NULL, 0));
+    turn(k, ax_full_i64(AX_S32, AX_DIMS(), 0));
     return;
   }
   ax_value *contents = ax_trace_alloc((carried->count + 1) * sizeof contents[0]);
   if (contents == NULL) return;
   for (uint32_t c = 0; c < carried->count; c++) contents[c] = k->d.content[carried->memory[c]];
-  contents[carried->count] = ax_iota(count <= INT32_MAX ? AX_S32 : AX_S64, 1, &count, 0);
+  contents[carried->count] = ax_iota(count <= INT32_MAX ? AX_S32 : AX_S64, AX_LIST(1, &count), 0);
   ax_scan(AX_CLOSURE(do_turn, carried->count + 1, carried->count, &l), carried->count, count, false, contents, contents);
   for (uint32_t c = 0; c < carried->count && !ax_failed(); c++)
     k->d.content[carried->memory[c]] = ax_discharge_spread(&k->d, contents[c]);

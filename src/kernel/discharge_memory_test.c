@@ -34,12 +34,12 @@ static AX_BODY(kernel) {
   const ax_block_spec spec = {.block = {AX_DIMS(2, 3)}, .index_map = at_row};
   const ax_scratch scratch = {.type = AX_VMEM(AX_F32, 1, 3)};
   const ax_value captured = in[1];
-  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(3)},
+  ax_kernel_call((&(ax_kernel){.grid = {AX_DIMS(3)},
                               .in_specs = {AX_BLOCK_SPECS(spec)},
                               .out_specs = {AX_BLOCK_SPECS(spec)},
                               .outs = {AX_TYPES(AX_TYPE(AX_F32, 5, 3))},
-                              .options = {.scratch = {AX_SCRATCH(scratch)}}},
-                 AX_CLOSURE(body, 3, 0, (void *)(uintptr_t)&captured), 1, in, out);
+                              .options = {.scratch = {AX_SCRATCH(scratch)}}}),
+                 AX_CLOSURE(body, 3, 0, (void *)(uintptr_t)&captured), AX_LIST(1, in), out);
 }
 
 static ax_status derive(void *context) {
@@ -95,8 +95,8 @@ static AX_BODY(steps) { /* each reads what the last one stored */
 }
 
 static AX_BODY(stepping) {
-  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2)}, .outs = {AX_TYPES(AX_TYPE(AX_F32, 4, 2))}}, AX_CLOSURE(steps, 2, 0, context), 1,
-                 in, out);
+  ax_kernel_call((&(ax_kernel){.grid = {AX_DIMS(2)}, .outs = {AX_TYPES(AX_TYPE(AX_F32, 4, 2))}}), AX_CLOSURE(steps, 2, 0, context), AX_LIST(1,
+                 in), out);
 }
 
 /* Of as many equations as the body has steps, whatever the grid. */

@@ -63,7 +63,7 @@ static void axis_index(const ax_discharge_args *a) {
     ax_value own = at < device_axes(d) ? ax_bind1(&ax_prim_axis_index, &one, NULL, 0) : d->cores[at - device_axes(d)];
     index = i == 0 ? own : ax_add(ax_mul(index, ax_integer(d->body_axes->axis[at].size)), own);
   }
-  ax_discharge_give(a, 0, names->count > 0 ? index : ax_full_i64(AX_S32, 0, NULL, 0));
+  ax_discharge_give(a, 0, names->count > 0 ? index : ax_full_i64(AX_S32, AX_DIMS(), 0));
 }
 
 /* --- Regions with refs: bodies as functions, whose values around are captured --- */

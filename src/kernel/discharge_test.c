@@ -31,12 +31,12 @@ static AX_BODY(square_block) {
 
 static AX_BODY(edges) {
   const ax_block_spec spec = {.block = {AX_DIMS(2, 3)}, .index_map = at_ij};
-  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(3, 3)},
+  ax_kernel_call((&(ax_kernel){.grid = {AX_DIMS(3, 3)},
                               .in_specs = {AX_BLOCK_SPECS(spec)},
                               .out_specs = {AX_BLOCK_SPECS(spec)},
                               .outs = {AX_TYPES(AX_TYPE(AX_F32, 5, 7))},
-                              .options = *(const ax_kernel_options *)context},
-                 AX_FN(square_block, 2, 0), 1, in, out);
+                              .options = *(const ax_kernel_options *)context}),
+                 AX_FN(square_block, 2, 0), AX_LIST(1, in), out);
 }
 
 /* A dimension of 1 that the ref has, before one that it lacks: blocks of 1x3 of 2x5x3. */
@@ -46,12 +46,12 @@ static void at_ijk(const ax_value *in, ax_value *out, void *context) {
 
 static AX_BODY(thin) {
   const ax_block_spec spec = {.block = {AX_DIMS(1, 3, 0)}, .index_map = at_ijk};
-  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2, 2, 3)},
+  ax_kernel_call((&(ax_kernel){.grid = {AX_DIMS(2, 2, 3)},
                               .in_specs = {AX_BLOCK_SPECS(spec)},
                               .out_specs = {AX_BLOCK_SPECS(spec)},
                               .outs = {AX_TYPES(AX_TYPE(AX_F32, 2, 5, 3))},
-                              .options = *(const ax_kernel_options *)context},
-                 AX_FN(square_block, 2, 0), 1, in, out);
+                              .options = *(const ax_kernel_options *)context}),
+                 AX_FN(square_block, 2, 0), AX_LIST(1, in), out);
 }
 
 /* A product with a grid over rows, columns and what is contracted, an accumulator, and `captured` added at the end. */
@@ -82,12 +82,12 @@ static AX_BODY(product) {
   ax_kernel_options options = *(const ax_kernel_options *)context;
   options.scratch = (ax_scratch_list){AX_LIST(1, &scratch)};
   ax_value captured = in[2];
-  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2, 2, 3)},
+  ax_kernel_call((&(ax_kernel){.grid = {AX_DIMS(2, 2, 3)},
                               .in_specs = {AX_LIST(2, ins)},
                               .out_specs = {AX_BLOCK_SPECS(outs)},
                               .outs = {AX_TYPES(AX_TYPE(AX_F32, 4, 4))},
-                              .options = options},
-                 AX_CLOSURE(product_step, 4, 0, &captured), 2, in, out);
+                              .options = options}),
+                 AX_CLOSURE(product_step, 4, 0, &captured), AX_LIST(2, in), out);
 }
 
 /* Loops with refs of the function around, views of views, masks, a while whose count is data. */
@@ -107,7 +107,7 @@ static AX_BODY(add_twice) {
 }
 
 static AX_BODY(loops) { /* x: [3,4], y: [4,3], s: [4,3] */
-  ax_value sum = ax_full(AX_F32, 0, NULL, 1), count = ax_full_i64(AX_S32, 0, NULL, 1);
+  ax_value sum = ax_full(AX_F32, AX_DIMS(), 1), count = ax_full_i64(AX_S32, AX_DIMS(), 1);
   ax_fori_loop(ax_integer(0), ax_integer(3), AX_CLOSURE(row_step, 2, 1, (void *)in), &sum, &sum);
   ax_ref_store(in[1], ax_ref_load(in[2]));
   ax_while(AX_FN(below_three, 1, 1), AX_CLOSURE(add_twice, 1, 1, (void *)in), &count, &count);
@@ -123,7 +123,7 @@ static AX_BODY(looped) {
   ax_kernel_options options = with(&scratch, 1);
   options.interpret = ((const ax_kernel_options *)context)->interpret;
   static const ax_core_mesh core = {.core = "tensorcore", .space = AX_SPACE_VMEM};
-  ax_mpmd_map(1, &core, &AX_FN(loops, 3, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4, 3)), out);
+  ax_mpmd_map(AX_LIST(1, &core), &AX_FN(loops, 3, 0), &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 4, 3)), out);
 }
 
 /* Copies under way, of several cores that have nothing to do with one another; the operand is one memory with the result. */
@@ -133,19 +133,19 @@ static AX_BODY(by_copy) { /* x: [4,2] and the result, one memory; VMEM, DMA sema
   ax_copy_wait(in[3], in[2]);
   ax_ref_store(in[2], ax_mul(ax_ref_load(in[2]), ax_add(ax_convert_element_type(me, AX_F32), ax_real(1))));
   ax_copy(in[2], row);
-  ax_value no = ax_full(AX_BOOL, 0, NULL, 0);
+  ax_value no = ax_full(AX_BOOL, AX_DIMS(), 0);
   ax_copy_start(in[2], ax_ref_at(in[1], ax_integer(0)), &(ax_copy_options){.received = (ax_value *)&in[3], .predicate = &no});
 }
 
 static AX_BODY(copied) {
   const ax_core_mesh cores = {
       .core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = 4}}}, .space = AX_SPACE_HBM};
-  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 2)}, {.type = ax_dma_semaphore_type(0, NULL)}};
+  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 2)}, {.type = ax_dma_semaphore_type(AX_DIMS())}};
   static const uint32_t alias[1][2] = {{0, 0}};
   ax_kernel_options options = with(scratch, 2);
   options.aliases = (ax_alias_list){AX_LIST(1, alias)};
   options.interpret = ((const ax_kernel_options *)context)->interpret;
-  ax_mpmd_map(1, &cores, &AX_FN(by_copy, 4, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4, 2)), out);
+  ax_mpmd_map(AX_LIST(1, &cores), &AX_FN(by_copy, 4, 0), &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 4, 2)), out);
 }
 
 typedef struct subject {
@@ -221,7 +221,7 @@ static void check_derivative(const subject *s, const ax_kernel_options *options,
   ax_tensor *in[7], *made[6], *back[7], *shifted[3], *values[2];
   for (uint32_t i = 0; i < 2 * s->in_count; i++) in[i] = test_random_tensor(&random, s->in[i % s->in_count], 0.25, 2);
   test_run(jvp, in, made);
-  ax_type out = ax_array_type(made[0]->dtype, made[0]->rank, made[0]->dims);
+  ax_type out = ax_array_type(made[0]->dtype, AX_LIST(made[0]->rank, made[0]->dims));
   ax_type with_ct[4];
   memcpy(with_ct, s->in, s->in_count * sizeof with_ct[0]);
   with_ct[s->in_count] = out;
@@ -384,12 +384,12 @@ static AX_BODY(number_body) { /* x, y: [2], a captured value that varies */
 static AX_BODY(number_kernel) {
   ax_value captured = in[1];
   ax_kernel_call(
-      &(ax_kernel){.grid = {AX_DIMS(1)}, .outs = {AX_TYPES(AX_TYPE(AX_F32, 2))}, .options = *(const ax_kernel_options *)context},
-      AX_CLOSURE(number_body, 2, 0, &captured), 1, in, out);
+      (&(ax_kernel){.grid = {AX_DIMS(1)}, .outs = {AX_TYPES(AX_TYPE(AX_F32, 2))}, .options = *(const ax_kernel_options *)context}),
+      AX_CLOSURE(number_body, 2, 0, &captured), AX_LIST(1, in), out);
 }
 
 static AX_BODY(number_kernel_alone) {
-  const ax_value both[] = {in[0], ax_full(AX_F32, 0, NULL, 1)};
+  const ax_value both[] = {in[0], ax_full(AX_F32, AX_DIMS(), 1)};
   number_kernel(both, out, context);
 }
 
@@ -437,7 +437,7 @@ static AX_BODY(own_rule_body) {
 }
 
 static AX_BODY(own_rule) {
-  ax_kernel_call(&(ax_kernel){.outs = {AX_TYPES(AX_TYPE(AX_F32, 2))}}, AX_FN(own_rule_body, 2, 0), 1, in, out);
+  ax_kernel_call(&(ax_kernel){.outs = {AX_TYPES(AX_TYPE(AX_F32, 2))}}, AX_FN(own_rule_body, 2, 0), AX_LIST(1, in), out);
 }
 
 static AX_BODY(own_rule_on_mesh) {
@@ -511,11 +511,11 @@ static AX_BODY(signals) { /* x, y, semaphore */
 static AX_BODY(signalling) {
   const ax_core_mesh cores = {
       .core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = 1}}}, .space = AX_SPACE_VMEM};
-  const ax_scratch scratch = {.type = ax_semaphore_type(0, NULL)};
+  const ax_scratch scratch = {.type = ax_semaphore_type(AX_DIMS())};
   ax_kernel_options options = with(&scratch, 1);
   options.name = "talk";
   options.interpret = ((const ax_kernel_options *)context)->interpret;
-  ax_mpmd_map(1, &cores, &AX_FN(signals, 3, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(AX_LIST(1, &cores), &AX_FN(signals, 3, 0), &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 static void test_refused(void **state) {
@@ -601,12 +601,12 @@ static AX_BODY(some) {
   const uint32_t aliases[][2] = {{1, 1}, {2, 2}};
   const ax_value captured[] = {in[3], in[4]};
   ax_value made[3];
-  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2)},
+  ax_kernel_call((&(ax_kernel){.grid = {AX_DIMS(2)},
                               .in_specs = {AX_LIST(3, ins)},
                               .out_specs = {AX_LIST(3, outs)},
                               .outs = {AX_TYPES(f, f, f)},
-                              .options = {.aliases = {AX_LIST(2, aliases)}}},
-                 AX_CLOSURE(uses_some, 6, 0, (void *)captured), 3, in, made);
+                              .options = {.aliases = {AX_LIST(2, aliases)}}}),
+                 AX_CLOSURE(uses_some, 6, 0, (void *)captured), AX_LIST(3, in), made);
   out[0] = made[0];
   if (context != NULL) out[1] = made[1];
 }

@@ -114,7 +114,7 @@ static ax_type input_type(const expansion *e, uint32_t i) {
   uint32_t consts = (uint32_t)e->params->consts;
   if (i < consts || i >= consts + ref_count(e)) return body->types[i];
   const ax_type *whole = whole_of(e, i - consts), *ref = &body->types[i];
-  return ax_ref_type(is_pinned(ref) ? ref->space : AX_SPACE_HBM, whole->dtype, whole->rank, whole->dims);
+  return ax_ref_type(is_pinned(ref) ? ref->space : AX_SPACE_HBM, whole->dtype, AX_LIST(whole->rank, whole->dims));
 }
 
 bool ax_kernel_has_grid(const ax_kernel_params *params) { return params->grid.count > 0 || params->blocked.count > 0; }

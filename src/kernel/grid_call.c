@@ -35,7 +35,7 @@ static ax_status trace_map(cutting *c, const ax_block_spec *spec, uint32_t rank,
   static const ax_mesh none;
   ax_builder *builder;
   mapping m = {spec, rank};
-  const ax_type id = ax_array_type(AX_S32, 0, NULL);
+  const ax_type id = ax_array_type(AX_S32, AX_DIMS());
   AX_TRY(ax_builder_open(&none, &builder));
   builder->owner = function;
   builder->part = "index map";
@@ -49,13 +49,13 @@ static ax_status trace_map(cutting *c, const ax_block_spec *spec, uint32_t rank,
 static ax_type block_ref(const ax_block_spec *spec, const ax_type *whole, ax_type *shape) {
   int64_t dims[AX_MAX_RANK];
   uint32_t rank = 0;
-  *shape = ax_array_type(whole->dtype, whole->rank, whole->dims);
+  *shape = ax_array_type(whole->dtype, AX_LIST(whole->rank, whole->dims));
   for (uint32_t d = 0; d < spec->block.count; d++) {
     const int64_t size = spec->block.v[d];
     shape->dims[d] = size == 0 ? 1 : size;
     if (size != 0) dims[rank++] = size;
   }
-  return ax_ref_type(spec->space == AX_SPACE_NONE ? AX_SPACE_VMEM : spec->space, whole->dtype, rank, dims);
+  return ax_ref_type(spec->space == AX_SPACE_NONE ? AX_SPACE_VMEM : spec->space, whole->dtype, AX_LIST(rank, dims));
 }
 
 static ax_status take_spec(cutting *c, const ax_block_spec *spec, const ax_type *whole, uint32_t i) {
@@ -68,7 +68,7 @@ static ax_status take_spec(cutting *c, const ax_block_spec *spec, const ax_type 
     if (spec->index_map != NULL && whole->rank > 0)
       return ax_error(AX_INVALID_ARGUMENT, "an index map, but no block that it could choose");
     p->blocks.v[i] =
-        ax_ref_type(spec->space == AX_SPACE_NONE ? AX_SPACE_VMEM : spec->space, whole->dtype, whole->rank, whole->dims);
+        ax_ref_type(spec->space == AX_SPACE_NONE ? AX_SPACE_VMEM : spec->space, whole->dtype, AX_LIST(whole->rank, whole->dims));
     return AX_OK;
   }
   if (spec->block.v == NULL)
@@ -145,13 +145,16 @@ static bool take_scratch_cores(const ax_kernel *kernel) {
   return true;
 }
 
-void ax_kernel_call(const ax_kernel *kernel, ax_fn body, uint32_t in_count, const ax_value *in, ax_value *out) {
+void(ax_kernel_call)(const ax_kernel *kernel, ax_fn body, uint32_t in_count, const ax_value *in, uint32_t out_count,
+                     ax_value *out) {
   static const ax_mesh none;
   if (ax_failed()) return;
   if (kernel == NULL) {
     ax_reject_as(function, "there is no kernel");
     return;
   }
+  in_count = ax_kernel_operands(in_count, &body, kernel->outs.count, &kernel->options);
+  if (!ax_lists_fit(function, in_count, in_count, out_count, kernel->outs.count, out)) return;
   in = ax_take_operands(in, in_count, out, kernel->outs.count);
   ax_kernel_trace t = {.function = function, .bodies = &body, .in_count = in_count, .in = in, .out = out};
   cutting c = {.params = &t.params};

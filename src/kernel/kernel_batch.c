@@ -143,11 +143,11 @@ static ax_program *map_of(const batching *b, const ax_program *map, uint32_t ran
   ax_type types[AX_MAX_RANK + 1];
   ax_value outs[AX_MAX_RANK + 1];
   uint32_t grid = b->params->grid.count;
-  for (uint32_t d = 0; d <= grid; d++) types[d] = ax_array_type(AX_S32, 0, NULL);
+  for (uint32_t d = 0; d <= grid; d++) types[d] = ax_array_type(AX_S32, AX_DIMS());
   ax_value *in = ax_region_begin(&builder, &none, types, grid + 1);
   if (in != NULL && batched) outs[0] = in[0];
   if (in != NULL && map != NULL) ax_call(map, AX_LIST(grid, in + 1), AX_LIST(rank, outs + batched));
-  for (uint32_t d = 0; in != NULL && map == NULL && d < rank; d++) outs[d + batched] = ax_full_i64(AX_S32, 0, NULL, 0);
+  for (uint32_t d = 0; in != NULL && map == NULL && d < rank; d++) outs[d + batched] = ax_full_i64(AX_S32, AX_DIMS(), 0);
   ax_status status = ax_region_finish(&builder, outs, rank + batched, &made);
   if (status != AX_OK) ax_fail(status);
   return made;
@@ -159,7 +159,7 @@ static void add_block(batching *b, blocks *all, const ax_type *ref, const ax_typ
   uint32_t i = all->count++;
   made->blocks.v[i] = batched && pinned ? with_front(ref, b->args->size) : *ref;
   if (shape == NULL && (!batched || pinned)) return;
-  ax_type whole = ax_array_type(ref->dtype, ref->rank, ref->dims);
+  ax_type whole = ax_array_type(ref->dtype, AX_LIST(ref->rank, ref->dims));
   if (shape == NULL) shape = &whole;
   uint32_t m = made->index_maps.count;
   all->maps[m] = map_of(b, map, shape->rank, batched);
@@ -194,7 +194,7 @@ static void make_blocks(batching *b, blocks *all) {
   add_blocks(b, all, 0, b->operands);
   for (uint32_t i = 0; i < b->consts && !ax_failed(); i++) {
     const ax_type *type = &p->bodies.v[0]->types[i];
-    ax_type ref = ax_ref_type(AX_SPACE_VMEM, type->dtype, type->rank, type->dims);
+    ax_type ref = ax_ref_type(AX_SPACE_VMEM, type->dtype, AX_LIST(type->rank, type->dims));
     if (b->batched[i]) add_block(b, all, &ref, NULL, NULL, true);
   }
   add_blocks(b, all, b->operands, p->outs.count);

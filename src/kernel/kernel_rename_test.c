@@ -20,10 +20,10 @@ static AX_BODY(send_right) {
 
 static AX_BODY(shift) {
   const ax_core_mesh core = {.core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = 1}}}};
-  const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}, {.type = ax_dma_semaphore_type(0, NULL)}};
+  const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(AX_DIMS())}, {.type = ax_dma_semaphore_type(AX_DIMS())}};
   const ax_kernel_options options = {.scratch = {AX_LIST(2, scratch)}};
   ax_fn body = AX_CLOSURE(send_right, 4, 0, context);
-  ax_mpmd_map(1, &core, &body, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 2)), out);
+  ax_mpmd_map(AX_LIST(1, &core), &body, &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 2)), out);
 }
 
 static AX_BODY(sum_both) { out[0] = ax_psum(in[0], "a,b"); }

@@ -78,7 +78,7 @@ ax_status ax_kernel_call_eval(const ax_eval_args *args) {
   if (types == NULL) return ax_out_of_memory(count * sizeof types[0]);
   for (uint32_t i = 0; i < count; i++) {
     const ax_tensor *x = args->in[(size_t)i * args->lanes];
-    types[i] = ax_array_type(x->dtype, x->rank, x->dims);
+    types[i] = ax_array_type(x->dtype, AX_LIST(x->rank, x->dims));
   }
   ax_status status = ax_kernel_discharge_run(args->eqn, types, count, false, &plain);
   ax_free(types);

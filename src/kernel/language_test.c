@@ -33,8 +33,8 @@ static AX_BODY(in_kernel) {
   const ax_program *p = w->program;
   ax_type *outs = calloc(p->out_count + 1, sizeof outs[0]);
   for (uint32_t k = 0; k < p->out_count; k++) outs[k] = p->types[p->outs[k]];
-  ax_kernel_call(&(ax_kernel){.outs = {AX_LIST(p->out_count, outs)}, .options.interpret = w->interpret},
-                 (ax_fn){compute, p->in_count + p->out_count, 0, (void *)(uintptr_t)(const void *)p}, p->in_count, in, out);
+  ax_kernel_call((&(ax_kernel){.outs = {AX_LIST(p->out_count, outs)}, .options.interpret = w->interpret}),
+                 ((ax_fn){compute, p->in_count + p->out_count, 0, (void *)(uintptr_t)(const void *)p}), AX_LIST(p->in_count, in), out);
   free(outs);
 }
 
@@ -100,7 +100,7 @@ static void test_primitives(void **state) {
 
 static AX_BODY(say) {
   ax_value i = ax_program_id(0), x = ax_ref_load(in[0]);
-  ax_debug_print("point {}: {}", false, 2, (const ax_value[]){i, x});
+  ax_debug_print("point {}: {}", false, AX_VALUES(i, x));
   ax_ref_store(in[1], ax_neg(x));
 }
 
@@ -109,12 +109,12 @@ static AX_BODY(first) { out[0] = in[0]; }
 static AX_BODY(talking) {
   const ax_kernel_options *options = context;
   const ax_block_spec spec = {.block = {AX_DIMS(2)}, .index_map = first};
-  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2)},
+  ax_kernel_call((&(ax_kernel){.grid = {AX_DIMS(2)},
                               .in_specs = {AX_BLOCK_SPECS(spec)},
                               .out_specs = {AX_BLOCK_SPECS(spec)},
                               .outs = {AX_TYPES(AX_TYPE(AX_F32, 4))},
-                              .options = *options},
-                 AX_FN(say, 2, 0), 1, in, out);
+                              .options = *options}),
+                 AX_FN(say, 2, 0), AX_LIST(1, in), out);
 }
 
 static void write_down(const char *text, void *log) {
@@ -188,8 +188,8 @@ static AX_BODY(negate) { ax_ref_store(in[1], ax_neg(ax_ref_load(in[0]))); }
 static AX_BODY(in_vmem) {
   static const ax_core_mesh core = {.core = "tensorcore"};
   const ax_type result = AX_VMEM(AX_F32, 4);
-  ax_mpmd_map(1, &core, &AX_FN(negate, 2, 0), &(ax_kernel_options){.metadata = "made=here", .compiler_params = "fast=yes"}, 1, in,
-              1, &result, out);
+  ax_mpmd_map(AX_LIST(1, &core), &AX_FN(negate, 2, 0), (&(ax_kernel_options){.metadata = "made=here", .compiler_params = "fast=yes"}), AX_LIST(1, in),
+              AX_LIST(1, &result), out);
 }
 
 /* Outside it is an array like others. */

@@ -76,7 +76,7 @@ ax_status ax_step_scalar(const ax_infer_args *args, uint32_t i, ax_dtype dtype, 
 ax_status ax_step_array(const ax_infer_args *args, uint32_t i, ax_dtype dtype, const ax_type *like, const char *what) {
   const ax_type *type = &args->in[i];
   if (type->form == AX_ARRAY && type->dtype == dtype && ax_same_shape(type, like)) return AX_OK;
-  ax_type wanted = ax_array_type(dtype, like->rank, like->dims);
+  ax_type wanted = ax_array_type(dtype, AX_LIST(like->rank, like->dims));
   return ax_error(AX_INVALID_ARGUMENT, "%s is %s, not %s, for %s", what, ax_type_string(type, args->axes),
                   ax_type_string(&wanted, NULL), ax_type_string(like, args->axes));
 }

@@ -71,7 +71,7 @@ static bool take_meshes(ax_kernel_trace *t, const ax_core_mesh *meshes, ax_mesh 
 /* In the mesh's space, or where the result is asked for as a ref, in that one's. */
 static ax_type ref_of(const ax_core_mesh *mesh, const ax_type *whole) {
   ax_space space = whole->form == AX_REF ? whole->space : mesh->space;
-  return ax_ref_type(space == AX_SPACE_NONE ? AX_SPACE_ANY : space, whole->dtype, whole->rank, whole->dims);
+  return ax_ref_type(space == AX_SPACE_NONE ? AX_SPACE_ANY : space, whole->dtype, AX_LIST(whole->rank, whole->dims));
 }
 
 /* Operands and results as each mesh has them; those of the first are the equation's. */
@@ -129,8 +129,9 @@ static bool take_scratch_cores(ax_kernel_params *params, const ax_kernel_options
 
 /* --- The function --- */
 
-void ax_mpmd_map(uint32_t mesh_count, const ax_core_mesh *meshes, const ax_fn *bodies, const ax_kernel_options *options,
-                 uint32_t in_count, const ax_value *in, uint32_t out_count, const ax_type *outs, ax_value *out) {
+void(ax_mpmd_map)(uint32_t mesh_count, const ax_core_mesh *meshes, uint32_t body_count, const ax_fn *bodies,
+                  const ax_kernel_options *options, uint32_t in_count, const ax_value *in, uint32_t type_count, const ax_type *outs,
+                  uint32_t out_count, ax_value *out) {
   static const ax_kernel_options defaults;
   if (options == NULL) options = &defaults;
   if (ax_failed()) return;
@@ -141,13 +142,16 @@ void ax_mpmd_map(uint32_t mesh_count, const ax_core_mesh *meshes, const ax_fn *b
         mesh_count, AX_MAX_AXES);
     return;
   }
-  in = ax_take_operands(in, in_count, out, out_count);
+  if (!ax_list_fits(function, "the meshes take", "function", body_count, mesh_count)) return;
+  in_count = ax_kernel_operands(in_count, &bodies[0], type_count, options);
+  if (!ax_lists_fit(function, in_count, in_count, out_count, type_count, out)) return;
+  in = ax_take_operands(in, in_count, out, type_count);
   ax_kernel_trace t = {
       .function = function, .bodies = bodies, .in_count = in_count, .in = in, .out = out, .params.bodies.count = mesh_count};
   ax_mesh *axes = ax_trace_alloc(mesh_count * sizeof axes[0]);
   const ax_type *types = ax_types_of(function, in, in_count);
   if (axes == NULL || types == NULL || !ax_take_kernel_options(function, options, &t.params) ||
-      !ax_take_kernel_outs(function, out_count, outs, &t.params.outs) || !take_meshes(&t, meshes, axes) ||
+      !ax_take_kernel_outs(function, type_count, outs, &t.params.outs) || !take_meshes(&t, meshes, axes) ||
       !take_scratch_cores(&t.params, options))
     return;
   t.axes = axes;

@@ -264,9 +264,9 @@ void ax_pipe_emit(const ax_pipe *pipe, ax_fn body) {
   }
   e.has_full = varying > 0;
   e.has_invariant = invariant > 0;
-  if (e.has_full) scratch[count++] = (ax_scratch){.type = ax_barrier_type(1, &pipe->stages), .arrivals = varying};
+  if (e.has_full) scratch[count++] = (ax_scratch){.type = ax_barrier_type(AX_LIST(1, &pipe->stages)), .arrivals = varying};
   if (e.has_invariant) scratch[count++] = (ax_scratch){.type = ax_barrier_type(AX_DIMS(1)), .arrivals = invariant};
-  ax_run_scoped(count, scratch, NULL, AX_CLOSURE(within, count, 0, &e), NULL);
+  ax_run_scoped(AX_LIST(count, scratch), NULL, AX_CLOSURE(within, count, 0, &e), NULL);
 }
 
 void ax_emit_pipeline(const ax_pipeline_options *options, ax_fn body, const ax_value *refs) {

@@ -68,7 +68,7 @@ static ax_status take_block(ax_piped *of) {
   }
   if (rank + 1 > AX_MAX_RANK)
     return ax_error(AX_INVALID_ARGUMENT, "a block of %u dimensions: slots have one more, and %d is the most", rank, AX_MAX_RANK);
-  of->slot = ax_ref_type(spec->space == AX_SPACE_NONE ? AX_SPACE_VMEM : spec->space, of->whole.dtype, rank, slot);
+  of->slot = ax_ref_type(spec->space == AX_SPACE_NONE ? AX_SPACE_VMEM : spec->space, of->whole.dtype, AX_LIST(rank, slot));
   of->map = block->count > 0 ? (ax_fn){spec->index_map, 0, of->whole.rank, spec->context} : (ax_fn){0};
   return AX_OK;
 }
@@ -187,7 +187,7 @@ static bool comes_back(const ax_pipe *pipe, const ax_piped *of, ax_tensor *const
 /* Numbers of the grid at each step. */
 static ax_status list_ids(const ax_pipe *pipe, ax_tensor **ids) {
   int64_t behind = 1;
-  const ax_type type = ax_array_type(AX_S32, 1, &pipe->steps);
+  const ax_type type = ax_array_type(AX_S32, AX_LIST(1, &pipe->steps));
   for (uint32_t d = pipe->rank; d-- > 0; behind *= pipe->grid[d]) {
     AX_TRY(ax_tensor_create(&type, &ids[d]));
     for (int64_t step = 0; step < pipe->steps; step++) ((int32_t *)ids[d]->data)[step] = (int32_t)(step / behind % pipe->grid[d]);
@@ -201,7 +201,7 @@ static ax_status trace_all(const ax_pipe *pipe, const ax_program *map, ax_progra
   int dims[AX_MAX_RANK] = {0};
   ax_value ids[AX_MAX_RANK], index[AX_MAX_RANK];
   ax_builder *builder;
-  const ax_type type = ax_array_type(AX_S32, 1, &pipe->steps);
+  const ax_type type = ax_array_type(AX_S32, AX_LIST(1, &pipe->steps));
   AX_TRY(ax_builder_open(&none, &builder));
   for (uint32_t d = 0; d < pipe->rank; d++) ids[d] = ax_builder_input(builder, &type);
   ax_batch_call(map, ids, dims, pipe->steps, NULL, dims, index);
@@ -227,7 +227,7 @@ static ax_status look(const ax_pipe *pipe, ax_piped *of) {
   ax_type ids[AX_MAX_RANK];
   ax_body map;
   ax_memo memo = {0};
-  for (uint32_t d = 0; d < pipe->rank; d++) ids[d] = ax_array_type(AX_S32, 0, NULL);
+  for (uint32_t d = 0; d < pipe->rank; d++) ids[d] = ax_array_type(AX_S32, AX_DIMS());
   AX_TRY(ax_body_trace(&(ax_body_options){.owner = pipe->function, .part = "index map", .in = ids,
                                           .function = AX_CLOSURE(call_map, pipe->rank, of->whole.rank, of)}, &map));
   bool *used = ax_trace_alloc(map.program->in_count + 1), *all = ax_trace_alloc(of->whole.rank + 1);
@@ -275,7 +275,7 @@ bool ax_pipe_index(const ax_pipe *pipe, const ax_piped *of, const ax_value *ids,
   const ax_value *made = ax_builder_call(map, ids);
   if (made == NULL || !ax_check_operands(pipe->function, made, of->whole.rank)) return false;
   for (uint32_t d = 0; d < of->whole.rank; d++) {
-    const ax_type type = ax_is_number(made[d]) ? ax_array_type(AX_S32, 0, NULL) : ax_typeof(made[d]);
+    const ax_type type = ax_is_number(made[d]) ? ax_array_type(AX_S32, AX_DIMS()) : ax_typeof(made[d]);
     if (!ax_failed() && (type.form != AX_ARRAY || type.dtype != AX_S32 || type.rank != 0))
       ax_reject_as(pipe->function, "%s %u: index map: result %u is %s, not s32[]", of->side, of->number, d,
                    ax_type_string(&type, &ax_builder_current()->axes));
@@ -364,7 +364,7 @@ static AX_BODY(move) {
   }
   sizes_in_slot(of, sizes, in_slot);
   ax_value far = ax_ref_slice(m->of->ref, starts, sizes), near = part_of_slot(of, in_slot, m->slot);
-  if (of->slot.rank != of->whole.rank) far = ax_ref_reshape(far, of->slot.rank, in_slot);
+  if (of->slot.rank != of->whole.rank) far = ax_ref_reshape(far, AX_LIST(of->slot.rank, in_slot));
   if (m->out)
     ax_copy_start(near, far, &(ax_copy_options){.predicate = (ax_value *)(uintptr_t)m->predicate, .grouped = true});
   else {
@@ -435,5 +435,5 @@ int64_t ax_pipe_slots(const ax_pipe *pipe, const ax_piped *of) { return of->pinn
 ax_scratch ax_pipe_scratch(const ax_pipe *pipe, const ax_piped *of) {
   int64_t dims[AX_MAX_RANK] = {ax_pipe_slots(pipe, of)};
   for (uint32_t s = 0; s < of->slot.rank; s++) dims[1 + s] = of->slot.dims[s];
-  return (ax_scratch){.type = ax_ref_type(of->slot.space, of->slot.dtype, of->slot.rank + 1, dims)};
+  return (ax_scratch){.type = ax_ref_type(of->slot.space, of->slot.dtype, AX_LIST(of->slot.rank + 1, dims))};
 }

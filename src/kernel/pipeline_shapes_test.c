@@ -25,7 +25,7 @@ static float x_at(int64_t i, int64_t j) { return (float)(i * 10 + j + 1); }
 static AX_BODY(kernel) {
   const shape *s = context;
   const ax_type type = AX_TYPE(AX_F32, s->out[0], s->out[1]);
-  ax_mpmd_map(1, &one_core, &(ax_fn){s->body, 2, 0, context}, NULL, 1, in, 1, &type, out);
+  ax_mpmd_map(AX_LIST(1, &one_core), (&(ax_fn){s->body, 2, 0, context}), NULL, AX_LIST(1, in), AX_LIST(1, &type), out);
 }
 
 static void check_proved(const shape *s, const ax_program *program) {
@@ -182,7 +182,7 @@ static AX_BODY(in_place) {
   const ax_core_mesh warpgroups = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = 2}}}, .threads = "wg"};
   const ax_kernel_options options = {.aliases = {AX_ALIASES({0, 0})}};
   bool warps = *(const bool *)context;
-  ax_mpmd_map(1, warps ? &warpgroups : &one_core, &(ax_fn){warps ? no_steps_of_warps : no_steps, 2, 0, NULL}, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 2, 2)), out);
+  ax_mpmd_map(AX_LIST(1, warps ? &warpgroups : &one_core), (&(ax_fn){warps ? no_steps_of_warps : no_steps, 2, 0, NULL}), &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 2, 2)), out);
 }
 
 static void empty_grids(void **state) {
@@ -204,8 +204,8 @@ static void empty_grids(void **state) {
 /* --- What is refused --- */
 
 static AX_BODY(nothing) {}
-static AX_BODY(float_map) { out[0] = ax_full(AX_F32, 0, NULL, 0), out[1] = ax_integer(0); }
-static AX_BODY(one) { out[0] = ax_full(AX_F32, 0, NULL, 1); }
+static AX_BODY(float_map) { out[0] = ax_full(AX_F32, AX_DIMS(), 0), out[1] = ax_integer(0); }
+static AX_BODY(one) { out[0] = ax_full(AX_F32, AX_DIMS(), 1); }
 
 static const ax_block_spec right_spec = {.block = {AX_DIMS(2, 3)}, .index_map = i_0};
 
@@ -275,8 +275,8 @@ static AX_BODY(slip_body) {
 
 static AX_BODY(slip_kernel) {
   const ax_core_mesh warpgroups = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = 3}}}, .threads = "wg"};
-  ax_mpmd_map(1, ((const slip *)context)->warps.wg_axis != NULL ? &warpgroups : &one_core, &AX_CLOSURE(slip_body, 2, 0, context),
-              NULL, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4, 3)), out);
+  ax_mpmd_map(AX_LIST(1, ((const slip *)context)->warps.wg_axis != NULL ? &warpgroups : &one_core), &AX_CLOSURE(slip_body, 2, 0, context),
+              NULL, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 4, 3)), out);
 }
 
 static void refused(void **state) {
@@ -309,11 +309,11 @@ static ax_status warps_traced(void *context) {
 
 static AX_BODY(over_grid) {
   const ax_block_spec spec = {.block = {AX_DIMS(2, 3)}, .index_map = i_0};
-  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2)},
+  ax_kernel_call((&(ax_kernel){.grid = {AX_DIMS(2)},
                               .in_specs = {AX_BLOCK_SPECS(spec)},
                               .out_specs = {AX_BLOCK_SPECS(spec)},
-                              .outs = {AX_TYPES(AX_TYPE(AX_F32, 4, 3))}},
-                 AX_FN(twice, 2, 0), 1, in, out);
+                              .outs = {AX_TYPES(AX_TYPE(AX_F32, 4, 3))}}),
+                 AX_FN(twice, 2, 0), AX_LIST(1, in), out);
 }
 
 static ax_status evaluated(void *context) {

@@ -67,7 +67,7 @@ static void choose(warps *w) {
 }
 
 static ax_scratch barrier(int64_t count, int64_t arrivals) {
-  return (ax_scratch){.type = ax_barrier_type(1, &count), .arrivals = arrivals};
+  return (ax_scratch){.type = ax_barrier_type(AX_LIST(1, &count)), .arrivals = arrivals};
 }
 
 /* Scratch in the order in which take_scratch has it. */
@@ -355,5 +355,5 @@ void ax_emit_pipeline_warp_specialized(const ax_warp_pipeline_options *options, 
   if (ax_failed()) return;
   choose(&w);
   count = list_scratch(&w, scratch);
-  ax_run_scoped(count, scratch, options->wg_axis, AX_CLOSURE(within, count, 0, &w), NULL);
+  ax_run_scoped(AX_LIST(count, scratch), options->wg_axis, AX_CLOSURE(within, count, 0, &w), NULL);
 }

@@ -6,9 +6,9 @@
 
 /* A ref, a semaphore and two barriers. */
 static ax_types scratch(ax_type *types) {
-  types[0] = ax_ref_type(AX_SPACE_VMEM, AX_F32, 1, (const int64_t[]){4});
-  types[1] = ax_semaphore_type(0, NULL);
-  types[2] = types[3] = ax_semaphore_type(0, NULL);
+  types[0] = ax_ref_type(AX_SPACE_VMEM, AX_F32, AX_DIMS(4));
+  types[1] = ax_semaphore_type(AX_DIMS());
+  types[2] = types[3] = ax_semaphore_type(AX_DIMS());
   types[2].form = types[3].form = AX_BARRIER;
   return (ax_types){4, types};
 }

@@ -187,25 +187,25 @@ static AX_BODY(slip) {
     case 8: ax_semaphore_signal(in[2], ax_integer(1), &(ax_target_core){.axes = "q"}); break;
     case 9: (void)ax_program_id(2); break;
     case 10: (void)ax_num_programs(1); break;
-    case 11: ax_run_scoped(1, &(ax_scratch){.type = ax_barrier_type(0, NULL)}, NULL, AX_FN(nothing, 1, 0), NULL); break;
-    case 12: ax_run_scoped(0, NULL, NULL, AX_FN(nothing, 1, 0), NULL); break;
-    case 13: ax_run_scoped(1, &(ax_scratch){.type = AX_VMEM(AX_F32, 2)}, NULL, AX_FN(one_result, 1, 1), ref); break;
-    case 14: ax_ref_store(in[0], ax_full(AX_S32, 0, NULL, 1)); break;
+    case 11: ax_run_scoped(AX_LIST(1, &(ax_scratch){.type = ax_barrier_type(AX_DIMS())}), NULL, AX_FN(nothing, 1, 0), NULL); break;
+    case 12: ax_run_scoped(AX_LIST(0, NULL), NULL, AX_FN(nothing, 1, 0), NULL); break;
+    case 13: ax_run_scoped(AX_LIST(1, &(ax_scratch){.type = AX_VMEM(AX_F32, 2)}), NULL, AX_FN(one_result, 1, 1), ref); break;
+    case 14: ax_ref_store(in[0], ax_full(AX_S32, AX_DIMS(), 1)); break;
     case 15: ax_add(in[0], in[0]); break;
     case 16: ax_kernel_trace_begin(NULL); break;
     case 17: ax_psum(ax_ref_load(in[0]), "d"); break;
-    case 18: ax_run_scoped(1, &(ax_scratch){.type = AX_VMEM(AX_F32, 2)}, "d", AX_FN(nothing, 1, 0), NULL); break;
-    case 19: ax_kernel_call(&(ax_kernel){0}, AX_FN(nothing, 1, 0), 1, in, NULL); break;
+    case 18: ax_run_scoped(AX_LIST(1, &(ax_scratch){.type = AX_VMEM(AX_F32, 2)}), "d", AX_FN(nothing, 1, 0), NULL); break;
+    case 19: ax_kernel_call(&(ax_kernel){0}, AX_FN(nothing, 1, 0), AX_LIST(1, in), NULL); break;
     case 20: ax_ref_load(ax_real(2)); break;
     case 21: ax_emit_pipeline(NULL, AX_FN(nothing, 1, 0), in); break;
   }
 }
 
 static AX_BODY(call_slip) {
-  const ax_scratch scratch[] = {{.type = ax_semaphore_type(0, NULL)}};
+  const ax_scratch scratch[] = {{.type = ax_semaphore_type(AX_DIMS())}};
   ax_kernel_call(
-      &(ax_kernel){.grid = {AX_DIMS(2)}, .outs = {AX_TYPES(AX_TYPE(AX_F32, 4))}, .options = {.scratch = {AX_LIST(1, scratch)}}},
-      AX_CLOSURE(slip, 3, 0, context), 1, in, out);
+      (&(ax_kernel){.grid = {AX_DIMS(2)}, .outs = {AX_TYPES(AX_TYPE(AX_F32, 4))}, .options = {.scratch = {AX_LIST(1, scratch)}}}),
+      AX_CLOSURE(slip, 3, 0, context), AX_LIST(1, in), out);
 }
 
 static const struct {
@@ -256,7 +256,7 @@ static AX_BODY(make) {
   const ax_scratch vmem = {.type = AX_VMEM(AX_F32, 2)}, of_c = {.type = AX_VMEM(AX_F32, 2), .core = "c"},
                    shared = {.type = AX_VMEM(AX_F32, 2), .core = "a", .shared = true};
   const int64_t minus[] = {-2}, square[] = {2, 2};
-  const ax_type semaphores[] = {ax_semaphore_type(0, NULL)};
+  const ax_type semaphores[] = {ax_semaphore_type(AX_DIMS())};
   ax_kernel k = call;
   ax_core_mesh meshes[] = {{.core = "a"}, {.core = "b"}};
   ax_fn bodies[] = {AX_FN(nothing, 2, 0), AX_FN(nothing, 2, 0)};
@@ -309,9 +309,9 @@ static AX_BODY(make) {
       options.aliases.count = 1;
       break;
   }
-  if (which < 20) ax_kernel_call(&k, AX_FN(nothing, 2, 0), 1, in, out);
+  if (which < 20) ax_kernel_call(&k, AX_FN(nothing, 2, 0), AX_LIST(1, in), out);
   else
-    ax_mpmd_map(count, meshes, bodies, &options, 1, in, 1, call.outs.v, out);
+    ax_mpmd_map(AX_LIST(count, meshes), bodies, &options, AX_LIST(1, in), AX_LIST(1, call.outs.v), out);
 }
 
 static const struct {

@@ -123,9 +123,9 @@ static AX_BODY(larger) {
 static AX_BODY(larger_kernel) {
   const larger_ways *ways = context;
   const ax_scratch scratch = {.type = AX_VMEM(AX_F32, ELEMS)};
-  ax_kernel_call(&(ax_kernel){.outs = {AX_TYPES(AX_TYPE(AX_F32, ELEMS))},
-                              .options = {.scratch = {AX_SCRATCH(scratch)}, .interpret = ways->interpret}},
-                 AX_CLOSURE(larger, 4, 0, context), 2, in, out);
+  ax_kernel_call((&(ax_kernel){.outs = {AX_TYPES(AX_TYPE(AX_F32, ELEMS))},
+                              .options = {.scratch = {AX_SCRATCH(scratch)}, .interpret = ways->interpret}}),
+                 AX_CLOSURE(larger, 4, 0, context), AX_LIST(2, in), out);
 }
 
 static ax_program *larger_program(const larger_ways *ways) {

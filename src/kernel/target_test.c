@@ -28,10 +28,10 @@ static void test_texts(void **state) {
 }
 
 static AX_BODY(nothing) {}
-static AX_BODY(inner) { ax_run_scoped(1, &(ax_scratch){.type = AX_VMEM(AX_F32, 20)}, NULL, AX_FN(nothing, 1, 0), NULL); }
+static AX_BODY(inner) { ax_run_scoped(AX_LIST(1, &(ax_scratch){.type = AX_VMEM(AX_F32, 20)}), NULL, AX_FN(nothing, 1, 0), NULL); }
 static AX_BODY(two_scopes) { /* one after the other: not alive at once */
-  ax_run_scoped(1, &(ax_scratch){.type = AX_VMEM(AX_F32, 16)}, NULL, AX_FN(nothing, 1, 0), NULL);
-  ax_run_scoped(1, &(ax_scratch){.type = AX_VMEM(AX_F32, 16)}, NULL, AX_FN(inner, 1, 0), NULL);
+  ax_run_scoped(AX_LIST(1, &(ax_scratch){.type = AX_VMEM(AX_F32, 16)}), NULL, AX_FN(nothing, 1, 0), NULL);
+  ax_run_scoped(AX_LIST(1, &(ax_scratch){.type = AX_VMEM(AX_F32, 16)}), NULL, AX_FN(inner, 1, 0), NULL);
 }
 static AX_BODY(loads) { ax_ref_store(in[1], ax_ref_load(in[0])); }
 
@@ -47,7 +47,7 @@ static AX_BODY(make) {
   TEST_OK(ax_mesh_parse(m->mesh, &mesh.mesh));
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_S8, 10)}, {.type = ax_semaphore_type(AX_DIMS(3))}};
   const ax_kernel_options options = {.target = m->target, .scratch = {AX_LIST(2, scratch)}};
-  ax_mpmd_map(1, &mesh, &m->body, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(AX_LIST(1, &mesh), &m->body, &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 static ax_status traced(made m) {

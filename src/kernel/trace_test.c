@@ -38,7 +38,7 @@ static void check_text(ax_program *program, const char *const *parts) {
 static AX_BODY(add_refs) { ax_ref_store(in[2], ax_add(ax_ref_load(in[0]), ax_ref_load(in[1]))); }
 
 static AX_BODY(call_add) {
-  ax_kernel_call(&(ax_kernel){.outs = {AX_TYPES(AX_TYPE(AX_F32, 8))}}, AX_FN(add_refs, 3, 0), 2, in, out);
+  ax_kernel_call(&(ax_kernel){.outs = {AX_TYPES(AX_TYPE(AX_F32, 8))}}, AX_FN(add_refs, 3, 0), AX_LIST(2, in), out);
 }
 
 static void without_a_grid(void **state) {
@@ -67,13 +67,13 @@ static AX_BODY(sum_rows) {
 static AX_BODY(call_rows) {
   const ax_block_spec x = {.block = {AX_DIMS(2, 8)}, .index_map = row_of}, y = {.block = {AX_DIMS(0, 8)}, .index_map = row_of};
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 8)}};
-  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(4)},
+  ax_kernel_call((&(ax_kernel){.grid = {AX_DIMS(4)},
                               .semantics = {AX_SEMANTICS(AX_ARBITRARY)},
                               .in_specs = {AX_BLOCK_SPECS(x)},
                               .out_specs = {AX_BLOCK_SPECS(y)},
                               .outs = {AX_TYPES(AX_TYPE(AX_F32, 4, 8))},
-                              .options = {.name = "rows", .scratch = {AX_LIST(1, scratch)}, .flops = 1e6}},
-                 AX_FN(sum_rows, 3, 0), 1, in, out);
+                              .options = {.name = "rows", .scratch = {AX_LIST(1, scratch)}, .flops = 1e6}}),
+                 AX_FN(sum_rows, 3, 0), AX_LIST(1, in), out);
 }
 
 static void over_a_grid(void **state) {
@@ -91,8 +91,8 @@ static AX_BODY(scale_body) { ax_ref_store(in[1], ax_mul(ax_ref_load(in[0]), *(co
 
 static AX_BODY(call_scale) {
   ax_value factor = ax_add(in[1], 1);
-  ax_kernel_call(&(ax_kernel){.outs = {AX_TYPES(AX_TYPE(AX_F32, 8))}, .options = {.aliases = {AX_ALIASES({0, 0})}}},
-                 AX_CLOSURE(scale_body, 2, 0, &factor), 1, in, out);
+  ax_kernel_call((&(ax_kernel){.outs = {AX_TYPES(AX_TYPE(AX_F32, 8))}, .options = {.aliases = {AX_ALIASES({0, 0})}}}),
+                 AX_CLOSURE(scale_body, 2, 0, &factor), AX_LIST(1, in), out);
 }
 
 static void captured_values(void **state) {
@@ -134,12 +134,12 @@ static AX_BODY(call_both) {
   if (ax_mesh_parse("wg=2", &wgs) != AX_OK) ax_trace_fail("mesh");
   meshes[1].mesh = wgs;
   const ax_scratch scratch[] = {{.type = AX_HBM(AX_F32, 8)},
-                                {.type = ax_dma_semaphore_type(0, NULL), .core = "tensorcore"},
+                                {.type = ax_dma_semaphore_type(AX_DIMS()), .core = "tensorcore"},
                                 {.type = ax_semaphore_type(AX_DIMS(2)), .core = "vector_subcore"},
-                                {.type = ax_barrier_type(0, NULL), .arrivals = 2, .core = "vector_subcore"}};
+                                {.type = ax_barrier_type(AX_DIMS()), .arrivals = 2, .core = "vector_subcore"}};
   const ax_fn bodies[] = {AX_FN(produce, 6, 0), AX_FN(consume, 6, 0)};
-  ax_mpmd_map(2, meshes, bodies, &(ax_kernel_options){.scratch = {AX_LIST(4, scratch)}, .collective_id = 3, .metadata = "a=b"}, 1,
-              in, AX_TYPES(AX_TYPE(AX_F32, 8)), out);
+  ax_mpmd_map(AX_LIST(2, meshes), bodies, (&(ax_kernel_options){.scratch = {AX_LIST(4, scratch)}, .collective_id = 3, .metadata = "a=b"}), AX_LIST(1,
+              in), AX_TYPES(AX_TYPE(AX_F32, 8)), out);
 }
 
 static void several_meshes(void **state) {
@@ -173,16 +173,16 @@ static AX_BODY(scope) {
 }
 
 static AX_BODY(flow) {
-  ax_value count[] = {ax_full_i64(AX_S32, 0, NULL, 0)}, counted[1], made[1];
+  ax_value count[] = {ax_full_i64(AX_S32, AX_DIMS(), 0)}, counted[1], made[1];
   ax_if(ax_eq(ax_program_id(0), 1), AX_CLOSURE(then, 0, 0, in), AX_CLOSURE(otherwise, 0, 0, in), NULL, NULL);
   ax_fori_loop(0, 3, AX_CLOSURE(count_up, 2, 1, in), count, counted);
-  ax_run_scoped(1, &(ax_scratch){.type = AX_VMEM(AX_F32, 8)}, NULL, AX_CLOSURE(scope, 1, 1, in), made);
+  ax_run_scoped(AX_LIST(1, &(ax_scratch){.type = AX_VMEM(AX_F32, 8)}), NULL, AX_CLOSURE(scope, 1, 1, in), made);
   ax_ref_store_masked(in[1], ax_lt(made[0], ax_convert_element_type(counted[0], AX_F32)), made[0]);
   ax_ref_swap_masked(in[1], ax_lt(made[0], 0), 1, 2);
 }
 
 static AX_BODY(call_flow) {
-  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2, 3)}, .outs = {AX_TYPES(AX_TYPE(AX_F32, 8))}}, AX_FN(flow, 2, 0), 1, in, out);
+  ax_kernel_call((&(ax_kernel){.grid = {AX_DIMS(2, 3)}, .outs = {AX_TYPES(AX_TYPE(AX_F32, 8))}}), AX_FN(flow, 2, 0), AX_LIST(1, in), out);
 }
 
 static void control_flow(void **state) {
@@ -222,7 +222,7 @@ static AX_BODY(failing) {
 }
 
 static AX_BODY(call_failing) {
-  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2)}}, AX_FN(failing, 0, 0), 0, NULL, NULL);
+  ax_kernel_call(&(ax_kernel){.grid = {AX_DIMS(2)}}, AX_FN(failing, 0, 0), AX_VALUES(), NULL);
   out[0] = in[0];
 }
 

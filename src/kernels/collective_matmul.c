@@ -179,7 +179,7 @@ static ax_value fold_out(ax_value made, const ax_type *z, int64_t size, int64_t 
   for (uint32_t i = 0; i < z->rank; i++) dims[i < d ? i : i + 2] = whole[i + 1] = z->dims[i];
   whole[0] = size;
   dims[d] = parts, dims[d + 1] = size, dims[d + 2] = z->dims[d] / parts;
-  return ax_reshape(ax_move_dim(ax_reshape(made, z->rank + 2, dims), (int)d + 1, 0), z->rank + 1, whole);
+  return ax_reshape(ax_move_dim(ax_reshape(made, AX_LIST(z->rank + 2, dims)), (int)d + 1, 0), AX_LIST(z->rank + 1, whole));
 }
 
 /* Without a ring. */

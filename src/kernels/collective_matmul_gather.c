@@ -105,11 +105,12 @@ static AX_BODY(body) {
 ax_value ax_gather_kernel(const ax_ring_matmul *m, const ax_value *in) {
   ax_scratch scratch[AX_RING_SCRATCH + 1] = {{.type.form = AX_ARRAY}};
   uint32_t count = ax_ring_scratch(&m->ring, m->lhs.dtype, m->lhs.rank, m->lhs.dims, scratch);
-  if (m->columns && m->sums != m->out.dtype) scratch[count++].type = ax_ref_type(AX_SPACE_VMEM, m->sums, m->out.rank, m->out.dims);
+  if (m->columns && m->sums != m->out.dtype)
+    scratch[count++].type = ax_ref_type(AX_SPACE_VMEM, m->sums, AX_LIST(m->out.rank, m->out.dims));
   const ax_kernel kernel = {
       .outs = {AX_TYPES(m->out)},
       .options = {.name = "collective_matmul", .scratch = {AX_LIST(count, scratch)}, .collective_id = m->collective_id}};
   ax_value out = {0};
-  ax_kernel_call(&kernel, AX_CLOSURE(body, 3 + count, 0, m), 2, in, &out);
+  ax_kernel_call(&kernel, AX_CLOSURE(body, 3 + count, 0, m), AX_LIST(2, in), &out);
   return out;
 }

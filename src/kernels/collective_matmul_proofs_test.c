@@ -27,7 +27,7 @@ static AX_BODY(product) {
     int32_t other = (int32_t)(ax_next_random(&random) % (uint64_t)k), held = ids[k - 1];
     ids[k - 1] = ids[other], ids[other] = held;
   }
-  const ax_rings rings = {.type = ax_array_type(AX_S32, 2, (int64_t[]){t->rings, t->length}), .ids = ids};
+  const ax_rings rings = {.type = ax_array_type(AX_S32, AX_DIMS(t->rings, t->length)), .ids = ids};
   const ax_ring_options options = {.columns = t->columns, .buffering = t->buffering};
   out[0] = t->scatter ? ax_matmul_reduce_scatter_kernel(in[0], in[1], "d", &rings, &options)
                       : ax_collective_matmul_kernel(in[0], in[1], "d", &rings, &options);

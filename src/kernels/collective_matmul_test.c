@@ -88,7 +88,7 @@ static double wanted(const trial *t, ax_tensor *const *in, int64_t member, int64
 }
 
 static ax_tensor *random_tensor(ax_dtype dtype, int64_t members, const int64_t dims[2], uint64_t *random) {
-  const ax_type type = ax_array_type(dtype, 2, (int64_t[]){members * dims[0], dims[1]});
+  const ax_type type = ax_array_type(dtype, AX_DIMS(members * dims[0], dims[1]));
   ax_tensor *made;
   assert_int_equal(ax_tensor_create(&type, &made), AX_OK);
   for (int64_t i = 0; i < ax_type_elems(&type); i++) {
@@ -124,7 +124,8 @@ static void holds(const trial *t, uint64_t seed) {
   shapes(t, lhs, rhs, out);
   ax_tensor *given[] = {random_tensor(t->dtype, t->members, lhs, &seed), random_tensor(t->dtype, t->members, rhs, &seed)},
             *made[1] = {NULL};
-  const ax_type types[] = {ax_array_type(t->dtype, 2, given[0]->dims), ax_array_type(t->dtype, 2, given[1]->dims)};
+  const ax_type types[] = {ax_array_type(t->dtype, AX_LIST(2, given[0]->dims)),
+                           ax_array_type(t->dtype, AX_LIST(2, given[1]->dims))};
   ax_program *program;
   if (ax_trace(AX_CLOSURE(mapped, 2, 1, t), types, &program) != AX_OK) fail_msg("%s", ax_message());
   test_schedules(program, given, made, t->schedules, seed);
@@ -224,7 +225,7 @@ static void test_sums_are_wide(void **state) {
   for (int64_t i = 0; i < 4 * 65; i++)
     ax_number_store(AX_BF16, given[0]->data, i, (ax_number){.f = i % 65 == 0 ? (i == 0) : 0x1p-8});
   for (int64_t i = 0; i < given[1]->dims[0]; i++) ax_number_store(AX_BF16, given[1]->data, i, (ax_number){.f = 1});
-  const ax_type types[] = {ax_array_type(t.dtype, 2, given[0]->dims), ax_array_type(t.dtype, 2, given[1]->dims)};
+  const ax_type types[] = {ax_array_type(t.dtype, AX_LIST(2, given[0]->dims)), ax_array_type(t.dtype, AX_LIST(2, given[1]->dims))};
   ax_program *program;
   assert_int_equal(ax_trace(AX_CLOSURE(mapped, 2, 1, &t), types, &program), AX_OK);
   test_schedules(program, given, made, 2, 1);
@@ -245,7 +246,7 @@ static AX_BODY(batched_and_not) {
   for (int b = 0; b < 2; b++)
     rows[b] = kernel(ax_dynamic_at(in[0], ax_integer(b), 0), ax_dynamic_at(in[1], ax_integer(b), 0), "b,a", NULL, &options);
   out[0] = kernel(in[0], in[1], "b,a", NULL, &options);
-  out[1] = ax_stack(2, rows, 0);
+  out[1] = ax_stack(AX_LIST(2, rows), 0);
 }
 
 static AX_BODY(on_two_axes) {

@@ -93,20 +93,20 @@ uint32_t ax_ring_scratch(const ax_ring *ring, ax_dtype dtype, uint32_t rank, con
   for (int side = AX_LEFT; side <= AX_RIGHT; side++) {
     if (ring->arrivals[side] == 0) continue;
     slots[0] = ring->slots[side];
-    scratch[count++].type = ax_ref_type(AX_SPACE_VMEM, dtype, rank + 1, slots);
-    scratch[count++].type = ax_semaphore_type(0, NULL);
-    scratch[count++].type = ax_dma_semaphore_type(0, NULL);
-    scratch[count++].type = ax_dma_semaphore_type(1, slots);
+    scratch[count++].type = ax_ref_type(AX_SPACE_VMEM, dtype, AX_LIST(rank + 1, slots));
+    scratch[count++].type = ax_semaphore_type(AX_DIMS());
+    scratch[count++].type = ax_dma_semaphore_type(AX_DIMS());
+    scratch[count++].type = ax_dma_semaphore_type(AX_LIST(1, slots));
   }
   return count;
 }
 
 /* --- Where a device is --- */
 
-ax_value ax_ring_number(int64_t number) { return ax_full_i64(AX_S32, 0, NULL, number); }
+ax_value ax_ring_number(int64_t number) { return ax_full_i64(AX_S32, AX_DIMS(), number); }
 
 static ax_value look_up(const ax_ring *ring, const int32_t *table, ax_value member) {
-  const ax_type type = ax_array_type(AX_S32, 1, &ring->members);
+  const ax_type type = ax_array_type(AX_S32, AX_LIST(1, &ring->members));
   return ax_dynamic_at(ax_constant(&type, table), member, 0);
 }
 

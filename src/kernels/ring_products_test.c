@@ -29,7 +29,7 @@ static const int64_t x_rows[] = {2, 6, 2, 2}, x_columns[] = {2, 2, 2, 2}, w_rows
 /* By kind: gathered rows, scattered rows, gathered columns, scattered columns. */
 static int number_of(const kind *k) { return k->columns * 2 + k->scatter; }
 
-static ax_value total(ax_value x) { return ax_reduce_sum(x, ax_typeof(x).rank, (const int64_t[]){0, 1, 2}, false); }
+static ax_value total(ax_value x) { return ax_reduce_sum(x, AX_LIST(ax_typeof(x).rank, ((const int64_t[]){0, 1, 2})), false); }
 
 /* --- What is done with it. in: x, w, tangents of both --- */
 
@@ -62,14 +62,14 @@ static AX_BODY(backwards_twice) {
 
 /* Batches of two, which are made here: dimensions in front, in the middle and behind. */
 static AX_BODY(batches) {
-  ax_value many_x = ax_stack(2, (ax_value[]){in[0], in[2]}, 0), many_w = ax_stack(2, (ax_value[]){in[1], in[3]}, 2),
+  ax_value many_x = ax_stack(AX_VALUES(in[0], in[2]), 0), many_w = ax_stack(AX_VALUES(in[1], in[3]), 2),
            middle_x = ax_moveaxis(many_x, 0, 1);
   ax_vmap(F(bent), AX_VALUES(middle_x, in[1]), out, &(ax_vmap_options){.in_axes = {AX_DIMS(1, AX_NOT_MAPPED)}});
   ax_vmap(F(bent), AX_VALUES(in[0], many_w), out + 1, &(ax_vmap_options){.in_axes = {AX_DIMS(AX_NOT_MAPPED, 2)}});
   ax_vmap(F(bent), AX_VALUES(many_x, many_w), out + 2, &(ax_vmap_options){.in_axes = {AX_DIMS(0, 2)}});
 }
 static AX_BODY(batched_gradients) {
-  ax_value many_x = ax_stack(2, (ax_value[]){in[0], in[2]}, 0), many_w = ax_stack(2, (ax_value[]){in[1], in[3]}, 2);
+  ax_value many_x = ax_stack(AX_VALUES(in[0], in[2]), 0), many_w = ax_stack(AX_VALUES(in[1], in[3]), 2);
   ax_vmap(AX_CLOSURE(gradient, 2, 2, context), AX_VALUES(many_x, in[1]), out,
           &(ax_vmap_options){.in_axes = {AX_DIMS(0, AX_NOT_MAPPED)}});
   ax_vmap(AX_CLOSURE(gradient, 2, 2, context), AX_VALUES(in[0], many_w), out + 2,

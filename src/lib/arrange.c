@@ -33,7 +33,7 @@ ax_value ax_matrix_transpose(ax_value x) {
   return ax_swapaxes(x, -2, -1);
 }
 
-ax_value ax_squeeze(ax_value x, uint32_t count, const int64_t *dimensions) {
+ax_value (ax_squeeze)(ax_value x, uint32_t count, const int64_t *dimensions) {
   static const char name[] = "squeeze";
   ax_dims gone = {0};
   ax_type type;
@@ -50,10 +50,10 @@ ax_value ax_squeeze(ax_value x, uint32_t count, const int64_t *dimensions) {
     gone.v[gone.count++] = dimension;
   }
   ax_dims left = ax_dims_left(&type, &gone);
-  return gone.count == 0 ? x : ax_reshape(x, left.count, left.v);
+  return gone.count == 0 ? x : ax_reshape(x, AX_LIST(left.count, left.v));
 }
 
-ax_value ax_stack(uint32_t count, const ax_value *xs, int64_t dimension) {
+ax_value (ax_stack)(uint32_t count, const ax_value *xs, int64_t dimension) {
   static const char name[] = "stack";
   if (ax_failed()) return ax_poison;
   if (count == 0) return ax_reject_as(name, "there is nothing to stack");
@@ -67,16 +67,16 @@ ax_value ax_stack(uint32_t count, const ax_value *xs, int64_t dimension) {
       return ax_reject_as(name, "operands 0 and %u are %s and %s; they need one shape", i, ax_operand_string(&types[0]),
                           ax_operand_string(&types[i]));
   for (uint32_t i = 0; i < count; i++) rows[i] = ax_expand_dims(xs[i], dimension);
-  return ax_concatenate(count, rows, dimension);
+  return ax_concatenate(AX_LIST(count, rows), dimension);
 }
 
-ax_value ax_broadcast_to(ax_value x, uint32_t rank, const int64_t *dims) {
+ax_value (ax_broadcast_to)(ax_value x, uint32_t rank, const int64_t *dims) {
   static const char name[] = "broadcast_to";
   int64_t where[AX_MAX_RANK];
   ax_dims to;
   ax_type type;
   if (!ax_operand(name, x, &type) || !ax_dims_take(&ax_prim_broadcast_in_dim, rank, dims, &to)) return ax_poison;
-  ax_type wanted = ax_array_type(type.dtype, rank, dims);
+  ax_type wanted = ax_array_type(type.dtype, AX_LIST(rank, dims));
   bool fits = type.rank <= rank && wanted.dtype != AX_NO_DTYPE;
   for (uint32_t d = 0; d < type.rank && fits; d++) {
     where[d] = rank - type.rank + d;

@@ -64,7 +64,7 @@ ax_value ax_expand_dims(ax_value x, int64_t dimension) {
       !ax_dims_take(&ax_prim_reshape, type.rank, type.dims, &dims) ||
       !ax_dims_insert(&ax_prim_reshape, &dims, (uint32_t)dimension, 1))
     return ax_poison;
-  return ax_reshape(x, dims.count, dims.v);
+  return ax_reshape(x, AX_LIST(dims.count, dims.v));
 }
 
 /* --- Softmax --- */
@@ -76,7 +76,7 @@ static bool shifted(const char *function, ax_value x, int64_t axis, ax_dims *axe
   *axes = (ax_dims){1, {axis}};
   if (!ax_operand(function, x, &type) || !is_float(function, &type) || !ax_dimension(function, "axis", &axes->v[0], type.rank))
     return false;
-  *out = ax_sub(x, ax_repeat(ax_reduce_max(ax_stop_gradient(x), 1, axes->v, false), &type, axes));
+  *out = ax_sub(x, ax_repeat(ax_reduce_max(ax_stop_gradient(x), AX_LIST(1, axes->v), false), &type, axes));
   return !ax_failed();
 }
 
@@ -86,7 +86,7 @@ ax_value ax_softmax(ax_value x, int64_t axis) {
   if (!shifted("softmax", x, axis, &axes, &y)) return ax_poison;
   ax_type type = ax_typeof(y);
   ax_value e = ax_exp(y);
-  return ax_div(e, ax_repeat(ax_reduce_sum(e, 1, axes.v, false), &type, &axes));
+  return ax_div(e, ax_repeat(ax_reduce_sum(e, AX_LIST(1, axes.v), false), &type, &axes));
 }
 
 ax_value ax_log_softmax(ax_value x, int64_t axis) {
@@ -94,7 +94,7 @@ ax_value ax_log_softmax(ax_value x, int64_t axis) {
   ax_dims axes;
   if (!shifted("log_softmax", x, axis, &axes, &y)) return ax_poison;
   ax_type type = ax_typeof(y);
-  return ax_sub(y, ax_repeat(ax_log(ax_reduce_sum(ax_exp(y), 1, axes.v, false)), &type, &axes));
+  return ax_sub(y, ax_repeat(ax_log(ax_reduce_sum(ax_exp(y), AX_LIST(1, axes.v), false)), &type, &axes));
 }
 
 /* Indices outside 0 .. classes give zeros. An index dtype that does not count to `classes` is widened. */
@@ -112,7 +112,7 @@ ax_value ax_one_hot(ax_value indices, int64_t classes, ax_dtype dtype) {
   if (!ax_dims_take(&ax_prim_iota, type.rank, type.dims, &dims) ||
       !ax_dims_insert(&ax_prim_iota, &dims, type.rank, classes))
     return ax_poison;
-  ax_value class_of = ax_iota(type.dtype, dims.count, dims.v, type.rank);
+  ax_value class_of = ax_iota(type.dtype, AX_LIST(dims.count, dims.v), type.rank);
   ax_type wide = ax_typeof(class_of);
   ax_value index = ax_repeat(ax_convert_element_type(indices, type.dtype), &wide, &last);
   return ax_convert_element_type(ax_eq(index, class_of), dtype);
@@ -178,8 +178,8 @@ ax_value ax_matmul(ax_value a, ax_value b) {
   if (!ax_operands("matmul", 2, in, types) || !match(&types[0], &types[1], &p)) return ax_poison;
   ax_type lhs = types[0], rhs = types[1];
   int64_t lhs_contract = p.lhs_kept.count - 1, rhs_contract = (int64_t)p.rhs_kept.count - (rhs.rank > 1 ? 2 : 1);
-  a = ax_reshape(a, p.lhs_kept.count, p.lhs_kept.v);
-  b = ax_reshape(b, p.rhs_kept.count, p.rhs_kept.v);
+  a = ax_reshape(a, AX_LIST(p.lhs_kept.count, p.lhs_kept.v));
+  b = ax_reshape(b, AX_LIST(p.rhs_kept.count, p.rhs_kept.v));
   ax_value product =
       ax_dot_general(a, b, AX_LIST(1, &lhs_contract), AX_LIST(1, &rhs_contract), AX_LIST(p.lhs_batch.count, p.lhs_batch.v),
                      AX_LIST(p.lhs_batch.count, p.rhs_batch.v));

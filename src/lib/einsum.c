@@ -166,11 +166,17 @@ static bool read_result(einsum *e, const char *at, term *out) {
 }
 
 /* All of the subscripts: labels for each operand, and for the result. */
+/* How many operands there are to be. */
+static uint32_t parts_of(const char *subscripts) {
+  uint32_t parts = 1;
+  for (const char *c = subscripts; *c != 0 && strncmp(c, "->", 2) != 0; c++) parts += *c == ',';
+  return parts;
+}
+
 static bool read_subscripts(einsum *e, uint32_t count, const ax_type *types, term *operands, term *result) {
   const char *at = e->subscripts;
-  uint32_t parts = 1;
+  const uint32_t parts = parts_of(at);
   letters from;
-  for (const char *c = at; *c != 0 && strncmp(c, "->", 2) != 0; c++) parts += *c == ',';
   if (parts != count) return refuse(e, "%u operand%s, but subscripts for %u", count, count == 1 ? "" : "s", parts);
   for (uint32_t i = 0; i < count; i++) {
     if (i > 0) at++; /* the comma */
@@ -211,14 +217,14 @@ static void take_diagonal(term *t, uint32_t d) {
     if (i <= d || i >= d + same) dims.v[dims.count++] = i == d ? all : type.dims[i];
   memmove(t->label + d + 1, t->label + d + same, t->rank - d - same);
   t->rank = dims.count;
-  t->x = ax_slice_in_dim(ax_reshape(t->x, dims.count, dims.v), 0, AX_END, stride, d);
+  t->x = ax_slice_in_dim(ax_reshape(t->x, AX_LIST(dims.count, dims.v)), 0, AX_END, stride, d);
 }
 
 /* The dimensions of `gone`, all of one element, dropped; or summed over. */
 static void drop(term *t, const ax_dims *gone, bool sum) {
   if (gone->count == 0) return;
   ax_dims left = ax_dims_others(t->rank, gone, NULL);
-  t->x = sum ? ax_reduce_sum(t->x, gone->count, gone->v, false) : ax_squeeze(t->x, gone->count, gone->v);
+  t->x = sum ? ax_reduce_sum(t->x, AX_LIST(gone->count, gone->v), false) : ax_squeeze(t->x, AX_LIST(gone->count, gone->v));
   t->rank = left.count;
   for (uint32_t i = 0; i < left.count; i++) t->label[i] = t->label[left.v[i]];
 }
@@ -354,12 +360,13 @@ static void sum_what_is_alone(term *terms, uint32_t count, ax_labels out) {
   for (uint32_t i = 0; i < count; i++) sum_all_but(&terms[i], more | out);
 }
 
-ax_value ax_einsum(const char *subscripts, uint32_t count, const ax_value *xs) {
+ax_value (ax_einsum)(const char *subscripts, uint32_t count, const ax_value *xs) {
   static const char name[] = "einsum";
   einsum e = {.subscripts = subscripts};
   term result;
   if (ax_failed()) return ax_poison;
   if (subscripts == NULL) return ax_reject_as(name, "there are no subscripts");
+  count = ax_list_entries(count, parts_of(subscripts));
   if (count == 0) return ax_reject_as(name, "there are no operands");
   ax_type *types = ax_trace_alloc(count * sizeof types[0]);
   term *terms = ax_trace_alloc(2 * (size_t)count * sizeof terms[0]);

@@ -100,7 +100,7 @@ static example make_example(test_random *random) {
 static ax_type type_of(const example *x, uint32_t i) {
   int64_t dims[8];
   for (uint32_t d = 0; d < x->rank[i]; d++) dims[d] = x->one[i][d] ? 1 : x->size[x->letter[i][d]];
-  return ax_array_type(AX_S32, x->rank[i], dims);
+  return ax_array_type(AX_S32, AX_LIST(x->rank[i], dims));
 }
 
 /* The sum, over all values of all letters, of the products, each added where the result's letters say. */
@@ -131,7 +131,7 @@ static void by_definition(const example *x, ax_tensor *const *in, int32_t *out) 
 
 static void call(const ax_value *in, ax_value *out, void *context) {
   const example *x = context;
-  out[0] = ax_einsum(x->text, x->count, in);
+  out[0] = ax_einsum(x->text, AX_LIST(x->count, in));
 }
 
 static void one_example(uint64_t seed, bool show) {
@@ -150,7 +150,7 @@ static void one_example(uint64_t seed, bool show) {
   }
   if (show) print_message("%s\n", x.text);
   ax_program *program = test_trace(call, &x, types, x.count, 1);
-  ax_type type = ax_array_type(AX_S32, x.result_rank, dims);
+  ax_type type = ax_array_type(AX_S32, AX_LIST(x.result_rank, dims));
   if (!ax_type_equal(&type, ax_program_out_type(program, 0)))
     fail_msg("%s: %s, not %s", x.text, ax_type_string(ax_program_out_type(program, 0), NULL), ax_type_string(&type, NULL));
   memset(wanted, 0, (size_t)elems * sizeof wanted[0]);
@@ -178,7 +178,7 @@ typedef struct subject {
 
 static void subject_body(const ax_value *in, ax_value *out, void *context) {
   const subject *s = context;
-  out[0] = s->subscripts != NULL ? ax_einsum(s->subscripts, s->count, in) : ax_matmul(in[0], in[1]);
+  out[0] = s->subscripts != NULL ? ax_einsum(s->subscripts, AX_LIST(s->count, in)) : ax_matmul(in[0], in[1]);
 }
 
 static char *text_of(const char *subscripts, const ax_type *types, uint32_t count) {
@@ -278,7 +278,7 @@ static void most_dimensions(void **state) {
   for (int k = 0; k < 1 << 4; k++) data[k] = k;
   static const char *const subscripts[] = {"abcdefghijklmnop->ponmlkjihgfedcba", "aaaaefghijklmnop->a", "...a->a", "ab...->..."};
   for (size_t i = 0; i < AX_COUNT(subscripts); i++) {
-    ax_type type = ax_array_type(AX_BF16, AX_MAX_RANK, dims);
+    ax_type type = ax_array_type(AX_BF16, AX_LIST(AX_MAX_RANK, dims));
     ax_tensor *in = test_tensor(type, data);
     ax_program *program = test_trace(subject_body, &(subject){subscripts[i], 1}, &type, 1, 1);
     TEST_EVERY_WAY(program, &in, 0);
@@ -295,8 +295,9 @@ static void refused(void **state) {
   const ax_type mixed[] = {types[0], TEST_TYPE(AX_BF16, 4, 5)}, bools[] = {TEST_TYPE(AX_BOOL, 3, 4)},
                 square[] = {TEST_TYPE(AX_F32, 3, 1)};
   ax_type wide[5], eights[3];
-  for (int i = 0; i < 5; i++) wide[i] = ax_array_type(AX_F32, 16, (int64_t[16]){1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
-  for (int i = 0; i < 3; i++) eights[i] = ax_array_type(AX_F32, 9, (int64_t[9]){2, 2, 2, 2, 2, 2, 2, 2, 2});
+  for (int i = 0; i < 5; i++)
+    wide[i] = ax_array_type(AX_F32, AX_LIST(16, ((int64_t[16]){1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1})));
+  for (int i = 0; i < 3; i++) eights[i] = ax_array_type(AX_F32, AX_LIST(9, ((int64_t[9]){2, 2, 2, 2, 2, 2, 2, 2, 2})));
   const struct {
     const char *subscripts, *message;
     const ax_type *types;

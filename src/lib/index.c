@@ -43,8 +43,8 @@ static box box_of(const ax_type *type, const ax_index_part *part) {
 }
 
 static ax_value reshaped(ax_value x, const ax_dims *to) {
-  const ax_type type = ax_typeof(x), wanted = ax_array_type(type.dtype, to->count, to->v);
-  return ax_same_shape(&type, &wanted) ? x : ax_reshape(x, to->count, to->v);
+  const ax_type type = ax_typeof(x), wanted = ax_array_type(type.dtype, AX_LIST(to->count, to->v));
+  return ax_same_shape(&type, &wanted) ? x : ax_reshape(x, AX_LIST(to->count, to->v));
 }
 
 ax_value ax_index(ax_value x, const char *text) {
@@ -54,7 +54,7 @@ ax_value ax_index(ax_value x, const char *text) {
   if (!ax_operand(name, x, &type) || !read(name, text, &type, &part)) return ax_poison;
   const box b = box_of(&type, &part);
   if (!b.is_whole) x = ax_slice(x, b.start, b.limit, b.stride);
-  if (b.turned_count > 0) x = ax_rev(x, b.turned_count, b.turned);
+  if (b.turned_count > 0) x = ax_rev(x, AX_LIST(b.turned_count, b.turned));
   return reshaped(x, &part.result);
 }
 
@@ -65,7 +65,7 @@ static ax_value put(ax_value x, const ax_type *type, ax_value update, const box 
     if (type->dims[d] > INT32_MAX) index = AX_S64;
   if (b->is_dense) {
     ax_value starts[AX_MAX_RANK];
-    for (uint32_t d = 0; d < type->rank; d++) starts[d] = ax_full_i64(index, 0, NULL, b->start[d]);
+    for (uint32_t d = 0; d < type->rank; d++) starts[d] = ax_full_i64(index, AX_DIMS(), b->start[d]);
     return ax_dynamic_update_slice(x, update, starts);
   }
   int64_t high[AX_MAX_RANK], interior[AX_MAX_RANK];
@@ -73,9 +73,9 @@ static ax_value put(ax_value x, const ax_type *type, ax_value update, const box 
     high[d] = type->dims[d] - b->limit[d];
     interior[d] = b->stride[d] - 1;
   }
-  ax_value inside = ax_full(AX_BOOL, b->rank, b->dims, 1), outside = ax_full(AX_BOOL, 0, NULL, 0);
+  ax_value inside = ax_full(AX_BOOL, AX_LIST(b->rank, b->dims), 1), outside = ax_full(AX_BOOL, AX_DIMS(), 0);
   ax_value mask = ax_pad(inside, outside, b->start, high, interior);
-  ax_value zero = ax_full(type->dtype, 0, NULL, 0);
+  ax_value zero = ax_full(type->dtype, AX_DIMS(), 0);
   return ax_where(mask, ax_pad(update, zero, b->start, high, interior), x);
 }
 
@@ -86,7 +86,7 @@ ax_value ax_index_set(ax_value x, const char *text, ax_value part) {
   if (!ax_operand(name, x, &types[0]) || !read(name, text, &types[0], &at)) return ax_poison;
   if (ax_is_number(part)) part = ax_as(name, part, types[0].dtype);
   if (!ax_operands(name, 2, (ax_value[]){x, part}, types)) return ax_poison;
-  const ax_type wanted = ax_array_type(types[0].dtype, at.result.count, at.result.v);
+  const ax_type wanted = ax_array_type(types[0].dtype, AX_LIST(at.result.count, at.result.v));
   bool fits = types[1].rank <= wanted.rank;
   for (uint32_t d = 0; d < types[1].rank && fits; d++) {
     const int64_t size = types[1].dims[d];
@@ -99,7 +99,7 @@ ax_value ax_index_set(ax_value x, const char *text, ax_value part) {
   if (b.is_empty) return x;
   ax_dims inner = {.count = b.rank};
   memcpy(inner.v, b.dims, sizeof inner.v);
-  ax_value update = reshaped(ax_broadcast_to(part, wanted.rank, wanted.dims), &inner);
-  if (b.turned_count > 0) update = ax_rev(update, b.turned_count, b.turned);
+  ax_value update = reshaped(ax_broadcast_to(part, AX_LIST(wanted.rank, wanted.dims)), &inner);
+  if (b.turned_count > 0) update = ax_rev(update, AX_LIST(b.turned_count, b.turned));
   return put(x, &types[0], update, &b);
 }

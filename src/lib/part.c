@@ -38,11 +38,12 @@ ax_value ax_at(ax_value x, int64_t index, int64_t dimension) {
   return ax_drop_dim(range(x, &type, (uint32_t)dimension, at, at + 1, 1), dimension);
 }
 
-void ax_split(ax_value x, uint32_t count, const int64_t *sizes, int64_t dimension, ax_value *out) {
+void (ax_split)(ax_value x, uint32_t count, const int64_t *sizes, int64_t dimension, uint32_t out_count, ax_value *out) {
   static const char name[] = "split";
   ax_type type;
   int64_t sum = 0;
-  for (uint32_t i = 0; i < count; i++) out[i] = ax_poison;
+  ax_poison_list(out_count, count, out);
+  if (!ax_list_fits(name, "there are", "part", out_count, count)) return;
   if (!ax_operand(name, x, &type) || !ax_dimension(name, "the dimension", &dimension, type.rank)) return;
   if (count > 0 && sizes == NULL) ax_reject_as(name, "there are no sizes");
   for (uint32_t i = 0; i < count && !ax_failed(); i++)
@@ -75,7 +76,7 @@ static bool starts_at(const char *name, ax_value index, int64_t dimension, uint3
     ax_reject_as(name, "the index is %s; it must be an integer scalar", ax_operand_string(&type));
     return false;
   }
-  ax_value zero = rank > 1 ? ax_full(type.dtype, 0, NULL, 0) : ax_poison;
+  ax_value zero = rank > 1 ? ax_full(type.dtype, AX_DIMS(), 0) : ax_poison;
   for (uint32_t d = 0; d < rank; d++) starts[d] = d == dimension ? index : zero;
   return true;
 }
@@ -134,7 +135,7 @@ ax_value ax_dynamic_at_set(ax_value x, ax_value row, ax_value index, int64_t dim
   if (!ax_operand(name, x, &types[0]) || !ax_dimension(name, "the dimension", &dimension, types[0].rank)) return ax_poison;
   const ax_dims gone = {1, {dimension}};
   ax_dims left = ax_dims_left(&types[0], &gone);
-  wanted = ax_array_type(types[0].dtype, left.count, left.v);
+  wanted = ax_array_type(types[0].dtype, AX_LIST(left.count, left.v));
   if (ax_is_number(row)) row = ax_broadcast_in_dim(ax_as(name, row, wanted.dtype), AX_LIST(left.count, left.v), NULL);
   if (!ax_operands(name, 2, (ax_value[]){x, row}, types)) return ax_poison;
   if (types[0].dims[dimension] == 0)

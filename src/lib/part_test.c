@@ -29,24 +29,24 @@ static ax_value long_part(const ax_value *in) { return ax_dynamic_slice_in_dim(i
 static ax_value long_update(const ax_value *in) { return ax_dynamic_update_slice_in_dim(in[3], in[0], in[1], 0); }
 static ax_value uneven_split(const ax_value *in) {
   ax_value out[2];
-  ax_split(in[0], 2, (int64_t[]){3, 4}, 0, out);
+  ax_split(in[0], AX_DIMS(3, 4), 0, out);
   return out[0];
 }
 static ax_value long_split(const ax_value *in) {
   ax_value out[2];
-  ax_split(in[0], 2, (int64_t[]){3, INT64_MAX}, 0, out);
+  ax_split(in[0], AX_DIMS(3, INT64_MAX), 0, out);
   return out[1];
 }
-static ax_value squeeze_more(const ax_value *in) { return ax_squeeze(in[0], 1, (int64_t[]){-1}); }
-static ax_value squeeze_twice(const ax_value *in) { return ax_squeeze(ax_expand_dims(in[0], 0), 2, (int64_t[]){0, -3}); }
+static ax_value squeeze_more(const ax_value *in) { return ax_squeeze(in[0], AX_DIMS(-1)); }
+static ax_value squeeze_twice(const ax_value *in) { return ax_squeeze(ax_expand_dims(in[0], 0), AX_DIMS(0, -3)); }
 static ax_value no_source(const ax_value *in) { return ax_moveaxis(in[0], -3, 0); }
 static ax_value no_destination(const ax_value *in) { return ax_moveaxis(in[0], 0, 2); }
 static ax_value no_second(const ax_value *in) { return ax_swapaxes(in[0], 0, 9); }
-static ax_value stack_nothing(const ax_value *in) { return ax_stack(0, in, 0); }
-static ax_value stack_dtypes(const ax_value *in) { return ax_stack(2, (ax_value[]){in[0], in[5]}, 0); }
-static ax_value stack_shapes(const ax_value *in) { return ax_stack(2, (ax_value[]){in[0], in[3]}, 0); }
-static ax_value stack_far(const ax_value *in) { return ax_stack(1, in, 3); }
-static ax_value stack_deep(const ax_value *in) { return ax_stack(1, in + 6, 0); }
+static ax_value stack_nothing(const ax_value *in) { return ax_stack(AX_LIST(0, in), 0); }
+static ax_value stack_dtypes(const ax_value *in) { return ax_stack(AX_VALUES(in[0], in[5]), 0); }
+static ax_value stack_shapes(const ax_value *in) { return ax_stack(AX_VALUES(in[0], in[3]), 0); }
+static ax_value stack_far(const ax_value *in) { return ax_stack(AX_LIST(1, in), 3); }
+static ax_value stack_deep(const ax_value *in) { return ax_stack(AX_LIST(1, in + 6), 0); }
 static ax_value clamp_bools(const ax_value *in) { return ax_clamp(in[2], in[2], in[2]); }
 static ax_value clamp_shapes(const ax_value *in) { return ax_clamp(in[0], in[3], in[4]); }
 static ax_value clamp_dtypes(const ax_value *in) { return ax_clamp(in[1], in[0], in[1]); }
@@ -91,7 +91,7 @@ static ax_value and_floats(const ax_value *in) { return ax_reduce_and(in[0], AX_
 static ax_value narrower(const ax_value *in) { return ax_broadcast_to(in[0], AX_DIMS(4)); }
 static ax_value misfit(const ax_value *in) { return ax_broadcast_to(in[4], AX_DIMS(4, 8)); }
 
-static ax_value stack_numbers(const ax_value *in) { return ax_stack(2, (ax_value[]){in[0], ax_integer(1)}, 0); }
+static ax_value stack_numbers(const ax_value *in) { return ax_stack(AX_VALUES(in[0], ax_integer(1)), 0); }
 
 static const slip slips[] = {
     {"stack: operand 1 is a number, which has no dtype here; ax_full gives it one", stack_numbers},
@@ -192,11 +192,11 @@ static void edges_of(const ax_value *in, ax_value *out, void *context) {
   out[0] = ax_slice_in_dim(in[0], 0, AX_END, 5, 0);
   out[1] = ax_dynamic_slice_in_dim(in[0], in[2], 0, 0);
   out[2] = ax_at(ax_moveaxis(in[1], 0, -1), -1, -1);
-  out[3] = ax_squeeze(in[1], 0, NULL);
+  out[3] = ax_squeeze(in[1], AX_ALL_DIMS);
   out[4] = ax_dynamic_at(in[1], in[2], 3);
-  out[5] = ax_squeeze(in[2], 0, NULL);
-  ax_split(in[1], 2, (int64_t[]){0, 2}, 3, out + 6);
-  out[8] = ax_stack(2, (ax_value[]){in[2], in[2]}, -1);
+  out[5] = ax_squeeze(in[2], AX_ALL_DIMS);
+  ax_split(in[1], AX_DIMS(0, 2), 3, out + 6);
+  out[8] = ax_stack(AX_VALUES(in[2], in[2]), -1);
   out[9] = ax_cumsum(in[0], 0, true);
   out[10] = ax_take(in[1], ax_full(AX_U8, AX_DIMS(0), 0), 3);
   out[11] = ax_reduce_and(ax_full(AX_BOOL, AX_DIMS(0, 2), 0), AX_DIMS(0), false);
@@ -266,7 +266,7 @@ static void rows_in_turn(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   const int64_t eight = 8;
   out[0] = ax_mul(in[0], in[0]);
-  ax_value all[] = {out[0], ax_iota(AX_S32, 1, &eight, 0), ax_mul(in[0], in[0])};
+  ax_value all[] = {out[0], ax_iota(AX_S32, AX_LIST(1, &eight), 0), ax_mul(in[0], in[0])};
   ax_scan(AX_FN(one_row, 3, 1), 1, -1, false, all, out);
 }
 
@@ -293,10 +293,10 @@ static void many(const ax_value *in, ax_value *out, void *context) { /* in: f32[
   (void)context;
   ax_value x = in[0], parts[3];
   ax_split(x, AX_DIMS(1, 3), 0, parts);
-  parts[2] = ax_stack(3, (ax_value[]){parts[0], ax_clamp(ax_real(0), parts[0], ax_real(1)), ax_square(parts[0])}, 1);
+  parts[2] = ax_stack(AX_VALUES(parts[0], ax_clamp(ax_real(0), parts[0], ax_real(1)), ax_square(parts[0])), 1);
   x = ax_add(ax_dynamic_at_set(x, ax_real(1), ax_at(in[1], 0, 0), 0),
              ax_broadcast_to(ax_squeeze(ax_dynamic_at(parts[2], ax_at(in[1], 1, 0), 1), AX_DIMS(0)), AX_DIMS(4, 3)));
-  out[0] = ax_einsum("ij,kj,kl,ii,...->il", 5, (ax_value[]){x, x, x, ax_einsum("ij,kj", 2, (ax_value[]){x, x}), parts[0]});
+  out[0] = ax_einsum("ij,kj,kl,ii,...->il", AX_VALUES(x, x, x, ax_einsum("ij,kj", AX_VALUES(x, x)), parts[0]));
   ax_fori_loop(ax_integer(0), ax_integer(3), AX_FN(doubled, 2, 1), out, out);
   x = ax_index_set(ax_index_set(x, "::2, ::-1", ax_index(x, "0, None")), "1:3, 0", ax_real(1));
   out[1] = ax_logsumexp(ax_cumsum(ax_take(x, in[1], 0), 1, true), AX_DIMS(0), true);

@@ -90,8 +90,8 @@ static bool broadcast_beside(rows *r, ax_value *x, ax_value *indices) {
                  ax_operand_string(&r->indices), ax_operand_string(&r->x), (long long)r->axis);
     return false;
   }
-  *x = ax_broadcast_to(*x, r->x.rank, to_x);
-  *indices = ax_broadcast_to(*indices, r->x.rank, to_indices);
+  *x = ax_broadcast_to(*x, AX_LIST(r->x.rank, to_x));
+  *indices = ax_broadcast_to(*indices, AX_LIST(r->x.rank, to_indices));
   r->x = ax_typeof(*x);
   return !ax_failed();
 }
@@ -128,7 +128,7 @@ static ax_value update(const char *name, updater scatter, ax_value x, ax_value i
   const uint32_t rank = r.x.rank - 1 + r.indices.rank;
   for (uint32_t d = 0; d < r.indices.rank; d++) wanted[r.axis + d] = r.indices.dims[d];
   for (uint32_t d = 0; d + 1 < r.x.rank; d++) wanted[lists.window[d]] = r.x.dims[d < r.axis ? d : d + 1];
-  const ax_type type = ax_array_type(r.x.dtype, rank, wanted);
+  const ax_type type = ax_array_type(r.x.dtype, AX_LIST(rank, wanted));
   if (given.dtype != r.x.dtype)
     return ax_reject_as(name, "updates are %s, the operand is %s", ax_operand_string(&given), ax_operand_string(&r.x));
   bool fits = given.rank <= rank;
@@ -137,7 +137,7 @@ static ax_value update(const char *name, updater scatter, ax_value x, ax_value i
   const ax_scatter_dims dims = {.update_window_dims = {r.x.rank - 1, lists.window}, .inserted_window_dims = {1, lists.axis},
                                 .scatter_dims_to_operand_dims = {1, lists.axis}};
   ax_index_mode mode = options != NULL ? options->mode : AX_INDEX_FILL;
-  return scatter(x, single_numbers(&r, indices, mode), ax_broadcast_to(updates, rank, wanted), &dims, options);
+  return scatter(x, single_numbers(&r, indices, mode), ax_broadcast_to(updates, AX_LIST(rank, wanted)), &dims, options);
 }
 
 ax_value ax_at_set(ax_value x, ax_value indices, ax_value updates, int64_t axis, const ax_index_options *options) {

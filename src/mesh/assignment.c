@@ -265,7 +265,7 @@ ax_status ax_sharding_types(const ax_sharding *sharding, const ax_type *whole, a
   static const ax_mesh none;
   AX_TRY(ax_require(sharding, "sharding"));
   AX_TRY(ax_require(whole, "type"));
-  *sound = ax_array_type(whole->dtype, whole->rank, whole->dims);
+  *sound = ax_array_type(whole->dtype, AX_LIST(whole->rank, whole->dims));
   AX_TRY(ax_type_check(sound, &none));
   if (whole->form != AX_ARRAY) return ax_error(AX_INVALID_ARGUMENT, "a future or a token is no array, and lies nowhere");
   if (sharding->rank != AX_NONE && sharding->rank != sound->rank)
@@ -305,7 +305,7 @@ ax_status ax_sharding_starts(const ax_sharding *sharding, const ax_type *whole, 
 static ax_type units(uint32_t rank) {
   int64_t ones[AX_MAX_RANK];
   for (uint32_t d = 0; d < rank; d++) ones[d] = 1;
-  return ax_array_type(AX_BOOL, rank, ones);
+  return ax_array_type(AX_BOOL, AX_LIST(rank, ones));
 }
 
 bool ax_sharding_equal(const ax_sharding *a, const ax_sharding *b) {

@@ -255,7 +255,7 @@ static void odd_shapes(void **state) {
   ax_sharding_release(single);
 
   for (int d = 0; d < AX_MAX_RANK; d++) ones[d] = 2;
-  whole = ax_array_type(AX_F32, AX_MAX_RANK, ones);
+  whole = ax_array_type(AX_F32, AX_LIST(AX_MAX_RANK, ones));
   ax_sharding *deep = named("a=2,b=2,c=2", "_,_,_,_,_,_,_,_,_,_,_,_,_,c,b,a", 0, NULL);
   TEST_OK(ax_sharding_start(deep, &whole, 1, start));
   assert_true(start[13] == 1 && start[14] == 0 && start[15] == 0);

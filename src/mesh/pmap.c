@@ -64,7 +64,7 @@ static void on_device(const ax_value *in, ax_value *out, void *context) {
   ax_value *slices = ax_trace_alloc(m->function.in_count * sizeof slices[0]);
   for (uint32_t i = 0; i < m->function.in_count && slices != NULL; i++) {
     const int64_t axis = operand_axis(m, i, ax_typeof(in[i]).rank);
-    slices[i] = axis < 0 ? in[i] : ax_squeeze(in[i], 1, &axis);
+    slices[i] = axis < 0 ? in[i] : ax_squeeze(in[i], AX_LIST(1, &axis));
   }
   const ax_value *made = slices != NULL ? ax_builder_call(m->function, slices) : NULL;
   for (uint32_t k = 0; k < m->function.out_count && made != NULL; k++) out[k] = with_axis(m, made[k], k);

@@ -239,7 +239,7 @@ ax_status ax_pmap_sharding_part(const ax_pmap_sharding *sharding, const ax_type 
   AX_TRY(check(sharding));
   AX_TRY(ax_require(whole, "type"));
   const ax_mesh *mesh = &sharding->mesh;
-  ax_type block, sound = ax_array_type(whole->dtype, whole->rank, whole->dims);
+  ax_type block, sound = ax_array_type(whole->dtype, AX_LIST(whole->rank, whole->dims));
   if (sound.dtype == AX_NO_DTYPE) return ax_error(AX_INVALID_ARGUMENT, "pmap sharding: the type is none");
   if (sound.rank != sharding->spec.rank)
     return ax_error(AX_INVALID_ARGUMENT, "pmap sharding: %s has %u dimensions, the sharding %u", ax_type_string(&sound, NULL),
@@ -253,7 +253,7 @@ ax_status ax_pmap_sharding_part(const ax_pmap_sharding *sharding, const ax_type 
   ax_status status = ax_shard_type(&sound, &sharding->spec, mesh, &block);
   if (status != AX_OK) return ax_error_context(status, "pmap sharding: ");
   ax_shard_offset(&block, &sharding->spec, mesh, device, start);
-  *part = ax_array_type(block.dtype, 0, NULL);
+  *part = ax_array_type(block.dtype, AX_DIMS());
   for (uint32_t d = 0; d < block.rank; d++)
     if (!(sharding->unstacked >> d & 1)) part->dims[part->rank++] = block.dims[d];
   return AX_OK;

@@ -211,7 +211,7 @@ static ax_status cut(eval_state *s, uint32_t i) {
   const ax_type *block = &s->params->body->types[i];
   for (uint32_t l = 0; l < s->lanes; l++) {
     const ax_tensor *whole = args->in[i * args->lanes + l / s->devices];
-    const ax_type type = ax_array_type(whole->dtype, whole->rank, whole->dims);
+    const ax_type type = ax_array_type(whole->dtype, AX_LIST(whole->rank, whole->dims));
     int64_t offset[AX_MAX_RANK];
     AX_TRY(ax_tensor_create(block, &s->in[i * s->lanes + l]));
     ax_shard_offset(block, spec, &s->params->mesh, s->place[l % s->devices], offset);

@@ -121,7 +121,7 @@ static ax_spec carried_spec(const split *s, uint32_t r) {
 }
 
 static ax_value reshaped(ax_value x, const ax_type *type) {
-  return ax_typeof(x).rank == type->rank ? x : ax_reshape(x, type->rank, type->dims);
+  return ax_typeof(x).rank == type->rank ? x : ax_reshape(x, AX_LIST(type->rank, type->dims));
 }
 
 static ax_value leave(ax_value x, const ax_type *carried) {

@@ -22,7 +22,7 @@ static int64_t part_of(const ax_spec *spec, const ax_mesh *mesh, uint32_t dim, i
 
 /* "P(data, _)" in a message. What the type varies over are axes around the mesh, which it has no names for. */
 static ax_status refuse(const ax_type *type, const ax_spec *spec, const ax_mesh *mesh, const char *why) {
-  const ax_type array = ax_array_type(type->dtype, type->rank, type->dims);
+  const ax_type array = ax_array_type(type->dtype, AX_LIST(type->rank, type->dims));
   ax_text text = {0};
   ax_spec_text(&text, spec, mesh);
   ax_status status = ax_error(AX_INVALID_ARGUMENT, "the spec %s %s %s", text.data != NULL ? text.data : "?", why,

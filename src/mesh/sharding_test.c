@@ -25,7 +25,7 @@ static const row rows[] = {
 static void parse(const row *row, ax_mesh *mesh, ax_spec *spec, ax_type *whole, ax_type *block) {
   TEST_OK(ax_mesh_parse(row->mesh, mesh));
   TEST_OK(ax_spec_parse(row->spec, mesh, spec));
-  *whole = ax_array_type(AX_S32, 3, row->dims);
+  *whole = ax_array_type(AX_S32, AX_LIST(3, row->dims));
   TEST_OK(ax_shard_type(whole, spec, mesh, block));
 }
 
@@ -147,7 +147,7 @@ static void blocks_that_do_not_divide_are_padded(void **state) {
   (void)state;
   const ax_spec spec = spec_of("model,data");
   const int64_t dims[] = {7, 4};
-  const ax_type whole = ax_array_type(AX_F32, 2, dims);
+  const ax_type whole = ax_array_type(AX_F32, AX_LIST(2, dims));
   ax_type block;
   TEST_OK(ax_shard_padded(&whole, &spec, &six, &block));
   assert_true(block.dims[0] == 3 && block.dims[1] == 2);
@@ -173,7 +173,7 @@ static void blocks_are_numbered_in_the_order_of_the_mesh(void **state) {
 
 static void what_two_blocks_share_is_copied(void **state) {
   (void)state;
-  const ax_type from = ax_array_type(AX_S32, 2, (const int64_t[]){2, 3}), to = ax_array_type(AX_S32, 2, (const int64_t[]){2, 2});
+  const ax_type from = ax_array_type(AX_S32, AX_DIMS(2, 3)), to = ax_array_type(AX_S32, AX_DIMS(2, 2));
   const int32_t source[] = {1, 2, 3, 4, 5, 6};
   int32_t target[] = {0, 0, 0, 0};
   ax_shard_copy(&from, (const int64_t[]){0, 0}, source, &to, (const int64_t[]){1, 2}, target); /* one element: [1, 2] */
@@ -181,7 +181,7 @@ static void what_two_blocks_share_is_copied(void **state) {
   ax_shard_copy(&from, (const int64_t[]){5, 1}, source, &to, (const int64_t[]){5, 0}, target); /* their columns 1 */
   assert_memory_equal(target, ((int32_t[]){6, 1, 0, 4}), sizeof target);
   ax_shard_copy(&from, (const int64_t[]){0, 0}, source, &to, (const int64_t[]){2, 0}, target); /* nothing */
-  const ax_type row = ax_array_type(AX_S32, 1, (const int64_t[]){4});
+  const ax_type row = ax_array_type(AX_S32, AX_DIMS(4));
   ax_shard_copy(&row, (const int64_t[]){0}, source, &row, (const int64_t[]){9}, target); /* nor here */
   assert_memory_equal(target, ((int32_t[]){6, 1, 0, 4}), sizeof target);
 }

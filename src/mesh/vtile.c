@@ -64,7 +64,7 @@ static ax_value to_blocks(const tiling *t, ax_value x, const ax_spec *spec, uint
     return ax_poison;
   }
   const pieces p = pieces_of(&whole, spec, t->mesh);
-  return check_rank(&p, &whole) ? ax_transpose(ax_reshape(x, p.count, p.size), p.sorted) : ax_poison;
+  return check_rank(&p, &whole) ? ax_transpose(ax_reshape(x, AX_LIST(p.count, p.size)), p.sorted) : ax_poison;
 }
 
 /* x has the axes that the spec names in front. */
@@ -82,7 +82,7 @@ static ax_value from_blocks(const tiling *t, ax_value x, const ax_spec *spec, ui
   int64_t back[AX_MAX_RANK];
   if (!check_rank(&p, &whole)) return ax_poison;
   for (uint32_t s = 0; s < p.count; s++) back[p.sorted[s]] = s;
-  return ax_reshape(ax_transpose(x, back), p.rank, p.whole);
+  return ax_reshape(ax_transpose(x, back), AX_LIST(p.rank, p.whole));
 }
 
 /* --- vmap over vmap: axis `axis` of the mesh, and inside it those after it --- */

@@ -167,7 +167,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 /* --- hlo: the same two steps --- */
 
 static uint32_t hlo_compare(ax_hlo *hlo, const char *direction, uint32_t a, uint32_t b, const ax_type *type) {
-  ax_type types[] = {*type, *type}, result = ax_array_type(AX_BOOL, type->rank, type->dims);
+  ax_type types[] = {*type, *type}, result = ax_array_type(AX_BOOL, AX_LIST(type->rank, type->dims));
   uint32_t in[] = {a, b};
   return ax_hlo_op(hlo, "stablehlo.compare", in, types, 2, direction, &result, 1);
 }
@@ -175,8 +175,8 @@ static uint32_t hlo_compare(ax_hlo *hlo, const char *direction, uint32_t a, uint
 /* A mask that is true where x equals its maximum along the axes, or is NaN. */
 static ax_status hlo_hits(ax_hlo *hlo, uint32_t x, const ax_type *type, const ax_dims *axes, uint32_t *out) {
   ax_dims kept = ax_dims_others(type->rank, axes, NULL), left = ax_dims_left(type, axes);
-  ax_type small = ax_array_type(type->dtype, left.count, left.v);
-  ax_type hits = ax_array_type(AX_BOOL, type->rank, type->dims), pair[] = {hits, hits};
+  ax_type small = ax_array_type(type->dtype, AX_LIST(left.count, left.v));
+  ax_type hits = ax_array_type(AX_BOOL, AX_LIST(type->rank, type->dims)), pair[] = {hits, hits};
   uint32_t most;
   AX_TRY(ax_hlo_reduce_axes(hlo, AX_SCALAR_MAX, x, type, axes, &most));
   ax_text attributes = {0};
@@ -194,8 +194,8 @@ static ax_status hlo_hits(ax_hlo *hlo, uint32_t x, const ax_type *type, const ax
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const argmax_params *p = eqn->params;
   const ax_type *x = &hlo->program->types[eqn->in[0]];
-  ax_type indices = ax_array_type(p->index_dtype, x->rank, x->dims);
-  ax_type types[] = {ax_array_type(AX_BOOL, x->rank, x->dims), indices, indices};
+  ax_type indices = ax_array_type(p->index_dtype, AX_LIST(x->rank, x->dims));
+  ax_type types[] = {ax_array_type(AX_BOOL, AX_LIST(x->rank, x->dims)), indices, indices};
   int64_t last = x->dims[p->axes.v[0]] - 1;
   char attribute[64];
   uint32_t hits;

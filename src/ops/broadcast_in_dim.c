@@ -44,7 +44,8 @@ static void transpose(const ax_transpose_args *args) {
   for (uint32_t i = 0; i < x->rank; i++)
     if (x->dims[i] != p->shape.v[p->broadcast_dimensions.v[i]])
       repeated.v[repeated.count++] = p->broadcast_dimensions.v[i];
-  args->out[0] = ax_reshape(ax_reduce_sum(args->cotangent[0], repeated.count, repeated.v, false), x->rank, x->dims);
+  args->out[0] =
+      ax_reshape(ax_reduce_sum(args->cotangent[0], AX_LIST(repeated.count, repeated.v), false), AX_LIST(x->rank, x->dims));
 }
 
 static void batch(const ax_batch_args *args) {
@@ -137,7 +138,7 @@ ax_value (ax_broadcast_in_dim)(ax_value x, uint32_t rank, const int64_t *dims, u
       !ax_dims_take(&ax_prim_broadcast_in_dim, rank, dims, &p.shape) ||
       !ax_dims_take(&ax_prim_broadcast_in_dim, type.rank, broadcast_dimensions, &p.broadcast_dimensions))
     return ax_poison;
-  ax_type wanted = ax_array_type(type.dtype, rank, dims);
+  ax_type wanted = ax_array_type(type.dtype, AX_LIST(rank, dims));
   bool moves = wanted.dtype == AX_NO_DTYPE || !ax_same_shape(&type, &wanted);
   for (uint32_t i = 0; i < type.rank; i++) moves = moves || broadcast_dimensions[i] != i;
   return moves ? ax_bind1(&ax_prim_broadcast_in_dim, &p, &x, 1) : x;

@@ -26,7 +26,7 @@ static ax_status infer(const ax_infer_args *args) {
     if (__builtin_add_overflow(total, args->in[i].dims[dimension], &total))
       return ax_error(AX_INVALID_ARGUMENT, "the result is too large");
   }
-  args->out[0] = ax_array_type(first->dtype, first->rank, first->dims);
+  args->out[0] = ax_array_type(first->dtype, AX_LIST(first->rank, first->dims));
   args->out[0].dims[dimension] = total;
   return AX_OK;
 }
@@ -87,7 +87,8 @@ static void block(const ax_block_args *args) {
     return;
   }
   const ax_type *block = &args->blocks[0];
-  ax_value at = ax_add(ax_iota(AX_S64, block->rank, block->dims, d), ax_block_start(args, 0, d, AX_S64)), made = args->in[0];
+  ax_value at = ax_add(ax_iota(AX_S64, AX_LIST(block->rank, block->dims), d), ax_block_start(args, 0, d, AX_S64)),
+           made = args->in[0];
   int64_t end = 0;
   for (uint32_t i = 1; i < eqn->in_count && !ax_failed(); i++) {
     end += args->types[eqn->in[i - 1]].dims[d];
@@ -102,7 +103,7 @@ static void batch(const ax_batch_args *args) {
   ax_value *in = ax_trace_alloc(eqn->in_count * sizeof in[0]);
   if (in == NULL) return;
   for (uint32_t i = 0; i < eqn->in_count; i++) in[i] = ax_batch_front(args->in[i], args->in_dim[i], args->size);
-  args->out[0] = ax_concatenate(eqn->in_count, in, dimension + 1);
+  args->out[0] = ax_concatenate(AX_LIST(eqn->in_count, in), dimension + 1);
 }
 
 /* Many operands one behind the other in memory: each to its place by a kernel that does not say where, so that those of like
@@ -173,7 +174,7 @@ const ax_prim ax_prim_concatenate = {
     .hlo = hlo,
 };
 
-ax_value ax_concatenate(uint32_t count, const ax_value *xs, int64_t dimension) {
+ax_value (ax_concatenate)(uint32_t count, const ax_value *xs, int64_t dimension) {
   concatenate_params p = {dimension};
   if (!ax_check_operands("concatenate", xs, count)) return ax_poison;
   if (count > 0 && !ax_dimension(ax_prim_concatenate.name, "dimension", &p.dimension, ax_typeof(xs[0]).rank)) return ax_poison;

@@ -21,19 +21,19 @@ static ax_value put_together(ax_value x, int64_t dimension) {
   for (int i = 0; i < pieces; i++) {
     ax_value piece = i % 3 == 0 ? x : ax_add(ax_mul(x, ax_real(0.25 * i)), ax_real(i));
     int64_t dims[] = {1, 1, row};
-    piece = ax_reshape(piece, dimension == 1 ? 3 : 2, dims + (dimension == 1 ? 0 : 1));
-    if (i % 7 == 0) piece = ax_concatenate(2, (ax_value[]){piece, ax_neg(piece)}, dimension);
+    piece = ax_reshape(piece, AX_LIST(dimension == 1 ? 3 : 2, dims + (dimension == 1 ? 0 : 1)));
+    if (i % 7 == 0) piece = ax_concatenate(AX_VALUES(piece, ax_neg(piece)), dimension);
     if (i == 5) piece = ax_slice_in_dim(piece, 0, 0, 1, dimension);
     all[i] = piece;
   }
-  return ax_concatenate(pieces, all, dimension);
+  return ax_concatenate(AX_LIST(pieces, all), dimension);
 }
 
 static void step(const ax_value *in, ax_value *out, void *context) {
   ax_value all = put_together(in[0], ((const many *)context)->dimension);
   const int64_t size = ax_typeof(all).dims[((const many *)context)->dimension];
   out[0] =
-      ax_mul(ax_reshape(ax_slice_in_dim(all, size / 2, size / 2 + 1, 1, ((const many *)context)->dimension), 1, (int64_t[]){row}),
+      ax_mul(ax_reshape(ax_slice_in_dim(all, size / 2, size / 2 + 1, 1, ((const many *)context)->dimension), AX_DIMS(row)),
              ax_real(0.1));
   out[1] = all;
 }
@@ -47,7 +47,7 @@ static void made(const ax_value *in, ax_value *out, void *context) {
   if (m->by == IN_A_LOOP) {
     ax_value both[2];
     ax_scan(AX_CLOSURE(step, 1, 2, context), 1, 4, false, in, both);
-    out[0] = ax_add(ax_reduce_sum(both[1], 1, (int64_t[]){0}, false), ax_real(0));
+    out[0] = ax_add(ax_reduce_sum(both[1], AX_DIMS(0), false), ax_real(0));
   } else if (m->by == DIFFERENTIATED) {
     ax_grad(AX_CLOSURE(loss, 1, 1, context), AX_FIRST(1), in, out);
   } else {
@@ -82,7 +82,7 @@ static void by_turns(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value all[pieces];
   for (int i = 0; i < pieces; i++) all[i] = in[i % 2];
-  out[0] = ax_concatenate(pieces, all, 0);
+  out[0] = ax_concatenate(AX_LIST(pieces, all), 0);
 }
 
 static void like_pieces_are_one_kernel(void **state) {

@@ -16,7 +16,7 @@
 
 static ax_status infer(const ax_infer_args *args) {
   const ax_literal *value = args->params;
-  args->out[0] = ax_array_type(value->type.dtype, value->type.rank, value->type.dims);
+  args->out[0] = ax_array_type(value->type.dtype, AX_LIST(value->type.rank, value->type.dims));
   return AX_OK;
 }
 
@@ -72,7 +72,7 @@ const ax_prim ax_prim_constant = {
 
 ax_value (ax_constant)(const ax_type *type, ax_dtype element, const void *data, size_t bytes) {
   if (type == NULL) return ax_reject(&ax_prim_constant, "there is no type");
-  ax_literal value = {.type = ax_array_type(type->dtype, type->rank, type->dims), .data = (void *)data};
+  ax_literal value = {.type = ax_array_type(type->dtype, AX_LIST(type->rank, type->dims)), .data = (void *)data};
   if (value.type.dtype == AX_NO_DTYPE) return ax_reject(&ax_prim_constant, "not a type");
   if (data == NULL && ax_type_elems(type) > 0) return ax_reject(&ax_prim_constant, "there is no data");
   ax_status status = data != NULL ? ax_memory_check("constant", &value.type, element, bytes) : AX_OK;
@@ -86,7 +86,7 @@ ax_value (ax_constant)(const ax_type *type, ax_dtype element, const void *data, 
 /* An array of one element, repeated; `element` as in memory. */
 static ax_value repeated(ax_dtype dtype, uint32_t rank, const int64_t *dims, ax_number number) {
   uint64_t element = 0;
-  ax_type scalar = ax_array_type(dtype, 0, NULL);
+  ax_type scalar = ax_array_type(dtype, AX_DIMS());
   ax_number_store(dtype, &element, 0, number);
   ax_value made = ax_constant(&scalar, (void *)&element);
   return rank > 0 ? ax_broadcast_in_dim(made, AX_LIST(rank, dims), NULL) : made;
@@ -181,11 +181,11 @@ ax_value ax_as(const char *function, ax_value value, ax_dtype dtype) {
   return ax_is_number(value) ? filled(function, dtype, 0, NULL, value) : value;
 }
 
-ax_value ax_full(ax_dtype dtype, uint32_t rank, const int64_t *dims, double value) {
+ax_value (ax_full)(ax_dtype dtype, uint32_t rank, const int64_t *dims, double value) {
   return filled("full", dtype, rank, dims, ax_real(value));
 }
 
-ax_value ax_full_i64(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t value) {
+ax_value (ax_full_i64)(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t value) {
   return filled("full_i64", dtype, rank, dims, ax_integer(value));
 }
 

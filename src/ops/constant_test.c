@@ -19,7 +19,7 @@ typedef struct constant {
 static void make(const ax_value *in, ax_value *out, void *context) {
   (void)in;
   const constant *c = context;
-  out[0] = c->whole ? ax_full_i64(c->dtype, 0, NULL, c->integer) : ax_full(c->dtype, 0, NULL, c->value);
+  out[0] = c->whole ? ax_full_i64(c->dtype, AX_DIMS(), c->integer) : ax_full(c->dtype, AX_DIMS(), c->value);
 }
 
 static void check(const constant *c) {

@@ -91,7 +91,7 @@ static ax_status infer(const ax_infer_args *args) {
                     rhs->rank);
   AX_TRY(infer_specs(p, lhs->rank));
   AX_TRY(infer_features(p, lhs, rhs));
-  *out = ax_array_type(lhs->dtype, lhs->rank, lhs->dims);
+  *out = ax_array_type(lhs->dtype, AX_LIST(lhs->rank, lhs->dims));
   out->dims[p->out_spec.v[AX_CONV_BATCH]] = lhs->dims[p->lhs_spec.v[AX_CONV_BATCH]] / p->batch_group_count;
   out->dims[p->out_spec.v[AX_CONV_FEATURE]] = rhs->dims[p->rhs_spec.v[AX_CONV_OUT]];
   for (uint32_t i = 0; i < ax_conv_spatial(p); i++) {
@@ -159,7 +159,8 @@ static ax_status eval(const ax_eval_args *args) {
   const ax_conv_params *p = args->eqn->params;
   const ax_tensor *out = args->out[0];
   walk w = {.p = p, .lhs = args->in[0], .rhs = args->in[1]};
-  ax_type lhs = ax_array_type(w.lhs->dtype, w.lhs->rank, w.lhs->dims), rhs = ax_array_type(w.rhs->dtype, w.rhs->rank, w.rhs->dims);
+  ax_type lhs = ax_array_type(w.lhs->dtype, AX_LIST(w.lhs->rank, w.lhs->dims)),
+          rhs = ax_array_type(w.rhs->dtype, AX_LIST(w.rhs->rank, w.rhs->dims));
   for (uint32_t i = 0; i < ax_conv_spatial(p); i++) {
     w.windows[i] = ax_conv_window(p, &lhs, &rhs, i);
     w.taps[i] = w.windows[i].size;

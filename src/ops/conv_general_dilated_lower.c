@@ -107,7 +107,7 @@ static ax_value by_positions_in_loop(const product *c, uint32_t d, int64_t count
   ax_value moved = ax_move_dim(carry[1], 0, (int)d); /* in front of the dimension of 1 that it is */
   memmove(type.dims, type.dims + 1, (type.rank - 1) * sizeof type.dims[0]);
   type.dims[d] = count;
-  return ax_reshape(moved, type.rank - 1, type.dims);
+  return ax_reshape(moved, AX_LIST(type.rank - 1, type.dims));
 }
 
 static ax_value by_positions(const product *c) {
@@ -119,7 +119,7 @@ static ax_value by_positions(const product *c) {
     product inner = taken(c, n);
     parts[n] = multiply(&inner);
   }
-  return parts != NULL ? ax_concatenate((uint32_t)count, parts, d) : ax_poison;
+  return parts != NULL ? ax_concatenate(AX_LIST((uint32_t)count, parts), d) : ax_poison;
 }
 
 /* All dimensions are taken: one product. Those of positions are contracted, of which one is left; those of places have one place,
@@ -138,15 +138,14 @@ static ax_value multiply_all(const product *c) {
   for (uint32_t i = 0; i < c->spatial; i++)
     if (!c->by_place[i]) lhs[count] = c->lhs_at[i], rhs[count++] = now[c->rhs_at[i]];
   lhs[count] = c->lhs_in, rhs[count++] = now[c->rhs_in];
-  ax_value made =
-      ax_dot_general(c->lhs, rank < kernel.rank ? ax_reshape(c->rhs, rank, dims) : c->rhs, AX_LIST(count, lhs), AX_LIST(count, rhs),
-                     AX_LIST(1, &group), AX_LIST(1, &group));
+  ax_value made = ax_dot_general(c->lhs, rank < kernel.rank ? ax_reshape(c->rhs, AX_LIST(rank, dims)) : c->rhs, AX_LIST(count, lhs),
+                                 AX_LIST(count, rhs), AX_LIST(1, &group), AX_LIST(1, &group));
   const ax_type type = ax_typeof(made);
   if (ax_failed()) return ax_poison;
   dims[0] = type.dims[0], dims[1] = type.dims[1];
   for (uint32_t i = 0, next = 2; i < c->spatial; i++) dims[2 + i] = c->by_place[i] ? type.dims[next++] : 1;
   dims[x.rank - 1] = type.dims[type.rank - 1];
-  return ax_reshape(made, x.rank, dims);
+  return ax_reshape(made, AX_LIST(x.rank, dims));
 }
 
 static ax_value multiply(const product *c) {
@@ -175,11 +174,11 @@ static ax_value by_places_together(const product *c) {
                 group = 0;
   const int64_t together = in < few_features ? long_sum / in : 1, lhs[] = {c->lhs_in}, rhs[] = {1};
   ax_value *parts = ax_trace_alloc((size_t)together * sizeof parts[0]), sum = ax_poison;
-  ax_value flat = ax_reshape(c->rhs, 3, (int64_t[]){kernel.dims[0], all * in, out});
+  ax_value flat = ax_reshape(c->rhs, AX_DIMS(kernel.dims[0], all * in, out));
   for (int64_t first = 0; first < all && parts != NULL && !ax_failed(); first += together) {
     const int64_t count = first + together < all ? together : all - first;
     for (int64_t n = 0; n < count; n++) parts[n] = part_for(c, first + n);
-    ax_value x = count > 1 ? ax_concatenate((uint32_t)count, parts, c->lhs_in) : parts[0];
+    ax_value x = count > 1 ? ax_concatenate(AX_LIST((uint32_t)count, parts), c->lhs_in) : parts[0];
     ax_value made = ax_dot_general(x, ax_window_part(flat, 1, first * in, count * in, 1), AX_LIST(1, lhs), AX_LIST(1, rhs),
                                    AX_LIST(1, &group), AX_LIST(1, &group));
     sum = first == 0 ? made : ax_add(sum, made);
@@ -193,10 +192,10 @@ static ax_value by_features(const product *c, uint32_t features, int64_t groups)
   const ax_type x = ax_typeof(c->lhs), kernel = ax_typeof(c->rhs);
   if (ax_failed()) return ax_poison;
   const int64_t all = ax_dims_elems(c->spatial, kernel.dims), out = kernel.dims[kernel.rank - 1] / groups;
-  ax_value rows = ax_reshape(c->rhs, 3, (int64_t[]){all, groups, out}), sum = ax_poison;
+  ax_value rows = ax_reshape(c->rhs, AX_DIMS(all, groups, out)), sum = ax_poison;
   const int64_t by[] = {features, features + 1};
   for (int64_t n = 0; n < all && !ax_failed(); n++) {
-    ax_value row = ax_reshape(ax_window_part(rows, 0, n, 1, 1), 2, (int64_t[]){groups, out}), part = part_for(c, n);
+    ax_value row = ax_reshape(ax_window_part(rows, 0, n, 1, 1), AX_DIMS(groups, out)), part = part_for(c, n);
     ax_type type = ax_typeof(part);
     int64_t same[AX_MAX_RANK];
     for (uint32_t d = 0; d < x.rank; d++) same[d] = d > features ? d + 1 : d;
@@ -211,7 +210,7 @@ static ax_value by_features(const product *c, uint32_t features, int64_t groups)
   if (ax_failed()) return ax_poison;
   memmove(type.dims + features + 1, type.dims + features + 2, (--type.rank - features - 1) * sizeof type.dims[0]);
   type.dims[features] = groups * out;
-  return ax_reshape(sum, type.rank, type.dims);
+  return ax_reshape(sum, AX_LIST(type.rank, type.dims));
 }
 
 /* --- The whole --- */
@@ -261,7 +260,7 @@ static ax_value groups_front(ax_value x, uint32_t d, int64_t groups) {
   memcpy(dims.v, type.dims, sizeof type.dims);
   if (!ax_dims_insert(&ax_prim_conv_general_dilated, &dims, d, groups)) return ax_poison;
   dims.v[d + 1] /= groups;
-  return ax_move_dim(ax_reshape(x, dims.count, dims.v), (int)d, 0);
+  return ax_move_dim(ax_reshape(x, AX_LIST(dims.count, dims.v)), (int)d, 0);
 }
 
 /* [group, batch, o.., out] as [batch, o.., features]. */
@@ -272,7 +271,7 @@ static ax_value groups_joined(ax_value made, int64_t groups) {
   if (ax_failed()) return ax_poison;
   memcpy(dims, type.dims + 1, rank * sizeof dims[0]);
   dims[rank - 1] *= groups;
-  return ax_reshape(ax_move_dim(made, 0, (int)rank - 1), rank, dims);
+  return ax_reshape(ax_move_dim(made, 0, (int)rank - 1), AX_LIST(rank, dims));
 }
 
 /* [batch, o.., features] as the result has it. */
@@ -487,7 +486,7 @@ static ax_value padded_features(const ax_eqn *eqn, const ax_value *in) {
 static ax_status unfold(ax_lower *lower, const unfolding *u, uint32_t image, uint32_t *out) {
   const ax_buffer from = *ax_lower_get(lower, image);
   const int64_t wide[] = {u->batch, u->skipped, u->together, u->width, u->columns.size * u->in};
-  const ax_type type = ax_array_type(from.type.dtype, 5, wide);
+  const ax_type type = ax_array_type(from.type.dtype, AX_LIST(5, wide));
   AX_TRY(ax_lower_buffer(lower, &type, from.axes, out));
   for (int64_t r = 0; r < u->skipped && r < u->rows.array; r++)
     for (int64_t k = 0; k < u->columns.size; k++) {
@@ -543,7 +542,7 @@ static ax_status moved(ax_lower *lower, const ax_eqn *eqn, uint32_t product, con
 static ax_status lower_rows(ax_lower *lower, const ax_eqn *eqn, const unfolding *u, const uint32_t *in, uint32_t *out) {
   const ax_dims *spec = &u->p->out_spec;
   const int64_t dims[] = {u->batch, u->height, u->width, u->out};
-  const ax_type plain = ax_array_type(lower->program->types[eqn->out].dtype, 4, dims);
+  const ax_type plain = ax_array_type(lower->program->types[eqn->out].dtype, AX_LIST(4, dims));
   const bool lies = lies_in_rows(u);
   uint32_t image, kernel, unfolded = 0, product = 0;
   AX_TRY(ax_lower_expanded(lower, eqn, padded_image, in, &image));
@@ -559,7 +558,7 @@ static ax_status lower_rows(ax_lower *lower, const ax_eqn *eqn, const unfolding 
 static ax_status lower_features(ax_lower *lower, const ax_eqn *eqn, const unfolding *u, const uint32_t *in, uint32_t *out) {
   const ax_dims *spec = &u->p->out_spec;
   const int64_t dims[] = {u->height, u->width, u->batch, u->out};
-  const ax_type plain = ax_array_type(lower->program->types[eqn->out].dtype, 4, dims);
+  const ax_type plain = ax_array_type(lower->program->types[eqn->out].dtype, AX_LIST(4, dims));
   uint32_t image, kernel, product = 0;
   AX_TRY(ax_lower_expanded(lower, eqn, padded_features, in, &image));
   AX_TRY(ax_lower_expanded(lower, eqn, kernel_images, in, &kernel));

@@ -109,7 +109,7 @@ static void set_window(ax_conv_params *p, const phases *s, uint32_t i, const pha
 /* The zeros that stand for phases along dimension i without places: the array that made() would return for as many phases. */
 static ax_value zeros(const convolution *c, uint32_t i, const ax_conv_params *p, ax_value x, ax_value y, int64_t phases) {
   const ax_type lhs = ax_typeof(x), rhs = ax_typeof(y);
-  ax_type type = ax_array_type(lhs.dtype, lhs.rank, lhs.dims);
+  ax_type type = ax_array_type(lhs.dtype, AX_LIST(lhs.rank, lhs.dims));
   type.dims[p->out_spec.v[AX_CONV_BATCH]] = lhs.dims[p->lhs_spec.v[AX_CONV_BATCH]] / p->batch_group_count;
   type.dims[p->out_spec.v[AX_CONV_FEATURE]] = phases * rhs.dims[p->rhs_spec.v[AX_CONV_OUT]];
   for (uint32_t k = 0; k < c->spatial; k++)
@@ -126,7 +126,7 @@ static ax_value places_of(const convolution *c, uint32_t i, ax_value y, int64_t 
     parts[n - begin] = ax_window_part(y, (uint32_t)c->p->rhs_spec.v[AX_CONV_SPATIAL + i], f.first, f.count, f.step);
   }
   if (parts == NULL || ax_failed()) return ax_poison;
-  return end - begin == 1 ? parts[0] : ax_concatenate((uint32_t)(end - begin), parts, c->p->rhs_spec.v[AX_CONV_OUT]);
+  return end - begin == 1 ? parts[0] : ax_concatenate(AX_LIST((uint32_t)(end - begin), parts), c->p->rhs_spec.v[AX_CONV_OUT]);
 }
 
 /* made with its features in front of `phases`, which then stand behind dimension d. */
@@ -139,7 +139,7 @@ static ax_value phases_behind(ax_value made, uint32_t features, uint32_t d, int6
               : k == features     ? phases
               : k == features + 1 ? type.dims[features] / phases
                                   : type.dims[k - 1];
-  return ax_move_dim(ax_reshape(made, type.rank + 1, dims), (int)features, (int)d + 1);
+  return ax_move_dim(ax_reshape(made, AX_LIST(type.rank + 1, dims)), (int)features, (int)d + 1);
 }
 
 /* x, whose elements along dimension d have neighbours along the next one: one dimension, of which `extent` are there. */
@@ -149,7 +149,7 @@ static ax_value laid_between(ax_value x, uint32_t d, int64_t extent) {
   if (ax_failed()) return ax_poison;
   for (uint32_t i = 0; i + 1 < type.rank; i++)
     dims[i] = i < d ? type.dims[i] : i == d ? type.dims[d] * type.dims[d + 1] : type.dims[i + 1];
-  return ax_window_part(ax_reshape(x, type.rank - 1, dims), d, 0, extent, 1);
+  return ax_window_part(ax_reshape(x, AX_LIST(type.rank - 1, dims)), d, 0, extent, 1);
 }
 
 /* p and y: of the dimensions before i, one segment's. */
@@ -167,7 +167,7 @@ static ax_value made(const convolution *c, uint32_t i, const ax_conv_params *p, 
     ax_value part = f.count > 0 ? made(c, i + 1, &inner, x, places_of(c, i, y, n, end)) : zeros(c, i, p, x, y, end - n);
     parts[count++] = phases_behind(part, (uint32_t)p->out_spec.v[AX_CONV_FEATURE], d, end - n);
   }
-  return parts != NULL && !ax_failed() ? laid_between(ax_concatenate(count, parts, d + 1), d, ax_window_count(&s->window))
+  return parts != NULL && !ax_failed() ? laid_between(ax_concatenate(AX_LIST(count, parts), d + 1), d, ax_window_count(&s->window))
                                        : ax_poison;
 }
 

@@ -52,7 +52,7 @@ static bool make_example(example *x, test_random *random) {
     memmove(rhs, rhs + 2, spatial * sizeof rhs[0]), rhs[spatial] = in, rhs[spatial + 1] = o;
   }
   const ax_dtype dtype = dtypes[test_random_below(random, 5)];
-  x->types[0] = ax_array_type(dtype, 2 + spatial, lhs), x->types[1] = ax_array_type(dtype, 2 + spatial, rhs);
+  x->types[0] = ax_array_type(dtype, AX_LIST(2 + spatial, lhs)), x->types[1] = ax_array_type(dtype, AX_LIST(2 + spatial, rhs));
   return elems < 5000;
 }
 
@@ -133,7 +133,7 @@ static void costs(void **state) {
                                   .high = {2, x.high},
                                   .lhs_dilation = {2, x.base},
                                   .rhs_dilation = {2, x.dilation}};
-    const ax_type types[] = {ax_array_type(AX_F32, 4, (int64_t[]){2, n, n, c}), ax_array_type(AX_F32, 4, (int64_t[]){k, k, c, o})};
+    const ax_type types[] = {ax_array_type(AX_F32, AX_DIMS(2, n, n, c)), ax_array_type(AX_F32, AX_DIMS(k, k, c, o))};
     ax_program *program = test_trace(call, &x, types, 2, 1);
     ax_plan *plan = test_plan(program);
     const double each = work_of(plan) / (double)(ax_type_elems(ax_program_out_type(program, 0)) * c);

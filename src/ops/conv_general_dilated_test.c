@@ -64,7 +64,7 @@ static bool make_example(example *x, test_random *random) {
 static ax_type type_of(ax_dtype dtype, const char *letters, const int64_t *size) {
   int64_t dims[4];
   for (int d = 0; d < 4; d++) dims[d] = size[(int)letters[d]];
-  return ax_array_type(dtype, 4, dims);
+  return ax_array_type(dtype, AX_LIST(4, dims));
 }
 
 static int64_t place_of(const char *letters, const int64_t *size, const int64_t *at) {
@@ -171,8 +171,8 @@ static void at_random(void **state) {
 /* A kernel's gradient of many images, all the same: sums of 32,768 are made of 1,024 terms, and no worse for it. */
 static void many_terms(void **state) {
   example x = {.lhs = "CHWN", .rhs = "IHWO", .out = "HWNC", .strides = {1, 1}, .base = {1, 1}, .dilation = {1, 1}};
-  const ax_type types[] = {ax_array_type(AX_F32, 4, (int64_t[]){32, 34, 34, 4}),
-                           ax_array_type(AX_F32, 4, (int64_t[]){32, 32, 32, 4})};
+  const ax_type types[] = {ax_array_type(AX_F32, AX_DIMS(32, 34, 34, 4)),
+                           ax_array_type(AX_F32, AX_DIMS(32, 32, 32, 4))};
   (void)state;
   ax_tensor *in[2];
   for (int i = 0; i < 2; i++) {
@@ -198,8 +198,8 @@ static void many_features(void **state) {
   (void)state;
   for (size_t c = 0; c < 2 * AX_COUNT(widths); c++) {
     const ax_dtype t = c % 2 ? AX_F64 : AX_F32;
-    const ax_type types[] = {ax_array_type(t, 4, (int64_t[]){1, 6, widths[c / 2] + 2, features}),
-                             ax_array_type(t, 4, (int64_t[]){3, 3, features, outs})};
+    const ax_type types[] = {ax_array_type(t, AX_DIMS(1, 6, widths[c / 2] + 2, features)),
+                             ax_array_type(t, AX_DIMS(3, 3, features, outs))};
     ax_tensor *in[2];
     test_random random = {7};
     for (int i = 0; i < 2; i++) {
@@ -229,8 +229,8 @@ static AX_BODY(plain) { out[0] = ax_conv(in[0], in[1], NULL, "VALID"); }
 /* A long window of one feature, gone through place by place; everything the same, so that each addition errs to the same side. */
 static void long_window(void **state) {
   enum { places = 5000, positions = 6000 };
-  const ax_type types[] = {ax_array_type(AX_F32, 3, (int64_t[]){1, 1, places + positions - 1}),
-                           ax_array_type(AX_F32, 3, (int64_t[]){1, 1, places})};
+  const ax_type types[] = {ax_array_type(AX_F32, AX_DIMS(1, 1, places + positions - 1)),
+                           ax_array_type(AX_F32, AX_DIMS(1, 1, places))};
   (void)state;
   ax_tensor *in[2];
   for (int i = 0; i < 2; i++) {
@@ -267,7 +267,7 @@ static void ways(void **state) {
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
     example x = {.strides = {1, 1}, .base = {1, 1}, .dilation = {all[i].dilation, all[i].dilation}};
     strcpy(x.lhs, all[i].specs[0]), strcpy(x.rhs, all[i].specs[1]), strcpy(x.out, all[i].specs[2]);
-    const ax_type types[] = {ax_array_type(AX_F32, 4, all[i].lhs), ax_array_type(AX_F32, 4, all[i].rhs)};
+    const ax_type types[] = {ax_array_type(AX_F32, AX_LIST(4, all[i].lhs)), ax_array_type(AX_F32, AX_LIST(4, all[i].rhs))};
     ax_program *program = test_trace(call, &x, types, 2, 1);
     ax_plan *plan = test_plan(program);
     ax_text text = {0};

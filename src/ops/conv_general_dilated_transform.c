@@ -13,7 +13,7 @@ static ax_value split(ax_value x, uint32_t at, int64_t groups) {
   memcpy(dims.v, type.dims, sizeof type.dims);
   if (ax_failed() || !ax_dims_insert(&ax_prim_conv_general_dilated, &dims, at, groups)) return ax_poison;
   dims.v[at + 1] /= groups;
-  return ax_reshape(x, dims.count, dims.v);
+  return ax_reshape(x, AX_LIST(dims.count, dims.v));
 }
 
 /* Dimensions `at` and the next as one. */
@@ -23,7 +23,7 @@ static ax_value merge(ax_value x, uint32_t at) {
   if (ax_failed()) return ax_poison;
   for (uint32_t d = 0; d + 1 < type.rank; d++) dims[d] = type.dims[d <= at ? d : d + 1];
   dims[at] = type.dims[at] * type.dims[at + 1];
-  return ax_reshape(x, type.rank - 1, dims);
+  return ax_reshape(x, AX_LIST(type.rank - 1, dims));
 }
 
 /* The groups that cut dimension `from` are those of dimension `to` from now on. */
@@ -59,7 +59,7 @@ static ax_value transpose_lhs(const ax_conv_params *p, const ax_type *lhs, ax_va
     take_window(&t, i, &back);
   }
   rhs = move_groups(rhs, (uint32_t)p->rhs_spec.v[AX_CONV_OUT], (uint32_t)p->rhs_spec.v[AX_CONV_IN], groups);
-  ax_value made = ax_conv_bind(&t, cotangent, ax_rev(rhs, ax_conv_spatial(p), p->rhs_spec.v + AX_CONV_SPATIAL));
+  ax_value made = ax_conv_bind(&t, cotangent, ax_rev(rhs, AX_LIST(ax_conv_spatial(p), p->rhs_spec.v + AX_CONV_SPATIAL)));
   return move_groups(made, (uint32_t)p->lhs_spec.v[AX_CONV_FEATURE], (uint32_t)p->lhs_spec.v[AX_CONV_BATCH], p->batch_group_count);
 }
 
@@ -123,7 +123,7 @@ void ax_conv_batch(const ax_batch_args *args) {
   args->out_dim[0] = 0;
   if (size == 0) { /* of no elements: any of them would do */
     for (uint32_t i = 0; i < 2; i++)
-      if (args->in_dim[i] >= 0) *(i == 0 ? &lhs : &rhs) = ax_reduce_sum(args->in[i], 1, (int64_t[]){args->in_dim[i]}, false);
+      if (args->in_dim[i] >= 0) *(i == 0 ? &lhs : &rhs) = ax_reduce_sum(args->in[i], AX_DIMS(args->in_dim[i]), false);
     args->out[0] = ax_batch_front(ax_conv_bind(&p, lhs, rhs), -1, size);
     return;
   }

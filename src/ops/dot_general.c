@@ -61,7 +61,7 @@ static ax_status infer(const ax_infer_args *args) {
   for (uint32_t i = 0; i < right.free.count; i++) dims[rank++] = rhs->dims[right.free.v[i]];
   if (rank > AX_MAX_RANK)
     return ax_error(AX_INVALID_ARGUMENT, "the result has %u dimensions, above %d", rank, AX_MAX_RANK);
-  args->out[0] = ax_array_type(lhs->dtype, rank, dims);
+  args->out[0] = ax_array_type(lhs->dtype, AX_LIST(rank, dims));
   return AX_OK;
 }
 

@@ -108,7 +108,7 @@ static ax_status lower_blocks(ax_lower *lower, ax_gemm gemm, int64_t blocks, uin
   ax_type type = result->type;
   ax_position from[AX_MAX_RANK + 1], to[AX_MAX_RANK];
   memcpy(dims + 1, type.dims, rank * sizeof dims[0]);
-  type = ax_array_type(type.dtype, rank + 1, dims);
+  type = ax_array_type(type.dtype, AX_LIST(rank + 1, dims));
   AX_TRY(ax_lower_buffer(lower, &type, result->axes, &parts));
   ax_gemm block = gemm, last = gemm;
   block.c = last.c = parts;

@@ -55,7 +55,7 @@ static ax_status update_infer(const ax_infer_args *args) {
     return ax_error(AX_INVALID_ARGUMENT, "the update differs in dtype or rank: %s into %s",
                     ax_type_string(update, args->axes), ax_type_string(x, args->axes));
   AX_TRY(infer_part(args, update->dims, 2));
-  args->out[0] = ax_array_type(x->dtype, x->rank, x->dims);
+  args->out[0] = ax_array_type(x->dtype, AX_LIST(x->rank, x->dims));
   return AX_OK;
 }
 
@@ -163,10 +163,10 @@ static ax_value batched_starts(const ax_batch_args *args, uint32_t first, const 
     at->window.v[at->window.count++] = d + 1;
     if (sizes[d] == dims[d]) continue;
     columns[at->map.count] =
-        args->in_dim[i] >= 0 ? ax_expand_dims(args->in[i], 1) : ax_broadcast_to(args->in[i], 2, (const int64_t[]){args->size, 1});
+        args->in_dim[i] >= 0 ? ax_expand_dims(args->in[i], 1) : ax_broadcast_to(args->in[i], AX_DIMS(args->size, 1));
     at->map.v[at->map.count++] = d;
   }
-  return at->map.count > 0 ? ax_concatenate(at->map.count, columns, 1) : ax_poison;
+  return at->map.count > 0 ? ax_concatenate(AX_LIST(at->map.count, columns), 1) : ax_poison;
 }
 
 /* The same over an operand with a batch dimension in front. */
@@ -178,7 +178,7 @@ static void batch_operand(ax_indexing *at) {
 /* The starts, with a 0 for a new first dimension. */
 static void starts_in_front(const ax_batch_args *args, uint32_t first, ax_value *starts) {
   uint32_t count = args->eqn->in_count - first;
-  starts[0] = ax_full(count > 0 ? ax_typeof(args->in[first]).dtype : AX_S32, 0, NULL, 0);
+  starts[0] = ax_full(count > 0 ? ax_typeof(args->in[first]).dtype : AX_S32, AX_DIMS(), 0);
   for (uint32_t i = 0; i < count; i++) starts[i + 1] = args->in[first + i];
 }
 

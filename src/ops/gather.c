@@ -74,7 +74,7 @@ static ax_status spread(const ax_infer_args *args) {
 
 /* --- eval --- */
 
-static ax_type type_of(const ax_tensor *tensor) { return ax_array_type(tensor->dtype, tensor->rank, tensor->dims); }
+static ax_type type_of(const ax_tensor *tensor) { return ax_array_type(tensor->dtype, AX_LIST(tensor->rank, tensor->dims)); }
 
 static ax_status eval(const ax_eval_args *args) {
   const ax_gather_params *p = args->eqn->params;
@@ -93,7 +93,7 @@ static ax_status eval(const ax_eval_args *args) {
 
 /* 0 of any dtype. */
 static const int64_t zero_bits;
-static ax_literal zero_of(ax_dtype dtype) { return (ax_literal){ax_array_type(dtype, 0, NULL), (void *)(uintptr_t)&zero_bits}; }
+static ax_literal zero_of(ax_dtype dtype) { return (ax_literal){ax_array_type(dtype, AX_DIMS()), (void *)(uintptr_t)&zero_bits}; }
 
 ax_value ax_gather_of(ax_value x, ax_value indices, const ax_indexing *at, const int64_t *sizes) {
   ax_gather_params p = {.at = *at, .slice_sizes = {.count = ax_typeof(x).rank}, .fill_value = zero_of(ax_typeof(x).dtype)};
@@ -214,7 +214,7 @@ static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_
   AX_TRY(ax_hlo_attributed(hlo, eqn, "stablehlo.gather", in, &attributes, out));
   if (!ax_indexing_fills(&p->at) || p->at.map.count == 0) return AX_OK;
   AX_TRY(ax_hlo_windows_inside(hlo, &w, in[1], indices, y, &inside));
-  ax_type types[] = {ax_array_type(AX_BOOL, y->rank, y->dims), *y, *y};
+  ax_type types[] = {ax_array_type(AX_BOOL, AX_LIST(y->rank, y->dims)), *y, *y};
   uint32_t cases[] = {inside, out[0], ax_hlo_splat(hlo, y, p->fill_value.data)};
   out[0] = ax_hlo_op(hlo, "stablehlo.select", cases, types, 3, NULL, y, 1);
   return AX_OK;
@@ -292,6 +292,6 @@ ax_value (ax_gather)(ax_value x, ax_value indices, uint32_t count, const int64_t
     return ax_poison;
   if (ax_indexing_fills(&p.at) && !take_fill(options != NULL ? options->fill_value : (ax_value){0, 0}, type.dtype, &bits))
     return ax_poison;
-  p.fill_value = (ax_literal){ax_array_type(type.dtype, 0, NULL), &bits};
+  p.fill_value = (ax_literal){ax_array_type(type.dtype, AX_DIMS()), &bits};
   return ax_bind1(&ax_prim_gather, &p, (ax_value[]){x, indices}, 2);
 }

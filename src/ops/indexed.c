@@ -206,20 +206,20 @@ static ax_status hlo_limits(ax_hlo *hlo, const ax_index_windows *w, const ax_typ
   int64_t limits[AX_MAX_RANK] = {0}, count = type->dims[type->rank - 1];
   for (uint32_t d = 0; d < w->rank; d++)
     if (w->component_of[d] >= 0) limits[w->component_of[d]] = w->limit[d];
-  const ax_type row = ax_array_type(AX_S64, 1, &count);
+  const ax_type row = ax_array_type(AX_S64, AX_LIST(1, &count));
   const ax_dims last = {1, {type->rank - 1}};
   return splat_broadcast(hlo, ax_hlo_dense(hlo, &row, limits), &row, &last, type, out);
 }
 
 static uint32_t hlo_compare(ax_hlo *hlo, const char *direction, uint32_t a, uint32_t b, const ax_type *type) {
-  ax_type types[] = {*type, *type}, result = ax_array_type(AX_BOOL, type->rank, type->dims);
+  ax_type types[] = {*type, *type}, result = ax_array_type(AX_BOOL, AX_LIST(type->rank, type->dims));
   uint32_t in[] = {a, b};
   return ax_hlo_op(hlo, "stablehlo.compare", in, types, 2, direction, &result, 1);
 }
 
 /* A u64 beyond s64 becomes a negative s64, which is outside the operand as well. */
 static uint32_t hlo_as_s64(ax_hlo *hlo, uint32_t indices, const ax_type *type, ax_type *as) {
-  *as = ax_array_type(AX_S64, type->rank, type->dims);
+  *as = ax_array_type(AX_S64, AX_LIST(type->rank, type->dims));
   return type->dtype == AX_S64 ? indices : ax_hlo_op(hlo, "stablehlo.convert", &indices, type, 1, NULL, as, 1);
 }
 
@@ -230,14 +230,15 @@ ax_status ax_hlo_windows_inside(ax_hlo *hlo, const ax_index_windows *w, uint32_t
   uint32_t index = hlo_as_s64(hlo, indices, index_type, &type), limits, all;
   const ax_dims last = {1, {type.rank - 1}};
   AX_TRY(hlo_limits(hlo, w, &type, &limits));
-  pair[0] = pair[1] = ax_array_type(AX_BOOL, type.rank, type.dims);
+  pair[0] = pair[1] = ax_array_type(AX_BOOL, AX_LIST(type.rank, type.dims));
   uint32_t bounds[] = {
       hlo_compare(hlo, "comparison_direction = #stablehlo<comparison_direction GE>", index, ax_hlo_splat(hlo, &type, &zero), &type),
       hlo_compare(hlo, "comparison_direction = #stablehlo<comparison_direction LE>", index, limits, &type),
   };
   uint32_t inside = ax_hlo_op(hlo, "stablehlo.and", bounds, pair, 2, NULL, pair, 1);
   AX_TRY(ax_hlo_reduce_axes(hlo, AX_SCALAR_MIN, inside, &pair[0], &last, &all));
-  ax_type flat = ax_array_type(AX_BOOL, type.rank - 1, type.dims), result = ax_array_type(AX_BOOL, wide->rank, wide->dims);
+  ax_type flat = ax_array_type(AX_BOOL, AX_LIST(type.rank - 1, type.dims)),
+          result = ax_array_type(AX_BOOL, AX_LIST(wide->rank, wide->dims));
   ax_dims where = {.count = flat.rank};
   for (uint32_t d = 0; d < flat.rank; d++) where.v[d] = w->wide_of_index[d];
   return splat_broadcast(hlo, all, &flat, &where, &result, out);
@@ -310,7 +311,7 @@ static places places_of(const ax_block_args *args, const ax_index_windows *w, co
     const bool here = ax_window_picks(w, at, d) && args->in_specs[0].count[d] > 0;
     p.limit[w->component_of[d]] = w->limit[d];
     p.start[w->component_of[d]] = here ? ax_expand_dims(ax_spec_start(&args->in_specs[0], d, block.dims[d], AX_S64), 0)
-                                       : ax_full(AX_S64, 1, (const int64_t[]){1}, 0);
+                                       : ax_full(AX_S64, AX_DIMS(1), 0);
     *cut = *cut || here;
   }
   return p;
@@ -322,10 +323,10 @@ ax_value ax_block_indices(const ax_block_args *args, const ax_index_windows *w, 
   const uint32_t count = at->map.count;
   places p = places_of(args, w, at, cut);
   if (!*cut || ax_failed()) return indices;
-  const ax_type row = ax_array_type(AX_S64, 1, (const int64_t[]){count});
+  const ax_type row = ax_array_type(AX_S64, AX_DIMS(count));
   if (ax_typeof(indices).dtype == AX_U64) indices = ax_min(indices, ax_unsigned(INT64_MAX));
   indices = ax_convert_element_type(indices, AX_S64);
-  ax_value limits = ax_constant(&row, p.limit), zero = ax_full(AX_S64, 0, NULL, 0);
+  ax_value limits = ax_constant(&row, p.limit), zero = ax_full(AX_S64, AX_DIMS(), 0);
   if (!ax_indexing_fills(at)) {
     indices = ax_max(ax_min(indices, limits), zero);
   } else {
@@ -333,6 +334,6 @@ ax_value ax_block_indices(const ax_block_args *args, const ax_index_windows *w, 
     *outside = ax_reduce_or(ax_or(ax_lt(indices, zero), ax_gt(indices, limits)), AX_DIMS(-1), false);
     indices = ax_where(ax_expand_dims(*outside, type.rank - 1), ax_integer(-1), indices);
   }
-  ax_value starts = ax_concatenate(count, p.start, 0), local = ax_sub(indices, starts);
+  ax_value starts = ax_concatenate(AX_LIST(count, p.start), 0), local = ax_sub(indices, starts);
   return ax_indexing_fills(at) ? ax_where(ax_lt(indices, zero), ax_integer(-1), local) : local;
 }

@@ -9,8 +9,8 @@
 static const ax_indexing rows = {.window = {1, {1}}, .collapsed = {1, {0}}, .map = {1, {0}}, .mode = "clip"};
 static const char *const names[] = {"offset_dims", "collapsed", "start_index_map", "operand_batching", "indices_batching"};
 
-static ax_type table(void) { return ax_array_type(AX_F32, 2, (const int64_t[]){4, 3}); }
-static ax_type places(ax_dtype dtype, int64_t numbers) { return ax_array_type(dtype, 2, (const int64_t[]){2, numbers}); }
+static ax_type table(void) { return ax_array_type(AX_F32, AX_DIMS(4, 3)); }
+static ax_type places(ax_dtype dtype, int64_t numbers) { return ax_array_type(dtype, AX_DIMS(2, numbers)); }
 
 static ax_index_windows windows_of_rows(void) {
   const ax_type operand = table(), indices = places(AX_S64, 1);
@@ -32,7 +32,7 @@ static void an_index_picks_single_places_of_what_is_collapsed(void **state) {
   const ax_index_windows w = windows_of_rows();
   assert_true(ax_window_picks(&w, &rows, 0));
   assert_false(ax_window_picks(&w, &rows, 1));
-  const ax_type single = ax_array_type(AX_F32, 2, (const int64_t[]){1, 3}), indices = places(AX_S64, 1);
+  const ax_type single = ax_array_type(AX_F32, AX_DIMS(1, 3)), indices = places(AX_S64, 1);
   const ax_index_windows only = ax_windows_of(&rows, &single, &indices, (const int64_t[]){1, 3});
   assert_false(ax_window_picks(&only, &rows, 0)); /* there is one place */
 }
@@ -40,7 +40,7 @@ static void an_index_picks_single_places_of_what_is_collapsed(void **state) {
 static void batched_dimensions_go_together(void **state) {
   (void)state;
   const ax_indexing at = {.collapsed = {1, {1}}, .map = {1, {1}}, .batching = {1, {0}}, .index_batching = {1, {0}}, .mode = "clip"};
-  const ax_type operand = table(), indices = ax_array_type(AX_S64, 3, (const int64_t[]){4, 2, 1});
+  const ax_type operand = table(), indices = ax_array_type(AX_S64, AX_DIMS(4, 2, 1));
   const ax_index_windows w = ax_windows_of(&at, &operand, &indices, (const int64_t[]){1, 1});
   TEST_OK(ax_indexing_check(&at, names, &operand, &indices));
   assert_int_equal(w.wide_of[0], 0); /* the row is the batch */
@@ -75,7 +75,7 @@ static void windows_outside_are_moved_in_or_left_out(void **state) {
 
 static void sizes_of_windows_follow_from_the_wide_array(void **state) {
   (void)state;
-  const ax_type operand = table(), wide = ax_array_type(AX_F32, 2, (const int64_t[]){2, 3});
+  const ax_type operand = table(), wide = ax_array_type(AX_F32, AX_DIMS(2, 3));
   int64_t sizes[2];
   ax_window_sizes(&rows, &operand, &wide, sizes);
   assert_true(sizes[0] == 1 && sizes[1] == 3);
@@ -90,7 +90,7 @@ static void lists_that_do_not_fit_are_refused(void **state) {
   (void)state;
   ax_indexing at;
   refused(rows, places(AX_F32, 1), "the indices are f32; they must be integers");
-  refused(rows, ax_array_type(AX_S32, 0, NULL), "the indices are a scalar");
+  refused(rows, ax_array_type(AX_S32, AX_DIMS()), "the indices are a scalar");
   refused(rows, places(AX_S32, 2), "an index has 2 numbers, but start_index_map has 1 entries");
   at = rows, at.collapsed.count = 0;
   refused(at, places(AX_S32, 1), "have 1 dimensions together, the operand has 2");

@@ -47,7 +47,7 @@ static void shard(const ax_shard_args *args) {
 static void block(const ax_block_args *args) {
   const iota_params *p = args->eqn->params;
   const bool cut = args->specs[0].count[p->dimension] > 0;
-  ax_value index = ax_iota(cut ? AX_S64 : p->dtype, p->shape.count, args->blocks[0].dims, p->dimension);
+  ax_value index = ax_iota(cut ? AX_S64 : p->dtype, AX_LIST(p->shape.count, args->blocks[0].dims), p->dimension);
   if (cut) index = ax_add(index, ax_block_start(args, 0, (uint32_t)p->dimension, AX_S64));
   args->out[0] = ax_convert_element_type(index, p->dtype);
 }
@@ -101,7 +101,7 @@ const ax_prim ax_prim_iota = {
     .hlo = hlo,
 };
 
-ax_value ax_iota(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t dimension) {
+ax_value (ax_iota)(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t dimension) {
   iota_params p = {.dtype = dtype, .dimension = dimension};
   if (!ax_dims_take(&ax_prim_iota, rank, dims, &p.shape)) return ax_poison;
   if (!ax_dimension(ax_prim_iota.name, "dimension", &p.dimension, rank)) return ax_poison;

@@ -56,7 +56,7 @@ static ax_status select_infer(const ax_infer_args *args) {
   if (which->rank != 0 && !ax_same_shape(which, no))
     return ax_error(AX_INVALID_ARGUMENT, "what chooses must be a scalar or of the cases' shape: %s and %s",
                     ax_type_string(which, args->axes), ax_type_string(no, args->axes));
-  args->out[0] = ax_array_type(no->dtype, no->rank, no->dims);
+  args->out[0] = ax_array_type(no->dtype, AX_LIST(no->rank, no->dims));
   return AX_OK;
 }
 
@@ -158,7 +158,7 @@ typedef struct convert_params {
 
 static ax_status convert_infer(const ax_infer_args *args) {
   const convert_params *params = args->params;
-  ax_type out = ax_array_type(params->dtype, args->in[0].rank, args->in[0].dims);
+  ax_type out = ax_array_type(params->dtype, AX_LIST(args->in[0].rank, args->in[0].dims));
   if (ax_dtype_bytes(out.dtype) == 0) return ax_error(AX_INVALID_ARGUMENT, "no such dtype: %d", (int)params->dtype);
   args->out[0] = out;
   return AX_OK;
@@ -244,7 +244,7 @@ const ax_prim ax_prim_convert_element_type = {
 /* --- stop_gradient --- */
 
 static ax_status stop_infer(const ax_infer_args *args) {
-  args->out[0] = ax_array_type(args->in[0].dtype, args->in[0].rank, args->in[0].dims);
+  args->out[0] = ax_array_type(args->in[0].dtype, AX_LIST(args->in[0].rank, args->in[0].dims));
   return AX_OK;
 }
 

@@ -36,7 +36,7 @@ static ax_status infer(const ax_infer_args *args) {
   AX_TRY(ax_infer_one_each("low", &p->low, x->rank));
   AX_TRY(ax_infer_one_each("high", &p->high, x->rank));
   AX_TRY(ax_infer_one_each("interior", &p->interior, x->rank));
-  args->out[0] = ax_array_type(x->dtype, x->rank, x->dims);
+  args->out[0] = ax_array_type(x->dtype, AX_LIST(x->rank, x->dims));
   for (uint32_t d = 0; d < x->rank; d++) AX_TRY(infer_dim(p, d, x->dims[d], &args->out[0].dims[d]));
   return AX_OK;
 }
@@ -102,8 +102,8 @@ static void transpose(const ax_transpose_args *args) {
 static ax_value batch_values(const ax_prim *prim, const pad_params *p, ax_value x, ax_value values) {
   ax_type type = ax_typeof(x);
   int64_t batch_dim = 0;
-  ax_value zero = ax_zero_like(x), inside = ax_full(AX_BOOL, type.rank, type.dims, 1);
-  ax_value padded[] = {x, zero}, mask[] = {inside, ax_full(AX_BOOL, 0, NULL, 0)};
+  ax_value zero = ax_zero_like(x), inside = ax_full(AX_BOOL, AX_LIST(type.rank, type.dims), 1);
+  ax_value padded[] = {x, zero}, mask[] = {inside, ax_full(AX_BOOL, AX_DIMS(), 0)};
   ax_value y = ax_bind1(prim, p, padded, 2);
   ax_type wide = ax_typeof(y);
   const ax_value all = ax_broadcast_in_dim(values, AX_LIST(wide.rank, wide.dims), &batch_dim);

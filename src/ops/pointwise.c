@@ -56,7 +56,7 @@ static ax_status infer_same(const ax_infer_args *args) {
     if (!ax_same_shape(&args->in[i], &args->in[0]))
       return ax_error(AX_INVALID_ARGUMENT, "operand shapes differ: %s and %s", ax_type_string(&args->in[0], args->axes),
                       ax_type_string(&args->in[i], args->axes));
-  args->out[0] = ax_array_type(args->in[0].dtype, args->in[0].rank, args->in[0].dims);
+  args->out[0] = ax_array_type(args->in[0].dtype, AX_LIST(args->in[0].rank, args->in[0].dims));
   return AX_OK;
 }
 

@@ -28,7 +28,7 @@ static ax_status infer(const ax_infer_args *args) {
   if (x->dtype == AX_BOOL) return ax_error(AX_INVALID_ARGUMENT, "needs a numeric dtype, got bool");
   AX_TRY(ax_infer_distinct("axes", &p->axes, x->rank));
   ax_dims left = ax_dims_left(x, &p->axes);
-  args->out[0] = ax_array_type(x->dtype, left.count, left.v);
+  args->out[0] = ax_array_type(x->dtype, AX_LIST(left.count, left.v));
   return AX_OK;
 }
 
@@ -110,8 +110,8 @@ static void max_jvp(const ax_jvp_args *args) {
   if (ax_is_zero(dx) || ax_type_elems(&type) == 0) return;
   ax_value holds = ax_eq(x, ax_repeat(ax_own_parts(args->out[0]), &type, axes));
   ax_value share = ax_convert_element_type(holds, type.dtype);
-  const ax_value count = ax_reduce_sum(share, axes->count, axes->v, false);
-  args->tangent_out[0] = ax_div(ax_reduce_sum(ax_mul(dx, share), axes->count, axes->v, false), count);
+  const ax_value count = ax_reduce_sum(share, AX_LIST(axes->count, axes->v), false);
+  args->tangent_out[0] = ax_div(ax_reduce_sum(ax_mul(dx, share), AX_LIST(axes->count, axes->v), false), count);
 }
 
 /* --- transpose --- */
@@ -177,15 +177,15 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 /* --- hlo --- */
 
 static uint32_t hlo_convert(ax_hlo *hlo, uint32_t x, const ax_type *from, ax_dtype dtype) {
-  ax_type to = ax_array_type(dtype, from->rank, from->dims);
+  ax_type to = ax_array_type(dtype, AX_LIST(from->rank, from->dims));
   return ax_hlo_op(hlo, "stablehlo.convert", &x, from, 1, NULL, &to, 1);
 }
 
 ax_status ax_hlo_reduce_axes(ax_hlo *hlo, ax_scalar op, uint32_t x, const ax_type *type, const ax_dims *axes,
                              uint32_t *out) {
-  ax_type scalar = ax_array_type(type->dtype, 0, NULL), types[] = {*type, scalar};
+  ax_type scalar = ax_array_type(type->dtype, AX_DIMS()), types[] = {*type, scalar};
   ax_dims left = ax_dims_left(type, axes);
-  ax_type result = ax_array_type(type->dtype, left.count, left.v);
+  ax_type result = ax_array_type(type->dtype, AX_LIST(left.count, left.v));
   uint64_t bits = 0;
   ax_number_store(type->dtype, &bits, 0, ax_reduce_identity(op, type->dtype));
   uint32_t in[] = {x, ax_hlo_splat(hlo, &scalar, &bits)};
@@ -248,21 +248,21 @@ static ax_value reduce(const ax_prim *prim, ax_value x, uint32_t count, const in
   if (p.axes.count == 0) return x;
   ax_value made = ax_bind1(prim, &p, &x, 1);
   for (uint32_t i = 0; i < p.axes.count; i++) type.dims[p.axes.v[i]] = 1;
-  return keepdims && !ax_failed() ? ax_reshape(made, type.rank, type.dims) : made;
+  return keepdims && !ax_failed() ? ax_reshape(made, AX_LIST(type.rank, type.dims)) : made;
 }
 
-ax_value ax_reduce_sum(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
+ax_value (ax_reduce_sum)(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
   return reduce(&ax_prim_reduce_sum, x, count, axes, keepdims);
 }
-ax_value ax_reduce_max(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
+ax_value (ax_reduce_max)(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
   return reduce(&ax_prim_reduce_max, x, count, axes, keepdims);
 }
-ax_value ax_reduce_min(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
+ax_value (ax_reduce_min)(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
   return reduce(&ax_prim_reduce_min, x, count, axes, keepdims);
 }
 
 /* bf16 and f16 are added and divided in f32. */
-ax_value ax_reduce_mean(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
+ax_value (ax_reduce_mean)(ax_value x, uint32_t count, const int64_t *axes, bool keepdims) {
   static const char name[] = "reduce_mean";
   ax_type type;
   ax_dims all;
@@ -274,7 +274,7 @@ ax_value ax_reduce_mean(ax_value x, uint32_t count, const int64_t *axes, bool ke
   }
   if (!take_axes(&ax_prim_reduce_sum, type.rank, count, axes, &all)) return ax_poison;
   bool narrow = type.dtype == AX_BF16 || type.dtype == AX_F16;
-  ax_value sum = ax_reduce_sum(narrow ? ax_convert_element_type(x, AX_F32) : x, count, axes, keepdims);
+  ax_value sum = ax_reduce_sum(narrow ? ax_convert_element_type(x, AX_F32) : x, AX_LIST(count, axes), keepdims);
   double summed = 1; /* how many elements go into one */
   for (uint32_t i = 0; i < all.count; i++) summed *= (double)type.dims[all.v[i]];
   ax_value mean = ax_div(sum, ax_full_like(sum, summed));

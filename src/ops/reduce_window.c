@@ -46,7 +46,7 @@ static ax_status infer(const ax_infer_args *args) {
   AX_TRY(ax_infer_one_each("padding_high", &p->padding_high, x->rank));
   AX_TRY(ax_infer_one_each("base_dilation", &p->base_dilation, x->rank));
   AX_TRY(ax_infer_one_each("window_dilation", &p->window_dilation, x->rank));
-  args->out[0] = ax_array_type(x->dtype, x->rank, x->dims);
+  args->out[0] = ax_array_type(x->dtype, AX_LIST(x->rank, x->dims));
   for (uint32_t d = 0; d < x->rank; d++) {
     const ax_window w = window_of(p, x->dims, d);
     if (w.size < 1) return ax_error(AX_INVALID_ARGUMENT, "the window of dimension %u is %lld", d, (long long)w.size);
@@ -151,8 +151,9 @@ static held along(ax_scalar op, const held *h, uint32_t d, const ax_window *w) {
   if (h->has_tangent || ax_window_count(w) > 1) return along_long(op, h, d, w);
   const int64_t axis = d;
   held all = part(h, d, 0, w->size, w->dilation);
-  all.x = op == AX_SCALAR_ADD ? ax_reduce_sum(all.x, 1, &axis, true) : op == AX_SCALAR_MAX ? ax_reduce_max(all.x, 1, &axis, true)
-                                                                                            : ax_reduce_min(all.x, 1, &axis, true);
+  all.x = op == AX_SCALAR_ADD   ? ax_reduce_sum(all.x, AX_LIST(1, &axis), true)
+          : op == AX_SCALAR_MAX ? ax_reduce_max(all.x, AX_LIST(1, &axis), true)
+                                : ax_reduce_min(all.x, AX_LIST(1, &axis), true);
   return all;
 }
 
@@ -260,7 +261,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 static uint32_t hlo_window(ax_hlo *hlo, const window_params *p, ax_scalar op, uint32_t x, const ax_type *type,
                            const ax_type *result, ax_text *attributes) {
-  ax_type scalar = ax_array_type(type->dtype, 0, NULL), types[] = {*type, scalar};
+  ax_type scalar = ax_array_type(type->dtype, AX_DIMS()), types[] = {*type, scalar};
   uint64_t bits = 0;
   ax_number_store(type->dtype, &bits, 0, ax_reduce_identity(op, type->dtype));
   uint32_t in[] = {x, ax_hlo_splat(hlo, &scalar, &bits)};

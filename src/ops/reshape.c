@@ -25,13 +25,13 @@ static ax_status infer(const ax_infer_args *args) {
 }
 
 static void transpose(const ax_transpose_args *args) {
-  args->out[0] = ax_reshape(args->cotangent[0], args->in_types[0].rank, args->in_types[0].dims);
+  args->out[0] = ax_reshape(args->cotangent[0], AX_LIST(args->in_types[0].rank, args->in_types[0].dims));
 }
 
 static void batch(const ax_batch_args *args) {
   reshape_params p = *(const reshape_params *)args->eqn->params;
   if (!ax_dims_insert(args->eqn->prim, &p.new_sizes, 0, args->size)) return;
-  args->out[0] = ax_reshape(ax_batch_front(args->in[0], args->in_dim[0], args->size), p.new_sizes.count, p.new_sizes.v);
+  args->out[0] = ax_reshape(ax_batch_front(args->in[0], args->in_dim[0], args->size), AX_LIST(p.new_sizes.count, p.new_sizes.v));
 }
 
 /* A reshape of a reshape is one; to the shape there is, none. */
@@ -65,7 +65,9 @@ static void shard(const ax_shard_args *args) {
   }
 }
 
-static void block(const ax_block_args *args) { args->out[0] = ax_reshape(args->in[0], args->blocks[0].rank, args->blocks[0].dims); }
+static void block(const ax_block_args *args) {
+  args->out[0] = ax_reshape(args->in[0], AX_LIST(args->blocks[0].rank, args->blocks[0].dims));
+}
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   return ax_lower_as_view(lower, eqn, in[0], 0, &out[0]);
@@ -105,13 +107,13 @@ static bool fill_in(const ax_type *type, ax_dims *dims) {
   return !ax_failed();
 }
 
-ax_value ax_reshape(ax_value x, uint32_t rank, const int64_t *dims) {
+ax_value (ax_reshape)(ax_value x, uint32_t rank, const int64_t *dims) {
   reshape_params p;
   if (!ax_dims_take(&ax_prim_reshape, rank, dims, &p.new_sizes)) return ax_poison;
   ax_type type = ax_typeof(x);
   if (ax_failed()) return ax_poison;
   if (!fill_in(&type, &p.new_sizes)) return ax_poison;
-  ax_type wanted = ax_array_type(type.dtype, rank, p.new_sizes.v);
+  ax_type wanted = ax_array_type(type.dtype, AX_LIST(rank, p.new_sizes.v));
   if (wanted.dtype != AX_NO_DTYPE && ax_same_shape(&type, &wanted)) return x;
   return ax_bind1(&ax_prim_reshape, &p, &x, 1);
 }

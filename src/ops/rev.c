@@ -15,7 +15,7 @@ static const ax_dims *dimensions_of(const ax_eqn *eqn) { return &((const rev_par
 static ax_status infer(const ax_infer_args *args) {
   const ax_type *x = &args->in[0];
   AX_TRY(ax_infer_distinct("dimensions", &((const rev_params *)args->params)->dimensions, x->rank));
-  args->out[0] = ax_array_type(x->dtype, x->rank, x->dims);
+  args->out[0] = ax_array_type(x->dtype, AX_LIST(x->rank, x->dims));
   return AX_OK;
 }
 
@@ -99,7 +99,7 @@ const ax_prim ax_prim_rev = {
     .hlo = hlo,
 };
 
-ax_value ax_rev(ax_value x, uint32_t count, const int64_t *dimensions) {
+ax_value (ax_rev)(ax_value x, uint32_t count, const int64_t *dimensions) {
   rev_params p;
   uint32_t rank = ax_typeof(x).rank;
   if (ax_failed() || !ax_dims_take(&ax_prim_rev, count, dimensions, &p.dimensions)) return ax_poison;

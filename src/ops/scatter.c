@@ -75,13 +75,13 @@ static ax_status infer(const ax_infer_args *args) {
     return ax_error(AX_INVALID_ARGUMENT, "needs a numeric dtype, got bool");
   AX_TRY(ax_indexing_check(at, list_names, x, &args->in[1]));
   AX_TRY(check_updates(args, at));
-  args->out[0] = ax_array_type(x->dtype, x->rank, x->dims);
+  args->out[0] = ax_array_type(x->dtype, AX_LIST(x->rank, x->dims));
   return AX_OK;
 }
 
 /* --- eval --- */
 
-static ax_type type_of(const ax_tensor *tensor) { return ax_array_type(tensor->dtype, tensor->rank, tensor->dims); }
+static ax_type type_of(const ax_tensor *tensor) { return ax_array_type(tensor->dtype, AX_LIST(tensor->rank, tensor->dims)); }
 
 static void update_one(ax_scalar combine, const ax_tensor *out, int64_t at, const ax_tensor *updates, int64_t from) {
   ax_number x[] = {ax_number_load(out->dtype, out->data, at), ax_number_load(out->dtype, updates->data, from)};
@@ -162,8 +162,8 @@ static void put_jvp(const ax_jvp_args *args) {
   const ax_type x = ax_typeof(args->in[0]), updates = ax_typeof(args->in[2]);
   int64_t elems = ax_type_elems(&updates);
   ax_dtype dtype = elems < INT32_MAX ? AX_S32 : AX_S64;
-  ax_value ids = ax_reshape(ax_add(ax_iota(dtype, 1, &elems, 0), ax_integer(1)), updates.rank, updates.dims);
-  ax_value put = ax_scatter_of(ax_full(dtype, x.rank, x.dims, 0), args->in[1], ids, at);
+  ax_value ids = ax_reshape(ax_add(ax_iota(dtype, AX_LIST(1, &elems), 0), ax_integer(1)), AX_LIST(updates.rank, updates.dims));
+  ax_value put = ax_scatter_of(ax_full(dtype, AX_LIST(x.rank, x.dims), 0), args->in[1], ids, at);
   ax_value stays = ax_eq(windows_of(put, args->in[1], &updates, at), ids);
   ax_value left = ax_where(ax_eq(put, ax_integer(0)), t.x, ax_zero_like(t.x));
   args->tangent_out[0] = ax_scatter_add_of(left, args->in[1], ax_where(stays, t.updates, ax_zero_like(t.updates)), at);
@@ -308,7 +308,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 /* --- hlo --- */
 
 static void hlo_region(ax_hlo *hlo, ax_scalar combine, ax_dtype dtype) {
-  ax_type scalar = ax_array_type(dtype, 0, NULL), pair[] = {scalar, scalar};
+  ax_type scalar = ax_array_type(dtype, AX_DIMS()), pair[] = {scalar, scalar};
   if (combine != AX_SCALAR_NONE) {
     ax_hlo_combination(hlo, combine, dtype);
     return;

@@ -17,7 +17,7 @@ static ax_status infer(const ax_infer_args *args) {
   AX_TRY(ax_infer_one_each("start_indices", &p->start_indices, x->rank));
   AX_TRY(ax_infer_one_each("limit_indices", &p->limit_indices, x->rank));
   AX_TRY(ax_infer_one_each("strides", &p->strides, x->rank));
-  args->out[0] = ax_array_type(x->dtype, x->rank, x->dims);
+  args->out[0] = ax_array_type(x->dtype, AX_LIST(x->rank, x->dims));
   for (uint32_t d = 0; d < x->rank; d++) {
     int64_t start = p->start_indices.v[d], limit = p->limit_indices.v[d];
     if (start < 0 || limit < start || limit > x->dims[d])

@@ -28,7 +28,7 @@ static ax_status infer(const ax_infer_args *args) {
     if (!ax_same_shape(&args->in[i], first))
       return ax_error(AX_INVALID_ARGUMENT, "operand %u, %s, has not the shape of %s", i, ax_type_string(&args->in[i], args->axes),
                       ax_type_string(first, args->axes));
-    args->out[i] = ax_array_type(args->in[i].dtype, first->rank, first->dims);
+    args->out[i] = ax_array_type(args->in[i].dtype, AX_LIST(first->rank, first->dims));
   }
   return AX_OK;
 }
@@ -109,7 +109,7 @@ static void jvp(const ax_jvp_args *args) {
   if (in == NULL || out == NULL) return;
   memcpy(in, args->in, count * sizeof in[0]);
   if (any && type.dims[dimension] == 0) any = false;
-  if (any) in[count] = ax_iota(type.dims[dimension] > INT32_MAX ? AX_S64 : AX_S32, type.rank, type.dims, dimension);
+  if (any) in[count] = ax_iota(type.dims[dimension] > INT32_MAX ? AX_S64 : AX_S32, AX_LIST(type.rank, type.dims), dimension);
   ax_bind(eqn->prim, eqn->params, in, count + any, out, count + any);
   for (uint32_t k = 0; k < count; k++) {
     args->out[k] = out[k];
@@ -152,7 +152,7 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 static uint32_t hlo_compare(ax_hlo *hlo, const char *direction, const char *kind, uint32_t a, uint32_t b, const ax_type *type) {
   char attributes[160];
-  ax_type types[] = {*type, *type}, result = ax_array_type(AX_BOOL, 0, NULL);
+  ax_type types[] = {*type, *type}, result = ax_array_type(AX_BOOL, AX_DIMS());
   uint32_t in[] = {a, b};
   snprintf(attributes, sizeof attributes, "comparison_direction = #stablehlo<comparison_direction %s>%s%s%s", direction,
            kind != NULL ? ", compare_type = #stablehlo<comparison_type " : "", kind != NULL ? kind : "", kind != NULL ? ">" : "");
@@ -160,7 +160,7 @@ static uint32_t hlo_compare(ax_hlo *hlo, const char *direction, const char *kind
 }
 
 static uint32_t hlo_select(ax_hlo *hlo, uint32_t which, uint32_t yes, uint32_t no, const ax_type *type) {
-  ax_type types[] = {ax_array_type(AX_BOOL, 0, NULL), *type, *type};
+  ax_type types[] = {ax_array_type(AX_BOOL, AX_DIMS()), *type, *type};
   uint32_t in[] = {which, yes, no};
   return ax_hlo_op(hlo, "stablehlo.select", in, types, 3, NULL, type, 1);
 }
@@ -184,8 +184,8 @@ uint32_t ax_hlo_sort_compare(ax_hlo *hlo, const char *direction, uint32_t a, uin
 
 static void hlo_comparator(ax_hlo *hlo, const ax_eqn *eqn, ax_type *scalars) {
   const int64_t keys = ((const ax_sort_params *)eqn->params)->num_keys;
-  const ax_type truth = ax_array_type(AX_BOOL, 0, NULL), both[] = {truth, truth};
-  for (uint32_t k = 0; k < 2 * eqn->in_count; k++) scalars[k] = ax_array_type(hlo->program->types[eqn->in[k / 2]].dtype, 0, NULL);
+  const ax_type truth = ax_array_type(AX_BOOL, AX_DIMS()), both[] = {truth, truth};
+  for (uint32_t k = 0; k < 2 * eqn->in_count; k++) scalars[k] = ax_array_type(hlo->program->types[eqn->in[k / 2]].dtype, AX_DIMS());
   uint32_t arg = ax_hlo_region_begin(hlo, scalars, 2 * eqn->in_count), before = 0;
   for (int64_t k = keys; k-- > 0;) {
     const ax_type *type = &scalars[2 * k];
@@ -234,7 +234,9 @@ const ax_prim ax_prim_sort = {
 
 /* --- The functions --- */
 
-void ax_sort_together(uint32_t count, const ax_value *xs, int64_t dimension, uint32_t num_keys, ax_value *out) {
+void(ax_sort_together)(uint32_t count, const ax_value *xs, int64_t dimension, uint32_t num_keys, uint32_t out_count,
+                       ax_value *out) {
+  if (!ax_lists_fit("sort_together", count, count, out_count, count, out)) return;
   ax_sort_params p = {.dimension = dimension, .num_keys = num_keys, .is_stable = true};
   const ax_value *in = ax_take_operands(xs, count, out, count);
   if (!ax_check_operands("sort", in, count)) return;
@@ -244,7 +246,7 @@ void ax_sort_together(uint32_t count, const ax_value *xs, int64_t dimension, uin
 
 ax_value ax_sort(ax_value x, int64_t dimension) {
   ax_value out = ax_poison;
-  ax_sort_together(1, &x, dimension, 1, &out);
+  ax_sort_together(AX_LIST(1, &x), dimension, 1, &out);
   return out;
 }
 
@@ -255,7 +257,7 @@ ax_value ax_argsort(ax_value x, int64_t dimension) {
   if (ax_failed() || !ax_dimension("argsort", "dimension", &dimension, type.rank)) return ax_poison;
   if (type.dims[dimension] > INT32_MAX)
     return ax_reject_as("argsort", "s32 does not count to %lld", (long long)type.dims[dimension]);
-  const ax_value in[] = {x, ax_iota(AX_S32, type.rank, type.dims, dimension)};
-  ax_sort_together(2, in, dimension, 1, out);
+  const ax_value in[] = {x, ax_iota(AX_S32, AX_LIST(type.rank, type.dims), dimension)};
+  ax_sort_together(AX_LIST(2, in), dimension, 1, out);
   return out[1];
 }

@@ -24,9 +24,9 @@ static ax_status infer(const ax_infer_args *args) {
     return ax_error(AX_INVALID_ARGUMENT, "there are %lld along the last dimension, of which %lld cannot be taken", (long long)n,
                     (long long)k);
   if (n > INT32_MAX) return ax_error(AX_INVALID_ARGUMENT, "s32 does not count to %lld", (long long)n);
-  args->out[0] = ax_array_type(x->dtype, x->rank, x->dims);
+  args->out[0] = ax_array_type(x->dtype, AX_LIST(x->rank, x->dims));
   args->out[0].dims[x->rank - 1] = k;
-  args->out[1] = ax_array_type(AX_S32, x->rank, args->out[0].dims);
+  args->out[1] = ax_array_type(AX_S32, AX_LIST(x->rank, args->out[0].dims));
   return AX_OK;
 }
 
@@ -89,9 +89,9 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
 
 static ax_status hlo(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *x = &hlo->program->types[eqn->in[0]];
-  const ax_type places = ax_array_type(AX_S32, x->rank, x->dims), value = ax_array_type(x->dtype, 0, NULL),
-                place = ax_array_type(AX_S32, 0, NULL);
-  const ax_type both[] = {*x, places}, scalars[] = {value, value, place, place}, truth = ax_array_type(AX_BOOL, 0, NULL);
+  const ax_type places = ax_array_type(AX_S32, AX_LIST(x->rank, x->dims)), value = ax_array_type(x->dtype, AX_DIMS()),
+                place = ax_array_type(AX_S32, AX_DIMS());
+  const ax_type both[] = {*x, places}, scalars[] = {value, value, place, place}, truth = ax_array_type(AX_BOOL, AX_DIMS());
   const ax_dims none = {.count = x->rank};
   ax_dims limits = {.count = x->rank}, ones = {.count = x->rank};
   ax_text iota = {0}, order = {0}, cut = {0};

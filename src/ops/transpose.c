@@ -15,7 +15,7 @@ static ax_status infer(const ax_infer_args *args) {
   const ax_type *x = &args->in[0];
   AX_TRY(ax_infer_one_each("permutation", permutation, x->rank));
   AX_TRY(ax_infer_distinct("permutation", permutation, x->rank));
-  args->out[0] = ax_array_type(x->dtype, x->rank, x->dims);
+  args->out[0] = ax_array_type(x->dtype, AX_LIST(x->rank, x->dims));
   for (uint32_t i = 0; i < x->rank; i++) args->out[0].dims[i] = x->dims[permutation->v[i]];
   return AX_OK;
 }

@@ -119,7 +119,7 @@ static AX_BODY(parts_and_padding) {
   (void)context;
   out[0] = ax_window_part(in[0], 1, 0, 2, 2);
   out[1] = ax_window_part(in[0], 0, 1, 1, 1);
-  out[2] = ax_window_padded(in[0], ax_full(AX_F32, 0, NULL, 9), 0, 2, windows);
+  out[2] = ax_window_padded(in[0], ax_full(AX_F32, AX_DIMS(), 9), 0, 2, windows);
   assert_true(windows[1].array == 5 && windows[1].base == 1 && windows[1].low == 0 && windows[1].high == 0);
 }
 

@@ -26,7 +26,7 @@ static AX_BODY(doubled) {
 
 /* One operand, cut as `given` says, mapped along its first dimension or not. */
 static ax_program *laid(const constrained *c, const ax_type *type, const char *given, bool mapped, const char *const *spmd) {
-  const ax_type row = ax_array_type(type->dtype, type->rank - mapped, type->dims + mapped);
+  const ax_type row = ax_array_type(type->dtype, AX_LIST(type->rank - mapped, type->dims + mapped));
   ax_program *program = test_trace(doubled, (void *)c, &row, 1, 1), *batched, *said, *partitioned;
   if (mapped) {
     TEST_OK(ax_program_vmap(program, &(ax_vmap_options){.size = type->dims[0], .spmd_axis_name = spmd != NULL ? *spmd : NULL},

@@ -178,8 +178,8 @@ static AX_BODY(controlled) {
   (void)context;
   ax_value x, y, loop[2];
   ax_closed_call(AX_FN(squared, 1, 1), in, &x);
-  ax_switch(ax_full(AX_S32, 0, NULL, 1), AX_FNS(AX_FN(squared, 1, 1), AX_FN(branch, 1, 1)), &x, &y);
-  loop[0] = y, loop[1] = ax_full(AX_S32, 0, NULL, 0);
+  ax_switch(ax_full(AX_S32, AX_DIMS(), 1), AX_FNS(AX_FN(squared, 1, 1), AX_FN(branch, 1, 1)), &x, &y);
+  loop[0] = y, loop[1] = ax_full(AX_S32, AX_DIMS(), 0);
   ax_while(AX_FN(less, 2, 1), AX_FN(again, 2, 2), loop, loop);
   out[0] = ax_reduce_sum(ax_matmul(loop[0], in[1]), AX_DIMS(1), false);
 }

@@ -20,7 +20,7 @@ static ax_spec spec_of(const char *text) {
 static const ax_factors factors = {.count = 3, .size = {2, 12, 8}};
 static const ax_factored tensor = {.count = {2, 1}, .factor = {{0, 1}, {2}}};
 
-static ax_type type(void) { return ax_array_type(AX_F32, 2, (const int64_t[]){24, 8}); }
+static ax_type type(void) { return ax_array_type(AX_F32, AX_DIMS(24, 8)); }
 
 /* The axes that cut each factor: "a, bc, ." */
 static void reads(const char *spec_text, const char *wanted) {
@@ -78,7 +78,7 @@ static void windows_flow_where_positions_are_as_long_as_elements(void **state) {
   (void)state;
   const ax_factors one = {.count = 1, .size = {4}};
   ax_factored windows = {.count = {1}, .factor = {{0}}, .reached = 1, .reach = {{.stride = 2, .base = 1}}};
-  const ax_type eight = ax_array_type(AX_F32, 1, (const int64_t[]){8}), many = ax_array_type(AX_F32, 1, (const int64_t[]){17});
+  const ax_type eight = ax_array_type(AX_F32, AX_DIMS(8)), many = ax_array_type(AX_F32, AX_DIMS(17));
   assert_true(ax_factor_flows(&one, &windows, &eight, 0));
   assert_false(ax_factor_flows(&one, &windows, &many, 0));
   assert_true(ax_factor_is_all(&one, &windows, &eight, 0));

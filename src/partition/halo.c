@@ -163,7 +163,7 @@ static ax_value joined(const bringing *b, ax_value x, int64_t low, int64_t high)
   }
   if (parts == NULL || ax_failed()) return ax_poison;
   if (count == 0) parts[count++] = ax_window_part(x, b->d, 0, 0, 1); /* no device sees an element */
-  return widened(b, count > 1 ? ax_concatenate(count, parts, b->d) : parts[0], b->zero, 0, length - at, 0);
+  return widened(b, count > 1 ? ax_concatenate(AX_LIST(count, parts), b->d) : parts[0], b->zero, 0, length - at, 0);
 }
 
 /* Puts each piece at the place where this device sees it. Where pieces overlap, the later one counts. */
@@ -184,7 +184,7 @@ static ax_value placed(const bringing *b, ax_value x, int64_t low, int64_t high)
       made = y;
       continue;
     }
-    ax_value index = ax_add(ax_iota(AX_S64, type.rank, type.dims, b->d), at);
+    ax_value index = ax_add(ax_iota(AX_S64, AX_LIST(type.rank, type.dims), b->d), at);
     made = ax_where(ax_and(ax_ge(index, ax_integer(0)), ax_lt(index, ax_integer(p.end - p.first))), y, made);
   }
   return made;
@@ -199,7 +199,7 @@ static ax_value filled(const bringing *b, ax_value x) {
                                                                                            received zeros */
   ax_type type = ax_typeof(x);
   if (b->fill.trace == 0 || !outside || stands || ax_failed()) return x;
-  ax_value element = ax_add(ax_iota(AX_S64, type.rank, type.dims, b->d), first_of(b));
+  ax_value element = ax_add(ax_iota(AX_S64, AX_LIST(type.rank, type.dims), b->d), first_of(b));
   return ax_where(ax_and(ax_ge(element, ax_integer(0)), ax_lt(element, ax_integer(h->size))), x, b->fill);
 }
 

@@ -25,7 +25,7 @@ static void bring(const ax_value *in, ax_value *out, void *context) {
   ax_value x = b->whole ? ax_all_gather_invariant(in[0], "d", 0, true) : in[0];
   if (b->whole) x = ax_slice_in_dim(x, 0, b->halo.size, 1, 0);
   ax_value fill = b->halo.reach.fill == AX_FILL_ANY ? (ax_value){0}
-                                                    : ax_full(AX_S32, 0, NULL, b->halo.reach.fill == AX_FILL_ZERO ? 0 : NOTHING);
+                                                    : ax_full(AX_S32, AX_DIMS(), b->halo.reach.fill == AX_FILL_ZERO ? 0 : NOTHING);
   out[0] = ax_halo_bring(&b->halo, x, &b->names, 0, b->whole, fill);
 }
 
@@ -69,7 +69,7 @@ static void one(uint64_t seed, bool show) {
   bringing b = {.halo = ax_halo_of(&reach, size, positions, parts),
                 .names = {.count = 1, .name = {"d"}},
                 .whole = test_random_below(&r, 3) == 0};
-  const ax_type type = ax_array_type(AX_S32, 1, &(int64_t){b.halo.block * parts});
+  const ax_type type = ax_array_type(AX_S32, AX_DIMS(b.halo.block * parts));
   ax_tensor *in = test_random_tensor(&r, type, 1000, 2000), *out[1]; /* padding is anything */
   for (int64_t i = 0; i < size; i++) ((int32_t *)in->data)[i] = (int32_t)(100 + i);
   ax_program *program = test_trace(over_devices, &b, &type, 1, 1);

@@ -48,8 +48,8 @@ static void settle(ax_held *held) {
   if (held->uneven == 0 || ax_failed()) return;
   const int64_t elems = ax_type_elems(&type), first = 0;
   ax_axes names = ax_axis_set_names(held->uneven, &ax_builder_current()->axes);
-  ax_value all = gather(ax_reshape(held->value, 1, &elems), &names, 0);
-  held->value = ax_reshape(ax_slice(all, &first, &elems, NULL), type.rank, type.dims);
+  ax_value all = gather(ax_reshape(held->value, AX_LIST(1, &elems)), &names, 0);
+  held->value = ax_reshape(ax_slice(all, &first, &elems, NULL), AX_LIST(type.rank, type.dims));
   held->uneven = 0;
 }
 
@@ -101,7 +101,7 @@ static ax_value with_padding(const ax_held *held, ax_value x, const ax_spec *spe
   for (uint32_t e = 0; e < type.rank; e++) same[e] = e;
   type.dims[d] = parts - size % parts;
   ax_value last = ax_slice_in_dim(x, size - 1, size, 1, d), more = ax_broadcast_in_dim(last, AX_LIST(type.rank, type.dims), same);
-  return ax_concatenate(2, (const ax_value[]){x, more}, d);
+  return ax_concatenate(AX_VALUES(x, more), d);
 }
 
 static ax_value whole_of(ax_held *held) {

@@ -25,7 +25,7 @@ static void gathered(const ax_value *in, ax_value *out, void *context) {
 static void loss(const ax_value *in, ax_value *out, void *context) {
   ax_value all[count];
   gathered(in, all, context);
-  out[0] = ax_full(AX_F64, 0, NULL, 0);
+  out[0] = ax_full(AX_F64, AX_DIMS(), 0);
   for (int i = 0; i < count; i++)
     out[0] = ax_add(out[0], ax_reduce_sum(ax_mul(all[i], ax_mul(all[i], ax_integer(i + 1))), AX_ALL_DIMS, false));
 }

@@ -47,7 +47,7 @@ static void types_of(const added *a, bool loop, ax_type *types) {
     uint32_t rank = 0;
     for (int d = 0; d < 4; d++)
       if ((d > 0 || (loop && i > 0)) && (d != 1 || a->batch > 0)) list[rank++] = dims[i][d];
-    types[i] = ax_array_type(a->dtype, rank, list);
+    types[i] = ax_array_type(a->dtype, AX_LIST(rank, list));
   }
 }
 
@@ -192,7 +192,7 @@ static void own_factors(void **state) {
   (void)state;
   const added a = {.dtype = AX_S32, .m = 48, .n = 48, .k = 48}; /* a tile has fewer rows */
   const ax_function bodies[] = {own_left, own_right, own_both};
-  const ax_type type = ax_array_type(AX_S32, 2, (int64_t[]){48, 48}), types[] = {type, type};
+  const ax_type type = ax_array_type(AX_S32, AX_DIMS(48, 48)), types[] = {type, type};
   for (size_t i = 0; i < 2 * AX_COUNT(bodies); i++) {
     const owning o = {bodies[i / 2], &a};
     ax_program *program = test_trace(i % 2 == 0 ? owning_step : owning_loop, (void *)(uintptr_t)&o, types, 2, 1);

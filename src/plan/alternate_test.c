@@ -13,7 +13,7 @@ typedef struct loop {
 } loop;
 
 static const int64_t ring[][2] = {{0, 1}, {1, 2}, {2, 3}, {3, 0}}, line[][2] = {{0, 1}, {2, 3}};
-static ax_value number(double x) { return ax_full(AX_F32, 0, NULL, x); }
+static ax_value number(double x) { return ax_full(AX_F32, AX_DIMS(), x); }
 
 static void all_to_all(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -62,7 +62,7 @@ static void looped(const ax_value *in, ax_value *out, void *context) {
 }
 static void looped_over_rows(const ax_value *in, ax_value *out, void *context) {
   const loop *l = context;
-  const ax_value operands[] = {ax_reduce_max(in[0], 1, &(int64_t){0}, false), in[0]};
+  const ax_value operands[] = {ax_reduce_max(in[0], AX_DIMS(0), false), in[0]};
   ax_scan(AX_FN(over_rows, 2, 3), 1, l->length, l->reverse, operands, out);
 }
 static void nested(const ax_value *in, ax_value *out, void *context) {

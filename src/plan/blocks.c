@@ -80,7 +80,7 @@ static ax_status maker_init(maker *m, const blocking *s, bool leftover) {
 /* The same memory, with other dimensions. */
 static uint32_t view_of(maker *m, uint32_t buffer, ax_dtype dtype, uint32_t rank, const int64_t *dims) {
   ax_buffer view = m->s->plan->buffers[buffer];
-  view.type = ax_array_type(dtype, rank, dims);
+  view.type = ax_array_type(dtype, AX_LIST(rank, dims));
   if (ax_plan_add_buffer(m->s->plan, &view, &buffer) != AX_OK) m->kernel->failed = true;
   return buffer;
 }
@@ -202,7 +202,8 @@ static ax_status add_part_buffers(blocking *s) {
     const bool adds = from->stores[i].reduce != AX_SCALAR_MAX && from->stores[i].reduce != AX_SCALAR_MIN;
     if (adds && (dtype == AX_BF16 || dtype == AX_F16)) dtype = AX_F32;
     ax_buffer result = s->plan->buffers[s->op->kernel.buffers[from->stores[i].slot]];
-    ax_buffer part = {.type = ax_array_type(dtype, kept + 1, dims), .axes = result.axes, .allocation = AX_NONE, .loop = AX_NONE};
+    ax_buffer part = {
+        .type = ax_array_type(dtype, AX_LIST(kept + 1, dims)), .axes = result.axes, .allocation = AX_NONE, .loop = AX_NONE};
     AX_TRY(ax_plan_add_buffer(s->plan, &part, &s->parts[i]));
   }
   return AX_OK;

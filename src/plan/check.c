@@ -55,7 +55,7 @@ static ax_ex constant(ax_lower *lower, ax_dtype dtype, double value) {
 
 /* An f32 scalar: a number of the kind if the buffer has one, 0 if not. */
 static ax_status add_own(ax_lower *lower, uint32_t buffer, uint32_t kind, uint32_t *out) {
-  const ax_type scalar = ax_array_type(AX_F32, 0, NULL);
+  const ax_type scalar = ax_array_type(AX_F32, AX_DIMS());
   const ax_buffer from = *ax_lower_get(lower, buffer);
   ax_dtype dtype = from.type.dtype;
   ax_position at[AX_MAX_RANK];
@@ -76,7 +76,7 @@ static ax_status add_own(ax_lower *lower, uint32_t buffer, uint32_t kind, uint32
 /* Tells all members of a group along some axes whether one of them has a NaN or an infinity in `buffer`: *out is not finite
    then. */
 static ax_status add_group(ax_lower *lower, const ax_axes *names, uint32_t buffer, uint32_t kind, uint32_t *out) {
-  const ax_type scalar = ax_array_type(AX_F32, 0, NULL);
+  const ax_type scalar = ax_array_type(AX_F32, AX_DIMS());
   ax_exchange exchange = {.names = *names, .peers = AX_PEERS_ONE, .combine = AX_SCALAR_ADD, .rank = 1, .dims = {1},
                           .src_stride = {1}, .dst_stride = {1}}, *started;
   AX_TRY(add_own(lower, buffer, kind, &exchange.in));

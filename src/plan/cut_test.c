@@ -11,7 +11,7 @@ typedef struct sum_case {
 
 static void sum(const ax_value *in, ax_value *out, void *context) {
   const sum_case *c = context;
-  out[0] = ax_reduce_sum(in[0], c->count, c->axes, false);
+  out[0] = ax_reduce_sum(in[0], AX_LIST(c->count, c->axes), false);
 }
 
 static void transpose(const ax_value *in, ax_value *out, void *permutation) { out[0] = ax_transpose(in[0], permutation); }

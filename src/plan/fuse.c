@@ -288,7 +288,7 @@ static uint32_t make_view(void *context, uint32_t buffer, uint32_t rank, const i
   fuser *f = context;
   ax_plan *plan = f->plan;
   ax_buffer view = plan->buffers[buffer];
-  view.type = ax_array_type(view.type.dtype, rank, dims);
+  view.type = ax_array_type(view.type.dtype, AX_LIST(rank, dims));
   for (uint32_t i = f->view[view.allocation], tried = 0; i != AX_NONE && tried < window; i = f->next_view[i], tried++) {
     const ax_buffer *b = &plan->buffers[i];
     if (b->offset == view.offset && b->loop == view.loop && b->step == view.step && b->axes == view.axes &&

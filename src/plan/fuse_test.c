@@ -11,7 +11,7 @@
 #include "support/cmocka.h"
 #include "support/run.h"
 
-static ax_value number(double x) { return ax_full(AX_F32, 0, NULL, x); }
+static ax_value number(double x) { return ax_full(AX_F32, AX_DIMS(), x); }
 
 /* --- Plans as lines --- */
 
@@ -105,7 +105,7 @@ static void two_results(const ax_value *in, ax_value *out, void *context) {
 
 static void rearranged(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value turned = ax_transpose(ax_reshape(in[0], 2, (int64_t[]){6, 4}), AX_DIMS(1, 0));
+  ax_value turned = ax_transpose(ax_reshape(in[0], AX_DIMS(6, 4)), AX_DIMS(1, 0));
   ax_value row = ax_slice(in[1], AX_DIMS(1, 0), AX_DIMS(2, 6), NULL);
   out[0] = ax_add(turned, ax_broadcast_in_dim(row, AX_LIST(2, matrix.dims), AX_DIMS(0, 1)));
 }
@@ -118,7 +118,7 @@ static void sum_of_squares(const ax_value *in, ax_value *out, void *context) {
 
 static void only_constants(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value x = ax_exp(ax_add(ax_full(AX_F32, 2, matrix.dims, 1), number(2)));
+  ax_value x = ax_exp(ax_add(ax_full(AX_F32, AX_LIST(2, matrix.dims), 1), number(2)));
   out[0] = ax_mul(in[0], x);
 }
 
@@ -206,9 +206,9 @@ static void joined(const ax_value *in, ax_value *out, void *context) {
 
 static void updated(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value row = ax_slice(in[1], AX_DIMS(0, 0), AX_DIMS(1, 6), NULL), zero = ax_full(AX_S32, 0, NULL, 0);
+  ax_value row = ax_slice(in[1], AX_DIMS(0, 0), AX_DIMS(1, 6), NULL), zero = ax_full(AX_S32, AX_DIMS(), 0);
   ax_value once = ax_dynamic_update_slice(ax_exp(in[0]), row, AX_VALUES(zero, zero));
-  out[0] = ax_dynamic_update_slice(once, ax_neg(row), AX_VALUES(ax_full(AX_S32, 0, NULL, 2), zero));
+  out[0] = ax_dynamic_update_slice(once, ax_neg(row), AX_VALUES(ax_full(AX_S32, AX_DIMS(), 2), zero));
 }
 
 /* What is padded is chosen by whoever reads it, at as many places as it likes; what is computed first, where that is not much more
@@ -281,21 +281,21 @@ static void add_row(const ax_value *in, ax_value *out, void *context) {
 
 static void running_sums(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value operands[] = {ax_full(AX_F32, 1, (int64_t[]){6}, 0), in[0]};
+  ax_value operands[] = {ax_full(AX_F32, AX_DIMS(6), 0), in[0]};
   ax_scan(AX_FN(add_row, 2, 2), 1, -1, false, operands, out);
 }
 
 /* A row is written where it belongs: neither the carry nor its start is copied, except an argument, which stays. */
 static void row_step(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value at[] = {in[0], ax_full(AX_S32, 0, NULL, 0)};
-  out[0] = ax_add(in[0], ax_full(AX_S32, 0, NULL, 1));
+  ax_value at[] = {in[0], ax_full(AX_S32, AX_DIMS(), 0)};
+  out[0] = ax_add(in[0], ax_full(AX_S32, AX_DIMS(), 1));
   out[1] = ax_dynamic_update_slice(in[1], ax_exp(ax_dynamic_slice(in[1], at, AX_DIMS(1, 6))), at);
 }
 
 static void rows(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value start[] = {ax_full(AX_S32, 0, NULL, 0), in[0]}, end[2];
+  ax_value start[] = {ax_full(AX_S32, AX_DIMS(), 0), in[0]}, end[2];
   ax_scan(AX_FN(row_step, 2, 2), 2, 4, false, start, end);
   out[0] = end[1];
 }
@@ -308,15 +308,15 @@ static void rows_of_sum(const ax_value *in, ax_value *out, void *context) {
 /* Parts are added to what began as zeros; to another start, -0.0 among it perhaps, tables of zeros with a part in them are. */
 static void part_step(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value at[] = {in[0], ax_full(AX_S32, 0, NULL, 0)}, row = ax_dynamic_slice(in[2], at, AX_DIMS(1, 6));
-  out[0] = ax_add(in[0], ax_full(AX_S32, 0, NULL, 1));
-  out[1] = ax_add(in[1], ax_dynamic_update_slice(ax_full(AX_F32, 2, (int64_t[]){4, 6}, 0), row, at));
+  ax_value at[] = {in[0], ax_full(AX_S32, AX_DIMS(), 0)}, row = ax_dynamic_slice(in[2], at, AX_DIMS(1, 6));
+  out[0] = ax_add(in[0], ax_full(AX_S32, AX_DIMS(), 1));
+  out[1] = ax_add(in[1], ax_dynamic_update_slice(ax_full(AX_F32, AX_DIMS(4, 6), 0), row, at));
   out[2] = in[2];
 }
 
 static void parts_added(const ax_value *in, ax_value *out, void *context) {
   const bool *zero = context;
-  ax_value start[] = {ax_full(AX_S32, 0, NULL, 0), *zero ? ax_full(AX_F32, 2, (int64_t[]){4, 6}, 0) : in[1], in[0]}, end[3];
+  ax_value start[] = {ax_full(AX_S32, AX_DIMS(), 0), *zero ? ax_full(AX_F32, AX_DIMS(4, 6), 0) : in[1], in[0]}, end[3];
   ax_scan(AX_FN(part_step, 3, 3), 3, 4, false, start, end);
   out[0] = end[1];
 }
@@ -361,16 +361,16 @@ static const int64_t flat[] = {24}, rows_split[] = {2, 2, 6}, columns_split[] = 
 static void reshapes(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value x = ax_tanh(in[0]);
-  x = ax_mul(ax_reshape(x, 3, rows_split), number(2));
-  x = ax_exp(ax_reshape(x, 1, flat));
-  x = ax_add(ax_reshape(x, 3, one_more), number(1));
-  out[0] = ax_sub(ax_reshape(x, 2, matrix.dims), in[1]);
+  x = ax_mul(ax_reshape(x, AX_LIST(3, rows_split)), number(2));
+  x = ax_exp(ax_reshape(x, AX_LIST(1, flat)));
+  x = ax_add(ax_reshape(x, AX_LIST(3, one_more)), number(1));
+  out[0] = ax_sub(ax_reshape(x, AX_LIST(2, matrix.dims)), in[1]);
 }
 
 /* A value that both sides of a reshape want, as gradients do. */
 static void wanted_twice(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value x = ax_tanh(in[0]), y = ax_reshape(x, 3, columns_split);
+  ax_value x = ax_tanh(in[0]), y = ax_reshape(x, AX_LIST(3, columns_split));
   out[0] = ax_mul(x, in[1]);
   out[1] = ax_add(ax_exp(y), y);
 }
@@ -378,21 +378,21 @@ static void wanted_twice(const ax_value *in, ax_value *out, void *context) {
 /* Rows of a reshape, turned: loaded where they lie. */
 static void rows_turned(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value x = ax_reshape(ax_tanh(in[0]), 3, rows_split), row = ax_slice(x, AX_DIMS(1, 0, 0), AX_DIMS(2, 2, 6), NULL);
-  out[0] = ax_neg(ax_transpose(ax_reshape(row, 2, (int64_t[]){2, 6}), AX_DIMS(1, 0)));
+  ax_value x = ax_reshape(ax_tanh(in[0]), AX_LIST(3, rows_split)), row = ax_slice(x, AX_DIMS(1, 0, 0), AX_DIMS(2, 2, 6), NULL);
+  out[0] = ax_neg(ax_transpose(ax_reshape(row, AX_DIMS(2, 6)), AX_DIMS(1, 0)));
 }
 
 /* An element's row would have to be found by a division, as it is broadcast along what is joined. */
 static void divided(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value x = ax_mul(in[0], ax_broadcast_in_dim(ax_reshape(in[1], 1, (int64_t[]){6}), AX_LIST(2, matrix.dims), AX_DIMS(1)));
-  out[0] = ax_reduce_sum(ax_reshape(ax_transpose(ax_tanh(x), AX_DIMS(1, 0)), 1, flat), AX_DIMS(0), false);
+  ax_value x = ax_mul(in[0], ax_broadcast_in_dim(ax_reshape(in[1], AX_DIMS(6)), AX_LIST(2, matrix.dims), AX_DIMS(1)));
+  out[0] = ax_reduce_sum(ax_reshape(ax_transpose(ax_tanh(x), AX_DIMS(1, 0)), AX_LIST(1, flat)), AX_DIMS(0), false);
 }
 
 /* Six by four is not four by six in other words: no step of the one is a row of the other. */
 static void other_rows(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value x = ax_transpose(ax_reshape(ax_tanh(in[0]), 2, narrow), AX_DIMS(1, 0));
+  ax_value x = ax_transpose(ax_reshape(ax_tanh(in[0]), AX_LIST(2, narrow)), AX_DIMS(1, 0));
   out[0] = ax_mul(x, ax_exp(in[1]));
 }
 
@@ -431,7 +431,7 @@ static void halves_padded(const ax_value *in, ax_value *out, void *context) {
 static void wanted_whole(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value x = ax_concatenate(AX_VALUES(ax_tanh(half(in[0], 1)), half(in[1], 0)), 1);
-  out[0] = ax_matmul(x, ax_reshape(in[2], 2, (int64_t[]){64, 32}));
+  out[0] = ax_matmul(x, ax_reshape(in[2], AX_DIMS(64, 32)));
   ax_value y = ax_concatenate(AX_VALUES(half(in[0], 1), half(in[1], 0)), 1);
   out[1] = ax_reduce_sum(y, AX_DIMS(1), false);
 }
@@ -521,7 +521,7 @@ static void effects(void **state) {
 static void train(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value hidden = ax_tanh(ax_matmul(in[1], in[0]));
-  out[0] = ax_mul(ax_psum(ax_reduce_sum(ax_reshape(hidden, 1, (int64_t[]){4}), AX_DIMS(0), false), "d"), number(0.25));
+  out[0] = ax_mul(ax_psum(ax_reduce_sum(ax_reshape(hidden, AX_DIMS(4)), AX_DIMS(0), false), "d"), number(0.25));
   ax_value gradient = ax_dot_general(ax_mul(hidden, hidden), in[1], AX_DIMS(0), AX_DIMS(0), AX_DIMS(), AX_DIMS());
   out[1] = ax_sub(in[0], ax_psum(ax_transpose(gradient, AX_DIMS(1, 0)), "d"));
 }

@@ -20,7 +20,7 @@ ax_status ax_plan_add_buffer(ax_plan *plan, const ax_buffer *buffer, uint32_t *o
 }
 
 ax_status ax_lower_buffer(ax_lower *lower, const ax_type *type, ax_axis_set axes, uint32_t *out) {
-  ax_buffer buffer = {.type = ax_array_type(type->dtype, type->rank, type->dims),
+  ax_buffer buffer = {.type = ax_array_type(type->dtype, AX_LIST(type->rank, type->dims)),
                       .axes = axes | lower->diverging, .allocation = AX_NONE, .loop = AX_NONE};
   return ax_plan_add_buffer(lower->plan, &buffer, out);
 }
@@ -32,7 +32,7 @@ ax_status ax_lower_result(ax_lower *lower, const ax_eqn *eqn, uint32_t k, uint32
 ax_status ax_lower_view(ax_lower *lower, uint32_t buffer, const ax_type *type, int64_t offset, uint32_t loop,
                         int64_t step, uint32_t *out) {
   ax_buffer view = lower->plan->buffers[buffer];
-  view.type = ax_array_type(type->dtype, type->rank, type->dims);
+  view.type = ax_array_type(type->dtype, AX_LIST(type->rank, type->dims));
   view.offset += offset;
   if (loop != AX_NONE) {
     if (view.loop != AX_NONE) { /* a view of one loop inside another's: copied out, so that one step is enough */
@@ -337,8 +337,12 @@ ax_status ax_lower_program(ax_lower *lower, const ax_program *program, const uin
 
 static ax_status add_input(ax_plan *plan, uint32_t i, ax_axis_set axes) {
   const ax_type *type = &plan->program->types[i];
-  ax_buffer buffer = {.kind = AX_BUFFER_INPUT, .type = ax_array_type(type->dtype, type->rank, type->dims), .axes = axes, .index = i,
-                      .allocation = AX_NONE, .loop = AX_NONE};
+  ax_buffer buffer = {.kind = AX_BUFFER_INPUT,
+                      .type = ax_array_type(type->dtype, AX_LIST(type->rank, type->dims)),
+                      .axes = axes,
+                      .index = i,
+                      .allocation = AX_NONE,
+                      .loop = AX_NONE};
   return ax_plan_add_buffer(plan, &buffer, &plan->in[i]);
 }
 

@@ -320,7 +320,7 @@ static ax_status pack_before(packer *p, ax_loop_level *place, const ax_op *of, u
   const ax_op *next = &place->block->ops[place->at];
   const uint32_t allocation = p->plan->buffers[from].allocation;
   const int64_t numbers = ax_panels_numbers(panels);
-  const ax_buffer to = {.type = ax_array_type(panels->dtype, 1, &numbers),
+  const ax_buffer to = {.type = ax_array_type(panels->dtype, AX_LIST(1, &numbers)),
                         .axes = p->plan->buffers[allocation].axes | next->diverging,
                         .allocation = AX_NONE,
                         .loop = AX_NONE};
@@ -348,7 +348,7 @@ static ax_status pack_constant(packer *p, uint32_t from, const ax_panels *panels
   const ax_buffer *buffer = &p->plan->buffers[from];
   const int64_t numbers = ax_panels_numbers(panels);
   const ax_buffer to = {.kind = AX_BUFFER_CONST,
-                        .type = ax_array_type(panels->dtype, 1, &numbers),
+                        .type = ax_array_type(panels->dtype, AX_LIST(1, &numbers)),
                         .data = p->plan->buffers[buffer->allocation].data,
                         .panels = panels,
                         .allocation = AX_NONE,

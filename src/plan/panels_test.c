@@ -184,7 +184,7 @@ static void steps(const ax_value *in, ax_value *out, void *context) {
     return;
   }
   for (int64_t i = 0; i < x.dims[0]; i++)
-    out[i] = one_step(s, ax_reshape(ax_slice_in_dim(in[0], i, i + 1, 1, 0), x.rank - 1, x.dims + 1), in[1]);
+    out[i] = one_step(s, ax_reshape(ax_slice_in_dim(in[0], i, i + 1, 1, 0), AX_LIST(x.rank - 1, x.dims + 1)), in[1]);
 }
 
 /* A loop with the factor packed before it, in every way to run it; then the products one by one. */

@@ -105,7 +105,7 @@ static void layers(const ax_value *in, ax_value *out, void *context) {
 static void joined(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   const ax_value parts[] = {ax_exp(in[0]), ax_tanh(in[1])};
-  out[0] = ax_mul(ax_concatenate(2, parts, 0), ax_real(3));
+  out[0] = ax_mul(ax_concatenate(AX_LIST(2, parts), 0), ax_real(3));
 }
 static void pointwise(const ax_value *in, ax_value *out, void *context) {
   (void)context;

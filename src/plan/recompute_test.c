@@ -11,7 +11,7 @@
 
 enum { ROWS = 256, COLUMNS = 1024, STEPS = 40 }; /* a value is a MiB */
 
-static ax_value number(double x) { return ax_full(AX_F32, 0, NULL, x); }
+static ax_value number(double x) { return ax_full(AX_F32, AX_DIMS(), x); }
 
 /* --- Programs --- */
 

@@ -101,7 +101,7 @@ static bool is_sound(const ax_rows_group *of, const ax_rows_use *u) {
 static uint32_t make_view(void *context, uint32_t buffer, uint32_t rank, const int64_t *dims) {
   grouper *g = context;
   ax_buffer view = g->plan->buffers[buffer];
-  view.type = ax_array_type(view.type.dtype, rank, dims);
+  view.type = ax_array_type(view.type.dtype, AX_LIST(rank, dims));
   if (ax_plan_add_buffer(g->plan, &view, &buffer) != AX_OK) return AX_NONE;
   return buffer;
 }

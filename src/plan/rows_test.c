@@ -7,7 +7,7 @@
 
 static const int64_t last = -1;
 
-static ax_value mean(ax_value x) { return ax_expand_dims(ax_reduce_mean(x, 1, &last, false), -1); }
+static ax_value mean(ax_value x) { return ax_expand_dims(ax_reduce_mean(x, AX_LIST(1, &last), false), -1); }
 
 static void layernorm(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -21,15 +21,15 @@ static void softmax(const ax_value *in, ax_value *out, void *axis) { out[0] = ax
 static void from_another_row(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_type type = ax_typeof(in[0]);
-  ax_value sums = ax_rev(ax_reduce_sum(in[0], 1, &last, true), 1, (int64_t[]){0});
-  out[0] = ax_add(in[0], ax_broadcast_to(sums, type.rank, type.dims));
+  ax_value sums = ax_rev(ax_reduce_sum(in[0], AX_LIST(1, &last), true), AX_DIMS(0));
+  out[0] = ax_add(in[0], ax_broadcast_to(sums, AX_LIST(type.rank, type.dims)));
 }
 
 /* Exponentials are a result too. */
 static void kept(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_exp(in[0]);
-  out[1] = ax_div(out[0], ax_reduce_sum(out[0], 1, &last, true));
+  out[1] = ax_div(out[0], ax_reduce_sum(out[0], AX_LIST(1, &last), true));
 }
 
 static void two_chains(const ax_value *in, ax_value *out, void *context) {
@@ -79,8 +79,8 @@ static void rows_are_done_together(void **state) {
 /* Scores of other rows and what they weigh: neither the scores nor what becomes of them lies in memory. */
 static void attention(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value shares = ax_softmax(ax_einsum("hqd,hkd->hqk", 2, in), -1);
-  out[0] = ax_einsum("hqk,hkd->hqd", 2, (ax_value[]){shares, in[1]});
+  ax_value shares = ax_softmax(ax_einsum("hqd,hkd->hqk", AX_LIST(2, in)), -1);
+  out[0] = ax_einsum("hqk,hkd->hqd", AX_VALUES(shares, in[1]));
 }
 
 static void products_take_part(void **state) {

@@ -11,24 +11,24 @@ static void negate(const ax_value *in, ax_value *out, void *context) {
 
 static void two_results(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_concatenate(2, (ax_value[]){ax_neg(in[0]), in[0]}, 0);
+  out[0] = ax_concatenate(AX_VALUES(ax_neg(in[0]), in[0]), 0);
 }
 
 static void total(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_reduce_sum(in[0], 1, (int64_t[]){1}, false);
+  out[0] = ax_reduce_sum(in[0], AX_DIMS(1), false);
 }
 
 static void softmax(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value e = ax_exp(in[0]);
-  out[0] = ax_div(e, ax_reduce_sum(e, 1, (int64_t[]){1}, true));
+  out[0] = ax_div(e, ax_reduce_sum(e, AX_DIMS(1), true));
 }
 
 /* The first result is read for the second one. */
 static void two_of_rows(const ax_value *in, ax_value *out, void *context) {
   softmax(in, out, context);
-  out[1] = ax_reduce_max(out[0], 1, (int64_t[]){1}, false);
+  out[1] = ax_reduce_max(out[0], AX_DIMS(1), false);
 }
 
 static bool streams(const ax_op *op) {

@@ -34,7 +34,7 @@ static void device(const ax_value *in, ax_value *out, void *context) {
 
 static void until(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_lt(in[0], ax_full(AX_F32, 0, NULL, 3));
+  out[0] = ax_lt(in[0], ax_full(AX_F32, AX_DIMS(), 3));
 }
 
 static void twice(const ax_value *in, ax_value *out, void *context) {

@@ -342,7 +342,7 @@ ax_status ax_hlo_by_form(ax_hlo *hlo, const ax_eqn *eqn, const uint32_t *in, uin
 void ax_hlo_combination(ax_hlo *hlo, ax_scalar op, ax_dtype dtype) {
   static const char *const names[] = {[AX_SCALAR_ADD] = "stablehlo.add", [AX_SCALAR_MAX] = "stablehlo.maximum",
                                       [AX_SCALAR_MIN] = "stablehlo.minimum", [AX_SCALAR_MUL] = "stablehlo.multiply"};
-  ax_type scalar = ax_array_type(dtype, 0, NULL), pair[] = {scalar, scalar};
+  ax_type scalar = ax_array_type(dtype, AX_DIMS()), pair[] = {scalar, scalar};
   uint32_t arg = ax_hlo_region_begin(hlo, pair, 2), both[] = {arg, arg + 1};
   uint32_t result = ax_hlo_op(hlo, names[op], both, pair, 2, NULL, &scalar, 1);
   ax_hlo_region_end(hlo, &result, &scalar, 1);

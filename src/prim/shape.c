@@ -64,7 +64,7 @@ ax_status ax_infer_shape(ax_dtype dtype, const ax_dims *dims, ax_type *out) {
   for (uint32_t d = 0; d < dims->count; d++)
     if (dims->v[d] < 0)
       return ax_error(AX_INVALID_ARGUMENT, "dimension %u of the result is negative: %lld", d, (long long)dims->v[d]);
-  *out = ax_array_type(dtype, dims->count, dims->v);
+  *out = ax_array_type(dtype, AX_LIST(dims->count, dims->v));
   return AX_OK;
 }
 

@@ -127,31 +127,31 @@ typedef struct row {
   const char *want; /* the result's type, or part of the error */
 } row;
 
-static ax_value reshape_rank(const ax_value *in) { return ax_reshape(in[X], AX_MAX_RANK + 1, DIMS(1)); }
-static ax_value reshape_null(const ax_value *in) { return ax_reshape(in[X], 2, NULL); }
+static ax_value reshape_rank(const ax_value *in) { return ax_reshape(in[X], AX_LIST(AX_MAX_RANK + 1, DIMS(1))); }
+static ax_value reshape_null(const ax_value *in) { return ax_reshape(in[X], AX_LIST(2, NULL)); }
 static ax_value transpose_null(const ax_value *in) { return ax_transpose(in[X], NULL); }
 static ax_value slice_plain(const ax_value *in) { return ax_slice(in[X], DIMS(0, 1), DIMS(3, 4), NULL); }
-static ax_value concatenate_none(const ax_value *in) { return ax_concatenate(0, in, 0); }
+static ax_value concatenate_none(const ax_value *in) { return ax_concatenate(AX_LIST(0, in), 0); }
 static ax_value dynamic_slice(const ax_value *in) {
   return ax_dynamic_slice(in[X], AX_VALUES(in[I], in[I]), DIMS(2, 4));
 }
 static ax_value dynamic_slice_null(const ax_value *in) { return ax_dynamic_slice(in[X], NULL, DIMS(2, 3)); }
 static ax_value update(const ax_value *in) {
-  return ax_dynamic_update_slice(in[X], ax_reshape(in[S], 2, DIMS(1, 1)), AX_VALUES(in[I], in[I]));
+  return ax_dynamic_update_slice(in[X], ax_reshape(in[S], AX_LIST(2, DIMS(1, 1))), AX_VALUES(in[I], in[I]));
 }
 static ax_value pad(const ax_value *in) { return ax_pad(in[X], in[S], DIMS(1, -1), DIMS(0, 2), DIMS(1, 0)); }
 static ax_value expand(const ax_value *in) { return ax_expand_dims(in[X], -1); }
 static ax_value expand_outside(const ax_value *in) { return ax_expand_dims(in[X], 3); }
-static ax_value sum(const ax_value *in) { return ax_reduce_sum(in[B], 2, DIMS(0, -1), false); }
+static ax_value sum(const ax_value *in) { return ax_reduce_sum(in[B], AX_LIST(2, DIMS(0, -1)), false); }
 static ax_value sum_all(const ax_value *in) { return ax_reduce_sum(in[B], AX_ALL_DIMS, false); }
-static ax_value sum_twice(const ax_value *in) { return ax_reduce_sum(in[B], 2, DIMS(1, -2), false); }
-static ax_value sum_outside(const ax_value *in) { return ax_reduce_sum(in[B], 1, DIMS(-4), false); }
-static ax_value sum_null(const ax_value *in) { return ax_reduce_sum(in[B], 2, NULL, false); }
+static ax_value sum_twice(const ax_value *in) { return ax_reduce_sum(in[B], AX_LIST(2, DIMS(1, -2)), false); }
+static ax_value sum_outside(const ax_value *in) { return ax_reduce_sum(in[B], AX_LIST(1, DIMS(-4)), false); }
+static ax_value sum_null(const ax_value *in) { return ax_reduce_sum(in[B], AX_LIST(2, NULL), false); }
 static ax_value argmax(const ax_value *in) { return ax_argmax(in[B], -2, AX_U8); }
 static ax_value argmax_narrow(const ax_value *in) {
   return ax_argmax(ax_broadcast_in_dim(in[S], AX_LIST(1, DIMS(129)), NULL), 0, AX_S8);
 }
-static ax_value mean(const ax_value *in) { return ax_reduce_mean(in[B], 1, DIMS(1), false); }
+static ax_value mean(const ax_value *in) { return ax_reduce_mean(in[B], AX_LIST(1, DIMS(1)), false); }
 static ax_value mean_integer(const ax_value *in) { return ax_reduce_mean(in[N], AX_ALL_DIMS, false); }
 static ax_value softmax_outside(const ax_value *in) { return ax_softmax(in[X], 2); }
 static ax_value log_softmax(const ax_value *in) { return ax_log_softmax(in[X], 0); }
@@ -167,10 +167,11 @@ static ax_value dot_rank(const ax_value *in) {
 }
 static ax_value matmul(const ax_value *in) { return ax_matmul(in[B], in[W]); }
 static ax_value matmul_vectors(const ax_value *in) {
-  return ax_matmul(ax_reduce_sum(in[X], 1, DIMS(0), false), ax_reduce_sum(in[W], 1, DIMS(1), false));
+  return ax_matmul(ax_reduce_sum(in[X], AX_LIST(1, DIMS(0)), false), ax_reduce_sum(in[W], AX_LIST(1, DIMS(1)), false));
 }
 static ax_value matmul_leading(const ax_value *in) {
-  return ax_matmul(ax_reshape(in[B], 4, DIMS(2, 1, 3, 4)), ax_broadcast_in_dim(in[W], AX_LIST(3, DIMS(7, 4, 5)), DIMS(1, 2)));
+  return ax_matmul(ax_reshape(in[B], AX_LIST(4, DIMS(2, 1, 3, 4))),
+                   ax_broadcast_in_dim(in[W], AX_LIST(3, DIMS(7, 4, 5)), DIMS(1, 2)));
 }
 static ax_value matmul_differ(const ax_value *in) {
   return ax_matmul(in[B], ax_broadcast_in_dim(in[W], AX_LIST(3, DIMS(3, 4, 5)), DIMS(1, 2)));
@@ -332,7 +333,7 @@ static void lists_of_dimensions(void **state) {
   (void)state;
   ax_dims axes = {2, {3, 0}};
   const ax_dims none = {0}, second = {1, {1}};
-  const ax_type x = ax_array_type(AX_F32, 4, (const int64_t[]){5, 6, 7, 8});
+  const ax_type x = ax_array_type(AX_F32, AX_DIMS(5, 6, 7, 8));
   assert_true(ax_dims_has(&axes, 3) && !ax_dims_has(&axes, 1));
   const ax_dims others = ax_dims_others(4, &axes, NULL), fewer = ax_dims_others(4, &axes, &second),
                 all = ax_dims_others(2, &none, NULL);

@@ -209,7 +209,7 @@ ax_value ax_once(ax_value x, const ax_axes *names) {
   ax_type type = ax_typeof(x);
   if (ax_failed()) return ax_poison;
   ax_value index = ax_bind1(&ax_prim_axis_index, names, NULL, 0);
-  ax_value zeros = ax_full(type.dtype, type.rank, type.dims, 0), is_first = ax_eq(index, ax_full(AX_S32, 0, NULL, 0));
+  ax_value zeros = ax_full(type.dtype, AX_LIST(type.rank, type.dims), 0), is_first = ax_eq(index, ax_full(AX_S32, AX_DIMS(), 0));
   return ax_select_n(is_first, zeros, x);
 }
 
@@ -225,6 +225,6 @@ ax_value ax_placed(ax_value x, const ax_spread *on) {
 }
 
 ax_value ax_filled(const ax_type *type, double value) {
-  ax_value x = ax_full(type->dtype, type->rank, type->dims, value);
+  ax_value x = ax_full(type->dtype, AX_LIST(type->rank, type->dims), value);
   return value == 0 ? place(x, &type->spread) : ax_placed(x, &type->spread);
 }

@@ -47,7 +47,7 @@ static void branch(const ax_value *in, ax_value *out, ax_value index, ax_functio
   ax_if(index, AX_FN(more, 1, 1), AX_FN(zero, 1, 1), in, out);
 }
 
-static ax_value is_device(int64_t d) { return ax_eq(ax_axis_index("d"), ax_full(AX_S32, 0, NULL, (double)d)); }
+static ax_value is_device(int64_t d) { return ax_eq(ax_axis_index("d"), ax_full(AX_S32, AX_DIMS(), (double)d)); }
 
 static void all_but_the_third(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -97,7 +97,7 @@ static void count_and_sum(const ax_value *in, ax_value *out, void *context) {
 static void different_trips(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value results[2];
-  ax_while(AX_FN(below, 2, 1), AX_FN(count_and_sum, 2, 2), AX_VALUES(ax_full(AX_S32, 0, NULL, 0), in[0]), results);
+  ax_while(AX_FN(below, 2, 1), AX_FN(count_and_sum, 2, 2), AX_VALUES(ax_full(AX_S32, AX_DIMS(), 0), in[0]), results);
   out[0] = results[1];
 }
 
@@ -112,7 +112,7 @@ static void step(const ax_value *in, ax_value *out, void *context) {
 static void in_a_scan(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value results[2];
-  ax_scan(AX_FN(step, 2, 2), 2, 5, false, AX_VALUES(ax_full(AX_S32, 0, NULL, 0), in[0]), results);
+  ax_scan(AX_FN(step, 2, 2), 2, 5, false, AX_VALUES(ax_full(AX_S32, AX_DIMS(), 0), in[0]), results);
   out[0] = results[1];
 }
 
@@ -128,7 +128,7 @@ static void after_much_else(const ax_value *in, ax_value *out, void *context) {
 
 static void over_one_of_two(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value mine = ax_eq(ax_axis_index("d,e"), ax_full(AX_S32, 0, NULL, 3));
+  ax_value mine = ax_eq(ax_axis_index("d,e"), ax_full(AX_S32, AX_DIMS(), 3));
   branch(in, out, mine, sum, nothing);
 }
 

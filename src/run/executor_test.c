@@ -76,8 +76,8 @@ static void small_body(const ax_value *in, ax_value *out, void *context) {
                                          AX_DIMS(ax_axis_size("a") * ax_typeof(x).dims[0]));
   ax_value mixed = ax_convert_element_type(ax_psum(ax_convert_element_type(x, AX_BF16), "a"), AX_F32);
   (void)context;
-  parts =
-      ax_mul(parts, ax_add(ax_convert_element_type(ax_iota(AX_S32, 1, ax_typeof(parts).dims, 0), AX_F32), ax_full_like(parts, 1)));
+  parts = ax_mul(parts, ax_add(ax_convert_element_type(ax_iota(AX_S32, AX_LIST(1, ax_typeof(parts).dims), 0), AX_F32),
+                               ax_full_like(parts, 1)));
   x = ax_add(ax_mul(ax_psum_scatter(parts, "a", 0, true), ax_full_like(x, 0.01)), ax_mul(x, ax_full_like(x, 0.3)));
   out[0] = ax_sub(ax_max(x, ax_pmin(ax_neg(in[0]), "b,a")), ax_mul(mixed, ax_full_like(x, 0.02)));
 }

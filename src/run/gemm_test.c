@@ -42,7 +42,7 @@ static void turned_products_on(const ax_value *in, ax_value *out, void *context)
 }
 static void products_at_once(void **state) {
   (void)state;
-  const ax_type type = ax_array_type(AX_F64, 2, (const int64_t[]){32, 2});
+  const ax_type type = ax_array_type(AX_F64, AX_DIMS(32, 2));
   ax_program *program = test_trace(turned_products_on, NULL, &type, 1, 1);
   for (uint64_t seed = 1; seed <= 20; seed++) test_random_run(program, seed, false, 1e-12);
   ax_program_release(program);
@@ -157,7 +157,7 @@ static void multiply_batch(const ax_value *in, ax_value *out, void *context) {
 
 static ax_type matrices(const product *p, int64_t rows, int64_t columns, bool turned) {
   const int64_t dims[] = {p->batch, turned ? columns : rows, turned ? rows : columns};
-  return p->batch > 0 ? ax_array_type(p->dtype, 3, dims) : ax_array_type(p->dtype, 2, dims + 1);
+  return p->batch > 0 ? ax_array_type(p->dtype, AX_LIST(3, dims)) : ax_array_type(p->dtype, AX_LIST(2, dims + 1));
 }
 
 static ax_tensor *multiplied(ax_program *program, ax_tensor *const *in, uint32_t workers) {

@@ -6,8 +6,8 @@
 #include "support/random.h"
 #include "support/run.h"
 
-static ax_value number(double value) { return ax_full(AX_F32, 0, NULL, value); }
-static ax_value integer(double value) { return ax_full(AX_S32, 0, NULL, value); }
+static ax_value number(double value) { return ax_full(AX_F32, AX_DIMS(), value); }
+static ax_value integer(double value) { return ax_full(AX_S32, AX_DIMS(), value); }
 
 static void check(ax_function function, void *context, const ax_type *types, uint32_t in_count, uint32_t out_count) {
   test_random random = {7};

@@ -115,7 +115,7 @@ static void nothing(const ax_value *in, ax_value *out, void *context) {
 
 static void all_but_the_last(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value last = ax_eq(ax_axis_index("d"), ax_full(AX_S32, 0, NULL, 3));
+  ax_value last = ax_eq(ax_axis_index("d"), ax_full(AX_S32, AX_DIMS(), 3));
   ax_if(last, AX_FN(nothing, 1, 1), AX_FN(sum, 1, 1), in, out);
 }
 

@@ -21,7 +21,7 @@ static void on_mesh(const ax_value *in, ax_value *out, void *context) {
 }
 
 static ax_array *put(ax_runtime *runtime, const ax_tensor *tensor) {
-  ax_type type = ax_array_type(tensor->dtype, tensor->rank, tensor->dims);
+  ax_type type = ax_array_type(tensor->dtype, AX_LIST(tensor->rank, tensor->dims));
   ax_array *array;
   TEST_OK(ax_device_put_data(runtime, NULL, "", &type, tensor->data, &array));
   return array;

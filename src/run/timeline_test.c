@@ -15,7 +15,7 @@ static void body(const ax_value *in, ax_value *out, void *context) {
 
 static ax_status run_once(ax_executable *executable, ax_runtime *runtime, const ax_mesh *mesh) {
   float data[4 * 64 * 64] = {0};
-  ax_type type = ax_array_type(AX_F32, 2, (int64_t[]){4 * 64, 64});
+  ax_type type = ax_array_type(AX_F32, AX_DIMS(4 * 64, 64));
   ax_array *in, *out;
   assert_int_equal(ax_device_put_data(runtime, mesh, "d", &type, data, &in), AX_OK);
   ax_status status = ax_run(executable, &in, &out);
@@ -27,7 +27,7 @@ static ax_status run_once(ax_executable *executable, ax_runtime *runtime, const 
 static void check(ax_policy policy) {
   const ax_runtime_options options = {.workers = 3, .policy = policy};
   const test_map map = {"d=4", {"d"}, {"d"}, body, false, NULL};
-  ax_type type = ax_array_type(AX_F32, 2, (int64_t[]){4 * 64, 64});
+  ax_type type = ax_array_type(AX_F32, AX_DIMS(4 * 64, 64));
   ax_program *program = test_trace_map(&map, &type);
   ax_runtime *runtime;
   ax_executable *timed, *plain;
@@ -83,7 +83,7 @@ static void nothing_sent(const ax_value *in, ax_value *out, void *context) {
 static void test_several_exchanges(void **state) {
   (void)state;
   const test_map map = {"d=4", {"d"}, {"d"}, nothing_sent, false, NULL};
-  ax_type type = ax_array_type(AX_F32, 2, (int64_t[]){4 * 64, 64});
+  ax_type type = ax_array_type(AX_F32, AX_DIMS(4 * 64, 64));
   ax_program *program = test_trace_map(&map, &type);
   ax_runtime *runtime;
   ax_executable *timed;

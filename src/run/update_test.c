@@ -7,8 +7,8 @@
 
 enum { ROWS = 6 };
 
-static ax_value number(double value) { return ax_full(AX_F32, 0, NULL, value); }
-static ax_value integer(double value) { return ax_full(AX_S32, 0, NULL, value); }
+static ax_value number(double value) { return ax_full(AX_F32, AX_DIMS(), value); }
+static ax_value integer(double value) { return ax_full(AX_S32, AX_DIMS(), value); }
 
 static void check(ax_function function, void *context, const ax_type *types, uint32_t in_count, uint32_t out_count) {
   test_random random = {11};
@@ -174,7 +174,7 @@ static void step_shared(const ax_value *in, ax_value *out, void *context) { /* i
   ax_value seen = ax_add(ax_matmul(in[2], in[1]), in[2]);
   out[0] = next(in[0]);
   out[1] = with_row(
-      in[1], ax_psum(halved(ax_reshape(ax_slice(seen, AX_DIMS(0, 0), AX_DIMS(1, 4), NULL), 2, (int64_t[]){1, 4})), "d"),
+      in[1], ax_psum(halved(ax_reshape(ax_slice(seen, AX_DIMS(0, 0), AX_DIMS(1, 4), NULL), AX_DIMS(1, 4))), "d"),
       in[0]);
   out[2] = ax_tanh(ax_add(seen, ax_pvary(row_of(out[1], in[0]), "d")));
 }
@@ -191,7 +191,7 @@ static void shared_carry(const ax_value *in, ax_value *out, void *context) {
 static void sum_updated(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   ax_value sum = ax_psum(in[1], "d");
-  ax_value x = with_row(sum, ax_full(AX_F32, 2, (int64_t[]){1, 4}, 7), integer(1));
+  ax_value x = with_row(sum, ax_full(AX_F32, AX_DIMS(1, 4), 7), integer(1));
   out[0] = with_row(x, row_of(in[0], integer(2)), integer(3));
   out[1] = ax_add(in[1], ax_pvary(out[0], "d"));
 }

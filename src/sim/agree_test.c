@@ -131,7 +131,7 @@ static ax_simulation simulate(made *m, ax_simulate_options options) {
   ax_program *program;
   ax_lowered *lowered;
   ax_cluster *cluster;
-  const ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){302400 * ax_mesh_devices(&m->mesh)});
+  const ax_type type = ax_array_type(AX_F32, AX_DIMS(302400 * ax_mesh_devices(&m->mesh)));
   TEST_OK(ax_trace(AX_CLOSURE(whole, 1, 1, m), &type, &program));
   TEST_OK(ax_program_lower(program, NULL, &lowered));
   TEST_OK(ax_cluster_parse(m->machine, NULL, &cluster));

@@ -25,7 +25,7 @@ static AX_BODY(on_device) {
     case ALL_TO_ALL: out[0] = ax_all_to_all(in[0], c->axes, 0, 0, true); break;
     case BROADCAST: out[0] = ax_pbroadcast(in[0], c->axes, 0); break;
     case RAGGED: { /* of slices without rows, which are known at run time */
-      const ax_value none = ax_full(AX_S32, 1, (int64_t[]){ax_axis_size(c->axes)}, 0);
+      const ax_value none = ax_full(AX_S32, AX_DIMS(ax_axis_size(c->axes)), 0);
       out[0] = ax_ragged_all_to_all(in[0], in[0], none, none, none, none, c->axes);
       break;
     }
@@ -51,7 +51,7 @@ static ax_simulated_op simulate(kind kind, const char *mesh, const char *axes, i
   ax_lowered *lowered;
   ax_cluster *cluster;
   TEST_OK(ax_mesh_parse(mesh, &c.mesh));
-  const ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){elems * ax_mesh_devices(&c.mesh)});
+  const ax_type type = ax_array_type(AX_F32, AX_DIMS(elems * ax_mesh_devices(&c.mesh)));
   TEST_OK(ax_trace(AX_CLOSURE(whole, 1, 1, &c), &type, &program));
   TEST_OK(ax_program_lower(program, NULL, &lowered));
   TEST_OK(ax_cluster_parse(machine, "test", &cluster));
@@ -223,7 +223,7 @@ static AX_BODY(many_sums) {
   const many *m = context;
   ax_value sum = in[0];
   for (uint32_t i = 0; i < m->count; i++) {
-    const ax_value part = m->at_once ? ax_mul(in[0], ax_full(AX_F32, 0, NULL, (double)i + 2)) : sum;
+    const ax_value part = m->at_once ? ax_mul(in[0], ax_full(AX_F32, AX_DIMS(), (double)i + 2)) : sum;
     sum = m->at_once ? ax_add(sum, ax_psum(part, "x")) : ax_sin(ax_psum(part, "x"));
   }
   out[0] = sum;
@@ -241,7 +241,7 @@ static double events_each(uint32_t count, int64_t devices, bool at_once) {
   ax_cluster *cluster;
   ax_simulation s;
   TEST_OK(ax_mesh_parse(mesh_of(devices), &m.mesh));
-  const ax_type type = ax_array_type(AX_F32, 1, (int64_t[]){devices});
+  const ax_type type = ax_array_type(AX_F32, AX_DIMS(devices));
   TEST_OK(ax_trace(AX_CLOSURE(many_on_mesh, 1, 1, &m), &type, &program));
   TEST_OK(ax_program_lower(program, NULL, &lowered));
   TEST_OK(ax_cluster_parse(loop, NULL, &cluster));

@@ -46,7 +46,7 @@ static AX_BODY(pipelined) {
 
 static AX_BODY(sum) {
   const ax_core_mesh core = {.core = "tensorcore"};
-  ax_mpmd_map(1, &core, &AX_CLOSURE(pipelined, 3, 0, context), NULL, 2, in, AX_TYPES(AX_TYPE(AX_F32, blocks * block)), out);
+  ax_mpmd_map(AX_LIST(1, &core), &AX_CLOSURE(pipelined, 3, 0, context), NULL, AX_LIST(2, in), AX_TYPES(AX_TYPE(AX_F32, blocks * block)), out);
 }
 
 static ax_simulated_kernel pipeline_on(int64_t stages, const char *machine, ax_simulation *s) {
@@ -177,13 +177,13 @@ static void test_reports(void **state) {
   ax_simulation_release(&s);
 }
 
-static AX_BODY(waits) { ax_semaphore_wait(in[1], ax_full(AX_S32, 0, NULL, 1)); }
+static AX_BODY(waits) { ax_semaphore_wait(in[1], ax_full(AX_S32, AX_DIMS(), 1)); }
 
 static AX_BODY(stuck) {
   const ax_core_mesh core = {.core = "tensorcore"};
-  const ax_scratch scratch[] = {{.type = ax_semaphore_type(0, NULL)}};
+  const ax_scratch scratch[] = {{.type = ax_semaphore_type(AX_DIMS())}};
   const ax_kernel_options options = {.scratch = {AX_LIST(1, scratch)}, .name = "stuck"};
-  ax_mpmd_map(1, &core, &AX_FN(waits, 2, 0), &options, 0, NULL, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(AX_LIST(1, &core), &AX_FN(waits, 2, 0), &options, AX_VALUES(), AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 static void test_deadlock(void **state) {

@@ -44,22 +44,33 @@ const ax_value *ax_leaves(const ax_treedef *def, const ax_value *leaves, const c
 
 /* --- All of them --- */
 
-void ax_tree_map(ax_value (*f)(ax_value), uint32_t count, const ax_value *x, ax_value *out) {
-  for (uint32_t i = 0; i < count; i++) out[i] = f(x[i]);
+/* Whether there is room for as many results as there are leaves. Otherwise the trace has failed, and all entries that `out` has are
+   poison. */
+static bool out_fits(const char *who, uint32_t count, uint32_t out_count, ax_value *out) {
+  if (ax_list_fits(who, "there are", "value", out_count, count)) return true;
+  ax_poison_list(out_count, count, out);
+  return false;
 }
 
-void ax_tree_zip(ax_value (*f)(ax_value, ax_value), uint32_t count, const ax_value *a, const ax_value *b, ax_value *out) {
-  for (uint32_t i = 0; i < count; i++) out[i] = f(a[i], b[i]);
+void (ax_tree_map)(ax_value (*f)(ax_value), uint32_t count, const ax_value *x, uint32_t out_count, ax_value *out) {
+  for (uint32_t i = 0; out_fits("tree_map", count, out_count, out) && i < count; i++) out[i] = f(x[i]);
 }
 
-ax_value ax_tree_reduce(ax_value (*f)(ax_value, ax_value), uint32_t count, const ax_value *x) {
+void (ax_tree_zip)(ax_value (*f)(ax_value, ax_value), uint32_t count, const ax_value *a, uint32_t b_count, const ax_value *b,
+                   uint32_t out_count, ax_value *out) {
+  bool fits = out_fits("tree_zip", count, out_count, out) && ax_list_fits("tree_zip", "a has", "value", b_count, count);
+  for (uint32_t i = 0; fits && i < count; i++) out[i] = f(a[i], b[i]);
+}
+
+ax_value (ax_tree_reduce)(ax_value (*f)(ax_value, ax_value), uint32_t count, const ax_value *x) {
   if (count == 0) return ax_reject_as("tree_reduce", "there is no leaf");
   ax_value all = x[0];
   for (uint32_t i = 1; i < count; i++) all = f(all, x[i]);
   return all;
 }
 
-void ax_tree_scale(ax_value factor, uint32_t count, const ax_value *x, ax_value *out) {
+void (ax_tree_scale)(ax_value factor, uint32_t count, const ax_value *x, uint32_t out_count, ax_value *out) {
+  if (!out_fits("tree_scale", count, out_count, out)) return;
   ax_value by_dtype[AX_DTYPE_COUNT] = {0}; /* the factor in each leaf's dtype, made once */
   for (uint32_t i = 0; i < count; i++) {
     ax_dtype dtype = ax_typeof(x[i]).dtype;
@@ -103,7 +114,7 @@ ax_value ax_sum_of_parts(ax_value x, ax_axis_set set) {
 ax_value ax_sum_of_squares(ax_value x) {
   ax_dtype dtype = ax_typeof(x).dtype;
   if (dtype == AX_BF16 || dtype == AX_F16) x = ax_convert_element_type(x, AX_F32);
-  return ax_reduce_sum(ax_mul(x, x), 0, NULL, false);
+  return ax_reduce_sum(ax_mul(x, x), AX_ALL_DIMS, false);
 }
 
 /* The sum over leaves that differ along the same axes. */
@@ -142,7 +153,7 @@ ax_value ax_norm_of_parts(const char *who, uint32_t count, const ax_value *leave
   return groups != NULL ? ax_sqrt(sum_all(dtype, count, leaves, axes, groups)) : ax_poison;
 }
 
-ax_value ax_global_norm(uint32_t count, const ax_value *leaves) {
+ax_value (ax_global_norm)(uint32_t count, const ax_value *leaves) {
   if (!ax_check_operands("global_norm", leaves, count)) return ax_poison;
   ax_axis_set *axes = ax_trace_alloc(((size_t)count + 1) * sizeof axes[0]);
   for (uint32_t i = 0; i < count && axes != NULL; i++) axes[i] = ax_parts_axes(leaves[i], NULL);
@@ -151,7 +162,7 @@ ax_value ax_global_norm(uint32_t count, const ax_value *leaves) {
 
 /* --- All in one --- */
 
-ax_value ax_tree_ravel(uint32_t count, const ax_value *leaves) {
+ax_value (ax_tree_ravel)(uint32_t count, const ax_value *leaves) {
   ax_value *flat = ax_trace_alloc(count * sizeof flat[0]);
   if (flat == NULL || !ax_check_operands("tree_ravel", leaves, count)) return ax_poison;
   if (count == 0) return ax_reject_as("tree_ravel", "there is no leaf");
@@ -162,10 +173,11 @@ ax_value ax_tree_ravel(uint32_t count, const ax_value *leaves) {
                           ax_type_string(&type, NULL), ax_type_string(&first, NULL));
     flat[i] = ax_reshape(leaves[i], AX_DIMS(-1));
   }
-  return ax_concatenate(count, flat, 0);
+  return ax_concatenate(AX_LIST(count, flat), 0);
 }
 
-void ax_tree_unravel(ax_value flat, uint32_t count, const ax_value *like, ax_value *out) {
+void (ax_tree_unravel)(ax_value flat, uint32_t count, const ax_value *like, uint32_t out_count, ax_value *out) {
+  if (!out_fits("tree_unravel", count, out_count, out)) return;
   int64_t start = 0;
   const ax_type *types = ax_types_of("tree_unravel", like, count), all = ax_typeof(flat);
   for (uint32_t i = 0; i < count; i++) out[i] = ax_poison;
@@ -174,7 +186,7 @@ void ax_tree_unravel(ax_value flat, uint32_t count, const ax_value *like, ax_val
     if (all.rank != 1 || limit > all.dims[0])
       (void)ax_reject_as("tree_unravel", "leaf %u, %s, would end at element %lld of %s", i, ax_type_string(&types[i], NULL),
                          (long long)limit, ax_type_string(&all, NULL));
-    else out[i] = ax_reshape(ax_slice_in_dim(flat, start, limit, 1, 0), types[i].rank, types[i].dims);
+    else out[i] = ax_reshape(ax_slice_in_dim(flat, start, limit, 1, 0), AX_LIST(types[i].rank, types[i].dims));
     start = limit;
   }
 }

@@ -51,11 +51,11 @@ static ax_value twice(ax_value x) { return ax_add(x, x); }
 
 static void mapped(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_tree_map(twice, 4, in, out);
-  ax_tree_zip(ax_add, 4, out, in, out);
-  ax_tree_scale(ax_real(0.5), 4, out, out);
-  out[4] = ax_tree_reduce(ax_add, 4, out);
-  out[5] = ax_global_norm(4, in);
+  ax_tree_map(twice, AX_LIST(4, in), out);
+  ax_tree_zip(ax_add, AX_LIST(4, out), in, out);
+  ax_tree_scale(ax_real(0.5), AX_LIST(4, out), out);
+  out[4] = ax_tree_reduce(ax_add, AX_LIST(4, out));
+  out[5] = ax_global_norm(AX_LIST(4, in));
 }
 
 static void functions(void **state) {
@@ -73,7 +73,7 @@ static void functions(void **state) {
 /* The norm of parts is that of the whole; what is the same everywhere counts once. */
 static void norm_body(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_global_norm(4, in);
+  out[0] = ax_global_norm(AX_LIST(4, in));
 }
 
 static void norm_on_mesh(const ax_value *in, ax_value *out, void *context) {
@@ -100,15 +100,15 @@ static void no_such_leaf(const ax_value *in, ax_value *out, void *context) { out
 static void no_such_node(const ax_value *in, ax_value *out, void *context) { out[0] = *ax_leaves(def, in, context); }
 static void norm_of_none(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_global_norm(0, in);
+  out[0] = ax_global_norm(AX_LIST(0, in));
 }
 static void norm_of_integers(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_global_norm(2, (ax_value[]){in[0], ax_convert_element_type(in[0], AX_S32)});
+  out[0] = ax_global_norm(AX_VALUES(in[0], ax_convert_element_type(in[0], AX_S32)));
 }
 static void reduce_none(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  out[0] = ax_tree_reduce(ax_add, 0, in);
+  out[0] = ax_tree_reduce(ax_add, AX_LIST(0, in));
 }
 static void wrong_counts(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -155,10 +155,10 @@ static void still_varies(const ax_value *in, ax_value *out, void *context) {
 
 static void there_and_back(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_value flat = ax_tree_ravel(3, in);
+  ax_value flat = ax_tree_ravel(AX_LIST(3, in));
   out[0] = ax_reduce_sum(ax_mul(flat, ax_iota(AX_F32, AX_DIMS(11), 0)), AX_ALL_DIMS, false);
   ax_value padded = ax_concatenate(AX_VALUES(flat, ax_full(AX_F32, AX_DIMS(5), 7)), 0);
-  ax_tree_unravel(padded, 3, in, out + 1);
+  ax_tree_unravel(padded, AX_LIST(3, in), out + 1);
 }
 
 static void raveled(void **state) {
@@ -181,7 +181,7 @@ static void raveled(void **state) {
   for (int k = 0; k < 4; k++) ax_host_array_release(&out[k]);
 }
 
-static void ravel_none(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = ax_tree_ravel(0, in); }
+static void ravel_none(const ax_value *in, ax_value *out, void *context) { (void)context, out[0] = ax_tree_ravel(AX_LIST(0, in)); }
 static void ravel_mixed(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_tree_ravel(AX_VALUES(in[0], ax_iota(AX_S32, AX_DIMS(2), 0)));

@@ -69,11 +69,11 @@ ax_status ax_optimizer_state(const ax_optimizer *o, const ax_treedef *params, ax
   *out = NULL;
   ax_status status = check(o, params);
   if (status != AX_OK) return ax_error_context(status, "optimizer_state: ");
-  const ax_type count_type = ax_array_type(AX_S32, 0, NULL);
+  const ax_type count_type = ax_array_type(AX_S32, AX_DIMS());
   ax_treedef *count, *own = (ax_treedef *)params; /* joining does not change it */
-  AX_TRY(ax_treedef_create(1, (const char *const[]){"count"}, &count_type, NULL, &count));
+  AX_TRY(ax_treedef_create(AX_LIST(1, (const char *const[]){"count"}), &count_type, NULL, &count));
   const char *prefixes = moments_of(o) == 2 ? "; mu; nu" : moments_of(o) == 1 ? "; trace" : "";
-  status = ax_treedef_join(prefixes, 1 + moments_of(o), (ax_treedef *const[]){count, own, own}, out);
+  status = ax_treedef_join(prefixes, AX_LIST(1 + moments_of(o), ((ax_treedef *const[]){count, own, own})), out);
   ax_treedef_release(count);
   return status;
 }
@@ -100,7 +100,7 @@ static ax_value in_dtype(ax_value scalar, ax_dtype dtype, ax_value *place) {
 /* The negative learning rate in a leaf's dtype. */
 static ax_value rate(step *s, ax_dtype dtype) {
   const ax_schedule *schedule = &s->o->learning_rate;
-  if (s->rates[dtype].trace == 0 && ax_schedule_is_constant(schedule)) s->rates[dtype] = ax_full(dtype, 0, NULL, -schedule->from);
+  if (s->rates[dtype].trace == 0 && ax_schedule_is_constant(schedule)) s->rates[dtype] = ax_full(dtype, AX_DIMS(), -schedule->from);
   return in_dtype(s->learning_rate, dtype, &s->rates[dtype]);
 }
 
@@ -109,8 +109,8 @@ static ax_value correction(step *s, int which, ax_dtype dtype) {
   ax_value *place = &s->corrections[which][dtype];
   if (place->trace != 0) return *place;
   ax_dtype wide = dtype == AX_F64 ? AX_F64 : AX_F32;
-  ax_value b = ax_full(wide, 0, NULL, which == 0 ? s->o->b1 : s->o->b2);
-  ax_value left = ax_sub(ax_full(wide, 0, NULL, 1), ax_pow(b, ax_convert_element_type(s->next_count, wide)));
+  ax_value b = ax_full(wide, AX_DIMS(), which == 0 ? s->o->b1 : s->o->b2);
+  ax_value left = ax_sub(ax_full(wide, AX_DIMS(), 1), ax_pow(b, ax_convert_element_type(s->next_count, wide)));
   return in_dtype(left, dtype, place);
 }
 

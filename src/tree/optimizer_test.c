@@ -47,9 +47,9 @@ static ax_schedule schedule_of(const char *name, ax_schedule parts[3]) {
   if (strcmp(name, "exponential") == 0) return ax_exponential_decay_schedule(0.8, 7, 0.6, 0, false, NAN);
   if (strcmp(name, "exponential_staircase") == 0) return ax_exponential_decay_schedule(0.8, 7, 0.6, 3, true, 0.2);
   if (strcmp(name, "warmup_cosine") == 0) return ax_warmup_cosine_decay_schedule(0.01, 0.6, 8, 33, 0.02);
-  if (strcmp(name, "piecewise") == 0) return ax_piecewise_constant_schedule(0.5, 3, jumps, scales);
+  if (strcmp(name, "piecewise") == 0) return ax_piecewise_constant_schedule(0.5, AX_LIST(3, jumps), scales);
   assert_string_equal(name, "join");
-  return ax_join_schedules(2, parts, joints);
+  return ax_join_schedules(parts, AX_LIST(2, joints));
 }
 
 static void value_at(const ax_value *in, ax_value *out, void *schedule) { out[0] = ax_schedule_at(schedule, in[0]); }
@@ -84,7 +84,7 @@ static void schedules_are_finite(void **state) {
   const ax_schedule parts[] = {ax_constant_schedule(1), ax_exponential_decay_schedule(1e-3, 10, 0.1, 0, true, NAN)};
   ax_schedule all[] = {ax_warmup_cosine_decay_schedule(0, 1e-3, 1000, 1010, 1e-5),
                        ax_exponential_decay_schedule(1e-3, 1, 0.5, 1000, false, NAN),
-                       ax_join_schedules(1, parts, (const int64_t[]){100000})};
+                       ax_join_schedules(parts, AX_DIMS(100000))};
   const ax_compile_options options = {.check_numerics = AX_CHECK_NAN | AX_CHECK_INF};
   const ax_type type = TEST_SCALAR(AX_S32);
   ax_runtime *runtime;
@@ -134,9 +134,9 @@ static void refused_schedules(void **state) {
       {ax_linear_schedule(NAN, 1, 10, 0), "polynomial_schedule: from is nan"},
       {ax_linear_schedule(0, 1, INT64_MAX, 0), "polynomial_schedule: steps is 9223372036854775807, beyond what is counted"},
       {ax_exponential_decay_schedule(1, 5, 0.5, 0, false, INFINITY), "exponential_decay_schedule: to is inf; NAN is for none"},
-      {ax_piecewise_constant_schedule(1, 1, jumps, negative), "piecewise_constant_schedule: scale 0 is -1, below 0"},
-      {ax_piecewise_constant_schedule(1, 1, jumps, NULL), "there are no boundaries, or no scales"},
-      {ax_join_schedules(1, NULL, jumps), "join_schedules: there are no parts"},
+      {ax_piecewise_constant_schedule(1, AX_LIST(1, jumps), negative), "piecewise_constant_schedule: scale 0 is -1, below 0"},
+      {ax_piecewise_constant_schedule(1, AX_LIST(1, jumps), NULL), "there are no boundaries, or no scales"},
+      {ax_join_schedules(NULL, AX_LIST(1, jumps)), "join_schedules: there are no parts"},
       {{.function = as_it_is}, "schedule_at: the schedule gives s32[], not f32[]"},
   };
   ax_type type = TEST_SCALAR(AX_S32);
@@ -243,7 +243,7 @@ static void compare(const ax_tree *params, const char *name, const char *dtype, 
     ax_host_array ours;
     const char *theirs = row(vector(name, dtype, "out", leaves[l]), step);
     TEST_OK(ax_tree_to_host(params, &ours, "%s", leaves[l]));
-    ax_type type = ax_array_type(ours.dtype, ours.rank, ours.dims);
+    ax_type type = ax_array_type(ours.dtype, AX_LIST(ours.rank, ours.dims));
     for (int64_t i = 0; i < ax_type_elems(&type); i++) {
       double a = ax_number_load(ours.dtype, ours.data, i).f, b = ax_number_load(ours.dtype, theirs, i).f;
       if (!(fabs(a - b) <= (unit == 0x1p-7 ? 4 : 8) * unit * fmax(fabs(b), 1)))

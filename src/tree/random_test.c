@@ -31,7 +31,7 @@ static void bits(void **state) {
 /* Numbers that lie close to 0 are the difference of larger ones: the unit is that of the array's own size. In f64 JAX's inverse of
    erf is off by up to 17 units. */
 static void compare(const char *rule, ax_dtype dtype, uint32_t leaf, const ax_host_array *want) {
-  ax_type type = ax_array_type(dtype, want->rank, want->dims);
+  ax_type type = ax_array_type(dtype, AX_LIST(want->rank, want->dims));
   int64_t elems = ax_type_elems(&type);
   double data[128], size = 0, epsilon = dtype == AX_F64 ? 0x1p-52 : dtype == AX_F32 ? 0x1p-23 : dtype == AX_F16 ? 0x1p-10 : 0x1p-7;
   assert_true(elems <= 128);

@@ -12,8 +12,8 @@
 
 static const double pi = 3.14159265358979323846;
 
-static ax_value real32(double x) { return ax_full(AX_F32, 0, NULL, x); }
-static ax_value count32(int64_t n) { return ax_full_i64(AX_S32, 0, NULL, n); }
+static ax_value real32(double x) { return ax_full(AX_F32, AX_DIMS(), x); }
+static ax_value count32(int64_t n) { return ax_full_i64(AX_S32, AX_DIMS(), n); }
 static ax_value as_real(ax_value count) { return ax_convert_element_type(count, AX_F32); }
 
 /* Steps that fit the count. False: the trace has failed. */
@@ -71,12 +71,12 @@ ax_schedule ax_linear_schedule(double from, double to, int64_t steps, int64_t be
 
 /* cos of an angle from 0 to pi, f32[], as 1 - 2 sin^2 of its half, by the series of the sine in f64: 2^-40 at most is left out. */
 static ax_value cosine_of(ax_value angle) {
-  ax_value half = ax_mul(ax_convert_element_type(angle, AX_F64), ax_full(AX_F64, 0, NULL, 0.5)), square = ax_mul(half, half);
-  ax_value sum = ax_full(AX_F64, 0, NULL, 1), one = sum;
+  ax_value half = ax_mul(ax_convert_element_type(angle, AX_F64), ax_full(AX_F64, AX_DIMS(), 0.5)), square = ax_mul(half, half);
+  ax_value sum = ax_full(AX_F64, AX_DIMS(), 1), one = sum;
   for (int k = 8; k >= 1; k--) /* 1 - x^2 / 2k(2k+1) * (the rest) */
-    sum = ax_sub(one, ax_mul(ax_mul(square, ax_full(AX_F64, 0, NULL, 1.0 / (2 * k * (2 * k + 1)))), sum));
+    sum = ax_sub(one, ax_mul(ax_mul(square, ax_full(AX_F64, AX_DIMS(), 1.0 / (2 * k * (2 * k + 1)))), sum));
   ax_value sine = ax_mul(half, sum);
-  return ax_convert_element_type(ax_sub(one, ax_mul(ax_full(AX_F64, 0, NULL, 2), ax_mul(sine, sine))), AX_F32);
+  return ax_convert_element_type(ax_sub(one, ax_mul(ax_full(AX_F64, AX_DIMS(), 2), ax_mul(sine, sine))), AX_F32);
 }
 
 /* `to` is alpha, the share of `from` that is left in the end. */
@@ -122,6 +122,19 @@ ax_schedule ax_exponential_decay_schedule(double from, int64_t steps, double rat
 
 /* --- Of several parts --- */
 
+/* The schedules of lists that do not go together, which are errors where they are used. `steps` is the count of parts, or of
+   scales. */
+static ax_value parts_at(const ax_schedule *s, ax_value count) {
+  (void)count;
+  (void)ax_list_fits("join_schedules", "the boundaries take", "part", (uint32_t)s->steps, s->count + 1);
+  return ax_poison;
+}
+static ax_value scales_at(const ax_schedule *s, ax_value count) {
+  (void)count;
+  (void)ax_list_fits("piecewise_constant_schedule", "the boundaries take", "scale", (uint32_t)s->steps, s->count);
+  return ax_poison;
+}
+
 static ax_value join_at(const ax_schedule *s, ax_value count) {
   if (s->parts == NULL || (s->count > 0 && s->boundaries == NULL))
     return ax_reject_as("join_schedules", "there are no parts, or no boundaries");
@@ -134,7 +147,9 @@ static ax_value join_at(const ax_schedule *s, ax_value count) {
   return value;
 }
 
-ax_schedule ax_join_schedules(uint32_t count, const ax_schedule *parts, const int64_t *boundaries) {
+ax_schedule (ax_join_schedules)(uint32_t part_count, const ax_schedule *parts, uint32_t count, const int64_t *boundaries) {
+  if (ax_list_entries(part_count, count + 1) != count + 1)
+    return (ax_schedule){.function = parts_at, .count = count, .steps = part_count};
   return (ax_schedule){.function = join_at, .count = count, .parts = parts, .boundaries = boundaries};
 }
 
@@ -146,7 +161,7 @@ static ax_value warmup_cosine_at(const ax_schedule *s, ax_value count) {
                         (long long)s->steps, (long long)s->begin);
   const ax_schedule parts[] = {ax_linear_schedule(s->from, peak, s->begin, 0),
                                ax_cosine_decay_schedule(peak, s->steps - s->begin, peak == 0 ? 0 : s->to / peak, 1)};
-  ax_schedule both = ax_join_schedules(1, parts, &s->begin);
+  ax_schedule both = ax_join_schedules(parts, AX_LIST(1, &s->begin));
   return join_at(&both, count);
 }
 
@@ -169,7 +184,10 @@ static ax_value piecewise_at(const ax_schedule *s, ax_value count) {
   return value;
 }
 
-ax_schedule ax_piecewise_constant_schedule(double from, uint32_t count, const int64_t *boundaries, const double *scales) {
+ax_schedule (ax_piecewise_constant_schedule)(double from, uint32_t count, const int64_t *boundaries, uint32_t scale_count,
+                                             const double *scales) {
+  if (ax_list_entries(scale_count, count) != count)
+    return (ax_schedule){.function = scales_at, .count = count, .steps = scale_count};
   return (ax_schedule){.function = piecewise_at, .from = from, .count = count, .boundaries = boundaries, .scales = scales};
 }
 

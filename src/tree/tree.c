@@ -176,7 +176,7 @@ ax_status ax_tree_put_host(ax_tree *tree, const ax_host_array *host, const char 
   AX_TRY(ax_require(host, "host array"));
   status = ax_view_check(host);
   if (status != AX_OK) return ax_error_context(status, "tree_put_host: %s: ", tree->def->names[leaf]);
-  ax_type type = ax_array_type(host->dtype, host->rank, host->dims);
+  ax_type type = ax_array_type(host->dtype, AX_LIST(host->rank, host->dims));
   if (!ax_type_equal(&type, &tree->def->types[leaf])) return differs("tree_put_host", tree, leaf, &type);
   return put(tree, "tree_put_host", leaf, host->data);
 }

@@ -26,7 +26,7 @@ static ax_status make_array(const ax_tree *tree, const csv_source *source, uint3
   const ax_type *wanted = &tree->def->types[leaf];
   ax_host_array part;
   AX_TRY(ax_csv_take_part(source->path, &source->table, text, wanted->dtype, &part));
-  const ax_type type = ax_array_type(part.dtype, part.rank, part.dims);
+  const ax_type type = ax_array_type(part.dtype, AX_LIST(part.rank, part.dims));
   ax_status status = ax_type_equal(&type, wanted)
                          ? ax_array_of_data(tree->runtime, tree->layouts[leaf], part.data, out)
                          : ax_error(AX_INVALID_ARGUMENT, "the leaf is %s, but \"%s\" of %s is %s", ax_type_string(wanted, NULL),

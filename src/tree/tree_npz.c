@@ -35,7 +35,7 @@ static ax_status match(const ax_tree *tree, const ax_npz *npz, const char *path,
     const char *name = ax_npz_name(npz, m);
     const ax_host_array *array = ax_npz_array(npz, m);
     uint32_t leaf = ax_treedef_leaf(def, name, strlen(name));
-    ax_type type = ax_array_type(array->dtype, array->rank, array->dims);
+    ax_type type = ax_array_type(array->dtype, AX_LIST(array->rank, array->dims));
     if (leaf == AX_NONE) {
       if (complain(&c)) ax_text_add(&c.text, "\n  \"%.200s\" is no leaf", name);
       continue;
@@ -75,7 +75,7 @@ ax_status ax_tree_write_npz(const ax_tree *tree, const char *path) {
   ax_host_array *hosts = ax_calloc(count + 1, sizeof hosts[0]);
   ax_status status = hosts == NULL ? ax_out_of_memory(count * sizeof hosts[0]) : AX_OK;
   for (uint32_t i = 0; i < count && status == AX_OK; i++) status = ax_tree_leaf_to_host(tree, "tree_write_npz", i, &hosts[i]);
-  if (status == AX_OK) status = ax_npz_write(path, count, tree->def->names, hosts);
+  if (status == AX_OK) status = ax_npz_write(path, AX_LIST(count, tree->def->names), hosts);
   for (uint32_t i = 0; i < count && hosts != NULL; i++) ax_host_array_release(&hosts[i]);
   ax_free(hosts);
   return status;

@@ -218,9 +218,11 @@ static ax_status add_all(ax_treedef *def, uint32_t count, const char *const *nam
   return AX_OK;
 }
 
-ax_status ax_treedef_create(uint32_t count, const char *const *names, const ax_type *types, const char *const *specs,
-                            ax_treedef **out) {
+ax_status (ax_treedef_create)(uint32_t count, const char *const *names, uint32_t type_count, const ax_type *types,
+                              uint32_t spec_count, const char *const *specs, ax_treedef **out) {
   *out = NULL;
+  AX_TRY(ax_list_check("treedef_create", "the names take", "type", type_count, count));
+  if (specs != NULL) AX_TRY(ax_list_check("treedef_create", "the names take", "spec", spec_count, count));
   AX_TRY(ax_treedef_begin(out));
   ax_status status = ax_treedef_finish(*out, add_all(*out, count, names, types, specs), out);
   return status == AX_INVALID_ARGUMENT ? ax_error_context(status, "treedef_create: ") : status;
@@ -258,9 +260,10 @@ static ax_status add_parts(ax_treedef *def, const char *prefixes, uint32_t count
   return AX_OK;
 }
 
-ax_status ax_treedef_join(const char *prefixes, uint32_t count, ax_treedef *const *parts, ax_treedef **out) {
+ax_status (ax_treedef_join)(const char *prefixes, uint32_t count, ax_treedef *const *parts, ax_treedef **out) {
   *out = NULL;
   AX_TRY(ax_require(prefixes, "list of prefixes"));
+  count = ax_list_entries(count, pieces_of(prefixes));
   if (count > 0) AX_TRY(ax_require(parts, "list of treedefs"));
   AX_TRY(ax_treedef_begin(out));
   ax_status status = ax_treedef_finish(*out, add_parts(*out, prefixes, count, parts), out);

@@ -124,17 +124,17 @@ static void create(void **state) {
   (void)state;
   ax_treedef *def;
   const ax_type types[] = {TEST_TYPE(AX_F32, 3), TEST_SCALAR(AX_S32), {0}};
-  TEST_OK(ax_treedef_create(2, (const char *const[]){"a/b", "c"}, types, NULL, &def));
+  TEST_OK(ax_treedef_create(AX_LIST(2, ((const char *const[]){"a/b", "c"})), types, NULL, &def));
   assert_leaf(def, 0, "a/b", types[0], "");
   assert_leaf(def, 1, "c", types[1], "");
   ax_treedef_release(def);
-  TEST_FAILS(ax_treedef_create(2, (const char *const[]){"a", NULL}, types, NULL, &def), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_treedef_create(AX_LIST(2, ((const char *const[]){"a", NULL})), types, NULL, &def), AX_INVALID_ARGUMENT,
              "treedef_create: leaf 1 has no name");
-  TEST_FAILS(ax_treedef_create(3, (const char *const[]){"a", "b", "c"}, types, NULL, &def), AX_INVALID_ARGUMENT,
+  TEST_FAILS(ax_treedef_create(AX_LIST(3, ((const char *const[]){"a", "b", "c"})), types, NULL, &def), AX_INVALID_ARGUMENT,
              "treedef_create: c: not a type");
-  TEST_FAILS(ax_treedef_create(1, (const char *const[]){"a"}, types, (const char *const[]){"x,y"}, &def), AX_INVALID_ARGUMENT,
-             "treedef_create: a: spec \"x,y\" has 2 entries");
-  TEST_FAILS(ax_treedef_create(1, NULL, types, NULL, &def), AX_INVALID_ARGUMENT, "there is no list of names");
+  TEST_FAILS(ax_treedef_create(AX_LIST(1, (const char *const[]){"a"}), types, (const char *const[]){"x,y"}, &def),
+             AX_INVALID_ARGUMENT, "treedef_create: a: spec \"x,y\" has 2 entries");
+  TEST_FAILS(ax_treedef_create(AX_LIST(1, NULL), types, NULL, &def), AX_INVALID_ARGUMENT, "there is no list of names");
   assert_null(def);
 }
 

@@ -201,8 +201,8 @@ static ax_status text_error(ax_text *text) {
 
 static ax_status check_received(const ax_crowd *crowd, const ax_eval_args *args, const link *l, const message *m,
                                 const ax_tensor *out) {
-  const ax_type wanted = ax_array_type(out->dtype, out->rank, out->dims),
-                is = ax_array_type(m->tensor->dtype, m->tensor->rank, m->tensor->dims);
+  const ax_type wanted = ax_array_type(out->dtype, AX_LIST(out->rank, out->dims)),
+                is = ax_array_type(m->tensor->dtype, AX_LIST(m->tensor->rank, m->tensor->dims));
   ax_text text = {0};
   if (ax_type_equal(&wanted, &is)) return AX_OK;
   ax_evaluator_text(&text, args->driver);

@@ -63,7 +63,7 @@ static void different(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_integer_pow(in[0], 2);
   out[1] = ax_integer_pow(in[0], 3);
-  out[2] = ax_mul(ax_full(AX_F64, 0, NULL, 0.0), ax_full(AX_F64, 0, NULL, -0.0));
+  out[2] = ax_mul(ax_full(AX_F64, AX_DIMS(), 0.0), ax_full(AX_F64, AX_DIMS(), -0.0));
   out[3] = ax_psum(in[0], "data");
   out[4] = ax_psum(in[0], "model");
   out[5] = ax_psum(in[0], "data");
@@ -271,7 +271,7 @@ static void nested_programs(void **state) {
   } params = {{1, &body}};
   ax_builder_begin(&builder, NULL);
   x = ax_builder_input(&builder, &type);
-  ax_value operands[] = {ax_full(AX_S32, 0, NULL, 0), x};
+  ax_value operands[] = {ax_full(AX_S32, AX_DIMS(), 0), x};
   for (int i = 0; i < 2; i++) {
     ax_emit(ax_prim_find("cond", 4), &params, operands, 2, &out, 1);
     operands[1] = out;

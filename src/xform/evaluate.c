@@ -45,7 +45,7 @@ void ax_tensor_release(ax_tensor *tensor) {
   ax_free(tensor);
 }
 
-static ax_type type_of(const ax_tensor *tensor) { return ax_array_type(tensor->dtype, tensor->rank, tensor->dims); }
+static ax_type type_of(const ax_tensor *tensor) { return ax_array_type(tensor->dtype, AX_LIST(tensor->rank, tensor->dims)); }
 
 ax_status ax_tensor_copy(const ax_tensor *tensor, ax_tensor **out) {
   ax_type type = type_of(tensor);

@@ -208,7 +208,7 @@ static void scanned(const ax_value *in, ax_value *out, void *context) {
 static void unrolled(const ax_value *in, ax_value *out, void *context) {
   ax_value x[2] = {in[0]};
   for (int64_t i = 0; i < STEPS; i++) {
-    x[1] = ax_reshape(ax_slice(in[1], AX_DIMS(i, 0, 0), AX_DIMS(i + 1, SIDE, SIDE), NULL), 2, (int64_t[]){SIDE, SIDE});
+    x[1] = ax_reshape(ax_slice(in[1], AX_DIMS(i, 0, 0), AX_DIMS(i + 1, SIDE, SIDE), NULL), AX_DIMS(SIDE, SIDE));
     gelu_step(x, x, context);
   }
   out[0] = ax_reduce_sum(ax_mul(x[0], x[0]), AX_ALL_DIMS, false);

@@ -144,7 +144,7 @@ static void forward(void **state) {
 
 enum { size = 4 };
 
-static ax_value row(void) { return ax_iota(AX_F64, 1, (const int64_t[]){size}, 0); }
+static ax_value row(void) { return ax_iota(AX_F64, AX_DIMS(size), 0); }
 static ax_value total(ax_value x) { return ax_reduce_sum(x, AX_ALL_DIMS, false); }
 
 /* The sum over i of (i + x)^3: its derivative by grad of vmap. */
@@ -252,7 +252,7 @@ static void jvp_wrong_tangent(const ax_value *in, ax_value *out, void *context) 
 static void vmap_sizes(const ax_value *in, ax_value *out, void *context) {
   (void)in;
   const int64_t three[] = {3, 4};
-  ax_value operands[] = {row(), ax_full(AX_F64, 2, three, 1)}, made[3];
+  ax_value operands[] = {row(), ax_full(AX_F64, AX_LIST(2, three), 1)}, made[3];
   const ax_vmap_options options = {0};
   ax_vmap(AX_CLOSURE(product, 2, 3, context), operands, made, &options);
   out[0] = made[0];
@@ -268,7 +268,7 @@ static void vmap_nothing(const ax_value *in, ax_value *out, void *context) {
 static void bad_body(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_add(in[0], row());
-  out[0] = ax_add(out[0], ax_full(AX_F64, 1, (const int64_t[]){3}, 0));
+  out[0] = ax_add(out[0], ax_full(AX_F64, AX_DIMS(3), 0));
 }
 static void grad_of_bad_body(const ax_value *in, ax_value *out, void *context) {
   ax_grad(AX_CLOSURE(bad_body, 1, 1, context), AX_FIRST(1), in, out);

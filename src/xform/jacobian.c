@@ -31,9 +31,9 @@ static ax_value basis(const ends *e, uint32_t k) {
   int64_t total = e->start[e->count], flat[] = {total, e->start[k + 1] - e->start[k]}, dims[AX_MAX_RANK + 1] = {total};
   ax_dtype index = total <= INT32_MAX ? AX_S32 : AX_S64;
   memcpy(dims + 1, type->dims, type->rank * sizeof dims[0]);
-  ax_value row = ax_iota(index, 2, flat, 0), column = ax_iota(index, 2, flat, 1);
+  ax_value row = ax_iota(index, AX_LIST(2, flat), 0), column = ax_iota(index, AX_LIST(2, flat), 1);
   ax_value units = ax_convert_element_type(ax_eq(row, ax_add(column, ax_integer(e->start[k]))), type->dtype);
-  return ax_placed(ax_reshape(units, type->rank + 1, dims), &type->spread);
+  return ax_placed(ax_reshape(units, AX_LIST(type->rank + 1, dims)), &type->spread);
 }
 
 /* The part of `all` that belongs to `array`, as [y.., x..]: a range of the dimension that goes over all arrays. */
@@ -42,7 +42,7 @@ static ax_value piece(ax_value all, const ends *e, uint32_t array, int64_t dimen
   memcpy(dims, y->dims, y->rank * sizeof dims[0]);
   memcpy(dims + y->rank, x->dims, x->rank * sizeof dims[0]);
   if (e->count > 1) all = ax_slice_in_dim(all, e->start[array], e->start[array + 1], 1, dimension);
-  return ax_reshape(all, y->rank + x->rank, dims);
+  return ax_reshape(all, AX_LIST(y->rank + x->rank, dims));
 }
 
 /* --- As programs: (x..) -> (y..) becomes (x..) -> (dy_r/dx_k..), r major --- */

@@ -193,7 +193,7 @@ static ax_value outer(ax_value a, ax_value b) {
   for (uint32_t d = 0; d < p.rank; d++) dims[d] = p.dims[d];
   for (uint32_t d = 0; d < q.rank; d++) dims[p.rank + d] = q.dims[d];
   ax_value column = ax_reshape(a, AX_DIMS(ax_type_elems(&p), 1)), row = ax_reshape(b, AX_DIMS(1, ax_type_elems(&q)));
-  return ax_reshape(ax_mul(column, row), p.rank + q.rank, dims);
+  return ax_reshape(ax_mul(column, row), AX_LIST(p.rank + q.rank, dims));
 }
 
 /* jacfwd = jacrev, and v' J u by either = <v, J u>. */
@@ -242,9 +242,9 @@ static void hessians(const ax_value *in, ax_value *out, void *context) {
   for (int k = 0; k < float_count; k++) {
     ax_value product = ax_full_like(in[3], 0);
     ax_type type = ax_typeof(in[floats[k]]);
-    ax_value w = ax_add(
-        ax_reshape(ax_convert_element_type(ax_iota(AX_S32, AX_DIMS(ax_type_elems(&type)), 0), type.dtype), type.rank, type.dims),
-        ax_integer(1));
+    ax_value w = ax_add(ax_reshape(ax_convert_element_type(ax_iota(AX_S32, AX_DIMS(ax_type_elems(&type)), 0), type.dtype),
+                                   AX_LIST(type.rank, type.dims)),
+                        ax_integer(1));
     for (int l = 0; l < float_count; l++) {
       product = ax_add(product, dot(second[k * float_count + l], outer(w, u[l])));
       ax_value other = second[l * float_count + k];
@@ -410,7 +410,7 @@ static void product_by_integer(const ax_value *in, ax_value *out, void *context)
 }
 static void ranks(const ax_value *in, ax_value *out, void *context) {
   static const int64_t ones[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
-  ax_value x = ax_reshape(in[0], 9, ones);
+  ax_value x = ax_reshape(in[0], AX_LIST(9, ones));
   ax_jacrev(AX_CLOSURE(cube, 1, 1, context), AX_ALL_ARGS, &x, out);
 }
 static void too_small(const ax_value *in, ax_value *out, void *context) {

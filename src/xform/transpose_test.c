@@ -17,8 +17,8 @@ static void arithmetic(const ax_value *in, ax_value *out, void *context) {
 static void shapes(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   const int64_t permutation[] = {1, 0}, flat[] = {12}, start[] = {1, 0}, limit[] = {3, 4}, swapped[] = {4, 3};
-  ax_value product = ax_mul(ax_transpose(in[0], permutation), ax_reshape(in[1], 2, swapped));
-  out[0] = ax_reshape(product, 1, flat);
+  ax_value product = ax_mul(ax_transpose(in[0], permutation), ax_reshape(in[1], AX_LIST(2, swapped)));
+  out[0] = ax_reshape(product, AX_LIST(1, flat));
   out[1] = ax_slice(ax_mul(in[0], in[0]), start, limit, NULL);
   out[2] = ax_add(ax_reduce_sum(in[1], AX_DIMS(0), false), ax_reduce_sum(in[0], AX_DIMS(0), false));
 }

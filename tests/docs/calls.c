@@ -11,7 +11,7 @@ static void step(const ax_value *in, ax_value *out, void *context) {
 
 static void report(const ax_value *in, ax_value *out, void *context) {
   (void)context;
-  ax_debug_print("a run has {}", true, 1, in);
+  ax_debug_print("a run has {}", true, AX_LIST(1, in));
   out[0] = ax_add(in[0], 1);
 }
 

@@ -43,7 +43,7 @@ static AX_BODY(product) {
                             .out_specs = {AX_BLOCK_SPECS(y)},
                             .outs = {AX_TYPES(AX_TYPE(AX_F32, rows, columns))},
                             .options = {.name = "product", .scratch = {AX_SCRATCH(sum)}}};
-  ax_kernel_call(&kernel, AX_FN(product_block, 4, 0), 2, in, out);
+  ax_kernel_call(&kernel, AX_FN(product_block, 4, 0), AX_LIST(2, in), out);
 }
 
 static AX_BODY(total) {

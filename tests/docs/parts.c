@@ -16,7 +16,7 @@ int main(void) {
                      {.data = right, .bytes = sizeof right, .release = released, .context = "right"}};
   ax_type type = AX_TYPE(AX_F32, 4);
   ax_array *array;
-  ax_must(ax_array_from_parts(runtime, &mesh, "data", &type, 2, parts, &array));
+  ax_must(ax_array_from_parts(runtime, &mesh, "data", &type, AX_LIST(2, parts), &array));
 
   const void *data;
   size_t bytes;

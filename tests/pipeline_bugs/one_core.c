@@ -103,7 +103,8 @@ static AX_BODY(kernel) {
                                 {.type = ax_barrier_type(AX_DIMS(bug_stages)), .arrivals = 1 + (b->slip == TWO_ARRIVALS)}};
   const ax_kernel_options options = {.scratch = {AX_LIST(3, scratch)}};
   const ax_core_mesh one = {.core = "tensorcore"};
-  ax_mpmd_map(1, &one, &AX_CLOSURE(body, 5, 0, context), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, b->slip < RIGHT_SUMS ? bug_steps : bug_steps / 2, bug_block)), out);
+  ax_mpmd_map(AX_LIST(1, &one), &AX_CLOSURE(body, 5, 0, context), &options, AX_LIST(1, in),
+              AX_TYPES(AX_TYPE(AX_F32, b->slip < RIGHT_SUMS ? bug_steps : bug_steps / 2, bug_block)), out);
 }
 
 static const bug all[] = {

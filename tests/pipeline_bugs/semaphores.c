@@ -73,7 +73,8 @@ static AX_BODY(kernel) {
   const ax_scratch scratch[] = {{.type = slots}, {.type = slots}, {.type = semaphores}, {.type = semaphores}};
   const ax_kernel_options options = {.scratch = {AX_LIST(AX_COUNT(scratch), scratch)}};
   const ax_core_mesh one = {.core = "tensorcore"};
-  ax_mpmd_map(1, &one, &AX_CLOSURE(body, 6, 0, context), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, bug_steps, bug_block)), out);
+  ax_mpmd_map(AX_LIST(1, &one), &AX_CLOSURE(body, 6, 0, context), &options, AX_LIST(1, in),
+              AX_TYPES(AX_TYPE(AX_F32, bug_steps, bug_block)), out);
 }
 
 static const bug all[] = {

@@ -130,12 +130,12 @@ static AX_BODY(pinned) { /* x, y */
 
 static AX_BODY(kernel) {
   const bug *b = context;
-  const ax_scratch done = {.type = ax_dma_semaphore_type(0, NULL)};
+  const ax_scratch done = {.type = ax_dma_semaphore_type(AX_DIMS())};
   const ax_kernel_options options = {.scratch = {AX_LIST(b->slip < RIGHT_MANUAL, &done)}};
   const ax_core_mesh one = {.core = "tensorcore"},
                      mesh = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = wgs + 1}}}, .threads = "wg"};
   ax_function body = b->slip < RIGHT_MANUAL ? late : of_warps(b->slip) ? manual : pinned;
-  ax_mpmd_map(1, of_warps(b->slip) ? &mesh : &one, &AX_CLOSURE(body, 2 + options.scratch.count, 0, context), &options, 1, in,
+  ax_mpmd_map(AX_LIST(1, of_warps(b->slip) ? &mesh : &one), &AX_CLOSURE(body, 2 + options.scratch.count, 0, context), &options, AX_LIST(1, in),
               AX_TYPES(AX_TYPE(AX_F32, bug_steps, bug_block)), out);
 }
 

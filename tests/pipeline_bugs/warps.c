@@ -135,7 +135,7 @@ static AX_BODY(body) {
 static AX_BODY(kernel) {
   const bug *b = context;
   const ax_type slots = AX_VMEM(AX_F32, bug_stages, bug_block), barriers = ax_barrier_type(AX_DIMS(bug_stages)),
-                barrier = ax_barrier_type(0, NULL);
+                barrier = ax_barrier_type(AX_DIMS());
   const ax_scratch scratch[] = {{.type = slots},
                                 {.type = slots},
                                 {.type = barriers, .arrivals = 1},
@@ -144,7 +144,8 @@ static AX_BODY(kernel) {
                                 {.type = barrier, .arrivals = 1}};
   const ax_kernel_options options = {.scratch = {AX_LIST(AX_COUNT(scratch), scratch)}};
   const ax_core_mesh mesh = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = wgs + 1}}}, .threads = "wg"};
-  ax_mpmd_map(1, &mesh, &AX_CLOSURE(body, 8, 0, context), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, bug_steps, bug_block)), out);
+  ax_mpmd_map(AX_LIST(1, &mesh), &AX_CLOSURE(body, 8, 0, context), &options, AX_LIST(1, in),
+              AX_TYPES(AX_TYPE(AX_F32, bug_steps, bug_block)), out);
 }
 
 static const bug all[] = {

@@ -69,7 +69,7 @@ void test_compare(const test_instance *instance, const char *what, const ax_tens
 }
 
 ax_tensor *test_absolute(const ax_tensor *tensor) {
-  ax_type type = ax_array_type(ax_is_float(tensor->dtype) ? AX_F64 : tensor->dtype, tensor->rank, tensor->dims);
+  ax_type type = ax_array_type(ax_is_float(tensor->dtype) ? AX_F64 : tensor->dtype, AX_LIST(tensor->rank, tensor->dims));
   ax_tensor *copy = test_tensor(type, NULL);
   if (type.dtype != AX_F64) memcpy(copy->data, tensor->data, (size_t)test_elems(tensor) * ax_dtype_bytes(type.dtype));
   for (int64_t i = 0; type.dtype == AX_F64 && i < test_elems(tensor); i++) test_set(copy, i, fabs(test_get(tensor, i)));

@@ -99,8 +99,8 @@ static ax_array *lend(ax_runtime *runtime, const ax_layout *layout, const void *
       ax_text_add(&spec, "%s%s", i > 0 ? "+" : "", layout->mesh.axis[layout->spec.axis[d][i]].name);
     if (d + 1 < layout->spec.rank) ax_text_add(&spec, ",");
   }
-  TEST_OK(ax_array_from_parts(runtime, &layout->mesh, spec.data != NULL ? spec.data : "", &layout->type, layout->blocks, parts,
-                              &array));
+  TEST_OK(ax_array_from_parts(runtime, &layout->mesh, spec.data != NULL ? spec.data : "", &layout->type,
+                              AX_LIST(layout->blocks, parts), &array));
   ax_text_deinit(&spec);
   free(parts);
   return array;

@@ -10,7 +10,7 @@
 static ax_status copy(ax_callback_call *call, void *context) {
   (void)context;
   for (uint32_t k = 0; k < call->out_count; k++) {
-    ax_type type = ax_array_type(call->out[k].dtype, call->out[k].rank, call->out[k].dims);
+    ax_type type = ax_array_type(call->out[k].dtype, AX_LIST(call->out[k].rank, call->out[k].dims));
     size_t bytes = (size_t)ax_type_elems(&type) * ax_dtype_bytes(type.dtype);
     if (bytes > 0) memcpy(call->out[k].data, call->in[k].data, bytes);
   }
@@ -81,7 +81,7 @@ ax_status test_count_call(ax_callback_call *call, void *context) {
   ax_text_add(&log->text, ")\n");
   pthread_mutex_unlock(&log->lock);
   for (uint32_t k = 0; k < call->out_count; k++) {
-    const ax_type type = ax_array_type(call->out[k].dtype, call->out[k].rank, call->out[k].dims);
+    const ax_type type = ax_array_type(call->out[k].dtype, AX_LIST(call->out[k].rank, call->out[k].dims));
     for (int64_t i = 0; i < ax_type_elems(&type); i++) {
       assert_true(ax_host_at(&call->out[k], i) == 0);
       double value = call->in_count > 0 ? ax_host_at(&call->in[0], i) + 1 : 1;

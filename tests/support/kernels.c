@@ -8,7 +8,7 @@ const ax_core_mesh test_one_core = {.core = "tensorcore"};
 static AX_BODY(add_one) { ax_ref_store(in[1], ax_add(ax_ref_load(in[0]), ax_real(1))); }
 
 AX_BODY(test_plain) {
-  ax_mpmd_map(1, &test_one_core, &AX_FN(add_one, 2, 0), NULL, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(AX_LIST(1, &test_one_core), &AX_FN(add_one, 2, 0), NULL, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 static AX_BODY(step) {
@@ -27,10 +27,10 @@ static AX_BODY(scoped) {
 }
 
 static AX_BODY(doubling) {
-  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 2)}, {.type = ax_dma_semaphore_type(0, NULL)}};
-  ax_run_scoped(2, scratch, NULL, AX_CLOSURE(scoped, 2, 0, in), NULL);
+  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 2)}, {.type = ax_dma_semaphore_type(AX_DIMS())}};
+  ax_run_scoped(AX_LIST(2, scratch), NULL, AX_CLOSURE(scoped, 2, 0, in), NULL);
 }
 
 AX_BODY(test_doubled) {
-  ax_mpmd_map(1, &test_one_core, &AX_FN(doubling, 2, 0), NULL, 1, in, AX_TYPES(AX_TYPE(AX_F32, 3, 2)), out);
+  ax_mpmd_map(AX_LIST(1, &test_one_core), &AX_FN(doubling, 2, 0), NULL, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 3, 2)), out);
 }

@@ -41,7 +41,7 @@ void test_fill_lanes(const ax_program *program, const ax_type *type, test_random
     test_random own = {seed};
     for (uint32_t a = 0; a < program->axes.count; a++)
       if (varying >> a & 1) own.state = own.state * 64 + (uint64_t)ax_mesh_coordinate(&program->axes, lane, a) + 1;
-    out[lane] = fill(&own, ax_array_type(type->dtype, type->rank, type->dims), low, high);
+    out[lane] = fill(&own, ax_array_type(type->dtype, AX_LIST(type->rank, type->dims)), low, high);
   }
 }
 
@@ -69,7 +69,7 @@ double test_inner_lanes(const ax_program *program, const ax_type *type, ax_tenso
 
 /* The type with a dimension in front for each axis it varies over: of the axis's size, or 1; and the spec that says so. */
 static ax_type in_front(const ax_program *program, const ax_type *type, bool whole, char *spec) {
-  ax_type result = ax_array_type(type->dtype, 0, NULL);
+  ax_type result = ax_array_type(type->dtype, AX_DIMS());
   ax_axis_set varying = varying_of(program, type);
   char *end = spec;
   for (uint32_t a = 0; a < program->axes.count; a++) {
@@ -86,11 +86,11 @@ static void block_body(const ax_value *in, ax_value *out, void *context) {
   const ax_program *program = context;
   ax_value *blocks = calloc(program->in_count + 1, sizeof blocks[0]);
   for (uint32_t i = 0; i < program->in_count; i++)
-    blocks[i] = ax_reshape(in[i], program->types[i].rank, program->types[i].dims);
+    blocks[i] = ax_reshape(in[i], AX_LIST(program->types[i].rank, program->types[i].dims));
   ax_call(program, blocks, out);
   for (uint32_t k = 0; k < program->out_count; k++) {
     ax_type type = in_front(program, &program->types[program->outs[k]], false, NULL);
-    out[k] = ax_reshape(out[k], type.rank, type.dims);
+    out[k] = ax_reshape(out[k], AX_LIST(type.rank, type.dims));
   }
   free(blocks);
 }

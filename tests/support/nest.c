@@ -47,7 +47,7 @@ static void enter(const ax_value *in, ax_value *out, void *context) {
       break;
     }
     case TEST_WHILE: {
-      const ax_value from[] = {in[0], ax_full(AX_S32, 0, NULL, level.count)};
+      const ax_value from[] = {in[0], ax_full(AX_S32, AX_DIMS(), level.count)};
       ax_value made[2];
       ax_while(AX_FN(below_ten, 2, 1), AX_CLOSURE(enter_and_count, 2, 2, &next), from, made);
       out[0] = made[0];

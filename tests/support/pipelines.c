@@ -96,7 +96,7 @@ typedef struct within {
   ax_value carried;
 } within;
 
-static AX_BODY(no_sum) { out[0] = ax_full(AX_F32, 0, NULL, 0); }
+static AX_BODY(no_sum) { out[0] = ax_full(AX_F32, AX_DIMS(), 0); }
 
 static AX_BODY(last_sum) {
   const within *w = context;
@@ -144,8 +144,8 @@ static AX_BODY(kernel) {
   const ax_core_mesh one = {.core = "tensorcore"};
   const ax_core_mesh warpgroups = {
       .core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = t->wgs + 1}}}, .threads = "wg"};
-  ax_mpmd_map(1, t->wgs == 0 ? &one : &warpgroups, &AX_CLOSURE(piped, 3 + test_pipeline_results(t), 0, context), NULL, 3, in,
-              test_pipeline_results(t), outs, out);
+  ax_mpmd_map(AX_LIST(1, t->wgs == 0 ? &one : &warpgroups), &AX_CLOSURE(piped, 3 + test_pipeline_results(t), 0, context), NULL,
+              AX_LIST(3, in), AX_LIST(test_pipeline_results(t), outs), out);
 }
 
 /* --- What goes in, and what should come out --- */

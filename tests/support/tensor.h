@@ -15,9 +15,8 @@ void test_ok(ax_status status, const char *file, int line);
 void test_fails(ax_status status, ax_status kind, const char *part, const char *file, int line);
 
 /* An array type, f64 say: TEST_TYPE(AX_F64, 3, 4). */
-#define TEST_TYPE(dtype, ...) \
-  ax_array_type((dtype), sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (const int64_t[]){__VA_ARGS__})
-#define TEST_SCALAR(dtype) ax_array_type((dtype), 0, NULL)
+#define TEST_TYPE(dtype, ...) ax_array_type((dtype), AX_DIMS(__VA_ARGS__))
+#define TEST_SCALAR(dtype) ax_array_type((dtype), AX_DIMS())
 
 /* Elements converted from `values`, row-major; ax_tensor_release. */
 ax_tensor *test_tensor(ax_type type, const double *values);

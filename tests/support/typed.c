@@ -11,7 +11,7 @@ static int64_t below(typed_maker *m, int64_t n) { return typed_below(m, n); }
 static ax_spread spread_of(ax_value x) { return ax_typeof(x).spread; }
 static bool same(ax_value a, ax_value b) { return a.trace == b.trace && a.id == b.id; }
 static ax_axis_set all_axes(const typed_maker *m) { return ((ax_axis_set)1 << m->mesh.count) - 1; }
-static ax_value number(const typed_maker *m, double value) { return ax_full(m->dtype, 0, NULL, value); }
+static ax_value number(const typed_maker *m, double value) { return ax_full(m->dtype, AX_DIMS(), value); }
 static ax_value scaled(const typed_maker *m, ax_value x, double by) { return m->dtype == AX_F32 ? ax_mul(x, number(m, by)) : x; }
 
 void typed_hold(typed_maker *m, ax_value own, ax_value whole) {
@@ -60,7 +60,7 @@ typed_held typed_some(typed_maker *m, ax_axis_set not_unreduced) {
     if ((spread_of(held.own).unreduced & (not_unreduced | m->apart)) == 0) return held;
   }
   const int64_t dims[] = {TYPED_LENGTH};
-  ax_value x = scaled(m, ax_iota(m->dtype, 1, dims, 0), 0.05);
+  ax_value x = scaled(m, ax_iota(m->dtype, AX_LIST(1, dims), 0), 0.05);
   return (typed_held){x, x};
 }
 
@@ -69,7 +69,7 @@ typed_held typed_some(typed_maker *m, ax_axis_set not_unreduced) {
 ax_value typed_index(typed_maker *m, ax_axis_set not_varying) {
   char text[TYPED_TEXT];
   ax_axis_set free = all_axes(m) & ~not_varying, set = free & (ax_axis_set)below(m, (int64_t)all_axes(m) + 1);
-  ax_value x = ax_full(AX_S32, 0, NULL, (double)below(m, 4));
+  ax_value x = ax_full(AX_S32, AX_DIMS(), (double)below(m, 4));
   int64_t which = below(m, 4);
   if (which == 1 && set != 0) x = ax_axis_index(typed_names(m, set, text));
   if (which >= 2 && (spread_of(m->scalar[which - 2]).varying & not_varying) == 0) x = m->scalar[which - 2];
@@ -93,9 +93,9 @@ static ax_value turned(ax_value x) {
 
 static ax_value reduced_rows(ax_value x, int64_t how, int64_t axis) {
   x = ax_reshape(x, AX_DIMS(4, 6));
-  ax_value row = how == 0   ? ax_reduce_sum(x, 1, &axis, true)
-                 : how == 1 ? ax_reduce_max(x, 1, &axis, true)
-                            : ax_reduce_min(x, 1, &axis, true);
+  ax_value row = how == 0   ? ax_reduce_sum(x, AX_LIST(1, &axis), true)
+                 : how == 1 ? ax_reduce_max(x, AX_LIST(1, &axis), true)
+                            : ax_reduce_min(x, AX_LIST(1, &axis), true);
   return ax_reshape(ax_broadcast_to(row, AX_DIMS(4, 6)), AX_DIMS(TYPED_LENGTH));
 }
 
@@ -112,9 +112,9 @@ static ax_value moved(const operation *o, ax_value x, ax_value y) {
     case 1: return turned(x);
     case 2: return ax_concatenate(AX_VALUES(ax_slice_in_dim(x, 0, 12, 1, 0), ax_slice_in_dim(y, 12, AX_END, 1, 0)), 0);
     case 3: return ax_dynamic_slice_in_dim(ax_concatenate(AX_VALUES(x, y), 0), o->index, TYPED_LENGTH, 0);
-    case 4: return ax_where(ax_lt(o->index, ax_full(AX_S32, 0, NULL, 2)), x, y);
+    case 4: return ax_where(ax_lt(o->index, ax_full(AX_S32, AX_DIMS(), 2)), x, y);
     default:
-      return ax_dynamic_update_slice_in_dim(x, ax_slice_in_dim(y, 3, 9, 1, 0), ax_add(o->index, ax_full(AX_S32, 0, NULL, 7)), 0);
+      return ax_dynamic_update_slice_in_dim(x, ax_slice_in_dim(y, 3, 9, 1, 0), ax_add(o->index, ax_full(AX_S32, AX_DIMS(), 7)), 0);
   }
 }
 
@@ -249,7 +249,7 @@ static void from_unreduced(typed_maker *m) {
   } else if (on.kind == AX_UNREDUCED_SUM && which == 0 && TYPED_LENGTH % n == 0) {
     int64_t part = TYPED_LENGTH / n;
     ax_value own = below(m, 2) != 0 ? ax_unreduced_psum_scatter(x.own, text, 0, true) : ax_psum_scatter(x.own, text, 0, true);
-    ax_value first = ax_mul(ax_axis_index(text), ax_full(AX_S32, 0, NULL, (double)part));
+    ax_value first = ax_mul(ax_axis_index(text), ax_full(AX_S32, AX_DIMS(), (double)part));
     ax_value whole = ax_dynamic_slice_in_dim(typed_vary(m, x.whole, set), first, part, 0);
     own = ax_reshape(ax_broadcast_to(own, AX_DIMS(n, part)), AX_DIMS(TYPED_LENGTH));
     typed_hold(m, own, ax_reshape(ax_broadcast_to(whole, AX_DIMS(n, part)), AX_DIMS(TYPED_LENGTH)));
@@ -331,15 +331,15 @@ static ax_value gathered(const exchange *e, ax_value x) {
 /* A part of x to each member, of `offset` elements or fewer, in the place of what stood there. */
 static ax_value ragged(const exchange *e, ax_value x) {
   const int64_t part = TYPED_LENGTH / e->n, size = e->offset < part ? e->offset : part;
-  ax_value offsets = ax_mul(ax_iota(AX_S32, AX_DIMS(e->n), 0), ax_full(AX_S32, 0, NULL, (double)part)),
+  ax_value offsets = ax_mul(ax_iota(AX_S32, AX_DIMS(e->n), 0), ax_full(AX_S32, AX_DIMS(), (double)part)),
            sizes = ax_full(AX_S32, AX_DIMS(e->n), (double)size);
-  ax_value place = ax_broadcast_to(ax_mul(ax_axis_index(e->axes), ax_full(AX_S32, 0, NULL, (double)part)), AX_DIMS(e->n));
+  ax_value place = ax_broadcast_to(ax_mul(ax_axis_index(e->axes), ax_full(AX_S32, AX_DIMS(), (double)part)), AX_DIMS(e->n));
   return ax_ragged_all_to_all(x, turned(x), offsets, sizes, place, sizes, e->axes);
 }
 
 static ax_value sent(const exchange *e, ax_value x) {
   ax_type type = ax_typeof(x);
-  return ax_precv(ax_psend(x, e->axes, e->pair_count, e->pair), ax_array_type(type.dtype, type.rank, type.dims), e->axes,
+  return ax_precv(ax_psend(x, e->axes, e->pair_count, e->pair), ax_array_type(type.dtype, AX_LIST(type.rank, type.dims)), e->axes,
                   e->pair_count, e->pair);
 }
 
@@ -354,7 +354,7 @@ static ax_value exchanged(const typed_maker *m, const exchange *e, ax_value x) {
     case GATHER_INVARIANT:
     case GATHER_REDUCED:
       x = ax_reshape(gathered(e, x), AX_DIMS(n, TYPED_LENGTH));
-      return e->sums ? scaled(m, ax_reduce_sum(x, 1, &first, false), 0.4) : ax_at(x, e->offset, 0);
+      return e->sums ? scaled(m, ax_reduce_sum(x, AX_LIST(1, &first), false), 0.4) : ax_at(x, e->offset, 0);
     case SCATTER:
       x = e->tiled ? ax_psum_scatter(x, e->axes, 0, true)
                    : ax_psum_scatter(ax_reshape(x, AX_DIMS(n, TYPED_LENGTH / n)), e->axes, 0, false);
@@ -364,7 +364,7 @@ static ax_value exchanged(const typed_maker *m, const exchange *e, ax_value x) {
       return ax_reshape(ax_all_to_all(ax_reshape(x, AX_DIMS(n, TYPED_LENGTH / n)), e->axes, 0, e->wrap, false),
                         AX_DIMS(TYPED_LENGTH));
     case SWAP: return ax_reshape(ax_pswapaxes(ax_reshape(x, AX_DIMS(n, TYPED_LENGTH / n)), e->axes, 0), AX_DIMS(TYPED_LENGTH));
-    case SHUFFLE: return ax_pshuffle(x, e->axes, (uint32_t)n, e->target);
+    case SHUFFLE: return ax_pshuffle(x, e->axes, AX_LIST((uint32_t)n, e->target));
     case ARGMAX: return ax_pargmax(x, e->axes);
     case ARGMIN: return ax_pargmin(x, e->axes);
     case RAGGED: return ragged(e, x);

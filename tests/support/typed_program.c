@@ -17,7 +17,7 @@ typed_making typed_making_of(uint64_t seed) {
   TEST_OK(ax_mesh_parse(meshes[seed % AX_COUNT(meshes)], &m->mesh));
   m->dtype = seed / 2 % 2 == 0 ? AX_S32 : AX_F32;
   m->unreduced = seed / 4 % 3 != 0;
-  ax_type array = ax_array_type(m->dtype, 1, (int64_t[]){TYPED_LENGTH}), scalar = ax_array_type(AX_S32, 0, NULL);
+  ax_type array = ax_array_type(m->dtype, AX_DIMS(TYPED_LENGTH)), scalar = ax_array_type(AX_S32, AX_DIMS());
   ax_axis_set all = ((ax_axis_set)1 << m->mesh.count) - 1;
   made.in[made.in_count++] = array;
   array.spread.varying = scalar.spread.varying = all;
@@ -26,7 +26,7 @@ typed_making typed_making_of(uint64_t seed) {
     array.spread.varying = (ax_axis_set)1 << a;
     made.in[made.in_count++] = array;
   }
-  made.in[made.in_count++] = ax_array_type(AX_S32, 0, NULL);
+  made.in[made.in_count++] = ax_array_type(AX_S32, AX_DIMS());
   made.in[made.in_count++] = scalar;
   return made;
 }

@@ -107,7 +107,7 @@ static void call(typed_maker *m) {
 static ax_value stacked(ax_value x) {
   ax_value rows[LENGTH];
   for (int i = 0; i < LENGTH; i++) rows[i] = typed_rolled(x, 5 * i);
-  return ax_stack(LENGTH, rows, 0);
+  return ax_stack(AX_LIST(LENGTH, rows), 0);
 }
 
 static typed_held row(typed_maker *m, typed_held held) {
@@ -181,7 +181,7 @@ static void go_on(const ax_value *in, ax_value *out, void *context) {
 }
 
 static void counted(const ax_value *in, ax_value *out, void *context) {
-  out[0] = ax_add(in[0], ax_full(AX_S32, 0, NULL, 1));
+  out[0] = ax_add(in[0], ax_full(AX_S32, AX_DIMS(), 1));
   run(in + 1, out + 1, context);
 }
 

@@ -16,7 +16,7 @@ BODY(full) {
 }
 
 static ax_value reshape(ax_value x) { return ax_reshape(x, DIMS(4, 1, 3)); }
-static ax_value reshape_scalar(ax_value x) { return ax_reshape(x, 0, NULL); }
+static ax_value reshape_scalar(ax_value x) { return ax_reshape(x, AX_DIMS()); }
 static ax_value transpose(ax_value x) { return ax_transpose(x, LIST(2, 0, 1)); }
 static ax_value broadcast_in_dim(ax_value x) { return ax_broadcast_in_dim(x, DIMS(2, 3, 4), LIST(0, 2)); }
 static ax_value slice(ax_value x) { return ax_slice(x, LIST(1, 0), LIST(4, 5), NULL); }
@@ -24,7 +24,7 @@ static ax_value slice_strided(ax_value x) { return ax_slice(x, LIST(0, 1), LIST(
 static ax_value pad(ax_value x, ax_value v) { return ax_pad(x, v, LIST(1, 0), LIST(2, 1), LIST(0, 2)); }
 static ax_value pad_negative(ax_value x, ax_value v) { return ax_pad(x, v, LIST(-1, 2), LIST(3, -2), LIST(1, 0)); }
 
-BODY(concatenate) { out[0] = ax_concatenate(3, in, 1); }
+BODY(concatenate) { out[0] = ax_concatenate(AX_LIST(3, in), 1); }
 
 BODY(iota) {
   for (int d = 0; d < 2; d++) out[d] = ax_iota(ax_typeof(in[0]).dtype, DIMS(2, 3), d);
@@ -41,32 +41,32 @@ BODY(expand_dims) {
 /* --- Reductions --- */
 
 BODY(reduce_sum) {
-  out[0] = ax_reduce_sum(in[0], 1, LIST(0), false);
-  out[1] = ax_reduce_sum(in[0], 2, LIST(0, -1), false);
+  out[0] = ax_reduce_sum(in[0], AX_LIST(1, LIST(0)), false);
+  out[1] = ax_reduce_sum(in[0], AX_LIST(2, LIST(0, -1)), false);
   out[2] = ax_reduce_sum(in[0], AX_ALL_DIMS, false);
 }
 
 BODY(reduce_max) {
-  out[0] = ax_reduce_max(in[0], 1, LIST(0), false);
-  out[1] = ax_reduce_max(in[0], 2, LIST(0, 2), false);
+  out[0] = ax_reduce_max(in[0], AX_LIST(1, LIST(0)), false);
+  out[1] = ax_reduce_max(in[0], AX_LIST(2, LIST(0, 2)), false);
   out[2] = ax_reduce_max(in[0], AX_ALL_DIMS, false);
 }
 
 BODY(reduce_min) {
-  out[0] = ax_reduce_min(in[0], 1, LIST(0), false);
-  out[1] = ax_reduce_min(in[0], 2, LIST(0, 2), false);
+  out[0] = ax_reduce_min(in[0], AX_LIST(1, LIST(0)), false);
+  out[1] = ax_reduce_min(in[0], AX_LIST(2, LIST(0, 2)), false);
   out[2] = ax_reduce_min(in[0], AX_ALL_DIMS, false);
 }
 
 BODY(reduce_ties) {
-  out[0] = ax_reduce_max(in[0], 1, LIST(1), false);
-  out[1] = ax_reduce_min(in[0], 1, LIST(0), false);
+  out[0] = ax_reduce_max(in[0], AX_LIST(1, LIST(1)), false);
+  out[1] = ax_reduce_min(in[0], AX_LIST(1, LIST(0)), false);
 }
 
 BODY(reduce_edges) {
   ax_value x = ax_reshape(in[0], DIMS(6, 4));
-  out[0] = ax_reduce_max(x, 1, LIST(1), false);
-  out[1] = ax_reduce_min(x, 1, LIST(1), false);
+  out[0] = ax_reduce_max(x, AX_LIST(1, LIST(1)), false);
+  out[1] = ax_reduce_min(x, AX_LIST(1, LIST(1)), false);
 }
 
 BODY(argmax) {
@@ -81,7 +81,7 @@ BODY(argmin) {
 static ax_value argmin_ties(ax_value x) { return ax_argmin(x, 1, AX_S32); }
 static ax_value argmin_edges(ax_value x) { return ax_argmin(ax_reshape(x, DIMS(6, 4)), 1, AX_S32); }
 
-static ax_value reduce_none(ax_value x) { return ax_reduce_sum(x, 1, LIST(0), false); }
+static ax_value reduce_none(ax_value x) { return ax_reduce_sum(x, AX_LIST(1, LIST(0)), false); }
 static ax_value argmax_ties(ax_value x) { return ax_argmax(x, 1, AX_S32); }
 static ax_value argmax_edges(ax_value x) { return ax_argmax(ax_reshape(x, DIMS(6, 4)), 1, AX_S32); }
 

@@ -130,7 +130,7 @@ static ax_value gathered(ax_value x, const char *over) {
 }
 static ax_value scattered(ax_value x, const char *over) {
   ax_value part = ax_psum_scatter(x, over, 0, true);
-  return ax_mul(ax_concatenate(4, (ax_value[]){part, part, part, part}, 0), x);
+  return ax_mul(ax_concatenate(AX_VALUES(part, part, part, part), 0), x);
 }
 static ax_value exchanged(ax_value x, const char *over) { return ax_mul(ax_all_to_all(x, over, 0, 0, true), x); }
 static ax_value passed_on(ax_value x, const char *over) { return ax_mul(ax_pshift(x, over, 1, true), x); }

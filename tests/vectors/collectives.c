@@ -71,8 +71,8 @@ BODY(all_gather_scalar) {
   const int64_t first = 0;
   out[0] = ax_all_gather(ax_reduce_sum(in[0], DIMS(0, 1), false), axes(context), 0, false);
   out[1] =
-      ax_reduce_sum(ax_all_gather(ax_reshape(ax_slice(in[0], LIST(0, 0), LIST(1, 3), NULL), DIMS(3)), axes(context), -1, false), 1,
-                    &first, false);
+      ax_reduce_sum(ax_all_gather(ax_reshape(ax_slice(in[0], LIST(0, 0), LIST(1, 3), NULL), DIMS(3)), axes(context), -1, false),
+                    AX_LIST(1, &first), false);
 }
 
 static ax_value around(ax_value x, void *context) {
@@ -92,7 +92,7 @@ BODY(ppermute_pairs) {
 BODY(pshuffle) {
   int64_t perm[64], n = variant(context)->members;
   for (int64_t i = 0; i < n; i++) perm[i] = n - 1 - i;
-  out[0] = ax_pshuffle(in[0], axes(context), (uint32_t)n, perm);
+  out[0] = ax_pshuffle(in[0], axes(context), AX_LIST((uint32_t)n, perm));
 }
 BODY(pswapaxes) { out[0] = ax_pswapaxes(in[0], axes(context), 1); }
 BODY(pbroadcast) { out[0] = ax_pbroadcast(in[0], axes(context), variant(context)->members - 1); }

@@ -5,8 +5,8 @@
 
 BODY(mean) {
   out[0] = ax_reduce_mean(in[0], AX_ALL_DIMS, false);
-  out[1] = ax_reduce_mean(in[0], 1, LIST(0), false);
-  out[2] = ax_reduce_mean(in[0], 2, LIST(0, 2), false);
+  out[1] = ax_reduce_mean(in[0], AX_LIST(1, LIST(0)), false);
+  out[2] = ax_reduce_mean(in[0], AX_LIST(2, LIST(0, 2)), false);
 }
 
 BODY(sum) {
@@ -39,8 +39,8 @@ static ax_value cross_entropy(ax_value logits, ax_value labels) {
 }
 
 static ax_value layer_norm(ax_value x, ax_value gain) {
-  ax_value centred = ax_sub(x, ax_expand_dims(ax_reduce_mean(x, 1, LIST(-1), false), 1));
-  ax_value square = ax_expand_dims(ax_reduce_mean(ax_mul(x, x), 1, LIST(-1), false), 1);
+  ax_value centred = ax_sub(x, ax_expand_dims(ax_reduce_mean(x, AX_LIST(1, LIST(-1)), false), 1));
+  ax_value square = ax_expand_dims(ax_reduce_mean(ax_mul(x, x), AX_LIST(1, LIST(-1)), false), 1);
   return ax_mul(ax_mul(centred, ax_rsqrt(ax_add(square, ax_full_like(square, 1e-5)))), gain);
 }
 

@@ -11,7 +11,7 @@ static const vector_variant *variant(void *context) { return context; }
 static const char *axes(void *context) { return variant(context)->axes; }
 static ax_value total(ax_value x) { return ax_reduce_sum(x, AX_ALL_DIMS, false); }
 static ax_value times(ax_value x, double factor) { return ax_mul(x, ax_full_like(x, factor)); }
-static ax_value number(double value) { return ax_full(AX_S32, 0, NULL, value); }
+static ax_value number(double value) { return ax_full(AX_S32, AX_DIMS(), value); }
 
 /* --- scan --- */
 
@@ -213,7 +213,7 @@ BODY(mesh_gathered) { ax_scan(AX_CLOSURE(gather_and_scatter, 1, 1, context), 1, 
 
 static ax_value nth(ax_value xs, int64_t i) { /* the i-th matrix of f[n,3,3] */
   const int64_t start[] = {i, 0, 0}, limit[] = {i + 1, 3, 3}, dims[] = {3, 3};
-  return ax_reshape(ax_slice(xs, start, limit, NULL), 2, dims);
+  return ax_reshape(ax_slice(xs, start, limit, NULL), AX_LIST(2, dims));
 }
 
 BODY(layer) {
@@ -268,7 +268,7 @@ BODY(mesh_own_choice) {
 BODY(still_large) {
   char all[64];
   every_axis(context, all);
-  out[0] = ax_gt(ax_psum(total(ax_mul(in[0], in[0])), all), ax_full(AX_F32, 0, NULL, 1));
+  out[0] = ax_gt(ax_psum(total(ax_mul(in[0], in[0])), all), ax_full(AX_F32, AX_DIMS(), 1));
 }
 BODY(shrink) { out[0] = ax_add(times(in[0], 0.5), times(ax_pmean(in[0], axes(context)), 0.01)); }
 BODY(mesh_until_small) { ax_while(AX_CLOSURE(still_large, 1, 1, context), AX_CLOSURE(shrink, 1, 1, context), in, out); }
@@ -288,8 +288,8 @@ BODY(two_steps) { ax_scan(AX_CLOSURE(tanh_plus_mean, 1, 1, context), 1, 2, false
 BODY(mesh_vmap_scan) { map(two_steps, AXES(), in, 1, out, 1); }
 
 BODY(powers_step) {
-  ax_value w = *(const ax_value *)context, three = ax_full(AX_S32, 0, NULL, 3);
-  ax_value up = ax_add(in[0], ax_full(AX_S32, 0, NULL, 6)), turn = ax_sub(up, ax_mul(ax_div(up, three), three)); /* i mod 3 */
+  ax_value w = *(const ax_value *)context, three = ax_full(AX_S32, AX_DIMS(), 3);
+  ax_value up = ax_add(in[0], ax_full(AX_S32, AX_DIMS(), 6)), turn = ax_sub(up, ax_mul(ax_div(up, three), three)); /* i mod 3 */
   out[0] = ax_tanh(ax_add(ax_mul(in[1], ax_dynamic_at(w, turn, 0)), ax_convert_element_type(in[0], ax_typeof(in[1]).dtype)));
   out[1] = ax_add(in[2], out[0]);
 }

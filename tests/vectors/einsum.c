@@ -5,7 +5,7 @@
 #define FLOAT "f32 f64"
 
 #define EINSUM(name, subscripts, count) \
-  BODY(name) { out[0] = ax_einsum(subscripts, count, in); }
+  BODY(name) { out[0] = ax_einsum(subscripts, AX_LIST(count, in)); }
 
 EINSUM(product, "ij,jk->ik", 2)
 EINSUM(product_usual, "ij,jk", 2)

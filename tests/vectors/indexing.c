@@ -161,8 +161,8 @@ BODY(argsorts) {
   out[1] = ax_argsort(in[0], -1);
 }
 BODY(together) {
-  ax_sort_together(3, (const ax_value[]){in[1], in[0], in[2]}, 0, 2, out);
-  ax_sort_together(2, (const ax_value[]){in[0], in[2]}, 1, 1, out + 3);
+  ax_sort_together(AX_VALUES(in[1], in[0], in[2]), 0, 2, out);
+  ax_sort_together(AX_VALUES(in[0], in[2]), 1, 1, out + 3);
 }
 static void sort_row(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -171,7 +171,7 @@ static void sort_row(const ax_value *in, ax_value *out, void *context) {
 static void sort_pair(const ax_value *in, ax_value *out, void *context) {
   ax_value sorted[2];
   (void)context;
-  ax_sort_together(2, in, 0, 1, sorted);
+  ax_sort_together(AX_LIST(2, in), 0, 1, sorted);
   out[0] = sorted[1];
 }
 BODY(sorts_batch) {

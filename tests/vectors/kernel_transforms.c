@@ -27,11 +27,11 @@ static AX_BODY(run) {
   ax_kernel made = k->of;
   ax_type type = made.outs.v[0];
   type.dtype = ax_typeof(in[0]).dtype;
-  ax_scratch scratch = {.type = ax_ref_type(AX_SPACE_VMEM, type.dtype, 2, LIST(2, 2))};
+  ax_scratch scratch = {.type = ax_ref_type(AX_SPACE_VMEM, type.dtype, AX_LIST(2, LIST(2, 2)))};
   made.outs.v = &type;
   made.options.interpret = k->interpret;
   if (k->has_scratch) made.options.scratch = (ax_scratch_list){1, &scratch};
-  ax_kernel_call(&made, (ax_fn){k->body, k->in_count + 1 + made.options.scratch.count, 0, NULL}, k->in_count, in, out);
+  ax_kernel_call(&made, ((ax_fn){k->body, k->in_count + 1 + made.options.scratch.count, 0, NULL}), AX_LIST(k->in_count, in), out);
 }
 
 static ax_fn function_of(const kernel *k) { return (ax_fn){run, k->in_count, 1, (void *)(uintptr_t)(const void *)k}; }
@@ -95,7 +95,7 @@ static AX_BODY(row_step) {
 }
 
 static AX_BODY(doubling_rows) {
-  ax_value factor = ax_full(ax_typeof(in[0]).dtype, 0, NULL, 1);
+  ax_value factor = ax_full(ax_typeof(in[0]).dtype, AX_DIMS(), 1);
   ax_fori_loop(ax_integer(0), ax_integer(3), ((ax_fn){row_step, 2, 1, (void *)in}), &factor, &factor);
 }
 
@@ -132,7 +132,7 @@ static AX_BODY(halve) {
   out[1] = ax_add(in[1], ax_integer(1));
 }
 static AX_BODY(halved) {
-  ax_value carry[] = {ax_ref_load(in[0]), ax_full_i64(AX_S32, 0, NULL, 0)};
+  ax_value carry[] = {ax_ref_load(in[0]), ax_full_i64(AX_S32, AX_DIMS(), 0)};
   ax_while(((ax_fn){below_four, 2, 1, NULL}), ((ax_fn){halve, 2, 2, NULL}), carry, carry);
   ax_ref_store(in[1], carry[0]);
 }

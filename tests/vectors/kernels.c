@@ -10,7 +10,7 @@ static void call(const ax_kernel *kernel, ax_function body, uint32_t in_count, c
   ax_type type = kernel->outs.v[0];
   type.dtype = ax_typeof(in[0]).dtype;
   made.outs.v = &type;
-  ax_kernel_call(&made, (ax_fn){body, in_count + 1 + kernel->options.scratch.count, 0, NULL}, in_count, in, out);
+  ax_kernel_call(&made, ((ax_fn){body, in_count + 1 + kernel->options.scratch.count, 0, NULL}), AX_LIST(in_count, in), out);
 }
 
 #define SHAPE(...) \
@@ -101,14 +101,14 @@ KERNEL(no_grid, square, 1, .outs = SHAPE(3, 4))
 KERNEL(one_block, twice, 1, .in_specs = SPECS(SPEC(NULL, 2, 4)), .out_specs = SPECS(SPEC(NULL, 2, 4)), .outs = SHAPE(2, 4))
 
 static AX_BODY(matmul_blocks) {
-  const ax_scratch total = {.type = ax_ref_type(AX_SPACE_VMEM, ax_typeof(in[0]).dtype, 2, LIST(2, 2))};
+  const ax_scratch total = {.type = ax_ref_type(AX_SPACE_VMEM, ax_typeof(in[0]).dtype, AX_LIST(2, LIST(2, 2)))};
   call(&(ax_kernel){GRID(2, 2, 3), .in_specs = SPECS(SPEC(i_k, 2, 2), SPEC(k_j, 2, 2)), .out_specs = SPECS(SPEC(i_j, 2, 2)),
                     .outs = SHAPE(4, 4), .options = {.scratch = {AX_SCRATCH(total)}}},
        matmul, 2, in, out);
 }
 
 static AX_BODY(prefix_sums) {
-  const ax_scratch total = {.type = ax_ref_type(AX_SPACE_VMEM, ax_typeof(in[0]).dtype, 1, LIST(2))};
+  const ax_scratch total = {.type = ax_ref_type(AX_SPACE_VMEM, ax_typeof(in[0]).dtype, AX_LIST(1, LIST(2)))};
   call(&(ax_kernel){GRID(5), .in_specs = SPECS(SPEC(i, 2)), .out_specs = SPECS(SPEC(i, 2)), .outs = SHAPE(10),
                     .options = {.scratch = {AX_SCRATCH(total)}}},
        prefix, 1, in, out);

@@ -71,7 +71,7 @@ BODY(rows) { ax_vmap(AX_FN(row, 2, 1), in, out, NULL); }
 BODY(split) { ax_split(in[0], DIMS(2, 0, 3, 1), 1, out); }
 
 BODY(squeeze) {
-  out[0] = ax_squeeze(in[0], 0, NULL);
+  out[0] = ax_squeeze(in[0], AX_ALL_DIMS);
   out[1] = ax_squeeze(in[0], DIMS(0));
   out[2] = ax_squeeze(in[0], DIMS(-1, 2));
 }
@@ -87,9 +87,9 @@ BODY(swapaxes) {
 }
 
 BODY(stack) {
-  out[0] = ax_stack(3, in, 0);
-  out[1] = ax_stack(2, in, -1);
-  out[2] = ax_stack(1, in + 2, 1);
+  out[0] = ax_stack(AX_LIST(3, in), 0);
+  out[1] = ax_stack(AX_LIST(2, in), -1);
+  out[2] = ax_stack(AX_LIST(1, in + 2), 1);
 }
 
 BODY(clamp) {

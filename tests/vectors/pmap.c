@@ -61,7 +61,7 @@ BODY(largest) { ax_pmap(AX_FN(largest_on_one, 1, 4), in, out, &by_rows); }
 BODY(exchange) {
   const int64_t n = devices(context);
   ax_value row = ax_reshape(ax_slice(in[0], LIST(0, 0), LIST(1, n), NULL), DIMS(n));
-  ax_value element = ax_reshape(ax_slice(in[0], LIST(1, 0), LIST(2, 1), NULL), 0, NULL);
+  ax_value element = ax_reshape(ax_slice(in[0], LIST(1, 0), LIST(2, 1), NULL), AX_DIMS());
   int64_t ring[8][2];
   for (int64_t i = 0; i < n; i++) ring[i][0] = i, ring[i][1] = (i + 1) % n;
   out[0] = ax_mul(ax_all_gather(row, "d", 0, false), element);

@@ -103,7 +103,7 @@ static ax_value cross_entropy(ax_value logits, ax_value label) {
   return ax_neg(total(ax_mul(ax_log_softmax(logits, 0), ax_one_hot(label, 5, ax_typeof(logits).dtype))));
 }
 
-BODY(cross_entropy_at_2) { out[0] = cross_entropy(in[0], ax_full(AX_S32, 0, NULL, 2)); }
+BODY(cross_entropy_at_2) { out[0] = cross_entropy(in[0], ax_full(AX_S32, AX_DIMS(), 2)); }
 BODY(squares_of_slopes) {
   ax_value slope;
   ax_grad(AX_FN(cross_entropy_at_2, 1, 1), AX_FIRST(1), in, &slope);
@@ -111,7 +111,7 @@ BODY(squares_of_slopes) {
 }
 BODY(second_softmax) { ax_grad(AX_CLOSURE(squares_of_slopes, 1, 1, context), AX_FIRST(1), in, out); }
 
-BODY(sum_of_largest) { out[0] = total(ax_reduce_max(ax_mul(in[0], in[0]), 1, LIST(1), false)); }
+BODY(sum_of_largest) { out[0] = total(ax_reduce_max(ax_mul(in[0], in[0]), AX_LIST(1, LIST(1)), false)); }
 BODY(squares_of_max_slopes) {
   ax_value slope;
   ax_grad(AX_FN(sum_of_largest, 1, 1), AX_FIRST(1), in, &slope);
@@ -138,7 +138,7 @@ BODY(vmap_twice) { map(multiply_each, context, AXES(0, AX_NOT_MAPPED), AXES(), i
 
 BODY(reductions) {
   out[0] = ax_reduce_sum(in[0], AX_DIMS(0), false);
-  out[1] = ax_reduce_max(in[0], 1, LIST(1), false);
+  out[1] = ax_reduce_max(in[0], AX_LIST(1, LIST(1)), false);
   out[2] = ax_argmax(in[0], 0, AX_S32);
   out[3] = mean(in[0]);
 }
@@ -150,7 +150,7 @@ BODY(shapes) {
   out[1] = ax_transpose(x, LIST(1, 0));
   out[2] = ax_slice(x, LIST(0, 1), LIST(2, 3), NULL);
   out[3] = ax_pad(x, y, LIST(1, 0), LIST(0, 1), LIST(0, 1));
-  out[4] = ax_concatenate(2, twice, 0);
+  out[4] = ax_concatenate(AX_LIST(2, twice), 0);
   out[5] = ax_broadcast_in_dim(y, DIMS(2, 2), NULL);
   out[6] = ax_where(ax_gt(x, y), ax_neg(x), x);
 }

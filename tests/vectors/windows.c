@@ -95,7 +95,7 @@ BODY(pools) {
 BODY(rev) {
   out[0] = ax_rev(in[0], DIMS(1));
   out[1] = ax_rev(in[0], DIMS(2, 0));
-  out[2] = ax_rev(in[0], 0, NULL);
+  out[2] = ax_rev(in[0], AX_DIMS());
 }
 
 #define BOTH(name_, variants) {#name_, variants, .binary = name_, .scaled = true}

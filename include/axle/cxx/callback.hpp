@@ -73,7 +73,7 @@ inline std::vector<value> pure_callback(const callback &called, const list<value
                                         location at = location::here()) {
   values all(in.data(), in.size());
   std::vector<ax_value> out(types.size());
-  ax_pure_callback(called.get(), vectorized, all.count(), all.data(), types.count(), types.data(), out.data());
+  ax_pure_callback(called.get(), vectorized, all.count(), all.data(), types.count(), types.data(), types.count(), out.data());
   detail::stamp(at, "pure_callback");
   return detail::loaded(out.data(), out.size());
 }
@@ -81,7 +81,7 @@ inline std::vector<value> io_callback(const callback &called, const list<value> 
                                       location at = location::here()) {
   values all(in.data(), in.size());
   std::vector<ax_value> out(types.size());
-  ax_io_callback(called.get(), ordered, all.count(), all.data(), types.count(), types.data(), out.data());
+  ax_io_callback(called.get(), ordered, all.count(), all.data(), types.count(), types.data(), types.count(), out.data());
   detail::stamp(at, "io_callback");
   return detail::loaded(out.data(), out.size());
 }

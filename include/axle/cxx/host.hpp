@@ -150,7 +150,7 @@ inline may<void> npz_write(const std::string &path, const list<std::pair<std::st
     names.push_back(entry.first.c_str());
     arrays.push_back(entry.second.get());
   }
-  return detail::give(ax_npz_write(path.c_str(), named.count(), names.data(), arrays.data()), at, "npz_write");
+  return detail::give(ax_npz_write(path.c_str(), named.count(), names.data(), named.count(), arrays.data()), at, "npz_write");
 }
 
 }  // namespace AXLE_ERRORS_

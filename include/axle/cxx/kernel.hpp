@@ -104,7 +104,7 @@ std::vector<value> kernel_call(const ax_kernel &kernel, F &&body, const std::vec
   const values given(in);
   detail::kernel_body<F> function(body, in.size() + kernel.outs.count + kernel.options.scratch.count);
   std::vector<ax_value> out(kernel.outs.count + std::size_t{1});
-  ax_kernel_call(&kernel, function.fn(), given.count(), given.data(), out.data());
+  ax_kernel_call(&kernel, function.fn(), given.count(), given.data(), kernel.outs.count, out.data());
   detail::stamp(at, "kernel_call");
   function.rethrow();
   return detail::loaded(out.data(), kernel.outs.count);
@@ -124,11 +124,9 @@ inline std::vector<value> mpmd_map(const std::vector<ax_core_mesh> &meshes, std:
   }
   std::vector<ax_type> types(outs.begin(), outs.end());
   std::vector<ax_value> out(outs.size() + 1);
-  if (fns.size() != meshes.size())
-    ax_trace_fail("mpmd_map: there are not as many functions as meshes");
-  else
-    ax_mpmd_map(static_cast<std::uint32_t>(meshes.size()), meshes.data(), fns.data(), &options, given.count(), given.data(),
-                static_cast<std::uint32_t>(types.size()), types.data(), out.data());
+  const auto type_count = static_cast<std::uint32_t>(types.size());
+  ax_mpmd_map(static_cast<std::uint32_t>(meshes.size()), meshes.data(), static_cast<std::uint32_t>(fns.size()), fns.data(), &options, given.count(),
+              given.data(), type_count, types.data(), type_count, out.data());
   detail::stamp(at, "mpmd_map");
   for (auto &function : functions) function.rethrow();
   return detail::loaded(out.data(), outs.size());
@@ -144,13 +142,14 @@ auto run_scoped(const list<ax_scratch> &made, F &&body, const detail::text &alon
   if constexpr (detail::gives_nothing<given>) {
     detail::kernel_body<given> function(body, made.size());
     ax_value none;
-    ax_run_scoped(made.count(), made.data(), along, function.fn(), &none);
+    ax_run_scoped(made.count(), made.data(), along, function.fn(), 0, &none);
     detail::stamp(at, "run_scoped");
     function.rethrow();
   } else {
     detail::closure<given, detail::unknown> function(body, made.count());
     std::vector<ax_value> out(function.out_count() + std::size_t{1});
-    if (detail::suits(function, at, "run_scoped")) ax_run_scoped(made.count(), made.data(), along, function.fn(), out.data());
+    if (detail::suits(function, at, "run_scoped"))
+      ax_run_scoped(made.count(), made.data(), along, function.fn(), function.out_count(), out.data());
     detail::stamp(at, "run_scoped");
     function.rethrow();
     return function.load(out.data(), function.out_count());

@@ -91,7 +91,7 @@ inline value dynamic_update_slice(input x, input update, const vectors &starts) 
 /* A part for each of the sizes. */
 inline std::vector<value> split(input x, const dims &sizes, std::int64_t dimension = 0) {
   std::vector<ax_value> parts(sizes.count());
-  ax_split(x, sizes.count(), sizes.data(), dimension, parts.data());
+  ax_split(x, sizes.count(), sizes.data(), dimension, sizes.count(), parts.data());
   detail::stamp(x.at(), "split");
   std::vector<value> made;
   for (ax_value part : parts) made.push_back(value(part));
@@ -145,7 +145,7 @@ inline value scatter_max(input x, input indices, input updates, const scatter_di
 inline std::vector<value> sort_together(const list<value> &xs, std::int64_t dimension = -1, std::uint32_t num_keys = 1, location at = location::here()) {
   values all(xs.data(), xs.size());
   std::vector<ax_value> sorted(all.count());
-  ax_sort_together(all.count(), all.data(), dimension, num_keys, sorted.data());
+  ax_sort_together(all.count(), all.data(), dimension, num_keys, all.count(), sorted.data());
   detail::stamp(at, "sort_together");
   std::vector<value> made;
   for (ax_value one : sorted) made.push_back(value(one));

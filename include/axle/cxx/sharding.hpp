@@ -139,18 +139,16 @@ inline may<array> put(const array &from, const sharding &sharding, location at =
 /* Several at once: all or none. */
 inline may<std::vector<array>> put_many(const runtime &runtime, const list<sharding> &shardings, const list<host_view> &data,
                                         location at = location::here()) {
-  std::vector<ax_array *> out(data.size());
-  if (shardings.size() != data.size())
-    return detail::refuse<std::vector<array>>(detail::wrong(at, "device_put_many", "not as many shardings as arrays"));
+  std::vector<ax_array *> out(shardings.size());
   std::vector<ax_host_array> raw(data.begin(), data.end());
-  ax_status status = ax_device_put_many(runtime.get(), data.count(), detail::raw_shardings(shardings).data(), raw.data(), out.data());
+  ax_status status = ax_device_put_many(runtime.get(), shardings.count(), detail::raw_shardings(shardings).data(), data.count(), raw.data(),
+                                        shardings.count(), out.data());
   return detail::give(status, detail::owned<array>(out), at, "device_put_many");
 }
 inline may<std::vector<array>> put_many(const list<array> &from, const list<sharding> &shardings, location at = location::here()) {
   std::vector<ax_array *> out(from.size());
-  if (shardings.size() != from.size())
-    return detail::refuse<std::vector<array>>(detail::wrong(at, "array_reshard_many", "not as many shardings as arrays"));
-  ax_status status = ax_array_reshard_many(from.count(), detail::raw(from).data(), detail::raw_shardings(shardings).data(), out.data());
+  ax_status status = ax_array_reshard_many(from.count(), detail::raw(from).data(), shardings.count(), detail::raw_shardings(shardings).data(),
+                                           from.count(), out.data());
   return detail::give(status, detail::owned<array>(out), at, "array_reshard_many");
 }
 /* In memory of its own. */

@@ -31,7 +31,7 @@ class treedef : public handle<ax_treedef, ax_treedef_retain, ax_treedef_release>
       specs.push_back(one.spec.c_str());
     }
     ax_treedef *made;
-    ax_status status = ax_treedef_create(leaves.count(), names.data(), types.data(), specs.data(), &made);
+    ax_status status = ax_treedef_create(leaves.count(), names.data(), leaves.count(), types.data(), leaves.count(), specs.data(), &made);
     return detail::give(status, treedef(made), at, "treedef_create");
   }
   /* join({{"params", params}, {"batch", batch}}) */
@@ -107,7 +107,7 @@ inline std::vector<value> leaves(const treedef &def, const values &all, const st
 /* Each times a scalar or a number. */
 inline std::vector<value> tree_scale(operand factor, const values &leaves) {
   std::vector<ax_value> out(leaves.count());
-  ax_tree_scale(factor, leaves.count(), leaves.data(), out.data());
+  ax_tree_scale(factor, leaves.count(), leaves.data(), leaves.count(), out.data());
   detail::stamp(factor.at(), "tree_scale");
   return detail::loaded(out.data(), out.size());
 }
@@ -119,7 +119,7 @@ inline value tree_ravel(const values &leaves, location at = location::here()) {
 }
 inline std::vector<value> tree_unravel(input flat, const values &like) {
   std::vector<ax_value> out(like.count());
-  ax_tree_unravel(flat, like.count(), like.data(), out.data());
+  ax_tree_unravel(flat, like.count(), like.data(), like.count(), out.data());
   detail::stamp(flat.at(), "tree_unravel");
   return detail::loaded(out.data(), out.size());
 }
@@ -169,17 +169,14 @@ inline std::pair<std::vector<value>, std::vector<value>> optimizer_update(const 
   detail::stamp(at, "optimizer_update");
   return {detail::loaded(new_state.data(), new_state.size()), detail::loaded(new_params.data(), new_params.size())};
 }
-/* Schedules that are made of lists, which they borrow: vectors that live as long. Where the lists are not of the lengths that go together the
-   schedule has none, and what uses it says so. */
+/* Schedules that are made of lists, which they borrow: vectors that live as long. Where the lists are not of the lengths that go together,
+   the trace that uses the schedule fails and says so. */
 inline ax_schedule piecewise_constant_schedule(double from, const std::vector<std::int64_t> &boundaries, const std::vector<double> &scales) {
-  bool paired = boundaries.size() == scales.size();
-  return paired ? ax_piecewise_constant_schedule(from, static_cast<std::uint32_t>(boundaries.size()), boundaries.data(), scales.data())
-                : ax_piecewise_constant_schedule(from, 1, nullptr, nullptr);
+  return ax_piecewise_constant_schedule(from, static_cast<std::uint32_t>(boundaries.size()), boundaries.data(),
+                                        static_cast<std::uint32_t>(scales.size()), scales.data());
 }
 inline ax_schedule join_schedules(const std::vector<ax_schedule> &parts, const std::vector<std::int64_t> &boundaries) {
-  bool paired = parts.size() == boundaries.size() + 1;
-  return paired ? ax_join_schedules(static_cast<std::uint32_t>(boundaries.size()), parts.data(), boundaries.data())
-                : ax_join_schedules(1, nullptr, nullptr);
+  return ax_join_schedules(static_cast<std::uint32_t>(parts.size()), parts.data(), static_cast<std::uint32_t>(boundaries.size()), boundaries.data());
 }
 ax_schedule piecewise_constant_schedule(double, std::vector<std::int64_t> &&, const std::vector<double> &) = delete; /* would be gone */
 ax_schedule piecewise_constant_schedule(double, const std::vector<std::int64_t> &, std::vector<double> &&) = delete;

@@ -258,14 +258,14 @@ static AX_BODY(begin_round) {
 static AX_BODY(kernel_body) {
   const ax_value refs[] = {in[0], in[2], in[3], in[4], in[1]};
   const round_of r = {context, refs};
-  ax_value slot = ax_convert_element_type(ax_full(AX_F32, 0, NULL, 0), AX_S32), end[1];
+  ax_value slot = ax_convert_element_type(ax_full(AX_F32, AX_DIMS(), 0), AX_S32), end[1];
   for (int64_t s = 0; s < slots; s++) ax_ref_store(ax_ref_at(refs[2], ax_integer(s)), ax_real(100 + (double)s));
   ax_fori_loop(ax_integer(0), ax_integer(rows), AX_CLOSURE(begin_round, 2, 1, &r), &slot, end);
 }
 static AX_BODY(kernel) {
-  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, slots, columns)}, {.type = ax_dma_semaphore_type(0, NULL)}};
+  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, slots, columns)}, {.type = ax_dma_semaphore_type(AX_DIMS())}};
   const ax_kernel_options options = {.scratch = {AX_LIST(2, scratch)}, .aliases = {AX_ALIASES({1, 0})}};
-  ax_mpmd_map(1, &one_core, &AX_CLOSURE(kernel_body, 5, 0, context), &options, 2, in, AX_TYPES(AX_TYPE(AX_F32, rows, columns)),
+  ax_mpmd_map(AX_LIST(1, &one_core), &AX_CLOSURE(kernel_body, 5, 0, context), &options, AX_LIST(2, in), AX_TYPES(AX_TYPE(AX_F32, rows, columns)),
               out);
 }
 
@@ -327,11 +327,11 @@ static AX_BODY(reader) {
 static AX_BODY(read_elsewhere) {
   const ax_core_mesh meshes[] = {{.core = "maker"}, {.core = "reader"}};
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, columns), .shared = true},
-                                {.type = ax_dma_semaphore_type(0, NULL), .shared = true},
-                                {.type = ax_semaphore_type(0, NULL), .shared = true}};
+                                {.type = ax_dma_semaphore_type(AX_DIMS()), .shared = true},
+                                {.type = ax_semaphore_type(AX_DIMS()), .shared = true}};
   const ax_kernel_options options = {.scratch = {AX_LIST(3, scratch)}};
   const ax_fn bodies[] = {AX_FN(maker, 5, 0), AX_FN(reader, 5, 0)};
-  ax_mpmd_map(2, meshes, bodies, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, columns)), out);
+  ax_mpmd_map(AX_LIST(2, meshes), bodies, &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, columns)), out);
 }
 
 /* The other has read what was there before, and says so before the store or after it. */
@@ -356,11 +356,11 @@ static AX_BODY(looker) {
 static AX_BODY(looked_at) {
   const ax_core_mesh meshes[] = {{.core = "maker"}, {.core = "looker"}};
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, columns), .shared = true},
-                                {.type = ax_dma_semaphore_type(0, NULL), .shared = true},
-                                {.type = ax_semaphore_type(0, NULL), .shared = true}};
+                                {.type = ax_dma_semaphore_type(AX_DIMS()), .shared = true},
+                                {.type = ax_semaphore_type(AX_DIMS()), .shared = true}};
   const ax_kernel_options options = {.scratch = {AX_LIST(3, scratch)}};
   const ax_fn bodies[] = {{.function = context != NULL ? late : early, .in_count = 6}, AX_FN(looker, 6, 0)};
-  ax_mpmd_map(2, meshes, bodies, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, columns), AX_TYPE(AX_F32, columns)), out);
+  ax_mpmd_map(AX_LIST(2, meshes), bodies, &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, columns), AX_TYPE(AX_F32, columns)), out);
 }
 
 static void several_cores(void **state) {
@@ -407,8 +407,8 @@ static AX_BODY(piecewise) {
   const piece *p = context;
   const ax_type type = AX_TYPE(AX_F32, p->extent[0], p->extent[1]), types[] = {type, type};
   const ax_kernel_options options = {.aliases = {p->in_place, (const uint32_t[][2]){{0, 0}}}};
-  ax_mpmd_map(1, &(ax_core_mesh){.core = "tensorcore", .space = AX_SPACE_HBM}, &AX_CLOSURE(piece_body, 1 + p->results, 0, context),
-              &options, 1, in, p->results, types, out);
+  ax_mpmd_map(AX_LIST(1, (&(ax_core_mesh){.core = "tensorcore", .space = AX_SPACE_HBM})), &AX_CLOSURE(piece_body, 1 + p->results, 0, context),
+              &options, AX_LIST(1, in), AX_LIST(p->results, types), out);
 }
 
 static void pipelines(void **state) {
@@ -474,15 +474,15 @@ static AX_BODY(random_round) {
 static AX_BODY(random_body) {
   const ax_value ref[] = {in[0], in[2], in[3], in[1], in[4], in[5], in[6]};
   const within w = {context, ref};
-  ax_value number = ax_convert_element_type(ax_full(AX_F32, 0, NULL, 0), AX_S32), end[1];
+  ax_value number = ax_convert_element_type(ax_full(AX_F32, AX_DIMS(), 0), AX_S32), end[1];
   for (int64_t s = 0; s < refs * slots; s++) ax_ref_store(ax_ref_at(ref[4 + s % refs], ax_integer(s / refs)), ax_real((double)s));
   ax_fori_loop(ax_integer(0), ax_integer(rows), AX_CLOSURE(random_round, 2, 1, &w), &number, end);
 }
 static AX_BODY(random_kernel) {
   const ax_type type = AX_VMEM(AX_F32, slots, columns);
-  const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}, {.type = type}, {.type = type}, {.type = type}};
+  const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(AX_DIMS())}, {.type = type}, {.type = type}, {.type = type}};
   const ax_kernel_options options = {.scratch = {AX_LIST(1 + refs, scratch)}, .aliases = {AX_ALIASES({1, 0})}};
-  ax_mpmd_map(1, &one_core, &AX_CLOSURE(random_body, 4 + refs, 0, context), &options, 2, in, AX_TYPES(AX_TYPE(AX_F32, rows, columns)), out);
+  ax_mpmd_map(AX_LIST(1, &one_core), &AX_CLOSURE(random_body, 4 + refs, 0, context), &options, AX_LIST(2, in), AX_TYPES(AX_TYPE(AX_F32, rows, columns)), out);
 }
 
 static void one_random(uint64_t seed, bool show) {

@@ -90,7 +90,7 @@ static ax_status list_results(work *w, const uint32_t *in, uint32_t *out) {
 }
 
 static ax_status byte_buffer(work *w, int64_t count, uint32_t *out) {
-  const ax_type type = ax_array_type(AX_U8, 1, &count);
+  const ax_type type = ax_array_type(AX_U8, AX_LIST(1, &count));
   return ax_lower_buffer(w->lower, &type, w->axes, out);
 }
 

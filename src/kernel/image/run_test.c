@@ -47,7 +47,7 @@ static AX_BODY(all_of_memory) {
                ax_real(8));
 }
 static AX_BODY(memory) {
-  ax_mpmd_map(1, &test_one_core, &AX_FN(all_of_memory, 3, 0), NULL, 1, in, AX_TYPES(AX_TYPE(AX_F32, 3, 4), AX_TYPE(AX_F32, 2, 4)), out);
+  ax_mpmd_map(AX_LIST(1, &test_one_core), &AX_FN(all_of_memory, 3, 0), NULL, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 3, 4), AX_TYPE(AX_F32, 2, 4)), out);
 }
 
 /* --- Several cores: one makes, the others take turns to use it --- */
@@ -74,11 +74,11 @@ static AX_BODY(consumer) {
 static AX_BODY(both) {
   const ax_core_mesh meshes[] = {{.core = "maker"}, {.core = "user"}};
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 3), .shared = true},
-                                {.type = ax_semaphore_type(0, NULL), .shared = true},
-                                {.type = ax_semaphore_type(0, NULL), .shared = true}};
+                                {.type = ax_semaphore_type(AX_DIMS()), .shared = true},
+                                {.type = ax_semaphore_type(AX_DIMS()), .shared = true}};
   const ax_kernel_options options = {.scratch = {AX_LIST(3, scratch)}};
   const ax_fn bodies[] = {AX_FN(producer, 5, 0), AX_FN(consumer, 5, 0)};
-  ax_mpmd_map(2, meshes, bodies, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, rounds, 3)), out);
+  ax_mpmd_map(AX_LIST(2, meshes), bodies, &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, rounds, 3)), out);
 }
 
 /* Each core its rows, with a constant of the program around; the result is the operand's memory. */
@@ -90,7 +90,7 @@ static AX_BODY(own_rows) {
 static AX_BODY(aliased) {
   const ax_core_mesh mesh = {.core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = 4}}}};
   const ax_kernel_options options = {.aliases = {AX_ALIASES({0, 0})}};
-  ax_mpmd_map(1, &mesh, &AX_CLOSURE(own_rows, 2, 0, &in[1]), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4, 6)), out);
+  ax_mpmd_map(AX_LIST(1, &mesh), &AX_CLOSURE(own_rows, 2, 0, &in[1]), &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 4, 6)), out);
 }
 
 /* Warpgroups with a barrier in a scope that they have together, twice. */
@@ -103,13 +103,13 @@ static AX_BODY(exchange) {
   ax_ref_add(ax_ref_at(refs[1], me), ax_ref_load(ax_ref_at(in[0], other)));
 }
 static AX_BODY(warpgroup) {
-  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 2, 3)}, {.type = ax_barrier_type(0, NULL), .arrivals = 2}};
+  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 2, 3)}, {.type = ax_barrier_type(AX_DIMS()), .arrivals = 2}};
   ax_ref_store(ax_ref_at(in[1], ax_axis_index("wg")), ax_ref_load(ax_ref_at(in[0], ax_axis_index("wg"))));
-  for (int i = 0; i < 2; i++) ax_run_scoped(2, scratch, "wg", AX_CLOSURE(exchange, 2, 0, in), NULL);
+  for (int i = 0; i < 2; i++) ax_run_scoped(AX_LIST(2, scratch), "wg", AX_CLOSURE(exchange, 2, 0, in), NULL);
 }
 static AX_BODY(warpgroups) {
   const ax_core_mesh mesh = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = 2}}}, .threads = "wg"};
-  ax_mpmd_map(1, &mesh, &AX_FN(warpgroup, 2, 0), NULL, 1, in, AX_TYPES(AX_TYPE(AX_F32, 2, 3)), out);
+  ax_mpmd_map(AX_LIST(1, &mesh), &AX_FN(warpgroup, 2, 0), NULL, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 2, 3)), out);
 }
 
 /* One core looks at a semaphore until the other has signalled thrice. */
@@ -119,7 +119,7 @@ static AX_BODY(look_again) {
   out[0] = ax_semaphore_read(refs[2]);
 }
 static AX_BODY(looker) {
-  ax_value zero = ax_convert_element_type(ax_full(AX_F32, 0, NULL, 0), AX_S32), seen[1];
+  ax_value zero = ax_convert_element_type(ax_full(AX_F32, AX_DIMS(), 0), AX_S32), seen[1];
   ax_while(AX_FN(too_few, 1, 1), AX_CLOSURE(look_again, 1, 1, in), &zero, seen);
   ax_semaphore_wait(in[2], seen[0]);
   ax_ref_store(in[1], ax_mul(ax_ref_load(in[0]), ax_convert_element_type(seen[0], AX_F32)));
@@ -129,10 +129,10 @@ static AX_BODY(signaller) {
 }
 static AX_BODY(looking) {
   const ax_core_mesh meshes[] = {{.core = "signaller"}, {.core = "looker"}};
-  const ax_scratch scratch[] = {{.type = ax_semaphore_type(0, NULL), .shared = true}};
+  const ax_scratch scratch[] = {{.type = ax_semaphore_type(AX_DIMS()), .shared = true}};
   const ax_kernel_options options = {.scratch = {AX_LIST(1, scratch)}};
   const ax_fn bodies[] = {AX_FN(signaller, 3, 0), AX_FN(looker, 3, 0)};
-  ax_mpmd_map(2, meshes, bodies, &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(AX_LIST(2, meshes), bodies, &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 /* --- Kernels in a program: in loops and branches, one after the other, one program's result used up by the next --- */
@@ -178,10 +178,10 @@ static AX_BODY(gather_ring) {
   ax_fori_loop(ax_integer(0), ax_integer(3), AX_CLOSURE(pass_on, 1, 0, &in[1]), NULL, NULL);
 }
 static AX_BODY(gathering) {
-  const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}, {.type = ax_dma_semaphore_type(0, NULL)}};
+  const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(AX_DIMS())}, {.type = ax_dma_semaphore_type(AX_DIMS())}};
   const ax_kernel_options options = {.scratch = {AX_LIST(2, scratch)}};
   ax_value y[1];
-  ax_mpmd_map(1, &test_one_core, &AX_FN(gather_ring, 4, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4, 2)), y);
+  ax_mpmd_map(AX_LIST(1, &test_one_core), &AX_FN(gather_ring, 4, 0), &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 4, 2)), y);
   out[0] = ax_reduce_sum(ax_mul(y[0], ax_real(2)), AX_DIMS(1), false);
 }
 static AX_BODY(gathered) {
@@ -217,13 +217,13 @@ static AX_BODY(impatient) { /* waits for bytes that nobody sends */
   ax_copy(in[0], in[1]);
 }
 static ax_kernel_options with_semaphore(ax_scratch *scratch) {
-  *scratch = (ax_scratch){.type = ax_dma_semaphore_type(0, NULL)};
+  *scratch = (ax_scratch){.type = ax_dma_semaphore_type(AX_DIMS())};
   return (ax_kernel_options){.name = "stuck", .scratch = {AX_LIST(1, scratch)}};
 }
 static AX_BODY(stuck) {
   ax_scratch scratch;
   const ax_kernel_options options = with_semaphore(&scratch);
-  ax_mpmd_map(1, &test_one_core, &AX_FN(impatient, 3, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(AX_LIST(1, &test_one_core), &AX_FN(impatient, 3, 0), &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 static AX_BODY(one_sided) { /* device 3 signals nobody */
@@ -235,7 +235,7 @@ static AX_BODY(one_sided) { /* device 3 signals nobody */
   ax_copy(in[0], in[1]);
 }
 static AX_BODY(one_sided_kernel) {
-  ax_mpmd_map(1, &test_one_core, &AX_FN(one_sided, 2, 0), NULL, 1, in, AX_TYPES(AX_TYPE(AX_F32, 1)), out);
+  ax_mpmd_map(AX_LIST(1, &test_one_core), &AX_FN(one_sided, 2, 0), NULL, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 1)), out);
 }
 static AX_BODY(stuck_ring) {
   const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = 4}}};
@@ -247,7 +247,7 @@ static AX_BODY(beyond) {
   ax_ref_store(ax_ref_at(in[1], at), ax_real(1));
 }
 static AX_BODY(out_of_bounds) {
-  ax_mpmd_map(1, &test_one_core, &AX_FN(beyond, 2, 0), NULL, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(AX_LIST(1, &test_one_core), &AX_FN(beyond, 2, 0), NULL, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 static AX_BODY(nowhere) {
@@ -258,7 +258,7 @@ static AX_BODY(nowhere) {
   ax_copy(in[0], in[1]);
 }
 static AX_BODY(nowhere_kernel) {
-  ax_mpmd_map(1, &test_one_core, &AX_FN(nowhere, 2, 0), NULL, 1, in, AX_TYPES(AX_TYPE(AX_F32, 1)), out);
+  ax_mpmd_map(AX_LIST(1, &test_one_core), &AX_FN(nowhere, 2, 0), NULL, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 1)), out);
 }
 static AX_BODY(no_such_device) {
   const ax_mesh mesh = {.count = 1, .axis = {{.name = "d", .size = 4}}};
@@ -308,7 +308,7 @@ static void a_thousand_runs(void **state) {
     uint32_t rank;
   } programs[] = {{gathered, {16}, 1}, {both, {rounds, 3}, 2}, {warpgroups, {2, 3}, 2}};
   for (size_t p = 0; p < sizeof programs / sizeof programs[0]; p++) {
-    const ax_type type = ax_array_type(AX_F32, programs[p].rank, programs[p].dims);
+    const ax_type type = ax_array_type(AX_F32, AX_LIST(programs[p].rank, programs[p].dims));
     float data[16], first[32] = {0}, got[32];
     ax_runtime *runtime;
     ax_executable *executable;
@@ -338,16 +338,16 @@ enum { many = 1 << 17 }; /* 8 bytes for each two cores would be 128 GiB */
 
 static AX_BODY(tell_next) {
   ax_value me = ax_axis_index("core"),
-           next = ax_select_n(ax_eq(me, ax_integer(many - 1)), ax_add(me, ax_integer(1)), ax_full(AX_S32, 0, NULL, 0));
+           next = ax_select_n(ax_eq(me, ax_integer(many - 1)), ax_add(me, ax_integer(1)), ax_full(AX_S32, AX_DIMS(), 0));
   ax_ref_store(ax_ref_at(in[1], me), ax_add(ax_ref_load(ax_ref_at(in[0], me)), ax_real(1)));
   ax_semaphore_signal(in[2], ax_integer(1), &(ax_target_core){.axes = "core", .coordinates = {AX_VALUES(next)}});
   ax_semaphore_wait(in[2], ax_integer(1));
 }
 static AX_BODY(many_cores) {
   const ax_core_mesh mesh = {.core = "tensorcore", .mesh = {.count = 1, .axis = {{.name = "core", .size = many}}}};
-  const ax_scratch scratch = {.type = ax_semaphore_type(0, NULL)};
+  const ax_scratch scratch = {.type = ax_semaphore_type(AX_DIMS())};
   const ax_kernel_options options = {.scratch = {AX_SCRATCH(scratch)}};
-  ax_mpmd_map(1, &mesh, &AX_FN(tell_next, 3, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, many)), out);
+  ax_mpmd_map(AX_LIST(1, &mesh), &AX_FN(tell_next, 3, 0), &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, many)), out);
 }
 
 static void cores_cost_as_many(void **state) {

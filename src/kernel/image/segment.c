@@ -163,7 +163,7 @@ static void find_ends(draft *d) {
     if (!is_in(d->segment.in, d->segment.in_count, d->segment.out[k], &d->in_place[k])) d->in_place[k] = AX_NONE;
 }
 
-static ax_type plain_type(const ax_type *type) { return ax_array_type(type->dtype, type->rank, type->dims); }
+static ax_type plain_type(const ax_type *type) { return ax_array_type(type->dtype, AX_LIST(type->rank, type->dims)); }
 
 static ax_value value_of(const draft *d, uint32_t slot) {
   const ax_image_slot *of = &d->s->body->slots[slot];

@@ -34,7 +34,7 @@ static ax_value some_view(plan *p, const ax_value *ref, const ax_value *counter)
 static ax_value of_shape(ax_value x, ax_value ref) {
   ax_type type = ax_typeof(ref);
   if (ax_same_shape(&(ax_type){.rank = 2, .dims = {ax_typeof(x).dims[0], ax_typeof(x).dims[1]}}, &type)) return x;
-  return ax_broadcast_to(ax_reduce_max(x, AX_DIMS(0, 1), true), type.rank, type.dims);
+  return ax_broadcast_to(ax_reduce_max(x, AX_DIMS(0, 1), true), AX_LIST(type.rank, type.dims));
 }
 
 static ax_value compute(plan *p, ax_value a, ax_value b) {
@@ -101,7 +101,7 @@ static AX_BODY(random_kernel) {
   const ax_core_mesh one = {.core = "tensorcore"};
   const ax_scratch scratch = {.type = AX_VMEM(AX_F32, rows, columns)};
   const ax_kernel_options options = {.scratch = {AX_SCRATCH(scratch)}};
-  ax_mpmd_map(1, &one, &AX_CLOSURE(random_body, refs, 0, context), &options, 2, in, AX_TYPES(AX_TYPE(AX_F32, rows, columns)),
+  ax_mpmd_map(AX_LIST(1, &one), &AX_CLOSURE(random_body, refs, 0, context), &options, AX_LIST(2, in), AX_TYPES(AX_TYPE(AX_F32, rows, columns)),
               out);
 }
 

@@ -237,7 +237,7 @@ static ax_status do_transfer(ax_about *a) {
   ax_state *state = a->state;
   size_t bytes = (size_t)ax_view_bytes(&t->from);
   if (t->stage == copy_reads) {
-    const ax_type type = ax_array_type(AX_U8, 1, (int64_t[]){(int64_t)bytes});
+    const ax_type type = ax_array_type(AX_U8, AX_DIMS((int64_t)bytes));
     AX_TRY(ax_cell_tensor(&type, &t->data));
     t->set = ax_alloc(bytes);
     if (t->set == NULL) return ax_out_of_memory(bytes);

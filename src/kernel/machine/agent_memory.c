@@ -49,7 +49,8 @@ ax_status ax_about_memory(ax_about *a) {
 
 /* Reads the view into a new cell; elements where the mask is false are those of `other` (an operand, or NULL). */
 static ax_status read_cell(ax_about *a, const unsigned char *mask, const ax_tensor *other, ax_cell **out) {
-  ax_type type = ax_array_type(ax_about_view(a, 0)->type.dtype, ax_about_view(a, 0)->type.rank, ax_about_view(a, 0)->type.dims);
+  ax_type type =
+      ax_array_type(ax_about_view(a, 0)->type.dtype, AX_LIST(ax_about_view(a, 0)->type.rank, ax_about_view(a, 0)->type.dims));
   AX_TRY(ax_cell_tensor(&type, out));
   if (other != NULL) ax_tensor_assign((*out)->tensor, other);
   ax_view_read(ax_about_view(a, 0), ax_about_place_of(a, ax_about_view(a, 0))->memory, mask, (*out)->tensor->data, NULL);
@@ -67,7 +68,7 @@ static ax_status write_tensor(ax_about *a, const unsigned char *mask, const ax_t
 static ax_status combine(ax_about *a, const ax_step_access *access, const unsigned char *mask, ax_cell *was) {
   static const ax_mesh nowhere;
   ax_cell *made;
-  ax_type type = ax_array_type(was->tensor->dtype, was->tensor->rank, was->tensor->dims);
+  ax_type type = ax_array_type(was->tensor->dtype, AX_LIST(was->tensor->rank, was->tensor->dims));
   AX_TRY(ax_cell_tensor(&type, &made));
   ax_eqn eqn = *a->step->eqn;
   eqn.prim = access->combine;

@@ -190,7 +190,7 @@ ax_status ax_machine_of(const ax_eval_args *args, const ax_hooks *hooks, ax_mach
   if (in == NULL) return ax_out_of_memory(args->eqn->in_count * sizeof in[0]);
   for (uint32_t i = 0; i < args->eqn->in_count; i++) {
     const ax_tensor *tensor = args->in[(size_t)i * args->lanes];
-    in[i] = ax_array_type(tensor->dtype, tensor->rank, tensor->dims);
+    in[i] = ax_array_type(tensor->dtype, AX_LIST(tensor->rank, tensor->dims));
   }
   ax_status status = ax_machine_create(args->eqn, in, args->axes, args->lanes, args->device, hooks, out);
   ax_free(in);

@@ -57,9 +57,9 @@ static AX_BODY(send_right) {
 }
 
 static AX_BODY(shift) {
-  const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}, {.type = ax_dma_semaphore_type(0, NULL)}};
+  const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(AX_DIMS())}, {.type = ax_dma_semaphore_type(AX_DIMS())}};
   const ax_kernel_options options = {.scratch = {AX_LIST(2, scratch)}};
-  ax_mpmd_map(1, &test_one_core, &AX_FN(send_right, 4, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 2)), out);
+  ax_mpmd_map(AX_LIST(1, &test_one_core), &AX_FN(send_right, 4, 0), &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 2)), out);
 }
 
 static AX_BODY(shifted) {
@@ -85,9 +85,9 @@ static AX_BODY(hasty) { /* stores what the copy is still to read */
 }
 
 static AX_BODY(racing) {
-  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 4)}, {.type = ax_dma_semaphore_type(0, NULL)}};
+  const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, 4)}, {.type = ax_dma_semaphore_type(AX_DIMS())}};
   const ax_kernel_options options = {.scratch = {AX_LIST(2, scratch)}};
-  ax_mpmd_map(1, &test_one_core, &AX_FN(hasty, 4, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(AX_LIST(1, &test_one_core), &AX_FN(hasty, 4, 0), &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 static AX_BODY(impatient) { /* waits for bytes that nobody sends */
@@ -96,9 +96,9 @@ static AX_BODY(impatient) { /* waits for bytes that nobody sends */
 }
 
 static AX_BODY(stuck) {
-  const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(0, NULL)}};
+  const ax_scratch scratch[] = {{.type = ax_dma_semaphore_type(AX_DIMS())}};
   const ax_kernel_options options = {.scratch = {AX_LIST(1, scratch)}};
-  ax_mpmd_map(1, &test_one_core, &AX_FN(impatient, 3, 0), &options, 1, in, AX_TYPES(AX_TYPE(AX_F32, 4)), out);
+  ax_mpmd_map(AX_LIST(1, &test_one_core), &AX_FN(impatient, 3, 0), &options, AX_LIST(1, in), AX_TYPES(AX_TYPE(AX_F32, 4)), out);
 }
 
 static void goes_wrong(ax_fn fn, const char *part) {

@@ -100,8 +100,8 @@ static ax_status make_static_place(ax_state *state, uint32_t number, ax_tensor *
   uint32_t operands = machine->operand_count, outs = machine->params->outs.count, consts = (uint32_t)machine->params->consts;
   if (at->ref < operands + outs) {
     ax_tensor *tensor = at->ref < operands ? in[(size_t)(consts + at->ref) * machine->device_count + at->device] : NULL;
-    ax_type type =
-        tensor != NULL ? ax_array_type(tensor->dtype, tensor->rank, tensor->dims) : machine->params->outs.v[at->ref - operands];
+    ax_type type = tensor != NULL ? ax_array_type(tensor->dtype, AX_LIST(tensor->rank, tensor->dims))
+                                  : machine->params->outs.v[at->ref - operands];
     type.form = AX_REF;
     type.space = AX_SPACE_HBM;
     AX_TRY(ax_state_make_place(state, number, &type, 0, at->device));
@@ -120,7 +120,7 @@ static ax_status make_static_place(ax_state *state, uint32_t number, ax_tensor *
 }
 
 static ax_status tensor_cell(const ax_tensor *tensor, ax_cell **out) {
-  ax_type type = ax_array_type(tensor->dtype, tensor->rank, tensor->dims);
+  ax_type type = ax_array_type(tensor->dtype, AX_LIST(tensor->rank, tensor->dims));
   AX_TRY(ax_cell_tensor(&type, out));
   ax_tensor_assign((*out)->tensor, tensor);
   return AX_OK;

@@ -6,7 +6,7 @@
 #include "support/tensor.h"
 
 static ax_type ref(uint32_t rank, const int64_t *dims) {
-  ax_type type = ax_array_type(AX_F32, rank, dims);
+  ax_type type = ax_array_type(AX_F32, AX_LIST(rank, dims));
   type.form = AX_REF;
   type.space = AX_SPACE_VMEM;
   return type;
@@ -167,7 +167,7 @@ static void equal_memory_has_one_hash(void **state) {
 
 static void a_cell_lives_as_long_as_its_last_holder(void **state) {
   (void)state;
-  const ax_type type = ax_array_type(AX_F32, 1, (const int64_t[]){3});
+  const ax_type type = ax_array_type(AX_F32, AX_DIMS(3));
   const ax_view view = column(2);
   ax_cell *tensor, *memory;
   TEST_OK(ax_cell_tensor(&type, &tensor));

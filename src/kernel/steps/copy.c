@@ -331,8 +331,8 @@ static AX_BODY(start_and_wait) {
 
 void ax_copy(ax_value source, ax_value destination) {
   const ax_value ends[] = {source, destination};
-  const ax_scratch semaphore = {.type = ax_dma_semaphore_type(0, NULL)};
-  ax_run_scoped(1, &semaphore, NULL, AX_CLOSURE(start_and_wait, 1, 0, ends), NULL);
+  const ax_scratch semaphore = {.type = ax_dma_semaphore_type(AX_DIMS())};
+  ax_run_scoped(AX_LIST(1, &semaphore), NULL, AX_CLOSURE(start_and_wait, 1, 0, ends), NULL);
 }
 
 void ax_copy_commit_group(void) { ax_step_bind(&ax_prim_copy_commit, NULL, NULL, 0); }

@@ -15,7 +15,7 @@ static ax_status id_infer(const ax_infer_args *args) {
   int64_t dimension = ((const ax_program_id_params *)args->params)->dimension;
   if (dimension < 0 || dimension >= AX_MAX_RANK)
     return ax_error(AX_INVALID_ARGUMENT, "dimension %lld: a grid has %d dimensions at most", (long long)dimension, AX_MAX_RANK);
-  args->out[0] = ax_array_type(AX_S32, 0, NULL);
+  args->out[0] = ax_array_type(AX_S32, AX_DIMS());
   return AX_OK;
 }
 

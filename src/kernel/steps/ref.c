@@ -30,7 +30,7 @@ static ax_status check_masked(const ax_infer_args *args, uint32_t from, bool has
 }
 
 static ax_type what_is_there(const ax_infer_args *args) {
-  return ax_array_type(args->in[0].dtype, args->in[0].rank, args->in[0].dims);
+  return ax_array_type(args->in[0].dtype, AX_LIST(args->in[0].rank, args->in[0].dims));
 }
 
 static ax_status load_infer(const ax_infer_args *args) {

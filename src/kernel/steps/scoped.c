@@ -91,9 +91,12 @@ const ax_prim ax_prim_run_scoped = {
 
 /* --- The function --- */
 
-void ax_run_scoped(uint32_t count, const ax_scratch *scratch, const char *along, ax_fn function, ax_value *out) {
+void (ax_run_scoped)(uint32_t count, const ax_scratch *scratch, const char *along, ax_fn function, uint32_t out_count,
+                     ax_value *out) {
   ax_run_scoped_params made = {0};
-  for (uint32_t k = 0; k < function.out_count; k++) out[k] = ax_poison;
+  ax_poison_list(out_count, function.out_count, out);
+  count = ax_list_entries(count, function.in_count);
+  if (!ax_list_fits("run_scoped", "the function gives", "result", out_count, function.out_count)) return;
   if (!ax_take_scratch("run_scoped", count, scratch, &made.scratch, &made.arrivals)) return;
   if (function.in_count != count) {
     ax_reject_as("run_scoped", "the function takes %u operands, but there are %u scratch", function.in_count, count);

@@ -33,12 +33,12 @@ static ax_status signal_infer(const ax_infer_args *args) {
 }
 
 static ax_status read_infer(const ax_infer_args *args) {
-  args->out[0] = ax_array_type(AX_S32, 0, NULL);
+  args->out[0] = ax_array_type(AX_S32, AX_DIMS());
   return ax_step_one(args, 0, AX_SEMAPHORE);
 }
 
 static ax_status own_infer(const ax_infer_args *args) {
-  args->out[0] = ax_semaphore_type(0, NULL);
+  args->out[0] = ax_semaphore_type(AX_DIMS());
   return AX_OK;
 }
 
@@ -109,7 +109,7 @@ static ax_status read_about(ax_about *a) { return about(a, AX_ACT_READ, NULL, fa
 
 static ax_status read_act(ax_about *a, bool *more) {
   ax_cell **out = &a->actor->frame.slot[a->step->out[0]];
-  const ax_type type = ax_array_type(AX_S32, 0, NULL);
+  const ax_type type = ax_array_type(AX_S32, AX_DIMS());
   (void)more;
   ax_cell_release(*out);
   *out = NULL;

@@ -146,10 +146,11 @@ static ax_value read_slice(const ax_content_view *view, ax_value whole) {
 static ax_value interleave(const ax_discharge *d, const ax_content_view *view, ax_value span, ax_value value) {
   const ax_ref_slice_params *params = view->eqn->params;
   int64_t none[AX_MAX_RANK] = {0}, interior[AX_MAX_RANK];
-  ax_type mask = ax_array_type(AX_BOOL, view->type.rank, view->type.dims), scalar = ax_array_type(view->type.dtype, 0, NULL);
+  ax_type mask = ax_array_type(AX_BOOL, AX_LIST(view->type.rank, view->type.dims)),
+          scalar = ax_array_type(view->type.dtype, AX_DIMS());
   for (uint32_t k = 0; k < params->strides.count; k++) interior[k] = params->strides.v[k] - 1;
-  ax_value ours = ax_pad(ax_full(AX_BOOL, mask.rank, mask.dims, 1), ax_full(AX_BOOL, 0, NULL, 0), none, none, interior);
-  ax_value zero = ax_discharge_spread(d, ax_full(scalar.dtype, 0, NULL, 0));
+  ax_value ours = ax_pad(ax_full(AX_BOOL, AX_LIST(mask.rank, mask.dims), 1), ax_full(AX_BOOL, AX_DIMS(), 0), none, none, interior);
+  ax_value zero = ax_discharge_spread(d, ax_full(scalar.dtype, AX_DIMS(), 0));
   return ax_select_n(ours, span, ax_pad(value, zero, none, none, interior));
 }
 
@@ -175,12 +176,12 @@ static ax_value write_transpose(const ax_discharge *d, const ax_content_view *vi
 
 static ax_value read_reshape(const ax_content_view *view, ax_value whole) {
   const ax_dims *dims = &((const ax_ref_dims_params *)view->eqn->params)->dims;
-  return ax_reshape(whole, dims->count, dims->v);
+  return ax_reshape(whole, AX_LIST(dims->count, dims->v));
 }
 
 static ax_value write_reshape(const ax_discharge *d, const ax_content_view *view, ax_value whole, ax_value value) {
   (void)d, (void)whole;
-  return ax_reshape(value, view->of->type.rank, view->of->type.dims);
+  return ax_reshape(value, AX_LIST(view->of->type.rank, view->of->type.dims));
 }
 
 /* --- Views of memory that lies somewhere: in the machine and in the executor --- */
@@ -346,18 +347,19 @@ ax_value ax_ref_at(ax_value ref, ax_value index) {
     starts[d] = ax_integer(0);
     sizes[d] = of.dims[d];
   }
-  return ax_ref_reshape(slice("ref_at", ref, starts, sizes, NULL), of.rank - 1, of.dims + 1);
+  return ax_ref_reshape(slice("ref_at", ref, starts, sizes, NULL), AX_LIST(of.rank - 1, of.dims + 1));
 }
 
-ax_value ax_ref_transpose(ax_value ref, uint32_t rank, const int64_t *permutation) {
+ax_value (ax_ref_transpose)(ax_value ref, uint32_t rank, const int64_t *permutation) {
   ax_ref_dims_params params;
-  if (ax_memory_type("ref_transpose", ref).dtype == AX_NO_DTYPE ||
-      !ax_dims_take(&ax_prim_ref_transpose, rank, permutation, &params.dims))
+  const ax_type type = ax_memory_type("ref_transpose", ref);
+  if (type.dtype == AX_NO_DTYPE || !ax_list_fits("ref_transpose", "the ref has", "dimension", rank, type.rank) ||
+      !ax_dims_take(&ax_prim_ref_transpose, type.rank, permutation, &params.dims))
     return ax_poison;
   return ax_bind1(&ax_prim_ref_transpose, &params, &ref, 1);
 }
 
-ax_value ax_ref_reshape(ax_value ref, uint32_t rank, const int64_t *dims) {
+ax_value (ax_ref_reshape)(ax_value ref, uint32_t rank, const int64_t *dims) {
   ax_ref_dims_params params;
   if (ax_memory_type("ref_reshape", ref).dtype == AX_NO_DTYPE || !ax_dims_take(&ax_prim_ref_reshape, rank, dims, &params.dims))
     return ax_poison;
