@@ -25,6 +25,7 @@ bool ax_machine_has(ax_feature feature) {
              __builtin_cpu_supports("avx512dq");
     case AX_FEATURE_AVX512_VNNI: return __builtin_cpu_supports("avx512vnni") != 0;
     case AX_FEATURE_AVX512_BF16: return __builtin_cpu_supports("avx512bf16") != 0;
+    case AX_FEATURE_FAST_AVX512_BF16: return __builtin_cpu_supports("avx512bf16") && !__builtin_cpu_is("intel");
   }
   return false;
 }

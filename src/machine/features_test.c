@@ -2,6 +2,7 @@
 #include "machine/features.h"
 
 #include <fenv.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "machine/float_mode.h"
@@ -13,12 +14,25 @@ static void wider_instructions_include_narrower_ones(void **state) {
   assert_true(!ax_machine_has(AX_FEATURE_AVX512) || ax_machine_has(AX_FEATURE_AVX2));
   assert_true(!ax_machine_has(AX_FEATURE_AVX512_VNNI) || ax_machine_has(AX_FEATURE_AVX512));
   assert_true(!ax_machine_has(AX_FEATURE_AVX512_BF16) || ax_machine_has(AX_FEATURE_AVX512));
+  assert_true(!ax_machine_has(AX_FEATURE_FAST_AVX512_BF16) || ax_machine_has(AX_FEATURE_AVX512_BF16));
 }
 
 static void registers_are_as_wide_as_instructions(void **state) {
   (void)state;
   const uint32_t wanted = ax_machine_has(AX_FEATURE_AVX512) ? 64 : ax_machine_has(AX_FEATURE_AVX2) ? 32 : 16;
   assert_int_equal(ax_machine_register_bytes(), wanted);
+}
+
+/* As the file that the kernel keeps says it, which asks CPUID in its own way. */
+static void intels_sums_of_bf16_are_slow(void **state) {
+  (void)state;
+  char line[512];
+  bool intel = false;
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  if (file == NULL) skip();
+  while (file != NULL && fgets(line, sizeof line, file) != NULL) intel = intel || strstr(line, "GenuineIntel") != NULL;
+  fclose(file);
+  assert_int_equal(ax_machine_has(AX_FEATURE_FAST_AVX512_BF16), ax_machine_has(AX_FEATURE_AVX512_BF16) && !intel);
 }
 
 static void a_processor_has_one_identity(void **state) {
@@ -55,6 +69,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(wider_instructions_include_narrower_ones),
       cmocka_unit_test(registers_are_as_wide_as_instructions),
+      cmocka_unit_test(intels_sums_of_bf16_are_slow),
       cmocka_unit_test(a_processor_has_one_identity),
       cmocka_unit_test(a_callers_rounding_comes_back),
   };

@@ -90,4 +90,7 @@ const ax_product_kernels *ax_product_kernels_512(ax_dtype dtype);
 const ax_product_kernels *ax_product_kernels_256(ax_dtype dtype);
 const ax_product_kernels *ax_product_kernels_128(ax_dtype dtype);
 
+/* For tests: true as if this processor's sums of two products of bf16 were slow (AX_FEATURE_FAST_AVX512_BF16). */
+extern bool ax_product_avoids_pairs;
+
 #endif

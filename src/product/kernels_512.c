@@ -4,12 +4,15 @@
 
 #include "machine/features.h"
 
+bool ax_product_avoids_pairs;
+
 const ax_product_kernels *ax_product_kernels_512(ax_dtype dtype) {
 #if defined(__x86_64__)
   const bool narrow = dtype == AX_S8 || dtype == AX_U8;
   if (!ax_machine_has(AX_FEATURE_AVX512)) return NULL;
   if (narrow && ax_machine_has(AX_FEATURE_AVX512_VNNI) && ax_product_512_fours() != NULL) return ax_product_512_fours();
-  if (dtype == AX_BF16 && ax_machine_has(AX_FEATURE_AVX512_BF16) && ax_product_512_pairs() != NULL) return ax_product_512_pairs();
+  const bool pairs = !ax_product_avoids_pairs && ax_machine_has(AX_FEATURE_FAST_AVX512_BF16);
+  if (dtype == AX_BF16 && pairs && ax_product_512_pairs() != NULL) return ax_product_512_pairs();
   switch ((int)dtype) {
     case AX_F32: return ax_product_512_f32();
     case AX_F64: return ax_product_512_f64();

@@ -312,6 +312,20 @@ static void small_numbers(void **state) {
       }
 }
 
+/* bf16 by way of f32 in registers of 64 bytes, as on Intel's processors. */
+static void without_pairs(void **state) {
+  (void)state;
+  test_random random = {.state = 5};
+  ax_product_avoids_pairs = true;
+  for (int64_t k = 1; k < 140; k += 23)
+    for (int64_t m = 1; m < 40; m += 13)
+      for (int way = 0; way < 8; way++) check(&random, AX_BF16, m, 3 * m + k, k, way, 64);
+  check(&random, AX_BF16, 70, 300, 1024, 2, 64);
+  check(&random, AX_BF16, 5, 4100, 400, 0, 64);
+  check(&random, AX_BF16, 515, 2, 777, 1, 64);
+  ax_product_avoids_pairs = false;
+}
+
 static void other_dtypes(void **state) {
   (void)state;
   ax_dtype made;
@@ -325,6 +339,7 @@ int main(void) {
                                      cmocka_unit_test(passes),          cmocka_unit_test(few_rows),
                                      cmocka_unit_test(tiles),           cmocka_unit_test(packed),
                                      cmocka_unit_test(tiles_of_packed), cmocka_unit_test(not_finite),
-                                     cmocka_unit_test(small_numbers),   cmocka_unit_test(other_dtypes)};
+                                     cmocka_unit_test(small_numbers),   cmocka_unit_test(other_dtypes),
+                                     cmocka_unit_test(without_pairs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
