@@ -15,7 +15,8 @@ static const struct {
     {"psum_in_scan", psum_in_scan, 1, "DEVICES"},
     {"collective", collective, 2, "psum|all_gather|all_to_all|ppermute|psum_scatter MEBIBYTES"},
     {"repeated", repeated, 2,
-     "psum|pmean|pmax|pmin|all_gather|all_to_all|ppermute|psum_scatter|ragged_all_to_all|psum_of_pairs|pbroadcast|psum_of_others|all_to_all_negated|ragged_negated BYTES"},
+     "psum|pmean|pmax|pmin|all_gather|all_to_all|ppermute|psum_scatter|ragged_all_to_all|psum_of_pairs|pbroadcast|psum_of_others|"
+     "all_to_all_negated|ragged_negated BYTES"},
     {"repeated_on_grid", repeated_on_grid, 1, "BYTES"},
     {"beside", beside, 1, "products|exchanges|both"},
     {"train", train, 1, "mlp_small|mlp_middle|transformer"},

@@ -277,11 +277,12 @@ int bench_main(int argc, const char **argv) {
       .context = &b,
       .wants_file = true,
       .notes =
-          "A line for each kernel, product and exchange, those that lose most time first. us: in which somebody was at it, in one run, the\n"
-          "least of all; calls: in one run, by all devices (an operation in a loop is called once a step). bound: the least time for\n"
-          "the bytes that it has to read and write and for its operations, from what this machine reads, writes and multiplies, measured\n"
-          "before. The rest is what no line has, in the shortest run. What was just written is still in the caches, so that small operations can be faster than their bound; taking the time\n"
-          "costs some 50 ns a call.\n\n"
+          "A line for each kernel, product and exchange, those that lose most time first. us: the microseconds of a run in which\n"
+          "some thread was at it, the least of all runs. calls: in one run, by all devices (an operation in a loop is called once\n"
+          "a step). bound: the least time for the bytes that it has to read and write and for its operations, from what this\n"
+          "machine reads, writes and multiplies, measured before. The rest is the time that no line has, in the shortest run.\n"
+          "Memory that was just written is still in the caches, so small operations can be faster than their bound. Taking the\n"
+          "time costs some 50 ns a call.\n\n"
           "  axle bench f.axle\n"
           "  axle bench f.axle --in x=x.npy --workers 1\n"};
   char *file = NULL;

@@ -111,10 +111,10 @@ static ax_status take_option(void *context, int value, const char *argument) {
 }
 
 static const char notes[] =
-    "The program is gone through by the reference rules, and each kernel checked where it is come to: for deadlocks, data races, semaphores left\n"
-    "over, misuse of barriers, reads of memory that nobody has set, use out of bounds or after a scope, results that follow from the order. What is\n"
-    "found comes with the schedule that shows it; docs/checker.md says how to read it, and what is proved. Inputs that are not given are made up (integers are 0). NAME and VALUE\n"
-    "are those of axle run.\n\n"
+    "Goes through the program by the reference rules, and checks each kernel that it comes to for deadlocks, data races,\n"
+    "semaphores left over, misuse of barriers, reads of memory that was never set, use out of bounds or after a scope, and\n"
+    "results that depend on the order. Each finding comes with the schedule that shows it. docs/checker.md says how to read it,\n"
+    "and what is proved. Inputs that are not given are made up (integers are 0). NAME and VALUE are those of axle run.\n\n"
     "Exit code 0: everything is proved. 1: something is wrong, or not decided.\n\n"
     "  axle check kernel.axle\n"
     "  axle check kernel.axle --svg race.svg\n"

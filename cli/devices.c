@@ -27,7 +27,8 @@ static void print_model(void) {
 static void print_vectors(void) {
 #if defined(__x86_64__)
   const uint32_t bytes = ax_machine_register_bytes();
-  printf("vectors    %u bits (%s), %u f32 at once\n", bytes * 8, bytes == 64 ? "AVX-512" : bytes == 32 ? "AVX2" : "SSE2", bytes / 4);
+  const char *name = bytes == 64 ? "AVX-512" : bytes == 32 ? "AVX2" : "SSE2";
+  printf("vectors    %u bits (%s), %u f32 at once\n", bytes * 8, name, bytes / 4);
 #elif defined(__aarch64__)
   printf("vectors    128 bits (NEON), 4 f32 at once\n");
 #endif

@@ -140,7 +140,7 @@ void add_nearest(ax_text *text, const char *word) {
   ax_nearest nearest = {0};
   suggest_parts(&list, bare, false);
   if (list.count == 0) suggest_parts(&list, bare, true);
-  const bool has_some = list.count > 0; /* then what is spelled otherwise in more than a letter is not meant */
+  const bool has_some = list.count > 0; /* then a name that differs in more than one letter is not meant */
   for (size_t i = 0; i < public_count && !has_some; i++)
     if (has_parts(bare, public_names[i].name + 3, false)) suggest(&list, public_names[i].name, 2);
   for (size_t i = 0; i < spec_count && !prefixed; i++) ax_nearest_offer(&nearest, bare, specs[i].name, specs[i].name);

@@ -1,4 +1,4 @@
-/* What `axle help` prints and searches, which the build takes out of the sources, and names in it. */
+/* The texts that `axle help` prints and searches, and looking up names in them. The build makes the texts from the sources. */
 #ifndef AX_CLI_NAMES_H
 #define AX_CLI_NAMES_H
 
@@ -50,12 +50,12 @@ extern const unsigned passage_count, known_count;
 const char *find_spec(const char *name); /* NULL: no primitive */
 /* Returns the index in public_names of the name behind `prefix`, upper and lower case being the same if `any_case`; else -1. */
 int64_t find_public(const char *prefix, const char *name, bool any_case);
-/* Returns the index in known_words, from `from` on, of the same word, whatever name its module goes by or, if `bare`, of any module;
-   else -1. */
+/* Returns the index of a word in known_words, from `from` on; -1: it is not there. jnp.sum and jax.numpy.sum are the same word; if
+   `bare`, so is the sum of any other module. */
 int64_t find_known(const char *word, bool bare, int64_t from);
 /* The name behind the last dot. */
 const char *bare_name(const char *word);
-/* Says whether two words are the same but for case and what is no letter or digit: "all-reduce", "AllReduce". Nothing but such is no
+/* Says whether two words have the same letters and digits, case apart: "all-reduce" and "AllReduce". A word without any equals no
    word. */
 bool same_word(const char *a, const char *b);
 /* The line that shows the name best: its call in C, else its declaration. */

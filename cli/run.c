@@ -342,19 +342,19 @@ static const char notes[] =
     "NAME is what the text calls an input or a result, its number from 0, or its letter in the printed form.\n"
     "VALUE is a .npy file, an array of an .npz file (FILE.npz:MEMBER), or a literal (0.5:f32[8,4], [1, 2]:s32[2]).\n\n"
     "A program with a shard_map carries its mesh and takes whole arrays. One without runs on --mesh as --in-sharding and\n"
-    "--out-sharding say of some of its inputs and results (an axis, _ or axes joined by + for each dimension). A per-device program (one that begins with\n"
-    "`axes`) runs on its axes, or on those of --mesh, which has the same names and may have other sizes. An input\n"
-    "that varies over axes of n devices in all is given as one array: of the input's shape (the same on each device),\n"
-    "with one dimension of n more in front (one for each), or with one dimension n times as long (cut). Results that\n"
+    "--out-sharding say of some of its inputs and results (an axis, _ or axes joined by + for each dimension). A per-device\n"
+    "program (one that begins with `axes`) runs on its axes, or on those of --mesh, which has the same names and may have other\n"
+    "sizes. An input that varies over axes of n devices in all is given as one array: of the input's shape (the same on each\n"
+    "device), with one dimension of n more in front (one for each), or with one dimension n times as long (cut). Results that\n"
     "vary have one dimension of n more in front.\n\n"
     "  axle run f.axle --in x=x.npy --in w=0.1:f32[4,2] --out y=y.npy\n"
     "  axle run f.axle --mesh data=4,model=2 --in-sharding x=data --in-sharding w=_,model --in x=x.npy --in w=w.npy\n"
     "  axle run device.axle --mesh data=4,model=2 --in x=x.npy\n";
 
 static const char trace_notes[] =
-    "Options, NAME and VALUE are those of axle run. The timeline has a track for each device, with kernels, products, exchanges and waits by the\n"
-    "names of their equations, and one for each thread. https://ui.perfetto.dev and chrome://tracing show it. As text (--timeline - or\n"
-    "a FILE that does not end in .json) it has a row for each thread and each device.\n\n"
+    "Options, NAME and VALUE are those of axle run. The timeline has a track for each device, with kernels, products, exchanges\n"
+    "and waits by the names of their equations, and one for each thread. https://ui.perfetto.dev and chrome://tracing show it.\n"
+    "As text (--timeline - or a FILE that does not end in .json) it has a row for each thread and each device.\n\n"
     "  axle trace f.axle --mesh data=4 --in-sharding x=data --in x=x.npy --timeline f.json\n";
 
 static int main_of(bool traces, int argc, const char **argv) {
@@ -380,10 +380,9 @@ static int main_of(bool traces, int argc, const char **argv) {
       .usage = "FILE [OPTION...]",
       .table = table,
       .notes = traces ? trace_notes : notes,
-      .summary =
-          traces
-              ? "Runs the program in FILE (- for standard input) and writes what each device did when: as JSON for Perfetto to trace.json, or as --timeline says."
-              : "Runs the program in FILE (- for standard input).",
+      .summary = traces ? "Runs the program in FILE (- for standard input) and writes what each device did when: as JSON for "
+                          "Perfetto to trace.json, or as --timeline says."
+                        : "Runs the program in FILE (- for standard input).",
       .handle = take_option,
       .context = &run,
       .wants_file = true};

@@ -105,7 +105,7 @@ static void print_context(const char *text, const char *at) {
   printf("%s%.*s%s\n", cut ? ".." : "", length, start, start + length < end ? ".." : "");
 }
 
-/* Where the words stand together, or the first of them does. */
+/* Finds the place where the words stand together, or else the place of the first one. */
 static const char *find_place(const char *text, const query *wanted) {
   const char *at = find_phrase(text, wanted);
   return at != NULL ? at : find_word(text, wanted->words[0]);
@@ -135,7 +135,8 @@ static int known_rank(const known_word *known, const query *wanted) {
   return has_all(known->word, wanted) ? 4 : name_ranks;
 }
 
-/* Those of primitives that no function has the name of stand behind what is said of others' names. */
+/* Ranks the name of a primitive that is no function's name. If it is the words themselves, it comes after the names that other
+   libraries have for the same (known_rank). */
 static int spec_rank(const char *name, const query *wanted) {
   const int rank = name_rank(name, wanted);
   return rank == 0 ? 2 : rank;

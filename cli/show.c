@@ -179,7 +179,8 @@ static ax_status memory(show *show, char **out) {
 static void add_effects(ax_text *text, const ax_program *program) {
   const ax_effects of = ax_program_effects(program);
   ax_text_add(text, "collectives over %s, %s single-sided communication\n",
-              of.axes != 0 ? ax_axis_set_string(of.axes, ax_program_axes(program)) : "no axes", of.single_sided ? "with" : "without");
+              of.axes != 0 ? ax_axis_set_string(of.axes, ax_program_axes(program)) : "no axes",
+              of.single_sided ? "with" : "without");
 }
 
 /* The effects of a body over axes of its own, as a shard_map's is, are not among those of the program around it. */

@@ -101,9 +101,10 @@ static int describe(const char *name) {
 
 static const char notes[] =
     "Nothing is run. Machines are described in a small text (docs/simulate.md); without a file there are tpu-like-torus,\n"
-    "tpu-like-cube, h200-switch and cpu (axle simulate --describe cpu prints one, to be changed). tpu-like-torus has the sides that the mesh wants, so it is\n"
-    "another machine for each mesh; to find the best mesh take tpu-like-cube, which is the same for all meshes of so many devices. A per-device program (one that begins with `axes`) is simulated on its\n"
-    "axes, or on those of --mesh, of the same names and any sizes.\n\n"
+    "tpu-like-cube, h200-switch and cpu (axle simulate --describe cpu prints one, to be changed). tpu-like-torus has the sides\n"
+    "that the mesh wants, so it is another machine for each mesh; to find the best mesh take tpu-like-cube, which is the same\n"
+    "for all meshes of so many devices. A per-device program (one that begins with `axes`) is simulated on its axes, or on those\n"
+    "of --mesh, of the same names and any sizes.\n\n"
     "Algorithms: best (the least time in all), ring, bidirectional, dimensions, doubling, tree, direct, pairwise. A collective\n"
     "that one does not do is done by its best.\n\n"
     "  axle simulate f.axle --machine h200-switch\n"

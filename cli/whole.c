@@ -20,17 +20,17 @@ typedef struct wrapping {
   ax_arena arena;
   const char **in_specs, **out_specs;
   ax_text specs; /* all specs, as ax_shard_map takes them */
-  bool *stacked;      /* by input */
+  bool *stacked;      /* by input: the given array has one more dimension, with an element for each device */
   const char **pvary; /* by input: axes over which a value given once is made to vary; NULL: none */
   ax_value *values;
 } wrapping;
 
-/* The axes over which a value of this type may differ. */
-static ax_axis_set spread(const wrapping *w, const ax_type *type) {
+/* The axes along which devices may hold different values of this type: all axes, if types are unchecked. */
+static ax_axis_set differing_axes(const wrapping *w, const ax_type *type) {
   return w->unchecked ? ax_all_axes(w->mesh) : ax_spread_differs(&type->spread);
 }
 
-/* "data+model", with `dim` entries "_," before it; "" for no axes. NULL: no memory. */
+/* The names of axes, as a spec's entry for dimension `dim`: "_,_,data+model"; "" for no axes. NULL: no memory. */
 static const char *join_axes(wrapping *w, ax_axis_set set, const char *separator, uint32_t dim) {
   ax_text text = {0};
   const char *before = "";
@@ -67,7 +67,7 @@ static int cut_dimension(const ax_type *given, const ax_type *block, int64_t dev
 static ax_status lay_input(wrapping *w, uint32_t index, const ax_type *given) {
   const ax_program *program = w->source->program;
   const ax_type *block = &program->types[index];
-  ax_axis_set set = spread(w, block);
+  ax_axis_set set = differing_axes(w, block);
   int64_t devices = ax_axis_set_size(set, w->mesh);
   int cut = cut_dimension(given, block, devices);
   w->stacked[index] = set != 0 && is_stack(given, block, devices);
@@ -93,8 +93,8 @@ static ax_status lay_input(wrapping *w, uint32_t index, const ax_type *given) {
   return w->in_specs[index] != NULL ? AX_OK : ax_out_of_memory(0);
 }
 
-/* The body of the shard_map: takes each block as the program wants it, calls the program, and makes its results blocks of a
-   stack. */
+/* The body of the shard_map. Gives each block the type of the program's input, calls the program, and adds a dimension of 1 to
+   results that vary, along which the shard_map stacks them. */
 static void body(const ax_value *in, ax_value *out, void *context) {
   wrapping *w = context;
   const ax_program *program = w->source->program;
@@ -105,7 +105,7 @@ static void body(const ax_value *in, ax_value *out, void *context) {
   }
   ax_call(program, AX_LIST(program->in_count, w->values), AX_LIST(program->out_count, out));
   for (uint32_t i = 0; i < program->out_count; i++)
-    if (spread(w, &program->types[program->outs[i]]) != 0) out[i] = ax_expand_dims(out[i], 0);
+    if (differing_axes(w, &program->types[program->outs[i]]) != 0) out[i] = ax_expand_dims(out[i], 0);
 }
 
 static void whole(const ax_value *in, ax_value *out, void *context) {
@@ -144,7 +144,7 @@ static ax_status lay_out(wrapping *w, const ax_type *given) {
   w->out_specs = w->pvary + program->in_count;
   for (uint32_t i = 0; i < program->in_count; i++) AX_TRY(lay_input(w, i, &given[i]));
   for (uint32_t i = 0; i < program->out_count; i++) {
-    w->out_specs[i] = join_axes(w, spread(w, &program->types[program->outs[i]]), "+", 0);
+    w->out_specs[i] = join_axes(w, differing_axes(w, &program->types[program->outs[i]]), "+", 0);
     if (w->out_specs[i] == NULL) return ax_out_of_memory(0);
   }
   for (uint32_t i = 0; i < program->in_count; i++) ax_text_add(&w->specs, "%s%s", i > 0 ? "; " : "", w->in_specs[i]);

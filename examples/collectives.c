@@ -32,11 +32,14 @@ static ax_value message(ax_value x) {
 }
 static ax_value member_number(ax_value x) { return (void)x, ax_axis_index("d"); }
 static ax_value unreduced(ax_value x) { return ax_unreduced_psum(ax_vary_unreduced_cast(x, "d", AX_UNREDUCED_SUM), "d"); }
-static ax_value unreduced_scatter(ax_value x) { return ax_unreduced_psum_scatter(ax_vary_unreduced_cast(x, "d", AX_UNREDUCED_SUM), "d", 0, true); }
+static ax_value unreduced_scatter(ax_value x) {
+  return ax_unreduced_psum_scatter(ax_vary_unreduced_cast(x, "d", AX_UNREDUCED_SUM), "d", 0, true);
+}
 
 /* Member d sends its first d rows to member 0 and one row to member 1; they lie behind one another where they come. */
 static ax_value ragged(ax_value x) {
-  ax_value me = ax_axis_index("d"), zero = ax_mul(me, 0), starts[] = {zero, me, zero, zero}, sizes[] = {me, ax_add(zero, 1), zero, zero};
+  ax_value me = ax_axis_index("d"), zero = ax_mul(me, 0), starts[] = {zero, me, zero, zero},
+           sizes[] = {me, ax_add(zero, 1), zero, zero};
   ax_value before = ax_div(ax_mul(me, ax_sub(me, 1)), 2), places[] = {before, me, zero, zero}; /* 0 + 1 + .. + (d - 1) */
   ax_value received[devices];
   for (int s = 0; s < devices; s++) /* from member s: s rows on member 0, one on member 1 */

@@ -154,7 +154,8 @@ static training start(const char *mesh, int64_t batch) {
   snprintf(results, sizeof results, "; %s", ax_treedef_specs(t.weights_def));
   t.step = compile((on_mesh){&t, AX_FN(step, WEIGHTS + 2, 1 + WEIGHTS), "data; data", results}, ax_treedef_types(t.batch_def),
                    AX_FIRST(WEIGHTS));
-  t.predict = compile((on_mesh){&t, AX_FN(predict, WEIGHTS + 1, 1), "", ""}, (const ax_type[]){AX_TYPE(AX_F32, TEST_ROWS, PIXELS)}, AX_FIRST(0));
+  t.predict = compile((on_mesh){&t, AX_FN(predict, WEIGHTS + 1, 1), "", ""}, (const ax_type[]){AX_TYPE(AX_F32, TEST_ROWS, PIXELS)},
+                      AX_FIRST(0));
   return t;
 }
 

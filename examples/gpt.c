@@ -77,7 +77,8 @@ static ax_value feed_forward(const model *m, const ax_value *in, int layer, ax_v
 static AX_BODY(loss) {
   const model *m = context;
   ax_value embed = ax_leaf(m->in, in, "params/embed");
-  ax_value x = ax_add(ax_matmul(ax_one_hot(ax_leaf(m->in, in, "batch/x"), CHARACTERS, AX_F32), embed), ax_leaf(m->in, in, "params/position"));
+  ax_value x = ax_add(ax_matmul(ax_one_hot(ax_leaf(m->in, in, "batch/x"), CHARACTERS, AX_F32), embed),
+                      ax_leaf(m->in, in, "params/position"));
   for (int l = 0; l < LAYERS; l++) {
     x = ax_add(x, attention(m, in, l, normed(x, ax_leaf(m->in, in, "params/layers/%d/norm1", l))));
     x = ax_add(x, feed_forward(m, in, l, normed(x, ax_leaf(m->in, in, "params/layers/%d/norm2", l))));
@@ -94,8 +95,8 @@ static AX_BODY(step) {
   ax_value found[1 + 64];
   ax_value_and_grad(AX_CLOSURE(loss, ax_treedef_count(m->in), 1, context), ax_treedef_select(m->in, "params"), in, found);
   out[0] = found[0];
-  ax_optimizer_update(&m->optimizer, m->params, found + 1, ax_leaves(m->in, in, "state"), ax_leaves(m->in, in, "params"), out + 1 + n,
-                      out + 1);
+  ax_optimizer_update(&m->optimizer, m->params, found + 1, ax_leaves(m->in, in, "state"), ax_leaves(m->in, in, "params"),
+                      out + 1 + n, out + 1);
 }
 
 static void describe(model *m) {
@@ -125,7 +126,8 @@ static ax_executable *compile(const model *m, ax_runtime *runtime, const ax_mesh
   ax_must(ax_program_with_shardings(whole, mesh, specs, &laid_out));
 
   ax_must(ax_program_cost(laid_out, &cost));
-  printf("\na step on each of %lld devices: %.3g operations, %.0f bytes from other devices\n", (long long)cost.devices, cost.flops, cost.received);
+  printf("\na step on each of %lld devices: %.3g operations, %.0f bytes from other devices\n", (long long)cost.devices, cost.flops,
+         cost.received);
   for (uint32_t i = 0; i < cost.collective_count; i++) {
     const ax_collective_cost *c = &cost.collectives[i];
     printf("  %4.0f x %-20s over %-12s %9.0f bytes\n", c->runs, c->primitive, c->axes, c->bytes);
@@ -227,7 +229,8 @@ int main(int argc, char **argv) {
   const char *mesh = "data=2,model=4", *text = sonnet;
   size_t bytes = strlen(sonnet);
   int steps = 200, option;
-  static const struct option options[] = {{"mesh", required_argument, NULL, 'm'}, {"steps", required_argument, NULL, 's'}, {NULL, 0, NULL, 0}};
+  static const struct option options[] = {
+      {"mesh", required_argument, NULL, 'm'}, {"steps", required_argument, NULL, 's'}, {NULL, 0, NULL, 0}};
   while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
     if (option == 'm') mesh = optarg;
     else if (option == 's') steps = atoi(optarg);

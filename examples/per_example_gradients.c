@@ -23,7 +23,8 @@ static AX_BODY(batch_loss) {
   out[0] = ax_reduce_mean(each, AX_ALL_DIMS, false);
 }
 
-/* w f32[4], x f32[6,4], y f32[6] -> the norms f32[6], the mean of the cut gradients, the mean of all, the batch's gradient: f32[4] */
+/* w f32[4], x f32[6,4], y f32[6] -> the norms f32[6]; the mean of the cut gradients, the mean of all, the batch's gradient, each
+   f32[4] */
 static AX_BODY(gradients) {
   ax_value each;
   ax_vmap(AX_FN(gradient, 3, 1), in, &each, &(ax_vmap_options){.in_axes = {AX_DIMS(AX_NOT_MAPPED, 0, 0)}});

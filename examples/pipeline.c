@@ -51,7 +51,8 @@ static AX_BODY(value_and_grad) {
 static void run(ax_runtime *runtime, ax_fn loss, const float *w, const float *x, float *value, float *gradient) {
   ax_type types[] = {AX_TYPE(AX_F32, STAGES, WIDTH, WIDTH), AX_TYPE(AX_F32, BATCHES, ROWS, WIDTH)};
   ax_executable *executable;
-  ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(STAGES, WIDTH, WIDTH), w), ax_host_view(AX_F32, AX_DIMS(BATCHES, ROWS, WIDTH), x)};
+  ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(STAGES, WIDTH, WIDTH), w),
+                        ax_host_view(AX_F32, AX_DIMS(BATCHES, ROWS, WIDTH), x)};
   ax_host_array out[2];
   ax_must(ax_jit(runtime, AX_CLOSURE(value_and_grad, 2, 2, &loss), types, NULL, &executable));
   ax_must(ax_run_host(executable, in, out));

@@ -145,8 +145,9 @@ int main(int argc, char **argv) {
     print(&(program){AX_FN(moe_loss, 5, 1), 3,
                      (const ax_type[]){F32(64, 8), F32(8, 64, 256), F32(8, 256, 64), F32(8, 64, 64), F32(8, 64, 64)}});
   } else if (strcmp(name, "convolution") == 0) {
-    print(&(program){AX_FN(convolution_loss, 5, 1), 3,
-                     (const ax_type[]){F32(5, 5, 8, 32), F32(3, 3, 32, 32), F32(3, 3, 32, 16), F32(4, 64, 64, 8), F32(4, 32, 32, 16)}});
+    print(&(program){
+        AX_FN(convolution_loss, 5, 1), 3,
+        (const ax_type[]){F32(5, 5, 8, 32), F32(3, 3, 32, 32), F32(3, 3, 32, 16), F32(4, 64, 64, 8), F32(4, 32, 32, 16)}});
   } else if (strcmp(name, "pooled") == 0) {
     print(&(program){AX_FN(pooled_loss, 4, 1), 2,
                      (const ax_type[]){F32(3, 3, 8, 32), F32(3, 3, 32, 16), F32(4, 64, 64, 8), F32(4, 32, 32, 16)}});

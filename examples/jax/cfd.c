@@ -15,7 +15,7 @@ static ax_value pad(ax_value f, int axis, ax_value low_wall, ax_value high_wall)
   return ax_concatenate(AX_VALUES(low, f, high), axis);
 }
 
-/* Of a field whose walls are zero. */
+/* Pads a field that is zero at the walls. */
 static ax_value pad_zero(ax_value f, int axis) { return pad(f, axis, ax_real(0), ax_real(0)); }
 
 static ax_value slope_y(ax_value fy) {

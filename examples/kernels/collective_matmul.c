@@ -37,7 +37,9 @@ static AX_BODY(on_mesh) {
 static ax_program *traced(ax_function layers) {
   const ax_fn fn = AX_FN(layers, 3, 1);
   ax_program *program;
-  ax_must(ax_trace(AX_CLOSURE(on_mesh, 3, 4, &fn), AX_TYPES(AX_TYPE(AX_F32, rows, width), AX_TYPE(AX_F32, width, hidden), AX_TYPE(AX_F32, hidden, width)), &program));
+  ax_must(ax_trace(AX_CLOSURE(on_mesh, 3, 4, &fn),
+                   AX_TYPES(AX_TYPE(AX_F32, rows, width), AX_TYPE(AX_F32, width, hidden), AX_TYPE(AX_F32, hidden, width)),
+                   &program));
   return program;
 }
 
@@ -53,7 +55,8 @@ static void prove(const ax_program *program) {
   ax_must(ax_check(program, NULL, &report));
   for (uint32_t k = 0; k < report->kernel_count; k++) {
     const ax_check_kernel *kernel = &report->kernels[k];
-    printf("%-22s %4u agents %5llu acts: %s\n", kernel->name, kernel->agents, (unsigned long long)kernel->acts, kernel->verdict == AX_PROVED ? "proved" : "not proved");
+    printf("%-22s %4u agents %5llu acts: %s\n", kernel->name, kernel->agents, (unsigned long long)kernel->acts,
+           kernel->verdict == AX_PROVED ? "proved" : "not proved");
   }
   ax_check_report_release(report);
 }
@@ -64,7 +67,8 @@ static double difference(const ax_host_array *a, const ax_host_array *b) {
   double most = 0, largest = 0;
   int64_t count = 1;
   for (uint32_t d = 0; d < a->rank; d++) count *= a->dims[d];
-  for (int64_t i = 0; i < count; i++) most = fmax(most, fabs((double)x[i] - (double)y[i])), largest = fmax(largest, fabs((double)y[i]));
+  for (int64_t i = 0; i < count; i++)
+    most = fmax(most, fabs((double)x[i] - (double)y[i])), largest = fmax(largest, fabs((double)y[i]));
   return most / largest;
 }
 
@@ -73,7 +77,8 @@ int main(void) {
   static float x[rows * width], w1[width * hidden], w2[hidden * width];
   for (int i = 0; i < rows * width; i++) x[i] = (float)sin(i);
   for (int i = 0; i < width * hidden; i++) w1[i] = (float)sin(2 * i) / 3, w2[i] = (float)cos(i) / 5;
-  const ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(rows, width), x), ax_host_view(AX_F32, AX_DIMS(width, hidden), w1), ax_host_view(AX_F32, AX_DIMS(hidden, width), w2)};
+  const ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(rows, width), x), ax_host_view(AX_F32, AX_DIMS(width, hidden), w1),
+                              ax_host_view(AX_F32, AX_DIMS(hidden, width), w2)};
   ax_host_array ours[4] = {{0}}, plain[4] = {{0}};
   ax_program *program = traced(overlapped), *reference = traced(one_by_one);
   ax_runtime *runtime;

@@ -48,7 +48,8 @@ int main(void) {
 
   ax_must(ax_check(program, NULL, &report));
   const ax_check_kernel *kernel = &report->kernels[0];
-  printf("%s: %u cores and copies, %llu acts: %s\n", kernel->name, kernel->agents, (unsigned long long)kernel->acts, report->verdict == AX_PROVED ? "proved" : "not proved");
+  printf("%s: %u cores and copies, %llu acts: %s\n", kernel->name, kernel->agents, (unsigned long long)kernel->acts,
+         report->verdict == AX_PROVED ? "proved" : "not proved");
   bool proved = report->verdict == AX_PROVED;
 
   ax_check_report_release(report);

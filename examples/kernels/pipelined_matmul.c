@@ -92,7 +92,8 @@ static AX_BODY(by_warpgroups) {
 }
 
 static AX_BODY(warp_product) {
-  const ax_core_mesh warpgroups = {.core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = wgs + 1}}}, .threads = "wg"};
+  const ax_core_mesh warpgroups = {
+      .core = "warpgroup", .mesh = {.count = 1, .axis = {{.name = "wg", .size = wgs + 1}}}, .threads = "wg"};
   ax_mpmd_map(AX_LIST(1, &warpgroups), &AX_FN(by_warpgroups, 3, 0), NULL, in, AX_TYPES(AX_TYPE(AX_F32, rows, columns)),
               out);
 }
@@ -119,7 +120,8 @@ int main(void) {
   ax_must(ax_run_host(executable, in, made));
   double most = 0;
   for (int k = 0; k < 2; k++)
-    for (int i = 0; i < rows * columns; i++) most = fmax(most, fabs((double)((float *)made[k].data)[i] - (double)((float *)made[2].data)[i]));
+    for (int i = 0; i < rows * columns; i++)
+      most = fmax(most, fabs((double)((float *)made[k].data)[i] - (double)((float *)made[2].data)[i]));
   printf("largest difference from the plain product: %g\n", most);
 
   ax_must(ax_check(program, NULL, &report));

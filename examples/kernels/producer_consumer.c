@@ -45,7 +45,8 @@ static AX_BODY(vector_core) {
 }
 
 static AX_BODY(squares) {
-  const ax_core_mesh meshes[] = {{.core = "memory"}, {.core = "vector", .mesh = {.count = 1, .axis = {{.name = "lane", .size = vectors}}}}};
+  const ax_core_mesh meshes[] = {{.core = "memory"},
+                                 {.core = "vector", .mesh = {.count = 1, .axis = {{.name = "lane", .size = vectors}}}}};
   const ax_fn bodies[] = {AX_FN(memory_core, refs, 0), AX_FN(vector_core, refs, 0)};
   const ax_scratch scratch[] = {{.type = AX_VMEM(AX_F32, slots, width), .shared = true},
                                 {.type = ax_dma_semaphore_type(AX_DIMS()), .core = "memory"},

@@ -21,7 +21,8 @@ static AX_BODY(value_and_grad) {
 }
 
 static double loss_at(ax_executable *executable, const float *w, const void *x, const void *y, float *gradient) {
-  ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(3), w), ax_host_view(AX_F32, AX_DIMS(8, 3), x), ax_host_view(AX_F32, AX_DIMS(8), y)};
+  ax_host_array in[] = {ax_host_view(AX_F32, AX_DIMS(3), w), ax_host_view(AX_F32, AX_DIMS(8, 3), x),
+                        ax_host_view(AX_F32, AX_DIMS(8), y)};
   ax_host_array out[2];
   ax_must(ax_run_host(executable, in, out));
   double value = (double)*(float *)out[0].data;

@@ -62,8 +62,8 @@ typedef struct ax_callback ax_callback;
 /* `release` (may be NULL) is called with the context on the thread that releases the last reference. The name is copied.
    Two callbacks are the same, in programs that are compared, when name, function and context are. `*out` is owned by the caller.
    AX_INVALID_ARGUMENT: no function; an empty name, or one longer than 255 bytes. `release` is not called then. */
-AX_MUST_USE ax_status ax_callback_create(const char *name, ax_callback_function function, void *context, void (*release)(void *context),
-                                         ax_callback **out);
+AX_MUST_USE ax_status ax_callback_create(const char *name, ax_callback_function function, void *context,
+                                         void (*release)(void *context), ax_callback **out);
 ax_callback *ax_callback_retain(ax_callback *callback);
 void ax_callback_release(ax_callback *callback);
 const char *ax_callback_name(const ax_callback *callback); /* borrowed */

@@ -54,8 +54,9 @@ typedef struct ax_rings {
   const int32_t *ids;
 } ax_rings;
 #ifndef __cplusplus
-#define AX_RING(...) \
-  (&(ax_rings){.type = AX_TYPE(AX_S32, 1, (int64_t)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t))), .ids = (const int32_t[]){__VA_ARGS__}})
+#define AX_RING(...)                                                                                      \
+  (&(ax_rings){.type = AX_TYPE(AX_S32, 1, (int64_t)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t))), \
+               .ids = (const int32_t[]){__VA_ARGS__}})
 #endif
 
 /* The kernels of both on rings of a table: many rings at once, of any length and in any order; members of no ring get zeros. rings

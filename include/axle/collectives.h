@@ -74,8 +74,8 @@ ax_value ax_pbroadcast_dynamic(ax_value x, const char *axes, ax_value source);
    A run fails with AX_INVALID_ARGUMENT and names device, slice, offsets and size where these are negative, leave operand or output,
    lie on each other in one output, or are not what the receiver's recv_sizes say (ax_compile_options.unchecked_ragged turns the
    last off). */
-ax_value ax_ragged_all_to_all(ax_value operand, ax_value output, ax_value input_offsets, ax_value send_sizes, ax_value output_offsets,
-                              ax_value recv_sizes, const char *axes);
+ax_value ax_ragged_all_to_all(ax_value operand, ax_value output, ax_value input_offsets, ax_value send_sizes,
+                              ax_value output_offsets, ax_value recv_sizes, const char *axes);
 ax_value ax_axis_index(const char *axes); /* s32[], this member's number, varying over axes */
 int64_t ax_axis_size(const char *axes);   /* n, known while tracing; 1 and an error for an unknown axis */
 /* Casts: T[d..] -> T[d..]. Each device keeps the elements that it holds; the type changes its state along the axes (ax_spread lists

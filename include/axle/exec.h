@@ -163,8 +163,8 @@ typedef struct ax_part {
    belongs to the array and no other code may write to it. Runs write into it only when the array is donated, and then a result may
    live there. Each release is called once, when nothing lies in its part any more, on any thread (a worker too); it must not wait
    for a run, as ax_run, ax_array_wait, ax_array_read and ax_array_part may. It may release the runtime. mesh, spec and type as in
-   ax_device_put_data; `parts` itself is copied. `*out` is owned by the caller. Copies are made, at the cost of a copy in each run, only
-   where a program wants another layout.
+   ax_device_put_data; `parts` itself is copied. `*out` is owned by the caller. Copies are made, at the cost of a copy in each run,
+   only where a program wants another layout.
    AX_INVALID_ARGUMENT: as ax_device_put_data; a wrong number of parts, one that is too small, at no address or not aligned. On
    failure no release is called. */
 AX_MUST_USE ax_status ax_array_from_parts(ax_runtime *runtime, const ax_mesh *mesh, const char *spec, const ax_type *type,
@@ -265,8 +265,8 @@ void ax_executable_release(ax_executable *executable);
 const ax_mesh *ax_executable_mesh(const ax_executable *executable);
 const ax_spec *ax_executable_in_spec(const ax_executable *executable, uint32_t index);
 const ax_spec *ax_executable_out_spec(const ax_executable *executable, uint32_t index);
-/* Copies dense row-major `data` onto the devices as input `index` wants to lie, as ax_device_put_data. `*out` is owned by the caller.
-   AX_INVALID_ARGUMENT: no such input; data of another dtype, or too short. */
+/* Copies dense row-major `data` onto the devices as input `index` wants to lie, as ax_device_put_data. `*out` is owned by the
+   caller. AX_INVALID_ARGUMENT: no such input; data of another dtype, or too short. */
 AX_MUST_USE ax_status ax_executable_put(const ax_executable *executable, uint32_t index, ax_dtype element, const void *data,
                                         size_t bytes, ax_array **out);
 /* The compiled program as text: its buffers, instructions and memory. `*out`: ax_string_free. AX_OUT_OF_MEMORY. */

@@ -15,7 +15,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
-/* What ax_host_view was asked for where that cannot be, besides rank and dims: a function that is given the view says why. */
+/* The arguments of an ax_host_view that was refused, besides rank and dims. A function that is given the view reports why. */
 typedef struct ax_refused_view {
   const char *call;        /* "prog.c:12: host_view", static; without the line where that is not known; NULL: nothing was refused */
   ax_dtype dtype, element; /* the array's, and that of the memory */
@@ -39,8 +39,8 @@ ax_host_array ax_host_view(ax_dtype dtype, uint32_t rank, const int64_t *dims, a
 /* AX_HOST(x): a view of a C array of up to 8 dimensions, or of a number, with the dtype and the dimensions that it has in C:
      float x[64][10];     AX_HOST(x) is f32[64,10]
    A pointer does not compile: AX_HOST_AT(p, 64, 10) says the dimensions of what it points to. Both are values whose address can be
-   taken (&AX_HOST(x)), and live as long as the block they stand in. No compiler warns of a view that is returned while its memory, a
-   variable of the function, is gone: such a function returns an array that owns its data, as ax_run_host gives it. */
+   taken (&AX_HOST(x)), and live as long as the block they stand in. No compiler warns of a view that is returned while its memory,
+   a variable of the function, is gone: such a function returns an array that owns its data, as ax_run_host gives it. */
 #ifndef __cplusplus
 #define ax_host_view(dtype, dims, data) \
   ax_lined_view((ax_host_view)(dtype, AX_COUNTED(int64_t, dims), AX_MEMORY(data)), AX_CALL("host_view"))

@@ -1,4 +1,5 @@
-/* For small programs, tests and examples, which end at the first error and print. A library hands the status on instead. */
+/* For small programs, tests and examples: ends the program at its first error; prints arrays. A library returns the status to its
+   caller instead. */
 #ifndef AXLE_MUST_H
 #define AXLE_MUST_H
 

@@ -32,7 +32,7 @@ typedef struct ax_npz ax_npz;
 
 /* Reads every array, stored or deflated; members whose names do not end in ".npy" are passed over. Checksums are checked.
    `*out` is owned by the caller: ax_npz_release.
-   AX_IO_ERROR: as ax_npy_read, for the archive and each array; a name twice; members, but no array. AX_OUT_OF_MEMORY. */
+   AX_IO_ERROR: as ax_npy_read, for the archive and each array; a name twice; no array among the members. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_npz_read(const char *path, ax_npz **out);
 uint32_t ax_npz_count(const ax_npz *npz);
 /* Without ".npy"; borrowed. NULL when the index is out of range. */
@@ -55,9 +55,9 @@ AX_MUST_USE ax_status ax_npz_write(const char *path, uint32_t count, const char 
    AX_IO_ERROR: the file cannot be read, is cut short or has no rows; or, with line and column: a field that is not a number or
    is beyond f64's range (so a header line), an empty line between rows, a row of another length. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_csv_read(const char *path, ax_host_array *out);
-/* A part of that table, in any dtype: `part` is a text as ax_index has it, of an array [rows, columns]. ":, :-1" is all columns but
-   the last, as dtype[rows, columns - 1]; ":, -1" the last, as dtype[rows]; ":100" the first 100 rows; "..." the table.
-   AX_IO_ERROR besides: a number in the part that the dtype does not have (of integers a fraction), with its row and column.
+/* Reads a part of such a table, in any dtype. `part` is an index of [rows, columns] as text, as ax_index takes it. ":, :-1" is all
+   columns but the last, as dtype[rows, columns - 1]; ":, -1" the last, as dtype[rows]; ":100" the first 100 rows; "..." the table.
+   AX_IO_ERROR: also a number in the part that the dtype cannot hold (a fraction for integers), with its row and column.
    AX_INVALID_ARGUMENT: no dtype; a text that does not fit the table. */
 AX_MUST_USE ax_status ax_csv_read_part(const char *path, const char *part, ax_dtype dtype, ax_host_array *out);
 

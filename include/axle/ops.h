@@ -106,7 +106,8 @@ ax_value ax_clamp(ax_value low, ax_value x, ax_value high);
 /* --- Shape; any T --- */
 /* The same number of elements, in row-major order; one dimension may be -1, the size that the others leave. */
 ax_value ax_reshape(ax_value x, uint32_t rank, const int64_t *dims);
-ax_value ax_transpose(ax_value x, uint32_t count, const int64_t *permutation); /* result dimension i is x's dimension permutation[i] */
+/* Dimensions in another order: the result's dimension i is x's dimension permutation[i]. */
+ax_value ax_transpose(ax_value x, uint32_t count, const int64_t *permutation);
 /* T[s..] -> T[dims]: x's dimension i becomes the result's dimension broadcast_dimensions[i], whose size it has, or 1, and then x is
    repeated along it. The list is strictly increasing. As jax.lax.broadcast_in_dim. */
 ax_value ax_broadcast_in_dim(ax_value x, uint32_t rank, const int64_t *dims, uint32_t count, const int64_t *broadcast_dimensions);
@@ -126,8 +127,10 @@ ax_value ax_concatenate(uint32_t count, const ax_value *xs, int64_t dimension);
 ax_value ax_iota(ax_dtype dtype, uint32_t rank, const int64_t *dims, int64_t dimension);
 /* The slice of these sizes that begins at `starts`: one integer scalar a dimension, clamped so that the slice lies inside. */
 ax_value ax_dynamic_slice(ax_value x, uint32_t start_count, const ax_value *starts, uint32_t size_count, const int64_t *sizes);
-ax_value ax_dynamic_update_slice(ax_value x, ax_value update, uint32_t start_count, const ax_value *starts); /* x with update put at starts */
-ax_value ax_expand_dims(ax_value x, int64_t dimension); /* adds a dimension of 1; it is then number `dimension` of the result */
+/* x with `update` put at `starts`, which are clamped likewise. */
+ax_value ax_dynamic_update_slice(ax_value x, ax_value update, uint32_t start_count, const ax_value *starts);
+/* Adds a dimension of 1, which is number `dimension` of the result. */
+ax_value ax_expand_dims(ax_value x, int64_t dimension);
 
 ax_value ax_broadcast_to(ax_value x, uint32_t rank, const int64_t *dims); /* repeated, as NumPy broadcasts, to T[dims]; as
                                                                              jnp.broadcast_to */
@@ -144,7 +147,7 @@ ax_value ax_stack(uint32_t count, const ax_value *xs, int64_t dimension);
 void ax_split(ax_value x, uint32_t count, const int64_t *sizes, int64_t dimension, uint32_t out_count, ax_value *out);
 
 /* --- Parts, as NumPy writes them; any T --- */
-/* What NumPy has as x[text]: ax_index(x, "1:-1, :, 3"). One entry for each dimension, from the first on; those without an entry are
+/* NumPy's x[text]: ax_index(x, "1:-1, :, 3"). One entry for each dimension, from the first on; those without an entry are
    taken whole. An entry is
      3, -1          one index, from the end below 0; the dimension is dropped
      1:-1, ::2, :   start:stop:step; each may be left out. Below 0 a bound counts from the end; bounds beyond the array are moved
@@ -187,7 +190,7 @@ typedef struct ax_index_options { /* {0}, as NULL: fill, nothing promised */
   ax_value fill_value; /* a number, for ax_gather with AX_INDEX_FILL; {0}: NaN, the least signed or the greatest unsigned integer,
                           true */
 } ax_index_options;
-/* Which dimensions the windows of a gather have in its operands and its result: ax_gather says what each list means. As
+/* The dimensions that the windows of a gather have in its operands and its result: ax_gather says what each list means. As
    jax.lax.GatherDimensionNumbers. */
 typedef struct ax_gather_dims {
   ax_dim_list offset_dims, collapsed_slice_dims, start_index_map, operand_batching_dims, start_indices_batching_dims;
@@ -202,10 +205,11 @@ typedef struct ax_gather_dims {
 ax_value ax_gather(ax_value x, ax_value indices, uint32_t count, const int64_t *slice_sizes, const ax_gather_dims *dims,
                    const ax_index_options *options);
 
-/* Which dimensions the windows of a scatter have in its operands: ax_scatter says what each list means. As
+/* The dimensions that the windows of a scatter have in its operands: ax_scatter says what each list means. As
    jax.lax.ScatterDimensionNumbers. */
 typedef struct ax_scatter_dims {
-  ax_dim_list update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims, operand_batching_dims, scatter_indices_batching_dims;
+  ax_dim_list update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims, operand_batching_dims,
+      scatter_indices_batching_dims;
 } ax_scatter_dims;
 /* x T[d..], indices I[b.., n], updates T[b.. and w..] -> T[d..]: x with the window of each b.. written at its place (scatter), or
    combined with the elements there: added, multiplied, or the smaller or larger of both (min and max: NaN if either is). Windows

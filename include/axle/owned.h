@@ -16,10 +16,10 @@
    Variables end in the reverse order of their declarations, and hold NULL at first. To release an object earlier, or before another
    is stored in its variable, release it by hand and set the variable to NULL.
 
-   An object that lives on is given a reference of its own: `return ax_array_retain(y);`. gcc warns of `return y;` (-Wuse-after-free,
-   in -Wall, with -O1 or more). No compiler warns of these: an object stored over another, which then is never released; one that two
-   such variables hold with one reference, or that is released by hand as well; `*out = y;` without a reference; a goto or a case that
-   jumps over the declaration.
+   An object that lives on is given a reference of its own: `return ax_array_retain(y);`. gcc warns of `return y;`
+   (-Wuse-after-free, in -Wall, with -O1 or more). No compiler warns of these: an object stored over another, which then is never
+   released; one that two such variables hold with one reference, or that is released by hand as well; `*out = y;` without a
+   reference; a goto or a case that jumps over the declaration.
 
    For C with the attribute `cleanup`, which gcc and clang have. In C++ handles do the same (docs/cxx.md). */
 #ifndef AXLE_OWNED_H
@@ -42,8 +42,8 @@
 #define AX_OWNED(type, ...) \
   type##_for_AX_OWNED_which_takes_objects_that_are_released_ __attribute__((cleanup(type##_end_for_AX_OWNED_)))  \
   AX_OWNED_COUNTED_(__VA_ARGS__, 8, 7, 6, 5, 4, 3, 2, 1, )(0, __VA_ARGS__)
-/* Up to eight structs of one type, TYPE. They are all zero at first, and TYPE_release(&variable) ends each of them, also one that is
-   still all zero: release functions of the library take NULL, and a host array of zeros. TYPE_release is a function of yours, or
+/* Up to eight structs of one type, TYPE. They are all zero at first, and TYPE_release(&variable) ends each of them, also one that
+   is still all zero: release functions of the library take NULL, and a host array of zeros. TYPE_release is a function of yours, or
    this does not compile: void TYPE_release(TYPE *). To return such a struct, copy it and set the variable to zeros. */
 #define AX_OWNED_STRUCT(type, ...)                                                                                           \
   _Static_assert(__builtin_types_compatible_p(__typeof__(type##_release), void(type *)), "void " #type "_release(" #type " *)"); \

@@ -27,14 +27,14 @@ typedef struct ax_value {
    of an enclosing trace: they become extra operands of the operation that this trace is for. It may be called more than once.
    It sets each of the results it was asked for, out[0 .. out_count), and no other: one that is not set, or out[out_count ..
    out_count + 64) set, is an error ("scan: body: out[2] was set, but there are 2 results"), and so is using in[in_count .. in_count
-   + 64); further behind it is undefined.
-   Equations stand in the order of the calls. C leaves open which argument of a call is evaluated first, so ax_sub(ax_exp(x),
-   ax_mul(x, y)) may make the product first or last, as the compiler likes: the last digits of results can differ with that. To fix
-   the order, give the product a name, in a statement before.
-   It should return. One that leaves by longjmp or a C++ exception gives its trace up: caught outside all traces, the thread is as
-   before, and what the trace held is freed when the next one begins there; caught by a function that is being traced itself, that
-   trace fails if it uses a value made from then on. Memory of the call that was left (ax_switch's, ..) may leak. A function must
-   not begin a trace on another stack than its own (a fiber's). */
+   + 64). Beyond these entries the behaviour is undefined.
+   Equations stand in the order of the calls. C leaves open which argument of a call is evaluated first, so in ax_sub(ax_exp(x),
+   ax_mul(x, y)) the compiler may make the product first or last. The last digits of results can differ with that. To fix the order,
+   give the product a name, in a statement before.
+   It should return. If it leaves by longjmp or a C++ exception, its trace is abandoned. If that is caught outside all traces, the
+   thread is as before, and the memory of the abandoned trace is freed when the thread begins the next one. If it is caught by a
+   function that is being traced itself, the trace of that function fails once it uses a value made after catching. Memory of the
+   call that was left (ax_switch's, ..) may leak. A function must not begin a trace on another stack than its own (a fiber's). */
 typedef void (*ax_function)(const ax_value *in, ax_value *out, void *context);
 
 /* The head of such a function, whose parameters are called in, out and context, and need not be used:
@@ -42,7 +42,7 @@ typedef void (*ax_function)(const ax_value *in, ax_value *out, void *context);
 #define AX_BODY(name) void name(AX_UNUSED const ax_value *in, AX_UNUSED ax_value *out, AX_UNUSED void *context)
 
 /* A function with its counts and its context, as all calls that take a function expect it. Arrays of operands have
-   function.in_count entries then, arrays of results function.out_count. A plain value; it owns nothing. */
+   function.in_count entries, arrays of results function.out_count. A plain value; it owns nothing. */
 typedef struct ax_fn {
   ax_function function;
   uint32_t in_count, out_count;
@@ -58,7 +58,8 @@ typedef struct ax_fn {
 #define AX_FN(function_, in_count_, out_count_) \
   ((ax_fn){.function = (function_), .in_count = (in_count_), .out_count = (out_count_), .context = NULL})
 #define AX_CLOSURE(function_, in_count_, out_count_, ...) \
-  ((ax_fn){.function = (function_), .in_count = (in_count_), .out_count = (out_count_), .context = (void *)(uintptr_t)(const void *)(__VA_ARGS__)}) /* of const data too */
+  ((ax_fn){.function = (function_), .in_count = (in_count_), .out_count = (out_count_), \
+           .context = (void *)(uintptr_t)(const void *)(__VA_ARGS__)}) /* data may be const */
 #endif
 
 /* A set of operands, inputs or arguments by number: those that derivatives are taken by, those that are donated, .. A plain value
@@ -72,11 +73,12 @@ typedef struct ax_args {
 #define AX_RANGE(first_, count_) (ax_args{NULL, static_cast<uint32_t>(first_), static_cast<uint32_t>(count_)})
 #else
 #define AX_ARGS(...) \
-  ((ax_args){.list = (const uint32_t[]){__VA_ARGS__}, .count = (uint32_t)(sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))})
+  ((ax_args){.list = (const uint32_t[]){__VA_ARGS__}, \
+             .count = (uint32_t)(sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))})
 #define AX_RANGE(first_, count_) ((ax_args){.first = (first_), .count = (count_)})
 #endif
 #define AX_FIRST(count_) AX_RANGE(0, count_)
-#define AX_ALL_ARGS AX_RANGE(0, UINT32_MAX) /* however many there are; of derivatives: all floats */
+#define AX_ALL_ARGS AX_RANGE(0, UINT32_MAX) /* all there are; for derivatives, all that are floats */
 
 /* Values as a count and a list: AX_VALUES(a, b) is `2, (ax_value[]){a, b}`. */
 #ifndef __cplusplus
@@ -96,8 +98,8 @@ ax_value ax_integer(int64_t number);
 ax_value ax_unsigned(uint64_t number);
 
 /* Traces `function` on values of types `in_types`, one for each of its inputs (axle/type.h has the forms of lists), into a program;
-   `*out` is owned by the caller, NULL on failure. AX_INVALID_ARGUMENT: another number of types; an unsound type; the first bad step,
-   with its shapes, dtypes and axis names. AX_OUT_OF_MEMORY, AX_ABSENT (a rule that does not exist): a step's too. */
+   `*out` is owned by the caller, NULL on failure. AX_INVALID_ARGUMENT: another number of types; an unsound type; the first bad
+   step, with its shapes, dtypes and axis names. AX_ABSENT: a step needs a rule that its primitive lacks. AX_OUT_OF_MEMORY. */
 AX_MUST_USE ax_status ax_trace(ax_fn function, uint32_t in_count, const ax_type *in_types, ax_program **out);
 /* The same inside an axis environment: collectives over the axes of `axes` are allowed (a per-device program).
    AX_INVALID_ARGUMENT: also an unsound mesh. */
@@ -131,19 +133,19 @@ double ax_program_seconds(const ax_program *program);
 AX_MUST_USE ax_status ax_program_print(const ax_program *program, char **out);
 /* The same, with the location of the C call that each equation comes from, where it is known: `... @"prog.c:12"`. */
 AX_MUST_USE ax_status ax_program_print_locations(const ax_program *program, char **out);
-/* As ax_program_print, for eyes only, with each value's layout in its type: b:f32[8@data,16]. A constraint that alone takes a value
-   is shown by that type and not as an equation. */
+/* As ax_program_print, with each value's layout in its type: b:f32[8@data,16]. If the only reader of a value is a constraint, the
+   value's type shows it in place of an equation. The text is for reading; ax_program_parse does not take it. */
 AX_MUST_USE ax_status ax_program_print_shardings(const ax_program *program, char **out);
 void ax_string_free(char *text);
 /* `source` names the text in messages. AX_PARSE_ERROR: with source, line, column and a caret. */
 AX_MUST_USE ax_status ax_program_parse(const char *text, size_t bytes, const char *source, ax_program **out);
-/* Checks every equation's types again. AX_INTERNAL: the first that are wrong, which no program that Axle made has. */
+/* Checks every equation's types again. AX_INTERNAL: the first equation whose types are wrong; no program that Axle made has one. */
 AX_MUST_USE ax_status ax_program_verify(const ax_program *program);
 /* Same structure, parameters and types; scalar constants count as part of the equations that use them. */
 bool ax_program_equal(const ax_program *a, const ax_program *b);
 
 /* Inside a trace: fails it, as a bad step does: AX_INVALID_ARGUMENT with this text, which is copied. For functions of your own that
-   look at shapes, and for those that cannot go on. Only a trace's first error is kept. */
+   check shapes or find other errors. Only a trace's first error is kept. */
 void ax_trace_fail(const char *message);
 /* Inside a trace: the type of a value (AX_NO_DTYPE for poison). */
 ax_type ax_typeof(ax_value value);

@@ -126,13 +126,13 @@ AX_MUST_USE ax_status ax_array_copy_to(const ax_array *array, const ax_sharding 
 /* An array of parts that lie where they are, as ax_array_from_parts, but one for each device, in the order of the sharding's
    places. Of devices that have the same block the first one's part is kept; the others' are given back at once, each by its
    release, and not looked at. */
-AX_MUST_USE ax_status ax_array_from_device_parts(ax_runtime *runtime, const ax_sharding *sharding, const ax_type *type, uint32_t count,
-                                                 const ax_part *parts, ax_array **out);
+AX_MUST_USE ax_status ax_array_from_device_parts(ax_runtime *runtime, const ax_sharding *sharding, const ax_type *type,
+                                                 uint32_t count, const ax_part *parts, ax_array **out);
 /* Makes an array from one array for each device, in the order of the sharding's places: jax.make_array_from_single_device_arrays.
    Each lies on the one device at its place, and has a block's type. Nothing is copied; memory is shared as in ax_array_reshard.
    AX_INVALID_ARGUMENT: another number of arrays than devices; one of another type, device, or runtime, or of several devices. */
-AX_MUST_USE ax_status ax_array_from_device_arrays(ax_runtime *runtime, const ax_sharding *sharding, const ax_type *type, uint32_t count,
-                                                  ax_array *const *arrays, ax_array **out);
+AX_MUST_USE ax_status ax_array_from_device_arrays(ax_runtime *runtime, const ax_sharding *sharding, const ax_type *type,
+                                                  uint32_t count, ax_array *const *arrays, ax_array **out);
 /* The block of one device, by its id, as an array of that device alone: x.addressable_shards[i].data. Nothing is copied, as in
    ax_array_reshard.
    AX_INVALID_ARGUMENT: a device that the array is not on. */

@@ -16,23 +16,24 @@ extern "C" {
 #pragma GCC visibility push(default) /* all else is hidden in the library */
 
 /* (x..) -> (y..)  becomes  (x.., dx..) -> (y.., dy..) where the dx are tangents of the inputs in wrt, and dy those of float
-   results. AX_INVALID_ARGUMENT: wrt names an input that is not float (AX_ALL_ARGS means the floats), or one that there is not.
-   AX_ABSENT: a function with custom_vjp, which has no derivative forwards, is in it. */
+   results. AX_INVALID_ARGUMENT: wrt names an input that is not float (AX_ALL_ARGS means the floats), or one that does not exist.
+   AX_ABSENT: the program has a function with custom_vjp, which has no derivative forwards. */
 AX_MUST_USE ax_status ax_program_jvp(const ax_program *program, ax_args wrt, ax_program **out);
 /* Splits the jvp in two: *primal: (x..) -> (y.., residual..);  *tangent: (residual.., dx..) -> (dy..), linear in dx.
-   *residual_count: how many. Both outputs are NULL on failure. AX_INVALID_ARGUMENT: as jvp. */
+   Residuals are the values of the primal that the tangent needs; *residual_count is their number. Both outputs are NULL on failure.
+   AX_INVALID_ARGUMENT: as jvp. */
 AX_MUST_USE ax_status ax_program_linearize(const ax_program *program, ax_args wrt, ax_program **primal,
                                            ax_program **tangent, uint32_t *residual_count);
-/* A program linear in the inputs `linear`: (constants.., dx..) -> (dy..) becomes (constants.., ct of dy..) -> (ct of dx..).
-   AX_ABSENT: an equation that is not linear in what depends on them. */
+/* For a program that is linear in the inputs `linear`: (constants.., dx..) -> (dy..) becomes (constants.., cotangents of dy..) ->
+   (cotangents of dx..). AX_ABSENT: an equation that is not linear in its operands that depend on dx. */
 AX_MUST_USE ax_status ax_program_transpose(const ax_program *program, ax_args linear, ax_program **out);
 /* f: (x..) -> scalar float (first result; further results are carried along by value_and_grad).
    grad: (x..) -> (df/dx for those in wrt..); value_and_grad: (x..) -> (f's results.., df/dx..).
-   AX_INVALID_ARGUMENT: the first result is no float scalar; wrt is empty, or as jvp. */
+   AX_INVALID_ARGUMENT: the first result is no float scalar; wrt is empty; as jvp. */
 AX_MUST_USE ax_status ax_program_grad(const ax_program *program, ax_args wrt, ax_program **out);
 AX_MUST_USE ax_status ax_program_value_and_grad(const ax_program *program, ax_args wrt, ax_program **out);
-/* In place of a dimension, where vmap and pmap take one for each operand and result: None in JAX. A dimension below 0 counts from
-   the end, so -1 is the last one. */
+/* In the lists of dimensions that vmap and pmap take: this operand or result is not mapped, None in JAX. A dimension below 0 counts
+   from the end, so -1 is the last one. */
 enum { AX_NOT_MAPPED = INT_MIN };
 /* The mapped operands and results, and their dimensions: .in_axes = {AX_DIMS(0, AX_NOT_MAPPED)}. {0}: all of them along
    dimension 0. */
@@ -45,87 +46,92 @@ typedef struct ax_vmap_options {
   const char *spmd_axis_name; /* "data", or "data,model": mesh axes; NULL: none. shard_maps inside split the mapped dimension over
                                  them */
 } ax_vmap_options;
-/* The program on a batch, each element of which is computed as the program says. Adds a dimension of options->size to inputs that
-   are mapped, at in_axes[i], and to results at out_axes[i]. As jax.vmap.
+/* Makes a program that does for each element of a batch what `program` does for one. Adds a dimension of options->size to inputs
+   that are mapped, at in_axes[i], and to results at out_axes[i]. As jax.vmap.
    axis_name: the program may use collectives over it when it was traced in an environment that has it. spmd_axis_name: the specs of
    shard_maps inside get these axes for the new dimension, so that each device has a part of the batch, instead of all of it. It has
    no effect inside a shard_map over them.
    AX_INVALID_ARGUMENT: in_axes of another number than there are inputs, out_axes than results; an axis outside the rank; a size
-   below 0, or another than the named axis has; a result with AX_NOT_MAPPED that depends on a mapped input; spmd_axis_name: no axes
-   of a shard_map's mesh, or used in its specs, or a size that they do not divide. AX_ABSENT: in a shard_map that splits the batch,
-   a collective over axis_name or over one of spmd_axis_name. */
+   below 0, or another than the named axis has; a result with AX_NOT_MAPPED that depends on a mapped input; spmd_axis_name: axes
+   that a shard_map's mesh has not, or that its specs use, or whose devices do not divide the size. AX_ABSENT: in a shard_map that
+   splits the batch, a collective over axis_name or spmd_axis_name. */
 AX_MUST_USE ax_status ax_program_vmap(const ax_program *program, const ax_vmap_options *options, ax_program **out);
 /* Removes equations whose results are unused, collectives among them, in nested programs too, with the operands and results these
    no longer need. Equations with other effects stay, and so do inputs. */
 AX_MUST_USE ax_status ax_program_dce(const ax_program *program, ax_program **out);
 /* Merges equal equations: one primitive, equal parameters, the same operands. */
 AX_MUST_USE ax_status ax_program_cse(const ax_program *program, ax_program **out);
-/* Both, in nested programs too, and replaces expressions by simpler ones that compute the same bits: x for x * 1, x + -0.0, x - 0,
-   -(-x), a choice between equal cases, a transpose there and back, a broadcast or a reshape of another. ax_compile does this
+/* dce and cse, in nested programs too, and replaces expressions by simpler ones that compute the same bits: x for x * 1, x + -0.0,
+   x - 0, -(-x), a choice between equal cases, a transpose there and back, a broadcast or a reshape of another. ax_compile does this
    first. */
 AX_MUST_USE ax_status ax_program_simplify(const ax_program *program, ax_program **out);
-/* How inputs and results lie on `mesh`: "data,_; ? -> ?,model": specs as ax_with_sharding has them, or "?", which leaves all of it
-   open, or "auto". For an input "auto" chooses, among the ways to cut it evenly, the one with the least cost of a run on a device
-   (by ax_cost). It tries them, which takes as long as partitioning some ten times for each type of input, or for each input if
-   there are few. For a result "auto" keeps the layout in which it is made. One alone stands for all of its side. The result is the
-   program with ax_with_sharding around its inputs and results.
-   Where a spec does not divide an input or a result, it is whole outside, and in padded blocks inside.
+/* The program with ax_with_sharding around its inputs and results, which lays them out on `mesh`. specs: "data,_; ? -> ?,model",
+   an entry for each input and result. An entry is a spec as ax_with_sharding takes it; or "?", which leaves the layout open; or
+   "auto". For an input "auto" chooses, among the ways to cut it evenly, the one with the least cost of a run on a device (by
+   ax_cost). It tries them, which takes as long as partitioning some ten times for each type of input, or for each input if there
+   are few. For a result "auto" keeps the layout in which it is made. An entry that stands alone on its side holds for all there.
+   An input or result that its spec does not divide is whole outside the program, and in padded blocks inside.
    AX_INVALID_ARGUMENT: an unsound mesh; specs that do not parse, or that have more entries than their input or result has
    dimensions; the message names it by its number. */
 AX_MUST_USE ax_status ax_program_with_shardings(const ax_program *program, const ax_mesh *mesh, const char *specs,
                                                 ax_program **out);
-/* Sharding in types, as jax.sharding.AxisType.Explicit: the program, in which constraints (ax_program_with_shardings,
-   ax_with_sharding) say how some values lie over one mesh, with a constraint on each value that is cut, as it follows from its
-   operands by rule: so that nothing is left to propagation or choice. An input without a constraint is whole. Derivatives are taken
-   of the result, whose cotangents lie as its values do; but a function with a derivative of its own has become a call, so that they
-   are taken before where there is one.
-   AX_INVALID_ARGUMENT, with the line of the operation: a value whose layout no rule decides and no constraint gives: operands that
-   are cut differently; several that are cut along a dimension that is combined, unless one constraint alone takes the result; an
-   operand that is cut along a dimension that the operation does not keep; one axis for two dimensions of a result; a carry that
-   comes round otherwise than it went in, branches that differ; an operand that a scan slices and that is cut along its first
-   dimension; a shard_map whose operand does not lie as its spec says. Constraints, or a shard_map, over more than one mesh. */
+/* Sharding in types, as jax.sharding.AxisType.Explicit. In the given program constraints (ax_program_with_shardings,
+   ax_with_sharding) lay out some values over one mesh. The result has a constraint on each value that is cut. Its layout follows
+   from those of its operands by rule, so nothing is left to propagation or choice. An input without a constraint is whole. Take
+   derivatives of the result: its cotangents are laid out as its values are. But take those through ax_custom_jvp and ax_custom_vjp
+   before, because such a function has become a plain call.
+   AX_INVALID_ARGUMENT, with the line of the operation: a value whose layout neither a rule nor a constraint decides, which is so if
+     operands are cut differently;
+     several are cut along a dimension that is combined, and the result has other readers than one constraint;
+     an operand is cut along a dimension that the operation does not keep;
+     one axis would cut two dimensions of a result;
+     a carry has another layout after an iteration than before it, or branches give a result different layouts;
+     an operand that a scan slices is cut along its first dimension;
+     a shard_map's operand is not laid out as its spec says.
+   Also constraints, or a shard_map, over more than one mesh. */
 AX_MUST_USE ax_status ax_program_explicit(const ax_program *program, ax_program **out);
 /* The program as one shard_map over its whole mesh: a program for each device, with all its collectives and slices explicit.
    Equations outside of shard_maps are computed on blocks where the layouts of shard_maps and ax_with_sharding propagate to them,
    and whole on every device otherwise. Layouts propagate through calls, cond, while and scan too. Blocks are gathered where an
    operation needs them whole. shard_maps over different meshes of the same devices are put over one mesh that refines all of them:
-   with (a=4, b=2) and (c=8) c is a and b. One over fewer devices, whose number divides theirs, is done by several groups of devices
-   alike: with (e=2) e is the first part of a. A shard_map inside another adds its axes. A program that is one shard_map already, or
-   has none, is returned itself.
-   AX_INVALID_ARGUMENT: a per-device program. AX_ABSENT: meshes of numbers of devices that do not divide each other; meshes that no
-   mesh of AX_MAX_AXES axes or fewer is a refinement of, as 3x2 and 2x3. */
+   with (a=4, b=2) and (c=8) c is a and b. One over fewer devices, whose number divides theirs, runs on several groups of devices,
+   which do the same: with (e=2) e is the first part of a. A shard_map inside another adds its axes. A program that is one shard_map
+   already, or has none, is returned itself.
+   AX_INVALID_ARGUMENT: a per-device program. AX_ABSENT: meshes whose numbers of devices do not divide each other; meshes, as 3x2
+   and 2x3, without a common refinement of at most AX_MAX_AXES axes. */
 AX_MUST_USE ax_status ax_program_partition(const ax_program *program, ax_program **out);
 
 /* --- The same inside a trace, on functions. Errors, as above, are kept by the trace, and `out` is poison. `in` has f.in_count
-   entries, and lists that are too short are errors (axle/type.h); wrt names those that derivatives are taken by, floats all (AX_ALL_ARGS: those that are), in ascending order. Tangents,
-   cotangents and vectors have the type of the value that they belong to; one that varies over fewer axes is made to agree, and a
-   number (ax_real, ax_integer) stands for an array of it. --- */
+   entries, and lists that are too short are errors (axle/type.h). wrt names the operands by which derivatives are taken, in
+   ascending order; all are floats (AX_ALL_ARGS: those that are). Tangents, cotangents and vectors have the type of the value that
+   they belong to; one that varies over fewer axes is made to agree, and a number (ax_real, ax_integer) stands for an array. --- */
 /* f(in), and the gradients of its first result, a float scalar, with respect to each of wrt; further results are carried along.
    out: f's results, then the gradients. As jax.value_and_grad. */
 void ax_value_and_grad(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out);
-void ax_grad(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out); /* the gradients alone */
+/* The gradients alone, as jax.grad. */
+void ax_grad(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out);
 /* f(in), and its derivative forwards: the changes of the results when the operands change along the tangents. tangents: one for
    each of wrt; out: f's results; out_tangents: as many, zeros for those that are no floats. As jax.jvp. */
 void ax_jvp(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t tangent_count, const ax_value *tangents,
             uint32_t out_count, ax_value *out, uint32_t out_tangent_count, ax_value *out_tangents);
 /* f(in), and its derivative backwards: the gradients of the sum of all results, each multiplied by its cotangent. cotangents: one
-   for each result of f, where those of results that are no floats are not looked at; out: f's results; gradients: one for each of
-   wrt, of its operand's type. As jax.vjp, and the function it gives called once. */
+   for each result of f; those of results that are no floats are ignored. out: f's results; gradients: one for each of
+   wrt, of its operand's type. As jax.vjp and one call of the function that it returns. */
 void ax_vjp(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t cotangent_count, const ax_value *cotangents,
             uint32_t out_count, ax_value *out, uint32_t gradient_count, ax_value *gradients);
 
-/* x, which lies on `mesh` as the spec says ("data,_,?", see ax_spec): a dimension that is `?` is left open for the partitioner, as
+/* x, laid out on `mesh` as the spec says ("data,_,?", see ax_spec). A dimension that is `?` is left open for the partitioner, as
    by PartitionSpec.UNCONSTRAINED. As jax.lax.with_sharding_constraint. vmap leaves the dimension that it adds open, unless
    spmd_axis_name gives axes. The computations before and after x are laid out to match, where nothing else decides their layout.
-   Its cotangent lies as it does. A dimension need not be divided: blocks are padded. Inside a shard_map its mesh adds further
+   Its cotangent is laid out as it is. A dimension need not be divided: blocks are padded. Inside a shard_map its mesh adds further
    devices, as that of a shard_map would there. Errors: a spec that does not parse, or has more entries than x has dimensions; an
    axis name that is in use around it. */
 ax_value ax_with_sharding(ax_value x, const ax_mesh *mesh, const char *spec);
 
 /* A function linearized at a point, made by ax_linearize. A plain value that belongs to the trace it was made in. It may be used
    there and in traces inside, which capture the values that it needs; anywhere else it is an error. In a shard_map begun since,
-   tangents and cotangents may vary over its axes too, unless the function has a body that they would go into (a scan's, ..), whose
-   types say otherwise. */
+   tangents and cotangents may vary over its axes too, unless they go into a body of the function (a scan's, ..), whose types are
+   fixed. */
 typedef struct ax_linear {
   uint64_t trace;
   uint32_t number, in_count, out_count; /* counts of tangents and of results */
@@ -142,20 +148,20 @@ void ax_pullback(ax_linear linear, uint32_t cotangent_count, const ax_value *cot
                  ax_value *gradients);
 
 /* As jax.custom_vjp: f(in), whose derivative backwards is the caller's. forward takes f's operands, and gives f's results and then
-   residuals, as many as it likes; backward takes these and the cotangents of those of f's results that are floats, and gives the
-   cotangents of those of f's operands that are: of the duals of their types, as ax_vjp gives them (one that varies over fewer axes
-   is made to agree). forward runs in the place of f where derivatives are taken, and both are differentiated when derivatives are
-   taken again. It has no derivative forwards: jvp, jacfwd and pushforward of it are AX_ABSENT. Values of the enclosing trace that
-   the functions use without taking them as operands have no derivative. ax_program_partition leaves f alone in place of the three,
-   so take derivatives before.
+   any number of residuals. backward takes the residuals and the cotangents of f's float results, and gives the cotangents of f's
+   float operands: in the duals of their types, as ax_vjp does (one that varies over fewer axes is made to agree). forward runs in
+   the place of f where derivatives are taken, and forward and backward are differentiated when derivatives are taken again. It has
+   no derivative forwards: jvp, jacfwd and pushforward of it are AX_ABSENT. Values of the enclosing trace that the functions use
+   without taking them as operands have no derivative. ax_program_partition leaves f alone in place of the three, so take
+   derivatives before.
    Errors: counts that do not fit; forward's results that are not as f's; cotangents that are of other types; derivatives by a value
    that is used without being an operand. */
 void ax_custom_vjp(ax_fn f, ax_fn forward, ax_fn backward, uint32_t in_count, const ax_value *in, uint32_t out_count,
                    ax_value *out);
 /* As jax.custom_jvp: f(in), whose derivative is the caller's, forwards and, transposed, backwards. rule takes f's operands, then
-   the tangents of those that are floats, and gives f's results, then the tangents of those that are; these are linear in the
-   tangents, and the results do not depend on them. Errors: as of ax_custom_vjp; results that depend on tangents. AX_ABSENT:
-   backwards, tangents that are not linear. */
+   the tangents of its float operands. It gives f's results, which do not depend on the tangents, then the tangents of its float
+   results, which are linear in them.
+   Errors: as of ax_custom_vjp; results that depend on tangents. AX_ABSENT: backwards, tangents that are not linear. */
 void ax_custom_jvp(ax_fn f, ax_fn rule, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out);
 
 /* The values that ax_checkpoint keeps for derivatives besides the operands. {0}, or NULL: none. */
@@ -167,8 +173,8 @@ typedef struct ax_checkpoint_options {
 /* As jax.checkpoint (jax.remat): f(in). Derivatives keep only its operands and the values it captures, and compute the rest again
    when they need it, collectives too. This takes less memory and more work: a deep chain of layers then holds one value a layer, a
    scan over such steps one a step.
-   f may hold others, and be differentiated any number of times. Errors: f sends or receives messages; save_names
-   that are no names, as axes have them. */
+   f may contain other checkpoints, and be differentiated any number of times.
+   Errors: f sends or receives messages; save_names with an entry that could not be the name of an axis. */
 void ax_checkpoint(ax_fn f, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out,
                    const ax_checkpoint_options *options);
 /* As jax.ad_checkpoint.checkpoint_name: T[d..] -> T[d..], x by a name. Any T. An error: a name that an axis could not have. */
@@ -176,16 +182,16 @@ ax_value ax_checkpoint_name(ax_value x, const char *name);
 
 /* As jax.jacfwd and jax.jacrev: out[r * n + k], n being the number of wrt, is the derivative of result r by the k-th of wrt,
    [result's dimensions.., operand's dimensions..], in the dtype of the result (jacfwd) or of the operand (jacrev). jacfwd costs as
-   much as f for each element of the operands, jacrev for each element of the results; f is gone through once, on all of them
-   together.
+   much as f for each element of the operands, jacrev for each element of the results; f is traced once, on a batch of all of
+   them.
    Also an error: a result that is no float; more than AX_MAX_RANK dimensions. */
 void ax_jacfwd(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out);
 void ax_jacrev(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out);
 /* As jax.hessian, forward over reverse: out[(r * n + k) * n + l] is the derivative of result r by the k-th and the l-th of wrt,
    [result's dimensions.., the k-th's.., the l-th's..]. Errors as above. */
 void ax_hessian(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t out_count, ax_value *out);
-/* The Hessian of f's first result, a float scalar, by vectors, one for each of wrt, forward over reverse, at a few times the cost
-   of f.
+/* The product of the Hessian of f's first result, a float scalar, and vectors, one for each of wrt: forward over reverse, at a few
+   times the cost of f.
    products: one for each of wrt; gradients (may be NULL): those of ax_grad, which come with them. For many products at one point:
    ax_linearize a function that calls ax_grad. */
 void ax_hvp(ax_fn f, ax_args wrt, uint32_t in_count, const ax_value *in, uint32_t vector_count, const ax_value *vectors,
@@ -198,14 +204,14 @@ void ax_vmap(ax_fn f, uint32_t in_count, const ax_value *in, uint32_t out_count,
 /* ax_grad, ax_value_and_grad and ax_vmap as functions to be passed on, to ax_jit, ax_apply, ax_trace or each other:
      ax_vmap(AX_GRAD(AX_FIRST(1), AX_FN(loss, 2, 1)), in, out, NULL)                    the gradient for each example of a batch
      ax_jit(runtime, AX_VMAPPED(NULL, AX_FN(model, 2, 1)), types, NULL, &executable)
-   They take the operands of their function. They are good as long as the block they stand in. An error besides (kept by the trace):
+   They take the operands of their function, and live as long as the block they stand in. Also an error (kept by the trace):
    AX_GRAD and AX_VALUE_AND_GRAD of AX_ALL_ARGS, which does not say how many results there are. ax_call_differentiated and
    ax_call_vmapped are these functions, and the structs their contexts. */
 typedef struct ax_differentiated {
   ax_fn body;
   ax_args wrt;
   bool with_value;  /* ax_value_and_grad, not ax_grad */
-  const char *call; /* where it was made (axle/line.h), as errors and equations say it; NULL: nowhere */
+  const char *call; /* the line that made it, for errors and equations (axle/line.h); NULL: not known */
 } ax_differentiated;
 typedef struct ax_vmapped {
   const ax_vmap_options *options; /* may be NULL */

@@ -182,8 +182,8 @@ AX_MUST_USE ax_status ax_tree_read_csv(ax_tree *tree, const char *path, const ch
    it, as ax_tree_shard_map says. mesh NULL: it runs on whole leaves, whatever their specs. Donated leaves are a selection:
    &(ax_compile_options){.donate = ax_treedef_select(in_def, "params; state")}. `*out` is owned by the caller, NULL on failure.
    AX_INVALID_ARGUMENT, AX_ABSENT: as ax_trace, ax_tree_shard_map and ax_compile. */
-AX_MUST_USE ax_status ax_tree_jit(ax_runtime *runtime, const ax_mesh *mesh, const ax_treedef *in_def, const ax_treedef *out_def, ax_fn body,
-                                  const ax_compile_options *options, ax_executable **out);
+AX_MUST_USE ax_status ax_tree_jit(ax_runtime *runtime, const ax_mesh *mesh, const ax_treedef *in_def, const ax_treedef *out_def,
+                                  ax_fn body, const ax_compile_options *options, ax_executable **out);
 
 /* Runs the executable with all leaves of the trees `in`, one tree after the other, as arguments. Its results become the leaves of
    the trees `out`, which release the arrays that they held; a tree may be in both lists. So a training step is one line, with

@@ -148,8 +148,8 @@ typedef struct ax_dim_list { /* in structs of options: {AX_DIMS(0, 2)} */
 #define AX_LIST(count, list) (uint32_t)(count), (list)
 /* The list of a function that takes no bare x, as its macro takes it: AX_DIMS and the like have become a count and a list. */
 #define AX_EXACTLY(count, list) count, list
-/* A list as a function's macro takes it, x or the others, becomes a count and a pointer. A list that is a member of a struct ends with
-   the member. */
+/* A list as a function's macro takes it, x or the others, becomes a count and a pointer. A list that is a member of a struct ends
+   with the member. */
 #define AX_COUNTED(type, ...) AX_COUNTED_(__VA_ARGS__, AX_COUNTED_BOTH, AX_COUNTED_LIST, )(type, __VA_ARGS__)
 #define AX_COUNTED_(list_or_count, list, which, ...) which
 #define AX_COUNTED_BOTH(type, count, list) count, list
@@ -181,8 +181,8 @@ static inline ax_type ax_listed_type(uint32_t count, const int64_t *dtype_and_di
 /* The bytes that a caller says memory has, or those that the compiler knows of if these are fewer. */
 #define AX_WITHIN(data, bytes) ax_at_most((bytes), AX_BYTES(data))
 static inline size_t ax_at_most(size_t bytes, size_t most) { return bytes < most ? bytes : most; }
-/* The bytes up to the end of the variable that `data` lies in: a row, a[0] of float a[4][4], has all rows from there on. A member of a
-   struct, s.member, has its own bytes alone. Compilers cannot tell &s.member[0] from &a[0][0], so it has the variable's. */
+/* The bytes up to the end of the variable that `data` lies in: a row, a[0] of float a[4][4], has all rows from there on. A member
+   of a struct, s.member, has its own bytes alone. Compilers cannot tell &s.member[0] from &a[0][0], so it has the variable's. */
 #define AX_BYTES(data)                                                                                                   \
   __builtin_choose_expr(AX_IS_ARRAY(data),                                                                               \
                         ax_array_bytes(sizeof(__typeof__(data)), __builtin_object_size(&AX_ARRAY_OF(data)[0], 1),        \

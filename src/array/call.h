@@ -1,8 +1,8 @@
 /* One call of an executable. ax_run performs it at once, a pending run when its arguments are there.
 
    A call has the arguments and results of the plan, which may be fewer than the program's (assemble/prune.c). Behind the plan's
-   results come those that are an unchanged argument but need an array of their own: the argument was donated, or the result has another
-   layout. */
+   results come those that are an unchanged argument but need an array of their own: the argument was donated, or the result has
+   another layout. */
 #ifndef AX_ARRAY_CALL_H
 #define AX_ARRAY_CALL_H
 

@@ -12,19 +12,23 @@
 
 #include "array/array.h"
 
-/* The layouts of results, for arguments on these devices. */
+/* The layouts of a call's results, if its committed arguments are on certain devices. An executable has a list of them, which calls
+   share. */
 typedef struct ax_assigned {
   struct ax_assigned *next;
-  ax_layout *like; /* retained: the layout of an argument on them; NULL: devices 0, 1, .., and not committed */
+  ax_layout *like;    /* retained: the layout of an argument on these devices; NULL: no argument is committed, or all are on devices
+                         0, 1, .. */
   ax_layout **made;   /* by result of the plan */
-  ax_layout **passed; /* by result of the program: the layout of one that is an argument and has to lie so; NULL for all others */
+  ax_layout **passed; /* by result of the program, if it is an unchanged argument: the layout that it must have; NULL: any, or it is
+                         made */
 } ax_assigned;
 
-/* Initialises that of an executable whose results are described, for devices 0, 1, .. */
+/* Initialises the first entry, executable->assigned, for devices 0, 1, .. The executable's signature is complete. */
 AX_MUST_USE ax_status ax_assigned_init(ax_executable *executable);
 void ax_assigned_deinit(ax_executable *executable);
 
-/* Adds the name of an argument to a message. NULL: "argument 3", and its name in the options. */
+/* The caller's names of arguments, for messages: `write` adds one to the text. ax_argument_text with NULL adds "argument 3 (x)",
+   with the name in the compile options. */
 typedef struct ax_naming {
   void (*write)(ax_text *text, const void *context, uint32_t argument);
   const void *context;

@@ -157,7 +157,7 @@ ax_status ax_executable_of(ax_runtime *runtime, ax_program *program, const ax_la
 
 /* Finds how arrays given as `like` lie. An array that is not committed gives no layout. Neither does one without a mesh, since a
    program without a mesh has the same devices anyway. *says: some array gives a layout. */
-static ax_status look_at_like(const ax_program *program, const ax_array_list *list, ax_lying *like, bool *says) {
+static ax_status look_at_like(const ax_program *program, const ax_array_list *list, ax_array_layout *like, bool *says) {
   ax_array *const *arrays = list->v;
   uint32_t first = AX_NONE;
   *says = false;
@@ -173,7 +173,7 @@ static ax_status look_at_like(const ax_program *program, const ax_array_list *li
     if (!ax_layout_same_devices(layout, arrays[first]->layout))
       return ax_error(AX_INVALID_ARGUMENT, "like: the arrays of inputs %u and %u lie on different devices", first, i);
     if (layout->mesh.count == 0) continue;
-    like[i] = (ax_lying){&layout->mesh, &layout->spec};
+    like[i] = (ax_array_layout){&layout->mesh, &layout->spec};
     *says = true;
   }
   return AX_OK;
@@ -181,7 +181,7 @@ static ax_status look_at_like(const ax_program *program, const ax_array_list *li
 
 static ax_status lay_like(ax_program *program, const ax_compile_options *options, ax_program **out) {
   bool says = false;
-  ax_lying *like = ax_calloc((size_t)program->in_count + 1, sizeof like[0]);
+  ax_array_layout *like = ax_calloc((size_t)program->in_count + 1, sizeof like[0]);
   if (like == NULL) return ax_out_of_memory(program->in_count * sizeof like[0]);
   ax_status status = options->like.count > 0 ? look_at_like(program, &options->like, like, &says) : AX_OK;
   if (status == AX_OK && options->shardings == NULL && !says) *out = ax_program_retain(program);
@@ -282,7 +282,8 @@ ax_status (ax_executable_put)(const ax_executable *e, uint32_t index, ax_dtype e
   *out = NULL;
   AX_TRY(ax_require(e, "executable"));
   if (index >= e->signature.in_count)
-    return ax_error(AX_INVALID_ARGUMENT, "executable_put: there is no input %u; the program takes %u", index, e->signature.in_count);
+    return ax_error(AX_INVALID_ARGUMENT, "executable_put: there is no input %u; the program takes %u", index,
+                    e->signature.in_count);
   if (data != NULL) AX_TRY(ax_memory_check("executable_put", &e->wanted[index]->type, element, bytes));
   return ax_array_of_data(e->runtime, e->wanted[index], data, out);
 }

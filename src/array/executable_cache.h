@@ -8,7 +8,7 @@
 
 #include "axle/exec.h"
 
-/* What an executable is found by. Borrowed. */
+/* The key by which an executable is found. All its pointers are borrowed. */
 typedef struct ax_compile_key {
   const ax_program *program;
   const ax_compile_options *options;

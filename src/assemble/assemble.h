@@ -8,7 +8,7 @@
 #include "code/compiled.h"
 #include "plan/passes.h"
 
-/* What assembling needs of a runtime. */
+/* The parts of a runtime that assembling needs. */
 typedef struct ax_assembler {
   ax_compiler *jit;
   const ax_hooks *hooks;

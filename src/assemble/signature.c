@@ -16,7 +16,7 @@ typedef struct describer {
   const ax_pruning *outer, *inner;
   ax_plan *plan;
   ax_signature *out;
-  ax_spec *whole;        /* of what is not cut */
+  ax_spec *whole;        /* the spec of all inputs and results that are not cut */
   const ax_spec **said;  /* by unused input: the spec that the user's constraint gives it; NULL: there is none */
   uint32_t *before;      /* by the inner pruning's input: the program's number */
 } describer;

@@ -1,4 +1,4 @@
-/* The signature of a compiled program: what is known of each of its inputs and results. */
+/* The signature of a compiled program: the layout and place of each input and result. */
 #ifndef AX_ASSEMBLE_SIGNATURE_H
 #define AX_ASSEMBLE_SIGNATURE_H
 
@@ -34,8 +34,8 @@ typedef struct ax_signature {
   bool plain;     /* the plan has the program's inputs and results */
 } ax_signature;
 
-/* Describes the inputs and results of `program`: unites the two prunings, takes the specs of the partitioned program and chooses
-   what is donated, which the plan is told. laid: the partitioned program; outer, inner: what was pruned before and after
+/* Describes the inputs and results of `program`: unites the two prunings, takes the specs of the partitioned program, chooses the
+   inputs that are donated and marks them in the plan. laid: the partitioned program; outer, inner: the prunings before and after
    partitioning. `donated` is AX_NONE throughout. AX_INVALID_ARGUMENT: options.donate names no input. */
 AX_MUST_USE ax_status ax_signature_make(const ax_program *program, const ax_partitioned *laid, const ax_pruning *outer,
                                         const ax_pruning *inner, const ax_args *donate, ax_plan *plan, ax_signature *out);

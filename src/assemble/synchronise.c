@@ -19,10 +19,10 @@
      counter >= (entered + delta) * times
 
    `entered` is how often the waiting activation itself has entered the region (a loop's body, a branch's case) where the signal
-   stands, and `times` how many activations signal that counter each time round. What stands earlier in that region has happened once each time
-   it was entered: delta is 0. What stands later, once less: delta is -1. So no loop needs a barrier, and no counter is ever set
-   back. The count cannot be reached by an activation that runs ahead of the others: to read for time n + 1 it needs the write of
-   time n + 1, which has waited for all reads of time n, and the same holds with the two exchanged.
+   stands, and `times` how many activations signal that counter each time round. What stands earlier in that region has happened
+   once each time it was entered: delta is 0. What stands later, once less: delta is -1. So no loop needs a barrier, and no counter
+   is ever set back. The count cannot be reached by an activation that runs ahead of the others: to read for time n + 1 it needs the
+   write of time n + 1, which has waited for all reads of time n, and the same holds with the two exchanged.
 
    For example, psum of a carry in a loop. The sum s lives in memory that all four devices read:
 

@@ -166,7 +166,7 @@ static void mark(ax_block_state *b) {
   trace->frame = b->frame; /* all that the block calls has frames below it */
   trace->block = b->call;
   ax_context_set(&run, b);
-  /* A second run of a loop's block repeats the first. The second of a branch is the other block, which C runs for the first time. */
+  /* A second run of a loop's block repeats the first. A branch's second run is of its other block, which did not run before. */
   if (b->reruns || (b->runs > 1 && b->form != &ax_block_if)) ax_context_set(&rerun, b);
 }
 

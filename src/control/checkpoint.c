@@ -48,10 +48,10 @@ static ax_status infer(const ax_infer_args *args) {
   const ax_program *body = ((const checkpoint_params *)args->params)->call.body;
   const ax_prim *state = (body->effects & AX_EFFECT_STATE) != 0 ? with_state(body) : NULL;
   if (state != NULL)
-    return ax_error(
-        AX_INVALID_ARGUMENT,
-        "the body has a %s, but what stands in a checkpoint is done again for derivatives; messages and calls of the host are made once",
-        state->name);
+    return ax_error(AX_INVALID_ARGUMENT,
+                    "the body has a %s, but what stands in a checkpoint is done again for derivatives; messages and calls of the "
+                    "host are made once",
+                    state->name);
   return ax_called_infer(args);
 }
 

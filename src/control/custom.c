@@ -162,10 +162,10 @@ bool ax_custom_check_captured(const ax_jvp_args *args, uint32_t num_consts) {
   for (uint32_t i = 0; i < num_consts && !ax_failed(); i++) {
     if (ax_is_zero(args->tangent_in[i])) continue;
     ax_type type = ax_typeof(args->in[i]);
-    ax_reject(
-        args->eqn->prim,
-        "derivatives are taken by a value %s that its functions use without being given it; make it an operand, or use its stop_gradient",
-        ax_operand_string(&type));
+    ax_reject(args->eqn->prim,
+              "derivatives are taken by a value %s that its functions use without being given it; make it an operand, or use its "
+              "stop_gradient",
+              ax_operand_string(&type));
   }
   return !ax_failed();
 }

@@ -22,10 +22,10 @@ static uint32_t count_outs(const void *params) {
 }
 
 static ax_status only_backwards(const ax_eqn *eqn) {
-  return ax_error(
-      AX_ABSENT,
-      "the function with custom_vjp%s%s has no derivative forwards, as only its backward rule is known: use vjp or grad, or custom_jvp",
-      eqn->location != NULL ? " at " : "", eqn->location != NULL ? eqn->location : "");
+  return ax_error(AX_ABSENT,
+                  "the function with custom_vjp%s%s has no derivative forwards, as only its backward rule is known: use vjp or "
+                  "grad, or custom_jvp",
+                  eqn->location != NULL ? " at " : "", eqn->location != NULL ? eqn->location : "");
 }
 
 ax_status ax_custom_linear_check(const ax_program *program) {

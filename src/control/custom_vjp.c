@@ -248,11 +248,10 @@ static bool check_counts(const ax_custom *c, ax_fn forward, ax_fn backward) {
   uint32_t residuals = forward.out_count - c->out_count, floats_out = ax_custom_float_results(c),
            floats_in = ax_custom_float_operands(c);
   if (backward.in_count == residuals + floats_out && backward.out_count == floats_in) return true;
-  ax_reject_as(
-      owner,
-      "backward takes %u values and gives %u; it must take the %u residuals and the cotangents of the %u results that are floats, and give those of the "
-      "%u operands that are",
-      backward.in_count, backward.out_count, residuals, floats_out, floats_in);
+  ax_reject_as(owner,
+               "backward takes %u values and gives %u; it must take the %u residuals and the cotangents of the %u results that are "
+               "floats, and give those of the %u operands that are",
+               backward.in_count, backward.out_count, residuals, floats_out, floats_in);
   return false;
 }
 

@@ -1,5 +1,5 @@
-/* What a room has to find again in the traces that begin inside another one: entries of a key and a value, in a list that a trace
-   inherits as a pointer.
+/* Entries of a key and a value that rooms keep in a trace, to find them again in the traces that begin inside it. They form a list,
+   which a trace inherits as a pointer.
 
      this trace          loop notes -> grid --.
      the trace around                         '-> batching -> NULL

@@ -1,4 +1,5 @@
-/* The types of an equation's results: what holds for every primitive is checked here, and the rest by its rules `infer` and `spread`. */
+/* The types of an equation's results. The rules that hold for every primitive are checked here; the primitive's own rules `infer`
+   and `spread` check the rest. */
 #include <string.h>
 
 #include "ir/prim.h"

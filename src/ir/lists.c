@@ -1,10 +1,12 @@
-/* What callers hand over: lists and the counts that come with them, and memory with what the C compiler knows of it (axle/type.h). */
+/* Checks of callers' lists against their counts, and of callers' memory against the dtype and bytes that the C compiler knows of it
+   (axle/type.h). */
 #include "ir/program.h"
 
 ax_status ax_list_check(const char *who, const char *takes, const char *what, uint32_t count, uint32_t needed) {
   uint32_t given = ax_list_entries(count, needed);
   if (given == needed) return AX_OK;
-  return ax_error(AX_INVALID_ARGUMENT, "%s: %s %u %s%s, but the list has %u", who, takes, needed, what, needed == 1 ? "" : "s", given);
+  return ax_error(AX_INVALID_ARGUMENT, "%s: %s %u %s%s, but the list has %u", who, takes, needed, what, needed == 1 ? "" : "s",
+                  given);
 }
 
 ax_status ax_option_check(const char *who, const char *option, uint32_t count, const void *v, uint32_t needed, const char *what) {
@@ -56,7 +58,8 @@ ax_status ax_view_check(const ax_host_array *host) {
   if (rank > AX_MAX_RANK)
     return ax_error(AX_INVALID_ARGUMENT, "%s: an array has %d dimensions at most, not %u", view->call, AX_MAX_RANK, rank);
   for (uint32_t d = 0; d < rank; d++)
-    if (host->dims[d] < 0) return ax_error(AX_INVALID_ARGUMENT, "%s: dimension %u is %lld", view->call, d, (long long)host->dims[d]);
+    if (host->dims[d] < 0)
+      return ax_error(AX_INVALID_ARGUMENT, "%s: dimension %u is %lld", view->call, d, (long long)host->dims[d]);
   const ax_type type = ax_array_type(view->dtype, AX_LIST(rank, host->dims));
   return ax_memory_check(view->call, &type, view->element, view->bytes);
 }

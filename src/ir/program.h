@@ -299,7 +299,7 @@ bool ax_option_fits(const char *who, const char *option, uint32_t count, const v
 static inline int64_t ax_option_at(const ax_dim_list *list, uint32_t i, int64_t otherwise) {
   return list->count > 0 ? list->v[i] : otherwise;
 }
-/* Of a list whose length the caller alone knows: its count without AX_ROOM. AX_INVALID_ARGUMENT: AX_ANY_ROOM. */
+/* Gives the length of a list whose length the caller alone knows: its count without AX_ROOM. AX_INVALID_ARGUMENT: AX_ANY_ROOM. */
 AX_MUST_USE ax_status ax_list_length(const char *who, const char *what, uint32_t count, uint32_t *length);
 /* Checks the lists of a call in a trace. False: the trace has failed, and all entries that `out` (may be NULL) has are poison. */
 bool ax_lists_fit(const char *who, uint32_t in_count, uint32_t in_needed, uint32_t out_count, uint32_t out_needed, ax_value *out);

@@ -32,8 +32,8 @@ bool ax_remake_operand(const ax_remaking *r, ax_remade *value, uint32_t operand)
   return !value->opaque;
 }
 
-/* The bytes that are to be kept in addition for the value to be made again. *lacks: one base that is not there yet; *count: how many
-   there are of these. */
+/* The bytes that must be kept in addition, so that the value can be made again. *lacks: one base that is not kept yet; *count: the
+   number of these. */
 static double price(const ax_remaking *r, uint32_t id, uint32_t *lacks, uint32_t *count) {
   const ax_remade *value = r->value(r->context, id);
   double bytes = 0;

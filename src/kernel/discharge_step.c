@@ -30,7 +30,8 @@ static void view(const ax_discharge_args *a) {
   a->out[0] = (slot){.view = ax_content_of(a->d, a->in[0].view, a->eqn, &a->types[a->eqn->out], starts)};
 }
 
-/* Of a masked one, elements where the mask is false stay as they were, and others are loaded. */
+/* Reads or writes memory. If the access has a mask, elements where the mask is false are not written, and a load gives the `other`
+   operand's elements for them. */
 static void access_memory(const ax_discharge_args *a, const ax_step_access *access) {
   const bool masked = ax_step_is_masked(a->eqn);
   const ax_content_view *ref = a->in[0].view;
@@ -131,7 +132,7 @@ static void put_contents(ax_discharge *d, const ax_carried *carried, const ax_va
   for (uint32_t c = 0; c < carried->count; c++) d->content[carried->memory[c]] = ax_discharge_spread(d, from[c]);
 }
 
-/* What the inputs of program k are before its first run. NULL: the trace has failed. */
+/* Returns the values and views that the inputs of program k have before its first run. NULL: the trace has failed. */
 static slot *inputs_of(const ax_discharge_args *a, uint32_t k) {
   const ax_program *held = ax_eqn_program(a->eqn, k);
   slot *inputs = ax_trace_alloc((held->in_count + 1) * sizeof inputs[0]);

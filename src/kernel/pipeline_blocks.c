@@ -106,10 +106,10 @@ bool ax_pipe_take(const char *function, const ax_pipeline_options *options, int6
   pipe->stages = options->max_concurrent_steps == 0 ? most : options->max_concurrent_steps;
   if (!take_grid(pipe, options) || !take_specs(pipe, options)) return false;
   if (pipe->stages < 1 || options->delay_release < 0 || options->delay_release >= pipe->stages) {
-    ax_reject_as(
-        function,
-        "%lld steps go on at once (max_concurrent_steps), and slots are released %lld steps late (delay_release): it must be fewer, and not below 0",
-        (long long)pipe->stages, (long long)options->delay_release);
+    ax_reject_as(function,
+                 "%lld steps go on at once (max_concurrent_steps), and slots are released %lld steps late (delay_release): it must "
+                 "be fewer, and not below 0",
+                 (long long)pipe->stages, (long long)options->delay_release);
     return false;
   }
   uint32_t count = ax_pipe_count(pipe);

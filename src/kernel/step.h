@@ -103,7 +103,7 @@ static inline bool ax_step_is_masked(const ax_eqn *eqn) {
   const ax_step_access *access = ax_step_access_of(eqn);
   return access != NULL && access->mask != 0 && ((const ax_ref_masked_params *)eqn->params)->masked;
 }
-/* What is stored where `was` stands, by an access that writes. */
+/* The elements that a writing access stores over `was`: `value`, or `was` combined with it, as by an atomic add. */
 static inline ax_value ax_step_stored(const ax_step_access *access, ax_value was, ax_value value) {
   return access->combine != NULL ? ax_bind1(access->combine, NULL, (ax_value[]){was, value}, 2) : value;
 }

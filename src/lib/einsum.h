@@ -9,16 +9,16 @@
 enum { AX_EINSUM_LABELS = 64 };
 typedef uint64_t ax_labels; /* a set of them */
 
-/* A product of two terms. Operands are terms 0 .. count, the result of step k is term count + k; it has the labels `kept`, those
-   that the end result or another term needs, and is summed over the others. */
+/* A product of two terms. Operands are terms 0 .. count - 1, and the result of step k is term count + k. It has the labels `kept`,
+   those that the einsum's result or another term needs, and is summed over the others. */
 typedef struct ax_einsum_step {
   uint32_t left, right;
   ax_labels kept;
 } ax_einsum_step;
 
-/* Finds the count - 1 products that combine `count` terms with these labels: of up to eight terms the order with the fewest
-   multiplications, of more a greedy order. Each label of a term is in another term or in `out`. size: by label. False: the trace
-   has failed, as every order has a result of more than AX_MAX_RANK dimensions. */
+/* Finds the count - 1 products that combine `count` terms with these labels: for up to eight terms the order of least cost
+   (einsum_order.c), for more a greedy order. Each label of a term is in another term or in `out`. size: by label. False: the trace
+   has failed, as the products have more than AX_MAX_RANK dimensions in every order that was tried. */
 bool ax_einsum_order(uint32_t count, const ax_labels *terms, ax_labels out, const int64_t *size, ax_einsum_step *steps);
 
 #endif

@@ -65,8 +65,8 @@ ax_value ax_mod(ax_value a, ax_value b) {
   return ax_select_n(is_behind(rest, v[1]), rest, ax_add(rest, v[1]));
 }
 
-/* Of floats the quotient of a - a rem b by b is a whole number but for its rounding. Rounding a / b down would be wrong where the
-   division rounded it up to a whole number. */
+/* Floats: the division (a - a rem b) / b gives a whole number but for its own rounding. Rounding a / b down would be wrong if that
+   division had been rounded up to a whole number. */
 ax_value ax_floor_divide(ax_value a, ax_value b) {
   ax_value v[] = {a, b};
   ax_type type;

@@ -35,8 +35,8 @@ ax_value (ax_reduce_and)(ax_value x, uint32_t count, const int64_t *axes, bool k
   return ax_not(any_is("reduce_and", false, x, count, axes, keepdims));
 }
 
-/* The greatest of the elements in reverse order. `not` reverses integers of both kinds and bools; the negative of an unsigned integer,
-   or of the least signed one, would not. The negative of a NaN is one. */
+/* The argmax of the elements in reverse order. For integers and bools `not` reverses the order; negation would not for unsigned
+   integers and the least signed one. Floats are negated, and the negative of a NaN is one. */
 ax_value ax_argmin(ax_value x, int64_t axis, ax_dtype index_dtype) {
   ax_type type;
   if (!ax_operand("argmin", x, &type)) return ax_poison;

@@ -1,5 +1,6 @@
-/* See features.h. The identity is made of the words of the CPUID instruction that LLVM looks at too, because LLVM is not loaded when
-   it is asked for. Words that differ between cores or moments (the number of this core, say) are left out. */
+/* See features.h. The processor's identity is made of the words of the CPUID instruction that LLVM looks at too, and without LLVM,
+   which is not loaded yet when the identity is needed. Words that differ between cores or moments (say a core's number) are
+   left out. */
 #include "machine/features.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-/* What this machine's processor can do. The library's own vector code asks here before it is called, because it is compiled for
-   processors that not every machine has. Code that is made while Axle runs is not asked for here: LLVM describes the processor to
-   its own code generator (jit/emit/generator.c). */
+/* The vector instructions that this machine's processor has. Callers of the library's own vector code ask here first, because it is
+   compiled for processors that not every machine has. Code that is made while Axle runs needs none of this: LLVM describes the
+   processor to its own code generator (jit/emit/generator.c). */
 #ifndef AX_MACHINE_FEATURES_H
 #define AX_MACHINE_FEATURES_H
 

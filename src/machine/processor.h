@@ -1,6 +1,6 @@
-/* How many processors there are, the processor that a thread runs on, and moving to another. If no processor is idle, the system wakes a helper on the
-   processor of the thread that woke it, and leaves both there for long. They then take turns, and two threads are slower than one.
-   So a helper that finds itself on the processor of the thread it helps moves to another. */
+/* The number of processors, the processor that a thread runs on, and moving to another one. If no processor is idle, the system
+   wakes a helper on the processor of the thread that woke it, and leaves both there for long. Then they take turns, and two threads
+   are slower than one. So a helper that finds itself on the processor of the thread it helps moves to another. */
 #ifndef AX_MACHINE_PROCESSOR_H
 #define AX_MACHINE_PROCESSOR_H
 

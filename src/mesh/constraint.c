@@ -1,8 +1,9 @@
 /* sharding_constraint: T[d..] -> T[d..]         the operand, laid out on the mesh by the spec; a dimension `?` stays open
-   Parameters: mesh; specs: one. Axes that a shard_map around it leaves automatic are those of that mesh; all others are new.
-   Errors: a spec with more entries than the operand has dimensions; an axis name that is in scope already and not automatic; axes
-   of which some alone are automatic.
-   Linear: the cotangent lies as the value does.
+   Parameters: mesh; specs: one. If a shard_map around it has left axes of these names automatic, the mesh's axes are those;
+   otherwise they are new ones.
+   Errors: a spec with more entries than the operand has dimensions; an axis name that is in scope and not automatic; some of the
+   axes automatic, and others not.
+   Linear: the cotangent is laid out as the value is.
    The value stays the same: the partitioner (partition.c) changes layouts here, and carries the layout to the operations before
    and after it (propagate.c). */
 #include "mesh/constraint.h"
@@ -36,8 +37,8 @@ static ax_value bind(const ax_constraint_params *params, ax_value x) {
 
 static void transpose(const ax_transpose_args *args) { args->out[0] = bind(args->eqn->params, args->cotangent[0]); }
 
-/* The batch dimension is cut by the axes that split the batch, if the mesh has them (vmap's spmd_axis_name). If the batch is not
-   split the dimension stays open. */
+/* The batch dimension is cut by the axes that split the batch (vmap's spmd_axis_name), as far as the mesh has them. If there are
+   none, the dimension stays open. */
 static void batch(const ax_batch_args *args) {
   ax_constraint_params params = *(const ax_constraint_params *)args->eqn->params;
   const ax_spec *old = &params.specs.v[0];
@@ -92,15 +93,15 @@ const ax_prim ax_prim_sharding_constraint = {
 
 /* --- The functions --- */
 
-/* Drops whole dimensions at the end of a spec, so that equal layouts have equal specs and equal programs are found to be equal. */
+/* Drops the entries `_` at the end of a spec, so that equal layouts have equal specs and equal programs are found to be equal. */
 static void shorten(ax_spec *spec, uint32_t rank) {
   while (spec->rank > 0 && spec->rank <= rank && spec->count[spec->rank - 1] == 0 && (spec->open >> (spec->rank - 1) & 1) == 0)
     spec->rank--;
 }
 
-/* The user may hand the whole mesh: what shard_maps around take by hand goes, where the spec does not name it and any of the axes
-   is automatic. */
-static void drop_taken(ax_mesh *mesh, ax_spec *spec) {
+/* Inside a shard_map that leaves some axes automatic, the caller may give its whole mesh. Then the axes that are taken by hand are
+   dropped from the constraint's mesh, except those that the spec names: these are an error, which binding reports. */
+static void drop_manual_axes(ax_mesh *mesh, ax_spec *spec) {
   const ax_mesh *axes = &ax_builder_current()->axes, whole = *mesh;
   bool automatic = false;
   for (uint32_t i = 0; i < whole.count; i++)
@@ -126,7 +127,7 @@ ax_value ax_with_sharding(ax_value x, const ax_mesh *mesh, const char *spec) {
     ax_fail(ax_error_context(status, "%s: ", name));
     return ax_poison;
   }
-  drop_taken(&params.mesh, &parsed);
+  drop_manual_axes(&params.mesh, &parsed);
   shorten(&parsed, ax_typeof(x).rank);
   return bind(&params, x);
 }
@@ -168,8 +169,9 @@ static ax_status check(const ax_program *program, const ax_mesh *mesh, const ax_
   return AX_OK;
 }
 
-/* Inputs of which nothing is said so far, and which are like an array, get its spec. `like` is left of those alone. */
-static void fill_in(ax_given *g, ax_lying *like, uint32_t in_count) {
+/* Gives each input that the text of specs leaves open the spec of its array, if `like` has one. Entries of `like` that are not used
+   are emptied, so that g->like shows which specs are over their array's own mesh. */
+static void fill_in(ax_given *g, ax_array_layout *like, uint32_t in_count) {
   for (uint32_t i = 0; i < in_count; i++) {
     if (g->sayings[i] != AX_SAYS_NOTHING) like[i].mesh = NULL;
     if (like[i].mesh == NULL) continue;
@@ -179,8 +181,8 @@ static void fill_in(ax_given *g, ax_lying *like, uint32_t in_count) {
   g->like = like;
 }
 
-static ax_status lay(const ax_program *program, const ax_mesh *mesh, const char *specs, ax_given *g, ax_lying *like,
-                     ax_program **out) {
+static ax_status add_constraints(const ax_program *program, const ax_mesh *mesh, const char *specs, ax_given *g,
+                                 ax_array_layout *like, ax_program **out) {
   const uint32_t in_count = program->in_count, out_count = program->out_count;
   if (g->specs == NULL || g->sayings == NULL || like == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < in_count + out_count; i++) g->sayings[i] = AX_SAYS_NOTHING;
@@ -191,15 +193,15 @@ static ax_status lay(const ax_program *program, const ax_mesh *mesh, const char 
   return ax_program_given(program, mesh, g, out);
 }
 
-ax_status ax_program_laid_like(const ax_program *program, const ax_mesh *mesh, const char *specs, const ax_lying *like,
-                               ax_program **out) {
+ax_status ax_program_laid_like(const ax_program *program, const ax_mesh *mesh, const char *specs,
+                               const ax_array_layout *like, ax_program **out) {
   *out = NULL;
   if (mesh != NULL) AX_TRY(ax_mesh_check(mesh));
   const size_t count = (size_t)program->in_count + program->out_count;
   ax_given g = {ax_calloc(count + 1, sizeof g.specs[0]), ax_calloc(count + 1, sizeof g.sayings[0]), NULL};
-  ax_lying *own = ax_calloc((size_t)program->in_count + 1, sizeof own[0]);
+  ax_array_layout *own = ax_calloc((size_t)program->in_count + 1, sizeof own[0]);
   for (uint32_t i = 0; own != NULL && like != NULL && i < program->in_count; i++) own[i] = like[i];
-  ax_status status = lay(program, mesh, specs, &g, own, out);
+  ax_status status = add_constraints(program, mesh, specs, &g, own, out);
   ax_free(g.specs);
   ax_free(g.sayings);
   ax_free(own);

@@ -12,25 +12,25 @@ typedef struct ax_constraint_params {
 /* Says whether the constraint lays out a value over axes that are automatic in this environment. */
 bool ax_constraint_is_around(const ax_constraint_params *params, const ax_mesh *axes);
 
-/* The layout of an array that becomes an input. */
-typedef struct ax_lying {
+/* The layout that an input takes from the array which is given for it. */
+typedef struct ax_array_layout {
   const ax_mesh *mesh; /* NULL: the input's layout is open */
   const ax_spec *spec;
-} ax_lying;
+} ax_array_layout;
 
 /* Layouts given for a program's inputs, then for its results. */
 typedef struct ax_given {
   ax_spec *specs;
   ax_saying *sayings;
-  const ax_lying *like; /* by input: the mesh of its spec, if that is the array's own; NULL: all specs are over the program's
-                           mesh */
+  const ax_array_layout *like; /* by input: the mesh of its spec, if that is the array's own; NULL: all specs are over the
+                                  program's mesh */
 } ax_given;
 /* Adds constraints to the inputs and results that have a spec. */
 AX_MUST_USE ax_status ax_program_given(const ax_program *program, const ax_mesh *mesh, const ax_given *given, ax_program **out);
-/* As ax_program_with_shardings; an input that `specs` leaves open lies as its array does. mesh and specs may both be NULL, and so
-   may `like`. */
-AX_MUST_USE ax_status ax_program_laid_like(const ax_program *program, const ax_mesh *mesh, const char *specs, const ax_lying *like,
-                                           ax_program **out);
+/* As ax_program_with_shardings; an input that `specs` leaves open is laid out as its array is. mesh and specs may both be NULL, and
+   so may `like`. */
+AX_MUST_USE ax_status ax_program_laid_like(const ax_program *program, const ax_mesh *mesh, const char *specs,
+                                           const ax_array_layout *like, ax_program **out);
 /* Chooses specs for the inputs and results marked "auto" (choose.c), or leaves them to propagation. */
 AX_MUST_USE ax_status ax_given_choose(const ax_program *program, const ax_mesh *mesh, ax_given *given);
 

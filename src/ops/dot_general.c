@@ -331,8 +331,9 @@ ax_value (ax_dot_general)(ax_value lhs, ax_value rhs, uint32_t lhs_contract_coun
                           const int64_t *lhs_batch, uint32_t rhs_batch_count, const int64_t *rhs_batch) {
   const ax_prim *prim = &ax_prim_dot_general;
   ax_dot_params p;
-  if (!take_list(lhs_contract_count, lhs_contract, &p.lhs_contract) || !take_list(rhs_contract_count, rhs_contract, &p.rhs_contract) ||
-      !take_list(lhs_batch_count, lhs_batch, &p.lhs_batch) || !take_list(rhs_batch_count, rhs_batch, &p.rhs_batch) ||
+  if (!take_list(lhs_contract_count, lhs_contract, &p.lhs_contract) ||
+      !take_list(rhs_contract_count, rhs_contract, &p.rhs_contract) || !take_list(lhs_batch_count, lhs_batch, &p.lhs_batch) ||
+      !take_list(rhs_batch_count, rhs_batch, &p.rhs_batch) ||
       !ax_list_fits(prim->name, "lhs gives", "dimension to contract", rhs_contract_count, p.lhs_contract.count) ||
       !ax_list_fits(prim->name, "lhs gives", "batch dimension", rhs_batch_count, p.lhs_batch.count))
     return ax_poison;

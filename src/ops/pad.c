@@ -270,8 +270,8 @@ ax_value (ax_pad)(ax_value x, ax_value value, uint32_t low_count, const int64_t 
   ax_give_dtype("pad", in, 2);
   if (ax_failed() || !ax_list_fits("pad", "the array has", "dimension", low_count, rank) ||
       !ax_list_fits("pad", "the array has", "dimension", high_count, rank) ||
-      !ax_list_fits("pad", "the array has", "dimension", interior_count, rank) || !ax_dims_take(&ax_prim_pad, rank, low, &p.low) || !ax_dims_take(&ax_prim_pad, rank, high, &p.high) ||
-      !ax_dims_take(&ax_prim_pad, rank, interior, &p.interior))
+      !ax_list_fits("pad", "the array has", "dimension", interior_count, rank) || !ax_dims_take(&ax_prim_pad, rank, low, &p.low) ||
+      !ax_dims_take(&ax_prim_pad, rank, high, &p.high) || !ax_dims_take(&ax_prim_pad, rank, interior, &p.interior))
     return ax_poison;
   return ax_bind1(&ax_prim_pad, &p, in, 2);
 }

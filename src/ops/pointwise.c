@@ -427,7 +427,8 @@ AX_POINTWISE_HLO(abs, ABS, AX_FORM("abs"), 1, infer_numeric, abs_jvp, ax_absent_
 AX_POINTWISE_HLO(sign, SIGN, AX_FORM("sign"), 1, infer_numeric, ax_jvp_zero, ax_absent_transpose, sign_hlo);
 AX_POINTWISE(floor, FLOOR, AX_FORM("floor"), 1, infer_float, ax_jvp_zero, ax_absent_transpose);
 AX_POINTWISE(ceil, CEIL, AX_FORM("ceil"), 1, infer_float, ax_jvp_zero, ax_absent_transpose);
-AX_POINTWISE(round_nearest_even, ROUND_NEAREST_EVEN, AX_FORM("round_nearest_even"), 1, infer_float, ax_jvp_zero, ax_absent_transpose);
+AX_POINTWISE(round_nearest_even, ROUND_NEAREST_EVEN, AX_FORM("round_nearest_even"), 1, infer_float, ax_jvp_zero,
+             ax_absent_transpose);
 AX_FUNCTION(exp, EXP, AX_FORM("exponential"), exp_jvp, function_hlo);
 AX_FUNCTION(log, LOG, AX_FORM("log"), log_jvp, function_hlo);
 AX_FUNCTION(log1p, LOG1P, AX_FORM("log_plus_one"), log1p_jvp, function_hlo);

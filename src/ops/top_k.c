@@ -123,4 +123,6 @@ const ax_prim ax_prim_top_k = {
     .transpose = ax_absent_transpose, .batch = batch, .simplify = ax_simplify_nothing, .shard = shard, .lower = lower, .hlo = hlo,
 };
 
-void (ax_top_k)(ax_value x, int64_t k, uint32_t out_count, ax_value *out) { if (ax_lists_fit("top_k", 1, 1, out_count, 2, out)) ax_bind(&ax_prim_top_k, &(top_k_params){k}, &x, 1, out, 2); }
+void (ax_top_k)(ax_value x, int64_t k, uint32_t out_count, ax_value *out) {
+  if (ax_lists_fit("top_k", 1, 1, out_count, 2, out)) ax_bind(&ax_prim_top_k, &(top_k_params){k}, &x, 1, out, 2);
+}

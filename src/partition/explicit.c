@@ -113,10 +113,10 @@ static bool learn(typing *t, const values *v, const ax_eqn *eqn, uint32_t i, ax_
       if (mine->count == 0) continue;
       holders[factor]++;
       if (all->count > 0 && (all->count != mine->count || memcmp(all->axis, mine->axis, mine->count) != 0)) {
-        ax_reject(
-            eqn->prim,
-            "operand %u: %s is cut otherwise than the operands before it along dimension %u, and nothing says which of them is to be laid anew: constrain one",
-            i, shown(t, type, spec, text, sizeof text), d);
+        ax_reject(eqn->prim,
+                  "operand %u: %s is cut otherwise than the operands before it along dimension %u, and nothing says which of them "
+                  "is to be laid anew: constrain one",
+                  i, shown(t, type, spec, text, sizeof text), d);
         return false;
       }
       *all = *mine;
@@ -178,10 +178,10 @@ static void type_operation(typing *t, values *v, const ax_eqn *eqn, const ax_val
   const bool ambiguous = is_ambiguous(t, holders);
   if (ambiguous && !is_resolved(v, eqn)) {
     const ax_spec *spec = v->lies[eqn->in[0]];
-    ax_reject(
-        eqn->prim,
-        "operands are cut along what is combined (the first is %s), so that it is not said how the result lies: a constraint on it does",
-        shown(t, &v->old->types[eqn->in[0]], spec, text, sizeof text));
+    ax_reject(eqn->prim,
+              "operands are cut along what is combined (the first is %s), so that it is not said how the result lies: a constraint "
+              "on it does",
+              shown(t, &v->old->types[eqn->in[0]], spec, text, sizeof text));
     return;
   }
   for (uint32_t k = 0; k < eqn->out_count; k++) {

@@ -6,9 +6,11 @@
      from the left     -              d              h              l            one ppermute
      from the right    e              i              m              -            another
 
-   A device gets from its neighbour at a distance k what any device needs of its own neighbour at that distance. Where blocks of
-   positions do not begin where blocks of elements do, as with strides that do not divide, or where dimensions are padded, each
-   device puts what it gets at a place of its own. */
+   Devices send equal pieces: from its neighbour at distance k, a device gets all elements that any device needs from its neighbour
+   at distance k. If blocks of positions begin where blocks of elements do (is_aligned), a piece goes to the same place on all
+   devices. Otherwise, as with strides that do not divide, or dimensions that are padded, each device computes the place itself.
+
+   A position is one step of the window; a place is where an element stands, or a gap between dilated elements (ops/window.h). */
 #include "partition/halo.h"
 
 #include "axle/collectives.h"
@@ -26,18 +28,19 @@ ax_halo ax_halo_of(const ax_reach *reach, int64_t size, int64_t positions, int64
 
 static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
-/* first_element: the element at or before the first place that device i sees. seen_elements: how many elements from there on
-   cover the places that any one device sees. */
+/* The element at, or the last one before, the first place that device i sees. */
 static int64_t first_element(const ax_halo *h, int64_t i) {
   return floor_div(h->reach.first + i * h->count * h->reach.stride, h->reach.base);
 }
+/* The number of places that a device sees; and of elements, from the first on, that are enough for them on any device. */
 static int64_t seen_places(const ax_halo *h) { return (h->count - 1) * h->reach.stride + h->reach.extent; }
 static int64_t seen_elements(const ax_halo *h) { return (seen_places(h) + h->reach.base - 2) / h->reach.base + 1; }
 
 /* Whether blocks of positions begin where blocks of elements do. */
 static bool is_aligned(const ax_halo *h) { return h->parts == 1 || h->count * h->reach.stride == h->block * h->reach.base; }
 
-/* The range of existing elements that device i needs: first <= e < *end. It is empty if both are the same. */
+/* The elements that device i needs, without padding: returns the first of them, *end is behind the last. They are equal if it needs
+   none. */
 static int64_t needs(const ax_halo *h, int64_t i, int64_t *end) {
   int64_t from = i * h->count, to = from + h->count < h->positions ? from + h->count : h->positions;
   int64_t first = first_element(h, i),
@@ -49,7 +52,7 @@ static int64_t needs(const ax_halo *h, int64_t i, int64_t *end) {
   return first;
 }
 
-/* Elements of its block that a device gives to the one `distance` before it: first <= e < end, of that block. */
+/* The elements first <= e < end of a device's block, which it gives to the device that comes `distance` before it. */
 typedef struct piece {
   int64_t distance, first, end;
 } piece;
@@ -69,7 +72,7 @@ static piece piece_at(const ax_halo *h, int64_t distance) {
   return p;
 }
 
-/* The least and the greatest distance at which a device has elements that another one needs. */
+/* The least and the greatest distance to a device from which some device needs elements; below 0: to one before it. */
 static void distances(const ax_halo *h, int64_t *low, int64_t *high) {
   *low = *high = 0;
   for (int64_t i = 0; i < h->parts; i++) {
@@ -97,44 +100,47 @@ bool ax_halo_received(const ax_halo *h, int64_t *elements, int64_t *exchanges) {
   return true;
 }
 
-/* --- What is bound --- */
+/* --- Binding --- */
 
-/* The exchange that is being bound, along dimension d. */
-typedef struct bringing {
+/* The exchange of a halo along dimension d, while its equations are bound. */
+typedef struct halo_exchange {
   const ax_halo *h;
   const char *axes;
   uint32_t d;
   ax_value zero, fill; /* scalars; fill: poison if the elements outside are never used */
-} bringing;
+} halo_exchange;
 
-static ax_value number(ax_value device, int64_t times, int64_t plus) {
+/* device * times + plus */
+static ax_value multiply_add(ax_value device, int64_t times, int64_t plus) {
   return ax_add(ax_mul(device, ax_integer(times)), ax_integer(plus));
 }
 
 /* This device's number along the axes. */
-static ax_value device_of(const bringing *b) { return ax_convert_element_type(ax_axis_index(b->axes), AX_S64); }
+static ax_value device_of(const halo_exchange *b) { return ax_convert_element_type(ax_axis_index(b->axes), AX_S64); }
 
 /* first_element of this device, computed at run time. Division truncates, so `ahead` elements are added before it and taken off
    afterwards: the dividend is never negative. */
-static ax_value first_of(const bringing *b) {
+static ax_value first_of(const halo_exchange *b) {
   const ax_halo *h = b->h;
   const int64_t base = h->reach.base, ahead = first_element(h, 0) < 0 ? -first_element(h, 0) : 0;
-  ax_value place = number(device_of(b), h->count * h->reach.stride, h->reach.first + ahead * base);
+  ax_value place = multiply_add(device_of(b), h->count * h->reach.stride, h->reach.first + ahead * base);
   return ax_sub(base == 1 ? place : ax_div(place, ax_integer(base)), ax_integer(ahead));
 }
 
-/* x with `low` and `high` elements of `value` around it, and `interior` between. */
-static ax_value widened(const bringing *b, ax_value x, ax_value value, int64_t low, int64_t high, int64_t interior) {
+/* x with `low` elements of `value` before it, `high` behind it, and `interior` between any two of its own. */
+static ax_value widened(const halo_exchange *b, ax_value x, ax_value value, int64_t low, int64_t high, int64_t interior) {
   int64_t front[AX_MAX_RANK] = {0}, behind[AX_MAX_RANK] = {0}, between[AX_MAX_RANK] = {0};
   if (low == 0 && high == 0 && interior == 0) return x;
   front[b->d] = low, behind[b->d] = high, between[b->d] = interior;
   return ax_pad(x, value, front, behind, between);
 }
 
-static ax_value filling(const bringing *b) { return b->fill.trace != 0 ? b->fill : b->zero; }
+/* The value outside the array; any will do if these places are never used. */
+static ax_value filling(const halo_exchange *b) { return b->fill.trace != 0 ? b->fill : b->zero; }
 
-/* The piece of the device's neighbour; its own where the distance is 0. Devices without such a neighbour get zeros. */
-static ax_value received(const bringing *b, ax_value x, const piece *p) {
+/* The piece that the device gets from its neighbour, or, at distance 0, takes of its own block. Devices without such a neighbour
+   get zeros. */
+static ax_value received(const halo_exchange *b, ax_value x, const piece *p) {
   const int64_t count = b->h->parts - (p->distance < 0 ? -p->distance : p->distance);
   x = ax_window_part(x, b->d, p->first, p->end - p->first, 1);
   if (p->distance == 0) return x;
@@ -147,13 +153,13 @@ static ax_value received(const bringing *b, ax_value x, const piece *p) {
   return ax_ppermute(x, b->axes, (uint32_t)count, (const int64_t(*)[2])pairs);
 }
 
-/* Pieces beside one another, where they are the same for all devices; zeros between them. */
-static ax_value joined(const bringing *b, ax_value x, int64_t low, int64_t high) {
+/* Concatenates the pieces, which for aligned blocks lie at the same places on all devices. Zeros stand where no piece is. */
+static ax_value joined(const halo_exchange *b, ax_value x, int64_t low, int64_t high) {
   const ax_halo *h = b->h;
   const int64_t begin = first_element(h, 0), length = seen_elements(h);
   ax_value *parts = ax_trace_alloc((size_t)(high - low + 1) * sizeof parts[0]);
   uint32_t count = 0;
-  int64_t at = 0; /* elements that there are already */
+  int64_t at = 0; /* where the pieces so far end */
   for (int64_t k = low; k <= high && parts != NULL && !ax_failed(); k++) {
     const piece p = piece_at(h, k);
     const int64_t place = k * h->block + p.first - begin;
@@ -166,8 +172,9 @@ static ax_value joined(const bringing *b, ax_value x, int64_t low, int64_t high)
   return widened(b, count > 1 ? ax_concatenate(AX_LIST(count, parts), b->d) : parts[0], b->zero, 0, length - at, 0);
 }
 
-/* Puts each piece at the place where this device sees it. Where pieces overlap, the later one counts. */
-static ax_value placed(const bringing *b, ax_value x, int64_t low, int64_t high) {
+/* Puts each piece at the place where this device sees it, by a slice that begins elsewhere on each device. The pieces may overlap;
+   then the elements of the later one are taken. */
+static ax_value placed(const halo_exchange *b, ax_value x, int64_t low, int64_t high) {
   const ax_halo *h = b->h;
   const int64_t length = seen_elements(h);
   ax_value made = ax_poison, device = device_of(b), first = first_of(b);
@@ -175,8 +182,8 @@ static ax_value placed(const bringing *b, ax_value x, int64_t low, int64_t high)
     piece p = piece_at(h, k);
     if (p.first >= p.end && k != 0) continue;
     if (p.first >= p.end) p = (piece){0, 0, 0};
-    ax_value at = ax_sub(first, number(device, h->block, k * h->block + p.first)); /* place in the piece of the first element
-                                                                                      that this device sees */
+    /* The index in the piece of the first element that this device sees. */
+    ax_value at = ax_sub(first, multiply_add(device, h->block, k * h->block + p.first));
     ax_value y = widened(b, received(b, x, &p), b->zero, length, length, 0);
     y = ax_dynamic_slice_in_dim(y, ax_add(at, ax_integer(length)), length, b->d);
     ax_type type = ax_typeof(y);
@@ -190,21 +197,20 @@ static ax_value placed(const bringing *b, ax_value x, int64_t low, int64_t high)
   return made;
 }
 
-/* Puts `fill` where no element stands: in front of the first, and behind the last, where blocks may have padding. */
-static ax_value filled(const bringing *b, ax_value x) {
+/* Puts `fill` before the array's first element and behind its last, where blocks may have padding. */
+static ax_value filled(const halo_exchange *b, ax_value x) {
   const ax_halo *h = b->h;
   bool outside = first_element(h, 0) < 0 || first_element(h, h->parts - 1) + seen_elements(h) > h->size;
-  bool stands =
-      h->reach.fill == AX_FILL_ZERO && is_aligned(h) && h->parts * h->block == h->size; /* devices without a neighbour have
-                                                                                           received zeros */
+  /* Devices without a neighbour have received zeros. */
+  bool is_there = h->reach.fill == AX_FILL_ZERO && is_aligned(h) && h->parts * h->block == h->size;
   ax_type type = ax_typeof(x);
-  if (b->fill.trace == 0 || !outside || stands || ax_failed()) return x;
+  if (b->fill.trace == 0 || !outside || is_there || ax_failed()) return x;
   ax_value element = ax_add(ax_iota(AX_S64, AX_LIST(type.rank, type.dims), b->d), first_of(b));
   return ax_where(ax_and(ax_ge(element, ax_integer(0)), ax_lt(element, ax_integer(h->size))), x, b->fill);
 }
 
 /* Cuts the elements that this device sees out of x, which has all of the dimension. */
-static ax_value own_part(const bringing *b, ax_value x) {
+static ax_value own_part(const halo_exchange *b, ax_value x) {
   const ax_halo *h = b->h;
   const int64_t length = seen_elements(h), ahead = first_element(h, 0) < 0 ? -first_element(h, 0) : 0;
   const int64_t last = first_element(h, h->parts - 1) + length, behind = last > h->size ? last - h->size : 0;
@@ -213,21 +219,21 @@ static ax_value own_part(const bringing *b, ax_value x) {
 }
 
 /* Spreads the elements apart by the reach's base, and cuts off the places in front of the first that this device sees. */
-static ax_value dilated(const bringing *b, ax_value x) {
+static ax_value dilated(const halo_exchange *b, ax_value x) {
   const ax_halo *h = b->h;
   const int64_t base = h->reach.base, length = seen_places(h);
   if (base == 1) return x;
   x = widened(b, x, filling(b), 0, base - 1, base - 1);
   if (h->count * h->reach.stride % base == 0 || h->parts == 1)
     return ax_window_part(x, b->d, h->reach.first - first_element(h, 0) * base, length, 1);
-  ax_value start = number(device_of(b), h->count * h->reach.stride, h->reach.first);
+  ax_value start = multiply_add(device_of(b), h->count * h->reach.stride, h->reach.first);
   return ax_dynamic_slice_in_dim(x, ax_sub(start, ax_mul(first_of(b), ax_integer(base))), length, b->d);
 }
 
 ax_value ax_halo_bring(const ax_halo *h, ax_value x, const ax_axes *names, uint32_t d, bool whole, ax_value fill) {
   const ax_axes_list list = ax_axes_listed(names);
   const ax_dtype dtype = ax_typeof(x).dtype;
-  const bringing b = {.h = h, .axes = list.text, .d = d, .zero = ax_as("shard", ax_integer(0), dtype), .fill = fill};
+  const halo_exchange b = {.h = h, .axes = list.text, .d = d, .zero = ax_as("shard", ax_integer(0), dtype), .fill = fill};
   int64_t low, high;
   if (ax_failed()) return ax_poison;
   if (whole) return dilated(&b, own_part(&b, x));

@@ -1,4 +1,4 @@
-/* The table of kinds of operations, from op_kinds.def; and what is asked of an operation through it. */
+/* The table of kinds of operations, from op_kinds.def, and the questions about an operation that its rules answer. */
 #include "plan/op.h"
 
 #include "ir/path.h"

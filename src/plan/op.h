@@ -71,7 +71,8 @@ typedef struct ax_op_rules {
 
   /* --- Text and invariants. --- */
 
-  /* The rest of a line that says where the operation runs and of which equation it is; and the lines of what is inside it. */
+  /* Adds the operation as text. A line begins with the place where it runs and its equation; the rule adds the rest of it, and the
+     lines of the blocks inside the operation. */
   void (*text)(ax_text *text, const ax_plan *plan, const ax_op *op, int indent);
   /* Checks what must hold before its buffers can be visited. AX_INTERNAL. */
   ax_status (*verify)(ax_plan_verifier *verifier, const ax_op *op);
@@ -83,7 +84,7 @@ typedef struct ax_op_rules {
 extern const ax_op_rules *const ax_op_table[AX_OP_KINDS];
 static inline const ax_op_rules *ax_op_rules_of(const ax_op *op) { return ax_op_table[op->kind]; }
 
-/* Those of each kind, which stand in the room below (plan/operations). */
+/* The rules of each kind, which stand in the room below (plan/operations). */
 #define AX_OP_KIND(kind, rules) extern const ax_op_rules ax_op_##rules##_rules;
 #include "plan/op_kinds.def"
 #undef AX_OP_KIND

@@ -312,7 +312,8 @@ static ax_status use(recomputer *r, uint32_t at, uint32_t *buffer) {
   const ax_op *op = &r->block->ops[at];
   ax_buffer view = r->plan->buffers[*buffer];
   uint32_t crest;
-  if (v == NULL || !ax_remake_sees_through(&r->remaking, &v->remade) || !fits_reader(r, r->plan->buffers[number_of(r, v)].axes, op)) return AX_OK;
+  if (v == NULL || !ax_remake_sees_through(&r->remaking, &v->remade) || !fits_reader(r, r->plan->buffers[number_of(r, v)].axes, op))
+    return AX_OK;
   bool near = at - v->used <= window, same = v->copy != AX_NONE && (op->axes & ~r->plan->buffers[v->copy].axes) == 0;
   if (v->copy == AX_NONE ? is_late(r, v->used, at, &crest) : !near || !same) AX_TRY(make_again(r, v, at));
   v->used = at;

@@ -1,5 +1,5 @@
-/* What the verifier of plans knows while it walks over one, and checks that rules of several kinds of operations share
-   (plan/op.h). All return AX_INTERNAL with a message about the operation if an invariant does not hold. */
+/* The state of the verifier while it walks over a plan, and checks that the rules of several kinds of operations share (plan/op.h).
+   All return AX_INTERNAL with a message about the operation if an invariant does not hold. */
 #ifndef AX_PLAN_VERIFY_H
 #define AX_PLAN_VERIFY_H
 
@@ -22,7 +22,7 @@ AX_MUST_USE ax_status ax_verify_box(const ax_plan_verifier *v, uint32_t buffer, 
                                     const int64_t *strides);
 AX_MUST_USE ax_status ax_verify_scalar(const ax_plan_verifier *v, uint32_t buffer, ax_dtype dtype);
 /* The operation may read or write the buffer here: views are used inside their loop, and values are written before they are read.
-   Notes what is written. */
+   Marks a buffer that is written as such. */
 AX_MUST_USE ax_status ax_verify_touch(ax_plan_verifier *v, uint32_t buffer, bool writes);
 /* All operations of a block, in order. */
 AX_MUST_USE ax_status ax_verify_block(ax_plan_verifier *v, const ax_block *block);

@@ -1,5 +1,5 @@
-/* What a function or a transform needs to add equations to the trace in progress: binding with its checks, numbers made arrays,
-   tangents and cotangents, and values made to spread alike. Rules of records, and what they share, are in prim/rules.h. */
+/* Adding equations to the trace in progress, for functions and transforms: binding with its checks, numbers made arrays, tangents
+   and cotangents, and values made to spread alike. Rules of records, and the parts they share, are in prim/rules.h. */
 #ifndef AX_PRIM_BIND_H
 #define AX_PRIM_BIND_H
 

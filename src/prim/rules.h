@@ -26,8 +26,8 @@ void ax_differs_union(const ax_differs_args *args);
 ax_region_link ax_region_links_call(const ax_region_link_args *args);
 /* For f linear in all operands together: binds the same equation on the tangents. */
 void ax_jvp_linear(const ax_jvp_args *args);
-/* What records share: of primitives that are linear in all operands together, and of those that also give each device's numbers,
-   of any dtype, another place. */
+/* Slots that many records fill alike. AX_LINEAR_TANGENTS: for primitives that are linear in all operands together. AX_LINEAR_RULES:
+   for those that also only move each device's numbers, of any dtype, to another place. */
 #define AX_LINEAR_TANGENTS .linear = AX_LINEAR_ALL, .jvp = ax_jvp_linear, .linearize = ax_jvp_linear
 #define AX_LINEAR_RULES AX_LINEAR_TANGENTS, .kinds = AX_KINDS_ALL, .spread = ax_spread_local, .differs = ax_differs_union
 /* For results without tangents (integers, comparisons): binds, and the tangents are zero. */

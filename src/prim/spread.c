@@ -111,7 +111,8 @@ static const char *unreduced_advice(ax_linearity linear) {
       [AX_LINEAR_FIRST_TWO] =
           "the first two operands must be unreduced, or none, and the others reduced or invariant; unreduced_psum makes the sum",
       [AX_LINEAR_OUTER] =
-          "the operand and the updates must be unreduced, or neither, and the indices reduced or invariant; unreduced_psum makes the sum",
+          "the operand and the updates must be unreduced, or neither, and the indices reduced or invariant; unreduced_psum makes "
+          "the sum",
       [AX_LINEAR_REST] =
           "the cases must all be unreduced, or none, and what chooses reduced or invariant; unreduced_psum makes the sum",
       [AX_LINEAR_SOME] = "an unreduced operand goes with unreduced and reduced ones",

@@ -28,8 +28,9 @@ enum {
   conflict = 8192,         /* bytes: rows at this distance share a few sets of the cache */
   least_copied = 1024,     /* bytes of a row */
   long_tile = 64,          /* steps: such a tile leaves time to prefetch */
+  /* The most bytes of a factor of the next product that are prefetched: if it is packed, and if it is read where it lies. The
+     processor prefetches longer runs itself, unless they are read in panels. */
   most_fetched = 128 << 10,
-  /* Of a factor of the next product. The processor prefetches longer runs itself, unless they are read in panels. */
   most_in_place = AX_NEAR_LEVELS_BYTES,
   fetched_ahead = 8 << 10, /* bytes of a, if memory takes longer than a tile */
   long_row = 1024,

@@ -54,7 +54,7 @@ static uint32_t meld_all(ax_parking *parking, uint32_t first) {
 void ax_counter_park(ax_counter *counter, ax_parking *parking, uint32_t f) {
   ax_parking *mine = &parking[f], *head = counter->parked != AX_NONE ? &parking[counter->parked] : NULL;
   mine->next = AX_NONE;
-  if (head != NULL && head->target == mine->target) { /* the usual case: append to that list */
+  if (head != NULL && head->target == mine->target) { /* the usual case: append it to this list */
     parking[head->last].next = f;
     head->last = f;
     return;

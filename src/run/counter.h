@@ -20,7 +20,7 @@
 typedef struct ax_counter {
   _Atomic uint64_t count;
   _Atomic uint64_t least; /* least target of the activations parked here; AX_NO_TARGET: none is */
-  uint32_t parked;        /* head of the list with the least target; AX_NONE */
+  uint32_t parked;        /* head of the list with the least target; AX_NONE: no activation is parked */
 } ax_counter;
 
 /* The links of one parked activation. */
@@ -35,8 +35,8 @@ typedef struct ax_parking {
 void ax_counter_reset(ax_counter *counter);
 /* Parks activation f, whose target is set. `parking` is indexed by activation. */
 void ax_counter_park(ax_counter *counter, ax_parking *parking, uint32_t f);
-/* Takes out all activations whose target is at most `count`, and returns the head of their list, which knows its last. AX_NONE:
-   there are none. */
+/* Takes out all activations whose target is at most `count`. Returns the head of their list, linked by `next`, whose `last` is set.
+   AX_NONE: there are none. */
 uint32_t ax_counter_release(ax_counter *counter, ax_parking *parking, uint64_t count);
 
 #endif

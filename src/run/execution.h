@@ -117,7 +117,7 @@ typedef struct ax_execution {
   char message[4096];
 } ax_execution;
 
-/* Of the same compiled program and executor as `runner`. */
+/* Creates a run of the runner's compiled program, on its executor. */
 AX_MUST_USE ax_status ax_execution_create(const ax_runner *runner, ax_execution **out);
 void ax_execution_destroy(ax_execution *run);
 /* Takes a run that was kept, by this thread if there is one. NULL: there is none. */

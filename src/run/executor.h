@@ -1,4 +1,4 @@
-/* What runs need of their runtime: threads, memory, callbacks, and how activations are scheduled. */
+/* The parts of a runtime that runs need: threads, memory, callbacks, and the scheduling policy of activations. */
 #ifndef AX_RUN_EXECUTOR_H
 #define AX_RUN_EXECUTOR_H
 

@@ -20,7 +20,8 @@ static const struct {
      "device flops f32 6e13 flops bf16 4.6e14 flops s8 9.2e14 memory 2.7e12 launch 1e-6\n"
      "torus dimensions 3 latency 5e-7 bandwidth 9e10 overhead 5e-7\n"},
     {"tpu-like-cube",
-     "# The same chips in one torus for each number of devices, whatever the mesh: its three sides are as near to each other as they can be.\n"
+     "# The same chips in one torus for each number of devices, whatever the mesh: its three sides are as near to each other as "
+     "they can be.\n"
      "machine \"tpu-like-cube\"\n"
      "device flops f32 6e13 flops bf16 4.6e14 flops s8 9.2e14 memory 2.7e12 launch 1e-6\n"
      "torus cube 3 latency 5e-7 bandwidth 9e10 overhead 5e-7\n"},

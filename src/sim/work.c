@@ -228,11 +228,11 @@ static ax_status choose(making *m, const ax_op *op) {
   uint32_t costliest = 0;
   double most = -1;
   if (op->axes != 0 && ax_op_has_messages(op))
-    return ax_error(
-        AX_ABSENT,
-        "simulate: a conditional%s%s that devices take differently sends or receives messages: which of them do is a matter of data",
-        op->eqn != NULL && op->eqn->location != NULL ? " at " : "",
-        op->eqn != NULL && op->eqn->location != NULL ? op->eqn->location : "");
+    return ax_error(AX_ABSENT,
+                    "simulate: a conditional%s%s that devices take differently sends or receives messages: which of them do is a "
+                    "matter of data",
+                    op->eqn != NULL && op->eqn->location != NULL ? " at " : "",
+                    op->eqn != NULL && op->eqn->location != NULL ? op->eqn->location : "");
   for (uint32_t k = 0; k < op->branch.count; k++) {
     double seconds = 0;
     AX_TRY(weigh(m, &op->branch.blocks[k], &seconds));

@@ -220,7 +220,8 @@ static void update(step *s, const ax_value *gradients, const ax_value *state, co
   }
 }
 
-static ax_status check_lists(uint32_t params, uint32_t states, uint32_t gradient_count, uint32_t state_count, uint32_t param_count) {
+static ax_status check_lists(uint32_t params, uint32_t states, uint32_t gradient_count, uint32_t state_count,
+                             uint32_t param_count) {
   AX_TRY(ax_list_check("optimizer_update", "there are", "gradient", gradient_count, params));
   AX_TRY(ax_list_check("optimizer_update", "the state has", "value", state_count, states));
   return ax_list_check("optimizer_update", "there are", "parameter", param_count, params);

@@ -5,9 +5,10 @@
 
 #include "prim/region.h" /* ax_tensor_*, ax_evaluate_lanes: what eval rules of regions call */
 
-/* Evaluates a program without axes on one lane. out: out_count tensors owned by the caller; all NULL on failure. */
+/* Evaluates a program without axes, which has one lane (a lane is one device's share of the evaluation). out: out_count tensors
+   owned by the caller; all NULL on failure. */
 AX_MUST_USE ax_status ax_evaluate(const ax_program *program, ax_tensor *const *in, ax_tensor **out);
-/* The same with a host: functions for callbacks by name, and one that receives printed text. */
+/* The same for programs that call the host. hooks: the functions that callbacks name, and one that receives printed text. */
 AX_MUST_USE ax_status ax_evaluate_on(const ax_hooks *hooks, const ax_program *program, ax_tensor *const *in, ax_tensor **out);
 
 #endif

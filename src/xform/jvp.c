@@ -58,11 +58,10 @@ static void step(jvp_walk *w, const ax_eqn *eqn) {
   const ax_program *program = w->walk.program;
   ax_value *tangent_out = w->tangent + eqn->out;
   if (w->linearize && refuses_messages(eqn)) {
-    ax_fail(ax_error(
-        AX_ABSENT,
-        "%s has no linearize rule where it holds messages (psend, precv) of floats, and so no transpose: of a program with it there are "
-        "forward derivatives alone (jvp)",
-        eqn->prim->name));
+    ax_fail(ax_error(AX_ABSENT,
+                     "%s has no linearize rule where it holds messages (psend, precv) of floats, and so no transpose: of a program "
+                     "with it there are forward derivatives alone (jvp)",
+                     eqn->prim->name));
     return;
   }
   bool any = (ax_eqn_effects(eqn) & AX_EFFECT_MESSAGE) != 0; /* both sides go by their rules, whatever the other comes from */

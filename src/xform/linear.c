@@ -184,7 +184,8 @@ static bool lists_fit(const char *what, const char *of, uint32_t in_count, uint3
 void (ax_pushforward)(ax_linear linear, uint32_t tangent_count, const ax_value *tangents, uint32_t out_tangent_count,
                       ax_value *out_tangents) {
   const ax_linearized *map = find("pushforward", linear);
-  if (!lists_fit("pushforward", "tangent", tangent_count, linear.in_count, out_tangent_count, linear.out_count, out_tangents)) return;
+  if (!lists_fit("pushforward", "tangent", tangent_count, linear.in_count, out_tangent_count, linear.out_count, out_tangents))
+    return;
   tangents = ax_take_operands(tangents, linear.in_count, out_tangents, linear.out_count);
   if (map != NULL) push_forward("pushforward", map, tangents, out_tangents);
 }

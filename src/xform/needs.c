@@ -136,8 +136,8 @@ static ax_status follow(const asking *a) {
   return AX_OK;
 }
 
-/* Answers a question about the results marked in `out`. `known`: the loop's state holds an answer. If that was for a part of these
-   results, only what is new is followed; otherwise the answer is made from the beginning. */
+/* Finds the values that the results marked in `out` need. `known`: the loop's state holds an earlier answer. If that one was for
+   some of these results, only the others are followed; otherwise the search begins anew. */
 static ax_status settle(const asking *a, bool known, const bool *out) {
   loop *l = a->loop;
   const ax_program *body = a->body;

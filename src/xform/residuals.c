@@ -1,5 +1,5 @@
-/* The choice of residuals, for loops that keep each one by itself (ir/remake.h). A cheap equation of the half that is known makes its
-   result again if that result is no residual, or is a residual that is not kept. plan/recompute.c makes the same choice for
+/* The choice of residuals, for loops that keep each one by itself (ir/remake.h). A cheap equation of the half that is known makes
+   its result again if that result is no residual, or is a residual that is not kept. plan/recompute.c makes the same choice for
    operations whose residuals do not leave their program. */
 #include "ir/prim.h"
 #include "ir/remake.h"

@@ -98,8 +98,8 @@ static LLVMValueRef exp2_above(const half *h, LLVMValueRef y) {
   return scaled(h, polynomial(h, c, AX_COUNT(c), fraction(h, y)), y);
 }
 
-/* Where the result is rounded to 0, nothing is computed in f32 that underflows, because an instruction whose result does takes 40 to
-   60 ns on some processors. The least f16 is 2^-24, the least bf16 2^-133. */
+/* If the result is rounded to 0, the power is not computed: it would underflow in f32, and an instruction whose result underflows
+   takes 40 to 60 ns on some processors. The least f16 is 2^-24, the least bf16 2^-133. */
 static LLVMValueRef exp2_of(const half *h, LLVMValueRef y) {
   if (h->is_f16) return exp2_above(h, at_least(h, y, -26));
   LLVMValueRef none = LLVMBuildFCmp(h->b, LLVMRealOLT, y, all(h, -136), ""), zero = all(h, 0);

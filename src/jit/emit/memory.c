@@ -1,14 +1,14 @@
-/* Loads and stores. Each access keeps one pointer a level: a loop adds its own part when it is entered, and what an instance is
-   further on is a constant. Dynamic starts are added where they are known: those that no loop moves at level 0, those that a loop
-   moves at its level, and those that differ between lanes or instances by each load for itself. */
+/* Loads and stores. An access, which is one load or store of the kernel, has a pointer for each level (nest.h). When a loop is
+   entered, its part of the address is added to the pointer of the level outside. Instances, which are iterations of an unrolled
+   loop side by side, lie at constant distances from the pointer.
+
+   A dynamic start is an index that the kernel itself computes, as of a dynamic_slice or a look-up. It is added as soon as it is
+   known: at level 0 if it depends on no loop; at the level of the innermost loop that it depends on; and if it differs between
+   lanes or instances, by each load. */
 #include "jit/emit/nest.h"
 
-static uint32_t access_count(const ax_nest *nest) {
-  return nest->schedule->kernel->expr_count + nest->schedule->kernel->store_count;
-}
-
 static LLVMValueRef *pointer_at(ax_nest *nest, uint32_t level, uint32_t access) {
-  return &nest->pointers[level * access_count(nest) + access];
+  return &nest->pointers[level * ax_nest_schedule_access_count(nest->schedule) + access];
 }
 
 LLVMTypeRef ax_nest_element(const ax_nest *nest, uint32_t access) {
@@ -25,25 +25,26 @@ static LLVMValueRef scaled(ax_nest *nest, LLVMValueRef index, int64_t by) {
   return by == 1 ? index : LLVMBuildMul(nest->cg.builder, index, ax_cg_i64(&nest->cg, by), "");
 }
 
-static LLVMValueRef spread(const ax_nest *nest, int64_t value, uint32_t lanes) {
+static LLVMValueRef broadcast_i64(const ax_nest *nest, int64_t value, uint32_t lanes) {
   return ax_cg_broadcast(&nest->cg, ax_cg_i64(&nest->cg, value), lanes);
 }
 
-/* clamp(start, 0, limit) * by */
+/* The elements by which a dynamic start moves an access: clamp(start, 0, limit) * by. */
 static LLVMValueRef clamped(ax_nest *nest, LLVMValueRef start, int64_t limit, int64_t by, uint32_t lanes) {
   LLVMTypeRef type = LLVMTypeOf(start);
-  LLVMValueRef low[] = {start, spread(nest, 0, lanes)};
-  LLVMValueRef high[] = {ax_cg_intrinsic(&nest->cg, "llvm.smax", &type, 1, low, 2), spread(nest, limit, lanes)};
+  LLVMValueRef low[] = {start, broadcast_i64(nest, 0, lanes)};
+  LLVMValueRef high[] = {ax_cg_intrinsic(&nest->cg, "llvm.smax", &type, 1, low, 2), broadcast_i64(nest, limit, lanes)};
   start = ax_cg_intrinsic(&nest->cg, "llvm.smin", &type, 1, high, 2);
-  return by == 1 ? start : LLVMBuildMul(nest->cg.builder, start, spread(nest, by, lanes), "");
+  return by == 1 ? start : LLVMBuildMul(nest->cg.builder, start, broadcast_i64(nest, by, lanes), "");
 }
 
-/* Whether a start depends on the vector or the unrolled loop. Then each load adds it by itself. */
-static bool is_own(const ax_nest_schedule *schedule, uint64_t deps) {
+/* Whether a start depends on the vector or the unrolled loop, so that it differs between lanes or instances. */
+static bool is_added_by_load(const ax_nest_schedule *schedule, uint64_t deps) {
   return ((deps >> schedule->vector | deps >> schedule->unrolled) & 1) != 0;
 }
 
-/* Adds to `sum` the starts that are known at `level`. AX_NONE: the starts that each load adds by itself, in `lanes` lanes. */
+/* Adds to `sum`, an offset in elements, the starts that become known at `level`; if that is AX_NONE, those that each load adds,
+   with a value for each of `lanes` lanes. NULL, as `sum` and as the result: there is nothing to add. */
 static LLVMValueRef add_starts(ax_nest *nest, uint32_t access, uint32_t level, uint32_t instance, uint32_t lanes,
                                LLVMValueRef sum) {
   const ax_nest_schedule *schedule = nest->schedule;
@@ -53,7 +54,7 @@ static LLVMValueRef add_starts(ax_nest *nest, uint32_t access, uint32_t level, u
   for (uint32_t d = slot->rank; d-- > 0; pitch *= slot->dims[d]) {
     if (a->at[d].dynamic == AX_NONE) continue;
     uint64_t deps = schedule->deps[a->at[d].dynamic];
-    if ((is_own(schedule, deps) ? AX_NONE : ax_nest_schedule_level(deps)) != level) continue;
+    if ((is_added_by_load(schedule, deps) ? AX_NONE : ax_nest_schedule_level(deps)) != level) continue;
     LLVMValueRef start = clamped(nest, ax_nest_value(nest, a->at[d].dynamic, instance, lanes), a->at[d].limit, pitch, lanes);
     sum = sum == NULL ? start : LLVMBuildAdd(nest->cg.builder, sum, start, "");
   }
@@ -83,11 +84,12 @@ LLVMValueRef ax_nest_offset(ax_nest *nest, uint32_t access, uint32_t loop, LLVMV
 }
 
 void ax_nest_step_pointers(ax_nest *nest, uint32_t loop, LLVMValueRef index) {
-  for (uint32_t a = 0; a < access_count(nest); a++) {
+  for (uint32_t a = 0; a < ax_nest_schedule_access_count(nest->schedule); a++) {
     const ax_nest_access *access = &nest->schedule->accesses[a];
     if (!access->live) continue;
     LLVMValueRef pointer = *pointer_at(nest, nest->level, a);
-    const bool by_row = access->transposed && access->uneven[loop] != 0; /* each row of a square finds its own place */
+    /* The rows of such a square compute their own addresses (transposed.c). */
+    const bool by_row = access->transposed && access->uneven[loop] != 0;
     if ((access->stride[loop] != 0 || access->uneven[loop] != 0) && !by_row)
       pointer = ax_nest_advance(nest, ax_nest_element(nest, a), pointer, ax_nest_offset(nest, a, loop, index));
     *pointer_at(nest, nest->level + 1, a) = pointer;
@@ -117,12 +119,13 @@ LLVMValueRef ax_nest_load_one(ax_nest *nest, LLVMTypeRef element, LLVMValueRef p
   return value;
 }
 
-/* The lanes in memory's order, for strides 1 and -1. */
+/* The address of the lane that comes first in memory, for strides 1 and -1. */
 static LLVMValueRef lowest(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride) {
   int64_t back = stride == 1 ? 0 : 1 - (int64_t)nest->schedule->lanes;
   return ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, back));
 }
 
+/* Turns a vector from the order of lanes into that of memory, or back. NULL, which stands for no mask, stays NULL. */
 static LLVMValueRef oriented(ax_nest *nest, LLVMValueRef vector, int64_t stride) {
   return stride == 1 || vector == NULL ? vector : ax_cg_reverse(&nest->cg, vector, nest->schedule->lanes);
 }
@@ -154,25 +157,25 @@ static LLVMValueRef load_whole(ax_nest *nest, LLVMTypeRef element, LLVMValueRef 
   return ax_cg_intrinsic(&nest->cg, "llvm.masked.load", types, 2, arguments, 4);
 }
 
-static LLVMValueRef gather_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef lanes, LLVMValueRef mask) {
-  LLVMTypeRef types[] = {LLVMVectorType(element, nest->schedule->lanes), LLVMTypeOf(lanes)};
+static LLVMValueRef gather_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointers, LLVMValueRef mask) {
+  LLVMTypeRef types[] = {LLVMVectorType(element, nest->schedule->lanes), LLVMTypeOf(pointers)};
   LLVMValueRef all = mask != NULL ? mask : all_lanes(nest);
-  LLVMValueRef arguments[] = {lanes, align_argument(nest, element), all, LLVMConstNull(types[0])};
+  LLVMValueRef arguments[] = {pointers, align_argument(nest, element), all, LLVMConstNull(types[0])};
   return ax_cg_intrinsic(&nest->cg, "llvm.masked.gather", types, 2, arguments, 4);
 }
 
-/* Lanes that exist, where that is known now; else -1. */
+/* The number of lanes that exist, if it is known while code is generated; else -1. */
 static int64_t known_lanes(const ax_nest *nest, LLVMValueRef mask) {
   if (mask == NULL) return nest->schedule->lanes;
-  return mask == nest->mask ? nest->present_count : -1; /* another one has a guard in it */
+  return mask == nest->mask ? nest->present_count : -1; /* any other mask has a guard in it */
 }
 
 static LLVMValueRef lane_place(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t offset) {
   return ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, offset));
 }
 
-/* One by one: where data is not in a cache, what fetches ahead does not see the steps of gather instructions, which then take ten
-   times as long. */
+/* Loads lanes that are `stride` elements apart. If it is known which lanes exist, they are loaded one by one: the hardware
+   prefetcher does not follow gather instructions, so these take ten times as long where data is in no cache. */
 static LLVMValueRef gather(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride,
                            LLVMValueRef mask) {
   int64_t count = known_lanes(nest, mask);
@@ -185,7 +188,8 @@ static LLVMValueRef gather(ax_nest *nest, LLVMTypeRef element, LLVMValueRef poin
   return gather_lanes(nest, element, lane_pointers(nest, element, pointer, stride), mask);
 }
 
-/* The lanes of a piece that begins `start` elements on, as far as the last element that exists. */
+/* The mask of one of the whole vectors that `pick` loads, which begins `start` elements behind lane 0's element: it ends at the
+   element of the last lane that exists. */
 static LLVMValueRef piece_mask(ax_nest *nest, int64_t stride, int64_t start) {
   LLVMBuilderRef b = nest->cg.builder;
   LLVMTypeRef i32 = LLVMInt32TypeInContext(nest->cg.context);
@@ -196,12 +200,14 @@ static LLVMValueRef piece_mask(ax_nest *nest, int64_t stride, int64_t start) {
   return LLVMBuildICmp(b, LLVMIntSLE, iota, ax_cg_broadcast(&nest->cg, last, nest->schedule->lanes), "");
 }
 
-/* Every stride-th element of `stride` whole vectors; the last vector ends at the last element, so nothing beyond is read. */
+/* Loads `stride` whole vectors, called pieces here, and picks every stride-th of their elements. The last piece ends at the last
+   element that is picked, so nothing beyond it is read. */
 static LLVMValueRef pick(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointer, int64_t stride, bool partial) {
   int64_t lanes = nest->schedule->lanes;
   LLVMValueRef picked = NULL;
   for (int64_t piece = 0; piece < stride; piece++) {
-    int64_t start = piece == stride - 1 ? (lanes - 1) * (stride - 1) : piece * lanes, from[64];
+    int64_t start = piece == stride - 1 ? (lanes - 1) * (stride - 1) : piece * lanes;
+    int64_t from[64]; /* by lane: l: stays as picked; lanes + i: element i of this piece; -1: a later piece has it */
     LLVMValueRef place = ax_nest_advance(nest, element, pointer, ax_cg_i64(&nest->cg, start));
     LLVMValueRef whole = load_whole(nest, element, place, partial ? piece_mask(nest, stride, start) : NULL);
     for (int64_t l = 0; l < lanes; l++) {
@@ -249,7 +255,7 @@ void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointe
 
 /* --- By access --- */
 
-/* Each lane's element where its own start says; 32-bit indices, where they do, make the faster gather. */
+/* Loads an element for each lane at that lane's own dynamic starts. A gather with 32-bit indices, if they are enough, is faster. */
 static LLVMValueRef load_looked_up(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance, LLVMValueRef mask) {
   const ax_nest_schedule *schedule = nest->schedule;
   const ax_nest_access *a = &schedule->accesses[access];
@@ -260,12 +266,12 @@ static LLVMValueRef load_looked_up(ax_nest *nest, uint32_t access, LLVMValueRef 
   offsets = add_starts(nest, access, AX_NONE, instance, schedule->lanes, offsets);
   if (ax_dims_elems(slot->rank, slot->dims) <= INT32_MAX)
     offsets = LLVMBuildTrunc(nest->cg.builder, offsets, ax_cg_int(&nest->cg, 32, schedule->lanes), "");
-  LLVMValueRef lanes = LLVMBuildGEP2(nest->cg.builder, element, pointer, &offsets, 1, "");
-  return gather_lanes(nest, element, lanes, mask);
+  LLVMValueRef pointers = LLVMBuildGEP2(nest->cg.builder, element, pointer, &offsets, 1, "");
+  return gather_lanes(nest, element, pointers, mask);
 }
 
-/* 0 in as many lanes as the load is asked for. */
-static LLVMValueRef nothing(ax_nest *nest, uint32_t access, ax_dtype dtype) {
+/* The result of a load whose guard is known to be false: zeros, in as many lanes as the load would have. */
+static LLVMValueRef zeros(ax_nest *nest, uint32_t access, ax_dtype dtype) {
   const ax_nest_schedule *schedule = nest->schedule;
   return LLVMConstNull(
       ax_cg_register(&nest->cg, dtype, ax_nest_schedule_depends(schedule, access, schedule->vector) ? schedule->lanes : 1));
@@ -284,7 +290,7 @@ static LLVMValueRef load_one_guarded(ax_nest *nest, const ax_nest_access *a, LLV
   return LLVMBuildCast(b, LLVMBitCast, LLVMBuildSelect(b, guard, value, LLVMConstNull(word), ""), element, "");
 }
 
-/* Lanes beyond a guard are not read, and 0. */
+/* Loads under a guard. Lanes for which it is false are not read; their elements are 0. */
 static LLVMValueRef load_guarded(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance) {
   const ax_nest_schedule *schedule = nest->schedule;
   const ax_nest_access *a = &schedule->accesses[access];
@@ -292,7 +298,7 @@ static LLVMValueRef load_guarded(ax_nest *nest, uint32_t access, ax_dtype dtype,
   LLVMTypeRef element = ax_nest_element(nest, access);
   LLVMValueRef pointer = instance_pointer(nest, access, instance), mask = ax_nest_mask(nest, instance), value;
   bool moved = ax_access_is_moved(a, schedule->vector), differs = ax_nest_schedule_depends(schedule, a->guard, schedule->vector);
-  if (!moved && is_own(schedule, a->moved))
+  if (!moved && is_added_by_load(schedule, a->moved))
     pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, NULL));
   if (stride == 0 && !moved && !differs)
     return ax_cg_to_register(&nest->cg, dtype,
@@ -308,7 +314,7 @@ static LLVMValueRef load_guarded(ax_nest *nest, uint32_t access, ax_dtype dtype,
   return ax_cg_to_register(&nest->cg, dtype, value, schedule->lanes);
 }
 
-/* Whether loops around this kernel come to one long row after the other of an array that caches near the core do not hold. */
+/* Whether the loops around this kernel lead it from row to long row of an array that is too large for the caches near the core. */
 static bool walks_far_rows(const ax_nest *nest, const ax_nest_access *a) {
   enum { least_row = 3 << 10 };
   const ax_slot *slot = &nest->schedule->kernel->slots[a->slot];
@@ -320,7 +326,8 @@ static bool walks_far_rows(const ax_nest *nest, const ax_nest_access *a) {
   return nest->inside->far[a->slot] || (starts && ax_dims_elems(slot->rank, slot->dims) >= AX_FAR_ROWS_BYTES / bytes);
 }
 
-/* RUNS, of such an array: bytes from here to where the next of the rows that are added up lies; 0: it is none of that. */
+/* In shape RUNS (jit/nest/schedule.h), if the array is too large for the caches near the core: the bytes from one of the rows that
+   are added up to the next. 0: it is another shape, or a smaller array. */
 static int64_t to_next_run(const ax_nest_schedule *s, const ax_nest_access *a) {
   const ax_slot *slot = &s->kernel->slots[a->slot];
   const int64_t bytes = (int64_t)ax_dtype_bytes(slot->dtype);
@@ -330,8 +337,9 @@ static int64_t to_next_run(const ax_nest_schedule *s, const ax_nest_access *a) {
   return a->stride[s->listed - 1] * bytes;
 }
 
-/* Prefetches far memory. The kernel's stores keep the hardware prefetcher from running as far ahead as memory's latency needs. */
-static void fetch_ahead(ax_nest *nest, const ax_nest_access *a, LLVMValueRef pointer) {
+/* Prefetches rows of such arrays. The kernel's stores keep the hardware prefetcher from running as far ahead as memory's latency
+   needs. */
+static void prefetch_rows(ax_nest *nest, const ax_nest_access *a, LLVMValueRef pointer) {
   enum { ahead = 4096 };
   const int64_t bytes = walks_far_rows(nest, a) ? ahead : to_next_run(nest->schedule, a);
   if (bytes == 0) return;
@@ -346,7 +354,7 @@ LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32
   int64_t stride = a->stride[nest->schedule->vector];
   LLVMValueRef *held = ax_nest_held_at(nest, a, instance);
   ax_guard_state guard = a->guard == AX_NONE ? AX_KNOWN_TRUE : ax_nest_known(nest, a->guard);
-  if (guard == AX_KNOWN_FALSE) return nothing(nest, access, dtype);
+  if (guard == AX_KNOWN_FALSE) return zeros(nest, access, dtype);
   if (held != NULL) return ax_nest_load_held(nest, access, dtype, *held, guard == AX_KNOWN_NOT, instance);
   if (guard == AX_KNOWN_NOT) return load_guarded(nest, access, dtype, instance);
   if (a->transposed) return ax_nest_load_transposed(nest, access, dtype);
@@ -357,20 +365,20 @@ LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32
   if (ax_access_is_moved(a, nest->schedule->vector))
     return ax_cg_to_register(&nest->cg, dtype, load_looked_up(nest, access, pointer, instance, ax_nest_mask(nest, instance)),
                              nest->schedule->lanes);
-  if (is_own(nest->schedule, a->moved))
+  if (is_added_by_load(nest->schedule, a->moved))
     pointer = ax_nest_advance(nest, element, pointer, add_starts(nest, access, AX_NONE, instance, 1, NULL));
   if (ax_nest_is_paired(nest, access, instance)) return ax_nest_load_paired(nest, access, pointer, instance);
   uint32_t lanes = stride == 0 ? 1 : nest->schedule->lanes;
   if (stride == 0) {
     value = ax_nest_load_one(nest, element, pointer);
   } else if (!ax_nest_load_columns(nest, access, pointer, instance, &value)) {
-    if (stride == 1) fetch_ahead(nest, a, pointer);
+    if (stride == 1) prefetch_rows(nest, a, pointer);
     value = ax_nest_load_lanes(nest, element, pointer, stride, ax_nest_mask(nest, instance));
   }
   value = ax_cg_to_register(&nest->cg, dtype, value, lanes);
-  bool spread =
-      lanes == 1 && ax_nest_schedule_depends(nest->schedule, access, nest->schedule->vector); /* by a guard that is settled */
-  return spread ? ax_cg_broadcast(&nest->cg, value, nest->schedule->lanes) : value;
+  /* Lanes can differ by the guard alone, which is known to be true here. */
+  bool same_in_lanes = lanes == 1 && ax_nest_schedule_depends(nest->schedule, access, nest->schedule->vector);
+  return same_in_lanes ? ax_cg_broadcast(&nest->cg, value, nest->schedule->lanes) : value;
 }
 
 /* If all lanes store to one place, the kernel is valid only if their values agree. So lane 0 is stored. */

@@ -87,8 +87,8 @@ ax_nest_loop ax_nest_open_loop(ax_nest *nest, LLVMValueRef lo, bool once);
 void ax_nest_close_loop(ax_nest *nest, const ax_nest_loop *loop, LLVMValueRef hi, int64_t step);
 
 /* --- body.c --- */
-void ax_nest_enter(ax_nest *nest, uint32_t loop,
-                   LLVMValueRef index); /* computes and stores what belongs to its level */
+/* Enters a loop's level: computes the nodes and does the stores that belong to it. */
+void ax_nest_enter(ax_nest *nest, uint32_t loop, LLVMValueRef index);
 static inline void ax_nest_leave(ax_nest *nest) { nest->level--; }
 void ax_nest_find_divisors(ax_nest *nest);
 void ax_nest_entry(ax_nest *nest); /* level 0 */
@@ -112,12 +112,14 @@ void ax_nest_finish(ax_nest *nest);
 void ax_nest_store_sum(ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t instance, uint32_t lanes);
 
 /* --- memory.c --- */
-LLVMValueRef ax_nest_base(ax_nest *nest, uint32_t access);                    /* a level 0 pointer */
-void ax_nest_move_pointer(ax_nest *nest,
-                          uint32_t access); /* adds to the current level's pointer the starts that are known from this level on */
-void ax_nest_step_pointers(ax_nest *nest, uint32_t loop, LLVMValueRef index); /* level's pointers to level + 1's */
-LLVMValueRef ax_nest_offset(ax_nest *nest, uint32_t access, uint32_t loop,
-                            LLVMValueRef index); /* elements that the loop has moved it by */
+/* Makes the access's pointer of level 0. */
+LLVMValueRef ax_nest_base(ax_nest *nest, uint32_t access);
+/* Adds to the current level's pointer the dynamic starts that are known from this level on. */
+void ax_nest_move_pointer(ax_nest *nest, uint32_t access);
+/* Makes the pointers of the next level: those of the current level, moved to iteration `index` of the loop. */
+void ax_nest_step_pointers(ax_nest *nest, uint32_t loop, LLVMValueRef index);
+/* The elements by which iteration `index` of the loop has moved the access. */
+LLVMValueRef ax_nest_offset(ax_nest *nest, uint32_t access, uint32_t loop, LLVMValueRef index);
 LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32_t instance);
 void ax_nest_store(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t lanes, uint32_t instance);
 /* The access's address, with all loops added that are open now. */
@@ -132,8 +134,8 @@ void ax_nest_store_lanes(ax_nest *nest, LLVMTypeRef element, LLVMValueRef pointe
                          LLVMValueRef value);
 
 /* --- streamed.c --- */
-void ax_nest_mark_streamed(ax_nest *nest, LLVMValueRef store,
-                           uint32_t bytes); /* makes a store of `bytes`, aligned to `bytes`, go past the caches */
+/* Makes a store of `bytes`, aligned to `bytes`, go past the caches. */
+void ax_nest_mark_streamed(ax_nest *nest, LLVMValueRef store, uint32_t bytes);
 /* The first store, along the vector loop: how many steps after `from` it reaches the beginning of a cache line; whether it is at
    one at index `at`. */
 LLVMValueRef ax_nest_steps_to_line(ax_nest *nest, LLVMValueRef from);

@@ -43,7 +43,7 @@ static LLVMValueRef emit_div(const op *o) {
   return ax_cg_integer_div(o->cg, o->dtype, o->args[0], o->args[1], o->lanes);
 }
 
-/* Of floats the C library's fmod, lane by lane: it is exact. bf16 and f16 are computed as f32, which is exact too. */
+/* The remainder of floats is the C library's fmod, lane by lane: it is exact, and so is that of bf16 and f16, computed as f32. */
 static LLVMValueRef emit_rem(const op *o) {
   LLVMBuilderRef b = o->cg->builder;
   if (o->kind == AX_KIND_FLOAT) return LLVMBuildFRem(b, o->args[0], o->args[1], "");

@@ -9,7 +9,7 @@
 /* An operation: an ax_scalar, or one of these. */
 enum { SAME = AX_SCALAR_COUNT, INDEX, UNKNOWN };
 
-/* Those that integers and predicates are computed with. */
+/* Says whether integers and predicates (indices, grid numbers, conditions) are computed with this operation. */
 static bool is_for_integers(ax_scalar op) {
   static const ax_scalar all[] = {AX_SCALAR_ADD, AX_SCALAR_SUB,  AX_SCALAR_MUL,  AX_SCALAR_DIV, AX_SCALAR_REM,
                                   AX_SCALAR_MAX, AX_SCALAR_MIN,  AX_SCALAR_NEG,  AX_SCALAR_ABS, AX_SCALAR_SIGN,

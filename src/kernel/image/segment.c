@@ -198,9 +198,7 @@ static ax_status compile(draft *d) {
   ax_program *program;
   if (types == NULL) return ax_out_of_memory(d->segment.in_count * sizeof types[0]);
   for (uint32_t i = 0; i < d->segment.in_count; i++) types[i] = plain_type(&d->s->body->slots[d->segment.in[i]].type);
-  AX_TRY(
-      ax_trace(((ax_fn){.function = trace_segment, .in_count = d->segment.in_count, .out_count = d->segment.out_count, .context = d}),
-               types, &program));
+  AX_TRY(ax_trace(AX_CLOSURE(trace_segment, d->segment.in_count, d->segment.out_count, d), types, &program));
   ax_status status = ax_straight_create(d->s->compile, program, d->in_place, &d->segment.straight);
   ax_program_release(program);
   return status;
