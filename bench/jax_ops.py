@@ -1,4 +1,4 @@
-"""jax_ops.py: JAX's side of b9: the cases of ops.c and op_models.c by the same words, on the same numbers. A case a line; answers "ready SUM", then each
+"""jax_ops.py: JAX's side of b9: the cases of ops.c, op_models.c and op_numbers.c by the same words, on the same numbers. A case a line; answers "ready SUM", then each
 empty line with a time, until the next case."""
 
 import os
@@ -500,6 +500,67 @@ def perex(batch, inputs, hidden, outputs):
 @family
 def onehot_mm(n, classes, width):
     return Case(lambda i, x: jax.nn.one_hot(i, int(classes), dtype=F32) @ x, [("s32", ints((n,))), ("f32", ints((classes, width)))], below=int(classes))
+
+
+# --- Masks, large and small numbers, convolutions of one and three dimensions, many tables ---
+
+MASKED_OUT = -1e9
+
+
+def causal_attend(q, k, v):
+    scores = scaled(jnp.einsum("hqd,hkd->hqk", q, k), 1 / np.sqrt(q.shape[2]))
+    past = jnp.tril(jnp.ones(scores.shape[1:], bool))
+    return jnp.einsum("hqk,hkd->hqd", jax.nn.softmax(jnp.where(past, scores, scores.dtype.type(MASKED_OUT))), v)
+
+
+@family
+def causal(mode, dtype, heads, length, key):
+    function = causal_attend if mode == "fwd" else jax.grad(lambda *args: jnp.sum(jnp.square(causal_attend(*args))), (0, 1, 2))
+    return Case(function, [(dtype, ints((heads, length, key)))] * 3)
+
+
+@family
+def masked_softmax(dtype, rows, columns):
+    rows, columns = ints((rows, columns))
+
+    def function(x):
+        counts = jnp.arange(columns, dtype=jnp.int32) * rows <= jnp.arange(rows, dtype=jnp.int32)[:, None] * columns
+        return jax.nn.softmax(jnp.where(counts, x, x.dtype.type(MASKED_OUT)))
+
+    return unary_of(dtype, (rows, columns), function)
+
+
+@family
+def far(name, dtype, factor, n):
+    return unary_of(dtype, (n,), lambda x: UNARY[name](scaled(x, int(factor))))
+
+
+@family
+def logsumexp(dtype, axis, m, n):
+    return unary_of(dtype, (m, n), lambda x: jax.nn.logsumexp(x, int(axis)))
+
+
+@family
+def convolution(mode, dtype, rank, batch, *words):
+    *sides, before, after, window = ints(words)
+    names = ("NWC", "WIO", "NWC") if rank == "1" else ("NDHWC", "DHWIO", "NDHWC")
+
+    def function(x, f):
+        return lax.conv_general_dilated(x, f, (1,) * len(sides), "SAME", dimension_numbers=names)
+
+    shapes = [(int(batch), *sides, before), (*(window,) * len(sides), before, after)]
+    return Case(function if mode == "fwd" else jax.grad(lambda x, f: jnp.sum(jnp.square(function(x, f))), (0, 1)), [(dtype, shape) for shape in shapes])
+
+
+@family
+def tables(mode, count, rows, width, batch):
+    count, rows, width, batch = ints((count, rows, width, batch))
+
+    def function(*args):
+        return jnp.concatenate([jnp.take(table, ids, 0, mode="clip") for table, ids in zip(args, args[count])], 1)
+
+    grad = jax.grad(lambda *args: jnp.sum(jnp.square(function(*args))), tuple(range(count)))
+    return Case(function if mode == "fwd" else grad, [("f32", (rows, width))] * count + [("s32", (count, batch))], below=rows)
 
 
 # --- Serving ---
