@@ -8,12 +8,11 @@
 #include "axle/exec.h"
 #include "array/executable.h"
 #include "cli.h"
-#include "ir/number.h"
 #include "ir/prim.h"
 #include "ir/program.h"
 #include "run/profile.h"
 
-enum { option_in = 1, option_runs, option_workers };
+enum { option_in = 1, option_inputs, option_runs, option_seed, option_workers };
 
 typedef struct bench {
   word_list in;
@@ -24,6 +23,8 @@ typedef struct bench {
   int64_t runs;
   ax_program *whole;
   ax_executable *executable;
+  numbers numbers;   /* of inputs that are not given */
+  int64_t *limits;   /* by input: of input_limits */
   ax_array **arrays; /* inputs, then results */
   ax_profile_row *rows; /* by instruction: the least times of all runs */
   uint32_t row_count;
@@ -31,28 +32,26 @@ typedef struct bench {
   double outside; /* of it, in which no thread worked on any operation */
 } bench;
 
-/* An input that is not given is filled with ones. */
-static ax_status fill(const ax_type *type, ax_host_array *out) {
-  AX_TRY(host_make(type, out));
-  const ax_number one = ax_number_convert(AX_F64, type->dtype, (ax_number){.f = 1});
-  for (int64_t i = 0; i < ax_type_elems(type); i++) ax_number_store(type->dtype, out->data, i, one);
+static ax_status put_input(bench *b, uint32_t i) {
+  const ax_type *wanted = &b->whole->types[i];
+  ax_host_array *array = &b->inputs.arrays[i];
+  if (!b->inputs.given[i]) AX_TRY(numbers_fill(&b->numbers, i, wanted, b->limits[i], array));
+  const ax_type type = host_type(array);
+  if (!ax_same_shape(&type, wanted))
+    return ax_error(AX_INVALID_ARGUMENT, "input %s is %s, but %s is given", source_input_name(&b->source, i),
+                    ax_type_string(wanted, NULL), ax_type_string(&type, NULL));
+  AX_TRY(ax_executable_put(b->executable, i, array->data, &b->arrays[i]));
+  ax_host_array_release(array);
+  *array = (ax_host_array){0};
   return AX_OK;
 }
 
 static ax_status put_inputs(bench *b) {
-  const ax_program *program = b->whole;
+  b->limits = ax_calloc((size_t)b->whole->in_count + 1, sizeof b->limits[0]);
+  if (b->limits == NULL) return ax_out_of_memory(b->whole->in_count * sizeof b->limits[0]);
+  AX_TRY(input_limits(b->whole, b->limits));
   AX_TRY(inputs_read(&b->inputs, &b->source, &b->in, true));
-  for (uint32_t i = 0; i < program->in_count; i++) {
-    ax_host_array *array = &b->inputs.arrays[i];
-    if (!b->inputs.given[i]) AX_TRY(fill(&program->types[i], array));
-    const ax_type type = host_type(array);
-    if (!ax_same_shape(&type, &program->types[i]))
-      return ax_error(AX_INVALID_ARGUMENT, "input %s is %s, but %s is given", source_input_name(&b->source, i),
-                      ax_type_string(&program->types[i], NULL), ax_type_string(&type, NULL));
-    AX_TRY(ax_executable_put(b->executable, i, array->data, &b->arrays[i]));
-    ax_host_array_release(array);
-    *array = (ax_host_array){0};
-  }
+  for (uint32_t i = 0; i < b->whole->in_count; i++) AX_TRY(put_input(b, i));
   return AX_OK;
 }
 
@@ -176,6 +175,23 @@ static void print_line(const line *l, double whole) {
   printf("\n");
 }
 
+enum { most_named = 8 }; /* inputs in the line about them */
+
+/* Says which numbers the inputs had: "inputs: normal, seed 0; x given; ids below 100". */
+static void print_inputs(const bench *b) {
+  uint32_t named = 0;
+  printf("inputs: %s", numbers_name(b->numbers.kind));
+  if (b->numbers.kind != NUMBERS_ONES) printf(", seed %llu", (unsigned long long)b->numbers.seed);
+  for (uint32_t i = 0; i < b->whole->in_count && named <= most_named; i++) {
+    const bool given = b->inputs.given[i], indexes = b->limits[i] < INT64_MAX && b->numbers.kind != NUMBERS_ONES;
+    if (!given && !indexes) continue;
+    if (named++ == most_named) printf("; ..");
+    else if (given) printf("; %s given", source_input_name(&b->source, i));
+    else printf("; %s below %lld", source_input_name(&b->source, i), (long long)b->limits[i]);
+  }
+  printf("\n");
+}
+
 static ax_status print_table(const bench *b, const ax_speeds *speeds) {
   line *lines = ax_calloc(b->row_count, sizeof lines[0]);
   uint32_t count = 0;
@@ -197,6 +213,7 @@ static ax_status print_table(const bench *b, const ax_speeds *speeds) {
     bounds += lines[count++].bound;
   }
   qsort(lines, count, sizeof lines[0], by_loss);
+  print_inputs(b);
   printf("this machine: reads %.3g GB/s, writes %.3g (of 128 MiB); products of f32 %.4g GF/s\n",
          speeds->read[AX_SPEED_SIZES - 1] / 1e9, speeds->write[AX_SPEED_SIZES - 1] / 1e9, speeds->flops / 1e9);
   printf("a run: %.2f us; in what is listed %.2f, of which the least is %.2f\n", 1e6 * b->seconds, 1e6 * in_all, 1e6 * bounds);
@@ -231,6 +248,7 @@ static ax_status bench_program(bench *b, const char *path) {
 static void deinit(bench *b) {
   for (uint32_t i = 0; b->arrays != NULL && i < b->whole->in_count + b->whole->out_count; i++) ax_array_release(b->arrays[i]);
   ax_free(b->arrays);
+  ax_free(b->limits);
   ax_free(b->rows);
   ax_executable_release(b->executable);
   ax_program_release(b->whole);
@@ -240,21 +258,31 @@ static void deinit(bench *b) {
   shardings_deinit(&b->shardings);
 }
 
+static ax_status take_number(const char *option, const char *what, int64_t least, int64_t most, const char *argument,
+                             int64_t *out) {
+  if (ax_integer_parse(argument, out) && *out >= least && *out <= most) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "%s: not a %s: %s", option, what, argument);
+}
+
 static ax_status take_option(void *context, int value, const char *argument) {
   bench *b = context;
   int64_t number;
   switch (value) {
     case option_in: return take_pair(&b->in, "--in", argument);
+    case option_inputs:
+      if (numbers_find(argument, &b->numbers.kind)) return AX_OK;
+      return ax_error(AX_INVALID_ARGUMENT, "--inputs: expected normal, uniform, ones, masked or vanishing, got \"%s\"", argument);
     case option_mesh:
     case option_in_sharding:
     case option_out_sharding: return shardings_take(&b->shardings, value, argument);
+    case option_runs: return take_number("--runs", "number of runs", 1, INT64_MAX, argument, &b->runs);
+    case option_seed:
+      AX_TRY(take_number("--seed", "seed, which is 0 or more", 0, INT64_MAX, argument, &number));
+      b->numbers.seed = (uint64_t)number;
+      return AX_OK;
     default:
-      if (!ax_integer_parse(argument, &number) || number < (value == option_runs) ||
-          number > (value == option_runs ? INT64_MAX : 4096))
-        return ax_error(AX_INVALID_ARGUMENT, "--%s: not a number of %s: %s", value == option_runs ? "runs" : "workers",
-                        value == option_runs ? "runs" : "threads", argument);
-      if (value == option_runs) b->runs = number;
-      else b->options.workers = (uint32_t)number;
+      AX_TRY(take_number("--workers", "number of threads", 0, 4096, argument, &number));
+      b->options.workers = (uint32_t)number;
       return AX_OK;
   }
 }
@@ -262,7 +290,10 @@ static ax_status take_option(void *context, int value, const char *argument) {
 int bench_main(int argc, const char **argv) {
   bench b = {.runs = 0};
   const struct poptOption table[] = {
-      {"in", 'i', POPT_ARG_STRING, NULL, option_in, "An input; those that are not given are ones", "NAME=VALUE"},
+      {"in", 'i', POPT_ARG_STRING, NULL, option_in, "An input; --inputs says what the others are", "NAME=VALUE"},
+      {"inputs", '\0', POPT_ARG_STRING, NULL, option_inputs,
+       "Numbers of inputs that are not given: normal (the default), uniform, ones, masked, vanishing", "NUMBERS"},
+      {"seed", '\0', POPT_ARG_STRING, NULL, option_seed, "For random inputs (0); the same seed gives the same numbers", "N"},
       SHARDING_OPTIONS,
       {"runs", '\0', POPT_ARG_STRING, NULL, option_runs, "How often it is run (as half a second has room for)", "N"},
       {"workers", '\0', POPT_ARG_STRING, NULL, option_workers, "Threads (0: one a core)", "N"},
@@ -283,7 +314,13 @@ int bench_main(int argc, const char **argv) {
           "machine reads, writes and multiplies, measured before. The rest is the time that no line has, in the shortest run.\n"
           "Memory that was just written is still in the caches, so small operations can be faster than their bound. Taking the\n"
           "time costs some 50 ns a call.\n\n"
+          "Floats of inputs that are not given are random: normal has mean 0 and deviation 1, uniform lies between -1 and 1, masked\n"
+          "is normal with -1e9 for half of the elements, and vanishing has sizes from the least of the dtype (1e-45 of f32) to 1.\n"
+          "What underflows, and numbers too small for a whole mantissa, can take many times as long. Integers lie below the extent\n"
+          "that they index, others from 0 to 9; booleans are true or false. A loop that ends only for some numbers may not end for\n"
+          "these: --in, or --inputs ones, gives others.\n\n"
           "  axle bench f.axle\n"
+          "  axle bench f.axle --inputs masked --seed 1\n"
           "  axle bench f.axle --in x=x.npy --workers 1\n"};
   char *file = NULL;
   bool done;

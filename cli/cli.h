@@ -84,6 +84,30 @@ size_t host_bytes(const ax_host_array *array);
 /* Makes an array of `type` with room for its elements. */
 AX_MUST_USE ax_status host_make(const ax_type *type, ax_host_array *out);
 
+/* --- numbers.c --- */
+/* The numbers of inputs that are not given. Floats: */
+typedef enum numbers_kind {
+  NUMBERS_NORMAL,   /* mean 0, deviation 1 */
+  NUMBERS_UNIFORM,  /* from -1 to 1 */
+  NUMBERS_ONES,     /* 1; integers and booleans too */
+  NUMBERS_MASKED,   /* normal, but every second one, about, is -1e9 */
+  NUMBERS_VANISHING /* of either sign, their sizes from the least of the dtype to 1, as many in each power of ten */
+} numbers_kind;
+typedef struct numbers {
+  numbers_kind kind;
+  uint64_t seed;
+} numbers;
+const char *numbers_name(numbers_kind kind);
+bool numbers_find(const char *name, numbers_kind *out);
+/* Makes input number `input` of a program. Its integers are below `limit`; INT64_MAX: below 10. The same seed gives the same numbers;
+   beyond a million elements they repeat. */
+AX_MUST_USE ax_status numbers_fill(const numbers *n, uint32_t input, const ax_type *type, int64_t limit, ax_host_array *out);
+
+/* --- limits.c --- */
+/* Finds for each input of a program what its integers have to be below so that they lie inside what they index, as far as the dtype
+   goes. INT64_MAX: they index nothing. */
+AX_MUST_USE ax_status input_limits(const ax_program *program, int64_t *out);
+
 /* --- shardings.c --- */
 /* The values of --mesh, --in-sharding and --out-sharding. */
 typedef struct shardings {
