@@ -135,6 +135,15 @@ def select(dtype, n):
     return Case(lambda x, y: jnp.where(x > y, x, y * 2), [(dtype, ints((n,)))] * 2)
 
 
+@family
+def at(kind, dtype, count, rows, width):
+    def function(x, i, y):
+        place = x.at[i]
+        return {"add": place.add, "mul": place.mul, "min": place.min, "max": place.max, "set": place.set}[kind](y)
+
+    return Case(function, [(dtype, ints((rows, width))), ("s32", ints((count,))), (dtype, ints((count, width)))], below=int(rows))
+
+
 UNARY = {"exp": jnp.exp, "log": jnp.log, "log1p": jnp.log1p, "expm1": jnp.expm1, "sin": jnp.sin, "cos": jnp.cos, "tanh": jnp.tanh, "erf": lax.erf,
          "logistic": lax.logistic, "sqrt": jnp.sqrt, "rsqrt": lax.rsqrt, "gelu": jax.nn.gelu, "neg": jnp.negative}
 
@@ -147,6 +156,17 @@ def unary(name, dtype, n):
 @family
 def binary(name, dtype, n):
     return Case({"add": lax.add, "mul": lax.mul, "div": lax.div, "max": lax.max, "pow": lax.pow}[name], [(dtype, ints((n,)))] * 2)
+
+
+@family
+def bits(dtype, n):
+    def function(x, y):
+        for _ in range(4):
+            x = (x | y) & ~(x * y)
+            y = jnp.maximum(x, y) + x.dtype.type(3)
+        return jnp.abs(x - y)
+
+    return Case(function, [(dtype, ints((n,)))] * 2)
 
 
 @family
@@ -317,6 +337,26 @@ def stencil2(steps, m, n):
 
     case = looped(steps, diffuse, n)
     return Case(case.function, [("f32", ints((m, n)))])
+
+
+@family
+def stencil_cg(steps, m, n):
+    def laplacian(p):
+        q = jnp.pad(p, 1)
+        return p * F32(4.1) - q[:-2, 1:-1] - q[2:, 1:-1] - q[1:-1, :-2] - q[1:-1, 2:]
+
+    def function(b):
+        def step(carry, _):
+            x, r, p, rr = carry
+            ap = laplacian(p)
+            alpha = rr / jnp.sum(p * ap)
+            after = r - alpha * ap
+            new = jnp.sum(after * after)
+            return (x + alpha * p, after, after + new / rr * p, new), None
+
+        return lax.scan(step, (jnp.zeros_like(b), b, b, jnp.sum(b * b)), None, int(steps))[0][0]
+
+    return Case(function, [("f32", ints((m, n)))])
 
 
 @family

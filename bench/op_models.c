@@ -152,6 +152,32 @@ static void stencil2(op_case *c) { /* STEPS M N */
   c->moved = (double)op_int(c, 0) * 8 * (double)op_int(c, 1) * (double)op_int(c, 2);
 }
 
+/* Conjugate gradients of a matrix that is a stencil: no matrix is stored. */
+static ax_value laplacian(ax_value p) {
+  const int64_t m = ax_typeof(p).dims[0], n = ax_typeof(p).dims[1];
+  ax_value padded = ax_pad(p, op_number(AX_F32, 0), AX_DIMS(1, 1), AX_DIMS(1, 1), AX_DIMS(0, 0)), rest = scaled(p, 4.1);
+  static const int64_t at[4][2] = {{0, 1}, {2, 1}, {1, 0}, {1, 2}};
+  for (int i = 0; i < 4; i++) rest = ax_sub(rest, ax_slice(padded, at[i], AX_DIMS(at[i][0] + m, at[i][1] + n), NULL));
+  return rest;
+}
+static ax_value dot_of(ax_value x, ax_value y) { return ax_reduce_sum(ax_mul(x, y), AX_ALL_DIMS, false); }
+static AX_BODY(stencil_cg_step) { /* x, r, p, rr */
+  ax_value ap = laplacian(in[2]), alpha = ax_div(in[3], dot_of(in[2], ap)), r = ax_sub(in[1], ax_mul(alpha, ap)), rr = dot_of(r, r);
+  out[0] = ax_add(in[0], ax_mul(alpha, in[2]));
+  out[1] = r;
+  out[2] = ax_add(r, ax_mul(ax_div(rr, in[3]), in[2]));
+  out[3] = rr;
+}
+static AX_BODY(stencil_cg_body) {
+  ax_value first[] = {ax_full_like(in[0], 0), in[0], in[0], dot_of(in[0], in[0])}, last[4];
+  ax_scan(AX_FN(stencil_cg_step, 4, 4), 4, op_int(context, 0), false, first, last);
+  out[0] = last[0];
+}
+static void stencil_cg(op_case *c) { /* STEPS M N */
+  OP_IN(c, AX_F32, op_int(c, 1), op_int(c, 2));
+  c->body = stencil_cg_body;
+}
+
 /* Conjugate gradients: 20 steps with a matrix that is made symmetric and positive. */
 static ax_value nonzero(ax_value x) { return ax_add(x, ax_full_like(x, 1e-20)); }
 static AX_BODY(cg_step) { /* x, r, p, rr, a */
@@ -456,6 +482,7 @@ const op_family op_model_families[] = {
     {"kv_scan", kv_scan},
     {"stencil1", stencil1},
     {"stencil2", stencil2},
+    {"stencil_cg", stencil_cg},
     {"cg", cg},
     {"rnn", rnn},
     {"lstm", lstm},

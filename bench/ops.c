@@ -182,6 +182,24 @@ static void select_case(op_case *c) { /* DTYPE N */
   OP_IN(c, c->types[0].dtype, op_int(c, 1));
 }
 
+/* KIND DTYPE COUNT ROWS WIDTH: so many rows are combined with rows of a table, or replace them. */
+static AX_BODY(at_body) {
+  const char *kind = ((const op_case *)context)->words[0];
+  out[0] = strcmp(kind, "add") == 0   ? ax_at_add(in[0], in[1], in[2], 0, NULL)
+           : strcmp(kind, "mul") == 0 ? ax_at_mul(in[0], in[1], in[2], 0, NULL)
+           : strcmp(kind, "min") == 0 ? ax_at_min(in[0], in[1], in[2], 0, NULL)
+           : strcmp(kind, "max") == 0 ? ax_at_max(in[0], in[1], in[2], 0, NULL)
+                                      : ax_at_set(in[0], in[1], in[2], 0, NULL);
+}
+static void at(op_case *c) {
+  ax_dtype dtype = op_dtype(c->words[1]);
+  OP_IN(c, dtype, op_int(c, 3), op_int(c, 4));
+  OP_IN(c, AX_S32, op_int(c, 2));
+  OP_IN(c, dtype, op_int(c, 2), op_int(c, 4));
+  c->below = op_int(c, 3);
+  c->body = at_body;
+}
+
 /* --- Elementwise --- */
 
 typedef struct named {
@@ -212,6 +230,20 @@ static AX_BODY(binary_body) { /* NAME DTYPE N */
 static void binary(op_case *c) {
   one_input(c, 1, 2, binary_body);
   op_input(c, c->types[0].dtype, c->types[0].rank, c->types[0].dims);
+}
+
+/* DTYPE N: and, or, not, products, maxima and sizes of integers. */
+static AX_BODY(bits_body) {
+  ax_value x = in[0], y = in[1];
+  for (int i = 0; i < 4; i++) {
+    x = ax_and(ax_or(x, y), ax_not(ax_mul(x, y)));
+    y = ax_add(ax_max(x, y), ax_full_like(x, 3));
+  }
+  out[0] = ax_abs(ax_sub(x, y));
+}
+static void bits(op_case *c) {
+  one_input(c, 0, 1, bits_body);
+  OP_IN(c, c->types[0].dtype, op_int(c, 1));
 }
 
 static AX_BODY(poly_body) { /* DTYPE N: twenty multiplications and additions each */
@@ -321,8 +353,10 @@ static const op_family families[] = {
     {"pad", pad},
     {"rev", rev},
     {"select", select_case},
+    {"at", at},
     {"unary", unary},
     {"binary", binary},
+    {"bits", bits},
     {"poly", poly},
     {"convert", convert},
     {"matmul", matmul},
