@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "machine/caches.h"
-#include "machine/features.h"
+#include "ops/combine.h"
 #include "ops/pointwise.h"
 #include "ops/scatter.h"
 #include "plan/lower.h"
@@ -45,85 +45,10 @@ typedef struct run { /* strides in elements */
   int64_t count, to_stride, from_stride;
 } run;
 
-static float f32_extreme(float a, float b, bool least) {
-  if (a != a || b != b) return __builtin_nanf("");
-  if (a == b) return (__builtin_signbit(a) != 0) == least ? a : b;
-  return (a < b) == least ? a : b;
-}
-
-/* A fixed count, so that compilers need not be told to do several at once. */
-enum { at_once = 16 };
-static inline __attribute__((always_inline)) void add_some(float *restrict to, const float *restrict from, int64_t n) {
-  int64_t i = 0;
-  for (; i + at_once <= n; i += at_once)
-    for (int k = 0; k < at_once; k++) to[i + k] += from[i + k];
-  for (; i < n; i++) to[i] += from[i];
-}
-
-typedef void add_run(float *to, const float *from, int64_t n);
-
-static void add_f32(float *to, const float *from, int64_t n) { add_some(to, from, n); }
-
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static void add_f32_wide(float *to, const float *from, int64_t n) { add_some(to, from, n); }
-static add_run *adder(void) { return ax_machine_has(AX_FEATURE_AVX2) ? add_f32_wide : add_f32; }
-#else
-static add_run *adder(void) { return add_f32; }
-#endif
-
-static void run_f32(ax_scalar combine, const run *r) {
-  float *to = (float *)(void *)r->to;
-  const float *from = (const float *)(const void *)r->from;
-  int64_t n = r->count, ts = r->to_stride, fs = r->from_stride;
-  if (combine == AX_SCALAR_ADD && ts == 1 && fs == 1)
-    add_f32(to, from, n);
-  else if (combine == AX_SCALAR_ADD)
-    for (int64_t i = 0; i < n; i++) to[i * ts] += from[i * fs];
-  else if (combine == AX_SCALAR_MUL)
-    for (int64_t i = 0; i < n; i++) to[i * ts] *= from[i * fs];
-  else
-    for (int64_t i = 0; i < n; i++) to[i * ts] = f32_extreme(to[i * ts], from[i * fs], combine == AX_SCALAR_MIN);
-}
-
-static void add_f64(const run *r) {
-  double *to = (double *)(void *)r->to;
-  const double *from = (const double *)(const void *)r->from;
-  for (int64_t i = 0; i < r->count; i++) to[i * r->to_stride] += from[i * r->from_stride];
-}
-
-/* Integers of any sign wrap alike. */
-static void add_32(const run *r) {
-  uint32_t *to = (uint32_t *)(void *)r->to;
-  const uint32_t *from = (const uint32_t *)(const void *)r->from;
-  for (int64_t i = 0; i < r->count; i++) to[i * r->to_stride] += from[i * r->from_stride];
-}
-
-static void add_64(const run *r) {
-  uint64_t *to = (uint64_t *)(void *)r->to;
-  const uint64_t *from = (const uint64_t *)(const void *)r->from;
-  for (int64_t i = 0; i < r->count; i++) to[i * r->to_stride] += from[i * r->from_stride];
-}
-
-static float widened(uint16_t bf16) {
-  uint32_t bits = (uint32_t)bf16 << 16;
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-/* To the nearest even; NaN stays one. */
-static uint16_t narrowed(float value) {
-  uint32_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  if (value != value) return (uint16_t)(bits >> 16 | 0x40);
-  return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-static void add_bf16(const run *r) {
-  uint16_t *to = (uint16_t *)(void *)r->to;
-  const uint16_t *from = (const uint16_t *)(const void *)r->from;
+/* Copies elements of so many bytes, a constant. */
+static inline __attribute__((always_inline)) void put_some(const run *r, int64_t bytes) {
   for (int64_t i = 0; i < r->count; i++)
-    to[i * r->to_stride] = narrowed(widened(to[i * r->to_stride]) + widened(from[i * r->from_stride]));
+    memcpy(r->to + i * r->to_stride * bytes, r->from + i * r->from_stride * bytes, (size_t)bytes);
 }
 
 static void put(const run *r, int64_t bytes) {
@@ -131,8 +56,12 @@ static void put(const run *r, int64_t bytes) {
     memcpy(r->to, r->from, (size_t)(r->count * bytes));
     return;
   }
-  for (int64_t i = 0; i < r->count; i++)
-    memcpy(r->to + i * r->to_stride * bytes, r->from + i * r->from_stride * bytes, (size_t)bytes);
+  switch (bytes) {
+    case 1: put_some(r, 1); return;
+    case 2: put_some(r, 2); return;
+    case 4: put_some(r, 4); return;
+    default: put_some(r, 8); return;
+  }
 }
 
 static void combine_any(const scatter *s, const run *r) {
@@ -143,15 +72,31 @@ static void combine_any(const scatter *s, const run *r) {
   }
 }
 
-static void do_run(const scatter *s, const run *r) {
-  bool adds = s->combine == AX_SCALAR_ADD;
+static void combine_together(const scatter *s, char *to, const char *from, int64_t count, ax_combine *combine) {
+  static const int64_t first = 0;
+  combine(s->combine, s->dtype, &(ax_combined){to, from, 0, 0, &first, &first, 1, count});
+}
+
+/* Elements some distance apart, a buffer at a time. */
+static void combine_strided(const scatter *s, const run *r, ax_combine *combine) {
+  enum { most = 64 };
+  uint64_t buffers[2][most];
+  for (int64_t i = 0; i < r->count; i += most) {
+    const int64_t count = r->count - i < most ? r->count - i : most;
+    char *to = r->to + i * r->to_stride * s->bytes;
+    put(&(run){(char *)buffers[0], to, count, 1, r->to_stride}, s->bytes);
+    put(&(run){(char *)buffers[1], r->from + i * r->from_stride * s->bytes, count, 1, r->from_stride}, s->bytes);
+    combine_together(s, (char *)buffers[0], (const char *)buffers[1], count, combine);
+    put(&(run){to, (const char *)buffers[0], count, r->to_stride, 1}, s->bytes);
+  }
+}
+
+/* `combine`: how the elements are combined; NULL: one by one. */
+static void do_run(const scatter *s, const run *r, ax_combine *combine) {
   if (s->combine == AX_SCALAR_NONE) put(r, s->bytes);
-  else if (s->dtype == AX_F32) run_f32(s->combine, r);
-  else if (adds && s->dtype == AX_F64) add_f64(r);
-  else if (adds && s->dtype == AX_BF16) add_bf16(r);
-  else if (adds && (s->dtype == AX_S32 || s->dtype == AX_U32)) add_32(r);
-  else if (adds && (s->dtype == AX_S64 || s->dtype == AX_U64)) add_64(r);
-  else combine_any(s, r);
+  else if (combine == NULL) combine_any(s, r);
+  else if (r->count > 1 && (r->to_stride != 1 || r->from_stride != 1)) combine_strided(s, r, combine);
+  else combine_together(s, r->to, r->from, r->count, combine);
 }
 
 /* --- One window --- */
@@ -159,6 +104,7 @@ static void do_run(const scatter *s, const run *r) {
 typedef struct memory {
   const char *indices, *updates;
   char *operand;
+  ax_combine *combine; /* as do_run's */
 } memory;
 
 typedef struct range {
@@ -192,7 +138,7 @@ static void do_window(const scatter *s, const memory *m, int64_t operand, int64_
   if (rank <= 1) {
     r.to = m->operand + operand * s->bytes;
     r.from = m->updates + updates * s->bytes;
-    do_run(s, &r);
+    do_run(s, &r, m->combine);
     return;
   }
   int64_t extent[AX_MAX_RANK], index[AX_MAX_RANK];
@@ -203,7 +149,7 @@ static void do_window(const scatter *s, const memory *m, int64_t operand, int64_
   for (;;) {
     r.to = m->operand + operand * s->bytes;
     r.from = m->updates + updates * s->bytes;
-    do_run(s, &r);
+    do_run(s, &r, m->combine);
     uint32_t d = rank - 1;
     for (; d > 0; d--) {
       const loop *l = &s->window[d - 1];
@@ -298,33 +244,22 @@ static void fetch_row(const char *to, int64_t bytes) {
   for (int64_t at = 0; at < bytes && at < fetched_bytes; at += AX_LINE_BYTES) __builtin_prefetch(to + at, 1);
 }
 
-/* Runs of f32 that lie together are added. */
-static void add_listed(const listing *list, char *to, const char *from, int64_t to_pitch, int64_t from_pitch, int64_t count) {
-  add_run *add = adder();
-  for (int64_t i = 0; i < list->count; i++) {
-    if (i + fetched_ahead < list->count) fetch_row(to + list->place[i + fetched_ahead] * to_pitch, count * (int64_t)sizeof(float));
-    add((float *)(void *)(to + list->place[i] * to_pitch), (const float *)(const void *)(from + list->row[i] * from_pitch), count);
-  }
-}
-
 /* The part's columns of rows that are listed. */
 static void do_listed(const scatter *s, const memory *m, const listing *list, range columns) {
   const loop scalar = {1, 1, 1, 0}, *row = s->window_rank > 0 ? &s->window[0] : &scalar;
-  const bool adds =
-      s->combine == AX_SCALAR_ADD && s->dtype == AX_F32 && s->window_rank <= 1 && row->operand == 1 && row->updates == 1;
   const int64_t count = columns.end - columns.begin, pitch = s->pitch[0] * s->bytes, from = s->batch[0].updates * s->bytes;
-  const memory begin = {m->indices, m->updates + columns.begin * row->updates * s->bytes,
-                        m->operand + columns.begin * row->operand * s->bytes};
-  if (adds) {
-    add_listed(list, begin.operand, begin.updates, pitch, from, count);
+  const char *updates = m->updates + columns.begin * row->updates * s->bytes;
+  char *operand = m->operand + columns.begin * row->operand * s->bytes;
+  if (m->combine != NULL && s->window_rank <= 1 && row->operand == 1 && row->updates == 1) {
+    m->combine(s->combine, s->dtype, &(ax_combined){operand, updates, pitch, from, list->place, list->row, list->count, count});
     return;
   }
   for (int64_t i = 0; i < list->count; i++) {
-    if (i + fetched_ahead < list->count) fetch_row(begin.operand + list->place[i + fetched_ahead] * pitch, count * s->bytes);
-    const run r = {.to = begin.operand + list->place[i] * pitch, .from = begin.updates + list->row[i] * from, .count = count,
+    if (i + fetched_ahead < list->count) fetch_row(operand + list->place[i + fetched_ahead] * pitch, count * s->bytes);
+    const run r = {.to = operand + list->place[i] * pitch, .from = updates + list->row[i] * from, .count = count,
                    .to_stride = row->operand, .from_stride = row->updates};
     if (s->window_rank > 1) do_window(s, m, list->place[i] * s->pitch[0], list->row[i] * s->batch[0].updates, (range){0, 1});
-    else do_run(s, &r);
+    else do_run(s, &r, m->combine);
   }
 }
 
@@ -340,7 +275,7 @@ static void do_rows(const scatter *s, const memory *m, range places, range colum
 
 static ax_status do_part(const void *data, void *const *memories, uint32_t part) {
   const scatter *s = data;
-  const memory m = {memories[0], memories[1], memories[2]};
+  const memory m = {memories[0], memories[1], memories[2], ax_combiner(s->combine, s->dtype)};
   range own = {s->cut_extent * part / s->parts, s->cut_extent * (part + 1) / s->parts}, all = {0, 1};
   int64_t index[AX_MAX_RANK], first[AX_MAX_RANK], end[AX_MAX_RANK], operand = 0, updates = 0, indices = 0;
   if (has_rows(s)) {

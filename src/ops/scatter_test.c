@@ -1,5 +1,6 @@
 /* Rows added to a table's by number, whatever parts threads do them in: exactly, of small whole numbers, with numbers that are
-   outside of the table. */
+   outside of the table. And rows combined in all ways: bit by bit as by the reference evaluator, of numbers where arithmetic goes
+   wrong. */
 #include <stdio.h>
 
 #include "axle/ops.h"
@@ -70,8 +71,49 @@ static void of_other_dtypes(void **state) {
   for (size_t i = 0; i < AX_COUNT(dtypes); i++) check((example){dtypes[i], 50, 33, 100, 0});
 }
 
+/* --- All combinations --- */
+
+typedef struct combination {
+  ax_value (*at)(ax_value x, ax_value indices, ax_value updates, int64_t axis, const ax_index_options *options);
+  ax_index_mode mode;
+  int64_t axis;
+} combination;
+
+static AX_BODY(combine_rows) {
+  const combination *c = context;
+  out[0] = c->at(in[0], in[1], in[2], c->axis, &(ax_index_options){.mode = c->mode});
+}
+
+/* Rows of `width`, some of them met several times, some of them outside of the table. */
+static void check_combination(combination c, ax_dtype dtype, int64_t width, test_random *random) {
+  enum { rows = 9, count = 40 };
+  const bool across = c.axis == 1;
+  const ax_type types[] = {TEST_TYPE(dtype, across ? width : rows, across ? rows : width), TEST_TYPE(AX_S32, count),
+                           TEST_TYPE(dtype, across ? width : count, across ? count : width)};
+  ax_program *program = test_trace(combine_rows, &c, types, 3, 1);
+  ax_tensor *in[] = {test_edge_tensor(random, types[0]), test_tensor(types[1], NULL), test_edge_tensor(random, types[2])};
+  for (int64_t k = 0; k < count; k++) test_set(in[1], k, (double)test_random_below(random, 3 * rows) - rows);
+  TEST_EVERY_WAY(program, in, 0);
+  test_release(in, 3);
+  ax_program_release(program);
+}
+
+static void of_strange_numbers(void **state) {
+  ax_value (*const ways[])(ax_value, ax_value, ax_value, int64_t, const ax_index_options *) = {(ax_at_add), (ax_at_mul), (ax_at_min),
+                                                                                               (ax_at_max), (ax_at_set)};
+  static const ax_index_mode modes[] = {AX_INDEX_FILL, AX_INDEX_CLIP, AX_INDEX_PROMISE_IN_BOUNDS};
+  static const int64_t widths[] = {1, 7, 33, 200};
+  test_random random = {3};
+  (void)state;
+  for (size_t w = 0; w < AX_COUNT(ways); w++)
+    for (int dtype = w < 2 ? AX_S8 : AX_BOOL; dtype < AX_DTYPE_COUNT; dtype++)
+      for (int k = 0; k < 6; k++)
+        check_combination((combination){ways[w], modes[k % 3], k % 2}, (ax_dtype)dtype, widths[(dtype + k) % 4], &random);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(of_strange_numbers),
       cmocka_unit_test(in_parts),
       cmocka_unit_test(of_other_dtypes),
   };

@@ -1,0 +1,281 @@
+/* The loops are the same C code for all processors; on x86-64 it is compiled twice, once for those with AVX2. Extremes of floats are
+   those of integers that have the order of the floats. */
+#include "ops/combine.h"
+
+#include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "machine/caches.h"
+#include "machine/features.h"
+
+#define INLINED __attribute__((always_inline))
+
+/* --- Rows --- */
+
+static inline INLINED void *to_row(const ax_combined *r, int64_t i) { return r->to + r->place[i] * r->to_pitch; }
+static inline INLINED const void *from_row(const ax_combined *r, int64_t i) { return r->from + r->row[i] * r->from_pitch; }
+
+/* Fetches what a later row is added to, because processors do not foresee where it lies. */
+static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t element_bytes) {
+  enum { ahead = 8, most = 512 }; /* rows; bytes of each */
+  if (i + ahead >= r->rows) return;
+  const char *to = to_row(r, i + ahead);
+  const int64_t bytes = r->count * element_bytes;
+  for (int64_t at = 0; at < bytes && at < most; at += AX_LINE_BYTES) __builtin_prefetch(to + at, 1);
+}
+
+/* --- Integers --- */
+
+#define ELEMENT int8_t
+#define WIDE uint32_t
+#define RUN s8_run
+#define ROWS s8_rows
+#define SOME s8_some
+#define ONE s8_one
+#include "ops/combine_template.h"
+
+#define ELEMENT uint8_t
+#define WIDE uint32_t
+#define RUN u8_run
+#define ROWS u8_rows
+#define SOME u8_some
+#define ONE u8_one
+#include "ops/combine_template.h"
+
+#define ELEMENT int16_t
+#define WIDE uint32_t
+#define RUN s16_run
+#define ROWS s16_rows
+#define SOME s16_some
+#define ONE s16_one
+#include "ops/combine_template.h"
+
+#define ELEMENT uint16_t
+#define WIDE uint32_t
+#define RUN u16_run
+#define ROWS u16_rows
+#define SOME u16_some
+#define ONE u16_one
+#include "ops/combine_template.h"
+
+#define ELEMENT int32_t
+#define WIDE uint32_t
+#define RUN s32_run
+#define ROWS s32_rows
+#define SOME s32_some
+#define ONE s32_one
+#include "ops/combine_template.h"
+
+#define ELEMENT uint32_t
+#define WIDE uint32_t
+#define RUN u32_run
+#define ROWS u32_rows
+#define SOME u32_some
+#define ONE u32_one
+#include "ops/combine_template.h"
+
+#define ELEMENT int64_t
+#define WIDE uint64_t
+#define RUN s64_run
+#define ROWS s64_rows
+#define SOME s64_some
+#define ONE s64_one
+#include "ops/combine_template.h"
+
+#define ELEMENT uint64_t
+#define WIDE uint64_t
+#define RUN u64_run
+#define ROWS u64_rows
+#define SOME u64_some
+#define ONE u64_one
+#include "ops/combine_template.h"
+
+/* --- Extremes of floats --- */
+
+#define ELEMENT int16_t
+#define MOST INT16_MAX
+#define INFINITE 0x7f80
+#define QUIET 0x7fc0
+#define RUN bf16_extremes
+#define ROWS bf16_extreme_rows
+#define SOME bf16_extreme_some
+#define ONE bf16_extreme
+#include "ops/combine_template.h"
+
+#define ELEMENT int16_t
+#define MOST INT16_MAX
+#define INFINITE 0x7c00
+#define QUIET 0x7e00
+#define RUN f16_extremes
+#define ROWS f16_extreme_rows
+#define SOME f16_extreme_some
+#define ONE f16_extreme
+#include "ops/combine_template.h"
+
+#define ELEMENT int32_t
+#define MOST INT32_MAX
+#define INFINITE 0x7f800000
+#define QUIET 0x7fc00000
+#define RUN f32_extremes
+#define ROWS f32_extreme_rows
+#define SOME f32_extreme_some
+#define ONE f32_extreme
+#include "ops/combine_template.h"
+
+#define ELEMENT int64_t
+#define MOST INT64_MAX
+#define INFINITE 0x7ff0000000000000
+#define QUIET 0x7ff8000000000000
+#define RUN f64_extremes
+#define ROWS f64_extreme_rows
+#define SOME f64_extreme_some
+#define ONE f64_extreme
+#include "ops/combine_template.h"
+
+/* --- Sums and products of floats --- */
+
+static inline INLINED float f32_one(ax_scalar combine, float a, float b) { return combine == AX_SCALAR_ADD ? a + b : a * b; }
+#define ELEMENT float
+#define RUN f32_run
+#define ROWS f32_rows
+#define SOME f32_some
+#define ONE f32_one
+#include "ops/combine_template.h"
+
+static inline INLINED double f64_one(ax_scalar combine, double a, double b) { return combine == AX_SCALAR_ADD ? a + b : a * b; }
+#define ELEMENT double
+#define RUN f64_run
+#define ROWS f64_rows
+#define SOME f64_some
+#define ONE f64_one
+#include "ops/combine_template.h"
+
+static inline INLINED float widened(uint16_t bf16) {
+  uint32_t bits = (uint32_t)bf16 << 16;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* To the nearest even; NaN stays one. */
+static inline INLINED uint16_t narrowed(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  const uint32_t rounded = bits + 0x7fff + (bits >> 16 & 1), nan = bits | 0x400000;
+  return (uint16_t)(((bits & 0x7fffffff) > 0x7f800000 ? nan : rounded) >> 16);
+}
+
+/* Rounds to f32, inexact results to the neighbour with an odd last digit: then rounding again, to bf16, is as rounding once. */
+static inline INLINED float odd_neighbour(double value) {
+  float near = (float)value;
+  uint32_t bits;
+  if (value != value || (double)near == value) return near;
+  memcpy(&bits, &near, sizeof bits);
+  if ((bits & 1) == 0) bits += __builtin_fabs(value) > __builtin_fabs((double)near) ? 1u : -1u;
+  memcpy(&near, &bits, sizeof near);
+  return near;
+}
+
+/* f32 has digits enough for rounding a sum twice as if once. Products near the least bf16 need f64, which has them all. */
+static inline INLINED uint16_t bf16_one(ax_scalar combine, uint16_t a, uint16_t b) {
+  const float x = widened(a), y = widened(b);
+  return narrowed(combine == AX_SCALAR_ADD ? x + y : odd_neighbour((double)x * (double)y));
+}
+#define ELEMENT uint16_t
+#define RUN bf16_run
+#define ROWS bf16_rows
+#define SOME bf16_some
+#define ONE bf16_one
+#include "ops/combine_template.h"
+
+/* --- Sums and products of f16: in f32, which has all products, and digits enough for rounding sums twice as if once --- */
+
+#if defined(__x86_64__)
+enum { halves = 8 };
+#define WITH_HALVES __attribute__((target("avx2,f16c")))
+
+WITH_HALVES static inline void f16_eight(ax_scalar combine, uint16_t *to, const uint16_t *from) {
+  const __m256 a = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)to)),
+               b = _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)from));
+  const __m256 y = combine == AX_SCALAR_ADD ? _mm256_add_ps(a, b) : _mm256_mul_ps(a, b);
+  _mm_storeu_si128((__m128i *)(void *)to, _mm256_cvtps_ph(y, _MM_FROUND_TO_NEAREST_INT));
+}
+
+WITH_HALVES static void f16_some(ax_scalar combine, uint16_t *to, const uint16_t *from, int64_t count) {
+  uint16_t last[2][halves] = {{0}};
+  int64_t i = 0;
+  for (; i + halves <= count; i += halves) f16_eight(combine, to + i, from + i);
+  for (int64_t k = i; k < count; k++) last[0][k - i] = to[k], last[1][k - i] = from[k];
+  if (i < count) f16_eight(combine, last[0], last[1]);
+  for (int64_t k = i; k < count; k++) to[k] = last[0][k - i];
+}
+
+WITH_HALVES static void f16_run(ax_scalar combine, const ax_combined *r) {
+  for (int64_t i = 0; i < r->rows; i++) {
+    fetch(r, i, sizeof(uint16_t));
+    f16_some(combine, to_row(r, i), from_row(r, i), r->count);
+  }
+}
+
+static bool has_halves(void) { return ax_machine_has(AX_FEATURE_AVX2) && ax_machine_has(AX_FEATURE_F16C); }
+#else
+static void f16_run(ax_scalar combine, const ax_combined *r) { (void)combine, (void)r; }
+static bool has_halves(void) { return false; }
+#endif
+
+/* --- All --- */
+
+static bool is_extreme(ax_scalar combine) { return combine == AX_SCALAR_MIN || combine == AX_SCALAR_MAX; }
+
+static inline INLINED void run_extremes(ax_scalar combine, ax_dtype dtype, const ax_combined *r) {
+  switch (dtype) {
+    case AX_BF16: bf16_extremes(combine, r); return;
+    case AX_F16: f16_extremes(combine, r); return;
+    case AX_F32: f32_extremes(combine, r); return;
+    default: f64_extremes(combine, r); return;
+  }
+}
+
+static inline INLINED void run_floats(ax_scalar combine, ax_dtype dtype, const ax_combined *r) {
+  switch (dtype) {
+    case AX_BF16: bf16_run(combine, r); return;
+    case AX_F16: f16_run(combine, r); return;
+    case AX_F32: f32_run(combine, r); return;
+    default: f64_run(combine, r); return;
+  }
+}
+
+static inline INLINED void run_any(ax_scalar combine, ax_dtype dtype, const ax_combined *r) {
+  switch (dtype) {
+    case AX_S8: s8_run(combine, r); return;
+    case AX_U8: u8_run(combine, r); return;
+    case AX_S16: s16_run(combine, r); return;
+    case AX_U16: u16_run(combine, r); return;
+    case AX_S32: s32_run(combine, r); return;
+    case AX_U32: u32_run(combine, r); return;
+    case AX_S64: s64_run(combine, r); return;
+    case AX_U64: u64_run(combine, r); return;
+    default: break;
+  }
+  if (is_extreme(combine)) run_extremes(combine, dtype, r);
+  else run_floats(combine, dtype, r);
+}
+
+static void combine_plain(ax_scalar combine, ax_dtype dtype, const ax_combined *rows) { run_any(combine, dtype, rows); }
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void combine_wide(ax_scalar combine, ax_dtype dtype, const ax_combined *rows) {
+  run_any(combine, dtype, rows);
+}
+static ax_combine *widest(void) { return ax_machine_has(AX_FEATURE_AVX2) ? combine_wide : combine_plain; }
+#else
+static ax_combine *widest(void) { return combine_plain; }
+#endif
+
+ax_combine *ax_combiner(ax_scalar combine, ax_dtype dtype) {
+  const bool known = is_extreme(combine) || combine == AX_SCALAR_ADD || combine == AX_SCALAR_MUL;
+  if (!known || dtype == AX_BOOL || (dtype == AX_F16 && !is_extreme(combine) && !has_halves())) return NULL;
+  return widest();
+}

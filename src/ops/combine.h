@@ -1,0 +1,26 @@
+/* Rows of elements combined with others, for scatters: sums, products and extremes. */
+#ifndef AX_OPS_COMBINE_H
+#define AX_OPS_COMBINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ir/scalar.h"
+
+typedef struct ax_combined { /* rows whose elements lie next to each other; none of `to` overlaps one of `from` */
+  char *to;
+  const char *from;
+  int64_t to_pitch, from_pitch; /* bytes from a row to the next */
+  const int64_t *place, *row;   /* which rows of `to`, and which of `from` they are combined with, in this order */
+  int64_t rows, count;          /* how many; elements of each */
+} ax_combined;
+
+/* Each element of each row of `to` becomes itself and its partner combined: with the bits of ax_scalar_eval, rounded once, but for
+   those of a NaN. */
+typedef void ax_combine(ax_scalar combine, ax_dtype dtype, const ax_combined *rows);
+
+/* Returns the function that does so with this machine's widest registers; NULL: there is none for these. There is one for sums,
+   products, minima and maxima of all numbers; for sums and products of f16 if the processor converts them. */
+ax_combine *ax_combiner(ax_scalar combine, ax_dtype dtype);
+
+#endif

@@ -1,0 +1,68 @@
+/* Rows of one type, for combine.c, which defines ELEMENT, RUN (the function's name), ROWS, SOME and ONE (names of its parts) and
+
+     WIDE     of integers: the unsigned type that sums and products wrap in
+     MOST     of extremes of floats, whose bits are the integers ELEMENT: the largest integer, INFINITE: infinity, QUIET: a NaN
+     neither  of sums and products of floats: ONE is a function
+
+   and has them undefined here. A block's count is a constant, so that compilers need not be told to do several at once. */
+#if defined(WIDE)
+
+static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b) {
+  switch (combine) {
+    case AX_SCALAR_ADD: return (ELEMENT)((WIDE)a + (WIDE)b);
+    case AX_SCALAR_MUL: return (ELEMENT)((WIDE)a * (WIDE)b);
+    case AX_SCALAR_MIN: return a < b ? a : b;
+    default: return a < b ? b : a;
+  }
+}
+
+#elif defined(MOST)
+
+/* Floats lie in the order of the integers x and y, -0 before +0. */
+static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b) {
+  const ELEMENT x = (ELEMENT)(a ^ (a < 0 ? MOST : 0)), y = (ELEMENT)(b ^ (b < 0 ? MOST : 0));
+  const ELEMENT least = x < y ? x : y, greatest = x < y ? y : x, z = combine == AX_SCALAR_MIN ? least : greatest;
+  const ELEMENT size = (ELEMENT)(a & MOST), other = (ELEMENT)(b & MOST), larger = size < other ? other : size;
+  return larger > INFINITE ? QUIET : (ELEMENT)(z ^ (z < 0 ? MOST : 0));
+}
+
+#endif
+
+static inline INLINED void SOME(ax_scalar combine, ELEMENT *restrict to, const ELEMENT *restrict from, int64_t count) {
+  enum { at_once = AX_REGISTER_BYTES / sizeof(ELEMENT) };
+  int64_t i = 0;
+  for (; i + at_once <= count; i += at_once)
+    for (int k = 0; k < at_once; k++) to[i + k] = ONE(combine, to[i + k], from[i + k]);
+  for (; i < count; i++) to[i] = ONE(combine, to[i], from[i]);
+}
+
+static inline INLINED void ROWS(ax_scalar combine, const ax_combined *r) {
+  for (int64_t i = 0; i < r->rows; i++) {
+    fetch(r, i, sizeof(ELEMENT));
+    SOME(combine, to_row(r, i), from_row(r, i), r->count);
+  }
+}
+
+static inline INLINED void RUN(ax_scalar combine, const ax_combined *r) {
+  switch (combine) {
+#ifndef MOST
+    case AX_SCALAR_ADD: ROWS(AX_SCALAR_ADD, r); return;
+    case AX_SCALAR_MUL: ROWS(AX_SCALAR_MUL, r); return;
+#endif
+#if defined(WIDE) || defined(MOST)
+    case AX_SCALAR_MIN: ROWS(AX_SCALAR_MIN, r); return;
+    case AX_SCALAR_MAX: ROWS(AX_SCALAR_MAX, r); return;
+#endif
+    default: return;
+  }
+}
+
+#undef ELEMENT
+#undef RUN
+#undef ROWS
+#undef SOME
+#undef ONE
+#undef WIDE
+#undef MOST
+#undef INFINITE
+#undef QUIET

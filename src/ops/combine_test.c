@@ -1,0 +1,92 @@
+/* Rows of elements combined: bit by bit what the reference evaluator makes of each pair, of numbers where arithmetic goes wrong, in
+   rows of all lengths around a register's, and of rows that are met twice. */
+#include "ops/combine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ops/pointwise.h"
+#include "support/cmocka.h"
+#include "support/random.h"
+#include "support/tensor.h"
+
+static const ax_scalar operations[] = {AX_SCALAR_ADD, AX_SCALAR_MUL, AX_SCALAR_MIN, AX_SCALAR_MAX};
+
+static void combine_one(ax_scalar operation, ax_tensor *to, int64_t at, const ax_tensor *from, int64_t of) {
+  const ax_number x[] = {ax_number_load(to->dtype, to->data, at), ax_number_load(from->dtype, from->data, of)};
+  ax_number_store(to->dtype, to->data, at, ax_scalar_eval(operation, to->dtype, x, 0));
+}
+
+/* `count` rows are combined with rows of a table of `width` columns, at random places. */
+static void check(ax_scalar operation, ax_dtype dtype, int64_t width, int64_t count, test_random *random) {
+  enum { rows = 5, most = 64 };
+  ax_combine *combine = ax_combiner(operation, dtype);
+  const int64_t pitch = width * (int64_t)ax_dtype_bytes(dtype);
+  ax_tensor *from = test_edge_tensor(random, TEST_TYPE(dtype, count, width)),
+            *to = test_edge_tensor(random, TEST_TYPE(dtype, rows, width)), *wanted = test_tensor(TEST_TYPE(dtype, rows, width), NULL);
+  int64_t place[most], row[most];
+  memcpy(wanted->data, to->data, test_tensor_bytes(to));
+  for (int64_t i = 0; i < count; i++) {
+    place[i] = test_random_below(random, rows), row[i] = test_random_below(random, count);
+    for (int64_t c = 0; c < width; c++) combine_one(operation, wanted, place[i] * width + c, from, row[i] * width + c);
+  }
+  assert_non_null(combine);
+  combine(operation, dtype, &(ax_combined){to->data, from->data, pitch, pitch, place, row, count, width});
+  if (!test_same_tensors(to, wanted))
+    fail_msg("%s of %s: %lld rows of %lld", ax_scalar_name(operation), ax_dtype_name(dtype), (long long)count, (long long)width);
+  test_release((ax_tensor *[]){from, to, wanted}, 3);
+}
+
+static void rows_of_strange_numbers(void **state) {
+  test_random random = {1};
+  (void)state;
+  for (size_t o = 0; o < AX_COUNT(operations); o++)
+    for (int dtype = AX_S8; dtype < AX_DTYPE_COUNT; dtype++) {
+      if (ax_combiner(operations[o], (ax_dtype)dtype) == NULL) continue;
+      for (int64_t width = 1; width < 150; width++) check(operations[o], (ax_dtype)dtype, width, 1 + width % 23, &random);
+    }
+}
+
+static bool is_nan(ax_dtype dtype, uint16_t bits) { return (bits & 0x7fff) > (dtype == AX_F16 ? 0x7c00 : 0x7f80); }
+
+/* Each number of 16 bits with others, of which some are near it in size. */
+static void all_numbers_of_16_bits(void **state) {
+  enum { all = 1 << 16 };
+  static uint16_t a[all], b[all], to[all], wanted[all];
+  static const int64_t first = 0;
+  test_random random = {2};
+  (void)state;
+  for (size_t o = 0; o < AX_COUNT(operations); o++)
+    for (ax_dtype dtype = AX_BF16; dtype <= AX_F16; dtype = dtype == AX_BF16 ? AX_F16 : AX_F32)
+      for (int round = 0; round < 6; round++) {
+        ax_combine *combine = ax_combiner(operations[o], dtype);
+        if (combine == NULL) continue;
+        for (int i = 0; i < all; i++) {
+          const uint64_t bits = test_random_bits(&random);
+          a[i] = (uint16_t)i, b[i] = (uint16_t)(round < 3 ? bits : a[i] ^ (bits & 0x83ff));
+          const ax_number x[] = {ax_number_load(dtype, a, i), ax_number_load(dtype, b, i)};
+          ax_number_store(dtype, wanted, i, ax_scalar_eval(operations[o], dtype, x, 0));
+        }
+        memcpy(to, a, sizeof to);
+        combine(operations[o], dtype, &(ax_combined){(char *)to, (const char *)b, 0, 0, &first, &first, 1, all});
+        for (int i = 0; i < all; i++)
+          if (to[i] != wanted[i] && !(is_nan(dtype, wanted[i]) && is_nan(dtype, to[i])))
+            fail_msg("%s of %s: %04x and %04x make %04x, not %04x", ax_scalar_name(operations[o]), ax_dtype_name(dtype), a[i], b[i],
+                     to[i], wanted[i]);
+      }
+}
+
+static void only_of_numbers(void **state) {
+  (void)state;
+  assert_null(ax_combiner(AX_SCALAR_MAX, AX_BOOL));
+  assert_null(ax_combiner(AX_SCALAR_NONE, AX_F32));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(rows_of_strange_numbers),
+      cmocka_unit_test(all_numbers_of_16_bits),
+      cmocka_unit_test(only_of_numbers),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
