@@ -245,7 +245,7 @@ static LLVMValueRef contribution(ax_nest *nest, uint32_t store, uint32_t instanc
   LLVMValueRef value = ax_nest_value(nest, s->expr, instance, lanes), mask = ax_nest_mask(nest, instance);
   ax_dtype order = ordered(nest, store);
   if (order != AX_NO_DTYPE) value = ax_cg_to_order(&nest->cg, s->reduce, order, value, lanes);
-  if (mask == NULL || (nest->schedule->shape != AX_NEST_LANES && nest->schedule->shape != AX_NEST_RUNS)) return value;
+  if (mask == NULL || !nest->schedule->loops[nest->schedule->vector].reduced) return value;
   LLVMValueRef identity = ax_cg_identity(&nest->cg, s->reduce, contribution_dtype(nest, store), lanes);
   return LLVMBuildSelect(nest->cg.builder, mask, value, identity, "");
 }
@@ -366,6 +366,7 @@ static void finish_one(ax_nest *nest, uint32_t store) {
   uint32_t lanes = nest->schedule->lanes;
   switch (nest->schedule->shape) {
     case AX_NEST_LANES:
+    case AX_NEST_TRANSPOSE:
       store_across(nest, store, partial_sums(nest, store));
       break;
     case AX_NEST_RUNS:
@@ -379,7 +380,6 @@ static void finish_one(ax_nest *nest, uint32_t store) {
       break;
     case AX_NEST_COLUMNS:
     case AX_NEST_NARROW:
-    case AX_NEST_TRANSPOSE:
       break; /* they have no reductions */
     case AX_NEST_BLOCK:
       for (uint32_t i = 0; i < nest->instances; i++)

@@ -190,10 +190,15 @@ static void place_square(ax_nest *nest, LLVMValueRef at, const ax_range *block) 
   nest->block_hi = block->hi;
 }
 
+/* Accumulators go around the loops that fill the squares. */
 static void turn_square(ax_nest *nest) {
+  const bool accumulating = nest->accumulating;
+  nest->accumulating = false;
   ax_nest_fill_squares(nest);
+  nest->accumulating = accumulating;
   ax_nest_loop l = ax_nest_open_loop(nest, nest->block_lo, false);
   ax_nest_enter(nest, nest->schedule->loop_count - 1, l.index);
+  if (accumulating) ax_nest_accumulate(nest);
   ax_nest_leave(nest);
   ax_nest_close_loop(nest, &l, nest->block_hi, 1);
 }
@@ -239,8 +244,8 @@ static void emit_strips(ax_nest *nest, const ax_range *along, const ax_range *ac
 }
 
 /* Large squares are done in blocks, so that neighbours in memory are touched soon on both sides. Small squares are faster in
-   strips from end to end. */
-static void emit_turn(ax_nest *nest) {
+   strips from end to end. So are those of reductions: walks along blocks may be empty, and carry no accumulators then. */
+static void emit_squares(ax_nest *nest) {
   const ax_nest_schedule *schedule = nest->schedule;
   int64_t edge = AX_SQUARES_A_BLOCK * (int64_t)schedule->lanes;
   ax_range along = ax_range_of_loop(nest, schedule->loop_count - 1), across = ax_range_of_loop(nest, schedule->vector);
@@ -248,7 +253,7 @@ static void emit_turn(ax_nest *nest) {
     emit_strips(nest, &along, &across);
     return;
   }
-  if (schedule->lanes <= 16) {
+  if (schedule->lanes <= 16 || schedule->reduces) {
     squares(nest, &along, &across);
     return;
   }
@@ -260,6 +265,12 @@ static void emit_turn(ax_nest *nest) {
   squares(nest, &columns, &rows);
   ax_nest_close_loop(nest, &b, across.hi, edge);
   ax_nest_close_loop(nest, &a, along.hi, edge);
+}
+
+static void emit_turn(ax_nest *nest) {
+  if (nest->schedule->reduces) ax_nest_init(nest);
+  emit_squares(nest);
+  if (nest->schedule->reduces) ax_nest_finish(nest);
 }
 
 /* Whole blocks, then rows. */

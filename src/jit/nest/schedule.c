@@ -216,7 +216,7 @@ static int64_t row_length(const ax_nest_schedule *s) {
    long. */
 static uint32_t choose_unroll(const ax_nest_schedule *s) {
   uint32_t weight = body_weight(s) * s->kernel->store_count, unroll = weight <= 8 ? 4 : weight <= 24 ? 2 : 1;
-  if (!s->reduces) unroll = s->shape == AX_NEST_LANES && waits_for_rounding(s) ? 4 : 1;
+  if (!s->reduces || s->shape == AX_NEST_TRANSPOSE) unroll = s->shape == AX_NEST_LANES && waits_for_rounding(s) ? 4 : 1;
   else if ((s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_TILE) && weight <= 4) unroll = 8;
   if (s->shape == AX_NEST_STRIP && row_line(s) > 0) unroll = (uint32_t)row_length(s);
   int64_t vectors = (s->loops[s->vector].extent + s->lanes - 1) / s->lanes;
@@ -245,7 +245,7 @@ static void renumber(ax_nest_schedule *s, const uint32_t *to_new) {
     if (s->loop_of_dim[d] >= 0) s->loop_of_dim[d] = (int)to_new[s->loop_of_dim[d]];
 }
 
-/* `last`: a parallel loop that goes innermost after all, or -1; `listed`: one that goes inside of the reduced ones, or -1. */
+/* `last`: a loop that goes innermost after all, or -1; `listed`: one that goes inside of the reduced ones, or -1. */
 static void order_loops(ax_nest_schedule *s, int last, int listed) {
   ax_loop loops[AX_MAX_LOOPS];
   uint32_t to_new[AX_MAX_LOOPS], count = s->loop_count, vector = s->vector;
@@ -257,7 +257,7 @@ static void order_loops(ax_nest_schedule *s, int last, int listed) {
   s->outer = s->loop_count;
   if (!inside) move_loop(s, loops, to_new, vector);
   for (uint32_t l = 0; l < count; l++)
-    if (l != vector && loops[l].reduced) move_loop(s, loops, to_new, l);
+    if (l != vector && loops[l].reduced && (int)l != last) move_loop(s, loops, to_new, l);
   if (listed >= 0) move_loop(s, loops, to_new, (uint32_t)listed);
   if (inside) move_loop(s, loops, to_new, vector);
   if (last >= 0) move_loop(s, loops, to_new, (uint32_t)last);

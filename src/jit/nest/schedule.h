@@ -12,7 +12,8 @@
                                       on the stack has a vector of sums for each p, so that memory is read in its order.
      COLUMNS    par.. V c             No reductions; loads lie along the short loop c; a vector of its rows at a time (columns.c).
      NARROW     par.. R c.. V         No reductions; the loops after R are so short that a vector takes several rows (narrow.c).
-     TRANSPOSE  par.. block V w       No reductions; loads that lie along w are read as squares, lanes by lanes, and transposed.
+     TRANSPOSE  par.. block V w       Loads that lie along w are read as squares, lanes by lanes, and transposed. No reductions, or
+                                      all of them over V and w.
                                       Short V and w are made longer with loops around them (composed.c).
 
    The shape depends on the kernel's static sizes only, never on the range it is called with. So results do not depend on the

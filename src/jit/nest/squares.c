@@ -3,6 +3,10 @@
 
        for w:  for V:  y[w, V] = x[V, w]        x is read as rows of w, y is written as rows of V
 
+   A reduction over both loops reads so too. Its lanes are added up last:
+
+       for w:  for V:  s = s + y[w, V] x[V, w]
+
    Full squares want 16 elements along w, or as many as there are lanes, and go before everything else. Short ones make do with 8,
    where no columns (columns.c) can be read, and only where little of them is left over. */
 #include "jit/nest/schedule.h"
@@ -35,9 +39,21 @@ static int along(const ax_nest_schedule *s, const ax_nest_access *access, uint32
   return -1;
 }
 
+/* Whether every store reduces, over the loops V and w alone, and what is read in squares is too much to be gathered fast. */
+static bool reduces_fitly(const ax_nest_schedule *s, const ax_nest_access *access, uint32_t vector, int along) {
+  const int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype);
+  if (bytes >= 4 && s->work * bytes < AX_SECOND_LEVEL_BYTES / 4) return false;
+  for (uint32_t i = 0; i < s->kernel->store_count; i++)
+    if (s->kernel->stores[i].reduce == AX_SCALAR_NONE) return false;
+  for (uint32_t l = 0; l < s->loop_count; l++)
+    if (s->loops[l].reduced != (l == vector || (int)l == along)) return false;
+  return true;
+}
+
 bool ax_nest_schedule_can_turn(const ax_nest_schedule *s, const ax_nest_access *access, uint32_t vector, uint32_t least) {
-  return !s->reduces && access->moved == 0 && access->guard == AX_NONE && s->loops[vector].extent > 1 &&
-         along(s, access, vector, least) >= 0;
+  if (access->moved != 0 || access->guard != AX_NONE || s->loops[vector].extent <= 1) return false;
+  const int loop = along(s, access, vector, least);
+  return loop >= 0 && (!s->reduces || (least == AX_FULL_SQUARE && reduces_fitly(s, access, vector, loop)));
 }
 
 int ax_nest_schedule_choose_turned(ax_nest_schedule *s, uint32_t least) {
