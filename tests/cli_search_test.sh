@@ -165,7 +165,7 @@ says '^  ax_tree_put(tree, data, name, \.\.\.);$' ax_tree_put
 says '^  ax_create_token();$' ax_create_token
 says '^  value axle::grad(F &&function, const values &in);$' ax_grad
 says '^  executable axle::runtime::jit(' ax_jit
-says '^#define AX_RING(\.\.\.) \\$' AX_RING
+says '^#define AX_RING(\.\.\.) *\\$' AX_RING
 
 # Where others have no name of Axle's, the row says what there is; and all rows are said.
 says '^    nothing | a value is there when it is needed' MPI_Barrier

@@ -1,5 +1,5 @@
-/* Sums and maxima over both dimensions of a product with a transposed factor, which is read in squares (nest/squares.c): as the plain
-   way gives them, of dimensions with any rest, and nothing is read before the first element or after the last. */
+/* Sums and maxima over both dimensions of a product with a transposed factor, which is read in squares (nest/squares.c): as the
+   plain way gives them, of dimensions with any rest, and nothing is read before the first element or after the last. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,8 @@ static ax_loop_kernel *trace_of(ax_arena *arena, ax_dtype dtype, int64_t rows, i
   ax_at_identity(at, 3);
   ax_at_identity(across, 3);
   across[1].dim = 2, across[2].dim = 1;
-  ax_ex a = ax_kernel_load(k, ax_kernel_slot(k, dtype, 3, dims), at), b = ax_kernel_load(k, ax_kernel_slot(k, dtype, 3, turned), across);
+  ax_ex a = ax_kernel_load(k, ax_kernel_slot(k, dtype, 3, dims), at);
+  ax_ex b = ax_kernel_load(k, ax_kernel_slot(k, dtype, 3, turned), across);
   ax_kernel_store(k, ax_kernel_slot(k, dtype, 1, dims), at, ax_kernel_op(k, AX_SCALAR_MUL, dtype, a, b, AX_NONE), reduce);
   assert_false(k->failed);
   return k;

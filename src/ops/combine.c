@@ -1,5 +1,5 @@
-/* The loops are the same C code for all processors; on x86-64 it is compiled twice, once for those with AVX2. Extremes of floats are
-   those of integers that have the order of the floats. */
+/* The loops are the same C code for all processors; on x86-64 it is compiled twice, once for those with AVX2. Extremes of floats
+   are those of integers that have the order of the floats. */
 #include "ops/combine.h"
 
 #include <string.h>

@@ -23,7 +23,8 @@ static void check(ax_scalar operation, ax_dtype dtype, int64_t width, int64_t co
   ax_combine *combine = ax_combiner(operation, dtype);
   const int64_t pitch = width * (int64_t)ax_dtype_bytes(dtype);
   ax_tensor *from = test_edge_tensor(random, TEST_TYPE(dtype, count, width)),
-            *to = test_edge_tensor(random, TEST_TYPE(dtype, rows, width)), *wanted = test_tensor(TEST_TYPE(dtype, rows, width), NULL);
+            *to = test_edge_tensor(random, TEST_TYPE(dtype, rows, width)),
+            *wanted = test_tensor(TEST_TYPE(dtype, rows, width), NULL);
   int64_t place[most], row[most];
   memcpy(wanted->data, to->data, test_tensor_bytes(to));
   for (int64_t i = 0; i < count; i++) {

@@ -99,8 +99,8 @@ static void check_combination(combination c, ax_dtype dtype, int64_t width, test
 }
 
 static void of_strange_numbers(void **state) {
-  ax_value (*const ways[])(ax_value, ax_value, ax_value, int64_t, const ax_index_options *) = {(ax_at_add), (ax_at_mul), (ax_at_min),
-                                                                                               (ax_at_max), (ax_at_set)};
+  typedef ax_value way(ax_value, ax_value, ax_value, int64_t, const ax_index_options *);
+  way *const ways[] = {(ax_at_add), (ax_at_mul), (ax_at_min), (ax_at_max), (ax_at_set)};
   static const ax_index_mode modes[] = {AX_INDEX_FILL, AX_INDEX_CLIP, AX_INDEX_PROMISE_IN_BOUNDS};
   static const int64_t widths[] = {1, 7, 33, 200};
   test_random random = {3};
