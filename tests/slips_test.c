@@ -72,6 +72,10 @@ static void by_all_but_one(const ax_value *in, ax_value *out) {
   ax_vjp(AX_FN(same, 1, 1), AX_RANGE(1, UINT32_MAX), in, in, out, out);
 }
 static void joined_nothing(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_concatenate(AX_LIST(2, NULL), 0); }
+static void joined_number(const ax_value *in, ax_value *out) {
+  const ax_value list[2] = {in[0], {.trace = 1}}; /* as C takes AX_VALUES(in[0], 1) */
+  out[0] = ax_concatenate(AX_LIST(2, list), 0);
+}
 static void raveled_nothing(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_tree_ravel(AX_LIST(2, NULL)); }
 static void norm_of_nothing(const ax_value *in, ax_value *out) { (void)in, out[0] = ax_global_norm(AX_LIST(2, NULL)); }
 static void call_on_nothing(const ax_value *in, ax_value *out) { (void)in, ax_closed_call(AX_FN(same, 1, 1), NULL, out); }
@@ -191,6 +195,7 @@ static const slip slips[] = {
     {"grad: there is no operand 2: there are 2", by_a_million},
     {"vjp: there is no operand 1: there is 1", by_all_but_one},
     {"concatenate: there are no operands", joined_nothing},
+    {"concatenate: operand 1 is the C number 1, where a value is needed: ax_full", joined_number},
     {"tree_ravel: there are no operands", raveled_nothing},
     {"global_norm: there are no operands", norm_of_nothing},
     {"closed_call: there are no operands", call_on_nothing},
