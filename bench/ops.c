@@ -36,9 +36,10 @@ int64_t op_int(const op_case *c, uint32_t word) {
 }
 
 void op_input(op_case *c, ax_dtype dtype, uint32_t rank, const int64_t *dims) {
+  const ax_type type = ax_array_type(dtype, AX_LIST(rank, dims)); /* before realloc, since `dims` may be those of another input */
   c->types = realloc(c->types, (c->in_count + 1) * sizeof c->types[0]);
   if (c->types == NULL) complain("out of memory for", "types");
-  c->types[c->in_count++] = ax_array_type(dtype, AX_LIST(rank, dims));
+  c->types[c->in_count++] = type;
 }
 
 ax_value op_number(ax_dtype dtype, double value) { return ax_full(dtype, AX_DIMS(), value); }

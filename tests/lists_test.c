@@ -569,7 +569,7 @@ static void lists_of_arrays_are_counted(void **state) {
   ax_runtime *runtime;
   ax_mesh mesh;
   ax_sharding *sharding;
-  ax_array *two[2], *one[1], *array;
+  ax_array *two[2], *again[2], *one[1], *array;
   TEST_OK(ax_runtime_create(NULL, &runtime));
   TEST_OK(ax_mesh_parse("d=2", &mesh));
   TEST_OK(ax_sharding_named(&mesh, "d", NULL, &sharding));
@@ -584,9 +584,10 @@ static void lists_of_arrays_are_counted(void **state) {
   TEST_OK(ax_device_put_many(runtime, AX_LIST(2, both_ways), hosts, two));
   assert_int_equal(ax_array_reshard_many(AX_LIST(2, two), both_ways, one), AX_INVALID_ARGUMENT);
   expect_at(__LINE__ - 1, "array_reshard_many: the call gives 2 results, but the list has 1");
-  assert_int_equal(ax_array_reshard_many(AX_LIST(2, two), &both_ways[1], two), AX_INVALID_ARGUMENT);
+  assert_int_equal(ax_array_reshard_many(AX_LIST(2, two), &both_ways[1], again), AX_INVALID_ARGUMENT);
   expect_at(__LINE__ - 1, "array_reshard_many: it takes 2 shardings, but the list has 1");
-  assert_null(two[0]);
+  assert_null(again[0]);
+  for (int i = 0; i < 2; i++) ax_array_release(two[i]);
   const ax_part part = {.data = x, .bytes = 8};
   assert_int_equal(ax_array_from_parts(runtime, &mesh, "d", &type, &part, &array), AX_INVALID_ARGUMENT);
   expect_at(__LINE__ - 1, "array_from_parts: ");
