@@ -103,6 +103,14 @@ ax_value *ax_block_take(ax_block_state *b, const ax_type *types, uint32_t extra)
   return ax_failed() ? NULL : values;
 }
 
+ax_value *ax_block_take_round(ax_block_state *b, const ax_type *types, uint32_t extra) {
+  ax_value *values = ax_block_take(b, types, extra);
+  if (values == NULL || b->trace->eqn_count > 0 || b->slices.stacked_count > 0) return values;
+  if (!ax_block_same_values(values, b->carries, b->count)) return values;
+  ax_reject_as(b->name, "the block does nothing; a `;` behind its head ends it there");
+  return NULL;
+}
+
 bool ax_block_same_values(const ax_value *a, const ax_value *b, uint32_t count) {
   uint32_t k = 0;
   while (k < count && a[k].trace == b[k].trace && a[k].id == b[k].id) k++;

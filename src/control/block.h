@@ -62,6 +62,8 @@ bool ax_block_check_starts(const ax_block_state *b);
    dtype that the variable had. NULL: the trace has failed; the message names a variable that does not fit `types`. types NULL: any
    type fits. */
 ax_value *ax_block_take(ax_block_state *b, const ax_type *types, uint32_t extra);
+/* The same at the end of a loop's round. An error besides: the round made no equation, and changed and stacked nothing. */
+ax_value *ax_block_take_round(ax_block_state *b, const ax_type *types, uint32_t extra);
 /* Puts the values into the variables; NULL: poison. */
 void ax_block_give(const ax_block_state *b, const ax_value *values);
 

@@ -55,7 +55,7 @@ static bool alike(const ax_block_slices *a, const ax_block_slices *b) {
 static ax_value *results(ax_block_state *b) {
   const ax_block_slices *s = &b->slices;
   uint32_t carries = b->count + b->counts;
-  ax_value *outs = ax_block_take(b, b->scan.types, 1 + s->stacked_count);
+  ax_value *outs = ax_block_take_round(b, b->scan.types, 1 + s->stacked_count);
   b->scan.options.function.out_count = carries + s->stacked_count;
   if (outs == NULL) return NULL;
   if (b->counts) outs[b->count] = ax_fori_next(b->name, b->carries[b->count]);

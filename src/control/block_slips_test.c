@@ -152,7 +152,10 @@ static AX_BODY(broken_else) {
 }
 static AX_BODY(broken_in_second_run) {
   int k = 0;
-  HERE; AX_LOOP (i, 0, 3) { if (k++ == 1) break; }
+  HERE; AX_LOOP (i, 0, 3) {
+    (void)ax_neg(in[0]);
+    if (k++ == 1) break;
+  }
   out[0] = ax_neg(in[0]);
 }
 static AX_BODY(returned) {
@@ -312,6 +315,33 @@ static AX_BODY(apart) {
 }
 static AX_BODY(divergent) { ax_shard_map((&(ax_mesh){1, {{.name = "d", .size = 2}}}), "d -> d", AX_FN(apart, 1, 1), in, out); }
 
+/* --- Blocks that end at their head --- */
+
+static AX_BODY(loop_ends_at_its_head) {
+  ax_value x = in[0];
+  HERE; AX_LOOP (i, 0, 3, &x); /* here */
+  {
+    x = ax_mul(x, 2);
+  }
+  out[0] = x;
+}
+static AX_BODY(scan_ends_at_its_head) {
+  ax_value x = in[1];
+  HERE; AX_SCAN (row, in[0], &x); /* here */
+  {
+    x = ax_add(x, 1);
+  }
+  out[0] = x;
+}
+static AX_BODY(while_ends_at_its_head) {
+  ax_value x = in[1];
+  HERE; AX_WHILE (ax_lt(x, 10), &x); /* here */
+  {
+    x = ax_add(x, 1);
+  }
+  out[0] = x;
+}
+
 static const struct {
   ax_function function;
   const char *head, *message; /* what stands behind the line, and elsewhere */
@@ -331,6 +361,9 @@ static const struct {
     {changed_capture, "AX_LOOP: the block makes something else each time that C runs it", ""},
     {changed_slices, "AX_LOOP: the block makes something else each time that C runs it", ""},
     {changed_condition, "AX_WHILE: the block makes something else each time that C runs it", ""},
+    {loop_ends_at_its_head, "AX_LOOP: the block does nothing; a `;` behind its head ends it there", ""},
+    {scan_ends_at_its_head, "AX_SCAN: the block does nothing; a `;` behind its head ends it there", ""},
+    {while_ends_at_its_head, "AX_WHILE: the block does nothing; a `;` behind its head ends it there", ""},
     {broken_loop, "AX_LOOP: its block was left by break", ", after " __FILE__ ":"},
     {broken_scan, "AX_SCAN: its block was left by break", ""},
     {broken_while, "AX_WHILE: its block was left by break", ""},

@@ -56,7 +56,7 @@ static ax_status open(ax_block_state *b) {
 
 static ax_status close(ax_block_state *b, bool *more) {
   ax_while_tracing *t = &b->loop;
-  ax_value *outs = ax_block_take(b, t->types, 2);
+  ax_value *outs = ax_block_take_round(b, t->types, 2);
   if (outs != NULL && b->counts) {
     outs[b->count] = ax_fori_next(b->name, b->carries[b->count]);
     outs[b->count + 1] = b->carries[b->count + 1];
