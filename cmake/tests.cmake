@@ -153,6 +153,7 @@ if(NOT AXLE_SANITIZE)
   # At least so many percent of the functions that headers declare are named in a test; more of them raise the number.
   axle_test(house/named sh tests/named.sh . 49)
 
+  axle_test(house/commands sh tests/commands.sh Makefile)
   axle_test(house/names sh tests/names.sh .)
   axle_test(house/names_finds_breaches sh tests/names.sh tests/names.bad)
   set_tests_properties(house/names_finds_breaches PROPERTIES PASS_REGULAR_EXPRESSION "names: 2 defined twice")
