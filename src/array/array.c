@@ -92,14 +92,11 @@ ax_status ax_array_open(const ax_array *array) {
   ax_array *held = ax_array_retain((ax_array *)array);
   ax_status status = ax_array_wait(held);
   if (status == AX_OK && !ax_array_use(held)) status = ax_array_refuse_donated(held);
-  if (status != AX_OK) ax_array_release(held);
+  ax_array_release(held); /* the reader holds it from here on */
   return status;
 }
 
-void ax_array_close(const ax_array *array) {
-  ax_array_leave((ax_array *)array);
-  ax_array_release((ax_array *)array);
-}
+void ax_array_close(const ax_array *array) { ax_array_leave((ax_array *)array); }
 
 ax_status ax_array_part(const ax_array *array, uint32_t index, const void **data, size_t *bytes, int64_t *device) {
   *data = NULL;

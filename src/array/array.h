@@ -100,8 +100,8 @@ AX_MUST_USE ax_status ax_array_of_data(ax_runtime *runtime, ax_layout *layout, c
    AX_INVALID_ARGUMENT: see ax_array_from_parts. */
 AX_MUST_USE ax_status ax_array_lend(const char *who, ax_runtime *runtime, ax_layout *layout, const ax_part *parts, uint32_t count,
                                     ax_array **out);
-/* Waits until the array is ready, becomes a user of it and holds it, since a callback may release the caller's reference
-   meanwhile; ax_array_close ends both. AX_INVALID_ARGUMENT: it was donated. Other statuses: the run that makes it has failed. */
+/* Waits until the array is ready and becomes a reader of it, which ax_array_close ends. A callback may release the caller's
+   reference meanwhile. AX_INVALID_ARGUMENT: it was donated. Other statuses: the run that makes it has failed. */
 AX_MUST_USE ax_status ax_array_open(const ax_array *array);
 void ax_array_close(const ax_array *array);
 AX_MUST_USE ax_status ax_array_refuse_donated(const ax_array *array); /* always the error */

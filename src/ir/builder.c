@@ -16,8 +16,8 @@
 static _Thread_local ax_builder *current;
 /* No number of a C program is so large by chance: a 1 in a list of values, which C takes for a handle's first field, names no
    trace. */
-static const uint64_t first_serial = UINT64_C(1) << 48;
-static atomic_uint_fast64_t next_serial = UINT64_C(1) << 48;
+#define FIRST_SERIAL (UINT64_C(1) << 48)
+static atomic_uint_fast64_t next_serial = FIRST_SERIAL;
 
 const ax_value ax_poison = {0, 0};
 const ax_value ax_zero = {UINT64_MAX, 0};
@@ -278,7 +278,7 @@ static bool is_foreign(ax_value value, char *text) {
            builder->serial == value.trace ? "a handle that no step of its trace gave"
                                           : "a value of another program, or of a trace that has finished");
   if (value.trace == 0) snprintf(text, foreign_text, "a value that was never set%s", stray_hint());
-  if (value.trace > 0 && value.trace < first_serial)
+  if (value.trace > 0 && value.trace < FIRST_SERIAL)
     snprintf(text, foreign_text, "the C number %" PRIu64 ", where a value is needed: ax_full, or ax_integer(%" PRIu64 ")",
              value.trace, value.trace);
   if (value.trace == guard) snprintf(text, foreign_text, "in[%u], which stands behind its function's last operand", value.id);

@@ -26,49 +26,27 @@ static inline void ax_hosts_end_(const ax_owned_list_ *list) {
 static inline void ax_arrays_end_(const ax_owned_list_ *list) {
   for (uint32_t i = 0; i < list->count; i++) ax_array_release(((ax_array **)list->first)[i]);
 }
-#define AX_OWNED_END_(kind, type, release)          \
-  void kind##_end_(type *object) __asm__(#release); \
-  AX_OWNED_ENDED_BY_(kind##_end_) type *kind##_begin_(void)
 #if !defined(__clang__) && __GNUC__ >= 12 /* gcc warns of an object that is used after its release; no function begin_ is called */
 #define AX_OWNED_ENDED_BY_(release) __attribute__((malloc(release, 1)))
 #else
 #define AX_OWNED_ENDED_BY_(release)
 #endif
-AX_OWNED_END_(ax_program, ax_program, ax_program_release);
-AX_OWNED_END_(ax_lowered, ax_lowered, ax_lowered_release);
-AX_OWNED_END_(ax_executable, ax_executable, ax_executable_release);
-AX_OWNED_END_(ax_runtime, ax_runtime, ax_runtime_release);
-AX_OWNED_END_(ax_array, ax_array, ax_array_release);
-AX_OWNED_END_(ax_sharding, ax_sharding, ax_sharding_release);
-AX_OWNED_END_(ax_callback, ax_callback, ax_callback_release);
-AX_OWNED_END_(ax_treedef, ax_treedef, ax_treedef_release);
-AX_OWNED_END_(ax_tree, ax_tree, ax_tree_release);
-AX_OWNED_END_(ax_npz, ax_npz, ax_npz_release);
-AX_OWNED_END_(ax_cluster, ax_cluster, ax_cluster_release);
-AX_OWNED_END_(ax_string, char, ax_string_free);
-typedef ax_program *ax_program_for_AX_OWNED_which_takes_objects_that_are_released_;
-static inline void ax_program_end_for_AX_OWNED_(ax_program **held) { ax_program_end_(*held); }
-typedef ax_lowered *ax_lowered_for_AX_OWNED_which_takes_objects_that_are_released_;
-static inline void ax_lowered_end_for_AX_OWNED_(ax_lowered **held) { ax_lowered_end_(*held); }
-typedef ax_executable *ax_executable_for_AX_OWNED_which_takes_objects_that_are_released_;
-static inline void ax_executable_end_for_AX_OWNED_(ax_executable **held) { ax_executable_end_(*held); }
-typedef ax_runtime *ax_runtime_for_AX_OWNED_which_takes_objects_that_are_released_;
-static inline void ax_runtime_end_for_AX_OWNED_(ax_runtime **held) { ax_runtime_end_(*held); }
-typedef ax_array *ax_array_for_AX_OWNED_which_takes_objects_that_are_released_;
-static inline void ax_array_end_for_AX_OWNED_(ax_array **held) { ax_array_end_(*held); }
-typedef ax_sharding *ax_sharding_for_AX_OWNED_which_takes_objects_that_are_released_;
-static inline void ax_sharding_end_for_AX_OWNED_(ax_sharding **held) { ax_sharding_end_(*held); }
-typedef ax_callback *ax_callback_for_AX_OWNED_which_takes_objects_that_are_released_;
-static inline void ax_callback_end_for_AX_OWNED_(ax_callback **held) { ax_callback_end_(*held); }
-typedef ax_treedef *ax_treedef_for_AX_OWNED_which_takes_objects_that_are_released_;
-static inline void ax_treedef_end_for_AX_OWNED_(ax_treedef **held) { ax_treedef_end_(*held); }
-typedef ax_tree *ax_tree_for_AX_OWNED_which_takes_objects_that_are_released_;
-static inline void ax_tree_end_for_AX_OWNED_(ax_tree **held) { ax_tree_end_(*held); }
-typedef ax_npz *ax_npz_for_AX_OWNED_which_takes_objects_that_are_released_;
-static inline void ax_npz_end_for_AX_OWNED_(ax_npz **held) { ax_npz_end_(*held); }
-typedef ax_cluster *ax_cluster_for_AX_OWNED_which_takes_objects_that_are_released_;
-static inline void ax_cluster_end_for_AX_OWNED_(ax_cluster **held) { ax_cluster_end_(*held); }
-typedef char *ax_string_for_AX_OWNED_which_takes_objects_that_are_released_;
-static inline void ax_string_end_for_AX_OWNED_(char **held) { ax_string_end_(*held); }
+#define AX_OWNED_END_(kind, type, release)                                                 \
+  void kind##_end_(type *object) __asm__(#release);                                        \
+  AX_OWNED_ENDED_BY_(kind##_end_) type *kind##_begin_(void);                               \
+  typedef type *kind##_for_AX_OWNED_which_takes_objects_that_are_released_;                \
+  static inline void kind##_end_for_AX_OWNED_(type **held) { kind##_end_(*held); }
+AX_OWNED_END_(ax_program, ax_program, ax_program_release)
+AX_OWNED_END_(ax_lowered, ax_lowered, ax_lowered_release)
+AX_OWNED_END_(ax_executable, ax_executable, ax_executable_release)
+AX_OWNED_END_(ax_runtime, ax_runtime, ax_runtime_release)
+AX_OWNED_END_(ax_array, ax_array, ax_array_release)
+AX_OWNED_END_(ax_sharding, ax_sharding, ax_sharding_release)
+AX_OWNED_END_(ax_callback, ax_callback, ax_callback_release)
+AX_OWNED_END_(ax_treedef, ax_treedef, ax_treedef_release)
+AX_OWNED_END_(ax_tree, ax_tree, ax_tree_release)
+AX_OWNED_END_(ax_npz, ax_npz, ax_npz_release)
+AX_OWNED_END_(ax_cluster, ax_cluster, ax_cluster_release)
+AX_OWNED_END_(ax_string, char, ax_string_free)
 
 #endif
