@@ -1,4 +1,4 @@
-"""jax_ops.py: JAX's side of b9: the cases of ops.c, op_models.c and op_numbers.c by the same words, on the same numbers. A case a line; answers "ready SUM", then each
+"""jax_ops.py: JAX's side of b9: the cases of ops.c, op_models.c, op_numbers.c and op_whole.c by the same words, on the same numbers. A case a line; answers "ready SUM", then each
 empty line with a time, until the next case."""
 
 import os
@@ -603,6 +603,173 @@ def tables(mode, count, rows, width, batch):
     return Case(function if mode == "fwd" else grad, [("f32", (rows, width))] * count + [("s32", (count, batch))], below=rows)
 
 
+# --- Whole models and simulations ---
+
+
+def cross_entropy(logits, labels):
+    return -jnp.mean(jnp.sum(jax.nn.log_softmax(logits) * jax.nn.one_hot(labels, logits.shape[1], dtype=logits.dtype), 1))
+
+
+def root_mean_square_norm(x):
+    return x * lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + x.dtype.type(1e-5))
+
+
+@family
+def gpt(mode, dtype, batch, length, width, heads):
+    b, t, w, count = ints((batch, length, width, heads))
+
+    def split(x):
+        return x.reshape(b, t, count, w // count).transpose(0, 2, 1, 3)
+
+    def loss(x, wq, wk, wv, wo, w1, w2):
+        h = root_mean_square_norm(x)
+        q, k, v = (split(h @ scaled(m, 0.03)) for m in (wq, wk, wv))
+        scores = scaled(jnp.einsum("bhqd,bhkd->bhqk", q, k), 1 / np.sqrt(w // count))
+        scores = jnp.where(jnp.tril(jnp.ones((t, t), bool)), scores, scores.dtype.type(MASKED_OUT))
+        seen = jnp.einsum("bhqk,bhkd->bhqd", jax.nn.softmax(scores), v)
+        x = x + seen.transpose(0, 2, 1, 3).reshape(b, t, w) @ scaled(wo, 0.03)
+        x = x + jax.nn.gelu(root_mean_square_norm(x) @ scaled(w1, 0.03)) @ scaled(w2, 0.03)
+        return jnp.mean(x * x)
+
+    shapes = [(b, t, w)] + [(w, w)] * 4 + [(w, 4 * w), (4 * w, w)]
+    return Case(loss if mode == "fwd" else step_of(loss, 6, 1), [(dtype, shape) for shape in shapes])
+
+
+@family
+def resnet(mode, batch, side, classes, width):
+    batch, side, classes, width = ints((batch, side, classes, width))
+    large, shapes = side > 64, []
+
+    def conv(x, weights, before, after, window, stride):
+        if weights is None:
+            shapes.extend([(window, window, before, after), (after,), (after,)])
+            return x
+        w, gain, bias = (next(weights) for _ in range(3))
+        y = lax.conv_general_dilated(x, scaled(w, 0.05), (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+        y = y - jnp.mean(y, (0, 1, 2), keepdims=True)
+        return y * lax.rsqrt(jnp.mean(y * y, (0, 1, 2), keepdims=True) + F32(1e-5)) * gain + bias
+
+    def through(x, weights):
+        some = (lambda y: y) if weights is None else jax.nn.relu
+        x = some(conv(x, weights, 3, width, 7 if large else 3, 2 if large else 1))
+        if large and weights is not None:
+            x = lax.reduce_window(x, -jnp.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME")
+        features = width
+        for stage in range(4):
+            for block in range(2):
+                after, stride = width << stage, 2 if stage > 0 and block == 0 else 1
+                y = conv(some(conv(x, weights, features, after, 3, stride)), weights, after, after, 3, 1)
+                x = x if after == features else conv(x, weights, features, after, 1, stride)
+                x, features = (y if weights is None else jax.nn.relu(y + x)), after
+        if weights is None:
+            shapes.append((features, classes))
+            return x
+        return jnp.mean(x, (1, 2)) @ scaled(next(weights), 0.05)
+
+    through(None, None)
+
+    def loss(images, labels, *weights):
+        return cross_entropy(through(images, iter(weights)), labels)
+
+    inputs = [("f32", (batch, side, side, 3)), ("s32", (batch,))] + [("f32", shape) for shape in shapes]
+    return Case(loss if mode == "fwd" else step_of(loss, len(shapes), 2), inputs, below=classes)
+
+
+@family
+def moe(mode, tokens, width, experts, hidden):
+    tokens, width, experts, hidden = ints((tokens, width, experts, hidden))
+
+    def loss(x, gate, w1, w2):
+        shares = jax.nn.softmax(x @ scaled(gate, 0.03))
+        mine = jax.nn.one_hot(lax.argmax(shares, 1, jnp.int32), experts, dtype=F32)
+        place = jnp.sum((jnp.cumsum(mine, 0) - mine) * mine, 1)
+        seat = jax.nn.one_hot(place.astype(jnp.int32), 2 * tokens // experts, dtype=F32)
+        sent = jnp.einsum("te,tc->tec", mine, seat)
+        taken = jnp.einsum("tec,tw->ecw", sent, x)
+        made = jnp.einsum("ech,ehw->ecw", jax.nn.gelu(jnp.einsum("ecw,ewh->ech", taken, scaled(w1, 0.03))), scaled(w2, 0.03))
+        return jnp.mean(jnp.square(x + jnp.einsum("tec,ecw->tw", sent * shares[:, :, None], made)))
+
+    shapes = [(tokens, width), (width, experts), (experts, width, hidden), (experts, hidden, width)]
+    return Case(loss if mode == "fwd" else step_of(loss, 3, 1), [("f32", shape) for shape in shapes])
+
+
+@family
+def decode(dtype, layers, width, heads, length):
+    layers, width, heads, length = ints((layers, width, heads, length))
+    key = width // heads
+
+    def step(*args):
+        caches, x, position, weights = list(args[:2 * layers]), scaled(args[2 * layers], 0.5), args[2 * layers + 1], args[2 * layers + 2:]
+        for i in range(layers):
+            wq, wk, wv, wo, w1, w2 = weights[6 * i:6 * i + 6]
+            h = scaled(root_mean_square_norm(x), 0.02)
+            for j, w in ((2 * i, wk), (2 * i + 1, wv)):
+                caches[j] = lax.dynamic_update_slice(caches[j], (h @ w).reshape(1, heads, key), (position, jnp.int32(0), jnp.int32(0)))
+            scores = scaled(jnp.einsum("hk,thk->ht", (h @ wq).reshape(heads, key), caches[2 * i]), 1 / np.sqrt(key))
+            scores = jnp.where(jnp.arange(length, dtype=jnp.int32) <= position, scores, scores.dtype.type(-6e4 if dtype == "f16" else MASKED_OUT))
+            x = x + jnp.einsum("ht,thk->hk", jax.nn.softmax(scores), caches[2 * i + 1]).reshape(1, width) @ wo
+            h = jax.nn.gelu(scaled(root_mean_square_norm(x), 0.02) @ w1)
+            x = x + scaled(h, 0.001) @ w2
+        return (x, *caches)
+
+    inputs = [(dtype, (length, heads, key))] * (2 * layers) + [(dtype, (1, width)), ("s32", ())]
+    inputs += ([(dtype, (width, width))] * 4 + [(dtype, (width, 4 * width)), (dtype, (4 * width, width))]) * layers
+    return Case(step, inputs, carried=2 * layers, below=length)
+
+
+@family
+def recommend(count, rows, width, batch):
+    count, rows, width, batch = ints((count, rows, width, batch))
+
+    def loss(ids, y, w1, w2, *tables):
+        x = jnp.concatenate([jnp.take(table, i, 0, mode="clip") for table, i in zip(tables, ids)], 1)
+        z = (jax.nn.relu(x @ scaled(w1, 0.03)) @ scaled(w2, 0.03)).reshape(batch)
+        return jnp.mean(jnp.square(jax.nn.sigmoid(z) - y))
+
+    inputs = [("s32", (count, batch)), ("f32", (batch,)), ("f32", (count * width, 128)), ("f32", (128, 1))] + [("f32", (rows, width))] * count
+    return Case(step_of(loss, 2 + count, 2), inputs, below=rows)
+
+
+@family
+def wave(rank, side, steps):
+    rank, side = int(rank), int(side)
+
+    def step(carry, _):
+        u, before = carry
+        edged, after = jnp.pad(u, 1), u * F32(2 - 0.2 * rank) - before
+        for d in range(rank):
+            for way in (0, 2):
+                low = [way if i == d else 1 for i in range(rank)]
+                after = after + F32(0.1) * lax.slice(edged, low, [first + side for first in low])
+        return (after, u), None
+
+    return unary_of("f32", (side,) * rank, lambda u: lax.scan(step, (u, u), None, int(steps))[0][0])
+
+
+@family
+def nbody(bodies, steps):
+    def step(carry, _):
+        x, v = carry
+        apart = x[None] - x[:, None]
+        pull = lax.rsqrt(jnp.sum(apart * apart, 2, keepdims=True) + F32(0.01))
+        v = v + F32(1e-5) * jnp.sum(apart * (pull * pull * pull), 1)
+        return (x + F32(0.01) * v, v), None
+
+    return unary_of("f32", (bodies, 3), lambda x: lax.scan(step, (x, jnp.zeros_like(x)), None, int(steps))[0][0])
+
+
+@family
+def kmeans(n, d, k):
+    n, d, k = ints((n, d, k))
+
+    def function(x, centres):
+        nearest = lax.argmin(jnp.sum(centres * centres, 1) - 2 * (x @ centres.T), 1, jnp.int32)
+        sums, counts = jnp.zeros_like(centres).at[nearest].add(x), jnp.zeros(k, F32).at[nearest].add(1)
+        return sums / jnp.maximum(counts, 1)[:, None]
+
+    return Case(function, [("f32", (n, d)), ("f32", (k, d))])
+
+
 # --- Serving ---
 
 
@@ -636,7 +803,7 @@ def begin(words):
         for _ in range(count):
             out = jax.block_until_ready(run(*args))
             if case.carried:
-                args = list(out) + args[case.carried:]
+                args = list(out)[-case.carried:] + args[case.carried:]
         return time.perf_counter() - start
 
     work(1)

@@ -1,4 +1,4 @@
-/* b9: operations and small models of one device, by name: "reduce sum f32 0 4096 4096". A case is words; its family is the
+/* b9: operations and models of one device, by name: "reduce sum f32 0 4096 4096". A case is words; its family is the
    first. */
 #ifndef AXLE_BENCH_OPS_H
 #define AXLE_BENCH_OPS_H
@@ -27,6 +27,7 @@ typedef struct op_family {
 } op_family;
 extern const op_family op_model_families[];  /* op_models.c; ends with an empty one */
 extern const op_family op_number_families[]; /* op_numbers.c; likewise */
+extern const op_family op_whole_families[];  /* op_whole.c; likewise */
 
 ax_dtype op_dtype(const char *word);
 int64_t op_int(const op_case *c, uint32_t word);
