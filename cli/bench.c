@@ -296,7 +296,7 @@ int bench_main(int argc, const char **argv) {
       {"seed", '\0', POPT_ARG_STRING, NULL, option_seed, "For random inputs (0); the same seed gives the same numbers", "N"},
       SHARDING_OPTIONS,
       {"runs", '\0', POPT_ARG_STRING, NULL, option_runs, "How often it is run (as half a second has room for)", "N"},
-      {"workers", '\0', POPT_ARG_STRING, NULL, option_workers, "Threads (0: one a core)", "N"},
+      {"workers", '\0', POPT_ARG_STRING, NULL, option_workers, "Threads (0: as many as processors this process may use)", "N"},
       POPT_TABLEEND,
   };
   const option_set set = {

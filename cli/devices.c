@@ -9,7 +9,7 @@
 #include "cli.h"
 #include "jit/jit.h"
 #include "machine/features.h"
-#include "machine/processor.h"
+#include "machine/machine.h"
 
 /* Prints the model of the processor, from the first such line of /proc/cpuinfo. */
 static void print_model(void) {
@@ -51,8 +51,24 @@ static int print_library(struct dl_phdr_info *info, size_t size, void *context) 
 
 static double gibibytes(int pages) { return (double)sysconf(pages) * (double)sysconf(_SC_PAGESIZE) / (1 << 30); }
 
+/* As AXLE_MACHINE takes them; a fact that cannot be given is a comment. */
+static ax_status print_facts(const char *before) {
+  ax_text text = {0};
+  char *facts = NULL;
+  for (int f = 0; f < AX_FACT_COUNT; f++) {
+    ax_text_add(&text, "%s%s", before, ax_machine_record((ax_fact)f)->given ? "" : "# ");
+    ax_machine_add_text(&text, (ax_fact)f, ax_machine_know((ax_fact)f));
+  }
+  const ax_status status = ax_text_finish(&text, &facts);
+  if (status == AX_OK) fputs(facts, stdout);
+  ax_free(facts);
+  return status;
+}
+
 int devices_main(int argc, const char **argv) {
-  const struct poptOption table[] = {POPT_TABLEEND};
+  int facts = 0;
+  const struct poptOption table[] = {
+      {"machine", 'm', POPT_ARG_NONE, &facts, 0, "prints the machine's description alone, as AXLE_MACHINE takes it", NULL}, POPT_TABLEEND};
   const option_set set = {.command = "devices",
                           .usage = "[OPTION...]",
                           .summary = "Lists the processor, memory and libraries that programs run on.",
@@ -62,11 +78,15 @@ int devices_main(int argc, const char **argv) {
   int code = read_options(&set, argc, argv, &file, &done);
   free(file);
   if (code != EXIT_OK || done) return code;
+  if (ax_machine_check() != AX_OK) return report_error();
+  if (facts) return print_facts("") == AX_OK ? EXIT_OK : report_error();
   print_model();
-  printf("cores      %u\n", ax_processor_count());
+  printf("threads    %u\n", ax_machine_threads());
   print_vectors();
   printf("memory     %.1f GiB, %.1f GiB free\n", gibibytes(_SC_PHYS_PAGES), gibibytes(_SC_AVPHYS_PAGES));
   puts("devices    virtual ones, up to 2^20 (1048576) in a mesh; they share the cores");
+  puts("machine");
+  if (print_facts("  ") != AX_OK) return report_error();
   puts("libraries");
   dl_iterate_phdr(print_library, NULL);
   printf("  %s, when the first kernel is compiled\n", ax_jit_library());

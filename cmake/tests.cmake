@@ -22,7 +22,7 @@ endif()
 
 function(axle_test name)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${time_limit} ENVIRONMENT "${sanitizer_settings};AXLE_CODE_CACHE=off")
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${time_limit} ENVIRONMENT "${sanitizer_settings};AXLE_CODE_CACHE=off;AXLE_MACHINE=reference")
 endfunction()
 
 # --- cmocka ---

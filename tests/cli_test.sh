@@ -220,7 +220,25 @@ expect 0 '^axle [0-9]' --version
 expect 0 'show ' --help
 expect 0 '--mesh' run --help
 expect 0 'linearize' show --help
-expect 0 '^cores' devices
+expect 0 '^threads' devices
+
+# The machine by name and by a text, which is what is printed of it.
+settings=AXLE_MACHINE=sapphire-rapids
+expect 0 '^  l2 2 MiB .*# given: ' devices
+settings=AXLE_MACHINE=zen-4
+expect 0 '^l1 32 KiB .*# given: ' devices --machine
+sed 's/ *#.*//' out >first
+cp out machine.txt
+settings=AXLE_MACHINE=machine.txt
+expect 0 '^l1 32 KiB .*# given: ' devices -m
+sed 's/ *#.*//' out | cmp - first || failed=$((failed + 1))
+echo 'l1 32 KB' >machine.txt
+echo '{ lambda . let y:f32[] = neg 1.5:f32[] in (y) }' >none.axle
+expect 1 "AXLE_MACHINE 'machine.txt': line 1: expected 'l1', a number and its unit" devices
+expect 1 "AXLE_MACHINE 'machine.txt': line 1: " run none.axle
+settings=AXLE_MACHINE=none-such
+expect 1 "AXLE_MACHINE 'none-such': no machine is called so" devices
+settings=
 
 # The collectives of a shard_map are over its own axes, which are not among those of the program around it.
 sed '/^>>>/,$d' "$source/tests/golden/shard_map.axle" >sharded.axle

@@ -53,7 +53,8 @@ typedef enum ax_policy {
 } ax_policy;
 
 typedef struct ax_runtime_options {
-  uint32_t workers;    /* threads, the caller's included; 0: one a core. As many as the system gives: fewer do the work too */
+  uint32_t workers;    /* threads, the caller's included; 0: one for each processor that this process may run on and has the time of (a
+                          cgroup's quota, rounded up). As many as the system gives: fewer do the work too */
   int64_t max_devices; /* devices a mesh may have; 0: 2^20 */
   ax_policy policy;    /* FIXED and SEEDED run on one thread, whatever `workers` says */
   uint64_t seed;       /* SEEDED: decides the order */

@@ -7,7 +7,7 @@
 #include "array/code_cache.h"
 #include "array/executable.h"
 #include "array/pending.h"
-#include "machine/processor.h"
+#include "machine/machine.h"
 #include "run/inside.h"
 
 /* --- Memory --- */
@@ -86,10 +86,11 @@ static ax_status create_compiler(ax_runtime *runtime) {
 ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out) {
   *out = NULL;
   AX_TRY(check_options(options));
+  AX_TRY(ax_machine_check());
   ax_runtime *runtime = *out = ax_calloc(1, sizeof *runtime);
   if (runtime == NULL) return ax_out_of_memory(sizeof *runtime);
   if (options != NULL) runtime->options = *options;
-  if (runtime->options.workers == 0) runtime->options.workers = ax_processor_count();
+  if (runtime->options.workers == 0) runtime->options.workers = ax_machine_threads();
   if (runtime->options.max_devices == 0) runtime->options.max_devices = 1 << 20;
   if (runtime->options.policy != AX_POLICY_PARALLEL) runtime->options.workers = 1;
   atomic_init(&runtime->references, 1);

@@ -1,35 +1,55 @@
-/* The caches as the compiler and the library's kernels see them. All sizes are constants, because they decide how kernels are cut,
-   grouped and compiled: with sizes asked from the machine, one program would have another plan and other machine code on every
-   machine. They were measured on the processors of docs/performance.md, which have these caches:
+/* The caches as the compiler and the library's kernels see them, made of the machine's description (machine.h). Sizes decide how
+   kernels are cut, grouped, compiled and prefetched; they never decide in which order numbers are added, for which algorithms have
+   constants of their own (AX_SUMS_ constants below).
 
-                             line    first     second    third, shared
-     Sapphire Rapids class   64 B    48 KiB    2 MiB     1.9 MiB a core, 100 MiB and more in all
-     Zen 5                   64 B    48 KiB    1 MiB     32 MiB for eight cores                                       */
+   The formulas were found on processors with these caches, and give there about the sizes that were measured:
+
+                             line    first     second    third
+     Sapphire Rapids class   64 B    48 KiB    2 MiB     1.9 MiB a core; a virtual machine of 2 cores is told 480 MiB
+     Zen 4, Zen 5            64 B    32, 48    1 MiB     32 MiB for eight cores                                            */
 #ifndef AX_MACHINE_CACHES_H
 #define AX_MACHINE_CACHES_H
 
-/* --- The levels, by sizes that every processor met so far has --- */
-enum {
-  AX_LINE_BYTES = 64,
-  AX_FIRST_LEVEL_BYTES = 32 << 10, /* a core's first cache, less what it needs for all else */
-  AX_SECOND_LEVEL_BYTES = 1 << 20, /* a core's second cache where it is smallest: 0.005 ns a byte (plan/cut.c) */
-  AX_NEAR_LEVELS_BYTES = 2 << 20,  /* and where it is largest: more never lies near a core */
-  AX_SHARED_LEVEL_BYTES = 24 << 20 /* the cache that cores share: 0.01 ns a byte; memory takes 0.02 */
-};
+#include "machine/machine.h"
 
-/* --- Thresholds: measured sizes from which another way of doing the same is faster. No level has them. --- */
-enum {
-  /* A row that several kernels go over in turn (plan/rows_blocks.c), and rows packed for all columns (product/product.c): more is
-     in no cache when the next kernel, or the next column, comes. */
-  AX_KEPT_BYTES = 4 << 20,
-  /* The packed factors of one plan that few rows are multiplied with (plan/panels.c): the caches hold so many. */
-  AX_KEPT_FACTORS_BYTES = 5 << 20,
-  /* An array whose long rows loops around a kernel prefetch (jit/emit/memory.c): no caches near a core hold it. */
-  AX_FAR_ROWS_BYTES = 12 << 20,
+typedef struct ax_caches {
+  /* --- The levels --- */
+  int64_t first;  /* a core's first cache, less what it needs for all else: the power of two in it */
+  int64_t second; /* a core's share of a second cache */
+  int64_t last;   /* the last cache, which cores share. Virtual machines are told their host's, which they share with others: at most 16
+                     MiB a core are believed */
+  int64_t shared; /* what lies in it beside all else */
+
+  /* --- Thresholds: from these sizes on another way of doing the same is faster --- */
+  /* A row that several kernels go over in turn (plan/rows_blocks.c); rows packed for all columns (product/product.c); the packed
+     factors of one plan that few rows are multiplied with (plan/panels.c). What is larger is in none of a core's caches, and not in
+     its part of the last one, when the next kernel, or the next column, comes. */
+  int64_t kept;
+  /* A factor whose product prefetches the next one's (product/product.h), and what is read in short squares (jit/nest/squares.c):
+     more is not near a core. */
+  int64_t near;
+  /* An array whose long rows loops around a kernel prefetch (jit/emit/memory.c). */
+  int64_t far_rows;
   /* A right factor that few rows read in long runs (product/few.h). If a cache holds it, sums in registers are faster. */
-  AX_FAR_FACTOR_BYTES = 16 << 20,
+  int64_t far_factor;
   /* A result that is stored past the caches (plan/stream.c): y = x + 1 took 0.5 to 0.85 of the time from here on. */
-  AX_STREAMED_BYTES = 32 << 20
+  int64_t streamed;
+} ax_caches;
+
+/* This machine's. The pointer is valid for the process. */
+const ax_caches *ax_caches_here(void);
+ax_caches ax_caches_of(const ax_description *machine); /* of one whose facts of caches are known */
+void ax_caches_forget(void);                       /* see ax_machine_pretend */
+
+/* A line, as far as algorithms have it in the layout of what they pack, in the ends of tiles, and in steps of prefetching. Lines of
+   other sizes are powers of two, so such lines divide them or are whole numbers of them. */
+enum { AX_LINE_BYTES = 64 };
+
+/* Sizes that decide in which order numbers are added. They are constants of these algorithms, since a result has the same bits on
+   machines with equal instructions, whatever their caches. Each is about the size of a cache of the machines above. */
+enum {
+  AX_SUMS_NEAR_BYTES = 1 << 20,  /* sums over so much are made in another shape than longer ones (jit/nest) */
+  AX_SUMS_SHARED_BYTES = 24 << 20 /* blocks of longer reductions read long runs (plan/cut.c) */
 };
 
 #endif

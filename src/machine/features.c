@@ -46,6 +46,13 @@ static uint64_t saved_registers(void) {
   return (uint64_t)high << 32 | low;
 }
 
+uint32_t ax_machine_tile_bytes(void) {
+  enum { tiles = 1 << 24, state = 3 << 17, largest_palette = 1 };
+  unsigned a, b, c, d;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & tiles) == 0 || (saved_registers() & state) != state) return 0;
+  return __get_cpuid_count(0x1d, largest_palette, &a, &b, &c, &d) != 0 ? a >> 16 : 0;
+}
+
 bool ax_machine_add_identity(ax_digester *digester) {
   const uint64_t saved = saved_registers();
   for (size_t i = 0; i < AX_COUNT(leaves); i++) {
@@ -59,6 +66,8 @@ bool ax_machine_add_identity(ax_digester *digester) {
 }
 
 #else
+
+uint32_t ax_machine_tile_bytes(void) { return 0; }
 
 bool ax_machine_has(ax_feature feature) {
   (void)feature;

@@ -24,6 +24,8 @@ bool ax_machine_has(ax_feature feature);
 enum { AX_REGISTER_BYTES = 64 }; /* the widest registers that anything here uses */
 /* The bytes of the widest registers of this machine that code is made for: 64, 32 or 16. */
 uint32_t ax_machine_register_bytes(void);
+/* The bytes of a tile register (AMX); 0: the processor has none, or the system does not save them. */
+uint32_t ax_machine_tile_bytes(void);
 /* Adds to the digest all that decides which instructions this processor has. Two processors that add the same can run the same
    machine code. False: this kind of processor does not say, and nothing was added. */
 AX_MUST_USE bool ax_machine_add_identity(ax_digester *digester);

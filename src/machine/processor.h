@@ -1,15 +1,10 @@
-/* The number of processors, the processor that a thread runs on, and moving to another one. If no processor is idle, the system
+/* The processor that a thread runs on, and moving to another one. If no processor is idle, the system
    wakes a helper on the processor of the thread that woke it, and leaves both there for long. Then they take turns, and two threads
    are slower than one. So a helper that finds itself on the processor of the thread it helps moves to another. */
 #ifndef AX_MACHINE_PROCESSOR_H
 #define AX_MACHINE_PROCESSOR_H
 
-#include <stdint.h>
-
 enum { AX_NO_PROCESSOR = -1 };
-
-/* How many processors are at work in this machine; at least 1. */
-uint32_t ax_processor_count(void);
 
 /* The number of the processor; AX_NO_PROCESSOR: the system does not say. Takes a few nanoseconds. */
 int ax_processor(void);

@@ -373,7 +373,7 @@ static void cut_places(scatter *s, const ax_index_windows *w, const arrays *a, d
   int64_t elems = 1;
   if (wanted > few_parts) wanted = few_parts;
   for (uint32_t d = 0; d < s->window_rank; d++) elems *= s->window[d].extent;
-  if (elems < enough_elems && ax_type_elems(a->operand) * s->bytes <= AX_SECOND_LEVEL_BYTES) return;
+  if (elems < enough_elems && ax_type_elems(a->operand) * s->bytes <= ax_caches_here()->second) return;
   for (uint32_t d = 0; d < w->rank; d++) {
     const int window = s->window_of[d];
     const bool whole = window < 0 || s->window[window].extent == 1; /* it has no pieces */

@@ -51,16 +51,19 @@ static double op_time(const ax_expr *expr) {
   }
 }
 
-/* Nanoseconds a byte, of so many bytes that are touched together: in the second cache, in a cache that cores share, in memory. */
-static double byte_time(double bytes) {
-  return bytes <= AX_SECOND_LEVEL_BYTES ? 0.005 : bytes <= AX_SHARED_LEVEL_BYTES ? 0.01 : 0.02;
+/* Nanoseconds a byte, of so many bytes that are touched together: in the second cache, in a cache that cores share, in memory. The
+   time of a reduction decides its blocks, and so its bits: it does not depend on the machine. */
+static double byte_time(const ax_loop_kernel *kernel, double bytes) {
+  const double near = kernel->reduce_rank > 0 ? AX_SUMS_NEAR_BYTES : (double)ax_caches_here()->second,
+               shared = kernel->reduce_rank > 0 ? AX_SUMS_SHARED_BYTES : (double)ax_caches_here()->shared;
+  return bytes <= near ? 0.005 : bytes <= shared ? 0.01 : 0.02;
 }
 
 double ax_kernel_time(const ax_loop_kernel *kernel) {
   const ax_amount amount = ax_kernel_amount(kernel);
   double elem = 0.01 * kernel->store_count, bytes = amount.read + amount.written;
   for (uint32_t i = 0; i < kernel->expr_count; i++) elem += op_time(&kernel->exprs[i]);
-  return elem * (double)ax_dims_elems(kernel->rank, kernel->dims) + bytes * byte_time(bytes);
+  return elem * (double)ax_dims_elems(kernel->rank, kernel->dims) + bytes * byte_time(kernel, bytes);
 }
 
 /* The number of parts that a kernel of `time` nanoseconds is worth cutting into. A part takes some microseconds, since sharing
@@ -151,7 +154,7 @@ static cut choose(const ax_loop_kernel *kernel, const lengths *l, uint32_t from,
 /* The longest runs, in bytes, that are worth having. Memory that is only read is read in runs of 128 KiB in two thirds of the
    time of runs of 8 KiB. */
 static int64_t longest_run(const ax_loop_kernel *kernel) {
-  return kernel->reduce_rank > 0 && ax_kernel_amount(kernel).read > AX_SHARED_LEVEL_BYTES ? long_run_bytes : run_bytes;
+  return kernel->reduce_rank > 0 && ax_kernel_amount(kernel).read > AX_SUMS_SHARED_BYTES ? long_run_bytes : run_bytes;
 }
 
 /* The longest at which there are enough parts. */

@@ -53,8 +53,8 @@ ax_product ax_gemm_product(const ax_gemm *g, int64_t rows, int64_t columns) {
                       .b_column = g->transpose_b ? g->ldb : 1,
                       .c_row = g->ldc,
                       .add = g->accumulate,
-                      .far = factor_bytes(g, g->m, g->a_stride) > AX_NEAR_LEVELS_BYTES,
-                      .far_b = factor_bytes(g, g->n, g->b_stride) > AX_FAR_FACTOR_BYTES};
+                      .far = factor_bytes(g, g->m, g->a_stride) > (double)ax_caches_here()->near,
+                      .far_b = factor_bytes(g, g->n, g->b_stride) > (double)ax_caches_here()->far_factor};
 }
 
 ax_product_way ax_gemm_way(const ax_gemm *g, const ax_product *p) {
@@ -299,7 +299,7 @@ static const packed *find_made(const packer *p, uint32_t allocation, uint32_t fr
 
 /* Whether there is room for it, which it then has. */
 static bool fits(packer *p, gain of, int64_t bytes) {
-  if (bytes > most_bytes - p->bytes || (of == GAIN_NEAR && bytes > AX_KEPT_FACTORS_BYTES - p->near_bytes)) return false;
+  if (bytes > most_bytes - p->bytes || (of == GAIN_NEAR && bytes > ax_caches_here()->kept - p->near_bytes)) return false;
   p->bytes += bytes;
   if (of == GAIN_NEAR) p->near_bytes += bytes;
   return true;

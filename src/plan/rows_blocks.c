@@ -12,7 +12,6 @@
 #include "machine/caches.h"
 
 enum {
-  block_bytes = AX_HOSTILE ? 64 : AX_FIRST_LEVEL_BYTES, /* of a block of rows of all that is touched */
   least_block = AX_HOSTILE ? 1 : 4 << 10, /* bytes of an allocation that a kernel comes to in a block of rows */
   tile_rows = AX_HOSTILE ? 1 : 14, /* of a product: blocks are of so many, */
   most_tiles = 6,           /* so many times, */
@@ -57,9 +56,12 @@ static extent extent_of(const ax_rows_group *of) {
   return e;
 }
 
+/* Bytes of a block of rows of all that is touched. */
+static int64_t block_bytes(void) { return AX_HOSTILE ? 64 : ax_caches_here()->first; }
+
 /* Rows in a block: as many as stay in the cache, but no fewer than are worth calling a kernel for. */
 static int64_t rows_at_a_time(const ax_rows_group *of, const extent *e) {
-  int64_t step = e->row > 0 ? block_bytes / e->row : of->extent;
+  int64_t step = e->row > 0 ? block_bytes() / e->row : of->extent;
   if (e->longest > 0 && step < least_block / e->longest) step = least_block / e->longest;
   if (step < 1) step = 1;
   return step < of->extent ? step : of->extent;
@@ -131,7 +133,7 @@ static double parts_of(const ax_rows_group *of, const extent *e) {
 
 /* Products alone are cut into as many parts as they are worth, by rows and by columns: they are not to lose that. */
 static bool is_worth_it(const ax_rows_group *of, const extent *e, int64_t step, double parts) {
-  if (of->count < 2 || step == 0 || e->largest < AX_ROWS_LEAST_SHARED || e->row > AX_KEPT_BYTES) return false;
+  if (of->count < 2 || step == 0 || e->largest < AX_ROWS_LEAST_SHARED || e->row > ax_caches_here()->kept) return false;
   return !ax_rows_has_products(of) || parts >= least_parts || parts >= 0.5 * ax_parts_worth(time_of(of));
 }
 

@@ -32,7 +32,7 @@ static bool stores_much(const ax_plan *plan, const ax_bound *bound, int64_t time
   double bytes = (double)ax_dtype_bytes(k->slots[k->stores[0].slot].dtype) * (double)times,
          whole = (double)ax_buffer_bytes(allocation);
   for (uint32_t d = 0; d < k->rank; d++) bytes *= (double)k->dims[d];
-  return !allocation->updated && whole >= AX_STREAMED_BYTES && bytes * few_parts >= whole;
+  return !allocation->updated && whole >= (double)ax_caches_here()->streamed && bytes * few_parts >= whole;
 }
 
 /* `op`: the kernel's operation, or the group that it is a member of. No other access of `op` touches the stored allocation. */

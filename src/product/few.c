@@ -17,7 +17,6 @@
 
 enum {
   few_groups = 5,        /* groups of rows; with more of them it pays to pack b */
-  least_bytes = AX_SECOND_LEVEL_BYTES, /* of b, with the gaps between its rows */
   least_run = 2 << 10,   /* bytes of a row of a b in a cache: the processor prefetches shorter rows well */
   least_far_run = 512,   /* the same for a b in memory */
   far_steps = 8,
@@ -36,16 +35,19 @@ enum {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* b is in no cache of a core's own. The gaps between its rows count. */
+static bool is_large(int64_t bytes) { return bytes >= ax_caches_here()->second; }
+
 /* b lies in memory. */
 static bool is_far(const ax_product *p, const ax_product_kernels *k) {
-  return p->far_b || p->k * p->b_row * k->number_bytes >= AX_FAR_FACTOR_BYTES;
+  return p->far_b || p->k * p->b_row * k->number_bytes >= ax_caches_here()->far_factor;
 }
 
 bool ax_few_streams(const ax_product *p, const ax_product_kernels *k) {
   if (k->stream == NULL || p->b_column != 1 || p->m == 0 || p->m > few_groups * k->most_rows || (!k->some && p->n % k->lanes != 0))
     return false;
   const int64_t apart = p->b_row * k->number_bytes;
-  return p->k * apart >= least_bytes && p->n * k->number_bytes >= (is_far(p, k) ? least_far_run : least_run);
+  return is_large(p->k * apart) && p->n * k->number_bytes >= (is_far(p, k) ? least_far_run : least_run);
 }
 
 /* The number of vectors in a panel. */
@@ -53,7 +55,7 @@ static int64_t panel_vectors(const ax_product_way *way) { return way->rows <= wa
 
 /* The number of rows of b that are read side by side. */
 static int64_t streamed_steps(const ax_product *p, const ax_product_kernels *k) {
-  if (p->m > more_rows || p->k * p->b_row * k->number_bytes < AX_FAR_FACTOR_BYTES) return near_steps;
+  if (p->m > more_rows || p->k * p->b_row * k->number_bytes < ax_caches_here()->far_factor) return near_steps;
   return p->m > many_rows ? 2 * far_steps : far_steps;
 }
 
@@ -176,7 +178,7 @@ bool ax_few_turns(const ax_product *p, const ax_product_kernels *k) {
   const int64_t bytes = p->n * p->b_column * k->number_bytes;
   if (k->stream == NULL || p->b_row != 1 || p->b_column == 1 || p->m < least_turned || p->m > most_turned || p->k == 0)
     return false;
-  return bytes >= least_bytes && p->n >= least_panels * 2 * k->lanes;
+  return is_large(bytes) && p->n >= least_panels * 2 * k->lanes;
 }
 
 void ax_few_choose_turns(ax_product_way *way, const ax_product *p) {

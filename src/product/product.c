@@ -21,17 +21,15 @@ enum {
   many_groups = 3,         /* of rows: with so many, a last group of few rows costs little */
   block_bytes = 3072,      /* of a row of a in a block, which has at most most_steps units of k */
   whole_lines = 16,        /* units: blocks begin at cache lines, if rows do */
-  panel_bytes = AX_SECOND_LEVEL_BYTES / 2, /* of b, packed */
   turned_groups = 8,       /* of a transposed a, packed at once: a few cache lines from each of its rows */
   few_groups = 2,          /* of rows: if there are no more, b is read where it lies, whatever its size */
   many_panels = 3,         /* of b's columns: from here on it pays to copy rows of a */
   conflict = 8192,         /* bytes: rows at this distance share a few sets of the cache */
   least_copied = 1024,     /* bytes of a row */
   long_tile = 64,          /* steps: such a tile leaves time to prefetch */
-  /* The most bytes of a factor of the next product that are prefetched: if it is packed, and if it is read where it lies. The
-     processor prefetches longer runs itself, unless they are read in panels. */
+  /* The most bytes of a factor of the next product that are prefetched if it is packed; if it is read where it lies, so many as lie
+     near a core. The processor prefetches longer runs itself, unless they are read in panels. */
   most_fetched = 128 << 10,
-  most_in_place = AX_NEAR_LEVELS_BYTES,
   fetched_ahead = 8 << 10, /* bytes of a, if memory takes longer than a tile */
   long_row = 1024,
   row_ahead = 512, /* bytes prefetched ahead within a row, in narrow products */
@@ -57,7 +55,7 @@ static bool packs_b(const ax_product *p, const ax_product_kernels *k, int64_t bl
   if (!k->in_place || p->b_column != 1) return true;
   if (!k->some && p->n % k->lanes != 0) return true;
   if (p->m <= few_groups * k->most_rows) return false;
-  return block * p->n * k->unit_bytes > AX_FIRST_LEVEL_BYTES;
+  return block * p->n * k->unit_bytes > ax_caches_here()->first;
 }
 
 static bool packs_a(const ax_product *p, const ax_product_kernels *k, int64_t block, bool packs_b) {
@@ -82,7 +80,8 @@ static void choose_slots(ax_product_way *way, const ax_product *p, int64_t units
   const int64_t panel = (way->rows > k->lanes ? 2 : 1) * k->lanes * units * k->unit_bytes;
   way->slot_bytes =
       round_up(turned ? panel : way->rows * PACKED_LINE(k->unit_bytes), AX_LINE_BYTES) + (k->careful != NULL ? AX_LINE_BYTES : 0);
-  if (kept && way->groups * way->slot_bytes > AX_KEPT_BYTES) way->groups = AX_KEPT_BYTES / way->slot_bytes;
+  const int64_t most = ax_caches_here()->kept;
+  if (kept && way->groups * way->slot_bytes > most) way->groups = most > way->slot_bytes ? most / way->slot_bytes : 1;
   way->ahead = turned ? turned_groups : 1;
   way->slots = kept || way->groups < way->ahead ? way->groups : way->ahead;
 }
@@ -105,7 +104,7 @@ static ax_product turn(const ax_product *p) {
                       .b_column = p->a_row,
                       .c_row = p->c_row,
                       .add = p->add,
-                      .far = p->n * p->b_column * (int64_t)ax_dtype_bytes(p->dtype) > AX_NEAR_LEVELS_BYTES};
+                      .far = p->n * p->b_column * (int64_t)ax_dtype_bytes(p->dtype) > ax_caches_here()->near};
 }
 
 /* Bytes of so many columns, packed for one block: whole panels, and a last one that is no wider than needed. */
@@ -116,12 +115,16 @@ static size_t columns_bytes(const ax_product_way *way, int64_t columns) {
   return (size_t)(whole * way->panel_bytes + (rest == 0 ? 0 : narrow ? way->panel_bytes / 2 : way->panel_bytes));
 }
 
+/* Bytes of b that are packed at a time: half of a second cache. */
+static int64_t panels_bytes(void) { return ax_caches_here()->second / 2; }
+
 /* columns: all columns of b if it is packed already; otherwise 0. */
 static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, int64_t columns) {
   int64_t most = (block_bytes / k->unit_bytes < most_steps ? block_bytes / k->unit_bytes : most_steps) * k->unit;
   int64_t blocks = p->k > most ? ax_ceil_div(p->k, most) : 1,
           block = round_up(ax_ceil_div(p->k, blocks), blocks > 1 ? whole_lines * k->unit : k->unit);
-  int64_t width = 2 * k->lanes, units = units_of(k, block), fit = panel_bytes / (units * k->unit_bytes + 1) / width * width;
+  int64_t width = 2 * k->lanes, units = units_of(k, block), fit = panels_bytes() / (units * k->unit_bytes + 1) / width * width;
+  if (fit < width) fit = width;
   ax_product_way way = {.kernels = k, .blocks = block > 0 ? ax_ceil_div(p->k, block) : 1, .block = block, .rows = rows_of(p, k)};
   way.packs_b = columns > 0 || packs_b(p, k, block);
   way.packs_a = packs_a(p, k, block, way.packs_b);
@@ -303,7 +306,7 @@ static fetching fetch_factor(const void *factor, int64_t most, int64_t runs, int
 /* Sets up the prefetching of the next product's factors, if this product is made in one go. */
 static void fetch_next(making *m) {
   const ax_product *p = m->product;
-  const int64_t number = m->way->kernels->number_bytes, most_b = m->way->packs_b ? most_fetched : most_in_place;
+  const int64_t number = m->way->kernels->number_bytes, most_b = m->way->packs_b ? most_fetched : ax_caches_here()->near;
   m->next[0] = m->next[1] = (fetching){0};
   if (!p->far || m->rows < p->m || m->columns < p->n || m->numbers < p->k) return;
   const int64_t panels = m->way->groups * ax_ceil_div(p->n, 2 * m->way->kernels->lanes);

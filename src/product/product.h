@@ -20,8 +20,8 @@ typedef struct ax_product {
   int64_t m, n, k;
   int64_t a_row, a_column, b_row, b_column, c_row; /* numbers between neighbours; c's rows are dense */
   bool add;
-  bool far;   /* a, or the array that it is part of, is larger than AX_NEAR_LEVELS_BYTES */
-  bool far_b; /* b, or the array that it is part of, is larger than AX_FAR_FACTOR_BYTES: it lies in memory */
+  bool far;   /* a, or the array that it is part of, is larger than ax_caches.near */
+  bool far_b; /* b, or the array that it is part of, is larger than ax_caches.far_factor: it lies in memory */
   const void *next_a,
       *next_b; /* factors of the next product, which lie like a and b; prefetched if that pays; NULL: none */
 } ax_product;

@@ -104,7 +104,7 @@ static bool is_far(const writer *w, const ax_fused_loop_operand *operand) {
   for (uint32_t i = 0; operand->loop != AX_NONE && i < w->fused_loop->step_count; i++) {
     const ax_fused_loop_step *loop = &w->fused_loop->steps[i];
     if (loop->kind == AX_FUSED_LOOP_LOOP && w->number[i] == operand->loop)
-      return operand->step > 0 && loop->trips >= AX_FAR_ROWS_BYTES / operand->step;
+      return operand->step > 0 && loop->trips >= ax_caches_here()->far_rows / operand->step;
   }
   return false;
 }

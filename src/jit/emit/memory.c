@@ -323,7 +323,7 @@ static bool walks_far_rows(const ax_nest *nest, const ax_nest_access *a) {
   bool starts = false;
   if (nest->inside == NULL || nest->inside->unrolled || row->extent < least_row / bytes) return false;
   for (uint32_t d = 0; d < slot->rank; d++) starts = starts || a->at[d].dynamic != AX_NONE;
-  return nest->inside->far[a->slot] || (starts && ax_dims_elems(slot->rank, slot->dims) >= AX_FAR_ROWS_BYTES / bytes);
+  return nest->inside->far[a->slot] || (starts && ax_dims_elems(slot->rank, slot->dims) >= ax_caches_here()->far_rows / bytes);
 }
 
 /* In shape RUNS (jit/nest/schedule.h), if the array is too large for the caches near the core: the bytes from one of the rows that
@@ -332,7 +332,7 @@ static int64_t to_next_run(const ax_nest_schedule *s, const ax_nest_access *a) {
   const ax_slot *slot = &s->kernel->slots[a->slot];
   const int64_t bytes = (int64_t)ax_dtype_bytes(slot->dtype);
   if (s->shape != AX_NEST_RUNS || s->listed == 0 || !s->loops[s->listed - 1].reduced ||
-      ax_dims_elems(slot->rank, slot->dims) < AX_FAR_ROWS_BYTES / bytes)
+      ax_dims_elems(slot->rank, slot->dims) < ax_caches_here()->far_rows / bytes)
     return 0;
   return a->stride[s->listed - 1] * bytes;
 }

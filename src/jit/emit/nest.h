@@ -21,7 +21,7 @@ typedef struct ax_nest_inside {
   const LLVMValueRef *bases; /* by slot: its address; undefined for a held slot */
   LLVMValueRef *const
       *held; /* by slot: registers with its one element, or with all its vectors of schedule->lanes lanes; NULL: not held */
-  const bool *far;           /* by slot: loops around step through AX_FAR_ROWS_BYTES or more of it; one trip sees a part */
+  const bool *far;           /* by slot: loops around step through ax_caches.far_rows bytes or more of it; one trip sees a part */
   bool unrolled;             /* some slot is held as vectors: ax_nest_walks_once */
 } ax_nest_inside;
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "jit/llvm/code_digest.h"
+#include "machine/caches.h"
 #include "machine/features.h"
 
 bool ax_jit_target(uint32_t most_vector_bytes, const char *instead, ax_digest *out) {
@@ -15,6 +16,7 @@ bool ax_jit_target(uint32_t most_vector_bytes, const char *instead, ax_digest *o
   const int length = snprintf(text, sizeof text, "LLVM %s, axle %s, registers %u;", LLVM_VERSION_STRING, AX_CODE_DIGEST,
                               (unsigned)most_vector_bytes);
   ax_digester_add(&digester, text, (size_t)length + 1);
+  ax_digester_add(&digester, ax_caches_here(), sizeof(ax_caches)); /* by which loops are blocked and rows prefetched */
   if (instead != NULL) ax_digester_add(&digester, instead, strlen(instead) + 1);
   if (instead == NULL && !ax_machine_add_identity(&digester)) return false;
   *out = ax_digester_finish(&digester);

@@ -172,7 +172,7 @@ static uint32_t row_line(const ax_nest_schedule *s) {
 /* Sums of narrow floats over numbers that caches near the core hold: they are widened once for several rows that are added up, if
    these are taken together. */
 static bool sums_near(const ax_nest_schedule *s) {
-  enum { near_elems = AX_SECOND_LEVEL_BYTES / 4 };
+  enum { near_elems = AX_SUMS_NEAR_BYTES / 4 };
   bool found = false;
   for (uint32_t i = 0; i < s->kernel->store_count; i++) {
     const ax_store *store = &s->kernel->stores[i];
@@ -277,6 +277,7 @@ static int64_t choose_blocked(const ax_nest_schedule *s) {
   if (s->shape != AX_NEST_LANES || s->reduces || s->outer < 2) return 0;
   const ax_loop *a = &s->loops[s->outer - 2], *b = &s->loops[s->outer - 1];
   const int64_t *to = ax_nest_schedule_store(s, 0)->stride;
+  const int64_t first = ax_caches_here()->first;
   int64_t block = 0;
   if (ax_stride_length(to[s->outer - 2]) < ax_stride_length(to[s->outer - 1])) return 0;
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
@@ -284,8 +285,8 @@ static int64_t choose_blocked(const ax_nest_schedule *s) {
     int64_t along_a = ax_stride_length(access->stride[s->outer - 2]), along_b = ax_stride_length(access->stride[s->outer - 1]);
     if (!access->live || access->moved != 0 || along_a == 0 || along_a >= along_b) continue;
     int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), row = s->loops[s->vector].extent * bytes;
-    if (row > long_row || s->work * bytes < least_bytes || a->extent * row > AX_FIRST_LEVEL_BYTES / least) continue;
-    int64_t fits = AX_FIRST_LEVEL_BYTES / (a->extent * row);
+    if (row > long_row || s->work * bytes < least_bytes || a->extent * row > first / least) continue;
+    int64_t fits = first / (a->extent * row);
     if (block == 0 || fits < block) block = fits;
   }
   return block < b->extent ? block : 0;

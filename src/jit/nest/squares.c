@@ -21,7 +21,7 @@ static bool fits_short(const ax_nest_schedule *s, const ax_nest_access *access, 
                 room = squares * AX_SHORT_SQUARE * AX_SHORT_SQUARE;
   if (bytes < 4 || down % AX_SHORT_SQUARE == 0) return true;
   if (ax_nest_schedule_store(s, 0)->stride[vector] != 1) return false;
-  return ax_stride_length(access->stride[vector]) * across * bytes > AX_FIRST_LEVEL_BYTES ? room <= 2 * across * down
+  return ax_stride_length(access->stride[vector]) * across * bytes > ax_caches_here()->first ? room <= 2 * across * down
                                                                           : room * 4 <= 5 * across * down;
 }
 
@@ -42,7 +42,7 @@ static int along(const ax_nest_schedule *s, const ax_nest_access *access, uint32
 /* Whether every store reduces, over the loops V and w alone, and what is read in squares is too much to be gathered fast. */
 static bool reduces_fitly(const ax_nest_schedule *s, const ax_nest_access *access, uint32_t vector, int along) {
   const int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype);
-  if (bytes >= 4 && s->work * bytes < AX_SECOND_LEVEL_BYTES / 4) return false;
+  if (bytes >= 4 && s->work * bytes < AX_SUMS_NEAR_BYTES / 4) return false;
   for (uint32_t i = 0; i < s->kernel->store_count; i++)
     if (s->kernel->stores[i].reduce == AX_SCALAR_NONE) return false;
   for (uint32_t l = 0; l < s->loop_count; l++)
@@ -84,7 +84,7 @@ bool ax_nest_schedule_fits_squares(const ax_nest_schedule *s) {
     const int loop = along(s, access, s->vector, AX_SHORT_SQUARE);
     const int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype);
     return bytes >= 4 && s->loops[loop].extent % AX_SHORT_SQUARE == 0 && s->loops[s->vector].extent % AX_SHORT_SQUARE == 0 &&
-           s->work * bytes <= AX_NEAR_LEVELS_BYTES;
+           s->work * bytes <= ax_caches_here()->near;
   }
   return false;
 }

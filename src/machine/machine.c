@@ -1,0 +1,235 @@
+/* The kept description, and its texts. See machine.h. */
+#include "machine/machine.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine/caches.h"
+#include "machine/features.h"
+#include "machine/speeds.h"
+#include "machine/system.h"
+
+/* --- Facts --- */
+
+typedef enum group { INSTRUCTIONS, CACHES, LIMITS, PROCESSORS, SPEEDS, GROUPS } group;
+
+static const struct fact_row {
+  ax_fact_record record;
+  group group;
+  double least, most; /* that a text may give */
+} rows[] = {
+    [AX_FACT_VECTOR] = {{"vector", "B", "registers that code is made for", 16, false}, INSTRUCTIONS, 0, 0},
+    [AX_FACT_TILE] = {{"tile", "B", "registers of tiles", 0, false}, INSTRUCTIONS, 0, 0},
+    [AX_FACT_LINE] = {{"line", "B", "a line of the caches", 64, true}, CACHES, 16, 4096},
+    [AX_FACT_L1] = {{"l1", "B", "a core's first cache", 48 << 10, true}, CACHES, 4096, 0x1p30},
+    [AX_FACT_L2] = {{"l2", "B", "a second cache", 1 << 20, true}, CACHES, 4096, 0x1p40},
+    [AX_FACT_L2_CORES] = {{"l2_cores", "", "cores that share a second cache", 1, true}, CACHES, 1, AX_MOST_PROCESSORS},
+    [AX_FACT_L3] = {{"l3", "B", "a third cache", 32 << 20, true}, CACHES, 0, 0x1p40},
+    [AX_FACT_L3_CORES] = {{"l3_cores", "", "cores that share a third cache", 8, true}, CACHES, 1, AX_MOST_PROCESSORS},
+    [AX_FACT_THREADS] = {{"threads", "", "processors that are one core", 1, true}, CACHES, 1, 64},
+    [AX_FACT_USABLE] = {{"usable", "", "processors that this process may run on", 1, false}, LIMITS, 0, 0},
+    [AX_FACT_QUOTA] = {{"quota", "", "processors whose time it gets; 0: no limit", 0, false}, LIMITS, 0, 0},
+    [AX_FACT_PROCESSORS] = {{"processors", "", "processors at work", 1, false}, PROCESSORS, 0, 0},
+    [AX_FACT_CORES] = {{"cores", "", "cores", 1, false}, PROCESSORS, 0, 0},
+    [AX_FACT_PACKAGES] = {{"packages", "", "packages of cores", 1, false}, PROCESSORS, 0, 0},
+    [AX_FACT_NODES] = {{"nodes", "", "NUMA nodes", 1, false}, PROCESSORS, 0, 0},
+    [AX_FACT_READ] = {{"read", "B/s", "what one core reads from memory", 1.2e10, true}, SPEEDS, 1, 1e18},
+    [AX_FACT_EXCHANGE] = {{"exchange", "s", "a line of one core read by another", 1e-7, true}, SPEEDS, 1e-12, 1},
+    [AX_FACT_F32] = {{"f32", "flop/s", "products of f32 on one core", 5e10, true}, SPEEDS, 1, 1e18},
+    [AX_FACT_F64] = {{"f64", "flop/s", "the same of f64", 2.5e10, true}, SPEEDS, 1, 1e18},
+    [AX_FACT_BF16] = {{"bf16", "flop/s", "the same of bf16", 5e10, true}, SPEEDS, 1, 1e18},
+    [AX_FACT_S8] = {{"s8", "flop/s", "the same of s8", 5e10, true}, SPEEDS, 1, 1e18},
+};
+
+const ax_fact_record *ax_machine_record(ax_fact fact) { return fact < AX_FACT_COUNT ? &rows[fact].record : NULL; }
+
+const char *ax_fact_source_name(ax_fact_source source) {
+  static const char *const names[] = {"assumed", "asked", "measured", "given"};
+  return names[source];
+}
+
+static ax_description assumed(ax_fact_source source) {
+  ax_description m;
+  for (int f = 0; f < AX_FACT_COUNT; f++) m.facts[f] = (ax_known){rows[f].record.assumed, source};
+  return m;
+}
+
+/* --- Texts --- */
+
+static const struct {
+  const char *name, *text;
+} named[] = {
+    {"reference", "# The machine that tests and pages are made for: all facts are the assumed ones.\n"},
+    {"zen-4", "l1 32 KiB\nl2 1 MiB\nl3 32 MiB\nl3_cores 8\nthreads 2\n"},
+    {"zen-5", "l1 48 KiB\nl2 1 MiB\nl3 32 MiB\nl3_cores 8\nthreads 2\n"},
+    {"sapphire-rapids", "l1 48 KiB\nl2 2 MiB\nl3 105 MiB\nl3_cores 56\nthreads 2\n"},
+    {"neoverse-v1", "l1 64 KiB\nl2 1 MiB\nl3 32 MiB\nl3_cores 64\n"},
+    {"cortex-a72", "l1 32 KiB\nl2 1 MiB\nl2_cores 4\nl3 0 B\nl3_cores 1\n"},
+};
+
+const char *ax_machine_named(uint32_t index, const char **text) {
+  if (text != NULL) *text = index < AX_COUNT(named) ? named[index].text : NULL;
+  return index < AX_COUNT(named) ? named[index].name : NULL;
+}
+
+static const struct unit {
+  const char *name, *of;
+  double value;
+} units[] = {{"GiB", "B", 0x1p30}, {"MiB", "B", 0x1p20}, {"KiB", "B", 0x1p10}, {"B", "B", 1},          {"GB/s", "B/s", 1e9},
+             {"B/s", "B/s", 1},    {"ns", "s", 1e-9},    {"s", "s", 1},        {"Gflop/s", "flop/s", 1e9}, {"flop/s", "flop/s", 1}};
+
+static int find_fact(const char *name) {
+  for (int f = 0; f < AX_FACT_COUNT; f++)
+    if (strcmp(rows[f].record.name, name) == 0) return f;
+  return AX_FACT_COUNT;
+}
+
+/* What the word says in the fact's own unit; 0: it is no such unit. A fact without a unit has no word. */
+static double unit_value(const ax_fact_record *record, const char *word) {
+  if (word[0] == '\0') return record->unit[0] == '\0';
+  for (size_t i = 0; i < AX_COUNT(units); i++)
+    if (strcmp(units[i].name, word) == 0 && strcmp(units[i].of, record->unit) == 0) return units[i].value;
+  return 0;
+}
+
+static ax_status parse_line(const char *line, uint32_t number, ax_description *out) {
+  char name[32] = "", unit[16] = "", more[2] = "";
+  double value;
+  const int words = sscanf(line, "%31s %lf %15s %1s", name, &value, unit, more);
+  const int fact = find_fact(name);
+  if (words < 1) return AX_OK;
+  if (fact == AX_FACT_COUNT) return ax_error(AX_INVALID_ARGUMENT, "line %u: a machine has no '%s'", number, name);
+  const struct fact_row *row = &rows[fact];
+  if (!row->record.given)
+    return ax_error(AX_INVALID_ARGUMENT, "line %u: '%s' cannot be given: programs run on this machine's processors", number, name);
+  if (words < 2 || words > 3 || unit_value(&row->record, unit) == 0)
+    return ax_error(AX_INVALID_ARGUMENT, "line %u: expected '%s', a number%s%s", number, name,
+                    row->record.unit[0] == '\0' ? "" : " and its unit, as ", row->record.unit);
+  value *= unit_value(&row->record, unit);
+  const bool whole = strchr(row->record.unit, '/') == NULL && strcmp(row->record.unit, "s") != 0;
+  if (!(value >= row->least && value <= row->most) || (whole && value != floor(value)))
+    return ax_error(AX_INVALID_ARGUMENT, "line %u: '%s' is a%s number from %g to %g%s%s", number, name, whole ? " whole" : "",
+                    row->least, row->most, row->record.unit[0] == '\0' ? "" : " ", row->record.unit);
+  out->facts[fact].value = value;
+  return AX_OK;
+}
+
+ax_status ax_machine_parse(const char *text, ax_description *out) {
+  *out = assumed(AX_SOURCE_GIVEN);
+  for (uint32_t number = 1; *text != '\0'; number++) {
+    char line[128];
+    const size_t length = strcspn(text, "\n"), said = strcspn(text, "#\n");
+    if (said >= sizeof line) return ax_error(AX_INVALID_ARGUMENT, "line %u: longer than any fact", number);
+    memcpy(line, text, said);
+    line[said] = '\0';
+    AX_TRY(parse_line(line, number, out));
+    text += length + (text[length] == '\n');
+  }
+  return AX_OK;
+}
+
+void ax_machine_add_text(ax_text *text, ax_fact fact, ax_known known) {
+  const ax_fact_record *record = &rows[fact].record;
+  const struct unit *best = NULL;
+  char said[64];
+  for (size_t i = 0; i < AX_COUNT(units); i++) {
+    const bool fits = strcmp(units[i].of, "B") != 0 || floor(known.value / units[i].value) == known.value / units[i].value;
+    if (best == NULL && strcmp(units[i].of, record->unit) == 0 && fits && known.value >= units[i].value) best = &units[i];
+  }
+  snprintf(said, sizeof said, "%s %.4g%s%s", record->name, known.value / (best != NULL ? best->value : 1),
+           record->unit[0] == '\0' ? "" : " ", best != NULL ? best->name : record->unit);
+  ax_text_add(text, "%-22s # %s: %s\n", said, ax_fact_source_name(known.source), record->meaning);
+}
+
+/* --- What is given --- */
+
+static ax_status read_file(const char *path, ax_description *out) {
+  char *text = ax_alloc(1 << 16);
+  if (text == NULL) return ax_out_of_memory(1 << 16);
+  errno = 0;
+  ax_status status = ax_system_file("", path, text, 1 << 16)
+                         ? ax_machine_parse(text, out)
+                         : ax_error(AX_INVALID_ARGUMENT, "no machine is called so, and it is no file: %s", strerror(errno));
+  ax_free(text);
+  return status;
+}
+
+/* *given: whether AXLE_MACHINE says anything. */
+static ax_status read_given(ax_description *out, bool *given) {
+  const char *said = secure_getenv("AXLE_MACHINE"), *text = NULL;
+  *given = said != NULL && said[0] != '\0';
+  if (!*given) return AX_OK;
+  for (uint32_t i = 0; i < AX_COUNT(named) && text == NULL; i++)
+    if (strcmp(named[i].name, said) == 0) text = named[i].text;
+  const ax_status status = text != NULL ? ax_machine_parse(text, out) : read_file(said, out);
+  return status == AX_OK ? AX_OK : ax_error_context(status, "AXLE_MACHINE '%s': ", said);
+}
+
+ax_status ax_machine_check(void) {
+  ax_description machine;
+  bool given;
+  return read_given(&machine, &given);
+}
+
+/* --- What is kept --- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static ax_description here; /* each group is written once, before it is ready */
+static _Atomic bool ready[GROUPS];
+
+static void ask_instructions(ax_description *m) {
+  m->facts[AX_FACT_VECTOR] = (ax_known){ax_machine_register_bytes(), AX_SOURCE_ASKED};
+  m->facts[AX_FACT_TILE] = (ax_known){ax_machine_tile_bytes(), AX_SOURCE_ASKED};
+}
+
+static void ask(group g, ax_description *m) {
+  ax_description given;
+  bool is_given = false;
+  if (g == INSTRUCTIONS) ask_instructions(m);
+  if (g == LIMITS) ax_system_read_limits("", m);
+  if (g == PROCESSORS) ax_system_read_processors("", m);
+  if (g != CACHES && g != SPEEDS) return;
+  if (read_given(&given, &is_given) == AX_OK && is_given) {
+    for (int f = 0; f < AX_FACT_COUNT; f++)
+      if (rows[f].group == g) m->facts[f] = given.facts[f];
+  } else if (g == CACHES) {
+    ax_system_read_caches("", m);
+  } else {
+    ax_speeds_measure(m);
+  }
+}
+
+static void fill(group g) {
+  if (g == SPEEDS) fill(CACHES), fill(LIMITS), fill(INSTRUCTIONS); /* which decide how they are measured */
+  pthread_mutex_lock(&lock);
+  if (!atomic_load(&ready[g])) {
+    const ax_description plain = assumed(AX_SOURCE_ASSUMED);
+    for (int f = 0; f < AX_FACT_COUNT; f++)
+      if (rows[f].group == g) here.facts[f] = plain.facts[f];
+    ask(g, &here);
+    atomic_store(&ready[g], true);
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+ax_known ax_machine_know(ax_fact fact) {
+  const group g = rows[fact].group;
+  if (!atomic_load_explicit(&ready[g], memory_order_acquire)) fill(g);
+  return here.facts[fact];
+}
+
+uint32_t ax_machine_threads(void) {
+  const double usable = ax_machine_know(AX_FACT_USABLE).value, quota = ceil(ax_machine_know(AX_FACT_QUOTA).value);
+  return (uint32_t)(quota > 0 && quota < usable ? quota : usable);
+}
+
+void ax_machine_pretend(const ax_description *machine) {
+  if (machine != NULL) here = *machine;
+  ax_caches_forget();
+  for (int g = 0; g < GROUPS; g++) atomic_store(&ready[g], machine != NULL);
+}

@@ -1,0 +1,85 @@
+/* One description of the machine: what code is made for, how plans are cut and how many threads work is decided by these facts,
+   and no other place in the library assumes one. A fact is asked for when its first reader comes, and kept for the process:
+
+     group          facts                                       asked from                                    cost
+     instructions   registers, tiles                            CPUID                                         1 us
+     caches         sizes, who shares them, threads a core      sysfs, or CPUID where there is none           0.1 ms
+     limits         processors of this process, its quota       the affinity mask, the cgroups it is in       0.1 ms
+     processors     cores, packages, NUMA nodes                 sysfs, two files a processor                  1 ms for 100
+     speeds         memory, exchange of a line, arithmetic      measured                                      10 ms
+
+   Facts that the machine does not say are assumed. AXLE_MACHINE gives facts in a text, or by the name of a machine that is written
+   down here; such a description has the caches of that machine alone, and what is not given is assumed too, so that programs have
+   the same plans on all machines that are given the same text. Processors and instructions are never given: code must run here.
+
+   No fact decides a bit of a result, but for the instructions (product/product.h says how). And no measured fact decides code or
+   plans, because two measurements differ. */
+#ifndef AX_MACHINE_MACHINE_H
+#define AX_MACHINE_MACHINE_H
+
+#include "base/base.h"
+
+typedef enum ax_fact {
+  AX_FACT_VECTOR,   /* bytes of the widest registers that code is made for */
+  AX_FACT_TILE,     /* bytes of a tile register; 0: there are none */
+  AX_FACT_LINE,     /* bytes of a line of the caches */
+  AX_FACT_L1,       /* bytes of a core's first cache of data */
+  AX_FACT_L2,       /* bytes of a second cache */
+  AX_FACT_L2_CORES, /* cores that share one */
+  AX_FACT_L3,       /* bytes of a third cache; 0: there is none */
+  AX_FACT_L3_CORES, /* cores that share one */
+  AX_FACT_THREADS,  /* processors that are one core (hyper-threads) */
+  AX_FACT_USABLE,   /* processors that this process may run on */
+  AX_FACT_QUOTA,    /* processors whose time it gets, as 1.5; 0: no limit is set */
+  AX_FACT_PROCESSORS, /* processors at work */
+  AX_FACT_CORES,
+  AX_FACT_PACKAGES,
+  AX_FACT_NODES,    /* memories: processors have one that is near, and others */
+  AX_FACT_READ,     /* bytes a second that one core reads from memory */
+  AX_FACT_EXCHANGE, /* seconds until a line that one core wrote is read by another */
+  AX_FACT_F32,      /* flops a second of one core in products of so typed numbers */
+  AX_FACT_F64,
+  AX_FACT_BF16,
+  AX_FACT_S8,
+  AX_FACT_COUNT
+} ax_fact;
+
+typedef enum ax_fact_source { AX_SOURCE_ASSUMED, AX_SOURCE_ASKED, AX_SOURCE_MEASURED, AX_SOURCE_GIVEN } ax_fact_source;
+
+typedef struct ax_known {
+  double value;
+  ax_fact_source source;
+} ax_known;
+
+typedef struct ax_description {
+  ax_known facts[AX_FACT_COUNT];
+} ax_description;
+
+/* Any thread, several at once. Speeds take 10 ms the first time. */
+ax_known ax_machine_know(ax_fact fact);
+/* The number of threads that a runtime has if the user does not say: as many as processors that the process may run on, but no more
+   than its quota gives time to, rounded up. At least 1. */
+uint32_t ax_machine_threads(void);
+
+/* The record of a fact; NULL: there are no more. */
+typedef struct ax_fact_record {
+  const char *name, *unit, *meaning; /* unit: "B", "B/s", "s", "flop/s" or "" */
+  double assumed;
+  bool given; /* may be given by a text */
+} ax_fact_record;
+const ax_fact_record *ax_machine_record(ax_fact fact);
+const char *ax_fact_source_name(ax_fact_source source);
+
+/* Fails if AXLE_MACHINE is neither a name, nor a file of a description that can be read; then facts are this machine's own. */
+AX_MUST_USE ax_status ax_machine_check(void);
+/* A text has a fact a line: its name, a number, and its unit. Behind a # is a comment. AX_INVALID_ARGUMENT: the message says the line. */
+AX_MUST_USE ax_status ax_machine_parse(const char *text, ax_description *out);
+/* The text and the name of machine `index` of those that are written down; NULL: there are no more. */
+const char *ax_machine_named(uint32_t index, const char **text);
+/* Adds a fact as such a line, with its source and meaning as the comment. */
+void ax_machine_add_text(ax_text *text, ax_fact fact, ax_known known);
+
+/* Only for tests: from now on the process works as if all facts were these. NULL: as it was. No thread may read facts meanwhile. */
+void ax_machine_pretend(const ax_description *machine);
+
+#endif
