@@ -192,18 +192,6 @@ static ax_nest_shape choose_shape(const ax_nest_schedule *s) {
   return vector->extent <= 8 * (int64_t)s->lanes && !sums_near(s) ? AX_NEST_BLOCK : AX_NEST_TILE;
 }
 
-/* Operations on narrow floats are each rounded, one after the other: so many that the next vector does not begin before this one
-   ends. */
-static bool waits_for_rounding(const ax_nest_schedule *s) {
-  enum { many = 10 };
-  uint32_t count = 0;
-  for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
-    const ax_expr *expr = &s->kernel->exprs[id];
-    count += s->live[id] && is_narrow(expr->dtype) && expr->op >= AX_SCALAR_ADD && expr->op <= AX_SCALAR_DIV;
-  }
-  return count >= many;
-}
-
 /* The extent of the last reduced loop. */
 static int64_t row_length(const ax_nest_schedule *s) {
   int64_t row = 1;
@@ -212,11 +200,10 @@ static int64_t row_length(const ax_nest_schedule *s) {
   return row;
 }
 
-/* Reductions need several chains of additions at once; the rest does well enough one vector at a time, unless that takes too
-   long. */
-static uint32_t choose_unroll(const ax_nest_schedule *s) {
+/* Reductions need several chains of additions at once. The rest does well enough with as many vectors as are given. */
+static uint32_t choose_unroll(const ax_nest_schedule *s, uint32_t abreast) {
   uint32_t weight = body_weight(s) * s->kernel->store_count, unroll = weight <= 8 ? 4 : weight <= 24 ? 2 : 1;
-  if (!s->reduces || s->shape == AX_NEST_TRANSPOSE) unroll = s->shape == AX_NEST_LANES && waits_for_rounding(s) ? 4 : 1;
+  if (!s->reduces || s->shape == AX_NEST_TRANSPOSE) unroll = abreast;
   else if ((s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_TILE) && weight <= 4) unroll = 8;
   if (s->shape == AX_NEST_STRIP && row_line(s) > 0) unroll = (uint32_t)row_length(s);
   int64_t vectors = (s->loops[s->vector].extent + s->lanes - 1) / s->lanes;
@@ -415,7 +402,9 @@ ax_status ax_nest_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel,
   if (transposed >= 0)
     s->lanes = ax_nest_schedule_turned_lanes(s, (uint32_t)transposed, gathers ? 0 : lanes_of(s, vector_bytes, 1));
   s->paired = ax_nest_schedule_can_pair(s);
-  s->unroll = choose_unroll(s);
+  uint32_t abreast = 1;
+  if (s->shape == AX_NEST_LANES && !s->reduces) AX_TRY(ax_nest_schedule_choose_abreast(s, arena, &abreast));
+  s->unroll = choose_unroll(s, abreast);
   if (s->paired && s->unroll == 1) s->unroll = 2;
   s->wide = s->reduces && chain(s) > AX_FEW_ADDITIONS;
   if (columns >= 0) s->unroll = (uint32_t)s->loops[columns].extent;

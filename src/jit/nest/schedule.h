@@ -122,6 +122,9 @@ bool ax_nest_schedule_can_pair(
 
 bool ax_nest_schedule_can_stream(const ax_nest_schedule *schedule); /* streamed.c; reads the order of loops */
 
+/* latency.c: how many vectors of LANES without reductions are computed side by side: a power of two. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_nest_schedule_choose_abreast(const ax_nest_schedule *schedule, ax_arena *arena, uint32_t *out);
+
 /* squares.c: the least extent of the loop that squares lie along. The number of lanes is enough if it is less. */
 enum { AX_FULL_SQUARE = 16, AX_SHORT_SQUARE = 8 };
 /* Whether a load would be read in such squares if `vector` were the vector loop. */
