@@ -19,20 +19,32 @@
 
 static char *nothing(void) { return NULL; }
 
-/* A kernel that copies an array of f32. The caller frees *object. */
-static ax_status emit_copy(void **object, size_t *bytes, uint32_t *vector_bytes) {
+/* The value that a kernel stores, of x. */
+typedef ax_ex body(ax_loop_kernel *kernel, ax_ex x);
+static ax_ex copied(ax_loop_kernel *kernel, ax_ex x) {
+  (void)kernel;
+  return x;
+}
+
+/* A kernel over an array. The caller frees *object. */
+static ax_status emit_kernel(ax_dtype dtype, body *make, void **object, size_t *bytes, uint32_t *vector_bytes) {
   const ax_position at = {.dim = 0, .coef = 1, .dynamic = AX_NONE};
   const int64_t dims[] = {4096};
   ax_generator generator = {0};
   ax_arena arena = {0};
   ax_loop_kernel *kernel = ax_kernel_create(&arena, 1, 0, dims);
-  const uint32_t slot = ax_kernel_slot(kernel, AX_F32, 1, dims);
-  ax_kernel_store(kernel, ax_kernel_slot(kernel, AX_F32, 1, dims), &at, ax_kernel_load(kernel, slot, &at), AX_SCALAR_NONE);
+  const uint32_t slot = ax_kernel_slot(kernel, dtype, 1, dims);
+  const ax_ex value = make(kernel, ax_kernel_load(kernel, slot, &at));
+  ax_kernel_store(kernel, ax_kernel_slot(kernel, dtype, 1, dims), &at, value, AX_SCALAR_NONE);
   const ax_status status = ax_generator_emit(&generator, &(ax_unit){.kernel = kernel}, 1, object, bytes);
   *vector_bytes = generator.vector_bytes;
   ax_generator_deinit(&generator);
   ax_arena_deinit(&arena);
   return status;
+}
+
+static ax_status emit_copy(void **object, size_t *bytes, uint32_t *vector_bytes) {
+  return emit_kernel(AX_F32, copied, object, bytes, vector_bytes);
 }
 
 static ax_status emit(void) {
@@ -78,13 +90,13 @@ static const struct processor *now;
 static char *name_of_now(void) { return strdup(now->name); }
 static char *features_of_now(void) { return strdup(now->features); }
 
-/* How many lines of the disassembled object name a register: "zmm". */
+/* How many lines of the disassembled object have a register, "%zmm", or an instruction. */
 static int lines_with(const void *object, size_t bytes, const char *name) {
   char file[] = "/tmp/axle_generator_XXXXXX", command[128], number[32] = "";
   const int descriptor = mkstemp(file);
   assert_true(descriptor >= 0 && write(descriptor, object, bytes) == (ssize_t)bytes);
   close(descriptor);
-  snprintf(command, sizeof command, "objdump -d %s | grep -c %%%s", file, name);
+  snprintf(command, sizeof command, "objdump -d %s | grep -c %s", file, name);
   FILE *found = popen(command, "r");
   assert_non_null(found);
   assert_non_null(fgets(number, sizeof number, found));
@@ -106,10 +118,60 @@ static void registers_are_the_processors_widest(void **state) {
     now = &processors[i];
     assert_int_equal(emit_copy(&object, &bytes, &vector_bytes), AX_OK);
     assert_int_equal(vector_bytes, now->vector_bytes);
-    assert_int_equal(lines_with(object, bytes, "zmm") > 0, now->vector_bytes == 64);
-    if (now->vector_bytes == 32) assert_true(lines_with(object, bytes, "ymm") > 0);
-    if (now->vector_bytes == 16) assert_true(lines_with(object, bytes, "xmm") > 0); /* LLVM may join two on a processor with AVX */
+    assert_int_equal(lines_with(object, bytes, "%zmm") > 0, now->vector_bytes == 64);
+    if (now->vector_bytes == 32) assert_true(lines_with(object, bytes, "%ymm") > 0);
+    if (now->vector_bytes == 16) assert_true(lines_with(object, bytes, "%xmm") > 0); /* LLVM may join two on a processor with AVX */
     ax_free(object);
+  }
+  ax_llvm = all;
+}
+
+static ax_ex one_f16(ax_loop_kernel *k) { return ax_kernel_const(k, AX_F16, 0x3c00); }
+static ax_ex binary(ax_loop_kernel *k, ax_scalar op, ax_ex a, ax_ex b) { return ax_kernel_op(k, op, AX_F16, a, b, AX_NONE); }
+
+static ax_ex arithmetic(ax_loop_kernel *k, ax_ex x) {
+  ax_ex y = binary(k, AX_SCALAR_ADD, binary(k, AX_SCALAR_MUL, x, x), one_f16(k));
+  y = binary(k, AX_SCALAR_DIV, binary(k, AX_SCALAR_SUB, y, x), y);
+  return ax_kernel_op(k, AX_SCALAR_SQRT, AX_F16, y, AX_NONE, AX_NONE);
+}
+
+/* sqrt(y) where x is below 1, and the larger of x and 1 elsewhere. */
+static ax_ex compared(ax_loop_kernel *k, ax_ex x) {
+  const ax_ex below = ax_kernel_op(k, AX_SCALAR_LT, AX_BOOL, x, one_f16(k), AX_NONE);
+  return ax_kernel_op(k, AX_SCALAR_SELECT, AX_F16, below, arithmetic(k, x), binary(k, AX_SCALAR_MAX, x, one_f16(k)));
+}
+
+/* A function is computed in f32, so that there are as many lanes as f32 has. */
+static ax_ex with_function(ax_loop_kernel *k, ax_ex x) {
+  return binary(k, AX_SCALAR_ADD, ax_kernel_op_imm(k, AX_SCALAR_EXP, AX_F16, x, 0), one_f16(k));
+}
+
+static int instructions(body *make, const char *which) {
+  void *object;
+  size_t bytes;
+  uint32_t vector_bytes;
+  assert_int_equal(emit_kernel(AX_F16, make, &object, &bytes, &vector_bytes), AX_OK);
+  const int count = lines_with(object, bytes, which);
+  ax_free(object);
+  return count;
+}
+
+/* Operations on f16 are instructions of f16, in whole registers, where the processor has them; elsewhere they are those of f32,
+   between conversions. */
+static void f16_is_computed_in_f16_where_the_processor_can(void **state) {
+  (void)state;
+  static const char *const own[] = {"'vaddph.*%zmm'", "'vmulph.*%zmm'", "'vsubph.*%zmm'", "'vdivph.*%zmm'", "'vsqrtph.*%zmm'"};
+  assert_int_equal(ax_llvm_load(), AX_OK);
+  const ax_llvm_functions all = ax_llvm;
+  ax_llvm.LLVMGetHostCPUName = name_of_now;
+  ax_llvm.LLVMGetHostCPUFeatures = features_of_now;
+  for (size_t i = 0; i < AX_COUNT(processors); i++) {
+    now = &processors[i];
+    const bool has = strcmp(now->name, "sapphirerapids") == 0;
+    for (size_t k = 0; k < AX_COUNT(own); k++) assert_int_equal(instructions(arithmetic, own[k]) > 0, has);
+    assert_int_equal(instructions(compared, "'vcmp.*ph.*%zmm'") > 0, has);
+    assert_int_equal(instructions(with_function, "'vaddph.*%ymm'") > 0, has);
+    if (has) assert_int_equal(instructions(compared, "'vcvtph2ps\\|vcvtps2ph\\|vcvtph2psx'"), 0);
   }
   ax_llvm = all;
 }
@@ -132,6 +194,7 @@ int main(void) {
       cmocka_unit_test(names_without_memory),
 #if defined(__x86_64__)
       cmocka_unit_test(registers_are_the_processors_widest),
+      cmocka_unit_test(f16_is_computed_in_f16_where_the_processor_can),
       cmocka_unit_test(both_answers_agree),
 #endif
   };

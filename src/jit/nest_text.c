@@ -42,7 +42,8 @@ static void add_loop(ax_text *text, const ax_nest_schedule *s, uint32_t loop) {
 ax_status ax_jit_nest_text(const ax_loop_kernel *kernel, ax_text *text) {
   ax_arena scratch = {0};
   ax_nest_schedule *s = NULL;
-  ax_status status = ax_nest_schedule_create(&scratch, kernel, ax_machine_register_bytes(), &s);
+  const ax_registers registers = {ax_machine_register_bytes(), ax_machine_has(AX_FEATURE_AVX512_FP16)};
+  ax_status status = ax_nest_schedule_create(&scratch, kernel, registers, &s);
   if (status == AX_OK) {
     ax_text_add(text, "    %s%s%s\n", shapes[s->shape], s->wide ? "; sums of narrow floats in f64" : "",
                 s->streams ? "; stored past the caches" : "");

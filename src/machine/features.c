@@ -16,6 +16,12 @@ static bool converts_halves(void) {
 #endif
 }
 
+/* Bit 23 of EDX in leaf 7: not every compiler that we use has a name for it. */
+static bool computes_halves(void) {
+  unsigned a, b, c, d;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d >> 23 & 1) != 0;
+}
+
 bool ax_machine_has(ax_feature feature) {
   switch (feature) {
     case AX_FEATURE_AVX: return __builtin_cpu_supports("avx") != 0;
@@ -24,6 +30,7 @@ bool ax_machine_has(ax_feature feature) {
     case AX_FEATURE_AVX512:
       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx512dq");
+    case AX_FEATURE_AVX512_FP16: return ax_machine_has(AX_FEATURE_AVX512) && computes_halves();
     case AX_FEATURE_AVX512_VNNI: return __builtin_cpu_supports("avx512vnni") != 0;
     case AX_FEATURE_AVX512_BF16: return __builtin_cpu_supports("avx512bf16") != 0;
     case AX_FEATURE_FAST_AVX512_BF16: return __builtin_cpu_supports("avx512bf16") && !__builtin_cpu_is("intel");

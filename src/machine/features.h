@@ -12,6 +12,7 @@ typedef enum ax_feature {
   AX_FEATURE_AVX2,        /* and FMA: the two are used together */
   AX_FEATURE_F16C,        /* conversions of f16 */
   AX_FEATURE_AVX512,      /* F, VL, BW and DQ, without which nothing here uses registers of 64 bytes */
+  AX_FEATURE_AVX512_FP16, /* AVX512, and arithmetic on f16 */
   AX_FEATURE_AVX512_VNNI, /* sums of four products of 8 bits */
   AX_FEATURE_AVX512_BF16, /* sums of two products of bf16 */
   /* The same, and it pays: on Intel's processors such sums have half the rate of f32's fused multiply-add, so that a product takes

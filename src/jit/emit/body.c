@@ -242,7 +242,8 @@ static ax_dtype contribution_dtype(const ax_nest *nest, uint32_t store) {
 static LLVMValueRef contribution(ax_nest *nest, uint32_t store, uint32_t instance) {
   const ax_store *s = reduction(nest, store);
   uint32_t lanes = nest->schedule->lanes;
-  LLVMValueRef value = ax_nest_value(nest, s->expr, instance, lanes), mask = ax_nest_mask(nest, instance);
+  LLVMValueRef value = ax_cg_widen_half(&nest->cg, ax_nest_value(nest, s->expr, instance, lanes), lanes);
+  LLVMValueRef mask = ax_nest_mask(nest, instance);
   ax_dtype order = ordered(nest, store);
   if (order != AX_NO_DTYPE) value = ax_cg_to_order(&nest->cg, s->reduce, order, value, lanes);
   if (mask == NULL || !nest->schedule->loops[nest->schedule->vector].reduced) return value;

@@ -1,7 +1,8 @@
 /* Scalar operations as LLVM IR, on one element or on a vector of them (`lanes` 1: a plain scalar).
 
    Registers hold bool as i1, and bf16 and f16 as f32 values that the narrow type can represent: each operation computes in f32
-   and rounds back, so conversions cost nothing until the store. Memory holds bool as a byte, bf16 and f16 as 16 bits. */
+   and rounds back, so conversions cost nothing until the store. Where the processor computes in f16, registers hold f16 as they
+   are, and operations of several steps are computed in f32. Memory holds bool as a byte, bf16 and f16 as 16 bits. */
 #ifndef AX_JIT_EMIT_CODEGEN_H
 #define AX_JIT_EMIT_CODEGEN_H
 
@@ -12,6 +13,7 @@
 
 typedef struct ax_codegen {
   uint32_t vector_bytes; /* of the target's registers: 64, 32 or 16 */
+  bool f16;              /* the target computes in f16 (ax_registers.f16) */
   LLVMContextRef context;
   LLVMModuleRef module;
   LLVMBuilderRef builder;
@@ -72,7 +74,9 @@ LLVMValueRef ax_cg_integer_pow(const ax_codegen *cg, ax_dtype dtype, LLVMValueRe
 
 /* --- convert.c --- */
 LLVMValueRef ax_cg_convert(const ax_codegen *cg, ax_dtype from, ax_dtype to, LLVMValueRef value, uint32_t lanes);
-/* Rounds an f32 to a value that bf16 or f16 has. Values of other dtypes are returned as they are. */
+/* A register of f16 as f32, whichever it holds. Values of other dtypes are returned as they are. */
+LLVMValueRef ax_cg_widen_half(const ax_codegen *cg, LLVMValueRef value, uint32_t lanes);
+/* Rounds an f32 to a value that bf16 or f16 has. Values of other dtypes, and those that are f16, are returned as they are. */
 LLVMValueRef ax_cg_round(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes);
 /* As ax_cg_round, for values that hold no NaN with bits beyond the narrow type's. Results of arithmetic on values of the narrow
    type are such values. */

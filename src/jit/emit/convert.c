@@ -43,10 +43,17 @@ static LLVMTypeRef half_type(const ax_codegen *cg, uint32_t lanes) {
   return lanes == 1 ? half : LLVMVectorType(half, lanes);
 }
 
+static bool is_half(const ax_codegen *cg, LLVMValueRef value, uint32_t lanes) { return LLVMTypeOf(value) == half_type(cg, lanes); }
+
+LLVMValueRef ax_cg_widen_half(const ax_codegen *cg, LLVMValueRef value, uint32_t lanes) {
+  return is_half(cg, value, lanes) ? cast(cg, LLVMFPExt, value, ax_cg_register(cg, AX_F32, lanes)) : value;
+}
+
 LLVMValueRef ax_cg_round(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes) {
   if (dtype == AX_BF16) return round_bf16(cg, value, true, lanes);
-  if (dtype != AX_F16) return value;
-  return cast(cg, LLVMFPExt, cast(cg, LLVMFPTrunc, value, half_type(cg, lanes)), LLVMTypeOf(value));
+  if (dtype != AX_F16 || is_half(cg, value, lanes)) return value;
+  LLVMValueRef half = cast(cg, LLVMFPTrunc, value, half_type(cg, lanes));
+  return cg->f16 ? half : cast(cg, LLVMFPExt, half, LLVMTypeOf(value));
 }
 
 LLVMValueRef ax_cg_round_arithmetic(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes) {
@@ -56,7 +63,10 @@ LLVMValueRef ax_cg_round_arithmetic(const ax_codegen *cg, ax_dtype dtype, LLVMVa
 LLVMValueRef ax_cg_to_register(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef memory, uint32_t lanes) {
   LLVMTypeRef type = ax_cg_register(cg, dtype, lanes);
   if (dtype == AX_BOOL) return LLVMBuildICmp(cg->builder, LLVMIntNE, memory, LLVMConstNull(LLVMTypeOf(memory)), "");
-  if (dtype == AX_F16) return cast(cg, LLVMFPExt, cast(cg, LLVMBitCast, memory, half_type(cg, lanes)), type);
+  if (dtype == AX_F16) {
+    LLVMValueRef half = cast(cg, LLVMBitCast, memory, half_type(cg, lanes));
+    return cg->f16 ? half : cast(cg, LLVMFPExt, half, type);
+  }
   if (dtype != AX_BF16) return memory;
   LLVMValueRef wide = cast(cg, LLVMZExt, memory, ax_cg_int(cg, 32, lanes));
   return cast(cg, LLVMBitCast, LLVMBuildShl(cg->builder, wide, constant(cg, 32, lanes, 16), ""), type);
@@ -65,7 +75,10 @@ LLVMValueRef ax_cg_to_register(const ax_codegen *cg, ax_dtype dtype, LLVMValueRe
 LLVMValueRef ax_cg_to_memory(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes) {
   LLVMTypeRef type = ax_cg_memory(cg, dtype, lanes);
   if (dtype == AX_BOOL) return cast(cg, LLVMZExt, value, type);
-  if (dtype == AX_F16) return cast(cg, LLVMBitCast, cast(cg, LLVMFPTrunc, value, half_type(cg, lanes)), type);
+  if (dtype == AX_F16) {
+    LLVMValueRef half = is_half(cg, value, lanes) ? value : cast(cg, LLVMFPTrunc, value, half_type(cg, lanes));
+    return cast(cg, LLVMBitCast, half, type);
+  }
   if (dtype != AX_BF16) return value;
   LLVMValueRef bits = ax_cg_upper_half(cg, value, lanes);
   return cast(cg, LLVMTrunc, LLVMBuildLShr(cg->builder, bits, constant(cg, 32, lanes, 16), ""), type);
@@ -166,6 +179,7 @@ static LLVMValueRef to_bool(const ax_codegen *cg, ax_dtype from, LLVMValueRef va
 LLVMValueRef ax_cg_convert(const ax_codegen *cg, ax_dtype from, ax_dtype to, LLVMValueRef value, uint32_t lanes) {
   if (from == to) return value;
   if (to == AX_BOOL) return to_bool(cg, from, value);
+  value = ax_cg_widen_half(cg, value, lanes);
   if (ax_is_float(from) && ax_is_float(to)) return float_to_float(cg, from, to, value, lanes);
   if (ax_is_float(to)) return int_to_float(cg, from, to, value, lanes);
   if (ax_is_float(from)) return float_to_int(cg, from, to, value, lanes);

@@ -280,7 +280,8 @@ static ax_status emit_steps(writer *w, uint32_t at) {
 static ax_status make_schedules(writer *w) {
   for (uint32_t i = 0; i < w->fused_loop->step_count; i++)
     if (w->fused_loop->steps[i].kind == AX_FUSED_LOOP_KERNEL)
-      AX_TRY(ax_nest_schedule_inside(w->arena, w->fused_loop->steps[i].kernel, w->cg.vector_bytes, &w->schedules[i]));
+      AX_TRY(ax_nest_schedule_inside(w->arena, w->fused_loop->steps[i].kernel, (ax_registers){w->cg.vector_bytes, w->cg.f16},
+                                     &w->schedules[i]));
   return AX_OK;
 }
 

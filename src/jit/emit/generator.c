@@ -53,6 +53,7 @@ static LLVMTargetMachineRef make_machine(ax_generator *generator, const host_nam
   uint32_t widest = widest_vector(host->features);
   bool as_it_is = generator->most_vector_bytes == 0 || widest <= generator->most_vector_bytes;
   generator->vector_bytes = as_it_is ? widest : generator->most_vector_bytes;
+  generator->f16 = as_it_is && widest == 64 && has_feature(host->features, "+avx512fp16");
   const char *older = generator->vector_bytes == 32 ? "x86-64-v3" : "x86-64";
   if (LLVMGetTargetFromTriple(host->triple, &target, &error) == 0)
     machine = LLVMCreateTargetMachine(target, host->triple, as_it_is ? host->processor : older, as_it_is ? host->features : "",
@@ -97,7 +98,7 @@ static ax_status verify(LLVMModuleRef module) {
 }
 
 static ax_status emit_all(const ax_generator *generator, LLVMModuleRef module, const ax_unit *units, uint32_t count) {
-  ax_codegen cg = {.vector_bytes = generator->vector_bytes, .context = generator->context, .module = module};
+  ax_codegen cg = {.vector_bytes = generator->vector_bytes, .f16 = generator->f16, .context = generator->context, .module = module};
   ax_status status = AX_OK;
   cg.builder = LLVMCreateBuilderInContext(cg.context);
   for (uint32_t i = 0; i < count && status == AX_OK; i++) {

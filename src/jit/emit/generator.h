@@ -9,6 +9,7 @@
 typedef struct ax_generator {
   uint32_t most_vector_bytes; /* limit on the size of a vector register; 0: the machine's own size */
   uint32_t vector_bytes;      /* the size that is used; set with `machine` */
+  bool f16;                   /* the processor computes in f16 (ax_registers.f16); set with `machine` */
   struct LLVMOpaqueTargetMachine *machine; /* NULL: LLVM has not been started */
   struct LLVMOpaqueContext *context;
 } ax_generator;

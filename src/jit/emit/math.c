@@ -74,7 +74,7 @@ bool ax_cg_has_own(const ax_codegen *cg, ax_scalar op, ax_dtype dtype) {
 static LLVMValueRef call(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args, uint32_t width) {
   if (ax_cg_has_half(cg, op, dtype)) return ax_cg_half(cg, op, dtype, args[0]);
   uint32_t count = (uint32_t)ax_scalar_arity(op);
-  LLVMTypeRef vector = ax_cg_register(cg, dtype, width), parameters[] = {vector, vector};
+  LLVMTypeRef vector = ax_cg_register(cg, dtype == AX_F64 ? AX_F64 : AX_F32, width), parameters[] = {vector, vector};
   LLVMTypeRef type = LLVMFunctionType(vector, parameters, count, false);
   char name[32];
   snprintf(name, sizeof name, AX_MATH_PREFIX "_%u_%u_%u_%u", (unsigned)op, (unsigned)(dtype == AX_F64), (unsigned)register_size(cg),

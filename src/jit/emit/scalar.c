@@ -2,6 +2,7 @@
    than one instruction is a function of its own. No fast-math and no contraction anywhere: results equal those of the
    reference evaluator, which rounds after every operation. */
 #include "jit/emit/codegen.h"
+#include "jit/nest/schedule.h"
 
 typedef struct op { /* what an emitter sees */
   const ax_codegen *cg;
@@ -11,11 +12,14 @@ typedef struct op { /* what an emitter sees */
   LLVMValueRef *args;
   LLVMTypeRef type; /* of the operands' registers */
   uint32_t lanes;
+  bool widened; /* operands of f16 are f32 here, where registers hold them as f16 */
 } op;
 
 typedef LLVMValueRef (*emitter)(const op *o);
 
-static LLVMValueRef number(const op *o, double value) { return ax_cg_number(o->cg, o->dtype, o->lanes, value); }
+static LLVMValueRef number(const op *o, double value) {
+  return ax_cg_number(o->cg, o->widened ? AX_F32 : o->dtype, o->lanes, value);
+}
 static LLVMValueRef zero(const op *o) { return LLVMConstNull(o->type); }
 
 static LLVMValueRef unary(const op *o, const char *name, LLVMValueRef a) {
@@ -58,8 +62,28 @@ static LLVMValueRef extreme(const op *o, const char *on_float, const char *on_si
   return ax_cg_intrinsic(o->cg, name, &type, 1, o->args, 2);
 }
 
-static LLVMValueRef emit_max(const op *o) { return extreme(o, "llvm.maximum", "llvm.smax", "llvm.umax"); }
-static LLVMValueRef emit_min(const op *o) { return extreme(o, "llvm.minimum", "llvm.smin", "llvm.umin"); }
+/* The same of registers that hold f16, for which LLVM has a longer way. Equal operands differ at most in the sign of 0. A sum with
+   NaN is the operand that is NaN. */
+static LLVMValueRef half_extreme(const op *o, LLVMRealPredicate taken, LLVMOpcode of_zeros) {
+  LLVMBuilderRef b = o->cg->builder;
+  LLVMValueRef x = o->args[0], y = o->args[1];
+  LLVMTypeRef bits = ax_cg_int(o->cg, 16, o->lanes);
+  LLVMValueRef one = LLVMBuildSelect(b, LLVMBuildFCmp(b, taken, x, y, ""), x, y, "");
+  LLVMValueRef same = LLVMBuildBinOp(b, of_zeros, LLVMBuildCast(b, LLVMBitCast, x, bits, ""), LLVMBuildCast(b, LLVMBitCast, y, bits, ""), "");
+  one = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOEQ, x, y, ""), LLVMBuildCast(b, LLVMBitCast, same, o->type, ""), one, "");
+  return LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealUNO, x, y, ""), LLVMBuildFAdd(b, x, y, ""), one, "");
+}
+
+static bool holds_f16(const op *o) { return o->cg->f16 && o->dtype == AX_F16 && !o->widened; }
+
+static LLVMValueRef emit_max(const op *o) {
+  if (holds_f16(o)) return half_extreme(o, LLVMRealOGT, LLVMAnd);
+  return extreme(o, "llvm.maximum", "llvm.smax", "llvm.umax");
+}
+static LLVMValueRef emit_min(const op *o) {
+  if (holds_f16(o)) return half_extreme(o, LLVMRealOLT, LLVMOr);
+  return extreme(o, "llvm.minimum", "llvm.smin", "llvm.umin");
+}
 
 static LLVMValueRef emit_pow(const op *o) {
   if (o->kind == AX_KIND_FLOAT)
@@ -248,9 +272,20 @@ static const struct {
     [AX_SCALAR_CONVERT] = {emit_convert, EXACT},
 };
 
+/* An operation on f16 that the processor computes in f32: its operands are widened, and its result is rounded. */
+static LLVMValueRef through_f32(op *o) {
+  LLVMValueRef wide[2];
+  for (int i = 0; i < ax_scalar_arity(o->expr->op); i++) wide[i] = ax_cg_widen_half(o->cg, o->args[i], o->lanes);
+  o->args = wide;
+  o->widened = true;
+  o->type = ax_cg_register(o->cg, AX_F32, o->lanes);
+  return ax_cg_round(o->cg, AX_F16, ops[o->expr->op].emit(o), o->lanes);
+}
+
 LLVMValueRef ax_cg_scalar(const ax_codegen *cg, const ax_expr *expr, ax_dtype operand, LLVMValueRef *args,
                           uint32_t lanes) {
   op o = {.cg = cg, .expr = expr, .dtype = operand, .kind = ax_dtype_get(operand)->kind, .args = args, .lanes = lanes};
+  if (cg->f16 && operand == AX_F16 && !ax_scalar_in_f16(expr->op)) return through_f32(&o);
   o.type = ax_cg_register(cg, operand, lanes);
   LLVMValueRef value = ops[expr->op].emit(&o);
   if (ops[expr->op].narrow == ARITHMETIC || ax_cg_has_half(cg, expr->op, operand))

@@ -52,6 +52,7 @@ LLVMTypeRef ax_cg_int(const ax_codegen *cg, uint32_t bits, uint32_t lanes) {
 LLVMTypeRef ax_cg_register(const ax_codegen *cg, ax_dtype dtype, uint32_t lanes) {
   if (dtype == AX_BOOL) return ax_cg_int(cg, 1, lanes);
   if (dtype == AX_F64) return lanes_of(LLVMDoubleTypeInContext(cg->context), lanes);
+  if (dtype == AX_F16 && cg->f16) return lanes_of(LLVMHalfTypeInContext(cg->context), lanes);
   if (ax_is_float(dtype)) return lanes_of(LLVMFloatTypeInContext(cg->context), lanes);
   return ax_cg_int(cg, (uint32_t)ax_dtype_bytes(dtype) * 8, lanes);
 }
@@ -88,7 +89,7 @@ LLVMValueRef ax_cg_bits(const ax_codegen *cg, ax_dtype dtype, uint64_t bits) {
   if (dtype == AX_F16) {
     LLVMValueRef half =
         LLVMConstBitCast(LLVMConstInt(ax_cg_int(cg, 16, 1), bits, false), LLVMHalfTypeInContext(cg->context));
-    return LLVMBuildFPExt(cg->builder, half, type, ""); /* folds */
+    return cg->f16 ? half : LLVMBuildFPExt(cg->builder, half, type, ""); /* folds */
   }
   if (dtype == AX_BF16) bits <<= 16;
   return LLVMConstBitCast(LLVMConstInt(ax_cg_int(cg, dtype == AX_F64 ? 64 : 32, 1), bits, false), type);

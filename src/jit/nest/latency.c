@@ -32,17 +32,22 @@ static cost plus(cost a, cost b) { return (cost){a.instructions + b.instructions
 /* To round a result to bf16 by integer operations, or to f16 and back. */
 static cost rounding(ax_dtype dtype) { return dtype == AX_BF16 ? (cost){5, 5} : dtype == AX_F16 ? (cost){3, 14} : (cost){0}; }
 
+static bool in_f16(const ax_nest_schedule *s, const ax_expr *expr) {
+  return s->f16 && expr->dtype == AX_F16 && ax_scalar_in_f16(expr->op);
+}
+
 /* Functions of narrow floats are some dozen instructions in line; others are calls. */
 static bool is_function(ax_scalar op) { return op == AX_SCALAR_POW || (op >= AX_SCALAR_EXP && op <= AX_SCALAR_ERF); }
 static bool is_root(ax_scalar op) { return op == AX_SCALAR_SQRT || op == AX_SCALAR_RSQRT; }
 
-static cost operation(const ax_expr *expr) {
+static cost operation(const ax_nest_schedule *s, const ax_expr *expr) {
+  const cost round = in_f16(s, expr) ? (cost){0} : rounding(expr->dtype);
   if (expr->op >= AX_LEAF_CONST && expr->op != AX_LEAF_LOAD) return (cost){0};
   if (expr->op == AX_LEAF_LOAD) return (cost){1, 5};
-  if (is_root(expr->op) || expr->op == AX_SCALAR_DIV) return plus((cost){8, 16}, rounding(expr->dtype));
-  if (is_function(expr->op)) return plus((cost){15, 50}, rounding(expr->dtype));
+  if (is_root(expr->op) || expr->op == AX_SCALAR_DIV) return plus((cost){8, 16}, round);
+  if (is_function(expr->op)) return plus((cost){15, 50}, round);
   if (!ax_is_float(expr->dtype)) return expr->op == AX_SCALAR_MUL ? (cost){2, 10} : (cost){1, 1};
-  if (expr->op <= AX_SCALAR_MUL) return plus((cost){1, 4}, rounding(expr->dtype));
+  if (expr->op <= AX_SCALAR_MUL) return plus((cost){1, 4}, round);
   return (cost){2, 4};
 }
 
@@ -61,7 +66,7 @@ static cost of_vector(const ax_nest_schedule *s, uint32_t *latest) {
     const ax_expr *expr = &s->kernel->exprs[id];
     latest[id] = 0;
     if (!s->live[id] || !ax_nest_schedule_depends(s, id, s->vector)) continue;
-    const cost own = operation(expr);
+    const cost own = operation(s, expr);
     for (int i = 0; i < ax_scalar_arity(expr->op); i++)
       if (latest[expr->arg[i]] > latest[id]) latest[id] = latest[expr->arg[i]];
     latest[id] += own.latency;
@@ -75,8 +80,8 @@ static cost of_vector(const ax_nest_schedule *s, uint32_t *latest) {
 
 static uint32_t registers_of(const ax_nest_schedule *s, ax_ex id) {
   if (!s->live[id] || !ax_nest_schedule_depends(s, id, s->vector)) return 0;
-  const ax_dtype dtype = s->kernel->exprs[id].dtype;
-  const uint32_t bytes = s->lanes * (uint32_t)(is_narrow(dtype) ? 4 : ax_dtype_bytes(dtype));
+  const ax_expr *expr = &s->kernel->exprs[id];
+  const uint32_t bytes = s->lanes * (uint32_t)(is_narrow(expr->dtype) && !in_f16(s, expr) ? 4 : ax_dtype_bytes(expr->dtype));
   return (bytes + s->vector_bytes - 1) / s->vector_bytes;
 }
 

@@ -16,7 +16,7 @@ static uint32_t finish(ax_arena *arena, ax_loop_kernel *k, ax_dtype dtype, ax_ex
   ax_nest_schedule *s;
   ax_kernel_store(k, ax_kernel_slot(k, dtype, 1, k->dims), &at, result, AX_SCALAR_NONE);
   assert_false(k->failed);
-  assert_int_equal(ax_nest_schedule_create(arena, k, vector_bytes, &s), AX_OK);
+  assert_int_equal(ax_nest_schedule_create(arena, k, (ax_registers){.bytes = vector_bytes}, &s), AX_OK);
   const uint32_t vectors = s->unroll;
   ax_arena_deinit(arena);
   return vectors;

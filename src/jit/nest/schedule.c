@@ -25,10 +25,20 @@ static uint32_t body_weight(const ax_nest_schedule *s) {
 
 static bool is_narrow(ax_dtype dtype) { return dtype == AX_BF16 || dtype == AX_F16; }
 
+bool ax_scalar_in_f16(ax_scalar op) {
+  if (op == AX_SCALAR_RSQRT || op == AX_SCALAR_INTEGER_POW || op == AX_SCALAR_POW || op == AX_SCALAR_REM) return false;
+  return op == AX_SCALAR_SQRT || op < AX_SCALAR_EXP || op > AX_SCALAR_ERF;
+}
+
+/* Sums are added up in f32, in the same order on all machines with registers of that size. */
+static bool computes_in_f16(const ax_nest_schedule *s, const ax_expr *expr) {
+  return s->f16 && !s->reduces && expr->dtype == AX_F16 && ax_scalar_in_f16(expr->op);
+}
+
 /* Bytes an element of this type takes in a register, as far as the lane count should care: narrow floats are computed in f32,
    comparisons are masks, and 64-bit integers that are only index arithmetic should not halve everything else. */
-static size_t lane_bytes(const ax_expr *expr) {
-  if (is_narrow(expr->dtype)) return 4;
+static size_t lane_bytes(const ax_nest_schedule *s, const ax_expr *expr) {
+  if (is_narrow(expr->dtype)) return computes_in_f16(s, expr) ? 2 : 4;
   if (expr->op != AX_LEAF_LOAD && (expr->dtype == AX_S64 || expr->dtype == AX_U64)) return 1;
   return ax_dtype_bytes(expr->dtype);
 }
@@ -37,7 +47,7 @@ static size_t lane_bytes(const ax_expr *expr) {
    wider. */
 static uint32_t lanes_of(const ax_nest_schedule *s, uint32_t vector_bytes, size_t widest) {
   for (ax_ex id = 0; id < s->kernel->expr_count; id++) {
-    size_t bytes = lane_bytes(&s->kernel->exprs[id]);
+    size_t bytes = lane_bytes(s, &s->kernel->exprs[id]);
     if (s->live[id] && bytes > widest) widest = bytes;
   }
   for (uint32_t i = 0; i < s->kernel->store_count; i++) {
@@ -365,7 +375,8 @@ static bool allocate(ax_nest_schedule *s, ax_arena *arena) {
   return s->live != NULL && s->stretches != NULL && s->deps != NULL && s->accesses != NULL;
 }
 
-ax_status ax_nest_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint32_t vector_bytes, ax_nest_schedule **out) {
+ax_status ax_nest_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, ax_registers registers, ax_nest_schedule **out) {
+  const uint32_t vector_bytes = registers.bytes;
   ax_nest_schedule *s = *out = ax_arena_alloc(arena, sizeof *s);
   bool narrow;
   if (s == NULL) return ax_out_of_memory(sizeof *s);
@@ -376,8 +387,9 @@ ax_status ax_nest_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel,
   AX_TRY(ax_nest_schedule_take_bits(s, arena));
   ax_nest_schedule_make_loops(s);
   ax_nest_schedule_find_deps(s);
-  s->lanes = choose_lanes(s, vector_bytes);
   s->vector_bytes = vector_bytes;
+  s->f16 = registers.f16;
+  s->lanes = choose_lanes(s, vector_bytes);
   s->weight = body_weight(s) * kernel->store_count;
   s->work = 1;
   for (uint32_t l = 0; l < s->loop_count; l++) s->work *= s->loops[l].extent;

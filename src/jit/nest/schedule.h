@@ -26,6 +26,12 @@
 enum { AX_MAX_LOOPS = 2 * AX_MAX_RANK + 1 };
 enum { AX_FEW_ADDITIONS = 16, AX_MOST_ROW = 16 /* as AX_MAX_UNROLL */ };
 
+/* The vector registers of the machine that code is made for. */
+typedef struct ax_registers {
+  uint32_t bytes; /* 64, 32 or 16 */
+  bool f16;       /* operations on f16 are instructions (AVX512-FP16); elsewhere each is computed in f32 and rounded */
+} ax_registers;
+
 typedef struct ax_loop {
   int64_t extent;
   int64_t scale; /* ranged: iterations for each step of the kernel's ranged dimension */
@@ -79,6 +85,7 @@ typedef struct ax_nest_schedule {
   bool streams;        /* LANES, TRANSPOSE: whole cache lines are stored past the caches */
   bool paired;         /* instances are taken in pairs whose elements alternate (paired.c); unrolled == vector */
   uint32_t vector_bytes; /* of the machine's registers */
+  bool f16;              /* ax_registers.f16 */
   uint32_t narrow;       /* NARROW: iterations of all loops after R together */
   int64_t work; /* iterations in all */
   ax_nest_shape shape;
@@ -90,9 +97,13 @@ typedef struct ax_nest_schedule {
   ax_stretch *stretches;         /* by INSIDE node: the iterations of its loop in which it holds */
 } ax_nest_schedule;
 
-/* `vector_bytes`: of the machine's registers. Memory comes from the arena. AX_OUT_OF_MEMORY. */
-AX_MUST_USE ax_status ax_nest_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, uint32_t vector_bytes,
+/* Memory comes from the arena. AX_OUT_OF_MEMORY. */
+AX_MUST_USE ax_status ax_nest_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel, ax_registers registers,
                                          ax_nest_schedule **out);
+
+/* Whether an operation on f16 gives the same bits in f16 as computed in f32 and rounded: f32 has 24 digits, and 2 * 11 + 2 are
+   enough for sums, products, quotients and roots. Functions and powers take several operations, and round once. */
+bool ax_scalar_in_f16(ax_scalar op);
 
 static inline ax_nest_access *ax_nest_schedule_store(const ax_nest_schedule *schedule, uint32_t store) {
   return &schedule->accesses[schedule->kernel->expr_count + store];

@@ -15,7 +15,7 @@ static ax_nest_shape shape_of(ax_dtype dtype, ax_scalar reduce, int64_t rows, in
   const ax_position at[] = {{.dim = 1, .coef = 1, .dynamic = AX_NONE}, {.dim = 0, .coef = 1, .dynamic = AX_NONE}};
   ax_kernel_store(k, out, &at[1], ax_kernel_load(k, in, at), reduce);
   assert_false(k->failed);
-  assert_int_equal(ax_nest_schedule_create(&arena, k, vector_bytes, &schedule), AX_OK);
+  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = vector_bytes}, &schedule), AX_OK);
   const ax_nest_shape shape = schedule->shape;
   ax_arena_deinit(&arena);
   return shape;
@@ -55,7 +55,7 @@ static void expect_turned(ax_dtype dtype, uint32_t rank, const int64_t *dims, ui
                   AX_SCALAR_NONE);
   k->ranged = ranged;
   assert_false(k->failed);
-  assert_int_equal(ax_nest_schedule_create(&arena, k, vector_bytes, &s), AX_OK);
+  assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = vector_bytes}, &s), AX_OK);
   const ax_loop *rows = &s->loops[s->vector], *last = &s->loops[s->loop_count - 1];
   if (s->shape == AX_NEST_TRANSPOSE)
     ax_text_add(&text, "%lld (%lld), %lld (%lld)", (long long)rows->extent, (long long)rows->inner, (long long)last->extent,
