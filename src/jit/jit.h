@@ -15,11 +15,16 @@ typedef void (*ax_kernel_code)(void *const *slots, const int64_t *coordinates, i
 /* The file name of LLVM's library, which is loaded with the first compile. */
 const char *ax_jit_library(void);
 
+/* What registers hold f16 as: what the processor computes in; or, for tests, f32, or f16, whose operations LLVM spells out in f32
+   where the processor has none. */
+typedef enum ax_f16_held { AX_F16_BY_PROCESSOR, AX_F16_AS_F32, AX_F16_AS_F16 } ax_f16_held;
+
 typedef struct ax_jit_options {
   const char *folder;          /* keeps compiled code for other processes (jit/kept.h); NULL: none */
   uint64_t folder_bytes;       /* limit on the folder's size; 0: 256 MiB */
   uint64_t idle_bytes;         /* limit on unused code that stays in memory; 0: 64 MiB */
   uint32_t most_vector_bytes;  /* for tests: limit on registers, as of an older machine: 64, 32 or 16; 0: this machine's */
+  ax_f16_held f16;             /* for tests; no folder is used with it */
   const char *processor;       /* for tests: names the processor that the folder's code is for; NULL: this one */
 } ax_jit_options;
 

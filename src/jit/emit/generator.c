@@ -53,7 +53,8 @@ static LLVMTargetMachineRef make_machine(ax_generator *generator, const host_nam
   uint32_t widest = widest_vector(host->features);
   bool as_it_is = generator->most_vector_bytes == 0 || widest <= generator->most_vector_bytes;
   generator->vector_bytes = as_it_is ? widest : generator->most_vector_bytes;
-  generator->f16 = as_it_is && widest == 64 && has_feature(host->features, "+avx512fp16");
+  const bool computes_f16 = as_it_is && widest == 64 && has_feature(host->features, "+avx512fp16");
+  generator->f16 = generator->f16_always || (computes_f16 && !generator->f16_as_f32);
   const char *older = generator->vector_bytes == 32 ? "x86-64-v3" : "x86-64";
   if (LLVMGetTargetFromTriple(host->triple, &target, &error) == 0)
     machine = LLVMCreateTargetMachine(target, host->triple, as_it_is ? host->processor : older, as_it_is ? host->features : "",
@@ -79,7 +80,9 @@ void ax_generator_deinit(ax_generator *generator) {
   if (generator->machine == NULL) return;
   LLVMDisposeTargetMachine(generator->machine);
   LLVMContextDispose(generator->context);
-  *generator = (ax_generator){.most_vector_bytes = generator->most_vector_bytes};
+  *generator = (ax_generator){.most_vector_bytes = generator->most_vector_bytes,
+                              .f16_as_f32 = generator->f16_as_f32,
+                              .f16_always = generator->f16_always};
 }
 
 /* --- Code --- */
