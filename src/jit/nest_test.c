@@ -422,7 +422,48 @@ static void orders_of_dimensions(void **state) {
     for (uint32_t d = 0; d < AX_COUNT(dtypes); d++) try_walk(&walks[i], walks[i].reduced > 0 && d < 3 ? AX_F32 : dtypes[d]);
 }
 
+/* Sums and extremes of stencils: each element and its neighbours, `reach` away in either direction, with 0 outside of the array. */
+typedef struct stencil {
+  uint32_t rank, reduced;
+  int64_t dims[3], reach;
+} stencil;
+
+static void try_stencil(const stencil *s, ax_dtype dtype) {
+  ax_arena arena = {0};
+  ax_position at[3];
+  ax_loop_kernel *k = ax_kernel_create(&arena, s->rank, s->reduced, s->dims);
+  const uint32_t slot = ax_kernel_slot(k, dtype, s->rank, s->dims);
+  ax_at_identity(at, s->rank);
+  ax_ex value = ax_kernel_load(k, slot, at);
+  for (uint32_t d = 0; d < s->rank; d++)
+    for (int64_t side = -s->reach; side <= s->reach; side += 2 * s->reach) {
+      at[d].offset = side;
+      const ax_ex near = ax_kernel_load_where(k, slot, at, ax_kernel_inside(k, (int)d, 1, side, s->dims[d]));
+      value = ax_kernel_op(k, AX_SCALAR_ADD, dtype, value, near, AX_NONE);
+      at[d].offset = 0;
+    }
+  ax_at_identity(at, s->rank - s->reduced);
+  ax_kernel_store(k, ax_kernel_slot(k, dtype, s->rank - s->reduced, s->dims), at, value, AX_SCALAR_ADD);
+  ax_kernel_store(k, ax_kernel_slot(k, dtype, s->rank - s->reduced, s->dims), at, value, AX_SCALAR_MAX);
+  assert_false(k->failed);
+  try_kernel(k);
+  ax_arena_deinit(&arena);
+}
+
+static void sums_of_stencils(void **state) {
+  static const stencil stencils[] = {
+      {1, 1, {1000}, 1},      {1, 1, {256}, 3},       {1, 1, {70}, 40},     {2, 2, {9, 250}, 1},   {2, 2, {20, 64}, 1},
+      {2, 2, {7, 129}, 2},    {2, 1, {33, 200}, 1},   {2, 1, {5, 16}, 1},   {2, 2, {3, 1024}, 70}, {3, 3, {5, 6, 77}, 1},
+      {3, 2, {4, 5, 160}, 1}, {3, 1, {3, 40, 96}, 2}, {3, 3, {2, 3, 31}, 5}};
+  static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16, AX_S32};
+  (void)state;
+  random_state = 1;
+  for (uint32_t i = 0; i < AX_COUNT(stencils); i++)
+    for (uint32_t d = 0; d < AX_COUNT(dtypes); d++) try_stencil(&stencils[i], dtypes[d]);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(random_kernels), cmocka_unit_test(orders_of_dimensions)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(random_kernels), cmocka_unit_test(orders_of_dimensions),
+                                     cmocka_unit_test(sums_of_stencils)};
   return cmocka_run_group_tests(tests, make_jits, destroy_jits);
 }

@@ -57,6 +57,12 @@ static void enter_and_accumulate(ax_nest *nest, LLVMValueRef index) {
 
 static void walk_and_accumulate(ax_nest *nest, const ax_range *r) { ax_nest_walk(nest, r, enter_and_accumulate); }
 
+/* A row, added to the sums that loops carry around. */
+static void add_row(ax_nest *nest, const ax_range *r) {
+  if (nest->accumulating && ax_walk_can_settle_sums(nest, r)) ax_walk_settled_sums(nest, r, enter_and_accumulate);
+  else ax_nest_walk(nest, r, enter_and_accumulate);
+}
+
 static void emit_lanes(ax_nest *nest) {
   ax_range r = ax_range_of_loop(nest, nest->schedule->vector);
   bool unrolled = nest->inside != NULL && nest->inside->unrolled;
@@ -70,7 +76,7 @@ static void emit_lanes(ax_nest *nest) {
     return;
   }
   if (nest->schedule->reduces) ax_nest_init(nest);
-  reduced_loops(nest, nest->schedule->outer, nest->schedule->vector, &r, walk_and_accumulate);
+  reduced_loops(nest, nest->schedule->outer, nest->schedule->vector, &r, add_row);
   if (nest->schedule->reduces) ax_nest_finish(nest);
 }
 
@@ -156,7 +162,7 @@ static void rows_of_runs(ax_nest *nest, const ax_range *block) {
   ax_nest_loop l = ax_nest_open_loop(nest, block->lo, block->count == 1);
   ax_nest_enter(nest, loop, l.index);
   ax_nest_take_up(nest);
-  ax_nest_walk(nest, &r, enter_and_accumulate);
+  add_row(nest, &r);
   ax_nest_put_down(nest);
   ax_nest_leave(nest);
   ax_nest_close_loop(nest, &l, block->hi, 1);

@@ -82,12 +82,17 @@ LLVMValueRef ax_nest_row_settled(ax_nest *nest) {
   return all;
 }
 
-ax_guard_state ax_nest_known(const ax_nest *nest, ax_ex node) {
-  const ax_expr *expr = &nest->schedule->kernel->exprs[node];
-  if (!nest->settled) return AX_KNOWN_NOT;
-  if (expr->op == AX_LEAF_INSIDE) return nest->holds[node] ? AX_KNOWN_TRUE : AX_KNOWN_FALSE;
+/* Conditions on the vector loop are known of settled steps; all others of the whole row. */
+ax_guard_state ax_nest_known(const ax_nest *nest, ax_ex node, uint32_t instance) {
+  const ax_nest_schedule *schedule = nest->schedule;
+  const ax_expr *expr = &schedule->kernel->exprs[node];
+  if (!nest->row_settled) return AX_KNOWN_NOT;
+  if (expr->op == AX_LEAF_INSIDE) {
+    const bool known = loop_of(schedule, node) != (int)schedule->vector || (nest->settled >> instance & 1) != 0;
+    return !known ? AX_KNOWN_NOT : nest->holds[node] ? AX_KNOWN_TRUE : AX_KNOWN_FALSE;
+  }
   if (expr->op != AX_SCALAR_AND || expr->dtype != AX_BOOL) return AX_KNOWN_NOT;
-  ax_guard_state a = ax_nest_known(nest, expr->arg[0]), b = ax_nest_known(nest, expr->arg[1]);
+  ax_guard_state a = ax_nest_known(nest, expr->arg[0], instance), b = ax_nest_known(nest, expr->arg[1], instance);
   if (a == AX_KNOWN_FALSE || b == AX_KNOWN_FALSE) return AX_KNOWN_FALSE;
   return a == AX_KNOWN_TRUE && b == AX_KNOWN_TRUE ? AX_KNOWN_TRUE : AX_KNOWN_NOT;
 }

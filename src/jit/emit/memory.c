@@ -353,7 +353,7 @@ LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32
   const ax_nest_access *a = &nest->schedule->accesses[access];
   int64_t stride = a->stride[nest->schedule->vector];
   LLVMValueRef *held = ax_nest_held_at(nest, a, instance);
-  ax_guard_state guard = a->guard == AX_NONE ? AX_KNOWN_TRUE : ax_nest_known(nest, a->guard);
+  ax_guard_state guard = a->guard == AX_NONE ? AX_KNOWN_TRUE : ax_nest_known(nest, a->guard, instance);
   if (guard == AX_KNOWN_FALSE) return zeros(nest, access, dtype);
   if (held != NULL) return ax_nest_load_held(nest, access, dtype, *held, guard == AX_KNOWN_NOT, instance);
   if (guard == AX_KNOWN_NOT) return load_guarded(nest, access, dtype, instance);

@@ -58,7 +58,8 @@ typedef struct ax_nest {
       block_hi; /* TRANSPOSE: the innermost loop's range in this square; blocked LANES: the range of the last parallel loop */
   bool *holds;                     /* by node: the value of each guard in the settled steps (guards.c) */
   int64_t settled_first, settled_end; /* the settled steps along the vector loop */
-  bool settled;                    /* code is being emitted for settled steps */
+  bool row_settled;                /* code is being emitted for rows inside the box of settled steps, */
+  uint32_t settled;                /* and these instances, a bit each, are settled steps */
   bool streaming;                  /* code is being emitted that stores whole cache lines past the caches */
   bool accumulating;               /* the accumulators are live: loops carry them around */
 } ax_nest;
@@ -174,8 +175,9 @@ bool ax_nest_find_settled(ax_nest *nest);
 /* Emitted inside all loops but the vector loop: whether this row has settled steps. */
 LLVMValueRef ax_nest_row_settled(ax_nest *nest);
 typedef enum ax_guard_state { AX_KNOWN_NOT, AX_KNOWN_FALSE, AX_KNOWN_TRUE } ax_guard_state;
-/* The value that condition `node` is known to have in the code that is being emitted. */
-ax_guard_state ax_nest_known(const ax_nest *nest, ax_ex node);
+/* The value that condition `node` is known to have in this instance of the code that is being emitted. */
+ax_guard_state ax_nest_known(const ax_nest *nest, ax_ex node, uint32_t instance);
+enum { AX_ALL_SETTLED = -1 }; /* nest->settled: all instances */
 /* The value of INSIDE node `node` if its loop's index is `index`. In a vector, lane i stands for index + i. */
 LLVMValueRef ax_nest_guard(ax_nest *nest, ax_ex node, LLVMValueRef index, uint32_t lanes);
 

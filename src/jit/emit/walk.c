@@ -2,6 +2,8 @@
    others. A loop is entered only if it runs at least once, so it is a single block with its test at the end. */
 #include "jit/emit/walk.h"
 
+#include <string.h>
+
 enum { most_masked = 1 << 15 };
 
 ax_range ax_range_static(const ax_nest *nest, int64_t extent) {
@@ -143,7 +145,20 @@ static void repeat_whole(ax_nest *nest, LLVMValueRef lo, int64_t whole, int64_t 
   for (int64_t at = 0; unrolled && at < whole; at += step) body(nest, ax_nest_add(nest, lo, at));
 }
 
-/* Whole blocks, then one shorter block whose last vector may be partial. */
+/* The block at the end of a range, if what is left of it is shorter: its last vector may be partial. */
+static void walk_last(ax_nest *nest, LLVMValueRef at, int64_t rest, ax_leaf body) {
+  const int64_t lanes = nest->schedule->lanes;
+  if (vector_unrolled(nest)) nest->instances = (uint32_t)((rest + lanes - 1) / lanes);
+  if (rest % lanes != 0) {
+    bool made = nest->rest_mask != NULL && rest % lanes == nest->schedule->loops[nest->schedule->vector].extent % lanes;
+    mask_first(nest, made ? nest->rest_mask : constant_mask(nest, rest % lanes), ax_nest_i64(nest, rest % lanes));
+  }
+  nest->present_count = rest % lanes;
+  body(nest, at);
+  mask_first(nest, NULL, NULL);
+}
+
+/* Whole blocks, then a shorter one. */
 static void walk_static(ax_nest *nest, const ax_range *r, uint32_t block, ax_leaf body) {
   int64_t lanes = nest->schedule->lanes, step = block * lanes, whole = r->count / step * step, rest = r->count - whole;
   if (vector_unrolled(nest)) nest->instances = block;
@@ -153,15 +168,7 @@ static void walk_static(ax_nest *nest, const ax_range *r, uint32_t block, ax_lea
     return;
   }
   repeat_whole(nest, r->lo, whole, step, body);
-  if (rest == 0) return;
-  if (vector_unrolled(nest)) nest->instances = (uint32_t)((rest + lanes - 1) / lanes);
-  if (rest % lanes != 0) {
-    bool made = nest->rest_mask != NULL && rest % lanes == nest->schedule->loops[nest->schedule->vector].extent % lanes;
-    mask_first(nest, made ? nest->rest_mask : constant_mask(nest, rest % lanes), ax_nest_i64(nest, rest % lanes));
-  }
-  nest->present_count = rest % lanes;
-  body(nest, ax_nest_add(nest, r->lo, whole));
-  mask_first(nest, NULL, NULL);
+  if (rest > 0) walk_last(nest, ax_nest_add(nest, r->lo, whole), rest, body);
 }
 
 /* A block that is skipped when lo = hi; `skip` gets what close_guard needs. */
@@ -261,11 +268,83 @@ void ax_walk_guarded(ax_nest *nest, const ax_range *r, ax_leaf body) {
   if (vector_unrolled(nest)) nest->instances = 1;
   walk_unsettled(nest, r, first, end, body);
   ax_walk_open_guard(nest, first, end, &skip);
-  nest->settled = true;
+  nest->row_settled = true;
+  nest->settled = (uint32_t)AX_ALL_SETTLED;
   nest->streaming = streams;
   ax_walk_repeat(nest, first, end, lanes, false, body);
-  nest->settled = nest->streaming = false;
+  nest->row_settled = nest->streaming = false;
+  nest->settled = 0;
   ax_walk_close_guard(nest, skip);
+}
+
+/* --- Guarded loads of sums --- */
+
+/* Which vectors of a row are settled steps: a bit for each of the block that begins at `at`. */
+static uint32_t settled_instances(const ax_nest *nest, int64_t at, uint32_t block) {
+  const int64_t lanes = nest->schedule->lanes;
+  uint32_t settled = 0;
+  for (uint32_t i = 0; i < block; i++, at += lanes)
+    if (at >= nest->settled_first && at + lanes <= nest->settled_end) settled |= 1u << i;
+  return settled;
+}
+
+/* A row inside the box, from `at` on up to `end`, block after block. All settled ones are a loop. */
+static void walk_settled_row(ax_nest *nest, int64_t extent, uint32_t block, ax_leaf body) {
+  const int64_t step = block * (int64_t)nest->schedule->lanes;
+  const uint32_t all = (uint32_t)(((uint64_t)1 << block) - 1);
+  nest->row_settled = true;
+  for (int64_t at = 0, end; at < extent; at = end) {
+    nest->settled = settled_instances(nest, at, block);
+    nest->instances = block;
+    for (end = at + step; nest->settled == all && end + step <= extent && settled_instances(nest, end, block) == all;) end += step;
+    if (at + step <= extent) ax_walk_repeat(nest, ax_nest_i64(nest, at), ax_nest_i64(nest, end), step, end - at == step, body);
+    else walk_last(nest, ax_nest_i64(nest, at), extent - at, body);
+  }
+  nest->row_settled = false;
+  nest->settled = 0;
+}
+
+/* The blocks of such a row that are no part of its loop. */
+static int64_t blocks_apart(const ax_nest *nest, int64_t extent, uint32_t block) {
+  const int64_t step = block * (int64_t)nest->schedule->lanes, first = (nest->settled_first + step - 1) / step,
+                end = nest->settled_end / step, blocks = (extent + step - 1) / step;
+  return end > first ? blocks - (end - first) : blocks;
+}
+
+bool ax_walk_can_settle_sums(ax_nest *nest, const ax_range *r) {
+  enum { most_apart = 4 };
+  const bool unrolled = nest->inside != NULL && nest->inside->unrolled;
+  const uint32_t block = nest->schedule->unroll;
+  return !unrolled && r->count >= 0 && vector_unrolled(nest) && ax_nest_find_settled(nest) &&
+         nest->settled_end - nest->settled_first >= 2 * (int64_t)nest->schedule->lanes &&
+         blocks_apart(nest, r->count, block) <= most_apart;
+}
+
+/* Both ways add the same numbers to the same sums. */
+void ax_walk_settled_sums(ax_nest *nest, const ax_range *r, ax_leaf body) {
+  LLVMBuilderRef b = nest->cg.builder;
+  LLVMBasicBlockRef inside = new_block(nest), outside = new_block(nest), after = new_block(nest), from[2];
+  const uint32_t stores = nest->schedule->kernel->store_count;
+  LLVMValueRef before[AX_MAX_SLOTS * AX_MAX_UNROLL], sums[AX_MAX_SLOTS * AX_MAX_UNROLL];
+  memcpy(before, nest->accumulators, stores * AX_MAX_UNROLL * sizeof before[0]);
+  LLVMBuildCondBr(b, ax_nest_row_settled(nest), inside, outside);
+  LLVMPositionBuilderAtEnd(b, inside);
+  walk_settled_row(nest, r->count, nest->schedule->unroll, body);
+  from[0] = LLVMGetInsertBlock(b);
+  LLVMBuildBr(b, after);
+  memcpy(sums, nest->accumulators, stores * AX_MAX_UNROLL * sizeof sums[0]);
+  memcpy(nest->accumulators, before, stores * AX_MAX_UNROLL * sizeof before[0]);
+  LLVMPositionBuilderAtEnd(b, outside);
+  walk_static(nest, r, nest->schedule->unroll, body);
+  from[1] = LLVMGetInsertBlock(b);
+  LLVMBuildBr(b, after);
+  LLVMPositionBuilderAtEnd(b, after);
+  for (uint32_t s = 0; s < stores; s++)
+    for (uint32_t i = 0; i < carried(nest, s); i++) {
+      LLVMValueRef *sum = ax_nest_accumulator(nest, s, i), both[] = {sums[s * AX_MAX_UNROLL + i], *sum};
+      *sum = LLVMBuildPhi(b, LLVMTypeOf(*sum), "");
+      LLVMAddIncoming(*sum, both, from, 2);
+    }
 }
 
 void ax_walk_streamed(ax_nest *nest, const ax_range *r, ax_leaf body) {

@@ -27,6 +27,11 @@ void ax_nest_walk(ax_nest *nest, const ax_range *range, ax_leaf body);
 void ax_walk_streamed(ax_nest *nest, const ax_range *range, ax_leaf body);
 /* Walks settled steps in whole vectors, and all others under masks (guards.c). For kernels without accumulators. */
 void ax_walk_guarded(ax_nest *nest, const ax_range *range, ax_leaf body);
+/* Whether rows that are added up have settled steps enough for ax_walk_settled_sums. */
+bool ax_walk_can_settle_sums(ax_nest *nest, const ax_range *range);
+/* As ax_nest_walk, with accumulators. Of rows in the box of settled steps (guards.c) a vector is loaded without masks if all its
+   lanes are settled; the order of the sums stays the same. */
+void ax_walk_settled_sums(ax_nest *nest, const ax_range *range, ax_leaf body);
 
 /* Opens a block that is skipped if lo = hi; `skip` is for the call that closes it. */
 void ax_walk_open_guard(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi, LLVMBasicBlockRef *skip);
