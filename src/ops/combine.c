@@ -17,13 +17,25 @@
 static inline INLINED void *to_row(const ax_combined *r, int64_t i) { return r->to + r->place[i] * r->to_pitch; }
 static inline INLINED const void *from_row(const ax_combined *r, int64_t i) { return r->from + r->row[i] * r->from_pitch; }
 
-/* Fetches what a later row is added to, because processors do not foresee where it lies. */
-static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t element_bytes) {
-  enum { ahead = 8, most = 512 }; /* rows; bytes of each */
-  if (i + ahead >= r->rows) return;
-  const char *to = to_row(r, i + ahead);
-  const int64_t bytes = r->count * element_bytes;
-  for (int64_t at = 0; at < bytes && at < most; at += AX_LINE_BYTES) __builtin_prefetch(to + at, 1);
+/* How later rows of `from` are fetched. */
+typedef enum fetching { NONE_FETCHED, RUN_FETCHED, ROWS_FETCHED } fetching;
+static inline INLINED fetching fetching_of(const ax_combined *r) {
+  if (!r->far || r->rows == 0) return NONE_FETCHED;
+  return r->row[r->rows - 1] - r->row[0] == r->rows - 1 ? RUN_FETCHED : ROWS_FETCHED;
+}
+
+static inline INLINED void fetch_row(const char *at, int64_t bytes, int to_write) {
+  for (int64_t i = 0; i < bytes; i += AX_LINE_BYTES) to_write ? __builtin_prefetch(at + i, 1) : __builtin_prefetch(at + i, 0);
+}
+
+/* Fetches what a later row is added to, because processors do not foresee where it lies. If rows of `from` lie in memory, such a row
+   is fetched too: of a run, what processors foresee comes too late among so many other lines; of other rows they foresee nothing. */
+static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t element_bytes, fetching from) {
+  enum { ahead = 8, from_ahead = 16, from_bytes = 4096, most = 512 }; /* rows, and rows; of a run, bytes; bytes of each */
+  const int64_t bytes = r->count * element_bytes < most ? r->count * element_bytes : most;
+  if (i + ahead < r->rows) fetch_row(to_row(r, i + ahead), bytes, 1);
+  if (from == RUN_FETCHED) fetch_row((const char *)from_row(r, i) + from_bytes, bytes, 0);
+  if (from == ROWS_FETCHED && i + from_ahead < r->rows) fetch_row(from_row(r, i + from_ahead), bytes, 0);
 }
 
 /* --- Integers --- */
@@ -32,6 +44,7 @@ static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t elemen
 #define WIDE uint32_t
 #define RUN s8_run
 #define ROWS s8_rows
+#define COUNTED s8_counted
 #define SOME s8_some
 #define ONE s8_one
 #include "ops/combine_template.h"
@@ -40,6 +53,7 @@ static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t elemen
 #define WIDE uint32_t
 #define RUN u8_run
 #define ROWS u8_rows
+#define COUNTED u8_counted
 #define SOME u8_some
 #define ONE u8_one
 #include "ops/combine_template.h"
@@ -48,6 +62,7 @@ static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t elemen
 #define WIDE uint32_t
 #define RUN s16_run
 #define ROWS s16_rows
+#define COUNTED s16_counted
 #define SOME s16_some
 #define ONE s16_one
 #include "ops/combine_template.h"
@@ -56,6 +71,7 @@ static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t elemen
 #define WIDE uint32_t
 #define RUN u16_run
 #define ROWS u16_rows
+#define COUNTED u16_counted
 #define SOME u16_some
 #define ONE u16_one
 #include "ops/combine_template.h"
@@ -64,6 +80,7 @@ static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t elemen
 #define WIDE uint32_t
 #define RUN s32_run
 #define ROWS s32_rows
+#define COUNTED s32_counted
 #define SOME s32_some
 #define ONE s32_one
 #include "ops/combine_template.h"
@@ -72,6 +89,7 @@ static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t elemen
 #define WIDE uint32_t
 #define RUN u32_run
 #define ROWS u32_rows
+#define COUNTED u32_counted
 #define SOME u32_some
 #define ONE u32_one
 #include "ops/combine_template.h"
@@ -80,6 +98,7 @@ static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t elemen
 #define WIDE uint64_t
 #define RUN s64_run
 #define ROWS s64_rows
+#define COUNTED s64_counted
 #define SOME s64_some
 #define ONE s64_one
 #include "ops/combine_template.h"
@@ -88,6 +107,7 @@ static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t elemen
 #define WIDE uint64_t
 #define RUN u64_run
 #define ROWS u64_rows
+#define COUNTED u64_counted
 #define SOME u64_some
 #define ONE u64_one
 #include "ops/combine_template.h"
@@ -100,6 +120,7 @@ static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t elemen
 #define QUIET 0x7fc0
 #define RUN bf16_extremes
 #define ROWS bf16_extreme_rows
+#define COUNTED bf16_extreme_counted
 #define SOME bf16_extreme_some
 #define ONE bf16_extreme
 #include "ops/combine_template.h"
@@ -110,6 +131,7 @@ static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t elemen
 #define QUIET 0x7e00
 #define RUN f16_extremes
 #define ROWS f16_extreme_rows
+#define COUNTED f16_extreme_counted
 #define SOME f16_extreme_some
 #define ONE f16_extreme
 #include "ops/combine_template.h"
@@ -120,6 +142,7 @@ static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t elemen
 #define QUIET 0x7fc00000
 #define RUN f32_extremes
 #define ROWS f32_extreme_rows
+#define COUNTED f32_extreme_counted
 #define SOME f32_extreme_some
 #define ONE f32_extreme
 #include "ops/combine_template.h"
@@ -130,6 +153,7 @@ static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t elemen
 #define QUIET 0x7ff8000000000000
 #define RUN f64_extremes
 #define ROWS f64_extreme_rows
+#define COUNTED f64_extreme_counted
 #define SOME f64_extreme_some
 #define ONE f64_extreme
 #include "ops/combine_template.h"
@@ -140,6 +164,7 @@ static inline INLINED float f32_one(ax_scalar combine, float a, float b) { retur
 #define ELEMENT float
 #define RUN f32_run
 #define ROWS f32_rows
+#define COUNTED f32_counted
 #define SOME f32_some
 #define ONE f32_one
 #include "ops/combine_template.h"
@@ -148,6 +173,7 @@ static inline INLINED double f64_one(ax_scalar combine, double a, double b) { re
 #define ELEMENT double
 #define RUN f64_run
 #define ROWS f64_rows
+#define COUNTED f64_counted
 #define SOME f64_some
 #define ONE f64_one
 #include "ops/combine_template.h"
@@ -186,6 +212,7 @@ static inline INLINED uint16_t bf16_one(ax_scalar combine, uint16_t a, uint16_t 
 #define ELEMENT uint16_t
 #define RUN bf16_run
 #define ROWS bf16_rows
+#define COUNTED bf16_counted
 #define SOME bf16_some
 #define ONE bf16_one
 #include "ops/combine_template.h"
@@ -213,8 +240,9 @@ WITH_HALVES static void f16_some(ax_scalar combine, uint16_t *to, const uint16_t
 }
 
 WITH_HALVES static void f16_run(ax_scalar combine, const ax_combined *r) {
+  const fetching from = fetching_of(r);
   for (int64_t i = 0; i < r->rows; i++) {
-    fetch(r, i, sizeof(uint16_t));
+    fetch(r, i, sizeof(uint16_t), from);
     f16_some(combine, to_row(r, i), from_row(r, i), r->count);
   }
 }

@@ -13,6 +13,7 @@ typedef struct ax_combined { /* rows whose elements lie next to each other; none
   int64_t to_pitch, from_pitch; /* bytes from a row to the next */
   const int64_t *place, *row;   /* which rows of `to`, and which of `from` they are combined with, in this order */
   int64_t rows, count;          /* how many; elements of each */
+  bool far;                     /* those of `from` lie in memory, not in caches */
 } ax_combined;
 
 /* Each element of each row of `to` becomes itself and its partner combined: with the bits of ax_scalar_eval, rounded once, but for

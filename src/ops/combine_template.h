@@ -1,4 +1,4 @@
-/* Rows of one type, for combine.c, which defines ELEMENT, RUN (the function's name), ROWS, SOME and ONE (names of its parts) and
+/* Rows of one type, for combine.c, which defines ELEMENT, RUN (the function's name), ROWS, COUNTED, SOME and ONE (names of its parts) and
 
      WIDE     of integers: the unsigned type that sums and products wrap in
      MOST     of extremes of floats, whose bits are the integers ELEMENT: the largest integer, INFINITE: infinity, QUIET: a NaN
@@ -28,19 +28,31 @@ static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b) {
 
 #endif
 
+/* Blocks of the widest registers, of the narrowest, and elements: a row of a table may have few. */
 static inline INLINED void SOME(ax_scalar combine, ELEMENT *restrict to, const ELEMENT *restrict from, int64_t count) {
-  enum { at_once = AX_REGISTER_BYTES / sizeof(ELEMENT) };
+  enum { at_once = AX_REGISTER_BYTES / sizeof(ELEMENT), few = 16 / sizeof(ELEMENT) };
   int64_t i = 0;
   for (; i + at_once <= count; i += at_once)
     for (int k = 0; k < at_once; k++) to[i + k] = ONE(combine, to[i + k], from[i + k]);
+  for (; i + few <= count; i += few)
+    for (int k = 0; k < few; k++) to[i + k] = ONE(combine, to[i + k], from[i + k]);
   for (; i < count; i++) to[i] = ONE(combine, to[i], from[i]);
 }
 
-static inline INLINED void ROWS(ax_scalar combine, const ax_combined *r) {
-  for (int64_t i = 0; i < r->rows; i++) {
-    fetch(r, i, sizeof(ELEMENT));
-    SOME(combine, to_row(r, i), from_row(r, i), r->count);
+/* Of a copy of the rows' description, which what is written cannot change; `count` may be a constant. */
+static inline INLINED void COUNTED(ax_scalar combine, const ax_combined *rows, int64_t count) {
+  const ax_combined r = *rows;
+  const fetching from = fetching_of(rows);
+  for (int64_t i = 0; i < r.rows; i++) {
+    fetch(&r, i, sizeof(ELEMENT), from);
+    SOME(combine, to_row(&r, i), from_row(&r, i), count);
   }
+}
+
+static inline INLINED void ROWS(ax_scalar combine, const ax_combined *rows) {
+  enum { shortest = 16 / sizeof(ELEMENT) };
+  if (rows->count == shortest) COUNTED(combine, rows, shortest);
+  else COUNTED(combine, rows, rows->count);
 }
 
 static inline INLINED void RUN(ax_scalar combine, const ax_combined *r) {
@@ -61,6 +73,7 @@ static inline INLINED void RUN(ax_scalar combine, const ax_combined *r) {
 #undef RUN
 #undef ROWS
 #undef SOME
+#undef COUNTED
 #undef ONE
 #undef WIDE
 #undef MOST

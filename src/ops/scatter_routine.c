@@ -23,7 +23,7 @@ typedef struct loop { /* a dimension: strides in elements */
 typedef struct scatter {
   ax_scalar combine;
   ax_dtype dtype, index_dtype;
-  bool clips;
+  bool clips, far; /* far: the updates lie in memory, as no cache holds them */
   int64_t bytes;
   uint32_t batch_rank, number_count, window_rank;
   loop batch[AX_MAX_RANK], window[AX_MAX_RANK];
@@ -74,7 +74,7 @@ static void combine_any(const scatter *s, const run *r) {
 
 static void combine_together(const scatter *s, char *to, const char *from, int64_t count, ax_combine *combine) {
   static const int64_t first = 0;
-  combine(s->combine, s->dtype, &(ax_combined){to, from, 0, 0, &first, &first, 1, count});
+  combine(s->combine, s->dtype, &(ax_combined){to, from, 0, 0, &first, &first, 1, count, false});
 }
 
 /* Elements some distance apart, a buffer at a time. */
@@ -251,11 +251,14 @@ static void do_listed(const scatter *s, const memory *m, const listing *list, ra
   const char *updates = m->updates + columns.begin * row->updates * s->bytes;
   char *operand = m->operand + columns.begin * row->operand * s->bytes;
   if (m->combine != NULL && s->window_rank <= 1 && row->operand == 1 && row->updates == 1) {
-    m->combine(s->combine, s->dtype, &(ax_combined){operand, updates, pitch, from, list->place, list->row, list->count, count});
+    m->combine(s->combine, s->dtype, &(ax_combined){operand, updates, pitch, from, list->place, list->row, list->count, count, s->far});
     return;
   }
   for (int64_t i = 0; i < list->count; i++) {
-    if (i + fetched_ahead < list->count) fetch_row(operand + list->place[i + fetched_ahead] * pitch, count * s->bytes);
+    if (i + fetched_ahead < list->count) {
+      fetch_row(operand + list->place[i + fetched_ahead] * pitch, count * s->bytes);
+      if (s->far) fetch_row(updates + list->row[i + fetched_ahead] * from, count * s->bytes);
+    }
     const run r = {.to = operand + list->place[i] * pitch, .from = updates + list->row[i] * from, .count = count,
                    .to_stride = row->operand, .from_stride = row->updates};
     if (s->window_rank > 1) do_window(s, m, list->place[i] * s->pitch[0], list->row[i] * s->batch[0].updates, (range){0, 1});
@@ -345,7 +348,7 @@ static void find_loops(scatter *s, const ax_index_windows *w, const arrays *a) {
   }
 }
 
-enum { run_bytes = 128, long_bytes = 16 << 10, most_parts = 16, few_parts = 4, enough_elems = 16 };
+enum { run_bytes = 128, long_bytes = 16 << 10, most_parts = 16, few_parts = 4, enough_elems = 16, short_bytes = 128 };
 
 static uint32_t fewer(double wanted, int64_t most) {
   return (double)most < wanted ? (uint32_t)(most > 1 ? most : 1) : (uint32_t)wanted;
@@ -368,12 +371,15 @@ static void cut_windows(scatter *s, const ax_index_windows *w, int64_t least, do
   }
 }
 
-/* Every part looks at every index, and at other updates than those that lie in order. */
+/* Every part looks at every index, and at other updates than those that lie in order. Updates that lie in memory come from
+   there once for each part, since processors fetch what lies behind and whole lines. So these parts are few, and short ones one. */
 static void cut_places(scatter *s, const ax_index_windows *w, const arrays *a, double wanted) {
   int64_t elems = 1;
   if (wanted > few_parts) wanted = few_parts;
+  if (s->far && wanted > 2) wanted = 2;
   for (uint32_t d = 0; d < s->window_rank; d++) elems *= s->window[d].extent;
-  if (elems < enough_elems && ax_type_elems(a->operand) * s->bytes <= ax_caches_here()->second) return;
+  const bool few = elems < enough_elems || (s->far && elems * s->bytes <= short_bytes);
+  if (few && ax_type_elems(a->operand) * s->bytes <= ax_caches_here()->second) return;
   for (uint32_t d = 0; d < w->rank; d++) {
     const int window = s->window_of[d];
     const bool whole = window < 0 || s->window[window].extent == 1; /* it has no pieces */
@@ -439,6 +445,7 @@ ax_status ax_lower_scatter(ax_lower *lower, ax_scalar combine, const ax_index_wi
                .index_dtype = indices.dtype,
                .clips = clips,
                .bytes = (int64_t)ax_dtype_bytes(operand.dtype)};
+  s.far = ax_type_elems(&updates) * s.bytes > AX_SHARED_LEVEL_BYTES;
   find_loops(&s, w, &a);
   int64_t windows = 1;
   for (uint32_t b = 0; b < s.batch_rank; b++) windows *= s.batch[b].extent;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "axle/ops.h"
+#include "plan/passes.h"
 #include "support/cmocka.h"
 #include "support/random.h"
 #include "support/run.h"
@@ -71,6 +72,32 @@ static void of_other_dtypes(void **state) {
   for (size_t i = 0; i < AX_COUNT(dtypes); i++) check((example){dtypes[i], 50, 33, 100, 0});
 }
 
+/* Into how many parts rows of a table are cut. */
+static uint32_t parts_of(int64_t rows, int64_t width, int64_t count) {
+  example x = {.dtype = AX_F32, .axis = 0};
+  const ax_type types[] = {TEST_TYPE(AX_F32, rows, width), TEST_TYPE(AX_S32, count), TEST_TYPE(AX_F32, count, width)};
+  ax_program *program = test_trace(add_rows, &x, types, 3, 1);
+  ax_plan *plan;
+  uint32_t parts = 0;
+  TEST_OK(ax_plan_create(program, NULL, NULL, NULL, &plan));
+  for (uint32_t i = 0; i < plan->block.count; i++)
+    if (plan->block.ops[i].kind == AX_OP_ROUTINE) parts = plan->block.ops[i].routine->parts;
+  ax_plan_destroy(plan);
+  ax_program_release(program);
+  return parts;
+}
+
+/* Each part goes over all updates, which come from memory again if no cache holds them. */
+static void few_parts_of_much(void **state) {
+  (void)state;
+  assert_int_equal(parts_of(1000, 64, 10000), 4);
+  assert_int_equal(parts_of(4096, 16, 300000), 4);
+  assert_int_equal(parts_of(4096, 16, 1000000), 1);
+  assert_int_equal(parts_of(1000000, 16, 1000000), 2);
+  assert_int_equal(parts_of(1000, 512, 30000), 2);
+  assert_int_equal(parts_of(4096, 4, 1000000), 1);
+}
+
 /* --- All combinations --- */
 
 typedef struct combination {
@@ -115,6 +142,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(of_strange_numbers),
       cmocka_unit_test(in_parts),
+      cmocka_unit_test(few_parts_of_much),
       cmocka_unit_test(of_other_dtypes),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
