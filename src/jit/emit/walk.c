@@ -316,7 +316,6 @@ bool ax_walk_can_settle_sums(ax_nest *nest, const ax_range *r) {
   const bool unrolled = nest->inside != NULL && nest->inside->unrolled;
   const uint32_t block = nest->schedule->unroll;
   return !unrolled && r->count >= 0 && vector_unrolled(nest) && ax_nest_find_settled(nest) &&
-         nest->settled_end - nest->settled_first >= 2 * (int64_t)nest->schedule->lanes &&
          blocks_apart(nest, r->count, block) <= most_apart;
 }
 
