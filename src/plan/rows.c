@@ -79,6 +79,7 @@ static bool add_use(ax_rows_group *to, const ax_rows_use *one, uint32_t member) 
     u->irregular = u->irregular || one->irregular || !same;
     if (one->low < u->low) u->low = one->low;
     if (one->high > u->high) u->high = one->high;
+    u->touched += one->high - one->low;
     u->members |= (uint32_t)1 << member;
     u->written = u->written || one->written;
     u->touches++;
@@ -86,6 +87,7 @@ static bool add_use(ax_rows_group *to, const ax_rows_use *one, uint32_t member) 
   }
   if (to->use_count == AX_ROWS_USES) return false;
   to->uses[to->use_count] = *one;
+  to->uses[to->use_count].touched = one->high - one->low;
   to->uses[to->use_count++].members = (uint32_t)1 << member;
   return true;
 }

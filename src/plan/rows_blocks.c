@@ -44,7 +44,7 @@ static extent extent_of(const ax_rows_group *of) {
   extent e = {0};
   for (uint32_t i = 0; i < of->use_count; i++) {
     const ax_rows_use *u = &of->uses[i];
-    int64_t mine = u->high - u->low;
+    int64_t mine = u->touched < u->high - u->low ? u->touched : u->high - u->low;
     if (u->row == 0 || u->irregular) continue;
     for (uint32_t k = first_member(u); k <= last_member(u); k++) alive[k] += mine;
     if (mine > e.longest) e.longest = mine;

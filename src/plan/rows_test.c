@@ -37,6 +37,18 @@ static void two_chains(const ax_value *in, ax_value *out, void *context) {
   for (int k = 0; k < 2; k++) out[k] = ax_softmax(in[k], -1);
 }
 
+/* Rows of several tables side by side, at numbers that are rows of an array of their own. */
+enum { tables = 12, batch = 8192 };
+static void looked_up(const ax_value *in, ax_value *out, void *context) {
+  ax_value rows[tables];
+  (void)context;
+  for (int64_t t = 0; t < tables; t++) {
+    const ax_value table = ax_slice(in[0], AX_DIMS(1000 * t, 0), AX_DIMS(1000 * t + 1000, 16), NULL);
+    rows[t] = ax_take(table, ax_reshape(ax_slice(in[1], AX_DIMS(t, 0), AX_DIMS(t + 1, batch), NULL), AX_DIMS(batch)), 0);
+  }
+  out[0] = ax_concatenate(AX_LIST(tables, rows), 1);
+}
+
 static void describe(ax_text *line, const ax_op *op) {
   if (op->kind == AX_OP_KERNEL) ax_text_add(line, "kernel");
   else if (op->kind == AX_OP_ROWS) {
@@ -126,6 +138,23 @@ static void chains_stay_apart(void **state) {
          "3 members over 1x512, 6 of 9 slots local; 3 members over 1x512, 6 of 9 slots local");
 }
 
+/* Each row is looked up where it is to lie; many are done at a time, though the numbers of a row of results lie far apart. */
+static void many_tables(void **state) {
+  const ax_type in[] = {TEST_TYPE(AX_F32, tables * 1000, 16), TEST_TYPE(AX_S32, tables, batch)};
+  (void)state;
+  if (AX_HOSTILE) skip(); /* where blocks are short */
+  ax_program *program = test_trace(looked_up, NULL, in, 2, 1);
+  ax_plan *plan;
+  TEST_OK(ax_plan_create(program, NULL, NULL, NULL, &plan));
+  TEST_OK(ax_plan_optimise(plan, NULL, NULL));
+  assert_int_equal(plan->block.count, 1);
+  assert_int_equal(plan->block.ops[0].kind, AX_OP_ROWS);
+  assert_int_equal(plan->block.ops[0].rows->count, tables);
+  assert_int_equal(plan->block.ops[0].rows->step, 40);
+  ax_plan_destroy(plan);
+  ax_program_release(program);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_done_together),
                                      cmocka_unit_test(products_take_part),
@@ -133,6 +162,7 @@ int main(void) {
                                      cmocka_unit_test(what_is_small_or_long_is_not),
                                      cmocka_unit_test(rows_that_depend_on_others_are_not),
                                      cmocka_unit_test(results_lie_in_memory),
-                                     cmocka_unit_test(chains_stay_apart)};
+                                     cmocka_unit_test(chains_stay_apart),
+                                     cmocka_unit_test(many_tables)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
