@@ -86,14 +86,24 @@ static ax_status lower_matrix(ax_lower *lower, uint32_t buffer, ax_axis_set axes
   return as_matrix(&type, &first, &second, &third, out) ? AX_OK : ax_error(AX_INTERNAL, "a copied operand is no matrix");
 }
 
+/* Whether threads cannot share the product by its results (run/gemm.c), which are a single tile. */
+static bool is_one_tile(const ax_gemm *gemm) {
+  enum { tile_rows = 28, tile_columns = 32 };
+  return gemm->m < 2 * tile_rows && gemm->n < 2 * tile_columns;
+}
+
 /* The number of blocks that k is cut into. It is 1 unless k is so long that one sum over it would be inexact, or the results alone
    give threads too few parts. The blocks' products are always small compared with the operands. */
 static int64_t contracted_blocks(const ax_gemm *gemm) {
-  enum { least_size = 2048, long_size = 1 << 15, few_results = 1 << 18, most_blocks = 32 };
+  enum { least_size = 2048, long_size = 1 << 15, few_results = 1 << 18, most_blocks = 32, block_work = 1 << 20 };
   double m = (double)gemm->m, n = (double)gemm->n, k = (double)gemm->k, least = 16 * m * n / (m + n);
   if (gemm->batch_rank > 0) return 1;
   int64_t most = (int64_t)(k / (least < least_size ? least_size : least)), wanted = gemm->k / long_size;
   if (wanted < most_blocks && m * n < few_results && m * n * k > 1 << 25) wanted = most_blocks;
+  if (is_one_tile(gemm) && wanted < most_blocks && m * n * k >= 2 * block_work) {
+    const int64_t worth = (int64_t)(m * n * k / block_work), blocks = worth < most_blocks ? worth : most_blocks;
+    wanted = wanted < blocks ? blocks : wanted;
+  }
   if (wanted > most) wanted = most;
   for (int64_t count = wanted; count >= 2 && count > wanted / 2; count--)
     if (gemm->k % count == 0) return count;
