@@ -27,6 +27,13 @@ void ax_conv_block(const ax_block_args *args);
    without the zeros between elements; by_phases: the expansion that computes it so. */
 bool ax_conv_has_phases(const ax_conv_params *p, const ax_type *lhs, const ax_type *rhs);
 ax_value ax_conv_by_phases(const ax_eqn *eqn, const ax_value *in);
+/* Convolutions whose rows are the rows of products (conv_general_dilated_image.c). *made: this one is, and is lowered. */
+AX_MUST_USE ax_status ax_conv_lower_image(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out, bool *made);
+/* Transposes x so that its dimensions follow `order`, or leaves it as it lies if `lies`. at[i]: the dimension of the result that
+   has role i of the spec. */
+ax_value ax_conv_ordered(ax_value x, const ax_dims *spec, const uint32_t *order, bool lies, uint32_t *at);
+/* Cuts dimension d in groups, which come to the front. */
+ax_value ax_conv_groups_front(ax_value x, uint32_t d, int64_t groups);
 ax_status ax_conv_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out);
 
 #endif

@@ -3,7 +3,8 @@
      y = sum over the kernel's places of   lhs's part for that place . rhs there      many results, few places: 3x3 over an image
      y at each position =                  lhs's part for that position . rhs         few results, many places: a kernel's gradient
 
-   A dilated convolution is first made of convolutions that are not dilated: conv_general_dilated_phases.c.
+   A convolution of a dilated lhs is first made of convolutions that are not dilated: conv_general_dilated_phases.c. Most of f32 and
+   f64 then go through their operands as they lie: conv_general_dilated_image.c. This file has all others.
 
    For each spatial dimension the code goes through the kernel's places or the result's positions, whichever are fewer: written out
    one by one, or in a loop if all of them together would be too many. Places that are written out are taken several at a time and
@@ -16,7 +17,7 @@
 #include "plan/plan.h"
 #include "prim/prims.h"
 
-enum { most_written_out = 128, few_features = 32, long_sum = 128, long_width = 16, few_places = 64 };
+enum { most_written_out = 128, few_features = 32, long_sum = 128, few_places = 64 };
 
 /* A convolution partly taken apart. lhs is [group, ..], padded, with its batch, spatial and feature dimensions where the fields
    say; rhs likewise. The result is [group, batch, o.., out]. */
@@ -239,9 +240,7 @@ static bool plan_loops(product *c) {
   return places;
 }
 
-/* Transposes x so that its dimensions follow `order`, or leaves it as it lies if `lies`. at[i]: the dimension of the result that
-   has role i of the spec. */
-static ax_value ordered(ax_value x, const ax_dims *spec, const uint32_t *order, bool lies, uint32_t *at) {
+ax_value ax_conv_ordered(ax_value x, const ax_dims *spec, const uint32_t *order, bool lies, uint32_t *at) {
   int64_t permutation[AX_MAX_RANK];
   bool same = true;
   for (uint32_t i = 0; i < spec->count; i++) {
@@ -252,8 +251,7 @@ static ax_value ordered(ax_value x, const ax_dims *spec, const uint32_t *order, 
   return same || lies ? x : ax_transpose(x, permutation);
 }
 
-/* Dimension d is cut in groups, which come to the front. */
-static ax_value groups_front(ax_value x, uint32_t d, int64_t groups) {
+ax_value ax_conv_groups_front(ax_value x, uint32_t d, int64_t groups) {
   ax_type type = ax_typeof(x);
   ax_dims dims = {.count = type.rank};
   if (ax_failed()) return ax_poison;
@@ -302,8 +300,8 @@ static ax_value convolve(const ax_conv_params *p, ax_value x, ax_value y) {
   right[spatial] = AX_CONV_IN, right[spatial + 1] = AX_CONV_OUT;
   bool lies = groups == 1; /* where all is contracted, it may lie as it does */
   for (uint32_t i = 0; i < spatial; i++) lies = lies && !c.by_place[i];
-  c.rhs = ordered(y, &p->rhs_spec, right, lies, rhs_at);
-  c.lhs = ordered(x, &p->lhs_spec, left, lies, lhs_at);
+  c.rhs = ax_conv_ordered(y, &p->rhs_spec, right, lies, rhs_at);
+  c.lhs = ax_conv_ordered(x, &p->lhs_spec, left, lies, lhs_at);
   for (uint32_t i = 0; i < spatial; i++) windows[lhs_at[AX_CONV_SPATIAL + i]] = c.windows[i];
   for (uint32_t i = 0; i < 2; i++) windows[lhs_at[i]] = (ax_window){.base = 1};
   c.lhs = ax_window_padded(c.lhs, ax_zero_like(c.lhs), 0, rank, windows);
@@ -314,8 +312,8 @@ static ax_value convolve(const ax_conv_params *p, ax_value x, ax_value y) {
     c.rhs_at[i] = rhs_at[AX_CONV_SPATIAL + i];
   }
   if (by_feature) return by_features(&c, (uint32_t)p->out_spec.v[AX_CONV_FEATURE], groups);
-  c.lhs = groups_front(c.lhs, lhs_at[p->batch_group_count > 1 ? AX_CONV_BATCH : AX_CONV_FEATURE], groups);
-  c.rhs = groups_front(c.rhs, rhs_at[AX_CONV_OUT], groups);
+  c.lhs = ax_conv_groups_front(c.lhs, lhs_at[p->batch_group_count > 1 ? AX_CONV_BATCH : AX_CONV_FEATURE], groups);
+  c.rhs = ax_conv_groups_front(c.rhs, rhs_at[AX_CONV_OUT], groups);
   for (uint32_t i = 0; i < spatial; i++) c.lhs_at[i]++, c.rhs_at[i]++;
   c.lhs_in = 1 + lhs_at[AX_CONV_FEATURE];
   c.rhs_in = 1 + rhs_at[AX_CONV_IN];
@@ -333,245 +331,9 @@ static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
   return ax_convert_element_type(made, dtype);
 }
 
-/* --- Rows as they lie, and rows unfolded --- */
-
-/* Convolutions of images, without groups.
-
-   Few places, as in layers. Along a row of the image the kernel's places lie side by side, so the rows of the left factor overlap:
-   a row of the result is the sum of one product for each row of the kernel.
-
-     y[batch, oh, ow, out] = sum over kh of
-       padded[batch, oh * stride + kh * dilation, (ow * stride .. + kw, in)] . rhs[kh, (kw, in), out]
-
-   If rows are short, or places in a row do not lie side by side: along the last spatial dimension the parts for the kernel's places
-   are copied side by side, once; along the first, each place is a product of rows that lie together, added to those before it. Rows
-   that a stride skips are stored behind one another too.
-
-     unfolded[batch, h mod stride, h / stride, ow, kw, in] = padded[batch, h, ow * stride + kw * dilation, in]
-     y[batch, (oh, ow), out] +=
-       unfolded[batch, (kh * dilation) mod stride, (kh * dilation) / stride + oh, ow, (kw, in)] . rhs[kh, (kw, in), out]
-
-   Few positions, as in gradients of kernels: the same, with the image's batch in the place of its features.
-
-     y[oh, (ow, batch), out] =
-       sum over in, kh of padded[in, oh * stride + kh * dilation, kw * dilation + (ow, batch)]' . rhs[in, kh, kw, out] */
-typedef struct unfolding {
-  const ax_conv_params *p;
-  ax_window rows, columns; /* padded */
-  int64_t batch, in, out, height, width; /* height, width: the result's */
-  int64_t skipped, together;             /* the stride of rows, and how many lie together for each remainder by it */
-} unfolding;
-
-static bool is_plain_image(const ax_lower *lower, const ax_eqn *eqn, unfolding *u) {
-  const ax_conv_params *p = eqn->params;
-  const ax_type *lhs = &lower->program->types[eqn->in[0]], *rhs = &lower->program->types[eqn->in[1]];
-  if (ax_conv_spatial(p) != 2 || p->feature_group_count * p->batch_group_count != 1 ||
-      (lhs->dtype != AX_F32 && lhs->dtype != AX_F64))
-    return false;
-  *u = (unfolding){.p = p, .rows = ax_conv_window(p, lhs, rhs, 0), .columns = ax_conv_window(p, lhs, rhs, 1)};
-  u->height = ax_window_count(&u->rows), u->width = ax_window_count(&u->columns);
-  u->batch = lhs->dims[p->lhs_spec.v[AX_CONV_BATCH]], u->in = lhs->dims[p->lhs_spec.v[AX_CONV_FEATURE]];
-  u->out = rhs->dims[p->rhs_spec.v[AX_CONV_OUT]];
-  u->skipped = u->rows.stride;
-  u->rows.array = ax_dilated(u->rows.array, u->rows.base) + u->rows.low + u->rows.high;
-  u->together = (u->rows.array + u->skipped - 1) / u->skipped;
-  return true;
-}
-
-static bool has_few_places(const unfolding *u) {
-  const bool few = u->rows.size <= u->height && u->columns.size <= u->width && u->rows.size * u->columns.size <= most_written_out;
-  return few && u->rows.size > 1 && u->out > 1 && u->height * u->width >= 16; /* others are sums or single products */
-}
-
-static bool has_few_positions(const unfolding *u) {
-  const bool few = u->height < u->rows.size && u->width <= u->columns.size && u->height * u->width <= most_written_out;
-  return few && u->columns.stride == 1 && u->columns.size >= long_width && u->width * u->batch > 1 && u->out > 1;
-}
-
-/* lhs in this order, padded. */
-static ax_value padded(const ax_eqn *eqn, const ax_value *in, const uint32_t *order) {
-  const ax_conv_params *p = eqn->params;
-  const ax_type lhs = ax_typeof(in[0]), rhs = ax_typeof(in[1]);
-  ax_window windows[] = {ax_conv_window(p, &lhs, &rhs, 0), ax_conv_window(p, &lhs, &rhs, 1)};
-  uint32_t at[AX_MAX_RANK];
-  return ax_window_padded(ordered(in[0], &p->lhs_spec, order, false, at), ax_zero_like(in[0]), 1, 2, windows);
-}
-
-static bool lies_in_rows(const unfolding *u) { return u->columns.dilation == 1 && u->width >= long_width; }
-
-static ax_status multiply_image(ax_lower *lower, const unfolding *u, uint32_t image, uint32_t kernel, uint32_t out) {
-  const ax_type *type = ax_lower_type(lower, image);
-  const int64_t row = type->dims[2] * u->in, k = u->columns.size * u->in;
-  const ax_gemm gemm = {.dtype = type->dtype,
-                        .m = u->width,
-                        .n = u->out,
-                        .k = k,
-                        .lda = u->columns.stride * u->in,
-                        .ldb = u->out,
-                        .ldc = u->out,
-                        .a = image,
-                        .b = kernel,
-                        .c = out,
-                        .batch_rank = 2,
-                        .batch = {u->batch, u->height},
-                        .a_stride = {type->dims[1] * row, u->rows.stride * row},
-                        .c_stride = {u->height * u->width * u->out, u->width * u->out},
-                        .term_rank = 1,
-                        .terms = {u->rows.size},
-                        .a_term = {u->rows.dilation * row},
-                        .b_term = {k * u->out}};
-  return ax_lower_gemm(lower, &gemm);
-}
-
-/* out[oh, ow, batch, out] */
-static ax_status multiply_features(ax_lower *lower, const unfolding *u, uint32_t image, uint32_t kernel, uint32_t out) {
-  const ax_type *type = ax_lower_type(lower, image);
-  const int64_t row = type->dims[2] * u->batch, m = u->width * u->batch, rows = u->columns.size * u->out;
-  const ax_gemm gemm = {.dtype = type->dtype,
-                        .transpose_a = true,
-                        .m = m,
-                        .n = u->out,
-                        .k = u->columns.size,
-                        .lda = u->columns.dilation * u->batch,
-                        .ldb = u->out,
-                        .ldc = u->out,
-                        .a = image,
-                        .b = kernel,
-                        .c = out,
-                        .batch_rank = 1,
-                        .batch = {u->height},
-                        .a_stride = {u->rows.stride * row},
-                        .c_stride = {m * u->out},
-                        .term_rank = 2,
-                        .terms = {u->in, u->rows.size},
-                        .a_term = {type->dims[1] * row, u->rows.dilation * row},
-                        .b_term = {u->rows.size * rows, rows}};
-  return ax_lower_gemm(lower, &gemm);
-}
-
-static ax_value kernel_in(const ax_eqn *eqn, const ax_value *in, const uint32_t *order) {
-  uint32_t at[AX_MAX_RANK];
-  return ordered(in[1], &((const ax_conv_params *)eqn->params)->rhs_spec, order, false, at);
-}
-
-/* rhs as [kh, kw, in, out]. */
-static ax_value kernel_rows(const ax_eqn *eqn, const ax_value *in) {
-  static const uint32_t order[] = {AX_CONV_SPATIAL, AX_CONV_SPATIAL + 1, AX_CONV_IN, AX_CONV_OUT};
-  return kernel_in(eqn, in, order);
-}
-
-/* rhs as [in, kh, kw, out]. */
-static ax_value kernel_images(const ax_eqn *eqn, const ax_value *in) {
-  static const uint32_t order[] = {AX_CONV_IN, AX_CONV_SPATIAL, AX_CONV_SPATIAL + 1, AX_CONV_OUT};
-  return kernel_in(eqn, in, order);
-}
-
-static ax_position place(int dim, int64_t coef, int64_t offset) {
-  return (ax_position){.dim = dim, .coef = coef, .offset = offset, .dynamic = AX_NONE};
-}
-
-/* lhs as [batch, h, w, in], padded. */
-static ax_value padded_image(const ax_eqn *eqn, const ax_value *in) {
-  static const uint32_t order[] = {AX_CONV_BATCH, AX_CONV_SPATIAL, AX_CONV_SPATIAL + 1, AX_CONV_FEATURE};
-  return padded(eqn, in, order);
-}
-
-/* lhs as [in, h, w, batch], padded. */
-static ax_value padded_features(const ax_eqn *eqn, const ax_value *in) {
-  static const uint32_t order[] = {AX_CONV_FEATURE, AX_CONV_SPATIAL, AX_CONV_SPATIAL + 1, AX_CONV_BATCH};
-  return padded(eqn, in, order);
-}
-
-/* unfolded[batch, remainder, row, ow, kw * in] from the padded image. */
-static ax_status unfold(ax_lower *lower, const unfolding *u, uint32_t image, uint32_t *out) {
-  const ax_buffer from = *ax_lower_get(lower, image);
-  const int64_t wide[] = {u->batch, u->skipped, u->together, u->width, u->columns.size * u->in};
-  const ax_type type = ax_array_type(from.type.dtype, AX_LIST(5, wide));
-  AX_TRY(ax_lower_buffer(lower, &type, from.axes, out));
-  for (int64_t r = 0; r < u->skipped && r < u->rows.array; r++)
-    for (int64_t k = 0; k < u->columns.size; k++) {
-      const int64_t dims[] = {u->batch, (u->rows.array - r - 1) / u->skipped + 1, u->width, u->in};
-      const ax_position src[] = {place(0, 1, 0), place(1, u->skipped, r), place(2, u->columns.stride, k * u->columns.dilation),
-                                 place(3, 1, 0)};
-      const ax_position dst[] = {place(0, 1, 0), place(-1, 0, r), place(1, 1, 0), place(2, 1, 0), place(3, 1, k * u->in)};
-      AX_TRY(ax_lower_move(lower, 4, dims, *out, dst, image, src));
-    }
-  return AX_OK;
-}
-
-static ax_status multiply_rows(ax_lower *lower, const unfolding *u, uint32_t unfolded, uint32_t kernel, uint32_t out) {
-  const int64_t k = u->columns.size * u->in, row = u->width * k;
-  ax_gemm gemm = {.dtype = ax_lower_type(lower, out)->dtype,
-                  .m = u->height * u->width,
-                  .n = u->out,
-                  .k = k,
-                  .lda = k,
-                  .ldb = u->out,
-                  .ldc = u->out,
-                  .a = unfolded,
-                  .b = kernel,
-                  .c = out};
-  if (u->batch > 1) {
-    gemm.batch_rank = 1;
-    gemm.batch[0] = u->batch;
-    gemm.a_stride[0] = u->skipped * u->together * row;
-    gemm.c_stride[0] = gemm.m * gemm.n;
-  }
-  for (int64_t n = 0; n < u->rows.size; n++) {
-    const int64_t h = n * u->rows.dilation;
-    gemm.accumulate = n > 0;
-    gemm.a_offset = (h % u->skipped * u->together + h / u->skipped) * row;
-    gemm.b_offset = n * k * u->out;
-    AX_TRY(ax_lower_gemm(lower, &gemm));
-  }
-  return AX_OK;
-}
-
-/* The result, of which `product` has the dimensions at `src`. */
-static ax_status moved(ax_lower *lower, const ax_eqn *eqn, uint32_t product, const ax_position *src, uint32_t *out) {
-  ax_position dst[AX_MAX_RANK];
-  bool same = true;
-  *out = product;
-  for (int d = 0; d < 4; d++) same = same && src[d].dim == d;
-  if (same) return AX_OK;
-  ax_at_identity(dst, 4);
-  AX_TRY(ax_lower_result(lower, eqn, 0, out));
-  return ax_lower_move(lower, 4, lower->program->types[eqn->out].dims, *out, dst, product, src);
-}
-
-static ax_status lower_rows(ax_lower *lower, const ax_eqn *eqn, const unfolding *u, const uint32_t *in, uint32_t *out) {
-  const ax_dims *spec = &u->p->out_spec;
-  const int64_t dims[] = {u->batch, u->height, u->width, u->out};
-  const ax_type plain = ax_array_type(lower->program->types[eqn->out].dtype, AX_LIST(4, dims));
-  const bool lies = lies_in_rows(u);
-  uint32_t image, kernel, unfolded = 0, product = 0;
-  AX_TRY(ax_lower_expanded(lower, eqn, padded_image, in, &image));
-  AX_TRY(ax_lower_expanded(lower, eqn, kernel_rows, in, &kernel));
-  if (!lies) AX_TRY(unfold(lower, u, image, &unfolded));
-  AX_TRY(ax_lower_buffer(lower, &plain, lower->differs[eqn->out], &product));
-  AX_TRY(lies ? multiply_image(lower, u, image, kernel, product) : multiply_rows(lower, u, unfolded, kernel, product));
-  const ax_position src[] = {place((int)spec->v[AX_CONV_BATCH], 1, 0), place((int)spec->v[AX_CONV_SPATIAL], 1, 0),
-                             place((int)spec->v[AX_CONV_SPATIAL + 1], 1, 0), place((int)spec->v[AX_CONV_FEATURE], 1, 0)};
-  return moved(lower, eqn, product, src, out);
-}
-
-static ax_status lower_features(ax_lower *lower, const ax_eqn *eqn, const unfolding *u, const uint32_t *in, uint32_t *out) {
-  const ax_dims *spec = &u->p->out_spec;
-  const int64_t dims[] = {u->height, u->width, u->batch, u->out};
-  const ax_type plain = ax_array_type(lower->program->types[eqn->out].dtype, AX_LIST(4, dims));
-  uint32_t image, kernel, product = 0;
-  AX_TRY(ax_lower_expanded(lower, eqn, padded_features, in, &image));
-  AX_TRY(ax_lower_expanded(lower, eqn, kernel_images, in, &kernel));
-  AX_TRY(ax_lower_buffer(lower, &plain, lower->differs[eqn->out], &product));
-  AX_TRY(multiply_features(lower, u, image, kernel, product));
-  const ax_position src[] = {place((int)spec->v[AX_CONV_SPATIAL], 1, 0), place((int)spec->v[AX_CONV_SPATIAL + 1], 1, 0),
-                             place((int)spec->v[AX_CONV_BATCH], 1, 0), place((int)spec->v[AX_CONV_FEATURE], 1, 0)};
-  return moved(lower, eqn, product, src, out);
-}
-
 ax_status ax_conv_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *types = lower->program->types;
-  unfolding u;
+  bool made;
   if (ax_type_elems(&types[eqn->in[0]]) == 0 || ax_type_elems(&types[eqn->in[1]]) == 0 || ax_type_elems(&types[eqn->out]) == 0) {
     AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
     return ax_lower_fill(lower, out[0], (ax_number){0});
@@ -579,8 +341,6 @@ ax_status ax_conv_lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, 
   const ax_type *lhs = &types[eqn->in[0]];
   if (!is_half(lhs->dtype) && ax_conv_has_phases(eqn->params, lhs, &types[eqn->in[1]]))
     return ax_lower_expanded(lower, eqn, ax_conv_by_phases, in, out);
-  const bool plain = is_plain_image(lower, eqn, &u);
-  if (plain && has_few_places(&u)) return lower_rows(lower, eqn, &u, in, out);
-  if (plain && has_few_positions(&u)) return lower_features(lower, eqn, &u, in, out);
-  return ax_lower_expanded(lower, eqn, expand, in, out);
+  AX_TRY(ax_conv_lower_image(lower, eqn, in, out, &made));
+  return made ? AX_OK : ax_lower_expanded(lower, eqn, expand, in, out);
 }

@@ -1,6 +1,6 @@
-/* Convolutions of images against their definition, exactly: of small whole numbers no sum is rounded. Sizes, orders of dimensions,
-   paddings, strides and dilations at random, so that all ways of computing them are taken: rows as they lie, rows unfolded, few
-   positions. */
+/* Convolutions of one to three dimensions against their definition, exactly: of small whole numbers no sum is rounded. Sizes,
+   orders of dimensions, groups, paddings, strides and dilations at random, so that all ways of computing them are taken: rows as
+   they lie, rows unfolded, few positions. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,16 +12,23 @@
 #include "support/run.h"
 #include "support/tensor.h"
 
+enum { most_places = 3, most_rank = most_places + 2 };
+
 typedef struct example {
-  char lhs[5], rhs[5], out[5], places[3]; /* places: the letters that strides and the like are of, in rhs's order */
-  int64_t size[128], rhs_size[128], out_size[128]; /* by letter: N C H W, O I H W, N C H W */
-  int64_t strides[2], low[2], high[2], base[2], dilation[2];
+  char lhs[most_rank + 1], rhs[most_rank + 1], out[most_rank + 1];
+  char places[most_places + 1]; /* the letters that strides and the like are of, in rhs's order */
+  int64_t size[128], rhs_size[128], out_size[128]; /* by letter: N C D H W, O I D H W, N C D H W */
+  int64_t strides[most_places], low[most_places], high[most_places], base[most_places], dilation[most_places];
+  int64_t feature_groups, batch_groups;
   ax_dtype dtype;
 } example;
 
-static void shuffle(test_random *random, const char *letters, char *to) {
-  strcpy(to, letters);
-  for (int k = 4; k > 1; k--) {
+static uint32_t rank_of(const example *x) { return (uint32_t)strlen(x->lhs); }
+static int places_of(const example *x) { return (int)strlen(x->places); }
+
+static void shuffle(test_random *random, const char *first, const char *letters, char *to) {
+  snprintf(to, most_rank + 1, "%s%s", first, letters);
+  for (int k = (int)strlen(to); k > 1; k--) {
     int with = (int)test_random_below(random, k);
     char kept = to[k - 1];
     to[k - 1] = to[with], to[with] = kept;
@@ -33,50 +40,79 @@ static int64_t some(test_random *random, int64_t few, int64_t many) {
   return 1 + test_random_below(random, test_random_below(random, 3) > 0 ? few : many);
 }
 
+static void order_dimensions(example *x, test_random *random, bool few_positions) {
+  static const char *const letters[] = {"W", "HW", "HW", "DHW"};
+  const char *spatial = letters[test_random_below(random, 4)];
+  shuffle(random, "NC", spatial, x->lhs);
+  shuffle(random, "OI", spatial, x->rhs);
+  shuffle(random, "NC", spatial, x->out);
+  if (test_random_below(random, 2)) {
+    snprintf(x->lhs, sizeof x->lhs, few_positions ? "C%sN" : "N%sC", spatial);
+    snprintf(x->rhs, sizeof x->rhs, few_positions ? "I%sO" : "%sIO", spatial);
+  }
+  for (const char *at = x->rhs; *at != '\0'; at++)
+    if (*at != 'O' && *at != 'I') x->places[strlen(x->places)] = *at;
+}
+
+/* The sizes along place i, an image of up to 45 where there are few dimensions. False: nothing would fit. */
+static bool set_place(example *x, test_random *random, int i, bool few_positions) {
+  const int64_t image = some(random, 8, places_of(x) < 3 ? 45 : 20),
+                kernel = few_positions ? some(random, image, image) : some(random, 4, 7);
+  const bool plain = test_random_below(random, 2);
+  x->size[(int)x->places[i]] = image, x->rhs_size[(int)x->places[i]] = kernel;
+  x->strides[i] = plain ? 1 : some(random, 3, 3), x->base[i] = plain ? 1 : some(random, 2, 3),
+  x->dilation[i] = plain ? 1 : some(random, 2, 3);
+  x->low[i] = test_random_below(random, 6) - 1, x->high[i] = test_random_below(random, 6) - 1;
+  const int64_t padded = (image - 1) * x->base[i] + 1 + x->low[i] + x->high[i], reach = (kernel - 1) * x->dilation[i] + 1;
+  if (padded < reach) return false;
+  x->out_size[(int)x->places[i]] = (padded - reach) / x->strides[i] + 1;
+  return true;
+}
+
 static bool make_example(example *x, test_random *random) {
   static const ax_dtype dtypes[] = {AX_F32, AX_F32, AX_F64, AX_S32};
-  const bool few_positions = test_random_below(random, 3) == 0;
-  *x = (example){.dtype = dtypes[test_random_below(random, 4)]};
-  shuffle(random, "NCHW", x->lhs);
-  shuffle(random, "OIHW", x->rhs);
-  shuffle(random, "NCHW", x->out);
-  if (test_random_below(random, 2))
-    strcpy(x->lhs, few_positions ? "CHWN" : "NHWC"), strcpy(x->rhs, few_positions ? "IHWO" : "HWIO");
-  strcpy(x->places, strchr(x->rhs, 'H') < strchr(x->rhs, 'W') ? "HW" : "WH");
-  x->size['N'] = some(random, 3, 9), x->size['C'] = x->rhs_size['I'] = some(random, 3, 40), x->rhs_size['O'] = some(random, 5, 40);
-  for (int i = 0; i < 2; i++) {
-    const int64_t image = some(random, 8, 45), kernel = few_positions ? some(random, image, image) : some(random, 4, 7);
-    const bool plain = test_random_below(random, 2);
-    x->size[(int)x->places[i]] = image, x->rhs_size[(int)x->places[i]] = kernel;
-    x->strides[i] = plain ? 1 : some(random, 3, 3), x->base[i] = plain ? 1 : some(random, 2, 3),
-    x->dilation[i] = plain ? 1 : some(random, 2, 3);
-    x->low[i] = test_random_below(random, 6) - 1, x->high[i] = test_random_below(random, 6) - 1;
-    const int64_t padded = (image - 1) * x->base[i] + 1 + x->low[i] + x->high[i], reach = (kernel - 1) * x->dilation[i] + 1;
-    if (padded < reach) return false;
-    x->out_size[(int)x->places[i]] = (padded - reach) / x->strides[i] + 1;
-  }
-  x->out_size['N'] = x->size['N'], x->out_size['C'] = x->rhs_size['O'];
+  const bool few_positions = test_random_below(random, 3) == 0, grouped = test_random_below(random, 3) == 0;
+  *x = (example){.dtype = dtypes[test_random_below(random, 4)], .feature_groups = 1, .batch_groups = 1};
+  if (grouped) *(test_random_below(random, 2) ? &x->feature_groups : &x->batch_groups) = some(random, 3, 3);
+  order_dimensions(x, random, few_positions);
+  const int64_t groups = x->feature_groups * x->batch_groups;
+  x->rhs_size['I'] = some(random, 3, 40), x->rhs_size['O'] = groups * some(random, 5, 40 / groups);
+  x->out_size['N'] = some(random, 3, 9), x->out_size['C'] = x->rhs_size['O'];
+  x->size['N'] = x->out_size['N'] * x->batch_groups, x->size['C'] = x->rhs_size['I'] * x->feature_groups;
   int64_t work = x->size['N'] * x->size['C'] * x->rhs_size['O'];
-  for (int i = 0; i < 2; i++) work *= x->out_size[(int)x->places[i]] * x->rhs_size[(int)x->places[i]];
+  for (int i = 0; i < places_of(x); i++) {
+    if (!set_place(x, random, i, few_positions)) return false;
+    work *= x->out_size[(int)x->places[i]] * x->rhs_size[(int)x->places[i]];
+  }
   return work < 4000000;
 }
 
 static ax_type type_of(ax_dtype dtype, const char *letters, const int64_t *size) {
-  int64_t dims[4];
-  for (int d = 0; d < 4; d++) dims[d] = size[(int)letters[d]];
-  return ax_array_type(dtype, AX_LIST(4, dims));
+  int64_t dims[most_rank];
+  const uint32_t rank = (uint32_t)strlen(letters);
+  for (uint32_t d = 0; d < rank; d++) dims[d] = size[(int)letters[d]];
+  return ax_array_type(dtype, AX_LIST(rank, dims));
 }
 
 static int64_t place_of(const char *letters, const int64_t *size, const int64_t *at) {
   int64_t place = 0;
-  for (int d = 0; d < 4; d++) place = place * size[(int)letters[d]] + at[(int)letters[d]];
+  for (; *letters != '\0'; letters++) place = place * size[(int)*letters] + at[(int)*letters];
   return place;
+}
+
+/* The letters' indices from 0 on, the last letter fastest. False: all have been. */
+static bool next_place(const char *letters, const int64_t *size, int64_t *at) {
+  for (int d = (int)strlen(letters); d-- > 0; at[(int)letters[d]] = 0)
+    if (++at[(int)letters[d]] < size[(int)letters[d]]) return true;
+  return false;
 }
 
 /* lhs's element for an element of the result and a place of the kernel; -1: none. */
 static int64_t lhs_place(const example *x, const int64_t *out, const int64_t *kernel) {
-  int64_t at[128] = {['N'] = out['N'], ['C'] = kernel['I']};
-  for (int i = 0; i < 2; i++) {
+  const int64_t each = x->rhs_size['O'] / (x->feature_groups * x->batch_groups), group = out['C'] / each;
+  int64_t at[128] = {['N'] = out['N'] + (x->batch_groups > 1 ? group * x->out_size['N'] : 0),
+                     ['C'] = kernel['I'] + (x->feature_groups > 1 ? group * x->rhs_size['I'] : 0)};
+  for (int i = 0; i < places_of(x); i++) {
     const int p = x->places[i];
     const int64_t dilated = out[p] * x->strides[i] + kernel[p] * x->dilation[i] - x->low[i];
     if (dilated < 0 || dilated % x->base[i] != 0 || dilated / x->base[i] >= x->size[p]) return -1;
@@ -88,39 +124,40 @@ static int64_t lhs_place(const example *x, const int64_t *out, const int64_t *ke
 static double sum_at(const example *x, ax_tensor *const *in, const int64_t *out) {
   int64_t kernel[128] = {['O'] = out['C']};
   double sum = 0;
-  for (kernel['I'] = 0; kernel['I'] < x->rhs_size['I']; kernel['I']++)
-    for (kernel['H'] = 0; kernel['H'] < x->rhs_size['H']; kernel['H']++)
-      for (kernel['W'] = 0; kernel['W'] < x->rhs_size['W']; kernel['W']++) {
-        const int64_t left = lhs_place(x, out, kernel);
-        if (left >= 0) sum += test_get(in[0], left) * test_get(in[1], place_of(x->rhs, x->rhs_size, kernel));
-      }
+  char summed[most_rank + 1] = "I";
+  strcat(summed, x->places);
+  do {
+    const int64_t left = lhs_place(x, out, kernel);
+    if (left >= 0) sum += test_get(in[0], left) * test_get(in[1], place_of(x->rhs, x->rhs_size, kernel));
+  } while (next_place(summed, x->rhs_size, kernel));
   return sum;
 }
 
 static void call(const ax_value *in, ax_value *out, void *context) {
   const example *x = context;
+  const uint32_t n = rank_of(x) - 2;
   const ax_conv_options options = {.lhs = x->lhs,
                                    .rhs = x->rhs,
                                    .out = x->out,
-                                   .strides = {2, x->strides},
-                                   .low = {2, x->low},
-                                   .high = {2, x->high},
-                                   .lhs_dilation = {2, x->base},
-                                   .rhs_dilation = {2, x->dilation}};
+                                   .strides = {n, x->strides},
+                                   .low = {n, x->low},
+                                   .high = {n, x->high},
+                                   .lhs_dilation = {n, x->base},
+                                   .rhs_dilation = {n, x->dilation},
+                                   .feature_group_count = x->feature_groups,
+                                   .batch_group_count = x->batch_groups};
   out[0] = ax_conv_general_dilated(in[0], in[1], &options);
 }
 
 static void compare(const example *x, uint64_t seed, ax_tensor *const *in, const ax_tensor *out) {
   int64_t at[128] = {0};
-  for (at['N'] = 0; at['N'] < x->out_size['N']; at['N']++)
-    for (at['C'] = 0; at['C'] < x->out_size['C']; at['C']++)
-      for (at['H'] = 0; at['H'] < x->out_size['H']; at['H']++)
-        for (at['W'] = 0; at['W'] < x->out_size['W']; at['W']++) {
-          const double wanted = sum_at(x, in, at), found = test_get(out, place_of(x->out, x->out_size, at));
-          if (found != wanted)
-            fail_msg("seed %llu: %s %s -> %s at N %lld C %lld H %lld W %lld: %g, not %g", (unsigned long long)seed, x->lhs, x->rhs,
-                     x->out, (long long)at['N'], (long long)at['C'], (long long)at['H'], (long long)at['W'], found, wanted);
-        }
+  do {
+    const double wanted = sum_at(x, in, at), found = test_get(out, place_of(x->out, x->out_size, at));
+    if (found != wanted)
+      fail_msg("seed %llu: %s %s -> %s at N %lld C %lld D %lld H %lld W %lld: %g, not %g", (unsigned long long)seed, x->lhs, x->rhs,
+               x->out, (long long)at['N'], (long long)at['C'], (long long)at['D'], (long long)at['H'], (long long)at['W'], found,
+               wanted);
+  } while (next_place(x->out, x->out_size, at));
 }
 
 /* By reference evaluation, or compiled on two threads. */
@@ -165,12 +202,13 @@ static void one_example(uint64_t seed, bool show) {
 
 static void at_random(void **state) {
   (void)state;
-  test_each_seed(200, one_example);
+  test_each_seed(300, one_example);
 }
 
 /* A kernel's gradient of many images, all the same: sums of 32,768 are made of 1,024 terms, and no worse for it. */
 static void many_terms(void **state) {
-  example x = {.lhs = "CHWN", .rhs = "IHWO", .out = "HWNC", .strides = {1, 1}, .base = {1, 1}, .dilation = {1, 1}};
+  example x = {.lhs = "CHWN", .rhs = "IHWO", .out = "HWNC", .strides = {1, 1}, .base = {1, 1}, .dilation = {1, 1},
+               .feature_groups = 1, .batch_groups = 1};
   const ax_type types[] = {ax_array_type(AX_F32, AX_DIMS(32, 34, 34, 4)),
                            ax_array_type(AX_F32, AX_DIMS(32, 32, 32, 4))};
   (void)state;
@@ -194,7 +232,8 @@ static void many_terms(void **state) {
 static void many_features(void **state) {
   enum { features = 40011, outs = 3 };
   static const int64_t widths[] = {5, 20}; /* unfolded, and as it lies */
-  example x = {.lhs = "NHWC", .rhs = "HWIO", .out = "NHWC", .strides = {1, 1}, .base = {1, 1}, .dilation = {1, 1}};
+  example x = {.lhs = "NHWC", .rhs = "HWIO", .out = "NHWC", .strides = {1, 1}, .base = {1, 1}, .dilation = {1, 1},
+               .feature_groups = 1, .batch_groups = 1};
   (void)state;
   for (size_t c = 0; c < 2 * AX_COUNT(widths); c++) {
     const ax_dtype t = c % 2 ? AX_F64 : AX_F32;
@@ -253,21 +292,37 @@ static void long_window(void **state) {
   test_release(in, 2);
 }
 
-/* One image of each kind: how it is computed is seen in the plan. */
+/* One convolution of each kind: how it is computed is seen in the plan. */
 static void ways(void **state) {
   static const struct {
-    int64_t lhs[4], rhs[4], dilation;
+    ax_dims lhs, rhs;
+    int64_t dilation, groups;
     const char *specs[3], *way;
   } all[] = {
-      {{2, 20, 20, 3}, {3, 3, 3, 4}, 1, {"NHWC", "HWIO", "NHWC"}, "m=18 n=4 k=9 terms=3 batch=2 batch=18"},   /* rows as they lie */
-      {{2, 10, 10, 3}, {3, 3, 3, 4}, 1, {"NHWC", "HWIO", "NHWC"}, "m=64 n=4 k=9 batch=2"},                    /* unfolded */
-      {{3, 20, 20, 2}, {3, 18, 18, 4}, 1, {"CHWN", "IHWO", "HWNC"}, "m=6 n=4 k=18 terms=3 terms=18 batch=3"}, /* few positions */
+      /* rows as they lie */
+      {{4, {2, 20, 20, 3}}, {4, {3, 3, 3, 4}}, 1, 1, {"NHWC", "HWIO", "NHWC"}, "m=18 n=4 k=9 terms=3 batch=2 batch=18"},
+      {{3, {2, 40, 3}}, {3, {5, 3, 4}}, 1, 1, {"NWC", "WIO", "NWC"}, "m=36 n=4 k=15 terms=1 batch=2\n"},
+      {{3, {2, 40, 32}}, {3, {5, 32, 4}}, 2, 1, {"NWC", "WIO", "NWC"}, "m=32 n=4 k=32 terms=5 batch=2\n"},
+      {{3, {2, 40, 6}}, {3, {5, 2, 9}}, 1, 3, {"NWC", "WIO", "NWC"}, "m=36 n=3 k=10 terms=1 batch=3 batch=2\n"},
+      {{5, {2, 5, 6, 20, 3}}, {5, {2, 3, 4, 3, 4}}, 1, 1, {"NDHWC", "DHWIO", "NDHWC"},
+       "m=17 n=4 k=12 terms=2 terms=3 batch=2 batch=4 batch=4\n"},
+      /* unfolded */
+      {{4, {2, 10, 10, 3}}, {4, {3, 3, 3, 4}}, 1, 1, {"NHWC", "HWIO", "NHWC"}, "m=64 n=4 k=9 batch=2"},
+      {{3, {8, 10, 3}}, {3, {3, 3, 4}}, 1, 1, {"NWC", "WIO", "NWC"}, "m=64 n=4 k=9\n"},
+      {{5, {2, 5, 6, 7, 3}}, {5, {2, 3, 4, 3, 4}}, 1, 1, {"NDHWC", "DHWIO", "NDHWC"}, "m=16 n=4 k=12 terms=2 batch=2 batch=4\n"},
+      /* few positions */
+      {{4, {3, 20, 20, 2}}, {4, {3, 18, 18, 4}}, 1, 1, {"CHWN", "IHWO", "HWNC"}, "m=6 n=4 k=18 terms=3 terms=18 batch=3"},
+      {{3, {3, 20, 2}}, {3, {3, 18, 4}}, 1, 1, {"CWN", "IWO", "WNC"}, "m=6 n=4 k=18 terms=3\n"},
+      {{5, {3, 5, 6, 20, 2}}, {5, {3, 4, 5, 18, 4}}, 1, 1, {"CDHWN", "IDHWO", "DHWNC"},
+       "m=6 n=4 k=18 terms=3 terms=4 terms=5 batch=2 batch=2\n"},
   };
   (void)state;
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-    example x = {.strides = {1, 1}, .base = {1, 1}, .dilation = {all[i].dilation, all[i].dilation}};
+    example x = {.feature_groups = all[i].groups, .batch_groups = 1};
+    for (int k = 0; k < most_places; k++) x.strides[k] = x.base[k] = 1, x.dilation[k] = all[i].dilation;
     strcpy(x.lhs, all[i].specs[0]), strcpy(x.rhs, all[i].specs[1]), strcpy(x.out, all[i].specs[2]);
-    const ax_type types[] = {ax_array_type(AX_F32, AX_LIST(4, all[i].lhs)), ax_array_type(AX_F32, AX_LIST(4, all[i].rhs))};
+    const ax_type types[] = {ax_array_type(AX_F32, AX_LIST(all[i].lhs.count, all[i].lhs.v)),
+                             ax_array_type(AX_F32, AX_LIST(all[i].rhs.count, all[i].rhs.v))};
     ax_program *program = test_trace(call, &x, types, 2, 1);
     ax_plan *plan = test_plan(program);
     ax_text text = {0};

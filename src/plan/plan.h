@@ -33,7 +33,7 @@ static inline int64_t ax_buffer_bytes(const ax_buffer *buffer) {
   return ax_type_elems(&buffer->type) * (int64_t)ax_dtype_bytes(buffer->type.dtype);
 }
 
-enum { AX_GEMM_TERMS = 2 }; /* dimensions */
+enum { AX_GEMM_TERMS = 3 }; /* dimensions */
 
 /* C[b] (+)= sum over t of A[b, t] B[b, t], each matrix row-major with the given leading dimension; b runs over `batch_rank`
    dimensions, t over
