@@ -324,6 +324,13 @@ static inline number identity_number(ax_scalar reduce, ax_dtype dtype) {
 
 static inline ax_dtype sum_dtype(ax_dtype dtype) { return dtype == AX_F16 || dtype == AX_BF16 ? AX_F32 : dtype; }
 
+static inline void reference_store_sum(reference *r, uint32_t s, number sum) {
+  const ax_store *store = &r->kernel->stores[s];
+  const ax_dtype dtype = r->kernel->slots[store->slot].dtype;
+  if (ax_is_float(dtype)) sum.f = round_dtype(dtype, sum.f);
+  store_number(dtype, r->slots[store->slot], position(r, store->slot, store->at), sum);
+}
+
 static inline void reference_leaf(reference *r, number *sums) {
   for (ax_ex id = 0; id < r->kernel->expr_count; id++) r->values[id] = evaluate(r, &r->kernel->exprs[id]);
   for (uint32_t s = 0; s < r->kernel->store_count; s++) {
@@ -332,6 +339,7 @@ static inline void reference_leaf(reference *r, number *sums) {
     number x[2] = {sums[s], r->values[store->expr]};
     if (store->reduce != AX_SCALAR_NONE) sums[s] = apply(store->reduce, sum_dtype(dtype), sum_dtype(dtype), x, 0);
     else store_number(dtype, r->slots[store->slot], position(r, store->slot, store->at), x[1]);
+    if (r->kernel->running) reference_store_sum(r, s, sums[s]);
   }
 }
 
@@ -348,14 +356,9 @@ static inline void reference_nest(reference *r, uint32_t dim, int64_t begin, int
       reference_nest(r, dim + 1, 0, 0, sums);
     }
   }
-  if (dim != kernel->rank - kernel->reduce_rank) return;
-  for (uint32_t s = 0; s < kernel->store_count; s++) {
-    const ax_store *store = &kernel->stores[s];
-    ax_dtype dtype = kernel->slots[store->slot].dtype;
-    if (store->reduce == AX_SCALAR_NONE) continue;
-    number sum = ax_is_float(dtype) ? (number){.f = round_dtype(dtype, sums[s].f)} : sums[s];
-    store_number(dtype, r->slots[store->slot], position(r, store->slot, store->at), sum);
-  }
+  if (dim != kernel->rank - kernel->reduce_rank || kernel->running) return;
+  for (uint32_t s = 0; s < kernel->store_count; s++)
+    if (kernel->stores[s].reduce != AX_SCALAR_NONE) reference_store_sum(r, s, sums[s]);
 }
 
 /* Runs the kernel over [begin, end) of dimension 0. */

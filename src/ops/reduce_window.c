@@ -6,11 +6,13 @@
    Errors: bool; a window, stride or dilation below 1; padding that cuts off more than there is. A window without elements gives 0,
    or the least or greatest T.
    Numerics: eval adds floats in f64 and rounds once; compiled sums of bf16 and f16 are made in f32; they are added along one
-   dimension after the other, short windows element by element, long ones by halves. Integers wrap. NaN wins in max and min.
+   dimension after the other, short windows element by element, long ones by halves. Windows that see all elements up to their
+   place, or from it on, along one dimension alone are done in one pass, with the errors of ax_cumsum. Integers wrap. NaN wins in
+   max and min.
    reduce_window_sum is linear; its transpose is a reduce_window_sum of the cotangent, with base_dilation and strides exchanged. The
    tangent of a max or min is that of the first place, in row-major order, that holds it.
    Sharding: a dimension that windows move along is cut with the result's; devices exchange the elements that their windows need
-   from neighbours' blocks. */
+   from neighbours' blocks. One whose windows see all elements up to their place is not cut. */
 #include <string.h>
 
 #include "ops/pointwise.h"
@@ -35,6 +37,26 @@ static ax_window window_of(const window_params *p, const int64_t *dims, uint32_t
 
 /* Each element is a window. */
 static bool is_whole(const ax_window *w) { return w->size == 1 && w->stride == 1 && w->base == 1 && w->low == 0 && w->high == 0; }
+
+/* Each window is all elements up to its place, or all from it on. */
+static bool runs_forward(const ax_window *w) { return w->size >= w->array && w->low == w->size - 1 && w->high == 0; }
+static bool runs_back(const ax_window *w) { return w->size >= w->array && w->high == w->size - 1 && w->low == 0; }
+static bool runs(const ax_window *w) {
+  return w->array > 1 && w->stride == 1 && w->base == 1 && w->dilation == 1 && (runs_forward(w) || runs_back(w));
+}
+
+/* Whether windows run along one dimension, *d, and are single elements along all others. */
+static bool is_running(const window_params *p, const ax_type *x, uint32_t *d, bool *reverse) {
+  bool found = false;
+  for (uint32_t i = 0; i < x->rank; i++) {
+    const ax_window w = window_of(p, x->dims, i);
+    if (is_whole(&w)) continue;
+    if (found || !runs(&w)) return false;
+    found = true;
+    *d = i, *reverse = !runs_forward(&w);
+  }
+  return found;
+}
 
 static ax_status infer(const ax_infer_args *args) {
   const window_params *p = args->params;
@@ -76,8 +98,32 @@ static ax_number element(const ax_eval_args *args, ax_scalar op, const int64_t *
   return total;
 }
 
+/* Row by row, in one pass. */
+static void eval_running(const ax_eval_args *args, ax_scalar op, uint32_t d, bool reverse) {
+  const ax_tensor *x = args->in[0], *out = args->out[0];
+  const ax_dtype wide = ax_rounds(x->dtype) ? AX_F64 : x->dtype;
+  const int64_t length = x->dims[d], inner = ax_dims_elems(x->rank - d - 1, x->dims + d + 1),
+                rows = ax_dims_elems(d, x->dims) * inner;
+  for (int64_t row = 0; row < rows; row++) {
+    ax_number total = ax_reduce_identity(op, x->dtype);
+    for (int64_t i = 0; i < length; i++) {
+      const int64_t at = (row / inner * length + (reverse ? length - 1 - i : i)) * inner + row % inner;
+      ax_number pair[] = {total, ax_number_load(x->dtype, x->data, at)};
+      total = ax_number_round(wide, ax_scalar_eval(op, wide, pair, 0));
+      ax_number_store(out->dtype, out->data, at, total);
+    }
+  }
+}
+
 static ax_status eval(const ax_eval_args *args) {
   const ax_tensor *out = args->out[0];
+  const ax_type type = ax_array_type(args->in[0]->dtype, AX_LIST(args->in[0]->rank, args->in[0]->dims));
+  uint32_t d;
+  bool reverse;
+  if (is_running(args->eqn->params, &type, &d, &reverse)) {
+    eval_running(args, combination(args->eqn->prim), d, reverse);
+    return AX_OK;
+  }
   int64_t strides[AX_MAX_RANK], index[AX_MAX_RANK];
   ax_dense_strides(out->rank, args->in[0]->dims, strides);
   for (int64_t i = 0, count = ax_dims_elems(out->rank, out->dims); i < count; i++) {
@@ -219,7 +265,7 @@ static void shard(const ax_shard_args *args) {
   const ax_fill fill = op == AX_SCALAR_ADD ? AX_FILL_ZERO : op == AX_SCALAR_MAX ? AX_FILL_LEAST : AX_FILL_GREATEST;
   for (uint32_t d = 0; d < x->rank; d++) {
     const ax_window w = window_of(p, x->dims, d);
-    if (w.array == 0 || y->dims[d] == 0) continue;
+    if (w.array == 0 || y->dims[d] == 0 || runs(&w)) continue;
     const uint32_t factor = ax_factor(args, y->dims[d], AX_FACTOR_ALONG);
     if (is_whole(&w)) ax_factor_of(&args->in[0], d, factor);
     else ax_factor_reaches(&args->in[0], d, factor, (ax_reach){-w.low, w.stride, ax_dilated(w.size, w.dilation), w.base, fill});
@@ -252,6 +298,10 @@ static ax_value expand(const ax_eqn *eqn, const ax_value *in) {
 
 static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, uint32_t *out) {
   const ax_type *x = &lower->program->types[eqn->in[0]], *type = &lower->program->types[eqn->out];
+  uint32_t d;
+  bool reverse;
+  if (ax_type_elems(x) > 0 && is_running(eqn->params, x, &d, &reverse))
+    return ax_window_lower_running(lower, eqn, combination(eqn->prim), d, reverse, in[0], out);
   if (ax_type_elems(x) > 0 && ax_type_elems(type) > 0) return ax_lower_expanded(lower, eqn, expand, in, out);
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   return ax_lower_fill(lower, out[0], ax_reduce_identity(combination(eqn->prim), x->dtype));

@@ -445,7 +445,7 @@ ax_status ax_lower_scatter(ax_lower *lower, ax_scalar combine, const ax_index_wi
                .index_dtype = indices.dtype,
                .clips = clips,
                .bytes = (int64_t)ax_dtype_bytes(operand.dtype)};
-  s.far = ax_type_elems(&updates) * s.bytes > AX_SHARED_LEVEL_BYTES;
+  s.far = ax_type_elems(&updates) * s.bytes > ax_caches_here()->shared;
   find_loops(&s, w, &a);
   int64_t windows = 1;
   for (uint32_t b = 0; b < s.batch_rank; b++) windows *= s.batch[b].extent;

@@ -45,6 +45,11 @@ typedef ax_value (*ax_expansion)(const ax_eqn *eqn, const ax_value *in);
 AX_MUST_USE ax_status ax_lower_expanded(ax_lower *lower, const ax_eqn *eqn, ax_expansion function, const uint32_t *in,
                                         uint32_t *out);
 
+/* Lowers a reduction by ADD, MAX or MIN of which each result along dimension d is made of all elements up to its place; reverse: of
+   all from it on (reduce_window_running.c). */
+AX_MUST_USE ax_status ax_window_lower_running(ax_lower *lower, const ax_eqn *eqn, ax_scalar op, uint32_t d, bool reverse,
+                                              uint32_t in, uint32_t *out);
+
 /* --- For hlo --- */
 /* "dense<[[1, 2], [0, 0]]> : tensor<2x2xi64>" */
 void ax_hlo_padding(ax_text *text, const ax_dims *low, const ax_dims *high);

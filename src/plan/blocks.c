@@ -41,6 +41,7 @@ static bool fits_blocks(const blocking *s, uint32_t slot, const ax_position *at)
 static bool can_be_had(const blocking *s) {
   const ax_loop_kernel *k = s->from;
   uint32_t kept = k->rank - k->reduce_rank, stores = 0;
+  if (k->running) return false;
   if (k->rank >= 2 * AX_MAX_RANK || kept >= AX_MAX_RANK || k->expr_count + k->store_count > AX_MAX_SLOTS) return false;
   for (uint32_t i = 0; i < k->expr_count; i++)
     if (k->exprs[i].op == AX_LEAF_INSIDE || (k->exprs[i].op == AX_LEAF_LOAD && !fits_blocks(s, k->exprs[i].slot, k->exprs[i].at)))

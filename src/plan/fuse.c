@@ -391,6 +391,7 @@ static ax_status prepare_merge(fuser *f, const ax_op *a, const ax_op *b, ax_boun
   const ax_loop_kernel *ka = a->kernel.kernel, *kb = b->kernel.kernel;
   int64_t elems = ax_dims_elems(ka->rank, ka->dims);
   bool common = share_data(f, &a->kernel, &b->kernel, 0), same = ax_kernels_same_space(ka, kb);
+  if (ka->running || kb->running) return AX_OK; /* its steps have an order, which its accumulators follow */
   if (ka->reduce_rank != kb->reduce_rank && ka->reduce_rank != 0 && kb->reduce_rank != 0) return AX_OK;
   if (same ? elems > small_elems && !common : !common || elems == 0 || elems != ax_dims_elems(kb->rank, kb->dims)) return AX_OK;
   ax_bound first = a->kernel, second = b->kernel;

@@ -263,7 +263,7 @@ size_t ax_kernel_copy_bytes(const ax_loop_kernel *kernel) {
 
 void ax_kernel_words(const ax_loop_kernel *kernel, ax_take_word *take, void *context) {
   take(context, pair(kernel->rank, kernel->reduce_rank));
-  take(context, pair(kernel->ranged, kernel->streams));
+  take(context, pair(kernel->ranged, (uint32_t)kernel->streams | (uint32_t)kernel->running << 1));
   for (uint32_t d = 0; d < kernel->rank; d++) take(context, (uint64_t)kernel->dims[d]);
   take(context, kernel->slot_count);
   for (uint32_t i = 0; i < kernel->slot_count; i++) {
@@ -310,8 +310,9 @@ static bool stores_equal(const ax_loop_kernel *a, const ax_loop_kernel *b) {
 
 bool ax_kernel_equal(const ax_loop_kernel *a, const ax_loop_kernel *b) {
   if (a->rank != b->rank || a->reduce_rank != b->reduce_rank || a->ranged != b->ranged || a->streams != b->streams ||
-      a->expr_count != b->expr_count || memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) != 0 || !slots_equal(a, b))
+      a->running != b->running || a->expr_count != b->expr_count)
     return false;
+  if (memcmp(a->dims, b->dims, a->rank * sizeof a->dims[0]) != 0 || !slots_equal(a, b)) return false;
   for (uint32_t i = 0; i < a->expr_count; i++)
     if (!expr_equal(a, &a->exprs[i], &b->exprs[i])) return false;
   return stores_equal(a, b);
@@ -370,7 +371,8 @@ void ax_kernel_text(ax_text *text, const ax_loop_kernel *kernel) {
     const ax_store *store = &kernel->stores[i];
     ax_text_add(text, "  s%u", store->slot);
     add_at(text, store->at, kernel->slots[store->slot].rank);
-    ax_text_add(text, store->reduce != AX_SCALAR_NONE ? " = reduce %s e%u\n" : " = %s""e%u\n",
-                store->reduce != AX_SCALAR_NONE ? ax_scalar_name(store->reduce) : "", store->expr);
+    const char *how = kernel->running ? "running " : "reduce ";
+    if (store->reduce == AX_SCALAR_NONE) ax_text_add(text, " = e%u\n", store->expr);
+    else ax_text_add(text, " = %s%s e%u\n", how, ax_scalar_name(store->reduce), store->expr);
   }
 }

@@ -5,6 +5,11 @@
          slot[s.slot][ s.at(i) ]  =  expr(i)                                         if s.reduce is AX_SCALAR_NONE
          slot[s.slot][ s.at(i) ]  =  reduce over the reduced dimensions of expr(i)   otherwise
 
+   A kernel that runs (`running`) has one reduced dimension and one store. It stores what is reduced so far in each step, so that
+   the store's positions are those of all dimensions:
+
+         slot[s.slot][ s.at(i) ]  =  reduce of expr(i) over the reduced index, from 0 to i's
+
    Slots are the arrays that it touches: dense, row-major. A kernel knows nothing of programs, buffers or devices, so equal
    kernels are compiled once. Kernels live in an arena. Adding to one fails for lack of memory and beyond AX_MAX_SLOTS slots;
    `failed` remembers it. */
@@ -58,6 +63,7 @@ typedef struct ax_loop_kernel {
   bool failed;
   uint32_t rank, reduce_rank;
   uint32_t ranged; /* the dimension of which a call does a range: not a reduced one, if there is another; 0 at first */
+  bool running;    /* see above; false at first */
   bool streams;    /* stores whole cache lines past the caches (plan/stream.c); false at first */
   uint32_t parts;  /* ranges worth cutting it into (plan/cut.c); not part of its structure; 1 at first */
   int64_t dims[AX_MAX_RANK + AX_MAX_RANK];

@@ -25,7 +25,9 @@ typedef struct copier {
 static ax_status start(ax_arena *arena, const ax_loop_kernel *like, uint32_t reduce_rank, ax_bound *out) {
   out->kernel = ax_kernel_create(arena, like->rank, reduce_rank, like->dims);
   out->buffers = ax_arena_alloc(arena, AX_MOST_SLOTS * sizeof out->buffers[0]);
-  return out->kernel != NULL && out->buffers != NULL ? AX_OK : ax_out_of_memory(0);
+  if (out->kernel == NULL || out->buffers == NULL) return ax_out_of_memory(0);
+  out->kernel->running = like->running;
+  return AX_OK;
 }
 
 static ax_status start_copier(copier *c, ax_arena *arena, const ax_bound *from, ax_bound *to) {
@@ -316,6 +318,7 @@ ax_status ax_kernel_merge(ax_arena *arena, const ax_bound *first, const ax_bound
   const ax_loop_kernel *a = first->kernel, *b = second->kernel;
   ax_bound fresh;
   copier from_first, from_second;
+  assert(!a->running && !b->running);
   AX_TRY(start(arena, a, a->reduce_rank > b->reduce_rank ? a->reduce_rank : b->reduce_rank, &fresh));
   AX_TRY(start_copier(&from_first, arena, first, &fresh));
   AX_TRY(start_copier(&from_second, arena, second, &fresh));

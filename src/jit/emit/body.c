@@ -188,7 +188,7 @@ static const ax_store *reduction(const ax_nest *nest, uint32_t store) {
   return s->reduce == AX_SCALAR_NONE ? NULL : s;
 }
 
-static ax_dtype store_dtype(const ax_nest *nest, uint32_t store) {
+ax_dtype ax_nest_store_dtype(const ax_nest *nest, uint32_t store) {
   const ax_loop_kernel *kernel = nest->schedule->kernel;
   return kernel->slots[kernel->stores[store].slot].dtype;
 }
@@ -201,7 +201,7 @@ LLVMValueRef *ax_nest_accumulator(ax_nest *nest, uint32_t store, uint32_t instan
    Registers of 16 bytes have no such instructions for 32 and 64 bits. */
 static ax_dtype ordered(const ax_nest *nest, uint32_t store) {
   ax_scalar reduce = nest->schedule->kernel->stores[store].reduce;
-  ax_dtype dtype = store_dtype(nest, store);
+  ax_dtype dtype = ax_nest_store_dtype(nest, store);
   if (reduce != AX_SCALAR_MAX && reduce != AX_SCALAR_MIN) return AX_NO_DTYPE;
   if (dtype == AX_U16) return nest->schedule->bits_of;
   if (!ax_is_float(dtype) || nest->cg.vector_bytes < 32) return AX_NO_DTYPE;
@@ -211,16 +211,23 @@ static ax_dtype ordered(const ax_nest *nest, uint32_t store) {
 ax_dtype ax_nest_accumulator_dtype(const ax_nest *nest, uint32_t store) {
   if (ordered(nest, store) != AX_NO_DTYPE) return ax_cg_order(ordered(nest, store));
   bool is_sum = nest->schedule->kernel->stores[store].reduce == AX_SCALAR_ADD;
-  return ax_cg_accumulator(store_dtype(nest, store), is_sum && nest->schedule->wide);
+  return ax_cg_accumulator(ax_nest_store_dtype(nest, store), is_sum && nest->schedule->wide);
 }
 
 /* The accumulator is wider than the elements: several of them are added up first, in pairs, and then widened once. */
-static bool widens(const ax_nest *nest, uint32_t store) {
-  return ax_nest_accumulator_dtype(nest, store) == AX_F64 && store_dtype(nest, store) != AX_F64;
+bool ax_nest_widens(const ax_nest *nest, uint32_t store) {
+  return ax_nest_accumulator_dtype(nest, store) == AX_F64 && ax_nest_store_dtype(nest, store) != AX_F64;
 }
 
 uint32_t ax_nest_partial_sums(const ax_nest *nest, uint32_t store) {
-  return widens(nest, store) || nest->schedule->shape == AX_NEST_RUNS ? 1 : nest->schedule->unroll;
+  if (nest->schedule->running) return ax_nest_running_sums(nest, store);
+  return ax_nest_widens(nest, store) || nest->schedule->shape == AX_NEST_RUNS ? 1 : nest->schedule->unroll;
+}
+
+/* The carry of a kernel that runs along its lanes is the same for all of them. */
+static uint32_t accumulator_lanes(const ax_nest *nest) {
+  const ax_nest_schedule *schedule = nest->schedule;
+  return schedule->running && schedule->shape == AX_NEST_LANES ? 1 : schedule->lanes;
 }
 
 void ax_nest_init(ax_nest *nest) {
@@ -228,18 +235,18 @@ void ax_nest_init(ax_nest *nest) {
     const ax_store *store = reduction(nest, s);
     for (uint32_t i = 0; store != NULL && i < AX_MAX_UNROLL; i++)
       *ax_nest_accumulator(nest, s, i) =
-          ax_cg_identity(&nest->cg, store->reduce, ax_nest_accumulator_dtype(nest, s), nest->schedule->lanes);
+          ax_cg_identity(&nest->cg, store->reduce, ax_nest_accumulator_dtype(nest, s), accumulator_lanes(nest));
   }
   nest->accumulating = nest->schedule->reduces;
 }
 
 /* The dtype of the values that are added to an accumulator. The accumulator itself may be wider. */
-static ax_dtype contribution_dtype(const ax_nest *nest, uint32_t store) {
-  return widens(nest, store) ? store_dtype(nest, store) : ax_nest_accumulator_dtype(nest, store);
+ax_dtype ax_nest_contribution_dtype(const ax_nest *nest, uint32_t store) {
+  return ax_nest_widens(nest, store) ? ax_nest_store_dtype(nest, store) : ax_nest_accumulator_dtype(nest, store);
 }
 
 /* Lanes that do not exist must not count when lanes are added up; elsewhere they are merely not stored. */
-static LLVMValueRef contribution(ax_nest *nest, uint32_t store, uint32_t instance) {
+LLVMValueRef ax_nest_contribution(ax_nest *nest, uint32_t store, uint32_t instance) {
   const ax_store *s = reduction(nest, store);
   uint32_t lanes = nest->schedule->lanes;
   LLVMValueRef value = ax_cg_widen_half(&nest->cg, ax_nest_value(nest, s->expr, instance, lanes), lanes);
@@ -247,18 +254,18 @@ static LLVMValueRef contribution(ax_nest *nest, uint32_t store, uint32_t instanc
   ax_dtype order = ordered(nest, store);
   if (order != AX_NO_DTYPE) value = ax_cg_to_order(&nest->cg, s->reduce, order, value, lanes);
   if (mask == NULL || !nest->schedule->loops[nest->schedule->vector].reduced) return value;
-  LLVMValueRef identity = ax_cg_identity(&nest->cg, s->reduce, contribution_dtype(nest, store), lanes);
+  LLVMValueRef identity = ax_cg_identity(&nest->cg, s->reduce, ax_nest_contribution_dtype(nest, store), lanes);
   return LLVMBuildSelect(nest->cg.builder, mask, value, identity, "");
 }
 
 /* Combines two accumulators. */
-static LLVMValueRef combine(ax_nest *nest, uint32_t store, LLVMValueRef a, LLVMValueRef b, uint32_t lanes) {
+LLVMValueRef ax_nest_combine(ax_nest *nest, uint32_t store, LLVMValueRef a, LLVMValueRef b, uint32_t lanes) {
   ax_dtype dtype = ax_nest_accumulator_dtype(nest, store);
   return ax_cg_combine(&nest->cg, reduction(nest, store)->reduce, dtype, a, b, lanes);
 }
 
 static LLVMValueRef widened(ax_nest *nest, uint32_t store, LLVMValueRef value) {
-  if (!widens(nest, store)) return value;
+  if (!ax_nest_widens(nest, store)) return value;
   return LLVMBuildFPExt(nest->cg.builder, value, ax_cg_register(&nest->cg, AX_F64, nest->schedule->lanes), "");
 }
 
@@ -266,11 +273,12 @@ static LLVMValueRef widened(ax_nest *nest, uint32_t store, LLVMValueRef value) {
 static LLVMValueRef contributions(ax_nest *nest, uint32_t store) {
   LLVMValueRef values[AX_MAX_UNROLL];
   const ax_store *s = reduction(nest, store);
-  for (uint32_t i = 0; i < nest->instances; i++) values[i] = contribution(nest, store, i);
+  for (uint32_t i = 0; i < nest->instances; i++) values[i] = ax_nest_contribution(nest, store, i);
   for (uint32_t half = 1; half < nest->instances; half *= 2)
     for (uint32_t i = 0; i + half < nest->instances; i += 2 * half)
       values[i] =
-          ax_cg_combine(&nest->cg, s->reduce, contribution_dtype(nest, store), values[i], values[i + half], nest->schedule->lanes);
+          ax_cg_combine(&nest->cg, s->reduce, ax_nest_contribution_dtype(nest, store), values[i], values[i + half],
+                        nest->schedule->lanes);
   return widened(nest, store, values[0]);
 }
 
@@ -297,20 +305,27 @@ static void store_tile(ax_nest *nest, uint32_t store, LLVMValueRef sum) {
 }
 
 static void accumulate_instance(ax_nest *nest, uint32_t store, uint32_t i) {
-  LLVMValueRef *sum = ax_nest_accumulator(nest, store, i), value = contribution(nest, store, i);
-  *sum = combine(nest, store, *sum, widened(nest, store, value), nest->schedule->lanes);
+  LLVMValueRef *sum = ax_nest_accumulator(nest, store, i), value = ax_nest_contribution(nest, store, i);
+  *sum = ax_nest_combine(nest, store, *sum, widened(nest, store, value), nest->schedule->lanes);
+  if (nest->schedule->running) ax_nest_store_sum(nest, store, *sum, i, nest->schedule->lanes);
 }
 
 static void accumulate_store(ax_nest *nest, uint32_t store) {
   uint32_t lanes = nest->schedule->lanes;
-  bool separate = nest->schedule->shape == AX_NEST_BLOCK || (nest->schedule->shape != AX_NEST_RUNS && !widens(nest, store));
+  if (nest->schedule->running && nest->schedule->shape == AX_NEST_LANES) {
+    ax_nest_run_along(nest, store);
+    return;
+  }
+  bool separate = nest->schedule->shape == AX_NEST_BLOCK || (nest->schedule->shape != AX_NEST_RUNS && !ax_nest_widens(nest, store));
   if (nest->schedule->shape == AX_NEST_TILE) {
-    store_tile(nest, store, combine(nest, store, load_tile(nest, store), contributions(nest, store), lanes));
+    LLVMValueRef sum = ax_nest_combine(nest, store, load_tile(nest, store), contributions(nest, store), lanes);
+    store_tile(nest, store, sum);
+    if (nest->schedule->running) ax_nest_store_sum(nest, store, sum, 0, lanes);
   } else if (separate) {
     for (uint32_t i = 0; i < nest->instances; i++) accumulate_instance(nest, store, i);
   } else {
     LLVMValueRef *sum = ax_nest_accumulator(nest, store, 0);
-    *sum = combine(nest, store, *sum, contributions(nest, store), lanes);
+    *sum = ax_nest_combine(nest, store, *sum, contributions(nest, store), lanes);
   }
 }
 
@@ -320,9 +335,10 @@ void ax_nest_accumulate(ax_nest *nest) {
 }
 
 void ax_nest_store_sum(ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t instance, uint32_t lanes) {
-  ax_dtype dtype = store_dtype(nest, store), order = ordered(nest, store);
+  ax_dtype dtype = ax_nest_store_dtype(nest, store), order = ordered(nest, store);
   if (order != AX_NO_DTYPE) sum = ax_cg_from_order(&nest->cg, reduction(nest, store)->reduce, order, sum, lanes);
-  sum = widens(nest, store) ? ax_cg_convert(&nest->cg, AX_F64, dtype, sum, lanes) : ax_cg_round(&nest->cg, dtype, sum, lanes);
+  sum = ax_nest_widens(nest, store) ? ax_cg_convert(&nest->cg, AX_F64, dtype, sum, lanes)
+                                    : ax_cg_round(&nest->cg, dtype, sum, lanes);
   ax_nest_store(nest, nest->schedule->kernel->expr_count + store, sum, lanes, instance);
 }
 
@@ -332,7 +348,7 @@ static LLVMValueRef partial_sums(ax_nest *nest, uint32_t store) {
   for (uint32_t half = 1; half < count; half *= 2)
     for (uint32_t i = 0; i + half < count; i += 2 * half) {
       LLVMValueRef *sum = ax_nest_accumulator(nest, store, i);
-      *sum = combine(nest, store, *sum, *ax_nest_accumulator(nest, store, i + half), nest->schedule->lanes);
+      *sum = ax_nest_combine(nest, store, *sum, *ax_nest_accumulator(nest, store, i + half), nest->schedule->lanes);
     }
   return *ax_nest_accumulator(nest, store, 0);
 }
@@ -340,7 +356,7 @@ static LLVMValueRef partial_sums(ax_nest *nest, uint32_t store) {
 /* The upper half onto the lower half, until two lanes are left. */
 static LLVMValueRef two_lanes(ax_nest *nest, uint32_t store, LLVMValueRef sum) {
   for (uint32_t half = nest->schedule->lanes / 2; half > 1; half /= 2)
-    sum = combine(nest, store, ax_cg_slice(&nest->cg, sum, 0, half), ax_cg_slice(&nest->cg, sum, half, half), half);
+    sum = ax_nest_combine(nest, store, ax_cg_slice(&nest->cg, sum, 0, half), ax_cg_slice(&nest->cg, sum, half, half), half);
   return sum;
 }
 
@@ -355,16 +371,18 @@ static void store_across(ax_nest *nest, uint32_t store, LLVMValueRef sum) {
   const ax_dtype order = ordered(nest, store);
   sum = two_lanes(nest, store, sum);
   if (order == AX_NO_DTYPE) {
-    ax_nest_store_sum(nest, store, combine(nest, store, lane(nest, sum, 0), lane(nest, sum, 1), 1), 0, 1);
+    ax_nest_store_sum(nest, store, ax_nest_combine(nest, store, lane(nest, sum, 0), lane(nest, sum, 1), 1), 0, 1);
     return;
   }
-  sum = combine(nest, store, sum, ax_cg_shuffle(&nest->cg, sum, NULL, swapped, 2), 2);
+  sum = ax_nest_combine(nest, store, sum, ax_cg_shuffle(&nest->cg, sum, NULL, swapped, 2), 2);
   sum = lane(nest, ax_cg_from_order(&nest->cg, reduction(nest, store)->reduce, order, sum, 2), 0);
-  ax_nest_store(nest, nest->schedule->kernel->expr_count + store, ax_cg_round(&nest->cg, store_dtype(nest, store), sum, 1), 1, 0);
+  sum = ax_cg_round(&nest->cg, ax_nest_store_dtype(nest, store), sum, 1);
+  ax_nest_store(nest, nest->schedule->kernel->expr_count + store, sum, 1, 0);
 }
 
 static void finish_one(ax_nest *nest, uint32_t store) {
   uint32_t lanes = nest->schedule->lanes;
+  if (nest->schedule->running) return; /* each step is stored */
   switch (nest->schedule->shape) {
     case AX_NEST_LANES:
     case AX_NEST_TRANSPOSE:

@@ -99,7 +99,7 @@ uint32_t ax_nest_schedule_row_line(const ax_nest_schedule *s, const ax_nest_acce
   enum { light = 24 };
   uint32_t last = s->loop_count;
   while (last > 0 && !s->loops[last - 1].reduced) last--;
-  if (!s->reduces || s->weight > light || last == 0 || s->loops[loop].reduced || access->stride[last - 1] != 1 ||
+  if (!s->reduces || s->running || s->weight > light || last == 0 || s->loops[loop].reduced || access->stride[last - 1] != 1 ||
       !steps_over_rows(s, access, loop))
     return 0;
   const uint32_t bytes = (uint32_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype), line = most_bytes / bytes;

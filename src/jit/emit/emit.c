@@ -151,7 +151,7 @@ static void emit_tile(ax_nest *nest) {
   ax_walk_repeat(nest, ax_nest_i64(nest, 0), LLVMBuildSub(nest->cg.builder, tile.hi, tile.lo, ""), lanes, tile.count == lanes,
          fill_tile);
   reduced_loops(nest, schedule->outer, schedule->vector, &tile, walk_and_accumulate);
-  ax_nest_walk(nest, &tile, finish_tile);
+  if (!schedule->running) ax_nest_walk(nest, &tile, finish_tile);
   ax_nest_close_loop(nest, &l, all.hi, elems);
 }
 
@@ -487,7 +487,7 @@ static bool any_empty(const int64_t *dims, uint32_t count) {
 static ax_status schedule_of(ax_arena *arena, const ax_loop_kernel *kernel, ax_registers registers, ax_nest_schedule **out) {
   uint32_t parallel = kernel->rank - kernel->reduce_rank;
   *out = NULL;
-  if (any_empty(kernel->dims, parallel)) return AX_OK;
+  if (any_empty(kernel->dims, kernel->running ? kernel->rank : parallel)) return AX_OK;
   if (any_empty(kernel->dims + parallel, kernel->reduce_rank)) kernel = identities(arena, kernel);
   return kernel != NULL ? ax_nest_schedule_create(arena, kernel, registers, out) : ax_out_of_memory(sizeof *kernel);
 }

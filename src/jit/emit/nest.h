@@ -100,6 +100,13 @@ LLVMValueRef ax_nest_value(ax_nest *nest, ax_ex node, uint32_t instance, uint32_
 LLVMValueRef ax_nest_mask(const ax_nest *nest, uint32_t instance);
 LLVMValueRef *ax_nest_accumulator(ax_nest *nest, uint32_t store, uint32_t instance);
 ax_dtype ax_nest_accumulator_dtype(const ax_nest *nest, uint32_t store);
+/* The dtype of a store's slot; that of the values which its accumulators take, which may be wider: then several values are combined
+   first, and widened once. */
+ax_dtype ax_nest_store_dtype(const ax_nest *nest, uint32_t store);
+ax_dtype ax_nest_contribution_dtype(const ax_nest *nest, uint32_t store);
+bool ax_nest_widens(const ax_nest *nest, uint32_t store);
+LLVMValueRef ax_nest_contribution(ax_nest *nest, uint32_t store, uint32_t instance);
+LLVMValueRef ax_nest_combine(ax_nest *nest, uint32_t store, LLVMValueRef a, LLVMValueRef b, uint32_t lanes); /* accumulators */
 /* How many accumulators LANES and STRIP keep for one vector of results. */
 uint32_t ax_nest_partial_sums(const ax_nest *nest, uint32_t store);
 void ax_nest_init(ax_nest *nest);       /* accumulators to the identity */
@@ -111,6 +118,11 @@ void ax_nest_accumulate(ax_nest *nest); /* adds the instances' values to the acc
 void ax_nest_finish(ax_nest *nest);
 /* Stores a complete vector of sums to its slot. */
 void ax_nest_store_sum(ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t instance, uint32_t lanes);
+
+/* --- running.c: kernels that run along their vector loop --- */
+uint32_t ax_nest_running_sums(const ax_nest *nest, uint32_t store); /* as ax_nest_partial_sums */
+/* Stores what is reduced up to each lane; takes the whole vector into the accumulators. */
+void ax_nest_run_along(ax_nest *nest, uint32_t store);
 
 /* --- memory.c --- */
 /* Makes the access's pointer of level 0. */

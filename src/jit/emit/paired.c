@@ -23,7 +23,7 @@ bool ax_nest_schedule_can_pair(const ax_nest_schedule *s) {
   }; /* below, twice the code takes longer to make than it saves; and no vectors are held in registers (fused_loop_emit.c) */
   const ax_loop_kernel *kernel = s->kernel;
   bool any = false;
-  if (s->shape != AX_NEST_LANES && s->shape != AX_NEST_BLOCK) return false;
+  if (s->running || (s->shape != AX_NEST_LANES && s->shape != AX_NEST_BLOCK)) return false;
   if (s->work <= least_work || s->lanes * 4 != s->vector_bytes || s->loops[s->vector].extent < 2 * (int64_t)s->lanes) return false;
   for (ax_ex id = 0; id < kernel->expr_count; id++) {
     const ax_scalar op = kernel->exprs[id].op;

@@ -23,7 +23,7 @@ bool ax_nest_schedule_can_stream(const ax_nest_schedule *s) {
   enum { least_run = 1024, least_vector = 16 };
   const ax_nest_access *to = ax_nest_schedule_store(s, 0);
   const int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[to->slot].dtype);
-  if (!here || !s->kernel->streams || to->stride[s->vector] != 1) return false;
+  if (!here || !s->kernel->streams || s->running || to->stride[s->vector] != 1) return false;
   if (s->shape == AX_NEST_TRANSPOSE) return stores_lines(s, to, bytes);
   return s->shape == AX_NEST_LANES && bytes * s->lanes >= least_vector && bytes * s->loops[s->vector].extent >= least_run;
 }

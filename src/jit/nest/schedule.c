@@ -96,8 +96,9 @@ static double loop_cost(const ax_nest_schedule *s, uint32_t loop) {
   }
   for (uint32_t i = 0; i < s->kernel->store_count; i++) {
     bool plain = s->kernel->stores[i].reduce == AX_SCALAR_NONE;
-    if (plain) cost += access_cost(s, ax_nest_schedule_store(s, i), loop, true);
-    if (!plain) cost += l->reduced ? 1 + across_cost(s, &s->kernel->stores[i]) / vectors : 1;
+    if (plain || s->running) cost += access_cost(s, ax_nest_schedule_store(s, i), loop, true);
+    const double across = l->reduced ? across_cost(s, &s->kernel->stores[i]) : 0;
+    if (!plain) cost += 1 + (s->running ? across : across / vectors);
   }
   return cost * vectors / (double)l->extent;
 }
@@ -156,7 +157,7 @@ static int choose_listed(const ax_nest_schedule *s) {
     if (most == NULL || __builtin_popcountll(ax_access_deps(s, access)) > __builtin_popcountll(ax_access_deps(s, most)))
       most = access;
   }
-  if (!s->reduces || !s->loops[s->vector].reduced || most == NULL) return -1;
+  if (!s->reduces || s->running || !s->loops[s->vector].reduced || most == NULL) return -1;
   if (s->loops[s->vector].extent * (int64_t)ax_dtype_bytes(s->kernel->slots[most->slot].dtype) > long_row) return -1;
   for (uint32_t l = 0; l < s->loop_count; l++)
     if (s->loops[l].reduced && l != s->vector && s->loops[l].extent >= least && ax_stride_length(most->stride[l]) > far)
@@ -196,7 +197,8 @@ static ax_nest_shape choose_shape(const ax_nest_schedule *s) {
   const ax_loop *vector = &s->loops[s->vector];
   int64_t rows = reduced_elems(s);
   if (!s->reduces || vector->reduced) return choose_listed(s) >= 0 ? AX_NEST_RUNS : AX_NEST_LANES;
-  if (rows == 1) return AX_NEST_BLOCK;
+  if (rows == 1 || (s->running && vector->extent <= 8 * (int64_t)s->lanes)) return AX_NEST_BLOCK;
+  if (s->running) return AX_NEST_TILE;
   if (vector->extent <= s->lanes || row_line(s) > 0) return AX_NEST_STRIP;
   if (rows <= 16) return AX_NEST_BLOCK;
   return vector->extent <= 8 * (int64_t)s->lanes && !sums_near(s) ? AX_NEST_BLOCK : AX_NEST_TILE;
@@ -212,6 +214,7 @@ static int64_t row_length(const ax_nest_schedule *s) {
 
 /* Reductions need several chains of additions at once. The rest does well enough with as many vectors as are given. */
 static uint32_t choose_unroll(const ax_nest_schedule *s, uint32_t abreast) {
+  if (s->running && s->shape != AX_NEST_BLOCK) return 1;
   uint32_t weight = body_weight(s) * s->kernel->store_count, unroll = weight <= 8 ? 4 : weight <= 24 ? 2 : 1;
   if (!s->reduces || s->shape == AX_NEST_TRANSPOSE) unroll = abreast;
   else if ((s->shape == AX_NEST_BLOCK || s->shape == AX_NEST_TILE) && weight <= 4) unroll = 8;
@@ -381,6 +384,7 @@ ax_status ax_nest_schedule_create(ax_arena *arena, const ax_loop_kernel *kernel,
   bool narrow;
   if (s == NULL) return ax_out_of_memory(sizeof *s);
   s->kernel = kernel;
+  s->running = kernel->running;
   if (!allocate(s, arena)) return ax_out_of_memory(kernel->expr_count * sizeof(ax_nest_access));
   for (uint32_t i = 0; i < kernel->store_count; i++) s->reduces |= kernel->stores[i].reduce != AX_SCALAR_NONE;
   ax_nest_schedule_mark_live(s);

@@ -72,6 +72,7 @@ typedef struct ax_nest_schedule {
   const ax_loop_kernel *kernel; /* the given kernel, or the same kernel on bits (bits.c) */
   ax_dtype bits_of;    /* the float dtype whose bits its AX_U16 elements are; AX_NO_DTYPE: they are numbers */
   bool reduces;        /* has stores that reduce */
+  bool running;        /* stores what is reduced so far in each step (plan/kernel.h) */
   bool wide;           /* floats below f64 are summed in f64, since one accumulator would take more than AX_FEW_ADDITIONS */
   uint32_t weight;     /* simple operations of the body, roughly */
   uint32_t loop_count; /* at least 1 */

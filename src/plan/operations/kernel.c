@@ -131,6 +131,19 @@ static ax_status check_position(const ax_loop_kernel *kernel, uint32_t slot, con
 
 static bool is_empty(const ax_loop_kernel *kernel) { return ax_dims_elems(kernel->rank, kernel->dims) == 0; }
 
+/* The reduced dimension is the last one, and each of its steps has a place of its own. */
+static ax_status check_running(const ax_loop_kernel *kernel) {
+  bool steps = false;
+  if (!kernel->running) return AX_OK;
+  if (kernel->reduce_rank != 1 || kernel->store_count != 1 || kernel->stores[0].reduce == AX_SCALAR_NONE)
+    return ax_error(AX_INTERNAL, "a running kernel reduces %u dimensions and has %u stores", kernel->reduce_rank,
+                    kernel->store_count);
+  const ax_store *store = &kernel->stores[0];
+  for (uint32_t d = 0; d < kernel->slots[store->slot].rank; d++)
+    steps = steps || (store->at[d].dim == (int)kernel->rank - 1 && store->at[d].coef != 0);
+  return steps ? AX_OK : ax_error(AX_INTERNAL, "a running kernel stores all its steps to one place");
+}
+
 static bool is_short_float(ax_dtype dtype) { return dtype == AX_F32 || dtype == AX_BF16 || dtype == AX_F16; }
 
 static bool suits_slot(const ax_store *store, ax_dtype value, ax_dtype slot) {
@@ -186,7 +199,8 @@ static ax_status check_nest(const ax_loop_kernel *kernel) {
     if (!suits_slot(store, kernel->exprs[store->expr].dtype, kernel->slots[store->slot].dtype))
       return ax_error(AX_INTERNAL, "e%u is not of its slot's dtype", store->expr);
   }
-  return kernel->store_count > 0 ? AX_OK : ax_error(AX_INTERNAL, "nothing is stored");
+  if (kernel->store_count == 0) return ax_error(AX_INTERNAL, "nothing is stored");
+  return check_running(kernel);
 }
 
 static ax_status verify(ax_plan_verifier *v, const ax_op *op) {
