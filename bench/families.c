@@ -57,11 +57,15 @@ static void shape(subject *s, ax_function body, int64_t in_count, int64_t out_co
 
 #define DIMS(...) (const int64_t[]){__VA_ARGS__}, sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)
 
-static void differentiated(subject *s, ax_function loss, uint32_t in_count, const int64_t *dims, uint32_t rank) {
+void family_differentiated(subject *s, ax_function loss, uint32_t in_count, uint32_t rank, const int64_t *dims) {
   s->loss = loss;
   s->loss_context = s;
   s->wrt_count = in_count;
   shape(s, family_gradients, in_count, 1 + in_count, dims, rank, "");
+}
+
+static void differentiated(subject *s, ax_function loss, uint32_t in_count, const int64_t *dims, uint32_t rank) {
+  family_differentiated(s, loss, in_count, rank, dims);
 }
 
 /* --- The families. n: equations, layers, parameters, steps or collectives --- */
@@ -529,10 +533,7 @@ static void layers_written_out(subject *s) { family_layers(s, false, false); }
 static void layers_called_on_mesh(subject *s) { family_layers(s, true, true); }
 static void layers_written_out_on_mesh(subject *s) { family_layers(s, false, true); }
 
-static const struct {
-  const char *name;
-  void (*make)(subject *);
-} families[] = {
+static const family families[] = {
     {"chain", chain},
     {"chain_grad", chain_grad},
     {"products_grad", products_grad},
@@ -576,13 +577,13 @@ static const struct {
     {"layers_written_out", layers_written_out},
     {"layers_called_on_mesh", layers_called_on_mesh},
     {"layers_written_out_on_mesh", layers_written_out_on_mesh},
+    {NULL, NULL},
 };
 
-bool family_make(const char *name, subject *s) {
-  for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
-    if (strcmp(families[i].name, name) != 0) continue;
-    families[i].make(s);
-    return true;
-  }
-  return false;
+static bool make(const family *all, const char *name, subject *s) {
+  while (all->name != NULL && strcmp(all->name, name) != 0) all++;
+  if (all->name != NULL) all->make(s);
+  return all->name != NULL;
 }
+
+bool family_make(const char *name, subject *s) { return make(families, name, s) || make(family_models, name, s); }

@@ -14,6 +14,11 @@ typedef struct subject {
   double inner, whole; /* seconds in the loss, and in ax_value_and_grad */
 } subject;
 
+typedef struct family {
+  const char *name;
+  void (*make)(subject *);
+} family;
+
 /* Makes the job of a family, of size s->n. False: there is no such family. */
 bool family_make(const char *name, subject *s);
 
@@ -21,6 +26,10 @@ bool family_make(const char *name, subject *s);
    subject's loss; the subject is its context. */
 void *family_room(int64_t count, size_t bytes);
 void family_gradients(const ax_value *in, ax_value *out, void *context);
+/* Makes the job that computes a loss of `in_count` arrays f32[dims], and its gradients. */
+void family_differentiated(subject *s, ax_function loss, uint32_t in_count, uint32_t rank, const int64_t *dims);
+/* families_models.c; the last has no name. */
+extern const family family_models[];
 /* families_layers.c. kept: by ax_closed_call; spread: the hidden dimension lies over "d". */
 void family_layers(subject *s, bool kept, bool spread);
 
