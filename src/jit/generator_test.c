@@ -1,5 +1,5 @@
 /* The registers that code uses on processors of several kinds, whose names LLVM is given instead of this machine's; the code is
-   read, not run. LLVM's names of the host are copies made with malloc: where there was no memory for one, compiling reports that,
+   read, not run. The passes that LLVM runs, as it prints them itself. LLVM's names of the host are copies made with malloc: where there was no memory for one, compiling reports that,
    and goes on later. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,6 +7,8 @@
 #include <stdint.h>
 /* cmocka wants the four above first */
 #include <cmocka.h>
+#include <dlfcn.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 
 #include "base/base.h"
 #include "jit/emit/generator.h"
+#include "jit/llvm/linked.h"
 #include "jit/llvm/llvm.h"
 #include "machine/features.h"
 
@@ -73,6 +76,43 @@ static void names_without_memory(void **state) {
     ax_llvm = all;
     assert_int_equal(emit(), AX_OK);
   }
+}
+
+/* Compiles, and returns what is written to the standard error output meanwhile. */
+static char *written_while_compiling(void) {
+  enum { most = 1 << 20 };
+  char file[] = "/tmp/axle_passes_XXXXXX", *text = calloc(1, most);
+  const int into = mkstemp(file), before = dup(STDERR_FILENO);
+  assert_true(text != NULL && into >= 0 && before >= 0 && dup2(into, STDERR_FILENO) >= 0);
+  const ax_status status = emit();
+  assert_true(dup2(before, STDERR_FILENO) >= 0);
+  assert_true(pread(into, text, most - 1, 0) > 0);
+  close(before);
+  close(into);
+  unlink(file);
+  assert_int_equal(status, AX_OK);
+  return text;
+}
+
+/* Passes that `optnone` turns off are not run, nor are the analyses that only they ask for. */
+static void no_pass_is_in_vain(void **state) {
+  static const char *const show[] = {"axle", "-debug-pass=Structure"}, *const hide[] = {"axle", "-debug-pass=Disabled"};
+  static const char *const in_vain[] = {"Loop Strength Reduction", "Induction Variable Users", "Scalar Evolution Analysis",
+                                        "CodeGen Prepare", "Branch Probability Basic Block Placement", "Early Tail Duplication",
+                                        "Machine code sinking"};
+  (void)state;
+  assert_int_equal(ax_llvm_load(), AX_OK);
+  void *library = AX_LLVM_LINKED[0] != '\0' ? dlopen(AX_LLVM_LINKED, RTLD_LAZY | RTLD_LOCAL) : NULL;
+  if (library == NULL) skip(); /* LLVM's own library, whose options are everybody's */
+  const ax_llvm_linked *linked = dlsym(library, "axle_llvm");
+  assert_non_null(linked);
+  linked->set_options(AX_COUNT(show), show, "");
+  char *text = written_while_compiling();
+  linked->set_options(AX_COUNT(hide), hide, "");
+  assert_non_null(strstr(text, "Greedy Register Allocator"));
+  for (size_t i = 0; i < AX_COUNT(in_vain); i++) assert_null(strstr(text, in_vain[i]));
+  free(text);
+  dlclose(library);
 }
 
 #if defined(__x86_64__)
@@ -227,6 +267,7 @@ static void both_answers_agree(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(names_without_memory),
+      cmocka_unit_test(no_pass_is_in_vain),
 #if defined(__x86_64__)
       cmocka_unit_test(registers_are_the_processors_widest),
       cmocka_unit_test(f16_is_computed_in_f16_where_the_processor_can),

@@ -8,6 +8,7 @@ typedef struct ax_llvm_linked {
   const char *names;   /* AX_LLVM_NAMES when the library was built; a library with other names is not used */
   void (*start)(void); /* readies the code generator for this machine */
   ax_llvm_functions functions;
+  void (*set_options)(int count, const char *const *words, const char *overview); /* LLVM's own, for tests */
 } ax_llvm_linked;
 
 #define AX_LLVM(name) #name " "
