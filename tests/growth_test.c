@@ -67,6 +67,35 @@ static void compiling_follows_size(void **state) {
   ax_runtime_release(runtime);
 }
 
+/* So many heads of attention, each on its 16 columns of three arrays. */
+static void heads(const ax_value *in, ax_value *out, void *context) {
+  for (int64_t i = 0; i < *(const int *)context; i++) {
+    ax_value part[3];
+    for (int k = 0; k < 3; k++) part[k] = ax_slice_in_dim(in[k], 16 * i, 16 * i + 16, 1, 1);
+    ax_value scores = ax_matmul(part[0], ax_transpose(part[1], AX_DIMS(1, 0)));
+    ax_value sum = ax_reduce_sum(ax_matmul(ax_softmax(scores, -1), part[2]), AX_ALL_DIMS, false);
+    out[0] = i == 0 ? sum : ax_add(out[0], sum);
+  }
+}
+
+static uint64_t kernels_of_heads(int count) {
+  ax_runtime *runtime;
+  ax_executable *executable;
+  const ax_type x = TEST_TYPE(AX_F32, 32, 512), types[] = {x, x, x};
+  TEST_OK(ax_runtime_create(NULL, &runtime));
+  TEST_OK(ax_jit(runtime, AX_CLOSURE(heads, 3, 1, &count), types, NULL, &executable));
+  const uint64_t compiled = ax_runtime_counters(runtime).kernels_compiled;
+  ax_executable_release(executable);
+  ax_runtime_release(runtime);
+  return compiled;
+}
+
+/* Heads do the same at other places, so they share code; there may be a few more sums. */
+static void kernels_do_not_follow_places(void **state) {
+  (void)state;
+  assert_true(kernels_of_heads(20) <= kernels_of_heads(5) + 4);
+}
+
 /* --- Runs --- */
 
 static void read_by_each(const ax_value *in, ax_value *out, void *context) {
@@ -180,6 +209,7 @@ static void calls_follow_arguments(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(compiling_follows_size),
+      cmocka_unit_test(kernels_do_not_follow_places),
       cmocka_unit_test(running_follows_devices),
       cmocka_unit_test(calls_follow_arguments),
   };

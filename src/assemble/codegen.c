@@ -2,6 +2,7 @@
    together; then each instruction gets its code. */
 #include "assemble/assembly.h"
 #include "assemble/flat.h"
+#include "assemble/moved.h"
 
 static bool combines(const ax_instr *instr) {
   return instr->kind == AX_INSTR_PUSH && instr->push->exchange->combine != AX_SCALAR_NONE;
@@ -40,13 +41,29 @@ static uint32_t after(const ax_instr *instr, uint32_t i) {
   return instr->kind == AX_INSTR_LOOP && instr->fused_loop != NULL ? instr->target : i + 1;
 }
 
+/* Returns the kernel that is compiled for this instruction, which many may share; NULL: no memory. */
+static const ax_loop_kernel *shared_kernel(ax_assembly *a, ax_instr *instr, const ax_loop_kernel *kernel) {
+  int64_t later[AX_MAX_SLOTS];
+  bool moves = false;
+  const ax_loop_kernel *shared = ax_kernel_flat(&a->scratch, kernel, &instr->kernel.scale);
+  if (shared != kernel) return shared;
+  shared = ax_kernel_moved(&a->scratch, kernel, later);
+  for (uint32_t k = 0; shared != NULL && k < kernel->slot_count; k++) {
+    instr->refs[k].offset += later[k];
+    moves = moves || later[k] != 0;
+  }
+  if (!moves) return shared;
+  instr->kernel.later = ax_arena_copy(&a->plan->arena, later, kernel->slot_count * sizeof later[0]);
+  return instr->kernel.later != NULL ? shared : NULL;
+}
+
 static ax_status list_kernels(ax_assembly *a, wanted *w) {
   for (uint32_t i = 0; i < a->instr_count; i = after(&a->instrs[i], i)) {
     ax_instr *instr = &a->instrs[i];
     for (uint32_t k = 0; k < row_members(instr); k++)
       if (is_kernel(instr, k)) w->kernels[w->count++] = instr->rows->rows->members[k].kernel.kernel;
     if (instr->kind == AX_INSTR_KERNEL &&
-        (w->kernels[w->count++] = ax_kernel_flat(&a->scratch, a->ops[i]->kernel.kernel, &instr->kernel.scale)) == NULL)
+        (w->kernels[w->count++] = shared_kernel(a, instr, a->ops[i]->kernel.kernel)) == NULL)
       return ax_out_of_memory(0);
     for (int first = 0; combines(instr) && first <= widens(a, instr); first++)
       if ((w->kernels[w->count++] = ax_combine_kernel(a, instr->push->exchange, instr->push->run, first)) == NULL)

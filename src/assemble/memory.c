@@ -354,6 +354,7 @@ static ax_status encode(placer *p, uint32_t position) {
     case AX_INSTR_KERNEL: {
       const ax_loop_kernel *kernel = op->kernel.kernel;
       instr->kernel.extent = ax_kernel_extent(kernel);
+      instr->kernel.later = NULL;
       instr->parts = kernel->parts;
       return set_refs(p, instr, op->kernel.buffers, kernel->slot_count);
     }

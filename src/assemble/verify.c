@@ -279,13 +279,23 @@ static bool is_local(const ax_instr *instr, uint32_t k) {
   return instr->kind == AX_INSTR_ROWS && instr->rows->rows->slots[k].row_bytes != 0;
 }
 
+/* The operand as it was before the code of a kernel moved it (codegen.c). */
+static ax_ref placed_ref(const ax_instr *instr, uint32_t k) {
+  ax_ref ref = instr->refs[k];
+  if (instr->kind == AX_INSTR_KERNEL && instr->kernel.later != NULL) ref.offset -= instr->kernel.later[k];
+  return ref;
+}
+
 static ax_status check_refs(verifier *v, uint32_t i) {
   const ax_instr *instr = at(v, i);
   const ax_op *op = v->a->ops[i];
   uint32_t count = op != NULL ? operand_count(instr, op) : 0;
   if (instr->ref_count != count) return ax_error(AX_INTERNAL, "has %u operands, not %u", instr->ref_count, count);
   for (uint32_t k = 0; k < count; k++)
-    if (!is_local(instr, k)) AX_TRY(check_ref(v, &instr->refs[k], operand_of(v->a->plan->buffers, instr, op, k).buffer));
+    if (!is_local(instr, k)) {
+      const ax_ref ref = placed_ref(instr, k);
+      AX_TRY(check_ref(v, &ref, operand_of(v->a->plan->buffers, instr, op, k).buffer));
+    }
   return AX_OK;
 }
 

@@ -153,6 +153,7 @@ typedef struct ax_instr {
       ax_kernel_code code;
       int64_t extent; /* of the ranged dimension */
       int64_t scale;  /* steps of the code for one step along it (assemble/flat.h) */
+      const int64_t *later; /* by slot: bytes by which `refs` begins later than the buffer (assemble/moved.h); NULL: none does */
     } kernel;
     ax_rows_instr *rows;
     const ax_gemm *gemm;
