@@ -42,7 +42,7 @@ static int64_t whole_lines(const ax_slot *slot, int64_t least) {
 
 static bool counts_rows(const ax_slot *slot, const slot_use *use) {
   return slot->rank == 0 || slot->dims[0] == 1 || use->dynamic ||
-         ax_dims_elems(slot->rank, slot->dims) >= AX_FAR_ROWS_BYTES / (int64_t)ax_dtype_bytes(slot->dtype);
+         ax_dims_elems(slot->rank, slot->dims) >= ax_caches_here()->far_rows / (int64_t)ax_dtype_bytes(slot->dtype);
 }
 
 /* Finds how much later each slot may begin; false: no slot would change. */
