@@ -111,7 +111,7 @@ AX_MUST_USE ax_status ax_member_numbers(ax_compiled *compiled, const ax_axes *na
 AX_MUST_USE ax_status ax_member_places(ax_compiled *compiled, const ax_axes *names, uint32_t members, uint32_t set,
                                        uint32_t **places);
 /* exchanges.c: the kernels by which a push combines. */
-ax_loop_kernel *ax_combine_kernel(ax_assembly *assembly, const ax_exchange *exchange, int64_t run, bool first);
+ax_loop_kernel *ax_combine_kernel(ax_assembly *assembly, const ax_push *push, bool first);
 ax_loop_kernel *ax_combine_all_kernel(ax_assembly *assembly, const ax_push *push); /* for a push that is at_once */
 /* code/split.c: into how many parts an instruction may be cut, which threads share. It follows from sizes alone. */
 uint32_t ax_gemm_parts(const ax_gemm *gemm); /* large products are cut differently */
@@ -119,5 +119,6 @@ uint32_t ax_check_parts(const ax_value_check *check);
 /* cost.c: rough nanoseconds on one thread; whether waking other threads pays. */
 double ax_plan_time(const ax_plan *plan);
 bool ax_worth_threads(const ax_compiled *compiled);
+bool ax_worth_help(const ax_assembly *assembly);
 
 #endif

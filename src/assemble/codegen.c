@@ -66,7 +66,7 @@ static ax_status list_kernels(ax_assembly *a, wanted *w) {
         (w->kernels[w->count++] = shared_kernel(a, instr, a->ops[i]->kernel.kernel)) == NULL)
       return ax_out_of_memory(0);
     for (int first = 0; combines(instr) && first <= widens(a, instr); first++)
-      if ((w->kernels[w->count++] = ax_combine_kernel(a, instr->push->exchange, instr->push->run, first)) == NULL)
+      if ((w->kernels[w->count++] = ax_combine_kernel(a, instr->push, first)) == NULL)
         return ax_out_of_memory(0);
     if (combines(instr) && instr->push->at_once && (w->kernels[w->count++] = ax_combine_all_kernel(a, instr->push)) == NULL)
       return ax_out_of_memory(0);

@@ -32,6 +32,18 @@ static cost block_cost(const ax_plan *plan, const ax_block *block) {
 
 double ax_plan_time(const ax_plan *plan) { return block_cost(plan, &plan->block).time; }
 
+/* Says whether one activation does so much for others at once that it is worth calling threads for that alone. */
+bool ax_worth_help(const ax_assembly *a) {
+  enum { worth_bytes = 1 << 20 };
+  for (uint32_t i = 0; i < a->instr_count; i++) {
+    const ax_push *push = a->instrs[i].kind == AX_INSTR_PUSH ? a->instrs[i].push : NULL;
+    bool combines = push != NULL && push->at_last_arrival && push->elems >= 2 * AX_PUSH_BLOCK_LEAST;
+    bool for_all = combines || (push != NULL && push->way == AX_PUSH_IN_BATCHES && push->batch == 0);
+    if (for_all && push->elems * push->item * push->members >= worth_bytes) return true;
+  }
+  return false;
+}
+
 /* Waking a thread takes some microseconds, and passing an activation from one to another about one. */
 bool ax_worth_threads(const ax_compiled *c) {
   cost whole = block_cost(c->plan, &c->plan->block);

@@ -81,23 +81,76 @@ static ax_status pair_members(ax_compiled *c, ax_push *push) {
 
 /* --- Pushes --- */
 
-enum { least_by_last = 1 << 20 }; /* bytes of a group's contributions */
+enum { least_by_last = 1 << 17 }; /* bytes of a group's contributions */
+
+/* Says whether the operands are arguments of the run that are never overwritten. */
+static bool stays(const exchanger *x, const ax_exchange *exchange) {
+  uint32_t allocation = x->a->plan->buffers[exchange->in].allocation;
+  return x->a->plan->buffers[allocation].kind == AX_BUFFER_INPUT && !x->written[allocation];
+}
 
 /* Says whether the last member to arrive may combine all contributions: these are large, and lie in arguments of the run that
    are never overwritten. */
 static bool may_be_by_last(const exchanger *x, const ax_push *push) {
   const ax_exchange *exchange = push->exchange;
+  if (exchange->combine == AX_SCALAR_NONE || push->elems * push->item * push->members < least_by_last) return false;
+  return (push->outer_rank == 0 || push->way == AX_PUSH_AS_WHOLE) && stays(x, exchange) && !x->nested[exchange->id];
+}
+
+/* Returns how many contiguous bytes of a result come from one source. */
+static int64_t stretch_bytes(const ax_push *push) {
+  int64_t elems = push->run;
+  for (uint32_t d = push->outer_rank; d-- > 0 && push->exchange->dst_stride[d] == elems;) elems *= push->exchange->dims[d];
+  return elems * push->item;
+}
+
+/* Returns how many pieces' runs one member puts if it puts its own. */
+static int64_t run_count(const ax_push *push) { return push->run > 0 ? push->elems / push->run : 0; }
+
+/* Decides how pieces get to their places. Pieces are put apart if they are long, or few. A group has a counter of its own unless
+   exchanges over other axes write the result as well; without one, members of different groups could not be told apart. */
+static ax_push_way choose_way(const exchanger *x, const ax_push *push) {
+  enum { long_bytes = 512, long_piece_bytes = 4096, few = 16, few_pieces = 4 };
+  const ax_exchange *exchange = push->exchange;
   const ax_plan *plan = x->a->plan;
-  uint32_t allocation = plan->buffers[exchange->in].allocation;
-  int64_t bytes = ax_type_elems(&plan->buffers[exchange->in].type) * push->item;
-  if (exchange->combine == AX_SCALAR_NONE || push->outer_rank > 0 || bytes * push->members < least_by_last) return false;
-  return plan->buffers[allocation].kind == AX_BUFFER_INPUT && !x->written[allocation] && !x->nested[exchange->id];
+  const ax_axis_set groups = plan->buffers[plan->buffers[exchange->out].allocation].axes & ~exchange->axes;
+  const bool to_all = exchange->peers != AX_PEERS_PAIRS && !exchange->alone && push->members > 1;
+  if (!to_all || x->a->compiled->events[push->event].groups != groups) return AX_PUSH_APART;
+  if (exchange->combine != AX_SCALAR_NONE) {
+    bool short_pieces = push->run * push->out_item < long_piece_bytes && run_count(push) >= few_pieces;
+    return exchange->peers == AX_PEERS_ALL && short_pieces && !push->at_once ? AX_PUSH_AS_WHOLE : AX_PUSH_APART;
+  }
+  return stretch_bytes(push) < long_bytes && run_count(push) > few ? AX_PUSH_IN_BATCHES : AX_PUSH_APART;
+}
+
+/* Returns the members of a batch: enough for their runs to make long stretches of a result, and no more than a cache holds. */
+static uint32_t batch_size(const ax_push *push) {
+  enum { cache_bytes = 256 << 10, enough_bytes = 1024 };
+  int64_t bytes = push->elems * push->item, by_cache = cache_bytes / bytes, enough = enough_bytes / stretch_bytes(push);
+  int64_t size = by_cache > enough ? by_cache : enough;
+  size = size < 2 ? 2 : size;
+  size = size < AX_PUSH_BATCH ? size : AX_PUSH_BATCH;
+  return size < push->members ? (uint32_t)size : push->members;
+}
+
+static void choose(const exchanger *x, ax_push *push) {
+  ax_compiled *c = x->a->compiled;
+  push->way = choose_way(x, push);
+  if (push->way == AX_PUSH_APART) return;
+  push->batch = push->way == AX_PUSH_IN_BATCHES && !stays(x, push->exchange) ? batch_size(push) : 0;
+  push->stage = c->stage_count;
+  c->stage_count += c->events[push->event].count;
 }
 
 static bool may_be_at_once(const exchanger *x, const ax_push *push, int64_t parts) {
   enum { most_elems = 64 };
-  return push->small && x->nested[push->exchange->id] && push->members <= AX_PUSH_AT_ONCE &&
-         push->members * parts * push->run <= most_elems;
+  return push->exchange->combine != AX_SCALAR_NONE && push->outer_rank == 0 && x->nested[push->exchange->id] &&
+         push->members <= AX_PUSH_AT_ONCE && push->members * parts * push->run <= most_elems;
+}
+
+static bool is_small(const ax_push *push, int64_t parts) {
+  if (push->way == AX_PUSH_AS_WHOLE) return push->elems <= AX_PUSH_SMALL;
+  return push->exchange->combine != AX_SCALAR_NONE && push->outer_rank == 0 && push->run * parts <= AX_PUSH_SMALL;
 }
 
 static ax_status make_push(exchanger *x, const ax_exchange *exchange, ax_push **out) {
@@ -112,12 +165,14 @@ static ax_status make_push(exchanger *x, const ax_exchange *exchange, ax_push **
   push->event = x->event[exchange->id];
   AX_TRY(ax_set_of(c, plan->buffers[plan->buffers[exchange->out].allocation].axes, &push->out_set));
   AX_TRY(ax_set_of(c, plan->buffers[plan->buffers[exchange->in].allocation].axes, &push->in_set));
+  push->elems = ax_type_elems(&plan->buffers[exchange->in].type);
   find_run(push);
-  push->at_last_arrival = may_be_by_last(x, push);
   int64_t parts = exchange->peers == AX_PEERS_ONE ? 1 : push->members;
-  push->small =
-      exchange->combine != AX_SCALAR_NONE && push->outer_rank == 0 && push->run * parts <= AX_PUSH_BLOCK && !push->at_last_arrival;
   push->at_once = may_be_at_once(x, push, parts);
+  choose(x, push);
+  push->combined = push->way == AX_PUSH_AS_WHOLE ? push->elems : push->run;
+  push->at_last_arrival = may_be_by_last(x, push);
+  push->small = is_small(push, parts) && !push->at_last_arrival;
   AX_TRY(take_members(x, push));
   return exchange->peers == AX_PEERS_PAIRS ? pair_members(c, push) : AX_OK;
 }
@@ -166,8 +221,9 @@ ax_status ax_instrs_exchanges(ax_assembly *a) {
 
 /* The kernel that combines contributions: dst = dst op src over the contiguous elements of a part, or dst = src if `first`, in
    dst's dtype. NULL: no memory. */
-ax_loop_kernel *ax_combine_kernel(ax_assembly *a, const ax_exchange *exchange, int64_t run, bool first) {
-  int64_t dims[] = {run};
+ax_loop_kernel *ax_combine_kernel(ax_assembly *a, const ax_push *push, bool first) {
+  const ax_exchange *exchange = push->exchange;
+  int64_t dims[] = {push->combined};
   ax_dtype wide = a->plan->buffers[exchange->out].type.dtype, dtype = a->plan->buffers[exchange->in].type.dtype;
   ax_loop_kernel *kernel = ax_kernel_create(&a->scratch, 1, 0, dims);
   ax_position at;

@@ -40,7 +40,8 @@ ax_status ax_instrs_finish(ax_assembly *a) {
   ax_resolve_counters(a);
   mark_scratch(a);
   for (uint32_t i = 0; i < a->instr_count; i++) c->in_parts = c->in_parts || a->instrs[i].parts > 1;
-  c->threaded = ax_worth_threads(c);
+  c->late = c->devices == 1 || !ax_worth_threads(c);
+  c->threaded = ax_worth_threads(c) || ax_worth_help(a);
   c->brief = ax_plan_time(c->plan) < 2e6;
   c->accesses = ax_arena_copy(&a->plan->arena, a->accesses, a->access_count * sizeof a->accesses[0]);
   c->codes = ax_arena_alloc(&a->plan->arena, sizeof c->codes[0]);

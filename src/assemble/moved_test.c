@@ -84,7 +84,7 @@ static void code_is_shared(void **state) {
   assert_false(as_at_the_beginning(20, wide, 1, 0, 0));
   assert_false(as_at_the_beginning(20, wide, 0, 0, 8));
   assert_false(as_at_the_beginning(20, wide + 16, 0, 0, 0)); /* longer rows */
-  assert_false(as_at_the_beginning(AX_FAR_ROWS_BYTES / (4 * wide) + 1, wide, 0, 0, 0)); /* rows that are fetched ahead */
+  assert_false(as_at_the_beginning(ax_caches_here()->far_rows / (4 * wide) + 1, wide, 0, 0, 0)); /* rows that are fetched ahead */
 }
 
 /* A load whose guard never holds begins beyond its slot, whose first element is read instead. */

@@ -27,6 +27,12 @@ static uint32_t most_times(const ax_event *event) {
   return most;
 }
 
+static void push_text(ax_text *text, const ax_push *push) {
+  ax_text_add(text, " event %u", push->event);
+  if (push->way == AX_PUSH_AS_WHOLE) ax_text_add(text, " as a whole");
+  if (push->way == AX_PUSH_IN_BATCHES) ax_text_add(text, " in batches of %u", push->batch > 0 ? push->batch : push->members);
+}
+
 static void instr_text(ax_text *text, const ax_compiled *c, const ax_instr *instr, uint32_t i) {
   const bool named = instr->kind == AX_INSTR_ROUTINE && instr->routine != NULL && instr->routine->name != NULL;
   ax_text_add(text, "%4u %-7s", i, named ? instr->routine->name : instr_names[instr->kind]);
@@ -36,7 +42,7 @@ static void instr_text(ax_text *text, const ax_compiled *c, const ax_instr *inst
     ax_text_add(text, " event %u region %u%+lld times %u%s%s", instr->sync.event, instr->sync.region, (long long)instr->sync.delta,
                 c->events != NULL ? most_times(&c->events[instr->sync.event]) : 0, instr->sync.away != NULL ? " away" : "",
                 instr->sync.parks ? " parks" : "");
-  if (instr->kind == AX_INSTR_PUSH && instr->push != NULL) ax_text_add(text, " event %u", instr->push->event);
+  if (instr->kind == AX_INSTR_PUSH && instr->push != NULL) push_text(text, instr->push);
   if (instr->kind == AX_INSTR_LOOP || instr->kind == AX_INSTR_NEXT || instr->kind == AX_INSTR_TEST || instr->kind == AX_INSTR_JUMP)
     ax_text_add(text, " to %u", instr->target);
   for (uint32_t k = 0; k < instr->ref_count; k++)

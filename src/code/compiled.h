@@ -75,6 +75,7 @@ typedef struct ax_compiled {
   ax_code *codes;
   uint32_t event_count, access_count, space_count, part_count, set_count, region_count, loop_count, counter_count;
   uint32_t turns;                  /* counter of ordered calls made; AX_NONE: there are none */
+  uint32_t stage_count;            /* places of groups where members leave what one of them puts (ax_push.stage) */
   uint32_t link_count, first_link; /* first_link: counter of messages over link 0; those of other links follow */
   ax_link *links;
   ax_event *events;
@@ -87,6 +88,7 @@ typedef struct ax_compiled {
   size_t
       rows_bytes; /* most bytes of a ROWS instruction's local allocations; each thread that runs one has such a block */
   bool threaded;    /* worth more threads than the caller's */
+  bool late;        /* they are called only when there is work to share */
   bool brief;       /* so short that a wait for a thread without a processor would be most of its time */
   bool in_parts;    /* several threads may share some instruction */
   bool idle_plan;   /* the plan computes nothing and has no effects */

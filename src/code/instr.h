@@ -52,8 +52,17 @@ typedef enum ax_instr_kind {
   AX_INSTR_END
 } ax_instr_kind;
 
-enum { AX_PUSH_BLOCK = 1 << 14 }; /* elements of a block: several contributions are combined block by block */
+enum { AX_PUSH_SMALL = 1 << 14 }; /* most elements that a member combines by itself: less is not worth sharing */
+enum { AX_PUSH_BLOCK_LEAST = 1 << 10, AX_PUSH_BLOCK_MOST = 1 << 12 }; /* elements of a block of several contributions */
 enum { AX_PUSH_AT_ONCE = 16 };   /* most members whose contributions one call combines */
+enum { AX_PUSH_BATCH = 64 };     /* most members of a batch */
+
+/* How the pieces that members have for each other get to their places. Many short pieces are put by blocks. */
+typedef enum ax_push_way {
+  AX_PUSH_APART,      /* each member puts its own */
+  AX_PUSH_AS_WHOLE,   /* each member combines its whole operand into one sum; when that is complete, each peer gets its piece */
+  AX_PUSH_IN_BATCHES  /* one member puts those of several (run/batches.c) */
+} ax_push_way;
 
 typedef struct ax_push {
   const ax_exchange *exchange;
@@ -66,8 +75,13 @@ typedef struct ax_push {
   uint32_t *place;  /* by member number: its part of `out`, in places after member 0's; peers ONE: unused */
   uint32_t *targets, *sources; /* PAIRS: by member number; AX_NONE: it has none */
   bool at_last_arrival;                  /* the last member to arrive combines all inputs, block by block */
-  uint32_t *in_place;          /* at_last_arrival: as `place`, in the set of `in` */
-  ax_kernel_code combine;      /* dst[i] = dst[i] op src[i] over `run` elements */
+  uint32_t *in_place;          /* as `place`, in the set of `in` */
+  ax_push_way way;
+  uint32_t batch;              /* IN_BATCHES: members of a batch, which are copied; 0: operands stay where they are for the run */
+  uint32_t stage;              /* unless APART: of its first group, in a run's table */
+  int64_t elems;               /* of an operand */
+  int64_t combined;            /* contiguous elements that are combined at once: `run`; AS_WHOLE: all of an operand */
+  ax_kernel_code combine;      /* dst[i] = dst[i] op src[i] over these elements */
   ax_kernel_code widen;        /* dst[i] = src[i], if out has another dtype; NULL: bytes are copied */
   ax_kernel_code all; /* at_once: over `run` elements; slots are the results of the peers, then the operands of all members */
   bool at_once;                /* few elements, in a loop: once all members have come, one call combines everything */

@@ -63,11 +63,12 @@ static ax_status allocate(ax_execution *run) {
   run->words = ax_calloc(words, sizeof run->words[0]);
   run->counters = ax_calloc(c->counter_count, sizeof run->counters[0]);
   run->arrived = ax_calloc(c->counter_count, sizeof run->arrived[0]);
+  run->stages = ax_calloc(c->stage_count, sizeof run->stages[0]);
   run->part = ax_calloc(c->part_count, sizeof run->part[0]);
   run->ready = ax_calloc(2 * (size_t)c->activation_count, sizeof run->ready[0]);
   run->worker_slots = ax_calloc(run->executor->options->workers, sizeof run->worker_slots[0]);
   if (run->activations == NULL || run->parking == NULL || run->words == NULL || run->counters == NULL || run->arrived == NULL ||
-      run->part == NULL || run->ready == NULL || run->worker_slots == NULL)
+      run->stages == NULL ||       run->part == NULL || run->ready == NULL || run->worker_slots == NULL)
     return ax_out_of_memory(words * sizeof run->words[0]);
   for (; run->worker_slot_count < run->executor->options->workers; run->worker_slot_count++) {
     pthread_mutex_init(&run->worker_slots[run->worker_slot_count].lock, NULL);
@@ -106,6 +107,8 @@ void ax_execution_destroy(ax_execution *run) {
   for (uint32_t s = 0; run->part != NULL && s < c->space_count; s++)
     if (c->spaces[s].kind == AX_SPACE_KEPT) /* its parts are one allocation, which begins with the first part */
       ax_pool_free(&run->executor->pool, run->part[c->spaces[s].first], c->spaces[s].total);
+  for (uint32_t i = 0; run->stages != NULL && i < c->stage_count; i++) /* after a failure: pieces that were never put */
+    ax_pool_free(&run->executor->pool, run->stages[i].memory, run->stages[i].bytes);
   free_scratch(run, run->scratch);
   for (uint32_t i = 0; i < run->worker_slot_count; i++) {
     free_scratch(run, run->worker_slots[i].scratch);
@@ -127,6 +130,7 @@ void ax_execution_destroy(ax_execution *run) {
   ax_free(run->words);
   ax_free(run->counters);
   ax_free(run->arrived);
+  ax_free(run->stages);
   ax_free(run->part);
   ax_free(run->ready);
   ax_free(run);

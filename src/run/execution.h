@@ -73,6 +73,12 @@ typedef struct ax_finding {
 
 enum { AX_STRIPES = 64 };
 
+/* Memory in which members of a group leave what one of them puts; its owner is the run until that is put. */
+typedef struct ax_stage {
+  void *memory; /* NULL: none now */
+  size_t bytes;
+} ax_stage;
+
 /* Each thread has a queue. A run on one thread locks nothing, and a scheduling policy may choose which activation runs next
    (scheduler.c). */
 typedef struct ax_execution {
@@ -83,7 +89,8 @@ typedef struct ax_execution {
   ax_parking *parking; /* by activation */
   int64_t *words; /* memory of the activations' arrays */
   ax_counter *counters;
-  _Atomic uint32_t *arrived; /* by counter: members that have come to an at_last_arrival push */
+  _Atomic uint32_t *arrived; /* by counter: members that have come to a push that one of them does for all, or for several */
+  ax_stage *stages;          /* by ax_push.stage + group */
   struct ax_queue *queues; /* by link: messages (mail.c) */
   unsigned char **part; /* by space, first + place: its address; NULL: not set yet */
 

@@ -93,6 +93,14 @@ static outcome do_cores(ax_execution *run, ax_worker_slot *worker_slot, const ax
   return status != AX_OK ? fail(run, status) : parked ? PARKED : YIELDS;
 }
 
+/* An exchange, likewise. */
+static outcome do_push(ax_execution *run, ax_worker_slot *worker_slot, ax_activation *activation, const ax_instr *instr,
+                       uint32_t f) {
+  bool parked = false;
+  ax_status status = ax_push_do(run, worker_slot, activation, instr, f, &parked);
+  return status != AX_OK ? fail(run, status) : parked ? PARKED : YIELDS;
+}
+
 /* Runs an activation until it waits or ends. */
 static outcome run_activation(ax_execution *run, ax_worker_slot *worker_slot, uint32_t f) {
   const ax_compiled *c = run->compiled;
@@ -147,10 +155,12 @@ static outcome run_activation(ax_execution *run, ax_worker_slot *worker_slot, ui
         if (done != YIELDS) return done;
         break;
       }
-      case AX_INSTR_PUSH:
+      case AX_INSTR_PUSH: {
         activation->pc = pc;
-        if (!ax_push_do(run, worker_slot, activation, instr, f)) return PARKED;
+        outcome done = do_push(run, worker_slot, activation, instr, f);
+        if (done != YIELDS) return done;
         break;
+      }
       case AX_INSTR_CLEAR: ax_push_clear(activation, instr); break;
       case AX_INSTR_SEND:
       case AX_INSTR_RECEIVE: {
@@ -232,7 +242,7 @@ static bool work(void *context, const ax_helper *helper) {
 
 void ax_execution_run(ax_execution *run, uint64_t number) {
   if (run->threaded) {
-    run->job = (ax_job){work, nudge, run, number, .wanted = run->threads - 1, .late = run->compiled->activation_count == 1};
+    run->job = (ax_job){work, nudge, run, number, .wanted = run->threads - 1, .late = run->compiled->late};
     ax_workers_call(run->executor->workers, &run->job);
   } else {
     work(run, NULL);

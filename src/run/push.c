@@ -5,12 +5,14 @@
    whose turn it is takes along all next members that are parked already. It adds these contributions a block at a time, so that a
    block of the sum stays in the cache meanwhile; idle threads share the blocks of a large sum. For large contributions that are
    arguments of the run (`at_last_arrival`) no member waits for its turn: the last to arrive adds them all. The order of additions
-   to an element is the same either way. */
+   to an element is the same either way. If peers get many short pieces, operands are combined as a whole first (AS_WHOLE); short
+   pieces that are copied are put by batches.c. */
 #include "run/push.h"
 
 #include <string.h>
 
-#include "run/compute.h"
+#include "run/batches.h"
+#include "run/pieces.h"
 #include "run/scheduler.h"
 #include "run/share.h"
 
@@ -53,30 +55,28 @@ static void put_steps(const ax_push *push, const char *src, char *dst, int64_t b
   else if (end > begin) put_rows(push, src, dst, begin, end, combine);
 }
 
-/* The address of member j's part of the result, as seen by the activation of member `number`. */
-static char *member_out(const ax_activation *activation, const ax_instr *instr, uint32_t number, uint32_t j) {
-  const uint32_t *place = instr->push->place;
-  return ax_address_away(activation, &instr->refs[1], (int64_t)place[j] - (int64_t)place[number]);
-}
-
-/* Copies the parts. */
+/* Copies the parts: rows as pieces are, a single run at once. */
 static void put_parts(const ax_activation *activation, const ax_instr *instr, uint32_t number) {
   const ax_push *push = instr->push;
   const ax_exchange *x = push->exchange;
   const char *src = ax_address(activation, &instr->refs[0]);
-  int64_t item = push->item, step = number * x->dst_step * push->out_item, count = step_count(push);
+  int64_t item = push->item, step = number * x->dst_step * item, count = step_count(push);
   if (x->alone && number != x->source) return;
+  if (push->outer_rank > 0 && x->peers != AX_PEERS_PAIRS) {
+    ax_pieces_put(&(ax_sources){activation, instr, item, 1, &src, &number}, 0, ax_push_peers(push));
+    return;
+  }
   if (x->peers == AX_PEERS_ONE) {
     put_steps(push, src, (char *)ax_address(activation, &instr->refs[1]) + step, 0, count, false);
     return;
   }
   if (x->peers == AX_PEERS_PAIRS) {
     uint32_t target = push->targets[number];
-    if (target != AX_NONE) put_steps(push, src, member_out(activation, instr, number, target), 0, count, false);
+    if (target != AX_NONE) put_steps(push, src, ax_push_result(activation, instr, target), 0, count, false);
     return;
   }
   for (uint32_t j = 0; j < push->members; j++)
-    put_steps(push, src + j * x->src_step * item, member_out(activation, instr, number, j) + step, 0, count, false);
+    put_steps(push, src + j * x->src_step * item, ax_push_result(activation, instr, j) + step, 0, count, false);
 }
 
 /* --- Several contributions --- */
@@ -87,24 +87,26 @@ typedef struct contributions {
   const ax_instr *instr;
   uint32_t number;       /* of its activation */
   uint32_t first; /* list by parking.next of activations whose contributions follow; AX_NONE. at_last_arrival: unused */
+  char *whole;           /* AS_WHOLE: the sum of whole operands; NULL */
   int64_t steps, block;  /* in a part; in a block */
   uint32_t blocks;       /* in a part */
 } contributions;
 
+static void put_one(const contributions *c, const char *src, char *dst, int64_t begin, int64_t end, bool combine) {
+  if (c->whole != NULL) put_run(c->instr->push, src, dst, begin, end, combine);
+  else put_steps(c->instr->push, src, dst, begin, end, combine);
+}
+
 static void put_by_last(const contributions *c, int64_t offset, char *dst, int64_t begin, int64_t end) {
-  const ax_push *push = c->instr->push;
-  for (uint32_t j = 0; j < push->members; j++) {
-    int64_t away = (int64_t)push->in_place[j] - (int64_t)push->in_place[c->number];
-    const char *src = (const char *)ax_address_away(c->activation, &c->instr->refs[0], away);
-    put_steps(push, src + offset, dst, begin, end, j > 0);
-  }
+  for (uint32_t j = 0; j < c->instr->push->members; j++)
+    put_one(c, ax_push_operand(c->activation, c->instr, j) + offset, dst, begin, end, j > 0);
 }
 
 static void put_in_turn(const contributions *c, int64_t offset, char *dst, int64_t begin, int64_t end) {
   const ax_ref *in = &c->instr->refs[0];
-  put_steps(c->instr->push, (const char *)ax_address(c->activation, in) + offset, dst, begin, end, c->number > 0);
+  put_one(c, (const char *)ax_address(c->activation, in) + offset, dst, begin, end, c->number > 0);
   for (uint32_t f = c->first; f != AX_NONE; f = c->run->parking[f].next)
-    put_steps(c->instr->push, (const char *)ax_address(&c->run->activations[f], in) + offset, dst, begin, end, true);
+    put_one(c, (const char *)ax_address(&c->run->activations[f], in) + offset, dst, begin, end, true);
 }
 
 /* Makes one block of the part of one peer. */
@@ -114,19 +116,26 @@ static ax_status put_block(const void *context, ax_worker_slot *worker_slot, uin
   const ax_push *push = c->instr->push;
   uint32_t peer = part / c->blocks;
   int64_t begin = part % c->blocks * c->block, end = begin + c->block < c->steps ? begin + c->block : c->steps;
-  bool one = push->exchange->peers == AX_PEERS_ONE;
-  char *dst = one ? ax_address(c->activation, &c->instr->refs[1]) : member_out(c->activation, c->instr, c->number, peer);
-  int64_t offset = one ? 0 : peer * push->exchange->src_step * push->item;
+  char *dst = c->whole != NULL ? c->whole : ax_push_result(c->activation, c->instr, peer);
+  int64_t offset = peer * push->exchange->src_step * push->item;
   if (push->at_last_arrival) put_by_last(c, offset, dst, begin, end);
   else put_in_turn(c, offset, dst, begin, end);
   return AX_OK;
 }
 
+/* Returns the steps of a block: there are several blocks for threads to share, and a block of a sum fits the first-level cache. */
+static int64_t block_steps(int64_t steps, int64_t step) {
+  enum { enough_blocks = 8 };
+  int64_t elems = steps * step / enough_blocks / AX_PUSH_BLOCK_LEAST * AX_PUSH_BLOCK_LEAST;
+  elems = elems < AX_PUSH_BLOCK_LEAST ? AX_PUSH_BLOCK_LEAST : elems < AX_PUSH_BLOCK_MOST ? elems : AX_PUSH_BLOCK_MOST;
+  return step < elems ? elems / (step > 0 ? step : 1) : 1;
+}
+
 static void put_contributions(ax_execution *run, ax_worker_slot *worker_slot, contributions *c, uint32_t count) {
   const ax_push *push = c->instr->push;
-  int64_t step = push->outer_rank == 0 ? 1 : push->run, peers = push->exchange->peers == AX_PEERS_ONE ? 1 : push->members;
-  c->steps = step_count(push);
-  c->block = step < AX_PUSH_BLOCK ? AX_PUSH_BLOCK / (step > 0 ? step : 1) : 1;
+  int64_t step = push->outer_rank == 0 || c->whole != NULL ? 1 : push->run, peers = c->whole != NULL ? 1 : ax_push_peers(push);
+  c->steps = c->whole != NULL ? push->elems : step_count(push);
+  c->block = block_steps(c->steps, step);
   while ((c->steps + c->block - 1) / c->block * peers > UINT32_MAX / 2) c->block *= 2;
   c->blocks = (uint32_t)((c->steps + c->block - 1) / c->block);
   uint32_t parts = c->blocks * (uint32_t)peers;
@@ -141,14 +150,41 @@ static void put_contributions(ax_execution *run, ax_worker_slot *worker_slot, co
 
 /* --- Pushes --- */
 
+static ax_stage *stage_of(ax_execution *run, const ax_activation *activation, const ax_instr *instr) {
+  return &run->stages[instr->push->stage + instr->push->counter[activation->device]];
+}
+
+/* Makes memory for the sum of the group's whole operands. */
+static ax_status make_whole(ax_execution *run, const ax_activation *activation, const ax_instr *instr) {
+  ax_stage *stage = stage_of(run, activation, instr);
+  stage->bytes = (size_t)(instr->push->elems * instr->push->out_item);
+  return ax_pool_alloc(&run->executor->pool, stage->bytes, &stage->memory);
+}
+
+/* Gives each peer its piece of that sum, which is complete. */
+static void deal_out(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr) {
+  ax_stage *stage = stage_of(run, activation, instr);
+  const char *whole = stage->memory;
+  ax_pieces_put_all(run, worker_slot, &(ax_sources){activation, instr, instr->push->out_item, 1, &whole, &(uint32_t){0}});
+  ax_pool_free(&run->executor->pool, stage->memory, stage->bytes);
+  stage->memory = NULL;
+}
+
 /* A push without turns: all contributions are inputs of the run, which stay. The last member combines them. */
-static void push_by_last(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
-                         uint32_t counter) {
+static ax_status push_by_last(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation,
+                              const ax_instr *instr, uint32_t counter) {
   const ax_push *push = instr->push;
+  const bool as_whole = push->way == AX_PUSH_AS_WHOLE;
   contributions c = {
       .run = run, .activation = activation, .instr = instr, .number = push->number[activation->device], .first = AX_NONE};
-  if (atomic_fetch_add(&run->arrived[counter], 1) + 1 == push->members) put_contributions(run, worker_slot, &c, push->members);
+  if (atomic_fetch_add(&run->arrived[counter], 1) + 1 == push->members) {
+    if (as_whole) AX_TRY(make_whole(run, activation, instr));
+    c.whole = as_whole ? stage_of(run, activation, instr)->memory : NULL;
+    put_contributions(run, worker_slot, &c, push->members);
+    if (as_whole) deal_out(run, worker_slot, activation, instr);
+  }
   ax_scheduler_signal(run, counter, 1);
+  return AX_OK;
 }
 
 /* Takes along the next members that are parked at this push, without a gap. */
@@ -175,7 +211,7 @@ static void put_at_once(const contributions *c) {
   uint32_t count = 0;
   if (push->exchange->peers == AX_PEERS_ONE) slots[count++] = ax_address(c->activation, &c->instr->refs[1]);
   else
-    while (count < push->members) slots[count] = member_out(c->activation, c->instr, c->number, count), count++;
+    while (count < push->members) slots[count] = ax_push_result(c->activation, c->instr, count), count++;
   slots[count++] = ax_address(c->activation, in);
   for (uint32_t f = c->first; f != AX_NONE; f = c->run->parking[f].next) slots[count++] = ax_address(&c->run->activations[f], in);
   push->all(slots, NULL, 0, push->run);
@@ -183,54 +219,75 @@ static void put_at_once(const contributions *c) {
 
 /* Combines the contributions of this member, whose turn has come, and of members parked behind it. */
 static void push_together(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
-                          uint32_t counter, uint64_t turn) {
-  contributions c = {
-      .run = run, .activation = activation, .instr = instr, .number = instr->push->number[activation->device], .first = AX_NONE};
+                          char *whole, uint32_t counter, uint64_t turn) {
+  contributions c = {.run = run, .activation = activation, .instr = instr, .number = instr->push->number[activation->device],
+                     .first = AX_NONE, .whole = whole};
   uint32_t more = take_along(run, &c, counter, turn);
   if (instr->push->at_once && 1 + more == instr->push->members) put_at_once(&c);
   else put_contributions(run, worker_slot, &c, 1 + more);
+  if (whole != NULL && c.number + 1 + more == instr->push->members) deal_out(run, worker_slot, activation, instr);
   ax_scheduler_signal(run, counter, 1 + more);
   for (uint32_t k = c.first; k != AX_NONE; k = run->parking[k].next) run->activations[k].pc++; /* past the push */
   ax_scheduler_resume(run, c.first);
 }
 
-/* Combines this member's short runs, into every peer. */
-static void put_small(const ax_activation *activation, const ax_instr *instr, uint32_t number) {
+/* Combines this member's short runs, into every peer or into the sum of whole operands. */
+static void put_small(const ax_activation *activation, const ax_instr *instr, uint32_t number, char *whole) {
   const ax_push *push = instr->push;
   const char *src = ax_address(activation, &instr->refs[0]);
-  if (push->exchange->peers == AX_PEERS_ONE) {
-    put_run(push, src, ax_address(activation, &instr->refs[1]), 0, push->run, number > 0);
+  if (whole != NULL || push->exchange->peers == AX_PEERS_ONE) {
+    put_run(push, src, whole != NULL ? whole : ax_address(activation, &instr->refs[1]), 0, push->combined, number > 0);
     return;
   }
   int64_t step = push->exchange->src_step * push->item;
   for (uint32_t j = 0; j < push->members; j++)
-    put_run(push, src + j * step, member_out(activation, instr, number, j), 0, push->run, number > 0);
+    put_run(push, src + j * step, ax_push_result(activation, instr, j), 0, push->run, number > 0);
 }
 
-bool ax_push_do(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
-                uint32_t f) {
+/* Combines the member's contribution when its turn has come. */
+static ax_status push_in_turn(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation,
+                              const ax_instr *instr, uint32_t counter, uint32_t f, bool *parked) {
   const ax_push *push = instr->push;
-  uint32_t number = push->number[activation->device], counter = push->first + push->counter[activation->device];
-  if (push->exchange->combine == AX_SCALAR_NONE) {
-    put_parts(activation, instr, number);
-    if (push->counter[activation->device] != AX_NONE)
-      ax_scheduler_signal(run, counter, 1); /* AX_NONE: this member is no source of the ppermute */
-    return true;
-  }
-  if (push->at_last_arrival) {
-    push_by_last(run, worker_slot, activation, instr, counter);
-    return true;
-  }
+  const uint32_t number = push->number[activation->device];
+  char *whole = NULL;
   uint64_t turn = (uint64_t)(activation->entered[instr->region] - 1) * push->members + number;
-  if (!ax_scheduler_await(run, worker_slot, f, counter, turn, false)) return false;
+  *parked = !ax_scheduler_await(run, worker_slot, f, counter, turn, false);
+  if (*parked) return AX_OK;
+  if (push->way == AX_PUSH_AS_WHOLE) {
+    if (number == 0) AX_TRY(make_whole(run, activation, instr));
+    whole = stage_of(run, activation, instr)->memory;
+  }
   bool followed = number + 1 < push->members && ax_scheduler_is_next(run, counter, turn + 1);
   if (push->small && !followed) {
-    put_small(activation, instr, number);
+    put_small(activation, instr, number, whole);
+    if (whole != NULL && number + 1 == push->members) deal_out(run, worker_slot, activation, instr);
     ax_scheduler_signal(run, counter, 1);
   } else {
-    push_together(run, worker_slot, activation, instr, counter, turn);
+    push_together(run, worker_slot, activation, instr, whole, counter, turn);
   }
-  return true;
+  return AX_OK;
+}
+
+/* Pieces that are put in batches wait until all those of the loop's step before have been put. */
+static ax_status push_batch(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
+                            uint32_t counter, uint32_t f, bool *parked) {
+  uint64_t before = (uint64_t)(activation->entered[instr->region] - 1) * instr->push->members;
+  *parked = !ax_scheduler_await(run, worker_slot, f, counter, before, false);
+  return *parked ? AX_OK : ax_batch_push(run, worker_slot, activation, instr, counter);
+}
+
+ax_status ax_push_do(ax_execution *run, ax_worker_slot *worker_slot, const ax_activation *activation, const ax_instr *instr,
+                     uint32_t f, bool *parked) {
+  const ax_push *push = instr->push;
+  uint32_t number = push->number[activation->device], counter = push->first + push->counter[activation->device];
+  *parked = false;
+  if (push->way == AX_PUSH_IN_BATCHES) return push_batch(run, worker_slot, activation, instr, counter, f, parked);
+  if (push->at_last_arrival) return push_by_last(run, worker_slot, activation, instr, counter);
+  if (push->exchange->combine != AX_SCALAR_NONE) return push_in_turn(run, worker_slot, activation, instr, counter, f, parked);
+  put_parts(activation, instr, number);
+  if (push->counter[activation->device] != AX_NONE)
+    ax_scheduler_signal(run, counter, 1); /* AX_NONE: this member is no source of the ppermute */
+  return AX_OK;
 }
 
 void ax_push_clear(const ax_activation *activation, const ax_instr *instr) {

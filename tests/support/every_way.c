@@ -306,7 +306,7 @@ static void run_with_other_passes(const trial *t, ax_runtime *runtime, test_rand
   bool same = true;
   runtime->assembler.plan_passes = NULL;
   runtime->options.policy = AX_POLICY_PARALLEL;
-  executable->compiled.threaded = true;
+  test_use_threads(executable);
   run_all(executable, &(manner){0}, t->in, out, &same);
   ax_executable_release(executable);
 }
@@ -316,6 +316,7 @@ static void run_in_manner(const trial *t, const manner *how, ax_tensor *const *i
   ax_executable *executable = t->executables[how->donate];
   executable->runtime->options.policy = how->policy;
   executable->runtime->options.seed = how->seed;
+  test_use_threads(executable);
   executable->compiled.threaded = how->policy == AX_POLICY_PARALLEL;
   count_runs(how, t->workers, how->at_once > 0 ? (uint64_t)how->at_once : 1);
   run_all(executable, how, in, out, same);
@@ -446,6 +447,7 @@ static ax_status look(const trial *t, ax_executable *executable, ax_policy polic
   assert_non_null(arrays);
   executable->runtime->options.policy = policy;
   executable->runtime->options.seed = seed;
+  test_use_threads(executable);
   executable->compiled.threaded = policy == AX_POLICY_PARALLEL;
   for (uint32_t i = 0; i < in_count; i++) arrays[i] = argument(executable, &(manner){0}, i, t->in[i]);
   ax_status status = ax_run(executable, AX_LIST(in_count, arrays), AX_LIST(t->count, results));

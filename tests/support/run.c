@@ -55,7 +55,10 @@ void test_use_vectors(ax_runtime *runtime, uint32_t bytes) {
   TEST_OK(ax_jit_create(&(ax_jit_options){.most_vector_bytes = bytes}, &runtime->assembler.jit));
 }
 
-void test_use_threads(ax_executable *executable) { executable->compiled.threaded = true; }
+void test_use_threads(ax_executable *executable) {
+  executable->compiled.threaded = true;
+  executable->compiled.late = executable->compiled.devices == 1;
+}
 
 ax_status test_make_plan(const ax_program *program, ax_plan **out) {
   ax_program *partitioned, *ungrouped;

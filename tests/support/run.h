@@ -26,7 +26,7 @@ struct ax_runner *test_runner(ax_executable *executable);
 struct ax_parts *test_parts(const ax_array *array);
 /* Code is compiled from now on for registers of so many bytes. */
 void test_use_vectors(ax_runtime *runtime, uint32_t bytes);
-/* Small programs run on one thread; so that the others are tested too: as many as the runtime has. */
+/* Small programs run on one thread; so that the others are tested too: as many as the runtime has, from the beginning. */
 void test_use_threads(ax_executable *executable);
 /* The plan of a program without axes, before the passes. ax_plan_destroy. */
 ax_plan *test_plan(const ax_program *program);
