@@ -12,7 +12,7 @@
 #include "ir/program.h"
 #include "run/profile.h"
 
-enum { option_in = 1, option_inputs, option_runs, option_seed, option_workers };
+enum { option_in = 1, option_inputs, option_runs, option_seed, option_subnormals, option_workers };
 
 typedef struct bench {
   word_list in;
@@ -20,6 +20,7 @@ typedef struct bench {
   source source;
   inputs inputs;
   ax_runtime_options options;
+  ax_subnormals subnormals;
   int64_t runs;
   ax_program *whole;
   ax_executable *executable;
@@ -237,7 +238,7 @@ static ax_status bench_program(bench *b, const char *path) {
   if (b->arrays == NULL) return ax_out_of_memory(0);
   AX_TRY(ax_runtime_create(&b->options, &runtime));
   ax_status status = measure_speeds(runtime, &speeds);
-  if (status == AX_OK) status = ax_compile(runtime, b->whole, &(ax_compile_options){.timeline = true}, &b->executable);
+  if (status == AX_OK) status = ax_compile(runtime, b->whole, &(ax_compile_options){.subnormals = b->subnormals, .timeline = true}, &b->executable);
   if (status == AX_OK) status = put_inputs(b);
   if (status == AX_OK) status = run_all(b);
   if (status == AX_OK) status = print_table(b, &speeds);
@@ -280,6 +281,7 @@ static ax_status take_option(void *context, int value, const char *argument) {
       AX_TRY(take_number("--seed", "seed, which is 0 or more", 0, INT64_MAX, argument, &number));
       b->numbers.seed = (uint64_t)number;
       return AX_OK;
+    case option_subnormals: return take_subnormals(argument, &b->subnormals);
     default:
       AX_TRY(take_number("--workers", "number of threads", 0, 4096, argument, &number));
       b->options.workers = (uint32_t)number;
@@ -294,6 +296,8 @@ int bench_main(int argc, const char **argv) {
       {"inputs", '\0', POPT_ARG_STRING, NULL, option_inputs,
        "Numbers of inputs that are not given: normal (the default), uniform, ones, masked, vanishing", "NUMBERS"},
       {"seed", '\0', POPT_ARG_STRING, NULL, option_seed, "For random inputs (0); the same seed gives the same numbers", "N"},
+      {"subnormals", '\0', POPT_ARG_STRING, NULL, option_subnormals,
+       "keep, or flush to zero (the default, unless AXLE_SUBNORMALS says keep)", "HOW"},
       SHARDING_OPTIONS,
       {"runs", '\0', POPT_ARG_STRING, NULL, option_runs, "How often it is run (as half a second has room for)", "N"},
       {"workers", '\0', POPT_ARG_STRING, NULL, option_workers, "Threads (0: as many as processors this process may use)", "N"},
@@ -316,7 +320,7 @@ int bench_main(int argc, const char **argv) {
           "time costs some 50 ns a call.\n\n"
           "Floats of inputs that are not given are random: normal has mean 0 and deviation 1, uniform lies between -1 and 1, masked\n"
           "is normal with -1e9 for half of the elements, and vanishing has sizes from the least of the dtype (1e-45 of f32) to 1.\n"
-          "What underflows, and numbers too small for a whole mantissa, can take many times as long. Integers lie below the extent\n"
+          "With --subnormals keep, numbers too small for a whole mantissa can take many times as long. Integers lie below the extent\n"
           "that they index, others from 0 to 9; booleans are true or false. A loop that ends only for some numbers may not end for\n"
           "these: --in, or --inputs ones, gives others.\n\n"
           "  axle bench f.axle\n"

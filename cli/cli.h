@@ -4,6 +4,7 @@
 
 #include <popt.h>
 
+#include "axle/exec.h"
 #include "axle/npy.h"
 #include "assemble/nests.h"
 #include "ir/text.h"
@@ -53,6 +54,9 @@ typedef struct option_set {
   bool wants_file;
 } option_set;
 int read_options(const option_set *set, int argc, const char **argv, char **file, bool *done);
+
+/* Takes the argument of --subnormals: keep or flush. */
+AX_MUST_USE ax_status take_subnormals(const char *argument, ax_subnormals *out);
 
 /* --- source.c --- */
 /* A program, and the names that its text gives to its inputs and results. */

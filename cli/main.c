@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "machine/subnormals.h"
+
 static const struct {
   const char *name, *summary;
   int (*main)(int argc, const char **argv);
@@ -103,6 +105,11 @@ int read_options(const option_set *set, int argc, const char **argv, char **file
   if (code == EXIT_OK && !*done) code = take_file(set, context, file);
   poptFreeContext(context);
   return code;
+}
+
+ax_status take_subnormals(const char *argument, ax_subnormals *out) {
+  if (ax_subnormals_find(argument, out)) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "--subnormals: expected keep or flush, got \"%s\"", argument);
 }
 
 /* --- The command --- */

@@ -21,6 +21,7 @@ typedef struct run {
   shardings shardings;
   int reference, convert, check_nan, check_inf;
   ax_runtime_options options;
+  ax_subnormals subnormals;
   source source;
   inputs inputs;
   ax_host_array *results;
@@ -30,7 +31,7 @@ typedef struct run {
   char *code_cache;  /* NULL: own_code_cache */
 } run;
 
-enum { option_in = 1, option_out, option_policy, option_seed, option_workers };
+enum { option_in = 1, option_out, option_policy, option_seed, option_subnormals, option_workers };
 
 /* The command keeps compiled code in the user's folder unless the environment says otherwise, since it is often started again
    with the same program. */
@@ -160,7 +161,7 @@ static ax_status evaluate(const run *run, ax_tensor *const *in, ax_tensor **out)
   ax_program *simple;
   AX_TRY(simplify(run->whole, &simple));
   const ax_hooks hooks = {.print = ax_print_to, .print_context = stdout};
-  ax_status status = ax_evaluate_on(&hooks, simple, in, out);
+  ax_status status = ax_evaluate_with(run->subnormals, &hooks, simple, in, out);
   ax_program_release(simple);
   return status;
 }
@@ -222,6 +223,7 @@ static ax_status run_compiled(run *run) {
   if (status == AX_OK) {
     const ax_compile_options options = {
         .check_numerics = (run->check_nan ? AX_CHECK_NAN : 0u) | (run->check_inf ? AX_CHECK_INF : 0u),
+        .subnormals = run->subnormals,
         .timeline = run->timeline != NULL};
     status = ax_compile(runtime, run->whole, &options, &executable);
     if (status == AX_OK) status = run_on(run, executable, arrays, arrays + run->whole->in_count);
@@ -331,6 +333,7 @@ static ax_status take_option(void *context, int value, const char *argument) {
       AX_TRY(take_number("--seed", argument, INT64_MAX, &number));
       run->options.seed = (uint64_t)number;
       return AX_OK;
+    case option_subnormals: return take_subnormals(argument, &run->subnormals);
     default:
       AX_TRY(take_number("--workers", argument, 4096, &number));
       run->options.workers = (uint32_t)number;
@@ -367,6 +370,8 @@ static int main_of(bool traces, int argc, const char **argv) {
       {"reference", '\0', POPT_ARG_NONE, &run.reference, 0, "Run by the plain reference code, not compiled", NULL},
       {"check-numerics", '\0', POPT_ARG_NONE, &run.check_nan, 0, "Fail, and say where, when an equation makes a NaN", NULL},
       {"check-infinities", '\0', POPT_ARG_NONE, &run.check_inf, 0, "The same for an infinity", NULL},
+      {"subnormals", '\0', POPT_ARG_STRING, NULL, option_subnormals,
+       "keep, or flush to zero (the default, unless AXLE_SUBNORMALS says keep)", "HOW"},
       {"timeline", '\0', POPT_ARG_STRING, &run.timeline, 0,
        "Write what each device did when: text (-: here), or .json for Perfetto", "FILE"},
       {"policy", '\0', POPT_ARG_STRING, NULL, option_policy, "Order of the devices: parallel, fixed, seeded", "POLICY"},

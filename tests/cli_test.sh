@@ -101,6 +101,22 @@ expect 0 ' 1 .* kernel \[2,3\] of add @ line 2' bench double.axle --runs 3
 expect 0 '^the rest: [0-9.]* us ([0-9]*% of a run) in which no thread worked on what is listed' bench double.axle --runs 3
 expect 0 ' 2 .*exchange of psum' bench whole.axle --runs 2 --workers 1
 expect 2 'not a number of runs' bench double.axle --runs 0
+
+# Subnormal numbers
+echo '{ lambda x:f32[]. let y:f32[] = mul x 0.5:f32[] in (y) }' >half.axle
+tiny="-i x=1.1754944e-38:f32[]"
+expect 0 '^y = 0.0' run half.axle $tiny
+expect 0 '^y = 0.0' run half.axle $tiny --reference
+expect 0 '^y = 5.877472e-39' run half.axle $tiny --subnormals keep
+expect 0 '^y = 5.877472e-39' run half.axle $tiny --subnormals keep --reference
+expect 0 'inputs: vanishing' bench half.axle --inputs vanishing --subnormals keep --runs 2
+expect 2 'subnormals: expected keep or flush, got "no"' run half.axle $tiny --subnormals no
+settings="AXLE_SUBNORMALS=keep"
+expect 0 '^y = 5.877472e-39' run half.axle $tiny
+expect 0 '^y = 0.0' run half.axle $tiny --subnormals flush
+settings="AXLE_SUBNORMALS=no"
+expect 1 'AXLE_SUBNORMALS is "no"; it is keep or flush' run half.axle $tiny
+settings=
 echo '{ lambda x:f32[4]. let in (x) }' >same.axle
 expect 0 'in what is listed 0.00' bench same.axle
 echo '{ lambda x:f32[1000000000,1000000000]. let y:f32[1000000000,1000000000] = neg x in (y) }' >huge.axle

@@ -7,8 +7,8 @@
 
    Order. Runs that do not take each other's results are not ordered: they go on at the same time, on the same workers. A run that
    takes a result begins after the run that makes it. Results do not depend on threads, workers or order: they are the same bit for
-   bit, also whatever rounding mode or handling of subnormals the calling thread has set (a run computes with the defaults, and the
-   caller finds its own settings again). That holds for one program (C compilers may trace calls that are arguments of one call in
+   bit, also whatever rounding mode or handling of subnormals the calling thread has set (a run rounds to nearest and treats subnormal
+   numbers as its executable says; callbacks find the settings with which C programs start, and the caller its own again). That holds for one program (C compilers may trace calls that are arguments of one call in
    either order: ax_function) and on one kind of processor: another may have wider registers or lack fused
    multiply-add, and then sums and functions such as tanh can differ in their last digits. Kernels (axle/kernel.h) that ax_check
    does not prove may give anything.
@@ -187,6 +187,19 @@ enum {
   AX_CHECK_INF = 2
 };
 
+/* Subnormal numbers: those of f32, f64 and bf16 that are nearer to zero than the least with all its digits (2^-126 of f32 and bf16,
+   2^-1022 of f64). FLUSH: arithmetic reads one as the zero of its sign, and gives that zero instead of one. So do comparisons (the
+   least f32 is not > 0), max, min, functions, sums, products, and conversions to other dtypes. What only moves bits keeps them:
+   copies and all changes of shape, select, neg, abs, gather, sort, exchanges, and conversions between f32 and bf16. KEEP: they are
+   numbers as all others, as IEEE 754 has them. f16's are always kept. FLUSH is the default, since XLA on CPUs does so: many
+   processors take 40 to 60 ns for an instruction that meets such a number, instead of 0.3. Processors other than x86-64 and AArch64
+   keep them either way. */
+typedef enum ax_subnormals {
+  AX_SUBNORMALS_DEFAULT, /* what the environment's AXLE_SUBNORMALS says, keep or flush; without it FLUSH */
+  AX_SUBNORMALS_KEEP,
+  AX_SUBNORMALS_FLUSH
+} ax_subnormals;
+
 /* Lists in structs of options: of names, and of arrays. */
 typedef struct ax_name_list { /* {AX_NAMES("x", "w")} */
   uint32_t count;
@@ -227,6 +240,7 @@ typedef struct ax_compile_options {
                          without, so that a sum over elements may be added in another order; all else is the same to the bit */
   bool unchecked_ragged; /* ragged_all_to_all trusts send_sizes and does not compare them with recv_sizes. Slices that leave an
                             operand or output, or overlap, fail a run all the same */
+  ax_subnormals subnormals; /* whether the runs keep or flush them, on all threads, whatever the callers' threads do */
   const ax_mesh *mesh; /* with `shardings`; else NULL */
   const char *shardings; /* "data; ? -> ?": how inputs and results lie over `mesh`, as ax_program_with_shardings has it; NULL: as
                             the program says */
@@ -245,7 +259,7 @@ typedef struct ax_compile_options {
    may each get their own). `*out` is owned by the caller. Any thread. options may be NULL.
    AX_INVALID_ARGUMENT: shardings that do not parse or fit; another number of names, or of arrays in `like`, than of inputs; arrays
    in `like` of other types than the inputs, or on different devices; a program with axes; more devices than the runtime allows; an
-   input donated that there is not; a check_numerics that is none. AX_ABSENT: what ax_program_partition says; a primitive that
+   input donated that there is not; a check_numerics or a subnormals that is none, or an AXLE_SUBNORMALS. AX_ABSENT: what ax_program_partition says; a primitive that
    cannot be compiled. AX_OUT_OF_MEMORY: also when values are larger than any machine's memory. */
 AX_MUST_USE ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options,
                                  ax_executable **out);

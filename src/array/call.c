@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "array/pending.h"
-#include "machine/float_mode.h"
 #include "run/inside.h"
 
 /* --- Arguments --- */
@@ -254,10 +253,8 @@ static ax_status run_now(const ax_run_call *given) {
   if (given->in_count > 0) memcpy(own, given->in, given->in_count * sizeof own[0]);
   ax_run_call call = *given;
   call.in = own;
-  ax_float_mode caller = ax_float_mode_enter();
   ax_status status = ax_call_make_arrays(&call);
   if (status == AX_OK) status = ax_call_perform(&call, 0, &began);
-  ax_float_mode_leave(caller);
   let_go(&call, call.in_count, began);
   if (own != few) ax_free(own);
   return status;

@@ -5,6 +5,7 @@
 #include "axle/transform.h"
 #include "array/executable.h"
 #include "machine/float_mode.h"
+#include "machine/subnormals.h"
 #include "mesh/constraint.h"
 #include "partition/partition.h"
 
@@ -115,7 +116,7 @@ static ax_status compile(ax_runtime *runtime, ax_program *program, const ax_laid
   ax_executable *e = create(runtime, program);
   if (e == NULL) return ax_out_of_memory(sizeof *e);
   ax_status status = ax_names_copy(&key->options->names, program->in_count, &e->names);
-  ax_float_mode caller = ax_float_mode_enter(); /* constants are rounded as in runs */
+  ax_float_mode caller = ax_float_mode_enter(false); /* constants are rounded to nearest */
   if (status == AX_OK) status = make(e, laid, lower_seconds, key->options);
   ax_float_mode_leave(caller);
   if (status == AX_OK) status = ax_executable_cache_add(&runtime->cache, e, key);
@@ -151,6 +152,10 @@ static ax_status find_or_compile(ax_runtime *runtime, ax_program *program, const
 ax_status ax_executable_of(ax_runtime *runtime, ax_program *program, const ax_laid *laid, double lower_seconds,
                            const ax_compile_options *options, ax_executable **out) {
   ax_compile_options all = *options;
+  bool flush;
+  ax_status status = ax_subnormals_flush(options->subnormals, &flush);
+  if (status != AX_OK) return ax_error_context(status, "compile: ");
+  all.subnormals = flush ? AX_SUBNORMALS_FLUSH : AX_SUBNORMALS_KEEP;
   all.check_numerics |= runtime->options.check_numerics;
   return find_or_compile(runtime, program, laid, lower_seconds, &all, out);
 }

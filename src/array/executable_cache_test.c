@@ -67,6 +67,7 @@ static void options_are_told_apart(void **state) {
                                         {.check_numerics = AX_CHECK_INF},
                                         {.unchecked_ragged = true},
                                         {.keep_unused = true},
+                                        {.subnormals = AX_SUBNORMALS_KEEP},
                                         {.donate = AX_ARGS(0)},
                                         {.donate = AX_ARGS(1)},
                                         {.donate = AX_ARGS(0, 1)},

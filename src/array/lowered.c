@@ -45,7 +45,7 @@ static ax_status lower(ax_lowered *l, ax_program *program, const ax_compile_opti
   const double begin = ax_seconds();
   AX_TRY(ax_program_laid_over(program, options, "lower", &l->program));
   AX_TRY(keep_options(l, options, program->in_count));
-  ax_float_mode caller = ax_float_mode_enter(); /* as ax_compile */
+  ax_float_mode caller = ax_float_mode_enter(false); /* as ax_compile */
   ax_status status = ax_program_lay_out(l->program, options->keep_unused, &l->laid);
   ax_float_mode_leave(caller);
   l->seconds = ax_seconds() - begin;
@@ -66,7 +66,7 @@ ax_status ax_program_lower(ax_program *program, const ax_compile_options *option
 }
 
 ax_status ax_lowered_plan(const ax_lowered *l, ax_plan **out) {
-  ax_float_mode caller = ax_float_mode_enter();
+  ax_float_mode caller = ax_float_mode_enter(false);
   ax_status status = ax_laid_plan(&l->laid, &l->options, out);
   ax_float_mode_leave(caller);
   return status;

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "machine/float_mode.h"
 #include "run/inside.h"
 
 typedef struct dependent { /* of a run whose result is an argument */
@@ -289,7 +288,6 @@ ax_status ax_pending_wait(ax_pending *run) {
   if (ax_pending_over(run)) return failure_of(run);
   ax_runtime *runtime = run->runtime; /* stays alive: the caller holds an array of it, or the executable */
   ax_workers *workers = runtime->executor.workers;
-  ax_float_mode caller = ax_float_mode_enter();
   for (;;) {
     uint32_t seen = ax_workers_news(workers);
     lock_order(runtime);
@@ -300,12 +298,10 @@ ax_status ax_pending_wait(ax_pending *run) {
     if (task != NULL) task->perform(task);
     else if (!ax_workers_help(workers, run->number, &run->over)) ax_workers_await(workers, seen);
   }
-  ax_float_mode_leave(caller);
   return failure_of(run);
 }
 
 void ax_pending_wait_for_all(ax_runtime *runtime) {
-  ax_float_mode caller = ax_float_mode_enter();
   for (;;) {
     uint32_t seen = ax_workers_news(runtime->executor.workers);
     lock_order(runtime);
@@ -316,5 +312,4 @@ void ax_pending_wait_for_all(ax_runtime *runtime) {
     if (task != NULL) task->perform(task);
     else ax_workers_await(runtime->executor.workers, seen);
   }
-  ax_float_mode_leave(caller);
 }

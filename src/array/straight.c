@@ -104,7 +104,7 @@ static ax_status describe(ax_straight *s, const uint32_t *in_place) {
 /* A compilation of its own, which the runtime does not count. */
 static ax_status build(ax_straight *s, const ax_compile_options *options) {
   ax_laid laid = {0};
-  ax_float_mode caller = ax_float_mode_enter();
+  ax_float_mode caller = ax_float_mode_enter(false);
   ax_status status = ax_program_lay_out(s->program, false, &laid);
   if (status == AX_OK)
     status = ax_assemble(&s->runtime->assembler, &(ax_source){s->program, &laid, options}, &s->signature, &s->compiled);

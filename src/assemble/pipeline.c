@@ -216,7 +216,7 @@ static ax_status run_keeping_numbers(build *b, const char *last, bool *found) {
 static build begin(const ax_assembler *assembler, const ax_source *source, ax_signature *signature, ax_compiled *compiled) {
   const ax_laid *laid = source->laid;
   *signature = (ax_signature){0};
-  *compiled = (ax_compiled){.timed = source->options->timeline};
+  *compiled = (ax_compiled){.timed = source->options->timeline, .flushes = source->options->subnormals == AX_SUBNORMALS_FLUSH};
   return (build){.assembler = assembler,
                  .source = source->program,
                  .options = source->options,

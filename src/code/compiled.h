@@ -94,6 +94,7 @@ typedef struct ax_compiled {
   bool idle_plan;   /* the plan computes nothing and has no effects */
   bool is_constant; /* the results are small, and the same in each run */
   bool timed;       /* runs keep timelines */
+  bool flushes;     /* runs flush subnormal numbers (machine/float_mode.h); the code is the same */
   const ax_op **ops; /* if timed: by instruction of the first code, the plan's operation */
 } ax_compiled;
 

@@ -11,6 +11,8 @@
    On an unchecked axis every device holds its own copy of the result, with its own cotangent: psum again.
    The derivative of pmax is shared equally by the members that hold the largest value, as reduce_max's is (jax.lax has none).
    Batching: over a named axis that is among the axes, psum is a sum over the batch dimension. */
+#include <string.h>
+
 #include "collectives/collective.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
@@ -37,7 +39,8 @@ static ax_status eval(const ax_eval_args *args) {
   ax_scalar op = combination(args->eqn->prim);
   const ax_tensor *first = args->out[0];
   int64_t elems = ax_dims_elems(first->rank, first->dims);
-  for (int64_t i = 0; i < elems; i++) {
+  if (args->lanes == 1) memcpy(first->data, args->in[0]->data, (size_t)elems * ax_dtype_bytes(first->dtype));
+  for (int64_t i = 0; i < elems && args->lanes > 1; i++) {
     ax_number total = ax_combine_members(op, args->in, args->lanes, i);
     for (uint32_t lane = 0; lane < args->lanes; lane++) ax_number_store(first->dtype, args->out[lane]->data, i, total);
   }

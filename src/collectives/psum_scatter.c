@@ -6,6 +6,8 @@
    Numerics: as psum.
    Linear; the transpose is all_gather, or all_gather_reduced where the operand was unreduced.
    Batching: the x of the members along the batched axis are summed, and each keeps its part: a dimension of the result. */
+#include <string.h>
+
 #include "collectives/collective.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
@@ -31,7 +33,8 @@ static ax_status eval(const ax_eval_args *args) {
   const psum_scatter_params *params = args->eqn->params;
   const ax_tensor *in = args->in[0], *out = args->out[0];
   int64_t elems = ax_dims_elems(out->rank, out->dims), size = out->dims[params->dimension];
-  for (uint32_t lane = 0; lane < args->lanes; lane++) {
+  if (args->lanes == 1) memcpy(out->data, in->data, (size_t)elems * ax_dtype_bytes(out->dtype));
+  for (uint32_t lane = 0; lane < args->lanes && args->lanes > 1; lane++) {
     ax_strided part = ax_tensor_part(in, params->dimension, lane * size);
     for (int64_t i = 0; i < elems; i++) {
       int64_t at = part.offset + ax_strided_at(i, out->rank, out->dims, part.strides);

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "control/host_call.h"
+#include "machine/float_mode.h"
 #include "plan/lower.h"
 #include "prim/prims.h"
 
@@ -86,7 +87,9 @@ static ax_status call_function(const ax_eval_args *args, ax_callback *callback, 
     if (bytes > 0) memset(result->data, 0, bytes); /* its memory may have been another's */
   }
   ax_callback_call call = {callback->name, args->device[lane], eqn->in_count, eqn->out_count, in, out, message};
+  const ax_float_mode run = ax_float_mode_enter(false); /* the user's code does not compute as the run does */
   ax_status status = callback->function(&call, callback->context);
+  ax_float_mode_leave(run);
   ax_free(in);
   return status == AX_OK ? AX_OK : failed(callback, &call, status);
 }

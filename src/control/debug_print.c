@@ -10,6 +10,7 @@
    as io_callback. Derivatives ignore it: it stays in the forward part, and a transpose has none. */
 #include "control/format.h"
 #include "control/host_call.h"
+#include "machine/float_mode.h"
 #include "plan/lower.h"
 #include "plan/plan.h"
 #include "prim/prims.h"
@@ -27,10 +28,12 @@ static ax_status print(const ax_eval_args *args, uint32_t lane) {
   const char *format = ((const print_params *)args->eqn->params)->format;
   ax_text text = {0};
   if (args->hooks == NULL || args->hooks->print == NULL) return AX_OK;
+  const ax_float_mode run = ax_float_mode_enter(false); /* subnormal numbers are printed as they are */
   ax_status status = ax_format_text(&text, format, args->eqn->in_count > 0 ? args->in + lane : NULL, args->lanes);
   ax_text_add(&text, "\n");
   if (status == AX_OK && text.failed) status = ax_out_of_memory(0);
   if (status == AX_OK) args->hooks->print(text.data, args->hooks->print_context);
+  ax_float_mode_leave(run);
   ax_text_deinit(&text);
   return status;
 }

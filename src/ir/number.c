@@ -25,7 +25,7 @@ static uint16_t narrow(double value, int fraction, int exponent) {
   if (isnan(value)) return (uint16_t)(sign | top << fraction | 1 << (fraction - 1));
   if (isinf(value)) return (uint16_t)(sign | top << fraction);
   value = fabs(value);
-  if (value == 0) return sign;
+  if (value == 0 || (exponent == 8 && (float)value == 0)) return sign; /* the second: f32 holds every bf16, and may flush it */
   (void)frexp(value, &e);
   e--; /* value = 1.x * 2^e */
   int unit = (e < 1 - bias ? 1 - bias : e) - fraction;
@@ -37,7 +37,8 @@ static uint16_t narrow(double value, int fraction, int exponent) {
 
 static uint16_t f64_to_bf16(double value) { return narrow(value, 7, 8); }
 static uint16_t f64_to_f16(double value) { return narrow(value, 10, 5); }
-static double bf16_to_f64(uint16_t bits) { return widen(bits, 7, 8); }
+/* Through f32, which flushes subnormal numbers if the thread does. */
+static double bf16_to_f64(uint16_t bits) { return (double)(float)widen(bits, 7, 8); }
 static double f16_to_f64(uint16_t bits) { return widen(bits, 10, 5); }
 
 ax_number ax_number_load(ax_dtype dtype, const void *data, int64_t index) {

@@ -54,15 +54,22 @@ static void a_callers_rounding_comes_back(void **state) {
   volatile double nearest = 1 / three;
   fesetround(FE_UPWARD);
   volatile double upward = 1 / three;
-  const ax_float_mode caller = ax_float_mode_enter();
+  const ax_float_mode caller = ax_float_mode_enter(false);
   volatile double inside = 1 / three, small = tiny * 0x1p-60;
+  const ax_float_mode outer = ax_float_mode_enter(true);
+  volatile double flushed = tiny * 0x1p-60, read = small * 0x1p60;
+  ax_float_mode_leave(outer);
+  volatile double again = tiny * 0x1p-60;
   ax_float_mode_leave(caller);
   volatile double after = 1 / three;
   const int rounding = fegetround();
   fesetround(FE_TONEAREST);
   assert_true(inside == nearest && upward > nearest && after == upward);
   assert_int_equal(rounding, FE_UPWARD);
-  assert_true(small == 0x1p-1060); /* subnormals are kept */
+  assert_true(small == 0x1p-1060 && again == small);
+#if defined(__x86_64__) || defined(__aarch64__)
+  assert_true(flushed == 0 && read == 0);
+#endif
 }
 
 int main(void) {

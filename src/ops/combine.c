@@ -112,12 +112,26 @@ static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t elemen
 #define ONE u64_one
 #include "ops/combine_template.h"
 
-/* --- Extremes of floats --- */
+/* --- Extremes of floats. A subnormal number equals 0 where the thread flushes them; f16's never are. --- */
+
+static inline INLINED int32_t f32_flushed(int32_t bits) {
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value == 0 ? bits & INT32_MIN : bits;
+}
+static inline INLINED int64_t f64_flushed(int64_t bits) {
+  double value;
+  memcpy(&value, &bits, sizeof value);
+  return value == 0 ? bits & INT64_MIN : bits;
+}
+static inline INLINED int16_t bf16_flushed(int16_t bits) { return (int16_t)(f32_flushed(bits * (1 << 16)) >> 16); }
+static inline INLINED int16_t f16_flushed(int16_t bits) { return bits; }
 
 #define ELEMENT int16_t
 #define MOST INT16_MAX
 #define INFINITE 0x7f80
 #define QUIET 0x7fc0
+#define FLUSHED bf16_flushed
 #define RUN bf16_extremes
 #define ROWS bf16_extreme_rows
 #define COUNTED bf16_extreme_counted
@@ -129,6 +143,7 @@ static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t elemen
 #define MOST INT16_MAX
 #define INFINITE 0x7c00
 #define QUIET 0x7e00
+#define FLUSHED f16_flushed
 #define RUN f16_extremes
 #define ROWS f16_extreme_rows
 #define COUNTED f16_extreme_counted
@@ -140,6 +155,7 @@ static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t elemen
 #define MOST INT32_MAX
 #define INFINITE 0x7f800000
 #define QUIET 0x7fc00000
+#define FLUSHED f32_flushed
 #define RUN f32_extremes
 #define ROWS f32_extreme_rows
 #define COUNTED f32_extreme_counted
@@ -151,6 +167,7 @@ static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t elemen
 #define MOST INT64_MAX
 #define INFINITE 0x7ff0000000000000
 #define QUIET 0x7ff8000000000000
+#define FLUSHED f64_flushed
 #define RUN f64_extremes
 #define ROWS f64_extreme_rows
 #define COUNTED f64_extreme_counted

@@ -1,7 +1,8 @@
 /* Rows of one type, for combine.c, which defines ELEMENT, RUN (the function's name), ROWS, COUNTED, SOME and ONE (names of its parts) and
 
      WIDE     of integers: the unsigned type that sums and products wrap in
-     MOST     of extremes of floats, whose bits are the integers ELEMENT: the largest integer, INFINITE: infinity, QUIET: a NaN
+     MOST     of extremes of floats, whose bits are the integers ELEMENT: the largest integer, INFINITE: infinity, QUIET: a NaN,
+              FLUSHED: a function that gives zero for subnormal numbers if the thread flushes them
      neither  of sums and products of floats: ONE is a function
 
    and has them undefined here. A block's count is a constant, so that compilers need not be told to do several at once. */
@@ -23,7 +24,7 @@ static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b) {
   const ELEMENT x = (ELEMENT)(a ^ (a < 0 ? MOST : 0)), y = (ELEMENT)(b ^ (b < 0 ? MOST : 0));
   const ELEMENT least = x < y ? x : y, greatest = x < y ? y : x, z = combine == AX_SCALAR_MIN ? least : greatest;
   const ELEMENT size = (ELEMENT)(a & MOST), other = (ELEMENT)(b & MOST), larger = size < other ? other : size;
-  return larger > INFINITE ? QUIET : (ELEMENT)(z ^ (z < 0 ? MOST : 0));
+  return larger > INFINITE ? QUIET : FLUSHED((ELEMENT)(z ^ (z < 0 ? MOST : 0)));
 }
 
 #endif
@@ -79,3 +80,4 @@ static inline INLINED void RUN(ax_scalar combine, const ax_combined *r) {
 #undef MOST
 #undef INFINITE
 #undef QUIET
+#undef FLUSHED

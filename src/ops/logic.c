@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "machine/float_mode.h"
 #include "ops/pointwise.h"
 #include "plan/lower.h"
 #include "prim/prims.h"
@@ -178,13 +179,20 @@ static ax_status convert_spread(const ax_infer_args *args) {
   return ax_spread_local(args);
 }
 
+static bool has_f32_exponents(ax_dtype dtype) { return dtype == AX_F32 || dtype == AX_BF16; }
+
+/* Between f32 and bf16 subnormal numbers are kept in every mode: compiled code moves and rounds their bits. */
 static ax_status convert_eval(const ax_eval_args *args) {
   const ax_tensor *in = args->in[0], *out = args->out[0];
   int64_t elems = ax_dims_elems(out->rank, out->dims);
+  const bool moves = has_f32_exponents(in->dtype) && has_f32_exponents(out->dtype);
+  ax_float_mode mode = {0};
+  if (moves) mode = ax_float_mode_enter(false);
   for (int64_t i = 0; i < elems; i++) {
     ax_number x = ax_number_load(in->dtype, in->data, i);
     ax_number_store(out->dtype, out->data, i, ax_number_convert(in->dtype, out->dtype, x));
   }
+  if (moves) ax_float_mode_leave(mode);
   return AX_OK;
 }
 

@@ -40,6 +40,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "machine/float_mode.h"
 #include "ops/pointwise.h"
 #include "plan/lower.h"
 #include "prim/composite.h"
@@ -115,11 +116,15 @@ ax_status ax_eval_pointwise(const ax_eval_args *args) {
   int64_t imm = eqn->params != NULL ? *(const int64_t *)eqn->params : 0;
   const ax_tensor *out = args->out[0], *first = args->in[0];
   int64_t elems = ax_dims_elems(out->rank, out->dims);
+  const bool moves = op == AX_SCALAR_NEG || op == AX_SCALAR_ABS; /* bits: subnormal numbers are kept in every mode */
+  ax_float_mode mode = {0};
+  if (moves) mode = ax_float_mode_enter(false);
   for (int64_t i = 0; i < elems; i++) {
     ax_number x[3] = {0};
     for (uint32_t k = 0; k < eqn->in_count; k++) x[k] = ax_number_load(args->in[k]->dtype, args->in[k]->data, i);
     ax_number_store(out->dtype, out->data, i, ax_scalar_eval(op, first->dtype, x, imm));
   }
+  if (moves) ax_float_mode_leave(mode);
   return AX_OK;
 }
 

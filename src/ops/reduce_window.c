@@ -15,6 +15,7 @@
    from neighbours' blocks. One whose windows see all elements up to their place is not cut. */
 #include <string.h>
 
+#include "machine/float_mode.h"
 #include "ops/pointwise.h"
 #include "ops/window.h"
 #include "plan/lower.h"
@@ -126,11 +127,15 @@ static ax_status eval(const ax_eval_args *args) {
   }
   int64_t strides[AX_MAX_RANK], index[AX_MAX_RANK];
   ax_dense_strides(out->rank, args->in[0]->dims, strides);
+  const bool moves = ax_dims_elems(out->rank, ((const window_params *)args->eqn->params)->window_dimensions.v) == 1;
+  ax_float_mode mode = {0};
+  if (moves) mode = ax_float_mode_enter(false); /* windows of one element: subnormal numbers are kept in every mode */
   for (int64_t i = 0, count = ax_dims_elems(out->rank, out->dims); i < count; i++) {
     int64_t rest = i;
     for (uint32_t d = out->rank; d-- > 0; rest /= out->dims[d]) index[d] = rest % out->dims[d];
     ax_number_store(out->dtype, out->data, i, element(args, combination(args->eqn->prim), index, strides));
   }
+  if (moves) ax_float_mode_leave(mode);
   return AX_OK;
 }
 

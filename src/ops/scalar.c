@@ -10,7 +10,10 @@
      rem             x rem 0 is x of integers, NaN of floats; the least signed number rem -1 is 0
      integer_pow     exact modulo 2^bits on integers; x^-n = 1 / x^n on floats
      eq lt le gt ge  false on NaN; ne true
-     convert         imm is the dtype it converts to                                                                  */
+     convert         imm is the dtype it converts to
+
+   Where the thread flushes subnormal numbers (machine/float_mode.h), all but neg, abs and select read them as zeros and give zeros
+   for them. */
 #include <math.h>
 #include <string.h>
 
@@ -38,7 +41,10 @@ static double power(double x, int64_t exponent) {
   return exponent < 0 ? 1 / result : result;
 }
 
-static double float_eval(ax_scalar op, double a, double b, int64_t imm) {
+/* Where the thread flushes subnormal numbers, its comparisons say that one equals 0. Functions of C may look at its bits instead. */
+static double flushed(double x) { return x == 0 ? copysign(0, x) : x; }
+
+static double float_op(ax_scalar op, double a, double b, int64_t imm) {
   switch (op) {
     case AX_SCALAR_ADD: return a + b;
     case AX_SCALAR_SUB: return a - b;
@@ -68,6 +74,11 @@ static double float_eval(ax_scalar op, double a, double b, int64_t imm) {
     case AX_SCALAR_INTEGER_POW: return power(a, imm);
     default: assert(!"no operation on floats"); return NAN;
   }
+}
+
+static double float_eval(ax_scalar op, double a, double b, int64_t imm) {
+  if (op == AX_SCALAR_NEG || op == AX_SCALAR_ABS) return float_op(op, a, b, imm); /* bits */
+  return flushed(float_op(op, flushed(a), flushed(b), imm));
 }
 
 static bool float_compare(ax_scalar op, double a, double b) {

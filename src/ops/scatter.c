@@ -84,8 +84,13 @@ static ax_status infer(const ax_infer_args *args) {
 static ax_type type_of(const ax_tensor *tensor) { return ax_array_type(tensor->dtype, AX_LIST(tensor->rank, tensor->dims)); }
 
 static void update_one(ax_scalar combine, const ax_tensor *out, int64_t at, const ax_tensor *updates, int64_t from) {
+  const size_t bytes = ax_dtype_bytes(out->dtype);
+  if (combine == AX_SCALAR_NONE) {
+    memcpy((char *)out->data + (size_t)at * bytes, (const char *)updates->data + (size_t)from * bytes, bytes);
+    return;
+  }
   ax_number x[] = {ax_number_load(out->dtype, out->data, at), ax_number_load(out->dtype, updates->data, from)};
-  ax_number_store(out->dtype, out->data, at, combine == AX_SCALAR_NONE ? x[1] : ax_scalar_eval(combine, out->dtype, x, 0));
+  ax_number_store(out->dtype, out->data, at, ax_scalar_eval(combine, out->dtype, x, 0));
 }
 
 /* Windows in order, and the elements of each: their numbers in updates are put together from both. */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "hlo/hlo.h"
+#include "machine/float_mode.h"
 #include "ops/gather.h"
 #include "plan/lower.h"
 #include "prim/prims.h"
@@ -61,6 +62,7 @@ static ax_status eval(const ax_eval_args *args) {
           rows = ax_dims_elems(d, first->dims) * inner;
   int64_t *order = ax_alloc((size_t)n * sizeof order[0]);
   if (order == NULL) return ax_out_of_memory((size_t)n * sizeof order[0]);
+  const ax_float_mode mode = ax_float_mode_enter(false); /* subnormal numbers have their places in the order in every mode */
   for (int64_t row = 0; row < rows; row++) {
     int64_t base = row / inner * n * inner + row % inner;
     for (int64_t i = 0; i < n; i++) {
@@ -75,6 +77,7 @@ static ax_status eval(const ax_eval_args *args) {
                (const char *)args->in[k]->data + (size_t)order[i] * bytes, bytes);
     }
   }
+  ax_float_mode_leave(mode);
   ax_free(order);
   return AX_OK;
 }

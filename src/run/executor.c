@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "machine/float_mode.h"
 #include "run/check.h"
 #include "run/compute.h"
 #include "run/cores.h"
@@ -234,7 +235,9 @@ static bool work(void *context, const ax_helper *helper) {
   ax_worker_slot *worker_slot = ax_scheduler_enter(run);
   if (worker_slot == NULL) return true;
   if (helper != NULL) ax_inside_enter(&inside, run->executor);
+  const ax_float_mode own = ax_float_mode_enter(run->compiled->flushes); /* helpers work for runs of either kind in turn */
   run_activations(run, worker_slot, helper);
+  ax_float_mode_leave(own);
   if (helper != NULL) ax_inside_leave(&inside);
   ax_scheduler_leave(run, worker_slot);
   return !atomic_load_explicit(&run->over, memory_order_acquire);

@@ -18,7 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "machine/float_mode.h"
 #include "machine/processor.h"
 
 enum {
@@ -173,7 +172,6 @@ static void spin_and_sleep(ax_workers *workers) { /* with the lock held; it is l
 
 static void *thread_main(void *argument) {
   ax_workers *workers = argument;
-  ax_float_mode_enter(); /* whatever the thread that made the team had */
   pthread_mutex_lock(&workers->lock);
   while (!workers->stop) {
     ax_task *task = pull(workers, NULL);

@@ -151,7 +151,8 @@ static void simplifies_to(const char *text, const char *wanted) {
   for (size_t i = 0; i < AX_COUNT(all); i++) ax_program_release(all[i]);
 }
 
-/* The result is the first operand, f32[3], to the bit, on numbers that are hard to keep. */
+/* The result is the first operand, f32[3], to the bit, on numbers that are hard to keep. Subnormal ones are kept: what flushes them
+   does so no more in a program that is simplified. */
 static void gives_its_operand(const char *text) {
   static const double edges[][3] = {{NAN, -0.0, 0.0}, {INFINITY, -INFINITY, 0x1p-149}, {-0x1p-149, 0x1.fffffep127, 1}};
   ax_program *program = parse(text);
@@ -160,7 +161,7 @@ static void gives_its_operand(const char *text) {
     in[0] = test_tensor(program->types[0], edges[e]);
     in[1] = test_tensor(program->types[1], (double[]){1, 2, 3});
     in[2] = test_tensor(program->types[2], (double[]){1, 0, 1});
-    test_run(program, in, out);
+    TEST_OK(ax_evaluate_with(AX_SUBNORMALS_KEEP, NULL, program, in, out));
     assert_memory_equal(out[0]->data, in[0]->data, 3 * sizeof(float));
     test_release(in, 3);
     test_release(out, 1);

@@ -17,6 +17,8 @@
 
 #include "ir/path.h"
 #include "ir/prim.h"
+#include "machine/float_mode.h"
+#include "machine/subnormals.h"
 #include "xform/apart.h"
 
 /* --- Tensors --- */
@@ -417,10 +419,16 @@ ax_status ax_evaluate_lanes(ax_evaluator *driver, const ax_program *program, uin
 }
 
 ax_status ax_evaluate(const ax_program *program, ax_tensor *const *in, ax_tensor **out) {
-  return ax_evaluate_on(NULL, program, in, out);
+  return ax_evaluate_with(AX_SUBNORMALS_DEFAULT, NULL, program, in, out);
 }
 
 ax_status ax_evaluate_on(const ax_hooks *hooks, const ax_program *program, ax_tensor *const *in, ax_tensor **out) {
+  return ax_evaluate_with(AX_SUBNORMALS_DEFAULT, hooks, program, in, out);
+}
+
+ax_status ax_evaluate_with(ax_subnormals subnormals, const ax_hooks *hooks, const ax_program *program, ax_tensor *const *in,
+                           ax_tensor **out) {
+  bool flush;
   ax_evaluator outside = {.hooks = hooks};
   const int64_t device = 0;
   for (uint32_t i = 0; i < program->out_count; i++) out[i] = NULL;
@@ -433,5 +441,9 @@ ax_status ax_evaluate_on(const ax_hooks *hooks, const ax_program *program, ax_te
       return ax_error(AX_INVALID_ARGUMENT, "input %u is %s, but the program takes %s", i, ax_type_string(&type, NULL),
                       ax_type_string(&program->types[i], &program->axes));
   }
-  return ax_evaluate_lanes(&outside, program, 1, &device, in, out);
+  AX_TRY(ax_subnormals_flush(subnormals, &flush));
+  const ax_float_mode caller = ax_float_mode_enter(flush); /* threads that stand for devices inherit it */
+  ax_status status = ax_evaluate_lanes(&outside, program, 1, &device, in, out);
+  ax_float_mode_leave(caller);
+  return status;
 }

@@ -22,10 +22,14 @@ static bool same_bits(const ax_tensor *a, const ax_tensor *b, int64_t at) {
 
 static bool is_narrow(ax_dtype dtype) { return dtype == AX_BF16 || dtype == AX_F16; }
 
+static double least_normal(ax_dtype dtype) { return dtype == AX_F64 ? 0x1p-1022 : 0x1p-126; }
+
 static bool within_ulps(const test_sample *sample, const ax_tensor *got, const ax_tensor *wanted, int64_t at) {
   unsigned most = is_narrow(got->dtype) ? sample->narrow_ulps : sample->ulps;
   double g = test_get(got, at), w = test_get(wanted, at);
   if (isnan(g) || isnan(w) || signbit(g) != signbit(w)) return false;
+  if (most > 0 && got->dtype != AX_F16 && (g == 0 || w == 0) && fabs(g + w) == least_normal(got->dtype))
+    return true; /* what would round up to the least normal number may be flushed before */
   return llabs(ordinal(got, at) - ordinal(wanted, at)) <= (long long)most;
 }
 

@@ -8,6 +8,8 @@
 #include "axle/collectives.h"
 #include "axle/ops.h"
 #include "ir/program.h"
+#include "machine/float_mode.h"
+#include "machine/subnormals.h"
 #include "support/cmocka.h"
 #include "support/run.h"
 
@@ -48,7 +50,11 @@ void test_fill_lanes(const ax_program *program, const ax_type *type, test_random
 ax_status test_run_lanes(const ax_program *program, ax_tensor *const *in, ax_tensor **out) {
   int64_t *device = calloc(test_lanes(program), sizeof device[0]);
   for (uint32_t d = 0; d < test_lanes(program); d++) device[d] = d;
+  bool flush = false;
+  TEST_OK(ax_subnormals_flush(AX_SUBNORMALS_DEFAULT, &flush));
+  const ax_float_mode own = ax_float_mode_enter(flush); /* as runs have it */
   ax_status status = ax_evaluate_lanes(NULL, program, test_lanes(program), device, in, out);
+  ax_float_mode_leave(own);
   free(device);
   return status;
 }

@@ -211,6 +211,7 @@ struct compile_options {
   std::vector<const char *> names = {}; /* of the inputs, for messages */
   bool reference = false;
   std::uint32_t check_numerics = 0; /* AX_CHECK_* */
+  ax_subnormals subnormals = AX_SUBNORMALS_DEFAULT;
   bool timeline = false;
   std::optional<mesh> over = {}; /* with `shardings` */
   std::string shardings = {};    /* "data; ? -> ?"; "": as the program says */
@@ -223,6 +224,7 @@ struct compile_options {
     made.names = {static_cast<std::uint32_t>(names.size()), names.data()};
     made.reference = reference;
     made.check_numerics = check_numerics;
+    made.subnormals = subnormals;
     made.timeline = timeline;
     made.mesh = over ? &*over : nullptr;
     made.shardings = shardings.empty() ? nullptr : shardings.c_str();

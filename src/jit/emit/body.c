@@ -334,9 +334,17 @@ void ax_nest_accumulate(ax_nest *nest) {
     if (reduction(nest, s) != NULL) accumulate_store(nest, s);
 }
 
+/* Of one factor no product was made. And where floats are compared as such, an extreme of one number may be that number. */
+static LLVMValueRef multiplied(const ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t lanes) {
+  const ax_dtype dtype = ax_nest_accumulator_dtype(nest, store);
+  if (reduction(nest, store)->reduce == AX_SCALAR_ADD || !ax_is_float(dtype)) return sum;
+  return ax_cg_flushed(&nest->cg, dtype, sum, lanes);
+}
+
 void ax_nest_store_sum(ax_nest *nest, uint32_t store, LLVMValueRef sum, uint32_t instance, uint32_t lanes) {
   ax_dtype dtype = ax_nest_store_dtype(nest, store), order = ordered(nest, store);
   if (order != AX_NO_DTYPE) sum = ax_cg_from_order(&nest->cg, reduction(nest, store)->reduce, order, sum, lanes);
+  else sum = multiplied(nest, store, sum, lanes);
   sum = ax_nest_widens(nest, store) ? ax_cg_convert(&nest->cg, AX_F64, dtype, sum, lanes)
                                     : ax_cg_round(&nest->cg, dtype, sum, lanes);
   ax_nest_store(nest, nest->schedule->kernel->expr_count + store, sum, lanes, instance);

@@ -108,15 +108,17 @@ static LLVMValueRef exp2_of(const half *h, LLVMValueRef y) {
 
 /* --- x = 2^k m, m from 3/4 to 3/2 --- */
 
-/* For x = 0, k is -inf. For x < 0 and NaN, m is NaN. The exponent is taken of x times 2/3: for narrow numbers it is less than a
-   power of two exactly when x is less than 3/2 of that power. */
+/* For x = 0, k is -inf. For x < 0 and NaN, m is NaN. Where m is below 1, k is one more than the exponent of x. */
 static LLVMValueRef split_wide(const half *h, LLVMValueRef x, LLVMValueRef *k) {
   enum { from_three_quarters = 3, negative_is_nan = 2 << 2 };
-  LLVMValueRef less = mul(h, x, all(h, 0.666666687)), current = i32(h, x86_current_rounding);
-  LLVMValueRef exponent[] = {less, less, every_lane(h), current},
+  LLVMValueRef current = i32(h, x86_current_rounding);
+  LLVMValueRef exponent[] = {x, x, every_lane(h), current},
                mantissa[] = {x, i32(h, from_three_quarters | negative_is_nan), x, every_lane(h), current};
-  *k = LLVMBuildFAdd(h->b, ax_cg_intrinsic(h->cg, "llvm.x86.avx512.mask.getexp.ps.512", NULL, 0, exponent, 4), all(h, 1), "");
-  return ax_cg_intrinsic(h->cg, "llvm.x86.avx512.mask.getmant.ps.512", NULL, 0, mantissa, 5);
+  LLVMValueRef below = ax_cg_intrinsic(h->cg, "llvm.x86.avx512.mask.getexp.ps.512", NULL, 0, exponent, 4),
+               m = ax_cg_intrinsic(h->cg, "llvm.x86.avx512.mask.getmant.ps.512", NULL, 0, mantissa, 5);
+  LLVMValueRef less = LLVMBuildFCmp(h->b, LLVMRealOLT, m, all(h, 1), "");
+  *k = LLVMBuildSelect(h->b, less, LLVMBuildFAdd(h->b, below, all(h, 1), ""), below, "");
+  return m;
 }
 
 /* The same with integer operations. x > 0 and finite; for other x the result is undefined. */

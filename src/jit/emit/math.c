@@ -70,10 +70,14 @@ bool ax_cg_has_own(const ax_codegen *cg, ax_scalar op, ax_dtype dtype) {
   return own(op, dtype == AX_F64, register_size(cg), false) != NULL;
 }
 
-/* One call on a whole register. */
+/* One call on a whole register. SLEEF's functions and the C library's look at bits in places. So they get zeros where subnormal numbers
+   are flushed. */
 static LLVMValueRef call(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args, uint32_t width) {
   if (ax_cg_has_half(cg, op, dtype)) return ax_cg_half(cg, op, dtype, args[0]);
   uint32_t count = (uint32_t)ax_scalar_arity(op);
+  const bool ours = !precise && ax_cg_has_own(cg, op, dtype);
+  LLVMValueRef operands[2] = {NULL};
+  for (uint32_t i = 0; i < count; i++) operands[i] = ours ? args[i] : ax_cg_flushed(cg, dtype, args[i], width);
   LLVMTypeRef vector = ax_cg_register(cg, dtype == AX_F64 ? AX_F64 : AX_F32, width), parameters[] = {vector, vector};
   LLVMTypeRef type = LLVMFunctionType(vector, parameters, count, false);
   char name[32];
@@ -81,7 +85,7 @@ static LLVMValueRef call(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, boo
            (unsigned)precise);
   LLVMValueRef function = LLVMGetNamedFunction(cg->module, name);
   if (function == NULL) function = LLVMAddFunction(cg->module, name, type);
-  return LLVMBuildCall2(cg->builder, type, function, args, count, "");
+  return LLVMBuildCall2(cg->builder, type, function, operands, count, "");
 }
 
 static LLVMValueRef call_padded(const ax_codegen *cg, ax_scalar op, ax_dtype dtype, bool precise, LLVMValueRef *args,

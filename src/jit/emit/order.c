@@ -37,6 +37,18 @@ static LLVMValueRef moved(const ax_codegen *cg, ax_dtype dtype, bool down, LLVMV
   return LLVMBuildBinOp(cg->builder, down ? LLVMSub : LLVMAdd, bits, constant(cg, dtype, lanes, forms[dtype].nans), "");
 }
 
+/* A subnormal number is as good as zero if the thread flushes them. Which of many is the largest does not depend on that, so only
+   the result is looked at. */
+static LLVMValueRef flushed_bf16(const ax_codegen *cg, LLVMValueRef bits, uint32_t lanes) {
+  LLVMBuilderRef b = cg->builder;
+  LLVMTypeRef word = ax_cg_int(cg, 32, lanes), f32 = ax_cg_register(cg, AX_F32, lanes);
+  LLVMValueRef half = ax_cg_splat(LLVMConstInt(ax_cg_int(cg, 32, 1), 16, false), lanes);
+  LLVMValueRef wide = LLVMBuildBinOp(b, LLVMShl, LLVMBuildCast(b, LLVMZExt, bits, word, ""), half, "");
+  LLVMValueRef kept = ax_cg_flushed(cg, AX_F32, LLVMBuildCast(b, LLVMBitCast, wide, f32, ""), lanes);
+  wide = LLVMBuildLShr(b, LLVMBuildCast(b, LLVMBitCast, kept, word, ""), half, "");
+  return LLVMBuildCast(b, LLVMTrunc, wide, LLVMTypeOf(bits), "");
+}
+
 LLVMValueRef ax_cg_to_order(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef value, uint32_t lanes) {
   LLVMValueRef bits = LLVMBuildCast(cg->builder, LLVMBitCast, value, ax_cg_int(cg, forms[dtype].bits, lanes), "");
   return moved(cg, dtype, reduce == AX_SCALAR_MAX, turned(cg, dtype, bits, lanes), lanes);
@@ -44,5 +56,7 @@ LLVMValueRef ax_cg_to_order(const ax_codegen *cg, ax_scalar reduce, ax_dtype dty
 
 LLVMValueRef ax_cg_from_order(const ax_codegen *cg, ax_scalar reduce, ax_dtype dtype, LLVMValueRef value, uint32_t lanes) {
   LLVMValueRef bits = turned(cg, dtype, moved(cg, dtype, reduce != AX_SCALAR_MAX, value, lanes), lanes);
-  return forms[dtype].bits == 16 ? bits : LLVMBuildCast(cg->builder, LLVMBitCast, bits, ax_cg_register(cg, dtype, lanes), "");
+  if (dtype == AX_BF16) return flushed_bf16(cg, bits, lanes);
+  if (dtype == AX_F16) return bits;
+  return ax_cg_flushed(cg, dtype, LLVMBuildCast(cg->builder, LLVMBitCast, bits, ax_cg_register(cg, dtype, lanes), ""), lanes);
 }

@@ -27,7 +27,36 @@ static LLVMValueRef unary(const op *o, const char *name, LLVMValueRef a) {
   return ax_cg_intrinsic(o->cg, name, &type, 1, &a, 1);
 }
 
+/* The processor's comparison reads a subnormal number as zero if it flushes them; both zeros stay as they are. */
+LLVMValueRef ax_cg_flushed(const ax_codegen *cg, ax_dtype dtype, LLVMValueRef value, uint32_t lanes) {
+  LLVMBuilderRef b = cg->builder;
+  if (dtype == AX_F16) return value; /* never flushed */
+  const ax_dtype words = dtype == AX_F64 ? AX_S64 : AX_S32;
+  LLVMTypeRef type = LLVMTypeOf(value), word = ax_cg_register(cg, words, lanes);
+  LLVMValueRef sign = ax_cg_integer(cg, words, lanes, dtype == AX_F64 ? 1ull << 63 : 1ull << 31);
+  LLVMValueRef none = LLVMBuildAnd(b, LLVMBuildCast(b, LLVMBitCast, value, word, ""), sign, "");
+  LLVMValueRef is_none = LLVMBuildFCmp(b, LLVMRealOEQ, value, LLVMConstNull(type), "");
+  return LLVMBuildSelect(b, is_none, LLVMBuildCast(b, LLVMBitCast, none, type, ""), value, "");
+}
+
+static LLVMValueRef flushed(const op *o, LLVMValueRef x) { return ax_cg_flushed(o->cg, o->dtype, x, o->lanes); }
+
 /* --- Arithmetic --- */
+
+/* A constant that LLVM does not know. Of constants alone LLVM would compute the result itself, with subnormal numbers kept. */
+static LLVMValueRef hidden(const op *o, LLVMValueRef x) {
+  LLVMValueRef memory = ax_cg_stack(o->cg, o->type);
+  LLVMBuildStore(o->cg->builder, x, memory);
+  LLVMValueRef loaded = LLVMBuildLoad2(o->cg->builder, o->type, memory, "");
+  LLVMSetVolatile(loaded, true);
+  return loaded;
+}
+
+static void hide_constants(const op *o) {
+  bool all = o->kind == AX_KIND_FLOAT;
+  for (int i = 0; i < ax_scalar_arity(o->expr->op); i++) all = all && LLVMIsConstant(o->args[i]);
+  if (all) o->args[0] = hidden(o, o->args[0]);
+}
 
 static LLVMValueRef binary(const op *o, LLVMOpcode on_float, LLVMOpcode on_int, LLVMOpcode on_bool) {
   LLVMOpcode code = o->kind == AX_KIND_FLOAT ? on_float : o->kind == AX_KIND_BOOL ? on_bool : on_int;
@@ -50,7 +79,10 @@ static LLVMValueRef emit_div(const op *o) {
 /* The remainder of floats is the C library's fmod, lane by lane: it is exact, and so is that of bf16 and f16, computed as f32. */
 static LLVMValueRef emit_rem(const op *o) {
   LLVMBuilderRef b = o->cg->builder;
-  if (o->kind == AX_KIND_FLOAT) return LLVMBuildFRem(b, o->args[0], o->args[1], "");
+  if (o->kind == AX_KIND_FLOAT) {
+    LLVMValueRef x = flushed(o, o->args[0]), y = flushed(o, o->args[1]);
+    return flushed(o, LLVMBuildFRem(b, x, y, ""));
+  }
   LLVMValueRef quotient = ax_cg_integer_div(o->cg, o->dtype, o->args[0], o->args[1], o->lanes);
   return LLVMBuildSub(b, o->args[0], LLVMBuildMul(b, quotient, o->args[1], ""), "");
 }
@@ -86,8 +118,10 @@ static LLVMValueRef emit_min(const op *o) {
 }
 
 static LLVMValueRef emit_pow(const op *o) {
-  if (o->kind == AX_KIND_FLOAT)
-    return ax_cg_math(o->cg, AX_SCALAR_POW, o->dtype == AX_F64 ? AX_F64 : AX_F32, false, o->args, o->lanes);
+  if (o->kind == AX_KIND_FLOAT) { /* SLEEF's reads bits in places */
+    LLVMValueRef args[] = {flushed(o, o->args[0]), flushed(o, o->args[1])};
+    return flushed(o, ax_cg_math(o->cg, AX_SCALAR_POW, o->dtype == AX_F64 ? AX_F64 : AX_F32, false, args, o->lanes));
+  }
   return ax_cg_integer_pow(o->cg, o->dtype, o->args[0], o->args[1], o->lanes);
 }
 
@@ -110,7 +144,7 @@ static LLVMValueRef emit_sign(const op *o) {
   if (o->kind == AX_KIND_FLOAT) { /* NaN and both zeros are their own sign */
     LLVMValueRef above = LLVMBuildFCmp(b, LLVMRealOGT, x, zero(o), "");
     LLVMValueRef below = LLVMBuildFCmp(b, LLVMRealOLT, x, zero(o), "");
-    return LLVMBuildSelect(b, above, number(o, 1), LLVMBuildSelect(b, below, number(o, -1), x, ""), "");
+    return LLVMBuildSelect(b, above, number(o, 1), LLVMBuildSelect(b, below, number(o, -1), flushed(o, x), ""), "");
   }
   LLVMValueRef one = ax_cg_integer(o->cg, o->dtype, o->lanes, 1);
   LLVMValueRef nonzero = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntNE, x, zero(o), ""), one, zero(o), "");
@@ -143,7 +177,7 @@ static LLVMValueRef emit_math(const op *o) {
 
 /* The tanh that is more precise is off by a little more than 1 unit of the last place where the result is the operand. */
 static LLVMValueRef emit_tanh(const op *o) {
-  LLVMValueRef result = emit_math(o), x = o->args[0];
+  LLVMValueRef result = emit_math(o), x = flushed(o, o->args[0]);
   if (!precise(o) || o->dtype != AX_F64) return result;
   LLVMValueRef tiny = LLVMBuildFCmp(o->cg->builder, LLVMRealOLT, unary(o, "llvm.fabs", x), number(o, 0x1p-28), "");
   return LLVMBuildSelect(o->cg->builder, tiny, x, result, "");
@@ -154,7 +188,7 @@ static LLVMValueRef emit_log1p(const op *o) {
   if (precise(o) && o->dtype == AX_F32) return in_f64(o, emit_log1p);
   if (!precise(o) && ax_cg_has_own(o->cg, AX_SCALAR_LOG1P, computed(o))) return emit_math(o);
   LLVMBuilderRef b = o->cg->builder;
-  LLVMValueRef x = o->args[0], size = unary(o, "llvm.fabs", x);
+  LLVMValueRef x = flushed(o, o->args[0]), size = unary(o, "llvm.fabs", x);
   LLVMValueRef large = LLVMBuildFCmp(b, LLVMRealOGT, x, number(o, o->dtype == AX_F64 ? 1e306 : 1e37), "");
   LLVMValueRef tiny = LLVMBuildFCmp(b, LLVMRealOLT, size, number(o, 0x1p-60), "");
   LLVMValueRef scaled = LLVMBuildSelect(b, large, LLVMBuildFMul(b, x, number(o, 0x1p-64), ""), x, "");
@@ -196,6 +230,7 @@ static LLVMValueRef emit_integer_pow(const op *o) {
     if (left > 1) square = multiply(o, square, square);
   }
   if (result == NULL) return one;
+  if (exponent == 1 && is_float) return flushed(o, result);
   if (exponent > 0) return result;
   return is_float ? LLVMBuildFDiv(o->cg->builder, one, result, "")
                   : ax_cg_integer_div(o->cg, o->dtype, one, result, o->lanes);
@@ -287,6 +322,7 @@ LLVMValueRef ax_cg_scalar(const ax_codegen *cg, const ax_expr *expr, ax_dtype op
   op o = {.cg = cg, .expr = expr, .dtype = operand, .kind = ax_dtype_get(operand)->kind, .args = args, .lanes = lanes};
   if (cg->f16 && operand == AX_F16 && !ax_scalar_in_f16(expr->op)) return through_f32(&o);
   o.type = ax_cg_register(cg, operand, lanes);
+  if (ops[expr->op].narrow == ARITHMETIC) hide_constants(&o);
   LLVMValueRef value = ops[expr->op].emit(&o);
   if (ops[expr->op].narrow == ARITHMETIC || ax_cg_has_half(cg, expr->op, operand))
     return ax_cg_round_arithmetic(cg, expr->dtype, value, lanes);

@@ -27,6 +27,7 @@ void ax_cg_begin_function(ax_codegen *cg, const char *name) {
   /* The caller's stack is aligned to 16 bytes: spilled vectors that lay across two cache lines would take twice the time. */
   if (cg->vector_bytes > 16) set_attribute(cg, "stackrealign", "");
   if (cg->vector_bytes == 64) set_attribute(cg, "prefer-vector-width", "512");
+  set_attribute(cg, "denormal-fp-math", "dynamic,dynamic"); /* the thread's mode says whether subnormal numbers are flushed */
   LLVMPositionBuilderAtEnd(cg->builder, LLVMAppendBasicBlockInContext(cg->context, cg->function, ""));
 }
 

@@ -44,7 +44,7 @@ static f32s f32_expm1(f32s x) {
   f32s inside = f32_max(f32_all(-20), f32_min(f32_all(89), x)), half = f32_all(0.5f);
   f32s n = f32_exponent(inside), r = f32_remainder(inside, n), small = r * f32_exp_slope(r);
   f32s scale = f32_scale(half, n), sum = f32_fma(scale, small, scale - half);
-  return f32_pick(f32_equal(n, f32_all(0)), f32_pick(f32_equal(x, f32_all(0)), x, small), sum + sum);
+  return f32_pick(f32_equal(n, f32_all(0)), f32_pick(f32_equal(x, f32_all(0)), x + x, small), sum + sum);
 }
 
 /* 1 / (1 + e^-x), as e / (1 + e) with e = e^x below 0, where e^-x would overflow. From 60 on it is rounded to 1. */
@@ -179,7 +179,7 @@ static f32s f32_one_by_one(f32s x, f32s result, double (*function)(double)) {
 
 static f32s f32_sin(f32s x) {
   f32s n = f32_round(x * f32_all(0.318309873f)), result = f32_turned(f32_sine(x, n), n);
-  result = f32_pick(f32_equal(x, f32_all(0)), x, result); /* -0 */
+  result = f32_pick(f32_equal(x, f32_all(0)), x + x, result); /* -0; subnormal numbers that are flushed */
   return f32_any_not_inside(x, f32_all(-131072.0f), f32_all(131072.0f)) ? f32_one_by_one(x, result, sin) : result;
 }
 

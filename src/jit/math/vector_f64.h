@@ -43,7 +43,7 @@ static f64s f64_expm1(f64s x) {
   f64s inside = f64_max(f64_all(-40), f64_min(f64_all(710), x)), half = f64_all(0.5);
   f64s n = f64_exponent(inside), r = f64_remainder(inside, n), small = r * f64_exp_slope(r);
   f64s scale = f64_scale(half, n), sum = f64_fma(scale, small, scale - half);
-  return f64_pick(f64_equal(n, f64_all(0)), f64_pick(f64_equal(x, f64_all(0)), x, small), sum + sum);
+  return f64_pick(f64_equal(n, f64_all(0)), f64_pick(f64_equal(x, f64_all(0)), x + x, small), sum + sum);
 }
 
 static f64s f64_logistic(f64s x) {
@@ -229,7 +229,7 @@ static f64s f64_of_each(f64s x, double (*function)(double)) {
 
 static f64s f64_sin(f64s x) {
   f64s n = f64_round(x * f64_all(0.3183098861837907)), result = f64_turned(f64_sine(x, n), n);
-  result = f64_pick(f64_equal(x, f64_all(0)), x, result); /* -0 */
+  result = f64_pick(f64_equal(x, f64_all(0)), x + x, result); /* -0; subnormal numbers that are flushed */
   return f64_any_not_inside(x, f64_all(-1073741824.0), f64_all(1073741824.0)) ? f64_one_by_one(x, result, sin) : result;
 }
 
