@@ -39,7 +39,7 @@ static ax_status eval(const ax_eval_args *args) {
   ax_scalar op = combination(args->eqn->prim);
   const ax_tensor *first = args->out[0];
   int64_t elems = ax_dims_elems(first->rank, first->dims);
-  if (args->lanes == 1) memcpy(first->data, args->in[0]->data, (size_t)elems * ax_dtype_bytes(first->dtype));
+  if (args->lanes == 1) memmove(first->data, args->in[0]->data, (size_t)elems * ax_dtype_bytes(first->dtype));
   for (int64_t i = 0; i < elems && args->lanes > 1; i++) {
     ax_number total = ax_combine_members(op, args->in, args->lanes, i);
     for (uint32_t lane = 0; lane < args->lanes; lane++) ax_number_store(first->dtype, args->out[lane]->data, i, total);

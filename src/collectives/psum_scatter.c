@@ -33,7 +33,7 @@ static ax_status eval(const ax_eval_args *args) {
   const psum_scatter_params *params = args->eqn->params;
   const ax_tensor *in = args->in[0], *out = args->out[0];
   int64_t elems = ax_dims_elems(out->rank, out->dims), size = out->dims[params->dimension];
-  if (args->lanes == 1) memcpy(out->data, in->data, (size_t)elems * ax_dtype_bytes(out->dtype));
+  if (args->lanes == 1) memmove(out->data, in->data, (size_t)elems * ax_dtype_bytes(out->dtype));
   for (uint32_t lane = 0; lane < args->lanes && args->lanes > 1; lane++) {
     ax_strided part = ax_tensor_part(in, params->dimension, lane * size);
     for (int64_t i = 0; i < elems; i++) {
