@@ -224,6 +224,36 @@ static void reductions_of_them(void **unused) {
         }
 }
 
+/* --- Many divided by one, for which the reciprocal is taken: an exact quotient that is the least normal number is not flushed --- */
+
+static void least_quotients(void **unused) {
+  enum { mantissas = 128, columns = 40 };
+  static uint16_t x[mantissas][columns], y[mantissas], out[mantissas][columns];
+  (void)unused;
+  for (uint32_t w = 0; w < width_count; w++)
+    for (int exponent = 127; exponent < 127 + 118; exponent += 39) {
+      ax_arena arena = {0};
+      const int64_t dims[] = {mantissas, columns};
+      ax_loop_kernel *k = ax_kernel_create(&arena, 2, 0, dims);
+      ax_position at[2];
+      ax_at_identity(at, 2);
+      ax_ex many = ax_kernel_load(k, ax_kernel_slot(k, AX_BF16, 2, dims), at),
+            one = ax_kernel_load(k, ax_kernel_slot(k, AX_BF16, 1, dims), at);
+      const uint32_t slot = ax_kernel_slot(k, AX_BF16, 2, dims);
+      ax_kernel_store(k, slot, at, ax_kernel_op(k, AX_SCALAR_DIV, AX_BF16, many, one, AX_NONE), AX_SCALAR_NONE);
+      const ax_kernel_code code = compiled(jits[w], k, &arena);
+      for (int m = 0; m < mantissas; m++) {
+        y[m] = (uint16_t)(exponent << 7 | m);
+        for (int c = 0; c < columns; c++) x[m][c] = (uint16_t)((c % 2 << 15) | (exponent - 126) << 7 | m);
+      }
+      for (int flush = 0; flush < 2; flush++) {
+        run(code, flush != 0, (void *[]){x, y, out}, mantissas);
+        for (int m = 0; m < mantissas; m++)
+          for (int c = 0; c < columns; c++) assert_int_equal(out[m][c], (c % 2 << 15) | 1 << 7);
+      }
+    }
+}
+
 /* --- Constants: no compiler computes with them in another mode --- */
 
 static void constants(void **unused) {
@@ -267,6 +297,7 @@ int main(void) {
       cmocka_unit_test(operations),
       cmocka_unit_test(conversions),
       cmocka_unit_test(reductions_of_them),
+      cmocka_unit_test(least_quotients),
       cmocka_unit_test(constants),
 #endif
   };

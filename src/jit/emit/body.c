@@ -68,6 +68,18 @@ static bool divides_many(const ax_nest_schedule *schedule, ax_ex node) {
          !ax_nest_schedule_depends(schedule, expr->arg[1], schedule->vector) && schedule->lanes > 1;
 }
 
+/* The f32 next to 1 / x that is not nearer to 0. So the product with what x divides exactly is not below the quotient: where
+   that is the least normal number, and subnormal ones are flushed, it stays. */
+static LLVMValueRef reciprocal_of(const ax_codegen *cg, LLVMValueRef x) {
+  LLVMBuilderRef b = cg->builder;
+  LLVMTypeRef f64 = ax_cg_register(cg, AX_F64, 1), word = ax_cg_register(cg, AX_S32, 1);
+  LLVMValueRef near = LLVMBuildFDiv(b, ax_cg_number(cg, AX_F32, 1, 1), x, "");
+  LLVMValueRef one = LLVMBuildFMul(b, LLVMBuildCast(b, LLVMFPExt, near, f64, ""), LLVMBuildCast(b, LLVMFPExt, x, f64, ""), "");
+  LLVMValueRef below = LLVMBuildFCmp(b, LLVMRealOLT, one, ax_cg_number(cg, AX_F64, 1, 1), "");
+  LLVMValueRef bits = LLVMBuildAdd(b, LLVMBuildCast(b, LLVMBitCast, near, word, ""), LLVMBuildCast(b, LLVMZExt, below, word, ""), "");
+  return LLVMBuildCast(b, LLVMBitCast, bits, LLVMTypeOf(x), "");
+}
+
 /* The scale and the reciprocal, in all lanes. */
 static void emit_reciprocal(ax_nest *nest, ax_ex divisor, uint32_t instance) {
   LLVMBuilderRef b = nest->cg.builder;
@@ -79,7 +91,7 @@ static void emit_reciprocal(ax_nest *nest, ax_ex divisor, uint32_t instance) {
   LLVMValueRef large = LLVMBuildFCmp(b, LLVMRealOGT, size, ax_cg_number(cg, AX_F32, 1, 0x1p100), "");
   LLVMValueRef scale = LLVMBuildSelect(b, large, ax_cg_number(cg, AX_F32, 1, 0x1p-64), one, "");
   scale = LLVMBuildSelect(b, small, ax_cg_number(cg, AX_F32, 1, 0x1p64), scale, "");
-  LLVMValueRef reciprocal = LLVMBuildFDiv(b, one, LLVMBuildFMul(b, x, scale, ""), "");
+  LLVMValueRef reciprocal = reciprocal_of(cg, LLVMBuildFMul(b, x, scale, ""));
   out[0] = ax_cg_broadcast(cg, scale, nest->schedule->lanes);
   out[1] = ax_cg_broadcast(cg, reciprocal, nest->schedule->lanes);
 }
