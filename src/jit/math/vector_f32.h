@@ -82,16 +82,19 @@ static inline f32_parts f32_split(f32s x, float more) {
   return (f32_parts){moved, (f32s)(moved >> 23 | 0x4b000000u) - f32_all(8388608.0f + 127 - more)};
 }
 
+static inline f32s f32_log_fraction(f32_parts parts) { return (f32s)((parts.moved & 0x007fffffu) + 0x3f3504f3u) - f32_all(1); }
+
 static inline f32s f32_log_normal(f32s x, float more) {
   f32_parts parts = f32_split(x, more);
-  f32s f = (f32s)((parts.moved & 0x007fffffu) + 0x3f3504f3u) - f32_all(1);
+  f32s f = f32_log_fraction(parts);
   return f32_log_sum(f, f, parts.k);
 }
 
 static f32s f32_log(f32s x) {
   f32s zero = f32_all(0), least = f32_all(0x1p-126f), result = f32_log_normal(x, 0);
   if (!f32_any_not_inside(x, least, f32_all(0x1.fffffep127f))) return result;
-  result = f32_pick(f32_less(x, least), f32_log_normal(x * f32_all(0x1p32f), -32), result);
+  if (f32_any_less(f32_pick(f32_less(zero, x), x, least), least)) /* subnormal */
+    result = f32_pick(f32_less(x, least), f32_log_normal(x * f32_all(0x1p32f), -32), result);
   result = f32_pick(f32_equal(x, zero), f32_all(-__builtin_inff()), result);
   result = f32_pick(f32_less(x, zero), f32_all(__builtin_nanf("")), result);
   return f32_pick(f32_less(x, f32_all(__builtin_inff())), result, x + x);
@@ -102,11 +105,13 @@ static f32s f32_log1p(f32s x) {
   f32s one = f32_all(1), u = one + x;
   f32_parts parts = f32_split(u, 0);
   f32s shrink = (f32s)(0x7f000000u - (parts.moved & 0x7f800000u)); /* 2^-k */
-  f32s f = f32_fma(shrink, x, shrink - one), g = f32_keep(f32_not_less(f32_sized(f), f32_all(0x1p-40f)), f); /* f f may underflow */
+  f32s f = f32_fma(shrink, x, shrink - one);
+  const int rare = f32_any_not_inside(u, f32_all(0x1p-30f), f32_all(0x1p100f));
+  if (rare) f = f32_pick(f32_less(f32_all(0x1p60f), x), f32_log_fraction(parts), f); /* 2^-k may be subnormal */
+  f32s g = f32_keep(f32_not_less(f32_sized(f), f32_all(0x1p-40f)), f); /* f f may underflow */
   f32s result = f32_log_sum(f, g, parts.k);
   result = (f32s)((u32s)result | ((u32s)x & 0x80000000u)); /* of -0 too */
-  if (!f32_any_not_inside(u, f32_all(0x1p-30f), f32_all(0x1p100f))) return result;
-  result = f32_pick(f32_less(f32_all(0x1p60f), x), f32_log_normal(x, 0), result); /* 2^-k may be subnormal */
+  if (!rare) return result;
   result = f32_pick(f32_equal(u, f32_all(0)), f32_all(-__builtin_inff()), result);
   result = f32_pick(f32_less(u, f32_all(0)), f32_all(__builtin_nanf("")), result);
   return f32_pick(f32_less(x, f32_all(__builtin_inff())), result, x + x);
@@ -170,10 +175,15 @@ static inline f32s f32_sine(f32s x, f32s n) {
 /* x with the sign turned where n, a whole number, is odd */
 static inline f32s f32_turned(f32s x, f32s n) { return (f32s)((u32s)x ^ (u32s)(n + f32_all(12582912.0f)) << 31); }
 
-/* Lanes too large for that, one by one. Which they are does not depend on their neighbours. */
+/* Infinities have no sine. Lanes too large for the above are computed one by one. Which they are does not depend on their
+   neighbours. */
 static f32s f32_one_by_one(f32s x, f32s result, double (*function)(double)) {
+  const f32s most = f32_all(131072.0f), size = f32_sized(x);
+  const f32_mask finite = f32_less(size, f32_all(__builtin_inff()));
+  result = f32_pick(finite, result, x - x);
+  if (!f32_any_less(most, f32_pick(finite, size, most))) return result;
   for (int i = 0; i < (int)(sizeof x / sizeof x[0]); i++)
-    if (!(x[i] >= -131072.0f && x[i] <= 131072.0f)) result[i] = (float)function(x[i]);
+    if (size[i] > 131072.0f && size[i] < __builtin_inff()) result[i] = (float)function(x[i]);
   return result;
 }
 

@@ -97,15 +97,20 @@ static inline f64_parts f64_split(f64s x, double more) {
   return (f64_parts){moved, (f64s)(moved >> 52 | 0x4330000000000000u) - f64_all(4503599627370496.0 + 1023 - more)};
 }
 
+static inline f64s f64_log_fraction(f64_parts parts) {
+  return (f64s)((parts.moved & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu) - f64_all(1);
+}
+
 static inline f64s f64_log_normal(f64s x, double more) {
   f64_parts parts = f64_split(x, more);
-  return f64_log_sum((f64s)((parts.moved & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu) - f64_all(1), parts.k);
+  return f64_log_sum(f64_log_fraction(parts), parts.k);
 }
 
 static f64s f64_log(f64s x) {
   f64s zero = f64_all(0), least = f64_all(0x1p-1022), result = f64_log_normal(x, 0);
   if (!f64_any_not_inside(x, least, f64_all(0x1.fffffffffffffp1023))) return result;
-  result = f64_pick(f64_less(x, least), f64_log_normal(x * f64_all(0x1p64), -64), result);
+  if (f64_any_less(f64_pick(f64_less(zero, x), x, least), least)) /* subnormal */
+    result = f64_pick(f64_less(x, least), f64_log_normal(x * f64_all(0x1p64), -64), result);
   result = f64_pick(f64_equal(x, zero), f64_all(-__builtin_inf()), result);
   result = f64_pick(f64_less(x, zero), f64_all(__builtin_nan("")), result);
   return f64_pick(f64_less(x, f64_all(__builtin_inf())), result, x + x);
@@ -115,10 +120,12 @@ static f64s f64_log1p(f64s x) {
   f64s one = f64_all(1), u = one + x;
   f64_parts parts = f64_split(u, 0);
   f64s shrink = (f64s)(0x7fe0000000000000u - (parts.moved & 0x7ff0000000000000u)); /* 2^-k */
-  f64s result = f64_log_sum(f64_fma(shrink, x, shrink - one), parts.k);
+  f64s f = f64_fma(shrink, x, shrink - one);
+  const int rare = f64_any_not_inside(u, f64_all(0x1p-60), f64_all(0x1p1000));
+  if (rare) f = f64_pick(f64_less(f64_all(0x1p100), x), f64_log_fraction(parts), f); /* 2^-k may be subnormal */
+  f64s result = f64_log_sum(f, parts.k);
   result = (f64s)((u64s)result | ((u64s)x & 0x8000000000000000u)); /* of -0 too */
-  if (!f64_any_not_inside(u, f64_all(0x1p-60), f64_all(0x1p1000))) return result;
-  result = f64_pick(f64_less(f64_all(0x1p100), x), f64_log_normal(x, 0), result); /* 2^-k may be subnormal */
+  if (!rare) return result;
   result = f64_pick(f64_equal(u, f64_all(0)), f64_all(-__builtin_inf()), result);
   result = f64_pick(f64_less(u, f64_all(0)), f64_all(__builtin_nan("")), result);
   return f64_pick(f64_less(x, f64_all(__builtin_inf())), result, x + x);
@@ -215,10 +222,15 @@ static inline f64s f64_sine(f64s x, f64s n) {
 /* x with the sign turned where n, a whole number, is odd */
 static inline f64s f64_turned(f64s x, f64s n) { return (f64s)((u64s)x ^ (u64s)(n + f64_all(6755399441055744.0)) << 63); }
 
-/* Lanes too large for that, one by one. Which they are does not depend on their neighbours. */
+/* Infinities have no sine. Lanes too large for the above are computed one by one. Which they are does not depend on their
+   neighbours. */
 static f64s f64_one_by_one(f64s x, f64s result, double (*function)(double)) {
+  const f64s most = f64_all(1073741824.0), size = f64_sized(x);
+  const f64_mask finite = f64_less(size, f64_all(__builtin_inf()));
+  result = f64_pick(finite, result, x - x);
+  if (!f64_any_less(most, f64_pick(finite, size, most))) return result;
   for (int i = 0; i < (int)(sizeof x / sizeof x[0]); i++)
-    if (!(x[i] >= -1073741824.0 && x[i] <= 1073741824.0)) result[i] = function(x[i]);
+    if (size[i] > 1073741824.0 && size[i] < __builtin_inf()) result[i] = function(x[i]);
   return result;
 }
 
@@ -251,7 +263,8 @@ static f64s f64_pow(f64s x, f64s y) {
   const f64s largest = f64_all(0x1.fffffffffffffp1023);
   f64s result = AX_SLEEF_POW(x, y);
   if (!f64_any_not_inside(result, -largest, largest)) return result;
+  const f64s log = y * f64_log(f64_sized(x)); /* from 709.783 on the power is infinite */
   for (int i = 0; i < AX_VECTOR_BYTES / 8; i++)
-    if (isinf(result[i]) && isfinite(x[i]) && isfinite(y[i])) result[i] = pow(x[i], y[i]);
+    if (isinf(result[i]) && log[i] < 709.79 && isfinite(x[i]) && isfinite(y[i])) result[i] = pow(x[i], y[i]);
   return result;
 }
