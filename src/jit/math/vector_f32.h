@@ -1,6 +1,7 @@
 /* Functions of f32, in the operations of vector_lanes.h. Coefficients belong to the polynomials, or quotients of polynomials, of
    least largest relative error over the range given with them, rounded to f32; math_errors.def has the resulting errors. NaN
    passes through each function: if one operand is NaN, f32_min and f32_max give the second. */
+#include "jit/math/large_angle.h"
 #include "jit/math/vector_lanes.h"
 
 /* --- Exponentials: e^x = 2^n e^r, |r| <= log(2)/2 --- */
@@ -175,26 +176,33 @@ static inline f32s f32_sine(f32s x, f32s n) {
 /* x with the sign turned where n, a whole number, is odd */
 static inline f32s f32_turned(f32s x, f32s n) { return (f32s)((u32s)x ^ (u32s)(n + f32_all(12582912.0f)) << 31); }
 
-/* Infinities have no sine. Lanes too large for the above are computed one by one. Which they are does not depend on their
-   neighbours. */
-static f32s f32_one_by_one(f32s x, f32s result, double (*function)(double)) {
+/* Infinities have no sine. Lanes too large for the above are computed one by one, up to an angle from -pi/2 to pi/2. Which they are
+   does not depend on their neighbours. */
+static f32s f32_large(f32s x, f32s result, int of_cosine) {
   const f32s most = f32_all(131072.0f), size = f32_sized(x);
   const f32_mask finite = f32_less(size, f32_all(__builtin_inff()));
   result = f32_pick(finite, result, x - x);
-  if (!f32_any_less(most, f32_pick(finite, size, most))) return result;
-  for (int i = 0; i < (int)(sizeof x / sizeof x[0]); i++)
-    if (size[i] > 131072.0f && size[i] < __builtin_inff()) result[i] = (float)function(x[i]);
-  return result;
+  f32s large = f32_pick(finite, size, most), angle = most - most;
+  u32s sign = (u32s)angle;
+  if (!f32_any_less(most, large)) return result;
+  for (int i = 0; i < (int)(sizeof x / sizeof x[0]); i++) {
+    int odd;
+    if (!(large[i] > 131072.0f)) continue;
+    const double part = large_angle(x[i], &odd);
+    angle[i] = (float)(3.141592653589793 * (of_cosine ? 0.5 - fabs(part) : part));
+    sign[i] = odd ? 0x80000000u : 0;
+  }
+  return f32_pick(f32_less(most, large), (f32s)((u32s)f32_sine(angle, most - most) ^ sign), result);
 }
 
 static f32s f32_sin(f32s x) {
   f32s n = f32_round(x * f32_all(0.318309873f)), result = f32_turned(f32_sine(x, n), n);
   result = f32_pick(f32_equal(x, f32_all(0)), x + x, result); /* -0; subnormal numbers that are flushed */
-  return f32_any_not_inside(x, f32_all(-131072.0f), f32_all(131072.0f)) ? f32_one_by_one(x, result, sin) : result;
+  return f32_any_not_inside(x, f32_all(-131072.0f), f32_all(131072.0f)) ? f32_large(x, result, 0) : result;
 }
 
 static f32s f32_cos(f32s x) {
   f32s half = f32_all(0.5), n = f32_round(f32_fma(x, f32_all(0.318309873f), -half));
   f32s result = -f32_turned(f32_sine(x, n + half), n);
-  return f32_any_not_inside(x, f32_all(-131072.0f), f32_all(131072.0f)) ? f32_one_by_one(x, result, cos) : result;
+  return f32_any_not_inside(x, f32_all(-131072.0f), f32_all(131072.0f)) ? f32_large(x, result, 1) : result;
 }
