@@ -64,8 +64,8 @@ says 'uniform, seed 0; .*'
 between 450 550 'f32[1000]' -9e8 --inputs masked
 between 0 0 'f32[1000]' -1.1e9 --inputs masked
 between 450 550 'f16[1000]' -6e4 --inputs masked
-between 450 550 'f32[1000]' -1e-45 --inputs vanishing
-between 530 590 'f32[1000]' 1e-39 --inputs vanishing
+between 450 550 'f32[1000]' -1e-45 --inputs vanishing --subnormals keep
+between 530 590 'f32[1000]' 1e-39 --inputs vanishing --subnormals keep
 between 20 80 'f64[1000]' -1e-30 --inputs vanishing
 between 0 0 'f32[1000]' 1 --inputs ones
 says 'ones; bound given; u given'

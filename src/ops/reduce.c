@@ -82,8 +82,9 @@ static ax_status eval(const ax_eval_args *args) {
   ax_scalar op = combination(args->eqn->prim);
   ax_dtype wide = ax_rounds(x->dtype) ? AX_F64 : x->dtype;
   int64_t count = ax_dims_elems(r.kept_rank, r.kept_dims), length = ax_dims_elems(r.reduced_rank, r.reduced_dims);
-  if (length == 1) memmove(out->data, x->data, (size_t)count * ax_dtype_bytes(x->dtype));
-  for (int64_t i = 0; i < count && length != 1; i++) {
+  const bool moves = r.reduced_rank == 0 || (op != AX_SCALAR_ADD && length == 1); /* the extreme of one element is that element */
+  if (moves) memmove(out->data, x->data, (size_t)count * ax_dtype_bytes(x->dtype));
+  for (int64_t i = 0; i < count && !moves; i++) {
     int64_t base = ax_strided_at(i, r.kept_rank, r.kept_dims, r.kept_strides);
     ax_number total = ax_reduce_identity(op, x->dtype);
     for (int64_t j = 0; j < length; j++) {
@@ -171,9 +172,9 @@ static ax_status lower(ax_lower *lower, const ax_eqn *eqn, const uint32_t *in, u
   ax_at_identity(to, r.kept.count);
   AX_TRY(ax_lower_result(lower, eqn, 0, &out[0]));
   if (ax_type_elems(x) == 0) return ax_lower_fill(lower, out[0], ax_reduce_identity(op, x->dtype));
-  const bool moves = ax_dims_elems(r.reduced.count, r.dims + r.kept.count) == 1; /* of one element it is that element */
+  const bool moves = op != AX_SCALAR_ADD && ax_dims_elems(r.reduced.count, r.dims + r.kept.count) == 1; /* sums of -0 are 0 */
   AX_TRY(ax_lower_kernel_begin(lower, r.rank, moves ? 0 : r.reduced.count, r.dims));
-  ax_lower_store(lower, out[0], to, ax_lower_load(lower, in[0], r.at), moves ? AX_SCALAR_NONE : op);
+  ax_lower_store(lower, out[0], to, ax_lower_load(lower, in[0], r.at), moves || r.reduced.count == 0 ? AX_SCALAR_NONE : op);
   return ax_lower_kernel_end(lower);
 }
 
