@@ -12,7 +12,7 @@
 #include "ir/program.h"
 #include "run/profile.h"
 
-enum { option_in = 1, option_inputs, option_runs, option_seed, option_subnormals, option_workers };
+enum { option_in = 1, option_contraction, option_inputs, option_runs, option_seed, option_subnormals, option_workers };
 
 typedef struct bench {
   word_list in;
@@ -21,6 +21,7 @@ typedef struct bench {
   inputs inputs;
   ax_runtime_options options;
   ax_subnormals subnormals;
+  ax_contraction contraction;
   int64_t runs;
   ax_program *whole;
   ax_executable *executable;
@@ -238,7 +239,8 @@ static ax_status bench_program(bench *b, const char *path) {
   if (b->arrays == NULL) return ax_out_of_memory(0);
   AX_TRY(ax_runtime_create(&b->options, &runtime));
   ax_status status = measure_speeds(runtime, &speeds);
-  if (status == AX_OK) status = ax_compile(runtime, b->whole, &(ax_compile_options){.subnormals = b->subnormals, .timeline = true}, &b->executable);
+  const ax_compile_options compiling = {.subnormals = b->subnormals, .contraction = b->contraction, .timeline = true};
+  if (status == AX_OK) status = ax_compile(runtime, b->whole, &compiling, &b->executable);
   if (status == AX_OK) status = put_inputs(b);
   if (status == AX_OK) status = run_all(b);
   if (status == AX_OK) status = print_table(b, &speeds);
@@ -270,6 +272,7 @@ static ax_status take_option(void *context, int value, const char *argument) {
   int64_t number;
   switch (value) {
     case option_in: return take_pair(&b->in, "--in", argument);
+    case option_contraction: return take_contraction(argument, &b->contraction);
     case option_inputs:
       if (numbers_find(argument, &b->numbers.kind)) return AX_OK;
       return ax_error(AX_INVALID_ARGUMENT, "--inputs: expected normal, uniform, ones, masked or vanishing, got \"%s\"", argument);
@@ -298,6 +301,8 @@ int bench_main(int argc, const char **argv) {
       {"seed", '\0', POPT_ARG_STRING, NULL, option_seed, "For random inputs (0); the same seed gives the same numbers", "N"},
       {"subnormals", '\0', POPT_ARG_STRING, NULL, option_subnormals,
        "keep, or flush to zero (the default, unless AXLE_SUBNORMALS says keep)", "HOW"},
+      {"contraction", '\0', POPT_ARG_STRING, NULL, option_contraction,
+       "exact (the default, unless AXLE_CONTRACTION says fused), or fused: products that are added are not rounded first", "HOW"},
       SHARDING_OPTIONS,
       {"runs", '\0', POPT_ARG_STRING, NULL, option_runs, "How often it is run (as half a second has room for)", "N"},
       {"workers", '\0', POPT_ARG_STRING, NULL, option_workers, "Threads (0: as many as processors this process may use)", "N"},

@@ -57,6 +57,8 @@ int read_options(const option_set *set, int argc, const char **argv, char **file
 
 /* Takes the argument of --subnormals: keep or flush. */
 AX_MUST_USE ax_status take_subnormals(const char *argument, ax_subnormals *out);
+/* Takes the argument of --contraction: exact or fused. */
+AX_MUST_USE ax_status take_contraction(const char *argument, ax_contraction *out);
 
 /* --- source.c --- */
 /* A program, and the names that its text gives to its inputs and results. */

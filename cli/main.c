@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "machine/subnormals.h"
+#include "plan/contract.h"
 
 static const struct {
   const char *name, *summary;
@@ -110,6 +111,11 @@ int read_options(const option_set *set, int argc, const char **argv, char **file
 ax_status take_subnormals(const char *argument, ax_subnormals *out) {
   if (ax_subnormals_find(argument, out)) return AX_OK;
   return ax_error(AX_INVALID_ARGUMENT, "--subnormals: expected keep or flush, got \"%s\"", argument);
+}
+
+ax_status take_contraction(const char *argument, ax_contraction *out) {
+  if (ax_contraction_find(argument, out)) return AX_OK;
+  return ax_error(AX_INVALID_ARGUMENT, "--contraction: expected exact or fused, got \"%s\"", argument);
 }
 
 /* --- The command --- */

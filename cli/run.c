@@ -22,6 +22,7 @@ typedef struct run {
   int reference, convert, check_nan, check_inf;
   ax_runtime_options options;
   ax_subnormals subnormals;
+  ax_contraction contraction;
   source source;
   inputs inputs;
   ax_host_array *results;
@@ -31,7 +32,7 @@ typedef struct run {
   char *code_cache;  /* NULL: own_code_cache */
 } run;
 
-enum { option_in = 1, option_out, option_policy, option_seed, option_subnormals, option_workers };
+enum { option_in = 1, option_out, option_contraction, option_policy, option_seed, option_subnormals, option_workers };
 
 /* The command keeps compiled code in the user's folder unless the environment says otherwise, since it is often started again
    with the same program. */
@@ -224,6 +225,7 @@ static ax_status run_compiled(run *run) {
     const ax_compile_options options = {
         .check_numerics = (run->check_nan ? AX_CHECK_NAN : 0u) | (run->check_inf ? AX_CHECK_INF : 0u),
         .subnormals = run->subnormals,
+        .contraction = run->contraction,
         .timeline = run->timeline != NULL};
     status = ax_compile(runtime, run->whole, &options, &executable);
     if (status == AX_OK) status = run_on(run, executable, arrays, arrays + run->whole->in_count);
@@ -325,6 +327,7 @@ static ax_status take_option(void *context, int value, const char *argument) {
   switch (value) {
     case option_in: return take_pair(&run->in, "--in", argument);
     case option_out: return take_pair(&run->out, "--out", argument);
+    case option_contraction: return take_contraction(argument, &run->contraction);
     case option_policy: return take_policy(run, argument);
     case option_mesh:
     case option_in_sharding:
@@ -372,6 +375,8 @@ static int main_of(bool traces, int argc, const char **argv) {
       {"check-infinities", '\0', POPT_ARG_NONE, &run.check_inf, 0, "The same for an infinity", NULL},
       {"subnormals", '\0', POPT_ARG_STRING, NULL, option_subnormals,
        "keep, or flush to zero (the default, unless AXLE_SUBNORMALS says keep)", "HOW"},
+      {"contraction", '\0', POPT_ARG_STRING, NULL, option_contraction,
+       "exact (the default, unless AXLE_CONTRACTION says fused), or fused: products that are added are not rounded first", "HOW"},
       {"timeline", '\0', POPT_ARG_STRING, &run.timeline, 0,
        "Write what each device did when: text (-: here), or .json for Perfetto", "FILE"},
       {"policy", '\0', POPT_ARG_STRING, NULL, option_policy, "Order of the devices: parallel, fixed, seeded", "POLICY"},

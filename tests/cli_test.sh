@@ -78,6 +78,19 @@ expect 1 'error: .*no/such/folder' run double.axle -i x=y.npy -i k=n.npy -o y=no
 expect 1 'error: log f32\[2\] (equation 0, line 1) makes 1 NaN in f32\[2\], the first at \[1\], on device 0$' run log.axle -i x='[0,-1]:f32[2]' --check-numerics
 expect 1 'makes 1 NaN and 1 infinity in' run log.axle -i x='[0,-1]:f32[2]' --check-numerics --check-infinities
 expect 0 '^y = ' run log.axle -i x='[0,1]:f32[2]' --check-numerics
+cat > fused.axle <<'END'
+{ lambda x:f32[1] y:f32[1]. let
+    a:f32[1] = mul x x
+    b:f32[1] = sub a y
+  in (b,) }
+END
+settings="-u AXLE_CONTRACTION"
+expect 0 '^b = 0.0:f32' run fused.axle -i x='[1.000244140625]:f32[1]' -i y='[1.00048828125]:f32[1]'
+expect 0 '^b = [05]' run fused.axle -i x='[1.000244140625]:f32[1]' -i y='[1.00048828125]:f32[1]' --contraction fused
+expect 2 'error: --contraction: expected exact or fused, got "fast"' run fused.axle --contraction fast
+settings="AXLE_CONTRACTION=fast"
+expect 1 'AXLE_CONTRACTION is "fast"; it is exact or fused' run fused.axle -i x='[3]:f32[1]' -i y='[2]:f32[1]'
+settings=
 expect 1 'error: --reference does not go with --check' run log.axle -i x='[0,1]:f32[2]' --check-numerics --reference
 expect 1 'error: the program uses no mesh' run double.axle -i x=y.npy -i k=n.npy --mesh data=2
 expect 1 'error: the mesh has the axes {model}, but the program {data}' run whole.axle --mesh model=2 -i x=1:f32[2]

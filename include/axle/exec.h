@@ -200,6 +200,19 @@ typedef enum ax_subnormals {
   AX_SUBNORMALS_FLUSH
 } ax_subnormals;
 
+/* Floating-point contraction: whether x y + z and x y - z are rounded once, as a fused multiplication and addition. EXACT: no. Each
+   operation is rounded, so results are those of reference evaluation, and the same on all processors but for functions and the
+   order of sums. FUSED: yes, of f32 and f64, where the product has no other use and is computed in one kernel with the sum; such
+   results have the smaller error, and take one instruction instead of two, as with XLA on CPUs. Which operations are in one kernel
+   follows from the program, its shapes and what is donated, never from threads, workers or order, so that runs still give the same
+   bits; a change elsewhere in the program may change the last digit here, and x x - y y may be other than 0 where x = y. Processors
+   without such an instruction round twice. Sums over elements and matrix products are made as they are without. */
+typedef enum ax_contraction {
+  AX_CONTRACTION_DEFAULT, /* what the environment's AXLE_CONTRACTION says, exact or fused; without it EXACT */
+  AX_CONTRACTION_EXACT,
+  AX_CONTRACTION_FUSED
+} ax_contraction;
+
 /* Lists in structs of options: of names, and of arrays. */
 typedef struct ax_name_list { /* {AX_NAMES("x", "w")} */
   uint32_t count;
@@ -241,6 +254,7 @@ typedef struct ax_compile_options {
   bool unchecked_ragged; /* ragged_all_to_all trusts send_sizes and does not compare them with recv_sizes. Slices that leave an
                             operand or output, or overlap, fail a run all the same */
   ax_subnormals subnormals; /* whether the runs keep or flush them, on all threads, whatever the callers' threads do */
+  ax_contraction contraction; /* whether products that are added are rounded by themselves */
   const ax_mesh *mesh; /* with `shardings`; else NULL */
   const char *shardings; /* "data; ? -> ?": how inputs and results lie over `mesh`, as ax_program_with_shardings has it; NULL: as
                             the program says */
@@ -259,7 +273,8 @@ typedef struct ax_compile_options {
    may each get their own). `*out` is owned by the caller. Any thread. options may be NULL.
    AX_INVALID_ARGUMENT: shardings that do not parse or fit; another number of names, or of arrays in `like`, than of inputs; arrays
    in `like` of other types than the inputs, or on different devices; a program with axes; more devices than the runtime allows; an
-   input donated that there is not; a check_numerics or a subnormals that is none, or an AXLE_SUBNORMALS. AX_ABSENT: what ax_program_partition says; a primitive that
+   input donated that there is not; a check_numerics, subnormals or contraction that is none, or
+   such an AXLE_SUBNORMALS or AXLE_CONTRACTION. AX_ABSENT: what ax_program_partition says; a primitive that
    cannot be compiled. AX_OUT_OF_MEMORY: also when values are larger than any machine's memory. */
 AX_MUST_USE ax_status ax_compile(ax_runtime *runtime, ax_program *program, const ax_compile_options *options,
                                  ax_executable **out);

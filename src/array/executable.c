@@ -8,6 +8,7 @@
 #include "machine/subnormals.h"
 #include "mesh/constraint.h"
 #include "partition/partition.h"
+#include "plan/contract.h"
 
 /* --- The object --- */
 
@@ -152,10 +153,12 @@ static ax_status find_or_compile(ax_runtime *runtime, ax_program *program, const
 ax_status ax_executable_of(ax_runtime *runtime, ax_program *program, const ax_laid *laid, double lower_seconds,
                            const ax_compile_options *options, ax_executable **out) {
   ax_compile_options all = *options;
-  bool flush;
+  bool flush, fused = false;
   ax_status status = ax_subnormals_flush(options->subnormals, &flush);
+  if (status == AX_OK) status = ax_contraction_fused(options->contraction, &fused);
   if (status != AX_OK) return ax_error_context(status, "compile: ");
   all.subnormals = flush ? AX_SUBNORMALS_FLUSH : AX_SUBNORMALS_KEEP;
+  all.contraction = fused ? AX_CONTRACTION_FUSED : AX_CONTRACTION_EXACT;
   all.check_numerics |= runtime->options.check_numerics;
   return find_or_compile(runtime, program, laid, lower_seconds, &all, out);
 }

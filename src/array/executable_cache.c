@@ -11,8 +11,9 @@ enum { first_chain_count = 64 };
 /* --- The key --- */
 
 ax_compile_key ax_compile_key_of(const ax_program *program, const ax_compile_options *options, const bool *donate) {
-  const uint32_t words[] = {options->timeline,    options->reference,       options->check_numerics, options->unchecked_ragged,
-                            options->keep_unused, options->names.count > 0, options->subnormals};
+  const uint32_t words[] = {options->timeline,         options->reference,   options->check_numerics,
+                            options->unchecked_ragged, options->keep_unused, options->names.count > 0,
+                            options->subnormals,       options->contraction};
   uint64_t hash = ax_hash_bytes(program->hash, words, sizeof words);
   hash = ax_hash_bytes(hash, donate, program->in_count * sizeof donate[0]);
   for (uint32_t i = 0; i < options->names.count; i++)
@@ -31,8 +32,9 @@ static bool same_names(const char *const *a, const char *const *b, uint32_t coun
 static bool same_options(const ax_executable *e, const ax_compile_options *options, const bool *donate) {
   const ax_plan_options *own = &e->compiled.plan->options;
   if (e->compiled.timed != options->timeline || e->compiled.flushes != (options->subnormals == AX_SUBNORMALS_FLUSH) ||
-       own->reference != options->reference || own->check != options->check_numerics ||
-      own->unchecked_ragged != options->unchecked_ragged || e->keep_unused != options->keep_unused)
+      own->reference != options->reference || own->check != options->check_numerics ||
+      own->unchecked_ragged != options->unchecked_ragged || own->contract != (options->contraction == AX_CONTRACTION_FUSED) ||
+      e->keep_unused != options->keep_unused)
     return false;
   for (uint32_t i = 0; i < e->signature.in_count; i++)
     if (e->signature.in[i].asked != donate[i]) return false;

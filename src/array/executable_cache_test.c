@@ -68,6 +68,7 @@ static void options_are_told_apart(void **state) {
                                         {.unchecked_ragged = true},
                                         {.keep_unused = true},
                                         {.subnormals = AX_SUBNORMALS_KEEP},
+                                        {.contraction = AX_CONTRACTION_FUSED},
                                         {.donate = AX_ARGS(0)},
                                         {.donate = AX_ARGS(1)},
                                         {.donate = AX_ARGS(0, 1)},

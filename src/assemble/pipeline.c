@@ -9,6 +9,7 @@
 #include "assemble/assemble.h"
 #include "assemble/assembly.h"
 #include "assemble/nests.h"
+#include "plan/contract.h"
 
 /* The state of a build, as far as the passes have come. */
 typedef struct build {
@@ -74,8 +75,14 @@ static ax_status refuse_devices(const ax_mesh *mesh, int64_t most) {
 static ax_status make_plan(build *b, const ax_partitioned *laid, const ax_partitioned *left) {
   const ax_assembler *by = b->assembler;
   ax_compiled *c = b->a.compiled;
-  const ax_plan_options options = {b->options->reference, b->options->check_numerics, b->options->unchecked_ragged, by->hooks,
-                                   by->runtime, by->plan_passes, by->plan_pass_count};
+  ax_plan_options options = {.reference = b->options->reference,
+                             .check = b->options->check_numerics,
+                             .unchecked_ragged = b->options->unchecked_ragged,
+                             .hooks = by->hooks,
+                             .runtime = by->runtime,
+                             .passes = by->plan_passes,
+                             .pass_count = by->plan_pass_count};
+  AX_TRY(ax_contraction_fused(b->options->contraction, &options.contract));
   const int64_t devices = ax_mesh_devices(left->mesh);
   if (devices > by->max_devices) return refuse_devices(left->mesh, by->max_devices);
   c->devices = (uint32_t)devices;
@@ -265,8 +272,9 @@ ax_status ax_program_lay_out(ax_program *program, bool keep_unused, ax_laid *out
 
 /* No input is donated, and there is no runtime that knows the number of devices. */
 static ax_status plan_of(build *b, ax_plan **out) {
-  const ax_plan_options options = {
+  ax_plan_options options = {
       .reference = b->options->reference, .check = b->options->check_numerics, .unchecked_ragged = b->options->unchecked_ragged};
+  AX_TRY(ax_contraction_fused(b->options->contraction, &options.contract));
   AX_TRY(ungroup(b));
   AX_TRY(take_body(b));
   ax_partitioned left = ax_partitioned_of(b->whole);

@@ -36,7 +36,7 @@ typedef struct ax_expr {
   ax_scalar op;
   ax_dtype dtype; /* of the result */
   ax_ex arg[3];    /* LOAD: the first is its guard, or AX_NONE */
-  int64_t imm;
+  int64_t imm;     /* also of ADD and SUB: 1 + the operand that is a contracted product (plan/contract.h); 0: none */
   uint32_t slot;   /* LOAD */
   const ax_position *at; /* LOAD: one for each dimension of the slot; INSIDE: one */
 } ax_expr;

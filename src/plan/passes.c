@@ -23,6 +23,7 @@ const ax_plan_pass ax_plan_passes[] = {
     {"panels", ax_plan_panels,
      .breaks = AX_PLAN_UNPACKED}, /* right factors that loops do not change, and constant ones, packed once */
     {"stream", ax_plan_stream, .breaks = AX_PLAN_CACHED}, /* large results stored past the caches */
+    {"contract", .run = ax_plan_contract},                /* x y + z rounded once, where that is asked for */
 };
 const uint32_t ax_plan_pass_count = AX_COUNT(ax_plan_passes);
 

@@ -56,6 +56,7 @@ AX_MUST_USE ax_status ax_plan_alternate(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_rows(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_panels(ax_plan *plan);
 AX_MUST_USE ax_status ax_plan_stream(ax_plan *plan);
+AX_MUST_USE ax_status ax_plan_contract(ax_plan *plan);
 
 /* AX_INTERNAL: an invariant of plans does not hold, which says that a pass is wrong (plan/verify.c). */
 AX_MUST_USE ax_status ax_plan_verify(const ax_plan *plan);

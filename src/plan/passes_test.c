@@ -140,6 +140,10 @@ static void softmax(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_softmax(in[0], last);
 }
+static AX_BODY(product_and_sum) {
+  (void)context;
+  out[0] = ax_add(ax_mul(in[0], in[0]), in[0]);
+}
 static AX_BODY(multiplied) { out[0] = ax_tanh(ax_matmul(in[0], *(const ax_value *)context)); }
 static void powers(const ax_value *in, ax_value *out, void *context) {
   (void)context;
@@ -181,6 +185,7 @@ static const struct example {
     {"panels", powers, 2,
      .in = {{.dtype = AX_F32, .rank = 2, .dims = {64, 256}}, {.dtype = AX_F32, .rank = 2, .dims = {256, 256}}}},
     {"stream", pointwise, 1, .in = {{.dtype = AX_F32, .rank = 1, .dims = {1 << 26}}}},
+    {"contract", product_and_sum, 1, .in = {{.dtype = AX_F32, .rank = 1, .dims = {64}}}},
 };
 
 static ax_program *program_of(const struct example *x) {
@@ -212,6 +217,7 @@ static char *outcome_without(const struct example *x, const char *left_out) {
     if (left_out == NULL || strcmp(ax_plan_passes[i].name, left_out) != 0) passes[count++] = ax_plan_passes[i];
   ax_plan *plan = test_plan(program);
   if (x->donated) plan->donate = all;
+  plan->options.contract = strcmp(x->pass, "contract") == 0;
   if (left_out == NULL) TEST_OK(ax_plan_optimise(plan, NULL, NULL)); /* the table itself */
   else TEST_OK(ax_plan_run_passes(plan, passes, count, NULL, NULL));
   ax_plan_text(&text, plan);

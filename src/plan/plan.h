@@ -231,6 +231,7 @@ typedef struct ax_plan_options {
   bool reference; /* LOCAL primitives are lowered to their eval rules */
   uint32_t check; /* AX_CHECK_*: finds equations that make such numbers */
   bool unchecked_ragged; /* ragged exchanges do not compare the sizes of senders and receivers */
+  bool contract; /* products that are added are not rounded by themselves (plan/contract.c) */
   const ax_hooks *hooks; /* callbacks by name, and whether debug_print's text is read; NULL: no host */
   struct ax_runtime *runtime; /* gets code for parts of kernels while they are lowered; NULL: they stay reference code */
   const struct ax_plan_pass *passes; /* for tests: replaces ax_plan_passes (plan/passes.h); NULL */

@@ -212,6 +212,7 @@ struct compile_options {
   bool reference = false;
   std::uint32_t check_numerics = 0; /* AX_CHECK_* */
   ax_subnormals subnormals = AX_SUBNORMALS_DEFAULT;
+  ax_contraction contraction = AX_CONTRACTION_DEFAULT;
   bool timeline = false;
   std::optional<mesh> over = {}; /* with `shardings` */
   std::string shardings = {};    /* "data; ? -> ?"; "": as the program says */
@@ -225,6 +226,7 @@ struct compile_options {
     made.reference = reference;
     made.check_numerics = check_numerics;
     made.subnormals = subnormals;
+    made.contraction = contraction;
     made.timeline = timeline;
     made.mesh = over ? &*over : nullptr;
     made.shardings = shardings.empty() ? nullptr : shardings.c_str();

@@ -1,5 +1,6 @@
 /* The code inside a kernel's loops: nodes, plain stores, and the accumulators of reductions. */
 #include "jit/emit/nest.h"
+#include "plan/contract.h"
 
 /* --- Nodes --- */
 
@@ -111,6 +112,30 @@ static LLVMValueRef divide(ax_nest *nest, const ax_expr *expr, uint32_t instance
 
 /* --- Operations and leaves --- */
 
+/* Whether the processor has fused multiplication and addition: x86-64 has it with registers of 32 bytes. */
+static bool has_fma(uint32_t vector_bytes) {
+#if defined(__x86_64__)
+  return vector_bytes >= 32;
+#else
+  return vector_bytes > 0;
+#endif
+}
+
+static LLVMValueRef negated(ax_nest *nest, LLVMValueRef x, bool negate) {
+  return negate ? LLVMBuildFNeg(nest->cg.builder, x, "") : x;
+}
+
+/* x y + z, x y - z or z - x y, rounded once; operand `product` is x y. */
+static LLVMValueRef fused(ax_nest *nest, const ax_expr *expr, int product, uint32_t instance, uint32_t lanes) {
+  const ax_expr *mul = &nest->schedule->kernel->exprs[expr->arg[product]];
+  const bool minus = expr->op == AX_SCALAR_SUB;
+  LLVMValueRef args[] = {negated(nest, ax_nest_value(nest, mul->arg[0], instance, lanes), minus && product == 1),
+                         ax_nest_value(nest, mul->arg[1], instance, lanes),
+                         negated(nest, ax_nest_value(nest, expr->arg[1 - product], instance, lanes), minus && product == 0)};
+  LLVMTypeRef type = LLVMTypeOf(args[0]);
+  return ax_cg_intrinsic(&nest->cg, "llvm.fma", &type, 1, args, 3);
+}
+
 static LLVMValueRef emit_op(ax_nest *nest, ax_ex node, uint32_t instance) {
   const ax_expr *expr = &nest->schedule->kernel->exprs[node];
   uint32_t lanes = lanes_of(nest, node);
@@ -118,6 +143,7 @@ static LLVMValueRef emit_op(ax_nest *nest, ax_ex node, uint32_t instance) {
   ax_guard_state decided = expr->op == AX_SCALAR_SELECT ? ax_nest_known(nest, expr->arg[0], instance) : AX_KNOWN_NOT;
   if (decided != AX_KNOWN_NOT) return ax_nest_value(nest, expr->arg[decided == AX_KNOWN_TRUE ? 1 : 2], instance, lanes);
   if (divides_many(nest->schedule, node)) return divide(nest, expr, instance);
+  if (ax_expr_contracted(expr) >= 0 && has_fma(nest->cg.vector_bytes)) return fused(nest, expr, ax_expr_contracted(expr), instance, lanes);
   for (int i = 0; i < ax_scalar_arity(expr->op); i++) args[i] = ax_nest_value(nest, expr->arg[i], instance, lanes);
   ax_ex operand = expr->arg[expr->op == AX_SCALAR_SELECT ? 1 : 0];
   return ax_cg_scalar(&nest->cg, expr, nest->schedule->kernel->exprs[operand].dtype, args, lanes);

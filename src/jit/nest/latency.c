@@ -10,6 +10,7 @@
 #include "jit/nest/schedule.h"
 
 #include "ir/program.h"
+#include "plan/contract.h"
 
 enum {
   vectors_at_most = 8,
@@ -67,10 +68,13 @@ static cost of_vector(const ax_nest_schedule *s, uint32_t *latest) {
     latest[id] = 0;
     if (!s->live[id] || !ax_nest_schedule_depends(s, id, s->vector)) continue;
     const cost own = operation(s, expr);
-    for (int i = 0; i < ax_scalar_arity(expr->op); i++)
-      if (latest[expr->arg[i]] > latest[id]) latest[id] = latest[expr->arg[i]];
+    const int product = ax_expr_contracted(expr); /* one instruction with the sum, which waits for its operands */
+    for (int i = 0; i < ax_scalar_arity(expr->op); i++) {
+      const uint32_t ready = latest[expr->arg[i]] - (i == product ? operation(s, &s->kernel->exprs[expr->arg[i]]).latency : 0);
+      if (ready > latest[id]) latest[id] = ready;
+    }
     latest[id] += own.latency;
-    all.instructions += own.instructions;
+    all.instructions += own.instructions - (product >= 0);
     if (latest[id] > all.latency) all.latency = latest[id];
   }
   return all;
