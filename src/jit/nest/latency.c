@@ -60,6 +60,12 @@ static bool calls(const ax_nest_schedule *s, const ax_expr *expr) {
   return !is_narrow(expr->dtype) || s->vector_bytes < 32;
 }
 
+static uint32_t contracted(const ax_loop_kernel *kernel) {
+  uint32_t count = 0;
+  for (ax_ex id = 0; id < kernel->expr_count; id++) count += ax_expr_contracted(&kernel->exprs[id]) >= 0;
+  return count;
+}
+
 /* What one vector takes: its instructions, and its longest chain. `latest`: room for a number by node. */
 static cost of_vector(const ax_nest_schedule *s, uint32_t *latest) {
   cost all = {0};
@@ -68,13 +74,14 @@ static cost of_vector(const ax_nest_schedule *s, uint32_t *latest) {
     latest[id] = 0;
     if (!s->live[id] || !ax_nest_schedule_depends(s, id, s->vector)) continue;
     const cost own = operation(s, expr);
-    const int product = ax_expr_contracted(expr); /* one instruction with the sum, which waits for its operands */
     for (int i = 0; i < ax_scalar_arity(expr->op); i++) {
-      const uint32_t ready = latest[expr->arg[i]] - (i == product ? operation(s, &s->kernel->exprs[expr->arg[i]]).latency : 0);
-      if (ready > latest[id]) latest[id] = ready;
+      const ax_ex arg = expr->arg[i];
+      const cost inside = i == ax_expr_contracted(expr) && latest[arg] > 0 ? operation(s, &s->kernel->exprs[arg]) : (cost){0};
+      if (latest[arg] - inside.latency > latest[id]) latest[id] = latest[arg] - inside.latency;
+      all.instructions -= inside.instructions; /* the product is no instruction of its own */
     }
     latest[id] += own.latency;
-    all.instructions += own.instructions - (product >= 0);
+    all.instructions += own.instructions;
     if (latest[id] > all.latency) all.latency = latest[id];
   }
   return all;
@@ -133,7 +140,7 @@ ax_status ax_nest_schedule_choose_abreast(const ax_nest_schedule *s, ax_arena *a
   if (!waits(vector)) return AX_OK;
   const uint32_t held = most_registers(s, by_node, by_node + nodes);
   while (*out < vectors_at_most && *out * vector.instructions < units * vector.latency && 2 * *out * held <= in_all &&
-         2 * *out * nodes <= (vectors < many_vectors ? few_nodes : many_nodes))
+         2 * *out * (nodes - contracted(s->kernel)) <= (vectors < many_vectors ? few_nodes : many_nodes))
     *out *= 2;
   return AX_OK;
 }

@@ -2,6 +2,7 @@
    compile allow it. */
 #include "base/base.h"
 #include "jit/nest/schedule.h"
+#include "plan/contract.h"
 #include "support/cmocka.h"
 
 static ax_loop_kernel *begin(ax_arena *arena, ax_dtype dtype, int64_t elems, ax_ex *x) {
@@ -11,10 +12,13 @@ static ax_loop_kernel *begin(ax_arena *arena, ax_dtype dtype, int64_t elems, ax_
   return k;
 }
 
-static uint32_t finish(ax_arena *arena, ax_loop_kernel *k, ax_dtype dtype, ax_ex result, uint32_t vector_bytes) {
+static void store(ax_loop_kernel *k, ax_dtype dtype, ax_ex result) {
   const ax_position at = {.dim = 0, .coef = 1, .dynamic = AX_NONE};
-  ax_nest_schedule *s;
   ax_kernel_store(k, ax_kernel_slot(k, dtype, 1, k->dims), &at, result, AX_SCALAR_NONE);
+}
+
+static uint32_t finish(ax_arena *arena, ax_loop_kernel *k, uint32_t vector_bytes) {
+  ax_nest_schedule *s;
   assert_false(k->failed);
   assert_int_equal(ax_nest_schedule_create(arena, k, (ax_registers){.bytes = vector_bytes}, &s), AX_OK);
   const uint32_t vectors = s->unroll;
@@ -23,7 +27,8 @@ static uint32_t finish(ax_arena *arena, ax_loop_kernel *k, ax_dtype dtype, ax_ex
 }
 
 /* y = ((x * x + 1) * x + 1) .., of so many products. */
-static uint32_t of_chain(ax_dtype dtype, int64_t elems, int products, uint32_t vector_bytes) {
+static uint32_t of_chain_with(ax_dtype dtype, int64_t elems, int products, uint32_t vector_bytes, bool contract) {
+  bool any = false;
   ax_arena arena = {0};
   ax_ex x;
   ax_loop_kernel *k = begin(&arena, dtype, elems, &x);
@@ -32,7 +37,13 @@ static uint32_t of_chain(ax_dtype dtype, int64_t elems, int products, uint32_t v
     y = ax_kernel_op(k, AX_SCALAR_MUL, dtype, y, x, AX_NONE);
     y = ax_kernel_op(k, AX_SCALAR_ADD, dtype, y, one, AX_NONE);
   }
-  return finish(&arena, k, dtype, y, vector_bytes);
+  store(k, dtype, y);
+  if (contract) assert_int_equal(ax_kernel_contract(k, &any), AX_OK);
+  assert_int_equal(any, contract);
+  return finish(&arena, k, vector_bytes);
+}
+static uint32_t of_chain(ax_dtype dtype, int64_t elems, int products, uint32_t vector_bytes) {
+  return of_chain_with(dtype, elems, products, vector_bytes, false);
 }
 
 /* The same number of operations, none of which waits for another but the last few. */
@@ -44,7 +55,8 @@ static uint32_t of_tree(int64_t elems, int leaves) {
     all[i] = ax_kernel_op(k, AX_SCALAR_MUL, AX_F32, x, ax_kernel_const(k, AX_F32, 0x3f800000 + i), AX_NONE);
   for (int count = leaves; count > 1; count /= 2)
     for (int i = 0; i < count / 2; i++) all[i] = ax_kernel_op(k, AX_SCALAR_ADD, AX_F32, all[2 * i], all[2 * i + 1], AX_NONE);
-  return finish(&arena, k, AX_F32, all[0], 64);
+  store(k, AX_F32, all[0]);
+  return finish(&arena, k, 64);
 }
 
 static void long_chains_go_side_by_side(void **state) {
@@ -56,6 +68,13 @@ static void long_chains_go_side_by_side(void **state) {
     assert_int_equal(of_chain(AX_F32, 1 << 16, 1, bytes), 1); /* the processor looks so far ahead by itself */
     assert_int_equal(of_chain(AX_F32, 16, 20, bytes), 1);     /* too few to bring the time to compile back */
   }
+}
+
+/* Half of the instructions: as many nodes are twice as many vectors. */
+static void contracted_products_are_no_instructions(void **state) {
+  (void)state;
+  assert_int_equal(of_chain_with(AX_F32, 1 << 13, 20, 64, false), 2);
+  assert_int_equal(of_chain_with(AX_F32, 1 << 13, 20, 64, true), 4);
 }
 
 static void what_waits_for_nothing_goes_alone(void **state) {
@@ -72,7 +91,8 @@ static void registers_are_a_limit(void **state) {
   for (int i = 0; i < 24; i++) power[i] = ax_kernel_op(k, AX_SCALAR_MUL, AX_F32, i > 0 ? power[i - 1] : x, x, AX_NONE);
   ax_ex sum = power[0];
   for (int i = 1; i < 24; i++) sum = ax_kernel_op(k, AX_SCALAR_ADD, AX_F32, sum, power[i], AX_NONE);
-  assert_int_equal(finish(&arena, k, AX_F32, sum, 64), 1);
+  store(k, AX_F32, sum);
+  assert_int_equal(finish(&arena, k, 64), 1);
 }
 
 /* A function that is a call saves all registers. */
@@ -83,12 +103,14 @@ static void calls_go_alone(void **state) {
   ax_loop_kernel *k = begin(&arena, AX_F32, 1 << 16, &x);
   ax_ex y = x;
   for (int i = 0; i < 20; i++) y = ax_kernel_op(k, AX_SCALAR_MUL, AX_F32, y, x, AX_NONE);
-  assert_int_equal(finish(&arena, k, AX_F32, ax_kernel_op_imm(k, AX_SCALAR_EXP, AX_F32, y, 0), 64), 1);
+  store(k, AX_F32, ax_kernel_op_imm(k, AX_SCALAR_EXP, AX_F32, y, 0));
+  assert_int_equal(finish(&arena, k, 64), 1);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(long_chains_go_side_by_side),
+      cmocka_unit_test(contracted_products_are_no_instructions),
       cmocka_unit_test(what_waits_for_nothing_goes_alone),
       cmocka_unit_test(registers_are_a_limit),
       cmocka_unit_test(calls_go_alone),
