@@ -201,6 +201,28 @@ static int instructions(body *make, const char *which) {
   return count;
 }
 
+static ax_ex index_of(ax_loop_kernel *k, ax_ex x) {
+  const ax_ex place = ax_kernel_op(k, AX_SCALAR_CONVERT, AX_S32, ax_kernel_index(k, 0), AX_NONE, AX_NONE);
+  const ax_ex below = ax_kernel_op(k, AX_SCALAR_LT, AX_BOOL, place, ax_kernel_const(k, AX_S32, 1000), AX_NONE);
+  return ax_kernel_op(k, AX_SCALAR_SELECT, AX_F16, below, x, one_f16(k));
+}
+
+/* Indices that become s32 are s32 from the beginning: those of s64 would take two registers. */
+static void indices_are_as_wide_as_what_they_become(void **state) {
+  (void)state;
+  assert_int_equal(ax_llvm_load(), AX_OK);
+  const ax_llvm_functions all = ax_llvm;
+  ax_llvm.LLVMGetHostCPUName = name_of_now;
+  ax_llvm.LLVMGetHostCPUFeatures = features_of_now;
+  for (size_t i = 0; i < AX_COUNT(processors); i++) {
+    now = &processors[i];
+    if (now->vector_bytes == 16) continue;
+    assert_true(instructions(index_of, now->vector_bytes == 64 ? "'vpaddd.*%zmm'" : "'vpaddd.*%ymm'") > 0);
+    assert_int_equal(instructions(index_of, "'vpaddq.*%[yz]mm'"), 0);
+  }
+  ax_llvm = all;
+}
+
 /* Operations on f16 are instructions of f16, in whole registers, where the processor has them; elsewhere they are those of f32,
    between conversions. */
 static void f16_is_computed_in_f16_where_the_processor_can(void **state) {
@@ -270,6 +292,7 @@ int main(void) {
       cmocka_unit_test(no_pass_is_in_vain),
 #if defined(__x86_64__)
       cmocka_unit_test(registers_are_the_processors_widest),
+      cmocka_unit_test(indices_are_as_wide_as_what_they_become),
       cmocka_unit_test(f16_is_computed_in_f16_where_the_processor_can),
       cmocka_unit_test(rows_of_stencils_are_added_without_masks),
       cmocka_unit_test(both_answers_agree),

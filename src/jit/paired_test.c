@@ -40,6 +40,25 @@ static ax_loop_kernel *pointwise(ax_arena *arena, const int64_t *dims) {
   return k;
 }
 
+/* y = a where the column, as f32 and as s32, is before the row's number, b elsewhere; z = the column. */
+static ax_loop_kernel *masked(ax_arena *arena, const int64_t *dims) {
+  ax_position at[2];
+  ax_loop_kernel *k = ax_kernel_create(arena, 2, 0, dims);
+  ax_at_identity(at, 2);
+  const ax_ex x = ax_kernel_load(k, ax_kernel_slot(k, AX_BF16, 2, dims), at),
+              w = ax_kernel_load(k, ax_kernel_slot(k, AX_BF16, 2, dims), at);
+  const ax_ex index = ax_kernel_index(k, 1), line = ax_kernel_op(k, AX_SCALAR_CONVERT, AX_S32, ax_kernel_index(k, 0), AX_NONE, AX_NONE);
+  const ax_ex column = ax_kernel_op(k, AX_SCALAR_CONVERT, AX_S32, index, AX_NONE, AX_NONE),
+              real = ax_kernel_op(k, AX_SCALAR_CONVERT, AX_F32, index, AX_NONE, AX_NONE);
+  const ax_ex before = ax_kernel_op(k, AX_SCALAR_LE, AX_BOOL, column, line, AX_NONE),
+              few = ax_kernel_op(k, AX_SCALAR_LT, AX_BOOL, real, ax_kernel_const(k, AX_F32, 0x47000000), AX_NONE);
+  const ax_ex both = ax_kernel_op(k, AX_SCALAR_AND, AX_BOOL, before, few, AX_NONE);
+  ax_kernel_store(k, ax_kernel_slot(k, AX_BF16, 2, dims), at, ax_kernel_op(k, AX_SCALAR_SELECT, AX_BF16, both, x, w), AX_SCALAR_NONE);
+  ax_kernel_store(k, ax_kernel_slot(k, AX_BF16, 2, dims), at, ax_kernel_op(k, AX_SCALAR_CONVERT, AX_BF16, index, AX_NONE, AX_NONE),
+                  AX_SCALAR_NONE);
+  return k;
+}
+
 /* The sum of a b over columns or over rows; over columns z = a b is kept. */
 static ax_loop_kernel *summed(ax_arena *arena, const int64_t *dims, bool over_rows) {
   const int64_t loops[] = {dims[over_rows], dims[!over_rows]};
@@ -90,6 +109,13 @@ static void try_shape(const int64_t *dims, int w) {
   code((void *[]){a, b, row, y[0], z[0]}, NULL, some, dims[0]);
   same("y", dims, widths[w], y[0], y[1], most);
   same("z", dims, widths[w], z[0], z[1], most);
+  k = masked(&arena, dims);
+  code = compile(jits[w], k);
+  reference_run(k, (void *[]){a, b, y[1], z[1]}, NULL, 0, dims[0]);
+  code((void *[]){a, b, y[0], z[0]}, NULL, 0, some);
+  code((void *[]){a, b, y[0], z[0]}, NULL, some, dims[0]);
+  same("chosen", dims, widths[w], y[0], y[1], elems);
+  same("columns", dims, widths[w], z[0], z[1], elems);
   fill(true);
   for (int over_rows = 0; over_rows < 2; over_rows++) {
     k = summed(&arena, dims, over_rows);

@@ -39,15 +39,43 @@ static LLVMValueRef first_index(ax_nest *nest, int dim, uint32_t instance) {
   return LLVMBuildAdd(nest->cg.builder, nest->index[loop], ax_cg_i64(&nest->cg, step * instance), "");
 }
 
+/* Indices along the vector loop, one a lane, less what is beyond `bits` bits. Those of a pair alternate (paired.c). */
+static LLVMValueRef lane_indices(ax_nest *nest, uint32_t dim, uint32_t instance, uint32_t bits) {
+  const uint32_t lanes = nest->schedule->lanes;
+  LLVMBuilderRef b = nest->cg.builder;
+  const bool pair = ax_nest_makes_pair(nest, instance);
+  LLVMValueRef first = first_index(nest, (int)dim, pair ? instance & ~1u : instance);
+  if (pair && instance % 2 == 1) first = LLVMBuildAdd(b, first, ax_cg_i64(&nest->cg, 1), "");
+  if (bits < 64) first = LLVMBuildTrunc(b, first, ax_cg_int(&nest->cg, bits, 1), "");
+  return LLVMBuildAdd(b, ax_cg_broadcast(&nest->cg, first, lanes), ax_cg_iota(&nest->cg, bits, lanes, pair ? 2 : 1), "");
+}
+
+static bool is_narrow_index(const ax_nest *nest, uint32_t dim) {
+  const int loop = nest->schedule->loop_of_dim[dim];
+  return loop >= 0 && nest->narrow && (uint32_t)loop >= nest->schedule->outer;
+}
+
 static LLVMValueRef emit_index(ax_nest *nest, uint32_t dim, uint32_t instance) {
-  const ax_nest_schedule *schedule = nest->schedule;
-  const ax_codegen *cg = &nest->cg;
-  if (schedule->loop_of_dim[dim] >= 0 && nest->narrow && (uint32_t)schedule->loop_of_dim[dim] >= schedule->outer)
-    return ax_nest_narrow_index(nest, (uint32_t)schedule->loop_of_dim[dim], instance);
-  LLVMValueRef index = first_index(nest, (int)dim, instance);
-  if (schedule->loop_of_dim[dim] != (int)schedule->vector) return index;
-  index = ax_cg_broadcast(cg, index, schedule->lanes);
-  return LLVMBuildAdd(cg->builder, index, ax_cg_iota(cg, 64, schedule->lanes, 1), "");
+  const int loop = nest->schedule->loop_of_dim[dim];
+  if (is_narrow_index(nest, dim)) return ax_nest_narrow_index(nest, (uint32_t)loop, instance);
+  return loop == (int)nest->schedule->vector ? lane_indices(nest, dim, instance, 64) : first_index(nest, (int)dim, instance);
+}
+
+/* Whether the node is an index along the vector loop, converted. Numbers of 64 bits would take two registers or more. */
+static bool converts_indices(const ax_nest *nest, const ax_expr *expr) {
+  const ax_nest_schedule *s = nest->schedule;
+  if (expr->op != AX_SCALAR_CONVERT || expr->dtype == AX_BOOL || s->kernel->exprs[expr->arg[0]].op != AX_LEAF_INDEX) return false;
+  const uint32_t dim = (uint32_t)s->kernel->exprs[expr->arg[0]].imm;
+  return s->loop_of_dim[dim] == (int)s->vector && !is_narrow_index(nest, dim) && s->kernel->dims[dim] <= INT32_MAX;
+}
+
+/* An integer's are as wide as it is. A float's are converted from 32 bits. */
+static LLVMValueRef converted_indices(ax_nest *nest, const ax_expr *expr, uint32_t instance) {
+  const bool direct = !ax_is_float(expr->dtype);
+  const uint32_t dim = (uint32_t)nest->schedule->kernel->exprs[expr->arg[0]].imm,
+                 bits = direct ? 8 * (uint32_t)ax_dtype_bytes(expr->dtype) : 32;
+  LLVMValueRef indices = lane_indices(nest, dim, instance, bits);
+  return direct ? indices : ax_cg_convert(&nest->cg, AX_S32, expr->dtype, indices, nest->schedule->lanes);
 }
 
 static LLVMValueRef emit_axis(ax_nest *nest, uint32_t axis) {
@@ -143,6 +171,7 @@ static LLVMValueRef emit_op(ax_nest *nest, ax_ex node, uint32_t instance) {
   ax_guard_state decided = expr->op == AX_SCALAR_SELECT ? ax_nest_known(nest, expr->arg[0], instance) : AX_KNOWN_NOT;
   if (decided != AX_KNOWN_NOT) return ax_nest_value(nest, expr->arg[decided == AX_KNOWN_TRUE ? 1 : 2], instance, lanes);
   if (divides_many(nest->schedule, node)) return divide(nest, expr, instance);
+  if (converts_indices(nest, expr)) return converted_indices(nest, expr, instance);
   if (ax_expr_contracted(expr) >= 0 && has_fma(nest->cg.vector_bytes)) return fused(nest, expr, ax_expr_contracted(expr), instance, lanes);
   for (int i = 0; i < ax_scalar_arity(expr->op); i++) args[i] = ax_nest_value(nest, expr->arg[i], instance, lanes);
   ax_ex operand = expr->arg[expr->op == AX_SCALAR_SELECT ? 1 : 0];

@@ -155,6 +155,8 @@ LLVMValueRef ax_nest_steps_to_line(ax_nest *nest, LLVMValueRef from);
 LLVMValueRef ax_nest_begins_line(ax_nest *nest, LLVMValueRef at);
 
 /* --- paired.c --- */
+/* Whether this instance and the one before or after it are a pair: lanes are every other element. */
+bool ax_nest_makes_pair(const ax_nest *nest, uint32_t instance);
 /* Whether an access of this instance is half of a pair. The even half comes first. */
 bool ax_nest_is_paired(const ax_nest *nest, uint32_t access, uint32_t instance);
 LLVMValueRef ax_nest_load_paired(ax_nest *nest, uint32_t access, LLVMValueRef pointer, uint32_t instance);

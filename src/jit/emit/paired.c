@@ -27,7 +27,8 @@ bool ax_nest_schedule_can_pair(const ax_nest_schedule *s) {
   if (s->work <= least_work || s->lanes * 4 != s->vector_bytes || s->loops[s->vector].extent < 2 * (int64_t)s->lanes) return false;
   for (ax_ex id = 0; id < kernel->expr_count; id++) {
     const ax_scalar op = kernel->exprs[id].op;
-    if (s->live[id] && (op == AX_LEAF_INDEX || op == AX_LEAF_INSIDE) && ax_nest_schedule_depends(s, id, s->vector)) return false;
+    const bool positions = op == AX_LEAF_INSIDE || (op == AX_LEAF_INDEX && s->reduces); /* sums keep their order */
+    if (s->live[id] && positions && ax_nest_schedule_depends(s, id, s->vector)) return false;
   }
   for (uint32_t a = 0; a < kernel->expr_count + kernel->store_count; a++) {
     const ax_nest_access *access = &s->accesses[a];
@@ -40,10 +41,12 @@ bool ax_nest_schedule_can_pair(const ax_nest_schedule *s) {
 
 /* --- Loads and stores --- */
 
+bool ax_nest_makes_pair(const ax_nest *nest, uint32_t instance) {
+  return nest->schedule->paired && (instance | 1) < nest->instances && ax_nest_mask(nest, instance | 1) == NULL;
+}
+
 bool ax_nest_is_paired(const ax_nest *nest, uint32_t access, uint32_t instance) {
-  const ax_nest_schedule *s = nest->schedule;
-  return s->paired && (instance | 1) < nest->instances && ax_nest_mask(nest, instance | 1) == NULL &&
-         s->accesses[access].stride[s->vector] == 1;
+  return ax_nest_makes_pair(nest, instance) && nest->schedule->accesses[access].stride[nest->schedule->vector] == 1;
 }
 
 static LLVMTypeRef words(const ax_nest *nest) { return ax_cg_int(&nest->cg, 32, nest->schedule->lanes); }
