@@ -38,7 +38,7 @@ bool ax_worth_help(const ax_assembly *a) {
   for (uint32_t i = 0; i < a->instr_count; i++) {
     const ax_push *push = a->instrs[i].kind == AX_INSTR_PUSH ? a->instrs[i].push : NULL;
     bool combines = push != NULL && push->at_last_arrival && push->elems >= 2 * AX_PUSH_BLOCK_LEAST;
-    bool for_all = combines || (push != NULL && push->way == AX_PUSH_IN_BATCHES && push->batch == 0);
+    bool for_all = combines || (push != NULL && push->way == AX_PUSH_IN_BATCHES);
     if (for_all && push->elems * push->item * push->members >= worth_bytes) return true;
   }
   return false;

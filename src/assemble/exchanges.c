@@ -107,20 +107,22 @@ static int64_t stretch_bytes(const ax_push *push) {
 /* Returns how many pieces' runs one member puts if it puts its own. */
 static int64_t run_count(const ax_push *push) { return push->run > 0 ? push->elems / push->run : 0; }
 
-/* Decides how pieces get to their places. Pieces are put apart if they are long, or few. A group has a counter of its own unless
-   exchanges over other axes write the result as well; without one, members of different groups could not be told apart. */
+/* Decides how pieces get to their places. Pieces are put apart if they are long, or few; but if operands stay, the last member can
+   always put all, in the order in which they stand in the results. A group has a counter of its own unless exchanges over other
+   axes write the result as well; without one, members of different groups could not be told apart. */
 static ax_push_way choose_way(const exchanger *x, const ax_push *push) {
-  enum { long_bytes = 512, long_piece_bytes = 4096, few = 16, few_pieces = 4 };
+  enum { long_bytes = 512, long_piece_bytes = 4096, few = 4 };
   const ax_exchange *exchange = push->exchange;
   const ax_plan *plan = x->a->plan;
   const ax_axis_set groups = plan->buffers[plan->buffers[exchange->out].allocation].axes & ~exchange->axes;
   const bool to_all = exchange->peers != AX_PEERS_PAIRS && !exchange->alone && push->members > 1;
   if (!to_all || x->a->compiled->events[push->event].groups != groups) return AX_PUSH_APART;
   if (exchange->combine != AX_SCALAR_NONE) {
-    bool short_pieces = push->run * push->out_item < long_piece_bytes && run_count(push) >= few_pieces;
+    bool short_pieces = push->run * push->out_item < long_piece_bytes && run_count(push) >= few;
     return exchange->peers == AX_PEERS_ALL && short_pieces && !push->at_once ? AX_PUSH_AS_WHOLE : AX_PUSH_APART;
   }
-  return stretch_bytes(push) < long_bytes && run_count(push) > few ? AX_PUSH_IN_BATCHES : AX_PUSH_APART;
+  if (exchange->peers == AX_PEERS_ALL && stays(x, exchange)) return AX_PUSH_IN_BATCHES;
+  return stretch_bytes(push) < long_bytes && run_count(push) >= few ? AX_PUSH_IN_BATCHES : AX_PUSH_APART;
 }
 
 /* Returns the members of a batch: enough for their runs to make long stretches of a result, and no more than a cache holds. */
