@@ -58,8 +58,11 @@ bool ax_layout_same_devices(const ax_layout *a, const ax_layout *b); /* array/de
 uint32_t ax_layout_block_at(const ax_layout *layout, int64_t place);
 
 AX_MUST_USE ax_status ax_parts_create(ax_runtime *runtime, const ax_layout *layout, ax_parts **out); /* all in one allocation */
-/* Allocates one block, which is the memory of all parts. Only the caller may write into it, and only before any thread reads. */
-AX_MUST_USE ax_status ax_parts_share(ax_runtime *runtime, const ax_layout *layout, ax_parts **out);
+/* Makes parts of which several are the same memory: part b is block place[b] of `count`; place NULL: of one. The blocks are new, or
+   those of `in`, which then stays until these parts are released. Only the caller may write into them, and only before any thread
+   reads. */
+AX_MUST_USE ax_status ax_parts_share(ax_runtime *runtime, const ax_layout *layout, const uint32_t *place, uint32_t count,
+                                     ax_parts *in, ax_parts **out);
 /* Makes parts of the user's memory. On failure nothing is released. */
 AX_MUST_USE ax_status ax_parts_lend(ax_runtime *runtime, const ax_layout *layout, const ax_part *parts, ax_parts **out);
 void ax_parts_return(ax_parts *parts); /* lent parts that no other array holds go back to the caller, not released */

@@ -155,7 +155,10 @@ static ax_status make_outputs(performance *p) {
   ax_executable *e = p->call->e;
   for (uint32_t k = 0; k < e->compiled.plan->out_count; k++) {
     const ax_result *result = &e->compiled.results[k];
-    if (result->donated != AX_NONE) p->outputs[k] = ax_parts_retain(p->inputs[result->donated]);
+    ax_parts *donated = result->donated != AX_NONE ? p->inputs[result->donated] : NULL;
+    if (result->part != NULL)
+      AX_TRY(ax_parts_share(e->runtime, e->assigned.made[k], result->part, result->part_count, donated, &p->outputs[k]));
+    else if (donated != NULL) p->outputs[k] = ax_parts_retain(donated);
     else AX_TRY(ax_parts_create(e->runtime, e->assigned.made[k], &p->outputs[k]));
   }
   return AX_OK;

@@ -139,7 +139,7 @@ static void one_block_is_the_memory_of_all_parts(void **state) {
   const ax_type type = TEST_TYPE(AX_S32, 6);
   ax_layout *layout = layout_of("b", &type);
   ax_parts *parts;
-  TEST_OK(ax_parts_share(runtime, layout, &parts));
+  TEST_OK(ax_parts_share(runtime, layout, NULL, 1, NULL, &parts));
   assert_true(parts->read_only);
   for (uint32_t b = 0; b < 3; b++) assert_ptr_equal(parts->part[b], parts->memory);
   ax_parts_release(parts);

@@ -186,15 +186,6 @@ ax_status ax_parts_create(ax_runtime *runtime, const ax_layout *layout, ax_parts
   return AX_OK;
 }
 
-ax_status ax_parts_share(ax_runtime *runtime, const ax_layout *layout, ax_parts **out) {
-  AX_TRY(start(runtime, layout, out));
-  ax_parts *parts = *out;
-  ax_status status = allocate(parts, layout->stride);
-  if (status != AX_OK) return give_up(out, status);
-  for (uint32_t b = 0; b < parts->count; b++) parts->part[b] = parts->memory;
-  parts->read_only = true;
-  return AX_OK;
-}
 
 ax_status ax_parts_lend(ax_runtime *runtime, const ax_layout *layout, const ax_part *given, ax_parts **out) {
   AX_TRY(start(runtime, layout, out));
@@ -277,6 +268,21 @@ static ax_parts *owner_of(ax_parts *parts) { return parts->source != NULL ? part
 
 /* Says whether another array has these parts, or other parts lie in their memory. */
 static bool shared(ax_parts *parts) { return atomic_load(&parts->references) > 1 || atomic_load(&owner_of(parts)->references) > 1; }
+
+ax_status ax_parts_share(ax_runtime *runtime, const ax_layout *layout, const uint32_t *place, uint32_t count, ax_parts *in,
+                         ax_parts **out) {
+  AX_TRY(start(runtime, layout, out));
+  ax_parts *parts = *out;
+  ax_status status = in == NULL ? allocate(parts, count * layout->stride) : AX_OK;
+  if (status != AX_OK) return give_up(out, status);
+  if (in != NULL) parts->source = ax_parts_retain(owner_of(in));
+  for (uint32_t b = 0; b < parts->count; b++) {
+    const uint32_t at = place != NULL ? place[b] : 0;
+    parts->part[b] = in != NULL ? in->part[at] : (unsigned char *)parts->memory + at * layout->stride;
+  }
+  parts->read_only = true;
+  return AX_OK;
+}
 
 ax_status ax_parts_of_block(ax_parts *from, const ax_layout *to, uint32_t block, ax_parts **out) {
   AX_TRY(start(from->runtime, to, out));

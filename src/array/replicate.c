@@ -37,7 +37,7 @@ ax_status ax_replicate(ax_runtime *runtime, const ax_mesh *mesh, const char *spe
   if (status != AX_OK) return ax_error_context(status, "%s: ", name);
   AX_TRY(ax_layout_describe(name, runtime, mesh, spec, &type, &layout));
   if (layout->block_bytes > 0) status = ax_require(host->data, "data");
-  if (status == AX_OK) status = ax_parts_share(runtime, layout, &parts);
+  if (status == AX_OK) status = ax_parts_share(runtime, layout, NULL, 1, NULL, &parts);
   if (status == AX_OK && layout->block_bytes > 0) memcpy(parts->memory, host->data, layout->block_bytes);
   if (status == AX_OK) status = ax_array_create(layout, parts, out);
   if (status != AX_OK) ax_parts_release(parts);

@@ -190,6 +190,23 @@ static ax_status place_constants(placer *p) {
   return AX_OK;
 }
 
+/* Says in which part of its space each block of result k is, if there are fewer parts than blocks. */
+static ax_status share_parts(placer *p, uint32_t k) {
+  const ax_plan *plan = p->a->plan;
+  ax_result *result = &p->c->results[k];
+  const ax_axis_set stored = plan->buffers[plan->buffers[plan->out[k]].allocation].axes;
+  uint32_t blocks, parts;
+  if (plan->out_axes[k] == stored) return AX_OK;
+  AX_TRY(ax_set_of(p->c, plan->out_axes[k], &blocks));
+  AX_TRY(ax_set_of(p->c, stored, &parts));
+  uint32_t *part = ax_arena_alloc(&p->a->plan->arena, p->c->sets[blocks].size * sizeof part[0]);
+  if (part == NULL) return ax_out_of_memory(p->c->sets[blocks].size * sizeof part[0]);
+  for (uint32_t d = 0; d < p->c->devices; d++) part[p->c->sets[blocks].index[d]] = p->c->sets[parts].index[d];
+  result->part = part;
+  result->part_count = p->c->sets[parts].size;
+  return AX_OK;
+}
+
 static ax_status place_arguments(placer *p) {
   ax_plan *plan = p->a->plan;
   p->c->results = ax_arena_alloc(&plan->arena, plan->out_count * sizeof p->c->results[0]);
@@ -203,6 +220,7 @@ static ax_status place_arguments(placer *p) {
     const ax_buffer *buffer = &plan->buffers[allocation];
     ax_result *result = &p->c->results[i];
     result->donated = AX_NONE;
+    AX_TRY(share_parts(p, i));
     if (buffer->kind == AX_BUFFER_INPUT) {
       result->donated = buffer->index;
       result->space = p->space[allocation];

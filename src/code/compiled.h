@@ -55,6 +55,8 @@ typedef struct ax_access { /* by the instruction at `position`, to the memory of
 
 typedef struct ax_result { /* an output of the plan */
   uint32_t space, donated; /* donated: the plan's input in whose memory the result lives; AX_NONE */
+  uint32_t part_count;     /* parts of the space */
+  const uint32_t *part;    /* by block of the array: the part that it is in, if some blocks are the same; NULL: each has its own */
 } ax_result;
 
 /* An instruction list and the activations that run it: activation first_activation + d is device d of the code's mesh. Tables by

@@ -355,19 +355,31 @@ static bool storable(const ax_plan *plan, uint32_t k, ax_axis_set axes, const bo
              ax_type_elems(&allocation->type) * (int64_t)ax_dtype_bytes(allocation->type.dtype);
 }
 
+/* The axes along which result k is stored: those along which its array is cut. If much memory is saved, blocks that are the same
+   are stored once; then no run can write into the array, so small ones have a memory for each block. */
+static ax_axis_set stored_along(const ax_plan *plan, uint32_t k) {
+  enum { worth_bytes = 64 << 10 };
+  const ax_buffer *buffer = &plan->buffers[plan->out[k]];
+  const ax_axis_set wanted = plan->out_axes[k], differs = wanted & buffer->axes;
+  const int64_t blocks = ax_axis_set_size(wanted, &plan->mesh) - ax_axis_set_size(differs, &plan->mesh);
+  const int64_t bytes = ax_type_elems(&buffer->type) * (int64_t)ax_dtype_bytes(buffer->type.dtype);
+  return blocks > 0 && bytes >= worth_bytes / blocks ? differs : wanted;
+}
+
 /* Results that are inputs, constants, parts of something or the same thing twice are copied, so that each has its memory; so are
-   those wanted along other axes. Of one that differs along more, the first device's is taken. */
+   those stored along other axes. Of one that differs along more, the first device's is taken. */
 static ax_status store_results(ax_lower *lower, const ax_axis_set *axes) {
   ax_plan *plan = lower->plan;
   bool *taken =
       ax_arena_alloc(&plan->drafts, plan->buffer_count); /* allocations that are an earlier result's; copies are not looked up */
   if (taken == NULL) return ax_out_of_memory(plan->buffer_count);
   for (uint32_t k = 0; k < plan->out_count; k++) {
-    ax_axis_set wanted = axes != NULL ? axes[k] : ax_spread_differs(&ax_program_out_type(plan->program, k)->spread);
-    if (!storable(plan, k, wanted, taken)) {
+    plan->out_axes[k] = axes != NULL ? axes[k] : ax_spread_differs(&ax_program_out_type(plan->program, k)->spread);
+    const ax_axis_set stored = stored_along(plan, k);
+    if (!storable(plan, k, stored, taken)) {
       uint32_t copy;
       const ax_type type = plan->buffers[plan->out[k]].type;
-      AX_TRY(ax_lower_buffer(lower, &type, wanted, &copy));
+      AX_TRY(ax_lower_buffer(lower, &type, stored, &copy));
       AX_TRY(ax_lower_copy(lower, copy, plan->out[k]));
       plan->out[k] = copy;
     } else {
@@ -384,7 +396,8 @@ static ax_status build(ax_plan *plan, ax_lower *lower, const ax_axis_set *in_axe
   plan->out_count = program->out_count;
   plan->in = ax_arena_alloc(&plan->arena, program->in_count * sizeof plan->in[0]);
   plan->out = ax_arena_alloc(&plan->arena, program->out_count * sizeof plan->out[0]);
-  if (plan->in == NULL || plan->out == NULL) return ax_out_of_memory(0);
+  plan->out_axes = ax_arena_alloc(&plan->arena, program->out_count * sizeof plan->out_axes[0]);
+  if (plan->in == NULL || plan->out == NULL || plan->out_axes == NULL) return ax_out_of_memory(0);
   for (uint32_t i = 0; i < program->in_count; i++)
     AX_TRY(add_input(plan, i, in_axes != NULL ? in_axes[i] : ax_spread_differs(&program->types[i].spread)));
   /* Messages may put each device at a different place of the program. If one device computed a value for all, it could be

@@ -253,6 +253,7 @@ typedef struct ax_plan {
   const ax_called *called; /* the latest first */
   uint32_t in_count, out_count;
   uint32_t *in, *out; /* buffers; an `out` is a whole allocation */
+  ax_axis_set *out_axes; /* by result: those that cut its array. Its memory varies along fewer if some blocks are the same */
   const bool *donate; /* by input: its memory may be overwritten; NULL: none */
 } ax_plan;
 

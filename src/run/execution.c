@@ -210,7 +210,9 @@ void ax_execution_reset(ax_execution *run, ax_parts *const *inputs, ax_parts *co
     if (AX_HOSTILE && space->kind == AX_SPACE_KEPT && space->total > 0) memset(run->part[space->first], 0xff, space->total);
     if (space->kind != AX_SPACE_INPUT && space->kind != AX_SPACE_OUTPUT) continue;
     const ax_parts *parts = space->kind == AX_SPACE_INPUT ? inputs[space->index] : outputs[space->index];
-    memcpy(&run->part[space->first], parts->part, parts->count * sizeof parts->part[0]);
+    const uint32_t *part = space->kind == AX_SPACE_OUTPUT ? c->results[space->index].part : NULL;
+    if (part == NULL) memcpy(&run->part[space->first], parts->part, parts->count * sizeof parts->part[0]);
+    for (uint32_t b = 0; part != NULL && b < parts->count; b++) run->part[space->first + part[b]] = parts->part[b];
   }
   uint32_t workers = run->executor->options->workers;
   run->threads = c->in_parts || workers < c->activation_count ? workers : c->activation_count;
