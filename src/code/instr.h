@@ -53,7 +53,7 @@ typedef enum ax_instr_kind {
 } ax_instr_kind;
 
 enum { AX_PUSH_SMALL = 1 << 14 }; /* most elements that a member combines by itself: less is not worth sharing */
-enum { AX_PUSH_BLOCK_LEAST = 1 << 10, AX_PUSH_BLOCK_MOST = 1 << 12 }; /* elements of a block of several contributions */
+enum { AX_PUSH_BLOCK_LEAST = 1 << 10, AX_PUSH_BLOCK_MOST = 1 << 14 }; /* elements of a block of several contributions */
 enum { AX_PUSH_AT_ONCE = 16 };   /* most members whose contributions one call combines */
 enum { AX_PUSH_BATCH = 64 };     /* most members of a batch */
 

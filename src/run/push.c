@@ -123,10 +123,10 @@ static ax_status put_block(const void *context, ax_worker_slot *worker_slot, uin
   return AX_OK;
 }
 
-/* Returns the steps of a block: there are several blocks for threads to share, and a block of a sum fits the first-level cache. */
-static int64_t block_steps(int64_t steps, int64_t step) {
+/* Returns the steps of a block: a block of the sum stays in the cache, and there are several blocks for threads to share. */
+static int64_t block_steps(int64_t steps, int64_t step, int64_t peers) {
   enum { enough_blocks = 8 };
-  int64_t elems = steps * step / enough_blocks / AX_PUSH_BLOCK_LEAST * AX_PUSH_BLOCK_LEAST;
+  int64_t elems = steps * step * peers / enough_blocks / AX_PUSH_BLOCK_LEAST * AX_PUSH_BLOCK_LEAST;
   elems = elems < AX_PUSH_BLOCK_LEAST ? AX_PUSH_BLOCK_LEAST : elems < AX_PUSH_BLOCK_MOST ? elems : AX_PUSH_BLOCK_MOST;
   return step < elems ? elems / (step > 0 ? step : 1) : 1;
 }
@@ -135,7 +135,7 @@ static void put_contributions(ax_execution *run, ax_worker_slot *worker_slot, co
   const ax_push *push = c->instr->push;
   int64_t step = push->outer_rank == 0 || c->whole != NULL ? 1 : push->run, peers = c->whole != NULL ? 1 : ax_push_peers(push);
   c->steps = c->whole != NULL ? push->elems : step_count(push);
-  c->block = block_steps(c->steps, step);
+  c->block = block_steps(c->steps, step, peers);
   while ((c->steps + c->block - 1) / c->block * peers > UINT32_MAX / 2) c->block *= 2;
   c->blocks = (uint32_t)((c->steps + c->block - 1) / c->block);
   uint32_t parts = c->blocks * (uint32_t)peers;
