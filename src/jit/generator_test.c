@@ -254,7 +254,8 @@ static void rows_of_stencils_are_added_without_masks(void **state) {
   ax_ex side[2];
   (void)state;
   for (int k = 0; k < 2; k++) {
-    const ax_position at[] = {{.dim = 0, .coef = 1, .dynamic = AX_NONE}, {.dim = 1, .coef = 1, .offset = 2 * k - 1, .dynamic = AX_NONE}};
+    const ax_position at[] = {{.dim = 0, .coef = 1, .dynamic = AX_NONE},
+                              {.dim = 1, .coef = 1, .offset = 2 * k - 1, .dynamic = AX_NONE}};
     side[k] = ax_kernel_load_where(kernel, slot, at, ax_kernel_inside(kernel, 1, 1, 2 * k - 1, columns));
   }
   ax_kernel_store(kernel, sum, &to, ax_kernel_op(kernel, AX_SCALAR_MUL, AX_F32, side[0], side[1], AX_NONE), AX_SCALAR_ADD);

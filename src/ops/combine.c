@@ -28,8 +28,8 @@ static inline INLINED void fetch_row(const char *at, int64_t bytes, int to_write
   for (int64_t i = 0; i < bytes; i += AX_LINE_BYTES) to_write ? __builtin_prefetch(at + i, 1) : __builtin_prefetch(at + i, 0);
 }
 
-/* Fetches what a later row is added to, because processors do not foresee where it lies. If rows of `from` lie in memory, such a row
-   is fetched too: of a run, what processors foresee comes too late among so many other lines; of other rows they foresee nothing. */
+/* Fetches what a later row is added to, because processors do not foresee where it lies. If rows of `from` lie in memory, they are
+   fetched too: of a run, what processors foresee comes too late among so many other lines; of other rows they foresee nothing. */
 static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t element_bytes, fetching from) {
   enum { ahead = 8, from_ahead = 16, from_bytes = 4096, most = 512 }; /* rows, and rows; of a run, bytes; bytes of each */
   const int64_t bytes = r->count * element_bytes < most ? r->count * element_bytes : most;

@@ -281,7 +281,8 @@ static void do_listed(const scatter *s, const memory *m, const listing *list, ra
   const char *updates = m->updates + columns.begin * row->updates * s->bytes;
   char *operand = m->operand + columns.begin * row->operand * s->bytes;
   if (m->combine != NULL && s->window_rank <= 1 && row->operand == 1 && row->updates == 1) {
-    m->combine(s->combine, s->dtype, &(ax_combined){operand, updates, pitch, from, list->place, list->row, list->count, count, s->far});
+    const ax_combined rows = {operand, updates, pitch, from, list->place, list->row, list->count, count, s->far};
+    m->combine(s->combine, s->dtype, &rows);
     return;
   }
   for (int64_t i = 0; i < list->count; i++) {

@@ -135,7 +135,8 @@ static void of_strange_numbers(void **state) {
   for (size_t w = 0; w < AX_COUNT(ways); w++)
     for (int dtype = w < 2 ? AX_S8 : AX_BOOL; dtype < AX_DTYPE_COUNT; dtype++)
       for (int k = 0; k < 6; k++)
-        check_combination((combination){ways[w], modes[k % 3], k % 2}, (ax_dtype)dtype, widths[(dtype + k) % (int)AX_COUNT(widths)], &random);
+        check_combination((combination){ways[w], modes[k % 3], k % 2}, (ax_dtype)dtype,
+                          widths[(dtype + k) % (int)AX_COUNT(widths)], &random);
 }
 
 int main(void) {
