@@ -441,19 +441,17 @@ static bool waits_for_reader(const fuser *f, const ax_op *op, uint32_t at) {
 
 /* Whether they touch the same bytes of an allocation. */
 static bool overlap(const fuser *f, const ax_bound *a, const ax_bound *b) {
-  const uint32_t count = b->kernel->slot_count;
-  for (uint32_t i = 0; i < a->kernel->slot_count * count; i++) {
+  for (uint32_t i = 0, count = b->kernel->slot_count; i < a->kernel->slot_count * count; i++) {
     const ax_buffer *x = &f->plan->buffers[a->buffers[i / count]], *y = &f->plan->buffers[b->buffers[i % count]];
-    bool apart = x->loop == AX_NONE && y->loop == AX_NONE &&
-                 (x->offset + ax_buffer_bytes(x) <= y->offset || y->offset + ax_buffer_bytes(y) <= x->offset);
-    if (x->allocation == y->allocation && !apart) return true;
+    bool meet = x->offset < y->offset + ax_buffer_bytes(y) && y->offset < x->offset + ax_buffer_bytes(x);
+    if (x->allocation == y->allocation && (meet || x->loop != AX_NONE || y->loop != AX_NONE)) return true;
   }
   return false;
 }
 
-/* Whether kernel b, whose only reader will take it in, should not join a. Its result would be stored beside a's and loaded again by
-   the reader, which saves nothing unless they share an array: with a reduction, of an eighth of its steps (b may make a matrix of
-   vectors, added to another matrix); else any element (b may look up rows of another table, at numbers beside a's). */
+/* Whether kernel b, whose only reader will take it in, should not join a. Its result would be stored beside a's and loaded by the
+   reader, which saves nothing unless they share an array: with a reduction of an eighth of its steps (b may make a matrix of
+   vectors, added to another matrix), else any element (b may look up rows of another table, at numbers beside a's). */
 static bool stays_by_itself(const fuser *f, const ax_bound *a, const ax_bound *b) {
   const int64_t steps = ax_dims_elems(a->kernel->rank, a->kernel->dims);
   return a->kernel->reduce_rank == 0 ? !overlap(f, a, b) : !share_data(f, a, b, steps / 8);
