@@ -462,8 +462,41 @@ static void sums_of_stencils(void **state) {
     for (uint32_t d = 0; d < AX_COUNT(dtypes); d++) try_stencil(&stencils[i], dtypes[d]);
 }
 
+/* Rows of few elements between others, of which conditions on rows and columns pick those that are loaded. */
+static void padded_short_rows(void **state) {
+  static const struct padding {
+    int64_t before, rows, columns, low[2], high[2]; /* elements beside the array, by dimension; columns may be read backwards */
+    int64_t coef;
+  } paddings[] = {{1, 5000, 5, {1, 1}, {1, 1}, 1},  {1, 5000, 3, {0, 0}, {1, 1}, 1}, {1, 4200, 7, {0, 3}, {9, 0}, 1},
+                  {3, 4200, 4, {2, 1}, {70, 2}, 1}, {1, 6000, 2, {0, 6}, {0, 6}, 1}, {1, 5000, 5, {3, 2}, {2, 1}, -1},
+                  {1, 4200, 9, {-2, -3}, {5, 1}, 1}};
+  static const ax_dtype dtypes[] = {AX_U8, AX_BF16, AX_F32, AX_F64};
+  (void)state;
+  random_state = 1;
+  for (uint32_t i = 0; i < AX_COUNT(paddings); i++)
+    for (uint32_t d = 0; d < AX_COUNT(dtypes); d++) {
+      const struct padding *p = &paddings[i];
+      const int64_t dims[] = {p->before, p->rows + p->low[0] + p->high[0], p->columns + p->low[1] + p->high[1]};
+      const int64_t from[] = {p->before, p->rows, p->columns}, last = p->coef < 0 ? p->columns - 1 + p->low[1] : -p->low[1];
+      ax_arena arena = {0};
+      ax_loop_kernel *k = ax_kernel_create(&arena, 3, 0, dims);
+      ax_position at[3];
+      ax_at_identity(at, 3);
+      at[1].offset = -p->low[0], at[2].offset = last, at[2].coef = p->coef;
+      const ax_ex guard = ax_kernel_both(k, ax_kernel_inside(k, 1, 1, -p->low[0], p->rows),
+                                         ax_kernel_inside(k, 2, p->coef, last, p->columns));
+      const ax_ex value = ax_kernel_load_where(k, ax_kernel_slot(k, dtypes[d], 3, from), at, guard);
+      ax_at_identity(at, 3);
+      ax_kernel_store(k, ax_kernel_slot(k, dtypes[d], 3, dims), at, value, AX_SCALAR_NONE);
+      k->ranged = 1;
+      assert_false(k->failed);
+      try_kernel(k);
+      ax_arena_deinit(&arena);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(random_kernels), cmocka_unit_test(orders_of_dimensions),
-                                     cmocka_unit_test(sums_of_stencils)};
+                                     cmocka_unit_test(sums_of_stencils), cmocka_unit_test(padded_short_rows)};
   return cmocka_run_group_tests(tests, make_jits, destroy_jits);
 }

@@ -207,7 +207,8 @@ static void emit_instances(ax_nest *nest, ax_ex node) {
 void ax_nest_emit_nodes(ax_nest *nest, uint64_t with, uint64_t without, uint32_t instance) {
   const ax_nest_schedule *schedule = nest->schedule;
   for (ax_ex node = 0; node < schedule->kernel->expr_count; node++)
-    if (schedule->live[node] && (schedule->deps[node] & with) != 0 && (schedule->deps[node] & without) == 0)
+    if (schedule->live[node] && (schedule->deps[node] & with) != 0 && (schedule->deps[node] & without) == 0 &&
+        !ax_is_guard(schedule, node))
       *value_at(nest, node, instance) = emit_node(nest, node, instance);
 }
 

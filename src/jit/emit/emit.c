@@ -279,20 +279,54 @@ static void emit_turn(ax_nest *nest) {
   if (nest->schedule->reduces) ax_nest_finish(nest);
 }
 
+/* Row by row. */
+static void short_rows(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi) {
+  const ax_nest_schedule *schedule = nest->schedule;
+  const ax_range last = ax_range_static(nest, schedule->loops[schedule->vector].extent);
+  LLVMBasicBlockRef skip;
+  ax_walk_open_guard(nest, lo, hi, &skip);
+  ax_nest_loop l = ax_nest_open_loop(nest, lo, false);
+  one_trip(nest, schedule->outer, l.index, schedule->vector, &last, walk_and_accumulate);
+  ax_nest_close_loop(nest, &l, hi, 1);
+  ax_walk_close_guard(nest, skip);
+}
+
+static LLVMValueRef blocks_of_rows(ax_nest *nest, LLVMValueRef lo, LLVMValueRef hi) {
+  ax_nest_begin_narrow(nest);
+  LLVMValueRef done = ax_walk_steps(nest, lo, hi, nest->schedule->lanes, ax_nest_narrow_block);
+  ax_nest_end_narrow(nest);
+  return done;
+}
+
+static LLVMValueRef bounded(ax_nest *nest, const char *bound, LLVMValueRef a, LLVMValueRef b) {
+  LLVMTypeRef type = LLVMInt64TypeInContext(nest->cg.context);
+  LLVMValueRef both[] = {a, b};
+  return ax_cg_intrinsic(&nest->cg, bound, &type, 1, both, 2);
+}
+
+/* Blocks of settled rows; those before them and after them row by row, by one code. */
+static void emit_guarded_narrow(ax_nest *nest, const ax_range *rows) {
+  LLVMBuilderRef b = nest->cg.builder;
+  int64_t first = 0, end = 0;
+  if (ax_nest_find_settled(nest)) ax_nest_settled_rows(nest, &first, &end);
+  LLVMValueRef lo = bounded(nest, "llvm.smin", bounded(nest, "llvm.smax", rows->lo, ax_nest_i64(nest, first)), rows->hi);
+  LLVMValueRef hi = bounded(nest, "llvm.smax", bounded(nest, "llvm.smin", rows->hi, ax_nest_i64(nest, end)), lo);
+  LLVMValueRef done = blocks_of_rows(nest, lo, LLVMBuildSelect(b, ax_nest_outer_settled(nest), hi, lo, ""));
+  ax_nest_loop side = ax_nest_open_loop(nest, ax_nest_i64(nest, 0), false);
+  LLVMValueRef before = LLVMBuildICmp(b, LLVMIntSLT, side.index, ax_nest_i64(nest, 1), "");
+  short_rows(nest, LLVMBuildSelect(b, before, rows->lo, done, ""), LLVMBuildSelect(b, before, lo, rows->hi, ""));
+  ax_nest_close_loop(nest, &side, ax_nest_i64(nest, 2), 1);
+}
+
 /* Whole blocks, then rows. */
 static void emit_narrow(ax_nest *nest) {
-  const ax_nest_schedule *schedule = nest->schedule;
-  ax_range rows = ax_range_of_loop(nest, schedule->outer), last = ax_range_static(nest, schedule->loops[schedule->vector].extent);
-  LLVMBasicBlockRef skip;
-  ax_nest_begin_narrow(nest);
-  LLVMValueRef done = ax_walk_steps(nest, rows.lo, rows.hi, schedule->lanes, ax_nest_narrow_block);
-  ax_nest_end_narrow(nest);
-  if (rows.multiple % schedule->lanes == 0) return;
-  ax_walk_open_guard(nest, done, rows.hi, &skip);
-  ax_nest_loop l = ax_nest_open_loop(nest, done, false);
-  one_trip(nest, schedule->outer, l.index, schedule->vector, &last, walk_and_accumulate);
-  ax_nest_close_loop(nest, &l, rows.hi, 1);
-  ax_walk_close_guard(nest, skip);
+  const ax_range rows = ax_range_of_loop(nest, nest->schedule->outer);
+  if (ax_nest_has_guards(nest)) {
+    emit_guarded_narrow(nest, &rows);
+    return;
+  }
+  LLVMValueRef done = blocks_of_rows(nest, rows.lo, rows.hi);
+  if (rows.multiple % nest->schedule->lanes != 0) short_rows(nest, done, rows.hi);
 }
 
 static void parallel_loops(ax_nest *nest, uint32_t loop_id);

@@ -70,17 +70,32 @@ bool ax_nest_find_settled(ax_nest *nest) {
   return any;
 }
 
-LLVMValueRef ax_nest_row_settled(ax_nest *nest) {
+bool ax_nest_has_guards(const ax_nest *nest) {
+  for (ax_ex node = 0; node < nest->schedule->kernel->expr_count; node++)
+    if (is_live_guard(nest->schedule, node)) return true;
+  return false;
+}
+
+void ax_nest_settled_rows(const ax_nest *nest, int64_t *first, int64_t *end) {
+  if (!longest_stretch(nest->schedule, nest->schedule->outer, first, end)) *first = *end = 0;
+}
+
+/* Whether conditions on the loops before `end`, but for the vector loop, are as in settled steps. */
+static LLVMValueRef settled_before(ax_nest *nest, uint32_t end) {
   const ax_nest_schedule *schedule = nest->schedule;
   LLVMValueRef all = LLVMConstInt(LLVMInt1TypeInContext(nest->cg.context), 1, false);
   for (ax_ex node = 0; node < schedule->kernel->expr_count; node++) {
-    if (!is_live_guard(schedule, node) || loop_of(schedule, node) < 0 || loop_of(schedule, node) == (int)schedule->vector) continue;
+    const int loop = is_live_guard(schedule, node) ? loop_of(schedule, node) : -1;
+    if (loop < 0 || loop >= (int)end || loop == (int)schedule->vector) continue;
     LLVMValueRef here = ax_nest_value(nest, node, 0, 1);
     if (!nest->holds[node]) here = LLVMBuildNot(nest->cg.builder, here, "");
     all = LLVMBuildAnd(nest->cg.builder, all, here, "");
   }
   return all;
 }
+
+LLVMValueRef ax_nest_row_settled(ax_nest *nest) { return settled_before(nest, nest->schedule->loop_count); }
+LLVMValueRef ax_nest_outer_settled(ax_nest *nest) { return settled_before(nest, nest->schedule->outer); }
 
 /* Conditions on the vector loop are known of settled steps; all others of the whole row. */
 ax_guard_state ax_nest_known(const ax_nest *nest, ax_ex node, uint32_t instance) {

@@ -356,6 +356,8 @@ LLVMValueRef ax_nest_load(ax_nest *nest, uint32_t access, ax_dtype dtype, uint32
   ax_guard_state guard = a->guard == AX_NONE ? AX_KNOWN_TRUE : ax_nest_known(nest, a->guard, instance);
   if (guard == AX_KNOWN_FALSE) return zeros(nest, access, dtype);
   if (held != NULL) return ax_nest_load_held(nest, access, dtype, *held, guard == AX_KNOWN_NOT, instance);
+  if (nest->narrow && a->guard != AX_NONE)
+    return ax_cg_to_register(&nest->cg, dtype, ax_nest_load_narrow(nest, access, instance), nest->schedule->lanes);
   if (guard == AX_KNOWN_NOT) return load_guarded(nest, access, dtype, instance);
   if (a->transposed) return ax_nest_load_transposed(nest, access, dtype);
   if (nest->narrow)

@@ -4,7 +4,10 @@
 
    A block is `lanes` rows, N vectors of which each is an instance: which row and column a lane of it has are constants. So a load
    is one that is contiguous, or windows (jit/emit/windows.h) and a shuffle; so is a store, under constant masks. What does not
-   depend on the row is computed once, before the blocks. Rows that make no whole block are done row by row, as LANES does. */
+   depend on the row is computed once, before the blocks. Rows that make no whole block are done row by row, as LANES does.
+
+   Guards of loads (guards.c) are known in each lane if they are conditions on columns, and for the whole block if all its rows are
+   settled. Lanes that they exclude are no part of any window. Blocks of other rows are done row by row. */
 #include "jit/emit/nest.h"
 #include "jit/emit/windows.h"
 
@@ -17,16 +20,59 @@ static int64_t lane_index(const ax_nest_schedule *s, uint32_t loop, uint32_t ins
   return loop == s->outer ? rest : rest % s->loops[loop].extent;
 }
 
+static int64_t lane_offset(const ax_nest_schedule *s, const ax_nest_access *access, uint32_t instance, uint32_t lane) {
+  int64_t offset = 0;
+  for (uint32_t l = s->outer; l < s->loop_count; l++) offset += lane_index(s, l, instance, lane) * access->stride[l];
+  return offset;
+}
+
 static void lane_offsets(const ax_nest_schedule *s, const ax_nest_access *access, uint32_t instance, int64_t *offset) {
-  for (uint32_t lane = 0; lane < s->lanes; lane++) {
-    offset[lane] = 0;
-    for (uint32_t l = s->outer; l < s->loop_count; l++) offset[lane] += lane_index(s, l, instance, lane) * access->stride[l];
+  for (uint32_t lane = 0; lane < s->lanes; lane++) offset[lane] = lane_offset(s, access, instance, lane);
+}
+
+static int guarded_loop(const ax_nest_schedule *s, const ax_expr *inside) {
+  return inside->at->dim < 0 ? -1 : s->loop_of_dim[inside->at->dim];
+}
+
+/* Whether a guard holds in a lane of a block of settled rows. `holds`: conditions on rows, by node; NULL: they all do. */
+static bool lane_exists(const ax_nest_schedule *s, const bool *holds, ax_ex guard, uint32_t instance, uint32_t lane) {
+  const ax_expr *expr = &s->kernel->exprs[guard];
+  if (expr->op == AX_SCALAR_AND)
+    return lane_exists(s, holds, expr->arg[0], instance, lane) && lane_exists(s, holds, expr->arg[1], instance, lane);
+  const int loop = guarded_loop(s, expr);
+  if (loop >= 0 && loop <= (int)s->outer) return holds == NULL || holds[guard];
+  const int64_t index = loop < 0 ? 0 : lane_index(s, (uint32_t)loop, instance, lane);
+  return s->stretches[guard].first <= index && index < s->stretches[guard].end;
+}
+
+/* Lanes that do not exist get the offset of one that does. False: none exists. */
+static bool existing_offsets(const ax_nest_schedule *s, const bool *holds, const ax_nest_access *access, uint32_t instance,
+                             int64_t *offset, bool *exists) {
+  int64_t some = INT64_MIN;
+  lane_offsets(s, access, instance, offset);
+  for (uint32_t l = 0; l < s->lanes; l++) {
+    exists[l] = access->guard == AX_NONE || lane_exists(s, holds, access->guard, instance, l);
+    if (exists[l]) some = offset[l];
   }
+  for (uint32_t l = 0; l < s->lanes; l++)
+    if (!exists[l]) offset[l] = some;
+  return some != INT64_MIN;
+}
+
+/* The last element that a guarded load reads in a block: it lies in the last row. */
+static int64_t last_existing(const ax_nest_schedule *s, const ax_nest_access *access) {
+  int64_t last = INT64_MIN;
+  for (uint32_t i = s->narrow * (s->lanes - 1); i < s->narrow * s->lanes; i++) {
+    const int64_t offset = lane_offset(s, access, i / s->lanes, i % s->lanes);
+    if (lane_exists(s, NULL, access->guard, i / s->lanes, i % s->lanes) && offset > last) last = offset;
+  }
+  return last;
 }
 
 /* No lane of a whole block reads beyond the block's last element. So windows may read up to it. */
 static ax_row_windows load_windows(const ax_nest_schedule *s, const ax_nest_access *access, const int64_t *offset) {
   int64_t last = 0;
+  if (access->guard != AX_NONE) return ax_windows_cover(offset, s->lanes, last_existing(s, access));
   for (uint32_t l = s->outer; l < s->loop_count; l++) {
     int64_t steps = (l == s->outer ? s->lanes : s->loops[l].extent) - 1;
     if (access->stride[l] > 0) last += steps * access->stride[l];
@@ -53,14 +99,17 @@ static uint64_t narrow_loops(const ax_nest_schedule *s) { return ((uint64_t)2 <<
 /* Instructions to move all vectors of a block; below 0: it cannot be done. */
 static double moves(const ax_nest_schedule *s, const ax_nest_access *access, bool store) {
   double cost = 0;
-  if ((access->moved & narrow_loops(s)) != 0 || (!store && access->guard != AX_NONE)) return -1;
+  const bool guarded = !store && access->guard != AX_NONE;
+  if ((access->moved & narrow_loops(s)) != 0 || (guarded && (access->moved != 0 || access->stride[s->outer] <= 0))) return -1;
   if (!store && access->stride[s->outer] == 0) return 0.5 * s->narrow;
   for (uint32_t l = s->outer; store && l < s->loop_count; l++)
     if (access->stride[l] == 0) return -1;
   bool no_masks = s->vector_bytes < 64 && ax_dtype_bytes(s->kernel->slots[access->slot].dtype) < 4;
   for (uint32_t v = 0; v < s->narrow; v++) {
     int64_t offset[AX_MAX_LANES];
-    lane_offsets(s, access, v, offset);
+    bool exists[AX_MAX_LANES];
+    if (!store && !existing_offsets(s, NULL, access, v, offset, exists)) continue;
+    if (store) lane_offsets(s, access, v, offset);
     ax_row_windows w = load_windows(s, access, offset);
     bool whole = in_order(&w, offset, s->lanes);
     if (store && !whole) w = store_windows(s, access, offset);
@@ -70,12 +119,31 @@ static double moves(const ax_nest_schedule *s, const ax_nest_access *access, boo
   return cost;
 }
 
+bool ax_is_guard(const ax_nest_schedule *s, ax_ex node) {
+  const ax_expr *expr = &s->kernel->exprs[node];
+  if (expr->op == AX_LEAF_INSIDE) return true;
+  return expr->op == AX_SCALAR_AND && expr->dtype == AX_BOOL && ax_is_guard(s, expr->arg[0]) && ax_is_guard(s, expr->arg[1]);
+}
+
+/* Whether all that conditions on indices do is to guard loads. */
+static bool guards_only(const ax_nest_schedule *s) {
+  const ax_loop_kernel *k = s->kernel;
+  for (uint32_t i = 0; i < k->store_count; i++)
+    if (ax_is_guard(s, k->stores[i].expr)) return false;
+  for (ax_ex node = 0; node < k->expr_count; node++)
+    for (int i = 0; s->live[node] && !ax_is_guard(s, node) && i < ax_scalar_arity(k->exprs[node].op); i++)
+      if (ax_is_guard(s, k->exprs[node].arg[i])) return false;
+  return true;
+}
+
 double ax_narrow_cost(const ax_nest_schedule *s) {
   double cost = 0;
+  if (!guards_only(s)) return -1;
   for (uint32_t a = 0; a < s->kernel->expr_count + s->kernel->store_count; a++) {
     const ax_nest_access *access = &s->accesses[a];
     bool store = a >= s->kernel->expr_count, inside = !store && (s->deps[a] & narrow_loops(s)) != 0;
-    if (!store && s->live[a] && s->kernel->exprs[a].op == AX_LEAF_INSIDE) return -1;
+    if (!store && s->live[a] && ax_is_guard(s, a)) continue;
+    if (!store && access->live && access->guard != AX_NONE && !ax_is_guard(s, access->guard)) return -1;
     double each = access->live ? moves(s, access, store) : inside && s->live[a] ? 0.5 * s->narrow : 0;
     if (each < 0) return -1;
     cost += each;
@@ -107,14 +175,22 @@ static LLVMValueRef load_columns(ax_nest *nest, uint32_t access, const int64_t *
   return ax_cg_shuffle(&nest->cg, all, NULL, from, lanes);
 }
 
+static LLVMValueRef existing_or(ax_nest *nest, LLVMValueRef value, LLVMValueRef other, const bool *exists) {
+  LLVMValueRef lane[AX_MAX_LANES];
+  const uint32_t lanes = nest->schedule->lanes;
+  for (uint32_t l = 0; l < lanes; l++) lane[l] = LLVMConstInt(LLVMInt1TypeInContext(nest->cg.context), exists[l], false);
+  return LLVMBuildSelect(nest->cg.builder, LLVMConstVector(lane, lanes), value, other, "");
+}
+
 LLVMValueRef ax_nest_load_narrow(ax_nest *nest, uint32_t access, uint32_t instance) {
   const ax_nest_schedule *s = nest->schedule;
   const ax_nest_access *a = &s->accesses[access];
   int64_t offset[AX_MAX_LANES], from[AX_MAX_LANES];
-  lane_offsets(s, a, instance, offset);
+  bool exists[AX_MAX_LANES];
+  LLVMValueRef picked = NULL, zeros = LLVMConstNull(LLVMVectorType(ax_nest_element(nest, access), s->lanes));
+  if (!existing_offsets(s, nest->holds, a, instance, offset, exists)) return zeros;
   if (a->stride[s->outer] == 0) return load_columns(nest, access, offset);
   ax_row_windows w = load_windows(s, a, offset);
-  LLVMValueRef picked = NULL;
   for (uint32_t i = 0; i < w.count; i++) {
     LLVMValueRef whole = ax_nest_load_lanes(nest, ax_nest_element(nest, access), place(nest, access, w.start[i]), 1, NULL);
     if (in_order(&w, offset, s->lanes)) return whole;
@@ -124,7 +200,7 @@ LLVMValueRef ax_nest_load_narrow(ax_nest *nest, uint32_t access, uint32_t instan
     }
     picked = ax_cg_shuffle(&nest->cg, i > 0 ? picked : whole, i > 0 ? whole : NULL, from, s->lanes);
   }
-  return picked;
+  return a->guard == AX_NONE ? picked : existing_or(nest, picked, zeros, exists);
 }
 
 void ax_nest_store_narrow(ax_nest *nest, uint32_t access, LLVMValueRef value, uint32_t instance) {

@@ -175,6 +175,7 @@ LLVMValueRef ax_nest_load_held(ax_nest *nest, uint32_t access, ax_dtype dtype, L
 void ax_nest_store_held(ax_nest *nest, ax_dtype dtype, LLVMValueRef *held, LLVMValueRef value, uint32_t lanes);
 
 /* --- narrow.c --- */
+bool ax_is_guard(const ax_nest_schedule *schedule, ax_ex node); /* a condition on indices alone */
 void ax_nest_begin_narrow(ax_nest *nest); /* begins code for blocks, up to ax_nest_end_narrow; computes what blocks share */
 void ax_nest_narrow_block(ax_nest *nest, LLVMValueRef index);
 void ax_nest_end_narrow(ax_nest *nest);
@@ -186,6 +187,11 @@ LLVMValueRef ax_nest_narrow_index(ax_nest *nest, uint32_t loop, uint32_t instanc
 /* --- guards.c --- */
 /* Finds the settled steps; false: there are no guards, or too many. */
 bool ax_nest_find_settled(ax_nest *nest);
+/* NARROW: the steps of its outer loop that are settled, as far as they are known of; and whether those of the loops before it, which
+   are open, are. */
+void ax_nest_settled_rows(const ax_nest *nest, int64_t *first, int64_t *end);
+LLVMValueRef ax_nest_outer_settled(ax_nest *nest);
+bool ax_nest_has_guards(const ax_nest *nest);
 /* Emitted inside all loops but the vector loop: whether this row has settled steps. */
 LLVMValueRef ax_nest_row_settled(ax_nest *nest);
 typedef enum ax_guard_state { AX_KNOWN_NOT, AX_KNOWN_FALSE, AX_KNOWN_TRUE } ax_guard_state;
