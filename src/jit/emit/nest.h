@@ -187,8 +187,8 @@ LLVMValueRef ax_nest_narrow_index(ax_nest *nest, uint32_t loop, uint32_t instanc
 /* --- guards.c --- */
 /* Finds the settled steps; false: there are no guards, or too many. */
 bool ax_nest_find_settled(ax_nest *nest);
-/* NARROW: the steps of its outer loop that are settled, as far as they are known of; and whether those of the loops before it, which
-   are open, are. */
+/* NARROW: the steps of its outer loop that are settled; whether the open loops before it are at settled steps; whether there are
+   conditions at all. */
 void ax_nest_settled_rows(const ax_nest *nest, int64_t *first, int64_t *end);
 LLVMValueRef ax_nest_outer_settled(ax_nest *nest);
 bool ax_nest_has_guards(const ax_nest *nest);

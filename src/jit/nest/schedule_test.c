@@ -327,6 +327,27 @@ static void registers_of_squares_fit_their_sides(void **state) {
   assert_int_equal(ax_nest_schedule_turned_lanes(&s, 0, 0), 4);
 }
 
+/* Rows of three with a zero behind each: several a vector, though conditions say which elements are loaded. */
+static void padded_short_rows_are_narrow(void **state) {
+  enum { rows = 5000, columns = 3 };
+  const int64_t dims[] = {rows, columns + 1}, from[] = {rows, columns};
+  (void)state;
+  static const ax_dtype dtypes[] = {AX_F32, AX_S8};
+  for (size_t i = 0; i < AX_COUNT(dtypes); i++) {
+    ax_arena arena = {0};
+    ax_nest_schedule *schedule;
+    ax_position at[2];
+    ax_loop_kernel *k = ax_kernel_create(&arena, 2, 0, dims);
+    ax_at_identity(at, 2);
+    const uint32_t slot = ax_kernel_slot(k, dtypes[i], 2, from);
+    const ax_ex value = ax_kernel_load_where(k, slot, at, ax_kernel_inside(k, 1, 1, 0, columns));
+    ax_kernel_store(k, ax_kernel_slot(k, dtypes[i], 2, dims), at, value, AX_SCALAR_NONE);
+    assert_int_equal(ax_nest_schedule_create(&arena, k, (ax_registers){.bytes = 64}, &schedule), AX_OK);
+    assert_int_equal(schedule->shape, AX_NEST_NARROW);
+    ax_arena_deinit(&arena);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sums_over_rows),
@@ -342,6 +363,7 @@ int main(void) {
       cmocka_unit_test(guards_hold_in_stretches),
       cmocka_unit_test(guarded_dimensions_merge_with_those_inside_of_them),
       cmocka_unit_test(narrow_floats_that_are_only_moved_are_bits),
+      cmocka_unit_test(padded_short_rows_are_narrow),
       cmocka_unit_test(levels_count_from_the_innermost_loop),
       cmocka_unit_test(short_strides_are_picked_from_what_lies_between),
       cmocka_unit_test(registers_of_squares_fit_their_sides),
