@@ -26,6 +26,7 @@ ax_caches ax_caches_of(const ax_description *m) {
   c.far_rows = c.last / 8 * 3;
   c.far_factor = c.last / 2;
   c.streamed = c.last;
+  c.streamed_turned = c.last / 16 * 5;
   return c;
 }
 

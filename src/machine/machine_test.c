@@ -151,6 +151,7 @@ static void thresholds_where_they_were_measured(void **state) {
     expect_about(all[i].far_rows, 12 << 20);
     expect_about(all[i].far_factor, 16 << 20);
     expect_about(all[i].streamed, 32 << 20);
+    expect_about(all[i].streamed_turned, 10 << 20);
   }
   assert_int_equal(all[0].second, 1 << 20);
   assert_int_equal(all[2].second, 2 << 20);
@@ -167,7 +168,7 @@ static void caches_of_any_machine(void **state) {
     const ax_description m = parsed(machines[i]);
     const ax_caches c = ax_caches_of(&m);
     assert_true(c.first > 0 && c.second > 0 && c.near > 0 && c.kept >= c.second && c.shared > 0);
-    assert_true(c.far_rows > 0 && c.far_factor > 0 && c.streamed >= c.far_factor && c.last > 0);
+    assert_true(c.far_rows > 0 && c.far_factor > 0 && c.streamed >= c.far_factor && c.streamed_turned > 0 && c.last > 0);
   }
 }
 

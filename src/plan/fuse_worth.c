@@ -84,6 +84,8 @@ static uint32_t inner_dims(const ax_loop_kernel *kernel) {
   return inner;
 }
 
+bool ax_kernel_turns(const ax_loop_kernel *kernel) { return __builtin_popcount(inner_dims(kernel)) > 1; }
+
 bool ax_kernels_walk_alike(const ax_loop_kernel *a, const ax_loop_kernel *b) {
   uint32_t x = inner_dims(a), y = inner_dims(b);
   return x == 0 || y == 0 || (x & y) != 0;

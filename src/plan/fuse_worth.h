@@ -16,6 +16,8 @@ bool ax_kernel_guards(const ax_loop_kernel *kernel, uint32_t slot);
 /* Whether both kernels walk memory in the same order. If one goes along rows of an array and the other along columns of another,
    a joint walk goes against one of them. */
 bool ax_kernels_walk_alike(const ax_loop_kernel *a, const ax_loop_kernel *b);
+/* Whether a kernel goes along the rows of one array and across those of another, as transposes do. */
+bool ax_kernel_turns(const ax_loop_kernel *kernel);
 /* Whether one kernel reduces long rows to few results, which is done in blocks (plan/blocks.h), and the other stores each
    element, which blocks do not allow. */
 bool ax_kernels_need_blocks(const ax_loop_kernel *a, const ax_loop_kernel *b);

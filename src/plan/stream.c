@@ -5,6 +5,7 @@
    place, and allocations that the next member of a group of rows reads (plan/rows.c). Other operations may use the same kernel,
    so the pass changes a copy. */
 #include "machine/caches.h"
+#include "plan/fuse_worth.h"
 #include "plan/passes.h"
 
 enum { few_parts = 8 };
@@ -31,8 +32,9 @@ static bool stores_much(const ax_plan *plan, const ax_bound *bound, int64_t time
   const ax_buffer *allocation = &plan->buffers[allocation_of(plan, bound, k->stores[0].slot)];
   double bytes = (double)ax_dtype_bytes(k->slots[k->stores[0].slot].dtype) * (double)times,
          whole = (double)ax_buffer_bytes(allocation);
+  const int64_t least = ax_kernel_turns(k) ? ax_caches_here()->streamed_turned : ax_caches_here()->streamed;
   for (uint32_t d = 0; d < k->rank; d++) bytes *= (double)k->dims[d];
-  return !allocation->updated && whole >= (double)ax_caches_here()->streamed && bytes * few_parts >= whole;
+  return !allocation->updated && whole >= (double)least && bytes * few_parts >= whole;
 }
 
 /* `op`: the kernel's operation, or the group that it is a member of. No other access of `op` touches the stored allocation. */

@@ -1,5 +1,6 @@
-/* Which kernels store past the caches. */
+/* Which kernels store past the caches, of a machine whose last one has 32 MiB. */
 #include "axle/ops.h"
+#include "machine/machine.h"
 #include "plan/passes.h"
 #include "support/cmocka.h"
 #include "support/tensor.h"
@@ -12,6 +13,11 @@ static void negate(const ax_value *in, ax_value *out, void *context) {
 static void two_results(const ax_value *in, ax_value *out, void *context) {
   (void)context;
   out[0] = ax_concatenate(AX_VALUES(ax_neg(in[0]), in[0]), 0);
+}
+
+static void turned(const ax_value *in, ax_value *out, void *context) {
+  (void)context;
+  out[0] = ax_transpose(in[0], AX_DIMS(1, 0));
 }
 
 static void total(const ax_value *in, ax_value *out, void *context) {
@@ -63,6 +69,8 @@ static void large_results(void **state) {
   expect(negate, 1, TEST_TYPE(AX_F32, (1 << 23) - 1), false, "k-"); /* a cache may hold it */
   expect(negate, 1, TEST_TYPE(AX_F32, 1 << 23), true, "k-");        /* what is overwritten has just been read */
   expect(two_results, 1, TEST_TYPE(AX_F32, 1 << 22), false, "k+k+"); /* parts of what is large */
+  expect(turned, 1, TEST_TYPE(AX_F32, 1 << 10, 5 << 9), false, "k+"); /* each line is of another row */
+  expect(turned, 1, TEST_TYPE(AX_F32, 1 << 10, (5 << 9) - 1), false, "k-");
   expect(total, 1, TEST_TYPE(AX_F32, 1 << 23, 16), false, "k-");
   expect(softmax, 1, TEST_TYPE(AX_F32, 1 << 13, 1 << 12), false, "r+");
   expect(softmax, 1, TEST_TYPE(AX_F32, 1 << 13, 1 << 12), true, "r-");
@@ -70,7 +78,15 @@ static void large_results(void **state) {
   expect(two_of_rows, 2, TEST_TYPE(AX_F32, 1 << 13, 1 << 12), false, "r-"); /* read by the next member */
 }
 
+static int pretend(void **state) {
+  ax_description machine;
+  (void)state;
+  TEST_OK(ax_machine_parse("l1 32 KiB\nl2 1 MiB\nl3 32 MiB\nl3_cores 8\n", &machine));
+  ax_machine_pretend(&machine);
+  return 0;
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(large_results)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, pretend, NULL);
 }

@@ -239,7 +239,9 @@ static void squares_of_rows(ax_nest *nest, LLVMValueRef index) {
 }
 
 /* Rows that lie in several places are done in strips. A strip is long enough that each place is read in runs, and short enough
-   that the lines written for all places stay in a cache until the next rows are written beside them. */
+   that the lines written for all places stay in a cache until the next rows are written beside them. Squares that are stored past
+   the caches are done so too: what is written need not stay anywhere, and what is read comes in runs, which are fetched ahead,
+   whatever the distance of rows. */
 static void emit_strips(ax_nest *nest, const ax_range *along, const ax_range *across) {
   const int64_t elems = AX_STRIP_BYTES / (int64_t)ax_dtype_bytes(
                                              nest->schedule->kernel->slots[ax_nest_schedule_store(nest->schedule, 0)->slot].dtype);
@@ -255,7 +257,7 @@ static void emit_squares(ax_nest *nest) {
   const ax_nest_schedule *schedule = nest->schedule;
   int64_t edge = AX_SQUARES_A_BLOCK * (int64_t)schedule->lanes;
   ax_range along = ax_range_of_loop(nest, schedule->loop_count - 1), across = ax_range_of_loop(nest, schedule->vector);
-  if (schedule->loops[schedule->vector].inner > 0) {
+  if (schedule->loops[schedule->vector].inner > 0 || nest->streaming) {
     emit_strips(nest, &along, &across);
     return;
   }
