@@ -251,17 +251,27 @@ static void emit_strips(ax_nest *nest, const ax_range *along, const ax_range *ac
   ax_nest_close_loop(nest, &l, along->hi, elems);
 }
 
+/* Whether one matrix of small squares is more than the caches hold until its lines are whole, which they are late where rows do not
+   begin with lines. */
+static bool turns_far(const ax_nest_schedule *schedule) {
+  const ax_slot *to = &schedule->kernel->slots[ax_nest_schedule_store(schedule, 0)->slot];
+  const int64_t elems = schedule->loops[schedule->vector].extent * schedule->loops[schedule->loop_count - 1].extent;
+  return schedule->lanes <= 16 && elems * (int64_t)ax_dtype_bytes(to->dtype) >= ax_caches_here()->shared;
+}
+
 /* Large squares are done in blocks, so that neighbours in memory are touched soon on both sides. Small squares are faster in
-   strips from end to end. So are those of reductions: walks along blocks may be empty, and carry no accumulators then. */
+   strips from end to end, unless they are very many; then in larger blocks, row by row. So are those of reductions: walks along
+   blocks may be empty, and carry no accumulators then. */
 static void emit_squares(ax_nest *nest) {
   const ax_nest_schedule *schedule = nest->schedule;
-  int64_t edge = AX_SQUARES_A_BLOCK * (int64_t)schedule->lanes;
+  const bool far = turns_far(schedule);
+  int64_t edge = (far ? 2 : 1) * AX_SQUARES_A_BLOCK * (int64_t)schedule->lanes;
   ax_range along = ax_range_of_loop(nest, schedule->loop_count - 1), across = ax_range_of_loop(nest, schedule->vector);
   if (schedule->loops[schedule->vector].inner > 0 || nest->streaming) {
     emit_strips(nest, &along, &across);
     return;
   }
-  if (schedule->lanes <= 16 || schedule->reduces) {
+  if ((schedule->lanes <= 16 && !far) || schedule->reduces) {
     squares(nest, &along, &across);
     return;
   }
@@ -270,7 +280,9 @@ static void emit_squares(ax_nest *nest) {
   ax_range columns = narrow ? along : tile_range(nest, &along, a.index, edge);
   ax_nest_loop b = ax_nest_open_loop(nest, across.lo, low);
   ax_range rows = low ? across : tile_range(nest, &across, b.index, edge);
-  squares(nest, &columns, &rows);
+  nest->strip = columns;
+  if (far) ax_nest_walk(nest, &rows, squares_of_rows);
+  else squares(nest, &columns, &rows);
   ax_nest_close_loop(nest, &b, across.hi, edge);
   ax_nest_close_loop(nest, &a, along.hi, edge);
 }
