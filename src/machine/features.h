@@ -17,10 +17,26 @@ typedef enum ax_feature {
   AX_FEATURE_AVX512_BF16, /* sums of two products of bf16 */
   /* The same, and it pays: on Intel's processors such sums have half the rate of f32's fused multiply-add, so that a product takes
      longer than by way of f32 (2,048^3: 84 and 53 ms); on AMD's they have twice the rate */
-  AX_FEATURE_FAST_AVX512_BF16
+  AX_FEATURE_FAST_AVX512_BF16,
+  AX_FEATURE_AVX_VNNI, /* sums of four products of 8 bits in registers of 32 bytes, where AVX-512 is missing */
+  AX_FEATURE_AMX_BF16, /* products of tiles of bf16; of s8 and u8. The system has given leave to use tiles */
+  AX_FEATURE_AMX_INT8
 } ax_feature;
 
-/* Says whether the processor has it, and the operating system saves the registers that it needs. */
+/* What a processor and its system say of themselves: words of the CPUID instruction, by leaf and part. */
+typedef struct ax_processor_words {
+  uint32_t leaf_1_ecx, leaf_7_ebx, leaf_7_ecx, leaf_7_edx, leaf_7_1_eax;
+  uint64_t saved; /* XCR0: the register state that the system saves; 0: none */
+  bool intel;
+} ax_processor_words;
+
+/* The features of such a processor: a bit each, 1 << AX_FEATURE_.. AMX is among them if the system saves tiles, before it is
+   asked for leave. For a processor of another kind than x86-64 all words are 0. */
+uint32_t ax_features_of(const ax_processor_words *words);
+
+/* Says whether the processor has it, and the operating system saves the registers that it needs. The first question for AMX asks
+   the system for leave to use tiles: for the process, all its threads and those it forks. The system refuses if a thread has an
+   alternative signal stack that is too small for tiles; then there is no AMX. */
 bool ax_machine_has(ax_feature feature);
 enum { AX_REGISTER_BYTES = 64 }; /* the widest registers that anything here uses */
 /* The bytes of the widest registers of this machine that code is made for: 64, 32 or 16. */

@@ -4,6 +4,8 @@
 #include <fenv.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "machine/float_mode.h"
 #include "support/cmocka.h"
@@ -15,6 +17,49 @@ static void wider_instructions_include_narrower_ones(void **state) {
   assert_true(!ax_machine_has(AX_FEATURE_AVX512_VNNI) || ax_machine_has(AX_FEATURE_AVX512));
   assert_true(!ax_machine_has(AX_FEATURE_AVX512_BF16) || ax_machine_has(AX_FEATURE_AVX512));
   assert_true(!ax_machine_has(AX_FEATURE_FAST_AVX512_BF16) || ax_machine_has(AX_FEATURE_AVX512_BF16));
+}
+
+/* As compilers ask for them. */
+static void features_are_those_that_compilers_find(void **state) {
+  (void)state;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  assert_int_equal(ax_machine_has(AX_FEATURE_AVX), __builtin_cpu_supports("avx") != 0);
+  assert_int_equal(ax_machine_has(AX_FEATURE_AVX2), __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"));
+  assert_int_equal(ax_machine_has(AX_FEATURE_AVX512),
+                   __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"));
+  assert_int_equal(ax_machine_has(AX_FEATURE_AVX512_VNNI), __builtin_cpu_supports("avx512vnni") != 0);
+  assert_int_equal(ax_machine_has(AX_FEATURE_AVX512_BF16), __builtin_cpu_supports("avx512bf16") != 0);
+#endif
+}
+
+/* A processor with AMX has no AMX, if the system does not save tiles, or not all of them; and none without AVX-512. */
+static void tiles_need_the_system(void **state) {
+  (void)state;
+  ax_processor_words words = {.leaf_1_ecx = ~0u, .leaf_7_ebx = ~0u, .leaf_7_ecx = ~0u, .leaf_7_edx = ~0u, .leaf_7_1_eax = ~0u,
+                              .saved = 0x600e7};
+  const uint32_t tiles = 1u << AX_FEATURE_AMX_BF16 | 1u << AX_FEATURE_AMX_INT8, all = ax_features_of(&words);
+  assert_int_equal(all & tiles, tiles);
+  words.saved = 0x400e7;
+  assert_int_equal(ax_features_of(&words), all & ~tiles);
+  words.saved = 0x60007;
+  assert_int_equal(ax_features_of(&words) & tiles, 0);
+  words.saved = 0x600e7, words.leaf_7_edx = 1 << 24 | 1 << 22;
+  assert_int_equal(ax_features_of(&words) & tiles, 1u << AX_FEATURE_AMX_BF16);
+  assert_int_equal(ax_features_of(&(ax_processor_words){0}), 0);
+}
+
+/* Asked again, and by a forked process, the answer is the same. */
+static void a_forked_process_has_leave_for_tiles_too(void **state) {
+  (void)state;
+  const bool has = ax_machine_has(AX_FEATURE_AMX_BF16);
+  for (int i = 0; i < 3; i++) assert_int_equal(ax_machine_has(AX_FEATURE_AMX_BF16), has);
+  const pid_t child = fork();
+  if (child == 0) _exit(ax_machine_has(AX_FEATURE_AMX_BF16) == has ? 0 : 1);
+  int status = 1;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
 }
 
 static void registers_are_as_wide_as_instructions(void **state) {
@@ -75,6 +120,9 @@ static void a_callers_rounding_comes_back(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(wider_instructions_include_narrower_ones),
+      cmocka_unit_test(features_are_those_that_compilers_find),
+      cmocka_unit_test(tiles_need_the_system),
+      cmocka_unit_test(a_forked_process_has_leave_for_tiles_too),
       cmocka_unit_test(registers_are_as_wide_as_instructions),
       cmocka_unit_test(intels_sums_of_bf16_are_slow),
       cmocka_unit_test(a_processor_has_one_identity),

@@ -81,16 +81,13 @@ typedef struct ax_product_kernels {
      factors add up to careful_below or more, no such number arises: each product is a multiple of 2^-126, so every sum is 0 or
      normal. Below that, this tile is used: it makes the same additions in f32. NULL: not needed. */
   void (*careful)(const ax_tile *tile);
+  int row_step;    /* rows of a packed group are made in multiples of this many: there is room for them behind the last */
+  int step_group;  /* steps of a packed b are filled up with zeros to a multiple of this many */
+  bool turns_rows; /* lines also packs lines that lie side by side, into rows: the tile has no panels of a */
+  /* Called before the first tile of a product and after its last, on the thread that makes it; NULL: not needed. */
+  void (*begin)(void), (*end)(void);
 } ax_product_kernels;
 
 enum { careful_below = 142 }; /* 2 * 127 (bias) - 126 (least normal exponent) + 2 * 7 (bits of fraction) */
-
-/* Kernels for registers of 64, 32 and 16 bytes. NULL: there are none for this dtype, or the processor has no such registers. */
-const ax_product_kernels *ax_product_kernels_512(ax_dtype dtype);
-const ax_product_kernels *ax_product_kernels_256(ax_dtype dtype);
-const ax_product_kernels *ax_product_kernels_128(ax_dtype dtype);
-
-/* For tests: true as if this processor's sums of two products of bf16 were slow (AX_FEATURE_FAST_AVX512_BF16). */
-extern bool ax_product_avoids_pairs;
 
 #endif

@@ -1,5 +1,5 @@
 /* Kernels for registers of 16 bytes, in plain C: for any processor. Multiplications and additions round one after the other. */
-#include "product/kernels.h"
+#include "product/table.h"
 
 #include <string.h>
 
@@ -173,16 +173,9 @@ static inline words s8_unit_along(const char *p, int count) {
 #define NUMBER_BYTES 1
 #include "product/tile_template.h"
 
-const ax_product_kernels *ax_product_kernels_128(ax_dtype dtype) {
-  switch ((int)dtype) {
-    case AX_F32: return &f32_kernels;
-    case AX_F64: return &f64_kernels;
-    case AX_S32:
-    case AX_U32: return &s32_kernels;
-    case AX_S8:
-    case AX_U8: return &s8_kernels;
-    case AX_BF16: return &bf16_kernels;
-    case AX_F16: return &f16_kernels;
-    default: return NULL;
-  }
-}
+const ax_product_kernels *ax_product_128_f32(void) { return &f32_kernels; }
+const ax_product_kernels *ax_product_128_f64(void) { return &f64_kernels; }
+const ax_product_kernels *ax_product_128_s32(void) { return &s32_kernels; }
+const ax_product_kernels *ax_product_128_s8(void) { return &s8_kernels; }
+const ax_product_kernels *ax_product_128_bf16(void) { return &bf16_kernels; }
+const ax_product_kernels *ax_product_128_f16(void) { return &f16_kernels; }

@@ -1,21 +1,12 @@
 /* Kernels for registers of 32 bytes: AVX2 with its fused multiply-adds. This file is compiled for such a processor, so nothing
-   in it is called before ax_product_kernels_256 has asked the processor. */
-#include "machine/features.h"
-#include "product/kernels.h"
+   in it is called before table.c has asked the processor. */
+#include "product/kernels_256.h"
 
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 
-#include <immintrin.h>
-#include <string.h>
-
 typedef float floats __attribute__((vector_size(32)));
 typedef double doubles __attribute__((vector_size(32)));
-typedef uint32_t words __attribute__((vector_size(32)));
 
-/* A mask of the first `count` lanes. */
-static inline __m256i first_8(int count) {
-  return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
 static inline __m256i first_4(int count) { return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3)); }
 
 /* --- f32 --- */
@@ -77,18 +68,6 @@ static inline doubles f64_unit_along(const char *p, int count) { return count ==
 #include "product/tile_template.h"
 
 /* --- s32 and u32 --- */
-
-static inline words s32_multiply_add(words sum, words a, words b) { return sum + a * b; }
-static inline words s32_broadcast(const char *p) { return (words)_mm256_set1_epi32(*(const int *)(const void *)p); }
-static inline words s32_load(const char *p) { return (words)_mm256_loadu_si256((const __m256i *)(const void *)p); }
-static inline words s32_load_some(const char *p, int count) {
-  return (words)_mm256_maskload_epi32((const int *)(const void *)p, first_8(count));
-}
-static inline void s32_store(char *p, words x) { _mm256_storeu_si256((__m256i *)(void *)p, (__m256i)x); }
-static inline void s32_store_some(char *p, words x, int count) {
-  _mm256_maskstore_epi32((int *)(void *)p, first_8(count), (__m256i)x);
-}
-static inline words s32_unit_along(const char *p, int count) { return count == 8 ? s32_load(p) : s32_load_some(p, count); }
 
 #define KIND(name) s32_##name
 #define UNITS(name) s32_##name
@@ -165,26 +144,20 @@ static inline words s8_unit_along(const char *p, int count) {
 #define NUMBER_BYTES 1
 #include "product/tile_template.h"
 
-const ax_product_kernels *ax_product_kernels_256(ax_dtype dtype) {
-  if (!ax_machine_has(AX_FEATURE_AVX2) || !ax_machine_has(AX_FEATURE_F16C)) return NULL;
-  switch ((int)dtype) {
-    case AX_F32: return &f32_kernels;
-    case AX_F64: return &f64_kernels;
-    case AX_S32:
-    case AX_U32: return &s32_kernels;
-    case AX_S8:
-    case AX_U8: return &s8_kernels;
-    case AX_BF16: return &bf16_kernels;
-    case AX_F16: return &f16_kernels;
-    default: return NULL;
-  }
-}
+const ax_product_kernels *ax_product_256_f32(void) { return &f32_kernels; }
+const ax_product_kernels *ax_product_256_f64(void) { return &f64_kernels; }
+const ax_product_kernels *ax_product_256_s32(void) { return &s32_kernels; }
+const ax_product_kernels *ax_product_256_s8(void) { return &s8_kernels; }
+const ax_product_kernels *ax_product_256_bf16(void) { return &bf16_kernels; }
+const ax_product_kernels *ax_product_256_f16(void) { return &f16_kernels; }
 
 #else
 
-const ax_product_kernels *ax_product_kernels_256(ax_dtype dtype) {
-  (void)dtype;
-  return NULL;
-}
+const ax_product_kernels *ax_product_256_f32(void) { return NULL; }
+const ax_product_kernels *ax_product_256_f64(void) { return NULL; }
+const ax_product_kernels *ax_product_256_s32(void) { return NULL; }
+const ax_product_kernels *ax_product_256_s8(void) { return NULL; }
+const ax_product_kernels *ax_product_256_bf16(void) { return NULL; }
+const ax_product_kernels *ax_product_256_f16(void) { return NULL; }
 
 #endif

@@ -1,12 +1,12 @@
 /* Shared by the kernels for registers of 64 bytes: vectors, and the operations on f32 and 32-bit integers from which the other
-   kinds are made. Each file compiles one kind or two, so that a build compiles them in parallel; kernels_512.c chooses among them.
+   kinds are made. Each file compiles one kind or two, so that a build compiles them in parallel; table.c chooses among them.
    The header is empty if the compiler does not target AVX-512. */
 #ifndef AX_PRODUCT_KERNELS_512_H
 #define AX_PRODUCT_KERNELS_512_H
 
-#include "product/kernels.h"
+#include "product/table.h"
 
-/* Each is NULL if the file was compiled without the instructions that the kernels need. */
+/* As in table.h. */
 const ax_product_kernels *ax_product_512_f32(void);
 const ax_product_kernels *ax_product_512_f64(void);
 const ax_product_kernels *ax_product_512_s32(void);
@@ -56,6 +56,49 @@ static inline words s32_load_some(const char *p, int count) { return (words)_mm5
 static inline void s32_store(char *p, words x) { _mm512_storeu_si512(p, (__m512i)x); }
 static inline void s32_store_some(char *p, words x, int count) { _mm512_mask_storeu_epi32(p, first_16(count), (__m512i)x); }
 static inline words s32_unit_along(const char *p, int count) { return s32_load_some(p, count); }
+
+/* --- pairs of bf16 --- */
+
+static inline words pair_unit_across(const char *p, int64_t number, int count, int lanes) {
+  __m512i low = _mm512_cvtepu16_epi32(short_lanes(p, lanes));
+  __m512i high = count == 2 ? _mm512_cvtepu16_epi32(short_lanes(p + number, lanes)) : _mm512_setzero_si512();
+  return (words)_mm512_or_si512(low, _mm512_slli_epi32(high, 16));
+}
+static inline words pair_unit_along(const char *p, int count) {
+  return (words)_mm512_maskz_loadu_epi16(first_32(count < 32 ? count : 32), p);
+}
+
+/* For each half of a unit, keeps the least magnitude less 1. So 0 wraps to the largest value and never counts. */
+static inline words pair_none(void) { return (words){0} - 1; }
+static inline words pair_least(words least, words units) {
+  __m512i size = _mm512_and_si512((__m512i)units, _mm512_set1_epi16(0x7fff));
+  return (words)_mm512_min_epu16((__m512i)least, _mm512_sub_epi16(size, _mm512_set1_epi16(1)));
+}
+static inline int pair_exponent(words least) {
+  __m256i half = _mm256_min_epu16(_mm512_castsi512_si256((__m512i)least), _mm512_extracti64x4_epi64((__m512i)least, 1));
+  __m128i quarter = _mm_min_epu16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+  int smallest = _mm_extract_epi16(_mm_minpos_epu16(quarter), 0);
+  if (smallest == 0xffff) return no_exponent;
+  return smallest + 1 < 1 << 7 ? -no_exponent : (smallest + 1) >> 7; /* below any: subnormal */
+}
+
+/* --- fours of s8 or u8 --- */
+
+#if defined(__AVX512VNNI__)
+/* The instruction takes the left numbers as unsigned, which changes a product by a multiple of 256. */
+static inline words four_multiply_add(words sum, words a, words b) {
+  return (words)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)a, (__m512i)b);
+}
+#endif
+static inline words four_unit_across(const char *p, int64_t number, int count, int lanes) {
+  words units = {0};
+  for (int i = 0; i < count; i++)
+    units |= (words)_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(first_16(lanes), p + i * number)) << (8 * i);
+  return units;
+}
+static inline words four_unit_along(const char *p, int count) {
+  return (words)_mm512_maskz_loadu_epi8(_bzhi_u64(~0ull, (unsigned)(count < 64 ? count : 64)), p);
+}
 
 #endif
 #endif

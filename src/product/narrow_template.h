@@ -113,6 +113,7 @@ static inline void KIND(fetch_ends)(const ax_tile *t, const char *a, const int64
   }
 }
 
+#if !NO_NARROW
 /* columns is a constant at every call, since this is always inlined. */
 static inline __attribute__((always_inline)) void KIND(narrow_of)(const ax_tile *t, const int columns) {
   ax_tile one = *t;
@@ -174,3 +175,4 @@ static void KIND(narrow)(const ax_tile *t) {
 #endif
   }
 }
+#endif

@@ -16,6 +16,7 @@
 
 #include "base/base.h"
 #include "product/few.h"
+#include "product/table.h"
 
 enum {
   many_groups = 3,         /* of rows: with so many, a last group of few rows costs little */
@@ -41,12 +42,6 @@ bool ax_product_result(ax_dtype dtype, ax_dtype *result) {
   return half || narrow || dtype == AX_F32 || dtype == AX_F64 || dtype == AX_S32 || dtype == AX_U32;
 }
 
-static const ax_product_kernels *kernels_of(ax_dtype dtype, uint32_t most_bytes) {
-  const ax_product_kernels *kernels = most_bytes >= 64 ? ax_product_kernels_512(dtype) : NULL;
-  if (kernels == NULL && most_bytes >= 32) kernels = ax_product_kernels_256(dtype);
-  return kernels != NULL ? kernels : ax_product_kernels_128(dtype);
-}
-
 static int64_t round_up(int64_t a, int64_t b) { return ax_ceil_div(a, b) * b; }
 /* Units have one, two or four numbers; a shift is used since a division takes as long as a small product. */
 static int64_t units_of(const ax_product_kernels *k, int64_t numbers) { return (numbers + k->unit - 1) >> k->unit / 2; }
@@ -68,18 +63,18 @@ static bool packs_a(const ax_product *p, const ax_product_kernels *k, int64_t bl
 /* Rows of a group. If there are few groups, all have about as many rows, so that the last is not much slower for its size. */
 static int64_t rows_of(const ax_product *p, const ax_product_kernels *k) {
   int64_t groups = ax_ceil_div(p->m, k->most_rows);
-  return groups > many_groups || groups == 0 ? k->most_rows : ax_ceil_div(p->m, groups);
+  return groups > many_groups || groups == 0 ? k->most_rows : round_up(ax_ceil_div(p->m, groups), k->row_step);
 }
 
 /* Chooses the room for packed rows of a, and how many groups one pass over the columns makes. */
 static void choose_slots(ax_product_way *way, const ax_product *p, int64_t units) {
   const ax_product_kernels *k = way->kernels;
-  const bool turned = p->a_column != 1, kept = way->columns < p->n;
+  const bool turned = p->a_column != 1, panels = turned && !k->turns_rows, kept = way->columns < p->n;
   way->groups = ax_ceil_div(p->m, way->rows);
   if (!way->packs_a) return;
   const int64_t panel = (way->rows > k->lanes ? 2 : 1) * k->lanes * units * k->unit_bytes;
   way->slot_bytes =
-      round_up(turned ? panel : way->rows * PACKED_LINE(k->unit_bytes), AX_LINE_BYTES) + (k->careful != NULL ? AX_LINE_BYTES : 0);
+      round_up(panels ? panel : way->rows * PACKED_LINE(k->unit_bytes), AX_LINE_BYTES) + (k->careful != NULL ? AX_LINE_BYTES : 0);
   const int64_t most = ax_caches_here()->kept;
   if (kept && way->groups * way->slot_bytes > most) way->groups = most > way->slot_bytes ? most / way->slot_bytes : 1;
   way->ahead = turned ? turned_groups : 1;
@@ -123,7 +118,8 @@ static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, i
   int64_t most = (block_bytes / k->unit_bytes < most_steps ? block_bytes / k->unit_bytes : most_steps) * k->unit;
   int64_t blocks = p->k > most ? ax_ceil_div(p->k, most) : 1,
           block = round_up(ax_ceil_div(p->k, blocks), blocks > 1 ? whole_lines * k->unit : k->unit);
-  int64_t width = 2 * k->lanes, units = units_of(k, block), fit = panels_bytes() / (units * k->unit_bytes + 1) / width * width;
+  int64_t width = 2 * k->lanes, units = round_up(units_of(k, block), k->step_group);
+  int64_t fit = panels_bytes() / (units * k->unit_bytes + 1) / width * width;
   if (fit < width) fit = width;
   ax_product_way way = {.kernels = k, .blocks = block > 0 ? ax_ceil_div(p->k, block) : 1, .block = block, .rows = rows_of(p, k)};
   way.packs_b = columns > 0 || packs_b(p, k, block);
@@ -152,7 +148,7 @@ static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, i
 /* If a has few rows and b lies transposed, the transposed product is narrow: b's lines are its rows. So b need not be packed,
    unless it is large (few.h). Products of fours are not symmetric, since the left numbers count as unsigned. */
 ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
-  const ax_product_kernels *k = kernels_of(p->dtype, most_bytes);
+  const ax_product_kernels *k = ax_product_kernels_of(p->dtype, most_bytes);
   if (!ax_few_turns(p, k) && k->unit <= 2 && p->m <= k->most_columns && p->b_row == 1 && p->b_column != 1 &&
       p->n > k->most_columns) {
     const ax_product turned = turn(p);
@@ -164,7 +160,7 @@ ax_product_way ax_product_choose(const ax_product *p, uint32_t most_bytes) {
 }
 
 ax_product_way ax_product_choose_packed(const ax_product *p, int64_t columns, uint32_t most_bytes) {
-  return choose(p, kernels_of(p->dtype, most_bytes), columns);
+  return choose(p, ax_product_kernels_of(p->dtype, most_bytes), columns);
 }
 int64_t ax_product_panel_columns(const ax_product_way *way) { return 2 * way->kernels->lanes; }
 int64_t ax_product_panel_at(const ax_product_way *way, int64_t column) {
@@ -250,7 +246,7 @@ static void pack_rows(const making *m, int64_t group) {
                         .width = (int)m->way->rows,
                         .least = no_exponent};
   if (group % m->way->ahead != 0) return;
-  (p->a_column == 1 ? k->lines : k->across)(&packing);
+  (p->a_column == 1 || k->turns_rows ? k->lines : k->across)(&packing);
   for (int64_t i = 0; i * m->way->rows < lines; i++) note_least(m, group + i, packing.least);
 }
 
@@ -258,7 +254,7 @@ static void pack_rows(const making *m, int64_t group) {
 static void take_rows(const making *m, int64_t group, ax_tile *tile) {
   const ax_product *p = m->product;
   const ax_product_kernels *k = m->way->kernels;
-  const bool turned = p->a_column != 1;
+  const bool turned = p->a_column != 1 && !k->turns_rows;
   tile->stand = AX_ANYHOW;
   if (!m->way->packs_a) {
     tile->a = m->a + group * m->way->rows * p->a_row * k->number_bytes;
@@ -414,6 +410,8 @@ static void run(const ax_product *p, const ax_product_way *way, const void *a, c
               .packed_a = work != NULL ? work + way->b_bytes : NULL,
               .slots = way->slots,
               .packs_b = way->packs_b && packed == NULL};
+  const bool tiles = !way->narrow && k->begin != NULL;
+  if (tiles) k->begin();
   for (int64_t row = 0; row < p->m; row += most_rows)
     for (int64_t i = 0; i < way->blocks; i++) {
       const int64_t at = i * way->block;
@@ -425,6 +423,7 @@ static void run(const ax_product *p, const ax_product_way *way, const void *a, c
       make_pass(&m, packed != NULL ? NULL : (const char *)b + at * p->b_row * k->number_bytes,
                 c + row * p->c_row * k->result_bytes);
     }
+  if (tiles) k->end();
 }
 
 /* Makes one row for whole panels of b's columns. Panels are wide, since a single chain of additions is slow. Returns the number

@@ -1,6 +1,6 @@
 /* Products of every dtype, at each width of register, in every orientation, against sums in f64 or modulo 2^32; and that what a
    result is follows from k alone: not from the tile it is made in, nor from strides. Factors stand right before the end of their
-   memory. */
+   memory. All of it a second time by the processor's tiles, which are computed in C on processors that have none. */
 #include "product/product.h"
 
 #include <math.h>
@@ -9,11 +9,19 @@
 
 #include "base/base.h"
 #include "ir/number.h"
+#include "product/table.h"
 #include "support/cmocka.h"
 #include "support/random.h"
+#include "support/tiles.h"
 
+enum { by_tiles = 1 << AX_FEATURE_AMX_BF16 | 1 << AX_FEATURE_AMX_INT8, slow_pairs = 1 << AX_FEATURE_FAST_AVX512_BF16 };
 static const uint32_t widths[] = {64, 32, 16};
-static const ax_dtype dtypes[] = {AX_F32, AX_F64, AX_BF16, AX_F16, AX_S32, AX_U32, AX_S8, AX_U8};
+static const ax_dtype all_dtypes[] = {AX_F32, AX_F64, AX_BF16, AX_F16, AX_S32, AX_U32, AX_S8, AX_U8},
+                      tiled_dtypes[] = {AX_BF16, AX_S8, AX_U8};
+/* What is tested: all dtypes at all widths without tiles, and then those that tiles are for. */
+static const ax_dtype *dtypes = all_dtypes;
+static bool catches; /* this processor has no tiles */
+static size_t dtype_count = AX_COUNT(all_dtypes), width_count = AX_COUNT(widths);
 
 typedef struct factors {
   ax_product product;
@@ -59,8 +67,10 @@ static void run(const ax_product *product, uint32_t width, const char *a, const 
   ax_product_way way = ax_product_choose(p, width);
   void *work = way.work_bytes > 0 ? ax_alloc(way.work_bytes) : NULL;
   if (work != NULL) memset(work, 0xff, way.work_bytes); /* NaN */
+  if (catches) assert_true(test_tiles_catch());
   ax_product_run(p, &way, a, b, c, work);
   ax_free(work);
+  assert_false(test_tiles_taken());
 }
 
 static void check_result(const factors *f, const char *before, int64_t i, int64_t j) {
@@ -100,8 +110,8 @@ static void sizes(void **state) {
   (void)state;
   static const int64_t extents[] = {1, 2, 3, 5, 7, 8, 13, 14, 15, 16, 17, 29, 31, 32, 33, 48, 63, 64, 65, 100, 383, 385, 771};
   test_random random = {1};
-  for (size_t w = 0; w < AX_COUNT(widths); w++)
-    for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+  for (size_t w = 0; w < width_count; w++)
+    for (size_t d = 0; d < dtype_count; d++)
       for (int i = 0; i < 250; i++) {
         int64_t m = extents[test_random_below(&random, AX_COUNT(extents))],
                 n = extents[test_random_below(&random, AX_COUNT(extents))];
@@ -116,8 +126,8 @@ static void sizes(void **state) {
 static void large(void **state) {
   (void)state;
   test_random random = {2};
-  for (size_t w = 0; w < AX_COUNT(widths); w++)
-    for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+  for (size_t w = 0; w < width_count; w++)
+    for (size_t d = 0; d < dtype_count; d++)
       for (int way = 0; way < 4; way++) {
         check(&random, dtypes[d], 31, 1100, 1024, way, widths[w]);
         check(&random, dtypes[d], 70, 300, 1024, way, widths[w]);
@@ -148,7 +158,7 @@ static void few_rows(void **state) {
   (void)state;
   static const ax_dtype in_place[] = {AX_F32, AX_F64, AX_S32};
   test_random random = {8};
-  for (size_t w = 0; w < AX_COUNT(widths); w++)
+  for (size_t w = 0; w < width_count; w++)
     for (size_t d = 0; d < (w == 0 ? AX_COUNT(in_place) : 1); d++) {
       check(&random, in_place[d], 5, 8200, 400, 4 * (int)(w % 2), widths[w]);
       check(&random, in_place[d], w == 0 ? 27 : 7, 4097, 771, 1, widths[w]);
@@ -165,7 +175,7 @@ static void few_rows(void **state) {
 static void passes(void **state) {
   (void)state;
   test_random random = {6};
-  for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+  for (size_t d = 0; d < dtype_count; d++)
     for (int way = 0; way < 2; way++) check(&random, dtypes[d], 2701, 350, 400, way, widths[0]);
 }
 
@@ -174,8 +184,8 @@ static void tiles(void **state) {
   (void)state;
   enum { m = 61, n = 131, k = 901 };
   test_random random = {3};
-  for (size_t w = 0; w < AX_COUNT(widths); w++)
-    for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+  for (size_t w = 0; w < width_count; w++)
+    for (size_t d = 0; d < dtype_count; d++)
       for (int way = 0; way < 4; way++) {
         factors f = make(&random, dtypes[d], m, n, k, way, false);
         size_t bytes = ax_dtype_bytes(dtypes[d]), made = ax_dtype_bytes(f.result);
@@ -203,8 +213,8 @@ static void packed(void **state) {
   enum { m = 75 };
   static const int64_t sizes[][2] = {{131, 901}, {33, 64}, {512, 64}, {5, 300}, {16, 7}, {200, 1}};
   test_random random = {7};
-  for (size_t w = 0; w < AX_COUNT(widths); w++)
-    for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+  for (size_t w = 0; w < width_count; w++)
+    for (size_t d = 0; d < dtype_count; d++)
       for (int i = 0; i < 4 * (int)AX_COUNT(sizes); i++) {
         factors f = make(&random, dtypes[d], m, sizes[i / 4][0], sizes[i / 4][1], i, false);
         const ax_product_way way = ax_product_choose(&f.product, widths[w]);
@@ -233,8 +243,8 @@ static void tiles_of_packed(void **state) {
   static const int64_t sizes[][3] = {{75, 131, 901}, {1, 200, 64}, {2, 1100, 64}, {5, 300, 7},
                                      {33, 64, 385},  {9, 65, 1},   {16, 17, 300}, {300, 5, 129}};
   test_random random = {9};
-  for (size_t w = 0; w < AX_COUNT(widths); w++)
-    for (size_t d = 0; d < AX_COUNT(dtypes); d++)
+  for (size_t w = 0; w < width_count; w++)
+    for (size_t d = 0; d < dtype_count; d++)
       for (int i = 0; i < 4 * (int)AX_COUNT(sizes); i++) {
         const int64_t m = sizes[i / 4][0], n = sizes[i / 4][1];
         factors f = make(&random, dtypes[d], m, n, sizes[i / 4][2], i, false);
@@ -270,8 +280,8 @@ static void not_finite(void **state) {
   (void)state;
   enum { m = 5, n = 19, k = 35 };
   test_random random = {4};
-  for (size_t w = 0; w < AX_COUNT(widths); w++)
-    for (size_t d = 0; d < 4; d++)
+  for (size_t w = 0; w < width_count; w++)
+    for (size_t d = 0; d < dtype_count && ax_is_float(dtypes[d]); d++)
       for (int way = 0; way < 4; way++) {
         factors f = make(&random, dtypes[d], m, n, k, way, false);
         ax_number_store(dtypes[d], f.a, 2 * f.product.a_row + 7 * f.product.a_column, (ax_number){.f = INFINITY});
@@ -299,7 +309,7 @@ static void small_numbers(void **state) {
   (void)state;
   static const struct { int64_t m, n, k, step; } cases[] = {{29, 35, 70, 1}, {40, 500, 768, 37}};
   test_random random = {5};
-  for (size_t w = 0; w < AX_COUNT(widths); w++)
+  for (size_t w = 0; w < width_count; w++)
     for (int range = 0; range < 36; range++)
       for (size_t i = 0; i < AX_COUNT(cases); i++) {
         const int64_t m = cases[i].m, n = cases[i].n, k = cases[i].k;
@@ -316,14 +326,57 @@ static void small_numbers(void **state) {
 static void without_pairs(void **state) {
   (void)state;
   test_random random = {.state = 5};
-  ax_product_avoids_pairs = true;
+  ax_product_hidden |= slow_pairs;
   for (int64_t k = 1; k < 140; k += 23)
     for (int64_t m = 1; m < 40; m += 13)
       for (int way = 0; way < 8; way++) check(&random, AX_BF16, m, 3 * m + k, k, way, 64);
   check(&random, AX_BF16, 70, 300, 1024, 2, 64);
   check(&random, AX_BF16, 5, 4100, 400, 0, 64);
   check(&random, AX_BF16, 515, 2, 777, 1, 64);
-  ax_product_avoids_pairs = false;
+  ax_product_hidden &= ~(uint32_t)slow_pairs;
+}
+
+static float half_at(const char *numbers, int64_t at) { return (float)ax_number_load(AX_BF16, numbers, at).f; }
+
+/* A group of 32 products as the processor's manual adds them to a sum. */
+static float add_group(float sum, const factors *f, int64_t i, int64_t j, int64_t from, int64_t until) {
+  const ax_product *p = &f->product;
+  float chains[2] = {0};
+  for (int64_t x = from; x < until; x++) {
+    const float a = half_at(f->a, i * p->a_row + x * p->a_column), b = half_at(f->b, x * p->b_row + j * p->b_column);
+    chains[x % 2] = fmaf(a, b, chains[x % 2]);
+  }
+  return sum + (chains[0] + chains[1]);
+}
+
+static float sum_in_order(const factors *f, int64_t i, int64_t j, int64_t block) {
+  float all = 0;
+  for (int64_t from = 0; from < f->product.k; from += block) {
+    float sum = 0;
+    for (int64_t x = from; x < from + block && x < f->product.k; x += 32)
+      sum = add_group(sum, f, i, j, x, x + 32 < f->product.k ? x + 32 : f->product.k);
+    all = from == 0 ? sum : all + sum;
+  }
+  return all;
+}
+
+/* Tiles, few columns, few rows by a transposed b, and numbers that tiles do not take: one order for all. */
+static void order_of_tiles(void **state) {
+  (void)state;
+  static const int64_t sizes[][3] = {{33, 40, 64}, {50, 3, 100}, {2, 70, 95}, {16, 1, 31}, {70, 65, 1700}, {4, 40, 1}};
+  test_random random = {11};
+  for (int i = 0; i < 8 * (int)AX_COUNT(sizes); i++) {
+    const int64_t m = sizes[i / 8][0], n = sizes[i / 8][1];
+    factors f = make(&random, AX_BF16, m, n, sizes[i / 8][2], i, false);
+    if (i & 4) ax_number_store(AX_BF16, f.a, 0, (ax_number){.f = 0x1p-130}); /* subnormal */
+    const ax_product_way way = ax_product_choose(&f.product, 64);
+    run(&f.product, 64, f.a, f.b, f.c);
+    for (int64_t at = 0; at < m * n; at += 1 + m * n / 300) {
+      const float wanted = sum_in_order(&f, at / n, at % n, way.block), made = ((const float *)(const void *)f.c)[at];
+      assert_memory_equal(&made, &wanted, sizeof wanted);
+    }
+    release(&f);
+  }
 }
 
 static void other_dtypes(void **state) {
@@ -334,6 +387,26 @@ static void other_dtypes(void **state) {
   assert_false(ax_product_result(AX_S16, &made));
 }
 
+/* From here on the processor's tiles are used, or those made in C. False: the kernels need other instructions that this processor
+   does not have. */
+static bool begin_tiles(void) {
+  ax_product_hidden = 0;
+  if (ax_product_amx_pairs() == NULL || !ax_machine_has(AX_FEATURE_AVX512) || !ax_machine_has(AX_FEATURE_AVX512_VNNI)) return false;
+  catches = !ax_machine_has(AX_FEATURE_AMX_BF16) || !ax_machine_has(AX_FEATURE_AMX_INT8);
+  if (catches && !test_tiles_catch()) return false;
+  ax_product_added = by_tiles;
+  dtypes = tiled_dtypes, dtype_count = AX_COUNT(tiled_dtypes), width_count = 1;
+  return true;
+}
+
+static void tiles_are_used(void **state) {
+  (void)state;
+  const uint64_t before = test_tiles_products();
+  test_random random = {12};
+  for (size_t d = 0; d < dtype_count; d++) check(&random, dtypes[d], 100, 100, 100, 0, 64);
+  assert_int_equal(test_tiles_products() > before, catches);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(sizes),           cmocka_unit_test(large),
                                      cmocka_unit_test(passes),          cmocka_unit_test(few_rows),
@@ -341,5 +414,12 @@ int main(void) {
                                      cmocka_unit_test(tiles_of_packed), cmocka_unit_test(not_finite),
                                      cmocka_unit_test(small_numbers),   cmocka_unit_test(other_dtypes),
                                      cmocka_unit_test(without_pairs)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  const struct CMUnitTest tiled[] = {cmocka_unit_test(tiles_are_used), cmocka_unit_test(sizes),
+                                     cmocka_unit_test(large),          cmocka_unit_test(passes),
+                                     cmocka_unit_test(tiles),          cmocka_unit_test(packed),
+                                     cmocka_unit_test(tiles_of_packed), cmocka_unit_test(not_finite),
+                                     cmocka_unit_test(small_numbers),  cmocka_unit_test(order_of_tiles)};
+  ax_product_hidden = by_tiles;
+  const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  return failed != 0 || !begin_tiles() ? failed : cmocka_run_group_tests(tiled, NULL, NULL);
 }

@@ -15,6 +15,8 @@
                            bytes apart; for units of one number it is defined here
      CAREFUL               1: tiles do not take some numbers, which CAREFUL_KIND(name) takes. Then KIND(least)(least, units) notes
                            exponents, KIND(exponent)(least) is the least of all, and KIND(none) is the value to begin with
+     NO_TILE, NO_NARROW    1: tiles, or narrow tiles, are not defined, since the including file has its own. Both leave out the
+                           record of the kernels
 
    KIND(unit_along) and KIND(unit_across) give 0 for missing lanes and numbers. */
 #if !CAREFUL
@@ -50,6 +52,7 @@ static inline FACTOR KIND(unit_across)(const char *from, int64_t number, int cou
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
 
+#if !NO_TILE
 /* rows, vectors and stand are constants at every call, since this is always inlined: all loops over them are unrolled, and sums
    stay in registers. The distances in packed factors are constants too. */
 static inline __attribute__((always_inline)) void KIND(tile_of)(const ax_tile *t, const int rows, const int vectors,
@@ -164,6 +167,7 @@ static void KIND(tile)(const ax_tile *t) {
 #endif
   }
 }
+#endif
 
 /* FIRST, SECOND: numbers of x and y in turn, from the first, or second, half of each 16 bytes; _PAIRS: pairs of numbers in turn.
    EVEN, ODD: whole 16 bytes, those at even places, or at odd places. */
@@ -355,6 +359,7 @@ static void KIND(lines)(ax_packing *p) {
 #include "product/stream_template.h"
 #endif
 
+#if !NO_TILE && !NO_NARROW
 static const ax_product_kernels KIND(kernels) = {
     .lanes = LANES,
     .most_rows = ROWS,
@@ -377,13 +382,18 @@ static const ax_product_kernels KIND(kernels) = {
 #if CAREFUL
     .careful = CAREFUL_KIND(tile),
 #endif
+    .row_step = 1,
+    .step_group = 1,
 };
+#endif
 
 #undef KIND
 #undef UNITS
 #undef RESULTS
 #undef MULTIPLY_ADD
 #undef CAREFUL
+#undef NO_TILE
+#undef NO_NARROW
 #undef CAREFUL_KIND
 #undef COLUMNS
 #undef EACH

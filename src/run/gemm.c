@@ -336,7 +336,8 @@ static ax_status make_tile(const void *context, ax_worker_slot *worker_slot, uin
    cache lines are whole. */
 static void set_edges(gemm_run *r, const ax_gemm *g, const ax_product_way *way) {
   const int64_t lanes = way->kernels->lanes, line = AX_LINE_BYTES / way->kernels->number_bytes;
-  r->row_edge = way->turned ? 2 * lanes : way->narrow ? way->rows : row_edge;
+  const int64_t step = way->kernels->row_step > row_edge ? 2 * way->kernels->row_step : row_edge;
+  r->row_edge = way->turned ? 2 * lanes : way->narrow ? way->rows : step;
   r->column_edge = g->packed        ? ax_product_panel_columns(way)
                    : way->turned    ? way->rows
                    : way->streams_b ? 2 * lanes
