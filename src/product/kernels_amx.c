@@ -13,7 +13,12 @@
    subnormal sums to 0. `careful` makes the same additions in f32, and keeps subnormals; so does `narrow`. */
 #include "product/kernels_512.h"
 
-#if AX_HAS_512 && defined(__AVX512VNNI__) && defined(__AMX_BF16__) && defined(__AMX_INT8__)
+/* Compilers' names for AMX; older versions of clang have others. */
+#if (defined(__AMX_BF16__) && defined(__AMX_INT8__)) || (defined(__AMXBF16__) && defined(__AMXINT8__))
+#define HAS_TILES 1
+#endif
+
+#if AX_HAS_512 && defined(__AVX512VNNI__) && HAS_TILES
 
 enum { tile_rows = 16, row_bytes = 64, tile_bytes = tile_rows * row_bytes, group = 16 }; /* group: units in a row of a tile */
 
