@@ -21,7 +21,6 @@ ax_caches ax_caches_of(const ax_description *m) {
                  .second = fact(m, AX_FACT_L2) / fact(m, AX_FACT_L2_CORES),
                  .last = least(told, believed * cores)};
   c.shared = c.last / 4 * 3;
-  c.near = c.second;
   c.kept = third ? c.second + least(c.last / cores, most_share) : c.second;
   c.far_rows = c.last / 8 * 3;
   c.far_factor = c.last / 2;

@@ -22,13 +22,11 @@ typedef struct ax_caches {
 
   /* --- Thresholds: from these sizes on another way of doing the same is faster --- */
   /* A row that several kernels go over in turn (plan/rows_blocks.c); rows packed for all columns (product/product.c); the packed
-     factors of one plan that few rows are multiplied with (plan/panels.c). What is larger is in none of a core's caches, and not in
-     its part of the last one, when the next kernel, or the next column, comes. */
+     factors of one plan that few rows are multiplied with (plan/panels.c); what is read in short squares (jit/nest/squares.c). What
+     is larger is in none of a core's caches, and not in its part of the last one, when the next kernel, column or line comes. */
   int64_t kept;
-  /* A factor whose product prefetches the next one's (product/product.h), and what is read in short squares (jit/nest/squares.c):
-     more is not near a core. */
-  int64_t near;
-  /* An array whose long rows loops around a kernel prefetch (jit/emit/memory.c). */
+  /* An array whose long rows loops around a kernel prefetch (jit/emit/memory.c), and a factor whose product prefetches the next
+     one's (product/product.h). To prefetch what a cache holds only costs. */
   int64_t far_rows;
   /* A right factor that few rows read in long runs (product/few.h). If a cache holds it, sums in registers are faster. */
   int64_t far_factor;

@@ -71,21 +71,20 @@ static double play(court *c, uint32_t *ball) {
 
 static void measure_exchange(ax_description *m) {
   enum { rounds = 4 };
-  court *c;
+  court c = {0};
   pthread_t other;
   double least = HUGE_VAL;
   uint32_t ball = 0;
-  if (m->facts[AX_FACT_USABLE].value < 2 || (c = ax_calloc(1, sizeof *c)) == NULL) return;
-  if (pthread_create(&other, NULL, return_balls, c) == 0) {
+  if (m->facts[AX_FACT_USABLE].value < 2) return;
+  if (pthread_create(&other, NULL, return_balls, &c) == 0) {
     for (int i = 0; i < rounds; i++) {
-      const double took = play(c, &ball);
+      const double took = play(&c, &ball);
       if (took == HUGE_VAL) break; /* the count is no longer known */
       least = fmin(least, took);
     }
-    atomic_store(&c->over, true);
+    atomic_store(&c.over, true);
     pthread_join(other, NULL);
   }
-  ax_free(c);
   if (least < HUGE_VAL) measured(m, AX_FACT_EXCHANGE, least);
 }
 

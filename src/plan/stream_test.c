@@ -86,7 +86,22 @@ static int pretend(void **state) {
   return 0;
 }
 
+/* The size of the last cache decides. */
+static void on_other_machines(void **state) {
+  (void)state;
+  ax_description small, large;
+  TEST_OK(ax_machine_parse("l3 8 MiB", &small));
+  TEST_OK(ax_machine_parse("l3 96 MiB", &large));
+  ax_machine_pretend(&small);
+  expect(negate, 1, TEST_TYPE(AX_F32, 1 << 21), false, "k+");
+  expect(negate, 1, TEST_TYPE(AX_F32, (1 << 21) - 1), false, "k-");
+  ax_machine_pretend(&large);
+  expect(negate, 1, TEST_TYPE(AX_F32, 1 << 23), false, "k-");
+  expect(negate, 1, TEST_TYPE(AX_F32, 3 << 23), false, "k+");
+  pretend(state);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(large_results)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(large_results), cmocka_unit_test(on_other_machines)};
   return cmocka_run_group_tests(tests, pretend, NULL);
 }

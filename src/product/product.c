@@ -28,8 +28,8 @@ enum {
   conflict = 8192,         /* bytes: rows at this distance share a few sets of the cache */
   least_copied = 1024,     /* bytes of a row */
   long_tile = 64,          /* steps: such a tile leaves time to prefetch */
-  /* The most bytes of a factor of the next product that are prefetched if it is packed; if it is read where it lies, so many as lie
-     near a core. The processor prefetches longer runs itself, unless they are read in panels. */
+  /* The most bytes of a factor of the next product that are prefetched if it is packed; if it is read where it lies, so many as
+     its second cache holds. The processor prefetches longer runs itself, unless they are read in panels. */
   most_fetched = 128 << 10,
   fetched_ahead = 8 << 10, /* bytes of a, if memory takes longer than a tile */
   long_row = 1024,
@@ -99,7 +99,7 @@ static ax_product turn(const ax_product *p) {
                       .b_column = p->a_row,
                       .c_row = p->c_row,
                       .add = p->add,
-                      .far = p->n * p->b_column * (int64_t)ax_dtype_bytes(p->dtype) > ax_caches_here()->near};
+                      .far = p->n * p->b_column * (int64_t)ax_dtype_bytes(p->dtype) > ax_caches_here()->far_rows};
 }
 
 /* Bytes of so many columns, packed for one block: whole panels, and a last one that is no wider than needed. */
@@ -138,7 +138,8 @@ static ax_product_way choose(const ax_product *p, const ax_product_kernels *k, i
   }
   choose_slots(&way, p, units);
   way.work_bytes = way.b_bytes + (size_t)(way.slots * way.slot_bytes);
-  way.plain = way.blocks == 1 && !way.packs_a && !way.packs_b && !way.narrow && !p->far;
+  const bool fetches = p->far && p->k >= long_tile;
+  way.plain = way.blocks == 1 && !way.packs_a && !way.packs_b && !way.narrow && !fetches;
   if (way.narrow || columns > 0) return way;
   if (ax_few_streams(p, k)) ax_few_choose(&way, p);
   if (ax_few_turns(p, k)) ax_few_choose_turns(&way, p);
@@ -302,7 +303,7 @@ static fetching fetch_factor(const void *factor, int64_t most, int64_t runs, int
 /* Sets up the prefetching of the next product's factors, if this product is made in one go. */
 static void fetch_next(making *m) {
   const ax_product *p = m->product;
-  const int64_t number = m->way->kernels->number_bytes, most_b = m->way->packs_b ? most_fetched : ax_caches_here()->near;
+  const int64_t number = m->way->kernels->number_bytes, most_b = m->way->packs_b ? most_fetched : ax_caches_here()->second;
   m->next[0] = m->next[1] = (fetching){0};
   if (!p->far || m->rows < p->m || m->columns < p->n || m->numbers < p->k) return;
   const int64_t panels = m->way->groups * ax_ceil_div(p->n, 2 * m->way->kernels->lanes);

@@ -20,7 +20,7 @@ typedef struct ax_product {
   int64_t m, n, k;
   int64_t a_row, a_column, b_row, b_column, c_row; /* numbers between neighbours; c's rows are dense */
   bool add;
-  bool far;   /* a, or the array that it is part of, is larger than ax_caches.near */
+  bool far;   /* a, or the array that it is part of, is larger than ax_caches.far_rows */
   bool far_b; /* b, or the array that it is part of, is larger than ax_caches.far_factor: it lies in memory */
   const void *next_a,
       *next_b; /* factors of the next product, which lie like a and b; prefetched if that pays; NULL: none */

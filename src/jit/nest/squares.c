@@ -84,7 +84,7 @@ bool ax_nest_schedule_fits_squares(const ax_nest_schedule *s) {
     const int loop = along(s, access, s->vector, AX_SHORT_SQUARE);
     const int64_t bytes = (int64_t)ax_dtype_bytes(s->kernel->slots[access->slot].dtype);
     return bytes >= 4 && s->loops[loop].extent % AX_SHORT_SQUARE == 0 && s->loops[s->vector].extent % AX_SHORT_SQUARE == 0 &&
-           s->work * bytes <= ax_caches_here()->near;
+           s->work * bytes <= ax_caches_here()->kept;
   }
   return false;
 }
