@@ -112,26 +112,18 @@ static inline INLINED void fetch(const ax_combined *r, int64_t i, int64_t elemen
 #define ONE u64_one
 #include "ops/combine_template.h"
 
-/* --- Extremes of floats. A subnormal number equals 0 where the thread flushes them; f16's never are. --- */
+/* --- Extremes of floats. A subnormal number is 0 where the thread flushes them; f16's never are. --- */
 
-static inline INLINED int32_t f32_flushed(int32_t bits) {
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value == 0 ? bits & INT32_MIN : bits;
+static inline INLINED bool thread_flushes(void) {
+  static const volatile float least = 0x1p-149f;
+  return least == 0;
 }
-static inline INLINED int64_t f64_flushed(int64_t bits) {
-  double value;
-  memcpy(&value, &bits, sizeof value);
-  return value == 0 ? bits & INT64_MIN : bits;
-}
-static inline INLINED int16_t bf16_flushed(int16_t bits) { return (int16_t)(f32_flushed(bits * (1 << 16)) >> 16); }
-static inline INLINED int16_t f16_flushed(int16_t bits) { return bits; }
 
 #define ELEMENT int16_t
 #define MOST INT16_MAX
 #define INFINITE 0x7f80
 #define QUIET 0x7fc0
-#define FLUSHED bf16_flushed
+#define LEAST 0x80
 #define RUN bf16_extremes
 #define ROWS bf16_extreme_rows
 #define COUNTED bf16_extreme_counted
@@ -143,7 +135,7 @@ static inline INLINED int16_t f16_flushed(int16_t bits) { return bits; }
 #define MOST INT16_MAX
 #define INFINITE 0x7c00
 #define QUIET 0x7e00
-#define FLUSHED f16_flushed
+#define LEAST 0
 #define RUN f16_extremes
 #define ROWS f16_extreme_rows
 #define COUNTED f16_extreme_counted
@@ -155,7 +147,7 @@ static inline INLINED int16_t f16_flushed(int16_t bits) { return bits; }
 #define MOST INT32_MAX
 #define INFINITE 0x7f800000
 #define QUIET 0x7fc00000
-#define FLUSHED f32_flushed
+#define LEAST 0x800000
 #define RUN f32_extremes
 #define ROWS f32_extreme_rows
 #define COUNTED f32_extreme_counted
@@ -167,7 +159,7 @@ static inline INLINED int16_t f16_flushed(int16_t bits) { return bits; }
 #define MOST INT64_MAX
 #define INFINITE 0x7ff0000000000000
 #define QUIET 0x7ff8000000000000
-#define FLUSHED f64_flushed
+#define LEAST 0x10000000000000
 #define RUN f64_extremes
 #define ROWS f64_extreme_rows
 #define COUNTED f64_extreme_counted

@@ -2,7 +2,7 @@
 
      WIDE     of integers: the unsigned type that sums and products wrap in
      MOST     of extremes of floats, whose bits are the integers ELEMENT: the largest integer, INFINITE: infinity, QUIET: a NaN,
-              FLUSHED: a function that gives zero for subnormal numbers if the thread flushes them
+              LEAST: the least normal number, below which the thread may flush; 0: it never does
      neither  of sums and products of floats: ONE is a function
 
    and has them undefined here. A block's count is a constant, so that compilers need not be told to do several at once. */
@@ -20,11 +20,12 @@ static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b) {
 #elif defined(MOST)
 
 /* Floats lie in the order of the integers x and y, -0 before +0. */
-static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b) {
+static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b, ELEMENT least_normal) {
   const ELEMENT x = (ELEMENT)(a ^ (a < 0 ? MOST : 0)), y = (ELEMENT)(b ^ (b < 0 ? MOST : 0));
   const ELEMENT least = x < y ? x : y, greatest = x < y ? y : x, z = combine == AX_SCALAR_MIN ? least : greatest;
   const ELEMENT size = (ELEMENT)(a & MOST), other = (ELEMENT)(b & MOST), larger = size < other ? other : size;
-  return larger > INFINITE ? QUIET : FLUSHED((ELEMENT)(z ^ (z < 0 ? MOST : 0)));
+  const ELEMENT made = (ELEMENT)(z ^ (z < 0 ? MOST : 0)), kept = (ELEMENT)((made & MOST) < least_normal ? made & ~MOST : made);
+  return larger > INFINITE ? QUIET : kept;
 }
 
 #endif
@@ -33,11 +34,17 @@ static inline INLINED ELEMENT ONE(ax_scalar combine, ELEMENT a, ELEMENT b) {
 static inline INLINED void SOME(ax_scalar combine, ELEMENT *restrict to, const ELEMENT *restrict from, int64_t count) {
   enum { at_once = AX_REGISTER_BYTES / sizeof(ELEMENT), few = 16 / sizeof(ELEMENT) };
   int64_t i = 0;
+#if defined(MOST)
+  const ELEMENT least_normal = thread_flushes() ? LEAST : 0;
+#define COMBINED(a, b) ONE(combine, (a), (b), least_normal)
+#else
+#define COMBINED(a, b) ONE(combine, (a), (b))
+#endif
   for (; i + at_once <= count; i += at_once)
-    for (int k = 0; k < at_once; k++) to[i + k] = ONE(combine, to[i + k], from[i + k]);
+    for (int k = 0; k < at_once; k++) to[i + k] = COMBINED(to[i + k], from[i + k]);
   for (; i + few <= count; i += few)
-    for (int k = 0; k < few; k++) to[i + k] = ONE(combine, to[i + k], from[i + k]);
-  for (; i < count; i++) to[i] = ONE(combine, to[i], from[i]);
+    for (int k = 0; k < few; k++) to[i + k] = COMBINED(to[i + k], from[i + k]);
+  for (; i < count; i++) to[i] = COMBINED(to[i], from[i]);
 }
 
 /* Of a copy of the rows' description, which what is written cannot change; `count` may be a constant. */
@@ -80,4 +87,5 @@ static inline INLINED void RUN(ax_scalar combine, const ax_combined *r) {
 #undef MOST
 #undef INFINITE
 #undef QUIET
-#undef FLUSHED
+#undef LEAST
+#undef COMBINED
