@@ -316,8 +316,8 @@ static void an_executable_is_found_by_its_key(void **state) {
   (void)state;
   ax_program *program;
   const bool kept[] = {false}, donated[] = {true};
-  const ax_compile_options options = {.subnormals = AX_SUBNORMALS_FLUSH},
-                           timed = {.subnormals = AX_SUBNORMALS_FLUSH, .timeline = true};
+  const ax_compile_options options = {.subnormals = AX_SUBNORMALS_FLUSH, .contraction = AX_CONTRACTION_EXACT},
+                           timed = {.subnormals = AX_SUBNORMALS_FLUSH, .contraction = AX_CONTRACTION_EXACT, .timeline = true};
   ax_executable *executable = compiled(&options, &program);
   const ax_compile_key key = ax_compile_key_of(program, &options, kept), other = ax_compile_key_of(program, &timed, kept),
                        given = ax_compile_key_of(program, &options, donated);

@@ -99,6 +99,14 @@ static void a_product_with_another_use_is_rounded(void **state) {
 
 /* --- The option --- */
 
+static void words(void **state) {
+  ax_contraction found = AX_CONTRACTION_DEFAULT;
+  (void)state;
+  assert_true(ax_contraction_find("exact", &found) && found == AX_CONTRACTION_EXACT);
+  assert_true(ax_contraction_find("fused", &found) && found == AX_CONTRACTION_FUSED);
+  assert_false(ax_contraction_find("", &found) || ax_contraction_find("fuse", &found));
+}
+
 static void options_and_environment(void **state) {
   bool fused;
   (void)state;
@@ -215,6 +223,7 @@ int main(void) {
       cmocka_unit_test(products_that_are_added),
       cmocka_unit_test(of_two_products_the_first),
       cmocka_unit_test(a_product_with_another_use_is_rounded),
+      cmocka_unit_test(words),
       cmocka_unit_test(options_and_environment),
       cmocka_unit_test(results_are_those_of_fma),
       cmocka_unit_test(threads_and_cuts_do_not_matter),

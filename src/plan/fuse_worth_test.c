@@ -147,8 +147,22 @@ static void shared_buffers_count_once(void **state) {
   assert_false(ax_bounds_fit(&a, &apart)); /* 25 */
 }
 
+/* y[i, j] = x[j, i] of square arrays. */
+static void a_transpose_turns(void **state) {
+  (void)state;
+  const int64_t dims[] = {20, 20};
+  const ax_position across[] = {along(1, 1, 0), along(0, 1, 0)};
+  ax_loop_kernel *k = ax_kernel_create(&test_arena, 2, 0, dims);
+  const uint32_t from = ax_kernel_slot(k, AX_F32, 2, dims);
+  ax_kernel_slot(k, AX_F32, 2, dims);
+  assert_true(ax_kernel_turns(store(k, ax_kernel_load(k, from, across))));
+  k = over_rows();
+  assert_false(ax_kernel_turns(store(k, load(k, 0))));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_transpose_turns),
       cmocka_unit_test_setup_teardown(a_load_alone_is_cheap, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(constants_cost_nothing, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(a_little_work_on_indices_is_cheap, test_arena_start, test_arena_end),
