@@ -80,7 +80,8 @@ static ax_status create_compiler(ax_runtime *runtime) {
   const bool keeps = ax_code_cache_folder(runtime->options.code_cache, folder, sizeof folder);
   runtime->options.code_cache = NULL; /* was only borrowed */
   return ax_jit_create(&(ax_jit_options){.folder = keeps ? folder : NULL, .folder_bytes = runtime->options.code_cache_bytes,
-                                         .idle_bytes = runtime->options.idle_code_bytes}, &runtime->assembler.jit);
+                                         .idle_bytes = runtime->options.idle_code_bytes,
+                                         .threads = runtime->options.workers}, &runtime->assembler.jit);
 }
 
 ax_status ax_runtime_create(const ax_runtime_options *options, ax_runtime **out) {

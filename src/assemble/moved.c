@@ -1,6 +1,6 @@
-/* Code depends on a slot's dimensions and positions in two ways only: by how far a step along each dimension of the kernel moves in
-   memory, and by where each access begins (jit/nest/loops.c). If all accesses of a slot begin beyond its first element, the slot may
-   as well begin later:
+/* Code depends on a slot's dimensions and positions in two ways only: by how far a step along each dimension of the kernel moves
+   in memory, and by where each access begins (jit/nest/loops.c). If all accesses of a slot begin beyond its first element, the
+   slot may as well begin later:
 
      x[i0, i1 + 40] of f32[32,64]    is    x[i0, i1 + 8] of f32[.,64] that begins 128 bytes later
 
@@ -62,7 +62,8 @@ static bool find_uses(const ax_loop_kernel *kernel, slot_use *uses) {
   return changes;
 }
 
-/* The same positions of a slot that begins later. All of the offset goes along the last dimension, whose elements are neighbours. */
+/* The same positions of a slot that begins later. All of the offset goes along the last dimension, whose elements are
+   neighbours. */
 static const ax_position *moved_at(ax_arena *arena, const ax_slot *slot, const ax_position *at, const slot_use *use) {
   if (slot->rank == 0) return at;
   ax_position *moved = ax_arena_copy(arena, at, slot->rank * sizeof at[0]);

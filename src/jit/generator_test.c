@@ -1,6 +1,6 @@
 /* The registers that code uses on processors of several kinds, whose names LLVM is given instead of this machine's; the code is
-   read, not run. The passes that LLVM runs, as it prints them itself. LLVM's names of the host are copies made with malloc: where there was no memory for one, compiling reports that,
-   and goes on later. */
+   read, not run. The passes that LLVM runs, as it prints them itself. LLVM's names of the host are copies made with malloc: where
+   there was no memory for one, compiling reports that, and goes on later. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* The cache and the ways it is filled. New kernels are looked for in the folder (kept.h). Kernels that are not there either are
-   compiled together into one object file (generator.h), which is loaded (object.h) and kept. One mutex guards everything, since
-   LLVM contexts are not thread-safe and compiles are rare. */
+   compiled together into an object file (generator.h), or several on as many threads if they are many (generators.h), which are
+   loaded (object.h) and kept. One mutex guards everything, since LLVM contexts are not thread-safe and compiles are rare. */
 #include "jit/jit.h"
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 
 #include "jit/cache.h"
 #include "jit/emit/codegen.h"
-#include "jit/emit/generator.h"
+#include "jit/emit/generators.h"
 #include "jit/kept.h"
 #include "jit/object/object.h"
 #include "jit/llvm/target.h"
@@ -21,7 +21,8 @@ struct ax_compiler {
   ax_cache cache;
   uint64_t compiled, found, loaded; /* kernels: compiled, in the cache, come from the folder */
   uint64_t most_idle;     /* limit on the bytes of unused code */
-  ax_generator generator;
+  ax_generator generators[AX_MOST_GENERATORS];
+  uint32_t threads; /* so many of them are used */
   ax_kept kept;
   ax_digest target; /* where the folder is in use */
   ax_objects objects; /* whose code the cache has */
@@ -43,9 +44,11 @@ ax_status ax_jit_create(const ax_jit_options *options, ax_compiler **out) {
     ax_free(jit);
     return status;
   }
-  jit->generator.most_vector_bytes = options->most_vector_bytes;
-  jit->generator.f16_as_f32 = options->f16 == AX_F16_AS_F32;
-  jit->generator.f16_always = options->f16 == AX_F16_AS_F16;
+  for (uint32_t i = 0; i < AX_MOST_GENERATORS; i++)
+    jit->generators[i] = (ax_generator){.most_vector_bytes = options->most_vector_bytes,
+                                        .f16_as_f32 = options->f16 == AX_F16_AS_F32,
+                                        .f16_always = options->f16 == AX_F16_AS_F16};
+  jit->threads = options->threads > 0 ? options->threads : 1;
   jit->most_idle = options->idle_bytes > 0 ? options->idle_bytes : default_idle;
   pthread_mutex_init(&jit->lock, NULL);
   *out = jit;
@@ -55,7 +58,7 @@ ax_status ax_jit_create(const ax_jit_options *options, ax_compiler **out) {
 void ax_jit_destroy(ax_compiler *jit) {
   if (jit == NULL) return;
   ax_objects_deinit(&jit->objects);
-  ax_generator_deinit(&jit->generator);
+  for (uint32_t i = 0; i < AX_MOST_GENERATORS; i++) ax_generator_deinit(&jit->generators[i]);
   ax_kept_deinit(&jit->kept);
   ax_cache_deinit(&jit->cache);
   pthread_mutex_destroy(&jit->lock);
@@ -144,19 +147,29 @@ static void find_kept(ax_compiler *jit, batch *b) {
   b->count = left;
 }
 
+/* Loads what a generator made, and keeps it. */
+static ax_status take(ax_compiler *jit, batch *b, const ax_emitted *made) {
+  ax_object_function *functions = b->functions + made->first;
+  AX_TRY(ax_objects_load(&jit->objects, made->object, made->bytes, find_function, AX_KERNEL_PREFIX, made->count, functions));
+  for (uint32_t i = 0; i < made->count; i++)
+    jit->cache.entries[b->entries[made->first + i]].code = (ax_kernel_code)functions[i];
+  ax_kept_put(&jit->kept, b->keys + made->first, made->count, made->object, made->bytes);
+  return AX_OK;
+}
+
 static ax_status compile_batch(ax_compiler *jit, batch *b) {
-  void *object;
-  size_t bytes;
+  ax_emitted made[AX_MOST_GENERATORS];
   for (uint32_t i = 0; i < b->count; i++) {
     const ax_cached *entry = &jit->cache.entries[b->entries[i]];
     b->units[i] = (ax_unit){entry->kernel, entry->fused_loop};
   }
-  AX_TRY(ax_generator_emit(&jit->generator, b->units, b->count, &object, &bytes));
-  ax_status status = ax_objects_load(&jit->objects, object, bytes, find_function, AX_KERNEL_PREFIX, b->count, b->functions);
-  for (uint32_t i = 0; i < b->count && status == AX_OK; i++)
-    jit->cache.entries[b->entries[i]].code = (ax_kernel_code)b->functions[i];
-  if (status == AX_OK) ax_kept_put(&jit->kept, b->keys, b->count, object, bytes);
-  ax_free(object);
+  const uint32_t parts = ax_generators_worth(b->units, b->count, jit->threads);
+  AX_TRY(ax_generators_emit(jit->generators, parts, b->units, b->count, made));
+  ax_status status = AX_OK;
+  for (uint32_t i = 0; i < parts; i++) {
+    if (status == AX_OK) status = take(jit, b, &made[i]);
+    ax_free(made[i].object);
+  }
   return status;
 }
 

@@ -23,6 +23,7 @@ typedef struct ax_jit_options {
   const char *folder;          /* keeps compiled code for other processes (jit/kept.h); NULL: none */
   uint64_t folder_bytes;       /* limit on the folder's size; 0: 256 MiB */
   uint64_t idle_bytes;         /* limit on unused code that stays in memory; 0: 64 MiB */
+  uint32_t threads;            /* that compile at once, the caller's included; 0: 1 */
   uint32_t most_vector_bytes;  /* for tests: limit on registers, as of an older machine: 64, 32 or 16; 0: this machine's */
   ax_f16_held f16;             /* for tests; no folder is used with it */
   const char *processor;       /* for tests: names the processor that the folder's code is for; NULL: this one */
@@ -34,7 +35,7 @@ AX_MUST_USE ax_status ax_jit_create(const ax_jit_options *options, ax_compiler *
 void ax_jit_destroy(ax_compiler *jit); /* the code it made goes with it; NULL is allowed */
 
 /* Machine code for each kernel. Equal kernels, in this call or an earlier one, are compiled once; new kernels go into one
-   module. */
+   module, or into one for each thread if they are many. */
 AX_MUST_USE ax_status ax_jit_compile(ax_compiler *jit, const ax_loop_kernel *const *kernels, uint32_t count, ax_kernel_code *out);
 /* The code that one caller uses: it stays until it is dropped. Zero-initialise to start. */
 typedef struct ax_jit_use {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "support/cmocka.h"
+#include "support/tensor.h"
 
 static bool flushes(ax_subnormals asked) {
   bool flush;

@@ -1,0 +1,129 @@
+/* A compile of many kernels on several threads: each kernel is compiled once and does what it should, an error is told, and a later
+   process finds all code in the folder. */
+#include "jit/emit/generators.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "jit/jit.h"
+#include "jit/llvm/llvm.h"
+#include "support/cmocka.h"
+
+enum { kernels = 120, elems = 100 };
+
+/* y = x * factor + .. + factor, longer for some factors than for others. */
+static ax_loop_kernel *make(ax_arena *arena, int factor) {
+  const int64_t dims[] = {elems};
+  const ax_position at = {.dim = 0, .coef = 1, .dynamic = AX_NONE};
+  ax_loop_kernel *k = ax_kernel_create(arena, 1, 0, dims);
+  ax_ex e = ax_kernel_load(k, ax_kernel_slot(k, AX_S32, 1, dims), &at);
+  const ax_ex by = ax_kernel_const(k, AX_S32, factor);
+  e = ax_kernel_op(k, AX_SCALAR_MUL, AX_S32, e, by, AX_NONE);
+  for (int i = 0; i < factor % 20; i++) e = ax_kernel_op(k, AX_SCALAR_ADD, AX_S32, e, by, AX_NONE);
+  ax_kernel_store(k, ax_kernel_slot(k, AX_S32, 1, dims), &at, e, AX_SCALAR_NONE);
+  assert_false(k->failed);
+  return k;
+}
+
+static void check(ax_kernel_code code, int factor) {
+  int32_t x[elems], y[elems];
+  for (int i = 0; i < elems; i++) x[i] = i - 50;
+  code((void *[]){x, y}, NULL, 0, elems);
+  for (int i = 0; i < elems; i++) assert_int_equal(y[i], x[i] * factor + factor % 20 * factor);
+}
+
+/* The count of kernels that were compiled, not loaded. */
+static uint64_t compile_all(const ax_jit_options *options) {
+  ax_arena arena = {0};
+  ax_compiler *jit;
+  const ax_loop_kernel *all[kernels];
+  ax_kernel_code code[kernels];
+  assert_int_equal(ax_jit_create(options, &jit), AX_OK);
+  for (int i = 0; i < kernels; i++) all[i] = make(&arena, i);
+  assert_int_equal(ax_jit_compile(jit, all, kernels, code), AX_OK);
+  for (int i = 0; i < kernels; i++) check(code[i], i);
+  const ax_jit_counts counts = ax_jit_count(jit);
+  assert_int_equal(counts.compiled + counts.loaded, kernels);
+  ax_jit_destroy(jit);
+  ax_arena_deinit(&arena);
+  return counts.compiled;
+}
+
+static void threads_compile_everything_once(void **state) {
+  (void)state;
+  for (uint32_t threads = 1; threads <= 40; threads *= 3) compile_all(&(ax_jit_options){.threads = threads});
+}
+
+static void all_code_is_kept(void **state) {
+  (void)state;
+  char folder[] = "/tmp/axle_generators_XXXXXX", command[64];
+  assert_non_null(mkdtemp(folder));
+  const ax_jit_options options = {.threads = 4, .folder = folder, .processor = "this one"};
+  assert_int_equal(compile_all(&options), kernels);
+  assert_int_equal(compile_all(&options), 0);
+  assert_int_equal(compile_all(&(ax_jit_options){.folder = folder, .processor = "this one"}), 0);
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  assert_int_equal(system(command), 0);
+}
+
+static void init_units(ax_arena *arena, ax_unit *units) {
+  for (int i = 0; i < kernels; i++) units[i] = (ax_unit){.kernel = make(arena, i)};
+}
+
+/* Parts follow each other, none is empty, and they are about equal: of the parts of four, none has half of the units. */
+static void parts_are_equal(void **state) {
+  (void)state;
+  ax_arena arena = {0};
+  ax_unit units[kernels];
+  init_units(&arena, units);
+  assert_int_equal(ax_generators_worth(units, kernels, 1), 1);
+  assert_int_equal(ax_generators_worth(units, 3, 4), 1); /* too little work */
+  assert_int_equal(ax_generators_worth(units, 0, 4), 1);
+  assert_int_equal(ax_generators_worth(units, kernels, 4), 4);
+  for (uint32_t count = 1; count <= 4; count++) {
+    ax_generator generators[4] = {{0}};
+    ax_emitted made[4];
+    uint32_t next = 0;
+    assert_int_equal(ax_generators_emit(generators, count, units, kernels, made), AX_OK);
+    for (uint32_t i = 0; i < count; i++) {
+      assert_int_equal(made[i].first, next);
+      assert_true(made[i].count > 0 && (count < 4 || made[i].count < kernels / 2) && made[i].bytes > 0);
+      next += made[i].count;
+      ax_free(made[i].object);
+      ax_generator_deinit(&generators[i]);
+    }
+    assert_int_equal(next, kernels);
+  }
+  ax_arena_deinit(&arena);
+}
+
+static char *nothing(void) { return NULL; }
+
+/* What fails on another thread is told on this one, and nothing stays behind. */
+static void failures_are_told(void **state) {
+  (void)state;
+  ax_arena arena = {0};
+  ax_unit units[kernels];
+  ax_generator generators[3] = {{0}};
+  ax_emitted made[3];
+  init_units(&arena, units);
+  assert_int_equal(ax_llvm_load(), AX_OK);
+  assert_int_equal(ax_generators_emit(generators, 1, units, kernels, made), AX_OK); /* the first generator has started */
+  ax_free(made[0].object);
+  const ax_llvm_functions all = ax_llvm;
+  ax_llvm.LLVMGetHostCPUName = nothing;
+  assert_int_equal(ax_generators_emit(generators, 3, units, kernels, made), AX_OUT_OF_MEMORY);
+  ax_llvm = all;
+  for (int i = 0; i < 3; i++) assert_null(made[i].object);
+  assert_non_null(strstr(ax_message(), "memory"));
+  for (int i = 0; i < 3; i++) ax_generator_deinit(&generators[i]);
+  ax_arena_deinit(&arena);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(threads_compile_everything_once), cmocka_unit_test(all_code_is_kept),
+                                     cmocka_unit_test(parts_are_equal), cmocka_unit_test(failures_are_told)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
