@@ -162,7 +162,7 @@ static void a_transpose_turns(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_transpose_turns),
+      cmocka_unit_test_setup_teardown(a_transpose_turns, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(a_load_alone_is_cheap, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(constants_cost_nothing, test_arena_start, test_arena_end),
       cmocka_unit_test_setup_teardown(a_little_work_on_indices_is_cheap, test_arena_start, test_arena_end),
